@@ -1,0 +1,124 @@
+package main
+
+import (
+	"fmt"
+	"os/exec"
+	"strconv"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"github.com/textpoke/textpoke/results/interrupts"
+)
+
+func interruptsCommand(c *common) *cobra.Command {
+	cmd := &cobra.Command{Use: "interrupts", Short: "/proc/interrupts read, compared, explained: diff, sample"}
+	cmd.AddCommand(interruptsDiff(c), interruptsSample(c))
+	for _, sub := range cmd.Commands() {
+		sub.Args = exactly(sub.Args, sub.Use)
+	}
+	return cmd
+}
+
+// explainFlags is the flags of both commands.
+type explainFlags struct {
+	rows  []string
+	all   bool
+	slots int
+	other string
+}
+
+func (e *explainFlags) register(cmd *cobra.Command) {
+	f := cmd.Flags()
+	f.StringSliceVar(&e.rows, "row", nil, "rows to compare and explain, such as CAL or IPI1 (default: those of function calls)")
+	f.BoolVar(&e.all, "all", false, "show rows that did not change too")
+	f.IntVar(&e.slots, "slots", 0, "slots of the kernel's vector: adds the interval of patches that the rounds allow")
+	f.StringVar(&e.other, "other", "0", "how many of the rounds are known not to be of patches: `N` or N-M")
+}
+
+func (e *explainFlags) options(cmd *cobra.Command) (interrupts.Options, error) {
+	o := interrupts.Options{Rows: e.rows, All: e.all, Slots: e.slots}
+	if cmd.Flags().Changed("slots") && e.slots < 1 {
+		return o, fmt.Errorf("--slots %d: want at least 1", e.slots)
+	}
+	lo, hi, ranged := strings.Cut(e.other, "-")
+	if !ranged {
+		hi = lo
+	}
+	var err1, err2 error
+	o.Other.Lo, err1 = strconv.ParseInt(lo, 10, 64)
+	o.Other.Hi, err2 = strconv.ParseInt(hi, 10, 64)
+	if err1 != nil || err2 != nil || o.Other.Lo < 0 || o.Other.Hi < o.Other.Lo {
+		return o, fmt.Errorf("--other %q: want a number of rounds, or two as 46-49", e.other)
+	}
+	return o, nil
+}
+
+func interruptsDiff(c *common) *cobra.Command {
+	var e explainFlags
+	cmd := &cobra.Command{
+		Use:   "diff BEFORE AFTER",
+		Short: "how many rounds were sent, and by whom",
+		Long: "diff compares two saved texts of /proc/interrupts: whole files or single rows, also quoted\n" +
+			"and wrapped as mail does. Naming the same file twice takes the diffs in it apart: its \"<\" rows\n" +
+			"are before and its \">\" rows after. Every round interrupts every CPU but its sender once, so\n" +
+			"that the deltas tell how many rounds there were and how many each CPU sent. When no rounds\n" +
+			"explain them, the exit code is 1.",
+		Args: cobra.ExactArgs(2),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			o, err := e.options(cmd)
+			if err != nil {
+				return err
+			}
+			pairs, err := interrupts.Load(args[0], args[1])
+			if err != nil {
+				return err
+			}
+			return c.report(pairs, o)
+		},
+	}
+	e.register(cmd)
+	return cmd
+}
+
+func interruptsSample(c *common) *cobra.Command {
+	var e explainFlags
+	cmd := &cobra.Command{
+		Use:   "sample -- COMMAND [ARGUMENT...]",
+		Short: "take both snapshots around a command on this machine",
+		Args:  cobra.MinimumNArgs(1),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			o, err := e.options(cmd)
+			if err != nil {
+				return err
+			}
+			pair, err := interrupts.Sample(interrupts.ProcFile, func() error {
+				run := exec.CommandContext(cmd.Context(), args[0], args[1:]...)
+				// stdout is for the comparison.
+				run.Stdin, run.Stdout, run.Stderr = c.streams.in, c.streams.err, c.streams.err
+				return run.Run()
+			})
+			if err != nil {
+				return fmt.Errorf("sample %s: %w", args[0], err)
+			}
+			return c.report([]interrupts.Pair{pair}, o)
+		},
+	}
+	e.register(cmd)
+	return cmd
+}
+
+// report prints comparisons; figures that do not add up are the answer no.
+func (c *common) report(pairs []interrupts.Pair, o interrupts.Options) error {
+	r, err := interrupts.NewReport(pairs, o)
+	if err != nil {
+		return err
+	}
+	if err := r.Write(c.streams.out, c.format); err != nil {
+		return err
+	}
+	if !r.Consistent {
+		return errNo
+	}
+	return nil
+}

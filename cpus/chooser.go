@@ -1,0 +1,102 @@
+package cpus
+
+import (
+	"math/bits"
+	"math/rand/v2"
+	"sync/atomic"
+)
+
+// Choice is a question that a step asks of its Chooser.
+type Choice uint8
+
+// The choices. n is the number of answers, 0 to n-1.
+const (
+	ChooseSite    Choice = iota // which of n sites is called next
+	ChooseVersion               // which of n versions is fetched, 0 the newest
+	ChooseGrain                 // whether a grain comes from the next store
+	ChooseMask                  // how many instructions to run with interrupts masked
+	ChooseMove                  // which of n places a patcher goes on at, 0 where it is
+	ChooseDrain                 // whether a buffered store becomes visible now
+)
+
+// Chooser is the only source of nondeterminism of a step.
+type Chooser interface {
+	// Choose answers with a number from 0 to n-1; n is at least 1.
+	Choose(what Choice, n int) int
+}
+
+// Random answers at random with a bias for trouble: calls prefer the sites of
+// the batch that is in flight, fetches prefer the oldest version. It is for one
+// goroutine.
+type Random struct {
+	rng  *rand.PCG
+	busy *atomic.Pointer[[]int32] // the sites in flight, shared with the patcher
+
+	sites, stride uint64 // spreads hot sites over a table of this many
+}
+
+// NewRandom seeds a Random; the same seed and stream give the same answers.
+func NewRandom(seed, stream uint64) *Random {
+	return &Random{rng: rand.NewPCG(seed, stream)}
+}
+
+// Choose implements Chooser.
+func (r *Random) Choose(what Choice, n int) int {
+	if n <= 1 {
+		return 0
+	}
+	x := r.rng.Uint64()
+	switch what {
+	case ChooseSite:
+		return r.site(x, n)
+	case ChooseVersion:
+		if x&3 == 0 { // a quarter of all fetches are as stale as they can be
+			return n - 1
+		}
+	case ChooseMove: // migration is rare: once in 64 opportunities
+		if x&63 != 0 {
+			return 0
+		}
+	}
+	return upTo(x>>2, n)
+}
+
+// site draws from a skewed distribution: log-uniform, so that site i of n is
+// called about n/(i+1) times as often as the last one (Zipf's exponent 1; a few
+// functions take most calls in real traces). A quarter of the calls go to sites
+// in flight, if any, since that is where protocols break.
+func (r *Random) site(x uint64, n int) int {
+	if x&3 == 0 && r.busy != nil {
+		if b := r.busy.Load(); b != nil && len(*b) > 0 {
+			return int((*b)[upTo(x>>2, len(*b))])
+		}
+	}
+	levels := bits.Len(uint(n))
+	level := int(x >> 2 & 0xff * uint64(levels) >> 8)
+	return r.spread(uint64(upTo(x>>10, max(n>>level, 1))), uint64(n))
+}
+
+// spread permutes 0..n-1 so that hot sites are neighbours of cold ones, as in a
+// real table.
+func (r *Random) spread(i, n uint64) int {
+	if r.sites != n {
+		r.sites, r.stride = n, n*5/8|1 // about the golden section
+		for gcd(r.stride, n) != 1 {
+			r.stride += 2
+		}
+	}
+	return int(i * r.stride % n)
+}
+
+func gcd(a, b uint64) uint64 {
+	for b != 0 {
+		a, b = b, a%b
+	}
+	return a
+}
+
+// upTo maps the low 54 bits of x to 0..n-1 without a division.
+func upTo(x uint64, n int) int {
+	hi, _ := bits.Mul64(x<<10, uint64(n))
+	return int(hi)
+}

@@ -1,0 +1,101 @@
+package cpus
+
+import (
+	"github.com/textpoke/textpoke/cpus/isa"
+)
+
+// Phase is what a CPU does next.
+type Phase uint8
+
+// The phases. Up to Calling they are borders between instructions, where
+// interrupts are taken.
+const (
+	Boundary Phase = iota // between two calls
+	Asleep                // idle, or in user space: nothing but interrupts
+	Again                 // goes back to the site it came from
+	Second                // between the two instructions of a pair
+	Entered               // in the common entry: the ops is loaded next
+	Calling               // the ops is loaded: it is called next
+
+	Trapped     // ran into a breakpoint: takes a reference
+	Searching   // looks the address up
+	Leaving     // gives the reference back
+	Returning   // leaves the trap
+	Missed      // found no entry: looks at the text again
+	Retrying    // forgiven: fetches afresh, then Again
+	Interrupted // takes a request
+	Syncing     // fetches afresh
+	Answering   // tells the sender
+	Arriving    // stands still for stop_machine
+	Stopped     // waits to be resumed
+	Resuming    // fetches afresh, then goes on
+	Doubting    // met nop_ops at an enabled site: was a tracer promised?
+
+	lastBorder = Calling
+)
+
+// CPU is one CPU's own state: a small value that can be copied and compared.
+type CPU struct {
+	ID    int32
+	Site  int32 // being executed
+	Phase Phase
+	Back  Phase // where an interrupt or a trap leads back to
+	Role  Role
+
+	polled bool // looked for interrupts at this border
+	hit    bool // the handler found an entry
+	quiet  bool // owes an answer to a grace period
+	stop   bool // was woken for stop_machine
+
+	Masked uint16 // instructions left with interrupts masked
+	Awake  uint16 // calls left before an idle CPU sleeps again
+
+	Synced  Seq      // position of the last synchronisation
+	Promise Seq      // the site's promise when it was fetched
+	Scratch uint64   // scratch register (t0)
+	First   isa.Text // first instruction of a pair, as executed
+	Ops     uint64   // loaded ops
+	Act     isa.Insn // what the trap handler acts as
+	Taken   Taken    // interrupt being handled
+	Quiesce Ticket   // the grace period to answer
+}
+
+// Event is what one step amounted to.
+type Event uint8
+
+// The events. A call ends in exactly one of Traced and Untraced.
+const (
+	Nothing  Event = iota
+	Traced         // called a tracer
+	Untraced       // a call that reached no tracer
+	Lost           // Untraced, though an update had promised a tracer
+	Trap           // ran into a breakpoint
+	Miss           // found no entry for it
+	IPI            // answered an interrupt
+	Broken         // a call that ended in a violation
+	NumEvents
+
+	Begun = Nothing // in a Tally, whose steps that amount to nothing nobody counts: calls begun
+)
+
+// Scratchpad is a CPU's working memory: no state, only room, so that steps do
+// not allocate.
+type Scratchpad struct {
+	window    []Version
+	probe     Probe
+	begun     uint64    // calls begun, counted apart from how they end
+	Found     bool      // the last step violated a property
+	Violation Violation // which, when Found
+}
+
+// NewScratchpad makes room for windows of the usual depth.
+func NewScratchpad() *Scratchpad { return &Scratchpad{window: make([]Version, 0, 16)} }
+
+// AtBorder tells whether the CPU stands between two instructions.
+func (c *CPU) AtBorder() bool { return c.Phase <= lastBorder }
+
+// Preemptible tells whether another task may take the CPU over: the kernels
+// modelled here are preempted at voluntary points only.
+func (c *CPU) Preemptible() bool {
+	return (c.Phase == Boundary || c.Phase == Asleep) && c.Masked == 0 && !c.stop && !c.quiet
+}

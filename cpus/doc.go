@@ -1,0 +1,18 @@
+// Package cpus is the machine whose running text is patched: text with
+// versions, CPUs that fetch and execute it, and the interrupts that make them
+// fetch afresh.
+//
+//   - Text (text.go) never overwrites: a store appends a version. What a CPU may
+//     fetch is any version since it last synchronised, mixed as finely as the
+//     fetch model says (fetch.go). Staleness lives there and nowhere else.
+//   - CPU (cpu.go) is a small value that can be copied. Step (step.go, trap.go,
+//     interrupt.go) advances it by at most one access to what CPUs share, the
+//     interface Shared (shared.go). Whatever is nondeterministic is asked of a
+//     Chooser (chooser.go).
+//   - Machine (machine.go) is the Shared of real concurrency, made of atomics,
+//     with one goroutine a CPU (goroutine.go), rounds of interrupts (round.go),
+//     stop_machine (stop.go), hot-unplug (hotplug.go) and the Ledger that counts
+//     interrupts by CPU and cause.
+//
+// Lock order, outermost first: Machine.hotplug, Text.store.
+package cpus

@@ -1,0 +1,251 @@
+package cpus
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"math/rand/v2"
+	"runtime"
+	"sync/atomic"
+)
+
+// Tally counts a CPU's events.
+type Tally [NumEvents]uint64
+
+// Calls is how many calls the CPU completed.
+func (t Tally) Calls() uint64 { return t[Traced] + t[Untraced] + t[Lost] }
+
+// Add adds up two tallies.
+func (t Tally) Add(u Tally) Tally {
+	for i := range t {
+		t[i] += u[i]
+	}
+	return t
+}
+
+// Sub is what happened since an earlier tally.
+func (t Tally) Sub(u Tally) Tally {
+	for i := range t {
+		t[i] -= u[i]
+	}
+	return t
+}
+
+// runner is the goroutine of one CPU.
+type runner struct {
+	m       *Machine
+	id      int
+	cpu     CPU
+	tally   Tally
+	pad     *Scratchpad
+	chooser *Random
+	synced  atomic.Uint64 // cpu.Synced, for those who forget old versions
+
+	bell   chan struct{} // rung for a sleeping CPU when something waits
+	asleep atomic.Bool
+	seat   chan struct{} // holds a token: whoever takes it may lease the CPU
+	wanted atomic.Bool   // somebody waits for the lease
+	leased chan struct{} // the goroutine hands the CPU over
+	back   chan bool     // and gets it back; false: ends
+}
+
+// Quantum is the most steps that a CPU goroutine makes before it lets others
+// run: short, since a round takes as long as the quanta of the goroutines
+// queued before its targets, and of random length, so that CPUs lose the
+// processor anywhere, inside handlers too.
+const quantum = 256
+
+// tickEvery is how many quanta pass between two timer ticks, on average.
+const tickEvery = 64
+
+func newRunner(m *Machine, cpu int, role Role, seed uint64) *runner {
+	if role == Offline { // busy, once it is plugged in
+		role = Busy
+	}
+	r := &runner{
+		m: m, id: cpu,
+		cpu:     CPU{ID: int32(cpu), Role: role, Synced: 1},
+		pad:     NewScratchpad(),
+		chooser: NewRandom(seed, uint64(cpu)+1),
+		bell:    make(chan struct{}, 1),
+		seat:    make(chan struct{}, 1),
+		leased:  make(chan struct{}),
+		back:    make(chan bool),
+	}
+	r.chooser.busy = &m.inBatch
+	r.synced.Store(1)
+	r.seat <- struct{}{}
+	return r
+}
+
+// Start starts every CPU's goroutine; Stop ends them.
+func (m *Machine) Start() {
+	for _, r := range m.runners {
+		m.wait.Add(1)
+		go r.run()
+	}
+	for cpu, r := range m.runners {
+		if !m.online[cpu].Load() { // rests until it is plugged in
+			r.lease()
+		}
+	}
+}
+
+// Stop ends every CPU's goroutine, each between two calls, and waits for them.
+// Leases must have been given back.
+func (m *Machine) Stop() {
+	for cpu, r := range m.runners {
+		<-r.seat
+		if m.online[cpu].Load() {
+			r.lease()
+		}
+		r.back <- false
+	}
+	m.wait.Wait()
+}
+
+func (r *runner) run() {
+	defer r.m.wait.Done()
+	rng := rand.New(rand.NewPCG(r.chooser.rng.Uint64(), 0))
+	for {
+		r.steps(rng.IntN(quantum) + 1)
+		switch {
+		case r.wanted.Load() && r.cpu.Preemptible():
+			r.wanted.Store(false)
+			r.leased <- struct{}{}
+			if !<-r.back {
+				return
+			}
+		case r.cpu.Phase == Asleep:
+			r.sleep()
+		default:
+			if rng.IntN(tickEvery) == 0 {
+				r.cpu.Tick(r.m.code, r.m)
+			}
+			runtime.Gosched()
+		}
+	}
+}
+
+// steps makes up to n steps.
+func (r *runner) steps(n int) {
+	before := r.cpu.Synced
+	for range n {
+		r.tally[Step(&r.cpu, r.m.code, r.m, r.chooser, r.pad)]++
+		if r.pad.Found {
+			r.m.Report(r.pad.Violation)
+		}
+		if r.cpu.Phase == Stopped || r.cpu.Phase == Asleep {
+			break // nothing to do until somebody else did something
+		}
+	}
+	r.tally[Begun] = r.pad.begun
+	if r.cpu.Synced != before {
+		r.synced.Store(uint64(r.cpu.Synced))
+	}
+}
+
+// sleep blocks until the bell rings. The flag goes up before the last look, and
+// ringers look at the flag after they have left something: one of the two sees
+// the other.
+func (r *runner) sleep() {
+	r.asleep.Store(true)
+	if !r.wanted.Load() && !r.m.Pending(r.id, false) {
+		<-r.bell
+	}
+	r.asleep.Store(false)
+}
+
+// ring wakes the CPU's goroutine if it sleeps.
+func (r *runner) ring() {
+	if r.asleep.Load() {
+		select {
+		case r.bell <- struct{}{}:
+		default:
+		}
+	}
+}
+
+// lease takes the CPU from its goroutine; the seat must be held.
+func (r *runner) lease() {
+	r.wanted.Store(true)
+	r.ring()
+	<-r.leased
+	r.asleep.Store(true) // whoever holds the lease listens to the bell
+}
+
+// Lease is a CPU taken over by a task of ours, a patcher: its own task waits
+// between two calls until Release.
+type Lease struct{ r *runner }
+
+// Occupy takes a CPU over. It fails when ctx ends first or the CPU is offline.
+func (m *Machine) Occupy(ctx context.Context, cpu int) (*Lease, error) {
+	r := m.runners[cpu]
+	if err := r.sit(ctx); err != nil {
+		return nil, fmt.Errorf("occupy cpu %d: %w", cpu, err)
+	}
+	if !m.online[cpu].Load() {
+		r.stand()
+		return nil, fmt.Errorf("occupy cpu %d: %w", cpu, ErrOffline)
+	}
+	r.lease()
+	return &Lease{r}, nil
+}
+
+// ErrOffline says that a CPU cannot be occupied because it is not there.
+var ErrOffline = errors.New("offline")
+
+// sit takes the only right to lease the CPU; stand gives it back.
+func (r *runner) sit(ctx context.Context) error {
+	select {
+	case <-r.seat:
+		return nil
+	case <-ctx.Done():
+		return context.Cause(ctx)
+	}
+}
+
+func (r *runner) stand() { r.seat <- struct{}{} }
+
+// Release gives the CPU back to its own task.
+func (l *Lease) Release() {
+	l.r.asleep.Store(false)
+	l.r.back <- true
+	l.r.stand()
+}
+
+// CPU is the number of the leased CPU.
+func (l *Lease) CPU() int { return l.r.id }
+
+// Sync makes the leased CPU itself fetch afresh.
+func (l *Lease) Sync() {
+	l.r.cpu.Synced = l.r.m.Seq()
+	l.r.synced.Store(uint64(l.r.cpu.Synced))
+	l.r.m.refresh()
+}
+
+// answerInterrupts lets the leased CPU take what waits for it.
+func (l *Lease) answerInterrupts() {
+	for l.r.m.Pending(l.r.id, false) || !l.r.cpu.Preemptible() {
+		l.r.steps(1)
+	}
+}
+
+// Tallies reads every CPU's tally, taking each over for a moment.
+func (m *Machine) Tallies(ctx context.Context) ([]Tally, error) {
+	out := make([]Tally, len(m.runners))
+	for cpu, r := range m.runners {
+		if err := r.sit(ctx); err != nil {
+			return nil, fmt.Errorf("read tally of cpu %d: %w", cpu, err)
+		}
+		if !m.online[cpu].Load() {
+			out[cpu] = r.tally // its goroutine rests, see Unplug
+			r.stand()
+			continue
+		}
+		r.lease()
+		out[cpu] = r.tally
+		(&Lease{r}).Release()
+	}
+	return out, nil
+}

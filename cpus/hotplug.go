@@ -1,0 +1,56 @@
+package cpus
+
+import (
+	"context"
+	"errors"
+	"fmt"
+)
+
+// ErrLastOne says that a CPU cannot be unplugged because no other one is online
+// that patchers may run on.
+var ErrLastOne = errors.New("it is the last one that patchers may run on")
+
+// Unplug takes a CPU out: it answers what still waits for it, and from then on
+// no round has it as a target. It waits for whoever occupies the CPU, and for a
+// round or a stop_machine that is being sent (cpu_down, kernel/cpu.c). One
+// CPU that patchers may run on must remain online.
+func (m *Machine) Unplug(ctx context.Context, cpu int) error {
+	r := m.runners[cpu]
+	if err := r.sit(ctx); err != nil {
+		return fmt.Errorf("unplug cpu %d: %w", cpu, err)
+	}
+	defer r.stand()
+	// Only now, and before the CPU is taken over: a patcher that holds the
+	// lock in stop_machine needs the CPU to arrive.
+	m.hotplug.Lock()
+	defer m.hotplug.Unlock()
+	switch {
+	case !m.online[cpu].Load():
+		return fmt.Errorf("unplug cpu %d: it is offline already", cpu)
+	case m.roles[cpu].Houses() && m.housesOnline() == 1:
+		return fmt.Errorf("unplug cpu %d: %w", cpu, ErrLastOne)
+	}
+	r.lease()
+	(&Lease{r}).answerInterrupts()
+	m.online[cpu].Store(false)
+	return nil // the goroutine rests in its hand-over until Plug
+}
+
+// Plug brings a CPU in. Bringing up serialises: it fetches afresh.
+func (m *Machine) Plug(ctx context.Context, cpu int) error {
+	r := m.runners[cpu]
+	if err := r.sit(ctx); err != nil {
+		return fmt.Errorf("plug cpu %d: %w", cpu, err)
+	}
+	m.hotplug.Lock()
+	defer m.hotplug.Unlock()
+	if m.online[cpu].Load() {
+		r.stand()
+		return fmt.Errorf("plug cpu %d: it is online already", cpu)
+	}
+	l := &Lease{r}
+	l.Sync()
+	m.online[cpu].Store(true)
+	l.Release()
+	return nil
+}

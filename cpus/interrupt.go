@@ -1,0 +1,91 @@
+package cpus
+
+// awakeCalls is how many calls an idle or isolated CPU makes after an interrupt
+// before it is back asleep or in user space: the interrupt's own exit path.
+const awakeCalls = 2
+
+// poll looks for what is to be taken at a border between two instructions.
+func (c *CPU) poll(code *Code, sh Shared) {
+	atEase := c.Phase == Boundary || c.Phase == Asleep
+	switch masked := c.Masked > 0; {
+	case c.quiet && atEase:
+		c.quiet = false
+		sh.Answer(c.Quiesce)
+		c.polled = false
+	case c.stop && atEase && !masked:
+		c.Phase = Arriving
+	case masked && !code.Traits.MaskedRounds:
+	case sh.Pending(int(c.ID), masked):
+		c.Back, c.Phase = c.Phase, Interrupted
+	}
+}
+
+// interrupt is everything between taking an interrupt and going on, and the
+// stand-still of stop_machine.
+func (c *CPU) interrupt(code *Code, sh Shared) Event {
+	switch c.Phase {
+	case Interrupted:
+		c.take(code, sh)
+	case Syncing:
+		c.Synced, c.Phase = sh.Seq(), Answering
+	case Answering:
+		sh.Answer(c.Taken.Ticket)
+		c.Phase = Interrupted // another one may wait
+		if c.Back == Asleep {
+			c.Back, c.Awake = Boundary, awakeCalls
+		}
+		return IPI
+	case Arriving:
+		sh.Arrive(int(c.ID))
+		c.stop, c.Phase = false, Stopped
+	case Stopped:
+		c.standStill(code, sh)
+	case Resuming:
+		c.Synced, c.Phase = sh.Seq(), Boundary
+	}
+	return Nothing
+}
+
+// take takes one request, or goes back when there is none left.
+func (c *CPU) take(code *Code, sh Shared) {
+	t, ok := sh.Take(int(c.ID), c.Masked > 0 || c.Back == Stopped)
+	if !ok {
+		// Already looked: the next step executes.
+		c.Phase, c.polled = c.Back, true
+		return
+	}
+	c.Taken = t
+	switch t.Cause {
+	case Quiesce: // answered at the next boundary between two calls
+		c.quiet, c.Quiesce = true, t.Ticket
+		return
+	case Stop:
+		c.stop = true
+	}
+	c.Phase = Answering
+	if t.Cause == Sync || code.Traits.InterruptSyncs {
+		c.Phase = Syncing
+	}
+}
+
+// standStill waits in stop_machine with interrupts off. Where rounds get
+// through masked interrupts, they are taken.
+func (c *CPU) standStill(code *Code, sh Shared) {
+	c.polled = !c.polled
+	switch {
+	case c.polled && code.Traits.MaskedRounds:
+		if sh.Pending(int(c.ID), true) {
+			c.Back, c.Phase = Stopped, Interrupted
+		}
+	case sh.Resumed(int(c.ID)):
+		c.Phase, c.polled = Resuming, false
+	}
+}
+
+// Tick is a local timer interrupt between two instructions: no other CPU sent
+// it, and where interrupts synchronise the CPU fetches afresh.
+func (c *CPU) Tick(code *Code, sh Shared) {
+	if c.AtBorder() && c.Masked == 0 && code.Traits.InterruptSyncs {
+		c.Synced = sh.Seq()
+	}
+}

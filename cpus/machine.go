@@ -1,0 +1,185 @@
+package cpus
+
+import (
+	"errors"
+	"fmt"
+	"sync"
+	"sync/atomic"
+
+	"github.com/textpoke/textpoke/cpus/isa"
+)
+
+// Config is what a Machine is built from.
+type Config struct {
+	Code    *Code
+	Roles   []Role  // one for each CPU; see ParseRoles
+	Handler Handler // answers traps
+	NopOps  uint64  // the ops that disabled sites' literals name
+	Initial func(site int) isa.Text
+	Seed    uint64
+	// Senders is how many patchers may send rounds at once. Default 1.
+	Senders int
+}
+
+// Machine is real concurrency: one goroutine a CPU, and what they share made of
+// atomics. It implements Shared.
+type Machine struct {
+	Handler
+	*Text
+	Ledger *Ledger
+
+	code    *Code
+	roles   []Role
+	runners []*runner
+	senders []*Sender
+	boxes   []box
+	online  []atomic.Bool
+	stopped []atomic.Bool // stands still for stop_machine
+	arrived atomic.Int32
+	ops     []opsState
+	inBatch atomic.Pointer[[]int32] // sites in flight, for the Choosers' bias
+	hotplug sync.RWMutex            // cpus_read_lock, kernel/cpu.c
+	broken  violations
+	wait    sync.WaitGroup
+}
+
+// opsState is one ops that text or a literal can name.
+type opsState struct {
+	addr  uint64
+	state atomic.Uint32 // Outcome of a call through it
+}
+
+// maxOps is how many ops a machine can know; only their addresses are compared.
+const maxOps = 16
+
+// NewMachine builds a machine at rest.
+func NewMachine(cfg Config) (*Machine, error) {
+	n := len(cfg.Roles)
+	switch {
+	case n == 0 || n > MaxCPUs:
+		return nil, fmt.Errorf("%d CPUs: want 1 to %d", n, MaxCPUs)
+	case Housekeeper(cfg.Roles) < 0:
+		return nil, errors.New("no CPU that a patcher may run on")
+	case len(cfg.Code.Sites) == 0:
+		return nil, errors.New("no sites: nothing can be patched or called")
+	}
+	m := &Machine{
+		Handler: cfg.Handler,
+		Text:    newText(len(cfg.Code.Sites), cfg.Initial, cfg.NopOps),
+		Ledger:  newLedger(n),
+		code:    cfg.Code,
+		roles:   cfg.Roles,
+		boxes:   make([]box, n),
+		online:  make([]atomic.Bool, n),
+		stopped: make([]atomic.Bool, n),
+		ops:     make([]opsState, 1, maxOps),
+	}
+	m.ops[0].addr = cfg.NopOps
+	m.ops[0].state.Store(uint32(CalledNobody))
+	for range max(cfg.Senders, 1) {
+		m.senders = append(m.senders, newSender(m, len(m.senders), n))
+	}
+	for cpu, role := range cfg.Roles {
+		m.online[cpu].Store(role != Offline)
+		m.runners = append(m.runners, newRunner(m, cpu, role, cfg.Seed))
+	}
+	return m, nil
+}
+
+// Code is what the machine runs.
+func (m *Machine) Code() *Code { return m.code }
+
+// CPUs is the number of CPUs, online or not.
+func (m *Machine) CPUs() int { return len(m.runners) }
+
+// Online tells whether a CPU takes part.
+func (m *Machine) Online(cpu int) bool { return m.online[cpu].Load() }
+
+// OnlineCPUs is the number of CPUs that take part.
+func (m *Machine) OnlineCPUs() (n int) {
+	for i := range m.online {
+		if m.online[i].Load() {
+			n++
+		}
+	}
+	return n
+}
+
+// housesOnline is the number of CPUs online that patchers may run on.
+func (m *Machine) housesOnline() (n int) {
+	for cpu, r := range m.roles {
+		if r.Houses() && m.online[cpu].Load() {
+			n++
+		}
+	}
+	return n
+}
+
+// Role is the role that a CPU was given.
+func (m *Machine) Role(cpu int) Role { return m.roles[cpu] }
+
+// AddOps makes an ops known, callable from now on. Only before Start.
+func (m *Machine) AddOps(addr uint64) error {
+	if len(m.ops) == cap(m.ops) {
+		return fmt.Errorf("more than %d ops", maxOps)
+	}
+	m.ops = append(m.ops, opsState{})
+	m.ops[len(m.ops)-1].addr = addr
+	return nil
+}
+
+// SetOps says what a call through the ops amounts to from now on: CalledTracer
+// when it is attached, CalledFreed when it has been released.
+func (m *Machine) SetOps(addr uint64, o Outcome) {
+	for i := range m.ops {
+		if m.ops[i].addr == addr {
+			m.ops[i].state.Store(uint32(o))
+		}
+	}
+}
+
+// CallOps implements Shared.
+func (m *Machine) CallOps(addr uint64) Outcome {
+	for i := range m.ops {
+		if m.ops[i].addr == addr {
+			return Outcome(m.ops[i].state.Load())
+		}
+	}
+	return CalledWild
+}
+
+// SetInBatch tells the Choosers which sites are in flight; nil for none.
+func (m *Machine) SetInBatch(sites []int32) {
+	if sites == nil {
+		m.inBatch.Store(nil)
+		return
+	}
+	m.inBatch.Store(&sites)
+}
+
+// keptViolations is how many violations are kept with all they say; the rest
+// are only counted.
+const keptViolations = 64
+
+type violations struct {
+	mu    sync.Mutex
+	total uint64
+	kept  []Violation
+}
+
+// Report records a violation.
+func (m *Machine) Report(v Violation) {
+	m.broken.mu.Lock()
+	defer m.broken.mu.Unlock()
+	m.broken.total++
+	if len(m.broken.kept) < keptViolations {
+		m.broken.kept = append(m.broken.kept, v)
+	}
+}
+
+// Violations is how many properties were violated so far, and the first of them.
+func (m *Machine) Violations() (total uint64, first []Violation) {
+	m.broken.mu.Lock()
+	defer m.broken.mu.Unlock()
+	return m.broken.total, append([]Violation(nil), m.broken.kept...)
+}

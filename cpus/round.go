@@ -1,0 +1,183 @@
+package cpus
+
+import (
+	"sync/atomic"
+)
+
+// request is one interrupt on its way to one CPU: the node of a lock-free list,
+// as the kernel's call_single_data (kernel/smp.c).
+type request struct {
+	next  *request
+	cause Cause
+	tick  Ticket
+}
+
+// box is where a CPU's interrupts wait, in order of arrival. Anybody pushes,
+// only the CPU takes.
+type box struct {
+	kinds [2]struct {
+		head  atomic.Pointer[request] // newest first
+		queue *request                // the CPU's own: oldest first
+	}
+}
+
+// Interrupts that masking holds back, and those it does not.
+const (
+	maskable = iota
+	unmaskable
+)
+
+func (b *box) push(kind int, r *request) {
+	head := &b.kinds[kind].head
+	for {
+		r.next = head.Load()
+		if head.CompareAndSwap(r.next, r) {
+			return
+		}
+	}
+}
+
+func (b *box) pending(kind int) bool {
+	k := &b.kinds[kind]
+	return k.queue != nil || k.head.Load() != nil
+}
+
+func (b *box) pop(kind int) *request {
+	k := &b.kinds[kind]
+	if k.queue == nil {
+		for r := k.head.Swap(nil); r != nil; { // reverse
+			next := r.next
+			r.next, k.queue = k.queue, r
+			r = next
+		}
+	}
+	r := k.queue
+	if r != nil {
+		k.queue = r.next
+	}
+	return r
+}
+
+// kindOf tells which interrupts of a cause masking holds back.
+func (m *Machine) kindOf(c Cause) int {
+	if c == Sync && m.code.Traits.MaskedRounds {
+		return unmaskable
+	}
+	return maskable
+}
+
+// Pending implements Shared.
+func (m *Machine) Pending(cpu int, masked bool) bool {
+	b := &m.boxes[cpu]
+	return !masked && b.pending(maskable) || m.code.Traits.MaskedRounds && b.pending(unmaskable)
+}
+
+// Take implements Shared.
+func (m *Machine) Take(cpu int, masked bool) (Taken, bool) {
+	b := &m.boxes[cpu]
+	r := b.pop(unmaskable)
+	if r == nil && !masked {
+		r = b.pop(maskable)
+	}
+	if r == nil {
+		return Taken{}, false
+	}
+	if int(r.cause) < NumCauses {
+		m.Ledger.take(cpu, r.cause)
+	}
+	return Taken{Ticket: r.tick, Cause: r.cause}, true
+}
+
+// Answer implements Shared.
+func (m *Machine) Answer(t Ticket) {
+	s := m.senders[int(t)/len(m.runners)]
+	if s.left.Add(-1) == 0 {
+		select {
+		case s.done <- struct{}{}:
+		default: // one that nobody waited for lies there still
+		}
+	}
+}
+
+// Sender sends rounds, one at a time.
+type Sender struct {
+	m        *Machine
+	requests []request // one for each CPU, reused by every round
+	left     atomic.Int32
+	done     chan struct{}
+}
+
+func newSender(m *Machine, id, cpus int) *Sender {
+	s := &Sender{m: m, requests: make([]request, cpus), done: make(chan struct{}, 1)}
+	for i := range s.requests {
+		s.requests[i].tick = Ticket(id*cpus + i)
+	}
+	return s
+}
+
+// Sender is the id-th of the machine's senders.
+func (m *Machine) Sender(id int) *Sender { return m.senders[id] }
+
+// Answered tells whether every target of the last Send has answered.
+func (s *Sender) Answered() bool { return s.left.Load() == 0 }
+
+// Send interrupts every online CPU but from, and returns how many that are. No
+// other Send may follow before all have Answered.
+func (s *Sender) Send(from int, cause Cause) int {
+	m := s.m
+	m.hotplug.RLock()
+	defer m.hotplug.RUnlock()
+	return s.send(from, cause)
+}
+
+func (s *Sender) send(from int, cause Cause) int {
+	m := s.m
+	targets := 0
+	for cpu := range m.online {
+		if cpu != from && m.online[cpu].Load() {
+			targets++
+		}
+	}
+	if int(cause) < NumCauses {
+		m.Ledger.round(from, cause, targets)
+	}
+	s.left.Store(int32(targets))
+	kind := m.kindOf(cause)
+	for cpu := range m.online {
+		if cpu == from || !m.online[cpu].Load() {
+			continue
+		}
+		r := &s.requests[cpu]
+		r.cause = cause
+		m.boxes[cpu].push(kind, r)
+		m.runners[cpu].ring()
+	}
+	return targets
+}
+
+// Wait waits for every answer to the last Send. The CPU that the sender sits on
+// keeps answering interrupts meanwhile, as smp_call_function_many_cond does:
+// two senders that wait for each other would stand still otherwise.
+func (s *Sender) Wait(l *Lease) {
+	for {
+		l.answerInterrupts()
+		if s.Answered() {
+			return
+		}
+		select {
+		case <-s.done:
+		case <-l.r.bell:
+		}
+	}
+}
+
+// refresh recomputes which versions no CPU can fetch any more.
+func (m *Machine) refresh() {
+	oldest := m.Seq()
+	for cpu, r := range m.runners {
+		if m.online[cpu].Load() {
+			oldest = min(oldest, Seq(r.synced.Load()))
+		}
+	}
+	m.Text.oldest.Store(uint64(oldest))
+}

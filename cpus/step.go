@@ -1,0 +1,178 @@
+package cpus
+
+import (
+	"github.com/textpoke/textpoke/cpus/isa"
+	"github.com/textpoke/textpoke/records"
+)
+
+// Step advances c by one step: at most one access to sh, and whatever private
+// work follows it. Before every instruction there is a step that looks for
+// interrupts. pad.Found is set when the step violated a property.
+func Step(c *CPU, code *Code, sh Shared, ch Chooser, pad *Scratchpad) Event {
+	pad.Found = false
+	if c.Phase <= lastBorder {
+		if !c.polled {
+			c.polled = true
+			c.poll(code, sh)
+			return Nothing
+		}
+		c.polled = false
+	}
+	switch c.Phase {
+	case Boundary:
+		return c.call(code, sh, ch, pad)
+	case Asleep:
+		return Nothing
+	case Again:
+		return c.fetch(0, code, sh, ch, pad)
+	case Second:
+		return c.fetch(1, code, sh, ch, pad)
+	case Entered:
+		c.Ops, c.Phase = sh.Literal(int(c.Site)), Calling
+		return Nothing
+	case Calling:
+		return c.dispatch(code, sh, pad)
+	case Doubting:
+		return c.doubt(code, sh, pad)
+	case Trapped, Searching, Leaving, Returning, Missed, Retrying:
+		return c.trap(code, sh, pad)
+	default:
+		return c.interrupt(code, sh)
+	}
+}
+
+// call starts a call of some traced function.
+func (c *CPU) call(code *Code, sh Shared, ch Chooser, pad *Scratchpad) Event {
+	if c.Role.sleeps() {
+		if c.Awake == 0 {
+			c.Phase = Asleep
+			return Nothing
+		}
+		c.Awake--
+	}
+	switch {
+	case c.Masked > 0:
+		c.Masked--
+	case c.Role == IrqsOff:
+		// Every other stretch of instructions runs with interrupts masked.
+		if n := ch.Choose(ChooseMask, 2*maskStretch); n >= maskStretch {
+			c.Masked = uint16(n)
+		}
+	}
+	pad.begun++
+	c.Site = int32(ch.Choose(ChooseSite, len(code.Sites)))
+	return c.fetch(0, code, sh, ch, pad)
+}
+
+// maskStretch is the order of length, in calls, of a stretch with interrupts
+// masked. Long against a round, short against a run.
+const maskStretch = 64
+
+// fetch reads instruction i of the site and executes it.
+func (c *CPU) fetch(i int, code *Code, sh Shared, ch Chooser, pad *Scratchpad) Event {
+	n := code.Traits.FetchLen
+	off := i * n
+	window, settled := sh.Window(int(c.Site), c.Synced, pad.window)
+	pad.window = window
+	at := code.Sites[c.Site] + records.Addr(off)
+	text := window[0].Text.Slice(off, n)
+	if len(window) > 1 {
+		text = code.Fetch.mix(window, off, n, code.Arch.Grain(at), ch)
+	}
+	if i == 0 {
+		c.Scratch = 0
+	}
+	insn := c.decode(code, text, off)
+	if insn.Kind == isa.Breakpoint {
+		c.Phase = Trapped
+		return Trap
+	}
+	if !seen(window, 0, off, n, text) {
+		return c.broken(code, pad, TornFetch, text, n, "mixes versions: %v")
+	}
+	stale := settled != 0 && !seen(window, settled, off, n, text)
+	if stale {
+		c.violate(code, pad, StaleAfterCompletion, text, n, "the update had completed, this CPU last synchronised before its stores: %v")
+	}
+	if code.Insns() == 2 {
+		if i == 0 {
+			c.First, c.Scratch, c.Phase = text, uint64(insn.Target), Second
+			return Nothing
+		}
+		if pair := c.First.Splice(off, n, text); !seen(window, 0, 0, 2*n, pair) {
+			return c.broken(code, pad, HalfPair, pair, 2*n, "the first instruction was executed before the second changed: %v")
+		}
+	}
+	c.Promise = settled
+	return c.execute(code, insn, stale)
+}
+
+// seen tells whether some version from since on has this text.
+func seen(window []Version, since Seq, off, n int, text isa.Text) bool {
+	for _, v := range window {
+		if v.Seq < since {
+			return false
+		}
+		if v.Text.Slice(off, n) == text {
+			return true
+		}
+	}
+	return false
+}
+
+// decode reads the instruction at off of the current site.
+func (c *CPU) decode(code *Code, text isa.Text, off int) isa.Insn {
+	at := code.Sites[c.Site]
+	if code.Traits.CallOps && code.Layout == isa.Word {
+		c.Scratch = code.Arch.Scratch(isa.Site{Addr: at, Len: uint8(code.Len)}, code.Entry)
+	}
+	return code.Arch.Decode(at+records.Addr(off), text, c.Scratch)
+}
+
+// execute does what the site's last instruction says, or what a trap handler
+// acts as. stale: an update had promised that something else is executed.
+func (c *CPU) execute(code *Code, insn isa.Insn, stale bool) Event {
+	if insn.Kind != isa.Call {
+		c.Phase = Boundary
+		if stale {
+			return Lost
+		}
+		return Untraced
+	}
+	c.Phase = Entered
+	if !code.Traits.CallOps { // the call itself names the ops
+		c.Ops, c.Phase = uint64(insn.Target), Calling
+	}
+	return Nothing
+}
+
+// dispatch calls through the loaded ops.
+func (c *CPU) dispatch(code *Code, sh Shared, pad *Scratchpad) Event {
+	c.Phase = Boundary
+	switch sh.CallOps(c.Ops) {
+	case CalledTracer:
+		return Traced
+	case CalledNobody:
+		if c.Promise != 0 {
+			c.Phase = Doubting
+			return Nothing
+		}
+		return Untraced
+	case CalledFreed:
+		c.violate(code, pad, UseAfterFree, isa.Text(c.Ops), 8, "the ops was released while this CPU was on its way to it: %v")
+	default:
+		c.violate(code, pad, TornLiteral, isa.Text(c.Ops), 8, "no ops has this address: %v")
+	}
+	return Untraced
+}
+
+// doubt decides whether a tracer was promised the call that met nop_ops: yes,
+// if the promise that was there before the fetch is still there.
+func (c *CPU) doubt(code *Code, sh Shared, pad *Scratchpad) Event {
+	c.Phase = Boundary
+	if sh.Settled(int(c.Site)) != c.Promise {
+		return Untraced // the next update has begun meanwhile
+	}
+	c.violate(code, pad, LostCall, isa.Text(c.Ops), 8, "the site's literal still names nop_ops: %v")
+	return Lost
+}

@@ -1,0 +1,135 @@
+package cpus
+
+import (
+	"sync"
+	"sync/atomic"
+
+	"github.com/textpoke/textpoke/cpus/isa"
+)
+
+// Seq is a position in the global order of stores to text. The text as it was
+// before the first store is at 1.
+type Seq uint64
+
+// Version is what a site's text was from Seq on.
+type Version struct {
+	Seq  Seq
+	Text isa.Text
+}
+
+// version is one link of a site's history, newest first.
+type version struct {
+	Version
+	older atomic.Pointer[version]
+}
+
+// siteText is the shared state of one site.
+type siteText struct {
+	newest  atomic.Pointer[version]
+	settled atomic.Uint64 // Seq that completed updates promise at least; 0 promises nothing
+	literal atomic.Uint64 // the ops that the site's literal points to
+}
+
+// Text is the text of all sites with the versions that some CPU may still
+// fetch. Readers take no lock; stores are serialised, as by patch_lock
+// (arch/arm64/kernel/patching.c) and text_mutex elsewhere.
+type Text struct {
+	sites  []siteText
+	newest atomic.Uint64 // Seq of the last store
+	oldest atomic.Uint64 // no CPU can fetch a version that was replaced by then
+	store  sync.Mutex
+}
+
+// newText starts every site with one version, initial(i), and a literal.
+func newText(n int, initial func(i int) isa.Text, literal uint64) *Text {
+	t := &Text{sites: make([]siteText, n)}
+	first := make([]version, n) // one block: the collector sees one object
+	for i := range first {
+		first[i].Version = Version{Seq: 1, Text: initial(i)}
+		t.sites[i].newest.Store(&first[i])
+		t.sites[i].literal.Store(literal)
+	}
+	t.newest.Store(1)
+	return t
+}
+
+// Seq is the position of the last store.
+func (t *Text) Seq() Seq { return Seq(t.newest.Load()) }
+
+// Peek is the newest text of a site, as a load of data would see it.
+func (t *Text) Peek(site int) isa.Text { return t.sites[site].newest.Load().Text }
+
+// Store replaces n bytes from off on of a site's text. The version becomes
+// reachable before the position is published, so that a CPU whose
+// synchronisation saw the position also sees the version.
+func (t *Text) Store(site, off, n int, text isa.Text) {
+	t.store.Lock()
+	defer t.store.Unlock()
+	s := &t.sites[site]
+	old := s.newest.Load()
+	v := &version{Version: Version{Seq: Seq(t.newest.Load() + 1), Text: old.Text.Splice(off, n, text)}}
+	v.older.Store(old)
+	s.newest.Store(v)
+	t.newest.Store(uint64(v.Seq))
+	forget(v, Seq(t.oldest.Load()))
+}
+
+// forget drops the versions that were replaced before every CPU's last
+// synchronisation: a reader that stands on one of them may walk on, a new
+// reader no longer gets there.
+func forget(v *version, oldest Seq) {
+	for ; v != nil; v = v.older.Load() {
+		if v.Seq <= oldest {
+			v.older.Store(nil)
+			return
+		}
+	}
+}
+
+// Window collects into buf what a CPU that synchronised at synced may fetch
+// from a site: newest first, down to the version that was in force then. The
+// Seq beside it is the site's promise, read before the versions.
+func (t *Text) Window(site int, synced Seq, buf []Version) ([]Version, Seq) {
+	s := &t.sites[site]
+	settled := Seq(s.settled.Load())
+	buf = buf[:0]
+	for v := s.newest.Load(); v != nil; v = v.older.Load() {
+		buf = append(buf, v.Version)
+		if v.Seq <= synced {
+			break
+		}
+	}
+	return buf, settled
+}
+
+// Settle promises that no CPU executes a site's text as it was before want was
+// stored. When want has not arrived in memory yet the promise is about the
+// store to come, so that whoever relied on it is caught.
+func (t *Text) Settle(site int, want isa.Text) {
+	s := &t.sites[site]
+	v := s.newest.Load().Version
+	if v.Text != want {
+		v.Seq = t.Seq() + 1
+	}
+	s.settled.Store(uint64(v.Seq))
+}
+
+// Unsettle takes the promise back, before the next update's first store.
+func (t *Text) Unsettle(site int) { t.sites[site].settled.Store(0) }
+
+// Settled is the site's promise, 0 for none.
+func (t *Text) Settled(site int) Seq { return Seq(t.sites[site].settled.Load()) }
+
+// Literal and StoreLiteral access the 8-byte pointer to a site's ops. It is
+// data: coherent, and atomic when aligned.
+func (t *Text) Literal(site int) uint64           { return t.sites[site].literal.Load() }
+func (t *Text) StoreLiteral(site int, ops uint64) { t.sites[site].literal.Store(ops) }
+
+// versions counts the versions held for a site, for tests of forgetting.
+func (t *Text) versions(site int) int {
+	n := 0
+	for v := t.sites[site].newest.Load(); v != nil; v = v.older.Load() {
+		n++
+	}
+	return n
+}

@@ -1,0 +1,80 @@
+package cpus
+
+import (
+	"fmt"
+
+	"github.com/textpoke/textpoke/cpus/isa"
+)
+
+// trap is the breakpoint handler, poke_int3_handler in
+// arch/x86/kernel/alternative.c (smp_text_poke_int3_handler since Linux 6.16):
+// take a reference, look the address up, give the reference back, act as the
+// new instruction. It runs with interrupts off.
+func (c *CPU) trap(code *Code, sh Shared, pad *Scratchpad) Event {
+	switch c.Phase {
+	case Trapped:
+		if c.Phase = Searching; !sh.Enter(int(c.ID)) {
+			c.Phase = Missed
+			return Miss
+		}
+	case Searching:
+		c.Act, c.hit = sh.Find(code.Sites[c.Site], &pad.probe)
+		c.Phase = Leaving
+	case Leaving:
+		sh.Leave(int(c.ID))
+		if c.Phase = Returning; !c.hit {
+			c.Phase = Missed
+			return Miss
+		}
+	case Returning:
+		if code.Traits.TrapSyncs {
+			c.Synced = sh.Seq()
+		}
+		c.Promise = 0 // nothing is promised while a site is being patched
+		return c.execute(code, c.Act, false)
+	case Missed:
+		return c.miss(code, sh, pad)
+	case Retrying:
+		c.Synced, c.Phase = sh.Seq(), Again
+	}
+	return Nothing
+}
+
+// miss is what the kernel did until 6.2 when nobody owned a breakpoint
+// (kprobe_int3_handler, removed by 8e791f7eba4c): look at the text, and if the
+// breakpoint has gone, go back and execute what is there now.
+func (c *CPU) miss(code *Code, sh Shared, pad *Scratchpad) Event {
+	n := code.Traits.BreakpointLen
+	now := sh.Peek(int(c.Site)).Slice(0, n)
+	switch {
+	case now == code.Arch.Breakpoint():
+		return c.broken(code, pad, UnhandledBreakpoint, now, n, "no entry for it, and it is still there: %v")
+	case code.NoRecheck:
+		return c.broken(code, pad, UnhandledBreakpoint, now, n, "no entry for it any more, and the handler may not look again: %v")
+	}
+	c.Phase = Retrying
+	return Nothing
+}
+
+// broken records a violation after which the call cannot go on.
+func (c *CPU) broken(code *Code, pad *Scratchpad, p Property, text isa.Text, n int, why string) Event {
+	c.violate(code, pad, p, text, n, why)
+	c.Phase = Boundary
+	return Broken
+}
+
+// violate records a violation; why gets the CPU's window of versions.
+func (c *CPU) violate(code *Code, pad *Scratchpad, p Property, text isa.Text, n int, why string) {
+	var window string
+	for i, v := range pad.window {
+		if i > 0 {
+			window += " <- "
+		}
+		window += v.Text.Format(code.Len)
+	}
+	pad.Found = true
+	pad.Violation = Violation{
+		Property: p, CPU: int(c.ID), Site: int(c.Site), Addr: code.Sites[c.Site],
+		Bytes: text.Format(n), Why: fmt.Sprintf(why, "window "+window),
+	}
+}

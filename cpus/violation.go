@@ -1,0 +1,39 @@
+package cpus
+
+import (
+	"fmt"
+
+	"github.com/textpoke/textpoke/records"
+)
+
+// Property is something that must hold in every run.
+type Property string
+
+// The properties.
+const (
+	TornFetch            Property = "torn-fetch"             // executed neither the old, the new, nor a breakpoint
+	UnhandledBreakpoint  Property = "unhandled-breakpoint"   // a trap found no entry and was not forgiven
+	StaleAfterCompletion Property = "stale-after-completion" // executed the old instruction after the update had promised otherwise
+	HalfPair             Property = "half-pair"              // the halves of a pair come from different versions
+	TornLiteral          Property = "torn-literal"           // called through half of a pointer
+	UseAfterFree         Property = "use-after-free"         // called through a released ops
+	LostCall             Property = "lost-call"              // a tracer missed a call it had been promised
+	Deadlock             Property = "deadlock"               // nobody can move
+	Overflow             Property = "overflow"               // a batch holds more than its buffer
+	Conservation         Property = "conservation"           // interrupts received are not those sent
+	BrokenSite           Property = "broken-site"            // a site is neither old nor new when all is over
+)
+
+// Violation is one broken property, with what a person needs to see why.
+type Violation struct {
+	Property Property
+	CPU      int
+	Site     int
+	Addr     records.Addr
+	Bytes    string // the bytes executed, or the pointer called through
+	Why      string
+}
+
+func (v Violation) String() string {
+	return fmt.Sprintf("%s: cpu %d, site %d at %s, bytes %s: %s", v.Property, v.CPU, v.Site, v.Addr, v.Bytes, v.Why)
+}

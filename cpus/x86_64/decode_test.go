@@ -1,0 +1,144 @@
+package x86_64_test
+
+import (
+	"math/rand/v2"
+	"testing"
+
+	"golang.org/x/arch/x86/x86asm"
+	"pgregory.net/rapid"
+
+	"github.com/textpoke/textpoke/cpus/isa"
+	x86 "github.com/textpoke/textpoke/cpus/x86_64"
+	"github.com/textpoke/textpoke/records"
+)
+
+// disassembled is what x/arch says about the five bytes of t, as our kinds. It
+// looks at operands and prefixes, not at bytes, so that it shares nothing with
+// Decode.
+func disassembled(at records.Addr, t isa.Text) isa.Insn {
+	inst, err := x86asm.Decode(t.Bytes(x86.SiteLen), 64)
+	if err != nil {
+		return isa.Insn{}
+	}
+	n := uint8(inst.Len)
+	if p := inst.Prefix; p[0] != 0 {
+		// The one prefixed form that is ours: a plain nop behind one 66.
+		if p[0] == x86asm.PrefixData16 && p[1] == 0 && inst.Op == x86asm.NOP && inst.Args[0] == nil {
+			return isa.Insn{Kind: isa.Nop, Len: n}
+		}
+		return isa.Insn{}
+	}
+	rel, branch := inst.Args[0].(x86asm.Rel)
+	to := at + records.Addr(n) + records.Addr(int64(rel))
+	switch {
+	case inst.Op == x86asm.CALL && branch:
+		return isa.Insn{Kind: isa.Call, Len: n, Target: to}
+	case inst.Op == x86asm.JMP && branch:
+		return isa.Insn{Kind: isa.Jump, Len: n, Target: to}
+	case inst.Op == x86asm.INT && n == 1: // the two-byte int 3 is CD 03
+		return isa.Insn{Kind: isa.Breakpoint, Len: n}
+	case inst.Op == x86asm.NOP && n == 5:
+		// With five bytes and no prefix there is a displacement of 8 bits.
+		if m, ok := inst.Args[0].(x86asm.Mem); ok && inst.MemBytes == 4 &&
+			m == (x86asm.Mem{Base: x86asm.RAX, Scale: 1, Index: x86asm.RAX}) {
+			return isa.Insn{Kind: isa.Nop, Len: n}
+		}
+	}
+	return isa.Insn{}
+}
+
+// known are texts of every kind that Decode recognises, and close neighbours.
+var known = []isa.Text{
+	x86.Nop5, x86.Nop2, x86.Int3,
+	isa.TextOf(0xE8, 1, 2, 3, 4), isa.TextOf(0xE9, 0xFB, 0xFF, 0xFF, 0xFF), isa.TextOf(0xEB, 0xFE),
+	isa.TextOf(0x66, 0xEB, 0xFE), isa.TextOf(0x40, 0x90), isa.TextOf(0x66, 0x66, 0x90),
+	isa.TextOf(0x66, 0x0F, 0x1F, 0x04, 0x00), isa.TextOf(0x0F, 0x1F, 0x84, 0, 0),
+	isa.TextOf(0xCD, 0x03), isa.TextOf(0xF3, 0x90), isa.TextOf(0xC3),
+}
+
+func checkDecode(t rapid.TB, at records.Addr, text isa.Text) {
+	t.Helper()
+	if got, want := x86.Arch.Decode(at, text, 0), disassembled(at, text); got != want {
+		t.Fatalf("Decode(%s, % s) = %+v, x/arch says %+v", at, text.Format(x86.SiteLen), got, want)
+	}
+}
+
+func anyAddr(t *rapid.T, label string) records.Addr {
+	return records.Addr(rapid.Uint64().Draw(t, label))
+}
+
+func TestDecodeAgreesWithDisassembler(t *testing.T) {
+	for _, text := range known {
+		checkDecode(t, 0xffffffff81000000, text)
+		for bit := range 8 * x86.SiteLen {
+			checkDecode(t, 0xffffffff81000000, text^1<<bit)
+		}
+	}
+	rng := rand.New(rand.NewPCG(1, 2))
+	for range 200_000 {
+		// Most random bytes are no branch: let half of them begin like one.
+		text := isa.Text(rng.Uint64()) & isa.Mask(x86.SiteLen)
+		if rng.IntN(2) == 0 {
+			text = text.Splice(0, 1, known[rng.IntN(len(known))])
+		}
+		checkDecode(t, records.Addr(rng.Uint64()), text)
+	}
+}
+
+func TestDecodeIgnoresBytesBehindSite(t *testing.T) {
+	for _, text := range known {
+		want := x86.Arch.Decode(0x1000, text, 0)
+		if got := x86.Arch.Decode(0x1000, text|^isa.Mask(x86.SiteLen), 1); got != want {
+			t.Errorf("% s: %+v, with bytes behind it %+v", text.Format(x86.SiteLen), want, got)
+		}
+	}
+}
+
+func TestEncodedBranchesDisassemble(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		at := anyAddr(t, "at")
+		to := at + x86.SiteLen + records.Addr(rapid.Int32().Draw(t, "rel"))
+		for kind, encode := range map[isa.Kind]func(at, to records.Addr) (isa.Text, bool){
+			isa.Call: x86.Call, isa.Jump: x86.Jump,
+		} {
+			text, ok := encode(at, to)
+			want := isa.Insn{Kind: kind, Len: x86.SiteLen, Target: to}
+			if !ok || disassembled(at, text) != want {
+				t.Errorf("%s at %s to %s: %v, % s disassembles to %+v", kind, at, to, ok, text.Format(x86.SiteLen), disassembled(at, text))
+			}
+			checkDecode(t, at, text)
+		}
+	})
+}
+
+func FuzzDecode(f *testing.F) {
+	for _, text := range known {
+		f.Add(uint64(0xffffffff81000000), uint64(text))
+	}
+	f.Fuzz(func(t *testing.T, at, text uint64) {
+		checkDecode(t, records.Addr(at), isa.Text(text)&isa.Mask(x86.SiteLen))
+		x86.Arch.Decode(records.Addr(at), isa.Text(text), at)
+	})
+}
+
+var sink isa.Insn
+
+func TestDecodeAllocatesNothing(t *testing.T) {
+	if n := testing.AllocsPerRun(100, func() {
+		for _, text := range known {
+			sink = x86.Arch.Decode(0xffffffff81000000, text, 0)
+		}
+	}); n != 0 {
+		t.Errorf("%v allocations", n)
+	}
+}
+
+func BenchmarkDecode(b *testing.B) {
+	for name, text := range map[string]isa.Text{"nop": x86.Nop5, "call": known[3], "int3": x86.Int3} {
+		b.Run(name, func(b *testing.B) {
+			for b.Loop() {
+				sink = x86.Arch.Decode(0xffffffff81000000, text, 0)
+			}
+		})
+	}
+}

@@ -1,0 +1,165 @@
+// Package x86_64 is the instruction set of 64-bit x86 as live patching sees
+// it: a five-byte site at any address, a rel32 call, and int3, the one byte
+// that may replace another under a running CPU.
+//
+// Sources: arch/x86/kernel/alternative.c and arch/x86/kernel/ftrace.c (Linux
+// 6.18), arch/x86/include/asm/text-patching.h; Intel SDM vol. 2 (CALL, JMP,
+// INT3, NOP) and vol. 3A "Handling Self- and Cross-Modifying Code"; AMD APM
+// vol. 2, 7.6.1.
+package x86_64
+
+import (
+	"github.com/textpoke/textpoke/cpus/isa"
+	"github.com/textpoke/textpoke/records"
+)
+
+// Name is what this instruction set is called, here and in record tables.
+const Name = "x86_64"
+
+// The texts that do not depend on an address.
+const (
+	// Nop5 is 0F 1F 44 00 00, nopl 0(%rax,%rax,1): the disabled site
+	// (x86_nops[5], arch/x86/include/asm/nops.h).
+	Nop5 isa.Text = 0x00_00_44_1F_0F
+
+	// Nop2 is 66 90, data16 nop: a disabled two-byte static key.
+	Nop2 isa.Text = 0x90_66
+
+	// Int3 is CC, the one-byte breakpoint.
+	Int3 isa.Text = 0xCC
+)
+
+// The first bytes of the branches that the text poker writes or emulates
+// (CALL_INSN_OPCODE and its neighbours, asm/text-patching.h).
+const (
+	CallOpcode  = 0xE8 // call rel32, 5 bytes
+	JumpOpcode  = 0xE9 // jmp rel32, 5 bytes
+	ShortOpcode = 0xEB // jmp rel8, 2 bytes
+)
+
+// The lengths of the instructions above.
+const (
+	SiteLen  = 5 // MCOUNT_INSN_SIZE; nop, call and jmp rel32
+	ShortLen = 2 // nop and jmp rel8
+	Int3Len  = 1
+)
+
+// Reach is how far rel32 goes in either direction, counted from the end of the
+// instruction: -Reach to Reach-1. The kernel never comes near: kernel text,
+// modules and trampolines share 2 GiB (Documentation/arch/x86/x86_64/mm.rst).
+const Reach = 1 << 31
+
+// Arch is x86_64. It has no state.
+var Arch isa.Arch = arch{}
+
+type arch struct{}
+
+// Traits are those of the weakest promises of both vendors.
+//
+// Rounds are interrupts and reach nobody who masks them; interrupt return and
+// the handler's sync_core serialise the CPU (smp_text_poke_sync_each_cpu).
+// Stores need no fence before a round: memory is TSO, and the poker reloads
+// CR3, which is serialising, before it sends (__text_poke).
+func (arch) Traits() isa.Traits {
+	return isa.Traits{
+		Name:           Name,
+		FetchLen:       SiteLen,
+		BreakpointLen:  Int3Len,
+		Breakpoint:     "int3",
+		Resync:         "sync_core",
+		TrapSyncs:      true,
+		InterruptSyncs: true,
+		InterruptRow:   "CAL",
+		InterruptName:  "Function call interrupts",
+		StopRow:        "RES",
+		StopName:       "Rescheduling interrupts",
+	}
+}
+
+// Site is the five bytes at the record itself: no address is wrong, since no
+// store is relied upon to replace more than one byte at once. There was only
+// ever one layout.
+func (arch) Site(rec records.Addr, _ isa.Layout) (isa.Site, error) {
+	return isa.Site{Addr: rec, Len: SiteLen}, nil
+}
+
+// Disabled is Nop5.
+func (arch) Disabled(isa.Site) isa.Text { return Nop5 }
+
+// Enabled is a call to the target, or a *isa.ReachError. There is no way
+// round: without a literal at the site the entry could not tell which of its
+// callers wants which target.
+func (arch) Enabled(s isa.Site, d isa.Destination) (isa.Text, isa.Via, error) {
+	t, ok := Call(s.Addr, d.Target)
+	if !ok {
+		return 0, isa.Direct, &isa.ReachError{Arch: Name, Site: s.Addr, To: d.Target, Reach: Reach}
+	}
+	return t, isa.Direct, nil
+}
+
+// Breakpoint is Int3.
+func (arch) Breakpoint() isa.Text { return Int3 }
+
+// Scratch is 0: the call needs no register.
+func (arch) Scratch(isa.Site, records.Addr) uint64 { return 0 }
+
+// Decode knows the instructions that a site can hold: both nops, call rel32,
+// jmp rel32, jmp rel8 and int3. Only the first five bytes of t count.
+// Everything else is Unknown, also where it would do the same, as a call with
+// a prefix: no patcher writes it.
+func (arch) Decode(at records.Addr, t isa.Text, _ uint64) isa.Insn {
+	switch byte(t) {
+	case CallOpcode:
+		return isa.Insn{Kind: isa.Call, Len: SiteLen, Target: rel32(at, t)}
+	case byte(Int3):
+		return isa.Insn{Kind: isa.Breakpoint, Len: Int3Len}
+	case byte(Nop5 & 0xFF):
+		if t&0xFF_FFFF_FFFF == Nop5 {
+			return isa.Insn{Kind: isa.Nop, Len: SiteLen}
+		}
+	case JumpOpcode:
+		return isa.Insn{Kind: isa.Jump, Len: SiteLen, Target: rel32(at, t)}
+	case ShortOpcode:
+		to := at + ShortLen + records.Addr(int8(t>>8))
+		return isa.Insn{Kind: isa.Jump, Len: ShortLen, Target: to}
+	case byte(Nop2 & 0xFF):
+		if t&0xFFFF == Nop2 {
+			return isa.Insn{Kind: isa.Nop, Len: ShortLen}
+		}
+	}
+	return isa.Insn{}
+}
+
+// Grain is 1: neither vendor says in which pieces text is fetched, and a site
+// may cross a cache line or a page.
+func (arch) Grain(records.Addr) int { return 1 }
+
+// AtomicStore is true of single bytes alone. AMD promises that a store inside
+// one naturally aligned quadword is fetched whole (APM vol. 2, 7.6.1), but
+// Intel promises nothing for code that another CPU may be executing (SDM vol.
+// 3A: implementation specific, and an erratum on several models), and the
+// weaker vendor decides. That is why the kernel goes through int3.
+func (arch) AtomicStore(_ records.Addr, n int) bool { return n == 1 }
+
+// Call encodes call rel32 at address at; ok is false beyond Reach.
+func Call(at, target records.Addr) (t isa.Text, ok bool) { return near(CallOpcode, at, target) }
+
+// Jump encodes jmp rel32 at address at; ok is false beyond Reach. Sites hold
+// one where a direct call's trampoline returns for them
+// (DYNAMIC_FTRACE_WITH_JMP, Linux 6.19).
+func Jump(at, target records.Addr) (t isa.Text, ok bool) { return near(JumpOpcode, at, target) }
+
+// near encodes a branch whose rel32 counts from the end of the instruction.
+func near(opcode byte, at, target records.Addr) (isa.Text, bool) {
+	// The difference wraps as the instruction pointer does.
+	rel := int64(target - (at + SiteLen))
+	if rel != int64(int32(rel)) {
+		return 0, false
+	}
+	return isa.Text(opcode) | isa.Text(uint32(rel))<<8, true
+}
+
+// rel32 is the target of a near branch.
+func rel32(at records.Addr, t isa.Text) records.Addr {
+	return at + SiteLen + records.Addr(int32(t>>8))
+}

@@ -1,0 +1,13 @@
+// Package int3 answers "which breakpoint is this?". A trap handler knows the
+// address it came from and needs the instruction to act as, while a patcher
+// replaces what can be found from batch to batch.
+//
+//   - Index (index.go) is what is searched: a btree (btree.go), or its rivals, a
+//     sorted vector (vector.go), the old walk over groups (groups.go) and a hash
+//     (hash.go). An Index is immutable once built, so that reading takes no lock.
+//   - Table (table.go) publishes one Index at a time to all CPUs, atomically, and
+//     counts the handlers that hold a reference (refs.go), for which the patcher
+//     waits before it takes the Index away.
+//   - Cost (cost.go) says what lookups cost in comparisons without building
+//     anything, exactly.
+package int3

@@ -1,0 +1,71 @@
+package int3
+
+import (
+	"fmt"
+	"strings"
+
+	"github.com/textpoke/textpoke/cpus"
+	"github.com/textpoke/textpoke/records"
+)
+
+// Index finds the slot of an address among the addresses of one batch.
+type Index interface {
+	// Find counts its comparisons of addresses in p. It takes no lock and
+	// does not allocate.
+	Find(at records.Addr, p *cpus.Probe) (slot int, ok bool)
+	// Len is the number of addresses.
+	Len() int
+}
+
+// Kind names an Index.
+type Kind uint8
+
+// The kinds.
+const (
+	BTree  Kind = iota // github.com/google/btree
+	Vector             // binary search, as the kernel since 5.3 (text_poke_loc_init's sorted tp_vec)
+	Groups             // linear over groups, binary search inside (lookup_rec, kernel/trace/ftrace.c)
+	Hash               // open addressing
+)
+
+var kindNames = []string{"btree", "vector", "groups", "hash"}
+
+// KindNames lists the kinds as --lookup spells them.
+func KindNames() []string { return kindNames }
+
+func (k Kind) String() string { return kindNames[k] }
+
+// ParseKind reads a kind's name.
+func ParseKind(s string) (Kind, error) {
+	for i, n := range kindNames {
+		if n == s {
+			return Kind(i), nil
+		}
+	}
+	return 0, fmt.Errorf("lookup %q: not one of %s", s, strings.Join(kindNames, ", "))
+}
+
+// Batch is what an Index is built from: addresses in slot order. Starts holds
+// the slots at which a new group of records begins, 0 left out; only Groups
+// looks at it.
+type Batch struct {
+	Addrs  []records.Addr
+	Starts []int
+}
+
+// Build makes an Index. The addresses must be in the order that the kind needs:
+// ascending for Vector, ascending inside groups for Groups, any for the others.
+// Build does not check: what an unsorted vector does to its readers is a
+// question that people ask of this program.
+func Build(k Kind, b Batch) Index {
+	switch k {
+	case Vector:
+		return newVector(b)
+	case Groups:
+		return newGroups(b)
+	case Hash:
+		return newHash(b)
+	default:
+		return newBTree(b)
+	}
+}

@@ -1,0 +1,53 @@
+package int3
+
+import (
+	"fmt"
+	"sync/atomic"
+)
+
+// Refs counts the handlers that look at what is published.
+type Refs uint8
+
+// The variants.
+const (
+	// PerCPU: a counter for each CPU (Linux 6.16, 4334336e769b).
+	PerCPU Refs = iota
+	// SharedRef: one counter that every handler changes (5.6 to 6.15, 1f676247f36a).
+	SharedRef
+)
+
+var refsNames = []string{"percpu", "shared"}
+
+// RefsNames lists the variants as --refs spells them.
+func RefsNames() []string { return refsNames }
+
+func (r Refs) String() string { return refsNames[r] }
+
+// ParseRefs reads a variant's name.
+func ParseRefs(s string) (Refs, error) {
+	for i, n := range refsNames {
+		if n == s {
+			return Refs(i), nil
+		}
+	}
+	return 0, fmt.Errorf("refs %q: not one of %v", s, refsNames)
+}
+
+// counter is a reference count in a cache line of its own.
+type counter struct {
+	n atomic.Int32
+	_ [60]byte
+}
+
+// get takes a reference unless there is none at all (atomic_inc_not_zero).
+func (c *counter) get() bool {
+	for {
+		n := c.n.Load()
+		if n == 0 {
+			return false
+		}
+		if c.n.CompareAndSwap(n, n+1) {
+			return true
+		}
+	}
+}

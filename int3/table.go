@@ -1,0 +1,86 @@
+package int3
+
+import (
+	"sync/atomic"
+
+	"github.com/textpoke/textpoke/cpus"
+	"github.com/textpoke/textpoke/cpus/isa"
+	"github.com/textpoke/textpoke/records"
+)
+
+// Table publishes an Index and what to act as at each of its slots: bp_desc of
+// arch/x86/kernel/alternative.c, text_poke_array since Linux 6.16. It implements
+// cpus.Handler. One patcher at a time may publish.
+type Table struct {
+	current atomic.Pointer[published]
+	refs    []counter // one, or one for each CPU
+	each    bool
+}
+
+type published struct {
+	index Index
+	acts  []isa.Insn // by slot: the instruction to act as
+}
+
+// NewTable makes a table with nothing published.
+func NewTable(r Refs, cpus int) *Table {
+	if r == SharedRef {
+		cpus = 1
+	}
+	return &Table{refs: make([]counter, cpus), each: r == PerCPU}
+}
+
+func (t *Table) ref(cpu int) *counter {
+	if t.each {
+		return &t.refs[cpu]
+	}
+	return &t.refs[0]
+}
+
+// Publish makes an index findable and takes the patcher's own references. All
+// of it happens before the first reference can be had.
+func (t *Table) Publish(x Index, acts []isa.Insn) {
+	t.current.Store(&published{x, acts})
+	for i := range t.refs {
+		t.refs[i].n.Store(1)
+	}
+}
+
+// Unpublish gives the patcher's references back: nobody can enter any more.
+func (t *Table) Unpublish() {
+	for i := range t.refs {
+		t.refs[i].n.Add(-1)
+	}
+}
+
+// Drained tells whether the last handler has left.
+func (t *Table) Drained() bool {
+	for i := range t.refs {
+		if t.refs[i].n.Load() != 0 {
+			return false
+		}
+	}
+	return true
+}
+
+// Clear forgets the index; for when Drained.
+func (t *Table) Clear() { t.current.Store(nil) }
+
+// Enter implements cpus.Handler.
+func (t *Table) Enter(cpu int) bool { return t.ref(cpu).get() }
+
+// Leave implements cpus.Handler.
+func (t *Table) Leave(cpu int) { t.ref(cpu).n.Add(-1) }
+
+// Find implements cpus.Handler.
+func (t *Table) Find(at records.Addr, p *cpus.Probe) (isa.Insn, bool) {
+	cur := t.current.Load()
+	if cur == nil { // the vector was torn down under us
+		return isa.Insn{}, false
+	}
+	slot, ok := cur.index.Find(at, p)
+	if !ok {
+		return isa.Insn{}, false
+	}
+	return cur.acts[slot], true
+}

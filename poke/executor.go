@@ -1,0 +1,296 @@
+package poke
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"runtime"
+
+	"github.com/textpoke/textpoke/cpus"
+	"github.com/textpoke/textpoke/cpus/isa"
+	"github.com/textpoke/textpoke/int3"
+	"github.com/textpoke/textpoke/records"
+)
+
+// Executor runs updates on the live machine: it is the Ground there. It is one
+// task, sitting on one CPU at a time.
+type Executor struct {
+	Machine *cpus.Machine
+	Table   *int3.Table
+	Lookup  int3.Kind
+	Chooser cpus.Chooser
+
+	// Home is the CPU that updates begin on; with Migrate the task may go on
+	// on any other that houses patchers, between two steps.
+	Home    int
+	Migrate bool
+	// Fault, where set, may make a store fail.
+	Fault func(st Step, patch int32) error
+
+	sender  *cpus.Sender
+	lease   *cpus.Lease
+	stopped bool // between StopMachine and ResumeMachine
+}
+
+// NewExecutor makes an executor that sends by the machine's id-th sender.
+func NewExecutor(m *cpus.Machine, t *int3.Table, k int3.Kind, ch cpus.Chooser, sender int) *Executor {
+	return &Executor{Machine: m, Table: t, Lookup: k, Chooser: ch, sender: m.Sender(sender)}
+}
+
+// State is what an update left behind.
+type State uint8
+
+// The states.
+const (
+	AllNew State = iota // every site is new
+	AllOld              // every site is old, no breakpoint is left
+	Stuck               // stores failed on the way back too: breakpoints stay, and stay findable
+)
+
+var stateNames = [...]string{"all new", "all old", "stuck"}
+
+func (s State) String() string { return stateNames[s] }
+
+// Error is an update that did not get through.
+type Error struct {
+	State State
+	Step  Step  // that failed
+	Patch int32 // of it
+	Err   error
+	Back  error // what stopped the way back, when Stuck
+}
+
+func (e *Error) Error() string {
+	if e.State == Stuck {
+		return fmt.Sprintf("update failed at %s, patch %d: %v; the way back failed too: %v; sites that hold a breakpoint stay findable", e.Step, e.Patch, e.Err, e.Back)
+	}
+	return fmt.Sprintf("update failed at %s, patch %d: %v; every site is %s", e.Step, e.Patch, e.Err, e.State)
+}
+
+func (e *Error) Unwrap() error { return e.Err }
+
+// Update is one plan for one set of patches.
+type Update struct {
+	Patches []Patch
+	Plan    []Step
+	Shape   Shape
+	Settles bool // what the protocol promises when it is through; see Protocol.Settles
+}
+
+// storeTries is how often a store is tried on the way back before the update is
+// given up as Stuck.
+const storeTries = 3
+
+// Run executes an update. When it fails the error is an *Error, and the sites
+// are as its State says.
+func (x *Executor) Run(ctx context.Context, u *Update) error {
+	if err := x.sit(ctx, x.Home); err != nil {
+		return &Error{State: AllOld, Err: err}
+	}
+	defer func() {
+		x.Machine.SetInBatch(nil)
+		x.lease.Release()
+		x.lease = nil
+	}()
+	p := &Patcher{Code: x.Machine.Code(), Patches: u.Patches, Plan: u.Plan, Fault: x.Fault}
+	failed := x.drive(ctx, p)
+	if failed == nil {
+		x.settle(u, false)
+		p.drain(x, 0) // stores that no fence pushed out arrive at last
+		return nil
+	}
+	e := &Error{State: AllOld, Err: failed, Patch: p.Done}
+	if p.At < len(p.Plan) {
+		e.Step = p.Plan[p.At]
+		e.Patch += e.Step.From
+	}
+	if err := x.takeBack(u, p); err != nil {
+		e.State, e.Back = Stuck, err
+		return e
+	}
+	x.settle(u, true)
+	return e
+}
+
+// settle promises what is there now, if the protocol does.
+func (x *Executor) settle(u *Update, undo bool) {
+	if !u.Settles {
+		return
+	}
+	for i := range u.Patches {
+		p := &u.Patches[i]
+		x.Machine.Settle(int(p.Site), p.text(undo))
+	}
+}
+
+// takeBack executes the plan that undoes what p has done. Nothing cancels it.
+func (x *Executor) takeBack(u *Update, p *Patcher) error {
+	p.drain(x, 0)
+	tries := 0
+	back := &Patcher{Code: p.Code, Patches: p.Patches, Plan: Undo(p.Plan, p.At, p.Done, u.Shape)}
+	if x.Fault != nil {
+		back.Fault = x.Fault
+	}
+	for {
+		err := x.drive(context.Background(), back)
+		if err == nil {
+			return nil
+		}
+		if tries++; tries == storeTries {
+			if x.stopped { // the CPUs at least must go on
+				x.ResumeMachine()
+			}
+			return err
+		}
+	}
+}
+
+// drive steps a patcher until it ends or fails.
+func (x *Executor) drive(ctx context.Context, p *Patcher) error {
+	for {
+		at := p.At
+		status, err := p.Step(ctx, x, x.Chooser)
+		switch {
+		case err != nil:
+			return err
+		case status == Ended:
+			return nil
+		case status == Waits:
+			x.wait(p.Plan[p.At].Op)
+		case p.At != at:
+			if err := x.between(ctx); err != nil {
+				return err
+			}
+			x.inFlight(p)
+		}
+	}
+}
+
+// wait blocks until what the patcher waits for may have come.
+func (x *Executor) wait(op Op) {
+	if op == WaitHandlers {
+		runtime.Gosched()
+		return
+	}
+	x.sender.Wait(x.lease)
+}
+
+// between lets the task go on on another CPU, if it may and its Chooser says so.
+func (x *Executor) between(ctx context.Context) error {
+	if !x.Migrate || x.stopped {
+		return nil
+	}
+	to := x.Chooser.Choose(cpus.ChooseMove, x.Machine.CPUs())
+	if to == 0 { // stays
+		return nil
+	}
+	if to == x.lease.CPU() {
+		to = 0
+	}
+	if !x.Machine.Role(to).Houses() || !x.Machine.Online(to) {
+		return nil
+	}
+	x.lease.Release()
+	x.lease = nil
+	return x.sit(context.WithoutCancel(ctx), to) // half-way is no place to give up
+}
+
+// sit occupies a CPU, or, when that one is offline, any other that houses
+// patchers. The machine never unplugs the last of those.
+func (x *Executor) sit(ctx context.Context, cpu int) (err error) {
+	for ; ; cpu = (cpu + 1) % x.Machine.CPUs() {
+		if !x.Machine.Role(cpu).Houses() {
+			continue
+		}
+		x.lease, err = x.Machine.Occupy(ctx, cpu)
+		if err == nil || !errors.Is(err, cpus.ErrOffline) {
+			return err
+		}
+	}
+}
+
+// hintPatches is how many patches ahead of a plan that goes site by site are
+// called in flight.
+const hintPatches = 64
+
+// inFlight tells the CPUs' Choosers which sites are being changed.
+func (x *Executor) inFlight(p *Patcher) {
+	if p.At == len(p.Plan) {
+		return
+	}
+	st := p.Plan[p.At]
+	from, to := int(st.From), int(st.To)
+	switch {
+	case st.Op == Write && to-from == 1 && from%hintPatches == 0:
+		to = min(from+hintPatches, len(p.Patches))
+	case st.Op != Publish:
+		return
+	}
+	sites := make([]int32, 0, to-from)
+	for i := from; i < to; i++ {
+		sites = append(sites, p.Patches[i].Site)
+	}
+	x.Machine.SetInBatch(sites)
+}
+
+// The Ground of the live machine.
+
+// Peek implements Ground.
+func (x *Executor) Peek(site int) isa.Text { return x.Machine.Peek(site) }
+
+// Literal implements Ground.
+func (x *Executor) Literal(site int) uint64 { return x.Machine.Literal(site) }
+
+// Store implements Ground.
+func (x *Executor) Store(site, off, n int, t isa.Text) { x.Machine.Store(site, off, n, t) }
+
+// StoreLiteral implements Ground.
+func (x *Executor) StoreLiteral(site int, ops uint64) { x.Machine.StoreLiteral(site, ops) }
+
+// Unsettle implements Ground.
+func (x *Executor) Unsettle(site int) { x.Machine.Unsettle(site) }
+
+// Publish implements Ground.
+func (x *Executor) Publish(patches []Patch, undo bool) {
+	b := int3.Batch{Addrs: make([]records.Addr, len(patches))}
+	acts := make([]isa.Insn, len(patches))
+	for i := range patches {
+		p := &patches[i]
+		b.Addrs[i] = p.Addr
+		acts[i] = act(x.Machine.Code(), p.Addr, p.text(undo))
+		if i > 0 && p.Group != patches[i-1].Group {
+			b.Starts = append(b.Starts, i)
+		}
+	}
+	x.Table.Publish(int3.Build(x.Lookup, b), acts)
+}
+
+// Unpublish implements Ground.
+func (x *Executor) Unpublish() { x.Table.Unpublish() }
+
+// Drained implements Ground.
+func (x *Executor) Drained() bool { return x.Table.Drained() }
+
+// Clear implements Ground.
+func (x *Executor) Clear() { x.Table.Clear() }
+
+// Send implements Ground.
+func (x *Executor) Send(c cpus.Cause) { x.sender.Send(x.lease.CPU(), c) }
+
+// Answered implements Ground.
+func (x *Executor) Answered() bool { return x.sender.Answered() }
+
+// StopMachine implements Ground.
+func (x *Executor) StopMachine() {
+	x.sender.StopMachine(x.lease)
+	x.stopped = true
+}
+
+// ResumeMachine implements Ground.
+func (x *Executor) ResumeMachine() {
+	x.sender.ResumeMachine()
+	x.stopped = false
+}
+
+// SyncSelf implements Ground.
+func (x *Executor) SyncSelf() { x.lease.Sync() }

@@ -1,0 +1,177 @@
+package poke
+
+import (
+	"fmt"
+	"strings"
+)
+
+// Mutation is a defect put into a plan, to see what breaks.
+type Mutation struct {
+	Name    string
+	Summary string // one line
+
+	// Steps rewrites the plan; nil leaves it as it is.
+	Steps func(Step, Emit)
+	// NoRecheck: a breakpoint without an entry is fatal at once.
+	NoRecheck bool
+	// Unsorted: patches are queued whatever their order.
+	Unsorted bool
+	// holds tells whether the protocol has what the mutation breaks.
+	holds func(p *Protocol, s Shape) bool
+}
+
+var mutations = []Mutation{
+	dropSync(1, false), dropSync(2, false), dropSync(3, false), dropSync(3, true),
+	{
+		Name: "no-breakpoint", Summary: "write the new text over the old in one go",
+		Steps: func(s Step, emit Emit) {
+			switch {
+			case s.Op == Write && s.Part == Breakpoint:
+				s.Part = Word
+			case s.Op == Write && (s.Part == Tail || s.Part == Head):
+				return
+			}
+			emit(s)
+		},
+		holds: traps,
+	},
+	{
+		Name: "late-publish", Summary: "place the breakpoints first, make them findable after the first round",
+		Steps: func(s Step, emit Emit) {
+			if s.Op == Publish {
+				return
+			}
+			emit(s)
+			if s.Op == Sync && s.Round == 1 {
+				emit(Step{Op: Publish, From: s.From, To: s.To, Undo: s.Undo})
+			}
+		},
+		holds: traps,
+	},
+	{
+		Name: "unsorted-batch", Summary: "queue addresses in any order, as Linux 6.16-rc1 did for single pokes",
+		Unsorted: true,
+		holds:    func(p *Protocol, _ Shape) bool { return p.Traps && p.Batching == Buffered },
+	},
+	{
+		Name: "early-release", Summary: "take the batch away while its breakpoints are still in the text",
+		Steps: func(s Step, emit Emit) {
+			switch {
+			case s.Op == Write && s.Part == Head && !s.Undo:
+				emit(Step{Op: Unpublish, From: s.From, To: s.To})
+				emit(Step{Op: WaitHandlers, From: s.From, To: s.To})
+				emit(s)
+			case s.Op == Unpublish || s.Op == WaitHandlers:
+			default:
+				emit(s)
+			}
+		},
+		holds: traps,
+	},
+	{
+		Name: "no-fence", Summary: "let rounds and later stores overtake earlier stores",
+		Steps: drop(func(s Step) bool { return s.Op == Fence }),
+		holds: func(_ *Protocol, s Shape) bool { return s.Traits.StoresBuffered },
+	},
+	{
+		Name: "misaligned-literal", Summary: "literals across their alignment take two stores",
+		Steps: func(s Step, emit Emit) {
+			if s.Op != Write || s.Part != Literal {
+				emit(s)
+				return
+			}
+			s.Part = LiteralLow
+			emit(s)
+			s.Part = LiteralHigh
+			emit(s)
+		},
+		holds: func(_ *Protocol, s Shape) bool { return s.literals() },
+	},
+	{
+		Name: "no-grace-period", Summary: "release the ops while CPUs may be on their way to it",
+		Steps: drop(func(s Step) bool { return s.Op == GracePeriod }),
+		holds: func(*Protocol, Shape) bool { return true },
+	},
+	{
+		Name: "no-stop", Summary: "write what stop_machine guards while every CPU runs",
+		Steps: drop(func(s Step) bool { return s.Op == StopMachine || s.Op == Resume }),
+		holds: func(p *Protocol, _ Shape) bool { return p.Layout != 0 },
+	},
+}
+
+func traps(p *Protocol, _ Shape) bool { return p.Traps }
+
+// dropSync leaves out the n-th round of each batch.
+func dropSync(n uint8, noRecheck bool) Mutation {
+	m := Mutation{
+		Name:    fmt.Sprintf("drop-sync-%d", n),
+		Summary: fmt.Sprintf("leave out round %d of each batch", n),
+		Steps:   drop(func(s Step) bool { return s.Op == Sync && s.Round == n }),
+		holds: func(p *Protocol, s Shape) bool {
+			has := false
+			s.Patches = 1
+			_ = p.Compile(s, func(yield func(Range) bool) { yield(Range{0, 1}) },
+				func(st Step) { has = has || st.Op == Sync && st.Round == n })
+			return has
+		},
+	}
+	if noRecheck {
+		m.Name += "-no-recheck"
+		m.Summary += ", and a breakpoint without an entry is fatal at once (Linux 6.3 and later)"
+		m.NoRecheck = true
+		has := m.holds
+		m.holds = func(p *Protocol, s Shape) bool { return p.Traps && has(p, s) }
+	}
+	return m
+}
+
+// drop leaves steps out.
+func drop(which func(Step) bool) func(Step, Emit) {
+	return func(s Step, emit Emit) {
+		if !which(s) {
+			emit(s)
+		}
+	}
+}
+
+// MutationNames lists the mutations as --mutate spells them.
+func MutationNames() []string {
+	names := make([]string, len(mutations))
+	for i, m := range mutations {
+		names[i] = m.Name
+	}
+	return names
+}
+
+// Mutations lists those that mean something for a protocol.
+func (p *Protocol) Mutations(s Shape) []Mutation {
+	var out []Mutation
+	for _, m := range mutations {
+		if m.holds(p, s) {
+			out = append(out, m)
+		}
+	}
+	return out
+}
+
+// Mutation finds one by name. It fails where the protocol has nothing of the
+// kind to break.
+func (p *Protocol) Mutation(name string, s Shape) (Mutation, error) {
+	var offered []string
+	for _, m := range p.Mutations(s) {
+		if m.Name == name {
+			return m, nil
+		}
+		offered = append(offered, m.Name)
+	}
+	return Mutation{}, fmt.Errorf("mutation %q: protocol %s on %s has nothing of the kind; it offers %s",
+		name, p.Name, s.Traits.Name, strings.Join(offered, ", "))
+}
+
+// Through is an Emit that mutates what goes to the next one.
+func (m Mutation) Through(emit Emit) Emit {
+	if m.Steps == nil {
+		return emit
+	}
+	return func(s Step) { m.Steps(s, emit) }
+}

@@ -1,0 +1,51 @@
+package poke
+
+import (
+	"github.com/textpoke/textpoke/cpus"
+	"github.com/textpoke/textpoke/cpus/isa"
+	"github.com/textpoke/textpoke/records"
+)
+
+// Patch is one record's change.
+type Patch struct {
+	Site     int32 // index into the machine's sites
+	Group    int32 // of the record, for the index that walks over groups
+	Addr     records.Addr
+	Old, New isa.Text
+	// The ops that the site's literal names, where sites have one.
+	OldOps, NewOps uint64
+}
+
+// text is what the site is to hold.
+func (p *Patch) text(undo bool) isa.Text {
+	if undo {
+		return p.Old
+	}
+	return p.New
+}
+
+// ops is what the literal is to name.
+func (p *Patch) ops(undo bool) uint64 {
+	if undo {
+		return p.OldOps
+	}
+	return p.NewOps
+}
+
+// act is the instruction that a trap handler acts as while the site is being
+// changed to t.
+func act(code *cpus.Code, at records.Addr, t isa.Text) isa.Insn {
+	n := code.Traits.FetchLen
+	var scratch uint64
+	if code.Layout == isa.Word {
+		scratch = code.Arch.Scratch(isa.Site{Addr: at, Len: uint8(code.Len)}, code.Entry)
+	}
+	var insn isa.Insn
+	for i := range code.Insns() {
+		insn = code.Arch.Decode(at+records.Addr(i*n), t.Slice(i*n, n), scratch)
+		if insn.Kind == isa.Scratch {
+			scratch = uint64(insn.Target)
+		}
+	}
+	return insn
+}

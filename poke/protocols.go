@@ -1,0 +1,186 @@
+package poke
+
+import (
+	"github.com/textpoke/textpoke/cpus/isa"
+)
+
+// protocols are all protocols but native, which is one of these by architecture.
+var protocols = []*Protocol{
+	{
+		Name:    "breakpoint",
+		Summary: "three phases behind breakpoints, three rounds a batch",
+		Source:  "text_poke_bp_batch, arch/x86/kernel/alternative.c, Linux 5.5 to 6.15; smp_text_poke_batch_finish since 6.16",
+		Traps:   true,
+		open:    nothing, batch: threePhases, close: nothing,
+	},
+	{
+		Name:     "word",
+		Summary:  "one atomic word a site, its literal first",
+		Source:   "ftrace_make_call, arch/arm64/kernel/ftrace.c, Linux 6.3 and later",
+		Batching: Whole,
+		open:     nothing, batch: literalThenWord(false), close: lastRound,
+	},
+	{
+		Name:     "stop-machine",
+		Summary:  "every CPU stands still, one writes, all fetch afresh",
+		Source:   "arch_ftrace_update_code, kernel/trace/ftrace.c; riscv64 as of c97bf629963e, Linux 6.9 to 6.15",
+		Batching: Whole, Layout: isa.Pair,
+		open: stop, batch: plainWrites, close: resume,
+	},
+	{
+		Name:     "breakpoint-global",
+		Summary:  "three phases behind breakpoints, three rounds for everything",
+		Source:   "ftrace_replace_code, arch/x86/kernel/ftrace.c, Linux 3.5 to 5.4",
+		Batching: Whole, Traps: true,
+		open: nothing, batch: threePhases, close: nothing,
+	},
+	{
+		Name:     "per-site",
+		Summary:  "three phases behind a breakpoint, three rounds a site",
+		Source:   "text_poke_bp, arch/x86/kernel/alternative.c, as jump labels used it until Linux 5.2",
+		Batching: Single, Traps: true,
+		open: nothing, batch: threePhases, close: nothing,
+	},
+	{
+		Name:     "fence-per-write",
+		Summary:  "every CPU stands still, a remote fence after each site",
+		Source:   "patch_text_nosync under stop_machine, arch/riscv/kernel/ftrace.c, until Linux 6.8",
+		Batching: Single, Layout: isa.Pair,
+		open: stop, batch: writeAndRound, close: resume,
+	},
+}
+
+// wordAndRounds is what riscv64 does since Linux 6.16: as word, with a remote
+// fence after each literal too, since the literal is written by the helper for
+// instructions (patch_text_nosync, arch/riscv/kernel/ftrace.c, Linux 7.1).
+var wordAndRounds = &Protocol{
+	Summary:  "one atomic word a site, its literal first, a round after each literal and one at the end",
+	Source:   "ftrace_make_call and arch_ftrace_update_code, arch/riscv/kernel/ftrace.c, Linux 6.16 and later",
+	Batching: Whole,
+	open:     nothing, batch: literalThenWord(true), close: lastRound,
+}
+
+// nativeOf is what the instruction set's current kernel does.
+func nativeOf(t isa.Traits) Protocol {
+	p := *protocols[0]
+	switch {
+	case t.RoundPerLiteral:
+		p = *wordAndRounds
+	case t.CallOps:
+		p = *protocols[1]
+	}
+	p.Name = Native
+	return p
+}
+
+// Native is the name of whatever an architecture's current kernel does.
+const Native = "native"
+
+// Names lists the protocols as --protocol spells them.
+func Names() []string {
+	names := []string{Native}
+	for _, p := range protocols {
+		names = append(names, p.Name)
+	}
+	return names
+}
+
+// Named finds a protocol; nil if there is none of that name.
+func Named(name string, t isa.Traits) *Protocol {
+	if name == Native {
+		p := nativeOf(t)
+		return &p
+	}
+	for _, p := range protocols {
+		if p.Name == name {
+			return p
+		}
+	}
+	return nil
+}
+
+func nothing(Shape, Range, Emit) {}
+
+// threePhases is the breakpoint protocol: while a breakpoint covers the first
+// bytes, the rest can change unseen. The literal, where there is one, is part of
+// the rest.
+func threePhases(s Shape, r Range, emit Emit) {
+	over := r.over(emit)
+	round := func(n uint8) {
+		fence(s, emit)
+		over(Step{Op: Sync, Round: n})
+	}
+	over(Step{Op: Publish})
+	over(Step{Op: Write, Part: Breakpoint})
+	round(1)
+	if s.Len > s.Traits.BreakpointLen {
+		over(Step{Op: Write, Part: Tail})
+	}
+	if s.literals() {
+		over(Step{Op: Write, Part: Literal})
+	}
+	round(2)
+	over(Step{Op: Write, Part: Head})
+	round(3)
+	over(Step{Op: Unpublish})
+	over(Step{Op: WaitHandlers})
+}
+
+// over emits steps about the whole range.
+func (r Range) over(emit Emit) Emit {
+	return func(s Step) {
+		s.From, s.To = int32(r.From), int32(r.To)
+		emit(s)
+	}
+}
+
+func fence(s Shape, emit Emit) {
+	if s.Traits.StoresBuffered {
+		emit(Step{Op: Fence})
+	}
+}
+
+// literalThenWord changes site by site. A CPU that runs the new branch finds the
+// new ops; one that still runs the old branch finds either, and both are legal:
+// nop_ops is callable.
+func literalThenWord(rounds bool) func(Shape, Range, Emit) {
+	return func(s Shape, r Range, emit Emit) {
+		for i := r.From; i < r.To; i++ {
+			over := Range{i, i + 1}.over(emit)
+			if s.literals() {
+				over(Step{Op: Write, Part: Literal})
+				fence(s, emit)
+				if rounds {
+					over(Step{Op: Sync, Round: 1})
+				}
+			}
+			over(Step{Op: Write, Part: Word})
+			fence(s, emit)
+		}
+	}
+}
+
+// lastRound makes remote CPUs fetch the new words where nothing else would.
+func lastRound(s Shape, r Range, emit Emit) {
+	if s.Traits.RoundAtEnd {
+		r.over(emit)(Step{Op: Sync, Round: 2})
+	}
+}
+
+func stop(_ Shape, _ Range, emit Emit)   { emit(Step{Op: StopMachine}) }
+func resume(_ Shape, _ Range, emit Emit) { emit(Step{Op: Resume}) }
+
+// plainWrites needs no order: nobody executes anything.
+func plainWrites(s Shape, r Range, emit Emit) {
+	over := r.over(emit)
+	if s.literals() {
+		over(Step{Op: Write, Part: Literal})
+	}
+	over(Step{Op: Write, Part: Word})
+	fence(s, emit)
+}
+
+func writeAndRound(s Shape, r Range, emit Emit) {
+	plainWrites(s, r, emit)
+	r.over(emit)(Step{Op: Sync, Round: 1})
+}

@@ -1,0 +1,141 @@
+package poke
+
+// Undo is the plan that takes back what a plan has done before it failed at step
+// at, with done patches of that step written: afterwards every site is all old.
+// The kernel has nothing like it: since Linux 5.5 a failure in the middle is
+// BUG() on x86_64; arm64 and riscv64 stop at the first failure and leave earlier
+// records new and later ones old (ftrace_replace_code, kernel/trace/ftrace.c).
+//
+// The batch in flight goes back behind its breakpoints, batches that were
+// finished go back by the protocol that changed them, the last one first.
+func Undo(plan []Step, at int, done int32, s Shape) []Step {
+	batches, end := split(plan)
+	var out []Step
+	emit := func(st Step) { out = append(out, st) }
+	for i := len(batches) - 1; i >= 0; i-- {
+		b := batches[i]
+		published := plan[b.from].Op == Publish
+		switch {
+		case b.from > at || published && b.from == at: // not begun
+		case b.to <= at || !published: // finished, or safe to replay
+			replay(plan[b.from:min(b.to, at+1)], at-b.from, done, emit)
+		default:
+			undoPhases(plan[b.from:at+1], done, s, emit)
+		}
+	}
+	if len(out) == 0 {
+		// Nothing was written, but the machine may have been stopped.
+		if begun(plan, at, StopMachine) {
+			emit(Step{Op: Resume})
+		}
+		return out
+	}
+	for _, st := range plan[end:] {
+		if st.Op != GracePeriod { // the ops stays attached, or was never
+			emit(st)
+		}
+	}
+	return out
+}
+
+// span is the steps [from, to) of one batch.
+type span struct{ from, to int }
+
+// split finds the batches of a plan, and where what comes after the last one
+// begins. Steps about patches belong to a batch: from Publish to WaitHandlers
+// where batches are published, else everything between opening and closing.
+func split(plan []Step) (batches []span, end int) {
+	for i, st := range plan {
+		switch st.Op {
+		case Publish:
+			batches = append(batches, span{i, len(plan)})
+		case WaitHandlers:
+			if n := len(batches); n > 0 {
+				batches[n-1].to = i + 1
+				end = i + 1
+			}
+		}
+	}
+	if len(batches) > 0 {
+		return batches, end
+	}
+	from := 0
+	for from < len(plan) && (plan[from].Op == Verify || plan[from].Op == StopMachine) {
+		from++
+	}
+	end = from
+	for i := from; i < len(plan); i++ {
+		if st := plan[i]; st.Op == Write {
+			end = i + 1
+			for end < len(plan) && (plan[end].Op == Fence || plan[end].Op == Sync && plan[end].Round == 1) {
+				end++
+			}
+		}
+	}
+	return []span{{from, end}}, end
+}
+
+// replay takes writes back in the order in which they were made: protocols that
+// are safe in one direction are safe in the other. Step last was cut short after
+// done patches; a write that failed is repeated, it may have been made in part.
+func replay(steps []Step, last int, done int32, emit Emit) {
+	for i, st := range steps {
+		if i == last && st.Op == Write {
+			st.To = min(st.To, st.From+done+1)
+		}
+		st.Undo = st.Op == Write || st.Op == Publish
+		emit(st)
+	}
+}
+
+// undoPhases takes an unfinished batch back: breakpoints over what is new
+// already, then the old tails, then the old heads. steps are those begun, the
+// last one cut short after done patches.
+func undoPhases(steps []Step, done int32, s Shape, emit Emit) {
+	batch := Range{int(steps[0].From), int(steps[0].To)}
+	var written [LiteralHigh + 1]int // patches written, by part
+	for i, st := range steps {
+		if st.Op != Write {
+			continue
+		}
+		n := st.To - st.From
+		if i == len(steps)-1 {
+			n = done
+		}
+		written[st.Part] = int(n)
+	}
+	part := func(p Part, n int) {
+		if n > 0 {
+			emit(Step{Op: Write, Part: p, Undo: true, From: int32(batch.From), To: int32(batch.From + n)})
+		}
+	}
+	sync := func(n uint8) {
+		fence(s, emit)
+		batch.over(emit)(Step{Op: Sync, Round: n})
+	}
+	if n := written[Head]; n > 0 {
+		part(Breakpoint, n)
+		sync(1)
+	}
+	if written[Tail]+written[Literal]+written[LiteralLow] > 0 {
+		part(Tail, written[Tail])
+		part(Literal, max(written[Literal], written[LiteralLow]))
+		sync(2)
+	}
+	if n := written[Breakpoint]; n > 0 {
+		part(Head, n)
+		sync(3)
+	}
+	batch.over(emit)(Step{Op: Unpublish})
+	batch.over(emit)(Step{Op: WaitHandlers})
+}
+
+// begun tells whether a plan that failed at step at had executed an op.
+func begun(plan []Step, at int, op Op) bool {
+	for _, st := range plan[:at] {
+		if st.Op == op {
+			return true
+		}
+	}
+	return false
+}

@@ -1,0 +1,203 @@
+package records
+
+import (
+	"cmp"
+	"debug/elf"
+	"encoding/binary"
+	"slices"
+)
+
+// Instructions that tell how an entry is laid out.
+const (
+	x86Endbr64 = 0xfa1e0ff3
+	x86Nop     = 0x90
+
+	armNop     = 0xd503201f
+	armBTI     = 0xd503241f // bti, bti c, bti j, bti jc differ in two bits
+	armBTIMask = 0xffffff3f
+	armBL      = 0x94000000
+	armBLMask  = 0xfc000000
+
+	riscvNop  = 0x00000013
+	riscvCNop = 0x0001
+)
+
+// prefixBytes is what an architecture with per-site ops (CALL_OPS) reserves in
+// front of a function: room for a pointer.
+const prefixBytes = 8
+
+// recordX86 is the entry itself, or behind its landing pad (ftrace_call_adjust,
+// arch/x86/kernel/ftrace.c). Kernels never list NOPs in front of a function, but
+// programs compiled with -fpatchable-function-entry=N,M do: their records are
+// behind those, where the function starts.
+func recordX86(e *elfFile, entry uint64) uint64 {
+	at := entry
+	if i := e.syms.after(entry); i < len(e.syms.funcs) && !e.syms.functionAt(entry) && !e.syms.functionAt(entry-4) {
+		if fn := e.syms.funcs[i].addr; e.code.filled(entry, fn, x86Nop) {
+			at = fn
+		}
+	}
+	if insn, ok := e.code.word(at); ok && insn == x86Endbr64 {
+		return at + 4
+	}
+	return at
+}
+
+// x86PrefixMax bounds the NOPs in front of a function, in bytes. Kernels have 16
+// for call thunks.
+const x86PrefixMax = 64
+
+// filled tells whether all bytes from one address to another, not far behind it,
+// are the same.
+func (c *codeReader) filled(from, to uint64, with byte) bool {
+	if to-from > x86PrefixMax {
+		return false
+	}
+	for at := from; at < to; at++ {
+		if insn, ok := c.word(at); !ok || byte(insn) != with {
+			return false
+		}
+	}
+	return true
+}
+
+// recordARM64 follows ftrace_call_adjust in arch/arm64/kernel/ftrace.c, Linux
+// 6.3 and later: with per-site ops the entry is 8 bytes before the function and
+// the record behind its first NOP and landing pad; without, the entry is the
+// first of two NOPs and the record the second; a call to mcount is the record.
+// The symbols tell which, or the NOPs where there are none. Where the kernel
+// would refuse the record as misaligned it is kept here.
+func recordARM64(e *elfFile, entry uint64) uint64 {
+	if insn, ok := e.code.word(entry); ok && insn&armBLMask == armBL {
+		return entry
+	}
+	if !e.prefixed(entry, armPrefix) {
+		return entry + 4
+	}
+	fn := entry + prefixBytes
+	if insn, ok := e.code.word(fn); ok && insn&armBTIMask == armBTI {
+		fn += 4
+	}
+	return fn + 4
+}
+
+// armPrefix looks for two NOPs, a landing pad or none, and two more NOPs.
+func armPrefix(c *codeReader, entry uint64) bool {
+	at := entry
+	for n := range 4 {
+		insn, ok := c.word(at)
+		if n == 2 && ok && insn&armBTIMask == armBTI {
+			at += 4
+			insn, ok = c.word(at)
+		}
+		if !ok || insn != armNop {
+			return false
+		}
+		at += 4
+	}
+	return true
+}
+
+// recordRISCV follows ftrace_call_adjust in arch/riscv/kernel/ftrace.c, Linux
+// 6.16 and later: the record is the second instruction, behind auipc, of a
+// function whose entry is listed itself or, with per-site ops, 8 bytes before.
+func recordRISCV(e *elfFile, entry uint64) uint64 {
+	if e.prefixed(entry, riscvPrefix) {
+		return entry + prefixBytes + 4
+	}
+	return entry + 4
+}
+
+// riscvPrefix looks for 16 bytes of NOPs of either length.
+func riscvPrefix(c *codeReader, entry uint64) bool {
+	for at := entry; at < entry+2*prefixBytes; {
+		insn, ok := c.word(at)
+		switch {
+		case ok && insn == riscvNop:
+			at += 4
+		case ok && insn&0xffff == riscvCNop:
+			at += 2
+		default:
+			return false
+		}
+	}
+	return true
+}
+
+// prefixed tells whether an entry lies before its function. A function starting
+// right there says no, one starting behind the prefix says yes, one starting
+// at a landing pad in front says no; without symbols the code says it.
+func (e *elfFile) prefixed(entry uint64, look func(*codeReader, uint64) bool) bool {
+	switch {
+	case e.syms.functionAt(entry):
+		return false
+	case e.syms.functionAt(entry + prefixBytes):
+		return true
+	case e.syms.functionAt(entry - 4):
+		return false
+	}
+	return look(&e.code, entry)
+}
+
+// codeReader reads instructions. It keeps one window of the file, for entries
+// that are asked for in ascending order.
+type codeReader struct {
+	secs []codeSection // ascending
+	addr uint64        // of window[0]
+	win  []byte
+}
+
+type codeSection struct {
+	addr, size uint64
+	sec        *elf.Section
+}
+
+// codeSections finds the sections that hold instructions.
+func (e *elfFile) codeSections() error {
+	for i, sec := range e.f.Sections {
+		const code = elf.SHF_ALLOC | elf.SHF_EXECINSTR
+		if sec.Type == elf.SHT_NOBITS || sec.Flags&(code|elf.SHF_COMPRESSED) != code {
+			continue
+		}
+		if sec.Offset > uint64(e.size) || sec.FileSize > uint64(e.size)-sec.Offset {
+			return e.fail(sec, "ends behind the end of the file: cut short")
+		}
+		e.code.secs = append(e.code.secs, codeSection{e.base[i], sec.FileSize, sec})
+	}
+	slices.SortFunc(e.code.secs, func(a, b codeSection) int { return cmp.Compare(a.addr, b.addr) })
+	return nil
+}
+
+// codeWindow is how much code is read at once, in bytes.
+const codeWindow = 64 << 10
+
+// word is the four bytes at addr, of which those behind the end of the section
+// are zero. ok is false where there is no code.
+func (c *codeReader) word(addr uint64) (insn uint32, ok bool) {
+	if off := addr - c.addr; off >= uint64(len(c.win)) || uint64(len(c.win))-off < 4 {
+		if !c.load(addr) {
+			return 0, false
+		}
+	}
+	var b [4]byte
+	copy(b[:], c.win[addr-c.addr:])
+	return binary.LittleEndian.Uint32(b[:]), true
+}
+
+// load moves the window to start at addr.
+func (c *codeReader) load(addr uint64) bool {
+	i, found := slices.BinarySearchFunc(c.secs, addr, func(s codeSection, a uint64) int { return cmp.Compare(s.addr, a) })
+	if !found {
+		i--
+	}
+	if i < 0 || addr-c.secs[i].addr >= c.secs[i].size {
+		return false
+	}
+	s := c.secs[i]
+	if c.win == nil {
+		c.win = make([]byte, codeWindow)
+	}
+	n, _ := s.sec.ReadAt(c.win[:min(codeWindow, s.size-(addr-s.addr))], int64(addr-s.addr))
+	c.addr, c.win = addr, c.win[:n]
+	return n > 0
+}

@@ -1,0 +1,46 @@
+package records
+
+import (
+	"strconv"
+	"strings"
+)
+
+// ParseError says where an input stops making sense. It prints as one line:
+//
+//	foo.txt:17: address "zz": not hexadecimal
+type ParseError struct {
+	File   string // as it was asked for
+	Line   int    // counted from 1; 0 where the input has no lines
+	Value  string // what was looked at, named and quoted: address "zz"; may be ""
+	Reason string // what is wrong with it
+}
+
+func (e *ParseError) Error() string {
+	var b strings.Builder
+	b.WriteString(e.File)
+	if e.Line > 0 {
+		b.WriteByte(':')
+		b.WriteString(strconv.Itoa(e.Line))
+	}
+	b.WriteString(": ")
+	if e.Value != "" {
+		b.WriteString(e.Value)
+		b.WriteString(": ")
+	}
+	b.WriteString(e.Reason)
+	return b.String()
+}
+
+// quotedMax is how many bytes of a wrong value an error message shows.
+const quotedMax = 60
+
+// quoted names a value in an error: address "zz". Long values are cut, and
+// bytes that would upset a terminal are escaped.
+func quoted[T string | []byte](what string, v T) string {
+	s := string(v[:min(len(v), quotedMax)])
+	q := strconv.Quote(s)
+	if len(v) > quotedMax {
+		q = q[:len(q)-1] + `..."`
+	}
+	return what + " " + q
+}

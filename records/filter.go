@@ -1,0 +1,157 @@
+package records
+
+import (
+	"fmt"
+	"strconv"
+	"strings"
+)
+
+// Filter chooses records the way writing to the kernel's set_ftrace_filter does.
+// The zero Filter chooses all.
+type Filter struct{ terms []term }
+
+// term is one write.
+type term struct {
+	remove bool
+	index  int // 1 and up: the record of that number; 0: by name
+
+	fn      glob
+	anyFn   bool // no function given: all of the module
+	byMod   bool
+	mod     glob
+	anyMod  bool // every module
+	without bool // all but that module
+}
+
+// Empty tells whether the filter chooses all records of every table.
+func (f Filter) Empty() bool { return len(f.terms) == 0 }
+
+// ParseFilter reads filter expressions; each may hold several, separated by
+// blanks. They apply in order: each adds what it matches, with ! in front it
+// removes that from what is chosen so far. If the very first one removes, all
+// records are chosen before it. (There the kernel removes from its empty filter,
+// which changes nothing.)
+//
+//	vfs_read            that function
+//	vfs_* *end *lock*   beginning, end, anywhere
+//	a*b ?x [a-f]* [!_]* a glob as in the kernel's lib/glob.c; \ quotes
+//	:mod:ext4           all functions of a module
+//	foo*:mod:ext4       those of that name
+//	:mod:*              all functions of all modules
+//	*lock*:mod:!ext4    everywhere but in that module
+//	!EXPRESSION         removes
+//	17                  the 17th record, counted from 1
+func ParseFilter(exprs []string) (Filter, error) {
+	var f Filter
+	for _, e := range exprs {
+		words := strings.Fields(e)
+		if len(words) == 0 {
+			return Filter{}, fmt.Errorf("filter %q: empty", e)
+		}
+		for _, w := range words {
+			t, reason := parseTerm(w)
+			if reason != "" {
+				return Filter{}, fmt.Errorf("filter %q: %s", w, reason)
+			}
+			f.terms = append(f.terms, t)
+		}
+	}
+	return f, nil
+}
+
+func parseTerm(expr string) (t term, reason string) {
+	fn, rest, command := strings.Cut(expr, ":")
+	fn, t.remove = strings.CutPrefix(fn, "!")
+	if command {
+		mod, ok := strings.CutPrefix(rest, "mod:")
+		if !ok {
+			return t, "unknown command behind the colon; only :mod:MODULE is a filter"
+		}
+		mod, t.without = strings.CutPrefix(mod, "!")
+		if strings.Contains(mod, ":") {
+			return t, "a module's name has no colon"
+		}
+		t.byMod, t.mod = true, parseGlob(mod)
+		t.anyMod = mod == "" || t.mod.all()
+	}
+	switch {
+	case fn == "" && !command:
+		return t, "names no function"
+	case fn != "" && '0' <= fn[0] && fn[0] <= '9':
+		// No function's name starts with a digit (MATCH_INDEX).
+		n, err := strconv.ParseUint(fn, 0, 31)
+		if err != nil || n == 0 {
+			return t, "starts with a digit, but is not the number of a record, counted from 1"
+		}
+		if command {
+			return t, "a record's number and a module exclude each other"
+		}
+		t.index = int(n)
+	}
+	t.fn = parseGlob(fn)
+	t.anyFn = fn == "" || t.fn.all()
+	return t, ""
+}
+
+// Match returns the chosen records' indices in the table, ascending; all of them
+// for an empty filter, none (an empty slice) if nothing matches.
+func (f Filter) Match(t *Table) []int {
+	n := t.Len()
+	chosen := make([]bool, n)
+	if f.Empty() || f.terms[0].remove {
+		for i := range chosen {
+			chosen[i] = true
+		}
+	}
+	for _, term := range f.terms {
+		term.apply(t, chosen)
+	}
+	count := 0
+	for _, c := range chosen {
+		if c {
+			count++
+		}
+	}
+	match := make([]int, 0, count)
+	for i, c := range chosen {
+		if c {
+			match = append(match, i)
+		}
+	}
+	return match
+}
+
+// apply adds or removes what the term matches.
+func (t term) apply(tab *Table, chosen []bool) {
+	if t.index > 0 {
+		if t.index <= len(chosen) {
+			chosen[t.index-1] = !t.remove
+		}
+		return
+	}
+	// A module's name is matched once, not for each of its records.
+	names := tab.modules.list()
+	inModule := make([]bool, len(names))
+	for id, name := range names {
+		inModule[id] = t.matchModule(id != 0, name)
+	}
+	for i := range chosen {
+		if chosen[i] != t.remove {
+			continue // nothing would change
+		}
+		if t.byMod && !inModule[tab.modules.id(i)] {
+			continue
+		}
+		if t.anyFn || t.fn.match(tab.Symbol(i)) {
+			chosen[i] = !t.remove
+		}
+	}
+}
+
+// matchModule follows ftrace_match_record in kernel/trace/ftrace.c.
+func (t term) matchModule(isModule bool, name string) bool {
+	if t.anyMod {
+		return isModule != t.without
+	}
+	return (isModule && t.mod.match(name)) != t.without
+}

@@ -1,0 +1,223 @@
+package records
+
+import (
+	"context"
+	"fmt"
+	"math"
+	"math/bits"
+	"slices"
+	"strconv"
+)
+
+// Geometry of generated tables, in bytes.
+const (
+	// minSpacing keeps neighbours apart on every architecture: from the
+	// literal 12 bytes before a record to the last byte of its call 4 behind
+	// it, a site takes 16 bytes at most on arm64 and riscv64.
+	minSpacing = 16
+
+	// firstRecord is where the first record lies behind the start of the core
+	// kernel or a module. It leaves room for a literal, and its remainder
+	// modulo 8 is what arm64 and riscv64 expect: functions lie on multiples
+	// of 8, records 4 behind them.
+	firstRecord = 20
+
+	misalignedBy   = 4
+	moduleAreaGrid = 2 << 20  // modules start behind the core kernel, on a multiple of this
+	moduleGap      = 16 << 10 // at least so far apart, on pages of their own
+	moduleSize     = 200      // records of a module, about
+)
+
+// random is a splitmix64 generator: a few lines that give the same numbers with
+// every Go version (Steele, Lea, Flood: Fast Splittable Pseudorandom Number
+// Generators, 2014).
+type random uint64
+
+func (r *random) next() uint64 {
+	*r += 0x9e3779b97f4a7c15
+	z := uint64(*r)
+	z = (z ^ z>>30) * 0xbf58476d1ce4e5b9
+	z = (z ^ z>>27) * 0x94d049bb133111eb
+	return z ^ z>>31
+}
+
+// below draws from [0, n).
+func (r *random) below(n uint64) uint64 {
+	hi, _ := bits.Mul64(r.next(), n)
+	return hi
+}
+
+// segment is a part of a generated table: a group of the core kernel, or a
+// module. Segments are generated in the order of their addresses.
+type segment struct {
+	len    int
+	dest   int // record that it starts with in the table
+	module bool
+}
+
+// generate makes the table that a gen: source describes.
+func generate(ctx context.Context, file, spec string) (*Table, error) {
+	s, err := parseGen(file, spec)
+	if err != nil {
+		return nil, err
+	}
+	rnd := random(s.seed)
+	segs, places := s.segments(&rnd)
+	g := generator{ctx: ctx, file: file, spec: s, rnd: &rnd, addrs: make([]Addr, s.n)}
+	if err := g.sites(segs); err != nil {
+		return nil, err
+	}
+	t := &Table{name: file, addrs: g.addrs, symbols: indexSymbols{}}
+	mods := &rangeModules{addrs: g.addrs, starts: g.starts, names: []string{""}}
+	for k := range g.starts {
+		mods.names = append(mods.names, "mod"+strconv.Itoa(k))
+	}
+	t.modules = mods
+	switch s.order {
+	case orderRandom:
+		for i := len(t.addrs) - 1; i > 0; i-- {
+			j := rnd.below(uint64(i + 1))
+			t.addrs[i], t.addrs[j] = t.addrs[j], t.addrs[i]
+		}
+		t.groups = descentGroups(t.addrs)
+	case orderDescending:
+		slices.Reverse(t.addrs)
+		t.groups = descentGroups(t.addrs)
+	default:
+		t.groups = places
+	}
+	return t, nil
+}
+
+// segments cuts the records into the core kernel's groups and the modules, and
+// decides where in the table each goes: the core kernel first, then the modules,
+// each part shuffled unless the order is sorted. It also returns the groups in
+// table order.
+func (s genSpec) segments(rnd *random) ([]segment, []Group) {
+	inModules := s.moduleRecords()
+	core := s.n - inModules
+	var segs []segment
+	for k := range s.groups {
+		if size := part(core, s.groups, k); size > 0 {
+			segs = append(segs, segment{len: size})
+		}
+	}
+	nCore := len(segs)
+	mods := min(inModules, max(3, inModules/moduleSize))
+	for k := range mods {
+		segs = append(segs, segment{len: part(inModules, mods, k), module: true})
+	}
+	order := make([]int, len(segs))
+	for i := range order {
+		order[i] = i
+	}
+	if s.order == orderGrouped {
+		shuffle(rnd, order[:nCore])
+		shuffle(rnd, order[nCore:])
+	}
+	groups := make([]Group, 0, len(segs))
+	next := 0
+	for _, i := range order {
+		segs[i].dest = next
+		next += segs[i].len
+		groups = append(groups, Group{segs[i].dest, next})
+	}
+	return segs, groups
+}
+
+// part is the size of part k when n is cut into parts of equal size, give or
+// take one.
+func part(n, parts, k int) int { return n*(k+1)/parts - n*k/parts }
+
+// shuffle permutes two or more numbers so that they do not stay in order.
+func shuffle(rnd *random, order []int) {
+	for i := len(order) - 1; i > 0; i-- {
+		j := int(rnd.below(uint64(i + 1)))
+		order[i], order[j] = order[j], order[i]
+	}
+	if n := len(order); n > 1 && slices.IsSorted(order) {
+		order[0], order[n-1] = order[n-1], order[0]
+	}
+}
+
+// generator places sites one after the other.
+type generator struct {
+	ctx    context.Context
+	file   string
+	spec   genSpec
+	rnd    *random
+	addrs  []Addr
+	starts []Addr // of the modules
+}
+
+// sites fills in the addresses, segment by segment in ascending order.
+func (g *generator) sites(segs []segment) error {
+	next := g.spec.base + firstRecord
+	jitter := (g.spec.spacing-minSpacing)/8*2 + 1 // steps of 8 around the mean
+	left := uint64(g.spec.n)
+	misaligned := uint64(math.Round(g.spec.misaligned * float64(g.spec.n)))
+	for _, seg := range segs {
+		if seg.module {
+			next = g.moduleStart(next)
+		}
+		for i := range seg.len {
+			if left%(1<<20) == 0 && g.ctx.Err() != nil {
+				return fmt.Errorf("generate %s: %w", g.file, g.ctx.Err())
+			}
+			at, step := next, minSpacing+8*g.rnd.below(jitter)
+			// Selection sampling (Knuth, TAOCP 2, 3.4.2, algorithm S): exactly
+			// as many as asked for, each record equally likely.
+			if misaligned > 0 && g.rnd.below(left) < misaligned {
+				misaligned--
+				at += misalignedBy
+				step = max(step, minSpacing+8) // or it would reach into the next one's literal
+			}
+			left--
+			g.addrs[seg.dest+i] = Addr(at)
+			if next+step < next {
+				return g.tooBig()
+			}
+			next += step
+		}
+	}
+	return nil
+}
+
+// moduleStart starts a module behind address next, and gives its first record.
+func (g *generator) moduleStart(next uint64) uint64 {
+	grid := uint64(PageBytes)
+	if len(g.starts) == 0 {
+		grid = moduleAreaGrid
+	}
+	start := alignUp(next+moduleGap, grid)
+	if start < next {
+		start = math.MaxUint64 - firstRecord // sites will report it
+	}
+	g.starts = append(g.starts, Addr(start))
+	return start + firstRecord
+}
+
+func (g *generator) tooBig() error {
+	s := g.spec
+	return &ParseError{File: g.file, Value: fmt.Sprintf("n=%d, spacing=%d", s.n, s.spacing),
+		Reason: fmt.Sprintf("does not fit between base=%#x and the end of memory; take a lower base or a smaller spacing", s.base)}
+}
+
+// descentGroups starts a group wherever an address is below its predecessor.
+func descentGroups(addrs []Addr) []Group {
+	n := 1
+	for i := 1; i < len(addrs); i++ {
+		if addrs[i] < addrs[i-1] {
+			n++
+		}
+	}
+	groups := make([]Group, 0, n)
+	first := 0
+	for i := 1; i <= len(addrs); i++ {
+		if i == len(addrs) || addrs[i] < addrs[i-1] {
+			groups = append(groups, Group{first, i})
+			first = i
+		}
+	}
+	return groups
+}

@@ -1,0 +1,162 @@
+package records
+
+import (
+	"bufio"
+	"context"
+	"fmt"
+	"io"
+	"os"
+	"slices"
+	"sort"
+	"strings"
+)
+
+// kallsyms finds the text symbols of a running kernel by name.
+type kallsyms struct {
+	file   string
+	offset Addr // added to each symbol's address
+	texts  map[symbolKey]*candidates
+
+	module string // of the record last resolved,
+	last   Addr   // and its symbol's address
+}
+
+type symbolKey struct{ symbol, module string }
+
+// candidates are the text symbols of one name in one module, ascending.
+type candidates struct {
+	addrs  []Addr
+	listed int // records of that name and module
+	taken  int // of them have an address,
+	used   int // which is below addrs[used]
+}
+
+func openKallsyms(ctx context.Context, path string) (*kallsyms, error) {
+	f, err := os.Open(path)
+	if err != nil {
+		return nil, fmt.Errorf("kallsyms: %w", err)
+	}
+	defer f.Close()
+	return readKallsyms(ctx, path, f)
+}
+
+// readKallsyms reads lines of address, type, name and module in brackets
+// (kernel/kallsyms.c, s_show), and keeps text symbols: t and T, and weak
+// functions, w and W.
+func readKallsyms(ctx context.Context, file string, r io.Reader) (*kallsyms, error) {
+	s, err := unpack(ctx, file, r)
+	if err != nil {
+		return nil, err
+	}
+	k := &kallsyms{file: file, texts: map[symbolKey]*candidates{}}
+	l := &lines{ctx: ctx, file: file, r: bufio.NewReaderSize(s.r, MaxLine)}
+	zeros := 0
+	for {
+		line, err := l.next()
+		if err == io.EOF {
+			break
+		}
+		if err != nil {
+			return nil, readError(file, "", err)
+		}
+		zero, err := k.addLine(l.n, line)
+		if err != nil {
+			return nil, err
+		}
+		if zero {
+			zeros++
+		}
+	}
+	switch {
+	case len(k.texts) == 0 && zeros > 0:
+		return nil, &ParseError{File: file, Reason: "all addresses are zero: kptr_restrict hides them; read it as root with kernel.kptr_restrict at 0 or 1"}
+	case len(k.texts) == 0:
+		return nil, &ParseError{File: file, Reason: "holds no text symbols; lines like \"ffffffff81000000 T _text\" are expected"}
+	}
+	for _, c := range k.texts {
+		slices.Sort(c.addrs)
+	}
+	return k, nil
+}
+
+// addLine takes one line in. It tells whether the line is a text symbol whose
+// address is hidden.
+func (k *kallsyms) addLine(n int, line []byte) (zero bool, err error) {
+	fail := func(value, reason string) error {
+		return &ParseError{File: k.file, Line: n, Value: value, Reason: reason}
+	}
+	addr, rest := field(line)
+	if len(addr) == 0 {
+		return false, nil
+	}
+	a, reason := parseHex(addr)
+	if reason != "" {
+		return false, fail(quoted("address", addr), reason)
+	}
+	kind, rest := field(rest)
+	if len(kind) != 1 {
+		return false, fail(quoted("type", kind), "not one letter as in /proc/kallsyms")
+	}
+	name, rest := field(rest)
+	if len(name) == 0 {
+		return false, fail("symbol", "missing")
+	}
+	mod, _ := field(rest)
+	module, ok := bracketed(mod)
+	if !ok && len(mod) > 0 {
+		return false, fail(quoted("field", mod), "a module in brackets is expected")
+	}
+	if !strings.Contains("tTwW", string(kind)) {
+		return false, nil
+	}
+	if a == 0 {
+		return true, nil
+	}
+	key := symbolKey{string(name), string(module)}
+	c := k.texts[key]
+	if c == nil {
+		c = &candidates{}
+		k.texts[key] = c
+	}
+	c.addrs = append(c.addrs, a)
+	return false, nil
+}
+
+// list notes that the list holds a record of that name. Reason says why it can
+// have no address, "" if it can.
+func (k *kallsyms) list(symbol, module []byte) (reason string) {
+	c := k.texts[symbolKey{string(symbol), string(module)}]
+	if c == nil {
+		in := "the core kernel"
+		if len(module) > 0 {
+			in = "module " + string(module)
+		}
+		return fmt.Sprintf("not among the text symbols of %s in %s", in, k.file)
+	}
+	if c.listed == len(c.addrs) {
+		return fmt.Sprintf("listed more often than %s has text symbols of that name, %d", k.file, len(c.addrs))
+	}
+	c.listed++
+	return ""
+}
+
+// resolve finds the address of the next record, once all of them are listed.
+//
+// The k-th record of a name and module is its k-th text symbol, ascending. When
+// some functions of a repeated name have no record (notrace), that a load unit's
+// records ascend helps: symbols below the record before are passed over, as long
+// as enough are left.
+func (k *kallsyms) resolve(symbol, module string) Addr {
+	c := k.texts[symbolKey{symbol, module}]
+	pick := c.used
+	if spare := len(c.addrs) - c.used - (c.listed - c.taken); spare > 0 && module == k.module {
+		room := c.addrs[c.used : c.used+spare+1]
+		above := sort.Search(len(room), func(i int) bool { return room[i] > k.last })
+		if above < len(room) {
+			pick += above
+		}
+	}
+	c.used, c.taken = pick+1, c.taken+1
+	k.module, k.last = module, c.addrs[pick]
+	return c.addrs[pick] + k.offset
+}

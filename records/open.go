@@ -1,0 +1,196 @@
+package records
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"os"
+	"slices"
+	"strings"
+
+	"github.com/agnivade/levenshtein"
+)
+
+// Options are what some sources need besides themselves. The zero value is
+// right for all others.
+type Options struct {
+	// Kallsyms is a file in the format of /proc/kallsyms, maybe packed, from
+	// the same boot as the list. Needed for available_filter_functions,
+	// which has no addresses; other formats ignore it.
+	Kallsyms string
+
+	// Arch is the architecture that the source is expected to be for:
+	// x86_64, arm64, riscv64, or "" for any. An ELF file of another one is
+	// refused. With Kallsyms it tells how far behind its symbol a record
+	// lies: 4 bytes on arm64 and riscv64, where the patchable instruction is
+	// the second one, and 0 on x86_64 and where the architecture is not known.
+	Arch string
+}
+
+// Arches are the architectures that records are known for.
+var Arches = []string{"x86_64", "arm64", "riscv64"}
+
+func (o Options) validate() error {
+	if o.Arch != "" && !slices.Contains(Arches, o.Arch) {
+		return fmt.Errorf("architecture %q: not one of %s", o.Arch, strings.Join(Arches, ", "))
+	}
+	return nil
+}
+
+// Open makes a table from what src names:
+//
+//   - a built-in table (Builtins); a file of that name needs ./ in front
+//   - gen:KEY=VALUE,... a generated table (see the package's documentation)
+//   - a file; its content tells the format, see Read
+//
+// What cannot be parsed fails with a *ParseError.
+func Open(ctx context.Context, src string, opt Options) (*Table, error) {
+	if err := opt.validate(); err != nil {
+		return nil, err
+	}
+	if b, ok := findBuiltin(src); ok {
+		return b.load()
+	}
+	if spec, ok := strings.CutPrefix(src, genPrefix); ok {
+		return generate(ctx, src, spec)
+	}
+	f, err := os.Open(src)
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil, unknownSource(src, err)
+	}
+	if err != nil {
+		return nil, err
+	}
+	defer f.Close()
+	st, err := f.Stat()
+	if err != nil {
+		return nil, err
+	}
+	if st.IsDir() {
+		return nil, &ParseError{File: src, Reason: "a directory, not a file of records"}
+	}
+	// A plain ELF file is read in place: with its debug information a
+	// vmlinux is hundreds of megabytes.
+	var magic [4]byte
+	if n, _ := f.ReadAt(magic[:], 0); st.Mode().IsRegular() && bytes.Equal(magic[:n], magicELF) {
+		return readELF(ctx, src, f, st.Size(), opt)
+	}
+	return Read(ctx, src, f, opt)
+}
+
+// unknownSource explains that src is nothing, and what it might have meant.
+func unknownSource(src string, err error) error {
+	names := make([]string, len(builtins))
+	for i, b := range builtins {
+		names[i] = b.Name
+	}
+	hint := ""
+	if near := nearest(src, names); near != "" {
+		hint = fmt.Sprintf("did you mean %s? ", near)
+	}
+	return fmt.Errorf("records %q: no such file and no such table; %sbuilt-in tables are %s, generated ones start with %s (%w)",
+		src, hint, strings.Join(names, ", "), genPrefix, err)
+}
+
+// nearest is the known name that a misspelt one is most likely to mean, "" if
+// none is near.
+func nearest(got string, known []string) string {
+	best, dist := "", len(got)/2+1
+	for _, k := range known {
+		if d := levenshtein.ComputeDistance(got, k); d < dist {
+			best, dist = k, d
+		}
+	}
+	return best
+}
+
+// Read makes a table from a stream. The content tells what it is, possibly
+// packed with gzip or xz:
+//
+//   - ELF: a vmlinux, a module, any program with patchable entries
+//   - CSV with the header address,symbol,module,group
+//   - the kernel's available_filter_functions_addrs: address symbol [module]
+//   - the kernel's available_filter_functions: symbol [module], needs Options.Kallsyms
+//
+// file is what errors and the table call it. Text may start with a byte order
+// mark and end its lines with CR LF; blank lines are passed over.
+func Read(ctx context.Context, file string, r io.Reader, opt Options) (*Table, error) {
+	if err := opt.validate(); err != nil {
+		return nil, err
+	}
+	s, err := unpack(ctx, file, r)
+	if err != nil {
+		return nil, err
+	}
+	head, err := s.r.Peek(MaxLine)
+	if err != nil && err != io.EOF {
+		return nil, readError(file, "", err)
+	}
+	if bytes.HasPrefix(head, magicELF) {
+		return readELFStream(s, opt)
+	}
+	if err := checkText(file, head); err != nil {
+		return nil, err
+	}
+	if bytes.HasPrefix(head, utf8BOM) {
+		head = head[len(utf8BOM):]
+		if _, err := s.r.Discard(len(utf8BOM)); err != nil {
+			return nil, err
+		}
+	}
+	l := &lines{ctx: ctx, file: file, r: s.r}
+	switch detect(head) {
+	case formatCSV:
+		return readCSV(l)
+	case formatAddrs:
+		return readAddrs(l)
+	default:
+		return readFunctions(l, opt)
+	}
+}
+
+// checkText tells text from anything else by its first bytes.
+func checkText(file string, head []byte) error {
+	if len(head) == 0 {
+		return &ParseError{File: file, Reason: "empty"}
+	}
+	for _, u := range unsupplied {
+		if strings.HasPrefix(string(head[:min(8, len(head))]), u.magic) && bytes.IndexByte(head, 0) >= 0 {
+			return &ParseError{File: file, Reason: u.what}
+		}
+	}
+	for i, c := range head {
+		if c < ' ' && c != '\t' && c != '\n' && c != '\r' || c == 0x7f {
+			return &ParseError{File: file, Value: fmt.Sprintf("byte 0x%02x at offset %d", c, i),
+				Reason: "neither text, ELF, gzip nor xz"}
+		}
+	}
+	return nil
+}
+
+type format uint8
+
+const (
+	formatAddrs format = iota
+	formatFunctions
+	formatCSV
+)
+
+// detect tells the text formats apart by the first line that is not blank.
+func detect(head []byte) format {
+	head = bytes.TrimLeft(head, " \t\r\n")
+	first, _, _ := bytes.Cut(head, []byte("\n"))
+	first = bytes.TrimSuffix(first, []byte("\r"))
+	if bytes.IndexByte(first, ',') >= 0 {
+		return formatCSV
+	}
+	_, rest := field(first)
+	second, _ := field(rest)
+	if _, isModule := bracketed(second); len(second) == 0 || isModule {
+		return formatFunctions
+	}
+	return formatAddrs
+}

@@ -1,0 +1,128 @@
+package results
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"strings"
+
+	"github.com/google/renameio/v2"
+)
+
+// ManifestName is the file that a [Manifest] is written to.
+const ManifestName = "manifest.json"
+
+// Dir is a directory that results are written to. No file in it is ever seen
+// half written: see [Dir.Create].
+type Dir struct {
+	path string
+}
+
+// OpenDir makes the directory if it is missing and makes sure that files can be
+// created in it, so that a long run does not fail at its end.
+func OpenDir(path string) (*Dir, error) {
+	if path == "" {
+		return nil, errors.New("output directory: the name is empty")
+	}
+	if info, err := os.Stat(path); err == nil && !info.IsDir() {
+		return nil, fmt.Errorf("output directory %s: it is a file", path)
+	}
+	if err := os.MkdirAll(path, 0o777); err != nil {
+		return nil, fmt.Errorf("make output directory %s: %w", path, cause(err))
+	}
+	probe, err := os.CreateTemp(path, ".probe-*")
+	if err != nil {
+		return nil, fmt.Errorf("output directory %s: cannot create files: %w", path, cause(err))
+	}
+	err = errors.Join(probe.Close(), os.Remove(probe.Name()))
+	if err != nil {
+		return nil, fmt.Errorf("output directory %s: cannot remove files: %w", path, cause(err))
+	}
+	return &Dir{path: path}, nil
+}
+
+// cause drops the "open some/temporary/name" of an error whose message already
+// says which directory it is about.
+func cause(err error) error {
+	var p *fs.PathError
+	if errors.As(err, &p) {
+		return p.Err
+	}
+	return err
+}
+
+// Path is the directory's path as it was given.
+func (d *Dir) Path() string { return d.path }
+
+// File is a result file that is being written. Nobody sees it under its name
+// until Commit; Abort throws it away.
+type File struct {
+	name    string
+	pending *renameio.PendingFile
+}
+
+// Create starts the file of that name, under a temporary name in the same
+// directory. A file of that name that exists stays as it is until Commit.
+//
+//	f, err := dir.Create("runs.csv")
+//	if err != nil { return err }
+//	defer f.Abort() // does nothing after Commit
+//	...
+//	return f.Commit()
+func (d *Dir) Create(name string) (*File, error) {
+	if name == "" || name != filepath.Base(name) || strings.HasPrefix(name, ".") {
+		return nil, fmt.Errorf("create result file: %q is not a plain file name", name)
+	}
+	path := filepath.Join(d.path, name)
+	if info, err := os.Stat(path); err == nil && info.IsDir() {
+		return nil, fmt.Errorf("create result file: %s is a directory", path)
+	}
+	p, err := renameio.NewPendingFile(path, renameio.WithTempDir(d.path), renameio.WithPermissions(0o666))
+	if err != nil {
+		return nil, fmt.Errorf("create result file %s: %w", path, cause(err))
+	}
+	return &File{name: path, pending: p}, nil
+}
+
+// Write appends to the file.
+func (f *File) Write(b []byte) (int, error) { return f.pending.Write(b) }
+
+// Commit syncs the file to disk and gives it its name. If that fails, the
+// temporary file is removed.
+func (f *File) Commit() error {
+	if err := f.pending.CloseAtomicallyReplace(); err != nil {
+		f.Abort()
+		return fmt.Errorf("finish result file %s: %w", f.name, err)
+	}
+	return nil
+}
+
+// Abort removes the temporary file. After Commit, or a second time, it does
+// nothing.
+func (f *File) Abort() {
+	// What is left to do when even the removal fails is nothing that the caller
+	// could do better; the file keeps its hidden temporary name.
+	_ = f.pending.Cleanup()
+}
+
+// Write creates the file, lets fill write it and commits it. When fill fails or
+// panics, nothing remains of it and a previous file of that name is untouched.
+func (d *Dir) Write(name string, fill func(io.Writer) error) error {
+	f, err := d.Create(name)
+	if err != nil {
+		return err
+	}
+	defer f.Abort()
+	if err := fill(f); err != nil {
+		return fmt.Errorf("write result file %s: %w", f.name, err)
+	}
+	return f.Commit()
+}
+
+// WriteCSV writes the table to NAME.csv, where NAME is the table's name.
+func (d *Dir) WriteCSV(t Table) error {
+	return d.Write(t.Name+".csv", func(w io.Writer) error { return WriteCSV(w, t) })
+}

@@ -1,0 +1,39 @@
+// Package results is how results leave the program: rows that describe
+// themselves, written as a table for people or as CSV or JSON for scripts, and
+// directories in which a file is either complete or absent.
+//
+// A [Table] is columns and rows. A [Column] has a name, which carries the unit
+// (elapsed_ns, buffer_bytes, events_per_s; a count has no suffix), and a
+// sentence that says what it means. A cell is a [Value]: text, an integer, a
+// float, a bool, or [Empty], which means "does not apply here" and is written
+// as an empty cell (CSV), null (JSON) or a blank (table), never as 0. A row
+// whose cells do not fit the columns is a mistake of the program and comes back
+// as [ErrRow]; nothing of such a row is written.
+//
+// # Formats
+//
+// [WriteCSV] and [WriteJSON] are exact and deterministic: floats are printed
+// with the fewest digits that read back as the same number, objects keep the
+// order of the columns. [NewWriter] takes rows one by one; CSV rows, and JSON
+// objects, are handed on as soon as they are added, so that a run that is cut
+// short has written what it finished.
+//
+// [WriteTable] is for reading, and leaves out what says nothing:
+//
+//   - A column that is empty in every row is not shown.
+//   - A column that has the same value in every row, of two rows or more, is
+//     printed once above the table, as a line "name: value".
+//   - A single row that would be wider than [MaxWidth] is printed downwards, one
+//     "name: value" line per column.
+//   - Floats are rounded to six significant digits; integers are printed in
+//     full and without separators, so that a seed can be copied into a command.
+//   - Numbers stand at the right of their column, everything else at the left.
+//   - Text with control characters is quoted, so that a row stays one line.
+//
+// # Files
+//
+// A [Dir] writes each file under a temporary name in the same directory, syncs
+// it to disk and renames it into place; an error, a panic or a cancelled run
+// removes the temporary file and leaves what was there before. [Manifest] is
+// written last, to manifest.json, and says how to repeat the run.
+package results

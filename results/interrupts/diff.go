@@ -1,0 +1,90 @@
+package interrupts
+
+import (
+	"fmt"
+	"slices"
+)
+
+// RowDelta is what happened to one row between two snapshots.
+type RowDelta struct {
+	Name        string
+	Description string
+	CPUs        []int // one entry a count; nil for a row that counts for the whole machine
+	Before      []int64
+	After       []int64
+	Delta       []int64 // After less Before; nil when the row is missing on one side
+}
+
+// Missing names the side that lacks the row: "before", "after", or "".
+func (d RowDelta) Missing() string {
+	switch {
+	case d.Before == nil:
+		return "before"
+	case d.After == nil:
+		return "after"
+	}
+	return ""
+}
+
+// Changed tells whether any count differs, or the row is missing on one side.
+func (d RowDelta) Changed() bool {
+	return d.Missing() != "" || slices.ContainsFunc(d.Delta, func(n int64) bool { return n != 0 })
+}
+
+// Diff compares two snapshots row by row: the rows of before in their order, then
+// those that only after has. Both must be of the same online CPUs, since the
+// counts of a CPU that came or went in between are lost.
+func Diff(before, after Snapshot) ([]RowDelta, error) {
+	if !slices.Equal(before.CPUs, after.CPUs) {
+		return nil, cpuMismatch(before, after)
+	}
+	var deltas []RowDelta
+	for _, b := range before.Rows {
+		d := RowDelta{Name: b.Name, Description: b.Description, Before: b.Counts}
+		a, both := after.Row(b.Name)
+		if both {
+			if len(a.Counts) != len(b.Counts) {
+				return nil, &ParseError{after.Name, a.Line, a.Name,
+					fmt.Sprintf("the row has %s, before it has %d", plural(len(a.Counts), "count"), len(b.Counts))}
+			}
+			d.After = a.Counts
+			d.Delta = make([]int64, len(a.Counts))
+			for i := range a.Counts {
+				d.Delta[i] = a.Counts[i] - b.Counts[i]
+			}
+			if d.Description == "" {
+				d.Description = a.Description
+			}
+		}
+		if !before.Global(b) {
+			d.CPUs = before.CPUs
+		}
+		deltas = append(deltas, d)
+	}
+	for _, a := range after.Rows {
+		if _, both := before.Row(a.Name); both {
+			continue
+		}
+		d := RowDelta{Name: a.Name, Description: a.Description, After: a.Counts}
+		if !after.Global(a) {
+			d.CPUs = after.CPUs
+		}
+		deltas = append(deltas, d)
+	}
+	return deltas, nil
+}
+
+// cpuMismatch names the first CPU that only one of the snapshots has.
+func cpuMismatch(before, after Snapshot) error {
+	for _, c := range after.CPUs {
+		if !slices.Contains(before.CPUs, c) {
+			return &ParseError{after.Name, 0, fmt.Sprintf("CPU%d", c), "this CPU is not in " + before.Name + ": both must be of the same CPUs"}
+		}
+	}
+	for _, c := range before.CPUs {
+		if !slices.Contains(after.CPUs, c) {
+			return &ParseError{before.Name, 0, fmt.Sprintf("CPU%d", c), "this CPU is not in " + after.Name + ": both must be of the same CPUs"}
+		}
+	}
+	return &ParseError{after.Name, 0, "", "the CPUs stand in another order than in " + before.Name}
+}

@@ -1,0 +1,75 @@
+package interrupts
+
+import (
+	"errors"
+	"fmt"
+	"os"
+)
+
+// ProcFile is where Linux shows the interrupts of the running machine.
+const ProcFile = "/proc/interrupts"
+
+// Read reads a snapshot from a file, such as [ProcFile].
+func Read(path string) (Snapshot, error) {
+	f, err := os.Open(path)
+	if err != nil {
+		return Snapshot{}, fmt.Errorf("read interrupts: %w", err)
+	}
+	defer f.Close()
+	return Parse(path, f)
+}
+
+// Load reads what two file names stand for: two snapshots, or, when both name
+// the same file, all diffs in it, the "<" rows before and the ">" rows after.
+func Load(before, after string) ([]Pair, error) {
+	same, err := sameFile(before, after)
+	if err != nil {
+		return nil, fmt.Errorf("read interrupts: %w", err)
+	}
+	if same {
+		f, err := os.Open(before)
+		if err != nil {
+			return nil, fmt.Errorf("read interrupts: %w", err)
+		}
+		defer f.Close()
+		return ParseDiff(before, f)
+	}
+	b, err := Read(before)
+	if err != nil {
+		return nil, err
+	}
+	a, err := Read(after)
+	if err != nil {
+		return nil, err
+	}
+	return []Pair{{Before: b, After: a}}, nil
+}
+
+func sameFile(a, b string) (bool, error) {
+	infoA, err := os.Stat(a)
+	if err != nil {
+		return false, err
+	}
+	infoB, err := os.Stat(b)
+	if err != nil {
+		return false, err
+	}
+	return os.SameFile(infoA, infoB), nil
+}
+
+// Sample reads the file (ProcFile, outside of tests) before and after a call of
+// run. When run fails the pair is still valid, next to run's error: the
+// interrupts of a command that failed have happened all the same.
+func Sample(path string, run func() error) (Pair, error) {
+	before, err := Read(path)
+	if err != nil {
+		return Pair{}, err
+	}
+	runErr := run()
+	after, err := Read(path)
+	if err != nil {
+		return Pair{}, errors.Join(runErr, err)
+	}
+	before.Name, after.Name = path+" before", path+" after"
+	return Pair{Before: before, After: after}, runErr
+}

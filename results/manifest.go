@@ -1,0 +1,97 @@
+package results
+
+import (
+	"crypto/sha256"
+	"encoding/hex"
+	"encoding/json"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+	"time"
+)
+
+// Manifest says how the files in a directory came to be, and how to make them
+// again.
+type Manifest struct {
+	// Version and Revision name the program: its release, and the commit it was
+	// built from.
+	Version  string `json:"version"`
+	Revision string `json:"revision"`
+	// Args is the command line, the program's name first.
+	Args []string `json:"args"`
+	// Seed fixed every random choice; nil (null) when there was none to make.
+	Seed *uint64 `json:"seed"`
+	// Calibration names the set of costs that times rest on; empty when there are
+	// no times.
+	Calibration string `json:"calibration"`
+	// Inputs maps each file or built-in table that was read to the SHA-256 of its
+	// contents, in hexadecimal.
+	Inputs map[string]string `json:"inputs"`
+	// Started and Finished are written in UTC, to the second (RFC 3339).
+	Started  time.Time `json:"started"`
+	Finished time.Time `json:"finished"`
+	// Complete is false when the run was cut short: the files hold what was
+	// finished by then.
+	Complete bool `json:"complete"`
+	// Files describes the tables in the directory.
+	Files []ManifestFile `json:"files"`
+}
+
+// ManifestFile describes one table in the directory.
+type ManifestFile struct {
+	Name    string   `json:"name"`
+	Rows    int      `json:"rows"`
+	Columns []Column `json:"columns"`
+}
+
+// AddInput hashes what r yields and notes it under the given name.
+func (m *Manifest) AddInput(name string, r io.Reader) error {
+	h := sha256.New()
+	if _, err := io.Copy(h, r); err != nil {
+		return fmt.Errorf("hash input %s: %w", name, err)
+	}
+	if m.Inputs == nil {
+		m.Inputs = make(map[string]string)
+	}
+	m.Inputs[name] = hex.EncodeToString(h.Sum(nil))
+	return nil
+}
+
+// AddInputFile hashes a file and notes it under its path.
+func (m *Manifest) AddInputFile(path string) error {
+	f, err := os.Open(path)
+	if err != nil {
+		return fmt.Errorf("hash input: %w", err)
+	}
+	defer f.Close()
+	return m.AddInput(filepath.ToSlash(path), f)
+}
+
+// AddTable describes a table that was written with [Dir.WriteCSV].
+func (m *Manifest) AddTable(t Table) {
+	m.Files = append(m.Files, ManifestFile{Name: t.Name + ".csv", Rows: len(t.Rows), Columns: t.Columns})
+}
+
+// WriteManifest writes the manifest to manifest.json. It comes last: a directory
+// without a manifest belongs to a run that did not get to its end.
+func (d *Dir) WriteManifest(m Manifest) error {
+	m.Started = m.Started.UTC().Truncate(time.Second)
+	m.Finished = m.Finished.UTC().Truncate(time.Second)
+	// Nothing to list is an empty list in the file, not null.
+	if m.Args == nil {
+		m.Args = []string{}
+	}
+	if m.Inputs == nil {
+		m.Inputs = map[string]string{}
+	}
+	if m.Files == nil {
+		m.Files = []ManifestFile{}
+	}
+	return d.Write(ManifestName, func(w io.Writer) error {
+		e := json.NewEncoder(w)
+		e.SetEscapeHTML(false)
+		e.SetIndent("", "  ")
+		return e.Encode(m)
+	})
+}

@@ -1,0 +1,103 @@
+package results
+
+import (
+	"errors"
+	"fmt"
+	"regexp"
+)
+
+var (
+	// ErrRow means that a row does not fit its columns. It is a mistake of the
+	// program, not of its input.
+	ErrRow = errors.New("results: row does not fit its columns")
+	// ErrColumns means that the columns themselves are wrong: none, two of one
+	// name, or a name that is not lower case with underscores.
+	ErrColumns = errors.New("results: bad columns")
+)
+
+// Column describes one column of a table.
+type Column struct {
+	// Name is what scripts rely on: lower case, digits and underscores, ending in
+	// the unit (_ns, _bytes, _per_s); counts have no suffix.
+	Name string `json:"name"`
+	// Doc is one sentence about what the column holds.
+	Doc string `json:"doc"`
+}
+
+// Table is columns and rows of cells. Name is the name of the file that it
+// becomes, without the ".csv".
+type Table struct {
+	Name    string
+	Columns []Column
+	Rows    [][]Value
+}
+
+// Add appends a row, one argument a column; [ValueOf] says what may be given.
+// On an error the table is unchanged.
+func (t *Table) Add(cells ...any) error {
+	row, err := makeRow(t.Columns, cells)
+	if err != nil {
+		return err
+	}
+	t.Rows = append(t.Rows, row)
+	return nil
+}
+
+// Check tells whether columns and rows are well formed. All writers do it first.
+func (t Table) Check() error {
+	if err := checkColumns(t.Columns); err != nil {
+		return err
+	}
+	for i, row := range t.Rows {
+		if err := checkRow(t.Columns, row); err != nil {
+			return fmt.Errorf("row %d: %w", i+1, err)
+		}
+	}
+	return nil
+}
+
+var columnName = regexp.MustCompile(`^[a-z][a-z0-9]*(_[a-z0-9]+)*$`)
+
+func checkColumns(columns []Column) error {
+	if len(columns) == 0 {
+		return fmt.Errorf("%w: there are none", ErrColumns)
+	}
+	seen := make(map[string]bool, len(columns))
+	for _, c := range columns {
+		if !columnName.MatchString(c.Name) {
+			return fmt.Errorf("%w: name %q is not lower case with underscores", ErrColumns, c.Name)
+		}
+		if seen[c.Name] {
+			return fmt.Errorf("%w: %q stands there twice", ErrColumns, c.Name)
+		}
+		seen[c.Name] = true
+	}
+	return nil
+}
+
+func checkRow(columns []Column, row []Value) error {
+	if len(row) != len(columns) {
+		return fmt.Errorf("%w: %d cells for %d columns", ErrRow, len(row), len(columns))
+	}
+	for i, v := range row {
+		if err := v.check(); err != nil {
+			return fmt.Errorf("%w: column %s: %w", ErrRow, columns[i].Name, err)
+		}
+	}
+	return nil
+}
+
+func makeRow(columns []Column, cells []any) ([]Value, error) {
+	if len(cells) != len(columns) {
+		return nil, fmt.Errorf("%w: %d cells for %d columns", ErrRow, len(cells), len(columns))
+	}
+	row := make([]Value, len(cells))
+	for i, x := range cells {
+		v, err := ValueOf(x)
+		if err != nil {
+			return nil, fmt.Errorf("%w: column %s: %w", ErrRow, columns[i].Name, err)
+		}
+		row[i] = v
+	}
+	return row, nil
+}

@@ -1,0 +1,80 @@
+package results
+
+import (
+	"bytes"
+	"strings"
+	"testing"
+
+	"github.com/textpoke/textpoke/results/internal/golden"
+	"pgregory.net/rapid"
+)
+
+func planColumns() []Column {
+	var columns []Column
+	for name := range strings.SplitSeq("arch,protocol,buffer,cpus,patches,flushes,flush_order,rounds,ipis,lookup_mean,seed,safe,elapsed_ns,reason", ",") {
+		columns = append(columns, Column{Name: name})
+	}
+	return columns
+}
+
+// showcase has every case that the table view treats in its own way.
+func showcase(t *testing.T, rows int) Table {
+	t.Helper()
+	tab := Table{Name: "plan", Columns: planColumns()}
+	for _, row := range [][]any{
+		{"x86_64", "native", "256", 8, 56064, 219, Empty, 657, 4599, 17.25, uint64(1 << 60), true, int64(1234567890123), Empty},
+		{"x86_64", "native", "dynamic", 8, 56064, 1, Empty, 3, 21, 1.0 / 3, uint64(1 << 60), true, int64(99), Empty},
+		{"x86_64", "stop-machine", Empty, 8, 56064, 0, Empty, 0, 0, Empty, uint64(1 << 60), false, Empty, "bad\x1b[31m\nname"},
+	}[:rows] {
+		if err := tab.Add(row...); err != nil {
+			t.Fatal(err)
+		}
+	}
+	return tab
+}
+
+func tableText(t *testing.T, tab Table) string {
+	t.Helper()
+	var b bytes.Buffer
+	if err := WriteTable(&b, tab); err != nil {
+		t.Fatal(err)
+	}
+	return b.String()
+}
+
+func TestTableView(t *testing.T) {
+	same := Table{Columns: []Column{{Name: "a"}, {Name: "b"}}, Rows: [][]Value{{Int(1), Empty}, {Int(1), Empty}}}
+	wide := showcase(t, 1)
+	wide.Columns[1].Name = strings.Repeat("long_name_", 4) + "x"
+	for name, tab := range map[string]Table{
+		"several-rows":  showcase(t, 3),
+		"one-row":       showcase(t, 1),
+		"one-wide-row":  wide,
+		"no-rows":       showcase(t, 0),
+		"all-the-same":  same,
+		"all-are-empty": {Columns: same.Columns, Rows: [][]Value{{Empty, Empty}}},
+	} {
+		t.Run(name, func(t *testing.T) { golden.Check(t, name, tableText(t, tab)) })
+	}
+}
+
+// Whatever the cells are, every row is one line, nothing can steer a terminal,
+// and lines do not end in blanks.
+func TestTableViewStaysInLine(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		tab := drawTable(t)
+		var b bytes.Buffer
+		if err := WriteTable(&b, tab); err != nil {
+			t.Fatal(err)
+		}
+		if most := len(tab.Rows) + len(tab.Columns) + 3; strings.Count(b.String(), "\n") > most {
+			t.Fatalf("more than %d lines:\n%s", most, b.String())
+		}
+		for line := range strings.Lines(b.String()) {
+			line = strings.TrimSuffix(line, "\n")
+			if !printable(line) {
+				t.Fatalf("unprintable line %q", line)
+			}
+		}
+	})
+}

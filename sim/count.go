@@ -1,0 +1,59 @@
+package sim
+
+import (
+	"context"
+
+	"github.com/textpoke/textpoke/int3"
+	"github.com/textpoke/textpoke/poke"
+	"github.com/textpoke/textpoke/sched"
+)
+
+// Count tells what the update that enables everything would cost, by counting
+// alone: nothing is executed, and nothing grows with the number of steps.
+func (j *Job) Count(ctx context.Context) (PlanRow, error) {
+	row := j.planRow()
+	var (
+		count  poke.Count
+		cost   int3.Cost
+		coster = int3.NewCoster(j.Lookup)
+		buf    int3.Batch
+	)
+	batches := func(yield func(sched.Batch) bool) {
+		for b := range j.batches(len(j.queue), j.at) {
+			if ctx.Err() != nil {
+				return
+			}
+			row.flush(b.Flush)
+			if j.protocol.Traps {
+				cost.Add(coster.Of(j.lookupBatch(b.Range, &buf)))
+			}
+			if !yield(b) {
+				return
+			}
+		}
+	}
+	if err := j.compile(len(j.queue), false, batches, count.Add); err != nil {
+		return row, err
+	}
+	row.Rounds, row.Stops = count.Rounds, count.Stops
+	row.IPIs = count.IPIs(j.Online())
+	if j.Online() > 1 {
+		row.IPIsPerCPU = count.Rounds + count.Stops
+	}
+	row.Lookup = cost
+	return row, ctx.Err()
+}
+
+// planRow is the part of a row that the request says itself.
+func (j *Job) planRow() PlanRow {
+	row := PlanRow{
+		Config:  &j.Config,
+		Records: j.Table.Len(), Groups: len(j.Table.Groups()),
+		Patches: len(j.queue), Skipped: j.skipped,
+		Buffered: j.protocol.Batching == poke.Buffered,
+	}
+	if row.Buffered {
+		row.BufferBytes, row.BufferPages = j.Buffer.Size(len(j.queue))
+	}
+	return row
+}

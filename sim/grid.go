@@ -1,0 +1,112 @@
+package sim
+
+import (
+	"context"
+	"fmt"
+
+	"github.com/textpoke/textpoke/cpus"
+	"github.com/textpoke/textpoke/cpus/isa"
+	"github.com/textpoke/textpoke/int3"
+	"github.com/textpoke/textpoke/records"
+	"github.com/textpoke/textpoke/sched"
+)
+
+// Grid is lists of choices; their cross product is the combinations that are
+// counted or run, the last list changing fastest.
+type Grid struct {
+	Records   []string // as records.Open wants them; none: each architecture's own kernel
+	Arches    []isa.Arch
+	AnyArch   bool // Arches is a default: leave out what a table is not of
+	Protocols []string
+	Mutations []string // "" for none
+	Buffers   []sched.Buffer
+	Orders    []sched.Ordering
+	Lookups   []int3.Kind
+	Refs      []int3.Refs
+	Fetches   []cpus.Fetch
+	Machines  [][]cpus.Role
+
+	Options records.Options
+	Filter  records.Filter
+	Seed    uint64
+	Migrate bool
+}
+
+// Jobs opens the tables, each once, and checks every combination before any is
+// carried out, so that a wrong one costs nothing.
+func (g *Grid) Jobs(ctx context.Context) ([]*Job, error) {
+	tables := map[string]*records.Table{}
+	open := func(src string) (*records.Table, error) {
+		if tables[src] == nil {
+			t, err := records.Open(ctx, src, g.Options)
+			if err != nil {
+				return nil, err
+			}
+			tables[src] = t
+		}
+		return tables[src], nil
+	}
+	var jobs []*Job
+	for _, arch := range g.Arches {
+		sources := g.Records
+		if len(sources) == 0 {
+			sources = []string{records.DefaultFor(arch.Traits().Name)}
+		}
+		for _, src := range sources {
+			t, err := open(src)
+			if err != nil {
+				return nil, err
+			}
+			if g.AnyArch && t.Arch() != "" && t.Arch() != arch.Traits().Name {
+				continue
+			}
+			if jobs, err = g.expand(jobs, arch, t); err != nil {
+				return nil, err
+			}
+		}
+	}
+	if len(jobs) == 0 {
+		return nil, fmt.Errorf("no combination is left to do")
+	}
+	return jobs, nil
+}
+
+// expand adds the combinations of one architecture and table.
+func (g *Grid) expand(jobs []*Job, arch isa.Arch, t *records.Table) ([]*Job, error) {
+	base := []Config{{Arch: arch, Table: t, Filter: g.Filter, Seed: g.Seed, Migrate: g.Migrate}}
+	base = cross(base, g.Protocols, func(c *Config, v string) { c.Protocol = v })
+	base = cross(base, g.Mutations, func(c *Config, v string) { c.Mutation = v })
+	base = cross(base, g.Orders, func(c *Config, v sched.Ordering) { c.Order = v })
+	base = cross(base, g.Machines, func(c *Config, v []cpus.Role) { c.Roles = v })
+	base = cross(base, g.Fetches, func(c *Config, v cpus.Fetch) { c.Fetch = v })
+	base = cross(base, g.Lookups, func(c *Config, v int3.Kind) { c.Lookup = v })
+	base = cross(base, g.Refs, func(c *Config, v int3.Refs) { c.Refs = v })
+	base = cross(base, g.Buffers, func(c *Config, v sched.Buffer) { c.Buffer = v })
+	for _, c := range base {
+		j, err := NewJob(c)
+		if err != nil {
+			return nil, err
+		}
+		if err := j.check(); err != nil {
+			return nil, err
+		}
+		jobs = append(jobs, j)
+	}
+	return jobs, nil
+}
+
+// cross multiplies combinations by the values of one more list; an empty list
+// leaves them as they are.
+func cross[T any](base []Config, values []T, set func(*Config, T)) []Config {
+	if len(values) == 0 {
+		return base
+	}
+	out := make([]Config, 0, len(base)*len(values))
+	for _, c := range base {
+		for _, v := range values {
+			set(&c, v)
+			out = append(out, c)
+		}
+	}
+	return out
+}

@@ -1,0 +1,221 @@
+package sim
+
+import (
+	"errors"
+	"fmt"
+	"iter"
+	"sort"
+
+	"github.com/textpoke/textpoke/cpus"
+	"github.com/textpoke/textpoke/cpus/isa"
+	"github.com/textpoke/textpoke/int3"
+	"github.com/textpoke/textpoke/poke"
+	"github.com/textpoke/textpoke/records"
+	"github.com/textpoke/textpoke/sched"
+)
+
+// Job is what follows from a Config before anything runs.
+type Job struct {
+	Config
+	protocol *poke.Protocol
+	mutation poke.Mutation
+	shape    poke.Shape
+	// queue is the records to be patched, in the order in which they are
+	// queued. Records that the kernel would refuse are left out.
+	queue   []int
+	skipped int
+}
+
+// NewJob checks a Config and works out what it asks for. Errors say in one line
+// what is wrong with the request.
+func NewJob(c Config) (*Job, error) {
+	j := &Job{Config: c}
+	traits := c.Arch.Traits()
+	j.protocol = poke.Named(c.Protocol, traits)
+	if j.protocol == nil {
+		return nil, fmt.Errorf("protocol %q: not one of %v", c.Protocol, poke.Names())
+	}
+	if t := c.Table.Arch(); t != "" && t != traits.Name {
+		return nil, fmt.Errorf("records %s are of %s, not of %s", c.Table.Name(), t, traits.Name)
+	}
+	j.shape = poke.Shape{Traits: traits}
+	for _, rec := range c.Filter.Match(c.Table) {
+		site, err := c.Arch.Site(c.Table.Addr(rec), j.protocol.Layout)
+		var refused *isa.MisalignedError
+		switch {
+		case errors.As(err, &refused):
+			j.skipped++
+			continue
+		case err != nil:
+			return nil, err
+		}
+		j.shape.Len = int(site.Len)
+		j.queue = append(j.queue, rec)
+	}
+	if len(j.queue) == 0 {
+		return nil, fmt.Errorf("records %s: nothing to patch: the filter leaves no record that %s can patch (%d refused for their alignment)", c.Table.Name(), traits.Name, j.skipped)
+	}
+	j.shape.Patches = len(j.queue)
+	c.Order.Arrange(j.queue, c.Table, c.Seed)
+	if c.Mutation != "" {
+		var err error
+		shape := j.shape
+		shape.Detach = true
+		if j.mutation, err = j.protocol.Mutation(c.Mutation, shape); err != nil {
+			return nil, err
+		}
+	}
+	return j, nil
+}
+
+// at is the address of the i-th record of the queue.
+func (j *Job) at(i int) records.Addr { return j.Table.Addr(j.queue[i]) }
+
+// batches cuts n patches whose addresses at gives.
+func (j *Job) batches(n int, at func(i int) records.Addr) iter.Seq[sched.Batch] {
+	return sched.CutFor(j.protocol.Batching, n, at, j.Buffer, j.mutation.Unsorted)
+}
+
+// compile emits the plan of an update of batches, with the defect in it.
+func (j *Job) compile(patches int, detach bool, batches iter.Seq[sched.Batch], emit poke.Emit) error {
+	s := j.shape
+	s.Patches, s.Detach = patches, detach
+	ranges := func(yield func(poke.Range) bool) {
+		for b := range batches {
+			if !yield(b.Range) {
+				return
+			}
+		}
+	}
+	return j.protocol.Compile(s, ranges, j.mutation.Through(emit))
+}
+
+// check finds out whether the protocol can work at all, without a plan.
+func (j *Job) check() error {
+	return j.compile(0, false, func(func(sched.Batch) bool) {}, func(poke.Step) {})
+}
+
+// Plan is the steps of the update that enables everything.
+func (j *Job) Plan() ([]poke.Step, error) {
+	var plan []poke.Step
+	err := j.compile(len(j.queue), false, j.batches(len(j.queue), j.at), func(s poke.Step) { plan = append(plan, s) })
+	return plan, err
+}
+
+// groupOf is the group of a record.
+func (j *Job) groupOf(rec int) int {
+	g := j.Table.Groups()
+	return sort.Search(len(g), func(i int) bool { return g[i].Last > rec })
+}
+
+// lookupBatch is what an index is built from for a batch of the queue. Buffers
+// are reused: it is valid until the next call.
+func (j *Job) lookupBatch(r poke.Range, buf *int3.Batch) int3.Batch {
+	buf.Addrs, buf.Starts = buf.Addrs[:0], buf.Starts[:0]
+	for i := r.From; i < r.To; i++ {
+		buf.Addrs = append(buf.Addrs, j.at(i))
+		if j.Lookup == int3.Groups && i > r.From && j.groupOf(j.queue[i]) != j.groupOf(j.queue[i-1]) {
+			buf.Starts = append(buf.Starts, i-r.From)
+		}
+	}
+	return *buf
+}
+
+// Where things lie that no table records. The two ops differ in both halves, so
+// that half of one and half of the other is neither.
+const (
+	entryBelow = 0x1000                // ftrace_caller, below the first record of the core kernel
+	nopOps     = 0xffff_8000_8234_5678 // ftrace_nop_ops
+	tracerOps  = 0xffff_ffff_c0a0_1040 // the ops of the one tracer
+)
+
+// entry is where ftrace_caller lies.
+func (j *Job) entry() records.Addr {
+	low := ^records.Addr(0)
+	core := false
+	for i := range j.Table.Len() {
+		switch inCore := j.Table.Module(i) == ""; {
+		case inCore && !core:
+			low, core = j.Table.Addr(i), true
+		case inCore == core:
+			low = min(low, j.Table.Addr(i))
+		}
+	}
+	return (low - entryBelow) &^ 0xfff
+}
+
+// ops is what an enabled site calls: through its literal, or by itself.
+func (j *Job) ops(entry records.Addr) uint64 {
+	if j.shape.Traits.CallOps {
+		return tracerOps
+	}
+	return uint64(entry)
+}
+
+// sites is the machine's text: every record that can be patched, in table
+// order, and for each the patch that enables it.
+type sites struct {
+	code    cpus.Code
+	records []int        // record of each site
+	site    []int32      // site of each record, -1 for none
+	enable  []poke.Patch // by site
+}
+
+// sites lays the text out.
+func (j *Job) sites() (*sites, error) {
+	s := &sites{site: make([]int32, j.Table.Len())}
+	s.code = cpus.Code{
+		Arch: j.Arch, Traits: j.shape.Traits, Layout: j.protocol.Layout, Fetch: j.Fetch,
+		Len: j.shape.Len, Entry: j.entry(), NoRecheck: j.mutation.NoRecheck,
+	}
+	plts := j.plts()
+	group := 0
+	for rec := range j.Table.Len() {
+		for rec >= j.Table.Groups()[group].Last {
+			group++
+		}
+		s.site[rec] = -1
+		at, err := j.Arch.Site(j.Table.Addr(rec), j.protocol.Layout)
+		if err != nil {
+			continue // counted in skipped, or outside the filter
+		}
+		text, _, err := j.Arch.Enabled(at, isa.Destination{Target: s.code.Entry, Entry: s.code.Entry, PLT: plts[j.Table.Module(rec)]})
+		if err != nil {
+			return nil, fmt.Errorf("record %s: %w", j.Table.Describe(rec), err)
+		}
+		site := int32(len(s.records))
+		s.site[rec] = site
+		s.records = append(s.records, rec)
+		s.code.Sites = append(s.code.Sites, at.Addr)
+		s.enable = append(s.enable, poke.Patch{
+			Site: site, Group: int32(group), Addr: at.Addr,
+			Old: j.Arch.Disabled(at), New: text, OldOps: nopOps, NewOps: j.ops(s.code.Entry),
+		})
+	}
+	if err := j.Table.CheckSites(j.shape.Len); err != nil {
+		return nil, err
+	}
+	return s, nil
+}
+
+// plts places a PLT slot for ftrace_caller behind each module's last record, as
+// the module loader reserves one (FTRACE_PLT_IDX, arch/arm64/kernel/module.c).
+func (j *Job) plts() map[string]records.Addr {
+	plts := map[string]records.Addr{}
+	for i := range j.Table.Len() {
+		if m := j.Table.Module(i); m != "" {
+			plts[m] = max(plts[m], (j.Table.Addr(i)+0x100)&^0xf)
+		}
+	}
+	return plts
+}
+
+// patch is the change of one record.
+func (s *sites) patch(rec int, enable bool) poke.Patch {
+	p := s.enable[s.site[rec]]
+	if !enable {
+		p.Old, p.New = p.New, p.Old
+		p.OldOps, p.NewOps = p.NewOps, p.OldOps
+	}
+	return p
+}

@@ -1,0 +1,189 @@
+package sim
+
+import (
+	"time"
+
+	"github.com/textpoke/textpoke/cpus"
+	"github.com/textpoke/textpoke/int3"
+	"github.com/textpoke/textpoke/results"
+	"github.com/textpoke/textpoke/sched"
+)
+
+// PlanRow is what counting tells about one combination.
+type PlanRow struct {
+	*Config
+	Records, Groups, Patches, Skipped int
+
+	// Buffered: patches are queued in a vector; only then is there anything
+	// to flush, and a buffer that takes memory.
+	Buffered                                   bool
+	Flushes, FlushFull, FlushOrder, FlushFinal int
+	BufferBytes, BufferPages                   int
+
+	Rounds, Stops, IPIs int
+	IPIsPerCPU          int       // that every online CPU but the sender takes
+	Lookup              int3.Cost // of looking each patch up once; no hits where nothing traps
+}
+
+func (r *PlanRow) flush(f sched.Flush) {
+	r.Flushes++
+	switch f {
+	case sched.Full:
+		r.FlushFull++
+	case sched.Order:
+		r.FlushOrder++
+	default:
+		r.FlushFinal++
+	}
+}
+
+// planColumns are the columns of plan, and the first ones of run.
+var planColumns = []results.Column{
+	{Name: "arch", Doc: "instruction set"},
+	{Name: "protocol", Doc: "how text is changed"},
+	{Name: "buffer", Doc: "slots of the vector that patches are queued in"},
+	{Name: "order", Doc: "order in which patches are queued"},
+	{Name: "cpus", Doc: "CPUs by role"},
+	{Name: "records", Doc: "patchable call sites in the table"},
+	{Name: "groups", Doc: "runs of records that are sorted inside"},
+	{Name: "patches", Doc: "records changed"},
+	{Name: "flushes", Doc: "batches"},
+	{Name: "flush_full", Doc: "batches closed because no slot was left"},
+	{Name: "flush_order", Doc: "batches closed because the next address was lower"},
+	{Name: "flush_final", Doc: "batches closed because nothing followed"},
+	{Name: "rounds", Doc: "requests to all other CPUs to synchronise"},
+	{Name: "ipis", Doc: "interrupts that all CPUs take together"},
+	{Name: "ipis_per_cpu", Doc: "interrupts that each CPU but the sender takes"},
+	{Name: "stops", Doc: "times that all CPUs stand still"},
+	{Name: "buffer_bytes", Doc: "size of the vector"},
+	{Name: "buffer_pages", Doc: "size of the vector in pages of 4096 bytes"},
+	{Name: "lookup_mean", Doc: "comparisons of a trap handler that finds its entry, mean over all patches"},
+	{Name: "lookup_max", Doc: "and the most"},
+	{Name: "lookup", Doc: "index that trap handlers search"},
+	{Name: "fetch", Doc: "how finely versions of text mix in a fetch"},
+	{Name: "mutation", Doc: "defect put into the protocol"},
+	{Name: "skipped", Doc: "records that the kernel refuses for their alignment"},
+}
+
+func (r *PlanRow) cells() []any {
+	cells := []any{
+		r.Arch.Traits().Name, r.Protocol, r.Buffer.String(), r.Order.String(), cpus.FormatRoles(r.Roles),
+		r.Records, r.Groups, r.Patches,
+	}
+	if r.Buffered {
+		cells = append(cells, r.Flushes, r.FlushFull, r.FlushOrder, r.FlushFinal)
+	} else {
+		cells = append(cells, results.Empty, results.Empty, results.Empty, results.Empty)
+	}
+	cells = append(cells, r.Rounds, r.IPIs, r.IPIsPerCPU, r.Stops)
+	if r.Buffered {
+		cells = append(cells, r.BufferBytes, r.BufferPages)
+	} else {
+		cells = append(cells, results.Empty, results.Empty)
+	}
+	if r.Lookup.Hits > 0 {
+		cells = append(cells, r.Lookup.Mean(), r.Lookup.Max, r.Config.Lookup.String())
+	} else {
+		cells = append(cells, results.Empty, results.Empty, results.Empty)
+	}
+	return append(cells, r.Fetch.String(), orEmpty(r.Mutation), r.Skipped)
+}
+
+func orEmpty(s string) any {
+	if s == "" {
+		return results.Empty
+	}
+	return s
+}
+
+// PlanTable is a table for rows of Count.
+func PlanTable() results.Table { return results.Table{Name: "plan", Columns: planColumns} }
+
+// Cells is the row for PlanTable.
+func (r PlanRow) Cells() []any { return r.cells() }
+
+// RunRow is what one update on an engine did.
+type RunRow struct {
+	PlanRow
+	Engine, Revision string
+	Direction        string // enable, disable, or mixed under stress
+
+	Traps, Misses, Calls, Lost, Violations uint64
+	IsolatedMax                            uint64 // most interrupts that an isolated CPU took
+	HasIsolated                            bool
+	Burst                                  int64 // most interrupts that a CPU took in a millisecond
+	Elapsed                                time.Duration
+
+	Stress *StressCounts // only under stress
+
+	Counts  cpus.Counts  // by CPU and cause
+	Tallies []cpus.Tally // by CPU
+}
+
+var runColumns = append(append([]results.Column(nil), planColumns...), []results.Column{
+	{Name: "engine", Doc: "what executed the plan"},
+	{Name: "calibration", Doc: "what times rest on; empty where they are measured"},
+	{Name: "seed", Doc: "of every random choice"},
+	{Name: "revision", Doc: "of the program"},
+	{Name: "direction", Doc: "enable, disable, or mixed under stress"},
+	{Name: "traps", Doc: "times that a CPU ran into a breakpoint"},
+	{Name: "trap_misses", Doc: "traps that found no entry"},
+	{Name: "calls", Doc: "calls of traced functions that CPUs made meanwhile"},
+	{Name: "lost_calls", Doc: "calls that missed a tracer they had been promised"},
+	{Name: "violations", Doc: "properties violated"},
+	{Name: "ipis_isolated_max", Doc: "most interrupts that an isolated CPU took"},
+	{Name: "burst_max", Doc: "most interrupts that a CPU took in one millisecond"},
+	{Name: "elapsed_ns", Doc: "from the first verification to the last answer, by the wall clock"},
+	{Name: "requests", Doc: "clients' requests answered"},
+	{Name: "updates", Doc: "updates that carried them out"},
+	{Name: "failed_updates", Doc: "updates that failed and left every site whole"},
+	{Name: "plugs", Doc: "times that a CPU was unplugged or plugged in"},
+}...)
+
+// RunTable is a table for rows of an engine.
+func RunTable() results.Table { return results.Table{Name: "run", Columns: runColumns} }
+
+// Cells is the row for RunTable.
+func (r RunRow) Cells() []any {
+	cells := append(r.PlanRow.cells(),
+		r.Engine, results.Empty, r.Seed, orEmpty(r.Revision), r.Direction,
+		r.Traps, r.Misses, r.Calls, r.Lost, r.Violations)
+	if r.HasIsolated {
+		cells = append(cells, r.IsolatedMax)
+	} else {
+		cells = append(cells, results.Empty)
+	}
+	cells = append(cells, r.Burst, r.Elapsed.Nanoseconds())
+	if s := r.Stress; s != nil {
+		return append(cells, s.Requests, s.Updates, s.Failed, s.Plugs)
+	}
+	return append(cells, results.Empty, results.Empty, results.Empty, results.Empty)
+}
+
+// CPUTable is a table with a row for each run, CPU and cause.
+func CPUTable() results.Table {
+	return results.Table{Name: "cpus", Columns: []results.Column{
+		{Name: "run", Doc: "row of run.csv, from 0"},
+		{Name: "cpu", Doc: "number of the CPU"},
+		{Name: "role", Doc: "what it does when nobody interrupts it"},
+		{Name: "cause", Doc: "why it was interrupted"},
+		{Name: "ipis", Doc: "interrupts taken"},
+		{Name: "sent_rounds", Doc: "rounds sent"},
+		{Name: "traps", Doc: "breakpoints run into; the CPU's, repeated for each cause"},
+		{Name: "stolen_ns", Doc: "time taken from the CPU; empty where it is not modelled"},
+	}}
+}
+
+// AddCPUs adds the rows of one run to a CPUTable.
+func (r *RunRow) AddCPUs(t *results.Table, run int) error {
+	for cpu, role := range r.Roles {
+		for k := range cpus.NumCauses {
+			err := t.Add(run, cpu, role.String(), cpus.Cause(k).String(),
+				r.Counts.Taken[cpu][k], r.Counts.Rounds[cpu][k], r.Tallies[cpu][cpus.Trap], results.Empty)
+			if err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}
