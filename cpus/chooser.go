@@ -16,6 +16,7 @@ const (
 	ChooseGrain                 // whether a grain comes from the next store
 	ChooseMask                  // how many instructions to run with interrupts masked
 	ChooseMove                  // which of n places a patcher goes on at, 0 where it is
+	ChooseLinger                // how many steps to spend in a trampoline
 	ChooseDrain                 // whether a buffered store becomes visible now
 )
 
@@ -57,6 +58,11 @@ func (r *Random) Choose(what Choice, n int) int {
 		if x&63 != 0 {
 			return 0
 		}
+	case ChooseLinger: // rare, but then long enough to outlive an update
+		if x&1023 != 0 {
+			return 0
+		}
+		x >>= 8
 	}
 	return upTo(x>>2, n)
 }

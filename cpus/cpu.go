@@ -48,6 +48,7 @@ type CPU struct {
 	stop   bool // was woken for stop_machine
 
 	Masked uint16 // instructions left with interrupts masked
+	Linger uint16 // steps left before the loaded ops is called
 	Awake  uint16 // calls left before an idle CPU sleeps again
 
 	Synced  Seq      // position of the last synchronisation

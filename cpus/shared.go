@@ -24,6 +24,10 @@ type Code struct {
 // Insns is how many instructions a site is made of: 1, or 2 for a pair.
 func (c *Code) Insns() int { return c.Len / c.Traits.FetchLen }
 
+// Literals tells whether sites have a literal that names their ops; otherwise
+// the call itself does. Pairs are from before there were literals.
+func (c *Code) Literals() bool { return c.Traits.CallOps && c.Layout == isa.Word }
+
 // Handler answers a CPU that ran into a breakpoint.
 type Handler interface {
 	// Enter takes a reference on what is published; false when nothing is.

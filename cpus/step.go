@@ -31,11 +31,15 @@ func Step(c *CPU, code *Code, sh Shared, ch Chooser, pad *Scratchpad) Event {
 		c.Ops, c.Phase = sh.Literal(int(c.Site)), Calling
 		return Nothing
 	case Calling:
+		if c.Linger > 0 {
+			c.Linger--
+			return Nothing
+		}
 		return c.dispatch(code, sh, pad)
 	case Doubting:
 		return c.doubt(code, sh, pad)
 	case Trapped, Searching, Leaving, Returning, Missed, Retrying:
-		return c.trap(code, sh, pad)
+		return c.trap(code, sh, ch, pad)
 	default:
 		return c.interrupt(code, sh)
 	}
@@ -104,7 +108,7 @@ func (c *CPU) fetch(i int, code *Code, sh Shared, ch Chooser, pad *Scratchpad) E
 		}
 	}
 	c.Promise = settled
-	return c.execute(code, insn, stale)
+	return c.execute(code, ch, insn, stale)
 }
 
 // seen tells whether some version from since on has this text.
@@ -123,7 +127,7 @@ func seen(window []Version, since Seq, off, n int, text isa.Text) bool {
 // decode reads the instruction at off of the current site.
 func (c *CPU) decode(code *Code, text isa.Text, off int) isa.Insn {
 	at := code.Sites[c.Site]
-	if code.Traits.CallOps && code.Layout == isa.Word {
+	if code.Literals() {
 		c.Scratch = code.Arch.Scratch(isa.Site{Addr: at, Len: uint8(code.Len)}, code.Entry)
 	}
 	return code.Arch.Decode(at+records.Addr(off), text, c.Scratch)
@@ -131,7 +135,7 @@ func (c *CPU) decode(code *Code, text isa.Text, off int) isa.Insn {
 
 // execute does what the site's last instruction says, or what a trap handler
 // acts as. stale: an update had promised that something else is executed.
-func (c *CPU) execute(code *Code, insn isa.Insn, stale bool) Event {
+func (c *CPU) execute(code *Code, ch Chooser, insn isa.Insn, stale bool) Event {
 	if insn.Kind != isa.Call {
 		c.Phase = Boundary
 		if stale {
@@ -140,11 +144,17 @@ func (c *CPU) execute(code *Code, insn isa.Insn, stale bool) Event {
 		return Untraced
 	}
 	c.Phase = Entered
-	if !code.Traits.CallOps { // the call itself names the ops
+	if !code.Literals() {
 		c.Ops, c.Phase = uint64(insn.Target), Calling
 	}
+	c.Linger = uint16(ch.Choose(ChooseLinger, maxLinger))
 	return Nothing
 }
+
+// maxLinger bounds how many steps a CPU may spend in a trampoline before it
+// calls the ops. Interrupts are taken there; real tasks may be away for as long
+// as they like.
+const maxLinger = 1 << 16
 
 // dispatch calls through the loaded ops.
 func (c *CPU) dispatch(code *Code, sh Shared, pad *Scratchpad) Event {

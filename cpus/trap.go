@@ -10,7 +10,7 @@ import (
 // arch/x86/kernel/alternative.c (smp_text_poke_int3_handler since Linux 6.16):
 // take a reference, look the address up, give the reference back, act as the
 // new instruction. It runs with interrupts off.
-func (c *CPU) trap(code *Code, sh Shared, pad *Scratchpad) Event {
+func (c *CPU) trap(code *Code, sh Shared, ch Chooser, pad *Scratchpad) Event {
 	switch c.Phase {
 	case Trapped:
 		if c.Phase = Searching; !sh.Enter(int(c.ID)) {
@@ -31,7 +31,7 @@ func (c *CPU) trap(code *Code, sh Shared, pad *Scratchpad) Event {
 			c.Synced = sh.Seq()
 		}
 		c.Promise = 0 // nothing is promised while a site is being patched
-		return c.execute(code, c.Act, false)
+		return c.execute(code, ch, c.Act, false)
 	case Missed:
 		return c.miss(code, sh, pad)
 	case Retrying:

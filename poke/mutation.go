@@ -85,7 +85,7 @@ var mutations = []Mutation{
 			s.Part = LiteralHigh
 			emit(s)
 		},
-		holds: func(_ *Protocol, s Shape) bool { return s.literals() },
+		holds: func(_ *Protocol, s Shape) bool { return s.Literals() },
 	},
 	{
 		Name: "no-grace-period", Summary: "release the ops while CPUs may be on their way to it",

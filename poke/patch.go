@@ -37,7 +37,7 @@ func (p *Patch) ops(undo bool) uint64 {
 func act(code *cpus.Code, at records.Addr, t isa.Text) isa.Insn {
 	n := code.Traits.FetchLen
 	var scratch uint64
-	if code.Layout == isa.Word {
+	if code.Literals() {
 		scratch = code.Arch.Scratch(isa.Site{Addr: at, Len: uint8(code.Len)}, code.Entry)
 	}
 	var insn isa.Insn

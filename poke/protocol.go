@@ -37,8 +37,8 @@ type Shape struct {
 	Detach  bool // the last user of an ops goes: wait before it is released
 }
 
-// literals tells whether sites of this shape have a literal to write.
-func (s Shape) literals() bool { return s.Traits.CallOps && s.Len == s.Traits.FetchLen }
+// Literals tells whether sites of this shape have a literal that names their ops.
+func (s Shape) Literals() bool { return s.Traits.CallOps && s.Len == s.Traits.FetchLen }
 
 // Compile emits the plan of a whole update: what comes before, every batch, what
 // comes after. It fails, before the first step, where the protocol cannot work

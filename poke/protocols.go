@@ -116,7 +116,7 @@ func threePhases(s Shape, r Range, emit Emit) {
 	if s.Len > s.Traits.BreakpointLen {
 		over(Step{Op: Write, Part: Tail})
 	}
-	if s.literals() {
+	if s.Literals() {
 		over(Step{Op: Write, Part: Literal})
 	}
 	round(2)
@@ -147,7 +147,7 @@ func literalThenWord(rounds bool) func(Shape, Range, Emit) {
 	return func(s Shape, r Range, emit Emit) {
 		for i := r.From; i < r.To; i++ {
 			over := Range{i, i + 1}.over(emit)
-			if s.literals() {
+			if s.Literals() {
 				over(Step{Op: Write, Part: Literal})
 				fence(s, emit)
 				if rounds {
@@ -173,7 +173,7 @@ func resume(_ Shape, _ Range, emit Emit) { emit(Step{Op: Resume}) }
 // plainWrites needs no order: nobody executes anything.
 func plainWrites(s Shape, r Range, emit Emit) {
 	over := r.over(emit)
-	if s.literals() {
+	if s.Literals() {
 		over(Step{Op: Write, Part: Literal})
 	}
 	over(Step{Op: Write, Part: Word})

@@ -116,7 +116,7 @@ func compareGCC(t *testing.T, tab *Table, want map[string]uint64, endbr uint64, 
 		if name == "hidden" {
 			endbr = 0
 		}
-		if got := uint64(tab.Addr(i)); !object && name != "bare" && got != at+endbr {
+		if got := uint64(tab.Addr(i)); !object && !stripped && name != "bare" && got != at+endbr {
 			t.Errorf("%s: want it at %#x", tab.Describe(i), at+endbr)
 		}
 		if tab.Module(i) != wantModule {

@@ -146,7 +146,7 @@ func (j *Job) entry() records.Addr {
 
 // ops is what an enabled site calls: through its literal, or by itself.
 func (j *Job) ops(entry records.Addr) uint64 {
-	if j.shape.Traits.CallOps {
+	if j.shape.Literals() {
 		return tracerOps
 	}
 	return uint64(entry)
