@@ -95,6 +95,9 @@ func NewScratchpad() *Scratchpad { return &Scratchpad{window: make([]Version, 0,
 // AtBorder tells whether the CPU stands between two instructions.
 func (c *CPU) AtBorder() bool { return c.Phase <= lastBorder }
 
+// Resting tells whether the CPU does nothing until it is interrupted.
+func (c *CPU) Resting() bool { return c.Phase == Asleep && !c.stop && !c.quiet }
+
 // Preemptible tells whether another task may take the CPU over: the kernels
 // modelled here are preempted at voluntary points only.
 func (c *CPU) Preemptible() bool {

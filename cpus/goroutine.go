@@ -116,7 +116,7 @@ func (r *runner) run() {
 			if !<-r.back {
 				return
 			}
-		case r.cpu.Phase == Asleep:
+		case r.cpu.Resting():
 			r.sleep()
 		default:
 			if rng.IntN(tickEvery) == 0 {
@@ -135,7 +135,7 @@ func (r *runner) steps(n int) {
 		if r.pad.Found {
 			r.m.Report(r.pad.Violation)
 		}
-		if r.cpu.Phase == Stopped || r.cpu.Phase == Asleep {
+		if r.cpu.Phase == Stopped || r.cpu.Resting() {
 			break // nothing to do until somebody else did something
 		}
 	}
