@@ -30,6 +30,9 @@ func Undo(plan []Step, at int, done int32, s Shape) []Step {
 		}
 		return out
 	}
+	if out[len(out)-1].Op == Write {
+		fence(s, emit) // the one behind these stores was not reached
+	}
 	for _, st := range plan[end:] {
 		if st.Op != GracePeriod { // the ops stays attached, or was never
 			emit(st)

@@ -1,0 +1,153 @@
+package poke
+
+import (
+	"flag"
+	"iter"
+	"testing"
+
+	"go.uber.org/goleak"
+
+	"github.com/textpoke/textpoke/cpus"
+	"github.com/textpoke/textpoke/cpus/isa"
+	"github.com/textpoke/textpoke/records"
+)
+
+var update = flag.Bool("update", false, "rewrite golden files")
+
+func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+
+// shapeOf is the shape of an update on an architecture under a protocol.
+func shapeOf(t testing.TB, arch string, p *Protocol, patches int, detach bool) Shape {
+	t.Helper()
+	a, err := cpus.ParseArch(arch)
+	if err != nil {
+		t.Fatal(err)
+	}
+	site, err := a.Site(0x1004, p.Layout)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return Shape{Traits: a.Traits(), Len: int(site.Len), Patches: patches, Detach: detach}
+}
+
+// everyProtocol calls f for every protocol on every architecture that it can
+// work on.
+func everyProtocol(t *testing.T, f func(t *testing.T, p *Protocol, s Shape)) {
+	for _, arch := range cpus.ArchNames() {
+		for _, name := range Names() {
+			a, _ := cpus.ParseArch(arch)
+			p := Named(name, a.Traits())
+			s := shapeOf(t, arch, p, 1, false)
+			if p.check(s) != nil {
+				continue
+			}
+			t.Run(arch+"/"+name, func(t *testing.T) { f(t, p, s) })
+		}
+	}
+}
+
+// cut makes batches of at most n patches.
+func cut(patches, n int) iter.Seq[Range] {
+	return func(yield func(Range) bool) {
+		for from := 0; from < patches; from += n {
+			if !yield(Range{from, min(from+n, patches)}) {
+				return
+			}
+		}
+	}
+}
+
+// compile collects a plan.
+func compile(t testing.TB, p *Protocol, s Shape, batch int) (plan []Step) {
+	t.Helper()
+	switch p.Batching {
+	case Single:
+		batch = 1
+	case Whole:
+		batch = s.Patches
+	}
+	if err := p.Compile(s, cut(s.Patches, batch), func(st Step) { plan = append(plan, st) }); err != nil {
+		t.Fatal(err)
+	}
+	return plan
+}
+
+// paper is a Ground of plain words, with nobody else on it: what is left there
+// is what a plan does to the text.
+type paper struct {
+	code      *cpus.Code
+	text      []isa.Text
+	ops       []uint64
+	published int // batches published and not cleared
+	refs      int
+	stopped   bool
+	rounds    int
+	stops     int
+	graces    int
+	exposed   []string // what must not happen
+}
+
+func (g *paper) Peek(site int) isa.Text  { return g.text[site] }
+func (g *paper) Literal(site int) uint64 { return g.ops[site] }
+func (g *paper) Store(site, off, n int, t isa.Text) {
+	g.text[site] = g.text[site].Splice(off, n, t)
+	if g.text[site].Slice(0, g.code.Traits.BreakpointLen) == g.code.Arch.Breakpoint() && g.refs == 0 {
+		g.exposed = append(g.exposed, "a breakpoint is placed that no handler finds")
+	}
+}
+func (g *paper) StoreLiteral(site int, ops uint64) { g.ops[site] = ops }
+func (g *paper) Unsettle(int)                      {}
+func (g *paper) Publish([]Patch, bool)             { g.published++; g.refs = 1 }
+func (g *paper) Unpublish() {
+	g.refs--
+	for _, t := range g.text {
+		if t.Slice(0, g.code.Traits.BreakpointLen) == g.code.Arch.Breakpoint() {
+			g.exposed = append(g.exposed, "a breakpoint is left that no handler finds")
+		}
+	}
+}
+func (g *paper) Drained() bool { return g.refs == 0 }
+func (g *paper) Clear()        { g.published-- }
+func (g *paper) Send(c cpus.Cause) {
+	if c == cpus.Quiesce {
+		g.graces++
+		return
+	}
+	g.rounds++
+	if g.stopped && !g.code.Traits.MaskedRounds {
+		g.exposed = append(g.exposed, "a round is sent to CPUs that stand still")
+	}
+}
+func (g *paper) Answered() bool { return true }
+func (g *paper) StopMachine()   { g.stopped, g.stops = true, g.stops+1 }
+func (g *paper) ResumeMachine() { g.stopped = false }
+func (g *paper) SyncSelf()      {}
+
+// world is a paper with patches for all its sites.
+func world(t testing.TB, p *Protocol, s Shape) (*paper, []Patch) {
+	t.Helper()
+	arch, _ := cpus.ParseArch(s.Traits.Name)
+	code := &cpus.Code{Arch: arch, Traits: s.Traits, Layout: p.Layout, Len: s.Len, Entry: 0x100000}
+	g := &paper{code: code}
+	var patches []Patch
+	for i := range s.Patches {
+		site, err := arch.Site(records.Addr(0x200004+64*i), p.Layout)
+		if err != nil {
+			t.Fatal(err)
+		}
+		on, _, err := arch.Enabled(site, isa.Destination{Target: code.Entry, Entry: code.Entry})
+		if err != nil {
+			t.Fatal(err)
+		}
+		off := arch.Disabled(site)
+		code.Sites = append(code.Sites, site.Addr)
+		g.text, g.ops = append(g.text, off), append(g.ops, 1)
+		patches = append(patches, Patch{Site: int32(i), Addr: site.Addr, Old: off, New: on, OldOps: 1, NewOps: 2})
+	}
+	return g, patches
+}
+
+// is tells whether a site is wholly old or wholly new.
+func (g *paper) is(p *Patch, undo bool, literals bool) bool {
+	return g.text[p.Site] == p.text(undo) && (!literals || g.ops[p.Site] == p.ops(undo))
+}
