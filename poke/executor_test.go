@@ -68,7 +68,11 @@ func TestUpdatesUnderFire(t *testing.T) {
 		x, forth := live(t, p, s, "busy=3,idle=1,isolated=1,irqsoff=1")
 		x.Migrate = true
 		patches := forth
-		for i := range 60 {
+		runs := 15
+		if *long {
+			runs = 90
+		}
+		for i := range runs {
 			ctx, cancel := context.WithCancel(t.Context())
 			left := i
 			x.Fault = func(st Step, _ int32) error {

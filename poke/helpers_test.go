@@ -12,6 +12,8 @@ import (
 	"github.com/textpoke/textpoke/records"
 )
 
+var long = flag.Bool("long", false, "run slow tests")
+
 var update = flag.Bool("update", false, "rewrite golden files")
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }

@@ -50,6 +50,7 @@ func TestELFARM64(t *testing.T) {
 		{"stripped", slices.Concat(plain, pad), nil, []uint64{0x1000, 0x1020}, []Addr{0x100c, 0x1030}},
 		{"two NOPs", insns(armNop, armNop, 0xd65f03c0, 0, armNop, armNop, 0xd65f03c0), []uint64{0x1000, 0x1010}, []uint64{0x1000, 0x1010}, []Addr{0x1004, 0x1014}},
 		{"two NOPs, landing pad", insns(0xd503245f, armNop, armNop, 0xd65f03c0), []uint64{0x1000}, []uint64{0x1004}, []Addr{0x1008}},
+		{"four NOPs, landing pad", insns(0xd503245f, armNop, armNop, armNop, armNop), []uint64{0x1000}, []uint64{0x1004}, []Addr{0x1008}},
 		{"two NOPs, stripped", insns(armNop, armNop, 0xd65f03c0, armNop), nil, []uint64{0x1000}, []Addr{0x1004}},
 		{"mcount", insns(0xa9bf7bfd, 0x94000010), []uint64{0x1000}, []uint64{0x1004}, []Addr{0x1004}},
 		{"end of section", insns(armNop, armNop), nil, []uint64{0x1000}, []Addr{0x1004}},
@@ -192,13 +193,33 @@ func TestELFObject(t *testing.T) {
 	}
 }
 
-func TestELFErrors(t *testing.T) {
-	x86 := func(kind elf.Type, fill func(b *elfBuild)) []byte {
-		b := &elfBuild{machine: elf.EM_X86_64, kind: kind}
-		fill(b)
-		return b.bytes(t)
+// elfCase is a file that cannot be read, and why.
+type elfCase struct {
+	name string
+	data []byte
+	opt  Options
+	want string
+}
+
+func runELFCases(t *testing.T, cases []elfCase) {
+	for _, c := range cases {
+		t.Run(c.name, func(t *testing.T) {
+			path := tempFile(t, "bad", string(c.data))
+			_, err := Open(context.Background(), path, c.opt)
+			wantError(t, err, path+": "+c.want)
+		})
 	}
-	good := x86(elf.ET_EXEC, func(b *elfBuild) {
+}
+
+// x86File builds a file for x86_64.
+func x86File(t *testing.T, kind elf.Type, fill func(b *elfBuild)) []byte {
+	b := &elfBuild{machine: elf.EM_X86_64, kind: kind}
+	fill(b)
+	return b.bytes(t)
+}
+
+func TestELFErrors(t *testing.T) {
+	good := x86File(t, elf.ET_EXEC, func(b *elfBuild) {
 		b.function("f", b.text(0x1000, make([]byte, 16)), 0x1000)
 		b.entries(0x2000, 0x1000)
 	})
@@ -207,45 +228,53 @@ func TestELFErrors(t *testing.T) {
 		copy(data[off:], v)
 		return data
 	}
-	object := func(rel []byte) []byte {
-		return x86(elf.ET_REL, func(b *elfBuild) {
-			b.symbol("gone", elf.STT_FUNC, elf.STB_GLOBAL, 0, 0)
-			b.section(elfSec{name: ".rela.p", kind: elf.SHT_RELA, info: b.entries(0, 0), data: rel})
-		})
-	}
-	image := func(rel []byte) []byte {
-		return x86(elf.ET_DYN, func(b *elfBuild) {
-			b.symbol("gone", elf.STT_FUNC, elf.STB_GLOBAL, 0, 0)
-			b.entries(0x2000, 0)
-			b.section(elfSec{name: ".rela.dyn", kind: elf.SHT_RELA, flags: elf.SHF_ALLOC, data: rel})
-		})
-	}
-	marked := func(start, stop uint64) []byte {
-		return x86(elf.ET_EXEC, func(b *elfBuild) {
-			sec := b.section(elfSec{name: ".init.data", kind: elf.SHT_PROGBITS, flags: dataFlags, addr: 0x8000, data: words(1, 2)})
-			b.symbol(symStart, elf.STT_NOTYPE, elf.STB_GLOBAL, sec, start)
-			b.symbol(symStop, elf.STT_NOTYPE, elf.STB_GLOBAL, sec, stop)
-		})
-	}
-	for _, c := range []struct {
-		name string
-		data []byte
-		opt  Options
-		want string
-	}{
+	runELFCases(t, []elfCase{
 		{"other architecture", good, Options{Arch: "arm64"}, "an ELF file for x86_64, not for arm64"},
 		{"unknown machine", edit(18, 8), Options{}, "an ELF file for EM_MIPS, ELFDATA2LSB; x86_64, arm64 and riscv64 are understood"},
 		{"32 bit", edit(4, 1), Options{}, "a 32-bit ELF file (ELFCLASS32); only 64-bit ones have records here"},
 		{"core dump", edit(16, 4), Options{}, "an ELF file of type ET_CORE; programs, libraries, objects and kernel modules have records"},
 		{"10 bytes", good[:10], Options{}, "ELF file cut short"},
 		{"cut short", good[:100], Options{}, "ELF file cut short or malformed: EOF"},
-		{"nothing patchable", x86(elf.ET_EXEC, func(b *elfBuild) { b.text(0x1000, make([]byte, 8)) }), Options{},
+		{"nothing patchable", x86File(t, elf.ET_EXEC, func(b *elfBuild) { b.text(0x1000, make([]byte, 8)) }), Options{},
 			"lists no patchable functions: no section __mcount_loc or __patchable_function_entries and no symbol __start_mcount_loc (compile with -fpatchable-function-entry)"},
-		{"odd size", x86(elf.ET_EXEC, func(b *elfBuild) {
+		{"odd size", x86File(t, elf.ET_EXEC, func(b *elfBuild) {
 			b.section(elfSec{name: secMcount, kind: elf.SHT_PROGBITS, data: make([]byte, 12)})
 		}), Options{}, `section "__mcount_loc": 12 bytes, not a multiple of 8`},
-		{"zeros", x86(elf.ET_EXEC, func(b *elfBuild) { b.entries(0, 0, 0) }), Options{},
+		{"zeros", x86File(t, elf.ET_EXEC, func(b *elfBuild) { b.entries(0, 0, 0) }), Options{},
 			`section "__patchable_function_entries": all entries are zero; the relocations that fill them in were stripped, or nothing is patchable`},
+	})
+	t.Run("section behind the end", func(t *testing.T) {
+		// The headers are at the end; let the first section reach behind it.
+		shoff := binary.LittleEndian.Uint64(good[40:])
+		_, err := readString(string(edit(int(shoff)+2*64+32, 0, 0, 1)), Options{})
+		if err == nil || !strings.HasSuffix(err.Error(), "cut short") {
+			t.Error(err)
+		}
+	})
+}
+
+func TestELFRelocationErrors(t *testing.T) {
+	object := func(rel []byte) []byte {
+		return x86File(t, elf.ET_REL, func(b *elfBuild) {
+			b.symbol("gone", elf.STT_FUNC, elf.STB_GLOBAL, 0, 0)
+			b.section(elfSec{name: ".rela.p", kind: elf.SHT_RELA, info: b.entries(0, 0), data: rel})
+		})
+	}
+	image := func(rel []byte) []byte {
+		return x86File(t, elf.ET_DYN, func(b *elfBuild) {
+			b.symbol("gone", elf.STT_FUNC, elf.STB_GLOBAL, 0, 0)
+			b.entries(0x2000, 0)
+			b.section(elfSec{name: ".rela.dyn", kind: elf.SHT_RELA, flags: elf.SHF_ALLOC, data: rel})
+		})
+	}
+	marked := func(start, stop uint64) []byte {
+		return x86File(t, elf.ET_EXEC, func(b *elfBuild) {
+			sec := b.section(elfSec{name: ".init.data", kind: elf.SHT_PROGBITS, flags: dataFlags, addr: 0x8000, data: words(1, 2)})
+			b.symbol(symStart, elf.STT_NOTYPE, elf.STB_GLOBAL, sec, start)
+			b.symbol(symStop, elf.STT_NOTYPE, elf.STB_GLOBAL, sec, stop)
+		})
+	}
+	runELFCases(t, []elfCase{
 		{"relocation type", object(rela(0, 10, 1, 0)), Options{}, `section ".rela.p": offset 0x0: relocation type 10, not the 64-bit address 1`},
 		{"relocation offset", object(rela(8, 1, 1, 0)), Options{}, `section ".rela.p": offset 0x8 is not a word of __patchable_function_entries`},
 		{"undefined symbol", object(rela(0, 1, 1, 0)), Options{}, `section ".rela.p": offset 0x0: symbol 1 is not defined in this file`},
@@ -256,20 +285,6 @@ func TestELFErrors(t *testing.T) {
 		{"image undefined symbol", image(rela(0x2000, 1, 1, 0)), Options{}, `section ".rela.dyn": address 0x2000: symbol 1 is not defined in this file`},
 		{"symbols crossed", marked(0x8008, 0x8000), Options{}, "symbols __start_mcount_loc 0x8008 and __stop_mcount_loc 0x8000 do not enclose a table"},
 		{"symbols astray", marked(0x8008, 0x9000), Options{}, "no section holds the table from __start_mcount_loc 0x8008 to __stop_mcount_loc 0x9000"},
-	} {
-		t.Run(c.name, func(t *testing.T) {
-			path := tempFile(t, "bad", string(c.data))
-			_, err := Open(context.Background(), path, c.opt)
-			wantError(t, err, path+": "+c.want)
-		})
-	}
-	t.Run("section behind the end", func(t *testing.T) {
-		// The headers are at the end; let the first section reach behind it.
-		shoff := binary.LittleEndian.Uint64(good[40:])
-		_, err := readString(string(edit(int(shoff)+2*64+32, 0, 0, 1)), Options{})
-		if err == nil || !strings.HasSuffix(err.Error(), "cut short") {
-			t.Error(err)
-		}
 	})
 }
 

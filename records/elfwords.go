@@ -21,7 +21,7 @@ type wordTable struct {
 }
 
 // entries are the addresses that the file lists, relocated and sorted, without
-// zeros and repetitions.
+// zeros.
 func (e *elfFile) entries() ([]uint64, error) {
 	tables, err := e.wordTables()
 	if err != nil {
@@ -47,7 +47,7 @@ func (e *elfFile) entries() ([]uint64, error) {
 		return nil, e.fail(tables[0].sec, "all entries are zero; the relocations that fill them in were stripped, or nothing is patchable")
 	}
 	slices.Sort(entries)
-	return slices.Compact(entries), nil
+	return entries, nil
 }
 
 // wordTables finds where the entries are.

@@ -17,7 +17,7 @@ type ParseError struct {
 
 func (e *ParseError) Error() string {
 	var b strings.Builder
-	b.WriteString(e.File)
+	b.WriteString(oneLine(e.File))
 	if e.Line > 0 {
 		b.WriteByte(':')
 		b.WriteString(strconv.Itoa(e.Line))
@@ -29,6 +29,14 @@ func (e *ParseError) Error() string {
 	}
 	b.WriteString(e.Reason)
 	return b.String()
+}
+
+// oneLine keeps a file's name from breaking the line that it is printed in.
+func oneLine(name string) string {
+	if printable([]byte(strings.ReplaceAll(name, " ", ""))) {
+		return name
+	}
+	return strconv.Quote(name)
 }
 
 // quotedMax is how many bytes of a wrong value an error message shows.

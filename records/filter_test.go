@@ -171,13 +171,47 @@ func patternClass(p string) (set string, n int) {
 	return "(?:" + strings.Join(alts, "|") + ")", len(p) - len(rest) + 1
 }
 
+// TestGlobCorners has what random patterns rarely meet. All of it follows from
+// the kernel's lib/glob.c.
+func TestGlobCorners(t *testing.T) {
+	for _, c := range []struct {
+		pattern, yes, no string // texts separated by blanks
+	}{
+		{"[a-]", "a -", "b ] a-"},
+		{"[a-]]", "a] -]", "a ] b]"},
+		{"[]a]", "] a", "[]a] b"},
+		{"[!]a]", "b [", "] a"},
+		{"[]-a]", "] ^ _ ` a", "b - ["},
+		{"[a-c-e]", "a b c - e", "d"},
+		{"[c-a]", "", "a b c [c-a]"}, // an empty range
+		{"[a", "[a", "a ["},
+		{"[a-", "[a-", "a -"},
+		{`a\`, "a", `a\ ab`}, // quotes the end
+		{`a\*`, "a*", `ab a\ab`},
+		{"**a", "a ba aa", "b ab"},
+		{"a**", "a ab", "b"},
+		{"*ab*ab*", "abab xabyabz", "ab aba"},
+	} {
+		for _, s := range strings.Fields(c.yes) {
+			if !globMatch(c.pattern, s) {
+				t.Errorf("%s does not match %s", c.pattern, s)
+			}
+		}
+		for _, s := range strings.Fields(c.no) {
+			if globMatch(c.pattern, s) {
+				t.Errorf("%s matches %s", c.pattern, s)
+			}
+		}
+	}
+}
+
 func TestGlobAgainstTwin(t *testing.T) {
 	patterns := rapid.StringOfN(rapid.SampledFrom([]rune(`aabbc*?[]!-\`)), 0, 10, -1)
 	texts := rapid.StringOfN(rapid.SampledFrom([]rune(`aabbc[]!-\*?`)), 0, 10, -1)
 	rapid.Check(t, func(t *rapid.T) {
 		p := patterns.Draw(t, "pattern")
 		twin := patternRegexp(p)
-		for range 8 {
+		for range 20 {
 			s := texts.Draw(t, "text")
 			want := twin.MatchString(s)
 			if got := globMatch(p, s); got != want {

@@ -182,10 +182,10 @@ func TestWriteErrors(t *testing.T) {
 
 const kallsymsText = `0000000000000000 A fixed_percpu_data
 ffffffff81000000 T first
-ffffffff81000100 t twin
+ffffffff81000300 t twin
 ffffffff81000180 t mid
 ffffffff81000200 D data
-ffffffff81000300 t twin
+ffffffff81000100 t twin
 ffffffff81000400 W weak
 ffffffff81000500 t twin
 ffffffffc0000100 t twin	[ext4]

@@ -2,7 +2,9 @@ package packed
 
 import (
 	"bytes"
+	"compress/flate"
 	"errors"
+	"flag"
 	"fmt"
 	"strings"
 	"testing"
@@ -10,6 +12,9 @@ import (
 	"github.com/google/go-cmp/cmp"
 	"pgregory.net/rapid"
 )
+
+// Nothing here is slow; the flag lets go test ./... -long pass through.
+var _ = flag.Bool("long", false, "run slow tests")
 
 type record struct {
 	addr           uint64
@@ -57,6 +62,37 @@ func TestRoundTrip(t *testing.T) {
 	})
 }
 
+// TestLongNames packs names with more in common than a byte can count.
+func TestLongNames(t *testing.T) {
+	name := strings.Repeat("n", 600)
+	want := table{{4, name, ""}, {8, name, ""}, {12, name + "x", ""}, {16, name[:300], ""}}
+	got, err := decode(encode(t, want))
+	if d := cmp.Diff([]record(want), []record(got), cmp.AllowUnexported(record{})); err != nil || d != "" {
+		t.Errorf("%v %s", err, d)
+	}
+}
+
+// handmade is a table of one record whose symbol claims to share bytes with a
+// symbol before it.
+func handmade(t *testing.T, shared byte) []byte {
+	t.Helper()
+	var buf bytes.Buffer
+	buf.WriteString(magic)
+	z, err := flate.NewWriter(&buf, flate.BestSpeed)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, part := range []string{"\x01\x01\x04\x00", "", "", string(shared), "a\n"} {
+		if _, err := z.Write(append([]byte{byte(len(part))}, part...)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := z.Close(); err != nil {
+		t.Fatal(err)
+	}
+	return buf.Bytes()
+}
+
 func TestEncodeRefuses(t *testing.T) {
 	err := Encode(&bytes.Buffer{}, table{{4, "a", ""}, {10, "b", ""}})
 	if want := "packed: record 1 is 6 bytes behind the one before it, not a multiple of 4"; err == nil || err.Error() != want {
@@ -77,6 +113,9 @@ func TestDamaged(t *testing.T) {
 		if _, err := decode(data[:i]); !errors.Is(err, ErrFormat) {
 			t.Errorf("%d of %d bytes: %v", i, len(data), err)
 		}
+	}
+	if err := Decode(handmade(t, 5), nil); !errors.Is(err, ErrFormat) {
+		t.Errorf("a first symbol that shares 5 bytes: %v", err)
 	}
 	stop := errors.New("stop")
 	if err := Decode(data, func(uint64, []byte, []byte) error { return stop }); !errors.Is(err, stop) {
