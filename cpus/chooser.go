@@ -33,6 +33,8 @@ type Random struct {
 	rng  *rand.PCG
 	busy *atomic.Pointer[[]int32] // the sites in flight, shared with the patcher
 
+	inFlight bool // the last site was in flight
+
 	sites, stride uint64 // spreads hot sites over a table of this many
 }
 
@@ -58,11 +60,8 @@ func (r *Random) Choose(what Choice, n int) int {
 		if x&63 != 0 {
 			return 0
 		}
-	case ChooseLinger: // rare, but then long enough to outlive an update
-		if x&1023 != 0 {
-			return 0
-		}
-		x >>= 8
+	case ChooseLinger:
+		return r.linger(x, n)
 	}
 	return upTo(x>>2, n)
 }
@@ -72,14 +71,30 @@ func (r *Random) Choose(what Choice, n int) int {
 // functions take most calls in real traces). A quarter of the calls go to sites
 // in flight, if any, since that is where protocols break.
 func (r *Random) site(x uint64, n int) int {
+	r.inFlight = false
 	if x&3 == 0 && r.busy != nil {
 		if b := r.busy.Load(); b != nil && len(*b) > 0 {
+			r.inFlight = true
 			return int((*b)[upTo(x>>2, len(*b))])
 		}
 	}
 	levels := bits.Len(uint(n))
 	level := int(x >> 2 & 0xff * uint64(levels) >> 8)
 	return r.spread(uint64(upTo(x>>10, max(n>>level, 1))), uint64(n))
+}
+
+// linger is seldom anything but 0, but then long enough to outlive an update.
+// It only happens while something is in flight: at other times it would prove
+// nothing and slow the CPUs down.
+func (r *Random) linger(x uint64, n int) int {
+	seldom := uint64(1<<12 - 1)
+	if r.inFlight {
+		seldom = 1<<8 - 1
+	}
+	if x&seldom != 0 || r.busy == nil || r.busy.Load() == nil {
+		return 0
+	}
+	return upTo(x>>10, n)
 }
 
 // spread permutes 0..n-1 so that hot sites are neighbours of cold ones, as in a

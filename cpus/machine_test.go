@@ -197,6 +197,32 @@ func begun(f *fixture) (n uint64) {
 	return n
 }
 
+// TestRoundsInsideStopMachineUnderHotplug: somebody who waits to unplug a CPU
+// must not come between the two.
+func TestRoundsInsideStopMachineUnderHotplug(t *testing.T) {
+	f := started(t, "riscv64", 4, busy(3))
+	var plugger sync.WaitGroup
+	for range 20 {
+		l := occupy(t, f.Machine, 0)
+		s := f.Sender(0)
+		s.StopMachine(l)
+		plugger.Go(func() {
+			if err := f.Unplug(t.Context(), 2); err != nil {
+				t.Error(err)
+			}
+		})
+		time.Sleep(time.Millisecond) // it waits by now
+		s.Send(0, Sync)
+		s.Wait(l)
+		s.ResumeMachine()
+		l.Release()
+		plugger.Wait()
+		if err := f.Plug(t.Context(), 2); err != nil {
+			t.Fatal(err)
+		}
+	}
+}
+
 // TestUnplugKeepsOneHouse: some CPU must remain that patchers may run on.
 func TestUnplugKeepsOneHouse(t *testing.T) {
 	roles, _ := ParseRoles("busy=2,isolated=2")

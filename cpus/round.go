@@ -105,6 +105,7 @@ type Sender struct {
 	requests []request // one for each CPU, reused by every round
 	left     atomic.Int32
 	done     chan struct{}
+	stopped  bool // between StopMachine and ResumeMachine
 }
 
 func newSender(m *Machine, id, cpus int) *Sender {
@@ -124,9 +125,12 @@ func (s *Sender) Answered() bool { return s.left.Load() == 0 }
 // Send interrupts every online CPU but from, and returns how many that are. No
 // other Send may follow before all have Answered.
 func (s *Sender) Send(from int, cause Cause) int {
-	m := s.m
-	m.hotplug.RLock()
-	defer m.hotplug.RUnlock()
+	// Inside stop_machine the lock is held, and must not be taken twice: a CPU
+	// that waits to be unplugged would stand between.
+	if !s.stopped {
+		s.m.hotplug.RLock()
+		defer s.m.hotplug.RUnlock()
+	}
 	return s.send(from, cause)
 }
 

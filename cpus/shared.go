@@ -26,7 +26,7 @@ func (c *Code) Insns() int { return c.Len / c.Traits.FetchLen }
 
 // Literals tells whether sites have a literal that names their ops; otherwise
 // the call itself does. Pairs are from before there were literals.
-func (c *Code) Literals() bool { return c.Traits.CallOps && c.Layout == isa.Word }
+func (c *Code) Literals() bool { return c.Traits.CallOps && c.Insns() == 1 }
 
 // Handler answers a CPU that ran into a breakpoint.
 type Handler interface {

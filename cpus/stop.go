@@ -10,6 +10,7 @@ import (
 func (s *Sender) StopMachine(l *Lease) {
 	m := s.m
 	m.hotplug.RLock()
+	s.stopped = true
 	m.arrived.Store(0)
 	targets := s.send(l.CPU(), Stop)
 	s.Wait(l)
@@ -24,6 +25,7 @@ func (s *Sender) ResumeMachine() {
 	for cpu := range s.m.stopped {
 		s.m.stopped[cpu].Store(false)
 	}
+	s.stopped = false
 	s.m.hotplug.RUnlock()
 }
 

@@ -41,13 +41,13 @@ func NewJob(c Config) (*Job, error) {
 	j.shape = poke.Shape{Traits: traits}
 	for _, rec := range c.Filter.Match(c.Table) {
 		site, err := c.Arch.Site(c.Table.Addr(rec), j.protocol.Layout)
-		var refused *isa.MisalignedError
-		switch {
-		case errors.As(err, &refused):
+		if err != nil {
+			var refused *isa.MisalignedError
+			if !errors.As(err, &refused) {
+				return nil, err
+			}
 			j.skipped++
 			continue
-		case err != nil:
-			return nil, err
 		}
 		j.shape.Len = int(site.Len)
 		j.queue = append(j.queue, rec)

@@ -93,13 +93,15 @@ func (l *Live) Update(ctx context.Context, enable bool) (RunRow, error) {
 	if !enable { // nobody wants the tracer any more
 		l.machine.SetOps(l.ops, cpus.CalledFreed)
 	}
-	err = l.finish(ctx, &row, before)
+	if err := l.finish(ctx, &row, before); err != nil {
+		return row, err
+	}
 	l.checkSites(patches)
 	l.checkRounds(&row)
 	row.Violations = l.violations() - before.violations
 	l.log.Debug("update done", zap.String("direction", row.Direction), zap.Duration("elapsed", row.Elapsed),
 		zap.Int("rounds", row.Rounds), zap.Uint64("violations", row.Violations))
-	return row, err
+	return row, nil
 }
 
 // count fills in what is known before anything runs.

@@ -96,10 +96,13 @@ func Stress(ctx context.Context, c Config, d time.Duration, trouble Trouble, rev
 		return RunRow{}, nil, err
 	}
 	defer l.Close()
-	l.machine.SetOps(l.ops, cpus.CalledTracer)
-	s := &stress{Live: l, trouble: trouble, rng: rand.New(rand.NewPCG(c.Seed, 1<<32))}
-	row, err := s.run(ctx, d)
+	row, err := newStress(l, trouble).run(ctx, d)
 	return row, l.Violations(), err
+}
+
+func newStress(l *Live, trouble Trouble) *stress {
+	l.machine.SetOps(l.ops, cpus.CalledTracer)
+	return &stress{Live: l, trouble: trouble, rng: rand.New(rand.NewPCG(l.job.Seed, 1<<32))}
 }
 
 func (s *stress) run(ctx context.Context, d time.Duration) (RunRow, error) {
