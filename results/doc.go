@@ -22,7 +22,7 @@
 //
 //   - A column that is empty in every row is not shown.
 //   - A column that has the same value in every row, of two rows or more, is
-//     printed once above the table, as a line "name: value".
+//     printed once above the table, as "name: value";
 //   - A single row that would be wider than [MaxWidth] is printed downwards, one
 //     "name: value" line per column.
 //   - Floats are rounded to six significant digits; integers are printed in

@@ -22,6 +22,9 @@ type Column struct {
 	Name string `json:"name"`
 	// Doc is one sentence about what the column holds.
 	Doc string `json:"doc"`
+	// Detail columns are left out of the table for people when it has several
+	// rows; files and streams have them all.
+	Detail bool `json:"-"`
 }
 
 // Table is columns and rows of cells. Name is the name of the file that it

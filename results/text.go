@@ -51,7 +51,34 @@ func render(t Table) string {
 	if len(constant) == 0 {
 		return across
 	}
-	return lines(t, constant) + "\n" + across
+	return paragraph(t, constant) + "\n" + across
+}
+
+// paragraph prints what all rows have in common, "name: value" after
+// "name: value", broken at MaxWidth.
+func paragraph(t Table, columns []int) string {
+	var b strings.Builder
+	used := 0
+	for _, c := range columns {
+		s := cell(t.Rows[0][c])
+		if s == "" {
+			continue
+		}
+		s = t.Columns[c].Name + ": " + s
+		n := text.StringWidthWithoutEscSequences(s)
+		switch {
+		case used == 0:
+		case used+3+n > MaxWidth:
+			b.WriteString("\n")
+			used = 0
+		default:
+			b.WriteString("   ")
+			used += 3
+		}
+		b.WriteString(s)
+		used += n
+	}
+	return b.String() + "\n"
 }
 
 // split sorts the columns into those that one line can say for all rows and
@@ -63,6 +90,7 @@ func split(t Table) (constant, varying []int) {
 			same = same && row[c] == first
 		}
 		switch {
+		case t.Columns[c].Detail && len(t.Rows) > 1:
 		case same && first.IsEmpty():
 		case same:
 			constant = append(constant, c)

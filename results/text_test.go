@@ -9,6 +9,28 @@ import (
 	"pgregory.net/rapid"
 )
 
+// TestDetailColumns: left out of a table of several rows, whatever they hold,
+// and shown in full where there is one row.
+func TestDetailColumns(t *testing.T) {
+	table := Table{Name: "t", Columns: []Column{{Name: "kept"}, {Name: "fine", Detail: true}, {Name: "same", Detail: true}}}
+	for i := range 2 {
+		var b strings.Builder
+		if err := table.Add(i, 10+i, 7); err != nil {
+			t.Fatal(err)
+		}
+		if err := WriteTable(&b, table); err != nil {
+			t.Fatal(err)
+		}
+		if one := i == 0; strings.Contains(b.String(), "fine") != one || strings.Contains(b.String(), "same") != one {
+			t.Errorf("%d rows:\n%s", i+1, b.String())
+		}
+		b.Reset()
+		if err := WriteCSV(&b, table); err != nil || !strings.Contains(b.String(), "fine,same") {
+			t.Errorf("CSV lacks detail: %v\n%s", err, b.String())
+		}
+	}
+}
+
 func planColumns() []Column {
 	var columns []Column
 	for name := range strings.SplitSeq("arch,protocol,buffer,cpus,patches,flushes,flush_order,rounds,ipis,lookup_mean,seed,safe,elapsed_ns,reason", ",") {
