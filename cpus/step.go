@@ -154,7 +154,7 @@ func (c *CPU) execute(code *Code, ch Chooser, insn isa.Insn, stale bool) Event {
 // maxLinger bounds how many steps a CPU may spend in a trampoline before it
 // calls the ops. Interrupts are taken there; real tasks may be away for as long
 // as they like.
-const maxLinger = 1<<16 - 1
+const maxLinger = 1<<14 - 1
 
 // dispatch calls through the loaded ops.
 func (c *CPU) dispatch(code *Code, sh Shared, pad *Scratchpad) Event {

@@ -1,12 +1,14 @@
 package int3
 
 import (
+	"slices"
+
 	"github.com/textpoke/textpoke/cpus"
 )
 
 // Cost is what lookups cost, in comparisons.
 type Cost struct {
-	Hits  int    // lookups, one for each address
+	Hits  int    // lookups, one for each address; in an unsorted vector some miss
 	Total uint64 // comparisons of all of them
 	Max   int    // comparisons of the dearest
 }
@@ -30,8 +32,8 @@ func (c Cost) shift(n int) Cost {
 }
 
 // Coster computes what it costs to look every address of a batch up once,
-// exactly, without building an index where its shape follows from the number of
-// addresses alone. Batches must be ascending, as the kernel's rules cut them.
+// exactly. It builds no index where the batch is ascending, as the kernel's rules
+// cut it: then all but a hash have a shape that follows from numbers alone.
 type Coster struct {
 	kind   Kind
 	runs   map[int]Cost // binary search over n addresses
@@ -46,13 +48,13 @@ func NewCoster(k Kind) *Coster {
 // Of is the cost of a batch.
 func (c *Coster) Of(b Batch) Cost {
 	n := len(b.Addrs)
-	switch c.kind {
-	case Vector:
+	switch {
+	case c.kind == Hash || !slices.IsSorted(b.Addrs):
+		return measure(Build(c.kind, b), b)
+	case c.kind == Vector:
 		return c.run(n)
-	case Groups:
+	case c.kind == Groups:
 		return c.groups(n, b.Starts)
-	case Hash:
-		return measure(newHash(b), b)
 	default:
 		return c.btree(n)
 	}

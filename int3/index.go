@@ -45,9 +45,10 @@ func ParseKind(s string) (Kind, error) {
 	return 0, fmt.Errorf("lookup %q: not one of %s", s, strings.Join(kindNames, ", "))
 }
 
-// Batch is what an Index is built from: addresses in slot order. Starts holds
-// the slots at which a new group of records begins, 0 left out; only Groups
-// looks at it.
+// Batch is what an Index is built from: addresses in slot order, none of them 0
+// and none twice. Starts holds the slots at which a new group of records begins,
+// 0 left out; only Groups looks at it. An Index may keep the slices: they are not
+// to be written once it is built.
 type Batch struct {
 	Addrs  []records.Addr
 	Starts []int

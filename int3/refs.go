@@ -2,6 +2,7 @@ package int3
 
 import (
 	"fmt"
+	"strings"
 	"sync/atomic"
 )
 
@@ -30,7 +31,7 @@ func ParseRefs(s string) (Refs, error) {
 			return Refs(i), nil
 		}
 	}
-	return 0, fmt.Errorf("refs %q: not one of %v", s, refsNames)
+	return 0, fmt.Errorf("refs %q: not one of %s", s, strings.Join(refsNames, ", "))
 }
 
 // counter is a reference count in a cache line of its own.

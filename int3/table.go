@@ -22,12 +22,12 @@ type published struct {
 	acts  []isa.Insn // by slot: the instruction to act as
 }
 
-// NewTable makes a table with nothing published.
-func NewTable(r Refs, cpus int) *Table {
+// NewTable makes a table for n CPUs, with nothing published.
+func NewTable(r Refs, n int) *Table {
 	if r == SharedRef {
-		cpus = 1
+		n = 1
 	}
-	return &Table{refs: make([]counter, cpus), each: r == PerCPU}
+	return &Table{refs: make([]counter, n), each: r == PerCPU}
 }
 
 func (t *Table) ref(cpu int) *counter {
@@ -38,7 +38,8 @@ func (t *Table) ref(cpu int) *counter {
 }
 
 // Publish makes an index findable and takes the patcher's own references. All
-// of it happens before the first reference can be had.
+// of it happens before the first reference can be had. What was published before
+// must be drained.
 func (t *Table) Publish(x Index, acts []isa.Insn) {
 	t.current.Store(&published{x, acts})
 	for i := range t.refs {

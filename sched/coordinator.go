@@ -3,6 +3,7 @@ package sched
 import (
 	"context"
 	"errors"
+	"fmt"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -22,8 +23,9 @@ type Config struct {
 	// Queue is how many requests may wait; Submit blocks while so many do.
 	// Default 1024.
 	Queue int
-	// MaxWait is how long a request may wait until an update takes it up; then
-	// it is answered with ErrExpired. 0: as long as it takes.
+	// MaxWait is how long a request may wait until an update takes it up, in
+	// front of a full queue and inside; then it is answered with ErrExpired.
+	// 0: as long as it takes.
 	MaxWait time.Duration
 	// Gather is how long an update waits for company once there is a request.
 	// 0: not at all; requests still meet while the update before them runs.
@@ -35,7 +37,7 @@ type Apply func(ctx context.Context, changes []Change) error
 
 // Stats counts what a Coordinator has done.
 type Stats struct {
-	Requests uint64 // answered, in any way
+	Requests uint64 // answered, in any way; not those that Submit refused
 	Updates  uint64 // calls of Apply
 	Failed   uint64 // of these
 	Changes  uint64 // records switched
@@ -62,7 +64,7 @@ type Coordinator struct {
 }
 
 // NewCoordinator starts a coordinator for a table of so many records, all
-// disabled. Close ends it; so does ctx, at once.
+// disabled. Close ends it; so does ctx, as a Close would whose time is up.
 func NewCoordinator(ctx context.Context, records int, apply Apply, cfg Config, log *zap.Logger) *Coordinator {
 	if cfg.Queue == 0 {
 		cfg.Queue = 1024
@@ -82,11 +84,12 @@ func NewCoordinator(ctx context.Context, records int, apply Apply, cfg Config, l
 
 // Ticket is a request on its way.
 type Ticket struct {
-	request   Request
-	submitted time.Time
-	state     atomic.Uint32
-	done      chan struct{}
-	err       error
+	request Request
+	state   atomic.Uint32
+	done    chan struct{}
+	err     error
+	count   *atomic.Uint64 // answered requests
+	expiry  *time.Timer    // nil: waits as long as it takes
 }
 
 // The states of a ticket.
@@ -104,19 +107,35 @@ func (t *Ticket) Err() error { return t.err }
 
 // Cancel withdraws a request that no update has taken up, and tells whether it
 // did. One that is being carried out goes on.
-func (t *Ticket) Cancel() bool {
-	if !t.state.CompareAndSwap(queued, answered) {
+func (t *Ticket) Cancel() bool { return t.answer(queued, ErrCancelled) }
+
+// answer ends a request that is in the state from, and tells whether it was.
+func (t *Ticket) answer(from uint32, err error) bool {
+	if !t.state.CompareAndSwap(from, answered) {
 		return false
 	}
-	t.err = ErrCancelled
+	t.count.Add(1)
+	t.err = err
 	close(t.done)
 	return true
 }
 
-// Submit hands a request in. It blocks while the queue is full, until ctx ends.
+// take stops a request's waiting, and tells whether it still waited.
+func (t *Ticket) take() bool {
+	if t.expiry != nil {
+		t.expiry.Stop()
+	}
+	return t.state.CompareAndSwap(queued, taken)
+}
+
+// Submit hands a request in. It blocks while the queue is full, until ctx ends or
+// MaxWait is over.
 func (c *Coordinator) Submit(ctx context.Context, r Request) (*Ticket, error) {
 	if err := c.wants.check(r); err != nil {
 		return nil, err
+	}
+	if ctx.Err() != nil {
+		return nil, context.Cause(ctx)
 	}
 	c.submit.RLock()
 	defer c.submit.RUnlock()
@@ -125,15 +144,28 @@ func (c *Coordinator) Submit(ctx context.Context, r Request) (*Ticket, error) {
 		return nil, ErrClosed
 	default:
 	}
-	t := &Ticket{request: r, submitted: time.Now(), done: make(chan struct{})}
+	t := c.ticket(r)
+	var err error
 	select {
 	case c.queue <- t:
 		return t, nil
+	case <-t.done: // expired, as in the queue
+		return t, nil
 	case <-c.closing:
-		return nil, ErrClosed
+		err = ErrClosed
 	case <-ctx.Done():
-		return nil, context.Cause(ctx)
+		err = context.Cause(ctx)
 	}
+	t.take()
+	return nil, err
+}
+
+func (c *Coordinator) ticket(r Request) *Ticket {
+	t := &Ticket{request: r, done: make(chan struct{}), count: &c.requests}
+	if c.cfg.MaxWait > 0 {
+		t.expiry = time.AfterFunc(c.cfg.MaxWait, func() { t.answer(queued, ErrExpired) })
+	}
+	return t
 }
 
 // Do submits a request and waits until it is live. When ctx ends first the
@@ -158,12 +190,7 @@ func (c *Coordinator) Do(ctx context.Context, r Request) error {
 // ctx ends first, the update that runs is cancelled (and leaves every site whole)
 // and whatever waits is answered with ErrClosed.
 func (c *Coordinator) Close(ctx context.Context) error {
-	c.once.Do(func() {
-		close(c.closing)
-		c.submit.Lock() // nobody is in Submit any more
-		close(c.queue)
-		c.submit.Unlock()
-	})
+	c.stop()
 	var err error
 	select {
 	case <-c.ended:
@@ -173,6 +200,16 @@ func (c *Coordinator) Close(ctx context.Context) error {
 	c.cancel(ErrClosed)
 	<-c.ended
 	return err
+}
+
+// stop takes no more requests.
+func (c *Coordinator) stop() {
+	c.once.Do(func() {
+		close(c.closing)
+		c.submit.Lock() // nobody is in Submit any more
+		close(c.queue)
+		c.submit.Unlock()
+	})
 }
 
 // Stats reads the counters.
@@ -185,12 +222,13 @@ func (c *Coordinator) Live(record int) bool { return c.wants.live[record] }
 
 func (c *Coordinator) run(ctx context.Context) {
 	defer close(c.ended)
+	defer context.AfterFunc(ctx, c.stop)()
 	for first := range c.queue {
 		c.update(ctx, c.gather(ctx, first))
 	}
 }
 
-// gather takes up everything that waits.
+// gather takes up everything that waits by now.
 func (c *Coordinator) gather(ctx context.Context, first *Ticket) []*Ticket {
 	if c.cfg.Gather > 0 {
 		select {
@@ -200,51 +238,22 @@ func (c *Coordinator) gather(ctx context.Context, first *Ticket) []*Ticket {
 		}
 	}
 	var all []*Ticket
-	for t, ok := first, true; ok && t != nil; {
-		if c.takeUp(ctx, t) {
+	for t, more := first, len(c.queue); ; t, more = <-c.queue, more-1 {
+		if t.take() {
 			all = append(all, t)
 		}
-		select {
-		case t, ok = <-c.queue:
-		default:
-			ok = false
+		if more == 0 {
+			return all
 		}
 	}
-	return all
-}
-
-// takeUp decides whether a request is carried out.
-func (c *Coordinator) takeUp(ctx context.Context, t *Ticket) bool {
-	if !t.state.CompareAndSwap(queued, taken) {
-		c.requests.Add(1) // cancelled
-		return false
-	}
-	switch {
-	case ctx.Err() != nil:
-		c.answer(t, ErrClosed)
-	case c.cfg.MaxWait > 0 && time.Since(t.submitted) > c.cfg.MaxWait:
-		c.answer(t, ErrExpired)
-	default:
-		return true
-	}
-	return false
-}
-
-func (c *Coordinator) answer(t *Ticket, err error) {
-	t.state.Store(answered)
-	t.err = err
-	close(t.done)
-	c.requests.Add(1)
 }
 
 // update carries requests out together. When that fails each is tried by itself,
-// so that one client's bad record does not cost the others theirs.
+// so that one client's bad record does not cost the others theirs. An update that
+// failed because it was cancelled is not tried again.
 func (c *Coordinator) update(ctx context.Context, ts []*Ticket) {
-	if len(ts) == 0 {
-		return
-	}
 	err := c.try(ctx, ts)
-	if err != nil && len(ts) > 1 {
+	if err != nil && ctx.Err() == nil && len(ts) > 1 {
 		c.log.Debug("merged update failed, trying its requests one by one", zap.Int("requests", len(ts)), zap.Error(err))
 		for _, t := range ts {
 			c.update(ctx, []*Ticket{t})
@@ -252,12 +261,15 @@ func (c *Coordinator) update(ctx context.Context, ts []*Ticket) {
 		return
 	}
 	for _, t := range ts {
-		c.answer(t, err)
+		t.answer(taken, err)
 	}
 }
 
 // try applies what requests change together. When it fails nothing is changed.
 func (c *Coordinator) try(ctx context.Context, ts []*Ticket) error {
+	if ctx.Err() != nil {
+		return ErrClosed
+	}
 	var us []undo
 	for _, t := range ts {
 		us = append(us, c.wants.add(t.request))
@@ -270,6 +282,9 @@ func (c *Coordinator) try(ctx context.Context, ts []*Ticket) error {
 	if err := c.apply(ctx, changes); err != nil {
 		c.failed.Add(1)
 		c.wants.takeBack(us)
+		if ctx.Err() != nil {
+			return fmt.Errorf("%w: %w", ErrClosed, err)
+		}
 		return err
 	}
 	c.wants.done(changes)

@@ -13,7 +13,8 @@ type Change struct {
 
 // Request is what one client wants: a set of records enabled or disabled for it.
 // A record is enabled while any client wants it. Enabling what the client has
-// enabled already, and disabling what it has not, changes nothing.
+// enabled already, and disabling what it has not, changes nothing. Records is not
+// to be written once the request is submitted.
 type Request struct {
 	Client  string
 	Enable  bool
@@ -22,9 +23,9 @@ type Request struct {
 
 // wants is who wants which records, and what is live.
 type wants struct {
-	clients map[string]map[int]bool
-	users   []int32 // clients that want the record
-	live    []bool  // the text calls a tracer
+	clients map[string]map[int]bool // none that wants nothing
+	users   []int32                 // clients that want the record
+	live    []bool                  // the text calls a tracer
 }
 
 func newWants(records int) *wants {
@@ -53,36 +54,39 @@ type undo struct {
 
 // add notes what a request wants.
 func (w *wants) add(r Request) undo {
-	mine := w.clients[r.Client]
-	if mine == nil {
-		mine = map[int]bool{}
-		w.clients[r.Client] = mine
-	}
 	u := undo{request: r}
 	for _, rec := range r.Records {
-		if mine[rec] != r.Enable {
-			w.set(mine, rec, r.Enable)
+		if w.clients[r.Client][rec] != r.Enable {
+			w.set(r.Client, rec, r.Enable)
 			u.changed = append(u.changed, rec)
 		}
 	}
 	return u
 }
 
-func (w *wants) set(mine map[int]bool, rec int, enable bool) {
-	if enable {
-		mine[rec] = true
+// set notes or forgets that a client wants a record.
+func (w *wants) set(client string, rec int, enable bool) {
+	mine := w.clients[client]
+	switch {
+	case !enable:
+		w.users[rec]--
+		if delete(mine, rec); len(mine) == 0 {
+			delete(w.clients, client)
+		}
+	case mine == nil:
 		w.users[rec]++
-		return
+		w.clients[client] = map[int]bool{rec: true}
+	default:
+		w.users[rec]++
+		mine[rec] = true
 	}
-	delete(mine, rec)
-	w.users[rec]--
 }
 
 // takeBack reverts requests, the last one first.
 func (w *wants) takeBack(us []undo) {
 	for _, u := range slices.Backward(us) {
 		for _, rec := range u.changed {
-			w.set(w.clients[u.request.Client], rec, !u.request.Enable)
+			w.set(u.request.Client, rec, !u.request.Enable)
 		}
 	}
 }
@@ -91,17 +95,15 @@ func (w *wants) takeBack(us []undo) {
 // about one record have met in users and left nothing to do.
 func (w *wants) changes(us []undo) []Change {
 	var out []Change
-	seen := map[int]bool{}
 	for _, u := range us {
 		for _, rec := range u.changed {
-			if want := w.users[rec] > 0; want != w.live[rec] && !seen[rec] {
-				seen[rec] = true
+			if want := w.users[rec] > 0; want != w.live[rec] {
 				out = append(out, Change{rec, want})
 			}
 		}
 	}
 	slices.SortFunc(out, func(a, b Change) int { return a.Record - b.Record })
-	return out
+	return slices.Compact(out)
 }
 
 // done notes that changes are live.

@@ -1,6 +1,7 @@
 package sched
 
 import (
+	"cmp"
 	"fmt"
 	"math/rand/v2"
 	"slices"
@@ -38,17 +39,9 @@ func ParseOrder(s string) (Ordering, error) {
 }
 
 // Arrange puts records, given by their numbers in the table, in order. It sorts
-// in place; equal addresses keep the table's order.
+// in place; equal addresses keep the order they came in.
 func (o Ordering) Arrange(which []int, t *records.Table, seed uint64) {
-	byAddr := func(a, b int) int {
-		switch x, y := t.Addr(a), t.Addr(b); {
-		case x < y:
-			return -1
-		case x > y:
-			return 1
-		}
-		return 0
-	}
+	byAddr := func(a, b int) int { return cmp.Compare(t.Addr(a), t.Addr(b)) }
 	switch o {
 	case Sorted:
 		slices.SortStableFunc(which, byAddr)

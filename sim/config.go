@@ -2,6 +2,7 @@ package sim
 
 import (
 	"fmt"
+	"strings"
 
 	"github.com/textpoke/textpoke/cpus"
 	"github.com/textpoke/textpoke/cpus/isa"
@@ -49,10 +50,13 @@ func (c *Config) String() string {
 	return s
 }
 
+// quote makes one word of the shell out of a table's name.
+func quote(s string) string { return "'" + strings.ReplaceAll(s, "'", `'\''`) + "'" }
+
 // Flags is the combination as the command line spells it, but for the filter.
 func (c *Config) Flags() string {
-	s := fmt.Sprintf("--arch %s --protocol %s --buffer %s --order %s --cpus %s --records '%s' --lookup %s --refs %s --fetch %s --seed %d",
-		c.Arch.Traits().Name, c.Protocol, c.Buffer, c.Order, cpus.FormatRoles(c.Roles), c.Table.Name(), c.Lookup, c.Refs, c.Fetch, c.Seed)
+	s := fmt.Sprintf("--arch %s --protocol %s --buffer %s --order %s --cpus %s --records %s --lookup %s --refs %s --fetch %s --seed %d",
+		c.Arch.Traits().Name, c.Protocol, c.Buffer, c.Order, cpus.FormatRoles(c.Roles), quote(c.Table.Name()), c.Lookup, c.Refs, c.Fetch, c.Seed)
 	if c.Mutation != "" {
 		s += " --mutate " + c.Mutation
 	}

@@ -36,15 +36,20 @@ type Grid struct {
 // carried out, so that a wrong one costs nothing.
 func (g *Grid) Jobs(ctx context.Context) ([]*Job, error) {
 	tables := map[string]*records.Table{}
-	open := func(src string) (*records.Table, error) {
-		if tables[src] == nil {
-			t, err := records.Open(ctx, src, g.Options)
+	open := func(src, arch string) (*records.Table, error) {
+		opt, key := g.Options, src
+		if !g.AnyArch { // a list of functions has other addresses on each
+			opt.Arch = arch
+			key += "\x00" + arch
+		}
+		if tables[key] == nil {
+			t, err := records.Open(ctx, src, opt)
 			if err != nil {
 				return nil, err
 			}
-			tables[src] = t
+			tables[key] = t
 		}
-		return tables[src], nil
+		return tables[key], nil
 	}
 	var jobs []*Job
 	for _, arch := range g.Arches {
@@ -53,7 +58,7 @@ func (g *Grid) Jobs(ctx context.Context) ([]*Job, error) {
 			sources = []string{records.DefaultFor(arch.Traits().Name)}
 		}
 		for _, src := range sources {
-			t, err := open(src)
+			t, err := open(src, arch.Traits().Name)
 			if err != nil {
 				return nil, err
 			}

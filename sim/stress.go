@@ -107,6 +107,7 @@ func newStress(l *Live, trouble Trouble) *stress {
 
 func (s *stress) run(ctx context.Context, d time.Duration) (RunRow, error) {
 	row := RunRow{PlanRow: s.job.planRow(), Engine: "live", Revision: s.revision, Direction: "mixed"}
+	row.Buffered = false // every update fills the buffer in its own way
 	before, err := s.read(ctx)
 	if err != nil {
 		return row, err

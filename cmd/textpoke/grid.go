@@ -2,7 +2,6 @@ package main
 
 import (
 	"fmt"
-	"os"
 	"strings"
 
 	"github.com/spf13/cobra"
@@ -25,17 +24,21 @@ type gridFlags struct {
 
 func (g *gridFlags) register(cmd *cobra.Command) {
 	f := cmd.Flags()
-	f.StringSliceVar(&g.arch, "arch", cpus.ArchNames(), "instruction sets")
-	f.StringSliceVar(&g.protocol, "protocol", []string{poke.Native}, "protocols: "+strings.Join(poke.Names(), ", "))
-	f.StringSliceVar(&g.buffer, "buffer", []string{"256", "dynamic"}, "slots of the vector (TP_VEC_MAX), or dynamic: as many as patches")
-	f.StringSliceVar(&g.order, "order", []string{"table"}, "order in which patches are queued: "+strings.Join(sched.OrderNames(), ", "))
-	f.StringSliceVar(&g.lookup, "lookup", []string{"btree"}, "index that trap handlers search: "+strings.Join(int3.KindNames(), ", "))
-	f.StringSliceVar(&g.refs, "refs", []string{"percpu"}, "handlers' reference counts: "+strings.Join(int3.RefsNames(), ", "))
-	f.StringSliceVar(&g.fetch, "fetch", []string{"weak"}, "how finely versions of text mix in a fetch: "+strings.Join(cpus.FetchNames(), ", "))
-	f.StringSliceVar(&g.mutate, "mutate", nil, "defects to put into the protocol: "+strings.Join(poke.MutationNames(), ", "))
-	f.StringArrayVar(&g.records, "records", nil, "`table` of records: a built-in one (records list), a file, gen:n=40000,...; repeatable (default: each architecture's own kernel)")
+	names := func(to *[]string, flag string, preset, valid []string, usage string) {
+		f.StringSliceVar(to, flag, preset, "`list` of "+usage+strings.Join(valid, ", "))
+		offer(cmd, flag, valid)
+	}
+	names(&g.arch, "arch", cpus.ArchNames(), cpus.ArchNames(), "instruction sets: ")
+	names(&g.protocol, "protocol", []string{poke.Native}, poke.Names(), "protocols: ")
+	names(&g.buffer, "buffer", []string{"256", "dynamic"}, []string{"dynamic"}, "vector sizes: a number of slots (TP_VEC_MAX), or as many as there are patches: ")
+	names(&g.order, "order", []string{"table"}, sched.OrderNames(), "orders in which patches are queued: ")
+	names(&g.lookup, "lookup", []string{"btree"}, int3.KindNames(), "indexes that trap handlers search: ")
+	names(&g.refs, "refs", []string{"percpu"}, int3.RefsNames(), "kinds of handlers' reference counts: ")
+	names(&g.fetch, "fetch", []string{"weak"}, cpus.FetchNames(), "ways in which versions of text mix in a fetch: ")
+	names(&g.mutate, "mutate", nil, poke.MutationNames(), "defects to put into the protocol: ")
+	f.StringArrayVar(&g.records, "records", nil, "`table` of records: a built-in one (textpoke records list), a file, or gen:n=40000,groups=7,...; repeatable (default: each architecture's own kernel)")
 	f.StringVar(&g.kallsyms, "kallsyms", "", "`file` with the addresses for a list of functions without")
-	f.StringArrayVar(&g.filter, "filter", nil, "which records to change, in the kernel's filter syntax; repeatable")
+	f.StringArrayVar(&g.filter, "filter", nil, "`pattern` of records to change, in the kernel's filter syntax: vfs_*, :mod:ext4, !tcp_*; repeatable")
 	f.StringArrayVar(&g.cpus, "cpus", []string{"8"}, "`machine`: a number of CPUs, several numbers, or roles such as busy=6,isolated=2; repeatable")
 }
 
@@ -45,8 +48,8 @@ func (g *gridFlags) grid(cmd *cobra.Command, c *common) (*sim.Grid, error) {
 		Records: g.records, AnyArch: !cmd.Flags().Changed("arch"),
 		Options: records.Options{Kallsyms: g.kallsyms}, Seed: c.seed,
 	}
-	c.note(append(g.records, g.kallsyms)...)
-	var err error
+	c.note(g.records...)
+	err := c.kallsyms(g.kallsyms)
 	read := func(e error) {
 		if err == nil {
 			err = e
@@ -57,7 +60,7 @@ func (g *gridFlags) grid(cmd *cobra.Command, c *common) (*sim.Grid, error) {
 	read(e)
 	grid.Protocols, e = namedList("protocol", g.protocol, poke.Names(), identity)
 	read(e)
-	grid.Buffers, e = list("buffer", g.buffer, sched.ParseBuffer)
+	grid.Buffers, e = list("buffer", g.buffer, buffer)
 	read(e)
 	grid.Orders, e = namedList("order", g.order, sched.OrderNames(), sched.ParseOrder)
 	read(e)
@@ -67,38 +70,15 @@ func (g *gridFlags) grid(cmd *cobra.Command, c *common) (*sim.Grid, error) {
 	read(e)
 	grid.Fetches, e = namedList("fetch", g.fetch, cpus.FetchNames(), cpus.ParseFetch)
 	read(e)
-	if len(g.mutate) > 0 {
+	if cmd.Flags().Changed("mutate") {
 		grid.Mutations, e = namedList("mutate", g.mutate, poke.MutationNames(), identity)
 		read(e)
 	}
-	grid.Machines, e = list("cpus", machines(g.cpus), cpus.ParseRoles)
+	grid.Machines, e = list("cpus", machines(g.cpus), machine)
 	read(e)
 	grid.Filter, e = records.ParseFilter(g.filter)
 	if e != nil {
-		read(fmt.Errorf("--filter: %w", e))
+		read(fmt.Errorf("--%w", e))
 	}
 	return grid, err
-}
-
-// note remembers the files among the inputs, for the manifest.
-func (c *common) note(inputs ...string) {
-	for _, path := range inputs {
-		if info, err := os.Stat(path); err == nil && info.Mode().IsRegular() {
-			c.inputs = append(c.inputs, path)
-		}
-	}
-}
-
-// machines splits a list of plain numbers, "2,8,64", into its machines; what
-// names roles is one machine.
-func machines(specs []string) []string {
-	var out []string
-	for _, s := range specs {
-		if strings.Contains(s, "=") {
-			out = append(out, s)
-			continue
-		}
-		out = append(out, strings.Split(s, ",")...)
-	}
-	return out
 }

@@ -1,8 +1,10 @@
 package main
 
 import (
+	"errors"
 	"fmt"
 	"os/exec"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -14,9 +16,6 @@ import (
 func interruptsCommand(c *common) *cobra.Command {
 	cmd := &cobra.Command{Use: "interrupts", Short: "/proc/interrupts read, compared, explained: diff, sample"}
 	cmd.AddCommand(interruptsDiff(c), interruptsSample(c))
-	for _, sub := range cmd.Commands() {
-		sub.Args = exactly(sub.Args, sub.Use)
-	}
 	return cmd
 }
 
@@ -30,16 +29,22 @@ type explainFlags struct {
 
 func (e *explainFlags) register(cmd *cobra.Command) {
 	f := cmd.Flags()
-	f.StringSliceVar(&e.rows, "row", nil, "rows to compare and explain, such as CAL or IPI1 (default: those of function calls)")
+	f.StringSliceVar(&e.rows, "row", nil, "`list` of rows to compare and explain, such as CAL or IPI1 (default: those of function calls)")
 	f.BoolVar(&e.all, "all", false, "show rows that did not change too")
-	f.IntVar(&e.slots, "slots", 0, "slots of the kernel's vector: adds the interval of patches that the rounds allow")
-	f.StringVar(&e.other, "other", "0", "how many of the rounds are known not to be of patches: `N` or N-M")
+	f.IntVar(&e.slots, "slots", 0, "slots of the kernel's vector, a `number`: adds the interval of patches that the rounds allow")
+	f.StringVar(&e.other, "other", "0", "how many of the `rounds` are known not to be of patches: N or N-M; goes with --slots")
 }
 
 func (e *explainFlags) options(cmd *cobra.Command) (interrupts.Options, error) {
 	o := interrupts.Options{Rows: e.rows, All: e.all, Slots: e.slots}
 	if cmd.Flags().Changed("slots") && e.slots < 1 {
 		return o, fmt.Errorf("--slots %d: want at least 1", e.slots)
+	}
+	if cmd.Flags().Changed("row") && (len(e.rows) == 0 || slices.Contains(e.rows, "")) {
+		return o, fmt.Errorf("--row %q: want the name of a row, such as CAL or IPI1", strings.Join(e.rows, ","))
+	}
+	if cmd.Flags().Changed("other") && e.slots == 0 {
+		return o, fmt.Errorf("--other goes with --slots")
 	}
 	lo, hi, ranged := strings.Cut(e.other, "-")
 	if !ranged {
@@ -64,6 +69,9 @@ func interruptsDiff(c *common) *cobra.Command {
 			"are before and its \">\" rows after. Every round interrupts every CPU but its sender once, so\n" +
 			"that the deltas tell how many rounds there were and how many each CPU sent. When no rounds\n" +
 			"explain them, the exit code is 1.",
+		Example: "  cat /proc/interrupts >before; echo function >/sys/kernel/tracing/current_tracer\n" +
+			"  cat /proc/interrupts >after; textpoke interrupts diff before after --slots 256\n" +
+			"  textpoke interrupts diff mail.txt mail.txt",
 		Args: cobra.ExactArgs(2),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			o, err := e.options(cmd)
@@ -74,6 +82,7 @@ func interruptsDiff(c *common) *cobra.Command {
 			if err != nil {
 				return err
 			}
+			c.note(slices.Compact(args)...)
 			return c.report(pairs, o)
 		},
 	}
@@ -86,7 +95,10 @@ func interruptsSample(c *common) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "sample -- COMMAND [ARGUMENT...]",
 		Short: "take both snapshots around a command on this machine",
-		Args:  cobra.MinimumNArgs(1),
+		Long: "sample reads /proc/interrupts before and after a command, whose output goes to stderr, and\n" +
+			"compares the two as diff does. When the command fails, the exit code is 1.",
+		Example: "  textpoke interrupts sample -- sh -c 'echo function >/sys/kernel/tracing/current_tracer'",
+		Args:    cobra.MinimumNArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			o, err := e.options(cmd)
 			if err != nil {
@@ -98,10 +110,14 @@ func interruptsSample(c *common) *cobra.Command {
 				run.Stdin, run.Stdout, run.Stderr = c.streams.in, c.streams.err, c.streams.err
 				return run.Run()
 			})
-			if err != nil {
+			var failed *exec.ExitError
+			if err != nil && !errors.As(err, &failed) {
 				return fmt.Errorf("sample %s: %w", args[0], err)
 			}
-			return c.report([]interrupts.Pair{pair}, o)
+			if err := c.report([]interrupts.Pair{pair}, o); err != nil || failed == nil {
+				return err
+			}
+			return noError{fmt.Errorf("sample %s: %w", args[0], failed)}
 		},
 	}
 	e.register(cmd)
@@ -114,7 +130,18 @@ func (c *common) report(pairs []interrupts.Pair, o interrupts.Options) error {
 	if err != nil {
 		return err
 	}
+	f, err := c.openFiles()
+	if err != nil {
+		return err
+	}
 	if err := r.Write(c.streams.out, c.format); err != nil {
+		return err
+	}
+	all := r.All()
+	if err := f.write(&all); err != nil {
+		return err
+	}
+	if err := f.close(true); err != nil {
 		return err
 	}
 	if !r.Consistent {

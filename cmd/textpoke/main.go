@@ -9,6 +9,7 @@ import (
 	"fmt"
 	"os"
 	"os/signal"
+	"strings"
 	"syscall"
 
 	"github.com/textpoke/textpoke/sim"
@@ -28,23 +29,36 @@ func main() {
 	os.Exit(run(ctx, os.Args[1:], streams{os.Stdin, os.Stdout, os.Stderr}))
 }
 
-// errNo is the answer no; what it is about has been printed.
+// errNo is the answer no, where what it is about has been printed.
 var errNo = errors.New("the answer is no")
 
-// run carries one command line out and returns the exit code.
+// noError is the answer no, and the error is what it is about.
+type noError struct{ error }
+
+func (noError) Is(target error) bool { return target == errNo }
+func (n noError) Unwrap() error      { return n.error }
+
+// run carries one command line out and returns the exit code. What is wrong is
+// one line on stderr.
 func run(ctx context.Context, args []string, s streams) int {
 	root := rootCommand(s)
 	root.SetArgs(args)
 	err := root.ExecuteContext(ctx)
-	switch {
-	case err == nil:
+	if err == nil {
 		return exitDone
-	case errors.Is(err, errNo):
-		return exitNo
-	case sim.Stopped(err) || ctx.Err() != nil:
+	}
+	cut := sim.Stopped(err) || ctx.Err() != nil
+	switch {
+	case cut:
 		fmt.Fprintln(s.err, "textpoke: cut short; what was finished is written and marked incomplete")
+	case err != errNo:
+		fmt.Fprintf(s.err, "textpoke: %s\n", strings.ReplaceAll(err.Error(), "\n", "; "))
+	}
+	switch {
+	case errors.Is(err, errNo): // also when it was cut short after that
+		return exitNo
+	case cut:
 		return exitCut
 	}
-	fmt.Fprintf(s.err, "textpoke: %v\n", err)
 	return exitWrong
 }

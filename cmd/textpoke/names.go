@@ -1,6 +1,7 @@
 package main
 
 import (
+	"errors"
 	"fmt"
 	"slices"
 	"strings"
@@ -8,11 +9,12 @@ import (
 	"github.com/agnivade/levenshtein"
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
+
+	"github.com/textpoke/textpoke/cpus"
+	"github.com/textpoke/textpoke/sched"
 )
 
-type pflagFlag = pflag.Flag
-
-// nearest proposes the name that was probably meant, as ": did you mean X?".
+// nearest proposes the name that was probably meant, as "; did you mean X?".
 func nearest(name string, valid []string) string {
 	best, distance := "", len(name)/2+2
 	for _, v := range valid {
@@ -30,11 +32,16 @@ func nearest(name string, valid []string) string {
 	return fmt.Sprintf("; did you mean %s?", best)
 }
 
+// notOneOf says that a name is none of the valid ones.
+func notOneOf(name string, valid []string) error {
+	return fmt.Errorf("not one of %s%s", strings.Join(valid, ", "), nearest(name, valid))
+}
+
 // named checks a flag's value against the valid names before parse sees it.
 func named[T any](flag, value string, valid []string, parse func(string) (T, error)) (T, error) {
 	if !slices.Contains(valid, value) {
 		var zero T
-		return zero, fmt.Errorf("--%s %q: not one of %s%s", flag, value, strings.Join(valid, ", "), nearest(value, valid))
+		return zero, fmt.Errorf("--%s %q: %w", flag, value, notOneOf(value, valid))
 	}
 	return parse(value)
 }
@@ -44,7 +51,8 @@ func namedList[T any](flag string, values, valid []string, parse func(string) (T
 	return list(flag, values, func(s string) (T, error) { return named(flag, s, valid, parse) })
 }
 
-// list parses each value of a list flag.
+// list parses each value of a list flag. Errors begin with the flag: that of
+// parse may, or with its name.
 func list[T any](flag string, values []string, parse func(string) (T, error)) ([]T, error) {
 	if len(values) == 0 {
 		return nil, fmt.Errorf("--%s: empty list", flag)
@@ -54,7 +62,7 @@ func list[T any](flag string, values []string, parse func(string) (T, error)) ([
 		v, err := parse(s)
 		if err != nil {
 			if !strings.HasPrefix(err.Error(), "--") {
-				err = fmt.Errorf("--%s: %w", flag, err)
+				err = fmt.Errorf("--%s %s", flag, strings.TrimPrefix(err.Error(), flag+" "))
 			}
 			return nil, err
 		}
@@ -66,16 +74,95 @@ func list[T any](flag string, values []string, parse func(string) (T, error)) ([
 // identity is the parse of flags whose values are their names.
 func identity(s string) (string, error) { return s, nil }
 
-// suggestFlag adds the nearest flag to cobra's message about an unknown one.
-func suggestFlag(cmd *cobra.Command, err error) error {
-	_, name, ok := strings.Cut(err.Error(), "unknown flag: --")
-	if !ok {
-		return err
+// buffer is the parse of --buffer.
+func buffer(s string) (sched.Buffer, error) {
+	b, err := sched.ParseBuffer(s)
+	if err != nil {
+		err = fmt.Errorf("%w%s", err, nearest(s, []string{sched.Dynamic.String()}))
 	}
-	var valid []string
-	cmd.Flags().VisitAll(func(f *pflag.Flag) { valid = append(valid, f.Name) })
-	if near := nearest(name, valid); near != "" {
-		return fmt.Errorf("%w%s", err, strings.Replace(near, "mean ", "mean --", 1))
+	return b, err
+}
+
+// machine is the parse of --cpus.
+func machine(s string) ([]cpus.Role, error) {
+	roles, err := cpus.ParseRoles(s)
+	var bad *cpus.RoleError
+	if !errors.As(err, &bad) {
+		return roles, err
+	}
+	var names []string
+	for r := cpus.Busy; r <= cpus.Offline; r++ {
+		names = append(names, r.String())
+	}
+	part, hint := "", ""
+	if bad.Part != bad.Spec {
+		part = fmt.Sprintf("%q: ", bad.Part)
+	}
+	if name, _, _ := strings.Cut(bad.Part, "="); !slices.Contains(names, name) {
+		hint = nearest(name, names)
+	}
+	return nil, fmt.Errorf("--cpus %q: %s%s%s", s, part, bad.Reason, hint)
+}
+
+// machines splits a list of plain numbers, "2,8,64", into its machines; what
+// names roles is one machine.
+func machines(specs []string) []string {
+	var out []string
+	for _, s := range specs {
+		if strings.Contains(s, "=") {
+			out = append(out, s)
+			continue
+		}
+		out = append(out, strings.Split(s, ",")...)
+	}
+	return out
+}
+
+// flagError words the flag parser's complaints as those about values are.
+func flagError(cmd *cobra.Command, err error) error {
+	var unknown *pflag.NotExistError
+	var invalid *pflag.InvalidValueError
+	switch {
+	case errors.As(err, &unknown) && unknown.GetSpecifiedShortnames() == "":
+		var valid []string
+		cmd.Flags().VisitAll(func(f *pflag.Flag) { valid = append(valid, "--"+f.Name) })
+		name := "--" + unknown.GetSpecifiedName()
+		return fmt.Errorf("no flag %s%s", name, nearest(name, valid))
+	case errors.As(err, &invalid):
+		f := invalid.GetFlag()
+		return fmt.Errorf("--%s %q: %s", f.Name, invalid.GetValue(), wanted(f, invalid.Unwrap()))
 	}
 	return err
+}
+
+// wanted says what values a flag takes.
+func wanted(f *pflag.Flag, err error) string {
+	switch f.Value.Type() {
+	case "uint64":
+		return "want a whole number from 0 to 18446744073709551615"
+	case "int":
+		return "want a whole number"
+	case "duration":
+		return "want a time such as 500ms, 10s or 1h30m"
+	case "bool":
+		return "want true or false"
+	}
+	return err.Error()
+}
+
+// offer lets the shell complete a flag's values.
+func offer(cmd *cobra.Command, flag string, names []string) {
+	// The flag stands in the same function: it cannot be missing.
+	_ = cmd.RegisterFlagCompletionFunc(flag, cobra.FixedCompletions(names, cobra.ShellCompDirectiveNoFileComp))
+}
+
+// quote makes one word of the shell out of text.
+func quote(s string) string {
+	plain := func(r rune) bool {
+		return r < 0x80 && (r >= 'a' && r <= 'z' || r >= 'A' && r <= 'Z' || r >= '0' && r <= '9' || strings.ContainsRune("_-+=:,./@%", r))
+	}
+	if s != "" && strings.IndexFunc(s, func(r rune) bool { return !plain(r) }) < 0 {
+		return s
+	}
+	return "'" + strings.ReplaceAll(s, "'", `'\''`) + "'"
 }

@@ -5,74 +5,144 @@ import (
 	"time"
 
 	"github.com/textpoke/textpoke/results"
+	"github.com/textpoke/textpoke/sim"
 )
+
+// files is what a command writes under --out. A nil one writes nothing.
+type files struct {
+	dir      *results.Dir
+	manifest results.Manifest
+}
+
+// openFiles makes the directory and hashes the inputs, before anything runs, so
+// that nothing is computed in vain. Without --out it returns nil.
+func (c *common) openFiles() (*files, error) {
+	if c.out == "" {
+		return nil, nil
+	}
+	f := &files{manifest: results.Manifest{
+		Version: version, Revision: revision(), Args: c.args, Seed: &c.seed, Started: c.start,
+	}}
+	for _, path := range c.inputs {
+		if err := f.manifest.AddInputFile(path); err != nil {
+			return nil, err
+		}
+	}
+	var err error
+	f.dir, err = results.OpenDir(c.out)
+	return f, err
+}
+
+// write writes tables.
+func (f *files) write(tables ...*results.Table) error {
+	if f == nil {
+		return nil
+	}
+	for _, t := range tables {
+		if err := f.dir.WriteCSV(*t); err != nil {
+			return err
+		}
+		f.manifest.AddTable(*t)
+	}
+	return nil
+}
+
+// close writes the manifest, which comes last.
+func (f *files) close(complete bool) error {
+	if f == nil {
+		return nil
+	}
+	f.manifest.Finished, f.manifest.Complete = time.Now(), complete
+	return f.dir.WriteManifest(f.manifest)
+}
 
 // output is where a command's rows go: to stdout as they finish, and into files
 // under --out.
 type output struct {
-	w     results.RowWriter
-	table results.Table
-	keep  bool // for the files
+	c      *common
+	table  results.Table // for the files
+	keep   bool          // there will be files
+	hidden bool          // stdout shows something else
+	w      results.RowWriter
+	rows   int
+}
+
+// begin starts stdout with the first row: a request that turns out to be wrong
+// before that leaves it empty.
+func (o *output) begin() (err error) {
+	if o.w == nil && !o.hidden {
+		o.w, err = results.NewWriter(o.c.streams.out, o.c.format, o.table.Columns)
+	}
+	return err
 }
 
 func (o *output) add(cells ...any) error {
-	if o.keep {
-		if err := o.table.Add(cells...); err != nil {
-			return err
-		}
+	row := results.Table{Columns: o.table.Columns}
+	if err := row.Add(cells...); err != nil {
+		return err
 	}
-	return o.w.Add(cells...)
+	return o.addRow(row.Rows[0])
 }
 
-// rows makes n rows and writes them; more tables may be filled meanwhile and are
-// written beside. When it is cut short, what was finished is written, and the
-// manifest says that it is incomplete.
-func (c *common) rows(ctx context.Context, t results.Table, n int, row func(i int, o *output) error, more ...*results.Table) error {
-	var dir *results.Dir
-	if c.out != "" {
-		var err error
-		if dir, err = results.OpenDir(c.out); err != nil {
-			return err
-		}
+func (o *output) addRow(row []results.Value) error {
+	if err := o.begin(); err != nil {
+		return err
 	}
-	w, err := results.NewWriter(c.streams.out, c.format, t.Columns)
+	o.rows++
+	if o.keep {
+		o.table.Rows = append(o.table.Rows, row)
+	}
+	if o.hidden {
+		return nil
+	}
+	return o.w.AddRow(row)
+}
+
+// end ends stdout.
+func (o *output) end() error {
+	if err := o.begin(); err != nil || o.hidden {
+		return err
+	}
+	return o.w.Close()
+}
+
+// rows makes the rows of n runs and writes them; more tables may be filled
+// meanwhile and are written beside. When it is cut short, what was finished is
+// written, and the manifest says that it is incomplete.
+func (c *common) rows(ctx context.Context, t results.Table, n int, row func(i int, o *output) error, more ...*results.Table) error {
+	return c.each(ctx, &output{table: t}, n, row, more...)
+}
+
+func (c *common) each(ctx context.Context, o *output, n int, row func(i int, o *output) error, more ...*results.Table) error {
+	f, err := c.openFiles()
 	if err != nil {
 		return err
 	}
-	o := &output{w: w, table: t, keep: dir != nil}
+	o.c, o.keep = c, f != nil
 	var failed error
 	for i := 0; i < n && failed == nil; i++ {
 		if failed = ctx.Err(); failed == nil {
 			failed = row(i, o)
 		}
 	}
-	if err := w.Close(); err != nil {
+	if failed != nil && !sim.Stopped(failed) && o.rows == 0 {
+		return failed // nothing was finished
+	}
+	if err := o.end(); err != nil {
 		return err
 	}
-	if dir != nil {
-		if err := c.files(dir, o, failed == nil, more); err != nil {
-			return err
-		}
+	if err := f.write(append([]*results.Table{&o.table}, more...)...); err != nil {
+		return err
+	}
+	if err := f.close(failed == nil); err != nil {
+		return err
 	}
 	return failed
 }
 
-// files writes the tables and the manifest.
-func (c *common) files(dir *results.Dir, o *output, complete bool, more []*results.Table) error {
-	m := results.Manifest{
-		Version: version, Revision: revision(), Args: c.args, Seed: &c.seed,
-		Started: c.start, Finished: time.Now(), Complete: complete,
-	}
-	for _, path := range c.inputs {
-		if err := m.AddInputFile(path); err != nil {
-			return err
-		}
-	}
-	for _, t := range append([]*results.Table{&o.table}, more...) {
-		if err := dir.WriteCSV(*t); err != nil {
-			return err
-		}
-		m.AddTable(*t)
-	}
-	return dir.WriteManifest(m)
+// whole writes a table that is there already.
+func (c *common) whole(ctx context.Context, t results.Table) error {
+	rows := t.Rows
+	t.Rows = nil
+	return c.rows(ctx, t, len(rows), func(i int, o *output) error { return o.addRow(rows[i]) })
 }

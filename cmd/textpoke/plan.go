@@ -1,8 +1,10 @@
 package main
 
 import (
+	"bufio"
 	"context"
 	"fmt"
+	"io"
 
 	"github.com/spf13/cobra"
 
@@ -17,7 +19,12 @@ func planCommand(c *common) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "plan",
 		Short: "what an update would cost, by counting alone",
-		Args:  cobra.NoArgs,
+		Long: "plan counts what enabling every record would cost: batches, rounds, interrupts, memory and\n" +
+			"comparisons of a lookup. Nothing is executed. Lists mean the cross product.",
+		Example: "  textpoke plan --arch x86_64 --buffer 128,170,256,dynamic\n" +
+			"  textpoke plan --records gen:n=45000,order=sorted --cpus 8,64,512 --format csv\n" +
+			"  textpoke plan --arch x86_64 --filter 'vfs_*' --steps",
+		Args: cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			grid, err := g.grid(cmd, c)
 			if err != nil {
@@ -44,50 +51,62 @@ func planCommand(c *common) *cobra.Command {
 	return cmd
 }
 
-// printSteps prints plans step by step: numbered lines for people, a row a step
-// for scripts.
-func printSteps(ctx context.Context, c *common, jobs []*sim.Job) error {
-	if c.format == results.FormatTable {
-		for _, j := range jobs {
-			plan, err := j.Plan()
-			if err != nil {
-				return err
-			}
-			fmt.Fprintf(c.streams.out, "# %s\n", j)
-			for i, s := range plan {
-				if _, err := fmt.Fprintf(c.streams.out, "%6d  %s\n", i+1, s); err != nil {
-					return err
-				}
-			}
-		}
-		return nil
-	}
-	t := results.Table{Name: "steps", Columns: []results.Column{
+// stepsTable is a table for the steps of plans.
+func stepsTable() results.Table {
+	return results.Table{Name: "steps", Columns: []results.Column{
 		{Name: "run", Doc: "combination, from 0"},
 		{Name: "step", Doc: "number of the step, from 1"},
 		{Name: "op", Doc: "what it does"},
 		{Name: "part", Doc: "what a Write stores of each patch"},
 		{Name: "round", Doc: "of a Sync: the how-manieth of its batch"},
-		{Name: "patch_from", Doc: "first patch that the step is about"},
+		{Name: "patch_from", Doc: "first patch that the step is about; empty where it is about none"},
 		{Name: "patch_to", Doc: "one past the last"},
 	}}
-	return c.rows(ctx, t, len(jobs), func(i int, o *output) error {
+}
+
+// printSteps prints plans step by step: numbered lines for people, a row a step
+// for scripts and for the files.
+func printSteps(ctx context.Context, c *common, jobs []*sim.Job) error {
+	people := c.format == results.FormatTable
+	out := &output{table: stepsTable(), hidden: people}
+	return c.each(ctx, out, len(jobs), func(i int, o *output) error {
 		plan, err := jobs[i].Plan()
 		if err != nil {
 			return err
 		}
+		if people {
+			if err := writeSteps(c.streams.out, jobs[i], plan); err != nil {
+				return err
+			}
+		}
 		for n, s := range plan {
-			var part, round any = results.Empty, results.Empty
+			var part, round, from, to any = results.Empty, results.Empty, results.Empty, results.Empty
 			switch s.Op {
 			case poke.Write:
 				part = s.Part.String()
 			case poke.Sync:
 				round = s.Round
 			}
-			if err := o.add(i, n+1, s.Op.String(), part, round, s.From, s.To); err != nil {
+			if s.From < s.To {
+				from, to = s.From, s.To
+			}
+			if err := o.add(i, n+1, s.Op.String(), part, round, from, to); err != nil {
 				return err
 			}
 		}
 		return nil
 	})
+}
+
+// writeSteps prints one plan for people.
+func writeSteps(w io.Writer, j *sim.Job, plan []poke.Step) error {
+	b := bufio.NewWriter(w)
+	fmt.Fprintf(b, "# %s\n", j)
+	for i, s := range plan {
+		fmt.Fprintf(b, "%6d  %s\n", i+1, s)
+	}
+	if err := b.Flush(); err != nil {
+		return fmt.Errorf("write steps: %w", err)
+	}
+	return nil
 }

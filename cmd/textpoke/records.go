@@ -4,9 +4,11 @@ import (
 	"bufio"
 	"fmt"
 	"io"
+	"strings"
 
 	"github.com/spf13/cobra"
 
+	"github.com/textpoke/textpoke/cpus"
 	"github.com/textpoke/textpoke/records"
 	"github.com/textpoke/textpoke/results"
 )
@@ -14,23 +16,26 @@ import (
 func recordsCommand(c *common) *cobra.Command {
 	cmd := &cobra.Command{Use: "records", Short: "tables of patchable call sites: list, show, convert"}
 	var opt records.Options
-	cmd.PersistentFlags().StringVar(&opt.Kallsyms, "kallsyms", "", "`file` with the addresses for a list of functions without")
-	cmd.PersistentFlags().StringVar(&opt.Arch, "arch", "", "instruction set, where the source does not tell")
+	f := cmd.PersistentFlags()
+	f.StringVar(&opt.Kallsyms, "kallsyms", "", "`file` with the addresses for a list of functions without")
+	f.StringVar(&opt.Arch, "arch", "", "instruction `set`, where the source does not tell: "+strings.Join(cpus.ArchNames(), ", "))
+	offer(cmd, "arch", cpus.ArchNames())
 	cmd.AddCommand(recordsList(c), recordsShow(c, &opt), recordsConvert(c, &opt))
-	for _, sub := range cmd.Commands() {
-		sub.Args = exactly(sub.Args, sub.Use)
-	}
 	return cmd
 }
 
-// exactly words cobra's complaint about the number of arguments for people.
-func exactly(args cobra.PositionalArgs, use string) cobra.PositionalArgs {
-	return func(cmd *cobra.Command, a []string) error {
-		if err := args(cmd, a); err != nil {
-			return fmt.Errorf("usage: %s", cmd.Parent().CommandPath()+" "+use)
+// openRecords opens what a command is about.
+func (c *common) openRecords(cmd *cobra.Command, src string, opt *records.Options) (*records.Table, error) {
+	if cmd.Flags().Changed("arch") {
+		if _, err := named("arch", opt.Arch, cpus.ArchNames(), identity); err != nil {
+			return nil, err
 		}
-		return nil
 	}
+	if err := c.kallsyms(opt.Kallsyms); err != nil {
+		return nil, err
+	}
+	c.note(src)
+	return records.Open(cmd.Context(), src, *opt)
 }
 
 func recordsList(c *common) *cobra.Command {
@@ -49,7 +54,7 @@ func recordsList(c *common) *cobra.Command {
 					return err
 				}
 			}
-			return results.Write(c.streams.out, c.format, t)
+			return c.whole(cmd.Context(), t)
 		},
 	}
 }
@@ -58,11 +63,11 @@ func recordsShow(c *common, opt *records.Options) *cobra.Command {
 	return &cobra.Command{
 		Use: "show SRC", Short: "what is in a table: counts, groups, spacing, modules, order breaks", Args: cobra.ExactArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
-			t, err := records.Open(cmd.Context(), args[0], *opt)
+			t, err := c.openRecords(cmd, args[0], opt)
 			if err != nil {
 				return err
 			}
-			return results.Write(c.streams.out, c.format, statsTable(t))
+			return c.whole(cmd.Context(), statsTable(t))
 		},
 	}
 }
@@ -98,26 +103,67 @@ func statsTable(t *records.Table) results.Table {
 	return out
 }
 
+// sheets are the formats that tables can be converted to.
+var sheets = map[string]struct {
+	file    string
+	columns []results.Column
+	write   func(io.Writer, *records.Table) error
+}{
+	"csv": {"records.csv", []results.Column{
+		{Name: "address", Doc: "of the record"},
+		{Name: "symbol", Doc: "that it lies in"},
+		{Name: "module", Doc: "that it lives in; empty in the core kernel"},
+		{Name: "group", Doc: "run of records that is sorted inside, from 0"},
+	}, records.WriteCSV},
+	"addrs": {"records.txt", []results.Column{}, records.WriteAddrs},
+}
+
 func recordsConvert(c *common, opt *records.Options) *cobra.Command {
 	var to string
-	writers := map[string]func(io.Writer, *records.Table) error{"csv": records.WriteCSV, "addrs": records.WriteAddrs}
+	names := []string{"csv", "addrs"}
 	cmd := &cobra.Command{
 		Use: "convert SRC", Short: "write a table in another format to stdout", Args: cobra.ExactArgs(1),
+		Example: "  textpoke records convert x86_64-6.12 --to csv\n" +
+			"  textpoke records convert available_filter_functions --kallsyms kallsyms --arch arm64",
 		RunE: func(cmd *cobra.Command, args []string) error {
-			if _, err := named("to", to, []string{"csv", "addrs"}, identity); err != nil {
+			if _, err := named("to", to, names, identity); err != nil {
 				return err
 			}
-			t, err := records.Open(cmd.Context(), args[0], *opt)
+			if cmd.Flags().Changed("format") && c.format.String() != to {
+				return fmt.Errorf("--format %s: the format of convert is chosen by --to", c.format)
+			}
+			t, err := c.openRecords(cmd, args[0], opt)
 			if err != nil {
 				return err
 			}
-			w := bufio.NewWriter(c.streams.out)
-			if err := writers[to](w, t); err != nil {
-				return err
-			}
-			return w.Flush()
+			return c.convert(t, to)
 		},
 	}
-	cmd.Flags().StringVar(&to, "to", "csv", "format: csv, or addrs (as the kernel's available_filter_functions_addrs)")
+	cmd.Flags().StringVar(&to, "to", "csv", "`format`: csv, or addrs (as the kernel's available_filter_functions_addrs)")
+	offer(cmd, "to", names)
 	return cmd
+}
+
+// convert writes a table, also under --out.
+func (c *common) convert(t *records.Table, to string) error {
+	f, err := c.openFiles()
+	if err != nil {
+		return err
+	}
+	sheet := sheets[to]
+	w := bufio.NewWriter(c.streams.out)
+	if err := sheet.write(w, t); err != nil {
+		return err
+	}
+	if err := w.Flush(); err != nil {
+		return fmt.Errorf("write records: %w", err)
+	}
+	if f == nil {
+		return nil
+	}
+	if err := f.dir.Write(sheet.file, func(w io.Writer) error { return sheet.write(w, t) }); err != nil {
+		return err
+	}
+	f.manifest.Files = append(f.manifest.Files, results.ManifestFile{Name: sheet.file, Rows: t.Len(), Columns: sheet.columns})
+	return f.close(true)
 }

@@ -4,13 +4,17 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"os"
+	"slices"
 	"strings"
 	"time"
 
 	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
 	"go.uber.org/zap"
 	"go.uber.org/zap/zapcore"
 
+	"github.com/textpoke/textpoke/records"
 	"github.com/textpoke/textpoke/results"
 )
 
@@ -44,50 +48,122 @@ func rootCommand(s streams) *cobra.Command {
 	root.SetIn(s.in)
 	root.SetOut(s.out)
 	root.SetErr(s.err)
-	root.SuggestionsMinimumDistance = 3
 	f := root.PersistentFlags()
-	f.Var(&c.format, "format", "how stdout looks: table, csv or json")
+	f.Var(formatFlag{&c.format}, "format", "how stdout looks: table, csv or json")
 	f.StringVar(&c.out, "out", "", "also write files into this `directory`")
-	f.Uint64Var(&c.seed, "seed", 1, "fixes every random choice")
-	f.Var(levelFlag{&c.level}, "log", "least serious log `level` that is written to stderr")
-	root.SetFlagErrorFunc(func(cmd *cobra.Command, err error) error { return suggestFlag(cmd, err) })
-	root.PersistentPreRun = func(cmd *cobra.Command, args []string) { c.args = commandLine(cmd, args) }
-	root.AddCommand(runCommand(c), planCommand(c), recordsCommand(c), interruptsCommand(c), versionCommand(c))
-	for _, sub := range root.Commands() {
-		refuseUnknown(sub)
+	f.Uint64Var(&c.seed, "seed", 1, "`number` that fixes every random choice")
+	f.Var(levelFlag{&c.level}, "log", "least serious log `level` that is written to stderr: "+strings.Join(levels, ", "))
+	offer(root, "format", formatNames())
+	offer(root, "log", levels)
+	root.SetFlagErrorFunc(flagError)
+	root.PersistentPreRunE = func(cmd *cobra.Command, args []string) error {
+		c.args = commandLine(cmd, args)
+		return refuseEmpty(cmd, "out", "kallsyms")
 	}
-	refuseUnknown(root)
+	root.AddCommand(runCommand(c), planCommand(c), recordsCommand(c), interruptsCommand(c), versionCommand(c))
+	root.InitDefaultCompletionCmd()
+	wordArgs(root)
+	root.SetHelpCommand(helpCommand())
+	root.SetUsageTemplate(strings.ReplaceAll(root.UsageTemplate(), ".FlagUsages", ".FlagUsagesWrapped 100"))
 	return root
 }
 
-// refuseUnknown makes a command that only has subcommands fail on anything else:
-// cobra by itself prints help and exits with 0.
-func refuseUnknown(cmd *cobra.Command) {
+// helpCommand is cobra's, but fails on what is no command.
+func helpCommand() *cobra.Command {
+	return &cobra.Command{
+		Use: "help [command]", Short: "help about any command",
+		RunE: func(cmd *cobra.Command, args []string) error {
+			about, rest, err := cmd.Root().Find(args)
+			if err == nil && len(rest) > 0 {
+				err = about.Args(about, rest)
+			}
+			if err != nil {
+				return noCommand(cmd.Root(), strings.Join(args, " "))
+			}
+			about.InitDefaultHelpFlag()
+			return about.Help()
+		},
+	}
+}
+
+// wordArgs words complaints about arguments for people, in a command and all
+// below it. What only has subcommands fails on anything else: cobra by itself
+// prints help and exits with 0.
+func wordArgs(cmd *cobra.Command) {
+	for _, sub := range cmd.Commands() {
+		wordArgs(sub)
+	}
 	if !cmd.HasSubCommands() {
+		cmd.Args = exactly(cmd.Args)
 		return
 	}
-	cmd.Args = cobra.ArbitraryArgs
-	cmd.RunE = func(cmd *cobra.Command, args []string) error {
-		if len(args) == 0 {
-			return cmd.Help()
+	cmd.Args = func(cmd *cobra.Command, args []string) error {
+		if len(args) > 0 {
+			return noCommand(cmd, args[0])
 		}
-		var names []string
-		for _, sub := range cmd.Commands() {
-			names = append(names, sub.Name())
-		}
-		return fmt.Errorf("%s: no command %q%s", cmd.CommandPath(), args[0], nearest(args[0], names))
+		return nil
 	}
+	cmd.RunE = func(cmd *cobra.Command, args []string) error { return cmd.Help() }
+}
+
+// exactly says how a command is used when the number of arguments is wrong.
+func exactly(args cobra.PositionalArgs) cobra.PositionalArgs {
+	return func(cmd *cobra.Command, a []string) error {
+		if args == nil || args(cmd, a) == nil {
+			return nil
+		}
+		if args(cmd, nil) == nil {
+			return fmt.Errorf("%q: %s takes no arguments", a[0], cmd.CommandPath())
+		}
+		return fmt.Errorf("usage: %s %s", cmd.Parent().CommandPath(), cmd.Use)
+	}
+}
+
+func noCommand(cmd *cobra.Command, name string) error {
+	var names []string
+	for _, sub := range cmd.Commands() {
+		names = append(names, sub.Name())
+	}
+	return fmt.Errorf("no command %q%s", cmd.CommandPath()+" "+name, nearest(name, names))
+}
+
+// refuseEmpty refuses flags that were given without a value.
+func refuseEmpty(cmd *cobra.Command, flags ...string) error {
+	for _, name := range flags {
+		if f := cmd.Flags().Lookup(name); f != nil && f.Changed && f.Value.String() == "" {
+			return fmt.Errorf("--%s %q: want a name", name, "")
+		}
+	}
+	return nil
+}
+
+// formatFlag reads a format.
+type formatFlag struct{ *results.Format }
+
+func formatNames() (names []string) {
+	for _, f := range results.Formats() {
+		names = append(names, f.String())
+	}
+	return names
+}
+
+func (f formatFlag) Set(s string) error {
+	if f.Format.Set(s) != nil {
+		return notOneOf(s, formatNames())
+	}
+	return nil
 }
 
 // levelFlag reads a log level.
 type levelFlag struct{ *zapcore.Level }
 
+var levels = []string{"debug", "info", "warn", "error"}
+
 func (l levelFlag) Set(s string) error {
-	err := l.Level.Set(s)
-	if err != nil {
-		return errors.New("want debug, info, warn or error")
+	if !slices.Contains(levels, s) {
+		return notOneOf(s, levels)
 	}
-	return nil
+	return l.Level.Set(s)
 }
 
 func (levelFlag) Type() string { return "level" }
@@ -99,10 +175,38 @@ func (c *common) logger() *zap.Logger {
 	return zap.New(zapcore.NewCore(zapcore.NewJSONEncoder(enc), zapcore.AddSync(c.err), c.level))
 }
 
+// note remembers the files among the inputs, for the manifest. Built-in tables
+// come before files of their name.
+func (c *common) note(inputs ...string) {
+	for _, path := range inputs {
+		builtin := slices.ContainsFunc(records.Builtins(), func(b records.Builtin) bool { return b.Name == path })
+		if info, err := os.Stat(path); err == nil && info.Mode().IsRegular() && !builtin {
+			c.inputs = append(c.inputs, path)
+		}
+	}
+}
+
+// kallsyms notes the file of that flag, which must be there even where no list
+// needs it.
+func (c *common) kallsyms(path string) error {
+	if path == "" {
+		return nil
+	}
+	info, err := os.Stat(path)
+	if err == nil && info.IsDir() {
+		err = errors.New("it is a directory")
+	}
+	if err != nil {
+		return fmt.Errorf("--kallsyms: %w", err)
+	}
+	c.note(path)
+	return nil
+}
+
 // commandLine is the command and the flags that were set, in a stable order.
 func commandLine(cmd *cobra.Command, args []string) []string {
 	line := strings.Fields(cmd.CommandPath())
-	cmd.Flags().Visit(func(f *pflagFlag) {
+	cmd.Flags().Visit(func(f *pflag.Flag) {
 		if v, ok := f.Value.(interface{ GetSlice() []string }); ok {
 			for _, s := range v.GetSlice() {
 				line = append(line, "--"+f.Name+"="+s)
@@ -111,5 +215,8 @@ func commandLine(cmd *cobra.Command, args []string) []string {
 		}
 		line = append(line, "--"+f.Name+"="+f.Value.String())
 	})
+	if cmd.ArgsLenAtDash() >= 0 {
+		line = append(line, "--")
+	}
 	return append(line, args...)
 }

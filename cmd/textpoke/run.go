@@ -2,6 +2,7 @@ package main
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"strings"
 	"time"
@@ -10,9 +11,13 @@ import (
 	"go.uber.org/zap"
 
 	"github.com/textpoke/textpoke/cpus"
+	"github.com/textpoke/textpoke/poke"
 	"github.com/textpoke/textpoke/results"
 	"github.com/textpoke/textpoke/sim"
 )
+
+// engines are the names of the engines, the default first.
+var engines = []string{"live"}
 
 // runFlags is the flags of run alone.
 type runFlags struct {
@@ -31,37 +36,42 @@ func runCommand(c *common) *cobra.Command {
 		Short: "do it: change every record while CPUs execute them",
 		Long: "run enables and disables every record of a real kernel on a machine of goroutines that\n" +
 			"execute them all the time, and counts. Any violation is printed, and the exit code is 1.",
+		Example: "  textpoke run --arch x86_64 --interrupts\n" +
+			"  textpoke run --arch arm64 --cpus busy=6,isolated=2 --protocol native,breakpoint\n" +
+			"  textpoke run --records gen:n=2000 --for 10s --without unplug",
 		Args: cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error { return r.run(cmd, c) },
 	}
 	r.register(cmd)
 	f := cmd.Flags()
-	f.StringSliceVar(&r.engine, "engine", []string{"live"}, "what executes the plans: live")
-	f.DurationVar(&r.forTime, "for", 0, "stress: clients enable and disable random sets for so long, with trouble")
-	f.StringSliceVar(&r.without, "without", nil, "trouble that a stress run leaves out: "+strings.Join(sim.TroubleNames(), ", "))
+	f.StringSliceVar(&r.engine, "engine", engines, "`list` of engines that execute the plans: "+strings.Join(engines, ", "))
+	offer(cmd, "engine", engines)
+	f.DurationVar(&r.forTime, "for", 0, "stress: for this `time`, such as 10s, clients enable and disable random sets, with trouble")
+	f.StringSliceVar(&r.without, "without", nil, "`list` of trouble that a stress run leaves out: "+strings.Join(sim.TroubleNames(), ", "))
+	offer(cmd, "without", sim.TroubleNames())
 	f.BoolVar(&r.migrate, "migrate", false, "the patcher may change CPUs in the middle (a stress run does anyway)")
 	f.BoolVar(&r.interrupts, "interrupts", false, "print the interrupts before, after and between, laid out as /proc/interrupts")
 	return cmd
 }
 
 func (r *runFlags) run(cmd *cobra.Command, c *common) error {
-	if _, err := namedList("engine", r.engine, []string{"live"}, identity); err != nil {
+	if _, err := namedList("engine", r.engine, engines, identity); err != nil {
 		return err
 	}
 	stress := cmd.Flags().Changed("for")
 	switch {
 	case stress && r.forTime <= 0:
 		return fmt.Errorf("--for %v: want a time above 0, such as 10s", r.forTime)
-	case !stress && len(r.without) > 0:
+	case !stress && cmd.Flags().Changed("without"):
 		return fmt.Errorf("--without goes with --for")
 	case r.interrupts && c.format != results.FormatTable:
 		return fmt.Errorf("--interrupts goes with --format table: it is text for people")
 	case r.interrupts && stress:
 		return fmt.Errorf("--interrupts does not go with --for: CPUs come and go")
 	}
-	trouble, err := sim.AllTrouble.Without(r.without)
+	trouble, err := r.trouble(cmd)
 	if err != nil {
-		return fmt.Errorf("--without: %w", err)
+		return err
 	}
 	grid, err := r.grid(cmd, c)
 	if err != nil {
@@ -77,13 +87,30 @@ func (r *runFlags) run(cmd *cobra.Command, c *common) error {
 		if stress {
 			return s.stress(cmd.Context(), jobs[i], o)
 		}
-		return s.updates(cmd.Context(), jobs[i], o)
+		err := s.updates(cmd.Context(), jobs[i], o)
+		if r.interrupts && i == len(jobs)-1 {
+			fmt.Fprintln(c.streams.out) // the table follows
+		}
+		return err
 	}, &s.perCPU)
 	s.printViolations()
-	if err == nil && len(s.broken) > 0 {
-		return errNo
+	switch {
+	case len(s.broken) == 0 || errors.Is(err, errNo):
+		return err
+	case err != nil:
+		return noError{err}
 	}
-	return err
+	return errNo
+}
+
+// trouble reads --without.
+func (r *runFlags) trouble(cmd *cobra.Command) (sim.Trouble, error) {
+	if cmd.Flags().Changed("without") {
+		if _, err := namedList("without", r.without, sim.TroubleNames(), identity); err != nil {
+			return sim.Trouble{}, err
+		}
+	}
+	return sim.AllTrouble.Without(r.without)
 }
 
 // runner carries the jobs of one run out.
@@ -115,7 +142,8 @@ func (s *runner) updates(ctx context.Context, j *sim.Job, o *output) error {
 		before := live.Counts()
 		row, err := live.Update(ctx, enable)
 		if err != nil {
-			return err
+			s.note(j, live.Violations())
+			return s.failed(j, err)
 		}
 		if err := s.add(row, o); err != nil {
 			return err
@@ -135,7 +163,7 @@ func (s *runner) stress(ctx context.Context, j *sim.Job, o *output) error {
 	row, first, err := sim.Stress(ctx, j.Config, s.flags.forTime, s.trouble, revision(), s.log)
 	s.note(j, first)
 	if err != nil {
-		return fmt.Errorf("%w; repeat with: %s", err, s.repeat(j))
+		return s.failed(j, err)
 	}
 	if err := s.add(row, o); err != nil {
 		return err
@@ -158,6 +186,16 @@ func (s *runner) note(j *sim.Job, first []cpus.Violation) {
 	}
 }
 
+// failed tells updates that failed, which is no fault of the request, from other
+// errors.
+func (s *runner) failed(j *sim.Job, err error) error {
+	var broken *poke.Error
+	if !errors.As(err, &broken) || sim.Stopped(err) {
+		return err
+	}
+	return noError{fmt.Errorf("%w; repeat with: %s", err, s.repeat(j))}
+}
+
 // repeat is the command that runs one job again.
 func (s *runner) repeat(j *sim.Job) string {
 	cmd := "textpoke run " + j.Flags()
@@ -167,8 +205,11 @@ func (s *runner) repeat(j *sim.Job) string {
 	if len(s.flags.without) > 0 {
 		cmd += " --without " + strings.Join(s.flags.without, ",")
 	}
+	if s.flags.kallsyms != "" {
+		cmd += " --kallsyms " + quote(s.flags.kallsyms)
+	}
 	for _, f := range s.flags.filter {
-		cmd += fmt.Sprintf(" --filter '%s'", f)
+		cmd += " --filter " + quote(f)
 	}
 	return cmd
 }

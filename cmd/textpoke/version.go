@@ -17,7 +17,7 @@ func versionCommand(c *common) *cobra.Command {
 		Use:   "version",
 		Short: "what this program is",
 		Args:  cobra.NoArgs,
-		RunE: func(*cobra.Command, []string) error {
+		RunE: func(cmd *cobra.Command, _ []string) error {
 			t := results.Table{Name: "version", Columns: []results.Column{
 				{Name: "version", Doc: "of textpoke"},
 				{Name: "revision", Doc: "of its source; empty where the build did not record it"},
@@ -27,7 +27,7 @@ func versionCommand(c *common) *cobra.Command {
 			if err := t.Add(version, revision(), runtime.Version(), runtime.GOOS+"/"+runtime.GOARCH); err != nil {
 				return err
 			}
-			return results.Write(c.streams.out, c.format, t)
+			return c.whole(cmd.Context(), t)
 		},
 	}
 }
