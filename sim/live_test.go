@@ -91,7 +91,7 @@ func TestMutationsAreFound(t *testing.T) {
 		{"x86_64", "breakpoint", "no-grace-period", []cpus.Property{cpus.UseAfterFree}},
 		{"x86_64", "breakpoint-global", "drop-sync-1", []cpus.Property{cpus.TornFetch}},
 		{"x86_64", "per-site", "drop-sync-1", []cpus.Property{cpus.TornFetch}},
-		{"x86_64", "stop-machine", "no-stop", []cpus.Property{cpus.TornFetch}},
+		{"x86_64", "stop-machine", "no-stop", []cpus.Property{cpus.TornFetch, cpus.StaleAfterCompletion}},
 		{"arm64", "native", "misaligned-literal", []cpus.Property{cpus.TornLiteral}},
 		{"arm64", "native", "no-grace-period", []cpus.Property{cpus.UseAfterFree}},
 		{"arm64", "breakpoint", "late-publish", []cpus.Property{cpus.UnhandledBreakpoint}},
@@ -149,8 +149,8 @@ func TestStaleness(t *testing.T) {
 		t.Errorf("arm64 native promised something: %d", got)
 	}
 	sound(t, func(arch, protocol string) {
-		l := newLive(t, newJob(t, config(t, arch, protocol, "gen:n=50", "4")))
-		for range 5 {
+		l := newLive(t, newJob(t, config(t, arch, protocol, "gen:n=12", "4")))
+		for range 3 {
 			update(t, l, true)
 			update(t, l, false)
 			before, err := l.read(t.Context())
@@ -176,7 +176,7 @@ func TestStaleness(t *testing.T) {
 // enable that covers all sites reaches the tracer.
 func TestEnabledMeansTraced(t *testing.T) {
 	sound(t, func(arch, protocol string) {
-		j := newJob(t, config(t, arch, protocol, "gen:n=50", "4"))
+		j := newJob(t, config(t, arch, protocol, "gen:n=12", "4"))
 		if !j.protocol.Settles(j.shape) {
 			return
 		}
