@@ -1,6 +1,7 @@
 package int3
 
 import (
+	"cmp"
 	"fmt"
 	"strings"
 
@@ -69,4 +70,19 @@ func Build(k Kind, b Batch) Index {
 	default:
 		return newBTree(b)
 	}
+}
+
+// Place is where an address stands among the records.
+type Place struct {
+	Group int32 // of the record
+	Addr  records.Addr
+}
+
+// Compare orders places as an index of this kind wants its slots: by address,
+// and inside groups where there are groups.
+func (k Kind) Compare(a, b Place) int {
+	if k == Groups && a.Group != b.Group {
+		return cmp.Compare(a.Group, b.Group)
+	}
+	return cmp.Compare(a.Addr, b.Addr)
 }

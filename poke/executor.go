@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"runtime"
+	"slices"
 
 	"github.com/textpoke/textpoke/cpus"
 	"github.com/textpoke/textpoke/cpus/isa"
@@ -24,6 +25,9 @@ type Executor struct {
 	// on any other that houses patchers, between two steps.
 	Home    int
 	Migrate bool
+	// AsQueued builds the index in the order in which patches were queued,
+	// whether or not that is an order it can search.
+	AsQueued bool
 	// Fault, where set, may make a store fail.
 	Fault func(st Step, patch int32) error
 
@@ -252,13 +256,20 @@ func (x *Executor) Unsettle(site int) { x.Machine.Unsettle(site) }
 
 // Publish implements Ground.
 func (x *Executor) Publish(patches []Patch, undo bool) {
-	b := int3.Batch{Addrs: make([]records.Addr, len(patches))}
-	acts := make([]isa.Insn, len(patches))
+	place := func(p *Patch) int3.Place { return int3.Place{Group: p.Group, Addr: p.Addr} }
+	slots := make([]*Patch, len(patches))
 	for i := range patches {
-		p := &patches[i]
+		slots[i] = &patches[i]
+	}
+	if !x.AsQueued {
+		slices.SortStableFunc(slots, func(a, b *Patch) int { return x.Lookup.Compare(place(a), place(b)) })
+	}
+	b := int3.Batch{Addrs: make([]records.Addr, len(slots))}
+	acts := make([]isa.Insn, len(slots))
+	for i, p := range slots {
 		b.Addrs[i] = p.Addr
 		acts[i] = act(x.Machine.Code(), p.Addr, p.text(undo))
-		if i > 0 && p.Group != patches[i-1].Group {
+		if i > 0 && p.Group != slots[i-1].Group {
 			b.Starts = append(b.Starts, i)
 		}
 	}

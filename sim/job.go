@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"iter"
+	"slices"
 	"sort"
 
 	"github.com/textpoke/textpoke/cpus"
@@ -111,11 +112,25 @@ func (j *Job) groupOf(rec int) int {
 // lookupBatch is what an index is built from for a batch of the queue. Buffers
 // are reused: it is valid until the next call.
 func (j *Job) lookupBatch(r poke.Range, buf *int3.Batch) int3.Batch {
+	slots := j.queue[r.From:r.To]
+	place := func(rec int) (p int3.Place) {
+		p.Addr = j.Table.Addr(rec)
+		if j.Lookup == int3.Groups {
+			p.Group = int32(j.groupOf(rec))
+		}
+		return p
+	}
+	compare := func(a, b int) int { return j.Lookup.Compare(place(a), place(b)) }
+	if !j.mutation.Unsorted && !slices.IsSortedFunc(slots, compare) {
+		slots = slices.Clone(slots)
+		slices.SortStableFunc(slots, compare)
+	}
 	buf.Addrs, buf.Starts = buf.Addrs[:0], buf.Starts[:0]
-	for i := r.From; i < r.To; i++ {
-		buf.Addrs = append(buf.Addrs, j.at(i))
-		if j.Lookup == int3.Groups && i > r.From && j.groupOf(j.queue[i]) != j.groupOf(j.queue[i-1]) {
-			buf.Starts = append(buf.Starts, i-r.From)
+	for i, rec := range slots {
+		at := place(rec)
+		buf.Addrs = append(buf.Addrs, at.Addr)
+		if i > 0 && at.Group != place(slots[i-1]).Group {
+			buf.Starts = append(buf.Starts, i)
 		}
 	}
 	return *buf

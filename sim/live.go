@@ -48,6 +48,7 @@ func NewLive(j *Job, revision string, log *zap.Logger) (*Live, error) {
 	l.patcher = poke.NewExecutor(m, table, j.Lookup, cpus.NewRandom(j.Seed, 0), 0)
 	l.patcher.Home = cpus.Housekeeper(j.Roles)
 	l.patcher.Migrate = j.Migrate
+	l.patcher.AsQueued = j.mutation.Unsorted
 	m.Start()
 	return l, nil
 }

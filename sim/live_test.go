@@ -73,6 +73,25 @@ func TestFullProtocols(t *testing.T) {
 	}
 }
 
+// TestAnyOrderCanBeSearched: what is published can be found, in whatever order it
+// was queued, by every kind of index.
+func TestAnyOrderCanBeSearched(t *testing.T) {
+	for _, protocol := range []string{"breakpoint", "breakpoint-global"} {
+		for _, lookup := range []int3.Kind{int3.BTree, int3.Vector, int3.Groups, int3.Hash} {
+			for _, order := range []sched.Ordering{sched.Table, sched.Sorted, sched.Shuffled, sched.Descending} {
+				c := config(t, "x86_64", protocol, "gen:n=60,groups=4", "4")
+				c.Lookup, c.Order = lookup, order
+				l := newLive(t, newJob(t, c))
+				for _, enable := range []bool{true, false} {
+					if row := update(t, l, enable); row.Misses != 0 || row.Violations != 0 {
+						t.Errorf("%s, lookup %s, order %s: %d misses, %d violations", protocol, lookup, order, row.Misses, row.Violations)
+					}
+				}
+			}
+		}
+	}
+}
+
 // TestMutationsAreFound: take away a step that the protocol needs, and the live
 // machine breaks in the way that the step prevents.
 func TestMutationsAreFound(t *testing.T) {
