@@ -25,6 +25,7 @@ type Protocol struct {
 	Batching Batching
 	Layout   isa.Layout // the shape that sites had in its time
 	Traps    bool       // CPUs can run into its breakpoints
+	OneStore bool       // relies on one store replacing a whole site at once
 
 	open, batch, close func(Shape, Range, Emit)
 }

@@ -17,8 +17,8 @@ var protocols = []*Protocol{
 		Name:     "word",
 		Summary:  "one atomic word a site, its literal first",
 		Source:   "ftrace_make_call, arch/arm64/kernel/ftrace.c, Linux 6.3 and later",
-		Batching: Whole,
-		open:     nothing, batch: literalThenWord(false), close: lastRound,
+		Batching: Whole, OneStore: true,
+		open: nothing, batch: literalThenWord(false), close: lastRound,
 	},
 	{
 		Name:     "stop-machine",
@@ -56,8 +56,8 @@ var protocols = []*Protocol{
 var wordAndRounds = &Protocol{
 	Summary:  "one atomic word a site, its literal first, a round after each literal and one at the end",
 	Source:   "ftrace_make_call and arch_ftrace_update_code, arch/riscv/kernel/ftrace.c, Linux 6.16 and later",
-	Batching: Whole,
-	open:     nothing, batch: literalThenWord(true), close: lastRound,
+	Batching: Whole, OneStore: true,
+	open: nothing, batch: literalThenWord(true), close: lastRound,
 }
 
 // nativeOf is what the instruction set's current kernel does.

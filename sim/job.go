@@ -25,6 +25,7 @@ type Job struct {
 	// queued. Records that the kernel would refuse are left out.
 	queue   []int
 	skipped int
+	torn    int // sites that no store can replace at once
 }
 
 // NewJob checks a Config and works out what it asks for. Errors say in one line
@@ -51,6 +52,9 @@ func NewJob(c Config) (*Job, error) {
 			continue
 		}
 		j.shape.Len = int(site.Len)
+		if !c.Arch.AtomicStore(site.Addr, int(site.Len)) {
+			j.torn++
+		}
 		j.queue = append(j.queue, rec)
 	}
 	if len(j.queue) == 0 {
@@ -67,6 +71,16 @@ func NewJob(c Config) (*Job, error) {
 		}
 	}
 	return j, nil
+}
+
+// Warning says what a person should know before the protocol is let at these
+// records, "" for nothing.
+func (j *Job) Warning() string {
+	if !j.protocol.OneStore || j.torn == 0 {
+		return ""
+	}
+	return fmt.Sprintf("protocol %s relies on one store replacing a whole site, and on %s that is not so for %d of %d sites: CPUs may fetch mixtures",
+		j.Protocol, j.shape.Traits.Name, j.torn, len(j.queue))
 }
 
 // at is the address of the i-th record of the queue.

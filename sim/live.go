@@ -176,6 +176,7 @@ func (l *Live) finish(ctx context.Context, row *RunRow, before reading) error {
 	}
 	row.Traps, row.Misses = sum[cpus.Trap], sum[cpus.Miss]
 	row.Calls, row.Lost = sum.Calls(), sum[cpus.Lost]
+	row.Traced, row.Untraced = sum[cpus.Traced], sum[cpus.Untraced]+sum[cpus.Lost]
 	if begun := sum[cpus.Begun]; begun != row.Calls+sum[cpus.Broken] {
 		l.report(cpus.Conservation, "%d calls were begun, %d ended", begun, row.Calls+sum[cpus.Broken])
 	}

@@ -219,6 +219,22 @@ func TestEnabledMeansTraced(t *testing.T) {
 	})
 }
 
+// TestWarning: what cannot be replaced by one store is said before it is tried.
+func TestWarning(t *testing.T) {
+	for _, tt := range []struct {
+		arch, protocol string
+		want           bool
+	}{
+		{"x86_64", "word", true}, {"x86_64", "native", false}, {"x86_64", "stop-machine", false},
+		{"arm64", "native", false}, {"arm64", "word", false}, {"riscv64", "native", false},
+	} {
+		w := newJob(t, config(t, tt.arch, tt.protocol, "gen:n=10", "2")).Warning()
+		if (w != "") != tt.want {
+			t.Errorf("%s %s: %q", tt.arch, tt.protocol, w)
+		}
+	}
+}
+
 // TestFailedUpdateIsReported with the state that it left.
 func TestFailedUpdateIsReported(t *testing.T) {
 	l := newLive(t, newJob(t, config(t, "x86_64", "native", "gen:n=600", "4")))

@@ -109,6 +109,7 @@ type RunRow struct {
 	Direction        string // enable, disable, or mixed under stress
 
 	Traps, Misses, Calls, Lost, Violations uint64
+	Traced, Untraced                       uint64 // Calls are these together; lost ones are untraced
 	IsolatedMax                            uint64 // most interrupts that an isolated CPU took
 	HasIsolated                            bool
 	Burst                                  int64 // most interrupts that a CPU took in a millisecond
@@ -129,6 +130,8 @@ var runColumns = append(append([]results.Column(nil), planColumns...), []results
 	{Name: "traps", Doc: "times that a CPU ran into a breakpoint"},
 	{Name: "trap_misses", Detail: true, Doc: "traps that found no entry"},
 	{Name: "calls", Doc: "calls of traced functions that CPUs made meanwhile"},
+	{Name: "traced_calls", Detail: true, Doc: "of these, calls that reached a tracer"},
+	{Name: "untraced_calls", Detail: true, Doc: "and calls that reached none"},
 	{Name: "lost_calls", Doc: "calls that missed a tracer they had been promised"},
 	{Name: "violations", Doc: "properties violated"},
 	{Name: "ipis_isolated_max", Doc: "most interrupts that an isolated CPU took"},
@@ -147,7 +150,7 @@ func RunTable() results.Table { return results.Table{Name: "run", Columns: runCo
 func (r RunRow) Cells() []any {
 	cells := append(r.PlanRow.cells(),
 		r.Engine, results.Empty, r.Seed, orEmpty(r.Revision), r.Direction,
-		r.Traps, r.Misses, r.Calls, r.Lost, r.Violations)
+		r.Traps, r.Misses, r.Calls, r.Traced, r.Untraced, r.Lost, r.Violations)
 	if r.HasIsolated {
 		cells = append(cells, r.IsolatedMax)
 	} else {

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"context"
 	"fmt"
 	"strings"
 
@@ -81,4 +82,20 @@ func (g *gridFlags) grid(cmd *cobra.Command, c *common) (*sim.Grid, error) {
 		read(fmt.Errorf("--%w", e))
 	}
 	return grid, err
+}
+
+// jobs works the combinations out and says what a person should know first.
+func (c *common) jobs(ctx context.Context, grid *sim.Grid) ([]*sim.Job, error) {
+	jobs, err := grid.Jobs(ctx)
+	if err != nil {
+		return nil, err
+	}
+	log, said := c.logger(), map[string]bool{}
+	for _, j := range jobs {
+		if w := j.Warning(); w != "" && !said[w] {
+			said[w] = true
+			log.Warn(w)
+		}
+	}
+	return jobs, nil
 }

@@ -30,7 +30,7 @@ func planCommand(c *common) *cobra.Command {
 			if err != nil {
 				return err
 			}
-			jobs, err := grid.Jobs(cmd.Context())
+			jobs, err := c.jobs(cmd.Context(), grid)
 			if err != nil {
 				return err
 			}

@@ -78,7 +78,7 @@ func (r *runFlags) run(cmd *cobra.Command, c *common) error {
 		return err
 	}
 	grid.Migrate = r.migrate
-	jobs, err := grid.Jobs(cmd.Context())
+	jobs, err := c.jobs(cmd.Context(), grid)
 	if err != nil {
 		return err
 	}
