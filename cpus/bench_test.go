@@ -15,7 +15,7 @@ func BenchmarkStep(b *testing.B) {
 		b.Run(arch, func(b *testing.B) {
 			f := newFixture(b, arch, benchSites, busy(1), noHandler{}, Weak)
 			c, pad, ch := CPU{Synced: 1}, NewScratchpad(), NewRandom(1, 1)
-			ch.busy = &f.inBatch
+			ch.busy = &f.inFlight
 			f.steps(&c, ch, pad, 10*benchSites) // bring the table into the caches
 			pad.begun = 0
 			b.ReportAllocs()

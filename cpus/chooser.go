@@ -14,7 +14,7 @@ const (
 	ChooseSite    Choice = iota // which of n sites is called next
 	ChooseVersion               // which of n versions is fetched, 0 the newest
 	ChooseGrain                 // whether a grain comes from the next store
-	ChooseMask                  // how many instructions to run with interrupts masked
+	ChooseMask                  // how many calls to make with interrupts masked
 	ChooseMove                  // which of n places a patcher goes on at, 0 where it is
 	ChooseLinger                // how many steps to spend in a trampoline
 	ChooseDrain                 // whether a buffered store becomes visible now
@@ -31,7 +31,7 @@ type Chooser interface {
 // goroutine.
 type Random struct {
 	rng  *rand.PCG
-	busy *atomic.Pointer[[]int32] // the sites in flight, shared with the patcher
+	busy *atomic.Pointer[inFlight] // shared with the patcher
 
 	inFlight bool // the last site was in flight
 
@@ -73,9 +73,9 @@ func (r *Random) Choose(what Choice, n int) int {
 func (r *Random) site(x uint64, n int) int {
 	r.inFlight = false
 	if x&3 == 0 && r.busy != nil {
-		if b := r.busy.Load(); b != nil && len(*b) > 0 {
+		if b := r.busy.Load(); b != nil && len(b.sites) > 0 {
 			r.inFlight = true
-			return int((*b)[upTo(x>>2, len(*b))])
+			return int(b.sites[upTo(x>>2, len(b.sites))])
 		}
 	}
 	levels := bits.Len(uint(n))
@@ -84,14 +84,17 @@ func (r *Random) site(x uint64, n int) int {
 }
 
 // linger is seldom anything but 0, but then long enough to outlive an update.
-// It only happens while something is in flight: at other times it would prove
+// It only happens while something is being changed: at other times it would prove
 // nothing and slow the CPUs down.
 func (r *Random) linger(x uint64, n int) int {
 	seldom := uint64(1<<12 - 1)
 	if r.inFlight {
 		seldom = 1<<8 - 1
 	}
-	if x&seldom != 0 || r.busy == nil || r.busy.Load() == nil {
+	if x&seldom != 0 || r.busy == nil {
+		return 0
+	}
+	if b := r.busy.Load(); b == nil || !b.patching {
 		return 0
 	}
 	return upTo(x>>10, n)

@@ -47,12 +47,12 @@ type CPU struct {
 	quiet  bool // owes an answer to a grace period
 	stop   bool // was woken for stop_machine
 
-	Masked uint16 // instructions left with interrupts masked
+	Masked uint16 // calls left with interrupts masked
 	Linger uint16 // steps left before the loaded ops is called
 	Awake  uint16 // calls left before an idle CPU sleeps again
 
 	Synced  Seq      // position of the last synchronisation
-	Promise Seq      // the site's promise when it was fetched
+	Promise Promise  // the site's promise when it was fetched
 	Scratch uint64   // scratch register (t0)
 	First   isa.Text // first instruction of a pair, as executed
 	Ops     uint64   // loaded ops

@@ -14,5 +14,6 @@
 //     stop_machine (stop.go), hot-unplug (hotplug.go) and the Ledger that counts
 //     interrupts by CPU and cause.
 //
-// Lock order, outermost first: Machine.hotplug, Text.store.
+// Lock order, outermost first: a CPU's seat, Machine.stopping, Machine.hotplug,
+// Text.store.
 package cpus

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"math"
 	"math/rand/v2"
 	"runtime"
 	"sync/atomic"
@@ -49,7 +50,7 @@ type runner struct {
 	back   chan bool     // and gets it back; false: ends
 }
 
-// Quantum is the most steps that a CPU goroutine makes before it lets others
+// quantum is the most steps that a CPU goroutine makes before it lets others
 // run: short, since a round takes as long as the quanta of the goroutines
 // queued before its targets, and of random length, so that CPUs lose the
 // processor anywhere, inside handlers too.
@@ -72,7 +73,7 @@ func newRunner(m *Machine, cpu int, role Role, seed uint64) *runner {
 		leased:  make(chan struct{}),
 		back:    make(chan bool),
 	}
-	r.chooser.busy = &m.inBatch
+	r.chooser.busy = &m.inFlight
 	r.synced.Store(1)
 	r.seat <- struct{}{}
 	return r
@@ -121,6 +122,7 @@ func (r *runner) run() {
 		default:
 			if rng.IntN(tickEvery) == 0 {
 				r.cpu.Tick(r.m.code, r.m)
+				r.synced.Store(uint64(r.cpu.Synced))
 			}
 			runtime.Gosched()
 		}
@@ -147,8 +149,13 @@ func (r *runner) steps(n int) {
 
 // sleep blocks until the bell rings. The flag goes up before the last look, and
 // ringers look at the flag after they have left something: one of the two sees
-// the other.
+// the other. Where interrupts synchronise a sleeper cannot fetch anything that is
+// old already: nothing is held for it.
 func (r *runner) sleep() {
+	if r.m.code.Traits.InterruptSyncs {
+		r.synced.Store(math.MaxUint64)
+		defer func() { r.synced.Store(uint64(r.cpu.Synced)) }()
+	}
 	r.asleep.Store(true)
 	if !r.wanted.Load() && !r.m.Pending(r.id, false) {
 		<-r.bell
@@ -224,10 +231,20 @@ func (l *Lease) Sync() {
 	l.r.m.refresh()
 }
 
+// Yield lets others run while the leased CPU waits for them; what interrupts it
+// meanwhile is answered.
+func (l *Lease) Yield() {
+	l.answerInterrupts()
+	runtime.Gosched()
+}
+
 // answerInterrupts lets the leased CPU take what waits for it.
 func (l *Lease) answerInterrupts() {
 	for l.r.m.Pending(l.r.id, false) || !l.r.cpu.Preemptible() {
 		l.r.steps(1)
+		if l.r.cpu.Phase == Stopped { // only others can end that
+			runtime.Gosched()
+		}
 	}
 }
 

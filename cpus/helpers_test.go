@@ -1,7 +1,6 @@
 package cpus
 
 import (
-	"flag"
 	"testing"
 
 	"go.uber.org/goleak"
@@ -9,8 +8,6 @@ import (
 	"github.com/textpoke/textpoke/cpus/isa"
 	"github.com/textpoke/textpoke/records"
 )
-
-var long = flag.Bool("long", false, "run slow tests")
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 

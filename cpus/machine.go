@@ -28,19 +28,20 @@ type Machine struct {
 	*Text
 	Ledger *Ledger
 
-	code    *Code
-	roles   []Role
-	runners []*runner
-	senders []*Sender
-	boxes   []box
-	online  []atomic.Bool
-	stopped []atomic.Bool // stands still for stop_machine
-	arrived atomic.Int32
-	ops     []opsState
-	inBatch atomic.Pointer[[]int32] // sites in flight, for the Choosers' bias
-	hotplug sync.RWMutex            // cpus_read_lock, kernel/cpu.c
-	broken  violations
-	wait    sync.WaitGroup
+	code     *Code
+	roles    []Role
+	runners  []*runner
+	senders  []*Sender
+	boxes    []box
+	online   []atomic.Bool
+	stopped  []atomic.Bool // stands still for stop_machine
+	arrived  atomic.Int32
+	stopping atomic.Bool // one stop_machine at a time: stop_cpus_mutex
+	ops      []opsState
+	inFlight atomic.Pointer[inFlight] // for the Choosers' bias
+	hotplug  sync.RWMutex             // cpus_read_lock, kernel/cpu.c
+	broken   violations
+	wait     sync.WaitGroup
 }
 
 // opsState is one ops that text or a literal can name.
@@ -148,13 +149,23 @@ func (m *Machine) CallOps(addr uint64) Outcome {
 	return CalledWild
 }
 
-// SetInBatch tells the Choosers which sites are in flight; nil for none.
-func (m *Machine) SetInBatch(sites []int32) {
-	if sites == nil {
-		m.inBatch.Store(nil)
-		return
+// inFlight is what the Choosers' bias for trouble aims at.
+type inFlight struct {
+	sites    []int32
+	patching bool // they are being changed, and not only promised
+}
+
+// SetInFlight tells the Choosers which sites are being changed, nil for none;
+// SetPromised that the last ones are not any more, but still worth calling.
+func (m *Machine) SetInFlight(sites []int32) {
+	m.inFlight.Store(&inFlight{sites, len(sites) > 0})
+}
+
+// SetPromised implements the other half of SetInFlight.
+func (m *Machine) SetPromised() {
+	if f := m.inFlight.Load(); f != nil {
+		m.inFlight.Store(&inFlight{f.sites, false})
 	}
-	m.inBatch.Store(&sites)
 }
 
 // keptViolations is how many violations are kept with all they say; the rest

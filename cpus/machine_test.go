@@ -3,7 +3,9 @@ package cpus
 import (
 	"context"
 	"math/rand/v2"
+	"runtime"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -25,6 +27,14 @@ func occupy(t testing.TB, m *Machine, cpu int) *Lease {
 		t.Fatal(err)
 	}
 	return l
+}
+
+// stopMachine stops the machine and waits until it stands still.
+func stopMachine(s *Sender, l *Lease) {
+	s.StopMachine(l)
+	for !s.Stopped() {
+		l.Yield()
+	}
 }
 
 // TestRoundsAreConserved: rounds x (online - 1), whatever the CPUs do.
@@ -161,7 +171,7 @@ func TestStopMachine(t *testing.T) {
 			l := occupy(t, f.Machine, 0)
 			s := f.Sender(0)
 			for range 20 {
-				s.StopMachine(l)
+				stopMachine(s, l)
 				before := begun(f)
 				time.Sleep(100 * time.Microsecond)
 				f.Store(1, 0, f.code.Len, f.on[1])
@@ -205,7 +215,7 @@ func TestRoundsInsideStopMachineUnderHotplug(t *testing.T) {
 	for range 20 {
 		l := occupy(t, f.Machine, 0)
 		s := f.Sender(0)
-		s.StopMachine(l)
+		stopMachine(s, l)
 		plugger.Go(func() {
 			if err := f.Unplug(t.Context(), 2); err != nil {
 				t.Error(err)
@@ -220,6 +230,34 @@ func TestRoundsInsideStopMachineUnderHotplug(t *testing.T) {
 		if err := f.Plug(t.Context(), 2); err != nil {
 			t.Fatal(err)
 		}
+	}
+}
+
+// TestStopMachineIsExclusive: of two who want every CPU to stand still the second
+// stands still for the first.
+func TestStopMachineIsExclusive(t *testing.T) {
+	f := started(t, "x86_64", 1, busy(4))
+	var stops sync.WaitGroup
+	var holding atomic.Int32
+	for id := range 2 {
+		l := occupy(t, f.Machine, id)
+		stops.Go(func() {
+			defer l.Release()
+			s := f.Sender(id)
+			for range 300 {
+				stopMachine(s, l)
+				if holding.Add(1) != 1 {
+					t.Error("two hold the machine")
+				}
+				runtime.Gosched()
+				holding.Add(-1)
+				s.ResumeMachine()
+			}
+		})
+	}
+	stops.Wait()
+	if cause, ok := f.Ledger.Read().Conserved(); !ok {
+		t.Errorf("cause %s is not conserved", cause)
 	}
 }
 
@@ -301,5 +339,22 @@ func TestNewMachineRefuses(t *testing.T) {
 		if _, err := NewMachine(Config{Code: code, Roles: roles, Initial: initial}); err == nil {
 			t.Errorf("%d CPUs, first roles %v: accepted", len(roles), roles[:min(len(roles), 2)])
 		}
+	}
+}
+
+// TestVersionsAreForgottenWithoutRounds: where no round ever comes, ticks are
+// enough, and sleepers hold nothing back.
+func TestVersionsAreForgottenWithoutRounds(t *testing.T) {
+	f := started(t, "arm64", 1, []Role{Busy, Busy, Idle, Isolated})
+	l := occupy(t, f.Machine, 0)
+	defer l.Release()
+	stores := 0
+	for end := time.Now().Add(10 * time.Second); stores < 1000 || f.versions(0) > stores/10; stores++ {
+		if time.Now().After(end) {
+			t.Fatalf("after %d stores %d versions are held", stores, f.versions(0))
+		}
+		f.Store(0, 0, f.code.Len, f.off[0])
+		l.Sync()
+		time.Sleep(10 * time.Microsecond)
 	}
 }

@@ -105,7 +105,8 @@ type Sender struct {
 	requests []request // one for each CPU, reused by every round
 	left     atomic.Int32
 	done     chan struct{}
-	stopped  bool // between StopMachine and ResumeMachine
+	stopped  bool  // between StopMachine and ResumeMachine
+	arriving int32 // CPUs that StopMachine asked
 }
 
 func newSender(m *Machine, id, cpus int) *Sender {

@@ -39,8 +39,9 @@ type Handler interface {
 }
 
 // Probe is one CPU's scratch for lookups; it lets every index count its
-// comparisons without sharing a counter.
-type Probe struct{ Comparisons int }
+// comparisons without sharing a counter. Whoever counts over many lookups sets it
+// back to 0 in between.
+type Probe struct{ Comparisons int32 }
 
 // Ticket names one interrupt request that a CPU has taken and must answer.
 type Ticket int32
@@ -68,12 +69,12 @@ type Shared interface {
 	Handler
 
 	// Window and Peek read text: as a fetch may see it, and as data.
-	Window(site int, synced Seq, buf []Version) ([]Version, Seq)
+	Window(site int, synced Seq, buf []Version) ([]Version, Promise)
 	Peek(site int) isa.Text
 	// Seq is what a CPU that synchronises now has seen.
 	Seq() Seq
 	// Settled re-reads a site's promise.
-	Settled(site int) Seq
+	Settled(site int) Promise
 
 	// Literal reads the pointer to a site's ops; CallOps calls through one.
 	Literal(site int) uint64

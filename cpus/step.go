@@ -94,7 +94,7 @@ func (c *CPU) fetch(i int, code *Code, sh Shared, ch Chooser, pad *Scratchpad) E
 	if !seen(window, 0, off, n, text) {
 		return c.broken(code, pad, TornFetch, text, n, "mixes versions: %v")
 	}
-	stale := settled != 0 && !seen(window, settled, off, n, text)
+	stale := settled.Seq() != 0 && !seen(window, settled.Seq(), off, n, text)
 	if stale {
 		c.violate(code, pad, StaleAfterCompletion, text, n, "the update had completed, this CPU last synchronised before its stores: %v")
 	}
@@ -163,7 +163,7 @@ func (c *CPU) dispatch(code *Code, sh Shared, pad *Scratchpad) Event {
 	case CalledTracer:
 		return Traced
 	case CalledNobody:
-		if c.Promise != 0 {
+		if c.Promise.Seq() != 0 {
 			c.Phase = Doubting
 			return Nothing
 		}

@@ -244,3 +244,33 @@ func TestStepDoesNotAllocate(t *testing.T) {
 		}
 	}
 }
+
+// TestPromiseTakenBack: a disable reaches a site's literal and is taken back
+// before it reaches the branch. The call that met nop_ops meanwhile was promised
+// nothing, though the promise is about the same text again.
+func TestPromiseTakenBack(t *testing.T) {
+	f := newFixture(t, "riscv64", 1, busy(1), noHandler{}, Weak)
+	f.Store(0, 0, f.code.Len, f.on[0])
+	f.StoreLiteral(0, testTracer)
+	f.Settle(0, f.on[0])
+	c, ch, pad := CPU{Synced: f.Seq()}, &script{}, NewScratchpad()
+	until := func(p Phase) {
+		for range 8 {
+			if c.Phase == p {
+				return
+			}
+			f.steps(&c, ch, pad, 1)
+		}
+		t.Fatalf("in phase %d, not in %d", c.Phase, p)
+	}
+	until(Entered)
+	f.Unsettle(0)
+	f.StoreLiteral(0, testNop)
+	until(Calling)
+	f.StoreLiteral(0, testTracer)
+	f.Settle(0, f.on[0])
+	until(Doubting)
+	if events := f.steps(&c, ch, pad, 1); pad.Found || len(events) != 1 || events[0] != Untraced {
+		t.Errorf("events %v, violation %v", events, pad.Violation)
+	}
+}

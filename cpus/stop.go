@@ -1,23 +1,22 @@
 package cpus
 
-import (
-	"runtime"
-)
-
-// StopMachine makes every other CPU stand still with interrupts off
-// (stop_machine_cpuslocked, kernel/stop_machine.c) and returns when all do. No
-// CPU can be plugged or unplugged until ResumeMachine.
+// StopMachine asks every other CPU to stand still with interrupts off
+// (stop_machine_cpuslocked, kernel/stop_machine.c); Stopped tells whether all do.
+// No CPU can be plugged or unplugged until ResumeMachine.
 func (s *Sender) StopMachine(l *Lease) {
 	m := s.m
+	for !m.stopping.CompareAndSwap(false, true) { // somebody else's: arrive there first
+		l.Yield()
+	}
 	m.hotplug.RLock()
 	s.stopped = true
 	m.arrived.Store(0)
-	targets := s.send(l.CPU(), Stop)
-	s.Wait(l)
-	for m.arrived.Load() != int32(targets) {
-		l.answerInterrupts()
-		runtime.Gosched()
-	}
+	s.arriving = int32(s.send(l.CPU(), Stop))
+}
+
+// Stopped tells whether everybody whom the last StopMachine asked stands still.
+func (s *Sender) Stopped() bool {
+	return s.Answered() && s.m.arrived.Load() == s.arriving
 }
 
 // ResumeMachine lets the CPUs go on; each fetches afresh first.
@@ -27,6 +26,7 @@ func (s *Sender) ResumeMachine() {
 	}
 	s.stopped = false
 	s.m.hotplug.RUnlock()
+	s.m.stopping.Store(false)
 }
 
 // Arrive implements Shared.

@@ -17,6 +17,16 @@ type Version struct {
 	Text isa.Text
 }
 
+// Promise is what completed updates promise about a site: no CPU executes what
+// was replaced before Seq. A promise that is made again after it was taken back
+// is another one, though it may be about the same version.
+type Promise uint64
+
+const promiseSeq = 1<<48 - 1 // the rest counts how often it was taken back
+
+// Seq is the position that the promise is about, 0 where there is none.
+func (p Promise) Seq() Seq { return Seq(p & promiseSeq) }
+
 // version is one link of a site's history, newest first.
 type version struct {
 	Version
@@ -26,7 +36,7 @@ type version struct {
 // siteText is the shared state of one site.
 type siteText struct {
 	newest  atomic.Pointer[version]
-	settled atomic.Uint64 // Seq that completed updates promise at least; 0 promises nothing
+	settled atomic.Uint64 // Promise
 	literal atomic.Uint64 // the ops that the site's literal points to
 }
 
@@ -88,10 +98,10 @@ func forget(v *version, oldest Seq) {
 
 // Window collects into buf what a CPU that synchronised at synced may fetch
 // from a site: newest first, down to the version that was in force then. The
-// Seq beside it is the site's promise, read before the versions.
-func (t *Text) Window(site int, synced Seq, buf []Version) ([]Version, Seq) {
+// site's promise beside it was read before the versions.
+func (t *Text) Window(site int, synced Seq, buf []Version) ([]Version, Promise) {
 	s := &t.sites[site]
-	settled := Seq(s.settled.Load())
+	settled := Promise(s.settled.Load())
 	buf = buf[:0]
 	for v := s.newest.Load(); v != nil; v = v.older.Load() {
 		buf = append(buf, v.Version)
@@ -111,14 +121,17 @@ func (t *Text) Settle(site int, want isa.Text) {
 	if v.Text != want {
 		v.Seq = t.Seq() + 1
 	}
-	s.settled.Store(uint64(v.Seq))
+	s.settled.Store(s.settled.Load()&^promiseSeq | uint64(v.Seq))
 }
 
 // Unsettle takes the promise back, before the next update's first store.
-func (t *Text) Unsettle(site int) { t.sites[site].settled.Store(0) }
+func (t *Text) Unsettle(site int) {
+	s := &t.sites[site].settled
+	s.Store(s.Load()&^promiseSeq + promiseSeq + 1)
+}
 
-// Settled is the site's promise, 0 for none.
-func (t *Text) Settled(site int) Seq { return Seq(t.sites[site].settled.Load()) }
+// Settled is the site's promise.
+func (t *Text) Settled(site int) Promise { return Promise(t.sites[site].settled.Load()) }
 
 // Literal and StoreLiteral access the 8-byte pointer to a site's ops. It is
 // data: coherent, and atomic when aligned.

@@ -87,8 +87,16 @@ func TestSettle(t *testing.T) {
 		t.Errorf("promise about a store to come: %d, want the next position 3", got)
 	}
 	text.Unsettle(0)
-	if got := text.Settled(0); got != 0 {
+	if got := text.Settled(0).Seq(); got != 0 {
 		t.Errorf("promise taken back: %d", got)
+	}
+	first := text.Settled(0)
+	text.Settle(0, 2)
+	second := text.Settled(0)
+	text.Unsettle(0)
+	text.Settle(0, 2)
+	if again := text.Settled(0); again.Seq() != second.Seq() || again == second || again == first {
+		t.Errorf("promise taken back and made again: %x after %x", again, second)
 	}
 }
 

@@ -18,6 +18,7 @@ func (c *CPU) trap(code *Code, sh Shared, ch Chooser, pad *Scratchpad) Event {
 			return Miss
 		}
 	case Searching:
+		pad.probe.Comparisons = 0
 		c.Act, c.hit = sh.Find(code.Sites[c.Site], &pad.probe)
 		c.Phase = Leaving
 	case Leaving:

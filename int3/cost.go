@@ -95,7 +95,7 @@ func measure(x Index, b Batch) Cost {
 	for _, at := range b.Addrs {
 		var p cpus.Probe
 		x.Find(at, &p)
-		cost.Add(Cost{1, uint64(p.Comparisons), p.Comparisons})
+		cost.Add(Cost{1, uint64(p.Comparisons), int(p.Comparisons)})
 	}
 	return cost
 }

@@ -186,7 +186,7 @@ func TestFindDoesNotAllocate(t *testing.T) {
 		if allocs != 0 {
 			t.Errorf("%v: %v allocations a lookup, want none", k, allocs)
 		}
-		if p.Comparisons < i/7 {
+		if int(p.Comparisons) < i/7 {
 			t.Errorf("%v: %d comparisons of %d lookups", k, p.Comparisons, i/7)
 		}
 	}

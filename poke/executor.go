@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"runtime"
 	"slices"
 
 	"github.com/textpoke/textpoke/cpus"
@@ -25,6 +24,9 @@ type Executor struct {
 	// on any other that houses patchers, between two steps.
 	Home    int
 	Migrate bool
+	// Slots is what the vector has room for, 0 for as many as there are: more
+	// in one batch violate Overflow.
+	Slots int
 	// AsQueued builds the index in the order in which patches were queued,
 	// whether or not that is an order it can search.
 	AsQueued bool
@@ -34,6 +36,7 @@ type Executor struct {
 	sender  *cpus.Sender
 	lease   *cpus.Lease
 	stopped bool // between StopMachine and ResumeMachine
+	stuck   bool // an update is, and needs what it has published
 }
 
 // NewExecutor makes an executor that sends by the machine's id-th sender.
@@ -58,6 +61,7 @@ func (s State) String() string { return stateNames[s] }
 // Error is an update that did not get through.
 type Error struct {
 	State State
+	Begun bool  // whether any step was made
 	Step  Step  // that failed
 	Patch int32 // of it
 	Err   error
@@ -65,10 +69,14 @@ type Error struct {
 }
 
 func (e *Error) Error() string {
-	if e.State == Stuck {
-		return fmt.Sprintf("update failed at %s, patch %d: %v; the way back failed too: %v; sites that hold a breakpoint stay findable", e.Step, e.Patch, e.Err, e.Back)
+	where := "did not begin"
+	if e.Begun {
+		where = fmt.Sprintf("failed at %s, patch %d", e.Step, e.Patch)
 	}
-	return fmt.Sprintf("update failed at %s, patch %d: %v; every site is %s", e.Step, e.Patch, e.Err, e.State)
+	if e.State == Stuck {
+		return fmt.Sprintf("update %s: %v; the way back failed too: %v; what breakpoints are left stay findable", where, e.Err, e.Back)
+	}
+	return fmt.Sprintf("update %s: %v; every site is %s", where, e.Err, e.State)
 }
 
 func (e *Error) Unwrap() error { return e.Err }
@@ -85,51 +93,83 @@ type Update struct {
 // given up as Stuck.
 const storeTries = 3
 
-// Run executes an update. When it fails the error is an *Error, and the sites
+// ErrStuck refuses updates after one that is stuck: publishing another batch
+// would hide its breakpoints from the handlers (ftrace_disabled,
+// kernel/trace/ftrace.c).
+var ErrStuck = errors.New("an earlier update is stuck")
+
+// Run executes an update. The CPUs' Choosers go on aiming at its last batch, so
+// that they try what was promised. When it fails the error is an *Error, and the sites
 // are as its State says.
 func (x *Executor) Run(ctx context.Context, u *Update) error {
+	if x.stuck {
+		return &Error{State: AllOld, Err: ErrStuck}
+	}
 	if err := x.sit(ctx, x.Home); err != nil {
 		return &Error{State: AllOld, Err: err}
 	}
 	defer func() {
-		x.Machine.SetInBatch(nil)
+		x.Machine.SetPromised()
 		x.lease.Release()
 		x.lease = nil
 	}()
 	p := &Patcher{Code: x.Machine.Code(), Patches: u.Patches, Plan: u.Plan, Fault: x.Fault}
 	failed := x.drive(ctx, p)
 	if failed == nil {
-		x.settle(u, false)
-		p.drain(x, 0) // stores that no fence pushed out arrive at last
+		x.settle(u, u.Patches, false)
+		p.buffer.drain(x) // stores that no fence pushed out arrive at last
 		return nil
 	}
 	e := &Error{State: AllOld, Err: failed, Patch: p.Done}
+	unsettled := u.Patches
 	if p.At < len(p.Plan) {
+		e.Begun = p.At > 0 || p.Done > 0 || p.stage > 0 || ctx.Err() == nil
 		e.Step = p.Plan[p.At]
 		e.Patch += e.Step.From
+		if e.Step.Op == Verify { // the other sites are none of this update's business
+			unsettled = unsettled[:p.Done]
+		}
 	}
-	if err := x.takeBack(u, p); err != nil {
+	err := x.takeBack(u, p)
+	if err == nil {
+		err = x.checkOld(unsettled)
+	}
+	if err != nil {
+		x.stuck = true
 		e.State, e.Back = Stuck, err
 		return e
 	}
-	x.settle(u, true)
+	x.settle(u, unsettled, true)
 	return e
 }
 
+// checkOld looks whether patches are as the way back should have left them: what
+// an update says of itself is not taken on trust.
+func (x *Executor) checkOld(patches []Patch) error {
+	code := x.Machine.Code()
+	for i := range patches {
+		p := &patches[i]
+		if got := x.Peek(int(p.Site)); got != p.Old {
+			return &MismatchError{p.Addr, p.Old.Format(code.Len), got.Format(code.Len)}
+		}
+	}
+	return nil
+}
+
 // settle promises what is there now, if the protocol does.
-func (x *Executor) settle(u *Update, undo bool) {
+func (x *Executor) settle(u *Update, patches []Patch, undo bool) {
 	if !u.Settles {
 		return
 	}
-	for i := range u.Patches {
-		p := &u.Patches[i]
+	for i := range patches {
+		p := &patches[i]
 		x.Machine.Settle(int(p.Site), p.text(undo))
 	}
 }
 
 // takeBack executes the plan that undoes what p has done. Nothing cancels it.
 func (x *Executor) takeBack(u *Update, p *Patcher) error {
-	p.drain(x, 0)
+	p.buffer.drain(x)
 	tries := 0
 	back := &Patcher{Code: p.Code, Patches: p.Patches, Plan: Undo(p.Plan, p.At, p.Done, u.Shape)}
 	if x.Fault != nil {
@@ -141,7 +181,8 @@ func (x *Executor) takeBack(u *Update, p *Patcher) error {
 			return nil
 		}
 		if tries++; tries == storeTries {
-			if x.stopped { // the CPUs at least must go on
+			back.buffer.drain(x) // what was stored arrives all the same
+			if x.stopped {       // the CPUs at least must go on
 				x.ResumeMachine()
 			}
 			return err
@@ -172,8 +213,8 @@ func (x *Executor) drive(ctx context.Context, p *Patcher) error {
 
 // wait blocks until what the patcher waits for may have come.
 func (x *Executor) wait(op Op) {
-	if op == WaitHandlers {
-		runtime.Gosched()
+	if op == WaitHandlers || op == StopMachine {
+		x.lease.Yield()
 		return
 	}
 	x.sender.Wait(x.lease)
@@ -234,7 +275,7 @@ func (x *Executor) inFlight(p *Patcher) {
 	for i := from; i < to; i++ {
 		sites = append(sites, p.Patches[i].Site)
 	}
-	x.Machine.SetInBatch(sites)
+	x.Machine.SetInFlight(sites)
 }
 
 // The Ground of the live machine.
@@ -256,6 +297,13 @@ func (x *Executor) Unsettle(site int) { x.Machine.Unsettle(site) }
 
 // Publish implements Ground.
 func (x *Executor) Publish(patches []Patch, undo bool) {
+	if n := len(patches); x.Slots > 0 && n > x.Slots {
+		last := &patches[n-1]
+		x.Machine.Report(cpus.Violation{
+			Property: cpus.Overflow, CPU: x.lease.CPU(), Site: int(last.Site), Addr: last.Addr, Bytes: last.New.Format(x.Machine.Code().Len),
+			Why: fmt.Sprintf("%d patches in a vector of %d slots: the rest is written behind its end", n, x.Slots),
+		})
+	}
 	place := func(p *Patch) int3.Place { return int3.Place{Group: p.Group, Addr: p.Addr} }
 	slots := make([]*Patch, len(patches))
 	for i := range patches {
@@ -296,6 +344,9 @@ func (x *Executor) StopMachine() {
 	x.sender.StopMachine(x.lease)
 	x.stopped = true
 }
+
+// Stopped implements Ground.
+func (x *Executor) Stopped() bool { return x.sender.Stopped() }
 
 // ResumeMachine implements Ground.
 func (x *Executor) ResumeMachine() {

@@ -133,6 +133,52 @@ func TestStuck(t *testing.T) {
 	} else {
 		x.Table.Leave(0)
 	}
+	checkAftermath(t, x)
+}
+
+// TestNothingAfterStuck: another update would hide the breakpoints that are left.
+func TestNothingAfterStuck(t *testing.T) {
+	a, _ := cpus.ParseArch("x86_64")
+	p := Named("breakpoint", a.Traits())
+	s := shapeOf(t, "x86_64", p, 8, false)
+	x, patches := live(t, p, s, "3")
+	x.Fault = func(st Step, patch int32) error {
+		if patch == 3 || st.Undo {
+			return ErrInjected
+		}
+		return nil
+	}
+	var failed *Error
+	if err := x.Run(t.Context(), updateOf(t, p, s, patches[:4])); !errors.As(err, &failed) || failed.State != Stuck {
+		t.Fatalf("%v, want stuck", err)
+	}
+	x.Fault = nil
+	if err := x.Run(t.Context(), updateOf(t, p, s, patches[4:])); !errors.Is(err, ErrStuck) {
+		t.Errorf("%v, want it refused", err)
+	}
+	checkAftermath(t, x)
+}
+
+// TestMismatchPromisesNothing: a site that was not verified is as it was, and so
+// is what had been promised about it.
+func TestMismatchPromisesNothing(t *testing.T) {
+	a, _ := cpus.ParseArch("x86_64")
+	p := Named("breakpoint", a.Traits())
+	s := shapeOf(t, "x86_64", p, 8, false)
+	x, patches := live(t, p, s, "3")
+	if err := x.Run(t.Context(), updateOf(t, p, s, patches[4:])); err != nil {
+		t.Fatal(err)
+	}
+	var m *MismatchError
+	if err := x.Run(t.Context(), updateOf(t, p, s, patches)); !errors.As(err, &m) || m.Addr != patches[4].Addr {
+		t.Fatalf("%v, want a mismatch", err)
+	}
+	checkAftermath(t, x)
+}
+
+// checkAftermath lets the CPUs run on, and wants no violation.
+func checkAftermath(t *testing.T, x *Executor) {
+	t.Helper()
 	for range 20 {
 		if _, err := x.Machine.Tallies(t.Context()); err != nil {
 			t.Fatal(err)

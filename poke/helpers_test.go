@@ -62,16 +62,22 @@ func cut(patches, n int) iter.Seq[Range] {
 // compile collects a plan.
 func compile(t testing.TB, p *Protocol, s Shape, batch int) (plan []Step) {
 	t.Helper()
+	compileInto(t, p, s, batch, func(st Step) { plan = append(plan, st) })
+	return plan
+}
+
+// compileInto emits a plan.
+func compileInto(t testing.TB, p *Protocol, s Shape, batch int, emit Emit) {
+	t.Helper()
 	switch p.Batching {
 	case Single:
 		batch = 1
 	case Whole:
 		batch = s.Patches
 	}
-	if err := p.Compile(s, cut(s.Patches, batch), func(st Step) { plan = append(plan, st) }); err != nil {
+	if err := p.Compile(s, cut(s.Patches, batch), emit); err != nil {
 		t.Fatal(err)
 	}
-	return plan
 }
 
 // paper is a Ground of plain words, with nobody else on it: what is left there
@@ -122,6 +128,7 @@ func (g *paper) Send(c cpus.Cause) {
 }
 func (g *paper) Answered() bool { return true }
 func (g *paper) StopMachine()   { g.stopped, g.stops = true, g.stops+1 }
+func (g *paper) Stopped() bool  { return true }
 func (g *paper) ResumeMachine() { g.stopped = false }
 func (g *paper) SyncSelf()      {}
 

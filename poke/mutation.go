@@ -16,6 +16,8 @@ type Mutation struct {
 	NoRecheck bool
 	// Unsorted: patches are queued whatever their order.
 	Unsorted bool
+	// Overfull: patches are queued whether or not a slot is left.
+	Overfull bool
 	// holds tells whether the protocol has what the mutation breaks.
 	holds func(p *Protocol, s Shape) bool
 }
@@ -51,7 +53,12 @@ var mutations = []Mutation{
 	{
 		Name: "unsorted-batch", Summary: "queue addresses in any order, as Linux 6.16-rc1 did for single pokes",
 		Unsorted: true,
-		holds:    func(p *Protocol, _ Shape) bool { return p.Traps && p.Batching == Buffered },
+		holds:    queues,
+	},
+	{
+		Name: "overfull-batch", Summary: "queue addresses behind the vector's end, as Linux 6.16-rc1 did too",
+		Overfull: true,
+		holds:    queues,
 	},
 	{
 		Name: "early-release", Summary: "take the batch away while its breakpoints are still in the text",
@@ -100,6 +107,8 @@ var mutations = []Mutation{
 }
 
 func traps(p *Protocol, _ Shape) bool { return p.Traps }
+
+func queues(p *Protocol, _ Shape) bool { return p.Traps && p.Batching == Buffered }
 
 // dropSync leaves out the n-th round of each batch.
 func dropSync(n uint8, noRecheck bool) Mutation {

@@ -10,7 +10,9 @@ import (
 	"github.com/textpoke/textpoke/records"
 )
 
-// Ground is what a patcher works on. Each method is one access.
+// Ground is what a patcher works on. Each method is one access. Publish,
+// Unpublish and Drained stand for one too, though per-CPU references are many:
+// a handler looks at its own CPU's only.
 type Ground interface {
 	// Peek and Literal read as loads do; Store and StoreLiteral write, at once
 	// for loads, for fetches when their CPU synchronises.
@@ -31,8 +33,10 @@ type Ground interface {
 	// Send starts a round, Answered tells whether it is over.
 	Send(c cpus.Cause)
 	Answered() bool
-	// StopMachine and ResumeMachine, when they return, have.
+	// StopMachine asks the other CPUs to stand still, Stopped tells whether
+	// all do, ResumeMachine lets them go on.
 	StopMachine()
+	Stopped() bool
 	ResumeMachine()
 	// SyncSelf makes the patcher's own CPU fetch afresh.
 	SyncSelf()
@@ -44,26 +48,16 @@ type Patcher struct {
 	Patches []Patch
 	Plan    []Step
 
-	At   int   // the step that comes next
-	Done int32 // patches of it that are done
-	sent bool  // its round has been sent
+	At    int   // the step that comes next
+	Done  int32 // patches of it that are done
+	stage uint8 // accesses made of the step, or of its current patch
 
-	// Fault, where set, may make a store fail before it is made.
+	// Fault, where set, may make a store fail before it is made: it changes
+	// nothing then.
 	Fault func(st Step, patch int32) error
 
-	buffer []store // stores that are not visible yet
+	buffer buffer
 }
-
-// store is one store on its way to memory.
-type store struct {
-	site   int32
-	off, n uint8
-	text   isa.Text // or the ops
-	data   bool     // a literal
-}
-
-// bufferedStores bounds the store buffer: about what current cores have.
-const bufferedStores = 56
 
 // Status is how far a step got.
 type Status uint8
@@ -94,60 +88,89 @@ func (p *Patcher) Step(ctx context.Context, g Ground, ch cpus.Chooser) (Status, 
 		return Ran, p.verify(st, g)
 	case Write:
 		return Ran, p.write(st, g, ch)
-	case Sync:
-		return p.request(cpus.Sync, g), nil
-	case GracePeriod:
-		return p.request(cpus.Quiesce, g), nil
-	case WaitHandlers:
-		if !g.Drained() {
-			return Waits, nil
-		}
-		g.Clear()
 	case Publish:
 		g.Publish(p.Patches[st.From:st.To], st.Undo)
-	case Fence:
-		p.drain(g, 0)
-		g.SyncSelf()
-	case StopMachine:
-		g.StopMachine()
-	case Resume:
-		g.SyncSelf()
-		g.ResumeMachine()
+		p.next()
 	case Unpublish:
 		g.Unpublish()
+		p.next()
+	case Fence:
+		if p.buffer.drainOne(g) {
+			return Ran, nil
+		}
+		g.SyncSelf()
+		p.next()
+	case Resume:
+		if p.stage++; p.stage == 1 {
+			g.SyncSelf()
+			return Ran, nil
+		}
+		g.ResumeMachine()
+		p.next()
+	default:
+		return p.await(st.Op, g), nil
 	}
-	p.next()
 	return Ran, nil
 }
 
-func (p *Patcher) next() { p.At, p.Done, p.sent = p.At+1, 0, false }
+func (p *Patcher) next() { p.At, p.Done, p.stage = p.At+1, 0, 0 }
 
-// request sends a round and waits for its answers. on_each_cpu runs the function
-// on the sending CPU too.
-func (p *Patcher) request(c cpus.Cause, g Ground) Status {
-	switch {
-	case !p.sent:
-		g.Send(c)
-		p.sent = true
+// await does the steps that ask others for something, wait until they have done
+// it, and finish off: on_each_cpu runs its function on the sending CPU too.
+func (p *Patcher) await(op Op, g Ground) Status {
+	const (
+		asking = iota
+		waiting
+		finishing
+	)
+	switch p.stage {
+	case asking:
+		p.stage = waiting
+		switch op {
+		case Sync:
+			g.Send(cpus.Sync)
+		case GracePeriod:
+			g.Send(cpus.Quiesce)
+		case StopMachine:
+			g.StopMachine()
+		default: // WaitHandlers asks nobody
+			return Ran
+		}
 		return Waits
-	case !g.Answered():
-		return Waits
+	case waiting:
+		done := g.Answered
+		switch op {
+		case StopMachine:
+			done = g.Stopped
+		case WaitHandlers:
+			done = g.Drained
+		}
+		if !done() {
+			return Waits
+		}
+		if p.stage = finishing; op == StopMachine || op == GracePeriod {
+			p.next()
+		}
+	case finishing:
+		if op == Sync {
+			g.SyncSelf()
+		} else {
+			g.Clear()
+		}
+		p.next()
 	}
-	if c == cpus.Sync {
-		g.SyncSelf()
-	}
-	p.next()
 	return Ran
 }
 
 // advance counts one patch of the current step.
 func (p *Patcher) advance(st Step) {
+	p.stage = 0
 	if p.Done++; st.From+p.Done >= st.To {
 		p.next()
 	}
 }
 
-// MismatchError says that a site does not hold what the patch expects.
+// MismatchError says that a site, or its literal, is not what the patch expects.
 type MismatchError struct {
 	Addr      records.Addr
 	Want, Got string
@@ -167,10 +190,18 @@ func (p *Patcher) verify(st Step, g Ground) error {
 		return nil
 	}
 	patch := &p.Patches[st.From+p.Done]
-	if got := g.Peek(int(patch.Site)); got != patch.Old {
-		return &MismatchError{patch.Addr, patch.Old.Format(p.Code.Len), got.Format(p.Code.Len)}
+	if p.stage == 0 {
+		if got := g.Peek(int(patch.Site)); got != patch.Old {
+			return &MismatchError{patch.Addr, patch.Old.Format(p.Code.Len), got.Format(p.Code.Len)}
+		}
+		g.Unsettle(int(patch.Site))
+		if p.Code.Literals() {
+			p.stage = 1
+			return nil
+		}
+	} else if got := g.Literal(int(patch.Site)); got != patch.OldOps {
+		return &MismatchError{patch.Addr, fmt.Sprintf("ops %#x", patch.OldOps), fmt.Sprintf("ops %#x", got)}
 	}
-	g.Unsettle(int(patch.Site))
 	p.advance(st)
 	return nil
 }
@@ -196,18 +227,30 @@ var ErrInjected = errors.New("injected write failure")
 func (p *Patcher) write(st Step, g Ground, ch cpus.Chooser) error {
 	i := st.From + p.Done
 	patch := &p.Patches[i]
-	if p.Fault != nil {
+	if p.stage == 0 && p.Fault != nil {
 		if err := p.Fault(st, i); err != nil {
 			return &StoreError{patch.Addr, st.Part, err}
 		}
 	}
-	p.put(p.storeOf(st, patch, g), g, ch)
+	p.stage = 1
+	s := p.storeOf(st, patch)
+	if p.Code.Traits.StoresBuffered {
+		if p.buffer.makeWay(s, g) {
+			return nil
+		}
+		if ch.Choose(cpus.ChooseDrain, 4) == 0 { // one in four is overtaken by younger ones
+			p.buffer = append(p.buffer, s)
+			p.advance(st)
+			return nil
+		}
+	}
+	s.apply(g)
 	p.advance(st)
 	return nil
 }
 
 // storeOf is the store that a Write makes for one patch.
-func (p *Patcher) storeOf(st Step, patch *Patch, g Ground) store {
+func (p *Patcher) storeOf(st Step, patch *Patch) store {
 	s := store{site: patch.Site, text: patch.text(st.Undo)}
 	bp := uint8(p.Code.Traits.BreakpointLen)
 	whole := uint8(p.Code.Len)
@@ -223,51 +266,10 @@ func (p *Patcher) storeOf(st Step, patch *Patch, g Ground) store {
 	case Word:
 		s.n = whole
 	case Literal:
-		s.data, s.text = true, ops
+		s.data, s.n, s.text = true, 8, ops
 	case LiteralLow, LiteralHigh:
-		off := 4 * int(st.Part-LiteralLow)
-		s.data = true
-		s.text = isa.Text(g.Literal(int(patch.Site))).Splice(off, 4, ops.Slice(off, 4))
+		s.data, s.off, s.n = true, 4*uint8(st.Part-LiteralLow), 4
+		s.text = ops.Slice(int(s.off), 4)
 	}
 	return s
-}
-
-// put makes a store visible, now or later. Where stores are buffered one in four
-// stays in the buffer, so that younger ones overtake it; stores to one site keep
-// their order, as stores to one address do everywhere.
-func (p *Patcher) put(s store, g Ground, ch cpus.Chooser) {
-	if !p.Code.Traits.StoresBuffered {
-		s.apply(g)
-		return
-	}
-	for i := range p.buffer {
-		if b := p.buffer[i]; b.site == s.site && b.data == s.data {
-			b.apply(g)
-			p.buffer = append(p.buffer[:i], p.buffer[i+1:]...)
-			break
-		}
-	}
-	if ch.Choose(cpus.ChooseDrain, 4) != 0 {
-		s.apply(g)
-		return
-	}
-	p.buffer = append(p.buffer, s)
-	p.drain(g, bufferedStores)
-}
-
-// drain makes stores visible, the oldest first, until at most n are left.
-func (p *Patcher) drain(g Ground, n int) {
-	k := max(len(p.buffer)-n, 0)
-	for _, s := range p.buffer[:k] {
-		s.apply(g)
-	}
-	p.buffer = p.buffer[:copy(p.buffer, p.buffer[k:])]
-}
-
-func (s store) apply(g Ground) {
-	if s.data {
-		g.StoreLiteral(int(s.site), uint64(s.text))
-		return
-	}
-	g.Store(int(s.site), int(s.off), int(s.n), s.text)
 }

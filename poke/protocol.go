@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"iter"
 
+	"github.com/textpoke/textpoke/cpus"
 	"github.com/textpoke/textpoke/cpus/isa"
 )
 
@@ -61,11 +62,15 @@ func (p *Protocol) Compile(s Shape, batches iter.Seq[Range], emit Emit) error {
 	return nil
 }
 
-// ImpossibleError says that a protocol cannot work on an instruction set.
-type ImpossibleError struct{ Protocol, Arch, Reason string }
+// ImpossibleError says that a protocol cannot work on an instruction set, and
+// which property it would violate every time.
+type ImpossibleError struct {
+	Protocol, Arch, Reason string
+	Property               cpus.Property
+}
 
 func (e *ImpossibleError) Error() string {
-	return fmt.Sprintf("protocol %s on %s: %s", e.Protocol, e.Arch, e.Reason)
+	return fmt.Sprintf("protocol %s on %s: %s: %s", e.Protocol, e.Arch, e.Reason, e.Property)
 }
 
 // check finds rounds that nobody could answer: CPUs that stand still have
@@ -90,8 +95,10 @@ func (p *Protocol) check(s Shape) error {
 	p.open(s, Range{0, 1}, watch)
 	p.batch(s, Range{0, 1}, watch)
 	if deadlock {
-		return &ImpossibleError{p.Name, s.Traits.Name,
-			"it sends rounds inside stop_machine, and there they cannot reach CPUs that have interrupts masked: deadlock"}
+		return &ImpossibleError{
+			p.Name, s.Traits.Name,
+			"it sends rounds inside stop_machine, and there they cannot reach CPUs that have interrupts masked", cpus.Deadlock,
+		}
 	}
 	return nil
 }

@@ -14,10 +14,9 @@ func Undo(plan []Step, at int, done int32, s Shape) []Step {
 	emit := func(st Step) { out = append(out, st) }
 	for i := len(batches) - 1; i >= 0; i-- {
 		b := batches[i]
-		published := plan[b.from].Op == Publish
 		switch {
-		case b.from > at || published && b.from == at: // not begun
-		case b.to <= at || !published: // finished, or safe to replay
+		case b.from > at: // not begun
+		case b.to <= at || !b.traps: // finished, or safe to replay
 			replay(plan[b.from:min(b.to, at+1)], at-b.from, done, emit)
 		default:
 			undoPhases(plan[b.from:at+1], done, s, emit)
@@ -41,25 +40,30 @@ func Undo(plan []Step, at int, done int32, s Shape) []Step {
 	return out
 }
 
-// span is the steps [from, to) of one batch.
-type span struct{ from, to int }
+// span is the steps [from, to) of one batch; traps: it works with breakpoints.
+type span struct {
+	from, to int
+	traps    bool
+}
 
 // split finds the batches of a plan, and where what comes after the last one
-// begins. Steps about patches belong to a batch: from Publish to WaitHandlers
-// where batches are published, else everything between opening and closing.
+// begins. Where batches are published, consecutive steps about the same patches
+// are one, in whatever order a mutation left them; else everything between
+// opening and closing.
 func split(plan []Step) (batches []span, end int) {
-	for i, st := range plan {
-		switch st.Op {
-		case Publish:
-			batches = append(batches, span{i, len(plan)})
-		case WaitHandlers:
-			if n := len(batches); n > 0 {
-				batches[n-1].to = i + 1
-				end = i + 1
+	if begun(plan, len(plan), Publish) {
+		var last *span
+		for i, st := range plan {
+			switch st.Op {
+			case Verify, GracePeriod, Fence:
+				continue
 			}
+			if last == nil || st.From != plan[last.from].From || st.To != plan[last.from].To {
+				batches = append(batches, span{from: i, traps: true})
+				last = &batches[len(batches)-1]
+			}
+			last.to, end = i+1, i+1
 		}
-	}
-	if len(batches) > 0 {
 		return batches, end
 	}
 	from := 0
@@ -75,16 +79,19 @@ func split(plan []Step) (batches []span, end int) {
 			}
 		}
 	}
-	return []span{{from, end}}, end
+	return []span{{from: from, to: end}}, end
 }
 
 // replay takes writes back in the order in which they were made: protocols that
 // are safe in one direction are safe in the other. Step last was cut short after
-// done patches; a write that failed is repeated, it may have been made in part.
+// done patches; a store that failed changed nothing.
 func replay(steps []Step, last int, done int32, emit Emit) {
 	for i, st := range steps {
 		if i == last && st.Op == Write {
-			st.To = min(st.To, st.From+done+1)
+			if done == 0 {
+				continue
+			}
+			st.To = st.From + done
 		}
 		st.Undo = st.Op == Write || st.Op == Publish
 		emit(st)
@@ -93,20 +100,11 @@ func replay(steps []Step, last int, done int32, emit Emit) {
 
 // undoPhases takes an unfinished batch back: breakpoints over what is new
 // already, then the old tails, then the old heads. steps are those begun, the
-// last one cut short after done patches.
+// last one cut short after done patches. A mutation may have taken the batch
+// away already, or not have published it yet: then it is published first.
 func undoPhases(steps []Step, done int32, s Shape, emit Emit) {
 	batch := Range{int(steps[0].From), int(steps[0].To)}
-	var written [LiteralHigh + 1]int // patches written, by part
-	for i, st := range steps {
-		if st.Op != Write {
-			continue
-		}
-		n := st.To - st.From
-		if i == len(steps)-1 {
-			n = done
-		}
-		written[st.Part] = int(n)
-	}
+	written, published := progress(steps, done)
 	part := func(p Part, n int) {
 		if n > 0 {
 			emit(Step{Op: Write, Part: p, Undo: true, From: int32(batch.From), To: int32(batch.From + n)})
@@ -115,6 +113,10 @@ func undoPhases(steps []Step, done int32, s Shape, emit Emit) {
 	sync := func(n uint8) {
 		fence(s, emit)
 		batch.over(emit)(Step{Op: Sync, Round: n})
+	}
+	if !published && written[Breakpoint]+written[Word] > 0 {
+		batch.over(emit)(Step{Op: Publish, Undo: true})
+		published = true
 	}
 	if n := written[Head]; n > 0 {
 		part(Breakpoint, n)
@@ -125,12 +127,34 @@ func undoPhases(steps []Step, done int32, s Shape, emit Emit) {
 		part(Literal, max(written[Literal], written[LiteralLow]))
 		sync(2)
 	}
-	if n := written[Breakpoint]; n > 0 {
-		part(Head, n)
+	if written[Breakpoint]+written[Word] > 0 {
+		part(Head, written[Breakpoint])
+		part(Word, written[Word])
 		sync(3)
 	}
-	batch.over(emit)(Step{Op: Unpublish})
-	batch.over(emit)(Step{Op: WaitHandlers})
+	if published {
+		batch.over(emit)(Step{Op: Unpublish})
+		batch.over(emit)(Step{Op: WaitHandlers})
+	}
+}
+
+// progress is how many patches of each part were written, and whether the batch
+// is published, after steps of which the last one failed after done patches.
+func progress(steps []Step, done int32) (written [LiteralHigh + 1]int, published bool) {
+	for i, st := range steps {
+		failed := i == len(steps)-1
+		switch {
+		case st.Op == Write && failed:
+			written[st.Part] = int(done)
+		case st.Op == Write:
+			written[st.Part] = int(st.To - st.From)
+		case st.Op == Publish && !failed:
+			published = true
+		case st.Op == Unpublish:
+			published = false
+		}
+	}
+	return written, published
 }
 
 // begun tells whether a plan that failed at step at had executed an op.

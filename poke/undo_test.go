@@ -80,7 +80,7 @@ func TestUndoFromEverywhere(t *testing.T) {
 				if want := map[bool]error{false: ErrInjected, true: context.Canceled}[cancelled]; !errors.Is(err, want) {
 					t.Fatalf("store %d: %v, want %v", k, err, want)
 				}
-				pt.drain(g, 0)
+				pt.buffer.drain(g)
 				back := &Patcher{Code: g.code, Patches: patches, Plan: Undo(pt.Plan, pt.At, pt.Done, s)}
 				if err := drive(t, t.Context(), back, g, cpus.NewRandom(uint64(k), 2)); err != nil {
 					t.Fatal(err)
@@ -157,4 +157,53 @@ func TestBreakpointInvariants(t *testing.T) {
 			}
 		}
 	})
+}
+
+// TestUndoOfMutatedPlans lets every single store of every mutated plan fail: the
+// way may be unsafe, but all is old afterwards and nothing is left behind. A plan
+// that does not fail does its work all the same.
+func TestUndoOfMutatedPlans(t *testing.T) {
+	everyProtocol(t, func(t *testing.T, p *Protocol, s Shape) {
+		s.Patches = 7
+		for _, m := range p.Mutations(s) {
+			t.Run(m.Name, func(t *testing.T) {
+				var plan []Step
+				compileInto(t, p, s, 3, m.Through(func(st Step) { plan = append(plan, st) }))
+				for k := 0; failAt(t, p, s, plan, k) && !t.Failed(); k++ {
+				}
+			})
+		}
+	})
+}
+
+// failAt lets store k of a plan fail, takes it back, and holds what is left
+// against what should be. It tells whether the plan has that many stores.
+func failAt(t *testing.T, p *Protocol, s Shape, plan []Step, k int) bool {
+	g, patches := world(t, p, s)
+	left := k
+	pt := &Patcher{Code: g.code, Patches: patches, Plan: plan}
+	pt.Fault = func(Step, int32) error {
+		if left--; left >= 0 {
+			return nil
+		}
+		return ErrInjected
+	}
+	failed := drive(t, t.Context(), pt, g, cpus.NewRandom(uint64(k), 1)) != nil
+	pt.buffer.drain(g)
+	if failed {
+		back := &Patcher{Code: g.code, Patches: patches, Plan: Undo(plan, pt.At, pt.Done, s)}
+		if err := drive(t, t.Context(), back, g, cpus.NewRandom(uint64(k), 2)); err != nil {
+			t.Fatal(err)
+		}
+		back.buffer.drain(g)
+	}
+	for i := range patches {
+		if !g.is(&patches[i], failed, s.Literals()) {
+			t.Errorf("store %d of %v failed: site %d holds %s, ops %d", k, plan, i, g.text[i].Format(s.Len), g.ops[i])
+		}
+	}
+	if g.refs != 0 || g.published != 0 || g.stopped {
+		t.Errorf("store %d of %v failed: %d references, %d batches are left, stopped %v", k, plan, g.refs, g.published, g.stopped)
+	}
+	return failed
 }

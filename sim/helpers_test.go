@@ -114,3 +114,21 @@ func properties(vs []cpus.Violation) (out []cpus.Property) {
 	}
 	return out
 }
+
+// goOn lets the CPUs go on for a while with nothing being patched, and tells what
+// they did.
+func goOn(t testing.TB, l *Live) (sum cpus.Tally) {
+	t.Helper()
+	before, err := l.read(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	var row RunRow
+	if err := l.finish(t.Context(), &row, before); err != nil {
+		t.Fatal(err)
+	}
+	for _, tally := range row.Tallies {
+		sum = sum.Add(tally)
+	}
+	return sum
+}

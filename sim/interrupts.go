@@ -15,7 +15,7 @@ func WriteInterrupts(w io.Writer, row RunRow, before, after cpus.Counts) error {
 		name   string
 		counts cpus.Counts
 	}{{"before", before}, {"after", after}, {"delta", after.Since(before)}} {
-		if _, err := fmt.Fprintf(w, "\n%s %s %s: %s\n", row.Arch.Traits().Name, row.Protocol, row.Direction, part.name); err != nil {
+		if _, err := fmt.Fprintf(w, "\n%s %s, buffer %s, %s: %s\n", row.Arch.Traits().Name, row.Protocol, row.Buffer, row.Direction, part.name); err != nil {
 			return err
 		}
 		if err := interrupts.Write(w, snapshot(row, part.counts)); err != nil {

@@ -73,14 +73,19 @@ func NewJob(c Config) (*Job, error) {
 	return j, nil
 }
 
-// Warning says what a person should know before the protocol is let at these
-// records, "" for nothing.
-func (j *Job) Warning() string {
-	if !j.protocol.OneStore || j.torn == 0 {
-		return ""
+// Warnings say what a person should know before the protocol is let at these
+// records.
+func (j *Job) Warnings() (out []string) {
+	arch := j.shape.Traits.Name
+	if j.skipped > 0 {
+		out = append(out, fmt.Sprintf("records %s: %s refuses %d of %d for their alignment; they are left out",
+			j.Table.Name(), arch, j.skipped, j.skipped+len(j.queue)))
 	}
-	return fmt.Sprintf("protocol %s relies on one store replacing a whole site, and on %s that is not so for %d of %d sites: CPUs may fetch mixtures",
-		j.Protocol, j.shape.Traits.Name, j.torn, len(j.queue))
+	if j.protocol.OneStore && j.torn > 0 {
+		out = append(out, fmt.Sprintf("protocol %s relies on one store replacing a whole site, and on %s that is not so for %d of %d sites: CPUs may fetch mixtures",
+			j.Protocol, arch, j.torn, len(j.queue)))
+	}
+	return out
 }
 
 // at is the address of the i-th record of the queue.
@@ -88,7 +93,11 @@ func (j *Job) at(i int) records.Addr { return j.Table.Addr(j.queue[i]) }
 
 // batches cuts n patches whose addresses at gives.
 func (j *Job) batches(n int, at func(i int) records.Addr) iter.Seq[sched.Batch] {
-	return sched.CutFor(j.protocol.Batching, n, at, j.Buffer, j.mutation.Unsorted)
+	b := j.Buffer
+	if j.mutation.Overfull {
+		b = sched.Dynamic
+	}
+	return sched.CutFor(j.protocol.Batching, n, at, b, j.mutation.Unsorted)
 }
 
 // compile emits the plan of an update of batches, with the defect in it.

@@ -49,6 +49,9 @@ func NewLive(j *Job, revision string, log *zap.Logger) (*Live, error) {
 	l.patcher.Home = cpus.Housekeeper(j.Roles)
 	l.patcher.Migrate = j.Migrate
 	l.patcher.AsQueued = j.mutation.Unsorted
+	if j.protocol.Batching == poke.Buffered {
+		l.patcher.Slots = j.Buffer.Slots
+	}
 	m.Start()
 	return l, nil
 }
@@ -151,6 +154,7 @@ const aftermath = 8
 
 // finish reads the counters again once the CPUs have gone on for a while.
 func (l *Live) finish(ctx context.Context, row *RunRow, before reading) error {
+	defer l.machine.SetInFlight(nil)
 	var after reading
 	for range aftermath {
 		var err error
@@ -191,6 +195,12 @@ func (l *Live) checkSites(patches []poke.Patch) {
 			l.machine.Report(cpus.Violation{
 				Property: cpus.BrokenSite, CPU: -1, Site: int(p.Site), Addr: p.Addr,
 				Bytes: got.Format(l.sites.code.Len), Why: "the update is over and left this instead of " + p.New.Format(l.sites.code.Len),
+			})
+		}
+		if got := l.machine.Literal(int(p.Site)); l.job.shape.Literals() && got != p.NewOps {
+			l.machine.Report(cpus.Violation{
+				Property: cpus.BrokenSite, CPU: -1, Site: int(p.Site), Addr: p.Addr,
+				Bytes: fmt.Sprintf("%#x", got), Why: fmt.Sprintf("the update is over and left this ops in the literal instead of %#x", p.NewOps),
 			})
 		}
 	}

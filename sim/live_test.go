@@ -106,6 +106,7 @@ func TestMutationsAreFound(t *testing.T) {
 		{"x86_64", "breakpoint", "no-breakpoint", []cpus.Property{cpus.TornFetch}},
 		{"x86_64", "breakpoint", "late-publish", []cpus.Property{cpus.UnhandledBreakpoint}},
 		{"x86_64", "breakpoint", "unsorted-batch", []cpus.Property{cpus.UnhandledBreakpoint}},
+		{"x86_64", "breakpoint", "overfull-batch", []cpus.Property{cpus.Overflow}},
 		{"x86_64", "breakpoint", "early-release", []cpus.Property{cpus.UnhandledBreakpoint}},
 		{"x86_64", "breakpoint", "no-grace-period", []cpus.Property{cpus.UseAfterFree}},
 		{"x86_64", "breakpoint-global", "drop-sync-1", []cpus.Property{cpus.TornFetch}},
@@ -164,7 +165,7 @@ func TestStaleness(t *testing.T) {
 	c := config(t, "arm64", "native", "gen:n=1", "2")
 	l := newLive(t, newJob(t, c))
 	update(t, l, true)
-	if got := l.machine.Settled(0); got != 0 {
+	if got := l.machine.Settled(0).Seq(); got != 0 {
 		t.Errorf("arm64 native promised something: %d", got)
 	}
 	sound(t, func(arch, protocol string) {
@@ -172,18 +173,7 @@ func TestStaleness(t *testing.T) {
 		for range 3 {
 			update(t, l, true)
 			update(t, l, false)
-			before, err := l.read(t.Context())
-			if err != nil {
-				t.Fatal(err)
-			}
-			var row RunRow
-			if err := l.finish(t.Context(), &row, before); err != nil {
-				t.Fatal(err)
-			}
-			var sum cpus.Tally
-			for _, tally := range row.Tallies {
-				sum = sum.Add(tally)
-			}
+			sum := goOn(t, l)
 			if sum[cpus.Traced] != 0 || sum.Calls() == 0 {
 				t.Errorf("%s %s: %d of %d calls reached a tracer after it was disabled", arch, protocol, sum[cpus.Traced], sum.Calls())
 			}
@@ -201,18 +191,7 @@ func TestEnabledMeansTraced(t *testing.T) {
 		}
 		l := newLive(t, j)
 		update(t, l, true)
-		before, err := l.read(t.Context())
-		if err != nil {
-			t.Fatal(err)
-		}
-		var row RunRow
-		if err := l.finish(t.Context(), &row, before); err != nil {
-			t.Fatal(err)
-		}
-		var sum cpus.Tally
-		for _, tally := range row.Tallies {
-			sum = sum.Add(tally)
-		}
+		sum := goOn(t, l)
 		if sum[cpus.Untraced] != 0 || sum[cpus.Lost] != 0 || sum[cpus.Traced] == 0 {
 			t.Errorf("%s %s: %d traced, %d untraced, %d lost", arch, protocol, sum[cpus.Traced], sum[cpus.Untraced], sum[cpus.Lost])
 		}
@@ -228,10 +207,18 @@ func TestWarning(t *testing.T) {
 		{"x86_64", "word", true}, {"x86_64", "native", false}, {"x86_64", "stop-machine", false},
 		{"arm64", "native", false}, {"arm64", "word", false}, {"riscv64", "native", false},
 	} {
-		w := newJob(t, config(t, tt.arch, tt.protocol, "gen:n=10", "2")).Warning()
-		if (w != "") != tt.want {
+		w := newJob(t, config(t, tt.arch, tt.protocol, "gen:n=10", "2")).Warnings()
+		if (len(w) > 0) != tt.want {
 			t.Errorf("%s %s: %q", tt.arch, tt.protocol, w)
 		}
+	}
+}
+
+// TestWarningAboutSkippedRecords: what is left out is said.
+func TestWarningAboutSkippedRecords(t *testing.T) {
+	j := newJob(t, config(t, "arm64", "native", "gen:n=100,misaligned=0.2", "2"))
+	if w := j.Warnings(); j.skipped == 0 || len(w) != 1 || !containsText(w[0], fmt.Sprintf("refuses %d of 100", j.skipped)) {
+		t.Errorf("%d skipped: %q", j.skipped, w)
 	}
 }
 
@@ -256,5 +243,18 @@ func TestFailedUpdateIsReported(t *testing.T) {
 		if p := &l.sites.enable[i]; l.machine.Peek(i) != p.Old {
 			t.Fatalf("site %d is not old", i)
 		}
+	}
+}
+
+// TestLiteralsAreHeldAgainstTheUpdate: a site whose text is right and whose ops
+// is not is broken all the same.
+func TestLiteralsAreHeldAgainstTheUpdate(t *testing.T) {
+	l := newLive(t, newJob(t, config(t, "arm64", "native", "gen:n=4", "2")))
+	update(t, l, true)
+	patches := []poke.Patch{l.sites.patch(0, true), l.sites.patch(1, true)}
+	l.machine.StoreLiteral(1, nopOps)
+	l.checkSites(patches)
+	if vs := l.Violations(); len(vs) != 1 || vs[0].Property != cpus.BrokenSite || vs[0].Site != 1 {
+		t.Errorf("violations %v, want one at site 1", vs)
 	}
 }

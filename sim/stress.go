@@ -178,7 +178,7 @@ func (s *stress) apply(ctx context.Context, changes []sched.Change) error {
 	var failed *poke.Error
 	if errors.As(err, &failed) && failed.State == poke.AllOld {
 		for i := range patches {
-			patches[i].New = patches[i].Old
+			patches[i].New, patches[i].NewOps = patches[i].Old, patches[i].OldOps
 		}
 	}
 	s.checkSites(patches)
@@ -216,8 +216,9 @@ func (s *stress) client(ctx context.Context, coord *sched.Coordinator, id int) e
 		err := coord.Do(ctx, r)
 		var failed *poke.Error
 		switch {
-		case errors.As(err, &failed) && failed.State == poke.AllOld:
-			// As asked for: a failure was injected or the update cancelled.
+		case errors.As(err, &failed) && failed.State == poke.AllOld &&
+			(errors.Is(err, poke.ErrInjected) || errors.Is(err, context.Canceled)):
+			// As asked for.
 		case err != nil && ctx.Err() == nil:
 			return fmt.Errorf("%s: %w", r.Client, err)
 		}
@@ -263,11 +264,17 @@ func (s *stress) unplugger(ctx context.Context) error {
 		}
 		cpu := rng.IntN(s.machine.CPUs())
 		var err error
-		if !s.machine.Online(cpu) {
-			err = s.machine.Plug(ctx, cpu)
-			delete(out, cpu)
-		} else if err = s.machine.Unplug(ctx, cpu); err == nil {
-			out[cpu] = true
+		switch {
+		case s.machine.Online(cpu) && s.machine.OnlineCPUs() <= (s.machine.CPUs()+1)/2:
+			continue // rounds need somebody to go to
+		case !s.machine.Online(cpu):
+			if err = s.machine.Plug(ctx, cpu); err == nil {
+				delete(out, cpu)
+			}
+		default:
+			if err = s.machine.Unplug(ctx, cpu); err == nil {
+				out[cpu] = true
+			}
 		}
 		switch {
 		case err == nil:

@@ -81,7 +81,7 @@ func agree(t *testing.T, arch, protocol string) {
 // TestPlanIsDeterministic repeats plans, also of what is random.
 func TestPlanIsDeterministic(t *testing.T) {
 	random := func(seed int) []string {
-		return []string{"plan", "--records", smallTable, "--order", "random,table", "--seed", fmt.Sprint(seed),
+		return []string{"plan", "--log", "error", "--records", smallTable, "--order", "random,table", "--seed", fmt.Sprint(seed),
 			"--lookup", "btree,vector,groups,hash", "--cpus", "2,64", "--protocol", "native,breakpoint"}
 	}
 	for _, format := range []string{"csv", "json", "table"} {

@@ -92,9 +92,11 @@ func (c *common) jobs(ctx context.Context, grid *sim.Grid) ([]*sim.Job, error) {
 	}
 	log, said := c.logger(), map[string]bool{}
 	for _, j := range jobs {
-		if w := j.Warning(); w != "" && !said[w] {
-			said[w] = true
-			log.Warn(w)
+		for _, w := range j.Warnings() {
+			if !said[w] {
+				said[w] = true
+				log.Warn(w)
+			}
 		}
 	}
 	return jobs, nil

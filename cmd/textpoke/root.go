@@ -9,6 +9,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/jedib0t/go-pretty/v6/text"
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 	"go.uber.org/zap"
@@ -51,7 +52,7 @@ func rootCommand(s streams) *cobra.Command {
 	f := root.PersistentFlags()
 	f.Var(formatFlag{&c.format}, "format", "how stdout looks: table, csv or json")
 	f.StringVar(&c.out, "out", "", "also write files into this `directory`")
-	f.Uint64Var(&c.seed, "seed", 1, "`number` that fixes every random choice")
+	f.Uint64Var(&c.seed, "seed", 1, "`number` that fixes random choices, but not which CPU runs when")
 	f.Var(levelFlag{&c.level}, "log", "least serious log `level` that is written to stderr: "+strings.Join(levels, ", "))
 	offer(root, "format", formatNames())
 	offer(root, "log", levels)
@@ -219,4 +220,15 @@ func commandLine(cmd *cobra.Command, args []string) []string {
 		line = append(line, "--")
 	}
 	return append(line, args...)
+}
+
+// columnsHelp lists what a command's columns hold, for its help.
+func columnsHelp(t results.Table) string {
+	var b strings.Builder
+	b.WriteString("\n\nColumns:\n")
+	for _, c := range t.Columns {
+		doc := strings.ReplaceAll(text.WrapSoft(c.Doc, 76), "\n", "\n"+strings.Repeat(" ", 21))
+		fmt.Fprintf(&b, "  %-18s %s\n", c.Name, doc)
+	}
+	return strings.TrimRight(b.String(), "\n")
 }

@@ -35,7 +35,7 @@ func runCommand(c *common) *cobra.Command {
 		Use:   "run",
 		Short: "do it: change every record while CPUs execute them",
 		Long: "run enables and disables every record of a real kernel on a machine of goroutines that\n" +
-			"execute them all the time, and counts. Any violation is printed, and the exit code is 1.",
+			"execute them all the time, and counts. Any violation is printed, and the exit code is 1." + columnsHelp(sim.RunTable()),
 		Example: "  textpoke run --arch x86_64 --interrupts\n" +
 			"  textpoke run --arch arm64 --cpus busy=6,isolated=2 --protocol native,breakpoint\n" +
 			"  textpoke run --records gen:n=2000 --for 10s --without unplug",

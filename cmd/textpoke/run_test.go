@@ -240,7 +240,7 @@ func TestQuote(t *testing.T) {
 // TestArgsRepeat runs what a manifest says again.
 func TestArgsRepeat(t *testing.T) {
 	dir := t.TempDir()
-	first := done(t, "plan", "--records", smallTable, "--records", "gen:n=9", "--cpus", "2,4", "--cpus", "busy=1,idle=2", "--order", "random,table",
+	first := done(t, "plan", "--log", "error", "--records", smallTable, "--records", "gen:n=9", "--cpus", "2,4", "--cpus", "busy=1,idle=2", "--order", "random,table",
 		"--filter", "fn1*", "--filter", "!fn11?", "--format", "csv", "--out", dir, "--seed", "99")
 	if again := done(t, manifest(t, dir).Args[1:]...); again != first {
 		t.Errorf("%q gives something else", manifest(t, dir).Args)

@@ -218,6 +218,7 @@ func TestTraits(t *testing.T) {
 		Name: "arm64", FetchLen: 4, BreakpointLen: 4, Breakpoint: "brk", Resync: "isb", CallOps: true,
 		TrapSyncs: true, InterruptSyncs: true, StoresBuffered: true,
 		InterruptRow: "IPI1", InterruptName: "Function call interrupts",
+		StopRow: "IPI0", StopName: "Rescheduling interrupts",
 	}
 	for _, arch := range []isa.Arch{arm64.Arch, arm64.BTI} {
 		if got := arch.Traits(); got != want {

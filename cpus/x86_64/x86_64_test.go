@@ -123,6 +123,7 @@ func TestTraits(t *testing.T) {
 		Name: "x86_64", FetchLen: 5, BreakpointLen: 1, Breakpoint: "int3", Resync: "sync_core",
 		TrapSyncs: true, InterruptSyncs: true,
 		InterruptRow: "CAL", InterruptName: "Function call interrupts",
+		StopRow: "RES", StopName: "Rescheduling interrupts",
 	}
 	if got := x86.Arch.Traits(); got != want {
 		t.Errorf("%+v", got)

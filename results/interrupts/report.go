@@ -174,6 +174,9 @@ func (r *Report) summary(d RowDelta, explained bool, o Options, e *Explanation) 
 			return nil, err
 		}
 		cells[4], cells[5] = patches.Min, patches.Max
+		if o.Other.Lo > e.Rounds { // what is known does not fit what was counted
+			cells[2], r.Consistent = false, false
+		}
 		reasons = append(reasons, patches.Reason)
 	}
 	reasons = slices.DeleteFunc(reasons, func(s string) bool { return s == "" })
