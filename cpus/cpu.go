@@ -74,9 +74,8 @@ const (
 	Miss           // found no entry for it
 	IPI            // answered an interrupt
 	Broken         // a call that ended in a violation
+	Begun          // in a Tally only: calls begun, counted apart from how they end
 	NumEvents
-
-	Begun = Nothing // in a Tally, whose steps that amount to nothing nobody counts: calls begun
 )
 
 // Scratchpad is a CPU's working memory: no state, only room, so that steps do
