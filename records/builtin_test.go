@@ -111,3 +111,15 @@ func TestBuiltinFilesClean(t *testing.T) {
 		}
 	}
 }
+
+// TestOpenRefusesAnotherArch: a table says what it is of.
+func TestOpenRefusesAnotherArch(t *testing.T) {
+	for _, b := range Builtins() {
+		for _, arch := range Arches {
+			_, err := Open(t.Context(), b.Name, Options{Arch: arch})
+			if (err == nil) != (arch == b.Arch) {
+				t.Errorf("%s as %s: %v", b.Name, arch, err)
+			}
+		}
+	}
+}

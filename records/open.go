@@ -46,11 +46,20 @@ func (o Options) validate() error {
 //   - gen:KEY=VALUE,... a generated table (see the package's documentation)
 //   - a file; its content tells the format, see Read
 //
-// What cannot be parsed fails with a *ParseError.
+// What cannot be parsed fails with a *ParseError. A table that declares another
+// architecture than Options.Arch is refused.
 func Open(ctx context.Context, src string, opt Options) (*Table, error) {
 	if err := opt.validate(); err != nil {
 		return nil, err
 	}
+	t, err := open(ctx, src, opt)
+	if err == nil && opt.Arch != "" && t.arch != "" && t.arch != opt.Arch {
+		return nil, fmt.Errorf("records %s are of %s, not of %s", src, t.arch, opt.Arch)
+	}
+	return t, err
+}
+
+func open(ctx context.Context, src string, opt Options) (*Table, error) {
 	if b, ok := findBuiltin(src); ok {
 		return b.load()
 	}
