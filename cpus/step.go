@@ -80,7 +80,8 @@ func (c *CPU) fetch(i int, code *Code, sh Shared, ch Chooser, pad *Scratchpad) E
 	pad.window = window
 	at := code.Sites[c.Site] + records.Addr(off)
 	text := window[0].Text.Slice(off, n)
-	if len(window) > 1 {
+	mixed := len(window) > 1
+	if mixed {
 		text = code.Fetch.mix(window, off, n, code.Arch.Grain(at), ch)
 	}
 	if i == 0 {
@@ -91,7 +92,7 @@ func (c *CPU) fetch(i int, code *Code, sh Shared, ch Chooser, pad *Scratchpad) E
 		c.Phase = Trapped
 		return Trap
 	}
-	if !seen(window, 0, off, n, text) {
+	if mixed && !seen(window, 0, off, n, text) {
 		return c.broken(code, pad, TornFetch, text, n, "mixes versions: %v")
 	}
 	stale := settled.Seq() != 0 && !seen(window, settled.Seq(), off, n, text)
