@@ -207,6 +207,38 @@ func TestGracePeriodWaitsForTrampolines(t *testing.T) {
 	}
 }
 
+// TestLeavingATrapSynchronises where the architecture says so, and nowhere else.
+func TestLeavingATrapSynchronises(t *testing.T) {
+	for _, arch := range archNames {
+		f := newFixture(t, arch, 1, busy(1), noHandler{}, Weak)
+		c, pad := CPU{Synced: 1, Phase: Returning, Act: isa.Insn{Kind: isa.Nop}}, NewScratchpad()
+		f.Store(0, 0, f.code.Len, f.on[0])
+		f.steps(&c, &script{}, pad, 1)
+		if got, want := c.Synced == f.Seq(), f.code.Traits.TrapSyncs; got != want {
+			t.Errorf("%s: synchronised %v, want %v", arch, got, want)
+		}
+	}
+}
+
+// TestStopWaitsForTheCall: who is woken for stop_machine stands still between two
+// calls, not inside one: its stopper is a task, and takes over where tasks give way.
+func TestStopWaitsForTheCall(t *testing.T) {
+	for _, phase := range []Phase{Again, Second, Entered, Calling} {
+		f := newFixture(t, "arm64", 1, busy(2), noHandler{}, Weak)
+		c, pad := &f.runners[1].cpu, NewScratchpad()
+		c.Phase, c.stop, c.Ops = phase, true, testTracer
+		f.steps(c, &script{}, pad, 1)
+		if c.Phase == Arriving {
+			t.Errorf("phase %d: stands still in the middle of a call", phase)
+		}
+		c.Phase, c.polled = Boundary, false
+		f.steps(c, &script{}, pad, 2)
+		if c.Phase != Stopped {
+			t.Errorf("phase %d: does not stand still between two calls", c.Phase)
+		}
+	}
+}
+
 // TestStepsAreDeterministic: the same answers lead to the same states.
 func TestStepsAreDeterministic(t *testing.T) {
 	for _, arch := range archNames {

@@ -99,8 +99,8 @@ const storeTries = 3
 var ErrStuck = errors.New("an earlier update is stuck")
 
 // Run executes an update. The CPUs' Choosers go on aiming at its last batch, so
-// that they try what was promised. When it fails the error is an *Error, and the sites
-// are as its State says.
+// that they try what was promised. When it fails the error is an *Error, and the
+// sites are as its State says.
 func (x *Executor) Run(ctx context.Context, u *Update) error {
 	if x.stuck {
 		return &Error{State: AllOld, Err: ErrStuck}

@@ -43,6 +43,16 @@ func updateOf(t testing.TB, p *Protocol, s Shape, patches []Patch) *Update {
 	return &Update{Patches: patches, Plan: compile(t, p, s, 16), Shape: s, Settles: p.Settles(s)}
 }
 
+// liveBreakpoints is the breakpoint protocol on x86_64 with eight sites, and what
+// makes an update of some of them.
+func liveBreakpoints(t testing.TB) (*Executor, []Patch, func([]Patch) *Update) {
+	a, _ := cpus.ParseArch("x86_64")
+	p := Named("breakpoint", a.Traits())
+	s := shapeOf(t, "x86_64", p, 8, false)
+	x, patches := live(t, p, s, "3")
+	return x, patches, func(ps []Patch) *Update { return updateOf(t, p, s, ps) }
+}
+
 // reversed are the patches that take others back.
 func reversed(patches []Patch) []Patch {
 	out := append([]Patch(nil), patches...)
@@ -112,10 +122,7 @@ func TestUpdatesUnderFire(t *testing.T) {
 // TestStuck: when the way back fails too, the breakpoints stay, and stay
 // findable, so that CPUs go on running; the error says so.
 func TestStuck(t *testing.T) {
-	a, _ := cpus.ParseArch("x86_64")
-	p := Named("breakpoint", a.Traits())
-	s := shapeOf(t, "x86_64", p, 8, false)
-	x, patches := live(t, p, s, "3")
+	x, patches, update := liveBreakpoints(t)
 	stores := 0
 	x.Fault = func(Step, int32) error {
 		if stores++; stores > 12 {
@@ -123,7 +130,7 @@ func TestStuck(t *testing.T) {
 		}
 		return nil
 	}
-	err := x.Run(t.Context(), updateOf(t, p, s, patches))
+	err := x.Run(t.Context(), update(patches))
 	var failed *Error
 	if !errors.As(err, &failed) || failed.State != Stuck || !errors.Is(err, ErrInjected) {
 		t.Fatalf("%v, want stuck", err)
@@ -136,12 +143,30 @@ func TestStuck(t *testing.T) {
 	checkAftermath(t, x)
 }
 
+// TestWayBackIsLookedAt: a site that is not as the way back should have left it,
+// whoever's fault that is, is not called old.
+func TestWayBackIsLookedAt(t *testing.T) {
+	x, patches, update := liveBreakpoints(t)
+	x.Fault = func(st Step, patch int32) error {
+		switch {
+		case st.Undo: // somebody else writes to a site that the update had not reached
+			x.Machine.Store(int(patches[7].Site), 4, 1, 0x99)
+		case patch == 3:
+			return ErrInjected
+		}
+		return nil
+	}
+	var failed *Error
+	var m *MismatchError
+	err := x.Run(t.Context(), update(patches))
+	if !errors.As(err, &failed) || failed.State != Stuck || !errors.As(failed.Back, &m) || m.Addr != patches[7].Addr {
+		t.Errorf("%v, want stuck at %s", err, patches[7].Addr)
+	}
+}
+
 // TestNothingAfterStuck: another update would hide the breakpoints that are left.
 func TestNothingAfterStuck(t *testing.T) {
-	a, _ := cpus.ParseArch("x86_64")
-	p := Named("breakpoint", a.Traits())
-	s := shapeOf(t, "x86_64", p, 8, false)
-	x, patches := live(t, p, s, "3")
+	x, patches, update := liveBreakpoints(t)
 	x.Fault = func(st Step, patch int32) error {
 		if patch == 3 || st.Undo {
 			return ErrInjected
@@ -149,11 +174,11 @@ func TestNothingAfterStuck(t *testing.T) {
 		return nil
 	}
 	var failed *Error
-	if err := x.Run(t.Context(), updateOf(t, p, s, patches[:4])); !errors.As(err, &failed) || failed.State != Stuck {
+	if err := x.Run(t.Context(), update(patches[:4])); !errors.As(err, &failed) || failed.State != Stuck {
 		t.Fatalf("%v, want stuck", err)
 	}
 	x.Fault = nil
-	if err := x.Run(t.Context(), updateOf(t, p, s, patches[4:])); !errors.Is(err, ErrStuck) {
+	if err := x.Run(t.Context(), update(patches[4:])); !errors.Is(err, ErrStuck) {
 		t.Errorf("%v, want it refused", err)
 	}
 	checkAftermath(t, x)
@@ -162,15 +187,12 @@ func TestNothingAfterStuck(t *testing.T) {
 // TestMismatchPromisesNothing: a site that was not verified is as it was, and so
 // is what had been promised about it.
 func TestMismatchPromisesNothing(t *testing.T) {
-	a, _ := cpus.ParseArch("x86_64")
-	p := Named("breakpoint", a.Traits())
-	s := shapeOf(t, "x86_64", p, 8, false)
-	x, patches := live(t, p, s, "3")
-	if err := x.Run(t.Context(), updateOf(t, p, s, patches[4:])); err != nil {
+	x, patches, update := liveBreakpoints(t)
+	if err := x.Run(t.Context(), update(patches[4:])); err != nil {
 		t.Fatal(err)
 	}
 	var m *MismatchError
-	if err := x.Run(t.Context(), updateOf(t, p, s, patches)); !errors.As(err, &m) || m.Addr != patches[4].Addr {
+	if err := x.Run(t.Context(), update(patches)); !errors.As(err, &m) || m.Addr != patches[4].Addr {
 		t.Fatalf("%v, want a mismatch", err)
 	}
 	checkAftermath(t, x)

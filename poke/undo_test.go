@@ -106,9 +106,15 @@ func TestUndoFromEverywhere(t *testing.T) {
 func TestVerifyComesFirst(t *testing.T) {
 	everyProtocol(t, func(t *testing.T, p *Protocol, s Shape) {
 		s.Patches = 5
-		for bad := range s.Patches {
+		for bad := range 2 * s.Patches {
 			g, patches := world(t, p, s)
-			g.text[bad]++
+			if bad < s.Patches {
+				g.text[bad]++
+			} else if bad -= s.Patches; s.Literals() {
+				g.ops[bad]++
+			} else {
+				continue
+			}
 			before := append(g.text[:0:0], g.text...)
 			pt := &Patcher{Code: g.code, Patches: patches, Plan: compile(t, p, s, 3)}
 			err := drive(t, t.Context(), pt, g, cpus.NewRandom(1, 1))

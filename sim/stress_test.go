@@ -32,6 +32,10 @@ func TestStress(t *testing.T) {
 			if row.Violations != 0 {
 				t.Errorf("%d violations, first %v", row.Violations, first[0])
 			}
+			// At least half of the seven CPUs are online at any time.
+			if least := (row.Rounds + row.Stops) * (4 - 1); row.IPIs < least {
+				t.Errorf("%d interrupts in %d rounds and %d stops, want %d or more", row.IPIs, row.Rounds, row.Stops, least)
+			}
 			if row.Stress.Updates == 0 || row.Calls == 0 {
 				t.Errorf("nothing happened: %+v", *row.Stress)
 			}

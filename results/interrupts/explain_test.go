@@ -239,6 +239,19 @@ func TestReportExplainsTheOnlyRow(t *testing.T) {
 	}
 }
 
+// TestReportContradicted: fewer rounds than are known to be others do not add up.
+func TestReportContradicted(t *testing.T) {
+	for lo, want := range map[int64]bool{657: true, 658: false} { // the third diff has 657 rounds
+		r, err := NewReport(mailPairs(t)[2:3], Options{Slots: 170, Other: Range{lo, lo}})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if r.Consistent != want {
+			t.Errorf("%d other rounds: consistent %v, want %v", lo, r.Consistent, want)
+		}
+	}
+}
+
 func TestReportErrors(t *testing.T) {
 	if _, err := NewReport(filePair(t), Options{Rows: []string{"CAL", "XYZ"}}); err == nil || !strings.Contains(err.Error(), `"XYZ"`) {
 		t.Errorf("a row that is not there: %v", err)
