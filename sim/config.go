@@ -2,7 +2,6 @@ package sim
 
 import (
 	"fmt"
-	"strings"
 
 	"github.com/textpoke/textpoke/cpus"
 	"github.com/textpoke/textpoke/cpus/isa"
@@ -50,13 +49,11 @@ func (c *Config) String() string {
 	return s
 }
 
-// quote makes one word of the shell out of a table's name.
-func quote(s string) string { return "'" + strings.ReplaceAll(s, "'", `'\''`) + "'" }
-
-// Flags is the combination as the command line spells it, but for the filter.
+// Flags is the combination as the command line spells it, but for the records and
+// the filter, which may need quoting.
 func (c *Config) Flags() string {
-	s := fmt.Sprintf("--arch %s --protocol %s --buffer %s --order %s --cpus %s --records %s --lookup %s --refs %s --fetch %s --seed %d",
-		c.Arch.Traits().Name, c.Protocol, c.Buffer, c.Order, cpus.FormatRoles(c.Roles), quote(c.Table.Name()), c.Lookup, c.Refs, c.Fetch, c.Seed)
+	s := fmt.Sprintf("--arch %s --protocol %s --buffer %s --order %s --cpus %s --lookup %s --refs %s --fetch %s --seed %d",
+		c.Arch.Traits().Name, c.Protocol, c.Buffer, c.Order, cpus.FormatRoles(c.Roles), c.Lookup, c.Refs, c.Fetch, c.Seed)
 	if c.Mutation != "" {
 		s += " --mutate " + c.Mutation
 	}

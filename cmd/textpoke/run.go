@@ -198,7 +198,7 @@ func (s *runner) failed(j *sim.Job, err error) error {
 
 // repeat is the command that runs one job again.
 func (s *runner) repeat(j *sim.Job) string {
-	cmd := "textpoke run " + j.Flags()
+	cmd := "textpoke run " + j.Flags() + " --records " + quote(j.Table.Name())
 	if s.flags.forTime > 0 {
 		cmd += fmt.Sprintf(" --for %v", s.flags.forTime)
 	}
