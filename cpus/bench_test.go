@@ -37,7 +37,7 @@ func BenchmarkRound(b *testing.B) {
 			l := occupy(b, f.Machine, 0)
 			b.ReportAllocs()
 			for b.Loop() {
-				f.Sender(0).Send(0, Sync)
+				f.Sender(0).Send(0, Sync, false)
 				f.Sender(0).Wait(l)
 			}
 			b.ReportMetric(float64(b.Elapsed().Nanoseconds())/float64(b.N*(cpus-1)), "ns/target")

@@ -14,10 +14,13 @@ const (
 	// Quiesce asks a CPU to say when it is in no trampoline. It models the
 	// waiting of RCU-tasks, which interrupts nobody, and is not counted.
 	Quiesce
+	// QuiesceCPUs asks the same of a CPU, whatever tasks it has preempted
+	// (synchronize_rcu).
+	QuiesceCPUs
 
 	NumCauses = int(Quiesce) // causes that are counted
 )
 
-var causeNames = [...]string{"sync", "stop", "quiesce"}
+var causeNames = [...]string{"sync", "stop", "quiesce", "quiesce-cpus"}
 
 func (c Cause) String() string { return causeNames[c] }

@@ -18,6 +18,7 @@ const (
 	ChooseMove                  // which of n places a patcher goes on at, 0 where it is
 	ChooseLinger                // how many steps to spend in a trampoline
 	ChooseDrain                 // whether a buffered store becomes visible now
+	ChooseEnter                 // whether a CPU in user space enters the kernel
 )
 
 // Chooser is the only source of nondeterminism of a step.
@@ -56,7 +57,7 @@ func (r *Random) Choose(what Choice, n int) int {
 		if x&3 == 0 { // a quarter of all fetches are as stale as they can be
 			return n - 1
 		}
-	case ChooseMove: // migration is rare: once in 64 opportunities
+	case ChooseMove, ChooseEnter: // rare: once in 64 opportunities
 		if x&63 != 0 {
 			return 0
 		}

@@ -30,6 +30,8 @@ const (
 	Stopped     // waits to be resumed
 	Resuming    // fetches afresh, then goes on
 	Doubting    // met nop_ops at an enabled site: was a tracer promised?
+	Entering    // comes from user space: says so
+	CatchingUp  // was left out by rounds meanwhile: fetches afresh
 
 	lastBorder = Calling
 )
@@ -46,6 +48,7 @@ type CPU struct {
 	hit    bool // the handler found an entry
 	quiet  bool // owes an answer to a grace period
 	stop   bool // was woken for stop_machine
+	early  bool // on the way in from user space, before catching up
 
 	Masked uint16 // calls left with interrupts masked
 	Linger uint16 // steps left before the loaded ops is called

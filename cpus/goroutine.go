@@ -152,7 +152,7 @@ func (r *runner) steps(n int) {
 // the other. Where interrupts synchronise a sleeper cannot fetch anything that is
 // old already: nothing is held for it.
 func (r *runner) sleep() {
-	if r.m.code.Traits.InterruptSyncs {
+	if r.m.code.Traits.InterruptSyncs && !r.m.code.Defer {
 		r.synced.Store(math.MaxUint64)
 		defer func() { r.synced.Store(uint64(r.cpu.Synced)) }()
 	}

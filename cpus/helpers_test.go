@@ -20,9 +20,9 @@ const (
 // noHandler has nothing published.
 type noHandler struct{}
 
-func (noHandler) Enter(int) bool                             { return false }
-func (noHandler) Find(records.Addr, *Probe) (isa.Insn, bool) { return isa.Insn{}, false }
-func (noHandler) Leave(int)                                  {}
+func (noHandler) Enter(int) bool                              { return false }
+func (noHandler) Find(records.Addr, *Probe) (isa.Insn, Found) { return isa.Insn{}, NoEntry }
+func (noHandler) Leave(int)                                   {}
 
 // oneHandler has one address published, and counts its references.
 type oneHandler struct {
@@ -33,9 +33,12 @@ type oneHandler struct {
 
 func (h *oneHandler) Enter(int) bool { h.refs++; return true }
 func (h *oneHandler) Leave(int)      { h.refs-- }
-func (h *oneHandler) Find(at records.Addr, p *Probe) (isa.Insn, bool) {
+func (h *oneHandler) Find(at records.Addr, p *Probe) (isa.Insn, Found) {
 	p.Comparisons++
-	return h.act, at == h.at
+	if at == h.at {
+		return h.act, Hit
+	}
+	return h.act, NoEntry
 }
 
 // fixture is a machine with disabled sites, and the texts of each.

@@ -15,7 +15,11 @@ func (c *CPU) poll(code *Code, sh Shared) {
 	case c.stop && atEase && !masked:
 		c.Phase = Arriving
 	case masked && !code.Traits.MaskedRounds:
-	case sh.Pending(int(c.ID), masked):
+	case !sh.Pending(int(c.ID), masked):
+	case c.Phase == Asleep && code.Defer && c.Role == Isolated: // comes in first
+		c.enter(false)
+		c.polled = false
+	default:
 		c.Back, c.Phase = c.Phase, Interrupted
 	}
 }
@@ -27,7 +31,9 @@ func (c *CPU) interrupt(code *Code, sh Shared) Event {
 	case Interrupted:
 		c.take(code, sh)
 	case Syncing:
-		c.Synced, c.Phase = sh.Seq(), Answering
+		if c.Phase = Answering; code.Deaf>>uint(c.ID)&1 == 0 {
+			c.Synced = sh.Seq()
+		}
 	case Answering:
 		sh.Answer(c.Taken.Ticket)
 		c.Phase = Interrupted // another one may wait
@@ -56,7 +62,7 @@ func (c *CPU) take(code *Code, sh Shared) {
 	}
 	c.Taken = t
 	switch t.Cause {
-	case Quiesce: // answered at the next boundary between two calls
+	case Quiesce, QuiesceCPUs: // answered at the next boundary between two calls
 		c.quiet, c.Quiesce = true, t.Ticket
 		return
 	case Stop:

@@ -34,7 +34,8 @@ type Machine struct {
 	senders  []*Sender
 	boxes    []box
 	online   []atomic.Bool
-	stopped  []atomic.Bool // stands still for stop_machine
+	stopped  []atomic.Bool   // stands still for stop_machine
+	space    []atomic.Uint32 // inUser, owes
 	arrived  atomic.Int32
 	stopping atomic.Bool // one stop_machine at a time: stop_cpus_mutex
 	ops      []opsState
@@ -73,6 +74,7 @@ func NewMachine(cfg Config) (*Machine, error) {
 		boxes:   make([]box, n),
 		online:  make([]atomic.Bool, n),
 		stopped: make([]atomic.Bool, n),
+		space:   make([]atomic.Uint32, n),
 		ops:     make([]opsState, 1, maxOps),
 	}
 	m.ops[0].addr = cfg.NopOps

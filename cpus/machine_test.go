@@ -31,7 +31,9 @@ func occupy(t testing.TB, m *Machine, cpu int) *Lease {
 
 // stopMachine stops the machine and waits until it stands still.
 func stopMachine(s *Sender, l *Lease) {
-	s.StopMachine(l)
+	for !s.StopMachine(l.CPU()) {
+		l.Yield()
+	}
 	for !s.Stopped() {
 		l.Yield()
 	}
@@ -49,7 +51,7 @@ func TestRoundsAreConserved(t *testing.T) {
 			l := occupy(t, f.Machine, 0)
 			const rounds = 200
 			for range rounds {
-				f.Sender(0).Send(0, Sync)
+				f.Sender(0).Send(0, Sync, false)
 				f.Sender(0).Wait(l)
 			}
 			l.Release()
@@ -92,12 +94,12 @@ func TestSyncedCPUsFetchAfresh(t *testing.T) {
 				f.StoreLiteral(s, ops)
 				f.Store(s, 0, f.code.Traits.BreakpointLen, f.code.Arch.Breakpoint())
 			}
-			f.Sender(0).Send(0, Sync)
+			f.Sender(0).Send(0, Sync, false)
 			f.Sender(0).Wait(l)
 			for s := range 4 {
 				f.Store(s, 0, f.code.Len, text[s])
 			}
-			f.Sender(0).Send(0, Sync)
+			f.Sender(0).Send(0, Sync, false)
 			f.Sender(0).Wait(l)
 			l.Sync()
 			for s := range 4 {
@@ -128,7 +130,7 @@ func TestHotplugUnderRounds(t *testing.T) {
 				if err != nil { // it is unplugged
 					continue
 				}
-				f.Sender(id).Send(id, Sync)
+				f.Sender(id).Send(id, Sync, false)
 				f.Sender(id).Wait(l)
 				l.Release()
 			}
@@ -176,7 +178,7 @@ func TestStopMachine(t *testing.T) {
 				time.Sleep(100 * time.Microsecond)
 				f.Store(1, 0, f.code.Len, f.on[1])
 				if f.code.Traits.MaskedRounds {
-					s.Send(0, Sync)
+					s.Send(0, Sync, false)
 					s.Wait(l)
 				}
 				f.Store(1, 0, f.code.Len, f.off[1])
@@ -222,7 +224,7 @@ func TestRoundsInsideStopMachineUnderHotplug(t *testing.T) {
 			}
 		})
 		time.Sleep(time.Millisecond) // it waits by now
-		s.Send(0, Sync)
+		s.Send(0, Sync, false)
 		s.Wait(l)
 		s.ResumeMachine()
 		l.Release()
@@ -311,7 +313,7 @@ func TestCallsAreConserved(t *testing.T) {
 	for s := range 10 {
 		f.Store(s, 0, 5, f.on[s]) // tears, and that must be counted too
 	}
-	f.Sender(0).Send(0, Sync)
+	f.Sender(0).Send(0, Sync, false)
 	f.Sender(0).Wait(l)
 	l.Release()
 	for range 20 {

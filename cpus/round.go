@@ -10,6 +10,7 @@ type request struct {
 	next  *request
 	cause Cause
 	tick  Ticket
+	sent  bool // its CPU is a target of the last round
 }
 
 // box is where a CPU's interrupts wait, in order of arrival. Anybody pushes,
@@ -123,23 +124,25 @@ func (m *Machine) Sender(id int) *Sender { return m.senders[id] }
 // Answered tells whether every target of the last Send has answered.
 func (s *Sender) Answered() bool { return s.left.Load() == 0 }
 
-// Send interrupts every online CPU but from, and returns how many that are. No
-// other Send may follow before all have Answered.
-func (s *Sender) Send(from int, cause Cause) int {
+// Send interrupts every online CPU but from, and returns how many that are; lazy
+// leaves out those in user space, who will catch up. No other Send may follow
+// before all have Answered.
+func (s *Sender) Send(from int, cause Cause, lazy bool) int {
 	// Inside stop_machine the lock is held, and must not be taken twice: a CPU
 	// that waits to be unplugged would stand between.
 	if !s.stopped {
 		s.m.hotplug.RLock()
 		defer s.m.hotplug.RUnlock()
 	}
-	return s.send(from, cause)
+	return s.send(from, cause, lazy)
 }
 
-func (s *Sender) send(from int, cause Cause) int {
+func (s *Sender) send(from int, cause Cause, lazy bool) int {
 	m := s.m
 	targets := 0
 	for cpu := range m.online {
-		if cpu != from && m.online[cpu].Load() {
+		r := &s.requests[cpu]
+		if r.sent = cpu != from && m.online[cpu].Load() && !(lazy && m.leaveOut(cpu)); r.sent {
 			targets++
 		}
 	}
@@ -149,10 +152,10 @@ func (s *Sender) send(from int, cause Cause) int {
 	s.left.Store(int32(targets))
 	kind := m.kindOf(cause)
 	for cpu := range m.online {
-		if cpu == from || !m.online[cpu].Load() {
+		r := &s.requests[cpu]
+		if !r.sent {
 			continue
 		}
-		r := &s.requests[cpu]
 		r.cause = cause
 		m.boxes[cpu].push(kind, r)
 		m.runners[cpu].ring()

@@ -19,6 +19,22 @@ type Code struct {
 	// does since 6.3 (8e791f7eba4c); before, the handler looked whether the
 	// breakpoint had gone meanwhile and went back.
 	NoRecheck bool
+	// TrapSkips makes the breakpoint handler go on behind the site, as Linux
+	// did until 5.1 (9e298e860408): meanwhile the site calls nobody.
+	TrapSkips bool
+	// Always says that every site leads to a tracer before, during and after
+	// every update: a call that reaches none is lost.
+	Always bool
+	// Deaf are the CPUs, one bit each, whose interrupts do not make them fetch
+	// afresh: a fault of the hardware or of its emulator.
+	Deaf uint64
+	// Stretch is the order of length, in calls, of a stretch with interrupts
+	// masked. 0: maskStretch.
+	Stretch int
+	// Defer lets rounds leave out CPUs in user space, which catch up when they
+	// next enter the kernel. Early are traced calls made on that way in before
+	// the catching up: what must not be.
+	Defer, Early bool
 }
 
 // Insns is how many instructions a site is made of: 1, or 2 for a pair.
@@ -33,10 +49,20 @@ type Handler interface {
 	// Enter takes a reference on what is published; false when nothing is.
 	Enter(cpu int) bool
 	// Find looks the address up and tells which instruction to act as.
-	Find(at records.Addr, p *Probe) (isa.Insn, bool)
+	Find(at records.Addr, p *Probe) (isa.Insn, Found)
 	// Leave gives the reference back.
 	Leave(cpu int)
 }
+
+// Found is what became of a lookup.
+type Found uint8
+
+// The answers.
+const (
+	NoEntry  Found = iota // the address is not among those published
+	Hit                   // it is
+	TornDown              // nothing is published any more, though a handler had entered
+)
 
 // Probe is one CPU's scratch for lookups; it lets every index count its
 // comparisons without sharing a counter. Whoever counts over many lookups sets it
@@ -85,6 +111,12 @@ type Shared interface {
 	Pending(cpu int, masked bool) bool
 	Take(cpu int, masked bool) (Taken, bool)
 	Answer(t Ticket)
+
+	// EnterKernel and LeaveKernel are how a CPU says that it comes from user
+	// space or goes there; EnterKernel tells whether rounds have left it out
+	// meanwhile.
+	EnterKernel(cpu int) bool
+	LeaveKernel(cpu int)
 
 	// Arrive says that the CPU stands still for stop_machine; Resumed tells
 	// whether it may go on.

@@ -1,6 +1,8 @@
 package cpus
 
 import (
+	"cmp"
+
 	"github.com/textpoke/textpoke/cpus/isa"
 	"github.com/textpoke/textpoke/records"
 )
@@ -22,6 +24,9 @@ func Step(c *CPU, code *Code, sh Shared, ch Chooser, pad *Scratchpad) Event {
 	case Boundary:
 		return c.call(code, sh, ch, pad)
 	case Asleep:
+		if code.Defer && c.Role == Isolated && ch.Choose(ChooseEnter, 2) == 1 { // a system call
+			c.enter(code.Early)
+		}
 		return Nothing
 	case Again:
 		return c.fetch(0, code, sh, ch, pad)
@@ -38,6 +43,15 @@ func Step(c *CPU, code *Code, sh Shared, ch Chooser, pad *Scratchpad) Event {
 		return c.dispatch(code, sh, pad)
 	case Doubting:
 		return c.doubt(code, sh, pad)
+	case Entering:
+		c.Phase = Boundary
+		if sh.EnterKernel(int(c.ID)) {
+			c.Phase = CatchingUp
+		}
+		return Nothing
+	case CatchingUp:
+		c.Synced, c.Phase = sh.Seq(), Boundary
+		return Nothing
 	case Trapped, Searching, Leaving, Returning, Missed, Retrying:
 		return c.trap(code, sh, ch, pad)
 	default:
@@ -49,7 +63,7 @@ func Step(c *CPU, code *Code, sh Shared, ch Chooser, pad *Scratchpad) Event {
 func (c *CPU) call(code *Code, sh Shared, ch Chooser, pad *Scratchpad) Event {
 	if c.Role.sleeps() {
 		if c.Awake == 0 {
-			c.Phase = Asleep
+			c.rest(code, sh)
 			return Nothing
 		}
 		c.Awake--
@@ -59,7 +73,8 @@ func (c *CPU) call(code *Code, sh Shared, ch Chooser, pad *Scratchpad) Event {
 		c.Masked--
 	case c.Role == IrqsOff:
 		// Every other stretch of instructions runs with interrupts masked.
-		if n := ch.Choose(ChooseMask, 2*maskStretch); n >= maskStretch {
+		stretch := cmp.Or(code.Stretch, maskStretch)
+		if n := ch.Choose(ChooseMask, 2*stretch); n >= stretch {
 			c.Masked = uint16(n)
 		}
 	}
@@ -68,9 +83,31 @@ func (c *CPU) call(code *Code, sh Shared, ch Chooser, pad *Scratchpad) Event {
 	return c.fetch(0, code, sh, ch, pad)
 }
 
-// maskStretch is the order of length, in calls, of a stretch with interrupts
-// masked. Long against a round, short against a run.
+// maskStretch is the usual stretch with interrupts masked, in calls. Long
+// against a round, short against a run.
 const maskStretch = 64
+
+// enter begins the way from user space into the kernel, for some calls; early:
+// with one before the CPU catches up.
+func (c *CPU) enter(early bool) {
+	c.Phase, c.early, c.Awake = Entering, early, awakeCalls
+	if early {
+		c.Phase, c.Awake = Boundary, 1
+	}
+}
+
+// rest ends a stay in the kernel: back to sleep, or to user space. A call made
+// before catching up is followed by that.
+func (c *CPU) rest(code *Code, sh Shared) {
+	if c.early {
+		c.enter(false)
+		return
+	}
+	c.Phase = Asleep
+	if code.Defer && c.Role == Isolated {
+		sh.LeaveKernel(int(c.ID))
+	}
+}
 
 // fetch reads instruction i of the site and executes it.
 func (c *CPU) fetch(i int, code *Code, sh Shared, ch Chooser, pad *Scratchpad) Event {
@@ -82,7 +119,7 @@ func (c *CPU) fetch(i int, code *Code, sh Shared, ch Chooser, pad *Scratchpad) E
 	text := window[0].Text.Slice(off, n)
 	mixed := len(window) > 1
 	if mixed {
-		text = code.Fetch.mix(window, off, n, code.Arch.Grain(at), ch)
+		text = code.mix(window, off, n, code.Arch.Grain(at), ch)
 	}
 	if i == 0 {
 		c.Scratch = 0

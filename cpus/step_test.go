@@ -158,7 +158,7 @@ func TestInterruptsWaitForBorders(t *testing.T) {
 			f := newFixture(t, arch, 1, busy(2), noHandler{}, Weak)
 			c, pad := &f.runners[1].cpu, NewScratchpad()
 			s := f.Sender(0)
-			s.Send(0, Sync)
+			s.Send(0, Sync, false)
 			c.Phase = Searching // inside a trap
 			f.steps(c, &script{}, pad, 2)
 			if s.Answered() {
@@ -191,7 +191,7 @@ func TestGracePeriodWaitsForTrampolines(t *testing.T) {
 		t.Fatalf("phase %d, want Calling", c.Phase)
 	}
 	s := f.Sender(0)
-	s.Send(0, Quiesce)
+	s.Send(0, Quiesce, false)
 	for c.Phase != Boundary {
 		if s.Answered() {
 			t.Fatal("the grace period ended while the CPU was in a trampoline")

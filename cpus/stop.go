@@ -2,16 +2,18 @@ package cpus
 
 // StopMachine asks every other CPU to stand still with interrupts off
 // (stop_machine_cpuslocked, kernel/stop_machine.c); Stopped tells whether all do.
-// No CPU can be plugged or unplugged until ResumeMachine.
-func (s *Sender) StopMachine(l *Lease) {
+// It is false while somebody else's machine stands still: arrive there first. No
+// CPU can be plugged or unplugged until ResumeMachine.
+func (s *Sender) StopMachine(from int) bool {
 	m := s.m
-	for !m.stopping.CompareAndSwap(false, true) { // somebody else's: arrive there first
-		l.Yield()
+	if !m.stopping.CompareAndSwap(false, true) {
+		return false
 	}
 	m.hotplug.RLock()
 	s.stopped = true
 	m.arrived.Store(0)
-	s.arriving = int32(s.send(l.CPU(), Stop))
+	s.arriving = int32(s.send(from, Stop, false))
+	return true
 }
 
 // Stopped tells whether everybody whom the last StopMachine asked stands still.

@@ -19,8 +19,13 @@ func (c *CPU) trap(code *Code, sh Shared, ch Chooser, pad *Scratchpad) Event {
 		}
 	case Searching:
 		pad.probe.Comparisons = 0
-		c.Act, c.hit = sh.Find(code.Sites[c.Site], &pad.probe)
-		c.Phase = Leaving
+		var found Found
+		c.Act, found = sh.Find(code.Sites[c.Site], &pad.probe)
+		c.hit, c.Phase = found == Hit, Leaving
+		if found == TornDown {
+			n := code.Traits.BreakpointLen
+			c.violate(code, pad, UseAfterFree, code.Arch.Breakpoint(), n, "the handler looks for it in a batch that is no more: %v")
+		}
 	case Leaving:
 		sh.Leave(int(c.ID))
 		if c.Phase = Returning; !c.hit {
@@ -32,13 +37,28 @@ func (c *CPU) trap(code *Code, sh Shared, ch Chooser, pad *Scratchpad) Event {
 			c.Synced = sh.Seq()
 		}
 		c.Promise = 0 // nothing is promised while a site is being patched
-		return c.execute(code, ch, c.Act, false)
+		return c.act(code, ch, pad)
 	case Missed:
 		return c.miss(code, sh, pad)
 	case Retrying:
 		c.Synced, c.Phase = sh.Seq(), Again
 	}
 	return Nothing
+}
+
+// act goes on as the instruction that the handler found.
+func (c *CPU) act(code *Code, ch Chooser, pad *Scratchpad) Event {
+	if code.TrapSkips {
+		c.Act = isa.Insn{Kind: isa.Nop}
+	}
+	if code.Always && c.Act.Kind != isa.Call {
+		pad.window = pad.window[:0]
+		n := code.Traits.BreakpointLen
+		c.violate(code, pad, LostCall, code.Arch.Breakpoint(), n, "the handler goes on behind the site, which calls a tracer before and after the update%v")
+		c.Phase = Boundary
+		return Lost
+	}
+	return c.execute(code, ch, c.Act, false)
 }
 
 // miss is what the kernel did until 6.2 when nobody owned a breakpoint
@@ -66,7 +86,10 @@ func (c *CPU) broken(code *Code, pad *Scratchpad, p Property, text isa.Text, n i
 
 // violate records a violation; why gets the CPU's window of versions.
 func (c *CPU) violate(code *Code, pad *Scratchpad, p Property, text isa.Text, n int, why string) {
-	var window string
+	window := ""
+	if len(pad.window) > 0 {
+		window = "window "
+	}
 	for i, v := range pad.window {
 		if i > 0 {
 			window += " <- "
@@ -76,6 +99,6 @@ func (c *CPU) violate(code *Code, pad *Scratchpad, p Property, text isa.Text, n 
 	pad.Found = true
 	pad.Violation = Violation{
 		Property: p, CPU: int(c.ID), Site: int(c.Site), Addr: code.Sites[c.Site],
-		Bytes: text.Format(n), Why: fmt.Sprintf(why, "window "+window),
+		Bytes: text.Format(n), Why: fmt.Sprintf(why, window),
 	}
 }

@@ -27,7 +27,7 @@ func TestNames(t *testing.T) {
 	if want := []string{"btree", "vector", "groups", "hash"}; !slices.Equal(KindNames(), want) {
 		t.Errorf("kinds are %v, want %v", KindNames(), want)
 	}
-	if want := []string{"percpu", "shared"}; !slices.Equal(RefsNames(), want) {
+	if want := []string{"percpu", "shared", "none"}; !slices.Equal(RefsNames(), want) {
 		t.Errorf("refs are %v, want %v", RefsNames(), want)
 	}
 }
@@ -40,7 +40,7 @@ func TestParseErrorsListTheNames(t *testing.T) {
 		want string
 	}{
 		{kind, `lookup "tree": not one of btree, vector, groups, hash`},
-		{refs, `refs "BTREE": not one of percpu, shared`},
+		{refs, `refs "BTREE": not one of percpu, shared, none`},
 	} {
 		if c.err == nil || c.err.Error() != c.want {
 			t.Errorf("%v, want %s", c.err, c.want)

@@ -15,9 +15,12 @@ const (
 	PerCPU Refs = iota
 	// SharedRef: one counter that every handler changes (5.6 to 6.15, 1f676247f36a).
 	SharedRef
+	// NoRef: handlers look whether there is a batch and count nothing
+	// (5.2 to 5.5; nr_entries of bp_patching).
+	NoRef
 )
 
-var refsNames = []string{"percpu", "shared"}
+var refsNames = []string{"percpu", "shared", "none"}
 
 // RefsNames lists the variants as --refs spells them.
 func RefsNames() []string { return refsNames }

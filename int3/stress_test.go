@@ -46,7 +46,7 @@ func (s *stress) handler(cpu int) error {
 			if err := wantAct(n, rng.IntN(s.size), s.table.Find); err != nil {
 				return fmt.Errorf("CPU %d: %w", cpu, err)
 			}
-			if _, ok := s.table.Find(addr(n-1, rng.IntN(s.size)), &p); ok {
+			if _, found := s.table.Find(addr(n-1, rng.IntN(s.size)), &p); found == cpus.Hit {
 				return fmt.Errorf("CPU %d: found in batch %d what was in the one before", cpu, n)
 			}
 		}
@@ -172,7 +172,7 @@ func TestPublishIsWhole(t *testing.T) {
 				if !tab.Enter(0) {
 					continue
 				}
-				if _, ok := tab.Find(addr(0, 0), &p); !ok {
+				if _, found := tab.Find(addr(0, 0), &p); found != cpus.Hit {
 					t.Errorf("%v: got in, and there is nothing to find", r)
 					stop.Store(true)
 				}

@@ -14,7 +14,7 @@ import (
 type Table struct {
 	current atomic.Pointer[published]
 	refs    []counter // one, or one for each CPU
-	each    bool
+	kind    Refs
 }
 
 type published struct {
@@ -24,14 +24,14 @@ type published struct {
 
 // NewTable makes a table for n CPUs, with nothing published.
 func NewTable(r Refs, n int) *Table {
-	if r == SharedRef {
+	if r != PerCPU {
 		n = 1
 	}
-	return &Table{refs: make([]counter, n), each: r == PerCPU}
+	return &Table{refs: make([]counter, n), kind: r}
 }
 
 func (t *Table) ref(cpu int) *counter {
-	if t.each {
+	if t.kind == PerCPU {
 		return &t.refs[cpu]
 	}
 	return &t.refs[0]
@@ -68,20 +68,29 @@ func (t *Table) Drained() bool {
 func (t *Table) Clear() { t.current.Store(nil) }
 
 // Enter implements cpus.Handler.
-func (t *Table) Enter(cpu int) bool { return t.ref(cpu).get() }
+func (t *Table) Enter(cpu int) bool {
+	if t.kind == NoRef {
+		return t.refs[0].n.Load() != 0
+	}
+	return t.ref(cpu).get()
+}
 
 // Leave implements cpus.Handler.
-func (t *Table) Leave(cpu int) { t.ref(cpu).n.Add(-1) }
+func (t *Table) Leave(cpu int) {
+	if t.kind != NoRef {
+		t.ref(cpu).n.Add(-1)
+	}
+}
 
 // Find implements cpus.Handler.
-func (t *Table) Find(at records.Addr, p *cpus.Probe) (isa.Insn, bool) {
+func (t *Table) Find(at records.Addr, p *cpus.Probe) (isa.Insn, cpus.Found) {
 	cur := t.current.Load()
-	if cur == nil { // the vector was torn down under us
-		return isa.Insn{}, false
+	if cur == nil {
+		return isa.Insn{}, cpus.TornDown
 	}
 	slot, ok := cur.index.Find(at, p)
 	if !ok {
-		return isa.Insn{}, false
+		return isa.Insn{}, cpus.NoEntry
 	}
-	return cur.acts[slot], true
+	return cur.acts[slot], cpus.Hit
 }

@@ -37,11 +37,11 @@ func publish(t *Table, k Kind, n, size int) {
 }
 
 // wantAct looks an address up that has to be found.
-func wantAct(n, i int, find func(records.Addr, *cpus.Probe) (isa.Insn, bool)) error {
+func wantAct(n, i int, find func(records.Addr, *cpus.Probe) (isa.Insn, cpus.Found)) error {
 	var p cpus.Probe
-	got, ok := find(addr(n, i), &p)
-	if !ok || got != act(n, i) {
-		return fmt.Errorf("batch %d, slot %d: %+v, found %t, want %+v", n, i, got, ok, act(n, i))
+	got, found := find(addr(n, i), &p)
+	if found != cpus.Hit || got != act(n, i) {
+		return fmt.Errorf("batch %d, slot %d: %+v, found %v, want %+v", n, i, got, found, act(n, i))
 	}
 	return nil
 }
@@ -168,8 +168,8 @@ func TestFindAfterClear(t *testing.T) {
 		tab.Clear()
 		var p cpus.Probe
 		for i := range 3 {
-			if got, ok := tab.Find(addr(0, i), &p); ok || got != (isa.Insn{}) {
-				t.Errorf("%v: slot %d: %+v, found %t after Clear", r, i, got, ok)
+			if got, found := tab.Find(addr(0, i), &p); found != cpus.TornDown || got != (isa.Insn{}) {
+				t.Errorf("%v: slot %d: %+v, found %v after Clear", r, i, got, found)
 			}
 		}
 		if p.Comparisons != 0 {
@@ -191,8 +191,8 @@ func TestFindMissesOtherBatches(t *testing.T) {
 			var p cpus.Probe
 			for other := range 3 {
 				for i := range 5 {
-					if got, ok := tab.Find(addr(other, i), &p); ok != (other == n) {
-						t.Errorf("%v: batch %d: slot %d of batch %d: %+v, found %t", k, n, i, other, got, ok)
+					if got, found := tab.Find(addr(other, i), &p); (found == cpus.Hit) != (other == n) {
+						t.Errorf("%v: batch %d: slot %d of batch %d: %+v, found %v", k, n, i, other, got, found)
 					}
 				}
 			}
@@ -213,7 +213,7 @@ func TestTableDoesNotAllocate(t *testing.T) {
 				if !tab.Enter(1) {
 					return
 				}
-				if _, ok := tab.Find(addr(0, i%500), &p); ok {
+				if _, what := tab.Find(addr(0, i%500), &p); what == cpus.Hit {
 					found++
 				}
 				tab.Leave(1)

@@ -4,12 +4,9 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"slices"
 
 	"github.com/textpoke/textpoke/cpus"
-	"github.com/textpoke/textpoke/cpus/isa"
 	"github.com/textpoke/textpoke/int3"
-	"github.com/textpoke/textpoke/records"
 )
 
 // Executor runs updates on the live machine: it is the Ground there. It is one
@@ -33,6 +30,10 @@ type Executor struct {
 	// Fault, where set, may make a store fail.
 	Fault func(st Step, patch int32) error
 
+	// Shared is what patchers share with each other; those that Run on one
+	// machine at the same time must have the same.
+	Shared *Shared
+
 	sender  *cpus.Sender
 	lease   *cpus.Lease
 	stopped bool // between StopMachine and ResumeMachine
@@ -41,7 +42,7 @@ type Executor struct {
 
 // NewExecutor makes an executor that sends by the machine's id-th sender.
 func NewExecutor(m *cpus.Machine, t *int3.Table, k int3.Kind, ch cpus.Chooser, sender int) *Executor {
-	return &Executor{Machine: m, Table: t, Lookup: k, Chooser: ch, sender: m.Sender(sender)}
+	return &Executor{Machine: m, Table: t, Lookup: k, Chooser: ch, Shared: NewShared(), sender: m.Sender(sender)}
 }
 
 // State is what an update left behind.
@@ -213,11 +214,12 @@ func (x *Executor) drive(ctx context.Context, p *Patcher) error {
 
 // wait blocks until what the patcher waits for may have come.
 func (x *Executor) wait(op Op) {
-	if op == WaitHandlers || op == StopMachine {
+	switch op {
+	case Sync, GracePeriod, SynchronizeRCU:
+		x.sender.Wait(x.lease)
+	default: // handlers, stoppers and other patchers ring no bell
 		x.lease.Yield()
-		return
 	}
-	x.sender.Wait(x.lease)
 }
 
 // between lets the task go on on another CPU, if it may and its Chooser says so.
@@ -277,82 +279,3 @@ func (x *Executor) inFlight(p *Patcher) {
 	}
 	x.Machine.SetInFlight(sites)
 }
-
-// The Ground of the live machine.
-
-// Peek implements Ground.
-func (x *Executor) Peek(site int) isa.Text { return x.Machine.Peek(site) }
-
-// Literal implements Ground.
-func (x *Executor) Literal(site int) uint64 { return x.Machine.Literal(site) }
-
-// Store implements Ground.
-func (x *Executor) Store(site, off, n int, t isa.Text) { x.Machine.Store(site, off, n, t) }
-
-// StoreLiteral implements Ground.
-func (x *Executor) StoreLiteral(site int, ops uint64) { x.Machine.StoreLiteral(site, ops) }
-
-// Unsettle implements Ground.
-func (x *Executor) Unsettle(site int) { x.Machine.Unsettle(site) }
-
-// Publish implements Ground.
-func (x *Executor) Publish(patches []Patch, undo bool) {
-	if n := len(patches); x.Slots > 0 && n > x.Slots {
-		last := &patches[n-1]
-		x.Machine.Report(cpus.Violation{
-			Property: cpus.Overflow, CPU: x.lease.CPU(), Site: int(last.Site), Addr: last.Addr, Bytes: last.New.Format(x.Machine.Code().Len),
-			Why: fmt.Sprintf("%d patches in a vector of %d slots: the rest is written behind its end", n, x.Slots),
-		})
-	}
-	place := func(p *Patch) int3.Place { return int3.Place{Group: p.Group, Addr: p.Addr} }
-	slots := make([]*Patch, len(patches))
-	for i := range patches {
-		slots[i] = &patches[i]
-	}
-	if !x.AsQueued {
-		slices.SortStableFunc(slots, func(a, b *Patch) int { return x.Lookup.Compare(place(a), place(b)) })
-	}
-	b := int3.Batch{Addrs: make([]records.Addr, len(slots))}
-	acts := make([]isa.Insn, len(slots))
-	for i, p := range slots {
-		b.Addrs[i] = p.Addr
-		acts[i] = act(x.Machine.Code(), p.Addr, p.text(undo))
-		if i > 0 && p.Group != slots[i-1].Group {
-			b.Starts = append(b.Starts, i)
-		}
-	}
-	x.Table.Publish(int3.Build(x.Lookup, b), acts)
-}
-
-// Unpublish implements Ground.
-func (x *Executor) Unpublish() { x.Table.Unpublish() }
-
-// Drained implements Ground.
-func (x *Executor) Drained() bool { return x.Table.Drained() }
-
-// Clear implements Ground.
-func (x *Executor) Clear() { x.Table.Clear() }
-
-// Send implements Ground.
-func (x *Executor) Send(c cpus.Cause) { x.sender.Send(x.lease.CPU(), c) }
-
-// Answered implements Ground.
-func (x *Executor) Answered() bool { return x.sender.Answered() }
-
-// StopMachine implements Ground.
-func (x *Executor) StopMachine() {
-	x.sender.StopMachine(x.lease)
-	x.stopped = true
-}
-
-// Stopped implements Ground.
-func (x *Executor) Stopped() bool { return x.sender.Stopped() }
-
-// ResumeMachine implements Ground.
-func (x *Executor) ResumeMachine() {
-	x.sender.ResumeMachine()
-	x.stopped = false
-}
-
-// SyncSelf implements Ground.
-func (x *Executor) SyncSelf() { x.lease.Sync() }

@@ -116,7 +116,7 @@ func (g *paper) Unpublish() {
 }
 func (g *paper) Drained() bool { return g.refs == 0 }
 func (g *paper) Clear()        { g.published-- }
-func (g *paper) Send(c cpus.Cause) {
+func (g *paper) Send(c cpus.Cause, _ bool) {
 	if c == cpus.Quiesce {
 		g.graces++
 		return
@@ -127,10 +127,21 @@ func (g *paper) Send(c cpus.Cause) {
 	}
 }
 func (g *paper) Answered() bool { return true }
-func (g *paper) StopMachine()   { g.stopped, g.stops = true, g.stops+1 }
-func (g *paper) Stopped() bool  { return true }
-func (g *paper) ResumeMachine() { g.stopped = false }
-func (g *paper) SyncSelf()      {}
+func (g *paper) StopMachine() bool {
+	g.stopped, g.stops = true, g.stops+1
+	return true
+}
+func (g *paper) Attach(uint64)        {}
+func (g *paper) Release(uint64)       {}
+func (g *paper) Settle(int, isa.Text) {}
+func (g *paper) Lock(Mutex) bool      { return true }
+func (g *paper) Unlock(Mutex)         {}
+func (g *paper) Map(int)              {}
+func (g *paper) Raise()               {}
+func (g *paper) Raised() bool         { return true }
+func (g *paper) Stopped() bool        { return true }
+func (g *paper) ResumeMachine()       { g.stopped = false }
+func (g *paper) SyncSelf()            {}
 
 // world is a paper with patches for all its sites.
 func world(t testing.TB, p *Protocol, s Shape) (*paper, []Patch) {

@@ -30,12 +30,29 @@ type Ground interface {
 	Drained() bool
 	Clear()
 
-	// Send starts a round, Answered tells whether it is over.
-	Send(c cpus.Cause)
+	// Attach lets CPUs call an ops, Release frees it. Settle promises that
+	// nobody executes what want has replaced; like Unsettle it is bookkeeping.
+	Attach(ops uint64)
+	Release(ops uint64)
+	Settle(site int, want isa.Text)
+
+	// Lock takes a lock if nobody else has it, and tells whether it did.
+	Lock(m Mutex) bool
+	Unlock(m Mutex)
+	// Map maps a site's page where stores go to, in a slot that all patchers
+	// share. Raise tells them something, Raised whether it was told.
+	Map(site int)
+	Raise()
+	Raised() bool
+
+	// Send starts a round, Answered tells whether it is over; lazy leaves out
+	// CPUs in user space.
+	Send(c cpus.Cause, lazy bool)
 	Answered() bool
-	// StopMachine asks the other CPUs to stand still, Stopped tells whether
-	// all do, ResumeMachine lets them go on.
-	StopMachine()
+	// StopMachine asks the other CPUs to stand still, false while another
+	// patcher has them do so; Stopped tells whether all do, ResumeMachine lets
+	// them go on.
+	StopMachine() bool
 	Stopped() bool
 	ResumeMachine()
 	// SyncSelf makes the patcher's own CPU fetch afresh.
@@ -107,8 +124,10 @@ func (p *Patcher) Step(ctx context.Context, g Ground, ch cpus.Chooser) (Status, 
 		}
 		g.ResumeMachine()
 		p.next()
+	case Sync, StopMachine, WaitHandlers, GracePeriod, SynchronizeRCU:
+		return p.await(st, g), nil
 	default:
-		return p.await(st.Op, g), nil
+		return p.around(st, g), nil
 	}
 	return Ran, nil
 }
@@ -117,7 +136,7 @@ func (p *Patcher) next() { p.At, p.Done, p.stage = p.At+1, 0, 0 }
 
 // await does the steps that ask others for something, wait until they have done
 // it, and finish off: on_each_cpu runs its function on the sending CPU too.
-func (p *Patcher) await(op Op, g Ground) Status {
+func (p *Patcher) await(st Step, g Ground) Status {
 	const (
 		asking = iota
 		waiting
@@ -126,20 +145,24 @@ func (p *Patcher) await(op Op, g Ground) Status {
 	switch p.stage {
 	case asking:
 		p.stage = waiting
-		switch op {
+		switch st.Op {
 		case Sync:
-			g.Send(cpus.Sync)
+			g.Send(cpus.Sync, st.Lazy)
 		case GracePeriod:
-			g.Send(cpus.Quiesce)
+			g.Send(cpus.Quiesce, false)
+		case SynchronizeRCU:
+			g.Send(cpus.QuiesceCPUs, false)
 		case StopMachine:
-			g.StopMachine()
+			if !g.StopMachine() {
+				p.stage = asking
+			}
 		default: // WaitHandlers asks nobody
 			return Ran
 		}
 		return Waits
 	case waiting:
 		done := g.Answered
-		switch op {
+		switch st.Op {
 		case StopMachine:
 			done = g.Stopped
 		case WaitHandlers:
@@ -148,11 +171,12 @@ func (p *Patcher) await(op Op, g Ground) Status {
 		if !done() {
 			return Waits
 		}
-		if p.stage = finishing; op == StopMachine || op == GracePeriod {
+		switch p.stage = finishing; st.Op {
+		case StopMachine, GracePeriod, SynchronizeRCU:
 			p.next()
 		}
 	case finishing:
-		if op == Sync {
+		if st.Op == Sync {
 			g.SyncSelf()
 		} else {
 			g.Clear()
@@ -168,6 +192,39 @@ func (p *Patcher) advance(st Step) {
 	if p.Done++; st.From+p.Done >= st.To {
 		p.next()
 	}
+}
+
+// around does the steps of what surrounds a protocol.
+func (p *Patcher) around(st Step, g Ground) Status {
+	switch st.Op {
+	case Lock:
+		if !g.Lock(st.Mutex) {
+			return Waits
+		}
+	case Unlock:
+		g.Unlock(st.Mutex)
+	case Attach:
+		g.Attach(p.Patches[st.From].ops(st.Undo))
+	case Release:
+		g.Release(p.Patches[st.From].ops(!st.Undo))
+	case Settle:
+		patch := &p.Patches[st.From+p.Done]
+		g.Settle(int(patch.Site), patch.text(st.Undo))
+		p.advance(st)
+		return Ran
+	case Clear:
+		g.Clear()
+	case Map:
+		g.Map(int(p.Patches[st.From].Site))
+	case Raise:
+		g.Raise()
+	case Expect:
+		if !g.Raised() {
+			return Waits
+		}
+	}
+	p.next()
+	return Ran
 }
 
 // MismatchError says that a site, or its literal, is not what the patch expects.
@@ -191,16 +248,16 @@ func (p *Patcher) verify(st Step, g Ground) error {
 	}
 	patch := &p.Patches[st.From+p.Done]
 	if p.stage == 0 {
-		if got := g.Peek(int(patch.Site)); got != patch.Old {
-			return &MismatchError{patch.Addr, patch.Old.Format(p.Code.Len), got.Format(p.Code.Len)}
+		if got, want := g.Peek(int(patch.Site)), patch.text(!st.Undo); got != want {
+			return &MismatchError{patch.Addr, want.Format(p.Code.Len), got.Format(p.Code.Len)}
 		}
 		g.Unsettle(int(patch.Site))
 		if p.Code.Literals() {
 			p.stage = 1
 			return nil
 		}
-	} else if got := g.Literal(int(patch.Site)); got != patch.OldOps {
-		return &MismatchError{patch.Addr, fmt.Sprintf("ops %#x", patch.OldOps), fmt.Sprintf("ops %#x", got)}
+	} else if got, want := g.Literal(int(patch.Site)), patch.ops(!st.Undo); got != want {
+		return &MismatchError{patch.Addr, fmt.Sprintf("ops %#x", want), fmt.Sprintf("ops %#x", got)}
 	}
 	p.advance(st)
 	return nil

@@ -19,10 +19,24 @@ const (
 	Resume                 // they go on, each fetching afresh first
 	Unpublish              // give the reference back: no handler can enter any more
 	WaitHandlers           // until the last handler has left; then forget the batch
-	GracePeriod            // until every CPU has been outside of all trampolines
+	GracePeriod            // until every task has been outside of all trampolines (synchronize_rcu_tasks)
+
+	// What surrounds the plans that protocols compile, in programs that say all
+	// there is to say (program.go), and in plans from files.
+	SynchronizeRCU // until every CPU has been outside of all trampolines, preempted tasks or not
+	Lock           // take a lock, wait while another patcher has it
+	Unlock         // give it back
+	Attach         // the ops that the patches lead to may be called
+	Release        // the ops that the patches have led away from is freed
+	Settle         // promise that nobody executes what was replaced; the checks' bookkeeping
+	Clear          // forget the batch, whoever may still look at it
+	Map            // map the page of a site where stores go to
+	Raise          // tell other patchers something
+	Expect         // until it was told
 )
 
-var opNames = [...]string{"Verify", "Publish", "Write", "Fence", "Sync", "StopMachine", "Resume", "Unpublish", "WaitHandlers", "GracePeriod"}
+var opNames = [...]string{"Verify", "Publish", "Write", "Fence", "Sync", "StopMachine", "Resume", "Unpublish", "WaitHandlers", "GracePeriod",
+	"SynchronizeRCU", "Lock", "Unlock", "Attach", "Release", "Settle", "Clear", "Map", "Raise", "Expect"}
 
 func (o Op) String() string { return opNames[o] }
 
@@ -44,12 +58,31 @@ var partNames = [...]string{"breakpoint", "tail", "head", "word", "literal", "li
 
 func (p Part) String() string { return partNames[p] }
 
+// Mutex is a lock that patchers take.
+type Mutex uint8
+
+// The locks.
+const (
+	TextMutex      Mutex = iota // text_mutex, kernel/extable.c: one patcher at a time
+	FtraceLock                  // ftrace_lock, kernel/trace/ftrace.c
+	JumpLabelMutex              // jump_label_mutex, kernel/jump_label.c
+	HotplugLock                 // cpus_read_lock, kernel/cpu.c
+
+	NumMutexes = int(HotplugLock) + 1
+)
+
+var mutexNames = [NumMutexes]string{"text_mutex", "ftrace_lock", "jump_label_mutex", "cpu_hotplug_lock"}
+
+func (m Mutex) String() string { return mutexNames[m] }
+
 // Step is one step of a plan.
 type Step struct {
 	Op       Op
 	Part     Part  // of Write
 	Round    uint8 // of Sync: the how-manieth of its batch, from 1
-	Undo     bool  // of Publish, Write: towards the old text
+	Mutex    Mutex // of Lock, Unlock
+	Lazy     bool  // of Sync: leaves out CPUs in user space, which catch up when they enter the kernel
+	Undo     bool  // of Verify, Publish, Write, Attach, Release, Settle: towards the old text
 	From, To int32 // the patches [From, To) that the step is about
 }
 
@@ -62,9 +95,14 @@ func (s Step) String() string {
 		fmt.Fprintf(&b, " %s", s.Part)
 	case Sync:
 		fmt.Fprintf(&b, " %d", s.Round)
+		if s.Lazy {
+			b.WriteString(" lazy")
+		}
+	case Lock, Unlock:
+		fmt.Fprintf(&b, " %s", s.Mutex)
 	}
 	switch s.Op {
-	case Verify, Publish, Write:
+	case Verify, Publish, Write, Settle, Map:
 		if s.To-s.From == 1 {
 			fmt.Fprintf(&b, " %d", s.From)
 		} else {
