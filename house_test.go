@@ -20,7 +20,7 @@ const module = "github.com/textpoke/textpoke/"
 var floors = map[string]int{
 	"records": 0, "cpus/isa": 1, "cpus/x86_64": 2, "cpus/arm64": 2, "cpus/riscv64": 2,
 	"cpus": 3, "int3": 4, "poke": 5, "sched": 6, "sim": 7, "cmd/textpoke": 8,
-	"results": 0, "results/interrupts": 1,
+	"results": 0, "results/interrupts": 1, "spelling": -1,
 }
 
 // TestImportsPointDown reads the imports of every file that is not a test.

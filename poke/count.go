@@ -4,6 +4,7 @@ package poke
 type Count struct {
 	Steps  int
 	Rounds int // Sync steps
+	Lazy   int // of these, rounds that leave out CPUs in user space
 	Stops  int // StopMachine steps
 	Writes int // stores
 	Graces int // GracePeriod steps
@@ -15,6 +16,9 @@ func (c *Count) Add(s Step) {
 	switch s.Op {
 	case Sync:
 		c.Rounds++
+		if s.Lazy {
+			c.Lazy++
+		}
 	case StopMachine:
 		c.Stops++
 	case Write:
@@ -24,6 +28,11 @@ func (c *Count) Add(s Step) {
 	}
 }
 
-// IPIs is how many interrupts CPUs take: every round has all online CPUs but
-// the sender as targets, and so has the waking of the stoppers.
-func (c *Count) IPIs(online int) int { return (c.Rounds + c.Stops) * (online - 1) }
+// IPIs is how many interrupts CPUs take, of which so many are online, and so many
+// of these isolated: every round has all online CPUs but the sender as targets,
+// and so has the waking of the stoppers. Lazy rounds are counted as if isolated
+// CPUs stayed in user space throughout, the fewest that there can be; no sender
+// is isolated.
+func (c *Count) IPIs(online, isolated int) int {
+	return (c.Rounds+c.Stops)*(online-1) - c.Lazy*isolated
+}

@@ -147,7 +147,7 @@ func (g *paper) SyncSelf()            {}
 func world(t testing.TB, p *Protocol, s Shape) (*paper, []Patch) {
 	t.Helper()
 	arch, _ := cpus.ParseArch(s.Traits.Name)
-	code := &cpus.Code{Arch: arch, Traits: s.Traits, Layout: p.Layout, Len: s.Len, Entry: 0x100000}
+	code := &cpus.Code{Arch: arch, Traits: s.Traits, Layout: p.Layout, Len: s.Len, Entry: 0x100000, Defer: p.Lazy(s)}
 	g := &paper{code: code}
 	var patches []Patch
 	for i := range s.Patches {

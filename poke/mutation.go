@@ -102,7 +102,7 @@ var mutations = []Mutation{
 	{
 		Name: "no-stop", Summary: "write what stop_machine guards while every CPU runs",
 		Steps: drop(func(s Step) bool { return s.Op == StopMachine || s.Op == Resume }),
-		holds: func(p *Protocol, _ Shape) bool { return p.Layout != 0 },
+		holds: func(p *Protocol, s Shape) bool { return p.has(s, func(st Step) bool { return st.Op == StopMachine }) },
 	},
 }
 
@@ -117,11 +117,7 @@ func dropSync(n uint8, noRecheck bool) Mutation {
 		Summary: fmt.Sprintf("leave out round %d of each batch", n),
 		Steps:   drop(func(s Step) bool { return s.Op == Sync && s.Round == n }),
 		holds: func(p *Protocol, s Shape) bool {
-			has := false
-			s.Patches = 1
-			_ = p.Compile(s, func(yield func(Range) bool) { yield(Range{0, 1}) },
-				func(st Step) { has = has || st.Op == Sync && st.Round == n })
-			return has
+			return p.has(s, func(st Step) bool { return st.Op == Sync && st.Round == n })
 		},
 	}
 	if noRecheck {
@@ -152,11 +148,17 @@ func MutationNames() []string {
 	return names
 }
 
-// Mutations lists those that mean something for a protocol.
+// Mutations lists those that mean something for a protocol, and leave a plan that
+// can be carried out: a late publish needs a round to come after.
 func (p *Protocol) Mutations(s Shape) []Mutation {
 	var out []Mutation
 	for _, m := range mutations {
-		if m.holds(p, s) {
+		if !m.holds(p, s) {
+			continue
+		}
+		var plan []Step
+		p.one(s, m.Through(func(st Step) { plan = append(plan, st) }))
+		if len(plan) == 0 || canEnd(plan, s) { // Compile says why there is none
 			out = append(out, m)
 		}
 	}

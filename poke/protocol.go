@@ -27,8 +27,10 @@ type Protocol struct {
 	Layout   isa.Layout // the shape that sites had in its time
 	Traps    bool       // CPUs can run into its breakpoints
 	OneStore bool       // relies on one store replacing a whole site at once
+	File     string     // that it was read from, "" for a built-in one
 
 	open, batch, close func(Shape, Range, Emit)
+	fits               func(Shape) error // nil: it fits sites of every shape
 }
 
 // Shape is what steps depend on besides the patches.
@@ -42,9 +44,13 @@ type Shape struct {
 // Literals tells whether sites of this shape have a literal that names their ops.
 func (s Shape) Literals() bool { return s.Traits.CallOps && s.Len == s.Traits.FetchLen }
 
+// Tail tells whether a breakpoint leaves a part of sites of this shape uncovered.
+func (s Shape) Tail() bool { return s.Len > s.Traits.BreakpointLen }
+
 // Compile emits the plan of a whole update: what comes before, every batch, what
 // comes after. It fails, before the first step, where the protocol cannot work
-// on the instruction set at all.
+// on the instruction set at all: with a *ImpossibleError, or a *PlanError that
+// names the line of a protocol from a file.
 func (p *Protocol) Compile(s Shape, batches iter.Seq[Range], emit Emit) error {
 	if err := p.check(s); err != nil {
 		return err
@@ -67,9 +73,13 @@ func (p *Protocol) Compile(s Shape, batches iter.Seq[Range], emit Emit) error {
 type ImpossibleError struct {
 	Protocol, Arch, Reason string
 	Property               cpus.Property
+	At                     string // file:line of a protocol from a file
 }
 
 func (e *ImpossibleError) Error() string {
+	if e.At != "" {
+		return fmt.Sprintf("%s: on %s: %s: %s", e.At, e.Arch, e.Reason, e.Property)
+	}
 	return fmt.Sprintf("protocol %s on %s: %s: %s", e.Protocol, e.Arch, e.Reason, e.Property)
 }
 
@@ -78,6 +88,11 @@ func (e *ImpossibleError) Error() string {
 // them. Linux 6.4 to 6.8 on riscv64 machines without firmware fences hung like
 // that (627922843235, fixed by c97bf629963e).
 func (p *Protocol) check(s Shape) error {
+	if p.fits != nil {
+		if err := p.fits(s); err != nil {
+			return err
+		}
+	}
 	if s.Traits.MaskedRounds {
 		return nil
 	}
@@ -94,22 +109,42 @@ func (p *Protocol) check(s Shape) error {
 	}
 	p.open(s, Range{0, 1}, watch)
 	p.batch(s, Range{0, 1}, watch)
+	p.close(s, Range{0, 1}, watch)
 	if deadlock {
-		return &ImpossibleError{
-			p.Name, s.Traits.Name,
-			"it sends rounds inside stop_machine, and there they cannot reach CPUs that have interrupts masked", cpus.Deadlock,
-		}
+		return p.deadlock(s)
 	}
 	return nil
+}
+
+func (p *Protocol) deadlock(s Shape) *ImpossibleError {
+	return &ImpossibleError{
+		Protocol: p.Name, Arch: s.Traits.Name, Property: cpus.Deadlock,
+		Reason: "it sends rounds inside stop_machine, and there they cannot reach CPUs that have interrupts masked",
+	}
+}
+
+// has tells whether the plan of one patch has a step that which answers to.
+func (p *Protocol) has(s Shape, which func(Step) bool) (found bool) {
+	p.one(s, func(st Step) { found = found || which(st) })
+	return found
+}
+
+// one emits the plan of one patch; nothing where the protocol cannot work.
+func (p *Protocol) one(s Shape, emit Emit) {
+	s.Patches = 1
+	_ = p.Compile(s, func(yield func(Range) bool) { yield(Range{0, 1}) }, emit)
+}
+
+// Lazy tells whether the protocol has rounds that leave out CPUs in user space.
+func (p *Protocol) Lazy(s Shape) bool {
+	return p.has(s, func(st Step) bool { return st.Op == Sync && st.Lazy })
 }
 
 // Settles tells whether the protocol promises that, once it is through, no CPU
 // executes old text: whether every CPU synchronises after its last store.
 func (p *Protocol) Settles(s Shape) bool {
 	settled := false
-	one := func(yield func(Range) bool) { yield(Range{0, 1}) }
-	s.Patches = 1
-	_ = p.Compile(s, one, func(st Step) {
+	p.one(s, func(st Step) {
 		switch st.Op {
 		case Write:
 			settled = settled && (st.Part == Literal)

@@ -14,6 +14,13 @@ var protocols = []*Protocol{
 		open:    nothing, batch: threePhases, close: nothing,
 	},
 	{
+		Name:    "breakpoint-lazy",
+		Summary: "three phases behind breakpoints; rounds leave out CPUs in user space, which catch up when they next enter the kernel",
+		Source:  "Schneider, \"context_tracking,x86: Defer some IPIs until a user->kernel transition\", linux-kernel, proposed, not merged",
+		Traps:   true,
+		open:    nothing, batch: lazily(threePhases), close: nothing,
+	},
+	{
 		Name:     "word",
 		Summary:  "one atomic word a site, its literal first",
 		Source:   "ftrace_make_call, arch/arm64/kernel/ftrace.c, Linux 6.3 and later",
@@ -62,12 +69,12 @@ var wordAndRounds = &Protocol{
 
 // nativeOf is what the instruction set's current kernel does.
 func nativeOf(t isa.Traits) Protocol {
-	p := *protocols[0]
+	p := *builtin("breakpoint")
 	switch {
 	case t.RoundPerLiteral:
 		p = *wordAndRounds
 	case t.CallOps:
-		p = *protocols[1]
+		p = *builtin("word")
 	}
 	p.Name = Native
 	return p
@@ -91,6 +98,10 @@ func Named(name string, t isa.Traits) *Protocol {
 		p := nativeOf(t)
 		return &p
 	}
+	return builtin(name)
+}
+
+func builtin(name string) *Protocol {
 	for _, p := range protocols {
 		if p.Name == name {
 			return p
@@ -113,7 +124,7 @@ func threePhases(s Shape, r Range, emit Emit) {
 	over(Step{Op: Publish})
 	over(Step{Op: Write, Part: Breakpoint})
 	round(1)
-	if s.Len > s.Traits.BreakpointLen {
+	if s.Tail() {
 		over(Step{Op: Write, Part: Tail})
 	}
 	if s.Literals() {
@@ -124,6 +135,16 @@ func threePhases(s Shape, r Range, emit Emit) {
 	round(3)
 	over(Step{Op: Unpublish})
 	over(Step{Op: WaitHandlers})
+}
+
+// lazily lets rounds leave out CPUs in user space.
+func lazily(batch func(Shape, Range, Emit)) func(Shape, Range, Emit) {
+	return func(s Shape, r Range, emit Emit) {
+		batch(s, r, func(st Step) {
+			st.Lazy = st.Op == Sync
+			emit(st)
+		})
+	}
 }
 
 // over emits steps about the whole range.

@@ -6,6 +6,8 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+
+	"github.com/textpoke/textpoke/spelling"
 )
 
 const genPrefix = "gen:"
@@ -133,7 +135,7 @@ func unknownKey(key string) string {
 		names[i] = k.name
 	}
 	hint := ""
-	if near := nearest(key, names); near != "" {
+	if near := spelling.Nearest(key, names); near != "" {
 		hint = "did you mean " + near + "? "
 	}
 	return "unknown; " + hint + "keys are " + strings.Join(names, ", ")

@@ -11,7 +11,7 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/agnivade/levenshtein"
+	"github.com/textpoke/textpoke/spelling"
 )
 
 // Options are what some sources need besides themselves. The zero value is
@@ -97,23 +97,11 @@ func unknownSource(src string, err error) error {
 		names[i] = b.Name
 	}
 	hint := ""
-	if near := nearest(src, names); near != "" {
+	if near := spelling.Nearest(src, names); near != "" {
 		hint = fmt.Sprintf("did you mean %s? ", near)
 	}
 	return fmt.Errorf("records %q: no such file and no such table; %sbuilt-in tables are %s, generated ones start with %s (%w)",
 		src, hint, strings.Join(names, ", "), genPrefix, err)
-}
-
-// nearest is the known name that a misspelt one is most likely to mean, "" if
-// none is near.
-func nearest(got string, known []string) string {
-	best, dist := "", len(got)/2+1
-	for _, k := range known {
-		if d := levenshtein.ComputeDistance(got, k); d < dist {
-			best, dist = k, d
-		}
-	}
-	return best
 }
 
 // Read makes a table from a stream. The content tells what it is, possibly

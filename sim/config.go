@@ -39,6 +39,16 @@ func (c *Config) Online() (n int) {
 	return n
 }
 
+// Isolated is the number of CPUs that run in user space until interrupted.
+func (c *Config) Isolated() (n int) {
+	for _, r := range c.Roles {
+		if r == cpus.Isolated {
+			n++
+		}
+	}
+	return n
+}
+
 // String names the combination for people.
 func (c *Config) String() string {
 	s := fmt.Sprintf("%s %s, buffer %s, order %s, %s CPUs, %s, lookup %s, fetch %s",

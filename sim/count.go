@@ -36,7 +36,8 @@ func (j *Job) Count(ctx context.Context) (PlanRow, error) {
 		return row, err
 	}
 	row.Rounds, row.Stops = count.Rounds, count.Stops
-	row.IPIs = count.IPIs(j.Online())
+	row.Lazy = count.Lazy
+	row.IPIs = count.IPIs(j.Online(), j.Isolated())
 	if j.Online() > 1 {
 		row.IPIsPerCPU = count.Rounds + count.Stops
 	}

@@ -205,6 +205,7 @@ func (j *Job) sites() (*sites, error) {
 	s.code = cpus.Code{
 		Arch: j.Arch, Traits: j.shape.Traits, Layout: j.protocol.Layout, Fetch: j.Fetch,
 		Len: j.shape.Len, Entry: j.entry(), NoRecheck: j.mutation.NoRecheck,
+		Defer: j.protocol.Lazy(j.shape),
 	}
 	plts := j.plts()
 	group := 0

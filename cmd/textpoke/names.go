@@ -6,36 +6,19 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/agnivade/levenshtein"
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 
 	"github.com/textpoke/textpoke/cpus"
 	"github.com/textpoke/textpoke/sched"
+	"github.com/textpoke/textpoke/spelling"
 )
 
-// nearest proposes the name that was probably meant, as "; did you mean X?".
-func nearest(name string, valid []string) string {
-	best, distance := "", len(name)/2+2
-	for _, v := range valid {
-		d := levenshtein.ComputeDistance(name, v)
-		if strings.HasPrefix(v, name) && name != "" {
-			d = 0
-		}
-		if d < distance {
-			best, distance = v, d
-		}
-	}
-	if best == "" {
-		return ""
-	}
-	return fmt.Sprintf("; did you mean %s?", best)
-}
-
-// notOneOf says that a name is none of the valid ones.
-func notOneOf(name string, valid []string) error {
-	return fmt.Errorf("not one of %s%s", strings.Join(valid, ", "), nearest(name, valid))
-}
+// What the commands say of mistyped names.
+var (
+	nearest  = spelling.Hint
+	notOneOf = spelling.NotOneOf
+)
 
 // named checks a flag's value against the valid names before parse sees it.
 func named[T any](flag, value string, valid []string, parse func(string) (T, error)) (T, error) {

@@ -1,0 +1,269 @@
+package poke
+
+import (
+	"cmp"
+	"fmt"
+	"strings"
+
+	"github.com/textpoke/textpoke/cpus"
+	"github.com/textpoke/textpoke/cpus/isa"
+)
+
+// MaxPlanFile is the most bytes that a plan file may have, maxPlanLine the most
+// of a line, and maxPlanSteps the most steps: there are protocols of fifteen.
+const (
+	MaxPlanFile  = 64 << 10
+	maxPlanLine  = 500
+	maxPlanSteps = 100
+)
+
+// PlanError says in one line what is wrong with a protocol from a file.
+type PlanError struct {
+	File   string
+	Line   int    // from 1
+	Arch   string // the instruction set on which it is wrong, "" for any
+	Reason string // with the offending value
+}
+
+func (e *PlanError) Error() string {
+	on := ""
+	if e.Arch != "" {
+		on = "on " + e.Arch + ": "
+	}
+	return fmt.Sprintf("%s:%d: %s%s", e.File, e.Line, on, e.Reason)
+}
+
+// planFile is a protocol as its file says it.
+type planFile struct {
+	file     string
+	headers  map[string]header
+	sections [numSections]section
+	last     int // line
+	steps    int
+}
+
+// header is the value of a header line.
+type header struct {
+	value string
+	line  int
+}
+
+// section is a run of lines with steps.
+type section struct {
+	line  int // of its head, 0 where there is none
+	lines []planLine
+}
+
+// planLine is a step, or a loop over a batch's patches.
+type planLine struct {
+	line int
+	step Step
+	when []condition // all must hold
+	each []planLine  // of a loop: its lines
+	loop bool
+}
+
+// The sections, in the order in which they are carried out.
+const (
+	onceBefore = iota
+	everyBatch
+	onceAfter
+	numSections
+)
+
+var sectionNames = []string{onceBefore: "once before", everyBatch: "every batch", onceAfter: "once after"}
+
+// ParseProtocol reads a protocol from a plan file. name is what errors call the
+// file. The protocol is as good as a built-in one: it compiles, is counted,
+// executed, mutated and taken back like these. docs/plan-files.md describes the
+// format.
+//
+// Errors are *PlanError. Refused is what nobody can understand and what cannot
+// run on any instruction set: what waits for ever, or gives back what it has not
+// taken. What can run and is wrong is no business of the parser. What cannot run
+// on some instruction set only, Compile refuses there, with a *PlanError too.
+func ParseProtocol(name string, src []byte) (*Protocol, error) {
+	f := &planFile{file: name, headers: map[string]header{}}
+	if err := f.read(src); err != nil {
+		return nil, err
+	}
+	p, err := f.protocol()
+	if err != nil {
+		return nil, err
+	}
+	if err := f.fitsSomewhere(p.Layout); err != nil {
+		return nil, err
+	}
+	return p, nil
+}
+
+// protocol is what the lines amount to.
+func (f *planFile) protocol() (*Protocol, error) {
+	p := &Protocol{File: f.file, Summary: f.headers["summary"].value, Source: f.headers["source"].value}
+	name, ok := f.headers["name"]
+	if !ok {
+		return nil, f.wrong(1, "no name: the file needs a line such as %q", "name: my-protocol")
+	}
+	if p.Name = name.value; len(p.Name) > maxName || strings.Trim(p.Name, nameLetters) != "" {
+		return nil, f.wrong(name.line, "name %q: want at most %d letters, digits and - . _", p.Name, maxName)
+	}
+	batching, err := f.oneOf("batching", batchingNames)
+	if err != nil {
+		return nil, err
+	}
+	layout, err := f.oneOf("layout", layoutNames)
+	if err != nil {
+		return nil, err
+	}
+	p.Batching, p.Layout = Batching(batching), isa.Layout(layout)
+	p.Traps, p.OneStore = f.writes()
+	p.open, p.batch, p.close = f.emitter(onceBefore), f.emitter(everyBatch), f.emitter(onceAfter)
+	p.fits = func(s Shape) error {
+		wrong, deadlock := f.fits(s)
+		switch {
+		case wrong != nil:
+			wrong.Arch = s.Traits.Name
+			return wrong
+		case deadlock > 0 && !s.Traits.MaskedRounds:
+			e := p.deadlock(s)
+			e.At = fmt.Sprintf("%s:%d", f.file, deadlock)
+			return e
+		}
+		return nil
+	}
+	return p, nil
+}
+
+// The values of headers.
+const (
+	maxName     = 40
+	nameLetters = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789-._"
+)
+
+var (
+	headerNames   = []string{"name", "summary", "source", "batching", "layout"}
+	batchingNames = []string{Buffered: "buffered", Whole: "whole", Single: "single"}
+	layoutNames   = []string{isa.Word: "word", isa.Pair: "pair"}
+)
+
+// writes derives what is true of the protocol whatever the instruction set.
+// Stores to whole sites are relied upon wherever CPUs do not stand still.
+func (f *planFile) writes() (traps, oneStore bool) {
+	stopped := false
+	var look func(lines []planLine)
+	look = func(lines []planLine) {
+		for _, l := range lines {
+			switch st := l.step; {
+			case l.loop:
+				look(l.each)
+			case st.Op == StopMachine:
+				stopped = true
+			case st.Op == Resume:
+				stopped = false
+			case st.Op == Write && st.Part == Breakpoint:
+				traps = true
+			case st.Op == Write && st.Part == Word:
+				oneStore = oneStore || !stopped
+			}
+		}
+	}
+	for _, s := range f.sections {
+		look(s.lines)
+	}
+	return traps, oneStore
+}
+
+// emitter compiles a section.
+func (f *planFile) emitter(section int) func(Shape, Range, Emit) {
+	lines := f.sections[section].lines
+	return func(s Shape, r Range, emit Emit) {
+		emitLines(lines, s, r, func(_ int, st Step) { emit(st) })
+	}
+}
+
+// emitLines emits lines about a range of patches, each step with its line.
+func emitLines(lines []planLine, s Shape, r Range, emit func(line int, st Step)) {
+	for _, l := range lines {
+		switch {
+		case l.loop:
+			for i := r.From; i < r.To; i++ {
+				emitLines(l.each, s, Range{i, i + 1}, emit)
+			}
+		case holdAll(l.when, s):
+			st := l.step
+			if st.Op.aboutPatches() {
+				st.From, st.To = int32(r.From), int32(r.To)
+			}
+			emit(l.line, st)
+		}
+	}
+}
+
+// aboutPatches tells whether steps of this kind carry the patches of their batch.
+func (o Op) aboutPatches() bool {
+	switch o {
+	case Verify, Publish, Write, Sync, Unpublish, WaitHandlers, Clear, Map:
+		return true
+	}
+	return false
+}
+
+// fitsSomewhere fails where there is no instruction set on which the plan can
+// run: with what is wrong on the first one.
+func (f *planFile) fitsSomewhere(layout isa.Layout) error {
+	var first *PlanError
+	same := true
+	for _, name := range cpus.ArchNames() {
+		s, err := shapeOn(name, layout)
+		if err != nil {
+			return err
+		}
+		wrong, _ := f.fits(s)
+		if wrong == nil {
+			return nil
+		}
+		if first == nil {
+			first = wrong
+			first.Arch = name
+		}
+		same = same && wrong.Line == first.Line && wrong.Reason == first.Reason
+	}
+	if same {
+		first.Arch = ""
+	}
+	return first
+}
+
+// shapeOn is the shape of sites on an instruction set.
+func shapeOn(arch string, layout isa.Layout) (Shape, error) {
+	a, err := cpus.ParseArch(arch)
+	if err != nil {
+		return Shape{}, err
+	}
+	site, err := a.Site(alignedRecord, layout)
+	return Shape{Traits: a.Traits(), Len: int(site.Len), Patches: 2}, err
+}
+
+// alignedRecord is the address of a record that no instruction set refuses: the
+// word behind a literal and the instruction that loads it.
+const alignedRecord = 0x1004
+
+// oneOf reads a header whose value is one of names; the first where there is no
+// such header.
+func (f *planFile) oneOf(name string, names []string) (int, error) {
+	h, ok := f.headers[name]
+	if !ok {
+		return 0, nil
+	}
+	for i, n := range names {
+		if h.value == n {
+			return i, nil
+		}
+	}
+	return 0, f.wrong(h.line, "%s %q: %v", name, h.value, notOneOf(h.value, names))
+}
+
+// wrong is an error about a line.
+func (f *planFile) wrong(line int, format string, args ...any) *PlanError {
+	return &PlanError{File: f.file, Line: cmp.Or(line, 1), Reason: fmt.Sprintf(format, args...)}
+}

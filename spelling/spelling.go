@@ -1,0 +1,41 @@
+// Package spelling helps people who mistyped a name: it says which names there
+// are, and which of them was probably meant.
+package spelling
+
+import (
+	"fmt"
+	"strings"
+
+	"github.com/agnivade/levenshtein"
+)
+
+// Nearest is the valid name that was probably meant, "" if none is near: one
+// that begins with name, else the one with the fewest letters to change
+// (Levenshtein's distance), if no more than half of them and one.
+func Nearest(name string, valid []string) string {
+	best, distance := "", len(name)/2+2
+	for _, v := range valid {
+		d := levenshtein.ComputeDistance(name, v)
+		if strings.HasPrefix(v, name) && name != "" {
+			d = 0
+		}
+		if d < distance {
+			best, distance = v, d
+		}
+	}
+	return best
+}
+
+// Hint proposes the nearest name at the end of a sentence, as "; did you mean X?",
+// or says nothing.
+func Hint(name string, valid []string) string {
+	if best := Nearest(name, valid); best != "" {
+		return fmt.Sprintf("; did you mean %s?", best)
+	}
+	return ""
+}
+
+// NotOneOf says that a name is none of the valid ones, and which was meant.
+func NotOneOf(name string, valid []string) error {
+	return fmt.Errorf("not one of %s%s", strings.Join(valid, ", "), Hint(name, valid))
+}

@@ -1,0 +1,24 @@
+package spelling
+
+import "testing"
+
+func TestNearest(t *testing.T) {
+	valid := []string{"Publish", "Unpublish", "WaitHandlers", "Write", "Sync"}
+	for name, want := range map[string]string{
+		"Pubish": "Publish", "publish": "Publish", "Unpublsh": "Unpublish", "Wait": "WaitHandlers",
+		"Wirte": "Write", "sync": "Sync", "": "", "Quiesce": "", "Xy": "",
+	} {
+		if got := Nearest(name, valid); got != want {
+			t.Errorf("%q: %q, want %q", name, got, want)
+		}
+	}
+}
+
+func TestNotOneOf(t *testing.T) {
+	if got, want := NotOneOf("wrod", []string{"word", "pair"}).Error(), "not one of word, pair; did you mean word?"; got != want {
+		t.Errorf("%q, want %q", got, want)
+	}
+	if got, want := NotOneOf("neither", []string{"word", "pair"}).Error(), "not one of word, pair"; got != want {
+		t.Errorf("%q, want %q", got, want)
+	}
+}
