@@ -121,13 +121,13 @@ func (t *Text) Settle(site int, want isa.Text) {
 	if v.Text != want {
 		v.Seq = t.Seq() + 1
 	}
-	s.settled.Store(s.settled.Load()&^promiseSeq | uint64(v.Seq))
+	s.settled.Store(uint64(Promise(s.settled.Load()).With(v.Seq)))
 }
 
 // Unsettle takes the promise back, before the next update's first store.
 func (t *Text) Unsettle(site int) {
 	s := &t.sites[site].settled
-	s.Store(s.Load()&^promiseSeq + promiseSeq + 1)
+	s.Store(uint64(Promise(s.Load()).TakenBack()))
 }
 
 // Settled is the site's promise.

@@ -19,6 +19,7 @@ const (
 	UseAfterFree         Property = "use-after-free"         // called through a released ops
 	LostCall             Property = "lost-call"              // a tracer missed a call it had been promised
 	Deadlock             Property = "deadlock"               // nobody can move
+	LockOrder            Property = "lock-order"             // two locks are taken in both orders
 	Overflow             Property = "overflow"               // a batch holds more than its buffer
 	Conservation         Property = "conservation"           // interrupts received are not those sent
 	BrokenSite           Property = "broken-site"            // a site is neither old nor new when all is over

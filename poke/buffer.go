@@ -8,6 +8,7 @@ type store struct {
 	off, n uint8
 	text   isa.Text // or the ops
 	data   bool     // a literal
+	of     StoreID  // which it is
 }
 
 // buffer holds stores that are not visible yet, the oldest first. Younger stores

@@ -2,13 +2,10 @@ package poke
 
 import (
 	"fmt"
-	"slices"
 	"sync/atomic"
 
 	"github.com/textpoke/textpoke/cpus"
 	"github.com/textpoke/textpoke/cpus/isa"
-	"github.com/textpoke/textpoke/int3"
-	"github.com/textpoke/textpoke/records"
 )
 
 // Shared is what patchers share besides the machine.
@@ -85,24 +82,7 @@ func (x *Executor) Publish(patches []Patch, undo bool) {
 			Why: fmt.Sprintf("%d patches in a vector of %d slots: the rest is written behind its end", n, x.Slots),
 		})
 	}
-	place := func(p *Patch) int3.Place { return int3.Place{Group: p.Group, Addr: p.Addr} }
-	slots := make([]*Patch, len(patches))
-	for i := range patches {
-		slots[i] = &patches[i]
-	}
-	if !x.AsQueued {
-		slices.SortStableFunc(slots, func(a, b *Patch) int { return x.Lookup.Compare(place(a), place(b)) })
-	}
-	b := int3.Batch{Addrs: make([]records.Addr, len(slots))}
-	acts := make([]isa.Insn, len(slots))
-	for i, p := range slots {
-		b.Addrs[i] = p.Addr
-		acts[i] = act(x.Machine.Code(), p.Addr, p.text(undo))
-		if i > 0 && p.Group != slots[i-1].Group {
-			b.Starts = append(b.Starts, i)
-		}
-	}
-	x.Table.Publish(int3.Build(x.Lookup, b), acts)
+	x.Table.Publish(Batch(x.Machine.Code(), x.Lookup, x.AsQueued, patches, undo))
 }
 
 // Unpublish implements Ground.

@@ -1,8 +1,11 @@
 package poke
 
 import (
+	"slices"
+
 	"github.com/textpoke/textpoke/cpus"
 	"github.com/textpoke/textpoke/cpus/isa"
+	"github.com/textpoke/textpoke/int3"
 	"github.com/textpoke/textpoke/records"
 )
 
@@ -48,4 +51,29 @@ func act(code *cpus.Code, at records.Addr, t isa.Text) isa.Insn {
 		}
 	}
 	return insn
+}
+
+// Batch builds what is published about a batch: the index that handlers search,
+// and what they act as at each of its slots. asQueued leaves the patches in the
+// order in which they were queued, whether or not that is one that the index can
+// search.
+func Batch(code *cpus.Code, k int3.Kind, asQueued bool, patches []Patch, undo bool) (int3.Index, []isa.Insn) {
+	place := func(p *Patch) int3.Place { return int3.Place{Group: p.Group, Addr: p.Addr} }
+	slots := make([]*Patch, len(patches))
+	for i := range patches {
+		slots[i] = &patches[i]
+	}
+	if !asQueued {
+		slices.SortStableFunc(slots, func(a, b *Patch) int { return k.Compare(place(a), place(b)) })
+	}
+	b := int3.Batch{Addrs: make([]records.Addr, len(slots))}
+	acts := make([]isa.Insn, len(slots))
+	for i, p := range slots {
+		b.Addrs[i] = p.Addr
+		acts[i] = act(code, p.Addr, p.text(undo))
+		if i > 0 && p.Group != slots[i-1].Group {
+			b.Starts = append(b.Starts, i)
+		}
+	}
+	return int3.Build(k, b), acts
 }

@@ -76,6 +76,82 @@ type Patcher struct {
 	buffer buffer
 }
 
+// Progress is how far a Patcher has got, as a value that can be copied.
+type Progress struct {
+	At       int
+	Done     int32
+	Stage    uint8     // accesses made of the step, or of its current patch
+	Buffered []StoreID // stores that are not visible yet, the oldest first
+}
+
+// StoreID names a store: patch Patch of step At.
+type StoreID struct{ At, Patch int32 }
+
+// Progress says how far the patcher has got; it may put what is buffered into
+// room, to save an allocation.
+func (p *Patcher) Progress(room []StoreID) Progress {
+	room = room[:0]
+	for _, s := range p.buffer {
+		room = append(room, s.of)
+	}
+	return Progress{p.At, p.Done, p.stage, room}
+}
+
+// Resume sets the patcher to where another one of its plan had got.
+func (p *Patcher) Resume(g Progress) {
+	p.At, p.Done, p.stage = g.At, g.Done, g.Stage
+	p.buffer = p.buffer[:0]
+	for _, b := range g.Buffered {
+		p.buffer = append(p.buffer, p.storeOf(b))
+	}
+}
+
+// StoreAt tells what a store writes: n bytes from off on, of a site's text if
+// code, else of its literal.
+func (p *Patcher) StoreAt(id StoreID) (site, off, n int, text isa.Text, code bool) {
+	s := p.storeOf(id)
+	return int(s.site), int(s.off), int(s.n), s.text, !s.data
+}
+
+// Begun tells whether the step that comes next has made an access already, InPatch
+// whether that was of the patch it is at, Finishing whether what others had to do
+// for it is done.
+func (p *Patcher) Begun() bool     { return p.stage > 0 || p.Done > 0 }
+func (p *Patcher) InPatch() bool   { return p.stage > 0 }
+func (p *Patcher) Finishing() bool { return p.stage == finishing }
+
+// Place is where the patcher is, without what it has buffered.
+func (p *Patcher) Place() (at int, done int32, stage uint8) { return p.At, p.Done, p.stage }
+
+// Waiting is how many stores are buffered; Holds tells whether one of them is to
+// a site's text.
+func (p *Patcher) Waiting() int { return len(p.buffer) }
+
+// Holds is the other half of Waiting.
+func (p *Patcher) Holds(site int32) bool {
+	for _, s := range p.buffer {
+		if s.site == site && !s.data {
+			return true
+		}
+	}
+	return false
+}
+
+// Drain makes the i-th of the buffered stores visible, unless an older one to the
+// same place must be first.
+func (p *Patcher) Drain(i int, g Ground) bool {
+	if i >= len(p.buffer) {
+		return false
+	}
+	for _, old := range p.buffer[:i] {
+		if old.site == p.buffer[i].site && old.data == p.buffer[i].data {
+			return false
+		}
+	}
+	p.buffer.release(i, g)
+	return true
+}
+
 // Status is how far a step got.
 type Status uint8
 
@@ -134,14 +210,16 @@ func (p *Patcher) Step(ctx context.Context, g Ground, ch cpus.Chooser) (Status, 
 
 func (p *Patcher) next() { p.At, p.Done, p.stage = p.At+1, 0, 0 }
 
+// The stages of a step that waits for others.
+const (
+	asking = iota
+	waiting
+	finishing
+)
+
 // await does the steps that ask others for something, wait until they have done
 // it, and finish off: on_each_cpu runs its function on the sending CPU too.
 func (p *Patcher) await(st Step, g Ground) Status {
-	const (
-		asking = iota
-		waiting
-		finishing
-	)
 	switch p.stage {
 	case asking:
 		p.stage = waiting
@@ -290,7 +368,7 @@ func (p *Patcher) write(st Step, g Ground, ch cpus.Chooser) error {
 		}
 	}
 	p.stage = 1
-	s := p.storeOf(st, patch)
+	s := p.storeOf(StoreID{int32(p.At), i})
 	if p.Code.Traits.StoresBuffered {
 		if p.buffer.makeWay(s, g) {
 			return nil
@@ -307,8 +385,9 @@ func (p *Patcher) write(st Step, g Ground, ch cpus.Chooser) error {
 }
 
 // storeOf is the store that a Write makes for one patch.
-func (p *Patcher) storeOf(st Step, patch *Patch) store {
-	s := store{site: patch.Site, text: patch.text(st.Undo)}
+func (p *Patcher) storeOf(of StoreID) store {
+	st, patch := p.Plan[of.At], &p.Patches[of.Patch]
+	s := store{of: of, site: patch.Site, text: patch.text(st.Undo)}
 	bp := uint8(p.Code.Traits.BreakpointLen)
 	whole := uint8(p.Code.Len)
 	ops := isa.Text(patch.ops(st.Undo))

@@ -1,0 +1,242 @@
+package cpus
+
+import "github.com/textpoke/textpoke/cpus/isa"
+
+// Codec writes the CPUs of a small machine as words, for whoever holds many
+// states of it. What a CPU's phase makes irrelevant is left out, so that two
+// CPUs that can only behave alike have the same word.
+type Codec struct {
+	Code   *Code
+	NopOps uint64
+	Ops    []uint64     // every value that a loaded ops can have, at most 16
+	Acts   []isa.Insn   // every instruction that handlers can act as, at most 16
+	Firsts [][]isa.Text // by site: every first instruction of a pair, at most 16
+	CPUs   int          // tickets name a sender by the quotient
+}
+
+// The fields of a word, from the lowest bit.
+const (
+	bitsPhase   = 5
+	bitsBack    = 3
+	bitsFlags   = 5
+	bitsSite    = 2
+	bitsMasked  = 2
+	bitsAwake   = 2
+	bitsSynced  = 5
+	bitsPromise = bitsSynced + 3
+	bitsValue   = 4 // of ops, act or first
+	bitsSender  = 2
+
+	atBack    = bitsPhase
+	atFlags   = atBack + bitsBack
+	atSite    = atFlags + bitsFlags
+	atMasked  = atSite + bitsSite
+	atAwake   = atMasked + bitsMasked
+	atSynced  = atAwake + bitsAwake
+	atPromise = atSynced + bitsSynced
+	atValue   = atPromise + bitsPromise
+	atTaken   = atValue + bitsValue
+	atQuiesce = atTaken + bitsSender
+
+	// CodecBits is how many bits of a word are used.
+	CodecBits = atQuiesce + bitsSender
+)
+
+// The limits of what a word can tell.
+const (
+	CodecSites   = 1 << bitsSite
+	CodecValues  = 1 << bitsValue
+	CodecSynced  = 1<<bitsSynced - 1 // highest position
+	CodecSenders = 1 << bitsSender
+
+	promiseCounts = 1 << (bitsPromise - bitsSynced)
+	backStopped   = lastBorder + 1 // how Stopped is written as Back
+)
+
+// Pack writes a CPU as a word.
+func (k *Codec) Pack(c *CPU) uint64 {
+	w := uint64(c.Phase)
+	ph := c.Phase
+	switch ph {
+	case Interrupted, Syncing, Answering:
+		ph = c.Back
+		w |= uint64(min(c.Back, backStopped)) << atBack
+		if c.Phase != Interrupted {
+			w |= uint64(int(c.Taken.Ticket)/k.CPUs) << atTaken
+		}
+	}
+	if c.polled && (c.Phase <= lastBorder || c.Phase == Stopped) {
+		w |= 1 << atFlags
+	}
+	if c.quiet {
+		w |= 4<<atFlags | uint64(int(c.Quiesce)/k.CPUs)<<atQuiesce
+	}
+	if c.stop {
+		w |= 8 << atFlags
+	}
+	if c.early {
+		w |= 16 << atFlags
+	}
+	w |= uint64(c.Masked)<<atMasked | uint64(c.Awake)<<atAwake | uint64(c.Synced)<<atSynced
+	switch ph {
+	case Boundary, Asleep, Arriving, Stopped, Resuming, Entering, CatchingUp:
+		return w
+	}
+	w |= uint64(c.Site) << atSite
+	return w | k.packTask(ph, c)
+}
+
+// packTask writes what the phase makes matter of the call that is being made.
+func (k *Codec) packTask(ph Phase, c *CPU) (w uint64) {
+	switch ph {
+	case Second:
+		w = index(k.Firsts[c.Site], c.First) << atValue
+	case Entered:
+		w = packPromise(c.Promise)
+	case Calling, Doubting:
+		w = index(k.Ops, c.Ops) << atValue
+		if c.Ops == k.NopOps { // only then does anybody ask what was promised
+			w |= packPromise(c.Promise)
+		}
+	case Leaving:
+		if c.hit {
+			w = 2<<atFlags | index(k.Acts, c.Act)<<atValue
+		}
+	case Returning:
+		w = index(k.Acts, c.Act) << atValue
+	}
+	return w
+}
+
+// packPromise keeps apart what a small machine can have promised.
+func packPromise(p Promise) uint64 {
+	return (uint64(p.Seq())&CodecSynced | p.Count()%promiseCounts<<bitsSynced) << atPromise
+}
+
+func unpackPromise(w uint64) Promise {
+	w = w >> atPromise & (1<<bitsPromise - 1)
+	return PromiseOf(Seq(w&CodecSynced), w>>bitsSynced)
+}
+
+// index finds a value among few.
+func index[T comparable](list []T, v T) uint64 {
+	for i := range list {
+		if list[i] == v {
+			return uint64(i)
+		}
+	}
+	panic("a value that no plan leads to") // callers list them all
+}
+
+// Unpack reads a word. What it does not tell is as in a new CPU, but ID and Role,
+// which stay.
+func (k *Codec) Unpack(w uint64, c *CPU) {
+	field := func(at, bits int) uint64 { return w >> at & (1<<bits - 1) }
+	*c = CPU{ID: c.ID, Role: c.Role}
+	c.Phase = Phase(field(0, bitsPhase))
+	ph := c.Phase
+	switch ph {
+	case Interrupted, Syncing, Answering:
+		if c.Back = Phase(field(atBack, bitsBack)); c.Back == backStopped {
+			c.Back = Stopped
+		}
+		ph = c.Back
+		c.Taken.Ticket = Ticket(int(field(atTaken, bitsSender))*k.CPUs + int(c.ID))
+	}
+	flags := field(atFlags, bitsFlags)
+	c.polled, c.hit, c.quiet, c.stop, c.early = flags&1 != 0, flags&2 != 0, flags&4 != 0, flags&8 != 0, flags&16 != 0
+	if c.quiet {
+		c.Quiesce = Ticket(int(field(atQuiesce, bitsSender))*k.CPUs + int(c.ID))
+	}
+	c.Masked, c.Awake = uint16(field(atMasked, bitsMasked)), uint16(field(atAwake, bitsAwake))
+	c.Synced = Seq(field(atSynced, bitsSynced))
+	c.Site = int32(field(atSite, bitsSite))
+	k.unpackTask(ph, w, c)
+}
+
+func (k *Codec) unpackTask(ph Phase, w uint64, c *CPU) {
+	value := w >> atValue & (CodecValues - 1)
+	switch ph {
+	case Second:
+		c.First = k.Firsts[c.Site][value]
+		at := k.Code.Sites[c.Site]
+		c.Scratch = uint64(k.Code.Arch.Decode(at, c.First, 0).Target)
+	case Entered:
+		c.Promise = unpackPromise(w)
+	case Calling, Doubting:
+		c.Ops, c.Promise = k.Ops[value], unpackPromise(w)
+	case Leaving, Returning:
+		if c.hit || ph == Returning {
+			c.Act = k.Acts[value]
+		}
+	}
+}
+
+// TaskBits is how many bits a parked task takes.
+const TaskBits = 3 + bitsSite + bitsPromise + bitsValue + 1 + bitsSender
+
+// PackTask writes a parked task.
+func (k *Codec) PackTask(t *Task) uint64 {
+	if !t.There() {
+		return 0
+	}
+	c := CPU{Phase: t.Phase, Site: t.Site, Promise: t.Promise, First: t.First, Ops: t.Ops}
+	w := uint64(t.Phase) | uint64(t.Site)<<3
+	w |= k.packTask(t.Phase, &c) >> atPromise << (3 + bitsSite)
+	if t.Owes {
+		w |= (1 | uint64(int(t.Quiesce)/k.CPUs)<<1) << (TaskBits - 1 - bitsSender)
+	}
+	return w
+}
+
+// UnpackTask reads a parked task; its tickets are those of CPU cpu.
+func (k *Codec) UnpackTask(w uint64, cpu int) (t Task) {
+	if w&7 == 0 {
+		return Task{}
+	}
+	c := CPU{Site: int32(w >> 3 & (CodecSites - 1))}
+	k.unpackTask(Phase(w&7), w>>(3+bitsSite)<<atPromise, &c)
+	t = Task{Phase: Phase(w & 7), Site: c.Site, Promise: c.Promise, Scratch: c.Scratch, First: c.First, Ops: c.Ops}
+	if owes := w >> (TaskBits - 1 - bitsSender); owes&1 != 0 {
+		t.Owes, t.Quiesce = true, Ticket(int(owes>>1)*k.CPUs+cpu)
+	}
+	return t
+}
+
+// Attend makes the CPU look for interrupts before it does anything else at the
+// border that it stands at; Skip makes it go on without looking, as after a look
+// that found nothing.
+func (c *CPU) Attend() { c.polled = false }
+
+// Skip is the other half of Attend; Looked tells which of the two holds.
+func (c *CPU) Skip() { c.polled = true }
+
+// Looked tells whether the CPU has looked for interrupts at its border.
+func (c *CPU) Looked() bool { return c.polled }
+
+// Shift moves the CPU's positions down, when older versions are forgotten.
+func (c *CPU) Shift(by Seq) {
+	c.Synced -= by
+	c.Promise = c.Promise.Shift(by)
+}
+
+// Shift moves the position of a promise down; one about what is forgotten is
+// about the oldest version that is left.
+func (p Promise) Shift(by Seq) Promise {
+	if p.Seq() == 0 {
+		return p
+	}
+	return p&^promiseSeq | Promise(max(p.Seq(), by+1)-by)
+}
+
+// With is the promise that is made, about a position, after this one.
+func (p Promise) With(seq Seq) Promise { return p&^promiseSeq | Promise(seq) }
+
+// Count is how often the promise was taken back; PromiseOf puts the two together.
+func (p Promise) Count() uint64 { return uint64(p) / (promiseSeq + 1) }
+
+// PromiseOf is a promise about a position, taken back so often before.
+func PromiseOf(seq Seq, count uint64) Promise { return Promise(seq) | Promise(count*(promiseSeq+1)) }
+
+// TakenBack is the promise once it is taken back.
+func (p Promise) TakenBack() Promise { return p&^promiseSeq + promiseSeq + 1 }

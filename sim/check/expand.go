@@ -1,0 +1,160 @@
+package check
+
+import (
+	"slices"
+
+	"github.com/textpoke/textpoke/cpus"
+	"github.com/textpoke/textpoke/poke"
+)
+
+// expander makes the successors of states. Each goroutine has its own.
+type expander struct {
+	m      *Model
+	w      *world
+	reduce Reductions
+	script script
+	list   []action
+	next   []uint64
+	order  [MaxCPUs]uint8 // where symmetry has moved the CPUs: order[new] is old
+	saved  saved
+}
+
+// saved is what an action can change, to go back to.
+type saved struct {
+	cpu     [MaxCPUs]cpus.CPU
+	parked  [MaxCPUs]cpus.Task
+	state   state
+	patcher [MaxPatchers]poke.Progress
+	room    [MaxPatchers][maxBuffered]poke.StoreID
+}
+
+func newExpander(m *Model, r Reductions) *expander {
+	return &expander{m: m, w: newWorld(m), reduce: r, next: make([]uint64, m.layout.words)}
+}
+
+// successor is one way on from a state.
+type successor struct {
+	action  action
+	answers []uint8 // valid until the next one
+	words   []uint64
+	found   *cpus.Violation
+}
+
+// expand calls f with every successor of a state, in an order that is always the
+// same. Actions that change nothing are left out. It ends early when f is false.
+func (e *expander) expand(words []uint64, f func(*successor) bool) {
+	w := e.w
+	w.unpack(words)
+	e.save()
+	e.list = w.enabled(e.list[:0])
+	var s successor
+	for _, a := range e.list {
+		e.script.restart(nil)
+		for more := true; more; {
+			w.perform(a, &e.script)
+			if e.reduce.Order {
+				w.runOn(a, &e.script)
+			}
+			if w.found != nil || !w.waits {
+				w.pack(e.next)
+				e.canonical(e.next)
+			}
+			s = successor{a, e.script.given[:e.script.at], e.next, w.found}
+			changed := w.found != nil || !w.waits && !slices.Equal(e.next, words)
+			if changed && !f(&s) {
+				return
+			}
+			e.restore(a)
+			more = e.script.next()
+		}
+	}
+}
+
+func (e *expander) save() {
+	w, n := e.w, len(e.m.Roles)
+	copy(e.saved.cpu[:n], w.cpu[:n])
+	if e.m.Preempt {
+		copy(e.saved.parked[:n], w.parked[:n])
+	}
+	e.saved.state = w.state
+	for i := range e.m.Programs {
+		e.saved.patcher[i] = w.patcher[i].Progress(e.saved.room[i][:0])
+	}
+}
+
+func (e *expander) restore(a action) {
+	w, n := e.w, len(e.m.Roles)
+	copy(w.cpu[:n], e.saved.cpu[:n])
+	if e.m.Preempt {
+		copy(w.parked[:n], e.saved.parked[:n])
+	}
+	w.state = e.saved.state
+	if a.kind == stepPatcher || a.kind == drain {
+		w.patcher[a.who].Resume(e.saved.patcher[a.who])
+	}
+}
+
+// initial is the state before anything has happened.
+func (e *expander) initial() []uint64 {
+	words := make([]uint64, e.m.layout.words)
+	newWorld(e.m).pack(words)
+	e.canonical(words)
+	return words
+}
+
+// canonical exchanges equal CPUs so that states that differ in nothing else have
+// the same words: a CPU's word holds all that there is about it, and nobody asks
+// which number it has.
+func (e *expander) canonical(words []uint64) {
+	n := len(e.m.Roles)
+	for i := range n {
+		e.order[i] = uint8(i)
+	}
+	if !e.reduce.Symmetry {
+		return
+	}
+	for i := 1; i < n; i++ {
+		for k := i; k > 0; k-- {
+			j := e.m.alike[k] // the CPU before it of the same class
+			if j < 0 || !less(words, k, int(j), n, e.m.Preempt) {
+				break
+			}
+			words[k], words[j] = words[j], words[k]
+			if e.m.Preempt {
+				words[n+k], words[n+int(j)] = words[n+int(j)], words[n+k]
+			}
+			e.order[k], e.order[j] = e.order[j], e.order[k]
+			k = int(j) + 1
+		}
+	}
+}
+
+// less orders CPUs by their words.
+func less(words []uint64, a, b, n int, preempt bool) bool {
+	if words[a] != words[b] || !preempt {
+		return words[a] < words[b]
+	}
+	return words[n+a] < words[n+b]
+}
+
+// findAlike says for each CPU which one before it is its equal: of the same role,
+// and no patcher's home.
+func (m *Model) findAlike() {
+	for i, r := range m.Roles {
+		m.alike = append(m.alike, -1)
+		if m.houses(i) {
+			continue
+		}
+		for k := i - 1; k >= 0; k-- {
+			if m.Roles[k] == r && !m.houses(k) && m.Code.Deaf>>k&1 == m.Code.Deaf>>i&1 {
+				m.alike[i] = int8(k)
+				break
+			}
+		}
+	}
+}
+
+// houses tells whether some patcher sits on a CPU.
+func (m *Model) houses(cpu int) bool {
+	return slices.Contains(m.homes[:len(m.Programs)], cpu)
+}

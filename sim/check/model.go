@@ -1,0 +1,288 @@
+package check
+
+import (
+	"errors"
+	"fmt"
+	"slices"
+
+	"github.com/textpoke/textpoke/cpus"
+	"github.com/textpoke/textpoke/cpus/isa"
+	"github.com/textpoke/textpoke/int3"
+	"github.com/textpoke/textpoke/poke"
+)
+
+// The limits of a model: what a state's words have room for.
+const (
+	MaxCPUs     = 8
+	MaxSites    = cpus.CodecSites
+	MaxPatchers = 3
+	maxSteps    = 1<<bitsAt - 1
+	maxStores   = cpus.CodecSynced - 3 // of text that some CPU may not have seen
+	maxTexts    = 16                   // of one site
+	maxOps      = 8
+	maxBuffered = 8
+)
+
+// Program is what one patcher does.
+type Program struct {
+	Patches []poke.Patch
+	Plan    []poke.Step
+}
+
+// Model is a small machine whose every interleaving is to be explored.
+type Model struct {
+	Code     *cpus.Code
+	Roles    []cpus.Role
+	Programs []Program // patcher i sits on the i-th CPU that houses patchers
+	Initial  []isa.Text
+	Literals []uint64 // what each site's literal names at first
+	NopOps   uint64
+	Attached []uint64 // ops that may be called from the start
+
+	Lookup   int3.Kind
+	Refs     int3.Refs
+	Slots    int  // of the vector, 0 for as many as there are patches
+	AsQueued bool // indexes are built in the order of queueing
+	Preempt  bool // tasks may be preempted between any two instructions
+
+	codec   cpus.Codec
+	homes   []int
+	ops     []uint64
+	texts   [][]isa.Text     // by site: every text that it can have
+	batches [][]*batch       // by program and step: what a Publish publishes
+	flat    []*batch         // the same, numbered from 1
+	final   [][]isa.Text     // by program and patch: what must be there in the end
+	stores  [][]poke.StoreID // by program: every store that can be buffered
+	quiet   [][]quiet        // by program and step, for reductions
+	alike   []int8           // by CPU: the equal one before it, -1 for none
+	layout  layout
+}
+
+// batch is what a Publish publishes.
+type batch struct {
+	number int
+	size   int
+	last   *poke.Patch
+	index  int3.Index
+	acts   []isa.Insn
+}
+
+// Prepare checks a model and works out what all its states have in common. It
+// must be called once before anything else. Errors say in one line what cannot be
+// explored.
+func (m *Model) Prepare() error {
+	if err := m.checkSizes(); err != nil {
+		return err
+	}
+	m.codec = cpus.Codec{Code: m.Code, NopOps: m.NopOps, CPUs: len(m.Roles)}
+	m.findHomes()
+	if len(m.homes) < len(m.Programs) {
+		return fmt.Errorf("%d patchers on %d CPUs that may house one", len(m.Programs), len(m.homes))
+	}
+	for _, find := range []func() error{m.findOps, m.findTexts, m.findBatches, m.findStores} {
+		if err := find(); err != nil {
+			return err
+		}
+	}
+	m.findFinals()
+	m.findQuiet()
+	m.findAlike()
+	m.layOut()
+	return nil
+}
+
+func (m *Model) checkSizes() error {
+	switch n := len(m.Roles); {
+	case n < 1 || n > MaxCPUs:
+		return fmt.Errorf("%d CPUs: every interleaving can be explored of 1 to %d", n, MaxCPUs)
+	case slices.Contains(m.Roles, cpus.Offline):
+		return errors.New("an offline CPU takes no part: leave it out")
+	}
+	switch n := len(m.Code.Sites); {
+	case n < 1 || n > MaxSites:
+		return fmt.Errorf("%d sites: every interleaving can be explored of 1 to %d", n, MaxSites)
+	case len(m.Programs) < 1 || len(m.Programs) > MaxPatchers:
+		return fmt.Errorf("%d patchers: want 1 to %d", len(m.Programs), MaxPatchers)
+	}
+	for _, p := range m.Programs {
+		if len(p.Plan) == 0 || len(p.Plan) > maxSteps {
+			return fmt.Errorf("a plan of %d steps: want 1 to %d", len(p.Plan), maxSteps)
+		}
+	}
+	return nil
+}
+
+func (m *Model) findHomes() {
+	for cpu, r := range m.Roles {
+		if r.Houses() {
+			m.homes = append(m.homes, cpu)
+		}
+	}
+}
+
+// findOps lists every value that a loaded ops can have: also half of one pointer
+// with half of another, where literals are stored in halves.
+func (m *Model) findOps() error {
+	whole := append([]uint64{m.NopOps}, m.Attached...)
+	halves := false
+	for _, p := range m.Programs {
+		for i := range p.Patches {
+			whole = append(whole, p.Patches[i].OldOps, p.Patches[i].NewOps)
+		}
+		for _, s := range p.Plan {
+			halves = halves || s.Op == poke.Write && (s.Part == poke.LiteralLow || s.Part == poke.LiteralHigh)
+		}
+	}
+	slices.Sort(whole)
+	m.ops = slices.Compact(whole)
+	if len(m.ops) > maxOps {
+		return fmt.Errorf("%d ops: at most %d can be told apart", len(m.ops), maxOps)
+	}
+	m.codec.Ops = slices.Clone(m.ops)
+	if halves {
+		for _, a := range m.ops {
+			for _, b := range m.ops {
+				torn := uint64(isa.Text(a).Splice(4, 4, isa.Text(b).Slice(4, 4)))
+				m.codec.Ops = append(m.codec.Ops, torn)
+			}
+		}
+		slices.Sort(m.codec.Ops)
+		m.codec.Ops = slices.Compact(m.codec.Ops)
+	}
+	if len(m.codec.Ops) > cpus.CodecValues {
+		return fmt.Errorf("%d values of a torn pointer: at most %d can be told apart", len(m.codec.Ops), cpus.CodecValues)
+	}
+	return nil
+}
+
+// findTexts lists every text that a site can have: whatever stores make of what
+// is there, in any order.
+func (m *Model) findTexts() error {
+	m.texts = make([][]isa.Text, len(m.Code.Sites))
+	m.codec.Firsts = make([][]isa.Text, len(m.Code.Sites))
+	stores := 0
+	for site := range m.texts {
+		list := []isa.Text{m.Initial[site]}
+		for i := 0; i < len(list); i++ {
+			m.eachStore(func(p *poke.Patcher, id poke.StoreID) {
+				at, off, n, text, code := p.StoreAt(id)
+				if !code || at != site {
+					return
+				}
+				if i == 0 {
+					stores++
+				}
+				if t := list[i].Splice(off, n, text); !slices.Contains(list, t) {
+					list = append(list, t)
+				}
+			})
+			if len(list) > maxTexts {
+				return fmt.Errorf("site %d can have over %d texts", site, maxTexts)
+			}
+		}
+		m.texts[site] = list
+		if m.Code.Insns() == 2 {
+			for _, t := range list {
+				if first := t.Slice(0, m.Code.Traits.FetchLen); !slices.Contains(m.codec.Firsts[site], first) {
+					m.codec.Firsts[site] = append(m.codec.Firsts[site], first)
+				}
+			}
+		}
+	}
+	if stores > maxStores {
+		return fmt.Errorf("%d stores to text: at most %d can be told apart; take fewer sites", stores, maxStores)
+	}
+	m.layout.stores = stores
+	return nil
+}
+
+// eachStore calls f with every store that a program can make.
+func (m *Model) eachStore(f func(p *poke.Patcher, id poke.StoreID)) {
+	for _, prog := range m.Programs {
+		p := &poke.Patcher{Code: m.Code, Patches: prog.Patches, Plan: prog.Plan}
+		for at, s := range prog.Plan {
+			if s.Op != poke.Write {
+				continue
+			}
+			for i := s.From; i < s.To; i++ {
+				f(p, poke.StoreID{At: int32(at), Patch: i})
+			}
+		}
+	}
+}
+
+// findBatches builds what Publish steps publish.
+func (m *Model) findBatches() error {
+	for _, p := range m.Programs {
+		list := make([]*batch, len(p.Plan))
+		for at, s := range p.Plan {
+			if s.Op != poke.Publish {
+				continue
+			}
+			b := &batch{number: len(m.flat) + 1, size: int(s.To - s.From), last: &p.Patches[s.To-1]}
+			b.index, b.acts = poke.Batch(m.Code, m.Lookup, m.AsQueued, p.Patches[s.From:s.To], s.Undo)
+			for _, act := range b.acts {
+				if !slices.Contains(m.codec.Acts, act) {
+					m.codec.Acts = append(m.codec.Acts, act)
+				}
+			}
+			m.flat, list[at] = append(m.flat, b), b
+		}
+		m.batches = append(m.batches, list)
+	}
+	if m.Code.TrapSkips {
+		m.codec.Acts = append(m.codec.Acts, isa.Insn{Kind: isa.Nop})
+	}
+	if n := len(m.codec.Acts); n > cpus.CodecValues {
+		return fmt.Errorf("%d instructions to act as: at most %d can be told apart", n, cpus.CodecValues)
+	}
+	return nil
+}
+
+// findStores lists what a store buffer can hold.
+func (m *Model) findStores() error {
+	m.stores = make([][]poke.StoreID, len(m.Programs))
+	if !m.Code.Traits.StoresBuffered {
+		return nil
+	}
+	for i, p := range m.Programs {
+		for at, s := range p.Plan {
+			for k := s.From; s.Op == poke.Write && k < s.To; k++ {
+				m.stores[i] = append(m.stores[i], poke.StoreID{At: int32(at), Patch: k})
+			}
+		}
+		if n := len(m.stores[i]); n > 1<<bitsStore {
+			return fmt.Errorf("%d stores that can wait in a buffer: at most %d can be told apart", n, 1<<bitsStore)
+		}
+	}
+	return nil
+}
+
+// findFinals works out what each program leaves at its patches' sites.
+func (m *Model) findFinals() {
+	for _, p := range m.Programs {
+		final := make([]isa.Text, len(p.Patches))
+		for _, s := range p.Plan {
+			if s.Op == poke.Verify || s.Op == poke.Settle {
+				for i := s.From; i < s.To; i++ {
+					if final[i] = p.Patches[i].New; s.Undo {
+						final[i] = p.Patches[i].Old
+					}
+				}
+			}
+		}
+		m.final = append(m.final, final)
+	}
+}
+
+// shared tells whether another program patches the same site.
+func (m *Model) sharedSite(program int, site int32) bool {
+	for i, p := range m.Programs {
+		for k := range p.Patches {
+			if i != program && p.Patches[k].Site == site {
+				return true
+			}
+		}
+	}
+	return false
+}

@@ -1,0 +1,329 @@
+package check
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"runtime"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"github.com/textpoke/textpoke/cpus"
+)
+
+// Options say how a model is explored.
+type Options struct {
+	Reduce  Reductions
+	Exact   bool // keep whole states instead of fingerprints
+	Workers int  // 0: one for each core
+
+	// Limits; 0 for none. States are counted at the end of a level, so that a
+	// search that is cut there is the same every time.
+	LimitStates uint64
+	LimitTime   time.Duration
+	LimitMemory uint64 // bytes of states and of the queue
+
+	// Checkpoint is a file that the search is saved in when it is cut short,
+	// and every so often; "" for none. Resume goes on from there.
+	Checkpoint string
+	Every      time.Duration
+	Resume     bool
+
+	// Watch, where set, is told how far the search has got, now and then.
+	Watch func(Progress)
+}
+
+// Progress is how far a search has got.
+type Progress struct {
+	States, Transitions uint64
+	Depth               int
+	Queue               uint64 // states of this level that are still to be looked at
+	Memory              uint64 // bytes
+	Elapsed             time.Duration
+}
+
+// Verdict is the answer.
+type Verdict string
+
+// The verdicts.
+const (
+	Safe       Verdict = "safe"       // nothing can break, in any interleaving
+	Unsafe     Verdict = "unsafe"     // something can; there is a trace
+	Incomplete Verdict = "incomplete" // cut short: nothing is known about the rest
+)
+
+// Result is what a search has found.
+type Result struct {
+	Verdict     Verdict
+	Violation   *cpus.Violation // when Unsafe
+	Trace       *Trace          // when Unsafe; nil where it could not be made
+	Depth       int             // of the violation, or of the deepest state
+	States      uint64
+	Transitions uint64
+	Elapsed     time.Duration
+	Memory      uint64  // bytes at the most
+	Collision   float64 // probability that a state was taken for another; see Exact
+	Cut         string  // why Incomplete
+}
+
+// Explore looks at every state that the model can reach, level by level. An error
+// means that the search could not be made at all, or that ctx ended and nothing
+// was known by then; a limit that is hit is a Result.
+func Explore(ctx context.Context, m *Model, o Options) (*Result, error) {
+	s, err := newSearch(m, o)
+	if err != nil {
+		return nil, err
+	}
+	r, err := s.run(ctx)
+	if err != nil || r.Verdict != Unsafe {
+		return r, err
+	}
+	// Which way there is the first in order does not depend on the number of
+	// cores when one of them looks again.
+	if err := s.findTrace(ctx, r); err != nil {
+		return r, err
+	}
+	return r, nil
+}
+
+// search is one search under way.
+type search struct {
+	m     *Model
+	o     Options
+	seen  visited
+	queue []slab // states of this level
+	start time.Time
+	spent time.Duration // before this search was resumed
+
+	depth       int
+	states      atomic.Uint64
+	transitions atomic.Uint64
+	queued      atomic.Int64  // states of this level that are still to be looked at
+	queueBytes  atomic.Uint64 // of this level and the next
+	broken      atomic.Bool   // a violation was found on this level
+	halt        atomic.Pointer[string]
+	peak        uint64
+	lastSave    time.Time
+}
+
+// slab is some states' words, one behind the other.
+type slab []uint64
+
+// slabStates is how many states a slab holds: a worker takes one at a time.
+const slabStates = 512
+
+func newSearch(m *Model, o Options) (*search, error) {
+	if o.Workers <= 0 {
+		o.Workers = runtime.GOMAXPROCS(0)
+	}
+	s := &search{m: m, o: o, seen: &prints{}, start: time.Now(), lastSave: time.Now()}
+	if o.Exact {
+		s.seen = &exact{}
+	}
+	if o.Resume {
+		return s, s.load()
+	}
+	first := newExpander(m, o.Reduce).initial()
+	s.seen.insert(fingerprint(first), first)
+	s.states.Store(1)
+	s.queue = []slab{first}
+	return s, nil
+}
+
+// run goes from level to level.
+func (s *search) run(ctx context.Context) (*Result, error) {
+	ctx, cancel := context.WithCancel(ctx)
+	defer cancel()
+	var watching sync.WaitGroup
+	watching.Go(func() { s.watch(ctx) })
+	defer watching.Wait()
+	defer cancel()
+	for len(s.queue) > 0 {
+		next := s.level()
+		if why := s.halt.Load(); why != nil {
+			return s.cut(*why)
+		}
+		if s.broken.Load() {
+			r := s.result(Unsafe)
+			r.Depth++
+			return r, nil
+		}
+		if next == nil {
+			break
+		}
+		s.queue = next
+		s.depth++
+		if s.o.LimitStates > 0 && s.states.Load() >= s.o.LimitStates {
+			return s.cut(fmt.Sprintf("the limit of %d states is reached", s.o.LimitStates))
+		}
+		if err := s.saveNowAndThen(); err != nil {
+			return nil, err
+		}
+	}
+	return s.result(Safe), nil
+}
+
+// level looks at every state of the queue and returns those that follow.
+func (s *search) level() []slab {
+	s.queued.Store(int64(s.count(s.queue)))
+	s.queueBytes.Store(uint64(s.queued.Load()) * uint64(8*s.m.layout.words))
+	var (
+		taken atomic.Int64
+		wait  sync.WaitGroup
+		mu    sync.Mutex
+		next  []slab
+	)
+	for range min(s.o.Workers, len(s.queue)) {
+		wait.Go(func() {
+			w := newWorker(s)
+			for s.halt.Load() == nil {
+				i := int(taken.Add(1)) - 1
+				if i >= len(s.queue) {
+					break
+				}
+				w.slab(s.queue[i])
+				s.queue[i] = nil
+			}
+			w.flush()
+			mu.Lock()
+			next = append(next, w.out...)
+			mu.Unlock()
+		})
+	}
+	wait.Wait()
+	return next
+}
+
+func (s *search) count(q []slab) (n int) {
+	for _, b := range q {
+		n += len(b) / s.m.layout.words
+	}
+	return n
+}
+
+// watch enforces the limits of time and memory, and reports.
+func (s *search) watch(ctx context.Context) {
+	tick := time.NewTicker(100 * time.Millisecond)
+	defer tick.Stop()
+	for n := 0; ; n++ {
+		select {
+		case <-ctx.Done():
+			s.stop("it was interrupted") // only matters when the search still runs
+			return
+		case <-tick.C:
+		}
+		p := s.progress()
+		switch {
+		case s.o.LimitTime > 0 && p.Elapsed >= s.o.LimitTime:
+			s.stop(fmt.Sprintf("the limit of %v is reached", s.o.LimitTime))
+		case s.o.LimitMemory > 0 && p.Memory >= s.o.LimitMemory:
+			s.stop(fmt.Sprintf("the limit of %d MiB is reached", s.o.LimitMemory>>20))
+		}
+		if s.o.Watch != nil && n%5 == 4 {
+			s.o.Watch(p)
+		}
+	}
+}
+
+func (s *search) stop(why string) { s.halt.CompareAndSwap(nil, &why) }
+
+func (s *search) progress() Progress {
+	memory := s.seen.bytes() + s.queueBytes.Load()
+	s.peak = max(s.peak, memory)
+	return Progress{
+		States: s.states.Load(), Transitions: s.transitions.Load(), Depth: s.depth,
+		Queue: uint64(max(s.queued.Load(), 0)), Memory: memory, Elapsed: s.spent + time.Since(s.start),
+	}
+}
+
+// cut ends a search that is not complete.
+func (s *search) cut(why string) (*Result, error) {
+	r := s.result(Incomplete)
+	r.Cut = why
+	if s.broken.Load() { // found all the same, if not surely the shortest
+		r.Verdict, r.Cut = Unsafe, ""
+		r.Depth++
+		return r, nil
+	}
+	return r, s.saveAtEnd()
+}
+
+func (s *search) result(v Verdict) *Result {
+	p := s.progress()
+	r := &Result{
+		Verdict: v, Depth: s.depth, States: p.States, Transitions: p.Transitions,
+		Elapsed: p.Elapsed, Memory: max(s.peak, p.Memory),
+	}
+	if !s.o.Exact {
+		r.Collision = collision(p.States)
+	}
+	return r
+}
+
+// errNoTrace says that the second search did not get to what the first has found.
+var errNoTrace = errors.New("the violation was not found again")
+
+// worker looks at states of one level.
+type worker struct {
+	s   *search
+	e   *expander
+	out []slab
+
+	// Successors wait here, so that the memory that looking them up takes is
+	// asked for in one go.
+	batch []uint64 // words
+	fps   []uint64
+	sink  uint64
+}
+
+// batchStates is how many successors wait.
+const batchStates = 256
+
+func newWorker(s *search) *worker {
+	return &worker{s: s, e: newExpander(s.m, s.o.Reduce)}
+}
+
+// slab looks at some states.
+func (w *worker) slab(b slab) {
+	n := w.s.m.layout.words
+	var transitions uint64
+	for ; len(b) > 0; b = b[n:] {
+		w.e.expand(b[:n], func(t *successor) bool {
+			transitions++
+			if t.found != nil {
+				w.s.broken.Store(true)
+				return true
+			}
+			w.fps = append(w.fps, fingerprint(t.words))
+			w.batch = append(w.batch, t.words...)
+			return true
+		})
+		if len(w.fps) >= batchStates {
+			w.flush()
+		}
+	}
+	w.s.transitions.Add(transitions)
+	w.s.queued.Add(-int64(len(b) / n))
+}
+
+// flush inserts what waits.
+func (w *worker) flush() {
+	n := w.s.m.layout.words
+	var isNew uint64
+	for i, fp := range w.fps {
+		words := w.batch[i*n : (i+1)*n]
+		if !w.s.seen.insert(fp, words) {
+			continue
+		}
+		isNew++
+		if len(w.out) == 0 || len(w.out[len(w.out)-1]) == slabStates*n {
+			w.out = append(w.out, make(slab, 0, slabStates*n))
+		}
+		last := &w.out[len(w.out)-1]
+		*last = append(*last, words...)
+	}
+	w.s.states.Add(isNew)
+	w.s.queueBytes.Add(isNew * uint64(8*n))
+	w.batch, w.fps = w.batch[:0], w.fps[:0]
+}
