@@ -81,7 +81,7 @@ var (
 func (f *planFile) read(src []byte) error {
 	if len(src) > MaxPlanFile {
 		line := 1 + bytes.Count(src[:MaxPlanFile], []byte("\n"))
-		return f.wrong(line, "%d bytes: a plan file has at most %d", len(src), MaxPlanFile)
+		return f.wrong(line, "more than %d bytes", MaxPlanFile)
 	}
 	text := strings.TrimPrefix(string(src), "\ufeff")
 	in := reader{planFile: f, section: -1}

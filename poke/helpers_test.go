@@ -92,6 +92,8 @@ type paper struct {
 	rounds    int
 	stops     int
 	graces    int
+	locks     [NumMutexes]bool
+	mapped    int      // site, plus 1
 	exposed   []string // what must not happen
 }
 
@@ -99,6 +101,9 @@ func (g *paper) Peek(site int) isa.Text  { return g.text[site] }
 func (g *paper) Literal(site int) uint64 { return g.ops[site] }
 func (g *paper) Store(site, off, n int, t isa.Text) {
 	g.text[site] = g.text[site].Splice(off, n, t)
+	if g.mapped > 0 && g.mapped != site+1 {
+		g.exposed = append(g.exposed, "a store goes to another site's page")
+	}
 	if g.text[site].Slice(0, g.code.Traits.BreakpointLen) == g.code.Arch.Breakpoint() && g.refs == 0 {
 		g.exposed = append(g.exposed, "a breakpoint is placed that no handler finds")
 	}
@@ -134,14 +139,18 @@ func (g *paper) StopMachine() bool {
 func (g *paper) Attach(uint64)        {}
 func (g *paper) Release(uint64)       {}
 func (g *paper) Settle(int, isa.Text) {}
-func (g *paper) Lock(Mutex) bool      { return true }
-func (g *paper) Unlock(Mutex)         {}
-func (g *paper) Map(int)              {}
-func (g *paper) Raise()               {}
-func (g *paper) Raised() bool         { return true }
-func (g *paper) Stopped() bool        { return true }
-func (g *paper) ResumeMachine()       { g.stopped = false }
-func (g *paper) SyncSelf()            {}
+func (g *paper) Lock(m Mutex) bool {
+	free := !g.locks[m]
+	g.locks[m] = true
+	return free
+}
+func (g *paper) Unlock(m Mutex) { g.locks[m] = false }
+func (g *paper) Map(site int)   { g.mapped = site + 1 }
+func (g *paper) Raise()         {}
+func (g *paper) Raised() bool   { return true }
+func (g *paper) Stopped() bool  { return true }
+func (g *paper) ResumeMachine() { g.stopped = false }
+func (g *paper) SyncSelf()      {}
 
 // world is a paper with patches for all its sites.
 func world(t testing.TB, p *Protocol, s Shape) (*paper, []Patch) {

@@ -7,37 +7,47 @@ package poke
 // records new and later ones old (ftrace_replace_code, kernel/trace/ftrace.c).
 //
 // The batch in flight goes back behind its breakpoints, batches that were
-// finished go back by the protocol that changed them, the last one first.
+// finished go back by the protocol that changed them, the last one first. That
+// is for plans of the built-in protocols' form, with their defects. Others go
+// back while every CPU stands still: whatever a plan did, that is safe.
 func Undo(plan []Step, at int, done int32, s Shape) []Step {
+	u := undo{shape: s}
+	for _, st := range plan[:at] {
+		u.follow(st)
+	}
+	if regular(plan) {
+		u.backwards(plan, at, done)
+	} else {
+		u.standingStill(plan, at, done)
+	}
+	u.letGo()
+	return u.out
+}
+
+// backwards takes a regular plan back.
+func (u *undo) backwards(plan []Step, at int, done int32) {
 	batches, end := split(plan)
-	var out []Step
-	emit := func(st Step) { out = append(out, st) }
 	for i := len(batches) - 1; i >= 0; i-- {
 		b := batches[i]
 		switch {
 		case b.from > at: // not begun
 		case b.to <= at || !b.traps: // finished, or safe to replay
-			replay(plan[b.from:min(b.to, at+1)], at-b.from, done, emit)
+			replay(plan[b.from:min(b.to, at+1)], at-b.from, done, u.emit)
 		default:
-			undoPhases(plan[b.from:at+1], done, s, emit)
+			undoPhases(plan[b.from:at+1], done, u.shape, u.emit)
 		}
 	}
-	if len(out) == 0 {
-		// Nothing was written, but the machine may have been stopped.
-		if begun(plan, at, StopMachine) {
-			emit(Step{Op: Resume})
-		}
-		return out
+	if len(u.out) == 0 { // nothing was written
+		return
 	}
-	if out[len(out)-1].Op == Write {
-		fence(s, emit) // the one behind these stores was not reached
+	if u.out[len(u.out)-1].Op == Write {
+		fence(u.shape, u.emit) // the one behind these stores was not reached
 	}
 	for _, st := range plan[end:] {
 		if st.Op != GracePeriod { // the ops stays attached, or was never
-			emit(st)
+			u.emit(st)
 		}
 	}
-	return out
 }
 
 // span is the steps [from, to) of one batch; traps: it works with breakpoints.
@@ -55,7 +65,7 @@ func split(plan []Step) (batches []span, end int) {
 		var last *span
 		for i, st := range plan {
 			switch st.Op {
-			case Verify, GracePeriod, Fence:
+			case Verify, GracePeriod, Fence, Lock, Unlock:
 				continue
 			}
 			if last == nil || st.From != plan[last.from].From || st.To != plan[last.from].To {
@@ -67,7 +77,7 @@ func split(plan []Step) (batches []span, end int) {
 		return batches, end
 	}
 	from := 0
-	for from < len(plan) && (plan[from].Op == Verify || plan[from].Op == StopMachine) {
+	for from < len(plan) && plan[from].Op != Write {
 		from++
 	}
 	end = from
