@@ -19,7 +19,8 @@ const module = "github.com/textpoke/textpoke/"
 // architecture lies below cpus, and isa below the architectures.
 var floors = map[string]int{
 	"records": 0, "cpus/isa": 1, "cpus/x86_64": 2, "cpus/arm64": 2, "cpus/riscv64": 2,
-	"cpus": 3, "int3": 4, "poke": 5, "sched": 6, "sim": 7, "cmd/textpoke": 8,
+	"cpus": 3, "int3": 4, "poke": 5, "sched": 6, "sim/check": 7, "sim/litmus": 7, "sim/museum": 8, "sim/promela": 8,
+	"sim": 9, "cmd/textpoke": 10,
 	"results": 0, "results/interrupts": 1, "spelling": -1,
 }
 

@@ -55,6 +55,13 @@ func (p *Protocol) Compile(s Shape, batches iter.Seq[Range], emit Emit) error {
 	if err := p.check(s); err != nil {
 		return err
 	}
+	p.Unfold(s, batches, emit)
+	return nil
+}
+
+// Unfold is Compile without the question whether the protocol can work: for those
+// who want to see what becomes of it. A *PlanError of Compile is nothing to see.
+func (p *Protocol) Unfold(s Shape, batches iter.Seq[Range], emit Emit) {
 	all := Range{0, s.Patches}
 	emit(Step{Op: Verify, To: int32(s.Patches)})
 	p.open(s, all, emit)
@@ -65,7 +72,6 @@ func (p *Protocol) Compile(s Shape, batches iter.Seq[Range], emit Emit) error {
 	if s.Detach {
 		emit(Step{Op: GracePeriod})
 	}
-	return nil
 }
 
 // ImpossibleError says that a protocol cannot work on an instruction set, and

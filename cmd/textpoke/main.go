@@ -32,6 +32,9 @@ func main() {
 // errNo is the answer no, where what it is about has been printed.
 var errNo = errors.New("the answer is no")
 
+// errCut is an answer that was cut short, where that has been printed.
+var errCut = errors.New("cut short")
+
 // noError is the answer no, and the error is what it is about.
 type noError struct{ error }
 
@@ -47,7 +50,7 @@ func run(ctx context.Context, args []string, s streams) int {
 	if err == nil {
 		return exitDone
 	}
-	cut := sim.Stopped(err) || ctx.Err() != nil
+	cut := sim.Stopped(err) || errors.Is(err, errCut) || ctx.Err() != nil
 	switch {
 	case cut:
 		fmt.Fprintln(s.err, "textpoke: cut short; what was finished is written and marked incomplete")

@@ -1,6 +1,7 @@
 package check
 
 import (
+	"errors"
 	"fmt"
 	"slices"
 
@@ -41,7 +42,7 @@ const (
 )
 
 // Model lays the machine out and compiles the program. Errors say what is wrong
-// with the request; an *poke.ImpossibleError is an answer.
+// with the request.
 func (s *Setup) Model() (*Model, error) {
 	m := &Model{
 		Code: &cpus.Code{
@@ -70,6 +71,12 @@ func (s *Setup) Model() (*Model, error) {
 	}
 	m.Programs = []Program{{patches, poke.Toggle(enable, disable, s.Sites, s.Protocol.Settles(shape))}}
 	return m, m.Prepare()
+}
+
+// Shape is the shape of the updates, for those who ask what the protocol offers.
+func (s *Setup) Shape() (poke.Shape, error) {
+	site, err := s.Arch.Site(firstSite, s.Protocol.Layout)
+	return poke.Shape{Traits: s.Arch.Traits(), Len: int(site.Len), Patches: s.Sites, Detach: true}, err
 }
 
 // layOut places the sites, disabled, and makes the patches that enable them.
@@ -118,6 +125,13 @@ func (s *Setup) compile(shape poke.Shape, patches []poke.Patch) (plan []poke.Ste
 			}
 		}
 	}
-	err = s.Protocol.Compile(shape, ranges, s.Mutation.Through(func(st poke.Step) { plan = append(plan, st) }))
+	emit := s.Mutation.Through(func(st poke.Step) { plan = append(plan, st) })
+	err = s.Protocol.Compile(shape, ranges, emit)
+	var hangs *poke.ImpossibleError
+	if errors.As(err, &hangs) {
+		// That is for the search to find out, with the way there.
+		s.Protocol.Unfold(shape, ranges, emit)
+		err = nil
+	}
 	return plan, err
 }

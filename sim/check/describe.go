@@ -2,7 +2,6 @@ package check
 
 import (
 	"fmt"
-	"strings"
 
 	"github.com/textpoke/textpoke/cpus"
 	"github.com/textpoke/textpoke/cpus/isa"
@@ -191,51 +190,4 @@ func (w *world) didFetch(was, c *cpus.CPU, site string) string {
 		return insn + ": " + isa.Nop.String()
 	}
 	return insn + ": " + isa.Call.String()
-}
-
-// Explain prints a trace for people: one numbered step a line with a column for
-// each CPU and patcher, then what every CPU may fetch at the end, and why that is
-// wrong.
-func (t *Trace) Explain(width int) string {
-	var b strings.Builder
-	who := t.columns()
-	fmt.Fprintf(&b, "%4s", "")
-	for _, name := range who {
-		fmt.Fprintf(&b, "  %-*s", width, name)
-	}
-	b.WriteString("  site bytes\n")
-	for n, s := range t.Steps {
-		fmt.Fprintf(&b, "%4d", n+1)
-		for _, name := range who {
-			text := ""
-			if s.Who == name {
-				text = s.What
-			}
-			fmt.Fprintf(&b, "  %-*s", width, text)
-		}
-		for i, site := range s.Sites {
-			fmt.Fprintf(&b, "  %d: %s", i, site.Bytes)
-			if site.Literal != "" {
-				fmt.Fprintf(&b, " (%s)", site.Literal)
-			}
-		}
-		b.WriteString("\n")
-	}
-	return b.String()
-}
-
-// columns are those who do something, the patchers first.
-func (t *Trace) columns() (who []string) {
-	seen := map[string]bool{}
-	for _, s := range t.Steps {
-		seen[s.Who] = true
-	}
-	for _, kind := range []string{"patcher", "cpu"} {
-		for i := range MaxCPUs {
-			if name := fmt.Sprintf("%s %d", kind, i); seen[name] {
-				who = append(who, name)
-			}
-		}
-	}
-	return who
 }

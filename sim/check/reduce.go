@@ -1,6 +1,8 @@
 package check
 
 import (
+	"fmt"
+
 	"github.com/textpoke/textpoke/cpus"
 	"github.com/textpoke/textpoke/int3"
 	"github.com/textpoke/textpoke/poke"
@@ -19,6 +21,44 @@ type Reductions struct {
 	// afresh: done at once it leaves the CPU the more versions to fetch, so
 	// that whatever can go wrong after a later one can go wrong after it.
 	Order bool
+}
+
+// reductions are the names of the choices, as --reduce spells them.
+var reductions = []struct {
+	name string
+	Reductions
+}{
+	{"all", Reductions{Symmetry: true, Order: true}},
+	{"none", Reductions{}},
+	{"symmetry", Reductions{Symmetry: true}},
+	{"order", Reductions{Order: true}},
+}
+
+// ReductionNames lists the choices, the default first.
+func ReductionNames() (names []string) {
+	for _, r := range reductions {
+		names = append(names, r.name)
+	}
+	return names
+}
+
+func (r Reductions) String() string {
+	for _, n := range reductions {
+		if n.Reductions == r {
+			return n.name
+		}
+	}
+	return ""
+}
+
+// ParseReductions reads a choice.
+func ParseReductions(s string) (Reductions, error) {
+	for _, r := range reductions {
+		if r.name == s {
+			return r.Reductions, nil
+		}
+	}
+	return Reductions{}, fmt.Errorf("reduce %q: not one of %v", s, ReductionNames())
 }
 
 // quiet says of a place in a program what cannot happen from there on before the

@@ -75,7 +75,7 @@ func TestScratch(t *testing.T) {
 		fmt.Println(c, r.Verdict, r.Depth, r.States, r.Transitions, time.Since(start), r.Memory)
 		if r.Violation != nil {
 			fmt.Println(r.Violation)
-			fmt.Println(r.Trace.Explain(40))
+			fmt.Println(r.Trace.Explain())
 		}
 	}
 }

@@ -1,0 +1,36 @@
+package main
+
+import (
+	"fmt"
+	"os"
+
+	"go.uber.org/zap"
+	"golang.org/x/term"
+
+	"github.com/textpoke/textpoke/sim"
+	"github.com/textpoke/textpoke/sim/check"
+)
+
+// stderrIsTerminal tells whether somebody watches.
+func (c *common) stderrIsTerminal() bool {
+	f, ok := c.streams.err.(*os.File)
+	return ok && term.IsTerminal(int(f.Fd()))
+}
+
+// watch shows how far a search has got, on one line that the next one overwrites.
+func (c *common) watch(p check.Progress) {
+	rate := float64(p.States) / p.Elapsed.Seconds()
+	fmt.Fprintf(c.streams.err, "\r\x1b[K%.1f M states, %.2f M/s, depth %d, queue %d, %d MiB",
+		float64(p.States)/1e6, rate/1e6, p.Depth, p.Queue, p.Memory>>20)
+}
+
+// clearLine ends what watch has shown.
+func (c *common) clearLine() { fmt.Fprint(c.streams.err, "\r\x1b[K") }
+
+// incomplete is what a search that was cut short has covered.
+func incomplete(r *sim.VerdictRow) []zap.Field {
+	return []zap.Field{
+		zap.String("question", r.Flags()), zap.String("why", r.Cut),
+		zap.Int("complete_to_depth", r.Depth-1), zap.Uint64("states", r.States),
+	}
+}

@@ -1,0 +1,210 @@
+package sim
+
+import (
+	"context"
+	"errors"
+	"fmt"
+
+	"github.com/textpoke/textpoke/cpus"
+	"github.com/textpoke/textpoke/cpus/isa"
+	"github.com/textpoke/textpoke/int3"
+	"github.com/textpoke/textpoke/poke"
+	"github.com/textpoke/textpoke/results"
+	"github.com/textpoke/textpoke/sched"
+	"github.com/textpoke/textpoke/sim/check"
+)
+
+// CheckGrid is lists of choices; their cross product is the questions that are put
+// to the checker, the last list changing fastest.
+type CheckGrid struct {
+	Arches    []isa.Arch
+	Protocols []string
+	Plans     []*poke.Protocol // in place of Protocols
+	Mutations []string         // "" for none; nil for every one that a protocol offers, and none
+	Buffers   []sched.Buffer
+	Orders    []sched.Ordering
+	Lookups   []int3.Kind
+	Refs      []int3.Refs
+	Fetches   []cpus.Fetch
+	Preempts  []bool
+	Machines  [][]cpus.Role
+	Sites     []int
+	Early     bool
+}
+
+// Question is one model to be explored, and how it came about.
+type Question struct {
+	check.Setup
+	Protocol string
+	Mutation string
+	Order    sched.Ordering
+
+	Bug   string // of the museum, in place of a protocol
+	Fixed bool
+
+	Model *check.Model
+}
+
+// Questions builds the model of every combination, so that a wrong one costs
+// nothing. A protocol that cannot be had on an architecture is left out where
+// there are several of either.
+func (g *CheckGrid) Questions() ([]*Question, error) {
+	base := []Question{{}}
+	base = cross(base, g.Arches, func(q *Question, v isa.Arch) { q.Arch = v })
+	base = cross(base, g.Plans, func(q *Question, v *poke.Protocol) { q.Setup.Protocol, q.Protocol = v, v.Name })
+	if g.Plans == nil {
+		base = cross(base, g.Protocols, func(q *Question, v string) {
+			q.Setup.Protocol, q.Protocol = poke.Named(v, q.Arch.Traits()), v
+		})
+	}
+	base = cross(base, g.Machines, func(q *Question, v []cpus.Role) { q.Roles = v })
+	base = cross(base, g.Sites, func(q *Question, v int) { q.Sites = v })
+	base = cross(base, g.Buffers, func(q *Question, v sched.Buffer) { q.Buffer = v })
+	base = cross(base, g.Orders, func(q *Question, v sched.Ordering) { q.Order, q.Descending = v, v == sched.Descending })
+	base = cross(base, g.Lookups, func(q *Question, v int3.Kind) { q.Lookup = v })
+	base = cross(base, g.Refs, func(q *Question, v int3.Refs) { q.Refs = v })
+	var out []*Question
+	for _, q := range base {
+		q.Early = g.Early
+		mutations, err := g.mutationsOf(&q)
+		if err != nil {
+			return nil, err
+		}
+		list := cross([]Question{q}, mutations, func(q *Question, v poke.Mutation) { q.Setup.Mutation, q.Mutation = v, v.Name })
+		list = cross(list, g.Fetches, func(q *Question, v cpus.Fetch) { q.Fetch = v })
+		list = cross(list, g.Preempts, func(q *Question, v bool) { q.Preempt = v })
+		for i := range list {
+			if list[i].Model, err = list[i].Setup.Model(); err != nil {
+				return nil, fmt.Errorf("%s on %s: %w", q.Protocol, q.Arch.Traits().Name, err)
+			}
+			out = append(out, &list[i])
+		}
+	}
+	if len(out) == 0 {
+		return nil, errors.New("no combination is left to check")
+	}
+	return out, nil
+}
+
+// mutationsOf finds the mutations that are asked for.
+func (g *CheckGrid) mutationsOf(q *Question) ([]poke.Mutation, error) {
+	shape, err := q.Shape()
+	if err != nil {
+		return nil, err
+	}
+	if g.Mutations == nil {
+		return append([]poke.Mutation{{}}, q.Setup.Protocol.Mutations(shape)...), nil
+	}
+	var out []poke.Mutation
+	for _, name := range g.Mutations {
+		if name == "" {
+			out = append(out, poke.Mutation{})
+			continue
+		}
+		m, err := q.Setup.Protocol.Mutation(name, shape)
+		if err != nil {
+			return nil, err
+		}
+		out = append(out, m)
+	}
+	return out, nil
+}
+
+// VerdictRow is the answer to one question.
+type VerdictRow struct {
+	*Question
+	*check.Result
+	Options check.Options
+	Rate    bool // say how fast it was, which is another number every time
+}
+
+// Ask explores a question's model.
+func (q *Question) Ask(ctx context.Context, o check.Options) (VerdictRow, error) {
+	r, err := check.Explore(ctx, q.Model, o)
+	if err == nil && r.Trace != nil {
+		r.Trace.Model = q.Flags()
+	}
+	return VerdictRow{Question: q, Result: r, Options: o}, err
+}
+
+// Flags is the question as the command line spells it.
+func (q *Question) Flags() string {
+	if q.Bug != "" {
+		if q.Fixed {
+			return "--bug " + q.Bug + " --fixed"
+		}
+		return "--bug " + q.Bug
+	}
+	how := "--protocol " + q.Protocol
+	if q.Setup.Protocol.File != "" {
+		how = "--plan " + ShellQuote(q.Setup.Protocol.File)
+	}
+	s := fmt.Sprintf("--arch %s %s --cpus %s --sites %d --fetch %s --buffer %s --order %s --lookup %s --refs %s",
+		q.Arch.Traits().Name, how, cpus.FormatRoles(q.Roles), q.Sites, q.Fetch, q.Buffer, q.Order, q.Lookup, q.Refs)
+	if q.Mutation != "" {
+		s += " --mutate " + q.Mutation
+	}
+	if q.Preempt {
+		s += " --preempt"
+	}
+	if q.Early {
+		s += " --early"
+	}
+	return s
+}
+
+// CheckTable is a table for verdicts.
+func CheckTable() results.Table {
+	return results.Table{Name: "check", Columns: []results.Column{
+		{Name: "arch", Doc: "instruction set"},
+		{Name: "protocol", Doc: "how text is changed"},
+		{Name: "mutation", Doc: "defect put into the protocol"},
+		{Name: "bug", Doc: "scenario of the bug museum"},
+		{Name: "fixed", Doc: "whether the scenario has the upstream fix"},
+		{Name: "sites", Doc: "call sites that are patched"},
+		{Name: "cpus", Doc: "CPUs by role, the patchers' own among them"},
+		{Name: "fetch", Doc: "how finely versions of text mix in a fetch"},
+		{Name: "preempt", Doc: "whether tasks can be preempted between any two instructions"},
+		{Name: "verdict", Doc: "safe: nothing can break in any interleaving; unsafe: there is a way; incomplete: cut short, nothing is known of the rest"},
+		{Name: "property", Doc: "what breaks"},
+		{Name: "depth", Doc: "steps of the shortest way to break it; else of the longest of all shortest ways to a state"},
+		{Name: "states", Doc: "states that were reached"},
+		{Name: "transitions", Doc: "steps from one state to another that were looked at"},
+		{Name: "states_per_s", Detail: true, Doc: "how fast that was; only with --rate, since it is another number every time"},
+		{Name: "complete", Doc: "whether every state was looked at, or as many as it takes to be sure of the shortest way"},
+		{Name: "buffer", Detail: true, Doc: "slots of the vector that patches are queued in"},
+		{Name: "order", Detail: true, Doc: "order in which patches are queued"},
+		{Name: "lookup", Detail: true, Doc: "index that trap handlers search"},
+		{Name: "refs", Detail: true, Doc: "how handlers are counted"},
+		{Name: "reduce", Detail: true, Doc: "what the search leaves out: order, symmetry, both (all) or nothing (none)"},
+		{Name: "collision", Detail: true, Doc: "probability that some state was taken for another; empty in exact mode"},
+	}}
+}
+
+// Cells is the row of CheckTable.
+func (r *VerdictRow) Cells() []any {
+	opt := func(there bool, v any) any {
+		if !there {
+			return results.Empty
+		}
+		return v
+	}
+	q := r.Question
+	arch, fetch := q.Model.Code.Traits.Name, q.Model.Code.Fetch
+	property := any(results.Empty)
+	if r.Violation != nil {
+		property = string(r.Violation.Property)
+	}
+	rate := any(results.Empty)
+	if r.Rate && r.Elapsed > 0 {
+		rate = int(float64(r.States) / r.Elapsed.Seconds())
+	}
+	own := q.Bug == ""
+	return []any{
+		arch, opt(own, q.Protocol), opt(q.Mutation != "", q.Mutation), opt(!own, q.Bug), opt(!own, q.Fixed),
+		len(q.Model.Code.Sites), cpus.FormatRoles(q.Model.Roles), fetch.String(), q.Model.Preempt,
+		string(r.Verdict), property, r.Depth, r.States, r.Transitions, rate, r.Verdict != check.Incomplete,
+		opt(own, q.Buffer.String()), opt(own, q.Order.String()), q.Model.Lookup.String(), q.Model.Refs.String(),
+		r.Options.Reduce.String(), opt(!r.Options.Exact, r.Collision),
+	}
+}
