@@ -1,0 +1,119 @@
+package litmus
+
+import (
+	"fmt"
+	"strings"
+)
+
+// family is what the classes of one instruction set have in common: their
+// instructions and their order of data accesses.
+type family uint8
+
+const (
+	arm family = 1 << iota
+	x86
+	rv
+)
+
+// class is a machine class: what its makers promise about fetches.
+type class struct {
+	name   string
+	family family
+
+	dic, idc bool // CTR_EL0.DIC and .IDC, on arm
+
+	tears        bool // parts of an aligned site may come from different versions
+	tearsAcross  bool // so may the parts of an unaligned one
+	windowTears  bool // the same two of package cpus
+	windowAcross bool
+}
+
+var classes = []*class{
+	{name: "arm(0,0)", family: arm},
+	{name: "arm(0,1)", family: arm, idc: true},
+	{name: "arm(1,1)", family: arm, dic: true, idc: true},
+	{name: "intel", family: x86, tears: true, tearsAcross: true, windowTears: true, windowAcross: true},
+	{name: "amd", family: x86, tearsAcross: true, windowTears: true, windowAcross: true},
+	{name: "rv(ziccif)", family: rv, tearsAcross: true, windowAcross: true},
+	{name: "rv(plain)", family: rv, tears: true, tearsAcross: true, windowAcross: true},
+}
+
+// ClassNames lists the machine classes as files spell them: arm(DIC,IDC) by the
+// two bits of CTR_EL0, the two vendors of x86, and rv with and without Ziccif.
+func ClassNames() []string {
+	names := make([]string, len(classes))
+	for i, c := range classes {
+		names[i] = c.name
+	}
+	return names
+}
+
+func parseClass(s string) (*class, error) {
+	for _, c := range classes {
+		if c.name == s {
+			return c, nil
+		}
+	}
+	return nil, fmt.Errorf("no machine class; there are %s", strings.Join(ClassNames(), " "))
+}
+
+// whole tells whether one fetch of the site returns one version.
+func (c *class) whole(s *site) bool {
+	if s.aligned {
+		return !c.tears
+	}
+	return len(s.initial) == 1 || !c.tearsAcross
+}
+
+// windowWhole is whole for package cpus: bytes mix where the grain is a byte,
+// parcels in an unaligned word of rv, nothing elsewhere (isa.Arch.Grain).
+func (c *class) windowWhole(s *site) bool {
+	if s.aligned {
+		return !c.windowTears
+	}
+	return len(s.initial) == 1 || !c.windowAcross
+}
+
+// Verdict says whether an outcome can happen.
+type Verdict uint8
+
+// The verdicts. None is no expectation.
+const (
+	None Verdict = iota
+	Allowed
+	Forbidden
+)
+
+var verdictNames = [...]string{"none", "allowed", "forbidden"}
+
+func (v Verdict) String() string { return verdictNames[v] }
+
+func parseVerdict(s string) (Verdict, error) {
+	for i, n := range verdictNames {
+		if n == s {
+			return Verdict(i), nil
+		}
+	}
+	return None, fmt.Errorf("no kind; there are %s", strings.Join(verdictNames[:], " "))
+}
+
+func verdict(reached bool) Verdict {
+	if reached {
+		return Allowed
+	}
+	return Forbidden
+}
+
+// Relation is how the window model stands to what is expected.
+type Relation uint8
+
+// The relations.
+const (
+	Same     Relation = iota
+	Weaker            // it allows what cannot happen: sound, only pessimistic
+	Stronger          // it forbids what can happen: its users must say why that does not matter
+)
+
+var relationNames = [...]string{"same", "weaker", "stronger"}
+
+func (r Relation) String() string { return relationNames[r] }

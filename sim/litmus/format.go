@@ -1,0 +1,100 @@
+package litmus
+
+import (
+	"fmt"
+	"strings"
+)
+
+// String prints the test as Parse reads it, without comments.
+func (t *Test) String() string {
+	var b strings.Builder
+	field := func(name, value string) {
+		if value != "" {
+			fmt.Fprintf(&b, "%s %s\n", name, value)
+		}
+	}
+	field("test", t.Name)
+	field("about", t.About)
+	field("source", t.Source)
+	for _, s := range t.sites {
+		fmt.Fprintf(&b, "site %s %s%s\n", s.name, s.initial, s.alignment())
+	}
+	for _, d := range t.data {
+		fmt.Fprintf(&b, "data %s %s\n", d.name, d.initial)
+	}
+	for _, th := range t.threads {
+		fmt.Fprintf(&b, "thread %s\n", th.name)
+		for i := range th.insns {
+			fmt.Fprintf(&b, "  %s\n", t.line(&th.insns[i]))
+		}
+	}
+	field("outcome", t.Outcome())
+	for _, e := range t.expect {
+		fmt.Fprintf(&b, "expect %s %s\n", e.want, e.class.name)
+		if e.differs != "" {
+			fmt.Fprintf(&b, "differs %s: %s\n", e.class.name, e.differs)
+		}
+		if e.window != Same {
+			fmt.Fprintf(&b, "%s %s: %s\n", e.window, e.class.name, e.why)
+		}
+	}
+	return b.String()
+}
+
+func (s *site) alignment() string {
+	switch {
+	case len(s.initial) == 1:
+		return ""
+	case s.aligned:
+		return " aligned"
+	default:
+		return " unaligned"
+	}
+}
+
+// Outcome is what is asked, as the file says it.
+func (t *Test) Outcome() string {
+	parts := make([]string, len(t.outcome))
+	for i, e := range t.outcome {
+		switch {
+		case e.reg >= 0:
+			r := t.regs[e.reg]
+			parts[i] = t.threads[r.thread].name + ":" + r.name
+		case e.site >= 0:
+			parts[i] = t.sites[e.site].name
+		default:
+			parts[i] = t.data[e.data].name
+		}
+		parts[i] += "=" + e.value
+	}
+	return strings.Join(parts, " ")
+}
+
+// line prints one instruction.
+func (t *Test) line(i *insn) string {
+	f := []string{ops[i.op].name}
+	if i.reg >= 0 {
+		f = []string{t.regs[i.reg].name, "=", ops[i.op].name}
+	}
+	switch {
+	case i.site >= 0 && i.at >= 0:
+		f = append(f, fmt.Sprintf("%s[%d]", t.sites[i.site].name, i.at))
+	case i.site >= 0:
+		f = append(f, t.sites[i.site].name)
+	case i.data >= 0:
+		f = append(f, t.data[i.data].name)
+	case i.on >= 0:
+		f = append(f, t.regs[i.on].name)
+	}
+	if i.text != "" {
+		f = append(f, i.text)
+	}
+	f = append(f, i.marks...)
+	if i.addr >= 0 {
+		f = append(f, "addr", t.regs[i.addr].name)
+	}
+	if i.from >= 0 {
+		f = append(f, "data", t.regs[i.from].name)
+	}
+	return strings.Join(f, " ")
+}

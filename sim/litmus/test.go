@@ -1,0 +1,125 @@
+package litmus
+
+import (
+	"github.com/textpoke/textpoke/cpus/isa"
+)
+
+// Test is a litmus test as its file tells it.
+type Test struct {
+	Name   string
+	About  string // the outcome in a sentence
+	Source string // where the expected kinds are from
+
+	sites   []site
+	data    []datum
+	threads []thread
+	regs    []register
+	outcome []term
+	expect  []expectation // in the order of the classes
+}
+
+// site is a place in the code that is executed and stored to.
+type site struct {
+	name    string
+	initial string // one character a part
+	aligned bool   // several parts, in one unit that machines may fetch whole
+}
+
+// datum is a place in memory that is not code.
+type datum struct{ name, initial string }
+
+// thread is one CPU's program.
+type thread struct {
+	name  string
+	insns []insn
+}
+
+// register holds what one read or execution returned.
+type register struct {
+	thread int
+	name   string
+	parts  int // of what it holds, 0 for data, which has no fixed length
+}
+
+// insn is one instruction. Indices are -1 where there is nothing to name.
+type insn struct {
+	op         op
+	site, data int    // what it is about
+	at         int    // first part of the site, -1 for all of it
+	text       string // stored or written
+	reg        int    // where the result goes
+	on         int    // register that ctrl branches on
+	addr, from int    // registers that the address and the data depend on
+	marks      []string
+}
+
+// term is one equation of an outcome: a register's or, at the end, a place's.
+type term struct {
+	reg, site, data int
+	value           string
+}
+
+// expectation is what a file says of a class.
+type expectation struct {
+	class   *class
+	want    Verdict
+	differs string // why the model may disagree with want
+	window  Relation
+	why     string // why the window model does
+}
+
+// The bounds of a test. They keep a state small and a fetch's choices
+// few (maxVersions to the power of maxParts); the shipped tests need half.
+const (
+	maxThreads  = 4
+	maxInsns    = 24 // a thread
+	maxSites    = 4
+	maxVersions = 6 // of a site, the initial one included
+	maxData     = 4
+	maxRegs     = 8
+	maxICs      = 6
+	maxParts    = 4 // of a site: a head, a tail and some between
+)
+
+// textOf packs a text into a word, a part a byte.
+func textOf(s string) isa.Text { return isa.TextOf([]byte(s)...) }
+
+// show is the way back.
+func show(t isa.Text) string {
+	n := 0
+	for n < 8 && t.Slice(n, 1) != 0 {
+		n++
+	}
+	return string(t.Bytes(n))
+}
+
+// about tells whether the two instructions are about the same place.
+func (i *insn) about(j *insn) bool {
+	return i.site >= 0 && i.site == j.site || i.data >= 0 && i.data == j.data
+}
+
+// needs tells whether the instruction depends on a register.
+func (i *insn) needs(reg int) bool {
+	return reg >= 0 && (i.on == reg || i.addr == reg || i.from == reg)
+}
+
+func (i *insn) marked(m string) bool {
+	for _, x := range i.marks {
+		if x == m {
+			return true
+		}
+	}
+	return false
+}
+
+// span is the parts that an instruction is about: first and number.
+func (t *Test) span(i *insn) (at, n int) {
+	switch {
+	case i.op == opStore && i.at >= 0:
+		return i.at, len(i.text)
+	case i.at >= 0:
+		return i.at, 1
+	default:
+		return 0, len(t.sites[i.site].initial)
+	}
+}
