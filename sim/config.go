@@ -2,10 +2,12 @@ package sim
 
 import (
 	"fmt"
+	"strings"
 
 	"github.com/textpoke/textpoke/cpus"
 	"github.com/textpoke/textpoke/cpus/isa"
 	"github.com/textpoke/textpoke/int3"
+	"github.com/textpoke/textpoke/poke"
 	"github.com/textpoke/textpoke/records"
 	"github.com/textpoke/textpoke/sched"
 )
@@ -13,8 +15,9 @@ import (
 // Config is one combination to be counted or run.
 type Config struct {
 	Arch     isa.Arch
-	Protocol string // see poke.Names
-	Mutation string // a defect to put in, "" for none; see poke.MutationNames
+	Protocol string         // see poke.Names; that of Plan, where there is one
+	Plan     *poke.Protocol // a protocol from a file, nil for a built-in one
+	Mutation string         // a defect to put in, "" for none; see poke.MutationNames
 	Buffer   sched.Buffer
 	Order    sched.Ordering
 	Lookup   int3.Kind
@@ -51,19 +54,27 @@ func (c *Config) Isolated() (n int) {
 
 // String names the combination for people.
 func (c *Config) String() string {
+	protocol := c.Protocol
+	if c.Plan != nil {
+		protocol += " of " + c.Plan.File
+	}
 	s := fmt.Sprintf("%s %s, buffer %s, order %s, %s CPUs, %s, lookup %s, fetch %s",
-		c.Arch.Traits().Name, c.Protocol, c.Buffer, c.Order, cpus.FormatRoles(c.Roles), c.Table.Name(), c.Lookup, c.Fetch)
+		c.Arch.Traits().Name, protocol, c.Buffer, c.Order, cpus.FormatRoles(c.Roles), c.Table.Name(), c.Lookup, c.Fetch)
 	if c.Mutation != "" {
 		s += ", mutation " + c.Mutation
 	}
 	return s
 }
 
-// Flags is the combination as the command line spells it, but for the records and
-// the filter, which may need quoting.
+// Flags is the combination as the command line spells it, quoted for the shell,
+// but for the records and the filter.
 func (c *Config) Flags() string {
-	s := fmt.Sprintf("--arch %s --protocol %s --buffer %s --order %s --cpus %s --lookup %s --refs %s --fetch %s --seed %d",
-		c.Arch.Traits().Name, c.Protocol, c.Buffer, c.Order, cpus.FormatRoles(c.Roles), c.Lookup, c.Refs, c.Fetch, c.Seed)
+	protocol := "--protocol " + c.Protocol
+	if c.Plan != nil {
+		protocol = "--plan " + ShellQuote(c.Plan.File)
+	}
+	s := fmt.Sprintf("--arch %s %s --buffer %s --order %s --cpus %s --lookup %s --refs %s --fetch %s --seed %d",
+		c.Arch.Traits().Name, protocol, c.Buffer, c.Order, cpus.FormatRoles(c.Roles), c.Lookup, c.Refs, c.Fetch, c.Seed)
 	if c.Mutation != "" {
 		s += " --mutate " + c.Mutation
 	}
@@ -71,4 +82,15 @@ func (c *Config) Flags() string {
 		s += " --migrate"
 	}
 	return s
+}
+
+// ShellQuote makes one word of the shell out of text.
+func ShellQuote(s string) string {
+	plain := func(r rune) bool {
+		return r < 0x80 && (r >= 'a' && r <= 'z' || r >= 'A' && r <= 'Z' || r >= '0' && r <= '9' || strings.ContainsRune("_-+=:,./@%", r))
+	}
+	if s != "" && strings.IndexFunc(s, func(r rune) bool { return !plain(r) }) < 0 {
+		return s
+	}
+	return "'" + strings.ReplaceAll(s, "'", `'\''`) + "'"
 }

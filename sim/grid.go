@@ -7,6 +7,7 @@ import (
 	"github.com/textpoke/textpoke/cpus"
 	"github.com/textpoke/textpoke/cpus/isa"
 	"github.com/textpoke/textpoke/int3"
+	"github.com/textpoke/textpoke/poke"
 	"github.com/textpoke/textpoke/records"
 	"github.com/textpoke/textpoke/sched"
 )
@@ -18,7 +19,8 @@ type Grid struct {
 	Arches    []isa.Arch
 	AnyArch   bool // Arches is a default: leave out what a table is not of
 	Protocols []string
-	Mutations []string // "" for none
+	Plans     []*poke.Protocol // from files, in place of Protocols
+	Mutations []string         // "" for none
 	Buffers   []sched.Buffer
 	Orders    []sched.Ordering
 	Lookups   []int3.Kind
@@ -79,7 +81,11 @@ func (g *Grid) Jobs(ctx context.Context) ([]*Job, error) {
 // expand adds the combinations of one architecture and table.
 func (g *Grid) expand(jobs []*Job, arch isa.Arch, t *records.Table) ([]*Job, error) {
 	base := []Config{{Arch: arch, Table: t, Filter: g.Filter, Seed: g.Seed, Migrate: g.Migrate}}
-	base = cross(base, g.Protocols, func(c *Config, v string) { c.Protocol = v })
+	if len(g.Plans) > 0 {
+		base = cross(base, g.Plans, func(c *Config, v *poke.Protocol) { c.Plan, c.Protocol = v, v.Name })
+	} else {
+		base = cross(base, g.Protocols, func(c *Config, v string) { c.Protocol = v })
+	}
 	base = cross(base, g.Mutations, func(c *Config, v string) { c.Mutation = v })
 	base = cross(base, g.Orders, func(c *Config, v sched.Ordering) { c.Order = v })
 	base = cross(base, g.Machines, func(c *Config, v []cpus.Role) { c.Roles = v })
@@ -102,11 +108,11 @@ func (g *Grid) expand(jobs []*Job, arch isa.Arch, t *records.Table) ([]*Job, err
 
 // cross multiplies combinations by the values of one more list; an empty list
 // leaves them as they are.
-func cross[T any](base []Config, values []T, set func(*Config, T)) []Config {
+func cross[C, T any](base []C, values []T, set func(*C, T)) []C {
 	if len(values) == 0 {
 		return base
 	}
-	out := make([]Config, 0, len(base)*len(values))
+	out := make([]C, 0, len(base)*len(values))
 	for _, c := range base {
 		for _, v := range values {
 			set(&c, v)

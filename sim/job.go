@@ -33,7 +33,11 @@ type Job struct {
 func NewJob(c Config) (*Job, error) {
 	j := &Job{Config: c}
 	traits := c.Arch.Traits()
-	j.protocol = poke.Named(c.Protocol, traits)
+	if j.protocol = c.Plan; j.protocol == nil {
+		j.protocol = poke.Named(c.Protocol, traits)
+	} else {
+		j.Protocol = j.protocol.Name
+	}
 	if j.protocol == nil {
 		return nil, fmt.Errorf("protocol %q: not one of %v", c.Protocol, poke.Names())
 	}

@@ -32,8 +32,13 @@ func TestStress(t *testing.T) {
 			if row.Violations != 0 {
 				t.Errorf("%d violations, first %v", row.Violations, first[0])
 			}
-			// At least half of the seven CPUs are online at any time.
-			if least := (row.Rounds + row.Stops) * (4 - 1); row.IPIs < least {
+			// At least half of the seven CPUs are online at any time, and lazy
+			// rounds may leave out the isolated one.
+			targets := 4 - 1
+			if protocol == "breakpoint-lazy" {
+				targets--
+			}
+			if least := (row.Rounds + row.Stops) * targets; row.IPIs < least {
 				t.Errorf("%d interrupts in %d rounds and %d stops, want %d or more", row.IPIs, row.Rounds, row.Stops, least)
 			}
 			if row.Stress.Updates == 0 || row.Calls == 0 {

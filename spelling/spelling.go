@@ -13,10 +13,13 @@ import (
 // that begins with name, else the one with the fewest letters to change
 // (Levenshtein's distance), if no more than half of them and one.
 func Nearest(name string, valid []string) string {
+	if name == "" {
+		return ""
+	}
 	best, distance := "", len(name)/2+2
 	for _, v := range valid {
 		d := levenshtein.ComputeDistance(name, v)
-		if strings.HasPrefix(v, name) && name != "" {
+		if strings.HasPrefix(v, name) {
 			d = 0
 		}
 		if d < distance {

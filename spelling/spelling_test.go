@@ -4,6 +4,9 @@ import "testing"
 
 func TestNearest(t *testing.T) {
 	valid := []string{"Publish", "Unpublish", "WaitHandlers", "Write", "Sync"}
+	if got := Nearest("", []string{"n"}); got != "" {
+		t.Errorf("nothing was typed, and %q was meant", got)
+	}
 	for name, want := range map[string]string{
 		"Pubish": "Publish", "publish": "Publish", "Unpublsh": "Unpublish", "Wait": "WaitHandlers",
 		"Wirte": "Write", "sync": "Sync", "": "", "Quiesce": "", "Xy": "",

@@ -19,7 +19,7 @@ import (
 // machine. Lists mean the cross product.
 type gridFlags struct {
 	arch, protocol, buffer, order, lookup, refs, fetch, mutate []string
-	records, filter, cpus                                      []string
+	records, filter, cpus, plan                                []string
 	kallsyms                                                   string
 }
 
@@ -31,6 +31,9 @@ func (g *gridFlags) register(cmd *cobra.Command) {
 	}
 	names(&g.arch, "arch", cpus.ArchNames(), cpus.ArchNames(), "instruction sets: ")
 	names(&g.protocol, "protocol", []string{poke.Native}, poke.Names(), "protocols: ")
+	f.StringArrayVar(&g.plan, "plan", nil, "`file` with a protocol (docs/plan-files.md), in place of --protocol; repeatable")
+	// The flag stands right here: it cannot be missing.
+	_ = cmd.MarkFlagFilename("plan", "plan")
 	names(&g.buffer, "buffer", []string{"256", "dynamic"}, []string{"dynamic"}, "vector sizes: a number of slots (TP_VEC_MAX), or as many as there are patches: ")
 	names(&g.order, "order", []string{"table"}, sched.OrderNames(), "orders in which patches are queued: ")
 	names(&g.lookup, "lookup", []string{"btree"}, int3.KindNames(), "indexes that trap handlers search: ")
@@ -59,7 +62,11 @@ func (g *gridFlags) grid(cmd *cobra.Command, c *common) (*sim.Grid, error) {
 	var e error
 	grid.Arches, e = namedList("arch", g.arch, cpus.ArchNames(), cpus.ParseArch)
 	read(e)
-	grid.Protocols, e = namedList("protocol", g.protocol, poke.Names(), identity)
+	if g.plan == nil {
+		grid.Protocols, e = namedList("protocol", g.protocol, poke.Names(), identity)
+	} else {
+		grid.Plans, e = g.plans(cmd, c)
+	}
 	read(e)
 	grid.Buffers, e = list("buffer", g.buffer, buffer)
 	read(e)

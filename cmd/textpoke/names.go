@@ -11,13 +11,15 @@ import (
 
 	"github.com/textpoke/textpoke/cpus"
 	"github.com/textpoke/textpoke/sched"
+	"github.com/textpoke/textpoke/sim"
 	"github.com/textpoke/textpoke/spelling"
 )
 
-// What the commands say of mistyped names.
+// What the commands say of mistyped names, and of how to repeat them.
 var (
 	nearest  = spelling.Hint
 	notOneOf = spelling.NotOneOf
+	quote    = sim.ShellQuote
 )
 
 // named checks a flag's value against the valid names before parse sees it.
@@ -137,15 +139,4 @@ func wanted(f *pflag.Flag, err error) string {
 func offer(cmd *cobra.Command, flag string, names []string) {
 	// The flag stands in the same function: it cannot be missing.
 	_ = cmd.RegisterFlagCompletionFunc(flag, cobra.FixedCompletions(names, cobra.ShellCompDirectiveNoFileComp))
-}
-
-// quote makes one word of the shell out of text.
-func quote(s string) string {
-	plain := func(r rune) bool {
-		return r < 0x80 && (r >= 'a' && r <= 'z' || r >= 'A' && r <= 'Z' || r >= '0' && r <= '9' || strings.ContainsRune("_-+=:,./@%", r))
-	}
-	if s != "" && strings.IndexFunc(s, func(r rune) bool { return !plain(r) }) < 0 {
-		return s
-	}
-	return "'" + strings.ReplaceAll(s, "'", `'\''`) + "'"
 }

@@ -23,7 +23,8 @@ func planCommand(c *common) *cobra.Command {
 			"comparisons of a lookup. Nothing is executed. Lists mean the cross product." + columnsHelp(sim.PlanTable()),
 		Example: "  textpoke plan --arch x86_64 --buffer 128,170,256,dynamic\n" +
 			"  textpoke plan --records gen:n=45000,order=sorted --cpus 8,64,512 --format csv\n" +
-			"  textpoke plan --arch x86_64 --filter 'vfs_*' --steps",
+			"  textpoke plan --arch x86_64 --filter 'vfs_*' --steps\n" +
+			"  textpoke plan --arch x86_64 --filter vfs_read --plan my.plan --steps",
 		Args: cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			grid, err := g.grid(cmd, c)
@@ -61,6 +62,8 @@ func stepsTable() results.Table {
 		{Name: "round", Doc: "of a Sync: the how-manieth of its batch"},
 		{Name: "patch_from", Doc: "first patch that the step is about; empty where it is about none"},
 		{Name: "patch_to", Doc: "one past the last"},
+		{Name: "lock", Doc: "that a Lock takes or an Unlock gives back"},
+		{Name: "lazy", Doc: "of a Sync: whether it leaves out CPUs in user space"},
 	}}
 }
 
@@ -80,22 +83,29 @@ func printSteps(ctx context.Context, c *common, jobs []*sim.Job) error {
 			}
 		}
 		for n, s := range plan {
-			var part, round, from, to any = results.Empty, results.Empty, results.Empty, results.Empty
-			switch s.Op {
-			case poke.Write:
-				part = s.Part.String()
-			case poke.Sync:
-				round = s.Round
-			}
-			if s.From < s.To {
-				from, to = s.From, s.To
-			}
-			if err := o.add(i, n+1, s.Op.String(), part, round, from, to); err != nil {
+			if err := o.add(append([]any{i, n + 1}, stepCells(s)...)...); err != nil {
 				return err
 			}
 		}
 		return nil
 	})
+}
+
+// stepCells is a step's part of its row.
+func stepCells(s poke.Step) []any {
+	var part, round, from, to, lock, lazy any = results.Empty, results.Empty, results.Empty, results.Empty, results.Empty, results.Empty
+	switch s.Op {
+	case poke.Write:
+		part = s.Part.String()
+	case poke.Sync:
+		round, lazy = s.Round, s.Lazy
+	case poke.Lock, poke.Unlock:
+		lock = s.Mutex.String()
+	}
+	if s.From < s.To {
+		from, to = s.From, s.To
+	}
+	return []any{s.Op.String(), part, round, from, to, lock, lazy}
 }
 
 // writeSteps prints one plan for people.

@@ -38,6 +38,7 @@ func runCommand(c *common) *cobra.Command {
 			"execute them all the time, and counts. Any violation is printed, and the exit code is 1." + columnsHelp(sim.RunTable()),
 		Example: "  textpoke run --arch x86_64 --interrupts\n" +
 			"  textpoke run --arch arm64 --cpus busy=6,isolated=2 --protocol native,breakpoint\n" +
+			"  textpoke run --arch x86_64 --plan my.plan\n" +
 			"  textpoke run --records gen:n=2000 --for 10s --without unplug",
 		Args: cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error { return r.run(cmd, c) },

@@ -84,7 +84,7 @@ func checkFiles(t *testing.T, dir string, m results.Manifest) {
 // TestCPUsAddUp holds the rows by CPU against those of the runs.
 func TestCPUsAddUp(t *testing.T) {
 	dir := t.TempDir()
-	done(t, "run", "--arch", "x86_64,riscv64", "--records", "gen:n=500", "--protocol", "native,stop-machine", "--cpus", "busy=2,idle=1,isolated=1", "--out", dir)
+	done(t, "run", "--arch", "x86_64,riscv64", "--records", "gen:n=500", "--protocol", "native,stop-machine,breakpoint-lazy", "--cpus", "busy=2,idle=1,isolated=1", "--out", dir)
 	runs, perCPU := readSheet(t, dir, "run.csv"), readSheet(t, dir, "cpus.csv")
 	type sums struct{ ipis, rounds, traps int }
 	got := make([]sums, len(runs.rows))

@@ -81,6 +81,11 @@ var wrong = []struct{ line, want string }{
 	{"plan --kallsyms @/nosuch", `--kallsyms: stat`},
 	{"records show gen:n=1 --kallsyms @", `--kallsyms: it is a directory`},
 
+	{"plan --plan @/big.plan", `big.plan:8193: more than 65536 bytes`},
+	{"plan --plan @/empty", `empty:1: no name: the file needs a line such as "name: my-protocol"`},
+	{"plan --plan @/junk", `junk:1: '\x00': a control character`},
+	{"run --plan @/header.csv", `header.csv:1: "address,symbol,module,group": a step outside of every section`},
+
 	{"run --for 0", `--for 0s: want a time above 0`},
 	{"run --for -1s", `--for -1s: want a time above 0`},
 	{"run --for 5", `--for "5": want a time such as`},
@@ -166,6 +171,7 @@ func wrongFiles(t *testing.T) string {
 		"header.csv":    header,
 		"unaligned.csv": header + "0xffffffff81000011,a,,\n",
 		"functions":     "first\nsecond\n",
+		"big.plan":      strings.Repeat("# 45678\n", 9000),
 		"program":       string(program),
 		"row":           "CAL: 1 2 3 Function call interrupts\n",
 		"row2":          "CAL: 7 2 9 Function call interrupts\n",
