@@ -43,7 +43,7 @@ func (c *CPU) interrupt(code *Code, sh Shared) Event {
 		return IPI
 	case Arriving:
 		sh.Arrive(int(c.ID))
-		c.stop, c.Phase = false, Stopped
+		c.stop, c.polled, c.Phase = false, false, Stopped
 	case Stopped:
 		c.standStill(code, sh)
 	case Resuming:

@@ -213,6 +213,10 @@ func (t *tracer) trace() *Trace {
 		tr.Steps = append(tr.Steps, t.follow(real, a, answers)...)
 		t.numbers(real, words, &number)
 	}
+	if real.found == nil {
+		for _, s := range tr.Steps { println(s.Do, s.Who, s.What) }
+		panic(t.m.Code.Traits.Name)
+	}
 	tr.Violation = *real.found
 	return tr
 }
@@ -224,6 +228,16 @@ func (t *tracer) numbers(real *world, words []uint64, number *[MaxCPUs]uint8) {
 	w.pack(own)
 	t.e.canonical(own)
 	*number = t.e.order
+	for i := range own {
+		if own[i] != words[i] {
+			println("DIFF", i, own[i], words[i], own[i]^words[i])
+			fmt.Printf("%+v\n%+v\n", real.cpu[:2], real.state)
+			x := newWorld(t.m)
+			x.unpack(words)
+			fmt.Printf("%+v\n%+v\n", x.cpu[:2], x.state)
+			panic("x")
+		}
+	}
 }
 
 // follow makes one action of the search on the real world: with reductions, the

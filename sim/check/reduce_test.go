@@ -1,0 +1,75 @@
+package check
+
+import (
+	"flag"
+	"fmt"
+	"testing"
+
+	"github.com/textpoke/textpoke/cpus"
+	"github.com/textpoke/textpoke/poke"
+)
+
+var long = flag.Bool("long", false, "run slow tests")
+
+// everything calls f with every protocol that an architecture has, sound and with
+// every defect, in every fetch model.
+func everything(t *testing.T, ncpus, sites int, f func(t *testing.T, name string, s Setup)) {
+	t.Helper()
+	for _, arch := range cpus.ArchNames() {
+		a, err := cpus.ParseArch(arch)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, protocol := range poke.Names() {
+			p := poke.Named(protocol, a.Traits())
+			site, err := a.Site(firstSite, p.Layout)
+			if err != nil {
+				t.Fatal(err)
+			}
+			names := []string{""}
+			for _, m := range p.Mutations(poke.Shape{Traits: a.Traits(), Len: int(site.Len), Detach: true}) {
+				names = append(names, m.Name)
+			}
+			for _, mutation := range names {
+				for _, fetch := range []cpus.Fetch{cpus.Weak, cpus.Ordered, cpus.Atomic} {
+					s := setup(t, arch, protocol, mutation, ncpus, sites)
+					s.Fetch = fetch
+					f(t, fmt.Sprintf("%s/%s/%s/%s", arch, protocol, mutation, fetch), s)
+				}
+			}
+		}
+	}
+}
+
+// TestReductionsKeepVerdicts holds every reduction against the search that leaves
+// nothing out: the same verdict for every protocol and defect, and the same depth
+// and property where only equal CPUs are exchanged.
+func TestReductionsKeepVerdicts(t *testing.T) {
+	compare := func(t *testing.T, name string, s Setup) {
+		want := explore(t, s, Options{})
+		for _, r := range []Reductions{{Symmetry: true}, {Order: true}, {Symmetry: true, Order: true}} {
+			got := explore(t, s, Options{Reduce: r})
+			if got.Verdict != want.Verdict {
+				t.Errorf("%s: reduce %s: %s, want %s (%v)", name, r, got.Verdict, want.Verdict, want.Violation)
+			}
+			if got.Verdict == Unsafe && got.Depth != want.Depth {
+				t.Errorf("%s: reduce %s: unsafe at depth %d, want %d", name, r, got.Depth, want.Depth)
+			}
+			if got.States > want.States {
+				t.Errorf("%s: reduce %s: %d states, more than %d without", name, r, got.States, want.States)
+			}
+		}
+	}
+	everything(t, 2, 1, compare)
+	everything(t, 2, 2, compare)
+	preempted := func(t *testing.T, name string, s Setup) {
+		s.Preempt = true
+		compare(t, name+"/preempt", s)
+	}
+	everything(t, 2, 1, preempted)
+	if *long {
+		everything(t, 3, 1, compare)
+		everything(t, 2, 2, preempted)
+		everything(t, 3, 1, preempted)
+	}
+}
