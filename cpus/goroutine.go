@@ -40,6 +40,7 @@ type runner struct {
 	tally   Tally
 	pad     *Scratchpad
 	chooser *Random
+	trail   *Trail        // nil unless steps are recorded
 	synced  atomic.Uint64 // cpu.Synced, for those who forget old versions
 
 	bell   chan struct{} // rung for a sleeping CPU when something waits
@@ -121,7 +122,7 @@ func (r *runner) run() {
 			r.sleep()
 		default:
 			if rng.IntN(tickEvery) == 0 {
-				r.cpu.Tick(r.m.code, r.m)
+				r.tick()
 				r.synced.Store(uint64(r.cpu.Synced))
 			}
 			runtime.Gosched()
@@ -133,10 +134,7 @@ func (r *runner) run() {
 func (r *runner) steps(n int) {
 	before := r.cpu.Synced
 	for range n {
-		r.tally[Step(&r.cpu, r.m.code, r.m, r.chooser, r.pad)]++
-		if r.pad.Found {
-			r.m.Report(r.pad.Violation)
-		}
+		r.step()
 		if r.cpu.Phase == Stopped || r.cpu.Resting() {
 			break // nothing to do until somebody else did something
 		}
@@ -144,6 +142,17 @@ func (r *runner) steps(n int) {
 	r.tally[Begun] = r.pad.begun
 	if r.cpu.Synced != before {
 		r.synced.Store(uint64(r.cpu.Synced))
+	}
+}
+
+func (r *runner) step() {
+	if r.trail != nil {
+		r.trail.step(r)
+	} else {
+		r.tally[Step(&r.cpu, r.m.code, r.m, r.chooser, r.pad)]++
+	}
+	if r.pad.Found {
+		r.m.Report(r.pad.Violation)
 	}
 }
 
@@ -196,6 +205,7 @@ func (m *Machine) Occupy(ctx context.Context, cpu int) (*Lease, error) {
 		return nil, fmt.Errorf("occupy cpu %d: %w", cpu, ErrOffline)
 	}
 	r.lease()
+	r.cpu.Attend()
 	return &Lease{r}, nil
 }
 
@@ -217,6 +227,7 @@ func (r *runner) stand() { r.seat <- struct{}{} }
 // Release gives the CPU back to its own task.
 func (l *Lease) Release() {
 	l.r.asleep.Store(false)
+	l.r.cpu.Attend()
 	l.r.back <- true
 	l.r.stand()
 }

@@ -19,6 +19,8 @@ type Config struct {
 	Seed    uint64
 	// Senders is how many patchers may send rounds at once. Default 1.
 	Senders int
+	// Trail, where set, records what the machine does.
+	Trail *Trail
 }
 
 // Machine is real concurrency: one goroutine a CPU, and what they share made of
@@ -41,6 +43,7 @@ type Machine struct {
 	ops      []opsState
 	inFlight atomic.Pointer[inFlight] // for the Choosers' bias
 	hotplug  sync.RWMutex             // cpus_read_lock, kernel/cpu.c
+	parked   []Task                   // by CPU, where a Lockstep preempts tasks
 	broken   violations
 	wait     sync.WaitGroup
 }
@@ -76,6 +79,7 @@ func NewMachine(cfg Config) (*Machine, error) {
 		stopped: make([]atomic.Bool, n),
 		space:   make([]atomic.Uint32, n),
 		ops:     make([]opsState, 1, maxOps),
+		parked:  make([]Task, n),
 	}
 	m.ops[0].addr = cfg.NopOps
 	m.ops[0].state.Store(uint32(CalledNobody))
@@ -85,6 +89,7 @@ func NewMachine(cfg Config) (*Machine, error) {
 	for cpu, role := range cfg.Roles {
 		m.online[cpu].Store(role != Offline)
 		m.runners = append(m.runners, newRunner(m, cpu, role, cfg.Seed))
+		m.runners[cpu].trail = cfg.Trail
 	}
 	return m, nil
 }

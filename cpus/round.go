@@ -149,7 +149,11 @@ func (s *Sender) send(from int, cause Cause, lazy bool) int {
 	if int(cause) < NumCauses {
 		m.Ledger.round(from, cause, targets)
 	}
-	s.left.Store(int32(targets))
+	asked := targets
+	if cause == Quiesce {
+		asked += s.askParked()
+	}
+	s.left.Store(int32(asked))
 	kind := m.kindOf(cause)
 	for cpu := range m.online {
 		r := &s.requests[cpu]

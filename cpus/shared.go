@@ -25,6 +25,9 @@ type Code struct {
 	// Always says that every site leads to a tracer before, during and after
 	// every update: a call that reaches none is lost.
 	Always bool
+	// Probed are the sites, one bit each, that hold somebody else's breakpoint
+	// throughout, such as a kprobe's: a trap there that finds no entry is theirs.
+	Probed uint64
 	// Deaf are the CPUs, one bit each, whose interrupts do not make them fetch
 	// afresh: a fault of the hardware or of its emulator.
 	Deaf uint64

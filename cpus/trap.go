@@ -68,6 +68,9 @@ func (c *CPU) miss(code *Code, sh Shared, pad *Scratchpad) Event {
 	n := code.Traits.BreakpointLen
 	now := sh.Peek(int(c.Site)).Slice(0, n)
 	switch {
+	case code.Probed>>uint(c.Site)&1 != 0:
+		c.Phase = Boundary
+		return Untraced
 	case now == code.Arch.Breakpoint():
 		return c.broken(code, pad, UnhandledBreakpoint, now, n, "no entry for it, and it is still there: %v")
 	case code.NoRecheck:

@@ -29,6 +29,9 @@ type Executor struct {
 	AsQueued bool
 	// Fault, where set, may make a store fail.
 	Fault func(st Step, patch int32) error
+	// Trail, where set, records the executor's steps as those of patcher ID.
+	Trail *cpus.Trail
+	ID    int
 
 	// Shared is what patchers share with each other; those that Run on one
 	// machine at the same time must have the same.
@@ -114,11 +117,14 @@ func (x *Executor) Run(ctx context.Context, u *Update) error {
 		x.lease.Release()
 		x.lease = nil
 	}()
+	x.record('b', func() {})
 	p := &Patcher{Code: x.Machine.Code(), Patches: u.Patches, Plan: u.Plan, Fault: x.Fault}
 	failed := x.drive(ctx, p)
 	if failed == nil {
 		x.settle(u, u.Patches, false)
-		p.buffer.drain(x) // stores that no fence pushed out arrive at last
+		for p.Waiting() > 0 { // stores that no fence pushed out arrive at last
+			x.record('d', func() { p.Drain(0, x) })
+		}
 		return nil
 	}
 	e := &Error{State: AllOld, Err: failed, Patch: p.Done}
@@ -195,7 +201,7 @@ func (x *Executor) takeBack(u *Update, p *Patcher) error {
 func (x *Executor) drive(ctx context.Context, p *Patcher) error {
 	for {
 		at := p.At
-		status, err := p.Step(ctx, x, x.Chooser)
+		status, err := x.step(ctx, p)
 		switch {
 		case err != nil:
 			return err
@@ -211,6 +217,39 @@ func (x *Executor) drive(ctx context.Context, p *Patcher) error {
 		}
 	}
 }
+
+// step makes one step, and records it where that is asked for.
+func (x *Executor) step(ctx context.Context, p *Patcher) (status Status, err error) {
+	if x.Trail == nil || p.At == len(p.Plan) {
+		return p.Step(ctx, x, x.Chooser)
+	}
+	x.Trail.Do('p', x.ID, x.Chooser, func(ch cpus.Chooser) (cpus.Event, cpus.CPU) {
+		status, err = p.Step(ctx, x, ch)
+		return cpus.Nothing, cpus.CPU{}
+	})
+	return status, err
+}
+
+// record does something that asks nobody anything.
+func (x *Executor) record(kind byte, do func()) {
+	if x.Trail == nil {
+		do()
+		return
+	}
+	x.Trail.Do(kind, x.ID, x.Chooser, func(cpus.Chooser) (cpus.Event, cpus.CPU) {
+		do()
+		return cpus.Nothing, cpus.CPU{}
+	})
+}
+
+// Sit lets somebody else's lease of a CPU be the executor's, who then makes its
+// steps one by one (Patcher.Step).
+func (x *Executor) Sit(l *cpus.Lease) { x.lease = l }
+
+// Sits tells whether the executor sits on a CPU, Stopping whether it has the
+// machine stopped.
+func (x *Executor) Sits() bool     { return x.lease != nil }
+func (x *Executor) Stopping() bool { return x.stopped }
 
 // wait blocks until what the patcher waits for may have come.
 func (x *Executor) wait(op Op) {

@@ -19,6 +19,7 @@ const (
 	unpark                  // a CPU goes on with a task that was
 	skip                    // a CPU goes on without looking for interrupts: only where that makes no difference
 	attend                  // a CPU looks again: likewise
+	tick                    // a CPU's timer: only on live machines, since it takes possibilities away and adds none
 )
 
 // action is one thing that may happen next.
@@ -75,6 +76,32 @@ func (s *script) restart(given []uint8) {
 	s.given = append(s.given[:0], given...)
 	s.of = append(s.of[:0], given...)
 	s.at = 0
+}
+
+// recorded is a Chooser that gives the answers of a recorded action.
+type recorded struct {
+	given []uint8
+	bad   bool // a question has no answer there, or not such a one
+}
+
+// Choose implements cpus.Chooser.
+func (r *recorded) Choose(what cpus.Choice, n int) int {
+	if what == cpus.ChooseLinger {
+		return 0
+	}
+	if what == cpus.ChooseDrain {
+		n = min(n, 2)
+	}
+	if n <= 1 {
+		return 0
+	}
+	if len(r.given) == 0 || int(r.given[0]) >= n {
+		r.bad = true
+		return 0
+	}
+	a := r.given[0]
+	r.given = r.given[1:]
+	return int(a)
 }
 
 // enabled appends what may happen next.
@@ -161,6 +188,8 @@ func (w *world) act(a action, ch cpus.Chooser) {
 		w.cpu[a.who].Skip()
 	case attend:
 		w.cpu[a.who].Attend()
+	case tick:
+		w.cpu[a.who].Tick(w.m.Code, w)
 	}
 }
 

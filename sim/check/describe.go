@@ -11,6 +11,7 @@ import (
 // describe says in words what an action has done, and what is there now.
 func (w *world) describe(before *world, a action, answers []uint8) Step {
 	s := Step{Do: a.spell(answers), Who: fmt.Sprintf("cpu %d", a.who), Event: w.event.String()}
+	s.After = w.after(a)
 	switch a.kind {
 	case stepPatcher, begin, drain:
 		s.Who = fmt.Sprintf("patcher %d", a.who)
@@ -38,6 +39,34 @@ func (w *world) describe(before *world, a action, answers []uint8) Step {
 	}
 	for i := range w.m.Code.Sites {
 		s.Sites = append(s.Sites, w.siteState(i))
+	}
+	return s
+}
+
+// after is where an action has left whoever it was of: what two engines must agree
+// about.
+func (w *world) after(a action) string {
+	switch a.kind {
+	case stepPatcher, begin, drain:
+		return placeOf(&w.patcher[a.who])
+	}
+	return stateOf(&w.cpu[a.who])
+}
+
+// placeOf is how far a patcher has got.
+func placeOf(p *poke.Patcher) string {
+	at, done, stage := p.Place()
+	return fmt.Sprintf("step %d, patch %d, access %d, %d buffered", at, done, stage, p.Waiting())
+}
+
+// stateOf is what of a CPU's state matters to what it does next.
+func stateOf(c *cpus.CPU) string {
+	s := c.Phase.String()
+	if c.Phase > cpus.Asleep && !c.InInterrupt() {
+		s += fmt.Sprintf(" %d", c.Site)
+	}
+	if c.Phase == cpus.Calling {
+		s += fmt.Sprintf(", ops %#x", c.Ops)
 	}
 	return s
 }

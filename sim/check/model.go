@@ -271,6 +271,13 @@ func (m *Model) findFinals() {
 				}
 			}
 		}
+		for i := range p.Patches { // of several patches of a site the last one counts
+			for k := range p.Patches[:i] {
+				if p.Patches[k].Site == p.Patches[i].Site {
+					final[k] = final[i]
+				}
+			}
+		}
 		m.final = append(m.final, final)
 	}
 }

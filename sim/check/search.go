@@ -96,14 +96,14 @@ type search struct {
 	start time.Time
 	spent time.Duration // before this search was resumed
 
-	depth       int
+	depth       atomic.Int64
 	states      atomic.Uint64
 	transitions atomic.Uint64
 	queued      atomic.Int64  // states of this level that are still to be looked at
 	queueBytes  atomic.Uint64 // of this level and the next
 	broken      atomic.Bool   // a violation was found on this level
 	halt        atomic.Pointer[string]
-	peak        uint64
+	peak        atomic.Uint64
 	lastSave    time.Time
 }
 
@@ -153,7 +153,7 @@ func (s *search) run(ctx context.Context) (*Result, error) {
 			break
 		}
 		s.queue = next
-		s.depth++
+		s.depth.Add(1)
 		if s.o.LimitStates > 0 && s.states.Load() >= s.o.LimitStates {
 			return s.cut(fmt.Sprintf("the limit of %d states is reached", s.o.LimitStates))
 		}
@@ -230,9 +230,10 @@ func (s *search) stop(why string) { s.halt.CompareAndSwap(nil, &why) }
 
 func (s *search) progress() Progress {
 	memory := s.seen.bytes() + s.queueBytes.Load()
-	s.peak = max(s.peak, memory)
+	for peak := s.peak.Load(); memory > peak && !s.peak.CompareAndSwap(peak, memory); peak = s.peak.Load() {
+	}
 	return Progress{
-		States: s.states.Load(), Transitions: s.transitions.Load(), Depth: s.depth,
+		States: s.states.Load(), Transitions: s.transitions.Load(), Depth: int(s.depth.Load()),
 		Queue: uint64(max(s.queued.Load(), 0)), Memory: memory, Elapsed: s.spent + time.Since(s.start),
 	}
 }
@@ -252,8 +253,8 @@ func (s *search) cut(why string) (*Result, error) {
 func (s *search) result(v Verdict) *Result {
 	p := s.progress()
 	r := &Result{
-		Verdict: v, Depth: s.depth, States: p.States, Transitions: p.Transitions,
-		Elapsed: p.Elapsed, Memory: max(s.peak, p.Memory),
+		Verdict: v, Depth: int(s.depth.Load()), States: p.States, Transitions: p.Transitions,
+		Elapsed: p.Elapsed, Memory: s.peak.Load(),
 	}
 	if !s.o.Exact {
 		r.Collision = collision(p.States)

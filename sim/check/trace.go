@@ -3,6 +3,7 @@ package check
 import (
 	"context"
 	"fmt"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -14,6 +15,7 @@ import (
 type Trace struct {
 	Model     string         `json:"model"`    // flags that name the model
 	Shortest  bool           `json:"shortest"` // no shorter way leads to a violation
+	Live      bool           `json:"live"`     // recorded on the live machine, not found by a search
 	Steps     []Step         `json:"steps"`
 	Violation cpus.Violation `json:"violation"`
 }
@@ -24,6 +26,7 @@ type Step struct {
 	Who   string   `json:"who"`   // "cpu 1", "patcher 0"
 	What  string   `json:"what"`  // in words
 	Event string   `json:"event"` // what it amounted to for the CPU's call, if anything
+	After string   `json:"after"` // where that left the CPU, or the patcher
 	CPUs  []string `json:"cpus"`  // what each CPU is about
 	Sites []Site   `json:"sites"`
 }
@@ -39,7 +42,7 @@ type Site struct {
 // "p0 c1:1,0 b0": patcher 0 steps, CPU 1 steps and its questions are answered by 1
 // and 0, patcher 0 begins. d0.1: the second of its buffered stores drains; k1: the
 // task of CPU 1 is preempted; u1.0: CPU 1 goes on with the task parked by CPU 0; s1: CPU
-// 1 does not look for interrupts; a1: it does, after all.
+// 1 does not look for interrupts; a1: it does, after all; t1: its timer ticks.
 func (t *Trace) Schedule() string {
 	list := make([]string, len(t.Steps))
 	for i := range t.Steps {
@@ -48,7 +51,7 @@ func (t *Trace) Schedule() string {
 	return strings.Join(list, " ")
 }
 
-const kindLetters = "cpbdkusa"
+const kindLetters = "cpbdkusat"
 
 // spell writes an action as a schedule has it.
 func (a action) spell(answers []uint8) string {
@@ -114,7 +117,9 @@ func (s *search) findTrace(ctx context.Context, r *Result) error {
 		if !found {
 			continue
 		}
-		r.Trace = t.trace()
+		if r.Trace, err = t.trace(); err != nil {
+			return err
+		}
 		r.Trace.Shortest = !reduce.Order
 		r.Violation, r.Depth = &r.Trace.Violation, len(r.Trace.Steps)
 		return nil
@@ -181,7 +186,7 @@ func (t *tracer) search(ctx context.Context) (bool, error) {
 
 // trace follows the parents back and makes the steps again from the beginning, on
 // a machine whose CPUs keep their numbers.
-func (t *tracer) trace() *Trace {
+func (t *tracer) trace() (*Trace, error) {
 	ordinals := []uint16{t.last.ordinal}
 	for i := t.last.parent; i != 0; i = t.parent[i] {
 		ordinals = append(ordinals, t.ordinal[i])
@@ -211,33 +216,26 @@ func (t *tracer) trace() *Trace {
 			a.arg = number[a.arg]
 		}
 		tr.Steps = append(tr.Steps, t.follow(real, a, answers)...)
-		t.numbers(real, words, &number)
+		if !t.numbers(real, words, &number) && real.found == nil {
+			return nil, errNoTrace
+		}
 	}
 	if real.found == nil {
-		for _, s := range tr.Steps { println(s.Do, s.Who, s.What) }
-		panic(t.m.Code.Traits.Name)
+		return nil, errNoTrace
 	}
 	tr.Violation = *real.found
-	return tr
+	return tr, nil
 }
 
-// numbers works out which CPU of the canonical state is which real one.
-func (t *tracer) numbers(real *world, words []uint64, number *[MaxCPUs]uint8) {
+// numbers works out which CPU of the canonical state is which real one, and tells
+// whether the two states are one and the same, as they must be.
+func (t *tracer) numbers(real *world, words []uint64, number *[MaxCPUs]uint8) bool {
 	own := make([]uint64, t.m.layout.words)
 	w := *real // packing changes nothing, but canonical does
 	w.pack(own)
 	t.e.canonical(own)
 	*number = t.e.order
-	for i := range own {
-		if own[i] != words[i] {
-			println("DIFF", i, own[i], words[i], own[i]^words[i])
-			fmt.Printf("%+v\n%+v\n", real.cpu[:2], real.state)
-			x := newWorld(t.m)
-			x.unpack(words)
-			fmt.Printf("%+v\n%+v\n", x.cpu[:2], x.state)
-			panic("x")
-		}
-	}
+	return slices.Equal(own, words)
 }
 
 // follow makes one action of the search on the real world: with reductions, the

@@ -10,8 +10,6 @@ type visited interface {
 	// insert adds a state and tells whether it is new. Any number of goroutines
 	// may insert at once.
 	insert(fp uint64, words []uint64) bool
-	// touch starts to load what insert will look at.
-	touch(fp uint64) uint64
 	bytes() uint64
 	each(f func(fp uint64, words []uint64) error) error
 }
@@ -62,14 +60,6 @@ const (
 func slot(fp uint64, n int) int {
 	hi, _ := bits.Mul64(fp<<8, uint64(n))
 	return int(hi)
-}
-
-func (p *prints) touch(fp uint64) uint64 {
-	s := &p[fp>>56]
-	if len(s.slots) == 0 {
-		return 0
-	}
-	return s.slots[slot(fp, len(s.slots))] // a race that only warms the cache is kept out by callers
 }
 
 func (p *prints) insert(fp uint64, _ []uint64) bool {
@@ -139,8 +129,6 @@ type exactSegment struct {
 	set map[string]struct{}
 	n   uint64 // bytes
 }
-
-func (e *exact) touch(uint64) uint64 { return 0 }
 
 func (e *exact) insert(fp uint64, words []uint64) bool {
 	key := make([]byte, 0, 128)

@@ -1,0 +1,79 @@
+package poke
+
+import "github.com/textpoke/textpoke/cpus/isa"
+
+// Progress is how far a Patcher has got, as a value that can be copied.
+type Progress struct {
+	At       int
+	Done     int32
+	Stage    uint8     // accesses made of the step, or of its current patch
+	Buffered []StoreID // stores that are not visible yet, the oldest first
+}
+
+// StoreID names a store: patch Patch of step At.
+type StoreID struct{ At, Patch int32 }
+
+// Progress says how far the patcher has got; it may put what is buffered into
+// room, to save an allocation.
+func (p *Patcher) Progress(room []StoreID) Progress {
+	room = room[:0]
+	for _, s := range p.buffer {
+		room = append(room, s.of)
+	}
+	return Progress{p.At, p.Done, p.stage, room}
+}
+
+// Resume sets the patcher to where another one of its plan had got.
+func (p *Patcher) Resume(g Progress) {
+	p.At, p.Done, p.stage = g.At, g.Done, g.Stage
+	p.buffer = p.buffer[:0]
+	for _, b := range g.Buffered {
+		p.buffer = append(p.buffer, p.storeOf(b))
+	}
+}
+
+// StoreAt tells what a store writes: n bytes from off on, of a site's text if
+// code, else of its literal.
+func (p *Patcher) StoreAt(id StoreID) (site, off, n int, text isa.Text, code bool) {
+	s := p.storeOf(id)
+	return int(s.site), int(s.off), int(s.n), s.text, !s.data
+}
+
+// Begun tells whether the step that comes next has made an access already, InPatch
+// whether that was of the patch it is at, Finishing whether what others had to do
+// for it is done.
+func (p *Patcher) Begun() bool     { return p.stage > 0 || p.Done > 0 }
+func (p *Patcher) InPatch() bool   { return p.stage > 0 }
+func (p *Patcher) Finishing() bool { return p.stage == finishing }
+
+// Place is where the patcher is, without what it has buffered.
+func (p *Patcher) Place() (at int, done int32, stage uint8) { return p.At, p.Done, p.stage }
+
+// Waiting is how many stores are buffered; Holds tells whether one of them is to
+// a site's text.
+func (p *Patcher) Waiting() int { return len(p.buffer) }
+
+// Holds is the other half of Waiting.
+func (p *Patcher) Holds(site int32) bool {
+	for _, s := range p.buffer {
+		if s.site == site && !s.data {
+			return true
+		}
+	}
+	return false
+}
+
+// Drain makes the i-th of the buffered stores visible, unless an older one to the
+// same place must be first.
+func (p *Patcher) Drain(i int, g Ground) bool {
+	if i >= len(p.buffer) {
+		return false
+	}
+	for _, old := range p.buffer[:i] {
+		if old.site == p.buffer[i].site && old.data == p.buffer[i].data {
+			return false
+		}
+	}
+	p.buffer.release(i, g)
+	return true
+}
