@@ -184,6 +184,9 @@ func (w *world) didCPU(was *cpus.CPU, i int) string {
 	}
 	switch was.Phase {
 	case cpus.Boundary, cpus.Again, cpus.Second:
+		if w.m.Code.Apart && c.Phase == cpus.Again && was.Phase == cpus.Boundary {
+			return "loads the ops before " + site + ": " + w.opsName(c.Ops)
+		}
 		return w.didFetch(was, c, site)
 	case cpus.Asleep:
 		if c.Phase == cpus.Asleep {

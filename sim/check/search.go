@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"runtime"
+	"slices"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -92,7 +93,8 @@ type search struct {
 	m     *Model
 	o     Options
 	seen  visited
-	queue []slab // states of this level
+	queue []slab // states of this level that are still to be looked at
+	next  []slab // those of the next one, so far
 	start time.Time
 	spent time.Duration // before this search was resumed
 
@@ -140,7 +142,7 @@ func (s *search) run(ctx context.Context) (*Result, error) {
 	defer watching.Wait()
 	defer cancel()
 	for len(s.queue) > 0 {
-		next := s.level()
+		s.level()
 		if why := s.halt.Load(); why != nil {
 			return s.cut(*why)
 		}
@@ -149,10 +151,10 @@ func (s *search) run(ctx context.Context) (*Result, error) {
 			r.Depth++
 			return r, nil
 		}
-		if next == nil {
+		if s.next == nil {
 			break
 		}
-		s.queue = next
+		s.queue, s.next = s.next, nil
 		s.depth.Add(1)
 		if s.o.LimitStates > 0 && s.states.Load() >= s.o.LimitStates {
 			return s.cut(fmt.Sprintf("the limit of %d states is reached", s.o.LimitStates))
@@ -164,15 +166,15 @@ func (s *search) run(ctx context.Context) (*Result, error) {
 	return s.result(Safe), nil
 }
 
-// level looks at every state of the queue and returns those that follow.
-func (s *search) level() []slab {
+// level looks at every state of the queue, unless it is halted: then some slabs are
+// left, each whole.
+func (s *search) level() {
 	s.queued.Store(int64(s.count(s.queue)))
 	s.queueBytes.Store(uint64(s.queued.Load()) * uint64(8*s.m.layout.words))
 	var (
 		taken atomic.Int64
 		wait  sync.WaitGroup
 		mu    sync.Mutex
-		next  []slab
 	)
 	for range min(s.o.Workers, len(s.queue)) {
 		wait.Go(func() {
@@ -187,12 +189,12 @@ func (s *search) level() []slab {
 			}
 			w.flush()
 			mu.Lock()
-			next = append(next, w.out...)
+			s.next = append(s.next, w.out...)
 			mu.Unlock()
 		})
 	}
 	wait.Wait()
-	return next
+	s.queue = slices.DeleteFunc(s.queue, func(b slab) bool { return b == nil })
 }
 
 func (s *search) count(q []slab) (n int) {
@@ -271,11 +273,10 @@ type worker struct {
 	e   *expander
 	out []slab
 
-	// Successors wait here, so that the memory that looking them up takes is
-	// asked for in one go.
+	// Successors wait here and are looked up together: the processor then asks
+	// for the memory of several at once.
 	batch []uint64 // words
 	fps   []uint64
-	sink  uint64
 }
 
 // batchStates is how many successors wait.
@@ -288,6 +289,7 @@ func newWorker(s *search) *worker {
 // slab looks at some states.
 func (w *worker) slab(b slab) {
 	n := w.s.m.layout.words
+	states := int64(len(b) / n)
 	var transitions uint64
 	for ; len(b) > 0; b = b[n:] {
 		w.e.expand(b[:n], func(t *successor) bool {
@@ -305,7 +307,18 @@ func (w *worker) slab(b slab) {
 		}
 	}
 	w.s.transitions.Add(transitions)
-	w.s.queued.Add(-int64(len(b) / n))
+	w.s.queued.Add(-states)
+}
+
+// appendState puts a state into the last slab, or a new one.
+func (s *search) appendState(list []slab, words []uint64) []slab {
+	room := slabStates * s.m.layout.words
+	if len(list) == 0 || len(list[len(list)-1]) == room {
+		list = append(list, make(slab, 0, room))
+	}
+	last := &list[len(list)-1]
+	*last = append(*last, words...)
+	return list
 }
 
 // flush inserts what waits.
@@ -318,11 +331,7 @@ func (w *worker) flush() {
 			continue
 		}
 		isNew++
-		if len(w.out) == 0 || len(w.out[len(w.out)-1]) == slabStates*n {
-			w.out = append(w.out, make(slab, 0, slabStates*n))
-		}
-		last := &w.out[len(w.out)-1]
-		*last = append(*last, words...)
+		w.out = w.s.appendState(w.out, words)
 	}
 	w.s.states.Add(isNew)
 	w.s.queueBytes.Add(isNew * uint64(8*n))

@@ -1,0 +1,77 @@
+package check
+
+import (
+	"fmt"
+	"slices"
+	"testing"
+
+	"pgregory.net/rapid"
+
+	"github.com/textpoke/textpoke/cpus"
+	"github.com/textpoke/textpoke/int3"
+	"github.com/textpoke/textpoke/poke"
+)
+
+// TestWordsKeepWhatMatters walks at random, side by side, through a world and
+// through one that is written into words and read back after every step: they
+// must do the same for ever.
+func TestWordsKeepWhatMatters(t *testing.T) {
+	rapid.Check(t, func(rt *rapid.T) {
+		s := setup(t, rapid.SampledFrom(cpus.ArchNames()).Draw(rt, "arch"), rapid.SampledFrom(poke.Names()).Draw(rt, "protocol"), "", rapid.IntRange(1, 4).Draw(rt, "cpus"), rapid.IntRange(1, 3).Draw(rt, "sites"))
+		shape, err := s.Shape()
+		if err != nil {
+			rt.Fatal(err)
+		}
+		if m := s.Protocol.Mutations(shape); rapid.Bool().Draw(rt, "mutated") && len(m) > 0 {
+			s.Mutation = rapid.SampledFrom(m).Draw(rt, "mutation")
+		}
+		s.Preempt = rapid.Bool().Draw(rt, "preempt")
+		s.Fetch = rapid.SampledFrom([]cpus.Fetch{cpus.Weak, cpus.Ordered, cpus.Atomic}).Draw(rt, "fetch")
+		s.Refs = rapid.SampledFrom([]int3.Refs{int3.PerCPU, int3.SharedRef, int3.NoRef}).Draw(rt, "refs")
+		for i := 1; i < len(s.Roles); i++ {
+			s.Roles[i] = rapid.SampledFrom([]cpus.Role{cpus.Busy, cpus.Idle, cpus.Isolated, cpus.IrqsOff}).Draw(rt, "role")
+		}
+		m, err := s.Model()
+		if err != nil {
+			rt.Fatal(err)
+		}
+		whole, packed := newWorld(m), newWorld(m)
+		a, b := make([]uint64, m.layout.words), make([]uint64, m.layout.words)
+		for range 300 {
+			list := whole.enabled(nil)
+			act := list[rapid.IntRange(0, len(list)-1).Draw(rt, "action")]
+			if other := packed.enabled(nil); !slices.Equal(list, other) {
+				rt.Fatalf("%v can happen, from words %v", list, other)
+			}
+			answers := rapid.SliceOfN(rapid.Uint8Range(0, 250), 40, 40).Draw(rt, "answers")
+			x, y := &dice{answers}, &dice{answers}
+			whole.perform(act, x)
+			packed.perform(act, y)
+			if fmt.Sprint(whole.found) != fmt.Sprint(packed.found) || whole.event != packed.event || whole.waits != packed.waits {
+				rt.Fatalf("%s: %v %v, from words %v %v", act.spell(nil), whole.found, whole.event, packed.found, packed.event)
+			}
+			if whole.found != nil {
+				return
+			}
+			whole.pack(a)
+			packed.pack(b)
+			if !slices.Equal(a, b) {
+				rt.Fatalf("%s: words %x, from words %x", act.spell(nil), a, b)
+			}
+			packed.unpack(b)
+		}
+	})
+}
+
+// dice is a Chooser that answers from a list.
+type dice struct{ answers []uint8 }
+
+// Choose implements cpus.Chooser.
+func (d *dice) Choose(what cpus.Choice, n int) int {
+	if what == cpus.ChooseLinger || len(d.answers) == 0 {
+		return 0
+	}
+	a := int(d.answers[0]) % n
+	d.answers = d.answers[1:]
+	return a
+}
