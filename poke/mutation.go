@@ -2,6 +2,7 @@ package poke
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 )
 
@@ -138,6 +139,9 @@ func drop(which func(Step) bool) func(Step, Emit) {
 		}
 	}
 }
+
+// AllMutations lists every mutation.
+func AllMutations() []Mutation { return slices.Clone(mutations) }
 
 // MutationNames lists the mutations as --mutate spells them.
 func MutationNames() []string {

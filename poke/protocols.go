@@ -1,6 +1,8 @@
 package poke
 
 import (
+	"slices"
+
 	"github.com/textpoke/textpoke/cpus/isa"
 )
 
@@ -91,6 +93,9 @@ func Names() []string {
 	}
 	return names
 }
+
+// Protocols lists all but native, which is one of them by architecture.
+func Protocols() []*Protocol { return slices.Clone(protocols) }
 
 // Named finds a protocol; nil if there is none of that name.
 func Named(name string, t isa.Traits) *Protocol {

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"strings"
 
 	"github.com/textpoke/textpoke/cpus"
 	"github.com/textpoke/textpoke/cpus/isa"
@@ -12,6 +13,7 @@ import (
 	"github.com/textpoke/textpoke/results"
 	"github.com/textpoke/textpoke/sched"
 	"github.com/textpoke/textpoke/sim/check"
+	"github.com/textpoke/textpoke/sim/museum"
 )
 
 // CheckGrid is lists of choices; their cross product is the questions that are put
@@ -43,6 +45,17 @@ type Question struct {
 	Fixed bool
 
 	Model *check.Model
+	about *museum.Bug
+}
+
+// Story tells a scenario of the museum: what happened, where, and what upstream
+// did about it; "" for a protocol.
+func (q *Question) Story() string {
+	b := q.about
+	if b == nil {
+		return ""
+	}
+	return fmt.Sprintf("%s (%s)\n%s\n%s\nFix: %s\n", b.Title, b.Versions, b.Source, b.Story, b.Fix)
 }
 
 // Questions builds the model of every combination, so that a wrong one costs
@@ -128,29 +141,41 @@ func (q *Question) Ask(ctx context.Context, o check.Options) (VerdictRow, error)
 }
 
 // Flags is the question as the command line spells it.
-func (q *Question) Flags() string {
+func (q *Question) Flags() []string {
 	if q.Bug != "" {
+		args := []string{"--bug", q.Bug}
 		if q.Fixed {
-			return "--bug " + q.Bug + " --fixed"
+			args = append(args, "--fixed")
 		}
-		return "--bug " + q.Bug
+		return args
 	}
-	how := "--protocol " + q.Protocol
-	if q.Setup.Protocol.File != "" {
-		how = "--plan " + ShellQuote(q.Setup.Protocol.File)
+	args := []string{"--arch", q.Arch.Traits().Name}
+	if file := q.Setup.Protocol.File; file != "" {
+		args = append(args, "--plan", file)
+	} else {
+		args = append(args, "--protocol", q.Protocol)
 	}
-	s := fmt.Sprintf("--arch %s %s --cpus %s --sites %d --fetch %s --buffer %s --order %s --lookup %s --refs %s",
-		q.Arch.Traits().Name, how, cpus.FormatRoles(q.Roles), q.Sites, q.Fetch, q.Buffer, q.Order, q.Lookup, q.Refs)
 	if q.Mutation != "" {
-		s += " --mutate " + q.Mutation
+		args = append(args, "--mutate", q.Mutation)
 	}
+	args = append(args, "--cpus", cpus.FormatRoles(q.Roles), "--sites", fmt.Sprint(q.Sites), "--fetch", q.Fetch.String(),
+		"--buffer", q.Buffer.String(), "--order", q.Order.String(), "--lookup", q.Lookup.String(), "--refs", q.Refs.String())
 	if q.Preempt {
-		s += " --preempt"
+		args = append(args, "--preempt")
 	}
 	if q.Early {
-		s += " --early"
+		args = append(args, "--early")
 	}
-	return s
+	return args
+}
+
+// CheckCommand is the command that asks about a model again.
+func CheckCommand(flags []string) string {
+	words := []string{"textpoke", "check"}
+	for _, f := range flags {
+		words = append(words, ShellQuote(f))
+	}
+	return strings.Join(words, " ")
 }
 
 // CheckTable is a table for verdicts.

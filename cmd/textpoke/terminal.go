@@ -30,7 +30,7 @@ func (c *common) clearLine() { fmt.Fprint(c.streams.err, "\r\x1b[K") }
 // incomplete is what a search that was cut short has covered.
 func incomplete(r *sim.VerdictRow) []zap.Field {
 	return []zap.Field{
-		zap.String("question", r.Flags()), zap.String("why", r.Cut),
+		zap.Strings("question", r.Flags()), zap.String("why", r.Cut),
 		zap.Int("complete_to_depth", r.Depth-1), zap.Uint64("states", r.States),
 	}
 }

@@ -68,7 +68,7 @@ func parseTrace(b []byte) (*Trace, error) {
 	if file.Format != traceFormat {
 		return nil, fmt.Errorf("format %d: want %d", file.Format, traceFormat)
 	}
-	if t.Model == "" {
+	if len(t.Model) == 0 {
 		return nil, errors.New(`no "model": it says what the steps are of`)
 	}
 	for i, s := range t.Steps {

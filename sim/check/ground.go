@@ -20,7 +20,7 @@ func (w *world) Store(site, off, n int, t isa.Text) {
 			Property: cpus.BrokenSite, CPU: w.m.homes[w.actor], Site: other, Addr: w.m.Code.Sites[other], Bytes: t.Format(n),
 			Why: fmt.Sprintf("another patcher has mapped this site's page meanwhile: the store for site %d goes here", site),
 		})
-		return
+		site = other
 	}
 	text := w.m.textIndex(site, w.Peek(site).Splice(off, n, t))
 	w.log[w.logged] = store{uint8(site), text}

@@ -156,8 +156,10 @@ func (m *Model) findOps() error {
 }
 
 // findTexts lists every text that a site can have: whatever stores make of what
-// is there, in any order.
+// is there, in any order. Where pages are mapped first, stores for one site can
+// go to another.
 func (m *Model) findTexts() error {
+	astray := m.maps()
 	m.texts = make([][]isa.Text, len(m.Code.Sites))
 	m.codec.Firsts = make([][]isa.Text, len(m.Code.Sites))
 	stores := 0
@@ -166,10 +168,10 @@ func (m *Model) findTexts() error {
 		for i := 0; i < len(list); i++ {
 			m.eachStore(func(p *poke.Patcher, id poke.StoreID) {
 				at, off, n, text, code := p.StoreAt(id)
-				if !code || at != site {
+				if !code || at != site && !astray {
 					return
 				}
-				if i == 0 {
+				if i == 0 && at == site {
 					stores++
 				}
 				if t := list[i].Splice(off, n, text); !slices.Contains(list, t) {
@@ -194,6 +196,16 @@ func (m *Model) findTexts() error {
 	}
 	m.layout.stores = stores
 	return nil
+}
+
+// maps tells whether some program maps pages.
+func (m *Model) maps() bool {
+	for _, p := range m.Programs {
+		if slices.ContainsFunc(p.Plan, func(s poke.Step) bool { return s.Op == poke.Map }) {
+			return true
+		}
+	}
+	return false
 }
 
 // eachStore calls f with every store that a program can make.

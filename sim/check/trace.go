@@ -13,7 +13,7 @@ import (
 // Trace is one way from the beginning to a violation, for people, for files, and
 // for other engines to follow.
 type Trace struct {
-	Model     string         `json:"model"`    // flags that name the model
+	Model     []string       `json:"model"`    // flags that name the model
 	Shortest  bool           `json:"shortest"` // no shorter way leads to a violation
 	Live      bool           `json:"live"`     // recorded on the live machine, not found by a search
 	Steps     []Step         `json:"steps"`

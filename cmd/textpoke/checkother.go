@@ -1,0 +1,195 @@
+package main
+
+import (
+	"bufio"
+	"errors"
+	"fmt"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"github.com/textpoke/textpoke/results"
+	"github.com/textpoke/textpoke/sim"
+	"github.com/textpoke/textpoke/sim/check"
+	"github.com/textpoke/textpoke/sim/promela"
+)
+
+// exports are the languages that a model can be written in.
+var exports = []string{"promela"}
+
+// instead finds what check is to do instead of exploring: nil for nothing. At most
+// one of these can be asked for.
+func (k *checkFlags) instead(cmd *cobra.Command) (do func(*cobra.Command, *common) error, err error) {
+	var asked []string
+	for _, other := range []struct {
+		flag string
+		do   func(*cobra.Command, *common) error
+	}{
+		{"list", k.printList}, {"litmus", k.runLitmus}, {"export", k.writeModel},
+		{"replay", k.runReplay}, {"record", k.runRecord}, {"conform", k.runConform},
+	} {
+		if cmd.Flags().Changed(other.flag) {
+			asked = append(asked, "--"+other.flag)
+			do = other.do
+		}
+	}
+	if len(asked) > 1 {
+		return nil, fmt.Errorf("%s: want one of them", strings.Join(asked, " and "))
+	}
+	return do, refuseEmpty(cmd, "export", "replay", "record", "conform", "trace", "checkpoint")
+}
+
+// printList lists what can be checked.
+func (k *checkFlags) printList(cmd *cobra.Command, c *common) error {
+	t, err := sim.CheckList()
+	if err != nil {
+		return err
+	}
+	return c.whole(cmd.Context(), t)
+}
+
+// runLitmus asks whether outcomes are allowed.
+func (k *checkFlags) runLitmus(cmd *cobra.Command, c *common) error {
+	rows, differ, err := sim.Litmus(cmd.Context(), k.litmus)
+	if err != nil {
+		return err
+	}
+	c.note(k.litmus...)
+	if err := c.whole(cmd.Context(), rows); err != nil {
+		return err
+	}
+	if c.format == results.FormatTable && len(k.litmus) == 1 && k.litmus[0] != "all" {
+		witness, err := sim.LitmusWitness(cmd.Context(), k.litmus[0])
+		if err != nil {
+			return err
+		}
+		fmt.Fprint(c.streams.out, witness)
+	}
+	if len(differ) > 0 {
+		return noError{errors.New(strings.Join(differ, "; "))}
+	}
+	return nil
+}
+
+// one is the one question that the flags ask.
+func (k *checkFlags) one(cmd *cobra.Command, c *common, what string) (*sim.Question, error) {
+	questions, err := k.questions(cmd, c)
+	if err == nil && len(questions) != 1 {
+		err = fmt.Errorf("--%s is for one question, and these are %d; say --arch", what, len(questions))
+	}
+	if err != nil {
+		return nil, err
+	}
+	return questions[0], nil
+}
+
+// writeModel writes the model for another checker.
+func (k *checkFlags) writeModel(cmd *cobra.Command, c *common) error {
+	if _, err := named("export", k.export, exports, identity); err != nil {
+		return err
+	}
+	q, err := k.one(cmd, c, "export")
+	if err != nil {
+		return err
+	}
+	w := bufio.NewWriter(c.streams.out)
+	if err := promela.Write(w, q.Model); err != nil {
+		return err
+	}
+	return w.Flush()
+}
+
+// traced reads a trace and the question that it is about.
+func (k *checkFlags) traced(cmd *cobra.Command, c *common, path string) (*sim.Question, *check.Trace, error) {
+	for _, flag := range append(questionFlagNames, "bug", "fixed") {
+		if cmd.Flags().Changed(flag) {
+			return nil, nil, fmt.Errorf("--%s: the trace says itself what it is about", flag)
+		}
+	}
+	t, err := check.LoadTrace(path)
+	if err != nil {
+		return nil, nil, err
+	}
+	c.note(path)
+	var of checkFlags
+	other := &cobra.Command{SilenceErrors: true, SilenceUsage: true}
+	of.questionFlags.register(other)
+	of.searchFlags.register(other)
+	of.register(other)
+	if err := other.ParseFlags(t.Model); err != nil {
+		return nil, nil, fmt.Errorf("trace %s: model %q: %w", path, t.Model, err)
+	}
+	q, err := of.one(other, c, "replay")
+	if err != nil {
+		return nil, nil, fmt.Errorf("trace %s: model %q: %w", path, t.Model, err)
+	}
+	return q, t, nil
+}
+
+// runReplay forces a counterexample on the live engine.
+func (k *checkFlags) runReplay(cmd *cobra.Command, c *common) error {
+	q, t, err := k.traced(cmd, c, k.replay)
+	if err != nil {
+		return err
+	}
+	if t.Violation.Property == "" {
+		return fmt.Errorf("trace %s: it ends in no violation: see --conform", k.replay)
+	}
+	v, err := check.Replay(q.Model, t)
+	var diverged *check.DivergedError
+	if errors.As(err, &diverged) {
+		return noError{fmt.Errorf("trace %s: the live engine does something else: %w", k.replay, err)}
+	}
+	if err != nil {
+		return err
+	}
+	if c.format == results.FormatTable {
+		fmt.Fprintf(c.streams.out, "%s\n%s\nOn the live engine these %d steps end in the same violation:\n%s\n", sim.CheckCommand(t.Model), t.Explain(), len(t.Steps), v)
+		return errNo
+	}
+	row := sim.VerdictRow{Question: q, Result: &check.Result{Verdict: check.Unsafe, Violation: v, Trace: t, Depth: len(t.Steps)}}
+	if err := c.rows(cmd.Context(), sim.CheckTable(), 1, func(_ int, o *output) error { return o.add(row.Cells()...) }); err != nil {
+		return err
+	}
+	return errNo
+}
+
+// recordedSteps is how many steps of a live run are recorded at most.
+const recordedSteps = 200_000
+
+// runRecord runs the question's program on the live engine, and saves what
+// happened.
+func (k *checkFlags) runRecord(cmd *cobra.Command, c *common) error {
+	q, err := k.one(cmd, c, "record")
+	if err != nil {
+		return err
+	}
+	t, err := check.Record(cmd.Context(), q.Model, c.seed, recordedSteps)
+	if err != nil {
+		return err
+	}
+	t.Model = q.Flags()
+	if err := t.Save(k.record); err != nil {
+		return err
+	}
+	fmt.Fprintf(c.streams.out, "%d steps of %s\n", len(t.Steps), sim.CheckCommand(t.Model))
+	if t.Violation.Property != "" {
+		fmt.Fprintln(c.streams.out, t.Violation)
+		return errNo
+	}
+	return nil
+}
+
+// runConform takes a recorded run through the checker's semantics.
+func (k *checkFlags) runConform(cmd *cobra.Command, c *common) error {
+	q, t, err := k.traced(cmd, c, k.conform)
+	if err != nil {
+		return err
+	}
+	n, err := check.Conform(q.Model, t)
+	if err != nil {
+		return noError{fmt.Errorf("trace %s: after %d steps that the checker has too: %w", k.conform, n, err)}
+	}
+	fmt.Fprintf(c.streams.out, "%d steps: the checker has every one of them, with the same outcome\n", n)
+	return nil
+}
