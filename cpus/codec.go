@@ -105,7 +105,16 @@ func (k *Codec) packTask(ph Phase, c *CPU) (w uint64) {
 	case Returning:
 		w = index(k.Acts, c.Act) << atValue
 	}
+	if k.carries(ph) { // beside the value; what is promised matters later only
+		w |= index(k.Ops, c.Ops) << atPromise
+	}
 	return w
+}
+
+// carries tells whether a CPU in this phase has loaded the ops that it will call a
+// function with.
+func (k *Codec) carries(ph Phase) bool {
+	return k.Code.Apart && (ph == Again || ph >= Trapped && ph <= Retrying)
 }
 
 // packPromise keeps apart what a small machine can have promised.
@@ -169,6 +178,9 @@ func (k *Codec) unpackTask(ph Phase, w uint64, c *CPU) {
 		if c.hit || ph == Returning {
 			c.Act = k.Acts[value]
 		}
+	}
+	if k.carries(ph) {
+		c.Ops = k.Ops[w>>atPromise&(CodecValues-1)]
 	}
 }
 

@@ -31,6 +31,13 @@ type Code struct {
 	// Deaf are the CPUs, one bit each, whose interrupts do not make them fetch
 	// afresh: a fault of the hardware or of its emulator.
 	Deaf uint64
+	// Apart says that the ops and the function to call with it are read in two
+	// places, as by kernels without CALL_OPS: a site is the call inside the
+	// common entry (ftrace_call), which has loaded the ops before it gets there,
+	// from what is the site's literal here (function_trace_op). The function at
+	// Entry serves every ops (ftrace_ops_list_func), another one only the ops
+	// that is named by the function's address.
+	Apart bool
 	// Stretch is the order of length, in calls, of a stretch with interrupts
 	// masked. 0: maskStretch.
 	Stretch int

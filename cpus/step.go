@@ -80,6 +80,10 @@ func (c *CPU) call(code *Code, sh Shared, ch Chooser, pad *Scratchpad) Event {
 	}
 	pad.begun++
 	c.Site = int32(ch.Choose(ChooseSite, len(code.Sites)))
+	if code.Apart {
+		c.Ops, c.Phase = sh.Literal(int(c.Site)), Again
+		return Nothing
+	}
 	return c.fetch(0, code, sh, ch, pad)
 }
 
@@ -146,7 +150,7 @@ func (c *CPU) fetch(i int, code *Code, sh Shared, ch Chooser, pad *Scratchpad) E
 		}
 	}
 	c.Promise = settled
-	return c.execute(code, ch, insn, stale)
+	return c.execute(code, ch, insn, stale, pad)
 }
 
 // seen tells whether some version from since on has this text.
@@ -173,7 +177,7 @@ func (c *CPU) decode(code *Code, text isa.Text, off int) isa.Insn {
 
 // execute does what the site's last instruction says, or what a trap handler
 // acts as. stale: an update had promised that something else is executed.
-func (c *CPU) execute(code *Code, ch Chooser, insn isa.Insn, stale bool) Event {
+func (c *CPU) execute(code *Code, ch Chooser, insn isa.Insn, stale bool, pad *Scratchpad) Event {
 	if insn.Kind != isa.Call {
 		c.Phase = Boundary
 		if stale {
@@ -181,8 +185,12 @@ func (c *CPU) execute(code *Code, ch Chooser, insn isa.Insn, stale bool) Event {
 		}
 		return Untraced
 	}
-	c.Phase = Entered
-	if !code.Literals() {
+	switch c.Phase = Entered; {
+	case code.Apart:
+		if c.Phase = Calling; insn.Target != code.Entry && uint64(insn.Target) != c.Ops {
+			return c.broken(code, pad, MismatchedOps, isa.Text(c.Ops), 8, "this ops was loaded before the site came to call another one's function: %v")
+		}
+	case !code.Literals():
 		c.Ops, c.Phase = uint64(insn.Target), Calling
 	}
 	c.Linger = uint16(ch.Choose(ChooseLinger, maxLinger))

@@ -51,14 +51,14 @@ func (c *CPU) act(code *Code, ch Chooser, pad *Scratchpad) Event {
 	if code.TrapSkips {
 		c.Act = isa.Insn{Kind: isa.Nop}
 	}
+	pad.window = pad.window[:0] // nothing was fetched for this
 	if code.Always && c.Act.Kind != isa.Call {
-		pad.window = pad.window[:0]
 		n := code.Traits.BreakpointLen
 		c.violate(code, pad, LostCall, code.Arch.Breakpoint(), n, "the handler goes on behind the site, which calls a tracer before and after the update%v")
 		c.Phase = Boundary
 		return Lost
 	}
-	return c.execute(code, ch, c.Act, false)
+	return c.execute(code, ch, c.Act, false, pad)
 }
 
 // miss is what the kernel did until 6.2 when nobody owned a breakpoint

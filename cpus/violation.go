@@ -17,6 +17,7 @@ const (
 	HalfPair             Property = "half-pair"              // the halves of a pair come from different versions
 	TornLiteral          Property = "torn-literal"           // called through half of a pointer
 	UseAfterFree         Property = "use-after-free"         // called through a released ops
+	MismatchedOps        Property = "mismatched-ops"         // a function was called with another one's ops
 	LostCall             Property = "lost-call"              // a tracer missed a call it had been promised
 	Deadlock             Property = "deadlock"               // nobody can move
 	LockOrder            Property = "lock-order"             // two locks are taken in both orders

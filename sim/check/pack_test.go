@@ -35,6 +35,9 @@ func TestWordsKeepWhatMatters(t *testing.T) {
 		if err != nil {
 			rt.Fatal(err)
 		}
+		if m.Code.Literals() {
+			m.Code.Apart = rapid.Bool().Draw(rt, "apart")
+		}
 		whole, packed := newWorld(m), newWorld(m)
 		a, b := make([]uint64, m.layout.words), make([]uint64, m.layout.words)
 		for range 300 {
