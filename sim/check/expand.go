@@ -55,19 +55,32 @@ func (e *expander) expand(words []uint64, f func(*successor) bool) {
 			if e.reduce.Order {
 				w.runOn(a, &e.script)
 			}
-			if w.found != nil || !w.waits {
-				w.pack(e.next)
-				e.canonical(e.next)
+			// Most steps change nothing but the CPU that makes them.
+			private := a.kind == stepCPU && w.state == e.saved.state
+			if !w.waits {
+				e.pack(words, int(a.who), private)
 			}
 			s = successor{a, e.script.given[:e.script.at], e.next, w.found}
 			changed := w.found != nil || !w.waits && !slices.Equal(e.next, words)
 			if changed && !f(&s) {
 				return
 			}
-			e.restore(a)
+			e.restore(a, private)
 			more = e.script.next()
 		}
 	}
+}
+
+// pack writes the world, which was read from words, into next; private: nothing
+// but a CPU has changed.
+func (e *expander) pack(words []uint64, cpu int, private bool) {
+	if private {
+		copy(e.next, words)
+		e.next[cpu] = e.w.packCPU(cpu)
+	} else {
+		e.w.pack(e.next)
+	}
+	e.canonical(e.next)
 }
 
 func (e *expander) save() {
@@ -82,8 +95,12 @@ func (e *expander) save() {
 	}
 }
 
-func (e *expander) restore(a action) {
+func (e *expander) restore(a action, private bool) {
 	w, n := e.w, len(e.m.Roles)
+	if private {
+		w.cpu[a.who] = e.saved.cpu[a.who]
+		return
+	}
 	copy(w.cpu[:n], e.saved.cpu[:n])
 	if e.m.Preempt {
 		copy(w.parked[:n], e.saved.parked[:n])
