@@ -290,6 +290,15 @@ func TestMutationsOfFiles(t *testing.T) {
 	}
 }
 
+// TestMutationsOfTheImpossible: a protocol that cannot work somewhere is offered
+// its defects there all the same, so that what is wrong is said by Compile.
+func TestMutationsOfTheImpossible(t *testing.T) {
+	p := shippedPlan(t, "fence-per-write")
+	if got := fmt.Sprint(mutationsOf(p, shapeOf(t, "x86_64", p, 1, true))); got != "[no-grace-period]" {
+		t.Errorf("%s", got)
+	}
+}
+
 // TestLazyIPIs: lazy rounds leave isolated CPUs out, others do not.
 func TestLazyIPIs(t *testing.T) {
 	p := parse(t, "my.plan", []byte(steps("Sync 1 lazy", "Write word", "Sync 2", "StopMachine", "Resume", "Sync 3 lazy")))

@@ -101,17 +101,20 @@ func (g *paper) Peek(site int) isa.Text  { return g.text[site] }
 func (g *paper) Literal(site int) uint64 { return g.ops[site] }
 func (g *paper) Store(site, off, n int, t isa.Text) {
 	g.text[site] = g.text[site].Splice(off, n, t)
-	if g.mapped > 0 && g.mapped != site+1 {
-		g.exposed = append(g.exposed, "a store goes to another site's page")
-	}
+	g.must(g.mapped == 0 || g.mapped == site+1, "a store goes to another site's page")
 	if g.text[site].Slice(0, g.code.Traits.BreakpointLen) == g.code.Arch.Breakpoint() && g.refs == 0 {
 		g.exposed = append(g.exposed, "a breakpoint is placed that no handler finds")
 	}
 }
 func (g *paper) StoreLiteral(site int, ops uint64) { g.ops[site] = ops }
 func (g *paper) Unsettle(int)                      {}
-func (g *paper) Publish([]Patch, bool)             { g.published++; g.refs = 1 }
+func (g *paper) Publish([]Patch, bool) {
+	g.must(g.published == 0, "something is published before what was is forgotten")
+	g.published++
+	g.refs = 1
+}
 func (g *paper) Unpublish() {
+	g.must(g.refs == 1, "what is not published is taken away")
 	g.refs--
 	for _, t := range g.text {
 		if t.Slice(0, g.code.Traits.BreakpointLen) == g.code.Arch.Breakpoint() {
@@ -120,7 +123,14 @@ func (g *paper) Unpublish() {
 	}
 }
 func (g *paper) Drained() bool { return g.refs == 0 }
-func (g *paper) Clear()        { g.published-- }
+func (g *paper) Clear()        { g.published = 0 }
+
+// must notes what must not happen.
+func (g *paper) must(is bool, not string) {
+	if !is {
+		g.exposed = append(g.exposed, not)
+	}
+}
 func (g *paper) Send(c cpus.Cause, _ bool) {
 	if c == cpus.Quiesce {
 		g.graces++
@@ -133,6 +143,7 @@ func (g *paper) Send(c cpus.Cause, _ bool) {
 }
 func (g *paper) Answered() bool { return true }
 func (g *paper) StopMachine() bool {
+	g.must(!g.stopped, "the machine is stopped twice")
 	g.stopped, g.stops = true, g.stops+1
 	return true
 }

@@ -95,9 +95,8 @@ func (u *undo) standingStill(plan []Step, at int, done int32) {
 }
 
 // regular tells whether a plan has the form of the built-in protocols, perhaps
-// with a defect in it: batches behind breakpoints that are published one after
-// the other, each by itself, or no breakpoints at all, and perhaps everything
-// inside stop_machine or under locks.
+// with a defect in it: batches behind breakpoints, each published by itself, or no
+// breakpoints at all; everything perhaps inside stop_machine or under locks.
 func regular(plan []Step) bool {
 	var writes, publishes bool
 	for _, st := range plan {
@@ -124,18 +123,8 @@ func regular(plan []Step) bool {
 	if !publishes {
 		return !slices.ContainsFunc(plan, func(st Step) bool { return st.Op == Write && st.Part == Breakpoint })
 	}
-	if begun(plan, len(plan), StopMachine) {
-		return false
-	}
 	batches, _ := split(plan)
-	behind := int32(0)
-	for _, b := range batches {
-		if from := plan[b.from].From; from < behind || !regularBatch(plan[b.from:b.to]) {
-			return false
-		}
-		behind = plan[b.from].To
-	}
-	return true
+	return !slices.ContainsFunc(batches, func(b span) bool { return !regularBatch(plan[b.from:b.to]) })
 }
 
 // regularBatch tells whether a batch publishes itself once, and writes each part
@@ -146,6 +135,9 @@ func regularBatch(steps []Step) bool {
 	var parts [LiteralHigh + 1]int
 	for _, st := range steps {
 		ops[st.Op]++
+		if (st.Op == Write || st.Op == Publish) && ops[Unpublish] != ops[WaitHandlers] {
+			return false // what goes back would be published before the handlers have left
+		}
 		if st.Op != Write {
 			continue
 		}
@@ -156,6 +148,5 @@ func regularBatch(steps []Step) bool {
 			return false
 		}
 	}
-	return ops[Publish] == 1 && ops[Unpublish] == 1 && ops[WaitHandlers] == 1 &&
-		parts[Breakpoint] == parts[Head] && parts[Breakpoint]+parts[Word] <= 1 && parts[LiteralLow] == parts[LiteralHigh]
+	return ops[Publish] == 1 && parts[Breakpoint] == parts[Head] && parts[Breakpoint]+parts[Word] <= 1 && parts[LiteralLow] == parts[LiteralHigh]
 }
