@@ -86,6 +86,27 @@ func (k *Codec) Pack(c *CPU) uint64 {
 	return w | k.packTask(ph, c)
 }
 
+// Site is the site that a packed CPU is about, where it is about one; WithSite is
+// the word of a CPU that is about another one in the same way.
+func (k *Codec) Site(w uint64) (site int, about bool) {
+	c := CPU{Phase: Phase(w & (1<<bitsPhase - 1)), Back: Phase(w >> atBack & (1<<bitsBack - 1))}
+	ph := c.Phase
+	switch ph {
+	case Interrupted, Syncing, Answering:
+		ph = c.Back
+	}
+	switch ph {
+	case Boundary, Asleep, Arriving, Stopped, backStopped, Resuming, Entering, CatchingUp:
+		return 0, false
+	}
+	return int(w >> atSite & (1<<bitsSite - 1)), true
+}
+
+// WithSite is the other half of Site.
+func (k *Codec) WithSite(w uint64, site int) uint64 {
+	return w&^(uint64(1<<bitsSite-1)<<atSite) | uint64(site)<<atSite
+}
+
 // packTask writes what the phase makes matter of the call that is being made.
 func (k *Codec) packTask(ph Phase, c *CPU) (w uint64) {
 	switch ph {

@@ -49,7 +49,7 @@ func (s *Setup) Model() (*Model, error) {
 			Arch: s.Arch, Traits: s.Arch.Traits(), Layout: s.Protocol.Layout, Fetch: s.Fetch,
 			Entry: entryAt, NoRecheck: s.Mutation.NoRecheck, Stretch: 1, Early: s.Early,
 		},
-		Roles: s.Roles, NopOps: nopOps, Lookup: s.Lookup, Refs: s.Refs, AsQueued: s.Mutation.Unsorted, Preempt: s.Preempt,
+		Roles: s.Roles, NopOps: nopOps, Lookup: s.Lookup, Refs: s.Refs, AsQueued: s.Mutation.Unsorted, Preempt: s.Preempt, SameSites: true,
 	}
 	if s.Protocol.Batching == poke.Buffered {
 		m.Slots = s.Buffer.Slots

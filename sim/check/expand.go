@@ -81,6 +81,9 @@ func (e *expander) pack(words []uint64, cpu int, private bool) {
 		e.w.pack(e.next)
 	}
 	e.canonical(e.next)
+	if e.reduce.Sites && e.m.SameSites && e.w.sitesAlike() {
+		e.exchangeSites(e.next)
+	}
 }
 
 func (e *expander) save() {
@@ -117,58 +120,6 @@ func (e *expander) initial() []uint64 {
 	newWorld(e.m).pack(words)
 	e.canonical(words)
 	return words
-}
-
-// canonical exchanges equal CPUs so that states that differ in nothing else have
-// the same words: a CPU's word holds all that there is about it, and nobody asks
-// which number it has.
-func (e *expander) canonical(words []uint64) {
-	n := len(e.m.Roles)
-	for i := range n {
-		e.order[i] = uint8(i)
-	}
-	if !e.reduce.Symmetry {
-		return
-	}
-	for i := 1; i < n; i++ {
-		for k := i; k > 0; k-- {
-			j := e.m.alike[k] // the CPU before it of the same class
-			if j < 0 || !less(words, k, int(j), n, e.m.Preempt) {
-				break
-			}
-			words[k], words[j] = words[j], words[k]
-			if e.m.Preempt {
-				words[n+k], words[n+int(j)] = words[n+int(j)], words[n+k]
-			}
-			e.order[k], e.order[j] = e.order[j], e.order[k]
-			k = int(j) + 1
-		}
-	}
-}
-
-// less orders CPUs by their words.
-func less(words []uint64, a, b, n int, preempt bool) bool {
-	if words[a] != words[b] || !preempt {
-		return words[a] < words[b]
-	}
-	return words[n+a] < words[n+b]
-}
-
-// findAlike says for each CPU which one before it is its equal: of the same role,
-// and no patcher's home.
-func (m *Model) findAlike() {
-	for i, r := range m.Roles {
-		m.alike = append(m.alike, -1)
-		if m.houses(i) {
-			continue
-		}
-		for k := i - 1; k >= 0; k-- {
-			if m.Roles[k] == r && !m.houses(k) && m.Code.Deaf>>k&1 == m.Code.Deaf>>i&1 {
-				m.alike[i] = int8(k)
-				break
-			}
-		}
-	}
 }
 
 // houses tells whether some patcher sits on a CPU.

@@ -45,6 +45,10 @@ type Model struct {
 	AsQueued bool // indexes are built in the order of queueing
 	Preempt  bool // tasks may be preempted between any two instructions
 
+	// SameSites says that all sites are patched in the same way: from the same
+	// instruction to the same one, with the same ops.
+	SameSites bool
+
 	codec   cpus.Codec
 	homes   []int
 	ops     []uint64
@@ -55,6 +59,7 @@ type Model struct {
 	stores  [][]poke.StoreID // by program: every store that can be buffered
 	quiet   [][]quiet        // by program and step, for reductions
 	alike   []int8           // by CPU: the equal one before it, -1 for none
+	past    []int            // by program: the first step that is about no site any more
 	layout  layout
 }
 
@@ -87,6 +92,7 @@ func (m *Model) Prepare() error {
 	m.findFinals()
 	m.findQuiet()
 	m.findAlike()
+	m.findPast()
 	m.layOut()
 	return nil
 }

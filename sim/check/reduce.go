@@ -15,6 +15,10 @@ type Reductions struct {
 	// Symmetry takes states for one that differ in which of several equal CPUs
 	// is which.
 	Symmetry bool
+	// Sites does so for which of several equal sites is which, once no patcher
+	// will touch them any more. Before that they are not equal: patchers change
+	// them one after the other.
+	Sites bool
 	// Order lets a step that need not be interleaved follow the one before it
 	// at once. Such a step either commutes with whatever anybody else can do
 	// meanwhile (Lipton, "Reduction", CACM 18(12), 1975), or makes a CPU fetch
@@ -28,9 +32,9 @@ var reductions = []struct {
 	name string
 	Reductions
 }{
-	{"all", Reductions{Symmetry: true, Order: true}},
+	{"all", Reductions{Symmetry: true, Sites: true, Order: true}},
 	{"none", Reductions{}},
-	{"symmetry", Reductions{Symmetry: true}},
+	{"symmetry", Reductions{Symmetry: true, Sites: true}},
 	{"order", Reductions{Order: true}},
 }
 

@@ -29,7 +29,7 @@ func TestTracesReplay(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			r, err := Explore(context.Background(), m, Options{Reduce: Reductions{Symmetry: true, Order: true}})
+			r, err := Explore(context.Background(), m, Options{Reduce: all})
 			if err != nil {
 				t.Fatal(err)
 			}

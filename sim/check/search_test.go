@@ -54,7 +54,7 @@ func explore(t testing.TB, s Setup, o Options) *Result {
 	return r
 }
 
-var all = Reductions{Symmetry: true, Order: true}
+var all = Reductions{Symmetry: true, Sites: true, Order: true}
 
 // TestStatesByHand counts the states of one machine by thinking.
 //

@@ -105,9 +105,11 @@ const traceStates = 4_000_000
 // there: first step by step, which gives the shortest way, and where that is too
 // much in the way that the first search went.
 func (s *search) findTrace(ctx context.Context, r *Result) error {
-	for _, reduce := range []Reductions{{Symmetry: true}, s.o.Reduce} {
+	same := s.o.Reduce
+	same.Sites = false // a way tells sites apart
+	for i, reduce := range []Reductions{{Symmetry: true}, same} {
 		t := &tracer{m: s.m, e: newExpander(s.m, reduce), limit: traceStates}
-		if reduce == s.o.Reduce {
+		if i > 0 {
 			t.limit = 0
 		}
 		found, err := t.search(ctx)
