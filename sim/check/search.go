@@ -90,13 +90,14 @@ func Explore(ctx context.Context, m *Model, o Options) (*Result, error) {
 
 // search is one search under way.
 type search struct {
-	m     *Model
-	o     Options
-	seen  visited
-	queue []slab // states of this level that are still to be looked at
-	next  []slab // those of the next one, so far
-	start time.Time
-	spent time.Duration // before this search was resumed
+	m       *Model
+	o       Options
+	seen    visited
+	workers []*worker
+	queue   []slab // states of this level that are still to be looked at
+	next    []slab // those of the next one, so far
+	start   time.Time
+	spent   time.Duration // before this search was resumed
 
 	depth       atomic.Int64
 	states      atomic.Uint64
@@ -113,7 +114,7 @@ type search struct {
 type slab []uint64
 
 // slabStates is how many states a slab holds: a worker takes one at a time.
-const slabStates = 512
+const slabStates = 64
 
 func newSearch(m *Model, o Options) (*search, error) {
 	if o.Workers <= 0 {
@@ -176,9 +177,11 @@ func (s *search) level() {
 		wait  sync.WaitGroup
 		mu    sync.Mutex
 	)
-	for range min(s.o.Workers, len(s.queue)) {
+	for len(s.workers) < min(s.o.Workers, len(s.queue)) {
+		s.workers = append(s.workers, newWorker(s))
+	}
+	for _, w := range s.workers[:min(s.o.Workers, len(s.queue))] {
 		wait.Go(func() {
-			w := newWorker(s)
 			for s.halt.Load() == nil {
 				i := int(taken.Add(1)) - 1
 				if i >= len(s.queue) {
@@ -190,6 +193,7 @@ func (s *search) level() {
 			w.flush()
 			mu.Lock()
 			s.next = append(s.next, w.out...)
+			w.out = nil
 			mu.Unlock()
 		})
 	}
