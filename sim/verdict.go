@@ -6,6 +6,8 @@ import (
 	"fmt"
 	"strings"
 
+	"github.com/jedib0t/go-pretty/v6/text"
+
 	"github.com/textpoke/textpoke/cpus"
 	"github.com/textpoke/textpoke/cpus/isa"
 	"github.com/textpoke/textpoke/int3"
@@ -48,6 +50,9 @@ type Question struct {
 	about *museum.Bug
 }
 
+// storyWidth is how wide a story is printed, in characters.
+const storyWidth = 120
+
 // Story tells a scenario of the museum: what happened, where, and what upstream
 // did about it; "" for a protocol.
 func (q *Question) Story() string {
@@ -55,7 +60,8 @@ func (q *Question) Story() string {
 	if b == nil {
 		return ""
 	}
-	return fmt.Sprintf("%s (%s)\n%s\n%s\nFix: %s\n", b.Title, b.Versions, b.Source, b.Story, b.Fix)
+	story := fmt.Sprintf("%s (%s)\n%s\n%s\nFix: %s", b.Title, b.Versions, b.Source, b.Story, b.Fix)
+	return text.WrapSoft(story, storyWidth) + "\n"
 }
 
 // Questions builds the model of every combination, so that a wrong one costs

@@ -150,6 +150,11 @@ func (w *world) didPatcher(was *poke.Patcher, i int) string {
 		}
 	case st.Op == poke.Verify:
 		what = fmt.Sprintf("Verify site %d", was.Patches[st.From+was.Done].Site)
+		if was.InPatch() {
+			what = fmt.Sprintf("Verify the literal of site %d", was.Patches[st.From+was.Done].Site)
+		}
+	case st.Op == poke.Map:
+		what = fmt.Sprintf("Map the page of site %d", was.Patches[st.From].Site)
 	case st.Op == poke.Settle:
 		what = fmt.Sprintf("promises site %d", was.Patches[st.From+was.Done].Site)
 	case p.At == was.At && !was.Begun():
