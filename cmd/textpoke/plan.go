@@ -5,6 +5,7 @@ import (
 	"context"
 	"fmt"
 	"io"
+	"strings"
 
 	"github.com/spf13/cobra"
 
@@ -16,6 +17,7 @@ import (
 func planCommand(c *common) *cobra.Command {
 	var g gridFlags
 	var steps bool
+	var show string
 	cmd := &cobra.Command{
 		Use:   "plan",
 		Short: "what an update would cost, by counting alone",
@@ -27,6 +29,9 @@ func planCommand(c *common) *cobra.Command {
 			"  textpoke plan --arch x86_64 --filter vfs_read --plan my.plan --steps",
 		Args: cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
+			if cmd.Flags().Changed("show") {
+				return showPlan(c, show)
+			}
 			grid, err := g.grid(cmd, c)
 			if err != nil {
 				return err
@@ -49,6 +54,8 @@ func planCommand(c *common) *cobra.Command {
 	}
 	g.register(cmd)
 	cmd.Flags().BoolVar(&steps, "steps", false, "print the plans themselves")
+	cmd.Flags().StringVar(&show, "show", "", "print a built-in protocol as a file for --plan, and nothing else: "+strings.Join(shippedPlans(), ", "))
+	offer(cmd, "show", shippedPlans())
 	return cmd
 }
 

@@ -43,3 +43,22 @@ func readPlan(path string) (*poke.Protocol, error) {
 	}
 	return poke.ParseProtocol(path, src)
 }
+
+// shippedPlans are the names of the protocols that there are files of.
+func shippedPlans() (names []string) {
+	for _, p := range poke.ShippedPlans() {
+		names = append(names, p.Name)
+	}
+	return names
+}
+
+// showPlan prints a built-in protocol as a file: what one's own begins as.
+func showPlan(c *common, name string) error {
+	for _, p := range poke.ShippedPlans() {
+		if p.Name == name {
+			_, err := fmt.Fprint(c.streams.out, p.Text)
+			return err
+		}
+	}
+	return fmt.Errorf("--show %q: %w", name, notOneOf(name, shippedPlans()))
+}

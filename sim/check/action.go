@@ -118,6 +118,9 @@ func (w *world) enabled(list []action) []action {
 			continue
 		}
 		list = append(list, action{kind: stepCPU, who: uint8(i)})
+		if w.m.ticks {
+			list = append(list, action{kind: tick, who: uint8(i)})
+		}
 		if !w.m.Preempt {
 			continue
 		}

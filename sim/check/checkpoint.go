@@ -2,6 +2,7 @@ package check
 
 import (
 	"bufio"
+	"bytes"
 	"crypto/sha256"
 	"encoding/binary"
 	"encoding/json"
@@ -16,7 +17,8 @@ import (
 
 // A checkpoint is a line of JSON, then words in little-endian order: what was
 // visited, the states of the level that are still to be looked at, and those of
-// the next level, each list behind its number of entries.
+// the next level, each list behind its number of entries; then the SHA-256 of all
+// that.
 
 // checkpointFormat is the version of the format.
 const checkpointFormat = 1
@@ -63,7 +65,11 @@ func (s *search) save() error {
 	f, err := renameio.NewPendingFile(s.o.Checkpoint)
 	if err == nil {
 		defer f.Cleanup()
-		if err = s.write(bufio.NewWriterSize(f, 1<<20)); err == nil {
+		sum := sha256.New()
+		if err = s.write(bufio.NewWriterSize(io.MultiWriter(f, sum), 1<<20)); err == nil {
+			_, err = f.Write(sum.Sum(nil))
+		}
+		if err == nil {
 			err = f.CloseAtomicallyReplace()
 		}
 	}
@@ -123,8 +129,8 @@ func (s *search) write(w *bufio.Writer) error {
 	return w.Flush()
 }
 
-// errShort says that a checkpoint ends too early or too late.
-var errShort = errors.New("it is damaged: it does not hold as many states as it says")
+// errDamaged says that a checkpoint is not as it was written.
+var errDamaged = errors.New("it is damaged")
 
 // load goes on from a checkpoint.
 func (s *search) load() error {
@@ -135,7 +141,7 @@ func (s *search) load() error {
 	defer f.Close()
 	info, err := f.Stat()
 	if err == nil {
-		err = s.read(bufio.NewReaderSize(f, 1<<20), uint64(info.Size()))
+		err = s.read(f, info.Size())
 	}
 	if err != nil {
 		return fmt.Errorf("checkpoint %s: %w", s.o.Checkpoint, err)
@@ -145,7 +151,10 @@ func (s *search) load() error {
 
 // read reads a checkpoint of so many bytes; nothing that it says of itself is
 // believed beyond that.
-func (s *search) read(r *bufio.Reader, size uint64) error {
+func (s *search) read(file io.Reader, size int64) error {
+	sum := sha256.New()
+	body := io.LimitReader(file, size-sha256.Size)
+	r := bufio.NewReaderSize(io.TeeReader(body, sum), 1<<20)
 	line, err := r.ReadSlice('\n')
 	var h checkpointHeader
 	if err != nil || json.Unmarshal(line, &h) != nil || h.Format != checkpointFormat {
@@ -158,17 +167,17 @@ func (s *search) read(r *bufio.Reader, size uint64) error {
 	list := func(words uint64, each func(words []uint64)) error {
 		var b [8]byte
 		if _, err := io.ReadFull(r, b[:]); err != nil {
-			return errShort
+			return errDamaged
 		}
 		entries := binary.LittleEndian.Uint64(b[:])
-		if entries > size/8/words {
-			return errShort
+		if entries > uint64(size)/8/words {
+			return errDamaged
 		}
 		entry := make([]uint64, words)
 		for range entries {
 			for i := range entry {
 				if _, err := io.ReadFull(r, b[:]); err != nil {
-					return errShort
+					return errDamaged
 				}
 				entry[i] = binary.LittleEndian.Uint64(b[:])
 			}
@@ -198,8 +207,12 @@ func (s *search) read(r *bufio.Reader, size uint64) error {
 	if err != nil {
 		return err
 	}
+	var want [sha256.Size]byte
 	if _, err := r.ReadByte(); err != io.EOF || states != h.States {
-		return errShort
+		return errDamaged
+	}
+	if _, err := io.ReadFull(file, want[:]); err != nil || !bytes.Equal(want[:], sum.Sum(nil)) {
+		return errDamaged
 	}
 	s.depth.Store(int64(h.Depth))
 	s.states.Store(h.States)

@@ -85,11 +85,15 @@ func TestWrongCheckpoints(t *testing.T) {
 	for i := range 8 {
 		huge[at+i] = 0xff
 	}
+	flipped := append([]byte(nil), whole...)
+	flipped[len(flipped)/2] ^= 4
 	for name, c := range map[string]struct {
 		s    Setup
 		file []byte
 		want string
 	}{
+		"flipped":   {s, flipped, "damaged"},
+		"no sum":    {s, whole[:len(whole)-32], "damaged"},
 		"short":     {s, whole[:len(whole)/2], "damaged"},
 		"long":      {s, append(append([]byte(nil), whole...), 0), "damaged"},
 		"huge":      {s, huge, "damaged"},

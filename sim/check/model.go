@@ -49,6 +49,9 @@ type Model struct {
 	// instruction to the same one, with the same ops.
 	SameSites bool
 
+	// ticks lets timers tick at any time; see TestTicksMakeNoDifference.
+	ticks bool
+
 	codec   cpus.Codec
 	homes   []int
 	ops     []uint64

@@ -41,6 +41,32 @@ func everything(t *testing.T, ncpus, sites int, f func(t *testing.T, name string
 	}
 }
 
+// TestTicksMakeNoDifference: timers that tick at any time make CPUs fetch afresh
+// where interrupts do that, which leaves them fewer versions and never more. So a
+// search can leave them out.
+func TestTicksMakeNoDifference(t *testing.T) {
+	more := 0
+	everything(t, 2, 1, func(t *testing.T, name string, s Setup) {
+		want := explore(t, s, Options{})
+		m, err := s.Model()
+		if err != nil {
+			t.Fatal(err)
+		}
+		m.ticks = true
+		got, err := Explore(t.Context(), m, Options{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if got.Verdict != want.Verdict || got.Verdict == Unsafe && got.Depth != want.Depth {
+			t.Errorf("%s: %s at %d with ticks, %s at %d without", name, got.Verdict, got.Depth, want.Verdict, want.Depth)
+		}
+		more += int(got.Transitions) - int(want.Transitions)
+	})
+	if more < 1000 {
+		t.Errorf("%d transitions more with ticks than without: hardly anything ticked", more)
+	}
+}
+
 // TestReductionsKeepVerdicts holds every reduction against the search that leaves
 // nothing out: the same verdict for every protocol and defect, and the same depth
 // and property where only equal CPUs are exchanged.

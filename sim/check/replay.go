@@ -24,6 +24,9 @@ func (e *DivergedError) Error() string {
 // one step at a time as the trace says. It must come to the same violation; where
 // it does not, or does something else on the way, the error is a *DivergedError.
 func Replay(m *Model, t *Trace) (*cpus.Violation, error) {
+	if _, err := Conform(m, t); err != nil {
+		return nil, err
+	}
 	l, err := m.live(nil, 1)
 	if err != nil {
 		return nil, err
@@ -67,9 +70,6 @@ func (r *replay) step(s *Step) *DivergedError {
 	a, given, err := parseAction(s.Do)
 	if err != nil {
 		return &DivergedError{What: err.Error()}
-	}
-	if int(a.who) >= len(r.m.Roles) || (a.kind == stepPatcher || a.kind == begin || a.kind == drain) && int(a.who) >= len(r.patchers) {
-		return &DivergedError{What: "nobody of that number"}
 	}
 	ch := &recorded{given: given}
 	r.last, r.waits = a, false
