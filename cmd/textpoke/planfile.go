@@ -56,7 +56,7 @@ func shippedPlans() (names []string) {
 func showPlan(c *common, name string) error {
 	for _, p := range poke.ShippedPlans() {
 		if p.Name == name {
-			_, err := fmt.Fprint(c.streams.out, p.Text)
+			_, err := c.streams.out.Write(p.Text)
 			return err
 		}
 	}
