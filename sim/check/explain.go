@@ -40,7 +40,6 @@ func (t *Trace) Explain() string {
 	for i := range header {
 		widths = append(widths, table.ColumnConfig{Number: i + 1, WidthMax: explainWidth, WidthMaxEnforcer: text.WrapSoft})
 	}
-	widths = append(widths, table.ColumnConfig{Number: len(header) + 1, WidthMax: 2 * explainWidth, WidthMaxEnforcer: text.WrapSoft})
 	w.SetColumnConfigs(widths)
 	return w.Render() + "\n" + t.verdict()
 }
@@ -80,7 +79,8 @@ func (t *Trace) windows(n int, who []string) (lines []string) {
 				was = strings.Join(t.Steps[n-1].Sites[i].Fetch[cpu], " <- ")
 			}
 			if now != was && (n > 0 || len(site.Fetch[cpu]) > 1) {
-				lines = append(lines, fmt.Sprintf("cpu %d, site %d: %s", cpu, i, now))
+				line := fmt.Sprintf("cpu %d, site %d: %s", cpu, i, now)
+				lines = append(lines, text.WrapSoft(line, 2*explainWidth))
 			}
 		}
 	}
