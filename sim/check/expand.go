@@ -17,6 +17,9 @@ type expander struct {
 	next   []uint64
 	order  [MaxCPUs]uint8 // where symmetry has moved the CPUs: order[new] is old
 	saved  saved
+	last   []uint64 // room for read
+	read   []uint64 // the words that the world was last read from; nil when it is not as they say any more
+	s      successor
 }
 
 // saved is what an action can change, to go back to.
@@ -43,11 +46,11 @@ type successor struct {
 // expand calls f with every successor of a state, in an order that is always the
 // same. Actions that change nothing are left out. It ends early when f is false.
 func (e *expander) expand(words []uint64, f func(*successor) bool) {
-	w := e.w
-	w.unpack(words)
+	w, s := e.w, &e.s
+	w.unpackOver(e.read, words)
+	e.read = nil
 	e.save()
 	e.list = w.enabled(e.list[:0])
-	var s successor
 	for _, a := range e.list {
 		e.script.restart(nil)
 		for more := true; more; {
@@ -60,15 +63,17 @@ func (e *expander) expand(words []uint64, f func(*successor) bool) {
 			if !w.waits {
 				e.pack(words, int(a.who), private)
 			}
-			s = successor{a, e.script.given[:e.script.at], e.next, w.found}
+			s.action, s.answers, s.words, s.found = a, e.script.given[:e.script.at], e.next, w.found
 			changed := w.found != nil || !w.waits && !slices.Equal(e.next, words)
-			if changed && !f(&s) {
+			if changed && !f(s) {
 				return
 			}
 			e.restore(a, private)
 			more = e.script.next()
 		}
 	}
+	e.read = append(e.last[:0], words...)
+	e.last = e.read
 }
 
 // pack writes the world, which was read from words, into next; private: nothing

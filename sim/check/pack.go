@@ -2,6 +2,7 @@ package check
 
 import (
 	"math/bits"
+	"slices"
 
 	"github.com/textpoke/textpoke/cpus"
 	"github.com/textpoke/textpoke/poke"
@@ -195,19 +196,28 @@ func (m *Model) opsIndex(addr uint64) uint64 {
 }
 
 // unpack reads a world from words.
-func (w *world) unpack(words []uint64) {
+func (w *world) unpack(words []uint64) { w.unpackOver(nil, words) }
+
+// unpackOver does so where the world is as other words say, if these are not nil:
+// states that are looked at one after the other have most words in common.
+func (w *world) unpackOver(is, words []uint64) {
+	same := func(i int) bool { return is != nil && is[i] == words[i] }
 	n := len(w.m.Roles)
 	for i := range n {
-		w.unpackCPU(i, words[i])
-		if w.m.Preempt {
+		if !same(i) {
+			w.unpackCPU(i, words[i])
+		}
+		if w.m.Preempt && !same(n+i) {
 			w.parked[i] = w.m.codec.UnpackTask(words[n+i], i)
 		}
 	}
 	if w.m.Preempt {
 		n *= 2
 	}
-	p := packer{w: words[n:]}
-	w.unpackShared(&p)
+	if is == nil || !slices.Equal(is[n:], words[n:]) {
+		p := packer{w: words[n:]}
+		w.unpackShared(&p)
+	}
 }
 
 func (w *world) unpackCPU(i int, v uint64) {
