@@ -1,0 +1,137 @@
+package promela
+
+import (
+	"fmt"
+	"strings"
+
+	"github.com/textpoke/textpoke/cpus/isa"
+	"github.com/textpoke/textpoke/poke"
+)
+
+// line is one statement of the patcher, and what it is there for.
+type line struct{ Code, Note string }
+
+// plan writes the program's steps, a line for each access or the few that belong
+// together.
+func (x *export) plan() (lines []line) {
+	for _, st := range x.program.Plan {
+		first := len(lines)
+		add := func(format string, args ...any) { lines = append(lines, line{Code: fmt.Sprintf(format, args...)}) }
+		for i := st.From; i < st.To; i++ {
+			x.each(st, &x.program.Patches[i], add)
+		}
+		if code := x.once(st); code != "" {
+			add("%s", code)
+		}
+		if len(lines) == first {
+			add("skip")
+		}
+		lines[first].Note = st.String()
+	}
+	return lines
+}
+
+// each is what a step does about one patch.
+func (x *export) each(st poke.Step, p *poke.Patch, add func(string, ...any)) {
+	text, ops := p.New, p.NewOps
+	if st.Undo != (st.Op == poke.Verify) { // what must be there is the other one
+		text, ops = p.Old, p.OldOps
+	}
+	s := &x.sites[p.Site]
+	switch {
+	case st.Op == poke.Verify:
+		add("verify(%d, %d)", p.Site, having(s.versions, text))
+		if x.code.Literals() {
+			add("verify_literal(%d, %d)", p.Site, having(s.literals, ops))
+		}
+	case st.Op == poke.Write && st.Part >= poke.Literal:
+		add("write_literal(%d)", p.Site)
+	case st.Op == poke.Write:
+		add("write(%d)", p.Site)
+	case st.Op == poke.Settle:
+		add("settle(%d, %d)", p.Site, having(s.versions, text))
+	}
+}
+
+// having is the versions that are v, as bits.
+func having[T comparable](versions []T, v T) (set uint) {
+	for i := range versions {
+		if versions[i] == v {
+			set |= 1 << i
+		}
+	}
+	return set
+}
+
+// leaves says what the program must have left at each of its sites.
+func (x *export) leaves() (lines []string) {
+	for i := range x.program.Patches {
+		site := x.program.Patches[i].Site
+		lines = append(lines, fmt.Sprintf("leave(%d, %d)", site, having(x.sites[site].versions, x.final(site))))
+	}
+	return lines
+}
+
+// once is what a step does once, however many patches it is about.
+func (x *export) once(st poke.Step) string {
+	switch st.Op {
+	case poke.Publish:
+		patches := x.program.Patches[st.From:st.To]
+		x.batch(patches, st.Undo)
+		if x.m.Slots > 0 && len(patches) > x.m.Slots {
+			return "violate(overflow)"
+		}
+		return fmt.Sprintf("publish(%d)", len(x.acts))
+	case poke.Attach, poke.Release:
+		p := &x.program.Patches[st.From]
+		ops := p.NewOps
+		if st.Undo != (st.Op == poke.Release) {
+			ops = p.OldOps
+		}
+		if ops == x.m.NopOps { // it stays what it is
+			return ""
+		}
+		return fmt.Sprintf("%s(%d)", strings.ToLower(st.Op.String()), x.opsNumber(ops))
+	}
+	return map[poke.Op]string{
+		poke.Fence: "fence()", poke.Sync: "round()", poke.StopMachine: "stop_machine()", poke.Resume: "resume()",
+		poke.Unpublish: "unpublish()", poke.WaitHandlers: "wait_handlers()", poke.Clear: "clear()",
+		poke.GracePeriod: "grace_period()", poke.SynchronizeRCU: "grace_period()", // no task is preempted
+	}[st.Op]
+}
+
+// final is what the program leaves at a site: of several patches the last one
+// counts.
+func (x *export) final(site int32) (t isa.Text) {
+	for i := range x.program.Patches {
+		p := &x.program.Patches[i]
+		for _, st := range x.program.Plan {
+			about := int(st.From) <= i && i < int(st.To) && (st.Op == poke.Verify || st.Op == poke.Settle)
+			switch {
+			case p.Site != site || !about:
+			case st.Undo:
+				t = p.Old
+			default:
+				t = p.New
+			}
+		}
+	}
+	return t
+}
+
+// batch works out what handlers find in a batch, by site.
+func (x *export) batch(patches []poke.Patch, undo bool) {
+	index, acts := poke.Batch(x.code, x.m.Lookup, x.m.AsQueued, patches, undo)
+	row := make([]uint, len(x.sites))
+	for i := range x.sites {
+		slot, ok := index.Find(x.sites[i].addr, &x.probe)
+		switch {
+		case !ok:
+		case acts[slot].Kind == isa.Call && !x.code.TrapSkips:
+			row[i] = 2 + x.callee(acts[slot])
+		default:
+			row[i] = 1
+		}
+	}
+	x.acts = append(x.acts, row)
+}
