@@ -8,9 +8,9 @@ import "github.com/textpoke/textpoke/cpus/isa"
 type Codec struct {
 	Code   *Code
 	NopOps uint64
-	Ops    []uint64     // every value that a loaded ops can have, at most 16
-	Acts   []isa.Insn   // every instruction that handlers can act as, at most 16
-	Firsts [][]isa.Text // by site: every first instruction of a pair, at most 16
+	Ops    []uint64     // every value that a loaded ops can have, at most CodecValues
+	Acts   []isa.Insn   // every instruction that handlers can act as, at most CodecValues
+	Firsts [][]isa.Text // by site: every first instruction of a pair, at most CodecValues
 	CPUs   int          // tickets name a sender by the quotient
 }
 
@@ -24,7 +24,7 @@ const (
 	bitsAwake   = 2
 	bitsSynced  = 5
 	bitsPromise = bitsSynced + 3
-	bitsValue   = 4 // of ops, act or first
+	bitsValue   = 5 // of ops, act or first
 	bitsSender  = 2
 
 	atBack    = bitsPhase
@@ -243,6 +243,13 @@ func (c *CPU) Attend() { c.polled = false }
 
 // Skip is the other half of Attend; Looked tells which of the two holds.
 func (c *CPU) Skip() { c.polled = true }
+
+// Owes tells whether the CPU has something to do at the next border between two
+// calls: to stand still, or to answer a grace period.
+func (c *CPU) Owes() bool { return c.stop || c.quiet }
+
+// Asked is the grace period that the CPU owes an answer, if any.
+func (c *CPU) Asked() (t Ticket, owes bool) { return c.Quiesce, c.quiet }
 
 // Looked tells whether the CPU has looked for interrupts at its border.
 func (c *CPU) Looked() bool { return c.polled }

@@ -63,6 +63,13 @@ func (c *CPU) take(code *Code, sh Shared) {
 	c.Taken = t
 	switch t.Cause {
 	case Quiesce, QuiesceCPUs: // answered at the next boundary between two calls
+		if c.quiet {
+			// The task that was asked where it was preempted is asked again
+			// here: its one answer to come is enough for the patcher, who is
+			// the same.
+			c.Phase = Answering
+			return
+		}
 		c.quiet, c.Quiesce = true, t.Ticket
 		return
 	case Stop:

@@ -35,9 +35,9 @@ func (p *Patch) ops(undo bool) uint64 {
 	return p.NewOps
 }
 
-// act is the instruction that a trap handler acts as while the site is being
+// Act is the instruction that a trap handler acts as while the site is being
 // changed to t.
-func act(code *cpus.Code, at records.Addr, t isa.Text) isa.Insn {
+func Act(code *cpus.Code, at records.Addr, t isa.Text) isa.Insn {
 	n := code.Traits.FetchLen
 	var scratch uint64
 	if code.Literals() {
@@ -70,7 +70,7 @@ func Batch(code *cpus.Code, k int3.Kind, asQueued bool, patches []Patch, undo bo
 	acts := make([]isa.Insn, len(slots))
 	for i, p := range slots {
 		b.Addrs[i] = p.Addr
-		acts[i] = act(code, p.Addr, p.text(undo))
+		acts[i] = Act(code, p.Addr, p.text(undo))
 		if i > 0 && p.Group != slots[i-1].Group {
 			b.Starts = append(b.Starts, i)
 		}

@@ -2,6 +2,7 @@ package check
 
 import (
 	"context"
+	"fmt"
 
 	"github.com/textpoke/textpoke/cpus"
 	"github.com/textpoke/textpoke/poke"
@@ -222,6 +223,10 @@ func (w *world) stepPatcher(i int, ch cpus.Chooser) {
 	if w.waits && w.stuck(i) {
 		w.violate(w.deadlock(i))
 	}
+	if !w.conserved(i) {
+		w.violate(cpus.Violation{Property: cpus.Conservation, CPU: w.m.homes[i],
+			Why: fmt.Sprintf("patcher %d waits for %d answers, and others are owed", i, w.left[i])})
+	}
 	if p.At == len(p.Plan) {
 		w.finish(i)
 	}
@@ -263,6 +268,9 @@ func (w *world) finish(i int) {
 	p := &w.patcher[i]
 	for k := range p.Patches {
 		patch := &p.Patches[k]
+		if w.m.anyEnd {
+			break
+		}
 		if got := w.Peek(int(patch.Site)); got != w.m.final[i][k] && !p.Holds(patch.Site) && !w.m.sharedSite(i, patch.Site) {
 			n := w.m.Code.Len
 			w.violate(cpus.Violation{

@@ -98,6 +98,31 @@ func (w *world) runs(cpu, patcher int, able *[MaxPatchers]bool) bool {
 	return w.stopping > 0 && able[w.stopping-1]
 }
 
+// conserved tells whether the answers that a patcher waits for are those that are
+// still owed: none got lost, none came twice.
+func (w *world) conserved(patcher int) bool {
+	n := len(w.m.Roles)
+	owed := 0
+	for i := range w.m.Roles {
+		c := &w.cpu[i]
+		for _, r := range w.box[i] {
+			if r != 0 && r.sender() == patcher {
+				owed++
+			}
+		}
+		if (c.Phase == cpus.Syncing || c.Phase == cpus.Answering) && int(c.Taken.Ticket)/n == patcher {
+			owed++
+		}
+		if t, owes := c.Asked(); owes && int(t)/n == patcher {
+			owed++
+		}
+		if t := &w.parked[i]; t.Owes && int(t.Quiesce)/n == patcher {
+			owed++
+		}
+	}
+	return owed == int(w.left[patcher])
+}
+
 // deadlock says who waits for whom.
 func (w *world) deadlock(i int) cpus.Violation {
 	p := &w.patcher[i]

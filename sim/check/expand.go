@@ -51,6 +51,9 @@ func (e *expander) expand(words []uint64, f func(*successor) bool) {
 	e.read = nil
 	e.save()
 	e.list = w.enabled(e.list[:0])
+	if e.reduce.Order {
+		e.list = w.oneByOne(e.list)
+	}
 	for _, a := range e.list {
 		e.script.restart(nil)
 		for more := true; more; {

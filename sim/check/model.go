@@ -51,6 +51,9 @@ type Model struct {
 
 	// ticks lets timers tick at any time; see TestTicksMakeNoDifference.
 	ticks bool
+	// anyEnd leaves out the look at what programs leave at their sites, for those
+	// that do not say.
+	anyEnd bool
 
 	codec   cpus.Codec
 	homes   []int
@@ -113,10 +116,17 @@ func (m *Model) checkSizes() error {
 	case len(m.Programs) < 1 || len(m.Programs) > MaxPatchers:
 		return fmt.Errorf("%d patchers: want 1 to %d", len(m.Programs), MaxPatchers)
 	}
+	graces := 0
 	for _, p := range m.Programs {
+		if slices.ContainsFunc(p.Plan, func(s poke.Step) bool { return s.Op == poke.GracePeriod || s.Op == poke.SynchronizeRCU }) {
+			graces++
+		}
 		if len(p.Plan) == 0 || len(p.Plan) > maxSteps {
 			return fmt.Errorf("a plan of %d steps: want 1 to %d", len(p.Plan), maxSteps)
 		}
+	}
+	if graces > 1 {
+		return fmt.Errorf("%d patchers that wait for grace periods: a CPU remembers one", graces)
 	}
 	return nil
 }
@@ -192,6 +202,7 @@ func (m *Model) findTexts() error {
 			}
 		}
 		m.texts[site] = list
+		m.addTargets(site, list)
 		if m.Code.Insns() == 2 {
 			for _, t := range list {
 				if first := t.Slice(0, m.Code.Traits.FetchLen); !slices.Contains(m.codec.Firsts[site], first) {
@@ -199,6 +210,9 @@ func (m *Model) findTexts() error {
 				}
 			}
 		}
+	}
+	if n := len(m.codec.Ops); n > cpus.CodecValues {
+		return fmt.Errorf("%d values that a call can have: at most %d can be told apart", n, cpus.CodecValues)
 	}
 	if stores > maxStores {
 		return fmt.Errorf("%d stores to text: at most %d can be told apart; take fewer sites", stores, maxStores)
@@ -215,6 +229,19 @@ func (m *Model) maps() bool {
 		}
 	}
 	return false
+}
+
+// addTargets lists what a site's texts call by themselves, be it what nobody ever
+// meant to call.
+func (m *Model) addTargets(site int, texts []isa.Text) {
+	if m.Code.Literals() {
+		return
+	}
+	for _, t := range texts {
+		if insn := poke.Act(m.Code, m.Code.Sites[site], t); insn.Kind == isa.Call && !slices.Contains(m.codec.Ops, uint64(insn.Target)) {
+			m.codec.Ops = append(m.codec.Ops, uint64(insn.Target))
+		}
+	}
 }
 
 // eachStore calls f with every store that a program can make.

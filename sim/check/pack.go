@@ -12,7 +12,7 @@ import (
 // tasks can be preempted, then what all share. The upper bits of a CPU's word are
 // what the machine knows of that CPU.
 const (
-	bitsRequest = 2 + 3 // sender, cause
+	bitsRequest = 2 + 2 // sender, cause
 	bitsRefs    = 4
 	atBox       = cpus.CodecBits
 	atRefs      = atBox + bitsRequest*MaxPatchers
@@ -71,6 +71,9 @@ type packer struct {
 }
 
 func (p *packer) put(v uint64, n uint) {
+	if n == 0 { // there may be no word any more
+		return
+	}
 	p.w[p.i] |= v << p.off
 	if p.off += n; p.off >= 64 {
 		p.i++
@@ -81,6 +84,9 @@ func (p *packer) put(v uint64, n uint) {
 }
 
 func (p *packer) get(n uint) uint64 {
+	if n == 0 {
+		return 0
+	}
 	v := p.w[p.i] >> p.off
 	if p.off += n; p.off >= 64 {
 		p.i++

@@ -122,6 +122,33 @@ func (w *world) lookupsQuiet() bool {
 	return true
 }
 
+// oneByOne leaves of what may happen next the steps of one CPU that has yet to
+// answer the round, or the call to stand still, that the only patcher waits for.
+// The patcher can do nothing before that, and CPUs do nothing to each other, so
+// that all that others can do meanwhile can as well be done when this CPU has
+// answered (a persistent set: Godefroid, "Partial-Order Methods for the
+// Verification of Concurrent Systems", LNCS 1032, 1996). It gets to answer after a
+// bounded number of its steps, so that nobody is put off for ever.
+func (w *world) oneByOne(list []action) []action {
+	if !w.alone() || w.m.Preempt || w.sat[0] != sitting {
+		return list
+	}
+	p := &w.patcher[0]
+	if p.Waiting() > 0 || !p.Begun() || p.Finishing() {
+		return list
+	}
+	if op := p.Plan[p.At].Op; op != poke.Sync && op != poke.StopMachine {
+		return list
+	}
+	for _, a := range list {
+		if a.kind == stepCPU && w.owesAnswer(int(a.who), 0) && !w.stopped[a.who] {
+			list[0] = a
+			return list[:1]
+		}
+	}
+	return list
+}
+
 // runOn goes on with whoever has just made a step for as long as the next one
 // need not be interleaved.
 func (w *world) runOn(a action, ch cpus.Chooser) {
@@ -141,7 +168,8 @@ func (w *world) runPatcherOn(i int, ch cpus.Chooser) {
 		st := p.Plan[p.At]
 		switch {
 		case st.Op == poke.Verify && (p.InPatch() || w.settled[p.Patches[st.From+p.Done].Site].Seq() == 0):
-		case st.Op == poke.Settle: // the sooner the more is promised
+		case st.Op == poke.Settle && w.settled[p.Patches[st.From+p.Done].Site].Seq() == 0:
+			// The sooner the more is promised, unless it takes a promise's place.
 		case st.Op == poke.Sync && p.Finishing(): // fetches afresh itself
 		case st.Op == poke.WaitHandlers && (!p.Begun() || p.Finishing() && w.m.Refs != int3.NoRef):
 		default:
@@ -171,8 +199,10 @@ func (w *world) runCPUOn(i int, ch cpus.Chooser) {
 		}
 		w.perform(action{kind: stepCPU, who: uint8(i)}, ch)
 	}
-	if w.found == nil && w.alone() && c.AtBorder() && c.Looked() {
-		// Having looked already makes no difference.
+	if w.found == nil && w.alone() && c.AtBorder() && c.Looked() && !c.Owes() {
+		// Having looked already makes no difference: what may come meanwhile
+		// may as well come after the instruction. What has come already would be
+		// done before it, though.
 		w.perform(action{kind: attend, who: uint8(i)}, ch)
 	}
 }
