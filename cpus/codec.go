@@ -140,6 +140,9 @@ func (k *Codec) carries(ph Phase) bool {
 
 // packPromise keeps apart what a small machine can have promised.
 func packPromise(p Promise) uint64 {
+	if p.Seq() == 0 { // nobody asks which promise was not there
+		return 0
+	}
 	return (uint64(p.Seq())&CodecSynced | p.Count()%promiseCounts<<bitsSynced) << atPromise
 }
 

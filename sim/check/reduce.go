@@ -70,13 +70,14 @@ func ParseReductions(s string) (Reductions, error) {
 type quiet struct {
 	calls   bool // no ops is attached or released before a grace period has begun
 	lookups bool // nothing is published or cleared before handlers are waited for
+	entries bool // nothing is published or unpublished before a round is sent
 }
 
 // findQuiet works quiet out, from the end of each program.
 func (m *Model) findQuiet() {
 	for _, p := range m.Programs {
 		list := make([]quiet, len(p.Plan)+1)
-		list[len(p.Plan)] = quiet{true, true}
+		list[len(p.Plan)] = quiet{true, true, true}
 		for at := len(p.Plan) - 1; at >= 0; at-- {
 			q := list[at+1]
 			switch p.Plan[at].Op {
@@ -85,7 +86,11 @@ func (m *Model) findQuiet() {
 			case poke.GracePeriod:
 				q.calls = true
 			case poke.Publish, poke.Clear:
-				q.lookups = false
+				q.lookups, q.entries = false, false
+			case poke.Unpublish:
+				q.entries = false
+			case poke.Sync:
+				q.entries = true
 			case poke.WaitHandlers:
 				q.lookups = m.Refs != int3.NoRef
 			}
@@ -149,6 +154,26 @@ func (w *world) oneByOne(list []action) []action {
 	return list
 }
 
+// entriesQuiet tells whether a handler that is about to take a reference can take
+// it at once: there is one to be had, and it cannot be given back before the CPU
+// has answered a round, which it does not in the handler.
+func (w *world) entriesQuiet(cpu int) bool {
+	if *w.ref(cpu) == 0 {
+		return false
+	}
+	for i := range w.m.Programs {
+		p := &w.patcher[i]
+		at := p.At
+		if at < len(p.Plan) && p.Plan[at].Op == poke.Sync && p.Begun() {
+			at++ // the CPU may have answered
+		}
+		if !w.m.quiet[i][at].entries {
+			return false
+		}
+	}
+	return true
+}
+
 // runOn goes on with whoever has just made a step for as long as the next one
 // need not be interleaved.
 func (w *world) runOn(a action, ch cpus.Chooser) {
@@ -210,6 +235,8 @@ func (w *world) runCPUOn(i int, ch cpus.Chooser) {
 // runsOn tells whether a CPU's next step need not be interleaved.
 func (w *world) runsOn(c *cpus.CPU, i int) bool {
 	switch c.Phase {
+	case cpus.Trapped:
+		return w.entriesQuiet(i)
 	case cpus.Searching:
 		return w.lookupsQuiet()
 	case cpus.Leaving, cpus.Answering, cpus.Arriving: // others wait for it; the sooner the better
