@@ -126,3 +126,12 @@ func (d *Dir) Write(name string, fill func(io.Writer) error) error {
 func (d *Dir) WriteCSV(t Table) error {
 	return d.Write(t.Name+".csv", func(w io.Writer) error { return WriteCSV(w, t) })
 }
+
+// Document is a file that stands beside the tables, for people: a report, a plot.
+type Document struct {
+	Name  string // a plain file name
+	Write func(io.Writer) error
+}
+
+// WriteDocument writes the document.
+func (d *Dir) WriteDocument(doc Document) error { return d.Write(doc.Name, doc.Write) }

@@ -36,6 +36,8 @@ type Manifest struct {
 	Complete bool `json:"complete"`
 	// Files describes the tables in the directory.
 	Files []ManifestFile `json:"files"`
+	// Documents names the files beside the tables, if there are any.
+	Documents []string `json:"documents,omitempty"`
 }
 
 // ManifestFile describes one table in the directory.
@@ -72,6 +74,9 @@ func (m *Manifest) AddInputFile(path string) error {
 func (m *Manifest) AddTable(t Table) {
 	m.Files = append(m.Files, ManifestFile{Name: t.Name + ".csv", Rows: len(t.Rows), Columns: t.Columns})
 }
+
+// AddDocument names a file that was written with [Dir.WriteDocument].
+func (m *Manifest) AddDocument(d Document) { m.Documents = append(m.Documents, d.Name) }
 
 // WriteManifest writes the manifest to manifest.json. It comes last: a directory
 // without a manifest belongs to a run that did not get to its end.

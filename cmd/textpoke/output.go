@@ -47,6 +47,20 @@ func (f *files) write(tables ...*results.Table) error {
 	return nil
 }
 
+// document writes what stands beside the tables.
+func (f *files) document(docs []results.Document) error {
+	if f == nil {
+		return nil
+	}
+	for _, d := range docs {
+		if err := f.dir.WriteDocument(d); err != nil {
+			return err
+		}
+		f.manifest.AddDocument(d)
+	}
+	return nil
+}
+
 // close writes the manifest, which comes last.
 func (f *files) close(complete bool) error {
 	if f == nil {
@@ -65,6 +79,8 @@ type output struct {
 	hidden bool          // stdout shows something else
 	w      results.RowWriter
 	rows   int
+
+	documents []results.Document // written under --out when the rows are there
 }
 
 // begin starts stdout with the first row: a request that turns out to be wrong
@@ -132,6 +148,9 @@ func (c *common) each(ctx context.Context, o *output, n int, row func(i int, o *
 		return err
 	}
 	if err := f.write(append([]*results.Table{&o.table}, more...)...); err != nil {
+		return err
+	}
+	if err := f.document(o.documents); err != nil {
 		return err
 	}
 	if err := f.close(failed == nil); err != nil {
