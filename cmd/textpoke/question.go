@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"runtime"
@@ -17,12 +18,19 @@ import (
 	"github.com/textpoke/textpoke/sim/check"
 )
 
-// questionFlags is the flags that say what is to be checked. Lists mean the cross
-// product.
+// machineFlags is the flags that say which protocols are to be checked on what.
+// Lists mean the cross product.
+type machineFlags struct {
+	arch, protocol, fetch, cpus []string
+	sites                       []int
+	preempt                     bool
+}
+
+// questionFlags is the flags that say all that can be asked of a protocol.
 type questionFlags struct {
-	arch, protocol, mutate, fetch, buffer, order, lookup, refs, cpus []string
-	sites                                                            []int
-	preempt, early                                                   bool
+	machineFlags
+	mutate, buffer, order, lookup, refs []string
+	early                               bool
 }
 
 // questionFlagNames are their names.
@@ -33,64 +41,77 @@ var questionFlagNames = []string{
 // checkOrders are the orders that differ for a handful of sites.
 var checkOrders = []string{sched.Table.String(), sched.Descending.String()}
 
-func (k *questionFlags) register(cmd *cobra.Command) {
+// names adds a flag that is a list of names, of which the shell knows the valid ones.
+func names(cmd *cobra.Command, to *[]string, flag string, preset, valid []string, usage string) {
+	cmd.Flags().StringSliceVar(to, flag, preset, "`list` of "+usage+strings.Join(valid, ", "))
+	offer(cmd, flag, valid)
+}
+
+// register adds the flags; protocols and fetches are what is checked by default.
+func (k *machineFlags) register(cmd *cobra.Command, protocols, fetches []string) {
 	f := cmd.Flags()
-	names := func(to *[]string, flag string, preset, valid []string, usage string) {
-		f.StringSliceVar(to, flag, preset, "`list` of "+usage+strings.Join(valid, ", "))
-		offer(cmd, flag, valid)
-	}
-	names(&k.arch, "arch", cpus.ArchNames(), cpus.ArchNames(), "instruction sets: ")
-	names(&k.protocol, "protocol", []string{poke.Native}, poke.Names(), "protocols: ")
-	names(&k.mutate, "mutate", nil, poke.MutationNames(), "defects to put into the protocol: ")
-	names(&k.fetch, "fetch", []string{"weak"}, cpus.FetchNames(), "ways in which versions of text mix in a fetch: ")
-	names(&k.buffer, "buffer", []string{"dynamic"}, []string{"dynamic"}, "vector sizes: a number of slots, or as many as there are patches: ")
-	names(&k.order, "order", []string{"table"}, checkOrders, "orders in which patches are queued: ")
-	names(&k.lookup, "lookup", []string{"btree"}, int3.KindNames(), "indexes that trap handlers search: ")
-	names(&k.refs, "refs", []string{"percpu"}, int3.RefsNames(), "kinds of handlers' reference counts: ")
+	names(cmd, &k.arch, "arch", cpus.ArchNames(), cpus.ArchNames(), "instruction sets: ")
+	names(cmd, &k.protocol, "protocol", protocols, poke.Names(), "protocols: ")
+	names(cmd, &k.fetch, "fetch", fetches, cpus.FetchNames(), "ways in which versions of text mix in a fetch: ")
 	f.StringArrayVar(&k.cpus, "cpus", []string{"2"}, fmt.Sprintf("`machine`: a number of CPUs up to %d, several numbers, or roles such as busy=2,isolated=1; repeatable", check.MaxCPUs))
 	f.IntSliceVar(&k.sites, "sites", []int{2}, fmt.Sprintf("`list` of numbers of sites, each up to %d", check.MaxSites))
 	f.BoolVar(&k.preempt, "preempt", false, "tasks can be preempted between any two instructions, and go on later, anywhere")
-	f.BoolVar(&k.early, "early", false, "traced code also runs on the way in from user space, before a CPU that rounds left out has caught up")
+}
+
+func (k *questionFlags) register(cmd *cobra.Command) {
+	k.machineFlags.register(cmd, []string{poke.Native}, []string{"weak"})
+	names(cmd, &k.mutate, "mutate", nil, poke.MutationNames(), "defects to put into the protocol: ")
+	names(cmd, &k.buffer, "buffer", []string{"dynamic"}, []string{"dynamic"}, "vector sizes: a number of slots, or as many as there are patches: ")
+	names(cmd, &k.order, "order", []string{"table"}, checkOrders, "orders in which patches are queued: ")
+	names(cmd, &k.lookup, "lookup", []string{"btree"}, int3.KindNames(), "indexes that trap handlers search: ")
+	names(cmd, &k.refs, "refs", []string{"percpu"}, int3.RefsNames(), "kinds of handlers' reference counts: ")
+	cmd.Flags().BoolVar(&k.early, "early", false, "traced code also runs on the way in from user space, before a CPU that rounds left out has caught up")
+}
+
+// grid reads the flags.
+func (k *machineFlags) grid() (*sim.CheckGrid, error) {
+	g := &sim.CheckGrid{Preempts: []bool{k.preempt}, Sites: k.sites}
+	var errs [4]error
+	g.Arches, errs[0] = namedList("arch", k.arch, cpus.ArchNames(), cpus.ParseArch)
+	g.Protocols, errs[1] = namedList("protocol", k.protocol, poke.Names(), identity)
+	g.Fetches, errs[2] = namedList("fetch", k.fetch, cpus.FetchNames(), cpus.ParseFetch)
+	g.Machines, errs[3] = list("cpus", machines(k.cpus), machine)
+	return g, cmp.Or(errs[:]...)
 }
 
 // grid reads the flags, but for the mutations.
 func (k *questionFlags) grid() (*sim.CheckGrid, error) {
-	g := &sim.CheckGrid{Preempts: []bool{k.preempt}, Sites: k.sites, Early: k.early, Mutations: []string{""}}
-	var err, e error
-	read := func(e error) {
-		if err == nil {
-			err = e
-		}
-	}
-	g.Arches, e = namedList("arch", k.arch, cpus.ArchNames(), cpus.ParseArch)
-	read(e)
-	g.Protocols, e = namedList("protocol", k.protocol, poke.Names(), identity)
-	read(e)
-	g.Buffers, e = list("buffer", k.buffer, buffer)
-	read(e)
-	g.Orders, e = namedList("order", k.order, checkOrders, sched.ParseOrder)
-	read(e)
-	g.Lookups, e = namedList("lookup", k.lookup, int3.KindNames(), int3.ParseKind)
-	read(e)
-	g.Refs, e = namedList("refs", k.refs, int3.RefsNames(), int3.ParseRefs)
-	read(e)
-	g.Fetches, e = namedList("fetch", k.fetch, cpus.FetchNames(), cpus.ParseFetch)
-	read(e)
-	g.Machines, e = list("cpus", machines(k.cpus), machine)
-	read(e)
-	return g, err
+	g, err := k.machineFlags.grid()
+	g.Early, g.Mutations = k.early, []string{""}
+	errs := [5]error{err}
+	g.Buffers, errs[1] = list("buffer", k.buffer, buffer)
+	g.Orders, errs[2] = namedList("order", k.order, checkOrders, sched.ParseOrder)
+	g.Lookups, errs[3] = namedList("lookup", k.lookup, int3.KindNames(), int3.ParseKind)
+	g.Refs, errs[4] = namedList("refs", k.refs, int3.RefsNames(), int3.ParseRefs)
+	return g, cmp.Or(errs[:]...)
 }
 
 // searchFlags is the flags that say how a search is made.
 type searchFlags struct {
+	effortFlags
+	rate bool
+}
+
+func (s *searchFlags) register(cmd *cobra.Command) {
+	s.effortFlags.register(cmd)
+	cmd.Flags().BoolVar(&s.rate, "rate", false, "fill in states_per_s, which is another number every time")
+}
+
+// effortFlags is the flags that say what a search may cost, and leave out.
+type effortFlags struct {
 	reduce                   string
-	exact, rate              bool
+	exact                    bool
 	jobs                     int
 	limitStates, limitMemory uint64 // memory in MiB
 	limitTime                time.Duration
 }
 
-func (s *searchFlags) register(cmd *cobra.Command) {
+func (s *effortFlags) register(cmd *cobra.Command) {
 	f := cmd.Flags()
 	f.StringVar(&s.reduce, "reduce", "all", "what the search may leave out: "+strings.Join(check.ReductionNames(), ", "))
 	offer(cmd, "reduce", check.ReductionNames())
@@ -99,10 +120,9 @@ func (s *searchFlags) register(cmd *cobra.Command) {
 	f.Uint64Var(&s.limitStates, "limit-states", 0, "stop at this `number` of states, at the end of a level; 0 for none")
 	f.Uint64Var(&s.limitMemory, "limit-memory", 4096, "stop when states and queue take so many `MiB`; 0 for no limit")
 	f.DurationVar(&s.limitTime, "limit-time", 0, "stop after this `time`, such as 10m; 0 for none")
-	f.BoolVar(&s.rate, "rate", false, "fill in states_per_s, which is another number every time")
 }
 
-func (s *searchFlags) options() (check.Options, error) {
+func (s *effortFlags) options() (check.Options, error) {
 	reduce, err := named("reduce", s.reduce, check.ReductionNames(), check.ParseReductions)
 	switch {
 	case err != nil:
@@ -121,27 +141,11 @@ func (s *searchFlags) options() (check.Options, error) {
 // ask puts questions to the checker, a row each, and returns those that are
 // unsafe. The error says what the answers mean for the exit code.
 func (s *searchFlags) ask(ctx context.Context, c *common, questions []*sim.Question, o check.Options, out *output) (unsafe []sim.VerdictRow, err error) {
-	if c.stderrIsTerminal() {
-		o.Watch = c.watch
-	}
-	cut := false
-	err = c.each(ctx, out, len(questions), func(i int, out *output) error {
-		row, err := questions[i].Ask(ctx, o)
-		if o.Watch != nil {
-			c.clearLine()
-		}
-		if err != nil {
-			return err
-		}
+	cut, err := c.answers(ctx, questions, o, out, func(row *sim.VerdictRow) {
 		row.Rate = s.rate
-		switch row.Verdict {
-		case check.Unsafe:
-			unsafe = append(unsafe, row)
-		case check.Incomplete:
-			cut = true
-			c.logger().Warn("incomplete", incomplete(&row)...)
+		if row.Verdict == check.Unsafe {
+			unsafe = append(unsafe, *row)
 		}
-		return out.add(row.Cells()...)
 	})
 	switch {
 	case err != nil:
@@ -151,4 +155,28 @@ func (s *searchFlags) ask(ctx context.Context, c *common, questions []*sim.Quest
 		err = errCut
 	}
 	return unsafe, err
+}
+
+// answers puts questions to the checker and writes a row each, which seen sees
+// first. It tells whether any was cut short by limits.
+func (c *common) answers(ctx context.Context, questions []*sim.Question, o check.Options, out *output, seen func(*sim.VerdictRow)) (cut bool, err error) {
+	if c.stderrIsTerminal() {
+		o.Watch = c.watch
+	}
+	err = c.each(ctx, out, len(questions), func(i int, out *output) error {
+		row, err := questions[i].Ask(ctx, o)
+		if o.Watch != nil {
+			c.clearLine()
+		}
+		if err != nil {
+			return err
+		}
+		seen(&row)
+		if row.Verdict == check.Incomplete {
+			cut = true
+			c.logger().Warn("incomplete", incomplete(&row)...)
+		}
+		return out.add(row.Cells()...)
+	})
+	return cut, err
 }
