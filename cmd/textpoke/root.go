@@ -61,7 +61,7 @@ func rootCommand(s streams) *cobra.Command {
 		c.args = commandLine(cmd, args)
 		return refuseEmpty(cmd, "out", "kallsyms")
 	}
-	root.AddCommand(runCommand(c), planCommand(c), checkCommand(c), recordsCommand(c), interruptsCommand(c), versionCommand(c))
+	root.AddCommand(runCommand(c), planCommand(c), checkCommand(c), experimentCommand(c), recordsCommand(c), interruptsCommand(c), versionCommand(c))
 	root.InitDefaultCompletionCmd()
 	wordArgs(root)
 	root.SetHelpCommand(helpCommand())

@@ -22,6 +22,7 @@ func TestFiles(t *testing.T) {
 		"run --records gen:n=200 --cpus busy=1,isolated=1,idle=1 --protocol native,breakpoint",
 		"plan --records gen:n=200", "plan --steps --records gen:n=9", "version", "records list",
 		"records show gen:n=20", "records convert gen:n=20", "interrupts sample -- true",
+		"experiment list", "experiment mutations --arch arm64 --protocol native",
 	} {
 		t.Run(line, func(t *testing.T) {
 			dir := t.TempDir()
@@ -59,8 +60,13 @@ func manifest(t *testing.T, dir string) results.Manifest {
 // checkFiles compares a directory with its manifest.
 func checkFiles(t *testing.T, dir string, m results.Manifest) {
 	t.Helper()
-	if files, err := os.ReadDir(dir); err != nil || len(files) != len(m.Files)+1 {
-		t.Errorf("%d files and the manifest were expected: %v %v", len(m.Files), files, err)
+	if files, err := os.ReadDir(dir); err != nil || len(files) != len(m.Files)+len(m.Documents)+1 {
+		t.Errorf("%d files, %d documents and the manifest were expected: %v %v", len(m.Files), len(m.Documents), files, err)
+	}
+	for _, name := range m.Documents {
+		if info, err := os.Stat(filepath.Join(dir, name)); err != nil || info.Size() == 0 {
+			t.Errorf("document %s: %v", name, err)
+		}
 	}
 	measure := regexp.MustCompile(`elapsed|stolen|bytes|_time|duration|size`)
 	unit := regexp.MustCompile(`_(ns|bytes|per_s)$`)
@@ -119,6 +125,7 @@ func TestCutShort(t *testing.T) {
 		"run --arch riscv64 --records gen:n=3000 --cpus 2 --buffer 1,2,3,4":          "run.csv",
 		"run --records gen:n=500 --cpus 2 --buffer 8 --for 20ms":                     "run.csv",
 		"plan --records gen:n=500 --cpus 2,3 --order table,random":                   "plan.csv",
+		"experiment mutations --arch arm64":                                          "mutations.csv",
 		"plan --records gen:n=5 --cpus 2,3 --arch x86_64 --buffer 1 --steps":         "steps.csv",
 		"plan --records gen:n=5 --cpus 2,3 --arch x86_64 --steps --buffer 1,2,3,4,5": "steps.csv",
 	} {

@@ -1,0 +1,207 @@
+package experiments
+
+import (
+	"bytes"
+	"fmt"
+	"image/color"
+	"io"
+
+	xfont "golang.org/x/image/font"
+	"gonum.org/v1/plot/font"
+	"gonum.org/v1/plot/font/liberation"
+	"gonum.org/v1/plot/text"
+	"gonum.org/v1/plot/vg"
+	"gonum.org/v1/plot/vg/draw"
+	"gonum.org/v1/plot/vg/vgimg"
+	"gonum.org/v1/plot/vg/vgsvg"
+
+	"github.com/textpoke/textpoke/sim/check"
+)
+
+// Sizes on paper: the whole matrix fits on a landscape A4 page.
+const (
+	margin     = 6 * vg.Millimeter
+	lineHeight = 3.55 * vg.Millimeter
+	groupGap   = 1.2 * vg.Millimeter // above a protocol
+	labelWidth = 34 * vg.Millimeter
+	cellWidth  = 10.6 * vg.Millimeter
+	archGap    = 1.2 * vg.Millimeter // between instruction sets
+	panelGap   = 5 * vg.Millimeter
+	headHeight = 15 * vg.Millimeter // title and what the numbers are
+	colsHeight = 8 * vg.Millimeter  // names of the columns
+	footHeight = 14 * vg.Millimeter // legend
+	onePanel   = 48                 // lines that go into one panel; of more, two are made
+	dpi        = 200
+)
+
+// WriteSVG draws the matrix as SVG.
+func (m *Matrix) WriteSVG(w io.Writer) error {
+	p := newPage(m)
+	c := vgsvg.New(p.width, p.height)
+	p.draw(draw.New(c))
+	var b bytes.Buffer
+	if _, err := c.WriteTo(&b); err != nil {
+		return err
+	}
+	// Letters of these fonts are as wide as those that they were measured in.
+	_, err := w.Write(bytes.ReplaceAll(b.Bytes(), []byte("font-family:Liberation Sans"), []byte("font-family:Liberation Sans,Arial,Helvetica,sans-serif")))
+	return err
+}
+
+// WritePNG draws the matrix as PNG.
+func (m *Matrix) WritePNG(w io.Writer) error {
+	p := newPage(m)
+	c := vgimg.PngCanvas{Canvas: vgimg.NewWith(vgimg.UseWH(p.width, p.height), vgimg.UseDPI(dpi))}
+	p.draw(draw.New(c))
+	_, err := c.WriteTo(w)
+	return err
+}
+
+// page is a matrix on its way to paper.
+type page struct {
+	m             *Matrix
+	panels        [][]*MatrixGroup
+	width, height vg.Length
+	fonts         text.Handler
+	c             draw.Canvas
+}
+
+func newPage(m *Matrix) *page {
+	p := &page{m: m, fonts: text.Plain{Fonts: font.NewCache(liberation.Collection())}, panels: panels(m.Groups)}
+	var tallest vg.Length
+	for _, groups := range p.panels {
+		tallest = max(tallest, panelHeight(groups))
+	}
+	p.height = 2*margin + headHeight + colsHeight + tallest + footHeight
+	n := vg.Length(len(p.panels))
+	p.width = max(2*margin+n*p.panelWidth()+(n-1)*panelGap, 180*vg.Millimeter)
+	return p
+}
+
+// panels splits the groups in two halves where one would be too long.
+func panels(groups []*MatrixGroup) [][]*MatrixGroup {
+	if panelHeight(groups) <= onePanel*lineHeight || len(groups) < 2 {
+		return [][]*MatrixGroup{groups}
+	}
+	best, split := vg.Length(-1), 1
+	for i := 1; i < len(groups); i++ {
+		if h := max(panelHeight(groups[:i]), panelHeight(groups[i:])); best < 0 || h < best {
+			best, split = h, i
+		}
+	}
+	return [][]*MatrixGroup{groups[:split], groups[split:]}
+}
+
+func panelHeight(groups []*MatrixGroup) (h vg.Length) {
+	for _, g := range groups {
+		h += groupGap + vg.Length(1+len(g.Lines))*lineHeight
+	}
+	return h
+}
+
+func (p *page) panelWidth() vg.Length { return p.left(len(p.m.Columns)) }
+
+// left is where a column begins within its panel.
+func (p *page) left(column int) vg.Length {
+	x := labelWidth + vg.Length(column)*cellWidth
+	for i := 1; i < column && i < len(p.m.Columns); i++ {
+		if p.m.Columns[i].Arch != p.m.Columns[i-1].Arch {
+			x += archGap
+		}
+	}
+	if column > 0 && column < len(p.m.Columns) && p.m.Columns[column].Arch != p.m.Columns[column-1].Arch {
+		x += archGap
+	}
+	return x
+}
+
+func (p *page) draw(c draw.Canvas) {
+	p.c = c
+	c.FillPolygon(color.White, box(0, 0, p.width, p.height))
+	y := p.height - margin
+	p.write(margin, y-4*vg.Millimeter, 11, true, text.XLeft, color.Black, p.m.Title)
+	p.write(margin, y-9*vg.Millimeter, 7.5, false, text.XLeft, color.Black,
+		"Number: steps of the shortest way to break it. Letters and colour: what breaks first. Empty: the protocol has nothing for this mutation to break.")
+	x := margin
+	for _, groups := range p.panels {
+		p.panel(groups, x, y-headHeight)
+		x += p.panelWidth() + panelGap
+	}
+	p.legend(margin, margin)
+}
+
+// panel draws some protocols, its top left corner given.
+func (p *page) panel(groups []*MatrixGroup, x, y vg.Length) {
+	for i, col := range p.m.Columns {
+		left := x + p.left(i)
+		if i == 0 || p.m.Columns[i-1].Arch != col.Arch {
+			p.write(left, y-2.5*vg.Millimeter, 8, true, text.XLeft, color.Black, col.Arch)
+		}
+		p.write(left+cellWidth/2, y-colsHeight+1.5*vg.Millimeter, 7, false, text.XCenter, color.Black, col.Fetch)
+	}
+	y -= colsHeight
+	for _, g := range groups {
+		y -= groupGap + lineHeight
+		p.write(x, y+1*vg.Millimeter, 7.5, true, text.XLeft, color.Black, g.Title)
+		rule := vg.Point{X: x, Y: y}
+		p.c.StrokeLine2(draw.LineStyle{Color: grey, Width: 0.4}, rule.X, rule.Y, x+p.panelWidth(), rule.Y)
+		for _, l := range g.Lines {
+			y -= lineHeight
+			p.write(x+2*vg.Millimeter, y+1*vg.Millimeter, 7, false, text.XLeft, color.Black, l.Label)
+			for i, cell := range l.Cells {
+				if cell != nil {
+					p.cell(cell, x+p.left(i), y)
+				}
+			}
+		}
+	}
+}
+
+// cell draws one verdict, its bottom left corner given.
+func (p *page) cell(cell *MatrixCell, x, y vg.Length) {
+	const rim = 0.25 * vg.Millimeter
+	m := markOf(cell)
+	frame := box(x+rim, y+rim, x+cellWidth-rim, y+lineHeight-rim)
+	p.c.FillPolygon(m.fill, frame)
+	edge := draw.LineStyle{Color: grey, Width: 0.3}
+	p.c.StrokeLines(edge, append(frame, frame[0]))
+	if cell.Verdict == check.Incomplete { // crossed out, whatever the colour
+		p.c.StrokeLine2(edge, frame[0].X, frame[0].Y, frame[2].X, frame[2].Y)
+	}
+	label := m.code
+	if cell.Verdict == check.Unsafe {
+		label = fmt.Sprintf("%s %d", m.code, cell.Depth)
+	}
+	p.write(x+cellWidth/2, y+1*vg.Millimeter, 7, false, text.XCenter, m.ink, label)
+}
+
+// legend explains the marks that occur.
+func (p *page) legend(x, y vg.Length) {
+	const swatch = 8 * vg.Millimeter
+	left, row := x, y+footHeight-8*vg.Millimeter
+	for _, m := range p.m.marks() {
+		if left+44*vg.Millimeter > p.width-margin {
+			left, row = x, row-lineHeight-1*vg.Millimeter
+		}
+		frame := box(left, row, left+swatch, row+lineHeight-0.5*vg.Millimeter)
+		p.c.FillPolygon(m.fill, frame)
+		p.c.StrokeLines(draw.LineStyle{Color: grey, Width: 0.3}, append(frame, frame[0]))
+		p.write(left+swatch/2, row+0.75*vg.Millimeter, 7, false, text.XCenter, m.ink, m.code)
+		p.write(left+swatch+1.5*vg.Millimeter, row+0.75*vg.Millimeter, 7, false, text.XLeft, color.Black, m.name)
+		left += 47 * vg.Millimeter
+	}
+}
+
+// write puts one line of text with its baseline at y.
+func (p *page) write(x, y vg.Length, size float64, bold bool, align text.XAlignment, ink color.Color, line string) {
+	f := font.Font{Typeface: "Liberation", Variant: "Sans", Size: vg.Points(size)}
+	if bold {
+		f.Weight = xfont.WeightBold
+	}
+	p.c.FillText(draw.TextStyle{Color: ink, Font: f, XAlign: align, YAlign: draw.YBottom, Handler: p.fonts},
+		vg.Point{X: x, Y: y - p.fonts.Extents(f).Descent}, line)
+}
+
+func box(x0, y0, x1, y1 vg.Length) []vg.Point {
+	return []vg.Point{{X: x0, Y: y0}, {X: x1, Y: y0}, {X: x1, Y: y1}, {X: x0, Y: y1}}
+}

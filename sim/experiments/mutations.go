@@ -1,0 +1,129 @@
+package experiments
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"strings"
+
+	"github.com/textpoke/textpoke/int3"
+	"github.com/textpoke/textpoke/poke"
+	"github.com/textpoke/textpoke/results"
+	"github.com/textpoke/textpoke/sched"
+	"github.com/textpoke/textpoke/sim"
+)
+
+// Mutations is the matrix of protocols and what can be taken away from them.
+var Mutations = Experiment{
+	Name: "mutations",
+	Question: "Which steps does the safety of a patching protocol rest on? Put one defect into a protocol: " +
+		"on which architecture, and with which fetch model, can it break, and how?",
+}
+
+// MutationQuestions are the questions of the matrix: every protocol of the grid as
+// it is and with every mutation that it offers, put where it can show. The grid
+// leaves buffers, orders, indexes and counts to the experiment.
+func MutationQuestions(g sim.CheckGrid) ([]*sim.Question, error) {
+	g.Mutations = nil
+	g.Buffers, g.Orders = []sched.Buffer{sched.Dynamic}, []sched.Ordering{sched.Table}
+	g.Lookups, g.Refs = []int3.Kind{int3.BTree}, []int3.Refs{int3.PerCPU}
+	all, err := g.Questions()
+	if err != nil {
+		return nil, err
+	}
+	var out []*sim.Question
+	asked := map[string]bool{}
+	for _, q := range all {
+		if err := place(q); err != nil {
+			return nil, err
+		}
+		if key := strings.Join(q.Flags(), " "); !asked[key] {
+			asked[key] = true
+			out = append(out, q)
+		}
+	}
+	return out, nil
+}
+
+// MutationAnswer is the rows that were finished, in the order of the questions.
+type MutationAnswer struct {
+	Asked int // how many questions there were
+	Rows  []sim.VerdictRow
+}
+
+// MutationTable is the table for the rows.
+func MutationTable() results.Table {
+	t := sim.CheckTable()
+	t.Name = Mutations.Name
+	return t
+}
+
+// Documents are the files beside the table.
+func (a *MutationAnswer) Documents() []results.Document {
+	return []results.Document{
+		{Name: Mutations.Name + ".svg", Write: func(w io.Writer) error { return a.Matrix().WriteSVG(w) }},
+		{Name: Mutations.Name + ".png", Write: func(w io.Writer) error { return a.Matrix().WritePNG(w) }},
+		{Name: "report.md", Write: a.Report},
+	}
+}
+
+// Unexpected is the protocols that break without any mutation and are not among
+// those that cannot be safe there in the first place; nil if there are none.
+func (a *MutationAnswer) Unexpected() error {
+	_, unexpected := a.brokenAsMeant()
+	if len(unexpected) == 0 {
+		return nil
+	}
+	return fmt.Errorf("protocols break without any mutation: %s", strings.Join(unexpected, "; "))
+}
+
+// brokenAsMeant says what breaks without any mutation, and where: what cannot be
+// safe there in the first place, with the reason, and the rest.
+func (a *MutationAnswer) brokenAsMeant() (known, unexpected []string) {
+	broken := a.all().where(unmutated, isUnsafe)
+	for _, p := range broken.names(protocolName) {
+		on := broken.where(having(protocolName, p))
+		for _, property := range on.names(propertyName) {
+			some := on.where(having(propertyName, property))
+			because := func(r *sim.VerdictRow) string { return knownUnsafe(r.Question) }
+			for _, why := range some.names(because) {
+				line := property + ": " + a.places(some.where(having(because, why)))
+				if why == "" {
+					unexpected = append(unexpected, line)
+				} else {
+					known = append(known, line+"; "+why)
+				}
+			}
+		}
+	}
+	return known, unexpected
+}
+
+// knownUnsafe says why a protocol cannot be safe on an architecture in the first
+// place; "" where it can.
+func knownUnsafe(q *sim.Question) string {
+	p, c := q.Setup.Protocol, q.Model.Code
+	if p.OneStore && !c.Arch.AtomicStore(c.Sites[0], c.Len) {
+		return "no store replaces a whole site at once"
+	}
+	var hangs *poke.ImpossibleError
+	if errors.As(p.Compile(shapeOf(q), func(func(poke.Range) bool) {}, func(poke.Step) {}), &hangs) {
+		return "its rounds cannot reach CPUs that have interrupts masked"
+	}
+	return ""
+}
+
+// shapeOf is the shape of a question's updates.
+func shapeOf(q *sim.Question) poke.Shape {
+	c := q.Model.Code
+	return poke.Shape{Traits: c.Traits, Len: c.Len, Patches: len(c.Sites), Detach: true}
+}
+
+// sends tells whether the protocol, without its mutation, has a step like that.
+func sends(q *sim.Question, op poke.Op) (found bool) {
+	one := func(yield func(poke.Range) bool) { yield(poke.Range{From: 0, To: 1}) }
+	s := shapeOf(q)
+	s.Patches = 1
+	q.Setup.Protocol.Unfold(s, one, func(st poke.Step) { found = found || st.Op == op })
+	return found
+}
