@@ -35,6 +35,17 @@ func (b *buffer) makeWay(s store, g Ground) bool {
 	return false
 }
 
+// over is what a load of this CPU reads where memory has t: its own stores that
+// wait come first.
+func (b buffer) over(site int32, data bool, t isa.Text) isa.Text {
+	for _, s := range b {
+		if s.site == site && s.data == data {
+			t = t.Splice(int(s.off), int(s.n), s.text)
+		}
+	}
+	return t
+}
+
 // drainOne makes the oldest store visible, and tells whether there was one.
 func (b *buffer) drainOne(g Ground) bool {
 	if len(*b) == 0 {

@@ -134,6 +134,11 @@ func (p *Patcher) Step(ctx context.Context, g Ground, ch cpus.Chooser) (Status, 
 
 func (p *Patcher) next() { p.At, p.Done, p.stage = p.At+1, 0, 0 }
 
+// orders tells whether a step makes the stores before it visible by itself: a
+// grace period orders memory (Documentation/RCU/Design/Requirements, Linux 6.12,
+// "Grace-Period Guarantee").
+func orders(op Op) bool { return op == GracePeriod || op == SynchronizeRCU }
+
 // The stages of a step that waits for others.
 const (
 	asking = iota
@@ -146,6 +151,9 @@ const (
 func (p *Patcher) await(st Step, g Ground) Status {
 	switch p.stage {
 	case asking:
+		if orders(st.Op) && p.buffer.drainOne(g) {
+			return Ran
+		}
 		p.stage = waiting
 		switch st.Op {
 		case Sync:
@@ -204,6 +212,9 @@ func (p *Patcher) around(st Step, g Ground) Status {
 			return Waits
 		}
 	case Unlock:
+		if p.buffer.drainOne(g) { // a release
+			return Ran
+		}
 		g.Unlock(st.Mutex)
 	case Attach:
 		g.Attach(p.Patches[st.From].ops(st.Undo))
@@ -250,7 +261,7 @@ func (p *Patcher) verify(st Step, g Ground) error {
 	}
 	patch := &p.Patches[st.From+p.Done]
 	if p.stage == 0 {
-		if got, want := g.Peek(int(patch.Site)), patch.text(!st.Undo); got != want {
+		if got, want := p.buffer.over(patch.Site, false, g.Peek(int(patch.Site))), patch.text(!st.Undo); got != want {
 			return &MismatchError{patch.Addr, want.Format(p.Code.Len), got.Format(p.Code.Len)}
 		}
 		g.Unsettle(int(patch.Site))
@@ -258,7 +269,7 @@ func (p *Patcher) verify(st Step, g Ground) error {
 			p.stage = 1
 			return nil
 		}
-	} else if got, want := g.Literal(int(patch.Site)), patch.ops(!st.Undo); got != want {
+	} else if got, want := uint64(p.buffer.over(patch.Site, true, isa.Text(g.Literal(int(patch.Site))))), patch.ops(!st.Undo); got != want {
 		return &MismatchError{patch.Addr, fmt.Sprintf("ops %#x", want), fmt.Sprintf("ops %#x", got)}
 	}
 	p.advance(st)

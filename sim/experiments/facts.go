@@ -129,7 +129,6 @@ var facts = []fact{
 			return is(q, "no-fence") && q.Model.Code.Traits.RoundAtEnd && q.Setup.Protocol.OneStore
 		},
 		Verdict: check.Unsafe, Property: cpus.StaleAfterCompletion,
-		Differs: "Unsafe all the same: a shorter way comes first, on which the patcher itself finds its own stores missing when the next update looks at the text.",
 	},
 }
 

@@ -58,6 +58,14 @@ var harmlessOnes = []harmless{
 		},
 	},
 	{
+		"nothing is promised",
+		"The protocol says nothing of when other CPUs run the new text, so that a store that comes late breaks no promise. Whichever of literal and branch comes first, " +
+			"nop_ops can be called; and the grace period, which orders memory, stands before the ops is released.",
+		func(q *sim.Question) bool {
+			return is(q, "no-fence") && q.Setup.Protocol.OneStore && !q.Setup.Protocol.Settles(shapeOf(q))
+		},
+	},
+	{
 		"one word, one store",
 		"A site is one word, which one store replaces and one fetch reads: there is nothing in between that a breakpoint could cover.",
 		func(q *sim.Question) bool { return is(q, "no-breakpoint") && !shapeOf(q).Tail() },

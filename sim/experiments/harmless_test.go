@@ -67,6 +67,10 @@ func TestExplanationsRestOnSomething(t *testing.T) {
 			question{"arm64 breakpoint drop-sync-2 weak", 2, false},
 			question{"x86_64 breakpoint drop-sync-2 weak", 2, false}, "torn-fetch",
 		},
+		"nothing is promised": { // unlike where a last round promises it
+			question{"arm64 word no-fence weak", 2, false},
+			question{"riscv64 word no-fence weak", 2, false}, "stale-after-completion",
+		},
 		"one word, one store": {
 			question{"riscv64 breakpoint no-breakpoint weak", 2, false},
 			question{"x86_64 breakpoint no-breakpoint weak", 2, false}, "torn-fetch",

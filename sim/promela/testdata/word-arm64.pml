@@ -256,23 +256,25 @@ end:	do
 	od
 }
 
-/* The site must be one of these versions; a promise about it is taken back. */
+/* The site must be one of these versions; a promise about it is taken back. A CPU reads what waits in its own buffer. */
+#define reads(s)	(newest[s] + text_waits[s])
 inline verify(s, versions)
 {
 	atomic {
 		if
-		:: newest_is(s, versions) -> d_step { since[s] = 0; taken_back[s]++ }
-		:: !newest_is(s, versions) -> violate(broken_site)
+		:: (versions) >> reads(s) & 1 -> d_step { since[s] = 0; taken_back[s]++ }
+		:: !((versions) >> reads(s) & 1) -> violate(broken_site)
 		fi
 	}
 }
 
+#define reads_literal(s)	(literal[s] + literal_waits[s])
 inline verify_literal(s, versions)
 {
 	atomic {
 		if
-		:: (versions) >> literal[s] & 1
-		:: !((versions) >> literal[s] & 1) -> violate(broken_site)
+		:: (versions) >> reads_literal(s) & 1
+		:: !((versions) >> reads_literal(s) & 1) -> violate(broken_site)
 		fi
 	}
 }
@@ -294,15 +296,25 @@ inline write_literal(s)
 	od
 }
 
-/* Every store becomes visible; this CPU fetches afresh. */
-inline fence()
+#define nothing_waits	(!text_waits[0] && !literal_waits[0] && !text_waits[1] && !literal_waits[1])
+
+/* One of the stores that wait becomes visible. */
+inline drain_one()
 {
-	do
+	if
 	:: drain_text(0)
 	:: drain_literal(0)
 	:: drain_text(1)
 	:: drain_literal(1)
-	:: atomic { !text_waits[0] && !literal_waits[0] && !text_waits[1] && !literal_waits[1] -> sync(HOME) }; break
+	fi
+}
+
+/* Every store becomes visible; this CPU fetches afresh. */
+inline fence()
+{
+	do
+	:: drain_one()
+	:: atomic { nothing_waits -> sync(HOME) }; break
 	od
 }
 
@@ -320,10 +332,13 @@ inline round()
 	atomic { sync(HOME) }
 }
 
-/* Until no task is on its way to an ops. */
+/* Until no task is on its way to an ops. It orders memory. */
 inline grace_period()
 {
-	atomic { send(quiesce_request) };
+	do
+	:: drain_one()
+	:: atomic { nothing_waits -> send(quiesce_request) }; break
+	od;
 	unanswered == 0
 }
 
