@@ -19,8 +19,14 @@ type expander struct {
 	saved  saved
 	last   []uint64 // room for read
 	read   []uint64 // the words that the world was last read from; nil when it is not as they say any more
-	s      successor
+
+	// The successor that expand is at: its words are in next.
+	action action
 }
+
+// answers are the chooser's answers that led to the successor that expand is at;
+// they are valid until the next one.
+func (e *expander) answers() []uint8 { return e.script.given[:e.script.at] }
 
 // saved is what an action can change, to go back to.
 type saved struct {
@@ -35,21 +41,14 @@ func newExpander(m *Model, r Reductions) *expander {
 	return &expander{m: m, w: newWorld(m), reduce: r, next: make([]uint64, m.layout.words)}
 }
 
-// successor is one way on from a state.
-type successor struct {
-	action  action
-	answers []uint8 // valid until the next one
-	words   []uint64
-	found   *cpus.Violation
-}
-
-// expand calls f with every successor of a state, in an order that is always the
-// same. Actions that change nothing are left out. It ends early when f is false.
-func (e *expander) expand(words []uint64, f func(*successor) bool) {
-	w, s := e.w, &e.s
-	w.unpackOver(e.read, words)
+// expand goes through the successors of a state, in an order that is always the
+// same, and calls f at each with what the way there has broken, or nil. Actions
+// that change nothing are left out. It ends early when f is false.
+func (e *expander) expand(words []uint64, f func(found *cpus.Violation) bool) {
+	w := e.w
+	changed, shared := w.unpackOver(e.read, words)
 	e.read = nil
-	e.save()
+	e.save(changed, shared)
 	e.list = w.enabled(e.list[:0])
 	if e.reduce.Order {
 		e.list = w.oneByOne(e.list)
@@ -66,9 +65,9 @@ func (e *expander) expand(words []uint64, f func(*successor) bool) {
 			if !w.waits {
 				e.pack(words, int(a.who), private)
 			}
-			s.action, s.answers, s.words, s.found = a, e.script.given[:e.script.at], e.next, w.found
+			e.action = a
 			changed := w.found != nil || !w.waits && !slices.Equal(e.next, words)
-			if changed && !f(s) {
+			if changed && !f(w.found) {
 				return
 			}
 			e.restore(a, private)
@@ -94,13 +93,22 @@ func (e *expander) pack(words []uint64, cpu int, private bool) {
 	}
 }
 
-func (e *expander) save() {
+// save notes what has changed since it last did so: which CPUs, one bit each, and
+// whether what they share has.
+func (e *expander) save(changed uint, shared bool) {
 	w, n := e.w, len(e.m.Roles)
-	copy(e.saved.cpu[:n], w.cpu[:n])
+	for i := range n {
+		if changed>>i&1 != 0 {
+			e.saved.cpu[i] = w.cpu[i]
+		}
+	}
 	if e.m.Preempt {
 		copy(e.saved.parked[:n], w.parked[:n])
 	}
-	e.saved.state = w.state
+	e.saved.state = w.state // holds the CPUs' boxes too
+	if !shared {
+		return
+	}
 	for i := range e.m.Programs {
 		e.saved.patcher[i] = w.patcher[i].Progress(e.saved.room[i][:0])
 	}

@@ -205,13 +205,15 @@ func (m *Model) opsIndex(addr uint64) uint64 {
 func (w *world) unpack(words []uint64) { w.unpackOver(nil, words) }
 
 // unpackOver does so where the world is as other words say, if these are not nil:
-// states that are looked at one after the other have most words in common.
-func (w *world) unpackOver(is, words []uint64) {
+// states that are looked at one after the other have most words in common. It
+// tells which CPUs it has read, one bit each, and whether what they share.
+func (w *world) unpackOver(is, words []uint64) (changed uint, shared bool) {
 	same := func(i int) bool { return is != nil && is[i] == words[i] }
 	n := len(w.m.Roles)
 	for i := range n {
 		if !same(i) {
 			w.unpackCPU(i, words[i])
+			changed |= 1 << i
 		}
 		if w.m.Preempt && !same(n+i) {
 			w.parked[i] = w.m.codec.UnpackTask(words[n+i], i)
@@ -223,7 +225,9 @@ func (w *world) unpackOver(is, words []uint64) {
 	if is == nil || !slices.Equal(is[n:], words[n:]) {
 		p := packer{w: words[n:]}
 		w.unpackShared(&p)
+		shared = true
 	}
+	return changed, shared
 }
 
 func (w *world) unpackCPU(i int, v uint64) {

@@ -296,14 +296,14 @@ func (w *worker) slab(b slab) {
 	states := int64(len(b) / n)
 	var transitions uint64
 	for ; len(b) > 0; b = b[n:] {
-		w.e.expand(b[:n], func(t *successor) bool {
+		w.e.expand(b[:n], func(found *cpus.Violation) bool {
 			transitions++
-			if t.found != nil {
+			if found != nil {
 				w.s.broken.Store(true)
 				return true
 			}
-			w.fps = append(w.fps, fingerprint(t.words))
-			w.batch = append(w.batch, t.words...)
+			w.fps = append(w.fps, fingerprint(w.e.next))
+			w.batch = append(w.batch, w.e.next...)
 			return true
 		})
 		if len(w.fps) >= batchStates {

@@ -160,15 +160,15 @@ func (t *tracer) search(ctx context.Context) (bool, error) {
 				return false, context.Cause(ctx)
 			}
 			ordinal := uint16(0)
-			t.e.expand(level[i*n:(i+1)*n], func(s *successor) bool {
+			t.e.expand(level[i*n:(i+1)*n], func(broken *cpus.Violation) bool {
 				l := link{uint32(first + i), ordinal}
 				ordinal++
-				if s.found != nil {
+				if broken != nil {
 					t.last, found = l, true
 					return false
 				}
-				if seen.insert(fingerprint(s.words), nil) {
-					next = append(next, s.words...)
+				if seen.insert(fingerprint(t.e.next), nil) {
+					next = append(next, t.e.next...)
 					t.parent, t.ordinal = append(t.parent, l.parent), append(t.ordinal, l.ordinal)
 				}
 				return true
@@ -202,13 +202,13 @@ func (t *tracer) trace() (*Trace, error) {
 		var a action
 		var answers []uint8
 		left := ordinals[k]
-		t.e.expand(words, func(s *successor) bool {
+		t.e.expand(words, func(*cpus.Violation) bool {
 			if left > 0 {
 				left--
 				return true
 			}
-			a, answers = s.action, append([]uint8(nil), s.answers...)
-			words = append([]uint64(nil), s.words...)
+			a, answers = t.e.action, slices.Clone(t.e.answers())
+			words = slices.Clone(t.e.next)
 			return false
 		})
 		if a.kind == stepCPU || a.kind == park || a.kind == unpark {
