@@ -100,6 +100,9 @@ func (c *CPU) AtBorder() bool { return c.Phase <= lastBorder }
 // Resting tells whether the CPU does nothing until it is interrupted.
 func (c *CPU) Resting() bool { return c.Phase == Asleep && !c.stop && !c.quiet }
 
+// BetweenCalls tells whether the CPU's task stands between two calls.
+func (c *CPU) BetweenCalls() bool { return c.Phase == Boundary || c.Phase == Asleep }
+
 // Preemptible tells whether another task may take the CPU over: the kernels
 // modelled here are preempted at voluntary points only.
 func (c *CPU) Preemptible() bool {

@@ -252,7 +252,7 @@ func (l *Lease) Yield() {
 // answerInterrupts lets the leased CPU take what waits for it.
 func (l *Lease) answerInterrupts() {
 	for l.r.m.Pending(l.r.id, false) || !l.r.cpu.Preemptible() {
-		if l.r.cpu.Preemptible() { // its own task makes no call meanwhile
+		if l.r.cpu.BetweenCalls() { // its own task makes no call meanwhile
 			l.r.cpu.Attend()
 		}
 		l.r.steps(1)

@@ -19,6 +19,8 @@ type Mutation struct {
 	Unsorted bool
 	// Overfull: patches are queued whether or not a slot is left.
 	Overfull bool
+	// NoMutex: patchers change text without text_mutex.
+	NoMutex bool
 	// holds tells whether the protocol has what the mutation breaks.
 	holds func(p *Protocol, s Shape) bool
 }
@@ -104,6 +106,11 @@ var mutations = []Mutation{
 		Name: "no-stop", Summary: "write what stop_machine guards while every CPU runs",
 		Steps: drop(func(s Step) bool { return s.Op == StopMachine || s.Op == Resume }),
 		holds: func(p *Protocol, s Shape) bool { return p.has(s, func(st Step) bool { return st.Op == StopMachine }) },
+	},
+	{
+		Name: "no-mutex", Summary: "let several patchers change text without text_mutex",
+		NoMutex: true,
+		holds:   func(_ *Protocol, s Shape) bool { return s.Patchers > 1 },
 	},
 }
 

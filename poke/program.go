@@ -1,26 +1,60 @@
 package poke
 
-// Toggle is a tracer's whole life as one program: its ops is attached, the plan
-// enable makes n sites call it, the plan disable (of the same patches, compiled
-// as if they were the other way round) takes that back, and the ops is released.
-// settles: the protocol promises after each that nobody executes what was
-// replaced; see Protocol.Settles.
-func Toggle(enable, disable []Step, n int, settles bool) []Step {
-	all := Step{To: int32(n)}
-	around := func(op Op, undo bool) Step {
-		s := all
-		s.Op, s.Undo = op, undo
-		return s
+// Life is how a tracer's life is told as one program.
+type Life struct {
+	Patches int  // all that it changes
+	Settles bool // the protocol promises, when it is through, that nobody executes what was replaced; see Protocol.Settles
+	Locked  bool // text_mutex is held while text is changed, ftrace_lock while an ops is got rid of
+}
+
+// Toggle is a tracer's whole life: its ops is attached, the plan enable makes all
+// sites call it, the plan disable (of the same patches, compiled as if they were
+// the other way round) takes that back, and the ops is released.
+func (l Life) Toggle(enable, disable []Step) []Step {
+	program := []Step{l.around(Attach, false)}
+	program = append(program, l.change(enable, false, false)...)
+	return append(program, l.change(Backwards(disable), true, true)...)
+}
+
+// Switch exchanges one ops for another: the new one is attached, the plan makes
+// all sites call it, and the old one is released.
+func (l Life) Switch(plan []Step) []Step {
+	return append([]Step{l.around(Attach, false)}, l.change(plan, false, true)...)
+}
+
+// change is a plan and what is around it; release: it gets rid of an ops.
+func (l Life) change(plan []Step, undo, release bool) (out []Step) {
+	if !l.Locked {
+		out = append(out, plan...)
+		if l.Settles {
+			out = append(out, l.around(Settle, undo))
+		}
+		if release {
+			out = append(out, l.around(Release, undo))
+		}
+		return out
 	}
-	program := append([]Step{around(Attach, false)}, enable...)
-	if settles {
-		program = append(program, around(Settle, false))
+	text, grace := plan, []Step(nil)
+	if n := len(plan); n > 0 && plan[n-1].Op == GracePeriod {
+		text, grace = plan[:n-1], plan[n-1:]
 	}
-	program = append(program, Backwards(disable)...)
-	if settles {
-		program = append(program, around(Settle, true))
+	out = append(out, Step{Op: Lock, Mutex: TextMutex})
+	out = append(out, text...)
+	out = append(out, Step{Op: Unlock, Mutex: TextMutex})
+	if l.Settles {
+		out = append(out, l.around(Settle, undo))
 	}
-	return append(program, around(Release, true))
+	if release {
+		out = append(out, Step{Op: Lock, Mutex: FtraceLock})
+		out = append(out, grace...)
+		out = append(out, l.around(Release, undo), Step{Op: Unlock, Mutex: FtraceLock})
+	}
+	return out
+}
+
+// around is a step about all patches.
+func (l Life) around(op Op, undo bool) Step {
+	return Step{Op: op, Undo: undo, To: int32(l.Patches)}
 }
 
 // Backwards is a plan with old and new text exchanged.

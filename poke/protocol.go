@@ -39,6 +39,8 @@ type Shape struct {
 	Len     int  // patchable bytes of a site
 	Patches int  // of the whole update
 	Detach  bool // the last user of an ops goes: wait before it is released
+
+	Patchers int // at work at the same time; 0 is one
 }
 
 // Literals tells whether sites of this shape have a literal that names their ops.

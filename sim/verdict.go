@@ -34,6 +34,8 @@ type CheckGrid struct {
 	Machines  [][]cpus.Role
 	Sites     []int
 	Early     bool
+	Patchers  int
+	Switch    bool
 }
 
 // Question is one model to be explored, and how it came about.
@@ -84,7 +86,7 @@ func (g *CheckGrid) Questions() ([]*Question, error) {
 	base = cross(base, g.Refs, func(q *Question, v int3.Refs) { q.Refs = v })
 	var out []*Question
 	for _, q := range base {
-		q.Early = g.Early
+		q.Early, q.Patchers, q.Switch = g.Early, g.Patchers, g.Switch
 		mutations, err := g.mutationsOf(&q)
 		if err != nil {
 			return nil, err
@@ -172,6 +174,12 @@ func (q *Question) Flags() []string {
 	if q.Early {
 		args = append(args, "--early")
 	}
+	if q.Patchers > 1 {
+		args = append(args, "--patchers", fmt.Sprint(q.Patchers))
+	}
+	if q.Switch {
+		args = append(args, "--switch")
+	}
 	return args
 }
 
@@ -208,6 +216,8 @@ func CheckTable() results.Table {
 		{Name: "lookup", Detail: true, Doc: "index that trap handlers search"},
 		{Name: "refs", Detail: true, Doc: "how handlers are counted"},
 		{Name: "reduce", Detail: true, Doc: "what the search leaves out: order, symmetry, both (all) or nothing (none)"},
+		{Name: "patchers", Detail: true, Doc: "patchers at work at the same time"},
+		{Name: "switch", Detail: true, Doc: "whether sites go over from one ops to another, in place of being enabled and disabled"},
 		{Name: "collision", Detail: true, Doc: "probability that some state was taken for another; empty in exact mode"},
 	}}
 }
@@ -236,6 +246,6 @@ func (r *VerdictRow) Cells() []any {
 		len(q.Model.Code.Sites), cpus.FormatRoles(q.Model.Roles), fetch.String(), q.Model.Preempt,
 		string(r.Verdict), property, r.Depth, r.States, r.Transitions, rate, r.Verdict != check.Incomplete,
 		opt(own, q.Buffer.String()), opt(own, q.Order.String()), q.Model.Lookup.String(), q.Model.Refs.String(),
-		r.Options.Reduce.String(), opt(!r.Options.Exact, r.Collision),
+		r.Options.Reduce.String(), len(q.Model.Programs), q.Switch, opt(!r.Options.Exact, r.Collision),
 	}
 }

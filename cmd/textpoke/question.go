@@ -30,12 +30,13 @@ type machineFlags struct {
 type questionFlags struct {
 	machineFlags
 	mutate, buffer, order, lookup, refs []string
-	early                               bool
+	early, switches                     bool
+	patchers                            int
 }
 
 // questionFlagNames are their names.
 var questionFlagNames = []string{
-	"arch", "protocol", "plan", "mutate", "fetch", "buffer", "order", "lookup", "refs", "cpus", "sites", "preempt", "early",
+	"arch", "protocol", "plan", "mutate", "fetch", "buffer", "order", "lookup", "refs", "cpus", "sites", "preempt", "early", "patchers", "switch",
 }
 
 // checkOrders are the orders that differ for a handful of sites.
@@ -65,6 +66,8 @@ func (k *questionFlags) register(cmd *cobra.Command) {
 	names(cmd, &k.order, "order", []string{"table"}, checkOrders, "orders in which patches are queued: ")
 	names(cmd, &k.lookup, "lookup", []string{"btree"}, int3.KindNames(), "indexes that trap handlers search: ")
 	names(cmd, &k.refs, "refs", []string{"percpu"}, int3.RefsNames(), "kinds of handlers' reference counts: ")
+	cmd.Flags().IntVar(&k.patchers, "patchers", 1, fmt.Sprintf("`number` of patchers, up to %d, that share the sites between them, each with an ops of its own", check.MaxPatchers))
+	cmd.Flags().BoolVar(&k.switches, "switch", false, "every site calls one ops throughout and goes over to another, in place of being enabled and disabled")
 	cmd.Flags().BoolVar(&k.early, "early", false, "traced code also runs on the way in from user space, before a CPU that rounds left out has caught up")
 }
 
@@ -83,6 +86,9 @@ func (k *machineFlags) grid() (*sim.CheckGrid, error) {
 func (k *questionFlags) grid() (*sim.CheckGrid, error) {
 	g, err := k.machineFlags.grid()
 	g.Early, g.Mutations = k.early, []string{""}
+	if g.Patchers, g.Switch = k.patchers, k.switches; g.Patchers < 1 {
+		return nil, fmt.Errorf("--patchers %d: want 1 to %d", k.patchers, check.MaxPatchers)
+	}
 	errs := [5]error{err}
 	g.Buffers, errs[1] = list("buffer", k.buffer, buffer)
 	g.Orders, errs[2] = namedList("order", k.order, checkOrders, sched.ParseOrder)

@@ -199,7 +199,7 @@ func (w *world) act(a action, ch cpus.Chooser) {
 
 func (w *world) stepCPU(i int, ch cpus.Chooser) {
 	c := &w.cpu[i]
-	if w.leased(i) && c.Preemptible() { // its own task makes no call meanwhile
+	if w.leased(i) && c.BetweenCalls() { // its own task makes no call meanwhile
 		c.Attend()
 	}
 	w.event = cpus.Step(c, w.m.Code, w, ch, w.pad)

@@ -116,17 +116,42 @@ func (m *Model) checkSizes() error {
 	case len(m.Programs) < 1 || len(m.Programs) > MaxPatchers:
 		return fmt.Errorf("%d patchers: want 1 to %d", len(m.Programs), MaxPatchers)
 	}
-	graces := 0
 	for _, p := range m.Programs {
-		if slices.ContainsFunc(p.Plan, func(s poke.Step) bool { return s.Op == poke.GracePeriod || s.Op == poke.SynchronizeRCU }) {
-			graces++
-		}
 		if len(p.Plan) == 0 || len(p.Plan) > maxSteps {
 			return fmt.Errorf("a plan of %d steps: want 1 to %d", len(p.Plan), maxSteps)
 		}
 	}
-	if graces > 1 {
-		return fmt.Errorf("%d patchers that wait for grace periods: a CPU remembers one", graces)
+	return m.checkGraces()
+}
+
+// checkGraces refuses grace periods that several patchers can wait for at the same
+// time: a CPU remembers one. Those under a lock that all take are one at a time.
+func (m *Model) checkGraces() error {
+	var common uint
+	waiting := 0
+	for _, p := range m.Programs {
+		var held uint
+		under, waits := ^uint(0), false
+		for _, s := range p.Plan {
+			switch s.Op {
+			case poke.Lock:
+				held |= 1 << s.Mutex
+			case poke.Unlock:
+				held &^= 1 << s.Mutex
+			case poke.GracePeriod, poke.SynchronizeRCU:
+				under, waits = under&held, true
+			}
+		}
+		if !waits {
+			continue
+		}
+		if waiting++; waiting == 1 {
+			common = under
+		}
+		common &= under
+	}
+	if waiting > 1 && common == 0 {
+		return fmt.Errorf("%d patchers can wait for grace periods at the same time: a CPU remembers one; take ftrace_lock around them", waiting)
 	}
 	return nil
 }

@@ -96,7 +96,7 @@ func (r *replay) act(a action, ch cpus.Chooser) (event cpus.Event, after string)
 	case begin, drain, stepPatcher:
 		return cpus.Nothing, r.actPatcher(a, ch)
 	case stepCPU:
-		if c := r.steps.CPU(cpu); r.leased(cpu) && c.Preemptible() {
+		if c := r.steps.CPU(cpu); r.leased(cpu) && c.BetweenCalls() {
 			r.steps.Change(cpu, (*cpus.CPU).Attend)
 		}
 		event = r.steps.Step(cpu, ch)

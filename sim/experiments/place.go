@@ -41,6 +41,7 @@ var placements = map[string]placement{
 	"misaligned-literal": {needs: "two ops whose addresses differ in both halves, so that half of each is neither: those of the model do"},
 	"no-grace-period":    {needs: "an ops that is released in the end, and a CPU that is on its way to it: every program ends so"},
 	"no-stop":            {needs: asItIs},
+	"no-mutex":           {needs: "several patchers; the matrix is of one, and offers it to none (textpoke check --patchers 2)"},
 }
 
 // place puts a question's mutation where it can show.
