@@ -34,6 +34,7 @@ type layout struct {
 	text   uint // bits of a text's index
 	site   uint
 	ops    uint // bits of an index of ops
+	locks  bool // some program takes one
 	batch  uint
 }
 
@@ -45,6 +46,9 @@ func (m *Model) layOut() {
 	l.site, l.ops, l.batch = width(len(m.Code.Sites)), width(len(m.codec.Ops)), width(len(m.flat)+1)
 	for _, t := range m.texts {
 		l.text = max(l.text, width(len(t)))
+	}
+	for _, p := range m.Programs {
+		l.locks = l.locks || slices.ContainsFunc(p.Plan, func(s poke.Step) bool { return s.Op == poke.Lock })
 	}
 	l.words = len(m.Roles)
 	if m.Preempt {
@@ -159,7 +163,7 @@ func (w *world) packShared(p *packer) {
 	for i := range m.Programs {
 		w.packPatcher(p, i)
 	}
-	if len(m.Programs) > 1 {
+	if l.locks {
 		for _, h := range w.held {
 			p.put(uint64(h), 2)
 		}
@@ -261,7 +265,7 @@ func (w *world) unpackShared(p *packer) {
 	for i := range m.Programs {
 		w.unpackPatcher(p, i)
 	}
-	if len(m.Programs) > 1 {
+	if l.locks {
 		for i := range w.held {
 			w.held[i] = int8(p.get(2))
 		}
