@@ -38,8 +38,9 @@ func (s *search) digest() string {
 	m, code := s.m, s.m.Code
 	h := sha256.New()
 	fmt.Fprintln(h, code.Traits, code.Layout, code.Fetch, code.Sites, code.Len, code.Entry, code.NoRecheck, code.TrapSkips,
-		code.Always, code.Deaf, code.Stretch, code.Defer, code.Early)
-	fmt.Fprintln(h, m.Roles, m.Programs, m.Initial, m.Literals, m.NopOps, m.Attached, m.Lookup, m.Refs, m.Slots, m.AsQueued, m.Preempt)
+		code.Always, code.Probed, code.Deaf, code.Apart, code.Stretch, code.Defer, code.Early)
+	fmt.Fprintf(h, "%#v\n", m.Programs) // a step in words does not say all
+	fmt.Fprintln(h, m.Roles, m.Initial, m.Literals, m.NopOps, m.Attached, m.Lookup, m.Refs, m.Slots, m.AsQueued, m.Preempt)
 	fmt.Fprintln(h, s.o.Reduce, s.o.Exact)
 	return fmt.Sprintf("%x", h.Sum(nil))
 }
@@ -218,5 +219,8 @@ func (s *search) read(file io.Reader, size int64) error {
 	s.states.Store(h.States)
 	s.transitions.Store(h.Transitions)
 	s.spent = h.Spent
+	if len(s.queue) == 0 { // it was halted between two levels
+		s.deeper()
+	}
 	return nil
 }

@@ -117,3 +117,32 @@ func TestWrongCheckpoints(t *testing.T) {
 		})
 	}
 }
+
+// TestCheckpointAtTheEndOfALevel: a search that is halted when it has just looked
+// at the last state of a level has not looked at the next one.
+func TestCheckpointAtTheEndOfALevel(t *testing.T) {
+	for _, mutation := range []string{"", "no-grace-period"} {
+		s := setup(t, "x86_64", "native", mutation, 2, 1)
+		want := explore(t, s, Options{})
+		m, err := s.Model()
+		if err != nil {
+			t.Fatal(err)
+		}
+		path := filepath.Join(t.TempDir(), "checkpoint")
+		first, err := newSearch(m, Options{Checkpoint: path})
+		if err != nil {
+			t.Fatal(err)
+		}
+		first.level()
+		if len(first.queue) > 0 || len(first.next) == 0 {
+			t.Fatalf("%d slabs of the level left, %d of the next", len(first.queue), len(first.next))
+		}
+		if err := first.save(); err != nil {
+			t.Fatal(err)
+		}
+		got := explore(t, s, Options{Checkpoint: path, Resume: true})
+		if got.Verdict != want.Verdict || got.States != want.States || got.Depth != want.Depth {
+			t.Errorf("mutation %q: %s, %d states, depth %d; want %s, %d, %d", mutation, got.Verdict, got.States, got.Depth, want.Verdict, want.States, want.Depth)
+		}
+	}
+}

@@ -127,12 +127,12 @@ func (w *world) Publish(_ []poke.Patch, _ bool) {
 }
 
 func (w *world) eachRef(f func(r *int8)) {
-	n := 1
-	if w.m.Refs == int3.PerCPU {
-		n = len(w.m.Roles)
+	if w.m.Refs != int3.PerCPU {
+		f(w.ref(0))
+		return
 	}
-	for i := range n {
-		f(&w.refs[i])
+	for i := range w.m.Roles {
+		f(w.ref(i))
 	}
 }
 

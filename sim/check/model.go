@@ -90,7 +90,7 @@ func (m *Model) Prepare() error {
 	if len(m.homes) < len(m.Programs) {
 		return fmt.Errorf("%d patchers on %d CPUs that may house one", len(m.Programs), len(m.homes))
 	}
-	for _, find := range []func() error{m.findOps, m.findTexts, m.findBatches, m.findStores} {
+	for _, find := range []func() error{m.checkWidths, m.findOps, m.findTexts, m.findBatches, m.findStores} {
 		if err := find(); err != nil {
 			return err
 		}

@@ -1,6 +1,7 @@
 package check
 
 import (
+	"fmt"
 	"math/bits"
 	"slices"
 
@@ -13,7 +14,7 @@ import (
 // what the machine knows of that CPU.
 const (
 	bitsRequest = 2 + 2 // sender, cause
-	bitsRefs    = 4
+	bitsRefs    = 5     // signed: who entered an earlier batch may leave this one
 	atBox       = cpus.CodecBits
 	atRefs      = atBox + bitsRequest*MaxPatchers
 	atStopped   = atRefs + bitsRefs
@@ -25,6 +26,11 @@ const (
 	bitsStage = 2
 	bitsStore = 6
 	bitsCount = 4
+	bitsTaken = 3 // how often a promise was taken back
+
+	maxPatches = 1 << bitsDone // of one step
+	maxTaken   = 1<<bitsTaken - 1
+	maxStretch = 2 // of calls with interrupts masked: up to twice that less one are left
 )
 
 // layout is how the words of a model's states are laid out.
@@ -39,6 +45,27 @@ type layout struct {
 }
 
 func width(n int) uint { return uint(bits.Len(uint(max(n-1, 0)))) }
+
+// checkWidths refuses what the words have no room for.
+func (m *Model) checkWidths() error {
+	verified := make([]int, len(m.Code.Sites))
+	for _, p := range m.Programs {
+		for _, s := range p.Plan {
+			if n := s.To - s.From; n > maxPatches {
+				return fmt.Errorf("a step about %d patches: at most %d", n, maxPatches)
+			}
+			for i := s.From; s.Op == poke.Verify && i < s.To; i++ {
+				if verified[p.Patches[i].Site]++; verified[p.Patches[i].Site] > maxTaken {
+					return fmt.Errorf("site %d is verified over %d times", p.Patches[i].Site, maxTaken)
+				}
+			}
+		}
+	}
+	if n := m.Code.Stretch; slices.Contains(m.Roles, cpus.IrqsOff) && (n < 1 || n > maxStretch) {
+		return fmt.Errorf("stretches of %d calls with interrupts masked: want 1 to %d", n, maxStretch)
+	}
+	return nil
+}
 
 // layOut works out how many words a state takes.
 func (m *Model) layOut() {
@@ -133,7 +160,7 @@ func (w *world) packCPU(i int) uint64 {
 			v |= uint64(r&7|r>>3<<2) << (atBox + bitsRequest*k)
 		}
 	}
-	v |= uint64(w.refs[i])<<atRefs | uint64(w.space[i])<<atSpace
+	v |= uint64(w.refs[i])&(1<<bitsRefs-1)<<atRefs | uint64(w.space[i])<<atSpace
 	if w.stopped[i] {
 		v |= 1 << atStopped
 	}
@@ -146,7 +173,7 @@ func (w *world) packShared(p *packer) {
 	for i := range m.Code.Sites {
 		p.put(uint64(w.base[i]), l.text)
 		p.put(uint64(w.settled[i].Seq()), 5)
-		p.put(uint64(w.settled[i].Count()), 3)
+		p.put(w.settled[i].Count(), bitsTaken)
 		if m.Code.Literals() {
 			p.put(m.opsIndex(w.literal[i]), l.ops)
 		}
@@ -240,7 +267,7 @@ func (w *world) unpackCPU(i int, v uint64) {
 		r := request(v >> (atBox + bitsRequest*k) & (1<<bitsRequest - 1))
 		w.box[i][k] = r&3 | r>>2<<3
 	}
-	w.refs[i] = int8(v >> atRefs & (1<<bitsRefs - 1))
+	w.refs[i] = int8(v>>atRefs<<(8-bitsRefs)) >> (8 - bitsRefs)
 	w.stopped[i] = v>>atStopped&1 != 0
 	w.space[i] = uint8(v >> atSpace & 3)
 }
@@ -251,7 +278,7 @@ func (w *world) unpackShared(p *packer) {
 	for i := range m.Code.Sites {
 		w.base[i] = uint8(p.get(l.text))
 		seq := cpus.Seq(p.get(5))
-		w.settled[i] = cpus.PromiseOf(seq, p.get(3))
+		w.settled[i] = cpus.PromiseOf(seq, p.get(bitsTaken))
 		if m.Code.Literals() {
 			w.literal[i] = m.codec.Ops[p.get(l.ops)]
 		}

@@ -3,6 +3,7 @@ package check
 import (
 	"fmt"
 	"slices"
+	"strings"
 	"testing"
 
 	"pgregory.net/rapid"
@@ -64,6 +65,51 @@ func TestWordsKeepWhatMatters(t *testing.T) {
 			packed.unpack(b)
 		}
 	})
+}
+
+// TestReferencesBelowNone: who leaves a batch after somebody has published anew, or
+// two who take the same batch away, leave less than no reference; nothing beside
+// that may change for it.
+func TestReferencesBelowNone(t *testing.T) {
+	s := setup(t, "x86_64", "breakpoint", "", 2, 1)
+	m, err := s.Model()
+	if err != nil {
+		t.Fatal(err)
+	}
+	w, got := newWorld(m), newWorld(m)
+	words := make([]uint64, m.layout.words)
+	for refs := int8(-MaxCPUs); refs <= MaxCPUs+1; refs++ {
+		w.refs[1] = refs
+		w.pack(words)
+		got.unpack(words)
+		if got.state != w.state {
+			t.Errorf("%d references: %+v", refs, got.state)
+		}
+	}
+}
+
+// TestModelsTooWide: what the words of a state have no room for is refused.
+func TestModelsTooWide(t *testing.T) {
+	verify := poke.Step{Op: poke.Verify, To: 1}
+	for name, change := range map[string]func(m *Model){
+		"verified": func(m *Model) { m.Programs[0].Plan = slices.Repeat([]poke.Step{verify}, maxTaken+1) },
+		"9 patches": func(m *Model) {
+			m.Programs[0].Patches = slices.Repeat(m.Programs[0].Patches, 9)
+			m.Programs[0].Plan = []poke.Step{{Op: poke.Write, Part: poke.Word, To: 9}}
+		},
+		"stretches": func(m *Model) { m.Code.Stretch, m.Roles[0] = 3, cpus.IrqsOff },
+	} {
+		s := setup(t, "x86_64", "breakpoint", "", 2, 1)
+		m, err := s.Model()
+		if err != nil {
+			t.Fatal(err)
+		}
+		fresh := &Model{Code: m.Code, Roles: m.Roles, Initial: m.Initial, Literals: m.Literals, NopOps: m.NopOps, Programs: m.Programs}
+		change(fresh)
+		if err := fresh.Prepare(); err == nil || !strings.Contains(err.Error(), name) {
+			t.Errorf("%v, want what is wrong: %s", err, name)
+		}
+	}
 }
 
 // dice is a Chooser that answers from a list.

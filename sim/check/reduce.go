@@ -239,7 +239,9 @@ func (w *world) runsOn(c *cpus.CPU, i int) bool {
 		return w.entriesQuiet(i)
 	case cpus.Searching:
 		return w.lookupsQuiet()
-	case cpus.Leaving, cpus.Answering, cpus.Arriving: // others wait for it; the sooner the better
+	case cpus.Leaving: // before it others wait, unless they publish again without
+		return w.m.Refs == int3.NoRef || w.lookupsQuiet()
+	case cpus.Answering, cpus.Arriving: // others wait for it; the sooner the better
 		return true
 	case cpus.Returning, cpus.Retrying, cpus.Syncing, cpus.Resuming, cpus.CatchingUp: // fetches afresh
 		return true

@@ -152,11 +152,9 @@ func (s *search) run(ctx context.Context) (*Result, error) {
 			r.Depth++
 			return r, nil
 		}
-		if s.next == nil {
+		if !s.deeper() {
 			break
 		}
-		s.queue, s.next = s.next, nil
-		s.depth.Add(1)
 		if s.o.LimitStates > 0 && s.states.Load() >= s.o.LimitStates {
 			return s.cut(fmt.Sprintf("the limit of %d states is reached", s.o.LimitStates))
 		}
@@ -165,6 +163,16 @@ func (s *search) run(ctx context.Context) (*Result, error) {
 		}
 	}
 	return s.result(Safe), nil
+}
+
+// deeper goes on to the next level, if there is one.
+func (s *search) deeper() bool {
+	if s.next == nil {
+		return false
+	}
+	s.queue, s.next = s.next, nil
+	s.depth.Add(1)
+	return true
 }
 
 // level looks at every state of the queue, unless it is halted: then some slabs are

@@ -49,12 +49,13 @@ func (w *world) CallOps(addr uint64) cpus.Outcome {
 	return cpus.CalledWild
 }
 
-// ref is the counter that a CPU's handler changes.
+// ref is the counter that a CPU's handler changes. One that all share is kept with
+// a patcher's CPU, which symmetry never moves.
 func (w *world) ref(cpu int) *int8 {
 	if w.m.Refs == int3.PerCPU {
 		return &w.refs[cpu]
 	}
-	return &w.refs[0]
+	return &w.refs[w.m.homes[0]]
 }
 
 // Enter implements cpus.Handler.

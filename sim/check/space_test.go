@@ -4,6 +4,7 @@ import (
 	"testing"
 
 	"github.com/textpoke/textpoke/cpus"
+	"github.com/textpoke/textpoke/int3"
 )
 
 // TestLazyRounds: rounds may leave out a CPU in user space when it catches up
@@ -52,6 +53,20 @@ func TestOtherRoles(t *testing.T) {
 					t.Errorf("%s %s with a CPU that is %s, reduced: %s", arch, protocol, role, got.Verdict)
 				}
 			}
+		}
+	}
+}
+
+// TestSharedReferenceStaysWhereItIs: CPUs that are exchanged take nothing along
+// that is not theirs, whichever of them come first.
+func TestSharedReferenceStaysWhereItIs(t *testing.T) {
+	for _, refs := range []int3.Refs{int3.PerCPU, int3.SharedRef, int3.NoRef} {
+		s := setup(t, "x86_64", "breakpoint", "", 0, 1)
+		s.Roles = []cpus.Role{cpus.Isolated, cpus.Isolated, cpus.Busy}
+		s.Refs = refs
+		want := explore(t, s, Options{Reduce: Reductions{Order: true}})
+		if got := explore(t, s, Options{Reduce: all}); got.Verdict != want.Verdict || got.Verdict != Safe {
+			t.Errorf("refs %s: %s: %v, want %s", refs, got.Verdict, got.Violation, want.Verdict)
 		}
 	}
 }
