@@ -62,8 +62,13 @@ func (q *Question) Story() string {
 	if b == nil {
 		return ""
 	}
-	story := fmt.Sprintf("%s (%s)\n%s\n%s\nFix: %s", b.Title, b.Versions, b.Source, b.Story, b.Fix)
-	return text.WrapSoft(story, storyWidth) + "\n"
+	var story strings.Builder
+	for _, part := range []string{fmt.Sprintf("%s (%s)", b.Title, b.Versions), "Source: " + b.Source, b.Story, "Fix: " + b.Fix} {
+		for line := range strings.SplitSeq(text.WrapSoft(part, storyWidth), "\n") {
+			fmt.Fprintln(&story, strings.TrimRight(line, " "))
+		}
+	}
+	return story.String()
 }
 
 // Questions builds the model of every combination, so that a wrong one costs

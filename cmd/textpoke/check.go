@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/spf13/cobra"
+	"go.uber.org/zap"
 
 	"github.com/textpoke/textpoke/poke"
 	"github.com/textpoke/textpoke/results"
@@ -56,9 +57,9 @@ func (k *checkFlags) register(cmd *cobra.Command) {
 	f.BoolVar(&k.fixed, "fixed", false, "with --bug: with the upstream fix")
 	f.BoolVar(&k.list, "list", false, "list protocols, mutations, bugs and litmus tests, and the bugs that cannot be told")
 	f.StringArrayVar(&k.litmus, "litmus", nil, "`file` with a litmus test of the fetch model, or the name of a shipped one (--list): is its outcome allowed? repeatable")
-	f.StringVar(&k.export, "export", "", "write the model for another checker instead of exploring it: promela")
+	f.StringVar(&k.export, "export", "", "write the model in the `language` of another checker instead of exploring it: promela")
 	offer(cmd, "export", exports)
-	f.StringVar(&k.trace, "trace", "", "save the counterexample in this `file`, as JSON")
+	f.StringVar(&k.trace, "trace", "", "save the counterexample, if there is one, in this `file`, as JSON")
 	f.StringVar(&k.replay, "replay", "", "force the counterexample in this `file` on the live engine")
 	f.StringVar(&k.record, "record", "", "run it on the live engine, and save what every CPU did in this `file`")
 	f.StringVar(&k.conform, "conform", "", "take the run that is recorded in this `file` through the checker's semantics, step by step")
@@ -79,6 +80,9 @@ func (k *checkFlags) run(cmd *cobra.Command, c *common) error {
 	if err != nil {
 		return err
 	}
+	if cmd.Flags().Changed("every") && k.checkpoint == "" {
+		return errors.New("--every goes with --checkpoint")
+	}
 	questions, err := k.questions(cmd, c)
 	if err != nil {
 		return err
@@ -88,7 +92,7 @@ func (k *checkFlags) run(cmd *cobra.Command, c *common) error {
 	}
 	unsafe, err := k.ask(cmd.Context(), c, questions, o, &output{table: sim.CheckTable()})
 	c.printTraces(unsafe)
-	if e := k.saveTrace(unsafe); e != nil && err == errNo {
+	if e := k.saveTrace(c, unsafe); e != nil && err == errNo {
 		err = e
 	}
 	return err
@@ -155,8 +159,12 @@ func (c *common) printTraces(unsafe []sim.VerdictRow) {
 }
 
 // saveTrace writes the counterexample of the one question.
-func (k *checkFlags) saveTrace(unsafe []sim.VerdictRow) error {
-	if k.trace == "" || len(unsafe) == 0 || unsafe[0].Trace == nil {
+func (k *checkFlags) saveTrace(c *common, unsafe []sim.VerdictRow) error {
+	switch {
+	case k.trace == "":
+		return nil
+	case len(unsafe) == 0 || unsafe[0].Trace == nil:
+		c.logger().Warn("no counterexample, nothing is saved", zap.String("trace", k.trace))
 		return nil
 	}
 	return unsafe[0].Trace.Save(k.trace)

@@ -108,7 +108,7 @@ func (k *checkFlags) traced(cmd *cobra.Command, c *common, path string) (*sim.Qu
 	}
 	t, err := check.LoadTrace(path)
 	if err != nil {
-		return nil, nil, err
+		return nil, nil, fmt.Errorf("%w (want a file that --trace or --record wrote)", err)
 	}
 	c.note(path)
 	var of checkFlags

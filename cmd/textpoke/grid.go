@@ -40,10 +40,10 @@ func (g *gridFlags) register(cmd *cobra.Command) {
 	names(&g.refs, "refs", []string{"percpu"}, int3.RefsNames(), "kinds of handlers' reference counts: ")
 	names(&g.fetch, "fetch", []string{"weak"}, cpus.FetchNames(), "ways in which versions of text mix in a fetch: ")
 	names(&g.mutate, "mutate", nil, poke.MutationNames(), "defects to put into the protocol: ")
-	f.StringArrayVar(&g.records, "records", nil, "`table` of records: a built-in one (textpoke records list), a file, or gen:n=40000,groups=7,...; repeatable (default: each architecture's own kernel)")
+	f.StringArrayVar(&g.records, "records", nil, "`table` of records: a built-in one (textpoke records list), a file, or gen:n=40000,groups=7,... (textpoke records show --help); repeatable (default: each architecture's own kernel)")
 	f.StringVar(&g.kallsyms, "kallsyms", "", "`file` with the addresses for a list of functions without")
 	f.StringArrayVar(&g.filter, "filter", nil, "`pattern` of records to change, in the kernel's filter syntax: vfs_*, :mod:ext4, !tcp_*; repeatable")
-	f.StringArrayVar(&g.cpus, "cpus", []string{"8"}, "`machine`: a number of CPUs, several numbers, or roles such as busy=6,isolated=2; repeatable")
+	f.StringArrayVar(&g.cpus, "cpus", []string{"8"}, "`machine`: a number of CPUs, several numbers, or roles (busy, idle, isolated, irqsoff, offline) such as busy=6,isolated=2; repeatable")
 }
 
 // grid reads the flags.

@@ -54,7 +54,7 @@ func (k *machineFlags) register(cmd *cobra.Command, protocols, fetches []string)
 	names(cmd, &k.arch, "arch", cpus.ArchNames(), cpus.ArchNames(), "instruction sets: ")
 	names(cmd, &k.protocol, "protocol", protocols, poke.Names(), "protocols: ")
 	names(cmd, &k.fetch, "fetch", fetches, cpus.FetchNames(), "ways in which versions of text mix in a fetch: ")
-	f.StringArrayVar(&k.cpus, "cpus", []string{"2"}, fmt.Sprintf("`machine`: a number of CPUs up to %d, several numbers, or roles such as busy=2,isolated=1; repeatable", check.MaxCPUs))
+	f.StringArrayVar(&k.cpus, "cpus", []string{"2"}, fmt.Sprintf("`machine`: a number of CPUs up to %d, several numbers, or roles (busy, idle, isolated, irqsoff, offline) such as busy=2,isolated=1; repeatable", check.MaxCPUs))
 	f.IntSliceVar(&k.sites, "sites", []int{2}, fmt.Sprintf("`list` of numbers of sites, each up to %d", check.MaxSites))
 	f.BoolVar(&k.preempt, "preempt", false, "tasks can be preempted between any two instructions, and go on later, anywhere")
 }
@@ -119,7 +119,7 @@ type effortFlags struct {
 
 func (s *effortFlags) register(cmd *cobra.Command) {
 	f := cmd.Flags()
-	f.StringVar(&s.reduce, "reduce", "all", "what the search may leave out: "+strings.Join(check.ReductionNames(), ", "))
+	f.StringVar(&s.reduce, "reduce", "all", "`parts` that the search may leave out: "+strings.Join(check.ReductionNames(), ", "))
 	offer(cmd, "reduce", check.ReductionNames())
 	f.BoolVar(&s.exact, "exact", false, "keep whole states, not fingerprints of 64 bits: slower and larger, but never wrong")
 	f.IntVar(&s.jobs, "jobs", runtime.GOMAXPROCS(0), "`number` of cores to search on")

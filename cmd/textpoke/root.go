@@ -63,6 +63,9 @@ func rootCommand(s streams) *cobra.Command {
 	}
 	root.AddCommand(runCommand(c), planCommand(c), checkCommand(c), experimentCommand(c), recordsCommand(c), interruptsCommand(c), versionCommand(c))
 	root.InitDefaultCompletionCmd()
+	if completion, _, err := root.Find([]string{"completion"}); err == nil {
+		completion.Short = "completion of commands and flags for a shell"
+	}
 	wordArgs(root)
 	root.SetHelpCommand(helpCommand())
 	root.SetUsageTemplate(strings.ReplaceAll(root.UsageTemplate(), ".FlagUsages", ".FlagUsagesWrapped 100"))
@@ -227,8 +230,11 @@ func columnsHelp(t results.Table) string {
 	var b strings.Builder
 	b.WriteString("\n\nColumns:\n")
 	for _, c := range t.Columns {
-		doc := strings.ReplaceAll(text.WrapSoft(c.Doc, 76), "\n", "\n"+strings.Repeat(" ", 21))
-		fmt.Fprintf(&b, "  %-18s %s\n", c.Name, doc)
+		name := c.Name
+		for line := range strings.SplitSeq(text.WrapSoft(c.Doc, 76), "\n") {
+			fmt.Fprintf(&b, "  %-18s %s\n", name, strings.TrimRight(line, " "))
+			name = ""
+		}
 	}
 	return strings.TrimRight(b.String(), "\n")
 }
