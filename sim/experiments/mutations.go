@@ -6,6 +6,7 @@ import (
 	"io"
 	"strings"
 
+	"github.com/textpoke/textpoke/cpus"
 	"github.com/textpoke/textpoke/int3"
 	"github.com/textpoke/textpoke/poke"
 	"github.com/textpoke/textpoke/results"
@@ -104,6 +105,9 @@ func (a *MutationAnswer) brokenAsMeant() (known, unexpected []string) {
 func knownUnsafe(q *sim.Question) string {
 	p, c := q.Setup.Protocol, q.Model.Code
 	if p.OneStore && !c.Arch.AtomicStore(c.Sites[0], c.Len) {
+		if q.Model.Code.Fetch == cpus.Atomic {
+			return "no round ends the old calls before the ops is released: the protocol sends none there"
+		}
 		return "no store replaces a whole site at once"
 	}
 	var hangs *poke.ImpossibleError
