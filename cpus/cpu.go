@@ -113,7 +113,7 @@ func (c *CPU) Preemptible() bool {
 var phaseWords = [...]struct{ is, does string }{
 	Boundary: {"between calls", "calls"}, Asleep: {"asleep", "sleeps"}, Again: {"back at site", "goes back to the site"},
 	Second: {"between halves of", "goes on with the pair"}, Entered: {"entered from", "loads the ops"}, Calling: {"calling for", "calls the ops"},
-	Trapped: {"trapped at", "takes a reference on the batch"}, Searching: {"looking up", "looks the address up"},
+	Trapped: {"trapped at", "tries to take a reference on the batch"}, Searching: {"looking up", "looks the address up"},
 	Leaving: {"found", "gives the reference back"}, Returning: {"returning from trap at", "returns from the trap"},
 	Missed: {"missed", "looks whether the breakpoint is still there"}, Retrying: {"retrying", "fetches afresh, to try again"},
 	Interrupted: {"interrupted", "takes what waits"}, Syncing: {"syncing", "fetches afresh"}, Answering: {"answering", "answers the sender"},

@@ -1,10 +1,12 @@
 package poke
 
+import "slices"
+
 // Life is how a tracer's life is told as one program.
 type Life struct {
 	Patches int  // all that it changes
 	Settles bool // the protocol promises, when it is through, that nobody executes what was replaced; see Protocol.Settles
-	Locked  bool // text_mutex is held while text is changed, ftrace_lock while an ops is got rid of
+	Locked  bool // text_mutex is held while text is changed, unless the plan takes it itself, and ftrace_lock while an ops is got rid of
 }
 
 // Toggle is a tracer's whole life: its ops is attached, the plan enable makes all
@@ -38,9 +40,13 @@ func (l Life) change(plan []Step, undo, release bool) (out []Step) {
 	if n := len(plan); n > 0 && plan[n-1].Op == GracePeriod {
 		text, grace = plan[:n-1], plan[n-1:]
 	}
-	out = append(out, Step{Op: Lock, Mutex: TextMutex})
-	out = append(out, text...)
-	out = append(out, Step{Op: Unlock, Mutex: TextMutex})
+	if takes(plan, TextMutex) {
+		out = append(out, text...)
+	} else {
+		out = append(out, Step{Op: Lock, Mutex: TextMutex})
+		out = append(out, text...)
+		out = append(out, Step{Op: Unlock, Mutex: TextMutex})
+	}
 	if l.Settles {
 		out = append(out, l.around(Settle, undo))
 	}
@@ -50,6 +56,11 @@ func (l Life) change(plan []Step, undo, release bool) (out []Step) {
 		out = append(out, l.around(Release, undo), Step{Op: Unlock, Mutex: FtraceLock})
 	}
 	return out
+}
+
+// takes tells whether a plan takes a lock itself.
+func takes(plan []Step, m Mutex) bool {
+	return slices.ContainsFunc(plan, func(s Step) bool { return s.Op == Lock && s.Mutex == m })
 }
 
 // around is a step about all patches.

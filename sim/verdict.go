@@ -223,6 +223,7 @@ func CheckTable() results.Table {
 		{Name: "reduce", Detail: true, Doc: "what the search leaves out: order, symmetry, both (all) or nothing (none)"},
 		{Name: "patchers", Detail: true, Doc: "patchers at work at the same time"},
 		{Name: "switch", Detail: true, Doc: "whether sites go over from one ops to another, in place of being enabled and disabled"},
+		{Name: "early", Detail: true, Doc: "whether traced code runs on the way in from user space, before catching up"},
 		{Name: "collision", Detail: true, Doc: "probability that some state was taken for another; empty in exact mode"},
 	}}
 }
@@ -251,6 +252,6 @@ func (r *VerdictRow) Cells() []any {
 		len(q.Model.Code.Sites), cpus.FormatRoles(q.Model.Roles), fetch.String(), q.Model.Preempt,
 		string(r.Verdict), property, r.Depth, r.States, r.Transitions, rate, r.Verdict != check.Incomplete,
 		opt(own, q.Buffer.String()), opt(own, q.Order.String()), q.Model.Lookup.String(), q.Model.Refs.String(),
-		r.Options.Reduce.String(), len(q.Model.Programs), q.Switch, opt(!r.Options.Exact, r.Collision),
+		r.Options.Reduce.String(), len(q.Model.Programs), q.Switch, q.Early, opt(!r.Options.Exact, r.Collision),
 	}
 }

@@ -70,6 +70,9 @@ func (s *Setup) Model() (*Model, error) {
 		},
 		Roles: s.Roles, NopOps: nopOps, Lookup: s.Lookup, Refs: s.Refs, AsQueued: s.Mutation.Unsorted, Preempt: s.Preempt, SameSites: s.patchers() == 1,
 	}
+	if s.Early && !slices.Contains(s.Roles, cpus.Isolated) {
+		return nil, errors.New("no CPU is isolated: nobody comes in from user space early")
+	}
 	if s.Protocol.Batching == poke.Buffered {
 		m.Slots = s.Buffer.Slots
 	}

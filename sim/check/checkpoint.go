@@ -202,7 +202,7 @@ func (s *search) read(file io.Reader, size int64) error {
 	})
 	for _, to := range []*[]slab{&s.queue, &s.next} {
 		if err == nil {
-			err = list(n, func(words []uint64) { *to = s.appendState(*to, words) })
+			err = list(n, func(words []uint64) { *to = s.appendState(*to, words, &[]slab{}) })
 		}
 	}
 	if err != nil {

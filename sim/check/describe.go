@@ -194,6 +194,9 @@ func (w *world) didCPU(was *cpus.CPU, i int) string {
 		}
 		return w.didFetch(was, c, site)
 	case cpus.Asleep:
+		if c.Phase == cpus.Asleep && c.Role == cpus.Isolated {
+			return "stays in user space"
+		}
 		if c.Phase == cpus.Asleep {
 			return "sleeps"
 		}
@@ -209,6 +212,9 @@ func (w *world) didCPU(was *cpus.CPU, i int) string {
 }
 
 func (w *world) didFetch(was, c *cpus.CPU, site string) string {
+	if c.Phase == cpus.Asleep && c.Role == cpus.Isolated {
+		return "goes to user space"
+	}
 	if c.Phase == cpus.Asleep {
 		return "goes to sleep"
 	}

@@ -196,6 +196,7 @@ func (s *search) level() {
 					break
 				}
 				w.slab(s.queue[i])
+				w.free = append(w.free, s.queue[i][:0])
 				s.queue[i] = nil
 			}
 			w.flush()
@@ -281,9 +282,10 @@ var errNoTrace = errors.New("the violation was not found again")
 
 // worker looks at states of one level.
 type worker struct {
-	s   *search
-	e   *expander
-	out []slab
+	s    *search
+	e    *expander
+	out  []slab
+	free []slab // room of states that were looked at
 
 	// Successors wait here and are looked up together: the processor then asks
 	// for the memory of several at once.
@@ -322,11 +324,19 @@ func (w *worker) slab(b slab) {
 	w.s.queued.Add(-states)
 }
 
-// appendState puts a state into the last slab, or a new one.
-func (s *search) appendState(list []slab, words []uint64) []slab {
+// appendState puts a state into the last slab, or a new one, which may be one of
+// those that are free.
+func (s *search) appendState(list []slab, words []uint64, free *[]slab) []slab {
 	room := slabStates * s.m.layout.words
 	if len(list) == 0 || len(list[len(list)-1]) == room {
-		list = append(list, make(slab, 0, room))
+		fresh := slab(nil)
+		if n := len(*free); n > 0 {
+			fresh, *free = (*free)[n-1], (*free)[:n-1]
+		}
+		if cap(fresh) < room {
+			fresh = make(slab, 0, room)
+		}
+		list = append(list, fresh)
 	}
 	last := &list[len(list)-1]
 	*last = append(*last, words...)
@@ -343,7 +353,7 @@ func (w *worker) flush() {
 			continue
 		}
 		isNew++
-		w.out = w.s.appendState(w.out, words)
+		w.out = w.s.appendState(w.out, words, &w.free)
 	}
 	w.s.states.Add(isNew)
 	w.s.queueBytes.Add(isNew * uint64(8*n))
