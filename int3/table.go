@@ -64,6 +64,17 @@ func (t *Table) Drained() bool {
 	return true
 }
 
+// Lost tells whether references were given back that nobody had: then handlers can
+// never be waited for.
+func (t *Table) Lost() bool {
+	for i := range t.refs {
+		if t.refs[i].n.Load() < 0 {
+			return true
+		}
+	}
+	return false
+}
+
 // Clear forgets the index; for when Drained.
 func (t *Table) Clear() { t.current.Store(nil) }
 

@@ -208,6 +208,9 @@ func (x *Executor) drive(ctx context.Context, p *Patcher) error {
 		case status == Ended:
 			return nil
 		case status == Waits:
+			if err := x.hopeless(ctx, p.Plan[p.At].Op); err != nil {
+				return err
+			}
 			x.wait(p.Plan[p.At].Op)
 		case p.At != at:
 			if err := x.between(ctx); err != nil {
@@ -216,6 +219,22 @@ func (x *Executor) drive(ctx context.Context, p *Patcher) error {
 			x.inFlight(p)
 		}
 	}
+}
+
+// errLost says that a patcher waits for what cannot come.
+var errLost = errors.New("the batch's references were given back twice: its handlers can never be waited for")
+
+// hopeless says why there is no use in waiting: what others have broken, or, where
+// nothing is held up by giving up, that somebody wants an end.
+func (x *Executor) hopeless(ctx context.Context, op Op) error {
+	switch {
+	case op == WaitHandlers && x.Table.Lost():
+		x.Machine.Report(cpus.Violation{Property: cpus.Deadlock, CPU: x.lease.CPU(), Why: errLost.Error()})
+		return errLost
+	case (op == Lock || op == Expect) && ctx.Err() != nil:
+		return context.Cause(ctx)
+	}
+	return nil
 }
 
 // step makes one step, and records it where that is asked for.

@@ -135,6 +135,8 @@ func (s *effortFlags) options() (check.Options, error) {
 		return check.Options{}, err
 	case s.jobs < 1:
 		return check.Options{}, fmt.Errorf("--jobs %d: want 1 or more", s.jobs)
+	case s.limitMemory > 1<<40:
+		return check.Options{}, fmt.Errorf("--limit-memory %d: want at most %d MiB, or 0 for no limit", s.limitMemory, 1<<40)
 	case s.limitTime < 0:
 		return check.Options{}, fmt.Errorf("--limit-time %v: want a time above 0, or 0 for none", s.limitTime)
 	}

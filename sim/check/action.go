@@ -149,7 +149,9 @@ func (w *world) enabledPatcher(list []action, i int) []action {
 			list = append(list, action{kind: begin, who: uint8(i)})
 		}
 	case sitting:
-		list = append(list, action{kind: stepPatcher, who: uint8(i)})
+		if w.cpu[home].BetweenCalls() { // not interrupted, nor standing still
+			list = append(list, action{kind: stepPatcher, who: uint8(i)})
+		}
 	}
 	for k := range w.patcher[i].Waiting() {
 		list = append(list, action{kind: drain, who: uint8(i), arg: uint8(k)})

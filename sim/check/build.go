@@ -81,7 +81,9 @@ func (s *Setup) Model() (*Model, error) {
 		return nil, err
 	}
 	shape := poke.Shape{Traits: m.Code.Traits, Len: m.Code.Len, Patches: s.Sites}
-	m.Code.Defer = s.Protocol.Lazy(shape)
+	if m.Code.Defer = s.Protocol.Lazy(shape); s.Early && !m.Code.Defer {
+		return nil, fmt.Errorf("protocol %s leaves no CPU out: there is nothing to be early for", s.Protocol.Name)
+	}
 	for _, own := range patches {
 		program, err := s.program(shape, own)
 		if err != nil {

@@ -61,6 +61,19 @@ func (s *search) saveAtEnd() error {
 	return s.save()
 }
 
+// canSave finds out before anything is searched whether a checkpoint can be
+// written.
+func (s *search) canSave() error {
+	if s.o.Checkpoint == "" {
+		return nil
+	}
+	f, err := renameio.NewPendingFile(s.o.Checkpoint)
+	if err != nil {
+		return fmt.Errorf("checkpoint %s: %w", s.o.Checkpoint, err)
+	}
+	return f.Cleanup()
+}
+
 func (s *search) save() error {
 	s.lastSave = time.Now()
 	f, err := renameio.NewPendingFile(s.o.Checkpoint)

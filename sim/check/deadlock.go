@@ -2,6 +2,7 @@ package check
 
 import (
 	"fmt"
+	"slices"
 
 	"github.com/textpoke/textpoke/cpus"
 	"github.com/textpoke/textpoke/poke"
@@ -29,6 +30,9 @@ func (w *world) canMove(i int, able *[MaxPatchers]bool) bool {
 	if w.sat[i] != sitting {
 		// Not begun: it will be. Over: it does nothing for anybody.
 		return w.sat[i] == waiting
+	}
+	if home := w.m.homes[i]; w.stopped[home] { // its CPU stands still, and it with it
+		return w.stopping > 0 && int(w.stopping) != i+1 && able[w.stopping-1]
 	}
 	everyCPU := func(answers func(cpu int) bool) bool {
 		for cpu := range w.m.Roles {
@@ -58,10 +62,28 @@ func (w *world) canMove(i int, able *[MaxPatchers]bool) bool {
 		}
 		return everyCPU(func(cpu int) bool { return !w.owesAnswer(cpu, i) || w.runs(cpu, i, able) })
 	case poke.WaitHandlers:
-		return true // handlers run with interrupts off, and to their end
+		return w.drains(i, able)
 	default:
 		return true
 	}
+}
+
+// drains tells whether handlers that a patcher waits for can have left one day:
+// they run with interrupts off, and to their end. References that were given back
+// twice never come back, unless somebody else publishes.
+func (w *world) drains(i int, able *[MaxPatchers]bool) bool {
+	lost := false
+	w.eachRef(func(r *int8) { lost = lost || *r < 0 })
+	if !lost {
+		return true
+	}
+	for k := range w.m.Programs {
+		p := &w.patcher[k]
+		if k != i && able[k] && slices.ContainsFunc(p.Plan[p.At:], func(s poke.Step) bool { return s.Op == poke.Publish }) {
+			return true
+		}
+	}
+	return false
 }
 
 // raises tells whether a patcher still has to tell something.

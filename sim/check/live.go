@@ -64,7 +64,8 @@ func Record(ctx context.Context, m *Model, seed uint64, max int) (*Trace, error)
 		return nil, err
 	}
 	l.Start()
-	group, ctx := errgroup.WithContext(ctx)
+	parent := ctx
+	group, ctx := errgroup.WithContext(parent)
 	for i, p := range m.Programs {
 		group.Go(func() error {
 			return l.executors[i].Run(ctx, &poke.Update{
@@ -75,8 +76,8 @@ func Record(ctx context.Context, m *Model, seed uint64, max int) (*Trace, error)
 	}
 	err = group.Wait()
 	l.Stop()
-	var mismatch *poke.MismatchError
-	if err != nil && !errors.As(err, &mismatch) {
+	var failed *poke.Error // of two patchers in each other's way: the violation tells
+	if err != nil && (!errors.As(err, &failed) || ctx.Err() != nil && errors.Is(err, context.Cause(ctx)) && parent.Err() != nil) {
 		return nil, fmt.Errorf("record: %w", err)
 	}
 	t := &Trace{Live: true}

@@ -87,6 +87,9 @@ func (m *Model) Prepare() error {
 	}
 	m.codec = cpus.Codec{Code: m.Code, NopOps: m.NopOps, CPUs: len(m.Roles)}
 	m.findHomes()
+	if m.Preempt && len(m.Roles) <= len(m.Programs) {
+		return fmt.Errorf("%d CPUs for %d patchers: a task that is preempted needs one more to go on", len(m.Roles), len(m.Programs))
+	}
 	if len(m.homes) < len(m.Programs) {
 		return fmt.Errorf("%d patchers on %d CPUs that may house one", len(m.Programs), len(m.homes))
 	}
@@ -306,6 +309,9 @@ func (m *Model) findBatches() error {
 	if m.Code.TrapSkips {
 		m.codec.Acts = append(m.codec.Acts, isa.Insn{Kind: isa.Nop})
 	}
+	if len(m.flat) > 255 {
+		return fmt.Errorf("%d batches are published: at most 255 can be told apart", len(m.flat))
+	}
 	if n := len(m.codec.Acts); n > cpus.CodecValues {
 		return fmt.Errorf("%d instructions to act as: at most %d can be told apart", n, cpus.CodecValues)
 	}
@@ -355,7 +361,7 @@ func (m *Model) findFinals() {
 	}
 }
 
-// shared tells whether another program patches the same site.
+// sharedSite tells whether another program patches the same site.
 func (m *Model) sharedSite(program int, site int32) bool {
 	for i, p := range m.Programs {
 		for k := range p.Patches {

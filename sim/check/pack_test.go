@@ -26,7 +26,7 @@ func TestWordsKeepWhatMatters(t *testing.T) {
 		if m := s.Protocol.Mutations(shape); rapid.Bool().Draw(rt, "mutated") && len(m) > 0 {
 			s.Mutation = rapid.SampledFrom(m).Draw(rt, "mutation")
 		}
-		s.Preempt = rapid.Bool().Draw(rt, "preempt")
+		s.Preempt = rapid.Bool().Draw(rt, "preempt") && len(s.Roles) > 1
 		s.Fetch = rapid.SampledFrom([]cpus.Fetch{cpus.Weak, cpus.Ordered, cpus.Atomic}).Draw(rt, "fetch")
 		s.Refs = rapid.SampledFrom([]int3.Refs{int3.PerCPU, int3.SharedRef, int3.NoRef}).Draw(rt, "refs")
 		for i := 1; i < len(s.Roles); i++ {

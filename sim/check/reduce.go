@@ -90,7 +90,7 @@ func (m *Model) findQuiet() {
 			case poke.Unpublish:
 				q.entries = false
 			case poke.Sync:
-				q.entries = true
+				q.entries = q.entries || !p.Plan[at].Lazy // who is left out answers nothing
 			case poke.WaitHandlers:
 				q.lookups = m.Refs != int3.NoRef
 			}

@@ -50,6 +50,35 @@ func TestTracesReplay(t *testing.T) {
 	}
 }
 
+// TestRecordsOfSeveralPatchers: live runs of patchers come to an end, also when
+// they are in each other's way; else the checker has every step of them. (An update
+// that fails is taken back by a plan of its own, which no trace has.)
+func TestRecordsOfSeveralPatchers(t *testing.T) {
+	for i, arch := range append(cpus.ArchNames(), cpus.ArchNames()...) {
+		s := setup(t, arch, "breakpoint", "", 3, 2)
+		s.Patchers = 2
+		s.Mutation.NoMutex = i >= len(cpus.ArchNames())
+		m, err := s.Model()
+		if err != nil {
+			t.Fatal(err)
+		}
+		for seed := range uint64(20) {
+			ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
+			trace, err := Record(ctx, m, seed, 20000)
+			cancel()
+			if err != nil {
+				t.Fatalf("%s, seed %d: %v", arch, seed, err)
+			}
+			if s.Mutation.NoMutex {
+				continue
+			}
+			if n, err := Conform(m, trace); err != nil {
+				t.Errorf("%s, seed %d: %d of %d steps conform: %v", arch, seed, n, len(trace.Steps), err)
+			}
+		}
+	}
+}
+
 // TestLiveRunsConform records live runs of every protocol, and takes each through
 // the checker's semantics.
 func TestLiveRunsConform(t *testing.T) {

@@ -1,6 +1,7 @@
 package check
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -82,10 +83,7 @@ func Explore(ctx context.Context, m *Model, o Options) (*Result, error) {
 	}
 	// Which way there is the first in order does not depend on the number of
 	// cores when one of them looks again.
-	if err := s.findTrace(ctx, r); err != nil {
-		return r, err
-	}
-	return r, nil
+	return r, s.findTrace(ctx, r)
 }
 
 // search is one search under way.
@@ -102,9 +100,10 @@ type search struct {
 	depth       atomic.Int64
 	states      atomic.Uint64
 	transitions atomic.Uint64
-	queued      atomic.Int64  // states of this level that are still to be looked at
-	queueBytes  atomic.Uint64 // of this level and the next
-	broken      atomic.Bool   // a violation was found on this level
+	queued      atomic.Int64                   // states of this level that are still to be looked at
+	queueBytes  atomic.Uint64                  // of this level and the next
+	broken      atomic.Bool                    // a violation was found on this level
+	worst       atomic.Pointer[cpus.Violation] // the first of them by property, CPU and site
 	halt        atomic.Pointer[string]
 	peak        atomic.Uint64
 	lastSave    time.Time
@@ -126,6 +125,9 @@ func newSearch(m *Model, o Options) (*search, error) {
 	}
 	if o.Resume {
 		return s, s.load()
+	}
+	if err := s.canSave(); err != nil {
+		return nil, err
 	}
 	first := newExpander(m, o.Reduce).initial()
 	s.seen.insert(fingerprint(first), first)
@@ -258,7 +260,7 @@ func (s *search) cut(why string) (*Result, error) {
 	r := s.result(Incomplete)
 	r.Cut = why
 	if s.broken.Load() { // found all the same, if not surely the shortest
-		r.Verdict, r.Cut = Unsafe, ""
+		r.Verdict, r.Cut, r.Violation = Unsafe, "", s.worst.Load()
 		r.Depth++
 		return r, nil
 	}
@@ -271,6 +273,9 @@ func (s *search) result(v Verdict) *Result {
 		Verdict: v, Depth: int(s.depth.Load()), States: p.States, Transitions: p.Transitions,
 		Elapsed: p.Elapsed, Memory: s.peak.Load(),
 	}
+	if v == Unsafe {
+		r.Violation = s.worst.Load()
+	}
 	if !s.o.Exact {
 		r.Collision = collision(p.States)
 	}
@@ -279,6 +284,22 @@ func (s *search) result(v Verdict) *Result {
 
 // errNoTrace says that the second search did not get to what the first has found.
 var errNoTrace = errors.New("the violation was not found again")
+
+// found notes a violation. Which of a level's is kept does not depend on who finds
+// it first.
+func (s *search) found(v *cpus.Violation) {
+	for {
+		old := s.worst.Load()
+		if old != nil && compareViolations(old, v) <= 0 || s.worst.CompareAndSwap(old, v) {
+			break
+		}
+	}
+	s.broken.Store(true)
+}
+
+func compareViolations(a, b *cpus.Violation) int {
+	return cmp.Or(cmp.Compare(a.Property, b.Property), cmp.Compare(a.CPU, b.CPU), cmp.Compare(a.Site, b.Site), cmp.Compare(a.Why, b.Why))
+}
 
 // worker looks at states of one level.
 type worker struct {
@@ -309,7 +330,7 @@ func (w *worker) slab(b slab) {
 		w.e.expand(b[:n], func(found *cpus.Violation) bool {
 			transitions++
 			if found != nil {
-				w.s.broken.Store(true)
+				w.s.found(found)
 				return true
 			}
 			w.fps = append(w.fps, fingerprint(w.e.next))

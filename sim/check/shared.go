@@ -90,7 +90,7 @@ func (w *world) Leave(cpu int) {
 	}
 }
 
-// masked tells whether a request is held back by masking.
+// maskable tells whether a request is held back by masking.
 func (w *world) maskable(r request) bool {
 	return r.cause() != cpus.Sync || !w.m.Code.Traits.MaskedRounds
 }

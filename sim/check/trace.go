@@ -103,18 +103,19 @@ const traceStates = 4_000_000
 
 // findTrace looks for the violation again, on one core, and keeps how it got
 // there: first step by step, which gives the shortest way, and where that is too
-// much in the way that the first search went.
+// much in the way that the first search went. Where the limits leave no room for
+// that either, or somebody wants an end, there is no trace.
 func (s *search) findTrace(ctx context.Context, r *Result) error {
 	same := s.o.Reduce
 	same.Sites = false // a way tells sites apart
 	for i, reduce := range []Reductions{{Symmetry: true}, same} {
 		t := &tracer{m: s.m, e: newExpander(s.m, reduce), limit: traceStates}
 		if i > 0 {
-			t.limit = 0
+			t.limit = s.roomForTrace()
 		}
 		found, err := t.search(ctx)
 		if err != nil {
-			return err
+			return nil // interrupted: what is known is known
 		}
 		if !found {
 			continue
@@ -126,7 +127,19 @@ func (s *search) findTrace(ctx context.Context, r *Result) error {
 		r.Violation, r.Depth = &r.Trace.Violation, len(r.Trace.Steps)
 		return nil
 	}
+	if s.o.LimitMemory > 0 {
+		return nil
+	}
 	return errNoTrace
+}
+
+// roomForTrace is how many states the limit of memory leaves room for, each with
+// its words, its fingerprint and its parent; 0 for any number.
+func (s *search) roomForTrace() int {
+	if s.o.LimitMemory == 0 {
+		return 0
+	}
+	return int(s.o.LimitMemory/uint64(8*s.m.layout.words+20)) + 1
 }
 
 // tracer is a search on one core that keeps every state's parent.
