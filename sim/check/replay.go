@@ -221,6 +221,9 @@ func (r *replay) hangs(i int) bool {
 			if !r.live.executors[k].Sits() || r.patchers[k].At == len(r.patchers[k].Plan) {
 				continue
 			}
+			if c := r.steps.CPU(r.m.homes[k]); !c.BetweenCalls() { // interrupted, or standing still
+				continue
+			}
 			r.actPatcher(action{kind: stepPatcher, who: uint8(k)}, zero)
 			zero.restart(nil)
 			if k == i && !r.waits {
