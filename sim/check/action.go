@@ -225,7 +225,7 @@ func (w *world) stepPatcher(i int, ch cpus.Chooser) {
 	if w.waits && w.stuck(i) {
 		w.violate(w.deadlock(i))
 	}
-	if !w.conserved(i) {
+	if w.waits && !w.conserved(i) {
 		w.violate(cpus.Violation{Property: cpus.Conservation, CPU: w.m.homes[i],
 			Why: fmt.Sprintf("patcher %d waits for %d answers, and others are owed", i, w.left[i])})
 	}

@@ -3,7 +3,6 @@ package check
 import (
 	"math/bits"
 	"sync"
-	"sync/atomic"
 )
 
 // visited is the set of states that were reached.
@@ -42,12 +41,10 @@ const segments = 256
 // prints is a set of fingerprints.
 type prints [segments]printSegment
 
-// printSegment is open addressing with linear probing. Fingerprints are never
-// taken out, so that one that is found without the lock is there; most successors
-// are of states that were seen before.
+// printSegment is open addressing with linear probing.
 type printSegment struct {
-	slots atomic.Pointer[[]uint64]
-	mu    sync.Mutex // held to change anything
+	mu    sync.Mutex
+	slots []uint64
 	n     int
 	_     [64]byte // no two locks in one cache line
 }
@@ -67,76 +64,53 @@ func slot(fp uint64, n int) int {
 
 func (p *prints) insert(fp uint64, _ []uint64) bool {
 	s := &p[fp>>56]
-	if slots := s.slots.Load(); slots != nil {
-		if _, there := find(*slots, fp); there {
-			return false
-		}
-	}
 	s.mu.Lock()
-	defer s.mu.Unlock()
-	return s.insert(fp)
-}
-
-// find looks for a fingerprint, and gives the free slot where it belongs if it is
-// not there.
-func find(slots []uint64, fp uint64) (i int, there bool) {
-	for i = slot(fp, len(slots)); ; i++ {
-		if i == len(slots) {
-			i = 0
-		}
-		switch atomic.LoadUint64(&slots[i]) {
-		case fp:
-			return i, true
-		case 0:
-			return i, false
-		}
-	}
+	isNew := s.insert(fp)
+	s.mu.Unlock()
+	return isNew
 }
 
 func (s *printSegment) insert(fp uint64) bool {
-	slots := s.all()
-	if s.n*fullDen >= len(slots)*fullNum {
-		slots = grown(slots)
-		s.slots.Store(&slots)
+	if s.n*fullDen >= len(s.slots)*fullNum {
+		s.grow()
 	}
-	i, there := find(slots, fp)
-	if !there {
-		atomic.StoreUint64(&slots[i], fp)
-		s.n++
-	}
-	return !there
-}
-
-// all is the slots; nil at first.
-func (s *printSegment) all() []uint64 {
-	if slots := s.slots.Load(); slots != nil {
-		return *slots
-	}
-	return nil
-}
-
-// grown is half as many slots again, with the same fingerprints.
-func grown(old []uint64) []uint64 {
-	slots := make([]uint64, max(firstSlots, len(old)+len(old)/2))
-	for _, fp := range old {
-		if fp != 0 {
-			i, _ := find(slots, fp)
-			slots[i] = fp
+	i := slot(fp, len(s.slots))
+	for ; s.slots[i] != 0; i++ {
+		if s.slots[i] == fp {
+			return false
+		}
+		if i == len(s.slots)-1 {
+			i = -1
 		}
 	}
-	return slots
+	s.slots[i] = fp
+	s.n++
+	return true
+}
+
+func (s *printSegment) grow() {
+	old := s.slots
+	s.slots = make([]uint64, max(firstSlots, len(old)+len(old)/2))
+	s.n = 0
+	for _, fp := range old {
+		if fp != 0 {
+			s.insert(fp)
+		}
+	}
 }
 
 func (p *prints) bytes() (n uint64) {
 	for i := range p {
-		n += 8 * uint64(len(p[i].all()))
+		p[i].mu.Lock()
+		n += 8 * uint64(len(p[i].slots))
+		p[i].mu.Unlock()
 	}
 	return n
 }
 
 func (p *prints) each(f func(fp uint64, words []uint64) error) error {
 	for i := range p {
-		for _, fp := range p[i].all() {
+		for _, fp := range p[i].slots {
 			if fp != 0 {
 				if err := f(fp, nil); err != nil {
 					return err
