@@ -208,17 +208,8 @@ func TestUndoOfAnyFile(t *testing.T) {
 // undoneAt lets store k of a plan fail and takes it back. It tells whether the
 // plan has that many stores.
 func undoneAt(t *testing.T, rt rapid.TB, p *Protocol, s Shape, plan []Step, k int) bool {
-	g, patches := world(t, p, s)
-	left := k
-	pt := &Patcher{Code: g.code, Patches: patches, Plan: plan}
-	pt.Fault = func(Step, int32) error {
-		if left--; left >= 0 {
-			return nil
-		}
-		return ErrInjected
-	}
-	failed := drive(t, t.Context(), pt, g, cpus.NewRandom(uint64(k), 1)) != nil
-	pt.buffer.drain(g)
+	g, pt, failed := failStore(t, p, s, plan, k)
+	patches := pt.Patches
 	g.exposed = nil // what the plan itself exposes is its own business
 	var back []Step
 	if failed {

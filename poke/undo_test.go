@@ -182,9 +182,9 @@ func TestUndoOfMutatedPlans(t *testing.T) {
 	})
 }
 
-// failAt lets store k of a plan fail, takes it back, and holds what is left
-// against what should be. It tells whether the plan has that many stores.
-func failAt(t *testing.T, p *Protocol, s Shape, plan []Step, k int) bool {
+// failStore carries a plan out until its store k, which fails, and tells whether it
+// has that many.
+func failStore(t *testing.T, p *Protocol, s Shape, plan []Step, k int) (*paper, *Patcher, bool) {
 	g, patches := world(t, p, s)
 	left := k
 	pt := &Patcher{Code: g.code, Patches: patches, Plan: plan}
@@ -196,6 +196,14 @@ func failAt(t *testing.T, p *Protocol, s Shape, plan []Step, k int) bool {
 	}
 	failed := drive(t, t.Context(), pt, g, cpus.NewRandom(uint64(k), 1)) != nil
 	pt.buffer.drain(g)
+	return g, pt, failed
+}
+
+// failAt lets store k of a plan fail, takes it back, and holds what is left
+// against what should be. It tells whether the plan has that many stores.
+func failAt(t *testing.T, p *Protocol, s Shape, plan []Step, k int) bool {
+	g, pt, failed := failStore(t, p, s, plan, k)
+	patches := pt.Patches
 	if failed {
 		back := &Patcher{Code: g.code, Patches: patches, Plan: Undo(plan, pt.At, pt.Done, s)}
 		if err := drive(t, t.Context(), back, g, cpus.NewRandom(uint64(k), 2)); err != nil {

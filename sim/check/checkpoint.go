@@ -179,25 +179,7 @@ func (s *search) read(file io.Reader, size int64) error {
 	}
 	n := uint64(s.m.layout.words)
 	list := func(words uint64, each func(words []uint64)) error {
-		var b [8]byte
-		if _, err := io.ReadFull(r, b[:]); err != nil {
-			return errDamaged
-		}
-		entries := binary.LittleEndian.Uint64(b[:])
-		if entries > uint64(size)/8/words {
-			return errDamaged
-		}
-		entry := make([]uint64, words)
-		for range entries {
-			for i := range entry {
-				if _, err := io.ReadFull(r, b[:]); err != nil {
-					return errDamaged
-				}
-				entry[i] = binary.LittleEndian.Uint64(b[:])
-			}
-			each(entry)
-		}
-		return nil
+		return readList(r, words, uint64(size)/8, each)
 	}
 	entry := uint64(1)
 	if s.o.Exact {
@@ -234,6 +216,30 @@ func (s *search) read(file io.Reader, size int64) error {
 	s.spent = h.Spent
 	if len(s.queue) == 0 { // it was halted between two levels
 		s.deeper()
+	}
+	return nil
+}
+
+// readList reads a list of entries of so many words each, from a file that has room
+// for so many words at most.
+func readList(r io.Reader, words, most uint64, each func(words []uint64)) error {
+	var b [8]byte
+	if _, err := io.ReadFull(r, b[:]); err != nil {
+		return errDamaged
+	}
+	entries := binary.LittleEndian.Uint64(b[:])
+	if entries > most/words {
+		return errDamaged
+	}
+	entry := make([]uint64, words)
+	for range entries {
+		for i := range entry {
+			if _, err := io.ReadFull(r, b[:]); err != nil {
+				return errDamaged
+			}
+			entry[i] = binary.LittleEndian.Uint64(b[:])
+		}
+		each(entry)
 	}
 	return nil
 }
