@@ -1,6 +1,7 @@
 package check
 
 import (
+	"slices"
 	"testing"
 
 	"github.com/textpoke/textpoke/cpus"
@@ -65,6 +66,12 @@ func TestLocksAndDeadlocks(t *testing.T) {
 		"a lock and a stop": {[][]poke.Step{
 			{lock(a), step(poke.StopMachine), step(poke.Resume), unlock(a)}, {lock(a), {Op: poke.Sync, Round: 1}, unlock(a)},
 		}, ""},
+		"a lock that who stands still has": {[][]poke.Step{
+			{step(poke.StopMachine), lock(a), unlock(a), step(poke.Resume)}, {lock(a), unlock(a)},
+		}, cpus.Deadlock},
+		"references given back twice": {[][]poke.Step{
+			{{Op: poke.Publish, To: 1}, step(poke.Unpublish), step(poke.Unpublish), step(poke.WaitHandlers)},
+		}, cpus.Deadlock},
 	} {
 		t.Run(name, func(t *testing.T) {
 			for _, r := range []Reductions{{}, all} {
@@ -88,5 +95,46 @@ func TestLocksAndDeadlocks(t *testing.T) {
 				}
 			}
 		})
+	}
+}
+
+// TestGracePeriodsAtOnce: two that can be waited for at the same time are refused,
+// those under a common lock are not.
+func TestGracePeriodsAtOnce(t *testing.T) {
+	for _, c := range []struct {
+		locks [2]poke.Mutex
+		ok    bool
+	}{
+		{[2]poke.Mutex{poke.FtraceLock, poke.FtraceLock}, true},
+		{[2]poke.Mutex{poke.FtraceLock, poke.TextMutex}, false},
+	} {
+		s := setup(t, "x86_64", "native", "", 3, 1)
+		m, err := s.Model()
+		if err != nil {
+			t.Fatal(err)
+		}
+		fresh := &Model{Code: m.Code, Roles: m.Roles, Initial: m.Initial, Literals: m.Literals, NopOps: m.NopOps}
+		for _, l := range c.locks {
+			fresh.Programs = append(fresh.Programs, Program{m.Programs[0].Patches, []poke.Step{
+				{Op: poke.Lock, Mutex: l}, {Op: poke.GracePeriod}, {Op: poke.Unlock, Mutex: l},
+			}})
+		}
+		if err := fresh.Prepare(); (err == nil) != c.ok {
+			t.Errorf("under %v: %v", c.locks, err)
+		}
+	}
+}
+
+// TestPatchersStandStillToo: a patcher makes no step while its CPU stands still or
+// handles an interrupt.
+func TestPatchersStandStillToo(t *testing.T) {
+	m := programs(t, []poke.Step{{Op: poke.Raise}})
+	for phase, steps := range map[cpus.Phase]bool{cpus.Boundary: true, cpus.Stopped: false, cpus.Syncing: false} {
+		w := newWorld(m)
+		w.sat[0] = sitting
+		w.cpu[m.homes[0]].Phase = phase
+		if got := slices.Contains(w.enabled(nil), action{kind: stepPatcher}); got != steps {
+			t.Errorf("CPU %s: the patcher makes a step: %t", phase, got)
+		}
 	}
 }
