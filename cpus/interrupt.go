@@ -76,7 +76,7 @@ func (c *CPU) take(code *Code, sh Shared) {
 		c.stop = true
 	}
 	c.Phase = Answering
-	if t.Cause == Sync || code.Traits.InterruptSyncs {
+	if t.Cause.Syncs() || code.Traits.InterruptSyncs {
 		c.Phase = Syncing
 	}
 }

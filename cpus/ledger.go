@@ -26,7 +26,7 @@ type account struct {
 	bin    atomic.Int64 // burstWindow that inBin counts
 	inBin  atomic.Int64
 	burst  atomic.Int64
-	_      [8]byte // to a multiple of a cache line
+	_      [40]byte // to a multiple of a cache line
 }
 
 func newLedger(cpus int) *Ledger {

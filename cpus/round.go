@@ -61,7 +61,7 @@ func (b *box) pop(kind int) *request {
 
 // kindOf tells which interrupts of a cause masking holds back.
 func (m *Machine) kindOf(c Cause) int {
-	if c == Sync && m.code.Traits.MaskedRounds {
+	if c.Syncs() && m.code.Traits.MaskedRounds {
 		return unmaskable
 	}
 	return maskable

@@ -182,6 +182,9 @@ func CPUTable() results.Table {
 func (r *RunRow) AddCPUs(t *results.Table, run int) error {
 	for cpu, role := range r.Roles {
 		for k := range cpus.NumCauses {
+			if cause := cpus.Cause(k); cause > cpus.Stop && r.Counts.Sent[k] == 0 {
+				continue // nobody did anything else
+			}
 			err := t.Add(run, cpu, role.String(), cpus.Cause(k).String(),
 				r.Counts.Taken[cpu][k], r.Counts.Rounds[cpu][k], r.Tallies[cpu][cpus.Trap], results.Empty)
 			if err != nil {

@@ -92,7 +92,7 @@ func (w *world) Leave(cpu int) {
 
 // maskable tells whether a request is held back by masking.
 func (w *world) maskable(r request) bool {
-	return r.cause() != cpus.Sync || !w.m.Code.Traits.MaskedRounds
+	return !r.cause().Syncs() || !w.m.Code.Traits.MaskedRounds
 }
 
 // Pending implements cpus.Shared.

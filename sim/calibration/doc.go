@@ -1,0 +1,34 @@
+// Package calibration says what things take on some machine: the times and rates
+// that the timed engine rests on, each with where it comes from.
+package calibration
+
+// Calibration is the costs of one machine, with what is known about each.
+type Calibration struct {
+	Name    string // a file's name without the path, or a built-in one's
+	Machine string // what machine, for people
+	Arch    string // its instruction set
+	CPUs    int    // its logical CPUs
+	Costs   Costs
+	Entries []Entry // one for each quantity, in the order of Quantities
+}
+
+// Basis is how a number is known.
+type Basis string
+
+// The ways.
+const (
+	Published Basis = "published" // stands in the source like this
+	Derived   Basis = "derived"   // computed from what stands in the source
+	Measured  Basis = "measured"  // by textpoke calibrate, on the machine itself
+	Assumed   Basis = "assumed"   // an order of magnitude; nobody is known to have measured it there
+)
+
+// Entry is one number with where it comes from. Low and High are the ends of an
+// interval around it, as wide as its source says; both 0 where it says nothing.
+type Entry struct {
+	Quantity  *Quantity
+	Value     float64
+	Low, High float64
+	Basis     Basis
+	Source    string
+}
