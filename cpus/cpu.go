@@ -136,3 +136,6 @@ var eventNames = [NumEvents]string{Traced: "a tracer is called", Untraced: "no t
 	Trap: "trap", Miss: "no entry", IPI: "interrupt answered", Broken: "broken"}
 
 func (e Event) String() string { return eventNames[e] }
+
+// Begun is how many calls were begun by steps that worked on this pad.
+func (p *Scratchpad) Begun() uint64 { return p.begun }

@@ -10,6 +10,7 @@ import (
 	"github.com/textpoke/textpoke/poke"
 	"github.com/textpoke/textpoke/records"
 	"github.com/textpoke/textpoke/sched"
+	"github.com/textpoke/textpoke/sim/calibration"
 )
 
 // Config is one combination to be counted or run.
@@ -30,6 +31,24 @@ type Config struct {
 
 	Seed    uint64
 	Migrate bool // the patcher may change CPUs in the middle
+
+	// For the timed engine alone.
+	Calibration *calibration.Calibration // what everything takes, nil for counts only
+	Calls       float64                  // calls of traced functions a second on a busy CPU; below 0: the calibration's
+	Entries     float64                  // entries into the kernel a second of an isolated CPU; below 0: the calibration's
+	Preempt     bool                     // tasks may be preempted inside tracers, and the patcher between batches
+}
+
+// costs are the calibration's, with the load that was asked for.
+func (c *Config) costs() *calibration.Costs {
+	costs := c.Calibration.Costs
+	if c.Calls >= 0 {
+		costs.Calls = c.Calls
+	}
+	if c.Entries >= 0 {
+		costs.Entries = c.Entries
+	}
+	return &costs
 }
 
 // Online is the number of CPUs that take part from the start.

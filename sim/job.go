@@ -262,3 +262,23 @@ func (s *sites) patch(rec int, enable bool) poke.Patch {
 	}
 	return p
 }
+
+// patches are the changes of everything that the job is about.
+func (j *Job) patches(s *sites, enable bool) []poke.Patch {
+	patches := make([]poke.Patch, len(j.queue))
+	for i, rec := range j.queue {
+		patches[i] = s.patch(rec, enable)
+	}
+	return patches
+}
+
+// update compiles the update of some patches.
+func (j *Job) update(patches []poke.Patch, detach bool) (*poke.Update, error) {
+	u := &poke.Update{Patches: patches, Shape: j.shape, Settles: j.protocol.Settles(j.shape)}
+	u.Shape.Patches, u.Shape.Detach = len(patches), detach
+	at := func(i int) records.Addr { return patches[i].Addr }
+	err := j.compile(len(patches), detach, j.batches(len(patches), at), func(s poke.Step) {
+		u.Plan = append(u.Plan, s)
+	})
+	return u, err
+}

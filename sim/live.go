@@ -12,7 +12,6 @@ import (
 	"github.com/textpoke/textpoke/cpus/isa"
 	"github.com/textpoke/textpoke/int3"
 	"github.com/textpoke/textpoke/poke"
-	"github.com/textpoke/textpoke/records"
 )
 
 // Live is a job on the live machine: CPUs are goroutines that call the table's
@@ -25,6 +24,7 @@ type Live struct {
 	patcher  *poke.Executor
 	ops      uint64
 	revision string
+	audit
 }
 
 // NewLive builds the machine and starts its CPUs. Close must follow.
@@ -41,7 +41,7 @@ func NewLive(j *Job, revision string, log *zap.Logger) (*Live, error) {
 	if err != nil {
 		return nil, err
 	}
-	l := &Live{job: j, log: log, sites: s, machine: m, ops: j.ops(s.code.Entry), revision: revision}
+	l := &Live{job: j, log: log, sites: s, machine: m, ops: j.ops(s.code.Entry), revision: revision, audit: audit{m, s.code.Len, j.shape.Literals()}}
 	if err := m.AddOps(l.ops); err != nil {
 		return nil, err
 	}
@@ -69,7 +69,7 @@ func (l *Live) Violations() []cpus.Violation {
 // and tells what it did. An update that failed and left every site whole is an
 // error, violations are not.
 func (l *Live) Update(ctx context.Context, enable bool) (RunRow, error) {
-	row, err := l.count(ctx, enable)
+	row, err := l.job.runRow(ctx, "live", l.revision, enable)
 	if err != nil {
 		return row, err
 	}
@@ -78,11 +78,8 @@ func (l *Live) Update(ctx context.Context, enable bool) (RunRow, error) {
 		return row, err
 	}
 	l.machine.Ledger.ForgetBursts()
-	patches := make([]poke.Patch, len(l.job.queue))
-	for i, rec := range l.job.queue {
-		patches[i] = l.sites.patch(rec, enable)
-	}
-	u, err := l.plan(patches, !enable)
+	patches := l.job.patches(l.sites, enable)
+	u, err := l.job.update(patches, !enable)
 	if err != nil {
 		return row, err
 	}
@@ -101,34 +98,11 @@ func (l *Live) Update(ctx context.Context, enable bool) (RunRow, error) {
 		return row, err
 	}
 	l.checkSites(patches)
-	l.checkRounds(&row)
+	l.checkRounds(l.job, &row)
 	row.Violations = l.violations() - before.violations
 	l.log.Debug("update done", zap.String("direction", row.Direction), zap.Duration("elapsed", row.Elapsed),
 		zap.Int("rounds", row.Rounds), zap.Uint64("violations", row.Violations))
 	return row, nil
-}
-
-// count fills in what is known before anything runs.
-func (l *Live) count(ctx context.Context, enable bool) (RunRow, error) {
-	row := RunRow{Engine: "live", Revision: l.revision, Direction: "disable"}
-	if enable {
-		row.Direction = "enable"
-	}
-	var err error
-	row.PlanRow, err = l.job.Count(ctx)
-	return row, err
-}
-
-// plan compiles the update of some patches.
-func (l *Live) plan(patches []poke.Patch, detach bool) (*poke.Update, error) {
-	j := l.job
-	u := &poke.Update{Patches: patches, Shape: j.shape, Settles: j.protocol.Settles(j.shape)}
-	u.Shape.Patches, u.Shape.Detach = len(patches), detach
-	at := func(i int) records.Addr { return patches[i].Addr }
-	err := j.compile(len(patches), detach, j.batches(len(patches), at), func(s poke.Step) {
-		u.Plan = append(u.Plan, s)
-	})
-	return u, err
 }
 
 // reading is the state of all counters at one time.
@@ -164,87 +138,12 @@ func (l *Live) finish(ctx context.Context, row *RunRow, before reading) error {
 	}
 	row.Counts = after.counts.Since(before.counts)
 	row.Tallies = after.tallies
-	var sum cpus.Tally
 	for cpu := range row.Tallies {
 		row.Tallies[cpu] = row.Tallies[cpu].Sub(before.tallies[cpu])
-		sum = sum.Add(row.Tallies[cpu])
-		row.Burst = max(row.Burst, row.Counts.Burst[cpu])
-		if l.job.Roles[cpu] == cpus.Isolated {
-			row.HasIsolated = true
-			var n uint64
-			for k := range cpus.NumCauses {
-				n += row.Counts.Taken[cpu][k]
-			}
-			row.IsolatedMax = max(row.IsolatedMax, n)
-		}
 	}
-	row.Traps, row.Misses = sum[cpus.Trap], sum[cpus.Miss]
-	row.Calls, row.Lost = sum.Calls(), sum[cpus.Lost]
-	row.Traced, row.Untraced = sum[cpus.Traced], sum[cpus.Untraced]+sum[cpus.Lost]
-	if begun := sum[cpus.Begun]; begun != row.Calls+sum[cpus.Broken] {
-		l.report(cpus.Conservation, "%d calls were begun, %d ended", begun, row.Calls+sum[cpus.Broken])
-	}
+	row.sum(l.job.Roles)
+	l.checkCalls(row)
 	return nil
-}
-
-// checkSites holds every site against what the update was to leave there.
-func (l *Live) checkSites(patches []poke.Patch) {
-	for i := range patches {
-		p := &patches[i]
-		if got := l.machine.Peek(int(p.Site)); got != p.New {
-			l.machine.Report(cpus.Violation{
-				Property: cpus.BrokenSite, CPU: -1, Site: int(p.Site), Addr: p.Addr,
-				Bytes: got.Format(l.sites.code.Len), Why: "the update is over and left this instead of " + p.New.Format(l.sites.code.Len),
-			})
-		}
-		if got := l.machine.Literal(int(p.Site)); l.job.shape.Literals() && got != p.NewOps {
-			l.machine.Report(cpus.Violation{
-				Property: cpus.BrokenSite, CPU: -1, Site: int(p.Site), Addr: p.Addr,
-				Bytes: fmt.Sprintf("%#x", got), Why: fmt.Sprintf("the update is over and left this ops in the literal instead of %#x", p.NewOps),
-			})
-		}
-	}
-}
-
-// checkRounds holds the ledger against the plan and against itself: interrupts
-// taken are targets sent, rounds sent are rounds planned, and every CPU takes or
-// sends each round. Only isolated CPUs may miss some, and only lazy ones: as many
-// as found them in user space, which nobody knows beforehand.
-func (l *Live) checkRounds(row *RunRow) {
-	c := row.Counts
-	if cause, ok := c.Conserved(); !ok {
-		l.report(cpus.Conservation, "cause %s: %d interrupts taken, %d sent", cause, c.TotalTaken(cause), c.Sent[cause])
-	}
-	want := [cpus.NumCauses]int{cpus.Sync: row.Rounds, cpus.Stop: row.Stops}
-	lazy := [cpus.NumCauses]int{cpus.Sync: row.Lazy}
-	for k, rounds := range want {
-		cause := cpus.Cause(k)
-		if got := c.TotalRounds(cause); got != uint64(rounds) {
-			l.report(cpus.Conservation, "cause %s: %d rounds were sent, the plan has %d", cause, got, rounds)
-		}
-		for cpu, role := range l.job.Roles {
-			least := rounds
-			switch role {
-			case cpus.Isolated:
-				least -= lazy[k]
-			case cpus.Offline:
-				continue
-			}
-			taken, sent := c.Taken[cpu][k], c.Rounds[cpu][k]
-			if n := int(taken + sent); n < least || n > rounds {
-				l.report(cpus.Conservation, "cause %s: %s cpu %d took %d interrupts and sent %d rounds of %d, of which at most %d may leave it out",
-					cause, role, cpu, taken, sent, rounds, rounds-least)
-			}
-		}
-	}
-	if row.Lazy > 0 { // the plan's is the least that there can be
-		row.IPIs = int(c.TotalTaken(cpus.Sync) + c.TotalTaken(cpus.Stop))
-	}
-}
-
-// report records a violation that is no single CPU's.
-func (l *Live) report(p cpus.Property, format string, args ...any) {
-	l.machine.Report(cpus.Violation{Property: p, CPU: -1, Site: -1, Why: fmt.Sprintf(format, args...)})
 }
 
 // Counts reads the ledger: interrupts by CPU and cause since the machine was

@@ -43,7 +43,7 @@ func TestRoundsAreHeldAgainstThePlan(t *testing.T) {
 		row.Counts.Taken[1][cpus.Sync], row.Counts.Taken[2][cpus.Sync] = rounds, rounds
 		row.Counts.Taken[tt.cpu][cpus.Sync] += uint64(tt.add)
 		row.Counts.Sent[cpus.Sync] = uint64(2*rounds + tt.add)
-		l.checkRounds(&row)
+		l.checkRounds(l.job, &row)
 		v := l.Violations()
 		switch {
 		case tt.want == "" && len(v) > 0:

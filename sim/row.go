@@ -1,12 +1,14 @@
 package sim
 
 import (
+	"context"
 	"time"
 
 	"github.com/textpoke/textpoke/cpus"
 	"github.com/textpoke/textpoke/int3"
 	"github.com/textpoke/textpoke/results"
 	"github.com/textpoke/textpoke/sched"
+	"github.com/textpoke/textpoke/sim/timed"
 )
 
 // PlanRow is what counting tells about one combination.
@@ -116,10 +118,29 @@ type RunRow struct {
 	Burst                                  int64 // most interrupts that a CPU took in a millisecond
 	Elapsed                                time.Duration
 
-	Stress *StressCounts // only under stress
+	Stress      *StressCounts // only under stress
+	Modelled    *Modelled     // only of the timed engine
+	CountedOnly bool          // nothing was executed: there was no calibration
 
-	Counts  cpus.Counts  // by CPU and cause
-	Tallies []cpus.Tally // by CPU
+	Counts  cpus.Counts   // by CPU and cause
+	Tallies []cpus.Tally  // by CPU
+	Stolen  []timed.Nanos // by CPU; nil where it is not modelled
+}
+
+// Modelled is what an update would take on the calibration's machine.
+type Modelled struct {
+	Calibration string
+	Update      timed.Nanos // from the first verification to the last answer
+	Grace       timed.Nanos // and in grace periods
+	StolenMean  float64     // time taken from a CPU, in nanoseconds
+	StolenMax   timed.Nanos
+	Exposure    timed.Nanos // mean time that a patched site held a breakpoint
+	Events      uint64
+	EventRate   float64 // events a second of the wall clock
+	Rate        bool    // it is to be printed, though it is another one every time
+
+	HasQuiet                      bool // there are isolated CPUs
+	IsolatedStolen, IsolatedQuiet timed.Nanos
 }
 
 var runColumns = append(append([]results.Column(nil), planColumns...), []results.Column{
@@ -138,30 +159,117 @@ var runColumns = append(append([]results.Column(nil), planColumns...), []results
 	{Name: "ipis_isolated_max", Doc: "most interrupts that an isolated CPU took"},
 	{Name: "burst_max", Doc: "most interrupts that a CPU took in one millisecond"},
 	{Name: "elapsed_ns", Doc: "from the first verification to the last answer, by the wall clock"},
+	{Name: "update_ns", Doc: "from the first verification to the last answer, modelled"},
+	{Name: "grace_ns", Doc: "waiting for a grace period after that, modelled"},
+	{Name: "stolen_mean_ns", Doc: "time taken from a CPU by interrupts, traps and catching up, modelled"},
+	{Name: "stolen_max_ns", Doc: "from the CPU that lost most, modelled"},
+	{Name: "exposure_ns", Doc: "mean time that a patched site held a breakpoint, modelled"},
+	{Name: "stolen_isolated_max_ns", Detail: true, Doc: "from the isolated CPU that lost most, modelled"},
+	{Name: "quiet_isolated_ns", Detail: true, Doc: "longest time without an interrupt, of the isolated CPU where it is shortest, modelled"},
+	{Name: "events", Detail: true, Doc: "events of the timed engine"},
+	{Name: "events_per_s", Detail: true, Doc: "of them, in a second of the wall clock; empty unless --rate"},
 	{Name: "requests", Doc: "clients' requests answered"},
 	{Name: "updates", Doc: "updates that carried them out"},
 	{Name: "failed_updates", Detail: true, Doc: "updates that failed and left every site whole"},
 	{Name: "plugs", Doc: "times that a CPU was unplugged or plugged in"},
 }...)
 
+// runRow is what is known of an update before anything runs.
+func (j *Job) runRow(ctx context.Context, engine, revision string, enable bool) (RunRow, error) {
+	row := RunRow{Engine: engine, Revision: revision, Direction: "disable"}
+	if enable {
+		row.Direction = "enable"
+	}
+	var err error
+	row.PlanRow, err = j.Count(ctx)
+	return row, err
+}
+
+// sum sums up what the CPUs' counts and tallies say.
+func (r *RunRow) sum(roles []cpus.Role) {
+	var sum cpus.Tally
+	for cpu, role := range roles {
+		sum = sum.Add(r.Tallies[cpu])
+		r.Burst = max(r.Burst, r.Counts.Burst[cpu])
+		if role == cpus.Isolated {
+			r.HasIsolated = true
+			var n uint64
+			for k := range cpus.NumCauses {
+				n += r.Counts.Taken[cpu][k]
+			}
+			r.IsolatedMax = max(r.IsolatedMax, n)
+		}
+	}
+	r.Traps, r.Misses = sum[cpus.Trap], sum[cpus.Miss]
+	r.Calls, r.Lost = sum.Calls(), sum[cpus.Lost]
+	r.Traced, r.Untraced = sum[cpus.Traced], sum[cpus.Untraced]+sum[cpus.Lost]
+}
+
 // RunTable is a table for rows of an engine.
 func RunTable() results.Table { return results.Table{Name: "run", Columns: runColumns} }
 
 // Cells is the row for RunTable.
 func (r RunRow) Cells() []any {
-	cells := append(r.PlanRow.cells(),
-		r.Engine, results.Empty, r.Seed, orEmpty(r.Revision), r.Direction,
-		r.Traps, r.Misses, r.Calls, r.Traced, r.Untraced, r.Lost, r.Violations)
+	cells := append(r.PlanRow.cells(), r.Engine, r.calibration(), r.Seed, orEmpty(r.Revision), r.Direction)
+	cells = append(cells, r.counted()...)
+	cells = append(cells, r.modelled()...)
+	if s := r.Stress; s != nil {
+		return append(cells, s.Requests, s.Updates, s.Failed, s.Plugs)
+	}
+	return append(cells, empty(4)...)
+}
+
+func (r *RunRow) calibration() any {
+	if r.Modelled == nil {
+		return results.Empty
+	}
+	return r.Modelled.Calibration
+}
+
+// empty is so many cells that do not apply.
+func empty(n int) []any {
+	cells := make([]any, n)
+	for i := range cells {
+		cells[i] = results.Empty
+	}
+	return cells
+}
+
+// counted is what was counted while the plan was executed.
+func (r *RunRow) counted() []any {
+	if r.CountedOnly {
+		return empty(10)
+	}
+	cells := []any{r.Traps, r.Misses, r.Calls, r.Traced, r.Untraced, r.Lost, r.Violations}
 	if r.HasIsolated {
 		cells = append(cells, r.IsolatedMax)
 	} else {
 		cells = append(cells, results.Empty)
 	}
-	cells = append(cells, r.Burst, r.Elapsed.Nanoseconds())
-	if s := r.Stress; s != nil {
-		return append(cells, s.Requests, s.Updates, s.Failed, s.Plugs)
+	cells = append(cells, r.Burst)
+	if r.Modelled != nil { // the wall clock has no part in it
+		return append(cells, results.Empty)
 	}
-	return append(cells, results.Empty, results.Empty, results.Empty, results.Empty)
+	return append(cells, r.Elapsed.Nanoseconds())
+}
+
+// modelled is what the timed engine says.
+func (r *RunRow) modelled() []any {
+	m := r.Modelled
+	if m == nil {
+		return empty(9)
+	}
+	cells := []any{int64(m.Update), int64(m.Grace), m.StolenMean, int64(m.StolenMax), int64(m.Exposure)}
+	if m.HasQuiet {
+		cells = append(cells, int64(m.IsolatedStolen), int64(m.IsolatedQuiet))
+	} else {
+		cells = append(cells, empty(2)...)
+	}
+	cells = append(cells, m.Events)
+	if m.Rate {
+		return append(cells, m.EventRate)
+	}
+	return append(cells, results.Empty)
 }
 
 // CPUTable is a table with a row for each run, CPU and cause.
@@ -174,19 +282,26 @@ func CPUTable() results.Table {
 		{Name: "ipis", Doc: "interrupts taken"},
 		{Name: "sent_rounds", Doc: "rounds sent"},
 		{Name: "traps", Doc: "breakpoints run into; the CPU's, repeated for each cause"},
-		{Name: "stolen_ns", Doc: "time taken from the CPU; empty where it is not modelled"},
+		{Name: "stolen_ns", Doc: "time taken from the CPU; the CPU's, repeated for each cause; empty where it is not modelled"},
 	}}
 }
 
 // AddCPUs adds the rows of one run to a CPUTable.
 func (r *RunRow) AddCPUs(t *results.Table, run int) error {
+	if r.CountedOnly {
+		return nil
+	}
 	for cpu, role := range r.Roles {
 		for k := range cpus.NumCauses {
 			if cause := cpus.Cause(k); cause > cpus.Stop && r.Counts.Sent[k] == 0 {
 				continue // nobody did anything else
 			}
+			var stolen any = results.Empty
+			if r.Stolen != nil {
+				stolen = int64(r.Stolen[cpu])
+			}
 			err := t.Add(run, cpu, role.String(), cpus.Cause(k).String(),
-				r.Counts.Taken[cpu][k], r.Counts.Rounds[cpu][k], r.Tallies[cpu][cpus.Trap], results.Empty)
+				r.Counts.Taken[cpu][k], r.Counts.Rounds[cpu][k], r.Tallies[cpu][cpus.Trap], stolen)
 			if err != nil {
 				return err
 			}

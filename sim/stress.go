@@ -167,7 +167,7 @@ func (s *stress) apply(ctx context.Context, changes []sched.Change) error {
 	for i, c := range changes {
 		patches[i] = s.sites.patch(c.Record, c.Enable)
 	}
-	u, err := s.plan(patches, false)
+	u, err := s.job.update(patches, false)
 	if err != nil {
 		return err
 	}

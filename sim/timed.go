@@ -1,0 +1,132 @@
+package sim
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	"go.uber.org/zap"
+
+	"github.com/textpoke/textpoke/cpus"
+	"github.com/textpoke/textpoke/cpus/isa"
+	"github.com/textpoke/textpoke/poke"
+	"github.com/textpoke/textpoke/sim/timed"
+)
+
+// Timed is a job on the machine in virtual time. Its Config's Calibration says what
+// everything takes; without one it only counts.
+type Timed struct {
+	job      *Job
+	log      *zap.Logger
+	sites    *sites
+	machine  *timed.Machine // nil without a calibration
+	ops      uint64
+	revision string
+	audit
+}
+
+// NewTimed builds the machine.
+func NewTimed(j *Job, revision string, log *zap.Logger) (*Timed, error) {
+	t := &Timed{job: j, log: log, revision: revision}
+	if j.Calibration == nil {
+		return t, nil
+	}
+	if arch := j.Calibration.Arch; arch != j.shape.Traits.Name {
+		return nil, fmt.Errorf("calibration %s is of a machine of %s, not of %s", j.Calibration.Name, arch, j.shape.Traits.Name)
+	}
+	var err error
+	if t.sites, err = j.sites(); err != nil {
+		return nil, err
+	}
+	cfg := timed.Config{
+		Code: &t.sites.code, Roles: j.Roles, Costs: j.costs(), Lookup: j.Lookup, Refs: j.Refs,
+		NopOps: nopOps, Initial: func(site int) isa.Text { return t.sites.enable[site].Old },
+		Seed: j.Seed, AsQueued: j.mutation.Unsorted, Migrate: j.Migrate, Preempt: j.Preempt,
+	}
+	if j.protocol.Batching == poke.Buffered {
+		cfg.Slots = j.Buffer.Slots
+	}
+	if t.machine, err = timed.New(cfg); err != nil {
+		return nil, err
+	}
+	t.ops = j.ops(t.sites.code.Entry)
+	t.machine.AddOps(t.ops)
+	t.audit = audit{t.machine, t.sites.code.Len, j.shape.Literals()}
+	return t, nil
+}
+
+// Violations are the first of the violations since the machine was built.
+func (t *Timed) Violations() []cpus.Violation {
+	if t.machine == nil {
+		return nil
+	}
+	_, first := t.machine.Violations()
+	return first
+}
+
+// Update enables or disables everything that the job is about, with one update, and
+// tells what it did and what that would have taken. Violations are no error.
+func (t *Timed) Update(ctx context.Context, enable bool) (RunRow, error) {
+	row, err := t.job.runRow(ctx, "timed", t.revision, enable)
+	if err != nil || t.machine == nil {
+		row.CountedOnly = true
+		return row, err
+	}
+	patches := t.job.patches(t.sites, enable)
+	u, err := t.job.update(patches, !enable)
+	if err != nil {
+		return row, err
+	}
+	if enable {
+		t.machine.SetOps(t.ops, cpus.CalledTracer)
+	}
+	before, _ := t.machine.Violations()
+	start := time.Now()
+	out, err := t.machine.Update(ctx, u, cpus.Sync)
+	if err != nil {
+		return row, fmt.Errorf("%s: %w", row.Direction, err)
+	}
+	wall := time.Since(start)
+	if !enable { // nobody wants the tracer any more
+		t.machine.SetOps(t.ops, cpus.CalledFreed)
+	}
+	t.fill(&row, &out, wall)
+	t.checkSites(patches)
+	t.checkRounds(t.job, &row)
+	t.checkCalls(&row)
+	after, _ := t.machine.Violations()
+	row.Violations = after - before
+	t.log.Debug("update done", zap.String("direction", row.Direction), zap.Int64("update_ns", int64(out.Update)),
+		zap.Uint64("events", out.Events), zap.Duration("wall", wall))
+	return row, nil
+}
+
+// fill writes what the machine has counted and timed into the row.
+func (t *Timed) fill(row *RunRow, out *timed.Outcome, wall time.Duration) {
+	row.Counts, row.Tallies, row.Stolen = out.Counts, out.Tallies, out.Stolen
+	row.sum(t.job.Roles)
+	v := &Modelled{
+		Calibration: t.job.Calibration.Name,
+		Update:      out.Update, Grace: out.Grace, Exposure: out.Exposure, Events: out.Events,
+		EventRate: float64(out.Events) / wall.Seconds(),
+	}
+	var sum timed.Nanos
+	online := 0
+	for cpu, role := range t.job.Roles {
+		stolen := out.Stolen[cpu]
+		switch role {
+		case cpus.Offline:
+			continue
+		case cpus.Isolated:
+			v.IsolatedStolen = max(v.IsolatedStolen, stolen)
+			if quiet := out.Quiet[cpu]; !v.HasQuiet || quiet < v.IsolatedQuiet {
+				v.IsolatedQuiet, v.HasQuiet = quiet, true
+			}
+		}
+		online++
+		sum += stolen
+		v.StolenMax = max(v.StolenMax, stolen)
+	}
+	v.StolenMean = float64(sum) / float64(online)
+	row.Modelled = v
+}

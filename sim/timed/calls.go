@@ -1,0 +1,282 @@
+package timed
+
+import (
+	"math"
+	"math/rand/v2"
+	"sort"
+
+	"gonum.org/v1/gonum/stat/distuv"
+)
+
+// Calls of traced functions.
+//
+// Each busy CPU makes calls at random, Costs.Calls a second of the time that it has
+// to itself, each of a site that is drawn from Zipf's law: a Poisson process on the
+// CPU's own clock, which stands still while it handles traps and interrupts, whose
+// events are marked with sites. Millions of these a second change nothing: a call of
+// a site that nobody is changing reads the one version that there is, takes none of
+// the time that is modelled here, and leaves no trace but a count. Only calls of
+// sites that are hot are events: of a batch that is published, that hold a
+// breakpoint, or to which something was stored less than Costs.FetchLag ago.
+//
+// That this thinning is exact follows from three properties of Poisson processes
+// (Kingman, Poisson Processes, 1993, chapters 2 and 5; Lewis and Shedler, Naval
+// Research Logistics Quarterly 26, 1979):
+//   - Marks are independent of times and of each other, so that calls of hot sites
+//     and calls of all others are two independent Poisson processes, of rates in
+//     the ratio of the sites' weights. The others are only counted: their number,
+//     given how long CPUs ran while so much weight was cold, is drawn once in the end.
+//   - The processes of all CPUs together are one, each of whose events belongs to any
+//     CPU alike. An event of a CPU that is busy otherwise did not happen: its clock
+//     stood still.
+//   - What has not happened by now is as likely as before: when more sites become
+//     hot, the next call is drawn anew from there. When fewer are, calls that are
+//     drawn at the higher rate are kept with the ratio's probability.
+//
+// TestThinning holds this against a machine that executes every call.
+type calls struct {
+	rng    *rand.Rand
+	rate   float64   // calls of one CPU in a nanosecond
+	weight []float64 // of each site; all together 1
+	upTo   []float64 // weight of all sites up to this one
+	parks  float64   // share of calls that are preempted inside a tracer
+
+	batch     []int32 // the sites that are published
+	batchUpTo []float64
+	recent    []recentStore // to other sites, the oldest first
+	oldest    int           // of recent, where it begins
+	heat      []heat        // by site
+	hot       float64       // weight of all sites that are hot
+	traced    float64       // weight of the cold sites that call a tracer
+
+	bound   float64 // weight that the next call was drawn for
+	pending uint64  // running number of its event, 0 for none
+
+	busy      []int32 // CPUs that make calls
+	available int     // of them, those that have time to
+	since     Nanos   // when the sums below were brought up to date
+	coldTime  float64 // weight of cold sites x CPUs available, over time
+	coldTrace float64 // of these, sites that call a tracer
+}
+
+// heat is why a site is hot, and what it does.
+type heat struct {
+	recent     int32 // its last store among recent, plus 1; 0 for none
+	published  bool
+	breakpoint bool
+	enabled    bool
+}
+
+func (h heat) hot() bool { return h.published || h.recent != 0 }
+
+// recentStore is a store to a site that was not published; upTo is the weight of
+// all up to it.
+type recentStore struct {
+	site int32
+	at   Nanos
+	upTo float64
+}
+
+// newCalls spreads calls over n sites by Zipf's law. Hot sites are neighbours of cold
+// ones, as in a real table.
+func newCalls(n int, rate, skew float64, rng *rand.Rand) *calls {
+	c := &calls{rng: rng, rate: rate / 1e9, weight: make([]float64, n), upTo: make([]float64, n), heat: make([]heat, n)}
+	stride := n*5/8 | 1 // about the golden section
+	for gcd(stride, n) != 1 {
+		stride += 2
+	}
+	sum := 0.0
+	for rank := range n {
+		w := math.Pow(float64(rank+1), -skew)
+		c.weight[rank*stride%n] = w
+		sum += w
+	}
+	total := 0.0
+	for i := range c.weight {
+		c.weight[i] /= sum
+		total += c.weight[i]
+		c.upTo[i] = total
+	}
+	return c
+}
+
+func gcd(a, b int) int {
+	for b != 0 {
+		a, b = b, a%b
+	}
+	return a
+}
+
+// anySite draws a site from the whole law.
+func (c *calls) anySite() int32 {
+	x := c.rng.Float64() * c.upTo[len(c.upTo)-1]
+	return int32(min(sort.SearchFloat64s(c.upTo, x), len(c.upTo)-1))
+}
+
+// passed brings the sums up to date; before anything about them changes.
+func (c *calls) passed(now Nanos) {
+	t := float64(now-c.since) * float64(c.available)
+	c.coldTime += t * (1 - c.hot)
+	c.coldTrace += t * c.traced
+	c.since = now
+}
+
+// change changes a site's heat by f.
+func (c *calls) change(now Nanos, site int32, f func(h *heat)) {
+	h := &c.heat[site]
+	before := *h
+	f(h)
+	if *h == before {
+		return
+	}
+	c.passed(now)
+	w := c.weight[site]
+	if !before.hot() && before.enabled {
+		c.traced -= w
+	}
+	if !h.hot() && h.enabled {
+		c.traced += w
+	}
+	if h.hot() && !before.hot() {
+		c.hot += w
+	}
+	if !h.hot() && before.hot() {
+		c.hot -= w
+	}
+}
+
+// publish makes the sites of a batch hot in place of those of the last one, which
+// stay so for a while as recent ones.
+func (c *calls) publish(now Nanos, sites []int32) {
+	old := c.batch
+	for _, s := range old {
+		c.change(now, s, func(h *heat) { h.published = false })
+		c.remember(now, s)
+	}
+	c.batch, c.batchUpTo = sites, c.batchUpTo[:0]
+	sum := 0.0
+	for _, s := range sites {
+		c.change(now, s, func(h *heat) { h.published = true })
+		sum += c.weight[s]
+		c.batchUpTo = append(c.batchUpTo, sum)
+	}
+}
+
+// stored notes a store: the site is hot for a while, and holds what it holds.
+func (c *calls) stored(now Nanos, site int32, breakpoint, enabled bool) {
+	c.change(now, site, func(h *heat) {
+		h.breakpoint = breakpoint
+		if !breakpoint {
+			h.enabled = enabled
+		}
+	})
+	if !c.heat[site].published {
+		c.remember(now, site)
+	}
+}
+
+// remember makes a site hot that is in no batch.
+func (c *calls) remember(now Nanos, site int32) {
+	upTo := 0.0
+	if c.oldest == len(c.recent) {
+		c.recent, c.oldest = c.recent[:0], 0
+	} else {
+		upTo = c.recent[len(c.recent)-1].upTo
+	}
+	c.recent = append(c.recent, recentStore{site, now, upTo + c.weight[site]})
+	c.change(now, site, func(h *heat) { h.recent = int32(len(c.recent)) })
+}
+
+// cool forgets stores that every CPU sees by now, unless they left a breakpoint.
+func (c *calls) cool(now, lag Nanos) {
+	for c.oldest < len(c.recent) {
+		r := c.recent[c.oldest]
+		if r.at+lag >= now || c.heat[r.site].breakpoint {
+			return
+		}
+		c.oldest++
+		if int(c.heat[r.site].recent) == c.oldest {
+			c.change(now, r.site, func(h *heat) { h.recent = 0 })
+		}
+	}
+}
+
+// batchWeight and recentWeight are the weights that calls are drawn by; a site with
+// several recent stores counts several times.
+func (c *calls) batchWeight() float64 {
+	if len(c.batchUpTo) == 0 {
+		return 0
+	}
+	return c.batchUpTo[len(c.batchUpTo)-1]
+}
+
+func (c *calls) recentWeight() float64 {
+	if c.oldest == len(c.recent) {
+		return 0
+	}
+	if c.oldest == 0 {
+		return c.recent[len(c.recent)-1].upTo
+	}
+	return c.recent[len(c.recent)-1].upTo - c.recent[c.oldest-1].upTo
+}
+
+// draws is the weight of all that calls are drawn from.
+func (c *calls) draws() float64 { return c.batchWeight() + c.recentWeight() + c.parks }
+
+// wait is how long it takes until the next call that may be an event, when calls of
+// so much weight may be; false when there is none.
+func (c *calls) wait(bound float64) (Nanos, bool) {
+	c.bound = bound
+	rate := bound * c.rate * float64(len(c.busy))
+	if rate <= 0 {
+		return 0, false
+	}
+	d := c.rng.ExpFloat64() / rate
+	if d > math.MaxInt64/4 {
+		return 0, false
+	}
+	return Nanos(d), true
+}
+
+// draw makes one call of what was drawn: by which CPU, of which site, and whether it
+// will be preempted; false where it did not happen.
+func (c *calls) draw() (cpu, site int32, park, ok bool) {
+	cpu = c.busy[c.rng.IntN(len(c.busy))]
+	x := c.rng.Float64() * c.bound
+	if b := c.batchWeight(); x < b {
+		return cpu, c.batch[min(sort.SearchFloat64s(c.batchUpTo, x), len(c.batch)-1)], c.parked(), true
+	} else if x -= b; x < c.recentWeight() {
+		if c.oldest > 0 {
+			x += c.recent[c.oldest-1].upTo
+		}
+		live := c.recent[c.oldest:]
+		i := sort.Search(len(live), func(i int) bool { return live[i].upTo > x })
+		i = min(i, len(live)-1) + c.oldest
+		r := c.recent[i]
+		h := c.heat[r.site]
+		return cpu, r.site, c.parked(), !h.published && int(h.recent) == i+1
+	} else if x -= c.recentWeight(); x < c.parks {
+		site = c.anySite()
+		return cpu, site, true, !c.heat[site].hot()
+	}
+	return 0, 0, false, false
+}
+
+func (c *calls) parked() bool { return c.parks > 0 && c.rng.Float64() < c.parks }
+
+// cold draws how many calls of cold sites there were since the last time, and how
+// many of them called a tracer.
+func (c *calls) cold(now Nanos, src rand.Source) (traced, untraced uint64) {
+	c.passed(now)
+	events := c.rate * (1 - c.parks)
+	mean, with := c.coldTime*events, c.coldTrace*events
+	c.coldTime, c.coldTrace = 0, 0
+	return poisson(with, src), poisson(mean-with, src)
+}
+
+func poisson(mean float64, src rand.Source) uint64 {
+	if mean <= 0 {
+		return 0
+	}
+	return uint64(distuv.Poisson{Lambda: mean, Src: src}.Rand())
+}

@@ -1,0 +1,287 @@
+package timed
+
+import (
+	"math"
+
+	"github.com/textpoke/textpoke/cpus"
+	"github.com/textpoke/textpoke/int3"
+)
+
+// cpuState is one CPU with what the machine knows of it.
+type cpuState struct {
+	cpu    cpus.CPU
+	box    cpus.Cause // of the interrupt that has arrived
+	boxed  bool       // whether one has; a patcher sends the next when all have answered
+	online bool
+	active bool // what it is doing ends with an event
+	leased bool // a patcher sits on it: its own task makes no calls
+	idle   bool // has no time for calls, as the calls' sums know it
+
+	stopped bool
+	space   uint8 // inUser, owes
+	stay    Nanos // it stays in the kernel until then
+	entry   bool  // an event will take it into the kernel
+
+	// Whether a CPU that masks its interrupts now and then did so at a time.
+	masked   bool
+	maskedAt Nanos
+
+	park   bool      // its call will be preempted inside the tracer
+	task   cpus.Task // that was
+	tally  cpus.Tally
+	stolen Nanos
+}
+
+const (
+	inUser = 1 << iota
+	owes   // a round has left the CPU out
+)
+
+func newCPU(i int, role cpus.Role) cpuState {
+	s := cpuState{cpu: cpus.CPU{ID: int32(i), Role: role, Synced: 1}, online: role != cpus.Offline}
+	if role == cpus.Idle || role == cpus.Isolated {
+		s.cpu.Phase = cpus.Asleep
+	}
+	if role == cpus.Isolated {
+		s.space = inUser
+	}
+	s.idle = !s.callsItself()
+	return s
+}
+
+// callsItself tells whether the CPU calls functions without being interrupted.
+func (s *cpuState) callsItself() bool {
+	return s.online && (s.cpu.Role == cpus.Busy || s.cpu.Role == cpus.IrqsOff)
+}
+
+// rests tells whether the CPU does nothing that takes time until something happens
+// to it.
+func (m *Machine) rests(s *cpuState) bool {
+	c := &s.cpu
+	switch {
+	case c.Phase == cpus.Stopped:
+		return s.stopped && !m.Pending(int(c.ID), true)
+	case !c.BetweenCalls() || c.Owes() || s.boxed:
+		return false
+	case s.leased || s.callsItself() || c.Phase == cpus.Asleep:
+		return true
+	}
+	return m.now < s.stay // an idle or isolated CPU in the kernel
+}
+
+// wake lets a CPU see what has happened to it, unless it is busy: then it will.
+func (m *Machine) wake(i int) {
+	if !m.cpus[i].active {
+		m.run(i, false)
+	}
+}
+
+// run steps a CPU until it rests, or until what it does takes time that others
+// need too. now: the first step has been decided on, whatever state it rests in.
+func (m *Machine) run(i int, now bool) {
+	s := &m.cpus[i]
+	for ; now || !m.rests(s); now = false {
+		if s.park && s.cpu.Phase == cpus.Calling {
+			m.preempt(i, s)
+			continue
+		}
+		if s.cpu.BetweenCalls() && (s.boxed || s.cpu.Owes()) {
+			s.cpu.Attend()
+		}
+		cost := m.step(i, s)
+		if cost == 0 {
+			continue
+		}
+		next := m.now + cost
+		if m.alone(next) {
+			m.now = next
+			m.events++
+			continue
+		}
+		s.active = true
+		m.free(s, false)
+		m.ask(next, evCPU, i)
+		return
+	}
+	s.park = false
+	m.free(s, s.callsItself() && !s.leased && s.cpu.Phase != cpus.Stopped)
+}
+
+// free says whether a CPU has time for calls from now on.
+func (m *Machine) free(s *cpuState, free bool) {
+	if s.idle == !free {
+		return
+	}
+	m.calls.passed(m.now)
+	s.idle = !free
+	if free {
+		m.calls.available++
+	} else {
+		m.calls.available--
+	}
+}
+
+// step makes one step of a CPU and says what it takes.
+func (m *Machine) step(i int, s *cpuState) Nanos {
+	before, begun := s.cpu.Phase, m.pad.Begun()
+	event := cpus.Step(&s.cpu, m.code, m, &m.steps, m.pad)
+	s.tally[event]++
+	s.tally[cpus.Begun] += m.pad.Begun() - begun
+	if m.pad.Found {
+		m.Report(m.pad.Violation)
+	}
+	cost, stolen := m.cost(i, s, before, event)
+	if stolen {
+		s.stolen += cost
+	}
+	return cost
+}
+
+// cost is what a step takes, and whether the patcher has stolen that time.
+func (m *Machine) cost(i int, s *cpuState, before cpus.Phase, event cpus.Event) (Nanos, bool) {
+	c := m.costs
+	switch before {
+	case cpus.Boundary, cpus.Again, cpus.Second:
+		if event == cpus.Trap {
+			return nanos(c.TrapEntry), true
+		}
+	case cpus.Trapped, cpus.Leaving:
+		return m.reference(i), true
+	case cpus.Searching:
+		return nanos(c.Comparison * float64(m.comparisons)), true
+	case cpus.Returning, cpus.Missed:
+		return nanos(c.TrapExit), true
+	case cpus.Interrupted:
+		if s.cpu.Phase == cpus.Syncing || s.cpu.Phase == cpus.Answering {
+			return nanos(c.Handler), true
+		}
+	case cpus.Entering:
+		return nanos(c.UserEntry + c.DeferralEntry), false
+	case cpus.CatchingUp:
+		return nanos(c.CatchUp), true
+	}
+	return 0, false
+}
+
+// line is a cache line that several CPUs change: one at a time has it.
+type line struct {
+	owner int
+	free  Nanos // when whoever waits for it now gets it
+}
+
+// reference is what it takes to change a reference count: with one for each CPU the
+// line is always there, a common one must come first, and be waited for.
+func (m *Machine) reference(i int) Nanos {
+	own := nanos(m.costs.Reference)
+	if m.cfg.Refs == int3.PerCPU {
+		return own
+	}
+	l := &m.line
+	if l.free <= m.now && l.owner == i {
+		return own
+	}
+	l.free = max(l.free, m.now) + nanos(m.costs.LineTransfer)
+	l.owner = i
+	return l.free - m.now + own
+}
+
+// arrive is an interrupt that has got to its CPU.
+func (m *Machine) arrive(i int) {
+	s := &m.cpus[i]
+	s.box, s.boxed = m.patch.sent, true
+	m.wake(i)
+}
+
+// masks tells how much longer a CPU masks its interrupts at a time; stretches with
+// and without masks are exponential and follow each other, so that all that is known
+// is how it was when somebody last looked.
+func (m *Machine) masks(s *cpuState, at Nanos) Nanos {
+	mean := m.costs.MaskedStretch
+	if s.cpu.Role != cpus.IrqsOff || mean <= 0 {
+		return 0
+	}
+	same := (1 + math.Exp(-2*float64(at-s.maskedAt)/mean)) / 2
+	if s.masked = (m.jitter.Float64() < same) == s.masked; !s.masked {
+		s.maskedAt = at
+		return 0
+	}
+	left := m.stay(mean)
+	s.masked, s.maskedAt = false, at+left
+	return left
+}
+
+// stay draws a time of a given mean.
+func (m *Machine) stay(mean float64) Nanos { return nanos(m.jitter.ExpFloat64() * mean) }
+
+// call is a call that was drawn, if nothing has changed since.
+func (m *Machine) call(number uint64) {
+	if number != m.calls.pending {
+		return
+	}
+	m.calls.pending = 0
+	m.calls.cool(m.now, m.lag)
+	cpu, site, park, ok := m.draw()
+	m.nextCall() // first: what this one does may take time
+	if s := &m.cpus[cpu]; ok && !s.active && !s.idle {
+		m.execute(int(cpu), s, site, park)
+	}
+}
+
+// draw draws a call as the thinning says; ok tells whether it happens.
+func (m *Machine) draw() (cpu, site int32, park, ok bool) {
+	if m.cfg.Calls == HotOnly {
+		return m.calls.draw()
+	}
+	c := m.calls
+	return c.busy[c.rng.IntN(len(c.busy))], c.anySite(), c.parked(), true
+}
+
+// execute lets a CPU that rests between two calls make one.
+func (m *Machine) execute(i int, s *cpuState, site int32, park bool) {
+	if m.cfg.Calls == EverySkip && !park && !m.calls.heat[site].hot() {
+		s.tally[cpus.Begun]++
+		s.tally[m.coldEvent(site)]++
+		return
+	}
+	s.cpu.Skip()
+	s.park = park && !s.task.There()
+	m.steps.site = site
+	m.run(i, true)
+	m.steps.site = anySite
+}
+
+// coldEvent is how a call of a cold site ends.
+func (m *Machine) coldEvent(site int32) cpus.Event {
+	if m.calls.heat[site].enabled {
+		return cpus.Traced
+	}
+	return cpus.Untraced
+}
+
+// nextCall draws the next call that may be an event.
+func (m *Machine) nextCall() {
+	bound := 1.0
+	if m.cfg.Calls == HotOnly {
+		bound = m.calls.draws()
+	}
+	m.nextCallWithin(bound)
+}
+
+func (m *Machine) nextCallWithin(bound float64) {
+	m.calls.pending = 0
+	if d, ok := m.calls.wait(bound); ok {
+		m.calls.pending = m.queue.next
+		m.ask(m.now+d, evCall, 0)
+	}
+}
+
+// hotter draws the next call anew when more may be events than it was drawn for.
+func (m *Machine) hotter() {
+	if m.cfg.Calls != HotOnly {
+		return
+	}
+	const room = 1.5 // not for every single store
+	if w := m.calls.draws(); w > m.calls.bound {
+		m.nextCallWithin(w * room)
+	}
+}

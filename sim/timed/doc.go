@@ -1,0 +1,21 @@
+// Package timed is the machine in virtual time: one event queue in place of
+// goroutines, nanoseconds that are counted and not measured. It executes the same
+// plans (poke.Patcher) and the same steps of CPUs (cpus.Step) as the live machine,
+// and adds what each of them takes, from a calibration. Everything that is random
+// is drawn from seeded streams, so that the same machine does the same again to the
+// last event.
+//
+//   - queue.go holds the events, in the order of time and, at one time, of asking.
+//   - machine.go is the machine and its loop. Somebody who is alone until what he
+//     does is over goes on without the queue.
+//   - cpu.go lets CPUs make steps and says what steps take; space.go is where they
+//     run, user space or kernel, and which tasks they have preempted.
+//   - calls.go draws the calls of traced functions, of which only those that can
+//     meet something are events.
+//   - patcher.go executes an update; ground.go is what it works on, shared.go what
+//     the CPUs share, text.go the versions of text, ledger.go the interrupts.
+//
+// Times are as good as the calibration. A CPU that handles a trap or an interrupt
+// does nothing else meanwhile; caches, pipelines and memory are in the calibration
+// or nowhere.
+package timed

@@ -1,0 +1,174 @@
+package timed
+
+import (
+	"fmt"
+
+	"github.com/textpoke/textpoke/cpus"
+	"github.com/textpoke/textpoke/cpus/isa"
+	"github.com/textpoke/textpoke/poke"
+)
+
+// What the patcher works on: poke.Ground in virtual time. It is the only one there
+// is, so that locks are free and flags are its own.
+
+// Store implements poke.Ground.
+func (m *Machine) Store(site, off, n int, t isa.Text) {
+	bp := m.code.Traits.BreakpointLen
+	was := m.text.peek(site).Slice(0, bp) == m.code.Arch.Breakpoint()
+	m.text.write(m.now, site, off, n, t)
+	is := m.text.peek(site).Slice(0, bp) == m.code.Arch.Breakpoint()
+	switch {
+	case is && !was:
+		m.expose.total -= m.now
+	case was && !is:
+		m.expose.total += m.now
+	}
+	if site < m.cfg.Called {
+		m.calls.stored(m.now, int32(site), is, !is && m.enabled(site))
+		m.hotter()
+	}
+}
+
+// StoreLiteral implements poke.Ground.
+func (m *Machine) StoreLiteral(site int, ops uint64) { m.text.sites[site].literal = ops }
+
+// Unsettle implements poke.Ground.
+func (m *Machine) Unsettle(site int) {
+	s := &m.text.sites[site].settled
+	*s = s.TakenBack()
+}
+
+// Settle implements poke.Ground.
+func (m *Machine) Settle(site int, want isa.Text) { m.text.settle(site, want) }
+
+// Attach and Release implement poke.Ground.
+func (m *Machine) Attach(ops uint64)  { m.SetOps(ops, cpus.CalledTracer) }
+func (m *Machine) Release(ops uint64) { m.SetOps(ops, cpus.CalledFreed) }
+
+// Lock, Unlock, Map, Raise and Raised implement poke.Ground.
+func (m *Machine) Lock(poke.Mutex) bool { return true }
+func (m *Machine) Unlock(poke.Mutex)    {}
+func (m *Machine) Map(int)              {}
+func (m *Machine) Raise()               {}
+func (m *Machine) Raised() bool         { return true }
+
+// Publish implements poke.Ground.
+func (m *Machine) Publish(patches []poke.Patch, undo bool) {
+	if n := len(patches); m.cfg.Slots > 0 && n > m.cfg.Slots {
+		last := &patches[n-1]
+		m.Report(cpus.Violation{
+			Property: cpus.Overflow, CPU: m.patch.home, Site: int(last.Site), Addr: last.Addr, Bytes: last.New.Format(m.code.Len),
+			Why: fmt.Sprintf("%d patches in a vector of %d slots: the rest is written behind its end", n, m.cfg.Slots),
+		})
+	}
+	m.Table.Publish(poke.Batch(m.code, m.cfg.Lookup, m.cfg.AsQueued, patches, undo))
+	sites := make([]int32, 0, len(patches))
+	for i := range patches {
+		if int(patches[i].Site) < m.cfg.Called {
+			sites = append(sites, patches[i].Site)
+		}
+	}
+	m.calls.publish(m.now, sites)
+	m.hotter()
+}
+
+// Clear implements poke.Ground: calls of the batch's sites meet nothing any more.
+func (m *Machine) Clear() {
+	m.Table.Clear()
+	m.calls.publish(m.now, nil)
+}
+
+// Send implements poke.Ground.
+func (m *Machine) Send(c cpus.Cause, lazy bool) {
+	p := &m.patch
+	p.began = m.now
+	switch {
+	case c == cpus.Sync:
+		m.interrupt(p.cause, lazy, 0)
+	case int(c) < cpus.NumCauses:
+		m.interrupt(c, lazy, 0)
+	default:
+		m.quiesce(c)
+	}
+}
+
+// interrupt sends a round: one target after the other, each of which takes it when
+// it gets there; extra is what each takes on top.
+func (m *Machine) interrupt(c cpus.Cause, lazy bool, extra Nanos) {
+	p, costs := &m.patch, m.costs
+	at := m.now + nanos(costs.RoundSetup)
+	p.sent, p.left = c, 0
+	for i := range m.cpus {
+		s := &m.cpus[i]
+		if i == p.home || !s.online || lazy && m.leaveOut(i) {
+			continue
+		}
+		p.left++
+		at += nanos(costs.Send)
+		there := at + nanos(costs.Delivery) + extra
+		if costs.Jitter > 0 {
+			there += m.stay(costs.Jitter)
+		}
+		if s.cpu.Role == cpus.Idle && s.cpu.Phase == cpus.Asleep {
+			there += nanos(costs.IdleWake)
+		}
+		if m.maskable(c) {
+			there += m.masks(s, there)
+		}
+		m.ask(there, evArrive, i)
+	}
+	p.busy = at
+	m.ledger.round(p.home, c, p.left)
+}
+
+// quiesce asks every CPU, and with cpus.Quiesce every preempted task, to say when it
+// is in no trampoline. That interrupts nobody, and takes its time in any case.
+func (m *Machine) quiesce(c cpus.Cause) {
+	p := &m.patch
+	p.sent, p.left = c, 0
+	p.busy = m.now + nanos(m.costs.GracePeriod)
+	m.ledger.quietNow(m.now)
+	for i := range m.cpus {
+		s := &m.cpus[i]
+		if i != p.home && s.online {
+			p.left++
+			m.ask(m.now, evArrive, i)
+		}
+		if c == cpus.Quiesce && s.task.There() && !s.task.Owes {
+			s.task.Owes = true
+			p.left++
+		}
+	}
+}
+
+// Answered implements poke.Ground.
+func (m *Machine) Answered() bool { return m.patch.left == 0 && m.now >= m.patch.busy }
+
+// StopMachine implements poke.Ground.
+func (m *Machine) StopMachine() bool {
+	p := &m.patch
+	p.stopped, p.arrived = true, 0
+	m.interrupt(cpus.Stop, false, nanos(m.costs.StopWake))
+	p.asked = p.left
+	return true
+}
+
+// Stopped implements poke.Ground.
+func (m *Machine) Stopped() bool { return m.Answered() && m.patch.arrived == m.patch.asked }
+
+// ResumeMachine implements poke.Ground: the CPUs spin on what it stores.
+func (m *Machine) ResumeMachine() {
+	p := &m.patch
+	for i := range m.cpus {
+		s := &m.cpus[i]
+		if s.stopped && !s.active {
+			s.active = true
+			m.ask(m.now+nanos(m.costs.Answer), evCPU, i)
+		}
+		s.stopped = false
+	}
+	p.stopped, p.arrived, p.asked = false, 0, 0
+}
+
+// SyncSelf implements poke.Ground.
+func (m *Machine) SyncSelf() { m.cpus[m.patch.home].cpu.Synced = m.text.seq() }

@@ -1,0 +1,290 @@
+package timed
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"math/rand/v2"
+
+	"github.com/textpoke/textpoke/cpus"
+	"github.com/textpoke/textpoke/cpus/isa"
+	"github.com/textpoke/textpoke/int3"
+	"github.com/textpoke/textpoke/poke"
+	"github.com/textpoke/textpoke/sim/calibration"
+)
+
+// Config is what a Machine is built from.
+type Config struct {
+	Code   *cpus.Code
+	Roles  []cpus.Role
+	Costs  *calibration.Costs
+	Lookup int3.Kind
+	Refs   int3.Refs
+	// Called is how many of the code's sites CPUs call, the first ones; 0 for all.
+	Called  int
+	NopOps  uint64
+	Initial func(site int) isa.Text
+	Seed    uint64
+	// Slots is what the vector has room for, 0 for as many as there are; AsQueued
+	// builds indexes in the order in which patches were queued.
+	Slots    int
+	AsQueued bool
+	// Migrate lets the patcher go on on another CPU between two steps, Preempt lets
+	// tasks be preempted inside tracers, and the patcher between two batches.
+	Migrate, Preempt bool
+	// Calls says which calls are events; for tests of the thinning.
+	Calls Thinning
+}
+
+// Thinning is which calls of traced functions are executed.
+type Thinning uint8
+
+// The ways.
+const (
+	HotOnly   Thinning = iota // those that can meet something; the others are only counted
+	Every                     // all: the slow twin of HotOnly
+	EverySkip                 // all are drawn, and only the hot ones are executed
+)
+
+// Machine is CPUs and a patcher in virtual time. It implements cpus.Shared and
+// poke.Ground.
+type Machine struct {
+	*int3.Table // the handlers' side
+	cfg         Config
+	code        *cpus.Code
+	costs       *calibration.Costs
+	lag         Nanos
+
+	now    Nanos
+	queue  queue
+	events uint64
+
+	text   text
+	cpus   []cpuState
+	calls  *calls
+	ledger ledger
+	ops    []opsState
+	expose exposure
+	patch  patcher
+	line   line // of the reference count that all CPUs share
+	// comparisons is what the last lookup took.
+	comparisons int32
+
+	jitter  *rand.Rand  // delays and stays
+	cold    rand.Source // for what is only counted
+	steps   chooser
+	pad     *cpus.Scratchpad
+	parked  int // tasks that wait for a CPU
+	broken  []cpus.Violation
+	brokenN uint64
+}
+
+// opsState is one ops that text or a literal can name.
+type opsState struct {
+	addr uint64
+	does cpus.Outcome
+}
+
+// exposure adds up how long sites hold breakpoints.
+type exposure struct {
+	total Nanos // the ends minus the beginnings so far
+}
+
+// The streams of random numbers, so that what one part draws does not depend on
+// what another one does.
+const (
+	streamCalls = iota + 1
+	streamDelays
+	streamSteps
+	streamCold
+)
+
+// New builds a machine at rest, at time 0.
+func New(cfg Config) (*Machine, error) {
+	n := len(cfg.Roles)
+	switch {
+	case n == 0 || n > cpus.MaxCPUs:
+		return nil, fmt.Errorf("%d CPUs: want 1 to %d", n, cpus.MaxCPUs)
+	case cpus.Housekeeper(cfg.Roles) < 0:
+		return nil, errors.New("no CPU that a patcher may run on")
+	case len(cfg.Code.Sites) == 0:
+		return nil, errors.New("no sites: nothing can be patched or called")
+	}
+	if cfg.Called == 0 {
+		cfg.Called = len(cfg.Code.Sites)
+	}
+	stream := func(s uint64) *rand.Rand { return rand.New(rand.NewPCG(cfg.Seed, s)) }
+	m := &Machine{
+		Table: int3.NewTable(cfg.Refs, n),
+		cfg:   cfg, code: cfg.Code, costs: cfg.Costs, lag: nanos(cfg.Costs.FetchLag),
+		queue:  newQueue(),
+		text:   newText(len(cfg.Code.Sites), cfg.Initial, cfg.NopOps),
+		cpus:   make([]cpuState, n),
+		ops:    []opsState{{cfg.NopOps, cpus.CalledNobody}},
+		jitter: stream(streamDelays), cold: rand.NewPCG(cfg.Seed, streamCold),
+		pad: cpus.NewScratchpad(),
+	}
+	m.calls = newCalls(cfg.Called, cfg.Costs.Calls, cfg.Costs.Skew, stream(streamCalls))
+	if cfg.Preempt {
+		m.calls.parks = min(cfg.Costs.Tracer/cfg.Costs.TickInterval, 1)
+	}
+	m.steps = chooser{rng: stream(streamSteps), calls: m.calls, site: anySite}
+	for i, role := range cfg.Roles {
+		m.cpus[i] = newCPU(i, role)
+		if m.cpus[i].callsItself() {
+			m.calls.busy = append(m.calls.busy, int32(i))
+			m.calls.available++
+		}
+	}
+	for site := range cfg.Called {
+		if w := m.calls.weight[site]; m.enabled(site) {
+			m.calls.heat[site].enabled = true
+			m.calls.traced += w
+		}
+	}
+	m.ledger.open(n, 0)
+	return m, nil
+}
+
+// enabled tells whether a site as it is calls anybody.
+func (m *Machine) enabled(site int) bool {
+	return poke.Act(m.code, m.code.Sites[site], m.text.peek(site)).Kind == isa.Call
+}
+
+// nanos rounds a cost.
+func nanos(cost float64) Nanos { return Nanos(cost + 0.5) }
+
+// Now is the machine's time.
+func (m *Machine) Now() Nanos { return m.now }
+
+// Kinds of events.
+const (
+	evPatcher uint32 = iota // the patcher goes on
+	evCall                  // somebody calls a hot site
+	evCPU                   // a CPU goes on
+	evArrive                // an interrupt gets to a CPU
+	evEnter                 // a CPU in user space enters the kernel
+	evLeave                 // its stay there is over
+	evUnpark                // a preempted task gets a CPU
+)
+
+func (m *Machine) ask(at Nanos, kind uint32, who int) {
+	m.queue.push(at, uint32(who)<<bitsKind|kind)
+}
+
+// alone tells whether nothing else happens up to and including a time: then what
+// happens there can go on without the queue.
+func (m *Machine) alone(until Nanos) bool {
+	at, any := m.queue.earliest()
+	return !any || until < at
+}
+
+// happen lets the next event happen; there must be one.
+func (m *Machine) happen() {
+	e := m.queue.pop()
+	m.now = e.at
+	m.events++
+	who := int(e.key & whatMask >> bitsKind)
+	switch uint32(e.key & kindMask) {
+	case evPatcher:
+		m.goOn()
+	case evCall:
+		m.call(e.key >> bitsWhat)
+	case evCPU:
+		m.cpus[who].active = false
+		m.run(who, false)
+	case evArrive:
+		m.arrive(who)
+	case evEnter:
+		m.enter(who)
+	case evLeave:
+		m.wake(who)
+	case evUnpark:
+		m.unpark(who)
+	}
+}
+
+// checkEvery is how many events pass between two looks whether somebody wants an end.
+const checkEvery = 1 << 12
+
+// happenUntil lets events happen until done says so, or none is left.
+func (m *Machine) happenUntil(ctx context.Context, done func() bool) error {
+	for n := 0; !done(); n++ {
+		if n%checkEvery == 0 && ctx.Err() != nil {
+			return context.Cause(ctx)
+		}
+		if len(m.queue.heap) == 0 {
+			return nil
+		}
+		m.happen()
+	}
+	return nil
+}
+
+// Pass lets time pass until a moment.
+func (m *Machine) Pass(ctx context.Context, until Nanos) error {
+	err := m.happenUntil(ctx, func() bool {
+		at, any := m.queue.earliest()
+		return !any || at > until
+	})
+	m.now = max(m.now, until)
+	return err
+}
+
+// AddOps makes an ops known; SetOps says what a call through it amounts to.
+func (m *Machine) AddOps(addr uint64) { m.ops = append(m.ops, opsState{addr, cpus.CalledWild}) }
+
+// SetOps is the other half of AddOps.
+func (m *Machine) SetOps(addr uint64, o cpus.Outcome) {
+	for i := range m.ops {
+		if m.ops[i].addr == addr {
+			m.ops[i].does = o
+		}
+	}
+}
+
+// keptViolations is how many violations are kept with all they say.
+const keptViolations = 64
+
+// Report records a violation.
+func (m *Machine) Report(v cpus.Violation) {
+	m.brokenN++
+	if len(m.broken) < keptViolations {
+		m.broken = append(m.broken, v)
+	}
+}
+
+// Violations is how many properties were violated so far, and the first of them.
+func (m *Machine) Violations() (total uint64, first []cpus.Violation) { return m.brokenN, m.broken }
+
+// anySite lets a step call whatever site its chooser draws.
+const anySite = -1
+
+// chooser answers what steps ask. Sites are those that the engine has drawn.
+type chooser struct {
+	rng   *rand.Rand
+	calls *calls
+	site  int32 // that is called next, or anySite
+	enter bool  // a CPU in user space enters the kernel
+}
+
+// Choose implements cpus.Chooser.
+func (c *chooser) Choose(what cpus.Choice, n int) int {
+	switch what {
+	case cpus.ChooseSite:
+		if c.site >= 0 {
+			return int(c.site)
+		}
+		return int(c.calls.anySite())
+	case cpus.ChooseEnter:
+		if c.enter {
+			return 1
+		}
+		return 0
+	case cpus.ChooseVersion, cpus.ChooseGrain:
+		return c.rng.IntN(n)
+	case cpus.ChooseDrain:
+		return n - 1 // stores arrive in order: how long fetches lag behind them is drawn instead
+	}
+	return 0 // masked stretches, stays in tracers and moves take times of their own
+}

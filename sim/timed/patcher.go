@@ -1,0 +1,283 @@
+package timed
+
+import (
+	"context"
+	"fmt"
+
+	"github.com/textpoke/textpoke/cpus"
+	"github.com/textpoke/textpoke/poke"
+)
+
+// patcher is the one that executes plans, and what it has asked of the CPUs.
+type patcher struct {
+	poke.Patcher
+	ctx     context.Context
+	home    int // the CPU that it sits on
+	cause   cpus.Cause
+	err     error
+	running bool
+
+	sent    cpus.Cause // of the last round
+	left    int        // answers to it that are missing
+	arrived int        // CPUs that stand still
+	asked   int        // to do so
+	stopped bool
+
+	awaits  waitFor
+	busy    Nanos // until then it sends, or has to wait anyway
+	resched Nanos // when it last gave way to other tasks
+	grace   Nanos // time spent in grace periods
+	began   Nanos // of the current step
+}
+
+// waitFor is what the patcher waits for.
+type waitFor uint8
+
+const (
+	forNothing waitFor = iota
+	forAnswers
+	forHandlers
+)
+
+// Outcome is what an update took.
+type Outcome struct {
+	Update   Nanos // from its first step until its last, without grace periods
+	Grace    Nanos // grace periods
+	Exposure Nanos // mean time that a site held a breakpoint, over all patches
+	Events   uint64
+	Counts   cpus.Counts
+	Tallies  []cpus.Tally
+	Stolen   []Nanos // by CPU: in interrupts, traps and catching up
+	Quiet    []Nanos // by CPU: the longest time without an interrupt
+}
+
+// Update executes an update, and lets the CPUs go on until none of them can meet
+// anything of it any more. Its rounds are counted as of a cause: cpus.Sync for
+// records. An update that did not get through leaves the machine useless.
+func (m *Machine) Update(ctx context.Context, u *poke.Update, cause cpus.Cause) (Outcome, error) {
+	m.begin(ctx, u, cause)
+	start, events, exposed := m.now, m.events, m.expose.total
+	if err := m.happenUntil(ctx, func() bool { return !m.patch.running }); err != nil {
+		return Outcome{}, fmt.Errorf("timed update: %w", err)
+	}
+	p := &m.patch
+	switch {
+	case p.err != nil:
+		return Outcome{}, fmt.Errorf("timed update: %w", p.err)
+	case p.running:
+		m.Report(cpus.Violation{Property: cpus.Deadlock, CPU: p.home, Site: -1, Why: fmt.Sprintf("the patcher waits at %s, and nobody will ever do anything", p.Plan[p.At])})
+		return Outcome{}, fmt.Errorf("timed update: nobody can move: the patcher waits at %s", p.Plan[p.At])
+	}
+	end := m.now
+	if !m.ledger.over {
+		m.ledger.quietNow(end)
+	}
+	if u.Settles {
+		for i := range u.Patches {
+			m.text.settle(int(u.Patches[i].Site), u.Patches[i].New)
+		}
+	}
+	if err := m.Pass(ctx, m.now+m.lag+1); err != nil {
+		return Outcome{}, fmt.Errorf("timed update: %w", err)
+	}
+	if err := m.happenUntil(ctx, m.quiet); err != nil {
+		return Outcome{}, fmt.Errorf("timed update: %w", err)
+	}
+	out := Outcome{Update: end - start - p.grace, Grace: p.grace}
+	if n := len(u.Patches); n > 0 {
+		out.Exposure = (m.expose.total - exposed) / Nanos(n)
+	}
+	m.close(&out)
+	out.Events = m.events - events
+	return out, nil
+}
+
+// begin seats the patcher and opens the books.
+func (m *Machine) begin(ctx context.Context, u *poke.Update, cause cpus.Cause) {
+	home := cpus.Housekeeper(m.cfg.Roles)
+	m.patch = patcher{
+		Patcher: poke.Patcher{Code: m.code, Patches: u.Patches, Plan: u.Plan},
+		ctx:     ctx, home: home, cause: cause, running: true, resched: m.now,
+	}
+	m.text.forget()
+	m.ledger.open(len(m.cpus), m.now)
+	for i := range m.cpus {
+		m.cpus[i].tally, m.cpus[i].stolen = cpus.Tally{}, 0
+	}
+	m.calls.passed(m.now)
+	m.calls.coldTime, m.calls.coldTrace = 0, 0
+	m.sit(home)
+	m.ask(m.now, evPatcher, 0)
+	m.nextCall()
+}
+
+// quiet tells whether no CPU is in the middle of anything.
+func (m *Machine) quiet() bool {
+	if m.parked > 0 {
+		return false
+	}
+	for i := range m.cpus {
+		if m.cpus[i].active {
+			return false
+		}
+	}
+	return true
+}
+
+// close gives the patcher's CPU back and reads the books.
+func (m *Machine) close(out *Outcome) {
+	m.calls.publish(m.now, nil)
+	m.calls.cool(m.now+m.lag+1, m.lag)
+	m.calls.pending = 0
+	out.Counts = m.ledger.counts
+	for i := range m.cpus {
+		s := &m.cpus[i]
+		out.Tallies = append(out.Tallies, s.tally)
+		out.Stolen = append(out.Stolen, s.stolen)
+	}
+	out.Quiet = m.ledger.gap
+	if m.cfg.Calls == HotOnly && len(m.calls.busy) > 0 {
+		traced, untraced := m.calls.cold(m.now, m.cold)
+		t := &out.Tallies[m.calls.busy[0]] // whose they were is not known, and asked by nobody
+		t[cpus.Traced] += traced
+		t[cpus.Untraced] += untraced
+		t[cpus.Begun] += traced + untraced
+	}
+	m.stand()
+}
+
+// sit takes a CPU over: its own task waits between two calls. Where it is not
+// between two calls now, the patcher begins all the same: it was there first.
+func (m *Machine) sit(cpu int) {
+	s := &m.cpus[cpu]
+	m.patch.home = cpu
+	s.leased = true
+	m.free(s, false)
+}
+
+// stand gives it back.
+func (m *Machine) stand() {
+	s := &m.cpus[m.patch.home]
+	s.leased = false
+	m.free(s, s.callsItself() && !s.active)
+}
+
+// goOn lets the patcher make steps until it waits, or until what it does takes time
+// that others need too.
+func (m *Machine) goOn() {
+	p := &m.patch
+	for p.running {
+		p.awaits = forNothing
+		at, done := p.At, p.Done
+		if at == len(p.Plan) {
+			p.running = false
+			return
+		}
+		st := p.Plan[at]
+		status, err := p.Step(p.ctx, m, &m.steps)
+		if err != nil {
+			p.err, p.running = err, false
+			return
+		}
+		if status == poke.Waits {
+			m.await(st)
+			return
+		}
+		cost := m.patchCost(st, at, done)
+		if p.At != at {
+			cost += m.between()
+		}
+		if cost == 0 {
+			continue
+		}
+		next := m.now + cost
+		if !m.alone(next) {
+			m.ask(next, evPatcher, 0)
+			return
+		}
+		m.now = next
+		m.events++
+	}
+}
+
+// patchCost is what a step of the patcher takes that was at a place of its plan.
+func (m *Machine) patchCost(st poke.Step, at int, done int32) Nanos {
+	c, p := m.costs, &m.patch
+	moved := p.At != at || p.Done != done
+	switch {
+	case !moved:
+		return 0
+	case st.Op == poke.Verify && st.To > st.From:
+		return nanos(c.Verify)
+	case st.Op == poke.Write && (st.Part == poke.Literal || st.Part == poke.LiteralLow || st.Part == poke.LiteralHigh):
+		return nanos(c.StoreLiteral)
+	case st.Op == poke.Write:
+		return nanos(c.Store)
+	case st.Op == poke.Publish:
+		return nanos(c.Publish * float64(st.To-st.From))
+	case st.Op == poke.Fence || st.Op == poke.Sync:
+		return nanos(c.Fence)
+	case st.Op == poke.Unpublish:
+		return nanos(c.Reference)
+	case st.Op == poke.GracePeriod:
+		p.grace += m.now - p.began
+	}
+	return 0
+}
+
+// between is what happens to the patcher between two steps: it may go on on another
+// CPU, and gives way to other tasks now and then.
+func (m *Machine) between() (cost Nanos) {
+	p := &m.patch
+	if p.stopped || p.At == len(p.Plan) {
+		return 0
+	}
+	if m.cfg.Migrate && m.jitter.IntN(64) == 0 {
+		if to := m.jitter.IntN(len(m.cpus)); m.houses(to) {
+			m.stand()
+			m.sit(to)
+			cost += nanos(m.costs.Migration)
+		}
+	}
+	if m.cfg.Preempt && p.Plan[p.At].Op == poke.Publish { // cond_resched
+		share := float64(m.now-p.resched) / m.costs.TickInterval
+		if p.resched = m.now; m.jitter.Float64() < share {
+			cost += nanos(m.costs.Switch) + m.stay(m.costs.Away)
+		}
+	}
+	return cost
+}
+
+// houses tells whether the patcher can go on on a CPU.
+func (m *Machine) houses(cpu int) bool {
+	s := &m.cpus[cpu]
+	return cpu != m.patch.home && s.cpu.Role.Houses() && s.online && !s.active
+}
+
+// await leaves the patcher waiting for what a step asks of others.
+func (m *Machine) await(st poke.Step) {
+	p := &m.patch
+	switch p.awaits = forAnswers; st.Op {
+	case poke.WaitHandlers:
+		p.awaits = forHandlers
+		if m.Drained() {
+			m.resume(m.now)
+		}
+	default:
+		m.answered()
+	}
+}
+
+// answered wakes the patcher if what it asked for is done.
+func (m *Machine) answered() {
+	p := &m.patch
+	if p.awaits == forAnswers && p.left == 0 && p.arrived == p.asked {
+		m.resume(max(m.now+nanos(m.costs.Answer), p.busy))
+	}
+}
+
+// resume lets the patcher go on at a time.
+func (m *Machine) resume(at Nanos) {
+	m.patch.awaits = forNothing
+	m.ask(at, evPatcher, 0)
+}

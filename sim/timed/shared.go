@@ -1,0 +1,108 @@
+package timed
+
+import (
+	"github.com/textpoke/textpoke/cpus"
+	"github.com/textpoke/textpoke/cpus/isa"
+	"github.com/textpoke/textpoke/records"
+)
+
+// What CPUs share: cpus.Shared in virtual time.
+
+// Window implements cpus.Shared. A CPU that has not synchronised sees a store after
+// a while all the same: how long that takes is drawn for each fetch, any time up to
+// Costs.FetchLag being as likely as any other.
+func (m *Machine) Window(site int, synced cpus.Seq, buf []cpus.Version) ([]cpus.Version, cpus.Promise) {
+	since := m.now
+	if m.lag > 0 && m.text.sites[site].head != 0 {
+		since -= Nanos(m.steps.rng.Int64N(int64(m.lag) + 1))
+	}
+	return m.text.window(site, synced, since, buf), m.text.sites[site].settled
+}
+
+// Peek implements cpus.Shared and poke.Ground.
+func (m *Machine) Peek(site int) isa.Text { return m.text.peek(site) }
+
+// Seq implements cpus.Shared.
+func (m *Machine) Seq() cpus.Seq { return m.text.seq() }
+
+// Settled implements cpus.Shared.
+func (m *Machine) Settled(site int) cpus.Promise { return m.text.sites[site].settled }
+
+// Literal implements cpus.Shared and poke.Ground.
+func (m *Machine) Literal(site int) uint64 { return m.text.sites[site].literal }
+
+// CallOps implements cpus.Shared.
+func (m *Machine) CallOps(addr uint64) cpus.Outcome {
+	for i := range m.ops {
+		if m.ops[i].addr == addr {
+			return m.ops[i].does
+		}
+	}
+	return cpus.CalledWild
+}
+
+// Find implements cpus.Handler, and notes what it took.
+func (m *Machine) Find(at records.Addr, p *cpus.Probe) (isa.Insn, cpus.Found) {
+	insn, found := m.Table.Find(at, p)
+	m.comparisons = p.Comparisons
+	return insn, found
+}
+
+// Leave implements cpus.Handler; the patcher may be waiting for the last one.
+func (m *Machine) Leave(cpu int) {
+	m.Table.Leave(cpu)
+	if m.patch.awaits == forHandlers && m.Drained() {
+		m.resume(m.now)
+	}
+}
+
+// maskable tells whether an interrupt of a cause is held back by masking.
+func (m *Machine) maskable(c cpus.Cause) bool {
+	return !c.Syncs() || !m.code.Traits.MaskedRounds
+}
+
+// Pending implements cpus.Shared.
+func (m *Machine) Pending(cpu int, masked bool) bool {
+	s := &m.cpus[cpu]
+	return s.boxed && !(masked && m.maskable(s.box))
+}
+
+// Take implements cpus.Shared.
+func (m *Machine) Take(cpu int, masked bool) (cpus.Taken, bool) {
+	if !m.Pending(cpu, masked) {
+		return cpus.Taken{}, false
+	}
+	s := &m.cpus[cpu]
+	s.boxed = false
+	if int(s.box) < cpus.NumCauses {
+		m.ledger.take(cpu, s.box, m.now)
+	}
+	return cpus.Taken{Cause: s.box}, true
+}
+
+// Answer implements cpus.Shared.
+func (m *Machine) Answer(cpus.Ticket) {
+	m.patch.left--
+	m.answered()
+}
+
+// EnterKernel implements cpus.Shared.
+func (m *Machine) EnterKernel(cpu int) bool {
+	s := &m.cpus[cpu]
+	was := s.space
+	s.space = 0
+	return was&owes != 0
+}
+
+// LeaveKernel implements cpus.Shared.
+func (m *Machine) LeaveKernel(cpu int) { m.cpus[cpu].space = inUser }
+
+// Arrive implements cpus.Shared.
+func (m *Machine) Arrive(cpu int) {
+	m.cpus[cpu].stopped = true
+	m.patch.arrived++
+	m.answered()
+}
+
+// Resumed implements cpus.Shared.
+func (m *Machine) Resumed(cpu int) bool { return !m.cpus[cpu].stopped }

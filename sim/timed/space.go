@@ -1,0 +1,85 @@
+package timed
+
+import (
+	"github.com/textpoke/textpoke/cpus"
+)
+
+// Isolated CPUs run in user space and enter the kernel now and then: Costs.Entries
+// times a second, for Costs.KernelStretch on average, both memoryless. Where rounds
+// reach them anyway it makes no difference where they are. Where rounds leave out
+// those in user space, only two things matter: where a CPU is when a round is sent,
+// which is drawn then and there, and when one that was left out comes in next.
+
+// leaveOut tells whether a lazy round leaves a CPU out; it then owes a
+// synchronisation, and an event will take it into the kernel.
+func (m *Machine) leaveOut(i int) bool {
+	s := &m.cpus[i]
+	if s.cpu.Role != cpus.Isolated {
+		return false
+	}
+	if s.space&inUser == 0 || s.cpu.Phase != cpus.Asleep {
+		return false
+	}
+	if s.space == inUser && m.jitter.Float64() < m.inKernel() {
+		m.comeIn(i) // it was in the kernel already
+		return false
+	}
+	s.space |= owes
+	if rate := m.costs.Entries; !s.entry && rate > 0 {
+		s.entry = true
+		m.ask(m.now+m.stay(1e9/rate), evEnter, i)
+	}
+	return true
+}
+
+// inKernel is the share of its time that an isolated CPU is in the kernel.
+func (m *Machine) inKernel() float64 {
+	stays := m.costs.Entries * m.costs.KernelStretch / 1e9
+	return stays / (1 + stays)
+}
+
+// enter takes a CPU into the kernel, unless an interrupt has done so before.
+func (m *Machine) enter(i int) {
+	s := &m.cpus[i]
+	s.entry = false
+	if s.active || s.cpu.Phase != cpus.Asleep || s.space&owes == 0 {
+		return
+	}
+	m.comeIn(i)
+	m.wake(i)
+}
+
+// comeIn begins a stay in the kernel.
+func (m *Machine) comeIn(i int) {
+	s := &m.cpus[i]
+	m.steps.enter = true
+	s.cpu.Skip()
+	m.step(i, s) // asleep: comes in
+	m.steps.enter = false
+	if s.space == inUser { // has been there for a while
+		m.step(i, s)
+	}
+	s.stay = m.now + m.stay(m.costs.KernelStretch)
+	m.ask(s.stay, evLeave, i)
+}
+
+// preempt takes a CPU's task off in the middle of a call.
+func (m *Machine) preempt(i int, s *cpuState) {
+	s.park = false
+	s.task = s.cpu.Park(m.code, m)
+	m.parked++
+	m.ask(m.now+nanos(m.costs.Switch)+m.stay(m.costs.Away), evUnpark, i)
+}
+
+// unpark lets a preempted task go on, as soon as its CPU can.
+func (m *Machine) unpark(i int) {
+	s := &m.cpus[i]
+	if s.active || s.leased || !s.cpu.CanUnpark() {
+		m.ask(m.now+max(nanos(m.costs.Switch), 1), evUnpark, i)
+		return
+	}
+	s.cpu.Unpark(s.task)
+	s.task = cpus.Task{}
+	m.parked--
+	m.run(i, true)
+}
