@@ -6,6 +6,7 @@ import (
 	"testing"
 
 	"github.com/textpoke/textpoke/sched"
+	"github.com/textpoke/textpoke/sim/timed"
 )
 
 // BenchmarkPlanCount counts what ten million generated records would cost.
@@ -59,5 +60,36 @@ func BenchmarkEnable(b *testing.B) {
 			}
 			b.ReportMetric(float64(last.Sys)/(1<<20), "MiB-sys")
 		})
+	}
+}
+
+// BenchmarkTimed is one update of 50,000 records on many CPUs of the timed engine,
+// each of which makes 10,000 calls a second.
+func BenchmarkTimed(b *testing.B) {
+	for _, buffer := range []sched.Buffer{{Slots: 256}, sched.Dynamic} {
+		for _, n := range []int{256, 1024, 4096} {
+			b.Run(fmt.Sprintf("cpus=%d/records=50000/buffer=%s", n, buffer), func(b *testing.B) {
+				c := timedConfig(b, "x86_64", "native", "gen:n=50000,groups=3,order=sorted", fmt.Sprint(n), plainCosts())
+				c.Calls = 10_000
+				c.Buffer = buffer
+				var row RunRow
+				var peak uint64
+				b.ReportAllocs()
+				for b.Loop() {
+					m := newTimedFor(b, c, timed.HotOnly)
+					var err error
+					if row, err = m.Update(b.Context(), true); err != nil {
+						b.Fatal(err)
+					}
+					var mem runtime.MemStats
+					runtime.ReadMemStats(&mem)
+					peak = max(peak, mem.Sys)
+				}
+				seconds := b.Elapsed().Seconds() / float64(b.N)
+				b.ReportMetric(float64(row.Modelled.Events)/seconds/1e6, "Mevents/s")
+				b.ReportMetric(float64(row.Traps), "traps")
+				b.ReportMetric(float64(peak)/(1<<20), "MiB-peak")
+			})
+		}
 	}
 }

@@ -27,6 +27,10 @@ type Timed struct {
 
 // NewTimed builds the machine.
 func NewTimed(j *Job, revision string, log *zap.Logger) (*Timed, error) {
+	return newTimed(j, revision, log, timed.HotOnly)
+}
+
+func newTimed(j *Job, revision string, log *zap.Logger, calls timed.Thinning) (*Timed, error) {
 	t := &Timed{job: j, log: log, revision: revision}
 	if j.Calibration == nil {
 		return t, nil
@@ -41,7 +45,7 @@ func NewTimed(j *Job, revision string, log *zap.Logger) (*Timed, error) {
 	cfg := timed.Config{
 		Code: &t.sites.code, Roles: j.Roles, Costs: j.costs(), Lookup: j.Lookup, Refs: j.Refs,
 		NopOps: nopOps, Initial: func(site int) isa.Text { return t.sites.enable[site].Old },
-		Seed: j.Seed, AsQueued: j.mutation.Unsorted, Migrate: j.Migrate, Preempt: j.Preempt,
+		Seed: j.Seed, AsQueued: j.mutation.Unsorted, Migrate: j.Migrate, Preempt: j.Preempt, Calls: calls,
 	}
 	if j.protocol.Batching == poke.Buffered {
 		cfg.Slots = j.Buffer.Slots

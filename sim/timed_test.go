@@ -1,45 +1,184 @@
 package sim
 
 import (
+	"fmt"
 	"testing"
 
+	"github.com/google/go-cmp/cmp"
 	"go.uber.org/zap"
 
+	"github.com/textpoke/textpoke/cpus"
+	"github.com/textpoke/textpoke/poke"
+	"github.com/textpoke/textpoke/sched"
 	"github.com/textpoke/textpoke/sim/calibration"
+	"github.com/textpoke/textpoke/sim/timed"
 )
 
-func newTimed(t testing.TB, c Config) *Timed {
-	t.Helper()
-	if c.Calibration == nil {
-		c.Calibration = &calibration.Calibration{Name: "test", Arch: c.Arch.Traits().Name, CPUs: len(c.Roles), Costs: calibration.Costs{
-			RoundSetup: 500, Send: 50, Delivery: 1000, Jitter: 200, IdleWake: 2000, Handler: 800, Answer: 100, StopWake: 5000,
-			Verify: 30, Publish: 40, Store: 600, StoreLiteral: 400, Fence: 50, TrapEntry: 200, TrapExit: 200, Comparison: 5, Reference: 10, LineTransfer: 100,
-			UserEntry: 100, UserExit: 100, CatchUp: 100, MaskedStretch: 10000, FetchLag: 2000, GracePeriod: 1e8, Switch: 1500, Tick: 1000, TickInterval: 4e6, Away: 1e6, Migration: 5000,
-			Calls: 1e6, Skew: 1, Tracer: 100, Entries: 1000, KernelStretch: 2000,
-		}}
+// plainCosts are round numbers that add up to times which are easy to tell apart.
+func plainCosts() calibration.Costs {
+	return calibration.Costs{
+		RoundSetup: 500, Send: 50, Delivery: 1000, Jitter: 200, IdleWake: 2000, Handler: 800, Answer: 100, StopWake: 5000,
+		Verify: 30, Publish: 40, Store: 600, StoreLiteral: 400, Fence: 50,
+		TrapEntry: 200, TrapExit: 200, Comparison: 5, Reference: 10, LineTransfer: 100,
+		UserEntry: 100, UserExit: 100, CatchUp: 100, MaskedStretch: 10_000, FetchLag: 2000, GracePeriod: 1e6,
+		Switch: 1500, Tick: 1000, TickInterval: 4e6, Away: 1e6, Migration: 5000,
+		Calls: 1e6, Skew: 1, Tracer: 100, Entries: 1000, KernelStretch: 2000,
 	}
+}
+
+// timedConfig is a combination for the timed engine.
+func timedConfig(t testing.TB, arch, protocol, table, roles string, costs calibration.Costs) Config {
+	c := config(t, arch, protocol, table, roles)
+	c.Calibration = &calibration.Calibration{Name: "test", Arch: arch, CPUs: len(c.Roles), Costs: costs}
 	c.Calls, c.Entries = -1, -1
-	m, err := NewTimed(newJob(t, c), "test", zap.NewNop())
+	return c
+}
+
+func newTimedFor(t testing.TB, c Config, calls timed.Thinning) *Timed {
+	t.Helper()
+	m, err := newTimed(newJob(t, c), "test", zap.NewNop(), calls)
 	if err != nil {
 		t.Fatal(err)
 	}
 	return m
 }
 
-func TestTimedSmoke(t *testing.T) {
-	for _, arch := range []string{"x86_64", "arm64", "riscv64"} {
-		for _, table := range []string{"gen:n=1000,groups=3,order=sorted", "gen:n=40000,groups=3,order=sorted"} {
-			m := newTimed(t, config(t, arch, "native", table, "busy=6,isolated=1,idle=1"))
-			for _, enable := range []bool{true, false} {
-				row, err := m.Update(t.Context(), enable)
-				if err != nil {
-					t.Fatal(err)
+// toggle enables and disables everything.
+func toggle(t testing.TB, m *Timed) (rows [2]RunRow) {
+	t.Helper()
+	for i, enable := range []bool{true, false} {
+		row, err := m.Update(t.Context(), enable)
+		if err != nil {
+			t.Fatal(err)
+		}
+		row.Modelled.EventRate = 0 // of the wall clock
+		rows[i] = row
+	}
+	return rows
+}
+
+// TestTimedAgrees: every protocol on every architecture, with every kind of CPU, does
+// on the timed engine what its plan says, breaks nothing that it does not break
+// elsewhere, and leaves every site as it should be.
+func TestTimedAgrees(t *testing.T) {
+	for _, arch := range cpus.ArchNames() {
+		for _, protocol := range poke.Names() {
+			for _, buffer := range []sched.Buffer{{Slots: 7}, sched.Dynamic} {
+				t.Run(fmt.Sprintf("%s/%s/%s", arch, protocol, buffer), func(t *testing.T) {
+					c := timedConfig(t, arch, protocol, "gen:n=40,groups=3,order=grouped", "busy=3,idle=1,isolated=2,irqsoff=2,offline=1", plainCosts())
+					c.Buffer, c.Migrate = buffer, true
+					j, err := NewJob(c)
+					if err != nil {
+						t.Fatal(err)
+					}
+					if j.check() != nil {
+						t.Skip("cannot work there")
+					}
+					m := newTimedFor(t, c, timed.HotOnly)
+					for _, row := range toggle(t, m) {
+						count, err := j.Count(t.Context())
+						if err != nil {
+							t.Fatal(err)
+						}
+						if row.Rounds != count.Rounds || row.Stops != count.Stops || row.Lazy == 0 && row.IPIs != count.IPIs {
+							t.Errorf("%s: %d rounds, %d stops, %d interrupts; the plan has %d, %d, %d",
+								row.Direction, row.Rounds, row.Stops, row.IPIs, count.Rounds, count.Stops, count.IPIs)
+						}
+						if row.Lost > 0 {
+							t.Errorf("%s: %d calls lost", row.Direction, row.Lost)
+						}
+					}
+					if torn := j.torn > 0 && j.protocol.OneStore; !torn {
+						for _, v := range m.Violations() {
+							t.Error(v)
+						}
+					}
+				})
+			}
+		}
+	}
+}
+
+// TestTimedRepeats: the same machine does the same again, to the last event.
+func TestTimedRepeats(t *testing.T) {
+	for _, arch := range cpus.ArchNames() {
+		c := timedConfig(t, arch, "native", "gen:n=3000,groups=3,order=sorted", "busy=6,idle=1,isolated=1,irqsoff=2", plainCosts())
+		c.Migrate, c.Preempt = true, true
+		first, second := toggle(t, newTimedFor(t, c, timed.HotOnly)), toggle(t, newTimedFor(t, c, timed.HotOnly))
+		for i := range first {
+			if diff := cmp.Diff(first[i].Modelled, second[i].Modelled); diff != "" {
+				t.Errorf("%s: %s", arch, diff)
+			}
+			if diff := cmp.Diff(first[i].Counts, second[i].Counts); diff != "" {
+				t.Errorf("%s: %s", arch, diff)
+			}
+			if diff := cmp.Diff(first[i].Tallies, second[i].Tallies); diff != "" {
+				t.Errorf("%s: %s", arch, diff)
+			}
+		}
+		c.Seed++
+		if other := toggle(t, newTimedFor(t, c, timed.HotOnly)); cmp.Equal(first[0].Tallies, other[0].Tallies) && cmp.Equal(*first[0].Modelled, *other[0].Modelled) {
+			t.Errorf("%s: another seed made no difference", arch)
+		}
+	}
+}
+
+// TestTimedFormula: where nothing is random, an update takes what adding up its
+// plan's parts gives.
+func TestTimedFormula(t *testing.T) {
+	k := plainCosts()
+	k.Jitter, k.Calls = 0, 0
+	for _, n := range []int{1, 2, 16, 300} {
+		for _, slots := range []int{1, 64, 1000} {
+			const sites = 200
+			c := timedConfig(t, "x86_64", "native", fmt.Sprintf("gen:n=%d,groups=1,order=sorted", sites), fmt.Sprint(n), k)
+			c.Buffer = sched.Buffer{Slots: slots}
+			batches := (sites + slots - 1) / slots
+			perRound := 0.0 // from sending to seeing the last answer, and the sender's own fetching afresh
+			if n > 1 {
+				perRound = k.RoundSetup + float64(n-1)*k.Send + k.Delivery + k.Handler
+			}
+			perRound += k.Answer + k.Fence
+			if n == 1 {
+				perRound = k.RoundSetup + k.Fence // there is nobody to wait for
+			}
+			want := sites*(k.Verify+k.Publish+3*k.Store) + float64(batches)*(3*perRound+k.Reference)
+			for _, row := range toggle(t, newTimedFor(t, c, timed.HotOnly)) {
+				if got := row.Modelled.Update; float64(got) != want {
+					t.Errorf("%d CPUs, %d slots, %s: %d ns, the formula gives %.0f", n, slots, row.Direction, got, want)
 				}
-				t.Logf("%s %s: rounds %d ipis %d traps %d misses %d calls %d traced %d lost %d viol %d burst %d: %+v", arch, row.Direction, row.Rounds, row.IPIs, row.Traps, row.Misses, row.Calls, row.Traced, row.Lost, row.Violations, row.Burst, *row.Modelled)
-				for _, v := range m.Violations() {
-					t.Log(v)
+				if n > 1 {
+					if got, want := row.Modelled.StolenMax, timed.Nanos(float64(3*batches)*k.Handler); got != want {
+						t.Errorf("%d CPUs, %d slots: %d ns stolen, want %d", n, slots, got, want)
+					}
 				}
 			}
+		}
+	}
+}
+
+// TestTimedFindsMutations: what a protocol lacks shows on the timed engine too,
+// where CPUs go on fetching old text for long enough.
+func TestTimedFindsMutations(t *testing.T) {
+	k := plainCosts()
+	k.FetchLag, k.Calls = 1e5, 5e6
+	for mutation, want := range map[string]cpus.Property{
+		"drop-sync-1": cpus.TornFetch, "no-breakpoint": cpus.TornFetch, "late-publish": cpus.UnhandledBreakpoint,
+		"early-release": cpus.UnhandledBreakpoint, "overfull-batch": cpus.Overflow,
+	} {
+		found := false
+		for seed := range uint64(20) {
+			c := timedConfig(t, "x86_64", "native", "gen:n=300,groups=1,order=sorted", "8", k)
+			c.Mutation, c.Seed = mutation, seed
+			c.Buffer.Slots = 4 // few: who traps at one site has seen all stores so far
+			m := newTimedFor(t, c, timed.HotOnly)
+			toggle(t, m)
+			for _, v := range m.Violations() {
+				found = found || v.Property == want
+			}
+		}
+		if !found {
+			t.Errorf("%s: nobody met %s", mutation, want)
 		}
 	}
 }

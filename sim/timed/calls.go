@@ -50,6 +50,7 @@ type calls struct {
 	traced    float64       // weight of the cold sites that call a tracer
 
 	bound   float64 // weight that the next call was drawn for
+	next    float64 // when it is
 	pending uint64  // running number of its event, 0 for none
 
 	busy      []int32 // CPUs that make calls
@@ -164,15 +165,15 @@ func (c *calls) publish(now Nanos, sites []int32) {
 
 // stored notes a store: the site is hot for a while, and holds what it holds.
 func (c *calls) stored(now Nanos, site int32, breakpoint, enabled bool) {
-	c.change(now, site, func(h *heat) {
-		h.breakpoint = breakpoint
-		if !breakpoint {
-			h.enabled = enabled
-		}
-	})
+	c.change(now, site, func(h *heat) { h.breakpoint, h.enabled = breakpoint, enabled })
 	if !c.heat[site].published {
 		c.remember(now, site)
 	}
+}
+
+// leads notes whether calls of a site get to a tracer.
+func (c *calls) leads(now Nanos, site int32, enabled bool) {
+	c.change(now, site, func(h *heat) { h.enabled = enabled })
 }
 
 // remember makes a site hot that is in no batch.
@@ -187,11 +188,12 @@ func (c *calls) remember(now Nanos, site int32) {
 	c.change(now, site, func(h *heat) { h.recent = int32(len(c.recent)) })
 }
 
-// cool forgets stores that every CPU sees by now, unless they left a breakpoint.
-func (c *calls) cool(now, lag Nanos) {
+// cool forgets stores up to a time, that every CPU sees by now, unless they left a
+// breakpoint.
+func (c *calls) cool(now, seen Nanos) {
 	for c.oldest < len(c.recent) {
 		r := c.recent[c.oldest]
-		if r.at+lag >= now || c.heat[r.site].breakpoint {
+		if r.at > seen || c.heat[r.site].breakpoint {
 			return
 		}
 		c.oldest++
@@ -223,19 +225,17 @@ func (c *calls) recentWeight() float64 {
 // draws is the weight of all that calls are drawn from.
 func (c *calls) draws() float64 { return c.batchWeight() + c.recentWeight() + c.parks }
 
-// wait is how long it takes until the next call that may be an event, when calls of
-// so much weight may be; false when there is none.
-func (c *calls) wait(bound float64) (Nanos, bool) {
+// after draws when, after a time, the next call is that may be an event, when calls of
+// so much weight may be; false when there is none. The machine's clock has whole
+// nanoseconds, the process has not: what is cut off is kept for the call after it.
+func (c *calls) after(now float64, bound float64) (at Nanos, ok bool) {
 	c.bound = bound
 	rate := bound * c.rate * float64(len(c.busy))
 	if rate <= 0 {
 		return 0, false
 	}
-	d := c.rng.ExpFloat64() / rate
-	if d > math.MaxInt64/4 {
-		return 0, false
-	}
-	return Nanos(d), true
+	c.next = now + c.rng.ExpFloat64()/rate
+	return Nanos(c.next), c.next < math.MaxInt64/2
 }
 
 // draw makes one call of what was drawn: by which CPU, of which site, and whether it

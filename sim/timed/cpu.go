@@ -30,6 +30,7 @@ type cpuState struct {
 	task   cpus.Task // that was
 	tally  cpus.Tally
 	stolen Nanos
+	owes   Nanos // what it has done already, and takes time together with what it does next
 }
 
 const (
@@ -125,7 +126,9 @@ func (m *Machine) free(s *cpuState, free bool) {
 func (m *Machine) step(i int, s *cpuState) Nanos {
 	before, begun := s.cpu.Phase, m.pad.Begun()
 	event := cpus.Step(&s.cpu, m.code, m, &m.steps, m.pad)
-	s.tally[event]++
+	if event != cpus.Nothing {
+		s.tally[event]++
+	}
 	s.tally[cpus.Begun] += m.pad.Begun() - begun
 	if m.pad.Found {
 		m.Report(m.pad.Violation)
@@ -146,11 +149,11 @@ func (m *Machine) cost(i int, s *cpuState, before cpus.Phase, event cpus.Event) 
 			return nanos(c.TrapEntry), true
 		}
 	case cpus.Trapped, cpus.Leaving:
-		return m.reference(i), true
+		return m.reference(i, s), true
 	case cpus.Searching:
-		return nanos(c.Comparison * float64(m.comparisons)), true
+		return s.owed(nanos(c.Comparison * float64(m.comparisons))), true
 	case cpus.Returning, cpus.Missed:
-		return nanos(c.TrapExit), true
+		return s.owed(nanos(c.TrapExit)), true
 	case cpus.Interrupted:
 		if s.cpu.Phase == cpus.Syncing || s.cpu.Phase == cpus.Answering {
 			return nanos(c.Handler), true
@@ -163,6 +166,13 @@ func (m *Machine) cost(i int, s *cpuState, before cpus.Phase, event cpus.Event) 
 	return 0, false
 }
 
+// owed is a cost with those that were put off until it.
+func (s *cpuState) owed(cost Nanos) Nanos {
+	cost += s.owes
+	s.owes = 0
+	return cost
+}
+
 // line is a cache line that several CPUs change: one at a time has it.
 type line struct {
 	owner int
@@ -171,10 +181,11 @@ type line struct {
 
 // reference is what it takes to change a reference count: with one for each CPU the
 // line is always there, a common one must come first, and be waited for.
-func (m *Machine) reference(i int) Nanos {
+func (m *Machine) reference(i int, s *cpuState) Nanos {
 	own := nanos(m.costs.Reference)
 	if m.cfg.Refs == int3.PerCPU {
-		return own
+		s.owes += own // nobody can tell when: it takes no event of its own
+		return 0
 	}
 	l := &m.line
 	if l.free <= m.now && l.owner == i {
@@ -218,10 +229,9 @@ func (m *Machine) call(number uint64) {
 	if number != m.calls.pending {
 		return
 	}
-	m.calls.pending = 0
-	m.calls.cool(m.now, m.lag)
+	m.calls.cool(m.now, m.now-m.lag-1)
 	cpu, site, park, ok := m.draw()
-	m.nextCall() // first: what this one does may take time
+	m.drawCall(m.calls.next, m.drawn()) // first: what this one does may take time
 	if s := &m.cpus[cpu]; ok && !s.active && !s.idle {
 		m.execute(int(cpu), s, site, park)
 	}
@@ -258,30 +268,27 @@ func (m *Machine) coldEvent(site int32) cpus.Event {
 	return cpus.Untraced
 }
 
-// nextCall draws the next call that may be an event.
-func (m *Machine) nextCall() {
-	bound := 1.0
+// drawn is the weight of the calls that are drawn.
+func (m *Machine) drawn() float64 {
 	if m.cfg.Calls == HotOnly {
-		bound = m.calls.draws()
+		return m.calls.draws()
 	}
-	m.nextCallWithin(bound)
+	return 1
 }
 
-func (m *Machine) nextCallWithin(bound float64) {
+// drawCall draws the next call after a time.
+func (m *Machine) drawCall(after, bound float64) {
 	m.calls.pending = 0
-	if d, ok := m.calls.wait(bound); ok {
+	if at, ok := m.calls.after(after, bound); ok {
 		m.calls.pending = m.queue.next
-		m.ask(m.now+d, evCall, 0)
+		m.ask(at, evCall, 0)
 	}
 }
 
 // hotter draws the next call anew when more may be events than it was drawn for.
 func (m *Machine) hotter() {
-	if m.cfg.Calls != HotOnly {
-		return
-	}
 	const room = 1.5 // not for every single store
-	if w := m.calls.draws(); w > m.calls.bound {
-		m.nextCallWithin(w * room)
+	if w := m.drawn(); w > m.calls.bound {
+		m.drawCall(float64(m.now), w*room)
 	}
 }

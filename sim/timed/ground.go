@@ -24,13 +24,18 @@ func (m *Machine) Store(site, off, n int, t isa.Text) {
 		m.expose.total += m.now
 	}
 	if site < m.cfg.Called {
-		m.calls.stored(m.now, int32(site), is, !is && m.enabled(site))
+		m.calls.stored(m.now, int32(site), is, m.enabled(site))
 		m.hotter()
 	}
 }
 
-// StoreLiteral implements poke.Ground.
-func (m *Machine) StoreLiteral(site int, ops uint64) { m.text.sites[site].literal = ops }
+// StoreLiteral implements poke.Ground. It is data: every CPU sees it at once.
+func (m *Machine) StoreLiteral(site int, ops uint64) {
+	m.text.sites[site].literal = ops
+	if site < m.cfg.Called {
+		m.calls.leads(m.now, int32(site), m.enabled(site))
+	}
+}
 
 // Unsettle implements poke.Ground.
 func (m *Machine) Unsettle(site int) {

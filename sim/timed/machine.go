@@ -146,9 +146,14 @@ func New(cfg Config) (*Machine, error) {
 	return m, nil
 }
 
-// enabled tells whether a site as it is calls anybody.
+// enabled tells whether a call of a site as it is gets to a tracer.
 func (m *Machine) enabled(site int) bool {
-	return poke.Act(m.code, m.code.Sites[site], m.text.peek(site)).Kind == isa.Call
+	insn := poke.Act(m.code, m.code.Sites[site], m.text.peek(site))
+	ops := uint64(insn.Target)
+	if m.code.Literals() {
+		ops = m.text.sites[site].literal
+	}
+	return insn.Kind == isa.Call && m.CallOps(ops) == cpus.CalledTracer
 }
 
 // nanos rounds a cost.

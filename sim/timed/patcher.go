@@ -108,7 +108,7 @@ func (m *Machine) begin(ctx context.Context, u *poke.Update, cause cpus.Cause) {
 	m.calls.coldTime, m.calls.coldTrace = 0, 0
 	m.sit(home)
 	m.ask(m.now, evPatcher, 0)
-	m.nextCall()
+	m.drawCall(float64(m.now), m.drawn())
 }
 
 // quiet tells whether no CPU is in the middle of anything.
@@ -127,7 +127,7 @@ func (m *Machine) quiet() bool {
 // close gives the patcher's CPU back and reads the books.
 func (m *Machine) close(out *Outcome) {
 	m.calls.publish(m.now, nil)
-	m.calls.cool(m.now+m.lag+1, m.lag)
+	m.calls.cool(m.now, m.now)
 	m.calls.pending = 0
 	out.Counts = m.ledger.counts
 	for i := range m.cpus {

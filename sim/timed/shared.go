@@ -13,8 +13,8 @@ import (
 // Costs.FetchLag being as likely as any other.
 func (m *Machine) Window(site int, synced cpus.Seq, buf []cpus.Version) ([]cpus.Version, cpus.Promise) {
 	since := m.now
-	if m.lag > 0 && m.text.sites[site].head != 0 {
-		since -= Nanos(m.steps.rng.Int64N(int64(m.lag) + 1))
+	if head := m.text.sites[site].head; head != 0 && m.text.log[head-1].at+m.lag > m.now {
+		since -= Nanos(m.steps.rng.Int64N(int64(m.lag)))
 	}
 	return m.text.window(site, synced, since, buf), m.text.sites[site].settled
 }
