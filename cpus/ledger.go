@@ -60,6 +60,15 @@ type Counts struct {
 	Burst  []int64             // most interrupts in one millisecond by CPU, since ForgetBursts
 }
 
+// NewCounts is the reading of a ledger of so many CPUs in which nothing stands.
+func NewCounts(cpus int) Counts {
+	return Counts{
+		Taken:  make([][NumCauses]uint64, cpus),
+		Rounds: make([][NumCauses]uint64, cpus),
+		Burst:  make([]int64, cpus),
+	}
+}
+
 // ForgetBursts starts the bursts anew.
 func (l *Ledger) ForgetBursts() {
 	for i := range l.cpus {
@@ -71,11 +80,7 @@ func (l *Ledger) ForgetBursts() {
 // Read reads the ledger. While a round is in flight its targets are ahead of
 // what was taken.
 func (l *Ledger) Read() Counts {
-	c := Counts{
-		Taken:  make([][NumCauses]uint64, len(l.cpus)),
-		Rounds: make([][NumCauses]uint64, len(l.cpus)),
-		Burst:  make([]int64, len(l.cpus)),
-	}
+	c := NewCounts(len(l.cpus))
 	for i := range l.cpus {
 		a := &l.cpus[i]
 		for k := range NumCauses {
@@ -92,21 +97,28 @@ func (l *Ledger) Read() Counts {
 
 // Since is what happened between an earlier reading and this one.
 func (c Counts) Since(before Counts) Counts {
-	d := Counts{
-		Taken:  make([][NumCauses]uint64, len(c.Taken)),
-		Rounds: make([][NumCauses]uint64, len(c.Rounds)),
-		Burst:  c.Burst,
-	}
-	for i := range c.Taken {
-		for k := range NumCauses {
-			d.Taken[i][k] = c.Taken[i][k] - before.Taken[i][k]
-			d.Rounds[i][k] = c.Rounds[i][k] - before.Rounds[i][k]
+	return c.with(before, func(a, b uint64) uint64 { return a - b })
+}
+
+// Plus is what happened by this reading and by another one that follows it.
+func (c Counts) Plus(next Counts) Counts {
+	sum := c.with(next, func(a, b uint64) uint64 { return a + b })
+	sum.Burst = next.Burst
+	return sum
+}
+
+// with combines two readings number by number; bursts are those of c.
+func (c Counts) with(d Counts, f func(a, b uint64) uint64) Counts {
+	out := NewCounts(len(c.Taken))
+	out.Burst = c.Burst
+	for k := range NumCauses {
+		out.Sent[k] = f(c.Sent[k], d.Sent[k])
+		for i := range c.Taken {
+			out.Taken[i][k] = f(c.Taken[i][k], d.Taken[i][k])
+			out.Rounds[i][k] = f(c.Rounds[i][k], d.Rounds[i][k])
 		}
 	}
-	for k := range NumCauses {
-		d.Sent[k] = c.Sent[k] - before.Sent[k]
-	}
-	return d
+	return out
 }
 
 // TotalTaken and TotalRounds sum over CPUs.

@@ -32,6 +32,7 @@ type Config struct {
 	Seed    uint64
 	Migrate bool // the patcher may change CPUs in the middle
 
+	Engine Kind
 	// For the timed engine alone.
 	Calibration *calibration.Calibration // what everything takes, nil for counts only
 	Calls       float64                  // calls of traced functions a second on a busy CPU; below 0: the calibration's

@@ -10,6 +10,7 @@ import (
 	"github.com/textpoke/textpoke/poke"
 	"github.com/textpoke/textpoke/records"
 	"github.com/textpoke/textpoke/sched"
+	"github.com/textpoke/textpoke/sim/calibration"
 )
 
 // Grid is lists of choices; their cross product is the combinations that are
@@ -27,6 +28,13 @@ type Grid struct {
 	Refs      []int3.Refs
 	Fetches   []cpus.Fetch
 	Machines  [][]cpus.Role
+	Engines   []Kind
+
+	// For the timed engine alone: several machines are told apart by their
+	// architecture, and each combination has those of its own.
+	Calibrations   []*calibration.Calibration
+	Calls, Entries []float64 // a second; none: the calibration's
+	Preempt        bool
 
 	Options records.Options
 	Filter  records.Filter
@@ -80,7 +88,7 @@ func (g *Grid) Jobs(ctx context.Context) ([]*Job, error) {
 
 // expand adds the combinations of one architecture and table.
 func (g *Grid) expand(jobs []*Job, arch isa.Arch, t *records.Table) ([]*Job, error) {
-	base := []Config{{Arch: arch, Table: t, Filter: g.Filter, Seed: g.Seed, Migrate: g.Migrate}}
+	base := []Config{{Arch: arch, Table: t, Filter: g.Filter, Seed: g.Seed, Migrate: g.Migrate, Calls: -1, Entries: -1, Preempt: g.Preempt}}
 	if len(g.Plans) > 0 {
 		base = cross(base, g.Plans, func(c *Config, v *poke.Protocol) { c.Plan, c.Protocol = v, v.Name })
 	} else {
@@ -93,6 +101,10 @@ func (g *Grid) expand(jobs []*Job, arch isa.Arch, t *records.Table) ([]*Job, err
 	base = cross(base, g.Lookups, func(c *Config, v int3.Kind) { c.Lookup = v })
 	base = cross(base, g.Refs, func(c *Config, v int3.Refs) { c.Refs = v })
 	base = cross(base, g.Buffers, func(c *Config, v sched.Buffer) { c.Buffer = v })
+	base, err := g.engines(base)
+	if err != nil {
+		return nil, err
+	}
 	for _, c := range base {
 		j, err := NewJob(c)
 		if err != nil {
@@ -104,6 +116,38 @@ func (g *Grid) expand(jobs []*Job, arch isa.Arch, t *records.Table) ([]*Job, err
 		jobs = append(jobs, j)
 	}
 	return jobs, nil
+}
+
+// engines multiplies combinations by the engines that are to execute them. What is
+// for the timed engine alone makes no difference to the others.
+func (g *Grid) engines(base []Config) (out []Config, err error) {
+	base = cross(base, g.Engines, func(c *Config, k Kind) { c.Engine = k })
+	for _, c := range base {
+		one := []Config{c}
+		if c.Engine == TimedEngine {
+			if one, err = g.calibrate(one); err != nil {
+				return nil, err
+			}
+		}
+		out = append(out, one...)
+	}
+	return out, nil
+}
+
+func (g *Grid) calibrate(one []Config) ([]Config, error) {
+	arch := one[0].Arch.Traits().Name
+	var fit []*calibration.Calibration
+	for _, k := range g.Calibrations {
+		if k.Arch == arch {
+			fit = append(fit, k)
+		}
+	}
+	if len(g.Calibrations) > 0 && len(fit) == 0 {
+		return nil, fmt.Errorf("calibration %s is of a machine of %s: what an update takes on %s it does not say", g.Calibrations[0].Name, g.Calibrations[0].Arch, arch)
+	}
+	one = cross(one, fit, func(c *Config, k *calibration.Calibration) { c.Calibration = k })
+	one = cross(one, g.Calls, func(c *Config, rate float64) { c.Calls = rate })
+	return cross(one, g.Entries, func(c *Config, rate float64) { c.Entries = rate }), nil
 }
 
 // cross multiplies combinations by the values of one more list; an empty list

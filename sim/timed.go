@@ -22,6 +22,7 @@ type Timed struct {
 	machine  *timed.Machine // nil without a calibration
 	ops      uint64
 	revision string
+	counts   cpus.Counts // of all updates so far
 	audit
 }
 
@@ -31,7 +32,7 @@ func NewTimed(j *Job, revision string, log *zap.Logger) (*Timed, error) {
 }
 
 func newTimed(j *Job, revision string, log *zap.Logger, calls timed.Thinning) (*Timed, error) {
-	t := &Timed{job: j, log: log, revision: revision}
+	t := &Timed{job: j, log: log, revision: revision, counts: cpus.NewCounts(len(j.Roles))}
 	if j.Calibration == nil {
 		return t, nil
 	}
@@ -67,6 +68,12 @@ func (t *Timed) Violations() []cpus.Violation {
 	_, first := t.machine.Violations()
 	return first
 }
+
+// Counts implements Engine.
+func (t *Timed) Counts() cpus.Counts { return t.counts }
+
+// Close implements Engine: nothing runs.
+func (t *Timed) Close() {}
 
 // Update enables or disables everything that the job is about, with one update, and
 // tells what it did and what that would have taken. Violations are no error.
@@ -108,6 +115,7 @@ func (t *Timed) Update(ctx context.Context, enable bool) (RunRow, error) {
 // fill writes what the machine has counted and timed into the row.
 func (t *Timed) fill(row *RunRow, out *timed.Outcome, wall time.Duration) {
 	row.Counts, row.Tallies, row.Stolen = out.Counts, out.Tallies, out.Stolen
+	t.counts = t.counts.Plus(out.Counts)
 	row.sum(t.job.Roles)
 	v := &Modelled{
 		Calibration: t.job.Calibration.Name,

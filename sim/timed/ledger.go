@@ -19,11 +19,8 @@ type ledger struct {
 // open starts a new page: counts are of one update.
 func (l *ledger) open(cpuCount int, now Nanos) {
 	*l = ledger{
-		counts: cpus.Counts{
-			Taken: make([][cpus.NumCauses]uint64, cpuCount), Rounds: make([][cpus.NumCauses]uint64, cpuCount),
-			Burst: make([]int64, cpuCount),
-		},
-		bin: make([]Nanos, cpuCount), inBin: make([]int64, cpuCount),
+		counts: cpus.NewCounts(cpuCount),
+		bin:    make([]Nanos, cpuCount), inBin: make([]int64, cpuCount),
 		last: make([]Nanos, cpuCount), gap: make([]Nanos, cpuCount),
 	}
 	for i := range l.last {

@@ -1,0 +1,47 @@
+package sim
+
+import (
+	"context"
+
+	"go.uber.org/zap"
+
+	"github.com/textpoke/textpoke/cpus"
+)
+
+// Engine executes the updates of one job.
+type Engine interface {
+	// Update enables or disables everything that the job is about, with one
+	// update, and tells what it did. An update that failed and left every site
+	// whole is an error, violations are not.
+	Update(ctx context.Context, enable bool) (RunRow, error)
+	// Counts are interrupts by CPU and cause since the engine was built.
+	Counts() cpus.Counts
+	// Violations are the first of the violations since then.
+	Violations() []cpus.Violation
+	// Close ends whatever runs. No update may be running.
+	Close()
+}
+
+// Kind is which engine executes a job's plans.
+type Kind uint8
+
+// The engines.
+const (
+	LiveEngine  Kind = iota // goroutines and the wall clock
+	TimedEngine             // one event queue and virtual nanoseconds
+)
+
+var engineNames = []string{"live", "timed"}
+
+// EngineNames lists the engines as --engine spells them.
+func EngineNames() []string { return engineNames }
+
+func (k Kind) String() string { return engineNames[k] }
+
+// NewEngine builds the engine that a job is for.
+func NewEngine(j *Job, revision string, log *zap.Logger) (Engine, error) {
+	if j.Engine == TimedEngine {
+		return NewTimed(j, revision, log)
+	}
+	return NewLive(j, revision, log)
+}
