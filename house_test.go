@@ -20,7 +20,7 @@ const module = "github.com/textpoke/textpoke/"
 var floors = map[string]int{
 	"records": 0, "cpus/isa": 1, "cpus/x86_64": 2, "cpus/arm64": 2, "cpus/riscv64": 2,
 	"cpus": 3, "int3": 4, "poke": 5, "sched": 6, "sim/calibration": 0, "sim/published": 0, "sim/check": 7, "sim/litmus": 7, "sim/museum": 8, "sim/promela": 8,
-	"sim": 9, "sim/experiments": 10, "sim/experiments/mutations": 11, "sim/experiments/catalogue": 12, "cmd/textpoke": 13,
+	"sim": 9, "sim/experiments": 10, "sim/experiments/mutations": 11, "sim/experiments/flushcause": 11, "sim/experiments/eraladder": 11, "sim/experiments/int3lookup": 11, "sim/experiments/migration": 11, "sim/experiments/ipiburst": 11, "sim/experiments/catalogue": 12, "cmd/textpoke": 13,
 	"results": 0, "results/interrupts": 1, "results/plots": 1, "spelling": -1,
 }
 

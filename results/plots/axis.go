@@ -121,7 +121,7 @@ func (l logScale) Ticks(_, _ float64) (out []plot.Tick) {
 			}
 			t := plot.Tick{Value: v}
 			if m == 1 || decades <= 2 {
-				t.Label = thousands(v)
+				t.Label = Thousands(v)
 			}
 			out = append(out, t)
 		}
@@ -137,7 +137,7 @@ func (plain) Ticks(low, high float64) []plot.Tick {
 	ticks := plot.DefaultTicks{}.Ticks(low, high)
 	for i := range ticks {
 		if ticks[i].Label != "" {
-			ticks[i].Label = thousands(ticks[i].Value)
+			ticks[i].Label = Thousands(ticks[i].Value)
 		}
 	}
 	return ticks
@@ -154,8 +154,8 @@ func (n named) Ticks(_, _ float64) (out []plot.Tick) {
 	return out
 }
 
-// thousands prints a number with its thousands apart.
-func thousands(v float64) string {
+// Thousands prints a number with its thousands apart.
+func Thousands(v float64) string {
 	s := strconv.FormatFloat(math.Round(v*1e6)/1e6, 'f', -1, 64)
 	whole, rest, frac := strings.Cut(s, ".")
 	sign := ""

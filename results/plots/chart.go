@@ -3,6 +3,7 @@ package plots
 import (
 	"fmt"
 	"math"
+	"slices"
 
 	"gonum.org/v1/plot"
 	"gonum.org/v1/plot/text"
@@ -38,7 +39,7 @@ const (
 	Points             // marks
 	Steps              // a value holds until the next one
 	Bars               // upright bars, those of several series side by side
-	Lying              // bars from the left, names on the Y axis
+	Lying              // bars from the left, names on the Y axis, the first on top
 )
 
 // Series is values that belong together. Low and High, where they are given, are
@@ -90,6 +91,7 @@ const (
 var (
 	titleStyle = Style{Size: 11, Bold: true}
 	smallStyle = Style{Size: 8}
+	pointStyle = Style{Size: 7.5}
 	labelStyle = Style{Size: 9, Align: text.XCenter}
 )
 
@@ -123,6 +125,7 @@ func (c *Chart) draw(canvas draw.Canvas, p Picture) {
 	if c.Y.Label != "" {
 		area.Min.X += axisRow
 	}
+	area.Max.X -= c.overhang()
 	inside := c.plot()
 	inside.Draw(area)
 	// The library would place labels by values, which logarithmic axes displace.
@@ -131,6 +134,18 @@ func (c *Chart) draw(canvas draw.Canvas, p Picture) {
 	turned := labelStyle.text()
 	turned.Rotation = math.Pi / 2
 	canvas.FillText(turned, vg.Point{X: margin + 3.5*vg.Millimeter, Y: (data.Min.Y + data.Max.Y) / 2}, c.Y.Label)
+}
+
+// overhang is what labels behind lying bars need on the right.
+func (c *Chart) overhang() (wide vg.Length) {
+	for _, s := range c.Series {
+		for _, line := range s.Labels {
+			if s.Kind == Lying {
+				wide = max(wide, pointStyle.Wide(line)+1*vg.Millimeter)
+			}
+		}
+	}
+	return wide
 }
 
 // plot sets the axes up and hands the series over.
@@ -152,6 +167,9 @@ func (c *Chart) plot() *plot.Plot {
 		if k := c.Series[i].Kind; k == Bars || k == Lying {
 			bars++
 		}
+	}
+	if slices.ContainsFunc(c.Series, func(s Series) bool { return s.Kind == Lying }) {
+		p.Y.Scale = plot.InvertedScale{Normalizer: p.Y.Scale}
 	}
 	bar := 0
 	for i := range c.Series {

@@ -107,7 +107,7 @@ func TestScales(t *testing.T) {
 		t.Errorf("a decade is %v wide", b-a)
 	}
 	for v, want := range map[float64]string{0: "0", 999: "999", 45000: "45,000", 1234567: "1,234,567", 0.25: "0.25", -1500.5: "-1,500.5"} {
-		if got := thousands(v); got != want {
+		if got := Thousands(v); got != want {
 			t.Errorf("%v is printed as %s", v, got)
 		}
 	}

@@ -103,20 +103,20 @@ func (d drawn) Plot(c draw.Canvas, p *plot.Plot) {
 			whisker(c, l, pt.X, c.Y(p.Y.Norm(d.Low[i])), c.Y(p.Y.Norm(d.High[i])))
 		}
 		if d.Labels != nil {
-			d.label(c, l, pt, d.Labels[i])
+			d.label(c, p, pt, d.Labels[i])
 		}
 	}
 }
 
 // label writes what stands at a point: above it, or right of it where bars lie.
-func (d drawn) label(c draw.Canvas, l look, pt vg.Point, line string) {
-	style := Style{Size: 7.5}
+func (d drawn) label(c draw.Canvas, p *plot.Plot, pt vg.Point, line string) {
+	style := pointStyle
 	switch d.Kind {
 	case Lying:
-		style.Write(c, pt.X+1*vg.Millimeter, pt.Y+d.shift()-0.9*vg.Millimeter, line)
+		style.Write(c, pt.X+1*vg.Millimeter, pt.Y+d.shift(c, p)-0.9*vg.Millimeter, line)
 	case Bars:
 		style.Align = text.XCenter
-		style.Write(c, pt.X+d.shift(), pt.Y+0.8*vg.Millimeter, line)
+		style.Write(c, pt.X+d.shift(c, p), pt.Y+0.8*vg.Millimeter, line)
 	default:
 		style.Write(c, pt.X+1.4*vg.Millimeter, pt.Y+0.8*vg.Millimeter, line)
 	}
@@ -135,32 +135,30 @@ func whisker(c draw.Canvas, l look, x, low, high vg.Length) {
 const barWidth = 5 * vg.Millimeter
 
 // thick is how wide one bar is: those of one place fit beside each other.
-func (d drawn) thick() vg.Length {
+func (d drawn) thick(c draw.Canvas, p *plot.Plot) vg.Length {
+	place := c.X(p.X.Norm(1)) - c.X(p.X.Norm(0))
 	if d.Kind == Lying {
-		return 3.2 * vg.Millimeter / vg.Length(max(d.bars, 1)) * 1.25
+		place = c.Y(p.Y.Norm(0)) - c.Y(p.Y.Norm(1))
 	}
-	return min(barWidth, 18*vg.Millimeter/vg.Length(max(d.bars, 1)))
+	return min(barWidth, 0.8*place/vg.Length(max(d.bars, 1)))
 }
 
-// shift is how far from its place the series' bar stands.
-func (d drawn) shift() vg.Length {
-	off := (vg.Length(d.bar) - vg.Length(d.bars-1)/2) * d.thick()
+// shift is how far from its place the series' bar stands: the first one left, or
+// on top.
+func (d drawn) shift(c draw.Canvas, p *plot.Plot) vg.Length {
+	off := (vg.Length(d.bar) - vg.Length(d.bars-1)/2) * d.thick(c, p)
 	if d.Kind == Lying {
-		return -off // the first on top
+		return -off
 	}
 	return off
 }
 
 func (d drawn) drawBars(c draw.Canvas, p *plot.Plot, l look, at []vg.Point) {
-	half := d.thick() / 2 * 0.92
+	half, shift := d.thick(c, p)/2*0.92, d.shift(c, p)
 	for _, pt := range at {
-		var box []vg.Point
+		box := Box(pt.X+shift-half, c.Min.Y, pt.X+shift+half, pt.Y)
 		if d.Kind == Lying {
-			y := pt.Y + d.shift()
-			box = Box(c.Min.X, y-half, pt.X, y+half)
-		} else {
-			x := pt.X + d.shift()
-			box = Box(x-half, c.Min.Y, x+half, pt.Y)
+			box = Box(c.Min.X, pt.Y+shift-half, pt.X, pt.Y+shift+half)
 		}
 		swatch(c, l, box)
 	}
@@ -171,7 +169,7 @@ type noted struct{ Note }
 
 // Plot writes it.
 func (n noted) Plot(c draw.Canvas, p *plot.Plot) {
-	style := Style{Size: 7.5}
+	style := pointStyle
 	if n.Right {
 		style.Align = text.XRight
 	}

@@ -29,7 +29,7 @@ type Report struct {
 }
 
 // NewReport begins the report of an experiment.
-func NewReport(e *Experiment) *Report { return &Report{Name: e.Name, Question: e.Question} }
+func NewReport(name, question string) *Report { return &Report{Name: name, Question: question} }
 
 // Sheet is a small table.
 type Sheet struct {

@@ -4,12 +4,14 @@ package catalogue
 import (
 	"github.com/textpoke/textpoke/results"
 	"github.com/textpoke/textpoke/sim/experiments"
+	"github.com/textpoke/textpoke/sim/experiments/flushcause"
 	"github.com/textpoke/textpoke/sim/experiments/mutations"
 )
 
 // All are the experiments, in the order in which they are listed and run.
 func All() []*experiments.Experiment {
 	return []*experiments.Experiment{
+		&flushcause.Experiment,
 		&mutations.Experiment,
 	}
 }
