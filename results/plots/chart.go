@@ -18,6 +18,7 @@ type Chart struct {
 	X, Y            Axis
 	Series          []Series
 	Notes           []Note
+	Alone           bool      // no two series have a bar at the same place
 	Width, Height   vg.Length // 0: 165 by 105 mm, which fits a page
 }
 
@@ -164,7 +165,7 @@ func (c *Chart) plot() *plot.Plot {
 	p.Add(gridLines{c.X.Names == nil, c.Y.Names == nil})
 	bars := 0
 	for i := range c.Series {
-		if k := c.Series[i].Kind; k == Bars || k == Lying {
+		if k := c.Series[i].Kind; (k == Bars || k == Lying) && (bars == 0 || !c.Alone) {
 			bars++
 		}
 	}
@@ -175,7 +176,7 @@ func (c *Chart) plot() *plot.Plot {
 	for i := range c.Series {
 		s := &c.Series[i]
 		p.Add(drawn{s, i, bar, bars})
-		if s.Kind == Bars || s.Kind == Lying {
+		if (s.Kind == Bars || s.Kind == Lying) && !c.Alone {
 			bar++
 		}
 	}
