@@ -18,10 +18,33 @@ const module = "github.com/textpoke/textpoke/"
 // floors are the packages from the ground up; imports point down only. An
 // architecture lies below cpus, and isa below the architectures.
 var floors = map[string]int{
-	"records": 0, "cpus/isa": 1, "cpus/x86_64": 2, "cpus/arm64": 2, "cpus/riscv64": 2,
-	"cpus": 3, "int3": 4, "poke": 5, "sched": 6, "sim/calibration": 0, "sim/timed": 7, "sim/check": 7, "sim/litmus": 7, "sim/museum": 8, "sim/promela": 8,
-	"sim": 9, "sim/experiments": 10, "cmd/textpoke": 11,
-	"results": 0, "results/interrupts": 1, "spelling": -1,
+	"spelling": -1,
+	"results":  0, "results/interrupts": 1, "results/plots": 1, "results/perfetto": 1,
+
+	"records":  0,
+	"cpus/isa": 1, "cpus/x86_64": 2, "cpus/arm64": 2, "cpus/riscv64": 2, "cpus": 3,
+	"int3":  4,
+	"poke":  5,
+	"sched": 6,
+
+	"sim/published":   0,
+	"sim/calibration": 4,
+	"sim/measure":     5,
+	"sim/kernels":     6,
+	"sim/timeline":    6,
+	"sim/timed":       7, "sim/check": 7, "sim/litmus": 7,
+	"sim/museum": 8, "sim/promela": 8,
+	"sim":                              9,
+	"sim/experiments":                  10,
+	"sim/experiments/mutations":        11,
+	"sim/experiments/flushcause":       11,
+	"sim/experiments/eraladder":        11,
+	"sim/experiments/int3lookup":       11,
+	"sim/experiments/migration":        11,
+	"sim/experiments/ipiburst":         11,
+	"sim/experiments/kernelinterrupts": 11,
+	"sim/experiments/catalogue":        12,
+	"cmd/textpoke":                     13,
 }
 
 // TestImportsPointDown reads the imports of every file that is not a test.

@@ -1,21 +1,41 @@
 package main
 
 import (
+	"context"
+	"strings"
+
 	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
 
 	"github.com/textpoke/textpoke/cpus"
 	"github.com/textpoke/textpoke/poke"
-	"github.com/textpoke/textpoke/sim"
+	"github.com/textpoke/textpoke/sim/check"
 	"github.com/textpoke/textpoke/sim/experiments"
+	"github.com/textpoke/textpoke/sim/experiments/catalogue"
+	"github.com/textpoke/textpoke/sim/experiments/mutations"
 )
 
 func experimentCommand(c *common) *cobra.Command {
+	var all []*experimentFlags
+	for _, e := range catalogue.All() {
+		all = append(all, newExperiment(c, e))
+	}
 	cmd := &cobra.Command{
 		Use:   "experiment",
-		Short: "questions with all it takes to answer them again: list, mutations",
+		Short: "questions with all it takes to answer them again: list, all, " + strings.Join(experimentNames(all), ", "),
 	}
-	cmd.AddCommand(experimentList(c), experimentMutations(c))
+	cmd.AddCommand(experimentList(c), experimentAll(c, all))
+	for _, e := range all {
+		cmd.AddCommand(e.cmd)
+	}
 	return cmd
+}
+
+func experimentNames(all []*experimentFlags) (names []string) {
+	for _, e := range all {
+		names = append(names, e.Name)
+	}
+	return names
 }
 
 func experimentList(c *common) *cobra.Command {
@@ -24,7 +44,7 @@ func experimentList(c *common) *cobra.Command {
 		Short: "the experiments, and what each of them asks",
 		Args:  cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			t, err := experiments.List()
+			t, err := catalogue.List()
 			if err != nil {
 				return err
 			}
@@ -33,59 +53,99 @@ func experimentList(c *common) *cobra.Command {
 	}
 }
 
-// mutationsFlags is the flags of experiment mutations.
-type mutationsFlags struct {
-	machineFlags
-	effortFlags
+// experimentFlags is one experiment with its command and what runs it, with the
+// values that the flags have by then.
+type experimentFlags struct {
+	*experiments.Experiment
+	cmd   *cobra.Command
+	asRun experiments.Run
 }
 
-func experimentMutations(c *common) *cobra.Command {
-	var k mutationsFlags
-	cmd := &cobra.Command{
-		Use:   experiments.Mutations.Name,
-		Short: "which steps does the safety of a protocol rest on? every protocol, with every defect",
-		Long: "mutations puts every protocol to the checker, as it is and with every mutation that it offers, on\n" +
-			"every instruction set and with every fetch model. With --out it writes the table, a plot of it\n" +
-			"(mutations.svg, mutations.png) and report.md, which answers the question and holds the answer\n" +
-			"against what is known. That mutations break protocols is the answer, not an error: the exit code\n" +
-			"is 1 only when a protocol breaks without any, and nothing known says that it should." + columnsHelp(experiments.MutationTable()),
-		Example: "  textpoke experiment mutations --out mutations\n" +
-			"  textpoke experiment mutations --arch x86_64 --protocol native --format csv\n" +
-			"  textpoke experiment mutations --protocol breakpoint-lazy --cpus busy=1,isolated=1",
-		Args: cobra.NoArgs,
-		RunE: func(cmd *cobra.Command, _ []string) error { return k.run(cmd, c) },
+// newExperiment makes the command of an experiment.
+func newExperiment(c *common, e *experiments.Experiment) *experimentFlags {
+	x := &experimentFlags{Experiment: e}
+	x.cmd = &cobra.Command{
+		Use:     e.Name,
+		Short:   e.Short,
+		Long:    e.About + columnsHelp(e.Table()),
+		Example: "  textpoke experiment " + strings.Join(e.Examples, "\n  textpoke experiment "),
+		Args:    cobra.NoArgs,
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			answer, err := x.run(cmd.Context(), c, false)
+			if err == nil && answer.No != nil {
+				err = noError{answer.No}
+			}
+			return err
+		},
 	}
-	k.machineFlags.register(cmd, poke.Names(), cpus.FetchNames())
-	k.effortFlags.register(cmd)
-	return cmd
+	if e.Flags == nil {
+		x.asRun = checkerFlags(c, x.cmd)
+	} else {
+		x.asRun = e.Flags(x.cmd.Flags())
+		x.cmd.Flags().VisitAll(func(f *pflag.Flag) {
+			if v, ok := f.Value.(interface{ Names() []string }); ok {
+				offer(x.cmd, f.Name, v.Names())
+			}
+		})
+	}
+	return x
 }
 
-func (k *mutationsFlags) run(cmd *cobra.Command, c *common) error {
-	o, err := k.options()
-	if err != nil {
-		return err
+// run answers the question: rows to stdout, unless hidden, and with --out all
+// files. Of what is cut short it writes what there is.
+func (x *experimentFlags) run(ctx context.Context, c *common, hidden bool) (*experiments.Answer, error) {
+	for _, flag := range []string{"records", "published"} { // those that name files
+		if f := x.cmd.Flags().Lookup(flag); f != nil && f.Value.String() != "" {
+			c.note(f.Value.String())
+		}
 	}
-	g, err := k.grid()
-	if err != nil {
+	var answer *experiments.Answer
+	out := &output{table: x.Table(), hidden: hidden}
+	err := c.each(ctx, out, 1, func(_ int, out *output) (err error) {
+		lab := &experiments.Lab{Seed: c.seed, Revision: revision(), Log: c.logger(), Add: out.add}
+		answer, err = x.asRun(ctx, lab)
+		if answer != nil {
+			out.documents = answer.Documents
+		}
 		return err
-	}
-	questions, err := experiments.MutationQuestions(*g)
-	if err != nil {
-		return err
-	}
-	answer := &experiments.MutationAnswer{Asked: len(questions)}
-	out := &output{table: experiments.MutationTable(), documents: answer.Documents()}
-	cut, err := c.answers(cmd.Context(), questions, o, out, func(row *sim.VerdictRow) {
-		answer.Rows = append(answer.Rows, *row)
 	})
-	if err != nil {
-		return err
+	return answer, err
+}
+
+// checkerFlags is the flags of the experiment that puts protocols to the checker,
+// which are those of check.
+func checkerFlags(c *common, cmd *cobra.Command) experiments.Run {
+	var machine machineFlags
+	var effort effortFlags
+	machine.register(cmd, poke.Names(), cpus.FetchNames())
+	effort.register(cmd)
+	return func(ctx context.Context, lab *experiments.Lab) (*experiments.Answer, error) {
+		o, err := effort.options()
+		if err != nil {
+			return nil, err
+		}
+		g, err := machine.grid()
+		if err != nil {
+			return nil, err
+		}
+		questions, err := mutations.Questions(*g)
+		if err != nil {
+			return nil, err
+		}
+		a, cut := &mutations.Answer{Asked: len(questions)}, error(nil)
+		for _, q := range questions {
+			row, err := c.answer(ctx, q, o)
+			if err != nil {
+				return a.Answer(), err
+			}
+			a.Rows = append(a.Rows, row)
+			if row.Verdict == check.Incomplete {
+				cut = errCut
+			}
+			if err := lab.Add(row.Cells()...); err != nil {
+				return a.Answer(), err
+			}
+		}
+		return a.Answer(), cut
 	}
-	if err := answer.Unexpected(); err != nil {
-		return noError{err}
-	}
-	if cut {
-		return errCut
-	}
-	return nil
 }

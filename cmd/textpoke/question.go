@@ -168,23 +168,27 @@ func (s *searchFlags) ask(ctx context.Context, c *common, questions []*sim.Quest
 // answers puts questions to the checker and writes a row each, which seen sees
 // first. It tells whether any was cut short by limits.
 func (c *common) answers(ctx context.Context, questions []*sim.Question, o check.Options, out *output, seen func(*sim.VerdictRow)) (cut bool, err error) {
-	if c.stderrIsTerminal() {
-		o.Watch = c.watch
-	}
 	err = c.each(ctx, out, len(questions), func(i int, out *output) error {
-		row, err := questions[i].Ask(ctx, o)
-		if o.Watch != nil {
-			c.clearLine()
-		}
+		row, err := c.answer(ctx, questions[i], o)
 		if err != nil {
 			return err
 		}
 		seen(&row)
-		if row.Verdict == check.Incomplete {
-			cut = true
-			c.logger().Warn("incomplete", incomplete(&row)...)
-		}
+		cut = cut || row.Verdict == check.Incomplete
 		return out.add(row.Cells()...)
 	})
 	return cut, err
+}
+
+// answer puts one question to the checker, watched by whoever sits at a terminal.
+func (c *common) answer(ctx context.Context, q *sim.Question, o check.Options) (sim.VerdictRow, error) {
+	if c.stderrIsTerminal() {
+		o.Watch = c.watch
+		defer c.clearLine()
+	}
+	row, err := q.Ask(ctx, o)
+	if err == nil && row.Verdict == check.Incomplete {
+		c.logger().Warn("incomplete", incomplete(&row)...)
+	}
+	return row, err
 }

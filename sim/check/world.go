@@ -1,6 +1,8 @@
 package check
 
 import (
+	"slices"
+
 	"github.com/textpoke/textpoke/cpus"
 	"github.com/textpoke/textpoke/cpus/isa"
 	"github.com/textpoke/textpoke/poke"
@@ -54,12 +56,18 @@ type state struct {
 // store is one store to a site, and the text that it left.
 type store struct{ site, text uint8 }
 
-// request is one interrupt in a box: 1 + sender, and the cause above that.
+// request is one interrupt in a box: 1 + sender, and above that which of
+// requestCauses it is for, in two bits.
 type request uint8
 
-func requestOf(sender int, c cpus.Cause) request { return request(1+sender) | request(c)<<3 }
-func (r request) sender() int                    { return int(r&7) - 1 }
-func (r request) cause() cpus.Cause              { return cpus.Cause(r >> 3) }
+// requestCauses are the causes of what patchers send here.
+var requestCauses = [4]cpus.Cause{cpus.Sync, cpus.Stop, cpus.Quiesce, cpus.QuiesceCPUs}
+
+func requestOf(sender int, c cpus.Cause) request {
+	return request(1+sender) | request(slices.Index(requestCauses[:], c))<<3
+}
+func (r request) sender() int       { return int(r&7) - 1 }
+func (r request) cause() cpus.Cause { return requestCauses[r>>3] }
 
 // seat is what a patcher does to the CPU that it sits on.
 type seat uint8

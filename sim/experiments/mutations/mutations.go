@@ -1,4 +1,7 @@
-package experiments
+// Package mutations is the matrix of protocols and what can be taken away from
+// them: the grid that is asked, what is known of the answer from elsewhere, a
+// plot, and a report.
+package mutations
 
 import (
 	"errors"
@@ -10,21 +13,35 @@ import (
 	"github.com/textpoke/textpoke/int3"
 	"github.com/textpoke/textpoke/poke"
 	"github.com/textpoke/textpoke/results"
+	"github.com/textpoke/textpoke/results/plots"
 	"github.com/textpoke/textpoke/sched"
 	"github.com/textpoke/textpoke/sim"
+	"github.com/textpoke/textpoke/sim/experiments"
 )
 
-// Mutations is the matrix of protocols and what can be taken away from them.
-var Mutations = Experiment{
+// Experiment is the question. Its flags are those of the checker.
+var Experiment = experiments.Experiment{
 	Name: "mutations",
 	Question: "Which steps does the safety of a patching protocol rest on? Put one defect into a protocol: " +
 		"on which architecture, and with which fetch model, can it break, and how?",
+	Short: "which steps does the safety of a protocol rest on? every protocol, with every defect",
+	About: "mutations puts every protocol to the checker, as it is and with every mutation that it offers, on\n" +
+		"every instruction set and with every fetch model. With --out it writes the table, a plot of it\n" +
+		"(mutations.svg, mutations.png) and report.md, which answers the question and holds the answer\n" +
+		"against what is known. That mutations break protocols is the answer, not an error: the exit code\n" +
+		"is 1 only when a protocol breaks without any, and nothing known says that it should.",
+	Examples: []string{
+		"mutations --out mutations",
+		"mutations --arch x86_64 --protocol native --format csv",
+		"mutations --protocol breakpoint-lazy --cpus busy=1,isolated=1",
+	},
+	Table: Table,
 }
 
-// MutationQuestions are the questions of the matrix: every protocol of the grid as
+// Questions are the questions of the matrix: every protocol of the grid as
 // it is and with every mutation that it offers, put where it can show. The grid
 // leaves buffers, orders, indexes and counts to the experiment.
-func MutationQuestions(g sim.CheckGrid) ([]*sim.Question, error) {
+func Questions(g sim.CheckGrid) ([]*sim.Question, error) {
 	g.Mutations = nil
 	g.Buffers, g.Orders = []sched.Buffer{sched.Dynamic}, []sched.Ordering{sched.Table}
 	g.Lookups, g.Refs = []int3.Kind{int3.BTree}, []int3.Refs{int3.PerCPU}
@@ -46,31 +63,31 @@ func MutationQuestions(g sim.CheckGrid) ([]*sim.Question, error) {
 	return out, nil
 }
 
-// MutationAnswer is the rows that were finished, in the order of the questions.
-type MutationAnswer struct {
+// Answer is the rows that were finished, in the order of the questions.
+type Answer struct {
 	Asked int // how many questions there were
 	Rows  []sim.VerdictRow
 }
 
-// MutationTable is the table for the rows.
-func MutationTable() results.Table {
+// Table is the table for the rows.
+func Table() results.Table {
 	t := sim.CheckTable()
-	t.Name = Mutations.Name
+	t.Name = "mutations"
 	return t
 }
 
-// Documents are the files beside the table.
-func (a *MutationAnswer) Documents() []results.Document {
-	return []results.Document{
-		{Name: Mutations.Name + ".svg", Write: func(w io.Writer) error { return a.Matrix().WriteSVG(w) }},
-		{Name: Mutations.Name + ".png", Write: func(w io.Writer) error { return a.Matrix().WritePNG(w) }},
+// Answer is the answer for the command line, as far as it goes.
+func (a *Answer) Answer() *experiments.Answer {
+	return &experiments.Answer{Headline: a.headline(), No: a.Unexpected(), Documents: []results.Document{
+		{Name: "mutations.svg", Write: func(w io.Writer) error { return plots.WriteSVG(w, a.Matrix().Picture()) }},
+		{Name: "mutations.png", Write: func(w io.Writer) error { return plots.WritePNG(w, a.Matrix().Picture()) }},
 		{Name: "report.md", Write: a.Report},
-	}
+	}}
 }
 
 // Unexpected is the protocols that break without any mutation and are not among
 // those that cannot be safe there in the first place; nil if there are none.
-func (a *MutationAnswer) Unexpected() error {
+func (a *Answer) Unexpected() error {
 	_, unexpected := a.brokenAsMeant()
 	if len(unexpected) == 0 {
 		return nil
@@ -80,7 +97,7 @@ func (a *MutationAnswer) Unexpected() error {
 
 // brokenAsMeant says what breaks without any mutation, and where: what cannot be
 // safe there in the first place, with the reason, and the rest.
-func (a *MutationAnswer) brokenAsMeant() (known, unexpected []string) {
+func (a *Answer) brokenAsMeant() (known, unexpected []string) {
 	broken := a.all().where(unmutated, isUnsafe)
 	for _, p := range broken.names(protocolName) {
 		on := broken.where(having(protocolName, p))

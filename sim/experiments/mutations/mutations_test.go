@@ -1,4 +1,4 @@
-package experiments
+package mutations
 
 import (
 	"bytes"
@@ -17,7 +17,7 @@ import (
 
 // TestGoldenTable: the verdicts, what breaks, and how soon.
 func TestGoldenTable(t *testing.T) {
-	table := MutationTable()
+	table := Table()
 	for _, r := range known(wholeAnswer(t)).Rows {
 		if err := table.Add(r.Cells()...); err != nil {
 			t.Fatal(err)
@@ -96,7 +96,7 @@ func TestSameOnAnyNumberOfCores(t *testing.T) {
 	for _, workers := range []int{1, 5} {
 		o := search
 		o.Workers = workers
-		table := MutationTable()
+		table := Table()
 		a := ask(t, g, o)
 		for i := range a.Rows {
 			if err := table.Add(a.Rows[i].Cells()...); err != nil {
@@ -146,7 +146,7 @@ func TestEveryCombinationIsAsked(t *testing.T) {
 	g := wholeGrid()
 	g.Sites, g.Machines = []int{1, 1}, append(g.Machines, g.Machines...)
 	g.Protocols, g.Fetches = []string{"word"}, g.Fetches[:1]
-	questions, err := MutationQuestions(g)
+	questions, err := Questions(g)
 	if err != nil || len(questions) != 2+4+5 {
 		t.Errorf("%d questions, %v", len(questions), err)
 	}
@@ -210,17 +210,5 @@ func TestUnexpected(t *testing.T) {
 	err := ask(t, g, search).Unexpected()
 	if err == nil || err.Error() != "protocols break without any mutation: half-pair: riscv64 (stop-machine)" {
 		t.Errorf("pairs under preemption: %v", err)
-	}
-}
-
-func TestList(t *testing.T) {
-	table, err := List()
-	if err != nil || len(table.Rows) != len(All()) {
-		t.Fatalf("%d rows, %v", len(table.Rows), err)
-	}
-	for _, e := range All() {
-		if e.Name == "" || !strings.HasSuffix(e.Question, "?") {
-			t.Errorf("%+v", e)
-		}
 	}
 }

@@ -1,4 +1,4 @@
-package experiments
+package mutations
 
 import (
 	"image/color"

@@ -1,4 +1,4 @@
-package experiments
+package mutations
 
 import (
 	"fmt"
@@ -30,7 +30,7 @@ func isUnsafe(r *sim.VerdictRow) bool   { return r.Verdict == check.Unsafe }
 func incomplete(r *sim.VerdictRow) bool { return r.Verdict == check.Incomplete }
 
 // all are all rows.
-func (a *MutationAnswer) all() (out rows) {
+func (a *Answer) all() (out rows) {
 	for i := range a.Rows {
 		out = append(out, &a.Rows[i])
 	}
@@ -44,7 +44,7 @@ func base(r *sim.VerdictRow) string {
 
 // telling are the mutated rows whose protocol is safe without the mutation: the
 // others say nothing about it.
-func (a *MutationAnswer) telling() rows {
+func (a *Answer) telling() rows {
 	sound := map[string]bool{}
 	for _, r := range a.all().where(unmutated, isSafe) {
 		sound[base(r)] = true
@@ -53,7 +53,7 @@ func (a *MutationAnswer) telling() rows {
 }
 
 // headline is the answer in one line.
-func (a *MutationAnswer) headline() string {
+func (a *Answer) headline() string {
 	t := a.telling()
 	if len(t) == 0 {
 		all := a.all()
@@ -85,7 +85,7 @@ func having(of func(*sim.VerdictRow) string, name string) func(*sim.VerdictRow) 
 
 // places says where rows are: the architectures, each with its protocols, and the
 // fetch models where they are not all that were asked about.
-func (a *MutationAnswer) places(rs rows) string {
+func (a *Answer) places(rs rows) string {
 	var parts, arches []string
 	flush := func(what string) {
 		if len(arches) > 0 {
@@ -107,7 +107,7 @@ func (a *MutationAnswer) places(rs rows) string {
 
 // protocolsOf are the protocols of one architecture's rows, those together that
 // have the same fetch models.
-func (a *MutationAnswer) protocolsOf(rs rows) string {
+func (a *Answer) protocolsOf(rs rows) string {
 	asked := len(a.all().names(fetchName))
 	var models, parts []string
 	protocols := map[string][]string{}

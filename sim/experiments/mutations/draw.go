@@ -1,20 +1,14 @@
-package experiments
+package mutations
 
 import (
-	"bytes"
 	"fmt"
 	"image/color"
-	"io"
 
-	xfont "golang.org/x/image/font"
-	"gonum.org/v1/plot/font"
-	"gonum.org/v1/plot/font/liberation"
 	"gonum.org/v1/plot/text"
 	"gonum.org/v1/plot/vg"
 	"gonum.org/v1/plot/vg/draw"
-	"gonum.org/v1/plot/vg/vgimg"
-	"gonum.org/v1/plot/vg/vgsvg"
 
+	"github.com/textpoke/textpoke/results/plots"
 	"github.com/textpoke/textpoke/sim/check"
 )
 
@@ -31,30 +25,12 @@ const (
 	colsHeight = 8 * vg.Millimeter  // names of the columns
 	footHeight = 14 * vg.Millimeter // legend
 	onePanel   = 48                 // lines that go into one panel; of more, two are made
-	dpi        = 200
 )
 
-// WriteSVG draws the matrix as SVG.
-func (m *Matrix) WriteSVG(w io.Writer) error {
+// Picture is the matrix on paper.
+func (m *Matrix) Picture() plots.Picture {
 	p := newPage(m)
-	c := vgsvg.New(p.width, p.height)
-	p.draw(draw.New(c))
-	var b bytes.Buffer
-	if _, err := c.WriteTo(&b); err != nil {
-		return err
-	}
-	// Letters of these fonts are as wide as those that they were measured in.
-	_, err := w.Write(bytes.ReplaceAll(b.Bytes(), []byte("font-family:Liberation Sans"), []byte("font-family:Liberation Sans,Arial,Helvetica,sans-serif")))
-	return err
-}
-
-// WritePNG draws the matrix as PNG.
-func (m *Matrix) WritePNG(w io.Writer) error {
-	p := newPage(m)
-	c := vgimg.PngCanvas{Canvas: vgimg.NewWith(vgimg.UseWH(p.width, p.height), vgimg.UseDPI(dpi))}
-	p.draw(draw.New(c))
-	_, err := c.WriteTo(w)
-	return err
+	return plots.Picture{Width: p.width, Height: p.height, Draw: p.draw}
 }
 
 // page is a matrix on its way to paper.
@@ -62,12 +38,11 @@ type page struct {
 	m             *Matrix
 	panels        [][]*MatrixGroup
 	width, height vg.Length
-	fonts         text.Handler
 	c             draw.Canvas
 }
 
 func newPage(m *Matrix) *page {
-	p := &page{m: m, fonts: text.Plain{Fonts: font.NewCache(liberation.Collection())}, panels: panels(m.Groups)}
+	p := &page{m: m, panels: panels(m.Groups)}
 	var tallest vg.Length
 	for _, groups := range p.panels {
 		tallest = max(tallest, panelHeight(groups))
@@ -117,7 +92,6 @@ func (p *page) left(column int) vg.Length {
 
 func (p *page) draw(c draw.Canvas) {
 	p.c = c
-	c.FillPolygon(color.White, box(0, 0, p.width, p.height))
 	y := p.height - margin
 	p.write(margin, y-4*vg.Millimeter, 11, true, text.XLeft, color.Black, p.m.Title)
 	p.write(margin, y-9*vg.Millimeter, 7.5, false, text.XLeft, color.Black,
@@ -161,7 +135,7 @@ func (p *page) panel(groups []*MatrixGroup, x, y vg.Length) {
 func (p *page) cell(cell *MatrixCell, x, y vg.Length) {
 	const rim = 0.25 * vg.Millimeter
 	m := markOf(cell)
-	frame := box(x+rim, y+rim, x+cellWidth-rim, y+lineHeight-rim)
+	frame := plots.Box(x+rim, y+rim, x+cellWidth-rim, y+lineHeight-rim)
 	p.c.FillPolygon(m.fill, frame)
 	edge := draw.LineStyle{Color: grey, Width: 0.3}
 	p.c.StrokeLines(edge, append(frame, frame[0]))
@@ -183,7 +157,7 @@ func (p *page) legend(x, y vg.Length) {
 		if left+44*vg.Millimeter > p.width-margin {
 			left, row = x, row-lineHeight-1*vg.Millimeter
 		}
-		frame := box(left, row, left+swatch, row+lineHeight-0.5*vg.Millimeter)
+		frame := plots.Box(left, row, left+swatch, row+lineHeight-0.5*vg.Millimeter)
 		p.c.FillPolygon(m.fill, frame)
 		p.c.StrokeLines(draw.LineStyle{Color: grey, Width: 0.3}, append(frame, frame[0]))
 		p.write(left+swatch/2, row+0.75*vg.Millimeter, 7, false, text.XCenter, m.ink, m.code)
@@ -194,14 +168,5 @@ func (p *page) legend(x, y vg.Length) {
 
 // write puts one line of text with its baseline at y.
 func (p *page) write(x, y vg.Length, size float64, bold bool, align text.XAlignment, ink color.Color, line string) {
-	f := font.Font{Typeface: "Liberation", Variant: "Sans", Size: vg.Points(size)}
-	if bold {
-		f.Weight = xfont.WeightBold
-	}
-	p.c.FillText(draw.TextStyle{Color: ink, Font: f, XAlign: align, YAlign: draw.YBottom, Handler: p.fonts},
-		vg.Point{X: x, Y: y - p.fonts.Extents(f).Descent}, line)
-}
-
-func box(x0, y0, x1, y1 vg.Length) []vg.Point {
-	return []vg.Point{{X: x0, Y: y0}, {X: x1, Y: y0}, {X: x1, Y: y1}, {X: x0, Y: y1}}
+	plots.Style{Size: size, Bold: bold, Align: align, Ink: ink}.Write(p.c, x, y, line)
 }

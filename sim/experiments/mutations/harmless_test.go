@@ -1,4 +1,4 @@
-package experiments
+package mutations
 
 import (
 	"testing"
@@ -11,7 +11,7 @@ import (
 func TestEverySafeMutationIsExplained(t *testing.T) {
 	one, preempted := wholeGrid(), wholeGrid()
 	one.Sites, preempted.Preempts = []int{1}, []bool{true}
-	answers := map[string]*MutationAnswer{"2 sites": wholeAnswer(t)}
+	answers := map[string]*Answer{"2 sites": wholeAnswer(t)}
 	if !testing.Short() {
 		answers["1 site"], answers["preemption"] = ask(t, one, search), ask(t, preempted, search)
 	}

@@ -1,4 +1,4 @@
-package experiments
+package mutations
 
 import (
 	"github.com/textpoke/textpoke/cpus"

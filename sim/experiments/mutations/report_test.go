@@ -1,4 +1,4 @@
-package experiments
+package mutations
 
 import (
 	"bytes"
@@ -12,11 +12,12 @@ import (
 
 	"github.com/textpoke/textpoke/cpus"
 	"github.com/textpoke/textpoke/cpus/isa"
+	"github.com/textpoke/textpoke/results/plots"
 	"github.com/textpoke/textpoke/sim"
 	"github.com/textpoke/textpoke/sim/check"
 )
 
-func report(t *testing.T, a *MutationAnswer) string {
+func report(t *testing.T, a *Answer) string {
 	t.Helper()
 	var b bytes.Buffer
 	if err := a.Report(&b); err != nil {
@@ -40,7 +41,7 @@ func TestReportOfLess(t *testing.T) {
 	preempted.Protocols, preempted.Preempts = []string{"stop-machine"}, []bool{true}
 	lazy := small
 	lazy.Protocols, lazy.Machines = []string{"breakpoint-lazy"}, [][]cpus.Role{{cpus.Busy, cpus.Isolated}}
-	some := &MutationAnswer{Asked: 39, Rows: ask(t, small, search).Rows[:5]}
+	some := &Answer{Asked: 39, Rows: ask(t, small, search).Rows[:5]}
 	unexplained := *wholeAnswer(t)
 	unexplained.Rows = append([]sim.VerdictRow{}, unexplained.Rows...)
 	for i, r := range unexplained.Rows {
@@ -50,12 +51,12 @@ func TestReportOfLess(t *testing.T) {
 		}
 	}
 	for name, tt := range map[string]struct {
-		a          *MutationAnswer
+		a          *Answer
 		has, lacks string
 	}{
 		"limits":      {cut, `cut short by limits:\*\* of \d+ combinations nothing`, `can break in any way`},
 		"some":        {some, `Cut short:\*\* 5 of 39 questions`, `by limits`},
-		"none":        {&MutationAnswer{Asked: 3}, `Cut short:\*\* 0 of 3 questions`, `%!`},
+		"none":        {&Answer{Asked: 3}, `Cut short:\*\* 0 of 3 questions`, `%!`},
 		"preemption":  {ask(t, preempted, search), `half-pair: riscv64 \(stop-machine\)`, `Tasks give way`},
 		"lazy":        {ask(t, lazy, search), `2 sites|isolated`, `leave out nobody`},
 		"unexplained": {&unexplained, `nobody has written down:\n\n- late-publish: x86_64`, `no value`},
@@ -88,10 +89,10 @@ func TestFacts(t *testing.T) {
 var cellText = regexp.MustCompile(`^(safe|\?|[A-Z]{2} \d+)$`)
 
 // cells counts the cells in the drawing, legend left out.
-func cells(a *MutationAnswer) (n int, err error) {
+func cells(a *Answer) (n int, err error) {
 	var b bytes.Buffer
 	m := a.Matrix()
-	if err := m.WriteSVG(&b); err != nil {
+	if err := plots.WriteSVG(&b, m.Picture()); err != nil {
 		return 0, err
 	}
 	d := xml.NewDecoder(&b)
@@ -130,14 +131,14 @@ func TestPlot(t *testing.T) {
 		t.Errorf("several machines: %d cells for %d rows, %v", n, len(b.Rows), err)
 	}
 	var picture bytes.Buffer
-	if err := a.Matrix().WritePNG(&picture); err != nil {
+	if err := plots.WritePNG(&picture, a.Matrix().Picture()); err != nil {
 		t.Fatal(err)
 	}
 	img, err := png.Decode(&picture)
 	if err != nil {
 		t.Fatal(err)
 	}
-	// Landscape A4, at 200 dots per inch.
+	const dpi = 200 // Landscape A4
 	if s := img.Bounds().Size(); s.X > 297*dpi*10/254 || s.Y > 210*dpi*10/254 {
 		t.Errorf("%v does not fit on a page", s)
 	}

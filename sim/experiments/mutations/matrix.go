@@ -1,4 +1,4 @@
-package experiments
+package mutations
 
 import (
 	"fmt"
@@ -43,7 +43,7 @@ type MatrixCell struct {
 const asMeant = "(no mutation)"
 
 // Matrix lays the rows out.
-func (a *MutationAnswer) Matrix() *Matrix {
+func (a *Answer) Matrix() *Matrix {
 	m := &Matrix{Title: a.headline()}
 	columns := map[MatrixColumn]int{}
 	groups := map[string]*MatrixGroup{}
@@ -93,7 +93,7 @@ func mutationName(r *sim.VerdictRow) string {
 }
 
 // groupTitle is the protocol, with the machine where there are several.
-func (a *MutationAnswer) groupTitle(r *sim.VerdictRow) string {
+func (a *Answer) groupTitle(r *sim.VerdictRow) string {
 	machines := map[string]bool{}
 	for i := range a.Rows {
 		machines[machineOf(&a.Rows[i])] = true

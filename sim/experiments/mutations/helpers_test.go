@@ -1,4 +1,4 @@
-package experiments
+package mutations
 
 import (
 	"flag"
@@ -52,13 +52,13 @@ var search = func() check.Options {
 }()
 
 // ask answers a grid's questions.
-func ask(t *testing.T, g sim.CheckGrid, o check.Options) *MutationAnswer {
+func ask(t *testing.T, g sim.CheckGrid, o check.Options) *Answer {
 	t.Helper()
-	questions, err := MutationQuestions(g)
+	questions, err := Questions(g)
 	if err != nil {
 		t.Fatal(err)
 	}
-	a := &MutationAnswer{Asked: len(questions)}
+	a := &Answer{Asked: len(questions)}
 	for _, q := range questions {
 		row, err := q.Ask(t.Context(), o)
 		if err != nil {
@@ -71,11 +71,11 @@ func ask(t *testing.T, g sim.CheckGrid, o check.Options) *MutationAnswer {
 
 var whole struct {
 	once sync.Once
-	a    *MutationAnswer
+	a    *Answer
 }
 
 // wholeAnswer is the answer by default, which is the same every time.
-func wholeAnswer(t *testing.T) *MutationAnswer {
+func wholeAnswer(t *testing.T) *Answer {
 	t.Helper()
 	whole.once.Do(func() { whole.a = ask(t, wholeGrid(), search) })
 	if whole.a == nil {
@@ -134,8 +134,8 @@ func golden(t *testing.T, name, got string) {
 
 // known strips what other ways to search may change: how many states there are,
 // and how deep they lie where nothing breaks.
-func known(a *MutationAnswer) *MutationAnswer {
-	out := &MutationAnswer{Asked: a.Asked}
+func known(a *Answer) *Answer {
+	out := &Answer{Asked: a.Asked}
 	for _, r := range a.Rows {
 		result := *r.Result
 		result.States, result.Transitions, result.Collision = 0, 0, 0

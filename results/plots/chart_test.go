@@ -1,0 +1,135 @@
+package plots
+
+import (
+	"bytes"
+	"flag"
+	"fmt"
+	"image/png"
+	"math"
+	"os"
+	"strings"
+	"testing"
+
+	"gonum.org/v1/plot/vg"
+)
+
+var lookAt = flag.String("look", "", "also write the charts into this `directory`, to be looked at")
+
+// samples are charts of every kind.
+func samples() map[string]*Chart {
+	return map[string]*Chart{
+		"lines": {
+			Title: "One sort makes the order of a table cost nothing", Subtitle: "x86_64-6.12-modules, 44,444 records",
+			X: Axis{Label: "slots of the buffer", Log: true}, Y: Axis{Label: "rounds (= interrupts per CPU)", Log: true},
+			Series: []Series{
+				{Name: "table", X: []float64{128, 170, 256, 1024}, Y: []float64{1056, 795, 528, 132}},
+				{Name: "sorted", X: []float64{128, 170, 256, 1024}, Y: []float64{900, 700, 400, 3}, Low: []float64{800, 600, 300, 2}, High: []float64{1000, 800, 500, 5}},
+				{Name: "random", Kind: Steps, X: []float64{128, 170, 256, 1024}, Y: []float64{66000, 66001, 66000, 66000}},
+				{Name: "points", Kind: Points, X: []float64{128, 170}, Y: []float64{0, 20}, Labels: []string{"none", "twenty"}},
+			},
+			Notes: []Note{{X: 300, Y: 2000, Text: "a note"}},
+		},
+		"bars": {
+			Title: "Bars side by side, one series a group", X: Axis{Names: []string{"enable, old", "disable, old", "enable, new"}},
+			Y: Axis{Label: "interrupts per CPU (count)"},
+			Series: []Series{
+				{Name: "rounds for records", Kind: Bars, X: []float64{0, 1, 2}, Y: []float64{3, 3, 540}, Labels: []string{"3", "3", "540"}},
+				{Name: "other", Kind: Bars, X: []float64{0, 1, 2}, Y: []float64{117, 112, 117}},
+				{Name: "third", Kind: Bars, X: []float64{0, 1, 2}, Y: []float64{50, 60, 70}},
+				{Name: "fourth", Kind: Bars, X: []float64{0, 1, 2}, Y: []float64{150, 160, 170}},
+			},
+		},
+		"lying": {
+			Title: "Lying bars with a zero on a logarithmic axis", Y: Axis{Names: []string{"powerpc", "riscv64 6.16", "x86_64 5.5"}},
+			X: Axis{Label: "interrupts per CPU for 45,000 sites (count)", Log: true},
+			Series: []Series{
+				{Kind: Lying, X: []float64{0, 45001, 528}, Y: []float64{0, 1, 2}, Labels: []string{"0", "45,001", "528"}},
+			},
+		},
+	}
+}
+
+// TestSamples: charts come out as pictures of the size that was asked for, with
+// all their words, and the same bytes every time.
+func TestSamples(t *testing.T) {
+	for name, c := range samples() {
+		if err := c.Check(); err != nil {
+			t.Error(err)
+		}
+		var svg, again, bitmap bytes.Buffer
+		for _, w := range []*bytes.Buffer{&svg, &again} {
+			if err := WriteSVG(w, c.Picture()); err != nil {
+				t.Fatal(err)
+			}
+		}
+		if !bytes.Equal(svg.Bytes(), again.Bytes()) {
+			t.Errorf("%s: another SVG the second time", name)
+		}
+		for _, word := range append([]string{c.Title, c.X.Label, c.Y.Label}, append(c.X.Names, c.Y.Names...)...) {
+			if !strings.Contains(svg.String(), word) {
+				t.Errorf("%s: %q is missing", name, word)
+			}
+		}
+		for _, s := range c.Series {
+			for _, word := range append([]string{s.Name}, s.Labels...) {
+				if !strings.Contains(svg.String(), ">"+word+"<") && word != "" {
+					t.Errorf("%s: %q is missing", name, word)
+				}
+			}
+		}
+		if err := WritePNG(&bitmap, c.Picture()); err != nil {
+			t.Fatal(err)
+		}
+		if *lookAt != "" {
+			if err := os.WriteFile(fmt.Sprintf("%s/%s.png", *lookAt, name), bitmap.Bytes(), 0o666); err != nil {
+				t.Fatal(err)
+			}
+		}
+		img, err := png.Decode(&bitmap)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if got, want := img.Bounds().Dx(), int(math.Round(float64(c.Picture().Width/vg.Inch*dpi))); got < want-1 || got > want+1 {
+			t.Errorf("%s: %d dots wide, want %d", name, got, want)
+		}
+	}
+}
+
+// TestScales: values lie where they should.
+func TestScales(t *testing.T) {
+	l := logScale{zero: true, low: 1, high: 100000}
+	for v, want := range map[float64]float64{0: 0, 1: gap, 100000: 1} {
+		if got := l.Normalize(0, 0, v); math.Abs(got-want) > 1e-12 {
+			t.Errorf("%v lies at %v, not %v", v, got, want)
+		}
+	}
+	if a, b := l.Normalize(0, 0, 10), l.Normalize(0, 0, 100); math.Abs((b-a)-(1-gap)/5) > 1e-12 {
+		t.Errorf("a decade is %v wide", b-a)
+	}
+	for v, want := range map[float64]string{0: "0", 999: "999", 45000: "45,000", 1234567: "1,234,567", 0.25: "0.25", -1500.5: "-1,500.5"} {
+		if got := Thousands(v); got != want {
+			t.Errorf("%v is printed as %s", v, got)
+		}
+	}
+	for _, tt := range []struct {
+		v, below, above float64
+	}{{1, 1, 1}, {3, 2, 5}, {10, 10, 10}, {0, 1, 1}, {0.7, 0.5, 1}, {45001, 20000, 50000}, {1056, 1000, 2000}, {600, 500, 1000}} {
+		if b, a := below(tt.v), above(tt.v); math.Abs(b-tt.below) > 1e-9*tt.below || math.Abs(a-tt.above) > 1e-9*tt.above {
+			t.Errorf("%v lies between %v and %v", tt.v, b, a)
+		}
+	}
+}
+
+func TestCheck(t *testing.T) {
+	for name, c := range map[string]*Chart{
+		"lengths":   {Series: []Series{{X: []float64{1}, Y: nil}}},
+		"intervals": {Series: []Series{{X: []float64{1}, Y: []float64{1}, Low: []float64{}}}},
+		"labels":    {Series: []Series{{X: []float64{1}, Y: []float64{1}, Labels: []string{"a", "b"}}}},
+		"NaN":       {Series: []Series{{X: []float64{math.NaN()}, Y: []float64{1}}}},
+		"negative":  {Y: Axis{Log: true}, Series: []Series{{X: []float64{1}, Y: []float64{-1}}}},
+	} {
+		if err := c.Check(); err == nil {
+			t.Errorf("%s: nothing wrong", name)
+		}
+	}
+}

@@ -1,0 +1,89 @@
+package plots
+
+import (
+	"bytes"
+	"image/color"
+	"io"
+
+	xfont "golang.org/x/image/font"
+	"gonum.org/v1/plot/font"
+	"gonum.org/v1/plot/font/liberation"
+	"gonum.org/v1/plot/text"
+	"gonum.org/v1/plot/vg"
+	"gonum.org/v1/plot/vg/draw"
+	"gonum.org/v1/plot/vg/vgimg"
+	"gonum.org/v1/plot/vg/vgsvg"
+)
+
+// dpi is the resolution of PNG files.
+const dpi = 200
+
+// Picture is something that can be drawn on paper of this size.
+type Picture struct {
+	Width, Height vg.Length
+	Draw          func(draw.Canvas)
+}
+
+// WriteSVG draws the picture as SVG.
+func WriteSVG(w io.Writer, p Picture) error {
+	c := vgsvg.New(p.Width, p.Height)
+	p.paint(draw.New(c))
+	var b bytes.Buffer
+	if _, err := c.WriteTo(&b); err != nil {
+		return err
+	}
+	// Letters of these fonts are as wide as those that they were measured in.
+	_, err := w.Write(bytes.ReplaceAll(b.Bytes(), []byte("font-family:Liberation Sans"), []byte("font-family:Liberation Sans,Arial,Helvetica,sans-serif")))
+	return err
+}
+
+// WritePNG draws the picture as PNG.
+func WritePNG(w io.Writer, p Picture) error {
+	c := vgimg.PngCanvas{Canvas: vgimg.NewWith(vgimg.UseWH(p.Width, p.Height), vgimg.UseDPI(dpi))}
+	p.paint(draw.New(c))
+	_, err := c.WriteTo(w)
+	return err
+}
+
+func (p Picture) paint(c draw.Canvas) {
+	c.FillPolygon(color.White, Box(0, 0, p.Width, p.Height))
+	p.Draw(c)
+}
+
+// Box is the corners of a rectangle.
+func Box(x0, y0, x1, y1 vg.Length) []vg.Point {
+	return []vg.Point{{X: x0, Y: y0}, {X: x1, Y: y0}, {X: x1, Y: y1}, {X: x0, Y: y1}}
+}
+
+// Fonts sets all text in Liberation Sans.
+var fonts = text.Plain{Fonts: font.NewCache(liberation.Collection())}
+
+// Style is how a line of text looks.
+type Style struct {
+	Size  float64 // in points
+	Bold  bool
+	Align text.XAlignment
+	Ink   color.Color // black by default
+}
+
+// text is the style as the library wants it.
+func (s Style) text() draw.TextStyle {
+	f := font.Font{Typeface: "Liberation", Variant: "Sans", Size: vg.Points(s.Size)}
+	if s.Bold {
+		f.Weight = xfont.WeightBold
+	}
+	ink := s.Ink
+	if ink == nil {
+		ink = color.Black
+	}
+	return draw.TextStyle{Color: ink, Font: f, XAlign: s.Align, YAlign: draw.YBottom, Handler: fonts}
+}
+
+// Write puts one line of text with its baseline at y.
+func (s Style) Write(c draw.Canvas, x, y vg.Length, line string) {
+	t := s.text()
+	c.FillText(t, vg.Point{X: x, Y: y - fonts.Extents(t.Font).Descent}, line)
+}
+
+// Wide is how wide a line of text is.
+func (s Style) Wide(line string) vg.Length { return s.text().Width(line) }

@@ -1,0 +1,33 @@
+// Package catalogue lists the experiments.
+package catalogue
+
+import (
+	"github.com/textpoke/textpoke/results"
+	"github.com/textpoke/textpoke/sim/experiments"
+	"github.com/textpoke/textpoke/sim/experiments/eraladder"
+	"github.com/textpoke/textpoke/sim/experiments/flushcause"
+	"github.com/textpoke/textpoke/sim/experiments/mutations"
+)
+
+// All are the experiments, in the order in which they are listed and run.
+func All() []*experiments.Experiment {
+	return []*experiments.Experiment{
+		&flushcause.Experiment,
+		&eraladder.Experiment,
+		&mutations.Experiment,
+	}
+}
+
+// List is the experiments as a table.
+func List() (results.Table, error) {
+	t := results.Table{Name: "list", Columns: []results.Column{
+		{Name: "name", Doc: "as the command line spells it"},
+		{Name: "question", Doc: "what it asks"},
+	}}
+	for _, e := range All() {
+		if err := t.Add(e.Name, e.Question); err != nil {
+			return t, err
+		}
+	}
+	return t, nil
+}

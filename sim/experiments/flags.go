@@ -1,0 +1,135 @@
+package experiments
+
+import (
+	"fmt"
+	"strconv"
+	"strings"
+
+	"github.com/spf13/pflag"
+
+	"github.com/textpoke/textpoke/cpus"
+	"github.com/textpoke/textpoke/cpus/isa"
+	"github.com/textpoke/textpoke/int3"
+	"github.com/textpoke/textpoke/sched"
+	"github.com/textpoke/textpoke/spelling"
+)
+
+// Values is a flag that holds a list. Names are the valid values where they can
+// be listed.
+type Values[T any] struct {
+	to    *[]T
+	text  string
+	names []string
+	parse func(string) (T, error)
+}
+
+func (v *Values[T]) String() string { return v.text }
+
+// Type is what help calls the value.
+func (v *Values[T]) Type() string { return "list" }
+
+// Names are what the shell may complete.
+func (v *Values[T]) Names() []string { return v.names }
+
+// Set reads the list, comma-separated; it leaves it as it was on an error.
+func (v *Values[T]) Set(s string) error {
+	var out []T
+	for part := range strings.SplitSeq(s, ",") {
+		x, err := v.parse(part)
+		if err != nil {
+			return err
+		}
+		out = append(out, x)
+	}
+	*v.to, v.text = out, s
+	return nil
+}
+
+// list registers a flag that is a list, with a default that it can read.
+func list[T any](f *pflag.FlagSet, to *[]T, name, preset, usage string, names []string, parse func(string) (T, error)) {
+	v := &Values[T]{to: to, names: names, parse: parse}
+	if err := v.Set(preset); err != nil {
+		panic(fmt.Sprintf("experiments: default of --%s: %v", name, err)) // a mistake of ours
+	}
+	if len(names) > 0 {
+		usage += ": " + strings.Join(names, ", ")
+	}
+	f.Var(v, name, usage)
+}
+
+// oneOf parses names, and says which was probably meant.
+func oneOf[T any](names []string, parse func(string) (T, error)) func(string) (T, error) {
+	return func(s string) (T, error) {
+		v, err := parse(s)
+		if err != nil {
+			err = spelling.NotOneOf(s, names)
+		}
+		return v, err
+	}
+}
+
+// Arches registers --arch.
+func Arches(f *pflag.FlagSet, to *[]isa.Arch) {
+	names := cpus.ArchNames()
+	list(f, to, "arch", strings.Join(names, ","), "`list` of instruction sets", names, oneOf(names, cpus.ParseArch))
+}
+
+// Buffers registers --buffer.
+func Buffers(f *pflag.FlagSet, to *[]sched.Buffer, preset string) {
+	list(f, to, "buffer", preset, "`list` of vector sizes: a number of slots (TP_VEC_MAX), or dynamic, as many as there are patches", nil, func(s string) (sched.Buffer, error) {
+		b, err := sched.ParseBuffer(s)
+		if err != nil {
+			err = fmt.Errorf("want numbers of slots, 1 or more, or %s%s", sched.Dynamic, spelling.Hint(s, []string{sched.Dynamic.String()}))
+		}
+		return b, err
+	})
+}
+
+// Lookups registers --lookup.
+func Lookups(f *pflag.FlagSet, to *[]int3.Kind) {
+	names := int3.KindNames()
+	list(f, to, "lookup", strings.Join(names, ","), "`list` of indexes that trap handlers search", names, oneOf(names, int3.ParseKind))
+}
+
+// Counts registers a list of whole numbers from low to high.
+func Counts(f *pflag.FlagSet, to *[]int, name, preset, usage string, low, high int) {
+	list(f, to, name, preset, usage, nil, func(s string) (int, error) {
+		n, err := strconv.Atoi(s)
+		if err != nil || n < low || n > high {
+			return 0, fmt.Errorf("want whole numbers from %d to %d", low, high)
+		}
+		return n, nil
+	})
+}
+
+// Roles is a flag that names a machine.
+type Roles struct{ to *[]cpus.Role }
+
+func (r *Roles) String() string {
+	if r.to == nil || *r.to == nil {
+		return ""
+	}
+	return cpus.FormatRoles(*r.to)
+}
+
+// Type is what help calls the value.
+func (r *Roles) Type() string { return "machine" }
+
+// Set reads a number of CPUs, or roles.
+func (r *Roles) Set(s string) error {
+	roles, err := cpus.ParseRoles(s)
+	if err != nil {
+		return err
+	}
+	*r.to = roles
+	return nil
+}
+
+// Machine registers --cpus.
+func Machine(f *pflag.FlagSet, to *[]cpus.Role, preset string) {
+	r := &Roles{to}
+	if err := r.Set(preset); err != nil {
+		panic(fmt.Sprintf("experiments: default of --cpus: %v", err)) // a mistake of ours
+	}
+	f.Var(r, "cpus", "`machine`: a number of CPUs, or roles (busy, idle, isolated, irqsoff, offline) such as busy=6,isolated=2")
+}

@@ -1,0 +1,116 @@
+// Package trial runs experiments in tests.
+package trial
+
+import (
+	"bytes"
+	"context"
+	"flag"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	"github.com/spf13/pflag"
+	"go.uber.org/zap"
+
+	"github.com/textpoke/textpoke/results"
+	"github.com/textpoke/textpoke/sim/experiments"
+)
+
+var (
+	update = flag.Bool("update", false, "rewrite the golden files in testdata")
+	look   = flag.String("look", "", "also write the experiments' files into this `directory`, to be looked at")
+)
+
+// Result is what an experiment came to.
+type Result struct {
+	*experiments.Answer
+	Table results.Table
+	Err   error
+}
+
+// Run runs an experiment with flags.
+func Run(t *testing.T, e *experiments.Experiment, args ...string) *Result {
+	t.Helper()
+	return RunWith(t.Context(), t, e, args...)
+}
+
+// RunWith is Run with another context.
+func RunWith(ctx context.Context, t *testing.T, e *experiments.Experiment, args ...string) *Result {
+	t.Helper()
+	flags := pflag.NewFlagSet(e.Name, pflag.ContinueOnError)
+	run := e.Flags(flags)
+	r := &Result{Table: e.Table()}
+	if r.Err = flags.Parse(args); r.Err != nil {
+		return r
+	}
+	r.Answer, r.Err = run(ctx, &experiments.Lab{Seed: 1, Revision: "test", Log: zap.NewNop(), Add: r.Table.Add})
+	return r
+}
+
+// Must is Run of what must work. With -look its documents are written there.
+func Must(t *testing.T, e *experiments.Experiment, args ...string) *Result {
+	t.Helper()
+	r := Run(t, e, args...)
+	if r.Err != nil || r.No != nil {
+		t.Fatalf("%s %s: %v, %v", e.Name, strings.Join(args, " "), r.Err, r.No)
+	}
+	if *look != "" {
+		for _, d := range r.Documents {
+			if err := os.WriteFile(filepath.Join(*look, e.Name+"-"+d.Name), r.Document(t, d.Name), 0o666); err != nil {
+				t.Fatal(err)
+			}
+		}
+	}
+	return r
+}
+
+// Document is the contents of one of the documents.
+func (r *Result) Document(t *testing.T, name string) []byte {
+	t.Helper()
+	for _, d := range r.Documents {
+		if d.Name == name {
+			var b bytes.Buffer
+			if err := d.Write(&b); err != nil {
+				t.Fatal(err)
+			}
+			return b.Bytes()
+		}
+	}
+	t.Fatalf("no document %s", name)
+	return nil
+}
+
+// Cell is a cell of a row, as CSV has it.
+func (r *Result) Cell(t *testing.T, row int, column string) string {
+	t.Helper()
+	for i, c := range r.Table.Columns {
+		if c.Name == column {
+			return r.Table.Rows[row][i].String()
+		}
+	}
+	t.Fatalf("no column %s", column)
+	return ""
+}
+
+// Golden compares with testdata/NAME, and rewrites it with -update.
+func Golden(t *testing.T, name string, got []byte) {
+	t.Helper()
+	path := filepath.Join("testdata", name)
+	if *update {
+		if err := os.MkdirAll("testdata", 0o777); err != nil {
+			t.Fatal(err)
+		}
+		if err := os.WriteFile(path, got, 0o666); err != nil {
+			t.Fatal(err)
+		}
+	}
+	want, err := os.ReadFile(path)
+	if err != nil {
+		t.Fatalf("%v (run the test with -update to create it)", err)
+	}
+	if diff := cmp.Diff(string(want), string(got)); diff != "" {
+		t.Errorf("%s differs (-want +got):\n%s", path, diff)
+	}
+}

@@ -1,0 +1,171 @@
+package published
+
+import (
+	"embed"
+	"encoding/csv"
+	"errors"
+	"fmt"
+	"io"
+	"math"
+	"os"
+	"slices"
+	"strconv"
+	"strings"
+)
+
+//go:embed data/*.csv
+var data embed.FS
+
+// Set is one published table with rows of type T.
+type Set[T any] struct {
+	Name    string // of the embedded file, without .csv
+	columns []string
+	parse   func(*cells) T
+}
+
+// Read reads the table: that of a file, or, for "", the one that comes with the
+// program. Errors are a *ParseError or about the file as a whole.
+func (s *Set[T]) Read(file string) ([]T, error) {
+	if file == "" {
+		f, err := data.Open("data/" + s.Name + ".csv")
+		if err != nil {
+			return nil, err
+		}
+		defer f.Close()
+		return s.read(s.Name, f)
+	}
+	f, err := os.Open(file)
+	if err != nil {
+		return nil, fmt.Errorf("published figures: %w", err)
+	}
+	defer f.Close()
+	return s.read(file, f)
+}
+
+// read reads the table from r, which errors call name.
+func (s *Set[T]) read(name string, r io.Reader) ([]T, error) {
+	in := csv.NewReader(r)
+	header, err := in.Read()
+	if err != nil {
+		return nil, wrap(name, err)
+	}
+	if !slices.Equal(header, s.columns) {
+		return nil, &ParseError{name, 1, strconv.Quote(clip(strings.Join(header, ","))), "want the columns " + strings.Join(s.columns, ",")}
+	}
+	var out []T
+	for {
+		record, err := in.Read()
+		if errors.Is(err, io.EOF) {
+			break
+		}
+		if err != nil {
+			return nil, wrap(name, err)
+		}
+		line, _ := in.FieldPos(0)
+		c := &cells{name: name, line: line, columns: s.columns, record: record}
+		row := s.parse(c)
+		if c.err != nil {
+			return nil, c.err
+		}
+		out = append(out, row)
+	}
+	if len(out) == 0 {
+		return nil, &ParseError{name, 1, "", "there are no rows"}
+	}
+	return out, nil
+}
+
+// ParseError says where a table stops making sense.
+type ParseError struct {
+	File   string
+	Line   int
+	Value  string // quoted, with its column; may be ""
+	Reason string
+}
+
+func (e *ParseError) Error() string {
+	if e.Value == "" {
+		return fmt.Sprintf("%s:%d: %s", e.File, e.Line, e.Reason)
+	}
+	return fmt.Sprintf("%s:%d: %s: %s", e.File, e.Line, e.Value, e.Reason)
+}
+
+// wrap words an error of the CSV reader.
+func wrap(name string, err error) error {
+	var p *csv.ParseError
+	if errors.As(err, &p) {
+		return &ParseError{name, p.Line, "", p.Err.Error()}
+	}
+	if errors.Is(err, io.EOF) {
+		return &ParseError{name, 1, "", "the file is empty"}
+	}
+	return fmt.Errorf("published figures: read %s: %w", name, err)
+}
+
+// clip cuts a value to what an error message shows.
+func clip(s string) string { return s[:min(len(s), 60)] }
+
+// Figure is a number that may be missing.
+type Figure struct {
+	Value float64
+	Known bool
+}
+
+// cells is one row on its way. The first cell that is wrong is the error.
+type cells struct {
+	name    string
+	line    int
+	columns []string
+	record  []string
+	err     error
+}
+
+func (c *cells) text(column string) string {
+	return c.record[slices.Index(c.columns, column)]
+}
+
+func (c *cells) fail(column, reason string) {
+	if c.err == nil {
+		c.err = &ParseError{c.name, c.line, column + " " + strconv.Quote(clip(c.text(column))), reason}
+	}
+}
+
+// words is text that must not be missing.
+func (c *cells) words(column string) string {
+	s := c.text(column)
+	if strings.TrimSpace(s) == "" {
+		c.fail(column, "is missing")
+	}
+	return s
+}
+
+// oneOf is one of some words.
+func (c *cells) oneOf(column string, valid ...string) string {
+	s := c.text(column)
+	if !slices.Contains(valid, s) {
+		c.fail(column, "want one of "+strings.Join(valid, ", "))
+	}
+	return s
+}
+
+// count is a whole number, 0 or more.
+func (c *cells) count(column string) int64 {
+	n, err := strconv.ParseInt(c.text(column), 10, 63)
+	if err != nil || n < 0 {
+		c.fail(column, "want a whole number, 0 or more")
+	}
+	return n
+}
+
+// figure is a number, 0 or more, that may be missing.
+func (c *cells) figure(column string) Figure {
+	s := c.text(column)
+	if s == "" {
+		return Figure{}
+	}
+	v, err := strconv.ParseFloat(s, 64)
+	if err != nil || math.IsNaN(v) || math.IsInf(v, 0) || v < 0 {
+		c.fail(column, "want a number, 0 or more, or nothing")
+	}
+	return Figure{v, true}
+}
