@@ -93,7 +93,7 @@ func (t *Timed) Update(ctx context.Context, enable bool) (RunRow, error) {
 	}
 	before, _ := t.machine.Violations()
 	start := time.Now()
-	out, err := t.machine.Update(ctx, u, cpus.Sync)
+	out, err := t.machine.Update(ctx, timed.Part{Update: u, Cause: cpus.Sync})
 	if err != nil {
 		return row, fmt.Errorf("%s: %w", row.Direction, err)
 	}

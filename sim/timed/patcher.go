@@ -39,43 +39,51 @@ const (
 	forHandlers
 )
 
-// Outcome is what an update took.
+// Part is one update of several that follow each other, and what its rounds are
+// counted as: cpus.Sync for records.
+type Part struct {
+	*poke.Update
+	Cause cpus.Cause
+}
+
+// Outcome is what updates took.
 type Outcome struct {
-	Update   Nanos // from its first step until its last, without grace periods
-	Grace    Nanos // grace periods
-	Exposure Nanos // mean time that a site held a breakpoint, over all patches
+	Update   Nanos   // from the first step until the last, without grace periods
+	Grace    Nanos   // grace periods
+	Parts    []Nanos // each part, without its grace period
+	Exposure Nanos   // mean time that a site held a breakpoint, over all patches of records
 	Events   uint64
 	Counts   cpus.Counts
 	Tallies  []cpus.Tally
 	Stolen   []Nanos // by CPU: in interrupts, traps and catching up
-	Quiet    []Nanos // by CPU: the longest time without an interrupt
+	Quiet    []Nanos // by CPU: the longest time without an interrupt, grace periods apart
 }
 
-// Update executes an update, and lets the CPUs go on until none of them can meet
-// anything of it any more. Its rounds are counted as of a cause: cpus.Sync for
-// records. An update that did not get through leaves the machine useless.
-func (m *Machine) Update(ctx context.Context, u *poke.Update, cause cpus.Cause) (Outcome, error) {
-	m.begin(ctx, u, cause)
-	start, events, exposed := m.now, m.events, m.expose.total
-	if err := m.happenUntil(ctx, func() bool { return !m.patch.running }); err != nil {
-		return Outcome{}, fmt.Errorf("timed update: %w", err)
-	}
-	p := &m.patch
-	switch {
-	case p.err != nil:
-		return Outcome{}, fmt.Errorf("timed update: %w", p.err)
-	case p.running:
-		m.Report(cpus.Violation{Property: cpus.Deadlock, CPU: p.home, Site: -1, Why: fmt.Sprintf("the patcher waits at %s, and nobody will ever do anything", p.Plan[p.At])})
-		return Outcome{}, fmt.Errorf("timed update: nobody can move: the patcher waits at %s", p.Plan[p.At])
-	}
-	end := m.now
-	if !m.ledger.over {
-		m.ledger.quietNow(end)
-	}
-	if u.Settles {
-		for i := range u.Patches {
-			m.text.settle(int(u.Patches[i].Site), u.Patches[i].New)
+// Update executes updates one after the other, and lets the CPUs go on until none of
+// them can meet anything of the last one any more. Where one does not get through the
+// machine is useless afterwards.
+func (m *Machine) Update(ctx context.Context, parts ...Part) (out Outcome, err error) {
+	events, records := m.events, 0
+	m.open()
+	for _, part := range parts {
+		start, exposed := m.now, m.expose.total
+		if err := m.carryOut(ctx, part); err != nil {
+			return Outcome{}, fmt.Errorf("timed update: %w", err)
 		}
+		took := m.now - start - m.patch.grace
+		out.Parts = append(out.Parts, took)
+		out.Update += took
+		out.Grace += m.patch.grace
+		if part.Cause == cpus.Sync {
+			out.Exposure += m.expose.total - exposed
+			records += len(part.Patches)
+		}
+	}
+	if !m.ledger.over {
+		m.ledger.quietNow(m.now)
+	}
+	if records > 0 {
+		out.Exposure /= Nanos(records)
 	}
 	if err := m.Pass(ctx, m.now+m.lag+1); err != nil {
 		return Outcome{}, fmt.Errorf("timed update: %w", err)
@@ -83,22 +91,42 @@ func (m *Machine) Update(ctx context.Context, u *poke.Update, cause cpus.Cause) 
 	if err := m.happenUntil(ctx, m.quiet); err != nil {
 		return Outcome{}, fmt.Errorf("timed update: %w", err)
 	}
-	out := Outcome{Update: end - start - p.grace, Grace: p.grace}
-	if n := len(u.Patches); n > 0 {
-		out.Exposure = (m.expose.total - exposed) / Nanos(n)
-	}
 	m.close(&out)
 	out.Events = m.events - events
 	return out, nil
 }
 
-// begin seats the patcher and opens the books.
-func (m *Machine) begin(ctx context.Context, u *poke.Update, cause cpus.Cause) {
+// carryOut executes one part.
+func (m *Machine) carryOut(ctx context.Context, part Part) error {
 	home := cpus.Housekeeper(m.cfg.Roles)
 	m.patch = patcher{
-		Patcher: poke.Patcher{Code: m.code, Patches: u.Patches, Plan: u.Plan},
-		ctx:     ctx, home: home, cause: cause, running: true, resched: m.now,
+		Patcher: poke.Patcher{Code: m.code, Patches: part.Patches, Plan: part.Plan},
+		ctx:     ctx, home: home, cause: part.Cause, running: true, resched: m.now,
 	}
+	m.sit(home)
+	m.ask(m.now, evPatcher, 0)
+	if err := m.happenUntil(ctx, func() bool { return !m.patch.running }); err != nil {
+		return err
+	}
+	m.stand()
+	p := &m.patch
+	switch {
+	case p.err != nil:
+		return p.err
+	case p.running:
+		m.Report(cpus.Violation{Property: cpus.Deadlock, CPU: p.home, Site: -1, Why: fmt.Sprintf("the patcher waits at %s, and nobody will ever do anything", p.Plan[p.At])})
+		return fmt.Errorf("nobody can move: the patcher waits at %s", p.Plan[p.At])
+	}
+	if part.Settles {
+		for i := range part.Patches {
+			m.text.settle(int(part.Patches[i].Site), part.Patches[i].New)
+		}
+	}
+	return nil
+}
+
+// open opens the books.
+func (m *Machine) open() {
 	m.text.forget()
 	m.ledger.open(len(m.cpus), m.now)
 	for i := range m.cpus {
@@ -106,8 +134,6 @@ func (m *Machine) begin(ctx context.Context, u *poke.Update, cause cpus.Cause) {
 	}
 	m.calls.passed(m.now)
 	m.calls.coldTime, m.calls.coldTrace = 0, 0
-	m.sit(home)
-	m.ask(m.now, evPatcher, 0)
 	m.drawCall(float64(m.now), m.drawn())
 }
 
@@ -124,7 +150,7 @@ func (m *Machine) quiet() bool {
 	return true
 }
 
-// close gives the patcher's CPU back and reads the books.
+// close reads the books.
 func (m *Machine) close(out *Outcome) {
 	m.calls.publish(m.now, nil)
 	m.calls.cool(m.now, m.now)
@@ -143,7 +169,6 @@ func (m *Machine) close(out *Outcome) {
 		t[cpus.Untraced] += untraced
 		t[cpus.Begun] += traced + untraced
 	}
-	m.stand()
 }
 
 // sit takes a CPU over: its own task waits between two calls. Where it is not
