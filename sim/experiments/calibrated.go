@@ -66,3 +66,44 @@ func parseCalibrated(s string) (m Calibrated, err error) {
 	}
 	return m, nil
 }
+
+// OwnMachine registers --cpus where each calibration has CPUs of its own: none
+// given, nil.
+func OwnMachine(f *pflag.FlagSet, to *[]cpus.Role) {
+	f.Var(&Roles{to}, "cpus", "`machine` in place of the calibrations' own, of which a quarter is isolated: a number of CPUs, or roles (busy, idle, isolated, irqsoff, offline)")
+}
+
+// Calls registers --calls; below 0 is the calibration's.
+func Calls(f *pflag.FlagSet, to *float64) {
+	*to = -1
+	rates := &rate{to}
+	f.Var(rates, "calls", "`rate`: calls of traced functions a second on a busy CPU (default: the calibration's)")
+}
+
+// rate is a number of events a second, 0 or more.
+type rate struct{ to *float64 }
+
+func (r *rate) String() string {
+	if r.to == nil || *r.to < 0 {
+		return ""
+	}
+	return strconv.FormatFloat(*r.to, 'g', -1, 64)
+}
+
+// Type is what help calls the value.
+func (r *rate) Type() string { return "rate" }
+
+// Set reads it.
+func (r *rate) Set(s string) error {
+	v, err := strconv.ParseFloat(s, 64)
+	if err != nil || !(v >= 0 && v <= 1e9) {
+		return fmt.Errorf("want a number from 0 to 1e9")
+	}
+	*r.to = v
+	return nil
+}
+
+// Limit registers --limit-ipis.
+func Limit(f *pflag.FlagSet, to *int) {
+	f.IntVar(to, "limit-ipis", 10_000_000, "what takes more `interrupts` than that, of all CPUs together, is counted and not timed")
+}

@@ -4,6 +4,7 @@ package catalogue
 import (
 	"github.com/textpoke/textpoke/results"
 	"github.com/textpoke/textpoke/sim/experiments"
+	"github.com/textpoke/textpoke/sim/experiments/buffersize"
 	"github.com/textpoke/textpoke/sim/experiments/eraladder"
 	"github.com/textpoke/textpoke/sim/experiments/flushcause"
 	"github.com/textpoke/textpoke/sim/experiments/mutations"
@@ -14,6 +15,7 @@ func All() []*experiments.Experiment {
 	return []*experiments.Experiment{
 		&flushcause.Experiment,
 		&eraladder.Experiment,
+		&buffersize.Experiment,
 		&mutations.Experiment,
 	}
 }
