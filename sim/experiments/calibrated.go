@@ -67,20 +67,7 @@ func parseCalibrated(s string) (m Calibrated, err error) {
 	return m, nil
 }
 
-// OwnMachine registers --cpus where each calibration has CPUs of its own: none
-// given, nil.
-func OwnMachine(f *pflag.FlagSet, to *[]cpus.Role) {
-	f.Var(&Roles{to}, "cpus", "`machine` in place of the calibrations' own, of which a quarter is isolated: a number of CPUs, or roles (busy, idle, isolated, irqsoff, offline)")
-}
-
-// Calls registers --calls; below 0 is the calibration's.
-func Calls(f *pflag.FlagSet, to *float64) {
-	*to = -1
-	rates := &rate{to}
-	f.Var(rates, "calls", "`rate`: calls of traced functions a second on a busy CPU (default: the calibration's)")
-}
-
-// rate is a number of events a second, 0 or more.
+// rate is a number of events in some time, 0 or more; below 0 it is not given.
 type rate struct{ to *float64 }
 
 func (r *rate) String() string {
@@ -103,7 +90,14 @@ func (r *rate) Set(s string) error {
 	return nil
 }
 
-// Limit registers --limit-ipis.
-func Limit(f *pflag.FlagSet, to *int) {
-	f.IntVar(to, "limit-ipis", 10_000_000, "what takes more `interrupts` than that, of all CPUs together, is counted and not timed")
+// Rate registers a number of events a second; usage says what is done without it,
+// which is what stands in to by then.
+func Rate(f *pflag.FlagSet, to *float64, name, usage string) { f.Var(&rate{to}, name, usage) }
+
+// Rates registers a list of numbers, 0 or more.
+func Rates(f *pflag.FlagSet, to *[]float64, name, preset, usage string) {
+	list(f, to, name, preset, usage, nil, func(s string) (v float64, err error) {
+		err = (&rate{&v}).Set(s)
+		return v, err
+	})
 }

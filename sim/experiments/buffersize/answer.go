@@ -50,7 +50,7 @@ func with(rows []*row, slots int) *row {
 
 func (a *answer) answer() *experiments.Answer {
 	r := experiments.NewReport(name, question)
-	if want := len(a.machines) * len(a.buffers); len(a.rows) < want {
+	if want := len(a.Machines) * len(a.Buffers); len(a.rows) < want {
 		r.CutShort = fmt.Sprintf("%d of %d combinations were finished.", len(a.rows), want)
 	}
 	r.Headline = a.headline()
@@ -105,7 +105,7 @@ func (a *answer) broken() error {
 
 func (a *answer) headline() string {
 	var parts []string
-	for _, m := range a.machines {
+	for _, m := range a.Machines {
 		if before, after := a.pair(m, thread); before != nil {
 			parts = append(parts, fmt.Sprintf("%.2f times faster on %s", float64(before.Modelled.Update)/float64(after.Modelled.Update), m))
 		}
@@ -136,7 +136,7 @@ func (a *answer) pair(m experiments.Calibrated, slots [2]int) (before, after *ro
 
 // machineNotes say what was modelled of what.
 func (a *answer) machineNotes() (out []string) {
-	for _, m := range a.machines {
+	for _, m := range a.Machines {
 		rows := a.of(m)
 		if len(rows) == 0 {
 			continue
@@ -151,7 +151,7 @@ func (a *answer) machineNotes() (out []string) {
 			}
 		}
 		if len(counted) > 0 {
-			out = append(out, fmt.Sprintf("On %s, sizes %s were counted and not timed: more than %s interrupts (--limit-ipis).", m, strings.Join(counted, ", "), plots.Thousands(float64(a.limit))))
+			out = append(out, fmt.Sprintf("On %s, sizes %s were counted and not timed: more than %s interrupts (--limit-ipis).", m, strings.Join(counted, ", "), plots.Thousands(float64(a.Limit))))
 		}
 	}
 	return out
@@ -163,7 +163,7 @@ func (a *answer) claims() experiments.Sheet {
 		"machine", "slots", "rounds", "update, modelled (ms)", "faster", "by the formula", "rounds' share before",
 		"fewer interrupts", "no visible speed-up", "not visible beside other work of (ms)",
 	}}
-	for _, m := range a.machines {
+	for _, m := range a.Machines {
 		for _, slots := range tenths {
 			before, after := a.pair(m, slots)
 			if before == nil {
@@ -194,7 +194,7 @@ func (a *answer) regions() experiments.Sheet {
 		"machine", "a site's stores (ns)", "a batch's rounds (ns)", "crossover (slots)", "the engine's own crossover (slots)",
 		"ten times more is not visible from (slots)", "rounds dominate 170 slots from (CPUs)",
 	}}
-	for _, m := range a.machines {
+	for _, m := range a.Machines {
 		rows := a.of(m)
 		if len(rows) == 0 {
 			continue
@@ -243,7 +243,7 @@ func (a *answer) costs() experiments.Sheet {
 // fronts is which sizes are on which front.
 func (a *answer) fronts() experiments.Sheet {
 	s := experiments.Sheet{Title: "Which sizes no other one beats", Columns: []string{"machine", "less of", "on the front", "dominated (by)"}}
-	for _, m := range a.machines {
+	for _, m := range a.Machines {
 		rows := timed(a.of(m))
 		if len(rows) == 0 {
 			continue

@@ -8,11 +8,7 @@ import (
 	"github.com/spf13/pflag"
 
 	"github.com/textpoke/textpoke/cpus"
-	"github.com/textpoke/textpoke/int3"
-	"github.com/textpoke/textpoke/records"
 	"github.com/textpoke/textpoke/results"
-	"github.com/textpoke/textpoke/sched"
-	"github.com/textpoke/textpoke/sim"
 	"github.com/textpoke/textpoke/sim/experiments"
 	"github.com/textpoke/textpoke/sim/experiments/internal/modelled"
 )
@@ -39,12 +35,7 @@ var Experiment = experiments.Experiment{
 	Table: table,
 	Flags: func(f *pflag.FlagSet) experiments.Run {
 		r := &request{}
-		experiments.Calibrations(f, &r.machines, "vm-2@8,jump-label-24,refcount-480")
-		experiments.Buffers(f, &r.buffers, "1,16,64,128,170,256,512,1024,1700,4096,16384,dynamic")
-		experiments.OwnMachine(f, &r.roles)
-		f.StringVar(&r.records, "records", "", "`table` of records: a built-in one, a file or gen:... (default: the kernel of the calibration's instruction set)")
-		experiments.Calls(f, &r.calls)
-		experiments.Limit(f, &r.limit)
+		r.Register(f, "vm-2@8,jump-label-24,refcount-480", "1,16,64,128,170,256,512,1024,1700,4096,16384,dynamic")
 		return r.run
 	},
 }
@@ -53,14 +44,7 @@ var Experiment = experiments.Experiment{
 const protocol = "breakpoint"
 
 // request is what the flags ask for.
-type request struct {
-	machines []experiments.Calibrated
-	buffers  []sched.Buffer
-	roles    []cpus.Role // none: a quarter of each machine's are isolated
-	records  string
-	calls    float64
-	limit    int
-}
+type request struct{ modelled.Setting }
 
 // row is one size on one machine.
 type row struct {
@@ -133,7 +117,7 @@ func (r *row) cells() []any {
 
 func (r *request) run(ctx context.Context, lab *experiments.Lab) (*experiments.Answer, error) {
 	a := &answer{request: r}
-	for _, m := range r.machines {
+	for _, m := range r.Machines {
 		rows, err := r.machine(ctx, lab, m)
 		judge(rows)
 		a.rows = append(a.rows, rows...)
@@ -152,39 +136,20 @@ func (r *request) run(ctx context.Context, lab *experiments.Lab) (*experiments.A
 // machine goes through the sizes on one machine, and returns those that were
 // finished.
 func (r *request) machine(ctx context.Context, lab *experiments.Lab, m experiments.Calibrated) (rows []*row, err error) {
-	c, err := r.config(ctx, lab, m)
+	c, err := r.Config(ctx, lab, m)
 	if err != nil {
 		return nil, err
 	}
-	for _, c.Buffer = range r.buffers {
+	c.Protocol = protocol
+	for _, c.Buffer = range r.Buffers {
 		out := &row{machine: m}
 		if out.split, err = splitOf(c); err != nil {
 			return rows, err
 		}
-		if out.Update, err = modelled.Enable(ctx, lab, c, r.limit); err != nil {
+		if out.Update, err = modelled.Enable(ctx, lab, c, r.Limit); err != nil {
 			return rows, err
 		}
 		rows = append(rows, out)
 	}
 	return rows, nil
-}
-
-// config is what all sizes have in common on one machine.
-func (r *request) config(ctx context.Context, lab *experiments.Lab, m experiments.Calibrated) (c sim.Config, err error) {
-	c = sim.Config{
-		Protocol: protocol, Lookup: int3.Vector, Roles: r.roles, Seed: lab.Seed,
-		Calibration: m.Calibration, Calls: r.calls, Entries: -1,
-	}
-	if c.Roles == nil {
-		c.Roles = m.Shielded()
-	}
-	if c.Arch, err = m.ISA(); err != nil {
-		return c, err
-	}
-	source := r.records
-	if source == "" {
-		source = records.DefaultFor(m.Arch)
-	}
-	c.Table, err = records.Open(ctx, source, records.Options{})
-	return c, err
 }

@@ -2,12 +2,9 @@ package buffersize
 
 import (
 	"cmp"
-	"fmt"
 	"math"
 	"slices"
-	"strings"
 
-	"github.com/textpoke/textpoke/cpus"
 	"github.com/textpoke/textpoke/results/plots"
 	"github.com/textpoke/textpoke/sched"
 )
@@ -22,29 +19,9 @@ func (r *row) slots() float64 {
 
 var slotsAxis = plots.Axis{Label: "slots of the vector (the last: as many as patches)", Log: true}
 
-// said names machines and what is modelled, for people who see the picture alone.
-func (a *answer) said() string {
-	var names []string
-	for _, m := range a.machines {
-		names = append(names, fmt.Sprintf("%s: %d CPUs", m.Name, m.Online))
-	}
-	if a.roles != nil {
-		return "Modelled by the timed engine with calibrations " + a.names() + "; CPUs " + cpus.FormatRoles(a.roles)
-	}
-	return "Modelled by the timed engine. Calibrations " + strings.Join(names, ", ")
-}
-
-func (a *answer) names() string {
-	var names []string
-	for _, m := range a.machines {
-		names = append(names, m.String())
-	}
-	return strings.Join(names, ", ")
-}
-
 // series is a line a machine, of those sizes that were timed.
 func (a *answer) series(x, y func(*row) float64) (out []plots.Series) {
-	for _, m := range a.machines {
+	for _, m := range a.Machines {
 		s := plots.Series{Name: m.String()}
 		for _, r := range timed(a.of(m)) {
 			s.X, s.Y = append(s.X, x(r)), append(s.Y, y(r))
@@ -58,11 +35,11 @@ func (a *answer) series(x, y func(*row) float64) (out []plots.Series) {
 func (a *answer) speed() *plots.Chart {
 	c := &plots.Chart{
 		Title:    "Rounds fall as slots grow; updates only while rounds dominate them",
-		Subtitle: a.said(),
+		Subtitle: a.Says(),
 		X:        slotsAxis, Y: plots.Axis{Label: "share of what 170 slots take", Log: true},
 	}
 	rounds := plots.Series{Name: "rounds, all machines", Kind: plots.Line}
-	for _, m := range a.machines {
+	for _, m := range a.Machines {
 		rows := a.of(m)
 		base := with(rows, 170)
 		if base == nil {
@@ -90,12 +67,12 @@ func (a *answer) speed() *plots.Chart {
 func (a *answer) tradeOff() *plots.Chart {
 	c := &plots.Chart{
 		Title:    "Fewer interrupts are paid for with longer breakpoints, and no size is best in both",
-		Subtitle: a.said() + ". Numbers: slots",
+		Subtitle: a.Says() + ". Numbers: slots",
 		X:        plots.Axis{Label: "interrupts per CPU", Log: true}, Y: plots.Axis{Label: "mean exposure of a site (ms)", Log: true},
 		Series: a.series(interrupts, func(r *row) float64 { return float64(r.Modelled.Exposure) / 1e6 }),
 	}
 	var all []*row
-	for _, m := range a.machines {
+	for _, m := range a.Machines {
 		all = append(all, timed(a.of(m))...)
 	}
 	if len(all) == 0 {
@@ -104,7 +81,7 @@ func (a *answer) tradeOff() *plots.Chart {
 	less := func(x, y *row) int { return cmp.Compare(exposure(x), exposure(y)) }
 	least, most := slices.MinFunc(all, less), slices.MaxFunc(all, less)
 	c.Y.From, c.Y.To = exposure(least)/1e6/1.5, exposure(most)/1e6*2.5 // room for a label on top
-	top := slices.Index(a.machines, most.machine)
+	top := slices.Index(a.Machines, most.machine)
 	for _, r := range timed(a.of(most.machine)) { // the others' points are below these
 		label := r.Buffer.String()
 		if r.Buffer.Slots == 128 || r.Buffer.Slots == 256 {
@@ -119,7 +96,7 @@ func (a *answer) tradeOff() *plots.Chart {
 func (a *answer) stolen() *plots.Chart {
 	return &plots.Chart{
 		Title:    "A CPU loses least in between: to interrupts before, to traps behind",
-		Subtitle: a.said(),
+		Subtitle: a.Says(),
 		X:        slotsAxis, Y: plots.Axis{Label: "time stolen from a CPU by one update, mean (ms)", Log: true},
 		Series: a.series((*row).slots, func(r *row) float64 { return stolen(r) / 1e6 }),
 	}
@@ -129,11 +106,11 @@ func (a *answer) stolen() *plots.Chart {
 func (a *answer) bursts() *plots.Chart {
 	c := &plots.Chart{
 		Title:    "Bursts on isolated CPUs thin out as slots grow; cheap rounds burst most",
-		Subtitle: a.said(),
+		Subtitle: a.Says(),
 		X:        slotsAxis, Y: plots.Axis{Label: "most interrupts in one millisecond", Log: true},
 	}
 	for i, s := range a.series((*row).slots, func(r *row) float64 { return float64(r.IsolatedBurst) }) {
-		if rows := timed(a.of(a.machines[i])); len(rows) > 0 && rows[0].HasIsolated {
+		if rows := timed(a.of(a.Machines[i])); len(rows) > 0 && rows[0].HasIsolated {
 			c.Series = append(c.Series, s)
 		}
 	}
@@ -151,7 +128,7 @@ func (a *answer) crossovers() *plots.Chart {
 		X:        plots.Axis{Label: "CPUs", Log: true}, Y: plots.Axis{Label: "slots of the vector", Log: true},
 	}
 	own := plots.Series{Name: "the engine", Kind: plots.Points}
-	for _, m := range a.machines {
+	for _, m := range a.Machines {
 		rows := a.of(m)
 		if len(rows) == 0 {
 			continue

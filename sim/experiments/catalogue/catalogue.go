@@ -8,6 +8,7 @@ import (
 	"github.com/textpoke/textpoke/sim/experiments/eraladder"
 	"github.com/textpoke/textpoke/sim/experiments/flushcause"
 	"github.com/textpoke/textpoke/sim/experiments/mutations"
+	"github.com/textpoke/textpoke/sim/experiments/pareto"
 )
 
 // All are the experiments, in the order in which they are listed and run.
@@ -16,6 +17,7 @@ func All() []*experiments.Experiment {
 		&flushcause.Experiment,
 		&eraladder.Experiment,
 		&buffersize.Experiment,
+		&pareto.Experiment,
 		&mutations.Experiment,
 	}
 }
