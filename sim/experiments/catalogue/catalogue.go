@@ -7,6 +7,7 @@ import (
 	"github.com/textpoke/textpoke/sim/experiments/buffersize"
 	"github.com/textpoke/textpoke/sim/experiments/eraladder"
 	"github.com/textpoke/textpoke/sim/experiments/flushcause"
+	"github.com/textpoke/textpoke/sim/experiments/jumplabel"
 	"github.com/textpoke/textpoke/sim/experiments/mutations"
 	"github.com/textpoke/textpoke/sim/experiments/pareto"
 )
@@ -18,6 +19,7 @@ func All() []*experiments.Experiment {
 		&eraladder.Experiment,
 		&buffersize.Experiment,
 		&pareto.Experiment,
+		&jumplabel.Experiment,
 		&mutations.Experiment,
 	}
 }
