@@ -12,9 +12,9 @@ import (
 func experimentCommand(c *common) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "experiment",
-		Short: "questions with all it takes to answer them again: list, mutations",
+		Short: "questions with all it takes to answer them again: list, mutations, kernel-interrupts",
 	}
-	cmd.AddCommand(experimentList(c), experimentMutations(c))
+	cmd.AddCommand(experimentList(c), experimentMutations(c), experimentKernelInterrupts(c))
 	return cmd
 }
 

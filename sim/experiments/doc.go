@@ -6,6 +6,7 @@ package experiments
 
 import (
 	"github.com/textpoke/textpoke/results"
+	"github.com/textpoke/textpoke/sim/experiments/kernelinterrupts"
 )
 
 // Experiment is one question.
@@ -14,8 +15,11 @@ type Experiment struct {
 	Question string
 }
 
+// KernelInterrupts is the experiment of package kernelinterrupts.
+var KernelInterrupts = Experiment{Name: kernelinterrupts.Name, Question: kernelinterrupts.Question}
+
 // All lists the experiments.
-func All() []Experiment { return []Experiment{Mutations} }
+func All() []Experiment { return []Experiment{Mutations, KernelInterrupts} }
 
 // List is the experiments as a table.
 func List() (results.Table, error) {

@@ -14,6 +14,9 @@ type Kernel struct {
 	Arch, Release string
 	Table         string // built-in table of its records, "" if there is none
 	ModulesTable  string // the same with modules loaded
+	Protocol      string // of its records, as package poke names it
+	SyncRow       string // where rounds of records are counted
+	StopRow       string // where it is counted that stoppers are woken
 	Records       Records
 
 	preset  bool // the one that its architecture stands for
@@ -29,9 +32,8 @@ type ledgerKey struct {
 
 // Records is what the update of the records themselves sends.
 type Records struct {
-	Cause                          cpus.Cause
-	Row                            string // where it is counted, "" where nothing is sent
-	PerBatch, PerRecord, PerUpdate int    // rounds
+	Cause                          cpus.Cause // Sync or Stop
+	PerBatch, PerRecord, PerUpdate int        // rounds
 	Source                         string
 }
 
@@ -139,12 +141,20 @@ func (k *Kernel) Ledger(s Scenario, enable bool) ([]Entry, error) {
 	return nil, fmt.Errorf("kernel %s, scenario %q: %w", k.Name(), s, spelling.NotOneOf(string(s), scenarioNames(k.order)))
 }
 
+// RowOf is where rounds of records, or wakeups of stoppers, are counted.
+func (k *Kernel) RowOf(records cpus.Cause) string {
+	if records == cpus.Stop {
+		return k.StopRow
+	}
+	return k.SyncRow
+}
+
 // RecordRounds is what every other CPU takes for the records themselves: n of
 // them, in so many batches, by row.
 func (k *Kernel) RecordRounds(batches, n int) map[string]int {
 	r := k.Records
 	if sum := batches*r.PerBatch + n*r.PerRecord + r.PerUpdate; sum > 0 && n > 0 {
-		return map[string]int{r.Row: sum}
+		return map[string]int{k.RowOf(r.Cause): sum}
 	}
 	return map[string]int{}
 }

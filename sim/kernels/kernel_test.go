@@ -119,6 +119,9 @@ func TestDefaults(t *testing.T) {
 			t.Fatal(err)
 		}
 		p := poke.Named(poke.Native, arch.Traits())
+		if own := poke.Named(k.Protocol, arch.Traits()); own == nil || own.Summary != p.Summary {
+			t.Errorf("%s: its protocol %s is not the native one", k.Name(), k.Protocol)
+		}
 		for _, n := range []int{1, 256, 257, 1000} {
 			var count poke.Count
 			batches := 0
@@ -152,6 +155,11 @@ func TestDefaults(t *testing.T) {
 	}
 	presets := 0
 	for _, k := range Kernels() {
+		for _, row := range []string{k.SyncRow, k.StopRow} {
+			if _, ok := k.Row(row); !ok {
+				t.Errorf("%s: no row %s", k.Name(), row)
+			}
+		}
 		if k.preset {
 			presets++
 		}

@@ -51,27 +51,25 @@ func (c *catalogue) named(name string) *Kernel {
 	return c.kernels[i]
 }
 
-const kernelsHeader = "kernel,arch,release,default,table,modules_table,records_cause,records_row,per_batch,per_record,per_update,source"
+const kernelsHeader = "kernel,arch,release,default,table,modules_table,protocol,sync_row,stop_row,records_cause,per_batch,per_record,per_update,source"
 
 func (c *catalogue) readKernels(file string, r io.Reader) error {
 	s := newSheet(file, r, kernelsHeader)
 	for s.next() {
 		k := &Kernel{
 			Arch: s.name(1), Release: s.name(2), preset: s.yes(3), Table: s.text(4), ModulesTable: s.text(5),
+			Protocol: s.name(6), SyncRow: s.name(7), StopRow: s.name(8),
 			Records: Records{
-				Cause: causeNamed(s.one(6, causeNames()...)), Row: s.text(7),
-				PerBatch: s.count(8), PerRecord: s.count(9), PerUpdate: s.count(10), Source: s.name(11),
+				Cause:    causeNamed(s.one(9, cpus.Sync.String(), cpus.Stop.String())),
+				PerBatch: s.count(10), PerRecord: s.count(11), PerUpdate: s.count(12), Source: s.name(13),
 			},
 			ledgers: map[ledgerKey][]Entry{},
 		}
-		silent := k.Records.PerBatch+k.Records.PerRecord+k.Records.PerUpdate == 0
 		switch {
 		case s.cells[0] != k.Name():
 			s.fail(0, "kernel", s.cells[0], "its architecture and release make "+k.Name())
 		case c.named(k.Name()) != nil:
 			s.fail(0, "kernel", k.Name(), "stands there already")
-		case silent != (k.Records.Row == ""):
-			s.fail(7, "records_row", k.Records.Row, "want one where rounds are sent, and only there")
 		}
 		c.kernels = append(c.kernels, k)
 	}

@@ -72,14 +72,14 @@ func TestWrongMeasurements(t *testing.T) {
 
 // TestWrongLedgers: so do the kernels' own files.
 func TestWrongLedgers(t *testing.T) {
-	const kernel = "a-1,a,1,no,,,sync,CAL,3,0,0,src\n"
+	const kernel = "a-1,a,1,no,,,word,CAL,RES,sync,3,0,0,src\n"
 	const row = "a-1,CAL,yes,no,calls\n"
 	const entry = "a-1,function-tracer,enable,part,static-key,CAL,1,3,yes,counted,src\n"
 	for _, tt := range []struct{ kernels, rows, ledger, want string }{
 		{strings.Replace(kernel, "a-1", "a-2", 1), "", "", `kernels.csv:2: kernel "a-2": its architecture and release make a-1`},
 		{kernel + kernel, "", "", `kernels.csv:3: kernel "a-1": stands there already`},
-		{strings.Replace(kernel, "CAL", "", 1), "", "", `kernels.csv:2: records_row ""`},
-		{strings.Replace(kernel, "sync", "poke", 1), "", "", `kernels.csv:2: records_cause "poke": not one of sync`},
+		{strings.Replace(kernel, "CAL", "", 1), "", "", `kernels.csv:2: sync_row "": want a name`},
+		{strings.Replace(kernel, "sync", "poke", 1), "", "", `kernels.csv:2: records_cause "poke": not one of sync, stop`},
 		{kernel, "b" + row, "", `rows.csv:2: kernel "ba-1"`},
 		{kernel, row + row, "", `rows.csv:3: row "CAL": stands there already`},
 		{kernel, strings.Replace(row, "yes", "maybe", 1), "", `rows.csv:2: modelled "maybe": not one of no, yes`},

@@ -78,7 +78,7 @@ const (
 	notSwitched     = "background: nothing was switched"
 	oneReceiver     = "background: the only receiver takes all of the machine's"
 	someBackground  = "background: idle balancing, RCU and worker threads"
-	everyReceiver   = "background on every receiver"
+	everyReceiver   = "every receiver took more: not explained"
 )
 
 // why says why a row differs. idle is the clean value of the same row in a second

@@ -6,5 +6,5 @@ package kernelinterrupts
 // The experiment, as the command line spells it.
 const (
 	Name     = "kernel-interrupts"
-	Question = "does the ledger of a tracer's interrupts predict what each CPU of a real kernel takes?"
+	Question = "Does the ledger of a tracer's interrupts predict what each CPU of a real kernel takes?"
 )

@@ -28,14 +28,17 @@ func (r *Row) Cells() []any {
 	if r.Modelled {
 		model, difference = r.Model, r.Difference()
 	}
-	role := "receiver"
-	if r.Patcher {
-		role = "patcher"
-	}
 	return []any{
-		r.Kernel.Arch, r.Kernel.Release, r.CPUs, r.Scenario, r.Functions, r.Repetition, r.CPU, role, r.Measured.Row,
+		r.Kernel.Arch, r.Kernel.Release, r.CPUs, r.Scenario, r.Functions, r.Repetition, r.CPU, r.role(), r.Measured.Row,
 		batchesCell(r.Batches), model, r.Delta, difference, text(r.Why),
 	}
+}
+
+func (r *Row) role() string {
+	if r.Patcher {
+		return "patcher"
+	}
+	return "receiver"
 }
 
 // SummaryTable is a table for summaries.
