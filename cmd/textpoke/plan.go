@@ -24,7 +24,8 @@ func planCommand(c *common) *cobra.Command {
 		Short: "what an update would cost, by counting alone",
 		Long: "plan counts what enabling every record would cost: batches, rounds, interrupts, memory and\n" +
 			"comparisons of a lookup. Nothing is executed. Lists mean the cross product. --scenario adds what a\n" +
-			"kernel sends besides, cause by cause, and what each receiver takes." + columnsHelp(sim.PlanTable()),
+			"kernel sends besides, cause by cause, and what each receiver takes." + columnsHelp(sim.PlanTable()) +
+			strings.Replace(columnsHelp(ledgerTable()), "Columns:", "Columns with --scenario:", 1),
 		Example: "  textpoke plan --arch x86_64 --buffer 128,170,256,dynamic\n" +
 			"  textpoke plan --records gen:n=45000,order=sorted --cpus 8,64,512 --format csv\n" +
 			"  textpoke plan --arch x86_64 --filter 'vfs_*' --steps\n" +

@@ -172,17 +172,14 @@ func (l *ledger) print(ctx context.Context, o *output) error {
 	}
 	p := &ledgerPrinter{l: l, count: &count, o: o, totals: map[string]sent{}}
 	others := l.job.Online() - 1
-	after := slices.IndexFunc(l.entries, func(e kernels.Entry) bool { return e.AfterRecords })
-	if after < 0 {
-		after = len(l.entries)
-	}
-	for _, e := range l.entries[:after] {
+	before, after := kernels.Split(l.entries)
+	for _, e := range before {
 		p.entry(e)
 	}
 	// Lazy rounds leave out CPUs; wakeups never do.
 	p.records(cpus.Sync, sent{count.Rounds, count.IPIs - count.Stops*others})
 	p.records(cpus.Stop, sent{count.Stops, count.Stops * others})
-	for _, e := range l.entries[after:] {
+	for _, e := range after {
 		p.entry(e)
 	}
 	for _, r := range l.kernel.Rows() {

@@ -159,6 +159,15 @@ func (k *Kernel) RecordRounds(batches, n int) map[string]int {
 	return map[string]int{}
 }
 
+// Split parts a ledger into what precedes the records and what follows them.
+func Split(entries []Entry) (before, after []Entry) {
+	i := slices.IndexFunc(entries, func(e Entry) bool { return e.AfterRecords })
+	if i < 0 {
+		i = len(entries)
+	}
+	return entries[:i], entries[i:]
+}
+
 // LedgerRounds is what every other CPU takes for entries of a ledger, by row.
 func LedgerRounds(entries []Entry) map[string]int {
 	sum := map[string]int{}
