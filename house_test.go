@@ -30,7 +30,7 @@ var floors = map[string]int{
 	"sim/published":   0,
 	"sim/calibration": 4,
 	"sim/measure":     5,
-	"sim/kernels":     6,
+	"sim/kernels":     7,
 	"sim/timeline":    6,
 	"sim/timed":       7, "sim/check": 7, "sim/litmus": 7,
 	"sim/museum": 8, "sim/promela": 8,

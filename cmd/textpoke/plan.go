@@ -16,21 +16,29 @@ import (
 
 func planCommand(c *common) *cobra.Command {
 	var g gridFlags
+	var tracer scenarioFlags
 	var steps bool
 	var show string
 	cmd := &cobra.Command{
 		Use:   "plan",
 		Short: "what an update would cost, by counting alone",
 		Long: "plan counts what enabling every record would cost: batches, rounds, interrupts, memory and\n" +
-			"comparisons of a lookup. Nothing is executed. Lists mean the cross product." + columnsHelp(sim.PlanTable()),
+			"comparisons of a lookup. Nothing is executed. Lists mean the cross product. --scenario adds what a\n" +
+			"kernel sends besides, cause by cause, and what each receiver takes." + columnsHelp(sim.PlanTable()) +
+			strings.Replace(columnsHelp(ledgerTable()), "Columns:", "Columns with --scenario:", 1),
 		Example: "  textpoke plan --arch x86_64 --buffer 128,170,256,dynamic\n" +
 			"  textpoke plan --records gen:n=45000,order=sorted --cpus 8,64,512 --format csv\n" +
 			"  textpoke plan --arch x86_64 --filter 'vfs_*' --steps\n" +
-			"  textpoke plan --arch x86_64 --filter vfs_read --plan my.plan --steps",
+			"  textpoke plan --arch x86_64 --filter vfs_read --plan my.plan --steps\n" +
+			"  textpoke plan --arch x86_64 --scenario function-tracer --cpus 4\n" +
+			"  textpoke plan --kernel x86_64-5.0 --scenario function-tracer --without-cause command-lines",
 		Args: cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			if cmd.Flags().Changed("show") {
 				return showPlan(c, show)
+			}
+			if err := tracer.shape(cmd, &g); err != nil {
+				return err
 			}
 			grid, err := g.grid(cmd, c)
 			if err != nil {
@@ -43,6 +51,9 @@ func planCommand(c *common) *cobra.Command {
 			if steps {
 				return printSteps(cmd.Context(), c, jobs)
 			}
+			if tracer.on(cmd) {
+				return tracer.plan(cmd.Context(), c, jobs)
+			}
 			return c.rows(cmd.Context(), sim.PlanTable(), len(jobs), func(i int, o *output) error {
 				row, err := jobs[i].Count(cmd.Context())
 				if err != nil {
@@ -53,6 +64,7 @@ func planCommand(c *common) *cobra.Command {
 		},
 	}
 	g.register(cmd)
+	tracer.register(cmd)
 	cmd.Flags().BoolVar(&steps, "steps", false, "print the plans themselves")
 	cmd.Flags().StringVar(&show, "show", "", "print a built-in `protocol` as a file for --plan, and nothing else: "+strings.Join(shippedPlans(), ", "))
 	offer(cmd, "show", shippedPlans())

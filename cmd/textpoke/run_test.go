@@ -23,6 +23,7 @@ func TestFiles(t *testing.T) {
 		"plan --records gen:n=200", "plan --steps --records gen:n=9", "version", "records list",
 		"records show gen:n=20", "records convert gen:n=20", "interrupts sample -- true",
 		"experiment list", "experiment mutations --arch arm64 --protocol native",
+		"experiment kernel-interrupts", "plan --records gen:n=20 --scenario function-tracer",
 	} {
 		t.Run(line, func(t *testing.T) {
 			dir := t.TempDir()
