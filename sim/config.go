@@ -34,6 +34,7 @@ type Config struct {
 
 	Engine Kind
 	// For the timed engine alone.
+	Scenario    *Scenario                // what else the kernel sends, nil for the records' rounds alone
 	Calibration *calibration.Calibration // what everything takes, nil for counts only
 	Calls       float64                  // calls of traced functions a second on a busy CPU; below 0: the calibration's
 	Entries     float64                  // entries into the kernel a second of an isolated CPU; below 0: the calibration's

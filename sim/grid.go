@@ -11,6 +11,7 @@ import (
 	"github.com/textpoke/textpoke/records"
 	"github.com/textpoke/textpoke/sched"
 	"github.com/textpoke/textpoke/sim/calibration"
+	"github.com/textpoke/textpoke/sim/kernels"
 )
 
 // Grid is lists of choices; their cross product is the combinations that are
@@ -35,6 +36,7 @@ type Grid struct {
 	Calibrations   []*calibration.Calibration
 	Calls, Entries []float64 // a second; none: the calibration's
 	Preempt        bool
+	Scenarios      []Scenario // with no Kernel: the one that an architecture stands for
 
 	Options records.Options
 	Filter  records.Filter
@@ -101,6 +103,12 @@ func (g *Grid) expand(jobs []*Job, arch isa.Arch, t *records.Table) ([]*Job, err
 	base = cross(base, g.Lookups, func(c *Config, v int3.Kind) { c.Lookup = v })
 	base = cross(base, g.Refs, func(c *Config, v int3.Refs) { c.Refs = v })
 	base = cross(base, g.Buffers, func(c *Config, v sched.Buffer) { c.Buffer = v })
+	base = cross(base, g.Scenarios, func(c *Config, s Scenario) {
+		if s.Kernel == nil {
+			s.Kernel = kernels.For(arch.Traits().Name)
+		}
+		c.Scenario = &s
+	})
 	base, err := g.engines(base)
 	if err != nil {
 		return nil, err

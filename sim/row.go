@@ -118,9 +118,10 @@ type RunRow struct {
 	Burst                                  int64 // most interrupts that a CPU took in a millisecond
 	Elapsed                                time.Duration
 
-	Stress      *StressCounts // only under stress
-	Modelled    *Modelled     // only of the timed engine
-	CountedOnly bool          // nothing was executed: there was no calibration
+	Stress      *StressCounts       // only under stress
+	Modelled    *Modelled           // only of the timed engine
+	CountedOnly bool                // nothing was executed: there was no calibration
+	Aside       [cpus.NumCauses]int // of Rounds, those of a scenario that are not the records'
 
 	Counts  cpus.Counts   // by CPU and cause
 	Tallies []cpus.Tally  // by CPU
@@ -181,8 +182,10 @@ func (j *Job) runRow(ctx context.Context, engine, revision string, enable bool) 
 		row.Direction = "enable"
 	}
 	var err error
-	row.PlanRow, err = j.Count(ctx)
-	return row, err
+	if row.PlanRow, err = j.Count(ctx); err != nil {
+		return row, err
+	}
+	return row, row.addAside(j, enable)
 }
 
 // sum sums up what the CPUs' counts and tallies say.
