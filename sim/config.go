@@ -10,6 +10,7 @@ import (
 	"github.com/textpoke/textpoke/poke"
 	"github.com/textpoke/textpoke/records"
 	"github.com/textpoke/textpoke/sched"
+	"github.com/textpoke/textpoke/sim/timeline"
 )
 
 // Config is one combination to be counted or run.
@@ -30,6 +31,8 @@ type Config struct {
 
 	Seed    uint64
 	Migrate bool // the patcher may change CPUs in the middle
+
+	Timeline *timeline.Recorder // where set, is told what happens; one run at a time
 }
 
 // Online is the number of CPUs that take part from the start.
