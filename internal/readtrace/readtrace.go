@@ -14,7 +14,6 @@ import (
 // File is what a timeline shows.
 type File struct {
 	Tracks  []*Track
-	Packets int
 	byID    map[uint64]*Track
 	names   map[uint64]string
 	cleared bool
@@ -105,7 +104,6 @@ func Read(b []byte) (*File, error) {
 		if err := f.packet(p.body); err != nil {
 			return nil, fmt.Errorf("packet %d: %w", i, err)
 		}
-		f.Packets++
 	}
 	for _, t := range f.Tracks {
 		if len(t.open) > 0 {

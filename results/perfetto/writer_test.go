@@ -5,6 +5,8 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"math"
+	"sort"
 	"strings"
 	"testing"
 
@@ -144,6 +146,42 @@ func TestLimit(t *testing.T) {
 			t.Errorf("%d were left out, it says %v", asked-there, said)
 		}
 	})
+}
+
+// TestRoomOfArrows: where there is just room for the arrows, everything they need
+// fits, at its largest: new and long names, late times.
+func TestRoomOfArrows(t *testing.T) {
+	for _, n := range []int{1, 30, 3000} {
+		begin := func(limit int64) (*Writer, *bytes.Buffer, []Track, Flow, bool) {
+			var out bytes.Buffer
+			w := NewWriter(&out, limit)
+			tracks := []Track{w.Track(About{Name: "x"}), w.Track(About{Name: "y"})}
+			first, ok := w.Flows(n)
+			return w, &out, tracks, first, ok
+		}
+		limit := int64(sort.Search(1<<20, func(limit int) bool {
+			_, _, _, _, ok := begin(int64(limit) + 1)
+			return ok
+		})) + 1
+		w, out, tracks, first, _ := begin(limit)
+		for w.Count(0, 0, 0) || w.Instant(tracks[0], "x", 0, Link{}) { // whatever else there is room for
+		}
+		before := w.Dropped()
+		name := func(i int) string { return fmt.Sprintf("%064d", i) }
+		if !w.Instant(tracks[0], name(n), math.MaxInt64, Link{First: first, Count: n}) {
+			t.Fatalf("%d arrows: no room for where they leave", n)
+		}
+		for i := range n {
+			if !w.Begin(tracks[1], name(i), math.MaxInt64, Link{Arrives: first + Flow(i)}) {
+				t.Fatalf("%d arrows: no room for the arrival of number %d", n, i)
+			}
+			w.End(tracks[1], math.MaxInt64)
+		}
+		if err := w.Close(); err != nil || w.Dropped() != before || int64(out.Len()) > limit {
+			t.Errorf("%d arrows: %v, %d left out, %d bytes of %d", n, err, w.Dropped()-before, out.Len(), limit)
+		}
+		read(t, out.Bytes())
+	}
 }
 
 type fullDisk struct{ room int }
