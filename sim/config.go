@@ -11,6 +11,7 @@ import (
 	"github.com/textpoke/textpoke/records"
 	"github.com/textpoke/textpoke/sched"
 	"github.com/textpoke/textpoke/sim/calibration"
+	"github.com/textpoke/textpoke/sim/timeline"
 )
 
 // Config is one combination to be counted or run.
@@ -31,6 +32,8 @@ type Config struct {
 
 	Seed    uint64
 	Migrate bool // the patcher may change CPUs in the middle
+
+	Timeline *timeline.Recorder // where set, is told what happens; one run at a time
 
 	Engine Kind
 	// For the timed engine alone.

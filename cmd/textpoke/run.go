@@ -27,6 +27,7 @@ type runFlags struct {
 	without    []string
 	migrate    bool
 	interrupts bool
+	trace      string
 }
 
 func runCommand(c *common) *cobra.Command {
@@ -52,6 +53,7 @@ func runCommand(c *common) *cobra.Command {
 	offer(cmd, "without", sim.TroubleNames())
 	f.BoolVar(&r.migrate, "migrate", false, "the patcher may change CPUs in the middle (a stress run does anyway)")
 	f.BoolVar(&r.interrupts, "interrupts", false, "print the interrupts before, after and between, laid out as /proc/interrupts")
+	f.StringVar(&r.trace, "trace", "", "write a timeline of the runs to this `file`, for ui.perfetto.dev (docs/timelines.md)")
 	return cmd
 }
 
@@ -83,6 +85,10 @@ func (r *runFlags) run(cmd *cobra.Command, c *common) error {
 	if err != nil {
 		return err
 	}
+	trace, err := c.openTrace(cmd, r.trace, jobs)
+	if err != nil {
+		return err
+	}
 	s := &runner{common: c, flags: r, log: c.logger(), trouble: trouble, perCPU: sim.CPUTable()}
 	err = c.rows(cmd.Context(), sim.RunTable(), len(jobs), func(i int, o *output) error {
 		if stress {
@@ -94,6 +100,7 @@ func (r *runFlags) run(cmd *cobra.Command, c *common) error {
 		}
 		return err
 	}, &s.perCPU)
+	err = trace.close(err)
 	s.printViolations()
 	switch {
 	case len(s.broken) == 0 || errors.Is(err, errNo):
