@@ -21,7 +21,7 @@ var floors = map[string]int{
 	"records": 0, "cpus/isa": 1, "cpus/x86_64": 2, "cpus/arm64": 2, "cpus/riscv64": 2,
 	"cpus": 3, "int3": 4, "poke": 5, "sched": 6, "sim/calibration": 0, "sim/check": 7, "sim/litmus": 7, "sim/museum": 8, "sim/promela": 8,
 	"sim": 9, "sim/experiments": 10, "cmd/textpoke": 11,
-	"results": 0, "results/interrupts": 1, "spelling": -1,
+	"results": 0, "results/interrupts": 1, "results/journal": 1, "spelling": -1,
 }
 
 // TestImportsPointDown reads the imports of every file that is not a test.
