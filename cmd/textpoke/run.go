@@ -13,6 +13,7 @@ import (
 	"github.com/textpoke/textpoke/cpus"
 	"github.com/textpoke/textpoke/poke"
 	"github.com/textpoke/textpoke/results"
+	"github.com/textpoke/textpoke/results/journal"
 	"github.com/textpoke/textpoke/sim"
 )
 
@@ -69,6 +70,8 @@ func (r *runFlags) run(cmd *cobra.Command, c *common) error {
 		return fmt.Errorf("--interrupts goes with --format table: it is text for people")
 	case r.interrupts && stress:
 		return fmt.Errorf("--interrupts does not go with --for: CPUs come and go")
+	case r.jobs > 1:
+		return fmt.Errorf("--jobs %d: want 1 with the live engine, whose CPUs are goroutines that never rest", r.jobs)
 	}
 	trouble, err := r.trouble(cmd)
 	if err != nil {
@@ -79,29 +82,21 @@ func (r *runFlags) run(cmd *cobra.Command, c *common) error {
 		return err
 	}
 	grid.Migrate = r.migrate
-	jobs, err := c.jobs(cmd.Context(), grid)
+	configs, err := c.combinations(cmd.Context(), grid)
 	if err != nil {
 		return err
 	}
-	s := &runner{common: c, flags: r, log: c.logger(), trouble: trouble, perCPU: sim.CPUTable()}
-	err = c.rows(cmd.Context(), sim.RunTable(), len(jobs), func(i int, o *output) error {
-		if stress {
-			return s.stress(cmd.Context(), jobs[i], o)
-		}
-		err := s.updates(cmd.Context(), jobs[i], o)
-		if r.interrupts && i == len(jobs)-1 {
-			fmt.Fprintln(c.streams.out) // the table follows
-		}
-		return err
-	}, &s.perCPU)
-	s.printViolations()
-	switch {
-	case len(s.broken) == 0 || errors.Is(err, errNo):
-		return err
-	case err != nil:
-		return noError{err}
+	perCPU := sim.CPUTable()
+	s := &runner{common: c, flags: r, log: c.logger(), trouble: trouble}
+	w := &sweep{
+		common: c, flags: &r.sweepFlags, configs: configs, perPoint: 2,
+		table: withChosen(sim.RunTable(), grid), beside: &perCPU, workers: 1, point: s.updates,
+		again: "their times, traps and calls are those of the run that was interrupted: another would have others",
 	}
-	return errNo
+	if stress {
+		w.perPoint, w.point = 1, s.stress
+	}
+	return w.run(cmd.Context())
 }
 
 // trouble reads --without.
@@ -120,86 +115,80 @@ type runner struct {
 	flags   *runFlags
 	log     *zap.Logger
 	trouble sim.Trouble
-	perCPU  results.Table
-	rows    int
-	broken  []brokenRun
-}
-
-// brokenRun is the violations of one job, and how to see them again.
-type brokenRun struct {
-	job    *sim.Job
-	first  []cpus.Violation
-	repeat string
 }
 
 // updates enables everything and disables it again.
-func (s *runner) updates(ctx context.Context, j *sim.Job, o *output) error {
+func (s *runner) updates(ctx context.Context, c *sim.Config, add func(journal.Row)) (wrong string, err error) {
+	j, err := sim.NewJob(*c)
+	if err != nil {
+		return "", err
+	}
 	live, err := sim.NewLive(j, revision(), s.log)
 	if err != nil {
-		return err
+		return "", err
 	}
 	defer live.Close()
 	for _, enable := range []bool{true, false} {
 		before := live.Counts()
 		row, err := live.Update(ctx, enable)
 		if err != nil {
-			s.note(j, live.Violations())
-			return s.failed(j, err)
+			return s.violations(c, live.Violations()), s.failed(c, err)
 		}
-		if err := s.add(row, o); err != nil {
-			return err
-		}
+		var text strings.Builder
 		if s.flags.interrupts {
-			if err := sim.WriteInterrupts(s.streams.out, row, before, live.Counts()); err != nil {
-				return err
+			if err := sim.WriteInterrupts(&text, row, before, live.Counts()); err != nil {
+				return "", err
 			}
 		}
+		if err := s.add(row, text.String(), add); err != nil {
+			return "", err
+		}
 	}
-	s.note(j, live.Violations())
-	return nil
+	return s.violations(c, live.Violations()), nil
 }
 
 // stress lets many clients at it.
-func (s *runner) stress(ctx context.Context, j *sim.Job, o *output) error {
-	row, first, err := sim.Stress(ctx, j.Config, s.flags.forTime, s.trouble, revision(), s.log)
-	s.note(j, first)
+func (s *runner) stress(ctx context.Context, c *sim.Config, add func(journal.Row)) (wrong string, err error) {
+	row, first, err := sim.Stress(ctx, *c, s.flags.forTime, s.trouble, revision(), s.log)
+	wrong = s.violations(c, first)
 	if err != nil {
-		return s.failed(j, err)
+		return wrong, s.failed(c, err)
 	}
-	if err := s.add(row, o); err != nil {
-		return err
+	if err := s.add(row, "", add); err != nil {
+		return wrong, err
 	}
-	return ctx.Err()
+	return wrong, ctx.Err() // a stress run that was cut short is not finished
 }
 
-func (s *runner) add(row sim.RunRow, o *output) error {
-	err := row.AddCPUs(&s.perCPU, s.rows)
-	s.rows++
-	if err != nil {
+// add adds a row and those of its CPUs.
+func (s *runner) add(row sim.RunRow, text string, add func(journal.Row)) error {
+	perCPU := sim.CPUTable()
+	if err := row.AddCPUs(&perCPU, 0); err != nil { // the sweep knows the number
 		return err
 	}
-	return o.add(row.Cells()...)
-}
-
-func (s *runner) note(j *sim.Job, first []cpus.Violation) {
-	if len(first) > 0 {
-		s.broken = append(s.broken, brokenRun{j, first, s.repeat(j)})
+	beside := make([]journal.Cells, len(perCPU.Rows))
+	for i, cells := range perCPU.Rows {
+		beside[i] = cells
 	}
+	return addRow(func(r journal.Row) {
+		r.Beside, r.Text = beside, text
+		add(r)
+	}, sim.RunTable(), row.Cells())
 }
 
 // failed tells updates that failed, which is no fault of the request, from other
 // errors.
-func (s *runner) failed(j *sim.Job, err error) error {
+func (s *runner) failed(c *sim.Config, err error) error {
 	var broken *poke.Error
 	if !errors.As(err, &broken) || sim.Stopped(err) {
 		return err
 	}
-	return noError{fmt.Errorf("%w; repeat with: %s", err, s.repeat(j))}
+	return noError{fmt.Errorf("%w; repeat with: %s", err, s.repeat(c))}
 }
 
 // repeat is the command that runs one job again.
-func (s *runner) repeat(j *sim.Job) string {
-	cmd := "textpoke run " + j.Flags() + " --records " + quote(j.Table.Name())
+func (s *runner) repeat(c *sim.Config) string {
+	cmd := "textpoke run " + c.Flags() + " --records " + quote(c.Table.Name())
 	if s.flags.forTime > 0 {
 		cmd += fmt.Sprintf(" --for %v", s.flags.forTime)
 	}
@@ -209,8 +198,8 @@ func (s *runner) repeat(j *sim.Job) string {
 	if s.flags.kallsyms != "" {
 		cmd += " --kallsyms " + quote(s.flags.kallsyms)
 	}
-	for _, f := range s.flags.filter {
-		cmd += " --filter " + quote(f)
+	if !c.Filter.Empty() {
+		cmd += " --filter " + quote(c.Filter.String())
 	}
 	return cmd
 }
@@ -218,22 +207,21 @@ func (s *runner) repeat(j *sim.Job) string {
 // shownViolations is how many violations of one job are printed.
 const shownViolations = 8
 
-// printViolations prints each violation where people look: below the table, or
-// on stderr when stdout is for scripts.
-func (s *runner) printViolations() {
-	w := s.streams.out
-	if s.format != results.FormatTable {
-		w = s.streams.err
+// violations says what went wrong in one combination, and how to see it again; ""
+// if nothing did.
+func (s *runner) violations(c *sim.Config, first []cpus.Violation) string {
+	if len(first) == 0 {
+		return ""
 	}
-	for _, b := range s.broken {
-		fmt.Fprintf(w, "\nviolations of %s\n", b.job)
-		for i, v := range b.first {
-			if i == shownViolations {
-				fmt.Fprintf(w, "  and more\n")
-				break
-			}
-			fmt.Fprintf(w, "  %s\n", v)
+	var b strings.Builder
+	fmt.Fprintf(&b, "\nviolations of %s\n", c)
+	for i, v := range first {
+		if i == shownViolations {
+			fmt.Fprintf(&b, "  and more\n")
+			break
 		}
-		fmt.Fprintf(w, "  repeat with: %s\n", b.repeat)
+		fmt.Fprintf(&b, "  %s\n", v)
 	}
+	fmt.Fprintf(&b, "  repeat with: %s\n", s.repeat(c))
+	return b.String()
 }
