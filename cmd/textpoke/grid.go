@@ -187,9 +187,12 @@ func sources(values []string) (out []string) {
 
 // isSource tells whether there is a table or a file of that name.
 func isSource(name string) bool {
-	builtin := slices.ContainsFunc(records.Builtins(), func(b records.Builtin) bool { return b.Name == name })
 	_, err := os.Stat(name)
-	return builtin || err == nil
+	return err == nil || isBuiltin(name)
+}
+
+func isBuiltin(name string) bool {
+	return slices.ContainsFunc(records.Builtins(), func(b records.Builtin) bool { return b.Name == name })
 }
 
 // combinations works the combinations out and says what a person should know

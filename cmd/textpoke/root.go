@@ -16,7 +16,6 @@ import (
 	"go.uber.org/zap"
 	"go.uber.org/zap/zapcore"
 
-	"github.com/textpoke/textpoke/records"
 	"github.com/textpoke/textpoke/results"
 )
 
@@ -214,8 +213,7 @@ func (c *common) logger() *zap.Logger {
 // come before files of their name.
 func (c *common) note(inputs ...string) {
 	for _, path := range inputs {
-		builtin := slices.ContainsFunc(records.Builtins(), func(b records.Builtin) bool { return b.Name == path })
-		if info, err := os.Stat(path); err == nil && info.Mode().IsRegular() && !builtin {
+		if info, err := os.Stat(path); err == nil && info.Mode().IsRegular() && !isBuiltin(path) {
 			c.inputs = append(c.inputs, path)
 		}
 	}

@@ -4,11 +4,11 @@
 //
 // The file is lines, each a CRC-32C of the rest in eight hexadecimal digits, a
 // blank and a JSON object: first a [Header], then an [Entry] a point, in the order
-// in which the points were finished. A line is written with one write, and the
-// file is synced to disk about once a second and at the end: a killed program
-// loses nothing, a machine that loses power about a second. What a death in the
-// middle of a write leaves, a torn last line, is cut off; damage anywhere else is
-// an error.
+// in which the points were finished. A line is written with one write, so that a
+// killed program loses nothing. The file is synced to disk with the first entry
+// of a second, and at the end: a machine that loses power loses what followed
+// within that second. What a death in the middle of a write leaves, a torn last
+// line, is cut off; damage anywhere else is an error.
 package journal
 
 import (
@@ -27,7 +27,7 @@ import (
 // ErrUnfinished means that the file holds points of a run that nobody resumed.
 var ErrUnfinished = errors.New("a run was interrupted")
 
-// syncEvery is how often the file is synced to disk while entries come.
+// syncEvery is how often the file is synced to disk, at most, while entries come.
 const syncEvery = time.Second
 
 // Journal is a file of finished points, open for more. Its methods may be called
