@@ -7,6 +7,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"time"
 
 	"github.com/spf13/cobra"
 	"go.uber.org/zap"
@@ -104,12 +105,34 @@ func (c *common) extrapolated(configs []sim.Config) {
 // printRanges says what is published about costs, where nobody has said which
 // machine is meant.
 func printRanges(w io.Writer, configs []sim.Config) {
-	asked := slices.ContainsFunc(configs, func(c sim.Config) bool { return c.Engine == sim.TimedEngine && c.Calibration == nil })
-	if !asked {
+	asked := slices.DeleteFunc(slices.Clone(configs), func(c sim.Config) bool { return c.Engine != sim.TimedEngine || c.Calibration != nil })
+	if len(asked) == 0 {
 		return
 	}
-	fmt.Fprint(w, "\nNo calibration, no times (--calibration NAME; textpoke calibrate list). What is published, from the fastest machine to the slowest:\n")
+	fmt.Fprint(w, "\nNo calibration, no times: name one with --calibration (textpoke calibrate list). What others have published:\n")
 	for _, r := range calibration.Ranges() {
-		fmt.Fprintf(w, "  %-32s %s to %s  (%s)\n", r.Name, r.Format(r.Low), r.Format(r.High), strings.Join(r.Sources, "; "))
+		fmt.Fprintf(w, "  %-36s %s  (%s)\n", r.Name, between(r.Low, r.High), strings.Join(r.Sources, "; "))
 	}
+	low, high := calibration.RoundRange()
+	for i := range asked {
+		if j, err := sim.NewJob(asked[i]); err == nil {
+			if rounds := j.Rounds(); rounds > 0 {
+				fmt.Fprintf(w, "%d rounds of that range are %s: %s\n", rounds, between(float64(rounds)*low, float64(rounds)*high), j)
+			}
+		}
+	}
+}
+
+// between is a range of times, in nanoseconds.
+func between(low, high float64) string {
+	short := func(ns float64) time.Duration {
+		d := time.Duration(ns)
+		for unit := time.Duration(1); unit < d; unit *= 10 { // three digits are worth reading
+			if d < 1000*unit {
+				return d.Round(unit)
+			}
+		}
+		return d
+	}
+	return fmt.Sprintf("%v to %v", short(low), short(high))
 }

@@ -66,7 +66,7 @@ func rootCommand(s streams) *cobra.Command {
 		}
 		return refuseEmpty(cmd, "out", "kallsyms")
 	}
-	root.AddCommand(runCommand(c), planCommand(c), checkCommand(c), experimentCommand(c), recordsCommand(c), interruptsCommand(c), versionCommand(c))
+	root.AddCommand(runCommand(c), planCommand(c), checkCommand(c), experimentCommand(c), calibrateCommand(c), recordsCommand(c), interruptsCommand(c), versionCommand(c))
 	root.InitDefaultCompletionCmd()
 	if completion, _, err := root.Find([]string{"completion"}); err == nil {
 		completion.Short = "completion of commands and flags for a shell"
@@ -96,8 +96,8 @@ func helpCommand() *cobra.Command {
 }
 
 // wordArgs words complaints about arguments for people, in a command and all
-// below it. What only has subcommands fails on anything else: cobra by itself
-// prints help and exits with 0.
+// below it. What has subcommands fails on anything else: cobra by itself prints
+// help and exits with 0.
 func wordArgs(cmd *cobra.Command) {
 	for _, sub := range cmd.Commands() {
 		wordArgs(sub)
@@ -112,7 +112,9 @@ func wordArgs(cmd *cobra.Command) {
 		}
 		return nil
 	}
-	cmd.RunE = func(cmd *cobra.Command, args []string) error { return cmd.Help() }
+	if cmd.RunE == nil {
+		cmd.RunE = func(cmd *cobra.Command, args []string) error { return cmd.Help() }
+	}
 }
 
 // exactly says how a command is used when the number of arguments is wrong.
