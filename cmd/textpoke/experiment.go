@@ -134,6 +134,9 @@ func checkerFlags(c *common, cmd *cobra.Command) experiments.Run {
 		}
 		a, cut := &mutations.Answer{Asked: len(questions)}, error(nil)
 		for _, q := range questions {
+			if err := ctx.Err(); err != nil {
+				return a.Answer(), err
+			}
 			row, err := c.answer(ctx, q, o)
 			if err != nil {
 				return a.Answer(), err
