@@ -59,11 +59,16 @@ func (m *Manifest) AddInput(name string, r io.Reader) error {
 	if _, err := io.Copy(h, r); err != nil {
 		return fmt.Errorf("hash input %s: %w", name, err)
 	}
+	m.AddSum(name, hex.EncodeToString(h.Sum(nil)))
+	return nil
+}
+
+// AddSum notes an input's SHA-256, in hexadecimal, under the given name.
+func (m *Manifest) AddSum(name, sum string) {
 	if m.Inputs == nil {
 		m.Inputs = make(map[string]string)
 	}
-	m.Inputs[name] = hex.EncodeToString(h.Sum(nil))
-	return nil
+	m.Inputs[name] = sum
 }
 
 // AddInputFile hashes a file and notes it under its path.

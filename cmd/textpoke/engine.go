@@ -59,7 +59,7 @@ func (e *engineFlags) read(cmd *cobra.Command, c *common, grid *sim.Grid) error 
 		if grid.Calibrations, err = list("calibration", e.calibration, calibration.Open); err != nil {
 			return err
 		}
-		c.note(e.calibration...)
+		c.calibrations = grid.Calibrations
 	}
 	for _, flag := range []struct {
 		name   string

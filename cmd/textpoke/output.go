@@ -29,6 +29,13 @@ func (c *common) openFiles() (*files, error) {
 	} else {
 		f.manifest.Seed = &c.seed
 	}
+	for i, k := range c.calibrations {
+		if i > 0 {
+			f.manifest.Calibration += ","
+		}
+		f.manifest.Calibration += k.Name
+		f.manifest.AddSum("calibration "+k.Name, k.Hash())
+	}
 	for _, path := range c.inputs {
 		if err := f.manifest.AddInputFile(path); err != nil {
 			return nil, err

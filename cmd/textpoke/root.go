@@ -17,6 +17,7 @@ import (
 	"go.uber.org/zap/zapcore"
 
 	"github.com/textpoke/textpoke/results"
+	"github.com/textpoke/textpoke/sim/calibration"
 )
 
 // streams is where a command reads and writes.
@@ -36,6 +37,8 @@ type common struct {
 	args   []string // the command line, for the manifest
 	start  time.Time
 	inputs []string // files that were read
+
+	calibrations []*calibration.Calibration // that times rest on
 }
 
 func rootCommand(s streams) *cobra.Command {
