@@ -60,9 +60,12 @@ func (g *Grid) Points() int {
 			}
 		}
 	}
-	points := tables
+	points, protocols := tables, len(g.Protocols)
+	if len(g.Plans) > 0 {
+		protocols = len(g.Plans)
+	}
 	for _, n := range []int{
-		len(g.Filters), max(len(g.Plans), len(g.Protocols)), len(g.Mutations), len(g.Orders), len(g.Machines),
+		len(g.Filters), protocols, len(g.Mutations), len(g.Orders), len(g.Machines),
 		len(g.Fetches), len(g.Lookups), len(g.Refs), len(g.Buffers), len(g.Seeds),
 		len(g.Scenarios), len(g.Engines), len(g.Calibrations), len(g.Calls), len(g.Entries),
 	} {

@@ -36,6 +36,14 @@ func TestPoints(t *testing.T) {
 		}
 		return f
 	}
+	var plans []*poke.Protocol
+	for _, p := range poke.ShippedPlans()[:3] {
+		protocol, err := poke.ParseProtocol(p.Name, p.Text)
+		if err != nil {
+			t.Fatal(err)
+		}
+		plans = append(plans, protocol)
+	}
 	roles := func(n int) []cpus.Role { return make([]cpus.Role, n) }
 	rapid.Check(t, func(rt *rapid.T) {
 		some := func(what string, least, most int) int { return rapid.IntRange(least, most).Draw(rt, what) }
@@ -44,6 +52,7 @@ func TestPoints(t *testing.T) {
 			Arches:    arches(t)[:some("arches", 1, 3)],
 			AnyArch:   rapid.Bool().Draw(rt, "any"),
 			Protocols: []string{poke.Native, "stop-machine"}[:some("protocols", 1, 2)],
+			Plans:     plans[:some("plans", 0, 3)],
 			Buffers:   []sched.Buffer{{Slots: 2}, sched.Dynamic}[:some("buffers", 1, 2)],
 			Orders:    []sched.Ordering{sched.Table, sched.Shuffled}[:some("orders", 1, 2)],
 			Lookups:   []int3.Kind{int3.BTree, int3.Hash}[:some("lookups", 1, 2)],

@@ -127,6 +127,21 @@ func TestInOrderStaysNear(t *testing.T) {
 	}
 }
 
+// TestInOrderStops: after a point has failed, nobody begins all the others.
+func TestInOrderStops(t *testing.T) {
+	defer goleak.VerifyNone(t)
+	for _, workers := range []int{1, 3} {
+		var begun atomic.Int64
+		err := inOrder(t.Context(), 100_000, workers, func(context.Context, int, func(int)) error {
+			begun.Add(1)
+			return errPoint
+		}, func(int) error { return nil })
+		if !errors.Is(err, errPoint) || begun.Load() > int64((aheadPerWorker+1)*workers+1) {
+			t.Errorf("%d workers began %d points: %v", workers, begun.Load(), err)
+		}
+	}
+}
+
 // TestInOrderEnds ends it from outside, and from the taker: nothing hangs, and
 // nothing is left behind.
 func TestInOrderEnds(t *testing.T) {

@@ -66,6 +66,8 @@ func (r *runFlags) run(cmd *cobra.Command, c *common) error {
 		return fmt.Errorf("--interrupts goes with --format table: it is text for people")
 	case r.interrupts && stress:
 		return fmt.Errorf("--interrupts does not go with --for: CPUs come and go")
+	case r.trace != "" && r.resume:
+		return fmt.Errorf("--trace goes without --resume: rows that are reused leave nothing to show")
 	case stress && cmd.Flags().Changed("engine"):
 		return fmt.Errorf("--for goes without --engine: it is for the live engine")
 	}

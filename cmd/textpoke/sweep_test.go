@@ -2,6 +2,7 @@ package main
 
 import (
 	"bytes"
+	"errors"
 	"flag"
 	"fmt"
 	"io"
@@ -17,6 +18,11 @@ import (
 
 	"go.uber.org/goleak"
 	"golang.org/x/sys/unix"
+
+	"github.com/textpoke/textpoke/cpus"
+	"github.com/textpoke/textpoke/records"
+	"github.com/textpoke/textpoke/results/journal"
+	"github.com/textpoke/textpoke/sim"
 )
 
 var long = flag.Bool("long", false, "run slow tests")
@@ -147,6 +153,58 @@ func TestProgress(t *testing.T) {
 	}
 	if r := textpoke(t, args...); r.err != "" || r.out != out.String() {
 		t.Errorf("without a terminal: %q", r.err)
+	}
+}
+
+// TestProgressIsCleared: nothing is left of the bar when a sweep is cut short.
+func TestProgressIsCleared(t *testing.T) {
+	master, terminal := openTerminal(t)
+	seen := make(chan string)
+	go func() {
+		b, _ := io.ReadAll(master)
+		seen <- string(b)
+	}()
+	ctx, out := cancelled(t, 20)
+	code := run(ctx, []string{"plan", "--records", "gen:n=2000", "--arch", "x86_64", "--seed", manySeeds(500), "--format", "csv"}, streams{nil, out, terminal})
+	terminal.Close()
+	text := <-seen
+	if code != exitCut || !strings.Contains(text, "\rtextpoke: cut short") {
+		t.Errorf("exit code %d: %q", code, text)
+	}
+}
+
+// TestOtherCombinations: a journal whose combinations are in other places is no
+// use, whatever its header says.
+func TestOtherCombinations(t *testing.T) {
+	dir := t.TempDir()
+	table, err := records.Open(t.Context(), "gen:n=5", records.Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	arch, err := cpus.ParseArch("x86_64")
+	if err != nil {
+		t.Fatal(err)
+	}
+	open := func(resume bool) (*sweep, error) {
+		s := &sweep{
+			common: &common{streams: streams{nil, io.Discard, io.Discard}, out: dir, seeds: []uint64{1}}, flags: &sweepFlags{resume: resume},
+			configs: []sim.Config{{Arch: arch, Table: table}}, table: sim.PlanTable(),
+		}
+		f, err := s.openFiles()
+		if err == nil {
+			err = s.openJournal(f)
+		}
+		return s, err
+	}
+	s, err := open(false)
+	if err == nil {
+		err = errors.Join(s.journal.Add(journal.Entry{Key: "another"}), s.journal.Close())
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := open(true); err == nil || !strings.Contains(err.Error(), "--resume: combination 0 was another, and is --arch x86_64") {
+		t.Errorf("resumed: %v", err)
 	}
 }
 

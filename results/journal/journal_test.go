@@ -179,6 +179,27 @@ func TestOneAtATime(t *testing.T) {
 	}
 }
 
+// TestHeaderAlone: nothing of another run is kept where it finished nothing.
+func TestHeaderAlone(t *testing.T) {
+	path, data := journalOf(t, 2)
+	other := strings.SplitAfter(string(data), "\n")[0]
+	if err := os.WriteFile(path, []byte(other), 0o666); err != nil {
+		t.Fatal(err)
+	}
+	h := header
+	h.Version = "v2"
+	for want := range 2 {
+		j, entries, err := Open(path, h, want > 0)
+		if err != nil || len(entries) != want {
+			t.Fatalf("%d entries of %d, %v", len(entries), want, err)
+		}
+		if err := j.Add(entry(want)); err != nil {
+			t.Fatal(err)
+		}
+		closed(t, j)
+	}
+}
+
 func TestNothingLeavesNothing(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "plan.csv.part")
 	closed(t, open(t, path, true, 0))
