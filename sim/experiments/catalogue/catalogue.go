@@ -6,6 +6,7 @@ import (
 	"github.com/textpoke/textpoke/sim/experiments"
 	"github.com/textpoke/textpoke/sim/experiments/eraladder"
 	"github.com/textpoke/textpoke/sim/experiments/flushcause"
+	"github.com/textpoke/textpoke/sim/experiments/int3lookup"
 	"github.com/textpoke/textpoke/sim/experiments/mutations"
 )
 
@@ -14,6 +15,7 @@ func All() []*experiments.Experiment {
 	return []*experiments.Experiment{
 		&flushcause.Experiment,
 		&eraladder.Experiment,
+		&int3lookup.Experiment,
 		&mutations.Experiment,
 	}
 }
