@@ -7,6 +7,7 @@ import (
 	"github.com/textpoke/textpoke/sim/experiments/eraladder"
 	"github.com/textpoke/textpoke/sim/experiments/flushcause"
 	"github.com/textpoke/textpoke/sim/experiments/int3lookup"
+	"github.com/textpoke/textpoke/sim/experiments/migration"
 	"github.com/textpoke/textpoke/sim/experiments/mutations"
 )
 
@@ -16,6 +17,7 @@ func All() []*experiments.Experiment {
 		&flushcause.Experiment,
 		&eraladder.Experiment,
 		&int3lookup.Experiment,
+		&migration.Experiment,
 		&mutations.Experiment,
 	}
 }
