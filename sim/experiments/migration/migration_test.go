@@ -83,13 +83,12 @@ func TestOthers(t *testing.T) {
 
 // TestDiffer: a CPU that takes another number is the answer no.
 func TestDiffer(t *testing.T) {
-	r := trial.Must(t, &Experiment)
 	a := &answer{}
 	m := &measurement{patching: "p", action: "enable", taken: []int64{1}}
 	m.counts = slices.Grow(m.counts, 1)[:1]
 	m.counts[0].Delta = 2
 	a.done = append(a.done, m)
-	if err := a.differ(); err == nil || err.Error() != "p, enable: CPU 0 takes 1 interrupts, published are 2" || r.No != nil {
+	if err := a.differ(); err == nil || err.Error() != "p, enable: CPU 0 takes 1 interrupts, published are 2" {
 		t.Errorf("%v", err)
 	}
 	m.counts[0].Delta, m.violations = 1, 3
