@@ -58,6 +58,7 @@ func TestLadder(t *testing.T) {
 		}
 	}
 	trial.Golden(t, "report.md", r.Document(t, "report.md"))
+	r.Figure(t)
 	if svg := string(r.Document(t, "era-ladder.svg")); !strings.Contains(svg, ">135,000<") {
 		t.Error("the picture lacks a bar's label")
 	}

@@ -97,6 +97,7 @@ func TestCounts(t *testing.T) {
 func TestReport(t *testing.T) {
 	r := trial.Must(t, &Experiment)
 	trial.Golden(t, "report.md", r.Document(t, "report.md"))
+	r.Figure(t)
 	// The mail of 2019 counts flushes of a full vector of 170 slots.
 	if !strings.Contains(string(r.Document(t, "report.md")), "| batches closed because 170 slots were full, x86_64-6.12 | 250 | 251 |") {
 		t.Error("the published number of flushes is not beside ours")

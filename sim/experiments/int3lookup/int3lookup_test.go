@@ -180,7 +180,7 @@ func TestReport(t *testing.T) {
 	if timed := trial.Must(t, &Experiment, "--patches", "20", "--groups", "1", "--repeats", "6"); !strings.Contains(string(timed.Document(t, "report.md")), "Times on this machine") {
 		t.Error("a report with times does not say whose they are")
 	}
-	r.Document(t, "int3-lookup.svg")
+	r.Figure(t)
 }
 
 func TestWrong(t *testing.T) {

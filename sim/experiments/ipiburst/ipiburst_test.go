@@ -118,7 +118,7 @@ func TestInterruptsText(t *testing.T) {
 func TestReport(t *testing.T) {
 	r := trial.Must(t, &Experiment)
 	trial.Golden(t, "report.md", r.Document(t, "report.md"))
-	r.Document(t, "ipi-burst.svg")
+	r.Figure(t)
 }
 
 // TestOthers: somebody else's counters, and those that cannot be.

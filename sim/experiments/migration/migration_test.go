@@ -44,7 +44,7 @@ func TestRepeats(t *testing.T) {
 		}
 	}
 	trial.Golden(t, "report.md", r.Document(t, "report.md"))
-	r.Document(t, "migration.svg")
+	r.Figure(t)
 }
 
 const header = "patching,action,cpu,before,after,delta,source\n"
