@@ -93,3 +93,8 @@ func TestFlags(t *testing.T) {
 		}
 	}
 }
+
+// TestNothing: what was cut short before the first row says so.
+func TestNothing(t *testing.T) {
+	trial.CutShort(t, (&answer{sites: []int{1}, eras: 1}).answer())
+}

@@ -11,6 +11,7 @@ import (
 	"go.uber.org/goleak"
 
 	"github.com/textpoke/textpoke/records"
+	"github.com/textpoke/textpoke/sched"
 	"github.com/textpoke/textpoke/sim/experiments/internal/trial"
 )
 
@@ -132,4 +133,9 @@ func TestWrong(t *testing.T) {
 			t.Errorf("%s: %v, want %s", tt[0], r.Err, tt[1])
 		}
 	}
+}
+
+// TestNothing: what was cut short before the first row says so.
+func TestNothing(t *testing.T) {
+	trial.CutShort(t, (&answer{sources: 1, buffers: []sched.Buffer{sched.Dynamic}}).answer())
 }

@@ -198,3 +198,8 @@ func TestWrong(t *testing.T) {
 		t.Errorf("%q", one.Headline)
 	}
 }
+
+// TestNothing: what was cut short before the first row says so.
+func TestNothing(t *testing.T) {
+	trial.CutShort(t, (&answer{request: &request{kinds: []int3.Kind{int3.BTree, int3.Groups}, patches: []int{4}, groups: []int{1}}}).answer())
+}

@@ -154,3 +154,16 @@ func TestOthers(t *testing.T) {
 		}
 	}
 }
+
+// TestNothing: what was cut short before the first row says so.
+func TestNothing(t *testing.T) {
+	counts, err := published.Interrupts.Read("")
+	if err != nil {
+		t.Fatal(err)
+	}
+	measured, err := split(counts)
+	if err != nil {
+		t.Fatal(err)
+	}
+	trial.CutShort(t, (&answer{request: &request{}, asked: 1, measured: measured}).answer())
+}

@@ -96,3 +96,8 @@ func TestDiffer(t *testing.T) {
 		t.Error("violations are nothing")
 	}
 }
+
+// TestNothing: what was cut short before the first row says so.
+func TestNothing(t *testing.T) {
+	trial.CutShort(t, (&answer{asked: 1}).answer())
+}

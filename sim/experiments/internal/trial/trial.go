@@ -82,6 +82,21 @@ func (r *Result) Document(t *testing.T, name string) []byte {
 	return nil
 }
 
+// CutShort tells whether all documents of an answer can be written, and its report
+// says that something is missing.
+func CutShort(t *testing.T, a *experiments.Answer) {
+	t.Helper()
+	r := &Result{Answer: a}
+	for _, d := range a.Documents {
+		if len(r.Document(t, d.Name)) == 0 {
+			t.Errorf("%s is empty", d.Name)
+		}
+	}
+	if report := string(r.Document(t, "report.md")); !strings.Contains(report, "**Cut short:** 0 of ") {
+		t.Errorf("the report does not say that it was cut short:\n%s", report)
+	}
+}
+
 // Cell is a cell of a row, as CSV has it.
 func (r *Result) Cell(t *testing.T, row int, column string) string {
 	t.Helper()
