@@ -82,7 +82,7 @@ func (a *answer) headline() string {
 // find is the measurement of a kernel and an action; nil if there is none.
 func (a *answer) find(patching, action string) *measurement {
 	for _, m := range a.measured {
-		if m.patching == patching && m.action == action {
+		if m.Patching == patching && m.Action == action {
 			return m
 		}
 	}
@@ -122,7 +122,7 @@ func (a *answer) splitSheet() experiments.Sheet {
 		if m.functions.Hi > 0 {
 			functions = interval(m.functions)
 		}
-		s.Rows = append(s.Rows, []string{m.name(), fmt.Sprint(m.rounds), interval(m.records), interval(m.rest), interval(m.batches), functions})
+		s.Rows = append(s.Rows, []string{m.Name(), fmt.Sprint(m.rounds), interval(m.records), interval(m.rest), interval(m.batches), functions})
 	}
 	return s
 }
@@ -147,8 +147,8 @@ func (a *answer) beside() (out []experiments.Beside) {
 	}
 	for _, m := range a.measured {
 		out = append(out, experiments.Beside{
-			What: m.name() + ": interrupts per CPU, in the mail's words, and rounds by its counters", Published: prose[m.name()], Ours: float64(m.rounds),
-			Exact: true, Source: m.counts[0].Source,
+			What: m.Name() + ": interrupts per CPU, in the mail's words, and rounds by its counters", Published: prose[m.Name()], Ours: float64(m.rounds),
+			Exact: true, Source: m.Counts[0].Source,
 		})
 	}
 	for _, r := range a.rows {

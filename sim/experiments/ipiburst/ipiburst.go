@@ -97,7 +97,11 @@ func (r *request) run(ctx context.Context, lab *experiments.Lab) (*experiments.A
 		return nil, err
 	}
 	a := &answer{request: r}
-	if a.measured, err = split(counts); err != nil {
+	readings, err := published.Readings(counts)
+	if err != nil {
+		return nil, err
+	}
+	if a.measured, err = split(readings); err != nil {
 		return nil, err
 	}
 	jobs, err := r.jobs(ctx, lab.Seed)

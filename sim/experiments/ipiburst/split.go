@@ -3,7 +3,6 @@ package ipiburst
 import (
 	"fmt"
 	"io"
-	"slices"
 
 	"github.com/textpoke/textpoke/results"
 	"github.com/textpoke/textpoke/results/interrupts"
@@ -22,53 +21,42 @@ const (
 
 // measurement is one reading before and one after, and what its rounds were for.
 type measurement struct {
-	patching, action string
-	counts           []published.InterruptCount
-	rounds           int64 // of all kinds
-	records, rest    interrupts.Range
-	batches          interrupts.Range // 1 each in the old scheme
-	functions        interrupts.Range
-	exact            bool // records and rest are known
+	*published.Reading
+	rounds        int64 // of all kinds
+	records, rest interrupts.Range
+	batches       interrupts.Range // 1 in the old scheme
+	functions     interrupts.Range // 0 to 0 where the rounds say nothing about them
 }
-
-func (m *measurement) name() string { return m.patching + ", " + m.action }
 
 // split works out of the counts what they can be made of. The old scheme takes
 // three rounds for all records, so that the rest is known exactly. The batched
 // kernel does the same things beside the records but for what it needs no more:
 // its rest is taken for at most the old one. Enabling and disabling change the
 // same functions, so that they have the same batches.
-func split(counts []published.InterruptCount) ([]*measurement, error) {
-	var out []*measurement
-	for _, c := range counts {
-		i := slices.IndexFunc(out, func(m *measurement) bool { return m.patching == c.Patching && m.action == c.Action })
-		if i < 0 {
-			i = len(out)
-			out = append(out, &measurement{patching: c.Patching, action: c.Action})
-		}
-		out[i].counts = append(out[i].counts, c)
-	}
+func split(readings []*published.Reading) (out []*measurement, err error) {
 	old := map[string]int64{}
-	for _, m := range out {
+	for _, r := range readings {
+		m := &measurement{Reading: r}
 		if err := m.explain(); err != nil {
 			return nil, err
 		}
-		if m.patching == published.OwnBreakpoints {
-			old[m.action] = m.rest.Hi
+		if m.Patching == published.OwnBreakpoints {
+			old[m.Action] = m.rest.Hi
 		}
+		out = append(out, m)
 	}
 	same := interrupts.Range{Lo: 0, Hi: 1 << 62}
 	for _, m := range out {
-		if m.patching != published.Batched {
+		if m.Patching != published.Batched {
 			continue
 		}
-		most, known := old[m.action]
+		most, known := old[m.Action]
 		if !known {
 			most = m.rounds // nothing is known of the rest
 		}
 		i, err := interrupts.Patches(m.rounds, slots2019, interrupts.Range{Lo: 0, Hi: most})
 		if err != nil {
-			return nil, fmt.Errorf("%s: %w", m.name(), err)
+			return nil, fmt.Errorf("%s: %w", m.Name(), err)
 		}
 		same.Lo, same.Hi = max(same.Lo, i.Batches.Lo), min(same.Hi, i.Batches.Hi)
 	}
@@ -76,7 +64,7 @@ func split(counts []published.InterruptCount) ([]*measurement, error) {
 		return nil, fmt.Errorf("the batched measurements have no number of batches in common: %d at least, %d at most", same.Lo, same.Hi)
 	}
 	for _, m := range out {
-		if m.patching == published.Batched {
+		if m.Patching == published.Batched {
 			m.settle(same)
 		}
 	}
@@ -85,20 +73,15 @@ func split(counts []published.InterruptCount) ([]*measurement, error) {
 
 // explain finds the rounds, and in the old scheme what they were for.
 func (m *measurement) explain() error {
-	var delta []int64
-	for _, c := range m.counts {
-		delta = append(delta, c.Delta)
-	}
-	why := interrupts.Explain(delta)
+	why := interrupts.Explain(m.Deltas())
 	if !why.Consistent || !why.Known {
-		return fmt.Errorf("%s: no rounds explain these interrupts: %s", m.name(), why.Reason)
+		return fmt.Errorf("%s: no rounds explain these interrupts: %s", m.Name(), why.Reason)
 	}
 	m.rounds = why.Rounds
-	if m.patching == published.OwnBreakpoints {
+	if m.Patching == published.OwnBreakpoints {
 		if m.rounds < roundsPerBatch {
-			return fmt.Errorf("%s: %d rounds are fewer than the %d that records take", m.name(), m.rounds, roundsPerBatch)
+			return fmt.Errorf("%s: %d rounds are fewer than the %d that records take", m.Name(), m.rounds, roundsPerBatch)
 		}
-		m.exact = true
 		m.records = interrupts.Range{Lo: roundsPerBatch, Hi: roundsPerBatch}
 		m.rest = interrupts.Range{Lo: m.rounds - roundsPerBatch, Hi: m.rounds - roundsPerBatch}
 		m.batches = interrupts.Range{Lo: 1, Hi: 1}
@@ -112,7 +95,6 @@ func (m *measurement) settle(b interrupts.Range) {
 	m.records = interrupts.Range{Lo: roundsPerBatch * b.Lo, Hi: roundsPerBatch * b.Hi}
 	m.rest = interrupts.Range{Lo: m.rounds - m.records.Hi, Hi: m.rounds - m.records.Lo}
 	m.functions = interrupts.Range{Lo: max(b.Lo-1, 0)*slots2019 + 1, Hi: b.Hi * slots2019}
-	m.exact = b.Lo == b.Hi
 }
 
 // splitTable is the measurements as a table.
@@ -135,7 +117,7 @@ func splitTable(all []*measurement) (results.Table, error) {
 		if m.functions.Hi > 0 {
 			low, high = m.functions.Lo, m.functions.Hi
 		}
-		err := t.Add(m.patching, m.action, m.rounds, m.records.Lo, m.records.Hi, m.rest.Lo, m.rest.Hi, m.batches.Lo, m.batches.Hi, low, high)
+		err := t.Add(m.Patching, m.Action, m.rounds, m.records.Lo, m.records.Hi, m.rest.Lo, m.rest.Hi, m.batches.Lo, m.batches.Hi, low, high)
 		if err != nil {
 			return t, err
 		}
@@ -154,7 +136,7 @@ func writeInterrupts(w io.Writer, all []*measurement) error {
 			{"after", func(c published.InterruptCount) int64 { return c.After }},
 		} {
 			s := interrupts.Snapshot{Rows: []interrupts.Row{{Name: "CAL", Description: "Function call interrupts"}}}
-			for _, c := range m.counts {
+			for _, c := range m.Counts {
 				s.CPUs = append(s.CPUs, c.CPU)
 				s.Rows[0].Counts = append(s.Rows[0].Counts, side.of(c))
 			}
@@ -162,7 +144,7 @@ func writeInterrupts(w io.Writer, all []*measurement) error {
 			if i == 0 && side.name == "before" {
 				gap = ""
 			}
-			if _, err := fmt.Fprintf(w, "%s%s: %s\n", gap, m.name(), side.name); err != nil {
+			if _, err := fmt.Fprintf(w, "%s%s: %s\n", gap, m.Name(), side.name); err != nil {
 				return err
 			}
 			if err := interrupts.Write(w, s); err != nil {

@@ -38,8 +38,8 @@ func (a *answer) answer() *experiments.Answer {
 			r.Beside = append(r.Beside, m.total())
 			continue
 		}
-		for cpu, c := range m.counts {
-			r.Beside = append(r.Beside, experiments.Beside{What: fmt.Sprintf("%s: interrupts of CPU %d", m.name(), c.CPU),
+		for cpu, c := range m.Counts {
+			r.Beside = append(r.Beside, experiments.Beside{What: fmt.Sprintf("%s: interrupts of CPU %d", m.Name(), c.CPU),
 				Published: float64(c.Delta), Ours: float64(m.taken[cpu]), Exact: true, Source: c.Source})
 		}
 	}
@@ -50,8 +50,8 @@ func (a *answer) answer() *experiments.Answer {
 
 // total is the sum over all CPUs beside ours.
 func (m *measurement) total() experiments.Beside {
-	b := experiments.Beside{What: m.name() + ": interrupts of all CPUs", Exact: true, Source: m.counts[0].Source}
-	for cpu, c := range m.counts {
+	b := experiments.Beside{What: m.Name() + ": interrupts of all CPUs", Exact: true, Source: m.Counts[0].Source}
+	for cpu, c := range m.Counts {
 		b.Published += float64(c.Delta)
 		b.Ours += float64(m.taken[cpu])
 	}
@@ -72,11 +72,11 @@ func (a *answer) uneven() (out *measurement) {
 func (a *answer) differ() error {
 	for _, m := range a.done {
 		if m.violations > 0 {
-			return fmt.Errorf("%s: %d violations while it was repeated", m.name(), m.violations)
+			return fmt.Errorf("%s: %d violations while it was repeated", m.Name(), m.violations)
 		}
-		for cpu, c := range m.counts {
+		for cpu, c := range m.Counts {
 			if m.taken[cpu] != c.Delta {
-				return fmt.Errorf("%s: CPU %d takes %d interrupts, published are %d", m.name(), cpu, m.taken[cpu], c.Delta)
+				return fmt.Errorf("%s: CPU %d takes %d interrupts, published are %d", m.Name(), cpu, m.taken[cpu], c.Delta)
 			}
 		}
 	}
@@ -107,7 +107,7 @@ func (a *answer) headline() string {
 func (a *answer) senders() experiments.Sheet {
 	s := experiments.Sheet{Title: "Who sent the rounds", Columns: []string{"measurement", "rounds", "sent", "interrupts, all CPUs", "rounds x (CPUs - 1)"}}
 	for _, m := range a.done {
-		s.Rows = append(s.Rows, []string{m.name(), fmt.Sprint(m.why.Rounds), m.sentBy(), fmt.Sprint(int64(m.total().Ours)), fmt.Sprint(m.why.Rounds * int64(len(m.counts)-1))})
+		s.Rows = append(s.Rows, []string{m.Name(), fmt.Sprint(m.why.Rounds), m.sentBy(), fmt.Sprint(int64(m.total().Ours)), fmt.Sprint(m.why.Rounds * int64(len(m.Counts)-1))})
 	}
 	return s
 }
@@ -125,10 +125,10 @@ func (a *answer) chart() *plots.Chart {
 		}
 		m = a.done[len(a.done)-1]
 	}
-	c.Subtitle = fmt.Sprintf("%s: %d rounds, %s", m.name(), m.why.Rounds, m.sentBy())
+	c.Subtitle = fmt.Sprintf("%s: %d rounds, %s", m.Name(), m.why.Rounds, m.sentBy())
 	theirs := plots.Series{Name: "published", Kind: plots.Bars}
 	ours := plots.Series{Name: "live machine, the patcher moved in the same place", Kind: plots.Bars}
-	for cpu, count := range m.counts {
+	for cpu, count := range m.Counts {
 		c.X.Names = append(c.X.Names, fmt.Sprintf("CPU %d", cpu))
 		theirs.X, theirs.Y = append(theirs.X, float64(cpu)), append(theirs.Y, float64(count.Delta))
 		ours.X, ours.Y = append(ours.X, float64(cpu)), append(ours.Y, float64(m.taken[cpu]))

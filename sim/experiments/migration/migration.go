@@ -60,7 +60,11 @@ func (r *request) run(ctx context.Context, lab *experiments.Lab) (*experiments.A
 	if err != nil {
 		return nil, err
 	}
-	measured, err := split(counts)
+	readings, err := published.Readings(counts)
+	if err != nil {
+		return nil, err
+	}
+	measured, err := explain(readings)
 	if err != nil {
 		return nil, err
 	}
@@ -70,8 +74,8 @@ func (r *request) run(ctx context.Context, lab *experiments.Lab) (*experiments.A
 			return a.answer(), err
 		}
 		a.done = append(a.done, m)
-		for cpu, c := range m.counts {
-			err := lab.Add(m.patching, m.action, c.CPU, c.Delta, m.why.Rounds, m.why.Senders, m.why.Sent[cpu], m.taken[cpu], m.taken[cpu]-c.Delta)
+		for cpu, c := range m.Counts {
+			err := lab.Add(m.Patching, m.Action, c.CPU, c.Delta, m.why.Rounds, m.why.Senders, m.why.Sent[cpu], m.taken[cpu], m.taken[cpu]-c.Delta)
 			if err != nil {
 				return a.answer(), err
 			}

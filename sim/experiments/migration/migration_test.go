@@ -3,13 +3,13 @@ package migration
 import (
 	"os"
 	"path/filepath"
-	"slices"
 	"strings"
 	"testing"
 
 	"go.uber.org/goleak"
 
 	"github.com/textpoke/textpoke/sim/experiments/internal/trial"
+	"github.com/textpoke/textpoke/sim/published"
 )
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
@@ -65,14 +65,14 @@ func TestOthers(t *testing.T) {
 		t.Errorf("%q", r.Headline)
 	}
 	for rows, want := range map[string]string{
-		"text-poke-batched,enable,1,0,6,6,me\n":                                                                           "cpu 1 stands where cpu 0 should",
+		"text-poke-batched,enable,1,0,6,6,me\n":                                                                           "cpu 1 is the last of 1: CPUs must be numbered from 0",
 		"text-poke-batched,enable,0,0,0,0,me\n":                                                                           "fewer rounds in it than one batch takes",
 		"text-poke-batched,enable,0,0,1,1,me\n":                                                                           "no rounds explain these interrupts",
 		"text-poke-batched,enable,0,0,1,1,me\ntext-poke-batched,enable,1,0,1,1,me\n":                                      "fewer rounds in it than one batch takes",
 		"text-poke-batched,enable,0,0,9,9,me\ntext-poke-batched,enable,1,0,9,9,me\ntext-poke-batched,enable,2,0,9,9,me\n": "no rounds explain these interrupts",
 		"text-poke-batched,enable,0,0,0,0,me\ntext-poke-batched,enable,1,0,1000000,1000000,me\n":                          "1000000 rounds are more than are repeated here",
 		"text-poke-batched,enable,0,0,x,1,me\n":                                                                           `after "x": want a whole number`,
-		strings.Repeat("text-poke-batched,enable,0,0,1,1,me\n", 2):                                                        "cpu 0 stands where cpu 1 should",
+		strings.Repeat("text-poke-batched,enable,0,0,1,1,me\n", 2):                                                        "cpu 0 stands behind cpu 0: CPUs must ascend",
 	} {
 		put(rows)
 		if r := trial.Run(t, &Experiment, "--published", file); r.Err == nil || !strings.Contains(r.Err.Error(), want) {
@@ -84,14 +84,12 @@ func TestOthers(t *testing.T) {
 // TestDiffer: a CPU that takes another number is the answer no.
 func TestDiffer(t *testing.T) {
 	a := &answer{}
-	m := &measurement{patching: "p", action: "enable", taken: []int64{1}}
-	m.counts = slices.Grow(m.counts, 1)[:1]
-	m.counts[0].Delta = 2
+	m := &measurement{Reading: &published.Reading{Patching: "p", Action: "enable", Counts: []published.InterruptCount{{Delta: 2}}}, taken: []int64{1}}
 	a.done = append(a.done, m)
 	if err := a.differ(); err == nil || err.Error() != "p, enable: CPU 0 takes 1 interrupts, published are 2" {
 		t.Errorf("%v", err)
 	}
-	m.counts[0].Delta, m.violations = 1, 3
+	m.Counts[0].Delta, m.violations = 1, 3
 	if err := a.differ(); err == nil {
 		t.Error("violations are nothing")
 	}

@@ -16,46 +16,32 @@ import (
 	"github.com/textpoke/textpoke/sim/published"
 )
 
-// measurement is the counts of one reading before and one after.
+// measurement is one reading with what explains it, and what comes out here.
 type measurement struct {
-	patching, action string
-	counts           []published.InterruptCount // by CPU
-	why              interrupts.Explanation
-	taken            []int64 // on the live machine
-	violations       uint64
+	*published.Reading
+	why        interrupts.Explanation
+	taken      []int64 // on the live machine
+	violations uint64
 }
 
-func (m *measurement) name() string { return m.patching + ", " + m.action }
-
-// split cuts the table into measurements and explains each.
-func split(counts []published.InterruptCount) (out []*measurement, err error) {
-	for _, c := range counts {
-		i := slices.IndexFunc(out, func(m *measurement) bool { return m.patching == c.Patching && m.action == c.Action })
-		if i < 0 {
-			i = len(out)
-			out = append(out, &measurement{patching: c.Patching, action: c.Action})
-		}
-		out[i].counts = append(out[i].counts, c)
-	}
-	for _, m := range out {
-		var delta []int64
-		for cpu, c := range m.counts {
-			if c.CPU != cpu {
-				return nil, fmt.Errorf("%s: cpu %d stands where cpu %d should: CPUs must be numbered from 0", m.name(), c.CPU, cpu)
-			}
-			delta = append(delta, c.Delta)
-		}
-		m.why = interrupts.Explain(delta)
+// explain explains each reading.
+func explain(readings []*published.Reading) (out []*measurement, err error) {
+	for _, r := range readings {
+		m := &measurement{Reading: r, why: interrupts.Explain(r.Deltas())}
+		last := r.Counts[len(r.Counts)-1].CPU
 		switch {
+		case last != len(r.Counts)-1:
+			return nil, fmt.Errorf("%s: cpu %d is the last of %d: CPUs must be numbered from 0", m.Name(), last, len(r.Counts))
 		case !m.why.Consistent:
-			return nil, fmt.Errorf("%s: no rounds explain these interrupts: %s", m.name(), m.why.Reason)
+			return nil, fmt.Errorf("%s: no rounds explain these interrupts: %s", m.Name(), m.why.Reason)
 		case !m.why.Known || m.why.Rounds < roundsPerBatch:
-			return nil, fmt.Errorf("%s: there are fewer rounds in it than one batch takes", m.name())
+			return nil, fmt.Errorf("%s: there are fewer rounds in it than one batch takes", m.Name())
 		case m.why.Rounds > maxRounds:
-			return nil, fmt.Errorf("%s: %d rounds are more than are repeated here (%d)", m.name(), m.why.Rounds, maxRounds)
-		case len(m.counts) > maxCPUs:
-			return nil, fmt.Errorf("%s: %d CPUs are more than are repeated here (%d)", m.name(), len(m.counts), maxCPUs)
+			return nil, fmt.Errorf("%s: %d rounds are more than are repeated here (%d)", m.Name(), m.why.Rounds, maxRounds)
+		case len(m.Counts) > maxCPUs:
+			return nil, fmt.Errorf("%s: %d CPUs are more than are repeated here (%d)", m.Name(), len(m.Counts), maxCPUs)
 		}
+		out = append(out, m)
 	}
 	return out, nil
 }
@@ -123,7 +109,7 @@ func (m *measurement) repeat(ctx context.Context, lab *experiments.Lab) error {
 	if err != nil {
 		return err
 	}
-	roles := make([]cpus.Role, len(m.counts)) // all busy
+	roles := make([]cpus.Role, len(m.Counts)) // all busy
 	j, err := sim.NewJob(sim.Config{Arch: arch, Plan: p, Table: t, Roles: roles, Buffer: sched.Buffer{Slots: 1}, Seed: lab.Seed})
 	if err != nil {
 		return err
@@ -133,7 +119,7 @@ func (m *measurement) repeat(ctx context.Context, lab *experiments.Lab) error {
 		return err
 	}
 	defer l.Close()
-	enable := m.action == "enable"
+	enable := m.Action == "enable"
 	if !enable {
 		if _, err := l.Update(ctx, true); err != nil {
 			return err
@@ -148,7 +134,7 @@ func (m *measurement) repeat(ctx context.Context, lab *experiments.Lab) error {
 		return err
 	}
 	m.violations = row.Violations
-	for cpu := range m.counts {
+	for cpu := range m.Counts {
 		m.taken = append(m.taken, int64(row.Counts.Taken[cpu][cpus.Sync]))
 	}
 	return nil
