@@ -112,10 +112,10 @@ func (c *Chart) Picture() Picture {
 
 func (c *Chart) draw(canvas draw.Canvas, p Picture) {
 	y := p.Height - margin - 3*vg.Millimeter
-	titleStyle.Write(canvas, margin, y, c.Title)
+	titleStyle.Fit(c.Title, p.Width-2*margin).Write(canvas, margin, y, c.Title)
 	y -= smallRow + 0.5*vg.Millimeter
 	if c.Subtitle != "" {
-		smallStyle.Write(canvas, margin, y, c.Subtitle)
+		smallStyle.Fit(c.Subtitle, p.Width-2*margin).Write(canvas, margin, y, c.Subtitle)
 		y -= smallRow
 	}
 	y = c.legend(canvas, margin, y, p.Width-margin)

@@ -120,6 +120,33 @@ func TestScales(t *testing.T) {
 	}
 }
 
+// TestFit: a title that is too long is set smaller, not cut off.
+func TestFit(t *testing.T) {
+	short, long := "Short", strings.Repeat("A title that is too long ", 5)
+	const page = width - 2*margin
+	if s := titleStyle.Fit(short, page); s != titleStyle {
+		t.Errorf("%+v", s)
+	}
+	if s := titleStyle.Fit(long, page); s.Size >= titleStyle.Size || s.Wide(long) > page+0.01 {
+		t.Errorf("%+v: %v of %v", s, s.Wide(long), vg.Length(page))
+	}
+}
+
+// TestNothing: a chart of nothing is an empty chart.
+func TestNothing(t *testing.T) {
+	for _, c := range []*Chart{
+		{},
+		{X: Axis{Log: true}, Y: Axis{Names: []string{}}, Series: []Series{{Kind: Lying}}},
+		{X: Axis{Names: []string{"a"}}, Series: []Series{{Kind: Bars, X: []float64{0}, Y: []float64{0}}, {Kind: Steps}}},
+		{X: Axis{From: 1, To: 5}, Y: Axis{Log: true, From: 2, To: 3}, Series: []Series{{Kind: Points}}},
+	} {
+		var b bytes.Buffer
+		if err := WriteSVG(&b, c.Picture()); err != nil || b.Len() == 0 {
+			t.Errorf("%+v: %v", c, err)
+		}
+	}
+}
+
 func TestCheck(t *testing.T) {
 	for name, c := range map[string]*Chart{
 		"lengths":   {Series: []Series{{X: []float64{1}, Y: nil}}},

@@ -87,3 +87,12 @@ func (s Style) Write(c draw.Canvas, x, y vg.Length, line string) {
 
 // Wide is how wide a line of text is.
 func (s Style) Wide(line string) vg.Length { return s.text().Width(line) }
+
+// Fit is the style, its letters made smaller where the line would be wider than
+// that: down to two thirds, which can still be read.
+func (s Style) Fit(line string, wide vg.Length) Style {
+	if w := s.Wide(line); w > wide {
+		s.Size *= max(float64(wide/w), 2.0/3)
+	}
+	return s
+}
