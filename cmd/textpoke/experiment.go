@@ -22,7 +22,7 @@ func experimentCommand(c *common) *cobra.Command {
 	}
 	cmd := &cobra.Command{
 		Use:   "experiment",
-		Short: "questions with all it takes to answer them again: list, all, " + strings.Join(experimentNames(all), ", "),
+		Short: "questions with all it takes to answer them again (list, all, or one of them)",
 	}
 	cmd.AddCommand(experimentList(c), experimentAll(c, all))
 	for _, e := range all {
@@ -143,6 +143,9 @@ func checkerFlags(c *common, cmd *cobra.Command) experiments.Run {
 		}
 		a, cut := &mutations.Answer{Asked: len(questions)}, error(nil)
 		for _, q := range questions {
+			if err := ctx.Err(); err != nil {
+				return a.Answer(), err
+			}
 			row, err := c.answer(ctx, q, o)
 			if err != nil {
 				return a.Answer(), err
