@@ -22,7 +22,7 @@ func experimentCommand(c *common) *cobra.Command {
 	}
 	cmd := &cobra.Command{
 		Use:   "experiment",
-		Short: "questions with all it takes to answer them again: list, all, " + strings.Join(experimentNames(all), ", "),
+		Short: "questions with all it takes to answer them again (list, all, or one of them)",
 	}
 	cmd.AddCommand(experimentList(c), experimentAll(c, all))
 	for _, e := range all {

@@ -53,9 +53,6 @@ func samples() map[string]*Chart {
 // all their words, and the same bytes every time.
 func TestSamples(t *testing.T) {
 	for name, c := range samples() {
-		if err := c.Check(); err != nil {
-			t.Error(err)
-		}
 		var svg, again, bitmap bytes.Buffer
 		for _, w := range []*bytes.Buffer{&svg, &again} {
 			if err := WriteSVG(w, c.Picture()); err != nil {
@@ -155,7 +152,8 @@ func TestCheck(t *testing.T) {
 		"NaN":       {Series: []Series{{X: []float64{math.NaN()}, Y: []float64{1}}}},
 		"negative":  {Y: Axis{Log: true}, Series: []Series{{X: []float64{1}, Y: []float64{-1}}}},
 	} {
-		if err := c.Check(); err == nil {
+		var b bytes.Buffer
+		if WriteSVG(&b, c.Picture()) == nil || WritePNG(&b, c.Picture()) == nil || b.Len() > 0 {
 			t.Errorf("%s: nothing wrong", name)
 		}
 	}

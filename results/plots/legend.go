@@ -76,7 +76,7 @@ func swatch(c draw.Canvas, l look, box []vg.Point) {
 			c.StrokeLines(style, inside.ClipLinesXY([]vg.Point{{X: box[0].X + off, Y: box[2].Y}, {X: box[0].X + off + h, Y: box[0].Y}})...)
 		}
 	}
-	for y := every; l.hatch&level != 0 && y < h; y += every {
+	for y := every / 3; l.hatch&level != 0 && y < h; y += every / 3 {
 		c.StrokeLine2(style, box[0].X, box[0].Y+y, box[2].X, box[0].Y+y)
 	}
 	c.StrokeLines(draw.LineStyle{Color: l.ink, Width: 0.5}, append(box, box[0]))
