@@ -19,7 +19,7 @@ const module = "github.com/textpoke/textpoke/"
 // architecture lies below cpus, and isa below the architectures.
 var floors = map[string]int{
 	"spelling": -1,
-	"results":  0, "results/interrupts": 1, "results/plots": 1, "results/perfetto": 1,
+	"results":  0, "results/interrupts": 1, "results/plots": 1, "results/perfetto": 1, "results/journal": 1,
 
 	"records":  0,
 	"cpus/isa": 1, "cpus/x86_64": 2, "cpus/arm64": 2, "cpus/riscv64": 2, "cpus": 3,
@@ -30,7 +30,7 @@ var floors = map[string]int{
 	"sim/published":   0,
 	"sim/calibration": 4,
 	"sim/measure":     5,
-	"sim/kernels":     6,
+	"sim/kernels":     7,
 	"sim/timeline":    6,
 	"sim/timed":       7, "sim/check": 7, "sim/litmus": 7,
 	"sim/museum": 8, "sim/promela": 8,

@@ -41,6 +41,7 @@ type runner struct {
 	pad     *Scratchpad
 	chooser *Random
 	trail   *Trail        // nil unless steps are recorded
+	watch   *watch        // nil unless somebody observes
 	synced  atomic.Uint64 // cpu.Synced, for those who forget old versions
 
 	bell   chan struct{} // rung for a sleeping CPU when something waits
@@ -146,10 +147,14 @@ func (r *runner) steps(n int) {
 }
 
 func (r *runner) step() {
+	before := r.cpu.Phase
 	if r.trail != nil {
 		r.trail.step(r)
 	} else {
 		r.tally[Step(&r.cpu, r.m.code, r.m, r.chooser, r.pad)]++
+	}
+	if r.watch != nil {
+		r.watch.saw(r, before)
 	}
 	if r.pad.Found {
 		r.m.Report(r.pad.Violation)

@@ -21,6 +21,8 @@ type Config struct {
 	Senders int
 	// Trail, where set, records what the machine does.
 	Trail *Trail
+	// Observer, where set, is told what it does.
+	Observer *Observer
 }
 
 // Machine is real concurrency: one goroutine a CPU, and what they share made of
@@ -46,6 +48,8 @@ type Machine struct {
 	parked   []Task                   // by CPU, where a Lockstep preempts tasks
 	broken   violations
 	wait     sync.WaitGroup
+	observer *Observer
+	rounds   atomic.Uint64 // sent while somebody observes
 }
 
 // opsState is one ops that text or a literal can name.
@@ -80,6 +84,8 @@ func NewMachine(cfg Config) (*Machine, error) {
 		space:   make([]atomic.Uint32, n),
 		ops:     make([]opsState, 1, maxOps),
 		parked:  make([]Task, n),
+
+		observer: cfg.Observer,
 	}
 	m.ops[0].addr = cfg.NopOps
 	m.ops[0].state.Store(uint32(CalledNobody))
@@ -90,6 +96,9 @@ func NewMachine(cfg Config) (*Machine, error) {
 		m.online[cpu].Store(role != Offline)
 		m.runners = append(m.runners, newRunner(m, cpu, role, cfg.Seed))
 		m.runners[cpu].trail = cfg.Trail
+		if cfg.Observer != nil {
+			m.runners[cpu].watch = &watch{Observer: cfg.Observer}
+		}
 	}
 	return m, nil
 }

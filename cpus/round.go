@@ -91,7 +91,7 @@ func (m *Machine) Take(cpu int, masked bool) (Taken, bool) {
 
 // Answer implements Shared.
 func (m *Machine) Answer(t Ticket) {
-	s := m.senders[int(t)/len(m.runners)]
+	s := m.sender(t)
 	if s.left.Add(-1) == 0 {
 		select {
 		case s.done <- struct{}{}:
@@ -100,14 +100,18 @@ func (m *Machine) Answer(t Ticket) {
 	}
 }
 
+// sender is whose request a ticket is.
+func (m *Machine) sender(t Ticket) *Sender { return m.senders[int(t)/len(m.runners)] }
+
 // Sender sends rounds, one at a time.
 type Sender struct {
 	m        *Machine
 	requests []request // one for each CPU, reused by every round
 	left     atomic.Int32
 	done     chan struct{}
-	stopped  bool  // between StopMachine and ResumeMachine
-	arriving int32 // CPUs that StopMachine asked
+	round    uint64 // the last one's number, while somebody observes
+	stopped  bool   // between StopMachine and ResumeMachine
+	arriving int32  // CPUs that StopMachine asked
 }
 
 func newSender(m *Machine, id, cpus int) *Sender {
@@ -148,6 +152,7 @@ func (s *Sender) send(from int, cause Cause, lazy bool) int {
 	}
 	if int(cause) < NumCauses {
 		m.Ledger.round(from, cause, targets)
+		s.tell(from, cause, targets)
 	}
 	asked := targets
 	if cause == Quiesce {
@@ -165,6 +170,14 @@ func (s *Sender) send(from int, cause Cause, lazy bool) int {
 		m.runners[cpu].ring()
 	}
 	return targets
+}
+
+// tell tells the observer of a round.
+func (s *Sender) tell(from int, cause Cause, targets int) {
+	if o := s.m.observer; o != nil {
+		s.round = s.m.rounds.Add(1)
+		o.Round(s.round, from, cause, targets, o.Now())
+	}
 }
 
 // Wait waits for every answer to the last Send. The CPU that the sender sits on

@@ -199,9 +199,13 @@ func (x *Executor) takeBack(u *Update, p *Patcher) error {
 
 // drive steps a patcher until it ends or fails.
 func (x *Executor) drive(ctx context.Context, p *Patcher) error {
+	w := x.watch()
 	for {
 		at := p.At
 		status, err := x.step(ctx, p)
+		if w != nil && (p.At != at || err != nil && at < len(p.Plan)) {
+			w.over(x.lease.CPU(), p.Plan[at])
+		}
 		switch {
 		case err != nil:
 			return err
@@ -217,6 +221,9 @@ func (x *Executor) drive(ctx context.Context, p *Patcher) error {
 				return err
 			}
 			x.inFlight(p)
+			if w != nil {
+				w.begins()
+			}
 		}
 	}
 }

@@ -2,6 +2,7 @@ package poke
 
 import (
 	"fmt"
+	"strconv"
 	"strings"
 )
 
@@ -86,21 +87,27 @@ type Step struct {
 	From, To int32 // the patches [From, To) that the step is about
 }
 
+// Name is the step without the patches that it is about: "Write tail".
+func (s Step) Name() string {
+	name := s.Op.String()
+	switch s.Op {
+	case Write:
+		name += " " + s.Part.String()
+	case Sync:
+		name += " " + strconv.Itoa(int(s.Round))
+		if s.Lazy {
+			name += " lazy"
+		}
+	case Lock, Unlock:
+		name += " " + s.Mutex.String()
+	}
+	return name
+}
+
 // String is the step in one line: "Write tail 0..255".
 func (s Step) String() string {
 	var b strings.Builder
-	b.WriteString(s.Op.String())
-	switch s.Op {
-	case Write:
-		fmt.Fprintf(&b, " %s", s.Part)
-	case Sync:
-		fmt.Fprintf(&b, " %d", s.Round)
-		if s.Lazy {
-			b.WriteString(" lazy")
-		}
-	case Lock, Unlock:
-		fmt.Fprintf(&b, " %s", s.Mutex)
-	}
+	b.WriteString(s.Name())
 	switch s.Op {
 	case Verify, Publish, Write, Settle, Map:
 		if s.To-s.From == 1 {

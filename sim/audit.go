@@ -50,7 +50,12 @@ func (a audit) checkRounds(j *Job, row *RunRow) {
 	if cause, ok := c.Conserved(); !ok {
 		a.report(cpus.Conservation, "cause %s: %d interrupts taken, %d sent", cause, c.TotalTaken(cause), c.Sent[cause])
 	}
-	want := [cpus.NumCauses]int{cpus.Sync: row.Rounds, cpus.Stop: row.Stops}
+	want := row.Aside
+	for _, aside := range row.Aside {
+		want[cpus.Sync] -= aside
+	}
+	want[cpus.Sync] += row.Rounds
+	want[cpus.Stop] += row.Stops
 	lazy := [cpus.NumCauses]int{cpus.Sync: row.Lazy}
 	for k, rounds := range want {
 		cause := cpus.Cause(k)
@@ -73,7 +78,10 @@ func (a audit) checkRounds(j *Job, row *RunRow) {
 		}
 	}
 	if row.Lazy > 0 { // the plan's is the least that there can be
-		row.IPIs = int(c.TotalTaken(cpus.Sync) + c.TotalTaken(cpus.Stop))
+		row.IPIs = 0
+		for k := range cpus.NumCauses {
+			row.IPIs += int(c.TotalTaken(cpus.Cause(k)))
+		}
 	}
 }
 

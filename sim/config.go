@@ -11,6 +11,7 @@ import (
 	"github.com/textpoke/textpoke/records"
 	"github.com/textpoke/textpoke/sched"
 	"github.com/textpoke/textpoke/sim/calibration"
+	"github.com/textpoke/textpoke/sim/timeline"
 )
 
 // Config is one combination to be counted or run.
@@ -32,8 +33,11 @@ type Config struct {
 	Seed    uint64
 	Migrate bool // the patcher may change CPUs in the middle
 
+	Timeline *timeline.Recorder // where set, is told what happens; one run at a time
+
 	Engine Kind
 	// For the timed engine alone.
+	Scenario    *Scenario                // what else the kernel sends, nil for the records' rounds alone
 	Calibration *calibration.Calibration // what everything takes, nil for counts only
 	Calls       float64                  // calls of traced functions a second on a busy CPU; below 0: the calibration's
 	Entries     float64                  // entries into the kernel a second of an isolated CPU; below 0: the calibration's
@@ -87,6 +91,9 @@ func (c *Config) String() string {
 	if c.Mutation != "" {
 		s += ", mutation " + c.Mutation
 	}
+	if c.Calibration != nil {
+		s += ", calibration " + c.Calibration.Name
+	}
 	return s
 }
 
@@ -104,6 +111,35 @@ func (c *Config) Flags() string {
 	}
 	if c.Migrate {
 		s += " --migrate"
+	}
+	return s + c.engineFlags()
+}
+
+// engineFlags is what Flags says of the engine.
+func (c *Config) engineFlags() (s string) {
+	if c.Engine == LiveEngine {
+		return ""
+	}
+	s = " --engine " + c.Engine.String()
+	if c.Calibration != nil {
+		s += " --calibration " + ShellQuote(c.Calibration.Name)
+	}
+	for _, rate := range []struct {
+		flag  string
+		value float64
+	}{{"calls", c.Calls}, {"entries", c.Entries}} {
+		if rate.value >= 0 {
+			s += fmt.Sprintf(" --%s %v", rate.flag, rate.value)
+		}
+	}
+	if c.Preempt {
+		s += " --preempt"
+	}
+	if k := c.Scenario; k != nil {
+		s += fmt.Sprintf(" --scenario %s --kernel %s", k.Name, k.Kernel.Name())
+		if off := k.Off.String(); off != "" {
+			s += " --without-cause " + off
+		}
 	}
 	return s
 }

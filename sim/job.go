@@ -201,6 +201,7 @@ type sites struct {
 	records []int        // record of each site
 	site    []int32      // site of each record, -1 for none
 	enable  []poke.Patch // by site
+	aux     aux
 }
 
 // sites lays the text out.

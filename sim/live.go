@@ -36,7 +36,8 @@ func NewLive(j *Job, revision string, log *zap.Logger) (*Live, error) {
 	table := int3.NewTable(j.Refs, len(j.Roles))
 	m, err := cpus.NewMachine(cpus.Config{
 		Code: &s.code, Roles: j.Roles, Handler: table, NopOps: nopOps, Seed: j.Seed,
-		Initial: func(site int) isa.Text { return s.enable[site].Old },
+		Initial:  func(site int) isa.Text { return s.enable[site].Old },
+		Observer: observe(j),
 	})
 	if err != nil {
 		return nil, err

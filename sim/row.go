@@ -2,6 +2,7 @@ package sim
 
 import (
 	"context"
+	"slices"
 	"time"
 
 	"github.com/textpoke/textpoke/cpus"
@@ -66,6 +67,10 @@ var planColumns = []results.Column{
 	{Name: "fetch", Doc: "how finely versions of text mix in a fetch"},
 	{Name: "mutation", Doc: "defect put into the protocol"},
 	{Name: "skipped", Doc: "records that the kernel refuses for their alignment"},
+	{Name: "table", Detail: true, Doc: "table that the records are of, as asked for"},
+	{Name: "filter", Detail: true, Doc: "which of them are changed; empty for all"},
+	{Name: "refs", Detail: true, Doc: "kind of the handlers' reference counts"},
+	{Name: "seed", Detail: true, Doc: "of every random choice"},
 }
 
 func (r *PlanRow) cells() []any {
@@ -89,7 +94,8 @@ func (r *PlanRow) cells() []any {
 	} else {
 		cells = append(cells, results.Empty, results.Empty, results.Empty)
 	}
-	return append(cells, r.Fetch.String(), orEmpty(r.Mutation), r.Skipped)
+	return append(cells, r.Fetch.String(), orEmpty(r.Mutation), r.Skipped,
+		r.Table.Name(), orEmpty(r.Filter.String()), r.Refs.String(), r.Seed)
 }
 
 func orEmpty(s string) any {
@@ -100,7 +106,9 @@ func orEmpty(s string) any {
 }
 
 // PlanTable is a table for rows of Count.
-func PlanTable() results.Table { return results.Table{Name: "plan", Columns: planColumns} }
+func PlanTable() results.Table {
+	return results.Table{Name: "plan", Columns: slices.Clone(planColumns)}
+}
 
 // Cells is the row for PlanTable.
 func (r PlanRow) Cells() []any { return r.cells() }
@@ -118,9 +126,10 @@ type RunRow struct {
 	Burst                                  int64 // most interrupts that a CPU took in a millisecond
 	Elapsed                                time.Duration
 
-	Stress      *StressCounts // only under stress
-	Modelled    *Modelled     // only of the timed engine
-	CountedOnly bool          // nothing was executed: there was no calibration
+	Stress      *StressCounts       // only under stress
+	Modelled    *Modelled           // only of the timed engine
+	CountedOnly bool                // nothing was executed: there was no calibration
+	Aside       [cpus.NumCauses]int // of Rounds, those of a scenario that are not the records'
 
 	Counts  cpus.Counts   // by CPU and cause
 	Tallies []cpus.Tally  // by CPU
@@ -143,10 +152,13 @@ type Modelled struct {
 	IsolatedStolen, IsolatedQuiet timed.Nanos
 }
 
-var runColumns = append(append([]results.Column(nil), planColumns...), []results.Column{
+var runColumns = append(slices.Clone(planColumns), []results.Column{
 	{Name: "engine", Detail: true, Doc: "what executed the plan"},
 	{Name: "calibration", Doc: "what times rest on; empty where they are measured"},
-	{Name: "seed", Detail: true, Doc: "of every random choice"},
+	{Name: "calls_per_s", Doc: "calls of traced functions on each busy CPU, modelled"},
+	{Name: "entries_per_s", Detail: true, Doc: "entries into the kernel of each isolated CPU, modelled"},
+	{Name: "scenario", Doc: "tracer that is switched with all that the kernel sends for it; empty for the records' rounds alone"},
+	{Name: "kernel", Detail: true, Doc: "whose ledger that is"},
 	{Name: "revision", Detail: true, Doc: "of the program"},
 	{Name: "direction", Doc: "enable, disable, or mixed under stress"},
 	{Name: "traps", Doc: "times that a CPU ran into a breakpoint"},
@@ -181,8 +193,10 @@ func (j *Job) runRow(ctx context.Context, engine, revision string, enable bool) 
 		row.Direction = "enable"
 	}
 	var err error
-	row.PlanRow, err = j.Count(ctx)
-	return row, err
+	if row.PlanRow, err = j.Count(ctx); err != nil {
+		return row, err
+	}
+	return row, row.addAside(j, enable)
 }
 
 // sum sums up what the CPUs' counts and tallies say.
@@ -206,11 +220,15 @@ func (r *RunRow) sum(roles []cpus.Role) {
 }
 
 // RunTable is a table for rows of an engine.
-func RunTable() results.Table { return results.Table{Name: "run", Columns: runColumns} }
+func RunTable() results.Table {
+	return results.Table{Name: "run", Columns: slices.Clone(runColumns)}
+}
 
 // Cells is the row for RunTable.
 func (r RunRow) Cells() []any {
-	cells := append(r.PlanRow.cells(), r.Engine, r.calibration(), r.Seed, orEmpty(r.Revision), r.Direction)
+	cells := append(r.PlanRow.cells(), r.Engine)
+	cells = append(cells, r.resting()...)
+	cells = append(cells, orEmpty(r.Revision), r.Direction)
 	cells = append(cells, r.counted()...)
 	cells = append(cells, r.modelled()...)
 	if s := r.Stress; s != nil {
@@ -219,11 +237,17 @@ func (r RunRow) Cells() []any {
 	return append(cells, empty(4)...)
 }
 
-func (r *RunRow) calibration() any {
-	if r.Modelled == nil {
-		return results.Empty
+// resting is what the row's times and counts rest on besides the plan.
+func (r *RunRow) resting() []any {
+	cells := empty(5)
+	if r.Modelled != nil {
+		costs := r.costs()
+		cells[0], cells[1], cells[2] = r.Modelled.Calibration, costs.Calls, costs.Entries
 	}
-	return r.Modelled.Calibration
+	if s := r.Scenario; s != nil {
+		cells[3], cells[4] = string(s.Name), s.Kernel.Name()
+	}
+	return cells
 }
 
 // empty is so many cells that do not apply.

@@ -8,7 +8,6 @@ import (
 	"go.uber.org/zap"
 
 	"github.com/textpoke/textpoke/cpus"
-	"github.com/textpoke/textpoke/cpus/isa"
 	"github.com/textpoke/textpoke/poke"
 	"github.com/textpoke/textpoke/sim/timed"
 )
@@ -43,13 +42,29 @@ func newTimed(j *Job, revision string, log *zap.Logger, calls timed.Thinning) (*
 	if t.sites, err = j.sites(); err != nil {
 		return nil, err
 	}
+	called := len(t.sites.code.Sites)
+	for _, enable := range []bool{true, false} {
+		entries, err := j.Scenario.Entries(enable)
+		if err != nil {
+			return nil, err
+		}
+		if err := t.sites.addAux(j, pokes(entries)-len(t.sites.aux.patch)); err != nil {
+			return nil, err
+		}
+	}
 	cfg := timed.Config{
-		Code: &t.sites.code, Roles: j.Roles, Costs: j.costs(), Lookup: j.Lookup, Refs: j.Refs,
-		NopOps: nopOps, Initial: func(site int) isa.Text { return t.sites.enable[site].Old },
+		Called: called,
+		Code:   &t.sites.code, Roles: j.Roles, Costs: j.costs(), Lookup: j.Lookup, Refs: j.Refs,
+		NopOps: nopOps, Initial: t.sites.initial,
 		Seed: j.Seed, AsQueued: j.mutation.Unsorted, Migrate: j.Migrate, Preempt: j.Preempt, Calls: calls,
+		Timeline: j.Timeline,
 	}
 	if j.protocol.Batching == poke.Buffered {
 		cfg.Slots = j.Buffer.Slots
+	}
+	if j.Timeline != nil {
+		j.Timeline.Machine(j.Roles)
+		j.Timeline.Run(j.String(), 0)
 	}
 	if t.machine, err = timed.New(cfg); err != nil {
 		return nil, err
@@ -91,9 +106,13 @@ func (t *Timed) Update(ctx context.Context, enable bool) (RunRow, error) {
 	if enable {
 		t.machine.SetOps(t.ops, cpus.CalledTracer)
 	}
+	parts, err := t.parts(u, enable)
+	if err != nil {
+		return row, err
+	}
 	before, _ := t.machine.Violations()
 	start := time.Now()
-	out, err := t.machine.Update(ctx, timed.Part{Update: u, Cause: cpus.Sync})
+	out, err := t.machine.Update(ctx, parts...)
 	if err != nil {
 		return row, fmt.Errorf("%s: %w", row.Direction, err)
 	}

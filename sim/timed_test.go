@@ -1,6 +1,7 @@
 package sim
 
 import (
+	"bytes"
 	"fmt"
 	"testing"
 
@@ -12,6 +13,7 @@ import (
 	"github.com/textpoke/textpoke/sched"
 	"github.com/textpoke/textpoke/sim/calibration"
 	"github.com/textpoke/textpoke/sim/timed"
+	"github.com/textpoke/textpoke/sim/timeline"
 )
 
 // plainCosts are round numbers that add up to times which are easy to tell apart.
@@ -179,6 +181,25 @@ func TestTimedFindsMutations(t *testing.T) {
 		}
 		if !found {
 			t.Errorf("%s: nobody met %s", mutation, want)
+		}
+	}
+}
+
+// TestTimedTimeline: what the timeline of a run in virtual time shows is what its
+// ledger says.
+func TestTimedTimeline(t *testing.T) {
+	for _, arch := range cpus.ArchNames() {
+		for _, protocol := range []string{"breakpoint", "stop-machine"} {
+			c := timedConfig(t, arch, protocol, "gen:n=200,groups=2,order=sorted", "busy=4,idle=1,isolated=1,irqsoff=1", plainCosts())
+			c.Buffer.Slots = 64
+			var out bytes.Buffer
+			c.Timeline = timeline.New(&out, nil, 0)
+			m := newTimedFor(t, c, timed.HotOnly)
+			rows := toggle(t, m)
+			f := readTimeline(t, c.Timeline, &out)
+			checkTimeline(t, f.Under(m.job.String()), m.Counts(), [2]uint64{
+				rows[0].Traps + rows[1].Traps - rows[0].Misses - rows[1].Misses, rows[0].Misses + rows[1].Misses,
+			})
 		}
 	}
 }

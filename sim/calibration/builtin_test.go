@@ -1,7 +1,9 @@
 package calibration
 
 import (
+	"fmt"
 	"math"
+	"os"
 	"reflect"
 	"slices"
 	"strconv"
@@ -124,6 +126,12 @@ func TestRanges(t *testing.T) {
 			t.Errorf("%+v", r)
 		}
 	}
+	if got, want := Ranges()[0].String(), "round: 2.513µs to 467µs"; got != want {
+		t.Errorf("%s, want %s", got, want)
+	}
+	if got, want := (Range{Name: "calls", Low: 1, High: 2.5, Unit: Rate}).String(), "calls: 1 to 2.5 per_s"; got != want {
+		t.Errorf("%s, want %s", got, want)
+	}
 	low, high := RoundRange()
 	if low != 2513 || math.Abs(high-1.4e6/3) > 500 { // 251301666 ns / 100,000, and 1.4 ms / 3
 		t.Errorf("a round takes %g to %g ns", low, high)
@@ -133,5 +141,21 @@ func TestRanges(t *testing.T) {
 		if r := c.Costs.Round(c.CPUs - 1); r < low || r > high {
 			t.Errorf("%s: a round of %g ns lies outside", name, r)
 		}
+	}
+}
+
+// TestDocument: docs/calibrations.md has a row for each built-in calibration.
+func TestDocument(t *testing.T) {
+	text, err := os.ReadFile("../../docs/calibrations.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, c := range Builtins() {
+		if row := fmt.Sprintf("| `%s` | %d, %s | ", c.Name, c.CPUs, c.Arch); !strings.Contains(string(text), row) {
+			t.Errorf("no row %s", row)
+		}
+	}
+	if count := fmt.Sprintf("%d quantities", len(Quantities)); !strings.Contains(string(text), count) {
+		t.Errorf("it does not say %s", count)
 	}
 }

@@ -1,5 +1,10 @@
 package calibration
 
+import (
+	"fmt"
+	"time"
+)
+
 // Range is what has been published about a cost, on whatever machines: what is
 // said when somebody asks for it and names no calibration.
 type Range struct {
@@ -7,6 +12,14 @@ type Range struct {
 	Low, High float64
 	Unit      Unit
 	Sources   []string // low first
+}
+
+// String is the range in one line, as "round: 2.513µs to 467µs".
+func (r Range) String() string {
+	if r.Unit == Time {
+		return fmt.Sprintf("%s: %v to %v", r.Name, time.Duration(r.Low), time.Duration(r.High))
+	}
+	return fmt.Sprintf("%s: %g to %g %s", r.Name, r.Low, r.High, r.Unit)
 }
 
 // RoundName is the range of a round, from preparing it to the last answer.

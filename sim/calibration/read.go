@@ -8,6 +8,7 @@ import (
 	"os"
 	"slices"
 	"strings"
+	"unicode"
 
 	"github.com/textpoke/textpoke/spelling"
 )
@@ -85,7 +86,9 @@ func (p *parser) read() (*Calibration, error) {
 			return nil, fmt.Errorf("read calibration %s: %w", p.file, err)
 		}
 		for i := range cells {
-			cells[i] = strings.TrimSpace(cells[i])
+			if cells[i] = strings.TrimSpace(cells[i]); strings.ContainsFunc(cells[i], unicode.IsControl) {
+				return nil, p.errorf("%.40q: a line break or another control character in a cell", cells[i])
+			}
 		}
 		if first {
 			if !slices.Equal(cells, columns) {

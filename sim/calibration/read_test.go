@@ -60,6 +60,29 @@ func TestRead(t *testing.T) {
 	}
 }
 
+// TestHashIsOfWhatIsMeant: other units, another order and the sign of a zero make
+// no other calibration; another value does.
+func TestHashIsOfWhatIsMeant(t *testing.T) {
+	text, _ := valid()
+	hash := func(replace ...string) string {
+		c, err := Read("x", strings.NewReader(strings.NewReplacer(replace...).Replace(text)))
+		if err != nil {
+			t.Fatal(err)
+		}
+		return c.Hash()
+	}
+	zero := hash("\nsend,2,ns,1,", "\nsend,0,ns,0,")
+	if got := hash("\nsend,2,ns,1,", "\nsend,-0,ns,0,"); got != zero {
+		t.Error("the sign of a zero matters")
+	}
+	if got := hash("\nsend,2,ns,1,3", "\nsend,0.002,us,0.001,0.003", "cpus,8\n", "", "# a comment\n", "cpus,8\n"); got != hash() {
+		t.Error("units or order matter")
+	}
+	if zero == hash() {
+		t.Error("values do not matter")
+	}
+}
+
 // TestEveryCostHasAQuantity: each field of Costs is that of one quantity.
 func TestEveryCostHasAQuantity(t *testing.T) {
 	var c Costs
@@ -78,50 +101,55 @@ func TestEveryCostHasAQuantity(t *testing.T) {
 	}
 }
 
+// wrong replaces what begins with old, at a line's begin or else anywhere, by new;
+// the error is at the line that begins with at, and says want.
+var wrong = map[string]struct{ old, new, at, want string }{
+	"unknown":       {"send,", "snd,", "send", `"snd": no such quantity; did you mean send?`},
+	"unknown fact":  {"arch,", "arche,", "arch", `"arche": no such quantity; did you mean arch?`},
+	"no unit":       {"send,2,ns", "send,2,", "send", "send: no unit: want ns, us, ms, s"},
+	"wrong unit":    {"send,2,ns", "send,2,per_s", "send", `send: unit "per_s": not one of ns, us, ms, s`},
+	"no such unit":  {"calls,2,per_s", "calls,2,per_m", "calls", `calls: unit "per_m": not one of per_s; did you mean per_s?`},
+	"negative":      {"send,2,", "send,-2,", "send", `send: value "-2": negative`},
+	"negative low":  {"send,2,ns,1", "send,2,ns,-1", "send", `send: low "-1": negative`},
+	"NaN":           {"send,2,", "send,NaN,", "send", `send: value "NaN": not a number`},
+	"infinite":      {"send,2,", "send,inf,", "send", `send: value "inf": not a number`},
+	"infinite high": {"send,2,ns,1,3", "send,2,ns,1,+Inf", "send", `send: high "+Inf": not a number`},
+	"too large":     {"send,2,", "send,1e400,", "send", `send: value "1e400": not a number`},
+	"a day":         {"send,2,ns", "send,86401,s", "send", `send: value "86401": more than 8.64e+13 ns`},
+	"no number":     {"send,2,", "send,two,", "send", `send: value "two": not a number`},
+	"empty":         {"send,2,", "send,,", "send", `send: value "": not a number`},
+	"never":         {"tick_interval,2,", "tick_interval,0,", "tick_interval", `tick_interval: value "0": must not be 0`},
+	"twice":         {"delivery,2", "send,2", "delivery", "send: stands there twice"},
+	"fact twice":    {"arch,arm64", "name,arm64", "arch", "name: stands there twice"},
+	"low":           {"send,2,ns,1", "send,2,ns,2.5", "send", `send: low "2.5": more than the value, 2`},
+	"high":          {"send,2,ns,1,3", "send,2,ns,1,1.5", "send", `send: high "1.5": less than the value, 2`},
+	"half interval": {"send,2,ns,1,3", "send,2,ns,1,", "send", `send: low "1" and high "": want both or none`},
+	"basis":         {"send,2,ns,1,3,assumed", "send,2,ns,1,3,assume", "send", `send: basis "assume": not one of published, derived, measured, assumed; did you mean assumed?`},
+	"source":        {"send,2,ns,1,3,assumed,nobody knows", "send,2,ns,1,3,assumed,", "send", "send: no source: say where the value is from, or why it is assumed"},
+	"short":         {"send,2,ns,1,3,assumed,nobody knows", "send,2,ns", "send", "send: 3 cells, want 7: quantity,value,unit,low,high,basis,source"},
+	"long fact":     {`"a, b"`, "a, b", "machine", "machine: 3 cells, want 2: machine and its value (in quotes if there is a comma in it)"},
+	"no machine":    {`"a, b"`, "", "machine", "machine: empty"},
+	"arch":          {"arch,arm64", "arch,arm46", "arch", `arch "arm46": not one of x86_64, arm64, riscv64; did you mean arm64?`},
+	"no CPU":        {"cpus,8", "cpus,0", "cpus", `cpus "0": want a whole number from 1 to 8192`},
+	"half a CPU":    {"cpus,8", "cpus,1.5", "cpus", `cpus "1.5": want a whole number from 1 to 8192`},
+	"CPUs":          {"cpus,8", "cpus,8193", "cpus", `cpus "8193": want a whole number from 1 to 8192`},
+	"name":          {"name,mine", "name,../mine", "name", `name "../mine": want up to 64 letters, digits, dots, hyphens, and a letter or digit first`},
+	"header":        {"quantity,value", "quantities,value", "quantity", `"quantities,value,unit,low,high,basis,source": want the first line to be quantity,value,unit,low,high,basis,source`},
+	"line break":    {`"a, b"`, "\"a\nb\"", "machine", `"a\nb": a line break or another control character in a cell`},
+	"quotes":        {"name,mine", `name,"mi"ne`, "name", `extraneous or missing " in quoted-field`},
+	"missing":       {"send,2,ns,1,3,assumed,nobody knows\n", "", "", "missing: send"},
+	"missing fact":  {"cpus,8\n", "", "", "missing: cpus"},
+}
+
 func TestReadRefuses(t *testing.T) {
 	text, lines := valid()
-	for name, c := range map[string]struct{ old, new, at, want string }{
-		"unknown":       {"send,", "snd,", "send", `"snd": no such quantity; did you mean send?`},
-		"unknown fact":  {"arch,", "arche,", "arch", `"arche": no such quantity; did you mean arch?`},
-		"no unit":       {"send,2,ns", "send,2,", "send", "send: no unit: want ns, us, ms, s"},
-		"wrong unit":    {"send,2,ns", "send,2,per_s", "send", `send: unit "per_s": not one of ns, us, ms, s`},
-		"no such unit":  {"calls,2,per_s", "calls,2,per_m", "calls", `calls: unit "per_m": not one of per_s; did you mean per_s?`},
-		"negative":      {"send,2,", "send,-2,", "send", `send: value "-2": negative`},
-		"negative low":  {"send,2,ns,1", "send,2,ns,-1", "send", `send: low "-1": negative`},
-		"NaN":           {"send,2,", "send,NaN,", "send", `send: value "NaN": not a number`},
-		"infinite":      {"send,2,", "send,inf,", "send", `send: value "inf": not a number`},
-		"infinite high": {"send,2,ns,1,3", "send,2,ns,1,+Inf", "send", `send: high "+Inf": not a number`},
-		"too large":     {"send,2,", "send,1e400,", "send", `send: value "1e400": not a number`},
-		"a day":         {"send,2,ns", "send,86401,s", "send", `send: value "86401": more than 8.64e+13 ns`},
-		"no number":     {"send,2,", "send,two,", "send", `send: value "two": not a number`},
-		"empty":         {"send,2,", "send,,", "send", `send: value "": not a number`},
-		"never":         {"tick_interval,2,", "tick_interval,0,", "tick_interval", `tick_interval: value "0": must not be 0`},
-		"twice":         {"delivery,2", "send,2", "delivery", "send: stands there twice"},
-		"fact twice":    {"arch,arm64", "name,arm64", "arch", "name: stands there twice"},
-		"low":           {"send,2,ns,1", "send,2,ns,2.5", "send", `send: low "2.5": more than the value, 2`},
-		"high":          {"send,2,ns,1,3", "send,2,ns,1,1.5", "send", `send: high "1.5": less than the value, 2`},
-		"half interval": {"send,2,ns,1,3", "send,2,ns,1,", "send", `send: low "1" and high "": want both or none`},
-		"basis":         {"send,2,ns,1,3,assumed", "send,2,ns,1,3,assume", "send", `send: basis "assume": not one of published, derived, measured, assumed; did you mean assumed?`},
-		"source":        {"send,2,ns,1,3,assumed,nobody knows", "send,2,ns,1,3,assumed,", "send", "send: no source: say where the value is from, or why it is assumed"},
-		"short":         {"send,2,ns,1,3,assumed,nobody knows", "send,2,ns", "send", "send: 3 cells, want 7: quantity,value,unit,low,high,basis,source"},
-		"long fact":     {`"a, b"`, "a, b", "machine", "machine: 3 cells, want 2: machine and its value (in quotes if there is a comma in it)"},
-		"no machine":    {`"a, b"`, "", "machine", "machine: empty"},
-		"arch":          {"arch,arm64", "arch,arm46", "arch", `arch "arm46": not one of x86_64, arm64, riscv64; did you mean arm64?`},
-		"no CPU":        {"cpus,8", "cpus,0", "cpus", `cpus "0": want a whole number from 1 to 8192`},
-		"half a CPU":    {"cpus,8", "cpus,1.5", "cpus", `cpus "1.5": want a whole number from 1 to 8192`},
-		"CPUs":          {"cpus,8", "cpus,8193", "cpus", `cpus "8193": want a whole number from 1 to 8192`},
-		"name":          {"name,mine", "name,../mine", "name", `name "../mine": want up to 64 letters, digits, dots, hyphens, and a letter or digit first`},
-		"header":        {"quantity,value", "quantities,value", "quantity", `"quantities,value,unit,low,high,basis,source": want the first line to be quantity,value,unit,low,high,basis,source`},
-		"quotes":        {"name,mine", `name,"mi"ne`, "name", `extraneous or missing " in quoted-field`},
-		"missing":       {"send,2,ns,1,3,assumed,nobody knows\n", "", "", "missing: send"},
-		"missing fact":  {"cpus,8\n", "", "", "missing: cpus"},
-	} {
-		if strings.Count(text, "\n"+c.old)+strings.Count(text, ","+c.old) == 0 && !strings.HasPrefix(text, c.old) {
-			t.Fatalf("%s: %q does not stand in the file", name, c.old)
-		}
+	for name, c := range wrong {
 		broken := strings.Replace("\n"+text, "\n"+c.old, "\n"+c.new, 1)
-		if !strings.Contains("\n"+text, "\n"+c.old) {
+		if broken == "\n"+text {
 			broken = strings.Replace("\n"+text, c.old, c.new, 1)
+		}
+		if broken == "\n"+text {
+			t.Fatalf("%s: %q does not stand in the file", name, c.old)
 		}
 		want := "mine.csv: " + c.want
 		if c.at != "" {
@@ -139,7 +167,7 @@ func TestReadRefusesWhatIsNoCalibration(t *testing.T) {
 		"":                                   "x: missing: name, machine, arch, cpus, round_setup, ",
 		"address,symbol,module,group\n":      `x:1: "address,symbol,module,group": want the first line to be`,
 		strings.Repeat("#", MaxBytes+1):      "x: longer than 1048576 bytes: no calibration",
-		"\x00\xff\n":                         "x:1: ",
+		"\x00\xff\n":                         `x:1: "\x00\xff": a line break or another control character`,
 		strings.Join(columns, ",") + "\n\"a": "x:2: ",
 	} {
 		if _, err := Read("x", strings.NewReader(text)); err == nil || !strings.HasPrefix(err.Error(), want) || strings.Contains(err.Error(), "\n") {

@@ -13,6 +13,9 @@ func TestRoundWithoutSendTime(t *testing.T) {
 	harmonic := 0.0
 	for n := 1; n <= 479; n++ {
 		harmonic += 1 / float64(n)
+		if n > 10 && n%67 != 10 { // 77, ..., 479
+			continue
+		}
 		if got, want := c.Round(n), 4321+100*harmonic; math.Abs(got-want) > 1e-6*want {
 			t.Fatalf("%d targets: %g, want %g", n, got, want)
 		}

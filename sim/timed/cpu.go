@@ -30,7 +30,8 @@ type cpuState struct {
 	task   cpus.Task // that was
 	tally  cpus.Tally
 	stolen Nanos
-	owes   Nanos // what it has done already, and takes time together with what it does next
+	watched
+	owes Nanos // what it has done already, and takes time together with what it does next
 }
 
 const (
@@ -137,6 +138,7 @@ func (m *Machine) step(i int, s *cpuState) Nanos {
 	if stolen {
 		s.stolen += cost
 	}
+	m.saw(i, s, before, event, cost)
 	return cost
 }
 

@@ -124,6 +124,7 @@ func (m *Machine) interrupt(c cpus.Cause, lazy bool, extra Nanos) {
 	}
 	p.busy = at
 	m.ledger.round(p.home, c, p.left)
+	m.sawRound(c)
 }
 
 // quiesce asks every CPU, and with cpus.Quiesce every preempted task, to say when it

@@ -11,6 +11,7 @@ import (
 	"github.com/textpoke/textpoke/int3"
 	"github.com/textpoke/textpoke/poke"
 	"github.com/textpoke/textpoke/sim/calibration"
+	"github.com/textpoke/textpoke/sim/timeline"
 )
 
 // Config is what a Machine is built from.
@@ -34,6 +35,8 @@ type Config struct {
 	Migrate, Preempt bool
 	// Calls says which calls are events; for tests of the thinning.
 	Calls Thinning
+	// Timeline, where set, is told what happens, and when by the machine's clock.
+	Timeline *timeline.Recorder
 }
 
 // Thinning is which calls of traced functions are executed.
@@ -74,7 +77,8 @@ type Machine struct {
 	cold    rand.Source // for what is only counted
 	steps   chooser
 	pad     *cpus.Scratchpad
-	parked  int // tasks that wait for a CPU
+	rounds  uint64 // sent so far
+	parked  int    // tasks that wait for a CPU
 	broken  []cpus.Violation
 	brokenN uint64
 }

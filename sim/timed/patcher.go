@@ -17,7 +17,8 @@ type patcher struct {
 	err     error
 	running bool
 
-	sent    cpus.Cause // of the last round
+	round   uint64     // number of the last round
+	sent    cpus.Cause // of it
 	left    int        // answers to it that are missing
 	arrived int        // CPUs that stand still
 	asked   int        // to do so
@@ -27,7 +28,8 @@ type patcher struct {
 	busy    Nanos // until then it sends, or has to wait anyway
 	resched Nanos // when it last gave way to other tasks
 	grace   Nanos // time spent in grace periods
-	began   Nanos // of the current step
+	began   Nanos // of the current grace period
+	stepped Nanos // when the step before the current one was over
 }
 
 // waitFor is what the patcher waits for.
@@ -101,7 +103,7 @@ func (m *Machine) carryOut(ctx context.Context, part Part) error {
 	home := cpus.Housekeeper(m.cfg.Roles)
 	m.patch = patcher{
 		Patcher: poke.Patcher{Code: m.code, Patches: part.Patches, Plan: part.Plan},
-		ctx:     ctx, home: home, cause: part.Cause, running: true, resched: m.now,
+		ctx:     ctx, home: home, cause: part.Cause, running: true, resched: m.now, stepped: m.now,
 	}
 	m.sit(home)
 	m.ask(m.now, evPatcher, 0)
@@ -210,6 +212,7 @@ func (m *Machine) goOn() {
 		}
 		cost := m.patchCost(st, at, done)
 		if p.At != at {
+			m.sawStep(p.home, st, m.now+cost)
 			cost += m.between()
 		}
 		if cost == 0 {

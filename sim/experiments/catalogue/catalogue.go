@@ -7,7 +7,11 @@ import (
 	"github.com/textpoke/textpoke/sim/experiments/buffersize"
 	"github.com/textpoke/textpoke/sim/experiments/eraladder"
 	"github.com/textpoke/textpoke/sim/experiments/flushcause"
+	"github.com/textpoke/textpoke/sim/experiments/int3lookup"
+	"github.com/textpoke/textpoke/sim/experiments/ipiburst"
 	"github.com/textpoke/textpoke/sim/experiments/jumplabel"
+	"github.com/textpoke/textpoke/sim/experiments/kernelinterrupts"
+	"github.com/textpoke/textpoke/sim/experiments/migration"
 	"github.com/textpoke/textpoke/sim/experiments/mutations"
 	"github.com/textpoke/textpoke/sim/experiments/pareto"
 )
@@ -15,11 +19,15 @@ import (
 // All are the experiments, in the order in which they are listed and run.
 func All() []*experiments.Experiment {
 	return []*experiments.Experiment{
+		&ipiburst.Experiment,
 		&flushcause.Experiment,
 		&eraladder.Experiment,
 		&buffersize.Experiment,
 		&pareto.Experiment,
 		&jumplabel.Experiment,
+		&kernelinterrupts.Experiment,
+		&int3lookup.Experiment,
+		&migration.Experiment,
 		&mutations.Experiment,
 	}
 }

@@ -1,0 +1,77 @@
+package main
+
+import (
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+
+	"github.com/spf13/cobra"
+	"go.uber.org/zap"
+
+	"github.com/textpoke/textpoke/results"
+	"github.com/textpoke/textpoke/sim"
+	"github.com/textpoke/textpoke/sim/timeline"
+)
+
+// traceLimit is the size of a timeline at most, in bytes: room for some four
+// million traps, 60 bytes each. Whoever opens it holds it in a browser's memory.
+const traceLimit = 256 << 20
+
+// traceFile is where --trace writes. A nil one is none.
+type traceFile struct {
+	timeline *timeline.Recorder
+	file     *results.File
+	path     string
+	log      *zap.Logger
+}
+
+// openTrace begins the file before anything runs, and lets every combination tell it. It
+// has its name only when all is over.
+func (c *common) openTrace(cmd *cobra.Command, path string, configs []sim.Config) (*traceFile, error) {
+	if err := refuseEmpty(cmd, "trace"); err != nil || path == "" {
+		return nil, err
+	}
+	t := &traceFile{path: path, log: c.logger()}
+	dir, name := filepath.Split(filepath.Clean(path))
+	dir = filepath.Clean(dir)
+	if _, err := os.Stat(dir); err != nil { // a wrong name makes no directory
+		return nil, fmt.Errorf("--trace: %w", err)
+	}
+	d, err := results.OpenDir(dir)
+	if err != nil {
+		return nil, fmt.Errorf("--trace: %w", err)
+	}
+	if t.file, err = d.Create(name); err != nil {
+		return nil, fmt.Errorf("--trace: %w", err)
+	}
+	t.timeline = timeline.New(t.file, nil, traceLimit)
+	for i := range configs {
+		configs[i].Timeline = t.timeline
+	}
+	return t, nil
+}
+
+// close gives the file its name, unless the runs came to nothing. It hands on what
+// became of them.
+func (t *traceFile) close(failed error) error {
+	if t == nil {
+		return failed
+	}
+	defer t.file.Abort()
+	if failed != nil && !errors.Is(failed, errNo) && !sim.Stopped(failed) {
+		return failed
+	}
+	err := t.timeline.Close()
+	if n := t.timeline.Dropped(); n > 0 {
+		t.log.Warn("the timeline is full, later events are left out", zap.String("trace", t.path),
+			zap.Uint64("left_out", n), zap.Int("limit_bytes", traceLimit))
+	}
+	if err == nil {
+		err = t.file.Commit()
+	}
+	if err != nil && failed == nil {
+		return fmt.Errorf("--trace %s: %w", t.path, err)
+	}
+	return failed
+}

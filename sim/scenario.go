@@ -1,0 +1,178 @@
+package sim
+
+import (
+	"fmt"
+
+	"github.com/textpoke/textpoke/cpus"
+	"github.com/textpoke/textpoke/cpus/isa"
+	"github.com/textpoke/textpoke/poke"
+	"github.com/textpoke/textpoke/records"
+	"github.com/textpoke/textpoke/sim/kernels"
+	"github.com/textpoke/textpoke/sim/timed"
+)
+
+// Scenario is a tracer that is switched with all that a kernel sends for it, and
+// not just the rounds of the records.
+type Scenario struct {
+	Name   kernels.Scenario
+	Kernel *kernels.Kernel
+	Off    kernels.Switch // what is left out
+}
+
+// Entries are what is sent besides the records' rounds, nil without a scenario.
+func (s *Scenario) Entries(enable bool) ([]kernels.Entry, error) {
+	if s == nil {
+		return nil, nil
+	}
+	entries, err := s.Kernel.Ledger(s.Name, enable)
+	if err != nil {
+		return nil, fmt.Errorf("scenario %s: %w", s.Name, err)
+	}
+	return s.Off.Leave(entries), nil
+}
+
+// aux is sites of the kernel's own that no record names: branches of static keys,
+// calls that change with them, and those in the tracer's entry. No traced call gets
+// to them, so that what they cost is their rounds and stores.
+type aux struct {
+	first int32 // number of the first one
+	patch []poke.Patch
+}
+
+// How far below the common entry they lie, and apart: near enough to reach it.
+const (
+	auxBelow = 0x10000
+	auxApart = 16
+)
+
+// addAux lays out so many more of them behind the records' sites; none if n is
+// below 0.
+func (s *sites) addAux(j *Job, n int) error {
+	if len(s.aux.patch) == 0 {
+		s.aux.first = int32(len(s.code.Sites))
+	}
+	aligned := j.at(0) % auxApart // as a record that the kernel accepts
+	for range n {
+		i := len(s.aux.patch)
+		at, err := j.Arch.Site(s.code.Entry-auxBelow+aligned+records.Addr(i*auxApart), j.protocol.Layout)
+		if err != nil {
+			return fmt.Errorf("lay out the kernel's own sites: %w", err)
+		}
+		text, _, err := j.Arch.Enabled(at, isa.Destination{Target: s.code.Entry, Entry: s.code.Entry})
+		if err != nil {
+			return fmt.Errorf("lay out the kernel's own sites: %w", err)
+		}
+		s.code.Sites = append(s.code.Sites, at.Addr)
+		s.aux.patch = append(s.aux.patch, poke.Patch{
+			Site: s.aux.first + int32(i), Addr: at.Addr,
+			Old: j.Arch.Disabled(at), New: text, OldOps: nopOps, NewOps: nopOps,
+		})
+	}
+	return nil
+}
+
+// pokes is how many sites the entries change at the most.
+func pokes(entries []kernels.Entry) (n int) {
+	for _, e := range entries {
+		n = max(n, e.Pokes)
+	}
+	return n
+}
+
+// initial is a site's text before anything has happened.
+func (s *sites) initial(site int) isa.Text {
+	if i := site - int(s.aux.first); len(s.aux.patch) > 0 && i >= 0 {
+		return s.aux.patch[i].Old
+	}
+	return s.enable[site].Old
+}
+
+// entryPart is the updates of one entry: so many pokes one after the other, each by
+// the protocol that changes single instructions there if that sends so many rounds,
+// otherwise a store and then the rounds; or rounds alone where nothing is fetched
+// afresh. Every other poke goes back, so that sites may be used again.
+func (j *Job) entryPart(s *sites, e kernels.Entry) timed.Part {
+	u := &poke.Update{Shape: j.shape}
+	single := poke.Named(poke.Native, j.shape.Traits)
+	for i := range e.Pokes {
+		r := poke.Range{From: i, To: i + 1}
+		if e.Cause.Syncs() {
+			p := s.aux.patch[i]
+			u.Patches = append(u.Patches, p)
+			s.aux.patch[i].Old, s.aux.patch[i].New = p.New, p.Old
+			if plan := onePoke(single, j.shape, r); roundsIn(plan) == e.RoundsPerPoke {
+				u.Plan = append(u.Plan, plan...)
+				continue
+			}
+			u.Plan = append(u.Plan, poke.Step{Op: poke.Write, Part: poke.Word, From: int32(r.From), To: int32(r.To)}, poke.Step{Op: poke.Fence})
+		}
+		for n := range e.RoundsPerPoke {
+			u.Plan = append(u.Plan, poke.Step{Op: poke.Sync, Round: uint8(n + 1)})
+		}
+	}
+	return timed.Part{Update: u, Cause: e.Cause}
+}
+
+// onePoke is the plan of one patch.
+func onePoke(p *poke.Protocol, s poke.Shape, r poke.Range) (plan []poke.Step) {
+	s.Patches = 1
+	p.Unfold(s, func(yield func(poke.Range) bool) { yield(r) }, func(st poke.Step) {
+		if st.Op != poke.Verify { // nobody compares all of an update's sites first
+			plan = append(plan, st)
+		}
+	})
+	return plan
+}
+
+func roundsIn(plan []poke.Step) int {
+	var c poke.Count
+	for _, st := range plan {
+		c.Add(st)
+	}
+	return c.Rounds
+}
+
+// parts are all updates of one switch: what comes before the records, these, and
+// what comes after.
+func (t *Timed) parts(u *poke.Update, enable bool) ([]timed.Part, error) {
+	entries, err := t.job.Scenario.Entries(enable)
+	if err != nil {
+		return nil, err
+	}
+	before, after := kernels.Split(entries)
+	var parts []timed.Part
+	for _, e := range before {
+		parts = append(parts, t.job.entryPart(t.sites, e))
+	}
+	parts = append(parts, timed.Part{Update: u, Cause: cpus.Sync})
+	for _, e := range after {
+		parts = append(parts, t.job.entryPart(t.sites, e))
+	}
+	return parts, nil
+}
+
+// aside is what a scenario sends besides the records' rounds: rounds by cause.
+func (j *Job) aside(enable bool) (rounds [cpus.NumCauses]int, err error) {
+	entries, err := j.Scenario.Entries(enable)
+	for _, e := range entries {
+		rounds[e.Cause] += e.Rounds()
+	}
+	return rounds, err
+}
+
+// addAside adds what a scenario sends to a row that counts the records' rounds.
+func (r *RunRow) addAside(j *Job, enable bool) error {
+	aside, err := j.aside(enable)
+	if err != nil {
+		return err
+	}
+	for cause, n := range aside {
+		r.Aside[cause] = n
+		r.Rounds += n
+		r.IPIs += n * (j.Online() - 1)
+		if j.Online() > 1 {
+			r.IPIsPerCPU += n
+		}
+	}
+	return nil
+}

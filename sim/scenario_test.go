@@ -1,0 +1,53 @@
+package sim
+
+import (
+	"testing"
+
+	"github.com/textpoke/textpoke/cpus"
+	"github.com/textpoke/textpoke/records"
+	"github.com/textpoke/textpoke/sim/kernels"
+	"github.com/textpoke/textpoke/sim/timed"
+)
+
+// TestScenarioTakes: switched on and off on the timed engine with all that a kernel
+// sends for it, every receiver takes what the quietest CPU of the real kernel took
+// (x86_64 6.12: 3 x 168 + 49 and 46; 67 and 64 with the graph tracer; arm64 6.12: 4;
+// riscv64 7.2: n + 4 remote fences and 1 interrupt).
+func TestScenarioTakes(t *testing.T) {
+	for _, c := range []struct {
+		kernel          string
+		scenario        kernels.Scenario
+		enable, disable int
+	}{
+		{"x86_64-6.12", kernels.FunctionTracer, 3*168 + 49, 3*168 + 46},
+		{"x86_64-6.12", kernels.FunctionGraph, 3*168 + 67, 3*168 + 64},
+		{"arm64-6.12", kernels.FunctionTracer, 4, 4},
+		{"riscv64-7.2", kernels.FunctionTracer, 41845 + 4 + 1, 41845 + 4 + 1},
+	} {
+		k, err := kernels.Named(c.kernel)
+		if err != nil {
+			t.Fatal(err)
+		}
+		cfg := timedConfig(t, k.Arch, "native", records.DefaultFor(k.Arch), "busy=2,isolated=1,idle=1", plainCosts())
+		cfg.Scenario = &Scenario{Name: c.scenario, Kernel: k}
+		m := newTimedFor(t, cfg, timed.HotOnly)
+		for i, row := range toggle(t, m) {
+			want := []int{c.enable, c.disable}[i]
+			for cpu := 1; cpu < len(cfg.Roles); cpu++ {
+				sum := 0
+				for cause := range cpus.NumCauses {
+					sum += int(row.Counts.Taken[cpu][cause])
+				}
+				if sum != want {
+					t.Errorf("%s, %s, %s: cpu %d takes %d interrupts, the kernel's took %d", c.kernel, c.scenario, row.Direction, cpu, sum, want)
+				}
+			}
+			if row.IPIsPerCPU != want {
+				t.Errorf("%s, %s, %s: %d interrupts per CPU in the row, want %d", c.kernel, c.scenario, row.Direction, row.IPIsPerCPU, want)
+			}
+		}
+		for _, v := range m.Violations() {
+			t.Error(v)
+		}
+	}
+}
