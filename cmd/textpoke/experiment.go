@@ -108,6 +108,7 @@ func (x *experimentFlags) run(ctx context.Context, c *common, hidden bool) (*exp
 			c.note(f.Value.String())
 		}
 	}
+	x.restOn(c)
 	var answer *experiments.Answer
 	out := &output{table: x.Table(), hidden: hidden}
 	err := c.each(ctx, out, 1, func(_ int, out *output) (err error) {
@@ -119,6 +120,25 @@ func (x *experimentFlags) run(ctx context.Context, c *common, hidden bool) (*exp
 		return err
 	})
 	return answer, err
+}
+
+// restOn tells the manifest which calibrations times rest on, each once.
+func (x *experimentFlags) restOn(c *common) {
+	f := x.cmd.Flags().Lookup("calibration")
+	if f == nil {
+		return
+	}
+	machines, ok := f.Value.(*experiments.Values[experiments.Calibrated])
+	if !ok {
+		return
+	}
+	seen := map[string]bool{}
+	for _, m := range machines.Get() {
+		if !seen[m.Name] {
+			c.calibrations = append(c.calibrations, m.Calibration)
+		}
+		seen[m.Name] = true
+	}
 }
 
 // checkerFlags is the flags of the experiment that puts protocols to the checker,

@@ -78,7 +78,7 @@ func runAll(ctx context.Context, c *common, all []*experimentFlags, figures stri
 	out := &output{table: allTable(), documents: []results.Document{{Name: "index.md", Write: index.write}}}
 	err := c.each(ctx, out, len(all), func(i int, out *output) error {
 		own := *c
-		own.out, own.inputs = filepath.Join(c.out, all[i].Name), nil
+		own.out, own.inputs, own.calibrations = filepath.Join(c.out, all[i].Name), nil, nil
 		answer, err := all[i].run(ctx, &own, true)
 		if answer == nil {
 			return err

@@ -28,6 +28,9 @@ func (v *Values[T]) String() string { return v.text }
 // Type is what help calls the value.
 func (v *Values[T]) Type() string { return "list" }
 
+// Get is the list.
+func (v *Values[T]) Get() []T { return *v.to }
+
 // Names are what the shell may complete.
 func (v *Values[T]) Names() []string { return v.names }
 

@@ -3,6 +3,7 @@ package buffersize
 import (
 	"context"
 	"errors"
+	"flag"
 	"fmt"
 	"math"
 	"strconv"
@@ -19,6 +20,8 @@ import (
 
 	"github.com/textpoke/textpoke/sim/experiments/internal/trial"
 )
+
+var long = flag.Bool("long", false, "run slow tests")
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
@@ -179,6 +182,14 @@ func TestNotTimed(t *testing.T) {
 	if report := string(r.Document(t, "report.md")); !strings.Contains(report, "sizes 1 were counted and not timed: more than 1,000 interrupts") || !strings.Contains(report, "CPUs 4, ") {
 		t.Error(report)
 	}
+}
+
+// TestFigure: the picture that docs show is what comes out with the defaults.
+func TestFigure(t *testing.T) {
+	if !*long {
+		t.Skip("slow: -long runs it")
+	}
+	trial.Must(t, &Experiment).Figure(t)
 }
 
 func TestCut(t *testing.T) {

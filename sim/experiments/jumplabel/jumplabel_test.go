@@ -3,6 +3,7 @@ package jumplabel
 import (
 	"context"
 	"errors"
+	"flag"
 	"math"
 	"os"
 	"path/filepath"
@@ -16,6 +17,8 @@ import (
 	"github.com/textpoke/textpoke/sim/experiments/internal/trial"
 	"github.com/textpoke/textpoke/sim/published"
 )
+
+var long = flag.Bool("long", false, "run slow tests")
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
@@ -138,6 +141,14 @@ func TestDiffer(t *testing.T) {
 	if r.counted.Rounds = 12; a.differ() != nil {
 		t.Error(a.differ())
 	}
+}
+
+// TestFigure: the picture that docs show is what comes out with the defaults.
+func TestFigure(t *testing.T) {
+	if !*long {
+		t.Skip("slow: -long runs it")
+	}
+	trial.Must(t, &Experiment).Figure(t)
 }
 
 func TestCut(t *testing.T) {

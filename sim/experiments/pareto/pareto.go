@@ -37,7 +37,7 @@ var Experiment = experiments.Experiment{
 	Table: table,
 	Flags: func(f *pflag.FlagSet) experiments.Run {
 		r := &request{}
-		r.Register(f, "vm-2@8,jump-label-24,refcount-480,graviton2", "1,16,64,128,170,256,512,1024,4096,16384,dynamic")
+		r.Register(f, "vm-2@8,jump-label-24,refcount-480,graviton2", "64,128,170,256,512,1024,2048,4096,8192,16384,dynamic")
 		experiments.Rates(f, &r.budgets, "budget", "0,0.5,1,2,5,10", "`list` of budgets: interrupts a millisecond that an isolated CPU may take")
 		measures(f, &r.measure)
 		return r.run

@@ -3,6 +3,7 @@ package pareto
 import (
 	"context"
 	"errors"
+	"flag"
 	"slices"
 	"strconv"
 	"strings"
@@ -16,6 +17,8 @@ import (
 	"github.com/textpoke/textpoke/sim/experiments/internal/trial"
 	"github.com/textpoke/textpoke/sim/timed"
 )
+
+var long = flag.Bool("long", false, "run slow tests")
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
@@ -122,6 +125,14 @@ func TestLadder(t *testing.T) {
 			}
 		}
 	})
+}
+
+// TestFigure: the picture that docs show is what comes out with the defaults.
+func TestFigure(t *testing.T) {
+	if !*long {
+		t.Skip("slow: -long runs it")
+	}
+	trial.Must(t, &Experiment).Figure(t)
 }
 
 func TestCut(t *testing.T) {
