@@ -158,3 +158,19 @@ func TestCheck(t *testing.T) {
 		}
 	}
 }
+
+// TestCurve: a curve is a line without the marks: the difference is one path a mark,
+// in the chart and in its legend.
+func TestCurve(t *testing.T) {
+	paths := func(k Kind) int {
+		var svg bytes.Buffer
+		c := &Chart{Series: []Series{{Name: "s", Kind: k, X: []float64{1, 2, 3}, Y: []float64{1, 2, 3}}}}
+		if err := WriteSVG(&svg, c.Picture()); err != nil {
+			t.Fatal(err)
+		}
+		return strings.Count(svg.String(), "<path")
+	}
+	if line, curve, points := paths(Line), paths(Curve), paths(Points); line-curve != 3+1 || line-points != 1+1 {
+		t.Errorf("%d paths of a line, %d of a curve, %d of points", line, curve, points)
+	}
+}

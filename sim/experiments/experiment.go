@@ -11,6 +11,10 @@
 // [Answer] with the plot (package plots) and the report (a [Report], which is
 // made of the rows and of nothing else). What it is handed it does not print:
 // the command writes NAME.csv, NAME.svg, NAME.png and report.md.
+//
+// One that asks what things take does so on machines ([Calibrations]), names them in
+// rows, pictures and report, and calls their times modelled; internal/modelled runs
+// its updates.
 package experiments
 
 import (

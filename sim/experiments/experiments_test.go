@@ -134,6 +134,49 @@ func TestFlags(t *testing.T) {
 	}
 }
 
+// TestCalibrations: a machine is a calibration, with its own number of CPUs or
+// another one.
+func TestCalibrations(t *testing.T) {
+	var machines []Calibrated
+	var budgets []float64
+	rate := -1.0
+	f := pflag.NewFlagSet("", pflag.ContinueOnError)
+	Calibrations(f, &machines, "jump-label-24,vm-2@8,vm-2@1")
+	Rates(f, &budgets, "budget", "0,2.5", "`list` of budgets")
+	Rate(f, &rate, "calls", "`rate` of calls")
+	for i, want := range []struct{ name, busy, shielded string }{
+		{"jump-label-24", "24", "busy=18,isolated=6"}, {"vm-2@8", "8", "busy=6,isolated=2"}, {"vm-2@1", "1", "1"},
+	} {
+		m := machines[i]
+		if m.String() != want.name || cpus.FormatRoles(m.Busy()) != want.busy || cpus.FormatRoles(m.Shielded()) != want.shielded {
+			t.Errorf("%s: %s, %s, want %v", m, cpus.FormatRoles(m.Busy()), cpus.FormatRoles(m.Shielded()), want)
+		}
+		if a, err := m.ISA(); err != nil || a.Traits().Name != m.Arch {
+			t.Errorf("%s: %v", m, err)
+		}
+	}
+	values := f.Lookup("calibration").Value.(*Values[Calibrated]).Get()
+	if len(values) != 3 || len(budgets) != 2 || budgets[1] != 2.5 || f.Lookup("calls").Value.String() != "" {
+		t.Errorf("%v, %v", values, budgets)
+	}
+	if err := f.Parse([]string{"--calls=1e6", "--budget=0"}); err != nil || rate != 1e6 || len(budgets) != 1 {
+		t.Errorf("%v, %v, %v", err, rate, budgets)
+	}
+	for flag, want := range map[string]string{
+		"--calibration=vm-2@":     "vm-2@: want 1 to 8192 CPUs behind the @",
+		"--calibration=vm-2@8193": "want 1 to 8192 CPUs behind the @",
+		"--calibration=@8":        "no such file",
+		"--calibration=vm-3":      "did you mean vm-2",
+		"--budget=1,-1":           "want a number from 0 to 1e9",
+		"--budget=NaN":            "want a number from 0 to 1e9",
+		"--calls=":                "want a number from 0 to 1e9",
+	} {
+		if err := f.Parse([]string{flag}); err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("%s: %v, want %s", flag, err, want)
+		}
+	}
+}
+
 func TestOpen(t *testing.T) {
 	s, err := Open(t.Context(), []string{"arm64-6.12", "gen:n=3"}, records.Options{})
 	if err != nil || len(s) != 2 || s[0].Arch.Traits().Name != "arm64" || s[1].Arch.Traits().Name != "x86_64" {

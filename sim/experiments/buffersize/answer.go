@@ -72,6 +72,7 @@ func (a *answer) answer() *experiments.Answer {
 	}
 	r.Modelled = append(a.machineNotes(),
 		"Every time is modelled: update, exposure, time in traps, stolen time, bursts.",
+		"A burst also depends on the last batch: where it is nearly empty its rounds come soon after each other, and a size that leaves such a rest bursts more than its neighbours.",
 		"The published claims name no machine and no number: Bristot de Oliveira, linux-kernel, 2019-10-02 (more interrupts than before, because the buffer is limited), and Zijlstra, the same day "+
 			"(\"I tried growing the buffer (IIRC I made it 10 times bigger) and didn't see any performance improvements\"). What is shown is where both are true, not that they were measured here.",
 		fmt.Sprintf("\"No visible speed-up\" means here: less than %s.", visibleText()),

@@ -6,6 +6,7 @@ import (
 	"flag"
 	"fmt"
 	"math"
+	"math/bits"
 	"strconv"
 	"strings"
 	"testing"
@@ -15,10 +16,10 @@ import (
 
 	"github.com/textpoke/textpoke/sched"
 	"github.com/textpoke/textpoke/sim"
+	"github.com/textpoke/textpoke/sim/calibration"
 	"github.com/textpoke/textpoke/sim/experiments/internal/modelled"
-	simtimed "github.com/textpoke/textpoke/sim/timed"
-
 	"github.com/textpoke/textpoke/sim/experiments/internal/trial"
+	simtimed "github.com/textpoke/textpoke/sim/timed"
 )
 
 var long = flag.Bool("long", false, "run slow tests")
@@ -26,7 +27,7 @@ var long = flag.Bool("long", false, "run slow tests")
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
 // few is the experiment with so few records that it is quick.
-var few = []string{"--records", "gen:n=3000,order=sorted", "--calibration", "jump-label-24,refcount-480@64"}
+var few = []string{"--records", "gen:n=2000,order=sorted", "--calibration", "jump-label-24,refcount-480@64"}
 
 func number(t *testing.T, r *trial.Result, row int, column string) float64 {
 	t.Helper()
@@ -41,7 +42,7 @@ func number(t *testing.T, r *trial.Result, row int, column string) float64 {
 // plan's parts added up.
 func TestCounts(t *testing.T) {
 	r := trial.Must(t, &Experiment, few...)
-	const n, sizes = 3000, 12
+	const n, sizes = 2000, 12
 	if len(r.Table.Rows) != 2*sizes {
 		t.Fatalf("%d rows, want %d", len(r.Table.Rows), 2*sizes)
 	}
@@ -70,16 +71,47 @@ func TestCounts(t *testing.T) {
 		if i%sizes > 0 && (cell("exposure_ns") < number(t, r, i-1, "exposure_ns") || cell("rounds_share") > number(t, r, i-1, "rounds_share")) {
 			t.Errorf("%v: a bigger vector holds breakpoints longer, and rounds have less of it", r.Table.Rows[i])
 		}
-		// No trap is shorter than its way in and out.
-		if traps := cell("traps"); traps > 0 && cell("trap_time_ns") < traps*380 {
-			t.Errorf("%v traps in %v ns", traps, cell("trap_time_ns"))
-		}
+		checkTrap(t, r, i, slots)
 	}
 	trial.Golden(t, "report.md", r.Document(t, "report.md"))
 	for _, picture := range []string{"", "-front", "-stolen", "-burst", "-crossover"} {
 		if svg := string(r.Document(t, name+picture+".svg")); !strings.Contains(svg, "jump-label-24") || !strings.Contains(svg, "odelled") {
 			t.Errorf("%s: names neither calibration nor that it is modelled", picture)
 		}
+	}
+}
+
+// TestFormulas: the plan's parts are those of each instruction set; with nothing
+// random they would add up exactly.
+func TestFormulas(t *testing.T) {
+	r := trial.Must(t, &Experiment, "--records", "gen:n=800,order=sorted", "--calibration", "graviton2@4,sg2042@4,vm-2@4", "--buffer", "1,16,dynamic", "--calls", "0")
+	for i := range r.Table.Rows {
+		update, formula := number(t, r, i, "update_ns"), number(t, r, i, "update_formula_ns")
+		if off := math.Abs(update/formula - 1); off > 0.02 {
+			t.Errorf("%v: %v ns, the formula gives %v", r.Table.Rows[i], update, formula)
+		}
+	}
+}
+
+// checkTrap: a trap is the way in and out, two references, and between one
+// comparison and the most that a binary search of the batch makes.
+func checkTrap(t *testing.T, r *trial.Result, i, slots int) {
+	t.Helper()
+	if r.Cell(t, i, "traps") == "0" {
+		return
+	}
+	k, err := calibration.Open(r.Cell(t, i, "calibration"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	c := &k.Costs
+	always := c.TrapEntry + c.TrapExit + 2*c.Reference
+	mean, most := number(t, r, i, "trap_mean_ns"), always+c.Comparison*float64(bits.Len(uint(slots)))
+	if mean < always+c.Comparison-3 || mean > most+3 { // each step is rounded to a nanosecond
+		t.Errorf("%d slots: %v ns a trap, want %v to %v", slots, mean, always+c.Comparison, most)
+	}
+	if sum := mean * number(t, r, i, "traps"); math.Abs(sum/number(t, r, i, "trap_time_ns")-1) > 1e-9 {
+		t.Errorf("%d slots: %v ns in all traps", slots, sum)
 	}
 }
 

@@ -91,6 +91,18 @@ func TestBurst(t *testing.T) {
 	}
 }
 
+// TestShort: an update that is over within a millisecond lets a CPU take what it
+// takes, in a millisecond.
+func TestShort(t *testing.T) {
+	r := trial.Must(t, &Experiment, "--records", "gen:n=4,order=sorted", "--calibration", "gold-6248@2", "--buffer", "2,dynamic", "--budget", "6,3,2.9", "--calls", "0")
+	// Both sizes take a page, so that the bigger one is always chosen: it is faster.
+	for i, want := range [][2]string{{withInterrupts, "3"}, {withInterrupts, "3"}, {withDeferral, "0"}} {
+		if r.Cell(t, i, "protocol") != want[0] || r.Cell(t, i, "taken_per_ms") != want[1] || len(r.Cell(t, i, "update_ns")) > 6 {
+			t.Errorf("%v, want %v", r.Table.Rows[i], want)
+		}
+	}
+}
+
 // TestLadder holds picks against going through all choices.
 func TestLadder(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
