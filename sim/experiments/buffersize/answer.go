@@ -58,7 +58,7 @@ func (a *answer) answer() *experiments.Answer {
 		"A batch costs three rounds, however few patches are in it, and a patch its stores, whatever batch it is in. With b slots, " +
 			"n patches take n * (site + batch / b): rounds always fall as b grows, and the update gets faster only until stores dominate it. " +
 			"The crossover is at b = batch / site slots, where batch is three rounds with the patcher's fences, and site is what is verified, published and stored for one patch. " +
-			"It grows with the number of CPUs, as a round does, and falls the dearer a store is.",
+			"It grows with the number of CPUs, as a round does, and falls the dearer a store is: rounds dominate b slots just where three rounds take longer than the stores of b sites.",
 		"Ten times the slots make the update (1 + x/b) / (1 + x/10b) times faster, with x the crossover: less than " + visibleText() + " faster " +
 			"where b is more than about nine crossovers, and near ten times where b is a small part of one. Both claims are true at once from there on: " +
 			"the interrupts are a tenth, and the time hardly changes. Below the crossover only the first one is.",
