@@ -57,7 +57,7 @@ func newTimed(j *Job, revision string, log *zap.Logger, calls timed.Thinning) (*
 		Code:   &t.sites.code, Roles: j.Roles, Costs: j.costs(), Lookup: j.Lookup, Refs: j.Refs,
 		NopOps: nopOps, Initial: t.sites.initial,
 		Seed: j.Seed, AsQueued: j.mutation.Unsorted, Migrate: j.Migrate, Preempt: j.Preempt, Calls: calls,
-		Timeline: j.Timeline,
+		Timeline: j.Timeline, OutOfTurn: j.OutOfTurn,
 	}
 	if j.protocol.Batching == poke.Buffered {
 		cfg.Slots = j.Buffer.Slots
