@@ -20,6 +20,7 @@ type cpuState struct {
 	stopped bool
 	space   uint8 // inUser, owes
 	stay    Nanos // it stays in the kernel until then
+	outside Nanos // when it last was seen to leave the kernel
 	entry   bool  // an event will take it into the kernel
 
 	// Whether a CPU that masks its interrupts now and then did so at a time.
@@ -46,7 +47,7 @@ func newCPU(i int, role cpus.Role) cpuState {
 		s.cpu.Phase = cpus.Asleep
 	}
 	if role == cpus.Isolated {
-		s.space = inUser
+		s.space, s.outside = inUser, -math.MaxInt64/2 // long ago
 	}
 	s.idle = !s.callsItself()
 	return s

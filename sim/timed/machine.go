@@ -69,6 +69,7 @@ type Machine struct {
 	cpus   []cpuState
 	calls  *calls
 	ledger ledger
+	told   struct{ leftOut, caughtUp uint64 } // in outcomes so far
 	ops    []opsState
 	expose exposure
 	patch  patcher
