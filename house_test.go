@@ -19,7 +19,7 @@ const module = "github.com/textpoke/textpoke/"
 // architecture lies below cpus, and isa below the architectures.
 var floors = map[string]int{
 	"spelling": -1,
-	"results":  0, "results/interrupts": 1, "results/plots": 1, "results/perfetto": 1,
+	"results":  0, "results/interrupts": 1, "results/plots": 1, "results/perfetto": 1, "results/journal": 1,
 
 	"records":  0,
 	"cpus/isa": 1, "cpus/x86_64": 2, "cpus/arm64": 2, "cpus/riscv64": 2, "cpus": 3,

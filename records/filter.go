@@ -8,7 +8,10 @@ import (
 
 // Filter chooses records the way writing to the kernel's set_ftrace_filter does.
 // The zero Filter chooses all.
-type Filter struct{ terms []term }
+type Filter struct {
+	terms []term
+	words []string
+}
 
 // term is one write.
 type term struct {
@@ -25,6 +28,10 @@ type term struct {
 
 // Empty tells whether the filter chooses all records of every table.
 func (f Filter) Empty() bool { return len(f.terms) == 0 }
+
+// String is the filter as one expression that ParseFilter reads; "" if it chooses
+// all.
+func (f Filter) String() string { return strings.Join(f.words, " ") }
 
 // ParseFilter reads filter expressions; each may hold several, separated by
 // blanks. They apply in order: each adds what it matches, with ! in front it
@@ -54,6 +61,7 @@ func ParseFilter(exprs []string) (Filter, error) {
 				return Filter{}, fmt.Errorf("filter %q: %s", w, reason)
 			}
 			f.terms = append(f.terms, t)
+			f.words = append(f.words, w)
 		}
 	}
 	return f, nil

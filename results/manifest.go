@@ -20,8 +20,11 @@ type Manifest struct {
 	Revision string `json:"revision"`
 	// Args is the command line, the program's name first.
 	Args []string `json:"args"`
-	// Seed fixed every random choice; nil (null) when there was none to make.
+	// Seed fixed every random choice; nil (null) when there was none to make, or
+	// when there were several.
 	Seed *uint64 `json:"seed"`
+	// Seeds are those of a sweep over several.
+	Seeds []uint64 `json:"seeds,omitempty"`
 	// Calibration names the set of costs that times rest on; empty when there are
 	// no times.
 	Calibration string `json:"calibration"`
@@ -34,6 +37,9 @@ type Manifest struct {
 	// Complete is false when the run was cut short: the files hold what was
 	// finished by then.
 	Complete bool `json:"complete"`
+	// Reused is how many rows an interrupted run had finished before, and this one
+	// took over.
+	Reused int `json:"reused,omitempty"`
 	// Files describes the tables in the directory.
 	Files []ManifestFile `json:"files"`
 	// Documents names the files beside the tables, if there are any.
@@ -53,11 +59,16 @@ func (m *Manifest) AddInput(name string, r io.Reader) error {
 	if _, err := io.Copy(h, r); err != nil {
 		return fmt.Errorf("hash input %s: %w", name, err)
 	}
+	m.AddSum(name, hex.EncodeToString(h.Sum(nil)))
+	return nil
+}
+
+// AddSum notes an input's SHA-256, in hexadecimal, under the given name.
+func (m *Manifest) AddSum(name, sum string) {
 	if m.Inputs == nil {
 		m.Inputs = make(map[string]string)
 	}
-	m.Inputs[name] = hex.EncodeToString(h.Sum(nil))
-	return nil
+	m.Inputs[name] = sum
 }
 
 // AddInputFile hashes a file and notes it under its path.

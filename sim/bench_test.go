@@ -2,8 +2,12 @@ package sim
 
 import (
 	"fmt"
+	"math"
 	"runtime"
 	"testing"
+	"time"
+
+	"gonum.org/v1/gonum/stat"
 
 	"github.com/textpoke/textpoke/sched"
 	"github.com/textpoke/textpoke/sim/timed"
@@ -92,4 +96,35 @@ func BenchmarkTimed(b *testing.B) {
 			})
 		}
 	}
+}
+
+// BenchmarkTimedGrowth fits how the time of an update grows with CPUs x rounds: the
+// exponent of a power law through machines and buffers of all sizes, 1 where it is
+// linear. Nobody calls anything, and what the stores take, which is the time on one
+// CPU, is taken off: what is left is rounds.
+func BenchmarkTimedGrowth(b *testing.B) {
+	update := func(cpus, slots int) (seconds float64, rounds int) {
+		c := timedConfig(b, "x86_64", "native", "gen:n=50000,groups=3,order=sorted", fmt.Sprint(cpus), plainCosts())
+		c.Buffer, c.Calls = sched.Buffer{Slots: slots}, 0
+		m := newTimedFor(b, c, timed.HotOnly)
+		start := time.Now()
+		row, err := m.Update(b.Context(), true)
+		if err != nil {
+			b.Fatal(err)
+		}
+		return time.Since(start).Seconds(), row.Rounds
+	}
+	var size, took []float64
+	for b.Loop() {
+		for _, slots := range []int{64, 256} {
+			alone, _ := update(1, slots)
+			for _, n := range []int{512, 1024, 2048, 4096} {
+				seconds, rounds := update(n, slots)
+				size = append(size, math.Log(float64(n*rounds)))
+				took = append(took, math.Log(seconds-alone))
+			}
+		}
+	}
+	_, exponent := stat.LinearRegression(size, took, nil, false)
+	b.ReportMetric(exponent, "exponent")
 }

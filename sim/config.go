@@ -88,6 +88,9 @@ func (c *Config) String() string {
 	if c.Mutation != "" {
 		s += ", mutation " + c.Mutation
 	}
+	if c.Calibration != nil {
+		s += ", calibration " + c.Calibration.Name
+	}
 	return s
 }
 
@@ -105,6 +108,35 @@ func (c *Config) Flags() string {
 	}
 	if c.Migrate {
 		s += " --migrate"
+	}
+	return s + c.engineFlags()
+}
+
+// engineFlags is what Flags says of the engine.
+func (c *Config) engineFlags() (s string) {
+	if c.Engine == LiveEngine {
+		return ""
+	}
+	s = " --engine " + c.Engine.String()
+	if c.Calibration != nil {
+		s += " --calibration " + ShellQuote(c.Calibration.Name)
+	}
+	for _, rate := range []struct {
+		flag  string
+		value float64
+	}{{"calls", c.Calls}, {"entries", c.Entries}} {
+		if rate.value >= 0 {
+			s += fmt.Sprintf(" --%s %v", rate.flag, rate.value)
+		}
+	}
+	if c.Preempt {
+		s += " --preempt"
+	}
+	if k := c.Scenario; k != nil {
+		s += fmt.Sprintf(" --scenario %s --kernel %s", k.Name, k.Kernel.Name())
+		if off := k.Off.String(); off != "" {
+			s += " --without-cause " + off
+		}
 	}
 	return s
 }

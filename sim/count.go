@@ -58,3 +58,20 @@ func (j *Job) planRow() PlanRow {
 	}
 	return row
 }
+
+// Rounds is how many rounds the update sends that enables everything, with what a
+// scenario sends besides.
+func (j *Job) Rounds() int {
+	var count poke.Count
+	batches := j.batches(len(j.queue), j.at)
+	if j.compile(len(j.queue), false, batches, count.Add) != nil {
+		return 0
+	}
+	rounds := count.Rounds
+	if aside, err := j.aside(true); err == nil {
+		for _, n := range aside {
+			rounds += n
+		}
+	}
+	return rounds
+}

@@ -3,5 +3,6 @@
 // is what follows from it before anything runs; Count (count.go) tells what an
 // update costs by counting alone, Live (live.go) does it on the live machine,
 // and Stress (stress.go) lets many clients, failures and unplugged CPUs at it.
-// The rows that come out are in row.go.
+// The rows that come out are in row.go; a Grid (grid.go) is the cross product of
+// many choices, and a Budget (budget.go) is what rows are held against.
 package sim

@@ -2,6 +2,7 @@ package sim
 
 import (
 	"context"
+	"fmt"
 
 	"go.uber.org/zap"
 
@@ -37,6 +38,16 @@ var engineNames = []string{"live", "timed"}
 func EngineNames() []string { return engineNames }
 
 func (k Kind) String() string { return engineNames[k] }
+
+// ParseEngine reads an engine's name.
+func ParseEngine(s string) (Kind, error) {
+	for i, n := range engineNames {
+		if n == s {
+			return Kind(i), nil
+		}
+	}
+	return 0, fmt.Errorf("engine %q: not one of %v", s, engineNames)
+}
 
 // NewEngine builds the engine that a job is for.
 func NewEngine(j *Job, revision string, log *zap.Logger) (Engine, error) {

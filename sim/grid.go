@@ -3,6 +3,8 @@ package sim
 import (
 	"context"
 	"fmt"
+	"math"
+	"slices"
 
 	"github.com/textpoke/textpoke/cpus"
 	"github.com/textpoke/textpoke/cpus/isa"
@@ -39,14 +41,57 @@ type Grid struct {
 	Scenarios      []Scenario // with no Kernel: the one that an architecture stands for
 
 	Options records.Options
-	Filter  records.Filter
-	Seed    uint64
+	Filters []records.Filter // none: every record
+	Seeds   []uint64         // none: seed 0
 	Migrate bool
 }
 
-// Jobs opens the tables, each once, and checks every combination before any is
-// carried out, so that a wrong one costs nothing.
-func (g *Grid) Jobs(ctx context.Context) ([]*Job, error) {
+// Points is how many combinations there are, before any table is opened: at most
+// so many, as what AnyArch leaves out shows only in the tables.
+func (g *Grid) Points() int {
+	tables := len(g.Arches)
+	if len(g.Records) > 0 {
+		tables = 0
+		for _, arch := range g.Arches {
+			for _, src := range g.Records {
+				if of := builtinArch(src); !g.AnyArch || of == "" || of == arch.Traits().Name {
+					tables++
+				}
+			}
+		}
+	}
+	points, protocols := tables, len(g.Protocols)
+	if len(g.Plans) > 0 {
+		protocols = len(g.Plans)
+	}
+	for _, n := range []int{
+		len(g.Filters), protocols, len(g.Mutations), len(g.Orders), len(g.Machines),
+		len(g.Fetches), len(g.Lookups), len(g.Refs), len(g.Buffers), len(g.Seeds),
+		len(g.Scenarios), len(g.Engines), len(g.Calibrations), len(g.Calls), len(g.Entries),
+	} {
+		if n = max(n, 1); points > math.MaxInt/n {
+			return math.MaxInt
+		}
+		points *= n
+	}
+	return points
+}
+
+// builtinArch is the architecture of a built-in table, "" for what is none.
+func builtinArch(src string) string {
+	for _, b := range records.Builtins() {
+		if b.Name == src {
+			return b.Arch
+		}
+	}
+	return ""
+}
+
+// Combinations opens the tables, each once, and checks every combination before
+// any is carried out, so that a wrong one costs nothing. What a person should
+// know of them first comes back as warnings, each once. Jobs are left for later,
+// as the queue of each is as long as its table.
+func (g *Grid) Combinations(ctx context.Context) (configs []Config, warnings []string, err error) {
 	tables := map[string]*records.Table{}
 	open := func(src, arch string) (*records.Table, error) {
 		opt, key := g.Options, src
@@ -63,7 +108,6 @@ func (g *Grid) Jobs(ctx context.Context) ([]*Job, error) {
 		}
 		return tables[key], nil
 	}
-	var jobs []*Job
 	for _, arch := range g.Arches {
 		sources := g.Records
 		if len(sources) == 0 {
@@ -72,31 +116,54 @@ func (g *Grid) Jobs(ctx context.Context) ([]*Job, error) {
 		for _, src := range sources {
 			t, err := open(src, arch.Traits().Name)
 			if err != nil {
-				return nil, err
+				return nil, nil, err
 			}
 			if g.AnyArch && t.Arch() != "" && t.Arch() != arch.Traits().Name {
 				continue
 			}
-			if jobs, err = g.expand(jobs, arch, t); err != nil {
-				return nil, err
+			more, warned, err := g.expand(ctx, arch, t)
+			if err != nil {
+				return nil, nil, err
+			}
+			configs = append(configs, more...)
+			for _, w := range warned {
+				if !slices.Contains(warnings, w) {
+					warnings = append(warnings, w)
+				}
 			}
 		}
 	}
-	if len(jobs) == 0 {
-		return nil, fmt.Errorf("no combination is left to do")
+	if len(configs) == 0 {
+		return nil, nil, fmt.Errorf("no combination is left to do")
 	}
-	return jobs, nil
+	return configs, warnings, nil
 }
 
-// expand adds the combinations of one architecture and table.
-func (g *Grid) expand(jobs []*Job, arch isa.Arch, t *records.Table) ([]*Job, error) {
-	base := []Config{{Arch: arch, Table: t, Filter: g.Filter, Seed: g.Seed, Migrate: g.Migrate, Calls: -1, Entries: -1, Preempt: g.Preempt}}
+// expand makes the combinations of one architecture and table. Whether one can
+// work depends on its filter, its protocol and its defect alone: the others are
+// multiplied in behind the check.
+func (g *Grid) expand(ctx context.Context, arch isa.Arch, t *records.Table) (base []Config, warnings []string, err error) {
+	base = []Config{{Arch: arch, Table: t, Migrate: g.Migrate, Calls: -1, Entries: -1, Preempt: g.Preempt}}
+	base = cross(base, g.Filters, func(c *Config, v records.Filter) { c.Filter = v })
 	if len(g.Plans) > 0 {
 		base = cross(base, g.Plans, func(c *Config, v *poke.Protocol) { c.Plan, c.Protocol = v, v.Name })
 	} else {
 		base = cross(base, g.Protocols, func(c *Config, v string) { c.Protocol = v })
 	}
 	base = cross(base, g.Mutations, func(c *Config, v string) { c.Mutation = v })
+	for _, c := range base {
+		j, err := NewJob(c)
+		if err == nil {
+			err = j.check()
+		}
+		if err == nil {
+			err = ctx.Err()
+		}
+		if err != nil {
+			return nil, nil, err
+		}
+		warnings = append(warnings, j.Warnings()...)
+	}
 	base = cross(base, g.Orders, func(c *Config, v sched.Ordering) { c.Order = v })
 	base = cross(base, g.Machines, func(c *Config, v []cpus.Role) { c.Roles = v })
 	base = cross(base, g.Fetches, func(c *Config, v cpus.Fetch) { c.Fetch = v })
@@ -109,21 +176,9 @@ func (g *Grid) expand(jobs []*Job, arch isa.Arch, t *records.Table) ([]*Job, err
 		}
 		c.Scenario = &s
 	})
-	base, err := g.engines(base)
-	if err != nil {
-		return nil, err
-	}
-	for _, c := range base {
-		j, err := NewJob(c)
-		if err != nil {
-			return nil, err
-		}
-		if err := j.check(); err != nil {
-			return nil, err
-		}
-		jobs = append(jobs, j)
-	}
-	return jobs, nil
+	base = cross(base, g.Seeds, func(c *Config, v uint64) { c.Seed = v })
+	base, err = g.engines(base)
+	return base, warnings, err
 }
 
 // engines multiplies combinations by the engines that are to execute them. What is

@@ -2,6 +2,7 @@ package sim
 
 import (
 	"context"
+	"slices"
 	"time"
 
 	"github.com/textpoke/textpoke/cpus"
@@ -66,6 +67,10 @@ var planColumns = []results.Column{
 	{Name: "fetch", Doc: "how finely versions of text mix in a fetch"},
 	{Name: "mutation", Doc: "defect put into the protocol"},
 	{Name: "skipped", Doc: "records that the kernel refuses for their alignment"},
+	{Name: "table", Detail: true, Doc: "table that the records are of, as asked for"},
+	{Name: "filter", Detail: true, Doc: "which of them are changed; empty for all"},
+	{Name: "refs", Detail: true, Doc: "kind of the handlers' reference counts"},
+	{Name: "seed", Detail: true, Doc: "of every random choice"},
 }
 
 func (r *PlanRow) cells() []any {
@@ -89,7 +94,8 @@ func (r *PlanRow) cells() []any {
 	} else {
 		cells = append(cells, results.Empty, results.Empty, results.Empty)
 	}
-	return append(cells, r.Fetch.String(), orEmpty(r.Mutation), r.Skipped)
+	return append(cells, r.Fetch.String(), orEmpty(r.Mutation), r.Skipped,
+		r.Table.Name(), orEmpty(r.Filter.String()), r.Refs.String(), r.Seed)
 }
 
 func orEmpty(s string) any {
@@ -100,7 +106,9 @@ func orEmpty(s string) any {
 }
 
 // PlanTable is a table for rows of Count.
-func PlanTable() results.Table { return results.Table{Name: "plan", Columns: planColumns} }
+func PlanTable() results.Table {
+	return results.Table{Name: "plan", Columns: slices.Clone(planColumns)}
+}
 
 // Cells is the row for PlanTable.
 func (r PlanRow) Cells() []any { return r.cells() }
@@ -146,10 +154,9 @@ type Modelled struct {
 	CatchUps                      uint64 // times that CPUs made up for them, since the last row
 }
 
-var runColumns = append(append([]results.Column(nil), planColumns...), []results.Column{
+var runColumns = append(slices.Clone(planColumns), []results.Column{
 	{Name: "engine", Detail: true, Doc: "what executed the plan"},
 	{Name: "calibration", Doc: "what times rest on; empty where they are measured"},
-	{Name: "seed", Detail: true, Doc: "of every random choice"},
 	{Name: "revision", Detail: true, Doc: "of the program"},
 	{Name: "direction", Doc: "enable, disable, or mixed under stress"},
 	{Name: "traps", Doc: "times that a CPU ran into a breakpoint"},
@@ -213,11 +220,13 @@ func (r *RunRow) sum(roles []cpus.Role) {
 }
 
 // RunTable is a table for rows of an engine.
-func RunTable() results.Table { return results.Table{Name: "run", Columns: runColumns} }
+func RunTable() results.Table {
+	return results.Table{Name: "run", Columns: slices.Clone(runColumns)}
+}
 
 // Cells is the row for RunTable.
 func (r RunRow) Cells() []any {
-	cells := append(r.PlanRow.cells(), r.Engine, r.calibration(), r.Seed, orEmpty(r.Revision), r.Direction)
+	cells := append(r.PlanRow.cells(), r.Engine, r.calibration(), orEmpty(r.Revision), r.Direction)
 	cells = append(cells, r.counted()...)
 	cells = append(cells, r.modelled()...)
 	if s := r.Stress; s != nil {

@@ -19,8 +19,8 @@ type Scenario struct {
 	Off    kernels.Switch // what is left out
 }
 
-// entries are what is sent besides the records' rounds, nil without a scenario.
-func (s *Scenario) entries(enable bool) ([]kernels.Entry, error) {
+// Entries are what is sent besides the records' rounds, nil without a scenario.
+func (s *Scenario) Entries(enable bool) ([]kernels.Entry, error) {
 	if s == nil {
 		return nil, nil
 	}
@@ -135,7 +135,7 @@ func roundsIn(plan []poke.Step) int {
 // parts are all updates of one switch: what comes before the records, these, and
 // what comes after.
 func (t *Timed) parts(u *poke.Update, enable bool) ([]timed.Part, error) {
-	entries, err := t.job.Scenario.entries(enable)
+	entries, err := t.job.Scenario.Entries(enable)
 	if err != nil {
 		return nil, err
 	}
@@ -153,7 +153,7 @@ func (t *Timed) parts(u *poke.Update, enable bool) ([]timed.Part, error) {
 
 // aside is what a scenario sends besides the records' rounds: rounds by cause.
 func (j *Job) aside(enable bool) (rounds [cpus.NumCauses]int, err error) {
-	entries, err := j.Scenario.entries(enable)
+	entries, err := j.Scenario.Entries(enable)
 	for _, e := range entries {
 		rounds[e.Cause] += e.Rounds()
 	}

@@ -45,7 +45,7 @@ func newTimed(j *Job, revision string, log *zap.Logger, calls timed.Thinning) (*
 	}
 	called := len(t.sites.code.Sites)
 	for _, enable := range []bool{true, false} {
-		entries, err := j.Scenario.entries(enable)
+		entries, err := j.Scenario.Entries(enable)
 		if err != nil {
 			return nil, err
 		}

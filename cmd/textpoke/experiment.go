@@ -22,7 +22,7 @@ func experimentCommand(c *common) *cobra.Command {
 	}
 	cmd := &cobra.Command{
 		Use:   "experiment",
-		Short: "questions with all it takes to answer them again: list, all, " + strings.Join(experimentNames(all), ", "),
+		Short: "questions with all it takes to answer them again (list, all, or one of them)",
 	}
 	cmd.AddCommand(experimentList(c), experimentAll(c, all))
 	for _, e := range all {
@@ -94,8 +94,17 @@ func newExperiment(c *common, e *experiments.Experiment) *experimentFlags {
 // run answers the question: rows to stdout, unless hidden, and with --out all
 // files. Of what is cut short it writes what there is.
 func (x *experimentFlags) run(ctx context.Context, c *common, hidden bool) (*experiments.Answer, error) {
-	for _, flag := range []string{"records", "published"} { // those that name files
-		if f := x.cmd.Flags().Lookup(flag); f != nil && f.Value.String() != "" {
+	if err := refuseEmpty(x.cmd, "published"); err != nil {
+		return nil, err
+	}
+	for _, flag := range []string{"records", "published", "kallsyms"} { // those that name files
+		f := x.cmd.Flags().Lookup(flag)
+		if f == nil {
+			continue
+		}
+		if v, ok := f.Value.(pflag.SliceValue); ok {
+			c.note(v.GetSlice()...)
+		} else {
 			c.note(f.Value.String())
 		}
 	}
@@ -134,6 +143,9 @@ func checkerFlags(c *common, cmd *cobra.Command) experiments.Run {
 		}
 		a, cut := &mutations.Answer{Asked: len(questions)}, error(nil)
 		for _, q := range questions {
+			if err := ctx.Err(); err != nil {
+				return a.Answer(), err
+			}
 			row, err := c.answer(ctx, q, o)
 			if err != nil {
 				return a.Answer(), err

@@ -2,10 +2,12 @@ package main
 
 import (
 	"bufio"
+	"context"
 	"errors"
 	"fmt"
 	"io"
 	"path/filepath"
+	"slices"
 	"strings"
 
 	"github.com/spf13/cobra"
@@ -25,36 +27,85 @@ func allTable() results.Table {
 }
 
 func experimentAll(c *common, all []*experimentFlags) *cobra.Command {
-	return &cobra.Command{
+	var only []string
+	var figures string
+	cmd := &cobra.Command{
 		Use:   "all",
 		Short: "runs every experiment, each into a directory of its own below --out",
 		Long: "all runs every experiment with the defaults of its flags. --out DIR is needed: each\n" +
 			"experiment writes into DIR/NAME what it writes by itself, and DIR/index.md says what\n" +
 			"came out. Every table and figure in docs/ and in the README is made like that." + columnsHelp(allTable()),
-		Example: "  textpoke experiment all --out experiments",
-		Args:    cobra.NoArgs,
+		Example: "  textpoke experiment all --out experiments\n" +
+			"  textpoke experiment all --out experiments --figures docs/figures",
+		Args: cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			if c.out == "" {
 				return errors.New("--out \"\": want the directory that the experiments' files go to")
 			}
-			index := &experimentIndex{}
-			out := &output{table: allTable(), documents: []results.Document{{Name: "index.md", Write: index.write}}}
-			err := c.each(cmd.Context(), out, len(all), func(i int, out *output) error {
-				own := *c
-				own.out, own.inputs = filepath.Join(c.out, all[i].Name), nil
-				answer, err := all[i].run(cmd.Context(), &own, true)
-				if answer == nil {
-					return err
-				}
-				index.add(all[i].Experiment, answer, err)
-				return errors.Join(out.add(all[i].Name, err == nil, answer.No == nil, answer.Headline), err)
-			})
-			if err == nil {
-				err = index.no()
+			chosen, err := choose(all, only)
+			if err != nil {
+				return err
 			}
-			return err
+			return runAll(cmd.Context(), c, chosen, figures)
 		},
 	}
+	names(cmd, &only, "only", nil, experimentNames(all), "experiments to run in place of all: ")
+	cmd.Flags().StringVar(&figures, "figures", "", "also put each experiment's SVG into this `directory`")
+	return cmd
+}
+
+// choose finds the experiments that are named; all, without names.
+func choose(all []*experimentFlags, only []string) (out []*experimentFlags, err error) {
+	if len(only) == 0 {
+		return all, nil
+	}
+	valid := experimentNames(all)
+	return namedList("only", only, valid, func(name string) (*experimentFlags, error) {
+		return all[slices.Index(valid, name)], nil
+	})
+}
+
+// runAll runs experiments, each into a directory of its own.
+func runAll(ctx context.Context, c *common, all []*experimentFlags, figures string) error {
+	var shelf *results.Dir
+	if figures != "" {
+		var err error
+		if shelf, err = results.OpenDir(figures); err != nil {
+			return fmt.Errorf("--figures: %w", err)
+		}
+	}
+	index := &experimentIndex{}
+	out := &output{table: allTable(), documents: []results.Document{{Name: "index.md", Write: index.write}}}
+	err := c.each(ctx, out, len(all), func(i int, out *output) error {
+		own := *c
+		own.out, own.inputs = filepath.Join(c.out, all[i].Name), nil
+		answer, err := all[i].run(ctx, &own, true)
+		if answer == nil {
+			return err
+		}
+		index.add(all[i].Experiment, answer, err)
+		if err == nil {
+			err = shelve(shelf, answer)
+		}
+		return errors.Join(out.add(all[i].Name, err == nil, answer.No == nil, answer.Headline), err)
+	})
+	if err == nil {
+		err = index.no()
+	}
+	return err
+}
+
+// shelve puts the pictures that can be scaled on a shelf, if there is one.
+func shelve(shelf *results.Dir, a *experiments.Answer) error {
+	for _, d := range a.Documents {
+		if shelf == nil || filepath.Ext(d.Name) != ".svg" {
+			continue
+		}
+		if err := shelf.WriteDocument(d); err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 // experimentIndex is what became of the experiments, for people.

@@ -50,7 +50,7 @@ func run(ctx context.Context, args []string, s streams) int {
 	if err == nil {
 		return exitDone
 	}
-	cut := sim.Stopped(err) || errors.Is(err, errCut) || ctx.Err() != nil
+	cut := sim.Stopped(err) || errors.Is(err, errCut)
 	switch {
 	case cut:
 		fmt.Fprintln(s.err, "textpoke: cut short; what was finished is written and marked incomplete")
@@ -60,7 +60,7 @@ func run(ctx context.Context, args []string, s streams) int {
 	switch {
 	case errors.Is(err, errNo): // also when it was cut short after that
 		return exitNo
-	case cut:
+	case cut || ctx.Err() != nil:
 		return exitCut
 	}
 	return exitWrong

@@ -2,6 +2,7 @@ package main
 
 import (
 	"context"
+	"errors"
 	"time"
 
 	"github.com/textpoke/textpoke/results"
@@ -21,8 +22,20 @@ func (c *common) openFiles() (*files, error) {
 		return nil, nil
 	}
 	f := &files{manifest: results.Manifest{
-		Version: version, Revision: revision(), Args: c.args, Seed: &c.seed, Started: c.start,
+		Version: version, Revision: revision(), Args: c.args, Started: c.start,
 	}}
+	if len(c.seeds) > 1 {
+		f.manifest.Seeds = c.seeds
+	} else {
+		f.manifest.Seed = &c.seed
+	}
+	for i, k := range c.calibrations {
+		if i > 0 {
+			f.manifest.Calibration += ","
+		}
+		f.manifest.Calibration += k.Name
+		f.manifest.AddSum("calibration "+k.Name, k.Hash())
+	}
 	for _, path := range c.inputs {
 		if err := f.manifest.AddInputFile(path); err != nil {
 			return nil, err
@@ -141,22 +154,30 @@ func (c *common) each(ctx context.Context, o *output, n int, row func(i int, o *
 			failed = row(i, o)
 		}
 	}
+	return o.finish(f, failed, more...)
+}
+
+// finish ends stdout, and writes the files with what was finished before failed,
+// if that is not nil. The error says both what failed and what could not be
+// written.
+func (o *output) finish(f *files, failed error, more ...*results.Table) error {
 	if failed != nil && !sim.Stopped(failed) && o.rows == 0 {
 		return failed // nothing was finished
 	}
-	if err := o.end(); err != nil {
-		return err
+	err := o.end()
+	if err == nil {
+		err = f.write(append([]*results.Table{&o.table}, more...)...)
 	}
-	if err := f.write(append([]*results.Table{&o.table}, more...)...); err != nil {
-		return err
+	if err == nil {
+		err = f.document(o.documents)
 	}
-	if err := f.document(o.documents); err != nil {
-		return err
+	if err == nil {
+		err = f.close(failed == nil)
 	}
-	if err := f.close(failed == nil); err != nil {
-		return err
+	if err != nil && sim.Stopped(failed) {
+		return err // "what was finished is written" would be wrong
 	}
-	return failed
+	return errors.Join(failed, err)
 }
 
 // whole writes a table that is there already.

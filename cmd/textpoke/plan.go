@@ -3,6 +3,7 @@ package main
 import (
 	"bufio"
 	"context"
+	"errors"
 	"fmt"
 	"io"
 	"strings"
@@ -11,6 +12,7 @@ import (
 
 	"github.com/textpoke/textpoke/poke"
 	"github.com/textpoke/textpoke/results"
+	"github.com/textpoke/textpoke/results/journal"
 	"github.com/textpoke/textpoke/sim"
 )
 
@@ -44,23 +46,27 @@ func planCommand(c *common) *cobra.Command {
 			if err != nil {
 				return err
 			}
-			jobs, err := c.jobs(cmd.Context(), grid)
+			if grid.Scenarios, err = tracer.scenarios(); err != nil {
+				return err
+			}
+			if steps && (g.resume || g.limits != nil) {
+				return errors.New("--steps goes without --resume and --budget: it prints plans, not rows")
+			}
+			configs, err := c.combinations(cmd.Context(), grid)
 			if err != nil {
 				return err
 			}
 			if steps {
-				return printSteps(cmd.Context(), c, jobs)
+				return printSteps(cmd.Context(), c, configs)
 			}
 			if tracer.on(cmd) {
-				return tracer.plan(cmd.Context(), c, jobs)
+				return tracer.plan(cmd.Context(), c, configs)
 			}
-			return c.rows(cmd.Context(), sim.PlanTable(), len(jobs), func(i int, o *output) error {
-				row, err := jobs[i].Count(cmd.Context())
-				if err != nil {
-					return err
-				}
-				return o.add(row.Cells()...)
-			})
+			s := &sweep{
+				common: c, flags: &g.sweepFlags, configs: configs, perPoint: 1,
+				table: withChosen(sim.PlanTable(), grid), point: count,
+			}
+			return s.run(cmd.Context())
 		},
 	}
 	g.register(cmd)
@@ -69,6 +75,19 @@ func planCommand(c *common) *cobra.Command {
 	cmd.Flags().StringVar(&show, "show", "", "print a built-in `protocol` as a file for --plan, and nothing else: "+strings.Join(shippedPlans(), ", "))
 	offer(cmd, "show", shippedPlans())
 	return cmd
+}
+
+// count makes the row of one combination.
+func count(ctx context.Context, c *sim.Config, add func(journal.Row)) (wrong string, err error) {
+	job, err := sim.NewJob(*c)
+	if err != nil {
+		return "", err
+	}
+	row, err := job.Count(ctx)
+	if err != nil {
+		return "", err
+	}
+	return "", addRow(add, sim.PlanTable(), row.Cells())
 }
 
 // stepsTable is a table for the steps of plans.
@@ -88,16 +107,20 @@ func stepsTable() results.Table {
 
 // printSteps prints plans step by step: numbered lines for people, a row a step
 // for scripts and for the files.
-func printSteps(ctx context.Context, c *common, jobs []*sim.Job) error {
+func printSteps(ctx context.Context, c *common, configs []sim.Config) error {
 	people := c.format == results.FormatTable
 	out := &output{table: stepsTable(), hidden: people}
-	return c.each(ctx, out, len(jobs), func(i int, o *output) error {
-		plan, err := jobs[i].Plan()
+	return c.each(ctx, out, len(configs), func(i int, o *output) error {
+		job, err := sim.NewJob(configs[i])
+		if err != nil {
+			return err
+		}
+		plan, err := job.Plan()
 		if err != nil {
 			return err
 		}
 		if people {
-			if err := writeSteps(c.streams.out, jobs[i], plan); err != nil {
+			if err := writeSteps(c.streams.out, job, plan); err != nil {
 				return err
 			}
 		}

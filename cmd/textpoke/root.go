@@ -6,6 +6,7 @@ import (
 	"io"
 	"os"
 	"slices"
+	"strconv"
 	"strings"
 	"time"
 
@@ -15,8 +16,8 @@ import (
 	"go.uber.org/zap"
 	"go.uber.org/zap/zapcore"
 
-	"github.com/textpoke/textpoke/records"
 	"github.com/textpoke/textpoke/results"
+	"github.com/textpoke/textpoke/sim/calibration"
 )
 
 // streams is where a command reads and writes.
@@ -30,15 +31,19 @@ type common struct {
 	streams
 	format results.Format
 	out    string // directory, "" for none
-	seed   uint64
+	seed   uint64 // the first of seeds
+	seeds  []uint64
 	level  zapcore.Level
 	args   []string // the command line, for the manifest
 	start  time.Time
 	inputs []string // files that were read
+
+	calibrations []*calibration.Calibration // that times rest on
 }
 
 func rootCommand(s streams) *cobra.Command {
 	c := &common{streams: s, format: results.FormatTable, level: zapcore.WarnLevel, start: time.Now()}
+	c.seed, c.seeds = 1, []uint64{1}
 	root := &cobra.Command{
 		Use:           "textpoke",
 		Short:         "a laboratory for live text patching",
@@ -52,16 +57,19 @@ func rootCommand(s streams) *cobra.Command {
 	f := root.PersistentFlags()
 	f.Var(formatFlag{&c.format}, "format", "how stdout looks: table, csv or json")
 	f.StringVar(&c.out, "out", "", "also write files into this `directory`")
-	f.Uint64Var(&c.seed, "seed", 1, "`number` that fixes random choices, but not which CPU runs when")
+	f.Var(seedFlag{c}, "seed", "`number` that fixes random choices, but not which CPU runs when; plan and run also take a list")
 	f.Var(levelFlag{&c.level}, "log", "least serious log `level` that is written to stderr: "+strings.Join(levels, ", "))
 	offer(root, "format", formatNames())
 	offer(root, "log", levels)
 	root.SetFlagErrorFunc(flagError)
 	root.PersistentPreRunE = func(cmd *cobra.Command, args []string) error {
 		c.args = commandLine(cmd, args)
+		if _, ok := cmd.Annotations[sweeps]; !ok && len(c.seeds) > 1 {
+			return fmt.Errorf("--seed %q: %s takes one seed", seedFlag{c}, cmd.CommandPath())
+		}
 		return refuseEmpty(cmd, "out", "kallsyms")
 	}
-	root.AddCommand(runCommand(c), planCommand(c), checkCommand(c), experimentCommand(c), recordsCommand(c), interruptsCommand(c), versionCommand(c))
+	root.AddCommand(runCommand(c), planCommand(c), checkCommand(c), experimentCommand(c), calibrateCommand(c), recordsCommand(c), interruptsCommand(c), versionCommand(c))
 	root.InitDefaultCompletionCmd()
 	if completion, _, err := root.Find([]string{"completion"}); err == nil {
 		completion.Short = "completion of commands and flags for a shell"
@@ -91,8 +99,8 @@ func helpCommand() *cobra.Command {
 }
 
 // wordArgs words complaints about arguments for people, in a command and all
-// below it. What only has subcommands fails on anything else: cobra by itself
-// prints help and exits with 0.
+// below it. What has subcommands fails on anything else: cobra by itself prints
+// help and exits with 0.
 func wordArgs(cmd *cobra.Command) {
 	for _, sub := range cmd.Commands() {
 		wordArgs(sub)
@@ -107,7 +115,9 @@ func wordArgs(cmd *cobra.Command) {
 		}
 		return nil
 	}
-	cmd.RunE = func(cmd *cobra.Command, args []string) error { return cmd.Help() }
+	if cmd.RunE == nil {
+		cmd.RunE = func(cmd *cobra.Command, args []string) error { return cmd.Help() }
+	}
 }
 
 // exactly says how a command is used when the number of arguments is wrong.
@@ -158,6 +168,31 @@ func (f formatFlag) Set(s string) error {
 	return nil
 }
 
+// seedFlag reads seeds. Given again, it is the last that counts.
+type seedFlag struct{ *common }
+
+func (s seedFlag) Set(text string) error {
+	var seeds []uint64
+	for part := range strings.SplitSeq(text, ",") {
+		n, err := strconv.ParseUint(part, 0, 64)
+		if err != nil {
+			return errors.New("want a whole number from 0 to 18446744073709551615, or a list of them")
+		}
+		seeds = append(seeds, n)
+	}
+	s.seed, s.seeds = seeds[0], seeds
+	return nil
+}
+
+func (s seedFlag) String() string {
+	if s.common == nil { // the flag package asks the zero value
+		return ""
+	}
+	return strings.Trim(strings.ReplaceAll(fmt.Sprint(s.seeds), " ", ","), "[]")
+}
+
+func (seedFlag) Type() string { return "numbers" }
+
 // levelFlag reads a log level.
 type levelFlag struct{ *zapcore.Level }
 
@@ -183,8 +218,7 @@ func (c *common) logger() *zap.Logger {
 // come before files of their name.
 func (c *common) note(inputs ...string) {
 	for _, path := range inputs {
-		builtin := slices.ContainsFunc(records.Builtins(), func(b records.Builtin) bool { return b.Name == path })
-		if info, err := os.Stat(path); err == nil && info.Mode().IsRegular() && !builtin {
+		if info, err := os.Stat(path); err == nil && info.Mode().IsRegular() && !isBuiltin(path) {
 			c.inputs = append(c.inputs, path)
 		}
 	}

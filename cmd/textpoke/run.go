@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 	"time"
 
@@ -13,16 +14,14 @@ import (
 	"github.com/textpoke/textpoke/cpus"
 	"github.com/textpoke/textpoke/poke"
 	"github.com/textpoke/textpoke/results"
+	"github.com/textpoke/textpoke/results/journal"
 	"github.com/textpoke/textpoke/sim"
 )
-
-// engines are the names of the engines, the default first.
-var engines = []string{"live"}
 
 // runFlags is the flags of run alone.
 type runFlags struct {
 	gridFlags
-	engine     []string
+	engineFlags
 	forTime    time.Duration
 	without    []string
 	migrate    bool
@@ -44,10 +43,9 @@ func runCommand(c *common) *cobra.Command {
 		Args: cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error { return r.run(cmd, c) },
 	}
-	r.register(cmd)
+	r.gridFlags.register(cmd)
+	r.engineFlags.register(cmd)
 	f := cmd.Flags()
-	f.StringSliceVar(&r.engine, "engine", engines, "`list` of engines that execute the plans: "+strings.Join(engines, ", "))
-	offer(cmd, "engine", engines)
 	f.DurationVar(&r.forTime, "for", 0, "stress: for this `time`, such as 10s, clients enable and disable random sets, with trouble")
 	f.StringSliceVar(&r.without, "without", nil, "`list` of trouble that a stress run leaves out: "+strings.Join(sim.TroubleNames(), ", "))
 	offer(cmd, "without", sim.TroubleNames())
@@ -58,9 +56,6 @@ func runCommand(c *common) *cobra.Command {
 }
 
 func (r *runFlags) run(cmd *cobra.Command, c *common) error {
-	if _, err := namedList("engine", r.engine, engines, identity); err != nil {
-		return err
-	}
 	stress := cmd.Flags().Changed("for")
 	switch {
 	case stress && r.forTime <= 0:
@@ -71,44 +66,74 @@ func (r *runFlags) run(cmd *cobra.Command, c *common) error {
 		return fmt.Errorf("--interrupts goes with --format table: it is text for people")
 	case r.interrupts && stress:
 		return fmt.Errorf("--interrupts does not go with --for: CPUs come and go")
+	case r.trace != "" && r.resume:
+		return fmt.Errorf("--trace goes without --resume: rows that are reused leave nothing to show")
+	case stress && cmd.Flags().Changed("engine"):
+		return fmt.Errorf("--for goes without --engine: it is for the live engine")
 	}
 	trouble, err := r.trouble(cmd)
 	if err != nil {
+		return err
+	}
+	if err := r.shape(cmd, &r.gridFlags); err != nil {
 		return err
 	}
 	grid, err := r.grid(cmd, c)
 	if err != nil {
 		return err
 	}
+	if err := r.engineFlags.read(cmd, c, grid); err != nil {
+		return err
+	}
+	workers, err := r.workers(grid)
+	if err != nil {
+		return err
+	}
 	grid.Migrate = r.migrate
-	jobs, err := c.jobs(cmd.Context(), grid)
+	configs, err := c.combinations(cmd.Context(), grid)
 	if err != nil {
 		return err
 	}
-	trace, err := c.openTrace(cmd, r.trace, jobs)
+	c.extrapolated(configs)
+	trace, err := c.openTrace(cmd, r.trace, configs)
 	if err != nil {
 		return err
 	}
-	s := &runner{common: c, flags: r, log: c.logger(), trouble: trouble, perCPU: sim.CPUTable()}
-	err = c.rows(cmd.Context(), sim.RunTable(), len(jobs), func(i int, o *output) error {
-		if stress {
-			return s.stress(cmd.Context(), jobs[i], o)
-		}
-		err := s.updates(cmd.Context(), jobs[i], o)
-		if r.interrupts && i == len(jobs)-1 {
-			fmt.Fprintln(c.streams.out) // the table follows
-		}
-		return err
-	}, &s.perCPU)
-	err = trace.close(err)
-	s.printViolations()
+	perCPU := sim.CPUTable()
+	s := &runner{common: c, flags: r, log: c.logger(), trouble: trouble}
+	w := &sweep{
+		common: c, flags: &r.sweepFlags, configs: configs, perPoint: 2,
+		table: withChosen(sim.RunTable(), grid), beside: &perCPU, workers: workers, point: s.updates,
+	}
+	if workers == 1 {
+		w.again = "their times, traps and calls are those of the run that was interrupted: another would have others"
+	}
+	if stress {
+		w.perPoint, w.point = 1, s.stress
+	}
+	err = trace.close(w.run(cmd.Context()))
+	if c.format == results.FormatTable {
+		printRanges(c.streams.out, configs)
+	} else {
+		printRanges(c.streams.err, configs)
+	}
+	return err
+}
+
+// workers is how many combinations are worked on at a time, 0 for one a core. The
+// live engine's CPUs are goroutines that never rest, and a timeline is of one run
+// after the other.
+func (r *runFlags) workers(grid *sim.Grid) (int, error) {
+	live := slices.Contains(grid.Engines, sim.LiveEngine)
 	switch {
-	case len(s.broken) == 0 || errors.Is(err, errNo):
-		return err
-	case err != nil:
-		return noError{err}
+	case !live && r.trace == "":
+		return 0, nil
+	case r.jobs <= 1:
+		return 1, nil
+	case live:
+		return 0, fmt.Errorf("--jobs %d: want 1 with the live engine, whose CPUs are goroutines that never rest", r.jobs)
 	}
-	return errNo
+	return 0, fmt.Errorf("--jobs %d: want 1 with --trace: a timeline shows one run after the other", r.jobs)
 }
 
 // trouble reads --without.
@@ -127,86 +152,83 @@ type runner struct {
 	flags   *runFlags
 	log     *zap.Logger
 	trouble sim.Trouble
-	perCPU  results.Table
-	rows    int
-	broken  []brokenRun
-}
-
-// brokenRun is the violations of one job, and how to see them again.
-type brokenRun struct {
-	job    *sim.Job
-	first  []cpus.Violation
-	repeat string
 }
 
 // updates enables everything and disables it again.
-func (s *runner) updates(ctx context.Context, j *sim.Job, o *output) error {
-	live, err := sim.NewLive(j, revision(), s.log)
+func (s *runner) updates(ctx context.Context, c *sim.Config, add func(journal.Row)) (wrong string, err error) {
+	j, err := sim.NewJob(*c)
 	if err != nil {
-		return err
+		return "", err
 	}
-	defer live.Close()
+	engine, err := sim.NewEngine(j, revision(), s.log)
+	if err != nil {
+		return "", err
+	}
+	defer engine.Close()
 	for _, enable := range []bool{true, false} {
-		before := live.Counts()
-		row, err := live.Update(ctx, enable)
+		before := engine.Counts()
+		row, err := engine.Update(ctx, enable)
 		if err != nil {
-			s.note(j, live.Violations())
-			return s.failed(j, err)
+			return s.violations(c, engine.Violations()), s.failed(c, err)
 		}
-		if err := s.add(row, o); err != nil {
-			return err
+		if row.Modelled != nil {
+			row.Modelled.Rate = s.flags.rate
 		}
+		var text strings.Builder
 		if s.flags.interrupts {
-			if err := sim.WriteInterrupts(s.streams.out, row, before, live.Counts()); err != nil {
-				return err
+			if err := sim.WriteInterrupts(&text, row, before, engine.Counts()); err != nil {
+				return "", err
 			}
 		}
+		if err := s.add(row, text.String(), add); err != nil {
+			return "", err
+		}
 	}
-	s.note(j, live.Violations())
-	return nil
+	return s.violations(c, engine.Violations()), nil
 }
 
 // stress lets many clients at it.
-func (s *runner) stress(ctx context.Context, j *sim.Job, o *output) error {
-	row, first, err := sim.Stress(ctx, j.Config, s.flags.forTime, s.trouble, revision(), s.log)
-	s.note(j, first)
+func (s *runner) stress(ctx context.Context, c *sim.Config, add func(journal.Row)) (wrong string, err error) {
+	row, first, err := sim.Stress(ctx, *c, s.flags.forTime, s.trouble, revision(), s.log)
+	wrong = s.violations(c, first)
 	if err != nil {
-		return s.failed(j, err)
+		return wrong, s.failed(c, err)
 	}
-	if err := s.add(row, o); err != nil {
-		return err
+	if err := s.add(row, "", add); err != nil {
+		return wrong, err
 	}
-	return ctx.Err()
+	return wrong, ctx.Err() // a stress run that was cut short is not finished
 }
 
-func (s *runner) add(row sim.RunRow, o *output) error {
-	err := row.AddCPUs(&s.perCPU, s.rows)
-	s.rows++
-	if err != nil {
+// add adds a row and those of its CPUs.
+func (s *runner) add(row sim.RunRow, text string, add func(journal.Row)) error {
+	perCPU := sim.CPUTable()
+	if err := row.AddCPUs(&perCPU, 0); err != nil { // the sweep knows the number
 		return err
 	}
-	return o.add(row.Cells()...)
-}
-
-func (s *runner) note(j *sim.Job, first []cpus.Violation) {
-	if len(first) > 0 {
-		s.broken = append(s.broken, brokenRun{j, first, s.repeat(j)})
+	beside := make([]journal.Cells, len(perCPU.Rows))
+	for i, cells := range perCPU.Rows {
+		beside[i] = cells
 	}
+	return addRow(func(r journal.Row) {
+		r.Beside, r.Text = beside, text
+		add(r)
+	}, sim.RunTable(), row.Cells())
 }
 
 // failed tells updates that failed, which is no fault of the request, from other
 // errors.
-func (s *runner) failed(j *sim.Job, err error) error {
+func (s *runner) failed(c *sim.Config, err error) error {
 	var broken *poke.Error
 	if !errors.As(err, &broken) || sim.Stopped(err) {
 		return err
 	}
-	return noError{fmt.Errorf("%w; repeat with: %s", err, s.repeat(j))}
+	return noError{fmt.Errorf("%w; repeat with: %s", err, s.repeat(c))}
 }
 
 // repeat is the command that runs one job again.
-func (s *runner) repeat(j *sim.Job) string {
-	cmd := "textpoke run " + j.Flags() + " --records " + quote(j.Table.Name())
+func (s *runner) repeat(c *sim.Config) string {
+	cmd := "textpoke run " + c.Flags() + " --records " + quote(c.Table.Name())
 	if s.flags.forTime > 0 {
 		cmd += fmt.Sprintf(" --for %v", s.flags.forTime)
 	}
@@ -216,8 +238,8 @@ func (s *runner) repeat(j *sim.Job) string {
 	if s.flags.kallsyms != "" {
 		cmd += " --kallsyms " + quote(s.flags.kallsyms)
 	}
-	for _, f := range s.flags.filter {
-		cmd += " --filter " + quote(f)
+	if !c.Filter.Empty() {
+		cmd += " --filter " + quote(c.Filter.String())
 	}
 	return cmd
 }
@@ -225,22 +247,21 @@ func (s *runner) repeat(j *sim.Job) string {
 // shownViolations is how many violations of one job are printed.
 const shownViolations = 8
 
-// printViolations prints each violation where people look: below the table, or
-// on stderr when stdout is for scripts.
-func (s *runner) printViolations() {
-	w := s.streams.out
-	if s.format != results.FormatTable {
-		w = s.streams.err
+// violations says what went wrong in one combination, and how to see it again; ""
+// if nothing did.
+func (s *runner) violations(c *sim.Config, first []cpus.Violation) string {
+	if len(first) == 0 {
+		return ""
 	}
-	for _, b := range s.broken {
-		fmt.Fprintf(w, "\nviolations of %s\n", b.job)
-		for i, v := range b.first {
-			if i == shownViolations {
-				fmt.Fprintf(w, "  and more\n")
-				break
-			}
-			fmt.Fprintf(w, "  %s\n", v)
+	var b strings.Builder
+	fmt.Fprintf(&b, "\nviolations of %s\n", c)
+	for i, v := range first {
+		if i == shownViolations {
+			fmt.Fprintf(&b, "  and more\n")
+			break
 		}
-		fmt.Fprintf(w, "  repeat with: %s\n", b.repeat)
+		fmt.Fprintf(&b, "  %s\n", v)
 	}
+	fmt.Fprintf(&b, "  repeat with: %s\n", s.repeat(c))
+	return b.String()
 }

@@ -111,53 +111,62 @@ func ledgerTable() results.Table {
 	}}
 }
 
-// plan prints what each combination sends, cause by cause in the order in which
-// it does, and what each receiver takes.
-func (s *scenarioFlags) plan(ctx context.Context, c *common, jobs []*sim.Job) error {
+// scenarios are those that were asked for, nil for none; their kernel is the one
+// that each architecture stands for, unless it was named.
+func (s *scenarioFlags) scenarios() (out []sim.Scenario, err error) {
 	off, err := kernels.ParseSwitch(s.without)
 	if err != nil {
-		return err
+		return nil, err
 	}
-	var ledgers []*ledger
-	for _, j := range jobs {
-		for _, name := range s.scenario {
-			both, err := s.ledgers(j, kernels.Scenario(name), off)
-			if err != nil {
-				return err
-			}
-			ledgers = append(ledgers, both...)
+	var k *kernels.Kernel
+	if s.kernel != "" {
+		if k, err = kernels.Named(s.kernel); err != nil {
+			return nil, fmt.Errorf("--%w", err)
 		}
 	}
-	return c.rows(ctx, ledgerTable(), len(ledgers), func(i int, o *output) error {
-		return ledgers[i].print(ctx, o)
+	for _, name := range s.scenario {
+		out = append(out, sim.Scenario{Name: kernels.Scenario(name), Kernel: k, Off: off})
+	}
+	return out, nil
+}
+
+// plan prints what each combination sends, cause by cause in the order in which
+// it does, and what each receiver takes.
+func (s *scenarioFlags) plan(ctx context.Context, c *common, configs []sim.Config) error {
+	var all []*ledger
+	for i := range configs {
+		both, err := ledgers(&configs[i])
+		if err != nil {
+			return err
+		}
+		all = append(all, both...)
+	}
+	return c.rows(ctx, ledgerTable(), len(all), func(i int, o *output) error {
+		return all[i].print(ctx, o)
 	})
 }
 
 // ledger is one switch of one combination.
 type ledger struct {
-	job      *sim.Job
-	kernel   *kernels.Kernel
-	scenario kernels.Scenario
-	enable   bool
-	entries  []kernels.Entry
+	job     *sim.Job
+	kernel  *kernels.Kernel
+	enable  bool
+	entries []kernels.Entry
 }
 
 // ledgers are both directions of a scenario; of what only enables, that.
-func (s *scenarioFlags) ledgers(j *sim.Job, name kernels.Scenario, off kernels.Switch) (out []*ledger, err error) {
-	k := kernels.For(j.Arch.Traits().Name)
-	if s.kernel != "" {
-		k, err = kernels.Named(s.kernel)
-	}
+func ledgers(c *sim.Config) (out []*ledger, err error) {
+	j, err := sim.NewJob(*c)
 	if err != nil {
-		return nil, fmt.Errorf("--%w", err)
+		return nil, err
 	}
 	for _, enable := range []bool{true, false} {
-		entries, err := k.Ledger(name, enable)
+		entries, err := c.Scenario.Entries(enable)
 		if err != nil && out == nil {
-			return nil, fmt.Errorf("--scenario %s: %w", name, err)
+			return nil, fmt.Errorf("--%w", err)
 		}
 		if err == nil {
-			out = append(out, &ledger{j, k, name, enable, off.Leave(entries)})
+			out = append(out, &ledger{j, c.Scenario.Kernel, enable, entries})
 		}
 	}
 	return out, nil
@@ -244,6 +253,6 @@ func (p *ledgerPrinter) add(part string, cause, row, pokes any, n sent, basis, s
 		buffer = p.count.Buffer.String()
 	}
 	c := p.count.Config
-	p.err = p.o.add(p.l.kernel.Name(), string(p.l.scenario), direction, c.Protocol, buffer, c.Order.String(), cpus.FormatRoles(c.Roles),
+	p.err = p.o.add(p.l.kernel.Name(), string(p.l.job.Scenario.Name), direction, c.Protocol, buffer, c.Order.String(), cpus.FormatRoles(c.Roles),
 		p.count.Patches, part, cause, row, pokes, n.rounds, n.ipis, basis, source)
 }

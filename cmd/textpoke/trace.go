@@ -26,9 +26,9 @@ type traceFile struct {
 	log      *zap.Logger
 }
 
-// openTrace begins the file before anything runs, and lets every job tell it. It
+// openTrace begins the file before anything runs, and lets every combination tell it. It
 // has its name only when all is over.
-func (c *common) openTrace(cmd *cobra.Command, path string, jobs []*sim.Job) (*traceFile, error) {
+func (c *common) openTrace(cmd *cobra.Command, path string, configs []sim.Config) (*traceFile, error) {
 	if err := refuseEmpty(cmd, "trace"); err != nil || path == "" {
 		return nil, err
 	}
@@ -46,8 +46,8 @@ func (c *common) openTrace(cmd *cobra.Command, path string, jobs []*sim.Job) (*t
 		return nil, fmt.Errorf("--trace: %w", err)
 	}
 	t.timeline = timeline.New(t.file, nil, traceLimit)
-	for _, j := range jobs {
-		j.Timeline = t.timeline
+	for i := range configs {
+		configs[i].Timeline = t.timeline
 	}
 	return t, nil
 }

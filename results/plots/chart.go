@@ -60,8 +60,8 @@ type Note struct {
 	Right bool // the text ends there
 }
 
-// Check tells what is wrong with a chart: numbers that cannot be placed.
-func (c *Chart) Check() error {
+// check tells what is wrong with a chart: numbers that cannot be placed.
+func (c *Chart) check() error {
 	for _, s := range c.Series {
 		if len(s.X) != len(s.Y) || s.Low != nil && (len(s.Low) != len(s.Y) || len(s.High) != len(s.Y)) || s.Labels != nil && len(s.Labels) != len(s.Y) {
 			return fmt.Errorf("chart %q: series %q: values of different lengths", c.Title, s.Name)
@@ -96,10 +96,10 @@ var (
 	labelStyle = Style{Size: 9, Align: text.XCenter}
 )
 
-// Picture is the chart on paper. A chart that Check refuses is a mistake of the
-// program: its values stay out.
+// Picture is the chart on paper. A chart with numbers that have no place on its
+// axes cannot be drawn.
 func (c *Chart) Picture() Picture {
-	p := Picture{Width: c.Width, Height: c.Height}
+	p := Picture{Width: c.Width, Height: c.Height, Err: c.check()}
 	if p.Width == 0 {
 		p.Width = width
 	}
@@ -112,10 +112,10 @@ func (c *Chart) Picture() Picture {
 
 func (c *Chart) draw(canvas draw.Canvas, p Picture) {
 	y := p.Height - margin - 3*vg.Millimeter
-	titleStyle.Write(canvas, margin, y, c.Title)
+	titleStyle.Fit(c.Title, p.Width-2*margin).Write(canvas, margin, y, c.Title)
 	y -= smallRow + 0.5*vg.Millimeter
 	if c.Subtitle != "" {
-		smallStyle.Write(canvas, margin, y, c.Subtitle)
+		smallStyle.Fit(c.Subtitle, p.Width-2*margin).Write(canvas, margin, y, c.Subtitle)
 		y -= smallRow
 	}
 	y = c.legend(canvas, margin, y, p.Width-margin)

@@ -67,7 +67,7 @@ func swatch(c draw.Canvas, l look, box []vg.Point) {
 	inside := draw.Canvas{Canvas: c.Canvas, Rectangle: vg.Rectangle{Min: box[0], Max: box[2]}}
 	style := draw.LineStyle{Color: l.ink, Width: 0.5}
 	w, h := box[2].X-box[0].X, box[2].Y-box[0].Y
-	const every = 1.3 * vg.Millimeter
+	const every = 2.2 * vg.Millimeter
 	for off := -h; l.hatch&(rising|falling) != 0 && off < w; off += every {
 		if l.hatch&rising != 0 {
 			c.StrokeLines(style, inside.ClipLinesXY([]vg.Point{{X: box[0].X + off, Y: box[0].Y}, {X: box[0].X + off + h, Y: box[2].Y}})...)
@@ -76,7 +76,7 @@ func swatch(c draw.Canvas, l look, box []vg.Point) {
 			c.StrokeLines(style, inside.ClipLinesXY([]vg.Point{{X: box[0].X + off, Y: box[2].Y}, {X: box[0].X + off + h, Y: box[0].Y}})...)
 		}
 	}
-	for y := every; l.hatch&level != 0 && y < h; y += every {
+	for y := every / 3; l.hatch&level != 0 && y < h; y += every / 3 {
 		c.StrokeLine2(style, box[0].X, box[0].Y+y, box[2].X, box[0].Y+y)
 	}
 	c.StrokeLines(draw.LineStyle{Color: l.ink, Width: 0.5}, append(box, box[0]))

@@ -22,10 +22,14 @@ const dpi = 200
 type Picture struct {
 	Width, Height vg.Length
 	Draw          func(draw.Canvas)
+	Err           error // why it cannot be drawn
 }
 
 // WriteSVG draws the picture as SVG.
 func WriteSVG(w io.Writer, p Picture) error {
+	if p.Err != nil {
+		return p.Err
+	}
 	c := vgsvg.New(p.Width, p.Height)
 	p.paint(draw.New(c))
 	var b bytes.Buffer
@@ -39,6 +43,9 @@ func WriteSVG(w io.Writer, p Picture) error {
 
 // WritePNG draws the picture as PNG.
 func WritePNG(w io.Writer, p Picture) error {
+	if p.Err != nil {
+		return p.Err
+	}
 	c := vgimg.PngCanvas{Canvas: vgimg.NewWith(vgimg.UseWH(p.Width, p.Height), vgimg.UseDPI(dpi))}
 	p.paint(draw.New(c))
 	_, err := c.WriteTo(w)
@@ -87,3 +94,12 @@ func (s Style) Write(c draw.Canvas, x, y vg.Length, line string) {
 
 // Wide is how wide a line of text is.
 func (s Style) Wide(line string) vg.Length { return s.text().Width(line) }
+
+// Fit is the style, its letters made smaller where the line would be wider than
+// that: down to two thirds, which can still be read.
+func (s Style) Fit(line string, wide vg.Length) Style {
+	if w := s.Wide(line); w > wide {
+		s.Size *= max(float64(wide/w), 2.0/3)
+	}
+	return s
+}

@@ -1,10 +1,12 @@
 // Package calibration says what things take on some machine: the times and rates
-// that the timed engine rests on, each with where it comes from.
+// that the timed engine rests on, each with where it comes from. A calibration is
+// a file (Read, Write); some are built in (Builtins). Ranges is what has been
+// published where no machine is named.
 package calibration
 
 // Calibration is the costs of one machine, with what is known about each.
 type Calibration struct {
-	Name    string // a file's name without the path, or a built-in one's
+	Name    string // what results call it; that of a built-in one is its own
 	Machine string // what machine, for people
 	Arch    string // its instruction set
 	CPUs    int    // its logical CPUs

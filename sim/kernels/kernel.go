@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"maps"
 	"slices"
+	"strings"
 
 	"github.com/textpoke/textpoke/cpus"
 	"github.com/textpoke/textpoke/spelling"
@@ -244,3 +245,6 @@ func scenarioNames(all []Scenario) []string {
 	}
 	return out
 }
+
+// String is what is left out, as ParseSwitch reads it, separated by commas.
+func (s Switch) String() string { return strings.Join(slices.Sorted(maps.Keys(s.off)), ",") }

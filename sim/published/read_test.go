@@ -13,15 +13,24 @@ func TestEmbedded(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
+	readings, err := Readings(counts)
+	if err != nil || len(readings) != 4 {
+		t.Fatalf("%d readings, %v", len(readings), err)
+	}
 	sums := map[string]int64{}
-	for _, r := range counts {
-		sums[r.Patching+" "+r.Action] += r.Delta
+	for _, r := range readings {
+		for _, d := range r.Deltas() {
+			sums[r.Name()] += d
+		}
 	}
 	// Seven receivers took each round: 120, 115, 657 and 661 of them.
-	for name, rounds := range map[string]int64{"ftrace-own-breakpoints enable": 120, "ftrace-own-breakpoints disable": 115, "text-poke-batched enable": 657, "text-poke-batched disable": 661} {
+	for name, rounds := range map[string]int64{"ftrace-own-breakpoints, enable": 120, "ftrace-own-breakpoints, disable": 115, "text-poke-batched, enable": 657, "text-poke-batched, disable": 661} {
 		if sums[name] != 7*rounds {
 			t.Errorf("%s: %d interrupts, want %d", name, sums[name], 7*rounds)
 		}
+	}
+	if _, err := Readings(append(counts, counts[0])); err == nil || err.Error() != "ftrace-own-breakpoints, enable: cpu 0 stands behind cpu 7: CPUs must ascend" {
+		t.Errorf("a CPU twice: %v", err)
 	}
 	keys, err := JumpLabels.Read("")
 	if err != nil || len(keys) != 3 || keys[0].UpdateMS.Known || keys[1].UpdateMS.Value != 57 || keys[1].Rounds != 3*keys[1].Entries || keys[2].Rounds != 3 {

@@ -1,5 +1,10 @@
 package published
 
+import (
+	"fmt"
+	"slices"
+)
+
 // The patchings of the interrupt table.
 const (
 	OwnBreakpoints = "ftrace-own-breakpoints" // Linux 5.4: three rounds for everything
@@ -30,6 +35,41 @@ var Interrupts = &Set[InterruptCount]{
 		}
 		return r
 	},
+}
+
+// Reading is the counts of all CPUs around one switch of the tracer.
+type Reading struct {
+	Patching, Action string
+	Counts           []InterruptCount // CPUs ascend
+}
+
+// Name names the reading for people.
+func (r *Reading) Name() string { return r.Patching + ", " + r.Action }
+
+// Deltas are the interrupts that the CPUs took.
+func (r *Reading) Deltas() (out []int64) {
+	for _, c := range r.Counts {
+		out = append(out, c.Delta)
+	}
+	return out
+}
+
+// Readings puts counts together that belong together, in the order in which they
+// begin.
+func Readings(counts []InterruptCount) (out []*Reading, err error) {
+	for _, c := range counts {
+		i := slices.IndexFunc(out, func(r *Reading) bool { return r.Patching == c.Patching && r.Action == c.Action })
+		if i < 0 {
+			i = len(out)
+			out = append(out, &Reading{Patching: c.Patching, Action: c.Action})
+		}
+		r := out[i]
+		if n := len(r.Counts); n > 0 && c.CPU <= r.Counts[n-1].CPU {
+			return nil, fmt.Errorf("%s: cpu %d stands behind cpu %d: CPUs must ascend", r.Name(), c.CPU, r.Counts[n-1].CPU)
+		}
+		r.Counts = append(r.Counts, c)
+	}
+	return out, nil
 }
 
 // KeyUpdate is what switching a static key cost, June 2019.

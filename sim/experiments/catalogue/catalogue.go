@@ -6,16 +6,22 @@ import (
 	"github.com/textpoke/textpoke/sim/experiments"
 	"github.com/textpoke/textpoke/sim/experiments/eraladder"
 	"github.com/textpoke/textpoke/sim/experiments/flushcause"
+	"github.com/textpoke/textpoke/sim/experiments/int3lookup"
+	"github.com/textpoke/textpoke/sim/experiments/ipiburst"
 	"github.com/textpoke/textpoke/sim/experiments/kernelinterrupts"
+	"github.com/textpoke/textpoke/sim/experiments/migration"
 	"github.com/textpoke/textpoke/sim/experiments/mutations"
 )
 
 // All are the experiments, in the order in which they are listed and run.
 func All() []*experiments.Experiment {
 	return []*experiments.Experiment{
+		&ipiburst.Experiment,
 		&flushcause.Experiment,
 		&eraladder.Experiment,
 		&kernelinterrupts.Experiment,
+		&int3lookup.Experiment,
+		&migration.Experiment,
 		&mutations.Experiment,
 	}
 }

@@ -58,6 +58,7 @@ func TestLadder(t *testing.T) {
 		}
 	}
 	trial.Golden(t, "report.md", r.Document(t, "report.md"))
+	r.Figure(t)
 	if svg := string(r.Document(t, "era-ladder.svg")); !strings.Contains(svg, ">135,000<") {
 		t.Error("the picture lacks a bar's label")
 	}
@@ -91,4 +92,9 @@ func TestFlags(t *testing.T) {
 			t.Errorf("%s: %v", tt[0], r.Err)
 		}
 	}
+}
+
+// TestNothing: what was cut short before the first row says so.
+func TestNothing(t *testing.T) {
+	trial.CutShort(t, (&answer{sites: []int{1}, eras: 1}).answer())
 }

@@ -11,6 +11,7 @@ import (
 	"go.uber.org/goleak"
 
 	"github.com/textpoke/textpoke/records"
+	"github.com/textpoke/textpoke/sched"
 	"github.com/textpoke/textpoke/sim/experiments/internal/trial"
 )
 
@@ -97,6 +98,7 @@ func TestCounts(t *testing.T) {
 func TestReport(t *testing.T) {
 	r := trial.Must(t, &Experiment)
 	trial.Golden(t, "report.md", r.Document(t, "report.md"))
+	r.Figure(t)
 	// The mail of 2019 counts flushes of a full vector of 170 slots.
 	if !strings.Contains(string(r.Document(t, "report.md")), "| batches closed because 170 slots were full, x86_64-6.12 | 250 | 251 |") {
 		t.Error("the published number of flushes is not beside ours")
@@ -131,4 +133,9 @@ func TestWrong(t *testing.T) {
 			t.Errorf("%s: %v, want %s", tt[0], r.Err, tt[1])
 		}
 	}
+}
+
+// TestNothing: what was cut short before the first row says so.
+func TestNothing(t *testing.T) {
+	trial.CutShort(t, (&answer{sources: 1, buffers: []sched.Buffer{sched.Dynamic}}).answer())
 }

@@ -82,6 +82,21 @@ func (r *Result) Document(t *testing.T, name string) []byte {
 	return nil
 }
 
+// CutShort tells whether all documents of an answer can be written, and its report
+// says that something is missing.
+func CutShort(t *testing.T, a *experiments.Answer) {
+	t.Helper()
+	r := &Result{Answer: a}
+	for _, d := range a.Documents {
+		if len(r.Document(t, d.Name)) == 0 {
+			t.Errorf("%s is empty", d.Name)
+		}
+	}
+	if report := string(r.Document(t, "report.md")); !strings.Contains(report, "**Cut short:** 0 of ") {
+		t.Errorf("the report does not say that it was cut short:\n%s", report)
+	}
+}
+
 // Cell is a cell of a row, as CSV has it.
 func (r *Result) Cell(t *testing.T, row int, column string) string {
 	t.Helper()
@@ -94,12 +109,24 @@ func (r *Result) Cell(t *testing.T, row int, column string) string {
 	return ""
 }
 
-// Golden compares with testdata/NAME, and rewrites it with -update.
+// Figure compares the experiment's picture with the one that docs show.
+func (r *Result) Figure(t *testing.T) {
+	t.Helper()
+	name := r.Table.Name + ".svg"
+	compare(t, filepath.Join("..", "..", "..", "docs", "figures", name), r.Document(t, name))
+}
+
+// Golden compares with testdata/NAME.
 func Golden(t *testing.T, name string, got []byte) {
 	t.Helper()
-	path := filepath.Join("testdata", name)
+	compare(t, filepath.Join("testdata", name), got)
+}
+
+// compare compares with a file, and rewrites it with -update.
+func compare(t *testing.T, path string, got []byte) {
+	t.Helper()
 	if *update {
-		if err := os.MkdirAll("testdata", 0o777); err != nil {
+		if err := os.MkdirAll(filepath.Dir(path), 0o777); err != nil {
 			t.Fatal(err)
 		}
 		if err := os.WriteFile(path, got, 0o666); err != nil {
@@ -110,7 +137,11 @@ func Golden(t *testing.T, name string, got []byte) {
 	if err != nil {
 		t.Fatalf("%v (run the test with -update to create it)", err)
 	}
-	if diff := cmp.Diff(string(want), string(got)); diff != "" {
-		t.Errorf("%s differs (-want +got):\n%s", path, diff)
+	if bytes.Equal(want, got) {
+		return
 	}
+	if filepath.Ext(path) == ".svg" {
+		t.Fatalf("%s is not what comes out now (run the test with -update, and look at it)", path)
+	}
+	t.Errorf("%s differs (-want +got):\n%s", path, cmp.Diff(string(want), string(got)))
 }

@@ -1,0 +1,228 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"runtime"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"github.com/textpoke/textpoke/cpus"
+	"github.com/textpoke/textpoke/results"
+	"github.com/textpoke/textpoke/sim/calibration"
+	"github.com/textpoke/textpoke/sim/measure"
+)
+
+func calibrateCommand(c *common) *cobra.Command {
+	var name, base string
+	var budget time.Duration
+	cmd := &cobra.Command{
+		Use:   "calibrate",
+		Short: "what rounds and their parts take on this machine; list, show",
+		Long: "calibrate measures this machine, without special rights, and prints a calibration file: the\n" +
+			"times that modelled costs rest on, each with an interval and how it is known. A round to n CPUs\n" +
+			"is measured by membarrier(2), which sends the same interrupts as a round of text patching. What\n" +
+			"only a kernel could measure is taken over from another calibration, marked as assumed and\n" +
+			"listed on stderr. Best run on a machine that does nothing else.\n\n" +
+			"--format table shows the quantities for reading; csv is the file, and the default.",
+		Example: "  textpoke calibrate --name mine >mine.csv\n  textpoke calibrate --time 20s --base e5-2699 --out DIR\n" +
+			"  textpoke calibrate show sg2042 --format table",
+		Args: cobra.NoArgs,
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			if budget < 0 {
+				return fmt.Errorf("--time %v: want a time such as 2s", budget)
+			}
+			if err := calibration.CheckName(name); err != nil {
+				return fmt.Errorf("--name: %w", err)
+			}
+			if slices.Contains(calibration.Names(), name) {
+				return fmt.Errorf("--name %s: is that of a built-in calibration", name)
+			}
+			from, err := c.baseCalibration(base)
+			if err != nil {
+				return err
+			}
+			return c.calibrate(cmd, measure.Config{Name: name, Arch: hostArch(), Base: from, Time: budget})
+		},
+	}
+	f := cmd.Flags()
+	f.StringVar(&name, "name", "measured", "`name` of the calibration, which results will carry")
+	f.StringVar(&base, "base", "", "`calibration` that unmeasured quantities come from: a name or a file (default: the built-in one of\nthis instruction set whose number of CPUs is nearest)")
+	f.DurationVar(&budget, "time", 2*time.Second, "how long to measure, a `time`")
+	offer(cmd, "base", calibration.Names())
+	cmd.AddCommand(calibrateList(c), calibrateShow(c))
+	return cmd
+}
+
+// hostArch is this machine's instruction set as --arch spells it; Go calls one of
+// them differently.
+func hostArch() string {
+	if runtime.GOARCH == "amd64" {
+		return "x86_64"
+	}
+	return runtime.GOARCH
+}
+
+// baseCalibration opens --base, or finds one.
+func (c *common) baseCalibration(base string) (*calibration.Calibration, error) {
+	if !slices.Contains(cpus.ArchNames(), hostArch()) {
+		return nil, fmt.Errorf("this machine's instruction set, %s: %w", hostArch(), notOneOf(hostArch(), cpus.ArchNames()))
+	}
+	if base == "" {
+		return calibration.Nearest(hostArch(), runtime.NumCPU()), nil
+	}
+	from, err := c.openCalibration(base)
+	if err != nil {
+		return nil, fmt.Errorf("--base: %w", err)
+	}
+	if from.Arch != hostArch() {
+		return nil, fmt.Errorf("--base %s: it is of %s, and this machine of %s", base, from.Arch, hostArch())
+	}
+	return from, nil
+}
+
+// openCalibration opens a built-in calibration, or a file, which it notes for the
+// manifest.
+func (c *common) openCalibration(nameOrPath string) (*calibration.Calibration, error) {
+	cal, err := calibration.Open(nameOrPath)
+	if err == nil && !slices.Contains(calibration.Names(), nameOrPath) {
+		c.note(nameOrPath)
+	}
+	return cal, err
+}
+
+// calibrate measures and writes. A calibration that was cut short is whole: less
+// of it was measured.
+func (c *common) calibrate(cmd *cobra.Command, config measure.Config) error {
+	f, err := c.openFiles()
+	if err != nil {
+		return err
+	}
+	r, err := measure.Run(cmd.Context(), config)
+	if r == nil {
+		return err
+	}
+	for _, line := range missingLines(r.Missing) {
+		fmt.Fprintf(c.err, "textpoke: not measured: %s; taken over from %s\n", line, config.Base.Name)
+	}
+	return errors.Join(c.printCalibration(cmd, r.Calibration, f, err == nil), err)
+}
+
+// missingLines has one line for each reason.
+func missingLines(missing []measure.Missing) (lines []string) {
+	var whys []string
+	of := map[string][]string{}
+	for _, m := range missing {
+		if of[m.Why] == nil {
+			whys = append(whys, m.Why)
+		}
+		of[m.Why] = append(of[m.Why], m.Quantity)
+	}
+	for _, why := range whys {
+		lines = append(lines, fmt.Sprintf("%s (%s)", strings.Join(of[why], ", "), why))
+	}
+	return lines
+}
+
+// printCalibration writes the file to stdout, or a table of it where a format was
+// asked for, and the file under --out.
+func (c *common) printCalibration(cmd *cobra.Command, cal *calibration.Calibration, f *files, complete bool) error {
+	write := cal.Write
+	t := calibrationTable(cal)
+	var err error
+	if cmd.Flags().Changed("format") && c.format != results.FormatCSV {
+		err = results.Write(c.streams.out, c.format, t)
+	} else {
+		err = write(c.streams.out)
+	}
+	if err != nil || f == nil {
+		return err
+	}
+	if err := f.dir.Write(cal.Name+".csv", write); err != nil {
+		return err
+	}
+	f.manifest.Calibration = cal.Name
+	f.manifest.Documents = append(f.manifest.Documents, cal.Name+".csv")
+	return f.close(complete)
+}
+
+// calibrationTable has a row for each quantity, in the unit that it is kept in.
+func calibrationTable(cal *calibration.Calibration) results.Table {
+	t := results.Table{Name: cal.Name, Columns: []results.Column{
+		{Name: "calibration", Doc: "its name"},
+		{Name: "quantity", Doc: "as files call it"},
+		{Name: "value", Doc: "of it"},
+		{Name: "unit", Doc: "ns, per_s or number"},
+		{Name: "low", Doc: "lower end of the interval; empty where nothing is known of it"},
+		{Name: "high", Doc: "upper end"},
+		{Name: "basis", Doc: "how it is known: published, derived, measured, assumed"},
+		{Name: "meaning", Doc: "what it is"},
+	}}
+	for _, e := range cal.Entries {
+		low, high := any(results.Empty), any(results.Empty)
+		if e.Bounded() {
+			low, high = e.Low, e.High
+		}
+		// The columns stand right above: a row that does not fit them cannot happen.
+		_ = t.Add(cal.Name, e.Quantity.Name, e.Value, string(e.Quantity.Unit), low, high, string(e.Basis), e.Quantity.Doc)
+	}
+	return t
+}
+
+func calibrateShow(c *common) *cobra.Command {
+	return &cobra.Command{
+		Use: "show NAME", Short: "a calibration as a file, with the source of every number", Args: cobra.ExactArgs(1),
+		Long: "show prints a calibration, built in or from a file: as a file with the source of every number,\n" +
+			"to be changed under another name; with --format table for reading.",
+		Example: "  textpoke calibrate show m1 >mine.csv\n  textpoke calibrate show mine.csv --format table",
+		RunE: func(cmd *cobra.Command, args []string) error {
+			cal, err := c.openCalibration(args[0])
+			if err != nil {
+				return err
+			}
+			f, err := c.openFiles()
+			if err != nil {
+				return err
+			}
+			return c.printCalibration(cmd, cal, f, true)
+		},
+	}
+}
+
+func calibrateList(c *common) *cobra.Command {
+	return &cobra.Command{
+		Use: "list", Short: "the built-in calibrations", Args: cobra.NoArgs,
+		RunE: func(cmd *cobra.Command, _ []string) error { return c.listCalibrations(cmd.Context()) },
+	}
+}
+
+func (c *common) listCalibrations(ctx context.Context) error {
+	t := results.Table{Name: "calibrations", Columns: []results.Column{
+		{Name: "name", Doc: "for --calibration"},
+		{Name: "arch", Doc: "instruction set"},
+		{Name: "cpus", Doc: "logical CPUs"},
+		{Name: "round_ns", Doc: "mean of a round to all CPUs but one, modelled from the quantities"},
+		{Name: "published", Doc: "quantities that stand in a source like that"},
+		{Name: "derived", Doc: "quantities that were computed from such"},
+		{Name: "measured", Doc: "quantities that textpoke calibrate measured"},
+		{Name: "assumed", Doc: "quantities of which an order of magnitude was assumed"},
+		{Name: "machine", Doc: "which one it is"},
+	}}
+	for _, cal := range calibration.Builtins() {
+		known := map[calibration.Basis]int{}
+		for _, e := range cal.Entries {
+			known[e.Basis]++
+		}
+		round := cal.Costs.Round(cal.CPUs - 1)
+		err := t.Add(cal.Name, cal.Arch, cal.CPUs, round, known[calibration.Published], known[calibration.Derived],
+			known[calibration.Measured], known[calibration.Assumed], cal.Machine)
+		if err != nil {
+			return err
+		}
+	}
+	return c.whole(ctx, t)
+}

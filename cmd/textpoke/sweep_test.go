@@ -1,0 +1,277 @@
+package main
+
+import (
+	"bytes"
+	"errors"
+	"flag"
+	"fmt"
+	"io"
+	"math/rand/v2"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"go.uber.org/goleak"
+	"golang.org/x/sys/unix"
+
+	"github.com/textpoke/textpoke/cpus"
+	"github.com/textpoke/textpoke/records"
+	"github.com/textpoke/textpoke/results/journal"
+	"github.com/textpoke/textpoke/sim"
+)
+
+var long = flag.Bool("long", false, "run slow tests")
+
+// TestKilled kills a sweep again and again, wherever it happens to be, and
+// resumes it: the rows are those of a sweep that nobody killed.
+func TestKilled(t *testing.T) {
+	dir, kills, n := t.TempDir(), 4, 300
+	if *long {
+		kills, n = 40, 3000
+	}
+	args := []string{"plan", "--records", "gen:n=5000,groups=5", "--arch", "x86_64", "--order", "random", "--buffer", "256", "--seed", manySeeds(n)}
+	start := time.Now()
+	want := done(t, append(args, "--format", "csv")...)
+	took := time.Since(start)
+
+	args = append(args, "--out", dir, "--resume")
+	reused := regexp.MustCompile(`^textpoke: reused (\d+) of (\d+) rows\n`)
+	last, killed := 0, 0
+	for range 10 * kills {
+		var stderr bytes.Buffer
+		cmd := exec.Command("textpoke", args...)
+		cmd.Stderr = &stderr
+		if err := cmd.Start(); err != nil {
+			t.Fatal(err)
+		}
+		if killed < kills { // somewhere in what is left
+			time.Sleep(time.Duration(rand.Int64N(int64(took) / int64(kills))))
+			_ = cmd.Process.Kill()
+		}
+		err := cmd.Wait()
+		var again, of int
+		if reused.MatchString(stderr.String()) {
+			if _, err := fmt.Sscanf(stderr.String(), "textpoke: reused %d of %d rows", &again, &of); err != nil || again < last || of != n {
+				t.Fatalf("after %d: %s", last, stderr.String())
+			}
+			last = again
+		}
+		if err == nil {
+			break
+		}
+		killed++
+	}
+	t.Logf("killed %d times, %d rows reused at last", killed, last)
+	if got, _ := os.ReadFile(filepath.Join(dir, "plan.csv")); string(got) != want {
+		t.Error("plan.csv is not that of a sweep that nobody killed")
+	}
+	if _, err := os.Stat(filepath.Join(dir, "plan.csv.part")); !os.IsNotExist(err) {
+		t.Errorf("the journal: %v", err)
+	}
+	if m := manifest(t, dir); !m.Complete || m.Reused != last {
+		t.Errorf("%d rows were reused, the manifest says %d, complete %v", last, m.Reused, m.Complete)
+	}
+}
+
+// TestResumeAfterASignal cuts a sweep short, and goes on with it.
+func TestResumeAfterASignal(t *testing.T) {
+	defer goleak.VerifyNone(t)
+	dir := t.TempDir()
+	args := []string{"plan", "--records", "gen:n=500", "--arch", "x86_64", "--format", "csv", "--seed", manySeeds(300)}
+	want := done(t, args...)
+	args = append(args, "--out", dir)
+	ctx, out := cancelled(t, 40)
+	if code := run(ctx, append(args, "--jobs", "2"), streams{nil, out, io.Discard}); code != exitCut {
+		t.Fatalf("exit code %d", code)
+	}
+	rest := want // points that were cut short are left out
+	for line := range strings.SplitSeq(out.String(), "\n") {
+		var ok bool
+		if _, rest, ok = strings.Cut(rest, line); !ok {
+			t.Errorf("no row, or not in its place: %s", line)
+		}
+	}
+	r := textpoke(t, append(args, "--jobs", "2", "--resume")...)
+	if r.code != exitDone || r.out != want || !strings.HasPrefix(r.err, "textpoke: reused ") {
+		t.Errorf("exit code %d, stderr %s", r.code, r.err)
+	}
+	if m := manifest(t, dir); m.Reused < 39 || m.Reused >= 600 {
+		t.Errorf("%d rows were reused", m.Reused)
+	}
+}
+
+// TestWrongIsReused: a violation that was found before the run broke off is one
+// afterwards.
+func TestWrongIsReused(t *testing.T) {
+	dir := t.TempDir()
+	args := []string{"run", "--mutate", "drop-sync-1", "--arch", "x86_64", "--records", "gen:n=2000", "--buffer", "1", "--cpus", "3", "--seed", "1,2", "--format", "csv", "--out", dir}
+	ctx, out := cancelled(t, 3) // the header and the rows of the first combination
+	var stderr bytes.Buffer
+	if code := run(ctx, args, streams{nil, out, &stderr}); code != exitNo {
+		t.Fatalf("exit code %d, stderr: %.2000s", code, stderr.String())
+	}
+	_, first, ok := strings.Cut(stderr.String(), "\nviolations of ")
+	if !ok {
+		t.Fatalf("no violations: %s", stderr.String())
+	}
+	first, _, _ = strings.Cut(first, "repeat with")
+	r := textpoke(t, append(args, "--resume")...)
+	if r.code != exitNo || !strings.Contains(r.err, first) || !strings.HasPrefix(r.err, "textpoke: reused 2 of 4 rows") {
+		t.Errorf("exit code %d, stderr: %.3000s\nwithout\n%s", r.code, r.err, first)
+	}
+}
+
+// TestProgress watches a sweep on a terminal: how many rows of how many, and
+// nothing of it is left in the end.
+func TestProgress(t *testing.T) {
+	defer goleak.VerifyNone(t)
+	master, terminal := openTerminal(t)
+	seen := make(chan string)
+	go func() {
+		b, _ := io.ReadAll(master) // ends with an error when the terminal is closed
+		seen <- string(b)
+	}()
+	args := []string{"plan", "--records", "gen:n=2000", "--arch", "x86_64", "--seed", manySeeds(100), "--format", "csv"}
+	var out bytes.Buffer
+	code := run(t.Context(), args, streams{nil, &out, terminal})
+	terminal.Close()
+	text := <-seen
+	if code != exitDone || strings.Count(out.String(), "\n") != 201 {
+		t.Errorf("exit code %d", code)
+	}
+	if !strings.Contains(text, "(0/200") || !regexp.MustCompile(`\([1-9]\d*/200`).MatchString(text) {
+		t.Errorf("nobody could tell how far it was: %q", text)
+	}
+	lines := strings.Split(strings.TrimRight(text, "\r\n"), "\r")
+	if last := lines[len(lines)-1]; strings.Contains(last, "/200") {
+		t.Errorf("the bar is left: %q", last)
+	}
+	if r := textpoke(t, args...); r.err != "" || r.out != out.String() {
+		t.Errorf("without a terminal: %q", r.err)
+	}
+}
+
+// TestProgressIsCleared: nothing is left of the bar when a sweep is cut short.
+func TestProgressIsCleared(t *testing.T) {
+	master, terminal := openTerminal(t)
+	seen := make(chan string)
+	go func() {
+		b, _ := io.ReadAll(master)
+		seen <- string(b)
+	}()
+	ctx, out := cancelled(t, 20)
+	code := run(ctx, []string{"plan", "--records", "gen:n=2000", "--arch", "x86_64", "--seed", manySeeds(500), "--format", "csv"}, streams{nil, out, terminal})
+	terminal.Close()
+	text := <-seen
+	if code != exitCut || !strings.Contains(text, "\rtextpoke: cut short") {
+		t.Errorf("exit code %d: %q", code, text)
+	}
+}
+
+// TestOtherCombinations: a journal whose combinations are in other places is no
+// use, whatever its header says.
+func TestOtherCombinations(t *testing.T) {
+	dir := t.TempDir()
+	table, err := records.Open(t.Context(), "gen:n=5", records.Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	arch, err := cpus.ParseArch("x86_64")
+	if err != nil {
+		t.Fatal(err)
+	}
+	open := func(resume bool) (*sweep, error) {
+		s := &sweep{
+			common: &common{streams: streams{nil, io.Discard, io.Discard}, out: dir, seeds: []uint64{1}}, flags: &sweepFlags{resume: resume},
+			configs: []sim.Config{{Arch: arch, Table: table}}, table: sim.PlanTable(),
+		}
+		f, err := s.openFiles()
+		if err == nil {
+			err = s.openJournal(f)
+		}
+		return s, err
+	}
+	s, err := open(false)
+	if err == nil {
+		err = errors.Join(s.journal.Add(journal.Entry{Key: "another"}), s.journal.Close())
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := open(true); err == nil || !strings.Contains(err.Error(), "--resume: combination 0 was another, and is --arch x86_64") {
+		t.Errorf("resumed: %v", err)
+	}
+}
+
+// openTerminal makes a pseudoterminal.
+func openTerminal(t *testing.T) (master, terminal *os.File) {
+	t.Helper()
+	master, err := os.OpenFile("/dev/ptmx", os.O_RDWR|unix.O_NOCTTY, 0)
+	if err != nil {
+		t.Skip(err)
+	}
+	t.Cleanup(func() { master.Close() })
+	n, err := unix.IoctlGetInt(int(master.Fd()), unix.TIOCGPTN)
+	if err == nil {
+		err = unix.IoctlSetPointerInt(int(master.Fd()), unix.TIOCSPTLCK, 0)
+	}
+	if err != nil {
+		t.Skip(err)
+	}
+	if terminal, err = os.OpenFile(fmt.Sprintf("/dev/pts/%d", n), os.O_RDWR|unix.O_NOCTTY, 0); err != nil {
+		t.Skip(err)
+	}
+	return master, terminal
+}
+
+func TestSources(t *testing.T) {
+	for values, want := range map[string][]string{
+		"":                          {""},
+		"x86_64-6.12,arm64-6.12":    {"x86_64-6.12", "arm64-6.12"},
+		"gen:n=5,groups=2":          {"gen:n=5,groups=2"},
+		"gen:n=5,groups=2,gen:n=3":  {"gen:n=5,groups=2", "gen:n=3"},
+		"gen:n=5,arm64-6.12,nosuch": {"gen:n=5", "arm64-6.12", "nosuch"},
+		"arm64-6.12,gen:n=5,oops":   {"arm64-6.12", "gen:n=5,oops"},
+		"a,":                        {"a", ""},
+	} {
+		if got := sources([]string{values}); !slices.Equal(got, want) {
+			t.Errorf("%q: %q, want %q", values, got, want)
+		}
+	}
+}
+
+func TestAlternatives(t *testing.T) {
+	for list, want := range map[string][]string{
+		"a": {"a"}, "a,b": {"a", "b"}, "[a,b]c,d": {"[a,b]c", "d"}, `a\,b,c`: {`a\,b`, "c"}, "": {""}, ",": {"", ""},
+		`a\`: {`a\`}, "[a,b": {"[a,b"}, "a],b": {"a]", "b"},
+	} {
+		if got := alternatives(list); !slices.Equal(got, want) {
+			t.Errorf("%q: %q, want %q", list, got, want)
+		}
+	}
+	if _, err := filters(slices.Repeat([]string{"a,b"}, 64)); err == nil || !strings.Contains(err.Error(), "more than 100000 filters") {
+		t.Errorf("2^64 filters: %v", err)
+	}
+}
+
+// BenchmarkSweep goes through 1,000 small combinations on one core and on two.
+func BenchmarkSweep(b *testing.B) {
+	args := []string{"plan", "--records", "gen:n=3000", "--arch", "x86_64", "--buffer", "256", "--order", "random", "--seed", manySeeds(1000), "--format", "csv"}
+	var took [2]time.Duration
+	for b.Loop() {
+		for i := range took {
+			start := time.Now()
+			if code := run(b.Context(), append(args, "--jobs", fmt.Sprint(i+1)), streams{nil, io.Discard, io.Discard}); code != exitDone {
+				b.Fatal(code)
+			}
+			took[i] += time.Since(start)
+		}
+	}
+	b.ReportMetric(took[0].Seconds()/took[1].Seconds(), "speedup")
+	b.ReportMetric(1000*float64(b.N)/took[1].Seconds(), "points/s")
+}

@@ -1,0 +1,74 @@
+package int3lookup
+
+import (
+	"context"
+	"fmt"
+	"slices"
+
+	"github.com/textpoke/textpoke/int3"
+	"github.com/textpoke/textpoke/records"
+)
+
+// batchOf is n addresses in groups that are shuffled among themselves, in the
+// order that the kind of index needs.
+func batchOf(ctx context.Context, k int3.Kind, n, groups int, seed uint64) (int3.Batch, error) {
+	t, err := records.Open(ctx, fmt.Sprintf("gen:n=%d,groups=%d,order=grouped,seed=%d", n, max(groups, 1), seed), records.Options{})
+	if err != nil {
+		return int3.Batch{}, err
+	}
+	b := int3.Batch{Addrs: slices.Clone(t.Addrs())}
+	if k != int3.Groups {
+		slices.Sort(b.Addrs)
+		return b, nil
+	}
+	for _, g := range t.Groups()[1:] {
+		b.Starts = append(b.Starts, g.First)
+	}
+	return b, nil
+}
+
+// crossing is where the walk over groups begins to need more comparisons than
+// another index over the same addresses.
+type crossing struct {
+	patches int
+	rival   int3.Kind
+	rivals  float64 // its mean
+	groups  int     // the fewest groups; 0 if none up to maxGroups
+	walk    float64 // the walk's mean there
+}
+
+// cross finds the crossings for n patches.
+func (a *answer) cross(ctx context.Context, n int, seed uint64) error {
+	var open []*crossing
+	for _, k := range a.kinds {
+		if k == int3.Groups {
+			continue
+		}
+		b, err := batchOf(ctx, k, n, 0, seed)
+		if err != nil {
+			return err
+		}
+		c := &crossing{patches: n, rival: k, rivals: int3.NewCoster(k).Of(b).Mean()}
+		a.crossings = append(a.crossings, c)
+		open = append(open, c)
+	}
+	if !slices.Contains(a.kinds, int3.Groups) {
+		a.crossings = nil
+		return nil
+	}
+	for g := 1; g <= min(n, maxGroups) && len(open) > 0; g++ {
+		b, err := batchOf(ctx, int3.Groups, n, g, seed)
+		if err != nil {
+			return err
+		}
+		walk := int3.NewCoster(int3.Groups).Of(b).Mean()
+		open = slices.DeleteFunc(open, func(c *crossing) bool {
+			if walk <= c.rivals {
+				return false
+			}
+			c.groups, c.walk = g, walk
+			return true
+		})
+	}
+	return nil
+}
