@@ -63,10 +63,14 @@ type Answer struct {
 // NewAnswer is the answer of a report and a picture, and whatever documents there
 // are beside them.
 func NewAnswer(name string, r *Report, p plots.Picture, more ...results.Document) *Answer {
-	docs := []results.Document{
+	docs := append(Drawn(name, p), results.Document{Name: "report.md", Write: r.Write})
+	return &Answer{Headline: r.Headline, Documents: append(docs, more...)}
+}
+
+// Drawn is the files of a picture.
+func Drawn(name string, p plots.Picture) []results.Document {
+	return []results.Document{
 		{Name: name + ".svg", Write: func(w io.Writer) error { return plots.WriteSVG(w, p) }},
 		{Name: name + ".png", Write: func(w io.Writer) error { return plots.WritePNG(w, p) }},
-		{Name: "report.md", Write: r.Write},
 	}
-	return &Answer{Headline: r.Headline, Documents: append(docs, more...)}
 }
