@@ -11,6 +11,7 @@ import (
 	"github.com/textpoke/textpoke/sim/experiments/kernelinterrupts"
 	"github.com/textpoke/textpoke/sim/experiments/migration"
 	"github.com/textpoke/textpoke/sim/experiments/mutations"
+	"github.com/textpoke/textpoke/sim/experiments/refcount"
 )
 
 // All are the experiments, in the order in which they are listed and run.
@@ -21,6 +22,7 @@ func All() []*experiments.Experiment {
 		&eraladder.Experiment,
 		&kernelinterrupts.Experiment,
 		&int3lookup.Experiment,
+		&refcount.Experiment,
 		&migration.Experiment,
 		&mutations.Experiment,
 	}
