@@ -157,6 +157,10 @@ type Modelled struct {
 var runColumns = append(slices.Clone(planColumns), []results.Column{
 	{Name: "engine", Detail: true, Doc: "what executed the plan"},
 	{Name: "calibration", Doc: "what times rest on; empty where they are measured"},
+	{Name: "calls_per_s", Doc: "calls of traced functions on each busy CPU, modelled"},
+	{Name: "entries_per_s", Detail: true, Doc: "entries into the kernel of each isolated CPU, modelled"},
+	{Name: "scenario", Doc: "tracer that is switched with all that the kernel sends for it; empty for the records' rounds alone"},
+	{Name: "kernel", Detail: true, Doc: "whose ledger that is"},
 	{Name: "revision", Detail: true, Doc: "of the program"},
 	{Name: "direction", Doc: "enable, disable, or mixed under stress"},
 	{Name: "traps", Doc: "times that a CPU ran into a breakpoint"},
@@ -226,7 +230,9 @@ func RunTable() results.Table {
 
 // Cells is the row for RunTable.
 func (r RunRow) Cells() []any {
-	cells := append(r.PlanRow.cells(), r.Engine, r.calibration(), orEmpty(r.Revision), r.Direction)
+	cells := append(r.PlanRow.cells(), r.Engine)
+	cells = append(cells, r.resting()...)
+	cells = append(cells, orEmpty(r.Revision), r.Direction)
 	cells = append(cells, r.counted()...)
 	cells = append(cells, r.modelled()...)
 	if s := r.Stress; s != nil {
@@ -235,11 +241,17 @@ func (r RunRow) Cells() []any {
 	return append(cells, empty(4)...)
 }
 
-func (r *RunRow) calibration() any {
-	if r.Modelled == nil {
-		return results.Empty
+// resting is what the row's times and counts rest on besides the plan.
+func (r *RunRow) resting() []any {
+	cells := empty(5)
+	if r.Modelled != nil {
+		costs := r.costs()
+		cells[0], cells[1], cells[2] = r.Modelled.Calibration, costs.Calls, costs.Entries
 	}
-	return r.Modelled.Calibration
+	if s := r.Scenario; s != nil {
+		cells[3], cells[4] = string(s.Name), s.Kernel.Name()
+	}
+	return cells
 }
 
 // empty is so many cells that do not apply.
