@@ -133,13 +133,14 @@ func (t *Timed) Update(ctx context.Context, enable bool) (RunRow, error) {
 	return row, nil
 }
 
-// Pass lets virtual time pass in which nobody patches: only what happens costs
-// anything. Without a calibration there is no time.
-func (t *Timed) Pass(ctx context.Context, d timed.Nanos) error {
+// Pass lets virtual time pass, in which nobody patches, until a moment of the
+// machine's clock, which begins at 0: only what happens costs anything. Without a
+// calibration there is no time.
+func (t *Timed) Pass(ctx context.Context, until timed.Nanos) error {
 	if t.machine == nil {
 		return nil
 	}
-	return t.machine.Pass(ctx, t.machine.Now()+d)
+	return t.machine.Pass(ctx, until)
 }
 
 // Life is what has happened to a CPU since the machine was built.

@@ -226,7 +226,7 @@ func TestDeferredIsConserved(t *testing.T) {
 			caughtUp += row.Modelled.CatchUps
 			sent += row.Counts.Sent[cpus.Sync]
 			rounds += row.Rounds
-			if err := m.Pass(t.Context(), 1e9); err != nil {
+			if err := m.Pass(t.Context(), timed.Nanos(i+1)*1e9); err != nil {
 				t.Fatal(err)
 			}
 		}
@@ -238,6 +238,9 @@ func TestDeferredIsConserved(t *testing.T) {
 			l := m.Life(cpu)
 			lives.LeftOut += l.LeftOut
 			lives.CaughtUp += l.CaughtUp
+			if l.Owed > l.LeftOut || l.CaughtUp == 0 && l.Owed != l.LeftOut {
+				t.Errorf("%v entries/s: CPU %d owes %d of %d rounds after catching up %d times", entries, cpu, l.Owed, l.LeftOut, l.CaughtUp)
+			}
 			if c.Roles[cpu] == cpus.Isolated && l.Taken+l.LeftOut != uint64(rounds) {
 				t.Errorf("%v entries/s: CPU %d took %d and was left out of %d of %d rounds", entries, cpu, l.Taken, l.LeftOut, rounds)
 			}
@@ -281,7 +284,7 @@ func TestLazyRoundsFindInTheKernel(t *testing.T) {
 			}
 			taken += float64(row.IPIs)
 			rounds += float64(row.Rounds * 20)
-			if err := m.Pass(t.Context(), 1e7); err != nil {
+			if err := m.Pass(t.Context(), timed.Nanos(i+1)*1e9); err != nil {
 				t.Fatal(err)
 			}
 		}

@@ -7,6 +7,7 @@ import "github.com/textpoke/textpoke/cpus"
 type Life struct {
 	Taken    uint64 // interrupts
 	LeftOut  uint64 // rounds that found it in user space and left it out
+	Owed     uint64 // of these, those that it has not made up for yet
 	CaughtUp uint64 // times that it made up for them: once for all since the last time
 	Quiet    Nanos  // longest time without an interrupt
 	Burst    int64  // most interrupts in a millisecond
@@ -21,6 +22,10 @@ func (l *Life) took(now Nanos, inBin int64) {
 	l.Quiet, l.last = max(l.Quiet, now-l.last), now
 	l.Burst = max(l.Burst, inBin)
 }
+
+// leftOut notes a round that left the CPU out, caughtUp that it made up for all of them.
+func (l *Life) leftOut()  { l.LeftOut, l.Owed = l.LeftOut+1, l.Owed+1 }
+func (l *Life) caughtUp() { l.CaughtUp, l.Owed = l.CaughtUp+1, 0 }
 
 // Life is what has happened to a CPU by now.
 func (m *Machine) Life(cpu int) Life {

@@ -94,7 +94,7 @@ func (m *Machine) EnterKernel(cpu int) bool {
 	if was&owes == 0 {
 		return false
 	}
-	m.ledger.life[cpu].CaughtUp++
+	m.ledger.life[cpu].caughtUp()
 	return true
 }
 

@@ -27,7 +27,7 @@ func (m *Machine) leaveOut(i int) bool {
 		return false
 	}
 	s.space |= owes
-	m.ledger.life[i].LeftOut++
+	m.ledger.life[i].leftOut()
 	if rate := m.costs.Entries; !s.entry && rate > 0 {
 		s.entry = true
 		m.ask(m.now+m.stay(1e9/rate), evEnter, i)
