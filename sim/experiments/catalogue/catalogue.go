@@ -8,6 +8,7 @@ import (
 	"github.com/textpoke/textpoke/sim/experiments/flushcause"
 	"github.com/textpoke/textpoke/sim/experiments/int3lookup"
 	"github.com/textpoke/textpoke/sim/experiments/ipiburst"
+	"github.com/textpoke/textpoke/sim/experiments/isolation"
 	"github.com/textpoke/textpoke/sim/experiments/kernelinterrupts"
 	"github.com/textpoke/textpoke/sim/experiments/migration"
 	"github.com/textpoke/textpoke/sim/experiments/mutations"
@@ -23,6 +24,7 @@ func All() []*experiments.Experiment {
 		&kernelinterrupts.Experiment,
 		&int3lookup.Experiment,
 		&refcount.Experiment,
+		&isolation.Experiment,
 		&migration.Experiment,
 		&mutations.Experiment,
 	}
