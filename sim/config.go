@@ -57,6 +57,10 @@ func (c *Config) costs() *calibration.Costs {
 	return &costs
 }
 
+// Calling is how often a busy CPU calls traced functions on the timed engine, in
+// calls a second.
+func (c *Config) Calling() float64 { return c.costs().Calls }
+
 // Online is the number of CPUs that take part from the start.
 func (c *Config) Online() (n int) {
 	for _, r := range c.Roles {

@@ -37,6 +37,7 @@ type Kind uint8
 // The kinds.
 const (
 	Line   Kind = iota // marks joined by a line
+	Curve              // a line without marks
 	Points             // marks
 	Steps              // a value holds until the next one
 	Bars               // upright bars, those of several series side by side

@@ -38,10 +38,10 @@ func sampleOf(c draw.Canvas, k Kind, l look, x, y, wide vg.Length) {
 	case Bars, Lying:
 		swatch(c, l, Box(x+2*vg.Millimeter, y-1.2*vg.Millimeter, x+wide, y+1.2*vg.Millimeter))
 		return
-	case Line, Steps:
+	case Line, Curve, Steps:
 		c.StrokeLine2(l.line(), x, y, x+wide, y)
 	}
-	if k != Steps {
+	if k == Line || k == Points {
 		c.DrawGlyph(l.glyph(), vg.Point{X: x + wide/2, Y: y})
 	}
 }

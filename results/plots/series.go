@@ -83,7 +83,7 @@ func (d drawn) Plot(c draw.Canvas, p *plot.Plot) {
 	switch d.Kind {
 	case Bars, Lying:
 		d.drawBars(c, p, l, at)
-	case Line:
+	case Line, Curve:
 		c.StrokeLines(l.line(), c.ClipLinesXY(at)...)
 	case Steps:
 		var stairs []vg.Point

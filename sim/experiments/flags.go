@@ -105,6 +105,9 @@ func Counts(f *pflag.FlagSet, to *[]int, name, preset, usage string, low, high i
 // Roles is a flag that names a machine.
 type Roles struct{ to *[]cpus.Role }
 
+// NewRoles is the flag without a default.
+func NewRoles(to *[]cpus.Role) *Roles { return &Roles{to} }
+
 func (r *Roles) String() string {
 	if r.to == nil || *r.to == nil {
 		return ""

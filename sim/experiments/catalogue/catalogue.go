@@ -4,14 +4,17 @@ package catalogue
 import (
 	"github.com/textpoke/textpoke/results"
 	"github.com/textpoke/textpoke/sim/experiments"
+	"github.com/textpoke/textpoke/sim/experiments/buffersize"
 	"github.com/textpoke/textpoke/sim/experiments/eraladder"
 	"github.com/textpoke/textpoke/sim/experiments/flushcause"
 	"github.com/textpoke/textpoke/sim/experiments/int3lookup"
 	"github.com/textpoke/textpoke/sim/experiments/ipiburst"
 	"github.com/textpoke/textpoke/sim/experiments/isolation"
+	"github.com/textpoke/textpoke/sim/experiments/jumplabel"
 	"github.com/textpoke/textpoke/sim/experiments/kernelinterrupts"
 	"github.com/textpoke/textpoke/sim/experiments/migration"
 	"github.com/textpoke/textpoke/sim/experiments/mutations"
+	"github.com/textpoke/textpoke/sim/experiments/pareto"
 	"github.com/textpoke/textpoke/sim/experiments/refcount"
 )
 
@@ -21,6 +24,9 @@ func All() []*experiments.Experiment {
 		&ipiburst.Experiment,
 		&flushcause.Experiment,
 		&eraladder.Experiment,
+		&buffersize.Experiment,
+		&pareto.Experiment,
+		&jumplabel.Experiment,
 		&kernelinterrupts.Experiment,
 		&int3lookup.Experiment,
 		&refcount.Experiment,

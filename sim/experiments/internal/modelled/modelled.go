@@ -60,9 +60,3 @@ func (u *Update) TrapTime() (sum timed.Nanos) {
 	}
 	return sum
 }
-
-// PerMillisecond is the interrupts that the isolated CPU that takes most takes in a
-// millisecond of the update; one that is shorter counts as a whole one.
-func (u *Update) PerMillisecond() float64 {
-	return float64(u.IsolatedMax) / max(float64(u.Modelled.Update)/1e6, 1)
-}

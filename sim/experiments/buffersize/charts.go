@@ -1,0 +1,150 @@
+package buffersize
+
+import (
+	"cmp"
+	"math"
+	"slices"
+
+	"github.com/textpoke/textpoke/results/plots"
+	"github.com/textpoke/textpoke/sched"
+)
+
+// slots is where a size stands on an axis.
+func (r *row) slots() float64 {
+	if r.Buffer == sched.Dynamic {
+		return float64(r.Patches)
+	}
+	return float64(r.Buffer.Slots)
+}
+
+var slotsAxis = plots.Axis{Label: "slots of the vector (the last: as many as patches)", Log: true}
+
+// series is a line a machine, of those sizes that were timed.
+func (a *answer) series(x, y func(*row) float64) (out []plots.Series) {
+	for _, m := range a.Machines {
+		s := plots.Series{Name: m.String()}
+		for _, r := range timed(a.of(m)) {
+			s.X, s.Y = append(s.X, x(r)), append(s.Y, y(r))
+		}
+		out = append(out, s)
+	}
+	return out
+}
+
+// speed is how rounds and updates shrink, both against the vector of 2019.
+func (a *answer) speed() *plots.Chart {
+	c := &plots.Chart{
+		Title:    "Rounds fall as slots grow; updates only while rounds dominate them",
+		Subtitle: a.Says(),
+		X:        slotsAxis, Y: plots.Axis{Label: "share of what 170 slots take", Log: true},
+	}
+	rounds := plots.Series{Name: "rounds, all machines", Kind: plots.Line}
+	for _, m := range a.Machines {
+		rows := a.of(m)
+		base := with(rows, 170)
+		if base == nil {
+			continue
+		}
+		s := plots.Series{Name: "update, " + m.String()}
+		first := len(rounds.X) == 0
+		for _, r := range rows {
+			if first {
+				rounds.X, rounds.Y = append(rounds.X, r.slots()), append(rounds.Y, float64(r.Rounds)/float64(base.Rounds))
+			}
+			if r.Modelled != nil {
+				s.X, s.Y = append(s.X, r.slots()), append(s.Y, float64(r.Modelled.Update)/float64(base.Modelled.Update))
+			}
+		}
+		c.Series = append(c.Series, s)
+	}
+	if len(rounds.X) > 0 {
+		c.Series = append([]plots.Series{rounds}, c.Series...)
+	}
+	return c
+}
+
+// tradeOff is the front: interrupts against exposure, a size a point.
+func (a *answer) tradeOff() *plots.Chart {
+	c := &plots.Chart{
+		Title:    "Fewer interrupts are paid for with longer breakpoints, and no size is best in both",
+		Subtitle: a.Says() + ". Numbers: slots",
+		X:        plots.Axis{Label: "interrupts per CPU", Log: true}, Y: plots.Axis{Label: "mean exposure of a site (ms)", Log: true},
+		Series: a.series(interrupts, func(r *row) float64 { return float64(r.Modelled.Exposure) / 1e6 }),
+	}
+	var all []*row
+	for _, m := range a.Machines {
+		all = append(all, timed(a.of(m))...)
+	}
+	if len(all) == 0 {
+		return c
+	}
+	less := func(x, y *row) int { return cmp.Compare(exposure(x), exposure(y)) }
+	least, most := slices.MinFunc(all, less), slices.MaxFunc(all, less)
+	c.Y.From, c.Y.To = exposure(least)/1e6/1.5, exposure(most)/1e6*2.5 // room for a label on top
+	top := slices.Index(a.Machines, most.machine)
+	for _, r := range timed(a.of(most.machine)) { // the others' points are below these
+		label := r.Buffer.String()
+		if r.Buffer.Slots == 128 || r.Buffer.Slots == 256 {
+			label = "" // no room beside 170
+		}
+		c.Series[top].Labels = append(c.Series[top].Labels, label)
+	}
+	return c
+}
+
+// stolen is the time taken from CPUs.
+func (a *answer) stolen() *plots.Chart {
+	return &plots.Chart{
+		Title:    "A CPU loses least in between: to interrupts before, to traps behind",
+		Subtitle: a.Says(),
+		X:        slotsAxis, Y: plots.Axis{Label: "time stolen from a CPU by one update, mean (ms)", Log: true},
+		Series: a.series((*row).slots, func(r *row) float64 { return stolen(r) / 1e6 }),
+	}
+}
+
+// bursts is what isolated CPUs take at once.
+func (a *answer) bursts() *plots.Chart {
+	c := &plots.Chart{
+		Title:    "Bursts on isolated CPUs thin out as slots grow; cheap rounds burst most",
+		Subtitle: a.Says(),
+		X:        slotsAxis, Y: plots.Axis{Label: "most interrupts in one millisecond", Log: true},
+	}
+	for i, s := range a.series((*row).slots, func(r *row) float64 { return float64(r.IsolatedBurst) }) {
+		if rows := timed(a.of(a.Machines[i])); len(rows) > 0 && rows[0].HasIsolated {
+			c.Series = append(c.Series, s)
+		}
+	}
+	return c
+}
+
+// mostCPUs is how far the lines of crossovers go.
+const mostCPUs = 4096
+
+// crossovers is where stores begin to dominate, against CPUs.
+func (a *answer) crossovers() *plots.Chart {
+	c := &plots.Chart{
+		Title:    "Above its line a machine's update is stores, below it is rounds",
+		Subtitle: "Lines: (3 rounds + fences) / stores of one site, by the calibrations' costs. Marks: fitted to the engine's updates, modelled",
+		X:        plots.Axis{Label: "CPUs", Log: true}, Y: plots.Axis{Label: "slots of the vector", Log: true},
+	}
+	own := plots.Series{Name: "the engine", Kind: plots.Points}
+	for _, m := range a.Machines {
+		rows := a.of(m)
+		if len(rows) == 0 {
+			continue
+		}
+		line := plots.Series{Name: m.Name, Kind: plots.Curve}
+		for n, last := 2.0, 0.0; n <= mostCPUs; n *= 1.25 {
+			if whole := math.Floor(n); whole > last {
+				line.X, line.Y = append(line.X, whole), append(line.Y, rows[0].splitAt(int(whole)).crossover())
+				last = whole
+			}
+		}
+		c.Series = append(c.Series, line)
+		if f, ok := fit(rows); ok {
+			own.X, own.Y = append(own.X, float64(rows[0].Online())), append(own.Y, f.crossover())
+		}
+	}
+	c.Series = append(c.Series, plots.Series{Name: "170 slots (2019)", Kind: plots.Curve, X: []float64{2, mostCPUs}, Y: []float64{170, 170}}, own)
+	return c
+}
