@@ -197,8 +197,8 @@ func (a *answer) modelled() []string {
 		"The counter's cache line: one CPU has it, the others wait; a visit takes one transfer, whoever had it before. Sockets, siblings that share a core, and reads that keep copies are left out. " +
 			"So is what else stood in the same line and was read by each handler (bp_desc's vec and nr_entries).",
 		"The order of waiting, of which nobody is known to have measured anything: in turn, but for a share of visits. It is an assumption that nothing was fitted to, and the report shows what others would give.",
-		"The load: each patched function is called as often as any other, at random, by each CPU but the patcher's. 50 million programs a second were published for the whole machine, and 164 patches in the batch; " +
-			"how often the two entries of the small batch were called was not, so that each counts as one of the 164.",
+		"The load: patched functions are called at random by each CPU but the patcher's; how they share the calls (by Zipf's law) makes little difference, since all are in the batch. " +
+			"50 million programs a second were published for the whole machine, and 164 patches in the batch; how often the two entries of the small batch were called was not, so that each counts as one of the 164.",
 		"Functions behind the breakpoints take no time of their own, and nothing but this update interrupts anybody.",
 	}
 }
