@@ -28,9 +28,12 @@ func number(t *testing.T, r *trial.Result, row int, column string) float64 {
 }
 
 // near tells whether a count is what a binomial law of n and p gives, but for once in
-// thousands of times. draws of them are independent.
+// thousands of times. draws of them are independent. What the law
+// leaves out, that an interrupt takes a moment to arrive in which a CPU may leave the
+// kernel, is within a hundredth; without such moments the engine is held to the law
+// itself (package sim).
 func near(got, p, n, draws float64) bool {
-	return math.Abs(got/n-p) <= 4*math.Sqrt(p*(1-p)/draws)+1/n
+	return math.Abs(got/n-p) <= 4*math.Sqrt(p*(1-p)/draws)+p/100+1/n
 }
 
 // check holds every row against what follows from the request: each CPU takes every
@@ -81,7 +84,7 @@ func TestFormulas(t *testing.T) {
 	check(t, trial.Must(t, &Experiment, "--calibration", "e5-2699", "--updates", "60", "--hours", "2"), 2, 27)
 	check(t, trial.Must(t, &Experiment, "--calibration", "gold-6248@9", "--updates", "300", "--hours", "1", "--isolated", "8", "--entries", "1,1e5", "--sites", "1"), 1, 8)
 	if *long {
-		check(t, trial.Must(t, &Experiment, "--calibration", "e5-2699", "--updates", "2000", "--hours", "20"), 20, 27)
+		check(t, trial.Must(t, &Experiment, "--calibration", "e5-2699", "--updates", "200", "--hours", "20"), 20, 27)
 	}
 }
 
