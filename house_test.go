@@ -46,6 +46,8 @@ var floors = map[string]int{
 	"sim/experiments/migration":        11,
 	"sim/experiments/ipiburst":         11,
 	"sim/experiments/kernelinterrupts": 11,
+	"sim/experiments/refcount":         11,
+	"sim/experiments/isolation":        11,
 	"sim/experiments/catalogue":        12,
 	"cmd/textpoke":                     13,
 }

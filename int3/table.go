@@ -64,6 +64,10 @@ func (t *Table) Drained() bool {
 	return true
 }
 
+// References is how many there are of a count that all CPUs share: the patcher's,
+// and one of each handler that looks.
+func (t *Table) References() int32 { return t.refs[0].n.Load() }
+
 // Lost tells whether references were given back that nobody had: then handlers can
 // never be waited for.
 func (t *Table) Lost() bool {

@@ -85,6 +85,19 @@ func (a audit) checkRounds(j *Job, row *RunRow) {
 	}
 }
 
+// checkDeferred holds what lazy rounds left out against what they sent: every CPU that
+// is online is a target, left out, or the sender.
+func (a audit) checkDeferred(j *Job, row *RunRow) {
+	var rounds, sent uint64
+	for k := range cpus.NumCauses {
+		rounds += row.Counts.TotalRounds(cpus.Cause(k))
+		sent += row.Counts.Sent[k]
+	}
+	if want := rounds * uint64(j.Online()-1); sent+row.Modelled.Deferred != want {
+		a.report(cpus.Conservation, "%d targets and %d left out of %d rounds to %d CPUs: want %d", sent, row.Modelled.Deferred, rounds, j.Online()-1, want)
+	}
+}
+
 // checkCalls holds the calls that were begun against those that ended.
 func (a audit) checkCalls(row *RunRow) {
 	var sum cpus.Tally

@@ -41,6 +41,7 @@ type Config struct {
 	Calibration *calibration.Calibration // what everything takes, nil for counts only
 	Calls       float64                  // calls of traced functions a second on a busy CPU; below 0: the calibration's
 	Entries     float64                  // entries into the kernel a second of an isolated CPU; below 0: the calibration's
+	OutOfTurn   float64                  // share of visits of a shared reference count that break the order of waiting, to 1; 0: timed.UsuallyOutOfTurn
 	Preempt     bool                     // tasks may be preempted inside tracers, and the patcher between batches
 }
 

@@ -150,6 +150,8 @@ type Modelled struct {
 
 	HasQuiet                      bool // there are isolated CPUs
 	IsolatedStolen, IsolatedQuiet timed.Nanos
+	Deferred                      uint64 // interrupts that lazy rounds saved
+	CatchUps                      uint64 // times that CPUs made up for them, since the last row
 }
 
 var runColumns = append(slices.Clone(planColumns), []results.Column{
@@ -178,6 +180,8 @@ var runColumns = append(slices.Clone(planColumns), []results.Column{
 	{Name: "exposure_ns", Doc: "mean time that a patched site held a breakpoint, modelled"},
 	{Name: "stolen_isolated_max_ns", Detail: true, Doc: "from the isolated CPU that lost most, modelled"},
 	{Name: "quiet_isolated_ns", Detail: true, Doc: "longest time without an interrupt, of the isolated CPU where it is shortest, modelled"},
+	{Name: "deferred", Doc: "interrupts that were saved: targets that lazy rounds found in user space and left out; modelled"},
+	{Name: "catch_ups", Doc: "times that such CPUs synchronised when they next entered the kernel, since the row before; modelled"},
 	{Name: "events", Detail: true, Doc: "events of the timed engine"},
 	{Name: "events_per_s", Detail: true, Doc: "of them, in a second of the wall clock; empty unless --rate"},
 	{Name: "requests", Doc: "clients' requests answered"},
@@ -281,11 +285,16 @@ func (r *RunRow) counted() []any {
 func (r *RunRow) modelled() []any {
 	m := r.Modelled
 	if m == nil {
-		return empty(9)
+		return empty(11)
 	}
 	cells := []any{int64(m.Update), int64(m.Grace), m.StolenMean, int64(m.StolenMax), int64(m.Exposure)}
 	if m.HasQuiet {
 		cells = append(cells, int64(m.IsolatedStolen), int64(m.IsolatedQuiet))
+	} else {
+		cells = append(cells, empty(2)...)
+	}
+	if r.Lazy > 0 {
+		cells = append(cells, m.Deferred, m.CatchUps)
 	} else {
 		cells = append(cells, empty(2)...)
 	}

@@ -10,6 +10,7 @@ import (
 	"gonum.org/v1/gonum/stat"
 
 	"github.com/textpoke/textpoke/cpus"
+	"github.com/textpoke/textpoke/int3"
 	"github.com/textpoke/textpoke/sim/timed"
 )
 
@@ -36,6 +37,7 @@ func TestThinning(t *testing.T) {
 		for seed := range uint64(20) {
 			c.Seed = seed
 			c.Preempt = seed%2 == 1
+			c.Refs = []int3.Refs{int3.PerCPU, int3.SharedRef}[seed/2%2]
 			every := toggle(t, newTimedFor(t, c, timed.Every))
 			skip := toggle(t, newTimedFor(t, c, timed.EverySkip))
 			for i := range every {
@@ -80,7 +82,7 @@ func TestThinningLaw(t *testing.T) {
 	// The two-sample bound of Smirnov (1939) for samples of one size.
 	bound := math.Sqrt(-math.Log(alpha/2)/2) * math.Sqrt(2/float64(seeds))
 	for _, c := range cases {
-		c.Preempt = true
+		c.Preempt, c.Refs = true, int3.SharedRef
 		samples := map[string][2][]float64{}
 		for seed := range uint64(seeds) {
 			for way, calls := range []timed.Thinning{timed.Every, timed.HotOnly} {

@@ -1,6 +1,7 @@
 package sim
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"time"
@@ -57,7 +58,7 @@ func newTimed(j *Job, revision string, log *zap.Logger, calls timed.Thinning) (*
 		Code:   &t.sites.code, Roles: j.Roles, Costs: j.costs(), Lookup: j.Lookup, Refs: j.Refs,
 		NopOps: nopOps, Initial: t.sites.initial,
 		Seed: j.Seed, AsQueued: j.mutation.Unsorted, Migrate: j.Migrate, Preempt: j.Preempt, Calls: calls,
-		Timeline: j.Timeline,
+		Timeline: j.Timeline, OutOfTurn: cmp.Or(j.OutOfTurn, timed.UsuallyOutOfTurn),
 	}
 	if j.protocol.Batching == poke.Buffered {
 		cfg.Slots = j.Buffer.Slots
@@ -123,12 +124,31 @@ func (t *Timed) Update(ctx context.Context, enable bool) (RunRow, error) {
 	t.fill(&row, &out, wall)
 	t.checkSites(patches)
 	t.checkRounds(t.job, &row)
+	t.checkDeferred(t.job, &row)
 	t.checkCalls(&row)
 	after, _ := t.machine.Violations()
 	row.Violations = after - before
 	t.log.Debug("update done", zap.String("direction", row.Direction), zap.Int64("update_ns", int64(out.Update)),
 		zap.Uint64("events", out.Events), zap.Duration("wall", wall))
 	return row, nil
+}
+
+// Pass lets virtual time pass, in which nobody patches, until a moment of the
+// machine's clock, which begins at 0: only what happens costs anything. Without a
+// calibration there is no time.
+func (t *Timed) Pass(ctx context.Context, until timed.Nanos) error {
+	if t.machine == nil {
+		return nil
+	}
+	return t.machine.Pass(ctx, until)
+}
+
+// Life is what has happened to a CPU since the machine was built.
+func (t *Timed) Life(cpu int) timed.Life {
+	if t.machine == nil {
+		return timed.Life{}
+	}
+	return t.machine.Life(cpu)
 }
 
 // fill writes what the machine has counted and timed into the row.
@@ -140,6 +160,7 @@ func (t *Timed) fill(row *RunRow, out *timed.Outcome, wall time.Duration) {
 		Calibration: t.job.Calibration.Name,
 		Update:      out.Update, Grace: out.Grace, Exposure: out.Exposure, Events: out.Events,
 		EventRate: float64(out.Events) / wall.Seconds(),
+		Deferred:  out.LeftOut, CatchUps: out.CaughtUp,
 	}
 	var sum timed.Nanos
 	online := 0

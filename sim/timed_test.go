@@ -3,6 +3,7 @@ package sim
 import (
 	"bytes"
 	"fmt"
+	"math"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
@@ -200,6 +201,98 @@ func TestTimedTimeline(t *testing.T) {
 			checkTimeline(t, f.Under(m.job.String()), m.Counts(), [2]uint64{
 				rows[0].Traps + rows[1].Traps - rows[0].Misses - rows[1].Misses, rows[0].Misses + rows[1].Misses,
 			})
+		}
+	}
+}
+
+// TestDeferredIsConserved: with rounds that leave CPUs out, every CPU that is online
+// is a target, left out or the sender of each; and what is left out is made up for,
+// once for one or several rounds.
+func TestDeferredIsConserved(t *testing.T) {
+	for _, entries := range []float64{0, 10, 1e5} {
+		k := plainCosts()
+		k.Entries = entries
+		c := timedConfig(t, "x86_64", "breakpoint-lazy", "gen:n=40,groups=1,order=sorted", "busy=3,idle=1,isolated=5,offline=1", k)
+		c.Buffer.Slots = 7
+		m := newTimedFor(t, c, timed.HotOnly)
+		var deferred, caughtUp, sent uint64
+		rounds := 0
+		for i := range 20 {
+			row, err := m.Update(t.Context(), i%2 == 0)
+			if err != nil {
+				t.Fatal(err)
+			}
+			deferred += row.Modelled.Deferred
+			caughtUp += row.Modelled.CatchUps
+			sent += row.Counts.Sent[cpus.Sync]
+			rounds += row.Rounds
+			if err := m.Pass(t.Context(), timed.Nanos(i+1)*1e9); err != nil {
+				t.Fatal(err)
+			}
+		}
+		if sent+deferred != uint64(rounds*8) {
+			t.Errorf("%v entries/s: %d sent and %d left out of %d rounds to 8 CPUs", entries, sent, deferred, rounds)
+		}
+		var lives timed.Life
+		for cpu := range c.Roles {
+			l := m.Life(cpu)
+			lives.LeftOut += l.LeftOut
+			lives.CaughtUp += l.CaughtUp
+			if l.Owed > l.LeftOut || l.CaughtUp == 0 && l.Owed != l.LeftOut {
+				t.Errorf("%v entries/s: CPU %d owes %d of %d rounds after catching up %d times", entries, cpu, l.Owed, l.LeftOut, l.CaughtUp)
+			}
+			if c.Roles[cpu] == cpus.Isolated && l.Taken+l.LeftOut != uint64(rounds) {
+				t.Errorf("%v entries/s: CPU %d took %d and was left out of %d of %d rounds", entries, cpu, l.Taken, l.LeftOut, rounds)
+			}
+		}
+		if lives.LeftOut != deferred || lives.CaughtUp < caughtUp || lives.CaughtUp > deferred {
+			t.Errorf("%v entries/s: CPUs were left out %d times and made up %d times; the rows say %d and %d", entries, lives.LeftOut, lives.CaughtUp, deferred, caughtUp)
+		}
+		if entries == 0 && (sent != uint64(rounds*3) || lives.CaughtUp != 0) {
+			t.Errorf("nobody enters the kernel: %d sent, %d made up for", sent, lives.CaughtUp)
+		}
+		if entries > 0 && lives.CaughtUp == 0 {
+			t.Errorf("%v entries/s: nobody made up for anything", entries)
+		}
+		for _, v := range m.Violations() {
+			t.Error(v)
+		}
+	}
+}
+
+// TestLazyRoundsFindInTheKernel: the share of rounds that find an isolated CPU in the
+// kernel is the share of its time that it is there, stays/(1+stays), whatever the
+// rounds before them found.
+func TestLazyRoundsFindInTheKernel(t *testing.T) {
+	for _, entries := range []float64{1e4, 1e5, 1e6} {
+		k := plainCosts()
+		k.Entries, k.KernelStretch = entries, 5000
+		// What else would keep a CPU in the kernel, or interrupt it when it has left.
+		k.Handler, k.UserEntry, k.CatchUp, k.RoundSetup, k.Send, k.Delivery, k.Jitter = 0, 0, 0, 0, 0, 0, 0
+		k.TrapEntry, k.TrapExit, k.Comparison, k.Reference = 0, 0, 0, 0
+		c := timedConfig(t, "x86_64", "breakpoint-lazy", "gen:n=2,order=sorted", "busy=1,isolated=20", k)
+		m := newTimedFor(t, c, timed.HotOnly)
+		taken, rounds := 0.0, 0.0
+		updates := 400
+		if *long {
+			updates = 10_000
+		}
+		for i := range updates {
+			row, err := m.Update(t.Context(), i%2 == 0)
+			if err != nil {
+				t.Fatal(err)
+			}
+			taken += float64(row.IPIs)
+			rounds += float64(row.Rounds * 20)
+			if err := m.Pass(t.Context(), timed.Nanos(i+1)*1e9); err != nil {
+				t.Fatal(err)
+			}
+		}
+		stays := entries * 5000 / 1e9
+		want := stays / (1 + stays)
+		// The three rounds of one update follow each other too fast to be independent.
+		if sigma := math.Sqrt(want * (1 - want) / float64(updates*20)); math.Abs(taken/rounds-want) > 4*sigma {
+			t.Errorf("%v entries/s: %.4f of the rounds found a CPU in the kernel, want %.4f within %.4f", entries, taken/rounds, want, 4*sigma)
 		}
 	}
 }

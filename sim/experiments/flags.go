@@ -139,3 +139,9 @@ func Machine(f *pflag.FlagSet, to *[]cpus.Role, preset string) {
 	}
 	f.Var(r, "cpus", "`machine`: a number of CPUs, or roles (busy, idle, isolated, irqsoff, offline) such as busy=6,isolated=2")
 }
+
+// Refs registers --refs.
+func Refs(f *pflag.FlagSet, to *[]int3.Refs, preset string) {
+	names := int3.RefsNames()
+	list(f, to, "refs", preset, "`list` of ways in which handlers are counted", names, oneOf(names, int3.ParseRefs))
+}

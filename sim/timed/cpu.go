@@ -20,6 +20,7 @@ type cpuState struct {
 	stopped bool
 	space   uint8 // inUser, owes
 	stay    Nanos // it stays in the kernel until then
+	outside Nanos // when it last was seen to leave the kernel
 	entry   bool  // an event will take it into the kernel
 
 	// Whether a CPU that masks its interrupts now and then did so at a time.
@@ -31,6 +32,7 @@ type cpuState struct {
 	tally  cpus.Tally
 	stolen Nanos
 	watched
+	line visitor
 	owes Nanos // what it has done already, and takes time together with what it does next
 }
 
@@ -45,7 +47,7 @@ func newCPU(i int, role cpus.Role) cpuState {
 		s.cpu.Phase = cpus.Asleep
 	}
 	if role == cpus.Isolated {
-		s.space = inUser
+		s.space, s.outside = inUser, -math.MaxInt64/2 // long ago
 	}
 	s.idle = !s.callsItself()
 	return s
@@ -89,6 +91,10 @@ func (m *Machine) run(i int, now bool) {
 		}
 		if s.cpu.BetweenCalls() && (s.boxed || s.cpu.Owes()) {
 			s.cpu.Attend()
+		}
+		if m.contends(s) {
+			m.join(i, s)
+			return
 		}
 		cost := m.step(i, s)
 		if cost == 0 {
@@ -151,7 +157,7 @@ func (m *Machine) cost(i int, s *cpuState, before cpus.Phase, event cpus.Event) 
 			return nanos(c.TrapEntry), true
 		}
 	case cpus.Trapped, cpus.Leaving:
-		return m.reference(i, s), true
+		return m.reference(s), true
 	case cpus.Searching:
 		return s.owed(nanos(c.Comparison * float64(m.comparisons))), true
 	case cpus.Returning, cpus.Missed:
@@ -175,27 +181,14 @@ func (s *cpuState) owed(cost Nanos) Nanos {
 	return cost
 }
 
-// line is a cache line that several CPUs change: one at a time has it.
-type line struct {
-	owner int
-	free  Nanos // when whoever waits for it now gets it
-}
-
-// reference is what it takes to change a reference count: with one for each CPU the
-// line is always there, a common one must come first, and be waited for.
-func (m *Machine) reference(i int, s *cpuState) Nanos {
-	own := nanos(m.costs.Reference)
+// reference is what it takes to change the reference count, beside waiting for the
+// line of a common one, which is over by now.
+func (m *Machine) reference(s *cpuState) Nanos {
+	s.line.granted = false
 	if m.cfg.Refs == int3.PerCPU {
-		s.owes += own // nobody can tell when: it takes no event of its own
-		return 0
+		s.owes += nanos(m.costs.Reference) // nobody can tell when: it takes no event of its own
 	}
-	l := &m.line
-	if l.free <= m.now && l.owner == i {
-		return own
-	}
-	l.free = max(l.free, m.now) + nanos(m.costs.LineTransfer)
-	l.owner = i
-	return l.free - m.now + own
+	return 0
 }
 
 // arrive is an interrupt that has got to its CPU.
@@ -231,11 +224,23 @@ func (m *Machine) call(number uint64) {
 	if number != m.calls.pending {
 		return
 	}
-	m.calls.cool(m.now, m.now-m.lag-1)
-	cpu, site, park, ok := m.draw()
-	m.drawCall(m.calls.next, m.drawn()) // first: what this one does may take time
-	if s := &m.cpus[cpu]; ok && !s.active && !s.idle {
-		m.execute(int(cpu), s, site, park)
+	for {
+		m.calls.cool(m.now, m.now-m.lag-1)
+		cpu, site, park, ok := m.draw()
+		s := &m.cpus[cpu]
+		ok = ok && !s.active && !s.idle
+		at, more := m.calls.after(m.calls.next, m.drawn())
+		// Where handlers queue for a line, most calls are of CPUs that have no time for them.
+		if !ok && more && m.line.moving && m.alone(at) {
+			m.now = at
+			m.events++
+			continue
+		}
+		m.askCall(at, more) // first: what this one does may take time
+		if ok {
+			m.execute(int(cpu), s, site, park)
+		}
+		return
 	}
 }
 
@@ -280,8 +285,13 @@ func (m *Machine) drawn() float64 {
 
 // drawCall draws the next call after a time.
 func (m *Machine) drawCall(after, bound float64) {
+	m.askCall(m.calls.after(after, bound))
+}
+
+// askCall asks for the call that was drawn, if there is one.
+func (m *Machine) askCall(at Nanos, any bool) {
 	m.calls.pending = 0
-	if at, ok := m.calls.after(after, bound); ok {
+	if any {
 		m.calls.pending = m.queue.next
 		m.ask(at, evCall, 0)
 	}

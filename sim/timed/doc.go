@@ -10,6 +10,8 @@
 //     does is over goes on without the queue.
 //   - cpu.go lets CPUs make steps and says what steps take; space.go is where they
 //     run, user space or kernel, and which tasks they have preempted.
+//   - line.go is the cache line that all handlers want, where they share one
+//     reference count.
 //   - calls.go draws the calls of traced functions, of which only those that can
 //     meet something are events.
 //   - patcher.go executes an update; ground.go is what it works on, shared.go what

@@ -128,7 +128,9 @@ func (m *Machine) interrupt(c cpus.Cause, lazy bool, extra Nanos) {
 }
 
 // quiesce asks every CPU, and with cpus.Quiesce every preempted task, to say when it
-// is in no trampoline. That interrupts nobody, and takes its time in any case.
+// is in no trampoline. That interrupts nobody, and takes its time in any case. Where
+// a CPU in user space is known to be there, nobody asks it (context tracking,
+// kernel/context_tracking.c).
 func (m *Machine) quiesce(c cpus.Cause) {
 	p := &m.patch
 	p.sent, p.left = c, 0
@@ -136,7 +138,7 @@ func (m *Machine) quiesce(c cpus.Cause) {
 	m.ledger.quietNow(m.now)
 	for i := range m.cpus {
 		s := &m.cpus[i]
-		if i != p.home && s.online {
+		if i != p.home && s.online && (s.cpu.Role != cpus.Isolated || s.cpu.Phase != cpus.Asleep) {
 			p.left++
 			m.ask(m.now, evArrive, i)
 		}

@@ -14,11 +14,16 @@ type ledger struct {
 	last   []Nanos // by CPU: the last interrupt, or the beginning
 	gap    []Nanos // by CPU: the longest time without one
 	over   bool    // the gaps are closed
+	life   []Life  // by CPU; all else is of one update
 }
 
 // open starts a new page: counts are of one update.
 func (l *ledger) open(cpuCount int, now Nanos) {
+	if l.life == nil {
+		l.life = make([]Life, cpuCount)
+	}
 	*l = ledger{
+		life:   l.life,
 		counts: cpus.NewCounts(cpuCount),
 		bin:    make([]Nanos, cpuCount), inBin: make([]int64, cpuCount),
 		last: make([]Nanos, cpuCount), gap: make([]Nanos, cpuCount),
@@ -37,6 +42,7 @@ func (l *ledger) take(cpu int, cause cpus.Cause, now Nanos) {
 	l.inBin[cpu]++
 	l.counts.Burst[cpu] = max(l.counts.Burst[cpu], l.inBin[cpu])
 	l.quiet(cpu, now)
+	l.life[cpu].took(now, l.inBin[cpu])
 }
 
 // quiet ends a stretch without interrupts.

@@ -33,6 +33,9 @@ type Config struct {
 	// Migrate lets the patcher go on on another CPU between two steps, Preempt lets
 	// tasks be preempted inside tracers, and the patcher between two batches.
 	Migrate, Preempt bool
+	// OutOfTurn is the share of visits of a reference count that all CPUs share
+	// which break the order of waiting: 0 serves in turn, 1 draws lots.
+	OutOfTurn float64
 	// Calls says which calls are events; for tests of the thinning.
 	Calls Thinning
 	// Timeline, where set, is told what happens, and when by the machine's clock.
@@ -66,6 +69,7 @@ type Machine struct {
 	cpus   []cpuState
 	calls  *calls
 	ledger ledger
+	told   struct{ leftOut, caughtUp uint64 } // in outcomes so far
 	ops    []opsState
 	expose exposure
 	patch  patcher
@@ -101,6 +105,7 @@ const (
 	streamDelays
 	streamSteps
 	streamCold
+	streamLine
 )
 
 // New builds a machine at rest, at time 0.
@@ -128,6 +133,7 @@ func New(cfg Config) (*Machine, error) {
 		jitter: stream(streamDelays), cold: rand.NewPCG(cfg.Seed, streamCold),
 		pad: cpus.NewScratchpad(),
 	}
+	m.line = newLine(n, stream(streamLine))
 	m.calls = newCalls(cfg.Called, cfg.Costs.Calls, cfg.Costs.Skew, stream(streamCalls))
 	if cfg.Preempt {
 		m.calls.parks = min(cfg.Costs.Tracer/cfg.Costs.TickInterval, 1)
@@ -175,6 +181,7 @@ const (
 	evEnter                 // a CPU in user space enters the kernel
 	evLeave                 // its stay there is over
 	evUnpark                // a preempted task gets a CPU
+	evLine                  // the line of the reference count gets to a CPU
 )
 
 func (m *Machine) ask(at Nanos, kind uint32, who int) {
@@ -210,6 +217,8 @@ func (m *Machine) happen() {
 		m.wake(who)
 	case evUnpark:
 		m.unpark(who)
+	case evLine:
+		m.visit(who)
 	}
 }
 

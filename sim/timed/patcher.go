@@ -58,6 +58,8 @@ type Outcome struct {
 	Counts   cpus.Counts
 	Tallies  []cpus.Tally
 	Stolen   []Nanos // by CPU: in interrupts, traps and catching up
+	LeftOut  uint64  // targets that lazy rounds left out, in user space
+	CaughtUp uint64  // times that a CPU made up for that, since the update before this one was over
 	Quiet    []Nanos // by CPU: the longest time without an interrupt, grace periods apart
 }
 
@@ -131,9 +133,7 @@ func (m *Machine) carryOut(ctx context.Context, part Part) error {
 func (m *Machine) open() {
 	m.text.forget()
 	m.ledger.open(len(m.cpus), m.now)
-	for i := range m.cpus {
-		m.cpus[i].tally, m.cpus[i].stolen = cpus.Tally{}, 0
-	}
+	m.stole()
 	m.calls.passed(m.now)
 	m.calls.coldTime, m.calls.coldTrace = 0, 0
 	m.drawCall(float64(m.now), m.drawn())
@@ -164,6 +164,9 @@ func (m *Machine) close(out *Outcome) {
 		out.Stolen = append(out.Stolen, s.stolen)
 	}
 	out.Quiet = m.ledger.gap
+	leftOut, caughtUp := m.lives()
+	out.LeftOut, out.CaughtUp = leftOut-m.told.leftOut, caughtUp-m.told.caughtUp
+	m.told.leftOut, m.told.caughtUp = leftOut, caughtUp
 	if m.cfg.Calls == HotOnly && len(m.calls.busy) > 0 {
 		traced, untraced := m.calls.cold(m.now, m.cold)
 		t := &out.Tallies[m.calls.busy[0]] // whose they were is not known, and asked by nobody

@@ -91,11 +91,18 @@ func (m *Machine) EnterKernel(cpu int) bool {
 	s := &m.cpus[cpu]
 	was := s.space
 	s.space = 0
-	return was&owes != 0
+	if was&owes == 0 {
+		return false
+	}
+	m.ledger.life[cpu].caughtUp()
+	return true
 }
 
 // LeaveKernel implements cpus.Shared.
-func (m *Machine) LeaveKernel(cpu int) { m.cpus[cpu].space = inUser }
+func (m *Machine) LeaveKernel(cpu int) {
+	s := &m.cpus[cpu]
+	s.space, s.outside = inUser, m.now
+}
 
 // Arrive implements cpus.Shared.
 func (m *Machine) Arrive(cpu int) {

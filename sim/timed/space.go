@@ -1,6 +1,8 @@
 package timed
 
 import (
+	"math"
+
 	"github.com/textpoke/textpoke/cpus"
 )
 
@@ -20,11 +22,12 @@ func (m *Machine) leaveOut(i int) bool {
 	if s.space&inUser == 0 || s.cpu.Phase != cpus.Asleep {
 		return false
 	}
-	if s.space == inUser && m.jitter.Float64() < m.inKernel() {
+	if s.space == inUser && m.jitter.Float64() < m.inKernel(m.now-s.outside) {
 		m.comeIn(i) // it was in the kernel already
 		return false
 	}
 	s.space |= owes
+	m.ledger.life[i].leftOut()
 	if rate := m.costs.Entries; !s.entry && rate > 0 {
 		s.entry = true
 		m.ask(m.now+m.stay(1e9/rate), evEnter, i)
@@ -32,10 +35,16 @@ func (m *Machine) leaveOut(i int) bool {
 	return true
 }
 
-// inKernel is the share of its time that an isolated CPU is in the kernel.
-func (m *Machine) inKernel() float64 {
-	stays := m.costs.Entries * m.costs.KernelStretch / 1e9
-	return stays / (1 + stays)
+// inKernel is the probability that an isolated CPU is in the kernel so long after it
+// was seen to leave it: that of two states with exponential stays (Kolmogorov's forward
+// equations), which tends to the share of its time that it is there, stays/(1+stays)
+// with stays = Entries x KernelStretch.
+func (m *Machine) inKernel(after Nanos) float64 {
+	in, stretch := m.costs.Entries/1e9, m.costs.KernelStretch
+	if in <= 0 || stretch <= 0 {
+		return 0
+	}
+	return in * stretch / (1 + in*stretch) * -math.Expm1(-(in+1/stretch)*float64(after))
 }
 
 // enter takes a CPU into the kernel, unless an interrupt has done so before.

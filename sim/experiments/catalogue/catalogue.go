@@ -9,11 +9,13 @@ import (
 	"github.com/textpoke/textpoke/sim/experiments/flushcause"
 	"github.com/textpoke/textpoke/sim/experiments/int3lookup"
 	"github.com/textpoke/textpoke/sim/experiments/ipiburst"
+	"github.com/textpoke/textpoke/sim/experiments/isolation"
 	"github.com/textpoke/textpoke/sim/experiments/jumplabel"
 	"github.com/textpoke/textpoke/sim/experiments/kernelinterrupts"
 	"github.com/textpoke/textpoke/sim/experiments/migration"
 	"github.com/textpoke/textpoke/sim/experiments/mutations"
 	"github.com/textpoke/textpoke/sim/experiments/pareto"
+	"github.com/textpoke/textpoke/sim/experiments/refcount"
 )
 
 // All are the experiments, in the order in which they are listed and run.
@@ -27,6 +29,8 @@ func All() []*experiments.Experiment {
 		&jumplabel.Experiment,
 		&kernelinterrupts.Experiment,
 		&int3lookup.Experiment,
+		&refcount.Experiment,
+		&isolation.Experiment,
 		&migration.Experiment,
 		&mutations.Experiment,
 	}
