@@ -15,10 +15,23 @@ var long = flag.Bool("long", false, "run slow tests")
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
 // text is where the tests' functions lie.
-var text = Text{0xffffffff81000000, 0xffffffff81000000 + 1<<24}
+var text = Text{0xffffffff81000000, 0xffffffff81000000 + 1<<25}
 
-// at is the address of function i, at the distances that a kernel's have.
-func at(i int) records.Addr { return text.Start + 16 + records.Addr(64*i) }
+// addrs are functions at uneven distances, 16 to 240 bytes: at even ones
+// Fibonacci hashing finds a cell for each.
+var addrs = func() []records.Addr {
+	rng := rand.New(rand.NewPCG(3, 0))
+	a := make([]records.Addr, 1<<17)
+	next := text.Start
+	for i := range a {
+		next += records.Addr(16 * (1 + rng.IntN(15)))
+		a[i] = next
+	}
+	return a
+}()
+
+// at is the address of function i.
+func at(i int) records.Addr { return addrs[i] }
 
 func must[T any](v T, err error) T {
 	if err != nil {

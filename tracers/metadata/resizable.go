@@ -73,8 +73,11 @@ func NewResizable() *Resizable {
 }
 
 // Lookup implements Table.
-func (t *Resizable) Lookup(at records.Addr) *Record {
-	for c := t.head.Load(); c != nil; c = c.next.Load() {
+func (t *Resizable) Lookup(at records.Addr) *Record { return t.head.Load().lookup(at) }
+
+// lookup searches this table and those behind it.
+func (c *cells) lookup(at records.Addr) *Record {
+	for ; c != nil; c = c.next.Load() {
 		if s := c.find(at); s != nil {
 			if r := s.rec.Load(); r != nil {
 				return r
@@ -90,16 +93,16 @@ func (c *cells) find(at records.Addr) *cell {
 	for i := home(at, c.shift); ; i++ {
 		s := &c.slots[i&mask]
 		switch s.at.Load() {
-		case 0: // asked first: a record may be there before its address
-			return nil
 		case uint64(at):
 			return s
+		case 0:
+			return nil
 		}
 	}
 }
 
-// put gives a function a record, in a cell of its own. The record is there before
-// the address is.
+// put gives a function a record, in a cell of its own. The address comes first: a
+// cell without a record says nothing, and none has a record and no address.
 func (c *cells) put(r *Record) {
 	mask := uint64(len(c.slots) - 1)
 	for i := home(r.Func, c.shift); ; i++ {
@@ -109,8 +112,8 @@ func (c *cells) put(r *Record) {
 			s.rec.Store(r)
 			return
 		case 0:
-			s.rec.Store(r)
 			s.at.Store(uint64(r.Func))
+			s.rec.Store(r)
 			c.used++
 			return
 		}

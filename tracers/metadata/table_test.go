@@ -15,7 +15,7 @@ import (
 func TestAgainstMap(t *testing.T) {
 	for k, name := range KindNames() {
 		t.Run(name, rapid.MakeCheck(func(t *rapid.T) {
-			tab, want := must(New(Kind(k), text)), map[records.Addr]*Record{}
+			tab, want := must(New(Kind(k), Text{text.Start, at(400)})), map[records.Addr]*Record{}
 			functions := rapid.IntRange(1, 300).Draw(t, "functions")
 			one := rapid.Custom(func(t *rapid.T) records.Addr { return at(rapid.IntRange(0, functions-1).Draw(t, "function")) })
 			set := func(a records.Addr) {
@@ -76,7 +76,7 @@ func TestEdges(t *testing.T) {
 			}
 		}
 		for want, r := range map[string]*Record{
-			"no function is at address 0":           NewRecord(0, 1),
+			"no function is at address 0":            NewRecord(0, 1),
 			"13 arguments: a trampoline saves 12 at": NewRecord(at(1), 13),
 		} {
 			if err := tab.Set(r); err == nil || !strings.Contains(err.Error(), want) {
