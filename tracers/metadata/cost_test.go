@@ -4,8 +4,6 @@ import (
 	"math"
 	"math/bits"
 	"testing"
-
-	"github.com/textpoke/textpoke/records"
 )
 
 // TestFixedCost plays the chains: a function is compared with those that came to
@@ -41,7 +39,7 @@ func TestFixedCost(t *testing.T) {
 func TestResizableCost(t *testing.T) {
 	for _, n := range []int{1, 64, 1000, 16384, 50_000, 65_536} {
 		tab := filled(t, ResizableHash, n).(*Resizable)
-		settle(tab)
+		tab.Settle()
 		var sum, lines, most int
 		for i := range n {
 			c := tab.Cost(at(i))
@@ -60,14 +58,6 @@ func TestResizableCost(t *testing.T) {
 			t.Errorf("%d functions in %d cells, %d bytes", n, size, tab.Bytes())
 		}
 		t.Logf("n=%d: %.3f comparisons (Knuth %.3f), most %d, %.3f lines, %.1f bytes each", n, float64(sum)/float64(n), want, most, float64(lines)/float64(n), float64(tab.Bytes())/float64(n))
-	}
-}
-
-// settle lets a move that is on come to its end.
-func settle(tab *Resizable) {
-	for tab.head.Load().next.Load() != nil {
-		tab.Remove(0)
-		tab.Remove(^records.Addr(0))
 	}
 }
 
@@ -125,7 +115,7 @@ func TestWorkIsBounded(t *testing.T) {
 	for tab.Len() > 0 { // shrinks
 		drop()
 	}
-	settle(tab)
+	tab.Settle()
 	if size := len(tab.head.Load().slots); size > 4*minCells {
 		t.Errorf("%d cells for nobody", size)
 	}

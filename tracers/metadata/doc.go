@@ -20,8 +20,7 @@
 // # What all of them promise
 //
 // Any goroutine may call any method at any time. Changes wait for each other; a
-// lookup waits for nobody (but in rwmutex-map) and allocates nothing (but in
-// sync-map). Each operation is as if it happened at one moment between its call
+// lookup allocates nothing and, but in rwmutex-map, waits for nobody. Each operation is as if it happened at one moment between its call
 // and its return. Records are not written once they are in a table: whoever
 // changes one sets another in its place, and the garbage collector is the grace
 // period after which the old one is freed.

@@ -56,5 +56,8 @@ func filled(t testing.TB, k Kind, n int) Table {
 			t.Fatal(err)
 		}
 	}
+	if r, ok := tab.(*Resizable); ok {
+		r.Settle()
+	}
 	return tab
 }

@@ -194,12 +194,23 @@ func newSize(size, n int) int {
 	return to
 }
 
-// move moves some cells on, if a move is on.
-func (t *Resizable) move() {
+// Settle ends a move that is on. Nobody has to: but a table that nobody changes any
+// more keeps two tables until then. The kernel's has a worker for it
+// (rht_deferred_worker, lib/rhashtable.c). Changes get in between.
+func (t *Resizable) Settle() {
+	for more := true; more; {
+		t.change.Lock()
+		more = t.move()
+		t.change.Unlock()
+	}
+}
+
+// move moves some cells on, if a move is on, and says whether there are more.
+func (t *Resizable) move() bool {
 	from := t.head.Load()
 	to := from.next.Load()
 	if to == nil {
-		return
+		return false
 	}
 	end := min(t.moved+moveCells, len(from.slots))
 	for i := t.moved; i < end; i++ {
@@ -209,9 +220,11 @@ func (t *Resizable) move() {
 		}
 	}
 	t.moved = end
-	if end == len(from.slots) {
-		t.head.Store(to)
+	if end < len(from.slots) {
+		return true
 	}
+	t.head.Store(to)
+	return false
 }
 
 // Len implements Table.

@@ -181,3 +181,33 @@ func TestOnAnOldTable(t *testing.T) {
 		t.Errorf("%d tables", len(olds))
 	}
 }
+
+// TestPaddingGrows: a number is never outside the array that a lookup sees.
+func TestPaddingGrows(t *testing.T) {
+	var now atomic.Pointer[Padding]
+	var last atomic.Int64 // the function that comes next
+	now.Store(must(NewPadding(Text{text.Start, at(600)})))
+	var stop atomic.Bool
+	var g errgroup.Group
+	g.Go(func() error {
+		for !stop.Load() {
+			a := at(int(last.Load()))
+			if r := now.Load().Lookup(a); r != nil && r.Func != a {
+				return fmt.Errorf("found the record of %v", r.Func)
+			}
+		}
+		return nil
+	})
+	for range 1000 {
+		p := must(NewPadding(Text{text.Start, at(600)}))
+		now.Store(p)
+		for i := range 520 {
+			last.Store(int64(i))
+			_ = p.Set(NewRecord(at(i), 1))
+		}
+	}
+	stop.Store(true)
+	if err := g.Wait(); err != nil {
+		t.Error(err)
+	}
+}

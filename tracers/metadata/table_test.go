@@ -89,6 +89,16 @@ func TestEdges(t *testing.T) {
 	})
 }
 
+// TestLookupsAllocateNothing, whether they find something or not.
+func TestLookupsAllocateNothing(t *testing.T) {
+	for k, name := range KindNames() {
+		tab := filled(t, Kind(k), 1000)
+		if n := testing.AllocsPerRun(100, func() { tab.Lookup(at(500)); tab.Lookup(at(2000)) }); n != 0 {
+			t.Errorf("%s: %v allocations", name, n)
+		}
+	}
+}
+
 func TestPaddingRefuses(t *testing.T) {
 	p := must(NewPadding(text))
 	for _, a := range []records.Addr{text.Start, text.Start + 6, text.Start - 16, text.End, text.End + 16} {
