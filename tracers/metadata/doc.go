@@ -20,8 +20,9 @@
 // # What all of them promise
 //
 // Any goroutine may call any method at any time. Changes wait for each other; a
-// lookup allocates nothing and, but in rwmutex-map, waits for nobody. Each operation is as if it happened at one moment between its call
-// and its return. Records are not written once they are in a table: whoever
-// changes one sets another in its place, and the garbage collector is the grace
-// period after which the old one is freed.
+// lookup allocates nothing and, but in rwmutex-map, waits for nobody. Each
+// operation is as if it happened at one moment between its call and its return.
+// Records are not written once they are in a table: whoever changes one sets
+// another in its place, and the garbage collector is the grace period after which
+// the old one is freed.
 package metadata
