@@ -165,7 +165,7 @@ func TestWrong(t *testing.T) {
 			t.Errorf("%v, want %s", err, want)
 		}
 	}
-	if !errors.Is(second(OneSample([]float64{1, nan}, 0)), errNotFinite) {
+	if !errors.Is(second(MeanOf([]float64{1, nan})), errNotFinite) {
 		t.Error("NaN was tested")
 	}
 	if _, _, err := Hold([]float64{1, 2, 3}, []float64{1, 2, 3}, false, func(int) bool { return true }); err == nil {

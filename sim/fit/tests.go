@@ -62,40 +62,51 @@ func MannWhitney(a, b []float64) (Test, error) {
 	return Test{Name: "Mann-Whitney U test", Statistic: r.U, P: r.P}, nil
 }
 
-// OneSample tests whether values have a mean: Student, "The probable error of a
-// mean", Biometrika 6, 1908. Of the differences of pairs it is the paired test.
-func OneSample(values []float64, mean float64) (Test, error) {
+// Mean is an estimate of the mean behind some values, which are taken to spread
+// like the normal distribution. DF is what SE is known by.
+type Mean struct{ Value, SE, DF float64 }
+
+// MeanOf is the mean behind values: Student, "The probable error of a mean",
+// Biometrika 6, 1908. Of differences of pairs its tests are the paired tests.
+func MeanOf(values []float64) (Mean, error) {
 	if err := two(values); err != nil {
-		return Test{}, err
+		return Mean{}, err
 	}
-	m, se := stat.Mean(values, nil), stat.StdDev(values, nil)/math.Sqrt(float64(len(values)))
-	df := float64(len(values) - 1)
-	t := (m - mean) / se
-	return Test{"Student's t-test", t, df, twoSided(t, df), around(m, se, df)}, nil
+	n := float64(len(values))
+	return Mean{stat.Mean(values, nil), stat.StdDev(values, nil) / math.Sqrt(n), n - 1}, nil
 }
 
-// Equivalent tests whether the mean of values lies between low and high: two
-// one-sided tests of the hypotheses that it does not, D. J. Schuirmann, "A
-// comparison of the two one-sided tests procedure and the power approach", Journal
-// of Pharmacokinetics and Biopharmaceutics 15, 1987. A small P says that it does:
-// below 0.05 when the interval of 90 % lies inside. A difference that is not
-// significant says no such thing.
-func Equivalent(values []float64, low, high float64) (Test, error) {
-	if err := two(values); err != nil {
-		return Test{}, err
+// MeanBehind is the mean behind a single value, when such values spread like
+// others that are known, whatever the mean of those.
+func MeanBehind(one float64, like []float64) (Mean, error) {
+	if err := two(like, []float64{one, one}); err != nil {
+		return Mean{}, err
 	}
-	return within(stat.Mean(values, nil), stat.StdDev(values, nil)/math.Sqrt(float64(len(values))), float64(len(values)-1), low, high), nil
+	return Mean{one, stat.StdDev(like, nil), float64(len(like) - 1)}, nil
 }
 
-// within are the two one-sided tests.
-func within(value, se, df, low, high float64) Test {
-	above, below := (value-low)/se, (high-value)/se
-	t := min(above, below)
-	p := student(df).Survival(t)
+// Interval is the interval that holds the mean.
+func (m Mean) Interval() Estimate { return around(m.Value, m.SE, m.DF) }
+
+// Differs tests whether the mean is another than that.
+func (m Mean) Differs(from float64) Test {
+	t := (m.Value - from) / m.SE
+	return Test{"Student's t-test", t, m.DF, twoSided(t, m.DF), m.Interval()}
+}
+
+// Within tests whether the mean lies between low and high: two one-sided tests of
+// the hypotheses that it does not, D. J. Schuirmann, "A comparison of the two
+// one-sided tests procedure and the power approach", Journal of Pharmacokinetics
+// and Biopharmaceutics 15, 1987. A small P says that it does: below 0.05 when the
+// interval of 90 % lies inside. A difference that is not significant says no such
+// thing.
+func (m Mean) Within(low, high float64) Test {
+	t := min((m.Value-low)/m.SE, (high-m.Value)/m.SE)
+	p := student(m.DF).Survival(t)
 	if math.IsNaN(t) {
 		p = 1
 	}
-	return Test{"two one-sided t-tests", t, df, p, around(value, se, df)}
+	return Test{"two one-sided t-tests", t, m.DF, p, m.Interval()}
 }
 
 // Another tests whether one more value comes from where the others do: it differs
@@ -109,15 +120,6 @@ func Another(values []float64, one float64) (Test, error) {
 	m := stat.Mean(values, nil)
 	t := (one - m) / se
 	return Test{"t-test of one more value", t, n - 1, twoSided(t, n-1), around(m, se, n-1)}, nil
-}
-
-// AnotherEquivalent tests whether the mean of where one value is from lies between
-// low and high, when such values spread like others that are known.
-func AnotherEquivalent(values []float64, one, low, high float64) (Test, error) {
-	if err := two(values, []float64{one, one}); err != nil {
-		return Test{}, err
-	}
-	return within(one, stat.StdDev(values, nil), float64(len(values)-1), low, high), nil
 }
 
 // Holm makes p-values of several tests larger, so that each can be read as if it

@@ -26,7 +26,8 @@ func TestSleep(t *testing.T) {
 	for i := range sleep[0] {
 		pairs = append(pairs, sleep[0][i]-sleep[1][i])
 	}
-	p, err := OneSample(pairs, 0)
+	m, err := MeanOf(pairs)
+	p := m.Differs(0)
 	if err != nil || !near(p.Statistic, -4.0621, 4) || p.DF != 9 || !near(p.P, 0.002833, 3) ||
 		!near(p.Estimate.Low, -2.4598858, 6) || !near(p.Estimate.High, -0.7001142, 6) {
 		t.Errorf("paired: %+v, %v", p, err)
@@ -47,10 +48,10 @@ func TestMannWhitney(t *testing.T) {
 	}
 }
 
-// TestEquivalent: p is below 0.05 where, and only where, the interval of 90 % lies
+// TestWithin: p is below 0.05 where, and only where, the interval of 90 % lies
 // between the bounds. The quantile of the t distribution with 4 degrees of freedom
 // is that of tables.
-func TestEquivalent(t *testing.T) {
+func TestWithin(t *testing.T) {
 	const t95df4 = 2.131846786
 	rapid.Check(t, func(t *rapid.T) {
 		x := rapid.SliceOfN(rapid.Float64Range(-10, 10), 5, 5).Draw(t, "x")
@@ -67,17 +68,19 @@ func TestEquivalent(t *testing.T) {
 		if math.Abs(room) < 1e-6 {
 			t.Skip("on the edge")
 		}
-		e, err := Equivalent(x, -bound, bound)
+		m, err := MeanOf(x)
+		e := m.Within(-bound, bound)
 		if err != nil || e.P < 0.05 != (room > 0) {
 			t.Fatalf("p %v, and %v of room, %v", e.P, room, err)
 		}
-		one, err := AnotherEquivalent(x, mean, -bound, bound)
-		if err != nil || one.P < e.P-1e-12 && e.P < 0.5 {
-			t.Fatalf("one value says more than five: p %v and %v, %v", one.P, e.P, err)
+		// A value that stands alone is off by sqrt(5) times as much as a mean of five.
+		one, err := MeanBehind(mean, x)
+		if err != nil || !near(one.SE, math.Sqrt(5)*m.SE, 9) || !near(one.Differs(7).Statistic, m.Differs(7).Statistic/math.Sqrt(5), 9) {
+			t.Fatalf("one value: %+v, five: %+v, %v", one, m, err)
 		}
 	})
-	if e, err := Equivalent([]float64{1, 1}, 1, 1); err != nil || e.P != 1 {
-		t.Errorf("nothing to tell apart: %+v, %v", e, err)
+	if m, err := MeanOf([]float64{1, 1}); err != nil || m.Within(1, 1).P != 1 || m.Differs(1).P != 1 || m.Differs(2).P != 0 {
+		t.Errorf("values that do not spread: %+v, %v", m, err)
 	}
 }
 
