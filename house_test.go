@@ -27,7 +27,7 @@ var floors = map[string]int{
 	"poke":  5,
 	"sched": 6,
 
-	"sim/published":   0,
+	"sim/published": 0, "sim/fit": 0,
 	"sim/calibration": 4,
 	"sim/measure":     5,
 	"sim/kernels":     7,
@@ -44,6 +44,7 @@ var floors = map[string]int{
 	"sim/experiments/migration":        11,
 	"sim/experiments/ipiburst":         11,
 	"sim/experiments/kernelinterrupts": 11,
+	"sim/experiments/trigger":          11,
 	"sim/experiments/catalogue":        12,
 	"cmd/textpoke":                     13,
 }

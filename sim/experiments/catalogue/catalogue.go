@@ -11,6 +11,7 @@ import (
 	"github.com/textpoke/textpoke/sim/experiments/kernelinterrupts"
 	"github.com/textpoke/textpoke/sim/experiments/migration"
 	"github.com/textpoke/textpoke/sim/experiments/mutations"
+	"github.com/textpoke/textpoke/sim/experiments/trigger"
 )
 
 // All are the experiments, in the order in which they are listed and run.
@@ -23,6 +24,7 @@ func All() []*experiments.Experiment {
 		&int3lookup.Experiment,
 		&migration.Experiment,
 		&mutations.Experiment,
+		&trigger.Experiment,
 	}
 }
 
