@@ -38,6 +38,10 @@ func TestCallTables(t *testing.T) {
 	if len(hashes) != 4 || hashes[1].MPS != 46.381 || hashes[1].NS() != 1000/46.381 || hashes[0].Source == "" {
 		t.Errorf("hashes: %+v", hashes)
 	}
+	multi := must(MultiCallTimes.Read(""))(t)
+	if len(multi) != 6 || multi[3].Table != "padding" || multi[3].NS() != 19.3 || multi[5].Functions != 43871 || multi[5].NS() != 146.5 {
+		t.Errorf("multi: %+v", multi)
+	}
 	attach := must(AttachTimes.Read(""))(t)
 	if len(attach) != 5 || attach[0].Functions != 48712 || attach[0].DetachS.Value != 0.373 || attach[2].DetachS.Known || attach[2].Note != "about" {
 		t.Errorf("attach: %+v", attach)
@@ -141,7 +145,7 @@ func TestWrongCalls(t *testing.T) {
 // FuzzReadCalls: no text makes a reader panic, or an error that is not one line,
 // and what is derived can be.
 func FuzzReadCalls(f *testing.F) {
-	for _, name := range []string{"riscv-call-ops", "trigger-bench", "tracing-multi-runs", "rpi4-bench-hit", "attach-times", "metadata-hash-2025", "arm64-call-ops"} {
+	for _, name := range []string{"riscv-call-ops", "trigger-bench", "tracing-multi-runs", "rpi4-bench-hit", "attach-times", "metadata-hash-2025", "tracing-multi-calls-2025", "arm64-call-ops"} {
 		b, err := data.ReadFile("data/" + name + ".csv")
 		if err != nil {
 			f.Fatal(err)

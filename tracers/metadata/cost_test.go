@@ -23,7 +23,7 @@ func TestFixedCost(t *testing.T) {
 		}
 		for _, c := range chain {
 			for place, i := range c {
-				if got, want := f.Cost(at(i)), (Cost{place + 1, place + 4, place + 3}); got != want {
+				if got, want := f.Cost(at(i)), (Cost{place + 1, place + 3, place + 3}); got != want {
 					t.Fatalf("%d buckets, function %d: %+v, want %+v", buckets, i, got, want)
 				}
 			}

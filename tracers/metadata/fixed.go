@@ -96,7 +96,8 @@ func (f *Fixed) Remove(at records.Addr) bool {
 // Len implements Table.
 func (f *Fixed) Len() int { return int(f.n.Load()) }
 
-// Cost implements Counted: the bucket, a node a comparison, and the record.
+// Cost implements Counted: the bucket, a node a comparison (its address and its
+// pointers at once), and the record.
 func (f *Fixed) Cost(at records.Addr) Cost {
 	c := Cost{Loads: 1, Lines: 1}
 	for n := f.bucket(at).Load(); n != nil; n = n.next.Load() {
@@ -104,7 +105,7 @@ func (f *Fixed) Cost(at records.Addr) Cost {
 		c.Loads++
 		c.Lines++
 		if n.at == at {
-			c.Loads += 2 // the record's address, the record
+			c.Loads++
 			c.Lines++
 			break
 		}

@@ -84,8 +84,8 @@ type Counted interface {
 // Cost is what one lookup does.
 type Cost struct {
 	Comparisons int // of addresses
-	// Loads are the loads one after the other that each need the one before, from
-	// the address to the record's contents.
+	// Loads is the longest row of loads that each need the one before, to the
+	// record's contents.
 	Loads int
 	// Lines are the cache lines that these loads touch and that other functions'
 	// lookups need not touch, 64 bytes each: what a call finds cold if

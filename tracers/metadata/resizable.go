@@ -230,7 +230,8 @@ func (t *Resizable) move() bool {
 // Len implements Table.
 func (t *Resizable) Len() int { return int(t.n.Load()) }
 
-// Cost implements Counted: where the cells are, a cell a comparison, the record.
+// Cost implements Counted: the table, where its cells are, a cell (which one does not
+// depend on what the one before holds), the record.
 func (t *Resizable) Cost(at records.Addr) Cost {
 	var cost Cost
 	for c := t.head.Load(); c != nil; c = c.next.Load() {

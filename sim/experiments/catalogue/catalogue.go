@@ -9,6 +9,7 @@ import (
 	"github.com/textpoke/textpoke/sim/experiments/int3lookup"
 	"github.com/textpoke/textpoke/sim/experiments/ipiburst"
 	"github.com/textpoke/textpoke/sim/experiments/kernelinterrupts"
+	"github.com/textpoke/textpoke/sim/experiments/metadata"
 	"github.com/textpoke/textpoke/sim/experiments/migration"
 	"github.com/textpoke/textpoke/sim/experiments/mutations"
 	"github.com/textpoke/textpoke/sim/experiments/trigger"
@@ -25,6 +26,7 @@ func All() []*experiments.Experiment {
 		&migration.Experiment,
 		&mutations.Experiment,
 		&trigger.Experiment,
+		&metadata.Experiment,
 	}
 }
 
