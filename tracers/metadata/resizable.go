@@ -73,11 +73,8 @@ func NewResizable() *Resizable {
 }
 
 // Lookup implements Table.
-func (t *Resizable) Lookup(at records.Addr) *Record { return t.head.Load().lookup(at) }
-
-// lookup searches this table and those behind it.
-func (c *cells) lookup(at records.Addr) *Record {
-	for ; c != nil; c = c.next.Load() {
+func (t *Resizable) Lookup(at records.Addr) *Record {
+	for c := t.head.Load(); c != nil; c = c.next.Load() {
 		if s := c.find(at); s != nil {
 			if r := s.rec.Load(); r != nil {
 				return r

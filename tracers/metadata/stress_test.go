@@ -159,8 +159,10 @@ func TestOnAnOldTable(t *testing.T) {
 			olds = append(olds, c)
 		}
 		for _, c := range olds {
+			old := &Resizable{}
+			old.head.Store(c)
 			for i := range functions {
-				if got, want := c.lookup(at(i)), tab.Lookup(at(i)); got != want || (i < tab.Len()) != (got != nil) {
+				if got, want := old.Lookup(at(i)), tab.Lookup(at(i)); got != want || (i < tab.Len()) != (got != nil) {
 					t.Fatalf("%d functions, %d cells of old: function %d: %v, want %v", functions, len(c.slots), i, got, want)
 				}
 			}

@@ -50,7 +50,7 @@ func (a *answer) answer() *experiments.Answer {
 	r.Sheets = append(r.Sheets, a.pairSheet())
 	r.Measured = []string{"Comparisons, loads, cache lines and bytes, exactly: every function is looked up once. Go's own maps do not say what they do."}
 	if !a.noTime {
-		r.Measured = append(r.Measured, fmt.Sprintf("Times on this machine (%s, %s): medians of %d measurements and the interval that holds the median with 95 %% confidence. "+
+		r.Measured = append(r.Measured, fmt.Sprintf("Times on this machine (%s, %s): medians of %d measurements, each the fastest of several passes, and the interval that holds the median with 95 %% confidence. "+
 			"They are lookups through an interface, one behind the other, which a CPU may overlap. \"Of one\" is taken in turns with a table of one function, so that what disturbs one disturbs the other.",
 			runtime.GOOS, runtime.GOARCH, a.repeats))
 	}
@@ -175,8 +175,8 @@ func (a *answer) chart() *plots.Chart {
 // timeChart is the time of a lookup of functions in random order.
 func (a *answer) timeChart() *plots.Chart {
 	c := &plots.Chart{
-		Title:    "Called in random order, every table slows down as it leaves the caches",
-		Subtitle: "Lookups of all functions in random order on this machine; medians and 95 % intervals",
+		Title:    "What a lookup takes when functions are called in random order",
+		Subtitle: "All of them are hooked and called, on this machine; medians and 95 % intervals",
 		X:        plots.Axis{Label: "functions hooked", Log: true}, Y: plots.Axis{Label: "time of one lookup (ns)", Log: true},
 	}
 	for _, k := range a.kinds {
