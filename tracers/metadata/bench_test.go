@@ -81,6 +81,11 @@ func ofOne(tab, one Table, calls []records.Addr) float64 {
 // which finds the table's lines, and the records', in whatever cache they fit.
 // x-of-one is the time over that with one entry, and bytes/function what the
 // table takes, without the records (and without the text, of padding).
+//
+// A resizable table is to be within a fifth of its time with one entry at 50,000.
+// Hot it is (TestHotIsFlat). In random order it cannot be: a lookup touches 2.06 lines
+// that the one before did not, a cell's and the record's, of 2 MiB and 2.4 MB, and with
+// one entry none.
 func BenchmarkMetadata(b *testing.B) {
 	for k, name := range KindNames() {
 		one := filled(b, Kind(k), 1)

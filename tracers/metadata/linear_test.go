@@ -123,7 +123,7 @@ func linear(t *testing.T, fresh func() Table, histories int) bool {
 
 // TestLinearizable: every operation is as if it happened at one moment.
 func TestLinearizable(t *testing.T) {
-	histories := 10
+	histories := 12
 	if *long {
 		histories = 1500
 	}

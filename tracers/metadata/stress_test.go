@@ -121,30 +121,62 @@ func (s *stress) fillAndDrain(half int) error {
 	return nil
 }
 
-// TestNewcomerHidesNobody: who comes first in a chain has the others behind it from
-// the start.
-func TestNewcomerHidesNobody(t *testing.T) {
-	f := NewFixed(1)
-	if err := f.Set(NewRecord(at(0), 1)); err != nil {
-		t.Fatal(err)
+// hidden looks a few functions up that are always there, while changes are made, and
+// says whether one was not found.
+func hidden(t *testing.T, tab Table, changes int, change func(i int)) error {
+	const there = 3
+	for i := range there {
+		if err := tab.Set(NewRecord(at(i), 1)); err != nil {
+			t.Fatal(err)
+		}
 	}
 	var stop atomic.Bool
 	var g errgroup.Group
 	g.Go(func() error {
 		for !stop.Load() {
-			if f.Lookup(at(0)) == nil {
-				return fmt.Errorf("not found")
+			for i := range there {
+				if tab.Lookup(at(i)) == nil {
+					return fmt.Errorf("function %d was not found", i)
+				}
 			}
 		}
 		return nil
 	})
-	for range 200_000 {
-		_ = f.Set(NewRecord(at(1), 1))
-		f.Remove(at(1))
+	for i := range changes {
+		change(there + i%1000)
 	}
 	stop.Store(true)
-	if err := g.Wait(); err != nil {
+	return g.Wait()
+}
+
+// TestNewcomerHidesNobody: who comes first in a chain has the others behind it from
+// the start.
+func TestNewcomerHidesNobody(t *testing.T) {
+	f := NewFixed(1)
+	if err := hidden(t, f, 300_000, func(i int) {
+		_ = f.Set(NewRecord(at(i), 1))
+		f.Remove(at(i))
+	}); err != nil {
 		t.Error(err)
+	}
+}
+
+// TestMoveHidesNobody: who moves to another table is in one of the two. A small table
+// moves with every few newcomers.
+func TestMoveHidesNobody(t *testing.T) {
+	tab, moves := NewResizable(), 0
+	if err := hidden(t, tab, 300_000, func(i int) {
+		before := tab.head.Load()
+		_ = tab.Set(NewRecord(at(i), 1))
+		tab.Remove(at(i))
+		if tab.head.Load() != before {
+			moves++
+		}
+	}); err != nil {
+		t.Error(err)
+	}
+	if moves < 10_000 {
+		t.Errorf("%d moves", moves)
 	}
 }
 

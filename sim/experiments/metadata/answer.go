@@ -56,13 +56,20 @@ func (a *answer) answer() *experiments.Answer {
 	}
 	r.Modelled = []string{
 		fmt.Sprintf("Functions are generated, %d bytes apart on average as on x86_64 6.12, and hooked in the order of their addresses.", spacing),
-		"Nodes and records are taken to lie in a cache line each. In a kernel the line with a function's padding is one that fetching the function brings near; here it counts like any other.",
+		"Nodes and records are taken to lie in a cache line each. In a kernel the line with a function's padding is one that fetching the function brings near; here it counts like any other and its page is one more to translate, so that random calls of padded functions look dearer than they are.",
 		"A padding lookup compares the record's function, which stands for the grace period that a kernel waits before it gives a number to another function.",
 	}
 	r.Beside = a.beside()
 	r.Notes = []string{
 		"The published resizable table chains its entries, ours does not; both compare once or twice. Where the called function stands in its chain is not published: the mean is taken.",
 		"Of one lookup the series says that it takes about 15 instructions in its hash and 5 with padding (Menglong Dong, bpf list, 2025-07-03). Instructions are not counted here; loads that wait for one another are.",
+	}
+	if other := a.otherRun(); other != "" {
+		r.Notes = append(r.Notes, other)
+	}
+	if slices.ContainsFunc(a.pairs, func(p *pair) bool { return a.each(p) < 1 }) {
+		r.Notes = append(r.Notes, "Less than 1 ns a comparison is at the edge of what loads that wait for one another can do: 4 to 5 cycles each from a first-level cache. "+
+			"The called function probably stands before the middle of its chain.")
 	}
 	more := []results.Document(nil)
 	if !a.noTime {

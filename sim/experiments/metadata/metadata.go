@@ -46,7 +46,7 @@ var Experiment = experiments.Experiment{
 		f.StringVar(&r.file, "published", "", "`file` in place of the published throughputs: CSV with bench, table, mps; tables are \"N fixed buckets\" and resizable")
 		f.IntVar(&r.all, "all", 43871, "`number` of functions that were hooked when those were taken; 43,871 is from another run of the same bench in the same year")
 		f.BoolVar(&r.noTime, "no-time", false, "count only: the same bytes on every machine")
-		f.IntVar(&r.repeats, "repeats", 15, "`number` of measurements of each table, 6 or more")
+		f.IntVar(&r.repeats, "repeats", 11, "`number` of measurements of each table, 6 or more")
 		return r.run
 	},
 }

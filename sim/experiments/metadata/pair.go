@@ -3,7 +3,6 @@ package metadata
 import (
 	"fmt"
 	"math/bits"
-	"strings"
 
 	"github.com/textpoke/textpoke/sim/experiments"
 	"github.com/textpoke/textpoke/sim/published"
@@ -116,6 +115,31 @@ func (a *answer) measuredMore(buckets int) (float64, bool) {
 	return fixed.times.hot.Value - grown.times.hot.Value, true
 }
 
+// probed is a mechanism of the other run that is looked up in fprobe's table, which
+// had 256 buckets then.
+const probed, probedBuckets = "kprobe-multi", 256
+
+// otherRun says what a comparison took in the run that hooked one function and
+// then all, or "".
+func (a *answer) otherRun() string {
+	var one, all *published.MultiCalls
+	for i := range a.calls {
+		switch m := &a.calls[i]; {
+		case m.Mechanism != probed:
+		case m.Functions == 1:
+			one = m
+		default:
+			all = m
+		}
+	}
+	if one == nil || all == nil {
+		return ""
+	}
+	each := (all.NS() - one.NS()) / (chain(int(all.Functions), probedBuckets) - 1)
+	return fmt.Sprintf("Another run, of %d calls with one function hooked and with %d, puts a comparison of %s at %.2f ns: its machine, or where the called function stands in its chain, is another.",
+		all.Calls, all.Functions, probed, each)
+}
+
 // besideCalls holds what is measured here against the run that compared hash with
 // padding: how much longer a call takes when all functions are hooked and not one.
 func (a *answer) besideCalls() (out []experiments.Beside) {
@@ -126,8 +150,8 @@ func (a *answer) besideCalls() (out []experiments.Beside) {
 			}
 			kind := m.Table
 			switch {
-			case strings.HasPrefix(m.Mechanism, "kprobe"):
-				kind = "fixed-256" // fprobe's table of that time
+			case m.Mechanism == probed:
+				kind = fmt.Sprintf("fixed-%d", probedBuckets)
 			case kind == "hash":
 				continue // its buckets are not said
 			}
