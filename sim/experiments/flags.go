@@ -12,6 +12,7 @@ import (
 	"github.com/textpoke/textpoke/int3"
 	"github.com/textpoke/textpoke/sched"
 	"github.com/textpoke/textpoke/spelling"
+	"github.com/textpoke/textpoke/tracers/metadata"
 )
 
 // Values is a flag that holds a list. Names are the valid values where they can
@@ -92,6 +93,12 @@ func Buffers(f *pflag.FlagSet, to *[]sched.Buffer, preset string) {
 func Lookups(f *pflag.FlagSet, to *[]int3.Kind) {
 	names := int3.KindNames()
 	list(f, to, "lookup", strings.Join(names, ","), "`list` of indexes that trap handlers search", names, oneOf(names, int3.ParseKind))
+}
+
+// MetadataTables registers --table.
+func MetadataTables(f *pflag.FlagSet, to *[]metadata.Kind) {
+	names := metadata.KindNames()
+	list(f, to, "table", strings.Join(names, ","), "`list` of tables of what is known of each function", names, oneOf(names, metadata.ParseKind))
 }
 
 // Counts registers a list of whole numbers from low to high.

@@ -12,10 +12,12 @@ import (
 	"github.com/textpoke/textpoke/sim/experiments/isolation"
 	"github.com/textpoke/textpoke/sim/experiments/jumplabel"
 	"github.com/textpoke/textpoke/sim/experiments/kernelinterrupts"
+	"github.com/textpoke/textpoke/sim/experiments/metadata"
 	"github.com/textpoke/textpoke/sim/experiments/migration"
 	"github.com/textpoke/textpoke/sim/experiments/mutations"
 	"github.com/textpoke/textpoke/sim/experiments/pareto"
 	"github.com/textpoke/textpoke/sim/experiments/refcount"
+	"github.com/textpoke/textpoke/sim/experiments/trigger"
 )
 
 // All are the experiments, in the order in which they are listed and run.
@@ -33,6 +35,8 @@ func All() []*experiments.Experiment {
 		&isolation.Experiment,
 		&migration.Experiment,
 		&mutations.Experiment,
+		&trigger.Experiment,
+		&metadata.Experiment,
 	}
 }
 
