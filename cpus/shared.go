@@ -65,9 +65,9 @@ func (c *Code) Insns() int { return c.Len / c.Traits.FetchLen }
 // the call itself does. Pairs are from before there were literals.
 func (c *Code) Literals() bool { return c.Traits.CallOps && c.Insns() == 1 }
 
-// Named tells whether sites have data beside them that names what is called: a
-// literal, or an entry in the table of direct calls.
-func (c *Code) Named() bool { return c.Literals() || c.Direct }
+// Named tells whether there is data that names what a site calls: its literal, its
+// entry in the table of direct calls, or the ops that is loaded apart.
+func (c *Code) Named() bool { return c.Literals() || c.Direct || c.Apart }
 
 // Handler answers a CPU that ran into a breakpoint.
 type Handler interface {

@@ -90,6 +90,8 @@ func (m *Model) Prepare() error {
 	switch code := m.Code; {
 	case code.Apart && code.Direct:
 		return errors.New("direct calls have no ops that is loaded apart")
+	case code.Apart && code.Insns() > 1:
+		return errors.New("an ops that is loaded apart from a pair of instructions: want a site of one")
 	case code.EntryMasked && m.Preempt:
 		return errors.New("an entry that masks interrupts and is preempted: it is one or the other")
 	}

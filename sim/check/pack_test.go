@@ -27,6 +27,7 @@ func TestWordsKeepWhatMatters(t *testing.T) {
 			s.Mutation = rapid.SampledFrom(m).Draw(rt, "mutation")
 		}
 		s.Preempt = rapid.Bool().Draw(rt, "preempt") && len(s.Roles) > 1
+		s.Switch = rapid.Bool().Draw(rt, "switch")
 		s.Fetch = rapid.SampledFrom([]cpus.Fetch{cpus.Weak, cpus.Ordered, cpus.Atomic}).Draw(rt, "fetch")
 		s.Refs = rapid.SampledFrom([]int3.Refs{int3.PerCPU, int3.SharedRef, int3.NoRef}).Draw(rt, "refs")
 		for i := 1; i < len(s.Roles); i++ {
@@ -36,8 +37,11 @@ func TestWordsKeepWhatMatters(t *testing.T) {
 		if err != nil {
 			rt.Fatal(err)
 		}
-		if m.Code.Literals() {
-			m.Code.Apart = rapid.Bool().Draw(rt, "apart")
+		if m = leadOtherwise(rt, m); m.Code.Named() && !m.Code.Literals() {
+			m.Programs[0].Plan = withEntries(m.Programs[0].Plan)
+		}
+		if m.Prepare() != nil {
+			return
 		}
 		whole, packed := newWorld(m), newWorld(m)
 		a, b := make([]uint64, m.layout.words), make([]uint64, m.layout.words)
@@ -65,6 +69,18 @@ func TestWordsKeepWhatMatters(t *testing.T) {
 			packed.unpack(b)
 		}
 	})
+}
+
+// withEntries also writes what is looked up of the sites, before their text.
+func withEntries(plan []poke.Step) (out []poke.Step) {
+	for _, st := range plan {
+		out = append(out, st)
+		if st.Op == poke.Verify {
+			st.Op, st.Part = poke.Write, poke.Literal
+			out = append(out, st)
+		}
+	}
+	return out
 }
 
 // TestReferencesBelowNone: who leaves a batch after somebody has published anew, or
