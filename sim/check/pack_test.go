@@ -104,6 +104,26 @@ func TestReferencesBelowNone(t *testing.T) {
 	}
 }
 
+// TestContradictions: what cannot be at once is refused.
+func TestContradictions(t *testing.T) {
+	for name, change := range map[string]func(m *Model){
+		"direct calls":   func(m *Model) { m.Code.Apart, m.Code.Direct = true, true },
+		"one or the oth": func(m *Model) { m.Code.Apart, m.Code.EntryMasked, m.Preempt = true, true, true },
+		"a pair":         func(m *Model) { m.Code.Apart, m.Code.Len = true, 2*m.Code.Traits.FetchLen },
+	} {
+		s := setup(t, "arm64", "native", "", 2, 1)
+		m, err := s.Model()
+		if err != nil {
+			t.Fatal(err)
+		}
+		fresh := &Model{Code: m.Code, Roles: m.Roles, Initial: m.Initial, Literals: m.Literals, NopOps: m.NopOps, Programs: m.Programs}
+		change(fresh)
+		if err := fresh.Prepare(); err == nil || !strings.Contains(err.Error(), name) {
+			t.Errorf("%v, want what is wrong: %s", err, name)
+		}
+	}
+}
+
 // TestModelsTooWide: what the words of a state have no room for is refused.
 func TestModelsTooWide(t *testing.T) {
 	verify := poke.Step{Op: poke.Verify, To: 1}

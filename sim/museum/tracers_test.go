@@ -2,6 +2,8 @@ package museum
 
 import (
 	"context"
+	"fmt"
+	"os"
 	"strings"
 	"testing"
 
@@ -92,6 +94,30 @@ func TestDepths(t *testing.T) {
 	}
 }
 
+// TestDocument: docs/checking.md has every case with its depth, and the numbers of
+// bugs that are told and that are not.
+func TestDocument(t *testing.T) {
+	b, err := os.ReadFile("../../docs/checking.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	rows := map[string]string{}
+	for line := range strings.SplitSeq(string(b), "\n") {
+		if cells := strings.Split(line, "|"); len(cells) == 6 {
+			name, _, _ := strings.Cut(strings.Trim(cells[2], " `"), "`")
+			rows[name] = strings.TrimSpace(cells[3])
+		}
+	}
+	for name, depth := range depths {
+		if rows[name] != fmt.Sprint(depth) {
+			t.Errorf("%s: %q steps in the document, want %d", name, rows[name], depth)
+		}
+	}
+	if want := fmt.Sprintf("names %d defects that kernels have had, and %d that cannot be told", len(Bugs()), len(OmittedBugs())); !strings.Contains(string(b), want) {
+		t.Errorf("the document does not say that it %s", want)
+	}
+}
+
 // The ways to wait, from the least to the most.
 var waits = []struct {
 	name string
@@ -140,6 +166,9 @@ func TestWaits(t *testing.T) {
 		{"the global pair, masked", "round", func(w []poke.Step) *scene { return pair(w, masked) }},
 		{"the global pair, interrupted", "RCU", func(w []poke.Step) *scene { return pair(w, interrupted) }},
 		{"the global pair, preempted", "RCU-tasks", func(w []poke.Step) *scene { return pair(w, preempted) }},
+		{"call_ops, interrupted", "nothing", func(w []poke.Step) *scene {
+			return pair(w, func(s *scene) { s.m.Code.Apart = false })
+		}},
 		{"call_ops, preempted", "nothing", func(w []poke.Step) *scene {
 			return pair(w, preempted, func(s *scene) { s.m.Code.Apart = false })
 		}},
