@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"os"
+	"slices"
 	"strings"
 	"testing"
 
@@ -91,6 +92,38 @@ func TestDepths(t *testing.T) {
 		if _, r := expect(t, &b, false, check.Options{}); r.Depth != want {
 			t.Errorf("%s: depth %d, want %d\n%s", b.Name, r.Depth, want, r.Trace.Explain())
 		}
+	}
+}
+
+// modifiedTwice is modified for two sites, whose entries change one after the
+// other: in between the list function calls B for one and A for the other.
+func modifiedTwice(late []poke.Step) *scene {
+	s, first := directScene(otherAt)
+	second := s.site()
+	second.starts(second.calling(otherAt), trampolineA)
+	list := slices.Concat(first.passes(first.calling(entryAt)), second.passes(second.calling(entryAt)))
+	list[1], list[2] = list[2], list[1]
+	both := func(from int32, plan []poke.Step) []poke.Step {
+		for i := range plan {
+			plan[i].From, plan[i].To = from, from+2
+		}
+		return plan
+	}
+	s.program(list,
+		about(2, do(poke.Attach)), both(0, s.update("breakpoint", 2)), both(2, write(poke.Literal)),
+		both(2, s.update("breakpoint", 2)), late, about(2, do(poke.Release)))
+	return s
+}
+
+// TestDirectModifyOfTwoSites: half changed is no harm, as long as A is there.
+func TestDirectModifyOfTwoSites(t *testing.T) {
+	always := func(w []poke.Step) *scene {
+		s := modifiedTwice(w)
+		s.m.Code.Always = true
+		return s
+	}
+	if got := enough(t, "modifying two sites", always); got != "RCU" {
+		t.Errorf("safe from %q on, want RCU", got)
 	}
 }
 
