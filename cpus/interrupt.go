@@ -7,7 +7,7 @@ const awakeCalls = 2
 // poll looks for what is to be taken at a border between two instructions.
 func (c *CPU) poll(code *Code, sh Shared) {
 	atEase := c.Phase == Boundary || c.Phase == Asleep
-	switch masked := c.Masked > 0; {
+	switch masked := c.masked(code); {
 	case c.quiet && atEase:
 		c.quiet = false
 		sh.Answer(c.Quiesce)
@@ -22,6 +22,12 @@ func (c *CPU) poll(code *Code, sh Shared) {
 	default:
 		c.Back, c.Phase = c.Phase, Interrupted
 	}
+}
+
+// masked tells whether the CPU has interrupts masked: for some calls, or in the
+// entry. Code.EntryMasked is asked where an interrupt would be taken only.
+func (c *CPU) masked(code *Code) bool {
+	return c.Masked > 0 || code.EntryMasked && (c.Phase == Again || c.Phase == Interrupted && c.Back == Again)
 }
 
 // interrupt is everything between taking an interrupt and going on, and the
@@ -54,7 +60,7 @@ func (c *CPU) interrupt(code *Code, sh Shared) Event {
 
 // take takes one request, or goes back when there is none left.
 func (c *CPU) take(code *Code, sh Shared) {
-	t, ok := sh.Take(int(c.ID), c.Masked > 0 || c.Back == Stopped)
+	t, ok := sh.Take(int(c.ID), c.masked(code) || c.Back == Stopped)
 	if !ok {
 		// Already looked: the next step executes.
 		c.Phase, c.polled = c.Back, true
@@ -98,7 +104,7 @@ func (c *CPU) standStill(code *Code, sh Shared) {
 // Tick is a local timer interrupt between two instructions: no other CPU sent
 // it, and where interrupts synchronise the CPU fetches afresh.
 func (c *CPU) Tick(code *Code, sh Shared) {
-	if c.AtBorder() && c.Masked == 0 && code.Traits.InterruptSyncs {
+	if c.AtBorder() && !c.masked(code) && code.Traits.InterruptSyncs {
 		c.Synced = sh.Seq()
 	}
 }

@@ -23,7 +23,7 @@ type Code struct {
 	// did until 5.1 (9e298e860408): meanwhile the site calls nobody.
 	TrapSkips bool
 	// Always says that every site leads to a tracer before, during and after
-	// every update: a call that reaches none is lost.
+	// every update: a call that reaches none is lost, whatever was promised.
 	Always bool
 	// Probed are the sites, one bit each, that hold somebody else's breakpoint
 	// throughout, such as a kprobe's: a trap there that finds no entry is theirs.
@@ -38,6 +38,17 @@ type Code struct {
 	// Entry serves every ops (ftrace_ops_list_func), another one only the ops
 	// that is named by the function's address.
 	Apart bool
+	// EntryMasked says that the common entry has interrupts masked from where it
+	// loads the ops to that call. No kernel's has; it is what a round would need
+	// to be enough where the two are apart.
+	EntryMasked bool
+	// Direct says that sites are those of direct calls: a site calls a trampoline
+	// itself, or the common entry at Entry, which looks up whom to call for the
+	// site: by its address in direct_functions (ftrace_find_rec_direct,
+	// kernel/trace/ftrace.c, Linux 7.1), or in the direct_call of its one ops. That
+	// is the site's literal here, and the ops that calls nobody where there is no
+	// entry.
+	Direct bool
 	// Stretch is the order of length, in calls, of a stretch with interrupts
 	// masked. 0: maskStretch.
 	Stretch int
@@ -53,6 +64,10 @@ func (c *Code) Insns() int { return c.Len / c.Traits.FetchLen }
 // Literals tells whether sites have a literal that names their ops; otherwise
 // the call itself does. Pairs are from before there were literals.
 func (c *Code) Literals() bool { return c.Traits.CallOps && c.Insns() == 1 }
+
+// Named tells whether there is data that names what a site calls: its literal, its
+// entry in the table of direct calls, or the ops that is loaded apart.
+func (c *Code) Named() bool { return c.Literals() || c.Direct || c.Apart }
 
 // Handler answers a CPU that ran into a breakpoint.
 type Handler interface {

@@ -149,6 +149,11 @@ func (c *CPU) fetch(i int, code *Code, sh Shared, ch Chooser, pad *Scratchpad) E
 			return c.broken(code, pad, HalfPair, pair, 2*n, "the first instruction was executed before the second changed: %v")
 		}
 	}
+	if code.Always && insn.Kind != isa.Call && !stale {
+		c.Phase = Boundary
+		c.violate(code, pad, LostCall, text, n, "the site calls nobody meanwhile, though a tracer before and after the update: %v")
+		return Lost
+	}
 	c.Promise = settled
 	return c.execute(code, ch, insn, stale, pad)
 }
@@ -190,7 +195,8 @@ func (c *CPU) execute(code *Code, ch Chooser, insn isa.Insn, stale bool, pad *Sc
 		if c.Phase = Calling; insn.Target != code.Entry && uint64(insn.Target) != c.Ops {
 			return c.broken(code, pad, MismatchedOps, isa.Text(c.Ops), 8, "this ops was loaded before the site came to call another one's function: %v")
 		}
-	case !code.Literals():
+	case code.Direct && insn.Target == code.Entry: // which looks the site up
+	case code.Direct || !code.Literals():
 		c.Ops, c.Phase = uint64(insn.Target), Calling
 	}
 	c.Linger = uint16(ch.Choose(ChooseLinger, maxLinger))
@@ -209,6 +215,10 @@ func (c *CPU) dispatch(code *Code, sh Shared, pad *Scratchpad) Event {
 	case CalledTracer:
 		return Traced
 	case CalledNobody:
+		if code.Always {
+			c.violate(code, pad, LostCall, isa.Text(c.Ops), 8, "nobody is named, though a tracer before and after the update: %v")
+			return Lost
+		}
 		if c.Promise.Seq() != 0 {
 			c.Phase = Doubting
 			return Nothing
@@ -229,6 +239,6 @@ func (c *CPU) doubt(code *Code, sh Shared, pad *Scratchpad) Event {
 	if sh.Settled(int(c.Site)) != c.Promise {
 		return Untraced // the next update has begun meanwhile
 	}
-	c.violate(code, pad, LostCall, isa.Text(c.Ops), 8, "the site's literal still names nop_ops: %v")
+	c.violate(code, pad, LostCall, isa.Text(c.Ops), 8, "what was to name a tracer still names nobody: %v")
 	return Lost
 }

@@ -32,7 +32,7 @@ func BugQuestions(names []string, fixed bool) ([]*Question, error) {
 // noBug says why there is no scenario of a name.
 func noBug(name string) error {
 	var names []string
-	for _, b := range museum.Bugs() {
+	for _, b := range museum.All() {
 		names = append(names, b.Name)
 	}
 	for _, o := range museum.OmittedBugs() {
@@ -47,7 +47,7 @@ func noBug(name string) error {
 // cannot be told, litmus tests.
 func CheckList() (results.Table, error) {
 	t := results.Table{Name: "list", Columns: []results.Column{
-		{Name: "kind", Doc: "protocol, mutation, bug, omitted bug or litmus test"},
+		{Name: "kind", Doc: "protocol, mutation, bug, tracer bug, tracer case, omitted bug or litmus test; tracers are about who is called"},
 		{Name: "name", Doc: "as the flags spell it"},
 		{Name: "what", Doc: "what it is"},
 		{Name: "source", Detail: true, Doc: "where the kernel does it, who has found it, or why it cannot be told"},
@@ -65,8 +65,8 @@ func CheckList() (results.Table, error) {
 	for _, m := range poke.AllMutations() {
 		add("mutation", m.Name, m.Summary, "")
 	}
-	for _, b := range museum.Bugs() {
-		add("bug", b.Name, fmt.Sprintf("%s (%s): %s", b.Title, b.Versions, b.Want), b.Source)
+	for _, b := range museum.All() {
+		add(b.Kind(), b.Name, fmt.Sprintf("%s (%s): %s", b.Title, b.Versions, b.Want), b.Source)
 	}
 	for _, o := range museum.OmittedBugs() {
 		add("omitted bug", o.Name, o.Title, o.Reason)

@@ -53,7 +53,7 @@ func checkCommand(c *common) *cobra.Command {
 func (k *checkFlags) register(cmd *cobra.Command) {
 	f := cmd.Flags()
 	f.StringArrayVar(&k.plan, "plan", nil, "`file` with a protocol (docs/plan-files.md), in place of --protocol; repeatable")
-	f.StringArrayVar(&k.bug, "bug", nil, "`name` of a scenario of the bug museum (--list), in place of a protocol; repeatable")
+	f.StringArrayVar(&k.bug, "bug", nil, "`name` of a scenario of the museum, a bug or a tracer case (--list), in place of a protocol; repeatable")
 	f.BoolVar(&k.fixed, "fixed", false, "with --bug: with the upstream fix")
 	f.BoolVar(&k.list, "list", false, "list protocols, mutations, bugs and litmus tests, and the bugs that cannot be told")
 	f.StringArrayVar(&k.litmus, "litmus", nil, "`file` with a litmus test of the fetch model, or the name of a shipped one (--list): is its outcome allowed? repeatable")

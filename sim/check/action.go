@@ -273,11 +273,11 @@ func (w *world) finish(i int) {
 		if w.m.anyEnd {
 			break
 		}
-		if got := w.Peek(int(patch.Site)); got != w.m.final[i][k] && !p.Holds(patch.Site) && !w.m.sharedSite(i, patch.Site) {
+		if got := w.Peek(int(patch.Site)); got != w.m.final[i][patch.Site] && !p.Holds(patch.Site) && !w.m.sharedSite(i, patch.Site) {
 			n := w.m.Code.Len
 			w.violate(cpus.Violation{
 				Property: cpus.BrokenSite, CPU: home, Site: int(patch.Site), Addr: patch.Addr, Bytes: got.Format(n),
-				Why: "the program is over and left this instead of " + w.m.final[i][k].Format(n),
+				Why: "the program is over and left this instead of " + w.m.final[i][patch.Site].Format(n),
 			})
 		}
 	}

@@ -94,7 +94,7 @@ func (w *world) cpuState(i int) string {
 func (w *world) siteState(site int) Site {
 	n := w.m.Code.Len
 	s := Site{Bytes: w.Peek(site).Format(n)}
-	if w.m.Code.Literals() {
+	if w.m.Code.Named() {
 		s.Literal = w.opsName(w.literal[site])
 	}
 	var buf []cpus.Version
@@ -111,7 +111,10 @@ func (w *world) siteState(site int) Site {
 
 // opsName names an ops for people.
 func (w *world) opsName(addr uint64) string {
-	if addr == w.m.NopOps {
+	switch {
+	case addr == w.m.NopOps && w.m.Code.Direct:
+		return "nobody"
+	case addr == w.m.NopOps:
 		return "nop_ops"
 	}
 	for i, a := range w.m.ops {
@@ -120,6 +123,15 @@ func (w *world) opsName(addr uint64) string {
 		}
 	}
 	return fmt.Sprintf("%#x", addr)
+}
+
+// partName is what a Write stores, for people.
+func (w *world) partName(p poke.Part) string {
+	names := [...]string{poke.Literal: "direct call", poke.LiteralLow: "lower half of the direct call", poke.LiteralHigh: "upper half of the direct call"}
+	if w.m.Code.Direct && p >= poke.Literal {
+		return names[p]
+	}
+	return p.String()
 }
 
 func where(c *cpus.CPU) string {
@@ -142,7 +154,7 @@ func (w *world) didPatcher(was *poke.Patcher, i int) string {
 		return what + ": waits"
 	case st.Op == poke.Write:
 		patch := &was.Patches[st.From+was.Done]
-		what = fmt.Sprintf("Write %s of site %d", st.Part, patch.Site)
+		what = fmt.Sprintf("Write %s of site %d", w.partName(st.Part), patch.Site)
 		if p.Waiting() > was.Waiting() {
 			what += ", into the store buffer"
 		} else if p.At == was.At && p.Done == was.Done {
@@ -202,6 +214,9 @@ func (w *world) didCPU(was *cpus.CPU, i int) string {
 		}
 		return "enters the kernel from user space"
 	case cpus.Entered:
+		if w.m.Code.Direct {
+			return "looks up whom to call directly for " + site + ": " + w.opsName(c.Ops)
+		}
 		return "loads the ops of " + site + ": " + w.opsName(c.Ops)
 	case cpus.Calling:
 		return "calls " + w.opsName(was.Ops) + " for " + site + ": " + w.event.String()

@@ -61,7 +61,7 @@ type Model struct {
 	texts   [][]isa.Text     // by site: every text that it can have
 	batches [][]*batch       // by program and step: what a Publish publishes
 	flat    []*batch         // the same, numbered from 1
-	final   [][]isa.Text     // by program and patch: what must be there in the end
+	final   [][]isa.Text     // by program and site: what must be there in the end
 	stores  [][]poke.StoreID // by program: every store that can be buffered
 	quiet   [][]quiet        // by program and step, for reductions
 	alike   []int8           // by CPU: the equal one before it, -1 for none
@@ -87,6 +87,14 @@ func (m *Model) Prepare() error {
 	}
 	m.codec = cpus.Codec{Code: m.Code, NopOps: m.NopOps, CPUs: len(m.Roles)}
 	m.findHomes()
+	switch code := m.Code; {
+	case code.Apart && code.Direct:
+		return errors.New("direct calls have no ops that is loaded apart")
+	case code.Apart && code.Insns() > 1:
+		return errors.New("an ops that is loaded apart from a pair of instructions: want a site of one")
+	case code.EntryMasked && m.Preempt:
+		return errors.New("an entry that masks interrupts and is preempted: it is one or the other")
+	}
 	if m.Preempt && len(m.Roles) <= len(m.Programs) {
 		return fmt.Errorf("%d CPUs for %d patchers: a task that is preempted needs one more to go on", len(m.Roles), len(m.Programs))
 	}
@@ -262,7 +270,7 @@ func (m *Model) maps() bool {
 // addTargets lists what a site's texts call by themselves, be it what nobody ever
 // meant to call.
 func (m *Model) addTargets(site int, texts []isa.Text) {
-	if m.Code.Literals() {
+	if m.Code.Literals() && !m.Code.Direct {
 		return
 	}
 	for _, t := range texts {
@@ -337,23 +345,21 @@ func (m *Model) findStores() error {
 	return nil
 }
 
-// findFinals works out what each program leaves at its patches' sites.
+// findFinals works out what each program leaves at its patches' sites: what the
+// last patch of a site leads to that the program verifies or promises, else what
+// was there.
 func (m *Model) findFinals() {
 	for _, p := range m.Programs {
-		final := make([]isa.Text, len(p.Patches))
+		final := slices.Clone(m.Initial)
+		last := make([]int32, len(final))
 		for _, s := range p.Plan {
-			if s.Op == poke.Verify || s.Op == poke.Settle {
-				for i := s.From; i < s.To; i++ {
-					if final[i] = p.Patches[i].New; s.Undo {
-						final[i] = p.Patches[i].Old
-					}
+			for i := s.From; (s.Op == poke.Verify || s.Op == poke.Settle) && i < s.To; i++ {
+				patch := &p.Patches[i]
+				if i < last[patch.Site] {
+					continue
 				}
-			}
-		}
-		for i := range p.Patches { // of several patches of a site the last one counts
-			for k := range p.Patches[:i] {
-				if p.Patches[k].Site == p.Patches[i].Site {
-					final[k] = final[i]
+				if last[patch.Site], final[patch.Site] = i, patch.New; s.Undo {
+					final[patch.Site] = patch.Old
 				}
 			}
 		}

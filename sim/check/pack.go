@@ -174,7 +174,7 @@ func (w *world) packShared(p *packer) {
 		p.put(uint64(w.base[i]), l.text)
 		p.put(uint64(w.settled[i].Seq()), 5)
 		p.put(w.settled[i].Count(), bitsTaken)
-		if m.Code.Literals() {
+		if m.Code.Named() {
 			p.put(m.opsIndex(w.literal[i]), l.ops)
 		}
 	}
@@ -279,7 +279,7 @@ func (w *world) unpackShared(p *packer) {
 		w.base[i] = uint8(p.get(l.text))
 		seq := cpus.Seq(p.get(5))
 		w.settled[i] = cpus.PromiseOf(seq, p.get(bitsTaken))
-		if m.Code.Literals() {
+		if m.Code.Named() {
 			w.literal[i] = m.codec.Ops[p.get(l.ops)]
 		}
 	}

@@ -27,6 +27,7 @@ func TestWordsKeepWhatMatters(t *testing.T) {
 			s.Mutation = rapid.SampledFrom(m).Draw(rt, "mutation")
 		}
 		s.Preempt = rapid.Bool().Draw(rt, "preempt") && len(s.Roles) > 1
+		s.Switch = rapid.Bool().Draw(rt, "switch")
 		s.Fetch = rapid.SampledFrom([]cpus.Fetch{cpus.Weak, cpus.Ordered, cpus.Atomic}).Draw(rt, "fetch")
 		s.Refs = rapid.SampledFrom([]int3.Refs{int3.PerCPU, int3.SharedRef, int3.NoRef}).Draw(rt, "refs")
 		for i := 1; i < len(s.Roles); i++ {
@@ -36,8 +37,11 @@ func TestWordsKeepWhatMatters(t *testing.T) {
 		if err != nil {
 			rt.Fatal(err)
 		}
-		if m.Code.Literals() {
-			m.Code.Apart = rapid.Bool().Draw(rt, "apart")
+		if m = leadOtherwise(rt, m); m.Code.Named() && !m.Code.Literals() {
+			m.Programs[0].Plan = withEntries(m.Programs[0].Plan)
+		}
+		if m.Prepare() != nil {
+			return
 		}
 		whole, packed := newWorld(m), newWorld(m)
 		a, b := make([]uint64, m.layout.words), make([]uint64, m.layout.words)
@@ -67,6 +71,18 @@ func TestWordsKeepWhatMatters(t *testing.T) {
 	})
 }
 
+// withEntries also writes what is looked up of the sites, before their text.
+func withEntries(plan []poke.Step) (out []poke.Step) {
+	for _, st := range plan {
+		out = append(out, st)
+		if st.Op == poke.Verify {
+			st.Op, st.Part = poke.Write, poke.Literal
+			out = append(out, st)
+		}
+	}
+	return out
+}
+
 // TestReferencesBelowNone: who leaves a batch after somebody has published anew, or
 // two who take the same batch away, leave less than no reference; nothing beside
 // that may change for it.
@@ -84,6 +100,26 @@ func TestReferencesBelowNone(t *testing.T) {
 		got.unpack(words)
 		if got.state != w.state {
 			t.Errorf("%d references: %+v", refs, got.state)
+		}
+	}
+}
+
+// TestContradictions: what cannot be at once is refused.
+func TestContradictions(t *testing.T) {
+	for name, change := range map[string]func(m *Model){
+		"direct calls":   func(m *Model) { m.Code.Apart, m.Code.Direct = true, true },
+		"one or the oth": func(m *Model) { m.Code.Apart, m.Code.EntryMasked, m.Preempt = true, true, true },
+		"a pair":         func(m *Model) { m.Code.Apart, m.Code.Len = true, 2*m.Code.Traits.FetchLen },
+	} {
+		s := setup(t, "arm64", "native", "", 2, 1)
+		m, err := s.Model()
+		if err != nil {
+			t.Fatal(err)
+		}
+		fresh := &Model{Code: m.Code, Roles: m.Roles, Initial: m.Initial, Literals: m.Literals, NopOps: m.NopOps, Programs: m.Programs}
+		change(fresh)
+		if err := fresh.Prepare(); err == nil || !strings.Contains(err.Error(), name) {
+			t.Errorf("%v, want what is wrong: %s", err, name)
 		}
 	}
 }

@@ -79,6 +79,23 @@ func randomPlan(t *rapid.T, s *Setup, patches int, literals, tail bool) (plan []
 	return plan
 }
 
+// leadOtherwise draws how sites lead to tracers: as the model says, by direct calls,
+// or with an ops that is loaded apart. It returns another model, not Prepared.
+func leadOtherwise(t *rapid.T, m *Model) *Model {
+	code := *m.Code
+	switch rapid.SampledFrom([]string{"as it says", "as it says", "direct", "apart"}).Draw(t, "way") {
+	case "direct":
+		code.Direct = true
+	case "apart":
+		code.Apart = code.Insns() == 1
+		code.EntryMasked = code.Apart && !m.Preempt && rapid.Bool().Draw(t, "entry masked")
+	}
+	return &Model{
+		Code: &code, Roles: m.Roles, Programs: slices.Clone(m.Programs), Initial: m.Initial, Literals: m.Literals, NopOps: m.NopOps,
+		Attached: m.Attached, Lookup: m.Lookup, Refs: m.Refs, Slots: m.Slots, AsQueued: m.AsQueued, Preempt: m.Preempt, SameSites: m.SameSites,
+	}
+}
+
 // TestReductionsOnRandomPrograms compares searches with and without reductions on
 // programs that nobody would write.
 func TestReductionsOnRandomPrograms(t *testing.T) {
@@ -91,17 +108,16 @@ func TestReductionsOnRandomPrograms(t *testing.T) {
 		s.Refs = rapid.SampledFrom([]int3.Refs{int3.PerCPU, int3.SharedRef, int3.NoRef}).Draw(rt, "refs")
 		s.Mutation.NoRecheck = rapid.Bool().Draw(rt, "no recheck")
 		s.Preempt = rapid.Bool().Draw(rt, "preempt")
+		s.Switch = rapid.Bool().Draw(rt, "switch")
 		s.Roles[1] = rapid.SampledFrom([]cpus.Role{cpus.Busy, cpus.Busy, cpus.Idle, cpus.IrqsOff}).Draw(rt, "role")
 		m, err := s.Model()
 		if err != nil {
 			rt.Fatal(err)
 		}
-		fresh := &Model{
-			Code: m.Code, Roles: m.Roles, Initial: m.Initial, Literals: m.Literals, NopOps: m.NopOps,
-			Lookup: m.Lookup, Refs: m.Refs, Preempt: m.Preempt, SameSites: true, anyEnd: true,
-		}
+		fresh := leadOtherwise(rt, m)
+		fresh.anyEnd = true
 		patches := m.Programs[0].Patches
-		fresh.Programs = []Program{{patches, randomPlan(rt, &s, len(patches), m.Code.Literals(), m.Code.Len > m.Code.Traits.BreakpointLen)}}
+		fresh.Programs = []Program{{patches, randomPlan(rt, &s, len(patches), fresh.Code.Named(), m.Code.Len > m.Code.Traits.BreakpointLen)}}
 		if err := fresh.Prepare(); err != nil {
 			return // too many stores, or texts
 		}

@@ -19,9 +19,10 @@ var arm64Bugs = []Bug{
 		Source:   "b3f11af9b2ce \"arm64: ftrace: forbid CALL_OPS with CC_OPTIMIZE_FOR_SIZE\", Mark Rutland, 2023; relaxed for Clang by a743f26d03a9",
 		Story: "GCC with -Os ignores -falign-functions: a function is not aligned, so its literal crosses an aligned doubleword and is stored in two halves. " +
 			"A CPU that runs the call in between loads half of one pointer with half of the other, and calls through that.",
-		Fix:   "b3f11af9b2ce: no literals where functions are not aligned; a site whose literal is misaligned is skipped",
-		Want:  cpus.TornLiteral,
-		build: literalMisaligned,
+		Fix:    "b3f11af9b2ce: no literals where functions are not aligned; a site whose literal is misaligned is skipped",
+		Want:   cpus.TornLiteral,
+		Tracer: true,
+		build:  literalMisaligned,
 	},
 	{
 		Name: "init-text-plt", Number: "C25",

@@ -12,7 +12,7 @@ import (
 // Bug is one defect that a kernel has had.
 type Bug struct {
 	Name     string // short, as --bug spells it
-	Number   string // in the catalogue; a report with two sides has two exhibits
+	Number   string // in the catalogue; a report with two sides has two exhibits; "" for a case that no kernel was released with
 	Title    string // one line
 	Versions string // of Linux that have it
 	Source   string // the report or the commit: title, who, when
@@ -21,6 +21,9 @@ type Bug struct {
 
 	// Want is what breaks, in the way that the report says.
 	Want cpus.Property
+
+	// Tracer says that it is about who is called, and not about how text is changed.
+	Tracer bool
 
 	// build lays the machine out, before or after the fix.
 	build func(fixed bool) *scene
@@ -73,9 +76,27 @@ func Bugs() []Bug {
 	return slices.Concat(pokeBugs, keyBugs, coreBugs, arm64Bugs, riscv64Bugs, trampolineBugs)
 }
 
-// Named finds an exhibit.
+// Cases are what tracers must keep to, each with what breaks where it is not kept:
+// told as bugs are, though no kernel was released with them.
+func Cases() []Bug { return slices.Concat(pairCases, literalCases, directCases) }
+
+// All are the bugs and the cases.
+func All() []Bug { return append(Bugs(), Cases()...) }
+
+// Kind is what the bug is listed as.
+func (b *Bug) Kind() string {
+	switch {
+	case b.Number == "":
+		return "tracer case"
+	case b.Tracer:
+		return "tracer bug"
+	}
+	return "bug"
+}
+
+// Named finds a bug or a case.
 func Named(name string) (*Bug, error) {
-	bugs := Bugs()
+	bugs := All()
 	names := make([]string, len(bugs))
 	for i := range bugs {
 		if bugs[i].Name == name {

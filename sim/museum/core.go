@@ -2,7 +2,6 @@ package museum
 
 import (
 	"github.com/textpoke/textpoke/cpus"
-	"github.com/textpoke/textpoke/cpus/arm64"
 	"github.com/textpoke/textpoke/cpus/isa"
 	"github.com/textpoke/textpoke/cpus/x86_64"
 	"github.com/textpoke/textpoke/poke"
@@ -12,15 +11,30 @@ import (
 // What went wrong in the core of ftrace.
 var coreBugs = []Bug{
 	{
+		Name: "direct-functions-moved", Number: "B15",
+		Title:    "entries of direct_functions are moved to a larger table while they are looked up",
+		Versions: "to 6.6",
+		Source:   "d05cb470663a \"ftrace: Fix modification of direct_function hash while in use\", Steven Rostedt, 6.7",
+		Story: "A function that others trace too has a trampoline of its own, which the list function looks up. " +
+			"The table grows: each entry is taken out of the old one and put into the new one, which is published then. " +
+			"Who looks in between finds nobody, and the trampoline is not called. " +
+			"Or it follows the link of an entry that is in the new table already; the table here has no links.",
+		Fix:    "d05cb470663a: entries are copied, and the old table is freed behind RCU-tasks",
+		Want:   cpus.LostCall,
+		Tracer: true,
+		build:  directFunctionsMoved,
+	},
+	{
 		Name: "direct-address-kept", Number: "B20",
 		Title:    "after a failure the table of direct calls says what the text does not",
 		Versions: "to 6.2",
 		Source:   "2a2d8c51defb \"ftrace: Fix issue that 'direct->addr' not restored in modify_ftrace_direct()\", Zheng Yejian, March 2023",
 		Story: "modify_ftrace_direct writes the new address into its table and fails before the text is changed. " +
 			"The table keeps the new address. The next update expects the site to call it, finds another call, and ftrace gives up (ftrace_bug).",
-		Fix:   "2a2d8c51defb: the error path puts the old address back into the table",
-		Want:  cpus.BrokenSite,
-		build: directAddressKept,
+		Fix:    "2a2d8c51defb: the error path puts the old address back into the table",
+		Want:   cpus.BrokenSite,
+		Tracer: true,
+		build:  directAddressKept,
 	},
 	{
 		Name: "mismatched-ops", Number: "B22",
@@ -33,31 +47,10 @@ var coreBugs = []Bug{
 			"The shortest way here needs no preemption: the CPU is interrupted between the two, and answers every round before it goes back.",
 		Fix: "none where the pair is global. Where sites have a literal that names their ops (CALL_OPS) the function is read from the same ops, " +
 			"and that is what is shown",
-		Want:  cpus.MismatchedOps,
-		build: mismatchedOps,
+		Want:   cpus.MismatchedOps,
+		Tracer: true,
+		build:  mismatchedOps,
 	},
-}
-
-// mismatchedOps: the site is ftrace_call, its literal function_trace_op.
-func mismatchedOps(fixed bool) *scene {
-	const tracerA, tracerB, list = otherAt, thirdAt, entryAt
-	s := newScene(arm64.Arch, isa.Word, 2)
-	s.m.Code.Apart, s.m.Preempt = !fixed, true
-	site := s.site()
-	site.starts(site.calling(tracerA), uint64(tracerA))
-	s.m.Attached = []uint64{uint64(tracerA), uint64(tracerB)}
-	toList := site.to(site.calling(list), uint64(tracerA))
-	toB := poke.Patch{
-		Site: toList.Site, Addr: toList.Addr, Old: toList.New, New: site.calling(tracerB),
-		OldOps: uint64(tracerA), NewOps: uint64(tracerB),
-	}
-	// Only x86 sends a round behind the first store. It keeps out what CPUs can do
-	// here besides, which is to fetch the call of A's function after all that.
-	s.program([]poke.Patch{toList, toB},
-		do(poke.Verify), write(poke.Word), do(poke.Fence), round(1),
-		second(do(poke.Verify)), second(write(poke.Literal)), do(poke.Fence), round(2),
-		second(write(poke.Word)), do(poke.Fence))
-	return s
 }
 
 func directAddressKept(fixed bool) *scene {

@@ -51,10 +51,6 @@ var omitted = []Omitted{
 		"arithmetic on the key's counter; the text is right throughout",
 	},
 	{
-		"direct-functions-moved", "B15", "entries of direct_functions are moved to a larger hash while lookups follow their links (d05cb470663a, 6.7)",
-		"a site's call names its trampoline here; there is no table of ftrace's own to look it up in",
-	},
-	{
 		"empty-group", "B16", "lookup_rec reads the record before the first of an empty group (ee92fa443358, 6.3)",
 		"the records of ftrace are what tables of sites are made of; the machine does not search them while it runs",
 	},

@@ -52,12 +52,43 @@ var plots = map[string][]string{
 		"cpu 0: fetches site 0: call", "patcher 0: Write head", "patcher 0: SynchronizeRCU: done", "patcher 0: Release",
 		"goes on with the task that was preempted on CPU 0", "calls ops 1 for site 0",
 	},
-	"multi-attach-free": {"patcher 0: Attach", "patcher 0: Write head of site 0", "patcher 0: GracePeriod: done", "patcher 0: Release", "fetches site 0: call", "calls ops"},
+	"direct-functions-moved": {"patcher 0: promises site 0", "patcher 0: Write direct call of site 0", "cpu 1: looks up whom to call directly for site 0: nobody", "cpu 1: asks what was promised"},
+	"pair-without-sync": {
+		"patcher 0: Sync 1: done", "cpu 1: loads the ops before site 0: ops ", "patcher 0: Write literal", "patcher 0: Write word", "cpu 1: fetches site 0",
+	},
+	"pair-behind-rcu": {
+		"cpu 0: loads the ops before site 0: ops ", "patcher 0: Write literal", "patcher 0: SynchronizeRCU: done",
+		"patcher 0: Write word of site 0", "goes on with the task that was preempted on CPU 0", "fetches site 0",
+	},
+	"branch-before-literal": {"patcher 0: Release", "patcher 0: Write word", "cpu 1: fetches site 0: call", "cpu 1: loads the ops of site 0", "cpu 1: calls"},
+	"nop-before-literal": {
+		"patcher 0: Write word", "cpu 1: answers the grace period", "patcher 0: GracePeriod: done", "patcher 0: Release",
+		"cpu 1: fetches site 0: call", "cpu 1: loads the ops of site 0", "cpu 1: calls",
+	},
+	"ops-freed-at-once": {"cpu 1: loads the ops of site 0", "patcher 0: Write literal", "patcher 0: Release", "cpu 1: calls"},
+	"ops-freed-behind-rcu": {
+		"cpu 0: loads the ops of site 0", "patcher 0: Write literal", "patcher 0: SynchronizeRCU: done", "patcher 0: Release",
+		"goes on with the task that was preempted on CPU 0", "calls ops",
+	},
+	"direct-without-detour": {"patcher 0: Write direct call", "patcher 0: Release", "fetches site 0: call", "calls ops"},
+	"direct-gap":            {"patcher 0: Write breakpoint", "cpu 1: fetches site 0: a breakpoint", "cpu 1: returns from the trap"},
+	"direct-grace-too-early": {
+		"patcher 0: GracePeriod: done", "cpu 1: looks up whom to call directly for site 0: ops ", "patcher 0: Write direct call",
+		"patcher 0: Write head", "patcher 0: Release", "cpu 1: calls ops ",
+	},
+	"direct-freed-behind-rcu": {
+		"cpu 0: fetches site 0: call", "patcher 0: Write direct call", "patcher 0: SynchronizeRCU: done", "patcher 0: Release",
+		"goes on with the task that was preempted on CPU 0", "calls ops ",
+	},
+	"direct-call-torn":           {"patcher 0: Write lower half of the direct call", "cpu 1: looks up whom", "cpu 1: calls"},
+	"direct-table-late":          {"patcher 0: Write head", "patcher 0: promises site 0", "cpu 1: looks up whom to call directly for site 0: nobody", "cpu 1: asks what was promised"},
+	"direct-entry-removed-first": {"patcher 0: promises site 0", "patcher 0: Write direct call", "cpu 1: looks up whom to call directly for site 0: nobody", "cpu 1: asks what was promised"},
+	"multi-attach-free":          {"patcher 0: Attach", "patcher 0: Write head of site 0", "patcher 0: GracePeriod: done", "patcher 0: Release", "fetches site 0: call", "calls ops"},
 }
 
 // TestPlots: every bug breaks in the way that its report says.
 func TestPlots(t *testing.T) {
-	for _, b := range Bugs() {
+	for _, b := range All() {
 		plot := plots[b.Name]
 		if len(plot) == 0 {
 			t.Errorf("%s has no plot", b.Name)

@@ -26,13 +26,16 @@ func undo(op poke.Op) []poke.Step { return one(poke.Step{Op: op, To: 1, Undo: tr
 // write stores a part of the first patch.
 func write(p poke.Part) []poke.Step { return one(poke.Step{Op: poke.Write, Part: p, To: 1}) }
 
-// second is a plan about the first patch, made to be about the second.
-func second(plan []poke.Step) []poke.Step {
+// about is a plan about the first patch, made to be about the n-th, from 0.
+func about(n int, plan []poke.Step) []poke.Step {
 	for i := range plan {
-		plan[i].From, plan[i].To = 1, 2
+		plan[i].From, plan[i].To = int32(n), int32(n)+1
 	}
 	return plan
 }
+
+// second is about the second patch.
+func second(plan []poke.Step) []poke.Step { return about(1, plan) }
 
 // round makes every other CPU fetch afresh.
 func round(n uint8) []poke.Step { return one(poke.Step{Op: poke.Sync, Round: n, To: 1}) }

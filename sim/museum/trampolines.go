@@ -18,9 +18,10 @@ var trampolineBugs = []Bug{
 		Story: "A task has been called into a trampoline's image and sleeps. " +
 			"Another program is attached: a new image is made, the site calls it, and when RCU has waited for every CPU the old image is freed. " +
 			"RCU does not wait for the task. It goes on in memory that is somebody else's.",
-		Fix:   "e21aa341785c: images are counted, and freed behind RCU-tasks, which waits for every task",
-		Want:  cpus.UseAfterFree,
-		build: trampolineFreedUnderSleeper,
+		Fix:    "e21aa341785c: images are counted, and freed behind RCU-tasks, which waits for every task",
+		Want:   cpus.UseAfterFree,
+		Tracer: true,
+		build:  trampolineFreedUnderSleeper,
 	},
 	{
 		Name: "multi-attach-free", Number: "E32",
@@ -29,9 +30,10 @@ var trampolineBugs = []Bug{
 		Source:   "0253073fb7d7 and 7e71045b81d8, fixes of a use-after-free in multi_attach_free, of the series \"bpf: tracing_multi link\"",
 		Story: "A program is attached to many functions at once. The first site calls its trampoline already when attaching the next one fails. " +
 			"The error path frees the trampolines that were made, also the one that is linked.",
-		Fix:   "0253073fb7d7 and 7e71045b81d8: what is linked is unlinked before it is freed",
-		Want:  cpus.UseAfterFree,
-		build: multiAttachFree,
+		Fix:    "0253073fb7d7 and 7e71045b81d8: what is linked is unlinked before it is freed",
+		Want:   cpus.UseAfterFree,
+		Tracer: true,
+		build:  multiAttachFree,
 	},
 }
 

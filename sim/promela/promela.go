@@ -8,6 +8,7 @@ import (
 	"text/template"
 
 	"github.com/textpoke/textpoke/cpus"
+	"github.com/textpoke/textpoke/cpus/isa"
 	"github.com/textpoke/textpoke/poke"
 	"github.com/textpoke/textpoke/sim/check"
 )
@@ -56,6 +57,10 @@ func supported(m *check.Model) error {
 		return no("%d patchers", len(m.Programs))
 	case m.Preempt:
 		return no("tasks that are preempted")
+	case m.Code.Direct:
+		return no("calls that are looked up by the address of their site")
+	case m.Code.EntryMasked:
+		return no("an entry that masks interrupts")
 	case m.Code.Apart:
 		return no("an ops that is loaded apart from the function that is called with it")
 	}
@@ -63,6 +68,9 @@ func supported(m *check.Model) error {
 		if r != cpus.Busy {
 			return no("%s CPUs", r)
 		}
+	}
+	if m.Code.Always && callsNobody(m) {
+		return no("a site that calls nobody meanwhile, though it must always lead to a tracer")
 	}
 	stopped, writes := false, 0
 	for _, st := range m.Programs[0].Plan {
@@ -84,6 +92,22 @@ func supported(m *check.Model) error {
 		}
 	}
 	return nil
+}
+
+// callsNobody tells whether a patch leads from or to text that calls nobody.
+func callsNobody(m *check.Model) bool {
+	for i := range m.Programs[0].Patches {
+		p := &m.Programs[0].Patches[i]
+		for _, t := range []isa.Text{p.Old, p.New} {
+			if poke.Act(m.Code, p.Addr, t).Kind != isa.Call {
+				return true
+			}
+		}
+		if m.Code.Literals() && (p.OldOps == m.NopOps || p.NewOps == m.NopOps) {
+			return true
+		}
+	}
+	return false
 }
 
 // maxWrites keeps a set of versions within the bits of an int, which has a sign.

@@ -185,7 +185,7 @@ func TestSpinAgreesOnBugs(t *testing.T) {
 	needSpin(t)
 	c := newComparison(t)
 	said := 0
-	for _, b := range museum.Bugs() {
+	for _, b := range museum.All() {
 		for _, fixed := range []bool{false, true} {
 			m, err := b.Model(fixed)
 			if err != nil {
