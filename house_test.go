@@ -28,6 +28,8 @@ var floors = map[string]int{
 	"sched": 6,
 
 	"sim/published": 0, "sim/fit": 0,
+	"tracers/dispatch": 5,
+
 	"sim/calibration": 4,
 	"sim/measure":     5,
 	"sim/kernels":     7,
