@@ -61,7 +61,7 @@ func must[T any](rows []T, err error) func(*testing.T) []T {
 // TestCallSlips: the mail has two integers that do not follow, both in its row of
 // one relevant and two irrelevant tracers; worked out by hand.
 func TestCallSlips(t *testing.T) {
-	slips, err := CallSlips(must(CallCosts.Read(""))(t))
+	slips, err := CallSlips("f", must(CallCosts.Read(""))(t))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -69,8 +69,8 @@ func TestCallSlips(t *testing.T) {
 	for _, s := range slips {
 		got = append(got, s.String())
 	}
-	want := "line 10: per_call_ns 1374: 159562400/100000 is 1595\n" +
-		"line 10: overhead_ns 1218: 1595-156 is 1439 (it follows from the stated per_call_ns)"
+	want := "f:10: per_call_ns 1374: 159562400/100000 is 1595\n" +
+		"f:10: overhead_ns 1218: 1595-156 is 1439 (it follows from the stated per_call_ns)"
 	if strings.Join(got, "\n") != want {
 		t.Errorf("%s\nwant %s", strings.Join(got, "\n"), want)
 	}
@@ -80,10 +80,10 @@ func TestCallSlips(t *testing.T) {
 		t.Fatal(err)
 	}
 	// 5 - 9 is -4, and nothing that is stated makes it -3.
-	if slips, err = CallSlips(rows); err != nil || len(slips) != 1 || slips[0].Derived != -4 || slips[0].Carried || slips[0].Line != 3 {
+	if slips, err = CallSlips("f", rows); err != nil || len(slips) != 1 || slips[0].Derived != -4 || slips[0].Carried || slips[0].Line != 3 {
 		t.Errorf("%+v, %v", slips, err)
 	}
-	if _, err = CallSlips(rows[1:]); err == nil || !strings.Contains(err.Error(), `kernel "with_call_ops" has no row with 0 relevant and 0 irrelevant`) {
+	if _, err = CallSlips("f", rows[1:]); err == nil || !strings.HasPrefix(err.Error(), `f:3: kernel "with_call_ops": has no row with 0 relevant and 0 irrelevant`) {
 		t.Errorf("no row to start from: %v", err)
 	}
 }
@@ -152,7 +152,7 @@ func FuzzReadCalls(f *testing.F) {
 		rows, err := CallCosts.read("f", strings.NewReader(text))
 		errs := []error{err}
 		if err == nil {
-			_, err = CallSlips(rows)
+			_, err = CallSlips("f", rows)
 			errs = append(errs, err)
 		}
 		in := func() *strings.Reader { return strings.NewReader(text) }

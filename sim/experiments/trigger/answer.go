@@ -36,6 +36,7 @@ func (a *answer) answer() *experiments.Answer {
 		"The one run of everything is taken to be off by as much as each of the others is; its own \"±\" is the spread over the seconds of one run.",
 		"Runs are taken to spread like the normal distribution, in logarithms; of a handful nothing better can be known.",
 	}
+	r.Beside = a.beside()
 	return experiments.NewAnswer(name, r, a.chart().Picture(), results.Document{Name: "claims.csv", Write: func(w io.Writer) error {
 		t, err := claimsTable(a.claims)
 		if err != nil {
@@ -58,6 +59,16 @@ func (a *answer) headline() string {
 			f.callNS, k.callNS, len(claims), count[fit.Shown], count[fit.Contradicted], count[fit.Open])
 	}
 	return text
+}
+
+// beside is the claims and what the runs say.
+func (a *answer) beside() (out []experiments.Beside) {
+	for _, j := range a.claims {
+		if j.table == tableRuns {
+			out = append(out, experiments.Beside{What: j.text + ", per cent of throughput", Published: j.claim.percent, Ours: j.percent.Value, Source: published.TriggerRuns.Source})
+		}
+	}
+	return out
 }
 
 func (a *answer) find(mechanism string) *row {
