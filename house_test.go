@@ -46,6 +46,7 @@ var floors = map[string]int{
 	"sim/experiments/ipiburst":         11,
 	"sim/experiments/kernelinterrupts": 11,
 	"sim/experiments/trigger":          11,
+	"sim/experiments/fprobe":           11,
 	"sim/experiments/callops":          11,
 	"sim/experiments/catalogue":        12,
 	"cmd/textpoke":                     13,

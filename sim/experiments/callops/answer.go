@@ -40,7 +40,7 @@ func (a *answer) answer() *experiments.Answer {
 	r.Sheets = a.sheets()
 	r.Measured = []string{"Loads, entries walked and callbacks called: exactly, by making the call; what is said without making it is the same."}
 	if !a.noTime {
-		r.Measured = append(r.Measured, fmt.Sprintf("Times on this machine (%s, %s): medians of %d measurements of a millisecond or more, row after row in turns, and the interval that holds the median with 95 %% confidence. They are worth their ratios.",
+		r.Measured = append(r.Measured, fmt.Sprintf("Times on this machine (%s, %s): medians of %d measurements of half a millisecond or more, row after row in turns, and the interval that holds the median with 95 %% confidence. They are worth their ratios.",
 			runtime.GOOS, runtime.GOARCH, a.repeats))
 	}
 	r.Modelled = []string{
@@ -67,7 +67,7 @@ func (a *answer) beside() (out []experiments.Beside) {
 		if r.held && r.path.line != nil {
 			out = append(out, experiments.Beside{
 				What:      fmt.Sprintf("%s, %d relevant, %d irrelevant: overhead, ns; here predicted", r.Kernel, r.Relevant, r.Irrelevant),
-				Published: math.Round(r.overhead*10) / 10, Ours: math.Round(r.prediction.Value*10) / 10, Source: source,
+				Published: math.Round(r.overhead), Ours: math.Round(r.prediction.Value), Source: source,
 			})
 		}
 	}

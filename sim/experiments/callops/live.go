@@ -75,7 +75,7 @@ func perCall(c published.CallCost) float64 { return float64(c.TotalNS) / float64
 const (
 	// leastRepeat is how long one measurement takes at least: long against a tick
 	// of the clock.
-	leastRepeat = time.Millisecond
+	leastRepeat = time.Millisecond / 2
 	// chunk is how many calls lie between two looks at the clock.
 	chunk = 128
 )

@@ -7,6 +7,7 @@ import (
 	"github.com/textpoke/textpoke/sim/experiments/callops"
 	"github.com/textpoke/textpoke/sim/experiments/eraladder"
 	"github.com/textpoke/textpoke/sim/experiments/flushcause"
+	"github.com/textpoke/textpoke/sim/experiments/fprobe"
 	"github.com/textpoke/textpoke/sim/experiments/int3lookup"
 	"github.com/textpoke/textpoke/sim/experiments/ipiburst"
 	"github.com/textpoke/textpoke/sim/experiments/kernelinterrupts"
@@ -27,6 +28,7 @@ func All() []*experiments.Experiment {
 		&mutations.Experiment,
 		&callops.Experiment,
 		&trigger.Experiment,
+		&fprobe.Experiment,
 	}
 }
 
