@@ -133,7 +133,6 @@ func TestLive(t *testing.T) {
 func TestReport(t *testing.T) {
 	r := trial.Must(t, &Experiment, "--no-time")
 	trial.Golden(t, "report.md", r.Document(t, "report.md"))
-	trial.Golden(t, "fits.csv", r.Document(t, "fits.csv"))
 	r.Figure(t)
 }
 

@@ -59,6 +59,9 @@ func (r *request) prepare(costs []published.CallCost) (rows []*row, cells []*cel
 		base, _ := published.Untraced(costs, cost.Kernel)
 		row := &row{CallCost: cost, perCall: perCall(cost)}
 		row.overhead = row.perCall - perCall(base)
+		if cost.Calls == base.Calls { // one division is rounded less
+			row.overhead = float64(cost.TotalNS-base.TotalNS) / float64(cost.Calls)
+		}
 		c, n, err := newCell(cost.Kernel, cost.Relevant, cost.Irrelevant)
 		if err != nil {
 			return nil, nil, fmt.Errorf("%s:%d: %w", r.from(), cost.Line, err)
