@@ -2,6 +2,7 @@ package published
 
 import (
 	"errors"
+	"fmt"
 	"math"
 	"strings"
 	"testing"
@@ -130,6 +131,15 @@ func TestWrongCalls(t *testing.T) {
 		if !errors.As(err, &p) || err.Error() != tt[2] {
 			t.Errorf("%s %q: %v\nwant %s", tt[0], tt[1], err, tt[2])
 		}
+	}
+	for _, header := range []string{"mechanism,mps", "mechanism,mps,plusminus,more", "mechanism,mps,mps", "mechanism,mps,mps,plusminus"} {
+		if err := read["triggers"](header + "\n"); err == nil || err.Error() != fmt.Sprintf("f:1: %q: want the columns mechanism,mps,plusminus", header) {
+			t.Errorf("%s: %v", header, err)
+		}
+	}
+	turned, err := Triggers.read("f", strings.NewReader("plusminus,mechanism,mps\n1,fentry,2\n"))
+	if err != nil || turned[0].Mechanism != "fentry" || turned[0].MPS != 2 || turned[0].PlusMinus != 1 {
+		t.Errorf("columns in another order: %+v, %v", turned, err)
 	}
 	// A table of one's own need not say where it is from.
 	own, err := HashLookups.read("f", strings.NewReader("bench,table,mps\nb,t,1\n"))

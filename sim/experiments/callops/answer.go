@@ -49,7 +49,7 @@ func (a *answer) answer() *experiments.Answer {
 	}
 	r.Beside = a.beside()
 	return experiments.NewAnswer(name, r, a.chart().Picture(), results.Document{Name: "fits.csv", Write: func(w io.Writer) error {
-		t, err := fitsTable(a.paths)
+		t, err := fitsTable(a.lines())
 		if err != nil {
 			return err
 		}
@@ -70,6 +70,22 @@ func (a *answer) beside() (out []experiments.Beside) {
 				Published: math.Round(r.overhead), Ours: math.Round(r.prediction.Value), Source: source,
 			})
 		}
+	}
+	return out
+}
+
+// lines are all lines: through published rows, and through this machine's times.
+func (a *answer) lines() (out []named) {
+	for _, p := range a.paths {
+		if p.line != nil {
+			out = append(out, named{p.line, p.name, true})
+		}
+	}
+	if l := a.liveLine(published.WithoutCallOps, true); l != nil {
+		out = append(out, named{l, "live list", true})
+	}
+	if l := a.liveLine(published.WithCallOps, false); l != nil {
+		out = append(out, named{l, "live literal", false})
 	}
 	return out
 }

@@ -121,6 +121,10 @@ func TestLive(t *testing.T) {
 	if !strings.Contains(report, "On this machine an unrelated tracer adds") || !strings.Contains(report, "| this machine |") {
 		t.Error("the report does not say what was measured")
 	}
+	fits := string(r.Document(t, "fits.csv"))
+	if !strings.Contains(fits, "\nlive list,6,") || !strings.Contains(fits, "\nlive literal,6,") {
+		t.Errorf("lines: %s", fits)
+	}
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
 	if r := trial.RunWith(ctx, t, &Experiment); !errors.Is(r.Err, context.Canceled) {
@@ -173,6 +177,27 @@ func TestOwn(t *testing.T) {
 		t.Error(report)
 	}
 	r.Document(t, "call-ops.png")
+}
+
+// TestOdd: tables that make no lines and no picture to speak of are answered.
+func TestOdd(t *testing.T) {
+	for _, rows := range []string{
+		"with_call_ops,irrelevant0,0,0,1,0,0,\n",
+		"with_call_ops,irrelevant0,0,0,1,4611686018427387903,4611686018427387903,\nwith_call_ops,relevant,1,0,1,0,0,0\n",
+		"without_call_ops,irrelevant0,0,0,1,5,5,\nwithout_call_ops,irrelevant1,1,0,1,5,5,0\nwithout_call_ops,irrelevant1,1,1,1,5,5,0\n" +
+			"without_call_ops,irrelevant1,1,2,1,5,5,0\nwithout_call_ops,irrelevant1,1,3,1,5,5,0\nwithout_call_ops,irrelevant1,1,9,1,5,5,0\n",
+		"with_call_ops,irrelevant0,0,0,7,50,7,\nwith_call_ops,irrelevant1,1,0,3,90,30,23\nwith_call_ops,irrelevant1,1,1,3,90,30,23\nwith_call_ops,irrelevant1,1,9,3,90,30,23\n",
+	} {
+		r := trial.Must(t, &Experiment, "--no-time", "--published", write(t, head+rows))
+		for _, d := range r.Documents {
+			if len(r.Document(t, d.Name)) == 0 {
+				t.Errorf("%s is empty", d.Name)
+			}
+		}
+		if err := r.Table.Check(); err != nil {
+			t.Error(err)
+		}
+	}
 }
 
 func TestWrong(t *testing.T) {

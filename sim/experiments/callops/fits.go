@@ -71,26 +71,35 @@ func (r *request) predict(rows []*row) []*path {
 	return paths
 }
 
-// fitsTable is the lines.
-func fitsTable(paths []*path) (results.Table, error) {
+// named is a line and what it is called.
+type named struct {
+	*fit.Line
+	name     string
+	relative bool // errors are shares of the values
+}
+
+// fitsTable is lines.
+func fitsTable(lines []named) (results.Table, error) {
 	t := results.Table{Name: "fits", Columns: []results.Column{
-		{Name: "path", Doc: "how the call goes"},
-		{Name: "rows", Doc: "published rows that the line goes through"},
-		{Name: "intercept_ns", Doc: "overhead with 0 of what varies"},
+		{Name: "path", Doc: "how the call goes; with live, on this machine: time of a call against tracers of another function"},
+		{Name: "rows", Doc: "rows that the line goes through"},
+		{Name: "intercept_ns", Doc: "overhead, or time, with 0 of what varies"},
 		{Name: "intercept_low_ns", Doc: "lower end of its interval of 95 %"},
 		{Name: "intercept_high_ns", Doc: "and the upper end"},
-		{Name: "slope_ns", Doc: "overhead that each tracer adds"},
+		{Name: "slope_ns", Doc: "what each tracer adds"},
 		{Name: "slope_low_ns", Doc: "lower end of its interval of 95 %"},
 		{Name: "slope_high_ns", Doc: "and the upper end"},
 		{Name: "slope_p", Doc: "p-value of the hypothesis that it adds nothing"},
 		{Name: "r2", Doc: "share of the variation that the line explains, with weights"},
-		{Name: "residual_sd_percent", Doc: "how far rows are off the line, of its value"},
+		{Name: "residual_sd_percent", Doc: "how far rows are off the line, of its value, where errors are taken to be such shares"},
 	}}
-	for _, p := range paths {
-		if l := p.line; l != nil {
-			if err := t.Add(p.name, l.N, l.Intercept.Value, l.Intercept.Low, l.Intercept.High, l.Slope.Value, l.Slope.Low, l.Slope.High, l.SlopeP, l.R2, 100*l.ResidualSD); err != nil {
-				return t, err
-			}
+	for _, l := range lines {
+		sd := any(results.Empty)
+		if l.relative {
+			sd = 100 * l.ResidualSD
+		}
+		if err := t.Add(l.name, l.N, l.Intercept.Value, l.Intercept.Low, l.Intercept.High, l.Slope.Value, l.Slope.Low, l.Slope.High, l.SlopeP, l.R2, sd); err != nil {
+			return t, err
 		}
 	}
 	return t, nil
