@@ -1,6 +1,7 @@
 package dispatch
 
 import (
+	"slices"
 	"sync/atomic"
 
 	"github.com/textpoke/textpoke/records"
@@ -11,7 +12,7 @@ import (
 //	site -> breakpoint -> exception -> bucket -> kprobe ... -> handlers
 //	  then the copied instruction: jumped to (boosted), or stepped -> exception
 //
-// A load for the bucket, and one for each probe in it up to the one that is meant; then
+// A lookup in a hash that is there from the start: a load for the bucket, and one for each probe in it up to the one that is meant; then
 // one for every handler, as several at one address are a list (aggr_pre_handler).
 // Exceptions are one, or two where the instruction has to be single-stepped, and each
 // saves all registers. kernel/kprobes.c; kprobe_table has 64 buckets.
@@ -54,7 +55,7 @@ func (k *Kprobe) publish(sites []int) {
 	heads := map[uint64]*kprobe{}
 	for i, ip := range k.ips {
 		if key := kprobeKey(ip); dirty[key] && len(k.users[i]) > 0 {
-			heads[key] = &kprobe{ip, append([]*Ops(nil), k.users[i]...), heads[key]}
+			heads[key] = &kprobe{ip, slices.Clone(k.users[i]), heads[key]}
 		}
 	}
 	for key := range dirty {

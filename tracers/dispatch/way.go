@@ -26,11 +26,11 @@ var (
 	ErrAbsent = errors.New("not attached (ENOENT)")
 )
 
-// attached is the writers' side of every way: who is attached, the newest first.
+// attached is the writers' side of every way: who is attached, the oldest first.
 type attached struct {
 	mu    sync.Mutex // ftrace_lock
 	ips   []records.Addr
-	users [][]*Ops // of each site, the newest first
+	users [][]*Ops // of each site, the oldest first
 	all   []*Ops
 }
 
@@ -43,10 +43,10 @@ func (a *attached) add(o *Ops) (sites []int, err error) {
 	if slices.Contains(a.all, o) {
 		return nil, fmt.Errorf("attach: %w", ErrBusy)
 	}
-	a.all = append([]*Ops{o}, a.all...)
+	a.all = append(a.all, o)
 	for i, ip := range a.ips {
 		if o.matches(ip) {
-			a.users[i] = append([]*Ops{o}, a.users[i]...)
+			a.users[i] = append(a.users[i], o)
 			sites = append(sites, i)
 		}
 	}
@@ -62,16 +62,6 @@ func (a *attached) hasDirect(o *Ops) bool {
 		}
 	}
 	return false
-}
-
-// addAlone is add for ways that have room for one ops a site.
-func (a *attached) addAlone(o *Ops) ([]int, error) {
-	for i, ip := range a.ips {
-		if len(a.users[i]) > 0 && o.matches(ip) {
-			return nil, fmt.Errorf("attach to %v: %w", ip, ErrBusy)
-		}
-	}
-	return a.add(o)
 }
 
 // remove detaches an ops and returns the sites whose users changed.
