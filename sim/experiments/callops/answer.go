@@ -48,13 +48,17 @@ func (a *answer) answer() *experiments.Answer {
 		"Predictions take all overheads of a line to be off by the same share of themselves. The intervals are those of one more measurement.",
 	}
 	r.Beside = a.beside()
-	return experiments.NewAnswer(name, r, a.chart().Picture(), results.Document{Name: "fits.csv", Write: func(w io.Writer) error {
+	answer := experiments.NewAnswer(name, r, a.chart().Picture(), results.Document{Name: "fits.csv", Write: func(w io.Writer) error {
 		t, err := fitsTable(a.lines())
 		if err != nil {
 			return err
 		}
 		return results.WriteCSV(w, t)
 	}})
+	if a.file != "" && len(a.slips) > 0 { // those of the table that comes with the program are known
+		answer.No = fmt.Errorf("%s: integers that do not follow from the others: %d; the first: %s", a.file, len(a.slips), a.slips[0])
+	}
+	return answer
 }
 
 // beside is what was held out and what the lines say of it.

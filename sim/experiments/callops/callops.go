@@ -29,7 +29,8 @@ var Experiment = experiments.Experiment{
 		"(without_call_ops) and with a literal at the site (with_call_ops), times both on this machine\n" +
 		"(--no-time leaves that out), and predicts the published rows that --hold names from lines through\n" +
 		"the others. Every integer that the table derives from another is derived again; what does not\n" +
-		"follow is listed. With --out it writes the lines into fits.csv.",
+		"follow is listed, and in a table of --published it makes the exit code 1. With --out it writes\n" +
+		"the lines into fits.csv.",
 	Examples: []string{
 		"call-ops --out call-ops",
 		"call-ops --published board.csv --hold 10 --no-time --format csv",
@@ -105,10 +106,10 @@ func table() results.Table {
 		{Name: "live_low_ns", Doc: "lower end of the interval that holds the median with 95 % confidence"},
 		{Name: "live_high_ns", Doc: "and its upper end"},
 		{Name: "published_ns", Doc: "time of one call by the published total"},
-		{Name: "published_overhead_ns", Doc: "that less the same of an untraced call"},
+		{Name: "overhead_ns", Doc: "that less the same of an untraced call"},
 		{Name: "path", Doc: "which line predicts it: literal, skip or call; empty where nobody traces the function"},
 		{Name: "held_out", Doc: "whether the line does not know this row"},
-		{Name: "predicted_overhead_ns", Doc: "what the line says; empty where there is none"},
+		{Name: "predicted_ns", Doc: "what the line says; empty where there is none"},
 		{Name: "predicted_low_ns", Doc: "lower end of the interval that one more measurement falls into with 95 % confidence"},
 		{Name: "predicted_high_ns", Doc: "and its upper end"},
 		{Name: "error_percent", Doc: "predicted less published, of published"},
