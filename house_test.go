@@ -28,6 +28,8 @@ var floors = map[string]int{
 	"sched": 6,
 
 	"sim/published": 0, "sim/fit": 0,
+	"tracers/dispatch": 5,
+
 	"sim/calibration": 4,
 	"sim/measure":     5,
 	"sim/kernels":     7,
@@ -50,6 +52,8 @@ var floors = map[string]int{
 	"sim/experiments/refcount":         11,
 	"sim/experiments/isolation":        11,
 	"sim/experiments/trigger":          11,
+	"sim/experiments/fprobe":           11,
+	"sim/experiments/callops":          11,
 	"sim/experiments/catalogue":        12,
 	"cmd/textpoke":                     13,
 }

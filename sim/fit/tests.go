@@ -109,6 +109,28 @@ func (m Mean) Within(low, high float64) Test {
 	return Test{"two one-sided t-tests", t, m.DF, p, m.Interval()}
 }
 
+// Verdict of a claim.
+type Verdict string
+
+// The verdicts.
+const (
+	Shown        Verdict = "shown"        // it holds
+	Contradicted Verdict = "contradicted" // it does not
+	Open         Verdict = "open"         // the figures cannot tell
+)
+
+// Claim judges that the mean lies between low and high: it is shown where [Mean.Within]
+// says so, and contradicted where the whole interval lies outside.
+func (m Mean) Claim(low, high float64) Verdict {
+	switch i := m.Interval(); {
+	case m.Within(low, high).P < 1-Confidence:
+		return Shown
+	case i.Low > high || i.High < low:
+		return Contradicted
+	}
+	return Open
+}
+
 // Another tests whether one more value comes from where the others do: it differs
 // from their mean as a prediction does.
 func Another(values []float64, one float64) (Test, error) {

@@ -84,6 +84,20 @@ func TestWithin(t *testing.T) {
 	}
 }
 
+// TestClaim: the interval of 95 % around 10 reaches to 10 -+ 2.776 x 1, that of 90 %
+// to 10 -+ 2.132.
+func TestClaim(t *testing.T) {
+	m := Mean{10, 1, 4}
+	for _, tt := range []struct {
+		low, high float64
+		want      Verdict
+	}{{7.8, 12.2, Shown}, {7.9, 12.2, Open}, {7.8, 12.1, Open}, {12.7, 20, Open}, {12.8, 20, Contradicted}, {0, 7.3, Open}, {0, 7.2, Contradicted}} {
+		if got := m.Claim(tt.low, tt.high); got != tt.want {
+			t.Errorf("%v to %v: %s, want %s", tt.low, tt.high, got, tt.want)
+		}
+	}
+}
+
 // TestAnother: a value that lies at the end of the prediction interval has p 0.05.
 func TestAnother(t *testing.T) {
 	x := []float64{9, 11, 10, 12, 8}

@@ -5,8 +5,10 @@ import (
 	"github.com/textpoke/textpoke/results"
 	"github.com/textpoke/textpoke/sim/experiments"
 	"github.com/textpoke/textpoke/sim/experiments/buffersize"
+	"github.com/textpoke/textpoke/sim/experiments/callops"
 	"github.com/textpoke/textpoke/sim/experiments/eraladder"
 	"github.com/textpoke/textpoke/sim/experiments/flushcause"
+	"github.com/textpoke/textpoke/sim/experiments/fprobe"
 	"github.com/textpoke/textpoke/sim/experiments/int3lookup"
 	"github.com/textpoke/textpoke/sim/experiments/ipiburst"
 	"github.com/textpoke/textpoke/sim/experiments/isolation"
@@ -35,8 +37,10 @@ func All() []*experiments.Experiment {
 		&isolation.Experiment,
 		&migration.Experiment,
 		&mutations.Experiment,
+		&callops.Experiment,
 		&trigger.Experiment,
 		&metadata.Experiment,
+		&fprobe.Experiment,
 	}
 }
 

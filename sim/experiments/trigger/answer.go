@@ -10,6 +10,7 @@ import (
 	"github.com/textpoke/textpoke/results"
 	"github.com/textpoke/textpoke/results/plots"
 	"github.com/textpoke/textpoke/sim/experiments"
+	"github.com/textpoke/textpoke/sim/fit"
 	"github.com/textpoke/textpoke/sim/published"
 )
 
@@ -35,6 +36,7 @@ func (a *answer) answer() *experiments.Answer {
 		"The one run of everything is taken to be off by as much as each of the others is; its own \"±\" is the spread over the seconds of one run.",
 		"Runs are taken to spread like the normal distribution, in logarithms; of a handful nothing better can be known.",
 	}
+	r.Beside = a.beside()
 	return experiments.NewAnswer(name, r, a.chart().Picture(), results.Document{Name: "claims.csv", Write: func(w io.Writer) error {
 		t, err := claimsTable(a.claims)
 		if err != nil {
@@ -45,18 +47,28 @@ func (a *answer) answer() *experiments.Answer {
 }
 
 func (a *answer) headline() string {
-	count := map[string]int{}
+	count := map[fit.Verdict]int{}
 	for _, j := range a.claims {
 		if j.table == tableRuns {
 			count[j.verdict]++
 		}
 	}
-	text := fmt.Sprintf("Of %d claims the runs show %d, contradict %d and leave %d open", len(claims), count[shown], count[contradicted], count[open])
+	text := fmt.Sprintf("Of %d claims the runs show %d, contradict %d and leave %d open", len(claims), count[fit.Shown], count[fit.Contradicted], count[fit.Open])
 	if f, k := a.find(published.Fentry), a.find("kprobe"); f != nil && k != nil {
 		text = fmt.Sprintf("A call takes %.1f ns more with a program on fentry, %.1f ns with one on a kprobe; of %d claims the runs show %d, contradict %d and leave %d open",
-			f.callNS, k.callNS, len(claims), count[shown], count[contradicted], count[open])
+			f.callNS, k.callNS, len(claims), count[fit.Shown], count[fit.Contradicted], count[fit.Open])
 	}
 	return text
+}
+
+// beside is the claims and what the runs say.
+func (a *answer) beside() (out []experiments.Beside) {
+	for _, j := range a.claims {
+		if j.table == tableRuns {
+			out = append(out, experiments.Beside{What: j.text + ", per cent of throughput", Published: j.claim.percent, Ours: j.percent.Value, Source: published.TriggerRuns.Source})
+		}
+	}
+	return out
 }
 
 func (a *answer) find(mechanism string) *row {
@@ -107,7 +119,7 @@ func (a *answer) tables() string {
 			known++
 		}
 		if r.known && r.apartP < 0.05 {
-			apart = append(apart, fmt.Sprintf("%s (%+.1f %%, p %s)", r.Mechanism, r.apart(), pText(r.apartP)))
+			apart = append(apart, fmt.Sprintf("%s (%+.1f %%, p %s)", r.Mechanism, r.apart(), experiments.P(r.apartP)))
 		}
 	}
 	if len(apart) == 0 {
@@ -133,7 +145,7 @@ func (a *answer) claimSheet() experiments.Sheet {
 	for _, j := range a.claims {
 		s.Rows = append(s.Rows, []string{
 			j.text, j.table, fmt.Sprintf("%+.2f", j.percent.Value), fmt.Sprintf("%+.2f to %+.2f", j.percent.Low, j.percent.High),
-			pText(j.nothing), pText(j.exactly), pText(j.outside), j.verdict,
+			experiments.P(j.nothing), experiments.P(j.exactly), experiments.P(j.outside), string(j.verdict),
 		})
 	}
 	return s
@@ -143,18 +155,10 @@ func (a *answer) apartSheet() experiments.Sheet {
 	s := experiments.Sheet{Title: "The one run against the others", Columns: []string{"mechanism", "M/s, one run", "M/s, runs", "spread of the runs, %", "one run off by, %", "p (Holm)"}}
 	for _, r := range a.rows {
 		if r.known {
-			s.Rows = append(s.Rows, []string{r.Mechanism, fmt.Sprintf("%.3f", r.MPS), fmt.Sprintf("%.3f", r.runs.mean), fmt.Sprintf("%.2f", r.runs.percent), fmt.Sprintf("%+.2f", r.apart()), pText(r.apartP)})
+			s.Rows = append(s.Rows, []string{r.Mechanism, fmt.Sprintf("%.3f", r.MPS), fmt.Sprintf("%.3f", r.runs.mean), fmt.Sprintf("%.2f", r.runs.percent), fmt.Sprintf("%+.2f", r.apart()), experiments.P(r.apartP)})
 		}
 	}
 	return s
-}
-
-// pText is a p-value for people.
-func pText(p float64) string {
-	if p < 0.0001 {
-		return "below 0.0001"
-	}
-	return fmt.Sprintf("%.4f", p)
 }
 
 // chart is the time of a call by mechanism.

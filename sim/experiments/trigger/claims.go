@@ -69,13 +69,6 @@ var claims = []claim{
 	{"fentry-multi is close to fentry-multi-all, so that the hash is O(1)", "fentry-multi-all", "fentry-multi", 0},
 }
 
-// Verdicts of a claim.
-const (
-	shown        = "shown"        // it holds within the margin
-	contradicted = "contradicted" // it does not: the whole interval lies outside
-	open         = "open"         // the figures cannot tell
-)
-
 // The tables that claims are put to.
 const (
 	tableRuns = "runs"
@@ -90,7 +83,7 @@ type judged struct {
 	nothing, exactly, outside float64      // p: no difference; exactly as claimed; off by the margin or more
 	callPercent               float64      // time of a call against than's, the loop taken off
 	inCalls                   bool         // which is known
-	verdict                   string
+	verdict                   fit.Verdict
 }
 
 // judge puts the claims to both tables: to the runs, pair by pair, and to the one
@@ -120,20 +113,12 @@ func (r *request) judge(triggers []published.Trigger, runs []published.TriggerRu
 
 // settle puts a claim to an estimate of the logarithm of the ratio.
 func (r *request) settle(c claim, table string, m fit.Mean) *judged {
-	least, most := c.percent-r.margin, c.percent+r.margin
+	least, most := math.Log1p((c.percent-r.margin)/100), math.Log1p((c.percent+r.margin)/100)
 	percent := m.Interval().Apply(func(v float64) float64 { return 100 * math.Expm1(v) })
 	j := &judged{
 		claim: c, table: table, percent: percent,
 		nothing: m.Differs(0).P, exactly: m.Differs(math.Log1p(c.percent / 100)).P,
-		outside: m.Within(math.Log1p(least/100), math.Log1p(most/100)).P,
-	}
-	switch {
-	case j.outside < 1-fit.Confidence:
-		j.verdict = shown
-	case percent.Low > most || percent.High < least:
-		j.verdict = contradicted
-	default:
-		j.verdict = open
+		outside: m.Within(least, most).P, verdict: m.Claim(least, most),
 	}
 	return j
 }
@@ -158,7 +143,7 @@ func claimsTable(all []*judged) (results.Table, error) {
 		if j.inCalls {
 			call = j.callPercent
 		}
-		if err := t.Add(j.text, j.table, j.claim.percent, j.percent.Value, j.percent.Low, j.percent.High, j.nothing, j.exactly, j.outside, call, j.verdict); err != nil {
+		if err := t.Add(j.text, j.table, j.claim.percent, j.percent.Value, j.percent.Low, j.percent.High, j.nothing, j.exactly, j.outside, call, string(j.verdict)); err != nil {
 			return t, err
 		}
 	}
