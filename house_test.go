@@ -43,6 +43,7 @@ var floors = map[string]int{
 	"sim/experiments/migration":        11,
 	"sim/experiments/ipiburst":         11,
 	"sim/experiments/kernelinterrupts": 11,
+	"sim/experiments/reach":            11,
 	"sim/experiments/catalogue":        12,
 	"cmd/textpoke":                     13,
 }

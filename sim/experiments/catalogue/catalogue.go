@@ -11,6 +11,7 @@ import (
 	"github.com/textpoke/textpoke/sim/experiments/kernelinterrupts"
 	"github.com/textpoke/textpoke/sim/experiments/migration"
 	"github.com/textpoke/textpoke/sim/experiments/mutations"
+	"github.com/textpoke/textpoke/sim/experiments/reach"
 )
 
 // All are the experiments, in the order in which they are listed and run.
@@ -22,6 +23,7 @@ func All() []*experiments.Experiment {
 		&kernelinterrupts.Experiment,
 		&int3lookup.Experiment,
 		&migration.Experiment,
+		&reach.Experiment,
 		&mutations.Experiment,
 	}
 }
