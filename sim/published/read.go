@@ -19,8 +19,10 @@ var data embed.FS
 // Set is one published table with rows of type T.
 type Set[T any] struct {
 	Name    string // of the embedded file, without .csv
+	Source  string // of all its rows; "" where each row names its own
 	columns []string
 	parse   func(*cells) T
+	key     func(T) string // what a row is about; rows about the same contradict each other. nil: any may repeat
 }
 
 // Read reads the table: that of a file, or, for "", the one that comes with the
@@ -49,10 +51,11 @@ func (s *Set[T]) read(name string, r io.Reader) ([]T, error) {
 	if err != nil {
 		return nil, wrap(name, err)
 	}
-	if !slices.Equal(header, s.columns) {
+	if !slices.Equal(header, s.columns) && !slices.Equal(append(slices.Clone(header), sourceColumn), s.columns) {
 		return nil, &ParseError{name, 1, strconv.Quote(clip(strings.Join(header, ","))), "want the columns " + strings.Join(s.columns, ",")}
 	}
 	var out []T
+	lines := map[string]int{}
 	for {
 		record, err := in.Read()
 		if errors.Is(err, io.EOF) {
@@ -67,6 +70,13 @@ func (s *Set[T]) read(name string, r io.Reader) ([]T, error) {
 		if c.err != nil {
 			return nil, c.err
 		}
+		if s.key != nil {
+			key := s.key(row)
+			if first, ok := lines[key]; ok {
+				return nil, &ParseError{name, line, strconv.Quote(clip(key)), fmt.Sprintf("line %d is about the same", first)}
+			}
+			lines[key] = line
+		}
 		out = append(out, row)
 	}
 	if len(out) == 0 {
@@ -74,6 +84,10 @@ func (s *Set[T]) read(name string, r io.Reader) ([]T, error) {
 	}
 	return out, nil
 }
+
+// sourceColumn is where a row says where it is from. A table of one's own may
+// leave it out.
+const sourceColumn = "source"
 
 // ParseError says where a table stops making sense.
 type ParseError struct {
@@ -111,6 +125,12 @@ type Figure struct {
 	Known bool
 }
 
+// Whole is a whole number that may be missing.
+type Whole struct {
+	Value int64
+	Known bool
+}
+
 // cells is one row on its way. The first cell that is wrong is the error.
 type cells struct {
 	name    string
@@ -121,7 +141,19 @@ type cells struct {
 }
 
 func (c *cells) text(column string) string {
-	return c.record[slices.Index(c.columns, column)]
+	i := slices.Index(c.columns, column)
+	if i == len(c.record) {
+		return "" // the source, left out
+	}
+	return c.record[i]
+}
+
+// source is where the row is from: "" where the table has no such column.
+func (c *cells) source() string {
+	if len(c.record) < len(c.columns) {
+		return ""
+	}
+	return c.words(sourceColumn)
 }
 
 func (c *cells) fail(column, reason string) {
@@ -155,6 +187,37 @@ func (c *cells) count(column string) int64 {
 		c.fail(column, "want a whole number, 0 or more")
 	}
 	return n
+}
+
+// positive is a whole number, 1 or more.
+func (c *cells) positive(column string) int64 {
+	n := c.count(column)
+	if n == 0 {
+		c.fail(column, "want a whole number, 1 or more")
+	}
+	return n
+}
+
+// whole is a whole number of either sign, that may be missing.
+func (c *cells) whole(column string) Whole {
+	s := c.text(column)
+	if s == "" {
+		return Whole{}
+	}
+	n, err := strconv.ParseInt(s, 10, 64)
+	if err != nil {
+		c.fail(column, "want a whole number, or nothing")
+	}
+	return Whole{n, true}
+}
+
+// above0 is a number above 0.
+func (c *cells) above0(column string) float64 {
+	f := c.figure(column)
+	if f.Value <= 0 {
+		c.fail(column, "want a number above 0")
+	}
+	return f.Value
 }
 
 // figure is a number, 0 or more, that may be missing.

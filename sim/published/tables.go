@@ -28,7 +28,7 @@ var Interrupts = &Set[InterruptCount]{
 		r := InterruptCount{
 			Patching: c.oneOf("patching", OwnBreakpoints, Batched), Action: c.oneOf("action", "enable", "disable"),
 			CPU: int(c.count("cpu")), Before: c.count("before"), After: c.count("after"), Delta: c.count("delta"),
-			Source: c.words("source"),
+			Source: c.source(),
 		}
 		if r.After-r.Before != r.Delta {
 			c.fail("delta", "is not after less before")
@@ -88,7 +88,7 @@ var JumpLabels = &Set[KeyUpdate]{
 		return KeyUpdate{
 			Measurement: c.words("measurement"), Entries: c.count("entries"), Rounds: c.count("rounds"),
 			UpdateMS: c.figure("update_ms"), HandlerNS: c.figure("int3_handler_ns"),
-			Machine: c.text("machine"), Source: c.words("source"),
+			Machine: c.text("machine"), Source: c.source(),
 		}
 	},
 }
@@ -109,7 +109,7 @@ var Refcounts = &Set[Refcount]{
 	parse: func(c *cells) Refcount {
 		return Refcount{
 			Measurement: c.words("measurement"), Entries: c.count("entries"), Threads: c.count("hardware_threads"),
-			UpdateUS: c.figure("update_us"), ProgramNS: c.figure("program_ns"), Source: c.words("source"),
+			UpdateUS: c.figure("update_us"), ProgramNS: c.figure("program_ns"), Source: c.source(),
 		}
 	},
 }
@@ -131,6 +131,6 @@ var Isolation = &Set[Isolated]{
 		if !v.Known {
 			c.fail("value", "is missing")
 		}
-		return Isolated{Measurement: c.words("measurement"), Value: v.Value, Unit: c.oneOf("unit", "count", "ns"), Source: c.words("source")}
+		return Isolated{Measurement: c.words("measurement"), Value: v.Value, Unit: c.oneOf("unit", "count", "ns"), Source: c.source()}
 	},
 }

@@ -1,0 +1,133 @@
+package published
+
+import (
+	"fmt"
+	"slices"
+)
+
+// The kernels of the tables about call_ops.
+const (
+	WithoutCallOps = "without_call_ops" // one function for all sites: a list as soon as there are two ops
+	WithCallOps    = "with_call_ops"    // each site has a literal that names its ops
+)
+
+// The blocks of such a table: what varies in its rows.
+const (
+	Irrelevant0   = "irrelevant0" // tracers of another function, none on this one
+	Irrelevant1   = "irrelevant1" // tracers of another function, one on this one
+	RelevantBlock = "relevant"    // tracers of this function, none of another
+)
+
+// CallCost is what calls of a function cost, as the kernel's sample module prints
+// it (samples/ftrace/ftrace-ops.c, 6.3). Relevant tracers trace the function that
+// is called, irrelevant ones another.
+type CallCost struct {
+	Line                 int // in the file
+	Kernel, Block        string
+	Relevant, Irrelevant int
+	Calls                int64
+	TotalNS, PerCallNS   int64
+	OverheadNS           Whole // what a call takes more than one that nobody traces
+}
+
+// CallCosts is the table of those.
+var CallCosts = &Set[CallCost]{
+	Name:    "riscv-call-ops",
+	Source:  "Puranjay Mohan, \"[RFC PATCH] riscv: Implement HAVE_DYNAMIC_FTRACE_WITH_CALL_OPS\", 2024-03-06; sample module ftrace-ops on QEMU",
+	columns: []string{"kernel", "block", "relevant_tracers", "irrelevant_tracers", "calls", "total_ns", "per_call_ns", "overhead_ns"},
+	parse: func(c *cells) CallCost {
+		r := CallCost{
+			Line: c.line, Kernel: c.oneOf("kernel", WithoutCallOps, WithCallOps), Block: c.oneOf("block", Irrelevant0, Irrelevant1, RelevantBlock),
+			Relevant: int(c.count("relevant_tracers")), Irrelevant: int(c.count("irrelevant_tracers")),
+			Calls: c.positive("calls"), TotalNS: c.count("total_ns"), PerCallNS: c.count("per_call_ns"), OverheadNS: c.whole("overhead_ns"),
+		}
+		switch {
+		case r.Block == Irrelevant0 && r.Relevant != 0:
+			c.fail("relevant_tracers", "block irrelevant0 has none")
+		case r.Block == Irrelevant1 && r.Relevant != 1:
+			c.fail("relevant_tracers", "block irrelevant1 has one")
+		case r.Block == RelevantBlock && r.Irrelevant != 0:
+			c.fail("irrelevant_tracers", "block relevant has none")
+		}
+		return r
+	},
+	key: func(r CallCost) string {
+		return fmt.Sprintf("%s %s %d %d", r.Kernel, r.Block, r.Relevant, r.Irrelevant)
+	},
+}
+
+// PerCall is what a call takes by the row's own total, truncated as the module's
+// div_u64 does.
+func (r *CallCost) PerCall() int64 { return r.TotalNS / r.Calls }
+
+// Slip is an integer that a table derives from others, and that does not follow.
+type Slip struct {
+	Line            int // in the file
+	Column          string
+	Stated, Derived int64
+	Formula         string // with the row's numbers in it
+	Carried         bool   // it follows from another number that is a slip
+}
+
+func (s Slip) String() string {
+	text := fmt.Sprintf("line %d: %s %d: %s is %d", s.Line, s.Column, s.Stated, s.Formula, s.Derived)
+	if s.Carried {
+		text += " (it follows from the stated per_call_ns)"
+	}
+	return text
+}
+
+// CallSlips derives every integer of the table again: per_call_ns is total_ns /
+// calls, truncated; overhead_ns is that less the same of the kernel's first row
+// without tracers. It lists those that do not follow. A kernel without such a row
+// is an error.
+func CallSlips(rows []CallCost) (out []Slip, err error) {
+	for _, r := range rows {
+		per := r.PerCall()
+		if per != r.PerCallNS {
+			out = append(out, Slip{Line: r.Line, Column: "per_call_ns", Stated: r.PerCallNS, Derived: per, Formula: fmt.Sprintf("%d/%d", r.TotalNS, r.Calls)})
+		}
+		base, ok := Untraced(rows, r.Kernel)
+		if !ok {
+			return nil, fmt.Errorf("line %d: kernel %q has no row with 0 relevant and 0 irrelevant tracers, which overhead_ns is relative to", r.Line, r.Kernel)
+		}
+		untraced := base.PerCall()
+		if o := r.OverheadNS; o.Known && o.Value != per-untraced {
+			out = append(out, Slip{
+				Line: r.Line, Column: "overhead_ns", Stated: o.Value, Derived: per - untraced, Formula: fmt.Sprintf("%d-%d", per, untraced),
+				Carried: o.Value == r.PerCallNS-untraced,
+			})
+		}
+	}
+	return out, nil
+}
+
+// Untraced is the kernel's row without any tracer.
+func Untraced(rows []CallCost, kernel string) (CallCost, bool) {
+	i := slices.IndexFunc(rows, func(r CallCost) bool { return r.Kernel == kernel && r.Relevant == 0 && r.Irrelevant == 0 })
+	if i < 0 {
+		return CallCost{}, false
+	}
+	return rows[i], true
+}
+
+// CallTime is what a call of a traced function takes, as it was summed up.
+type CallTime struct {
+	Kernel               string
+	Relevant, Irrelevant int
+	PerCallNS            float64
+}
+
+// M1Calls is those of an Apple M1.
+var M1Calls = &Set[CallTime]{
+	Name:    "arm64-call-ops",
+	Source:  "Mark Rutland, \"arm64: Implement HAVE_DYNAMIC_FTRACE_WITH_CALL_OPS\", baaf553d3bc3, Linux 6.3; Apple M1",
+	columns: []string{"kernel", "relevant_tracers", "irrelevant_tracers", "per_call_ns"},
+	parse: func(c *cells) CallTime {
+		return CallTime{
+			Kernel: c.oneOf("kernel", WithoutCallOps, WithCallOps), Relevant: int(c.count("relevant_tracers")),
+			Irrelevant: int(c.count("irrelevant_tracers")), PerCallNS: c.above0("per_call_ns"),
+		}
+	},
+	key: func(r CallTime) string { return fmt.Sprintf("%s %d %d", r.Kernel, r.Relevant, r.Irrelevant) },
+}

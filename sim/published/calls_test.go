@@ -1,0 +1,167 @@
+package published
+
+import (
+	"errors"
+	"math"
+	"strings"
+	"testing"
+)
+
+// TestCallTables: the tables about calls are there, and say what the mails say.
+func TestCallTables(t *testing.T) {
+	calls := must(CallCosts.Read(""))(t)
+	if len(calls) != 34 || calls[29].TotalNS != 46715800 || calls[29].OverheadNS != (Whole{315, true}) || calls[0].OverheadNS.Known {
+		t.Errorf("call costs: %d rows, %+v", len(calls), calls[29])
+	}
+	m1 := must(M1Calls.Read(""))(t)
+	if len(m1) != 5 || m1[2].PerCallNS != 1063 {
+		t.Errorf("M1: %+v", m1)
+	}
+	triggers := must(Triggers.Read(""))(t)
+	if len(triggers) != 16 || triggers[1].Mechanism != KernelCount || triggers[3].Mechanism != Fentry || triggers[3].MPS != 107.149 || triggers[3].PlusMinus != 0.051 {
+		t.Errorf("triggers: %+v", triggers)
+	}
+	runs := must(TriggerRuns.Read(""))(t)
+	if len(runs) != 5 || len(runs[0].MPS) != 7 || runs[4].MPS["fmodret-multi"] != 56.228 || runs[0].MPS["fentry-multi-all"] != 98.009 {
+		t.Errorf("runs: %+v", runs)
+	}
+	for name := range runs[0].MPS { // both tables spell mechanisms alike
+		found := false
+		for _, row := range triggers {
+			found = found || row.Mechanism == name
+		}
+		if !found {
+			t.Errorf("%s is not in the other table", name)
+		}
+	}
+	hashes := must(HashLookups.Read(""))(t)
+	if len(hashes) != 4 || hashes[1].MPS != 46.381 || hashes[1].NS() != 1000/46.381 || hashes[0].Source == "" {
+		t.Errorf("hashes: %+v", hashes)
+	}
+	attach := must(AttachTimes.Read(""))(t)
+	if len(attach) != 5 || attach[0].Functions != 48712 || attach[0].DetachS.Value != 0.373 || attach[2].DetachS.Known || attach[2].Note != "about" {
+		t.Errorf("attach: %+v", attach)
+	}
+	hits := must(Hits.Read(""))(t)
+	if len(hits) != 4 || hits[2].Percent != 62.6 || math.Abs(hits[2].Slowdown()-2.6738) > 1e-4 {
+		t.Errorf("hits: %+v", hits)
+	}
+}
+
+func must[T any](rows []T, err error) func(*testing.T) []T {
+	return func(t *testing.T) []T {
+		t.Helper()
+		if err != nil {
+			t.Fatal(err)
+		}
+		return rows
+	}
+}
+
+// TestCallSlips: the mail has two integers that do not follow, both in its row of
+// one relevant and two irrelevant tracers; worked out by hand.
+func TestCallSlips(t *testing.T) {
+	slips, err := CallSlips(must(CallCosts.Read(""))(t))
+	if err != nil {
+		t.Fatal(err)
+	}
+	var got []string
+	for _, s := range slips {
+		got = append(got, s.String())
+	}
+	want := "line 10: per_call_ns 1374: 159562400/100000 is 1595\n" +
+		"line 10: overhead_ns 1218: 1595-156 is 1439 (it follows from the stated per_call_ns)"
+	if strings.Join(got, "\n") != want {
+		t.Errorf("%s\nwant %s", strings.Join(got, "\n"), want)
+	}
+	const head = "kernel,block,relevant_tracers,irrelevant_tracers,calls,total_ns,per_call_ns,overhead_ns\n"
+	rows, err := CallCosts.read("f", strings.NewReader(head+"with_call_ops,irrelevant0,0,0,10,99,9,\nwith_call_ops,relevant,1,0,10,50,5,-3\n"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	// 5 - 9 is -4, and nothing that is stated makes it -3.
+	if slips, err = CallSlips(rows); err != nil || len(slips) != 1 || slips[0].Derived != -4 || slips[0].Carried || slips[0].Line != 3 {
+		t.Errorf("%+v, %v", slips, err)
+	}
+	if _, err = CallSlips(rows[1:]); err == nil || !strings.Contains(err.Error(), `kernel "with_call_ops" has no row with 0 relevant and 0 irrelevant`) {
+		t.Errorf("no row to start from: %v", err)
+	}
+}
+
+// TestWrongCalls: what is wrong in them is named.
+func TestWrongCalls(t *testing.T) {
+	const (
+		calls = "kernel,block,relevant_tracers,irrelevant_tracers,calls,total_ns,per_call_ns,overhead_ns\n"
+		runs  = "run,fentry_mps,fentry_multi_mps,fentry_multi_all_mps,fexit_mps,fexit_multi_mps,fmodret_mps,fmodret_multi_mps\n"
+	)
+	read := map[string]func(string) error{
+		"calls":    func(s string) error { return second(CallCosts.read("f", strings.NewReader(s))) },
+		"m1":       func(s string) error { return second(M1Calls.read("f", strings.NewReader(s))) },
+		"triggers": func(s string) error { return second(Triggers.read("f", strings.NewReader(s))) },
+		"runs":     func(s string) error { return second(TriggerRuns.read("f", strings.NewReader(s))) },
+		"hashes":   func(s string) error { return second(HashLookups.read("f", strings.NewReader(s))) },
+		"attach":   func(s string) error { return second(AttachTimes.read("f", strings.NewReader(s))) },
+		"hits":     func(s string) error { return second(Hits.read("f", strings.NewReader(s))) },
+	}
+	for _, tt := range [][3]string{
+		{"calls", calls + "with_call_ops,relevant,1,0,0,5,5,", `f:2: calls "0": want a whole number, 1 or more`},
+		{"calls", calls + "with_call_ops,relevant,one,0,1,5,5,", `f:2: relevant_tracers "one": want a whole number, 0 or more`},
+		{"calls", calls + "with_call_ops,relevant,1,0,1,5,5,x", `f:2: overhead_ns "x": want a whole number, or nothing`},
+		{"calls", calls + "with_call_ops,relevant,1,2,1,5,5,", `f:2: irrelevant_tracers "2": block relevant has none`},
+		{"calls", calls + "with_call_ops,irrelevant0,1,2,1,5,5,", `f:2: relevant_tracers "1": block irrelevant0 has none`},
+		{"calls", calls + "with_call_ops,irrelevant1,2,2,1,5,5,", `f:2: relevant_tracers "2": block irrelevant1 has one`},
+		{"calls", calls + "without,relevant,1,0,1,5,5,", `f:2: kernel "without": want one of without_call_ops, with_call_ops`},
+		{"calls", calls + "with_call_ops,relevant,1,0,1,5,5,\nwith_call_ops,relevant,1,0,1,6,6,", `f:3: "with_call_ops relevant 1 0": line 2 is about the same`},
+		{"calls", "kernel,block\n", `f:1: "kernel,block": want the columns ` + strings.TrimSpace(calls)},
+		{"m1", "kernel,relevant_tracers,irrelevant_tracers,per_call_ns\nwith_call_ops,1,0,0", `f:2: per_call_ns "0": want a number above 0`},
+		{"triggers", "mechanism,mps,plusminus\nfentry,fast,0", `f:2: mps "fast": want a number, 0 or more, or nothing`},
+		{"triggers", "mechanism,mps,plusminus\nfentry,,0", `f:2: mps "": want a number above 0`},
+		{"triggers", "mechanism,mps,plusminus\nfentry,3,3", `f:2: plusminus "3": is not less than mps`},
+		{"triggers", "mechanism,mps,plusminus\nfentry,3,1\nfentry,4,1", `f:3: "fentry": line 2 is about the same`},
+		{"runs", runs + "1,1,1,1,1,1,1,1\n1,1,1,1,1,1,1,1", `f:3: "run 1": line 2 is about the same`},
+		{"runs", runs + "1,1,1,1,1,1,1,-1", `f:2: fmodret_multi_mps "-1": want a number, 0 or more, or nothing`},
+		{"hashes", "bench,table,mps,source\nb,t,1,\n", `f:2: source "": is missing`},
+		{"attach", "case,functions,attach_s,detach_s,note,source\nc,0,1,,,s", `f:2: functions "0": want a whole number, 1 or more`},
+		{"hits", "mechanism,performance_hit_percent\nm,100", `f:2: performance_hit_percent "100": want a share of the throughput, below 100`},
+		{"hits", "mechanism,performance_hit_percent\nm,", `f:2: performance_hit_percent "": want a share of the throughput, below 100`},
+	} {
+		err := read[tt[0]](tt[1])
+		var p *ParseError
+		if !errors.As(err, &p) || err.Error() != tt[2] {
+			t.Errorf("%s %q: %v\nwant %s", tt[0], tt[1], err, tt[2])
+		}
+	}
+	// A table of one's own need not say where it is from.
+	own, err := HashLookups.read("f", strings.NewReader("bench,table,mps\nb,t,1\n"))
+	if err != nil || own[0].Source != "" || own[0].MPS != 1 {
+		t.Errorf("without sources: %+v, %v", own, err)
+	}
+}
+
+// FuzzReadCalls: no text makes a reader panic, or an error that is not one line,
+// and what is derived can be.
+func FuzzReadCalls(f *testing.F) {
+	for _, name := range []string{"riscv-call-ops", "trigger-bench", "tracing-multi-runs", "rpi4-bench-hit", "attach-times", "metadata-hash-2025", "arm64-call-ops"} {
+		b, err := data.ReadFile("data/" + name + ".csv")
+		if err != nil {
+			f.Fatal(err)
+		}
+		f.Add(string(b))
+	}
+	f.Fuzz(func(t *testing.T, text string) {
+		rows, err := CallCosts.read("f", strings.NewReader(text))
+		errs := []error{err}
+		if err == nil {
+			_, err = CallSlips(rows)
+			errs = append(errs, err)
+		}
+		in := func() *strings.Reader { return strings.NewReader(text) }
+		errs = append(errs, second(M1Calls.read("f", in())), second(Triggers.read("f", in())), second(TriggerRuns.read("f", in())),
+			second(HashLookups.read("f", in())), second(AttachTimes.read("f", in())), second(Hits.read("f", in())))
+		for _, err := range errs {
+			if err != nil && strings.Contains(err.Error(), "\n") {
+				t.Errorf("%q", err)
+			}
+		}
+	})
+}
