@@ -28,7 +28,8 @@ type Counts struct {
 	Ops         int64 // objects that functions are attached through
 	Images      int64 // trampolines
 	Rounds      [NumCauses]int64
-	Stores      int64 // to text and literals
+	SiteStores  int64 // to sites and their literals
+	Pokes       int64 // stores elsewhere, each with a round of its own
 	Walked      int64 // records looked at, each time one is
 	Copied      int64 // entries of hashes made
 	Allocations int64
@@ -241,12 +242,12 @@ func (c *course) aim(to global) {
 // poke is rounds that each have one store before them.
 func (c *course) poke(cause Cause, rounds int64) {
 	c.Rounds[cause] += rounds
-	c.Stores += rounds
+	c.Pokes += rounds
 }
 
 // update changes the sites of so many records in one pass.
 func (c *course) update(g int64) {
 	c.Rounds[Records] += c.k.PerBatch*((g+slots-1)/slots) + c.k.PerRecord*g + c.k.PerUpdate
-	c.Stores += c.k.Stores * g
+	c.SiteStores += c.k.Stores * g
 	c.Walked += c.k.Replace * c.total
 }

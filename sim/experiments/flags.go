@@ -1,7 +1,9 @@
 package experiments
 
 import (
+	"errors"
 	"fmt"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -89,6 +91,16 @@ func Buffers(f *pflag.FlagSet, to *[]sched.Buffer, preset string) {
 func Lookups(f *pflag.FlagSet, to *[]int3.Kind) {
 	names := int3.KindNames()
 	list(f, to, "lookup", strings.Join(names, ","), "`list` of indexes that trap handlers search", names, oneOf(names, int3.ParseKind))
+}
+
+// Names registers a list of names, all of them by default.
+func Names(f *pflag.FlagSet, to *[]string, name string, valid []string, usage string) {
+	list(f, to, name, strings.Join(valid, ","), usage, valid, oneOf(valid, func(s string) (string, error) {
+		if !slices.Contains(valid, s) {
+			return "", errors.New("unknown")
+		}
+		return s, nil
+	}))
 }
 
 // Counts registers a list of whole numbers from low to high.
