@@ -28,6 +28,8 @@ var floors = map[string]int{
 	"poke":    5,
 	"sched":   6,
 
+	"tracers/dispatch": 5,
+
 	"sim/published":   0,
 	"sim/calibration": 4,
 	"sim/measure":     5,

@@ -1,0 +1,257 @@
+package dispatch
+
+import (
+	"errors"
+	"fmt"
+	"math/rand/v2"
+	"testing"
+
+	"go.uber.org/goleak"
+	"pgregory.net/rapid"
+
+	"github.com/textpoke/textpoke/records"
+)
+
+func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+
+const (
+	tracee    records.Addr = 0xffffffff81001000
+	elsewhere records.Addr = 0xffffffff81002000
+)
+
+// layout is the seed's: tracers that trace the function, and others.
+var layout = [][2]int{
+	{0, 0}, {0, 1}, {0, 2}, {0, 10}, {0, 100}, {0, 200},
+	{1, 0}, {1, 1}, {1, 2}, {1, 10}, {1, 100}, {1, 200},
+	{2, 0}, {10, 0}, {100, 0}, {200, 0}, {2, 3},
+}
+
+// sample attaches tracers to a new way with one site.
+func sample(t testing.TB, k Kind, relevant, irrelevant int) Way {
+	t.Helper()
+	w := k.New([]records.Addr{tracee})
+	if _, err := k.Sample(w, []records.Addr{tracee}, relevant, irrelevant, elsewhere); err != nil {
+		t.Fatal(err)
+	}
+	return w
+}
+
+// counted makes calls and counts what each took.
+func counted(w Way, site, calls int) (Counts, *Context) {
+	ctx := NewContext()
+	var c Counts
+	ctx.Count(&c)
+	for range calls {
+		w.Call(site, ctx)
+	}
+	return c, ctx
+}
+
+// TestCostIsCount holds what is computed against what is counted, and who is called
+// against who is attached.
+func TestCostIsCount(t *testing.T) {
+	const calls = 3
+	for _, k := range Kinds() {
+		for _, l := range layout {
+			w := sample(t, k, l[0], l[1])
+			got, ctx := counted(w, 0, calls)
+			if want := w.Cost(0).Times(calls); got != want {
+				t.Errorf("%s with %d and %d: counted %+v, computed %+v", k.Name, l[0], l[1], got, want)
+			}
+			if want := calls * int64(l[0]); int64(ctx.Hits) != want || got.Called != want || ctx.Missed != 0 {
+				t.Errorf("%s with %d and %d: %d hits, %d called, want %d", k.Name, l[0], l[1], ctx.Hits, got.Called, want)
+			}
+		}
+	}
+}
+
+// TestLoads holds loads and entries walked against formulas from the paths that the
+// types' docs draw, where one site is looked up in hashes without collisions: a test of
+// a hash is three loads if it has the address, and two or three if it has another one.
+func TestLoads(t *testing.T) {
+	other := int64(2)
+	if h := NewHash(elsewhere); h.key(tracee) == h.key(elsewhere) {
+		other = 3
+	}
+	const hit = 3
+	list := func(r, i int64) int64 { return 1 + r*(1+hit) + i*(1+other) }
+	several := func(one int64, before int64) func(r, i int64) int64 {
+		return func(r, i int64) int64 {
+			if r == 1 {
+				return one
+			}
+			return before + list(r, i)
+		}
+	}
+	fixed := func(f func(r int64) int64) func(r, i int64) int64 {
+		return func(r, _ int64) int64 { return f(r) }
+	}
+	want := map[string]func(r, i int64) int64{
+		"list": list,
+		"global": func(r, i int64) int64 {
+			if r+i == 1 {
+				return 1
+			}
+			return 1 + list(r, i)
+		},
+		"call-ops": several(2, 2), "direct": several(0, 2), "direct-ops": several(2, 2),
+		"intermediate": several(3, 3), "ops-trampoline": several(1, 1), "site-trampoline": several(1, 2),
+		"single-direct":     several(0, 2+hit), // the address is looked up once more
+		"single-direct-far": several(2+hit, 2+hit),
+		"fprobe":            func(r, i int64) int64 { return several(2, 2)(r, i) + r },
+		"fprobe-2022":       func(r, i int64) int64 { return list(r, i) + 4*r },
+		"kprobe":            fixed(func(r int64) int64 { return 2 + r }),
+		"kprobe-stepped":    fixed(func(r int64) int64 { return 2 + r }),
+		"bpf":               fixed(func(int64) int64 { return 0 }),
+		"global-trampoline": fixed(func(r int64) int64 { return 3 + r }),
+	}
+	walks := map[string]bool{"list": true, "global": true, "fprobe-2022": true}
+	for _, k := range Kinds() {
+		for _, l := range layout {
+			if l[0] == 0 {
+				continue
+			}
+			r, i := int64(l[0]), int64(l[1])
+			c, _ := counted(sample(t, k, l[0], l[1]), 0, 1)
+			if got, want := c.Loads, want[k.Name](r, i); got != want {
+				t.Errorf("%s with %d and %d: %d loads, want %d", k.Name, r, i, got, want)
+			}
+			if walks[k.Name] && r+i > 1 && (c.Walked != r+i || c.Hashes != r+i) {
+				t.Errorf("%s with %d and %d: %d entries walked, %d hashes", k.Name, r, i, c.Walked, c.Hashes)
+			}
+		}
+	}
+}
+
+// TestAttachedAreCalled attaches and detaches at random and holds who is called against
+// a plain set, and what that takes against what is computed.
+func TestAttachedAreCalled(t *testing.T) {
+	sites := []records.Addr{tracee, tracee + 0x40, tracee + 0x90, tracee + 0x200}
+	for _, k := range Kinds() {
+		t.Run(k.Name, func(t *testing.T) {
+			rapid.Check(t, func(t *rapid.T) {
+				w := k.New(sites)
+				on := map[*Ops]map[records.Addr]bool{}
+				calls := map[*Ops]int{}
+				var known []*Ops
+				for range rapid.IntRange(1, 12).Draw(t, "steps") {
+					if len(known) > 0 && rapid.Bool().Draw(t, "detach") {
+						o := rapid.SampledFrom(known).Draw(t, "ops")
+						if err := w.Detach(o); (err == nil) != (on[o] != nil) || err != nil && !errors.Is(err, ErrAbsent) {
+							t.Fatalf("detach: %v", err)
+						}
+						delete(on, o)
+					} else {
+						o, of := draw(t, sites, k)
+						o.Func = func(_ records.Addr, by *Ops, _ *Context) { calls[o]++ }
+						direct := false
+						for u, at := range on {
+							for ip := range of {
+								direct = direct || u.Direct && o.Direct && at[ip]
+							}
+						}
+						err := w.Attach(o)
+						if (err != nil) != direct || err != nil && !errors.Is(err, ErrBusy) {
+							t.Fatalf("attach: %v", err)
+						}
+						if known = append(known, o); err == nil {
+							on[o] = of
+						}
+					}
+					for site, ip := range sites {
+						clear(calls)
+						got, ctx := counted(w, site, 1)
+						if want := w.Cost(site); got != want {
+							t.Fatalf("site %d: counted %+v, computed %+v", site, got, want)
+						}
+						users := 0
+						for o, at := range on {
+							if at[ip] {
+								users++
+								if calls[o] != 1 {
+									t.Fatalf("site %d: called %d times", site, calls[o])
+								}
+							}
+						}
+						if users != len(calls) || ctx.Mismatched != 0 {
+							t.Fatalf("site %d: %d were called, %d are attached, %d mismatched", site, len(calls), users, ctx.Mismatched)
+						}
+					}
+				}
+			})
+		})
+	}
+}
+
+// draw is an ops that traces some of the sites, and which.
+func draw(t *rapid.T, sites []records.Addr, k Kind) (*Ops, map[records.Addr]bool) {
+	of := map[records.Addr]bool{}
+	var ips []records.Addr
+	for _, ip := range sites {
+		if rapid.Bool().Draw(t, fmt.Sprint(ip)) {
+			of[ip] = true
+			ips = append(ips, ip)
+		}
+	}
+	o := &Ops{Filter: NewHash(ips...), Assist: rapid.Bool().Draw(t, "assist"), Dynamic: rapid.Bool().Draw(t, "dynamic")}
+	o.Direct = k.Direct && rapid.Bool().Draw(t, "direct")
+	if rapid.IntRange(0, 4).Draw(t, "all") == 0 {
+		o.Filter = nil
+		for _, ip := range sites {
+			of[ip] = true
+		}
+	}
+	return o, of
+}
+
+// TestNoAllocations: nothing is allocated on any way, counted or not.
+func TestNoAllocations(t *testing.T) {
+	for _, k := range Kinds() {
+		for _, l := range [][2]int{{0, 3}, {1, 0}, {3, 3}} {
+			w, ctx := sample(t, k, l[0], l[1]), NewContext()
+			if n := testing.AllocsPerRun(100, func() { w.Call(0, ctx) }); n != 0 {
+				t.Errorf("%s with %d and %d: %v allocations", k.Name, l[0], l[1], n)
+			}
+		}
+	}
+}
+
+// TestHash holds the hash against a map.
+func TestHash(t *testing.T) {
+	rng := rand.New(rand.NewPCG(1, 1))
+	for _, n := range []int{0, 1, 2, 3, 100, 9000} {
+		in := map[records.Addr]bool{}
+		var ips []records.Addr
+		for len(in) < n {
+			if ip := tracee + records.Addr(rng.IntN(1<<18))*16; !in[ip] {
+				in[ip] = true
+				ips = append(ips, ip)
+			}
+		}
+		h := NewHash(ips...)
+		for range 2000 {
+			ip := tracee + records.Addr(rng.IntN(1<<18))*16
+			if n > 0 && rng.IntN(2) == 0 {
+				ip = ips[rng.IntN(n)]
+			}
+			e, loads := h.find(ip)
+			if (e != nil) != in[ip] || h.Contains(ip) != in[ip] || h.cost(ip) != (Counts{Hashes: 1, Loads: loads}) {
+				t.Fatalf("%v in a hash of %d: %v after %d loads, computed %+v", ip, n, e, loads, h.cost(ip))
+			}
+		}
+	}
+	if got := len(NewHash(make([]records.Addr, 9000)...).buckets); got != 4096 {
+		t.Errorf("%d buckets, want FTRACE_HASH_MAX_BITS of them", got)
+	}
+}
+
+func TestParse(t *testing.T) {
+	for _, name := range Names() {
+		if k, err := Parse(name); err != nil || k.Name != name || k.Doc == "" {
+			t.Errorf("%s: %v", name, err)
+		}
+	}
+	if _, err := Parse("call-op"); err == nil || err.Error() == "" {
+		t.Error("call-op is no way")
+	}
+}

@@ -1,0 +1,24 @@
+// Package dispatch is how a call gets from a patched site to the tracers of its
+// function, each way for real: a small type with atomics where the kernel has words
+// that are changed while CPUs read them.
+//
+// # What is counted
+//
+// A way says what a call costs without making it ([Way.Cost]) and counts it while it
+// makes it (a [Context] with [Context.Count]); both are the same. Loads are objects
+// that are read on the way because another one, or the site's literal, gave their
+// address: fields of one object count as one load. What the site's own instruction
+// says, and what a trampoline has as an immediate, takes no load: it is fetched. Here
+// an instruction that can be patched is an atomic word, and reading that is not
+// counted. Registers saved, traps, and read-modify-writes of words that other CPUs
+// change too are counted beside.
+//
+// # Attaching
+//
+// [Way.Attach] and [Way.Detach] may be called while CPUs call. A detached ops may still
+// be on somebody's way: who wants to reuse it waits with [Synchronize] first. The rounds
+// that text needs are not sent here: package poke does that.
+//
+// Sources are the kernel's, by file and version; what is turned down is from Mark
+// Rutland's mail in "ftrace,bpf: Use single direct ops for bpf trampolines", 2025-07-29.
+package dispatch

@@ -1,0 +1,83 @@
+package dispatch
+
+import (
+	"math/bits"
+
+	"github.com/textpoke/textpoke/records"
+)
+
+// Hash is a set of addresses, each with what it leads to: struct ftrace_hash in
+// kernel/trace/ftrace.c. It does not change once it is built; who wants another
+// one publishes another one.
+type Hash struct {
+	shift   uint8
+	buckets []*entry
+}
+
+type entry struct {
+	ip   records.Addr
+	to   *Trampoline // in the hash of direct functions
+	next *entry
+}
+
+const (
+	// maxHashBits is FTRACE_HASH_MAX_BITS, kernel/trace/ftrace.c.
+	maxHashBits = 12
+	// goldenRatio is GOLDEN_RATIO_64, include/linux/hash.h.
+	goldenRatio = 0x61C8864680B583EB
+)
+
+// NewHash is a hash of addresses. It has fls(n) bits, as dup_hash in kernel
+// gives it, twelve at most.
+func NewHash(ips ...records.Addr) *Hash { return hashTo(ips, nil) }
+
+// hashTo is a hash of addresses and what each leads to.
+func hashTo(ips []records.Addr, to []*Trampoline) *Hash {
+	n := min(bits.Len(uint(len(ips))), maxHashBits)
+	h := &Hash{shift: uint8(64 - n), buckets: make([]*entry, 1<<n)}
+	for i, ip := range ips {
+		e := &entry{ip: ip, next: h.buckets[h.key(ip)]}
+		if to != nil {
+			e.to = to[i]
+		}
+		h.buckets[h.key(ip)] = e
+	}
+	return h
+}
+
+// key is hash_long, include/linux/hash.h.
+func (h *Hash) key(ip records.Addr) uint64 { return uint64(ip) * goldenRatio >> h.shift }
+
+// find looks an address up. It takes a load for the hash, one for the bucket, and one
+// for each entry of it that is looked at.
+func (h *Hash) find(ip records.Addr) (e *entry, loads int64) {
+	loads = 2
+	for e = h.buckets[h.key(ip)]; e != nil; e = e.next {
+		loads++
+		if e.ip == ip {
+			break
+		}
+	}
+	return e, loads
+}
+
+// Contains tells whether an address is in the hash.
+func (h *Hash) Contains(ip records.Addr) bool {
+	e, _ := h.find(ip)
+	return e != nil
+}
+
+// cost is what find takes, from the addresses alone.
+func (h *Hash) cost(ip records.Addr) Counts {
+	chain, at := int64(0), int64(-1)
+	for e := h.buckets[h.key(ip)]; e != nil; e = e.next {
+		chain++
+		if e.ip == ip && at < 0 {
+			at = chain
+		}
+	}
+	if at < 0 {
+		at = chain
+	}
+	return Counts{Hashes: 1, Loads: 2 + at}
+}
