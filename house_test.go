@@ -35,6 +35,7 @@ var floors = map[string]int{
 	"sim/measure":     5,
 	"sim/kernels":     7,
 	"sim/timeline":    6,
+	"sim/attaching":   5,
 	"sim/timed":       7, "sim/check": 7, "sim/litmus": 7,
 	"sim/museum": 8, "sim/promela": 8,
 	"sim":                              9,
@@ -47,6 +48,7 @@ var floors = map[string]int{
 	"sim/experiments/ipiburst":         11,
 	"sim/experiments/kernelinterrupts": 11,
 	"sim/experiments/reach":            11,
+	"sim/experiments/attach":           11,
 	"sim/experiments/catalogue":        12,
 	"cmd/textpoke":                     13,
 }

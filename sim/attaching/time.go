@@ -18,6 +18,18 @@ type Extra struct {
 // a kmalloc; some tens of instructions emitted and a page filled.
 var Assumed = Extra{Walk: 2, Entry: 15, Allocate: 30, Image: 20_000}
 
+// Machine is what times are modelled for.
+type Machine struct {
+	*calibration.Calibration
+	Extra
+	round float64 // to all other CPUs
+}
+
+// NewMachine is a machine with what a calibration says.
+func NewMachine(c *calibration.Calibration, x Extra) *Machine {
+	return &Machine{c, x, c.Costs.Round(c.CPUs - 1)}
+}
+
 // Part is one step of the way to the whole time.
 type Part struct {
 	Name  string
@@ -28,10 +40,10 @@ type Part struct {
 // PartNames are the parts that Waterfall has, in its order.
 var PartNames = []string{"stores to sites", "rounds for sites", "entry calls", "trampolines made", "trampoline rounds", "records walked", "hash entries", "allocations", "grace periods"}
 
-// Waterfall is how the time of counts is made up on a machine of so many CPUs.
-// Making trampolines is part of attaching alone.
-func Waterfall(c *Counts, costs *calibration.Costs, cpus int, x Extra, attach bool) []Part {
-	round := costs.Round(cpus - 1)
+// Waterfall is how the time of counts is made up. Making trampolines is part of
+// attaching alone.
+func (m *Machine) Waterfall(c *Counts, attach bool) []Part {
+	costs, round := &m.Costs, m.round
 	entries := c.Rounds[EntryCall] + c.Rounds[Order] + c.Rounds[OwnEntry]
 	images := c.Rounds[Image] + c.Rounds[OldImage]
 	made := int64(0)
@@ -43,11 +55,11 @@ func Waterfall(c *Counts, costs *calibration.Costs, cpus int, x Extra, attach bo
 		float64(c.SiteStores)*costs.Store + float64(c.Functions)*(costs.Verify+costs.Publish),
 		float64(c.Rounds[Records]) * round,
 		float64(entries)*round + float64(c.Rounds[EntryCall])*costs.Store,
-		float64(made) * x.Image,
+		float64(made) * m.Image,
 		float64(images)*round + float64(c.Rounds[OldImage])*costs.Store,
-		float64(c.Walked) * x.Walk,
-		float64(c.Copied) * x.Entry,
-		float64(c.Allocations) * x.Allocate,
+		float64(c.Walked) * m.Walk,
+		float64(c.Copied) * m.Entry,
+		float64(c.Allocations) * m.Allocate,
 		float64(c.Waits) * costs.GracePeriod,
 	}
 	out := make([]Part, len(PartNames))

@@ -60,7 +60,7 @@ type request struct {
 	kernels, ways []string
 	calibrations  []string
 	file          string
-	machines      map[string]*calibration.Calibration // by instruction set
+	machines      map[string]*attaching.Machine // by instruction set
 	asked         int
 }
 
@@ -82,8 +82,9 @@ type row struct {
 	way       attaching.Way
 	direction string
 	counts    attaching.Counts
-	machine   *calibration.Calibration
+	machine   *attaching.Machine
 	parts     []attaching.Part
+	largest   int64 // published number of functions of that way
 }
 
 func (r *row) seconds() float64 { return attaching.Whole(r.parts) / 1e9 }
@@ -113,7 +114,8 @@ func table() results.Table {
 	for _, p := range attaching.PartNames {
 		t.Columns = append(t.Columns, results.Column{Name: column(p) + "_ns", Doc: "modelled time of: " + p, Detail: true})
 	}
-	t.Columns = append(t.Columns, results.Column{Name: "modelled_ns", Doc: "modelled time of all of it"})
+	t.Columns = append(t.Columns, results.Column{Name: "modelled_ns", Doc: "modelled time of all of it"},
+		results.Column{Name: "extrapolated", Doc: "more functions than in any published case of the way"})
 	return t
 }
 
@@ -141,7 +143,7 @@ func (r *row) cells() []any {
 	for _, p := range r.parts {
 		out = append(out, p.NS)
 	}
-	return append(out, attaching.Whole(r.parts))
+	return append(out, attaching.Whole(r.parts), c.Functions > r.largest)
 }
 
 func (r *request) run(ctx context.Context, lab *experiments.Lab) (*experiments.Answer, error) {
@@ -163,7 +165,12 @@ func (r *request) run(ctx context.Context, lab *experiments.Lab) (*experiments.A
 	if a.predicted, err = predict(all, times); err != nil {
 		return nil, err
 	}
-	jobs := r.jobs(all)
+	for i := range times {
+		if wayOf(&times[i]) == "" {
+			a.unknown = append(a.unknown, times[i].Case)
+		}
+	}
+	jobs := r.jobs(all, times)
 	a.asked = len(jobs)
 	for _, j := range jobs {
 		if err := ctx.Err(); err != nil {
@@ -182,9 +189,9 @@ func (r *request) run(ctx context.Context, lab *experiments.Lab) (*experiments.A
 
 // open finds the machine for each instruction set.
 func (r *request) open(all []*attaching.Kernel) error {
-	r.machines = map[string]*calibration.Calibration{}
+	r.machines = map[string]*attaching.Machine{}
 	for _, k := range all {
-		r.machines[k.Arch] = calibration.Nearest(k.Arch, nearTo)
+		r.machines[k.Arch] = attaching.NewMachine(calibration.Nearest(k.Arch, nearTo), attaching.Assumed)
 	}
 	for _, name := range r.calibrations {
 		c, err := calibration.Open(name)
@@ -194,13 +201,13 @@ func (r *request) open(all []*attaching.Kernel) error {
 		if _, known := r.machines[c.Arch]; !known {
 			return fmt.Errorf("calibration %s is of %s, of which no kernel is", name, c.Arch)
 		}
-		r.machines[c.Arch] = c
+		r.machines[c.Arch] = attaching.NewMachine(c, attaching.Assumed)
 	}
 	return nil
 }
 
 // jobs are the rows to come: what a kernel cannot do is left out.
-func (r *request) jobs(all []*attaching.Kernel) (out []*row) {
+func (r *request) jobs(all []*attaching.Kernel, times []published.AttachTime) (out []*row) {
 	for _, k := range all {
 		if !slices.Contains(r.kernels, k.Name) {
 			continue
@@ -212,7 +219,7 @@ func (r *request) jobs(all []*attaching.Kernel) (out []*row) {
 			}
 			for _, n := range r.functions {
 				for _, direction := range []string{published.Attach, published.Detach} {
-					out = append(out, &row{kernel: k, way: w, direction: direction, counts: attaching.Counts{Functions: int64(n)}, machine: r.machines[k.Arch]})
+					out = append(out, &row{kernel: k, way: w, direction: direction, counts: attaching.Counts{Functions: int64(n)}, machine: r.machines[k.Arch], largest: largest(times, name)})
 				}
 			}
 		}
@@ -224,7 +231,7 @@ func (r *request) jobs(all []*attaching.Kernel) (out []*row) {
 func (r *row) count() (err error) {
 	r.counts, err = counted(r.kernel, r.way, r.direction, r.counts.Functions, records)
 	if err == nil {
-		r.parts = attaching.Waterfall(&r.counts, &r.machine.Costs, r.machine.CPUs, attaching.Assumed, r.direction == published.Attach)
+		r.parts = r.machine.Waterfall(&r.counts, r.direction == published.Attach)
 	}
 	return err
 }

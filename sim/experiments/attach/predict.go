@@ -24,26 +24,44 @@ type prediction struct {
 // errorPercent is how far it is off.
 func (p *prediction) errorPercent() float64 { return 100 * (p.predicted - p.published) / p.published }
 
-// cases tells by what is in its name how a case was attached. Those of which
-// nothing is known are left out, and said so.
+// wayOf tells by its name how a case was attached, "" if that is not known.
 func wayOf(t *published.AttachTime) string {
 	switch {
 	case strings.HasPrefix(t.Case, "kprobe_multi"):
 		return "kprobe-multi"
 	case strings.HasPrefix(t.Case, "single direct ops"):
 		return "tracing-multi"
+	case strings.HasPrefix(t.Case, "bpftrace fentry"):
+		return "fentry"
 	}
 	return ""
 }
 
+// largest is the most functions of any case of that way.
+func largest(times []published.AttachTime, way string) (n int64) {
+	for i := range times {
+		if wayOf(&times[i]) == way {
+			n = max(n, times[i].Functions)
+		}
+	}
+	return n
+}
+
+// whole tells whether a case is a whole command, of which attaching is a part.
+func whole(t *published.AttachTime) bool { return strings.Contains(t.Note, "whole command") }
+
 // predict works all published times out, in every way there is.
 func predict(all []*attaching.Kernel, times []published.AttachTime) (out []prediction, err error) {
+	var machines []*attaching.Machine
+	for _, c := range calibration.Builtins() {
+		machines = append(machines, attaching.NewMachine(c, attaching.Assumed))
+	}
 	for i := range times {
 		t := &times[i]
-		if wayOf(t) == "" {
+		if wayOf(t) == "" || whole(t) {
 			continue
 		}
-		rows, err := modelled(all, t)
+		rows, err := modelled(all, machines, t)
 		if err != nil {
 			return nil, err
 		}
@@ -56,7 +74,7 @@ func predict(all []*attaching.Kernel, times []published.AttachTime) (out []predi
 // modelled predicts a case from counts and calibrations, nothing fitted: for each
 // machine of the kernel's instruction set, since the one that was measured is not
 // named.
-func modelled(all []*attaching.Kernel, t *published.AttachTime) (out []prediction, err error) {
+func modelled(all []*attaching.Kernel, machines []*attaching.Machine, t *published.AttachTime) (out []prediction, err error) {
 	w, err := attaching.ParseWay(wayOf(t))
 	if err != nil {
 		return nil, err
@@ -65,7 +83,7 @@ func modelled(all []*attaching.Kernel, t *published.AttachTime) (out []predictio
 		if w.In(k) != nil {
 			continue
 		}
-		for _, m := range calibration.Builtins() {
+		for _, m := range machines {
 			if m.Arch != k.Arch {
 				continue
 			}
@@ -74,7 +92,7 @@ func modelled(all []*attaching.Kernel, t *published.AttachTime) (out []predictio
 				if err != nil {
 					return nil, err
 				}
-				ns := attaching.Whole(attaching.Waterfall(&c, &m.Costs, m.CPUs, attaching.Assumed, d.direction == published.Attach))
+				ns := attaching.Whole(m.Waterfall(&c, d.direction == published.Attach))
 				out = append(out, prediction{t.Case, d.direction, t.Functions, "counts of " + k.Name + ", machine " + m.Name, "", d.seconds, ns / 1e9})
 			}
 		}
@@ -103,7 +121,7 @@ func inProportion(times []published.AttachTime) (out []prediction) {
 	for i := range times {
 		for j := range times {
 			from, to := &times[i], &times[j]
-			if i == j || wayOf(from) == "" || wayOf(from) != wayOf(to) {
+			if i == j || wayOf(from) == "" || wayOf(from) != wayOf(to) || whole(from) || whole(to) {
 				continue
 			}
 			for _, f := range directions(from) {
@@ -143,9 +161,8 @@ func waits(all []*attaching.Kernel, times []published.AttachTime) (out []predict
 			wait := (with.AttachS - without.AttachS) / n
 			for _, k := range all {
 				if !k.SharedDirectOps && k.Basis["wait_ms"].Basis == "counted" {
-					const back = 32 // detaches in a row were measured
-					out = append(out, prediction{k.Name + " in an emulator, back to back", published.Detach, back, fmt.Sprintf("one wait of %.1f ms a function", 1e3*wait),
-						with.Case + "; " + without.Case, back * k.Wait.Seconds(), back * wait})
+					out = append(out, prediction{"a detach of " + k.Name + " in an emulator", published.Detach, 1, fmt.Sprintf("one wait of %.1f ms", 1e3*wait),
+						with.Case + "; " + without.Case, k.Wait.Seconds(), wait})
 				}
 			}
 		}
