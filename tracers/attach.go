@@ -306,8 +306,8 @@ func (c *Core) Switch(on bool) (Report, error) {
 		if on == !c.off {
 			return nil
 		}
-		was := c.off
-		x.later(func() { c.off = was })
+		was, g := c.off, c.global
+		x.later(func() { c.off, c.global.wanted, c.global.op = was, g.wanted, g.op })
 		if on {
 			c.off = false
 			c.choose()
@@ -318,8 +318,6 @@ func (c *Core) Switch(on bool) (Report, error) {
 				return refuse(EBUSY, o, "it must not be switched off", source)
 			}
 		}
-		g := c.global
-		x.later(func() { c.global.wanted, c.global.op = g.wanted, g.op })
 		c.global.wanted, c.global.op = FuncStub, nil
 		err := x.runIfNeeded(DisableCalls, nil)
 		c.off = true

@@ -234,6 +234,11 @@ func (x *change) execute(p *Pass) error {
 				p.FuncUpdates++
 			}
 		case StepPatch:
+			if s.Patch == 0 && (c.traits.VerifyFirst || c.Policy != Kernel) {
+				if err := c.verify(p); err != nil {
+					return x.failed(err)
+				}
+			}
 			q := &p.Patches[s.Patch]
 			c.flags[q.Record] = q.FlagsTo // as the kernel: before the text
 			if err := c.write(q); err != nil {
@@ -252,13 +257,31 @@ func (x *change) execute(p *Pass) error {
 	return nil
 }
 
+// verify compares all sites with what they must hold, before the first is written.
+func (c *Core) verify(p *Pass) error {
+	for i := range p.Patches {
+		if err := c.compare(&p.Patches[i]); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// compare compares a site with what it must hold.
+func (c *Core) compare(q *Patch) error {
+	now := &c.text[q.Record]
+	if now.Text == q.From.Text {
+		return nil
+	}
+	n := int(c.sites[q.Record].Len)
+	return &Error{Errno: EINVAL, Record: q.Addr, Source: "ftrace_bug, 7.1",
+		Why: fmt.Sprintf("the site holds %s and not %s", now.Text.Format(n), q.From.Text.Format(n))}
+}
+
 // write stores one patch, if the site holds what it must.
 func (c *Core) write(q *Patch) error {
-	now := &c.text[q.Record]
-	if now.Text != q.From.Text {
-		n := int(c.sites[q.Record].Len)
-		return &Error{Errno: EINVAL, Record: q.Addr, Source: "ftrace_bug, 7.1",
-			Why: fmt.Sprintf("the site holds %s and not %s", now.Text.Format(n), q.From.Text.Format(n))}
+	if err := c.compare(q); err != nil {
+		return err
 	}
 	if c.Write != nil {
 		if err := c.Write(q); err != nil {
@@ -267,7 +290,7 @@ func (c *Core) write(q *Patch) error {
 			return e
 		}
 	}
-	*now = q.To
+	c.text[q.Record] = q.To
 	return nil
 }
 
@@ -277,7 +300,7 @@ func (x *change) restore(done []Patch) error {
 	for i := range slices.Backward(done) {
 		q := done[i]
 		q.From, q.To, q.FlagsFrom, q.FlagsTo = q.To, q.From, q.FlagsTo, q.FlagsFrom
-		if err := x.c.write(&q); err != nil {
+		if err := x.c.write(&q); err != nil { // undoing is a patch like any other and may fail
 			failed = append(failed, err)
 			continue
 		}

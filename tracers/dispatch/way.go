@@ -64,16 +64,6 @@ func (a *attached) hasDirect(o *Ops) bool {
 	return false
 }
 
-// addAlone is add for ways that have room for one ops a site.
-func (a *attached) addAlone(o *Ops) ([]int, error) {
-	for i, ip := range a.ips {
-		if len(a.users[i]) > 0 && o.matches(ip) {
-			return nil, fmt.Errorf("attach to %v: %w", ip, ErrBusy)
-		}
-	}
-	return a.add(o)
-}
-
 // remove detaches an ops and returns the sites whose users changed.
 func (a *attached) remove(o *Ops) (sites []int, err error) {
 	at := slices.Index(a.all, o)

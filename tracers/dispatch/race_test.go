@@ -1,0 +1,114 @@
+package dispatch
+
+import (
+	"runtime"
+	"sync"
+	"sync/atomic"
+	"testing"
+
+	"github.com/textpoke/textpoke/records"
+)
+
+// TestAttachWhileCalling attaches and detaches tracers while others call: who is attached
+// throughout is called exactly once for every call, and who is detached and waited for is
+// called no more.
+func TestAttachWhileCalling(t *testing.T) {
+	for _, k := range Kinds() {
+		t.Run(k.Name, func(t *testing.T) { attachWhileCalling(t, k) })
+	}
+}
+
+func attachWhileCalling(t *testing.T, k Kind) {
+	const callers, rounds = 3, 60
+	w := k.New([]records.Addr{tracee})
+	at := NewHash(tracee)
+	keep := &Ops{Func: Hit, Filter: at, Direct: k.Direct}
+	if err := w.Attach(keep); err != nil {
+		t.Fatal(err)
+	}
+	var (
+		stop atomic.Bool
+		late atomic.Int64 // calls of tracers that had been released
+		wait sync.WaitGroup
+	)
+	tasks, calls := make([]*Context, callers), make([]uint64, callers)
+	for i := range tasks {
+		tasks[i] = NewContext()
+		wait.Go(func() {
+			for !stop.Load() {
+				w.Call(0, tasks[i])
+				calls[i]++
+				tasks[i].Quiescent()
+				if calls[i]%8 == 0 {
+					runtime.Gosched() // there may be fewer CPUs than tasks
+				}
+			}
+		})
+	}
+	for i := range rounds {
+		released := new(atomic.Bool)
+		o := &Ops{Filter: at, Assist: i%2 == 0, Func: func(records.Addr, *Ops, *Context) {
+			runtime.Gosched() // stays on its way for a while
+			if released.Load() {
+				late.Add(1)
+			}
+		}}
+		if err := w.Attach(o); err != nil {
+			t.Fatal(err)
+		}
+		Synchronize(tasks, runtime.Gosched)
+		if err := w.Detach(o); err != nil {
+			t.Fatal(err)
+		}
+		Synchronize(tasks, runtime.Gosched)
+		released.Store(true)
+	}
+	stop.Store(true)
+	wait.Wait()
+	for i, ctx := range tasks {
+		if ctx.Hits != calls[i] || ctx.Missed != 0 || calls[i] == 0 {
+			t.Errorf("task %d: %d calls, %d hits, %d missed", i, calls[i], ctx.Hits, ctx.Missed)
+		}
+	}
+	if n := late.Load(); n != 0 {
+		t.Errorf("%d calls of tracers that had been released", n)
+	}
+}
+
+// TestPool: nodes that are taken by several CPUs at once are each with one of them.
+func TestPool(t *testing.T) {
+	const nodes, cpus, times = 4, 3, 5000
+	p := NewPool(nodes)
+	var held [nodes]atomic.Int32
+	var wait sync.WaitGroup
+	for range cpus {
+		wait.Go(func() {
+			for i := range times {
+				n := p.get()
+				if n == nil {
+					t.Error("no node, though there are more than CPUs")
+					return
+				}
+				if held[n.index].Add(1) != 1 {
+					t.Error("two CPUs have the same node")
+				}
+				if i%64 == 0 {
+					runtime.Gosched()
+				}
+				held[n.index].Add(-1)
+				p.put(n)
+			}
+		})
+	}
+	wait.Wait()
+	seen := map[*node]bool{}
+	for n := p.get(); n != nil; n = p.get() {
+		if seen[n] {
+			t.Fatal("a node twice")
+		}
+		seen[n] = true
+	}
+	if len(seen) != nodes {
+		t.Errorf("%d nodes are left of %d", len(seen), nodes)
+	}
+}
