@@ -110,6 +110,11 @@ func sum(k *Kernel, w Way, direction string, n, total int64, all []tracers.Repor
 	}
 	if direction == published.Detach {
 		c.Walked += total // the list is empty: all flags are looked at, which the core does not count
+		if w.Direct && k.SharedDirectOps {
+			// Nor does it count that the smaller filter's owner is asked about the
+			// instruction pointer (ftrace_hash_ipmodify_update in ftrace_hash_move).
+			c.Walked += total * int64(len(all)-1)
+		}
 	}
 	if direction == published.Attach && !(w.Direct && k.SharedDirectOps) {
 		c.Copied += n // filters, which are set before
