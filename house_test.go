@@ -49,6 +49,7 @@ var floors = map[string]int{
 	"sim/experiments/kernelinterrupts": 11,
 	"sim/experiments/reach":            11,
 	"sim/experiments/attach":           11,
+	"sim/experiments/directops":        11,
 	"sim/experiments/catalogue":        12,
 	"cmd/textpoke":                     13,
 }

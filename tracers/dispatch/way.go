@@ -43,7 +43,7 @@ func (a *attached) add(o *Ops) (sites []int, err error) {
 	if slices.Contains(a.all, o) {
 		return nil, fmt.Errorf("attach: %w", ErrBusy)
 	}
-	a.all = append([]*Ops{o}, a.all...)
+	a.all = slices.Insert(a.all, 0, o)
 	for i, ip := range a.ips {
 		if o.matches(ip) {
 			a.users[i] = append([]*Ops{o}, a.users[i]...)

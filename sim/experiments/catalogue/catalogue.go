@@ -5,6 +5,7 @@ import (
 	"github.com/textpoke/textpoke/results"
 	"github.com/textpoke/textpoke/sim/experiments"
 	"github.com/textpoke/textpoke/sim/experiments/attach"
+	"github.com/textpoke/textpoke/sim/experiments/directops"
 	"github.com/textpoke/textpoke/sim/experiments/eraladder"
 	"github.com/textpoke/textpoke/sim/experiments/flushcause"
 	"github.com/textpoke/textpoke/sim/experiments/int3lookup"
@@ -25,6 +26,7 @@ func All() []*experiments.Experiment {
 		&int3lookup.Experiment,
 		&migration.Experiment,
 		&attach.Experiment,
+		&directops.Experiment,
 		&reach.Experiment,
 		&mutations.Experiment,
 	}
