@@ -133,3 +133,8 @@ func Machine(f *pflag.FlagSet, to *[]cpus.Role, preset string) {
 	}
 	f.Var(r, "cpus", "`machine`: a number of CPUs, or roles (busy, idle, isolated, irqsoff, offline) such as busy=6,isolated=2")
 }
+
+// Names registers a list of names, all of them by default.
+func Names[T any](f *pflag.FlagSet, to *[]T, name, usage string, names []string, parse func(string) (T, error)) {
+	list(f, to, name, strings.Join(names, ","), usage, names, oneOf(names, parse))
+}

@@ -4,6 +4,7 @@ package catalogue
 import (
 	"github.com/textpoke/textpoke/results"
 	"github.com/textpoke/textpoke/sim/experiments"
+	"github.com/textpoke/textpoke/sim/experiments/coexist"
 	"github.com/textpoke/textpoke/sim/experiments/eraladder"
 	"github.com/textpoke/textpoke/sim/experiments/flushcause"
 	"github.com/textpoke/textpoke/sim/experiments/int3lookup"
@@ -22,6 +23,7 @@ func All() []*experiments.Experiment {
 		&kernelinterrupts.Experiment,
 		&int3lookup.Experiment,
 		&migration.Experiment,
+		&coexist.Experiment,
 		&mutations.Experiment,
 	}
 }
