@@ -41,6 +41,7 @@ var floors = map[string]int{
 	"sim":                              9,
 	"sim/experiments":                  10,
 	"sim/experiments/mutations":        11,
+	"sim/experiments/coexist":          11,
 	"sim/experiments/flushcause":       11,
 	"sim/experiments/eraladder":        11,
 	"sim/experiments/int3lookup":       11,

@@ -66,17 +66,24 @@ type before struct {
 	users []*Ops
 }
 
-// do makes a change and takes it back when it fails. What a client's Share does
-// while another's change is under way belongs to that change.
+// do makes a change and takes it back when it fails. What a client does inside
+// another change belongs to that one, and is taken back by itself if it fails.
 func (c *Core) do(f func(*change) error) (Report, error) {
-	if c.change != nil {
-		return Report{}, f(c.change)
+	x := c.change
+	if x != nil {
+		x.mark()
+		done := len(x.undo)
+		err := f(x)
+		if err != nil {
+			err = errors.Join(err, x.takeBack(done))
+		}
+		return Report{}, err
 	}
-	x := &change{c: c}
+	x = &change{c: c}
 	c.change = x
 	err := f(x)
 	if err != nil {
-		err = errors.Join(err, x.takeBack())
+		err = errors.Join(err, x.takeBack(0))
 	}
 	c.change = nil
 	if err == nil {
@@ -111,19 +118,20 @@ func (x *change) mark() {
 	})
 }
 
-// takeBack undoes everything, the last thing first. A site that cannot be written
-// on the way back leaves the tracer dead, and the error says so.
-func (x *change) takeBack() error {
+// takeBack undoes everything down to some point, the last thing first. A site that
+// cannot be written on the way back leaves the tracer dead, and the error says so.
+func (x *change) takeBack(to int) error {
 	if x.c.dead {
 		return nil // the kernel's way: everything stays as it is
 	}
 	x.mark()
 	var failed []error
-	for _, undo := range slices.Backward(x.undo) {
+	for _, undo := range slices.Backward(x.undo[to:]) {
 		if err := undo(); err != nil {
 			failed = append(failed, err)
 		}
 	}
+	x.undo = x.undo[:to]
 	if len(failed) > 0 {
 		x.c.dead = true
 		return fmt.Errorf("not everything could be taken back: %w", errors.Join(failed...))

@@ -84,7 +84,20 @@ func (f Functions) Has(rec int) bool {
 }
 
 // union is everything that is in either.
-func (f Functions) union(g Functions) Functions { return FunctionsOf(append(slices.Clone(f), g...)...) }
+func (f Functions) union(g Functions) Functions {
+	out := make(Functions, 0, len(f)+len(g))
+	for len(f) > 0 && len(g) > 0 {
+		if f[0] <= g[0] {
+			if f[0] == g[0] {
+				g = g[1:]
+			}
+			out, f = append(out, f[0]), f[1:]
+		} else {
+			out, g = append(out, g[0]), g[1:]
+		}
+	}
+	return append(append(out, f...), g...)
+}
 
 // without is what is not in g.
 func (f Functions) without(g Functions) Functions {

@@ -285,7 +285,7 @@ func TestAnything(t *testing.T) {
 		did := map[string]int{}
 		rapid.Check(t, func(t *rapid.T) {
 			p := newPlay(t, a, did)
-			for range rapid.IntRange(20, 150).Draw(t, "steps") {
+			for range rapid.IntRange(20, 90).Draw(t, "steps") {
 				if p.step(); p.c.Dead() {
 					return
 				}

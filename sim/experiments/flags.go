@@ -1,9 +1,7 @@
 package experiments
 
 import (
-	"errors"
 	"fmt"
-	"slices"
 	"strconv"
 	"strings"
 
@@ -93,16 +91,6 @@ func Lookups(f *pflag.FlagSet, to *[]int3.Kind) {
 	list(f, to, "lookup", strings.Join(names, ","), "`list` of indexes that trap handlers search", names, oneOf(names, int3.ParseKind))
 }
 
-// Names registers a list of names, all of them by default.
-func Names(f *pflag.FlagSet, to *[]string, name string, valid []string, usage string) {
-	list(f, to, name, strings.Join(valid, ","), usage, valid, oneOf(valid, func(s string) (string, error) {
-		if !slices.Contains(valid, s) {
-			return "", errors.New("unknown")
-		}
-		return s, nil
-	}))
-}
-
 // Counts registers a list of whole numbers from low to high.
 func Counts(f *pflag.FlagSet, to *[]int, name, preset, usage string, low, high int) {
 	list(f, to, name, preset, usage, nil, func(s string) (int, error) {
@@ -173,4 +161,9 @@ func Machine(f *pflag.FlagSet, to *[]cpus.Role, preset string) {
 		panic(fmt.Sprintf("experiments: default of --cpus: %v", err)) // a mistake of ours
 	}
 	f.Var(r, "cpus", "`machine`: a number of CPUs, or roles (busy, idle, isolated, irqsoff, offline) such as busy=6,isolated=2")
+}
+
+// Names registers a list of names, all of them by default.
+func Names[T any](f *pflag.FlagSet, to *[]T, name, usage string, names []string, parse func(string) (T, error)) {
+	list(f, to, name, strings.Join(names, ","), usage, names, oneOf(names, parse))
 }

@@ -5,7 +5,6 @@ package attach
 import (
 	"context"
 	"fmt"
-	"slices"
 
 	"github.com/spf13/pflag"
 
@@ -40,8 +39,8 @@ var Experiment = experiments.Experiment{
 	Flags: func(f *pflag.FlagSet) experiments.Run {
 		r := &request{}
 		experiments.Counts(f, &r.functions, "functions", "1,1000,5000,10000,20000,50000", "`list` of numbers of functions", 1, records)
-		experiments.Names(f, &r.kernels, "kernel", kernelNames(), "`list` of kernels")
-		experiments.Names(f, &r.ways, "way", attaching.WayNames(), "`list` of ways to attach")
+		experiments.Names(f, &r.kernels, "kernel", "`list` of kernels", kernelNames(), kernelNamed)
+		experiments.Names(f, &r.ways, "way", "`list` of ways to attach", attaching.WayNames(), attaching.ParseWay)
 		f.StringArrayVar(&r.calibrations, "calibration", nil, "`calibration` that times rest on, of its instruction set: a built-in one or a file; repeatable (default: for each the one whose CPUs are nearest to 64)")
 		f.StringVar(&r.file, "published", "", "`file` in place of the published times: CSV with case, functions, attach_s, detach_s, note, source")
 		return r.run
@@ -56,24 +55,38 @@ const nearTo = 64
 
 // request is what the flags ask for.
 type request struct {
-	functions     []int
-	kernels, ways []string
-	calibrations  []string
-	file          string
-	machines      map[string]*attaching.Machine // by instruction set
-	asked         int
+	functions    []int
+	kernels      []*attaching.Kernel
+	ways         []attaching.Way
+	calibrations []string
+	file         string
+	machines     map[string]*attaching.Machine // by instruction set
+	asked        int
 }
 
-// kernelNames are those that the data knows.
-func kernelNames() (out []string) {
+// known are the kernels that the data knows.
+func known() []*attaching.Kernel {
 	all, err := attaching.Kernels()
 	if err != nil {
-		panic(fmt.Sprintf("attach: %v", err)) // embedded data
+		panic(fmt.Sprintf("attach: %v", err)) // embedded data: a mistake of ours
 	}
-	for _, k := range all {
+	return all
+}
+
+func kernelNames() (out []string) {
+	for _, k := range known() {
 		out = append(out, k.Name)
 	}
 	return out
+}
+
+func kernelNamed(s string) (*attaching.Kernel, error) {
+	for _, k := range known() {
+		if k.Name == s {
+			return k, nil
+		}
+	}
+	return nil, fmt.Errorf("no kernel is called %q", s)
 }
 
 // row is one number of functions, attached or detached in one way.
@@ -151,10 +164,7 @@ func (r *request) run(ctx context.Context, lab *experiments.Lab) (*experiments.A
 	if err != nil {
 		return nil, err
 	}
-	all, err := attaching.Kernels()
-	if err != nil {
-		return nil, err
-	}
+	all := known()
 	if err := r.open(all); err != nil {
 		return nil, err
 	}
@@ -170,7 +180,7 @@ func (r *request) run(ctx context.Context, lab *experiments.Lab) (*experiments.A
 			a.unknown = append(a.unknown, times[i].Case)
 		}
 	}
-	jobs := r.jobs(all, times)
+	jobs := r.jobs(times)
 	a.asked = len(jobs)
 	for _, j := range jobs {
 		if err := ctx.Err(); err != nil {
@@ -207,19 +217,18 @@ func (r *request) open(all []*attaching.Kernel) error {
 }
 
 // jobs are the rows to come: what a kernel cannot do is left out.
-func (r *request) jobs(all []*attaching.Kernel, times []published.AttachTime) (out []*row) {
-	for _, k := range all {
-		if !slices.Contains(r.kernels, k.Name) {
-			continue
-		}
-		for _, name := range r.ways {
-			w, err := attaching.ParseWay(name)
-			if err != nil || w.In(k) != nil {
+func (r *request) jobs(times []published.AttachTime) (out []*row) {
+	for _, k := range r.kernels {
+		for _, w := range r.ways {
+			if w.In(k) != nil {
 				continue
 			}
 			for _, n := range r.functions {
 				for _, direction := range []string{published.Attach, published.Detach} {
-					out = append(out, &row{kernel: k, way: w, direction: direction, counts: attaching.Counts{Functions: int64(n)}, machine: r.machines[k.Arch], largest: largest(times, name)})
+					out = append(out, &row{
+						kernel: k, way: w, direction: direction, counts: attaching.Counts{Functions: int64(n)},
+						machine: r.machines[k.Arch], largest: largest(times, w.Name),
+					})
 				}
 			}
 		}

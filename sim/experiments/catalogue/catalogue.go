@@ -5,6 +5,7 @@ import (
 	"github.com/textpoke/textpoke/results"
 	"github.com/textpoke/textpoke/sim/experiments"
 	"github.com/textpoke/textpoke/sim/experiments/attach"
+	"github.com/textpoke/textpoke/sim/experiments/coexist"
 	"github.com/textpoke/textpoke/sim/experiments/directops"
 	"github.com/textpoke/textpoke/sim/experiments/eraladder"
 	"github.com/textpoke/textpoke/sim/experiments/flushcause"
@@ -28,6 +29,7 @@ func All() []*experiments.Experiment {
 		&attach.Experiment,
 		&directops.Experiment,
 		&reach.Experiment,
+		&coexist.Experiment,
 		&mutations.Experiment,
 	}
 }
