@@ -4,6 +4,7 @@ package catalogue
 import (
 	"github.com/textpoke/textpoke/results"
 	"github.com/textpoke/textpoke/sim/experiments"
+	"github.com/textpoke/textpoke/sim/experiments/callopsalternatives"
 	"github.com/textpoke/textpoke/sim/experiments/eraladder"
 	"github.com/textpoke/textpoke/sim/experiments/flushcause"
 	"github.com/textpoke/textpoke/sim/experiments/int3lookup"
@@ -23,6 +24,7 @@ func All() []*experiments.Experiment {
 		&int3lookup.Experiment,
 		&migration.Experiment,
 		&mutations.Experiment,
+		&callopsalternatives.Experiment,
 	}
 }
 
