@@ -270,18 +270,25 @@ func (l *Lease) answerInterrupts() {
 // Tallies reads every CPU's tally, taking each over for a moment.
 func (m *Machine) Tallies(ctx context.Context) ([]Tally, error) {
 	out := make([]Tally, len(m.runners))
+	err := m.Visit(ctx, func(cpu int, t Tally) { out[cpu] = t })
+	return out, err
+}
+
+// Visit takes one CPU over after the other, between two calls, and shows its tally
+// and whatever else it alone writes.
+func (m *Machine) Visit(ctx context.Context, see func(cpu int, t Tally)) error {
 	for cpu, r := range m.runners {
 		if err := r.sit(ctx); err != nil {
-			return nil, fmt.Errorf("read tally of cpu %d: %w", cpu, err)
+			return fmt.Errorf("visit cpu %d: %w", cpu, err)
 		}
 		if !m.online[cpu].Load() {
-			out[cpu] = r.tally // its goroutine rests, see Unplug
+			see(cpu, r.tally) // its goroutine rests, see Unplug
 			r.stand()
 			continue
 		}
 		r.lease()
-		out[cpu] = r.tally
+		see(cpu, r.tally)
 		(&Lease{r}).Release()
 	}
-	return out, nil
+	return nil
 }

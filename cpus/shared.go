@@ -45,6 +45,10 @@ type Code struct {
 	// next enter the kernel. Early are traced calls made on that way in before
 	// the catching up: what must not be.
 	Defer, Early bool
+	// Dispatch, where set, takes the calls that got to an attached ops from there to
+	// whoever traces the site, and says what became of it. It is called by all CPUs
+	// at once.
+	Dispatch func(cpu, site int) Outcome
 }
 
 // Insns is how many instructions a site is made of: 1, or 2 for a pair.

@@ -205,7 +205,11 @@ const maxLinger = 1<<14 - 1
 // dispatch calls through the loaded ops.
 func (c *CPU) dispatch(code *Code, sh Shared, pad *Scratchpad) Event {
 	c.Phase = Boundary
-	switch sh.CallOps(c.Ops) {
+	outcome := sh.CallOps(c.Ops)
+	if outcome == CalledTracer && code.Dispatch != nil {
+		outcome = code.Dispatch(int(c.ID), int(c.Site))
+	}
+	switch outcome {
 	case CalledTracer:
 		return Traced
 	case CalledNobody:

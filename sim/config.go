@@ -33,6 +33,8 @@ type Config struct {
 	Seed    uint64
 	Migrate bool // the patcher may change CPUs in the middle
 
+	Tracers *Tracers // who is called by enabled sites, and how; nil for one, without a way to it
+
 	Timeline *timeline.Recorder // where set, is told what happens; one run at a time
 
 	Engine Kind
@@ -108,7 +110,7 @@ func (c *Config) Flags() string {
 	if c.Migrate {
 		s += " --migrate"
 	}
-	return s + c.engineFlags()
+	return s + c.engineFlags() + c.dispatchFlags()
 }
 
 // engineFlags is what Flags says of the engine.

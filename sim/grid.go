@@ -14,6 +14,7 @@ import (
 	"github.com/textpoke/textpoke/sched"
 	"github.com/textpoke/textpoke/sim/calibration"
 	"github.com/textpoke/textpoke/sim/kernels"
+	"github.com/textpoke/textpoke/tracers/dispatch"
 )
 
 // Grid is lists of choices; their cross product is the combinations that are
@@ -32,6 +33,8 @@ type Grid struct {
 	Fetches   []cpus.Fetch
 	Machines  [][]cpus.Role
 	Engines   []Kind
+	Dispatch  []dispatch.Kind // ways from sites to Tracers; none: tracers are not told apart
+	Tracers   Tracers         // how many
 
 	// For the timed engine alone: several machines are told apart by their
 	// architecture, and each combination has those of its own.
@@ -67,7 +70,7 @@ func (g *Grid) Points() int {
 	for _, n := range []int{
 		len(g.Filters), protocols, len(g.Mutations), len(g.Orders), len(g.Machines),
 		len(g.Fetches), len(g.Lookups), len(g.Refs), len(g.Buffers), len(g.Seeds),
-		len(g.Scenarios), len(g.Engines), len(g.Calibrations), len(g.Calls), len(g.Entries),
+		len(g.Scenarios), len(g.Dispatch), len(g.Engines), len(g.Calibrations), len(g.Calls), len(g.Entries),
 	} {
 		if n = max(n, 1); points > math.MaxInt/n {
 			return math.MaxInt
@@ -175,6 +178,9 @@ func (g *Grid) expand(ctx context.Context, arch isa.Arch, t *records.Table) (bas
 			s.Kernel = kernels.For(arch.Traits().Name)
 		}
 		c.Scenario = &s
+	})
+	base = cross(base, g.Dispatch, func(c *Config, k dispatch.Kind) {
+		c.Tracers = &Tracers{k, g.Tracers.Relevant, g.Tracers.Irrelevant}
 	})
 	base = cross(base, g.Seeds, func(c *Config, v uint64) { c.Seed = v })
 	base, err = g.engines(base)

@@ -24,12 +24,17 @@ type Live struct {
 	patcher  *poke.Executor
 	ops      uint64
 	revision string
+	tracing  *tracing
 	audit
 }
 
 // NewLive builds the machine and starts its CPUs. Close must follow.
 func NewLive(j *Job, revision string, log *zap.Logger) (*Live, error) {
 	s, err := j.sites()
+	if err != nil {
+		return nil, err
+	}
+	tracing, err := newTracing(j, &s.code)
 	if err != nil {
 		return nil, err
 	}
@@ -42,7 +47,7 @@ func NewLive(j *Job, revision string, log *zap.Logger) (*Live, error) {
 	if err != nil {
 		return nil, err
 	}
-	l := &Live{job: j, log: log, sites: s, machine: m, ops: j.ops(s.code.Entry), revision: revision, audit: audit{m, s.code.Len, j.shape.Literals()}}
+	l := &Live{job: j, log: log, sites: s, machine: m, ops: j.ops(s.code.Entry), revision: revision, tracing: tracing, audit: audit{m, s.code.Len, j.shape.Literals()}}
 	if err := m.AddOps(l.ops); err != nil {
 		return nil, err
 	}
@@ -84,8 +89,8 @@ func (l *Live) Update(ctx context.Context, enable bool) (RunRow, error) {
 	if err != nil {
 		return row, err
 	}
-	if enable {
-		l.machine.SetOps(l.ops, cpus.CalledTracer)
+	if err := l.begin(enable); err != nil {
+		return row, err
 	}
 	start := time.Now()
 	if err := l.patcher.Run(ctx, u); err != nil {
@@ -98,6 +103,9 @@ func (l *Live) Update(ctx context.Context, enable bool) (RunRow, error) {
 	if err := l.finish(ctx, &row, before); err != nil {
 		return row, err
 	}
+	if err := l.tracing.end(enable); err != nil {
+		return row, err
+	}
 	l.checkSites(patches)
 	l.checkRounds(l.job, &row)
 	row.Violations = l.violations() - before.violations
@@ -106,11 +114,23 @@ func (l *Live) Update(ctx context.Context, enable bool) (RunRow, error) {
 	return row, nil
 }
 
+// begin is what comes before text changes.
+func (l *Live) begin(enable bool) error {
+	if err := l.tracing.begin(enable); err != nil {
+		return err
+	}
+	if enable {
+		l.machine.SetOps(l.ops, cpus.CalledTracer)
+	}
+	return nil
+}
+
 // reading is the state of all counters at one time.
 type reading struct {
 	counts     cpus.Counts
 	tallies    []cpus.Tally
 	violations uint64
+	dispatched DispatchCounts
 }
 
 func (l *Live) violations() uint64 {
@@ -119,8 +139,12 @@ func (l *Live) violations() uint64 {
 }
 
 func (l *Live) read(ctx context.Context) (reading, error) {
-	tallies, err := l.machine.Tallies(ctx)
-	return reading{l.machine.Ledger.Read(), tallies, l.violations()}, err
+	r := reading{counts: l.machine.Ledger.Read(), tallies: make([]cpus.Tally, len(l.job.Roles)), violations: l.violations()}
+	err := l.machine.Visit(ctx, func(cpu int, t cpus.Tally) {
+		r.tallies[cpu] = t
+		r.dispatched = r.dispatched.add(l.tracing.of(cpu), 1)
+	})
+	return r, err
 }
 
 // aftermath is how often every CPU is let run for a quantum after an update, so
@@ -143,6 +167,10 @@ func (l *Live) finish(ctx context.Context, row *RunRow, before reading) error {
 		row.Tallies[cpu] = row.Tallies[cpu].Sub(before.tallies[cpu])
 	}
 	row.sum(l.job.Roles)
+	if l.tracing != nil {
+		d := after.dispatched.add(before.dispatched, -1)
+		row.Dispatched = &d
+	}
 	l.checkCalls(row)
 	return nil
 }

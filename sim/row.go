@@ -126,6 +126,7 @@ type RunRow struct {
 	Burst                                  int64 // most interrupts that a CPU took in a millisecond
 	Elapsed                                time.Duration
 
+	Dispatched  *DispatchCounts     // only with tracers
 	Stress      *StressCounts       // only under stress
 	Modelled    *Modelled           // only of the timed engine
 	CountedOnly bool                // nothing was executed: there was no calibration
@@ -152,7 +153,7 @@ type Modelled struct {
 	IsolatedStolen, IsolatedQuiet timed.Nanos
 }
 
-var runColumns = append(slices.Clone(planColumns), []results.Column{
+var runColumns = append(append(slices.Clone(planColumns), []results.Column{
 	{Name: "engine", Detail: true, Doc: "what executed the plan"},
 	{Name: "calibration", Doc: "what times rest on; empty where they are measured"},
 	{Name: "revision", Detail: true, Doc: "of the program"},
@@ -180,7 +181,7 @@ var runColumns = append(slices.Clone(planColumns), []results.Column{
 	{Name: "updates", Doc: "updates that carried them out"},
 	{Name: "failed_updates", Detail: true, Doc: "updates that failed and left every site whole"},
 	{Name: "plugs", Doc: "times that a CPU was unplugged or plugged in"},
-}...)
+}...), tracerColumns...)
 
 // runRow is what is known of an update before anything runs.
 func (j *Job) runRow(ctx context.Context, engine, revision string, enable bool) (RunRow, error) {
@@ -226,9 +227,11 @@ func (r RunRow) Cells() []any {
 	cells = append(cells, r.counted()...)
 	cells = append(cells, r.modelled()...)
 	if s := r.Stress; s != nil {
-		return append(cells, s.Requests, s.Updates, s.Failed, s.Plugs)
+		cells = append(cells, s.Requests, s.Updates, s.Failed, s.Plugs)
+	} else {
+		cells = append(cells, empty(4)...)
 	}
-	return append(cells, empty(4)...)
+	return append(cells, r.dispatched()...)
 }
 
 func (r *RunRow) calibration() any {

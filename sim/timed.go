@@ -21,6 +21,7 @@ type Timed struct {
 	machine  *timed.Machine // nil without a calibration
 	ops      uint64
 	revision string
+	tracing  *tracing
 	counts   cpus.Counts // of all updates so far
 	audit
 }
@@ -51,6 +52,9 @@ func newTimed(j *Job, revision string, log *zap.Logger, calls timed.Thinning) (*
 		if err := t.sites.addAux(j, pokes(entries)-len(t.sites.aux.patch)); err != nil {
 			return nil, err
 		}
+	}
+	if t.tracing, err = newTracing(j, &t.sites.code); err != nil {
+		return nil, err
 	}
 	cfg := timed.Config{
 		Called: called,
@@ -103,6 +107,9 @@ func (t *Timed) Update(ctx context.Context, enable bool) (RunRow, error) {
 	if err != nil {
 		return row, err
 	}
+	if err := t.tracing.begin(enable); err != nil {
+		return row, err
+	}
 	if enable {
 		t.machine.SetOps(t.ops, cpus.CalledTracer)
 	}
@@ -110,6 +117,7 @@ func (t *Timed) Update(ctx context.Context, enable bool) (RunRow, error) {
 	if err != nil {
 		return row, err
 	}
+	dispatched := t.tracing.all()
 	before, _ := t.machine.Violations()
 	start := time.Now()
 	out, err := t.machine.Update(ctx, parts...)
@@ -121,6 +129,13 @@ func (t *Timed) Update(ctx context.Context, enable bool) (RunRow, error) {
 		t.machine.SetOps(t.ops, cpus.CalledFreed)
 	}
 	t.fill(&row, &out, wall)
+	if t.tracing != nil {
+		d := t.tracing.all().add(dispatched, -1)
+		row.Dispatched = &d
+	}
+	if err := t.tracing.end(enable); err != nil {
+		return row, err
+	}
 	t.checkSites(patches)
 	t.checkRounds(t.job, &row)
 	t.checkCalls(&row)

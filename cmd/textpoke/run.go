@@ -22,6 +22,7 @@ import (
 type runFlags struct {
 	gridFlags
 	engineFlags
+	tracerFlags
 	forTime    time.Duration
 	without    []string
 	migrate    bool
@@ -39,12 +40,14 @@ func runCommand(c *common) *cobra.Command {
 		Example: "  textpoke run --arch x86_64 --interrupts\n" +
 			"  textpoke run --arch arm64 --cpus busy=6,isolated=2 --protocol native,breakpoint\n" +
 			"  textpoke run --arch x86_64 --plan my.plan\n" +
+			"  textpoke run --arch arm64 --dispatch list,call-ops --tracers relevant=1,irrelevant=100\n" +
 			"  textpoke run --records gen:n=2000 --for 10s --without unplug",
 		Args: cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error { return r.run(cmd, c) },
 	}
 	r.gridFlags.register(cmd)
 	r.engineFlags.register(cmd)
+	r.tracerFlags.register(cmd)
 	f := cmd.Flags()
 	f.DurationVar(&r.forTime, "for", 0, "stress: for this `time`, such as 10s, clients enable and disable random sets, with trouble")
 	f.StringSliceVar(&r.without, "without", nil, "`list` of trouble that a stress run leaves out: "+strings.Join(sim.TroubleNames(), ", "))
@@ -83,6 +86,9 @@ func (r *runFlags) run(cmd *cobra.Command, c *common) error {
 		return err
 	}
 	if err := r.engineFlags.read(cmd, c, grid); err != nil {
+		return err
+	}
+	if err := r.tracerFlags.read(cmd, grid); err != nil {
 		return err
 	}
 	workers, err := r.workers(grid)

@@ -1,6 +1,7 @@
 package dispatch
 
 import (
+	"slices"
 	"sync/atomic"
 
 	"github.com/textpoke/textpoke/records"
@@ -25,13 +26,14 @@ type BPF struct {
 // image is the code of a trampoline.
 type image struct{ entry, modify, exit []*Ops }
 
-// imageOf generates an image of some programs, nil for none.
+// imageOf generates an image of some programs, nil for none: the newest is the first,
+// hlist_add_head in __bpf_trampoline_link_prog.
 func imageOf(users []*Ops) *image {
 	if len(users) == 0 {
 		return nil
 	}
 	m := &image{}
-	for _, o := range users {
+	for _, o := range slices.Backward(users) {
 		if o.Func != nil {
 			m.entry = append(m.entry, o)
 		}

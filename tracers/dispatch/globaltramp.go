@@ -2,7 +2,6 @@ package dispatch
 
 import (
 	"slices"
-
 	"sync/atomic"
 
 	"github.com/textpoke/textpoke/records"

@@ -1,6 +1,7 @@
 package dispatch
 
 import (
+	"slices"
 	"sync/atomic"
 
 	"github.com/textpoke/textpoke/records"
@@ -54,7 +55,7 @@ func (k *Kprobe) publish(sites []int) {
 	heads := map[uint64]*kprobe{}
 	for i, ip := range k.ips {
 		if key := kprobeKey(ip); dirty[key] && len(k.users[i]) > 0 {
-			heads[key] = &kprobe{ip, append([]*Ops(nil), k.users[i]...), heads[key]}
+			heads[key] = &kprobe{ip, slices.Clone(k.users[i]), heads[key]}
 		}
 	}
 	for key := range dirty {

@@ -26,11 +26,11 @@ var (
 	ErrAbsent = errors.New("not attached (ENOENT)")
 )
 
-// attached is the writers' side of every way: who is attached, the newest first.
+// attached is the writers' side of every way: who is attached, the oldest first.
 type attached struct {
 	mu    sync.Mutex // ftrace_lock
 	ips   []records.Addr
-	users [][]*Ops // of each site, the newest first
+	users [][]*Ops // of each site, the oldest first
 	all   []*Ops
 }
 
@@ -43,10 +43,10 @@ func (a *attached) add(o *Ops) (sites []int, err error) {
 	if slices.Contains(a.all, o) {
 		return nil, fmt.Errorf("attach: %w", ErrBusy)
 	}
-	a.all = slices.Insert(a.all, 0, o)
+	a.all = append(a.all, o)
 	for i, ip := range a.ips {
 		if o.matches(ip) {
-			a.users[i] = append([]*Ops{o}, a.users[i]...)
+			a.users[i] = append(a.users[i], o)
 			sites = append(sites, i)
 		}
 	}

@@ -5,6 +5,7 @@ import (
 	"github.com/textpoke/textpoke/results"
 	"github.com/textpoke/textpoke/sim/experiments"
 	"github.com/textpoke/textpoke/sim/experiments/attach"
+	"github.com/textpoke/textpoke/sim/experiments/callopsalternatives"
 	"github.com/textpoke/textpoke/sim/experiments/coexist"
 	"github.com/textpoke/textpoke/sim/experiments/directops"
 	"github.com/textpoke/textpoke/sim/experiments/eraladder"
@@ -31,6 +32,7 @@ func All() []*experiments.Experiment {
 		&reach.Experiment,
 		&coexist.Experiment,
 		&mutations.Experiment,
+		&callopsalternatives.Experiment,
 	}
 }
 

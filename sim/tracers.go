@@ -1,0 +1,203 @@
+package sim
+
+import (
+	"fmt"
+	"strconv"
+	"strings"
+
+	"github.com/textpoke/textpoke/cpus"
+	"github.com/textpoke/textpoke/results"
+	"github.com/textpoke/textpoke/spelling"
+	"github.com/textpoke/textpoke/tracers/dispatch"
+)
+
+// Tracers is who is called by an enabled site, and by which way: so many that trace
+// every function, and so many others that trace one that nobody calls.
+type Tracers struct {
+	Dispatch             dispatch.Kind
+	Relevant, Irrelevant int
+}
+
+// Bounds of what can be asked for: the seed tables go up to 200 of each.
+const (
+	maxRelevant   = 200
+	maxIrrelevant = 10_000
+)
+
+// ParseTracers reads numbers of tracers, such as relevant=1,irrelevant=100. What is
+// left out is one that is relevant, and none that is not.
+func ParseTracers(s string) (t Tracers, err error) {
+	t.Relevant = 1
+	for part := range strings.SplitSeq(s, ",") {
+		name, value, _ := strings.Cut(part, "=")
+		n, err := strconv.Atoi(value)
+		switch {
+		case name != "relevant" && name != "irrelevant":
+			return t, fmt.Errorf("%q: %w", name, spelling.NotOneOf(name, []string{"relevant", "irrelevant"}))
+		case name == "relevant" && (err != nil || n < 1 || n > maxRelevant):
+			return t, fmt.Errorf("relevant=%s: want a number from 1 to %d", value, maxRelevant)
+		case err != nil || n < 0 || n > maxIrrelevant:
+			return t, fmt.Errorf("irrelevant=%s: want a number from 0 to %d", value, maxIrrelevant)
+		case name == "relevant":
+			t.Relevant = n
+		default:
+			t.Irrelevant = n
+		}
+	}
+	return t, nil
+}
+
+// tracing is tracers on one engine: each CPU's task and what its calls have taken.
+type tracing struct {
+	*Tracers
+	way      dispatch.Way
+	tasks    []*task
+	relevant []*dispatch.Ops
+}
+
+// task is one CPU's: padded, as each CPU writes its own all the time.
+type task struct {
+	*dispatch.Context
+	counts dispatch.Counts
+	calls  int64
+	_      [64]byte
+}
+
+// DispatchCounts is what the calls that were dispatched took, all CPUs together.
+type DispatchCounts struct {
+	dispatch.Counts
+	Calls int64 // that were dispatched
+}
+
+// newTracing attaches those that are irrelevant, from now on, and lets the code's
+// sites call through the way. Without tracers it does nothing, and is nil.
+func newTracing(j *Job, code *cpus.Code) (*tracing, error) {
+	if j.Tracers == nil {
+		return nil, nil
+	}
+	t := &tracing{Tracers: j.Tracers, way: j.Tracers.Dispatch.New(code.Sites)}
+	for range j.Roles {
+		one := &task{Context: dispatch.NewContext()}
+		one.Count(&one.counts)
+		t.tasks = append(t.tasks, one)
+	}
+	elsewhere := dispatch.NewHash(code.Entry) // no site, so that nobody calls it
+	for range t.Irrelevant {
+		if err := t.way.Attach(&dispatch.Ops{Func: dispatch.Hit, Filter: elsewhere}); err != nil {
+			return nil, err
+		}
+	}
+	code.Dispatch = t.call
+	return t, nil
+}
+
+// call is cpus.Code.Dispatch.
+func (t *tracing) call(cpu, site int) cpus.Outcome {
+	one := t.tasks[cpu]
+	before := one.Hits
+	one.calls++
+	t.way.Call(site, one.Context)
+	if one.Hits == before {
+		return cpus.CalledNobody
+	}
+	return cpus.CalledTracer
+}
+
+// begin attaches those that are relevant before text changes to call them, as
+// register_ftrace_function does; a failed update may have left them there.
+func (t *tracing) begin(enable bool) error {
+	if t == nil {
+		return nil
+	}
+	for enable && len(t.relevant) < t.Relevant {
+		o := &dispatch.Ops{Func: dispatch.Hit, Direct: t.Dispatch.Direct && len(t.relevant) == 0}
+		if err := t.way.Attach(o); err != nil {
+			return err
+		}
+		t.relevant = append(t.relevant, o)
+	}
+	return nil
+}
+
+// end detaches them again, where text calls them no more. Each CPU has been between two
+// calls since, so that none is on its way to them.
+func (t *tracing) end(enable bool) error {
+	if t == nil || enable {
+		return nil
+	}
+	for _, o := range t.relevant {
+		if err := t.way.Detach(o); err != nil {
+			return err
+		}
+	}
+	t.relevant = nil
+	return nil
+}
+
+// of is what a CPU has counted, which rests between two calls.
+func (t *tracing) of(cpu int) DispatchCounts {
+	if t == nil {
+		return DispatchCounts{}
+	}
+	return DispatchCounts{t.tasks[cpu].counts, t.tasks[cpu].calls}
+}
+
+// all is what all of them have.
+func (t *tracing) all() (sum DispatchCounts) {
+	if t == nil {
+		return sum
+	}
+	for cpu := range t.tasks {
+		sum = sum.add(t.of(cpu), 1)
+	}
+	return sum
+}
+
+// add adds so many times another count.
+func (d DispatchCounts) add(e DispatchCounts, times int64) DispatchCounts {
+	return DispatchCounts{d.Counts.Add(e.Counts.Times(times)), d.Calls + times*e.Calls}
+}
+
+var tracerColumns = []results.Column{
+	{Name: "dispatch", Doc: "way from a site to its tracers; empty where there is only one to be met"},
+	{Name: "tracers_relevant", Doc: "tracers of the functions that are called"},
+	{Name: "tracers_irrelevant", Doc: "tracers of a function that nobody calls"},
+	{Name: "loads_per_call", Doc: "objects that a call reads on the way to its tracers, mean over the calls that were executed one by one"},
+	{Name: "walked_per_call", Doc: "entries of lists that it walks"},
+	{Name: "callbacks", Doc: "tracers called, by all traced calls together"},
+	{Name: "callbacks_ns", Doc: "time of a traced call in its tracers, modelled: their number times the calibration's tracer, without the way there"},
+}
+
+// dispatched is what the tracers' columns say.
+func (r *RunRow) dispatched() []any {
+	if r.Tracers == nil {
+		return empty(len(tracerColumns))
+	}
+	cells := []any{r.Tracers.Dispatch.Name, r.Tracers.Relevant, r.Tracers.Irrelevant}
+	d := r.Dispatched
+	if d == nil { // counted only
+		return append(cells, empty(4)...)
+	}
+	if d.Calls > 0 {
+		n := float64(d.Calls)
+		cells = append(cells, float64(d.Loads)/n, float64(d.Walked)/n)
+	} else {
+		cells = append(cells, empty(2)...)
+	}
+	// The timed engine only counts calls that can meet nothing; each of these reaches
+	// everybody who is attached.
+	calls := int64(r.Traced) - d.Calls
+	cells = append(cells, d.Called+calls*int64(r.Tracers.Relevant))
+	if r.Modelled == nil {
+		return append(cells, results.Empty)
+	}
+	return append(cells, float64(r.Tracers.Relevant)*r.costs().Tracer)
+}
+
+// dispatchFlags is what Config.Flags says of the tracers.
+func (c *Config) dispatchFlags() string {
+	if c.Tracers == nil {
+		return ""
+	}
+	return fmt.Sprintf(" --dispatch %s --tracers relevant=%d,irrelevant=%d", c.Tracers.Dispatch.Name, c.Tracers.Relevant, c.Tracers.Irrelevant)
+}
