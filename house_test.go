@@ -28,9 +28,9 @@ var floors = map[string]int{
 	"poke":    5,
 	"sched":   6,
 
+	"sim/published": 0, "sim/fit": 0,
 	"tracers/dispatch": 5,
 
-	"sim/published":   0,
 	"sim/calibration": 4,
 	"sim/measure":     5,
 	"sim/kernels":     7,
@@ -54,6 +54,9 @@ var floors = map[string]int{
 	"sim/experiments/catalogue":           12,
 	"cmd/textpoke":                        13,
 	"sim/experiments/callopsalternatives": 11,
+	"sim/experiments/trigger":             11,
+	"sim/experiments/fprobe":              11,
+	"sim/experiments/callops":             11,
 }
 
 // TestImportsPointDown reads the imports of every file that is not a test.

@@ -94,10 +94,10 @@ func newExperiment(c *common, e *experiments.Experiment) *experimentFlags {
 // run answers the question: rows to stdout, unless hidden, and with --out all
 // files. Of what is cut short it writes what there is.
 func (x *experimentFlags) run(ctx context.Context, c *common, hidden bool) (*experiments.Answer, error) {
-	if err := refuseEmpty(x.cmd, "published"); err != nil {
+	if err := refuseEmpty(x.cmd, "published", "published-runs"); err != nil {
 		return nil, err
 	}
-	for _, flag := range []string{"records", "published", "kallsyms"} { // those that name files
+	for _, flag := range []string{"records", "published", "published-runs", "kallsyms"} { // those that name files
 		f := x.cmd.Flags().Lookup(flag)
 		if f == nil {
 			continue

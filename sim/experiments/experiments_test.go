@@ -73,6 +73,14 @@ note
 	}
 }
 
+func TestP(t *testing.T) {
+	for p, want := range map[float64]string{1: "1.0000", 0.05: "0.0500", 0.0001: "0.0001", 0.00009: "below 0.0001", 0: "below 0.0001"} {
+		if got := P(p); got != want {
+			t.Errorf("%v: %s", p, got)
+		}
+	}
+}
+
 // TestAnswer: the documents of an experiment have its name.
 func TestAnswer(t *testing.T) {
 	c := plots.Chart{Title: "T", Series: []plots.Series{{X: []float64{1, 2}, Y: []float64{3, 4}}}}

@@ -72,6 +72,14 @@ func number(f float64) string {
 	return strconv.FormatFloat(f, 'g', 4, 64)
 }
 
+// P is a p-value as people read it.
+func P(p float64) string {
+	if p < 0.0001 {
+		return "below 0.0001"
+	}
+	return strconv.FormatFloat(p, 'f', 4, 64)
+}
+
 // BesideSheet is the published figures as a sheet.
 func (r *Report) BesideSheet() Sheet {
 	s := Sheet{Columns: []string{"figure", "published", "here", "error", "source"}}

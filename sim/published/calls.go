@@ -3,6 +3,7 @@ package published
 import (
 	"fmt"
 	"slices"
+	"strconv"
 )
 
 // The kernels of the tables about call_ops.
@@ -62,7 +63,8 @@ func (r *CallCost) PerCall() int64 { return r.TotalNS / r.Calls }
 
 // Slip is an integer that a table derives from others, and that does not follow.
 type Slip struct {
-	Line            int // in the file
+	File            string // or the table's name
+	Line            int
 	Column          string
 	Stated, Derived int64
 	Formula         string // with the row's numbers in it
@@ -70,31 +72,31 @@ type Slip struct {
 }
 
 func (s Slip) String() string {
-	text := fmt.Sprintf("line %d: %s %d: %s is %d", s.Line, s.Column, s.Stated, s.Formula, s.Derived)
+	text := fmt.Sprintf("%s:%d: %s %d: %s is %d", s.File, s.Line, s.Column, s.Stated, s.Formula, s.Derived)
 	if s.Carried {
 		text += " (it follows from the stated per_call_ns)"
 	}
 	return text
 }
 
-// CallSlips derives every integer of the table again: per_call_ns is total_ns /
+// CallSlips derives every integer of a table again, which errors call name: per_call_ns is total_ns /
 // calls, truncated; overhead_ns is that less the same of the kernel's first row
 // without tracers. It lists those that do not follow. A kernel without such a row
 // is an error.
-func CallSlips(rows []CallCost) (out []Slip, err error) {
+func CallSlips(name string, rows []CallCost) (out []Slip, err error) {
 	for _, r := range rows {
 		per := r.PerCall()
 		if per != r.PerCallNS {
-			out = append(out, Slip{Line: r.Line, Column: "per_call_ns", Stated: r.PerCallNS, Derived: per, Formula: fmt.Sprintf("%d/%d", r.TotalNS, r.Calls)})
+			out = append(out, Slip{File: name, Line: r.Line, Column: "per_call_ns", Stated: r.PerCallNS, Derived: per, Formula: fmt.Sprintf("%d/%d", r.TotalNS, r.Calls)})
 		}
 		base, ok := Untraced(rows, r.Kernel)
 		if !ok {
-			return nil, fmt.Errorf("line %d: kernel %q has no row with 0 relevant and 0 irrelevant tracers, which overhead_ns is relative to", r.Line, r.Kernel)
+			return nil, &ParseError{name, r.Line, "kernel " + strconv.Quote(r.Kernel), "has no row with 0 relevant and 0 irrelevant tracers, which overhead_ns is relative to"}
 		}
 		untraced := base.PerCall()
 		if o := r.OverheadNS; o.Known && o.Value != per-untraced {
 			out = append(out, Slip{
-				Line: r.Line, Column: "overhead_ns", Stated: o.Value, Derived: per - untraced, Formula: fmt.Sprintf("%d-%d", per, untraced),
+				File: name, Line: r.Line, Column: "overhead_ns", Stated: o.Value, Derived: per - untraced, Formula: fmt.Sprintf("%d-%d", per, untraced),
 				Carried: o.Value == r.PerCallNS-untraced,
 			})
 		}

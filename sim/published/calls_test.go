@@ -2,6 +2,7 @@ package published
 
 import (
 	"errors"
+	"fmt"
 	"math"
 	"strings"
 	"testing"
@@ -61,7 +62,7 @@ func must[T any](rows []T, err error) func(*testing.T) []T {
 // TestCallSlips: the mail has two integers that do not follow, both in its row of
 // one relevant and two irrelevant tracers; worked out by hand.
 func TestCallSlips(t *testing.T) {
-	slips, err := CallSlips(must(CallCosts.Read(""))(t))
+	slips, err := CallSlips("f", must(CallCosts.Read(""))(t))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -69,8 +70,8 @@ func TestCallSlips(t *testing.T) {
 	for _, s := range slips {
 		got = append(got, s.String())
 	}
-	want := "line 10: per_call_ns 1374: 159562400/100000 is 1595\n" +
-		"line 10: overhead_ns 1218: 1595-156 is 1439 (it follows from the stated per_call_ns)"
+	want := "f:10: per_call_ns 1374: 159562400/100000 is 1595\n" +
+		"f:10: overhead_ns 1218: 1595-156 is 1439 (it follows from the stated per_call_ns)"
 	if strings.Join(got, "\n") != want {
 		t.Errorf("%s\nwant %s", strings.Join(got, "\n"), want)
 	}
@@ -80,10 +81,10 @@ func TestCallSlips(t *testing.T) {
 		t.Fatal(err)
 	}
 	// 5 - 9 is -4, and nothing that is stated makes it -3.
-	if slips, err = CallSlips(rows); err != nil || len(slips) != 1 || slips[0].Derived != -4 || slips[0].Carried || slips[0].Line != 3 {
+	if slips, err = CallSlips("f", rows); err != nil || len(slips) != 1 || slips[0].Derived != -4 || slips[0].Carried || slips[0].Line != 3 {
 		t.Errorf("%+v, %v", slips, err)
 	}
-	if _, err = CallSlips(rows[1:]); err == nil || !strings.Contains(err.Error(), `kernel "with_call_ops" has no row with 0 relevant and 0 irrelevant`) {
+	if _, err = CallSlips("f", rows[1:]); err == nil || !strings.HasPrefix(err.Error(), `f:3: kernel "with_call_ops": has no row with 0 relevant and 0 irrelevant`) {
 		t.Errorf("no row to start from: %v", err)
 	}
 }
@@ -131,6 +132,15 @@ func TestWrongCalls(t *testing.T) {
 			t.Errorf("%s %q: %v\nwant %s", tt[0], tt[1], err, tt[2])
 		}
 	}
+	for _, header := range []string{"mechanism,mps", "mechanism,mps,plusminus,more", "mechanism,mps,mps", "mechanism,mps,mps,plusminus"} {
+		if err := read["triggers"](header + "\n"); err == nil || err.Error() != fmt.Sprintf("f:1: %q: want the columns mechanism,mps,plusminus", header) {
+			t.Errorf("%s: %v", header, err)
+		}
+	}
+	turned, err := Triggers.read("f", strings.NewReader("plusminus,mechanism,mps\n1,fentry,2\n"))
+	if err != nil || turned[0].Mechanism != "fentry" || turned[0].MPS != 2 || turned[0].PlusMinus != 1 {
+		t.Errorf("columns in another order: %+v, %v", turned, err)
+	}
 	// A table of one's own need not say where it is from.
 	own, err := HashLookups.read("f", strings.NewReader("bench,table,mps\nb,t,1\n"))
 	if err != nil || own[0].Source != "" || own[0].MPS != 1 {
@@ -152,7 +162,7 @@ func FuzzReadCalls(f *testing.F) {
 		rows, err := CallCosts.read("f", strings.NewReader(text))
 		errs := []error{err}
 		if err == nil {
-			_, err = CallSlips(rows)
+			_, err = CallSlips("f", rows)
 			errs = append(errs, err)
 		}
 		in := func() *strings.Reader { return strings.NewReader(text) }

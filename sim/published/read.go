@@ -51,7 +51,7 @@ func (s *Set[T]) read(name string, r io.Reader) ([]T, error) {
 	if err != nil {
 		return nil, wrap(name, err)
 	}
-	if !slices.Equal(header, s.columns) && !slices.Equal(append(slices.Clone(header), sourceColumn), s.columns) {
+	if !s.takes(header) {
 		return nil, &ParseError{name, 1, strconv.Quote(clip(strings.Join(header, ","))), "want the columns " + strings.Join(s.columns, ",")}
 	}
 	var out []T
@@ -65,7 +65,7 @@ func (s *Set[T]) read(name string, r io.Reader) ([]T, error) {
 			return nil, wrap(name, err)
 		}
 		line, _ := in.FieldPos(0)
-		c := &cells{name: name, line: line, columns: s.columns, record: record}
+		c := &cells{name: name, line: line, columns: header, record: record}
 		row := s.parse(c)
 		if c.err != nil {
 			return nil, c.err
@@ -83,6 +83,20 @@ func (s *Set[T]) read(name string, r io.Reader) ([]T, error) {
 		return nil, &ParseError{name, 1, "", "there are no rows"}
 	}
 	return out, nil
+}
+
+// takes tells whether a header has the table's columns, in whatever order.
+func (s *Set[T]) takes(header []string) bool {
+	n := 0
+	for _, column := range s.columns {
+		switch {
+		case slices.Contains(header, column):
+			n++
+		case column != sourceColumn:
+			return false
+		}
+	}
+	return n == len(header)
 }
 
 // sourceColumn is where a row says where it is from. A table of one's own may
@@ -142,7 +156,7 @@ type cells struct {
 
 func (c *cells) text(column string) string {
 	i := slices.Index(c.columns, column)
-	if i == len(c.record) {
+	if i < 0 {
 		return "" // the source, left out
 	}
 	return c.record[i]
@@ -150,7 +164,7 @@ func (c *cells) text(column string) string {
 
 // source is where the row is from: "" where the table has no such column.
 func (c *cells) source() string {
-	if len(c.record) < len(c.columns) {
+	if !slices.Contains(c.columns, sourceColumn) {
 		return ""
 	}
 	return c.words(sourceColumn)

@@ -5,17 +5,20 @@ import (
 	"github.com/textpoke/textpoke/results"
 	"github.com/textpoke/textpoke/sim/experiments"
 	"github.com/textpoke/textpoke/sim/experiments/attach"
+	"github.com/textpoke/textpoke/sim/experiments/callops"
 	"github.com/textpoke/textpoke/sim/experiments/callopsalternatives"
 	"github.com/textpoke/textpoke/sim/experiments/coexist"
 	"github.com/textpoke/textpoke/sim/experiments/directops"
 	"github.com/textpoke/textpoke/sim/experiments/eraladder"
 	"github.com/textpoke/textpoke/sim/experiments/flushcause"
+	"github.com/textpoke/textpoke/sim/experiments/fprobe"
 	"github.com/textpoke/textpoke/sim/experiments/int3lookup"
 	"github.com/textpoke/textpoke/sim/experiments/ipiburst"
 	"github.com/textpoke/textpoke/sim/experiments/kernelinterrupts"
 	"github.com/textpoke/textpoke/sim/experiments/migration"
 	"github.com/textpoke/textpoke/sim/experiments/mutations"
 	"github.com/textpoke/textpoke/sim/experiments/reach"
+	"github.com/textpoke/textpoke/sim/experiments/trigger"
 )
 
 // All are the experiments, in the order in which they are listed and run.
@@ -33,6 +36,9 @@ func All() []*experiments.Experiment {
 		&coexist.Experiment,
 		&mutations.Experiment,
 		&callopsalternatives.Experiment,
+		&callops.Experiment,
+		&trigger.Experiment,
+		&fprobe.Experiment,
 	}
 }
 

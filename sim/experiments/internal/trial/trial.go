@@ -53,8 +53,11 @@ func RunWith(ctx context.Context, t *testing.T, e *experiments.Experiment, args 
 func Must(t *testing.T, e *experiments.Experiment, args ...string) *Result {
 	t.Helper()
 	r := Run(t, e, args...)
-	if r.Err != nil || r.No != nil {
-		t.Fatalf("%s %s: %v, %v", e.Name, strings.Join(args, " "), r.Err, r.No)
+	if r.Err != nil {
+		t.Fatalf("%s %s: %v", e.Name, strings.Join(args, " "), r.Err)
+	}
+	if r.No != nil {
+		t.Fatalf("%s %s: %v", e.Name, strings.Join(args, " "), r.No)
 	}
 	if *look != "" {
 		for _, d := range r.Documents {
