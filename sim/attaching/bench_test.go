@@ -9,10 +9,10 @@ import (
 // BenchmarkAttach attaches to n functions through so many ops by the core of the
 // function tracer, every record's patch planned and made, and counts the kernel's
 // work; then it detaches them. It reports both per function. The exponent is that
-// of time against the number of functions since the last size with as many ops
-// (with n ops: with an ops a function); 1 is linear.
+// of time against the number of functions, from the smallest size with as many ops
+// (with n ops: with an ops a function) to this one; 1 is linear.
 func BenchmarkAttach(b *testing.B) {
-	last := map[string][2]float64{}
+	first := map[string][2]float64{}
 	for _, n := range []int64{1000, 20000, 50000} {
 		for _, ops := range []int64{1, 12, n} {
 			name := fmt.Sprint(ops)
@@ -30,10 +30,12 @@ func BenchmarkAttach(b *testing.B) {
 				}
 				ns := float64(b.Elapsed().Nanoseconds()) / float64(b.N)
 				b.ReportMetric(ns/float64(n), "ns/function")
-				if was, ok := last[name]; ok {
+				if was, ok := first[name]; ok && was[0] < float64(n) {
 					b.ReportMetric(math.Log(ns/was[1])/math.Log(float64(n)/was[0]), "exponent")
 				}
-				last[name] = [2]float64{float64(n), ns}
+				if _, ok := first[name]; !ok {
+					first[name] = [2]float64{float64(n), ns}
+				}
 			})
 		}
 	}
