@@ -157,3 +157,33 @@ func TestOthers(t *testing.T) {
 
 // TestNothing: what was cut short before the first row says so.
 func TestNothing(t *testing.T) { trial.CutShort(t, (&answer{asked: 1}).answer()) }
+
+// TestEntry: what counts from ftrace_caller is in range of all sites up to the
+// last byte, on both sides, and of none behind it.
+func TestEntry(t *testing.T) {
+	limits, err := published.Reaches.Read("")
+	if err != nil {
+		t.Fatal(err)
+	}
+	table, err := records.New("two", "", []records.Raw{{Addr: 0xffffffff80002004, Symbol: "a"}, {Addr: 0xffffffff80002044, Symbol: "b"}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, l := range limits {
+		if l.From != published.FromEntry {
+			continue
+		}
+		arch, err := cpus.ParseArch(l.Arch)
+		if err != nil {
+			t.Fatal(err)
+		}
+		x := newText(table, arch, l)
+		for off, want := range map[int64]int{-2048: 0, -2047: 2, 0: 2, 2047: 2, 2048: 0} {
+			if got := x.stated(x.entry() + records.Addr(off)); got != want {
+				t.Errorf("%d bytes from the entry: %d sites, want %d", off, got, want)
+			}
+		}
+		return
+	}
+	t.Error("no reach counts from the entry")
+}
