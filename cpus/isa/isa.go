@@ -126,6 +126,12 @@ type Traits struct {
 
 	CallOps bool // sites have a literal that names their ops (CALL_OPS)
 
+	// What the kernel's function tracer has there besides.
+	RegsEntry       bool // a second entry that saves all registers (DYNAMIC_FTRACE_WITH_REGS)
+	OpsTrampolines  bool // an ops gets a trampoline of its own (arch_ftrace_update_trampoline)
+	SingleDirectOps bool // one ops for all direct trampolines (HAVE_SINGLE_FTRACE_DIRECT_OPS, Linux 7.0)
+	VerifyFirst     bool // all sites are compared before the first is written (ftrace_replace_code)
+
 	TrapSyncs      bool // taking and leaving a trap makes the CPU fetch afresh
 	InterruptSyncs bool // so does any interrupt
 	MaskedRounds   bool // rounds reach CPUs that have interrupts masked (remote fences by firmware)

@@ -62,17 +62,21 @@ type arch struct{}
 // CR3, which is serialising, before it sends (__text_poke).
 func (arch) Traits() isa.Traits {
 	return isa.Traits{
-		Name:           Name,
-		FetchLen:       SiteLen,
-		BreakpointLen:  Int3Len,
-		Breakpoint:     "int3",
-		Resync:         "sync_core",
-		TrapSyncs:      true,
-		InterruptSyncs: true,
-		InterruptRow:   "CAL",
-		InterruptName:  "Function call interrupts",
-		StopRow:        "RES",
-		StopName:       "Rescheduling interrupts",
+		Name:            Name,
+		FetchLen:        SiteLen,
+		BreakpointLen:   Int3Len,
+		Breakpoint:      "int3",
+		Resync:          "sync_core",
+		RegsEntry:       true,
+		OpsTrampolines:  true,
+		SingleDirectOps: true,
+		VerifyFirst:     true,
+		TrapSyncs:       true,
+		InterruptSyncs:  true,
+		InterruptRow:    "CAL",
+		InterruptName:   "Function call interrupts",
+		StopRow:         "RES",
+		StopName:        "Rescheduling interrupts",
 	}
 }
 

@@ -120,7 +120,8 @@ func TestEnabledCallsTargetOrFails(t *testing.T) {
 
 func TestTraits(t *testing.T) {
 	want := isa.Traits{
-		Name: "x86_64", FetchLen: 5, BreakpointLen: 1, Breakpoint: "int3", Resync: "sync_core",
+		Name: "x86_64", FetchLen: 5, BreakpointLen: 1, Breakpoint: "int3", RegsEntry: true, OpsTrampolines: true, SingleDirectOps: true, VerifyFirst: true,
+		Resync:    "sync_core",
 		TrapSyncs: true, InterruptSyncs: true,
 		InterruptRow: "CAL", InterruptName: "Function call interrupts",
 		StopRow: "RES", StopName: "Rescheduling interrupts",

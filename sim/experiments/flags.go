@@ -112,6 +112,35 @@ func Counts(f *pflag.FlagSet, to *[]int, name, preset, usage string, low, high i
 	})
 }
 
+// sizes are the letters that a number of bytes may end in.
+var sizes = map[byte]uint64{'K': 1 << 10, 'M': 1 << 20, 'G': 1 << 30}
+
+// Sizes registers a list of numbers of bytes up to high, such as 512, 4K or 2G.
+func Sizes(f *pflag.FlagSet, to *[]uint64, name, preset, usage string, high uint64) {
+	list(f, to, name, preset, usage, nil, func(s string) (uint64, error) {
+		digits, unit := s, uint64(1)
+		if n := len(s) - 1; n > 0 && sizes[s[n]] != 0 {
+			digits, unit = s[:n], sizes[s[n]]
+		}
+		n, err := strconv.ParseUint(digits, 10, 64)
+		if err != nil || n > high/unit {
+			return 0, fmt.Errorf("want numbers of bytes up to %d, such as 512, 4K, 96M or 2G", high)
+		}
+		return n * unit, nil
+	})
+}
+
+// Size prints a number of bytes as Sizes reads it, in the largest unit that
+// divides it.
+func Size(n uint64) string {
+	for _, unit := range []byte("GMK") {
+		if n > 0 && n%sizes[unit] == 0 {
+			return strconv.FormatUint(n/sizes[unit], 10) + string(unit)
+		}
+	}
+	return strconv.FormatUint(n, 10)
+}
+
 // Roles is a flag that names a machine.
 type Roles struct{ to *[]cpus.Role }
 
@@ -151,4 +180,9 @@ func Machine(f *pflag.FlagSet, to *[]cpus.Role, preset string) {
 func Refs(f *pflag.FlagSet, to *[]int3.Refs, preset string) {
 	names := int3.RefsNames()
 	list(f, to, "refs", preset, "`list` of ways in which handlers are counted", names, oneOf(names, int3.ParseRefs))
+}
+
+// Names registers a list of names, all of them by default.
+func Names[T any](f *pflag.FlagSet, to *[]T, name, usage string, names []string, parse func(string) (T, error)) {
+	list(f, to, name, strings.Join(names, ","), usage, names, oneOf(names, parse))
 }

@@ -19,6 +19,7 @@
 // be on somebody's way: who wants to reuse it waits with [Synchronize] first. The rounds
 // that text needs are not sent here: package poke does that.
 //
-// Sources are the kernel's, by file and version; what is turned down is from Mark
-// Rutland's mail in "ftrace,bpf: Use single direct ops for bpf trampolines", 2025-07-29.
+// Sources are the kernel's, by file and version. [Intermediate] and [OpsTrampoline] were
+// turned down in Mark Rutland's mail of 2025-07-29 in "ftrace,bpf: Use single direct ops
+// for bpf trampolines".
 package dispatch

@@ -27,9 +27,14 @@ type Global struct {
 	fn    atomic.Pointer[Ops] // whose function ftrace_call calls; nil: the list function
 }
 
+// listEnd is ftrace_list_end: what function_trace_op names while the list is walked.
+var listEnd = &Ops{stub: true}
+
 // NewGlobal has nobody attached.
 func NewGlobal(sites []records.Addr, guard Guard) *Global {
-	return &Global{attached: newAttached(sites), list: list{guard: guard}, calls: make([]atomic.Bool, len(sites))}
+	g := &Global{attached: newAttached(sites), list: list{guard: guard}, calls: make([]atomic.Bool, len(sites))}
+	g.ops.Store(listEnd)
+	return g
 }
 
 // single is the ops whose function may be called without a list.
@@ -47,6 +52,10 @@ func (g *Global) update(sites []int) {
 		g.calls[i].Store(len(g.users[i]) > 0)
 	}
 	o := g.single()
+	if o == nil {
+		g.ops.Store(listEnd)
+		return
+	}
 	g.ops.Store(o)
 	g.fn.Store(o)
 }

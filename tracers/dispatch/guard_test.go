@@ -100,3 +100,25 @@ func TestAssist(t *testing.T) {
 		}
 	}
 }
+
+// TestMismatch: a task that has read the ops and goes on once another tracer is the only
+// one calls that one's function with the first one's ops, and counts it.
+func TestMismatch(t *testing.T) {
+	g := NewGlobal([]records.Addr{tracee}, Transition)
+	var with []*Ops
+	tracer := func() *Ops { return &Ops{Func: func(_ records.Addr, o *Ops, _ *Context) { with = append(with, o) }} }
+	a, b := tracer(), tracer()
+	for _, err := range []error{g.Attach(a), g.Detach(a), g.Attach(b)} {
+		if err != nil {
+			t.Fatal(err)
+		}
+	}
+	ctx := NewContext()
+	if g.Call(0, ctx); ctx.Mismatched != 0 || len(with) != 1 || with[0] != b {
+		t.Fatalf("%d mismatched, called with %v", ctx.Mismatched, with)
+	}
+	g.ops.Store(a) // as it was read before
+	if g.Call(0, ctx); ctx.Mismatched != 1 || with[1] != a {
+		t.Errorf("%d mismatched", ctx.Mismatched)
+	}
+}

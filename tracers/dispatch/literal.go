@@ -21,10 +21,13 @@ type shared struct {
 // kernel/trace/ftrace.c.
 func newShared(sites []records.Addr, guard Guard) *shared {
 	s := &shared{attached: newAttached(sites), list: list{guard: guard}, proxies: map[*Ops]*Ops{}, saves: ArgRegisters}
-	s.nopOps = &Ops{stub: true, Func: func(records.Addr, *Ops, *Context) {}}
+	s.nopOps = newNopOps()
 	s.listOps = &Ops{stub: true, Func: func(ip records.Addr, _ *Ops, ctx *Context) { s.list.call(ip, ctx) }}
 	return s
 }
+
+// newNopOps is ftrace_nop_ops: who comes late to a site that is disabled finds it.
+func newNopOps() *Ops { return &Ops{stub: true, Func: func(records.Addr, *Ops, *Context) {}} }
 
 // callDirect is call_direct_funcs: the trampoline is gone to on the way out.
 func callDirect(_ records.Addr, o *Ops, ctx *Context) { ctx.late = o.direct.Load() }

@@ -101,6 +101,14 @@ func TestPool(t *testing.T) {
 		})
 	}
 	wait.Wait()
+	// Whoever has read the head and next of a node before it went and came back must not
+	// succeed: the head is another number each time.
+	was := p.head.Load()
+	a, b := p.get(), p.get()
+	p.put(b)
+	if p.put(a); p.head.Load() == was {
+		t.Error("the head is what it was, though nodes have come and gone")
+	}
 	seen := map[*node]bool{}
 	for n := p.get(); n != nil; n = p.get() {
 		if seen[n] {

@@ -28,6 +28,7 @@ type SingleDirect struct {
 	ops     *Ops                 // direct_ops
 	onList  *Ops                 // and as it is on the list now, with its filter
 	sites   []callOpsSite
+	nopOps  *Ops
 	listOps *Ops
 	links   []*Ops // direct ones
 }
@@ -36,9 +37,11 @@ type SingleDirect struct {
 func NewSingleDirect(sites []records.Addr, guard Guard, near bool) *SingleDirect {
 	d := &SingleDirect{attached: newAttached(sites), near: near, list: list{guard: guard}, sites: make([]callOpsSite, len(sites))}
 	d.ops = &Ops{Func: d.lookup, stub: true, Direct: true}
+	d.nopOps = newNopOps()
 	d.listOps = &Ops{stub: true, Func: func(ip records.Addr, _ *Ops, ctx *Context) { d.list.call(ip, ctx) }}
 	for i, ip := range sites {
 		d.sites[i].ip = ip
+		d.sites[i].literal.Store(d.nopOps)
 	}
 	return d
 }
@@ -87,6 +90,7 @@ func (d *SingleDirect) publish(site int) {
 	o := d.unique(site)
 	switch {
 	case len(d.users[site]) == 0:
+		s.literal.Store(d.nopOps)
 		s.branch.Store(nil)
 	case o == nil || o.assisted():
 		s.literal.Store(d.listOps)

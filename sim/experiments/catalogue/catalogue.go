@@ -4,8 +4,12 @@ package catalogue
 import (
 	"github.com/textpoke/textpoke/results"
 	"github.com/textpoke/textpoke/sim/experiments"
+	"github.com/textpoke/textpoke/sim/experiments/attach"
 	"github.com/textpoke/textpoke/sim/experiments/buffersize"
 	"github.com/textpoke/textpoke/sim/experiments/callops"
+	"github.com/textpoke/textpoke/sim/experiments/callopsalternatives"
+	"github.com/textpoke/textpoke/sim/experiments/coexist"
+	"github.com/textpoke/textpoke/sim/experiments/directops"
 	"github.com/textpoke/textpoke/sim/experiments/eraladder"
 	"github.com/textpoke/textpoke/sim/experiments/flushcause"
 	"github.com/textpoke/textpoke/sim/experiments/fprobe"
@@ -18,6 +22,7 @@ import (
 	"github.com/textpoke/textpoke/sim/experiments/migration"
 	"github.com/textpoke/textpoke/sim/experiments/mutations"
 	"github.com/textpoke/textpoke/sim/experiments/pareto"
+	"github.com/textpoke/textpoke/sim/experiments/reach"
 	"github.com/textpoke/textpoke/sim/experiments/refcount"
 	"github.com/textpoke/textpoke/sim/experiments/trigger"
 )
@@ -36,7 +41,12 @@ func All() []*experiments.Experiment {
 		&refcount.Experiment,
 		&isolation.Experiment,
 		&migration.Experiment,
+		&attach.Experiment,
+		&directops.Experiment,
+		&reach.Experiment,
+		&coexist.Experiment,
 		&mutations.Experiment,
+		&callopsalternatives.Experiment,
 		&callops.Experiment,
 		&trigger.Experiment,
 		&metadata.Experiment,

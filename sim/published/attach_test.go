@@ -1,0 +1,86 @@
+package published
+
+import (
+	"strings"
+	"testing"
+)
+
+// TestAttachTables: what comes with the program agrees with itself: every kernel
+// of a measurement has its parts, and single readings are at most one above the
+// formula of their kernel.
+func TestAttachTables(t *testing.T) {
+	parts := must(AttachParts.Read(""))(t)
+	formulas := must(AttachFormulas.Read(""))(t)
+	of := map[string]int{}
+	for _, p := range parts {
+		of[p.Kernel]++
+	}
+	if len(of) != 4 {
+		t.Errorf("parts of %d kernels", len(of))
+	}
+	above := 0
+	for _, r := range must(AttachReadings.Read(""))(t) {
+		if of[r.Kernel] == 0 {
+			t.Errorf("%s has readings and no parts", r.Kernel)
+		}
+		found := false
+		for _, f := range formulas {
+			if f.Kernel != r.Kernel || f.Way != r.Way || f.Direction != r.Direction {
+				continue
+			}
+			found = true
+			d := r.Interrupts - (f.PerFunction*r.Functions + f.PerBatch*((r.Functions+255)/256) + f.Fixed)
+			if d < 0 || d > 1 {
+				t.Errorf("%+v is %d off", r, d)
+			}
+			above += int(d)
+		}
+		if !found {
+			t.Errorf("%+v has no formula", r)
+		}
+	}
+	if above != 2 {
+		t.Errorf("%d readings are above their formula, want 2", above)
+	}
+}
+
+// TestReaches: the ranges that the manuals state.
+func TestReaches(t *testing.T) {
+	rows := must(Reaches.Read(""))(t)
+	want := map[string][2]int64{"x86_64 word": {1 << 31, 1<<31 - 1}, "arm64 word": {1 << 27, 1<<27 - 4}, "riscv64 pair": {1<<31 + 1<<11, 1<<31 - 1<<11 - 1}, "riscv64 word": {2047, 2047}}
+	if len(rows) != len(want) {
+		t.Fatalf("%d rows", len(rows))
+	}
+	for _, r := range rows {
+		if w := want[r.Arch+" "+r.Layout]; r.Down != w[0] || r.Up != w[1] || (r.From == FromEntry) != (r.Up == 2047) {
+			t.Errorf("%+v, want %v", r, w)
+		}
+	}
+}
+
+// TestAttachWrong: what is wrong is named with file, line and value.
+func TestAttachWrong(t *testing.T) {
+	const parts, formulas, readings = "kernel,part,value,basis,source\n", "kernel,way,direction,per_function,per_batch,fixed,background,source\n", "kernel,way,direction,functions,interrupts,source\n"
+	for _, tt := range []struct{ text, want string }{
+		{parts + "k,image,-1,counted,s", `f:2: value "-1": want a whole number, 0 or more`},
+		{parts + "k,image,1,guessed,s", `f:2: basis "guessed": want one of counted, source, assumed`},
+		{parts + "k,image,1,counted,s\nk,image,2,counted,s", `f:3: "k image": line 2 is about the same`},
+		{formulas + "k,w,on,1,2,3,no,s", `f:2: direction "on": want one of attach, detach`},
+		{formulas + "k,w,attach,1,2,3,maybe,s", `f:2: background "maybe": want one of yes, no`},
+		{readings + "k,w,attach,0,3,s", `f:2: functions "0": want a whole number, 1 or more`},
+		{readings + "k,w,attach,4,3,s\nk,w,attach,4,5,s", `f:3: "k w attach 4": line 2 is about the same`},
+	} {
+		var err error
+		switch header, _, _ := strings.Cut(tt.text, "\n"); header + "\n" {
+		case parts:
+			_, err = AttachParts.read("f", strings.NewReader(tt.text))
+		case formulas:
+			_, err = AttachFormulas.read("f", strings.NewReader(tt.text))
+		default:
+			_, err = AttachReadings.read("f", strings.NewReader(tt.text))
+		}
+		if err == nil || err.Error() != tt.want {
+			t.Errorf("%q: %v\nwant %s", tt.text, err, tt.want)
+		}
+	}
+}

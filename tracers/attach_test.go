@@ -1,0 +1,41 @@
+package tracers
+
+import (
+	"slices"
+	"testing"
+
+	"github.com/textpoke/textpoke/cpus/isa"
+)
+
+// TestAttachDetach: two tracers come and go; who is called is who is attached,
+// newest first, and everything is as before in the end.
+func TestAttachDetach(t *testing.T) {
+	onArches(t, func(t *testing.T, a isa.Arch) {
+		c := newCore(t, a, 4, TakeBack)
+		one := NewOps("one", FuncUser, OpsDynamic, 1, 2)
+		two := NewOps("two", FuncUser+1, OpsDynamic, 2, 3)
+		r := must(t)(c.Attach(one))
+		if got := r.Addrs(); !slices.Equal(got, c.Records[1:3]) {
+			t.Errorf("patched %v", got)
+		}
+		must(t)(c.Attach(two))
+		for rec, want := range [][]string{nil, {"one"}, {"two", "one"}, {"two"}} {
+			if got := names(t, c, rec); !slices.Equal(got, want) {
+				t.Errorf("record %d calls %v, want %v", rec, got, want)
+			}
+		}
+		must(t)(c.Detach(one))
+		if got := names(t, c, 2); !slices.Equal(got, []string{"two"}) {
+			t.Errorf("calls %v", got)
+		}
+		r = must(t)(c.Detach(two))
+		if r.Tasks != 1 || r.TasksRude != 1 || !two.Released() {
+			t.Errorf("waits %d and %d, released %v", r.Tasks, r.TasksRude, two.Released())
+		}
+		for rec := range c.Records {
+			if c.Flags(rec)&^noClear != 0 || c.Text(rec) != c.nop(rec) {
+				t.Errorf("record %d: %s, %s", rec, c.Flags(rec), c.Text(rec))
+			}
+		}
+	})
+}

@@ -1,0 +1,232 @@
+package tracers
+
+import (
+	"errors"
+	"fmt"
+	"iter"
+
+	"github.com/textpoke/textpoke/cpus/isa"
+	"github.com/textpoke/textpoke/records"
+)
+
+// Installed is what a site holds.
+type Installed struct {
+	Decided records.Addr // what it was meant to call; 0 while it is a nop
+	Via     isa.Via      // how it gets there
+	Text    isa.Text
+	Literal *Ops // what the literal before the function names; nil where there is none
+}
+
+// Calls is what the instruction itself calls: what was decided, or the entry where
+// that is out of reach. 0 for a nop.
+func (i Installed) Calls(entry records.Addr) records.Addr {
+	if i.Decided != 0 && i.Via != isa.Direct {
+		return entry
+	}
+	return i.Decided
+}
+
+// Policy is what happens when a site cannot be written.
+type Policy uint8
+
+const (
+	// TakeBack undoes the whole change: every byte, count and link is as before.
+	TakeBack Policy = iota
+	// Kernel stops at the failure and is dead until the next boot: earlier sites
+	// stay new, later ones old (ftrace_bug, ftrace_kill).
+	Kernel
+)
+
+// Places is where the tracer's own code lies.
+type Places struct {
+	Entry       records.Addr // ftrace_caller
+	RegsEntry   records.Addr // ftrace_regs_caller; the same as Entry where there is only one
+	Trampolines records.Addr // where trampolines of single ops are made, upwards
+}
+
+// trampolineStep is how far trampolines of single ops lie from one another: a
+// page each (create_trampoline, arch/x86/kernel/ftrace.c).
+const trampolineStep = 4096
+
+// Config is what a Core is made of.
+type Config struct {
+	Arch    isa.Arch
+	Records []records.Addr // in the order in which the kernel walks them
+	Places  Places         // zero: an entry below the lowest record, trampolines above the highest
+	Policy  Policy
+
+	// PLT is a record's module's slot for the entry, where a branch may not reach
+	// it; nil where there are none.
+	PLT func(rec int) records.Addr
+
+	// Write stores a patch into the text, after the site was found to hold
+	// Patch.From. A failure is injected by returning an error, usually an Errno.
+	// nil always succeeds.
+	Write func(*Patch) error
+}
+
+// Core is the function tracer's state.
+type Core struct {
+	Config
+	traits  isa.Traits
+	sites   []isa.Site
+	flags   []Flags
+	text    []Installed
+	users   [][]*Ops // of each record: attached ops that trace it, in no order
+	refused []int    // records that the architecture refuses
+
+	list struct { // of attached ops, newest first (ftrace_ops_list)
+		first *Ops
+		n     int
+	}
+	NopOps, ListOps *Ops // what literals name that name no client: ftrace_nop_ops, ftrace_list_ops
+
+	global global
+	tramps map[records.Addr]*tramp
+	next   records.Addr // the next trampoline
+
+	direct map[int]records.Addr // direct_functions: the direct trampoline of each record
+	tmp    *Ops                 // tmp_ops, the reference that modifying a direct call holds
+
+	removed, modifying *Ops // whose old hashes decide what sites call now
+	off                bool // kernel.ftrace_enabled=0
+	dead               bool // ftrace_disabled
+	change             *change
+	frames             []*Frame
+	leaving            []*departure
+	epoch              int
+}
+
+// tramp is a trampoline made for one ops: it loads the ops from behind itself
+// and calls a function that is patched into it.
+type tramp struct {
+	ops  *Ops
+	aims Func
+	gone bool
+}
+
+// New makes a tracer with no clients. Records whose site or literal is misaligned
+// are refused, as the kernel leaves them out (see isa.Arch.Site).
+func New(c Config) (*Core, error) {
+	if len(c.Records) == 0 {
+		return nil, errors.New("a tracer without records")
+	}
+	k := &Core{
+		Config: c, traits: c.Arch.Traits(), tramps: map[records.Addr]*tramp{}, direct: map[int]records.Addr{},
+		sites: make([]isa.Site, len(c.Records)), flags: make([]Flags, len(c.Records)),
+		text: make([]Installed, len(c.Records)), users: make([][]*Ops, len(c.Records)),
+	}
+	k.NopOps = &Ops{Name: "ftrace_nop_ops", Func: FuncStub, Flags: OpsStub | OpsInitialized}
+	k.ListOps = &Ops{Name: "ftrace_list_ops", Func: FuncList, Flags: OpsStub | OpsInitialized}
+	k.tmp = NewOps("tmp_ops", FuncStub, OpsStub)
+	if k.Places == (Places{}) {
+		k.Places = k.placesAround()
+	}
+	k.next = k.Places.Trampolines
+	for i, at := range c.Records {
+		site, err := c.Arch.Site(at, isa.Word)
+		if err != nil {
+			var misaligned *isa.MisalignedError
+			if !errors.As(err, &misaligned) {
+				return nil, fmt.Errorf("record %s: %w", at, err)
+			}
+			k.flags[i] = Disabled
+			k.refused = append(k.refused, i)
+			continue
+		}
+		k.sites[i] = site
+		k.text[i] = k.nop(i)
+	}
+	k.global = global{wanted: FuncStub, saved: FuncStub, patched: FuncStub}
+	return k, nil
+}
+
+// placesAround puts the entry below the records and trampolines above them.
+func (c *Core) placesAround() Places {
+	low, high := c.Records[0], c.Records[0]
+	for _, a := range c.Records {
+		low, high = min(low, a), max(high, a)
+	}
+	p := Places{Entry: (low - 0x1000) &^ 0xfff, Trampolines: (high + 0x1_0000) &^ 0xfff}
+	p.RegsEntry = p.Entry
+	if c.traits.RegsEntry {
+		p.RegsEntry = p.Entry + 0x100
+	}
+	return p
+}
+
+// nop is the text of a site that calls nobody.
+func (c *Core) nop(rec int) Installed {
+	i := Installed{Text: c.Arch.Disabled(c.sites[rec])}
+	if c.traits.CallOps {
+		i.Literal = c.NopOps
+	}
+	return i
+}
+
+// Traits are the architecture's.
+func (c *Core) Traits() isa.Traits { return c.traits }
+
+// Flags are a record's flags and count.
+func (c *Core) Flags(rec int) Flags { return c.flags[rec] }
+
+// Text is what a record's site holds.
+func (c *Core) Text(rec int) Installed { return c.text[rec] }
+
+// Site is where a record's patchable bytes are.
+func (c *Core) Site(rec int) isa.Site { return c.sites[rec] }
+
+// Refused are the records that the architecture refuses.
+func (c *Core) Refused() []int { return c.refused }
+
+// Dead tells whether a failure has ended all tracing (Kernel only).
+func (c *Core) Dead() bool { return c.dead }
+
+// Len is how many ops are attached.
+func (c *Core) Len() int { return c.list.n }
+
+// List goes through the attached ops, newest first, as the list function does.
+func (c *Core) List() iter.Seq[*Ops] {
+	return func(yield func(*Ops) bool) {
+		for o := c.list.first; o != nil; o = o.next {
+			if !yield(o) {
+				return
+			}
+		}
+	}
+}
+
+// push puts an ops at the head of the list (add_ftrace_ops).
+func (c *Core) push(o *Ops) { c.link(o, nil, c.list.first) }
+
+// link puts an ops between its neighbours.
+func (c *Core) link(o, prev, next *Ops) {
+	o.prev, o.next = prev, next
+	if prev == nil {
+		c.list.first = o
+	} else {
+		prev.next = o
+	}
+	if next != nil {
+		next.prev = o
+	}
+	c.list.n++
+	o.alive = attached
+}
+
+// unlink takes an ops out of the list and says between whom it was.
+func (c *Core) unlink(o *Ops) (prev, next *Ops) {
+	prev, next = o.prev, o.next
+	if prev == nil {
+		c.list.first = next
+	} else {
+		prev.next = next
+	}
+	if next != nil {
+		next.prev = prev
+	}
+	o.prev, o.next = nil, nil
+	c.list.n--
+	o.alive = leaving
+	return prev, next
+}

@@ -1,0 +1,179 @@
+package tracers
+
+import "github.com/textpoke/textpoke/records"
+
+// RegisterDirect makes an ops' functions call a trampoline straight from their
+// sites (register_ftrace_direct, Linux 6.4 and later). Errors, in this order:
+//
+//	EINVAL  the ops has a function or a trampoline, is attached, or names no functions
+//	EBUSY   one of the functions has a direct trampoline already
+//
+// then those of Attach, where the ops is asked whether it can share a function
+// with one that may change the instruction pointer: EBUSY, or EAGAIN when it must
+// make its trampoline anew first.
+func (c *Core) RegisterDirect(o *Ops, addr records.Addr) (Report, error) {
+	return c.do(func(x *change) error { return x.registerDirect(o, addr) })
+}
+
+func (x *change) registerDirect(o *Ops, addr records.Addr) error {
+	const source = "register_ftrace_direct, 7.1"
+	c := x.c
+	switch {
+	case o.Func != FuncNone || o.Trampoline != 0:
+		return refuse(EINVAL, o, "it has a function or a trampoline of its own", source)
+	case !o.has(OpsInitialized):
+		return refuse(EINVAL, o, "it is not initialised", source)
+	case o.has(OpsEnabled):
+		return refuse(EINVAL, o, "it is attached already", source)
+	case len(o.Filter) == 0:
+		return refuse(EINVAL, o, "it names no functions", source)
+	}
+	if err := c.known(o, o.Filter); err != nil {
+		return err
+	}
+	for i, rec := range o.Filter {
+		if c.direct[rec] != 0 {
+			x.Compared += i + 1
+			return refuse(EBUSY, o, "the function has a direct trampoline already", source).at(c.Records[rec])
+		}
+	}
+	x.Compared += len(o.Filter)
+	x.publish(o.Filter, addr) // before any site calls the trampoline
+	x.direct(o, addr)
+	if err := x.startup(o, 0); err != nil {
+		return err
+	}
+	x.CallTasks++ // the old table
+	return nil
+}
+
+// publish enters trampolines into direct_functions: a new table with everything
+// that the old one has (d05cb470663a, 6.7: entries are copied, not moved).
+func (x *change) publish(recs Functions, addr records.Addr) {
+	c := x.c
+	x.Hashes++
+	x.HashEntries += len(c.direct) + len(recs)
+	x.HashCopied += len(c.direct)
+	for _, rec := range recs {
+		x.enter(rec, addr)
+	}
+}
+
+// enter sets a record's entry in direct_functions; 0 takes it out.
+func (x *change) enter(rec int, addr records.Addr) {
+	c := x.c
+	was := c.direct[rec]
+	set := func(a records.Addr) {
+		if a == 0 {
+			delete(c.direct, rec)
+		} else {
+			c.direct[rec] = a
+		}
+	}
+	x.later(func() { set(was) })
+	set(addr)
+}
+
+// direct makes an ops a direct one.
+func (x *change) direct(o *Ops, addr records.Addr) {
+	c := x.c
+	was := *o
+	x.later(func() {
+		o.Func, o.Flags, o.Trampoline, o.DirectCall = was.Func, was.Flags, was.Trampoline, was.DirectCall
+	})
+	o.Func, o.Trampoline, o.DirectCall = FuncCallDirect, c.Places.RegsEntry, addr
+	o.Flags |= OpsDirect
+	if c.traits.RegsEntry {
+		o.Flags |= OpsSaveRegs // only that entry jumps to a direct trampoline afterwards
+	}
+}
+
+// UnregisterDirect takes a direct ops away (unregister_ftrace_direct): sites first,
+// then the table. EINVAL: it is not a direct ops, or not attached.
+func (c *Core) UnregisterDirect(o *Ops) (Report, error) {
+	return c.do(func(x *change) error {
+		if err := attachedDirect(o, "unregister_ftrace_direct, 7.1"); err != nil {
+			return err
+		}
+		if err := x.shutdown(o, 0); err != nil {
+			return err
+		}
+		x.forget(o, o.Filter)
+		return nil
+	})
+}
+
+// forget takes functions out of the table and makes the ops ready to be
+// registered again (reset_direct).
+func (x *change) forget(o *Ops, recs Functions) {
+	for _, rec := range recs {
+		x.enter(rec, 0)
+	}
+	was := *o
+	x.later(func() {
+		o.Func, o.Flags, o.Trampoline, o.DirectCall = was.Func, was.Flags, was.Trampoline, was.DirectCall
+	})
+	o.Func, o.Trampoline, o.DirectCall = FuncNone, 0, 0
+	o.Flags &^= OpsDirect | OpsSaveRegs
+}
+
+func attachedDirect(o *Ops, source string) error {
+	if !o.has(OpsDirect) || o.Func != FuncCallDirect {
+		return refuse(EINVAL, o, "it is not a direct ops", source)
+	}
+	if !o.has(OpsEnabled) {
+		return refuse(EINVAL, o, "it is not attached", source)
+	}
+	return nil
+}
+
+// ModifyDirect gives all functions of a direct ops another trampoline
+// (modify_ftrace_direct). A second user, tmp_ops, moves the sites to the list's
+// path in a first pass; the table and the ops are changed; a second pass moves
+// the sites to the new trampoline. EINVAL: it is not a direct ops, or not
+// attached; then what Share answers.
+func (c *Core) ModifyDirect(o *Ops, addr records.Addr) (Report, error) {
+	return c.do(func(x *change) error {
+		if err := attachedDirect(o, "modify_ftrace_direct, 7.1"); err != nil {
+			return err
+		}
+		return x.modifyDirect(o, o.Filter, func(int) records.Addr { return addr })
+	})
+}
+
+func (x *change) modifyDirect(o *Ops, recs Functions, addr func(rec int) records.Addr) error {
+	c := x.c
+	was := c.tmp.Filter
+	x.later(func() { c.tmp.Filter = was })
+	c.tmp.Filter = recs
+	if err := x.startup(c.tmp, 0); err != nil {
+		return err
+	}
+	// Since 6.18 a live patch on the function is asked about here too: the new
+	// trampoline must be made for it (3e9a18e1c3e9).
+	if err := x.claim(o, recs, recs, true); err != nil {
+		return err
+	}
+	for _, rec := range recs {
+		x.enter(rec, addr(rec))
+	}
+	if o.DirectCall != 0 {
+		call := o.DirectCall
+		x.later(func() { o.DirectCall = call })
+		o.DirectCall = addr(recs[0])
+	}
+	return x.shutdown(c.tmp, 0)
+}
+
+// DirectOf is a record's entry in direct_functions, 0 if there is none.
+func (c *Core) DirectOf(rec int) records.Addr { return c.direct[rec] }
+
+// LateTarget is the trampoline that a direct ops hands to the entry for a function
+// with several users: looked up by address where one ops has all trampolines, the
+// ops' own elsewhere (call_direct_funcs).
+func (c *Core) LateTarget(o *Ops, rec int) records.Addr {
+	if c.traits.SingleDirectOps {
+		return c.direct[rec]
+	}
+	return o.DirectCall
+}

@@ -1,0 +1,87 @@
+package tracers
+
+import (
+	"errors"
+	"testing"
+
+	"github.com/textpoke/textpoke/cpus"
+	"github.com/textpoke/textpoke/cpus/isa"
+	"github.com/textpoke/textpoke/records"
+)
+
+// arches are all instruction sets.
+func arches(t testing.TB) (out []isa.Arch) {
+	t.Helper()
+	for _, name := range cpus.ArchNames() {
+		a, err := cpus.ParseArch(name)
+		if err != nil {
+			t.Fatal(err)
+		}
+		out = append(out, a)
+	}
+	return out
+}
+
+// onArches runs a test for each of them.
+func onArches(t *testing.T, f func(t *testing.T, a isa.Arch)) {
+	for _, a := range arches(t) {
+		t.Run(a.Traits().Name, func(t *testing.T) { f(t, a) })
+	}
+}
+
+const textBase = 0xffffffff81000004 // 4 modulo 8, as arm64 and riscv64 want records
+
+// addrs are n records.
+func addrs(n int) []records.Addr {
+	out := make([]records.Addr, n)
+	for i := range out {
+		out[i] = textBase + records.Addr(i)*64
+	}
+	return out
+}
+
+func newCore(t testing.TB, a isa.Arch, n int, policy Policy) *Core {
+	t.Helper()
+	c, err := New(Config{Arch: a, Records: addrs(n), Policy: policy})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return c
+}
+
+// must fails the test on an error and returns the report.
+func must(t testing.TB) func(Report, error) Report {
+	return func(r Report, err error) Report {
+		t.Helper()
+		if err != nil {
+			t.Fatal(err)
+		}
+		return r
+	}
+}
+
+// errno is the number that an error carries, 0 for none.
+func errno(err error) Errno {
+	var e *Error
+	if errors.As(err, &e) {
+		return e.Errno
+	}
+	return 0
+}
+
+// names is who was called, in order.
+func names(t testing.TB, c *Core, rec int) (out []string) {
+	t.Helper()
+	called, err := c.Call(rec)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, k := range called {
+		if k.Direct != 0 {
+			out = append(out, k.Direct.String())
+		} else {
+			out = append(out, k.Ops.Name)
+		}
+	}
+	return out
+}

@@ -1,0 +1,180 @@
+package tracers
+
+import (
+	"slices"
+	"strings"
+
+	"github.com/textpoke/textpoke/records"
+)
+
+// Func is what an ops calls. The functions below are the kernel's own; a
+// client's functions are the numbers from FuncUser on.
+type Func uint32
+
+// The kernel's own functions.
+const (
+	FuncNone       Func = iota
+	FuncStub            // ftrace_stub: returns
+	FuncList            // ftrace_ops_list_func: goes through all ops
+	FuncAssist          // ftrace_ops_assist_func: guards one ops against recursion
+	FuncCallDirect      // call_direct_funcs: hands the direct trampoline to the entry
+	FuncUser
+)
+
+// OpsFlags are an ops' flags (FTRACE_OPS_FL_*, include/linux/ftrace.h).
+type OpsFlags uint32
+
+// The flags of an ops, at the kernel's bits.
+const (
+	OpsEnabled             OpsFlags = 1 << 0
+	OpsDynamic             OpsFlags = 1 << 1 // may be freed: it does not lie in the core kernel's data
+	OpsSaveRegs            OpsFlags = 1 << 2
+	OpsSaveRegsIfSupported OpsFlags = 1 << 3
+	OpsRecursion           OpsFlags = 1 << 4 // its func needs to be guarded against recursion
+	OpsStub                OpsFlags = 1 << 5 // is never called: it holds references
+	OpsInitialized         OpsFlags = 1 << 6
+	OpsDeleted             OpsFlags = 1 << 7
+	OpsAdding              OpsFlags = 1 << 8
+	OpsRemoving            OpsFlags = 1 << 9
+	OpsModifying           OpsFlags = 1 << 10
+	OpsAllocTramp          OpsFlags = 1 << 11 // its trampoline was made for it
+	OpsIPModify            OpsFlags = 1 << 12
+	OpsPID                 OpsFlags = 1 << 13
+	OpsRCU                 OpsFlags = 1 << 14 // its func needs RCU to be watching
+	OpsPermanent           OpsFlags = 1 << 16 // must not be switched off by kernel.ftrace_enabled
+	OpsDirect              OpsFlags = 1 << 17
+	OpsGraph               OpsFlags = 1 << 19
+)
+
+var opsFlagNames = []struct {
+	flag OpsFlags
+	name string
+}{
+	{OpsEnabled, "ENABLED"}, {OpsDynamic, "DYNAMIC"}, {OpsSaveRegs, "SAVE_REGS"}, {OpsSaveRegsIfSupported, "SAVE_REGS_IF_SUPPORTED"},
+	{OpsRecursion, "RECURSION"}, {OpsStub, "STUB"}, {OpsInitialized, "INITIALIZED"}, {OpsDeleted, "DELETED"}, {OpsAdding, "ADDING"},
+	{OpsRemoving, "REMOVING"}, {OpsModifying, "MODIFYING"}, {OpsAllocTramp, "ALLOC_TRAMP"}, {OpsIPModify, "IPMODIFY"}, {OpsPID, "PID"},
+	{OpsRCU, "RCU"}, {OpsPermanent, "PERMANENT"}, {OpsDirect, "DIRECT"}, {OpsGraph, "GRAPH"},
+}
+
+// String is the flags that are set.
+func (f OpsFlags) String() string {
+	var words []string
+	for _, n := range opsFlagNames {
+		if f&n.flag != 0 {
+			words = append(words, n.name)
+		}
+	}
+	return strings.Join(words, " ")
+}
+
+// Functions are records by their numbers, ascending and each once.
+type Functions []int
+
+// FunctionsOf sorts records and drops what is named twice.
+func FunctionsOf(recs ...int) Functions {
+	f := Functions(slices.Clone(recs))
+	slices.Sort(f)
+	return slices.Compact(f)
+}
+
+// Has tells whether a record is among them.
+func (f Functions) Has(rec int) bool {
+	_, ok := slices.BinarySearch(f, rec)
+	return ok
+}
+
+// union is everything that is in either.
+func (f Functions) union(g Functions) Functions {
+	out := make(Functions, 0, len(f)+len(g))
+	for len(f) > 0 && len(g) > 0 {
+		if f[0] <= g[0] {
+			if f[0] == g[0] {
+				g = g[1:]
+			}
+			out, f = append(out, f[0]), f[1:]
+		} else {
+			out, g = append(out, g[0]), g[1:]
+		}
+	}
+	return append(append(out, f...), g...)
+}
+
+// without is what is not in g.
+func (f Functions) without(g Functions) Functions {
+	return slices.DeleteFunc(slices.Clone(f), g.Has)
+}
+
+// Ops is one client of the function tracer (struct ftrace_ops). Name, Func,
+// Flags, Filter, Notrace, Share and Calls are the client's to set before it
+// attaches; while it is attached, only Core changes them.
+type Ops struct {
+	Name    string
+	Func    Func
+	Flags   OpsFlags
+	Filter  Functions // functions to trace; none means all
+	Notrace Functions // functions not to trace, whatever Filter says
+
+	Trampoline records.Addr // what only this ops' sites call; 0 for none
+	DirectCall records.Addr // the direct trampoline where each ops has one (dbaccb618fab, 6.4)
+
+	// Share answers whether a direct ops can live with one that may change the
+	// instruction pointer (ops_func); nil where it cannot.
+	Share func(Share, int) error
+
+	old        *hashes // before a change, while the text changes
+	next, prev *Ops    // in the list, while attached
+	alive      state
+}
+
+// NewOps makes an ops that traces some functions, all if none are named. Add
+// OpsDynamic for one that may be freed: whatever is allocated or in a module.
+func NewOps(name string, f Func, flags OpsFlags, functions ...int) *Ops {
+	return &Ops{Name: name, Func: f, Flags: flags | OpsInitialized, Filter: FunctionsOf(functions...)}
+}
+
+// has tells whether any of the flags is set.
+func (o *Ops) has(bits OpsFlags) bool { return o.Flags&bits != 0 }
+
+// Test tells whether the ops wants a function's calls (ftrace_ops_test). regs
+// tells whether the entry passed all registers: an ops that wants them is refused
+// without, which happens while sites are being switched.
+func (o *Ops) Test(rec int, regs bool) bool {
+	if o.has(OpsSaveRegs) && !regs {
+		return false
+	}
+	return o.hashes().has(rec)
+}
+
+// Effective is the function that is called for the ops when it is the only one
+// (ftrace_ops_get_func): guarded if it needs it.
+func (o *Ops) Effective() Func {
+	if o.has(OpsRecursion | OpsRCU) {
+		return FuncAssist
+	}
+	return o.Func
+}
+
+// Released tells whether the ops was attached once and nobody can call it any
+// more: it may be freed.
+func (o *Ops) Released() bool { return o.alive == released }
+
+// state is how far an ops is on its way.
+type state uint8
+
+const (
+	fresh    state = iota
+	attached       // in the list
+	leaving        // out of the list; a call may still be on its way to it
+	released       // a grace period has passed
+	freed          // its memory is somebody else's
+)
+
+// hashes are what decides which functions an ops traces (struct ftrace_ops_hash).
+type hashes struct{ filter, notrace Functions }
+
+func (o *Ops) hashes() hashes { return hashes{o.Filter, o.Notrace} }
+
+// has is hash_contains_ip: a filter without entries is all functions.
+func (h hashes) has(rec int) bool {
+	return (len(h.filter) == 0 || h.filter.Has(rec)) && !h.notrace.Has(rec)
+}

@@ -1,0 +1,321 @@
+package tracers
+
+import (
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/textpoke/textpoke/cpus/isa"
+	"github.com/textpoke/textpoke/records"
+)
+
+// Command says what an update pass is to do (FTRACE_UPDATE_CALLS and its
+// neighbours, include/linux/ftrace.h).
+type Command uint8
+
+// The commands, at the kernel's bits.
+const (
+	UpdateCalls     Command = 1 << 0
+	DisableCalls    Command = 1 << 1
+	UpdateTraceFunc Command = 1 << 2
+	StartFuncRet    Command = 1 << 3
+	StopFuncRet     Command = 1 << 4
+)
+
+// StepKind is what a step of an update pass does.
+type StepKind uint8
+
+// The kinds of steps, in the order in which a pass may have them.
+const (
+	StepUpdateFunc StepKind = iota // patch the global function into ftrace_caller; nothing where sites have literals
+	StepPatch                      // a site
+	StepSetOp                      // function_trace_op := the ops of the wanted function
+	StepSync                       // smp_wmb and one round of interrupts that execute smp_rmb (ftrace_sync_ipi)
+	StepGraphStart                 // enable the graph caller
+	StepGraphStop
+)
+
+// Step is one step of an update pass.
+type Step struct {
+	Kind  StepKind
+	Func  Func // of StepUpdateFunc
+	Patch int  // of StepPatch: which of the pass's patches
+}
+
+// Patch is the change of one site.
+type Patch struct {
+	Record    int
+	Addr      records.Addr // of the site
+	Decision  Decision
+	From, To  Installed
+	FlagsFrom Flags
+	FlagsTo   Flags
+}
+
+// Pass is one update pass (ftrace_run_update_code): its steps in the kernel's
+// order (ftrace_modify_all_code).
+type Pass struct {
+	Command Command
+	Walked  int // records looked at
+	Patches []Patch
+	Steps   []Step
+
+	FuncUpdates int // of its steps, those that did change ftrace_caller: two single pokes each on x86_64
+	Syncs       int // rounds between them
+}
+
+// String prints the pass, a step a line.
+func (p *Pass) String() string {
+	var b strings.Builder
+	for _, s := range p.Steps {
+		switch s.Kind {
+		case StepUpdateFunc:
+			fmt.Fprintf(&b, "update_ftrace_func %d\n", s.Func)
+		case StepPatch:
+			q := &p.Patches[s.Patch]
+			fmt.Fprintf(&b, "%s %s: %s -> %s\n", q.Decision, q.Addr, q.From, q.To)
+		case StepSetOp:
+			b.WriteString("set function_trace_op\n")
+		case StepSync:
+			b.WriteString("sync\n")
+		case StepGraphStart, StepGraphStop:
+			fmt.Fprintf(&b, "graph caller %v\n", s.Kind == StepGraphStart)
+		}
+	}
+	return b.String()
+}
+
+// String is what a site holds: "nop", or whom it calls, with the literal's ops.
+func (i Installed) String() string {
+	s := "nop"
+	if i.Decided != 0 {
+		s = "call " + i.Decided.String()
+		if i.Via != isa.Direct {
+			s += " through the entry"
+		}
+	}
+	if i.Literal != nil {
+		s += " [" + i.Literal.Name + "]"
+	}
+	return s
+}
+
+// plan works an update pass out: over some records, or all if none are given. The
+// records that are left out must be ones that need nothing.
+func (x *change) plan(cmd Command, recs []int) (*Pass, error) {
+	c := x.c
+	p := &Pass{Command: cmd}
+	if cmd&UpdateTraceFunc != 0 {
+		p.Steps = append(p.Steps, Step{Kind: StepUpdateFunc, Func: FuncList})
+	}
+	if cmd&(UpdateCalls|DisableCalls) != 0 {
+		p.Walked = len(c.flags)
+		x.Walked += len(c.flags)
+		if err := c.planRecords(p, cmd&UpdateCalls != 0, recs); err != nil {
+			return nil, err
+		}
+	}
+	if cmd&UpdateTraceFunc != 0 && c.global.wanted != FuncList {
+		p.Steps = append(p.Steps, Step{Kind: StepSetOp}, Step{Kind: StepSync}, Step{Kind: StepUpdateFunc, Func: c.global.wanted})
+	}
+	if cmd&StartFuncRet != 0 {
+		p.Steps = append(p.Steps, Step{Kind: StepGraphStart})
+	} else if cmd&StopFuncRet != 0 {
+		p.Steps = append(p.Steps, Step{Kind: StepGraphStop})
+	}
+	return p, nil
+}
+
+// planRecords decides about records in table order (ftrace_replace_code).
+func (c *Core) planRecords(p *Pass, enable bool, recs []int) error {
+	one := func(rec int) error {
+		d, to := Decide(c.flags[rec], enable)
+		if d == Ignore {
+			return nil
+		}
+		q := Patch{Record: rec, Addr: c.sites[rec].Addr, Decision: d, FlagsFrom: c.flags[rec], FlagsTo: to}
+		var err error
+		if q.From, q.To, err = c.ends(rec, d, to); err != nil {
+			return err
+		}
+		p.Steps = append(p.Steps, Step{Kind: StepPatch, Patch: len(p.Patches)})
+		p.Patches = append(p.Patches, q)
+		return nil
+	}
+	if recs == nil {
+		for rec := range c.flags {
+			if err := one(rec); err != nil {
+				return err
+			}
+		}
+		return nil
+	}
+	p.Patches, p.Steps = slices.Grow(p.Patches, len(recs)), slices.Grow(p.Steps, len(recs))
+	for _, rec := range recs {
+		if err := one(rec); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// ends are what a site must hold before a change and what it holds after it. New
+// and current targets are worked out before the flags change, the literal after.
+func (c *Core) ends(rec int, d Decision, to Flags) (from, then Installed, err error) {
+	from, then = c.nop(rec), c.nop(rec)
+	if d != MakeNop {
+		target, ok := c.then(rec)
+		if !ok {
+			return from, then, fmt.Errorf("record %s: flags %s promise a target that is not there", c.Records[rec], c.flags[rec])
+		}
+		if then, err = c.call(rec, target); err != nil {
+			return from, then, err
+		}
+		if c.traits.CallOps {
+			then.Literal = c.ListOps
+			if only := Unique(rec, c.users[rec]); to.has(CallOpsEn) && only != nil {
+				then.Literal = only
+			}
+		}
+	}
+	if d != MakeCall {
+		target, ok := c.now(rec)
+		if !ok {
+			return from, then, fmt.Errorf("record %s: flags %s say what the text cannot have", c.Records[rec], c.flags[rec])
+		}
+		if from, err = c.call(rec, target); err != nil {
+			return from, then, err
+		}
+		from.Literal = c.text[rec].Literal // the kernel does not look at it
+	}
+	return from, then, nil
+}
+
+// call is the text of a site that calls a target.
+func (c *Core) call(rec int, target records.Addr) (Installed, error) {
+	d := isa.Destination{Target: target, Entry: c.Places.Entry}
+	if c.PLT != nil {
+		d.PLT = c.PLT(rec)
+	}
+	text, via, err := c.Arch.Enabled(c.sites[rec], d)
+	if err != nil {
+		return Installed{}, &Error{Errno: EINVAL, Record: c.Records[rec], Why: "no call reaches the target",
+			Source: "ftrace_find_callable_addr, arch/arm64/kernel/ftrace.c, 7.1", Err: err}
+	}
+	return Installed{Decided: target, Via: via, Text: text}, nil
+}
+
+// run plans a pass and executes it. Records are those that may need a patch; nil
+// is all.
+func (x *change) run(cmd Command, recs []int) error {
+	x.mark()
+	p, err := x.plan(cmd, recs)
+	if err != nil {
+		return x.failed(err)
+	}
+	x.Passes = append(x.Passes, p)
+	return x.execute(p)
+}
+
+// execute takes a pass's steps one by one.
+func (x *change) execute(p *Pass) error {
+	c := x.c
+	done := 0
+	was := c.global
+	x.undo = append(x.undo, func() error {
+		c.global.patched, c.global.passed = was.patched, was.passed
+		return x.restore(p.Patches[:done])
+	})
+	for _, s := range p.Steps {
+		switch s.Kind {
+		case StepUpdateFunc:
+			if c.retarget(s.Func) {
+				p.FuncUpdates++
+			}
+		case StepPatch:
+			if s.Patch == 0 && (c.traits.VerifyFirst || c.Policy != Kernel) {
+				if err := c.verify(p); err != nil {
+					return x.failed(err)
+				}
+			}
+			q := &p.Patches[s.Patch]
+			c.flags[q.Record] = q.FlagsTo // as the kernel: before the text
+			if err := c.write(q); err != nil {
+				if c.Policy != Kernel {
+					c.flags[q.Record] = q.FlagsFrom
+				}
+				return x.failed(err)
+			}
+			done++
+		case StepSetOp:
+			c.global.passed = c.global.op
+		case StepSync:
+			p.Syncs++
+		}
+	}
+	return nil
+}
+
+// verify compares all sites with what they must hold, before the first is written.
+func (c *Core) verify(p *Pass) error {
+	for i := range p.Patches {
+		if err := c.compare(&p.Patches[i]); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// compare compares a site with what it must hold.
+func (c *Core) compare(q *Patch) error {
+	now := &c.text[q.Record]
+	if now.Text == q.From.Text {
+		return nil
+	}
+	n := int(c.sites[q.Record].Len)
+	return &Error{Errno: EINVAL, Record: q.Addr, Source: "ftrace_bug, 7.1",
+		Why: fmt.Sprintf("the site holds %s and not %s", now.Text.Format(n), q.From.Text.Format(n))}
+}
+
+// write stores one patch, if the site holds what it must.
+func (c *Core) write(q *Patch) error {
+	if err := c.compare(q); err != nil {
+		return err
+	}
+	if c.Write != nil {
+		if err := c.Write(q); err != nil {
+			e := &Error{Errno: EPERM, Record: q.Addr, Why: "the site could not be written", Source: "ftrace_bug, 7.1", Err: err}
+			errors.As(err, &e.Errno)
+			return e
+		}
+	}
+	c.text[q.Record] = q.To
+	return nil
+}
+
+// restore writes patches back, the last one first.
+func (x *change) restore(done []Patch) error {
+	var failed []error
+	for i := range slices.Backward(done) {
+		q := done[i]
+		q.From, q.To, q.FlagsFrom, q.FlagsTo = q.To, q.From, q.FlagsTo, q.FlagsFrom
+		if err := x.c.write(&q); err != nil { // undoing is a patch like any other and may fail
+			failed = append(failed, err)
+			continue
+		}
+		x.c.flags[q.Record] = q.FlagsTo
+		x.Restored++
+	}
+	return errors.Join(failed...)
+}
+
+// failed is what follows from a site that could not be written: with the
+// kernel's policy the end of all tracing (ftrace_bug, ftrace_kill).
+func (x *change) failed(err error) error {
+	if x.c.Policy == Kernel {
+		x.c.dead, x.c.off = true, true
+		x.c.global.wanted = FuncStub // the variable only: text is not repaired
+	}
+	return err
+}

@@ -1,0 +1,305 @@
+package tracers
+
+import (
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/textpoke/textpoke/cpus/isa"
+	"github.com/textpoke/textpoke/records"
+	"pgregory.net/rapid"
+)
+
+// play is a tracer with clients who do anything, and a twin that knows only who is
+// attached to what.
+type play struct {
+	t       *rapid.T
+	c       *Core
+	text    []Installed // what replaying all passes gives
+	clients []*Ops
+	single  *Ops // the ops of all direct trampolines
+	direct  map[int]records.Addr
+	stale   map[int]bool // records whose REGS nobody needs any more (see excluded)
+	writes  int          // until a write fails; -1 never
+	failed  bool
+	did     map[string]int
+}
+
+const playRecords = 6
+
+func newPlay(t *rapid.T, a isa.Arch, did map[string]int) *play {
+	p := &play{t: t, direct: map[int]records.Addr{}, stale: map[int]bool{}, did: did, single: NewOps("single", FuncNone, 0)}
+	var err error
+	p.c, err = New(Config{Arch: a, Records: addrs(playRecords), Write: func(*Patch) error {
+		if p.writes--; p.writes == -1 {
+			p.failed = true
+			return EPERM
+		}
+		return nil
+	}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	p.text = slices.Clone(p.c.text)
+	return p
+}
+
+// step does one thing, perhaps with a failure in the middle.
+func (p *play) step() {
+	before := p.snapshot()
+	p.writes, p.failed = -1, false
+	if rapid.IntRange(0, 3).Draw(p.t, "fail") == 0 {
+		p.writes = rapid.IntRange(0, 3).Draw(p.t, "writes before the failure")
+	}
+	what := rapid.SampledFrom([]func() (string, Report, error, func()){
+		p.attach, p.attach, p.detach, p.setFilter, p.setNotrace, p.registerDirect, p.registerDirect, p.unregisterDirect, p.modifyDirect, p.modifyDirect, p.addSingle, p.delSingle, p.modSingle, p.toggle,
+	}).Draw(p.t, "what")
+	name, r, err, then := what()
+	if name == "" {
+		return
+	}
+	p.t.Logf("%s: %v", name, err)
+	if err != nil {
+		p.did[name+" fails"]++
+		if p.c.Dead() { // refused half-way, and the one failure came on the way back
+			if !strings.Contains(err.Error(), "not everything could be taken back") || !p.failed {
+				p.t.Fatalf("%s: dead of %v", name, err)
+			}
+			return
+		}
+		if after := p.snapshot(); after != before {
+			p.t.Fatalf("%s failed (%v) and left\n%s\ninstead of\n%s", name, err, after, before)
+		}
+		return
+	}
+	if p.failed {
+		p.t.Fatalf("%s: a write failed and nobody said so", name)
+	}
+	p.did[name]++
+	then()
+	for _, pass := range r.Passes {
+		for _, s := range pass.Steps {
+			if s.Kind == StepPatch {
+				q := pass.Patches[s.Patch]
+				if p.text[q.Record].Text != q.From.Text {
+					p.t.Fatalf("%s: replay of record %d: %s, the pass expects %s", name, q.Record, p.text[q.Record], q.From)
+				}
+				p.text[q.Record] = q.To
+			}
+		}
+	}
+	p.check()
+}
+
+func (p *play) filter(label string, least int) []int {
+	return rapid.SliceOfN(rapid.IntRange(0, playRecords-1), least, 4).Draw(p.t, label)
+}
+
+func (p *play) pick(kind func(*Ops) bool) *Ops {
+	var some []*Ops
+	for _, o := range p.clients {
+		if kind(o) {
+			some = append(some, o)
+		}
+	}
+	if len(some) == 0 {
+		return nil
+	}
+	return rapid.SampledFrom(some).Draw(p.t, "ops")
+}
+
+func plain(o *Ops) bool    { return !o.has(OpsDirect) && o.Func != FuncNone }
+func isDirect(o *Ops) bool { return o.has(OpsDirect) }
+
+func (p *play) attach() (string, Report, error, func()) {
+	flags := rapid.SampledFrom([]OpsFlags{0, OpsDynamic, OpsRecursion, OpsSaveRegs | OpsSaveRegsIfSupported, OpsSaveRegs | OpsSaveRegsIfSupported | OpsIPModify | OpsDynamic,
+		OpsRCU, OpsStub, OpsPermanent, OpsIPModify}).Draw(p.t, "flags")
+	o := NewOps(fmt.Sprintf("ops%d", len(p.did)), FuncUser+Func(len(p.clients)), flags, p.filter("filter", 0)...)
+	if o.has(OpsStub) { // never called: its function is the stub, as tmp_ops' is
+		o.Func = FuncStub
+	}
+	r, err := p.c.Attach(o)
+	return "attach", r, err, func() { p.clients = append(p.clients, o) }
+}
+
+func (p *play) detach() (string, Report, error, func()) {
+	o := p.pick(plain)
+	if o == nil {
+		return "", Report{}, nil, nil
+	}
+	r, err := p.c.Detach(o)
+	return "detach", r, err, func() {
+		if p.c.off {
+			p.leftBehind(o, o.hashes())
+		}
+		p.gone(o)
+	}
+}
+
+// gone forgets an ops, and frees it: nobody may meet it again.
+func (p *play) gone(o *Ops) {
+	p.clients = slices.DeleteFunc(p.clients, func(u *Ops) bool { return u == o })
+	if o.has(OpsDynamic) {
+		if !o.Released() {
+			p.t.Fatalf("%s is not released", o.Name)
+		}
+		if err := p.c.Free(o); err != nil {
+			p.t.Fatal(err)
+		}
+	}
+}
+
+func (p *play) setFilter() (string, Report, error, func()) {
+	o := p.pick(plain)
+	if o == nil {
+		return "", Report{}, nil, nil
+	}
+	from := o.hashes()
+	r, err := p.c.SetFilter(o, p.filter("filter", 0)...)
+	return "filter", r, err, func() { p.leftBehind(o, from) }
+}
+
+func (p *play) setNotrace() (string, Report, error, func()) {
+	o := p.pick(plain)
+	if o == nil {
+		return "", Report{}, nil, nil
+	}
+	from := o.hashes()
+	r, err := p.c.SetNotrace(o, p.filter("notrace", 0)...)
+	return "notrace", r, err, func() { p.leftBehind(o, from) }
+}
+
+// leftAll is leftBehind where it is not known any more what the ops was.
+func (p *play) leftAll() {
+	for rec := range playRecords {
+		p.stale[rec] = true
+	}
+}
+
+// leftBehind notes the records whose REGS the kernel leaves set: flags are cleared
+// when a site becomes a nop, and sites do not change while tracing is off.
+func (p *play) leftBehind(o *Ops, from hashes) {
+	for rec := range playRecords {
+		if o.has(OpsSaveRegs) && from.has(rec) {
+			p.stale[rec] = true
+		}
+	}
+}
+
+func (p *play) registerDirect() (string, Report, error, func()) {
+	o := NewOps("direct", FuncNone, rapid.SampledFrom([]OpsFlags{0, OpsDynamic}).Draw(p.t, "flags"), p.filter("filter", 0)...)
+	addr := p.trampoline()
+	r, err := p.c.RegisterDirect(o, addr)
+	return "register direct", r, err, func() {
+		p.clients = append(p.clients, o)
+		for _, rec := range o.Filter {
+			p.direct[rec] = addr
+		}
+	}
+}
+
+// trampoline is an address for a direct trampoline, near or far.
+func (p *play) trampoline() records.Addr {
+	return rapid.SampledFrom([]records.Addr{0xffffffff82000000, 0xffffffffa0000000}).Draw(p.t, "area") + 0x1000*records.Addr(rapid.IntRange(0, 3).Draw(p.t, "trampoline"))
+}
+
+func (p *play) unregisterDirect() (string, Report, error, func()) {
+	o := p.pick(isDirect)
+	if o == nil {
+		return "", Report{}, nil, nil
+	}
+	recs := o.Filter
+	r, err := p.c.UnregisterDirect(o)
+	return "unregister direct", r, err, func() {
+		if p.c.off {
+			p.leftAll()
+		}
+		p.gone(o)
+		for _, rec := range recs {
+			delete(p.direct, rec)
+		}
+	}
+}
+
+func (p *play) modifyDirect() (string, Report, error, func()) {
+	o := p.pick(isDirect)
+	if o == nil {
+		return "", Report{}, nil, nil
+	}
+	addr := p.trampoline()
+	r, err := p.c.ModifyDirect(o, addr)
+	return "modify direct", r, err, func() {
+		for _, rec := range o.Filter {
+			p.direct[rec] = addr
+		}
+	}
+}
+
+func (p *play) request() map[int]records.Addr {
+	to := map[int]records.Addr{}
+	for _, rec := range p.filter("functions", 1) {
+		to[rec] = p.trampoline()
+	}
+	return to
+}
+
+func (p *play) addSingle() (string, Report, error, func()) {
+	to := p.request()
+	r, err := p.c.DirectAdd(p.single, to)
+	return "direct add", r, err, func() { maps.Copy(p.direct, to) }
+}
+
+func (p *play) modSingle() (string, Report, error, func()) {
+	to := p.request()
+	r, err := p.c.DirectMod(p.single, to)
+	return "direct mod", r, err, func() { maps.Copy(p.direct, to) }
+}
+
+func (p *play) delSingle() (string, Report, error, func()) {
+	of := map[int]records.Addr{}
+	for rec := range p.request() {
+		of[rec] = p.direct[rec]
+	}
+	r, err := p.c.DirectDel(p.single, of)
+	return "direct del", r, err, func() {
+		p.leftAll()
+		for rec := range of {
+			delete(p.direct, rec)
+		}
+	}
+}
+
+func (p *play) toggle() (string, Report, error, func()) {
+	r, err := p.c.Switch(p.c.off)
+	return "switch", r, err, func() {}
+}
+
+// TestAnything: whatever clients do, in any order and with any store failing, the
+// counts are those of the twin, the text is what the flags say, everybody who is
+// attached is called and nobody else, no link leads to a freed ops, and what fails
+// leaves no trace.
+func TestAnything(t *testing.T) {
+	onArches(t, func(t *testing.T, a isa.Arch) {
+		did := map[string]int{}
+		rapid.Check(t, func(t *rapid.T) {
+			p := newPlay(t, a, did)
+			for range rapid.IntRange(20, 90).Draw(t, "steps") {
+				if p.step(); p.c.Dead() {
+					return
+				}
+			}
+		})
+		want := []string{"attach", "attach fails", "detach", "detach fails", "filter", "filter fails", "notrace", "register direct", "register direct fails",
+			"unregister direct", "unregister direct fails", "modify direct", "modify direct fails", "switch", "switch fails"}
+		if a.Traits().SingleDirectOps {
+			want = append(want, "direct add", "direct add fails", "direct mod", "direct mod fails", "direct del", "direct del fails")
+		}
+		for _, what := range want {
+			if did[what] == 0 {
+				t.Errorf("never seen: %s", what)
+			}
+		}
+	})
+}

@@ -1,0 +1,265 @@
+package tracers
+
+import (
+	"errors"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/textpoke/textpoke/cpus/isa"
+	"github.com/textpoke/textpoke/records"
+)
+
+type recordsAddr = records.Addr
+
+// request gives functions trampolines of their own.
+func request(recs ...int) map[int]recordsAddr {
+	to := map[int]recordsAddr{}
+	for _, rec := range recs {
+		to[rec] = images + records.Addr(rec)*0x1000
+	}
+	return to
+}
+
+// TestKernelFailure: with the kernel's policy the first failure ends everything:
+// earlier sites stay new, later ones old, the failing record's flags say new, the
+// ops is not in the list (c3b0f72e805f), and nobody may attach or detach.
+func TestKernelFailure(t *testing.T) {
+	onArches(t, func(t *testing.T, a isa.Arch) {
+		c := newCore(t, a, 6, Kernel)
+		other := NewOps("other", FuncUser, OpsDynamic, 5)
+		must(t)(c.Attach(other))
+		c.Write = func(q *Patch) error {
+			if q.Record == 2 {
+				return EFAULT
+			}
+			return nil
+		}
+		o := NewOps("one", FuncUser, OpsDynamic, 1, 2, 3)
+		_, err := c.Attach(o)
+		if errno(err) != ENODEV || !strings.Contains(err.Error(), "-EFAULT") || !c.Dead() || c.Len() != 1 {
+			t.Errorf("%v, dead %v, %d ops", err, c.Dead(), c.Len())
+		}
+		for rec, want := range []bool{false, true, false, false, false, true} {
+			if got := c.Text(rec).Decided != 0; got != want {
+				t.Errorf("record %d calls: %v", rec, got)
+			}
+		}
+		if !c.Flags(2).has(Enabled) || c.Flags(3).has(Enabled) || c.Flags(3).Count() != 1 {
+			t.Errorf("%s, %s", c.Flags(2), c.Flags(3))
+		}
+		if _, err := c.Detach(other); errno(err) != ENODEV {
+			t.Error(err)
+		}
+		if _, err := c.Attach(NewOps("x", FuncUser, 0, 0)); errno(err) != ENODEV {
+			t.Error(err)
+		}
+	})
+}
+
+// TestVerify: a site that holds something else is found before anything is written
+// where the kernel compares all of them first.
+func TestVerify(t *testing.T) {
+	onArches(t, func(t *testing.T, a isa.Arch) {
+		for _, policy := range []Policy{TakeBack, Kernel} {
+			c := newCore(t, a, 4, policy)
+			c.text[2].Text ^= 1
+			_, err := c.Attach(NewOps("one", FuncUser, 0, 1, 2))
+			first := c.Text(1).Decided != 0
+			if err == nil || first != (policy == Kernel && !a.Traits().VerifyFirst) || c.Dead() != (policy == Kernel) {
+				t.Errorf("policy %d: %v, first site written %v, dead %v", policy, err, first, c.Dead())
+			}
+		}
+	})
+}
+
+// TestMisaligned: a record whose literal or site is misaligned is refused, and so is
+// whoever names it.
+func TestMisaligned(t *testing.T) {
+	onArches(t, func(t *testing.T, a isa.Arch) {
+		c, err := New(Config{Arch: a, Records: []records.Addr{textBase, textBase + 68, textBase + 128}})
+		if err != nil {
+			t.Fatal(err)
+		}
+		_, err = c.Attach(NewOps("one", FuncUser, 0, 1))
+		var why *isa.MisalignedError
+		if !a.Traits().CallOps {
+			if err != nil || c.Refused() != nil {
+				t.Error(err)
+			}
+			return
+		}
+		if errno(err) != ENOENT || !errors.As(err, &why) || !slices.Equal(c.Refused(), []int{1}) {
+			t.Errorf("%v, refused %v", err, c.Refused())
+		}
+		r := must(t)(c.Attach(NewOps("all", FuncUser, 0)))
+		if r.Patches() != 2 {
+			t.Errorf("%d patches", r.Patches())
+		}
+	})
+}
+
+// TestFreed: a call that is on its way holds the grace period up; freeing at once is
+// found out.
+func TestFreed(t *testing.T) {
+	onArches(t, func(t *testing.T, a isa.Arch) {
+		for _, wait := range []bool{true, false} {
+			c := newCore(t, a, 2, TakeBack)
+			o := NewOps("one", FuncUser, OpsDynamic, 1)
+			must(t)(c.Attach(o))
+			call := c.Enter(1)
+			must(t)(c.Detach(o))
+			if late := c.Enter(1); o.Released() || c.Free(o) == nil {
+				t.Error("released with a call on its way")
+			} else if _, err := late.Finish(new(Guard), Normal); err != nil {
+				t.Error(err)
+			}
+			if !wait {
+				c.FreeAtOnce(o)
+			}
+			_, err := call.Finish(new(Guard), Normal)
+			var freed *FreedError
+			if errors.As(err, &freed) == wait {
+				t.Errorf("waited %v: %v", wait, err)
+			}
+			if wait && (!o.Released() || c.Free(o) != nil) {
+				t.Error("not released after the last call")
+			}
+		}
+	})
+}
+
+// TestGuard: a tracer that calls what it traces is called once more, by the bit for
+// transitions, and then left alone; an interrupt is traced inside it.
+func TestGuard(t *testing.T) {
+	var g Guard
+	outer, ok := g.Enter(Normal)
+	if _, in := g.Enter(IRQ); !ok || !in {
+		t.Error("an interrupt inside a tracer is to be traced")
+	}
+	g.Leave(IRQ)
+	inner, again := g.Enter(Normal)
+	if _, third := g.Enter(Normal); !again || third || inner == outer {
+		t.Error("one nesting is tolerated, and no more")
+	}
+	g.Leave(inner)
+	g.Leave(outer)
+	if g != (Guard{}) {
+		t.Error("bits are left")
+	}
+}
+
+// TestUnguarded: the kernel asks the ops that goes whether the literal may name the
+// one that stays. A guarded ops that stays alone is then called without its guard;
+// one that needs none stays on the list (__ftrace_hash_rec_update, 7.1).
+func TestUnguarded(t *testing.T) {
+	onArches(t, func(t *testing.T, a isa.Arch) {
+		for _, guardedStays := range []bool{true, false} {
+			c := newCore(t, a, 2, TakeBack)
+			plain, guarded := NewOps("plain", FuncUser, 0, 1), NewOps("guarded", FuncUser+1, OpsRecursion, 1)
+			must(t)(c.Attach(plain))
+			must(t)(c.Attach(guarded))
+			goes, stays := guarded, plain
+			if guardedStays {
+				goes, stays = plain, guarded
+			}
+			must(t)(c.Detach(goes))
+			if got := c.Flags(1).has(CallOps); got != (guardedStays && a.Traits().CallOps) {
+				t.Errorf("CALL_OPS %v, guarded stays %v", got, guardedStays)
+			}
+			raw := c.Enter(1)
+			if guardedStays && a.Traits().CallOps != (raw.f == stays.Func) {
+				t.Errorf("calls function %d", raw.f)
+			}
+			if _, err := raw.Finish(new(Guard), Normal); err != nil {
+				t.Error(err)
+			}
+		}
+	})
+}
+
+// TestAttachErrors: those of Attach that no other test meets.
+func TestAttachErrors(t *testing.T) {
+	onArches(t, func(t *testing.T, a isa.Arch) {
+		c := newCore(t, a, 3, TakeBack)
+		there := NewOps("there", FuncUser, 0, 1)
+		must(t)(c.Attach(there))
+		full := newCore(t, a, 3, TakeBack)
+		full.flags[1] = RefMax
+		regs := Errno(0)
+		if !a.Traits().RegsEntry {
+			regs = EINVAL
+		}
+		for _, tt := range []struct {
+			what string
+			c    *Core
+			o    *Ops
+			want Errno
+		}{
+			{"attached already", c, there, EBUSY},
+			{"deleted", c, NewOps("x", FuncUser, OpsDeleted, 1), EINVAL},
+			{"registers", c, NewOps("x", FuncUser, OpsSaveRegs, 1), regs},
+			{"instruction pointer of all functions", c, NewOps("x", FuncUser, OpsIPModify), EINVAL},
+			{"too many references", full, NewOps("x", FuncUser, 0, 1), EINVAL},
+		} {
+			if _, err := tt.c.Attach(tt.o); errno(err) != tt.want {
+				t.Errorf("%s: %v", tt.what, err)
+			}
+		}
+		if _, err := c.SetNotrace(livepatch(1), 1); errno(err) != EINVAL {
+			t.Error(err)
+		}
+		if _, err := c.Detach(NewOps("x", FuncUser, 0)); errno(err) != EBUSY {
+			t.Error(err)
+		}
+		if full.Flags(1) != RefMax || full.Len() != 0 {
+			t.Error("a refusal left something behind")
+		}
+	})
+}
+
+// TestGlobal: the pair that sites without a literal share, and the steps around the
+// patches (ftrace_modify_all_code): through the list while sites are half switched,
+// then, if one static ops is alone, its own function after a round.
+func TestGlobal(t *testing.T) {
+	kinds := func(p *Pass) (out []StepKind) {
+		for _, s := range p.Steps {
+			out = append(out, s.Kind)
+		}
+		return out
+	}
+	onArches(t, func(t *testing.T, a isa.Arch) {
+		c := newCore(t, a, 3, TakeBack)
+		one := NewOps("one", FuncUser, 0, 1)
+		r := must(t)(c.Attach(one))
+		want := []StepKind{StepUpdateFunc, StepPatch, StepSetOp, StepSync, StepUpdateFunc}
+		updates := 2
+		if a.Traits().CallOps {
+			updates = 0 // nothing to patch; the round is sent all the same
+		}
+		if got := kinds(r.Passes[0]); !slices.Equal(got, want) || r.Passes[0].FuncUpdates != updates || r.Passes[0].Syncs != 1 {
+			t.Errorf("steps %v, %d updates", got, r.Passes[0].FuncUpdates)
+		}
+		if f, o := c.Global(); f != FuncUser || o != one {
+			t.Errorf("%d, %v", f, o)
+		}
+		r = must(t)(c.Attach(NewOps("two", FuncUser, OpsRecursion, 2)))
+		if got := kinds(r.Passes[0]); !slices.Equal(got, []StepKind{StepUpdateFunc, StepPatch}) {
+			t.Errorf("steps %v", got)
+		}
+		if f, _ := c.Global(); f != FuncList {
+			t.Errorf("%d", f)
+		}
+		must(t)(c.Detach(one))
+		if f, o := c.Global(); f != FuncAssist || o.Name != "two" {
+			t.Errorf("%d, %v", f, o)
+		}
+		graph := NewOps("graph", FuncUser+2, OpsGraph, 0)
+		if got := kinds(must(t)(c.StartGraph(graph)).Passes[0]); got[len(got)-1] != StepGraphStart {
+			t.Errorf("steps %v", got)
+		}
+		if got := kinds(must(t)(c.StopGraph(graph)).Passes[0]); got[len(got)-1] != StepGraphStop {
+			t.Errorf("steps %v", got)
+		}
+	})
+}
