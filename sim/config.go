@@ -97,6 +97,9 @@ func (c *Config) String() string {
 	if c.Calibration != nil {
 		s += ", calibration " + c.Calibration.Name
 	}
+	if t := c.Tracers; t != nil {
+		s += fmt.Sprintf(", dispatch %s to %d tracers and past %d", t.Dispatch.Name, t.Relevant, t.Irrelevant)
+	}
 	return s
 }
 

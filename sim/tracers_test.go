@@ -26,6 +26,10 @@ func called(t *testing.T, row *RunRow, relevant int, every bool) {
 // TestTracersLive: on every way each traced call reaches each tracer that is attached
 // once, while others come and go that trace what nobody calls.
 func TestTracersLive(t *testing.T) {
+	rounds := 1
+	if *long {
+		rounds = 50
+	}
 	for i, k := range dispatch.Kinds() {
 		arch := []string{"x86_64", "arm64"}[i%2] // calls that name their ops, and literals
 		c := config(t, arch, "native", "gen:n=40", "4")
@@ -34,7 +38,7 @@ func TestTracersLive(t *testing.T) {
 		ctx, cancel := context.WithCancel(t.Context())
 		done := make(chan error, 1)
 		go func() { done <- comeAndGo(ctx, l) }()
-		for range 2 {
+		for range rounds {
 			on := update(t, l, true)
 			called(t, &on, 2, true)
 			off := update(t, l, false)

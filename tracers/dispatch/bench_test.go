@@ -32,8 +32,8 @@ func BenchmarkDispatch(b *testing.B) {
 	}
 }
 
-// BenchmarkSlope prints what an irrelevant tracer adds to a call.
-func BenchmarkSlope(b *testing.B) {
+// BenchmarkDispatchSlope prints what an irrelevant tracer adds to a call.
+func BenchmarkDispatchSlope(b *testing.B) {
 	for _, name := range []string{"call-ops", "list"} {
 		b.Run(name, func(b *testing.B) {
 			for b.Loop() {

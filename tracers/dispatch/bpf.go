@@ -16,7 +16,8 @@ import (
 // Every program that is attached or detached means another image:
 // kernel/bpf/trampoline.c. What entering a program takes itself (__bpf_prog_enter) is
 // left out. The function's body is the Context's, and is not run where a program of
-// fmod_ret answered otherwise than 0.
+// fmod_ret answered otherwise than 0. The kernel has room for BPF_MAX_TRAMP_LINKS (38)
+// programs in a trampoline; here there is no such limit.
 type BPF struct {
 	attached
 	args   int

@@ -27,6 +27,9 @@ type FprobeCosts struct {
 // compare-and-swap to get, and one load more and another one to give back; a frame on
 // the shadow stack takes a load each way, of the task's own memory. The return saves
 // the registers that may hold results, x0 to x7 and fp.
+//
+// Each fprobe takes a frame of its own; since Linux 6.14 those of one function share one.
+// Where no node or frame is left the call is missed, which Cost does not know.
 type Fprobe struct {
 	costs FprobeCosts
 	inner Way
