@@ -63,6 +63,9 @@ func (p *play) step() {
 	p.t.Logf("%s: %v", name, err)
 	if err != nil {
 		p.did[name+" fails"]++
+		if errno(err) == 0 {
+			p.t.Fatalf("%s: %v: not an error that clients get", name, err)
+		}
 		if p.c.Dead() { // refused half-way, and the one failure came on the way back
 			if !strings.Contains(err.Error(), "not everything could be taken back") || !p.failed {
 				p.t.Fatalf("%s: dead of %v", name, err)
