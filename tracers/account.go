@@ -48,7 +48,7 @@ func (x *change) account(o *Ops, h hashes, inc bool) (update bool, err error) {
 			return
 		}
 		if inc {
-			c.users[rec] = append(c.users[rec], o)
+			c.users[rec] = slices.Insert(c.users[rec], 0, o) // newest first, as in the list
 			c.flags[rec] = c.included(rec, o)
 		} else {
 			c.users[rec] = slices.DeleteFunc(c.users[rec], func(u *Ops) bool { return u == o })

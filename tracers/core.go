@@ -72,7 +72,7 @@ type Core struct {
 	sites   []isa.Site
 	flags   []Flags
 	text    []Installed
-	users   [][]*Ops // of each record: attached ops that trace it, in no order
+	users   [][]*Ops // of each record: attached ops that trace it, the last one counted first
 	refused []int    // records that the architecture refuses
 
 	list struct { // of attached ops, newest first (ftrace_ops_list)

@@ -29,6 +29,14 @@ type play struct {
 
 const playRecords = 6
 
+// deed is something that a client did; then tells the twin if it worked.
+type deed struct {
+	name   string
+	report Report
+	err    error
+	then   func()
+}
+
 func newPlay(t *rapid.T, a isa.Arch, did map[string]int) *play {
 	p := &play{t: t, direct: map[int]records.Addr{}, stale: map[int]bool{}, did: did, single: NewOps("single", FuncNone, 0)}
 	var err error
@@ -53,16 +61,20 @@ func (p *play) step() {
 	if rapid.IntRange(0, 3).Draw(p.t, "fail") == 0 {
 		p.writes = rapid.IntRange(0, 3).Draw(p.t, "writes before the failure")
 	}
-	what := rapid.SampledFrom([]func() (string, Report, error, func()){
+	what := rapid.SampledFrom([]func() deed{
 		p.attach, p.attach, p.detach, p.setFilter, p.setNotrace, p.registerDirect, p.registerDirect, p.unregisterDirect, p.modifyDirect, p.modifyDirect, p.addSingle, p.delSingle, p.modSingle, p.toggle,
 	}).Draw(p.t, "what")
-	name, r, err, then := what()
+	d := what()
+	name, r, err, then := d.name, d.report, d.err, d.then
 	if name == "" {
 		return
 	}
 	p.t.Logf("%s: %v", name, err)
 	if err != nil {
 		p.did[name+" fails"]++
+		if errno(err) == 0 {
+			p.t.Fatalf("%s: %v: not an error that clients get", name, err)
+		}
 		if p.c.Dead() { // refused half-way, and the one failure came on the way back
 			if !strings.Contains(err.Error(), "not everything could be taken back") || !p.failed {
 				p.t.Fatalf("%s: dead of %v", name, err)
@@ -113,7 +125,7 @@ func (p *play) pick(kind func(*Ops) bool) *Ops {
 func plain(o *Ops) bool    { return !o.has(OpsDirect) && o.Func != FuncNone }
 func isDirect(o *Ops) bool { return o.has(OpsDirect) }
 
-func (p *play) attach() (string, Report, error, func()) {
+func (p *play) attach() deed {
 	flags := rapid.SampledFrom([]OpsFlags{0, OpsDynamic, OpsRecursion, OpsSaveRegs | OpsSaveRegsIfSupported, OpsSaveRegs | OpsSaveRegsIfSupported | OpsIPModify | OpsDynamic,
 		OpsRCU, OpsStub, OpsPermanent, OpsIPModify}).Draw(p.t, "flags")
 	o := NewOps(fmt.Sprintf("ops%d", len(p.did)), FuncUser+Func(len(p.clients)), flags, p.filter("filter", 0)...)
@@ -121,21 +133,21 @@ func (p *play) attach() (string, Report, error, func()) {
 		o.Func = FuncStub
 	}
 	r, err := p.c.Attach(o)
-	return "attach", r, err, func() { p.clients = append(p.clients, o) }
+	return deed{"attach", r, err, func() { p.clients = append(p.clients, o) }}
 }
 
-func (p *play) detach() (string, Report, error, func()) {
+func (p *play) detach() deed {
 	o := p.pick(plain)
 	if o == nil {
-		return "", Report{}, nil, nil
+		return deed{}
 	}
 	r, err := p.c.Detach(o)
-	return "detach", r, err, func() {
+	return deed{"detach", r, err, func() {
 		if p.c.off {
 			p.leftBehind(o, o.hashes())
 		}
 		p.gone(o)
-	}
+	}}
 }
 
 // gone forgets an ops, and frees it: nobody may meet it again.
@@ -151,24 +163,24 @@ func (p *play) gone(o *Ops) {
 	}
 }
 
-func (p *play) setFilter() (string, Report, error, func()) {
+func (p *play) setFilter() deed {
 	o := p.pick(plain)
 	if o == nil {
-		return "", Report{}, nil, nil
+		return deed{}
 	}
 	from := o.hashes()
 	r, err := p.c.SetFilter(o, p.filter("filter", 0)...)
-	return "filter", r, err, func() { p.leftBehind(o, from) }
+	return deed{"filter", r, err, func() { p.leftBehind(o, from) }}
 }
 
-func (p *play) setNotrace() (string, Report, error, func()) {
+func (p *play) setNotrace() deed {
 	o := p.pick(plain)
 	if o == nil {
-		return "", Report{}, nil, nil
+		return deed{}
 	}
 	from := o.hashes()
 	r, err := p.c.SetNotrace(o, p.filter("notrace", 0)...)
-	return "notrace", r, err, func() { p.leftBehind(o, from) }
+	return deed{"notrace", r, err, func() { p.leftBehind(o, from) }}
 }
 
 // leftAll is leftBehind where it is not known any more what the ops was.
@@ -188,16 +200,16 @@ func (p *play) leftBehind(o *Ops, from hashes) {
 	}
 }
 
-func (p *play) registerDirect() (string, Report, error, func()) {
+func (p *play) registerDirect() deed {
 	o := NewOps("direct", FuncNone, rapid.SampledFrom([]OpsFlags{0, OpsDynamic}).Draw(p.t, "flags"), p.filter("filter", 0)...)
 	addr := p.trampoline()
 	r, err := p.c.RegisterDirect(o, addr)
-	return "register direct", r, err, func() {
+	return deed{"register direct", r, err, func() {
 		p.clients = append(p.clients, o)
 		for _, rec := range o.Filter {
 			p.direct[rec] = addr
 		}
-	}
+	}}
 }
 
 // trampoline is an address for a direct trampoline, near or far.
@@ -205,14 +217,14 @@ func (p *play) trampoline() records.Addr {
 	return rapid.SampledFrom([]records.Addr{0xffffffff82000000, 0xffffffffa0000000}).Draw(p.t, "area") + 0x1000*records.Addr(rapid.IntRange(0, 3).Draw(p.t, "trampoline"))
 }
 
-func (p *play) unregisterDirect() (string, Report, error, func()) {
+func (p *play) unregisterDirect() deed {
 	o := p.pick(isDirect)
 	if o == nil {
-		return "", Report{}, nil, nil
+		return deed{}
 	}
 	recs := o.Filter
 	r, err := p.c.UnregisterDirect(o)
-	return "unregister direct", r, err, func() {
+	return deed{"unregister direct", r, err, func() {
 		if p.c.off {
 			p.leftAll()
 		}
@@ -220,21 +232,21 @@ func (p *play) unregisterDirect() (string, Report, error, func()) {
 		for _, rec := range recs {
 			delete(p.direct, rec)
 		}
-	}
+	}}
 }
 
-func (p *play) modifyDirect() (string, Report, error, func()) {
+func (p *play) modifyDirect() deed {
 	o := p.pick(isDirect)
 	if o == nil {
-		return "", Report{}, nil, nil
+		return deed{}
 	}
 	addr := p.trampoline()
 	r, err := p.c.ModifyDirect(o, addr)
-	return "modify direct", r, err, func() {
+	return deed{"modify direct", r, err, func() {
 		for _, rec := range o.Filter {
 			p.direct[rec] = addr
 		}
-	}
+	}}
 }
 
 func (p *play) request() map[int]records.Addr {
@@ -245,35 +257,35 @@ func (p *play) request() map[int]records.Addr {
 	return to
 }
 
-func (p *play) addSingle() (string, Report, error, func()) {
+func (p *play) addSingle() deed {
 	to := p.request()
 	r, err := p.c.DirectAdd(p.single, to)
-	return "direct add", r, err, func() { maps.Copy(p.direct, to) }
+	return deed{"direct add", r, err, func() { maps.Copy(p.direct, to) }}
 }
 
-func (p *play) modSingle() (string, Report, error, func()) {
+func (p *play) modSingle() deed {
 	to := p.request()
 	r, err := p.c.DirectMod(p.single, to)
-	return "direct mod", r, err, func() { maps.Copy(p.direct, to) }
+	return deed{"direct mod", r, err, func() { maps.Copy(p.direct, to) }}
 }
 
-func (p *play) delSingle() (string, Report, error, func()) {
+func (p *play) delSingle() deed {
 	of := map[int]records.Addr{}
 	for rec := range p.request() {
 		of[rec] = p.direct[rec]
 	}
 	r, err := p.c.DirectDel(p.single, of)
-	return "direct del", r, err, func() {
+	return deed{"direct del", r, err, func() {
 		p.leftAll()
 		for rec := range of {
 			delete(p.direct, rec)
 		}
-	}
+	}}
 }
 
-func (p *play) toggle() (string, Report, error, func()) {
+func (p *play) toggle() deed {
 	r, err := p.c.Switch(p.c.off)
-	return "switch", r, err, func() {}
+	return deed{"switch", r, err, func() {}}
 }
 
 // TestAnything: whatever clients do, in any order and with any store failing, the
