@@ -103,7 +103,11 @@ func TestLoads(t *testing.T) {
 		"kprobe":            fixed(func(r int64) int64 { return 2 + r }),
 		"kprobe-stepped":    fixed(func(r int64) int64 { return 2 + r }),
 		"bpf":               fixed(func(int64) int64 { return 0 }),
-		"global-trampoline": fixed(func(r int64) int64 { return 3 + r }),
+		"global-trampoline": fixed(func(r int64) int64 { return 3 + r }), // bucket, node, record
+		// The table, where its cells are, the cell, the record; or the number, where
+		// the array is, the record.
+		"global-trampoline-resizable": fixed(func(r int64) int64 { return 4 + r }),
+		"global-trampoline-padding":   fixed(func(r int64) int64 { return 3 + r }),
 	}
 	walks := map[string]bool{"list": true, "global": true, "fprobe-2022": true}
 	for _, k := range Kinds() {

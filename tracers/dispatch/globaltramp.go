@@ -1,15 +1,18 @@
 package dispatch
 
 import (
+	"errors"
+	"fmt"
 	"slices"
 	"sync/atomic"
 
 	"github.com/textpoke/textpoke/records"
+	"github.com/textpoke/textpoke/tracers/metadata"
 )
 
-// Metadata is what a global trampoline has to know of a function: its programs. It does
-// not change once it is in a table; another one takes its place.
-type Metadata struct{ entry, modify, exit *link }
+// lists are a function's programs by when they run: what its metadata's record holds.
+// They do not change; others take their place.
+type lists struct{ entry, modify, exit *link }
 
 // link is one program.
 type link struct {
@@ -17,63 +20,69 @@ type link struct {
 	next *link
 }
 
-// Table finds the metadata of a function by its address, nil if it has none, and says
-// how many loads that took, that of the metadata's address among them and that of the
-// metadata itself not. Set replaces it, and nil removes it, while others look up.
-type Table interface {
-	Find(ip records.Addr) (md *Metadata, loads int64)
-	Set(ip records.Addr, md *Metadata)
-}
-
 // GlobalTrampoline is one trampoline for all functions with the same number of
 // arguments, that looks the function's programs up: Menglong Dong, "bpf: tracing multi-link
 // support", v1 2025-05-28.
 //
-//	site -> trampoline[arguments] -> table ... -> metadata -> link -> program
-//	                                                           \-> next link ...
+//	site -> trampoline[arguments] -> table ... -> record -> link -> program
+//	                                                         \-> next link ...
 //
-// The table's loads, one for the metadata, and one for every program of its three
-// lists. No image is generated for a function: attaching changes the table and a site.
+// The table's loads, that of the record among them (metadata.Cost), and one for every
+// program of its three lists. No image is generated for a function: attaching changes the
+// table and a site.
 type GlobalTrampoline struct {
 	attached
 	args  func(site int) int
 	calls []atomic.Bool
-	table Table
+	table metadata.Counted
 }
 
 // NewGlobalTrampoline has no programs. args says how many arguments a site's function has.
-func NewGlobalTrampoline(sites []records.Addr, args func(site int) int, table Table) *GlobalTrampoline {
+func NewGlobalTrampoline(sites []records.Addr, args func(site int) int, table metadata.Counted) *GlobalTrampoline {
 	return &GlobalTrampoline{attached: newAttached(sites), args: args, calls: make([]atomic.Bool, len(sites)), table: table}
 }
 
+// function is what metadata is looked up by: the site's address, down to where a number
+// fits before it.
+func function(ip records.Addr) records.Addr { return ip &^ 3 }
+
 // publish puts the programs of a site into the table, before the site calls.
-func (g *GlobalTrampoline) publish(site int) {
-	users := g.users[site]
+func (g *GlobalTrampoline) publish(site int) error {
+	users, at := g.users[site], function(g.ips[site])
 	if len(users) == 0 {
 		g.calls[site].Store(false)
-		g.table.Set(g.ips[site], nil)
-		return
+		g.table.Remove(at)
+		return nil
 	}
-	m, md := imageOf(users), &Metadata{}
+	m, image := imageOf(users), &lists{}
 	for _, list := range []struct {
 		from []*Ops
 		to   **link
-	}{{m.entry, &md.entry}, {m.modify, &md.modify}, {m.exit, &md.exit}} {
+	}{{m.entry, &image.entry}, {m.modify, &image.modify}, {m.exit, &image.exit}} {
 		for _, o := range slices.Backward(list.from) {
 			*list.to = &link{o, *list.to}
 		}
 	}
-	g.table.Set(g.ips[site], md)
+	record := &metadata.Record{
+		Func: at, Args: uint8(g.args(site)), Origin: image.modify != nil || image.exit != nil, Image: image,
+	}
+	if err := g.table.Set(record); err != nil {
+		return err
+	}
 	g.calls[site].Store(true)
+	return nil
 }
 
-// Attach implements Way.
+// Attach implements Way: at all sites or, where the table takes one of them not, at none.
 func (g *GlobalTrampoline) Attach(o *Ops) error {
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	sites, err := g.add(o)
 	for _, i := range sites {
-		g.publish(i)
+		if err = g.publish(i); err != nil {
+			err = errors.Join(fmt.Errorf("attach: %w", err), g.takeOut(o))
+			break
+		}
 	}
 	return err
 }
@@ -82,9 +91,14 @@ func (g *GlobalTrampoline) Attach(o *Ops) error {
 func (g *GlobalTrampoline) Detach(o *Ops) error {
 	g.mu.Lock()
 	defer g.mu.Unlock()
+	return g.takeOut(o)
+}
+
+// takeOut takes an ops out of wherever it is.
+func (g *GlobalTrampoline) takeOut(o *Ops) error {
 	sites, err := g.remove(o)
 	for _, i := range sites {
-		g.publish(i)
+		err = errors.Join(err, g.publish(i))
 	}
 	return err
 }
@@ -97,11 +111,13 @@ func (g *GlobalTrampoline) Call(site int, ctx *Context) {
 	}
 	ctx.save(g.args(site))
 	ip := g.ips[site]
-	md, loads := g.table.Find(ip)
-	if md == nil { // it went meanwhile
+	at := function(ip)
+	record := g.table.Lookup(at)
+	if record == nil { // it went meanwhile
 		ctx.body()
 		return
 	}
+	md := record.Image.(*lists)
 	called, skip := int64(0), false
 	for l := md.entry; l != nil; l = l.next {
 		called++
@@ -122,7 +138,7 @@ func (g *GlobalTrampoline) Call(site int, ctx *Context) {
 		l.of.Exit(ip, l.of, ctx)
 	}
 	if c := ctx.counts; c != nil {
-		c.Loads, c.Hashes, c.Walked, c.Called = c.Loads+loads+1+called, c.Hashes+1, c.Walked+called, c.Called+called
+		c.Loads, c.Hashes, c.Walked, c.Called = c.Loads+int64(g.table.Cost(at).Loads)+called, c.Hashes+1, c.Walked+called, c.Called+called
 	}
 }
 
@@ -135,56 +151,32 @@ func (g *GlobalTrampoline) Cost(site int) Counts {
 	}
 	b := BPF{args: g.args(site)}
 	c := b.cost(g.users[site])
-	_, loads := g.table.Find(g.ips[site])
-	c.Loads, c.Hashes, c.Walked = loads+1+c.Called, 1, c.Called
+	c.Loads, c.Hashes, c.Walked = int64(g.table.Cost(function(g.ips[site])).Loads)+c.Called, 1, c.Called
 	return c
 }
 
-// FixedTable is a Table with so many buckets for ever.
-type FixedTable struct {
-	shift   uint8
-	buckets []atomic.Pointer[mdEntry]
-}
+// maxPadded is how long a text may be whose padding is to hold numbers: four bytes a
+// word of it are taken here.
+const maxPadded = 256 << 20
 
-// mdEntry does not change: a bucket is published anew.
-type mdEntry struct {
-	ip   records.Addr
-	md   *Metadata
-	next *mdEntry
-}
-
-// NewFixedTable has 1 << bits buckets.
-func NewFixedTable(bits uint8) *FixedTable {
-	return &FixedTable{64 - bits, make([]atomic.Pointer[mdEntry], 1<<bits)}
-}
-
-func (t *FixedTable) bucket(ip records.Addr) *atomic.Pointer[mdEntry] {
-	return &t.buckets[uint64(ip)*goldenRatio>>t.shift]
-}
-
-// Find implements Table: a load for the bucket and one for each entry.
-func (t *FixedTable) Find(ip records.Addr) (*Metadata, int64) {
-	loads := int64(1)
-	for e := t.bucket(ip).Load(); e != nil; e = e.next {
-		loads++
-		if e.ip == ip {
-			return e.md, loads
-		}
+// padding is the table in the functions' padding, for functions at these sites.
+func padding(sites []records.Addr) metadata.Counted {
+	text := metadata.Text{Start: function(slices.Min(sites)) - 64, End: function(slices.Max(sites)) + 64}
+	if n := text.End - text.Start; n > maxPadded {
+		return refused{metadata.NewFixed(1), fmt.Errorf("padding: the sites lie %d MiB apart, and no more than %d can be held", n>>20, maxPadded>>20)}
 	}
-	return nil, loads
+	table, err := metadata.NewPadding(text)
+	if err != nil {
+		return refused{metadata.NewFixed(1), err}
+	}
+	return table
 }
 
-// Set implements Table. One writer at a time.
-func (t *FixedTable) Set(ip records.Addr, md *Metadata) {
-	b := t.bucket(ip)
-	var head *mdEntry
-	for e := b.Load(); e != nil; e = e.next {
-		if e.ip != ip {
-			head = &mdEntry{e.ip, e.md, head}
-		}
-	}
-	if md != nil {
-		head = &mdEntry{ip, md, head}
-	}
-	b.Store(head)
+// refused is a table that takes nothing, and says why.
+type refused struct {
+	metadata.Counted
+	why error
 }
+
+// Set implements metadata.Table.
+func (r refused) Set(*metadata.Record) error { return r.why }

@@ -6,6 +6,7 @@ import (
 
 	"github.com/textpoke/textpoke/records"
 	"github.com/textpoke/textpoke/spelling"
+	"github.com/textpoke/textpoke/tracers/metadata"
 )
 
 // Kind is a way as the command line names it.
@@ -22,8 +23,8 @@ const (
 	bpfArgs = 2
 	// poolNodes is what a pool has for a few CPUs.
 	poolNodes = 64
-	// tableBits make the 256 buckets of the series' first table.
-	tableBits = 8
+	// buckets are those of the series' first table.
+	buckets = 256
 )
 
 // Kinds are all ways, the kernel's first.
@@ -46,7 +47,9 @@ func Kinds() []Kind {
 		{Name: "kprobe", Doc: "breakpoint and lookup, then a jump", New: func(s addrs) Way { return NewKprobe(s, true) }},
 		{Name: "kprobe-stepped", Doc: "breakpoint and lookup, then a single step", New: func(s addrs) Way { return NewKprobe(s, false) }},
 		{Name: "bpf", Doc: "trampoline generated for the function, programs inside", New: func(s addrs) Way { return NewBPF(s, bpfArgs) }},
-		{Name: "global-trampoline", Doc: "one trampoline for all functions, programs looked up", New: func(s addrs) Way { return NewGlobalTrampoline(s, args, NewFixedTable(tableBits)) }},
+		{Name: "global-trampoline", Doc: "one trampoline for all functions, programs looked up in 256 buckets", New: func(s addrs) Way { return NewGlobalTrampoline(s, args, metadata.NewFixed(buckets)) }},
+		{Name: "global-trampoline-resizable", Doc: "the same, looked up in a hash that grows and shrinks", New: func(s addrs) Way { return NewGlobalTrampoline(s, args, metadata.NewResizable()) }},
+		{Name: "global-trampoline-padding", Doc: "the same, found by a number in the function's padding", New: func(s addrs) Way { return NewGlobalTrampoline(s, args, padding(s)) }},
 	}
 }
 

@@ -8,6 +8,7 @@ import (
 	"testing"
 
 	"github.com/textpoke/textpoke/records"
+	"github.com/textpoke/textpoke/tracers/metadata"
 )
 
 // told is a tracer that writes down when it is called.
@@ -25,7 +26,7 @@ func TestReturns(t *testing.T) {
 		NewFprobe([]records.Addr{tracee}, FprobeCosts{}, 4),
 		NewFprobe([]records.Addr{tracee}, FprobeCosts{ListFunc: true, Freelist: true}, 4),
 		NewBPF([]records.Addr{tracee}, 3),
-		NewGlobalTrampoline([]records.Addr{tracee}, func(int) int { return 3 }, NewFixedTable(8)),
+		NewGlobalTrampoline([]records.Addr{tracee}, func(int) int { return 3 }, metadata.NewResizable()),
 	} {
 		var log []string
 		for _, name := range []string{"a", "b"} {
@@ -58,7 +59,7 @@ func TestReturns(t *testing.T) {
 func TestModifyReturn(t *testing.T) {
 	for _, w := range []Way{
 		NewBPF([]records.Addr{tracee}, 3),
-		NewGlobalTrampoline([]records.Addr{tracee}, func(int) int { return 3 }, NewFixedTable(8)),
+		NewGlobalTrampoline([]records.Addr{tracee}, func(int) int { return 3 }, metadata.NewResizable()),
 	} {
 		answer, ran := uint64(0), 0
 		o := &Ops{Func: Hit, Exit: Hit, Modify: func(records.Addr, *Context) uint64 { return answer }}

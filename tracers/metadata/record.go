@@ -36,6 +36,9 @@ type Record struct {
 	Args     uint8 // arguments to save
 	Origin   bool  // the trampoline calls the function itself, between its programs
 	Programs []Program
+	// Image is what a trampoline calls through, made of the programs; tables do not
+	// look at it.
+	Image any
 }
 
 // NewRecord makes a record. The function is called from the trampoline if a
