@@ -8,7 +8,6 @@ import (
 	"strings"
 
 	"github.com/textpoke/textpoke/results/plots"
-	"github.com/textpoke/textpoke/sim/check"
 	"github.com/textpoke/textpoke/sim/experiments"
 )
 
@@ -107,13 +106,13 @@ func (a *answer) syncSheet() experiments.Sheet {
 }
 
 func (a *answer) verdictSheet() experiments.Sheet {
-	s := experiments.Sheet{Title: "Can one ops' function be called with another ops?", Columns: []string{"design", "verdict", "because"}}
+	s := experiments.Sheet{Title: "Is it safe?", Columns: []string{"design", "asked of textpoke check", "verdict", "because"}}
 	for i := range designs {
-		verdict := "not asked"
+		verdict := "cannot be asked"
 		if r := a.find(designs[i].name, callback); r != nil && r.verdict != "" {
-			verdict = map[check.Verdict]string{check.Safe: "no (safe)", check.Unsafe: "yes (unsafe)", check.Incomplete: "not known"}[r.verdict]
+			verdict = string(r.verdict)
 		}
-		s.Rows = append(s.Rows, []string{designs[i].name, verdict, designs[i].why})
+		s.Rows = append(s.Rows, []string{designs[i].name, designs[i].checked.String(), verdict, designs[i].why})
 	}
 	return s
 }

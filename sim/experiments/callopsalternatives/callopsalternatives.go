@@ -30,7 +30,7 @@ var Experiment = experiments.Experiment{
 		"out of branch range, and with both on one function. Loads are counted; bytes and allocations follow\n" +
 		"from what the design keeps. Times are this machine's, of what Go makes of the design: the median of\n" +
 		"--repeats measurements and the interval that holds it with 95 % confidence; --no-time leaves them\n" +
-		"out. The verdict is the checker's, of whether one ops' function can be called with another ops.",
+		"out. The verdict is the checker's, of what the column asked says.",
 	Examples: []string{
 		"call-ops-alternatives --out call-ops-alternatives",
 		"call-ops-alternatives --irrelevant 0,200 --functions 50000 --no-time --format csv",
@@ -78,7 +78,8 @@ func table() results.Table {
 		{Name: "bytes_per_ops", Doc: "memory for each ops"},
 		{Name: "allocations", Doc: "allocations that can fail when one more function gets a direct trampoline, beside the trampoline and its ops"},
 		{Name: "words", Doc: "words that change one after the other when another tracer takes a function over"},
-		{Name: "verdict", Doc: "can one ops' function be called with another ops? the checker's; empty where it cannot be asked"},
+		{Name: "asked", Doc: "what the checker was asked (textpoke check); empty where it cannot be"},
+		{Name: "verdict", Doc: "is it safe? the checker's"},
 		{Name: "call_ns", Doc: "time of a call on this machine, median of the measurements"},
 		{Name: "call_low_ns", Doc: "lower end of the interval that holds the median with 95 % confidence"},
 		{Name: "call_high_ns", Doc: "and its upper end"},
@@ -87,9 +88,9 @@ func table() results.Table {
 }
 
 func (r *row) cells() []any {
-	verdict := any(results.Empty)
+	asked, verdict := any(results.Empty), any(results.Empty)
 	if r.verdict != "" {
-		verdict = string(r.verdict)
+		asked, verdict = r.checked.String(), string(r.verdict)
 	}
 	direct := func(n int) any {
 		if !r.kind.Direct {
@@ -98,7 +99,7 @@ func (r *row) cells() []any {
 		return n
 	}
 	cells := []any{r.name, r.users.String(), r.irrelevant, r.cost.Loads, r.cost.Hashes, r.cost.Walked,
-		r.siteBytes, direct(r.functionBytes), r.opsBytes, direct(r.allocations(r.functions)), r.words, verdict}
+		r.siteBytes, direct(r.functionBytes), r.opsBytes, direct(r.allocations(r.functions)), r.words, asked, verdict}
 	if r.time == nil {
 		return append(cells, results.Empty, results.Empty, results.Empty, results.Empty)
 	}
@@ -176,15 +177,19 @@ func (r *request) measure(ctx context.Context, row *row) error {
 	return err
 }
 
-// askChecker explores the pair of global words, and a literal in its place.
+// askChecker explores what the designs can be asked.
 func askChecker(ctx context.Context) (map[checked]check.Verdict, error) {
-	bug, err := museum.Named("mismatched-ops")
-	if err != nil {
-		return nil, err
-	}
 	out := map[checked]check.Verdict{}
-	for which, fixed := range map[checked]bool{globalPair: false, literal: true} {
-		m, err := bug.Model(fixed)
+	for i := range designs {
+		which := designs[i].checked
+		if which.bug == "" || out[which] != "" {
+			continue
+		}
+		bug, err := museum.Named(which.bug)
+		if err != nil {
+			return nil, err
+		}
+		m, err := bug.Model(which.fixed)
 		if err != nil {
 			return nil, err
 		}

@@ -13,14 +13,33 @@ const (
 
 func (u users) String() string { return [...]string{"callback", "direct", "both"}[u] }
 
-// checked is what the checker is asked about.
-type checked uint8
+// checked is what the checker is asked about: a case of the museum's, as it breaks or
+// as it is done right. The zero value: it is asked nothing.
+type checked struct {
+	bug   string
+	fixed bool
+}
 
-const (
-	notAsked checked = iota
-	literal
-	globalPair
+// What the designs can be asked: what is read in one word or in two, in which order
+// a table and its sites change, when something may be freed. The checker's words stand
+// for whatever a design keeps in them.
+var (
+	literal    = checked{"mismatched-ops", true}
+	globalPair = checked{"mismatched-ops", false}
+	tableFirst = checked{"direct-table-late", true}
+	afterGrace = checked{"ops-freed-at-once", true}
 )
+
+// String is the question as the command line puts it, "" for none.
+func (c checked) String() string {
+	switch {
+	case c.bug == "":
+		return ""
+	case c.fixed:
+		return "--bug " + c.bug + " --fixed"
+	}
+	return "--bug " + c.bug
+}
 
 // Sizes, in bytes, where a pointer has 8.
 const (
@@ -92,31 +111,31 @@ var designs = []design{
 	},
 	{
 		name: "lookup-by-address", kind: kind("single-direct-far", true), siteBytes: pointer, functionBytes: entryBytes, copies: true, words: 1,
-		attach: "another hash is published, then the sites",
-		detach: "the sites, then another hash; a grace period before the old one is freed",
-		modify: "one store to the function's entry, while its site is led over the list",
-		why:    "the checker has no step that looks an address up",
+		attach:  "another hash is published, then the sites",
+		detach:  "the sites, then another hash; a grace period before the old one is freed",
+		modify:  "one store to the function's entry, while its site is led over the list",
+		checked: tableFirst, why: "the table names a trampoline before its site is patched; in the other order calls are lost",
 	},
 	{
 		name: "record-at-site", kind: kind("intermediate", true), siteBytes: 2 * pointer, opsBytes: pointer, words: 2,
-		attach: "one store of the record's pointer; what else is in the record by a second one",
-		detach: "the same; a grace period before the ops is freed",
-		modify: "one store to the ops' direct_call",
-		why:    "the checker's literals name an ops and nothing between",
+		attach:  "one store of the record's pointer; what else is in the record by a second one",
+		detach:  "the same; a grace period before the ops is freed",
+		modify:  "one store to the ops' direct_call",
+		checked: globalPair, why: "the record's ops and what else it has are two words, read apart: a pair at each site",
 	},
 	{
 		name: "trampoline-per-ops", kind: kind("ops-trampoline", true), siteBytes: pointer, opsBytes: trampolineBytes, generates: true, words: 1,
-		attach: "code is generated and made visible to instruction fetches, then one store of the literal",
-		detach: "the literal to that of nop_ops; a grace period before ops and code are freed",
-		modify: "other code for the ops, and one store at every site of it",
-		why:    "the checker's literals name no code",
+		attach:  "code is generated and made visible to instruction fetches, then one store of the literal",
+		detach:  "the literal to that of nop_ops; a grace period before ops and code are freed",
+		modify:  "other code for the ops, and one store at every site of it",
+		checked: literal, why: "one word names the code, and the code has its ops in it",
 	},
 	{
 		name: "trampoline-and-ops-at-site", kind: kind("site-trampoline", true), siteBytes: 2 * pointer, words: 2,
-		attach: "two stores, of which a call may see one",
-		detach: "the same; a grace period before trampoline and ops are freed",
-		modify: "one store at every site of the ops",
-		why:    "the checker's sites have one literal",
+		attach:  "two stores, of which a call may see one",
+		detach:  "the same; a grace period before trampoline and ops are freed",
+		modify:  "one store at every site of the ops",
+		checked: globalPair, why: "two words, read apart: a pair at each site",
 	},
 	{
 		name: "global-pair", kind: kind("global", false), words: 2,
@@ -130,6 +149,6 @@ var designs = []design{
 		attach:  "one store of the list's head, then the sites",
 		detach:  "the sites, then one store of the pointer to it; a grace period",
 		modify:  "does not exist",
-		checked: notAsked, why: "the checker's list function serves every ops, and has no entries",
+		checked: afterGrace, why: "its function serves every ops; what is left to ask is when one may be freed",
 	},
 }
