@@ -29,7 +29,9 @@ type measure struct {
 	columns []string
 	per     string // behind a number: /ms
 	time    bool   // a time, and not a count
-	doc     string
+	// modelled: only the timed engine knows it.
+	modelled bool
+	doc      string
 }
 
 var measures = []measure{
@@ -39,7 +41,7 @@ var measures = []measure{
 	{name: "traps", columns: []string{"traps"}, doc: "breakpoints that CPUs run into together"},
 	{name: "lost", columns: []string{"lost_calls"}, doc: "calls that miss a tracer"},
 	{name: "update", columns: []string{"update_ns", "elapsed_ns"}, time: true, doc: "time that an update takes"},
-	{name: "stolen", columns: []string{"stolen_max_ns"}, time: true, doc: "time that a CPU loses"},
+	{name: "stolen", columns: []string{"stolen_max_ns"}, time: true, modelled: true, doc: "time that a CPU loses"},
 }
 
 // BudgetNames are the names of what a budget can limit.
@@ -109,6 +111,9 @@ func (b Budget) Check(t results.Table, c *Config) error {
 	for _, l := range b {
 		if !slices.ContainsFunc(t.Columns, func(c results.Column) bool { return slices.Contains(l.columns, c.Name) }) {
 			return fmt.Errorf("budget %s: %s does not tell the %s", l, t.Name, l.doc)
+		}
+		if l.modelled && (c.Engine != TimedEngine || c.Calibration == nil) {
+			return fmt.Errorf("budget %s: only the timed engine knows the %s, and only with a calibration", l, l.doc)
 		}
 		if l.name == "isolated" && c.Isolated() == 0 {
 			return fmt.Errorf("budget %s: no CPU is isolated in %s", l, c)

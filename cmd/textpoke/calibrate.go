@@ -33,8 +33,8 @@ func calibrateCommand(c *common) *cobra.Command {
 			"  textpoke calibrate show sg2042 --format table",
 		Args: cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			if budget < 0 {
-				return fmt.Errorf("--time %v: want a time such as 2s", budget)
+			if budget < 0 || budget > longestCalibration {
+				return fmt.Errorf("--time %v: want a time such as 2s, %v at most", budget, longestCalibration)
 			}
 			if err := calibration.CheckName(name); err != nil {
 				return fmt.Errorf("--name: %w", err)
@@ -51,12 +51,15 @@ func calibrateCommand(c *common) *cobra.Command {
 	}
 	f := cmd.Flags()
 	f.StringVar(&name, "name", "measured", "`name` of the calibration, which results will carry")
-	f.StringVar(&base, "base", "", "`calibration` that unmeasured quantities come from: a name or a file (default: the built-in one of\nthis instruction set whose number of CPUs is nearest)")
+	f.StringVar(&base, "base", "", "`calibration` that unmeasured quantities come from: a name or a file (default: the built-in one of this instruction set whose number of CPUs is nearest)")
 	f.DurationVar(&budget, "time", 2*time.Second, "how long to measure, a `time`")
 	offer(cmd, "base", calibration.Names())
 	cmd.AddCommand(calibrateList(c), calibrateShow(c))
 	return cmd
 }
+
+// longestCalibration is more than anybody waits for medians.
+const longestCalibration = time.Hour
 
 // hostArch is this machine's instruction set as --arch spells it; Go calls one of
 // them differently.

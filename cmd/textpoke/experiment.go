@@ -2,6 +2,8 @@ package main
 
 import (
 	"context"
+	"path/filepath"
+	"slices"
 	"strings"
 
 	"github.com/spf13/cobra"
@@ -9,6 +11,7 @@ import (
 
 	"github.com/textpoke/textpoke/cpus"
 	"github.com/textpoke/textpoke/poke"
+	"github.com/textpoke/textpoke/results"
 	"github.com/textpoke/textpoke/sim/check"
 	"github.com/textpoke/textpoke/sim/experiments"
 	"github.com/textpoke/textpoke/sim/experiments/catalogue"
@@ -115,11 +118,21 @@ func (x *experimentFlags) run(ctx context.Context, c *common, hidden bool) (*exp
 		lab := &experiments.Lab{Seed: c.seed, Revision: revision(), Log: c.logger(), Add: out.add}
 		answer, err = x.asRun(ctx, lab)
 		if answer != nil {
+			if err != nil {
+				answer.Documents = slices.DeleteFunc(answer.Documents, isPicture)
+			}
 			out.documents = answer.Documents
 		}
 		return err
 	})
 	return answer, err
+}
+
+// isPicture tells whether a document is one. A picture's title says what the rows
+// show: of an answer that was cut short there is none, only the rows and the report,
+// which says what is missing.
+func isPicture(d results.Document) bool {
+	return slices.Contains([]string{".svg", ".png"}, filepath.Ext(d.Name))
 }
 
 // restOn tells the manifest which calibrations times rest on, each once.

@@ -263,10 +263,14 @@ func commandLine(cmd *cobra.Command, args []string) []string {
 func columnsHelp(t results.Table) string {
 	var b strings.Builder
 	b.WriteString("\n\nColumns:\n")
+	width := 0
+	for _, c := range t.Columns {
+		width = max(width, len(c.Name))
+	}
 	for _, c := range t.Columns {
 		name := c.Name
-		for line := range strings.SplitSeq(text.WrapSoft(c.Doc, 76), "\n") {
-			fmt.Fprintf(&b, "  %-18s %s\n", name, strings.TrimRight(line, " "))
+		for line := range strings.SplitSeq(text.WrapSoft(c.Doc, 95-width), "\n") {
+			fmt.Fprintf(&b, "  %-*s %s\n", width, name, strings.TrimRight(line, " "))
 			name = ""
 		}
 	}

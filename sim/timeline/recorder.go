@@ -3,6 +3,7 @@ package timeline
 import (
 	"fmt"
 	"io"
+	"maps"
 	"math"
 	"slices"
 	"sync"
@@ -81,13 +82,13 @@ func (r *Recorder) Run(name string, at int64) {
 }
 
 func (r *Recorder) run(name string, at int64) {
+	r.giveUp()
 	r.flush(math.MaxInt64)
 	r.base = max(at, 0)
 	if r.runs > 0 {
 		r.base = max(at, r.w.Last()+runGap)
 	}
 	r.runs++
-	clear(r.rounds)
 	r.group = r.w.Track(perfetto.About{Name: name, Rank: r.runs})
 	track := func(a perfetto.About) perfetto.Track {
 		a.Parent = r.group
@@ -279,6 +280,22 @@ func (r *Recorder) flush(before int64) {
 	r.trapTimes = slices.Delete(r.trapTimes, 0, n)
 }
 
+// undelivered is where arrows arrive of rounds that nobody will take any more: of a
+// run that was cut short in the middle of one.
+const undelivered = "not delivered"
+
+// giveUp lets the arrows arrive that are still on their way.
+func (r *Recorder) giveUp() {
+	for _, id := range slices.Sorted(maps.Keys(r.rounds)) {
+		a := r.rounds[id]
+		for i := range a.left {
+			at := max(a.at+1, r.patcher.last)
+			r.patcher.hold(slice{name: undelivered, from: at, until: at, instant: true, link: perfetto.Link{Arrives: a.next + perfetto.Flow(i)}})
+		}
+	}
+	clear(r.rounds)
+}
+
 // Dropped is how many events were left out because the limit was reached.
 func (r *Recorder) Dropped() uint64 {
 	if r == nil {
@@ -296,6 +313,7 @@ func (r *Recorder) Close() error {
 	}
 	r.mu.Lock()
 	defer r.mu.Unlock()
+	r.giveUp()
 	r.flush(math.MaxInt64)
 	return r.w.Close()
 }

@@ -220,3 +220,33 @@ func BenchmarkRecorder(b *testing.B) {
 	}
 	b.ReportMetric(float64(b.Elapsed().Nanoseconds())/float64(10*b.N), "ns/event")
 }
+
+// TestCutShort: a run that ends in the middle of a round leaves no arrow without an
+// end: what was not delivered says so.
+func TestCutShort(t *testing.T) {
+	var out bytes.Buffer
+	r := New(&out, []cpus.Role{cpus.Busy, cpus.Busy, cpus.Busy}, 0)
+	for range 2 {
+		r.Run("cut", 0)
+		r.Round(7, 0, cpus.Sync, 2, 100)
+		r.Interrupt(7, 1, cpus.Sync, 150, 200)
+	}
+	if err := r.Close(); err != nil {
+		t.Fatal(err)
+	}
+	f, err := readtrace.Read(out.Bytes())
+	if err != nil {
+		t.Fatal(err)
+	}
+	n := 0
+	for _, track := range f.Tracks {
+		for _, s := range track.Slices {
+			if s.Name == undelivered {
+				n++
+			}
+		}
+	}
+	if n != 2 {
+		t.Errorf("%d arrows were given up, want 2", n)
+	}
+}
