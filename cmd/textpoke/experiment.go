@@ -2,6 +2,7 @@ package main
 
 import (
 	"context"
+	"errors"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -118,7 +119,7 @@ func (x *experimentFlags) run(ctx context.Context, c *common, hidden bool) (*exp
 		lab := &experiments.Lab{Seed: c.seed, Revision: revision(), Log: c.logger(), Add: out.add}
 		answer, err = x.asRun(ctx, lab)
 		if answer != nil {
-			if err != nil {
+			if err != nil && !errors.Is(err, errCut) { // rows are missing, and not only what they say
 				answer.Documents = slices.DeleteFunc(answer.Documents, isPicture)
 			}
 			out.documents = answer.Documents
