@@ -26,6 +26,7 @@ const MaxTrampLinks = 38
 type Prog struct {
 	Kind   ProgKind
 	Number int
+	Uses   Uses // what it looks at of the functions it is attached to
 }
 
 // BPF is the trampolines of BPF programs (kernel/bpf/trampoline.c, Linux 7.1): a

@@ -22,10 +22,10 @@ func TestLivepatchFirst(t *testing.T) {
 		c := newCore(t, a, 4, TakeBack)
 		b := NewBPF(c, images)
 		must(t)(c.Attach(livepatch(1)))
-		if r := must(t)(b.Link(1, Prog{FEntry, 1})); r.Images != 1 || r.Regenerations != 0 {
+		if r := must(t)(b.Link(1, Prog{Kind: FEntry, Number: 1})); r.Images != 1 || r.Regenerations != 0 {
 			t.Errorf("fentry: %d images, %d again", r.Images, r.Regenerations)
 		}
-		if r := must(t)(b.Link(1, Prog{FExit, 2})); r.Images != 2 || r.Regenerations != 1 {
+		if r := must(t)(b.Link(1, Prog{Kind: FExit, Number: 2})); r.Images != 2 || r.Regenerations != 1 {
 			t.Errorf("fexit: %d images, %d again", r.Images, r.Regenerations)
 		}
 		if got := names(t, c, 1); !slices.Equal(got, []string{"livepatch", b.Image(1).String()}) {
@@ -36,7 +36,7 @@ func TestLivepatchFirst(t *testing.T) {
 		}
 		b = NewBPF(c, images+1<<20)
 		must(t)(c.Attach(livepatch(2)))
-		if r := must(t)(b.Link(2, Prog{FExit, 2})); r.Images != 2 || r.Regenerations != 1 {
+		if r := must(t)(b.Link(2, Prog{Kind: FExit, Number: 2})); r.Images != 2 || r.Regenerations != 1 {
 			t.Errorf("fexit alone: %d images, %d again", r.Images, r.Regenerations)
 		}
 	})
@@ -48,7 +48,7 @@ func TestLivepatchSecond(t *testing.T) {
 	onArches(t, func(t *testing.T, a isa.Arch) {
 		c := newCore(t, a, 4, TakeBack)
 		b := NewBPF(c, images)
-		must(t)(b.Link(1, Prog{FExit, 1}))
+		must(t)(b.Link(1, Prog{Kind: FExit, Number: 1}))
 		o := livepatch(1)
 		if r := must(t)(c.Attach(o)); r.Regenerations != 1 || !b.tramps[1].stack {
 			t.Errorf("%d again, %v", r.Regenerations, b.tramps[1].stack)
@@ -62,7 +62,7 @@ func TestLivepatchSecond(t *testing.T) {
 		if got := names(t, c, 1); !slices.Equal(got, []string{b.Image(1).String()}) {
 			t.Errorf("calls %v", got)
 		}
-		must(t)(b.Unlink(1, Prog{FExit, 1}))
+		must(t)(b.Unlink(1, Prog{Kind: FExit, Number: 1}))
 		if got := names(t, c, 1); len(got) != 0 || c.DirectOf(1) != 0 {
 			t.Errorf("calls %v", got)
 		}
@@ -75,7 +75,7 @@ func TestMulti(t *testing.T) {
 	for _, a := range arches(t) {
 		c := newCore(t, a, 8, TakeBack)
 		b := NewBPF(c, images)
-		r, err := b.LinkMulti([]int{1, 2, 3}, Prog{FEntry, 1})
+		r, err := b.LinkMulti([]int{1, 2, 3}, Prog{Kind: FEntry, Number: 1})
 		if !a.Traits().SingleDirectOps {
 			if errno(err) != EOPNOTSUPP {
 				t.Errorf("%s: %v", a.Traits().Name, err)
@@ -86,19 +86,19 @@ func TestMulti(t *testing.T) {
 			t.Errorf("%d passes, %d patches, %v", len(r.Passes), r.Patches(), err)
 		}
 		before := slices.Clone(c.text)
-		if _, err := b.LinkMulti([]int{3, 4, 5}, Prog{FEntry, 1}); errno(err) != EBUSY || !slices.Equal(before, c.text) || b.Has(4) {
+		if _, err := b.LinkMulti([]int{3, 4, 5}, Prog{Kind: FEntry, Number: 1}); errno(err) != EBUSY || !slices.Equal(before, c.text) || b.Has(4) {
 			t.Errorf("%v, %v", err, b.Has(4))
 		}
-		if r := must(t)(b.LinkMulti([]int{3, 4, 5}, Prog{FExit, 2})); r.Patches() != 2+1+1 || len(r.Passes) != 3 {
+		if r := must(t)(b.LinkMulti([]int{3, 4, 5}, Prog{Kind: FExit, Number: 2})); r.Patches() != 2+1+1 || len(r.Passes) != 3 {
 			t.Errorf("%d patches in %d passes", r.Patches(), len(r.Passes))
 		}
 		g := NewGlobalTramps(b, images+1<<24)
-		must(t)(g.Link(2, Prog{FEntry, 9}, 6))
-		must(t)(g.Link(2, Prog{FEntry, 9}, 7))
-		if _, err := g.Link(2, Prog{FEntry, 9}, 0, 3); errno(err) != EEXIST || c.Flags(0).Count() != 0 {
+		must(t)(g.Link(2, Prog{Kind: FEntry, Number: 9}, 6))
+		must(t)(g.Link(2, Prog{Kind: FEntry, Number: 9}, 7))
+		if _, err := g.Link(2, Prog{Kind: FEntry, Number: 9}, 0, 3); errno(err) != EEXIST || c.Flags(0).Count() != 0 {
 			t.Error(err)
 		}
-		if _, err := b.Link(7, Prog{FEntry, 1}); errno(err) != EINVAL || b.Has(7) {
+		if _, err := b.Link(7, Prog{Kind: FEntry, Number: 1}); errno(err) != EINVAL || b.Has(7) {
 			t.Error(err)
 		}
 	}

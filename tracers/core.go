@@ -59,6 +59,10 @@ type Config struct {
 	// it; nil where there are none.
 	PLT func(rec int) records.Addr
 
+	// Signature is what a record's function takes and gives back; nil where nobody
+	// knows.
+	Signature func(rec int) Signature
+
 	// Write stores a patch into the text, after the site was found to hold
 	// Patch.From. A failure is injected by returning an error, usually an Errno.
 	// nil always succeeds.

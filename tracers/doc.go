@@ -20,6 +20,7 @@
 //	call.go      what a call of a function runs into; frames and freed ops
 //	guard.go     the recursion guard
 //	bpf.go       BPF trampolines on top: programs of one function share one
+//	signature.go whether a program may be attached to functions of other types
 //	multi.go     one program on many functions: merged, and proposed
 //
 // A change is planned as data and then executed, so that it can be printed,
