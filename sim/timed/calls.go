@@ -55,7 +55,8 @@ type calls struct {
 
 	busy      []int32 // CPUs that make calls
 	available int     // of them, those that have time to
-	since     Nanos   // when the sums below were brought up to date
+	over      bool    // nobody makes calls, and the sums below stand still
+	since     Nanos   // when they were brought up to date
 	coldTime  float64 // weight of cold sites x CPUs available, over time
 	coldTrace float64 // of these, sites that call a tracer
 }
@@ -116,10 +117,25 @@ func (c *calls) anySite() int32 {
 
 // passed brings the sums up to date; before anything about them changes.
 func (c *calls) passed(now Nanos) {
-	t := float64(now-c.since) * float64(c.available)
-	c.coldTime += t * (1 - c.hot)
-	c.coldTrace += t * c.traced
+	if !c.over {
+		t := float64(now-c.since) * float64(c.available)
+		c.coldTime += t * (1 - c.hot)
+		c.coldTrace += t * c.traced
+	}
 	c.since = now
+}
+
+// open begins to count anew, close lets nobody make any more calls.
+func (c *calls) open(now Nanos) {
+	c.over, c.since = false, now
+	c.coldTime, c.coldTrace = 0, 0
+}
+
+func (c *calls) close(now Nanos) {
+	c.publish(now, nil)
+	c.cool(now, now)
+	c.passed(now)
+	c.over, c.pending = true, 0
 }
 
 // change changes a site's heat by f.
@@ -264,13 +280,11 @@ func (c *calls) draw() (cpu, site int32, park, ok bool) {
 
 func (c *calls) parked() bool { return c.parks > 0 && c.rng.Float64() < c.parks }
 
-// cold draws how many calls of cold sites there were since the last time, and how
-// many of them called a tracer.
-func (c *calls) cold(now Nanos, src rand.Source) (traced, untraced uint64) {
-	c.passed(now)
+// cold draws how many calls of cold sites there were between open and close, and
+// how many of them called a tracer.
+func (c *calls) cold(src rand.Source) (traced, untraced uint64) {
 	events := c.rate * (1 - c.parks)
 	mean, with := c.coldTime*events, c.coldTrace*events
-	c.coldTime, c.coldTrace = 0, 0
 	return poisson(with, src), poisson(mean-with, src)
 }
 

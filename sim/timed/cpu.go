@@ -29,6 +29,7 @@ type cpuState struct {
 
 	park   bool      // its call will be preempted inside the tracer
 	task   cpus.Task // that was
+	due    bool      // it waits for the CPU
 	tally  cpus.Tally
 	stolen Nanos
 	watched
@@ -113,6 +114,7 @@ func (m *Machine) run(i int, now bool) {
 	}
 	s.park = false
 	m.free(s, s.callsItself() && !s.leased && s.cpu.Phase != cpus.Stopped)
+	m.vacate(i)
 }
 
 // free says whether a CPU has time for calls from now on.

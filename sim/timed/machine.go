@@ -180,7 +180,7 @@ const (
 	evArrive                // an interrupt gets to a CPU
 	evEnter                 // a CPU in user space enters the kernel
 	evLeave                 // its stay there is over
-	evUnpark                // a preempted task gets a CPU
+	evUnpark                // a preempted task wants its CPU back
 	evLine                  // the line of the reference count gets to a CPU
 )
 

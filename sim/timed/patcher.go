@@ -92,6 +92,7 @@ func (m *Machine) Update(ctx context.Context, parts ...Part) (out Outcome, err e
 	if err := m.Pass(ctx, m.now+m.lag+1); err != nil {
 		return Outcome{}, fmt.Errorf("timed update: %w", err)
 	}
+	m.calls.close(m.now) // or there would always be a task that is away, on a machine that is large enough
 	if err := m.happenUntil(ctx, m.quiet); err != nil {
 		return Outcome{}, fmt.Errorf("timed update: %w", err)
 	}
@@ -134,8 +135,7 @@ func (m *Machine) open() {
 	m.text.forget()
 	m.ledger.open(len(m.cpus), m.now)
 	m.stole()
-	m.calls.passed(m.now)
-	m.calls.coldTime, m.calls.coldTrace = 0, 0
+	m.calls.open(m.now)
 	m.drawCall(float64(m.now), m.drawn())
 }
 
@@ -154,9 +154,6 @@ func (m *Machine) quiet() bool {
 
 // close reads the books.
 func (m *Machine) close(out *Outcome) {
-	m.calls.publish(m.now, nil)
-	m.calls.cool(m.now, m.now)
-	m.calls.pending = 0
 	out.Counts = m.ledger.counts
 	for i := range m.cpus {
 		s := &m.cpus[i]
@@ -168,7 +165,7 @@ func (m *Machine) close(out *Outcome) {
 	out.LeftOut, out.CaughtUp = leftOut-m.told.leftOut, caughtUp-m.told.caughtUp
 	m.told.leftOut, m.told.caughtUp = leftOut, caughtUp
 	if m.cfg.Calls == HotOnly && len(m.calls.busy) > 0 {
-		traced, untraced := m.calls.cold(m.now, m.cold)
+		traced, untraced := m.calls.cold(m.cold)
 		t := &out.Tallies[m.calls.busy[0]] // whose they were is not known, and asked by nobody
 		t[cpus.Traced] += traced
 		t[cpus.Untraced] += untraced
@@ -190,6 +187,7 @@ func (m *Machine) stand() {
 	s := &m.cpus[m.patch.home]
 	s.leased = false
 	m.free(s, s.callsItself() && !s.active)
+	m.vacate(m.patch.home)
 }
 
 // goOn lets the patcher make steps until it waits, or until what it does takes time
@@ -296,6 +294,7 @@ func (m *Machine) await(st poke.Step) {
 		}
 	default:
 		m.answered()
+		m.vacate(p.home)
 	}
 }
 
