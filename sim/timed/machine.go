@@ -166,8 +166,17 @@ func (m *Machine) enabled(site int) bool {
 	return insn.Kind == isa.Call && m.CallOps(ops) == cpus.CalledTracer
 }
 
+// horizon is 36 years: so long a machine runs, and so long at the most anything
+// takes, so that sums of a few of them are times.
+const horizon Nanos = 1 << 60
+
 // nanos rounds a cost.
-func nanos(cost float64) Nanos { return Nanos(cost + 0.5) }
+func nanos(cost float64) Nanos {
+	if cost >= float64(horizon) {
+		return horizon
+	}
+	return Nanos(cost + 0.5)
+}
 
 // Now is the machine's time.
 func (m *Machine) Now() Nanos { return m.now }
@@ -192,7 +201,7 @@ func (m *Machine) ask(at Nanos, kind uint32, who int) {
 // happens there can go on without the queue.
 func (m *Machine) alone(until Nanos) bool {
 	at, any := m.queue.earliest()
-	return !any || until < at
+	return until <= horizon && (!any || until < at)
 }
 
 // happen lets the next event happen; there must be one.
@@ -234,7 +243,9 @@ func (m *Machine) happenUntil(ctx context.Context, done func() bool) error {
 		if len(m.queue.heap) == 0 {
 			return nil
 		}
-		m.happen()
+		if m.happen(); m.now > horizon {
+			return fmt.Errorf("the virtual time is %v years: that is what the calibration comes to here, and longer than this engine counts", int64(m.now/(365*24*3600*1e9)))
+		}
 	}
 	return nil
 }
