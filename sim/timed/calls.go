@@ -17,7 +17,8 @@ import (
 // a site that nobody is changing reads the one version that there is, takes none of
 // the time that is modelled here, and leaves no trace but a count. Only calls of
 // sites that are hot are events: of a batch that is published, that hold a
-// breakpoint, or to which something was stored less than Costs.FetchLag ago.
+// breakpoint or call an ops that nobody may call, or to which something was stored
+// less than Costs.FetchLag ago.
 //
 // That this thinning is exact follows from three properties of Poisson processes
 // (Kingman, Poisson Processes, 1993, chapters 2 and 5; Lewis and Shedler, Naval
@@ -63,10 +64,10 @@ type calls struct {
 
 // heat is why a site is hot, and what it does.
 type heat struct {
-	recent     int32 // its last store among recent, plus 1; 0 for none
-	published  bool
-	breakpoint bool
-	enabled    bool
+	recent    int32 // its last store among recent, plus 1; 0 for none
+	published bool
+	meets     bool // every call meets something: a breakpoint, or an ops that nobody may call
+	enabled   bool
 }
 
 func (h heat) hot() bool { return h.published || h.recent != 0 }
@@ -180,8 +181,8 @@ func (c *calls) publish(now Nanos, sites []int32) {
 }
 
 // stored notes a store: the site is hot for a while, and holds what it holds.
-func (c *calls) stored(now Nanos, site int32, breakpoint, enabled bool) {
-	c.change(now, site, func(h *heat) { h.breakpoint, h.enabled = breakpoint, enabled })
+func (c *calls) stored(now Nanos, site int32, meets, enabled bool) {
+	c.change(now, site, func(h *heat) { h.meets, h.enabled = meets, enabled })
 	if !c.heat[site].published {
 		c.remember(now, site)
 	}
@@ -204,12 +205,12 @@ func (c *calls) remember(now Nanos, site int32) {
 	c.change(now, site, func(h *heat) { h.recent = int32(len(c.recent)) })
 }
 
-// cool forgets stores up to a time, that every CPU sees by now, unless they left a
-// breakpoint.
+// cool forgets stores up to a time, that every CPU sees by now, unless they left
+// something that every call meets.
 func (c *calls) cool(now, seen Nanos) {
 	for c.oldest < len(c.recent) {
 		r := c.recent[c.oldest]
-		if r.at > seen || c.heat[r.site].breakpoint {
+		if r.at > seen || c.heat[r.site].meets {
 			return
 		}
 		c.oldest++

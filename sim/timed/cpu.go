@@ -133,6 +133,10 @@ func (m *Machine) free(s *cpuState, free bool) {
 
 // step makes one step of a CPU and says what it takes.
 func (m *Machine) step(i int, s *cpuState) Nanos {
+	if m.padOf != i {
+		m.pad.Forget()
+		m.padOf = i
+	}
 	before, begun := s.cpu.Phase, m.pad.Begun()
 	event := cpus.Step(&s.cpu, m.code, m, &m.steps, m.pad)
 	if event != cpus.Nothing {

@@ -24,16 +24,29 @@ func (m *Machine) Store(site, off, n int, t isa.Text) {
 		m.expose.total += m.now
 	}
 	if site < m.cfg.Called {
-		m.calls.stored(m.now, int32(site), is, m.enabled(site))
-		m.hotter()
+		m.stored(site, is)
 	}
 }
 
-// StoreLiteral implements poke.Ground. It is data: every CPU sees it at once.
+// stored tells the calls of a store to a site, which holds a breakpoint now or not.
+func (m *Machine) stored(site int, breakpoint bool) {
+	o := m.leads(site)
+	m.calls.stored(m.now, int32(site), breakpoint || o == cpus.CalledFreed || o == cpus.CalledWild, o == cpus.CalledTracer)
+	m.hotter()
+}
+
+// StoreLiteral implements poke.Ground. It is data: every CPU sees it at once, so that
+// only what nobody may call makes a difference to be met.
 func (m *Machine) StoreLiteral(site int, ops uint64) {
 	m.text.sites[site].literal = ops
-	if site < m.cfg.Called {
-		m.calls.leads(m.now, int32(site), m.enabled(site))
+	if site >= m.cfg.Called {
+		return
+	}
+	switch o := m.leads(site); {
+	case o == cpus.CalledFreed, o == cpus.CalledWild, m.calls.heat[site].meets:
+		m.stored(site, m.text.peek(site).Slice(0, m.code.Traits.BreakpointLen) == m.code.Arch.Breakpoint())
+	default:
+		m.calls.leads(m.now, int32(site), o == cpus.CalledTracer)
 	}
 }
 

@@ -81,6 +81,7 @@ type Machine struct {
 	cold    rand.Source // for what is only counted
 	steps   chooser
 	pad     *cpus.Scratchpad
+	padOf   int    // who worked on it last
 	rounds  uint64 // sent so far
 	parked  int    // tasks that wait for a CPU
 	broken  []cpus.Violation
@@ -147,7 +148,7 @@ func New(cfg Config) (*Machine, error) {
 		}
 	}
 	for site := range cfg.Called {
-		if w := m.calls.weight[site]; m.enabled(site) {
+		if w := m.calls.weight[site]; m.leads(site) == cpus.CalledTracer {
 			m.calls.heat[site].enabled = true
 			m.calls.traced += w
 		}
@@ -156,14 +157,17 @@ func New(cfg Config) (*Machine, error) {
 	return m, nil
 }
 
-// enabled tells whether a call of a site as it is gets to a tracer.
-func (m *Machine) enabled(site int) bool {
+// leads tells where a call of a site as it is gets to.
+func (m *Machine) leads(site int) cpus.Outcome {
 	insn := poke.Act(m.code, m.code.Sites[site], m.text.peek(site))
 	ops := uint64(insn.Target)
 	if m.code.Literals() {
 		ops = m.text.sites[site].literal
 	}
-	return insn.Kind == isa.Call && m.CallOps(ops) == cpus.CalledTracer
+	if insn.Kind != isa.Call {
+		return cpus.CalledNobody
+	}
+	return m.CallOps(ops)
 }
 
 // horizon is 36 years: so long a machine runs, and so long at the most anything
