@@ -322,3 +322,36 @@ func TestTimedOutOfTime(t *testing.T) {
 		}
 	}
 }
+
+// TestExposureOfWhatIsLeft: a breakpoint that a plan leaves behind is exposed until
+// the update is over.
+func TestExposureOfWhatIsLeft(t *testing.T) {
+	const sites = 40
+	plan, err := poke.ParseProtocol("left.plan", []byte(`name:     left
+summary:  leaves its breakpoints
+batching: whole
+
+every batch:
+    Publish
+    Write breakpoint
+    Sync 1
+    Unpublish
+    WaitHandlers
+`))
+	if err != nil {
+		t.Fatal(err)
+	}
+	k := plainCosts()
+	k.Calls = 0
+	c := timedConfig(t, "x86_64", "native", fmt.Sprintf("gen:n=%d,groups=1,order=sorted", sites), "4", k)
+	c.Plan = plan
+	row, err := newTimedFor(t, c, timed.HotOnly).Update(t.Context(), true)
+	if err != nil {
+		t.Fatal(err)
+	}
+	// Site i from i stores after the first one on.
+	want := row.Modelled.Update - timed.Nanos(sites*(k.Verify+k.Publish)+k.Store*(sites-1)/2)
+	if row.Modelled.Exposure != want {
+		t.Errorf("exposed for %d ns, want %d of %d", row.Modelled.Exposure, want, row.Modelled.Update)
+	}
+}

@@ -19,9 +19,9 @@ func (m *Machine) Store(site, off, n int, t isa.Text) {
 	is := m.text.peek(site).Slice(0, bp) == m.code.Arch.Breakpoint()
 	switch {
 	case is && !was:
-		m.expose.total -= m.now
+		m.expose.begin(m.now)
 	case was && !is:
-		m.expose.total += m.now
+		m.expose.end(m.now)
 	}
 	if site < m.cfg.Called {
 		m.stored(site, is)
@@ -148,7 +148,7 @@ func (m *Machine) quiesce(c cpus.Cause) {
 	p := &m.patch
 	p.sent, p.left = c, 0
 	p.busy = m.now + nanos(m.costs.GracePeriod)
-	m.ledger.quietNow(m.now)
+	m.ledger.pause(m.now)
 	for i := range m.cpus {
 		s := &m.cpus[i]
 		if i != p.home && s.online && (s.cpu.Role != cpus.Isolated || s.cpu.Phase != cpus.Asleep) {

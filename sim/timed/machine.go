@@ -96,8 +96,15 @@ type opsState struct {
 
 // exposure adds up how long sites hold breakpoints.
 type exposure struct {
-	total Nanos // the ends minus the beginnings so far
+	ended Nanos // the ends minus the beginnings so far
+	open  Nanos // how many have not ended
 }
+
+func (e *exposure) begin(now Nanos) { e.ended, e.open = e.ended-now, e.open+1 }
+func (e *exposure) end(now Nanos)   { e.ended, e.open = e.ended+now, e.open-1 }
+
+// until is how long all was together; sums may overflow on the way, not in the end.
+func (e *exposure) until(now Nanos) Nanos { return e.ended + e.open*now }
 
 // The streams of random numbers, so that what one part draws does not depend on
 // what another one does.

@@ -70,7 +70,7 @@ func (m *Machine) Update(ctx context.Context, parts ...Part) (out Outcome, err e
 	events, records := m.events, 0
 	m.open()
 	for _, part := range parts {
-		start, exposed := m.now, m.expose.total
+		start, exposed := m.now, m.expose.until(m.now)
 		if err := m.carryOut(ctx, part); err != nil {
 			return Outcome{}, fmt.Errorf("timed update: %w", err)
 		}
@@ -79,13 +79,11 @@ func (m *Machine) Update(ctx context.Context, parts ...Part) (out Outcome, err e
 		out.Update += took
 		out.Grace += m.patch.grace
 		if part.Cause == cpus.Sync {
-			out.Exposure += m.expose.total - exposed
+			out.Exposure += m.expose.until(m.now) - exposed
 			records += len(part.Patches)
 		}
 	}
-	if !m.ledger.over {
-		m.ledger.quietNow(m.now)
-	}
+	m.ledger.pause(m.now)
 	if records > 0 {
 		out.Exposure /= Nanos(records)
 	}
@@ -248,8 +246,9 @@ func (m *Machine) patchCost(st poke.Step, at int, done int32) Nanos {
 		return nanos(c.Fence)
 	case st.Op == poke.Unpublish:
 		return nanos(c.Reference)
-	case st.Op == poke.GracePeriod:
+	case st.Op == poke.GracePeriod || st.Op == poke.SynchronizeRCU:
 		p.grace += m.now - p.began
+		m.ledger.goOn(m.now)
 	}
 	return 0
 }
