@@ -75,3 +75,25 @@ func TestTasksWaitForTheirCPU(t *testing.T) {
 		}
 	}
 }
+
+// TestTasksMeetWhatIsFreed: without a grace period the tracer is freed while tasks are
+// on their way to it.
+func TestTasksMeetWhatIsFreed(t *testing.T) {
+	k := plainCosts()
+	k.TickInterval, k.Away = 2000, 1e6
+	for _, arch := range cpus.ArchNames() {
+		for _, mutation := range []string{"", "no-grace-period"} {
+			c := timedConfig(t, arch, "native", "gen:n=64,groups=1,order=sorted", "4", k)
+			c.Preempt, c.Mutation = true, mutation
+			m := newTimedFor(t, c, timed.HotOnly)
+			toggle(t, m)
+			freed := false
+			for _, v := range m.Violations() {
+				freed = freed || v.Property == cpus.UseAfterFree
+			}
+			if freed != (mutation != "") {
+				t.Errorf("%s, %q: %v", arch, mutation, m.Violations())
+			}
+		}
+	}
+}

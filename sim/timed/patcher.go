@@ -46,6 +46,7 @@ const (
 type Part struct {
 	*poke.Update
 	Cause cpus.Cause
+	Frees uint64 // the ops that nobody wants when it is over, 0 for none
 }
 
 // Outcome is what updates took.
@@ -119,6 +120,9 @@ func (m *Machine) carryOut(ctx context.Context, part Part) error {
 	case p.running:
 		m.Report(cpus.Violation{Property: cpus.Deadlock, CPU: p.home, Site: -1, Why: fmt.Sprintf("the patcher waits at %s, and nobody will ever do anything", p.Plan[p.At])})
 		return fmt.Errorf("nobody can move: the patcher waits at %s", p.Plan[p.At])
+	}
+	if part.Frees != 0 {
+		m.Release(part.Frees)
 	}
 	if part.Settles {
 		for i := range part.Patches {
