@@ -65,13 +65,22 @@ func drawnTimed(t *testing.T, rt *rapid.T) Config {
 	c.Fetch = cpus.Fetch(rapid.IntRange(0, len(cpus.FetchNames())-1).Draw(rt, "fetch"))
 	c.Seed = rapid.Uint64().Draw(rt, "seed")
 	c.Migrate, c.Preempt = rapid.Bool().Draw(rt, "migrate"), rapid.Bool().Draw(rt, "preempt")
+	if c.Preempt && c.Calibration.Costs.Calls > 1e6 && c.Calibration.Costs.TickInterval < 1e6 {
+		c.Calibration.Costs.Calls = 1e6 // or every one of them is an event
+	}
 	c.OutOfTurn = rapid.SampledFrom([]float64{0, 1e-3, 1}).Draw(rt, "out of turn")
-	if j, err := NewJob(c); err == nil {
-		shape := j.shape
-		shape.Detach = true
-		if all := j.protocol.Mutations(shape); len(all) > 0 && rapid.IntRange(0, 2).Draw(rt, "mutated") == 0 {
-			c.Mutation = rapid.SampledFrom(all).Draw(rt, "mutation").Name
+	j, err := NewJob(c)
+	if err != nil || j.check() != nil {
+		rt.Skip("cannot work there")
+	}
+	shape := j.shape
+	shape.Detach = true
+	if rapid.IntRange(0, 2).Draw(rt, "mutated") == 0 { // there is always a grace period to leave out
+		names := []string{}
+		for _, m := range j.protocol.Mutations(shape) {
+			names = append(names, m.Name)
 		}
+		c.Mutation = rapid.SampledFrom(names).Draw(rt, "mutation")
 	}
 	if k := kernels.For(arch); k != nil && rapid.IntRange(0, 3).Draw(rt, "scenario") == 0 {
 		c.Scenario = &Scenario{Name: rapid.SampledFrom(k.Scenarios()).Draw(rt, "tracer"), Kernel: k}
@@ -79,14 +88,18 @@ func drawnTimed(t *testing.T, rt *rapid.T) Config {
 	return c
 }
 
-// canRun tells whether there is anything to run: a protocol that cannot work on an
-// architecture is refused before.
-func canRun(t *testing.T, c Config) bool {
-	j, err := NewJob(c)
-	return err == nil && j.check() == nil && t.Context().Err() == nil
+// checkRandom checks a property, in long runs with many more draws.
+func checkRandom(t *testing.T, property func(rt *rapid.T)) {
+	times := 1
+	if *long {
+		times = 100
+	}
+	for range times {
+		rapid.Check(t, property)
+	}
 }
 
-// course is what a machine did in a few updates with pauses between them.
+// timedCourse is what a machine did in a few updates with pauses between them.
 type timedCourse struct {
 	Rows       []RunRow
 	Lives      []timed.Life
@@ -128,15 +141,9 @@ func timedFor(t *testing.T, rt *rapid.T, c Config, calls timed.Thinning, pauses 
 // on it: an update ends, at whole sites, with as many interrupts as its plan has, and
 // does the same again. What protocols guarantee holds where nothing was left out.
 func TestTimedRandom(t *testing.T) {
-	rapid.Check(t, func(rt *rapid.T) {
+	checkRandom(t, func(rt *rapid.T) {
 		c := drawnTimed(t, rt)
-		if !canRun(t, c) {
-			rt.Skip()
-		}
 		pauses := rapid.SliceOfN(rapid.SampledFrom([]timed.Nanos{0, 1, 1e4, 1e9, 1e14}), 1, 4).Draw(rt, "pauses")
-		if c.costs().Calls*float64(len(c.Roles)) > 1e6 && c.Preempt {
-			c.Preempt = c.costs().Tracer < 1e4
-		}
 		did, m := timedFor(t, rt, c, timed.HotOnly, pauses)
 		again, _ := timedFor(t, rt, c, timed.HotOnly, pauses)
 		if diff := cmp.Diff(did.Lives, again.Lives, cmp.AllowUnexported(timed.Life{})) + diffRows(did.Rows, again.Rows); diff != "" {
@@ -236,16 +243,12 @@ func (r *PlanRow) addTo(j *Job, enable bool) error {
 
 // TestThinningRandom: calls that are left out change nothing, whatever the machine.
 func TestThinningRandom(t *testing.T) {
-	rapid.Check(t, func(rt *rapid.T) {
+	checkRandom(t, func(rt *rapid.T) {
 		c := drawnTimed(t, rt)
-		if !canRun(t, c) {
-			rt.Skip()
+		// Every call is executed: few in a long time, or many in a short one.
+		if k := &c.Calibration.Costs; k.GracePeriod > 1e6 || k.Away > 1e6 || k.FetchLag > 1e4 {
+			k.Calls = min(k.Calls, 1e5)
 		}
-		costs := c.costs()
-		if costs.GracePeriod > 1e6 || costs.Away > 1e6 || costs.Calls > 1e6 || costs.FetchLag > 1e4 {
-			costs.Calls = min(costs.Calls, 1e5)
-		}
-		c.Calibration.Costs = *costs
 		pauses := []timed.Nanos{0, 0}
 		every, _ := timedFor(t, rt, c, timed.Every, pauses)
 		skip, _ := timedFor(t, rt, c, timed.EverySkip, pauses)
