@@ -51,10 +51,9 @@ type Part struct {
 
 // Outcome is what updates took.
 type Outcome struct {
-	Update   Nanos   // from the first step until the last, without grace periods
-	Grace    Nanos   // grace periods
-	Parts    []Nanos // each part, without its grace period
-	Exposure Nanos   // mean time that a site held a breakpoint, over all patches of records
+	Update   Nanos // from the first step until the last, without grace periods
+	Grace    Nanos // grace periods
+	Exposure Nanos // mean time that a site held a breakpoint, over all patches of records
 	Events   uint64
 	Counts   cpus.Counts
 	Tallies  []cpus.Tally
@@ -75,9 +74,7 @@ func (m *Machine) Update(ctx context.Context, parts ...Part) (out Outcome, err e
 		if err := m.carryOut(ctx, part); err != nil {
 			return Outcome{}, fmt.Errorf("timed update: %w", err)
 		}
-		took := m.now - start - m.patch.grace
-		out.Parts = append(out.Parts, took)
-		out.Update += took
+		out.Update += m.now - start - m.patch.grace
 		out.Grace += m.patch.grace
 		if part.Cause == cpus.Sync {
 			out.Exposure += m.expose.until(m.now) - exposed
