@@ -2,6 +2,7 @@ package cpus
 
 import (
 	"fmt"
+	"strings"
 
 	"github.com/textpoke/textpoke/cpus/isa"
 )
@@ -102,6 +103,6 @@ func (c *CPU) violate(code *Code, pad *Scratchpad, p Property, text isa.Text, n 
 	pad.Found = true
 	pad.Violation = Violation{
 		Property: p, CPU: int(c.ID), Site: int(c.Site), Addr: code.Sites[c.Site],
-		Bytes: text.Format(n), Why: fmt.Sprintf(why, window),
+		Bytes: text.Format(n), Why: strings.TrimSuffix(fmt.Sprintf(why, window), ": "), // where there is none
 	}
 }

@@ -144,7 +144,11 @@ func (t *Timed) parts(u *poke.Update, enable bool) ([]timed.Part, error) {
 	for _, e := range before {
 		parts = append(parts, t.job.entryPart(t.sites, e))
 	}
-	parts = append(parts, timed.Part{Update: u, Cause: cpus.Sync})
+	records := timed.Part{Update: u, Cause: cpus.Sync}
+	if !enable { // nobody wants the tracer any more
+		records.Frees = t.ops
+	}
+	parts = append(parts, records)
 	for _, e := range after {
 		parts = append(parts, t.job.entryPart(t.sites, e))
 	}

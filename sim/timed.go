@@ -126,9 +126,6 @@ func (t *Timed) Update(ctx context.Context, enable bool) (RunRow, error) {
 		return row, fmt.Errorf("%s: %w", row.Direction, err)
 	}
 	wall := time.Since(start)
-	if !enable { // nobody wants the tracer any more
-		t.machine.SetOps(t.ops, cpus.CalledFreed)
-	}
 	t.fill(&row, &out, wall)
 	if t.tracing != nil {
 		d := t.tracing.all().add(dispatched, -1)

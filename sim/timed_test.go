@@ -296,3 +296,62 @@ func TestLazyRoundsFindInTheKernel(t *testing.T) {
 		}
 	}
 }
+
+// TestTimedOutOfTime: what would happen in a thousand years never does, and an update
+// that would take as long is refused; time does not run backwards for that.
+func TestTimedOutOfTime(t *testing.T) {
+	k := plainCosts()
+	k.Entries = 1e-300
+	c := timedConfig(t, "x86_64", "breakpoint-lazy", "gen:n=40,groups=1,order=sorted", "busy=3,isolated=3", k)
+	m := newTimedFor(t, c, timed.HotOnly)
+	for _, row := range toggle(t, m) {
+		if row.Modelled.Update <= 0 || row.Modelled.CatchUps > 0 {
+			t.Errorf("%s: %d ns, made up for %d times", row.Direction, row.Modelled.Update, row.Modelled.CatchUps)
+		}
+	}
+	if now := m.machine.Now(); now < 0 || now > 1e9 {
+		t.Errorf("it is %d ns", now)
+	}
+	for _, calls := range []float64{0, 1} { // with and without the queue
+		k = plainCosts()
+		k.Verify, k.Calls = 24*3600*1e9, calls // a day
+		c = timedConfig(t, "x86_64", "native", "gen:n=40000,groups=1,order=sorted", "1", k)
+		row, err := newTimedFor(t, c, timed.HotOnly).Update(t.Context(), true)
+		if err == nil || !containsText(err.Error(), "the virtual time is 36 years") {
+			t.Errorf("a hundred years: %v, %+v", err, row.Modelled)
+		}
+	}
+}
+
+// TestExposureOfWhatIsLeft: a breakpoint that a plan leaves behind is exposed until
+// the update is over.
+func TestExposureOfWhatIsLeft(t *testing.T) {
+	const sites = 40
+	plan, err := poke.ParseProtocol("left.plan", []byte(`name:     left
+summary:  leaves its breakpoints
+batching: whole
+
+every batch:
+    Publish
+    Write breakpoint
+    Sync 1
+    Unpublish
+    WaitHandlers
+`))
+	if err != nil {
+		t.Fatal(err)
+	}
+	k := plainCosts()
+	k.Calls = 0
+	c := timedConfig(t, "x86_64", "native", fmt.Sprintf("gen:n=%d,groups=1,order=sorted", sites), "4", k)
+	c.Plan = plan
+	row, err := newTimedFor(t, c, timed.HotOnly).Update(t.Context(), true)
+	if err != nil {
+		t.Fatal(err)
+	}
+	// Site i from i stores after the first one on.
+	want := row.Modelled.Update - timed.Nanos(sites*(k.Verify+k.Publish)+k.Store*(sites-1)/2)
+	if row.Modelled.Exposure != want {
+		t.Errorf("exposed for %d ns, want %d of %d", row.Modelled.Exposure, want, row.Modelled.Update)
+	}
+}

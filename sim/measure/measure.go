@@ -141,10 +141,12 @@ func (r *Result) add(e calibration.Entry) {
 
 // summarize is the median of the passes with its interval, rounded to hundredths
 // of a nanosecond, below which no clock sees; not ok if less than half of the
-// least number of passes saw a positive one.
+// passes, or of the least number of them, saw a positive one: of noise around 0
+// half is positive, and no cost.
 func summarize(passes []float64) (value, low, high float64, ok bool) {
+	least := max(minPasses, len(passes)+1) / 2
 	passes = slices.DeleteFunc(slices.Clone(passes), func(v float64) bool { return !(v > 0) })
-	if len(passes) < minPasses/2 {
+	if len(passes) < least {
 		return 0, 0, 0, false
 	}
 	thresholds := benchmath.DefaultThresholds

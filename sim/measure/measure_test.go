@@ -188,4 +188,7 @@ func TestSummarize(t *testing.T) {
 	if _, _, _, ok = summarize([]float64{1, 2, -3}); ok {
 		t.Error("two values are not enough")
 	}
+	if value, _, _, ok = summarize([]float64{1, 2, 3, 4, -1, -2, -3, -4, 0}); ok {
+		t.Errorf("%g: most passes saw nothing", value)
+	}
 }

@@ -17,7 +17,8 @@ import (
 // a site that nobody is changing reads the one version that there is, takes none of
 // the time that is modelled here, and leaves no trace but a count. Only calls of
 // sites that are hot are events: of a batch that is published, that hold a
-// breakpoint, or to which something was stored less than Costs.FetchLag ago.
+// breakpoint or call an ops that nobody may call, or to which something was stored
+// less than Costs.FetchLag ago.
 //
 // That this thinning is exact follows from three properties of Poisson processes
 // (Kingman, Poisson Processes, 1993, chapters 2 and 5; Lewis and Shedler, Naval
@@ -55,17 +56,18 @@ type calls struct {
 
 	busy      []int32 // CPUs that make calls
 	available int     // of them, those that have time to
-	since     Nanos   // when the sums below were brought up to date
+	over      bool    // nobody makes calls, and the sums below stand still
+	since     Nanos   // when they were brought up to date
 	coldTime  float64 // weight of cold sites x CPUs available, over time
 	coldTrace float64 // of these, sites that call a tracer
 }
 
 // heat is why a site is hot, and what it does.
 type heat struct {
-	recent     int32 // its last store among recent, plus 1; 0 for none
-	published  bool
-	breakpoint bool
-	enabled    bool
+	recent    int32 // its last store among recent, plus 1; 0 for none
+	published bool
+	meets     bool // every call meets something: a breakpoint, or an ops that nobody may call
+	enabled   bool
 }
 
 func (h heat) hot() bool { return h.published || h.recent != 0 }
@@ -116,10 +118,25 @@ func (c *calls) anySite() int32 {
 
 // passed brings the sums up to date; before anything about them changes.
 func (c *calls) passed(now Nanos) {
-	t := float64(now-c.since) * float64(c.available)
-	c.coldTime += t * (1 - c.hot)
-	c.coldTrace += t * c.traced
+	if !c.over {
+		t := float64(now-c.since) * float64(c.available)
+		c.coldTime += t * (1 - c.hot)
+		c.coldTrace += t * c.traced
+	}
 	c.since = now
+}
+
+// open begins to count anew, close lets nobody make any more calls.
+func (c *calls) open(now Nanos) {
+	c.over, c.since = false, now
+	c.coldTime, c.coldTrace = 0, 0
+}
+
+func (c *calls) close(now Nanos) {
+	c.publish(now, nil)
+	c.cool(now, now)
+	c.passed(now)
+	c.over, c.pending = true, 0
 }
 
 // change changes a site's heat by f.
@@ -164,8 +181,8 @@ func (c *calls) publish(now Nanos, sites []int32) {
 }
 
 // stored notes a store: the site is hot for a while, and holds what it holds.
-func (c *calls) stored(now Nanos, site int32, breakpoint, enabled bool) {
-	c.change(now, site, func(h *heat) { h.breakpoint, h.enabled = breakpoint, enabled })
+func (c *calls) stored(now Nanos, site int32, meets, enabled bool) {
+	c.change(now, site, func(h *heat) { h.meets, h.enabled = meets, enabled })
 	if !c.heat[site].published {
 		c.remember(now, site)
 	}
@@ -188,12 +205,12 @@ func (c *calls) remember(now Nanos, site int32) {
 	c.change(now, site, func(h *heat) { h.recent = int32(len(c.recent)) })
 }
 
-// cool forgets stores up to a time, that every CPU sees by now, unless they left a
-// breakpoint.
+// cool forgets stores up to a time, that every CPU sees by now, unless they left
+// something that every call meets.
 func (c *calls) cool(now, seen Nanos) {
 	for c.oldest < len(c.recent) {
 		r := c.recent[c.oldest]
-		if r.at > seen || c.heat[r.site].breakpoint {
+		if r.at > seen || c.heat[r.site].meets {
 			return
 		}
 		c.oldest++
@@ -264,13 +281,11 @@ func (c *calls) draw() (cpu, site int32, park, ok bool) {
 
 func (c *calls) parked() bool { return c.parks > 0 && c.rng.Float64() < c.parks }
 
-// cold draws how many calls of cold sites there were since the last time, and how
-// many of them called a tracer.
-func (c *calls) cold(now Nanos, src rand.Source) (traced, untraced uint64) {
-	c.passed(now)
+// cold draws how many calls of cold sites there were between open and close, and
+// how many of them called a tracer.
+func (c *calls) cold(src rand.Source) (traced, untraced uint64) {
 	events := c.rate * (1 - c.parks)
 	mean, with := c.coldTime*events, c.coldTrace*events
-	c.coldTime, c.coldTrace = 0, 0
 	return poisson(with, src), poisson(mean-with, src)
 }
 

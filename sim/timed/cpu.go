@@ -29,6 +29,7 @@ type cpuState struct {
 
 	park   bool      // its call will be preempted inside the tracer
 	task   cpus.Task // that was
+	due    bool      // it waits for the CPU
 	tally  cpus.Tally
 	stolen Nanos
 	watched
@@ -113,6 +114,7 @@ func (m *Machine) run(i int, now bool) {
 	}
 	s.park = false
 	m.free(s, s.callsItself() && !s.leased && s.cpu.Phase != cpus.Stopped)
+	m.vacate(i)
 }
 
 // free says whether a CPU has time for calls from now on.
@@ -131,6 +133,10 @@ func (m *Machine) free(s *cpuState, free bool) {
 
 // step makes one step of a CPU and says what it takes.
 func (m *Machine) step(i int, s *cpuState) Nanos {
+	if m.padOf != i {
+		m.pad.Forget()
+		m.padOf = i
+	}
 	before, begun := s.cpu.Phase, m.pad.Begun()
 	event := cpus.Step(&s.cpu, m.code, m, &m.steps, m.pad)
 	if event != cpus.Nothing {

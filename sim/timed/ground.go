@@ -19,21 +19,34 @@ func (m *Machine) Store(site, off, n int, t isa.Text) {
 	is := m.text.peek(site).Slice(0, bp) == m.code.Arch.Breakpoint()
 	switch {
 	case is && !was:
-		m.expose.total -= m.now
+		m.expose.begin(m.now)
 	case was && !is:
-		m.expose.total += m.now
+		m.expose.end(m.now)
 	}
 	if site < m.cfg.Called {
-		m.calls.stored(m.now, int32(site), is, m.enabled(site))
-		m.hotter()
+		m.stored(site, is)
 	}
 }
 
-// StoreLiteral implements poke.Ground. It is data: every CPU sees it at once.
+// stored tells the calls of a store to a site, which holds a breakpoint now or not.
+func (m *Machine) stored(site int, breakpoint bool) {
+	o := m.leads(site)
+	m.calls.stored(m.now, int32(site), breakpoint || o == cpus.CalledFreed || o == cpus.CalledWild, o == cpus.CalledTracer)
+	m.hotter()
+}
+
+// StoreLiteral implements poke.Ground. It is data: every CPU sees it at once, so that
+// only what nobody may call makes a difference to be met.
 func (m *Machine) StoreLiteral(site int, ops uint64) {
 	m.text.sites[site].literal = ops
-	if site < m.cfg.Called {
-		m.calls.leads(m.now, int32(site), m.enabled(site))
+	if site >= m.cfg.Called {
+		return
+	}
+	switch o := m.leads(site); {
+	case o == cpus.CalledFreed, o == cpus.CalledWild, m.calls.heat[site].meets:
+		m.stored(site, m.text.peek(site).Slice(0, m.code.Traits.BreakpointLen) == m.code.Arch.Breakpoint())
+	default:
+		m.calls.leads(m.now, int32(site), o == cpus.CalledTracer)
 	}
 }
 
@@ -135,7 +148,7 @@ func (m *Machine) quiesce(c cpus.Cause) {
 	p := &m.patch
 	p.sent, p.left = c, 0
 	p.busy = m.now + nanos(m.costs.GracePeriod)
-	m.ledger.quietNow(m.now)
+	m.ledger.pause(m.now)
 	for i := range m.cpus {
 		s := &m.cpus[i]
 		if i != p.home && s.online && (s.cpu.Role != cpus.Isolated || s.cpu.Phase != cpus.Asleep) {

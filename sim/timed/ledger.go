@@ -13,7 +13,6 @@ type ledger struct {
 	inBin  []int64
 	last   []Nanos // by CPU: the last interrupt, or the beginning
 	gap    []Nanos // by CPU: the longest time without one
-	over   bool    // the gaps are closed
 	life   []Life  // by CPU; all else is of one update
 }
 
@@ -47,18 +46,22 @@ func (l *ledger) take(cpu int, cause cpus.Cause, now Nanos) {
 
 // quiet ends a stretch without interrupts.
 func (l *ledger) quiet(cpu int, now Nanos) {
-	if !l.over {
-		l.gap[cpu] = max(l.gap[cpu], now-l.last[cpu])
-	}
+	l.gap[cpu] = max(l.gap[cpu], now-l.last[cpu])
 	l.last[cpu] = now
 }
 
-// quietNow ends it for all CPUs; what comes after it is no part of the update.
-func (l *ledger) quietNow(now Nanos) {
+// pause ends it for all CPUs, and goOn begins another one: what is between them is
+// no part of the update.
+func (l *ledger) pause(now Nanos) {
 	for i := range l.last {
 		l.quiet(i, now)
 	}
-	l.over = true
+}
+
+func (l *ledger) goOn(now Nanos) {
+	for i := range l.last {
+		l.last[i] = now
+	}
 }
 
 // round counts a round sent.

@@ -81,6 +81,7 @@ type Machine struct {
 	cold    rand.Source // for what is only counted
 	steps   chooser
 	pad     *cpus.Scratchpad
+	padOf   int    // who worked on it last
 	rounds  uint64 // sent so far
 	parked  int    // tasks that wait for a CPU
 	broken  []cpus.Violation
@@ -95,8 +96,15 @@ type opsState struct {
 
 // exposure adds up how long sites hold breakpoints.
 type exposure struct {
-	total Nanos // the ends minus the beginnings so far
+	ended Nanos // the ends minus the beginnings so far
+	open  Nanos // how many have not ended
 }
+
+func (e *exposure) begin(now Nanos) { e.ended, e.open = e.ended-now, e.open+1 }
+func (e *exposure) end(now Nanos)   { e.ended, e.open = e.ended+now, e.open-1 }
+
+// until is how long all was together; sums may overflow on the way, not in the end.
+func (e *exposure) until(now Nanos) Nanos { return e.ended + e.open*now }
 
 // The streams of random numbers, so that what one part draws does not depend on
 // what another one does.
@@ -147,7 +155,7 @@ func New(cfg Config) (*Machine, error) {
 		}
 	}
 	for site := range cfg.Called {
-		if w := m.calls.weight[site]; m.enabled(site) {
+		if w := m.calls.weight[site]; m.leads(site) == cpus.CalledTracer {
 			m.calls.heat[site].enabled = true
 			m.calls.traced += w
 		}
@@ -156,18 +164,30 @@ func New(cfg Config) (*Machine, error) {
 	return m, nil
 }
 
-// enabled tells whether a call of a site as it is gets to a tracer.
-func (m *Machine) enabled(site int) bool {
+// leads tells where a call of a site as it is gets to.
+func (m *Machine) leads(site int) cpus.Outcome {
 	insn := poke.Act(m.code, m.code.Sites[site], m.text.peek(site))
 	ops := uint64(insn.Target)
 	if m.code.Literals() {
 		ops = m.text.sites[site].literal
 	}
-	return insn.Kind == isa.Call && m.CallOps(ops) == cpus.CalledTracer
+	if insn.Kind != isa.Call {
+		return cpus.CalledNobody
+	}
+	return m.CallOps(ops)
 }
 
+// horizon is 36 years: so long a machine runs, and so long at the most anything
+// takes, so that sums of a few of them are times.
+const horizon Nanos = 1 << 60
+
 // nanos rounds a cost.
-func nanos(cost float64) Nanos { return Nanos(cost + 0.5) }
+func nanos(cost float64) Nanos {
+	if cost >= float64(horizon) {
+		return horizon
+	}
+	return Nanos(cost + 0.5)
+}
 
 // Now is the machine's time.
 func (m *Machine) Now() Nanos { return m.now }
@@ -180,7 +200,7 @@ const (
 	evArrive                // an interrupt gets to a CPU
 	evEnter                 // a CPU in user space enters the kernel
 	evLeave                 // its stay there is over
-	evUnpark                // a preempted task gets a CPU
+	evUnpark                // a preempted task wants its CPU back
 	evLine                  // the line of the reference count gets to a CPU
 )
 
@@ -192,7 +212,7 @@ func (m *Machine) ask(at Nanos, kind uint32, who int) {
 // happens there can go on without the queue.
 func (m *Machine) alone(until Nanos) bool {
 	at, any := m.queue.earliest()
-	return !any || until < at
+	return until <= horizon && (!any || until < at)
 }
 
 // happen lets the next event happen; there must be one.
@@ -234,7 +254,9 @@ func (m *Machine) happenUntil(ctx context.Context, done func() bool) error {
 		if len(m.queue.heap) == 0 {
 			return nil
 		}
-		m.happen()
+		if m.happen(); m.now > horizon {
+			return fmt.Errorf("the virtual time is %v years: that is what the calibration comes to here, and longer than this engine counts", int64(m.now/(365*24*3600*1e9)))
+		}
 	}
 	return nil
 }

@@ -46,14 +46,14 @@ const (
 type Part struct {
 	*poke.Update
 	Cause cpus.Cause
+	Frees uint64 // the ops that nobody wants when it is over, 0 for none
 }
 
 // Outcome is what updates took.
 type Outcome struct {
-	Update   Nanos   // from the first step until the last, without grace periods
-	Grace    Nanos   // grace periods
-	Parts    []Nanos // each part, without its grace period
-	Exposure Nanos   // mean time that a site held a breakpoint, over all patches of records
+	Update   Nanos // from the first step until the last, without grace periods
+	Grace    Nanos // grace periods
+	Exposure Nanos // mean time that a site held a breakpoint, over all patches of records
 	Events   uint64
 	Counts   cpus.Counts
 	Tallies  []cpus.Tally
@@ -70,28 +70,25 @@ func (m *Machine) Update(ctx context.Context, parts ...Part) (out Outcome, err e
 	events, records := m.events, 0
 	m.open()
 	for _, part := range parts {
-		start, exposed := m.now, m.expose.total
+		start, exposed := m.now, m.expose.until(m.now)
 		if err := m.carryOut(ctx, part); err != nil {
 			return Outcome{}, fmt.Errorf("timed update: %w", err)
 		}
-		took := m.now - start - m.patch.grace
-		out.Parts = append(out.Parts, took)
-		out.Update += took
+		out.Update += m.now - start - m.patch.grace
 		out.Grace += m.patch.grace
 		if part.Cause == cpus.Sync {
-			out.Exposure += m.expose.total - exposed
+			out.Exposure += m.expose.until(m.now) - exposed
 			records += len(part.Patches)
 		}
 	}
-	if !m.ledger.over {
-		m.ledger.quietNow(m.now)
-	}
+	m.ledger.pause(m.now)
 	if records > 0 {
 		out.Exposure /= Nanos(records)
 	}
 	if err := m.Pass(ctx, m.now+m.lag+1); err != nil {
 		return Outcome{}, fmt.Errorf("timed update: %w", err)
 	}
+	m.calls.close(m.now) // or there would always be a task that is away, on a machine that is large enough
 	if err := m.happenUntil(ctx, m.quiet); err != nil {
 		return Outcome{}, fmt.Errorf("timed update: %w", err)
 	}
@@ -121,6 +118,9 @@ func (m *Machine) carryOut(ctx context.Context, part Part) error {
 		m.Report(cpus.Violation{Property: cpus.Deadlock, CPU: p.home, Site: -1, Why: fmt.Sprintf("the patcher waits at %s, and nobody will ever do anything", p.Plan[p.At])})
 		return fmt.Errorf("nobody can move: the patcher waits at %s", p.Plan[p.At])
 	}
+	if part.Frees != 0 {
+		m.Release(part.Frees)
+	}
 	if part.Settles {
 		for i := range part.Patches {
 			m.text.settle(int(part.Patches[i].Site), part.Patches[i].New)
@@ -134,8 +134,7 @@ func (m *Machine) open() {
 	m.text.forget()
 	m.ledger.open(len(m.cpus), m.now)
 	m.stole()
-	m.calls.passed(m.now)
-	m.calls.coldTime, m.calls.coldTrace = 0, 0
+	m.calls.open(m.now)
 	m.drawCall(float64(m.now), m.drawn())
 }
 
@@ -154,9 +153,6 @@ func (m *Machine) quiet() bool {
 
 // close reads the books.
 func (m *Machine) close(out *Outcome) {
-	m.calls.publish(m.now, nil)
-	m.calls.cool(m.now, m.now)
-	m.calls.pending = 0
 	out.Counts = m.ledger.counts
 	for i := range m.cpus {
 		s := &m.cpus[i]
@@ -168,7 +164,7 @@ func (m *Machine) close(out *Outcome) {
 	out.LeftOut, out.CaughtUp = leftOut-m.told.leftOut, caughtUp-m.told.caughtUp
 	m.told.leftOut, m.told.caughtUp = leftOut, caughtUp
 	if m.cfg.Calls == HotOnly && len(m.calls.busy) > 0 {
-		traced, untraced := m.calls.cold(m.now, m.cold)
+		traced, untraced := m.calls.cold(m.cold)
 		t := &out.Tallies[m.calls.busy[0]] // whose they were is not known, and asked by nobody
 		t[cpus.Traced] += traced
 		t[cpus.Untraced] += untraced
@@ -190,6 +186,7 @@ func (m *Machine) stand() {
 	s := &m.cpus[m.patch.home]
 	s.leased = false
 	m.free(s, s.callsItself() && !s.active)
+	m.vacate(m.patch.home)
 }
 
 // goOn lets the patcher make steps until it waits, or until what it does takes time
@@ -250,8 +247,9 @@ func (m *Machine) patchCost(st poke.Step, at int, done int32) Nanos {
 		return nanos(c.Fence)
 	case st.Op == poke.Unpublish:
 		return nanos(c.Reference)
-	case st.Op == poke.GracePeriod:
+	case st.Op == poke.GracePeriod || st.Op == poke.SynchronizeRCU:
 		p.grace += m.now - p.began
+		m.ledger.goOn(m.now)
 	}
 	return 0
 }
@@ -296,6 +294,7 @@ func (m *Machine) await(st poke.Step) {
 		}
 	default:
 		m.answered()
+		m.vacate(p.home)
 	}
 }
 

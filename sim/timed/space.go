@@ -80,15 +80,30 @@ func (m *Machine) preempt(i int, s *cpuState) {
 	m.ask(m.now+nanos(m.costs.Switch)+m.stay(m.costs.Away), evUnpark, i)
 }
 
-// unpark lets a preempted task go on, as soon as its CPU can.
+// unpark lets a preempted task go on, or wait for its CPU.
 func (m *Machine) unpark(i int) {
 	s := &m.cpus[i]
-	if s.active || s.leased || !s.cpu.CanUnpark() {
-		m.ask(m.now+max(nanos(m.costs.Switch), 1), evUnpark, i)
+	if s.due = !m.vacant(s); s.due {
 		return
 	}
 	s.cpu.Unpark(s.task)
 	s.task = cpus.Task{}
 	m.parked--
 	m.run(i, true)
+}
+
+// vacant tells whether a preempted task can have its CPU: nobody runs there, nor does
+// the patcher sit on it, unless that sleeps until a grace period is over.
+func (m *Machine) vacant(s *cpuState) bool {
+	p := &m.patch
+	sleeps := p.awaits == forAnswers && int(p.sent) >= cpus.NumCauses
+	return !s.active && (!s.leased || sleeps) && s.cpu.CanUnpark()
+}
+
+// vacate gives a CPU to the preempted task that waits for it, if there is one.
+func (m *Machine) vacate(i int) {
+	if s := &m.cpus[i]; s.due && m.vacant(s) {
+		s.due = false
+		m.ask(m.now, evUnpark, i)
+	}
 }
