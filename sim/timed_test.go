@@ -24,7 +24,7 @@ func plainCosts() calibration.Costs {
 		Verify: 30, Publish: 40, Store: 600, StoreLiteral: 400, Fence: 50,
 		TrapEntry: 200, TrapExit: 200, Comparison: 5, Reference: 10, LineTransfer: 100,
 		UserEntry: 100, UserExit: 100, CatchUp: 100, MaskedStretch: 10_000, FetchLag: 2000, GracePeriod: 1e6,
-		Switch: 1500, Tick: 1000, TickInterval: 4e6, Away: 1e6, Migration: 5000,
+		Switch: 1500, TickInterval: 4e6, Away: 1e6, Migration: 5000,
 		Calls: 1e6, Skew: 1, Tracer: 100, Entries: 1000, KernelStretch: 2000,
 	}
 }

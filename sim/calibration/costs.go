@@ -36,10 +36,9 @@ type Costs struct {
 	FetchLag float64
 	// GracePeriod is what synchronize_rcu_tasks takes at least.
 	GracePeriod float64
-	// Switch is a switch between tasks, Tick a timer interrupt; a task that was
-	// preempted is Away for so long on average; Migration is what a task loses that
-	// goes on on another CPU.
-	Switch, Tick, Away, Migration float64
+	// Switch is a switch between tasks; a task that was preempted is Away for so long
+	// on average; Migration is what a task loses that goes on on another CPU.
+	Switch, Away, Migration float64
 	// TickInterval is the time between two timer interrupts of a CPU that is busy.
 	TickInterval float64
 

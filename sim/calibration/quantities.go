@@ -58,7 +58,6 @@ var Quantities = []Quantity{
 	{Name: "fetch_lag", Unit: Time, Doc: "longest time that old text is fetched without a synchronisation", Of: func(c *Costs) *float64 { return &c.FetchLag }},
 	{Name: "grace_period", Unit: Time, Doc: "least that synchronize_rcu_tasks takes", Of: func(c *Costs) *float64 { return &c.GracePeriod }},
 	{Name: "switch", Unit: Time, Doc: "switch between two tasks", Of: func(c *Costs) *float64 { return &c.Switch }},
-	{Name: "tick", Unit: Time, Doc: "a timer interrupt", Of: func(c *Costs) *float64 { return &c.Tick }},
 	{Name: "tick_interval", Unit: Time, Doc: "between two timer interrupts of a busy CPU", Of: func(c *Costs) *float64 { return &c.TickInterval }, never0: true},
 	{Name: "away", Unit: Time, Doc: "mean time that a preempted task waits", Of: func(c *Costs) *float64 { return &c.Away }},
 	{Name: "migration", Unit: Time, Doc: "what a task loses that goes on on another CPU", Of: func(c *Costs) *float64 { return &c.Migration }},
