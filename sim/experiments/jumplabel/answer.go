@@ -1,9 +1,13 @@
 package jumplabel
 
 import (
+	"bytes"
 	"fmt"
+	"io"
 
+	"github.com/textpoke/textpoke/results"
 	"github.com/textpoke/textpoke/sim/experiments"
+	"github.com/textpoke/textpoke/sim/timeline"
 )
 
 // answer is the rows that were finished.
@@ -11,6 +15,9 @@ type answer struct {
 	*request
 	facts *facts
 	rows  []*row
+
+	timeline *timeline.Recorder // of the published key, in events
+	events   bytes.Buffer
 }
 
 // find is the row of a key; nil if there is none.
@@ -62,8 +69,18 @@ func (a *answer) answer() *experiments.Answer {
 	}
 	out := experiments.NewAnswer(name, r, a.times().Picture())
 	out.Documents = append(out.Documents, experiments.Drawn(name+"-handler", a.search().Picture())...)
+	if len(a.rows) > 0 {
+		if slow, _ := a.pair(a.rows[0].machine); slow != nil {
+			out.Documents = append(out.Documents, results.Document{Name: name + ".pftrace", Write: a.writeTimeline})
+		}
+	}
 	out.No = a.differ()
 	return out
+}
+
+func (a *answer) writeTimeline(w io.Writer) error {
+	_, err := w.Write(a.events.Bytes())
+	return err
 }
 
 func (a *answer) headline() string {

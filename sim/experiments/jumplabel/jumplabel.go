@@ -18,6 +18,7 @@ import (
 	"github.com/textpoke/textpoke/sim/experiments"
 	"github.com/textpoke/textpoke/sim/experiments/internal/modelled"
 	"github.com/textpoke/textpoke/sim/published"
+	"github.com/textpoke/textpoke/sim/timeline"
 )
 
 const (
@@ -33,7 +34,8 @@ var Experiment = experiments.Experiment{
 	About: "jump-label switches static keys of some numbers of entries one entry after the other and in one\n" +
 		"batch. It counts rounds, fits the cost of a round and of an entry to the times published in 2019,\n" +
 		"runs the same on the timed engine with the costs of a machine, and holds what a handler's search\n" +
-		"costs against exact numbers of comparisons. Rows say what was fitted to and what is a prediction.",
+		"costs against exact numbers of comparisons. Rows say what was fitted to and what is a prediction.\n" +
+		"jump-label.pftrace shows the published key being switched both ways, for ui.perfetto.dev.",
 	Examples: []string{
 		"jump-label --out jump-label",
 		"jump-label --entries 4,56 --calibration jump-label-24,refcount-480 --format csv",
@@ -172,6 +174,8 @@ func (r *request) run(ctx context.Context, lab *experiments.Lab) (*experiments.A
 		return nil, fmt.Errorf("--repeat %d: want 1 or more", r.repeat)
 	}
 	a := &answer{request: r}
+	a.timeline = timeline.New(&a.events, nil, timelineLimit)
+	defer func() { _ = a.timeline.Close() }() // memory takes everything
 	var err error
 	if a.facts, err = read(r.published); err != nil {
 		return nil, err
@@ -179,7 +183,7 @@ func (r *request) run(ctx context.Context, lab *experiments.Lab) (*experiments.A
 	for _, m := range r.machines {
 		for _, n := range r.entries {
 			for _, w := range ways {
-				row, err := r.try(ctx, lab, m, n, w, a.facts)
+				row, err := a.try(ctx, lab, m, n, w)
 				if err != nil {
 					return a.answer(), err
 				}
@@ -193,12 +197,19 @@ func (r *request) run(ctx context.Context, lab *experiments.Lab) (*experiments.A
 	return a.answer(), nil
 }
 
-// try switches a key over and over, each time with another seed.
-func (r *request) try(ctx context.Context, lab *experiments.Lab, m experiments.Calibrated, n int, w way, f *facts) (*row, error) {
-	out := &row{way: w, machine: m, entries: n, facts: f}
+// timelineLimit bounds the timeline, in bytes: for the published key it takes half a megabyte.
+const timelineLimit = 16 << 20
+
+// try switches a key over and over, each time with another seed. The published key's
+// first time on the first machine is recorded.
+func (a *answer) try(ctx context.Context, lab *experiments.Lab, m experiments.Calibrated, n int, w way) (*row, error) {
+	out := &row{way: w, machine: m, entries: n, facts: a.facts}
 	c := sim.Config{
 		Protocol: w.protocol, Buffer: w.buffer(n), Lookup: int3.Vector, Roles: m.Busy(),
-		Calibration: m.Calibration, Calls: r.calls, Entries: -1,
+		Calibration: m.Calibration, Calls: a.calls, Entries: -1,
+	}
+	if m == a.machines[0] && n == int(a.facts.slow.Entries) {
+		c.Timeline = a.timeline
 	}
 	var err error
 	if c.Arch, err = m.ISA(); err != nil {
@@ -208,7 +219,7 @@ func (r *request) try(ctx context.Context, lab *experiments.Lab, m experiments.C
 		return nil, err
 	}
 	var update, exposure, traps []float64
-	for i := range r.repeat {
+	for i := range a.repeat {
 		c.Seed = lab.Seed + uint64(i)
 		u, err := modelled.Enable(ctx, lab, c, math.MaxInt)
 		if err != nil {
@@ -218,6 +229,7 @@ func (r *request) try(ctx context.Context, lab *experiments.Lab, m experiments.C
 			return nil, fmt.Errorf("%s: %d properties violated", c.String(), u.Violations)
 		}
 		out.counted = u.PlanRow
+		c.Timeline = nil
 		update, exposure, traps = append(update, float64(u.Modelled.Update)), append(exposure, float64(u.Modelled.Exposure)), append(traps, float64(u.Traps))
 	}
 	out.update, out.exposure, out.traps = sampleOf(update), sampleOf(exposure), sampleOf(traps)

@@ -14,6 +14,7 @@ import (
 	"go.uber.org/goleak"
 	"pgregory.net/rapid"
 
+	"github.com/textpoke/textpoke/internal/readtrace"
 	"github.com/textpoke/textpoke/sim/experiments/internal/trial"
 	"github.com/textpoke/textpoke/sim/published"
 )
@@ -63,6 +64,30 @@ func TestRows(t *testing.T) {
 	for _, picture := range []string{"", "-handler"} {
 		if svg := string(r.Document(t, name+picture+".svg")); !strings.Contains(svg, ">published<") {
 			t.Errorf("%q lacks what was published", picture)
+		}
+	}
+}
+
+// TestTimeline: the published key's first switch is there both ways, 168 rounds and 3
+// with an arrow to each of the other 23 CPUs; keys that nobody published are not.
+func TestTimeline(t *testing.T) {
+	r := trial.Must(t, &Experiment, "--entries", "4,56", "--repeat", "2")
+	f, err := readtrace.Read(r.Document(t, name+".pftrace"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	arrows := 0
+	for _, track := range f.Tracks {
+		for _, slice := range track.Slices {
+			arrows += len(slice.Leaves)
+		}
+	}
+	if want := (168 + 3) * 23; arrows != want {
+		t.Errorf("%d arrows, want %d", arrows, want)
+	}
+	for _, d := range trial.Must(t, &Experiment, "--entries", "4", "--repeat", "2").Documents {
+		if d.Name == name+".pftrace" {
+			t.Errorf("%s of no published key", d.Name)
 		}
 	}
 }
