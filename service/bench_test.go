@@ -19,10 +19,11 @@ func BenchmarkCoalesce(b *testing.B) {
 	for _, clients := range []int{1, 8, 64, 512} {
 		b.Run(fmt.Sprintf("clients=%d", clients), func(b *testing.B) {
 			m := started(b, setup{dir: b.TempDir(), records: "gen:n=4096", cpus: "busy=3,idle=1", buffer: "dynamic"})
-			together := load{m, clients, nil, nil}.run(b, b.N)
+			l := load{machine: m, on: make([]bool, clients)}
+			together := l.run(b, b.N)
 			b.StopTimer()
-			var mutex sync.Mutex
-			alone := load{m, clients, &mutex, nil}.run(b, min(b.N, 1000))
+			l.mutex = new(sync.Mutex)
+			alone := l.run(b, min(b.N, 1000))
 			b.ReportMetric(together.rounds, "rounds/op")
 			b.ReportMetric(together.perSecond, "op/s")
 			b.ReportMetric(alone.rounds, "alone-rounds/op")
@@ -38,7 +39,7 @@ func BenchmarkCoalesce(b *testing.B) {
 func BenchmarkSubmit(b *testing.B) {
 	m := started(b, setup{dir: b.TempDir(), records: "gen:n=4096", cpus: "busy=1,idle=1", buffer: "dynamic"})
 	took := hdrhistogram.New(1, int64(time.Minute), 3)
-	done := load{m, 64, nil, took}.run(b, b.N)
+	done := load{machine: m, on: make([]bool, 64), took: took}.run(b, b.N)
 	b.ReportMetric(done.perSecond, "updates/s")
 	for _, q := range []float64{50, 99, 99.9} {
 		b.ReportMetric(float64(took.ValueAtQuantile(q))/1e6, fmt.Sprintf("p%v-ms", q))
@@ -49,7 +50,7 @@ func BenchmarkSubmit(b *testing.B) {
 // answered.
 type load struct {
 	machine *machine
-	clients int
+	on      []bool                  // of each client, whether its records are enabled
 	mutex   *sync.Mutex             // where set, each holds it from asking until it is live
 	took    *hdrhistogram.Histogram // where set, how long until an update is accepted, in ns
 }
@@ -68,12 +69,13 @@ func (l load) run(tb testing.TB, updates int) cost {
 	var clients sync.WaitGroup
 	var mu sync.Mutex
 	before, start := l.machine.rounds(), time.Now()
-	for i := range l.clients {
+	for i := range l.on {
 		clients.Go(func() {
 			own := hdrhistogram.New(1, int64(time.Minute), 3)
-			mine := all[i*len(all)/l.clients:][:recordsEach]
-			for n := 0; left.Add(-1) >= 0; n++ {
-				if err := l.one(tb.Context(), fmt.Sprintf("client%d", i), mine, n%2 == 0, own); err != nil {
+			mine := all[i*len(all)/len(l.on):][:recordsEach]
+			for left.Add(-1) >= 0 {
+				l.on[i] = !l.on[i]
+				if err := l.one(tb.Context(), fmt.Sprintf("client%d", i), mine, l.on[i], own); err != nil {
 					tb.Error(err)
 					return
 				}
