@@ -49,7 +49,7 @@ func TestKill(t *testing.T) {
 
 func (k *killer) begin(l life) *child {
 	k.seed++
-	l.Dir, l.Seed, l.Again = k.dir, k.seed, k.seen.lost
+	l.Dir, l.Seed, l.Again = k.dir, k.seed, k.seen.again()
 	return born(k.t, l)
 }
 

@@ -26,7 +26,7 @@ type life struct {
 	Seed  uint64
 	Point string  // where it kills itself; "": nowhere
 	Pass  int     // how often it gets there before, from 1
-	Again []asked // what is asked for again: nobody saw whether it was accepted
+	Again []asked // what is asked for again: nobody saw how it ended
 	Look  bool    // to end once it has said what there is
 	Trace bool    // to say every point that it passes
 }

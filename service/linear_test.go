@@ -2,9 +2,12 @@ package service_test
 
 import (
 	"context"
+	"errors"
 	"sync"
 	"testing"
 	"time"
+
+	"github.com/textpoke/textpoke/service"
 )
 
 // TestLinearizable lets clients at a server that is stopped and started again,
@@ -18,7 +21,7 @@ func TestLinearizable(t *testing.T) {
 	s, dir := newSeen(), t.TempDir()
 	var mu sync.Mutex // two lives never overlap, but clients of one do
 	for seed := range lives + 1 {
-		l := &living{life: life{Dir: dir, Seed: uint64(seed), Again: s.lost}, out: func(x line) {
+		l := &living{life: life{Dir: dir, Seed: uint64(seed), Again: s.again()}, out: func(x line) {
 			mu.Lock()
 			defer mu.Unlock()
 			if err := s.hear(x); err != nil {
@@ -51,5 +54,30 @@ func TestLinearizable(t *testing.T) {
 		if ends[state] == 0 {
 			t.Errorf("no update ended as %s: this tried too little", state)
 		}
+	}
+}
+
+// TestAskedAgainTooLate: a client that got no answer asks again with the same key,
+// and hears what became of its update, although the deadline is over by then.
+func TestAskedAgainTooLate(t *testing.T) {
+	m := started(t, setup{dir: t.TempDir(), records: "gen:n=4", cpus: "busy=1,idle=1"})
+	r := request("bpf", []string{"fn1"}, true)
+	r.Key, r.Deadline = "k", time.Now().Add(time.Minute)
+	u, err := m.Submit(t.Context(), r)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := m.Wait(t.Context(), u.ID); err != nil {
+		t.Fatal(err)
+	}
+	r.Deadline = time.Now().Add(-time.Minute)
+	again, err := m.Submit(t.Context(), r)
+	if err != nil || again.ID != u.ID || again.State != "live" {
+		t.Errorf("asked again: %+v, %v", again, err)
+	}
+	r.Key = "another"
+	var field *service.FieldError
+	if _, err := m.Submit(t.Context(), r); !errors.As(err, &field) || field.Field != "deadline" {
+		t.Errorf("an update whose deadline is over: %v", err)
 	}
 }

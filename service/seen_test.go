@@ -32,7 +32,7 @@ type seen struct {
 	called map[string]int64 // when
 	ids    map[string]int64 // acknowledged
 	ends   map[string]kept
-	lost   []asked // tried, and in nobody's book after a restart
+	open   map[string]asked // whose clients have seen no end
 	life   []porcupine.Operation
 	checks int // comparisons made
 }
@@ -45,7 +45,7 @@ const keepUpdates = 300
 const checkTime = 2 * time.Minute
 
 func newSeen() *seen {
-	return &seen{tries: map[string]asked{}, called: map[string]int64{}, ids: map[string]int64{}, ends: map[string]kept{}}
+	return &seen{open: map[string]asked{}, tries: map[string]asked{}, called: map[string]int64{}, ids: map[string]int64{}, ends: map[string]kept{}}
 }
 
 // hear takes a line in. What it says against what is known already is an error.
@@ -53,8 +53,13 @@ func (s *seen) hear(l line) error {
 	key := l.Asked.Key
 	switch l.Event {
 	case "try":
-		s.tries[key], s.called[key] = l.Asked, l.At
+		if s.open[key] = l.Asked; s.ids[key] == 0 {
+			s.tries[key], s.called[key] = l.Asked, l.At
+		}
 	case "no": // refused: it is to leave no trace
+		if delete(s.open, key); s.ids[key] != 0 {
+			return fmt.Errorf("%s: refused, and it is update %d: %s", key, s.ids[key], l.State)
+		}
 		delete(s.tries, key)
 	case "ack":
 		if was, ok := s.ids[key]; ok && was != l.ID {
@@ -62,6 +67,7 @@ func (s *seen) hear(l line) error {
 		}
 		s.ids[key] = l.ID
 	case "end":
+		delete(s.open, key)
 		return s.end(key, l.ID, l.State, l.At)
 	case "look":
 		s.life = append(s.life, porcupine.Operation{Input: look{}, Call: l.At, Output: l.Set, Return: l.Until})
@@ -70,6 +76,10 @@ func (s *seen) hear(l line) error {
 	}
 	return nil
 }
+
+// again is what clients ask for again after a restart: they were told nothing, or
+// that it was accepted.
+func (s *seen) again() []asked { return slices.Collect(maps.Values(s.open)) }
 
 // end notes how an update ended.
 func (s *seen) end(key string, id int64, state string, at int64) error {
@@ -118,10 +128,8 @@ func (s *seen) restart(l line) error {
 			wrong("update %d, %q: it was acknowledged, and is lost", s.ids[key], key)
 		}
 	}
-	s.lost = nil
-	for key, a := range s.tries {
-		if !there[key] && s.ids[key] == 0 {
-			s.lost = append(s.lost, a)
+	for key := range s.tries {
+		if s.ids[key] == 0 {
 			delete(s.tries, key)
 		}
 	}

@@ -36,7 +36,7 @@ const (
 )
 
 // check says what is impossible without looking at the records.
-func (r *Request) check(now time.Time) error {
+func (r *Request) check() error {
 	for _, f := range []struct {
 		name, value string
 		empty       bool
@@ -57,8 +57,6 @@ func (r *Request) check(now time.Time) error {
 		return &FieldError{"records", "is missing, and so is filter"}
 	case len(r.Filter)+len(r.Records) > maxSelected:
 		return &FieldError{"records", fmt.Sprintf("more than %d", maxSelected)}
-	case !r.Deadline.IsZero() && !r.Deadline.After(now):
-		return &FieldError{"deadline", "is over already"}
 	}
 	return nil
 }
@@ -79,16 +77,19 @@ func (r *Request) digest() string {
 // journal and will be carried out, whatever happens to this process. Where the
 // client has used its key before, for the same request, it returns that update.
 func (s *Service) Submit(ctx context.Context, r Request) (Update, error) {
-	now := time.Now()
-	if err := r.check(now); err != nil {
+	if err := r.check(); err != nil {
 		return Update{}, err
 	}
 	digest := r.digest()
-	if r.Key != "" { // a client that asks again is never refused for a full queue
+	if r.Key != "" { // a client that asks again is never refused, for a full queue or its deadline
 		u, err := s.store.ByKey(ctx, r.Client, r.Key, digest)
 		if !errors.Is(err, ErrNotFound) {
 			return s.present(u), err
 		}
+	}
+	now := time.Now()
+	if !r.Deadline.IsZero() && !r.Deadline.After(now) {
+		return Update{}, &FieldError{"deadline", "is over already"}
 	}
 	which, err := s.names.choose(&r, s.live.Patchable)
 	if err != nil {

@@ -145,7 +145,7 @@ func (m *machine) wrong() string {
 	return fmt.Sprintf("%d violations, the first: %+v", len(all), all[0])
 }
 
-// faults lets one store in 25 fail once it is armed, but for those that take an
+// faults lets one store in 8 fail once it is armed, but for those that take an
 // update back. What was live is always made live again.
 type faults struct {
 	armed atomic.Bool
@@ -153,7 +153,7 @@ type faults struct {
 }
 
 func (f *faults) fail(st poke.Step, _ int32) error {
-	if f.armed.Load() && !st.Undo && f.rng.IntN(25) == 0 {
+	if f.armed.Load() && !st.Undo && f.rng.IntN(8) == 0 {
 		return poke.ErrInjected
 	}
 	return nil
