@@ -33,7 +33,7 @@ func TestKill(t *testing.T) {
 	for i := range kills {
 		l := life{}
 		if i%(len(points)+3) < len(points) { // the others at random
-			l.Point, l.Pass = points[i%(len(points)+3)], 1+k.rng.IntN(4)
+			l.Point, l.Pass, l.Linger = points[i%(len(points)+3)], 1+k.rng.IntN(4), k.rng.IntN(2) == 0
 		}
 		at[k.kill(l)]++
 		k.look()

@@ -22,13 +22,14 @@ import (
 
 // life is what a server is told that is going to be killed.
 type life struct {
-	Dir   string
-	Seed  uint64
-	Point string  // where it kills itself; "": nowhere
-	Pass  int     // how often it gets there before, from 1
-	Again []asked // what is asked for again: nobody saw how it ended
-	Look  bool    // to end once it has said what there is
-	Trace bool    // to say every point that it passes
+	Dir    string
+	Seed   uint64
+	Point  string  // where it kills itself; "": nowhere
+	Pass   int     // how often it gets there before, from 1
+	Linger bool    // there for a moment, while clients go on
+	Again  []asked // what is asked for again: nobody saw how it ended
+	Look   bool    // to end once it has said what there is
+	Trace  bool    // to say every point that it passes
 }
 
 const lifeEnv = "TEXTPOKE_TEST_LIFE"
@@ -95,6 +96,9 @@ func (l *living) passing(point string) {
 	l.at.Lock()
 	defer l.at.Unlock()
 	if l.passes++; l.passes == l.Pass {
+		if l.Linger { // what others are shown too early they now see
+			time.Sleep(3 * time.Millisecond)
+		}
 		_ = syscall.Kill(os.Getpid(), syscall.SIGKILL)
 		select {}
 	}
