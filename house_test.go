@@ -58,6 +58,8 @@ var floors = map[string]int{
 	"sim/experiments/callops":          11,
 	"sim/experiments/catalogue":        12,
 	"service/store":                    1, "service": 10,
+	"service/lab":                         11,
+	"service/api":                         12,
 	"cmd/textpoke":                        13,
 	"sim/experiments/coexist":             11,
 	"sim/experiments/reach":               11,
