@@ -57,6 +57,7 @@ var floors = map[string]int{
 	"sim/experiments/fprobe":              11,
 	"sim/experiments/callops":             11,
 	"sim/experiments/catalogue":           12,
+	"service/page":                        0,
 	"cmd/textpoke":                        13,
 	"sim/experiments/coexist":             11,
 	"sim/experiments/reach":               11,
