@@ -10,11 +10,13 @@ import (
 	"testing"
 	"time"
 
+	"github.com/chromedp/cdproto/accessibility"
 	"github.com/chromedp/cdproto/emulation"
 	"github.com/chromedp/cdproto/log"
 	"github.com/chromedp/cdproto/network"
 	"github.com/chromedp/cdproto/runtime"
 	"github.com/chromedp/chromedp"
+	"github.com/chromedp/chromedp/kb"
 )
 
 var (
@@ -146,4 +148,40 @@ func TestManyEvents(t *testing.T) {
 	tab.scheme("dark")
 	time.Sleep(3 * time.Second)
 	tab.picture("many-dark")
+}
+
+// TestNamed: whatever can be operated or read as a whole has a name for those who
+// do not see it, and CPUs can be chosen without a mouse.
+func TestNamed(t *testing.T) {
+	tab := browse(t, simulated(t, 8, 100).URL)
+	tree, err := chromedp.Call(tab.ctx, accessibility.GetFullAXTree, accessibility.GetFullAXTreeParams{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	seen := map[string]int{}
+	for _, node := range tree.Nodes {
+		if node.Ignored || node.Role == nil {
+			continue
+		}
+		role, name := strings.Trim(string(node.Role.Value), `"`), ""
+		if node.Name != nil {
+			name = strings.Trim(string(node.Name.Value), `"`)
+		}
+		switch role {
+		case "button", "textbox", "combobox", "radio", "slider", "region", "image", "link", "group", "heading":
+			if seen[role]++; name == "" {
+				t.Errorf("a %s has no name", role)
+			}
+		}
+	}
+	for role, least := range map[string]int{"button": 4, "textbox": 3, "combobox": 1, "radio": 2, "slider": 1, "region": 5, "heading": 7} {
+		if seen[role] < least {
+			t.Errorf("%d of role %s, want %d", seen[role], role, least)
+		}
+	}
+	tab.do(chromedp.Focus("#canvas"), chromedp.KeyEvent(kb.End), chromedp.KeyEvent(kb.ArrowUp))
+	if got := ask[string](tab, `$("canvas").getAttribute("aria-valuetext")`); got != "CPU 6, idle, online: interrupts: 6 static_key, 504 sync; 72 rounds sent, 17 traps." {
+		t.Errorf("chosen: %q", got)
+	}
+	tab.picture("few-light")
 }
