@@ -184,4 +184,10 @@ func TestNamed(t *testing.T) {
 		t.Errorf("chosen: %q", got)
 	}
 	tab.picture("few-light")
+	tab.do(chromedp.EmulateViewport(400, 900))
+	time.Sleep(2 * time.Second)
+	if over := ask[int](tab, `document.documentElement.scrollWidth - innerWidth`); over > 0 {
+		t.Errorf("on a narrow screen the page is %d pixels too wide", over)
+	}
+	tab.picture("narrow")
 }

@@ -43,14 +43,13 @@ func simulated(t *testing.T, cpus, perSecond int) *httptest.Server {
 	return server
 }
 
-// pour sends events until the reader goes: of a hundred, 90 traps, six steps of
-// the patcher, three rounds and one update.
+// pour sends events until the reader goes: of a hundred, 70 interrupts, 19 traps,
+// seven steps of the patcher, three rounds and one update.
 func pour(w http.ResponseWriter, r *http.Request, cpus, perSecond int) {
 	w.Header().Set("Content-Type", "text/event-stream")
-	const tick = 20 * time.Millisecond
-	ticks := time.NewTicker(tick)
+	ticks := time.NewTicker(10 * time.Millisecond)
 	defer ticks.Stop()
-	begun, id := time.Now(), 0
+	out, begun, id := json.NewEncoder(w), time.Now(), 0
 	for {
 		select {
 		case <-r.Context().Done():
@@ -58,20 +57,34 @@ func pour(w http.ResponseWriter, r *http.Request, cpus, perSecond int) {
 		case now := <-ticks.C:
 			for due := int(now.Sub(begun).Seconds() * float64(perSecond)); id < due; {
 				id++
-				at := now.Format(time.RFC3339Nano)
-				switch n := id % 100; {
-				case n == 0:
-					fmt.Fprintf(w, "id: %d\nevent: update\ndata: {\"id\":%d,\"kind\":\"update\",\"time\":%q,\"update\":{\"id\":%d,\"client\":\"client-%d\",\"ops\":\"function\","+
-						"\"enable\":true,\"records\":350,\"state\":\"live\",\"batch\":%d,\"submitted\":%q,\"ended\":%q}}\n\n", id, id, at, id/100, id/100%11, 1+id/800, at, at)
-				case n < 4:
-					fmt.Fprintf(w, "id: %d\nevent: round\ndata: {\"id\":%d,\"kind\":\"round\",\"time\":%q,\"cpu\":%d}\n\n", id, id, at, id/1000%cpus)
-				case n < 10:
-					fmt.Fprintf(w, "id: %d\nevent: step\ndata: {\"id\":%d,\"kind\":\"step\",\"time\":%q,\"cpu\":%d,\"name\":\"Sync %d\",\"took_ms\":1}\n\n", id, id, at, id/1000%cpus, n%3+1)
-				default:
-					fmt.Fprintf(w, "id: %d\nevent: trap\ndata: {\"id\":%d,\"kind\":\"trap\",\"time\":%q,\"cpu\":%d}\n\n", id, id, at, (id*id/7)%cpus)
-				}
+				e := event(id, cpus, int64(id)*int64(time.Second)/int64(perSecond))
+				fmt.Fprintf(w, "id: %d\nevent: %s\ndata: ", id, e["kind"])
+				_ = out.Encode(e) // ends the line
+				fmt.Fprintln(w)
 			}
 			w.(http.Flusher).Flush()
 		}
 	}
+}
+
+func event(id, cpus int, at int64) map[string]any {
+	e := map[string]any{"id": id, "time": time.Now(), "from_ns": at, "until_ns": at + 20_000, "cpu": (id * id / 7) % cpus}
+	patcher := id / 5000 % cpus
+	switch n := id % 100; {
+	case n == 0:
+		now := time.Now()
+		e["kind"], e["update"] = "update", map[string]any{
+			"id": id / 100, "client": fmt.Sprintf("client-%d", id/100%11), "ops": "function", "enable": true, "records": 350,
+			"state": "live", "batch": 1 + id/800, "submitted": now, "ended": now,
+		}
+	case n < 4:
+		e["kind"], e["name"], e["count"], e["cpu"], e["until_ns"] = "round", "sync", cpus-1, patcher, at
+	case n < 11:
+		e["kind"], e["name"], e["cpu"] = "step", fmt.Sprintf("Sync %d", n%3+1), patcher
+	case n < 30:
+		e["kind"], e["hit"] = "trap", true
+	default:
+		e["kind"], e["name"] = "interrupt", "sync"
+	}
+	return e
 }
