@@ -2,7 +2,10 @@ package sched
 
 import (
 	"fmt"
+	"iter"
+	"math/bits"
 	"slices"
+	"time"
 )
 
 // Change is one record to be switched.
@@ -19,25 +22,44 @@ type Request struct {
 	Client  string
 	Enable  bool
 	Records []int // numbers in the table
+	// ID is the caller's own name for the request, for Config's functions.
+	ID int64
+	// Deadline is when the request ends with ErrExpired if no update has taken
+	// it up; the zero time for MaxWait alone.
+	Deadline time.Time
 }
 
-// wants is who wants which records, and what is live.
-type wants struct {
-	clients map[string]map[int]bool // none that wants nothing
-	users   []int32                 // clients that want the record
-	live    []bool                  // the text calls a tracer
+// Wants is who wants which records of a table.
+type Wants struct {
+	clients map[string]*set // none that wants nothing
+	users   []int32         // clients that want the record
 }
 
-func newWants(records int) *wants {
-	return &wants{
-		clients: map[string]map[int]bool{},
-		users:   make([]int32, records),
-		live:    make([]bool, records),
+// set is a set of records: a bit for each, since clients may want all.
+type set struct {
+	bits []uint64
+	n    int
+}
+
+func (s *set) has(rec int) bool { return s != nil && s.bits[rec/64]>>(rec%64)&1 != 0 }
+
+// flip changes whether a record is in the set.
+func (s *set) flip(rec int, in bool) {
+	s.bits[rec/64] ^= 1 << (rec % 64)
+	if in {
+		s.n++
+	} else {
+		s.n--
 	}
 }
 
-// check refuses requests that name records which are not there.
-func (w *wants) check(r Request) error {
+// NewWants is nobody's, of so many records.
+func NewWants(records int) *Wants {
+	return &Wants{clients: map[string]*set{}, users: make([]int32, records)}
+}
+
+// Check refuses requests that name records which are not there.
+func (w *Wants) Check(r Request) error {
 	for _, rec := range r.Records {
 		if rec < 0 || rec >= len(w.users) {
 			return fmt.Errorf("client %s: record %d: there are %d", r.Client, rec, len(w.users))
@@ -46,17 +68,48 @@ func (w *wants) check(r Request) error {
 	return nil
 }
 
+// Add notes what a request wants.
+func (w *Wants) Add(r Request) { w.add(r) }
+
+// Users is how many clients want a record.
+func (w *Wants) Users(rec int) int { return int(w.users[rec]) }
+
+// Clients are those that want anything, in no order.
+func (w *Wants) Clients() iter.Seq[string] {
+	return func(yield func(string) bool) {
+		for c := range w.clients {
+			if !yield(c) {
+				return
+			}
+		}
+	}
+}
+
+// Of is what a client wants, ascending.
+func (w *Wants) Of(client string) []int {
+	s := w.clients[client]
+	if s == nil {
+		return nil
+	}
+	out := make([]int, 0, s.n)
+	for i, word := range s.bits {
+		for ; word != 0; word &= word - 1 {
+			out = append(out, i*64+bits.TrailingZeros64(word))
+		}
+	}
+	return out
+}
+
 // undo takes a request back: the records that it changed for its client.
 type undo struct {
 	request Request
 	changed []int
 }
 
-// add notes what a request wants.
-func (w *wants) add(r Request) undo {
+func (w *Wants) add(r Request) undo {
 	u := undo{request: r}
 	for _, rec := range r.Records {
-		if w.clients[r.Client][rec] != r.Enable {
+		if w.clients[r.Client].has(rec) != r.Enable {
 			w.set(r.Client, rec, r.Enable)
 			u.changed = append(u.changed, rec)
 		}
@@ -65,50 +118,27 @@ func (w *wants) add(r Request) undo {
 }
 
 // set notes or forgets that a client wants a record.
-func (w *wants) set(client string, rec int, enable bool) {
+func (w *Wants) set(client string, rec int, enable bool) {
 	mine := w.clients[client]
-	switch {
-	case !enable:
-		w.users[rec]--
-		if delete(mine, rec); len(mine) == 0 {
-			delete(w.clients, client)
-		}
-	case mine == nil:
+	if mine == nil {
+		mine = &set{bits: make([]uint64, (len(w.users)+63)/64)}
+		w.clients[client] = mine
+	}
+	mine.flip(rec, enable)
+	if enable {
 		w.users[rec]++
-		w.clients[client] = map[int]bool{rec: true}
-	default:
-		w.users[rec]++
-		mine[rec] = true
+		return
+	}
+	if w.users[rec]--; mine.n == 0 {
+		delete(w.clients, client)
 	}
 }
 
 // takeBack reverts requests, the last one first.
-func (w *wants) takeBack(us []undo) {
+func (w *Wants) takeBack(us []undo) {
 	for _, u := range slices.Backward(us) {
 		for _, rec := range u.changed {
 			w.set(u.request.Client, rec, !u.request.Enable)
 		}
-	}
-}
-
-// changes is what the text lacks of what is wanted, by record. Opposite wishes
-// about one record have met in users and left nothing to do.
-func (w *wants) changes(us []undo) []Change {
-	var out []Change
-	for _, u := range us {
-		for _, rec := range u.changed {
-			if want := w.users[rec] > 0; want != w.live[rec] {
-				out = append(out, Change{rec, want})
-			}
-		}
-	}
-	slices.SortFunc(out, func(a, b Change) int { return a.Record - b.Record })
-	return slices.Compact(out)
-}
-
-// done notes that changes are live.
-func (w *wants) done(cs []Change) {
-	for _, c := range cs {
-		w.live[c.Record] = c.Enable
 	}
 }

@@ -1,0 +1,219 @@
+package store
+
+import (
+	"context"
+	"database/sql"
+	"errors"
+	"fmt"
+	"strings"
+	"time"
+)
+
+// ErrKeyReused refuses a client's key that it has used for another request.
+var ErrKeyReused = errors.New("the key is used for another request of this client")
+
+// ErrNotFound says that there is no such thing, or no more.
+var ErrNotFound = errors.New("not found")
+
+// Accept writes an update down, which is given its ID. Where the client has used
+// its key before, for the same request, it returns that update and fresh is false.
+func (s *Store) Accept(o Order) (u Update, fresh bool, err error) {
+	which := encode(o.Which)
+	err = s.commit(func(tx *sql.Tx) error {
+		u, fresh = o.Update, true
+		if o.Key != "" {
+			old, err := byKey(context.Background(), tx, o.Client, o.Key, o.Digest)
+			if !errors.Is(err, ErrNotFound) {
+				u, fresh = old, false
+				return err
+			}
+		}
+		row, err := tx.Exec(`INSERT INTO updates (client, key, ops, enable, records, which, digest, state, submitted, deadline)
+			VALUES (?, NULLIF(?, ''), ?, ?, ?, ?, ?, ?, ?, ?)`,
+			o.Client, o.Key, o.Ops, o.Enable, o.Records, which, o.Digest, Queued, nanos(o.Submitted), nanos(o.Deadline))
+		if err != nil {
+			return err
+		}
+		u.State = Queued
+		u.ID, err = row.LastInsertId()
+		return err
+	})
+	return u, fresh, err
+}
+
+// Answer writes down how updates ended, in final states, and what their clients
+// want now; all of it or nothing.
+func (s *Store) Answer(us []Update, wants []Want) error {
+	blobs := make([][]byte, len(wants))
+	for i, w := range wants {
+		blobs[i] = encode(w.Which)
+	}
+	return s.commit(func(tx *sql.Tx) error {
+		batch := int64(0)
+		for _, u := range us {
+			batch = max(batch, u.Batch)
+			row, err := tx.Exec("UPDATE updates SET state=?, batch=?, error=?, began=?, ended=? WHERE id=? AND state=?",
+				u.State, u.Batch, u.Error, nanos(u.Began), nanos(u.Ended), u.ID, Queued)
+			if err != nil {
+				return err
+			}
+			if n, err := row.RowsAffected(); err != nil || n != 1 {
+				return fmt.Errorf("update %d is answered already (%w)", u.ID, err)
+			}
+		}
+		if _, err := tx.Exec("UPDATE identity SET batch=max(batch, ?)", batch); err != nil {
+			return err
+		}
+		for i, w := range wants {
+			stmt, args := "REPLACE INTO wants VALUES (?, ?, ?)", []any{w.Client, w.Ops, blobs[i]}
+			if len(w.Which) == 0 {
+				stmt, args = "DELETE FROM wants WHERE client=? AND ops=?", args[:2]
+			}
+			if _, err := tx.Exec(stmt, args...); err != nil {
+				return err
+			}
+		}
+		return nil
+	})
+}
+
+// LastBatch is the greatest number of a batch that was ever answered.
+func (s *Store) LastBatch(ctx context.Context) (n int64, err error) {
+	return n, s.read.QueryRowContext(ctx, "SELECT batch FROM identity").Scan(&n)
+}
+
+// Wants is what every client wants, by client and ops.
+func (s *Store) Wants(ctx context.Context) (out []Want, err error) {
+	err = s.each(ctx, "SELECT client, ops, which FROM wants ORDER BY client, ops", nil, func(scan func(...any) error) error {
+		var w Want
+		var which []byte
+		if err := scan(&w.Client, &w.Ops, &which); err != nil {
+			return err
+		}
+		if w.Which, err = decode(which); err != nil {
+			return &DamagedError{s.file, fmt.Sprintf("what client %q wants with ops %q: %v", w.Client, w.Ops, err)}
+		}
+		out = append(out, w)
+		return nil
+	})
+	return out, err
+}
+
+// Unanswered is what was accepted and has not ended, in that order.
+func (s *Store) Unanswered(ctx context.Context) (out []Order, err error) {
+	err = s.each(ctx, "SELECT "+columns+", digest, which FROM updates WHERE state=? ORDER BY id", []any{Queued}, func(scan func(...any) error) error {
+		var o Order
+		var which []byte
+		if o.Update, err = scanUpdate(scan, &o.Digest, &which); err != nil {
+			return err
+		}
+		if o.Which, err = decode(which); err != nil {
+			return &DamagedError{s.file, fmt.Sprintf("records of update %d: %v", o.ID, err)}
+		}
+		out = append(out, o)
+		return nil
+	})
+	return out, err
+}
+
+// Update is the update of that ID.
+func (s *Store) Update(ctx context.Context, id int64) (Update, error) {
+	u, err := scanUpdate(s.read.QueryRowContext(ctx, "SELECT "+columns+" FROM updates WHERE id=?", id).Scan)
+	if err != nil {
+		return u, s.absent(fmt.Sprintf("update %d", id), err)
+	}
+	return u, nil
+}
+
+// ByKey is the update for which a client has used a key; ErrKeyReused if that was
+// another request.
+func (s *Store) ByKey(ctx context.Context, client, key, digest string) (Update, error) {
+	return byKey(ctx, s.read, client, key, digest)
+}
+
+// querier is a database or a transaction of it.
+type querier interface {
+	QueryRowContext(ctx context.Context, query string, args ...any) *sql.Row
+}
+
+func byKey(ctx context.Context, q querier, client, key, digest string) (Update, error) {
+	var then string
+	u, err := scanUpdate(q.QueryRowContext(ctx, "SELECT "+columns+", digest FROM updates WHERE client=? AND key=?", client, key).Scan, &then)
+	switch {
+	case errors.Is(err, sql.ErrNoRows):
+		return u, ErrNotFound
+	case err == nil && then != digest:
+		return u, ErrKeyReused
+	}
+	return u, err
+}
+
+// Updates lists updates.
+func (s *Store) Updates(ctx context.Context, q Query) (out []Update, err error) {
+	where, args := []string{"id > ?"}, []any{q.After}
+	if q.Client != "" {
+		where, args = append(where, "client=?"), append(args, q.Client)
+	}
+	if q.State != "" {
+		where, args = append(where, "state=?"), append(args, q.State)
+	}
+	if q.Limit == 0 {
+		q.Limit = 100
+	}
+	stmt := "SELECT " + columns + " FROM updates WHERE " + strings.Join(where, " AND ") + " ORDER BY id LIMIT ?"
+	err = s.each(ctx, stmt, append(args, q.Limit), func(scan func(...any) error) error {
+		u, err := scanUpdate(scan)
+		out = append(out, u)
+		return err
+	})
+	return out, err
+}
+
+// columns are those of an Update, as scanUpdate reads them.
+const columns = "id, client, COALESCE(key, ''), ops, enable, records, state, batch, error, submitted, began, ended, deadline"
+
+func scanUpdate(scan func(...any) error, more ...any) (u Update, err error) {
+	var submitted, began, ended, deadline int64
+	err = scan(append([]any{&u.ID, &u.Client, &u.Key, &u.Ops, &u.Enable, &u.Records, &u.State, &u.Batch, &u.Error,
+		&submitted, &began, &ended, &deadline}, more...)...)
+	u.Submitted, u.Began, u.Ended, u.Deadline = fromNanos(submitted), fromNanos(began), fromNanos(ended), fromNanos(deadline)
+	return u, err
+}
+
+// nanos is a time as the file has it: nanoseconds since 1970, 0 for the zero time.
+func nanos(t time.Time) int64 {
+	if t.IsZero() {
+		return 0
+	}
+	return t.UnixNano()
+}
+
+func fromNanos(n int64) time.Time {
+	if n == 0 {
+		return time.Time{}
+	}
+	return time.Unix(0, n).UTC()
+}
+
+// each reads rows one by one.
+func (s *Store) each(ctx context.Context, stmt string, args []any, row func(scan func(...any) error) error) (err error) {
+	rows, err := s.read.QueryContext(ctx, stmt, args...)
+	if err != nil {
+		return fmt.Errorf("%s: %w", s.file, err)
+	}
+	defer func() { err = errors.Join(err, rows.Close()) }()
+	for rows.Next() {
+		if err := row(rows.Scan); err != nil {
+			return err
+		}
+	}
+	return rows.Err()
+}
+
+// absent says that there is no row, or why it could not be read.
+func (s *Store) absent(what string, err error) error {
+	if errors.Is(err, sql.ErrNoRows) {
+		return fmt.Errorf("%s: %w", what, ErrNotFound)
+	}
+	return fmt.Errorf("%s: %s: %w", s.file, what, err)
+}
