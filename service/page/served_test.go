@@ -7,7 +7,6 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
-	"regexp"
 	"strings"
 	"testing"
 	"time"
@@ -27,7 +26,8 @@ func served(t *testing.T, more ...string) string {
 		t.Fatalf("%v: %s", err, out)
 	}
 	server := exec.Command(program, append([]string{"serve", "--listen", "127.0.0.1:0", "--data", t.TempDir()}, more...)...)
-	log, err := server.StderrPipe()
+	server.Stderr = t.Output()
+	out, err := server.StdoutPipe()
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -40,33 +40,21 @@ func served(t *testing.T, more ...string) string {
 			t.Errorf("serve: %v", err)
 		}
 	})
-	address := make(chan string, 1)
-	go func() {
-		at := regexp.MustCompile(`127\.0\.0\.1:\d+`)
-		for lines := bufio.NewScanner(log); lines.Scan(); {
-			if a := at.FindString(lines.Text()); a != "" && !strings.HasSuffix(a, ":0") {
-				select {
-				case address <- "http://" + a:
-				default:
-				}
-			}
-		}
-	}()
-	select {
-	case a := <-address:
-		for range 300 {
-			if reply, err := http.Get(a + "/readyz"); err == nil {
-				_ = reply.Body.Close()
-				if reply.StatusCode == http.StatusOK {
-					return a
-				}
-			}
-			time.Sleep(50 * time.Millisecond)
-		}
-		t.Fatal("serve is not ready after 15 s")
-	case <-time.After(15 * time.Second):
-		t.Fatal("serve does not say where it listens")
+	address, err := bufio.NewReader(out).ReadString('\n')
+	if err != nil {
+		t.Fatalf("serve does not say where it listens: %v", err)
 	}
+	address = strings.TrimSpace(address)
+	for range 300 {
+		if reply, err := http.Get(address + "/readyz"); err == nil {
+			_ = reply.Body.Close()
+			if reply.StatusCode == http.StatusOK {
+				return address
+			}
+		}
+		time.Sleep(50 * time.Millisecond)
+	}
+	t.Fatal("serve is not ready after 15 s")
 	return ""
 }
 
@@ -132,4 +120,19 @@ func TestRefused(t *testing.T) {
 	tab := browse(t, served(t, "--records", "gen:n=100"))
 	tab.do(chromedp.SetValue(`#update [name=filter]`, "nothing_is_called_this"), chromedp.Click("#update button"))
 	tab.await(`$("answer").classList.contains("bad") && document.activeElement.name === "filter" && document.activeElement.getAttribute("aria-invalid") === "true"`)
+}
+
+// TestToken: a page that may not read asks for a token, and one that may only read
+// says so when more is asked of it.
+func TestToken(t *testing.T) {
+	tokens := filepath.Join(t.TempDir(), "tokens")
+	if err := os.WriteFile(tokens, []byte("full 0123456789abcdef0123\nread fedcba9876543210fedc\n"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	tab := open(t, served(t, "--records", "gen:n=100", "--token-file", tokens))
+	tab.do(chromedp.WaitVisible("#login"))
+	tab.do(chromedp.SendKeys("#token", "fedcba9876543210fedc"+kb.Enter), chromedp.WaitVisible("#interrupts tbody tr"))
+	tab.await(`$("link").textContent === "connected" && $("login").hidden`)
+	tab.do(chromedp.Click("#update button"))
+	tab.await(`$("answer").textContent === "this token may only read"`)
 }
