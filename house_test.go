@@ -57,7 +57,7 @@ var floors = map[string]int{
 	"sim/experiments/fprobe":           11,
 	"sim/experiments/callops":          11,
 	"sim/experiments/catalogue":        12,
-	"service/store":                    1, "service": 10,
+	"service/store":                    1, "service": 10, "service/page": 0,
 	"service/lab":                         11,
 	"service/api":                         12,
 	"cmd/textpoke":                        13,

@@ -21,6 +21,7 @@ import (
 	"github.com/textpoke/textpoke/service"
 	"github.com/textpoke/textpoke/service/api"
 	"github.com/textpoke/textpoke/service/lab"
+	"github.com/textpoke/textpoke/service/page"
 	"github.com/textpoke/textpoke/service/store"
 	"github.com/textpoke/textpoke/sim"
 	"github.com/textpoke/textpoke/sim/experiments/catalogue"
@@ -85,7 +86,7 @@ func (s *serveFlags) run(cmd *cobra.Command) error {
 		return fmt.Errorf("--data %s: %w", s.data, err)
 	}
 	v.handler = api.New(api.Config{
-		Tokens: tokens, Log: v.log, Limits: api.Limits{Streams: s.eventStreams},
+		Page: http.HandlerFunc(page.Serve), Tokens: tokens, Log: v.log, Limits: api.Limits{Streams: s.eventStreams},
 		Version: api.Version{Version: version, Revision: revision(), Go: runtime.Version(), Platform: runtime.GOOS + "/" + runtime.GOARCH},
 	})
 	if err := v.listen(s, secure); err != nil {
