@@ -2,7 +2,6 @@ package service
 
 import (
 	"context"
-	"time"
 
 	"github.com/textpoke/textpoke/sched"
 	"github.com/textpoke/textpoke/sim"
@@ -37,6 +36,3 @@ func (s *Service) enabled() (which []int) {
 	}
 	return which
 }
-
-// Built is when the machine was built: events count their times from there.
-func (s *Service) Built() time.Time { return s.cfg.Sim.Observer.Begun }

@@ -159,7 +159,7 @@ func (f *ctlFlags) event(kind, data string) (err error) {
 	}
 	var names []string
 	for name := range fields {
-		if name != "kind" && name != "time" && name != "id" {
+		if name != "kind" && name != "id" && name != "from_ns" {
 			names = append(names, name)
 		}
 	}

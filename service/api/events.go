@@ -37,15 +37,14 @@ func (h *Handler) events(w http.ResponseWriter, r *http.Request) error {
 	}
 	defer h.streams.Add(-1)
 	keepOpen(w)
-	machine := h.running.Load().service
-	backlog, live, cancel, gap := machine.Events(after)
+	backlog, live, cancel, gap := h.running.Load().service.Events(after)
 	defer cancel()
 	w.Header().Set("Content-Type", "text/event-stream")
 	w.WriteHeader(http.StatusOK)
 	if r.Method == http.MethodHead {
 		return nil
 	}
-	s := &stream{w: w, out: http.NewResponseController(w), patience: h.cfg.Limits.Write, built: machine.Built()}
+	s := &stream{w: w, out: http.NewResponseController(w), patience: h.cfg.Limits.Write}
 	for err := s.begin(backlog, gap); err == nil; {
 		err = s.next(live, r.Context().Done(), h.stopped)
 	}
@@ -59,7 +58,6 @@ type stream struct {
 	w        io.Writer
 	out      *http.ResponseController
 	patience time.Duration
-	built    time.Time // of the machine; its events count from there
 }
 
 // begin writes what has happened already.
@@ -121,7 +119,7 @@ func (s *stream) next(live <-chan service.Event, gone <-chan struct{}, stopped <
 }
 
 func (s *stream) write(e *service.Event) error {
-	b, err := json.Marshal(s.data(e))
+	b, err := json.Marshal(newEvent(e))
 	if err != nil {
 		return err
 	}
@@ -144,22 +142,4 @@ func (s *stream) flush() error {
 		return err
 	}
 	return s.deadline(time.Time{}) // HTTP/2 ends a stream whose deadline passes, though nothing is written
-}
-
-// data is what an event says. Its ID and kind are the stream's.
-func (s *stream) data(e *service.Event) any {
-	if e.Update != nil {
-		return newUpdate(*e.Update)
-	}
-	out := Event{
-		Time: s.built.Add(time.Duration(e.FromNS)), TookNS: e.UntilNS - e.FromNS,
-		Name: e.Name, Count: e.Count, Skipped: e.Skipped,
-	}
-	if e.CPU >= 0 {
-		out.CPU = &e.CPU
-	}
-	if e.Kind == service.Trapped || e.Kind == service.Plugged {
-		out.Hit = &e.Hit
-	}
-	return out
 }

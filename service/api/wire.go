@@ -104,16 +104,34 @@ type Plug struct {
 	Online *bool `json:"online"`
 }
 
-// Event is something that happened in the machine. What becomes of an update is
-// an event too, whose data is the Update.
+// Event is something that happened. Its times are nanoseconds since the machine
+// was built.
 type Event struct {
-	Time    time.Time `json:"time"` // when it began
-	TookNS  int64     `json:"took_ns"`
-	CPU     *int      `json:"cpu,omitempty"`
-	Name    string    `json:"name,omitempty"`
-	Count   int       `json:"count,omitempty"`
-	Hit     *bool     `json:"hit,omitempty"`
-	Skipped uint64    `json:"skipped,omitempty"`
+	ID      int64   `json:"id"`
+	Kind    string  `json:"kind"`
+	FromNS  int64   `json:"from_ns"`
+	UntilNS int64   `json:"until_ns"`
+	CPU     *int    `json:"cpu,omitempty"`
+	Name    string  `json:"name,omitempty"`
+	Count   int     `json:"count,omitempty"`
+	Hit     bool    `json:"hit,omitempty"`
+	Skipped uint64  `json:"skipped,omitempty"`
+	Update  *Update `json:"update,omitempty"`
+}
+
+func newEvent(e *service.Event) Event {
+	out := Event{
+		ID: e.ID, Kind: string(e.Kind), FromNS: e.FromNS, UntilNS: e.UntilNS,
+		Name: e.Name, Count: e.Count, Hit: e.Hit, Skipped: e.Skipped,
+	}
+	if e.CPU >= 0 {
+		out.CPU = &e.CPU
+	}
+	if e.Update != nil {
+		u := newUpdate(*e.Update)
+		out.Update = &u
+	}
+	return out
 }
 
 // Stats is what the service has counted since it was started.
