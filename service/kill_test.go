@@ -6,6 +6,8 @@ import (
 	"slices"
 	"testing"
 	"time"
+
+	"github.com/textpoke/textpoke/service"
 )
 
 // killer kills servers and looks what the next one knows.
@@ -23,8 +25,11 @@ type killer struct {
 // it was answered; what was live is live, and nothing else; every site is whole.
 func TestKill(t *testing.T) {
 	kills := 20
-	if *long {
+	switch {
+	case *long:
 		kills = 300
+	case raced():
+		kills = 3
 	}
 	k := &killer{t: t, dir: t.TempDir(), rng: rand.New(rand.NewPCG(1, 2)), seen: newSeen()}
 	points := k.points()
@@ -42,6 +47,11 @@ func TestKill(t *testing.T) {
 		}
 	}
 	t.Logf("kills by place: %v; %d comparisons, %d updates, %d answered", at, k.seen.checks, len(k.seen.ids), len(k.seen.ends))
+	for _, p := range points {
+		if *long && at[p] == 0 {
+			t.Errorf("no server was killed %s", p)
+		}
+	}
 	if k.seen.checks < kills || len(k.seen.ends) < kills {
 		t.Errorf("%d comparisons and %d answers for %d kills", k.seen.checks, len(k.seen.ends), kills)
 	}
@@ -53,9 +63,16 @@ func (k *killer) begin(l life) *child {
 	return born(k.t, l)
 }
 
-// points is where a life passes that is let run for a while.
+// points is where a life passes that is let run for a while, and what the service
+// names.
 func (k *killer) points() []string {
 	all := map[string]bool{}
+	for _, p := range []string{
+		service.BeforeAccept, service.AfterAccept, service.BeforeApply, service.AfterApply, service.BeforeAnswer, service.AfterAnswer,
+		service.BeforeCompact, service.DuringCompact, service.AfterCompact,
+	} {
+		all[p] = true
+	}
 	c := k.begin(life{Trace: true})
 	end := time.AfterFunc(300*time.Millisecond, func() { _ = c.cmd.Process.Kill() })
 	defer end.Stop()

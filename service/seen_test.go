@@ -39,7 +39,7 @@ type seen struct {
 
 // keepUpdates is how many that have ended the journals of these tests keep: older
 // ones may be gone.
-const keepUpdates = 300
+const keepUpdates = 50
 
 // checkTime is more than any history here takes to check.
 const checkTime = 2 * time.Minute
@@ -81,6 +81,20 @@ func (s *seen) hear(l line) error {
 // that it was accepted.
 func (s *seen) again() []asked { return slices.Collect(maps.Values(s.open)) }
 
+// states counts updates by how they ended.
+func (s *seen) states() map[string]int {
+	n := map[string]int{}
+	for _, k := range s.ends {
+		n[k.State]++
+	}
+	return n
+}
+
+// varied tells whether updates have ended in every way.
+func (s *seen) varied() bool { return len(s.states()) == len(lastStates) }
+
+var lastStates = []string{"live", "failed", "cancelled", "expired"}
+
 // end notes how an update ended.
 func (s *seen) end(key string, id int64, state string, at int64) error {
 	if was, ok := s.ends[key]; ok {
@@ -89,7 +103,7 @@ func (s *seen) end(key string, id int64, state string, at int64) error {
 		}
 		return nil
 	}
-	if !slices.Contains([]string{"live", "failed", "cancelled", "expired"}, state) {
+	if !slices.Contains(lastStates, state) {
 		return fmt.Errorf("%s: ended as %q", key, state)
 	}
 	s.ends[key] = kept{s.tries[key], id, state}

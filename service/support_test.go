@@ -6,6 +6,8 @@ import (
 	"errors"
 	"fmt"
 	"math/rand/v2"
+	"runtime/debug"
+	"slices"
 	"sync/atomic"
 	"testing"
 	"time"
@@ -183,4 +185,11 @@ func (m *machine) rounds() uint64 { return m.Stats().Rounds }
 func (m *machine) close(ctx context.Context) error {
 	_, err := m.Drain(ctx)
 	return errors.Join(err, m.Close(), m.store.Close())
+}
+
+// raced tells whether this is built with the race detector, which takes memory of
+// its own.
+func raced() bool {
+	info, ok := debug.ReadBuildInfo()
+	return ok && slices.Contains(info.Settings, debug.BuildSetting{Key: "-race", Value: "true"})
 }
