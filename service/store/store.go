@@ -38,6 +38,9 @@ type Store struct {
 	lock  *os.File // the directory
 	read  *sql.DB
 	write *sql.DB
+
+	insert, finish, want, forget *sql.Stmt // the writer's, of what is written all the time
+
 	jobs  chan *job
 	ended chan struct{}
 
@@ -100,7 +103,28 @@ func (s *Store) open(ctx context.Context, dir string, id Identity) error {
 	if s.read, err = connect(s.file, readers, readPragmas); err != nil {
 		return err
 	}
-	return s.check(ctx, id)
+	if err := s.check(ctx, id); err != nil {
+		return err
+	}
+	return s.prepare(ctx)
+}
+
+func (s *Store) prepare(ctx context.Context) (err error) {
+	for _, p := range []struct {
+		stmt **sql.Stmt
+		text string
+	}{
+		{&s.insert, `INSERT INTO updates (client, key, ops, enable, records, which, digest, state, submitted, deadline)
+			VALUES (?, NULLIF(?, ''), ?, ?, ?, ?, ?, ?, ?, ?)`},
+		{&s.finish, "UPDATE updates SET state=?, batch=?, error=?, began=?, ended=? WHERE id=? AND state=?"},
+		{&s.want, "REPLACE INTO wants VALUES (?, ?, ?)"},
+		{&s.forget, "DELETE FROM wants WHERE client=? AND ops=?"},
+	} {
+		if *p.stmt, err = s.write.PrepareContext(ctx, p.text); err != nil {
+			return s.unsound(ctx, err)
+		}
+	}
+	return nil
 }
 
 // takeLock makes the directory this process's own. The directory and not the file:

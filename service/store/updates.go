@@ -39,8 +39,7 @@ func (s *Store) Accept(o Order, entered func(Update)) (u Update, err error) {
 				}
 				refused = nil
 			}
-			row, err := tx.Exec(`INSERT INTO updates (client, key, ops, enable, records, which, digest, state, submitted, deadline)
-				VALUES (?, NULLIF(?, ''), ?, ?, ?, ?, ?, ?, ?, ?)`,
+			row, err := tx.Stmt(s.insert).Exec(
 				o.Client, o.Key, o.Ops, o.Enable, o.Records, which, o.Digest, Queued, nanos(o.Submitted), nanos(o.Deadline))
 			if err != nil {
 				return err
@@ -68,8 +67,7 @@ func (s *Store) Answer(us []Update, wants []Want) error {
 		batch := int64(0)
 		for _, u := range us {
 			batch = max(batch, u.Batch)
-			row, err := tx.Exec("UPDATE updates SET state=?, batch=?, error=?, began=?, ended=? WHERE id=? AND state=?",
-				u.State, u.Batch, u.Error, nanos(u.Began), nanos(u.Ended), u.ID, Queued)
+			row, err := tx.Stmt(s.finish).Exec(u.State, u.Batch, u.Error, nanos(u.Began), nanos(u.Ended), u.ID, Queued)
 			if err != nil {
 				return err
 			}
@@ -81,11 +79,13 @@ func (s *Store) Answer(us []Update, wants []Want) error {
 			return err
 		}
 		for i, w := range wants {
-			stmt, args := "REPLACE INTO wants VALUES (?, ?, ?)", []any{w.Client, w.Ops, blobs[i]}
+			var err error
 			if len(w.Which) == 0 {
-				stmt, args = "DELETE FROM wants WHERE client=? AND ops=?", args[:2]
+				_, err = tx.Stmt(s.forget).Exec(w.Client, w.Ops)
+			} else {
+				_, err = tx.Stmt(s.want).Exec(w.Client, w.Ops, blobs[i])
 			}
-			if _, err := tx.Exec(stmt, args...); err != nil {
+			if err != nil {
 				return err
 			}
 		}
