@@ -146,7 +146,7 @@ func TestVanish(t *testing.T) {
 // no more than the limit.
 func TestIdleConnections(t *testing.T) {
 	const limit = 64 // newWorld's
-	n := 500
+	n := 300
 	if *long {
 		n = 10_000
 	}
