@@ -69,8 +69,8 @@ func (e *ForeignError) Error() string {
 	return fmt.Sprintf("%s: %s; choose another directory, or move the file away to begin with nothing", e.File, e.Why)
 }
 
-// ErrClosed is the answer of a store that is closed.
-var ErrClosed = errors.New("the journal is closed")
+// ErrClosed is the answer of a store that is closed, or about to be.
+var ErrClosed = errors.New("closed: nothing more is accepted")
 
 // Open opens the file in a directory, and makes both where they are missing. A
 // file that is refused is left as it is.
@@ -181,6 +181,16 @@ func (s *Store) Close() error {
 	}
 	<-s.ended
 	return s.release()
+}
+
+// failed is why the file could not be read: it may be closed by now.
+func (s *Store) failed(err error) error {
+	s.closing.RLock()
+	defer s.closing.RUnlock()
+	if s.closed {
+		return ErrClosed
+	}
+	return fmt.Errorf("%s: %w", s.file, err)
 }
 
 // release closes whatever is open, the lock last.
