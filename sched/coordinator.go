@@ -171,6 +171,11 @@ func (c *Coordinator) Submit(ctx context.Context, rs ...Request) (*Ticket, error
 	default:
 	}
 	t := c.ticket(rs)
+	select {
+	case <-t.done: // its deadline was over
+		return t, nil
+	default:
+	}
 	var err error
 	select {
 	case c.queue <- t:
@@ -194,7 +199,10 @@ func (c *Coordinator) ticket(rs []Request) *Ticket {
 			wait, bounded = time.Until(r.Deadline), true
 		}
 	}
-	if bounded {
+	switch {
+	case bounded && wait <= 0: // now: a timer might come after an update
+		t.expire()
+	case bounded:
 		t.expiry = time.AfterFunc(wait, t.expire)
 	}
 	return t

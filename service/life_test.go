@@ -97,7 +97,7 @@ func (l *living) passing(point string) {
 	defer l.at.Unlock()
 	if l.passes++; l.passes == l.Pass {
 		if l.Linger { // what others are shown too early they now see
-			time.Sleep(3 * time.Millisecond)
+			time.Sleep(5 * time.Millisecond)
 		}
 		_ = syscall.Kill(os.Getpid(), syscall.SIGKILL)
 		select {}
@@ -174,14 +174,16 @@ func (l *living) client(ctx context.Context, name string, rng *rand.Rand) error 
 	return nil
 }
 
-// someRequest is about one to four records; one in eight has little time.
+// someRequest is about one to four records. One in three has a deadline: before it is taken up,
+// or not long after, so that a restart comes too late.
 func someRequest(rng *rand.Rand, client, key string) asked {
 	a := asked{Client: client, Key: key, Ops: opsNames[rng.IntN(len(opsNames))], Enable: rng.IntN(2) == 0}
 	for range 1 + rng.IntN(4) {
 		a.Set |= 1 << rng.IntN(lifeRecords)
 	}
-	if rng.IntN(8) == 0 {
-		a.Expires = time.Now().Add(time.Duration(rng.Int64N(int64(2 * time.Millisecond)))).UnixNano()
+	if rng.IntN(3) == 0 {
+		most := []time.Duration{2 * time.Millisecond, 40 * time.Millisecond}[rng.IntN(2)]
+		a.Expires = time.Now().Add(time.Duration(rng.Int64N(int64(most)))).UnixNano()
 	}
 	return a
 }
