@@ -52,8 +52,8 @@ type ring struct {
 	readers map[chan Event]bool
 	closed  bool
 
-	window  int64 // of sampleNS
-	inside  int   // events in it
+	window  int64  // of sampleNS
+	inside  [2]int // events in it: of the patcher, and of the CPUs that it interrupts
 	skipped uint64
 }
 
@@ -65,7 +65,7 @@ func newRing() *ring {
 func (r *ring) add(e Event) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	if r.closed || e.Update == nil && r.tooMany(e.UntilNS) {
+	if r.closed || e.Update == nil && r.tooMany(e.Kind, e.UntilNS) {
 		return
 	}
 	e.ID, e.Skipped = r.next, r.skipped
@@ -82,12 +82,18 @@ func (r *ring) add(e Event) {
 	}
 }
 
-// tooMany tells whether an event of the machine is to be left out.
-func (r *ring) tooMany(at int64) bool {
+// tooMany tells whether an event of the machine is to be left out. Half of the
+// sample is for what the patcher does: each of its rounds interrupts all CPUs, and
+// they trap all the time.
+func (r *ring) tooMany(kind Kind, at int64) bool {
 	if w := at / sampleNS; w > r.window {
-		r.window, r.inside = w, 0
+		r.window, r.inside = w, [2]int{}
 	}
-	if r.inside++; r.inside <= sample {
+	inside := &r.inside[0]
+	if kind == Interrupted || kind == Trapped {
+		inside = &r.inside[1]
+	}
+	if *inside++; *inside <= sample/2 {
 		return false
 	}
 	r.skipped++
