@@ -182,7 +182,7 @@ func TestNamed(t *testing.T) {
 			}
 		}
 	}
-	for role, least := range map[string]int{"button": 4, "textbox": 3, "combobox": 1, "radio": 2, "slider": 1, "region": 9, "heading": 7} {
+	for role, least := range map[string]int{"button": 4, "textbox": 3, "combobox": 2, "radio": 2, "slider": 1, "region": 9, "heading": 7} {
 		if seen[role] < least {
 			t.Errorf("%d of role %s, want %d", seen[role], role, least)
 		}

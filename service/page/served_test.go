@@ -96,6 +96,13 @@ func TestServed(t *testing.T) {
 	tab.await(`tracks.drawn.length > 0`)
 	tab.await(`tracks.cpus.every(cpu => cpu.taken.sync > 0 || cpu.rounds_sent > 0)`)
 
+	tab.await(`new Set(tracks.drawn.filter(event => event.kind === "step").map(event => event.name)).size >= 9`)
+	tab.do(chromedp.SetValue("#span", "update"))
+	ask[bool](tab, `$("span").dispatchEvent(new Event("change"))`)
+	if got := ask[float64](tab, "tracks.span()"); got <= 0.1 || got > 10_000 {
+		t.Errorf("the last update took %v ms", got)
+	}
+
 	tab.do(chromedp.Click("#recount"))
 	tab.await(`/^\d+ records are enabled.$/.test($("counted").textContent)`)
 
