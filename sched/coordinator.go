@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"slices"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -332,15 +331,15 @@ func (c *Coordinator) try(ctx context.Context, ts []*Ticket) error {
 
 // changesOf is what the text lacks of what is wanted, by record. Opposite wishes
 // about one record have met in their number and left nothing to do.
-func (c *Coordinator) changesOf(us []undo) []Change {
-	var out []Change
-	for _, u := range us {
-		for _, rec := range u.changed {
-			if want := c.wants.Users(rec) > 0; want != c.live[rec] {
-				out = append(out, Change{rec, want})
-			}
+func (c *Coordinator) changesOf(us []undo) (out []Change) {
+	all := c.wants.changed(us)
+	if all == nil {
+		return nil
+	}
+	for rec := range all.all() {
+		if want := c.wants.Users(rec) > 0; want != c.live[rec] {
+			out = append(out, Change{rec, want})
 		}
 	}
-	slices.SortFunc(out, func(a, b Change) int { return a.Record - b.Record })
-	return slices.Compact(out)
+	return out
 }

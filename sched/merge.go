@@ -41,15 +41,30 @@ type set struct {
 	n    int
 }
 
+func (w *Wants) newSet() *set { return &set{bits: make([]uint64, (len(w.users)+63)/64)} }
+
 func (s *set) has(rec int) bool { return s != nil && s.bits[rec/64]>>(rec%64)&1 != 0 }
 
 // flip changes whether a record is in the set.
-func (s *set) flip(rec int, in bool) {
+func (s *set) flip(rec int) {
 	s.bits[rec/64] ^= 1 << (rec % 64)
-	if in {
+	if s.has(rec) {
 		s.n++
 	} else {
 		s.n--
+	}
+}
+
+// all is the set's records, ascending.
+func (s *set) all() iter.Seq[int] {
+	return func(yield func(int) bool) {
+		for i, word := range s.bits {
+			for ; word != 0; word &= word - 1 {
+				if !yield(i*64 + bits.TrailingZeros64(word)) {
+					return
+				}
+			}
+		}
 	}
 }
 
@@ -91,41 +106,39 @@ func (w *Wants) Of(client string) []int {
 	if s == nil {
 		return nil
 	}
-	out := make([]int, 0, s.n)
-	for i, word := range s.bits {
-		for ; word != 0; word &= word - 1 {
-			out = append(out, i*64+bits.TrailingZeros64(word))
-		}
-	}
-	return out
+	return slices.AppendSeq(make([]int, 0, s.n), s.all())
 }
 
 // undo takes a request back: the records that it changed for its client.
 type undo struct {
 	request Request
-	changed []int
+	changed *set // nil for none
 }
 
 func (w *Wants) add(r Request) undo {
 	u := undo{request: r}
 	for _, rec := range r.Records {
-		if w.clients[r.Client].has(rec) != r.Enable {
-			w.set(r.Client, rec, r.Enable)
-			u.changed = append(u.changed, rec)
+		if w.clients[r.Client].has(rec) == r.Enable {
+			continue
 		}
+		if u.changed == nil {
+			u.changed = w.newSet()
+		}
+		w.flip(r.Client, rec)
+		u.changed.flip(rec)
 	}
 	return u
 }
 
-// set notes or forgets that a client wants a record.
-func (w *Wants) set(client string, rec int, enable bool) {
+// flip notes that a client wants a record, or that it does no more.
+func (w *Wants) flip(client string, rec int) {
 	mine := w.clients[client]
 	if mine == nil {
-		mine = &set{bits: make([]uint64, (len(w.users)+63)/64)}
+		mine = w.newSet()
 		w.clients[client] = mine
 	}
-	mine.flip(rec, enable)
-	if enable {
+	mine.flip(rec)
+	if mine.has(rec) {
 		w.users[rec]++
 		return
 	}
@@ -137,8 +150,27 @@ func (w *Wants) set(client string, rec int, enable bool) {
 // takeBack reverts requests, the last one first.
 func (w *Wants) takeBack(us []undo) {
 	for _, u := range slices.Backward(us) {
-		for _, rec := range u.changed {
-			w.set(u.request.Client, rec, !u.request.Enable)
+		if u.changed == nil {
+			continue
+		}
+		for rec := range u.changed.all() {
+			w.flip(u.request.Client, rec)
 		}
 	}
+}
+
+// changed is the records that requests have changed for anybody, nil for none.
+func (w *Wants) changed(us []undo) (all *set) {
+	for _, u := range us {
+		if u.changed == nil {
+			continue
+		}
+		if all == nil {
+			all = w.newSet()
+		}
+		for i, word := range u.changed.bits {
+			all.bits[i] |= word
+		}
+	}
+	return all
 }

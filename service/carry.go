@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"sync/atomic"
 	"time"
 
 	"go.uber.org/zap"
@@ -42,13 +43,13 @@ func (s *Service) recover(ctx context.Context) error {
 		s.mu.Lock()
 		s.count(o.Client, 1)
 		s.mu.Unlock()
-		again = append(again, s.enter(o))
+		again = append(again, s.enter(o.Update, o.Which))
 	}
 	for _, p := range again {
 		s.submit(ctx, p)
 	}
 	for _, p := range again {
-		if _, err := s.Wait(ctx, p.snapshot().ID); err != nil {
+		if _, err := s.Wait(ctx, p.update().ID); err != nil {
 			return fmt.Errorf("carry out what was accepted: %w", err)
 		}
 	}
@@ -116,9 +117,14 @@ func (s *Service) began(ts []*sched.Ticket) {
 	s.mu.Unlock()
 	s.merged.Add(uint64(len(ts)))
 	s.batches.Add(1)
+	phase := &atomic.Pointer[string]{}
+	phase.Store(new(string))
+	s.phase.Store(phase)
 	for _, p := range s.of(ts) {
-		p.change(func(u *Update) { u.State, u.Batch, u.Began, u.Phase = store.Running, batch, now, "" })
-		s.tell(p.snapshot())
+		u := p.update()
+		u.State, u.Batch, u.Began = store.Running, batch, now
+		p.now.Store(&present{u, phase})
+		s.tell(u)
 	}
 }
 
@@ -144,10 +150,11 @@ func (s *Service) answered(ts []*sched.Ticket, err error) {
 	now := time.Now().UTC()
 	us := make([]Update, len(ps))
 	for i, p := range ps {
-		us[i] = p.snapshot()
+		us[i] = p.update()
 		us[i].Ended, us[i].Phase = now, ""
 		us[i].State, us[i].Error = stateOf(err)
 	}
+	s.cfg.At(BeforeAnswer)
 	if err := s.store.Answer(us, s.wanted(ps, err)); err != nil {
 		s.breakDown(err)
 		return
@@ -175,12 +182,12 @@ func (s *Service) wanted(ps []*pending, err error) (out []store.Want) {
 		return nil
 	}
 	for _, p := range ps {
-		u := p.update.Load()
+		u := p.update()
 		s.wants.Add(sched.Request{Client: owner(u.Client, u.Ops), Enable: u.Enable, Records: p.which})
 	}
 	seen := map[string]bool{}
 	for _, p := range ps {
-		u := p.update.Load()
+		u := p.update()
 		if who := owner(u.Client, u.Ops); !seen[who] {
 			seen[who] = true
 			out = append(out, store.Want{Client: u.Client, Ops: u.Ops, Which: s.wants.Of(who)})
@@ -196,7 +203,7 @@ func (s *Service) settle(ps []*pending, us []Update) {
 		if us[i].State == store.Live {
 			s.show(p.which)
 		}
-		p.update.Store(&us[i])
+		p.now.Store(&present{Update: us[i]})
 		delete(s.open, us[i].ID)
 		s.count(us[i].Client, -1)
 	}

@@ -5,7 +5,6 @@ import (
 	"time"
 
 	"github.com/textpoke/textpoke/cpus"
-	"github.com/textpoke/textpoke/service/store"
 )
 
 // Kind is what an event is about.
@@ -168,30 +167,13 @@ func (s *Service) observer() *cpus.Observer {
 		},
 		Step: func(cpu int, name string, from, until int64) {
 			r.add(Event{Kind: Stepped, CPU: cpu, Name: name, FromNS: from, UntilNS: until})
-			s.phase(name)
+			if phase := s.phase.Load(); phase != nil {
+				phase.Store(&name)
+			}
 			s.cfg.At(AfterStep + name)
 		},
 		Batch: func(at int64, fill int) {
 			r.add(Event{Kind: Published, CPU: -1, Count: fill, FromNS: at, UntilNS: at})
 		},
 	}
-}
-
-// phase notes the step that the text's update is through with.
-func (s *Service) phase(name string) {
-	for _, p := range s.running() {
-		p.change(func(u *Update) { u.Phase = name })
-	}
-}
-
-// running are the updates that are being carried out.
-func (s *Service) running() (out []*pending) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	for _, p := range s.open {
-		if p.update.Load().State == store.Running {
-			out = append(out, p)
-		}
-	}
-	return out
 }

@@ -10,7 +10,7 @@ import (
 
 // pending is an update on its way.
 type pending struct {
-	update atomic.Pointer[Update] // as it is now; each is written once
+	now    atomic.Pointer[present]
 	which  []int
 	ticket chan *sched.Ticket // holds one once the coordinator has it
 	done   chan struct{}      // closed when its end is in the journal
@@ -19,19 +19,27 @@ type pending struct {
 	leaving sync.Once
 }
 
+// present is an update as it is now, and the name of the step that the text's
+// update is through with, which all have in common that it carries out.
+type present struct {
+	Update
+	phase *atomic.Pointer[string]
+}
+
 func newPending(u Update, which []int) *pending {
 	p := &pending{which: which, ticket: make(chan *sched.Ticket, 1), done: make(chan struct{}), left: make(chan struct{})}
-	p.update.Store(&u)
+	p.now.Store(&present{Update: u})
 	return p
 }
 
-func (p *pending) snapshot() Update { return *p.update.Load() }
-
-// change replaces what is told of it. Who changes it: whoever took its ticket.
-func (p *pending) change(f func(u *Update)) {
-	u := p.snapshot()
-	f(&u)
-	p.update.Store(&u)
+// update is what everybody is told of it.
+func (p *pending) update() Update {
+	now := p.now.Load()
+	u := now.Update
+	if now.phase != nil {
+		u.Phase = *now.phase.Load()
+	}
+	return u
 }
 
 // leave ends the waiting for it.
@@ -45,7 +53,7 @@ func (s *Service) pending() []*pending {
 	for _, p := range s.open {
 		out = append(out, p)
 	}
-	slices.SortFunc(out, func(a, b *pending) int { return int(a.update.Load().ID - b.update.Load().ID) })
+	slices.SortFunc(out, func(a, b *pending) int { return int(a.now.Load().ID - b.now.Load().ID) })
 	return out
 }
 

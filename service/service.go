@@ -11,7 +11,7 @@
 // The order of locks: a goroutine that holds Service.mu may take ring.mu, and
 // nobody takes them the other way round. Neither is held while the journal is
 // written, the machine is waited for, or a caller's function runs. The journal's
-// writer takes no lock of this package.
+// writer takes both, one after the other, holding nothing.
 package service
 
 import (
@@ -84,11 +84,13 @@ type Service struct {
 	events *ring
 	coord  *sched.Coordinator
 	ready  atomic.Bool
-	stop   context.CancelFunc // of what runs beside
+	alive  context.Context    // until Close
+	stop   context.CancelFunc // of that
 	beside sync.WaitGroup
 	once   sync.Once
 
-	merged, batches atomic.Uint64 // see Stats
+	merged, batches atomic.Uint64                          // see Stats
+	phase           atomic.Pointer[atomic.Pointer[string]] // of the last batch; see present
 
 	mu      sync.Mutex
 	closed  bool
@@ -130,14 +132,13 @@ func Start(ctx context.Context, cfg Config) (*Service, error) {
 	}
 	s.live.Attach()
 	s.live.Fault(cfg.Fault)
-	beside, stop := context.WithCancel(context.WithoutCancel(ctx))
-	s.stop = stop
+	s.alive, s.stop = context.WithCancel(context.WithoutCancel(ctx))
 	if err := s.recover(ctx); err != nil {
 		_ = s.Close() // the first error is the one to tell
 		return nil, err
 	}
 	if cfg.Compact > 0 {
-		s.beside.Go(func() { s.compacting(beside) })
+		s.beside.Go(func() { s.compacting(s.alive) })
 	}
 	s.ready.Store(true)
 	return s, nil
@@ -191,7 +192,7 @@ func (s *Service) Drain(ctx context.Context) (left []Update, err error) {
 	}
 	for _, p := range s.pending() {
 		p.leave()
-		left = append(left, p.snapshot())
+		left = append(left, p.update())
 	}
 	return left, err
 }
@@ -218,7 +219,7 @@ func (s *Service) Close() error {
 // Compact removes from the journal what Config.Keep does not keep.
 func (s *Service) Compact(ctx context.Context) (removed int64, err error) {
 	s.cfg.At(BeforeCompact)
-	removed, err = s.store.Compact(ctx, time.Now(), s.cfg.Keep)
+	removed, err = s.store.Compact(ctx, time.Now(), s.cfg.Keep, func() { s.cfg.At(DuringCompact) })
 	s.cfg.At(AfterCompact)
 	return removed, err
 }

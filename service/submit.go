@@ -101,19 +101,27 @@ func (s *Service) Submit(ctx context.Context, r Request) (Update, error) {
 	order := store.Order{Which: which, Digest: digest, Update: Update{
 		Client: r.Client, Key: r.Key, Ops: r.Ops, Enable: r.Enable, Records: len(which), Submitted: now.UTC(), Deadline: r.Deadline,
 	}}
-	u, fresh, err := s.store.Accept(order)
-	if err != nil || !fresh {
+	var p *pending
+	u, err := s.store.Accept(order, func(u Update) { p = s.enter(u, which) })
+	if p == nil {
 		s.dismiss(r.Client)
-		if err != nil && !errors.Is(err, ErrKeyReused) {
-			s.breakDown(err)
-		}
-		return s.present(u), err
+		return s.present(u), s.refused(err)
 	}
 	s.cfg.At(AfterAccept)
-	order.Update = u
-	p := s.enter(order)
 	s.submit(ctx, p)
-	return p.snapshot(), nil
+	return p.update(), nil
+}
+
+// refused is what a client is told of an update that the journal has not accepted.
+// Nothing is lost with it: others may have more luck.
+func (s *Service) refused(err error) error {
+	switch {
+	case errors.Is(err, store.ErrClosed):
+		return ErrClosed
+	case err != nil && !errors.Is(err, ErrKeyReused):
+		s.log.Error("not accepted", zap.Error(err))
+	}
+	return err
 }
 
 // admit makes room for one more update of a client, and dismiss gives it back.
@@ -150,19 +158,19 @@ func (s *Service) count(client string, n int) {
 }
 
 // enter notes an update that the journal has and nobody has answered.
-func (s *Service) enter(o store.Order) *pending {
-	p := newPending(o.Update, o.Which)
+func (s *Service) enter(u Update, which []int) *pending {
+	p := newPending(u, which)
 	s.mu.Lock()
-	s.open[o.ID] = p
+	s.open[u.ID] = p
 	s.mu.Unlock()
-	s.tell(o.Update)
+	s.tell(u)
 	return p
 }
 
 // submit hands an accepted update to the coordinator. A closed one leaves it to
 // the next start.
 func (s *Service) submit(ctx context.Context, p *pending) {
-	u := p.snapshot()
+	u := p.update()
 	t, err := s.coord.Submit(context.WithoutCancel(ctx), sched.Request{
 		Client: owner(u.Client, u.Ops), Enable: u.Enable, Records: p.which, ID: u.ID, Deadline: u.Deadline,
 	})
@@ -176,30 +184,56 @@ func (s *Service) submit(ctx context.Context, p *pending) {
 
 // present is an update as it is now, where it is on its way.
 func (s *Service) present(u Update) Update {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	if p := s.open[u.ID]; p != nil {
-		return p.snapshot()
+	if p := s.pendingOf(u.ID); p != nil {
+		return p.update()
 	}
 	return u
+}
+
+// find is an update that is on its way, or else as it has ended. One that the
+// journal has and nobody knows yet is being entered: whoever writes next comes after
+// that.
+func (s *Service) find(ctx context.Context, id int64) (*pending, Update, error) {
+	if p := s.pendingOf(id); p != nil {
+		return p, p.update(), nil
+	}
+	u, err := s.store.Update(ctx, id)
+	if err != nil || u.State.Final() {
+		return nil, u, err
+	}
+	if err := s.store.Pass(); err != nil {
+		return nil, u, s.refused(err)
+	}
+	if p := s.pendingOf(id); p != nil {
+		return p, p.update(), nil
+	}
+	u, err = s.store.Update(ctx, id)
+	if err == nil && !u.State.Final() {
+		err = s.gone()
+	}
+	return nil, u, err
+}
+
+func (s *Service) pendingOf(id int64) *pending {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.open[id]
 }
 
 // Wait waits until an update has ended, and that is in the journal. When ctx ends
 // first, or the service is closed, the update comes with an error.
 func (s *Service) Wait(ctx context.Context, id int64) (Update, error) {
-	s.mu.Lock()
-	p := s.open[id]
-	s.mu.Unlock()
+	p, u, err := s.find(ctx, id)
 	if p == nil {
-		return s.store.Update(ctx, id)
+		return u, err
 	}
 	select {
 	case <-p.done:
-		return p.snapshot(), nil
+		return p.update(), nil
 	case <-p.left:
-		return p.snapshot(), s.gone()
+		return p.update(), s.gone()
 	case <-ctx.Done():
-		return p.snapshot(), context.Cause(ctx)
+		return p.update(), context.Cause(ctx)
 	}
 }
 
@@ -230,7 +264,7 @@ func (s *Service) onTheirWay(q Query) (out []Update) {
 		q.Limit = 100
 	}
 	for _, p := range s.pending() {
-		u := p.snapshot()
+		u := p.update()
 		if u.State == q.State && u.ID > q.After && (q.Client == "" || u.Client == q.Client) && len(out) < q.Limit {
 			out = append(out, u)
 		}
@@ -240,27 +274,24 @@ func (s *Service) onTheirWay(q Query) (out []Update) {
 
 // Cancel withdraws an update that no batch has taken up; ErrTooLate otherwise.
 func (s *Service) Cancel(ctx context.Context, id int64) (Update, error) {
-	s.mu.Lock()
-	p := s.open[id]
-	s.mu.Unlock()
-	if p == nil {
-		u, err := s.store.Update(ctx, id)
-		if err == nil {
-			err = ErrTooLate
-		}
+	p, u, err := s.find(ctx, id)
+	switch {
+	case err != nil:
 		return u, err
+	case p == nil:
+		return u, ErrTooLate
 	}
 	select {
 	case t := <-p.ticket:
 		p.ticket <- t
 		if !t.Cancel() {
-			return p.snapshot(), ErrTooLate
+			return p.update(), ErrTooLate
 		}
 		return s.Wait(ctx, id) // by now it is answered, unless the journal broke down
 	case <-p.left:
-		return p.snapshot(), s.gone()
+		return p.update(), s.gone()
 	case <-ctx.Done():
-		return p.snapshot(), context.Cause(ctx)
+		return p.update(), context.Cause(ctx)
 	}
 }
 

@@ -69,6 +69,8 @@ type CPU struct {
 // CPUs looks at every CPU, one after the other: each is stopped for a moment
 // between two calls, and one that the patcher sits on is waited for.
 func (s *Service) CPUs(ctx context.Context) ([]CPU, error) {
+	ctx, cancel := s.whileAlive(ctx)
+	defer cancel()
 	tallies, err := s.live.Tallies(ctx)
 	if err != nil {
 		return nil, err
@@ -152,10 +154,22 @@ func (s *Service) plug(ctx context.Context, cpu int, in bool) error {
 	if in {
 		do = s.live.Plug
 	}
+	ctx, cancel := s.whileAlive(ctx)
+	defer cancel()
 	if err := do(ctx, cpu); err != nil {
 		return err
 	}
 	now := s.cfg.Sim.Observer.Now()
 	s.events.add(Event{Kind: Plugged, CPU: cpu, Hit: in, FromNS: now, UntilNS: now})
 	return nil
+}
+
+// whileAlive is ctx, ended by Close too: nobody waits for a machine that has gone.
+func (s *Service) whileAlive(ctx context.Context) (context.Context, context.CancelFunc) {
+	ctx, cancel := context.WithCancelCause(ctx)
+	stop := context.AfterFunc(s.alive, func() { cancel(ErrClosed) })
+	return ctx, func() {
+		stop()
+		cancel(nil)
+	}
 }

@@ -20,8 +20,9 @@ type Keep struct {
 const chunk = 500
 
 // Compact removes what is not to be kept, and gives the room back to the file
-// system. What has not ended is never removed.
-func (s *Store) Compact(ctx context.Context, now time.Time, keep Keep) (removed int64, err error) {
+// system. What has not ended is never removed. between is called after each
+// transaction.
+func (s *Store) Compact(ctx context.Context, now time.Time, keep Keep, between func()) (removed int64, err error) {
 	var old int64
 	if keep.Age > 0 {
 		old = nanos(now.Add(-keep.Age))
@@ -46,6 +47,7 @@ func (s *Store) Compact(ctx context.Context, now time.Time, keep Keep) (removed 
 				return removed, err
 			}
 			removed += n
+			between()
 			more = n == chunk
 		}
 	}
@@ -56,7 +58,7 @@ func (s *Store) remove(ctx context.Context, stmt string, args []any) (n int64, e
 	if ctx.Err() != nil {
 		return 0, context.Cause(ctx)
 	}
-	err = s.commit(func(tx *sql.Tx) error {
+	err = s.change(func(tx *sql.Tx) error {
 		row, err := tx.Exec(stmt, args...)
 		if err != nil {
 			return err
@@ -73,7 +75,7 @@ const pagesBack = 4096
 // giveBack shortens the file, and empties SQLite's own journal into it. Readers may
 // be in the way of the latter: then the next time does it.
 func (s *Store) giveBack() error {
-	err := s.commit(func(tx *sql.Tx) error {
+	err := s.change(func(tx *sql.Tx) error {
 		rows, err := tx.Query(fmt.Sprintf("PRAGMA incremental_vacuum(%d)", pagesBack))
 		if err != nil {
 			return err

@@ -27,32 +27,31 @@ func encode(ns []int) []byte {
 
 var (
 	errSum  = errors.New("the sum does not match")
-	errRuns = errors.New("not runs of ascending numbers")
+	errRuns = errors.New("not runs of ascending numbers of records")
 )
 
-// maxNumber bounds numbers: more records than any table has.
-const maxNumber = 1 << 30
-
-func decode(data []byte) (ns []int, err error) {
+// decode reads what encode wrote, of numbers below limit.
+func decode(data []byte, limit int) (ns []int, err error) {
 	n := len(data) - 4
 	if n < 0 || crc32.ChecksumIEEE(data[:n]) != binary.BigEndian.Uint32(data[n:]) {
 		return nil, errSum
 	}
-	end := uint64(0)
+	end := 0
 	for data = data[:n]; len(data) > 0; {
 		gap, a := binary.Uvarint(data)
-		if a <= 0 {
+		if a <= 0 || gap > uint64(limit-end) {
 			return nil, errRuns
 		}
+		end += int(gap)
 		count, b := binary.Uvarint(data[a:])
-		if b <= 0 || count == 0 || gap > maxNumber || count > maxNumber || end+gap+count > maxNumber {
+		if b <= 0 || count == 0 || count > uint64(limit-end) {
 			return nil, errRuns
 		}
 		data = data[a+b:]
-		for i := range count {
-			ns = append(ns, int(end+gap+i))
+		for range count {
+			ns = append(ns, end)
+			end++
 		}
-		end += gap + count
 	}
 	return ns, nil
 }

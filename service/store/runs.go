@@ -7,11 +7,14 @@ import (
 	"time"
 )
 
+// Done is the state of a run that is through.
+const Done State = "done"
+
 // Run is an experiment that was started, and what became of it.
 type Run struct {
 	ID           int64
 	Name         string
-	State        State // Running, Live for one that is through, Failed or Cancelled
+	State        State // Running, Done, Failed or Cancelled
 	Error        string
 	Began, Ended time.Time
 	Bytes        int64 // of its files
@@ -26,7 +29,7 @@ type File struct {
 // BeginRun writes down that a run begins, and gives it its ID.
 func (s *Store) BeginRun(name string, at time.Time) (r Run, err error) {
 	r = Run{Name: name, State: Running, Began: at}
-	err = s.commit(func(tx *sql.Tx) error {
+	err = s.change(func(tx *sql.Tx) error {
 		row, err := tx.Exec("INSERT INTO runs (name, state, began) VALUES (?, ?, ?)", name, Running, nanos(at))
 		if err != nil {
 			return err
@@ -39,7 +42,7 @@ func (s *Store) BeginRun(name string, at time.Time) (r Run, err error) {
 
 // EndRun writes down how a run ended, with its results.
 func (s *Store) EndRun(id int64, state State, why string, at time.Time, files []File) error {
-	return s.commit(func(tx *sql.Tx) error {
+	return s.change(func(tx *sql.Tx) error {
 		bytes := int64(0)
 		for _, f := range files {
 			bytes += int64(len(f.Data))
@@ -60,7 +63,7 @@ func (s *Store) EndRun(id int64, state State, why string, at time.Time, files []
 
 // AbandonRuns ends the runs that a killed server has left running.
 func (s *Store) AbandonRuns(at time.Time) error {
-	return s.commit(func(tx *sql.Tx) error {
+	return s.change(func(tx *sql.Tx) error {
 		_, err := tx.Exec("UPDATE runs SET state=?, error=?, ended=? WHERE state=?", Failed, "the server ended first", nanos(at), Running)
 		return err
 	})

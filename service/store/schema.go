@@ -66,7 +66,7 @@ func create(ctx context.Context, file string, id Identity) error {
 
 // fill makes the tables of a new file.
 func fill(ctx context.Context, file string, id Identity) (err error) {
-	db, err := open(file, 1, "_pragma=auto_vacuum(incremental)&_pragma=synchronous(full)")
+	db, err := connect(file, 1, "_pragma=auto_vacuum(incremental)&_pragma=synchronous(full)")
 	if err != nil {
 		return err
 	}

@@ -34,6 +34,7 @@ type Identity struct {
 // Store is the open file. All methods may be called by many at the same time.
 type Store struct {
 	file  string
+	count int      // records of the table
 	lock  *os.File // the directory
 	read  *sql.DB
 	write *sql.DB
@@ -70,46 +71,55 @@ var ErrClosed = errors.New("the journal is closed")
 
 // Open opens the file in a directory, and makes both where they are missing. A
 // file that is refused is left as it is.
-func Open(ctx context.Context, dir string, id Identity) (s *Store, err error) {
-	if err := os.MkdirAll(dir, 0o700); err != nil {
-		return nil, fmt.Errorf("data: %w", err)
-	}
-	s = &Store{file: filepath.Join(dir, FileName), jobs: make(chan *job, 1024), ended: make(chan struct{})}
-	defer func() {
-		if err != nil {
-			s.release()
-		}
-	}()
-	if s.lock, err = os.Open(dir); err != nil {
-		return nil, fmt.Errorf("data: %w", err)
-	}
-	// The directory and not the file: closing any descriptor of that one would drop
-	// the locks that SQLite itself holds (fcntl(2), https://www.sqlite.org/howtocorrupt.html 2.2).
-	switch err := syscall.Flock(int(s.lock.Fd()), syscall.LOCK_EX|syscall.LOCK_NB); {
-	case errors.Is(err, syscall.EWOULDBLOCK):
-		return nil, &LockedError{s.file}
-	case err != nil:
-		return nil, fmt.Errorf("lock %s: %w", dir, err)
-	}
-	if _, err := os.Stat(s.file); errors.Is(err, os.ErrNotExist) {
-		if err := create(ctx, s.file, id); err != nil {
-			return nil, err
-		}
-	}
-	if err := checkHeader(s.file); err != nil {
-		return nil, err
-	}
-	if s.write, err = open(s.file, 1, writePragmas); err != nil {
-		return nil, err
-	}
-	if s.read, err = open(s.file, readers, readPragmas); err != nil {
-		return nil, err
-	}
-	if err := s.check(ctx, id); err != nil {
+func Open(ctx context.Context, dir string, id Identity) (*Store, error) {
+	s := &Store{file: filepath.Join(dir, FileName), count: id.Count, jobs: make(chan *job, 1024), ended: make(chan struct{})}
+	if err := s.open(ctx, dir, id); err != nil {
+		_ = s.release() // the first error is the one to tell
 		return nil, err
 	}
 	go s.run()
 	return s, nil
+}
+
+func (s *Store) open(ctx context.Context, dir string, id Identity) error {
+	if err := s.takeLock(dir); err != nil {
+		return err
+	}
+	if _, err := os.Stat(s.file); errors.Is(err, os.ErrNotExist) {
+		if err := create(ctx, s.file, id); err != nil {
+			return err
+		}
+	}
+	if err := checkHeader(s.file); err != nil {
+		return err
+	}
+	var err error
+	if s.write, err = connect(s.file, 1, writePragmas); err != nil {
+		return err
+	}
+	if s.read, err = connect(s.file, readers, readPragmas); err != nil {
+		return err
+	}
+	return s.check(ctx, id)
+}
+
+// takeLock makes the directory this process's own. The directory and not the file:
+// closing any descriptor of that one would drop the locks that SQLite itself holds
+// (fcntl(2); https://www.sqlite.org/howtocorrupt.html, 2.2).
+func (s *Store) takeLock(dir string) (err error) {
+	if err := os.MkdirAll(dir, 0o700); err != nil {
+		return fmt.Errorf("data: %w", err)
+	}
+	if s.lock, err = os.Open(dir); err != nil {
+		return fmt.Errorf("data: %w", err)
+	}
+	switch err := syscall.Flock(int(s.lock.Fd()), syscall.LOCK_EX|syscall.LOCK_NB); {
+	case errors.Is(err, syscall.EWOULDBLOCK):
+		return &LockedError{s.file}
+	case err != nil:
+		return fmt.Errorf("lock %s: %w", dir, err)
+	}
+	return nil
 }
 
 // readers is how many goroutines read at the same time; the others wait.
@@ -122,7 +132,7 @@ const (
 	readPragmas  = "_pragma=query_only(1)&_pragma=cache_size(-1024)"
 )
 
-func open(file string, conns int, pragmas string) (*sql.DB, error) {
+func connect(file string, conns int, pragmas string) (*sql.DB, error) {
 	u := url.URL{Scheme: "file", Opaque: (&url.URL{Path: file}).EscapedPath(), RawQuery: "_pragma=busy_timeout(10000)&" + pragmas}
 	db, err := sql.Open("sqlite", u.String())
 	if err != nil {

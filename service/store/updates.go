@@ -1,6 +1,7 @@
 package store
 
 import (
+	"cmp"
 	"context"
 	"database/sql"
 	"errors"
@@ -15,31 +16,46 @@ var ErrKeyReused = errors.New("the key is used for another request of this clien
 // ErrNotFound says that there is no such thing, or no more.
 var ErrNotFound = errors.New("not found")
 
-// Accept writes an update down, which is given its ID. Where the client has used
-// its key before, for the same request, it returns that update and fresh is false.
-func (s *Store) Accept(o Order) (u Update, fresh bool, err error) {
+// Accept writes an update down, which is given its ID. Once it is on the disk, and
+// before anything else is written, entered is called with it. Where the client has
+// used its key before, for the same request, entered is not called, and that update
+// is returned.
+func (s *Store) Accept(o Order, entered func(Update)) (u Update, err error) {
 	which := encode(o.Which)
-	err = s.commit(func(tx *sql.Tx) error {
-		u, fresh = o.Update, true
-		if o.Key != "" {
-			old, err := byKey(context.Background(), tx, o.Client, o.Key, o.Digest)
-			if !errors.Is(err, ErrNotFound) {
-				u, fresh = old, false
+	var fresh bool
+	var refused error // what is wrong with this one must not fail the others' transaction
+	err = s.commit(&job{
+		then: func() {
+			if fresh {
+				entered(u)
+			}
+		},
+		do: func(tx *sql.Tx) error {
+			fresh, refused = false, nil
+			if o.Key != "" {
+				u, refused = byKey(context.Background(), tx, o.Client, o.Key, o.Digest)
+				if !errors.Is(refused, ErrNotFound) {
+					return nil
+				}
+				refused = nil
+			}
+			row, err := tx.Exec(`INSERT INTO updates (client, key, ops, enable, records, which, digest, state, submitted, deadline)
+				VALUES (?, NULLIF(?, ''), ?, ?, ?, ?, ?, ?, ?, ?)`,
+				o.Client, o.Key, o.Ops, o.Enable, o.Records, which, o.Digest, Queued, nanos(o.Submitted), nanos(o.Deadline))
+			if err != nil {
 				return err
 			}
-		}
-		row, err := tx.Exec(`INSERT INTO updates (client, key, ops, enable, records, which, digest, state, submitted, deadline)
-			VALUES (?, NULLIF(?, ''), ?, ?, ?, ?, ?, ?, ?, ?)`,
-			o.Client, o.Key, o.Ops, o.Enable, o.Records, which, o.Digest, Queued, nanos(o.Submitted), nanos(o.Deadline))
-		if err != nil {
+			u, fresh = o.Update, true
+			u.State = Queued
+			u.ID, err = row.LastInsertId()
 			return err
-		}
-		u.State = Queued
-		u.ID, err = row.LastInsertId()
-		return err
+		},
 	})
-	return u, fresh, err
+	return u, cmp.Or(err, refused)
 }
+
+// Pass returns when all that was written before has been entered.
+func (s *Store) Pass() error { return s.commit(&job{do: func(*sql.Tx) error { return nil }}) }
 
 // Answer writes down how updates ended, in final states, and what their clients
 // want now; all of it or nothing.
@@ -48,7 +64,7 @@ func (s *Store) Answer(us []Update, wants []Want) error {
 	for i, w := range wants {
 		blobs[i] = encode(w.Which)
 	}
-	return s.commit(func(tx *sql.Tx) error {
+	return s.change(func(tx *sql.Tx) error {
 		batch := int64(0)
 		for _, u := range us {
 			batch = max(batch, u.Batch)
@@ -90,7 +106,7 @@ func (s *Store) Wants(ctx context.Context) (out []Want, err error) {
 		if err := scan(&w.Client, &w.Ops, &which); err != nil {
 			return err
 		}
-		if w.Which, err = decode(which); err != nil {
+		if w.Which, err = decode(which, s.count); err != nil {
 			return &DamagedError{s.file, fmt.Sprintf("what client %q wants with ops %q: %v", w.Client, w.Ops, err)}
 		}
 		out = append(out, w)
@@ -107,7 +123,7 @@ func (s *Store) Unanswered(ctx context.Context) (out []Order, err error) {
 		if o.Update, err = scanUpdate(scan, &o.Digest, &which); err != nil {
 			return err
 		}
-		if o.Which, err = decode(which); err != nil {
+		if o.Which, err = decode(which, s.count); err != nil {
 			return &DamagedError{s.file, fmt.Sprintf("records of update %d: %v", o.ID, err)}
 		}
 		out = append(out, o)

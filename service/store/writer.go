@@ -10,6 +10,7 @@ import (
 // transaction that it shared with others failed.
 type job struct {
 	do   func(tx *sql.Tx) error
+	then func() // the writer calls it when it is on the disk; nil for nothing
 	err  error
 	done chan struct{} // closed when it is on the disk, or err says why not
 }
@@ -17,10 +18,13 @@ type job struct {
 // maxGroup bounds a transaction.
 const maxGroup = 512
 
-// commit has something written, and returns when it is on the disk. What is handed
-// over is written even if nobody waits for it any more.
-func (s *Store) commit(do func(tx *sql.Tx) error) error {
-	j := &job{do: do, done: make(chan struct{})}
+// change has something written.
+func (s *Store) change(do func(tx *sql.Tx) error) error { return s.commit(&job{do: do}) }
+
+// commit hands a job to the writer, and returns when it is on the disk. It is
+// written even if nobody waits for it any more.
+func (s *Store) commit(j *job) error {
+	j.done = make(chan struct{})
 	s.closing.RLock()
 	if s.closed {
 		s.closing.RUnlock()
@@ -41,6 +45,11 @@ func (s *Store) run() {
 			group = append(group, <-s.jobs)
 		}
 		s.carryOut(group)
+		for _, j := range group {
+			if j.err == nil && j.then != nil {
+				j.then()
+			}
+		}
 		for _, j := range group {
 			close(j.done)
 		}
