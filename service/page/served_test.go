@@ -3,6 +3,8 @@ package page_test
 import (
 	"bufio"
 	"encoding/json"
+	"errors"
+	"fmt"
 	"net/http"
 	"os"
 	"os/exec"
@@ -13,6 +15,7 @@ import (
 
 	"github.com/chromedp/chromedp"
 	"github.com/chromedp/chromedp/kb"
+	"golang.org/x/sync/errgroup"
 )
 
 // served is a real server, started as people start it, and its address.
@@ -79,10 +82,33 @@ func enabled(t *testing.T, server, filter string) (on, all int) {
 	return on, len(page.Records)
 }
 
+// together submits the updates of so many clients at once.
+func together(t *testing.T, server string, clients int) {
+	t.Helper()
+	var group errgroup.Group
+	for i := range clients {
+		group.Go(func() error {
+			body := fmt.Sprintf(`{"client": "client-%d", "filter": ["kmem*"], "enable": true, "wait": true}`, i)
+			reply, err := http.Post(server+"/v1/updates", "application/json", strings.NewReader(body))
+			if err != nil {
+				return err
+			}
+			defer reply.Body.Close()
+			if reply.StatusCode != http.StatusOK && reply.StatusCode != http.StatusAccepted {
+				return errors.New(reply.Status)
+			}
+			return nil
+		})
+	}
+	if err := group.Wait(); err != nil {
+		t.Fatal(err)
+	}
+}
+
 // TestServed drives the page of a real server with the keyboard: an update is seen
 // live, an experiment's plot is seen, and what the page says is so.
 func TestServed(t *testing.T) {
-	server := served(t, "--cpus", "busy=5,idle=1,isolated=2", "--records", "x86_64-6.12")
+	server := served(t, "--cpus", "busy=5,idle=1,isolated=2", "--records", "x86_64-6.12", "--gather", "100ms")
 	tab := browse(t, server)
 	tab.await(`$("link").textContent === "connected"`)
 
@@ -102,6 +128,9 @@ func TestServed(t *testing.T) {
 	if got := ask[float64](tab, "tracks.span()"); got <= 0.1 || got > 10_000 {
 		t.Errorf("the last update took %v ms", got)
 	}
+
+	together(t, server, 8)
+	tab.await(`[...batches.values()].some(clients => clients.size > 1)`)
 
 	tab.do(chromedp.Click("#recount"))
 	tab.await(`/^\d+ records are enabled.$/.test($("counted").textContent)`)
