@@ -52,7 +52,7 @@ type ring struct {
 	closed  bool
 
 	window  int64  // of sampleNS
-	inside  [2]int // events in it: of the patcher, and of the CPUs that it interrupts
+	inside  [3]int // events in it: of the patcher, interrupts, traps
 	skipped uint64
 }
 
@@ -81,18 +81,21 @@ func (r *ring) add(e Event) {
 	}
 }
 
-// tooMany tells whether an event of the machine is to be left out. Half of the
-// sample is for what the patcher does: each of its rounds interrupts all CPUs, and
-// they trap all the time.
+// tooMany tells whether an event of the machine is to be left out. The patcher has
+// a third of the sample, interrupts and traps one each: every round interrupts all
+// CPUs, and they trap all the time.
 func (r *ring) tooMany(kind Kind, at int64) bool {
 	if w := at / sampleNS; w > r.window {
-		r.window, r.inside = w, [2]int{}
+		r.window, r.inside = w, [3]int{}
 	}
 	inside := &r.inside[0]
-	if kind == Interrupted || kind == Trapped {
+	switch kind {
+	case Interrupted:
 		inside = &r.inside[1]
+	case Trapped:
+		inside = &r.inside[2]
 	}
-	if *inside++; *inside <= sample/2 {
+	if *inside++; *inside <= sample/3 {
 		return false
 	}
 	r.skipped++

@@ -2,15 +2,16 @@ package service
 
 import "testing"
 
-// TestTrapsLeaveRoom: however often CPUs trap, what the patcher does meanwhile is
-// told, and what is left out is counted.
+// TestTrapsLeaveRoom: however often CPUs trap, what the patcher does meanwhile and
+// whom it interrupts is told, and what is left out is counted.
 func TestTrapsLeaveRoom(t *testing.T) {
-	const traps, steps = 10_000, 40
+	const traps, steps = 10_000, 20
 	r := newRing()
 	for i := range int64(traps) {
 		r.add(Event{Kind: Trapped, UntilNS: i})
 		if i%(traps/steps) == 0 {
 			r.add(Event{Kind: Stepped, UntilNS: i})
+			r.add(Event{Kind: Interrupted, UntilNS: i})
 		}
 	}
 	r.add(Event{Kind: RoundSent, UntilNS: sampleNS})
@@ -21,7 +22,7 @@ func TestTrapsLeaveRoom(t *testing.T) {
 		told[e.Kind]++
 		skipped += e.Skipped
 	}
-	if gap || told[Trapped] != sample/2 || told[Stepped] != steps || told[RoundSent] != 1 || skipped != traps-sample/2 {
+	if gap || told[Trapped] != sample/3 || told[Stepped] != steps || told[Interrupted] != steps || told[RoundSent] != 1 || skipped != traps-sample/3 {
 		t.Errorf("gap %t, told %v, %d skipped", gap, told, skipped)
 	}
 }

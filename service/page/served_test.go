@@ -144,7 +144,7 @@ func TestServed(t *testing.T) {
 	tab.picture("served-light")
 	tab.scheme("dark")
 	tab.do(chromedp.SetValue(`#update [name=filter]`, "tcp_*"), chromedp.Click("#update button"))
-	tab.await(`[...updates.values()].length >= 2 && /live/.test($("answer").textContent)`)
+	tab.await(`mine > 1 && updates.get(mine)?.state === "live"`)
 	tab.picture("served-dark")
 
 	tab.do(chromedp.Focus("#canvas"), chromedp.KeyEvent(kb.Home), chromedp.KeyEvent(kb.ArrowDown), chromedp.Focus("#plug"), chromedp.KeyEvent(kb.Enter))
