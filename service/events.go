@@ -40,8 +40,23 @@ const (
 	kept     = 1 << 14 // events that can be read again
 	backlog  = 1 << 13 // events that a reader may be behind
 	sampleNS = 10_000_000
-	sample   = 100 // events of the machine in sampleNS at most: 10,000 a second
+	sample   = 50 // events of the patcher in sampleNS at most, and of the CPUs: 10,000 a second together
 )
+
+// budget bounds how many events are told in a window of time, so that CPUs that trap
+// all the time do not keep the patcher's from being seen.
+type budget struct {
+	window int64 // of sampleNS
+	inside int   // events in it
+}
+
+func (b *budget) spend(at int64) bool {
+	if w := at / sampleNS; w > b.window {
+		*b = budget{window: w}
+	}
+	b.inside++
+	return b.inside <= sample
+}
 
 // ring is the last events and who reads them.
 type ring struct {
@@ -51,9 +66,8 @@ type ring struct {
 	readers map[chan Event]bool
 	closed  bool
 
-	window  int64  // of sampleNS
-	inside  [3]int // events in it: of the patcher, interrupts, traps
-	skipped uint64
+	patcher, cpus budget
+	skipped       uint64
 }
 
 func newRing() *ring {
@@ -64,7 +78,7 @@ func newRing() *ring {
 func (r *ring) add(e Event) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	if r.closed || e.Update == nil && r.tooMany(e.Kind, e.UntilNS) {
+	if r.closed || r.leaveOut(&e) {
 		return
 	}
 	e.ID, e.Skipped = r.next, r.skipped
@@ -81,25 +95,21 @@ func (r *ring) add(e Event) {
 	}
 }
 
-// tooMany tells whether an event of the machine is to be left out. The patcher has
-// a third of the sample, interrupts and traps one each: every round interrupts all
-// CPUs, and they trap all the time.
-func (r *ring) tooMany(kind Kind, at int64) bool {
-	if w := at / sampleNS; w > r.window {
-		r.window, r.inside = w, [3]int{}
-	}
-	inside := &r.inside[0]
-	switch kind {
-	case Interrupted:
-		inside = &r.inside[1]
-	case Trapped:
-		inside = &r.inside[2]
-	}
-	if *inside++; *inside <= sample/3 {
+// leaveOut tells whether an event is one too many.
+func (r *ring) leaveOut(e *Event) bool {
+	var told bool
+	switch e.Kind {
+	case UpdateChanged, Plugged:
 		return false
+	case Interrupted, Trapped:
+		told = r.cpus.spend(e.UntilNS)
+	default:
+		told = r.patcher.spend(e.UntilNS)
 	}
-	r.skipped++
-	return true
+	if !told {
+		r.skipped++
+	}
+	return !told
 }
 
 // Events is what has happened after the event of that ID, what happens from now on,

@@ -154,7 +154,6 @@ func TestManyEvents(t *testing.T) {
 	}
 	tab.picture("many-light")
 	tab.scheme("dark")
-	time.Sleep(3 * time.Second)
 	tab.picture("many-dark")
 }
 

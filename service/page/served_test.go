@@ -106,7 +106,8 @@ func together(t *testing.T, server string, clients int) {
 }
 
 // TestServed drives the page of a real server with the keyboard: an update is seen
-// live, an experiment's plot is seen, and what the page says is so.
+// live, an experiment's plot is seen, and what the page says is so. What the server
+// refuses is said where it is wrong.
 func TestServed(t *testing.T) {
 	server := served(t, "--cpus", "busy=5,idle=1,isolated=2", "--records", "x86_64-6.12", "--gather", "100ms")
 	tab := browse(t, server)
@@ -149,11 +150,7 @@ func TestServed(t *testing.T) {
 
 	tab.do(chromedp.Focus("#canvas"), chromedp.KeyEvent(kb.Home), chromedp.KeyEvent(kb.ArrowDown), chromedp.Focus("#plug"), chromedp.KeyEvent(kb.Enter))
 	tab.await(`$("interrupts").tBodies[0].rows[1]?.cells[1].textContent === "offline" && $("plug").textContent === "Plug in CPU 1"`)
-}
 
-// TestRefused: what the server refuses is said beside the field that is wrong.
-func TestRefused(t *testing.T) {
-	tab := browse(t, served(t, "--records", "gen:n=100"))
 	tab.do(chromedp.SetValue(`#update [name=filter]`, "nothing_is_called_this"), chromedp.Click("#update button"))
 	tab.await(`$("answer").classList.contains("bad") && document.activeElement.name === "filter" && document.activeElement.getAttribute("aria-invalid") === "true"`)
 }
