@@ -35,6 +35,7 @@ func (s *Service) recover(ctx context.Context) error {
 	if err := s.restore(ctx, wants); err != nil {
 		return fmt.Errorf("make live what was live: %w", err)
 	}
+	s.live.Fault(s.cfg.Fault)
 	var again []*pending
 	for _, o := range orders {
 		if err := s.patchable(o.Which, fmt.Sprintf("update %d", o.ID)); err != nil {

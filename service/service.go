@@ -54,7 +54,8 @@ type Config struct {
 
 	// At, where set, is called at every point of Points, and may end the process.
 	At func(point string)
-	// Fault, where set, makes stores into the text fail; poke.Executor.Fault.
+	// Fault, where set, makes stores into the text fail (poke.Executor.Fault), but
+	// not while what was live is made live again.
 	Fault func(st poke.Step, patch int32) error
 }
 
@@ -65,7 +66,7 @@ var (
 	ErrNotFound        = store.ErrNotFound
 	ErrTooLate         = errors.New("the update is being carried out, or has ended")
 	ErrKeyReused       = store.ErrKeyReused
-	ErrClosed          = errors.New("the service takes no more updates")
+	ErrClosed          = store.ErrClosed
 	ErrBroken          = errors.New("the service has broken down and must be started again")
 )
 
@@ -131,7 +132,6 @@ func Start(ctx context.Context, cfg Config) (*Service, error) {
 		return nil, err
 	}
 	s.live.Attach()
-	s.live.Fault(cfg.Fault)
 	s.alive, s.stop = context.WithCancel(context.WithoutCancel(ctx))
 	if err := s.recover(ctx); err != nil {
 		_ = s.Close() // the first error is the one to tell

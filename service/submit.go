@@ -115,10 +115,7 @@ func (s *Service) Submit(ctx context.Context, r Request) (Update, error) {
 // refused is what a client is told of an update that the journal has not accepted.
 // Nothing is lost with it: others may have more luck.
 func (s *Service) refused(err error) error {
-	switch {
-	case errors.Is(err, store.ErrClosed):
-		return ErrClosed
-	case err != nil && !errors.Is(err, ErrKeyReused):
+	if err != nil && !errors.Is(err, ErrKeyReused) && !errors.Is(err, ErrClosed) {
 		s.log.Error("not accepted", zap.Error(err))
 	}
 	return err
@@ -202,7 +199,7 @@ func (s *Service) find(ctx context.Context, id int64) (*pending, Update, error) 
 		return nil, u, err
 	}
 	if err := s.store.Pass(); err != nil {
-		return nil, u, s.refused(err)
+		return nil, u, err
 	}
 	if p := s.pendingOf(id); p != nil {
 		return p, p.update(), nil

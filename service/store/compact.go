@@ -88,12 +88,15 @@ func (s *Store) giveBack() error {
 		return err
 	}
 	if _, err := s.write.Exec("PRAGMA wal_checkpoint(TRUNCATE)"); err != nil {
-		return fmt.Errorf("%s: %w", s.file, err)
+		return s.failed(err)
 	}
 	return nil
 }
 
 // Size is how many bytes the file takes, without SQLite's own journal.
 func (s *Store) Size(ctx context.Context) (n int64, err error) {
-	return n, s.read.QueryRowContext(ctx, "SELECT page_count * page_size FROM pragma_page_count, pragma_page_size").Scan(&n)
+	if err = s.read.QueryRowContext(ctx, "SELECT page_count * page_size FROM pragma_page_count, pragma_page_size").Scan(&n); err != nil {
+		err = s.failed(err)
+	}
+	return n, err
 }

@@ -38,6 +38,9 @@ type Store struct {
 	lock  *os.File // the directory
 	read  *sql.DB
 	write *sql.DB
+
+	insert, finish, want, forget *sql.Stmt // the writer's, of what is written all the time
+
 	jobs  chan *job
 	ended chan struct{}
 
@@ -66,8 +69,8 @@ func (e *ForeignError) Error() string {
 	return fmt.Sprintf("%s: %s; choose another directory, or move the file away to begin with nothing", e.File, e.Why)
 }
 
-// ErrClosed is the answer of a store that is closed.
-var ErrClosed = errors.New("the journal is closed")
+// ErrClosed is the answer of a store that is closed, or about to be.
+var ErrClosed = errors.New("closed: nothing more is accepted")
 
 // Open opens the file in a directory, and makes both where they are missing. A
 // file that is refused is left as it is.
@@ -100,7 +103,28 @@ func (s *Store) open(ctx context.Context, dir string, id Identity) error {
 	if s.read, err = connect(s.file, readers, readPragmas); err != nil {
 		return err
 	}
-	return s.check(ctx, id)
+	if err := s.check(ctx, id); err != nil {
+		return err
+	}
+	return s.prepare(ctx)
+}
+
+func (s *Store) prepare(ctx context.Context) (err error) {
+	for _, p := range []struct {
+		stmt **sql.Stmt
+		text string
+	}{
+		{&s.insert, `INSERT INTO updates (client, key, ops, enable, records, which, digest, state, submitted, deadline)
+			VALUES (?, NULLIF(?, ''), ?, ?, ?, ?, ?, ?, ?, ?)`},
+		{&s.finish, "UPDATE updates SET state=?, batch=?, error=?, began=?, ended=? WHERE id=? AND state=?"},
+		{&s.want, "REPLACE INTO wants VALUES (?, ?, ?)"},
+		{&s.forget, "DELETE FROM wants WHERE client=? AND ops=?"},
+	} {
+		if *p.stmt, err = s.write.PrepareContext(ctx, p.text); err != nil {
+			return s.unsound(ctx, err)
+		}
+	}
+	return nil
 }
 
 // takeLock makes the directory this process's own. The directory and not the file:
@@ -157,6 +181,16 @@ func (s *Store) Close() error {
 	}
 	<-s.ended
 	return s.release()
+}
+
+// failed is why the file could not be read: it may be closed by now.
+func (s *Store) failed(err error) error {
+	s.closing.RLock()
+	defer s.closing.RUnlock()
+	if s.closed {
+		return ErrClosed
+	}
+	return fmt.Errorf("%s: %w", s.file, err)
 }
 
 // release closes whatever is open, the lock last.

@@ -39,8 +39,7 @@ func (s *Store) Accept(o Order, entered func(Update)) (u Update, err error) {
 				}
 				refused = nil
 			}
-			row, err := tx.Exec(`INSERT INTO updates (client, key, ops, enable, records, which, digest, state, submitted, deadline)
-				VALUES (?, NULLIF(?, ''), ?, ?, ?, ?, ?, ?, ?, ?)`,
+			row, err := tx.Stmt(s.insert).Exec(
 				o.Client, o.Key, o.Ops, o.Enable, o.Records, which, o.Digest, Queued, nanos(o.Submitted), nanos(o.Deadline))
 			if err != nil {
 				return err
@@ -68,8 +67,7 @@ func (s *Store) Answer(us []Update, wants []Want) error {
 		batch := int64(0)
 		for _, u := range us {
 			batch = max(batch, u.Batch)
-			row, err := tx.Exec("UPDATE updates SET state=?, batch=?, error=?, began=?, ended=? WHERE id=? AND state=?",
-				u.State, u.Batch, u.Error, nanos(u.Began), nanos(u.Ended), u.ID, Queued)
+			row, err := tx.Stmt(s.finish).Exec(u.State, u.Batch, u.Error, nanos(u.Began), nanos(u.Ended), u.ID, Queued)
 			if err != nil {
 				return err
 			}
@@ -81,11 +79,13 @@ func (s *Store) Answer(us []Update, wants []Want) error {
 			return err
 		}
 		for i, w := range wants {
-			stmt, args := "REPLACE INTO wants VALUES (?, ?, ?)", []any{w.Client, w.Ops, blobs[i]}
+			var err error
 			if len(w.Which) == 0 {
-				stmt, args = "DELETE FROM wants WHERE client=? AND ops=?", args[:2]
+				_, err = tx.Stmt(s.forget).Exec(w.Client, w.Ops)
+			} else {
+				_, err = tx.Stmt(s.want).Exec(w.Client, w.Ops, blobs[i])
 			}
-			if _, err := tx.Exec(stmt, args...); err != nil {
+			if err != nil {
 				return err
 			}
 		}
@@ -95,7 +95,10 @@ func (s *Store) Answer(us []Update, wants []Want) error {
 
 // LastBatch is the greatest number of a batch that was ever answered.
 func (s *Store) LastBatch(ctx context.Context) (n int64, err error) {
-	return n, s.read.QueryRowContext(ctx, "SELECT batch FROM identity").Scan(&n)
+	if err = s.read.QueryRowContext(ctx, "SELECT batch FROM identity").Scan(&n); err != nil {
+		err = s.failed(err)
+	}
+	return n, err
 }
 
 // Wants is what every client wants, by client and ops.
@@ -144,7 +147,11 @@ func (s *Store) Update(ctx context.Context, id int64) (Update, error) {
 // ByKey is the update for which a client has used a key; ErrKeyReused if that was
 // another request.
 func (s *Store) ByKey(ctx context.Context, client, key, digest string) (Update, error) {
-	return byKey(ctx, s.read, client, key, digest)
+	u, err := byKey(ctx, s.read, client, key, digest)
+	if err != nil && !errors.Is(err, ErrNotFound) && !errors.Is(err, ErrKeyReused) {
+		err = s.failed(err)
+	}
+	return u, err
 }
 
 // querier is a database or a transaction of it.
@@ -215,7 +222,7 @@ func fromNanos(n int64) time.Time {
 func (s *Store) each(ctx context.Context, stmt string, args []any, row func(scan func(...any) error) error) (err error) {
 	rows, err := s.read.QueryContext(ctx, stmt, args...)
 	if err != nil {
-		return fmt.Errorf("%s: %w", s.file, err)
+		return s.failed(err)
 	}
 	defer func() { err = errors.Join(err, rows.Close()) }()
 	for rows.Next() {
@@ -223,7 +230,10 @@ func (s *Store) each(ctx context.Context, stmt string, args []any, row func(scan
 			return err
 		}
 	}
-	return rows.Err()
+	if err := rows.Err(); err != nil {
+		return s.failed(err)
+	}
+	return nil
 }
 
 // absent says that there is no row, or why it could not be read.
@@ -231,5 +241,5 @@ func (s *Store) absent(what string, err error) error {
 	if errors.Is(err, sql.ErrNoRows) {
 		return fmt.Errorf("%s: %w", what, ErrNotFound)
 	}
-	return fmt.Errorf("%s: %s: %w", s.file, what, err)
+	return fmt.Errorf("%s: %w", what, s.failed(err))
 }
