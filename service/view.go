@@ -2,6 +2,7 @@ package service
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"io"
 
@@ -92,7 +93,7 @@ func (s *Service) CPUs(ctx context.Context) ([]CPU, error) {
 	return out, nil
 }
 
-// Unplug takes a CPU out, and Plug brings it back. It is not remembered: after a
+// Unplug takes a CPU out, and Plug brings it back; one that is so already stays so. It is not remembered: after a
 // restart all CPUs have the roles that they were given.
 func (s *Service) Unplug(ctx context.Context, cpu int) error {
 	return s.plug(ctx, cpu, false)
@@ -156,7 +157,10 @@ func (s *Service) plug(ctx context.Context, cpu int, in bool) error {
 	}
 	ctx, cancel := s.whileAlive(ctx)
 	defer cancel()
-	if err := do(ctx, cpu); err != nil {
+	switch err := do(ctx, cpu); {
+	case errors.Is(err, cpus.ErrAlready): // whoever asked first has done it
+		return nil
+	case err != nil:
 		return err
 	}
 	now := s.cfg.Sim.Observer.Now()

@@ -3,6 +3,7 @@ package api
 import (
 	"encoding/json"
 	"net/http"
+	"path"
 	"runtime/debug"
 	"strings"
 	"sync/atomic"
@@ -156,10 +157,17 @@ func (h *Handler) mux() http.Handler {
 			return problem(http.StatusMethodNotAllowed, "", "%.20q: want %s", r.Method, strings.Join(allowed, " or "))
 		}}))
 	}
-	m.Handle("/", h.guard(route{path: "no route", serve: func(*Handler, http.ResponseWriter, *http.Request) error {
+	nothing := h.guard(route{path: "no route", serve: func(*Handler, http.ResponseWriter, *http.Request) error {
 		return problem(http.StatusNotFound, "", "there is nothing of that name; /openapi.json lists what there is")
-	}}))
-	return m
+	}})
+	m.Handle("/", nothing)
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if path.Clean(r.URL.Path) != r.URL.Path { // which the multiplexer would mend, with a redirect
+			nothing.ServeHTTP(w, r)
+			return
+		}
+		m.ServeHTTP(w, r)
+	})
 }
 
 // guard lets those in who may, and words errors.

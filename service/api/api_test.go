@@ -96,6 +96,10 @@ func TestMachine(t *testing.T) {
 	if c := is[CPU](w.do("PUT", "/v1/cpus/2", `{"online":false}`), 200); c.Online {
 		t.Errorf("%+v", c)
 	}
+	is[CPU](w.do("PUT", "/v1/cpus/2", `{"online":false}`), 200) // again
+	is[CPU](w.do("PUT", "/v1/cpus/1", `{"online":false}`), 200)
+	is[Problem](w.do("PUT", "/v1/cpus/0", `{"online":false}`), 409) // the last one
+	is[CPU](w.do("PUT", "/v1/cpus/1", `{"online":true}`), 200)
 	text := w.do("GET", "/v1/interrupts", nil)
 	if !strings.Contains(text.body, "CPU1") || strings.Contains(text.body, "CPU2") {
 		t.Errorf("an unplugged CPU is shown: %s", text.body)
@@ -104,7 +108,7 @@ func TestMachine(t *testing.T) {
 	exposed := w.do("GET", "/metrics", nil)
 	for _, line := range []string{
 		"textpoke_requests_total 1", "textpoke_enabled_records 11", fmt.Sprintf("textpoke_interrupts_total %d", taken),
-		`textpoke_http_requests_total{method="PUT",route="/v1/cpus/{id}",status="200"} 2`,
+		`textpoke_http_requests_total{method="PUT",route="/v1/cpus/{id}",status="200"} 5`,
 	} {
 		if !strings.Contains(exposed.body, line+"\n") {
 			t.Errorf("/metrics has no %s", line)

@@ -8,6 +8,7 @@ import (
 	"flag"
 	"fmt"
 	"io"
+	"net"
 	"net/http"
 	"net/http/httptest"
 	"strings"
@@ -95,6 +96,12 @@ func newWorld(t testing.TB, change ...func(*service.Config, *Config)) *world {
 	w.handler = New(hc)
 	w.http = httptest.NewUnstartedServer(nil)
 	w.http.Config = w.handler.Server(64)
+	w.http.Config.ConnContext = func(ctx context.Context, c net.Conn) context.Context {
+		if err := c.(*net.TCPConn).SetWriteBuffer(4096); err != nil { // slow readers show sooner
+			t.Error(err)
+		}
+		return ctx
+	}
 	w.http.Start()
 	transport := w.http.Client().Transport.(*http.Transport)
 	w.client = &http.Client{Transport: &contract{t, transport}}

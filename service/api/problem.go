@@ -8,6 +8,7 @@ import (
 	"net/http"
 	"strconv"
 
+	"github.com/textpoke/textpoke/cpus"
 	"github.com/textpoke/textpoke/service"
 	"github.com/textpoke/textpoke/service/lab"
 	"github.com/textpoke/textpoke/service/store"
@@ -51,7 +52,7 @@ func problemOf(err error) *Problem {
 		return problem(http.StatusNotFound, "", "%v", err)
 	case is(service.ErrKeyReused):
 		return problem(http.StatusConflict, "key", "%v", err)
-	case is(service.ErrTooLate):
+	case is(service.ErrTooLate), is(cpus.ErrLastOne):
 		return problem(http.StatusConflict, "", "%v", err)
 	case is(service.ErrClosed), is(lab.ErrClosed), is(context.Canceled), is(context.DeadlineExceeded):
 		return problem(http.StatusServiceUnavailable, "", "the service is stopping, or the request took too long")
