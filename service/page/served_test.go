@@ -167,5 +167,5 @@ func TestToken(t *testing.T) {
 	tab.do(chromedp.SendKeys("#token", "fedcba9876543210fedc"+kb.Enter), chromedp.WaitVisible("#interrupts tbody tr"))
 	tab.await(`$("link").textContent === "connected" && $("login").hidden`)
 	tab.do(chromedp.Click("#update button"))
-	tab.await(`$("answer").textContent === "this token may only read"`)
+	tab.await(`$("answer").textContent === "Authorization: this token may only read"`)
 }
