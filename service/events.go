@@ -40,11 +40,11 @@ const (
 	kept     = 1 << 14 // events that can be read again
 	backlog  = 1 << 13 // events that a reader may be behind
 	sampleNS = 10_000_000
-	sample   = 50 // events of the patcher in sampleNS at most, and of the CPUs: 10,000 a second together
+	sample   = 33 // in sampleNS at most, of the patcher, of interrupts and of traps each: 9,900 events a second together
 )
 
 // budget bounds how many events are told in a window of time, so that CPUs that trap
-// all the time do not keep the patcher's from being seen.
+// all the time do not keep the patcher's from being seen, nor interrupts.
 type budget struct {
 	window int64 // of sampleNS
 	inside int   // events in it
@@ -66,8 +66,8 @@ type ring struct {
 	readers map[chan Event]bool
 	closed  bool
 
-	patcher, cpus budget
-	skipped       uint64
+	patcher, interrupts, traps budget
+	skipped                    uint64
 }
 
 func newRing() *ring {
@@ -101,8 +101,10 @@ func (r *ring) leaveOut(e *Event) bool {
 	switch e.Kind {
 	case UpdateChanged, Plugged:
 		return false
-	case Interrupted, Trapped:
-		told = r.cpus.spend(e.UntilNS)
+	case Interrupted:
+		told = r.interrupts.spend(e.UntilNS)
+	case Trapped:
+		told = r.traps.spend(e.UntilNS)
 	default:
 		told = r.patcher.spend(e.UntilNS)
 	}

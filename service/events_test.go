@@ -81,6 +81,7 @@ func TestEventsAreSampled(t *testing.T) {
 			r.add(Event{Kind: Trapped, UntilNS: int64(w)*sampleNS + int64(i)})
 		}
 		r.add(Event{Kind: Stepped, UntilNS: int64(w)*sampleNS + each})
+		r.add(Event{Kind: Interrupted, UntilNS: int64(w)*sampleNS + each})
 		r.add(updateEvent(1))
 	}
 	past, _, cancel, _ := r.read(0)
@@ -90,8 +91,8 @@ func TestEventsAreSampled(t *testing.T) {
 		skipped += int(e.Skipped)
 		kinds[e.Kind]++
 	}
-	if kinds[Trapped] != windows*sample || kinds[Stepped] != windows || kinds[UpdateChanged] != windows || skipped != windows*(each-sample) {
-		t.Errorf("%v, %d skipped, want %d traps, %d steps and updates, %d skipped", kinds, skipped, windows*sample, windows, windows*(each-sample))
+	if kinds[Trapped] != windows*sample || kinds[Stepped] != windows || kinds[Interrupted] != windows || kinds[UpdateChanged] != windows || skipped != windows*(each-sample) {
+		t.Errorf("%v, %d skipped, want %d traps, %d steps, interrupts and updates, %d skipped", kinds, skipped, windows*sample, windows, windows*(each-sample))
 	}
 }
 
