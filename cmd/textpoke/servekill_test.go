@@ -46,7 +46,7 @@ func TestServeKill(t *testing.T) {
 	w := &wishes{all: map[string]*wish{}}
 	dir, rng := t.TempDir(), rand.New(rand.NewPCG(3, 4))
 	for n := range kills {
-		s := serve(t, "--data", dir, "--records", "gen:n=24", "--cpus", "busy=2,idle=1")
+		s := doomed(t, "--data", dir, "--records", "gen:n=24", "--cpus", "busy=2,idle=1")
 		w.compare(t, s.url)
 		var clients sync.WaitGroup
 		for c := range 3 {
@@ -56,7 +56,7 @@ func TestServeKill(t *testing.T) {
 		s.kill()
 		clients.Wait()
 	}
-	s := serve(t, "--data", dir, "--records", "gen:n=24", "--cpus", "busy=2,idle=1")
+	s := doomed(t, "--data", dir, "--records", "gen:n=24", "--cpus", "busy=2,idle=1")
 	w.compare(t, s.url)
 	accepted := 0
 	for _, x := range w.all {
@@ -70,16 +70,16 @@ func TestServeKill(t *testing.T) {
 	}
 }
 
-// served is "textpoke serve" in a process of its own.
-type served struct {
+// mortal is "textpoke serve" in a process of its own.
+type mortal struct {
 	cmd *exec.Cmd
 	url string
 }
 
-// serve starts it, and returns once it is ready.
-func serve(t *testing.T, args ...string) *served {
+// doomed starts one, and returns once it is ready.
+func doomed(t *testing.T, args ...string) *mortal {
 	t.Helper()
-	s := &served{cmd: exec.Command("textpoke", append([]string{"serve", "--listen", "127.0.0.1:0", "--log", "error"}, args...)...)}
+	s := &mortal{cmd: exec.Command("textpoke", append([]string{"serve", "--listen", "127.0.0.1:0", "--log", "error"}, args...)...)}
 	s.cmd.Stderr = os.Stderr
 	out, err := s.cmd.StdoutPipe()
 	if err != nil {
@@ -108,7 +108,7 @@ func serve(t *testing.T, args ...string) *served {
 }
 
 // kill ends it with SIGKILL.
-func (s *served) kill() {
+func (s *mortal) kill() {
 	_ = s.cmd.Process.Kill()
 	_ = s.cmd.Wait()
 }
