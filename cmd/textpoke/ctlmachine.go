@@ -86,8 +86,8 @@ func ctlWatch(f *ctlFlags) *cobra.Command {
 		Short: "wait for an update's end, or follow what happens",
 		Long: "watch ID prints an update when it has ended; the exit code is 1 unless it is live then.\n" +
 			"Without ID it prints what happens, one event a line, until it is interrupted or the server\n" +
-			"stops: tables are kind and text for people, json is an object a line. The server may leave\n" +
-			"events out when there are too many for the stream, and says so.",
+			"stops: seconds since the machine was built, kind and what happened; --format json is an object\n" +
+			"a line. The server shows 10,000 events of the machine a second, and says how many it left out.",
 		Args: cobra.MaximumNArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			s, err := f.open()
@@ -151,23 +151,40 @@ func (f *ctlFlags) event(kind, data string) (err error) {
 		_, err = fmt.Fprintln(f.streams.out, data)
 		return err
 	}
-	var fields map[string]any
-	dec := json.NewDecoder(strings.NewReader(data))
-	dec.UseNumber()
-	if err := dec.Decode(&fields); err != nil {
+	var e api.Event
+	if err := json.Unmarshal([]byte(data), &e); err != nil {
 		return fmt.Errorf("event %s: %w", kind, err)
 	}
-	var names []string
-	for name := range fields {
-		if name != "kind" && name != "id" && name != "from_ns" {
-			names = append(names, name)
+	_, err = fmt.Fprintln(f.streams.out, describe(kind, &e))
+	return err
+}
+
+// describe is an event for people.
+func describe(kind string, e *api.Event) string {
+	line := fmt.Sprintf("%12.6f  %-9s", float64(e.FromNS)/1e9, kind)
+	if kind == "gap" {
+		return fmt.Sprintf("%12s  gap        what was before is not known any more", "")
+	}
+	if u := e.Update; u != nil {
+		line += fmt.Sprintf("  update %d of %s: %s", u.ID, u.Client, u.State)
+		if u.Batch != 0 {
+			line += fmt.Sprintf(" in batch %d", u.Batch)
 		}
 	}
-	slices.Sort(names)
-	line := fmt.Sprintf("%-8s", kind)
-	for _, name := range names {
-		line += fmt.Sprintf(" %s=%v", name, fields[name])
+	if e.CPU != nil {
+		line += fmt.Sprintf("  cpu %d", *e.CPU)
 	}
-	_, err = fmt.Fprintln(f.streams.out, strings.TrimRight(line, " "))
-	return err
+	if e.Name != "" {
+		line += "  " + e.Name
+	}
+	switch kind {
+	case "round":
+		line += fmt.Sprintf(" to %d", e.Count)
+	case "batch":
+		line += fmt.Sprintf("  %d published", e.Count)
+	}
+	if e.Skipped > 0 {
+		line += fmt.Sprintf("  (%d left out before)", e.Skipped)
+	}
+	return line
 }

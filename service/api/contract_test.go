@@ -220,3 +220,29 @@ func TestContractNotices(t *testing.T) {
 		}
 	}
 }
+
+// TestParametersAreTheDocuments: what the document offers is known, and whatever
+// else is asked is not.
+func TestParametersAreTheDocuments(t *testing.T) {
+	w := ready(t)
+	tried := 0
+	for path, ops := range readDocument() {
+		if path == "/v1/events" {
+			continue // streams; its parameters are in the tests of events
+		}
+		at := strings.NewReplacer("{id}", "1", "{name}", "x").Replace(path)
+		for _, p := range ops["get"].Parameters {
+			if p.In != "query" {
+				continue
+			}
+			tried++
+			if r := w.do("GET", at+"?"+p.Name+"=%00", nil); strings.Contains(r.body, "no such parameter") {
+				t.Errorf("%s does not know %s", path, p.Name)
+			}
+			is[Problem](w.do("GET", at+"?x"+p.Name+"=1", nil), 400)
+		}
+	}
+	if tried < 10 {
+		t.Errorf("only %d parameters were tried", tried)
+	}
+}

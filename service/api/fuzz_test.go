@@ -5,7 +5,17 @@ import (
 	"net/url"
 	"strings"
 	"testing"
+
+	"github.com/textpoke/textpoke/cpus"
+	"github.com/textpoke/textpoke/service"
 )
+
+// atRest leaves the cores to the fuzzer: no CPU of the machine is busy.
+func atRest(c *service.Config, _ *Config) {
+	for i := range c.Sim.Roles {
+		c.Sim.Roles[i] = cpus.Idle
+	}
+}
 
 // answered has a request answered in this goroutine and holds the answer against
 // the document: whatever was asked, nothing fails inside.
@@ -45,7 +55,7 @@ func FuzzBody(f *testing.F) {
 			f.Add(uint8(i), body)
 		}
 	}
-	w := ready(f)
+	w := ready(f, atRest)
 	f.Fuzz(func(t *testing.T, which uint8, body string) {
 		c := targets[int(which)%len(targets)]
 		rec := w.answered(t, c.method, c.path, "", body)
@@ -68,7 +78,7 @@ func FuzzQuery(f *testing.F) {
 	} {
 		f.Add(s[0], s[1])
 	}
-	w := ready(f)
+	w := ready(f, atRest)
 	f.Fuzz(func(t *testing.T, path, query string) {
 		if strings.HasPrefix(path, "/v1/events") || !strings.HasPrefix(path, "/") {
 			return // a stream does not end, and a path begins so in every request
