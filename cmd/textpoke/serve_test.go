@@ -17,6 +17,7 @@ import (
 	"path/filepath"
 	"strings"
 	"sync"
+	"syscall"
 	"testing"
 	"time"
 
@@ -58,7 +59,7 @@ func serve(t *testing.T, args ...string) served {
 	t.Helper()
 	ctx, cancel := context.WithCancel(t.Context())
 	out, in := io.Pipe()
-	var log bytes.Buffer
+	var log safeBuffer
 	code := make(chan int, 1)
 	go func() {
 		defer in.Close()
@@ -73,6 +74,24 @@ func serve(t *testing.T, args ...string) served {
 	}
 	s.url = strings.TrimSpace(line)
 	return s
+}
+
+// safeBuffer may be written by a server that goes on when its test reads.
+type safeBuffer struct {
+	mu sync.Mutex
+	b  bytes.Buffer
+}
+
+func (s *safeBuffer) Write(p []byte) (int, error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.b.Write(p)
+}
+
+func (s *safeBuffer) String() string {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.b.String()
 }
 
 // certificate makes a self-signed one for this machine.
@@ -179,5 +198,42 @@ func TestServeStops(t *testing.T) {
 	}
 	if r := textpoke(t, "ctl", "--server", s.url, "status"); r.code != exitWrong {
 		t.Errorf("it still answers: %+v", r)
+	}
+}
+
+// TestServeSecondSignal: one who waits for a client's last answer waits no more when
+// it is told to stop again. What was accepted is in the journal.
+func TestServeSecondSignal(t *testing.T) {
+	s := serve(t)
+	awaitReady(t, func() bool { return textpoke(t, "ctl", "--server", s.url, "enable").code == exitDone })
+	address := strings.TrimPrefix(s.url, "http://")
+	slow, err := net.Dial("tcp", address)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer slow.Close()
+	// Half a request: its handler reads on, and the server waits for it.
+	if _, err := io.WriteString(slow, "POST /v1/updates HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/json\r\nContent-Length: 100\r\n\r\n{"); err != nil {
+		t.Fatal(err)
+	}
+	ended := make(chan int, 1)
+	go func() { code, _ := s.stop(); ended <- code }()
+	awaitReady(t, func() bool { // the port is closed after what was accepted is carried out
+		c, err := net.Dial("tcp", address)
+		if err == nil {
+			c.Close()
+		}
+		return err != nil
+	})
+	if err := syscall.Kill(os.Getpid(), syscall.SIGTERM); err != nil { // to the server: it is in this process
+		t.Fatal(err)
+	}
+	select {
+	case code := <-ended:
+		if code != exitCut {
+			t.Errorf("exit code %d, want %d", code, exitCut)
+		}
+	case <-time.After(lastAnswers - time.Second):
+		t.Error("it still waits")
 	}
 }
