@@ -10,6 +10,9 @@ import (
 // that patchers may run on.
 var ErrLastOne = errors.New("it is the last one that patchers may run on")
 
+// ErrAlready says that a CPU is as it was to become.
+var ErrAlready = errors.New("already")
+
 // Unplug takes a CPU out: it answers what still waits for it, and from then on
 // no round has it as a target. It waits for whoever occupies the CPU, and for a
 // round or a stop_machine that is being sent (cpu_down, kernel/cpu.c). One
@@ -26,7 +29,7 @@ func (m *Machine) Unplug(ctx context.Context, cpu int) error {
 	defer m.hotplug.Unlock()
 	switch {
 	case !m.online[cpu].Load():
-		return fmt.Errorf("unplug cpu %d: it is offline already", cpu)
+		return fmt.Errorf("unplug cpu %d: it is offline %w", cpu, ErrAlready)
 	case m.roles[cpu].Houses() && m.housesOnline() == 1:
 		return fmt.Errorf("unplug cpu %d: %w", cpu, ErrLastOne)
 	}
@@ -46,7 +49,7 @@ func (m *Machine) Plug(ctx context.Context, cpu int) error {
 	defer m.hotplug.Unlock()
 	if m.online[cpu].Load() {
 		r.stand()
-		return fmt.Errorf("plug cpu %d: it is online already", cpu)
+		return fmt.Errorf("plug cpu %d: it is online %w", cpu, ErrAlready)
 	}
 	l := &Lease{r}
 	l.Sync()

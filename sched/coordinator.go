@@ -30,6 +30,11 @@ type Config struct {
 	// Gather is how long an update waits for company once there is a request.
 	// 0: not at all; requests still meet while the update before them runs.
 	Gather time.Duration
+	// Began, where set, is told which requests are about to be carried out.
+	Began func(ts []*Ticket)
+	// Answered, where set, is told how requests ended, before they are answered:
+	// those of one update together. An update does not end before Answered returns.
+	Answered func(ts []*Ticket, err error)
 }
 
 // Apply brings changes into the text, all or none.
@@ -52,7 +57,8 @@ type Coordinator struct {
 	apply Apply
 	log   *zap.Logger
 	queue chan *Ticket
-	wants *wants
+	wants *Wants // nobody's but run's
+	live  []bool // the text calls a tracer
 
 	submit  sync.RWMutex // guards queue's closing against senders
 	closing chan struct{}
@@ -73,7 +79,8 @@ func NewCoordinator(ctx context.Context, records int, apply Apply, cfg Config, l
 	c := &Coordinator{
 		cfg: cfg, apply: apply, log: log,
 		queue:   make(chan *Ticket, cfg.Queue),
-		wants:   newWants(records),
+		wants:   NewWants(records),
+		live:    make([]bool, records),
 		closing: make(chan struct{}),
 		ended:   make(chan struct{}),
 		cancel:  cancel,
@@ -82,21 +89,23 @@ func NewCoordinator(ctx context.Context, records int, apply Apply, cfg Config, l
 	return c
 }
 
-// Ticket is a request on its way.
+// Ticket is a request on its way, or several that go together.
 type Ticket struct {
-	request Request
-	state   atomic.Uint32
-	done    chan struct{}
-	err     error
-	count   *atomic.Uint64 // answered requests
-	expiry  *time.Timer    // nil: waits as long as it takes
+	requests []Request
+	of       *Coordinator
+	state    atomic.Uint32
+	done     chan struct{}
+	err      error
+	expiry   *time.Timer // nil: waits as long as it takes
 }
 
-// The states of a ticket.
+// Requests is what was submitted.
+func (t *Ticket) Requests() []Request { return t.requests }
+
+// The states of a ticket. Whoever takes it answers it.
 const (
 	queued uint32 = iota
 	taken
-	answered
 )
 
 // Done is closed when the request is answered; Err tells how.
@@ -107,17 +116,31 @@ func (t *Ticket) Err() error { return t.err }
 
 // Cancel withdraws a request that no update has taken up, and tells whether it
 // did. One that is being carried out goes on.
-func (t *Ticket) Cancel() bool { return t.answer(queued, ErrCancelled) }
-
-// answer ends a request that is in the state from, and tells whether it was.
-func (t *Ticket) answer(from uint32, err error) bool {
-	if !t.state.CompareAndSwap(from, answered) {
+func (t *Ticket) Cancel() bool {
+	if !t.take() {
 		return false
 	}
-	t.count.Add(1)
-	t.err = err
-	close(t.done)
+	t.of.answer([]*Ticket{t}, ErrCancelled)
 	return true
+}
+
+// expire is called by the ticket's timer.
+func (t *Ticket) expire() {
+	if t.state.CompareAndSwap(queued, taken) {
+		t.of.answer([]*Ticket{t}, ErrExpired)
+	}
+}
+
+// answer ends requests that were taken.
+func (c *Coordinator) answer(ts []*Ticket, err error) {
+	if c.cfg.Answered != nil {
+		c.cfg.Answered(ts, err)
+	}
+	c.requests.Add(uint64(len(ts)))
+	for _, t := range ts {
+		t.err = err
+		close(t.done)
+	}
 }
 
 // take stops a request's waiting, and tells whether it still waited.
@@ -128,11 +151,14 @@ func (t *Ticket) take() bool {
 	return t.state.CompareAndSwap(queued, taken)
 }
 
-// Submit hands a request in. It blocks while the queue is full, until ctx ends or
-// MaxWait is over.
-func (c *Coordinator) Submit(ctx context.Context, r Request) (*Ticket, error) {
-	if err := c.wants.check(r); err != nil {
-		return nil, err
+// Submit hands requests in that go together, mostly a single one: all of them are
+// carried out with one update or none. It blocks while the queue is full, until
+// ctx ends or the wait is over.
+func (c *Coordinator) Submit(ctx context.Context, rs ...Request) (*Ticket, error) {
+	for _, r := range rs {
+		if err := c.wants.Check(r); err != nil {
+			return nil, err
+		}
 	}
 	if ctx.Err() != nil {
 		return nil, context.Cause(ctx)
@@ -144,7 +170,12 @@ func (c *Coordinator) Submit(ctx context.Context, r Request) (*Ticket, error) {
 		return nil, ErrClosed
 	default:
 	}
-	t := c.ticket(r)
+	t := c.ticket(rs)
+	select {
+	case <-t.done: // its deadline was over
+		return t, nil
+	default:
+	}
 	var err error
 	select {
 	case c.queue <- t:
@@ -160,10 +191,19 @@ func (c *Coordinator) Submit(ctx context.Context, r Request) (*Ticket, error) {
 	return nil, err
 }
 
-func (c *Coordinator) ticket(r Request) *Ticket {
-	t := &Ticket{request: r, done: make(chan struct{}), count: &c.requests}
-	if c.cfg.MaxWait > 0 {
-		t.expiry = time.AfterFunc(c.cfg.MaxWait, func() { t.answer(queued, ErrExpired) })
+func (c *Coordinator) ticket(rs []Request) *Ticket {
+	t := &Ticket{requests: rs, of: c, done: make(chan struct{})}
+	wait, bounded := c.cfg.MaxWait, c.cfg.MaxWait > 0
+	for _, r := range rs {
+		if !r.Deadline.IsZero() && (!bounded || time.Until(r.Deadline) < wait) {
+			wait, bounded = time.Until(r.Deadline), true
+		}
+	}
+	switch {
+	case bounded && wait <= 0: // now: a timer might come after an update
+		t.expire()
+	case bounded:
+		t.expiry = time.AfterFunc(wait, t.expire)
 	}
 	return t
 }
@@ -218,7 +258,7 @@ func (c *Coordinator) Stats() Stats {
 }
 
 // Live tells, after Close, whether a record is enabled.
-func (c *Coordinator) Live(record int) bool { return c.wants.live[record] }
+func (c *Coordinator) Live(record int) bool { return c.live[record] }
 
 func (c *Coordinator) run(ctx context.Context) {
 	defer close(c.ended)
@@ -260,9 +300,7 @@ func (c *Coordinator) update(ctx context.Context, ts []*Ticket) {
 		}
 		return
 	}
-	for _, t := range ts {
-		t.answer(taken, err)
-	}
+	c.answer(ts, err)
 }
 
 // try applies what requests change together. When it fails nothing is changed.
@@ -270,11 +308,16 @@ func (c *Coordinator) try(ctx context.Context, ts []*Ticket) error {
 	if ctx.Err() != nil {
 		return ErrClosed
 	}
+	if c.cfg.Began != nil {
+		c.cfg.Began(ts)
+	}
 	var us []undo
 	for _, t := range ts {
-		us = append(us, c.wants.add(t.request))
+		for _, r := range t.requests {
+			us = append(us, c.wants.add(r))
+		}
 	}
-	changes := c.wants.changes(us)
+	changes := c.changesOf(us)
 	if len(changes) == 0 {
 		return nil
 	}
@@ -287,7 +330,24 @@ func (c *Coordinator) try(ctx context.Context, ts []*Ticket) error {
 		}
 		return err
 	}
-	c.wants.done(changes)
+	for _, ch := range changes {
+		c.live[ch.Record] = ch.Enable
+	}
 	c.changes.Add(uint64(len(changes)))
 	return nil
+}
+
+// changesOf is what the text lacks of what is wanted, by record. Opposite wishes
+// about one record have met in their number and left nothing to do.
+func (c *Coordinator) changesOf(us []undo) (out []Change) {
+	all := c.wants.changed(us)
+	if all == nil {
+		return nil
+	}
+	for rec := range all.all() {
+		if want := c.wants.Users(rec) > 0; want != c.live[rec] {
+			out = append(out, Change{rec, want})
+		}
+	}
+	return out
 }

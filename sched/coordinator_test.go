@@ -252,3 +252,30 @@ func TestSubmitRefusesUnknownRecords(t *testing.T) {
 		wantStats(t, c, Stats{})
 	})
 }
+
+// TestDeadlineWasOver: what comes with a deadline that is over expires, always: no
+// update takes it up before a timer does. The clock is the real one, as in a bubble
+// timers come first.
+func TestDeadlineWasOver(t *testing.T) {
+	x := newFake(9)
+	c := NewCoordinator(t.Context(), 9, x.apply, Config{Queue: 1000}, nop)
+	var all []*Ticket
+	for range 1000 {
+		r := enable("a", 0)
+		r.Deadline = time.Now()
+		ticket, err := c.Submit(t.Context(), r)
+		if err != nil {
+			t.Fatal(err)
+		}
+		all = append(all, ticket)
+	}
+	for _, ticket := range all {
+		if <-ticket.Done(); ticket.Err() != ErrExpired {
+			t.Fatalf("%v, want %v", ticket.Err(), ErrExpired)
+		}
+	}
+	if err := c.Close(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	wantCalls(t, x)
+}

@@ -50,11 +50,11 @@ func (w *crowd) talk(ctx context.Context, client string, seed uint64) (map[int]b
 		<-ticket.Done()
 		switch err := ticket.Err(); {
 		case err == nil:
-			for _, rec := range ticket.request.Records {
-				mine[rec] = ticket.request.Enable
+			for _, rec := range ticket.requests[0].Records {
+				mine[rec] = ticket.requests[0].Enable
 			}
 		case err != ErrCancelled && !errors.Is(err, errBad):
-			return nil, fmt.Errorf("%v: %w", ticket.request, err)
+			return nil, fmt.Errorf("%v: %w", ticket.requests[0], err)
 		}
 	}
 	return mine, nil

@@ -123,8 +123,12 @@ func bubble(t *testing.T, records int, cfg Config, f func(t *testing.T, x *fakeT
 	})
 }
 
-func enable(client string, recs ...int) Request  { return Request{client, true, recs} }
-func disable(client string, recs ...int) Request { return Request{client, false, recs} }
+func enable(client string, recs ...int) Request {
+	return Request{Client: client, Enable: true, Records: recs}
+}
+func disable(client string, recs ...int) Request {
+	return Request{Client: client, Enable: false, Records: recs}
+}
 
 // submit hands a request in that is not refused, and lets it settle.
 func submit(t testing.TB, c *Coordinator, r Request) *Ticket {
@@ -143,10 +147,10 @@ func wantErr(t testing.TB, ticket *Ticket, want error) {
 	select {
 	case <-ticket.Done():
 		if err := ticket.Err(); !errors.Is(err, want) {
-			t.Errorf("%v: %v, want %v", ticket.request, err, want)
+			t.Errorf("%v: %v, want %v", ticket.requests, err, want)
 		}
 	default:
-		t.Errorf("%v: not answered, want %v", ticket.request, want)
+		t.Errorf("%v: not answered, want %v", ticket.requests, want)
 	}
 }
 
@@ -155,7 +159,7 @@ func wantWaiting(t testing.TB, ticket *Ticket) {
 	t.Helper()
 	select {
 	case <-ticket.Done():
-		t.Errorf("%v: answered with %v, want none yet", ticket.request, ticket.Err())
+		t.Errorf("%v: answered with %v, want none yet", ticket.requests, ticket.Err())
 	default:
 	}
 }

@@ -2,7 +2,10 @@ package sched
 
 import (
 	"fmt"
+	"iter"
+	"math/bits"
 	"slices"
+	"time"
 )
 
 // Change is one record to be switched.
@@ -19,25 +22,59 @@ type Request struct {
 	Client  string
 	Enable  bool
 	Records []int // numbers in the table
+	// ID is the caller's own name for the request, for Config's functions.
+	ID int64
+	// Deadline is when the request ends with ErrExpired if no update has taken
+	// it up; the zero time for MaxWait alone.
+	Deadline time.Time
 }
 
-// wants is who wants which records, and what is live.
-type wants struct {
-	clients map[string]map[int]bool // none that wants nothing
-	users   []int32                 // clients that want the record
-	live    []bool                  // the text calls a tracer
+// Wants is who wants which records of a table.
+type Wants struct {
+	clients map[string]*set // none that wants nothing
+	users   []int32         // clients that want the record
 }
 
-func newWants(records int) *wants {
-	return &wants{
-		clients: map[string]map[int]bool{},
-		users:   make([]int32, records),
-		live:    make([]bool, records),
+// set is a set of records: a bit for each, since clients may want all.
+type set struct {
+	bits []uint64
+	n    int
+}
+
+func (w *Wants) newSet() *set { return &set{bits: make([]uint64, (len(w.users)+63)/64)} }
+
+func (s *set) has(rec int) bool { return s != nil && s.bits[rec/64]>>(rec%64)&1 != 0 }
+
+// flip changes whether a record is in the set.
+func (s *set) flip(rec int) {
+	s.bits[rec/64] ^= 1 << (rec % 64)
+	if s.has(rec) {
+		s.n++
+	} else {
+		s.n--
 	}
 }
 
-// check refuses requests that name records which are not there.
-func (w *wants) check(r Request) error {
+// all is the set's records, ascending.
+func (s *set) all() iter.Seq[int] {
+	return func(yield func(int) bool) {
+		for i, word := range s.bits {
+			for ; word != 0; word &= word - 1 {
+				if !yield(i*64 + bits.TrailingZeros64(word)) {
+					return
+				}
+			}
+		}
+	}
+}
+
+// NewWants is nobody's, of so many records.
+func NewWants(records int) *Wants {
+	return &Wants{clients: map[string]*set{}, users: make([]int32, records)}
+}
+
+// Check refuses requests that name records which are not there.
+func (w *Wants) Check(r Request) error {
 	for _, rec := range r.Records {
 		if rec < 0 || rec >= len(w.users) {
 			return fmt.Errorf("client %s: record %d: there are %d", r.Client, rec, len(w.users))
@@ -46,69 +83,94 @@ func (w *wants) check(r Request) error {
 	return nil
 }
 
+// Add notes what a request wants.
+func (w *Wants) Add(r Request) { w.add(r) }
+
+// Users is how many clients want a record.
+func (w *Wants) Users(rec int) int { return int(w.users[rec]) }
+
+// Clients are those that want anything, in no order.
+func (w *Wants) Clients() iter.Seq[string] {
+	return func(yield func(string) bool) {
+		for c := range w.clients {
+			if !yield(c) {
+				return
+			}
+		}
+	}
+}
+
+// Of is what a client wants, ascending.
+func (w *Wants) Of(client string) []int {
+	s := w.clients[client]
+	if s == nil {
+		return nil
+	}
+	return slices.AppendSeq(make([]int, 0, s.n), s.all())
+}
+
 // undo takes a request back: the records that it changed for its client.
 type undo struct {
 	request Request
-	changed []int
+	changed *set // nil for none
 }
 
-// add notes what a request wants.
-func (w *wants) add(r Request) undo {
+func (w *Wants) add(r Request) undo {
 	u := undo{request: r}
 	for _, rec := range r.Records {
-		if w.clients[r.Client][rec] != r.Enable {
-			w.set(r.Client, rec, r.Enable)
-			u.changed = append(u.changed, rec)
+		if w.clients[r.Client].has(rec) == r.Enable {
+			continue
 		}
+		if u.changed == nil {
+			u.changed = w.newSet()
+		}
+		w.flip(r.Client, rec)
+		u.changed.flip(rec)
 	}
 	return u
 }
 
-// set notes or forgets that a client wants a record.
-func (w *wants) set(client string, rec int, enable bool) {
+// flip notes that a client wants a record, or that it does no more.
+func (w *Wants) flip(client string, rec int) {
 	mine := w.clients[client]
-	switch {
-	case !enable:
-		w.users[rec]--
-		if delete(mine, rec); len(mine) == 0 {
-			delete(w.clients, client)
-		}
-	case mine == nil:
+	if mine == nil {
+		mine = w.newSet()
+		w.clients[client] = mine
+	}
+	mine.flip(rec)
+	if mine.has(rec) {
 		w.users[rec]++
-		w.clients[client] = map[int]bool{rec: true}
-	default:
-		w.users[rec]++
-		mine[rec] = true
+		return
+	}
+	if w.users[rec]--; mine.n == 0 {
+		delete(w.clients, client)
 	}
 }
 
 // takeBack reverts requests, the last one first.
-func (w *wants) takeBack(us []undo) {
+func (w *Wants) takeBack(us []undo) {
 	for _, u := range slices.Backward(us) {
-		for _, rec := range u.changed {
-			w.set(u.request.Client, rec, !u.request.Enable)
+		if u.changed == nil {
+			continue
+		}
+		for rec := range u.changed.all() {
+			w.flip(u.request.Client, rec)
 		}
 	}
 }
 
-// changes is what the text lacks of what is wanted, by record. Opposite wishes
-// about one record have met in users and left nothing to do.
-func (w *wants) changes(us []undo) []Change {
-	var out []Change
+// changed is the records that requests have changed for anybody, nil for none.
+func (w *Wants) changed(us []undo) (all *set) {
 	for _, u := range us {
-		for _, rec := range u.changed {
-			if want := w.users[rec] > 0; want != w.live[rec] {
-				out = append(out, Change{rec, want})
-			}
+		if u.changed == nil {
+			continue
+		}
+		if all == nil {
+			all = w.newSet()
+		}
+		for i, word := range u.changed.bits {
+			all.bits[i] |= word
 		}
 	}
-	slices.SortFunc(out, func(a, b Change) int { return a.Record - b.Record })
-	return slices.Compact(out)
-}
-
-// done notes that changes are live.
-func (w *wants) done(cs []Change) {
-	for _, c := range cs {
-		w.live[c.Record] = c.Enable
-	}
+	return all
 }

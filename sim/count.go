@@ -75,3 +75,21 @@ func (j *Job) Rounds() int {
 	}
 	return rounds
 }
+
+// Of is the job for some of its records, which the table's numbers name in any
+// order, with another vector.
+func (j *Job) Of(which []int, b sched.Buffer) *Job {
+	wanted := make(map[int]bool, len(which))
+	for _, rec := range which {
+		wanted[rec] = true
+	}
+	some := *j
+	some.Buffer, some.queue = b, nil
+	for _, rec := range j.queue { // which is in order
+		if wanted[rec] {
+			some.queue = append(some.queue, rec)
+		}
+	}
+	some.shape.Patches = len(some.queue)
+	return &some
+}

@@ -151,3 +151,21 @@ func TestNewJobRefuses(t *testing.T) {
 		}
 	}
 }
+
+// TestOf: some records in ascending order fill vectors of b slots ceil(n/b) times,
+// three rounds each; all of them are the job itself.
+func TestOf(t *testing.T) {
+	j := newJob(t, config(t, "x86_64", "native", "gen:n=60,order=sorted", "4"))
+	rapid.Check(t, func(t *rapid.T) {
+		which := rapid.SliceOfNDistinct(rapid.IntRange(0, 59), 1, 60, rapid.ID[int]).Draw(t, "which")
+		slots := rapid.IntRange(1, 70).Draw(t, "slots")
+		row, err := j.Of(which, sched.Buffer{Slots: slots}).Count(t.Context())
+		if err != nil {
+			t.Fatal(err)
+		}
+		rounds := 3 * ((len(which) + slots - 1) / slots)
+		if row.Patches != len(which) || row.Rounds != rounds || row.IPIs != 3*rounds {
+			t.Errorf("%d of %d slots: %d patches, %d rounds, want %d", len(which), slots, row.Patches, row.Rounds, rounds)
+		}
+	})
+}

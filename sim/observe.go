@@ -7,11 +7,11 @@ import (
 )
 
 // observe begins a run on the job's timeline, if it has one, and lets a live
-// machine tell it what happens.
+// machine tell it what happens; else its own observer, if it has one.
 func observe(j *Job) *cpus.Observer {
 	t := j.Timeline
 	if t == nil {
-		return nil
+		return j.Observer
 	}
 	t.Machine(j.Roles)
 	t.Run(j.String(), 0)

@@ -101,7 +101,7 @@ func Stress(ctx context.Context, c Config, d time.Duration, trouble Trouble, rev
 }
 
 func newStress(l *Live, trouble Trouble) *stress {
-	l.machine.SetOps(l.ops, cpus.CalledTracer)
+	l.Attach()
 	return &stress{Live: l, trouble: trouble, rng: rand.New(rand.NewPCG(l.job.Seed, 1<<32))}
 }
 
@@ -145,11 +145,7 @@ func (s *stress) run(ctx context.Context, d time.Duration) (RunRow, error) {
 // settleUp holds what is left in the text against what clients were told, and
 // the ledger against itself.
 func (s *stress) settleUp(row *RunRow, coord *sched.Coordinator) {
-	all := make([]poke.Patch, len(s.sites.records))
-	for i, rec := range s.sites.records {
-		all[i] = s.sites.patch(rec, coord.Live(rec))
-	}
-	s.checkSites(all)
+	s.CheckAll(coord.Live)
 	c := row.Counts
 	if cause, ok := c.Conserved(); !ok {
 		s.report(cpus.Conservation, "cause %s: %d interrupts taken, %d sent", cause, c.TotalTaken(cause), c.Sent[cause])
@@ -161,28 +157,12 @@ func (s *stress) settleUp(row *RunRow, coord *sched.Coordinator) {
 	}
 }
 
-// apply carries changes out with one update.
+// apply carries changes out with one update, which may go wrong.
 func (s *stress) apply(ctx context.Context, changes []sched.Change) error {
-	patches := make([]poke.Patch, len(changes))
-	for i, c := range changes {
-		patches[i] = s.sites.patch(c.Record, c.Enable)
-	}
-	u, err := s.job.update(patches, false)
-	if err != nil {
-		return err
-	}
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
-	s.disturb(cancel, len(patches))
-	err = s.patcher.Run(ctx, u)
-	var failed *poke.Error
-	if errors.As(err, &failed) && failed.State == poke.AllOld {
-		for i := range patches {
-			patches[i].New, patches[i].NewOps = patches[i].Old, patches[i].OldOps
-		}
-	}
-	s.checkSites(patches)
-	return err
+	s.disturb(cancel, len(changes))
+	return s.Apply(ctx, changes)
 }
 
 // disturb makes one update in four fail at some store and one in four get

@@ -26,6 +26,8 @@ var update = flag.Bool("update", false, "rewrite the scripts' expected texts")
 //	row FILE N NAME=VALUE...   the N-th, counted from 1, has these cells
 //	mask FILE NEW NAME,...     copies a table, with # for the cells of some columns
 //	await FILE                 waits until it is there
+//	free NAME                  an address that nobody listens on, in a variable
+//	answers URL                waits until a URL is answered with 200
 //
 // where FILE may be stdout. mail.txt is the measurement of 2019, crlf.csv a table
 // of two records whose lines end in CR LF.
@@ -56,6 +58,7 @@ func TestScripts(t *testing.T) {
 		},
 		Cmds: map[string]func(*testscript.TestScript, bool, []string){
 			"exits": scriptExits, "rows": scriptRows, "row": scriptRow, "mask": scriptMask, "await": scriptAwait,
+			"free": scriptFree, "answers": scriptAnswers,
 		},
 	})
 }

@@ -1,0 +1,278 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"net/http"
+	"net/url"
+	"os"
+	"strconv"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"github.com/textpoke/textpoke/results"
+	"github.com/textpoke/textpoke/service/api"
+)
+
+func ctlCommand(c *common) *cobra.Command {
+	f := &ctlFlags{common: c}
+	cmd := &cobra.Command{
+		Use:   "ctl",
+		Short: "asks a running textpoke serve: enable, disable, status, watch, cancel, interrupts, cpus",
+	}
+	p := cmd.PersistentFlags()
+	p.StringVar(&f.server, "server", "http://127.0.0.1:7070", "`URL` of the server")
+	p.StringVar(&f.tokenFile, "token-file", "", "`file` with the token to show")
+	p.StringVar(&f.tlsCA, "tls-ca", "", "`file` with the certificate that the server's must be signed by (default: the system's)")
+	cmd.AddCommand(ctlSwitch(f, true), ctlSwitch(f, false), ctlStatus(f), ctlWatch(f), ctlCancel(f), ctlInterrupts(f), ctlCPUs(f))
+	return cmd
+}
+
+// updateTable is a table for updates.
+func updateTable() results.Table {
+	return results.Table{Name: "updates", Columns: []results.Column{
+		{Name: "id", Doc: "of the update"},
+		{Name: "client", Doc: "who asked for it"},
+		{Name: "ops", Doc: "the tracer that the records are for"},
+		{Name: "direction", Doc: "enable or disable"},
+		{Name: "records", Doc: "how many it is about"},
+		{Name: "state", Doc: "queued, running, live, failed, cancelled or expired"},
+		{Name: "batch", Doc: "the merged update of the machine that carried it out; several share one"},
+		{Name: "phase", Doc: "what the machine is doing for it"},
+		{Name: "key", Doc: "the client's own, for asking again without doing it twice", Detail: true},
+		{Name: "submitted", Doc: "when it was accepted (RFC 3339)", Detail: true},
+		{Name: "waited_ns", Doc: "until it began"},
+		{Name: "took_ns", Doc: "from then until it ended"},
+		{Name: "error", Doc: "why it failed"},
+	}}
+}
+
+func updateCells(u *api.Update) []any {
+	direction := "disable"
+	if u.Enable {
+		direction = "enable"
+	}
+	var batch, waited, took any = results.Empty, results.Empty, results.Empty
+	if u.Batch != 0 {
+		batch = u.Batch
+	}
+	if !u.Began.IsZero() {
+		waited = u.Began.Sub(u.Submitted).Nanoseconds()
+		if u.HasEnded() {
+			took = u.Ended.Sub(u.Began).Nanoseconds()
+		}
+	}
+	return []any{
+		u.ID, u.Client, u.Ops, direction, u.Records, u.State, batch, orEmpty(u.Phase), orEmpty(u.Key),
+		u.Submitted.Format(time.RFC3339Nano), waited, took, orEmpty(u.Error),
+	}
+}
+
+func orEmpty(s string) any {
+	if s == "" {
+		return results.Empty
+	}
+	return s
+}
+
+// print writes updates.
+func (f *ctlFlags) print(ctx context.Context, updates ...api.Update) error {
+	return f.rows(ctx, updateTable(), len(updates), func(i int, o *output) error { return o.add(updateCells(&updates[i])...) })
+}
+
+// outcome is the answer no for an update that did not become live.
+func outcome(u *api.Update) error {
+	switch {
+	case !u.HasEnded() || u.State == "live":
+		return nil
+	case u.Error != "":
+		return noError{fmt.Errorf("update %d: %s: %s", u.ID, u.State, u.Error)}
+	}
+	return noError{fmt.Errorf("update %d: %s", u.ID, u.State)}
+}
+
+// ctlSwitch is enable and disable.
+func ctlSwitch(f *ctlFlags, enable bool) *cobra.Command {
+	req := api.Request{Enable: &enable}
+	var within time.Duration
+	var noWait bool
+	name, done := "enable", "enabled"
+	if !enable {
+		name, done = "disable", "disabled"
+	}
+	cmd := &cobra.Command{
+		Use:   name,
+		Short: name + " records, and wait until that is live",
+		Long: name + " asks for one update and prints it. A record stays enabled while any client wants it for\n" +
+			"any ops. Without --filter and --record it is about all records. When the update fails, or\n" +
+			"is cancelled, the exit code is 1." + columnsHelp(updateTable()),
+		Example: "  textpoke ctl " + name + " --filter 'vfs_*'\n" +
+			"  textpoke ctl " + name + " --client deploy --ops kprobe --record vfs_read --key 2f1c --format json",
+		Args: cobra.NoArgs,
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			s, err := f.open()
+			if err != nil {
+				return err
+			}
+			switch {
+			case within < 0:
+				return fmt.Errorf("--within %v: want a time above 0, such as 10s", within)
+			case within > 0:
+				req.Deadline = time.Now().Add(within)
+			}
+			req.Wait = !noWait
+			if len(req.Filter)+len(req.Records) == 0 {
+				req.Filter = []string{"*"}
+			}
+			var u api.Update
+			if err := s.ask(cmd.Context(), http.MethodPost, "/v1/updates", req, &u); err != nil {
+				return err
+			}
+			if !noWait {
+				if err := s.follow(cmd.Context(), &u); err != nil {
+					return err
+				}
+			}
+			if err := f.print(cmd.Context(), u); err != nil {
+				return err
+			}
+			return outcome(&u)
+		},
+	}
+	p := cmd.Flags()
+	p.StringVar(&req.Client, "client", clientName(), "`name` of who asks")
+	p.StringVar(&req.Key, "key", "", "idempotency `key`: asked again with the same one, it is the same update")
+	p.StringVar(&req.Ops, "ops", "function", "the `tracer` that the records are "+done+" for")
+	p.StringArrayVar(&req.Filter, "filter", nil, "`pattern` of records, in the kernel's filter syntax: vfs_*, :mod:ext4, !tcp_*; repeated, each adds to it")
+	p.StringArrayVar(&req.Records, "record", nil, "`record` by symbol or address, in place of --filter; repeatable")
+	p.DurationVar(&within, "within", 0, "give up when the update has not begun within this `time`, such as 10s")
+	p.BoolVar(&noWait, "no-wait", false, "print the update as soon as it is accepted")
+	return cmd
+}
+
+// clientName is who asks unless that is said: the user.
+func clientName() string {
+	if name := os.Getenv("USER"); name != "" {
+		return name
+	}
+	return "ctl"
+}
+
+// follow asks until an update has ended; each time the server waits for a while.
+func (s *server) follow(ctx context.Context, u *api.Update) error {
+	for !u.HasEnded() {
+		if err := s.ask(ctx, http.MethodGet, fmt.Sprintf("/v1/updates/%d?wait=true", u.ID), nil, u); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func ctlStatus(f *ctlFlags) *cobra.Command {
+	var client, state string
+	var limit int
+	cmd := &cobra.Command{
+		Use:   "status [ID]",
+		Short: "updates, or one of them, as they stand",
+		Long:  "status lists updates in the order of their submission, or prints one." + columnsHelp(updateTable()),
+		Args:  cobra.MaximumNArgs(1),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			s, err := f.open()
+			if err != nil {
+				return err
+			}
+			if len(args) == 1 {
+				return f.one(cmd.Context(), s, http.MethodGet, args[0])
+			}
+			if limit < 1 {
+				return fmt.Errorf("--limit %d: want at least 1", limit)
+			}
+			updates, err := s.updates(cmd.Context(), url.Values{"client": {client}, "state": {state}}, limit)
+			if err != nil {
+				return err
+			}
+			return f.print(cmd.Context(), updates...)
+		},
+	}
+	p := cmd.Flags()
+	p.StringVar(&client, "client", "", "only updates of the client of this `name`")
+	p.StringVar(&state, "state", "", "only those in this `state`: queued, running, live, failed, cancelled, expired")
+	p.IntVar(&limit, "limit", 1000, "at most so many, a `number`; the first ones are listed")
+	return cmd
+}
+
+// pageSize is how many updates are asked for at a time.
+const pageSize = 1000
+
+// updates reads pages until there are enough.
+func (s *server) updates(ctx context.Context, q url.Values, limit int) (all []api.Update, err error) {
+	for len(all) < limit {
+		q.Set("limit", strconv.Itoa(min(limit-len(all), pageSize)))
+		var page api.Updates
+		if err := s.ask(ctx, http.MethodGet, "/v1/updates?"+q.Encode(), nil, &page); err != nil {
+			return nil, err
+		}
+		all = append(all, page.Updates...)
+		if page.Next == 0 {
+			break
+		}
+		q.Set("after", strconv.FormatInt(page.Next, 10))
+	}
+	return all, nil
+}
+
+// update asks for one update, by the number that a person typed.
+func (s *server) update(ctx context.Context, method, id string) (u api.Update, err error) {
+	n, err := strconv.ParseUint(id, 10, 63)
+	if err != nil {
+		return u, fmt.Errorf("update %q: want its number, as ctl status lists it", id)
+	}
+	return u, s.ask(ctx, method, fmt.Sprintf("/v1/updates/%d", n), nil, &u)
+}
+
+// one prints one update, as it is after the request.
+func (f *ctlFlags) one(ctx context.Context, s *server, method, id string) error {
+	u, err := s.update(ctx, method, id)
+	if err != nil {
+		return err
+	}
+	return f.print(ctx, u)
+}
+
+func ctlCancel(f *ctlFlags) *cobra.Command {
+	return &cobra.Command{
+		Use:   "cancel ID",
+		Short: "cancel an update that is queued",
+		Args:  cobra.ExactArgs(1),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			s, err := f.open()
+			if err != nil {
+				return err
+			}
+			return f.one(cmd.Context(), s, http.MethodDelete, args[0])
+		},
+	}
+}
+
+func ctlInterrupts(f *ctlFlags) *cobra.Command {
+	return &cobra.Command{
+		Use:   "interrupts",
+		Short: "the machine's counters, laid out as /proc/interrupts",
+		Args:  cobra.NoArgs,
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			s, err := f.open()
+			if err != nil {
+				return err
+			}
+			resp, err := s.send(cmd.Context(), http.MethodGet, "/v1/interrupts", nil)
+			if err != nil {
+				return err
+			}
+			defer resp.Body.Close()
+			_, err = io.Copy(f.streams.out, resp.Body)
+			return err
+		},
+	}
+}

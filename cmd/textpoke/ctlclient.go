@@ -1,0 +1,133 @@
+package main
+
+import (
+	"bytes"
+	"context"
+	"crypto/tls"
+	"crypto/x509"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"net/http"
+	"net/url"
+	"os"
+	"strings"
+
+	"github.com/textpoke/textpoke/service/api"
+)
+
+// server is a textpoke serve that ctl talks to.
+type server struct {
+	url   string // without a slash at its end
+	token string
+	http  *http.Client
+}
+
+// ctlFlags say which server, and who asks.
+type ctlFlags struct {
+	*common
+	server, tokenFile, tlsCA string
+}
+
+// open checks the flags. Nothing is sent yet.
+func (f *ctlFlags) open() (*server, error) {
+	u, err := url.Parse(f.server)
+	if err != nil || u.Scheme != "http" && u.Scheme != "https" || u.Host == "" || u.User != nil {
+		return nil, fmt.Errorf("--server %q: want a URL such as http://127.0.0.1:7070", f.server)
+	}
+	s := &server{url: strings.TrimSuffix(u.String(), "/")}
+	if s.token, err = f.token(); err != nil {
+		return nil, err
+	}
+	transport := http.DefaultTransport.(*http.Transport).Clone()
+	if f.tlsCA != "" {
+		pem, err := os.ReadFile(f.tlsCA)
+		if err != nil {
+			return nil, fmt.Errorf("--tls-ca: %w", err)
+		}
+		roots := x509.NewCertPool()
+		if !roots.AppendCertsFromPEM(pem) {
+			return nil, fmt.Errorf("--tls-ca %s: no certificate in it", f.tlsCA)
+		}
+		transport.TLSClientConfig = &tls.Config{RootCAs: roots, MinVersion: tls.VersionTLS12}
+	}
+	s.http = &http.Client{Transport: transport}
+	return s, nil
+}
+
+// token is the first line's last word: the token alone, or a line of the server's
+// own file.
+func (f *ctlFlags) token() (string, error) {
+	if f.tokenFile == "" {
+		return "", nil
+	}
+	b, err := os.ReadFile(f.tokenFile)
+	if err != nil {
+		return "", fmt.Errorf("--token-file: %w", err)
+	}
+	for line := range strings.Lines(string(b)) {
+		words := strings.Fields(line)
+		if len(words) > 0 && !strings.HasPrefix(words[0], "#") {
+			return words[len(words)-1], nil
+		}
+	}
+	return "", fmt.Errorf("--token-file %s: there is no token in it", f.tokenFile)
+}
+
+// send asks and returns the answer, whose body the caller closes. What the server
+// refuses is an *api.Problem.
+func (s *server) send(ctx context.Context, method, path string, body any) (*http.Response, error) {
+	var in io.Reader
+	if body != nil {
+		b, err := json.Marshal(body)
+		if err != nil {
+			return nil, err
+		}
+		in = bytes.NewReader(b)
+	}
+	req, err := http.NewRequestWithContext(ctx, method, s.url+path, in)
+	if err != nil {
+		return nil, err
+	}
+	if body != nil {
+		req.Header.Set("Content-Type", "application/json")
+	}
+	if s.token != "" {
+		req.Header.Set("Authorization", "Bearer "+s.token)
+	}
+	resp, err := s.http.Do(req)
+	if err != nil {
+		var about *url.Error
+		if ctx.Err() == nil && errors.As(err, &about) { // it says the method and the whole path
+			err = fmt.Errorf("--server %s: %w", s.url, about.Err)
+		}
+		return nil, err
+	}
+	if resp.StatusCode < 300 {
+		return resp, nil
+	}
+	defer resp.Body.Close()
+	return nil, fmt.Errorf("%s: %w", s.url, refusal(resp))
+}
+
+// refusal reads a problem, or makes one of what something in between has sent.
+func refusal(resp *http.Response) *api.Problem {
+	p := &api.Problem{Title: resp.Status, Status: resp.StatusCode}
+	// What cannot be read is worth its status.
+	_ = json.NewDecoder(io.LimitReader(resp.Body, 1<<16)).Decode(p)
+	return p
+}
+
+// ask asks and reads JSON.
+func (s *server) ask(ctx context.Context, method, path string, body, into any) error {
+	resp, err := s.send(ctx, method, path, body)
+	if err != nil {
+		return err
+	}
+	defer resp.Body.Close()
+	if err := json.NewDecoder(resp.Body).Decode(into); err != nil {
+		return fmt.Errorf("%s: answer to %s %s: %w", s.url, method, path, err)
+	}
+	return nil
+}

@@ -1,0 +1,211 @@
+package main
+
+import (
+	"context"
+	"crypto/tls"
+	"errors"
+	"fmt"
+	"net"
+	"net/http"
+	"os"
+	"os/signal"
+	"runtime"
+	"syscall"
+	"time"
+
+	"github.com/spf13/cobra"
+	"go.uber.org/zap"
+	"go.uber.org/zap/zapcore"
+
+	"github.com/textpoke/textpoke/cpus"
+	"github.com/textpoke/textpoke/service"
+	"github.com/textpoke/textpoke/service/api"
+	"github.com/textpoke/textpoke/service/lab"
+	"github.com/textpoke/textpoke/service/page"
+	"github.com/textpoke/textpoke/service/store"
+	"github.com/textpoke/textpoke/sim"
+	"github.com/textpoke/textpoke/sim/experiments/catalogue"
+)
+
+func serveCommand(c *common) *cobra.Command {
+	s := &serveFlags{common: c}
+	cmd := &cobra.Command{
+		Use:   "serve",
+		Short: "let many clients patch one machine, over HTTP",
+		Long: "serve runs the live machine and lets many clients enable and disable tracers at once: what\n" +
+			"waits is merged into one update. What it has accepted is in a file below --data before it\n" +
+			"answers, and survives a kill. /openapi.json describes the API, and / is a page. SIGTERM or\n" +
+			"an interrupt carries out what was accepted, within --drain, and exits with 0; a second one\n" +
+			"stops at once: what is left is done at the next start.",
+		Example: "  textpoke serve --data /var/lib/textpoke\n" +
+			"  textpoke serve --data D --listen 0.0.0.0:7070 --token-file tokens --tls-cert cert.pem --tls-key key.pem\n" +
+			"  textpoke serve --data D --records gen:n=2000 --cpus busy=6,isolated=2 --buffer dynamic",
+		Args: cobra.NoArgs,
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			if err := s.check(cmd); err != nil {
+				return err
+			}
+			if !cmd.Flags().Changed("log") {
+				c.level = zapcore.InfoLevel
+			}
+			return s.run(cmd)
+		},
+	}
+	s.register(cmd)
+	return cmd
+}
+
+// serving is a server with all that it stands on.
+type serving struct {
+	log     *zap.Logger
+	store   *store.Store
+	handler *api.Handler
+	http    *http.Server
+	failed  chan error // of http
+	service *service.Service
+	lab     *lab.Lab
+	drain   time.Duration
+}
+
+func (s *serveFlags) run(cmd *cobra.Command) error {
+	ctx := cmd.Context()
+	tokens, err := s.tokens()
+	if err != nil {
+		return err
+	}
+	secure, err := s.tls()
+	if err != nil {
+		return err
+	}
+	config, err := s.machine(cmd)
+	if err != nil {
+		return err
+	}
+	v := &serving{log: s.logger(), failed: make(chan error, 1), drain: s.drain}
+	if v.store, err = store.Open(ctx, s.data, service.Identity(config.Table)); err != nil {
+		return fmt.Errorf("--data %s: %w", s.data, err)
+	}
+	v.handler = api.New(api.Config{
+		Page: http.HandlerFunc(page.Serve), Tokens: tokens, Log: v.log, Limits: api.Limits{Streams: s.eventStreams},
+		Version: api.Version{Version: version, Revision: revision(), Go: runtime.Version(), Platform: runtime.GOOS + "/" + runtime.GOARCH},
+	})
+	if err := v.listen(s, secure); err != nil {
+		return errors.Join(err, v.store.Close())
+	}
+	err = v.start(ctx, s, config)
+	if err == nil {
+		select {
+		case <-ctx.Done():
+		case err = <-v.failed:
+		}
+	}
+	return errors.Join(err, v.stop())
+}
+
+// listen opens the port: until the machine runs, requests are told so.
+func (v *serving) listen(s *serveFlags, secure *tls.Config) error {
+	l, err := net.Listen("tcp", s.listen)
+	if err != nil {
+		return fmt.Errorf("--listen: %w", err)
+	}
+	v.http = v.handler.Server(s.connections)
+	scheme := "http"
+	if secure != nil {
+		scheme, v.http.TLSConfig = "https", secure
+	}
+	go func() {
+		if secure != nil {
+			v.failed <- v.http.ServeTLS(l, "", "")
+		} else {
+			v.failed <- v.http.Serve(l)
+		}
+	}()
+	_, err = fmt.Fprintf(s.streams.out, "%s://%s\n", scheme, l.Addr())
+	return err
+}
+
+// start brings the machine up and lets requests in. Whoever stops it meanwhile has
+// not asked for anything wrong.
+func (v *serving) start(ctx context.Context, s *serveFlags, config sim.Config) (err error) {
+	began := time.Now()
+	v.service, err = service.Start(ctx, service.Config{
+		Sim: config, Store: v.store, Log: v.log, Queue: s.queue, PerClient: s.perClient,
+		MaxWait: s.maxWait, Gather: s.gather, Keep: s.keep(), Compact: compactEvery,
+	})
+	if err == nil {
+		v.lab, err = lab.Start(lab.Config{Store: v.store, Log: v.log, Revision: revision(), Experiments: catalogue.All()})
+	}
+	switch {
+	case err == nil:
+	case ctx.Err() != nil:
+		return nil
+	default:
+		return err
+	}
+	v.handler.Ready(v.service, v.lab)
+	v.log.Info("ready", zap.Duration("after", time.Since(began)), zap.String("records", config.Table.Name()),
+		zap.Int("count", config.Table.Len()), zap.String("cpus", cpus.FormatRoles(config.Roles)), zap.String("data", s.data))
+	return nil
+}
+
+// compactEvery is the time between two looks at what is too old to be kept.
+const compactEvery = 10 * time.Minute
+
+// stop ends everything in order. A second signal ends the waiting: what is on the
+// disk by then is all that was promised.
+func (v *serving) stop() error {
+	again := make(chan os.Signal, 1)
+	signal.Notify(again, os.Interrupt, syscall.SIGTERM)
+	defer signal.Stop(again)
+	done := make(chan error, 1)
+	go func() { done <- v.close() }()
+	select {
+	case err := <-done:
+		return err
+	case <-again:
+		v.log.Warn("stopped at once: what was not answered is done at the next start")
+		return errCut
+	}
+}
+
+// close drains, says what is left, and closes.
+func (v *serving) close() error {
+	v.handler.Drain()
+	var errs []error
+	if v.service != nil {
+		errs = append(errs, v.drained())
+	}
+	v.handler.Stop()
+	answered, cancel := context.WithTimeout(context.Background(), lastAnswers)
+	defer cancel()
+	if v.http.Shutdown(answered) != nil {
+		v.http.Close() // those who do not read their answers
+	}
+	if v.lab != nil {
+		v.lab.Close()
+	}
+	if v.service != nil {
+		errs = append(errs, v.service.Close())
+	}
+	errs = append(errs, v.store.Close())
+	v.log.Info("stopped")
+	return errors.Join(errs...)
+}
+
+// lastAnswers is how long clients may take to read their last answers.
+const lastAnswers = 3 * time.Second
+
+// drained carries out what was accepted, as far as there is time.
+func (v *serving) drained() error {
+	ctx, cancel := context.WithTimeout(context.Background(), v.drain)
+	defer cancel()
+	left, err := v.service.Drain(ctx)
+	for _, u := range left {
+		v.log.Warn("left for the next start", zap.Int64("update", u.ID), zap.String("client", u.Client), zap.String("key", u.Key))
+	}
+	v.log.Info("drained", zap.Int("left", len(left)), zap.Error(err))
+	if sim.Stopped(err) {
+		return nil // that is what left says
+	}
+	return err
+}

@@ -1,0 +1,255 @@
+package api
+
+import (
+	"encoding/json"
+	"net/http"
+	"path"
+	"runtime/debug"
+	"strings"
+	"sync/atomic"
+	"time"
+
+	"go.uber.org/zap"
+
+	"github.com/textpoke/textpoke/service"
+	"github.com/textpoke/textpoke/service/lab"
+)
+
+// Limits bound what requests may take. The zero value stands for the defaults.
+type Limits struct {
+	Body    int64         // bytes of a request's body; default 1 MiB
+	Wait    time.Duration // how long a request may wait for an update's end; default 30 s
+	Streams int           // of events at a time; default 64
+	Write   time.Duration // how long a stream's reader may take for what is written; default 5 s
+}
+
+func (l Limits) withDefaults() Limits {
+	if l.Body == 0 {
+		l.Body = 1 << 20
+	}
+	if l.Wait == 0 {
+		l.Wait = 30 * time.Second
+	}
+	if l.Streams == 0 {
+		l.Streams = 64
+	}
+	if l.Write == 0 {
+		l.Write = 5 * time.Second
+	}
+	return l
+}
+
+// Bounds of what a request holds; the document says them too.
+const (
+	maxText     = 1000 // bytes of a pattern, a symbol, a parameter
+	maxPatterns = 100  // each is held against every record
+	maxRecords  = 100_000
+	maxPage     = 1000
+)
+
+// Config is what a Handler is made of.
+type Config struct {
+	Page    http.Handler // answers / and sets its own content security policy; nil for no page
+	Tokens  Tokens
+	Log     *zap.Logger
+	Version Version
+	Limits  Limits
+}
+
+// Handler answers all requests. It is safe for concurrent use.
+type Handler struct {
+	cfg     Config
+	routes  http.Handler
+	metrics *metrics
+	streams atomic.Int64
+	running atomic.Pointer[running]
+	stopped chan struct{} // closed by Stop
+	drains  atomic.Bool
+}
+
+// running is what requests are about, once it is there.
+type running struct {
+	service *service.Service
+	lab     *lab.Lab
+}
+
+// New makes a Handler that is not ready yet.
+func New(cfg Config) *Handler {
+	cfg.Limits = cfg.Limits.withDefaults()
+	h := &Handler{cfg: cfg, stopped: make(chan struct{})}
+	h.metrics = newMetrics(h)
+	h.routes = h.mux()
+	return h
+}
+
+// Ready hands over what requests are about: from now on they are answered.
+func (h *Handler) Ready(s *service.Service, l *lab.Lab) { h.running.Store(&running{s, l}) }
+
+// Drain refuses what would change anything, and says so in /readyz; questions are
+// still answered.
+func (h *Handler) Drain() { h.drains.Store(true) }
+
+// Stop ends streams of events. It is called once, after Drain.
+func (h *Handler) Stop() { close(h.stopped) }
+
+func (h *Handler) status() string {
+	switch {
+	case h.drains.Load():
+		return "draining"
+	case h.running.Load() == nil:
+		return "starting"
+	}
+	return "ok"
+}
+
+// route is one thing that can be asked for.
+type route struct {
+	method, path string
+	access       Access
+	serve        func(*Handler, http.ResponseWriter, *http.Request) error
+}
+
+// routes are all of them; openapi.json has the same.
+func routes() []route {
+	return []route{
+		{"GET", "/", Open, (*Handler).page},
+		{"GET", "/openapi.json", Open, (*Handler).openapi},
+		{"GET", "/healthz", Open, (*Handler).healthz},
+		{"GET", "/readyz", Open, (*Handler).readyz},
+		{"GET", "/version", Open, (*Handler).version},
+		{"GET", "/metrics", Read, (*Handler).exposition},
+		{"POST", "/v1/updates", Full, (*Handler).submit},
+		{"GET", "/v1/updates", Read, (*Handler).updates},
+		{"GET", "/v1/updates/{id}", Read, (*Handler).update},
+		{"DELETE", "/v1/updates/{id}", Full, (*Handler).cancel},
+		{"GET", "/v1/records", Read, (*Handler).records},
+		{"GET", "/v1/cpus", Read, (*Handler).cpus},
+		{"PUT", "/v1/cpus/{id}", Full, (*Handler).plug},
+		{"GET", "/v1/interrupts", Read, (*Handler).interrupts},
+		{"GET", "/v1/stats", Read, (*Handler).stats},
+		{"GET", "/v1/compare", Read, (*Handler).compare},
+		{"GET", "/v1/events", Read, (*Handler).events},
+		{"GET", "/v1/experiments", Read, (*Handler).experiments},
+		{"POST", "/v1/experiments", Full, (*Handler).startExperiment},
+		{"GET", "/v1/results", Read, (*Handler).results},
+		{"GET", "/v1/results/{id}", Read, (*Handler).result},
+		{"DELETE", "/v1/results/{id}", Full, (*Handler).cancelResult},
+		{"GET", "/v1/results/{id}/files/{name}", Read, (*Handler).file},
+	}
+}
+
+// mux finds routes. What is no route, or another method of one, is a problem
+// document too.
+func (h *Handler) mux() http.Handler {
+	m := http.NewServeMux()
+	methods := map[string][]string{}
+	for _, rt := range routes() {
+		pattern := strings.TrimSuffix(rt.path, "/")
+		if pattern == "" {
+			pattern = "/{$}"
+		}
+		m.Handle(rt.method+" "+pattern, h.guard(rt))
+		methods[pattern] = append(methods[pattern], rt.method)
+	}
+	for pattern, allowed := range methods {
+		m.Handle(pattern, h.guard(route{path: pattern, serve: func(_ *Handler, w http.ResponseWriter, r *http.Request) error {
+			w.Header().Set("Allow", strings.Join(allowed, ", "))
+			return problem(http.StatusMethodNotAllowed, "", "%.20q: want %s", r.Method, strings.Join(allowed, " or "))
+		}}))
+	}
+	nothing := h.guard(route{path: "no route", serve: func(*Handler, http.ResponseWriter, *http.Request) error {
+		return problem(http.StatusNotFound, "", "there is nothing of that name; /openapi.json lists what there is")
+	}})
+	m.Handle("/", nothing)
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if path.Clean(r.URL.Path) != r.URL.Path { // which the multiplexer would mend, with a redirect
+			nothing.ServeHTTP(w, r)
+			return
+		}
+		m.ServeHTTP(w, r)
+	})
+}
+
+// guard lets those in who may, and words errors.
+func (h *Handler) guard(rt route) http.Handler {
+	origin := http.NewCrossOriginProtection()
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		a := w.(*answer)
+		a.route = rt.path
+		err := h.allowed(rt, r, origin)
+		if err == nil {
+			err = rt.serve(h, w, r)
+		}
+		if err == nil {
+			return
+		}
+		p := problemOf(err)
+		if p.Status >= http.StatusInternalServerError {
+			a.err = err
+		}
+		if a.status == 0 { // otherwise the answer has begun, and is cut off
+			p.write(w)
+		}
+	})
+}
+
+// allowed tells why a request is not to be answered.
+func (h *Handler) allowed(rt route, r *http.Request, origin *http.CrossOriginProtection) error {
+	if h.cfg.Tokens.None() && !local(r.Host) {
+		return problem(http.StatusForbidden, "Host", "%.100q: without tokens, only localhost is answered", r.Host)
+	}
+	if err := origin.Check(r); err != nil {
+		return problem(http.StatusForbidden, "Origin", "%v", err)
+	}
+	if err := h.cfg.Tokens.check(r, rt.access); err != nil {
+		return err
+	}
+	switch {
+	case rt.access == Open || rt.path == "/metrics":
+	case h.running.Load() == nil:
+		return problem(http.StatusServiceUnavailable, "", "the machine is being started")
+	case rt.access == Full && h.drains.Load():
+		return problem(http.StatusServiceUnavailable, "", "the service is stopping")
+	}
+	return nil
+}
+
+// ServeHTTP answers a request, whatever happens in it.
+func (h *Handler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	a := &answer{ResponseWriter: w, id: newRequestID(), began: time.Now()}
+	header := w.Header()
+	header.Set(requestIDHeader, a.id)
+	header.Set("Cache-Control", "no-store")
+	header.Set("Content-Security-Policy", "default-src 'none'; frame-ancestors 'none'; sandbox")
+	header.Set("Cross-Origin-Resource-Policy", "same-origin")
+	header.Set("Referrer-Policy", "no-referrer")
+	header.Set("X-Content-Type-Options", "nosniff")
+	defer func() {
+		switch broken := recover(); broken {
+		case nil:
+			h.done(a, r)
+		case http.ErrAbortHandler:
+			panic(broken)
+		default:
+			a.err = errPanicked
+			h.cfg.Log.Error("panic", zap.String("request_id", a.id), zap.Any("panic", broken), zap.ByteString("stack", debug.Stack()))
+			if a.status == 0 {
+				problemOf(a.err).write(a)
+			}
+			h.done(a, r)
+		}
+	}()
+	h.routes.ServeHTTP(a, r)
+}
+
+// send answers with JSON.
+func send(w http.ResponseWriter, status int, v any) error {
+	b, err := json.Marshal(v)
+	if err != nil {
+		return err
+	}
+	w.Header().Set("Content-Type", "application/json")
+	w.WriteHeader(status)
+	_, _ = w.Write(append(b, '\n')) // who does not read it has gone
+	return nil
+}

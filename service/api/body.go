@@ -1,0 +1,169 @@
+package api
+
+import (
+	"encoding/json"
+	"errors"
+	"io"
+	"mime"
+	"net/http"
+	"strconv"
+	"strings"
+	"unicode/utf8"
+)
+
+// readBody reads a JSON object into v, strictly: unknown fields and anything behind
+// it are wrong. Errors name the field where there is one.
+func (h *Handler) readBody(w http.ResponseWriter, r *http.Request, v any) error {
+	if ct, _, err := mime.ParseMediaType(r.Header.Get("Content-Type")); err != nil || ct != "application/json" {
+		return problem(http.StatusUnsupportedMediaType, "Content-Type", "want application/json")
+	}
+	dec := json.NewDecoder(http.MaxBytesReader(w, r.Body, h.cfg.Limits.Body))
+	dec.DisallowUnknownFields()
+	if err := dec.Decode(v); err != nil {
+		return bodyProblem(err)
+	}
+	switch _, err := dec.Token(); {
+	case err == nil:
+		return badField("", "there is something behind the JSON object")
+	case !errors.Is(err, io.EOF):
+		return bodyProblem(err)
+	}
+	return nil
+}
+
+// bodyProblem words what the decoder says.
+func bodyProblem(err error) error {
+	var size *http.MaxBytesError
+	var kind *json.UnmarshalTypeError
+	var syntax *json.SyntaxError
+	unknown, isUnknown := strings.CutPrefix(err.Error(), "json: unknown field ")
+	switch {
+	case errors.As(err, &size):
+		return err
+	case errors.As(err, &kind):
+		return badField(kind.Field, "a JSON %s does not go there", kind.Value)
+	case errors.As(err, &syntax):
+		return badField("", "byte %d: %v", syntax.Offset, syntax)
+	case isUnknown:
+		name, err := strconv.Unquote(unknown)
+		if err != nil {
+			name = unknown
+		}
+		return badField(name, "there is no such field")
+	case errors.Is(err, io.EOF), errors.Is(err, io.ErrUnexpectedEOF):
+		return badField("", "the body ends before the JSON object does")
+	}
+	return badField("", "%s", strings.TrimPrefix(err.Error(), "json: "))
+}
+
+// text refuses strings that are too long or that a log or a terminal would choke
+// on.
+func text(field, s string, longest int) error {
+	switch {
+	case len(s) > longest:
+		return badField(field, "%d bytes, want at most %d", len(s), longest)
+	case !utf8.ValidString(s):
+		return badField(field, "not UTF-8")
+	case strings.ContainsFunc(s, func(r rune) bool { return r < ' ' || r == 0x7f }):
+		return badField(field, "control characters in it")
+	}
+	return nil
+}
+
+// texts does so for a list.
+func texts(field string, list []string, most, longest int) error {
+	if len(list) > most {
+		return badField(field, "%d of them, want at most %d", len(list), most)
+	}
+	for i, s := range list {
+		if err := text(field+"["+strconv.Itoa(i)+"]", s, longest); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// params reads a request's parameters. The first that is wrong is remembered, and
+// so is one that nobody knows.
+type params struct {
+	r    *http.Request
+	seen map[string]bool
+	err  error
+}
+
+func newParams(r *http.Request) *params {
+	p := &params{r: r, seen: map[string]bool{}}
+	if err := r.ParseForm(); err != nil {
+		p.fail("", "the query is malformed")
+	}
+	return p
+}
+
+func (p *params) fail(field, format string, args ...any) {
+	if p.err == nil {
+		p.err = badField(field, format, args...)
+	}
+}
+
+// list is a parameter that may be repeated.
+func (p *params) list(name string) []string {
+	p.seen[name] = true
+	return p.r.Form[name]
+}
+
+func (p *params) string(name string) string {
+	values := p.list(name)
+	switch {
+	case len(values) == 0:
+		return ""
+	case len(values) > 1:
+		p.fail(name, "given %d times", len(values))
+	}
+	if err := text(name, values[0], maxText); err != nil && p.err == nil {
+		p.err = err
+	}
+	return values[0]
+}
+
+// number is a whole number within bounds.
+func (p *params) number(name string, preset, low, high int64) int64 {
+	s := p.string(name)
+	if s == "" {
+		return preset
+	}
+	return p.parse(name, s, low, high)
+}
+
+func (p *params) parse(name, s string, low, high int64) int64 {
+	n, err := strconv.ParseInt(s, 10, 64)
+	if err != nil || n < low || n > high {
+		p.fail(name, "%.40q: want a whole number from %d to %d", s, low, high)
+	}
+	return n
+}
+
+func (p *params) bool(name string) bool {
+	switch s := p.string(name); s {
+	case "", "false":
+	case "true":
+		return true
+	default:
+		p.fail(name, "%.40q: want true or false", s)
+	}
+	return false
+}
+
+// path is a number that is part of the path.
+func (p *params) path(name string, high int64) int64 {
+	return p.parse(name, p.r.PathValue(name), 0, high)
+}
+
+// check ends the reading: a parameter that nobody asked for is wrong.
+func (p *params) check() error {
+	for name := range p.r.Form {
+		if !p.seen[name] {
+			p.fail(name, "there is no such parameter")
+		}
+	}
+	return p.err
+}

@@ -1,0 +1,157 @@
+package api
+
+import (
+	"bufio"
+	"context"
+	"encoding/json"
+	"net/http"
+	"strconv"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/textpoke/textpoke/service"
+)
+
+// reader reads a stream of events.
+type reader struct {
+	t     *testing.T
+	lines *bufio.Scanner
+	close func()
+}
+
+func (w *world) follow(t *testing.T, path, last string) *reader {
+	t.Helper()
+	ctx, cancel := context.WithCancel(t.Context())
+	req, err := http.NewRequestWithContext(ctx, "GET", w.http.URL+path, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if last != "" {
+		req.Header.Set("Last-Event-ID", last)
+	}
+	resp, err := w.client.Do(req)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if resp.StatusCode != 200 {
+		t.Fatalf("%s: %d", path, resp.StatusCode)
+	}
+	r := &reader{t, bufio.NewScanner(resp.Body), func() { cancel(); resp.Body.Close() }}
+	t.Cleanup(r.close)
+	return r
+}
+
+// next is the next event, which is as the document says; its ID is "" for a gap.
+func (r *reader) next() (id, kind string, e Event) {
+	r.t.Helper()
+	for r.lines.Scan() {
+		switch field, value, _ := strings.Cut(r.lines.Text(), ": "); field {
+		case "id":
+			id = value
+		case "event":
+			kind = value
+		case "data":
+			if kind == "gap" {
+				return id, kind, e
+			}
+			if err := valid("/components/schemas/Event", []byte(value)); err != nil {
+				r.t.Error(err)
+			}
+			if err := json.Unmarshal([]byte(value), &e); err != nil {
+				r.t.Fatal(err)
+			}
+			if strconv.FormatInt(e.ID, 10) != id || e.Kind != kind {
+				r.t.Errorf("event %s %s says %+v", id, kind, e)
+			}
+			return id, kind, e
+		}
+	}
+	r.t.Fatalf("the stream has ended: %v", r.lines.Err())
+	return
+}
+
+// until reads up to the update's end and returns that event's ID.
+func (r *reader) until(update int64) string {
+	r.t.Helper()
+	for {
+		id, _, e := r.next()
+		if e.Update != nil && e.Update.ID == update && e.Update.HasEnded() {
+			return id
+		}
+	}
+}
+
+// TestEventsResume: whoever says what it has heard last hears all that follows, and
+// nothing twice.
+func TestEventsResume(t *testing.T) {
+	w := ready(t)
+	r := w.follow(t, "/v1/events", "")
+	is[Update](w.do("POST", "/v1/updates", request("a", true, `,"filter":["fn1*"],"wait":true`)), 200)
+	last := r.until(1)
+	r.close()
+	is[Update](w.do("POST", "/v1/updates", request("a", false, `,"filter":["fn1*"],"wait":true`)), 200)
+	r = w.follow(t, "/v1/events?after=1", last) // the header is newer than the address
+	want, err := strconv.Atoi(last)
+	if err != nil {
+		t.Fatal(err)
+	}
+	states := ""
+	for states != "queued running live " {
+		id, kind, e := r.next()
+		if want++; id != strconv.Itoa(want) {
+			t.Fatalf("event %s %s, want %d", id, kind, want)
+		}
+		if e.Update != nil && e.Update.Phase == "" && e.Update.ID == 2 {
+			states += e.Update.State + " "
+		}
+		if len(states) > 100 {
+			t.Fatal(states)
+		}
+	}
+	r.close()
+	r = w.follow(t, "/v1/events", "999999") // of a server that was restarted since
+	if _, kind, _ := r.next(); kind != "gap" {
+		t.Errorf("%s, want gap", kind)
+	}
+	r.until(2)
+	if s := w.do("HEAD", "/v1/events", nil); s.status != 200 {
+		t.Errorf("%+v", s)
+	}
+}
+
+// TestStreamsAreLimited: one too many is told so, and one that ends makes room.
+func TestStreamsAreLimited(t *testing.T) {
+	w := ready(t, func(_ *service.Config, c *Config) { c.Limits.Streams = 1 })
+	r := w.follow(t, "/v1/events", "")
+	p := w.do("GET", "/v1/events", nil)
+	is[Problem](p, 429)
+	if p.header.Get("Retry-After") != "1" {
+		t.Errorf("%+v", p.header)
+	}
+	r.close()
+	for range 200 {
+		if w.handler.streams.Load() == 0 {
+			break
+		}
+		time.Sleep(5 * time.Millisecond)
+	}
+	w.follow(t, "/v1/events", "").close()
+}
+
+// TestSlowReader: who does not read is cut off, and nobody waits for it.
+func TestSlowReader(t *testing.T) {
+	w := ready(t, func(_ *service.Config, c *Config) { c.Limits.Write = 50 * time.Millisecond })
+	slow := w.raw(t)
+	slow.write("GET /v1/events HTTP/1.1\r\nHost: localhost\r\n\r\n")
+	began := time.Now()
+	for i := 0; w.handler.streams.Load() == 0 && i < 200; i++ {
+		time.Sleep(5 * time.Millisecond)
+	}
+	for n := 0; w.handler.streams.Load() > 0; n++ {
+		is[Update](w.do("POST", "/v1/updates", request("a", n%2 == 0, `,"filter":["*"],"wait":true`)), 200)
+		if time.Since(began) > 20*time.Second {
+			t.Fatal("the slow reader is still there")
+		}
+	}
+}

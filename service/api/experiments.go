@@ -1,0 +1,137 @@
+package api
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"math"
+	"mime"
+	"net/http"
+
+	"github.com/textpoke/textpoke/service/lab"
+)
+
+func (h *Handler) experiments(w http.ResponseWriter, _ *http.Request) error {
+	all := Experiments{Experiments: []Experiment{}}
+	for _, e := range h.running.Load().lab.Experiments() {
+		all.Experiments = append(all.Experiments, Experiment{e.Name, e.Question, e.Short})
+	}
+	return send(w, http.StatusOK, all)
+}
+
+func (h *Handler) startExperiment(w http.ResponseWriter, r *http.Request) error {
+	q := Start{Seed: 1}
+	if err := h.readBody(w, r, &q); err != nil {
+		return err
+	}
+	if q.Name == "" {
+		return badField("name", "is missing")
+	}
+	if err := text("name", q.Name, maxText); err != nil {
+		return err
+	}
+	run, err := h.running.Load().lab.Submit(q.Name, q.Seed)
+	switch {
+	case errors.Is(err, lab.ErrName):
+		return badField("name", "%v; GET /v1/experiments lists them", err)
+	case err != nil:
+		return err
+	}
+	w.Header().Set("Location", fmt.Sprintf("/v1/results/%d", run.ID))
+	return send(w, http.StatusAccepted, newResult(run))
+}
+
+func (h *Handler) results(w http.ResponseWriter, r *http.Request) error {
+	p := newParams(r)
+	after := p.number("after", 0, 0, math.MaxInt64)
+	limit := int(p.number("limit", 100, 1, maxPage))
+	if err := p.check(); err != nil {
+		return err
+	}
+	found, err := h.running.Load().lab.Results(r.Context(), after, limit+1)
+	if err != nil {
+		return err
+	}
+	page := Results{Results: []Result{}}
+	for _, run := range found[:min(len(found), limit)] {
+		page.Results = append(page.Results, newResult(run))
+	}
+	if len(found) > limit {
+		page.Next = page.Results[limit-1].ID
+	}
+	return send(w, http.StatusOK, page)
+}
+
+func (h *Handler) result(w http.ResponseWriter, r *http.Request) error {
+	p := newParams(r)
+	id, wait := p.path("id", math.MaxInt64), p.bool("wait")
+	if err := p.check(); err != nil {
+		return err
+	}
+	l := h.running.Load().lab
+	ask := l.Result
+	ctx, cancel := context.WithTimeout(r.Context(), h.cfg.Limits.Wait)
+	defer cancel()
+	if wait {
+		keepOpen(w)
+		ask = l.Wait
+	}
+	run, err := ask(ctx, id)
+	if err != nil {
+		return err
+	}
+	return send(w, http.StatusOK, newResult(run))
+}
+
+// cancelResult cancels what has not ended.
+func (h *Handler) cancelResult(w http.ResponseWriter, r *http.Request) error {
+	p := newParams(r)
+	id := p.path("id", math.MaxInt64)
+	if err := p.check(); err != nil {
+		return err
+	}
+	l := h.running.Load().lab
+	cancelled := l.Cancel(id)
+	run, err := l.Wait(r.Context(), id) // it stops at its next row
+	switch {
+	case err != nil:
+		return err
+	case !cancelled:
+		return problem(http.StatusConflict, "", "result %d has ended: %s", id, run.State)
+	}
+	return send(w, http.StatusOK, newResult(run))
+}
+
+// file sends a file of a result. Its name is looked up among those of the result,
+// and nowhere else.
+func (h *Handler) file(w http.ResponseWriter, r *http.Request) error {
+	p := newParams(r)
+	id := p.path("id", math.MaxInt64)
+	if err := p.check(); err != nil {
+		return err
+	}
+	name := r.PathValue("name")
+	if err := text("name", name, maxText); err != nil {
+		return err
+	}
+	f, err := h.running.Load().lab.File(r.Context(), id, name)
+	if err != nil {
+		return err
+	}
+	header := w.Header()
+	header.Set("Content-Type", f.Type)
+	header.Set("Content-Disposition", mime.FormatMediaType("attachment", map[string]string{"filename": name}))
+	_, _ = w.Write(f.Data)
+	return nil
+}
+
+func newResult(r lab.Result) Result {
+	out := Result{
+		ID: r.ID, Name: r.Name, State: string(r.State), Seed: r.Seed, Rows: r.Rows, Answer: r.Answer, Error: r.Error, No: r.No,
+		Submitted: r.Submitted, Ended: r.Ended,
+	}
+	for _, f := range r.Files {
+		out.Files = append(out.Files, File{f.Name, f.Type})
+	}
+	return out
+}

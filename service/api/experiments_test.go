@@ -1,0 +1,70 @@
+package api
+
+import (
+	"fmt"
+	"strings"
+	"testing"
+)
+
+// TestExperiments starts some, follows them, and fetches what they leave.
+func TestExperiments(t *testing.T) {
+	w := ready(t)
+	all := is[Experiments](w.do("GET", "/v1/experiments", nil), 200)
+	if len(all.Experiments) != 4 { // those that have flags here
+		t.Errorf("%+v", all)
+	}
+	start := w.do("POST", "/v1/experiments", Start{Name: "answer", Seed: 7})
+	at := start.header.Get("Location")
+	if r := is[Result](start, 202); at != fmt.Sprintf("/v1/results/%d", r.ID) {
+		t.Errorf("Location %s of %+v", at, r)
+	}
+	r := is[Result](w.do("GET", at+"?wait=true", nil), 200)
+	if r.State != "done" || r.Rows != 1 || r.Seed != 7 || r.Answer != "it is so" || r.No != "but not quite" || len(r.Files) != 3 {
+		t.Errorf("%+v", r)
+	}
+	for name, want := range map[string]string{"answer.csv": "n\n7\n", "answer.svg": "<svg/>"} {
+		f := w.do("GET", at+"/files/"+name, nil)
+		if f.status != 200 || f.body != want || !strings.HasPrefix(f.header.Get("Content-Disposition"), "attachment") || !strings.Contains(f.header.Get("Content-Security-Policy"), "sandbox") {
+			t.Errorf("%s: %+v", name, f)
+		}
+	}
+	is[Problem](w.do("GET", at+"/files/nothing", nil), 404)
+	is[Problem](w.do("DELETE", at, nil), 409)
+	for _, c := range []struct{ name, want string }{{"fail", "no"}, {"panic", "it panicked: ouch"}} {
+		r := is[Result](w.do("POST", "/v1/experiments", Start{Name: c.name}), 202)
+		r = is[Result](w.do("GET", fmt.Sprintf("/v1/results/%d?wait=true", r.ID), nil), 200)
+		if r.State != "failed" || r.Error != c.want {
+			t.Errorf("%s: %+v", c.name, r)
+		}
+	}
+	page := is[Results](w.do("GET", "/v1/results?limit=2", nil), 200)
+	if len(page.Results) != 2 || page.Next != 2 || page.Results[0].Name != "answer" {
+		t.Errorf("%+v", page)
+	}
+	if page = is[Results](w.do("GET", "/v1/results?after=2", nil), 200); len(page.Results) != 1 || page.Next != 0 {
+		t.Errorf("%+v", page)
+	}
+}
+
+// TestExperimentsWait: one runs, two wait, the next is told to come back; those that
+// wait and the one that runs can be cancelled.
+func TestExperimentsWait(t *testing.T) {
+	w := ready(t)
+	var ids []int64
+	start := func() reply { return w.do("POST", "/v1/experiments", Start{Name: "wait"}) }
+	one := is[Result](start(), 202)
+	for r := one; r.State != "running"; {
+		r = is[Result](w.do("GET", "/v1/results/1", nil), 200)
+	}
+	ids = append(ids, is[Result](start(), 202).ID, is[Result](start(), 202).ID)
+	full := start()
+	is[Problem](full, 429)
+	if full.header.Get("Retry-After") == "" {
+		t.Errorf("%+v", full)
+	}
+	for _, id := range append(ids, one.ID) {
+		if r := is[Result](w.do("DELETE", fmt.Sprintf("/v1/results/%d", id), nil), 200); r.State != "cancelled" {
+			t.Errorf("%+v", r)
+		}
+	}
+}

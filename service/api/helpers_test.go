@@ -1,0 +1,223 @@
+package api
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"flag"
+	"fmt"
+	"io"
+	"net"
+	"net/http"
+	"net/http/httptest"
+	"strings"
+	"testing"
+
+	"github.com/spf13/pflag"
+	"go.uber.org/goleak"
+	"go.uber.org/zap"
+	"go.uber.org/zap/zapcore"
+
+	"github.com/textpoke/textpoke/cpus"
+	"github.com/textpoke/textpoke/records"
+	"github.com/textpoke/textpoke/results"
+	"github.com/textpoke/textpoke/sched"
+	"github.com/textpoke/textpoke/service"
+	"github.com/textpoke/textpoke/service/lab"
+	"github.com/textpoke/textpoke/service/store"
+	"github.com/textpoke/textpoke/sim"
+	"github.com/textpoke/textpoke/sim/experiments"
+)
+
+var long = flag.Bool("long", false, "run slow tests")
+
+func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+
+// world is a real service behind a real server, and a client that holds every
+// answer against the document.
+type world struct {
+	t       testing.TB
+	handler *Handler
+	http    *httptest.Server
+	client  *http.Client
+	service *service.Service
+	lab     *lab.Lab
+	log     bytes.Buffer
+	token   string
+	ask     chan struct{} // what the experiment "waits" waits for
+}
+
+// small is a small machine.
+func small(t testing.TB) service.Config {
+	t.Helper()
+	arch, err := cpus.ParseArch("x86_64")
+	if err != nil {
+		t.Fatal(err)
+	}
+	roles, err := cpus.ParseRoles("busy=2,idle=1")
+	if err != nil {
+		t.Fatal(err)
+	}
+	table, err := records.Open(context.Background(), "gen:n=100,groups=4", records.Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return service.Config{
+		Sim: sim.Config{Arch: arch, Protocol: "breakpoint", Table: table, Roles: roles, Buffer: sched.Buffer{Slots: 16}, Seed: 1},
+		Log: zap.NewNop(),
+	}
+}
+
+// newWorld starts one; the functions change what it is made of.
+func newWorld(t testing.TB, change ...func(*service.Config, *Config)) *world {
+	t.Helper()
+	w := &world{t: t, ask: make(chan struct{})}
+	sc, hc := small(t), Config{Version: Version{"0", "abc", "go", "os/arch"}}
+	hc.Log = zap.New(zapcore.NewCore(zapcore.NewJSONEncoder(zap.NewProductionEncoderConfig()), zapcore.Lock(zapcore.AddSync(&w.log)), zap.InfoLevel))
+	hc.Page = http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+		w.Header().Set("Content-Type", "text/html; charset=utf-8")
+		_, _ = io.WriteString(w, "<!doctype html>")
+	})
+	for _, f := range change {
+		f(&sc, &hc)
+	}
+	st, err := store.Open(t.Context(), t.TempDir(), service.Identity(sc.Sim.Table))
+	if err != nil {
+		t.Fatal(err)
+	}
+	sc.Store = st
+	if w.service, err = service.Start(t.Context(), sc); err != nil {
+		t.Fatal(err)
+	}
+	if w.lab, err = lab.Start(lab.Config{Store: st, Log: zap.NewNop(), Queue: 2, Experiments: w.experiments()}); err != nil {
+		t.Fatal(err)
+	}
+	w.handler = New(hc)
+	w.http = httptest.NewUnstartedServer(nil)
+	w.http.Config = w.handler.Server(64)
+	w.http.Config.ConnContext = func(ctx context.Context, c net.Conn) context.Context {
+		if err := c.(*net.TCPConn).SetWriteBuffer(4096); err != nil { // slow readers show sooner
+			t.Error(err)
+		}
+		return ctx
+	}
+	w.http.Start()
+	transport := w.http.Client().Transport.(*http.Transport)
+	w.client = &http.Client{Transport: &contract{t, transport}}
+	t.Cleanup(func() {
+		w.handler.Stop()
+		transport.CloseIdleConnections()
+		w.http.Close()
+		w.lab.Close()
+		if err := errors.Join(w.service.Close(), st.Close()); err != nil {
+			t.Error(err)
+		}
+	})
+	return w
+}
+
+// ready is newWorld with everything let in.
+func ready(t testing.TB, change ...func(*service.Config, *Config)) *world {
+	w := newWorld(t, change...)
+	w.handler.Ready(w.service, w.lab)
+	return w
+}
+
+// experiments are one that answers, one that fails, and one that waits.
+func (w *world) experiments() []*experiments.Experiment {
+	make := func(name string, run experiments.Run) *experiments.Experiment {
+		return &experiments.Experiment{
+			Name: name, Question: "what does it " + name + "?", Short: name,
+			Table: func() results.Table {
+				return results.Table{Name: name, Columns: []results.Column{{Name: "n", Doc: "a number"}}}
+			},
+			Flags: func(*pflag.FlagSet) experiments.Run { return run },
+		}
+	}
+	return []*experiments.Experiment{
+		make("answer", func(_ context.Context, l *experiments.Lab) (*experiments.Answer, error) {
+			err := l.Add(int64(l.Seed))
+			return &experiments.Answer{Headline: "it is so", No: errors.New("but not quite"), Documents: []results.Document{
+				{Name: "answer.svg", Write: func(w io.Writer) error { _, err := io.WriteString(w, "<svg/>"); return err }},
+			}}, err
+		}),
+		make("fail", func(context.Context, *experiments.Lab) (*experiments.Answer, error) { return nil, errors.New("no") }),
+		make("panic", func(context.Context, *experiments.Lab) (*experiments.Answer, error) { panic("ouch") }),
+		make("wait", func(ctx context.Context, _ *experiments.Lab) (*experiments.Answer, error) {
+			select {
+			case <-w.ask:
+			case <-ctx.Done():
+			}
+			return nil, ctx.Err()
+		}),
+		{Name: "no flags"},
+	}
+}
+
+// reply is an answer that was read.
+type reply struct {
+	t      testing.TB
+	status int
+	header http.Header
+	body   string
+}
+
+// do asks. A body is JSON, where it is not a string.
+func (w *world) do(method, path string, body any) reply {
+	w.t.Helper()
+	var in io.Reader
+	switch b := body.(type) {
+	case nil:
+	case string:
+		in = strings.NewReader(b)
+	default:
+		text, err := json.Marshal(b)
+		if err != nil {
+			w.t.Fatal(err)
+		}
+		in = bytes.NewReader(text)
+	}
+	req, err := http.NewRequestWithContext(w.t.Context(), method, w.http.URL+path, in)
+	if err != nil {
+		w.t.Fatal(err)
+	}
+	if in != nil {
+		req.Header.Set("Content-Type", "application/json")
+	}
+	return w.send(req)
+}
+
+func (w *world) send(req *http.Request) reply {
+	w.t.Helper()
+	if w.token != "" {
+		req.Header.Set("Authorization", "Bearer "+w.token)
+	}
+	resp, err := w.client.Do(req)
+	if err != nil {
+		w.t.Fatal(err)
+	}
+	defer resp.Body.Close()
+	b, err := io.ReadAll(resp.Body)
+	if err != nil {
+		w.t.Fatal(err)
+	}
+	return reply{w.t, resp.StatusCode, resp.Header, string(b)}
+}
+
+// is checks the status and reads the body.
+func is[T any](r reply, status int) (v T) {
+	r.t.Helper()
+	if r.status != status {
+		r.t.Fatalf("status %d, want %d: %s", r.status, status, r.body)
+	}
+	if err := json.Unmarshal([]byte(r.body), &v); err != nil {
+		r.t.Fatalf("%v in %s", err, r.body)
+	}
+	return v
+}
+
+// request is a body for updates.
+func request(client string, enable bool, more string) string {
+	return fmt.Sprintf(`{"client":%q,"enable":%v%s}`, client, enable, more)
+}

@@ -1,0 +1,94 @@
+package api
+
+import (
+	"crypto/rand"
+	"errors"
+	"net"
+	"net/http"
+	"net/netip"
+	"time"
+
+	"go.uber.org/zap"
+	"go.uber.org/zap/zapcore"
+)
+
+const requestIDHeader = "X-Request-Id"
+
+var errPanicked = errors.New("a handler panicked")
+
+// answer is a response that is remembered for the log and the metrics.
+type answer struct {
+	http.ResponseWriter
+	id     string
+	began  time.Time
+	route  string // as the document spells it
+	status int
+	bytes  int64
+	err    error
+}
+
+func newRequestID() string { return rand.Text()[:16] }
+
+// Unwrap is for http.ResponseController.
+func (a *answer) Unwrap() http.ResponseWriter { return a.ResponseWriter }
+
+func (a *answer) WriteHeader(status int) {
+	if a.status == 0 {
+		a.status = status
+	}
+	a.ResponseWriter.WriteHeader(status)
+}
+
+func (a *answer) Write(b []byte) (int, error) {
+	if a.status == 0 {
+		a.status = http.StatusOK
+	}
+	n, err := a.ResponseWriter.Write(b)
+	a.bytes += int64(n)
+	return n, err
+}
+
+// done counts an answer and writes its line. Of the request's head, only what
+// cannot hold a secret is written: neither headers nor the query.
+func (h *Handler) done(a *answer, r *http.Request) {
+	if a.status == 0 {
+		a.status = http.StatusOK
+	}
+	took := time.Since(a.began)
+	h.metrics.count(a, r.Method, took)
+	level := zapcore.InfoLevel
+	if a.err != nil {
+		level = zapcore.ErrorLevel
+	}
+	if line := h.cfg.Log.Check(level, "request"); line != nil {
+		line.Write(zap.String("request_id", a.id), zap.String("method", methodName(r.Method)), zap.String("route", a.route),
+			zap.Int("status", a.status), zap.Int64("bytes", a.bytes), zap.Duration("took", took),
+			zap.String("remote", r.RemoteAddr), zap.Error(a.err))
+	}
+}
+
+// methodName is a method, unless somebody made it up: metrics and log do not grow
+// with what clients send.
+func methodName(m string) string {
+	switch m {
+	case http.MethodGet, http.MethodHead, http.MethodPost, http.MethodPut, http.MethodDelete, http.MethodOptions, http.MethodPatch:
+		return m
+	}
+	return "other"
+}
+
+// local tells whether a Host header names this machine. What a page elsewhere
+// calls by a name of its own, which it lets point here, is refused by it.
+func local(host string) bool {
+	if h, _, err := net.SplitHostPort(host); err == nil {
+		host = h
+	}
+	if host == "localhost" {
+		return true
+	}
+	if len(host) > 1 && host[0] == '[' {
+		host = host[1 : len(host)-1]
+	}
+	addr, err := netip.ParseAddr(host)
+	return err == nil && addr.IsLoopback()
+}

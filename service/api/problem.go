@@ -1,0 +1,76 @@
+package api
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"net/http"
+	"strconv"
+
+	"github.com/textpoke/textpoke/cpus"
+	"github.com/textpoke/textpoke/service"
+	"github.com/textpoke/textpoke/service/lab"
+	"github.com/textpoke/textpoke/service/store"
+)
+
+// retryAfter is after how many seconds it is worth trying again when too much
+// waits: an update of all records takes a fraction of that.
+const retryAfter = 1
+
+func problem(status int, field, format string, args ...any) *Problem {
+	return &Problem{
+		Type: "about:blank", Title: http.StatusText(status), Status: status,
+		Field: field, Detail: fmt.Sprintf(format, args...),
+	}
+}
+
+func badField(field, format string, args ...any) *Problem {
+	return problem(http.StatusBadRequest, field, format, args...)
+}
+
+var errStreams = errors.New("too many streams of events are open")
+
+// problemOf words an error for whoever asked. What went wrong inside stays in the
+// log.
+func problemOf(err error) *Problem {
+	var own *Problem
+	var field *service.FieldError
+	var size *http.MaxBytesError
+	is := func(target error) bool { return errors.Is(err, target) }
+	switch {
+	case errors.As(err, &own):
+		p := *own // it is given a request's id
+		return &p
+	case errors.As(err, &field):
+		return badField(field.Field, "%s", field.Reason)
+	case errors.As(err, &size):
+		return problem(http.StatusRequestEntityTooLarge, "", "the body has more than %d bytes", size.Limit)
+	case is(service.ErrQueueFull), is(service.ErrClientQueueFull), is(lab.ErrFull), is(errStreams):
+		return problem(http.StatusTooManyRequests, "", "%v", err)
+	case is(service.ErrNotFound), is(store.ErrNotFound):
+		return problem(http.StatusNotFound, "", "%v", err)
+	case is(service.ErrKeyReused):
+		return problem(http.StatusConflict, "key", "%v", err)
+	case is(service.ErrTooLate), is(cpus.ErrLastOne):
+		return problem(http.StatusConflict, "", "%v", err)
+	case is(service.ErrClosed), is(lab.ErrClosed), is(context.Canceled), is(context.DeadlineExceeded):
+		return problem(http.StatusServiceUnavailable, "", "the service is stopping, or the request took too long")
+	}
+	return problem(http.StatusInternalServerError, "", "something failed inside; the server's log says what, under this request_id")
+}
+
+// write sends the problem.
+func (p *Problem) write(w http.ResponseWriter) {
+	h := w.Header()
+	p.RequestID = h.Get(requestIDHeader)
+	h.Set("Content-Type", "application/problem+json")
+	switch p.Status {
+	case http.StatusTooManyRequests, http.StatusServiceUnavailable:
+		h.Set("Retry-After", strconv.Itoa(retryAfter))
+	case http.StatusUnauthorized:
+		h.Set("WWW-Authenticate", `Bearer realm="textpoke"`)
+	}
+	w.WriteHeader(p.Status)
+	_ = json.NewEncoder(w).Encode(p) // who does not read it has gone
+}

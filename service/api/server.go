@@ -1,0 +1,90 @@
+package api
+
+import (
+	"container/list"
+	"log"
+	"net"
+	"net/http"
+	"sync"
+	"time"
+
+	"go.uber.org/zap"
+)
+
+// What a connection may take. A browser's page sends its requests' heads at once,
+// in a kilobyte.
+const (
+	headTime = 10 * time.Second
+	readTime = 30 * time.Second
+	idleTime = 2 * time.Minute
+	headSize = 16 << 10
+)
+
+// Server makes the HTTP server, for at most so many connections: when there is one
+// too many, the one that has been idle longest is closed, so that whoever only
+// holds connections keeps nobody out.
+func (h *Handler) Server(connections int) *http.Server {
+	c := &connLimit{most: connections, open: map[net.Conn]*list.Element{}}
+	return &http.Server{
+		Handler:           h,
+		ReadHeaderTimeout: headTime,
+		ReadTimeout:       readTime,
+		WriteTimeout:      h.cfg.Limits.Wait + readTime, // streams set their own
+		IdleTimeout:       idleTime,
+		MaxHeaderBytes:    headSize,
+		ConnState:         c.changed,
+		ErrorLog:          h.errorLog(),
+	}
+}
+
+// connLimit knows which connections are open, and in what order they became idle.
+type connLimit struct {
+	most int
+	mu   sync.Mutex
+	open map[net.Conn]*list.Element // nil for those that are busy
+	idle list.List                  // of net.Conn, the longest idle first
+}
+
+// changed is told what happens to connections, in order for each of them.
+func (c *connLimit) changed(conn net.Conn, s http.ConnState) {
+	if out := c.note(conn, s); out != nil {
+		out.Close() // outside the lock: TLS says goodbye first
+	}
+}
+
+// note keeps the books and returns the connection that is one too many.
+func (c *connLimit) note(conn net.Conn, s http.ConnState) net.Conn {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	at, known := c.open[conn]
+	if !known && s != http.StateNew {
+		return nil // closed here, before it knows itself
+	}
+	if at != nil {
+		c.idle.Remove(at)
+	}
+	switch s {
+	case http.StateActive:
+		c.open[conn] = nil
+	case http.StateNew, http.StateIdle:
+		c.open[conn] = c.idle.PushBack(conn)
+	default:
+		delete(c.open, conn)
+	}
+	if len(c.open) <= c.most || c.idle.Len() == 0 {
+		return nil
+	}
+	out := c.idle.Remove(c.idle.Front()).(net.Conn)
+	delete(c.open, out)
+	return out
+}
+
+// errorLog is for what net/http has to say: mostly of clients that do not speak
+// TLS, or not HTTP.
+func (h *Handler) errorLog() *log.Logger {
+	l, err := zap.NewStdLogAt(h.cfg.Log, zap.DebugLevel)
+	if err != nil {
+		panic(err) // the level is a constant
+	}
+	return l
+}

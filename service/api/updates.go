@@ -1,0 +1,146 @@
+package api
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"math"
+	"net/http"
+	"slices"
+	"time"
+
+	"github.com/textpoke/textpoke/service"
+	"github.com/textpoke/textpoke/service/store"
+	"github.com/textpoke/textpoke/spelling"
+)
+
+// defaultOps is the tracer of those who name none: the kernel's function tracer.
+const defaultOps = "function"
+
+// submit answers once the update is durable; with wait, once it has ended.
+func (h *Handler) submit(w http.ResponseWriter, r *http.Request) error {
+	var q Request
+	if err := h.readBody(w, r, &q); err != nil {
+		return err
+	}
+	if err := q.check(); err != nil {
+		return err
+	}
+	s := h.running.Load().service
+	u, err := s.Submit(r.Context(), service.Request{
+		Client: q.Client, Key: q.Key, Ops: q.Ops, Enable: *q.Enable,
+		Filter: q.Filter, Records: q.Records, Deadline: q.Deadline,
+	})
+	if err != nil {
+		return err
+	}
+	if q.Wait {
+		if u, err = h.await(w, r, u.ID); err != nil {
+			return err
+		}
+	}
+	w.Header().Set("Location", fmt.Sprintf("/v1/updates/%d", u.ID))
+	answer := newUpdate(u)
+	if q.Wait && answer.HasEnded() {
+		return send(w, http.StatusOK, answer)
+	}
+	return send(w, http.StatusAccepted, answer)
+}
+
+// check looks at what the service does not.
+func (q *Request) check() error {
+	if q.Ops == "" {
+		q.Ops = defaultOps
+	}
+	if q.Enable == nil {
+		return badField("enable", "is missing: true to enable, false to disable")
+	}
+	if err := texts("filter", q.Filter, maxPatterns, maxText); err != nil {
+		return err
+	}
+	return texts("records", q.Records, maxRecords, maxText)
+}
+
+// await waits for an update's end, but only so long: then it is handed back as it
+// stands.
+func (h *Handler) await(w http.ResponseWriter, r *http.Request, id int64) (service.Update, error) {
+	keepOpen(w)
+	ctx, cancel := context.WithTimeout(r.Context(), h.cfg.Limits.Wait)
+	defer cancel()
+	u, err := h.running.Load().service.Wait(ctx, id)
+	switch {
+	case ctx.Err() != nil:
+		err = r.Context().Err()
+	case errors.Is(err, service.ErrClosed): // left in the journal for the next start
+		err = nil
+	}
+	return u, err
+}
+
+// keepOpen takes the deadline for reading the request off: the request has been
+// read, and its connection is now watched for the client's going away.
+func keepOpen(w http.ResponseWriter) {
+	// What has no deadlines has none to take off.
+	_ = http.NewResponseController(w).SetReadDeadline(time.Time{})
+}
+
+func (h *Handler) updates(w http.ResponseWriter, r *http.Request) error {
+	p := newParams(r)
+	q := service.Query{State: service.State(p.string("state")), Client: p.string("client"), After: p.number("after", 0, 0, math.MaxInt64)}
+	limit := p.number("limit", 100, 1, maxPage)
+	if q.State != "" && !slices.Contains(store.States(), q.State) {
+		p.fail("state", "%v", spelling.NotOneOf(string(q.State), stateNames()))
+	}
+	if err := p.check(); err != nil {
+		return err
+	}
+	q.Limit = int(limit) + 1
+	found, err := h.running.Load().service.Updates(r.Context(), q)
+	if err != nil {
+		return err
+	}
+	page := Updates{Updates: []Update{}}
+	for _, u := range found[:min(len(found), int(limit))] {
+		page.Updates = append(page.Updates, newUpdate(u))
+	}
+	if len(found) > int(limit) {
+		page.Next = page.Updates[limit-1].ID
+	}
+	return send(w, http.StatusOK, page)
+}
+
+func (h *Handler) update(w http.ResponseWriter, r *http.Request) error {
+	p := newParams(r)
+	id, wait := p.path("id", math.MaxInt64), p.bool("wait")
+	if err := p.check(); err != nil {
+		return err
+	}
+	u, err := h.running.Load().service.Update(r.Context(), id)
+	if err == nil && wait {
+		u, err = h.await(w, r, u.ID)
+	}
+	if err != nil {
+		return err
+	}
+	return send(w, http.StatusOK, newUpdate(u))
+}
+
+func (h *Handler) cancel(w http.ResponseWriter, r *http.Request) error {
+	p := newParams(r)
+	id := p.path("id", math.MaxInt64)
+	if err := p.check(); err != nil {
+		return err
+	}
+	u, err := h.running.Load().service.Cancel(r.Context(), id)
+	if err != nil {
+		return err
+	}
+	return send(w, http.StatusOK, newUpdate(u))
+}
+
+func stateNames() (names []string) {
+	for _, s := range store.States() {
+		names = append(names, string(s))
+	}
+	return names
+}

@@ -1,0 +1,67 @@
+package api
+
+import "time"
+
+// Experiment is a question that can be asked.
+type Experiment struct {
+	Name     string `json:"name"`
+	Question string `json:"question"`
+	Short    string `json:"short"`
+}
+
+// Experiments is all of them.
+type Experiments struct {
+	Experiments []Experiment `json:"experiments"`
+}
+
+// Start asks an experiment's question.
+type Start struct {
+	Name string `json:"name"`
+	Seed uint64 `json:"seed,omitempty"`
+}
+
+// File is one file of a result.
+type File struct {
+	Name string `json:"name"`
+	Type string `json:"type"`
+}
+
+// Result is one run of an experiment.
+type Result struct {
+	ID        int64     `json:"id"`
+	Name      string    `json:"name"`
+	State     string    `json:"state"`
+	Seed      uint64    `json:"seed,omitempty"`
+	Rows      int       `json:"rows,omitempty"`
+	Answer    string    `json:"answer,omitempty"`
+	Error     string    `json:"error,omitempty"`
+	No        string    `json:"no,omitempty"`
+	Submitted time.Time `json:"submitted"`
+	Ended     time.Time `json:"ended,omitzero"`
+	Files     []File    `json:"files,omitempty"`
+}
+
+// Results is a page of results.
+type Results struct {
+	Results []Result `json:"results"`
+	Next    int64    `json:"next,omitempty"`
+}
+
+// Cost is what one update would cost with some buffer, counted.
+type Cost struct {
+	Buffer      string `json:"buffer"`
+	Patches     int    `json:"patches"`
+	Flushes     int    `json:"flushes,omitempty"`
+	FlushFull   int    `json:"flush_full,omitempty"`
+	FlushOrder  int    `json:"flush_order,omitempty"`
+	Rounds      int    `json:"rounds"`
+	IPIs        int    `json:"ipis"`
+	IPIsPerCPU  int    `json:"ipis_per_cpu"`
+	BufferBytes int    `json:"buffer_bytes,omitempty"`
+}
+
+// Compare is what is enabled now, counted with several buffers.
+type Compare struct {
+	Records int    `json:"records"`
+	Costs   []Cost `json:"costs"`
+}

@@ -1,0 +1,38 @@
+package service
+
+import (
+	"context"
+
+	"github.com/textpoke/textpoke/sched"
+	"github.com/textpoke/textpoke/sim"
+)
+
+// Compare counts what it would cost to switch all that is enabled now with one
+// update, vector by vector. Nothing is executed.
+func (s *Service) Compare(ctx context.Context, buffers []sched.Buffer) (rows []sim.PlanRow, err error) {
+	job, err := sim.NewJob(s.cfg.Sim)
+	if err != nil {
+		return nil, err
+	}
+	enabled := s.enabled()
+	for _, b := range buffers {
+		row, err := job.Of(enabled, b).Count(ctx)
+		if err != nil {
+			return nil, err
+		}
+		rows = append(rows, row)
+	}
+	return rows, nil
+}
+
+// enabled is the records that anybody wants, ascending.
+func (s *Service) enabled() (which []int) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	for rec, n := range s.users {
+		if n > 0 {
+			which = append(which, rec)
+		}
+	}
+	return which
+}

@@ -1,0 +1,194 @@
+package service
+
+import (
+	"sync"
+	"time"
+
+	"github.com/textpoke/textpoke/cpus"
+)
+
+// Kind is what an event is about.
+type Kind string
+
+// The kinds. Those of the machine may be a sample; see Event.Skipped.
+const (
+	UpdateChanged Kind = "update"    // Update
+	Stepped       Kind = "step"      // the patcher made a step of its plan
+	Published     Kind = "batch"     // it published Count patches, 0: none any more
+	RoundSent     Kind = "round"     // CPU sent a round to Count targets
+	Interrupted   Kind = "interrupt" // CPU took one and answered
+	Trapped       Kind = "trap"      // CPU ran into a breakpoint
+	Plugged       Kind = "plug"      // CPU has come (Hit) or gone
+)
+
+// Event is something that has happened. Times are nanoseconds since the machine was
+// built.
+type Event struct {
+	ID      int64 // ascending by one
+	Kind    Kind
+	FromNS  int64
+	UntilNS int64
+	CPU     int    // -1: none
+	Name    string // of the step, or the cause of the interrupt
+	Count   int
+	Hit     bool
+	Skipped uint64  // events of the machine left out since the one before
+	Update  *Update // nil unless UpdateChanged
+}
+
+const (
+	kept     = 1 << 14 // events that can be read again
+	backlog  = 1 << 13 // events that a reader may be behind
+	sampleNS = 10_000_000
+	sample   = 33 // in sampleNS at most, of the patcher, of interrupts and of traps each: 9,900 events a second together
+)
+
+// budget bounds how many events are told in a window of time, so that CPUs that trap
+// all the time do not keep the patcher's from being seen, nor interrupts.
+type budget struct {
+	window int64 // of sampleNS
+	inside int   // events in it
+}
+
+func (b *budget) spend(at int64) bool {
+	if w := at / sampleNS; w > b.window {
+		*b = budget{window: w}
+	}
+	b.inside++
+	return b.inside <= sample
+}
+
+// ring is the last events and who reads them.
+type ring struct {
+	mu      sync.Mutex
+	events  []Event // of ID i at i%kept
+	next    int64
+	readers map[chan Event]bool
+	closed  bool
+
+	patcher, interrupts, traps budget
+	skipped                    uint64
+}
+
+func newRing() *ring {
+	return &ring{events: make([]Event, kept), next: 1, readers: map[chan Event]bool{}}
+}
+
+// add tells an event. Readers that are too slow are dropped, not waited for.
+func (r *ring) add(e Event) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if r.closed || r.leaveOut(&e) {
+		return
+	}
+	e.ID, e.Skipped = r.next, r.skipped
+	r.skipped = 0
+	r.events[e.ID%kept] = e
+	r.next++
+	for c := range r.readers {
+		select {
+		case c <- e:
+		default:
+			delete(r.readers, c)
+			close(c)
+		}
+	}
+}
+
+// leaveOut tells whether an event is one too many.
+func (r *ring) leaveOut(e *Event) bool {
+	var told bool
+	switch e.Kind {
+	case UpdateChanged, Plugged:
+		return false
+	case Interrupted:
+		told = r.interrupts.spend(e.UntilNS)
+	case Trapped:
+		told = r.traps.spend(e.UntilNS)
+	default:
+		told = r.patcher.spend(e.UntilNS)
+	}
+	if !told {
+		r.skipped++
+	}
+	return !told
+}
+
+// Events is what has happened after the event of that ID, what happens from now on,
+// and a way to end it. gap tells that some of it is not known any more. live is
+// closed for a reader who is too slow, and by Close.
+func (s *Service) Events(after int64) (past []Event, live <-chan Event, cancel func(), gap bool) {
+	return s.events.read(after)
+}
+
+func (r *ring) read(after int64) (past []Event, live <-chan Event, cancel func(), gap bool) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	first := max(1, r.next-kept)
+	gap = after+1 < first || after >= r.next // of an earlier start
+	if after >= r.next {
+		after = 0
+	}
+	for id := max(after+1, first); id < r.next; id++ {
+		past = append(past, r.events[id%kept])
+	}
+	c := make(chan Event, backlog)
+	if r.closed {
+		close(c)
+		return past, c, func() {}, gap
+	}
+	r.readers[c] = true
+	return past, c, func() { r.drop(c) }, gap
+}
+
+func (r *ring) drop(c chan Event) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if r.readers[c] {
+		delete(r.readers, c)
+		close(c)
+	}
+}
+
+func (r *ring) close() {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.closed = true
+	for c := range r.readers {
+		delete(r.readers, c)
+		close(c)
+	}
+}
+
+// tell tells everybody how an update is now.
+func (s *Service) tell(u Update) {
+	now := s.cfg.Sim.Observer.Now()
+	s.events.add(Event{Kind: UpdateChanged, CPU: -1, FromNS: now, UntilNS: now, Update: &u})
+}
+
+// observer tells the machine's events.
+func (s *Service) observer() *cpus.Observer {
+	r := s.events
+	return &cpus.Observer{
+		Begun: time.Now(),
+		Round: func(_ uint64, from int, cause cpus.Cause, targets int, at int64) {
+			r.add(Event{Kind: RoundSent, CPU: from, Name: cause.String(), Count: targets, FromNS: at, UntilNS: at})
+		},
+		Interrupt: func(_ uint64, cpu int, cause cpus.Cause, from, until int64) {
+			r.add(Event{Kind: Interrupted, CPU: cpu, Name: cause.String(), FromNS: from, UntilNS: until})
+		},
+		Trap: func(cpu int, from, until int64, hit bool) {
+			r.add(Event{Kind: Trapped, CPU: cpu, Hit: hit, FromNS: from, UntilNS: until})
+		},
+		Step: func(cpu int, name string, from, until int64) {
+			r.add(Event{Kind: Stepped, CPU: cpu, Name: name, FromNS: from, UntilNS: until})
+			if phase := s.phase.Load(); phase != nil {
+				phase.Store(&name)
+			}
+			s.cfg.At(AfterStep + name)
+		},
+		Batch: func(at int64, fill int) {
+			r.add(Event{Kind: Published, CPU: -1, Count: fill, FromNS: at, UntilNS: at})
+		},
+	}
+}

@@ -1,0 +1,252 @@
+// Package lab runs experiments for those who ask over the network: with their
+// defaults, one at a time, for a bounded time, and keeps what came out.
+package lab
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"sync"
+	"time"
+
+	"github.com/spf13/pflag"
+	"go.uber.org/zap"
+
+	"github.com/textpoke/textpoke/results"
+	"github.com/textpoke/textpoke/service/store"
+	"github.com/textpoke/textpoke/sim/experiments"
+)
+
+// The answers to what cannot be done.
+var (
+	ErrFull   = errors.New("too many experiments wait")
+	ErrName   = errors.New("no such experiment")
+	ErrClosed = errors.New("no more experiments are started")
+)
+
+// Config says what a Lab runs, and for how long.
+type Config struct {
+	Store       *store.Store
+	Log         *zap.Logger
+	Revision    string // of the program
+	Experiments []*experiments.Experiment
+	Queue       int           // how many may wait; default 16
+	Longest     time.Duration // that one may take; default 10 min
+}
+
+// Lab runs experiments. All methods may be called at the same time by many.
+type Lab struct {
+	cfg    Config
+	ctx    context.Context
+	end    context.CancelFunc
+	wake   chan struct{} // holds one while there may be something to run
+	ended  chan struct{} // closed when nothing runs any more
+	mu     sync.Mutex
+	closed bool
+	queue  []*run
+	active map[int64]*run // queue and what runs
+}
+
+// State is how far a run has got.
+type State string
+
+// The states. The first two are on their way, the others are final.
+const (
+	Queued    State = "queued"
+	Running   State = "running"
+	Done      State = "done"
+	Failed    State = "failed"
+	Cancelled State = "cancelled"
+)
+
+// Result is one run of an experiment.
+type Result struct {
+	ID    int64
+	Name  string
+	State State
+	Error string // why it failed
+	Summary
+	Submitted, Ended time.Time
+	Files            []store.File // without what they hold
+}
+
+// Summary is what is kept of a run beside its files, as one more of them.
+type Summary struct {
+	Seed   uint64 `json:"seed"`
+	Rows   int    `json:"rows"`         // that are finished
+	Answer string `json:"answer"`       // in a line
+	No     string `json:"no,omitempty"` // what is not as it must be
+}
+
+// summaryName is that file's.
+const summaryName = "summary.json"
+
+// run is one that has not ended.
+type run struct {
+	Result
+	experiment *experiments.Experiment
+	ctx        context.Context
+	cancel     context.CancelFunc
+	done       chan struct{}
+}
+
+// Start makes a lab. Runs that an earlier process left unfinished have failed.
+func Start(cfg Config) (*Lab, error) {
+	if cfg.Queue == 0 {
+		cfg.Queue = 16
+	}
+	if cfg.Longest == 0 {
+		cfg.Longest = 10 * time.Minute
+	}
+	if err := cfg.Store.AbandonRuns(time.Now()); err != nil {
+		return nil, err
+	}
+	l := &Lab{cfg: cfg, wake: make(chan struct{}, 1), ended: make(chan struct{}), active: map[int64]*run{}}
+	l.ctx, l.end = context.WithCancel(context.Background())
+	go l.work()
+	return l, nil
+}
+
+// Close cancels what runs and what waits, and returns when nothing does any more.
+func (l *Lab) Close() {
+	l.mu.Lock()
+	l.closed = true
+	l.mu.Unlock()
+	l.end()
+	<-l.ended
+}
+
+// Experiments are those that can be run: of a few, the command line alone has the
+// flags.
+func (l *Lab) Experiments() (out []*experiments.Experiment) {
+	for _, e := range l.cfg.Experiments {
+		if e.Flags != nil {
+			out = append(out, e)
+		}
+	}
+	return out
+}
+
+// Submit puts an experiment at the end of the queue.
+func (l *Lab) Submit(name string, seed uint64) (Result, error) {
+	for _, e := range l.Experiments() {
+		if e.Name == name {
+			return l.submit(e, seed)
+		}
+	}
+	return Result{}, fmt.Errorf("%w: %.40q", ErrName, name)
+}
+
+func (l *Lab) submit(e *experiments.Experiment, seed uint64) (Result, error) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	switch {
+	case l.closed:
+		return Result{}, ErrClosed
+	case len(l.queue) >= l.cfg.Queue:
+		return Result{}, ErrFull
+	}
+	kept, err := l.cfg.Store.BeginRun(e.Name, time.Now())
+	if err != nil {
+		return Result{}, err
+	}
+	x := &run{experiment: e, done: make(chan struct{})}
+	x.Result = Result{ID: kept.ID, Name: e.Name, State: Queued, Submitted: kept.Began}
+	x.Seed = seed
+	x.ctx, x.cancel = context.WithTimeout(l.ctx, l.cfg.Longest)
+	l.queue, l.active[x.ID] = append(l.queue, x), x
+	select {
+	case l.wake <- struct{}{}:
+	default: // it will look anyway
+	}
+	return x.Result, nil
+}
+
+// next takes the first that waits.
+func (l *Lab) next() *run {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if len(l.queue) == 0 {
+		return nil
+	}
+	x := l.queue[0]
+	l.queue = l.queue[1:]
+	x.State = Running
+	return x
+}
+
+// work runs one after the other.
+func (l *Lab) work() {
+	defer close(l.ended)
+	for {
+		if x := l.next(); x != nil {
+			l.carryOut(x)
+			continue
+		}
+		select {
+		case <-l.wake:
+		case <-l.ctx.Done():
+			return
+		}
+	}
+}
+
+// carryOut runs one and keeps what came out.
+func (l *Lab) carryOut(x *run) {
+	defer x.cancel()
+	table := x.experiment.Table()
+	answer, err := l.answer(x, &table)
+	end := Result{Summary: Summary{Seed: x.Seed, Rows: len(table.Rows)}}
+	if answer != nil {
+		end.Answer = answer.Headline
+		if answer.No != nil {
+			end.No = answer.No.Error()
+		}
+	}
+	files, ferr := written(table, answer, end.Summary)
+	if err == nil {
+		err = ferr
+	}
+	kept := store.Failed
+	switch {
+	case err == nil:
+		end.State, kept = Done, store.Live
+	case errors.Is(err, context.DeadlineExceeded):
+		end.State, end.Error = Failed, fmt.Sprintf("it took longer than %v", l.cfg.Longest)
+	case errors.Is(err, context.Canceled):
+		end.State, kept = Cancelled, store.Cancelled
+	default:
+		end.State, end.Error = Failed, err.Error()
+	}
+	if err := l.cfg.Store.EndRun(x.ID, kept, end.Error, time.Now(), files); err != nil {
+		l.cfg.Log.Error("results not kept", zap.Int64("result", x.ID), zap.Error(err))
+	}
+	l.cfg.Log.Info("experiment ended", zap.Int64("result", x.ID), zap.String("name", x.Name), zap.String("state", string(end.State)), zap.String("error", end.Error))
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	delete(l.active, x.ID)
+	close(x.done)
+}
+
+// answer asks the experiment with the defaults of its flags. A panic in it is its
+// failure, and not the server's.
+func (l *Lab) answer(x *run, table *results.Table) (answer *experiments.Answer, err error) {
+	defer func() {
+		if broken := recover(); broken != nil {
+			answer, err = nil, fmt.Errorf("it panicked: %v", broken)
+		}
+	}()
+	if err := x.ctx.Err(); err != nil {
+		return nil, err
+	}
+	ask := x.experiment.Flags(pflag.NewFlagSet(x.Name, pflag.ContinueOnError))
+	return ask(x.ctx, &experiments.Lab{Seed: x.Seed, Revision: l.cfg.Revision, Log: l.cfg.Log, Add: func(cells ...any) error {
+		if err := table.Add(cells...); err != nil {
+			return err
+		}
+		l.mu.Lock()
+		defer l.mu.Unlock()
+		x.Rows = len(table.Rows)
+		return nil
+	}})
+}

@@ -1,0 +1,172 @@
+package service
+
+import (
+	"errors"
+	"fmt"
+	"maps"
+	"os"
+	"path/filepath"
+	"slices"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/textpoke/textpoke/service/store"
+)
+
+// TestNobodyIsToldFirst: at each point it holds the journal against what anybody
+// could have been told by then. It turns red when an update is answered before its
+// end is committed, or accepted before it is written.
+func TestNobodyIsToldFirst(t *testing.T) {
+	w := newWorld(t)
+	var s *Service
+	var mu sync.Mutex
+	seen := map[string]int{}
+	w.At = func(point string) {
+		mu.Lock()
+		seen[point]++
+		mu.Unlock()
+		if s == nil || point != BeforeAccept && point != AfterAccept && point != BeforeAnswer && point != AfterAnswer {
+			return
+		}
+		time.Sleep(5 * time.Millisecond) // whoever is told too early has time to show it
+		journal, err := s.store.Updates(t.Context(), store.Query{})
+		if err != nil {
+			t.Error(err)
+			return
+		}
+		inJournal := map[int64]State{}
+		for _, u := range journal {
+			inJournal[u.ID] = u.State
+		}
+		told, err := s.Updates(t.Context(), Query{})
+		if err != nil {
+			t.Error(err)
+		}
+		for _, u := range told {
+			if u.State.Final() && inJournal[u.ID] != u.State {
+				t.Errorf("%s: update %d is called %s, the journal has %s", point, u.ID, u.State, inJournal[u.ID])
+			}
+		}
+		past, _, cancel, _ := s.Events(0)
+		cancel()
+		for _, e := range past {
+			if e.Update != nil && (inJournal[e.Update.ID] == "" || e.Update.State.Final() && inJournal[e.Update.ID] != e.Update.State) {
+				t.Errorf("%s: an event tells of update %d as %s, the journal has %q", point, e.Update.ID, e.Update.State, inJournal[e.Update.ID])
+			}
+		}
+		if want := map[string]bool{AfterAnswer: true}[point]; len(inJournal) > 0 {
+			last := journal[len(journal)-1]
+			if point != BeforeAccept && last.State.Final() != want {
+				t.Errorf("%s: the journal has update %d as %s", point, last.ID, last.State)
+			}
+		}
+		if got := enabled(t, s); point == AfterAnswer && slices.Contains(got, int(journal[len(journal)-1].ID)) {
+			t.Errorf("record %d is shown as enabled, its update is not told as live yet", journal[len(journal)-1].ID)
+		}
+	}
+	s, _ = w.start(t)
+	for i := range 3 {
+		do(t, s, enable("a", fmt.Sprintf("fn%d", i+1))) // record i is update i's
+	}
+	for _, point := range []string{BeforeAccept, AfterAccept, BeforeApply, AfterApply, BeforeAnswer, AfterAnswer} {
+		if seen[point] != 3 {
+			t.Errorf("point %q was passed %d times, want 3", point, seen[point])
+		}
+	}
+}
+
+// imageOf is a copy of the journal: what a process leaves that is killed now.
+func imageOf(t testing.TB, dir string) string {
+	t.Helper()
+	to := t.TempDir()
+	for _, name := range []string{store.FileName, store.FileName + "-wal"} {
+		data, err := os.ReadFile(filepath.Join(dir, name))
+		if errors.Is(err, os.ErrNotExist) {
+			continue
+		}
+		if err == nil {
+			err = os.WriteFile(filepath.Join(to, name), data, 0o600)
+		}
+		if err != nil {
+			t.Fatal(err)
+		}
+	}
+	return to
+}
+
+// left is what was there when a process might have been killed.
+type left struct {
+	point            string
+	dir              string
+	accepted, ending int // updates that Submit, and Wait, had returned
+}
+
+// TestKilledAtEveryPoint: whatever point a process ends at, the next one has every
+// acknowledged update, each once, and the text that they make.
+func TestKilledAtEveryPoint(t *testing.T) {
+	w := newWorld(t)
+	images := map[string]left{} // the last of each point
+	var accepted, ended atomic.Int64
+	collect := true
+	w.At = func(point string) {
+		if collect {
+			images[point] = left{point, imageOf(t, w.dir), int(accepted.Load()), int(ended.Load())}
+		}
+	}
+	s, kill := w.start(t)
+	script := []Request{enable("a", "fn1", "fn2"), enable("b", "fn2"), disable("a", "fn2"), disable("b", "fn2"), enable("b", "fn7")}
+	texts := [][]int{nil, {1, 2}, {1, 2}, {1, 2}, {1}, {1, 7}} // after so many
+	for _, r := range script {
+		u, err := s.Submit(t.Context(), r)
+		if err != nil {
+			t.Fatal(err)
+		}
+		accepted.Add(1)
+		if _, err := s.Wait(t.Context(), u.ID); err != nil {
+			t.Fatal(err)
+		}
+		ended.Add(1)
+	}
+	if _, err := s.Compact(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	kill()
+	collect = false
+	for _, point := range slices.Sorted(maps.Keys(images)) {
+		t.Run(point, func(t *testing.T) {
+			at := images[point]
+			again := &world{w.Config, at.dir}
+			s, _ := again.start(t)
+			us, err := s.Updates(t.Context(), Query{})
+			if err != nil {
+				t.Fatal(err)
+			}
+			if n := len(us); n < at.accepted || n > at.accepted+1 {
+				t.Fatalf("%d updates are there, %d were accepted", n, at.accepted)
+			}
+			for i, u := range us[:at.ending] {
+				if u.Batch != int64(i+1) { // it was not carried out again
+					t.Errorf("%+v", u)
+				}
+			}
+			for i, u := range us {
+				if u.State != store.Live || u.ID != int64(i+1) {
+					t.Errorf("%+v", u)
+				}
+			}
+			if got := enabled(t, s); !slices.Equal(got, texts[len(us)]) {
+				t.Errorf("enabled are %v, want %v", got, texts[len(us)])
+			}
+			want := map[int]bool{}
+			for _, rec := range texts[len(us)] {
+				want[rec] = true
+			}
+			s.live.CheckAll(func(rec int) bool { return want[rec] }) // start looks for violations in the end
+		})
+	}
+	if len(images) < 10 {
+		t.Errorf("only %d points: %v", len(images), slices.Sorted(maps.Keys(images)))
+	}
+}

@@ -1,0 +1,171 @@
+package page_test
+
+import (
+	"bufio"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"net/http"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/chromedp/chromedp"
+	"github.com/chromedp/chromedp/kb"
+	"golang.org/x/sync/errgroup"
+)
+
+// served is a real server, started as people start it, and its address.
+func served(t *testing.T, more ...string) string {
+	t.Helper()
+	if !*withBrowser {
+		t.Skip("without -browser (see .ci/browser) nobody looks at the page")
+	}
+	program := filepath.Join(t.TempDir(), "textpoke")
+	if out, err := exec.Command("go", "build", "-o", program, "../../cmd/textpoke").CombinedOutput(); err != nil {
+		t.Fatalf("%v: %s", err, out)
+	}
+	server := exec.Command(program, append([]string{"serve", "--listen", "127.0.0.1:0", "--data", t.TempDir()}, more...)...)
+	server.Stderr = t.Output()
+	out, err := server.StdoutPipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := server.Start(); err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		_ = server.Process.Signal(os.Interrupt)
+		if err := server.Wait(); err != nil {
+			t.Errorf("serve: %v", err)
+		}
+	})
+	address, err := bufio.NewReader(out).ReadString('\n')
+	if err != nil {
+		t.Fatalf("serve does not say where it listens: %v", err)
+	}
+	address = strings.TrimSpace(address)
+	for range 300 {
+		if reply, err := http.Get(address + "/readyz"); err == nil {
+			_ = reply.Body.Close()
+			if reply.StatusCode == http.StatusOK {
+				return address
+			}
+		}
+		time.Sleep(50 * time.Millisecond)
+	}
+	t.Fatal("serve is not ready after 15 s")
+	return ""
+}
+
+// enabled asks the server itself how many of the records that a filter chooses, of
+// at most a thousand, are enabled, and how many there are.
+func enabled(t *testing.T, server, filter string) (on, all int) {
+	t.Helper()
+	reply, err := http.Get(server + "/v1/records?limit=1000&filter=" + filter)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer reply.Body.Close()
+	var page struct{ Records []struct{ Enabled bool } }
+	if err := json.NewDecoder(reply.Body).Decode(&page); err != nil {
+		t.Fatal(err)
+	}
+	for _, r := range page.Records {
+		if r.Enabled {
+			on++
+		}
+	}
+	return on, len(page.Records)
+}
+
+// together submits the updates of so many clients at once.
+func together(t *testing.T, server string, clients int) {
+	t.Helper()
+	var group errgroup.Group
+	for i := range clients {
+		group.Go(func() error {
+			body := fmt.Sprintf(`{"client": "client-%d", "filter": ["kmem*"], "enable": true, "wait": true}`, i)
+			reply, err := http.Post(server+"/v1/updates", "application/json", strings.NewReader(body))
+			if err != nil {
+				return err
+			}
+			defer reply.Body.Close()
+			if reply.StatusCode != http.StatusOK && reply.StatusCode != http.StatusAccepted {
+				return errors.New(reply.Status)
+			}
+			return nil
+		})
+	}
+	if err := group.Wait(); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// TestServed drives the page of a real server with the keyboard: an update is seen
+// live, an experiment's plot is seen, and what the page says is so. What the server
+// refuses is said where it is wrong.
+func TestServed(t *testing.T) {
+	server := served(t, "--cpus", "busy=5,idle=1,isolated=2", "--records", "x86_64-6.12", "--gather", "100ms")
+	tab := browse(t, server)
+	tab.await(`$("link").textContent === "connected"`)
+
+	tab.do(chromedp.KeyEvent(kb.Tab), chromedp.KeyEvent(kb.Enter)) // the link that skips to the form
+	tab.do(chromedp.Focus(`#update [name=filter]`), chromedp.SetValue(`#update [name=filter]`, "vfs_*"), chromedp.KeyEvent(kb.Enter))
+	tab.await(`/^Update \d+: live, in batch \d+ after \d+ ms$/.test($("answer").textContent)`)
+	if on, all := enabled(t, server, "vfs_*"); on != all || all < 10 {
+		t.Errorf("the page says live, and %d of %d records are enabled", on, all)
+	}
+	tab.await(`$("updates").tBodies[0].rows[0]?.cells[4].textContent === "live"`)
+	tab.await(`tracks.drawn.length > 0`)
+	tab.await(`tracks.cpus.every(cpu => cpu.taken.sync > 0 || cpu.rounds_sent > 0)`)
+
+	tab.await(`new Set(tracks.drawn.filter(event => event.kind === "step").map(event => event.name)).size >= 9`)
+	tab.do(chromedp.SetValue("#span", "update"))
+	ask[bool](tab, `$("span").dispatchEvent(new Event("change"))`)
+	if got := ask[float64](tab, "tracks.span()"); got <= 0.1 || got > 10_000 {
+		t.Errorf("the last update took %v ms", got)
+	}
+
+	together(t, server, 8)
+	tab.await(`[...batches.values()].some(clients => clients.size > 1)`)
+
+	tab.do(chromedp.Click("#recount"))
+	tab.await(`/^\d+ records are enabled.$/.test($("counted").textContent)`)
+
+	tab.do(chromedp.SetValue(`#experiment [name=name]`, "ipi-burst"), chromedp.Focus("#experiment button"), chromedp.KeyEvent(kb.Enter))
+	tab.await(`!$("plot").hidden && $("plot").complete && $("plot").naturalWidth > 100`)
+	tab.await(`$("files").children.length >= 3`)
+	if said := ask[string](tab, `$("progress").textContent`); !strings.HasPrefix(said, "ipi-burst: done") {
+		t.Errorf("the experiment ended so: %q", said)
+	}
+	tab.picture("served-light")
+	tab.scheme("dark")
+	tab.do(chromedp.SetValue(`#update [name=filter]`, "tcp_*"), chromedp.Click("#update button"))
+	tab.await(`mine > 1 && updates.get(mine)?.state === "live"`)
+	tab.picture("served-dark")
+
+	tab.do(chromedp.Focus("#canvas"), chromedp.KeyEvent(kb.Home), chromedp.KeyEvent(kb.ArrowDown), chromedp.Focus("#plug"), chromedp.KeyEvent(kb.Enter))
+	tab.await(`$("interrupts").tBodies[0].rows[1]?.cells[1].textContent === "offline" && $("plug").textContent === "Plug in CPU 1"`)
+
+	tab.do(chromedp.SetValue(`#update [name=filter]`, "nothing_is_called_this"), chromedp.Click("#update button"))
+	tab.await(`$("answer").classList.contains("bad") && document.activeElement.name === "filter" && document.activeElement.getAttribute("aria-invalid") === "true"`)
+}
+
+// TestToken: a page that may not read asks for a token, and one that may only read
+// says so when more is asked of it.
+func TestToken(t *testing.T) {
+	tokens := filepath.Join(t.TempDir(), "tokens")
+	if err := os.WriteFile(tokens, []byte("full 0123456789abcdef0123\nread fedcba9876543210fedc\n"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	tab := open(t, served(t, "--records", "gen:n=100", "--token-file", tokens))
+	tab.do(chromedp.WaitVisible("#login"))
+	tab.do(chromedp.SendKeys("#token", "fedcba9876543210fedc"+kb.Enter), chromedp.WaitVisible("#interrupts tbody tr"))
+	tab.await(`$("link").textContent === "connected" && $("login").hidden`)
+	tab.do(chromedp.Click("#update button"))
+	tab.await(`$("answer").textContent === "Authorization: this token may only read"`)
+}

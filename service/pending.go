@@ -1,0 +1,61 @@
+package service
+
+import (
+	"slices"
+	"sync"
+	"sync/atomic"
+
+	"github.com/textpoke/textpoke/sched"
+)
+
+// pending is an update on its way.
+type pending struct {
+	now    atomic.Pointer[present]
+	which  []int
+	ticket chan *sched.Ticket // holds one once the coordinator has it
+	done   chan struct{}      // closed when its end is in the journal
+	left   chan struct{}      // closed when it is left for the next start
+
+	leaving sync.Once
+}
+
+// present is an update as it is now, and the name of the step that the text's
+// update is through with, which all have in common that it carries out.
+type present struct {
+	Update
+	phase *atomic.Pointer[string]
+}
+
+func newPending(u Update, which []int) *pending {
+	p := &pending{which: which, ticket: make(chan *sched.Ticket, 1), done: make(chan struct{}), left: make(chan struct{})}
+	p.now.Store(&present{Update: u})
+	return p
+}
+
+// update is what everybody is told of it.
+func (p *pending) update() Update {
+	now := p.now.Load()
+	u := now.Update
+	if now.phase != nil {
+		u.Phase = *now.phase.Load()
+	}
+	return u
+}
+
+// leave ends the waiting for it.
+func (p *pending) leave() { p.leaving.Do(func() { close(p.left) }) }
+
+// pending is what is on its way, in the order of acceptance.
+func (s *Service) pending() []*pending {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	var out []*pending
+	for _, p := range s.open {
+		out = append(out, p)
+	}
+	slices.SortFunc(out, func(a, b *pending) int { return int(a.now.Load().ID - b.now.Load().ID) })
+	return out
+}
+
+// owner is who sched's requests are of: a client with one of its ops.
+func owner(client, ops string) string { return client + "\x00" + ops }

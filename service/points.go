@@ -1,0 +1,16 @@
+package service
+
+// The points at which Config.At is called. A process may end at any of them and
+// nothing promised is lost.
+const (
+	BeforeAccept  = "before accept" // nothing is in the journal
+	AfterAccept   = "after accept"  // it is, and nobody has been told
+	BeforeApply   = "before apply"  // requests are merged
+	AfterStep     = "after step "   // followed by the step's name: the text is half changed
+	AfterApply    = "after apply"   // the text is changed, the journal does not know
+	BeforeAnswer  = "before answer"
+	AfterAnswer   = "after answer" // the journal knows, and nobody has been told
+	BeforeCompact = "before compact"
+	DuringCompact = "during compact" // some of it is removed
+	AfterCompact  = "after compact"
+)

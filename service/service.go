@@ -1,0 +1,240 @@
+// Package service is the machine that many clients share: it accepts updates so
+// that they survive a crash, lets sched's Coordinator carry them out on sim's live
+// machine, and tells everybody what happens.
+//
+// The order of what happens to an update is what the promise rests on: it is in the
+// journal before Submit returns, and its end is in the journal before anybody is
+// told. After a crash what was live is made live again with one update, and what was
+// accepted and not answered is carried out as if it had come then; that it may have
+// been in the old machine's text already makes no difference to the new one's.
+//
+// The order of locks: a goroutine that holds Service.mu may take ring.mu, and
+// nobody takes them the other way round. Neither is held while the journal is
+// written, the machine is waited for, or a caller's function runs. The journal's
+// writer takes both, one after the other, holding nothing.
+package service
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"go.uber.org/zap"
+
+	"github.com/textpoke/textpoke/poke"
+	"github.com/textpoke/textpoke/sched"
+	"github.com/textpoke/textpoke/service/store"
+	"github.com/textpoke/textpoke/sim"
+)
+
+// What the journal keeps of an update is what everybody is told of it.
+type (
+	Update = store.Update
+	State  = store.State
+	Query  = store.Query
+)
+
+// Config is what a Service is made of.
+type Config struct {
+	// Sim is the machine, its text and its protocol. Which records may be
+	// changed is its filter's; CPUs call all of them.
+	Sim   sim.Config
+	Store *store.Store // the caller closes it, after Close
+	Log   *zap.Logger
+
+	Queue     int           // updates on their way, 0: 1024
+	PerClient int           // of these one client's, 0: a quarter of Queue
+	MaxWait   time.Duration // longest wait in the queue, 0: as long as it takes
+	Gather    time.Duration // how long an update waits for company, 0: not at all
+	Keep      store.Keep    // what stays in the journal
+	Compact   time.Duration // time between two compactions, 0: only by Service.Compact
+
+	// At, where set, is called at every point of Points, and may end the process.
+	At func(point string)
+	// Fault, where set, makes stores into the text fail (poke.Executor.Fault), but
+	// not while what was live is made live again.
+	Fault func(st poke.Step, patch int32) error
+}
+
+// The answers to requests that are not accepted, and to questions.
+var (
+	ErrQueueFull       = errors.New("as many updates are on their way as may be")
+	ErrClientQueueFull = errors.New("this client has as many updates on their way as it may")
+	ErrNotFound        = store.ErrNotFound
+	ErrTooLate         = errors.New("the update is being carried out, or has ended")
+	ErrKeyReused       = store.ErrKeyReused
+	ErrClosed          = store.ErrClosed
+	ErrBroken          = errors.New("the service has broken down and must be started again")
+)
+
+// FieldError is a request that says something impossible.
+type FieldError struct{ Field, Reason string }
+
+func (e *FieldError) Error() string { return fmt.Sprintf("%s: %s", e.Field, e.Reason) }
+
+// Service is a running machine and its clients' updates.
+type Service struct {
+	cfg    Config
+	log    *zap.Logger
+	store  *store.Store
+	live   *sim.Live
+	names  *names
+	events *ring
+	coord  *sched.Coordinator
+	ready  atomic.Bool
+	alive  context.Context    // until Close
+	stop   context.CancelFunc // of that
+	beside sync.WaitGroup
+	once   sync.Once
+
+	merged, batches atomic.Uint64                          // see Stats
+	phase           atomic.Pointer[atomic.Pointer[string]] // of the last batch; see present
+
+	mu      sync.Mutex
+	closed  bool
+	broken  error
+	open    map[int64]*pending
+	clients map[string]int // updates on their way, also those not accepted yet
+	total   int            // of all clients
+	users   []int32        // owners that want a record, by what has been answered
+	batch   int64          // number of the last batch
+
+	wants *sched.Wants // what users are counted from; once it runs, the coordinator's goroutine's alone
+}
+
+// Start opens the service: what the journal calls live is live when it returns, and
+// what it has accepted and not answered has been carried out. Close must follow.
+func Start(ctx context.Context, cfg Config) (*Service, error) {
+	if cfg.Queue == 0 {
+		cfg.Queue = 1024
+	}
+	if cfg.PerClient == 0 {
+		cfg.PerClient = max(cfg.Queue/4, 1)
+	}
+	if cfg.At == nil {
+		cfg.At = func(string) {}
+	}
+	s := &Service{
+		cfg: cfg, log: cfg.Log, store: cfg.Store,
+		events: newRing(), names: newNames(cfg.Sim.Table),
+		open: map[int64]*pending{}, clients: map[string]int{},
+		users: make([]int32, cfg.Sim.Table.Len()), wants: sched.NewWants(cfg.Sim.Table.Len()),
+	}
+	s.cfg.Sim.Observer = s.observer()
+	job, err := sim.NewJob(s.cfg.Sim)
+	if err != nil {
+		return nil, err
+	}
+	if s.live, err = sim.NewLive(job, "", s.log); err != nil {
+		return nil, err
+	}
+	s.live.Attach()
+	s.alive, s.stop = context.WithCancel(context.WithoutCancel(ctx))
+	if err := s.recover(ctx); err != nil {
+		_ = s.Close() // the first error is the one to tell
+		return nil, err
+	}
+	if cfg.Compact > 0 {
+		s.beside.Go(func() { s.compacting(s.alive) })
+	}
+	s.ready.Store(true)
+	return s, nil
+}
+
+// Ready is nil when updates are accepted and can be carried out.
+func (s *Service) Ready() error {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	switch {
+	case s.broken != nil:
+		return s.broken
+	case s.closed:
+		return ErrClosed
+	case !s.ready.Load():
+		return errors.New("the machine is being brought up")
+	}
+	return nil
+}
+
+// breakDown ends what can go on no more: the journal cannot be written, or the text
+// has breakpoints that nobody can take away. What is on its way is left to the next
+// start.
+func (s *Service) breakDown(why error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.broken != nil {
+		return
+	}
+	s.broken = fmt.Errorf("%w: %w", ErrBroken, why)
+	s.log.Error("broken down", zap.Error(why))
+	for _, p := range s.open {
+		p.leave()
+	}
+}
+
+func (s *Service) brokenDown() error {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.broken
+}
+
+// Drain takes no more updates and carries out those that wait. When ctx ends first
+// the rest is left in the journal, for the next start; left names it.
+func (s *Service) Drain(ctx context.Context) (left []Update, err error) {
+	s.mu.Lock()
+	s.closed = true
+	s.mu.Unlock()
+	if s.coord != nil {
+		err = s.coord.Close(ctx)
+	}
+	for _, p := range s.pending() {
+		p.leave()
+		left = append(left, p.update())
+	}
+	return left, err
+}
+
+// Close stops at once: what is not answered is left in the journal. It ends the
+// machine and everybody who waits.
+func (s *Service) Close() error {
+	now, cancel := context.WithCancel(context.Background())
+	cancel()
+	_, err := s.Drain(now)
+	s.once.Do(func() {
+		s.ready.Store(false)
+		s.stop()
+		s.beside.Wait()
+		s.events.close()
+		s.live.Close()
+	})
+	if errors.Is(err, context.Canceled) {
+		err = nil
+	}
+	return err
+}
+
+// Compact removes from the journal what Config.Keep does not keep.
+func (s *Service) Compact(ctx context.Context) (removed int64, err error) {
+	s.cfg.At(BeforeCompact)
+	removed, err = s.store.Compact(ctx, time.Now(), s.cfg.Keep, func() { s.cfg.At(DuringCompact) })
+	s.cfg.At(AfterCompact)
+	return removed, err
+}
+
+func (s *Service) compacting(ctx context.Context) {
+	tick := time.NewTicker(s.cfg.Compact)
+	defer tick.Stop()
+	for {
+		select {
+		case <-ctx.Done():
+			return
+		case <-tick.C:
+		}
+		if _, err := s.Compact(ctx); err != nil && ctx.Err() == nil {
+			s.log.Error("compaction", zap.Error(err))
+		}
+	}
+}

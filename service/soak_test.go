@@ -1,0 +1,168 @@
+package service_test
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"math/rand/v2"
+	"os"
+	"os/exec"
+	"runtime"
+	"strconv"
+	"strings"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"golang.org/x/sync/errgroup"
+)
+
+// usage is what a process holds.
+type usage struct {
+	Heap       uint64 // bytes, after a collection
+	Peak       uint64 // bytes of memory that it has had at most
+	Files      int
+	Goroutines int
+	Updates    uint64 // carried out so far
+}
+
+const soakEnv = "TEXTPOKE_TEST_SOAK"
+
+// TestSoakLife is not a test but what TestMemory starts in a process of its own:
+// 512 clients, 50,000 records and 64 CPUs, for as long as the environment says. It
+// says what it uses after each fifth of the time.
+func TestSoakLife(t *testing.T) {
+	d, err := time.ParseDuration(os.Getenv(soakEnv))
+	if err != nil {
+		t.Skip("TestMemory starts this in a process of its own")
+	}
+	m := started(t, setup{dir: t.TempDir(), records: "gen:n=50000", cpus: "busy=64", buffer: "256"})
+	for range 5 {
+		ctx, cancel := context.WithTimeout(t.Context(), d/5)
+		updates, err := soak(ctx, m)
+		cancel()
+		if err != nil {
+			t.Fatal(err)
+		}
+		u := used(t)
+		u.Updates = updates
+		b, err := json.Marshal(u)
+		if err != nil {
+			t.Fatal(err)
+		}
+		fmt.Printf("usage %s\n", b)
+	}
+}
+
+// used is what this process holds.
+func used(t *testing.T) usage {
+	t.Helper()
+	runtime.GC()
+	runtime.GC() // what finalizers let go
+	var mem runtime.MemStats
+	runtime.ReadMemStats(&mem)
+	files, err := os.ReadDir("/proc/self/fd")
+	if err != nil {
+		t.Fatal(err)
+	}
+	return usage{Heap: mem.HeapAlloc, Peak: peak(t), Files: len(files), Goroutines: runtime.NumGoroutine()}
+}
+
+// peak is VmHWM (proc_pid_status(5)), in bytes.
+func peak(t *testing.T) uint64 {
+	t.Helper()
+	b, err := os.ReadFile("/proc/self/status")
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, after, _ := strings.Cut(string(b), "VmHWM:")
+	kib, err := strconv.ParseUint(strings.Fields(after)[0], 10, 64)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return kib << 10
+}
+
+// soakClients is how many clients a soak has.
+const soakClients = 512
+
+// soak lets the clients switch records on and off until ctx ends, each of them
+// some of its own and some that others want as well.
+func soak(ctx context.Context, m *machine) (uint64, error) {
+	all, err := m.names()
+	if err != nil {
+		return 0, err
+	}
+	var updates atomic.Uint64
+	var group errgroup.Group
+	for i := range soakClients {
+		group.Go(func() error {
+			rng := rand.New(rand.NewPCG(1, uint64(i)))
+			for n := 0; ctx.Err() == nil; n++ {
+				mine := all[rng.IntN(len(all)-64):][:1+rng.IntN(64)]
+				u, err := m.Submit(context.WithoutCancel(ctx), request(fmt.Sprintf("client%d", i), mine, n%2 == 0))
+				if refusedNow(err) {
+					continue
+				}
+				if err != nil {
+					return err
+				}
+				if _, err := m.Wait(context.WithoutCancel(ctx), u.ID); err != nil {
+					return err
+				}
+				updates.Add(1)
+			}
+			return nil
+		})
+	}
+	err = group.Wait()
+	return updates.Load(), err
+}
+
+// The aims, in bytes. What a process may keep more at the end of a soak than after
+// two fifths of it is what the last events take, which may have been few by then.
+const (
+	mostMemory = 256 << 20
+	mostGrowth = 16 << 20
+)
+
+// TestMemory holds a soak against the aims. With -long it takes an hour.
+func TestMemory(t *testing.T) {
+	if raced() {
+		t.Skip("the race detector takes memory of its own")
+	}
+	d := time.Second
+	if *long {
+		d = time.Hour
+	}
+	cmd := exec.CommandContext(t.Context(), os.Args[0], "-test.run=^TestSoakLife$", "-test.timeout=0")
+	cmd.Env = append(os.Environ(), soakEnv+"="+d.String())
+	out, err := cmd.CombinedOutput()
+	if err != nil {
+		t.Fatalf("%v: %s", err, out)
+	}
+	var all []usage
+	for text := range strings.Lines(string(out)) {
+		if text, ok := strings.CutPrefix(text, "usage "); ok {
+			var u usage
+			if err := json.Unmarshal([]byte(text), &u); err != nil {
+				t.Fatal(err)
+			}
+			t.Logf("%+v", u)
+			all = append(all, u)
+		}
+	}
+	if len(all) != 5 {
+		t.Fatalf("%d readings: %s", len(all), out)
+	}
+	settled, last := all[1], all[4]
+	if last.Peak > mostMemory {
+		t.Errorf("it took %d MiB, the aim is %d", last.Peak>>20, mostMemory>>20)
+	}
+	if last.Heap > settled.Heap+mostGrowth {
+		t.Errorf("the heap grew from %d to %d KiB", settled.Heap>>10, last.Heap>>10)
+	}
+	if last.Files > settled.Files || last.Goroutines > settled.Goroutines {
+		t.Errorf("%d files and %d goroutines, before %d and %d", last.Files, last.Goroutines, settled.Files, settled.Goroutines)
+	}
+}

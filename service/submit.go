@@ -1,0 +1,302 @@
+package service
+
+import (
+	"context"
+	"crypto/sha256"
+	"encoding/hex"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"time"
+
+	"go.uber.org/zap"
+
+	"github.com/textpoke/textpoke/sched"
+	"github.com/textpoke/textpoke/service/store"
+)
+
+// Request is what a client asks for: records to be enabled or disabled for one of
+// its ops.
+type Request struct {
+	Client  string
+	Key     string // the same key and request again are the same update; "" for none
+	Ops     string
+	Enable  bool
+	Filter  []string // expressions of records.ParseFilter; what cannot be patched is left out
+	Records []string // or each by itself: symbol, or address with 0x
+	// Deadline is when the update expires unless it is being carried out; the zero
+	// time for none. It is no part of what Key stands for.
+	Deadline time.Time
+}
+
+// Bounds of what a request may say.
+const (
+	maxName     = 128    // bytes of a client, a key or ops
+	maxSelected = 100000 // filters or records
+)
+
+// check says what is impossible without looking at the records.
+func (r *Request) check() error {
+	for _, f := range []struct {
+		name, value string
+		empty       bool
+	}{{"client", r.Client, false}, {"key", r.Key, true}, {"ops", r.Ops, false}} {
+		switch {
+		case f.value == "" && !f.empty:
+			return &FieldError{f.name, "is missing"}
+		case len(f.value) > maxName:
+			return &FieldError{f.name, fmt.Sprintf("has %d bytes, at most %d are allowed", len(f.value), maxName)}
+		case !printable(f.value):
+			return &FieldError{f.name, fmt.Sprintf("%q: not all of it is printable UTF-8", f.value)}
+		}
+	}
+	switch {
+	case len(r.Filter) > 0 && len(r.Records) > 0:
+		return &FieldError{"records", "goes without filter"}
+	case len(r.Filter) == 0 && len(r.Records) == 0:
+		return &FieldError{"records", "is missing, and so is filter"}
+	case len(r.Filter)+len(r.Records) > maxSelected:
+		return &FieldError{"records", fmt.Sprintf("more than %d", maxSelected)}
+	}
+	return nil
+}
+
+// digest is what a key stands for: the request without key and deadline.
+func (r *Request) digest() string {
+	c := *r
+	c.Key, c.Deadline = "", time.Time{}
+	text, err := json.Marshal(c)
+	if err != nil { // the types rule it out
+		panic(err)
+	}
+	sum := sha256.Sum256(text)
+	return hex.EncodeToString(sum[:])
+}
+
+// Submit accepts an update: when it returns without error the update is in the
+// journal and will be carried out, whatever happens to this process. Where the
+// client has used its key before, for the same request, it returns that update.
+func (s *Service) Submit(ctx context.Context, r Request) (Update, error) {
+	if err := r.check(); err != nil {
+		return Update{}, err
+	}
+	digest := r.digest()
+	if r.Key != "" { // a client that asks again is never refused, for a full queue or its deadline
+		u, err := s.store.ByKey(ctx, r.Client, r.Key, digest)
+		if !errors.Is(err, ErrNotFound) {
+			return s.present(u), err
+		}
+	}
+	now := time.Now()
+	if !r.Deadline.IsZero() && !r.Deadline.After(now) {
+		return Update{}, &FieldError{"deadline", "is over already"}
+	}
+	which, err := s.names.choose(&r, s.live.Patchable)
+	if err != nil {
+		return Update{}, err
+	}
+	if err := s.admit(r.Client); err != nil {
+		return Update{}, err
+	}
+	s.cfg.At(BeforeAccept)
+	order := store.Order{Which: which, Digest: digest, Update: Update{
+		Client: r.Client, Key: r.Key, Ops: r.Ops, Enable: r.Enable, Records: len(which), Submitted: now.UTC(), Deadline: r.Deadline,
+	}}
+	var p *pending
+	u, err := s.store.Accept(order, func(u Update) { p = s.enter(u, which) })
+	if p == nil {
+		s.dismiss(r.Client)
+		return s.present(u), s.refused(err)
+	}
+	s.cfg.At(AfterAccept)
+	s.submit(ctx, p)
+	return p.update(), nil
+}
+
+// refused is what a client is told of an update that the journal has not accepted.
+// Nothing is lost with it: others may have more luck.
+func (s *Service) refused(err error) error {
+	if err != nil && !errors.Is(err, ErrKeyReused) && !errors.Is(err, ErrClosed) {
+		s.log.Error("not accepted", zap.Error(err))
+	}
+	return err
+}
+
+// admit makes room for one more update of a client, and dismiss gives it back.
+func (s *Service) admit(client string) error {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	switch {
+	case s.broken != nil:
+		return s.broken
+	case s.closed:
+		return ErrClosed
+	case s.total >= s.cfg.Queue:
+		return ErrQueueFull
+	case s.clients[client] >= s.cfg.PerClient:
+		return ErrClientQueueFull
+	}
+	s.count(client, 1)
+	return nil
+}
+
+// dismiss is the other half of admit.
+func (s *Service) dismiss(client string) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.count(client, -1)
+}
+
+// count counts a client's updates on their way; mu is held.
+func (s *Service) count(client string, n int) {
+	s.total += n
+	if s.clients[client] += n; s.clients[client] == 0 {
+		delete(s.clients, client)
+	}
+}
+
+// enter notes an update that the journal has and nobody has answered.
+func (s *Service) enter(u Update, which []int) *pending {
+	p := newPending(u, which)
+	s.mu.Lock()
+	s.open[u.ID] = p
+	s.mu.Unlock()
+	s.tell(u)
+	return p
+}
+
+// submit hands an accepted update to the coordinator. A closed one leaves it to
+// the next start.
+func (s *Service) submit(ctx context.Context, p *pending) {
+	u := p.update()
+	t, err := s.coord.Submit(context.WithoutCancel(ctx), sched.Request{
+		Client: owner(u.Client, u.Ops), Enable: u.Enable, Records: p.which, ID: u.ID, Deadline: u.Deadline,
+	})
+	if err != nil {
+		s.log.Info("left for the next start", zap.Int64("update", u.ID), zap.Error(err))
+		p.leave()
+		return
+	}
+	p.ticket <- t
+}
+
+// present is an update as it is now, where it is on its way.
+func (s *Service) present(u Update) Update {
+	if p := s.pendingOf(u.ID); p != nil {
+		return p.update()
+	}
+	return u
+}
+
+// find is an update that is on its way, or else as it has ended. One that the
+// journal has and nobody knows yet is being entered: whoever writes next comes after
+// that.
+func (s *Service) find(ctx context.Context, id int64) (*pending, Update, error) {
+	if p := s.pendingOf(id); p != nil {
+		return p, p.update(), nil
+	}
+	u, err := s.store.Update(ctx, id)
+	if err != nil || u.State.Final() {
+		return nil, u, err
+	}
+	if err := s.store.Pass(); err != nil {
+		return nil, u, err
+	}
+	if p := s.pendingOf(id); p != nil {
+		return p, p.update(), nil
+	}
+	u, err = s.store.Update(ctx, id)
+	if err == nil && !u.State.Final() {
+		err = s.gone()
+	}
+	return nil, u, err
+}
+
+func (s *Service) pendingOf(id int64) *pending {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.open[id]
+}
+
+// Wait waits until an update has ended, and that is in the journal. When ctx ends
+// first, or the service is closed, the update comes with an error.
+func (s *Service) Wait(ctx context.Context, id int64) (Update, error) {
+	p, u, err := s.find(ctx, id)
+	if p == nil {
+		return u, err
+	}
+	select {
+	case <-p.done:
+		return p.update(), nil
+	case <-p.left:
+		return p.update(), s.gone()
+	case <-ctx.Done():
+		return p.update(), context.Cause(ctx)
+	}
+}
+
+// Update is the update of that ID, as it is now.
+func (s *Service) Update(ctx context.Context, id int64) (Update, error) {
+	u, err := s.store.Update(ctx, id)
+	if err != nil {
+		return u, err
+	}
+	return s.present(u), nil
+}
+
+// Updates lists updates, ascending by ID.
+func (s *Service) Updates(ctx context.Context, q Query) ([]Update, error) {
+	if q.State == store.Queued || q.State == store.Running {
+		return s.onTheirWay(q), nil
+	}
+	us, err := s.store.Updates(ctx, q)
+	for i := range us {
+		us[i] = s.present(us[i])
+	}
+	return us, err
+}
+
+// onTheirWay lists updates of a state that only this process knows.
+func (s *Service) onTheirWay(q Query) (out []Update) {
+	if q.Limit == 0 {
+		q.Limit = 100
+	}
+	for _, p := range s.pending() {
+		u := p.update()
+		if u.State == q.State && u.ID > q.After && (q.Client == "" || u.Client == q.Client) && len(out) < q.Limit {
+			out = append(out, u)
+		}
+	}
+	return out
+}
+
+// Cancel withdraws an update that no batch has taken up; ErrTooLate otherwise.
+func (s *Service) Cancel(ctx context.Context, id int64) (Update, error) {
+	p, u, err := s.find(ctx, id)
+	switch {
+	case err != nil:
+		return u, err
+	case p == nil:
+		return u, ErrTooLate
+	}
+	select {
+	case t := <-p.ticket:
+		p.ticket <- t
+		if !t.Cancel() {
+			return p.update(), ErrTooLate
+		}
+		return s.Wait(ctx, id) // by now it is answered, unless the journal broke down
+	case <-p.left:
+		return p.update(), s.gone()
+	case <-ctx.Done():
+		return p.update(), context.Cause(ctx)
+	}
+}
+
+// gone is why an update is left to the next start.
+func (s *Service) gone() error {
+	if err := s.brokenDown(); err != nil {
+		return err
+	}
+	return ErrClosed
+}
