@@ -52,7 +52,11 @@ func TestKill(t *testing.T) {
 			t.Errorf("no server was killed %s", p)
 		}
 	}
-	if k.seen.checks < kills || len(k.seen.ends) < kills {
+	answers := 1 // some servers are killed before their first
+	if *long {
+		answers = kills
+	}
+	if k.seen.checks < kills || len(k.seen.ends) < answers {
 		t.Errorf("%d comparisons and %d answers for %d kills", k.seen.checks, len(k.seen.ends), kills)
 	}
 }

@@ -108,13 +108,17 @@ func TestKeyIsOneUpdate(t *testing.T) {
 	}
 }
 
-// gate lets batches begin one by one: the first that comes is told, and stands.
-func gate(w *world) (came, pass chan struct{}) {
+// gate lets batches begin one by one: the first that comes is told, and stands until
+// it may pass, or the test is over.
+func gate(t *testing.T, w *world) (came, pass chan struct{}) {
 	came, pass = make(chan struct{}, 100), make(chan struct{})
 	w.At = func(point string) {
 		if point == BeforeApply {
 			came <- struct{}{}
-			<-pass
+			select {
+			case <-pass:
+			case <-t.Context().Done():
+			}
 		}
 	}
 	return came, pass
@@ -123,7 +127,7 @@ func gate(w *world) (came, pass chan struct{}) {
 // TestQueue: what waits can be cancelled, expires, is merged, and is limited.
 func TestQueue(t *testing.T) {
 	w := newWorld(t)
-	came, pass := gate(w)
+	came, pass := gate(t, w)
 	w.Queue, w.PerClient = 5, 4
 	s, kill := w.start(t)
 	submit := func(r Request) Update {
@@ -144,7 +148,7 @@ func TestQueue(t *testing.T) {
 	}
 	gone := submit(enable("a", "fn2"))
 	late := enable("a", "fn3")
-	late.Deadline = time.Now().Add(20 * time.Millisecond)
+	late.Deadline = time.Now().Add(400 * time.Millisecond)
 	expired, second := submit(late), submit(enable("a", "fn4"))
 	if _, err := s.Submit(t.Context(), enable("a", "fn5")); !errors.Is(err, ErrClientQueueFull) {
 		t.Errorf("%v, want ErrClientQueueFull", err)
@@ -187,7 +191,7 @@ func TestQueue(t *testing.T) {
 // and carried out after a restart.
 func TestDrain(t *testing.T) {
 	w := newWorld(t)
-	came, pass := gate(w)
+	came, pass := gate(t, w)
 	s, kill := w.start(t)
 	ids := map[int64]bool{}
 	for _, name := range []string{"fn1", "fn2", "fn3"} {
@@ -280,7 +284,7 @@ func TestJournalBreaks(t *testing.T) {
 func TestFailures(t *testing.T) {
 	w := newWorld(t)
 	bad := w.Sim.Table.Addr(7)
-	came, pass := gate(w)
+	came, pass := gate(t, w)
 	sites := 0
 	w.Fault = func(st poke.Step, patch int32) error {
 		if !st.Undo && sites > 1 && patch == 1 { // only merged ones have a second patch
