@@ -9,7 +9,7 @@ import (
 	"unicode"
 	"unicode/utf8"
 
-	"github.com/textpoke/textpoke/spelling"
+	"github.com/textpoke/textpoke/internal/spelling"
 )
 
 var notOneOf = spelling.NotOneOf

@@ -7,7 +7,7 @@ import (
 	"strconv"
 	"strings"
 
-	"github.com/textpoke/textpoke/spelling"
+	"github.com/textpoke/textpoke/internal/spelling"
 )
 
 const genPrefix = "gen:"

@@ -11,7 +11,7 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/textpoke/textpoke/spelling"
+	"github.com/textpoke/textpoke/internal/spelling"
 )
 
 // Options are what some sources need besides themselves. The zero value is

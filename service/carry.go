@@ -11,7 +11,7 @@ import (
 
 	"github.com/textpoke/textpoke/poke"
 	"github.com/textpoke/textpoke/sched"
-	"github.com/textpoke/textpoke/service/store"
+	"github.com/textpoke/textpoke/service/journal"
 )
 
 // recover brings the text to where the journal says it was, and carries out what
@@ -59,7 +59,7 @@ func (s *Service) recover(ctx context.Context) error {
 }
 
 // restore makes live with one update what the journal calls live.
-func (s *Service) restore(ctx context.Context, wants []store.Want) error {
+func (s *Service) restore(ctx context.Context, wants []journal.Want) error {
 	var rs []sched.Request
 	for _, w := range wants {
 		r := sched.Request{Client: owner(w.Client, w.Ops), Enable: true, Records: w.Which}
@@ -123,7 +123,7 @@ func (s *Service) began(ts []*sched.Ticket) {
 	s.phase.Store(phase)
 	for _, p := range s.of(ts) {
 		u := p.update()
-		u.State, u.Batch, u.Began = store.Running, batch, now
+		u.State, u.Batch, u.Began = journal.Running, batch, now
 		p.now.Store(&present{u, phase})
 		s.tell(u)
 	}
@@ -168,17 +168,17 @@ func (s *Service) answered(ts []*sched.Ticket, err error) {
 func stateOf(err error) (State, string) {
 	switch {
 	case err == nil:
-		return store.Live, ""
+		return journal.Live, ""
 	case errors.Is(err, sched.ErrCancelled):
-		return store.Cancelled, err.Error()
+		return journal.Cancelled, err.Error()
 	case errors.Is(err, sched.ErrExpired):
-		return store.Expired, err.Error()
+		return journal.Expired, err.Error()
 	}
-	return store.Failed, err.Error()
+	return journal.Failed, err.Error()
 }
 
 // wanted is what the clients of updates that are live want now.
-func (s *Service) wanted(ps []*pending, err error) (out []store.Want) {
+func (s *Service) wanted(ps []*pending, err error) (out []journal.Want) {
 	if err != nil {
 		return nil
 	}
@@ -191,7 +191,7 @@ func (s *Service) wanted(ps []*pending, err error) (out []store.Want) {
 		u := p.update()
 		if who := owner(u.Client, u.Ops); !seen[who] {
 			seen[who] = true
-			out = append(out, store.Want{Client: u.Client, Ops: u.Ops, Which: s.wants.Of(who)})
+			out = append(out, journal.Want{Client: u.Client, Ops: u.Ops, Which: s.wants.Of(who)})
 		}
 	}
 	return out
@@ -201,7 +201,7 @@ func (s *Service) wanted(ps []*pending, err error) (out []store.Want) {
 func (s *Service) settle(ps []*pending, us []Update) {
 	s.mu.Lock()
 	for i, p := range ps {
-		if us[i].State == store.Live {
+		if us[i].State == journal.Live {
 			s.show(p.which)
 		}
 		p.now.Store(&present{Update: us[i]})

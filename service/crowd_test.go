@@ -12,7 +12,7 @@ import (
 	"time"
 
 	"github.com/textpoke/textpoke/poke"
-	"github.com/textpoke/textpoke/service/store"
+	"github.com/textpoke/textpoke/service/journal"
 )
 
 // TestCrowd lets clients want things, cancel, retry with their keys and have
@@ -125,9 +125,9 @@ func (c *customer) settle(t *testing.T, s *Service) bool {
 			return false
 		case !u.State.Final():
 			t.Errorf("%+v was waited for", u)
-		case u.State == store.Live && a.Enable:
+		case u.State == journal.Live && a.Enable:
 			c.wants[a.rec] = true
-		case u.State == store.Live:
+		case u.State == journal.Live:
 			delete(c.wants, a.rec)
 		}
 		c.open = c.open[1:]

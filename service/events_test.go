@@ -3,7 +3,7 @@ package service
 import (
 	"testing"
 
-	"github.com/textpoke/textpoke/service/store"
+	"github.com/textpoke/textpoke/service/journal"
 )
 
 func updateEvent(id int64) Event { return Event{Kind: UpdateChanged, Update: &Update{ID: id}} }
@@ -114,7 +114,7 @@ func TestEventsOfAnUpdate(t *testing.T) {
 			states = append(states, e.Update.State)
 		}
 	}
-	if states[0] != store.Queued || states[1] != store.Running || states[2] != store.Live {
+	if states[0] != journal.Queued || states[1] != journal.Running || states[2] != journal.Live {
 		t.Errorf("states %v", states)
 	}
 	// x86_64's breakpoint protocol sends three rounds (text_poke_bp_batch,

@@ -10,7 +10,7 @@ import (
 	"github.com/textpoke/textpoke/cpus"
 	"github.com/textpoke/textpoke/records"
 	"github.com/textpoke/textpoke/sched"
-	"github.com/textpoke/textpoke/service/store"
+	"github.com/textpoke/textpoke/service/journal"
 	"github.com/textpoke/textpoke/sim"
 )
 
@@ -51,7 +51,7 @@ func newWorld(t testing.TB) *world { return &world{config(t), t.TempDir()} }
 // goroutines.
 func (w *world) start(t testing.TB) (s *Service, kill func()) {
 	t.Helper()
-	st, err := store.Open(t.Context(), w.dir, Identity(w.Sim.Table))
+	st, err := journal.Open(t.Context(), w.dir, Identity(w.Sim.Table))
 	if err != nil {
 		t.Fatal(err)
 	}

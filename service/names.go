@@ -13,7 +13,7 @@ import (
 	"unicode/utf8"
 
 	"github.com/textpoke/textpoke/records"
-	"github.com/textpoke/textpoke/service/store"
+	"github.com/textpoke/textpoke/service/journal"
 )
 
 // names finds records by symbol and by address.
@@ -92,7 +92,7 @@ func printable(s string) bool {
 
 // Identity is what the journal of a table's updates is about: SHA-256 of every
 // record's address, symbol and module.
-func Identity(t *records.Table) store.Identity {
+func Identity(t *records.Table) journal.Identity {
 	h := sha256.New()
 	var b []byte
 	for i := range t.Len() {
@@ -101,5 +101,5 @@ func Identity(t *records.Table) store.Identity {
 		b = append(append(b, 0), t.Module(i)...)
 		h.Write(append(b, 0))
 	}
-	return store.Identity{Records: t.Name(), Hash: hex.EncodeToString(h.Sum(nil)), Count: t.Len()}
+	return journal.Identity{Records: t.Name(), Hash: hex.EncodeToString(h.Sum(nil)), Count: t.Len()}
 }

@@ -12,7 +12,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/textpoke/textpoke/service/store"
+	"github.com/textpoke/textpoke/service/journal"
 )
 
 // TestNobodyIsToldFirst: at each point it holds the journal against what anybody
@@ -31,7 +31,7 @@ func TestNobodyIsToldFirst(t *testing.T) {
 			return
 		}
 		time.Sleep(5 * time.Millisecond) // whoever is told too early has time to show it
-		journal, err := s.store.Updates(t.Context(), store.Query{})
+		journal, err := s.store.Updates(t.Context(), journal.Query{})
 		if err != nil {
 			t.Error(err)
 			return
@@ -81,7 +81,7 @@ func TestNobodyIsToldFirst(t *testing.T) {
 func imageOf(t testing.TB, dir string) string {
 	t.Helper()
 	to := t.TempDir()
-	for _, name := range []string{store.FileName, store.FileName + "-wal"} {
+	for _, name := range []string{journal.FileName, journal.FileName + "-wal"} {
 		data, err := os.ReadFile(filepath.Join(dir, name))
 		if errors.Is(err, os.ErrNotExist) {
 			continue
@@ -152,7 +152,7 @@ func TestKilledAtEveryPoint(t *testing.T) {
 				}
 			}
 			for i, u := range us {
-				if u.State != store.Live || u.ID != int64(i+1) {
+				if u.State != journal.Live || u.ID != int64(i+1) {
 					t.Errorf("%+v", u)
 				}
 			}

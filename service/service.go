@@ -26,15 +26,15 @@ import (
 
 	"github.com/textpoke/textpoke/poke"
 	"github.com/textpoke/textpoke/sched"
-	"github.com/textpoke/textpoke/service/store"
+	"github.com/textpoke/textpoke/service/journal"
 	"github.com/textpoke/textpoke/sim"
 )
 
 // What the journal keeps of an update is what everybody is told of it.
 type (
-	Update = store.Update
-	State  = store.State
-	Query  = store.Query
+	Update = journal.Update
+	State  = journal.State
+	Query  = journal.Query
 )
 
 // Config is what a Service is made of.
@@ -42,14 +42,14 @@ type Config struct {
 	// Sim is the machine, its text and its protocol. Which records may be
 	// changed is its filter's; CPUs call all of them.
 	Sim   sim.Config
-	Store *store.Store // the caller closes it, after Close
+	Store *journal.Store // the caller closes it, after Close
 	Log   *zap.Logger
 
 	Queue     int           // updates on their way, 0: 1024
 	PerClient int           // of these one client's, 0: a quarter of Queue
 	MaxWait   time.Duration // longest wait in the queue, 0: as long as it takes
 	Gather    time.Duration // how long an update waits for company, 0: not at all
-	Keep      store.Keep    // what stays in the journal
+	Keep      journal.Keep  // what stays in the journal
 	Compact   time.Duration // time between two compactions, 0: only by Service.Compact
 
 	// At, where set, is called at every point of Points, and may end the process.
@@ -63,10 +63,10 @@ type Config struct {
 var (
 	ErrQueueFull       = errors.New("as many updates are on their way as may be")
 	ErrClientQueueFull = errors.New("this client has as many updates on their way as it may")
-	ErrNotFound        = store.ErrNotFound
+	ErrNotFound        = journal.ErrNotFound
 	ErrTooLate         = errors.New("the update is being carried out, or has ended")
-	ErrKeyReused       = store.ErrKeyReused
-	ErrClosed          = store.ErrClosed
+	ErrKeyReused       = journal.ErrKeyReused
+	ErrClosed          = journal.ErrClosed
 	ErrBroken          = errors.New("the service has broken down and must be started again")
 )
 
@@ -79,7 +79,7 @@ func (e *FieldError) Error() string { return fmt.Sprintf("%s: %s", e.Field, e.Re
 type Service struct {
 	cfg    Config
 	log    *zap.Logger
-	store  *store.Store
+	store  *journal.Store
 	live   *sim.Live
 	names  *names
 	events *ring

@@ -9,14 +9,14 @@ import (
 	"time"
 
 	"github.com/textpoke/textpoke/poke"
-	"github.com/textpoke/textpoke/service/store"
+	"github.com/textpoke/textpoke/service/journal"
 )
 
 // TestLiveStaysLive: what was answered as live is live after a restart.
 func TestLiveStaysLive(t *testing.T) {
 	w := newWorld(t)
 	s, kill := w.start(t)
-	if u := do(t, s, enable("a", "fn1", "fn2")); u.State != store.Live || u.Batch != 1 || u.Records != 2 {
+	if u := do(t, s, enable("a", "fn1", "fn2")); u.State != journal.Live || u.Batch != 1 || u.Records != 2 {
 		t.Errorf("%+v", u)
 	}
 	do(t, s, enable("b", "fn2", "fn3"))
@@ -143,7 +143,7 @@ func TestQueue(t *testing.T) {
 	if _, err := s.Cancel(t.Context(), first.ID); !errors.Is(err, ErrTooLate) {
 		t.Errorf("cancel of what runs: %v", err)
 	}
-	if u, err := s.Update(t.Context(), first.ID); err != nil || u.State != store.Running || u.Batch != 1 {
+	if u, err := s.Update(t.Context(), first.ID); err != nil || u.State != journal.Running || u.Batch != 1 {
 		t.Errorf("%+v, %v", u, err)
 	}
 	gone := submit(enable("a", "fn2"))
@@ -157,10 +157,10 @@ func TestQueue(t *testing.T) {
 	if _, err := s.Submit(t.Context(), enable("c", "fn5")); !errors.Is(err, ErrQueueFull) {
 		t.Errorf("%v, want ErrQueueFull", err)
 	}
-	if u, err := s.Cancel(t.Context(), gone.ID); err != nil || u.State != store.Cancelled {
+	if u, err := s.Cancel(t.Context(), gone.ID); err != nil || u.State != journal.Cancelled {
 		t.Errorf("%+v, %v", u, err)
 	}
-	if u, err := s.Wait(t.Context(), expired.ID); err != nil || u.State != store.Expired {
+	if u, err := s.Wait(t.Context(), expired.ID); err != nil || u.State != journal.Expired {
 		t.Errorf("%+v, %v", u, err)
 	}
 	if _, err := s.Cancel(t.Context(), 1<<40); !errors.Is(err, ErrNotFound) {
@@ -170,7 +170,7 @@ func TestQueue(t *testing.T) {
 	close(pass)
 	for _, id := range []int64{first.ID, second.ID, third.ID, fourth.ID} {
 		u, err := s.Wait(t.Context(), id)
-		if err != nil || u.State != store.Live || id != first.ID && u.Batch != 2 {
+		if err != nil || u.State != journal.Live || id != first.ID && u.Batch != 2 {
 			t.Errorf("%+v, %v", u, err)
 		}
 	}
@@ -182,7 +182,7 @@ func TestQueue(t *testing.T) {
 	if got := enabled(t, s); !slices.Equal(got, []int{1, 4, 5}) {
 		t.Errorf("after a restart %v are enabled", got)
 	}
-	if u, err := s.Update(t.Context(), gone.ID); err != nil || u.State != store.Cancelled {
+	if u, err := s.Update(t.Context(), gone.ID); err != nil || u.State != journal.Cancelled {
 		t.Errorf("after a restart: %+v, %v", u, err)
 	}
 }
@@ -249,7 +249,7 @@ func TestJournalBreaks(t *testing.T) {
 			s.store.Close()
 		}
 	}
-	st, err := store.Open(t.Context(), w.dir, Identity(w.Sim.Table))
+	st, err := journal.Open(t.Context(), w.dir, Identity(w.Sim.Table))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -308,16 +308,16 @@ func TestFailures(t *testing.T) {
 		ids = append(ids, u.ID)
 	}
 	close(pass)
-	for i, want := range []State{store.Live, store.Failed, store.Live} {
+	for i, want := range []State{journal.Live, journal.Failed, journal.Live} {
 		u, err := s.Wait(t.Context(), ids[i])
-		if err != nil || u.State != want || (u.Error != "") != (want == store.Failed) {
+		if err != nil || u.State != want || (u.Error != "") != (want == journal.Failed) {
 			t.Errorf("%+v, %v, want %s", u, err, want)
 		}
 	}
 	if got := enabled(t, s); !slices.Equal(got, []int{0, 1, 3}) {
 		t.Errorf("enabled are %v", got)
 	}
-	if u, err := s.Wait(t.Context(), first.ID); err != nil || u.State != store.Live {
+	if u, err := s.Wait(t.Context(), first.ID); err != nil || u.State != journal.Live {
 		t.Errorf("%+v, %v", u, err)
 	}
 }

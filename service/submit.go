@@ -12,7 +12,7 @@ import (
 	"go.uber.org/zap"
 
 	"github.com/textpoke/textpoke/sched"
-	"github.com/textpoke/textpoke/service/store"
+	"github.com/textpoke/textpoke/service/journal"
 )
 
 // Request is what a client asks for: records to be enabled or disabled for one of
@@ -99,7 +99,7 @@ func (s *Service) Submit(ctx context.Context, r Request) (Update, error) {
 		return Update{}, err
 	}
 	s.cfg.At(BeforeAccept)
-	order := store.Order{Which: which, Digest: digest, Update: Update{
+	order := journal.Order{Which: which, Digest: digest, Update: Update{
 		Client: r.Client, Key: r.Key, Ops: r.Ops, Enable: r.Enable, Records: len(which), Submitted: now.UTC(), Deadline: r.Deadline,
 	}}
 	var p *pending
@@ -246,7 +246,7 @@ func (s *Service) Update(ctx context.Context, id int64) (Update, error) {
 
 // Updates lists updates, ascending by ID.
 func (s *Service) Updates(ctx context.Context, q Query) ([]Update, error) {
-	if q.State == store.Queued || q.State == store.Running {
+	if q.State == journal.Queued || q.State == journal.Running {
 		return s.onTheirWay(q), nil
 	}
 	us, err := s.store.Updates(ctx, q)

@@ -19,7 +19,7 @@ import (
 	"github.com/textpoke/textpoke/records"
 	"github.com/textpoke/textpoke/sched"
 	"github.com/textpoke/textpoke/service"
-	"github.com/textpoke/textpoke/service/store"
+	"github.com/textpoke/textpoke/service/journal"
 	"github.com/textpoke/textpoke/sim"
 )
 
@@ -38,7 +38,7 @@ type setup struct {
 // machine is a service as these tests use it.
 type machine struct {
 	*service.Service
-	store *store.Store
+	store *journal.Store
 }
 
 // started starts a machine and sees to it that it ends.
@@ -73,13 +73,13 @@ func start(ctx context.Context, s setup) (*machine, error) {
 	if err != nil {
 		return nil, err
 	}
-	kept, err := store.Open(ctx, s.dir, service.Identity(table))
+	kept, err := journal.Open(ctx, s.dir, service.Identity(table))
 	if err != nil {
 		return nil, err
 	}
 	served, err := service.Start(ctx, service.Config{
 		Sim: sim.Config{Arch: arch, Protocol: "breakpoint", Table: table, Roles: roles, Buffer: buffer, Seed: s.seed + 1}, Store: kept,
-		Log: zap.NewNop(), Keep: store.Keep{Updates: keepUpdates}, Compact: s.compact, At: s.at, Fault: s.fault,
+		Log: zap.NewNop(), Keep: journal.Keep{Updates: keepUpdates}, Compact: s.compact, At: s.at, Fault: s.fault,
 	})
 	if err != nil {
 		return nil, errors.Join(err, kept.Close())

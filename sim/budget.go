@@ -8,8 +8,8 @@ import (
 	"strings"
 	"time"
 
+	"github.com/textpoke/textpoke/internal/spelling"
 	"github.com/textpoke/textpoke/results"
-	"github.com/textpoke/textpoke/spelling"
 )
 
 // Budget is limits that the rows of plan and run must keep.

@@ -5,8 +5,8 @@ import (
 	"math"
 	"testing"
 
+	"github.com/textpoke/textpoke/kernels/calibration"
 	"github.com/textpoke/textpoke/sched"
-	"github.com/textpoke/textpoke/sim/calibration"
 	"github.com/textpoke/textpoke/sim/timed"
 )
 

@@ -9,11 +9,11 @@ import (
 	"github.com/textpoke/textpoke/cpus"
 	"github.com/textpoke/textpoke/cpus/isa"
 	"github.com/textpoke/textpoke/int3"
+	"github.com/textpoke/textpoke/kernels/calibration"
+	"github.com/textpoke/textpoke/kernels/ledger"
 	"github.com/textpoke/textpoke/poke"
 	"github.com/textpoke/textpoke/records"
 	"github.com/textpoke/textpoke/sched"
-	"github.com/textpoke/textpoke/sim/calibration"
-	"github.com/textpoke/textpoke/sim/kernels"
 	"github.com/textpoke/textpoke/tracers/dispatch"
 )
 
@@ -147,13 +147,13 @@ func (g *Grid) Combinations(ctx context.Context) (configs []Config, warnings []s
 // multiplied in behind the check.
 func (g *Grid) expand(ctx context.Context, arch isa.Arch, t *records.Table) (base []Config, warnings []string, err error) {
 	base = []Config{{Arch: arch, Table: t, Migrate: g.Migrate, Calls: -1, Entries: -1, Preempt: g.Preempt}}
-	base = cross(base, g.Filters, func(c *Config, v records.Filter) { c.Filter = v })
+	base = Cross(base, g.Filters, func(c *Config, v records.Filter) { c.Filter = v })
 	if len(g.Plans) > 0 {
-		base = cross(base, g.Plans, func(c *Config, v *poke.Protocol) { c.Plan, c.Protocol = v, v.Name })
+		base = Cross(base, g.Plans, func(c *Config, v *poke.Protocol) { c.Plan, c.Protocol = v, v.Name })
 	} else {
-		base = cross(base, g.Protocols, func(c *Config, v string) { c.Protocol = v })
+		base = Cross(base, g.Protocols, func(c *Config, v string) { c.Protocol = v })
 	}
-	base = cross(base, g.Mutations, func(c *Config, v string) { c.Mutation = v })
+	base = Cross(base, g.Mutations, func(c *Config, v string) { c.Mutation = v })
 	for _, c := range base {
 		j, err := NewJob(c)
 		if err == nil {
@@ -167,22 +167,22 @@ func (g *Grid) expand(ctx context.Context, arch isa.Arch, t *records.Table) (bas
 		}
 		warnings = append(warnings, j.Warnings()...)
 	}
-	base = cross(base, g.Orders, func(c *Config, v sched.Ordering) { c.Order = v })
-	base = cross(base, g.Machines, func(c *Config, v []cpus.Role) { c.Roles = v })
-	base = cross(base, g.Fetches, func(c *Config, v cpus.Fetch) { c.Fetch = v })
-	base = cross(base, g.Lookups, func(c *Config, v int3.Kind) { c.Lookup = v })
-	base = cross(base, g.Refs, func(c *Config, v int3.Refs) { c.Refs = v })
-	base = cross(base, g.Buffers, func(c *Config, v sched.Buffer) { c.Buffer = v })
-	base = cross(base, g.Scenarios, func(c *Config, s Scenario) {
+	base = Cross(base, g.Orders, func(c *Config, v sched.Ordering) { c.Order = v })
+	base = Cross(base, g.Machines, func(c *Config, v []cpus.Role) { c.Roles = v })
+	base = Cross(base, g.Fetches, func(c *Config, v cpus.Fetch) { c.Fetch = v })
+	base = Cross(base, g.Lookups, func(c *Config, v int3.Kind) { c.Lookup = v })
+	base = Cross(base, g.Refs, func(c *Config, v int3.Refs) { c.Refs = v })
+	base = Cross(base, g.Buffers, func(c *Config, v sched.Buffer) { c.Buffer = v })
+	base = Cross(base, g.Scenarios, func(c *Config, s Scenario) {
 		if s.Kernel == nil {
-			s.Kernel = kernels.For(arch.Traits().Name)
+			s.Kernel = ledger.For(arch.Traits().Name)
 		}
 		c.Scenario = &s
 	})
-	base = cross(base, g.Dispatch, func(c *Config, k dispatch.Kind) {
+	base = Cross(base, g.Dispatch, func(c *Config, k dispatch.Kind) {
 		c.Tracers = &Tracers{k, g.Tracers.Relevant, g.Tracers.Irrelevant}
 	})
-	base = cross(base, g.Seeds, func(c *Config, v uint64) { c.Seed = v })
+	base = Cross(base, g.Seeds, func(c *Config, v uint64) { c.Seed = v })
 	base, err = g.engines(base)
 	return base, warnings, err
 }
@@ -190,7 +190,7 @@ func (g *Grid) expand(ctx context.Context, arch isa.Arch, t *records.Table) (bas
 // engines multiplies combinations by the engines that are to execute them. What is
 // for the timed engine alone makes no difference to the others.
 func (g *Grid) engines(base []Config) (out []Config, err error) {
-	base = cross(base, g.Engines, func(c *Config, k Kind) { c.Engine = k })
+	base = Cross(base, g.Engines, func(c *Config, k Kind) { c.Engine = k })
 	for _, c := range base {
 		one := []Config{c}
 		if c.Engine == TimedEngine {
@@ -214,14 +214,14 @@ func (g *Grid) calibrate(one []Config) ([]Config, error) {
 	if len(g.Calibrations) > 0 && len(fit) == 0 {
 		return nil, fmt.Errorf("calibration %s is of a machine of %s: what an update takes on %s it does not say", g.Calibrations[0].Name, g.Calibrations[0].Arch, arch)
 	}
-	one = cross(one, fit, func(c *Config, k *calibration.Calibration) { c.Calibration = k })
-	one = cross(one, g.Calls, func(c *Config, rate float64) { c.Calls = rate })
-	return cross(one, g.Entries, func(c *Config, rate float64) { c.Entries = rate }), nil
+	one = Cross(one, fit, func(c *Config, k *calibration.Calibration) { c.Calibration = k })
+	one = Cross(one, g.Calls, func(c *Config, rate float64) { c.Calls = rate })
+	return Cross(one, g.Entries, func(c *Config, rate float64) { c.Entries = rate }), nil
 }
 
-// cross multiplies combinations by the values of one more list; an empty list
+// Cross multiplies combinations by the values of one more list; an empty list
 // leaves them as they are.
-func cross[C, T any](base []C, values []T, set func(*C, T)) []C {
+func Cross[C, T any](base []C, values []T, set func(*C, T)) []C {
 	if len(values) == 0 {
 		return base
 	}

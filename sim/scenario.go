@@ -5,22 +5,22 @@ import (
 
 	"github.com/textpoke/textpoke/cpus"
 	"github.com/textpoke/textpoke/cpus/isa"
+	"github.com/textpoke/textpoke/kernels/ledger"
 	"github.com/textpoke/textpoke/poke"
 	"github.com/textpoke/textpoke/records"
-	"github.com/textpoke/textpoke/sim/kernels"
 	"github.com/textpoke/textpoke/sim/timed"
 )
 
 // Scenario is a tracer that is switched with all that a kernel sends for it, and
 // not just the rounds of the records.
 type Scenario struct {
-	Name   kernels.Scenario
-	Kernel *kernels.Kernel
-	Off    kernels.Switch // what is left out
+	Name   ledger.Scenario
+	Kernel *ledger.Kernel
+	Off    ledger.Switch // what is left out
 }
 
 // Entries are what is sent besides the records' rounds, nil without a scenario.
-func (s *Scenario) Entries(enable bool) ([]kernels.Entry, error) {
+func (s *Scenario) Entries(enable bool) ([]ledger.Entry, error) {
 	if s == nil {
 		return nil, nil
 	}
@@ -72,7 +72,7 @@ func (s *sites) addAux(j *Job, n int) error {
 }
 
 // pokes is how many sites the entries change at the most.
-func pokes(entries []kernels.Entry) (n int) {
+func pokes(entries []ledger.Entry) (n int) {
 	for _, e := range entries {
 		n = max(n, e.Pokes)
 	}
@@ -91,7 +91,7 @@ func (s *sites) initial(site int) isa.Text {
 // the protocol that changes single instructions there if that sends so many rounds,
 // otherwise a store and then the rounds; or rounds alone where nothing is fetched
 // afresh. Every other poke goes back, so that sites may be used again.
-func (j *Job) entryPart(s *sites, e kernels.Entry) timed.Part {
+func (j *Job) entryPart(s *sites, e ledger.Entry) timed.Part {
 	u := &poke.Update{Shape: j.shape}
 	single := poke.Named(poke.Native, j.shape.Traits)
 	for i := range e.Pokes {
@@ -139,7 +139,7 @@ func (t *Timed) parts(u *poke.Update, enable bool) ([]timed.Part, error) {
 	if err != nil {
 		return nil, err
 	}
-	before, after := kernels.Split(entries)
+	before, after := ledger.Split(entries)
 	var parts []timed.Part
 	for _, e := range before {
 		parts = append(parts, t.job.entryPart(t.sites, e))

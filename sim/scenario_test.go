@@ -4,8 +4,8 @@ import (
 	"testing"
 
 	"github.com/textpoke/textpoke/cpus"
+	"github.com/textpoke/textpoke/kernels/ledger"
 	"github.com/textpoke/textpoke/records"
-	"github.com/textpoke/textpoke/sim/kernels"
 	"github.com/textpoke/textpoke/sim/timed"
 )
 
@@ -16,15 +16,15 @@ import (
 func TestScenarioTakes(t *testing.T) {
 	for _, c := range []struct {
 		kernel          string
-		scenario        kernels.Scenario
+		scenario        ledger.Scenario
 		enable, disable int
 	}{
-		{"x86_64-6.12", kernels.FunctionTracer, 3*168 + 49, 3*168 + 46},
-		{"x86_64-6.12", kernels.FunctionGraph, 3*168 + 67, 3*168 + 64},
-		{"arm64-6.12", kernels.FunctionTracer, 4, 4},
-		{"riscv64-7.2", kernels.FunctionTracer, 41845 + 4 + 1, 41845 + 4 + 1},
+		{"x86_64-6.12", ledger.FunctionTracer, 3*168 + 49, 3*168 + 46},
+		{"x86_64-6.12", ledger.FunctionGraph, 3*168 + 67, 3*168 + 64},
+		{"arm64-6.12", ledger.FunctionTracer, 4, 4},
+		{"riscv64-7.2", ledger.FunctionTracer, 41845 + 4 + 1, 41845 + 4 + 1},
 	} {
-		k, err := kernels.Named(c.kernel)
+		k, err := ledger.Named(c.kernel)
 		if err != nil {
 			t.Fatal(err)
 		}

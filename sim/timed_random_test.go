@@ -11,10 +11,10 @@ import (
 
 	"github.com/textpoke/textpoke/cpus"
 	"github.com/textpoke/textpoke/int3"
+	"github.com/textpoke/textpoke/kernels/calibration"
+	"github.com/textpoke/textpoke/kernels/ledger"
 	"github.com/textpoke/textpoke/poke"
 	"github.com/textpoke/textpoke/sched"
-	"github.com/textpoke/textpoke/sim/calibration"
-	"github.com/textpoke/textpoke/sim/kernels"
 	"github.com/textpoke/textpoke/sim/timed"
 )
 
@@ -82,7 +82,7 @@ func drawnTimed(t *testing.T, rt *rapid.T) Config {
 		}
 		c.Mutation = rapid.SampledFrom(names).Draw(rt, "mutation")
 	}
-	if k := kernels.For(arch); k != nil && rapid.IntRange(0, 3).Draw(rt, "scenario") == 0 {
+	if k := ledger.For(arch); k != nil && rapid.IntRange(0, 3).Draw(rt, "scenario") == 0 {
 		c.Scenario = &Scenario{Name: rapid.SampledFrom(k.Scenarios()).Draw(rt, "tracer"), Kernel: k}
 	}
 	return c

@@ -10,9 +10,9 @@ import (
 	"go.uber.org/zap"
 
 	"github.com/textpoke/textpoke/cpus"
+	"github.com/textpoke/textpoke/kernels/calibration"
 	"github.com/textpoke/textpoke/poke"
 	"github.com/textpoke/textpoke/sched"
-	"github.com/textpoke/textpoke/sim/calibration"
 	"github.com/textpoke/textpoke/sim/timed"
 	"github.com/textpoke/textpoke/sim/timeline"
 )

@@ -6,8 +6,8 @@ import (
 	"strings"
 
 	"github.com/textpoke/textpoke/cpus"
+	"github.com/textpoke/textpoke/internal/spelling"
 	"github.com/textpoke/textpoke/results"
-	"github.com/textpoke/textpoke/spelling"
 	"github.com/textpoke/textpoke/tracers/dispatch"
 )
 

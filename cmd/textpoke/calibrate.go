@@ -12,9 +12,9 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/textpoke/textpoke/cpus"
+	"github.com/textpoke/textpoke/kernels/calibration"
+	"github.com/textpoke/textpoke/kernels/microbench"
 	"github.com/textpoke/textpoke/results"
-	"github.com/textpoke/textpoke/sim/calibration"
-	"github.com/textpoke/textpoke/sim/measure"
 )
 
 func calibrateCommand(c *common) *cobra.Command {
@@ -46,7 +46,7 @@ func calibrateCommand(c *common) *cobra.Command {
 			if err != nil {
 				return err
 			}
-			return c.calibrate(cmd, measure.Config{Name: name, Arch: hostArch(), Base: from, Time: budget})
+			return c.calibrate(cmd, microbench.Config{Name: name, Arch: hostArch(), Base: from, Time: budget})
 		},
 	}
 	f := cmd.Flags()
@@ -100,12 +100,12 @@ func (c *common) openCalibration(nameOrPath string) (*calibration.Calibration, e
 
 // calibrate measures and writes. A calibration that was cut short is whole: less
 // of it was measured.
-func (c *common) calibrate(cmd *cobra.Command, config measure.Config) error {
+func (c *common) calibrate(cmd *cobra.Command, config microbench.Config) error {
 	f, err := c.openFiles()
 	if err != nil {
 		return err
 	}
-	r, err := measure.Run(cmd.Context(), config)
+	r, err := microbench.Run(cmd.Context(), config)
 	if r == nil {
 		return err
 	}
@@ -116,7 +116,7 @@ func (c *common) calibrate(cmd *cobra.Command, config measure.Config) error {
 }
 
 // missingLines has one line for each reason.
-func missingLines(missing []measure.Missing) (lines []string) {
+func missingLines(missing []microbench.Missing) (lines []string) {
 	var whys []string
 	of := map[string][]string{}
 	for _, m := range missing {

@@ -5,13 +5,14 @@ import (
 	"fmt"
 	"time"
 
+	"github.com/textpoke/textpoke/check"
+
 	"github.com/spf13/cobra"
 	"go.uber.org/zap"
 
+	"github.com/textpoke/textpoke/check/explore"
 	"github.com/textpoke/textpoke/poke"
 	"github.com/textpoke/textpoke/results"
-	"github.com/textpoke/textpoke/sim"
-	"github.com/textpoke/textpoke/sim/check"
 )
 
 // checkFlags is the flags of check.
@@ -33,7 +34,7 @@ func checkCommand(c *common) *cobra.Command {
 		Short: "is it safe? every interleaving of a small machine",
 		Long: "check explores every interleaving of a few CPUs that execute a few sites while a patcher\n" +
 			"enables and disables them. Safe means that nothing can break; else there is the shortest way\n" +
-			"that breaks it, and the exit code is 1." + columnsHelp(sim.CheckTable()),
+			"that breaks it, and the exit code is 1." + columnsHelp(check.Table()),
 		Example: "  textpoke check --arch x86_64\n" +
 			"  textpoke check --arch x86_64 --mutate drop-sync-1\n" +
 			"  textpoke check --arch x86_64,arm64 --protocol breakpoint --cpus 2,3,4 --format csv\n" +
@@ -90,7 +91,7 @@ func (k *checkFlags) run(cmd *cobra.Command, c *common) error {
 	if len(questions) > 1 && (k.trace != "" || k.checkpoint != "") {
 		return fmt.Errorf("--trace and --checkpoint are for one question, and these are %d", len(questions))
 	}
-	unsafe, err := k.ask(cmd.Context(), c, questions, o, &output{table: sim.CheckTable()})
+	unsafe, err := k.ask(cmd.Context(), c, questions, o, &output{table: check.Table()})
 	c.printTraces(unsafe)
 	if e := k.saveTrace(c, unsafe); e != nil && err == errNo {
 		err = e
@@ -99,7 +100,7 @@ func (k *checkFlags) run(cmd *cobra.Command, c *common) error {
 }
 
 // options reads the flags of the search.
-func (k *checkFlags) options() (check.Options, error) {
+func (k *checkFlags) options() (explore.Options, error) {
 	o, err := k.searchFlags.options()
 	switch {
 	case err != nil:
@@ -114,7 +115,7 @@ func (k *checkFlags) options() (check.Options, error) {
 }
 
 // questions reads the flags of what is to be checked.
-func (k *checkFlags) questions(cmd *cobra.Command, c *common) ([]*sim.Question, error) {
+func (k *checkFlags) questions(cmd *cobra.Command, c *common) ([]*check.Question, error) {
 	changed := cmd.Flags().Changed
 	if k.bug != nil {
 		for _, flag := range questionFlagNames {
@@ -122,7 +123,7 @@ func (k *checkFlags) questions(cmd *cobra.Command, c *common) ([]*sim.Question, 
 				return nil, fmt.Errorf("--%s does not go with --bug: a scenario says itself what it is about", flag)
 			}
 		}
-		return sim.BugQuestions(k.bug, k.fixed)
+		return check.BugQuestions(k.bug, k.fixed)
 	}
 	if k.fixed {
 		return nil, errors.New("--fixed goes with --bug")
@@ -145,13 +146,13 @@ func (k *checkFlags) questions(cmd *cobra.Command, c *common) ([]*sim.Question, 
 }
 
 // printTraces prints how each unsafe question breaks, for people.
-func (c *common) printTraces(unsafe []sim.VerdictRow) {
+func (c *common) printTraces(unsafe []check.VerdictRow) {
 	if c.format != results.FormatTable {
 		return
 	}
 	for i := range unsafe {
 		r := &unsafe[i]
-		fmt.Fprintf(c.streams.out, "\n%s\n%s", sim.CheckCommand(r.Flags()), r.Story())
+		fmt.Fprintf(c.streams.out, "\n%s\n%s", check.Command(r.Flags()), r.Story())
 		if r.Trace != nil {
 			fmt.Fprint(c.streams.out, r.Trace.Explain())
 		}
@@ -159,7 +160,7 @@ func (c *common) printTraces(unsafe []sim.VerdictRow) {
 }
 
 // saveTrace writes the counterexample of the one question.
-func (k *checkFlags) saveTrace(c *common, unsafe []sim.VerdictRow) error {
+func (k *checkFlags) saveTrace(c *common, unsafe []check.VerdictRow) error {
 	switch {
 	case k.trace == "":
 		return nil

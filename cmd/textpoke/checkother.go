@@ -6,12 +6,13 @@ import (
 	"fmt"
 	"strings"
 
+	"github.com/textpoke/textpoke/check"
+
 	"github.com/spf13/cobra"
 
+	"github.com/textpoke/textpoke/check/explore"
+	"github.com/textpoke/textpoke/check/promela"
 	"github.com/textpoke/textpoke/results"
-	"github.com/textpoke/textpoke/sim"
-	"github.com/textpoke/textpoke/sim/check"
-	"github.com/textpoke/textpoke/sim/promela"
 )
 
 // exports are the languages that a model can be written in.
@@ -41,7 +42,7 @@ func (k *checkFlags) instead(cmd *cobra.Command) (do func(*cobra.Command, *commo
 
 // printList lists what can be checked.
 func (k *checkFlags) printList(cmd *cobra.Command, c *common) error {
-	t, err := sim.CheckList()
+	t, err := check.List()
 	if err != nil {
 		return err
 	}
@@ -50,7 +51,7 @@ func (k *checkFlags) printList(cmd *cobra.Command, c *common) error {
 
 // runLitmus asks whether outcomes are allowed.
 func (k *checkFlags) runLitmus(cmd *cobra.Command, c *common) error {
-	rows, differ, err := sim.Litmus(cmd.Context(), k.litmus)
+	rows, differ, err := check.Litmus(cmd.Context(), k.litmus)
 	if err != nil {
 		return err
 	}
@@ -59,7 +60,7 @@ func (k *checkFlags) runLitmus(cmd *cobra.Command, c *common) error {
 		return err
 	}
 	if c.format == results.FormatTable && len(k.litmus) == 1 && k.litmus[0] != "all" {
-		witness, err := sim.LitmusWitness(cmd.Context(), k.litmus[0])
+		witness, err := check.LitmusWitness(cmd.Context(), k.litmus[0])
 		if err != nil {
 			return err
 		}
@@ -72,7 +73,7 @@ func (k *checkFlags) runLitmus(cmd *cobra.Command, c *common) error {
 }
 
 // one is the one question that the flags ask.
-func (k *checkFlags) one(cmd *cobra.Command, c *common, what string) (*sim.Question, error) {
+func (k *checkFlags) one(cmd *cobra.Command, c *common, what string) (*check.Question, error) {
 	questions, err := k.questions(cmd, c)
 	if err == nil && len(questions) != 1 {
 		err = fmt.Errorf("--%s is for one question, and these are %d; say --arch", what, len(questions))
@@ -100,13 +101,13 @@ func (k *checkFlags) writeModel(cmd *cobra.Command, c *common) error {
 }
 
 // traced reads a trace and the question that it is about.
-func (k *checkFlags) traced(cmd *cobra.Command, c *common, path string) (*sim.Question, *check.Trace, error) {
+func (k *checkFlags) traced(cmd *cobra.Command, c *common, path string) (*check.Question, *explore.Trace, error) {
 	for _, flag := range append(questionFlagNames, "bug", "fixed") {
 		if cmd.Flags().Changed(flag) {
 			return nil, nil, fmt.Errorf("--%s: the trace says itself what it is about", flag)
 		}
 	}
-	t, err := check.LoadTrace(path)
+	t, err := explore.LoadTrace(path)
 	if err != nil {
 		return nil, nil, fmt.Errorf("%w (want a file that --trace or --record wrote)", err)
 	}
@@ -135,8 +136,8 @@ func (k *checkFlags) runReplay(cmd *cobra.Command, c *common) error {
 	if t.Violation.Property == "" {
 		return fmt.Errorf("trace %s: it ends in no violation: see --conform", k.replay)
 	}
-	v, err := check.Replay(q.Model, t)
-	var diverged *check.DivergedError
+	v, err := explore.Replay(q.Model, t)
+	var diverged *explore.DivergedError
 	if errors.As(err, &diverged) {
 		return noError{fmt.Errorf("trace %s: the live engine does something else: %w", k.replay, err)}
 	}
@@ -144,11 +145,11 @@ func (k *checkFlags) runReplay(cmd *cobra.Command, c *common) error {
 		return err
 	}
 	if c.format == results.FormatTable {
-		fmt.Fprintf(c.streams.out, "%s\n%s\nOn the live engine these %d steps end in the same violation:\n%s\n", sim.CheckCommand(t.Model), t.Explain(), len(t.Steps), v)
+		fmt.Fprintf(c.streams.out, "%s\n%s\nOn the live engine these %d steps end in the same violation:\n%s\n", check.Command(t.Model), t.Explain(), len(t.Steps), v)
 		return errNo
 	}
-	row := sim.VerdictRow{Question: q, Result: &check.Result{Verdict: check.Unsafe, Violation: v, Trace: t, Depth: len(t.Steps)}}
-	if err := c.rows(cmd.Context(), sim.CheckTable(), 1, func(_ int, o *output) error { return o.add(row.Cells()...) }); err != nil {
+	row := check.VerdictRow{Question: q, Result: &explore.Result{Verdict: explore.Unsafe, Violation: v, Trace: t, Depth: len(t.Steps)}}
+	if err := c.rows(cmd.Context(), check.Table(), 1, func(_ int, o *output) error { return o.add(row.Cells()...) }); err != nil {
 		return err
 	}
 	return errNo
@@ -164,7 +165,7 @@ func (k *checkFlags) runRecord(cmd *cobra.Command, c *common) error {
 	if err != nil {
 		return err
 	}
-	t, err := check.Record(cmd.Context(), q.Model, c.seed, recordedSteps)
+	t, err := explore.Record(cmd.Context(), q.Model, c.seed, recordedSteps)
 	if err != nil {
 		return err
 	}
@@ -172,7 +173,7 @@ func (k *checkFlags) runRecord(cmd *cobra.Command, c *common) error {
 	if err := t.Save(k.record); err != nil {
 		return err
 	}
-	fmt.Fprintf(c.streams.out, "%d steps of %s\n", len(t.Steps), sim.CheckCommand(t.Model))
+	fmt.Fprintf(c.streams.out, "%d steps of %s\n", len(t.Steps), check.Command(t.Model))
 	if t.Violation.Property != "" {
 		fmt.Fprintln(c.streams.out, t.Violation)
 		return errNo
@@ -186,7 +187,7 @@ func (k *checkFlags) runConform(cmd *cobra.Command, c *common) error {
 	if err != nil {
 		return err
 	}
-	n, err := check.Conform(q.Model, t)
+	n, err := explore.Conform(q.Model, t)
 	if err != nil {
 		return noError{fmt.Errorf("trace %s: after %d steps that the checker has too: %w", k.conform, n, err)}
 	}

@@ -12,8 +12,8 @@ import (
 	"github.com/spf13/cobra"
 	"go.uber.org/zap"
 
+	"github.com/textpoke/textpoke/kernels/calibration"
 	"github.com/textpoke/textpoke/sim"
-	"github.com/textpoke/textpoke/sim/calibration"
 )
 
 // engineFlags is the flags that say which engines execute the plans, and what the

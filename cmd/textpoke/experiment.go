@@ -10,13 +10,13 @@ import (
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 
+	"github.com/textpoke/textpoke/check/explore"
 	"github.com/textpoke/textpoke/cpus"
+	"github.com/textpoke/textpoke/experiments"
+	"github.com/textpoke/textpoke/experiments/catalogue"
+	"github.com/textpoke/textpoke/experiments/mutations"
 	"github.com/textpoke/textpoke/poke"
 	"github.com/textpoke/textpoke/results"
-	"github.com/textpoke/textpoke/sim/check"
-	"github.com/textpoke/textpoke/sim/experiments"
-	"github.com/textpoke/textpoke/sim/experiments/catalogue"
-	"github.com/textpoke/textpoke/sim/experiments/mutations"
 )
 
 func experimentCommand(c *common) *cobra.Command {
@@ -185,7 +185,7 @@ func checkerFlags(c *common, cmd *cobra.Command) experiments.Run {
 				return a.Answer(), err
 			}
 			a.Rows = append(a.Rows, row)
-			if row.Verdict == check.Incomplete {
+			if row.Verdict == explore.Incomplete {
 				cut = errCut
 			}
 			if err := lab.Add(row.Cells()...); err != nil {

@@ -12,8 +12,8 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/textpoke/textpoke/experiments"
 	"github.com/textpoke/textpoke/results"
-	"github.com/textpoke/textpoke/sim/experiments"
 )
 
 // allTable is a table for what became of all experiments.

@@ -10,9 +10,9 @@ import (
 	"github.com/spf13/pflag"
 
 	"github.com/textpoke/textpoke/cpus"
+	"github.com/textpoke/textpoke/internal/spelling"
 	"github.com/textpoke/textpoke/sched"
 	"github.com/textpoke/textpoke/sim"
-	"github.com/textpoke/textpoke/spelling"
 )
 
 // What the commands say of mistyped names, and of how to repeat them.

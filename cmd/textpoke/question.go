@@ -8,14 +8,15 @@ import (
 	"strings"
 	"time"
 
+	"github.com/textpoke/textpoke/check"
+
 	"github.com/spf13/cobra"
 
+	"github.com/textpoke/textpoke/check/explore"
 	"github.com/textpoke/textpoke/cpus"
 	"github.com/textpoke/textpoke/int3"
 	"github.com/textpoke/textpoke/poke"
 	"github.com/textpoke/textpoke/sched"
-	"github.com/textpoke/textpoke/sim"
-	"github.com/textpoke/textpoke/sim/check"
 )
 
 // machineFlags is the flags that say which protocols are to be checked on what.
@@ -54,8 +55,8 @@ func (k *machineFlags) register(cmd *cobra.Command, protocols, fetches []string)
 	names(cmd, &k.arch, "arch", cpus.ArchNames(), cpus.ArchNames(), "instruction sets: ")
 	names(cmd, &k.protocol, "protocol", protocols, poke.Names(), "protocols: ")
 	names(cmd, &k.fetch, "fetch", fetches, cpus.FetchNames(), "ways in which versions of text mix in a fetch: ")
-	f.StringArrayVar(&k.cpus, "cpus", []string{"2"}, fmt.Sprintf("`machine`: a number of CPUs up to %d, several numbers, or roles (busy, idle, isolated, irqsoff, offline) such as busy=2,isolated=1; repeatable", check.MaxCPUs))
-	f.IntSliceVar(&k.sites, "sites", []int{2}, fmt.Sprintf("`list` of numbers of sites, each up to %d", check.MaxSites))
+	f.StringArrayVar(&k.cpus, "cpus", []string{"2"}, fmt.Sprintf("`machine`: a number of CPUs up to %d, several numbers, or roles (busy, idle, isolated, irqsoff, offline) such as busy=2,isolated=1; repeatable", explore.MaxCPUs))
+	f.IntSliceVar(&k.sites, "sites", []int{2}, fmt.Sprintf("`list` of numbers of sites, each up to %d", explore.MaxSites))
 	f.BoolVar(&k.preempt, "preempt", false, "tasks can be preempted between any two instructions, and go on later, anywhere")
 }
 
@@ -66,14 +67,14 @@ func (k *questionFlags) register(cmd *cobra.Command) {
 	names(cmd, &k.order, "order", []string{"table"}, checkOrders, "orders in which patches are queued: ")
 	names(cmd, &k.lookup, "lookup", []string{"btree"}, int3.KindNames(), "indexes that trap handlers search: ")
 	names(cmd, &k.refs, "refs", []string{"percpu"}, int3.RefsNames(), "kinds of handlers' reference counts: ")
-	cmd.Flags().IntVar(&k.patchers, "patchers", 1, fmt.Sprintf("`number` of patchers, up to %d, that share the sites between them, each with an ops of its own", check.MaxPatchers))
+	cmd.Flags().IntVar(&k.patchers, "patchers", 1, fmt.Sprintf("`number` of patchers, up to %d, that share the sites between them, each with an ops of its own", explore.MaxPatchers))
 	cmd.Flags().BoolVar(&k.switches, "switch", false, "every site calls one ops throughout and goes over to another, in place of being enabled and disabled")
 	cmd.Flags().BoolVar(&k.early, "early", false, "traced code also runs on the way in from user space, before a CPU that rounds left out has caught up")
 }
 
 // grid reads the flags.
-func (k *machineFlags) grid() (*sim.CheckGrid, error) {
-	g := &sim.CheckGrid{Preempts: []bool{k.preempt}, Sites: k.sites}
+func (k *machineFlags) grid() (*check.Grid, error) {
+	g := &check.Grid{Preempts: []bool{k.preempt}, Sites: k.sites}
 	var errs [4]error
 	g.Arches, errs[0] = namedList("arch", k.arch, cpus.ArchNames(), cpus.ParseArch)
 	g.Protocols, errs[1] = namedList("protocol", k.protocol, poke.Names(), identity)
@@ -83,11 +84,11 @@ func (k *machineFlags) grid() (*sim.CheckGrid, error) {
 }
 
 // grid reads the flags, but for the mutations.
-func (k *questionFlags) grid() (*sim.CheckGrid, error) {
+func (k *questionFlags) grid() (*check.Grid, error) {
 	g, err := k.machineFlags.grid()
 	g.Early, g.Mutations = k.early, []string{""}
 	if g.Patchers, g.Switch = k.patchers, k.switches; g.Patchers < 1 {
-		return nil, fmt.Errorf("--patchers %d: want 1 to %d", k.patchers, check.MaxPatchers)
+		return nil, fmt.Errorf("--patchers %d: want 1 to %d", k.patchers, explore.MaxPatchers)
 	}
 	errs := [5]error{err}
 	g.Buffers, errs[1] = list("buffer", k.buffer, buffer)
@@ -119,8 +120,8 @@ type effortFlags struct {
 
 func (s *effortFlags) register(cmd *cobra.Command) {
 	f := cmd.Flags()
-	f.StringVar(&s.reduce, "reduce", "all", "`parts` that the search may leave out: "+strings.Join(check.ReductionNames(), ", "))
-	offer(cmd, "reduce", check.ReductionNames())
+	f.StringVar(&s.reduce, "reduce", "all", "`parts` that the search may leave out: "+strings.Join(explore.ReductionNames(), ", "))
+	offer(cmd, "reduce", explore.ReductionNames())
 	f.BoolVar(&s.exact, "exact", false, "keep whole states, not fingerprints of 64 bits: slower and larger, but never wrong")
 	f.IntVar(&s.jobs, "jobs", runtime.GOMAXPROCS(0), "`number` of cores to search on")
 	f.Uint64Var(&s.limitStates, "limit-states", 0, "stop at this `number` of states, at the end of a level; 0 for none")
@@ -128,19 +129,19 @@ func (s *effortFlags) register(cmd *cobra.Command) {
 	f.DurationVar(&s.limitTime, "limit-time", 0, "stop after this `time`, such as 10m; 0 for none")
 }
 
-func (s *effortFlags) options() (check.Options, error) {
-	reduce, err := named("reduce", s.reduce, check.ReductionNames(), check.ParseReductions)
+func (s *effortFlags) options() (explore.Options, error) {
+	reduce, err := named("reduce", s.reduce, explore.ReductionNames(), explore.ParseReductions)
 	switch {
 	case err != nil:
-		return check.Options{}, err
+		return explore.Options{}, err
 	case s.jobs < 1:
-		return check.Options{}, fmt.Errorf("--jobs %d: want 1 or more", s.jobs)
+		return explore.Options{}, fmt.Errorf("--jobs %d: want 1 or more", s.jobs)
 	case s.limitMemory > 1<<40:
-		return check.Options{}, fmt.Errorf("--limit-memory %d: want at most %d MiB, or 0 for no limit", s.limitMemory, 1<<40)
+		return explore.Options{}, fmt.Errorf("--limit-memory %d: want at most %d MiB, or 0 for no limit", s.limitMemory, 1<<40)
 	case s.limitTime < 0:
-		return check.Options{}, fmt.Errorf("--limit-time %v: want a time above 0, or 0 for none", s.limitTime)
+		return explore.Options{}, fmt.Errorf("--limit-time %v: want a time above 0, or 0 for none", s.limitTime)
 	}
-	return check.Options{
+	return explore.Options{
 		Reduce: reduce, Exact: s.exact, Workers: s.jobs,
 		LimitStates: s.limitStates, LimitTime: s.limitTime, LimitMemory: s.limitMemory << 20,
 	}, nil
@@ -148,10 +149,10 @@ func (s *effortFlags) options() (check.Options, error) {
 
 // ask puts questions to the checker, a row each, and returns those that are
 // unsafe. The error says what the answers mean for the exit code.
-func (s *searchFlags) ask(ctx context.Context, c *common, questions []*sim.Question, o check.Options, out *output) (unsafe []sim.VerdictRow, err error) {
-	cut, err := c.answers(ctx, questions, o, out, func(row *sim.VerdictRow) {
+func (s *searchFlags) ask(ctx context.Context, c *common, questions []*check.Question, o explore.Options, out *output) (unsafe []check.VerdictRow, err error) {
+	cut, err := c.answers(ctx, questions, o, out, func(row *check.VerdictRow) {
 		row.Rate = s.rate
-		if row.Verdict == check.Unsafe {
+		if row.Verdict == explore.Unsafe {
 			unsafe = append(unsafe, *row)
 		}
 	})
@@ -167,27 +168,27 @@ func (s *searchFlags) ask(ctx context.Context, c *common, questions []*sim.Quest
 
 // answers puts questions to the checker and writes a row each, which seen sees
 // first. It tells whether any was cut short by limits.
-func (c *common) answers(ctx context.Context, questions []*sim.Question, o check.Options, out *output, seen func(*sim.VerdictRow)) (cut bool, err error) {
+func (c *common) answers(ctx context.Context, questions []*check.Question, o explore.Options, out *output, seen func(*check.VerdictRow)) (cut bool, err error) {
 	err = c.each(ctx, out, len(questions), func(i int, out *output) error {
 		row, err := c.answer(ctx, questions[i], o)
 		if err != nil {
 			return err
 		}
 		seen(&row)
-		cut = cut || row.Verdict == check.Incomplete
+		cut = cut || row.Verdict == explore.Incomplete
 		return out.add(row.Cells()...)
 	})
 	return cut, err
 }
 
 // answer puts one question to the checker, watched by whoever sits at a terminal.
-func (c *common) answer(ctx context.Context, q *sim.Question, o check.Options) (sim.VerdictRow, error) {
+func (c *common) answer(ctx context.Context, q *check.Question, o explore.Options) (check.VerdictRow, error) {
 	if c.stderrIsTerminal() {
 		o.Watch = c.watch
 		defer c.clearLine()
 	}
 	row, err := q.Ask(ctx, o)
-	if err == nil && row.Verdict == check.Incomplete {
+	if err == nil && row.Verdict == explore.Incomplete {
 		c.logger().Warn("incomplete", incomplete(&row)...)
 	}
 	return row, err

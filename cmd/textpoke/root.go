@@ -16,8 +16,8 @@ import (
 	"go.uber.org/zap"
 	"go.uber.org/zap/zapcore"
 
+	"github.com/textpoke/textpoke/kernels/calibration"
 	"github.com/textpoke/textpoke/results"
-	"github.com/textpoke/textpoke/sim/calibration"
 )
 
 // streams is where a command reads and writes.

@@ -9,10 +9,10 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/textpoke/textpoke/cpus"
+	"github.com/textpoke/textpoke/kernels/ledger"
 	"github.com/textpoke/textpoke/poke"
 	"github.com/textpoke/textpoke/results"
 	"github.com/textpoke/textpoke/sim"
-	"github.com/textpoke/textpoke/sim/kernels"
 )
 
 // scenarioFlags says what a kernel sends besides the rounds of the records.
@@ -26,14 +26,14 @@ func (s *scenarioFlags) register(cmd *cobra.Command) {
 	f := cmd.Flags()
 	f.StringSliceVar(&s.scenario, "scenario", nil, "`list` of tracers to switch on and off, with all that a kernel sends for it (then --buffer is 256 unless given): "+strings.Join(names, ", "))
 	offer(cmd, "scenario", names)
-	f.StringVar(&s.kernel, "kernel", "", "`name` of the kernel whose ledger a scenario follows, and whose protocol and instruction set unless given: "+strings.Join(kernels.Names(), ", "))
-	offer(cmd, "kernel", kernels.Names())
-	f.StringSliceVar(&s.without, "without-cause", nil, "`list` of causes and parts that a scenario leaves out: "+strings.Join(kernels.SwitchNames(), ", "))
-	offer(cmd, "without-cause", kernels.SwitchNames())
+	f.StringVar(&s.kernel, "kernel", "", "`name` of the kernel whose ledger a scenario follows, and whose protocol and instruction set unless given: "+strings.Join(ledger.Names(), ", "))
+	offer(cmd, "kernel", ledger.Names())
+	f.StringSliceVar(&s.without, "without-cause", nil, "`list` of causes and parts that a scenario leaves out: "+strings.Join(ledger.SwitchNames(), ", "))
+	offer(cmd, "without-cause", ledger.SwitchNames())
 }
 
 func scenarioNames() (names []string) {
-	for _, n := range kernels.Scenarios() {
+	for _, n := range ledger.Scenarios() {
 		names = append(names, string(n))
 	}
 	return names
@@ -61,7 +61,7 @@ func (s *scenarioFlags) shape(cmd *cobra.Command, g *gridFlags) error {
 		return err
 	}
 	if changed("without-cause") {
-		if _, err := namedList("without-cause", s.without, kernels.SwitchNames(), identity); err != nil {
+		if _, err := namedList("without-cause", s.without, ledger.SwitchNames(), identity); err != nil {
 			return err
 		}
 	}
@@ -71,7 +71,7 @@ func (s *scenarioFlags) shape(cmd *cobra.Command, g *gridFlags) error {
 	if !changed("kernel") {
 		return nil
 	}
-	k, err := named("kernel", s.kernel, kernels.Names(), kernels.Named)
+	k, err := named("kernel", s.kernel, ledger.Names(), ledger.Named)
 	if err != nil {
 		return err
 	}
@@ -114,18 +114,18 @@ func ledgerTable() results.Table {
 // scenarios are those that were asked for, nil for none; their kernel is the one
 // that each architecture stands for, unless it was named.
 func (s *scenarioFlags) scenarios() (out []sim.Scenario, err error) {
-	off, err := kernels.ParseSwitch(s.without)
+	off, err := ledger.ParseSwitch(s.without)
 	if err != nil {
 		return nil, err
 	}
-	var k *kernels.Kernel
+	var k *ledger.Kernel
 	if s.kernel != "" {
-		if k, err = kernels.Named(s.kernel); err != nil {
+		if k, err = ledger.Named(s.kernel); err != nil {
 			return nil, fmt.Errorf("--%w", err)
 		}
 	}
 	for _, name := range s.scenario {
-		out = append(out, sim.Scenario{Name: kernels.Scenario(name), Kernel: k, Off: off})
+		out = append(out, sim.Scenario{Name: ledger.Scenario(name), Kernel: k, Off: off})
 	}
 	return out, nil
 }
@@ -133,9 +133,9 @@ func (s *scenarioFlags) scenarios() (out []sim.Scenario, err error) {
 // plan prints what each combination sends, cause by cause in the order in which
 // it does, and what each receiver takes.
 func (s *scenarioFlags) plan(ctx context.Context, c *common, configs []sim.Config) error {
-	var all []*ledger
+	var all []*direction
 	for i := range configs {
-		both, err := ledgers(&configs[i])
+		both, err := switchesOf(&configs[i])
 		if err != nil {
 			return err
 		}
@@ -146,16 +146,16 @@ func (s *scenarioFlags) plan(ctx context.Context, c *common, configs []sim.Confi
 	})
 }
 
-// ledger is one switch of one combination.
-type ledger struct {
+// direction is one switch of one combination.
+type direction struct {
 	job     *sim.Job
-	kernel  *kernels.Kernel
+	kernel  *ledger.Kernel
 	enable  bool
-	entries []kernels.Entry
+	entries []ledger.Entry
 }
 
-// ledgers are both directions of a scenario; of what only enables, that.
-func ledgers(c *sim.Config) (out []*ledger, err error) {
+// switchesOf are both directions of a scenario; of what only enables, that.
+func switchesOf(c *sim.Config) (out []*direction, err error) {
 	j, err := sim.NewJob(*c)
 	if err != nil {
 		return nil, err
@@ -166,7 +166,7 @@ func ledgers(c *sim.Config) (out []*ledger, err error) {
 			return nil, fmt.Errorf("--%w", err)
 		}
 		if err == nil {
-			out = append(out, &ledger{j, c.Scenario.Kernel, enable, entries})
+			out = append(out, &direction{j, c.Scenario.Kernel, enable, entries})
 		}
 	}
 	return out, nil
@@ -174,14 +174,14 @@ func ledgers(c *sim.Config) (out []*ledger, err error) {
 
 // print adds the ledger's rows: what precedes the records, the records, what
 // follows them, and what each receiver takes in all.
-func (l *ledger) print(ctx context.Context, o *output) error {
+func (l *direction) print(ctx context.Context, o *output) error {
 	count, err := l.job.Count(ctx)
 	if err != nil {
 		return err
 	}
 	p := &ledgerPrinter{l: l, count: &count, o: o, totals: map[string]sent{}}
 	others := l.job.Online() - 1
-	before, after := kernels.Split(l.entries)
+	before, after := ledger.Split(l.entries)
 	for _, e := range before {
 		p.entry(e)
 	}
@@ -204,14 +204,14 @@ type sent struct{ rounds, ipis int }
 
 // ledgerPrinter adds rows until one fails, and sums them up.
 type ledgerPrinter struct {
-	l      *ledger
+	l      *direction
 	count  *sim.PlanRow
 	o      *output
 	totals map[string]sent // by row
 	err    error
 }
 
-func (p *ledgerPrinter) entry(e kernels.Entry) {
+func (p *ledgerPrinter) entry(e ledger.Entry) {
 	n := sent{e.Rounds(), e.Rounds() * (p.l.job.Online() - 1)}
 	p.sum(e.Row, n)
 	p.add(e.Part, e.Cause.String(), e.Row, e.Pokes, n, string(e.Basis), e.Source)

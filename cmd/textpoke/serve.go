@@ -18,13 +18,13 @@ import (
 	"go.uber.org/zap/zapcore"
 
 	"github.com/textpoke/textpoke/cpus"
+	"github.com/textpoke/textpoke/experiments/catalogue"
 	"github.com/textpoke/textpoke/service"
 	"github.com/textpoke/textpoke/service/api"
+	"github.com/textpoke/textpoke/service/journal"
 	"github.com/textpoke/textpoke/service/lab"
 	"github.com/textpoke/textpoke/service/page"
-	"github.com/textpoke/textpoke/service/store"
 	"github.com/textpoke/textpoke/sim"
-	"github.com/textpoke/textpoke/sim/experiments/catalogue"
 )
 
 func serveCommand(c *common) *cobra.Command {
@@ -58,7 +58,7 @@ func serveCommand(c *common) *cobra.Command {
 // serving is a server with all that it stands on.
 type serving struct {
 	log     *zap.Logger
-	store   *store.Store
+	store   *journal.Store
 	handler *api.Handler
 	http    *http.Server
 	failed  chan error // of http
@@ -82,7 +82,7 @@ func (s *serveFlags) run(cmd *cobra.Command) error {
 		return err
 	}
 	v := &serving{log: s.logger(), failed: make(chan error, 1), drain: s.drain}
-	if v.store, err = store.Open(ctx, s.data, service.Identity(config.Table)); err != nil {
+	if v.store, err = journal.Open(ctx, s.data, service.Identity(config.Table)); err != nil {
 		return fmt.Errorf("--data %s: %w", s.data, err)
 	}
 	v.handler = api.New(api.Config{

@@ -15,7 +15,7 @@ import (
 	"github.com/textpoke/textpoke/cpus"
 	"github.com/textpoke/textpoke/poke"
 	"github.com/textpoke/textpoke/service/api"
-	"github.com/textpoke/textpoke/service/store"
+	"github.com/textpoke/textpoke/service/journal"
 	"github.com/textpoke/textpoke/sim"
 )
 
@@ -171,6 +171,6 @@ func (s *serveFlags) machine(cmd *cobra.Command) (sim.Config, error) {
 }
 
 // keep is what compaction leaves.
-func (s *serveFlags) keep() store.Keep {
-	return store.Keep{Age: s.keepAge, Updates: s.keepUpdates, Bytes: int64(s.keepMegabyte) << 20}
+func (s *serveFlags) keep() journal.Keep {
+	return journal.Keep{Age: s.keepAge, Updates: s.keepUpdates, Bytes: int64(s.keepMegabyte) << 20}
 }

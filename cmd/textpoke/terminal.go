@@ -4,11 +4,12 @@ import (
 	"fmt"
 	"os"
 
+	"github.com/textpoke/textpoke/check"
+
 	"go.uber.org/zap"
 	"golang.org/x/term"
 
-	"github.com/textpoke/textpoke/sim"
-	"github.com/textpoke/textpoke/sim/check"
+	"github.com/textpoke/textpoke/check/explore"
 )
 
 // stderrIsTerminal tells whether somebody watches.
@@ -18,7 +19,7 @@ func (c *common) stderrIsTerminal() bool {
 }
 
 // watch shows how far a search has got, on one line that the next one overwrites.
-func (c *common) watch(p check.Progress) {
+func (c *common) watch(p explore.Progress) {
 	rate := float64(p.States) / p.Elapsed.Seconds()
 	fmt.Fprintf(c.streams.err, "\r\x1b[K%.1f M states, %.2f M/s, depth %d, queue %d, %d MiB",
 		float64(p.States)/1e6, rate/1e6, p.Depth, p.Queue, p.Memory>>20)
@@ -28,7 +29,7 @@ func (c *common) watch(p check.Progress) {
 func (c *common) clearLine() { fmt.Fprint(c.streams.err, "\r\x1b[K") }
 
 // incomplete is what a search that was cut short has covered.
-func incomplete(r *sim.VerdictRow) []zap.Field {
+func incomplete(r *check.VerdictRow) []zap.Field {
 	return []zap.Field{
 		zap.Strings("question", r.Flags()), zap.String("why", r.Cut),
 		zap.Int("complete_to_depth", r.Depth-1), zap.Uint64("states", r.States),

@@ -20,14 +20,14 @@ import (
 	"go.uber.org/zap/zapcore"
 
 	"github.com/textpoke/textpoke/cpus"
+	"github.com/textpoke/textpoke/experiments"
 	"github.com/textpoke/textpoke/records"
 	"github.com/textpoke/textpoke/results"
 	"github.com/textpoke/textpoke/sched"
 	"github.com/textpoke/textpoke/service"
+	"github.com/textpoke/textpoke/service/journal"
 	"github.com/textpoke/textpoke/service/lab"
-	"github.com/textpoke/textpoke/service/store"
 	"github.com/textpoke/textpoke/sim"
-	"github.com/textpoke/textpoke/sim/experiments"
 )
 
 var long = flag.Bool("long", false, "run slow tests")
@@ -82,7 +82,7 @@ func newWorld(t testing.TB, change ...func(*service.Config, *Config)) *world {
 	for _, f := range change {
 		f(&sc, &hc)
 	}
-	st, err := store.Open(t.Context(), t.TempDir(), service.Identity(sc.Sim.Table))
+	st, err := journal.Open(t.Context(), t.TempDir(), service.Identity(sc.Sim.Table))
 	if err != nil {
 		t.Fatal(err)
 	}

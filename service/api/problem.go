@@ -10,8 +10,8 @@ import (
 
 	"github.com/textpoke/textpoke/cpus"
 	"github.com/textpoke/textpoke/service"
+	"github.com/textpoke/textpoke/service/journal"
 	"github.com/textpoke/textpoke/service/lab"
-	"github.com/textpoke/textpoke/service/store"
 )
 
 // retryAfter is after how many seconds it is worth trying again when too much
@@ -48,7 +48,7 @@ func problemOf(err error) *Problem {
 		return problem(http.StatusRequestEntityTooLarge, "", "the body has more than %d bytes", size.Limit)
 	case is(service.ErrQueueFull), is(service.ErrClientQueueFull), is(lab.ErrFull), is(errStreams):
 		return problem(http.StatusTooManyRequests, "", "%v", err)
-	case is(service.ErrNotFound), is(store.ErrNotFound):
+	case is(service.ErrNotFound), is(journal.ErrNotFound):
 		return problem(http.StatusNotFound, "", "%v", err)
 	case is(service.ErrKeyReused):
 		return problem(http.StatusConflict, "key", "%v", err)

@@ -9,9 +9,9 @@ import (
 	"slices"
 	"time"
 
+	"github.com/textpoke/textpoke/internal/spelling"
 	"github.com/textpoke/textpoke/service"
-	"github.com/textpoke/textpoke/service/store"
-	"github.com/textpoke/textpoke/spelling"
+	"github.com/textpoke/textpoke/service/journal"
 )
 
 // defaultOps is the tracer of those who name none: the kernel's function tracer.
@@ -88,7 +88,7 @@ func (h *Handler) updates(w http.ResponseWriter, r *http.Request) error {
 	p := newParams(r)
 	q := service.Query{State: service.State(p.string("state")), Client: p.string("client"), After: p.number("after", 0, 0, math.MaxInt64)}
 	limit := p.number("limit", 100, 1, maxPage)
-	if q.State != "" && !slices.Contains(store.States(), q.State) {
+	if q.State != "" && !slices.Contains(journal.States(), q.State) {
 		p.fail("state", "%v", spelling.NotOneOf(string(q.State), stateNames()))
 	}
 	if err := p.check(); err != nil {
@@ -139,7 +139,7 @@ func (h *Handler) cancel(w http.ResponseWriter, r *http.Request) error {
 }
 
 func stateNames() (names []string) {
-	for _, s := range store.States() {
+	for _, s := range journal.States() {
 		names = append(names, string(s))
 	}
 	return names

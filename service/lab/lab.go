@@ -12,9 +12,9 @@ import (
 	"github.com/spf13/pflag"
 	"go.uber.org/zap"
 
+	"github.com/textpoke/textpoke/experiments"
 	"github.com/textpoke/textpoke/results"
-	"github.com/textpoke/textpoke/service/store"
-	"github.com/textpoke/textpoke/sim/experiments"
+	"github.com/textpoke/textpoke/service/journal"
 )
 
 // The answers to what cannot be done.
@@ -26,7 +26,7 @@ var (
 
 // Config says what a Lab runs, and for how long.
 type Config struct {
-	Store       *store.Store
+	Store       *journal.Store
 	Log         *zap.Logger
 	Revision    string // of the program
 	Experiments []*experiments.Experiment
@@ -67,7 +67,7 @@ type Result struct {
 	Error string // why it failed
 	Summary
 	Submitted, Ended time.Time
-	Files            []store.File // without what they hold
+	Files            []journal.File // without what they hold
 }
 
 // Summary is what is kept of a run beside its files, as one more of them.
@@ -207,14 +207,14 @@ func (l *Lab) carryOut(x *run) {
 	if err == nil {
 		err = ferr
 	}
-	kept := store.Failed
+	kept := journal.Failed
 	switch {
 	case err == nil:
-		end.State, kept = Done, store.Live
+		end.State, kept = Done, journal.Live
 	case errors.Is(err, context.DeadlineExceeded):
 		end.State, end.Error = Failed, fmt.Sprintf("it took longer than %v", l.cfg.Longest)
 	case errors.Is(err, context.Canceled):
-		end.State, kept = Cancelled, store.Cancelled
+		end.State, kept = Cancelled, journal.Cancelled
 	default:
 		end.State, end.Error = Failed, err.Error()
 	}

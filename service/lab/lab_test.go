@@ -10,9 +10,9 @@ import (
 	"go.uber.org/goleak"
 	"go.uber.org/zap"
 
+	"github.com/textpoke/textpoke/experiments"
 	"github.com/textpoke/textpoke/results"
-	"github.com/textpoke/textpoke/service/store"
-	"github.com/textpoke/textpoke/sim/experiments"
+	"github.com/textpoke/textpoke/service/journal"
 )
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
@@ -35,7 +35,7 @@ var endless = &experiments.Experiment{
 }
 
 // start starts a lab on a store that outlives it.
-func start(t *testing.T, st *store.Store, longest time.Duration) *Lab {
+func start(t *testing.T, st *journal.Store, longest time.Duration) *Lab {
 	t.Helper()
 	l, err := Start(Config{Store: st, Log: zap.NewNop(), Experiments: []*experiments.Experiment{endless}, Longest: longest})
 	if err != nil {
@@ -45,9 +45,9 @@ func start(t *testing.T, st *store.Store, longest time.Duration) *Lab {
 	return l
 }
 
-func open(t *testing.T) *store.Store {
+func open(t *testing.T) *journal.Store {
 	t.Helper()
-	st, err := store.Open(t.Context(), t.TempDir(), store.Identity{Records: "r", Hash: "h", Count: 1})
+	st, err := journal.Open(t.Context(), t.TempDir(), journal.Identity{Records: "r", Hash: "h", Count: 1})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -6,7 +6,7 @@ import (
 	"fmt"
 	"slices"
 
-	"github.com/textpoke/textpoke/service/store"
+	"github.com/textpoke/textpoke/service/journal"
 )
 
 // Result is one run, as it stands.
@@ -45,14 +45,14 @@ func (l *Lab) present(id int64) (Result, bool) {
 }
 
 // result is what the list of runs says of one.
-func (l *Lab) result(kept store.Run) Result {
+func (l *Lab) result(kept journal.Run) Result {
 	r := Result{ID: kept.ID, Name: kept.Name, Error: kept.Error, Submitted: kept.Began, Ended: kept.Ended}
 	switch kept.State {
-	case store.Live:
+	case journal.Live:
 		r.State = Done
-	case store.Failed:
+	case journal.Failed:
 		r.State = Failed
-	case store.Cancelled:
+	case journal.Cancelled:
 		r.State = Cancelled
 	default: // it has just ended, or its end could not be kept
 		r.State = Running
@@ -89,7 +89,7 @@ func (l *Lab) Wait(ctx context.Context, id int64) (Result, error) {
 }
 
 // File is one of a run's files.
-func (l *Lab) File(ctx context.Context, id int64, name string) (store.File, error) {
+func (l *Lab) File(ctx context.Context, id int64, name string) (journal.File, error) {
 	return l.cfg.Store.File(ctx, id, name)
 }
 

@@ -7,13 +7,13 @@ import (
 	"io"
 	"path"
 
+	"github.com/textpoke/textpoke/experiments"
 	"github.com/textpoke/textpoke/results"
-	"github.com/textpoke/textpoke/service/store"
-	"github.com/textpoke/textpoke/sim/experiments"
+	"github.com/textpoke/textpoke/service/journal"
 )
 
 // written is a run's files: the summary, the table, and the documents beside it.
-func written(table results.Table, answer *experiments.Answer, about Summary) (files []store.File, err error) {
+func written(table results.Table, answer *experiments.Answer, about Summary) (files []journal.File, err error) {
 	docs := []results.Document{{Name: summaryName, Write: func(w io.Writer) error { return json.NewEncoder(w).Encode(about) }}}
 	if len(table.Rows) > 0 {
 		docs = append(docs, results.Document{Name: table.Name + ".csv", Write: func(w io.Writer) error { return results.WriteCSV(w, table) }})
@@ -26,7 +26,7 @@ func written(table results.Table, answer *experiments.Answer, about Summary) (fi
 		if err := d.Write(&b); err != nil {
 			return files, fmt.Errorf("%s: %w", d.Name, err)
 		}
-		files = append(files, store.File{Name: d.Name, Type: mediaType(d.Name), Data: b.Bytes()})
+		files = append(files, journal.File{Name: d.Name, Type: mediaType(d.Name), Data: b.Bytes()})
 	}
 	return files, nil
 }

@@ -4,8 +4,8 @@ import (
 	"fmt"
 	"slices"
 
+	"github.com/textpoke/textpoke/internal/spelling"
 	"github.com/textpoke/textpoke/records"
-	"github.com/textpoke/textpoke/spelling"
 	"github.com/textpoke/textpoke/tracers/metadata"
 )
 

@@ -1,0 +1,284 @@
+package explore
+
+import (
+	"context"
+	"fmt"
+
+	"github.com/textpoke/textpoke/cpus"
+	"github.com/textpoke/textpoke/poke"
+)
+
+// kind is what an action is.
+type kind uint8
+
+const (
+	stepCPU     kind = iota // a CPU makes a step
+	stepPatcher             // a patcher does
+	begin                   // a patcher takes its CPU over
+	drain                   // a buffered store of a patcher becomes visible by itself
+	park                    // a CPU's task is preempted
+	unpark                  // a CPU goes on with a task that was
+	skip                    // a CPU goes on without looking for interrupts: only where that makes no difference
+	attend                  // a CPU looks again: likewise
+	tick                    // a CPU's timer: only on live machines, since it takes possibilities away and adds none
+)
+
+// action is one thing that may happen next.
+type action struct {
+	kind kind
+	who  uint8 // the CPU or the patcher
+	arg  uint8 // of drain: which store; of unpark: whose task
+}
+
+// script is a Chooser that gives every answer in turn: it repeats a prefix of
+// answers and goes on with zeros; next moves to the next answers.
+type script struct {
+	given []uint8
+	of    []uint8 // how many answers there were to each question
+	at    int
+}
+
+// Choose implements cpus.Chooser.
+func (s *script) Choose(what cpus.Choice, n int) int {
+	switch what {
+	case cpus.ChooseLinger: // to linger is not to be scheduled
+		return 0
+	case cpus.ChooseDrain: // it only matters whether the answer is 0
+		n = min(n, 2)
+	}
+	if n <= 1 {
+		return 0
+	}
+	if s.at == len(s.given) {
+		s.given = append(s.given, 0)
+		s.of = append(s.of, 0)
+	}
+	s.of[s.at] = uint8(n)
+	s.at++
+	return int(s.given[s.at-1])
+}
+
+// next moves on to answers that were not given yet; false when there are none.
+func (s *script) next() bool {
+	s.given, s.of = s.given[:s.at], s.of[:s.at]
+	s.at = 0
+	for i := len(s.given) - 1; i >= 0; i-- {
+		if s.given[i]++; s.given[i] < s.of[i] {
+			s.given, s.of = s.given[:i+1], s.of[:i+1]
+			return true
+		}
+	}
+	s.given, s.of = s.given[:0], s.of[:0]
+	return false
+}
+
+// restart begins with a prefix, such as a recorded action's answers.
+func (s *script) restart(given []uint8) {
+	s.given = append(s.given[:0], given...)
+	s.of = append(s.of[:0], given...)
+	s.at = 0
+}
+
+// recorded is a Chooser that gives the answers of a recorded action.
+type recorded struct {
+	given []uint8
+	bad   bool // a question has no answer there, or not such a one
+}
+
+// Choose implements cpus.Chooser.
+func (r *recorded) Choose(what cpus.Choice, n int) int {
+	if what == cpus.ChooseLinger {
+		return 0
+	}
+	if what == cpus.ChooseDrain {
+		n = min(n, 2)
+	}
+	if n <= 1 {
+		return 0
+	}
+	if len(r.given) == 0 || int(r.given[0]) >= n {
+		r.bad = true
+		return 0
+	}
+	a := r.given[0]
+	r.given = r.given[1:]
+	return int(a)
+}
+
+// enabled appends what may happen next.
+func (w *world) enabled(list []action) []action {
+	for i := range w.m.Programs {
+		list = w.enabledPatcher(list, i)
+	}
+	for i := range w.m.Roles {
+		c := &w.cpu[i]
+		if w.leased(i) {
+			if w.Pending(i, false) || !c.Preemptible() {
+				list = append(list, action{kind: stepCPU, who: uint8(i)})
+			}
+			continue
+		}
+		list = append(list, action{kind: stepCPU, who: uint8(i)})
+		if w.m.ticks {
+			list = append(list, action{kind: tick, who: uint8(i)})
+		}
+		if !w.m.Preempt {
+			continue
+		}
+		if c.CanPark() && !w.parked[i].There() {
+			list = append(list, action{kind: park, who: uint8(i)})
+		}
+		if c.CanUnpark() {
+			for k := range w.m.Roles {
+				if w.parked[k].There() {
+					list = append(list, action{kind: unpark, who: uint8(i), arg: uint8(k)})
+				}
+			}
+		}
+	}
+	return list
+}
+
+func (w *world) enabledPatcher(list []action, i int) []action {
+	home := w.m.homes[i]
+	switch w.sat[i] {
+	case waiting:
+		c := &w.cpu[home]
+		inCall := w.m.Preempt && c.CanPark() && !w.parked[home].There()
+		if c.Preemptible() || inCall {
+			list = append(list, action{kind: begin, who: uint8(i)})
+		}
+	case sitting:
+		if w.cpu[home].BetweenCalls() { // not interrupted, nor standing still
+			list = append(list, action{kind: stepPatcher, who: uint8(i)})
+		}
+	}
+	for k := range w.patcher[i].Waiting() {
+		list = append(list, action{kind: drain, who: uint8(i), arg: uint8(k)})
+	}
+	return list
+}
+
+// perform makes an action happen. What it violates is in found.
+func (w *world) perform(a action, ch cpus.Chooser) {
+	w.found, w.event, w.waits = nil, cpus.Nothing, false
+	w.act(a, ch)
+	if w.logged > 0 {
+		w.forget()
+	}
+	if w.observe != nil {
+		w.observe(a)
+	}
+}
+
+func (w *world) act(a action, ch cpus.Chooser) {
+	switch a.kind {
+	case stepCPU:
+		w.stepCPU(int(a.who), ch)
+	case stepPatcher:
+		w.stepPatcher(int(a.who), ch)
+	case begin:
+		w.begin(int(a.who))
+	case drain:
+		w.actor = int(a.who)
+		w.waits = !w.patcher[a.who].Drain(int(a.arg), w)
+	case park:
+		w.park(int(a.who))
+	case unpark:
+		w.cpu[a.who].Unpark(w.parked[a.arg])
+		if c := &w.cpu[a.who]; w.parked[a.arg].Owes {
+			c.Quiesce = w.ticket(int(c.Quiesce)/len(w.m.Roles), int(a.who))
+		}
+		w.parked[a.arg] = cpus.Task{}
+	case skip:
+		w.cpu[a.who].Skip()
+	case attend:
+		w.cpu[a.who].Attend()
+	case tick:
+		w.cpu[a.who].Tick(w.m.Code, w)
+	}
+}
+
+func (w *world) stepCPU(i int, ch cpus.Chooser) {
+	c := &w.cpu[i]
+	if w.leased(i) && c.BetweenCalls() { // its own task makes no call meanwhile
+		c.Attend()
+	}
+	w.event = cpus.Step(c, w.m.Code, w, ch, w.pad)
+	if w.pad.Found {
+		w.violate(w.pad.Violation)
+	}
+}
+
+func (w *world) stepPatcher(i int, ch cpus.Chooser) {
+	w.actor = i
+	p := &w.patcher[i]
+	at, done, stage := p.Place()
+	status, err := p.Step(context.Background(), w, ch)
+	if err != nil {
+		w.violate(cpus.Violation{Property: cpus.BrokenSite, CPU: w.m.homes[i], Site: int(p.Patches[p.Plan[p.At].From+p.Done].Site),
+			Why: "the patcher does not find what it expects: " + err.Error()})
+		return
+	}
+	at2, done2, stage2 := p.Place()
+	w.waits = status == poke.Waits && at == at2 && done == done2 && stage == stage2
+	if w.waits && w.stuck(i) {
+		w.violate(w.deadlock(i))
+	}
+	if w.waits && !w.conserved(i) {
+		w.violate(cpus.Violation{Property: cpus.Conservation, CPU: w.m.homes[i],
+			Why: fmt.Sprintf("patcher %d waits for %d answers, and others are owed", i, w.left[i])})
+	}
+	if p.At == len(p.Plan) {
+		w.finish(i)
+	}
+}
+
+// begin takes a CPU over; where tasks can be preempted, also in the middle of a
+// call.
+func (w *world) begin(i int) {
+	home := w.m.homes[i]
+	if c := &w.cpu[home]; !c.Preemptible() {
+		w.park(home)
+	}
+	w.cpu[home].Attend()
+	w.sat[i] = sitting
+}
+
+// park takes a CPU's task off. A grace period that had not asked the CPU yet asks
+// the task.
+func (w *world) park(i int) {
+	t := w.cpu[i].Park(w.m.Code, w)
+	for k, r := range w.box[i] {
+		if r != 0 && r.cause() == cpus.Quiesce && !t.Owes {
+			t.Owes, t.Quiesce = true, w.ticket(r.sender(), i)
+			w.removeRequest(i, k)
+			break
+		}
+	}
+	w.parked[i] = t
+}
+
+// finish gives the CPU back, and looks at what the program has left.
+func (w *world) finish(i int) {
+	w.sat[i] = done
+	home := w.m.homes[i]
+	w.cpu[home].Attend()
+	if w.stopping == int8(i+1) && w.arriving > 0 {
+		w.violate(cpus.Violation{Property: cpus.Deadlock, CPU: home, Why: "the program is over, and nobody lets the CPUs go on that it has stopped"})
+	}
+	p := &w.patcher[i]
+	for k := range p.Patches {
+		patch := &p.Patches[k]
+		if w.m.anyEnd {
+			break
+		}
+		if got := w.Peek(int(patch.Site)); got != w.m.final[i][patch.Site] && !p.Holds(patch.Site) && !w.m.sharedSite(i, patch.Site) {
+			n := w.m.Code.Len
+			w.violate(cpus.Violation{
+				Property: cpus.BrokenSite, CPU: home, Site: int(patch.Site), Addr: patch.Addr, Bytes: got.Format(n),
+				Why: "the program is over and left this instead of " + w.m.final[i][patch.Site].Format(n),
+			})
+		}
+	}
+}

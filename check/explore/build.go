@@ -1,0 +1,206 @@
+package explore
+
+import (
+	"errors"
+	"fmt"
+	"slices"
+
+	"github.com/textpoke/textpoke/cpus"
+	"github.com/textpoke/textpoke/cpus/isa"
+	"github.com/textpoke/textpoke/int3"
+	"github.com/textpoke/textpoke/poke"
+	"github.com/textpoke/textpoke/records"
+	"github.com/textpoke/textpoke/sched"
+)
+
+// Setup is a protocol to be checked. A patcher attaches an ops, enables all sites,
+// disables them again, and releases the ops; or it makes all sites go over from one
+// ops to another. Several patchers do so with an ops and sites of their own.
+type Setup struct {
+	Arch     isa.Arch
+	Protocol *poke.Protocol
+	Mutation poke.Mutation
+	Roles    []cpus.Role
+	Sites    int
+	Fetch    cpus.Fetch
+	Preempt  bool
+
+	Buffer     sched.Buffer
+	Descending bool // patches are queued from the highest address down
+	Lookup     int3.Kind
+	Refs       int3.Refs
+	Early      bool // traced code runs on the way in from user space
+
+	Patchers int  // that share the sites between them; 0 is one
+	Switch   bool // all sites call one ops throughout, and go over to another one
+}
+
+// patchers is how many there are.
+func (s *Setup) patchers() int { return max(s.Patchers, 1) }
+
+// Where things lie. Any two ops differ in both halves, so that half of one and
+// half of the other is neither.
+const (
+	entryAt   records.Addr = 0xffff_ffff_80ff_0000 // ftrace_caller
+	firstSite records.Addr = 0xffff_ffff_8100_0004
+	siteStep               = 64
+	nopOps    uint64       = 0xffff_8000_8234_5678 // ftrace_nop_ops
+	tracerOps uint64       = 0xffff_ffff_c0a0_1040 // the ops of the first tracer
+	opsStep   uint64       = 0x0000_0001_0000_1000
+	entryStep              = 0x1000 // between their trampolines
+)
+
+// tracer is the i-th ops, and the trampoline that sites call for it.
+func (s *Setup) tracer(m *Model, i int) (ops uint64, entry records.Addr) {
+	entry = entryAt
+	if !m.Code.Literals() {
+		entry += records.Addr(entryStep * i)
+		return uint64(entry), entry
+	}
+	return tracerOps + opsStep*uint64(i), entry
+}
+
+// Model lays the machine out and compiles the program. Errors say what is wrong
+// with the request.
+func (s *Setup) Model() (*Model, error) {
+	m := &Model{
+		Code: &cpus.Code{
+			Arch: s.Arch, Traits: s.Arch.Traits(), Layout: s.Protocol.Layout, Fetch: s.Fetch,
+			Entry: entryAt, NoRecheck: s.Mutation.NoRecheck, Stretch: 1, Early: s.Early, Always: s.Switch,
+		},
+		Roles: s.Roles, NopOps: nopOps, Lookup: s.Lookup, Refs: s.Refs, AsQueued: s.Mutation.Unsorted, Preempt: s.Preempt, SameSites: s.patchers() == 1,
+	}
+	if s.Early && !slices.Contains(s.Roles, cpus.Isolated) {
+		return nil, errors.New("no CPU is isolated: nobody comes in from user space early")
+	}
+	if s.Protocol.Batching == poke.Buffered {
+		m.Slots = s.Buffer.Slots
+	}
+	patches, err := s.layOut(m)
+	if err != nil {
+		return nil, err
+	}
+	shape := poke.Shape{Traits: m.Code.Traits, Len: m.Code.Len, Patches: s.Sites}
+	if m.Code.Defer = s.Protocol.Lazy(shape); s.Early && !m.Code.Defer {
+		return nil, fmt.Errorf("protocol %s leaves no CPU out: there is nothing to be early for", s.Protocol.Name)
+	}
+	for _, own := range patches {
+		program, err := s.program(shape, own)
+		if err != nil {
+			return nil, err
+		}
+		m.Programs = append(m.Programs, program)
+	}
+	return m, m.Prepare()
+}
+
+// program is what a patcher does with its patches.
+func (s *Setup) program(shape poke.Shape, patches []poke.Patch) (Program, error) {
+	shape.Patches = len(patches)
+	life := poke.Life{Patches: len(patches), Settles: s.Protocol.Settles(shape), Locked: s.patchers() > 1}
+	attach, err := s.compile(shape, patches)
+	if err != nil {
+		return Program{}, err
+	}
+	shape.Detach = true
+	detach, err := s.compile(shape, patches)
+	if err != nil {
+		return Program{}, err
+	}
+	plan := life.Toggle(attach, detach)
+	if s.Switch {
+		plan = life.Switch(detach)
+	}
+	if s.Mutation.NoMutex {
+		plan = slices.DeleteFunc(plan, func(st poke.Step) bool {
+			return (st.Op == poke.Lock || st.Op == poke.Unlock) && st.Mutex == poke.TextMutex
+		})
+	}
+	return Program{patches, plan}, nil
+}
+
+// Shape is the shape of the updates, for those who ask what the protocol offers.
+func (s *Setup) Shape() (poke.Shape, error) {
+	site, err := s.Arch.Site(firstSite, s.Protocol.Layout)
+	return poke.Shape{Traits: s.Arch.Traits(), Len: int(site.Len), Patches: s.Sites, Detach: true, Patchers: s.patchers()}, err
+}
+
+// layOut places the sites and makes each patcher's patches: every so-manieth site
+// is one patcher's.
+func (s *Setup) layOut(m *Model) ([][]poke.Patch, error) {
+	switch {
+	case s.Sites < 1 || s.Sites > MaxSites:
+		return nil, fmt.Errorf("%d sites: every interleaving can be explored of 1 to %d", s.Sites, MaxSites)
+	case s.patchers() > MaxPatchers:
+		return nil, fmt.Errorf("%d patchers: want 1 to %d", s.patchers(), MaxPatchers)
+	case s.patchers() > s.Sites:
+		return nil, fmt.Errorf("%d patchers for %d sites: each wants one", s.patchers(), s.Sites)
+	}
+	patches := make([][]poke.Patch, s.patchers())
+	for i := range s.Sites {
+		site, err := s.Arch.Site(firstSite+records.Addr(siteStep*i), s.Protocol.Layout)
+		if err != nil {
+			return nil, err
+		}
+		m.Code.Len = int(site.Len)
+		m.Code.Sites = append(m.Code.Sites, site.Addr)
+		owner := i % s.patchers()
+		p, err := s.patch(m, site, owner)
+		if err != nil {
+			return nil, err
+		}
+		p.Site = int32(i)
+		m.Initial, m.Literals = append(m.Initial, p.Old), append(m.Literals, p.OldOps)
+		patches[owner] = append(patches[owner], p)
+	}
+	if s.Descending {
+		for _, own := range patches {
+			slices.Reverse(own)
+		}
+	}
+	return patches, nil
+}
+
+// patch is the change of one site: from nobody to the owner's ops, or from that to
+// another one of the owner's.
+func (s *Setup) patch(m *Model, site isa.Site, owner int) (poke.Patch, error) {
+	calls := func(i int) (isa.Text, uint64, error) {
+		ops, entry := s.tracer(m, i)
+		text, _, err := s.Arch.Enabled(site, isa.Destination{Target: entry, Entry: entry})
+		return text, ops, err
+	}
+	p := poke.Patch{Addr: site.Addr, Old: s.Arch.Disabled(site), OldOps: nopOps}
+	var err error
+	if p.New, p.NewOps, err = calls(owner); err != nil || !s.Switch {
+		return p, err
+	}
+	m.Attached = append(m.Attached, p.NewOps)
+	p.Old, p.OldOps = p.New, p.NewOps
+	p.New, p.NewOps, err = calls(owner + s.patchers())
+	return p, err
+}
+
+// compile is the plan of one update, with the defect in it.
+func (s *Setup) compile(shape poke.Shape, patches []poke.Patch) (plan []poke.Step, err error) {
+	b := s.Buffer
+	if s.Mutation.Overfull {
+		b = sched.Dynamic
+	}
+	at := func(i int) records.Addr { return patches[i].Addr }
+	ranges := func(yield func(poke.Range) bool) {
+		for b := range sched.CutFor(s.Protocol.Batching, len(patches), at, b, s.Mutation.Unsorted) {
+			if !yield(b.Range) {
+				return
+			}
+		}
+	}
+	emit := s.Mutation.Through(func(st poke.Step) { plan = append(plan, st) })
+	err = s.Protocol.Compile(shape, ranges, emit)
+	var hangs *poke.ImpossibleError
+	if errors.As(err, &hangs) {
+		// That is for the search to find out, with the way there.
+		s.Protocol.Unfold(shape, ranges, emit)
+		err = nil
+	}
+	return plan, err
+}

@@ -1,0 +1,245 @@
+package explore
+
+import (
+	"bufio"
+	"bytes"
+	"crypto/sha256"
+	"encoding/binary"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"time"
+
+	"github.com/google/renameio/v2"
+)
+
+// A checkpoint is a line of JSON, then words in little-endian order: what was
+// visited, the states of the level that are still to be looked at, and those of
+// the next level, each list behind its number of entries; then the SHA-256 of all
+// that.
+
+// checkpointFormat is the version of the format.
+const checkpointFormat = 1
+
+type checkpointHeader struct {
+	Format      int           `json:"textpoke_checkpoint"`
+	Model       string        `json:"model"` // digest of the model and of what changes the search
+	Depth       int           `json:"depth"`
+	States      uint64        `json:"states"`
+	Transitions uint64        `json:"transitions"`
+	Spent       time.Duration `json:"spent_ns"`
+}
+
+// digest names what is searched and how: a search can only go on where it is the
+// same.
+func (s *search) digest() string {
+	m, code := s.m, s.m.Code
+	h := sha256.New()
+	fmt.Fprintln(h, code.Traits, code.Layout, code.Fetch, code.Sites, code.Len, code.Entry, code.NoRecheck, code.TrapSkips,
+		code.Always, code.Probed, code.Deaf, code.Apart, code.EntryMasked, code.Direct, code.Stretch, code.Defer, code.Early)
+	fmt.Fprintf(h, "%#v\n", m.Programs) // a step in words does not say all
+	fmt.Fprintln(h, m.Roles, m.Initial, m.Literals, m.NopOps, m.Attached, m.Lookup, m.Refs, m.Slots, m.AsQueued, m.Preempt)
+	fmt.Fprintln(h, s.o.Reduce, s.o.Exact)
+	return fmt.Sprintf("%x", h.Sum(nil))
+}
+
+// saveNowAndThen saves the search between two levels, when it is time to.
+func (s *search) saveNowAndThen() error {
+	if s.o.Checkpoint == "" || time.Since(s.lastSave) < s.o.Every {
+		return nil
+	}
+	return s.save()
+}
+
+// saveAtEnd saves a search that was cut short.
+func (s *search) saveAtEnd() error {
+	if s.o.Checkpoint == "" {
+		return nil
+	}
+	return s.save()
+}
+
+// canSave finds out before anything is searched whether a checkpoint can be
+// written.
+func (s *search) canSave() error {
+	if s.o.Checkpoint == "" {
+		return nil
+	}
+	f, err := renameio.NewPendingFile(s.o.Checkpoint)
+	if err != nil {
+		return fmt.Errorf("checkpoint %s: %w", s.o.Checkpoint, err)
+	}
+	return f.Cleanup()
+}
+
+func (s *search) save() error {
+	s.lastSave = time.Now()
+	f, err := renameio.NewPendingFile(s.o.Checkpoint)
+	if err == nil {
+		defer f.Cleanup()
+		sum := sha256.New()
+		if err = s.write(bufio.NewWriterSize(io.MultiWriter(f, sum), 1<<20)); err == nil {
+			_, err = f.Write(sum.Sum(nil))
+		}
+		if err == nil {
+			err = f.CloseAtomicallyReplace()
+		}
+	}
+	if err != nil {
+		return fmt.Errorf("checkpoint %s: %w", s.o.Checkpoint, err)
+	}
+	return nil
+}
+
+func (s *search) write(w *bufio.Writer) error {
+	p := s.progress()
+	header, err := json.Marshal(checkpointHeader{
+		Format: checkpointFormat, Model: s.digest(), Depth: p.Depth,
+		States: p.States, Transitions: p.Transitions, Spent: p.Elapsed,
+	})
+	if err != nil {
+		return err
+	}
+	if _, err := w.Write(append(header, '\n')); err != nil {
+		return err
+	}
+	word := func(v uint64) error {
+		var b [8]byte
+		binary.LittleEndian.PutUint64(b[:], v)
+		_, err := w.Write(b[:])
+		return err
+	}
+	if err := word(p.States); err != nil {
+		return err
+	}
+	err = s.seen.each(func(fp uint64, words []uint64) error {
+		if words == nil {
+			return word(fp)
+		}
+		for _, v := range words {
+			if err := word(v); err != nil {
+				return err
+			}
+		}
+		return nil
+	})
+	for _, list := range [][]slab{s.queue, s.next} {
+		if err == nil {
+			err = word(uint64(s.count(list)))
+		}
+		for _, b := range list {
+			for _, v := range b {
+				if err == nil {
+					err = word(v)
+				}
+			}
+		}
+	}
+	if err != nil {
+		return err
+	}
+	return w.Flush()
+}
+
+// errDamaged says that a checkpoint is not as it was written.
+var errDamaged = errors.New("it is damaged")
+
+// load goes on from a checkpoint.
+func (s *search) load() error {
+	f, err := os.Open(s.o.Checkpoint)
+	if err != nil {
+		return fmt.Errorf("checkpoint: %w", err)
+	}
+	defer f.Close()
+	info, err := f.Stat()
+	if err == nil {
+		err = s.read(f, info.Size())
+	}
+	if err != nil {
+		return fmt.Errorf("checkpoint %s: %w", s.o.Checkpoint, err)
+	}
+	return nil
+}
+
+// read reads a checkpoint of so many bytes; nothing that it says of itself is
+// believed beyond that.
+func (s *search) read(file io.Reader, size int64) error {
+	sum := sha256.New()
+	body := io.LimitReader(file, size-sha256.Size)
+	r := bufio.NewReaderSize(io.TeeReader(body, sum), 1<<20)
+	line, err := r.ReadSlice('\n')
+	var h checkpointHeader
+	if err != nil || json.Unmarshal(line, &h) != nil || h.Format != checkpointFormat {
+		return fmt.Errorf("it is no checkpoint of format %d", checkpointFormat)
+	}
+	if h.Model != s.digest() {
+		return errors.New("it is of another search: repeat the flags that it was made with")
+	}
+	n := uint64(s.m.layout.words)
+	list := func(words uint64, each func(words []uint64)) error {
+		return readList(r, words, uint64(size)/8, each)
+	}
+	entry := uint64(1)
+	if s.o.Exact {
+		entry = n
+	}
+	states := uint64(0)
+	err = list(entry, func(words []uint64) {
+		fp := words[0]
+		if s.o.Exact {
+			fp = fingerprint(words)
+		}
+		if s.seen.insert(fp, words) {
+			states++
+		}
+	})
+	for _, to := range []*[]slab{&s.queue, &s.next} {
+		if err == nil {
+			err = list(n, func(words []uint64) { *to = s.appendState(*to, words, &[]slab{}) })
+		}
+	}
+	if err != nil {
+		return err
+	}
+	var want [sha256.Size]byte
+	if _, err := r.ReadByte(); err != io.EOF || states != h.States {
+		return errDamaged
+	}
+	if _, err := io.ReadFull(file, want[:]); err != nil || !bytes.Equal(want[:], sum.Sum(nil)) {
+		return errDamaged
+	}
+	s.depth.Store(int64(h.Depth))
+	s.states.Store(h.States)
+	s.transitions.Store(h.Transitions)
+	s.spent = h.Spent
+	if len(s.queue) == 0 { // it was halted between two levels
+		s.deeper()
+	}
+	return nil
+}
+
+// readList reads a list of entries of so many words each, from a file that has room
+// for so many words at most.
+func readList(r io.Reader, words, most uint64, each func(words []uint64)) error {
+	var b [8]byte
+	if _, err := io.ReadFull(r, b[:]); err != nil {
+		return errDamaged
+	}
+	entries := binary.LittleEndian.Uint64(b[:])
+	if entries > most/words {
+		return errDamaged
+	}
+	entry := make([]uint64, words)
+	for range entries {
+		for i := range entry {
+			if _, err := io.ReadFull(r, b[:]); err != nil {
+				return errDamaged
+			}
+			entry[i] = binary.LittleEndian.Uint64(b[:])
+		}
+		each(entry)
+	}
+	return nil
+}

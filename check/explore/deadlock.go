@@ -1,0 +1,167 @@
+package explore
+
+import (
+	"fmt"
+	"slices"
+
+	"github.com/textpoke/textpoke/cpus"
+	"github.com/textpoke/textpoke/poke"
+)
+
+// stuck tells whether a patcher that waits will wait for ever: whether nobody
+// whom it waits for, directly or through others, can move. CPUs that can move get
+// to answer at last, which is fair to assume of hardware.
+func (w *world) stuck(patcher int) bool {
+	var able [MaxPatchers]bool
+	for changed := true; changed; {
+		changed = false
+		for i := range w.m.Programs {
+			if !able[i] && w.canMove(i, &able) {
+				able[i], changed = true, true
+			}
+		}
+	}
+	return !able[patcher]
+}
+
+// canMove tells whether a patcher gets on, given those who do.
+func (w *world) canMove(i int, able *[MaxPatchers]bool) bool {
+	p := &w.patcher[i]
+	if w.sat[i] != sitting {
+		// Not begun: it will be. Over: it does nothing for anybody.
+		return w.sat[i] == waiting
+	}
+	if home := w.m.homes[i]; w.stopped[home] { // its CPU stands still, and it with it
+		return w.stopping > 0 && int(w.stopping) != i+1 && able[w.stopping-1]
+	}
+	everyCPU := func(answers func(cpu int) bool) bool {
+		for cpu := range w.m.Roles {
+			if !answers(cpu) {
+				return false
+			}
+		}
+		return true
+	}
+	switch st := p.Plan[p.At]; st.Op {
+	case poke.Lock:
+		owner := int(w.held[st.Mutex]) - 1
+		return owner < 0 || owner != i && able[owner]
+	case poke.Expect:
+		if w.raised {
+			return true
+		}
+		for k := range w.m.Programs {
+			if k != i && able[k] && w.raises(k) {
+				return true
+			}
+		}
+		return false
+	case poke.Sync, poke.GracePeriod, poke.SynchronizeRCU, poke.StopMachine:
+		if st.Op == poke.StopMachine && w.stopping != 0 && int(w.stopping) != i+1 {
+			return able[w.stopping-1]
+		}
+		return everyCPU(func(cpu int) bool { return !w.owesAnswer(cpu, i) || w.runs(cpu, i, able) })
+	case poke.WaitHandlers:
+		return w.drains(i, able)
+	default:
+		return true
+	}
+}
+
+// drains tells whether handlers that a patcher waits for can have left one day:
+// they run with interrupts off, and to their end. References that were given back
+// twice never come back, unless somebody else publishes.
+func (w *world) drains(i int, able *[MaxPatchers]bool) bool {
+	lost := false
+	w.eachRef(func(r *int8) { lost = lost || *r < 0 })
+	if !lost {
+		return true
+	}
+	for k := range w.m.Programs {
+		p := &w.patcher[k]
+		if k != i && able[k] && slices.ContainsFunc(p.Plan[p.At:], func(s poke.Step) bool { return s.Op == poke.Publish }) {
+			return true
+		}
+	}
+	return false
+}
+
+// raises tells whether a patcher still has to tell something.
+func (w *world) raises(i int) bool {
+	p := &w.patcher[i]
+	for _, s := range p.Plan[p.At:] {
+		if s.Op == poke.Raise {
+			return true
+		}
+	}
+	return false
+}
+
+// owesAnswer tells whether a CPU has a request of the patcher in its box.
+func (w *world) owesAnswer(cpu, patcher int) bool {
+	for _, r := range w.box[cpu] {
+		if r != 0 && r.sender() == patcher {
+			return true
+		}
+	}
+	return false
+}
+
+// runs tells whether a CPU gets to what the patcher has sent it: not one that
+// stands still, unless the request gets through or somebody resumes it.
+func (w *world) runs(cpu, patcher int, able *[MaxPatchers]bool) bool {
+	c := &w.cpu[cpu]
+	if c.Phase != cpus.Stopped || !w.stopped[cpu] {
+		return true
+	}
+	if w.m.Code.Traits.MaskedRounds && w.patcher[patcher].Plan[w.patcher[patcher].At].Op == poke.Sync {
+		return true
+	}
+	return w.stopping > 0 && able[w.stopping-1]
+}
+
+// conserved tells whether the answers that a patcher waits for are those that are
+// still owed: none got lost, none came twice.
+func (w *world) conserved(patcher int) bool {
+	n := len(w.m.Roles)
+	owed := 0
+	for i := range w.m.Roles {
+		c := &w.cpu[i]
+		for _, r := range w.box[i] {
+			if r != 0 && r.sender() == patcher {
+				owed++
+			}
+		}
+		if (c.Phase == cpus.Syncing || c.Phase == cpus.Answering) && int(c.Taken.Ticket)/n == patcher {
+			owed++
+		}
+		if t, owes := c.Asked(); owes && int(t)/n == patcher {
+			owed++
+		}
+		if t := &w.parked[i]; t.Owes && int(t.Quiesce)/n == patcher {
+			owed++
+		}
+	}
+	return owed == int(w.left[patcher])
+}
+
+// deadlock says who waits for whom.
+func (w *world) deadlock(i int) cpus.Violation {
+	p := &w.patcher[i]
+	st := p.Plan[p.At]
+	why := fmt.Sprintf("patcher %d waits at %s", i, st)
+	switch st.Op {
+	case poke.Lock:
+		why += fmt.Sprintf(" for patcher %d, which has the lock and waits itself", w.held[st.Mutex]-1)
+	case poke.Expect:
+		why += " for what nobody tells it any more"
+	default:
+		for cpu := range w.m.Roles {
+			if w.owesAnswer(cpu, i) {
+				why += fmt.Sprintf(" for CPU %d, which stands still with interrupts off", cpu)
+				break
+			}
+		}
+	}
+	return cpus.Violation{Property: cpus.Deadlock, CPU: w.m.homes[i], Why: why}
+}

@@ -1,0 +1,251 @@
+package explore
+
+import (
+	"fmt"
+
+	"github.com/textpoke/textpoke/cpus"
+	"github.com/textpoke/textpoke/cpus/isa"
+	"github.com/textpoke/textpoke/poke"
+)
+
+// describe says in words what an action has done, and what is there now.
+func (w *world) describe(before *world, a action, answers []uint8) Step {
+	s := Step{Do: a.spell(answers), Who: fmt.Sprintf("cpu %d", a.who), Event: w.event.String()}
+	s.After = w.after(a)
+	switch a.kind {
+	case stepPatcher, begin, drain:
+		s.Who = fmt.Sprintf("patcher %d", a.who)
+	}
+	switch a.kind {
+	case stepCPU:
+		s.What = w.didCPU(&before.cpu[a.who], int(a.who))
+	case stepPatcher:
+		s.What = w.didPatcher(&before.patcher[a.who], int(a.who))
+	case begin:
+		s.What = fmt.Sprintf("takes CPU %d over", w.m.homes[a.who])
+	case drain:
+		s.What = "a buffered store becomes visible"
+	case park:
+		s.What = "a timer interrupt: the task is preempted " + where(&before.cpu[a.who])
+	case unpark:
+		s.What = "goes on with the task that was preempted on CPU " + fmt.Sprint(a.arg)
+	case skip:
+		s.What = "goes on without looking for interrupts"
+	case attend:
+		s.What = "will look for interrupts"
+	}
+	for i := range w.m.Roles {
+		s.CPUs = append(s.CPUs, w.cpuState(i))
+	}
+	for i := range w.m.Code.Sites {
+		s.Sites = append(s.Sites, w.siteState(i))
+	}
+	return s
+}
+
+// after is where an action has left whoever it was of: what two engines must agree
+// about.
+func (w *world) after(a action) string {
+	switch a.kind {
+	case stepPatcher, begin, drain:
+		return placeOf(&w.patcher[a.who])
+	}
+	return stateOf(&w.cpu[a.who])
+}
+
+// placeOf is how far a patcher has got.
+func placeOf(p *poke.Patcher) string {
+	at, done, stage := p.Place()
+	return fmt.Sprintf("step %d, patch %d, access %d, %d buffered", at, done, stage, p.Waiting())
+}
+
+// stateOf is what of a CPU's state matters to what it does next.
+func stateOf(c *cpus.CPU) string {
+	s := c.Phase.String()
+	if c.Phase > cpus.Asleep && !c.InInterrupt() {
+		s += fmt.Sprintf(" %d", c.Site)
+	}
+	if c.Phase == cpus.Calling {
+		s += fmt.Sprintf(", ops %#x", c.Ops)
+	}
+	return s
+}
+
+// cpuState is what a CPU is about, in few words.
+func (w *world) cpuState(i int) string {
+	c := &w.cpu[i]
+	if w.leased(i) && c.Preemptible() {
+		return "patching"
+	}
+	s := c.Phase.String()
+	if c.Phase != cpus.Boundary && c.Phase != cpus.Asleep && !c.InInterrupt() {
+		s += fmt.Sprintf(" %d", c.Site)
+	}
+	if w.parked[i].There() {
+		s += fmt.Sprintf(", parked %s %d", w.parked[i].Phase, w.parked[i].Site)
+	}
+	if w.Pending(i, false) {
+		s += " !"
+	}
+	return s
+}
+
+// siteState is a site's bytes, and what each CPU may fetch of it.
+func (w *world) siteState(site int) Site {
+	n := w.m.Code.Len
+	s := Site{Bytes: w.Peek(site).Format(n)}
+	if w.m.Code.Named() {
+		s.Literal = w.opsName(w.literal[site])
+	}
+	var buf []cpus.Version
+	for i := range w.m.Roles {
+		buf, _ = w.Window(site, w.cpu[i].Synced, buf)
+		var texts []string
+		for _, v := range buf {
+			texts = append(texts, v.Text.Format(n))
+		}
+		s.Fetch = append(s.Fetch, texts)
+	}
+	return s
+}
+
+// opsName names an ops for people.
+func (w *world) opsName(addr uint64) string {
+	switch {
+	case addr == w.m.NopOps && w.m.Code.Direct:
+		return "nobody"
+	case addr == w.m.NopOps:
+		return "nop_ops"
+	}
+	for i, a := range w.m.ops {
+		if a == addr {
+			return fmt.Sprintf("ops %d", i)
+		}
+	}
+	return fmt.Sprintf("%#x", addr)
+}
+
+// partName is what a Write stores, for people.
+func (w *world) partName(p poke.Part) string {
+	names := [...]string{poke.Literal: "direct call", poke.LiteralLow: "lower half of the direct call", poke.LiteralHigh: "upper half of the direct call"}
+	if w.m.Code.Direct && p >= poke.Literal {
+		return names[p]
+	}
+	return p.String()
+}
+
+func where(c *cpus.CPU) string {
+	switch c.Phase {
+	case cpus.Second:
+		return fmt.Sprintf("between the two instructions of site %d", c.Site)
+	case cpus.Again:
+		return fmt.Sprintf("before site %d", c.Site)
+	}
+	return fmt.Sprintf("behind the call at site %d, before the ops is called", c.Site)
+}
+
+// didPatcher says what a patcher's step was.
+func (w *world) didPatcher(was *poke.Patcher, i int) string {
+	st := was.Plan[was.At]
+	what := st.String()
+	p := &w.patcher[i]
+	switch {
+	case w.waits:
+		return what + ": waits"
+	case st.Op == poke.Write:
+		patch := &was.Patches[st.From+was.Done]
+		what = fmt.Sprintf("Write %s of site %d", w.partName(st.Part), patch.Site)
+		if p.Waiting() > was.Waiting() {
+			what += ", into the store buffer"
+		} else if p.At == was.At && p.Done == was.Done {
+			what += ": an older store first"
+		}
+	case st.Op == poke.Verify:
+		what = fmt.Sprintf("Verify site %d", was.Patches[st.From+was.Done].Site)
+		if was.InPatch() {
+			what = fmt.Sprintf("Verify the literal of site %d", was.Patches[st.From+was.Done].Site)
+		}
+	case st.Op == poke.Map:
+		what = fmt.Sprintf("Map the page of site %d", was.Patches[st.From].Site)
+	case st.Op == poke.Settle:
+		what = fmt.Sprintf("promises site %d", was.Patches[st.From+was.Done].Site)
+	case p.At == was.At && !was.Begun():
+		what += ": asks"
+	case p.At == was.At:
+		what += ": has its answers"
+	case was.Begun():
+		what += ": done"
+	}
+	if w.sat[i] == done {
+		what += "; the program is over"
+	}
+	return what
+}
+
+// didCPU says what a CPU's step was, from the phases before and after it.
+func (w *world) didCPU(was *cpus.CPU, i int) string {
+	c := &w.cpu[i]
+	site := fmt.Sprintf("site %d", c.Site)
+	if was.AtBorder() && !was.Looked() {
+		switch {
+		case c.Phase == cpus.Interrupted:
+			return "looks for interrupts: there is one"
+		case c.Phase == cpus.Arriving:
+			return "the stopper runs"
+		case c.Phase == cpus.Entering:
+			return "is interrupted in user space"
+		case c.Looked():
+			return "looks for interrupts: none"
+		}
+		return "answers the grace period"
+	}
+	switch was.Phase {
+	case cpus.Boundary, cpus.Again, cpus.Second:
+		if w.m.Code.Apart && c.Phase == cpus.Again && was.Phase == cpus.Boundary {
+			return "loads the ops before " + site + ": " + w.opsName(c.Ops)
+		}
+		return w.didFetch(was, c, site)
+	case cpus.Asleep:
+		if c.Phase == cpus.Asleep && c.Role == cpus.Isolated {
+			return "stays in user space"
+		}
+		if c.Phase == cpus.Asleep {
+			return "sleeps"
+		}
+		return "enters the kernel from user space"
+	case cpus.Entered:
+		if w.m.Code.Direct {
+			return "looks up whom to call directly for " + site + ": " + w.opsName(c.Ops)
+		}
+		return "loads the ops of " + site + ": " + w.opsName(c.Ops)
+	case cpus.Calling:
+		return "calls " + w.opsName(was.Ops) + " for " + site + ": " + w.event.String()
+	case cpus.Searching:
+		return "looks " + site + " up"
+	}
+	return was.Phase.Does()
+}
+
+func (w *world) didFetch(was, c *cpus.CPU, site string) string {
+	if c.Phase == cpus.Asleep && c.Role == cpus.Isolated {
+		return "goes to user space"
+	}
+	if c.Phase == cpus.Asleep {
+		return "goes to sleep"
+	}
+	insn := "fetches " + site
+	if was.Phase == cpus.Second {
+		insn = "fetches the second instruction of " + site
+	}
+	switch {
+	case w.found != nil:
+		return insn + ": " + w.found.Bytes
+	case c.Phase == cpus.Trapped:
+		return insn + ": a breakpoint"
+	case c.Phase == cpus.Second:
+		return insn + ", first instruction: " + c.First.Format(w.m.Code.Traits.FetchLen)
+	case c.Phase == cpus.Boundary:
+		return insn + ": " + isa.Nop.String()
+	}
+	return insn + ": " + isa.Call.String()
+}

@@ -1,0 +1,144 @@
+package explore
+
+import (
+	"slices"
+
+	"github.com/textpoke/textpoke/cpus"
+	"github.com/textpoke/textpoke/poke"
+)
+
+// expander makes the successors of states. Each goroutine has its own.
+type expander struct {
+	m      *Model
+	w      *world
+	reduce Reductions
+	script script
+	list   []action
+	next   []uint64
+	order  [MaxCPUs]uint8 // where symmetry has moved the CPUs: order[new] is old
+	saved  saved
+	last   []uint64 // room for read
+	read   []uint64 // the words that the world was last read from; nil when it is not as they say any more
+
+	// The successor that expand is at: its words are in next.
+	action action
+}
+
+// answers are the chooser's answers that led to the successor that expand is at;
+// they are valid until the next one.
+func (e *expander) answers() []uint8 { return e.script.given[:e.script.at] }
+
+// saved is what an action can change, to go back to.
+type saved struct {
+	cpu     [MaxCPUs]cpus.CPU
+	parked  [MaxCPUs]cpus.Task
+	state   state
+	patcher [MaxPatchers]poke.Progress
+	room    [MaxPatchers][maxBuffered]poke.StoreID
+}
+
+func newExpander(m *Model, r Reductions) *expander {
+	return &expander{m: m, w: newWorld(m), reduce: r, next: make([]uint64, m.layout.words)}
+}
+
+// expand goes through the successors of a state, in an order that is always the
+// same, and calls f at each with what the way there has broken, or nil. Actions
+// that change nothing are left out. It ends early when f is false.
+func (e *expander) expand(words []uint64, f func(found *cpus.Violation) bool) {
+	w := e.w
+	changed, shared := w.unpackOver(e.read, words)
+	e.read = nil
+	e.save(changed, shared)
+	e.list = w.enabled(e.list[:0])
+	if e.reduce.Order {
+		e.list = w.oneByOne(e.list)
+	}
+	for _, a := range e.list {
+		e.script.restart(nil)
+		for more := true; more; {
+			w.perform(a, &e.script)
+			if e.reduce.Order {
+				w.runOn(a, &e.script)
+			}
+			// Most steps change nothing but the CPU that makes them.
+			private := a.kind == stepCPU && w.state == e.saved.state
+			if !w.waits {
+				e.pack(words, int(a.who), private)
+			}
+			e.action = a
+			changed := w.found != nil || !w.waits && !slices.Equal(e.next, words)
+			if changed && !f(w.found) {
+				return
+			}
+			e.restore(a, private)
+			more = e.script.next()
+		}
+	}
+	e.read = append(e.last[:0], words...)
+	e.last = e.read
+}
+
+// pack writes the world, which was read from words, into next; private: nothing
+// but a CPU has changed.
+func (e *expander) pack(words []uint64, cpu int, private bool) {
+	if private {
+		copy(e.next, words)
+		e.next[cpu] = e.w.packCPU(cpu)
+	} else {
+		e.w.pack(e.next)
+	}
+	e.canonical(e.next)
+	if e.reduce.Sites && e.m.SameSites && e.w.sitesAlike() {
+		e.exchangeSites(e.next)
+	}
+}
+
+// save notes what has changed since it last did so: which CPUs, one bit each, and
+// whether what they share has.
+func (e *expander) save(changed uint, shared bool) {
+	w, n := e.w, len(e.m.Roles)
+	for i := range n {
+		if changed>>i&1 != 0 {
+			e.saved.cpu[i] = w.cpu[i]
+		}
+	}
+	if e.m.Preempt {
+		copy(e.saved.parked[:n], w.parked[:n])
+	}
+	e.saved.state = w.state // holds the CPUs' boxes too
+	if !shared {
+		return
+	}
+	for i := range e.m.Programs {
+		e.saved.patcher[i] = w.patcher[i].Progress(e.saved.room[i][:0])
+	}
+}
+
+func (e *expander) restore(a action, private bool) {
+	w, n := e.w, len(e.m.Roles)
+	if private {
+		w.cpu[a.who] = e.saved.cpu[a.who]
+		return
+	}
+	copy(w.cpu[:n], e.saved.cpu[:n])
+	if e.m.Preempt {
+		copy(w.parked[:n], e.saved.parked[:n])
+	}
+	w.state = e.saved.state
+	if a.kind == stepPatcher || a.kind == drain {
+		w.patcher[a.who].Resume(e.saved.patcher[a.who])
+	}
+}
+
+// initial is the state before anything has happened.
+func (e *expander) initial() []uint64 {
+	words := make([]uint64, e.m.layout.words)
+	newWorld(e.m).pack(words)
+	e.canonical(words)
+	return words
+}
+
+// houses tells whether some patcher sits on a CPU.
+func (m *Model) houses(cpu int) bool {
+	return slices.Contains(m.homes[:len(m.Programs)], cpu)
+}

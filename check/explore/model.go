@@ -1,0 +1,380 @@
+package explore
+
+import (
+	"errors"
+	"fmt"
+	"slices"
+
+	"github.com/textpoke/textpoke/cpus"
+	"github.com/textpoke/textpoke/cpus/isa"
+	"github.com/textpoke/textpoke/int3"
+	"github.com/textpoke/textpoke/poke"
+)
+
+// The limits of a model: what a state's words have room for.
+const (
+	MaxCPUs     = 8
+	MaxSites    = cpus.CodecSites
+	MaxPatchers = 3
+	maxSteps    = 1<<bitsAt - 1
+	maxStores   = cpus.CodecSynced - 3 // of text that some CPU may not have seen
+	maxTexts    = 16                   // of one site
+	maxOps      = 8
+	maxBuffered = 8
+)
+
+// Program is what one patcher does.
+type Program struct {
+	Patches []poke.Patch
+	Plan    []poke.Step
+}
+
+// Model is a small machine whose every interleaving is to be explored.
+type Model struct {
+	Code     *cpus.Code
+	Roles    []cpus.Role
+	Programs []Program // patcher i sits on the i-th CPU that houses patchers
+	Initial  []isa.Text
+	Literals []uint64 // what each site's literal names at first
+	NopOps   uint64
+	Attached []uint64 // ops that may be called from the start
+
+	Lookup   int3.Kind
+	Refs     int3.Refs
+	Slots    int  // of the vector, 0 for as many as there are patches
+	AsQueued bool // indexes are built in the order of queueing
+	Preempt  bool // tasks may be preempted between any two instructions
+
+	// SameSites says that all sites are patched in the same way: from the same
+	// instruction to the same one, with the same ops.
+	SameSites bool
+
+	// ticks lets timers tick at any time; see TestTicksMakeNoDifference.
+	ticks bool
+	// anyEnd leaves out the look at what programs leave at their sites, for those
+	// that do not say.
+	anyEnd bool
+
+	codec   cpus.Codec
+	homes   []int
+	ops     []uint64
+	texts   [][]isa.Text     // by site: every text that it can have
+	batches [][]*batch       // by program and step: what a Publish publishes
+	flat    []*batch         // the same, numbered from 1
+	final   [][]isa.Text     // by program and site: what must be there in the end
+	stores  [][]poke.StoreID // by program: every store that can be buffered
+	quiet   [][]quiet        // by program and step, for reductions
+	alike   []int8           // by CPU: the equal one before it, -1 for none
+	past    []int            // by program: the first step that is about no site any more
+	layout  layout
+}
+
+// batch is what a Publish publishes.
+type batch struct {
+	number int
+	size   int
+	last   *poke.Patch
+	index  int3.Index
+	acts   []isa.Insn
+}
+
+// Prepare checks a model and works out what all its states have in common. It
+// must be called once before anything else. Errors say in one line what cannot be
+// explored.
+func (m *Model) Prepare() error {
+	if err := m.checkSizes(); err != nil {
+		return err
+	}
+	m.codec = cpus.Codec{Code: m.Code, NopOps: m.NopOps, CPUs: len(m.Roles)}
+	m.findHomes()
+	switch code := m.Code; {
+	case code.Apart && code.Direct:
+		return errors.New("direct calls have no ops that is loaded apart")
+	case code.Apart && code.Insns() > 1:
+		return errors.New("an ops that is loaded apart from a pair of instructions: want a site of one")
+	case code.EntryMasked && m.Preempt:
+		return errors.New("an entry that masks interrupts and is preempted: it is one or the other")
+	}
+	if m.Preempt && len(m.Roles) <= len(m.Programs) {
+		return fmt.Errorf("%d CPUs for %d patchers: a task that is preempted needs one more to go on", len(m.Roles), len(m.Programs))
+	}
+	if len(m.homes) < len(m.Programs) {
+		return fmt.Errorf("%d patchers on %d CPUs that may house one", len(m.Programs), len(m.homes))
+	}
+	for _, find := range []func() error{m.checkWidths, m.findOps, m.findTexts, m.findBatches, m.findStores} {
+		if err := find(); err != nil {
+			return err
+		}
+	}
+	m.findFinals()
+	m.findQuiet()
+	m.findAlike()
+	m.findPast()
+	m.layOut()
+	return nil
+}
+
+func (m *Model) checkSizes() error {
+	switch n := len(m.Roles); {
+	case n < 1 || n > MaxCPUs:
+		return fmt.Errorf("%d CPUs: every interleaving can be explored of 1 to %d", n, MaxCPUs)
+	case slices.Contains(m.Roles, cpus.Offline):
+		return errors.New("an offline CPU takes no part: leave it out")
+	}
+	switch n := len(m.Code.Sites); {
+	case n < 1 || n > MaxSites:
+		return fmt.Errorf("%d sites: every interleaving can be explored of 1 to %d", n, MaxSites)
+	case len(m.Programs) < 1 || len(m.Programs) > MaxPatchers:
+		return fmt.Errorf("%d patchers: want 1 to %d", len(m.Programs), MaxPatchers)
+	}
+	for _, p := range m.Programs {
+		if len(p.Plan) == 0 || len(p.Plan) > maxSteps {
+			return fmt.Errorf("a plan of %d steps: want 1 to %d", len(p.Plan), maxSteps)
+		}
+	}
+	return m.checkGraces()
+}
+
+// checkGraces refuses grace periods that several patchers can wait for at the same
+// time: a CPU remembers one. Those under a lock that all take are one at a time.
+func (m *Model) checkGraces() error {
+	var common uint
+	waiting := 0
+	for _, p := range m.Programs {
+		var held uint
+		under, waits := ^uint(0), false
+		for _, s := range p.Plan {
+			switch s.Op {
+			case poke.Lock:
+				held |= 1 << s.Mutex
+			case poke.Unlock:
+				held &^= 1 << s.Mutex
+			case poke.GracePeriod, poke.SynchronizeRCU:
+				under, waits = under&held, true
+			}
+		}
+		if !waits {
+			continue
+		}
+		if waiting++; waiting == 1 {
+			common = under
+		}
+		common &= under
+	}
+	if waiting > 1 && common == 0 {
+		return fmt.Errorf("%d patchers can wait for grace periods at the same time: a CPU remembers one; take ftrace_lock around them", waiting)
+	}
+	return nil
+}
+
+func (m *Model) findHomes() {
+	for cpu, r := range m.Roles {
+		if r.Houses() {
+			m.homes = append(m.homes, cpu)
+		}
+	}
+}
+
+// findOps lists every value that a loaded ops can have: also half of one pointer
+// with half of another, where literals are stored in halves.
+func (m *Model) findOps() error {
+	whole := append([]uint64{m.NopOps}, m.Attached...)
+	halves := false
+	for _, p := range m.Programs {
+		for i := range p.Patches {
+			whole = append(whole, p.Patches[i].OldOps, p.Patches[i].NewOps)
+		}
+		for _, s := range p.Plan {
+			halves = halves || s.Op == poke.Write && (s.Part == poke.LiteralLow || s.Part == poke.LiteralHigh)
+		}
+	}
+	slices.Sort(whole)
+	m.ops = slices.Compact(whole)
+	if len(m.ops) > maxOps {
+		return fmt.Errorf("%d ops: at most %d can be told apart", len(m.ops), maxOps)
+	}
+	m.codec.Ops = slices.Clone(m.ops)
+	if halves {
+		for _, a := range m.ops {
+			for _, b := range m.ops {
+				torn := uint64(isa.Text(a).Splice(4, 4, isa.Text(b).Slice(4, 4)))
+				m.codec.Ops = append(m.codec.Ops, torn)
+			}
+		}
+		slices.Sort(m.codec.Ops)
+		m.codec.Ops = slices.Compact(m.codec.Ops)
+	}
+	if len(m.codec.Ops) > cpus.CodecValues {
+		return fmt.Errorf("%d values of a torn pointer: at most %d can be told apart", len(m.codec.Ops), cpus.CodecValues)
+	}
+	return nil
+}
+
+// findTexts lists every text that a site can have: whatever stores make of what
+// is there, in any order. Where pages are mapped first, stores for one site can
+// go to another.
+func (m *Model) findTexts() error {
+	astray := m.maps()
+	m.texts = make([][]isa.Text, len(m.Code.Sites))
+	m.codec.Firsts = make([][]isa.Text, len(m.Code.Sites))
+	stores := 0
+	for site := range m.texts {
+		list := []isa.Text{m.Initial[site]}
+		for i := 0; i < len(list); i++ {
+			m.eachStore(func(p *poke.Patcher, id poke.StoreID) {
+				at, off, n, text, code := p.StoreAt(id)
+				if !code || at != site && !astray {
+					return
+				}
+				if i == 0 && at == site {
+					stores++
+				}
+				if t := list[i].Splice(off, n, text); !slices.Contains(list, t) {
+					list = append(list, t)
+				}
+			})
+			if len(list) > maxTexts {
+				return fmt.Errorf("site %d can have over %d texts", site, maxTexts)
+			}
+		}
+		m.texts[site] = list
+		m.addTargets(site, list)
+		if m.Code.Insns() == 2 {
+			for _, t := range list {
+				if first := t.Slice(0, m.Code.Traits.FetchLen); !slices.Contains(m.codec.Firsts[site], first) {
+					m.codec.Firsts[site] = append(m.codec.Firsts[site], first)
+				}
+			}
+		}
+	}
+	if n := len(m.codec.Ops); n > cpus.CodecValues {
+		return fmt.Errorf("%d values that a call can have: at most %d can be told apart", n, cpus.CodecValues)
+	}
+	if stores > maxStores {
+		return fmt.Errorf("%d stores to text: at most %d can be told apart; take fewer sites", stores, maxStores)
+	}
+	m.layout.stores = stores
+	return nil
+}
+
+// maps tells whether some program maps pages.
+func (m *Model) maps() bool {
+	for _, p := range m.Programs {
+		if slices.ContainsFunc(p.Plan, func(s poke.Step) bool { return s.Op == poke.Map }) {
+			return true
+		}
+	}
+	return false
+}
+
+// addTargets lists what a site's texts call by themselves, be it what nobody ever
+// meant to call.
+func (m *Model) addTargets(site int, texts []isa.Text) {
+	if m.Code.Literals() && !m.Code.Direct {
+		return
+	}
+	for _, t := range texts {
+		if insn := poke.Act(m.Code, m.Code.Sites[site], t); insn.Kind == isa.Call && !slices.Contains(m.codec.Ops, uint64(insn.Target)) {
+			m.codec.Ops = append(m.codec.Ops, uint64(insn.Target))
+		}
+	}
+}
+
+// eachStore calls f with every store that a program can make.
+func (m *Model) eachStore(f func(p *poke.Patcher, id poke.StoreID)) {
+	for _, prog := range m.Programs {
+		p := &poke.Patcher{Code: m.Code, Patches: prog.Patches, Plan: prog.Plan}
+		for at, s := range prog.Plan {
+			if s.Op != poke.Write {
+				continue
+			}
+			for i := s.From; i < s.To; i++ {
+				f(p, poke.StoreID{At: int32(at), Patch: i})
+			}
+		}
+	}
+}
+
+// findBatches builds what Publish steps publish.
+func (m *Model) findBatches() error {
+	for _, p := range m.Programs {
+		list := make([]*batch, len(p.Plan))
+		for at, s := range p.Plan {
+			if s.Op != poke.Publish {
+				continue
+			}
+			b := &batch{number: len(m.flat) + 1, size: int(s.To - s.From), last: &p.Patches[s.To-1]}
+			b.index, b.acts = poke.Batch(m.Code, m.Lookup, m.AsQueued, p.Patches[s.From:s.To], s.Undo)
+			for _, act := range b.acts {
+				if !slices.Contains(m.codec.Acts, act) {
+					m.codec.Acts = append(m.codec.Acts, act)
+				}
+			}
+			m.flat, list[at] = append(m.flat, b), b
+		}
+		m.batches = append(m.batches, list)
+	}
+	if m.Code.TrapSkips {
+		m.codec.Acts = append(m.codec.Acts, isa.Insn{Kind: isa.Nop})
+	}
+	if len(m.flat) > 255 {
+		return fmt.Errorf("%d batches are published: at most 255 can be told apart", len(m.flat))
+	}
+	if n := len(m.codec.Acts); n > cpus.CodecValues {
+		return fmt.Errorf("%d instructions to act as: at most %d can be told apart", n, cpus.CodecValues)
+	}
+	return nil
+}
+
+// findStores lists what a store buffer can hold.
+func (m *Model) findStores() error {
+	m.stores = make([][]poke.StoreID, len(m.Programs))
+	if !m.Code.Traits.StoresBuffered {
+		return nil
+	}
+	for i, p := range m.Programs {
+		for at, s := range p.Plan {
+			for k := s.From; s.Op == poke.Write && k < s.To; k++ {
+				m.stores[i] = append(m.stores[i], poke.StoreID{At: int32(at), Patch: k})
+			}
+		}
+		if n := len(m.stores[i]); n > 1<<bitsStore {
+			return fmt.Errorf("%d stores that can wait in a buffer: at most %d can be told apart", n, 1<<bitsStore)
+		}
+	}
+	return nil
+}
+
+// findFinals works out what each program leaves at its patches' sites: what the
+// last patch of a site leads to that the program verifies or promises, else what
+// was there.
+func (m *Model) findFinals() {
+	for _, p := range m.Programs {
+		final := slices.Clone(m.Initial)
+		last := make([]int32, len(final))
+		for _, s := range p.Plan {
+			for i := s.From; (s.Op == poke.Verify || s.Op == poke.Settle) && i < s.To; i++ {
+				patch := &p.Patches[i]
+				if i < last[patch.Site] {
+					continue
+				}
+				if last[patch.Site], final[patch.Site] = i, patch.New; s.Undo {
+					final[patch.Site] = patch.Old
+				}
+			}
+		}
+		m.final = append(m.final, final)
+	}
+}
+
+// sharedSite tells whether another program patches the same site.
+func (m *Model) sharedSite(program int, site int32) bool {
+	for i, p := range m.Programs {
+		for k := range p.Patches {
+			if i != program && p.Patches[k].Site == site {
+				return true
+			}
+		}
+	}
+	return false
+}

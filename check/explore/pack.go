@@ -1,0 +1,317 @@
+package explore
+
+import (
+	"fmt"
+	"math/bits"
+	"slices"
+
+	"github.com/textpoke/textpoke/cpus"
+	"github.com/textpoke/textpoke/poke"
+)
+
+// A state's words: one for each CPU, one more for each CPU's parked task where
+// tasks can be preempted, then what all share. The upper bits of a CPU's word are
+// what the machine knows of that CPU.
+const (
+	bitsRequest = 2 + 2 // sender, cause
+	bitsRefs    = 5     // signed: who entered an earlier batch may leave this one
+	atBox       = cpus.CodecBits
+	atRefs      = atBox + bitsRequest*MaxPatchers
+	atStopped   = atRefs + bitsRefs
+	atSpace     = atStopped + 1
+	_           = uint(64 - (atSpace + 2)) // it must fit
+
+	bitsAt    = 7
+	bitsDone  = 3
+	bitsStage = 2
+	bitsStore = 6
+	bitsCount = 4
+	bitsTaken = 3 // how often a promise was taken back
+
+	maxPatches = 1 << bitsDone // of one step
+	maxTaken   = 1<<bitsTaken - 1
+	maxStretch = 2 // of calls with interrupts masked: up to twice that less one are left
+)
+
+// layout is how the words of a model's states are laid out.
+type layout struct {
+	words  int
+	stores int  // of text, at most, that some CPU has not seen
+	text   uint // bits of a text's index
+	site   uint
+	ops    uint // bits of an index of ops
+	locks  bool // some program takes one
+	batch  uint
+}
+
+func width(n int) uint { return uint(bits.Len(uint(max(n-1, 0)))) }
+
+// checkWidths refuses what the words have no room for.
+func (m *Model) checkWidths() error {
+	verified := make([]int, len(m.Code.Sites))
+	for _, p := range m.Programs {
+		for _, s := range p.Plan {
+			if n := s.To - s.From; n > maxPatches {
+				return fmt.Errorf("a step about %d patches: at most %d", n, maxPatches)
+			}
+			for i := s.From; s.Op == poke.Verify && i < s.To; i++ {
+				if verified[p.Patches[i].Site]++; verified[p.Patches[i].Site] > maxTaken {
+					return fmt.Errorf("site %d is verified over %d times", p.Patches[i].Site, maxTaken)
+				}
+			}
+		}
+	}
+	if n := m.Code.Stretch; slices.Contains(m.Roles, cpus.IrqsOff) && (n < 1 || n > maxStretch) {
+		return fmt.Errorf("stretches of %d calls with interrupts masked: want 1 to %d", n, maxStretch)
+	}
+	return nil
+}
+
+// layOut works out how many words a state takes.
+func (m *Model) layOut() {
+	l := &m.layout
+	l.site, l.ops, l.batch = width(len(m.Code.Sites)), width(len(m.codec.Ops)), width(len(m.flat)+1)
+	for _, t := range m.texts {
+		l.text = max(l.text, width(len(t)))
+	}
+	for _, p := range m.Programs {
+		l.locks = l.locks || slices.ContainsFunc(p.Plan, func(s poke.Step) bool { return s.Op == poke.Lock })
+	}
+	l.words = len(m.Roles)
+	if m.Preempt {
+		l.words *= 2
+	}
+	var p packer
+	p.w = make([]uint64, 64)
+	w := newWorld(m)
+	w.logged = l.stores
+	w.packShared(&p)
+	// The rest of the log and of the buffers may be longer than in that world.
+	total := p.i*64 + int(p.off) + len(m.Programs)*maxBuffered*bitsStore
+	if !m.Code.Traits.StoresBuffered {
+		total = p.i*64 + int(p.off)
+	}
+	l.words += (total + 63) / 64
+}
+
+// packer writes fields one behind the other.
+type packer struct {
+	w   []uint64
+	i   int
+	off uint
+}
+
+func (p *packer) put(v uint64, n uint) {
+	if n == 0 { // there may be no word any more
+		return
+	}
+	p.w[p.i] |= v << p.off
+	if p.off += n; p.off >= 64 {
+		p.i++
+		if p.off -= 64; p.off > 0 {
+			p.w[p.i] |= v >> (n - p.off)
+		}
+	}
+}
+
+func (p *packer) get(n uint) uint64 {
+	if n == 0 {
+		return 0
+	}
+	v := p.w[p.i] >> p.off
+	if p.off += n; p.off >= 64 {
+		p.i++
+		if p.off -= 64; p.off > 0 {
+			v |= p.w[p.i] << (n - p.off)
+		}
+	}
+	return v & (1<<n - 1)
+}
+
+func (p *packer) bool(b bool, n uint) {
+	if b {
+		p.put(1, n)
+	} else {
+		p.put(0, n)
+	}
+}
+
+// pack writes the world into words.
+func (w *world) pack(words []uint64) {
+	clear(words)
+	n := len(w.m.Roles)
+	for i := range n {
+		words[i] = w.packCPU(i)
+		if w.m.Preempt {
+			words[n+i] = w.m.codec.PackTask(&w.parked[i])
+		}
+	}
+	if w.m.Preempt {
+		n *= 2
+	}
+	p := packer{w: words[n:]}
+	w.packShared(&p)
+}
+
+func (w *world) packCPU(i int) uint64 {
+	v := w.m.codec.Pack(&w.cpu[i])
+	for k, r := range w.box[i][:len(w.m.Programs)] {
+		if r != 0 {
+			v |= uint64(r&7|r>>3<<2) << (atBox + bitsRequest*k)
+		}
+	}
+	v |= uint64(w.refs[i])&(1<<bitsRefs-1)<<atRefs | uint64(w.space[i])<<atSpace
+	if w.stopped[i] {
+		v |= 1 << atStopped
+	}
+	return v
+}
+
+func (w *world) packShared(p *packer) {
+	m, l := w.m, &w.m.layout
+	p.put(uint64(w.logged), 5)
+	for i := range m.Code.Sites {
+		p.put(uint64(w.base[i]), l.text)
+		p.put(uint64(w.settled[i].Seq()), 5)
+		p.put(w.settled[i].Count(), bitsTaken)
+		if m.Code.Named() {
+			p.put(m.opsIndex(w.literal[i]), l.ops)
+		}
+	}
+	for i := range m.ops {
+		p.put(uint64(w.ops[i]), 2)
+	}
+	p.put(uint64(w.published), l.batch)
+	p.put(uint64(w.arrived), 4)
+	p.put(uint64(w.arriving), 4)
+	p.put(uint64(w.stopping), 2)
+	p.put(uint64(w.mapped), 3)
+	p.bool(w.raised, 1)
+	for i := range m.Programs {
+		w.packPatcher(p, i)
+	}
+	if l.locks {
+		for _, h := range w.held {
+			p.put(uint64(h), 2)
+		}
+	}
+	for _, s := range w.log[:w.logged] {
+		p.put(uint64(s.site), l.site)
+		p.put(uint64(s.text), l.text)
+	}
+}
+
+func (w *world) packPatcher(p *packer, i int) {
+	var room [maxBuffered]poke.StoreID
+	g := w.patcher[i].Progress(room[:0])
+	p.put(uint64(w.sat[i]), 2)
+	p.put(uint64(g.At), bitsAt)
+	p.put(uint64(g.Done), bitsDone)
+	p.put(uint64(g.Stage), bitsStage)
+	p.put(uint64(w.left[i]), 4)
+	if w.m.stores[i] == nil {
+		return
+	}
+	p.put(uint64(len(g.Buffered)), bitsCount)
+	for _, b := range g.Buffered {
+		for k, s := range w.m.stores[i] {
+			if s == b {
+				p.put(uint64(k), bitsStore)
+				break
+			}
+		}
+	}
+}
+
+func (m *Model) opsIndex(addr uint64) uint64 {
+	for i, a := range m.codec.Ops {
+		if a == addr {
+			return uint64(i)
+		}
+	}
+	panic("an ops that no store leads to")
+}
+
+// unpack reads a world from words.
+func (w *world) unpack(words []uint64) { w.unpackOver(nil, words) }
+
+// unpackOver does so where the world is as other words say, if these are not nil:
+// states that are looked at one after the other have most words in common. It
+// tells which CPUs it has read, one bit each, and whether what they share.
+func (w *world) unpackOver(is, words []uint64) (changed uint, shared bool) {
+	same := func(i int) bool { return is != nil && is[i] == words[i] }
+	n := len(w.m.Roles)
+	for i := range n {
+		if !same(i) {
+			w.unpackCPU(i, words[i])
+			changed |= 1 << i
+		}
+		if w.m.Preempt && !same(n+i) {
+			w.parked[i] = w.m.codec.UnpackTask(words[n+i], i)
+		}
+	}
+	if w.m.Preempt {
+		n *= 2
+	}
+	if is == nil || !slices.Equal(is[n:], words[n:]) {
+		p := packer{w: words[n:]}
+		w.unpackShared(&p)
+		shared = true
+	}
+	return changed, shared
+}
+
+func (w *world) unpackCPU(i int, v uint64) {
+	w.m.codec.Unpack(v, &w.cpu[i])
+	for k := range w.m.Programs {
+		r := request(v >> (atBox + bitsRequest*k) & (1<<bitsRequest - 1))
+		w.box[i][k] = r&3 | r>>2<<3
+	}
+	w.refs[i] = int8(v>>atRefs<<(8-bitsRefs)) >> (8 - bitsRefs)
+	w.stopped[i] = v>>atStopped&1 != 0
+	w.space[i] = uint8(v >> atSpace & 3)
+}
+
+func (w *world) unpackShared(p *packer) {
+	m, l := w.m, &w.m.layout
+	w.logged = int(p.get(5))
+	for i := range m.Code.Sites {
+		w.base[i] = uint8(p.get(l.text))
+		seq := cpus.Seq(p.get(5))
+		w.settled[i] = cpus.PromiseOf(seq, p.get(bitsTaken))
+		if m.Code.Named() {
+			w.literal[i] = m.codec.Ops[p.get(l.ops)]
+		}
+	}
+	for i := range m.ops {
+		w.ops[i] = cpus.Outcome(p.get(2))
+	}
+	w.published = uint8(p.get(l.batch))
+	w.arrived, w.arriving, w.stopping = int8(p.get(4)), int8(p.get(4)), int8(p.get(2))
+	w.mapped, w.raised = int8(p.get(3)), p.get(1) != 0
+	for i := range m.Programs {
+		w.unpackPatcher(p, i)
+	}
+	if l.locks {
+		for i := range w.held {
+			w.held[i] = int8(p.get(2))
+		}
+	}
+	for i := range w.logged {
+		site := uint8(p.get(l.site))
+		w.log[i] = store{site, uint8(p.get(l.text))}
+	}
+}
+
+func (w *world) unpackPatcher(p *packer, i int) {
+	var room [maxBuffered]poke.StoreID
+	w.sat[i] = seat(p.get(2))
+	g := poke.Progress{At: int(p.get(bitsAt)), Done: int32(p.get(bitsDone)), Stage: uint8(p.get(bitsStage)), Buffered: room[:0]}
+	w.left[i] = int8(p.get(4))
+	if w.m.stores[i] != nil {
+		for range p.get(bitsCount) {
+			g.Buffered = append(g.Buffered, w.m.stores[i][p.get(bitsStore)])
+		}
+	}
+	w.patcher[i].Resume(g)
+}

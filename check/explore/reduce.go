@@ -1,0 +1,254 @@
+package explore
+
+import (
+	"fmt"
+
+	"github.com/textpoke/textpoke/cpus"
+	"github.com/textpoke/textpoke/int3"
+	"github.com/textpoke/textpoke/poke"
+)
+
+// Reductions say which states and interleavings a search may leave out. The
+// verdict is the same with any of them; a test holds every combination against
+// the search that leaves nothing out.
+type Reductions struct {
+	// Symmetry takes states for one that differ in which of several equal CPUs
+	// is which.
+	Symmetry bool
+	// Sites does so for which of several equal sites is which, once no patcher
+	// will touch them any more. Before that they are not equal: patchers change
+	// them one after the other.
+	Sites bool
+	// Order lets a step that need not be interleaved follow the one before it
+	// at once. Such a step either commutes with whatever anybody else can do
+	// meanwhile (Lipton, "Reduction", CACM 18(12), 1975), or makes a CPU fetch
+	// afresh: done at once it leaves the CPU the more versions to fetch, so
+	// that whatever can go wrong after a later one can go wrong after it.
+	Order bool
+}
+
+// reductions are the names of the choices, as --reduce spells them.
+var reductions = []struct {
+	name string
+	Reductions
+}{
+	{"all", Reductions{Symmetry: true, Sites: true, Order: true}},
+	{"none", Reductions{}},
+	{"symmetry", Reductions{Symmetry: true, Sites: true}},
+	{"order", Reductions{Order: true}},
+}
+
+// ReductionNames lists the choices, the default first.
+func ReductionNames() (names []string) {
+	for _, r := range reductions {
+		names = append(names, r.name)
+	}
+	return names
+}
+
+func (r Reductions) String() string {
+	for _, n := range reductions {
+		if n.Reductions == r {
+			return n.name
+		}
+	}
+	return ""
+}
+
+// ParseReductions reads a choice.
+func ParseReductions(s string) (Reductions, error) {
+	for _, r := range reductions {
+		if r.name == s {
+			return r.Reductions, nil
+		}
+	}
+	return Reductions{}, fmt.Errorf("reduce %q: not one of %v", s, ReductionNames())
+}
+
+// quiet says of a place in a program what cannot happen from there on before the
+// patcher has waited for a CPU that is in the middle of something.
+type quiet struct {
+	calls   bool // no ops is attached or released before a grace period has begun
+	lookups bool // nothing is published or cleared before handlers are waited for
+	entries bool // nothing is published or unpublished before a round is sent
+}
+
+// findQuiet works quiet out, from the end of each program.
+func (m *Model) findQuiet() {
+	for _, p := range m.Programs {
+		list := make([]quiet, len(p.Plan)+1)
+		list[len(p.Plan)] = quiet{true, true, true}
+		for at := len(p.Plan) - 1; at >= 0; at-- {
+			q := list[at+1]
+			switch p.Plan[at].Op {
+			case poke.Attach, poke.Release:
+				q.calls = false
+			case poke.GracePeriod:
+				q.calls = true
+			case poke.Publish, poke.Clear:
+				q.lookups, q.entries = false, false
+			case poke.Unpublish:
+				q.entries = false
+			case poke.Sync:
+				q.entries = q.entries || !p.Plan[at].Lazy // who is left out answers nothing
+			case poke.WaitHandlers:
+				q.lookups = m.Refs != int3.NoRef
+			}
+			list[at] = q
+		}
+		m.quiet = append(m.quiet, list)
+	}
+}
+
+// callsQuiet tells whether a call that is about to be made can be made at once.
+func (w *world) callsQuiet() bool {
+	for i := range w.m.Programs {
+		p := &w.patcher[i]
+		at := p.At
+		if at < len(p.Plan) && p.Plan[at].Op == poke.GracePeriod && p.Begun() {
+			at++ // CPUs that have answered are waited for no more
+		}
+		if !w.m.quiet[i][at].calls {
+			return false
+		}
+	}
+	return true
+}
+
+func (w *world) lookupsQuiet() bool {
+	if w.m.Refs == int3.NoRef {
+		return false
+	}
+	for i := range w.m.Programs {
+		if !w.m.quiet[i][w.patcher[i].At].lookups {
+			return false
+		}
+	}
+	return true
+}
+
+// oneByOne leaves of what may happen next the steps of one CPU that has yet to
+// answer the round, or the call to stand still, that the only patcher waits for.
+// The patcher can do nothing before that, and CPUs do nothing to each other, so
+// that all that others can do meanwhile can as well be done when this CPU has
+// answered (a persistent set: Godefroid, "Partial-Order Methods for the
+// Verification of Concurrent Systems", LNCS 1032, 1996). It gets to answer after a
+// bounded number of its steps, so that nobody is put off for ever.
+func (w *world) oneByOne(list []action) []action {
+	if !w.alone() || w.m.Preempt || w.sat[0] != sitting {
+		return list
+	}
+	p := &w.patcher[0]
+	if p.Waiting() > 0 || !p.Begun() || p.Finishing() {
+		return list
+	}
+	if op := p.Plan[p.At].Op; op != poke.Sync && op != poke.StopMachine {
+		return list
+	}
+	for _, a := range list {
+		if a.kind == stepCPU && w.owesAnswer(int(a.who), 0) && !w.stopped[a.who] {
+			list[0] = a
+			return list[:1]
+		}
+	}
+	return list
+}
+
+// entriesQuiet tells whether a handler that is about to take a reference can take
+// it at once: there is one to be had, and it cannot be given back before the CPU
+// has answered a round, which it does not in the handler.
+func (w *world) entriesQuiet(cpu int) bool {
+	if *w.ref(cpu) == 0 {
+		return false
+	}
+	for i := range w.m.Programs {
+		p := &w.patcher[i]
+		at := p.At
+		if at < len(p.Plan) && p.Plan[at].Op == poke.Sync && p.Begun() {
+			at++ // the CPU may have answered
+		}
+		if !w.m.quiet[i][at].entries {
+			return false
+		}
+	}
+	return true
+}
+
+// runOn goes on with whoever has just made a step for as long as the next one
+// need not be interleaved.
+func (w *world) runOn(a action, ch cpus.Chooser) {
+	switch a.kind {
+	case stepPatcher:
+		w.runPatcherOn(int(a.who), ch)
+	case stepCPU:
+		w.runCPUOn(int(a.who), ch)
+	}
+}
+
+// runPatcherOn: what a patcher reads that only patchers write, and what it does to
+// itself, nobody else sees.
+func (w *world) runPatcherOn(i int, ch cpus.Chooser) {
+	p := &w.patcher[i]
+	for w.found == nil && !w.waits && w.sat[i] == sitting && w.alone() {
+		st := p.Plan[p.At]
+		switch {
+		case st.Op == poke.Verify && (p.InPatch() || w.settled[p.Patches[st.From+p.Done].Site].Seq() == 0):
+		case st.Op == poke.Settle && w.settled[p.Patches[st.From+p.Done].Site].Seq() == 0:
+			// The sooner the more is promised, unless it takes a promise's place.
+		case st.Op == poke.Sync && p.Finishing(): // fetches afresh itself
+		case st.Op == poke.WaitHandlers && (!p.Begun() || p.Finishing() && w.m.Refs != int3.NoRef):
+		default:
+			return
+		}
+		w.perform(action{kind: stepPatcher, who: uint8(i)}, ch)
+		if w.waits {
+			w.waits = false // the step before did change something
+			return
+		}
+	}
+}
+
+// alone tells whether there is one patcher only: then nothing is stored while it
+// waits.
+func (w *world) alone() bool { return len(w.m.Programs) == 1 }
+
+// runCPUOn goes on with a CPU. A look for interrupts that finds none goes with the
+// instruction after it: both commute with a request that is sent in between, whose
+// sender can do nothing else before the CPU has answered.
+func (w *world) runCPUOn(i int, ch cpus.Chooser) {
+	c := &w.cpu[i]
+	looked := w.alone() && c.AtBorder() && c.Looked()
+	for w.found == nil && (looked || w.runsOn(c, i)) {
+		if looked = false; c.Phase == cpus.Calling && !c.Looked() {
+			w.perform(action{kind: skip, who: uint8(i)}, ch)
+		}
+		w.perform(action{kind: stepCPU, who: uint8(i)}, ch)
+	}
+	if w.found == nil && w.alone() && c.AtBorder() && c.Looked() && !c.Owes() {
+		// Having looked already makes no difference: what may come meanwhile
+		// may as well come after the instruction. What has come already would be
+		// done before it, though.
+		w.perform(action{kind: attend, who: uint8(i)}, ch)
+	}
+}
+
+// runsOn tells whether a CPU's next step need not be interleaved.
+func (w *world) runsOn(c *cpus.CPU, i int) bool {
+	switch c.Phase {
+	case cpus.Trapped:
+		return w.entriesQuiet(i)
+	case cpus.Searching:
+		return w.lookupsQuiet()
+	case cpus.Leaving: // before it others wait, unless they publish again without
+		return w.m.Refs == int3.NoRef || w.lookupsQuiet()
+	case cpus.Answering, cpus.Arriving: // others wait for it; the sooner the better
+		return true
+	case cpus.Returning, cpus.Retrying, cpus.Syncing, cpus.Resuming, cpus.CatchingUp: // fetches afresh
+		return true
+	case cpus.Interrupted: // nobody else takes from its box
+		return w.alone()
+	case cpus.Calling:
+		return !w.leased(i) && w.callsQuiet()
+	}
+	return false
+}

@@ -1,0 +1,113 @@
+package explore
+
+import (
+	"flag"
+	"fmt"
+	"testing"
+
+	"github.com/textpoke/textpoke/cpus"
+	"github.com/textpoke/textpoke/poke"
+)
+
+var long = flag.Bool("long", false, "run slow tests")
+
+// everything calls f with every protocol that an architecture has, sound and with
+// every defect, in every fetch model.
+func everything(t *testing.T, ncpus, sites int, f func(t *testing.T, name string, s Setup)) {
+	t.Helper()
+	for _, arch := range cpus.ArchNames() {
+		a, err := cpus.ParseArch(arch)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, protocol := range poke.Names() {
+			p := poke.Named(protocol, a.Traits())
+			site, err := a.Site(firstSite, p.Layout)
+			if err != nil {
+				t.Fatal(err)
+			}
+			names := []string{""}
+			for _, m := range p.Mutations(poke.Shape{Traits: a.Traits(), Len: int(site.Len), Detach: true}) {
+				names = append(names, m.Name)
+			}
+			for _, mutation := range names {
+				for _, fetch := range []cpus.Fetch{cpus.Weak, cpus.Ordered, cpus.Atomic} {
+					s := setup(t, arch, protocol, mutation, ncpus, sites)
+					s.Fetch = fetch
+					f(t, fmt.Sprintf("%s/%s/%s/%s", arch, protocol, mutation, fetch), s)
+				}
+			}
+		}
+	}
+}
+
+// TestTicksMakeNoDifference: timers that tick at any time make CPUs fetch afresh
+// where interrupts do that, which leaves them fewer versions and never more. So a
+// search can leave them out.
+func TestTicksMakeNoDifference(t *testing.T) {
+	more := 0
+	everything(t, 2, 1, func(t *testing.T, name string, s Setup) {
+		want := explore(t, s, Options{})
+		m, err := s.Model()
+		if err != nil {
+			t.Fatal(err)
+		}
+		m.ticks = true
+		got, err := Explore(t.Context(), m, Options{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if got.Verdict != want.Verdict || got.Verdict == Unsafe && got.Depth != want.Depth {
+			t.Errorf("%s: %s at %d with ticks, %s at %d without", name, got.Verdict, got.Depth, want.Verdict, want.Depth)
+		}
+		more += int(got.Transitions) - int(want.Transitions)
+	})
+	if more < 1000 {
+		t.Errorf("%d transitions more with ticks than without: hardly anything ticked", more)
+	}
+}
+
+// TestReductionsKeepVerdicts holds every reduction against the search that leaves
+// nothing out: the same verdict for every protocol and defect, and the same depth
+// and property where only equal CPUs are exchanged.
+func TestReductionsKeepVerdicts(t *testing.T) {
+	compare := func(t *testing.T, name string, s Setup) {
+		want := explore(t, s, Options{Workers: 1})
+		for _, r := range []Reductions{{Symmetry: true}, {Sites: true}, {Symmetry: true, Sites: true}, {Order: true}, all} {
+			got := explore(t, s, Options{Reduce: r, Workers: 1})
+			if got.Verdict != want.Verdict {
+				t.Errorf("%s: reduce %s: %s, want %s (%v)", name, r, got.Verdict, want.Verdict, want.Violation)
+			}
+			if got.Verdict == Unsafe && got.Depth != want.Depth {
+				t.Errorf("%s: reduce %s: unsafe at depth %d, want %d", name, r, got.Depth, want.Depth)
+			}
+			if got.States > want.States {
+				t.Errorf("%s: reduce %s: %d states, more than %d without", name, r, got.States, want.States)
+			}
+		}
+	}
+	preempted := func(t *testing.T, name string, s Setup) {
+		s.Preempt = true
+		compare(t, name+"/preempt", s)
+	}
+	weakly := func(f func(*testing.T, string, Setup)) func(*testing.T, string, Setup) {
+		return func(t *testing.T, name string, s Setup) {
+			if s.Fetch == cpus.Weak {
+				f(t, name, s)
+			}
+		}
+	}
+	if testing.Short() {
+		everything(t, 2, 1, weakly(compare))
+		return
+	}
+	everything(t, 2, 1, compare)
+	everything(t, 2, 2, weakly(compare))
+	everything(t, 2, 1, weakly(preempted))
+	if *long {
+		everything(t, 3, 1, compare)
+		everything(t, 2, 2, compare)
+		everything(t, 2, 2, preempted)
+		everything(t, 3, 1, weakly(preempted))
+	}
+}

@@ -1,0 +1,284 @@
+package explore
+
+import (
+	"context"
+	"fmt"
+
+	"github.com/textpoke/textpoke/cpus"
+	"github.com/textpoke/textpoke/poke"
+)
+
+// DivergedError says where two engines did not do the same.
+type DivergedError struct {
+	Step      int // from 1
+	Do        string
+	What      string
+	Want, Got string
+}
+
+func (e *DivergedError) Error() string {
+	return fmt.Sprintf("step %d, %s: %s: %q, the trace says %q", e.Step, e.Do, e.What, e.Got, e.Want)
+}
+
+// Replay forces a trace on the live machine: its goroutines, atomics and tables,
+// one step at a time as the trace says. It must come to the same violation; where
+// it does not, or does something else on the way, the error is a *DivergedError.
+func Replay(m *Model, t *Trace) (*cpus.Violation, error) {
+	if _, err := Conform(m, t); err != nil {
+		return nil, err
+	}
+	l, err := m.live(nil, 1)
+	if err != nil {
+		return nil, err
+	}
+	r := &replay{m: m, live: l, steps: l.StartLockstep()}
+	defer r.steps.Stop()
+	for _, p := range m.Programs {
+		r.patchers = append(r.patchers, &poke.Patcher{Code: m.Code, Patches: p.Patches, Plan: p.Plan})
+	}
+	for n := range t.Steps {
+		s := &t.Steps[n]
+		if err := r.step(s); err != nil {
+			err.Step, err.Do = n+1, s.Do
+			return nil, err
+		}
+	}
+	v := r.violation(&t.Violation)
+	if v == nil {
+		return nil, &DivergedError{Step: len(t.Steps), What: "violation", Want: string(t.Violation.Property)}
+	}
+	want := t.Violation
+	if v.Property != want.Property || v.CPU != want.CPU || v.Site != want.Site || v.Bytes != want.Bytes {
+		return nil, &DivergedError{Step: len(t.Steps), What: "violation", Want: want.String(), Got: v.String()}
+	}
+	return v, nil
+}
+
+// replay is a live machine that follows a trace.
+type replay struct {
+	m        *Model
+	live     *liveMachine
+	steps    *cpus.Lockstep
+	patchers []*poke.Patcher
+	last     action
+	err      error // of the last patcher's step
+	waits    bool  // it changed nothing
+}
+
+// step makes one action happen, and compares what came of it.
+func (r *replay) step(s *Step) *DivergedError {
+	a, given, err := parseAction(s.Do)
+	if err != nil {
+		return &DivergedError{What: err.Error()}
+	}
+	ch := &recorded{given: given}
+	r.last, r.waits = a, false
+	event, after := r.act(a, ch)
+	switch {
+	case ch.bad || len(ch.given) > 0:
+		return &DivergedError{What: "the chooser was asked something else"}
+	case event.String() != s.Event:
+		return &DivergedError{What: "event", Want: s.Event, Got: event.String()}
+	case after != s.After:
+		return &DivergedError{What: "state", Want: s.After, Got: after}
+	}
+	for i, site := range s.Sites {
+		if got := r.live.Peek(i).Format(r.m.Code.Len); got != site.Bytes {
+			return &DivergedError{What: fmt.Sprintf("site %d", i), Want: site.Bytes, Got: got}
+		}
+	}
+	return nil
+}
+
+func (r *replay) act(a action, ch cpus.Chooser) (event cpus.Event, after string) {
+	cpu := int(a.who)
+	switch a.kind {
+	case begin, drain, stepPatcher:
+		return cpus.Nothing, r.actPatcher(a, ch)
+	case stepCPU:
+		if c := r.steps.CPU(cpu); r.leased(cpu) && c.BetweenCalls() {
+			r.steps.Change(cpu, (*cpus.CPU).Attend)
+		}
+		event = r.steps.Step(cpu, ch)
+	case park:
+		r.steps.Park(cpu)
+	case unpark:
+		r.steps.Unpark(cpu, int(a.arg))
+	case skip:
+		r.steps.Change(cpu, (*cpus.CPU).Skip)
+	case attend:
+		r.steps.Change(cpu, (*cpus.CPU).Attend)
+	case tick:
+		r.steps.Tick(cpu)
+	}
+	c := r.steps.CPU(cpu)
+	return event, stateOf(&c)
+}
+
+func (r *replay) actPatcher(a action, ch cpus.Chooser) (after string) {
+	i := int(a.who)
+	x, p, home := r.live.executors[i], r.patchers[i], r.m.homes[i]
+	switch a.kind {
+	case begin:
+		if c := r.steps.CPU(home); !c.Preemptible() {
+			r.steps.Park(home)
+		}
+		r.steps.Change(home, (*cpus.CPU).Attend)
+		x.Sit(r.steps.Lease(home))
+	case drain:
+		p.Drain(int(a.arg), x)
+	case stepPatcher:
+		at, done, stage := p.Place()
+		_, r.err = p.Step(context.Background(), x, ch)
+		at2, done2, stage2 := p.Place()
+		r.waits = at == at2 && done == done2 && stage == stage2
+		if p.At == len(p.Plan) {
+			r.steps.Change(home, (*cpus.CPU).Attend)
+		}
+	}
+	return placeOf(p)
+}
+
+// leased tells whether a patcher sits on a CPU.
+func (r *replay) leased(cpu int) bool {
+	for i, p := range r.patchers {
+		if r.m.homes[i] == cpu && r.live.executors[i].Sits() && p.At < len(p.Plan) {
+			return true
+		}
+	}
+	return false
+}
+
+// violation is what the last step has broken: what the machine has reported, or
+// what is only seen from outside of it.
+func (r *replay) violation(want *cpus.Violation) *cpus.Violation {
+	if _, first := r.live.Violations(); len(first) > 0 {
+		return &first[0]
+	}
+	i := int(r.last.who)
+	if r.last.kind != stepPatcher {
+		return nil
+	}
+	p := r.patchers[i]
+	v := *want
+	switch {
+	case want.Property == cpus.BrokenSite && r.err != nil:
+		return &v
+	case want.Property == cpus.BrokenSite && p.At == len(p.Plan):
+		if got := r.live.Peek(want.Site).Format(r.m.Code.Len); got == want.Bytes {
+			return &v
+		}
+	case want.Property == cpus.LockOrder && r.takesBothWays(i):
+		return &v
+	case want.Property == cpus.Deadlock && r.hangs(i):
+		return &v
+	}
+	return nil
+}
+
+// takesBothWays tells whether a patcher has just taken a lock in an order in which
+// another program takes it the other way round.
+func (r *replay) takesBothWays(i int) bool {
+	held := map[poke.Mutex]bool{}
+	for _, s := range r.patchers[i].Plan[:r.patchers[i].At] {
+		switch s.Op {
+		case poke.Lock:
+			for h := range held {
+				if r.m.locksBoth(s.Mutex, h) {
+					return true
+				}
+			}
+			held[s.Mutex] = true
+		case poke.Unlock:
+			delete(held, s.Mutex)
+		}
+	}
+	return false
+}
+
+// hangSteps is how often everybody is let try to move before a machine is said to
+// hang: many times what a round takes.
+const hangSteps = 1000
+
+// hangs tells whether a patcher does not get on whatever anybody does.
+func (r *replay) hangs(i int) bool {
+	p := r.patchers[i]
+	if p.At == len(p.Plan) { // it has left the machine stopped
+		return r.live.executors[i].Stopping()
+	}
+	if !r.waits {
+		return false
+	}
+	zero := &script{}
+	for range hangSteps {
+		for cpu := range r.m.Roles {
+			if !r.leased(cpu) || r.live.Pending(cpu, false) {
+				r.act(action{kind: stepCPU, who: uint8(cpu)}, zero)
+				zero.restart(nil)
+			}
+		}
+		for k := range r.patchers {
+			if !r.live.executors[k].Sits() || r.patchers[k].At == len(r.patchers[k].Plan) {
+				continue
+			}
+			if c := r.steps.CPU(r.m.homes[k]); !c.BetweenCalls() { // interrupted, or standing still
+				continue
+			}
+			r.actPatcher(action{kind: stepPatcher, who: uint8(k)}, zero)
+			zero.restart(nil)
+			if k == i && !r.waits {
+				return false
+			}
+		}
+	}
+	return true
+}
+
+// Conform takes a trace through the checker's own semantics: every step must be
+// possible there, and come to the same. It returns how many steps did.
+func Conform(m *Model, t *Trace) (int, error) {
+	w := newWorld(m)
+	for n := range t.Steps {
+		s := &t.Steps[n]
+		a, given, err := parseAction(s.Do)
+		if err != nil {
+			return n, fmt.Errorf("step %d: %w", n+1, err)
+		}
+		diverged := &DivergedError{Step: n + 1, Do: s.Do}
+		if int(a.who) >= len(m.Roles) || (a.kind == stepPatcher || a.kind == begin || a.kind == drain) && int(a.who) >= len(m.Programs) {
+			diverged.What = "nobody of that number"
+			return n, diverged
+		}
+		if !w.may(a) {
+			diverged.What = "this cannot happen now"
+			return n, diverged
+		}
+		ch := &recorded{given: given}
+		w.perform(a, ch)
+		switch after := w.after(a); {
+		case ch.bad || len(ch.given) > 0:
+			diverged.What = "the chooser was asked something else"
+		case w.event.String() != s.Event:
+			diverged.What, diverged.Want, diverged.Got = "event", s.Event, w.event.String()
+		case s.After != "" && s.After != after:
+			diverged.What, diverged.Want, diverged.Got = "state", s.After, after
+		default:
+			continue
+		}
+		return n, diverged
+	}
+	return len(t.Steps), nil
+}
+
+// may tells whether an action is one that can happen next.
+func (w *world) may(a action) bool {
+	if a.kind == tick {
+		return !w.leased(int(a.who))
+	}
+	for _, b := range w.enabled(nil) {
+		if a == b {
+			return true
+		}
+	}
+	return a.kind == skip || a.kind == attend
+}

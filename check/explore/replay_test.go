@@ -1,0 +1,111 @@
+package explore
+
+import (
+	"context"
+	"testing"
+	"time"
+
+	"go.uber.org/goleak"
+
+	"github.com/textpoke/textpoke/cpus"
+	"github.com/textpoke/textpoke/poke"
+)
+
+func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+
+// TestTracesReplay forces every counterexample of the matrix on the live machine:
+// every step does there what the trace says, and the last one breaks the same
+// property.
+func TestTracesReplay(t *testing.T) {
+	replayed := 0
+	sites := 2
+	if testing.Short() {
+		sites = 1
+	}
+	everything(t, 2, sites, func(t *testing.T, name string, s Setup) {
+		for _, preempt := range []bool{false, true} {
+			s.Preempt = preempt
+			m, err := s.Model()
+			if err != nil {
+				t.Fatal(err)
+			}
+			r, err := Explore(context.Background(), m, Options{Reduce: all})
+			if err != nil {
+				t.Fatal(err)
+			}
+			if r.Verdict != Unsafe {
+				continue
+			}
+			if _, err := Replay(m, r.Trace); err != nil {
+				t.Errorf("%s: preempt %t: %v", name, preempt, err)
+			}
+			if n, err := Conform(m, r.Trace); err != nil {
+				t.Errorf("%s: preempt %t: %d steps conform: %v", name, preempt, n, err)
+			}
+			replayed++
+		}
+	})
+	if replayed < 100 {
+		t.Errorf("only %d traces were replayed", replayed)
+	}
+}
+
+// TestRecordsOfSeveralPatchers: live runs of patchers come to an end, also when
+// they are in each other's way; else the checker has every step of them. (An update
+// that fails is taken back by a plan of its own, which no trace has.)
+func TestRecordsOfSeveralPatchers(t *testing.T) {
+	for i, arch := range append(cpus.ArchNames(), cpus.ArchNames()...) {
+		s := setup(t, arch, "breakpoint", "", 3, 2)
+		s.Patchers = 2
+		s.Mutation.NoMutex = i >= len(cpus.ArchNames())
+		m, err := s.Model()
+		if err != nil {
+			t.Fatal(err)
+		}
+		for seed := range uint64(20) {
+			ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
+			trace, err := Record(ctx, m, seed, 20000)
+			cancel()
+			if err != nil {
+				t.Fatalf("%s, seed %d: %v", arch, seed, err)
+			}
+			if s.Mutation.NoMutex {
+				continue
+			}
+			if n, err := Conform(m, trace); err != nil {
+				t.Errorf("%s, seed %d: %d of %d steps conform: %v", arch, seed, n, len(trace.Steps), err)
+			}
+		}
+	}
+}
+
+// TestLiveRunsConform records live runs of every protocol, and takes each through
+// the checker's semantics.
+func TestLiveRunsConform(t *testing.T) {
+	for _, arch := range cpus.ArchNames() {
+		for _, protocol := range poke.Names() {
+			s := setup(t, arch, protocol, "", 3, 2)
+			m, err := s.Model()
+			if err != nil {
+				t.Fatal(err)
+			}
+			if protocol == "fence-per-write" && !m.Code.Traits.MaskedRounds {
+				continue // hangs: see the checker's verdict
+			}
+			for seed := range uint64(3) {
+				ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
+				trace, err := Record(ctx, m, seed, 20000)
+				cancel()
+				if err != nil {
+					t.Fatalf("%s %s: %v", arch, protocol, err)
+				}
+				if len(trace.Steps) < 20 {
+					t.Errorf("%s %s: only %d steps", arch, protocol, len(trace.Steps))
+				}
+				if n, err := Conform(m, trace); err != nil {
+					t.Errorf("%s %s, seed %d: %d of %d steps conform: %v", arch, protocol, seed, n, len(trace.Steps), err)
+				}
+			}
+		}
+	}
+}

@@ -1,0 +1,154 @@
+package explore
+
+import (
+	"github.com/textpoke/textpoke/cpus"
+	"github.com/textpoke/textpoke/cpus/isa"
+	"github.com/textpoke/textpoke/int3"
+	"github.com/textpoke/textpoke/records"
+)
+
+// What CPUs share: cpus.Shared on plain words. cpus.Machine says the same with
+// atomics.
+
+// Seq implements cpus.Shared.
+func (w *world) Seq() cpus.Seq { return cpus.Seq(w.logged + 1) }
+
+// Window implements cpus.Shared.
+func (w *world) Window(site int, synced cpus.Seq, buf []cpus.Version) ([]cpus.Version, cpus.Promise) {
+	buf = buf[:0]
+	texts := w.m.texts[site]
+	for i := w.logged - 1; i >= 0; i-- {
+		if int(w.log[i].site) != site {
+			continue
+		}
+		seq := cpus.Seq(i + 2)
+		buf = append(buf, cpus.Version{Seq: seq, Text: texts[w.log[i].text]})
+		if seq <= synced {
+			return buf, w.settled[site]
+		}
+	}
+	return append(buf, cpus.Version{Seq: 1, Text: texts[w.base[site]]}), w.settled[site]
+}
+
+// Peek implements cpus.Shared and poke.Ground.
+func (w *world) Peek(site int) isa.Text { return w.m.texts[site][w.newest(site)] }
+
+// Settled implements cpus.Shared.
+func (w *world) Settled(site int) cpus.Promise { return w.settled[site] }
+
+// Literal implements cpus.Shared and poke.Ground.
+func (w *world) Literal(site int) uint64 { return w.literal[site] }
+
+// CallOps implements cpus.Shared.
+func (w *world) CallOps(addr uint64) cpus.Outcome {
+	for i, a := range w.m.ops {
+		if a == addr {
+			return w.ops[i]
+		}
+	}
+	return cpus.CalledWild
+}
+
+// ref is the counter that a CPU's handler changes. One that all share is kept with
+// a patcher's CPU, which symmetry never moves.
+func (w *world) ref(cpu int) *int8 {
+	if w.m.Refs == int3.PerCPU {
+		return &w.refs[cpu]
+	}
+	return &w.refs[w.m.homes[0]]
+}
+
+// Enter implements cpus.Handler.
+func (w *world) Enter(cpu int) bool {
+	r := w.ref(cpu)
+	if *r == 0 {
+		return false
+	}
+	if w.m.Refs != int3.NoRef {
+		*r++
+	}
+	return true
+}
+
+// Find implements cpus.Handler.
+func (w *world) Find(at records.Addr, p *cpus.Probe) (isa.Insn, cpus.Found) {
+	if w.published == 0 {
+		return isa.Insn{}, cpus.TornDown
+	}
+	b := w.m.flat[w.published-1]
+	slot, ok := b.index.Find(at, p)
+	if !ok {
+		return isa.Insn{}, cpus.NoEntry
+	}
+	return b.acts[slot], cpus.Hit
+}
+
+// Leave implements cpus.Handler.
+func (w *world) Leave(cpu int) {
+	if w.m.Refs != int3.NoRef {
+		*w.ref(cpu)--
+	}
+}
+
+// maskable tells whether a request is held back by masking.
+func (w *world) maskable(r request) bool {
+	return !r.cause().Syncs() || !w.m.Code.Traits.MaskedRounds
+}
+
+// Pending implements cpus.Shared.
+func (w *world) Pending(cpu int, masked bool) bool {
+	for _, r := range w.box[cpu] {
+		if r != 0 && !(masked && w.maskable(r)) {
+			return true
+		}
+	}
+	return false
+}
+
+// Take implements cpus.Shared: what masking does not hold back comes first.
+func (w *world) Take(cpu int, masked bool) (cpus.Taken, bool) {
+	for _, maskable := range []bool{false, true} {
+		if maskable && masked {
+			break
+		}
+		for i, r := range w.box[cpu] {
+			if r != 0 && w.maskable(r) == maskable {
+				w.removeRequest(cpu, i)
+				return cpus.Taken{Ticket: w.ticket(r.sender(), cpu), Cause: r.cause()}, true
+			}
+		}
+	}
+	return cpus.Taken{}, false
+}
+
+func (w *world) removeRequest(cpu, i int) {
+	b := &w.box[cpu]
+	copy(b[i:], b[i+1:])
+	b[len(b)-1] = 0
+}
+
+func (w *world) ticket(sender, cpu int) cpus.Ticket {
+	return cpus.Ticket(sender*len(w.m.Roles) + cpu)
+}
+
+// Answer implements cpus.Shared.
+func (w *world) Answer(t cpus.Ticket) { w.left[int(t)/len(w.m.Roles)]-- }
+
+// EnterKernel implements cpus.Shared.
+func (w *world) EnterKernel(cpu int) bool {
+	was := w.space[cpu]
+	w.space[cpu] = 0
+	return was&owes != 0
+}
+
+// LeaveKernel implements cpus.Shared.
+func (w *world) LeaveKernel(cpu int) { w.space[cpu] = inUser }
+
+// Arrive implements cpus.Shared.
+func (w *world) Arrive(cpu int) {
+	w.stopped[cpu] = true
+	w.arrived++
+}
+
+// Resumed implements cpus.Shared.
+func (w *world) Resumed(cpu int) bool { return !w.stopped[cpu] }

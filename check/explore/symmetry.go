@@ -1,0 +1,108 @@
+package explore
+
+import "github.com/textpoke/textpoke/poke"
+
+// canonical exchanges equal CPUs so that states that differ in nothing else have
+// the same words: a CPU's word holds all that there is about it, and nobody asks
+// which number it has.
+func (e *expander) canonical(words []uint64) {
+	n := len(e.m.Roles)
+	for i := range n {
+		e.order[i] = uint8(i)
+	}
+	if !e.reduce.Symmetry {
+		return
+	}
+	for i := 1; i < n; i++ {
+		for k := i; k > 0; k-- {
+			j := e.m.alike[k] // the CPU before it of the same class
+			if j < 0 || !less(words, k, int(j), n, e.m.Preempt) {
+				break
+			}
+			words[k], words[j] = words[j], words[k]
+			if e.m.Preempt {
+				words[n+k], words[n+int(j)] = words[n+int(j)], words[n+k]
+			}
+			e.order[k], e.order[j] = e.order[j], e.order[k]
+			k = int(j) + 1
+		}
+	}
+}
+
+// less orders CPUs by their words.
+func less(words []uint64, a, b, n int, preempt bool) bool {
+	if words[a] != words[b] || !preempt {
+		return words[a] < words[b]
+	}
+	return words[n+a] < words[n+b]
+}
+
+// findAlike says for each CPU which one before it is its equal: of the same role,
+// and no patcher's home.
+func (m *Model) findAlike() {
+	for i, r := range m.Roles {
+		m.alike = append(m.alike, -1)
+		if m.houses(i) {
+			continue
+		}
+		for k := i - 1; k >= 0; k-- {
+			if m.Roles[k] == r && !m.houses(k) && m.Code.Deaf>>k&1 == m.Code.Deaf>>i&1 {
+				m.alike[i] = int8(k)
+				break
+			}
+		}
+	}
+}
+
+// findPast works out from where on a program is about no site in particular any
+// more.
+func (m *Model) findPast() {
+	for _, p := range m.Programs {
+		past := 0
+		for at, s := range p.Plan {
+			switch s.Op {
+			case poke.Verify, poke.Write, poke.Settle, poke.Map, poke.Publish:
+				past = at + 1
+			}
+		}
+		m.past = append(m.past, past)
+	}
+}
+
+// sitesAlike tells whether nothing tells one site from another any more but the
+// CPUs that are about it: every site is the same, and nobody will change that.
+func (w *world) sitesAlike() bool {
+	if w.logged > 0 || w.published != 0 || w.m.Preempt {
+		return false
+	}
+	for i := range w.m.Programs {
+		if p := &w.patcher[i]; p.At < w.m.past[i] || p.Waiting() > 0 {
+			return false
+		}
+	}
+	for i := range w.m.Code.Sites {
+		if w.base[i] != w.base[0] || w.settled[i] != w.settled[0] || w.literal[i] != w.literal[0] {
+			return false
+		}
+	}
+	return true
+}
+
+// exchangeSites numbers equal sites in the order in which CPUs are about them, so
+// that states that differ in nothing else have the same words.
+func (e *expander) exchangeSites(words []uint64) {
+	var number [MaxSites]int // plus 1
+	n := 0
+	for i := range e.m.Roles {
+		site, about := e.m.codec.Site(words[i])
+		if !about {
+			continue
+		}
+		if number[site] == 0 {
+			n++
+			number[site] = n
+		}
+		words[i] = e.m.codec.WithSite(words[i], number[site]-1)
+	}
+	e.canonical(words)
+}

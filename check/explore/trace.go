@@ -1,0 +1,274 @@
+package explore
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/textpoke/textpoke/cpus"
+)
+
+// Trace is one way from the beginning to a violation, for people, for files, and
+// for other engines to follow.
+type Trace struct {
+	Model     []string       `json:"model"`    // flags that name the model
+	Shortest  bool           `json:"shortest"` // no shorter way leads to a violation
+	Live      bool           `json:"live"`     // recorded on the live machine, not found by a search
+	Steps     []Step         `json:"steps"`
+	Violation cpus.Violation `json:"violation"`
+}
+
+// Step is one action, and what is there after it.
+type Step struct {
+	Do    string   `json:"do"`    // see Schedule
+	Who   string   `json:"who"`   // "cpu 1", "patcher 0"
+	What  string   `json:"what"`  // in words
+	Event string   `json:"event"` // what it amounted to for the CPU's call, if anything
+	After string   `json:"after"` // where that left the CPU, or the patcher
+	CPUs  []string `json:"cpus"`  // what each CPU is about
+	Sites []Site   `json:"sites"`
+}
+
+// Site is what there is of a site.
+type Site struct {
+	Bytes   string     `json:"bytes"`             // in memory
+	Literal string     `json:"literal,omitempty"` // the ops that it names
+	Fetch   [][]string `json:"fetch"`             // by CPU: every text that it may fetch, the newest first
+}
+
+// Schedule is the actions alone: who steps, and what the chooser answers, as
+// "p0 c1:1,0 b0": patcher 0 steps, CPU 1 steps and its questions are answered by 1
+// and 0, patcher 0 begins. d0.1: the second of its buffered stores drains; k1: the
+// task of CPU 1 is preempted; u1.0: CPU 1 goes on with the task parked by CPU 0; s1: CPU
+// 1 does not look for interrupts; a1: it does, after all; t1: its timer ticks.
+func (t *Trace) Schedule() string {
+	list := make([]string, len(t.Steps))
+	for i := range t.Steps {
+		list[i] = t.Steps[i].Do
+	}
+	return strings.Join(list, " ")
+}
+
+const kindLetters = "cpbdkusat"
+
+// spell writes an action as a schedule has it.
+func (a action) spell(answers []uint8) string {
+	var b strings.Builder
+	b.WriteByte(kindLetters[a.kind])
+	b.WriteString(strconv.Itoa(int(a.who)))
+	if a.kind == drain || a.kind == unpark {
+		fmt.Fprintf(&b, ".%d", a.arg)
+	}
+	for i, n := range answers {
+		b.WriteByte(":,"[min(i, 1)])
+		b.WriteString(strconv.Itoa(int(n)))
+	}
+	return b.String()
+}
+
+// parseAction reads what spell has written.
+func parseAction(s string) (a action, answers []uint8, err error) {
+	bad := fmt.Errorf("%q: not an action such as c1:0,2", s)
+	name, list, choices := strings.Cut(s, ":")
+	if name == "" || strings.IndexByte(kindLetters, name[0]) < 0 {
+		return a, nil, bad
+	}
+	a.kind = kind(strings.IndexByte(kindLetters, name[0]))
+	who, arg, hasArg := strings.Cut(name[1:], ".")
+	if hasArg != (a.kind == drain || a.kind == unpark) {
+		return a, nil, bad
+	}
+	number := func(s string) uint8 {
+		n, e := strconv.ParseUint(s, 10, 8)
+		if e != nil || s != strconv.FormatUint(n, 10) {
+			err = bad
+		}
+		return uint8(n)
+	}
+	if a.who = number(who); hasArg {
+		a.arg = number(arg)
+	}
+	if choices {
+		for n := range strings.SplitSeq(list, ",") {
+			answers = append(answers, number(n))
+		}
+	}
+	return a, answers, err
+}
+
+// traceStates bounds the second search, which keeps the way to every state.
+const traceStates = 4_000_000
+
+// findTrace looks for the violation again, on one core, and keeps how it got
+// there: first step by step, which gives the shortest way, and where that is too
+// much in the way that the first search went. Where the limits leave no room for
+// that either, or somebody wants an end, there is no trace.
+func (s *search) findTrace(ctx context.Context, r *Result) error {
+	same := s.o.Reduce
+	same.Sites = false // a way tells sites apart
+	for i, reduce := range []Reductions{{Symmetry: true}, same} {
+		t := &tracer{m: s.m, e: newExpander(s.m, reduce), limit: traceStates}
+		if i > 0 {
+			t.limit = s.roomForTrace()
+		}
+		found, err := t.search(ctx)
+		if err != nil {
+			return nil // interrupted: what is known is known
+		}
+		if !found {
+			continue
+		}
+		if r.Trace, err = t.trace(); err != nil {
+			return err
+		}
+		r.Trace.Shortest = !reduce.Order
+		r.Violation, r.Depth = &r.Trace.Violation, len(r.Trace.Steps)
+		return nil
+	}
+	if s.o.LimitMemory > 0 {
+		return nil
+	}
+	return errNoTrace
+}
+
+// roomForTrace is how many states the limit of memory leaves room for, each with
+// its words, its fingerprint and its parent; 0 for any number.
+func (s *search) roomForTrace() int {
+	if s.o.LimitMemory == 0 {
+		return 0
+	}
+	return int(s.o.LimitMemory/uint64(8*s.m.layout.words+20)) + 1
+}
+
+// tracer is a search on one core that keeps every state's parent.
+type tracer struct {
+	m     *Model
+	e     *expander
+	limit int
+
+	parent  []uint32 // by state, in the order of discovery
+	ordinal []uint16 // which of the parent's successors
+	last    link     // the violation
+}
+
+type link struct {
+	parent  uint32
+	ordinal uint16
+}
+
+// search goes level by level until something breaks.
+func (t *tracer) search(ctx context.Context) (bool, error) {
+	n := t.m.layout.words
+	seen := &prints{}
+	level := t.e.initial()
+	seen.insert(fingerprint(level), nil)
+	t.parent, t.ordinal = []uint32{0}, []uint16{0}
+	for first := 0; len(level) > 0; {
+		var next []uint64
+		size, found := len(level)/n, false
+		for i := 0; i < size && !found; i++ {
+			if i&1023 == 0 && ctx.Err() != nil {
+				return false, context.Cause(ctx)
+			}
+			ordinal := uint16(0)
+			t.e.expand(level[i*n:(i+1)*n], func(broken *cpus.Violation) bool {
+				l := link{uint32(first + i), ordinal}
+				ordinal++
+				if broken != nil {
+					t.last, found = l, true
+					return false
+				}
+				if seen.insert(fingerprint(t.e.next), nil) {
+					next = append(next, t.e.next...)
+					t.parent, t.ordinal = append(t.parent, l.parent), append(t.ordinal, l.ordinal)
+				}
+				return true
+			})
+		}
+		if found {
+			return true, nil
+		}
+		if t.limit > 0 && len(t.parent) > t.limit {
+			return false, nil
+		}
+		first += size
+		level = next
+	}
+	return false, nil
+}
+
+// trace follows the parents back and makes the steps again from the beginning, on
+// a machine whose CPUs keep their numbers.
+func (t *tracer) trace() (*Trace, error) {
+	ordinals := []uint16{t.last.ordinal}
+	for i := t.last.parent; i != 0; i = t.parent[i] {
+		ordinals = append(ordinals, t.ordinal[i])
+	}
+	tr := &Trace{}
+	real := newWorld(t.m)
+	words := t.e.initial()
+	var number [MaxCPUs]uint8 // by CPU of words: its real number
+	t.numbers(real, words, &number)
+	for k := len(ordinals) - 1; k >= 0; k-- {
+		var a action
+		var answers []uint8
+		left := ordinals[k]
+		t.e.expand(words, func(*cpus.Violation) bool {
+			if left > 0 {
+				left--
+				return true
+			}
+			a, answers = t.e.action, slices.Clone(t.e.answers())
+			words = slices.Clone(t.e.next)
+			return false
+		})
+		if a.kind == stepCPU || a.kind == park || a.kind == unpark {
+			a.who = number[a.who]
+		}
+		if a.kind == unpark {
+			a.arg = number[a.arg]
+		}
+		tr.Steps = append(tr.Steps, t.follow(real, a, answers)...)
+		if !t.numbers(real, words, &number) && real.found == nil {
+			return nil, errNoTrace
+		}
+	}
+	if real.found == nil {
+		return nil, errNoTrace
+	}
+	tr.Violation = *real.found
+	return tr, nil
+}
+
+// numbers works out which CPU of the canonical state is which real one, and tells
+// whether the two states are one and the same, as they must be.
+func (t *tracer) numbers(real *world, words []uint64, number *[MaxCPUs]uint8) bool {
+	own := make([]uint64, t.m.layout.words)
+	w := *real // packing changes nothing, but canonical does
+	w.pack(own)
+	t.e.canonical(own)
+	*number = t.e.order
+	return slices.Equal(own, words)
+}
+
+// follow makes one action of the search on the real world: with reductions, the
+// steps that went with it too.
+func (t *tracer) follow(w *world, a action, answers []uint8) (steps []Step) {
+	var sc script
+	sc.restart(answers)
+	used := 0
+	before := *w
+	w.observe = func(a action) {
+		steps = append(steps, w.describe(&before, a, sc.given[used:sc.at]))
+		used = sc.at
+		before = *w
+	}
+	defer func() { w.observe = nil }()
+	w.perform(a, &sc)
+	if t.e.reduce.Order {
+		w.runOn(a, &sc)
+	}
+	return steps
+}

@@ -1,0 +1,187 @@
+package explore
+
+import (
+	"math/bits"
+	"sync"
+)
+
+// visited is the set of states that were reached.
+type visited interface {
+	// insert adds a state and tells whether it is new. Any number of goroutines
+	// may insert at once.
+	insert(fp uint64, words []uint64) bool
+	bytes() uint64
+	each(f func(fp uint64, words []uint64) error) error
+}
+
+// fingerprint is a state's hash, never 0. Two states of n that are different
+// have the same one with a probability of about n*n/2^65; see collision.
+func fingerprint(words []uint64) uint64 {
+	const k0, k1, k2 = 0xa0761d6478bd642f, 0xe7037ed1a0b428db, 0x8ebc6af09c88c6e3
+	h := uint64(k2)
+	for i, w := range words {
+		hi, lo := bits.Mul64(w^k0, h^k1+uint64(i))
+		h = hi ^ lo ^ w
+	}
+	hi, lo := bits.Mul64(h^k0, k1)
+	return max(hi^lo, 1)
+}
+
+// collision is the probability that among n states two different ones have the
+// same fingerprint, so that one of them was not looked at: at most the number of
+// pairs over the number of fingerprints.
+func collision(n uint64) float64 {
+	return float64(n) * float64(n-min(n, 1)) / 2 / (1 << 32) / (1 << 32)
+}
+
+// segments is how many parts a set has, each with a lock of its own: many, so that
+// growing one holds nobody up and takes little room beside the rest.
+const segments = 256
+
+// prints is a set of fingerprints.
+type prints [segments]printSegment
+
+// printSegment is open addressing with linear probing.
+type printSegment struct {
+	mu    sync.Mutex
+	slots []uint64
+	n     int
+	_     [64]byte // no two locks in one cache line
+}
+
+// The set is at most so full, and grows by half, so that a state takes 9.4 to 14.1
+// bytes.
+const (
+	fullNum, fullDen = 17, 20
+	firstSlots       = 64
+)
+
+// slot spreads the lower bits of a fingerprint over n slots.
+func slot(fp uint64, n int) int {
+	hi, _ := bits.Mul64(fp<<8, uint64(n))
+	return int(hi)
+}
+
+func (p *prints) insert(fp uint64, _ []uint64) bool {
+	s := &p[fp>>56]
+	s.mu.Lock()
+	isNew := s.insert(fp)
+	s.mu.Unlock()
+	return isNew
+}
+
+func (s *printSegment) insert(fp uint64) bool {
+	if s.n*fullDen >= len(s.slots)*fullNum {
+		s.grow()
+	}
+	i := slot(fp, len(s.slots))
+	for ; s.slots[i] != 0; i++ {
+		if s.slots[i] == fp {
+			return false
+		}
+		if i == len(s.slots)-1 {
+			i = -1
+		}
+	}
+	s.slots[i] = fp
+	s.n++
+	return true
+}
+
+func (s *printSegment) grow() {
+	old := s.slots
+	s.slots = make([]uint64, max(firstSlots, len(old)+len(old)/2))
+	s.n = 0
+	for _, fp := range old {
+		if fp != 0 {
+			s.insert(fp)
+		}
+	}
+}
+
+func (p *prints) bytes() (n uint64) {
+	for i := range p {
+		p[i].mu.Lock()
+		n += 8 * uint64(len(p[i].slots))
+		p[i].mu.Unlock()
+	}
+	return n
+}
+
+func (p *prints) each(f func(fp uint64, words []uint64) error) error {
+	for i := range p {
+		for _, fp := range p[i].slots {
+			if fp != 0 {
+				if err := f(fp, nil); err != nil {
+					return err
+				}
+			}
+		}
+	}
+	return nil
+}
+
+// exact is a set of whole states: no two are ever taken for one.
+type exact [segments]exactSegment
+
+type exactSegment struct {
+	mu  sync.Mutex
+	set map[string]struct{}
+	n   uint64 // bytes
+}
+
+func (e *exact) insert(fp uint64, words []uint64) bool {
+	key := make([]byte, 0, 128)
+	for _, w := range words {
+		for ; w >= 0x80; w >>= 7 {
+			key = append(key, byte(w)|0x80)
+		}
+		key = append(key, byte(w))
+	}
+	s := &e[fp>>56]
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if _, seen := s.set[string(key)]; seen {
+		return false
+	}
+	if s.set == nil {
+		s.set = map[string]struct{}{}
+	}
+	s.set[string(key)] = struct{}{}
+	s.n += uint64(len(key)) + 40 // about what a map takes for an entry
+	return true
+}
+
+func (e *exact) bytes() (n uint64) {
+	for i := range e {
+		e[i].mu.Lock()
+		n += e[i].n
+		e[i].mu.Unlock()
+	}
+	return n
+}
+
+func (e *exact) each(f func(fp uint64, words []uint64) error) error {
+	for i := range e {
+		for key := range e[i].set {
+			if err := f(0, unpackKey(key)); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}
+
+// unpackKey is the words that a key was made of.
+func unpackKey(key string) (words []uint64) {
+	var v uint64
+	shift := 0
+	for _, b := range []byte(key) {
+		v |= uint64(b&0x7f) << shift
+		if shift += 7; b < 0x80 {
+			words = append(words, v)
+			v, shift = 0, 0
+		}
+	}
+	return words
+}

@@ -1,0 +1,180 @@
+package explore
+
+import (
+	"slices"
+
+	"github.com/textpoke/textpoke/cpus"
+	"github.com/textpoke/textpoke/cpus/isa"
+	"github.com/textpoke/textpoke/poke"
+)
+
+// world is one state of a model, in plain words, and whoever acts in it. It
+// implements cpus.Shared and poke.Ground.
+type world struct {
+	m      *Model
+	cpu    [MaxCPUs]cpus.CPU
+	parked [MaxCPUs]cpus.Task
+	state
+	patcher [MaxPatchers]poke.Patcher
+
+	// Not state: room, and what the action that is under way amounts to.
+	pad   *cpus.Scratchpad
+	actor int // the patcher that acts
+	found *cpus.Violation
+	event cpus.Event
+	waits bool // the patcher's step changed nothing
+	// observe, where set, is told of every action once it has happened.
+	observe func(action)
+}
+
+// state is what CPUs and patchers share.
+type state struct {
+	base   [MaxSites]uint8      // the text that every CPU has at least seen, as an index of texts
+	log    [maxStores + 1]store // stores since, the oldest first; the i-th is at position i+2
+	logged int
+
+	settled [MaxSites]cpus.Promise
+	literal [MaxSites]uint64
+	ops     [maxOps]cpus.Outcome
+
+	published uint8 // number of the batch, 0 for none
+	refs      [MaxCPUs]int8
+	box       [MaxCPUs][MaxPatchers]request // in order of arrival
+	stopped   [MaxCPUs]bool
+	space     [MaxCPUs]uint8 // inUser, owes
+
+	sat      [MaxPatchers]seat
+	left     [MaxPatchers]int8 // answers that a sender waits for
+	arrived  int8
+	arriving int8
+	stopping int8                  // the patcher that has the machine stopped, plus 1
+	held     [poke.NumMutexes]int8 // the patcher that has the lock, plus 1
+	mapped   int8                  // the site whose page stores go to, plus 1
+	raised   bool
+}
+
+// store is one store to a site, and the text that it left.
+type store struct{ site, text uint8 }
+
+// request is one interrupt in a box: 1 + sender, and above that which of
+// requestCauses it is for, in two bits.
+type request uint8
+
+// requestCauses are the causes of what patchers send here.
+var requestCauses = [4]cpus.Cause{cpus.Sync, cpus.Stop, cpus.Quiesce, cpus.QuiesceCPUs}
+
+func requestOf(sender int, c cpus.Cause) request {
+	return request(1+sender) | request(slices.Index(requestCauses[:], c))<<3
+}
+func (r request) sender() int       { return int(r&7) - 1 }
+func (r request) cause() cpus.Cause { return requestCauses[r>>3] }
+
+// seat is what a patcher does to the CPU that it sits on.
+type seat uint8
+
+const (
+	waiting seat = iota // has not begun
+	sitting             // the CPU's own task waits
+	done
+)
+
+const (
+	inUser = 1 << iota
+	owes
+)
+
+// newWorld is the model before anything has happened.
+func newWorld(m *Model) *world {
+	w := &world{m: m, pad: cpus.NewScratchpad()}
+	for i, r := range m.Roles {
+		w.cpu[i] = cpus.CPU{ID: int32(i), Role: r, Synced: 1}
+	}
+	for i, p := range m.Programs {
+		w.patcher[i] = poke.Patcher{Code: m.Code, Patches: p.Patches, Plan: p.Plan}
+	}
+	for site, t := range m.Initial {
+		w.base[site] = m.textIndex(site, t)
+		w.literal[site] = m.Literals[site]
+	}
+	for i, addr := range m.ops {
+		w.ops[i] = cpus.CalledWild
+		if addr == m.NopOps {
+			w.ops[i] = cpus.CalledNobody
+		}
+		for _, a := range m.Attached {
+			if a == addr {
+				w.ops[i] = cpus.CalledTracer
+			}
+		}
+	}
+	return w
+}
+
+func (m *Model) textIndex(site int, t isa.Text) uint8 {
+	for i, u := range m.texts[site] {
+		if u == t {
+			return uint8(i)
+		}
+	}
+	panic("a text that no store leads to")
+}
+
+// violate records what broke; the first counts.
+func (w *world) violate(v cpus.Violation) {
+	if w.found == nil {
+		w.found = &v
+	}
+}
+
+// leased tells whether a patcher sits on the CPU.
+func (w *world) leased(cpu int) bool {
+	for i := range w.m.Programs {
+		if w.m.homes[i] == cpu && w.sat[i] == sitting {
+			return true
+		}
+	}
+	return false
+}
+
+// forget drops the stores that every CPU has seen, and counts positions from
+// there: how long ago is all that matters.
+func (w *world) forget() {
+	oldest := w.Seq()
+	traits := &w.m.Code.Traits
+	for i := range w.m.Roles {
+		c := &w.cpu[i]
+		if c.Phase == cpus.Asleep && traits.InterruptSyncs && !w.m.Code.Defer && w.m.Code.Deaf>>i&1 == 0 {
+			// Nothing but an interrupt gets it to fetch anything, and that
+			// makes it fetch afresh.
+			c.Synced = w.Seq()
+		}
+		oldest = min(oldest, c.Synced)
+	}
+	by := oldest - 1
+	if by == 0 {
+		return
+	}
+	for _, s := range w.log[:by] {
+		w.base[s.site] = s.text
+	}
+	copy(w.log[:], w.log[by:w.logged])
+	w.logged -= int(by)
+	clear(w.log[w.logged : w.logged+int(by)])
+	for i := range w.m.Roles {
+		w.cpu[i].Shift(by)
+		w.parked[i].Promise = w.parked[i].Promise.Shift(by)
+	}
+	for i := range w.m.Code.Sites {
+		w.settled[i] = w.settled[i].Shift(by)
+	}
+}
+
+// newest is the last text of a site, as an index.
+func (w *world) newest(site int) uint8 {
+	for i := w.logged - 1; i >= 0; i-- {
+		if int(w.log[i].site) == site {
+			return w.log[i].text
+		}
+	}
+	return w.base[site]
+}

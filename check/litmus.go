@@ -1,0 +1,109 @@
+package check
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"slices"
+	"strings"
+
+	"github.com/textpoke/textpoke/check/litmus"
+	"github.com/textpoke/textpoke/results"
+)
+
+// Litmus runs litmus tests: files, shipped tests by name, or "all" of those. It
+// also says in which rows the answer is not what the file expects.
+func Litmus(ctx context.Context, names []string) (t results.Table, differ []string, err error) {
+	t = results.Table{Name: "litmus", Columns: []results.Column{
+		{Name: "test", Doc: "name of the test"},
+		{Name: "class", Doc: "machine class: arm with (DIC,IDC) of CTR_EL0, intel, amd, rv with or without Ziccif"},
+		{Name: "outcome", Doc: "what is asked for"},
+		{Name: "verdict", Doc: "whether some execution ends so: allowed or forbidden"},
+		{Name: "expected", Doc: "what the file's source says"},
+		{Name: "agrees", Doc: "whether the two are the same, or nothing is expected"},
+		{Name: "window", Doc: "the answer of the coarser model that protocols are checked against"},
+		{Name: "relation", Doc: "how that stands to what is expected: weaker allows more, stronger less"},
+		{Name: "why", Doc: "and why"},
+		{Name: "states", Detail: true, Doc: "states explored"},
+	}}
+	if slices.Contains(names, "all") {
+		names = litmus.ShippedNames()
+	}
+	for _, name := range names {
+		test, err := openLitmus(name)
+		if err != nil {
+			return t, nil, err
+		}
+		rows, err := test.Run(ctx)
+		if err != nil {
+			return t, nil, fmt.Errorf("litmus %s: %w", name, err)
+		}
+		for i := range rows {
+			r := &rows[i]
+			if err := r.Check(); err != nil {
+				differ = append(differ, err.Error())
+			}
+			why := r.Why
+			if r.Differs != "" {
+				why = strings.TrimPrefix(why+"; "+r.Differs, "; ")
+			}
+			expected := any(results.Empty)
+			if r.Expected != litmus.None {
+				expected = r.Expected.String()
+			}
+			if err := t.Add(r.Test, r.Class, r.Outcome, r.Verdict.String(), expected, r.Agrees,
+				r.Window.String(), r.Relation.String(), why, r.States); err != nil {
+				return t, nil, err
+			}
+		}
+	}
+	return t, differ, nil
+}
+
+// LitmusWitness is how a test's outcome comes about in the classes that allow it,
+// in numbered steps.
+func LitmusWitness(ctx context.Context, name string) (string, error) {
+	test, err := openLitmus(name)
+	if err != nil {
+		return "", err
+	}
+	rows, err := test.Run(ctx)
+	if err != nil {
+		return "", err
+	}
+	var b strings.Builder
+	for i := range rows {
+		if r := &rows[i]; len(r.Witness) > 0 {
+			fmt.Fprintf(&b, "\n%s on %s: %s\n", r.Test, r.Class, r.Outcome)
+			for _, step := range r.Witness {
+				fmt.Fprintf(&b, "  %s\n", step)
+			}
+		}
+	}
+	return b.String(), nil
+}
+
+// openLitmus reads a test from a file or, failing that, from those shipped.
+func openLitmus(name string) (*litmus.Test, error) {
+	f, err := os.Open(name)
+	if errors.Is(err, fs.ErrNotExist) && slices.Contains(litmus.ShippedNames(), name) {
+		return shippedLitmus(name)
+	}
+	if err != nil {
+		return nil, fmt.Errorf("--litmus: %w (textpoke check --list names those that are shipped)", err)
+	}
+	defer f.Close()
+	return litmus.Parse(name, f)
+}
+
+func shippedLitmus(name string) (*litmus.Test, error) {
+	file := name + ".litmus"
+	f, err := litmus.Shipped().Open(file)
+	if err != nil {
+		return nil, fmt.Errorf("litmus test %s: %w", name, err)
+	}
+	defer f.Close()
+	return litmus.Parse(file, f)
+}

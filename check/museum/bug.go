@@ -1,0 +1,108 @@
+package museum
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/textpoke/textpoke/check/explore"
+	"github.com/textpoke/textpoke/cpus"
+)
+
+// Bug is one defect that a kernel has had.
+type Bug struct {
+	Name     string // short, as --bug spells it
+	Number   string // in the catalogue; a report with two sides has two exhibits; "" for a case that no kernel was released with
+	Title    string // one line
+	Versions string // of Linux that have it
+	Source   string // the report or the commit: title, who, when
+	Story    string // who does what, and what breaks
+	Fix      string // what upstream did about it, and in which commit
+
+	// Want is what breaks, in the way that the report says.
+	Want cpus.Property
+
+	// Tracer says that it is about who is called, and not about how text is changed.
+	Tracer bool
+
+	// build lays the machine out, before or after the fix.
+	build func(fixed bool) *scene
+}
+
+// Option changes the machine that a bug is shown on, not the bug.
+type Option func(*explore.Model)
+
+// WithCPUs adds busy CPUs until there are n. A bug that is shown on one CPU is about
+// that CPU alone, and stays there.
+func WithCPUs(n int) Option {
+	return func(m *explore.Model) {
+		for alone := len(m.Roles) == 1; !alone && len(m.Roles) < n; {
+			m.Roles = append(m.Roles, cpus.Busy)
+		}
+	}
+}
+
+// WithFetch chooses how finely versions mix in a fetch.
+func WithFetch(f cpus.Fetch) Option {
+	return func(m *explore.Model) { m.Code.Fetch = f }
+}
+
+// Model is the machine that the bug is shown on, ready to be explored; fixed:
+// with the upstream fix, and nothing else changed.
+func (b *Bug) Model(fixed bool, options ...Option) (*explore.Model, error) {
+	m, err := b.laidOut(fixed)
+	if err != nil {
+		return nil, err
+	}
+	for _, o := range options {
+		o(m)
+	}
+	if err := m.Prepare(); err != nil {
+		return nil, fmt.Errorf("bug %s: %w", b.Name, err)
+	}
+	return m, nil
+}
+
+func (b *Bug) laidOut(fixed bool) (*explore.Model, error) {
+	s := b.build(fixed)
+	if s.err != nil {
+		return nil, fmt.Errorf("bug %s: %w", b.Name, s.err)
+	}
+	return s.m, nil
+}
+
+// Bugs are all exhibits, in the catalogue's order.
+func Bugs() []Bug {
+	return slices.Concat(pokeBugs, keyBugs, coreBugs, arm64Bugs, riscv64Bugs, trampolineBugs)
+}
+
+// Cases are what tracers must keep to, each with what breaks where it is not kept:
+// told as bugs are, though no kernel was released with them.
+func Cases() []Bug { return slices.Concat(pairCases, literalCases, directCases) }
+
+// All are the bugs and the cases.
+func All() []Bug { return append(Bugs(), Cases()...) }
+
+// Kind is what the bug is listed as.
+func (b *Bug) Kind() string {
+	switch {
+	case b.Number == "":
+		return "tracer case"
+	case b.Tracer:
+		return "tracer bug"
+	}
+	return "bug"
+}
+
+// Named finds a bug or a case.
+func Named(name string) (*Bug, error) {
+	bugs := All()
+	names := make([]string, len(bugs))
+	for i := range bugs {
+		if bugs[i].Name == name {
+			return &bugs[i], nil
+		}
+		names[i] = bugs[i].Name
+	}
+	return nil, fmt.Errorf("bug %q: not one of %s", name, strings.Join(names, ", "))
+}

@@ -1,0 +1,196 @@
+package attach
+
+import (
+	"fmt"
+	"strings"
+
+	"github.com/textpoke/textpoke/kernels/attachcost"
+	"github.com/textpoke/textpoke/kernels/calibration"
+	"github.com/textpoke/textpoke/kernels/published"
+	"github.com/textpoke/textpoke/results"
+)
+
+// prediction is a published time beside one that was worked out.
+type prediction struct {
+	what      string // the published case
+	direction string
+	functions int64
+	how       string  // by what model
+	fitted    string  // the rows that it was fitted to; "" for none
+	published float64 // seconds; 0 where nobody has published any: an extrapolation
+	predicted float64
+}
+
+// errorPercent is how far it is off.
+func (p *prediction) errorPercent() float64 { return 100 * (p.predicted - p.published) / p.published }
+
+// wayOf tells by its name how a case was attached, "" if that is not known.
+func wayOf(t *published.AttachTime) string {
+	switch {
+	case strings.HasPrefix(t.Case, "kprobe_multi"):
+		return "kprobe-multi"
+	case strings.HasPrefix(t.Case, "single direct ops"):
+		return "tracing-multi"
+	case strings.HasPrefix(t.Case, "bpftrace fentry"):
+		return "fentry"
+	}
+	return ""
+}
+
+// largest is the most functions of any case of that way.
+func largest(times []published.AttachTime, way string) (n int64) {
+	for i := range times {
+		if wayOf(&times[i]) == way {
+			n = max(n, times[i].Functions)
+		}
+	}
+	return n
+}
+
+// whole tells whether a case is a whole command, of which attaching is a part.
+func whole(t *published.AttachTime) bool { return strings.Contains(t.Note, "whole command") }
+
+// predict works all published times out, in every way there is.
+func predict(all []*attachcost.Kernel, times []published.AttachTime) (out []prediction, err error) {
+	var machines []*attachcost.Machine
+	for _, c := range calibration.Builtins() {
+		machines = append(machines, attachcost.NewMachine(c, attachcost.Assumed))
+	}
+	for i := range times {
+		t := &times[i]
+		if wayOf(t) == "" || whole(t) {
+			continue
+		}
+		rows, err := modelled(all, machines, t)
+		if err != nil {
+			return nil, err
+		}
+		out = append(out, rows...)
+	}
+	out = append(out, inProportion(times)...)
+	return append(out, waits(all, times)...), nil
+}
+
+// modelled predicts a case from counts and calibrations, nothing fitted: for each
+// machine of the kernel's instruction set, since the one that was measured is not
+// named.
+func modelled(all []*attachcost.Kernel, machines []*attachcost.Machine, t *published.AttachTime) (out []prediction, err error) {
+	w, err := attachcost.ParseWay(wayOf(t))
+	if err != nil {
+		return nil, err
+	}
+	for _, k := range all {
+		if w.In(k) != nil {
+			continue
+		}
+		for _, m := range machines {
+			if m.Arch != k.Arch {
+				continue
+			}
+			for _, d := range directions(t) {
+				c, err := counted(k, w, d.direction, t.Functions, max(t.Functions, records))
+				if err != nil {
+					return nil, err
+				}
+				ns := attachcost.Whole(m.Waterfall(&c, d.direction == published.Attach))
+				out = append(out, prediction{t.Case, d.direction, t.Functions, "counts of " + k.Name + ", machine " + m.Name, "", d.seconds, ns / 1e9})
+			}
+		}
+		break // the oldest kernel that has the way: the cases are older than any newer one
+	}
+	return out, nil
+}
+
+// timed is one of a case's times.
+type timed struct {
+	direction string
+	seconds   float64
+}
+
+func directions(t *published.AttachTime) []timed {
+	out := []timed{{published.Attach, t.AttachS}}
+	if t.DetachS.Known {
+		out = append(out, timed{published.Detach, t.DetachS.Value})
+	}
+	return out
+}
+
+// inProportion predicts each kprobe_multi case from each other one: time by
+// functions, fitted to one row.
+func inProportion(times []published.AttachTime) (out []prediction) {
+	for i := range times {
+		for j := range times {
+			from, to := &times[i], &times[j]
+			if i == j || wayOf(from) == "" || wayOf(from) != wayOf(to) || whole(from) || whole(to) {
+				continue
+			}
+			for _, f := range directions(from) {
+				for _, d := range directions(to) {
+					if f.direction == d.direction {
+						out = append(out, prediction{to.Case, d.direction, to.Functions, "time in proportion to functions", from.Case, d.seconds,
+							f.seconds / float64(from.Functions) * float64(to.Functions)})
+					}
+				}
+			}
+		}
+	}
+	return out
+}
+
+// statedWait is what a wait for all tasks takes, as the author of the two
+// measurements with and without says: about 100 ms (bpf-next, 2026-01).
+const statedWait = 0.1
+
+// The cases with an ops a trampoline, whose detaching waits, and with one ops.
+const (
+	eachOps = "per-trampoline ops"
+	oneOps  = "single direct ops"
+)
+
+// waits predicts a command that detaches with waits from the same without, and
+// back to back detaching in an emulator from what the two cases say of one wait.
+func waits(all []*attachcost.Kernel, times []published.AttachTime) (out []prediction) {
+	for i := range times {
+		for j := range times {
+			with, without := &times[i], &times[j]
+			if !strings.HasSuffix(with.Case, eachOps) || !strings.HasSuffix(without.Case, oneOps) || with.Functions != without.Functions {
+				continue
+			}
+			n := float64(with.Functions)
+			out = append(out, prediction{with.Case, "both", with.Functions, fmt.Sprintf("one wait of %g ms a function", 1e3*statedWait), without.Case, with.AttachS, without.AttachS + n*statedWait})
+			wait := (with.AttachS - without.AttachS) / n
+			for _, k := range all {
+				if !k.SharedDirectOps && k.Basis["wait_ms"].Basis == "counted" {
+					out = append(out, prediction{"a detach of " + k.Name + " in an emulator", published.Detach, 1, fmt.Sprintf("one wait of %.1f ms", 1e3*wait),
+						with.Case + "; " + without.Case, k.Wait.Seconds(), wait})
+				}
+			}
+		}
+	}
+	return out
+}
+
+// predictedTable is all of it as a table.
+func predictedTable(all []prediction) (results.Table, error) {
+	t := results.Table{Name: "predicted", Columns: []results.Column{
+		{Name: "case", Doc: "that was published"},
+		{Name: "direction", Doc: "attach, detach, or both in one figure"},
+		{Name: "functions", Doc: "attached to"},
+		{Name: "model", Doc: "that predicts"},
+		{Name: "fitted_to", Doc: "cases that it was fitted to; empty for none"},
+		{Name: "published_s", Doc: "seconds that were published"},
+		{Name: "predicted_s", Doc: "seconds by the model"},
+		{Name: "error_percent", Doc: "of the published time"},
+	}}
+	for i := range all {
+		p := &all[i]
+		fitted := any(results.Empty)
+		if p.fitted != "" {
+			fitted = p.fitted
+		}
+		if err := t.Add(p.what, p.direction, p.functions, p.how, fitted, p.published, p.predicted, p.errorPercent()); err != nil {
+			return t, err
+		}
+	}
+	return t, nil
+}

@@ -1,0 +1,252 @@
+package buffersize
+
+import (
+	"context"
+	"errors"
+	"flag"
+	"fmt"
+	"math"
+	"math/bits"
+	"strconv"
+	"strings"
+	"testing"
+
+	"go.uber.org/goleak"
+	"pgregory.net/rapid"
+
+	"github.com/textpoke/textpoke/experiments/internal/modelled"
+	"github.com/textpoke/textpoke/experiments/internal/trial"
+	"github.com/textpoke/textpoke/kernels/calibration"
+	"github.com/textpoke/textpoke/sched"
+	"github.com/textpoke/textpoke/sim"
+	simtimed "github.com/textpoke/textpoke/sim/timed"
+)
+
+var long = flag.Bool("long", false, "run slow tests")
+
+func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+
+// few is the experiment with so few records that it is quick.
+var few = []string{"--records", "gen:n=2000,order=sorted", "--calibration", "jump-label-24,refcount-480@64"}
+
+func number(t *testing.T, r *trial.Result, row int, column string) float64 {
+	t.Helper()
+	v, err := strconv.ParseFloat(r.Cell(t, row, column), 64)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return v
+}
+
+// TestCounts holds rounds and memory against formulas, and times against the
+// plan's parts added up.
+func TestCounts(t *testing.T) {
+	r := trial.Must(t, &Experiment, few...)
+	const n, sizes = 2000, 12
+	if len(r.Table.Rows) != 2*sizes {
+		t.Fatalf("%d rows, want %d", len(r.Table.Rows), 2*sizes)
+	}
+	for i := range r.Table.Rows {
+		cell := func(column string) float64 { return number(t, r, i, column) }
+		slots, err := strconv.Atoi(r.Cell(t, i, "buffer"))
+		if err != nil {
+			slots = n
+		}
+		batches := float64((n + slots - 1) / slots)
+		if cell("rounds") != 3*batches || cell("ipis_per_cpu") != 3*batches || cell("patches") != n || cell("flushes") != batches {
+			t.Errorf("%v: want %v batches", r.Table.Rows[i], batches)
+		}
+		entry := map[int]float64{128: 32, 170: 24}[slots]
+		if entry == 0 {
+			entry = 16
+		}
+		if want := float64(slots) * entry; cell("buffer_bytes") != want {
+			t.Errorf("%d slots: %v bytes, want %v", slots, cell("buffer_bytes"), want)
+		}
+		update, formula := cell("update_ns"), cell("update_formula_ns")
+		// The mean of so many rounds, each with its own exponential delays.
+		if off := math.Abs(update/formula - 1); off > 0.005+0.5/math.Sqrt(3*batches)*cell("rounds_share") {
+			t.Errorf("%v slots: %v ns, the formula gives %v", slots, update, formula)
+		}
+		if i%sizes > 0 && (cell("exposure_ns") < number(t, r, i-1, "exposure_ns") || cell("rounds_share") > number(t, r, i-1, "rounds_share")) {
+			t.Errorf("%v: a bigger vector holds breakpoints longer, and rounds have less of it", r.Table.Rows[i])
+		}
+		checkTrap(t, r, i, slots)
+	}
+	trial.Golden(t, "report.md", r.Document(t, "report.md"))
+	for _, picture := range []string{"", "-front", "-stolen", "-burst", "-crossover"} {
+		if svg := string(r.Document(t, name+picture+".svg")); !strings.Contains(svg, "jump-label-24") || !strings.Contains(svg, "odelled") {
+			t.Errorf("%s: names neither calibration nor that it is modelled", picture)
+		}
+	}
+}
+
+// TestFormulas: the plan's parts are those of each instruction set; with nothing
+// random they would add up exactly.
+func TestFormulas(t *testing.T) {
+	r := trial.Must(t, &Experiment, "--records", "gen:n=800,order=sorted", "--calibration", "graviton2@4,sg2042@4,vm-2@4", "--buffer", "1,16,dynamic", "--calls", "0")
+	for i := range r.Table.Rows {
+		update, formula := number(t, r, i, "update_ns"), number(t, r, i, "update_formula_ns")
+		if off := math.Abs(update/formula - 1); off > 0.02 {
+			t.Errorf("%v: %v ns, the formula gives %v", r.Table.Rows[i], update, formula)
+		}
+	}
+}
+
+// checkTrap: a trap is the way in and out, two references, and between one
+// comparison and the most that a binary search of the batch makes.
+func checkTrap(t *testing.T, r *trial.Result, i, slots int) {
+	t.Helper()
+	if r.Cell(t, i, "traps") == "0" {
+		return
+	}
+	k, err := calibration.Open(r.Cell(t, i, "calibration"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	c := &k.Costs
+	always := c.TrapEntry + c.TrapExit + 2*c.Reference
+	mean, most := number(t, r, i, "trap_mean_ns"), always+c.Comparison*float64(bits.Len(uint(slots)))
+	if mean < always+c.Comparison-3 || mean > most+3 { // each step is rounded to a nanosecond
+		t.Errorf("%d slots: %v ns a trap, want %v to %v", slots, mean, always+c.Comparison, most)
+	}
+	if sum := mean * number(t, r, i, "traps"); math.Abs(sum/number(t, r, i, "trap_time_ns")-1) > 1e-9 {
+		t.Errorf("%d slots: %v ns in all traps", slots, sum)
+	}
+}
+
+// TestSplit: at the crossover rounds take half, and what faster says is what two
+// updates of very many sites say.
+func TestSplit(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		s := split{rapid.Float64Range(10, 1e4).Draw(t, "site"), rapid.Float64Range(1e3, 1e7).Draw(t, "batch")}
+		near := func(what string, got, want float64) {
+			if math.Abs(got/want-1) > 1e-9 {
+				t.Fatalf("%s: %v, want %v", what, got, want)
+			}
+		}
+		slots := rapid.IntRange(1, 10_000).Draw(t, "slots")
+		even := split{s.site, s.site * float64(slots)} // its crossover is at slots
+		near("share at the crossover", even.share(1000*slots, 1000), 0.5)
+		near("crossover", even.crossover(), float64(slots))
+		sites := 10 * slots * 7
+		near("faster", s.faster(float64(slots), float64(10*slots)), s.update(sites, 70)/s.update(sites, 7))
+		near("enough", s.faster(s.enough(), 10*s.enough()), visible)
+		near("hidden", (1e6+hides(1e6, 1e5))/(1e5+hides(1e6, 1e5)), visible)
+		var rows []*row
+		for _, batches := range []int{1, 7, 70} {
+			rows = append(rows, fake(sites, batches, s.update(sites, batches)))
+		}
+		if f, ok := fit(rows); !ok || math.Abs(f.site/s.site-1) > 1e-3 || math.Abs(f.batch/s.batch-1) > 1e-3 {
+			t.Fatalf("fitted %v, want %v", f, s)
+		}
+	})
+	if _, ok := fit([]*row{fake(10, 1, 100), fake(10, 1, 101)}); ok {
+		t.Error("fitted to one size")
+	}
+}
+
+// fake is a row of so many patches in so many batches.
+func fake(patches, batches int, update float64) *row {
+	r := &row{}
+	r.PlanRow = sim.PlanRow{Config: &sim.Config{Buffer: sched.Buffer{Slots: patches / batches}}, Patches: patches, Flushes: batches}
+	r.Modelled = &sim.Modelled{Update: simtimed.Nanos(math.Round(update))}
+	return r
+}
+
+// TestFront: nothing dominates what is on a front, and what is off it is dominated
+// by what it names, which is on it.
+func TestFront(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		small := rapid.IntRange(0, 3)
+		var rows []*row
+		for i := range rapid.IntRange(1, 8).Draw(t, "rows") {
+			r := &row{Update: modelled.Update{}}
+			r.PlanRow = sim.PlanRow{Config: &sim.Config{Buffer: sched.Buffer{Slots: i + 1}}, IPIsPerCPU: small.Draw(t, "ipis"), BufferBytes: small.Draw(t, "bytes")}
+			if rapid.IntRange(0, 9).Draw(t, "timed") > 0 {
+				r.Modelled = &sim.Modelled{
+					Update: simtimed.Nanos(small.Draw(t, "update")), Exposure: simtimed.Nanos(small.Draw(t, "exposure")), StolenMean: float64(small.Draw(t, "stolen")),
+				}
+			}
+			rows = append(rows, r)
+		}
+		judge(rows)
+		first := func(r *row) [3]int { return [3]int{r.IPIsPerCPU, int(r.Modelled.Exposure), r.BufferBytes} }
+		beats := func(a, b [3]int) bool {
+			return a != b && a[0] <= b[0] && a[1] <= b[1] && a[2] <= b[2]
+		}
+		for _, r := range rows {
+			if r.Modelled == nil {
+				if r.dominated != [numFronts]string{} {
+					t.Fatal("judged without times")
+				}
+				continue
+			}
+			var by []string
+			for _, q := range rows {
+				if q.Modelled != nil && beats(first(q), first(r)) {
+					by = append(by, q.Buffer.String())
+				}
+			}
+			switch got := r.dominated[0]; {
+			case len(by) == 0 && got != "":
+				t.Fatalf("%s slots: dominated by %s, and nothing is better", r.Buffer, got)
+			case len(by) > 0 && !strings.Contains(" "+strings.Join(by, " ")+" ", " "+got+" "):
+				t.Fatalf("%s slots: dominated by %q, want one of %v", r.Buffer, got, by)
+			case got != "":
+				if slots, _ := strconv.Atoi(got); rows[slots-1].dominated[0] != "" {
+					t.Fatalf("%s dominates and is dominated", got)
+				}
+			}
+		}
+	})
+}
+
+// TestNotTimed: what would take too many interrupts is counted all the same.
+func TestNotTimed(t *testing.T) {
+	r := trial.Must(t, &Experiment, "--records", "gen:n=500,order=sorted", "--calibration", "jump-label-24", "--cpus", "4", "--buffer", "1,100", "--limit-ipis", "1000", "--calls", "0")
+	if r.Cell(t, 0, "rounds") != "1500" || r.Cell(t, 0, "update_ns") != "" || r.Cell(t, 0, "dominated_by") != "" || r.Cell(t, 0, "update_formula_ns") == "" {
+		t.Errorf("%v", r.Table.Rows[0])
+	}
+	if r.Cell(t, 1, "update_ns") == "" || r.Cell(t, 1, "traps") != "0" || r.Cell(t, 1, "trap_mean_ns") != "" || r.Cell(t, 1, "burst_isolated_max") != "" {
+		t.Errorf("%v", r.Table.Rows[1])
+	}
+	if report := string(r.Document(t, "report.md")); !strings.Contains(report, "sizes 1 were counted and not timed: more than 1,000 interrupts") || !strings.Contains(report, "CPUs 4, ") {
+		t.Error(report)
+	}
+}
+
+// TestFigure: the picture that docs show is what comes out with the defaults.
+func TestFigure(t *testing.T) {
+	if !*long {
+		t.Skip("slow: -long runs it")
+	}
+	trial.Must(t, &Experiment).Figure(t)
+}
+
+func TestCut(t *testing.T) {
+	ctx, cancel := context.WithCancel(t.Context())
+	cancel()
+	r := trial.RunWith(ctx, t, &Experiment, few...)
+	if !errors.Is(r.Err, context.Canceled) {
+		t.Fatal(r.Err)
+	}
+	if !strings.Contains(string(r.Document(t, "report.md")), "0 of 24 combinations were finished") {
+		t.Error("the report does not say what is missing")
+	}
+}
+
+func TestWrong(t *testing.T) {
+	for _, tt := range [][2]string{
+		{"--calibration=nosuch", `calibration "nosuch": no such file`},
+		{"--calibration=vm-2@0", "vm-2@0: want 1 to 8192 CPUs behind the @"},
+		{"--calibration=jump-lable-24", "did you mean jump-label-24"},
+		{"--calls=-1", "want a number from 0 to 1e9"},
+		{"--calls=NaN", "want a number from 0 to 1e9"},
+		{"--records=arm64-6.12", "records arm64-6.12 are of arm64, not of x86_64"},
+	} {
+		if r := trial.Run(t, &Experiment, tt[0]); r.Err == nil || !strings.Contains(r.Err.Error(), tt[1]) {
+			t.Errorf("%s: %v, want %s", tt[0], fmt.Sprint(r.Err), tt[1])
+		}
+	}
+}

@@ -1,0 +1,173 @@
+package callops
+
+import (
+	"fmt"
+	"math"
+	"slices"
+
+	"gonum.org/v1/gonum/stat"
+
+	"github.com/textpoke/textpoke/experiments"
+	"github.com/textpoke/textpoke/kernels/published"
+	"github.com/textpoke/textpoke/results"
+	"github.com/textpoke/textpoke/results/fit"
+)
+
+// path is what calls have in common that one line predicts.
+type path struct {
+	name, doc string
+	of        func(published.CallCost) bool
+	x         func(published.CallCost) int // what varies
+	line      *fit.Line                    // nil: too few rows are left
+	why       string                       // it is nil
+	fitted    []*row
+}
+
+// paths are the ways that a call of a traced function goes. All overheads are taken
+// to be off by the same share of themselves.
+func newPaths() []*path {
+	irrelevant := func(c published.CallCost) int { return c.Irrelevant }
+	relevant := func(c published.CallCost) int { return c.Relevant }
+	return []*path{
+		{name: "literal", doc: "one tracer, named at the site; against tracers of another function", x: irrelevant, of: func(c published.CallCost) bool {
+			return c.Kernel == published.WithCallOps && c.Relevant == 1
+		}},
+		{name: "skip", doc: "the list function, which skips what does not trace the function; against tracers of another function", x: irrelevant, of: func(c published.CallCost) bool {
+			return c.Kernel == published.WithoutCallOps && c.Block == published.Irrelevant1
+		}},
+		{name: "call", doc: "the list function of both kernels, which calls each of them; against tracers of the function", x: relevant, of: func(c published.CallCost) bool {
+			return c.Block == published.RelevantBlock && c.Relevant > 0
+		}},
+	}
+}
+
+// predict fits a line to each path, without the rows that are held out, and lets it
+// say what all of them come to.
+func (r *request) predict(rows []*row) []*path {
+	paths := newPaths()
+	for _, p := range paths {
+		var mine []*row
+		var x, y []float64
+		for _, row := range rows {
+			if row.path == nil && p.of(row.CallCost) {
+				row.path, row.held = p, slices.Contains(r.hold, p.x(row.CallCost))
+				mine, x, y = append(mine, row), append(x, float64(p.x(row.CallCost))), append(y, row.overhead)
+			}
+		}
+		line, _, err := fit.Hold(x, y, true, func(i int) bool { return mine[i].held })
+		if err != nil {
+			p.why = err.Error()
+			continue
+		}
+		p.line = line
+		for i, row := range mine {
+			at := line.At(x[i])
+			row.prediction = line.Predict(x[i], 1/(at*at))
+			if !row.held {
+				p.fitted = append(p.fitted, row)
+			}
+		}
+	}
+	return paths
+}
+
+// named is a line and what it is called.
+type named struct {
+	*fit.Line
+	name     string
+	relative bool // errors are shares of the values
+}
+
+// fitsTable is lines.
+func fitsTable(lines []named) (results.Table, error) {
+	t := results.Table{Name: "fits", Columns: []results.Column{
+		{Name: "path", Doc: "how the call goes; with live, on this machine: time of a call against tracers of another function"},
+		{Name: "rows", Doc: "rows that the line goes through"},
+		{Name: "intercept_ns", Doc: "overhead, or time, with 0 of what varies"},
+		{Name: "intercept_low_ns", Doc: "lower end of its interval of 95 %"},
+		{Name: "intercept_high_ns", Doc: "and the upper end"},
+		{Name: "slope_ns", Doc: "what each tracer adds"},
+		{Name: "slope_low_ns", Doc: "lower end of its interval of 95 %"},
+		{Name: "slope_high_ns", Doc: "and the upper end"},
+		{Name: "slope_p", Doc: "p-value of the hypothesis that it adds nothing"},
+		{Name: "r2", Doc: "share of the variation that the line explains, with weights"},
+		{Name: "residual_sd_percent", Doc: "how far rows are off the line, of its value, where errors are taken to be such shares"},
+	}}
+	for _, l := range lines {
+		sd := any(results.Empty)
+		if l.relative {
+			sd = 100 * l.ResidualSD
+		}
+		if err := t.Add(l.name, l.N, l.Intercept.Value, l.Intercept.Low, l.Intercept.High, l.Slope.Value, l.Slope.Low, l.Slope.High, l.SlopeP, l.R2, sd); err != nil {
+			return t, err
+		}
+	}
+	return t, nil
+}
+
+// judged is a claim of the mail put to the table.
+type judged struct {
+	claim, found, test string
+	p                  float64
+	verdict            fit.Verdict
+}
+
+// constant is how much the overhead may change from end to end and still be called
+// constant, as a share of itself.
+const constant = 0.10
+
+// judgeConstant puts the mail's claim (a) to the table: with a single tracer the
+// overhead does not grow with the tracers of others. All rows are in this fit.
+func judgeConstant(rows []*row) *judged {
+	var x, y []float64
+	for _, r := range rows {
+		if r.Kernel == published.WithCallOps && r.Block == published.Irrelevant1 {
+			x, y = append(x, float64(r.Irrelevant)), append(y, r.overhead)
+		}
+	}
+	l, err := fit.Fit(x, y, nil)
+	if err != nil || l.Intercept.Value <= 0 {
+		return nil
+	}
+	most := slices.Max(x)
+	limit := constant * l.Intercept.Value / most
+	slope := fit.Mean{Value: l.Slope.Value, SE: l.Slope.SE, DF: float64(l.N - 2)}
+	return &judged{
+		claim: "(a) one tracer: constant, whatever traces other functions",
+		found: fmt.Sprintf("%+.4f ns for each of them, %+.4f to %+.4f (95 %%); %+.1f %% to %+.1f %% with %.0f of them", l.Slope.Value, l.Slope.Low, l.Slope.High,
+			100*l.Slope.Low*most/l.Intercept.Value, 100*l.Slope.High*most/l.Intercept.Value, most),
+		test: fmt.Sprintf("slope 0: p %s; changes by %.0f %% or more", experiments.P(l.SlopeP), 100*constant),
+		p:    slope.Within(-limit, limit).P, verdict: slope.Claim(-limit, limit),
+	}
+}
+
+// The claim "about 1/3" holds where the ratio is nearer to 1/3 than to 1/4 or 1/2.
+var thirdLow, thirdHigh = (1.0/4 + 1.0/3) / 2, (1.0/3 + 1.0/2) / 2
+
+// judgeThird puts claim (b) to the table: the overhead of a single tracer has dropped
+// to about 1/3. With call_ops all rows with one tracer say what it is.
+func judgeThird(rows []*row) *judged {
+	var with, without []float64
+	for _, r := range rows {
+		switch {
+		case r.Relevant != 1 || r.overhead <= 0:
+		case r.Kernel == published.WithCallOps:
+			with = append(with, math.Log(r.overhead))
+		case r.Irrelevant == 0:
+			without = append(without, math.Log(r.overhead))
+		}
+	}
+	w, err := fit.Welch(with, without)
+	if err != nil {
+		return nil
+	}
+	m := fit.Mean{Value: w.Estimate.Value, SE: w.Estimate.SE, DF: w.DF}
+	ratio := w.Estimate.Apply(math.Exp)
+	return &judged{
+		claim: "(b) one tracer: dropped to about 1/3",
+		found: fmt.Sprintf("to %.4f, %.4f to %.4f (95 %%); %.1f ns of %.1f ns, geometric means of %d and %d rows", ratio.Value, ratio.Low, ratio.High,
+			math.Exp(stat.Mean(with, nil)), math.Exp(stat.Mean(without, nil)), len(with), len(without)),
+		test: fmt.Sprintf("exactly 1/3: p %s; not nearest to 1/3", experiments.P(m.Differs(math.Log(1.0/3)).P)),
+		p:    m.Within(math.Log(thirdLow), math.Log(thirdHigh)).P, verdict: m.Claim(math.Log(thirdLow), math.Log(thirdHigh)),
+	}
+}

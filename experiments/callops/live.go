@@ -1,0 +1,121 @@
+package callops
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	"github.com/textpoke/textpoke/kernels/published"
+	"github.com/textpoke/textpoke/records"
+	"github.com/textpoke/textpoke/results/fit"
+	"github.com/textpoke/textpoke/tracers/dispatch"
+)
+
+// The function that is called, and the one that unrelated tracers trace.
+const (
+	mine      records.Addr = 0xffffffff81000010
+	elsewhere records.Addr = 0xffffffff81000050
+)
+
+// cell is a way with tracers attached, ready to be called.
+type cell struct {
+	way dispatch.Way
+	ctx *dispatch.Context
+}
+
+// wayOf is the way of a kernel. The tracers are those of the sample module, which no
+// global function may lead to: without call_ops all calls go over the list.
+func wayOf(kernel string) (dispatch.Kind, error) {
+	if kernel == published.WithCallOps {
+		return dispatch.Parse("call-ops")
+	}
+	return dispatch.Parse("list")
+}
+
+// newCell attaches tracers and counts one call.
+func newCell(kernel string, relevant, irrelevant int) (*cell, counts, error) {
+	kind, err := wayOf(kernel)
+	if err != nil {
+		return nil, counts{}, err
+	}
+	sites := []records.Addr{mine}
+	c := &cell{way: kind.New(sites), ctx: dispatch.NewContext()}
+	if _, err := kind.Sample(c.way, sites, relevant, irrelevant, elsewhere); err != nil {
+		return nil, counts{}, err
+	}
+	var n dispatch.Counts
+	c.ctx.Count(&n)
+	c.way.Call(0, c.ctx)
+	c.ctx.Count(nil)
+	if cost := c.way.Cost(0); cost != n || c.ctx.Hits != uint64(relevant) {
+		return nil, counts{}, fmt.Errorf("%s, %d relevant and %d irrelevant tracers: a call takes %+v and calls %d, and is said to take %+v", kernel, relevant, irrelevant, n, c.ctx.Hits, cost)
+	}
+	return c, counts{n.Loads, n.Walked, n.Called}, nil
+}
+
+// prepare makes a cell for each published row, and counts.
+func (r *request) prepare(costs []published.CallCost) (rows []*row, cells []*cell, err error) {
+	for _, cost := range costs {
+		base, _ := published.Untraced(costs, cost.Kernel)
+		row := &row{CallCost: cost, perCall: perCall(cost)}
+		row.overhead = row.perCall - perCall(base)
+		if cost.Calls == base.Calls { // one division is rounded less
+			row.overhead = float64(cost.TotalNS-base.TotalNS) / float64(cost.Calls)
+		}
+		c, n, err := newCell(cost.Kernel, cost.Relevant, cost.Irrelevant)
+		if err != nil {
+			return nil, nil, fmt.Errorf("%s:%d: %w", r.from(), cost.Line, err)
+		}
+		row.counts = n
+		rows, cells = append(rows, row), append(cells, c)
+	}
+	return rows, cells, nil
+}
+
+// perCall is what a call takes by the row's total, not truncated.
+func perCall(c published.CallCost) float64 { return float64(c.TotalNS) / float64(c.Calls) }
+
+const (
+	// leastRepeat is how long one measurement takes at least: long against a tick
+	// of the clock.
+	leastRepeat = time.Millisecond / 2
+	// chunk is how many calls lie between two looks at the clock.
+	chunk = 128
+)
+
+// time times all cells, one after the other and then again: what disturbs the
+// machine for a while disturbs all of them.
+func (r *request) time(ctx context.Context, rows []*row, cells []*cell) error {
+	each := make([][]float64, len(cells))
+	for range r.repeats {
+		for i, c := range cells {
+			if err := ctx.Err(); err != nil {
+				return err
+			}
+			each[i] = append(each[i], c.time())
+		}
+	}
+	for i, row := range rows {
+		m, err := fit.Median(each[i])
+		if err != nil {
+			return err
+		}
+		row.live, row.timed = m, true
+	}
+	return nil
+}
+
+// time is the time of one call, in nanoseconds.
+func (c *cell) time() float64 {
+	for range chunk { // what comes first finds cold caches
+		c.way.Call(0, c.ctx)
+	}
+	calls, start := 0, time.Now()
+	for time.Since(start) < leastRepeat {
+		for range chunk {
+			c.way.Call(0, c.ctx)
+		}
+		calls += chunk
+	}
+	return float64(time.Since(start).Nanoseconds()) / float64(calls)
+}

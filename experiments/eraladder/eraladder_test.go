@@ -1,0 +1,100 @@
+package eraladder
+
+import (
+	"strings"
+	"testing"
+
+	"go.uber.org/goleak"
+
+	"github.com/textpoke/textpoke/experiments/internal/trial"
+)
+
+func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+
+// TestLadder holds the compiled plans against what is written down of each era:
+// rounds for 1, 256 and 45,000 sites, and standstills.
+func TestLadder(t *testing.T) {
+	want := []struct {
+		era    string
+		rounds [3]string
+		stops  string
+	}{
+		{"x86_64 ftrace -3.4", [3]string{"0", "0", "0"}, "1"},
+		{"x86_64 ftrace 3.5-5.4", [3]string{"3", "3", "3"}, "0"},
+		{"x86_64 ftrace 5.5-", [3]string{"3", "3", "528"}, "0"}, // 176 batches of 256
+		{"x86_64 jump label 3.12-5.2", [3]string{"3", "768", "135000"}, "0"},
+		{"x86_64 jump label 5.3-5.4", [3]string{"3", "6", "795"}, "0"}, // 265 batches of 170
+		{"x86_64 jump label 5.5-", [3]string{"3", "3", "528"}, "0"},
+		{"arm64 ftrace 5.0-6.2", [3]string{"0", "0", "0"}, "0"},
+		{"arm64 ftrace 6.3-", [3]string{"0", "0", "0"}, "0"},
+		{"arm64 jump label -6.10", [3]string{"0", "0", "0"}, "0"},
+		{"arm64 jump label 6.11-", [3]string{"1", "1", "1"}, "0"},
+		{"riscv64 ftrace 5.0-6.2", [3]string{"1", "256", "45000"}, "1"},
+		{"riscv64 ftrace 6.3-6.8", [3]string{"1", "256", "45000"}, "1"},
+		{"riscv64 ftrace 6.9-6.15", [3]string{"0", "0", "0"}, "1"},
+		{"riscv64 ftrace without CALL_OPS 6.16-", [3]string{"1", "1", "1"}, "0"},
+		{"riscv64 ftrace 6.16-", [3]string{"2", "257", "45001"}, "0"},
+		{"riscv64 jump label -6.9", [3]string{"1", "256", "45000"}, "0"},
+		{"riscv64 jump label 6.10-", [3]string{"1", "1", "1"}, "0"},
+	}
+	r := trial.Must(t, &Experiment)
+	if len(r.Table.Rows) != 3*len(want) {
+		t.Fatalf("%d rows, want %d eras with 3 numbers of sites", len(r.Table.Rows), len(want))
+	}
+	for i := range r.Table.Rows {
+		w := want[i/3]
+		cell := func(column string) string { return r.Cell(t, i, column) }
+		if era := cell("arch") + " " + cell("client") + " " + cell("from") + "-" + cell("to"); era != w.era {
+			t.Fatalf("row %d is of %s, want %s", i, era, w.era)
+		}
+		if cell("rounds") != w.rounds[i%3] || cell("stops") != w.stops || cell("formula_rounds") != w.rounds[i%3] {
+			t.Errorf("%s, %s sites: %s rounds (formula %s), %s stops; want %s, %s", w.era, cell("sites"), cell("rounds"), cell("formula_rounds"), cell("stops"), w.rounds[i%3], w.stops)
+		}
+		if fences := cell("remote_fences"); (fences != "") != strings.HasPrefix(w.era, "riscv64") || fences != "" && fences != w.rounds[i%3] {
+			t.Errorf("%s: %q remote fences", w.era, fences)
+		}
+		if cell("source") == "" || !strings.Contains("source commit inferred", cell("basis")) {
+			t.Errorf("%s: basis %q, source %q", w.era, cell("basis"), cell("source"))
+		}
+	}
+	trial.Golden(t, "report.md", r.Document(t, "report.md"))
+	r.Figure(t)
+	if svg := string(r.Document(t, "era-ladder.svg")); !strings.Contains(svg, ">135,000<") {
+		t.Error("the picture lacks a bar's label")
+	}
+}
+
+// TestDiffer: a count that is not the formula's is the answer no.
+func TestDiffer(t *testing.T) {
+	all, err := eras()
+	if err != nil {
+		t.Fatal(err)
+	}
+	r := &row{era: &all[1], sites: 10}
+	r.Rounds = 4
+	a := &answer{sites: []int{10}, eras: 1, rows: []*row{r}}
+	if err := a.differ(); err == nil || err.Error() != "x86_64 ftrace 3.5 to 5.4: 4 rounds and 0 stops for 10 sites, not 3 and 0" {
+		t.Errorf("%v", err)
+	}
+	r.Rounds = 3
+	if err := a.differ(); err != nil {
+		t.Error(err)
+	}
+}
+
+func TestFlags(t *testing.T) {
+	r := trial.Must(t, &Experiment, "--arch", "arm64", "--sites", "7", "--cpus", "2")
+	if len(r.Table.Rows) != 4 || r.Cell(t, 3, "ipis_per_cpu") != "1" {
+		t.Errorf("%v", r.Table.Rows)
+	}
+	for _, tt := range [][2]string{{"--sites=0", "want whole numbers from 1"}, {"--arch=amr64", "did you mean arm64"}} {
+		if r := trial.Run(t, &Experiment, tt[0]); r.Err == nil || !strings.Contains(r.Err.Error(), tt[1]) {
+			t.Errorf("%s: %v", tt[0], r.Err)
+		}
+	}
+}
+
+// TestNothing: what was cut short before the first row says so.
+func TestNothing(t *testing.T) {
+	trial.CutShort(t, (&answer{sites: []int{1}, eras: 1}).answer())
+}

@@ -1,0 +1,107 @@
+package fprobe
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/textpoke/textpoke/internal/spelling"
+	"github.com/textpoke/textpoke/kernels/published"
+	"github.com/textpoke/textpoke/results"
+	"github.com/textpoke/textpoke/results/plots"
+)
+
+// What --add can be asked to add.
+const (
+	asTime    = "time"
+	asPercent = "percent"
+)
+
+// extra is by how much a hit lengthens one turn of the bench, as a share of the turn
+// without a program: throughput that falls by p % means time x 1/(1 - p/100).
+func extra(h published.Hit) float64 { return h.Slowdown() - 1 }
+
+// sum is mechanisms attached together, when each costs what it costs alone.
+type sum struct {
+	names []string
+	extra float64
+}
+
+// percent is the hit that such an extra time is.
+func (s *sum) percent() float64 { return 100 * (1 - 1/(1+s.extra)) }
+
+// addUp adds the costs of the mechanisms that are asked for; nil for none.
+func (r *request) addUp(hits []published.Hit) (*sum, error) {
+	var chosen []published.Hit
+	for _, name := range r.add {
+		i := slices.IndexFunc(hits, func(h published.Hit) bool { return h.Mechanism == name })
+		if i < 0 {
+			var valid []string
+			for _, h := range hits {
+				valid = append(valid, h.Mechanism)
+			}
+			return nil, fmt.Errorf("--add %q: %w", name, spelling.NotOneOf(name, valid))
+		}
+		chosen = append(chosen, hits[i])
+	}
+	if r.addAs == asPercent {
+		return nil, refusal(chosen)
+	}
+	if len(chosen) == 0 {
+		return nil, nil
+	}
+	s := &sum{names: r.add}
+	for _, h := range chosen {
+		s.extra += extra(h)
+	}
+	return s, nil
+}
+
+// refusal says why per cents of throughput are not added.
+func refusal(chosen []published.Hit) error {
+	const why = "--add-as percent: hits are shares of a throughput, and each would be a share of what the others left: they do not add"
+	if len(chosen) < 2 {
+		return fmt.Errorf("%s; add times, time x 1/(1 - p/100)", why)
+	}
+	var terms []string
+	total, s := 0.0, sum{}
+	for _, h := range chosen {
+		terms = append(terms, fmt.Sprintf("%g", h.Percent))
+		total, s.extra = total+h.Percent, s.extra+extra(h)
+	}
+	return fmt.Errorf("%s; %s would be %.1f %%, and times make it %.1f %% (time x %.3f)", why, strings.Join(terms, " + "), total, s.percent(), 1+s.extra)
+}
+
+// hitsTable is the published hits as time.
+func hitsTable(hits []published.Hit) (results.Table, error) {
+	t := results.Table{Name: "hits", Columns: []results.Column{
+		{Name: "mechanism", Doc: "how the program is attached"},
+		{Name: "hit_percent", Doc: "by how much the bench's throughput falls, published"},
+		{Name: "slowdown", Doc: "time of a turn over that without a program: 1/(1 - hit/100)"},
+		{Name: "extra_percent", Doc: "by how much a turn is longer, of the turn without a program"},
+	}}
+	for _, h := range hits {
+		if err := t.Add(h.Mechanism, h.Percent, h.Slowdown(), 100*extra(h)); err != nil {
+			return t, err
+		}
+	}
+	return t, nil
+}
+
+// hitsChart is the same.
+func hitsChart(hits []published.Hit) *plots.Chart {
+	c := &plots.Chart{
+		Title:    "Per cents of throughput hide how much time is lost",
+		Subtitle: "published hits of a bench, and the same as time of one turn",
+		X:        plots.Axis{Label: "per cent of the throughput, or of the time, without a program"}, Y: plots.Axis{Names: []string{}},
+	}
+	hit := plots.Series{Name: "throughput lost", Kind: plots.Lying}
+	time := plots.Series{Name: "time added", Kind: plots.Lying}
+	for i, h := range hits {
+		c.Y.Names = append(c.Y.Names, h.Mechanism)
+		hit.X, hit.Y, hit.Labels = append(hit.X, h.Percent), append(hit.Y, float64(i)), append(hit.Labels, fmt.Sprintf("%.1f", h.Percent))
+		time.X, time.Y, time.Labels = append(time.X, 100*extra(h)), append(time.Y, float64(i)), append(time.Labels, fmt.Sprintf("%.1f", 100*extra(h)))
+	}
+	c.Series = []plots.Series{hit, time}
+	return c
+}

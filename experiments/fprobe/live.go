@@ -1,0 +1,144 @@
+package fprobe
+
+import (
+	"context"
+	"fmt"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"github.com/textpoke/textpoke/records"
+	"github.com/textpoke/textpoke/results/fit"
+	"github.com/textpoke/textpoke/tracers/dispatch"
+)
+
+// The function that is called, and the one that others trace.
+const (
+	mine      records.Addr = 0xffffffff81000010
+	elsewhere records.Addr = 0xffffffff81000050
+)
+
+// nodes is what the pool has: enough for all threads.
+const nodes = 4096
+
+// cell is a combination with its tracers attached, ready to be called.
+type cell struct {
+	way  *dispatch.Fprobe
+	exit bool
+}
+
+// newCell attaches one program, and others elsewhere, and counts one call.
+func newCell(combination, others int, exit bool) (*cell, dispatch.Counts, error) {
+	c := &cell{dispatch.NewFprobe([]records.Addr{mine}, switches(combination), nodes), exit}
+	at, other := dispatch.NewHash(mine), dispatch.NewHash(elsewhere)
+	for range others {
+		if err := c.way.Attach(&dispatch.Ops{Func: dispatch.Hit, Filter: other}); err != nil {
+			return nil, dispatch.Counts{}, err
+		}
+	}
+	program := &dispatch.Ops{Func: dispatch.Hit, Filter: at}
+	want := uint64(1)
+	if exit {
+		program.Exit, want = dispatch.Hit, 2
+	}
+	if err := c.way.Attach(program); err != nil {
+		return nil, dispatch.Counts{}, err
+	}
+	ctx, n := dispatch.NewContext(), dispatch.Counts{}
+	ctx.Count(&n)
+	c.way.Call(0, ctx)
+	if said := c.way.Cost(0); said != n || ctx.Hits != want {
+		return nil, n, fmt.Errorf("%s: a call takes %+v and calls %d, and is said to take %+v", label(combination), n, ctx.Hits, said)
+	}
+	return c, n, nil
+}
+
+// prepare makes all combinations, and counts.
+func (r *request) prepare() (rows []*row, cells []*cell, err error) {
+	for _, threads := range r.threadsHere() {
+		for _, exit := range []bool{false, true} {
+			for c := combinations - 1; c >= 0; c-- {
+				cell, n, err := newCell(c, r.others, exit)
+				if err != nil {
+					return nil, nil, err
+				}
+				rows, cells = append(rows, &row{combination: c, exit: exit, counts: n, threads: threads}), append(cells, cell)
+			}
+		}
+	}
+	return rows, cells, nil
+}
+
+const (
+	// leastRepeat is how long one measurement takes: long against a tick of the clock
+	// and the start of a thread.
+	leastRepeat = time.Millisecond / 2
+	// chunk is how many calls lie between two looks at whether time is up.
+	chunk = 64
+)
+
+// time times all cells in turns: what disturbs the machine for a while disturbs all.
+// Beside them it times a function that nobody traces, by number of threads.
+func (r *request) time(ctx context.Context, rows []*row, cells []*cell) (untraced map[int]fit.Estimate, err error) {
+	nobody := &cell{way: dispatch.NewFprobe([]records.Addr{mine}, dispatch.FprobeCosts{}, 0)}
+	bare := map[int][]float64{}
+	for range r.repeats {
+		for _, n := range r.threadsHere() {
+			bare[n] = append(bare[n], nobody.time(n))
+		}
+		for i, c := range cells {
+			if err := ctx.Err(); err != nil {
+				return nil, err
+			}
+			rows[i].each = append(rows[i].each, c.time(rows[i].threads))
+		}
+	}
+	for _, row := range rows {
+		if row.live, err = fit.Median(row.each); err != nil {
+			return nil, err
+		}
+	}
+	untraced = map[int]fit.Estimate{}
+	for n, each := range bare {
+		if untraced[n], err = fit.Median(each); err != nil {
+			return nil, err
+		}
+	}
+	return untraced, nil
+}
+
+// time is the time of one call and its return while so many threads call, in
+// nanoseconds.
+func (c *cell) time(threads int) float64 {
+	var done atomic.Bool
+	var calls atomic.Int64
+	var ready, all sync.WaitGroup
+	ready.Add(threads)
+	start := make(chan struct{})
+	var begin time.Time
+	for i := range threads {
+		all.Go(func() {
+			ctx, n := dispatch.NewContext(), int64(0)
+			for range chunk { // what comes first finds cold caches
+				c.way.Call(0, ctx)
+			}
+			ready.Done()
+			<-start
+			for !done.Load() {
+				for range chunk {
+					c.way.Call(0, ctx)
+				}
+				n += chunk
+				if i == 0 && time.Since(begin) >= leastRepeat {
+					done.Store(true)
+				}
+			}
+			calls.Add(n)
+		})
+	}
+	ready.Wait()
+	begin = time.Now()
+	close(start)
+	all.Wait()
+	return float64(threads) * float64(time.Since(begin).Nanoseconds()) / float64(max(calls.Load(), 1))
+}

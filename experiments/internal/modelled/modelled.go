@@ -1,0 +1,62 @@
+// Package modelled runs one update on the timed engine and says what it costs whom.
+package modelled
+
+import (
+	"context"
+	"math"
+
+	"github.com/textpoke/textpoke/cpus"
+	"github.com/textpoke/textpoke/experiments"
+	"github.com/textpoke/textpoke/sim"
+	"github.com/textpoke/textpoke/sim/timed"
+)
+
+// Update is one update that enables everything. One that was only counted has no
+// Modelled, and no time.
+type Update struct {
+	sim.RunRow
+	IsolatedBurst int64 // most interrupts that an isolated CPU takes in a millisecond
+}
+
+// Enable runs the update, unless all CPUs together would take more interrupts than
+// limit: then it is only counted.
+func Enable(ctx context.Context, lab *experiments.Lab, c sim.Config, limit int) (u Update, err error) {
+	c.Engine = sim.TimedEngine
+	j, err := sim.NewJob(c)
+	if err != nil {
+		return u, err
+	}
+	count, err := j.Count(ctx)
+	if err != nil || count.IPIs > limit {
+		u.PlanRow, u.CountedOnly = count, true
+		return u, err
+	}
+	m, err := sim.NewTimed(j, lab.Revision, lab.Log)
+	if err != nil {
+		return u, err
+	}
+	defer m.Close()
+	if u.RunRow, err = m.Update(ctx, true); err != nil || u.Modelled == nil {
+		return u, err
+	}
+	for cpu, role := range u.Roles {
+		if role == cpus.Isolated {
+			u.IsolatedBurst = max(u.IsolatedBurst, u.Counts.Burst[cpu])
+		}
+	}
+	return u, nil
+}
+
+// TrapTime is the time that all CPUs together spend in traps: what the update has
+// stolen from them without their interrupts. It is not known of updates that leave
+// CPUs out, which catch up later.
+func (u *Update) TrapTime() (sum timed.Nanos) {
+	handler := timed.Nanos(math.Round(u.Config.Calibration.Costs.Handler))
+	for cpu := range u.Roles {
+		sum += u.Stolen[cpu]
+		for _, n := range u.Counts.Taken[cpu] {
+			sum -= timed.Nanos(n) * handler
+		}
+	}
+	return sum
+}

@@ -1,0 +1,150 @@
+// Package trial runs experiments in tests.
+package trial
+
+import (
+	"bytes"
+	"context"
+	"flag"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	"github.com/spf13/pflag"
+	"go.uber.org/zap"
+
+	"github.com/textpoke/textpoke/experiments"
+	"github.com/textpoke/textpoke/results"
+)
+
+var (
+	update = flag.Bool("update", false, "rewrite the golden files in testdata")
+	look   = flag.String("look", "", "also write the experiments' files into this `directory`, to be looked at")
+)
+
+// Result is what an experiment came to.
+type Result struct {
+	*experiments.Answer
+	Table results.Table
+	Err   error
+}
+
+// Run runs an experiment with flags.
+func Run(t *testing.T, e *experiments.Experiment, args ...string) *Result {
+	t.Helper()
+	return RunWith(t.Context(), t, e, args...)
+}
+
+// RunWith is Run with another context.
+func RunWith(ctx context.Context, t *testing.T, e *experiments.Experiment, args ...string) *Result {
+	t.Helper()
+	flags := pflag.NewFlagSet(e.Name, pflag.ContinueOnError)
+	run := e.Flags(flags)
+	r := &Result{Table: e.Table()}
+	if r.Err = flags.Parse(args); r.Err != nil {
+		return r
+	}
+	r.Answer, r.Err = run(ctx, &experiments.Lab{Seed: 1, Revision: "test", Log: zap.NewNop(), Add: r.Table.Add})
+	return r
+}
+
+// Must is Run of what must work. With -look its documents are written there.
+func Must(t *testing.T, e *experiments.Experiment, args ...string) *Result {
+	t.Helper()
+	r := Run(t, e, args...)
+	if r.Err != nil {
+		t.Fatalf("%s %s: %v", e.Name, strings.Join(args, " "), r.Err)
+	}
+	if r.No != nil {
+		t.Fatalf("%s %s: %v", e.Name, strings.Join(args, " "), r.No)
+	}
+	if *look != "" {
+		for _, d := range r.Documents {
+			if err := os.WriteFile(filepath.Join(*look, e.Name+"-"+d.Name), r.Document(t, d.Name), 0o666); err != nil {
+				t.Fatal(err)
+			}
+		}
+	}
+	return r
+}
+
+// Document is the contents of one of the documents.
+func (r *Result) Document(t *testing.T, name string) []byte {
+	t.Helper()
+	for _, d := range r.Documents {
+		if d.Name == name {
+			var b bytes.Buffer
+			if err := d.Write(&b); err != nil {
+				t.Fatal(err)
+			}
+			return b.Bytes()
+		}
+	}
+	t.Fatalf("no document %s", name)
+	return nil
+}
+
+// CutShort tells whether all documents of an answer can be written, and its report
+// says that something is missing.
+func CutShort(t *testing.T, a *experiments.Answer) {
+	t.Helper()
+	r := &Result{Answer: a}
+	for _, d := range a.Documents {
+		if len(r.Document(t, d.Name)) == 0 {
+			t.Errorf("%s is empty", d.Name)
+		}
+	}
+	if report := string(r.Document(t, "report.md")); !strings.Contains(report, "**Cut short:** 0 of ") {
+		t.Errorf("the report does not say that it was cut short:\n%s", report)
+	}
+}
+
+// Cell is a cell of a row, as CSV has it.
+func (r *Result) Cell(t *testing.T, row int, column string) string {
+	t.Helper()
+	for i, c := range r.Table.Columns {
+		if c.Name == column {
+			return r.Table.Rows[row][i].String()
+		}
+	}
+	t.Fatalf("no column %s", column)
+	return ""
+}
+
+// Figure compares the experiment's picture with the one that docs show.
+func (r *Result) Figure(t *testing.T) {
+	t.Helper()
+	name := r.Table.Name + ".svg"
+	compare(t, filepath.Join("..", "..", "..", "docs", "figures", name), r.Document(t, name))
+}
+
+// Golden compares with testdata/NAME.
+func Golden(t *testing.T, name string, got []byte) {
+	t.Helper()
+	compare(t, filepath.Join("testdata", name), got)
+}
+
+// compare compares with a file, and rewrites it with -update.
+func compare(t *testing.T, path string, got []byte) {
+	t.Helper()
+	if *update {
+		if err := os.MkdirAll(filepath.Dir(path), 0o777); err != nil {
+			t.Fatal(err)
+		}
+		if err := os.WriteFile(path, got, 0o666); err != nil {
+			t.Fatal(err)
+		}
+	}
+	want, err := os.ReadFile(path)
+	if err != nil {
+		t.Fatalf("%v (run the test with -update to create it)", err)
+	}
+	if bytes.Equal(want, got) {
+		return
+	}
+	if filepath.Ext(path) == ".svg" {
+		t.Fatalf("%s is not what comes out now (run the test with -update, and look at it)", path)
+	}
+	t.Errorf("%s differs (-want +got):\n%s", path, cmp.Diff(string(want), string(got)))
+}

@@ -1,0 +1,80 @@
+package jumplabel
+
+import (
+	"fmt"
+	"math"
+	"slices"
+
+	"github.com/textpoke/textpoke/kernels/published"
+	"github.com/textpoke/textpoke/results/plots"
+)
+
+// times is the time of switching against entries, both ways.
+func (a *answer) times() *plots.Chart {
+	c := &plots.Chart{
+		Title:    "One by one a key's time grows with its entries; batched it hardly does",
+		Subtitle: fmt.Sprintf("Modelled by the timed engine, mean of %d switches with 95 %% intervals. The curves were fitted to the pair published in 2019", a.repeat),
+		X:        plots.Axis{Label: "entries of the static key", Log: true}, Y: plots.Axis{Label: "time of switching it (ms)", Log: true},
+	}
+	for _, m := range a.machines {
+		for _, w := range ways {
+			s := plots.Series{Name: m.String() + ", " + w.name, Kind: plots.Points, Low: []float64{}, High: []float64{}}
+			for _, n := range a.entries {
+				if r := a.find(m, n, w); r != nil {
+					s.X, s.Y = append(s.X, float64(n)), append(s.Y, r.update.mean/1e6)
+					s.Low, s.High = append(s.Low, max(r.update.low, 1)/1e6), append(s.High, r.update.high/1e6)
+				}
+			}
+			if len(s.X) > 0 {
+				c.Series = append(c.Series, s)
+			}
+		}
+	}
+	for _, w := range ways {
+		s := plots.Series{Name: "by the fit, " + w.name, Kind: plots.Curve}
+		for _, n := range a.entries {
+			s.X, s.Y = append(s.X, float64(n)), append(s.Y, a.facts.fit.update(n, perBatch*w.batches(n))/1e6)
+		}
+		c.Series = append(c.Series, s)
+	}
+	slow, fast := a.facts.slow, a.facts.fast
+	n := float64(slow.Entries)
+	c.Series = append(c.Series, plots.Series{Name: "published", Kind: plots.Points, X: []float64{n, n}, Y: []float64{slow.UpdateMS.Value, fast.UpdateMS.Value}})
+	for _, k := range []published.KeyUpdate{slow, fast} {
+		c.Notes = append(c.Notes, plots.Note{X: 0.9 * n, Y: 1.3 * k.UpdateMS.Value, Text: fmt.Sprintf("%d rounds: %g ms", k.Rounds, k.UpdateMS.Value), Right: true})
+	}
+	return c
+}
+
+// search is the handler's time against the entries that it searches.
+func (a *answer) search() *plots.Chart {
+	c := &plots.Chart{
+		Title:    fmt.Sprintf("Each doubling of a batch costs the handler about %.0f ns", a.facts.search.level),
+		Subtitle: "Comparisons are counted exactly; what one takes is fitted to the two published points, and all else is a prediction",
+		X:        plots.Axis{Label: "entries searched", Log: true}, Y: plots.Axis{Label: "handler (ns)"},
+	}
+	levels := plots.Series{Name: "log2 levels", Kind: plots.Curve}
+	mean := plots.Series{Name: "binary search, mean comparisons"}
+	most := plots.Series{Name: "and its most", Kind: plots.Steps}
+	tree := plots.Series{Name: "btree, mean comparisons"}
+	for _, n := range a.entries {
+		x := a.facts.search.handlers(n)
+		for _, to := range []struct {
+			s *plots.Series
+			y float64
+		}{{&levels, x.level}, {&mean, x.mean}, {&most, x.deepest}, {&tree, x.tree}} {
+			to.s.X, to.s.Y = append(to.s.X, float64(n)), append(to.s.Y, to.y)
+		}
+	}
+	was := plots.Series{Name: "published", Kind: plots.Points}
+	for _, k := range a.facts.rows {
+		if k.HandlerNS.Known {
+			was.X, was.Y = append(was.X, float64(searched(k))), append(was.Y, k.HandlerNS.Value)
+		}
+	}
+	c.Series = []plots.Series{levels, mean, most, tree, was}
+	for _, s := range c.Series {
+		c.Y.To = max(c.Y.To, 100*math.Ceil(slices.Max(s.Y)/100))
+	}
+	return c
+}

@@ -1,0 +1,207 @@
+package jumplabel
+
+import (
+	"context"
+	"errors"
+	"flag"
+	"math"
+	"os"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"testing"
+
+	"go.uber.org/goleak"
+	"pgregory.net/rapid"
+
+	"github.com/textpoke/textpoke/experiments/internal/trial"
+	"github.com/textpoke/textpoke/internal/readtrace"
+	"github.com/textpoke/textpoke/kernels/published"
+)
+
+var long = flag.Bool("long", false, "run slow tests")
+
+func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+
+// few is the experiment with so few switches that it is quick.
+var few = []string{"--entries", "1,4,56,256", "--repeat", "20"}
+
+// TestRows: rounds are those of the series, exactly; times are near what its machine
+// took; and what was fitted is marked.
+func TestRows(t *testing.T) {
+	r := trial.Must(t, &Experiment, few...)
+	want := []struct{ entries, way, rounds, published, basis string }{
+		{"1", "one by one", "3", "", "prediction"}, {"1", "batched", "3", "", "prediction"},
+		{"4", "one by one", "12", "12", "prediction"}, {"4", "batched", "3", "", "prediction"},
+		{"56", "one by one", "168", "168", "fitted"}, {"56", "batched", "3", "3", "fitted"},
+		{"256", "one by one", "768", "", "prediction"}, {"256", "batched", "3", "", "prediction"},
+	}
+	if len(r.Table.Rows) != len(want) {
+		t.Fatalf("%d rows, want %d", len(r.Table.Rows), len(want))
+	}
+	for i, w := range want {
+		cell := func(column string) string { return r.Cell(t, i, column) }
+		if cell("entries") != w.entries || cell("way") != w.way || cell("rounds") != w.rounds || cell("rounds_published") != w.published || cell("basis") != w.basis {
+			t.Errorf("%v, want %v", r.Table.Rows[i], w)
+		}
+		number := func(column string) float64 {
+			v, err := strconv.ParseFloat(cell(column), 64)
+			if err != nil {
+				t.Fatal(err)
+			}
+			return v
+		}
+		// Four standard errors about the mean are two intervals.
+		mean, half := number("update_ns"), number("update_high_ns")-number("update_ns")
+		if fit := number("update_fit_ns"); math.Abs(fit-mean) > 2.1*half {
+			t.Errorf("%v: modelled %v +- %v ns, the fit has %v", w, mean, half, fit)
+		}
+		if cell("error_percent") != "" && math.Abs(number("error_percent")) > 10 {
+			t.Errorf("%v: off by %s %%", w, cell("error_percent"))
+		}
+	}
+	trial.Golden(t, "report.md", r.Document(t, "report.md"))
+	for _, picture := range []string{"", "-handler"} {
+		if svg := string(r.Document(t, name+picture+".svg")); !strings.Contains(svg, ">published<") {
+			t.Errorf("%q lacks what was published", picture)
+		}
+	}
+}
+
+// TestTimeline: the published key's first switch is there both ways, 168 rounds and 3
+// with an arrow to each of the other 23 CPUs; keys that nobody published are not.
+func TestTimeline(t *testing.T) {
+	r := trial.Must(t, &Experiment, "--entries", "4,56", "--repeat", "2")
+	f, err := readtrace.Read(r.Document(t, name+".pftrace"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	arrows := 0
+	for _, track := range f.Tracks {
+		for _, slice := range track.Slices {
+			arrows += len(slice.Leaves)
+		}
+	}
+	if want := (168 + 3) * 23; arrows != want {
+		t.Errorf("%d arrows, want %d", arrows, want)
+	}
+	for _, d := range trial.Must(t, &Experiment, "--entries", "4", "--repeat", "2").Documents {
+		if d.Name == name+".pftrace" {
+			t.Errorf("%s of no published key", d.Name)
+		}
+	}
+}
+
+// TestFit: the two published times give a round of 337 us and 6.9 us an entry, and
+// the handler 23.2 ns a level; put back, they give the times again.
+func TestFit(t *testing.T) {
+	f, err := read("")
+	if err != nil {
+		t.Fatal(err)
+	}
+	near := func(what string, got, want, within float64) {
+		if math.Abs(got-want) > within {
+			t.Errorf("%s: %v, want %v", what, got, want)
+		}
+	}
+	near("round", f.fit.round, (57e6-1.4e6)/165, 1e-6)
+	near("entry", f.fit.entry, 6948, 1)
+	near("57 ms", f.fit.update(56, 168), 57e6, 1e-6)
+	near("1.4 ms", f.fit.update(56, 3), 1.4e6, 1e-6)
+	low, high := f.ends()
+	near("low round", low.round, (56.5e6-1.45e6)/165, 1e-6)
+	near("high round", high.round, (57.5e6-1.35e6)/165, 1e-6)
+	if !(low.entry < f.fit.entry && f.fit.entry < high.entry) {
+		t.Errorf("%v is not between %v and %v", f.fit, low, high)
+	}
+	near("level", f.search.level, 135/5.807, 0.01)
+	// A binary search among 56 finds one entry at the first comparison, two at the
+	// second, and so on; the last 25 at the sixth.
+	mean := float64(1*1+2*2+4*3+8*4+16*5+25*6) / 56
+	near("comparisons", stepsOf(56).mean, mean, 1e-12)
+	near("comparison", f.search.mean, 135/(mean-1), 1e-9)
+	for _, n := range []int{1, 56} {
+		x := f.search.handlers(n)
+		for _, got := range []float64{x.level, x.mean, x.deepest, x.tree} {
+			near("handler", got, map[int]float64{1: 45, 56: 180}[n], 1e-9)
+		}
+	}
+}
+
+// TestSolve: whatever made two times is found again.
+func TestSolve(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		want := fit{rapid.Float64Range(1e3, 1e6).Draw(t, "round"), rapid.Float64Range(10, 1e5).Draw(t, "entry")}
+		n := rapid.IntRange(2, 500).Draw(t, "entries")
+		slow, fast := published.KeyUpdate{Entries: int64(n), Rounds: int64(3 * n)}, published.KeyUpdate{Entries: int64(n), Rounds: 3}
+		got := solve(slow, fast, want.update(n, 3*n)/1e6, want.update(n, 3)/1e6)
+		if math.Abs(got.round/want.round-1) > 1e-9 || math.Abs(got.entry-want.entry) > 1e-9*want.round {
+			t.Fatalf("%v, want %v", got, want)
+		}
+	})
+	for v, want := range map[float64]float64{57: 1, 1.4: 0.1, 0.25: 0.01, 120: 1} {
+		if got := lastDigit(v); math.Abs(got-want) > 1e-12 {
+			t.Errorf("%v: last digit %v, want %v", v, got, want)
+		}
+	}
+}
+
+// TestMachines: on another machine nothing was fitted, and no time is the published.
+func TestMachines(t *testing.T) {
+	r := trial.Must(t, &Experiment, "--calibration", "refcount-480@4", "--entries", "56", "--repeat", "1", "--calls", "0")
+	for i := range 2 {
+		if r.Cell(t, i, "basis") != "prediction" || r.Cell(t, i, "traps") != "0" || r.Cell(t, i, "update_low_ns") != r.Cell(t, i, "update_ns") {
+			t.Errorf("%v", r.Table.Rows[i])
+		}
+	}
+}
+
+func TestDiffer(t *testing.T) {
+	r := &row{way: ways[0], entries: 4}
+	r.counted.Rounds = 11
+	a := &answer{rows: []*row{r}}
+	if err := a.differ(); err == nil || err.Error() != "4 entries one by one: 11 rounds, not 12" {
+		t.Errorf("%v", err)
+	}
+	if r.counted.Rounds = 12; a.differ() != nil {
+		t.Error(a.differ())
+	}
+}
+
+// TestFigure: the picture that docs show is what comes out with the defaults.
+func TestFigure(t *testing.T) {
+	if !*long {
+		t.Skip("slow: -long runs it")
+	}
+	trial.Must(t, &Experiment).Figure(t)
+}
+
+func TestCut(t *testing.T) {
+	ctx, cancel := context.WithCancel(t.Context())
+	cancel()
+	r := trial.RunWith(ctx, t, &Experiment, few...)
+	if !errors.Is(r.Err, context.Canceled) {
+		t.Fatal(r.Err)
+	}
+	if !strings.Contains(string(r.Document(t, "report.md")), "0 of 8 combinations were finished") {
+		t.Error("the report does not say what is missing")
+	}
+}
+
+func TestWrong(t *testing.T) {
+	header := "measurement,entries,rounds,update_ms,int3_handler_ns,machine,source\n"
+	file := filepath.Join(t.TempDir(), "published.csv")
+	if err := os.WriteFile(file, []byte(header+"one,56,168,57,45,,mail\n"), 0o666); err != nil {
+		t.Fatal(err)
+	}
+	for _, tt := range [][2]string{
+		{"--repeat=0", "--repeat 0: want 1 or more"},
+		{"--entries=0", "want whole numbers from 1"},
+		{"--published=" + file, "want update_ms and int3_handler_ns of one key, switched one entry by one and in one batch"},
+		{"--published=nosuch", "no such file"},
+	} {
+		if r := trial.Run(t, &Experiment, tt[0]); r.Err == nil || !strings.Contains(r.Err.Error(), tt[1]) {
+			t.Errorf("%s: %v, want %s", tt[0], r.Err, tt[1])
+		}
+	}
+}

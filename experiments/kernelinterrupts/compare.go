@@ -1,0 +1,225 @@
+package kernelinterrupts
+
+import (
+	"context"
+	"fmt"
+	"slices"
+
+	"github.com/textpoke/textpoke/kernels/ledger"
+)
+
+// Row is one measurement with what the ledger says of it.
+type Row struct {
+	ledger.Measured
+	Batches  int // noBatches where there are none
+	Modelled bool
+	Model    int    // of modelled rows
+	Why      string // it differs, or nothing models it; "" where it agrees
+}
+
+// Difference is what was measured beyond the model.
+func (r *Row) Difference() int { return r.Delta - r.Model }
+
+// Answer is every measurement beside the model.
+type Answer struct {
+	Rows      []Row
+	Summaries []Summary
+}
+
+// Compare holds measurements against the ledgers of their kernels.
+func Compare(ctx context.Context, measured []ledger.Measured) (*Answer, error) {
+	a := &Answer{Rows: make([]Row, len(measured))}
+	c := newCutter()
+	for i, m := range measured {
+		r := &a.Rows[i]
+		r.Measured = m
+		var err error
+		if r.Batches, err = c.batches(ctx, &m); err != nil {
+			return nil, err
+		}
+		if err := r.model(); err != nil {
+			return nil, err
+		}
+	}
+	a.summarize()
+	idle := a.idle()
+	for i := range a.Rows {
+		r := &a.Rows[i]
+		r.Why = r.why(idle[rowKey{r.Kernel, r.CPUs, r.Measured.Row}])
+	}
+	for i := range a.Summaries {
+		s := &a.Summaries[i]
+		s.Why = s.why(idle[rowKey{s.Kernel, s.CPUs, s.Row}])
+	}
+	return a, nil
+}
+
+// model fills in what the ledger says.
+func (r *Row) model() error {
+	row, ok := r.Kernel.Row(r.Measured.Row)
+	if !ok {
+		return fmt.Errorf("kernel %s: no row %s", r.Kernel.Name(), r.Measured.Row)
+	}
+	if r.Modelled = row.Modelled; !r.Modelled || !r.Load.Switches() {
+		return nil
+	}
+	entries, err := r.Kernel.Ledger(r.Load.Scenario(), r.Enable)
+	if err != nil {
+		return err
+	}
+	r.Model = r.Kernel.Takes(entries, max(r.Batches, 0), r.Functions, r.Patcher)[r.Measured.Row]
+	return nil
+}
+
+// Why things differ.
+const (
+	sharedInterrupt = "two calls shared one interrupt"
+	unexplained     = "fewer than the model: not explained"
+	notSwitched     = "background: nothing was switched"
+	oneReceiver     = "background: the only receiver takes all of the machine's"
+	someBackground  = "background: idle balancing, RCU and worker threads"
+	everyReceiver   = "every receiver took more: not explained"
+)
+
+// why says why a row differs. idle is the clean value of the same row in a second
+// in which nothing is switched.
+func (r *Row) why(idle float64) string {
+	row, _ := r.Kernel.Row(r.Measured.Row)
+	switch d := r.Difference(); {
+	case !r.Modelled:
+		return "not modelled: " + row.About
+	case d == 0:
+		return ""
+	case d == -1 && !r.Patcher:
+		return sharedInterrupt
+	case d < 0:
+		return unexplained
+	case !r.Load.Switches():
+		return notSwitched
+	case !r.Patcher && r.CPUs == 2:
+		return oneReceiver
+	case !r.Patcher && idle > 0 && float64(d) == idle:
+		return asIdle(idle)
+	}
+	return someBackground
+}
+
+func asIdle(idle float64) string {
+	return fmt.Sprintf("background: %g in a second in which nothing is switched, too", idle)
+}
+
+// rowKey is one interrupt row of one machine.
+type rowKey struct {
+	kernel *ledger.Kernel
+	cpus   int
+	row    string
+}
+
+// idle is the clean value of each row in an idle second.
+func (a *Answer) idle() map[rowKey]float64 {
+	out := map[rowKey]float64{}
+	for i := range a.Summaries {
+		if s := &a.Summaries[i]; s.Load == ledger.Idle {
+			out[rowKey{s.Kernel, s.CPUs, s.Row}] = s.Quietest
+		}
+	}
+	return out
+}
+
+// Summary is one modelled row of one toggle, over receivers and repetitions.
+type Summary struct {
+	Kernel      *ledger.Kernel
+	CPUs        int
+	Load        ledger.Load
+	Scenario    string
+	Functions   int
+	Row         string
+	Receivers   int
+	Repetitions int
+	Batches     int // noBatches where there are none
+	Records     int // rounds of the records that the row shows
+	Model       int
+	Quietest    float64 // the smallest of the receivers' medians over repetitions: the clean value
+	ExactShare  float64 // of the receivers' readings that are the model's
+	Background  float64 // median of what readings exceed the model by
+	Why         string  // the clean value differs; "" where it agrees
+}
+
+// Difference is what the clean value exceeds the model by.
+func (s *Summary) Difference() float64 { return s.Quietest - float64(s.Model) }
+
+func (s *Summary) why(idle float64) string {
+	switch d := s.Difference(); {
+	case d == 0:
+		return ""
+	case d < 0:
+		return unexplained
+	case !s.Load.Switches():
+		return notSwitched
+	case s.Receivers == 1:
+		return oneReceiver
+	case d == idle:
+		return asIdle(idle)
+	}
+	return everyReceiver
+}
+
+// summarize fills the summaries, in the order of the rows.
+func (a *Answer) summarize() {
+	type key struct {
+		rowKey
+		scenario  string
+		functions int
+	}
+	of := map[key][]*Row{}
+	var order []key
+	for i := range a.Rows {
+		r := &a.Rows[i]
+		if r.Patcher || !r.Modelled {
+			continue
+		}
+		k := key{rowKey{r.Kernel, r.CPUs, r.Measured.Row}, r.Scenario, r.Functions}
+		if of[k] == nil {
+			order = append(order, k)
+		}
+		of[k] = append(of[k], r)
+	}
+	for _, k := range order {
+		a.Summaries = append(a.Summaries, summaryOf(of[k]))
+	}
+}
+
+// summaryOf is the summary of rows that differ in receiver and repetition only.
+func summaryOf(rows []*Row) Summary {
+	r := rows[0]
+	s := Summary{
+		Kernel: r.Kernel, CPUs: r.CPUs, Load: r.Load, Scenario: r.Scenario, Functions: r.Functions, Row: r.Measured.Row,
+		Batches: r.Batches, Model: r.Model, Records: r.Kernel.RecordRounds(max(r.Batches, 0), r.Functions)[r.Measured.Row],
+	}
+	byCPU := map[int][]int{}
+	var beyond []int
+	exact := 0
+	for _, r := range rows {
+		byCPU[r.CPU] = append(byCPU[r.CPU], r.Delta)
+		beyond = append(beyond, r.Difference())
+		if r.Difference() == 0 {
+			exact++
+		}
+	}
+	s.Receivers, s.ExactShare, s.Background = len(byCPU), float64(exact)/float64(len(rows)), median(beyond)
+	first := true
+	for _, deltas := range byCPU {
+		s.Repetitions = max(s.Repetitions, len(deltas))
+		if m := median(deltas); first || m < s.Quietest {
+			s.Quietest, first = m, false
+		}
+	}
+	return s
+}
+
+// median is the middle of some numbers, or half-way between the two in the middle.
+func median(of []int) float64 {
+	sorted := slices.Sorted(slices.Values(of))
+	n := len(sorted)
+	return float64(sorted[(n-1)/2]+sorted[n/2]) / 2
+}

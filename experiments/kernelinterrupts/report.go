@@ -1,0 +1,186 @@
+package kernelinterrupts
+
+import (
+	_ "embed"
+	"fmt"
+	"io"
+	"text/template"
+
+	"github.com/textpoke/textpoke/kernels/ledger"
+)
+
+//go:embed report.md.tmpl
+var reportText string
+
+var reportTemplate = template.Must(template.New("report").Parse(reportText))
+
+// report is what the template is filled with.
+type report struct {
+	Name, Question       string
+	Exact, Comparable    int
+	Aside                []string
+	Rows                 []*reportRow
+	Readings             []*reportReadings
+	Fewer                []string
+	Ledgers              []reportEntry
+	Measured, Unmodelled int
+	ModuleRecords        int
+}
+
+type (
+	// reportRow is all toggles of one interrupt row of one machine.
+	reportRow struct {
+		Kernel         string
+		CPUs           int
+		Row            string
+		Quiet          bool // some receiver takes none while nothing is switched
+		Toggles, Exact int
+		Rest           []reportRest
+	}
+	reportRest struct {
+		N   int
+		Why string
+	}
+	// reportReadings is all single readings of one machine and role.
+	reportReadings struct {
+		Kernel                  string
+		CPUs                    int
+		Role                    string
+		All, Exact, More, Fewer int
+	}
+	reportEntry struct {
+		Kernel, Scenario, Direction, Part, Cause, Row string
+		Pokes, Rounds                                 int
+	}
+)
+
+// Report writes the report. It is made of the answer and of the ledgers.
+func (a *Answer) Report(w io.Writer) error {
+	r := report{Name: Name, Question: Question, Measured: len(a.Rows)}
+	a.toggles(&r)
+	a.readings(&r)
+	if err := a.ledgers(&r); err != nil {
+		return err
+	}
+	return reportTemplate.Execute(w, r)
+}
+
+// toggles says how many clean values agree. Those can be held against the model
+// exactly where a row counts nothing else: where some receiver takes none in a
+// second in which nothing is switched.
+func (a *Answer) toggles(r *report) {
+	rows, quiet := map[rowKey]*reportRow{}, a.quiet()
+	for i := range a.Summaries {
+		s := &a.Summaries[i]
+		if !s.Load.Switches() {
+			continue
+		}
+		key := rowKey{s.Kernel, s.CPUs, s.Row}
+		row := rows[key]
+		if row == nil {
+			row = &reportRow{Kernel: s.Kernel.Name(), CPUs: s.CPUs, Row: s.Row, Quiet: quiet[key]}
+			rows[key], r.Rows = row, append(r.Rows, row)
+		}
+		row.Toggles++
+		if s.Load == ledger.ModulesAll {
+			r.ModuleRecords = s.Functions
+		}
+		if s.Why == "" {
+			row.Exact++
+		} else {
+			row.differs(s.Why)
+		}
+		if s.Why == everyReceiver || s.Why == unexplained {
+			r.Aside = append(r.Aside, fmt.Sprintf("%s, %d CPUs, %s of %d functions, row %s: %g, model %d, on each of %d receivers in the median of %d repetitions",
+				s.Kernel.Name(), s.CPUs, s.Scenario, s.Functions, s.Row, s.Quietest, s.Model, s.Receivers, s.Repetitions))
+		}
+	}
+	for _, row := range r.Rows {
+		if row.Quiet {
+			r.Comparable += row.Toggles
+			r.Exact += row.Exact
+		}
+	}
+}
+
+// quiet tells of which rows some receiver takes none while nothing is switched.
+func (a *Answer) quiet() map[rowKey]bool {
+	out := map[rowKey]bool{}
+	for i := range a.Summaries {
+		s := &a.Summaries[i]
+		if key := (rowKey{s.Kernel, s.CPUs, s.Row}); !s.Load.Switches() {
+			before, ok := out[key]
+			out[key] = (before || !ok) && s.Quietest == 0
+		}
+	}
+	return out
+}
+
+// differs counts one reason why clean values differ.
+func (r *reportRow) differs(why string) {
+	for i := range r.Rest {
+		if r.Rest[i].Why == why {
+			r.Rest[i].N++
+			return
+		}
+	}
+	r.Rest = append(r.Rest, reportRest{1, why})
+}
+
+// readings says how many single readings do.
+func (a *Answer) readings(r *report) {
+	type key struct {
+		kernel  *ledger.Kernel
+		cpus    int
+		patcher bool
+	}
+	of := map[key]*reportReadings{}
+	for i := range a.Rows {
+		row := &a.Rows[i]
+		if !row.Modelled {
+			r.Unmodelled++
+			continue
+		}
+		k := key{row.Kernel, row.CPUs, row.Patcher}
+		if of[k] == nil {
+			of[k] = &reportReadings{Kernel: row.Kernel.Name(), CPUs: row.CPUs, Role: row.role()}
+			r.Readings = append(r.Readings, of[k])
+		}
+		of[k].All++
+		switch d := row.Difference(); {
+		case d == 0:
+			of[k].Exact++
+		case d > 0:
+			of[k].More++
+		default:
+			of[k].Fewer++
+			r.Fewer = append(r.Fewer, fmt.Sprintf("%s, %d CPUs, %s of %d functions, repetition %d, CPU %d, row %s: %d, model %d",
+				row.Kernel.Name(), row.CPUs, row.Scenario, row.Functions, row.Repetition, row.CPU, row.Measured.Row, row.Delta, row.Model))
+		}
+	}
+}
+
+// ledgers lists those of the kernels that were measured.
+func (a *Answer) ledgers(r *report) error {
+	measured := map[*ledger.Kernel]bool{}
+	for i := range a.Rows {
+		measured[a.Rows[i].Kernel] = true
+	}
+	for _, k := range ledger.Kernels() {
+		if !measured[k] {
+			continue
+		}
+		for _, s := range k.Scenarios() {
+			for _, direction := range []string{"enable", "disable"} {
+				entries, err := k.Ledger(s, direction == "enable")
+				if err != nil {
+					return err
+				}
+				for _, e := range entries {
+					r.Ledgers = append(r.Ledgers, reportEntry{k.Name(), string(s), direction, e.Part, e.Cause.String(), e.Row, e.Pokes, e.Rounds()})
+				}
+			}
+		}
+	}
+	return nil
+}

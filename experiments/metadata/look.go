@@ -1,0 +1,200 @@
+package metadata
+
+import (
+	"context"
+	"fmt"
+	"math/rand/v2"
+	"runtime"
+	"slices"
+	"time"
+
+	"github.com/textpoke/textpoke/records"
+	"github.com/textpoke/textpoke/results/fit"
+	tables "github.com/textpoke/textpoke/tracers/metadata"
+)
+
+// spacing is the mean distance of functions: that of the 42,757 records of the
+// built-in table x86_64-6.12 is 320 bytes.
+const spacing = 320
+
+// functions are those that are hooked, in the order in which they are.
+type functions struct {
+	addrs []records.Addr
+	text  tables.Text
+	seed  uint64
+}
+
+func functionsOf(ctx context.Context, n int, seed uint64) (*functions, error) {
+	t, err := records.Open(ctx, fmt.Sprintf("gen:n=%d,order=sorted,spacing=%d,seed=%d", n, spacing, seed), records.Options{})
+	if err != nil {
+		return nil, err
+	}
+	a := t.Addrs()
+	return &functions{a, tables.Text{Start: a[0] - 64, End: a[len(a)-1] + 64}, seed}, nil
+}
+
+// fill makes a table with a record of each of the first n functions.
+func (f *functions) fill(k tables.Kind, n int) (tables.Table, error) {
+	tab, err := tables.New(k, f.text)
+	if err != nil {
+		return nil, err
+	}
+	for i, at := range f.addrs[:n] {
+		// One fentry program on each, as fentry_multi_all attaches.
+		r := tables.NewRecord(at, uint8(i%tables.MaxArgs), tables.Program{ID: 1, Attach: tables.Fentry, Cookie: uint64(i)})
+		if err := tab.Set(r); err != nil {
+			return nil, err
+		}
+	}
+	if r, ok := tab.(*tables.Resizable); ok {
+		r.Settle()
+	}
+	return tab, nil
+}
+
+// counts are what lookups do, means over all functions.
+type counts struct {
+	comparisons, loads, lines float64
+	most                      int
+	bytes                     float64 // of the table, a function
+}
+
+func count(tab tables.Counted, addrs []records.Addr) *counts {
+	var sum tables.Cost
+	c := &counts{}
+	for _, at := range addrs {
+		one := tab.Cost(at)
+		sum.Comparisons += one.Comparisons
+		sum.Loads += one.Loads
+		sum.Lines += one.Lines
+		c.most = max(c.most, one.Comparisons)
+	}
+	n := float64(len(addrs))
+	c.comparisons, c.loads, c.lines = float64(sum.Comparisons)/n, float64(sum.Loads)/n, float64(sum.Lines)/n
+	c.bytes = float64(tab.Bytes()) / n
+	return c
+}
+
+// countAll counts what a resizable table does with all functions in it.
+func countAll(ctx context.Context, n int, seed uint64) (*counts, error) {
+	f, err := functionsOf(ctx, n, seed)
+	if err != nil {
+		return nil, err
+	}
+	tab, err := f.fill(tables.ResizableHash, n)
+	if err != nil {
+		return nil, err
+	}
+	return count(tab.(tables.Counted), f.addrs), nil
+}
+
+// times are what lookups take, in nanoseconds.
+type times struct {
+	hot, random fit.Estimate
+	ofOne       fit.Estimate // hot over hot in a table with one function
+	heap        float64      // bytes a function
+}
+
+const (
+	// In random order there are so many calls at least that no branch predictor
+	// learns them, and every function is called: a table that is touched in part
+	// only would seem to fit into a smaller cache.
+	randomCalls = 1 << 14
+	// A function is hot for so many calls, and so many are in turn: evenly from
+	// those that were hooked first to those that were hooked last, since that
+	// is where they are in a chain.
+	hotCalls, hotFunctions = 1 << 8, 64
+	// A measurement is the fastest of so many passes over all calls, or more, until
+	// leastTurn is over: whatever disturbs a pass makes it slower.
+	leastPasses, leastTurn = 2, time.Millisecond
+)
+
+// look fills a table, counts and times.
+func (r *request) look(ctx context.Context, k tables.Kind, f *functions) (*row, error) {
+	n := len(f.addrs)
+	before := heap()
+	tab, err := f.fill(k, n)
+	if err != nil {
+		return nil, err
+	}
+	row := &row{kind: k, functions: n}
+	if c, ok := tab.(tables.Counted); ok {
+		row.counts = count(c, f.addrs)
+	}
+	if r.noTime {
+		return row, nil
+	}
+	t := &times{heap: float64(heap()-before) / float64(n)}
+	row.times = t
+	one, err := f.fill(k, 1)
+	if err != nil {
+		return nil, err
+	}
+	single := slices.Repeat(f.addrs[:1], hotCalls*hotFunctions)
+	hot, random := f.hot(), f.random()
+	var hots, ratios, randoms []float64
+	for _, calls := range [][]records.Addr{hot, random} {
+		pass(tab, calls) // what comes first finds cold caches
+	}
+	for range r.repeats {
+		if err := ctx.Err(); err != nil {
+			return nil, err
+		}
+		h, o := turn(tab, hot), turn(one, single)
+		hots, ratios, randoms = append(hots, h), append(ratios, h/o), append(randoms, turn(tab, random))
+	}
+	for to, values := range map[*fit.Estimate][]float64{&t.hot: hots, &t.ofOne: ratios, &t.random: randoms} {
+		if *to, err = fit.Median(values); err != nil {
+			return nil, err
+		}
+	}
+	return row, nil
+}
+
+func (f *functions) hot() (calls []records.Addr) {
+	for i := range hotFunctions {
+		at := f.addrs[(2*i+1)*len(f.addrs)/(2*hotFunctions)]
+		for range hotCalls {
+			calls = append(calls, at)
+		}
+	}
+	return calls
+}
+
+func (f *functions) random() []records.Addr {
+	rng := rand.New(rand.NewPCG(f.seed, uint64(len(f.addrs))))
+	var calls []records.Addr
+	for len(calls) < randomCalls {
+		for _, i := range rng.Perm(len(f.addrs)) {
+			calls = append(calls, f.addrs[i])
+		}
+	}
+	return calls
+}
+
+// turn is the time of one lookup among calls.
+func turn(tab tables.Table, calls []records.Addr) float64 {
+	fastest, start := pass(tab, calls), time.Now()
+	for n := 1; n < leastPasses || time.Since(start) < leastTurn; n++ {
+		fastest = min(fastest, pass(tab, calls))
+	}
+	return float64(fastest.Nanoseconds()) / float64(len(calls))
+}
+
+// pass looks all calls up. The record is read, as a trampoline would.
+func pass(tab tables.Table, calls []records.Addr) time.Duration {
+	args, start := 0, time.Now()
+	for _, at := range calls {
+		args += int(tab.Lookup(at).Args)
+	}
+	runtime.KeepAlive(args)
+	return time.Since(start)
+}
+
+// heap is the memory in use.
+func heap() int64 {
+	var m runtime.MemStats
+	runtime.GC()
+	runtime.ReadMemStats(&m)
+	return int64(m.HeapAlloc)
+}

@@ -1,0 +1,169 @@
+package metadata
+
+import (
+	"fmt"
+	"math/bits"
+
+	"github.com/textpoke/textpoke/experiments"
+	"github.com/textpoke/textpoke/kernels/published"
+)
+
+// pair is what one bench took an iteration with a fixed number of buckets and with a
+// resizable table, all else being the same, in nanoseconds.
+type pair struct {
+	bench            string
+	buckets          int
+	fixed, resizable float64
+	source           string
+}
+
+// ratio is how many times as fast it became.
+func (p *pair) ratio() float64 { return p.fixed / p.resizable }
+
+const resizable = "resizable"
+
+// readPairs reads the published throughputs and puts those together that belong
+// together.
+func readPairs(file string) (out []*pair, err error) {
+	rows, err := published.HashLookups.Read(file)
+	if err != nil {
+		return nil, err
+	}
+	if file == "" {
+		file = published.HashLookups.Name
+	}
+	by, lines := map[string]*pair{}, map[string]int{}
+	for _, h := range rows {
+		p := by[h.Bench]
+		if p == nil {
+			p = &pair{bench: h.Bench}
+			by[h.Bench] = p
+			out = append(out, p)
+		}
+		lines[h.Bench], p.source = h.Line, h.Source
+		if h.Table == resizable {
+			p.resizable = h.NS()
+			continue
+		}
+		n := 0
+		if _, err := fmt.Sscanf(h.Table, "%d fixed buckets", &n); err != nil || n < 1 || bits.OnesCount(uint(n)) != 1 || h.Table != fmt.Sprintf("%d fixed buckets", n) {
+			return nil, fmt.Errorf("%s:%d: table %q: want %s, or \"N fixed buckets\" with a power of two", file, h.Line, h.Table, resizable)
+		}
+		if p.buckets != 0 {
+			return nil, fmt.Errorf("%s:%d: table %q: %s has %d fixed buckets already", file, h.Line, h.Table, h.Bench, p.buckets)
+		}
+		p.buckets, p.fixed = n, h.NS()
+	}
+	for _, p := range out {
+		if p.buckets == 0 || p.resizable == 0 {
+			return nil, fmt.Errorf("%s:%d: %s: want it with a fixed number of buckets and resizable, to compare", file, lines[p.bench], p.bench)
+		}
+	}
+	return out, nil
+}
+
+// chain is how many comparisons find one of n functions in a chained hash on average:
+// itself, and half of the others in its bucket.
+func chain(n, buckets int) float64 { return 1 + float64(n-1)/(2*float64(buckets)) }
+
+// more is how many comparisons the fixed table needs above the resizable one.
+func (a *answer) more(p *pair) float64 { return chain(a.all, p.buckets) - a.grown.comparisons }
+
+// each is what a comparison takes, if all of the pair's difference is comparisons.
+func (a *answer) each(p *pair) float64 { return (p.fixed - p.resizable) / a.more(p) }
+
+func (a *answer) pairSheet() experiments.Sheet {
+	s := experiments.Sheet{
+		Title: "The published pairs, taken apart",
+		Columns: []string{"bench", "buckets", "ns, fixed", "ns, resizable", "times as fast", "difference, ns",
+			"functions in a bucket", "comparisons, fixed", "comparisons, resizable", "ns a comparison"},
+	}
+	for _, p := range a.pairs {
+		s.Rows = append(s.Rows, []string{p.bench, fmt.Sprint(p.buckets), fmt.Sprintf("%.2f", p.fixed), fmt.Sprintf("%.2f", p.resizable), fmt.Sprintf("%.3f", p.ratio()),
+			fmt.Sprintf("%.2f", p.fixed-p.resizable), fmt.Sprintf("%.1f", float64(a.all)/float64(p.buckets)), fmt.Sprintf("%.1f", chain(a.all, p.buckets)),
+			fmt.Sprintf("%.2f", a.grown.comparisons), fmt.Sprintf("%.3f", a.each(p))})
+	}
+	return s
+}
+
+// beside holds what is predicted against what was published.
+func (a *answer) beside() (out []experiments.Beside) {
+	add := func(p *pair, how string, fixed float64) {
+		out = append(out, experiments.Beside{What: fmt.Sprintf("%s: times as fast with a resizable table, %s", p.bench, how), Published: p.ratio(), Ours: fixed / p.resizable, Source: p.source})
+	}
+	for _, p := range a.pairs {
+		add(p, "if a call were nothing but comparisons", p.resizable*chain(a.all, p.buckets)/a.grown.comparisons)
+		for _, other := range a.pairs {
+			if other != p {
+				add(p, "with a comparison as in "+other.bench, p.resizable+a.each(other)*a.more(p))
+			}
+		}
+		if d, ok := a.measuredMore(p.buckets); ok {
+			add(p, "with the difference measured here", p.resizable+d)
+		}
+	}
+	return append(out, a.besideCalls()...)
+}
+
+// measuredMore is what a lookup takes longer here in that many buckets than in a
+// resizable table, with all functions hooked and one called.
+func (a *answer) measuredMore(buckets int) (float64, bool) {
+	fixed, grown := a.row(fmt.Sprintf("fixed-%d", buckets), a.all), a.row(resizable, a.all)
+	if fixed == nil || grown == nil || fixed.times == nil {
+		return 0, false
+	}
+	return fixed.times.hot.Value - grown.times.hot.Value, true
+}
+
+// probed is a mechanism of the other run that is looked up in fprobe's table, which
+// had 256 buckets then.
+const probed, probedBuckets = "kprobe-multi", 256
+
+// otherRun says what a comparison took in the run that hooked one function and
+// then all, or "".
+func (a *answer) otherRun() string {
+	var one, all *published.MultiCalls
+	for i := range a.calls {
+		switch m := &a.calls[i]; {
+		case m.Mechanism != probed:
+		case m.Functions == 1:
+			one = m
+		default:
+			all = m
+		}
+	}
+	if one == nil || all == nil {
+		return ""
+	}
+	each := (all.NS() - one.NS()) / (chain(int(all.Functions), probedBuckets) - 1)
+	return fmt.Sprintf("Another run, of %d calls with one function hooked and with %d, puts a comparison of %s at %.2f ns: its machine, or where the called function stands in its chain, is another.",
+		all.Calls, all.Functions, probed, each)
+}
+
+// besideCalls holds what is measured here against the run that compared hash with
+// padding: how much longer a call takes when all functions are hooked and not one.
+func (a *answer) besideCalls() (out []experiments.Beside) {
+	for _, m := range a.calls {
+		for _, one := range a.calls {
+			if m.Mechanism != one.Mechanism || one.Functions != 1 || m.Functions == 1 {
+				continue
+			}
+			kind := m.Table
+			switch {
+			case m.Mechanism == probed:
+				kind = fmt.Sprintf("fixed-%d", probedBuckets)
+			case kind == "hash":
+				continue // its buckets are not said
+			}
+			all, single := a.row(kind, int(m.Functions)), a.row(kind, 1)
+			if all == nil || single == nil || all.times == nil {
+				continue
+			}
+			out = append(out, experiments.Beside{
+				What:      fmt.Sprintf("%s, %s: ns a call more with %d functions hooked than with one", m.Mechanism, kind, m.Functions),
+				Published: m.NS() - one.NS(), Ours: all.times.hot.Value - single.times.hot.Value, Source: m.Source,
+			})
+		}
+	}
+	return out
+}

@@ -1,0 +1,141 @@
+package migration
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+	"slices"
+
+	"github.com/textpoke/textpoke/cpus"
+	"github.com/textpoke/textpoke/experiments"
+	"github.com/textpoke/textpoke/kernels/published"
+	"github.com/textpoke/textpoke/poke"
+	"github.com/textpoke/textpoke/records"
+	"github.com/textpoke/textpoke/results/interrupts"
+	"github.com/textpoke/textpoke/sched"
+	"github.com/textpoke/textpoke/sim"
+)
+
+// measurement is one reading with what explains it, and what comes out here.
+type measurement struct {
+	*published.Reading
+	why        interrupts.Explanation
+	taken      []int64 // on the live machine
+	violations uint64
+}
+
+// explain explains each reading.
+func explain(readings []*published.Reading) (out []*measurement, err error) {
+	for _, r := range readings {
+		m := &measurement{Reading: r, why: interrupts.Explain(r.Deltas())}
+		last := r.Counts[len(r.Counts)-1].CPU
+		switch {
+		case last != len(r.Counts)-1:
+			return nil, fmt.Errorf("%s: cpu %d is the last of %d: CPUs must be numbered from 0", m.Name(), last, len(r.Counts))
+		case !m.why.Consistent:
+			return nil, fmt.Errorf("%s: no rounds explain these interrupts: %s", m.Name(), m.why.Reason)
+		case !m.why.Known || m.why.Rounds < roundsPerBatch:
+			return nil, fmt.Errorf("%s: there are fewer rounds in it than one batch takes", m.Name())
+		case m.why.Rounds > maxRounds:
+			return nil, fmt.Errorf("%s: %d rounds are more than are repeated here (%d)", m.Name(), m.why.Rounds, maxRounds)
+		case len(m.Counts) > maxCPUs:
+			return nil, fmt.Errorf("%s: %d CPUs are more than are repeated here (%d)", m.Name(), len(m.Counts), maxCPUs)
+		}
+		out = append(out, m)
+	}
+	return out, nil
+}
+
+// roundsPerBatch is what the three phases take.
+const roundsPerBatch = 3
+
+// What a few seconds are enough for.
+const (
+	maxRounds = 100_000
+	maxCPUs   = 512
+)
+
+// course is the CPUs that sent, in the order in which they are let send here: the
+// counts do not tell it. The one that sent most comes first.
+func (m *measurement) course() (home int, moves []sim.Move) {
+	var senders []int
+	for cpu, n := range m.why.Sent {
+		if n > 0 {
+			senders = append(senders, cpu)
+		}
+	}
+	slices.SortStableFunc(senders, func(a, b int) int { return cmp.Compare(m.why.Sent[b], m.why.Sent[a]) })
+	after := 0
+	for i, cpu := range senders[:len(senders)-1] {
+		after += int(m.why.Sent[cpu])
+		moves = append(moves, sim.Move{After: after, To: senders[i+1]})
+	}
+	return senders[0], moves
+}
+
+// plan is a protocol whose update of so many batches takes all the rounds: three
+// a batch, and what is left over at the end, as the synchronisation is that a
+// kernel sends when the function to call changes (ftrace_sync_ipi,
+// kernel/trace/ftrace.c).
+func plan(rounds int64) (*poke.Protocol, error) {
+	shipped := poke.ShippedPlans()
+	i := slices.IndexFunc(shipped, func(p poke.ShippedPlan) bool { return p.Name == "breakpoint" })
+	if i < 0 {
+		return nil, fmt.Errorf("no plan of the breakpoint protocol")
+	}
+	text := string(shipped[i].Text)
+	if rounds%roundsPerBatch > 0 {
+		text += "\nonce after:\n"
+	}
+	for i := range rounds % roundsPerBatch {
+		text += fmt.Sprintf("    Sync %d\n", roundsPerBatch+1+i)
+	}
+	return poke.ParseProtocol("migration.plan", []byte(text))
+}
+
+// repeat carries an update of as many rounds out on the live machine, with the
+// patcher where it must have been.
+func (m *measurement) repeat(ctx context.Context, lab *experiments.Lab) error {
+	p, err := plan(m.why.Rounds)
+	if err != nil {
+		return err
+	}
+	arch, err := cpus.ParseArch(cpus.ArchNames()[0])
+	if err != nil {
+		return err
+	}
+	// A vector of one slot makes a batch of every record.
+	t, err := records.Open(ctx, fmt.Sprintf("gen:n=%d,order=sorted", m.why.Rounds/roundsPerBatch), records.Options{})
+	if err != nil {
+		return err
+	}
+	roles := make([]cpus.Role, len(m.Counts)) // all busy
+	j, err := sim.NewJob(sim.Config{Arch: arch, Plan: p, Table: t, Roles: roles, Buffer: sched.Buffer{Slots: 1}, Seed: lab.Seed})
+	if err != nil {
+		return err
+	}
+	l, err := sim.NewLive(j, lab.Revision, lab.Log)
+	if err != nil {
+		return err
+	}
+	defer l.Close()
+	enable := m.Action == "enable"
+	if !enable {
+		if _, err := l.Update(ctx, true); err != nil {
+			return err
+		}
+	}
+	home, moves := m.course()
+	if err := l.Course(home, moves...); err != nil {
+		return err
+	}
+	row, err := l.Update(ctx, enable)
+	if err != nil {
+		return err
+	}
+	m.violations = row.Violations
+	for cpu := range m.Counts {
+		m.taken = append(m.taken, int64(row.Counts.Taken[cpu][cpus.Sync]))
+	}
+	return nil
+}

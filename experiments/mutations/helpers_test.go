@@ -1,0 +1,154 @@
+package mutations
+
+import (
+	"flag"
+	"fmt"
+	"os"
+	"strings"
+	"sync"
+	"testing"
+
+	"github.com/textpoke/textpoke/check"
+
+	"github.com/google/go-cmp/cmp"
+	"go.uber.org/goleak"
+
+	"github.com/textpoke/textpoke/check/explore"
+	"github.com/textpoke/textpoke/cpus"
+	"github.com/textpoke/textpoke/cpus/isa"
+	"github.com/textpoke/textpoke/poke"
+)
+
+var update = flag.Bool("update", false, "rewrite the golden files in testdata")
+
+func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+
+// wholeGrid is what the command asks about by default.
+func wholeGrid() check.Grid {
+	g := check.Grid{
+		Protocols: poke.Names(), Fetches: []cpus.Fetch{cpus.Weak, cpus.Ordered, cpus.Atomic},
+		Preempts: []bool{false}, Sites: []int{2}, Machines: [][]cpus.Role{{cpus.Busy, cpus.Busy}},
+	}
+	for _, name := range cpus.ArchNames() {
+		g.Arches = append(g.Arches, archNamed(name))
+	}
+	return g
+}
+
+func archNamed(name string) isa.Arch {
+	a, err := cpus.ParseArch(name)
+	if err != nil {
+		panic(err)
+	}
+	return a
+}
+
+// search is how the command searches by default.
+var search = func() explore.Options {
+	all, err := explore.ParseReductions("all")
+	if err != nil {
+		panic(err)
+	}
+	return explore.Options{Reduce: all}
+}()
+
+// ask answers a grid's questions.
+func ask(t *testing.T, g check.Grid, o explore.Options) *Answer {
+	t.Helper()
+	questions, err := Questions(g)
+	if err != nil {
+		t.Fatal(err)
+	}
+	a := &Answer{Asked: len(questions)}
+	for _, q := range questions {
+		row, err := q.Ask(t.Context(), o)
+		if err != nil {
+			t.Fatalf("%s: %v", check.Command(q.Flags()), err)
+		}
+		a.Rows = append(a.Rows, row)
+	}
+	return a
+}
+
+var whole struct {
+	once sync.Once
+	a    *Answer
+}
+
+// wholeAnswer is the answer by default, which is the same every time.
+func wholeAnswer(t *testing.T) *Answer {
+	t.Helper()
+	whole.once.Do(func() { whole.a = ask(t, wholeGrid(), search) })
+	if whole.a == nil {
+		t.Fatal("there is no answer")
+	}
+	return whole.a
+}
+
+// one is a single combination, as "arch protocol mutation fetch", and what differs
+// from the default.
+func one(t *testing.T, spec string, sites int, preempt bool) *check.VerdictRow {
+	t.Helper()
+	f := strings.Fields(spec)
+	fetch, err := cpus.ParseFetch(f[3])
+	if err != nil {
+		t.Fatal(err)
+	}
+	g := wholeGrid()
+	g.Arches, g.Protocols, g.Fetches = []isa.Arch{archNamed(f[0])}, f[1:2], []cpus.Fetch{fetch}
+	g.Sites, g.Preempts = []int{sites}, []bool{preempt}
+	a := ask(t, g, search)
+	for i := range a.Rows {
+		if a.Rows[i].Mutation == strings.Trim(f[2], "-") {
+			return &a.Rows[i]
+		}
+	}
+	t.Fatalf("%s: no such combination", spec)
+	return nil
+}
+
+// outcome is what breaks, or else the verdict.
+func outcome(r *check.VerdictRow) string {
+	if r.Violation != nil {
+		return string(r.Violation.Property)
+	}
+	return string(r.Verdict)
+}
+
+// golden compares with testdata/NAME.
+func golden(t *testing.T, name, got string) {
+	t.Helper()
+	path := "testdata/" + name
+	if *update {
+		if err := os.WriteFile(path, []byte(got), 0o666); err != nil {
+			t.Fatal(err)
+		}
+	}
+	want, err := os.ReadFile(path)
+	if err != nil {
+		t.Fatalf("%v (run the test with -update to create it)", err)
+	}
+	if diff := cmp.Diff(string(want), got); diff != "" {
+		t.Errorf("%s differs (-want +got):\n%s", path, diff)
+	}
+}
+
+// known strips what other ways to search may change: how many states there are,
+// and how deep they lie where nothing breaks.
+func known(a *Answer) *Answer {
+	out := &Answer{Asked: a.Asked}
+	for _, r := range a.Rows {
+		result := *r.Result
+		result.States, result.Transitions, result.Collision = 0, 0, 0
+		if r.Verdict != explore.Unsafe {
+			result.Depth = 0
+		}
+		r.Result = &result
+		out.Rows = append(out.Rows, r)
+	}
+	return out
+}
+
+func describe(r *check.VerdictRow) string {
+	return fmt.Sprintf("%s %s %s %s", archName(r), r.Protocol, mutationName(r), fetchName(r))
+}

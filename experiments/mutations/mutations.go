@@ -1,0 +1,151 @@
+// Package mutations is the matrix of protocols and what can be taken away from
+// them: the grid that is asked, what is known of the answer from elsewhere, a
+// plot, and a report.
+package mutations
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"strings"
+
+	"github.com/textpoke/textpoke/check"
+
+	"github.com/textpoke/textpoke/cpus"
+	"github.com/textpoke/textpoke/experiments"
+	"github.com/textpoke/textpoke/int3"
+	"github.com/textpoke/textpoke/poke"
+	"github.com/textpoke/textpoke/results"
+	"github.com/textpoke/textpoke/results/plots"
+	"github.com/textpoke/textpoke/sched"
+)
+
+// Experiment is the question. Its flags are those of the checker.
+var Experiment = experiments.Experiment{
+	Name: "mutations",
+	Question: "Which steps does the safety of a patching protocol rest on? Put one defect into a protocol: " +
+		"on which architecture, and with which fetch model, can it break, and how?",
+	Short: "which steps does the safety of a protocol rest on? every protocol, with every defect",
+	About: "mutations puts every protocol to the checker, as it is and with every mutation that it offers, on\n" +
+		"every instruction set and with every fetch model. With --out it writes the table, a plot of it\n" +
+		"(mutations.svg, mutations.png) and report.md, which answers the question and holds the answer\n" +
+		"against what is known. That mutations break protocols is the answer, not an error: the exit code\n" +
+		"is 1 only when a protocol breaks without any, and nothing known says that it should.",
+	Examples: []string{
+		"mutations --out mutations",
+		"mutations --arch x86_64 --protocol native --format csv",
+		"mutations --protocol breakpoint-lazy --cpus busy=1,isolated=1",
+	},
+	Table: Table,
+}
+
+// Questions are the questions of the matrix: every protocol of the grid as
+// it is and with every mutation that it offers, put where it can show. The grid
+// leaves buffers, orders, indexes and counts to the experiment.
+func Questions(g check.Grid) ([]*check.Question, error) {
+	g.Mutations = nil
+	g.Buffers, g.Orders = []sched.Buffer{sched.Dynamic}, []sched.Ordering{sched.Table}
+	g.Lookups, g.Refs = []int3.Kind{int3.BTree}, []int3.Refs{int3.PerCPU}
+	all, err := g.Questions()
+	if err != nil {
+		return nil, err
+	}
+	var out []*check.Question
+	asked := map[string]bool{}
+	for _, q := range all {
+		if err := place(q); err != nil {
+			return nil, err
+		}
+		if key := strings.Join(q.Flags(), " "); !asked[key] {
+			asked[key] = true
+			out = append(out, q)
+		}
+	}
+	return out, nil
+}
+
+// Answer is the rows that were finished, in the order of the questions.
+type Answer struct {
+	Asked int // how many questions there were
+	Rows  []check.VerdictRow
+}
+
+// Table is the table for the rows.
+func Table() results.Table {
+	t := check.Table()
+	t.Name = "mutations"
+	return t
+}
+
+// Answer is the answer for the command line, as far as it goes.
+func (a *Answer) Answer() *experiments.Answer {
+	return &experiments.Answer{Headline: a.headline(), No: a.Unexpected(), Documents: []results.Document{
+		{Name: "mutations.svg", Write: func(w io.Writer) error { return plots.WriteSVG(w, a.Matrix().Picture()) }},
+		{Name: "mutations.png", Write: func(w io.Writer) error { return plots.WritePNG(w, a.Matrix().Picture()) }},
+		{Name: "report.md", Write: a.Report},
+	}}
+}
+
+// Unexpected is the protocols that break without any mutation and are not among
+// those that cannot be safe there in the first place; nil if there are none.
+func (a *Answer) Unexpected() error {
+	_, unexpected := a.brokenAsMeant()
+	if len(unexpected) == 0 {
+		return nil
+	}
+	return fmt.Errorf("protocols break without any mutation: %s", strings.Join(unexpected, "; "))
+}
+
+// brokenAsMeant says what breaks without any mutation, and where: what cannot be
+// safe there in the first place, with the reason, and the rest.
+func (a *Answer) brokenAsMeant() (known, unexpected []string) {
+	broken := a.all().where(unmutated, isUnsafe)
+	for _, p := range broken.names(protocolName) {
+		on := broken.where(having(protocolName, p))
+		for _, property := range on.names(propertyName) {
+			some := on.where(having(propertyName, property))
+			because := func(r *check.VerdictRow) string { return knownUnsafe(r.Question) }
+			for _, why := range some.names(because) {
+				line := property + ": " + a.places(some.where(having(because, why)))
+				if why == "" {
+					unexpected = append(unexpected, line)
+				} else {
+					known = append(known, line+"; "+why)
+				}
+			}
+		}
+	}
+	return known, unexpected
+}
+
+// knownUnsafe says why a protocol cannot be safe on an architecture in the first
+// place; "" where it can.
+func knownUnsafe(q *check.Question) string {
+	p, c := q.Setup.Protocol, q.Model.Code
+	if p.OneStore && !c.Arch.AtomicStore(c.Sites[0], c.Len) {
+		if q.Model.Code.Fetch == cpus.Atomic {
+			return "no round ends the old calls before the ops is released: the protocol sends none there"
+		}
+		return "no store replaces a whole site at once"
+	}
+	var hangs *poke.ImpossibleError
+	if errors.As(p.Compile(shapeOf(q), func(func(poke.Range) bool) {}, func(poke.Step) {}), &hangs) {
+		return "its rounds cannot reach CPUs that have interrupts masked"
+	}
+	return ""
+}
+
+// shapeOf is the shape of a question's updates.
+func shapeOf(q *check.Question) poke.Shape {
+	c := q.Model.Code
+	return poke.Shape{Traits: c.Traits, Len: c.Len, Patches: len(c.Sites), Detach: true}
+}
+
+// sends tells whether the protocol, without its mutation, has a step like that.
+func sends(q *check.Question, op poke.Op) (found bool) {
+	one := func(yield func(poke.Range) bool) { yield(poke.Range{From: 0, To: 1}) }
+	s := shapeOf(q)
+	s.Patches = 1
+	q.Setup.Protocol.Unfold(s, one, func(st poke.Step) { found = found || st.Op == op })
+	return found
+}

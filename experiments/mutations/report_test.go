@@ -1,0 +1,154 @@
+package mutations
+
+import (
+	"bytes"
+	"encoding/xml"
+	"errors"
+	"image/png"
+	"io"
+	"regexp"
+	"strings"
+	"testing"
+
+	"github.com/textpoke/textpoke/check"
+
+	"github.com/textpoke/textpoke/check/explore"
+	"github.com/textpoke/textpoke/cpus"
+	"github.com/textpoke/textpoke/cpus/isa"
+	"github.com/textpoke/textpoke/results/plots"
+)
+
+func report(t *testing.T, a *Answer) string {
+	t.Helper()
+	var b bytes.Buffer
+	if err := a.Report(&b); err != nil {
+		t.Fatal(err)
+	}
+	return b.String()
+}
+
+func TestGoldenReport(t *testing.T) {
+	golden(t, "report.md", report(t, known(wholeAnswer(t))))
+}
+
+// TestReportOfLess: reports of answers that are cut short, or of little.
+func TestReportOfLess(t *testing.T) {
+	small := wholeGrid()
+	small.Arches, small.Protocols = []isa.Arch{archNamed("arm64")}, []string{"breakpoint"}
+	limited := search
+	limited.LimitStates = 100
+	cut := ask(t, small, limited)
+	preempted := wholeGrid()
+	preempted.Protocols, preempted.Preempts = []string{"stop-machine"}, []bool{true}
+	lazy := small
+	lazy.Protocols, lazy.Machines = []string{"breakpoint-lazy"}, [][]cpus.Role{{cpus.Busy, cpus.Isolated}}
+	some := &Answer{Asked: 39, Rows: ask(t, small, search).Rows[:5]}
+	unexplained := *wholeAnswer(t)
+	unexplained.Rows = append([]check.VerdictRow{}, unexplained.Rows...)
+	for i, r := range unexplained.Rows {
+		if r.Mutation == "late-publish" {
+			safe := explore.Result{Verdict: explore.Safe}
+			unexplained.Rows[i].Result = &safe
+		}
+	}
+	for name, tt := range map[string]struct {
+		a          *Answer
+		has, lacks string
+	}{
+		"limits":      {cut, `cut short by limits:\*\* of \d+ combinations nothing`, `can break in any way`},
+		"some":        {some, `Cut short:\*\* 5 of 39 questions`, `by limits`},
+		"none":        {&Answer{Asked: 3}, `Cut short:\*\* 0 of 3 questions`, `%!`},
+		"preemption":  {ask(t, preempted, search), `half-pair: riscv64 \(stop-machine\)`, `Tasks give way`},
+		"lazy":        {ask(t, lazy, search), `2 sites|isolated`, `leave out nobody`},
+		"unexplained": {&unexplained, `nobody has written down:\n\n- late-publish: x86_64`, `no value`},
+	} {
+		text := report(t, tt.a)
+		if !regexp.MustCompile(`(?i)`+tt.has).MatchString(text) || strings.Contains(text, tt.lacks) {
+			t.Errorf("%s: want %q and not %q:\n%s", name, tt.has, tt.lacks, text)
+		}
+		if _, err := cells(tt.a); err != nil {
+			t.Errorf("%s: plot: %v", name, err)
+		}
+	}
+}
+
+// TestFacts: each says where it is from, is about something, and has a reason
+// where rows differ.
+func TestFacts(t *testing.T) {
+	preempted := wholeGrid()
+	preempted.Protocols, preempted.Preempts = []string{"stop-machine"}, []bool{true}
+	all := append(wholeAnswer(t).all(), ask(t, preempted, search).all()...)
+	for _, f := range facts {
+		about := all.where(func(r *check.VerdictRow) bool { return f.about(r.Question) })
+		differ := about.where(func(r *check.VerdictRow) bool { return !f.says(r) })
+		if len(about) == 0 || f.Source == "" || (f.Differs != "") != (len(differ) > 0) {
+			t.Errorf("%q: %d rows, %d of them differ, because %q", f.Claim, len(about), len(differ), f.Differs)
+		}
+	}
+}
+
+var cellText = regexp.MustCompile(`^(safe|\?|[A-Z]{2} \d+)$`)
+
+// cells counts the cells in the drawing, legend left out.
+func cells(a *Answer) (n int, err error) {
+	var b bytes.Buffer
+	m := a.Matrix()
+	if err := plots.WriteSVG(&b, m.Picture()); err != nil {
+		return 0, err
+	}
+	d := xml.NewDecoder(&b)
+	for {
+		token, err := d.Token()
+		if errors.Is(err, io.EOF) {
+			break
+		}
+		if err != nil {
+			return 0, err
+		}
+		if text, ok := token.(xml.CharData); ok && cellText.Match(text) {
+			n++
+		}
+	}
+	for _, mark := range m.marks() {
+		if cellText.MatchString(mark.code) {
+			n--
+		}
+	}
+	return n, nil
+}
+
+// TestPlot: every row has its cell, in either kind of file, and says what breaks
+// in letters too.
+func TestPlot(t *testing.T) {
+	a := wholeAnswer(t)
+	if n, err := cells(a); err != nil || n != len(a.Rows) {
+		t.Errorf("%d cells for %d rows, %v", n, len(a.Rows), err)
+	}
+	several := wholeGrid()
+	several.Arches, several.Protocols = several.Arches[:1], []string{"word", "stop-machine"}
+	several.Sites = []int{1, 2}
+	b := ask(t, several, search)
+	if n, err := cells(b); err != nil || n != len(b.Rows) {
+		t.Errorf("several machines: %d cells for %d rows, %v", n, len(b.Rows), err)
+	}
+	var picture bytes.Buffer
+	if err := plots.WritePNG(&picture, a.Matrix().Picture()); err != nil {
+		t.Fatal(err)
+	}
+	img, err := png.Decode(&picture)
+	if err != nil {
+		t.Fatal(err)
+	}
+	const dpi = 200 // Landscape A4
+	if s := img.Bounds().Size(); s.X > 297*dpi*10/254 || s.Y > 210*dpi*10/254 {
+		t.Errorf("%v does not fit on a page", s)
+	}
+	for _, p := range []cpus.Property{
+		cpus.TornFetch, cpus.UnhandledBreakpoint, cpus.StaleAfterCompletion, cpus.HalfPair, cpus.TornLiteral,
+		cpus.UseAfterFree, cpus.LostCall, cpus.Deadlock, cpus.Overflow, cpus.BrokenSite,
+	} {
+		if m := markOf(&MatrixCell{Verdict: explore.Unsafe, Property: p}); m.name != string(p) {
+			t.Errorf("%s is drawn as %s", p, m.name)
+		}
+	}
+}

@@ -1,0 +1,204 @@
+package pareto
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+
+	"github.com/spf13/pflag"
+
+	"github.com/textpoke/textpoke/cpus"
+	"github.com/textpoke/textpoke/experiments"
+	"github.com/textpoke/textpoke/experiments/internal/modelled"
+	"github.com/textpoke/textpoke/internal/spelling"
+	"github.com/textpoke/textpoke/poke"
+	"github.com/textpoke/textpoke/results"
+	"github.com/textpoke/textpoke/sched"
+	"github.com/textpoke/textpoke/sim"
+)
+
+// measure is what a budget is about.
+type measure uint8
+
+const (
+	mean  measure = iota // over the update; one that is shorter than a millisecond counts as one
+	burst                // the most in one millisecond
+)
+
+var measureNames = []string{"mean", "burst"}
+
+func (m *measure) String() string { return measureNames[*m] }
+
+// Set reads a name.
+func (m *measure) Set(s string) error {
+	i := slices.Index(measureNames, s)
+	if i < 0 {
+		return spelling.NotOneOf(s, measureNames)
+	}
+	*m = measure(i)
+	return nil
+}
+
+// Type is what help calls the value.
+func (m *measure) Type() string { return "measure" }
+
+// Names are what the shell may complete.
+func (m *measure) Names() []string { return measureNames }
+
+func measures(f *pflag.FlagSet, to *measure) {
+	f.Var(to, "measure", "what budgets are about: `mean` over the update, or burst, the most in one millisecond")
+}
+
+// choice is one thing to choose, with what came of it.
+type choice struct {
+	modelled.Update
+	taken    float64 // see takes
+	standing float64 // what each entry into the kernel takes longer, in nanoseconds
+}
+
+// takes is how many interrupts a millisecond take an isolated CPU out of user space,
+// of the one that takes most. None does where all rounds leave out CPUs there: those
+// that find it in the kernel, where it is for another reason, do not count.
+func (c *choice) takes(m measure) float64 {
+	switch {
+	case c.Lazy > 0 && c.Lazy == c.Rounds:
+		return 0
+	case m == burst:
+		return float64(c.IsolatedBurst)
+	}
+	return float64(c.IsolatedMax) / max(float64(c.Modelled.Update)/1e6, 1)
+}
+
+// slots is its vector's size; of is something of the vector, where there is one.
+func (c *choice) slots() any { return c.of(c.Buffer.String()) }
+
+func (c *choice) of(what any) any {
+	if !c.Buffered {
+		return results.Empty
+	}
+	return what
+}
+
+// String names it for people.
+func (c *choice) String() string {
+	switch {
+	case !c.Buffered:
+		return "native, no vector"
+	case c.standing > 0 || c.Protocol == withDeferral:
+		return c.Buffer.String() + " with deferral"
+	}
+	return c.Buffer.String()
+}
+
+// compare orders choices by what they cost, cheapest first: what has to be paid
+// while nothing is patched, pages of memory, time of the update. Pages and not
+// bytes, because a vector that fills one is what Linux has always had, and nobody
+// saves half of one for a longer update. Deferral without a cost is dearer than
+// none, since it is not there.
+func compare(a, b *choice) int {
+	lazy := func(c *choice) int {
+		if c.Protocol == withDeferral {
+			return 1
+		}
+		return 0
+	}
+	return cmp.Or(
+		cmp.Compare(a.standing, b.standing), cmp.Compare(lazy(a), lazy(b)),
+		cmp.Compare(a.BufferPages, b.BufferPages), cmp.Compare(a.Modelled.Update, b.Modelled.Update),
+	)
+}
+
+// choices goes through all there is to choose on one machine; those that were only
+// counted are at the end.
+func (r *request) choices(ctx context.Context, lab *experiments.Lab, m experiments.Calibrated) (out []*choice, err error) {
+	c, err := r.Config(ctx, lab, m)
+	if err != nil {
+		return nil, err
+	}
+	if c.Isolated() == 0 {
+		return nil, fmt.Errorf("cpus %s: none is isolated: no budget can be exceeded", cpus.FormatRoles(c.Roles))
+	}
+	var untimed []*choice
+	for _, c.Protocol = range protocols(poke.Named(poke.Native, c.Arch.Traits())) {
+		buffers := r.Buffers
+		if c.Protocol == poke.Native {
+			buffers = []sched.Buffer{sched.Dynamic} // of no vector
+		}
+		for _, c.Buffer = range buffers {
+			one, err := r.try(ctx, lab, c)
+			if err != nil {
+				return nil, err
+			}
+			if one.Modelled == nil {
+				untimed = append(untimed, one)
+				continue
+			}
+			out = append(out, one)
+		}
+	}
+	slices.SortStableFunc(out, compare)
+	return append(out, untimed...), nil
+}
+
+// try runs one of them.
+func (r *request) try(ctx context.Context, lab *experiments.Lab, c sim.Config) (*choice, error) {
+	one := &choice{}
+	var err error
+	if one.Update, err = modelled.Enable(ctx, lab, c, r.Limit); err != nil || one.Modelled == nil {
+		return one, err
+	}
+	if one.Violations > 0 {
+		return one, errors.New(c.String() + ": properties were violated")
+	}
+	one.taken = one.takes(r.measure)
+	if one.Lazy > 0 {
+		one.standing = c.Calibration.Costs.DeferralEntry
+	}
+	return one, nil
+}
+
+// ladder is the choices of one machine, cheapest first.
+type ladder struct {
+	machine experiments.Calibrated
+	all     []*choice
+}
+
+// timed are those that can be chosen.
+func (l *ladder) timed() []*choice {
+	n := slices.IndexFunc(l.all, func(c *choice) bool { return c.Modelled == nil })
+	if n < 0 {
+		n = len(l.all)
+	}
+	return l.all[:n]
+}
+
+// rows picks for each budget.
+func (l *ladder) rows(budgets []float64) (out []*row) {
+	for _, budget := range budgets {
+		r := &row{machine: l.machine, roles: l.all[0].Roles, budget: budget}
+		for _, c := range l.timed() {
+			if c.taken <= budget {
+				r.choice = c
+				break
+			}
+			if r.nearest == nil || c.taken < r.nearest.taken {
+				r.nearest = c
+			}
+		}
+		out = append(out, r)
+	}
+	return out
+}
+
+// thresholds are the choices that some budget makes the cheapest: each takes less
+// than all that are cheaper.
+func (l *ladder) thresholds() (out []*choice) {
+	for _, c := range l.timed() {
+		if len(out) == 0 || c.taken < out[len(out)-1].taken {
+			out = append(out, c)
+		}
+	}
+	return out
+}

@@ -1,0 +1,158 @@
+package reach
+
+import (
+	"errors"
+	"fmt"
+	"slices"
+
+	"github.com/textpoke/textpoke/cpus/isa"
+	"github.com/textpoke/textpoke/kernels/published"
+	"github.com/textpoke/textpoke/records"
+)
+
+// text is a table of records under one layout of sites.
+type text struct {
+	*records.Table
+	arch  isa.Arch
+	limit published.Reach
+	sites []isa.Site // in the order of addresses
+	// refused are records that the kernel skips for their alignment.
+	refused     int
+	first, last records.Addr // of the core kernel's records
+}
+
+// page is what the entry's place is rounded to.
+const page = 4096
+
+func newText(t *records.Table, arch isa.Arch, limit published.Reach) *text {
+	x := &text{Table: t, arch: arch, limit: limit, first: ^records.Addr(0)}
+	layout := isa.Word
+	if limit.Layout == published.PairSite {
+		layout = isa.Pair
+	}
+	for i, addr := range t.Addrs() {
+		if t.Module(i) == "" {
+			x.first, x.last = min(x.first, addr), max(x.last, addr)
+		}
+		site, err := arch.Site(addr, layout)
+		if err != nil { // a *isa.MisalignedError, which is all that Site fails with
+			x.refused++
+			continue
+		}
+		x.sites = append(x.sites, site)
+	}
+	if x.first > x.last { // a table of modules alone
+		addrs := t.Addrs()
+		x.first, x.last = slices.Min(addrs), slices.Max(addrs)
+	}
+	slices.SortFunc(x.sites, func(a, b isa.Site) int {
+		if a.Addr < b.Addr {
+			return -1
+		}
+		return 1
+	})
+	return x
+}
+
+// entry is where ftrace_caller is taken to be: at the beginning of the text, in
+// the page of the first record. Tables do not list it, since it is not traced;
+// its object file is among the first that are linked (arch/*/kernel).
+func (x *text) entry() records.Addr { return x.first &^ (page - 1) }
+
+// place is where a trampoline may be.
+type place struct {
+	at       records.Addr
+	below    bool
+	distance uint64
+}
+
+// places are the trampoline's, those left out that the address space has no room
+// for. They are multiples of 4, as all instruction sets can call; distances are
+// what they come to then.
+func (x *text) places(distances []uint64) (out []place) {
+	for _, d := range distances {
+		if at := (x.entry() - records.Addr(d) + 3) &^ 3; uint64(x.entry()) >= d {
+			out = append(out, place{at, true, uint64(x.entry() - at)})
+		}
+	}
+	for _, d := range distances {
+		if at := (x.last + records.Addr(d) + 3) &^ 3; at >= x.last {
+			out = append(out, place{at, false, uint64(at - x.last)})
+		}
+	}
+	return out
+}
+
+// count is how a table's sites call one trampoline.
+type count struct {
+	sites, refused                    int
+	direct, throughEntry, unreachable int
+	stated                            int     // sites in range by the stated reach
+	even                              float64 // share, were they spread evenly
+}
+
+// missed are sites that are in the range that the kernel tests, but whose
+// instruction cannot call the trampoline.
+func (c *count) missed() int { return c.stated - c.direct }
+
+// count asks every site.
+func (x *text) count(at records.Addr) (c count, err error) {
+	c.sites, c.refused = len(x.sites), x.refused
+	to := isa.Destination{Target: at, Entry: x.entry()}
+	for _, s := range x.sites {
+		_, via, err := x.arch.Enabled(s, to)
+		var far *isa.ReachError
+		switch {
+		case errors.As(err, &far):
+			c.unreachable++
+		case err != nil:
+			return c, fmt.Errorf("%s: %w", x.Name(), err)
+		case via == isa.Direct:
+			c.direct++
+		default:
+			c.throughEntry++
+		}
+	}
+	c.stated, c.even = x.stated(at), x.even(at)
+	return c, nil
+}
+
+// stated counts sites by the stated reach alone: a search among sorted addresses,
+// which encodes nothing.
+func (x *text) stated(at records.Addr) int {
+	if x.limit.From == published.FromEntry {
+		if off := int64(at - x.entry()); -x.limit.Down <= off && off <= x.limit.Up {
+			return len(x.sites)
+		}
+		return 0
+	}
+	// In range: counted from + behind - down <= at <= counted from + behind + up.
+	below := func(limit int64) int { // sites whose offset to the trampoline is above limit
+		n, _ := slices.BinarySearchFunc(x.sites, 0, func(s isa.Site, _ int) int {
+			if int64(at-s.Addr)-x.limit.Behind > limit {
+				return -1
+			}
+			return 1
+		})
+		return n
+	}
+	return below(-x.limit.Down-1) - below(x.limit.Up)
+}
+
+// even is the closed form for text that sites fill evenly: the share of [first,
+// last] that lies in the stated range.
+func (x *text) even(at records.Addr) float64 {
+	if len(x.sites) == 0 {
+		return 0
+	}
+	first, last := x.sites[0].Addr, x.sites[len(x.sites)-1].Addr
+	low := max(0, int64(at-first)-x.limit.Behind-x.limit.Up)
+	high := min(int64(last-first), int64(at-first)-x.limit.Behind+x.limit.Down)
+	if high < low {
+		return 0
+	}
+	if first == last {
+		return 1
+	}
+	return float64(high-low) / float64(last-first)
+}

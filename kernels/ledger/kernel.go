@@ -1,0 +1,250 @@
+package ledger
+
+import (
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+
+	"github.com/textpoke/textpoke/cpus"
+	"github.com/textpoke/textpoke/internal/spelling"
+)
+
+// Kernel is one release on one instruction set.
+type Kernel struct {
+	Arch, Release string
+	Table         string // built-in table of its records, "" if there is none
+	ModulesTable  string // the same with modules loaded
+	Protocol      string // of its records, as package poke names it
+	SyncRow       string // where rounds of records are counted
+	StopRow       string // where it is counted that stoppers are woken
+	Records       Records
+
+	preset  bool // the one that its architecture stands for
+	rows    []Row
+	ledgers map[ledgerKey][]Entry
+	order   []Scenario // that it has ledgers of, as they are listed
+}
+
+type ledgerKey struct {
+	scenario Scenario
+	enable   bool
+}
+
+// Records is what the update of the records themselves sends.
+type Records struct {
+	Cause                          cpus.Cause // Sync or Stop
+	PerBatch, PerRecord, PerUpdate int        // rounds
+	Source                         string
+}
+
+// Row is one row of /proc/interrupts, or a counter of the firmware.
+type Row struct {
+	Name      string
+	Modelled  bool // ledgers say what is to be seen in it
+	SenderToo bool // a round is counted on the CPU that asks for it as well
+	About     string
+}
+
+// Scenario is what is switched.
+type Scenario string
+
+// The scenarios. Where a ledger tells the first use since boot from later ones it
+// is one of its own: the tracer's trampoline is made then.
+const (
+	FunctionTracer      Scenario = "function-tracer"
+	FunctionTracerFirst Scenario = "function-tracer-first"
+	FunctionGraph       Scenario = "function-graph"
+)
+
+// Scenarios are all of them.
+func Scenarios() []Scenario {
+	return []Scenario{FunctionTracer, FunctionTracerFirst, FunctionGraph}
+}
+
+// Basis is how a number of an entry is known.
+type Basis string
+
+// The ways.
+const (
+	Counted Basis = "counted" // by call stacks, on the kernel itself
+	Sourced Basis = "source"  // read in that release's source
+	Assumed Basis = "assumed" // as on another kernel, which the entry names
+)
+
+// Entry is pokes of one kind that a tracer makes besides those of the records.
+type Entry struct {
+	Part          string // of the tracer's work, such as command-lines
+	Cause         cpus.Cause
+	Row           string // where its rounds are counted
+	Pokes         int    // keys, sites or calls
+	RoundsPerPoke int
+	AfterRecords  bool // it follows the update of the records
+	Basis         Basis
+	Source        string
+}
+
+// Rounds is how many interrupts every other CPU takes for the entry.
+func (e Entry) Rounds() int { return e.Pokes * e.RoundsPerPoke }
+
+// Kernels are all kernels. Shared: do not write.
+func Kernels() []*Kernel { return builtin().kernels }
+
+// Names are their names.
+func Names() []string { return builtin().names() }
+
+// Named finds a kernel by a name such as Arch-6.12.
+func Named(name string) (*Kernel, error) {
+	all := builtin()
+	if k := all.named(name); k != nil {
+		return k, nil
+	}
+	return nil, fmt.Errorf("kernel %q: %w", name, spelling.NotOneOf(name, all.names()))
+}
+
+// For is the kernel that an architecture stands for, nil if there is none.
+func For(arch string) *Kernel {
+	for _, k := range Kernels() {
+		if k.Arch == arch && k.preset {
+			return k
+		}
+	}
+	return nil
+}
+
+// Name is the architecture and the release.
+func (k *Kernel) Name() string { return k.Arch + "-" + k.Release }
+
+// Rows are the rows that the kernel counts interrupts in. Shared: do not write.
+func (k *Kernel) Rows() []Row { return k.rows }
+
+// Row finds one of them.
+func (k *Kernel) Row(name string) (Row, bool) {
+	i := slices.IndexFunc(k.rows, func(r Row) bool { return r.Name == name })
+	if i < 0 {
+		return Row{}, false
+	}
+	return k.rows[i], true
+}
+
+// Scenarios are those that the kernel has a ledger of.
+func (k *Kernel) Scenarios() []Scenario { return slices.Clone(k.order) }
+
+// Ledger is what switching sends besides the rounds of the records, in order. It
+// fails for what is not known of the kernel. The slice is the caller's.
+func (k *Kernel) Ledger(s Scenario, enable bool) ([]Entry, error) {
+	if entries, ok := k.ledgers[ledgerKey{s, enable}]; ok {
+		return slices.Clone(entries), nil
+	}
+	if slices.Contains(k.order, s) {
+		return nil, fmt.Errorf("kernel %s, scenario %s: nothing is known of switching it off", k.Name(), s)
+	}
+	return nil, fmt.Errorf("kernel %s, scenario %q: %w", k.Name(), s, spelling.NotOneOf(string(s), scenarioNames(k.order)))
+}
+
+// RowOf is where rounds of records, or wakeups of stoppers, are counted.
+func (k *Kernel) RowOf(records cpus.Cause) string {
+	if records == cpus.Stop {
+		return k.StopRow
+	}
+	return k.SyncRow
+}
+
+// RecordRounds is what every other CPU takes for the records themselves: n of
+// them, in so many batches, by row.
+func (k *Kernel) RecordRounds(batches, n int) map[string]int {
+	r := k.Records
+	if sum := batches*r.PerBatch + n*r.PerRecord + r.PerUpdate; sum > 0 && n > 0 {
+		return map[string]int{k.RowOf(r.Cause): sum}
+	}
+	return map[string]int{}
+}
+
+// Split parts a ledger into what precedes the records and what follows them.
+func Split(entries []Entry) (before, after []Entry) {
+	i := slices.IndexFunc(entries, func(e Entry) bool { return e.AfterRecords })
+	if i < 0 {
+		i = len(entries)
+	}
+	return entries[:i], entries[i:]
+}
+
+// LedgerRounds is what every other CPU takes for entries of a ledger, by row.
+func LedgerRounds(entries []Entry) map[string]int {
+	sum := map[string]int{}
+	for _, e := range entries {
+		sum[e.Row] += e.Rounds()
+	}
+	return sum
+}
+
+// Takes is what a CPU takes when n records are switched in so many batches, by
+// modelled row, in the order of the rows: a patcher only what is counted on it too.
+func (k *Kernel) Takes(entries []Entry, batches, n int, patcher bool) map[string]int {
+	sum := LedgerRounds(entries)
+	for row, rounds := range k.RecordRounds(batches, n) {
+		sum[row] += rounds
+	}
+	takes := map[string]int{}
+	for _, r := range k.rows {
+		switch {
+		case r.Modelled && patcher && !r.SenderToo:
+			takes[r.Name] = 0
+		case r.Modelled:
+			takes[r.Name] = sum[r.Name]
+		}
+	}
+	return takes
+}
+
+// Switch leaves parts of ledgers out.
+type Switch struct{ off map[string]bool }
+
+// ParseSwitch reads what is to be left out: causes, such as static-key, or parts
+// of a tracer's work, such as command-lines, which is absent in a kernel that has
+// a trace event on already.
+func ParseSwitch(without []string) (Switch, error) {
+	s, names := Switch{map[string]bool{}}, SwitchNames()
+	for _, name := range without {
+		if !slices.Contains(names, name) {
+			return Switch{}, fmt.Errorf("cause %q: %w", name, spelling.NotOneOf(name, names))
+		}
+		s.off[name] = true
+	}
+	return s, nil
+}
+
+// SwitchNames are the causes and parts that occur in some ledger.
+func SwitchNames() []string {
+	seen := map[string]bool{}
+	for _, k := range Kernels() {
+		for _, entries := range k.ledgers {
+			for _, e := range entries {
+				seen[e.Cause.String()], seen[e.Part] = true, true
+			}
+		}
+	}
+	return slices.Sorted(maps.Keys(seen))
+}
+
+// Leave is the entries that are not left out.
+func (s Switch) Leave(entries []Entry) []Entry {
+	var out []Entry
+	for _, e := range entries {
+		if !s.off[e.Part] && !s.off[e.Cause.String()] {
+			out = append(out, e)
+		}
+	}
+	return out
+}
+
+func scenarioNames(all []Scenario) []string {
+	out := make([]string, len(all))
+	for i, s := range all {
+		out[i] = string(s)
+	}
+	return out
+}
+
+// String is what is left out, as ParseSwitch reads it, separated by commas.
+func (s Switch) String() string { return strings.Join(slices.Sorted(maps.Keys(s.off)), ",") }

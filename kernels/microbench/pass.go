@@ -1,0 +1,202 @@
+package microbench
+
+import (
+	"context"
+	"math"
+	"slices"
+	"sync/atomic"
+	"time"
+
+	"gonum.org/v1/gonum/stat"
+
+	"github.com/textpoke/textpoke/cpus"
+	"github.com/textpoke/textpoke/int3"
+	"github.com/textpoke/textpoke/kernels/calibration"
+	"github.com/textpoke/textpoke/records"
+)
+
+// method is how a quantity is measured.
+type method struct {
+	basis calibration.Basis
+	text  string
+}
+
+// methods are those of the quantities that can be.
+var methods = map[string]method{
+	"round_setup": {calibration.Measured, "membarrier with nobody to interrupt, less a getpid"},
+	"send":        {calibration.Measured, "slope of membarrier over the number of CPUs interrupted"},
+	"delivery":    {calibration.Derived, "membarrier to one CPU, less the other parts of a round"},
+	"jitter":      {calibration.Derived, "membarrier to one CPU: (9th decile - median) / ln 5, as of an exponential delay"},
+	"handler":     {calibration.Measured, "how long a spinning thread stands still for a membarrier"},
+	"answer":      {calibration.Derived, "taken to be one line transfer"},
+	"comparison":  {calibration.Measured, "slope of a lookup in a sorted vector over its comparisons (package int3)"},
+	"reference":   {calibration.Measured, "an atomic addition to a line that is here"},
+	"line_transfer": {calibration.Measured,
+		"half of a line's way to another CPU and back, between the first and the last CPU"},
+	"user_entry": {calibration.Derived, "half of a getpid"},
+	"user_exit":  {calibration.Derived, "half of a getpid"},
+}
+
+// The numbers of repetitions in a pass. Each measurement takes about a
+// millisecond.
+const (
+	roundsAPass  = 100
+	getpidsAPass = 2000
+	addsAPass    = 20000
+	bouncesAPass = 2000
+	lookupsAPass = 4000
+	mostCounts   = 8 // numbers of targets that are tried, beside none
+)
+
+// pass measures everything once. What it could not is missing, and m.why says why.
+func (m *machine) pass(ctx context.Context) map[string]float64 {
+	found := map[string]float64{
+		"reference":  reference(),
+		"comparison": comparison(),
+	}
+	if len(m.cpus) == 0 {
+		for _, q := range []string{"round_setup", "send", "delivery", "jitter", "handler", "answer", "line_transfer", "user_entry", "user_exit"} {
+			m.why[q] = "needs Linux"
+		}
+		return found
+	}
+	call := getpid()
+	found["user_entry"], found["user_exit"] = call/2, call/2
+	if len(m.cpus) == 1 {
+		for _, q := range []string{"send", "delivery", "jitter", "handler", "answer", "line_transfer"} {
+			m.why[q] = "needs a second CPU"
+		}
+		return found
+	}
+	line, err := m.transfer(ctx)
+	if err == nil {
+		found["line_transfer"], found["answer"] = line, line
+	}
+	m.note(ctx, err, "line_transfer", "answer")
+	err = m.rounds(ctx, call, found)
+	m.note(ctx, err, "round_setup", "send", "delivery", "jitter", "handler")
+	return found
+}
+
+// note says why quantities could not be measured; the end of ctx is no reason
+// that a pass knows better than Run.
+func (m *machine) note(ctx context.Context, err error, quantities ...string) {
+	if err == nil || ctx.Err() != nil {
+		return
+	}
+	for _, q := range quantities {
+		m.why[q] = err.Error()
+	}
+}
+
+// rounds measures rounds to ever more CPUs, and takes them apart.
+func (m *machine) rounds(ctx context.Context, call float64, found map[string]float64) error {
+	if err := registerSyncCore(); err != nil {
+		return err
+	}
+	var targets, medians []float64
+	var one, none, stolen []float64
+	for _, n := range counts(len(m.cpus) - 1) {
+		times, gaps, err := m.to(ctx, n)
+		if err != nil {
+			return err
+		}
+		switch n {
+		case 0:
+			none = times
+			continue
+		case 1:
+			one, stolen = times, gaps
+		}
+		targets, medians = append(targets, float64(n)), append(medians, quantile(0.5, times))
+	}
+	setup := quantile(0.5, none)
+	if v := setup - call; v > 0 {
+		found["round_setup"] = v
+	}
+	if len(stolen) > 0 {
+		found["handler"] = quantile(0.5, stolen)
+	}
+	found["jitter"] = max(0, quantile(0.9, one)-quantile(0.5, one)) / math.Log(5)
+	rest := quantile(0.5, one) - setup - found["jitter"]*math.Ln2 - m.value(found, "handler") - m.value(found, "answer")
+	if len(targets) > 1 {
+		_, found["send"] = stat.LinearRegression(targets, medians, nil, false)
+		found["delivery"] = rest - found["send"]
+		return nil
+	}
+	// With one target, what sending takes cannot be told from what delivery takes.
+	m.why["send"] = "needs a third CPU; delivery holds it, less what is taken over"
+	found["delivery"] = rest - m.base.Costs.Send
+	return nil
+}
+
+// value is a quantity as this pass found it, or as it will be taken over.
+func (m *machine) value(found map[string]float64, q string) float64 {
+	if v, ok := found[q]; ok {
+		return v
+	}
+	return *calibration.ByName(q).Of(&m.base.Costs)
+}
+
+// counts are the numbers of targets that are tried: none, one, all, and some
+// between.
+func counts(most int) []int {
+	all := []int{0}
+	for i := range mostCounts {
+		all = append(all, 1+i*(most-1)/(mostCounts-1))
+	}
+	return slices.Compact(all)
+}
+
+// quantile sorts the times.
+func quantile(p float64, times []float64) float64 {
+	slices.Sort(times)
+	return stat.Quantile(p, stat.Empirical, times, nil)
+}
+
+// sink keeps the compiler from leaving out what is measured.
+var sink atomic.Int64
+
+// reference is an atomic addition in nanoseconds.
+func reference() float64 {
+	var line struct {
+		_ [64]byte
+		n atomic.Int64
+		_ [64]byte
+	}
+	start := time.Now()
+	for range addsAPass {
+		line.n.Add(1)
+	}
+	took := since(start)
+	sink.Add(line.n.Load())
+	return took / addsAPass
+}
+
+// comparison is what one more comparison of a lookup takes: the slope over vectors
+// of 1 to 4096 addresses, in which a lookup takes 1 to 11 on average.
+func comparison() float64 {
+	var comparisons, times []float64
+	for n := 1; n <= 4096; n *= 4 {
+		var b int3.Batch
+		for i := range n {
+			b.Addrs = append(b.Addrs, records.Addr(1000+64*i))
+		}
+		index, at := int3.Build(int3.Vector, b), 0
+		var p cpus.Probe
+		start := time.Now()
+		for range lookupsAPass {
+			// A step that has no divisor in common with n visits all addresses, and
+			// no branch predictor learns the way.
+			at = (at + 1597) % n
+			index.Find(b.Addrs[at], &p)
+		}
+		times = append(times, since(start)/lookupsAPass)
+		comparisons = append(comparisons, float64(p.Comparisons)/lookupsAPass)
+		sink.Add(int64(p.Comparisons))
+	}
+	_, slope := stat.LinearRegression(comparisons, times, nil, false)
+	return slope
+}
+
+func since(start time.Time) float64 { return float64(time.Since(start).Nanoseconds()) }

@@ -1,0 +1,73 @@
+package journal
+
+import (
+	"flag"
+	"os"
+	"path/filepath"
+	"testing"
+	"time"
+
+	"go.uber.org/goleak"
+)
+
+var long = flag.Bool("long", false, "run slow tests")
+
+func TestMain(m *testing.M) {
+	flag.Parse()
+	if !*long { // every step of the model writes to the disk
+		if err := flag.Set("rapid.checks", "8"); err != nil {
+			panic(err)
+		}
+	}
+	goleak.VerifyTestMain(m)
+}
+
+var someone = Identity{Records: "table", Hash: "abc", Count: 100}
+
+// openIn opens the journal of a directory, and closes it in the end.
+func openIn(t testing.TB, dir string) *Store {
+	t.Helper()
+	s, err := Open(t.Context(), dir, someone)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = s.Close() }) // a test may have closed it
+	return s
+}
+
+// order is an update of a client, with a key or none.
+func order(client, key string, which ...int) Order {
+	return Order{Which: which, Digest: "d", Update: Update{
+		Client: client, Key: key, Ops: "o", Enable: true, Records: len(which), Submitted: time.Unix(1, 0).UTC(),
+	}}
+}
+
+// accept has an update accepted that is new.
+func accept(t testing.TB, s *Store, o Order) Update {
+	t.Helper()
+	entered := 0
+	u, err := s.Accept(o, func(Update) { entered++ })
+	if err != nil || entered != 1 {
+		t.Fatalf("Accept: %v, entered %d times", err, entered)
+	}
+	return u
+}
+
+// image is a copy of a directory's files: what a process leaves that is killed now.
+func image(t testing.TB, dir string) string {
+	t.Helper()
+	to := t.TempDir()
+	for _, name := range []string{FileName, FileName + "-wal"} {
+		data, err := os.ReadFile(filepath.Join(dir, name))
+		if os.IsNotExist(err) {
+			continue
+		}
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := os.WriteFile(filepath.Join(to, name), data, 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	return to
+}

@@ -1,0 +1,62 @@
+package journal
+
+import (
+	"errors"
+	"fmt"
+	"slices"
+	"testing"
+	"time"
+)
+
+// TestPruneRuns: of runs that have ended, those go that are too old, and of the rest
+// the oldest until the youngest fit; their files go with them, and what still runs
+// stays.
+func TestPruneRuns(t *testing.T) {
+	hour := func(n int) time.Time { return time.Unix(int64(3600*n), 0) }
+	const size = 1000
+	for _, c := range []struct {
+		keep Keep
+		want []int64 // of runs 1 to 6, of which 2 never ends and n ended at hour n
+	}{
+		{Keep{}, []int64{1, 2, 3, 4, 5, 6}},
+		{Keep{Age: 7 * time.Hour}, []int64{2, 3, 4, 5, 6}},
+		{Keep{Bytes: 5 * size}, []int64{1, 2, 3, 4, 5, 6}},
+		{Keep{Bytes: 3*size + 1}, []int64{2, 4, 5, 6}},
+		{Keep{Bytes: size - 1}, []int64{2}},
+		{Keep{Age: 5 * time.Hour, Bytes: 4 * size}, []int64{2, 5, 6}},
+	} {
+		s := openIn(t, t.TempDir())
+		for id := int64(1); id <= 6; id++ {
+			if _, err := s.BeginRun(fmt.Sprint(id), hour(0)); err != nil {
+				t.Fatal(err)
+			}
+			if id == 2 {
+				continue
+			}
+			if err := s.EndRun(id, Done, "", hour(int(id)), []File{{Name: "a", Data: make([]byte, size-1)}, {Name: "b", Data: []byte("x")}}); err != nil {
+				t.Fatal(err)
+			}
+		}
+		removed, err := s.Compact(t.Context(), hour(10).Add(-time.Minute), c.keep, func() {})
+		if err != nil || removed != int64(6-len(c.want)) {
+			t.Errorf("%+v: %d removed, %v", c.keep, removed, err)
+		}
+		left, err := s.Runs(t.Context(), 0, 0)
+		if err != nil {
+			t.Fatal(err)
+		}
+		var got []int64
+		for _, r := range left {
+			got = append(got, r.ID)
+		}
+		if !slices.Equal(got, c.want) {
+			t.Errorf("%+v: runs %v are left, want %v", c.keep, got, c.want)
+		}
+		for id := int64(1); id <= 6; id++ {
+			_, err := s.File(t.Context(), id, "a")
+			if there := slices.Contains(c.want, id) && id != 2; there != !errors.Is(err, ErrNotFound) {
+				t.Errorf("%+v: file of run %d: %v", c.keep, id, err)
+			}
+		}
+	}
+}

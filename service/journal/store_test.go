@@ -1,0 +1,164 @@
+package journal
+
+import (
+	"errors"
+	"fmt"
+	"slices"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+)
+
+// TestAcceptedIsOnDisk: what Accept and Answer have returned from is in what a
+// killed process leaves.
+func TestAcceptedIsOnDisk(t *testing.T) {
+	dir := t.TempDir()
+	s := openIn(t, dir)
+	for i := range 5 {
+		o := order("a", fmt.Sprint(i), i, i+1)
+		u := accept(t, s, o)
+		left := openIn(t, image(t, dir))
+		got, err := left.Unanswered(t.Context())
+		o.Update = u
+		if err != nil || len(got) != 1 || cmp.Diff(got[0], o) != "" {
+			t.Fatalf("after a kill: %+v, %v, want %+v", got, err, o)
+		}
+		u.State, u.Batch, u.Ended = Live, int64(i), time.Unix(5, 7).UTC()
+		w := Want{"a", "o", []int{i}}
+		if err := s.Answer([]Update{u}, []Want{w}); err != nil {
+			t.Fatal(err)
+		}
+		left = openIn(t, image(t, dir))
+		end, err := left.Update(t.Context(), u.ID)
+		ws, werr := left.Wants(t.Context())
+		if err != nil || end != u || werr != nil || cmp.Diff(ws, []Want{w}) != "" {
+			t.Fatalf("after a kill: %+v, %v, want %+v; %v, %v, want %v", end, err, u, ws, werr, w)
+		}
+	}
+}
+
+// TestGroup: many write at the same time; each gets an ID of its own, updates are
+// entered in their order before anybody is told, and one that cannot be written
+// costs the others nothing.
+func TestGroup(t *testing.T) {
+	s := openIn(t, t.TempDir())
+	var mu sync.Mutex
+	var entered []int64
+	var wg sync.WaitGroup
+	for c := range 16 {
+		wg.Go(func() {
+			for i := range 20 {
+				u, err := s.Accept(order(fmt.Sprint(c), fmt.Sprint(i/2), c), func(u Update) {
+					mu.Lock()
+					defer mu.Unlock()
+					entered = append(entered, u.ID)
+				})
+				mu.Lock()
+				known := slices.Contains(entered, u.ID)
+				mu.Unlock()
+				if err != nil || !known {
+					t.Errorf("%+v, %v, entered %t", u, err, known)
+				}
+				if err := s.Answer([]Update{{ID: 1 << 40, State: Live}}, nil); err == nil {
+					t.Error("an update that is not there was answered")
+				}
+			}
+		})
+	}
+	wg.Wait()
+	if len(entered) != 160 || !slices.IsSorted(entered) || len(slices.Compact(entered)) != 160 {
+		t.Errorf("%d entered: %v, want 160, ascending", len(entered), entered)
+	}
+}
+
+// TestKeys: a key stands for one request of one client.
+func TestKeys(t *testing.T) {
+	dir := t.TempDir()
+	s := openIn(t, dir)
+	first := accept(t, s, order("a", "k", 1))
+	for range 2 {
+		again, err := s.Accept(order("a", "k", 1), func(Update) { t.Error("entered twice") })
+		if err != nil || again != first {
+			t.Errorf("%+v, %v, want %+v", again, err, first)
+		}
+		other := order("a", "k", 1)
+		other.Digest = "e"
+		if _, err := s.Accept(other, func(Update) { t.Error("entered") }); !errors.Is(err, ErrKeyReused) {
+			t.Errorf("%v, want ErrKeyReused", err)
+		}
+		if err := s.Close(); err != nil {
+			t.Fatal(err)
+		}
+		s = openIn(t, dir)
+	}
+	if u := accept(t, s, order("b", "k", 1)); u.ID == first.ID {
+		t.Error("two clients share an update")
+	}
+}
+
+// TestAnsweredOnce: an end is final.
+func TestAnsweredOnce(t *testing.T) {
+	s := openIn(t, t.TempDir())
+	u := accept(t, s, order("a", "", 1))
+	u.State = Cancelled
+	if err := s.Answer([]Update{u}, nil); err != nil {
+		t.Fatal(err)
+	}
+	u.State = Live
+	if err := s.Answer([]Update{u}, []Want{{"a", "o", []int{1}}}); err == nil {
+		t.Error("answered twice")
+	}
+	if ws, err := s.Wants(t.Context()); err != nil || len(ws) != 0 {
+		t.Errorf("half of it was written: %v, %v", ws, err)
+	}
+}
+
+// TestRuns: results are kept, and those of a killed server do not run for ever.
+func TestRuns(t *testing.T) {
+	dir := t.TempDir()
+	s := openIn(t, dir)
+	at := time.Unix(10, 0).UTC()
+	r, err := s.BeginRun("ipi-burst", at)
+	if err != nil {
+		t.Fatal(err)
+	}
+	lost, err := s.BeginRun("lost", at)
+	if err != nil {
+		t.Fatal(err)
+	}
+	files := []File{{"a.csv", "text/csv", []byte("x\n1\n")}, {"plot.svg", "image/svg+xml", []byte("<svg/>")}}
+	if err := s.EndRun(r.ID, Done, "", at, files); err != nil {
+		t.Fatal(err)
+	}
+	if err := s.EndRun(r.ID, Failed, "again", at, nil); !errors.Is(err, ErrNotFound) {
+		t.Errorf("ended twice: %v", err)
+	}
+	if err := s.Close(); err != nil {
+		t.Fatal(err)
+	}
+	s = openIn(t, dir)
+	if err := s.AbandonRuns(at); err != nil {
+		t.Fatal(err)
+	}
+	got, err := s.Runs(t.Context(), 0, 0)
+	want := []Run{
+		{r.ID, "ipi-burst", Done, "", at, at, 10},
+		{lost.ID, "lost", Failed, "the server ended first", at, at, 0},
+	}
+	if err != nil || cmp.Diff(got, want) != "" {
+		t.Errorf("%v, %v", cmp.Diff(got, want), err)
+	}
+	_, names, err := s.Run(t.Context(), r.ID)
+	if err != nil || len(names) != 2 || names[1].Name != "plot.svg" {
+		t.Errorf("%v, %v", names, err)
+	}
+	f, err := s.File(t.Context(), r.ID, "a.csv")
+	if err != nil || cmp.Diff(f, files[0]) != "" {
+		t.Errorf("%v, %v", f, err)
+	}
+	if _, err := s.File(t.Context(), r.ID, "../secret"); !errors.Is(err, ErrNotFound) {
+		t.Errorf("%v, want ErrNotFound", err)
+	}
+}

@@ -1,0 +1,90 @@
+package journal
+
+import (
+	"context"
+	"database/sql"
+	"fmt"
+)
+
+// job is a part of a transaction. It is tried again by itself when the
+// transaction that it shared with others failed.
+type job struct {
+	do   func(tx *sql.Tx) error
+	then func() // the writer calls it when it is on the disk; nil for nothing
+	err  error
+	done chan struct{} // closed when it is on the disk, or err says why not
+}
+
+// maxGroup bounds a transaction.
+const maxGroup = 512
+
+// change has something written.
+func (s *Store) change(do func(tx *sql.Tx) error) error { return s.commit(&job{do: do}) }
+
+// commit hands a job to the writer, and returns when it is on the disk. It is
+// written even if nobody waits for it any more.
+func (s *Store) commit(j *job) error {
+	j.done = make(chan struct{})
+	s.closing.RLock()
+	if s.closed {
+		s.closing.RUnlock()
+		return ErrClosed
+	}
+	s.jobs <- j
+	s.closing.RUnlock()
+	<-j.done
+	return j.err
+}
+
+// run is the writer.
+func (s *Store) run() {
+	defer close(s.ended)
+	for first := range s.jobs {
+		group := []*job{first}
+		for more := min(len(s.jobs), maxGroup-1); more > 0; more-- {
+			group = append(group, <-s.jobs)
+		}
+		s.carryOut(group)
+		for _, j := range group {
+			if j.err == nil && j.then != nil {
+				j.then()
+			}
+		}
+		for _, j := range group {
+			close(j.done)
+		}
+	}
+}
+
+// carryOut writes a group with one transaction, or each by itself, so that nobody
+// pays for another's error.
+func (s *Store) carryOut(group []*job) {
+	err := s.transact(group)
+	if err != nil && len(group) > 1 {
+		for _, j := range group {
+			s.carryOut([]*job{j})
+		}
+		return
+	}
+	for _, j := range group {
+		j.err = err
+	}
+}
+
+func (s *Store) transact(group []*job) error {
+	tx, err := s.write.BeginTx(context.Background(), nil)
+	if err != nil {
+		return fmt.Errorf("%s: %w", s.file, err)
+	}
+	for _, j := range group {
+		if err := j.do(tx); err != nil {
+			_ = tx.Rollback() // the first error is the one to tell
+			return fmt.Errorf("%s: %w", s.file, err)
+		}
+	}
+	if err := tx.Commit(); err != nil {
+		_ = tx.Rollback()
+		return fmt.Errorf("%s: %w", s.file, err)
+	}
+	return nil
+}
