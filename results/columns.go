@@ -1,0 +1,95 @@
+package results
+
+import "strings"
+
+// Col declares one column of tables whose rows are made of values of type R: what
+// the column is called and means, and how its cell follows from a row. It is the
+// only place where a column is described.
+type Col[R any] struct {
+	// Name, Doc and Detail are those of [Column].
+	Name, Doc string
+	Detail    bool
+	// Cell is what [ValueOf] takes, or [Empty] where the column does not apply.
+	Cell func(R) any
+}
+
+// Columns declares a table, one [Col] a column, from left to right.
+type Columns[R any] []Col[R]
+
+// Table is an empty table with these columns.
+func (cs Columns[R]) Table(name string) Table {
+	t := Table{Name: name, Columns: make([]Column, len(cs))}
+	for i, c := range cs {
+		t.Columns[i] = Column{Name: c.Name, Doc: c.Doc, Detail: c.Detail}
+	}
+	return t
+}
+
+// Cells is a row, in the order of the columns.
+func (cs Columns[R]) Cells(row R) []any {
+	cells := make([]any, len(cs))
+	for i, c := range cs {
+		cells[i] = c.Cell(row)
+	}
+	return cells
+}
+
+// Fill is a table with one row for each of rows.
+func (cs Columns[R]) Fill(name string, rows []R) (Table, error) {
+	t := cs.Table(name)
+	for _, row := range rows {
+		if err := t.Add(cs.Cells(row)...); err != nil {
+			return t, err
+		}
+	}
+	return t, nil
+}
+
+// When leaves the cells of these columns empty in rows where they do not apply.
+func (cs Columns[R]) When(applies func(R) bool) Columns[R] {
+	out := make(Columns[R], len(cs))
+	for i, c := range cs {
+		out[i] = c
+		out[i].Cell = func(row R) any {
+			if !applies(row) {
+				return Empty
+			}
+			return c.Cell(row)
+		}
+	}
+	return out
+}
+
+// Of makes columns of a part of a row columns of the whole row.
+func Of[Whole, Part any](cs Columns[Part], part func(Whole) Part) Columns[Whole] {
+	out := make(Columns[Whole], len(cs))
+	for i, c := range cs {
+		out[i] = Col[Whole]{Name: c.Name, Doc: c.Doc, Detail: c.Detail, Cell: func(row Whole) any { return c.Cell(part(row)) }}
+	}
+	return out
+}
+
+// OrEmpty is the cell of a text that may be missing.
+func OrEmpty(s string) any {
+	if s == "" {
+		return Empty
+	}
+	return s
+}
+
+// units are the endings of names of columns, the longer first where one ends in
+// another.
+var units = []struct{ suffix, unit string }{
+	{"_per_s", "1/s"}, {"_per_ms", "1/ms"}, {"_ns", "ns"}, {"_us", "us"}, {"_ms", "ms"}, {"_s", "s"}, {"_bytes", "B"}, {"_pages", "pages"},
+}
+
+// Unit is what the column's figures are counted in, as its name says; "" for counts,
+// shares and text.
+func (c Column) Unit() string {
+	for _, u := range units {
+		if strings.HasSuffix(c.Name, u.suffix) {
+			return u.unit
+		}
+	}
+	return ""
+}

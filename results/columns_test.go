@@ -1,0 +1,54 @@
+package results_test
+
+import (
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/textpoke/textpoke/results"
+)
+
+// update is a row with a part of its own.
+type update struct {
+	arch  string
+	costs costs
+	timed bool
+}
+
+type costs struct{ rounds, took int }
+
+func TestColumns(t *testing.T) {
+	own := results.Columns[update]{{Name: "arch", Doc: "instruction set", Cell: func(u update) any { return results.OrEmpty(u.arch) }}}
+	cost := results.Columns[costs]{
+		{Name: "rounds", Doc: "requests to synchronise", Cell: func(c costs) any { return c.rounds }},
+		{Name: "update_ns", Doc: "how long it took", Detail: true, Cell: func(c costs) any { return c.took }},
+	}
+	all := append(own, results.Of(cost[:1], func(u update) costs { return u.costs })...)
+	all = append(all, results.Of(cost[1:], func(u update) costs { return u.costs }).When(func(u update) bool { return u.timed })...)
+
+	table, err := all.Fill("updates", []update{{"x86_64", costs{3, 17}, true}, {"", costs{504, 0}, false}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	want := [][]results.Value{
+		{results.String("x86_64"), results.Int(3), results.Int(17)},
+		{results.Empty, results.Int(504), results.Empty},
+	}
+	if diff := cmp.Diff(want, table.Rows, cmp.Comparer(func(a, b results.Value) bool { return a == b })); diff != "" {
+		t.Error(diff)
+	}
+	if c := table.Columns[2]; !c.Detail || c.Doc != "how long it took" || c.Unit() != "ns" {
+		t.Errorf("%+v in %q", c, c.Unit())
+	}
+	if table.Name != "updates" {
+		t.Error(table.Name)
+	}
+}
+
+func TestUnit(t *testing.T) {
+	for name, want := range map[string]string{"rounds": "", "calls_per_s": "1/s", "elapsed_ns": "ns", "buffer_bytes": "B", "ipis_per_cpu": ""} {
+		if got := (results.Column{Name: name}).Unit(); got != want {
+			t.Errorf("%s: %q, want %q", name, got, want)
+		}
+	}
+}
