@@ -151,14 +151,14 @@ func (a *answer) slipped() string {
 		part := s.String()
 		if r := a.atLine(s.Line); r != nil && r.held && r.path.line != nil && s.Column == "overhead_ns" {
 			in := "outside"
-			if r.prediction.Holds(float64(s.Stated)) {
+			if r.prediction.Holds(s.Stated.Float()) {
 				in = "inside"
 			}
 			derived := "outside"
 			if r.prediction.Holds(r.overhead) {
 				derived = "inside"
 			}
-			part += fmt.Sprintf("; the line through the other rows says %.0f, %.0f to %.0f: %d lies %s, %d %s", r.prediction.Value, r.prediction.Low, r.prediction.High, s.Stated, in, s.Derived, derived)
+			part += fmt.Sprintf("; the line through the other rows says %.0f, %.0f to %.0f: %s lies %s, %s %s", r.prediction.Value, r.prediction.Low, r.prediction.High, s.Stated, in, s.Derived, derived)
 			if in == "outside" && derived == "inside" {
 				part += ", so that the total is right and what is derived from it a slip"
 			}

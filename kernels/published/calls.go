@@ -27,8 +27,10 @@ type CallCost struct {
 	Kernel, Block        string
 	Relevant, Irrelevant int
 	Calls                int64
-	TotalNS, PerCallNS   int64
-	OverheadNS           Whole // what a call takes more than one that nobody traces
+	TotalNS              int64
+	PerCallNS            Decimal
+	OverheadNS           Decimal // what a call takes more than one that nobody traces
+	HasOverhead          bool    // OverheadNS is known
 }
 
 // CallCosts is the table of those.
@@ -40,9 +42,14 @@ var CallCosts = &Set[CallCost]{
 		r := CallCost{
 			Line: c.line, Kernel: c.oneOf("kernel", WithoutCallOps, WithCallOps), Block: c.oneOf("block", Irrelevant0, Irrelevant1, RelevantBlock),
 			Relevant: int(c.count("relevant_tracers")), Irrelevant: int(c.count("irrelevant_tracers")),
-			Calls: c.positive("calls"), TotalNS: c.count("total_ns"), PerCallNS: c.count("per_call_ns"), OverheadNS: c.whole("overhead_ns"),
+			Calls: c.positive("calls"), TotalNS: c.count("total_ns"), PerCallNS: c.decimal("per_call_ns"),
+		}
+		if r.HasOverhead = c.text("overhead_ns") != ""; r.HasOverhead {
+			r.OverheadNS = c.decimal("overhead_ns")
 		}
 		switch {
+		case r.PerCallNS.Units < 0:
+			c.fail("per_call_ns", "want a number, 0 or more")
 		case r.Block == Irrelevant0 && r.Relevant != 0:
 			c.fail("relevant_tracers", "block irrelevant0 has none")
 		case r.Block == Irrelevant1 && r.Relevant != 1:
@@ -58,46 +65,49 @@ var CallCosts = &Set[CallCost]{
 }
 
 // PerCall is what a call takes by the row's own total, truncated as the module's
-// div_u64 does.
-func (r *CallCost) PerCall() int64 { return r.TotalNS / r.Calls }
+// div_u64 does, with so many digits behind the point.
+func (r *CallCost) PerCall(places int) Decimal { return quotient(r.TotalNS, r.Calls, places) }
 
-// Slip is an integer that a table derives from others, and that does not follow.
+// Slip is a number that a table derives from others, and that does not follow.
 type Slip struct {
 	File            string // or the table's name
 	Line            int
 	Column          string
-	Stated, Derived int64
+	Stated, Derived Decimal
 	Formula         string // with the row's numbers in it
 	Carried         bool   // it follows from another number that is a slip
 }
 
 func (s Slip) String() string {
-	text := fmt.Sprintf("%s:%d: %s %d: %s is %d", s.File, s.Line, s.Column, s.Stated, s.Formula, s.Derived)
+	text := fmt.Sprintf("%s:%d: %s %s: %s is %s", s.File, s.Line, s.Column, s.Stated, s.Formula, s.Derived)
 	if s.Carried {
 		text += " (it follows from the stated per_call_ns)"
 	}
 	return text
 }
 
-// CallSlips derives every integer of a table again, which errors call name: per_call_ns is total_ns /
-// calls, truncated; overhead_ns is that less the same of the kernel's first row
-// without tracers. It lists those that do not follow. A kernel without such a row
-// is an error.
+// CallSlips derives every number of a table again, which errors call name:
+// per_call_ns is total_ns / calls, overhead_ns is that less the same of the
+// kernel's first row without tracers, each to the places that are stated. It
+// lists those that do not follow. A kernel without such a row is an error.
 func CallSlips(name string, rows []CallCost) (out []Slip, err error) {
 	for _, r := range rows {
-		per := r.PerCall()
-		if per != r.PerCallNS {
+		if per := r.PerCall(r.PerCallNS.Places); !r.PerCallNS.follows(per) {
 			out = append(out, Slip{File: name, Line: r.Line, Column: "per_call_ns", Stated: r.PerCallNS, Derived: per, Formula: fmt.Sprintf("%d/%d", r.TotalNS, r.Calls)})
 		}
 		base, ok := Untraced(rows, r.Kernel)
 		if !ok {
 			return nil, &ParseError{name, r.Line, "kernel " + strconv.Quote(r.Kernel), "has no row with 0 relevant and 0 irrelevant tracers, which overhead_ns is relative to"}
 		}
-		untraced := base.PerCall()
-		if o := r.OverheadNS; o.Known && o.Value != per-untraced {
+		if !r.HasOverhead {
+			continue
+		}
+		places := r.OverheadNS.Places
+		per, untraced := r.PerCall(places), base.PerCall(places)
+		if derived := per.minus(untraced); !r.OverheadNS.follows(derived) {
 			out = append(out, Slip{
-				File: name, Line: r.Line, Column: "overhead_ns", Stated: o.Value, Derived: per - untraced, Formula: fmt.Sprintf("%d-%d", per, untraced),
-				Carried: o.Value == r.PerCallNS-untraced,
+				File: name, Line: r.Line, Column: "overhead_ns", Stated: r.OverheadNS, Derived: derived, Formula: fmt.Sprintf("%s-%s", per, untraced),
+				Carried: r.PerCallNS.Places == places && r.OverheadNS == r.PerCallNS.minus(untraced),
 			})
 		}
 	}

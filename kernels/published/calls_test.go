@@ -11,7 +11,7 @@ import (
 // TestCallTables: the tables about calls are there, and say what the mails say.
 func TestCallTables(t *testing.T) {
 	calls := must(CallCosts.Read(""))(t)
-	if len(calls) != 34 || calls[29].TotalNS != 46715800 || calls[29].OverheadNS != (Whole{315, true}) || calls[0].OverheadNS.Known {
+	if len(calls) != 34 || calls[29].TotalNS != 46715800 || calls[29].OverheadNS != Whole(315) || calls[0].HasOverhead {
 		t.Errorf("call costs: %d rows, %+v", len(calls), calls[29])
 	}
 	m1 := must(M1Calls.Read(""))(t)
@@ -85,11 +85,43 @@ func TestCallSlips(t *testing.T) {
 		t.Fatal(err)
 	}
 	// 5 - 9 is -4, and nothing that is stated makes it -3.
-	if slips, err = CallSlips("f", rows); err != nil || len(slips) != 1 || slips[0].Derived != -4 || slips[0].Carried || slips[0].Line != 3 {
+	if slips, err = CallSlips("f", rows); err != nil || len(slips) != 1 || slips[0].Derived != Whole(-4) || slips[0].Carried || slips[0].Line != 3 {
 		t.Errorf("%+v, %v", slips, err)
 	}
 	if _, err = CallSlips("f", rows[1:]); err == nil || !strings.HasPrefix(err.Error(), `f:3: kernel "with_call_ops": has no row with 0 relevant and 0 irrelevant`) {
 		t.Errorf("no row to start from: %v", err)
+	}
+}
+
+// TestDecimalCalls: figures with digits behind the point are read, and derived to
+// as many. 95 ns for 100 calls are 0.95 each, and 3 for 10 are 0.3: 0.65 more.
+func TestDecimalCalls(t *testing.T) {
+	const table = "kernel,block,relevant_tracers,irrelevant_tracers,calls,total_ns,per_call_ns,overhead_ns\n" +
+		"with_call_ops,irrelevant0,0,0,10,3,0.3,\n" +
+		"with_call_ops,relevant,1,0,100,95,0.95,0.65\n" +
+		"with_call_ops,relevant,2,0,3,5,1.67,1.36\n" + // 1.666..., rounded up; 1.366..., cut off
+		"with_call_ops,relevant,3,0,100,95,0.97,-0.10\n"
+	rows, err := CallCosts.read("f", strings.NewReader(table))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if per := rows[1].PerCallNS; per != (Decimal{95, 2}) || per.Float() != 0.95 || per.String() != "0.95" {
+		t.Errorf("per_call_ns 0.95 is %+v, %s", per, per)
+	}
+	if d := rows[3].OverheadNS; d.Float() != -0.1 || d.String() != "-0.10" {
+		t.Errorf("overhead_ns -0.10 is %s", d)
+	}
+	slips, err := CallSlips("f", rows)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var got []string
+	for _, s := range slips {
+		got = append(got, s.String())
+	}
+	want := "f:5: per_call_ns 0.97: 95/100 is 0.95\nf:5: overhead_ns -0.10: 0.95-0.30 is 0.65"
+	if strings.Join(got, "\n") != want {
+		t.Errorf("%s\nwant %s", strings.Join(got, "\n"), want)
 	}
 }
 
@@ -111,7 +143,10 @@ func TestWrongCalls(t *testing.T) {
 	for _, tt := range [][3]string{
 		{"calls", calls + "with_call_ops,relevant,1,0,0,5,5,", `f:2: calls "0": want a whole number, 1 or more`},
 		{"calls", calls + "with_call_ops,relevant,one,0,1,5,5,", `f:2: relevant_tracers "one": want a whole number, 0 or more`},
-		{"calls", calls + "with_call_ops,relevant,1,0,1,5,5,x", `f:2: overhead_ns "x": want a whole number, or nothing`},
+		{"calls", calls + "with_call_ops,relevant,1,0,1,5,5,x", `f:2: overhead_ns "x": want a decimal number, with up to 9 digits behind the point`},
+		{"calls", calls + "with_call_ops,relevant,1,0,1,5,-5,", `f:2: per_call_ns "-5": want a number, 0 or more`},
+		{"calls", calls + "with_call_ops,relevant,1,0,1,5,5.,", `f:2: per_call_ns "5.": want a decimal number, with up to 9 digits behind the point`},
+		{"calls", calls + "with_call_ops,relevant,1,0,1,5,.5,", `f:2: per_call_ns ".5": want a decimal number, with up to 9 digits behind the point`},
 		{"calls", calls + "with_call_ops,relevant,1,2,1,5,5,", `f:2: irrelevant_tracers "2": block relevant has none`},
 		{"calls", calls + "with_call_ops,irrelevant0,1,2,1,5,5,", `f:2: relevant_tracers "1": block irrelevant0 has none`},
 		{"calls", calls + "with_call_ops,irrelevant1,2,2,1,5,5,", `f:2: relevant_tracers "2": block irrelevant1 has one`},

@@ -139,12 +139,6 @@ type Figure struct {
 	Known bool
 }
 
-// Whole is a whole number that may be missing.
-type Whole struct {
-	Value int64
-	Known bool
-}
-
 // cells is one row on its way. The first cell that is wrong is the error.
 type cells struct {
 	name    string
@@ -212,17 +206,13 @@ func (c *cells) positive(column string) int64 {
 	return n
 }
 
-// whole is a whole number of either sign, that may be missing.
-func (c *cells) whole(column string) Whole {
-	s := c.text(column)
-	if s == "" {
-		return Whole{}
+// decimal is a decimal number of either sign.
+func (c *cells) decimal(column string) Decimal {
+	d, ok := parseDecimal(c.text(column))
+	if !ok {
+		c.fail(column, fmt.Sprintf("want a decimal number, with up to %d digits behind the point", maxPlaces))
 	}
-	n, err := strconv.ParseInt(s, 10, 64)
-	if err != nil {
-		c.fail(column, "want a whole number, or nothing")
-	}
-	return Whole{n, true}
+	return d
 }
 
 // above0 is a number above 0.
