@@ -16,9 +16,11 @@ type kallsyms struct {
 	file   string
 	offset Addr // added to each symbol's address
 	texts  map[symbolKey]*candidates
+	all    []Addr // of all text symbols, ascending
 
-	module string // of the record last resolved,
-	last   Addr   // and its symbol's address
+	before symbolKey // of the record before
+	last   Addr      // its symbol's address, once resolved
+	behind int       // records without a symbol of their own since that one
 }
 
 type symbolKey struct{ symbol, module string }
@@ -27,9 +29,18 @@ type symbolKey struct{ symbol, module string }
 type candidates struct {
 	addrs  []Addr
 	listed int // records of that name and module
+	again  int // of them, those right behind another one
 	taken  int // of them have an address,
 	used   int // which is below addrs[used]
+	placed int // unnamed records that have one
 }
+
+// unnamed is how many of the records have no symbol of their own: the functions
+// that they are of were weak and lost to another one, and the kernel lists them
+// by the symbol before them. Kernels that can tell such records apart list them as
+// invalid instead; those of arm64 could not in Linux 6.1 (FTRACE_MCOUNT_MAX_OFFSET,
+// include/linux/ftrace.h).
+func (c *candidates) unnamed() int { return max(c.listed-len(c.addrs), 0) }
 
 func openKallsyms(ctx context.Context, path string) (*kallsyms, error) {
 	f, err := os.Open(path)
@@ -75,7 +86,9 @@ func readKallsyms(ctx context.Context, file string, r io.Reader) (*kallsyms, err
 	}
 	for _, c := range k.texts {
 		slices.Sort(c.addrs)
+		k.all = append(k.all, c.addrs...)
 	}
+	slices.Sort(k.all)
 	return k, nil
 }
 
@@ -133,30 +146,66 @@ func (k *kallsyms) list(symbol, module []byte) (reason string) {
 		}
 		return fmt.Sprintf("not among the text symbols of %s in %s", in, k.file)
 	}
-	if c.listed == len(c.addrs) {
-		return fmt.Sprintf("listed more often than %s has text symbols of that name, %d", k.file, len(c.addrs))
-	}
 	c.listed++
+	if key := (symbolKey{string(symbol), string(module)}); key == k.before {
+		c.again++
+	} else {
+		k.before = key
+	}
+	if c.unnamed() > c.again {
+		return fmt.Sprintf("listed more often than %s has text symbols of that name, %d, and not one behind the other", k.file, len(c.addrs))
+	}
 	return ""
 }
 
-// resolve finds the address of the next record, once all of them are listed.
+// resolve gives all records of the list their addresses.
+func (k *kallsyms) resolve(b *builder) error {
+	k.before = symbolKey{}
+	for i := range b.addrs {
+		key := symbolKey{b.names.at(i), b.mods.at(i)}
+		c := k.texts[key]
+		if key == k.before && c.placed < c.unnamed() {
+			c.placed++
+			k.behind++
+			var ok bool
+			if b.addrs[i], ok = k.unnamed(c.unnamed()); !ok {
+				b.line = b.lineOf(i)
+				return b.fail(quoted("symbol", key.symbol), fmt.Sprintf("listed more often than %s has text symbols of that name, %d, and there is no room for another function before the next symbol", k.file, len(c.addrs)))
+			}
+			continue
+		}
+		k.last, k.behind = c.next(key.module == k.before.module, k.last), 0
+		k.before, b.addrs[i] = key, k.last+k.offset
+	}
+	return nil
+}
+
+// next is the symbol of the next record.
 //
 // The k-th record of a name and module is its k-th text symbol, ascending. When
 // some functions of a repeated name have no record (notrace), that a load unit's
 // records ascend helps: symbols below the record before are passed over, as long
 // as enough are left.
-func (k *kallsyms) resolve(symbol, module string) Addr {
-	c := k.texts[symbolKey{symbol, module}]
+func (c *candidates) next(sameUnit bool, last Addr) Addr {
 	pick := c.used
-	if spare := len(c.addrs) - c.used - (c.listed - c.taken); spare > 0 && module == k.module {
+	if spare := len(c.addrs) - c.used - (c.listed - c.taken); spare > 0 && sameUnit {
 		room := c.addrs[c.used : c.used+spare+1]
-		above := sort.Search(len(room), func(i int) bool { return room[i] > k.last })
+		above := sort.Search(len(room), func(i int) bool { return room[i] > last })
 		if above < len(room) {
 			pick += above
 		}
 	}
 	c.used, c.taken = pick+1, c.taken+1
-	k.module, k.last = module, c.addrs[pick]
-	return c.addrs[pick] + k.offset
+	return c.addrs[pick]
+}
+
+// unnamed places a record that has no symbol, one of so many: somewhere between
+// the last symbol and the next one, where functions begin.
+func (k *kallsyms) unnamed(of int) (Addr, bool) {
+	const align = 8
+	step := Addr(2 * align) // behind the last symbol of all
+	if i := sort.Search(len(k.all), func(i int) bool { return k.all[i] > k.last }); i < len(k.all) {
+		step = (k.all[i] - k.last) / Addr(of+1) &^ (align - 1)
+	}
+	return k.last + Addr(k.behind)*step + k.offset, step >= 2*align
 }

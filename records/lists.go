@@ -87,8 +87,8 @@ func readFunctions(l *lines, opt Options) (*Table, error) {
 	for {
 		line, err := l.next()
 		if err == io.EOF {
-			for i := range b.addrs {
-				b.addrs[i] = syms.resolve(b.names.at(i), b.mods.at(i))
+			if err := syms.resolve(b); err != nil {
+				return nil, err
 			}
 			return b.finish("")
 		}

@@ -206,6 +206,9 @@ func TestReadFunctions(t *testing.T) {
 		{"one of three, late", "weak\ntwin\n", "", []Addr{0x400, 0x500}},
 		{"two of three, late", "mid\ntwin\nweak\ntwin\n", "", []Addr{0x180, 0x300, 0x400, 0x500}},
 		{"two of three, not ascending", "weak\ntwin\ntwin\n", "", []Addr{0x400, 0x100, 0x300}},
+		{"weak function that lost", "first\ntwin\ntwin\ntwin\ntwin\nweak\n", "arm64", []Addr{4, 0x104, 0x144, 0x304, 0x504, 0x404}},
+		{"two that lost", "first\nfirst\nfirst\n", "arm64", []Addr{4, 0x54, 0xa4}},
+		{"behind the last symbol", "first\ntwin [ext4]\ntwin [ext4]\n", "", []Addr{0, 0x3f000100, 0x3f000110}},
 		{"one of three, early", "first\ntwin\nweak\n", "", []Addr{0, 0x100, 0x400}},
 	} {
 		t.Run(c.name, func(t *testing.T) {
@@ -229,7 +232,8 @@ func TestFunctionsErrors(t *testing.T) {
 		{"unknown", "first\nzz\n", kallsymsText, `in:2: symbol "zz": not among the text symbols of the core kernel in FILE`},
 		{"data", "data\n", kallsymsText, `in:1: symbol "data": not among the text symbols of the core kernel in FILE`},
 		{"wrong module", "mine [xfs]\n", kallsymsText, `in:1: symbol "mine": not among the text symbols of module xfs in FILE`},
-		{"too many", "first\n\nfirst\n", kallsymsText, `in:3: symbol "first": listed more often than FILE has text symbols of that name, 1`},
+		{"too many", "first\n\nweak\nfirst\n", kallsymsText, `in:4: symbol "first": listed more often than FILE has text symbols of that name, 1, and not one behind the other`},
+		{"no room", "a\na\n\nb\n", "1000 T a\n1018 T b\n", `in:2: symbol "a": listed more often than FILE has text symbols of that name, 1, and there is no room for another function before the next symbol`},
 		{"extra", "first x\n", kallsymsText, `in:1: address "first": not hexadecimal`},
 		{"extra later", "first\nfirst x\n", kallsymsText, `in:2: field "x": a module in brackets is expected`},
 		{"hidden", "first\n", "0000000000000000 T first\n0000000000000000 t b\n", `FILE: all addresses are zero: kptr_restrict hides them; read it as root with kernel.kptr_restrict at 0 or 1`},
