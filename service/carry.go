@@ -10,7 +10,7 @@ import (
 	"go.uber.org/zap"
 
 	"github.com/textpoke/textpoke/poke"
-	"github.com/textpoke/textpoke/sched"
+	"github.com/textpoke/textpoke/sched/coordinator"
 	"github.com/textpoke/textpoke/service/journal"
 )
 
@@ -28,10 +28,16 @@ func (s *Service) recover(ctx context.Context) error {
 	if s.batch, err = s.store.LastBatch(ctx); err != nil {
 		return err
 	}
-	s.coord = sched.NewCoordinator(context.WithoutCancel(ctx), s.cfg.Sim.Table.Len(), s.apply, sched.Config{
+	s.coord, err = coordinator.New(context.WithoutCancel(ctx), coordinator.Config{
+		Records: s.cfg.Sim.Table.Len(), Apply: s.apply, Commit: s.commit,
 		Queue: max(s.cfg.Queue, len(orders)+1), MaxWait: s.cfg.MaxWait, Gather: s.cfg.Gather,
-		Began: s.began, Answered: s.answered,
-	}, s.log)
+		Listener: coordinator.Listener{Began: s.began, Ended: s.tellEnd, Split: func(requests int, err error) {
+			s.log.Debug("merged update failed, trying its requests one by one", zap.Int("requests", requests), zap.Error(err))
+		}},
+	})
+	if err != nil {
+		return err
+	}
 	if err := s.restore(ctx, wants); err != nil {
 		return fmt.Errorf("make live what was live: %w", err)
 	}
@@ -60,18 +66,12 @@ func (s *Service) recover(ctx context.Context) error {
 
 // restore makes live with one update what the journal calls live.
 func (s *Service) restore(ctx context.Context, wants []journal.Want) error {
-	var rs []sched.Request
+	var rs []coordinator.Request
 	for _, w := range wants {
-		r := sched.Request{Client: owner(w.Client, w.Ops), Enable: true, Records: w.Which}
-		if err := s.wants.Check(r); err != nil {
-			return err
-		}
 		if err := s.patchable(w.Which, fmt.Sprintf("client %s, ops %s", w.Client, w.Ops)); err != nil {
 			return err
 		}
-		s.wants.Add(r)
-		s.show(w.Which)
-		rs = append(rs, r)
+		rs = append(rs, coordinator.Request{Client: owner(w.Client, w.Ops), Enable: true, Records: w.Which})
 	}
 	if rs == nil {
 		return nil
@@ -95,7 +95,7 @@ func (s *Service) patchable(which []int, whose string) error {
 }
 
 // apply is the coordinator's, with the points around it.
-func (s *Service) apply(ctx context.Context, changes []sched.Change) error {
+func (s *Service) apply(ctx context.Context, changes []coordinator.Change) error {
 	if err := s.brokenDown(); err != nil {
 		return err
 	}
@@ -110,7 +110,7 @@ func (s *Service) apply(ctx context.Context, changes []sched.Change) error {
 }
 
 // began is the coordinator's: these are about to be carried out.
-func (s *Service) began(ts []*sched.Ticket) {
+func (s *Service) began(ts []*coordinator.Ticket) {
 	now := time.Now().UTC()
 	s.mu.Lock()
 	s.batch++
@@ -130,7 +130,7 @@ func (s *Service) began(ts []*sched.Ticket) {
 }
 
 // of are the updates of tickets. What was live before has none.
-func (s *Service) of(ts []*sched.Ticket) (out []*pending) {
+func (s *Service) of(ts []*coordinator.Ticket) (out []*pending) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	for _, t := range ts {
@@ -141,27 +141,31 @@ func (s *Service) of(ts []*sched.Ticket) (out []*pending) {
 	return out
 }
 
-// answered is the coordinator's: these have ended, and it goes in the journal
-// before anybody hears of it. An end that comes of closing is none.
-func (s *Service) answered(ts []*sched.Ticket, err error) {
-	ps := s.of(ts)
-	if len(ps) == 0 || errors.Is(err, sched.ErrClosed) || s.brokenDown() != nil {
-		return
+// commit is the coordinator's: these have ended, and it goes in the journal before
+// anybody hears of it. An end that comes of closing is none.
+func (s *Service) commit(end coordinator.End) error {
+	ps := s.of(end.Tickets)
+	if err := s.brokenDown(); err != nil {
+		return err
+	}
+	if len(ps) == 0 || errors.Is(end.Err, coordinator.ErrClosed) {
+		return nil
 	}
 	now := time.Now().UTC()
 	us := make([]Update, len(ps))
 	for i, p := range ps {
 		us[i] = p.update()
 		us[i].Ended, us[i].Phase = now, ""
-		us[i].State, us[i].Error = stateOf(err)
+		us[i].State, us[i].Error = stateOf(end.Err)
+		p.end = &us[i]
 	}
 	s.cfg.At(BeforeAnswer)
-	if err := s.store.Answer(us, s.wanted(ps, err)); err != nil {
+	if err := s.store.Answer(us, wanted(ps, end)); err != nil {
 		s.breakDown(err)
-		return
+		return err
 	}
 	s.cfg.At(AfterAnswer)
-	s.settle(ps, us)
+	return nil
 }
 
 // stateOf is how an update ended.
@@ -169,57 +173,45 @@ func stateOf(err error) (State, string) {
 	switch {
 	case err == nil:
 		return journal.Live, ""
-	case errors.Is(err, sched.ErrCancelled):
+	case errors.Is(err, coordinator.ErrCancelled):
 		return journal.Cancelled, err.Error()
-	case errors.Is(err, sched.ErrExpired):
+	case errors.Is(err, coordinator.ErrExpired):
 		return journal.Expired, err.Error()
 	}
 	return journal.Failed, err.Error()
 }
 
 // wanted is what the clients of updates that are live want now.
-func (s *Service) wanted(ps []*pending, err error) (out []journal.Want) {
-	if err != nil {
+func wanted(ps []*pending, end coordinator.End) (out []journal.Want) {
+	if end.Err != nil {
 		return nil
-	}
-	for _, p := range ps {
-		u := p.update()
-		s.wants.Add(sched.Request{Client: owner(u.Client, u.Ops), Enable: u.Enable, Records: p.which})
 	}
 	seen := map[string]bool{}
 	for _, p := range ps {
 		u := p.update()
 		if who := owner(u.Client, u.Ops); !seen[who] {
 			seen[who] = true
-			out = append(out, journal.Want{Client: u.Client, Ops: u.Ops, Which: s.wants.Of(who)})
+			out = append(out, journal.Want{Client: u.Client, Ops: u.Ops, Which: end.Wants(who)})
 		}
 	}
 	return out
 }
 
-// settle tells everybody how updates ended.
-func (s *Service) settle(ps []*pending, us []Update) {
+// tellEnd is the coordinator's: everybody may hear now how updates ended.
+func (s *Service) tellEnd(end coordinator.End) {
+	if errors.Is(end.Err, coordinator.ErrClosed) || errors.Is(end.Err, coordinator.ErrUncommitted) {
+		return
+	}
+	ps := s.of(end.Tickets)
 	s.mu.Lock()
-	for i, p := range ps {
-		if us[i].State == journal.Live {
-			s.show(p.which)
-		}
-		p.now.Store(&present{Update: us[i]})
-		delete(s.open, us[i].ID)
-		s.count(us[i].Client, -1)
+	for _, p := range ps {
+		p.now.Store(&present{Update: *p.end})
+		delete(s.open, p.end.ID)
+		s.count(p.end.Client, -1)
 	}
 	s.mu.Unlock()
-	for i, p := range ps {
-		s.tell(us[i])
+	for _, p := range ps {
+		s.tell(*p.end)
 		close(p.done)
-	}
-}
-
-// show lets everybody see how many want records, which the journal knows now; mu is
-// held, or nobody is there yet. Only the coordinator's goroutine gets here with
-// records that a client wants or wants no more.
-func (s *Service) show(which []int) {
-	for _, rec := range which {
-		s.users[rec] = int32(s.wants.Users(rec))
 	}
 }

@@ -2,6 +2,7 @@ package service
 
 import (
 	"context"
+	"slices"
 
 	"github.com/textpoke/textpoke/sched"
 	"github.com/textpoke/textpoke/sim"
@@ -14,7 +15,7 @@ func (s *Service) Compare(ctx context.Context, buffers []sched.Buffer) (rows []s
 	if err != nil {
 		return nil, err
 	}
-	enabled := s.enabled()
+	enabled := slices.Collect(s.coord.Snapshot().Records())
 	for _, b := range buffers {
 		row, err := job.Of(enabled, b).Count(ctx)
 		if err != nil {
@@ -23,16 +24,4 @@ func (s *Service) Compare(ctx context.Context, buffers []sched.Buffer) (rows []s
 		rows = append(rows, row)
 	}
 	return rows, nil
-}
-
-// enabled is the records that anybody wants, ascending.
-func (s *Service) enabled() (which []int) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	for rec, n := range s.users {
-		if n > 0 {
-			which = append(which, rec)
-		}
-	}
-	return which
 }

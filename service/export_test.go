@@ -1,18 +1,11 @@
 package service
 
-import (
-	"slices"
-
-	"github.com/textpoke/textpoke/cpus"
-)
+import "github.com/textpoke/textpoke/cpus"
 
 // CheckText holds every site against what the journal says of its record, while no
 // update runs.
 func (s *Service) CheckText() []cpus.Violation {
-	s.mu.Lock()
-	users := slices.Clone(s.users)
-	s.mu.Unlock()
-	s.live.CheckAll(func(rec int) bool { return users[rec] > 0 })
+	s.live.CheckAll(s.coord.Snapshot().Live)
 	return s.Violations()
 }
 

@@ -5,17 +5,18 @@ import (
 	"sync"
 	"sync/atomic"
 
-	"github.com/textpoke/textpoke/sched"
+	"github.com/textpoke/textpoke/sched/coordinator"
 )
 
 // pending is an update on its way.
 type pending struct {
 	now    atomic.Pointer[present]
 	which  []int
-	ticket chan *sched.Ticket // holds one once the coordinator has it
-	done   chan struct{}      // closed when its end is in the journal
-	left   chan struct{}      // closed when it is left for the next start
+	ticket chan *coordinator.Ticket // holds one once the coordinator has it
+	done   chan struct{}            // closed when its end is in the journal
+	left   chan struct{}            // closed when it is left for the next start
 
+	end     *Update // how it ended, once that is in the journal; the coordinator's
 	leaving sync.Once
 }
 
@@ -27,7 +28,7 @@ type present struct {
 }
 
 func newPending(u Update, which []int) *pending {
-	p := &pending{which: which, ticket: make(chan *sched.Ticket, 1), done: make(chan struct{}), left: make(chan struct{})}
+	p := &pending{which: which, ticket: make(chan *coordinator.Ticket, 1), done: make(chan struct{}), left: make(chan struct{})}
 	p.now.Store(&present{Update: u})
 	return p
 }
@@ -57,5 +58,5 @@ func (s *Service) pending() []*pending {
 	return out
 }
 
-// owner is who sched's requests are of: a client with one of its ops.
+// owner is who the coordinator's requests are of: a client with one of its ops.
 func owner(client, ops string) string { return client + "\x00" + ops }

@@ -1,5 +1,5 @@
 // Package service is the machine that many clients share: it accepts updates so
-// that they survive a crash, lets sched's Coordinator carry them out on sim's live
+// that they survive a crash, lets a coordinator carry them out on sim's live
 // machine, and tells everybody what happens.
 //
 // The order of what happens to an update is what the promise rests on: it is in the
@@ -25,7 +25,7 @@ import (
 	"go.uber.org/zap"
 
 	"github.com/textpoke/textpoke/poke"
-	"github.com/textpoke/textpoke/sched"
+	"github.com/textpoke/textpoke/sched/coordinator"
 	"github.com/textpoke/textpoke/service/journal"
 	"github.com/textpoke/textpoke/sim"
 )
@@ -83,7 +83,7 @@ type Service struct {
 	live   *sim.Live
 	names  *names
 	events *ring
-	coord  *sched.Coordinator
+	coord  *coordinator.Coordinator
 	ready  atomic.Bool
 	alive  context.Context    // until Close
 	stop   context.CancelFunc // of that
@@ -99,10 +99,7 @@ type Service struct {
 	open    map[int64]*pending
 	clients map[string]int // updates on their way, also those not accepted yet
 	total   int            // of all clients
-	users   []int32        // owners that want a record, by what has been answered
 	batch   int64          // number of the last batch
-
-	wants *sched.Wants // what users are counted from; once it runs, the coordinator's goroutine's alone
 }
 
 // Start opens the service: what the journal calls live is live when it returns, and
@@ -121,7 +118,6 @@ func Start(ctx context.Context, cfg Config) (*Service, error) {
 		cfg: cfg, log: cfg.Log, store: cfg.Store,
 		events: newRing(), names: newNames(cfg.Sim.Table),
 		open: map[int64]*pending{}, clients: map[string]int{},
-		users: make([]int32, cfg.Sim.Table.Len()), wants: sched.NewWants(cfg.Sim.Table.Len()),
 	}
 	s.cfg.Sim.Observer = s.observer()
 	job, err := sim.NewJob(s.cfg.Sim)

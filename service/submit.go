@@ -11,7 +11,7 @@ import (
 
 	"go.uber.org/zap"
 
-	"github.com/textpoke/textpoke/sched"
+	"github.com/textpoke/textpoke/sched/coordinator"
 	"github.com/textpoke/textpoke/service/journal"
 )
 
@@ -169,7 +169,7 @@ func (s *Service) enter(u Update, which []int) *pending {
 // the next start.
 func (s *Service) submit(ctx context.Context, p *pending) {
 	u := p.update()
-	t, err := s.coord.Submit(context.WithoutCancel(ctx), sched.Request{
+	t, err := s.coord.Submit(context.WithoutCancel(ctx), coordinator.Request{
 		Client: owner(u.Client, u.Ops), Enable: u.Enable, Records: p.which, ID: u.ID, Deadline: u.Deadline,
 	})
 	if err != nil {

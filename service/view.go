@@ -44,15 +44,13 @@ func (s *Service) Records(q RecordQuery) ([]Record, error) {
 			out = append(out, Record{Index: i, Addr: t.Addr(i), Symbol: t.Symbol(i), Module: t.Module(i)})
 		}
 	}
-	group := 0
-	s.mu.Lock()
-	defer s.mu.Unlock()
+	now, group := s.coord.Snapshot(), 0
 	for i := range out {
 		for out[i].Index >= t.Groups()[group].Last {
 			group++
 		}
 		out[i].Group = group
-		out[i].Users = int(s.users[out[i].Index])
+		out[i].Users = now.Users(out[i].Index)
 		out[i].Enabled = out[i].Users > 0
 	}
 	return out, nil
@@ -138,12 +136,7 @@ func (s *Service) Stats() Stats {
 	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	out.Queued = s.total
-	for _, n := range s.users {
-		if n > 0 {
-			out.Enabled++
-		}
-	}
+	out.Queued, out.Enabled = s.total, s.coord.Snapshot().Enabled()
 	return out
 }
 

@@ -8,7 +8,7 @@ import (
 	"github.com/textpoke/textpoke/cpus"
 	"github.com/textpoke/textpoke/poke"
 	"github.com/textpoke/textpoke/results/interrupts"
-	"github.com/textpoke/textpoke/sched"
+	"github.com/textpoke/textpoke/sched/coordinator"
 )
 
 // Attach lets the one tracer be called from now on, whichever sites Apply enables.
@@ -23,7 +23,7 @@ func (l *Live) Fault(f func(st poke.Step, patch int32) error) { l.patcher.Fault 
 
 // Apply carries changes out with one update, all or none, and looks afterwards
 // whether every site is as it should be; it is a sched.Apply. One call at a time.
-func (l *Live) Apply(ctx context.Context, changes []sched.Change) error {
+func (l *Live) Apply(ctx context.Context, changes []coordinator.Change) error {
 	patches := make([]poke.Patch, len(changes))
 	for i, c := range changes {
 		patches[i] = l.sites.patch(c.Record, c.Enable)

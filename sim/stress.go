@@ -15,7 +15,7 @@ import (
 
 	"github.com/textpoke/textpoke/cpus"
 	"github.com/textpoke/textpoke/poke"
-	"github.com/textpoke/textpoke/sched"
+	"github.com/textpoke/textpoke/sched/coordinator"
 )
 
 // Trouble is what a stress run puts in the way of its clients.
@@ -114,7 +114,10 @@ func (s *stress) run(ctx context.Context, d time.Duration) (RunRow, error) {
 	}
 	s.machine.Ledger.ForgetBursts()
 	start := time.Now()
-	coord := sched.NewCoordinator(context.WithoutCancel(ctx), s.job.Table.Len(), s.apply, sched.Config{}, s.log)
+	coord, err := coordinator.New(context.WithoutCancel(ctx), coordinator.Config{Records: s.job.Table.Len(), Apply: s.apply})
+	if err != nil {
+		return row, err
+	}
 	timed, cancel := context.WithTimeout(ctx, d)
 	defer cancel()
 	group, timed := errgroup.WithContext(timed)
@@ -144,8 +147,8 @@ func (s *stress) run(ctx context.Context, d time.Duration) (RunRow, error) {
 
 // settleUp holds what is left in the text against what clients were told, and
 // the ledger against itself.
-func (s *stress) settleUp(row *RunRow, coord *sched.Coordinator) {
-	s.CheckAll(coord.Live)
+func (s *stress) settleUp(row *RunRow, coord *coordinator.Coordinator) {
+	s.CheckAll(coord.Snapshot().Live)
 	c := row.Counts
 	if cause, ok := c.Conserved(); !ok {
 		s.report(cpus.Conservation, "cause %s: %d interrupts taken, %d sent", cause, c.TotalTaken(cause), c.Sent[cause])
@@ -158,7 +161,7 @@ func (s *stress) settleUp(row *RunRow, coord *sched.Coordinator) {
 }
 
 // apply carries changes out with one update, which may go wrong.
-func (s *stress) apply(ctx context.Context, changes []sched.Change) error {
+func (s *stress) apply(ctx context.Context, changes []coordinator.Change) error {
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
 	s.disturb(cancel, len(changes))
@@ -189,10 +192,10 @@ func (s *stress) disturb(cancel func(), patches int) {
 }
 
 // client enables and disables random sets, one after the other.
-func (s *stress) client(ctx context.Context, coord *sched.Coordinator, id int) error {
+func (s *stress) client(ctx context.Context, coord *coordinator.Coordinator, id int) error {
 	rng := rand.New(rand.NewPCG(s.job.Seed, uint64(id)+2))
 	for ctx.Err() == nil {
-		r := sched.Request{Client: fmt.Sprintf("client%d", id), Enable: rng.IntN(2) == 0, Records: s.someRecords(rng)}
+		r := coordinator.Request{Client: fmt.Sprintf("client%d", id), Enable: rng.IntN(2) == 0, Records: s.someRecords(rng)}
 		err := coord.Do(ctx, r)
 		var failed *poke.Error
 		switch {

@@ -12,6 +12,7 @@ import (
 
 	"github.com/textpoke/textpoke/cpus"
 	"github.com/textpoke/textpoke/sched"
+	"github.com/textpoke/textpoke/sched/coordinator"
 )
 
 // TestStress lets clients, failures, cancels, migration, masks and hotplug at
@@ -91,7 +92,7 @@ func TestManyClientsPayOnce(t *testing.T) {
 			gate := make(chan struct{})
 			entered := make(chan struct{}, k+1)
 			first := true
-			apply := func(ctx context.Context, cs []sched.Change) error {
+			apply := func(ctx context.Context, cs []coordinator.Change) error {
 				if first {
 					first = false
 					entered <- struct{}{}
@@ -99,8 +100,8 @@ func TestManyClientsPayOnce(t *testing.T) {
 				}
 				return s.apply(ctx, cs)
 			}
-			coord := sched.NewCoordinator(t.Context(), l.job.Table.Len(), apply, sched.Config{}, zap.NewNop())
-			holder, err := coord.Submit(t.Context(), sched.Request{Client: "holder", Enable: true, Records: []int{0}})
+			coord := coordinate(t, l.job.Table.Len(), apply)
+			holder, err := coord.Submit(t.Context(), coordinator.Request{Client: "holder", Enable: true, Records: []int{0}})
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -110,9 +111,9 @@ func TestManyClientsPayOnce(t *testing.T) {
 			for i := range want {
 				want[i] = 100 + i
 			}
-			var tickets []*sched.Ticket
+			var tickets []*coordinator.Ticket
 			for i := range k {
-				ticket, err := coord.Submit(t.Context(), sched.Request{Client: fmt.Sprint(i), Enable: true, Records: want})
+				ticket, err := coord.Submit(t.Context(), coordinator.Request{Client: fmt.Sprint(i), Enable: true, Records: want})
 				if err != nil {
 					t.Fatal(err)
 				}
@@ -143,14 +144,14 @@ func TestManyClientsPayOnce(t *testing.T) {
 func TestConcurrentClientsSeeTheirChanges(t *testing.T) {
 	l := newLive(t, newJob(t, config(t, "riscv64", "breakpoint", "gen:n=300", "4")))
 	s := newStress(l, Trouble{})
-	coord := sched.NewCoordinator(t.Context(), 300, s.apply, sched.Config{}, zap.NewNop())
+	coord := coordinate(t, 300, s.apply)
 	var group sync.WaitGroup
 	for id := range 4 {
 		group.Go(func() {
 			mine := []int{id, 4 + id, 100 + id} // nobody else's
 			for i := range 30 {
 				enable := i%2 == 0
-				if err := coord.Do(t.Context(), sched.Request{Client: fmt.Sprint(id), Enable: enable, Records: mine}); err != nil {
+				if err := coord.Do(t.Context(), coordinator.Request{Client: fmt.Sprint(id), Enable: enable, Records: mine}); err != nil {
 					t.Error(err)
 					return
 				}
@@ -170,4 +171,14 @@ func TestConcurrentClientsSeeTheirChanges(t *testing.T) {
 	if v := l.Violations(); len(v) > 0 {
 		t.Errorf("%v", v[0])
 	}
+}
+
+// coordinate is a coordinator of so many records.
+func coordinate(t *testing.T, records int, apply func(context.Context, []coordinator.Change) error) *coordinator.Coordinator {
+	t.Helper()
+	c, err := coordinator.New(t.Context(), coordinator.Config{Records: records, Apply: apply})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return c
 }

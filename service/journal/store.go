@@ -149,6 +149,10 @@ func (s *Store) takeLock(dir string) (err error) {
 // readers is how many goroutines read at the same time; the others wait.
 const readers = 4
 
+// MostFiles is how many open files a Store has at most: the lock, and for the writer
+// and each reader the database, its log and the log's index (*.db, -wal, -shm).
+const MostFiles = 1 + 3*(1+readers)
+
 // synchronous=FULL syncs the journal with every commit, so that none is lost with
 // the power either (https://www.sqlite.org/pragma.html#pragma_synchronous).
 const (

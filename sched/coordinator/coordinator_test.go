@@ -1,4 +1,4 @@
-package sched
+package coordinator
 
 import (
 	"context"
@@ -258,7 +258,7 @@ func TestSubmitRefusesUnknownRecords(t *testing.T) {
 // timers come first.
 func TestDeadlineWasOver(t *testing.T) {
 	x := newFake(9)
-	c := NewCoordinator(t.Context(), 9, x.apply, Config{Queue: 1000}, nop)
+	c := started(t, t.Context(), Config{Records: 9, Apply: x.apply, Queue: 1000})
 	var all []*Ticket
 	for range 1000 {
 		r := enable("a", 0)

@@ -1,4 +1,4 @@
-package sched
+package coordinator
 
 import (
 	"maps"
@@ -18,10 +18,10 @@ func drawRequest(t *rapid.T) Request {
 }
 
 // wanted is all that wants remember, to be compared.
-func (w *Wants) wanted() map[string][]int {
+func (w *wants) wanted() map[string][]int {
 	out := map[string][]int{}
-	for client := range w.Clients() {
-		out[client] = w.Of(client)
+	for client := range maps.Keys(w.clients) {
+		out[client] = w.of(client)
 	}
 	return out
 }
@@ -29,9 +29,9 @@ func (w *Wants) wanted() map[string][]int {
 // TestTakeBack leaves everything as it was.
 func TestTakeBack(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
-		w := NewWants(100)
+		w := newWants(100)
 		for range rapid.IntRange(0, 10).Draw(t, "before") {
-			w.Add(drawRequest(t))
+			w.add(drawRequest(t))
 		}
 		before, users := w.wanted(), slices.Clone(w.users)
 		var us []undo
@@ -49,11 +49,11 @@ func TestTakeBack(t *testing.T) {
 // and a record has as many users as clients want it.
 func TestWantsAreSets(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
-		w := NewWants(100)
+		w := newWants(100)
 		model := map[string]map[int]bool{}
 		for range rapid.IntRange(1, 20).Draw(t, "requests") {
 			r := drawRequest(t)
-			w.Add(r)
+			w.add(r)
 			if model[r.Client] == nil {
 				model[r.Client] = map[int]bool{}
 			}
@@ -64,19 +64,19 @@ func TestWantsAreSets(t *testing.T) {
 			}
 			users := make([]int, 100)
 			for client, mine := range model {
-				if want := slices.Sorted(maps.Keys(mine)); !slices.Equal(w.Of(client), want) {
-					t.Fatalf("client %s wants %v, want %v", client, w.Of(client), want)
+				if want := slices.Sorted(maps.Keys(mine)); !slices.Equal(w.of(client), want) {
+					t.Fatalf("client %s wants %v, want %v", client, w.of(client), want)
 				}
 				for rec := range mine {
 					users[rec]++
 				}
 			}
 			for rec, n := range users {
-				if w.Users(rec) != n {
-					t.Fatalf("record %d: %d users, want %d", rec, w.Users(rec), n)
+				if int(w.users[rec]) != n {
+					t.Fatalf("record %d: %d users, want %d", rec, int(w.users[rec]), n)
 				}
 			}
-			for client := range w.Clients() {
+			for client := range maps.Keys(w.clients) {
 				if len(model[client]) == 0 {
 					t.Fatalf("client %s wants nothing and is remembered", client)
 				}

@@ -1,4 +1,4 @@
-package sched
+package coordinator
 
 import (
 	"errors"
@@ -227,7 +227,7 @@ func playAll(t *testing.T, script []action, bad int) (failed error) {
 			t.Error(err)
 		}
 		for rec := range scriptRecords {
-			if got := p.c.Live(rec); failed == nil && (got != p.m.live[rec] || got != x.live[rec]) {
+			if got := p.c.Snapshot().Live(rec); failed == nil && (got != p.m.live[rec] || got != x.live[rec]) {
 				failed = fmt.Errorf("record %d is live: %t, want %t, in the text: %t", rec, got, p.m.live[rec], x.live[rec])
 			}
 		}

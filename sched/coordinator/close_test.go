@@ -1,4 +1,4 @@
-package sched
+package coordinator
 
 import (
 	"context"
@@ -239,7 +239,7 @@ func TestContextEnds(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		ctx, cancel := context.WithCancel(t.Context())
 		x := newFake(9).held()
-		c := NewCoordinator(ctx, 9, x.apply, Config{Queue: 3}, nop)
+		c := started(t, ctx, Config{Records: 9, Apply: x.apply, Queue: 3})
 		all := fill(t, c, 3)
 		late := knock(t.Context(), c, enable("late", 5))
 		cancel()
@@ -262,7 +262,7 @@ func TestContextEnds(t *testing.T) {
 func TestContextEndsWhileIdle(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		ctx, cancel := context.WithCancel(t.Context())
-		c := NewCoordinator(ctx, 9, newFake(9).apply, Config{}, nop)
+		c := started(t, ctx, Config{Records: 9, Apply: newFake(9).apply})
 		cancel()
 		synctest.Wait()
 		if _, err := c.Submit(t.Context(), enable("late", 5)); err != ErrClosed {

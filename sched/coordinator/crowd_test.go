@@ -1,4 +1,4 @@
-package sched
+package coordinator
 
 import (
 	"context"
@@ -82,7 +82,7 @@ func TestCrowd(t *testing.T) {
 			}
 			return x.apply(ctx, cs)
 		}
-		w := &crowd{NewCoordinator(t.Context(), records, apply, Config{Queue: 1 + round}, nop), records, each}
+		w := &crowd{started(t, t.Context(), Config{Records: records, Apply: apply, Queue: 1 + round}), records, each}
 		wanted := make([]bool, records)
 		var mu sync.Mutex
 		var wg sync.WaitGroup
@@ -111,7 +111,7 @@ func TestCrowd(t *testing.T) {
 func checkCrowd(t *testing.T, w *crowd, x *fakeText, wanted []bool) {
 	t.Helper()
 	for rec, want := range wanted {
-		if w.c.Live(rec) != want {
+		if w.c.Snapshot().Live(rec) != want {
 			t.Errorf("record %d is live: %t, wanted: %t", rec, !want, want)
 		}
 	}

@@ -1,21 +1,23 @@
-package sched
+package coordinator
 
 import (
 	"context"
 	"errors"
+	"flag"
 	"fmt"
 	"slices"
 	"sync"
 	"testing"
 	"testing/synctest"
 
-	"go.uber.org/zap"
+	"go.uber.org/goleak"
 )
 
-var errBad = errors.New("bad record")
+var long = flag.Bool("long", false, "run slow tests")
 
-// nop logs nothing.
-var nop = zap.NewNop()
+func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+
+var errBad = errors.New("bad record")
 
 // fakeText is what changes are applied to. It looks at all that it gets.
 type fakeText struct {
@@ -97,14 +99,25 @@ func (x *fakeText) settled(t testing.TB, c *Coordinator) {
 		t.Error(x.wrong)
 	}
 	for rec, live := range x.live {
-		if c.Live(rec) != live {
-			t.Errorf("record %d is live: %t, in the text: %t", rec, c.Live(rec), live)
+		if c.Snapshot().Live(rec) != live {
+			t.Errorf("record %d is live: %t, in the text: %t", rec, c.Snapshot().Live(rec), live)
 		}
 	}
 }
 
 func (x *fakeText) start(t testing.TB, cfg Config) *Coordinator {
-	return NewCoordinator(t.Context(), len(x.live), x.apply, cfg, nop)
+	cfg.Records, cfg.Apply = len(x.live), x.apply
+	return started(t, t.Context(), cfg)
+}
+
+// started is a coordinator whose configuration is right.
+func started(t testing.TB, ctx context.Context, cfg Config) *Coordinator {
+	t.Helper()
+	c, err := New(ctx, cfg)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return c
 }
 
 // bubble runs a test on a clock that moves when all wait, and fails if it leaves

@@ -1,0 +1,225 @@
+// SPDX-License-Identifier: Apache-2.0
+
+// Package coordinator merges what many clients want into few updates. A kernel makes
+// each wait for text_mutex and pay for its own rounds; here all that wait when an
+// update begins share it, so that k clients cost the rounds of one.
+//
+// It stands by itself: records are numbers, and what switching them means is the
+// caller's function. It owns who wants which records, and hands out snapshots of that
+// while it runs.
+package coordinator
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"sync"
+	"sync/atomic"
+	"time"
+)
+
+// The answers to requests that were not carried out.
+var (
+	ErrClosed    = errors.New("coordinator is closed")
+	ErrCancelled = errors.New("request was cancelled while it waited")
+	ErrExpired   = errors.New("request waited longer than allowed")
+	// ErrUncommitted is what all requests get once Config.Commit has failed.
+	ErrUncommitted = errors.New("the end of a request could not be committed")
+)
+
+// Config is what a Coordinator is made of. Records and Apply must be there.
+type Config struct {
+	// Records is how many records can be switched: they are numbered from 0.
+	Records int
+	// Apply brings changes into the text, all or none. Changes are ascending by
+	// record, and each is one: nothing is switched to what it is. One call at a time.
+	Apply func(ctx context.Context, changes []Change) error
+	// Commit, where set, makes the end of requests durable before anybody is told.
+	// Those of one update come together. An error ends the coordinator's work: what
+	// was not committed and all that follows is answered with ErrUncommitted.
+	Commit func(End) error
+
+	// Queue is how many requests may wait; Submit blocks while so many do.
+	// Default 1024.
+	Queue int
+	// MaxWait is how long a request may wait until an update takes it up, in
+	// front of a full queue and inside; then it is answered with ErrExpired.
+	// 0: as long as it takes.
+	MaxWait time.Duration
+	// Gather is how long an update waits for company once there is a request.
+	// 0: not at all; requests still meet while the update before them runs.
+	Gather time.Duration
+
+	Listener Listener
+}
+
+func (c *Config) validate() error {
+	switch {
+	case c.Records < 0:
+		return fmt.Errorf("coordinator: %d records: want 0 or more", c.Records)
+	case c.Apply == nil:
+		return errors.New("coordinator: no Apply: nothing can be switched")
+	case c.Queue < 0:
+		return fmt.Errorf("coordinator: queue of %d requests: want 1 or more, or 0 for 1024", c.Queue)
+	case c.MaxWait < 0:
+		return fmt.Errorf("coordinator: longest wait %v: want 0 or more", c.MaxWait)
+	case c.Gather < 0:
+		return fmt.Errorf("coordinator: gathering for %v: want 0 or more", c.Gather)
+	}
+	return nil
+}
+
+// End is how requests ended. It is good until the function that got it returns.
+type End struct {
+	Tickets []*Ticket
+	Err     error // nil: what they want is live
+	wants   *wants
+}
+
+// Wants is what a client of one of the tickets wants from now on, ascending. Only
+// where Err is nil.
+func (e End) Wants(client string) []int { return e.wants.of(client) }
+
+// Stats counts what a Coordinator has done.
+type Stats struct {
+	Requests uint64 // answered, in any way; not those that Submit refused
+	Updates  uint64 // calls of Apply
+	Failed   uint64 // of these
+	Changes  uint64 // records switched
+}
+
+// Coordinator carries requests out. Requests of one client take effect in the order
+// in which they were submitted.
+//
+// A goroutine that holds submit may take shown.mu; nobody takes them the other way
+// round. Neither is held while Apply, Commit or a listener runs.
+type Coordinator struct {
+	cfg   Config
+	queue chan *Ticket
+	wants *wants // run's alone
+	shown shown
+
+	submit  sync.RWMutex // guards queue's closing against senders
+	closing chan struct{}
+	once    sync.Once
+	ended   chan struct{}
+	cancel  context.CancelCauseFunc
+
+	broken                             atomic.Pointer[error] // what Commit failed with
+	requests, updates, failed, changes atomic.Uint64
+}
+
+// New starts a coordinator of records that are all disabled. Close ends it; so does
+// ctx, as a Close would whose time is up.
+func New(ctx context.Context, cfg Config) (*Coordinator, error) {
+	if err := cfg.validate(); err != nil {
+		return nil, err
+	}
+	if cfg.Queue == 0 {
+		cfg.Queue = 1024
+	}
+	ctx, cancel := context.WithCancelCause(ctx)
+	c := &Coordinator{
+		cfg:     cfg,
+		queue:   make(chan *Ticket, cfg.Queue),
+		wants:   newWants(cfg.Records),
+		closing: make(chan struct{}),
+		ended:   make(chan struct{}),
+		cancel:  cancel,
+	}
+	c.shown.users = make([]int32, cfg.Records)
+	go c.run(ctx)
+	return c, nil
+}
+
+// Submit hands requests in that go together, mostly a single one: all of them are
+// carried out with one update or none. It blocks while the queue is full, until
+// ctx ends or the wait is over.
+func (c *Coordinator) Submit(ctx context.Context, rs ...Request) (*Ticket, error) {
+	for _, r := range rs {
+		if err := r.check(c.cfg.Records); err != nil {
+			return nil, err
+		}
+	}
+	if ctx.Err() != nil {
+		return nil, context.Cause(ctx)
+	}
+	c.submit.RLock()
+	defer c.submit.RUnlock()
+	select {
+	case <-c.closing:
+		return nil, ErrClosed
+	default:
+	}
+	t := newTicket(c, rs)
+	select {
+	case <-t.done: // its deadline was over
+		return t, nil
+	default:
+	}
+	var err error
+	select {
+	case c.queue <- t:
+		return t, nil
+	case <-t.done: // expired, as in the queue
+		return t, nil
+	case <-c.closing:
+		err = ErrClosed
+	case <-ctx.Done():
+		err = context.Cause(ctx)
+	}
+	t.take()
+	return nil, err
+}
+
+// Do submits a request and waits until it is live. When ctx ends first the
+// request is withdrawn, if that is still possible.
+func (c *Coordinator) Do(ctx context.Context, r Request) error {
+	t, err := c.Submit(ctx, r)
+	if err != nil {
+		return err
+	}
+	select {
+	case <-t.Done():
+	case <-ctx.Done():
+		if t.Cancel() {
+			return context.Cause(ctx)
+		}
+		<-t.Done() // an update that has begun ends one way or the other
+	}
+	return t.Err()
+}
+
+// Close takes no more requests, carries out those that wait, and returns. When
+// ctx ends first, the update that runs is cancelled (and leaves every site whole)
+// and whatever waits is answered with ErrClosed.
+func (c *Coordinator) Close(ctx context.Context) error {
+	c.stop()
+	var err error
+	select {
+	case <-c.ended:
+	case <-ctx.Done():
+		err = context.Cause(ctx)
+	}
+	c.cancel(ErrClosed)
+	<-c.ended
+	return err
+}
+
+// stop takes no more requests.
+func (c *Coordinator) stop() {
+	c.once.Do(func() {
+		close(c.closing)
+		c.submit.Lock() // nobody is in Submit any more
+		close(c.queue)
+		c.submit.Unlock()
+	})
+}
+
+// Stats reads the counters.
+func (c *Coordinator) Stats() Stats {
+	return Stats{c.requests.Load(), c.updates.Load(), c.failed.Load(), c.changes.Load()}
+}
+
+// Snapshot is who is wanted now, as of one moment: what was committed.
+func (c *Coordinator) Snapshot() *Snapshot { return c.shown.snapshot() }

@@ -1,0 +1,52 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package coordinator
+
+// Listener is told what a Coordinator does. Every function may be nil. Those about
+// updates are called by the goroutine that carries requests out, one at a time.
+type Listener struct {
+	// Began is told which requests are about to be carried out together.
+	Began func(ts []*Ticket)
+	// Split is told that an update of so many requests failed, and that each is
+	// tried by itself now.
+	Split func(requests int, err error)
+	// Ended is told how requests ended, once snapshots show it and before those who
+	// wait for them go on. Requests that are cancelled or expire end at any time.
+	Ended func(End)
+}
+
+// Tee tells two listeners, the first one first.
+func Tee(a, b Listener) Listener {
+	return Listener{
+		Began: func(ts []*Ticket) {
+			a.began(ts)
+			b.began(ts)
+		},
+		Split: func(requests int, err error) {
+			a.split(requests, err)
+			b.split(requests, err)
+		},
+		Ended: func(e End) {
+			a.ended(e)
+			b.ended(e)
+		},
+	}
+}
+
+func (l Listener) began(ts []*Ticket) {
+	if l.Began != nil {
+		l.Began(ts)
+	}
+}
+
+func (l Listener) split(requests int, err error) {
+	if l.Split != nil {
+		l.Split(requests, err)
+	}
+}
+
+func (l Listener) ended(e End) {
+	if l.Ended != nil {
+		l.Ended(e)
+	}
+}

@@ -1,0 +1,107 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package coordinator
+
+import (
+	"fmt"
+	"sync/atomic"
+	"time"
+)
+
+// Change is one record to be switched.
+type Change struct {
+	Record int
+	Enable bool
+}
+
+// Request is what one client wants: a set of records enabled or disabled for it.
+// A record is enabled while any client wants it. Enabling what the client has
+// enabled already, and disabling what it has not, changes nothing. Records is not
+// to be written once the request is submitted.
+type Request struct {
+	Client  string
+	Enable  bool
+	Records []int // numbers from 0; see Config.Records
+	// ID is the caller's own name for the request, for Config's functions.
+	ID int64
+	// Deadline is when the request ends with ErrExpired if no update has taken
+	// it up; the zero time for MaxWait alone.
+	Deadline time.Time
+}
+
+// check refuses requests that name records which are not there.
+func (r *Request) check(records int) error {
+	for _, rec := range r.Records {
+		if rec < 0 || rec >= records {
+			return fmt.Errorf("client %s: record %d: there are %d", r.Client, rec, records)
+		}
+	}
+	return nil
+}
+
+// Ticket is a request on its way, or several that go together.
+type Ticket struct {
+	requests []Request
+	of       *Coordinator
+	state    atomic.Uint32
+	done     chan struct{}
+	err      error
+	expiry   *time.Timer // nil: waits as long as it takes
+}
+
+// The states of a ticket. Whoever takes it answers it.
+const (
+	queued uint32 = iota
+	taken
+)
+
+func newTicket(c *Coordinator, rs []Request) *Ticket {
+	t := &Ticket{requests: rs, of: c, done: make(chan struct{})}
+	wait, bounded := c.cfg.MaxWait, c.cfg.MaxWait > 0
+	for _, r := range rs {
+		if !r.Deadline.IsZero() && (!bounded || time.Until(r.Deadline) < wait) {
+			wait, bounded = time.Until(r.Deadline), true
+		}
+	}
+	switch {
+	case bounded && wait <= 0: // now: a timer might come after an update
+		t.expire()
+	case bounded:
+		t.expiry = time.AfterFunc(wait, t.expire)
+	}
+	return t
+}
+
+// Requests is what was submitted.
+func (t *Ticket) Requests() []Request { return t.requests }
+
+// Done is closed when the request is answered; Err tells how.
+func (t *Ticket) Done() <-chan struct{} { return t.done }
+
+// Err is nil when the request is live, after Done.
+func (t *Ticket) Err() error { return t.err }
+
+// Cancel withdraws a request that no update has taken up, and tells whether it
+// did. One that is being carried out goes on.
+func (t *Ticket) Cancel() bool {
+	if !t.take() {
+		return false
+	}
+	t.of.answer([]*Ticket{t}, nil, ErrCancelled)
+	return true
+}
+
+// expire is called by the ticket's timer.
+func (t *Ticket) expire() {
+	if t.state.CompareAndSwap(queued, taken) {
+		t.of.answer([]*Ticket{t}, nil, ErrExpired)
+	}
+}
+
+// take stops a request's waiting, and tells whether it still waited.
+func (t *Ticket) take() bool {
+	if t.expiry != nil {
+		t.expiry.Stop()
+	}
+	return t.state.CompareAndSwap(queued, taken)
+}
