@@ -50,14 +50,16 @@ func (s Shape) Literals() bool { return s.Traits.CallOps && s.Len == s.Traits.Fe
 func (s Shape) Tail() bool { return s.Len > s.Traits.BreakpointLen }
 
 // Compile emits the plan of a whole update: what comes before, every batch, what
-// comes after. It fails, before the first step, where the protocol cannot work
+// comes after; of no patches it has no steps. It fails, before the first step, where the protocol cannot work
 // on the instruction set at all: with a *ImpossibleError, or a *PlanError that
 // names the line of a protocol from a file.
 func (p *Protocol) Compile(s Shape, batches iter.Seq[Range], emit Emit) error {
 	if err := p.check(s); err != nil {
 		return err
 	}
-	p.Unfold(s, batches, emit)
+	if s.Patches > 0 {
+		p.Unfold(s, batches, emit)
+	}
 	return nil
 }
 

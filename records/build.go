@@ -24,8 +24,8 @@ type Raw struct {
 
 // New makes a table of explicit records. Without groups the kernel's rule cuts
 // them (GroupSizes). Given groups must follow one another, cover all records and
-// ascend inside. It fails with a *ParseError on no records, a zero or repeated
-// address, a name that is empty or holds blanks, and on wrong groups.
+// ascend inside. It fails with a *ParseError on a zero or repeated address, a name
+// that is empty or holds blanks, and on wrong groups.
 func New(name, arch string, recs []Raw, groups ...Group) (*Table, error) {
 	b := newBuilder(name)
 	for _, r := range recs {
@@ -162,11 +162,17 @@ func (b *builder) setGroups(groups []Group) error {
 	return nil
 }
 
-// finish checks the whole and makes the table.
-func (b *builder) finish(arch string) (*Table, error) {
+// finishSome is finish for what a kernel or a compiler has made: without a record
+// it is not what it was taken for.
+func (b *builder) finishSome(arch string) (*Table, error) {
 	if len(b.addrs) == 0 {
 		return nil, &ParseError{File: b.file, Reason: "holds no records"}
 	}
+	return b.finish(arch)
+}
+
+// finish checks the whole and makes the table.
+func (b *builder) finish(arch string) (*Table, error) {
 	t := &Table{
 		name: b.file, arch: arch,
 		addrs: b.addrs, groups: b.groups, symbols: &b.names, modules: &b.mods,

@@ -15,7 +15,7 @@
 //
 //	gen:n=40000,groups=7,order=grouped,spacing=64,modules=0.1,misaligned=0.01,seed=1
 //
-//	n           records, 1 to 100000000; 40000
+//	n           records, 0 to 100000000; 40000
 //	groups      groups of the core kernel; 1. Each module is one more group
 //	order       grouped: ascending inside groups, groups shuffled (the default)
 //	            sorted: ascending throughout

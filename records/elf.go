@@ -132,7 +132,7 @@ func readELF(ctx context.Context, file string, r io.ReaderAt, size int64, opt Op
 			return nil, err
 		}
 	}
-	return b.finish(e.arch.name)
+	return b.finishSome(e.arch.name)
 }
 
 // open reads the headers and refuses what is not for a known 64-bit machine.

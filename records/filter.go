@@ -2,6 +2,7 @@ package records
 
 import (
 	"fmt"
+	"iter"
 	"strconv"
 	"strings"
 )
@@ -112,7 +113,9 @@ func (f Filter) Match(t *Table) []int {
 		}
 	}
 	for _, term := range f.terms {
-		term.apply(t, chosen)
+		for i := range term.all(t) {
+			chosen[i] = !term.remove
+		}
 	}
 	count := 0
 	for _, c := range chosen {
@@ -129,29 +132,44 @@ func (f Filter) Match(t *Table) []int {
 	return match
 }
 
-// apply adds or removes what the term matches.
-func (t term) apply(tab *Table, chosen []bool) {
-	if t.index > 0 {
-		if t.index <= len(chosen) {
-			chosen[t.index-1] = !t.remove
+// Unmatched lists the expressions that match no record of a table, added or
+// removed: the kernel refuses to write such a one (EINVAL).
+func (f Filter) Unmatched(t *Table) (exprs []string) {
+	for i, term := range f.terms {
+		matched := false
+		for range term.all(t) {
+			matched = true
+			break
 		}
-		return
+		if !matched {
+			exprs = append(exprs, f.words[i])
+		}
 	}
-	// A module's name is matched once, not for each of its records.
-	names := tab.modules.list()
-	inModule := make([]bool, len(names))
-	for id, name := range names {
-		inModule[id] = t.matchModule(id != 0, name)
-	}
-	for i := range chosen {
-		if chosen[i] != t.remove {
-			continue // nothing would change
+	return exprs
+}
+
+// all are the records that the term matches.
+func (t term) all(tab *Table) iter.Seq[int] {
+	return func(yield func(int) bool) {
+		if t.index > 0 {
+			if t.index <= tab.Len() {
+				yield(t.index - 1)
+			}
+			return
 		}
-		if t.byMod && !inModule[tab.modules.id(i)] {
-			continue
+		// A module's name is matched once, not for each of its records.
+		names := tab.modules.list()
+		inModule := make([]bool, len(names))
+		for id, name := range names {
+			inModule[id] = t.matchModule(id != 0, name)
 		}
-		if t.anyFn || t.fn.match(tab.Symbol(i)) {
-			chosen[i] = !t.remove
+		for i := range tab.Len() {
+			if t.byMod && !inModule[tab.modules.id(i)] {
+				continue
+			}
+			if (t.anyFn || t.fn.match(tab.Symbol(i))) && !yield(i) {
+				return
+			}
 		}
 	}
 }

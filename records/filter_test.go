@@ -255,3 +255,14 @@ func TestFilterAgainstTwin(t *testing.T) {
 		}
 	})
 }
+
+// TestUnmatched: each expression is asked by itself, whatever the others match.
+func TestUnmatched(t *testing.T) {
+	f, err := ParseFilter([]string{"vfs_* nosuch_*", "!alsonot", "!vfs_read", ":mod:xfs", "4711", "3"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if got, want := f.Unmatched(filterTable(t)), []string{"nosuch_*", "!alsonot", ":mod:xfs", "4711"}; !slices.Equal(got, want) {
+		t.Errorf("%q, want %q", got, want)
+	}
+}

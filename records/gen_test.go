@@ -14,12 +14,12 @@ import (
 func TestGenErrors(t *testing.T) {
 	keys := "keys are n, groups, order, spacing, modules, misaligned, seed, base"
 	for _, c := range []struct{ spec, want string }{
-		{"n=0", `n "0": not a number from 1 to 100000000`},
-		{"n=1e9", `n "1e9": not a number from 1 to 100000000`},
-		{"n=0x10", `n "0x10": not a number from 1 to 100000000`},
-		{"n=1.5", `n "1.5": not a number from 1 to 100000000`},
-		{"n=NaN", `n "NaN": not a number from 1 to 100000000`},
-		{"n", `key "n": has no value; expected n=a number from 1 to 100000000`},
+		{"n=-1", `n "-1": not a number from 0 to 100000000`},
+		{"n=1e9", `n "1e9": not a number from 0 to 100000000`},
+		{"n=0x10", `n "0x10": not a number from 0 to 100000000`},
+		{"n=1.5", `n "1.5": not a number from 0 to 100000000`},
+		{"n=NaN", `n "NaN": not a number from 0 to 100000000`},
+		{"n", `key "n": has no value; expected n=a number from 0 to 100000000`},
 		{"n=1,n=2", `key "n": given twice`},
 		{"", ""},
 		{"n=5,", `key "": unknown; ` + keys},

@@ -48,8 +48,8 @@ type genKey struct {
 }
 
 var genKeys = []genKey{
-	{"n", fmt.Sprintf("a number from 1 to %d", MaxRecords), func(s *genSpec, v string) bool {
-		return setInt(&s.n, v, 1, MaxRecords)
+	{"n", fmt.Sprintf("a number from 0 to %d", MaxRecords), func(s *genSpec, v string) bool {
+		return setInt(&s.n, v, 0, MaxRecords)
 	}},
 	{"groups", "a number from 1 to n", func(s *genSpec, v string) bool {
 		return setInt(&s.groups, v, 1, MaxRecords)

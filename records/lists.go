@@ -21,7 +21,7 @@ func readAddrs(l *lines) (*Table, error) {
 	for {
 		line, err := l.next()
 		if err == io.EOF {
-			return b.finish("")
+			return b.finishSome("")
 		}
 		if err != nil {
 			return nil, err
@@ -90,7 +90,7 @@ func readFunctions(l *lines, opt Options) (*Table, error) {
 			if err := syms.resolve(b); err != nil {
 				return nil, err
 			}
-			return b.finish("")
+			return b.finishSome("")
 		}
 		if err != nil {
 			return nil, err

@@ -98,7 +98,6 @@ func TestTextErrors(t *testing.T) {
 		{"CSV half grouped", csvHeader + "\n3,a,,1\n2,b,,\n", `in:3: group "": some rows have a group and some have none`},
 		{"CSV half grouped 2", csvHeader + "\n3,a,,\n2,b,,1\n", `in:3: group "1": some rows have a group and some have none`},
 		{"CSV twice", "\n" + csvHeader + "\n3,a,,0\n\n3,b,,1\n", `in:5: address "0x3": already on line 3`},
-		{"CSV empty", csvHeader + "\n", `in: holds no records`},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			_, err := readString(c.text, Options{})
@@ -301,7 +300,6 @@ func TestNew(t *testing.T) {
 		groups []Group
 		want   string
 	}{
-		{nil, nil, "x: holds no records"},
 		{[]Raw{{8, "a", ""}, {16, "b", ""}, {8, "c", ""}}, nil, `x: address "0x8": the same on record 0 and record 2`},
 		{[]Raw{{8, "", ""}}, nil, "x: symbol: missing"},
 		{recs, []Group{{0, 3}}, "x: group 0: record 2 lies below record 1; records ascend inside a group"},

@@ -6,10 +6,12 @@ import (
 	"strings"
 	"testing"
 
+	"go.uber.org/zap"
 	"pgregory.net/rapid"
 
 	"github.com/textpoke/textpoke/cpus"
 	"github.com/textpoke/textpoke/int3"
+	"github.com/textpoke/textpoke/poke"
 	"github.com/textpoke/textpoke/records"
 	"github.com/textpoke/textpoke/sched"
 )
@@ -132,6 +134,35 @@ func TestFilter(t *testing.T) {
 	}
 	if len(j.queue) != want || want == 0 || !slices.IsSorted(j.queue) {
 		t.Errorf("%d records, want %d", len(j.queue), want)
+	}
+}
+
+// TestPlanOfNothing: to change no record takes no round, no stop and no step,
+// whatever the protocol; there is nothing to execute then.
+func TestPlanOfNothing(t *testing.T) {
+	for _, arch := range []string{"x86_64", "arm64", "riscv64"} {
+		for _, protocol := range poke.Names() {
+			for _, source := range []struct{ table, filter string }{{"gen:n=0", ""}, {"gen:n=9", "fn1 !fn1"}} {
+				c := config(t, arch, protocol, source.table, "4")
+				if source.filter != "" {
+					var err error
+					if c.Filter, err = records.ParseFilter([]string{source.filter}); err != nil {
+						t.Fatal(err)
+					}
+				}
+				j := newJob(t, c)
+				if protocol == "fence-per-write" && arch != "riscv64" {
+					continue // impossible there
+				}
+				row, err := j.Count(t.Context())
+				if err != nil || row.Patches+row.Flushes+row.Rounds+row.Stops+row.IPIs != 0 {
+					t.Errorf("%s: %+v, %v", j, row, err)
+				}
+				if _, err := NewLive(j, "test", zap.NewNop()); err == nil || !strings.Contains(err.Error(), "nothing to patch") {
+					t.Errorf("%s: %v", j, err)
+				}
+			}
+		}
 	}
 }
 

@@ -26,6 +26,8 @@ type Job struct {
 	queue   []int
 	skipped int
 	torn    int // sites that no store can replace at once
+	// unmatched is what of the filter matches no record at all.
+	unmatched []string
 }
 
 // NewJob checks a Config and works out what it asks for. Errors say in one line
@@ -61,8 +63,14 @@ func NewJob(c Config) (*Job, error) {
 		}
 		j.queue = append(j.queue, rec)
 	}
-	if len(j.queue) == 0 {
-		return nil, fmt.Errorf("records %s: nothing to patch: the filter leaves no record that %s can patch (%d refused for their alignment)", c.Table.Name(), traits.Name, j.skipped)
+	if len(j.queue) == 0 { // then as long as any other
+		if site, err := c.Arch.Site(4, j.protocol.Layout); err == nil {
+			j.shape.Len = int(site.Len)
+		}
+	}
+	j.unmatched = c.Filter.Unmatched(c.Table)
+	if n := len(j.unmatched); n > 0 && len(j.queue)+j.skipped == 0 {
+		return nil, fmt.Errorf("%w: filter %q matches no record", j.nothing(), j.unmatched[0])
 	}
 	j.shape.Patches = len(j.queue)
 	c.Order.Arrange(j.queue, c.Table, c.Seed)
@@ -81,6 +89,9 @@ func NewJob(c Config) (*Job, error) {
 // records.
 func (j *Job) Warnings() (out []string) {
 	arch := j.shape.Traits.Name
+	for _, expr := range j.unmatched {
+		out = append(out, fmt.Sprintf("records %s: filter %q matches no record", j.Table.Name(), expr))
+	}
 	if j.skipped > 0 {
 		out = append(out, fmt.Sprintf("records %s: %s refuses %d of %d for their alignment; they are left out",
 			j.Table.Name(), arch, j.skipped, j.skipped+len(j.queue)))
@@ -90,6 +101,13 @@ func (j *Job) Warnings() (out []string) {
 			j.Protocol, arch, j.torn, len(j.queue)))
 	}
 	return out
+}
+
+// nothing is why there is nothing to execute: counting may begin with no record,
+// a machine may not.
+func (j *Job) nothing() error {
+	return fmt.Errorf("records %s: nothing to patch: the filter leaves no record that %s can patch (%d refused for their alignment)",
+		j.Table.Name(), j.shape.Traits.Name, j.skipped)
 }
 
 // at is the address of the i-th record of the queue.
@@ -206,6 +224,9 @@ type sites struct {
 
 // sites lays the text out.
 func (j *Job) sites() (*sites, error) {
+	if len(j.queue) == 0 {
+		return nil, j.nothing()
+	}
 	s := &sites{site: make([]int32, j.Table.Len())}
 	s.code = cpus.Code{
 		Arch: j.Arch, Traits: j.shape.Traits, Layout: j.protocol.Layout, Fetch: j.Fetch,

@@ -9,6 +9,7 @@ import (
 	"github.com/textpoke/textpoke/cpus"
 	"github.com/textpoke/textpoke/int3"
 	"github.com/textpoke/textpoke/poke"
+	"github.com/textpoke/textpoke/records"
 	"github.com/textpoke/textpoke/sched"
 )
 
@@ -219,6 +220,16 @@ func TestWarningAboutSkippedRecords(t *testing.T) {
 	j := newJob(t, config(t, "arm64", "native", "gen:n=100,misaligned=0.2", "2"))
 	if w := j.Warnings(); j.skipped == 0 || len(w) != 1 || !containsText(w[0], fmt.Sprintf("refuses %d of 100", j.skipped)) {
 		t.Errorf("%d skipped: %q", j.skipped, w)
+	}
+}
+
+// TestWarningAboutFilters: an expression that matches nothing is named, though
+// another one matches.
+func TestWarningAboutFilters(t *testing.T) {
+	c := config(t, "x86_64", "native", "gen:n=10", "2")
+	c.Filter, _ = records.ParseFilter([]string{"fn1", "nosuch_*"})
+	if w := newJob(t, c).Warnings(); len(w) != 1 || !containsText(w[0], `filter "nosuch_*" matches no record`) {
+		t.Errorf("%q", w)
 	}
 }
 
