@@ -161,21 +161,33 @@ func (r *runner) step() {
 	}
 }
 
-// sleep blocks until the bell rings. The flag goes up before the last look, and
-// ringers look at the flag after they have left something: one of the two sees
-// the other. Where interrupts synchronise a sleeper cannot fetch anything that is
-// old already: nothing is held for it.
+// sleep blocks until the bell rings. Where interrupts synchronise a sleeper cannot
+// fetch anything that is old already: nothing is held for it.
 func (r *runner) sleep() {
 	if r.m.code.Traits.InterruptSyncs && !r.m.code.Defer {
 		r.synced.Store(math.MaxUint64)
 		defer func() { r.synced.Store(uint64(r.cpu.Synced)) }()
 	}
-	r.asleep.Store(true)
-	if !r.wanted.Load() && !r.m.Pending(r.id, false) {
-		<-r.bell
+	defer r.asleep.Store(false)
+	for _, access := range fallAsleep {
+		if !access(r) {
+			return
+		}
 	}
-	r.asleep.Store(false)
+	<-r.bell
 }
+
+// fallAsleep is what a CPU does before it blocks, access by access; false: it stays
+// awake. The flag goes up before the last look, and ringers look at the flag after
+// they have left something: one of the two sees the other.
+var fallAsleep = [...]func(*runner) bool{(*runner).raiseFlag, (*runner).lastLook}
+
+func (r *runner) raiseFlag() bool {
+	r.asleep.Store(true)
+	return true
+}
+
+func (r *runner) lastLook() bool { return !r.wanted.Load() && !r.m.Pending(r.id, false) }
 
 // ring wakes the CPU's goroutine if it sleeps.
 func (r *runner) ring() {
