@@ -32,34 +32,27 @@ type Machine struct {
 	*Text
 	Ledger *Ledger
 
-	code     *Code
-	roles    []Role
-	runners  []*runner
-	senders  []*Sender
-	boxes    []box
-	online   []atomic.Bool
-	stopped  []atomic.Bool   // stands still for stop_machine
-	space    []atomic.Uint32 // inUser, owes
-	arrived  atomic.Int32
-	stopping atomic.Bool // one stop_machine at a time: stop_cpus_mutex
-	ops      []opsState
-	inFlight atomic.Pointer[inFlight] // for the Choosers' bias
-	hotplug  sync.RWMutex             // cpus_read_lock, kernel/cpu.c
-	parked   []Task                   // by CPU, where a Lockstep preempts tasks
-	broken   violations
-	wait     sync.WaitGroup
-	observer *Observer
-	rounds   atomic.Uint64 // sent while somebody observes
+	code      *Code
+	roles     []Role
+	runners   []*runner
+	senders   []*Sender
+	boxes     []box
+	online    []atomic.Bool
+	stopped   []atomic.Bool   // stands still for stop_machine
+	space     []atomic.Uint32 // inUser, owes
+	arrived   atomic.Int32
+	stopping  atomic.Bool // one stop_machine at a time: stop_cpus_mutex
+	ops       OpsTable
+	called    atomic.Uint32            // OpsStates of ops
+	inFlight  atomic.Pointer[inFlight] // for the Choosers' bias
+	hotplug   sync.RWMutex             // cpus_read_lock, kernel/cpu.c
+	parked    []Task                   // by CPU, where a Lockstep preempts tasks
+	broken    Reports
+	reporting sync.Mutex // guards broken
+	wait      sync.WaitGroup
+	observer  *Observer
+	rounds    atomic.Uint64 // sent while somebody observes
 }
-
-// opsState is one ops that text or a literal can name.
-type opsState struct {
-	addr  uint64
-	state atomic.Uint32 // Outcome of a call through it
-}
-
-// maxOps is how many ops a machine can know; only their addresses are compared.
-const maxOps = 16
 
 // NewMachine builds a machine at rest.
 func NewMachine(cfg Config) (*Machine, error) {
@@ -82,13 +75,16 @@ func NewMachine(cfg Config) (*Machine, error) {
 		online:  make([]atomic.Bool, n),
 		stopped: make([]atomic.Bool, n),
 		space:   make([]atomic.Uint32, n),
-		ops:     make([]opsState, 1, maxOps),
 		parked:  make([]Task, n),
 
 		observer: cfg.Observer,
 	}
-	m.ops[0].addr = cfg.NopOps
-	m.ops[0].state.Store(uint32(CalledNobody))
+	ops, states, err := NewOpsTable(cfg.NopOps)
+	if err != nil {
+		return nil, err
+	}
+	m.ops = ops
+	m.called.Store(uint32(states))
 	for range max(cfg.Senders, 1) {
 		m.senders = append(m.senders, newSender(m, len(m.senders), n))
 	}
@@ -136,33 +132,22 @@ func (m *Machine) housesOnline() (n int) {
 func (m *Machine) Role(cpu int) Role { return m.roles[cpu] }
 
 // AddOps makes an ops known, callable from now on. Only before Start.
-func (m *Machine) AddOps(addr uint64) error {
-	if len(m.ops) == cap(m.ops) {
-		return fmt.Errorf("more than %d ops", maxOps)
-	}
-	m.ops = append(m.ops, opsState{})
-	m.ops[len(m.ops)-1].addr = addr
-	return nil
-}
+func (m *Machine) AddOps(addr uint64) error { return m.ops.Add(addr) }
 
 // SetOps says what a call through the ops amounts to from now on: CalledTracer
 // when it is attached, CalledFreed when it has been released.
 func (m *Machine) SetOps(addr uint64, o Outcome) {
-	for i := range m.ops {
-		if m.ops[i].addr == addr {
-			m.ops[i].state.Store(uint32(o))
+	for {
+		old := m.called.Load()
+		if m.called.CompareAndSwap(old, uint32(m.ops.Set(OpsStates(old), addr, o))) {
+			return
 		}
 	}
 }
 
 // CallOps implements Shared.
 func (m *Machine) CallOps(addr uint64) Outcome {
-	for i := range m.ops {
-		if m.ops[i].addr == addr {
-			return Outcome(m.ops[i].state.Load())
-		}
-	}
-	return CalledWild
+	return m.ops.Call(OpsStates(m.called.Load()), addr)
 }
 
 // inFlight is what the Choosers' bias for trouble aims at.
@@ -184,29 +169,17 @@ func (m *Machine) SetPromised() {
 	}
 }
 
-// keptViolations is how many violations are kept with all they say; the rest
-// are only counted.
-const keptViolations = 64
-
-type violations struct {
-	mu    sync.Mutex
-	total uint64
-	kept  []Violation
-}
-
 // Report records a violation.
 func (m *Machine) Report(v Violation) {
-	m.broken.mu.Lock()
-	defer m.broken.mu.Unlock()
-	m.broken.total++
-	if len(m.broken.kept) < keptViolations {
-		m.broken.kept = append(m.broken.kept, v)
-	}
+	m.reporting.Lock()
+	defer m.reporting.Unlock()
+	m.broken.Report(v)
 }
 
 // Violations is how many properties were violated so far, and the first of them.
 func (m *Machine) Violations() (total uint64, first []Violation) {
-	m.broken.mu.Lock()
-	defer m.broken.mu.Unlock()
-	return m.broken.total, append([]Violation(nil), m.broken.kept...)
+	m.reporting.Lock()
+	defer m.reporting.Unlock()
+	total, first = m.broken.Violations()
+	return total, append([]Violation(nil), first...)
 }

@@ -1,24 +1,45 @@
 package cpus
 
-// Where an isolated CPU is, for rounds that leave out those in user space
+// Space is where an isolated CPU is, for rounds that leave out those in user space
 // (context_tracking's state and work bits, include/linux/context_tracking_state.h;
 // deferring by them was proposed by Schneider, "context_tracking,x86: Defer some
-// IPIs until a user->kernel transition", linux-kernel, 2022 to 2025).
+// IPIs until a user->kernel transition", linux-kernel, 2022 to 2025). The zero value
+// is in the kernel.
+type Space uint8
+
+// The places, and what is noted there.
 const (
-	inUser = 1 << iota
-	owes   // a round has left the CPU out
+	InUser Space = 1 << iota
+	owes         // rounds have left the CPU out
 )
 
-// leaveOut marks a CPU in user space as owing a synchronisation, and tells
-// whether it is there: in one access, so that a CPU that comes in meanwhile is
+// LeaveOut marks a CPU in user space as owing a synchronisation, and tells whether it
+// is there.
+func (s Space) LeaveOut() (Space, bool) {
+	if s&InUser == 0 {
+		return s, false
+	}
+	return s | owes, true
+}
+
+// Owes tells whether rounds have left the CPU out, which it makes up for when it enters
+// the kernel.
+func (s Space) Owes() bool { return s&owes != 0 }
+
+// leaveOut leaves a CPU out: in one access, so that a CPU that comes in meanwhile is
 // either interrupted or sees the mark.
 func (m *Machine) leaveOut(cpu int) bool {
-	s := &m.space[cpu]
-	return s.CompareAndSwap(inUser, inUser|owes) || s.Load() == inUser|owes
+	for at := &m.space[cpu]; ; {
+		was := at.Load()
+		is, out := Space(was).LeaveOut()
+		if at.CompareAndSwap(was, uint32(is)) {
+			return out
+		}
+	}
 }
 
 // EnterKernel implements Shared.
-func (m *Machine) EnterKernel(cpu int) bool { return m.space[cpu].Swap(0)&owes != 0 }
+func (m *Machine) EnterKernel(cpu int) bool { return Space(m.space[cpu].Swap(0)).Owes() }
 
 // LeaveKernel implements Shared.
-func (m *Machine) LeaveKernel(cpu int) { m.space[cpu].Store(inUser) }
+func (m *Machine) LeaveKernel(cpu int) { m.space[cpu].Store(uint32(InUser)) }

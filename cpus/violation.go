@@ -39,3 +39,24 @@ type Violation struct {
 func (v Violation) String() string {
 	return fmt.Sprintf("%s: cpu %d, site %d at %s, bytes %s: %s", v.Property, v.CPU, v.Site, v.Addr, v.Bytes, v.Why)
 }
+
+// keptViolations is how many violations are kept with all they say; the rest
+// are only counted.
+const keptViolations = 64
+
+// Reports are the violations that a machine has seen.
+type Reports struct {
+	total uint64
+	kept  []Violation
+}
+
+// Report records a violation.
+func (r *Reports) Report(v Violation) {
+	r.total++
+	if len(r.kept) < keptViolations {
+		r.kept = append(r.kept, v)
+	}
+}
+
+// Violations is how many there were, and the first of them.
+func (r *Reports) Violations() (total uint64, first []Violation) { return r.total, r.kept }

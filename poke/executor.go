@@ -21,21 +21,18 @@ type Executor struct {
 	// on any other that houses patchers, between two steps.
 	Home    int
 	Migrate bool
-	// Slots is what the vector has room for, 0 for as many as there are: more
-	// in one batch violate Overflow.
-	Slots int
 	// AsQueued builds the index in the order in which patches were queued,
 	// whether or not that is an order it can search.
 	AsQueued bool
 	// Fault, where set, may make a store fail.
 	Fault func(st Step, patch int32) error
-	// Trail, where set, records the executor's steps as those of patcher ID.
+	// Trail, where set, records the executor's steps.
 	Trail *cpus.Trail
-	ID    int
 
-	// Shared is what patchers share with each other; those that Run on one
-	// machine at the same time must have the same.
+	// Shared is what patchers share with each other; those that Run on one machine at
+	// the same time must have the same, and an ID each.
 	Shared *Shared
+	ID     int
 
 	sender  *cpus.Sender
 	lease   *cpus.Lease
@@ -45,7 +42,7 @@ type Executor struct {
 
 // NewExecutor makes an executor that sends by the machine's id-th sender.
 func NewExecutor(m *cpus.Machine, t *int3.Table, k int3.Kind, ch cpus.Chooser, sender int) *Executor {
-	return &Executor{Machine: m, Table: t, Lookup: k, Chooser: ch, Shared: NewShared(), sender: m.Sender(sender)}
+	return &Executor{Machine: m, Table: t, Lookup: k, Chooser: ch, Shared: NewShared(NewRules(m.Code(), 0)), sender: m.Sender(sender)}
 }
 
 // State is what an update left behind.

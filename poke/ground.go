@@ -1,26 +1,36 @@
 package poke
 
 import (
-	"fmt"
 	"sync/atomic"
 
 	"github.com/textpoke/textpoke/cpus"
 	"github.com/textpoke/textpoke/cpus/isa"
 )
 
-// Shared is what patchers share besides the machine.
+// Shared is what patchers of a live machine share besides the machine: Commons that
+// each exchanges for others at once, whoever else does so at the same time. Reading is
+// one load.
 type Shared struct {
-	held   [NumMutexes]atomic.Bool
-	raised atomic.Bool
-	mapped atomic.Int64 // site whose page stores go to, plus 1
+	Rules
+	commons atomic.Pointer[Commons]
 }
 
 // NewShared has every lock free and nothing mapped.
-func NewShared() *Shared { return &Shared{} }
+func NewShared(r Rules) *Shared {
+	s := &Shared{Rules: r}
+	s.commons.Store(&Commons{})
+	return s
+}
 
-func (s *Shared) page() (site int, ok bool) {
-	n := s.mapped.Load()
-	return int(n) - 1, n > 0
+// change exchanges the commons; f may be called several times.
+func (s *Shared) change(f func(c *Commons)) {
+	for {
+		old := s.commons.Load()
+		c := *old
+		if f(&c); s.commons.CompareAndSwap(old, &c) {
+			return
+		}
+	}
 }
 
 // The Ground of the live machine.
@@ -33,14 +43,16 @@ func (x *Executor) Literal(site int) uint64 { return x.Machine.Literal(site) }
 
 // Store implements Ground.
 func (x *Executor) Store(site, off, n int, t isa.Text) {
-	if mapped, ok := x.Shared.page(); ok && mapped != site {
-		x.Machine.Report(cpus.Violation{
-			Property: cpus.BrokenSite, CPU: x.lease.CPU(), Site: mapped, Addr: x.Machine.Code().Sites[mapped], Bytes: t.Format(n),
-			Why: fmt.Sprintf("another patcher has mapped this site's page meanwhile: the store for site %d goes here", site),
-		})
-		site = mapped
-	}
+	site, broken := x.Shared.Lands(*x.Shared.commons.Load(), x.lease.CPU(), site, n, t)
+	x.report(broken)
 	x.Machine.Store(site, off, n, t)
+}
+
+// report tells the machine of what is broken, if anything is.
+func (x *Executor) report(broken *cpus.Violation) {
+	if broken != nil {
+		x.Machine.Report(*broken)
+	}
 }
 
 // StoreLiteral implements Ground.
@@ -59,29 +71,28 @@ func (x *Executor) Attach(ops uint64) { x.Machine.SetOps(ops, cpus.CalledTracer)
 func (x *Executor) Release(ops uint64) { x.Machine.SetOps(ops, cpus.CalledFreed) }
 
 // Lock implements Ground.
-func (x *Executor) Lock(m Mutex) bool { return x.Shared.held[m].CompareAndSwap(false, true) }
+func (x *Executor) Lock(mu Mutex) (took bool) {
+	var broken *cpus.Violation
+	x.Shared.change(func(c *Commons) { took, broken = x.Shared.Lock(c, mu, x.ID, x.lease.CPU()) })
+	x.report(broken)
+	return took
+}
 
 // Unlock implements Ground.
-func (x *Executor) Unlock(m Mutex) { x.Shared.held[m].Store(false) }
+func (x *Executor) Unlock(mu Mutex) { x.Shared.change(func(c *Commons) { c.Unlock(mu, x.ID) }) }
 
 // Map implements Ground.
-func (x *Executor) Map(site int) { x.Shared.mapped.Store(int64(site) + 1) }
+func (x *Executor) Map(site int) { x.Shared.change(func(c *Commons) { c.Map(site) }) }
 
 // Raise implements Ground.
-func (x *Executor) Raise() { x.Shared.raised.Store(true) }
+func (x *Executor) Raise() { x.Shared.change(func(c *Commons) { c.Told = true }) }
 
 // Raised implements Ground.
-func (x *Executor) Raised() bool { return x.Shared.raised.Load() }
+func (x *Executor) Raised() bool { return x.Shared.commons.Load().Told }
 
 // Publish implements Ground.
 func (x *Executor) Publish(patches []Patch, undo bool) {
-	if n := len(patches); x.Slots > 0 && n > x.Slots {
-		last := &patches[n-1]
-		x.Machine.Report(cpus.Violation{
-			Property: cpus.Overflow, CPU: x.lease.CPU(), Site: int(last.Site), Addr: last.Addr, Bytes: last.New.Format(x.Machine.Code().Len),
-			Why: fmt.Sprintf("%d patches in a vector of %d slots: the rest is written behind its end", n, x.Slots),
-		})
-	}
+	x.report(x.Shared.Overflows(x.lease.CPU(), patches))
 	x.Table.Publish(Batch(x.Machine.Code(), x.Lookup, x.AsQueued, patches, undo))
 }
 

@@ -56,7 +56,7 @@ func NewLive(j *Job, revision string, log *zap.Logger) (*Live, error) {
 	l.patcher.Migrate = j.Migrate
 	l.patcher.AsQueued = j.mutation.Unsorted
 	if j.protocol.Batching == poke.Buffered {
-		l.patcher.Slots = j.Buffer.Slots
+		l.patcher.Shared.Slots = j.Buffer.Slots
 	}
 	m.Start()
 	return l, nil

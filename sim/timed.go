@@ -75,7 +75,9 @@ func newTimed(j *Job, revision string, log *zap.Logger, calls timed.Thinning) (*
 		return nil, err
 	}
 	t.ops = j.ops(t.sites.code.Entry)
-	t.machine.AddOps(t.ops)
+	if err := t.machine.AddOps(t.ops); err != nil {
+		return nil, err
+	}
 	t.audit = audit{t.machine, t.sites.code.Len, j.shape.Literals()}
 	return t, nil
 }

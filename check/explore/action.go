@@ -206,7 +206,8 @@ func (w *world) stepCPU(i int, ch cpus.Chooser) {
 	}
 	w.event = cpus.Step(c, w.m.Code, w, ch, w.pad)
 	if w.pad.Found {
-		w.violate(w.pad.Violation)
+		v := w.pad.Violation
+		w.violate(&v)
 	}
 }
 
@@ -216,7 +217,7 @@ func (w *world) stepPatcher(i int, ch cpus.Chooser) {
 	at, done, stage := p.Place()
 	status, err := p.Step(context.Background(), w, ch)
 	if err != nil {
-		w.violate(cpus.Violation{Property: cpus.BrokenSite, CPU: w.m.homes[i], Site: int(p.Patches[p.Plan[p.At].From+p.Done].Site),
+		w.violate(&cpus.Violation{Property: cpus.BrokenSite, CPU: w.m.homes[i], Site: int(p.Patches[p.Plan[p.At].From+p.Done].Site),
 			Why: "the patcher does not find what it expects: " + err.Error()})
 		return
 	}
@@ -226,7 +227,7 @@ func (w *world) stepPatcher(i int, ch cpus.Chooser) {
 		w.violate(w.deadlock(i))
 	}
 	if w.waits && !w.conserved(i) {
-		w.violate(cpus.Violation{Property: cpus.Conservation, CPU: w.m.homes[i],
+		w.violate(&cpus.Violation{Property: cpus.Conservation, CPU: w.m.homes[i],
 			Why: fmt.Sprintf("patcher %d waits for %d answers, and others are owed", i, w.left[i])})
 	}
 	if p.At == len(p.Plan) {
@@ -265,7 +266,7 @@ func (w *world) finish(i int) {
 	home := w.m.homes[i]
 	w.cpu[home].Attend()
 	if w.stopping == int8(i+1) && w.arriving > 0 {
-		w.violate(cpus.Violation{Property: cpus.Deadlock, CPU: home, Why: "the program is over, and nobody lets the CPUs go on that it has stopped"})
+		w.violate(&cpus.Violation{Property: cpus.Deadlock, CPU: home, Why: "the program is over, and nobody lets the CPUs go on that it has stopped"})
 	}
 	p := &w.patcher[i]
 	for k := range p.Patches {
@@ -275,7 +276,7 @@ func (w *world) finish(i int) {
 		}
 		if got := w.Peek(int(patch.Site)); got != w.m.final[i][patch.Site] && !p.Holds(patch.Site) && !w.m.sharedSite(i, patch.Site) {
 			n := w.m.Code.Len
-			w.violate(cpus.Violation{
+			w.violate(&cpus.Violation{
 				Property: cpus.BrokenSite, CPU: home, Site: int(patch.Site), Addr: patch.Addr, Bytes: got.Format(n),
 				Why: "the program is over and left this instead of " + w.m.final[i][patch.Site].Format(n),
 			})

@@ -44,10 +44,10 @@ func (w *world) canMove(i int, able *[MaxPatchers]bool) bool {
 	}
 	switch st := p.Plan[p.At]; st.Op {
 	case poke.Lock:
-		owner := int(w.held[st.Mutex]) - 1
+		owner := int(w.Held[st.Mutex]) - 1
 		return owner < 0 || owner != i && able[owner]
 	case poke.Expect:
-		if w.raised {
+		if w.Told {
 			return true
 		}
 		for k := range w.m.Programs {
@@ -146,13 +146,13 @@ func (w *world) conserved(patcher int) bool {
 }
 
 // deadlock says who waits for whom.
-func (w *world) deadlock(i int) cpus.Violation {
+func (w *world) deadlock(i int) *cpus.Violation {
 	p := &w.patcher[i]
 	st := p.Plan[p.At]
 	why := fmt.Sprintf("patcher %d waits at %s", i, st)
 	switch st.Op {
 	case poke.Lock:
-		why += fmt.Sprintf(" for patcher %d, which has the lock and waits itself", w.held[st.Mutex]-1)
+		why += fmt.Sprintf(" for patcher %d, which has the lock and waits itself", w.Held[st.Mutex]-1)
 	case poke.Expect:
 		why += " for what nobody tells it any more"
 	default:
@@ -163,5 +163,5 @@ func (w *world) deadlock(i int) cpus.Violation {
 			}
 		}
 	}
-	return cpus.Violation{Property: cpus.Deadlock, CPU: w.m.homes[i], Why: why}
+	return &cpus.Violation{Property: cpus.Deadlock, CPU: w.m.homes[i], Why: why}
 }

@@ -1,8 +1,6 @@
 package explore
 
 import (
-	"fmt"
-
 	"github.com/textpoke/textpoke/cpus"
 	"github.com/textpoke/textpoke/cpus/isa"
 	"github.com/textpoke/textpoke/int3"
@@ -12,16 +10,18 @@ import (
 // What patchers work on: poke.Ground on plain words. poke.Executor says the same
 // for the live machine.
 
+// plans are what the programs do.
+func (m *Model) plans() (plans [][]poke.Step) {
+	for _, p := range m.Programs {
+		plans = append(plans, p.Plan)
+	}
+	return plans
+}
+
 // Store implements poke.Ground.
 func (w *world) Store(site, off, n int, t isa.Text) {
-	if w.mapped != 0 && int(w.mapped)-1 != site {
-		other := int(w.mapped) - 1
-		w.violate(cpus.Violation{
-			Property: cpus.BrokenSite, CPU: w.m.homes[w.actor], Site: other, Addr: w.m.Code.Sites[other], Bytes: t.Format(n),
-			Why: fmt.Sprintf("another patcher has mapped this site's page meanwhile: the store for site %d goes here", site),
-		})
-		site = other
-	}
+	site, broken := w.m.rules.Lands(w.Commons, w.m.homes[w.actor], site, n, t)
+	w.violate(broken)
 	text := w.m.textIndex(site, w.Peek(site).Splice(off, n, t))
 	w.log[w.logged] = store{uint8(site), text}
 	w.logged++
@@ -49,80 +49,27 @@ func (w *world) Settle(site int, want isa.Text) {
 }
 
 // Attach and Release implement poke.Ground.
-func (w *world) Attach(ops uint64)  { w.setOps(ops, cpus.CalledTracer) }
-func (w *world) Release(ops uint64) { w.setOps(ops, cpus.CalledFreed) }
+func (w *world) Attach(ops uint64)  { w.ops = w.m.table.Set(w.ops, ops, cpus.CalledTracer) }
+func (w *world) Release(ops uint64) { w.ops = w.m.table.Set(w.ops, ops, cpus.CalledFreed) }
 
-func (w *world) setOps(ops uint64, o cpus.Outcome) {
-	for i, a := range w.m.ops {
-		if a == ops && a != w.m.NopOps {
-			w.ops[i] = o
-		}
-	}
-}
-
-// Lock implements poke.Ground. Taking two locks in an order in which another
-// program takes them the other way round is a violation, whether or not it hangs
-// this time.
+// Lock implements poke.Ground.
 func (w *world) Lock(mu poke.Mutex) bool {
-	if w.held[mu] != 0 {
-		return false
-	}
-	for h := range poke.Mutex(poke.NumMutexes) {
-		if int(w.held[h]) == w.actor+1 && w.m.locksBoth(mu, h) {
-			w.violate(cpus.Violation{
-				Property: cpus.LockOrder, CPU: w.m.homes[w.actor],
-				Why: fmt.Sprintf("takes %s while it holds %s; elsewhere %s is taken while %s is held", mu, h, h, mu),
-			})
-		}
-	}
-	w.held[mu] = int8(w.actor + 1)
-	return true
-}
-
-// locksBoth tells whether some program takes second while it holds first.
-func (m *Model) locksBoth(first, second poke.Mutex) bool {
-	for _, p := range m.Programs {
-		holds := false
-		for _, s := range p.Plan {
-			switch {
-			case s.Op == poke.Lock && s.Mutex == second && holds:
-				return true
-			case s.Mutex != first:
-			case s.Op == poke.Lock:
-				holds = true
-			case s.Op == poke.Unlock:
-				holds = false
-			}
-		}
-	}
-	return false
+	took, broken := w.m.rules.Lock(&w.Commons, mu, w.actor, w.m.homes[w.actor])
+	w.violate(broken)
+	return took
 }
 
 // Unlock implements poke.Ground.
-func (w *world) Unlock(mu poke.Mutex) {
-	if int(w.held[mu]) == w.actor+1 {
-		w.held[mu] = 0
-	}
-}
+func (w *world) Unlock(mu poke.Mutex) { w.Commons.Unlock(mu, w.actor) }
 
-// Map implements poke.Ground.
-func (w *world) Map(site int) { w.mapped = int8(site + 1) }
+// Raise and Raised implement poke.Ground; so does Commons.Map.
+func (w *world) Raise()       { w.Told = true }
+func (w *world) Raised() bool { return w.Told }
 
-// Raise and Raised implement poke.Ground.
-func (w *world) Raise()       { w.raised = true }
-func (w *world) Raised() bool { return w.raised }
-
-// Publish implements poke.Ground; see poke.Executor.Publish.
-func (w *world) Publish(_ []poke.Patch, _ bool) {
-	b := w.m.batches[w.actor][w.patcher[w.actor].At]
-	if w.m.Slots > 0 && b.size > w.m.Slots {
-		w.violate(cpus.Violation{
-			Property: cpus.Overflow, CPU: w.m.homes[w.actor], Site: int(b.last.Site), Addr: b.last.Addr,
-			Bytes: b.last.New.Format(w.m.Code.Len),
-			Why:   fmt.Sprintf("%d patches in a vector of %d slots: the rest is written behind its end", b.size, w.m.Slots),
-		})
-	}
-	w.published = uint8(b.number)
+// Publish implements poke.Ground.
+func (w *world) Publish(patches []poke.Patch, _ bool) {
+	w.violate(w.m.rules.Overflows(w.m.homes[w.actor], patches))
+	w.published = uint8(w.m.batches[w.actor][w.patcher[w.actor].At].number)
 	w.eachRef(func(r *int8) { *r = 1 })
 }
 
@@ -170,9 +117,11 @@ func (w *world) send(c cpus.Cause, lazy bool) (targets int8) {
 		switch {
 		case i == w.m.homes[w.actor]:
 			continue
-		case lazy && w.space[i]&inUser != 0:
-			w.space[i] |= owes
-			continue
+		case lazy:
+			var out bool
+			if w.space[i], out = w.space[i].LeaveOut(); out {
+				continue
+			}
 		}
 		targets++
 		for k := range w.box[i] {

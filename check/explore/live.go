@@ -45,10 +45,10 @@ func (m *Model) live(trail *cpus.Trail, seed uint64) (*liveMachine, error) {
 		machine.SetOps(ops, cpus.CalledTracer)
 	}
 	l := &liveMachine{Machine: machine}
-	shared := poke.NewShared()
+	shared := poke.NewShared(m.rules)
 	for i := range m.Programs {
 		x := poke.NewExecutor(machine, table, m.Lookup, cpus.NewRandom(seed, uint64(1000+i)), i)
-		x.Home, x.Slots, x.AsQueued, x.Shared, x.Trail, x.ID = m.homes[i], m.Slots, m.AsQueued, shared, trail, i
+		x.Home, x.AsQueued, x.Shared, x.Trail, x.ID = m.homes[i], m.AsQueued, shared, trail, i
 		l.executors = append(l.executors, x)
 	}
 	return l, nil

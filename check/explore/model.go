@@ -55,25 +55,26 @@ type Model struct {
 	// that do not say.
 	anyEnd bool
 
-	codec   cpus.Codec
-	homes   []int
-	ops     []uint64
-	texts   [][]isa.Text     // by site: every text that it can have
-	batches [][]*batch       // by program and step: what a Publish publishes
-	flat    []*batch         // the same, numbered from 1
-	final   [][]isa.Text     // by program and site: what must be there in the end
-	stores  [][]poke.StoreID // by program: every store that can be buffered
-	quiet   [][]quiet        // by program and step, for reductions
-	alike   []int8           // by CPU: the equal one before it, -1 for none
-	past    []int            // by program: the first step that is about no site any more
-	layout  layout
+	codec    cpus.Codec
+	homes    []int
+	ops      []uint64
+	table    cpus.OpsTable
+	attached cpus.OpsStates // of table, at first
+	rules    poke.Rules
+	texts    [][]isa.Text     // by site: every text that it can have
+	batches  [][]*batch       // by program and step: what a Publish publishes
+	flat     []*batch         // the same, numbered from 1
+	final    [][]isa.Text     // by program and site: what must be there in the end
+	stores   [][]poke.StoreID // by program: every store that can be buffered
+	quiet    [][]quiet        // by program and step, for reductions
+	alike    []int8           // by CPU: the equal one before it, -1 for none
+	past     []int            // by program: the first step that is about no site any more
+	layout   layout
 }
 
 // batch is what a Publish publishes.
 type batch struct {
 	number int
-	size   int
-	last   *poke.Patch
 	index  int3.Index
 	acts   []isa.Insn
 }
@@ -85,6 +86,7 @@ func (m *Model) Prepare() error {
 	if err := m.checkSizes(); err != nil {
 		return err
 	}
+	m.rules = poke.NewRules(m.Code, m.Slots, m.plans()...)
 	m.codec = cpus.Codec{Code: m.Code, NopOps: m.NopOps, CPUs: len(m.Roles)}
 	m.findHomes()
 	switch code := m.Code; {
@@ -192,6 +194,17 @@ func (m *Model) findOps() error {
 	m.ops = slices.Compact(whole)
 	if len(m.ops) > maxOps {
 		return fmt.Errorf("%d ops: at most %d can be told apart", len(m.ops), maxOps)
+	}
+	var err error
+	if m.table, m.attached, err = cpus.NewOpsTable(m.NopOps, m.ops...); err != nil {
+		return err
+	}
+	for _, a := range m.ops {
+		outcome := cpus.CalledWild
+		if slices.Contains(m.Attached, a) {
+			outcome = cpus.CalledTracer
+		}
+		m.attached = m.table.Set(m.attached, a, outcome)
 	}
 	m.codec.Ops = slices.Clone(m.ops)
 	if halves {
@@ -303,7 +316,7 @@ func (m *Model) findBatches() error {
 			if s.Op != poke.Publish {
 				continue
 			}
-			b := &batch{number: len(m.flat) + 1, size: int(s.To - s.From), last: &p.Patches[s.To-1]}
+			b := &batch{number: len(m.flat) + 1}
 			b.index, b.acts = poke.Batch(m.Code, m.Lookup, m.AsQueued, p.Patches[s.From:s.To], s.Undo)
 			for _, act := range b.acts {
 				if !slices.Contains(m.codec.Acts, act) {

@@ -178,20 +178,18 @@ func (w *world) packShared(p *packer) {
 			p.put(m.opsIndex(w.literal[i]), l.ops)
 		}
 	}
-	for i := range m.ops {
-		p.put(uint64(w.ops[i]), 2)
-	}
+	p.put(uint64(w.ops), m.table.Bits())
 	p.put(uint64(w.published), l.batch)
 	p.put(uint64(w.arrived), 4)
 	p.put(uint64(w.arriving), 4)
 	p.put(uint64(w.stopping), 2)
-	p.put(uint64(w.mapped), 3)
-	p.bool(w.raised, 1)
+	p.put(uint64(w.Mapped), 3)
+	p.bool(w.Told, 1)
 	for i := range m.Programs {
 		w.packPatcher(p, i)
 	}
 	if l.locks {
-		for _, h := range w.held {
+		for _, h := range w.Held {
 			p.put(uint64(h), 2)
 		}
 	}
@@ -269,7 +267,7 @@ func (w *world) unpackCPU(i int, v uint64) {
 	}
 	w.refs[i] = int8(v>>atRefs<<(8-bitsRefs)) >> (8 - bitsRefs)
 	w.stopped[i] = v>>atStopped&1 != 0
-	w.space[i] = uint8(v >> atSpace & 3)
+	w.space[i] = cpus.Space(v >> atSpace & 3)
 }
 
 func (w *world) unpackShared(p *packer) {
@@ -283,18 +281,16 @@ func (w *world) unpackShared(p *packer) {
 			w.literal[i] = m.codec.Ops[p.get(l.ops)]
 		}
 	}
-	for i := range m.ops {
-		w.ops[i] = cpus.Outcome(p.get(2))
-	}
+	w.ops = cpus.OpsStates(p.get(m.table.Bits()))
 	w.published = uint8(p.get(l.batch))
 	w.arrived, w.arriving, w.stopping = int8(p.get(4)), int8(p.get(4)), int8(p.get(2))
-	w.mapped, w.raised = int8(p.get(3)), p.get(1) != 0
+	w.Mapped, w.Told = int32(p.get(3)), p.get(1) != 0
 	for i := range m.Programs {
 		w.unpackPatcher(p, i)
 	}
 	if l.locks {
-		for i := range w.held {
-			w.held[i] = int8(p.get(2))
+		for i := range w.Held {
+			w.Held[i] = int8(p.get(2))
 		}
 	}
 	for i := range w.logged {

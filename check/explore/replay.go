@@ -168,32 +168,10 @@ func (r *replay) violation(want *cpus.Violation) *cpus.Violation {
 		if got := r.live.Peek(want.Site).Format(r.m.Code.Len); got == want.Bytes {
 			return &v
 		}
-	case want.Property == cpus.LockOrder && r.takesBothWays(i):
-		return &v
 	case want.Property == cpus.Deadlock && r.hangs(i):
 		return &v
 	}
 	return nil
-}
-
-// takesBothWays tells whether a patcher has just taken a lock in an order in which
-// another program takes it the other way round.
-func (r *replay) takesBothWays(i int) bool {
-	held := map[poke.Mutex]bool{}
-	for _, s := range r.patchers[i].Plan[:r.patchers[i].At] {
-		switch s.Op {
-		case poke.Lock:
-			for h := range held {
-				if r.m.locksBoth(s.Mutex, h) {
-					return true
-				}
-			}
-			held[s.Mutex] = true
-		case poke.Unlock:
-			delete(held, s.Mutex)
-		}
-	}
-	return false
 }
 
 // hangSteps is how often everybody is let try to move before a machine is said to

@@ -40,14 +40,7 @@ func (w *world) Settled(site int) cpus.Promise { return w.settled[site] }
 func (w *world) Literal(site int) uint64 { return w.literal[site] }
 
 // CallOps implements cpus.Shared.
-func (w *world) CallOps(addr uint64) cpus.Outcome {
-	for i, a := range w.m.ops {
-		if a == addr {
-			return w.ops[i]
-		}
-	}
-	return cpus.CalledWild
-}
+func (w *world) CallOps(addr uint64) cpus.Outcome { return w.m.table.Call(w.ops, addr) }
 
 // ref is the counter that a CPU's handler changes. One that all share is kept with
 // a patcher's CPU, which symmetry never moves.
@@ -138,11 +131,11 @@ func (w *world) Answer(t cpus.Ticket) { w.left[int(t)/len(w.m.Roles)]-- }
 func (w *world) EnterKernel(cpu int) bool {
 	was := w.space[cpu]
 	w.space[cpu] = 0
-	return was&owes != 0
+	return was.Owes()
 }
 
 // LeaveKernel implements cpus.Shared.
-func (w *world) LeaveKernel(cpu int) { w.space[cpu] = inUser }
+func (w *world) LeaveKernel(cpu int) { w.space[cpu] = cpus.InUser }
 
 // Arrive implements cpus.Shared.
 func (w *world) Arrive(cpu int) {

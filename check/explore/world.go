@@ -35,22 +35,20 @@ type state struct {
 
 	settled [MaxSites]cpus.Promise
 	literal [MaxSites]uint64
-	ops     [maxOps]cpus.Outcome
+	ops     cpus.OpsStates
 
 	published uint8 // number of the batch, 0 for none
 	refs      [MaxCPUs]int8
 	box       [MaxCPUs][MaxPatchers]request // in order of arrival
 	stopped   [MaxCPUs]bool
-	space     [MaxCPUs]uint8 // inUser, owes
+	space     [MaxCPUs]cpus.Space
 
 	sat      [MaxPatchers]seat
 	left     [MaxPatchers]int8 // answers that a sender waits for
 	arrived  int8
 	arriving int8
-	stopping int8                  // the patcher that has the machine stopped, plus 1
-	held     [poke.NumMutexes]int8 // the patcher that has the lock, plus 1
-	mapped   int8                  // the site whose page stores go to, plus 1
-	raised   bool
+	stopping int8 // the patcher that has the machine stopped, plus 1
+	poke.Commons
 }
 
 // store is one store to a site, and the text that it left.
@@ -78,11 +76,6 @@ const (
 	done
 )
 
-const (
-	inUser = 1 << iota
-	owes
-)
-
 // newWorld is the model before anything has happened.
 func newWorld(m *Model) *world {
 	w := &world{m: m, pad: cpus.NewScratchpad()}
@@ -96,17 +89,7 @@ func newWorld(m *Model) *world {
 		w.base[site] = m.textIndex(site, t)
 		w.literal[site] = m.Literals[site]
 	}
-	for i, addr := range m.ops {
-		w.ops[i] = cpus.CalledWild
-		if addr == m.NopOps {
-			w.ops[i] = cpus.CalledNobody
-		}
-		for _, a := range m.Attached {
-			if a == addr {
-				w.ops[i] = cpus.CalledTracer
-			}
-		}
-	}
+	w.ops = m.attached
 	return w
 }
 
@@ -119,10 +102,10 @@ func (m *Model) textIndex(site int, t isa.Text) uint8 {
 	panic("a text that no store leads to")
 }
 
-// violate records what broke; the first counts.
-func (w *world) violate(v cpus.Violation) {
+// violate records what broke, if anything did; the first counts.
+func (w *world) violate(v *cpus.Violation) {
 	if w.found == nil {
-		w.found = &v
+		w.found = v
 	}
 }
 

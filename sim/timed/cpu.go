@@ -18,7 +18,7 @@ type cpuState struct {
 	idle   bool // has no time for calls, as the calls' sums know it
 
 	stopped bool
-	space   uint8 // inUser, owes
+	space   cpus.Space
 	stay    Nanos // it stays in the kernel until then
 	outside Nanos // when it last was seen to leave the kernel
 	entry   bool  // an event will take it into the kernel
@@ -37,18 +37,13 @@ type cpuState struct {
 	owes Nanos // what it has done already, and takes time together with what it does next
 }
 
-const (
-	inUser = 1 << iota
-	owes   // a round has left the CPU out
-)
-
 func newCPU(i int, role cpus.Role) cpuState {
 	s := cpuState{cpu: cpus.CPU{ID: int32(i), Role: role, Synced: 1}, online: role != cpus.Offline}
 	if role == cpus.Idle || role == cpus.Isolated {
 		s.cpu.Phase = cpus.Asleep
 	}
 	if role == cpus.Isolated {
-		s.space, s.outside = inUser, -math.MaxInt64/2 // long ago
+		s.space, s.outside = cpus.InUser, -math.MaxInt64/2 // long ago
 	}
 	s.idle = !s.callsItself()
 	return s

@@ -1,18 +1,18 @@
 package timed
 
 import (
-	"fmt"
-
 	"github.com/textpoke/textpoke/cpus"
 	"github.com/textpoke/textpoke/cpus/isa"
 	"github.com/textpoke/textpoke/poke"
 )
 
 // What the patcher works on: poke.Ground in virtual time. It is the only one there
-// is, so that locks are free and flags are its own.
+// is, so that what it waits for and others would have to do never comes.
 
 // Store implements poke.Ground.
 func (m *Machine) Store(site, off, n int, t isa.Text) {
+	site, broken := m.rules.Lands(m.Commons, m.patch.home, site, n, t)
+	m.breaks(broken)
 	bp := m.code.Traits.BreakpointLen
 	was := m.text.peek(site).Slice(0, bp) == m.code.Arch.Breakpoint()
 	m.text.write(m.now, site, off, n, t)
@@ -63,22 +63,30 @@ func (m *Machine) Settle(site int, want isa.Text) { m.text.settle(site, want) }
 func (m *Machine) Attach(ops uint64)  { m.SetOps(ops, cpus.CalledTracer) }
 func (m *Machine) Release(ops uint64) { m.SetOps(ops, cpus.CalledFreed) }
 
-// Lock, Unlock, Map, Raise and Raised implement poke.Ground.
-func (m *Machine) Lock(poke.Mutex) bool { return true }
-func (m *Machine) Unlock(poke.Mutex)    {}
-func (m *Machine) Map(int)              {}
-func (m *Machine) Raise()               {}
-func (m *Machine) Raised() bool         { return true }
+// Lock implements poke.Ground.
+func (m *Machine) Lock(mu poke.Mutex) bool {
+	took, broken := m.rules.Lock(&m.Commons, mu, 0, m.patch.home)
+	m.breaks(broken)
+	return took
+}
+
+// Unlock implements poke.Ground.
+func (m *Machine) Unlock(mu poke.Mutex) { m.Commons.Unlock(mu, 0) }
+
+// Raise and Raised implement poke.Ground; so does Commons.Map.
+func (m *Machine) Raise()       { m.Told = true }
+func (m *Machine) Raised() bool { return m.Told }
+
+// breaks reports what is broken, if anything is.
+func (m *Machine) breaks(broken *cpus.Violation) {
+	if broken != nil {
+		m.Report(*broken)
+	}
+}
 
 // Publish implements poke.Ground.
 func (m *Machine) Publish(patches []poke.Patch, undo bool) {
-	if n := len(patches); m.cfg.Slots > 0 && n > m.cfg.Slots {
-		last := &patches[n-1]
-		m.Report(cpus.Violation{
-			Property: cpus.Overflow, CPU: m.patch.home, Site: int(last.Site), Addr: last.Addr, Bytes: last.New.Format(m.code.Len),
-			Why: fmt.Sprintf("%d patches in a vector of %d slots: the rest is written behind its end", n, m.cfg.Slots),
-		})
-	}
+	m.breaks(m.rules.Overflows(m.patch.home, patches))
 	m.Table.Publish(poke.Batch(m.code, m.cfg.Lookup, m.cfg.AsQueued, patches, undo))
 	sites := make([]int32, 0, len(patches))
 	for i := range patches {

@@ -70,28 +70,24 @@ type Machine struct {
 	calls  *calls
 	ledger ledger
 	told   struct{ leftOut, caughtUp uint64 } // in outcomes so far
-	ops    []opsState
+	ops    cpus.OpsTable
+	called cpus.OpsStates // of ops
+	rules  poke.Rules
+	poke.Commons
 	expose exposure
 	patch  patcher
 	line   line // of the reference count that all CPUs share
 	// comparisons is what the last lookup took.
 	comparisons int32
 
-	jitter  *rand.Rand  // delays and stays
-	cold    rand.Source // for what is only counted
-	steps   chooser
-	pad     *cpus.Scratchpad
-	padOf   int    // who worked on it last
-	rounds  uint64 // sent so far
-	parked  int    // tasks that wait for a CPU
-	broken  []cpus.Violation
-	brokenN uint64
-}
-
-// opsState is one ops that text or a literal can name.
-type opsState struct {
-	addr uint64
-	does cpus.Outcome
+	jitter *rand.Rand  // delays and stays
+	cold   rand.Source // for what is only counted
+	steps  chooser
+	pad    *cpus.Scratchpad
+	padOf  int    // who worked on it last
+	rounds uint64 // sent so far
+	parked int    // tasks that wait for a CPU
+	cpus.Reports
 }
 
 // exposure adds up how long sites hold breakpoints.
@@ -130,6 +126,7 @@ func New(cfg Config) (*Machine, error) {
 	if cfg.Called == 0 {
 		cfg.Called = len(cfg.Code.Sites)
 	}
+	var err error
 	stream := func(s uint64) *rand.Rand { return rand.New(rand.NewPCG(cfg.Seed, s)) }
 	m := &Machine{
 		Table: int3.NewTable(cfg.Refs, n),
@@ -137,9 +134,12 @@ func New(cfg Config) (*Machine, error) {
 		queue:  newQueue(),
 		text:   newText(len(cfg.Code.Sites), cfg.Initial, cfg.NopOps),
 		cpus:   make([]cpuState, n),
-		ops:    []opsState{{cfg.NopOps, cpus.CalledNobody}},
+		rules:  poke.NewRules(cfg.Code, cfg.Slots),
 		jitter: stream(streamDelays), cold: rand.NewPCG(cfg.Seed, streamCold),
 		pad: cpus.NewScratchpad(),
+	}
+	if m.ops, m.called, err = cpus.NewOpsTable(cfg.NopOps); err != nil {
+		return nil, err
 	}
 	m.line = newLine(n, stream(streamLine))
 	m.calls = newCalls(cfg.Called, cfg.Costs.Calls, cfg.Costs.Skew, stream(streamCalls))
@@ -271,31 +271,11 @@ func (m *Machine) Pass(ctx context.Context, until Nanos) error {
 	return err
 }
 
-// AddOps makes an ops known; SetOps says what a call through it amounts to.
-func (m *Machine) AddOps(addr uint64) { m.ops = append(m.ops, opsState{addr, cpus.CalledWild}) }
+// AddOps makes an ops known, callable from now on. Only before anything happens.
+func (m *Machine) AddOps(addr uint64) error { return m.ops.Add(addr) }
 
-// SetOps is the other half of AddOps.
-func (m *Machine) SetOps(addr uint64, o cpus.Outcome) {
-	for i := range m.ops {
-		if m.ops[i].addr == addr {
-			m.ops[i].does = o
-		}
-	}
-}
-
-// keptViolations is how many violations are kept with all they say.
-const keptViolations = 64
-
-// Report records a violation.
-func (m *Machine) Report(v cpus.Violation) {
-	m.brokenN++
-	if len(m.broken) < keptViolations {
-		m.broken = append(m.broken, v)
-	}
-}
-
-// Violations is how many properties were violated so far, and the first of them.
-func (m *Machine) Violations() (total uint64, first []cpus.Violation) { return m.brokenN, m.broken }
+// SetOps says what a call through an ops amounts to from now on.
+func (m *Machine) SetOps(addr uint64, o cpus.Outcome) { m.called = m.ops.Set(m.called, addr, o) }
 
 // anySite lets a step call whatever site its chooser draws.
 const anySite = -1

@@ -32,14 +32,7 @@ func (m *Machine) Settled(site int) cpus.Promise { return m.text.sites[site].set
 func (m *Machine) Literal(site int) uint64 { return m.text.sites[site].literal }
 
 // CallOps implements cpus.Shared.
-func (m *Machine) CallOps(addr uint64) cpus.Outcome {
-	for i := range m.ops {
-		if m.ops[i].addr == addr {
-			return m.ops[i].does
-		}
-	}
-	return cpus.CalledWild
-}
+func (m *Machine) CallOps(addr uint64) cpus.Outcome { return m.ops.Call(m.called, addr) }
 
 // Find implements cpus.Handler, and notes what it took.
 func (m *Machine) Find(at records.Addr, p *cpus.Probe) (isa.Insn, cpus.Found) {
@@ -91,7 +84,7 @@ func (m *Machine) EnterKernel(cpu int) bool {
 	s := &m.cpus[cpu]
 	was := s.space
 	s.space = 0
-	if was&owes == 0 {
+	if !was.Owes() {
 		return false
 	}
 	m.ledger.life[cpu].caughtUp()
@@ -101,7 +94,7 @@ func (m *Machine) EnterKernel(cpu int) bool {
 // LeaveKernel implements cpus.Shared.
 func (m *Machine) LeaveKernel(cpu int) {
 	s := &m.cpus[cpu]
-	s.space, s.outside = inUser, m.now
+	s.space, s.outside = cpus.InUser, m.now
 }
 
 // Arrive implements cpus.Shared.

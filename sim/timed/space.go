@@ -19,14 +19,17 @@ func (m *Machine) leaveOut(i int) bool {
 	if s.cpu.Role != cpus.Isolated {
 		return false
 	}
-	if s.space&inUser == 0 || s.cpu.Phase != cpus.Asleep {
+	if s.cpu.Phase != cpus.Asleep {
 		return false
 	}
-	if s.space == inUser && m.jitter.Float64() < m.inKernel(m.now-s.outside) {
+	if s.space == cpus.InUser && m.jitter.Float64() < m.inKernel(m.now-s.outside) {
 		m.comeIn(i) // it was in the kernel already
 		return false
 	}
-	s.space |= owes
+	var out bool
+	if s.space, out = s.space.LeaveOut(); !out {
+		return false
+	}
 	m.ledger.life[i].leftOut()
 	if rate := m.costs.Entries; !s.entry && rate > 0 {
 		s.entry = true
@@ -51,7 +54,7 @@ func (m *Machine) inKernel(after Nanos) float64 {
 func (m *Machine) enter(i int) {
 	s := &m.cpus[i]
 	s.entry = false
-	if s.active || s.cpu.Phase != cpus.Asleep || s.space&owes == 0 {
+	if s.active || s.cpu.Phase != cpus.Asleep || !s.space.Owes() {
 		return
 	}
 	m.comeIn(i)
@@ -65,7 +68,7 @@ func (m *Machine) comeIn(i int) {
 	s.cpu.Skip()
 	m.step(i, s) // asleep: comes in
 	m.steps.enter = false
-	if s.space == inUser { // has been there for a while
+	if s.space == cpus.InUser { // has been there for a while
 		m.step(i, s)
 	}
 	s.stay = m.now + m.stay(m.costs.KernelStretch)

@@ -1,0 +1,103 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package poke
+
+import (
+	"fmt"
+
+	"github.com/textpoke/textpoke/cpus"
+	"github.com/textpoke/textpoke/cpus/isa"
+)
+
+// Commons is what patchers share besides text, batches and interrupts. It is a small
+// value that can be compared: the live machine exchanges it as a whole, the timed engine
+// has one, the checker packs it into its states. What it means is in Rules. The zero
+// value has every lock free and nothing mapped.
+type Commons struct {
+	Held   [NumMutexes]int8 // the patcher that has the lock, plus 1
+	Mapped int32            // the site whose page stores go to, plus 1; 0 where pages are not mapped
+	Told   bool             // somebody has raised the flag
+}
+
+// Unlock gives a lock back, if it is the patcher's.
+func (c *Commons) Unlock(mu Mutex, patcher int) {
+	if int(c.Held[mu]) == patcher+1 {
+		c.Held[mu] = 0
+	}
+}
+
+// Map maps a site's page where stores go to, in the one slot that all patchers share.
+func (c *Commons) Map(site int) { c.Mapped = int32(site) + 1 }
+
+// Rules are what patchers of one machine are held to, whatever state it is in.
+type Rules struct {
+	Code *cpus.Code
+	// Slots is what the vector has room for, 0 for as many as there are patches.
+	Slots int
+
+	order [NumMutexes][NumMutexes]bool // by lock and lock: some plan takes the second while it holds the first
+}
+
+// NewRules are the rules for patchers with these plans.
+func NewRules(code *cpus.Code, slots int, plans ...[]Step) Rules {
+	r := Rules{Code: code, Slots: slots}
+	for _, plan := range plans {
+		var holds [NumMutexes]bool
+		for _, st := range plan {
+			switch st.Op {
+			case Lock:
+				for h, held := range holds {
+					r.order[h][st.Mutex] = r.order[h][st.Mutex] || held
+				}
+				holds[st.Mutex] = true
+			case Unlock:
+				holds[st.Mutex] = false
+			}
+		}
+	}
+	return r
+}
+
+// Lock takes a lock for a patcher on a CPU if nobody has it, and tells whether it did.
+// Taking two locks in an order in which another plan takes them the other way round is a
+// violation, whether or not anybody hangs this time.
+func (r *Rules) Lock(c *Commons, mu Mutex, patcher, cpu int) (took bool, broken *cpus.Violation) {
+	if c.Held[mu] != 0 {
+		return false, nil
+	}
+	for h := range Mutex(NumMutexes) {
+		if int(c.Held[h]) == patcher+1 && r.order[mu][h] {
+			broken = &cpus.Violation{
+				Property: cpus.LockOrder, CPU: cpu,
+				Why: fmt.Sprintf("takes %s while it holds %s; elsewhere %s is taken while %s is held", mu, h, h, mu),
+			}
+		}
+	}
+	c.Held[mu] = int8(patcher + 1)
+	return true, broken
+}
+
+// Lands tells which site a store of n bytes for a site goes to.
+func (r *Rules) Lands(c Commons, cpu, site, n int, t isa.Text) (at int, broken *cpus.Violation) {
+	at = int(c.Mapped) - 1
+	if at < 0 || at == site {
+		return site, nil
+	}
+	return at, &cpus.Violation{
+		Property: cpus.BrokenSite, CPU: cpu, Site: at, Addr: r.Code.Sites[at], Bytes: t.Format(n),
+		Why: fmt.Sprintf("another patcher has mapped this site's page meanwhile: the store for site %d goes here", site),
+	}
+}
+
+// Overflows tells whether patches are too many for the vector that they are published in.
+func (r *Rules) Overflows(cpu int, patches []Patch) *cpus.Violation {
+	n := len(patches)
+	if r.Slots == 0 || n <= r.Slots {
+		return nil
+	}
+	last := &patches[n-1]
+	return &cpus.Violation{
+		Property: cpus.Overflow, CPU: cpu, Site: int(last.Site), Addr: last.Addr, Bytes: last.New.Format(r.Code.Len),
+		Why: fmt.Sprintf("%d patches in a vector of %d slots: the rest is written behind its end", n, r.Slots),
+	}
+}
