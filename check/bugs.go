@@ -43,40 +43,40 @@ func noBug(name string) error {
 	return fmt.Errorf("--bug %q: %w", name, spelling.NotOneOf(name, names))
 }
 
-// List is all that can be checked: protocols, mutations, bugs and those that
-// cannot be told, litmus tests.
+// Listed is something that can be checked, or why it cannot.
+type Listed struct{ Kind, Name, What, Source string }
+
+var listColumns = results.Columns[Listed]{
+	{Name: "kind", Cell: func(l Listed) any { return l.Kind },
+		Doc: "protocol, mutation, bug, tracer bug, tracer case, omitted bug or litmus test; tracers are about who is called"},
+	{Name: "name", Doc: "as the flags spell it", Cell: func(l Listed) any { return l.Name }},
+	{Name: "what", Doc: "what it is", Cell: func(l Listed) any { return l.What }},
+	{Name: "source", Detail: true, Doc: "where the kernel does it, who has found it, or why it cannot be told",
+		Cell: func(l Listed) any { return l.Source }},
+}
+
+// List is a table of all that can be checked: protocols, mutations, bugs and those
+// that cannot be told, litmus tests.
 func List() (results.Table, error) {
-	t := results.Table{Name: "list", Columns: []results.Column{
-		{Name: "kind", Doc: "protocol, mutation, bug, tracer bug, tracer case, omitted bug or litmus test; tracers are about who is called"},
-		{Name: "name", Doc: "as the flags spell it"},
-		{Name: "what", Doc: "what it is"},
-		{Name: "source", Detail: true, Doc: "where the kernel does it, who has found it, or why it cannot be told"},
-	}}
-	var err error
-	add := func(cells ...any) {
-		if err == nil {
-			err = t.Add(cells...)
-		}
-	}
-	add("protocol", poke.Native, "what the architecture's current kernel does", "")
+	all := []Listed{{"protocol", poke.Native, "what the architecture's current kernel does", ""}}
 	for _, p := range poke.Protocols() {
-		add("protocol", p.Name, p.Summary, p.Source)
+		all = append(all, Listed{"protocol", p.Name, p.Summary, p.Source})
 	}
 	for _, m := range poke.AllMutations() {
-		add("mutation", m.Name, m.Summary, "")
+		all = append(all, Listed{"mutation", m.Name, m.Summary, ""})
 	}
 	for _, b := range museum.All() {
-		add(b.Kind(), b.Name, fmt.Sprintf("%s (%s): %s", b.Title, b.Versions, b.Want), b.Source)
+		all = append(all, Listed{b.Kind(), b.Name, fmt.Sprintf("%s (%s): %s", b.Title, b.Versions, b.Want), b.Source})
 	}
 	for _, o := range museum.OmittedBugs() {
-		add("omitted bug", o.Name, o.Title, o.Reason)
+		all = append(all, Listed{"omitted bug", o.Name, o.Title, o.Reason})
 	}
 	for _, name := range litmus.ShippedNames() {
-		test, e := shippedLitmus(name)
-		if e != nil {
-			return t, e
+		test, err := shippedLitmus(name)
+		if err != nil {
+			return results.Table{}, err
 		}
-		add("litmus", test.Name, test.About, test.Source)
+		all = append(all, Listed{"litmus", test.Name, test.About, test.Source})
 	}
-	return t, err
+	return listColumns.Fill("list", all)
 }

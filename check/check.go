@@ -14,7 +14,6 @@ import (
 	"github.com/textpoke/textpoke/cpus/isa"
 	"github.com/textpoke/textpoke/int3"
 	"github.com/textpoke/textpoke/poke"
-	"github.com/textpoke/textpoke/results"
 	"github.com/textpoke/textpoke/sched"
 	"github.com/textpoke/textpoke/sim"
 )
@@ -196,63 +195,4 @@ func Command(flags []string) string {
 		words = append(words, sim.ShellQuote(f))
 	}
 	return strings.Join(words, " ")
-}
-
-// Table is a table for verdicts.
-func Table() results.Table {
-	return results.Table{Name: "check", Columns: []results.Column{
-		{Name: "arch", Doc: "instruction set"},
-		{Name: "protocol", Doc: "how text is changed"},
-		{Name: "mutation", Doc: "defect put into the protocol"},
-		{Name: "bug", Doc: "scenario of the bug museum"},
-		{Name: "fixed", Doc: "whether the scenario has the upstream fix"},
-		{Name: "sites", Doc: "call sites that are patched"},
-		{Name: "cpus", Doc: "CPUs by role, the patchers' own among them"},
-		{Name: "fetch", Doc: "how finely versions of text mix in a fetch"},
-		{Name: "preempt", Doc: "whether tasks can be preempted between any two instructions"},
-		{Name: "verdict", Doc: "safe: nothing can break in any interleaving; unsafe: there is a way; incomplete: cut short, nothing is known of the rest"},
-		{Name: "property", Doc: "what breaks"},
-		{Name: "depth", Doc: "steps of the shortest way to break it; else of the longest of all shortest ways to a state"},
-		{Name: "states", Doc: "states that were reached"},
-		{Name: "transitions", Doc: "steps from one state to another that were looked at"},
-		{Name: "states_per_s", Detail: true, Doc: "how fast that was; only with --rate, since it is another number every time"},
-		{Name: "complete", Doc: "whether every state was looked at, or as many as it takes to be sure of the shortest way"},
-		{Name: "buffer", Detail: true, Doc: "slots of the vector that patches are queued in"},
-		{Name: "order", Detail: true, Doc: "order in which patches are queued"},
-		{Name: "lookup", Detail: true, Doc: "index that trap handlers search"},
-		{Name: "refs", Detail: true, Doc: "how handlers are counted"},
-		{Name: "reduce", Detail: true, Doc: "what the search leaves out: order, symmetry, both (all) or nothing (none)"},
-		{Name: "patchers", Detail: true, Doc: "patchers at work at the same time"},
-		{Name: "switch", Detail: true, Doc: "whether sites go over from one ops to another, in place of being enabled and disabled"},
-		{Name: "early", Detail: true, Doc: "whether traced code runs on the way in from user space, before catching up"},
-		{Name: "collision", Detail: true, Doc: "probability that some state was taken for another; empty in exact mode"},
-	}}
-}
-
-// Cells is the row of Table.
-func (r *VerdictRow) Cells() []any {
-	opt := func(there bool, v any) any {
-		if !there {
-			return results.Empty
-		}
-		return v
-	}
-	q := r.Question
-	arch, fetch := q.Model.Code.Traits.Name, q.Model.Code.Fetch
-	property := any(results.Empty)
-	if r.Violation != nil {
-		property = string(r.Violation.Property)
-	}
-	rate := any(results.Empty)
-	if r.Rate && r.Elapsed > 0 {
-		rate = int(float64(r.States) / r.Elapsed.Seconds())
-	}
-	own := q.Bug == ""
-	return []any{
-		arch, opt(own, q.Protocol), opt(q.Mutation != "", q.Mutation), opt(!own, q.Bug), opt(!own, q.Fixed),
-		len(q.Model.Code.Sites), cpus.FormatRoles(q.Model.Roles), fetch.String(), q.Model.Preempt,
-		string(r.Verdict), property, r.Depth, r.States, r.Transitions, rate, r.Verdict != explore.Incomplete,
-		opt(own, q.Buffer.String()), opt(own, q.Order.String()), q.Model.Lookup.String(), q.Model.Refs.String(),
-		r.Options.Reduce.String(), len(q.Model.Programs), q.Switch, q.Early, opt(!r.Options.Exact, r.Collision),
-	}
 }

@@ -13,24 +13,46 @@ import (
 	"github.com/textpoke/textpoke/results"
 )
 
+// litmusColumns are the columns of a table of litmus tests' answers.
+var litmusColumns = results.Columns[*litmus.Row]{
+	{Name: "test", Doc: "name of the test", Cell: func(r *litmus.Row) any { return r.Test }},
+	{Name: "class", Doc: "machine class: arm with (DIC,IDC) of CTR_EL0, intel, amd, rv with or without Ziccif",
+		Cell: func(r *litmus.Row) any { return r.Class }},
+	{Name: "outcome", Doc: "what is asked for", Cell: func(r *litmus.Row) any { return r.Outcome }},
+	{Name: "verdict", Doc: "whether some execution ends so: allowed or forbidden",
+		Cell: func(r *litmus.Row) any { return r.Verdict.String() }},
+	{Name: "expected", Doc: "what the file's source says", Cell: expected},
+	{Name: "agrees", Doc: "whether the two are the same, or nothing is expected",
+		Cell: func(r *litmus.Row) any { return r.Agrees }},
+	{Name: "window", Doc: "the answer of the coarser model that protocols are checked against",
+		Cell: func(r *litmus.Row) any { return r.Window.String() }},
+	{Name: "relation", Doc: "how that stands to what is expected: weaker allows more, stronger less",
+		Cell: func(r *litmus.Row) any { return r.Relation.String() }},
+	{Name: "why", Doc: "and why", Cell: why},
+	{Name: "states", Detail: true, Doc: "states explored", Cell: func(r *litmus.Row) any { return r.States }},
+}
+
+func expected(r *litmus.Row) any {
+	if r.Expected == litmus.None {
+		return results.Empty
+	}
+	return r.Expected.String()
+}
+
+func why(r *litmus.Row) any {
+	if r.Differs == "" {
+		return r.Why
+	}
+	return strings.TrimPrefix(r.Why+"; "+r.Differs, "; ")
+}
+
 // Litmus runs litmus tests: files, shipped tests by name, or "all" of those. It
 // also says in which rows the answer is not what the file expects.
 func Litmus(ctx context.Context, names []string) (t results.Table, differ []string, err error) {
-	t = results.Table{Name: "litmus", Columns: []results.Column{
-		{Name: "test", Doc: "name of the test"},
-		{Name: "class", Doc: "machine class: arm with (DIC,IDC) of CTR_EL0, intel, amd, rv with or without Ziccif"},
-		{Name: "outcome", Doc: "what is asked for"},
-		{Name: "verdict", Doc: "whether some execution ends so: allowed or forbidden"},
-		{Name: "expected", Doc: "what the file's source says"},
-		{Name: "agrees", Doc: "whether the two are the same, or nothing is expected"},
-		{Name: "window", Doc: "the answer of the coarser model that protocols are checked against"},
-		{Name: "relation", Doc: "how that stands to what is expected: weaker allows more, stronger less"},
-		{Name: "why", Doc: "and why"},
-		{Name: "states", Detail: true, Doc: "states explored"},
-	}}
 	if slices.Contains(names, "all") {
 		names = litmus.ShippedNames()
 	}
+	var all []*litmus.Row
 	for _, name := range names {
 		test, err := openLitmus(name)
 		if err != nil {
@@ -41,25 +63,14 @@ func Litmus(ctx context.Context, names []string) (t results.Table, differ []stri
 			return t, nil, fmt.Errorf("litmus %s: %w", name, err)
 		}
 		for i := range rows {
-			r := &rows[i]
-			if err := r.Check(); err != nil {
+			if err := rows[i].Check(); err != nil {
 				differ = append(differ, err.Error())
 			}
-			why := r.Why
-			if r.Differs != "" {
-				why = strings.TrimPrefix(why+"; "+r.Differs, "; ")
-			}
-			expected := any(results.Empty)
-			if r.Expected != litmus.None {
-				expected = r.Expected.String()
-			}
-			if err := t.Add(r.Test, r.Class, r.Outcome, r.Verdict.String(), expected, r.Agrees,
-				r.Window.String(), r.Relation.String(), why, r.States); err != nil {
-				return t, nil, err
-			}
+			all = append(all, &rows[i])
 		}
 	}
-	return t, differ, nil
+	t, err = litmusColumns.Fill("litmus", all)
+	return t, differ, err
 }
 
 // LitmusWitness is how a test's outcome comes about in the classes that allow it,

@@ -1,6 +1,9 @@
 package results
 
-import "strings"
+import (
+	"fmt"
+	"strings"
+)
 
 // Col declares one column of tables whose rows are made of values of type R: what
 // the column is called and means, and how its cell follows from a row. It is the
@@ -34,13 +37,27 @@ func (cs Columns[R]) Cells(row R) []any {
 	return cells
 }
 
+// Row is a row as [Table] keeps it, or [ErrRow] where a cell is none.
+func (cs Columns[R]) Row(row R) ([]Value, error) {
+	cells := make([]Value, len(cs))
+	for i, c := range cs {
+		var err error
+		if cells[i], err = ValueOf(c.Cell(row)); err != nil {
+			return nil, fmt.Errorf("%w: column %s: %w", ErrRow, c.Name, err)
+		}
+	}
+	return cells, nil
+}
+
 // Fill is a table with one row for each of rows.
 func (cs Columns[R]) Fill(name string, rows []R) (Table, error) {
 	t := cs.Table(name)
 	for _, row := range rows {
-		if err := t.Add(cs.Cells(row)...); err != nil {
+		cells, err := cs.Row(row)
+		if err != nil {
 			return t, err
 		}
+		t.Rows = append(t.Rows, cells)
 	}
 	return t, nil
 }

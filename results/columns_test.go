@@ -1,7 +1,10 @@
 package results_test
 
 import (
+	"errors"
+	"strings"
 	"testing"
+	"time"
 
 	"github.com/google/go-cmp/cmp"
 
@@ -50,5 +53,15 @@ func TestUnit(t *testing.T) {
 		if got := (results.Column{Name: name}).Unit(); got != want {
 			t.Errorf("%s: %q, want %q", name, got, want)
 		}
+	}
+}
+
+// TestColumnsRefuse: a cell that is none is the program's mistake, and the error names
+// its column.
+func TestColumnsRefuse(t *testing.T) {
+	cs := results.Columns[time.Duration]{{Name: "took_ns", Doc: "wrong", Cell: func(d time.Duration) any { return d }}}
+	_, err := cs.Fill("wrong", []time.Duration{1})
+	if !errors.Is(err, results.ErrRow) || !strings.Contains(err.Error(), "took_ns") {
+		t.Errorf("%v", err)
 	}
 }

@@ -136,8 +136,8 @@ func (e Excess) String() string {
 // Exceeded is what a row has too much of. A limit on what the row does not know
 // is an error.
 func (b Budget) Exceeded(row *RunRow) ([]Excess, error) {
-	t := RunTable()
-	if err := t.Add(row.Cells()...); err != nil {
+	t, err := RunColumns.Fill("run", []*RunRow{row})
+	if err != nil {
 		return nil, err
 	}
 	return b.ExceededIn(t.Columns, t.Rows[0])

@@ -71,11 +71,11 @@ func TestBudgetOnWhatNobodyKnows(t *testing.T) {
 		config *Config
 		want   string
 	}{
-		{"isolated=0", RunTable(), row.Config, ""},
-		{"isolated=0", RunTable(), &none, "no CPU is isolated in"},
-		{"ipis=3", PlanTable(), row.Config, ""},
-		{"ipis=3,traps=5", PlanTable(), row.Config, "budget traps=5: plan does not tell the breakpoints"},
-		{"update=5ms", PlanTable(), row.Config, "budget update=5ms: plan does not tell the time that an update takes"},
+		{"isolated=0", RunColumns.Table("run"), row.Config, ""},
+		{"isolated=0", RunColumns.Table("run"), &none, "no CPU is isolated in"},
+		{"ipis=3", PlanColumns.Table("plan"), row.Config, ""},
+		{"ipis=3,traps=5", PlanColumns.Table("plan"), row.Config, "budget traps=5: plan does not tell the breakpoints"},
+		{"update=5ms", PlanColumns.Table("plan"), row.Config, "budget update=5ms: plan does not tell the time that an update takes"},
 	} {
 		err := mustBudget(t, c.budget).Check(c.table, c.config)
 		if (err == nil) != (c.want == "") || err != nil && !strings.Contains(err.Error(), c.want) {
@@ -87,7 +87,7 @@ func TestBudgetOnWhatNobodyKnows(t *testing.T) {
 // TestBudgetColumns: what a limit is about is a column somewhere, or will be.
 func TestBudgetColumns(t *testing.T) {
 	columns := map[string]bool{"update_ns": true, "stolen_max_ns": true} // of the timed engine
-	for _, c := range RunTable().Columns {
+	for _, c := range RunColumns.Table("run").Columns {
 		columns[c.Name] = true
 	}
 	for _, m := range measures {

@@ -2,6 +2,7 @@ package sim
 
 import (
 	"fmt"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -158,40 +159,46 @@ func (d DispatchCounts) add(e DispatchCounts, times int64) DispatchCounts {
 	return DispatchCounts{d.Counts.Add(e.Counts.Times(times)), d.Calls + times*e.Calls}
 }
 
-var tracerColumns = []results.Column{
-	{Name: "dispatch", Doc: "way from a site to its tracers; empty where there is only one to be met"},
-	{Name: "tracers_relevant", Doc: "tracers of the functions that are called"},
-	{Name: "tracers_irrelevant", Doc: "tracers of a function that nobody calls"},
-	{Name: "loads_per_call", Doc: "objects that a call reads on the way to its tracers, mean over the calls that were executed one by one"},
-	{Name: "walked_per_call", Doc: "entries of lists that it walks"},
-	{Name: "callbacks", Doc: "tracers called, by all traced calls together"},
-	{Name: "callbacks_ns", Doc: "time of a traced call in its tracers, modelled: their number times the calibration's tracer, without the way there"},
+// tracerColumns are what a row says of tracers that are told apart.
+var tracerColumns = slices.Concat(
+	results.Columns[*RunRow]{
+		{Name: "dispatch", Cell: func(r *RunRow) any { return r.Tracers.Dispatch.Name },
+			Doc: "way from a site to its tracers; empty where there is only one to be met"},
+		{Name: "tracers_relevant", Doc: "tracers of the functions that are called",
+			Cell: func(r *RunRow) any { return r.Tracers.Relevant }},
+		{Name: "tracers_irrelevant", Doc: "tracers of a function that nobody calls",
+			Cell: func(r *RunRow) any { return r.Tracers.Irrelevant }},
+	},
+	results.Columns[*RunRow]{
+		{Name: "loads_per_call", Cell: func(r *RunRow) any { return r.Dispatched.perCall(r.Dispatched.Loads) },
+			Doc: "objects that a call reads on the way to its tracers, " +
+				"mean over the calls that were executed one by one"},
+		{Name: "walked_per_call", Cell: func(r *RunRow) any { return r.Dispatched.perCall(r.Dispatched.Walked) },
+			Doc: "entries of lists that it walks"},
+	}.When(func(r *RunRow) bool { return r.Dispatched != nil && r.Dispatched.Calls > 0 }),
+	results.Columns[*RunRow]{
+		{Name: "callbacks", Doc: "tracers called, by all traced calls together", Cell: (*RunRow).callbacks},
+		{Name: "callbacks_ns", Cell: (*RunRow).callbackTime,
+			Doc: "time of a traced call in its tracers, modelled: " +
+				"their number times the calibration's tracer, without the way there"},
+	}.When(func(r *RunRow) bool { return r.Dispatched != nil }),
+)
+
+// perCall is the mean of a count over the calls that were dispatched.
+func (d *DispatchCounts) perCall(n int64) float64 { return float64(n) / float64(d.Calls) }
+
+// callbacks is how many tracers were called. The timed engine only counts calls that
+// can meet nothing; each of these reaches everybody who is attached.
+func (r *RunRow) callbacks() any {
+	d := r.Dispatched
+	return d.Called + (int64(r.Traced)-d.Calls)*int64(r.Tracers.Relevant)
 }
 
-// dispatched is what the tracers' columns say.
-func (r *RunRow) dispatched() []any {
-	if r.Tracers == nil {
-		return empty(len(tracerColumns))
-	}
-	cells := []any{r.Tracers.Dispatch.Name, r.Tracers.Relevant, r.Tracers.Irrelevant}
-	d := r.Dispatched
-	if d == nil { // counted only
-		return append(cells, empty(4)...)
-	}
-	if d.Calls > 0 {
-		n := float64(d.Calls)
-		cells = append(cells, float64(d.Loads)/n, float64(d.Walked)/n)
-	} else {
-		cells = append(cells, empty(2)...)
-	}
-	// The timed engine only counts calls that can meet nothing; each of these reaches
-	// everybody who is attached.
-	calls := int64(r.Traced) - d.Calls
-	cells = append(cells, d.Called+calls*int64(r.Tracers.Relevant))
+func (r *RunRow) callbackTime() any {
 	if r.Modelled == nil {
-		return append(cells, results.Empty)
+		return results.Empty
 	}
-	return append(cells, float64(r.Tracers.Relevant)*r.costs().Tracer)
+	return float64(r.Tracers.Relevant) * r.costs().Tracer
 }
 
 // dispatchFlags is what Config.Flags says of the tracers.
@@ -199,5 +206,6 @@ func (c *Config) dispatchFlags() string {
 	if c.Tracers == nil {
 		return ""
 	}
-	return fmt.Sprintf(" --dispatch %s --tracers relevant=%d,irrelevant=%d", c.Tracers.Dispatch.Name, c.Tracers.Relevant, c.Tracers.Irrelevant)
+	t := c.Tracers
+	return fmt.Sprintf(" --dispatch %s --tracers relevant=%d,irrelevant=%d", t.Dispatch.Name, t.Relevant, t.Irrelevant)
 }

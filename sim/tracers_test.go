@@ -80,9 +80,9 @@ func TestTracersTimed(t *testing.T) {
 			rows := toggle(t, newTimedFor(t, c, calls))
 			for i := range rows {
 				called(t, &rows[i], 3, calls == timed.Every)
-				cells := rows[i].dispatched()
-				if got, want := cells[5], int64(rows[i].Traced)*3; got != want || cells[6] != 300.0 {
-					t.Errorf("%s: %v callbacks, want %d; %v ns", k.Name, got, want, cells[6])
+				row := &rows[i]
+				if got, want := row.callbacks(), int64(row.Traced)*3; got != want || row.callbackTime() != 300.0 {
+					t.Errorf("%s: %v callbacks, want %d; %v ns", k.Name, got, want, row.callbackTime())
 				}
 			}
 		}
@@ -104,8 +104,8 @@ func TestLoadsOfARun(t *testing.T) {
 		c := config(t, "x86_64", "native", "gen:n=2", "2")
 		c.Tracers = &Tracers{Dispatch: k, Relevant: 1, Irrelevant: 5}
 		row := update(t, newLive(t, newJob(t, c)), true)
-		cells := row.dispatched()
-		loads, walked := cells[3].(float64), cells[4].(float64)
+		d := row.Dispatched
+		loads, walked := d.perCall(d.Loads), d.perCall(d.Walked)
 		if loads < want[0] || loads > want[0]+5 || walked != want[1] || name == "call-ops" && loads != want[0] {
 			t.Errorf("%s: %v loads, %v walked; want %v", name, loads, walked, want)
 		}

@@ -135,8 +135,10 @@ func missingLines(missing []microbench.Missing) (lines []string) {
 // asked for, and the file under --out.
 func (c *common) printCalibration(cmd *cobra.Command, cal *calibration.Calibration, f *files, complete bool) error {
 	write := cal.Write
-	t := calibrationTable(cal)
-	var err error
+	t, err := quantityColumns(cal).Fill(cal.Name, cal.Entries)
+	if err != nil {
+		return err
+	}
 	if cmd.Flags().Changed("format") && c.format != results.FormatCSV {
 		err = results.Write(c.streams.out, c.format, t)
 	} else {
@@ -153,27 +155,29 @@ func (c *common) printCalibration(cmd *cobra.Command, cal *calibration.Calibrati
 	return f.close(complete)
 }
 
-// calibrationTable has a row for each quantity, in the unit that it is kept in.
-func calibrationTable(cal *calibration.Calibration) results.Table {
-	t := results.Table{Name: cal.Name, Columns: []results.Column{
-		{Name: "calibration", Doc: "its name"},
-		{Name: "quantity", Doc: "as files call it"},
-		{Name: "value", Doc: "of it"},
-		{Name: "unit", Doc: "ns, per_s or number"},
-		{Name: "low", Doc: "lower end of the interval; empty where nothing is known of it"},
-		{Name: "high", Doc: "upper end"},
-		{Name: "basis", Doc: "how it is known: published, derived, measured, assumed"},
-		{Name: "meaning", Doc: "what it is"},
-	}}
-	for _, e := range cal.Entries {
-		low, high := any(results.Empty), any(results.Empty)
-		if e.Bounded() {
-			low, high = e.Low, e.High
-		}
-		// The columns stand right above: a row that does not fit them cannot happen.
-		_ = t.Add(cal.Name, e.Quantity.Name, e.Value, string(e.Quantity.Unit), low, high, string(e.Basis), e.Quantity.Doc)
-	}
-	return t
+// quantityColumns are the columns of a calibration's quantities, each in the unit that
+// it is kept in.
+func quantityColumns(cal *calibration.Calibration) results.Columns[calibration.Entry] {
+	bounded := func(e calibration.Entry) bool { return e.Bounded() }
+	return slices.Concat(
+		results.Columns[calibration.Entry]{
+			{Name: "calibration", Doc: "its name", Cell: func(calibration.Entry) any { return cal.Name }},
+			{Name: "quantity", Doc: "as files call it", Cell: func(e calibration.Entry) any { return e.Quantity.Name }},
+			{Name: "value", Doc: "of it", Cell: func(e calibration.Entry) any { return e.Value }},
+			{Name: "unit", Doc: "ns, per_s or number",
+				Cell: func(e calibration.Entry) any { return string(e.Quantity.Unit) }},
+		},
+		results.Columns[calibration.Entry]{
+			{Name: "low", Doc: "lower end of the interval; empty where nothing is known of it",
+				Cell: func(e calibration.Entry) any { return e.Low }},
+			{Name: "high", Doc: "upper end", Cell: func(e calibration.Entry) any { return e.High }},
+		}.When(bounded),
+		results.Columns[calibration.Entry]{
+			{Name: "basis", Doc: "how it is known: published, derived, measured, assumed",
+				Cell: func(e calibration.Entry) any { return string(e.Basis) }},
+			{Name: "meaning", Doc: "what it is", Cell: func(e calibration.Entry) any { return e.Quantity.Doc }},
+		},
+	)
 }
 
 func calibrateShow(c *common) *cobra.Command {
@@ -204,28 +208,36 @@ func calibrateList(c *common) *cobra.Command {
 }
 
 func (c *common) listCalibrations(ctx context.Context) error {
-	t := results.Table{Name: "calibrations", Columns: []results.Column{
-		{Name: "name", Doc: "for --calibration"},
-		{Name: "arch", Doc: "instruction set"},
-		{Name: "cpus", Doc: "logical CPUs"},
-		{Name: "round_ns", Doc: "mean of a round to all CPUs but one, modelled from the quantities"},
-		{Name: "published", Doc: "quantities that stand in a source like that"},
-		{Name: "derived", Doc: "quantities that were computed from such"},
-		{Name: "measured", Doc: "quantities that textpoke calibrate measured"},
-		{Name: "assumed", Doc: "quantities of which an order of magnitude was assumed"},
-		{Name: "machine", Doc: "which one it is"},
-	}}
-	for _, cal := range calibration.Builtins() {
-		known := map[calibration.Basis]int{}
-		for _, e := range cal.Entries {
-			known[e.Basis]++
-		}
-		round := cal.Costs.Round(cal.CPUs - 1)
-		err := t.Add(cal.Name, cal.Arch, cal.CPUs, round, known[calibration.Published], known[calibration.Derived],
-			known[calibration.Measured], known[calibration.Assumed], cal.Machine)
-		if err != nil {
-			return err
-		}
+	t, err := calibrationColumns.Fill("calibrations", calibration.Builtins())
+	if err != nil {
+		return err
 	}
 	return c.whole(ctx, t)
+}
+
+// calibrationColumns are the columns of the list of built-in calibrations.
+var calibrationColumns = results.Columns[*calibration.Calibration]{
+	{Name: "name", Doc: "for --calibration", Cell: func(cal *calibration.Calibration) any { return cal.Name }},
+	{Name: "arch", Doc: "instruction set", Cell: func(cal *calibration.Calibration) any { return cal.Arch }},
+	{Name: "cpus", Doc: "logical CPUs", Cell: func(cal *calibration.Calibration) any { return cal.CPUs }},
+	{Name: "round_ns", Doc: "mean of a round to all CPUs but one, modelled from the quantities",
+		Cell: func(cal *calibration.Calibration) any { return cal.Costs.Round(cal.CPUs - 1) }},
+	{Name: "published", Doc: "quantities that stand in a source like that", Cell: known(calibration.Published)},
+	{Name: "derived", Doc: "quantities that were computed from such", Cell: known(calibration.Derived)},
+	{Name: "measured", Doc: "quantities that textpoke calibrate measured", Cell: known(calibration.Measured)},
+	{Name: "assumed", Doc: "quantities of which an order of magnitude was assumed", Cell: known(calibration.Assumed)},
+	{Name: "machine", Doc: "which one it is", Cell: func(cal *calibration.Calibration) any { return cal.Machine }},
+}
+
+// known counts the quantities that are known in one way.
+func known(how calibration.Basis) func(*calibration.Calibration) any {
+	return func(cal *calibration.Calibration) any {
+		n := 0
+		for _, e := range cal.Entries {
+			if e.Basis == how {
+				n++
+			}
+		}
+		return n
+	}
 }

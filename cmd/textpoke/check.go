@@ -34,7 +34,7 @@ func checkCommand(c *common) *cobra.Command {
 		Short: "is it safe? every interleaving of a small machine",
 		Long: "check explores every interleaving of a few CPUs that execute a few sites while a patcher\n" +
 			"enables and disables them. Safe means that nothing can break; else there is the shortest way\n" +
-			"that breaks it, and the exit code is 1." + columnsHelp(check.Table()),
+			"that breaks it, and the exit code is 1." + columnsHelp(check.Columns.Table("check")),
 		Example: "  textpoke check --arch x86_64\n" +
 			"  textpoke check --arch x86_64 --mutate drop-sync-1\n" +
 			"  textpoke check --arch x86_64,arm64 --protocol breakpoint --cpus 2,3,4 --format csv\n" +
@@ -91,7 +91,7 @@ func (k *checkFlags) run(cmd *cobra.Command, c *common) error {
 	if len(questions) > 1 && (k.trace != "" || k.checkpoint != "") {
 		return fmt.Errorf("--trace and --checkpoint are for one question, and these are %d", len(questions))
 	}
-	unsafe, err := k.ask(cmd.Context(), c, questions, o, &output{table: check.Table()})
+	unsafe, err := k.ask(cmd.Context(), c, questions, o, &output{table: check.Columns.Table("check")})
 	c.printTraces(unsafe)
 	if e := k.saveTrace(c, unsafe); e != nil && err == errNo {
 		err = e

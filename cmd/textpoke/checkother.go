@@ -149,7 +149,9 @@ func (k *checkFlags) runReplay(cmd *cobra.Command, c *common) error {
 		return errNo
 	}
 	row := check.VerdictRow{Question: q, Result: &explore.Result{Verdict: explore.Unsafe, Violation: v, Trace: t, Depth: len(t.Steps)}}
-	if err := c.rows(cmd.Context(), check.Table(), 1, func(_ int, o *output) error { return o.add(row.Cells()...) }); err != nil {
+	if err := c.rows(cmd.Context(), check.Columns.Table("check"), 1, func(_ int, o *output) error {
+		return o.add(check.Columns.Cells(&row)...)
+	}); err != nil {
 		return err
 	}
 	return errNo

@@ -10,6 +10,7 @@ import (
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 
+	"github.com/textpoke/textpoke/check"
 	"github.com/textpoke/textpoke/check/explore"
 	"github.com/textpoke/textpoke/cpus"
 	"github.com/textpoke/textpoke/experiments"
@@ -188,7 +189,7 @@ func checkerFlags(c *common, cmd *cobra.Command) experiments.Run {
 			if row.Verdict == explore.Incomplete {
 				cut = errCut
 			}
-			if err := lab.Add(row.Cells()...); err != nil {
+			if err := lab.Add(check.Columns.Cells(&row)...); err != nil {
 				return a.Answer(), err
 			}
 		}

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"slices"
 	"strings"
 
 	"github.com/spf13/cobra"
@@ -26,8 +27,8 @@ func planCommand(c *common) *cobra.Command {
 		Short: "what an update would cost, by counting alone",
 		Long: "plan counts what enabling every record would cost: batches, rounds, interrupts, memory and\n" +
 			"comparisons of a lookup. Nothing is executed. Lists mean the cross product. --scenario adds what a\n" +
-			"kernel sends besides, cause by cause, and what each receiver takes." + columnsHelp(sim.PlanTable()) +
-			strings.Replace(columnsHelp(ledgerTable()), "Columns:", "Columns with --scenario:", 1),
+			"kernel sends besides, cause by cause, and what each receiver takes." + columnsHelp(sim.PlanColumns.Table("plan")) +
+			strings.Replace(columnsHelp(ledgerColumns.Table("ledger")), "Columns:", "Columns with --scenario:", 1),
 		Example: "  textpoke plan --arch x86_64 --buffer 128,170,256,dynamic\n" +
 			"  textpoke plan --records gen:n=45000,order=sorted --cpus 8,64,512 --format csv\n" +
 			"  textpoke plan --arch x86_64 --filter 'vfs_*' --steps\n" +
@@ -64,7 +65,7 @@ func planCommand(c *common) *cobra.Command {
 			}
 			s := &sweep{
 				common: c, flags: &g.sweepFlags, configs: configs, perPoint: 1,
-				table: withChosen(sim.PlanTable(), grid), point: count,
+				table: withChosen(sim.PlanColumns.Table("plan"), grid), point: count,
 			}
 			return s.run(cmd.Context())
 		},
@@ -87,29 +88,56 @@ func count(ctx context.Context, c *sim.Config, add func(journal.Row)) (wrong str
 	if err != nil {
 		return "", err
 	}
-	return "", addRow(add, sim.PlanTable(), row.Cells())
+	cells, err := sim.PlanColumns.Row(&row)
+	if err == nil {
+		add(journal.Row{Cells: cells})
+	}
+	return "", err
 }
 
-// stepsTable is a table for the steps of plans.
-func stepsTable() results.Table {
-	return results.Table{Name: "steps", Columns: []results.Column{
-		{Name: "run", Doc: "combination, from 0"},
-		{Name: "step", Doc: "number of the step, from 1"},
-		{Name: "op", Doc: "what it does"},
-		{Name: "part", Doc: "what a Write stores of each patch"},
-		{Name: "round", Doc: "of a Sync: the how-manieth of its batch"},
-		{Name: "patch_from", Doc: "first patch that the step is about; empty where it is about none"},
-		{Name: "patch_to", Doc: "one past the last"},
-		{Name: "lock", Doc: "that a Lock takes or an Unlock gives back"},
-		{Name: "lazy", Doc: "of a Sync: whether it leaves out CPUs in user space"},
-	}}
+// planStep is one step of one combination's plan, both counted from 0.
+type planStep struct {
+	poke.Step
+	run, n int
 }
+
+func hasOp(ops ...poke.Op) func(planStep) bool {
+	return func(s planStep) bool { return slices.Contains(ops, s.Op) }
+}
+
+// stepColumns are the columns of a table of the steps of plans.
+var stepColumns = slices.Concat(
+	results.Columns[planStep]{
+		{Name: "run", Doc: "combination, from 0", Cell: func(s planStep) any { return s.run }},
+		{Name: "step", Doc: "number of the step, from 1", Cell: func(s planStep) any { return s.n + 1 }},
+		{Name: "op", Doc: "what it does", Cell: func(s planStep) any { return s.Op.String() }},
+	},
+	results.Columns[planStep]{
+		{Name: "part", Doc: "what a Write stores of each patch", Cell: func(s planStep) any { return s.Part.String() }},
+	}.When(hasOp(poke.Write)),
+	results.Columns[planStep]{
+		{Name: "round", Doc: "of a Sync: its number within its batch", Cell: func(s planStep) any { return s.Round }},
+	}.When(hasOp(poke.Sync)),
+	results.Columns[planStep]{
+		{Name: "patch_from", Doc: "first patch that the step is about; empty where it is about none",
+			Cell: func(s planStep) any { return s.From }},
+		{Name: "patch_to", Doc: "one past the last", Cell: func(s planStep) any { return s.To }},
+	}.When(func(s planStep) bool { return s.From < s.To }),
+	results.Columns[planStep]{
+		{Name: "lock", Doc: "that a Lock takes or an Unlock gives back",
+			Cell: func(s planStep) any { return s.Mutex.String() }},
+	}.When(hasOp(poke.Lock, poke.Unlock)),
+	results.Columns[planStep]{
+		{Name: "lazy", Doc: "of a Sync: whether it leaves out CPUs in user space",
+			Cell: func(s planStep) any { return s.Lazy }},
+	}.When(hasOp(poke.Sync)),
+)
 
 // printSteps prints plans step by step: numbered lines for people, a row a step
 // for scripts and for the files.
 func printSteps(ctx context.Context, c *common, configs []sim.Config) error {
 	people := c.format == results.FormatTable
-	out := &output{table: stepsTable(), hidden: people}
+	out := &output{table: stepColumns.Table("steps"), hidden: people}
 	return c.each(ctx, out, len(configs), func(i int, o *output) error {
 		job, err := sim.NewJob(configs[i])
 		if err != nil {
@@ -125,29 +153,12 @@ func printSteps(ctx context.Context, c *common, configs []sim.Config) error {
 			}
 		}
 		for n, s := range plan {
-			if err := o.add(append([]any{i, n + 1}, stepCells(s)...)...); err != nil {
+			if err := o.add(stepColumns.Cells(planStep{s, i, n})...); err != nil {
 				return err
 			}
 		}
 		return nil
 	})
-}
-
-// stepCells is a step's part of its row.
-func stepCells(s poke.Step) []any {
-	var part, round, from, to, lock, lazy any = results.Empty, results.Empty, results.Empty, results.Empty, results.Empty, results.Empty
-	switch s.Op {
-	case poke.Write:
-		part = s.Part.String()
-	case poke.Sync:
-		round, lazy = s.Round, s.Lazy
-	case poke.Lock, poke.Unlock:
-		lock = s.Mutex.String()
-	}
-	if s.From < s.To {
-		from, to = s.From, s.To
-	}
-	return []any{s.Op.String(), part, round, from, to, lock, lazy}
 }
 
 // writeSteps prints one plan for people.

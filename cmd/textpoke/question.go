@@ -176,7 +176,7 @@ func (c *common) answers(ctx context.Context, questions []*check.Question, o exp
 		}
 		seen(&row)
 		cut = cut || row.Verdict == explore.Incomplete
-		return out.add(row.Cells()...)
+		return out.add(check.Columns.Cells(&row)...)
 	})
 	return cut, err
 }

@@ -4,6 +4,7 @@ import (
 	"bufio"
 	"fmt"
 	"io"
+	"slices"
 	"strings"
 
 	"github.com/spf13/cobra"
@@ -38,21 +39,23 @@ func (c *common) openRecords(cmd *cobra.Command, src string, opt *records.Option
 	return records.Open(cmd.Context(), src, *opt)
 }
 
+// builtinColumns are the columns of the list of built-in tables.
+var builtinColumns = results.Columns[records.Builtin]{
+	{Name: "name", Doc: "for --records", Cell: func(b records.Builtin) any { return b.Name }},
+	{Name: "arch", Doc: "instruction set", Cell: func(b records.Builtin) any { return b.Arch }},
+	{Name: "kernel", Doc: "version that the table was read from",
+		Cell: func(b records.Builtin) any { return b.Kernel }},
+	{Name: "records", Doc: "patchable call sites", Cell: func(b records.Builtin) any { return b.Records }},
+	{Name: "about", Doc: "where it comes from", Cell: func(b records.Builtin) any { return b.About }},
+}
+
 func recordsList(c *common) *cobra.Command {
 	return &cobra.Command{
 		Use: "list", Short: "the built-in tables", Args: cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			t := results.Table{Name: "records", Columns: []results.Column{
-				{Name: "name", Doc: "for --records"},
-				{Name: "arch", Doc: "instruction set"},
-				{Name: "kernel", Doc: "version that the table was read from"},
-				{Name: "records", Doc: "patchable call sites"},
-				{Name: "about", Doc: "where it comes from"},
-			}}
-			for _, b := range records.Builtins() {
-				if err := t.Add(b.Name, b.Arch, b.Kernel, b.Records, b.About); err != nil {
-					return err
-				}
+			t, err := builtinColumns.Fill("records", records.Builtins())
+			if err != nil {
+				return err
 			}
 			return c.whole(cmd.Context(), t)
 		},
@@ -86,41 +89,48 @@ func recordsShow(c *common, opt *records.Options) *cobra.Command {
 			if err != nil {
 				return err
 			}
-			return c.whole(cmd.Context(), statsTable(t))
+			about, err := shownColumns.Fill("records", []shown{{t, t.Stats()}})
+			if err != nil {
+				return err
+			}
+			return c.whole(cmd.Context(), about)
 		},
 	}
 }
 
-// statsTable has one row.
-func statsTable(t *records.Table) results.Table {
-	s := t.Stats()
-	out := results.Table{Name: "records", Columns: []results.Column{
-		{Name: "name", Doc: "as asked for"},
-		{Name: "arch", Doc: "instruction set, where the source tells"},
-		{Name: "records", Doc: "patchable call sites"},
-		{Name: "groups", Doc: "runs of records that are sorted inside"},
-		{Name: "modules", Doc: "modules with records"},
-		{Name: "module_share", Doc: "share of records that live in modules"},
-		{Name: "order_breaks", Doc: "records whose address is lower than their predecessor's"},
-		{Name: "spacing_min_bytes", Doc: "between neighbours by address, least"},
-		{Name: "spacing_median_bytes", Doc: "median"},
-		{Name: "spacing_max_bytes", Doc: "most"},
-		{Name: "span_bytes", Doc: "from the lowest record to the highest"},
-		{Name: "misaligned_share", Doc: "share of records that are not 4 past a multiple of 8, where literals need that"},
-	}}
-	arch := results.Empty
-	if t.Arch() != "" {
-		arch = results.String(t.Arch())
-	}
-	spacing := []any{results.Empty, results.Empty, results.Empty}
-	if s.Records > 1 {
-		spacing = []any{s.SpacingMin, s.SpacingMedian, s.SpacingMax}
-	}
-	cells := append([]any{t.Name(), arch, s.Records, s.Groups, s.Modules, s.ModuleShare(), s.OrderBreaks}, spacing...)
-	// The columns stand right above: a row that does not fit them cannot happen.
-	_ = out.Add(append(cells, s.Span, s.MisalignedShare())...)
-	return out
+// shown is a table and what is in it.
+type shown struct {
+	*records.Table
+	records.Stats
 }
+
+// shownColumns are the columns of what is in a table.
+var shownColumns = slices.Concat(
+	results.Columns[shown]{
+		{Name: "name", Doc: "as asked for", Cell: func(s shown) any { return s.Name() }},
+		{Name: "arch", Doc: "instruction set, where the source tells",
+			Cell: func(s shown) any { return results.OrEmpty(s.Arch()) }},
+		{Name: "records", Doc: "patchable call sites", Cell: func(s shown) any { return s.Records }},
+		{Name: "groups", Doc: "runs of records that are sorted inside",
+			Cell: func(s shown) any { return s.Stats.Groups }},
+		{Name: "modules", Doc: "modules with records", Cell: func(s shown) any { return s.Modules }},
+		{Name: "module_share", Doc: "share of records that live in modules",
+			Cell: func(s shown) any { return s.ModuleShare() }},
+		{Name: "order_breaks", Doc: "records whose address is lower than their predecessor's",
+			Cell: func(s shown) any { return s.OrderBreaks }},
+	},
+	results.Columns[shown]{
+		{Name: "spacing_min_bytes", Doc: "between neighbours by address, least",
+			Cell: func(s shown) any { return s.SpacingMin }},
+		{Name: "spacing_median_bytes", Doc: "median", Cell: func(s shown) any { return s.SpacingMedian }},
+		{Name: "spacing_max_bytes", Doc: "most", Cell: func(s shown) any { return s.SpacingMax }},
+	}.When(func(s shown) bool { return s.Records > 1 }),
+	results.Columns[shown]{
+		{Name: "span_bytes", Doc: "from the lowest record to the highest", Cell: func(s shown) any { return s.Span }},
+		{Name: "misaligned_share", Cell: func(s shown) any { return s.MisalignedShare() },
+			Doc: "share of records that are not 4 past a multiple of 8, where literals need that"},
+	},
+)
 
 // sheets are the formats that tables can be converted to.
 var sheets = map[string]struct {

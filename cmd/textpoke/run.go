@@ -37,7 +37,7 @@ func runCommand(c *common) *cobra.Command {
 		Short: "do it: change every record while CPUs execute them",
 		Long: "run enables and disables every record of a real kernel on a machine of goroutines that\n" +
 			"execute them all the time, and counts; or, with --engine timed, on a modelled machine in\n" +
-			"virtual time. Any violation is printed, and the exit code is 1." + columnsHelp(sim.RunTable()),
+			"virtual time. Any violation is printed, and the exit code is 1." + columnsHelp(sim.RunColumns.Table("run")),
 		Example: "  textpoke run --arch x86_64 --interrupts\n" +
 			"  textpoke run --arch arm64 --cpus busy=6,isolated=2 --protocol native,breakpoint\n" +
 			"  textpoke run --arch x86_64 --plan my.plan\n" +
@@ -107,11 +107,11 @@ func (r *runFlags) run(cmd *cobra.Command, c *common) error {
 	if err != nil {
 		return err
 	}
-	perCPU := sim.CPUTable()
+	perCPU := sim.CPUColumns.Table("cpus")
 	s := &runner{common: c, flags: r, log: c.logger(), trouble: trouble}
 	w := &sweep{
 		common: c, flags: &r.sweepFlags, configs: configs, perPoint: 2,
-		table: withChosen(sim.RunTable(), grid), beside: &perCPU, workers: workers, point: s.updates,
+		table: withChosen(sim.RunColumns.Table("run"), grid), beside: &perCPU, workers: workers, point: s.updates,
 	}
 	if workers == 1 {
 		w.again = "their times, traps and calls are those of the run that was interrupted: another would have others"
@@ -210,18 +210,20 @@ func (s *runner) stress(ctx context.Context, c *sim.Config, add func(journal.Row
 
 // add adds a row and those of its CPUs.
 func (s *runner) add(row sim.RunRow, text string, add func(journal.Row)) error {
-	perCPU := sim.CPUTable()
-	if err := row.AddCPUs(&perCPU, 0); err != nil { // the sweep knows the number
+	cells, err := sim.RunColumns.Row(&row)
+	if err != nil {
 		return err
 	}
-	beside := make([]journal.Cells, len(perCPU.Rows))
-	for i, cells := range perCPU.Rows {
-		beside[i] = cells
+	r := journal.Row{Cells: cells, Text: text}
+	for _, cpu := range row.CPUs(0) { // the sweep knows the number
+		cells, err := sim.CPUColumns.Row(cpu)
+		if err != nil {
+			return err
+		}
+		r.Beside = append(r.Beside, cells)
 	}
-	return addRow(func(r journal.Row) {
-		r.Beside, r.Text = beside, text
-		add(r)
-	}, sim.RunTable(), row.Cells())
+	add(r)
+	return nil
 }
 
 // failed tells updates that failed, which is no fault of the request, from other

@@ -89,26 +89,49 @@ func (s *scenarioFlags) shape(cmd *cobra.Command, g *gridFlags) error {
 	return nil
 }
 
-// ledgerTable is a table for what a scenario sends.
-func ledgerTable() results.Table {
-	return results.Table{Name: "ledger", Columns: []results.Column{
-		{Name: "kernel", Doc: "whose ledger it is"},
-		{Name: "scenario", Doc: "what is switched"},
-		{Name: "direction", Doc: "enable or disable"},
-		{Name: "protocol", Doc: "how the records are changed"},
-		{Name: "buffer", Doc: "slots of the vector that they are queued in"},
-		{Name: "order", Doc: "order in which they are queued"},
-		{Name: "cpus", Doc: "CPUs by role"},
-		{Name: "patches", Doc: "records changed"},
-		{Name: "part", Doc: "of the tracer's work; records: their own rounds; total: of the row"},
-		{Name: "cause", Doc: "of the interrupts; empty for a total"},
-		{Name: "row", Doc: "of /proc/interrupts, or counter of the firmware, in which they are seen"},
-		{Name: "pokes", Doc: "keys, sites or calls; empty where there are none to count"},
-		{Name: "rounds", Doc: "that are sent for it, each an interrupt of every other CPU: what a receiver takes"},
-		{Name: "ipis", Doc: "interrupts that all other CPUs take together"},
-		{Name: "basis", Detail: true, Doc: "how the number is known: counted, source or assumed; plan: by counting the plan"},
-		{Name: "source", Detail: true, Doc: "where it stands"},
-	}}
+// ledgerColumns are the columns of what a scenario sends.
+var ledgerColumns = results.Columns[ledgerRow]{
+	{Name: "kernel", Doc: "whose ledger it is", Cell: func(r ledgerRow) any { return r.kernel.Name() }},
+	{Name: "scenario", Doc: "what is switched", Cell: func(r ledgerRow) any { return string(r.count.Scenario.Name) }},
+	{Name: "direction", Doc: "enable or disable", Cell: func(r ledgerRow) any { return r.name() }},
+	{Name: "protocol", Doc: "how the records are changed", Cell: func(r ledgerRow) any { return r.count.Protocol }},
+	{Name: "buffer", Doc: "slots of the vector that they are queued in", Cell: ledgerRow.buffer},
+	{Name: "order", Doc: "order in which they are queued",
+		Cell: func(r ledgerRow) any { return r.count.Order.String() }},
+	{Name: "cpus", Doc: "CPUs by role", Cell: func(r ledgerRow) any { return cpus.FormatRoles(r.count.Roles) }},
+	{Name: "patches", Doc: "records changed", Cell: func(r ledgerRow) any { return r.count.Patches }},
+	{Name: "part", Doc: "of the tracer's work; records: their own rounds; total: of the row",
+		Cell: func(r ledgerRow) any { return r.part }},
+	{Name: "cause", Doc: "of the interrupts; empty for a total",
+		Cell: func(r ledgerRow) any { return results.OrEmpty(r.cause) }},
+	{Name: "row", Doc: "of /proc/interrupts, or counter of the firmware, in which they are seen",
+		Cell: func(r ledgerRow) any { return results.OrEmpty(r.row) }},
+	{Name: "pokes", Doc: "keys, sites or calls; empty where there are none to count",
+		Cell: func(r ledgerRow) any { return r.pokes }},
+	{Name: "rounds", Doc: "that are sent for it, each an interrupt of every other CPU: what a receiver takes",
+		Cell: func(r ledgerRow) any { return r.rounds }},
+	{Name: "ipis", Doc: "interrupts that all other CPUs take together", Cell: func(r ledgerRow) any { return r.ipis }},
+	{Name: "basis", Detail: true, Doc: "how the number is known: counted, source or assumed; plan: by counting the plan",
+		Cell: func(r ledgerRow) any { return results.OrEmpty(r.basis) }},
+	{Name: "source", Detail: true, Doc: "where it stands",
+		Cell: func(r ledgerRow) any { return results.OrEmpty(r.source) }},
+}
+
+// ledgerRow is one cause of interrupts of one switch, or a total.
+type ledgerRow struct {
+	*direction
+	count            *sim.PlanRow
+	part, cause, row string
+	pokes            any // results.Empty in a total
+	sent
+	basis, source string
+}
+
+func (r ledgerRow) buffer() any {
+	if !r.count.Buffered {
+		return results.Empty
+	}
+	return r.count.Buffer.String()
 }
 
 // scenarios are those that were asked for, nil for none; their kernel is the one
@@ -141,7 +164,7 @@ func (s *scenarioFlags) plan(ctx context.Context, c *common, configs []sim.Confi
 		}
 		all = append(all, both...)
 	}
-	return c.rows(ctx, ledgerTable(), len(all), func(i int, o *output) error {
+	return c.rows(ctx, ledgerColumns.Table("ledger"), len(all), func(i int, o *output) error {
 		return all[i].print(ctx, o)
 	})
 }
@@ -152,6 +175,13 @@ type direction struct {
 	kernel  *ledger.Kernel
 	enable  bool
 	entries []ledger.Entry
+}
+
+func (d *direction) name() string {
+	if d.enable {
+		return "enable"
+	}
+	return "disable"
 }
 
 // switchesOf are both directions of a scenario; of what only enables, that.
@@ -172,87 +202,74 @@ func switchesOf(c *sim.Config) (out []*direction, err error) {
 	return out, nil
 }
 
-// print adds the ledger's rows: what precedes the records, the records, what
-// follows them, and what each receiver takes in all.
-func (l *direction) print(ctx context.Context, o *output) error {
-	count, err := l.job.Count(ctx)
-	if err != nil {
-		return err
-	}
-	p := &ledgerPrinter{l: l, count: &count, o: o, totals: map[string]sent{}}
-	others := l.job.Online() - 1
-	before, after := ledger.Split(l.entries)
-	for _, e := range before {
-		p.entry(e)
-	}
-	// Lazy rounds leave out CPUs; wakeups never do.
-	p.records(cpus.Sync, sent{count.Rounds, count.IPIs - count.Stops*others})
-	p.records(cpus.Stop, sent{count.Stops, count.Stops * others})
-	for _, e := range after {
-		p.entry(e)
-	}
-	for _, r := range l.kernel.Rows() {
-		if n, ok := p.totals[r.Name]; ok {
-			p.add("total", results.Empty, r.Name, results.Empty, n, results.Empty, r.About)
-		}
-	}
-	return p.err
-}
-
 // sent is rounds, and the interrupts that they come to.
 type sent struct{ rounds, ipis int }
 
-// ledgerPrinter adds rows until one fails, and sums them up.
-type ledgerPrinter struct {
-	l      *direction
-	count  *sim.PlanRow
-	o      *output
-	totals map[string]sent // by row
-	err    error
-}
-
-func (p *ledgerPrinter) entry(e ledger.Entry) {
-	n := sent{e.Rounds(), e.Rounds() * (p.l.job.Online() - 1)}
-	p.sum(e.Row, n)
-	p.add(e.Part, e.Cause.String(), e.Row, e.Pokes, n, string(e.Basis), e.Source)
-}
-
-// records adds what the plan sends for the records themselves. That it sends
-// nothing is said once.
-func (p *ledgerPrinter) records(cause cpus.Cause, n sent) {
-	k := p.l.kernel
-	if n.rounds == 0 && (cause == cpus.Stop || p.count.Stops > 0) {
-		return
+// print adds the ledger's rows: what precedes the records, the records, what
+// follows them, and what each receiver takes in all.
+func (d *direction) print(ctx context.Context, o *output) error {
+	count, err := d.job.Count(ctx)
+	if err != nil {
+		return err
 	}
-	var row, source any = results.Empty, results.Empty
+	others := d.job.Online() - 1
+	before, after := ledger.Split(d.entries)
+	var rows []ledgerRow
+	for _, e := range before {
+		rows = append(rows, entryRow(e, others))
+	}
+	// Lazy rounds leave out CPUs; wakeups never do.
+	rows = append(rows, d.records(&count, cpus.Sync, sent{count.Rounds, count.IPIs - count.Stops*others})...)
+	rows = append(rows, d.records(&count, cpus.Stop, sent{count.Stops, count.Stops * others})...)
+	for _, e := range after {
+		rows = append(rows, entryRow(e, others))
+	}
+	for _, r := range append(rows, d.totals(rows)...) {
+		r.direction, r.count = d, &count
+		if err := o.add(ledgerColumns.Cells(r)...); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// entryRow is what the kernel sends besides the records' rounds, to so many CPUs.
+func entryRow(e ledger.Entry, others int) ledgerRow {
+	return ledgerRow{
+		part: e.Part, cause: e.Cause.String(), row: e.Row, pokes: e.Pokes, sent: sent{e.Rounds(), e.Rounds() * others},
+		basis: string(e.Basis), source: e.Source,
+	}
+}
+
+// records is what the plan sends for the records themselves. That it sends nothing is
+// said once.
+func (d *direction) records(count *sim.PlanRow, cause cpus.Cause, n sent) []ledgerRow {
+	k := d.kernel
+	if n.rounds == 0 && (cause == cpus.Stop || count.Stops > 0) {
+		return nil
+	}
+	r := ledgerRow{part: "records", cause: cause.String(), pokes: count.Patches, sent: n, basis: "plan"}
 	if n.rounds > 0 {
-		row = k.RowOf(cause)
-		p.sum(k.RowOf(cause), n)
+		r.row = k.RowOf(cause)
 	}
-	if p.count.Plan == nil && (p.count.Protocol == k.Protocol || p.count.Protocol == poke.Native) {
-		source = k.Records.Source
+	if count.Plan == nil && (count.Protocol == k.Protocol || count.Protocol == poke.Native) {
+		r.source = k.Records.Source
 	}
-	p.add("records", cause.String(), row, p.count.Patches, n, "plan", source)
+	return []ledgerRow{r}
 }
 
-func (p *ledgerPrinter) sum(row string, n sent) {
-	t := p.totals[row]
-	p.totals[row] = sent{t.rounds + n.rounds, t.ipis + n.ipis}
-}
-
-func (p *ledgerPrinter) add(part string, cause, row, pokes any, n sent, basis, source any) {
-	if p.err != nil {
-		return
+// totals sums rows up, by row of /proc/interrupts.
+func (d *direction) totals(rows []ledgerRow) (totals []ledgerRow) {
+	for _, of := range d.kernel.Rows() {
+		total, seen := ledgerRow{part: "total", row: of.Name, pokes: results.Empty, source: of.About}, false
+		for _, r := range rows {
+			if r.row == of.Name {
+				total.rounds, total.ipis, seen = total.rounds+r.rounds, total.ipis+r.ipis, true
+			}
+		}
+		if seen {
+			totals = append(totals, total)
+		}
 	}
-	direction := "disable"
-	if p.l.enable {
-		direction = "enable"
-	}
-	buffer := any(results.Empty)
-	if p.count.Buffered {
-		buffer = p.count.Buffer.String()
-	}
-	c := p.count.Config
-	p.err = p.o.add(p.l.kernel.Name(), string(p.l.job.Scenario.Name), direction, c.Protocol, buffer, c.Order.String(), cpus.FormatRoles(c.Roles),
-		p.count.Patches, part, cause, row, pokes, n.rounds, n.ipis, basis, source)
+	return totals
 }

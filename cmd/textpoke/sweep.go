@@ -168,16 +168,6 @@ func (s *sweep) make(ctx context.Context, i int, give func(item)) error {
 	return err
 }
 
-// addRow adds a row of t.
-func addRow(add func(journal.Row), t results.Table, cells []any) error {
-	t.Rows = nil
-	if err := t.Add(cells...); err != nil {
-		return err
-	}
-	add(journal.Row{Cells: t.Rows[0]})
-	return nil
-}
-
 func (s *sweep) complain(i int, wrong string) {
 	if wrong == "" {
 		return

@@ -188,7 +188,7 @@ func TestOtherCombinations(t *testing.T) {
 	open := func(resume bool) (*sweep, error) {
 		s := &sweep{
 			common: &common{streams: streams{nil, io.Discard, io.Discard}, out: dir, seeds: []uint64{1}}, flags: &sweepFlags{resume: resume},
-			configs: []sim.Config{{Arch: arch, Table: table}}, table: sim.PlanTable(),
+			configs: []sim.Config{{Arch: arch, Table: table}}, table: sim.PlanColumns.Table("plan"),
 		}
 		f, err := s.openFiles()
 		if err == nil {

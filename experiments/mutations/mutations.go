@@ -71,11 +71,7 @@ type Answer struct {
 }
 
 // Table is the table for the rows.
-func Table() results.Table {
-	t := check.Table()
-	t.Name = "mutations"
-	return t
-}
+func Table() results.Table { return check.Columns.Table("mutations") }
 
 // Answer is the answer for the command line, as far as it goes.
 func (a *Answer) Answer() *experiments.Answer {

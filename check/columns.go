@@ -1,0 +1,92 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package check
+
+import (
+	"slices"
+
+	"github.com/textpoke/textpoke/check/explore"
+	"github.com/textpoke/textpoke/cpus"
+	"github.com/textpoke/textpoke/results"
+)
+
+type verdictColumns = results.Columns[*VerdictRow]
+
+// Columns are the columns of a table of verdicts.
+var Columns = slices.Concat(
+	verdictColumns{
+		{Name: "arch", Doc: "instruction set", Cell: func(r *VerdictRow) any { return r.Model.Code.Traits.Name }},
+	},
+	verdictColumns{
+		{Name: "protocol", Doc: "how text is changed", Cell: func(r *VerdictRow) any { return r.Protocol }},
+	}.When(ofProtocol),
+	verdictColumns{
+		{Name: "mutation", Doc: "defect put into the protocol",
+			Cell: func(r *VerdictRow) any { return results.OrEmpty(r.Mutation) }},
+		{Name: "bug", Doc: "scenario of the bug museum",
+			Cell: func(r *VerdictRow) any { return results.OrEmpty(r.Bug) }},
+	},
+	verdictColumns{
+		{Name: "fixed", Doc: "whether the scenario has the upstream fix",
+			Cell: func(r *VerdictRow) any { return r.Fixed }},
+	}.When(func(r *VerdictRow) bool { return !ofProtocol(r) }),
+	verdictColumns{
+		{Name: "sites", Doc: "call sites that are patched",
+			Cell: func(r *VerdictRow) any { return len(r.Model.Code.Sites) }},
+		{Name: "cpus", Doc: "CPUs by role, the patchers' own among them",
+			Cell: func(r *VerdictRow) any { return cpus.FormatRoles(r.Model.Roles) }},
+		{Name: "fetch", Doc: "how finely versions of text mix in a fetch",
+			Cell: func(r *VerdictRow) any { return r.Model.Code.Fetch.String() }},
+		{Name: "preempt", Doc: "whether tasks can be preempted between any two instructions",
+			Cell: func(r *VerdictRow) any { return r.Model.Preempt }},
+		{Name: "verdict", Cell: func(r *VerdictRow) any { return string(r.Verdict) },
+			Doc: "safe: nothing can break in any interleaving; unsafe: there is a way; " +
+				"incomplete: cut short, nothing is known of the rest"},
+	},
+	verdictColumns{
+		{Name: "property", Doc: "what breaks", Cell: func(r *VerdictRow) any { return string(r.Violation.Property) }},
+	}.When(func(r *VerdictRow) bool { return r.Violation != nil }),
+	verdictColumns{
+		{Name: "depth", Doc: "steps of the shortest way to break it; else of the longest of all shortest ways to a state",
+			Cell: func(r *VerdictRow) any { return r.Depth }},
+		{Name: "states", Doc: "states that were reached", Cell: func(r *VerdictRow) any { return r.States }},
+		{Name: "transitions", Doc: "steps from one state to another that were looked at",
+			Cell: func(r *VerdictRow) any { return r.Transitions }},
+	},
+	verdictColumns{
+		{Name: "states_per_s", Detail: true, Doc: "how fast that was; only with --rate, since it is another number every time",
+			Cell: func(r *VerdictRow) any { return int(float64(r.States) / r.Elapsed.Seconds()) }},
+	}.When(func(r *VerdictRow) bool { return r.Rate && r.Elapsed > 0 }),
+	verdictColumns{
+		{Name: "complete", Doc: "whether every state was looked at, or as many as it takes to be sure of the shortest way",
+			Cell: func(r *VerdictRow) any { return r.Verdict != explore.Incomplete }},
+	},
+	verdictColumns{
+		{Name: "buffer", Detail: true, Doc: "slots of the vector that patches are queued in",
+			Cell: func(r *VerdictRow) any { return r.Buffer.String() }},
+		{Name: "order", Detail: true, Doc: "order in which patches are queued",
+			Cell: func(r *VerdictRow) any { return r.Order.String() }},
+	}.When(ofProtocol),
+	verdictColumns{
+		{Name: "lookup", Detail: true, Doc: "index that trap handlers search",
+			Cell: func(r *VerdictRow) any { return r.Model.Lookup.String() }},
+		{Name: "refs", Detail: true, Doc: "how handlers are counted",
+			Cell: func(r *VerdictRow) any { return r.Model.Refs.String() }},
+		{Name: "reduce", Detail: true, Doc: "what the search leaves out: order, symmetry, both (all) or nothing (none)",
+			Cell: func(r *VerdictRow) any { return r.Options.Reduce.String() }},
+		{Name: "patchers", Detail: true, Doc: "patchers at work at the same time",
+			Cell: func(r *VerdictRow) any { return len(r.Model.Programs) }},
+		{Name: "switch", Detail: true, Cell: func(r *VerdictRow) any { return r.Switch },
+			Doc: "whether sites go over from one ops to another, in place of being enabled and disabled"},
+		{Name: "early", Detail: true, Doc: "whether traced code runs on the way in from user space, before catching up",
+			Cell: func(r *VerdictRow) any { return r.Early }},
+	},
+	verdictColumns{
+		{Name: "collision", Detail: true, Doc: "probability that some state was taken for another; empty in exact mode",
+			Cell: func(r *VerdictRow) any { return r.Collision }},
+	}.When(func(r *VerdictRow) bool { return !r.Options.Exact }),
+)
+
+// ofProtocol tells whether a row is about a protocol, and not about a scenario of the
+// museum.
+func ofProtocol(r *VerdictRow) bool { return r.Bug == "" }
