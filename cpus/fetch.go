@@ -4,30 +4,41 @@ import (
 	"fmt"
 
 	"github.com/textpoke/textpoke/cpus/isa"
+	"github.com/textpoke/textpoke/records"
 )
 
 // Fetch says how finely the versions in a CPU's window mix in one fetch.
 type Fetch uint8
 
-// The fetch models, from the weakest. Borders between what may mix are the
-// architecture's (isa.Arch.Grain): bytes on x86_64, aligned words on arm64 and,
-// with Ziccif, on riscv64.
+// The fetch models; docs/fetch-models.md says of each which machine it stands
+// for. A fetch reads the grains of an instruction (isa.Arch.Grain), which never
+// mix: bytes on x86_64, aligned words on arm64 and, with Ziccif, on riscv64.
 const (
-	// Weak: every grain may come from any version, forward or back. This is
-	// Intel's worst case (SDM vol. 3A, "Handling Self- and Cross-Modifying
-	// Code") and contains every machine we know.
+	// Weak: every grain may come from any version. This is Intel's worst case
+	// (SDM vol. 3A, "Handling Self- and Cross-Modifying Code") and contains every
+	// machine we know.
 	Weak Fetch = iota
+	// Coherent: the grains are read one after the other, from the lowest address
+	// up, and stores become visible in their order: no grain comes from an older
+	// version than the one before it. The head is read before the tail.
+	Coherent
 	// Ordered: stores become visible one after the other; only the grains of
 	// one store in flight can mix, with the version it replaces.
 	Ordered
+	// Quadword: what lies in one aligned quadword is read at once; what lies in two
+	// is two reads, each of which may see any version (AMD APM vol. 2, 7.6.1).
+	Quadword
 	// Atomic: a fetch sees one whole version.
 	Atomic
 )
 
-var fetchNames = []string{"weak", "ordered", "atomic"}
+var fetchNames = []string{"weak", "coherent", "ordered", "quadword", "atomic"}
 
-// FetchNames lists the models as --fetch spells them.
+// FetchNames lists the models as --fetch spells them, Fetches themselves.
 func FetchNames() []string { return fetchNames }
+
+// Fetches lists the models.
+func Fetches() []Fetch { return []Fetch{Weak, Coherent, Ordered, Quadword, Atomic} }
 
 func (f Fetch) String() string { return fetchNames[f] }
 
@@ -41,15 +52,28 @@ func ParseFetch(s string) (Fetch, error) {
 	return 0, fmt.Errorf("fetch model %q: not one of %v", s, fetchNames)
 }
 
-// mix is one fetch of n bytes at off: window, newest first, holds the versions
-// that may be seen; grain is the number of bytes that never mix. What makes no
-// difference is not asked for: versions that agree count once, and a breakpoint
-// is one whatever follows.
-func (c *Code) mix(window []Version, off, n, grain int, ch Chooser) isa.Text {
-	if len(window) == 1 {
-		return window[0].Text.Slice(off, n)
+// quadword is the unit of Quadword, in bytes.
+const quadword = 8
+
+// part is how many bytes at address at never mix.
+func (c *Code) part(at records.Addr) int {
+	switch grain := c.Arch.Grain(at); c.Fetch {
+	case Atomic:
+		return quadword // no instruction is longer
+	case Quadword:
+		return max(grain, quadword-int(at%quadword))
+	default:
+		return grain
 	}
-	if c.Fetch == Atomic || grain >= n {
+}
+
+// mix is one fetch of n bytes at off, which have the address at: window, newest
+// first, holds the versions that may be seen. What makes no difference is not
+// asked for: versions that agree count once, and a breakpoint is one whatever
+// follows.
+func (c *Code) mix(window []Version, at records.Addr, off, n int, ch Chooser) isa.Text {
+	w := c.part(at)
+	if w >= n {
 		return window[among(window, off, n, ch)].Text.Slice(off, n)
 	}
 	base := 0
@@ -57,18 +81,21 @@ func (c *Code) mix(window []Version, off, n, grain int, ch Chooser) isa.Text {
 		base = ch.Choose(ChooseVersion, len(window)) // also among equal ones: the next stores differ
 	}
 	var t isa.Text
-	for at := 0; at < n; at += grain {
-		w := min(grain, n-at)
+	for i := 0; i < n; i += w {
+		w = min(c.part(at+records.Addr(i)), n-i)
 		from := base
 		switch {
-		case c.Fetch == Weak:
-			from = among(window, off+at, w, ch)
-		case base > 0 && window[base].Text.Slice(off+at, w) != window[base-1].Text.Slice(off+at, w):
+		case c.Fetch != Ordered:
+			from = among(window, off+i, w, ch)
+		case base > 0 && window[base].Text.Slice(off+i, w) != window[base-1].Text.Slice(off+i, w):
 			from -= ch.Choose(ChooseGrain, 2) // this version or the store right after it
 		}
-		t = t.Splice(at, w, window[from].Text.Slice(off+at, w))
-		if bp := c.Traits.BreakpointLen; at+w == bp && bp < n && t.Slice(0, bp) == c.Arch.Breakpoint() {
+		t = t.Splice(i, w, window[from].Text.Slice(off+i, w))
+		if bp := c.Traits.BreakpointLen; i+w >= bp && bp < n && t.Slice(0, bp) == c.Arch.Breakpoint() {
 			return t
+		}
+		if c.Fetch == Coherent { // the oldest that has this text leaves the most to what follows
+			window = window[:last(window, from, off+i, w)+1]
 		}
 	}
 	return t
@@ -106,4 +133,12 @@ func first(window []Version, i, off, w int) bool {
 		}
 	}
 	return true
+}
+
+// last is the oldest version that has the same bytes as the i-th.
+func last(window []Version, i, off, w int) int {
+	t := window[i].Text.Slice(off, w)
+	for i = len(window) - 1; window[i].Text.Slice(off, w) != t; i-- {
+	}
+	return i
 }

@@ -123,7 +123,7 @@ func (c *CPU) fetch(i int, code *Code, sh Shared, ch Chooser, pad *Scratchpad) E
 	text := window[0].Text.Slice(off, n)
 	mixed := len(window) > 1
 	if mixed {
-		text = code.mix(window, off, n, code.Arch.Grain(at), ch)
+		text = code.mix(window, at, off, n, ch)
 	}
 	if i == 0 {
 		c.Scratch = 0

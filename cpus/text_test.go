@@ -100,60 +100,6 @@ func TestSettle(t *testing.T) {
 	}
 }
 
-func TestFetchModels(t *testing.T) {
-	// Newest first: what the last two stores of the breakpoint protocol leave
-	// in a window whose CPU synchronised before them. Five bytes, by byte.
-	head, tail, old := isa.TextOf(0xE8, 1, 2, 3, 4), isa.TextOf(0xCC, 1, 2, 3, 4), isa.TextOf(0xCC, 9, 9, 9, 9)
-	window := []Version{{3, head}, {2, tail}, {1, old}}
-	arch, err := ParseArch("x86_64")
-	if err != nil {
-		t.Fatal(err)
-	}
-	reach := map[Fetch]map[isa.Text]bool{}
-	for _, m := range []Fetch{Weak, Ordered, Atomic} {
-		reach[m] = map[isa.Text]bool{}
-		code := &Code{Arch: arch, Traits: arch.Traits(), Fetch: m}
-		everyAnswer(func(ch Chooser) {
-			text := code.mix(window, 0, 5, 1, ch)
-			if text.Slice(0, 1) == 0xCC { // a breakpoint whatever follows
-				text = 0xCC
-			}
-			reach[m][text] = true
-		})
-	}
-	// Weak: CC, or E8 and 2 values of each of 4 other bytes. Ordered and
-	// Atomic: CC, or the new text: nothing else shares a store with E8.
-	for m, want := range map[Fetch]int{Weak: 17, Ordered: 2, Atomic: 2} {
-		if got := len(reach[m]); got != want {
-			t.Errorf("%s: %d texts can be fetched, want %d", m, got, want)
-		}
-	}
-	torn := isa.TextOf(0xE8, 9, 2, 3, 4) // new head, a byte of the old tail
-	if !reach[Weak][torn] || reach[Ordered][torn] || reach[Atomic][torn] {
-		t.Errorf("new head with old tail: weak %v, ordered %v, atomic %v; want true, false, false",
-			reach[Weak][torn], reach[Ordered][torn], reach[Atomic][torn])
-	}
-	for text := range reach[Atomic] {
-		if !reach[Ordered][text] {
-			t.Errorf("%v: atomic can fetch it, ordered cannot", text)
-		}
-	}
-	for text := range reach[Ordered] {
-		if !reach[Weak][text] {
-			t.Errorf("%v: ordered can fetch it, weak cannot", text)
-		}
-	}
-	// Words do not mix: with a grain as long as the fetch all models agree.
-	for _, m := range []Fetch{Weak, Ordered, Atomic} {
-		got := map[isa.Text]bool{}
-		code := &Code{Arch: arch, Traits: arch.Traits(), Fetch: m}
-		everyAnswer(func(ch Chooser) { got[code.mix(window, 0, 4, 4, ch)] = true })
-		if len(got) != 3 {
-			t.Errorf("%s, grain 4: %d texts, want 3 whole versions", m, len(got))
-		}
-	}
-}
-
 func TestRandomChoosesInRange(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		r := NewRandom(rapid.Uint64().Draw(t, "seed"), 0)

@@ -62,7 +62,7 @@ func drawnTimed(t *testing.T, rt *rapid.T) Config {
 	c.Order = rapid.SampledFrom([]sched.Ordering{sched.Table, sched.Sorted, sched.Shuffled, sched.Descending}).Draw(rt, "order")
 	c.Lookup = int3.Kind(rapid.IntRange(0, len(int3.KindNames())-1).Draw(rt, "lookup"))
 	c.Refs = int3.Refs(rapid.IntRange(0, len(int3.RefsNames())-1).Draw(rt, "refs"))
-	c.Fetch = cpus.Fetch(rapid.IntRange(0, len(cpus.FetchNames())-1).Draw(rt, "fetch"))
+	c.Fetch = rapid.SampledFrom(cpus.Fetches()).Draw(rt, "fetch")
 	c.Seed = rapid.Uint64().Draw(rt, "seed")
 	c.Migrate, c.Preempt = rapid.Bool().Draw(rt, "migrate"), rapid.Bool().Draw(rt, "preempt")
 	if c.Preempt && c.Calibration.Costs.Calls > 1e6 && c.Calibration.Costs.TickInterval < 1e6 {

@@ -28,7 +28,7 @@ func TestWordsKeepWhatMatters(t *testing.T) {
 		}
 		s.Preempt = rapid.Bool().Draw(rt, "preempt") && len(s.Roles) > 1
 		s.Switch = rapid.Bool().Draw(rt, "switch")
-		s.Fetch = rapid.SampledFrom([]cpus.Fetch{cpus.Weak, cpus.Ordered, cpus.Atomic}).Draw(rt, "fetch")
+		s.Fetch = rapid.SampledFrom(cpus.Fetches()).Draw(rt, "fetch")
 		s.Refs = rapid.SampledFrom([]int3.Refs{int3.PerCPU, int3.SharedRef, int3.NoRef}).Draw(rt, "refs")
 		for i := 1; i < len(s.Roles); i++ {
 			s.Roles[i] = rapid.SampledFrom([]cpus.Role{cpus.Busy, cpus.Idle, cpus.Isolated, cpus.IrqsOff}).Draw(rt, "role")

@@ -104,7 +104,7 @@ func TestReductionsOnRandomPrograms(t *testing.T) {
 		arch := rapid.SampledFrom(cpus.ArchNames()).Draw(rt, "arch")
 		protocol := rapid.SampledFrom([]string{"breakpoint", "stop-machine"}).Draw(rt, "layout of")
 		s := setup(t, arch, protocol, "", 2, rapid.IntRange(1, 2).Draw(rt, "sites"))
-		s.Fetch = rapid.SampledFrom([]cpus.Fetch{cpus.Weak, cpus.Ordered, cpus.Atomic}).Draw(rt, "fetch")
+		s.Fetch = rapid.SampledFrom(cpus.Fetches()).Draw(rt, "fetch")
 		s.Refs = rapid.SampledFrom([]int3.Refs{int3.PerCPU, int3.SharedRef, int3.NoRef}).Draw(rt, "refs")
 		s.Mutation.NoRecheck = rapid.Bool().Draw(rt, "no recheck")
 		s.Preempt = rapid.Bool().Draw(rt, "preempt")

@@ -31,7 +31,7 @@ func everything(t *testing.T, ncpus, sites int, f func(t *testing.T, name string
 				names = append(names, m.Name)
 			}
 			for _, mutation := range names {
-				for _, fetch := range []cpus.Fetch{cpus.Weak, cpus.Ordered, cpus.Atomic} {
+				for _, fetch := range cpus.Fetches() {
 					s := setup(t, arch, protocol, mutation, ncpus, sites)
 					s.Fetch = fetch
 					f(t, fmt.Sprintf("%s/%s/%s/%s", arch, protocol, mutation, fetch), s)

@@ -24,7 +24,7 @@ type class struct {
 
 	tears        bool // parts of an aligned site may come from different versions
 	tearsAcross  bool // so may the parts of an unaligned one
-	windowTears  bool // the same two of package cpus
+	windowTears  bool // the same two of package cpus: cpus.Quadword for amd, else cpus.Weak
 	windowAcross bool
 }
 
@@ -33,7 +33,7 @@ var classes = []*class{
 	{name: "arm(0,1)", family: arm, idc: true},
 	{name: "arm(1,1)", family: arm, dic: true, idc: true},
 	{name: "intel", family: x86, tears: true, tearsAcross: true, windowTears: true, windowAcross: true},
-	{name: "amd", family: x86, tearsAcross: true, windowTears: true, windowAcross: true},
+	{name: "amd", family: x86, tearsAcross: true, windowAcross: true},
 	{name: "rv(ziccif)", family: rv, tearsAcross: true, windowAcross: true},
 	{name: "rv(plain)", family: rv, tears: true, tearsAcross: true, windowAcross: true},
 }
@@ -65,8 +65,9 @@ func (c *class) whole(s *site) bool {
 	return len(s.initial) == 1 || !c.tearsAcross
 }
 
-// windowWhole is whole for package cpus: bytes mix where the grain is a byte,
-// parcels in an unaligned word of rv, nothing elsewhere (isa.Arch.Grain).
+// windowWhole is whole for package cpus: bytes mix where the grain is a byte, but
+// not within an aligned quadword of amd, parcels in an unaligned word of rv, nothing
+// elsewhere (isa.Arch.Grain).
 func (c *class) windowWhole(s *site) bool {
 	if s.aligned {
 		return !c.windowTears

@@ -10,9 +10,9 @@ import (
 // The window model is package cpus in the words of a litmus test. Every CPU goes
 // through its program in order, data is coherent, a store appends a version and
 // stands for the store with all its maintenance, and a fetch returns any version
-// since the CPU last synchronised, mixed as cpus.Weak mixes. isb, fence.i,
-// serialise and an answered IPI synchronise; dc, ic, barriers and dependencies
-// have no effect.
+// since the CPU last synchronised, mixed as cpus.Weak mixes, on amd as
+// cpus.Quadword. isb, fence.i, serialise and an answered IPI synchronise; dc, ic,
+// barriers and dependencies have no effect.
 
 // windowState is where an execution of the window model stands.
 type windowState struct {

@@ -95,14 +95,18 @@ func (s *script) Choose(_ cpus.Choice, n int) int {
 func TestMixIsThatOfStep(t *testing.T) {
 	for _, c := range []struct {
 		arch, class string
+		fetch       cpus.Fetch
+		at          records.Addr
 		parts       int // of how many bytes
 	}{
-		{"x86_64", "intel", 1},
-		{"arm64", "arm(0,0)", 4},
-		{"riscv64", "rv(ziccif)", 2},
+		{"x86_64", "intel", cpus.Weak, 0xffffffff81000004, 1},
+		{"x86_64", "amd", cpus.Quadword, 0xffffffff81000003, 1},
+		{"arm64", "arm(0,0)", cpus.Weak, 0xffffffff81000004, 4},
+		{"riscv64", "rv(ziccif)", cpus.Weak, 0xffffffff81000004, 2},
 	} {
-		t.Run(c.arch, func(t *testing.T) {
-			m, code := machineOf(t, c.arch, 0xffffffff81000004)
+		t.Run(c.class, func(t *testing.T) {
+			m, code := machineOf(t, c.arch, c.at)
+			code.Fetch = c.fetch
 			s := &site{initial: "0", aligned: code.Len > c.parts}
 			for range code.Len/c.parts - 1 {
 				s.initial += "0"

@@ -132,8 +132,8 @@ func TestSpinAgrees(t *testing.T) {
 	}
 	for _, arch := range cpus.ArchNames() {
 		for _, protocol := range poke.Names() {
-			for fetch := range cpus.FetchNames() {
-				eachMutation(t, arch, protocol, 2, 2, cpus.Fetch(fetch), try)
+			for _, fetch := range cpus.Fetches() {
+				eachMutation(t, arch, protocol, 2, 2, fetch, try)
 			}
 			eachMutation(t, arch, protocol, 3, 1, cpus.Weak, try)
 		}

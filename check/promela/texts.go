@@ -99,11 +99,11 @@ func (x *export) insn(s *site, k int) insn {
 		}
 		in.has[number] |= 1 << v
 	}
-	grain := x.code.Arch.Grain(s.addr + records.Addr(k*n))
+	at := s.addr + records.Addr(k*n)
 	for oldest := range parts {
 		row := make([]uint, len(parts))
 		for newest := oldest; newest < len(parts); newest++ {
-			for _, t := range x.mixes(parts[oldest:newest+1], n, grain) {
+			for _, t := range x.mixes(parts[oldest:newest+1], at, n) {
 				row[newest] |= 1 << x.number(&in, t)
 			}
 		}
@@ -128,38 +128,73 @@ func (x *export) number(in *insn, t isa.Text) int {
 	return mixture
 }
 
-// mixes lists what a fetch of n bytes can give: window holds the versions, the
-// oldest first, and grain bytes never mix.
-func (x *export) mixes(window []isa.Text, n, grain int) []isa.Text {
-	switch {
-	case x.code.Fetch == cpus.Atomic:
+// mixes lists what a fetch of n bytes at address at can give: window holds the
+// versions, the oldest first.
+func (x *export) mixes(window []isa.Text, at records.Addr, n int) []isa.Text {
+	grain := x.code.Arch.Grain(at)
+	cut := func(border int) bool { return border%grain == 0 }
+	switch x.code.Fetch {
+	case cpus.Atomic:
 		return window
-	case x.code.Fetch == cpus.Weak:
-		return blends(window, n, grain)
+	case cpus.Quadword:
+		return blends(window, n, func(border int) bool { return cut(border) && (uint64(at)+uint64(border))%8 == 0 })
+	case cpus.Weak:
+		return blends(window, n, cut)
+	case cpus.Coherent:
+		return upwards(window, n, cut)
 	}
 	var out []isa.Text // Ordered: one store is in flight at most
 	for i := range window {
-		out = append(out, blends(window[i:min(i+2, len(window))], n, grain)...)
+		out = append(out, blends(window[i:min(i+2, len(window))], n, cut)...)
 	}
 	return out
 }
 
-// blends takes each grain from any of some texts.
-func blends(of []isa.Text, n, grain int) []isa.Text {
+// blends takes each part from any of some texts; cut tells where one ends.
+func blends(of []isa.Text, n int, cut func(border int) bool) []isa.Text {
 	out := []isa.Text{0}
-	for at := 0; at < n; at += grain {
+	for at := 0; at < n; {
+		w := width(at, n, cut)
 		var longer []isa.Text
 		for _, t := range out {
 			for _, v := range of {
-				w := min(grain, n-at)
 				if t := t.Splice(at, w, v.Slice(at, w)); !slices.Contains(longer, t) {
 					longer = append(longer, t)
 				}
 			}
 		}
-		out = longer
+		out, at = longer, at+w
 	}
 	return out
+}
+
+// upwards takes each part from the text of the one before it or a later one.
+func upwards(of []isa.Text, n int, cut func(border int) bool) (out []isa.Text) {
+	w := width(0, n, cut)
+	for i, v := range of {
+		if w == n {
+			out = append(out, v.Slice(0, n))
+			continue
+		}
+		var rest []isa.Text
+		for _, later := range of[i:] {
+			rest = append(rest, later.Slice(w, n-w))
+		}
+		for _, tail := range upwards(rest, n-w, func(border int) bool { return cut(border + w) }) {
+			out = append(out, v.Slice(0, w).Splice(w, n-w, tail))
+		}
+	}
+	return out
+}
+
+// width is how many of n bytes, from at on, are one part.
+func width(at, n int, cut func(border int) bool) int {
+	for border := at + 1; border < n; border++ {
+		if cut(border) {
+			return border - at
+		}
+	}
+	return n - at
 }
 
 // execute decodes a site's last instruction, after the one before it.

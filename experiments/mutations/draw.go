@@ -18,7 +18,7 @@ const (
 	lineHeight = 3.55 * vg.Millimeter
 	groupGap   = 1.2 * vg.Millimeter // above a protocol
 	labelWidth = 34 * vg.Millimeter
-	cellWidth  = 10.6 * vg.Millimeter
+	cellWidth  = 6.85 * vg.Millimeter
 	archGap    = 1.2 * vg.Millimeter // between instruction sets
 	panelGap   = 5 * vg.Millimeter
 	headHeight = 15 * vg.Millimeter // title and what the numbers are
@@ -111,7 +111,7 @@ func (p *page) panel(groups []*MatrixGroup, x, y vg.Length) {
 		if i == 0 || p.m.Columns[i-1].Arch != col.Arch {
 			p.write(left, y-2.5*vg.Millimeter, 8, true, text.XLeft, color.Black, col.Arch)
 		}
-		p.write(left+cellWidth/2, y-colsHeight+1.5*vg.Millimeter, 7, false, text.XCenter, color.Black, col.Fetch)
+		p.write(left+cellWidth/2, y-colsHeight+1.5*vg.Millimeter, 4.5, false, text.XCenter, color.Black, col.Fetch)
 	}
 	y -= colsHeight
 	for _, g := range groups {
@@ -146,7 +146,7 @@ func (p *page) cell(cell *MatrixCell, x, y vg.Length) {
 	if cell.Verdict == explore.Unsafe {
 		label = fmt.Sprintf("%s %d", m.code, cell.Depth)
 	}
-	p.write(x+cellWidth/2, y+1*vg.Millimeter, 7, false, text.XCenter, m.ink, label)
+	p.write(x+cellWidth/2, y+1.1*vg.Millimeter, 5.5, false, text.XCenter, m.ink, label)
 }
 
 // legend explains the marks that occur.

@@ -28,14 +28,14 @@ var facts = []fact{
 		Source:  "Intel SDM vol. 3A, \"Handling Self- and Cross-Modifying Code\"; the first step of text_poke_bp_batch, arch/x86/kernel/alternative.c",
 		about:   func(q *check.Question) bool { return is(q, "drop-sync-1") && behindBreakpoints(q) },
 		Verdict: explore.Unsafe, Property: cpus.TornFetch,
-		Differs: "The rule covers processors of which nothing more is promised. Where stores to text become visible in order, which these fetch models assume and no manual promises, the round guards against nothing.",
+		Differs: "The rule covers processors of which nothing more is promised. Where no fetch mixes more than the versions on either side of one store, which these fetch models assume and no manual promises, the round guards against nothing.",
 	},
 	{
 		Claim:   "The middle round is \"very likely not necessary\" according to Intel, and is kept: \"better safe than sorry (plus there's not only Intel)\".",
 		Source:  "comment in text_poke_bp, fd4363fff3d9, Jiri Kosina, July 2013 (Linux 3.12); still there in 6.16",
 		about:   func(q *check.Question) bool { return is(q, "drop-sync-2") && behindBreakpoints(q) },
 		Verdict: explore.Safe,
-		Differs: "The weak model lets a CPU see the new first byte before the new bytes behind it, as if the processor fetched them from before the second store. It is weaker than what Intel is quoted with, and is what the cautious half of the comment is about.",
+		Differs: "These fetch models let a CPU see the new first byte before the new bytes behind it, as if the processor fetched them from before the second store. They are weaker than what Intel is quoted with, which is the coherent one, and are what the cautious half of the comment is about.",
 	},
 	{
 		Claim:   "A CPU that runs into a breakpoint whose batch has gone is forgiven: the handler looks at the text again (until Linux 6.2).",

@@ -79,6 +79,14 @@ var harmlessOnes = []harmless{
 		},
 	},
 	{
+		"the head is read first",
+		"No part of a fetch is older than the one before it. The tail is stored before the head: a CPU that reads the new head reads the new tail behind it, " +
+			"and one that reads a breakpoint reads no tail.",
+		func(q *check.Question) bool {
+			return is(q, "drop-sync-2") && behindBreakpoints(q) && q.Fetch == cpus.Coherent
+		},
+	},
+	{
 		"versions come whole",
 		"A fetch sees one whole version: the old instruction, a breakpoint with anything behind it, or the new instruction.",
 		func(q *check.Question) bool {

@@ -79,6 +79,10 @@ func TestExplanationsRestOnSomething(t *testing.T) {
 			question{"x86_64 breakpoint drop-sync-1 ordered", 2, false},
 			question{"x86_64 breakpoint drop-sync-1 weak", 2, false}, "torn-fetch",
 		},
+		"the head is read first": { // which is no help where the tail is stored under the old head
+			question{"x86_64 breakpoint drop-sync-2 coherent", 2, false},
+			question{"x86_64 breakpoint drop-sync-1 coherent", 2, false}, "torn-fetch",
+		},
 		"versions come whole": {
 			question{"x86_64 breakpoint no-breakpoint atomic", 2, false},
 			question{"x86_64 breakpoint no-breakpoint ordered", 2, false}, "torn-fetch",

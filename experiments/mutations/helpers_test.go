@@ -26,7 +26,7 @@ func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 // wholeGrid is what the command asks about by default.
 func wholeGrid() check.Grid {
 	g := check.Grid{
-		Protocols: poke.Names(), Fetches: []cpus.Fetch{cpus.Weak, cpus.Ordered, cpus.Atomic},
+		Protocols: poke.Names(), Fetches: cpus.Fetches(),
 		Preempts: []bool{false}, Sites: []int{2}, Machines: [][]cpus.Role{{cpus.Busy, cpus.Busy}},
 	}
 	for _, name := range cpus.ArchNames() {
