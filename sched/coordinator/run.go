@@ -12,7 +12,9 @@ func (c *Coordinator) run(ctx context.Context) {
 	defer close(c.ended)
 	defer context.AfterFunc(ctx, c.stop)()
 	for first := range c.queue {
-		c.update(ctx, c.gather(ctx, first))
+		if ts := c.gather(ctx, first); len(ts) > 0 { // all may have been withdrawn
+			c.update(ctx, ts)
+		}
 	}
 }
 
