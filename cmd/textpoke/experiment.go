@@ -117,7 +117,7 @@ func (x *experimentFlags) run(ctx context.Context, c *common, hidden bool) (*exp
 	var answer *experiments.Answer
 	out := &output{table: x.Table(), hidden: hidden}
 	err := c.each(ctx, out, 1, func(_ int, out *output) (err error) {
-		lab := &experiments.Lab{Seed: c.seed, Revision: revision(), Log: c.logger(), Add: out.add}
+		lab := &experiments.Lab{Seed: c.seed, Revision: built.Revision, Log: c.logger(), Add: out.add}
 		answer, err = x.asRun(ctx, lab)
 		if answer != nil {
 			if err != nil && !errors.Is(err, errCut) { // rows are missing, and not only what they say

@@ -22,7 +22,7 @@ func (c *common) openFiles() (*files, error) {
 		return nil, nil
 	}
 	f := &files{manifest: results.Manifest{
-		Version: version, Revision: revision(), Args: c.args, Started: c.start,
+		Version: built.Version, Revision: built.Revision, Args: c.args, Started: c.start,
 	}}
 	if len(c.seeds) > 1 {
 		f.manifest.Seeds = c.seeds

@@ -20,7 +20,7 @@ var aside = []string{"out", "resume", "jobs", "yes", "format", "log", "budget"}
 
 // openJournal opens the journal, and takes over what is in it.
 func (s *sweep) openJournal(f *files) error {
-	h := journal.Header{Version: version, Revision: revision(), Inputs: s.hashes(f), Points: len(s.configs)}
+	h := journal.Header{Version: built.Version, Revision: built.Revision, Inputs: s.hashes(f), Points: len(s.configs)}
 	for _, arg := range s.args {
 		name, _, _ := strings.Cut(strings.TrimPrefix(arg, "--"), "=")
 		if !slices.Contains(aside, name) {

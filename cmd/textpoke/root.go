@@ -51,6 +51,8 @@ func rootCommand(s streams) *cobra.Command {
 		SilenceErrors: true,
 		SilenceUsage:  true,
 	}
+	root.Version = built.Version
+	root.SetVersionTemplate(versionLine(built))
 	root.SetIn(s.in)
 	root.SetOut(s.out)
 	root.SetErr(s.err)

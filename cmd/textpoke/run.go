@@ -168,7 +168,7 @@ func (s *runner) updates(ctx context.Context, c *sim.Config, add func(journal.Ro
 	if err != nil {
 		return "", err
 	}
-	engine, err := sim.NewEngine(j, revision(), s.log)
+	engine, err := sim.NewEngine(j, built.Revision, s.log)
 	if err != nil {
 		return "", err
 	}
@@ -197,7 +197,7 @@ func (s *runner) updates(ctx context.Context, c *sim.Config, add func(journal.Ro
 
 // stress lets many clients at it.
 func (s *runner) stress(ctx context.Context, c *sim.Config, add func(journal.Row)) (wrong string, err error) {
-	row, first, err := sim.Stress(ctx, *c, s.flags.forTime, s.trouble, revision(), s.log)
+	row, first, err := sim.Stress(ctx, *c, s.flags.forTime, s.trouble, built.Revision, s.log)
 	wrong = s.violations(c, first)
 	if err != nil {
 		return wrong, s.failed(c, err)

@@ -33,7 +33,7 @@ func TestFiles(t *testing.T) {
 				t.Skipf("exit code %d: %s", r.code, r.err)
 			}
 			m := manifest(t, dir)
-			if !m.Complete || m.Version != version || *m.Seed != 5 || m.Started.IsZero() || m.Finished.Before(m.Started) {
+			if !m.Complete || m.Version != built.Version || *m.Seed != 5 || m.Started.IsZero() || m.Finished.Before(m.Started) {
 				t.Errorf("manifest %+v", m)
 			}
 			if want := "textpoke " + strings.Fields(line)[0]; !strings.HasPrefix(strings.Join(m.Args, " "), want) {

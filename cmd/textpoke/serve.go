@@ -9,7 +9,6 @@ import (
 	"net/http"
 	"os"
 	"os/signal"
-	"runtime"
 	"syscall"
 	"time"
 
@@ -87,7 +86,7 @@ func (s *serveFlags) run(cmd *cobra.Command) error {
 	}
 	v.handler = api.New(api.Config{
 		Page: http.HandlerFunc(page.Serve), Tokens: tokens, Log: v.log, Limits: api.Limits{Streams: s.eventStreams},
-		Version: api.Version{Version: version, Revision: revision(), Go: runtime.Version(), Platform: runtime.GOOS + "/" + runtime.GOARCH},
+		Version: built,
 	})
 	if err := v.listen(s, secure); err != nil {
 		return errors.Join(err, v.store.Close())
@@ -133,7 +132,7 @@ func (v *serving) start(ctx context.Context, s *serveFlags, config sim.Config) (
 		MaxWait: s.maxWait, Gather: s.gather, Keep: s.keep(), Compact: compactEvery,
 	})
 	if err == nil {
-		v.lab, err = lab.Start(lab.Config{Store: v.store, Log: v.log, Revision: revision(), Experiments: catalogue.All()})
+		v.lab, err = lab.Start(lab.Config{Store: v.store, Log: v.log, Revision: built.Revision, Experiments: catalogue.All()})
 	}
 	switch {
 	case err == nil:

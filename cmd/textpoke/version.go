@@ -1,16 +1,65 @@
+// SPDX-License-Identifier: Apache-2.0
+
 package main
 
 import (
+	"fmt"
 	"runtime"
 	"runtime/debug"
 
 	"github.com/spf13/cobra"
 
 	"github.com/textpoke/textpoke/results"
+	"github.com/textpoke/textpoke/service/api"
 )
 
-// version of the program; results carry it.
-const version = "0.1.0"
+// built is the program, as its build recorded it; results carry it.
+var built = func() api.Version {
+	info, _ := debug.ReadBuildInfo()
+	return buildOf(info)
+}()
+
+// buildOf reads a build's information, nil for none. Where no module version was built,
+// Go calls it (devel). The revision is the commit, with a plus behind it when the tree had
+// changes; "" where the build did not record it, as go run does not.
+func buildOf(info *debug.BuildInfo) api.Version {
+	v := api.Version{Version: "(devel)", Go: runtime.Version(), Platform: runtime.GOOS + "/" + runtime.GOARCH}
+	if info == nil {
+		return v
+	}
+	if info.Main.Version != "" {
+		v.Version = info.Main.Version
+	}
+	dirty := ""
+	for _, s := range info.Settings {
+		switch {
+		case s.Key == "vcs.revision":
+			v.Revision = s.Value[:min(12, len(s.Value))]
+		case s.Key == "vcs.modified" && s.Value == "true":
+			dirty = "+"
+		}
+	}
+	v.Revision += dirty
+	return v
+}
+
+// versionLine is what --version prints.
+func versionLine(v api.Version) string {
+	line := "textpoke " + v.Version
+	if v.Revision != "" {
+		line += " " + v.Revision
+	}
+	return fmt.Sprintf("%s %s %s\n", line, v.Go, v.Platform)
+}
+
+// versionColumns are the columns of version.
+var versionColumns = results.Columns[api.Version]{
+	{Name: "version", Doc: "of textpoke", Cell: func(v api.Version) any { return v.Version }},
+	{Name: "revision", Doc: "of its source; empty where the build did not record it",
+		Cell: func(v api.Version) any { return results.OrEmpty(v.Revision) }},
+	{Name: "go", Doc: "that built it", Cell: func(v api.Version) any { return v.Go }},
+	{Name: "platform", Doc: "that it runs on", Cell: func(v api.Version) any { return v.Platform }},
+}
 
 func versionCommand(c *common) *cobra.Command {
 	return &cobra.Command{
@@ -18,35 +67,11 @@ func versionCommand(c *common) *cobra.Command {
 		Short: "what this program is",
 		Args:  cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			t := results.Table{Name: "version", Columns: []results.Column{
-				{Name: "version", Doc: "of textpoke"},
-				{Name: "revision", Doc: "of its source; empty where the build did not record it"},
-				{Name: "go", Doc: "that built it"},
-				{Name: "platform", Doc: "that it runs on"},
-			}}
-			if err := t.Add(version, revision(), runtime.Version(), runtime.GOOS+"/"+runtime.GOARCH); err != nil {
+			t, err := versionColumns.Fill("version", []api.Version{built})
+			if err != nil {
 				return err
 			}
 			return c.whole(cmd.Context(), t)
 		},
 	}
-}
-
-// revision is the commit that the program was built from, with a plus when the
-// tree had changes; "" when the build did not record it, as go run does not.
-func revision() string {
-	info, ok := debug.ReadBuildInfo()
-	if !ok {
-		return ""
-	}
-	var rev, dirty string
-	for _, s := range info.Settings {
-		switch {
-		case s.Key == "vcs.revision":
-			rev = s.Value[:min(12, len(s.Value))]
-		case s.Key == "vcs.modified" && s.Value == "true":
-			dirty = "+"
-		}
-	}
-	return rev + dirty
 }
