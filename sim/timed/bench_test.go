@@ -24,8 +24,8 @@ func BenchmarkTimed(b *testing.B) {
 			}
 			b.ReportAllocs()
 			for i := 0; b.Loop(); i++ {
-				e := q.pop()
-				q.push(e.at+delay[i%len(delay)], uint32(e.key&whatMask))
+				e, _ := q.pop()
+				q.push(e.at+delay[i%len(delay)], e.what)
 			}
 			b.ReportMetric(float64(b.N)/b.Elapsed().Seconds()/1e6, "Mevents/s")
 		})

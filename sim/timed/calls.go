@@ -52,7 +52,7 @@ type calls struct {
 
 	bound   float64 // weight that the next call was drawn for
 	next    float64 // when it is
-	pending uint64  // running number of its event, 0 for none
+	pending int32   // number of its event, 0 for none
 
 	busy      []int32 // CPUs that make calls
 	available int     // of them, those that have time to

@@ -221,7 +221,7 @@ func (m *Machine) masks(s *cpuState, at Nanos) Nanos {
 func (m *Machine) stay(mean float64) Nanos { return nanos(m.jitter.ExpFloat64() * mean) }
 
 // call is a call that was drawn, if nothing has changed since.
-func (m *Machine) call(number uint64) {
+func (m *Machine) call(number int32) {
 	if number != m.calls.pending {
 		return
 	}
@@ -293,8 +293,7 @@ func (m *Machine) drawCall(after, bound float64) {
 func (m *Machine) askCall(at Nanos, any bool) {
 	m.calls.pending = 0
 	if any {
-		m.calls.pending = m.queue.next
-		m.ask(at, evCall, 0)
+		m.calls.pending = m.ask(at, evCall, 0)
 	}
 }
 

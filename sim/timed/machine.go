@@ -204,8 +204,9 @@ const (
 	evLine                  // the line of the reference count gets to a CPU
 )
 
-func (m *Machine) ask(at Nanos, kind uint32, who int) {
-	m.queue.push(at, uint32(who)<<bitsKind|kind)
+// ask asks for an event, and returns its number.
+func (m *Machine) ask(at Nanos, kind uint32, who int) int32 {
+	return m.queue.push(at, uint32(who)<<bitsKind|kind)
 }
 
 // alone tells whether nothing else happens up to and including a time: then what
@@ -217,15 +218,15 @@ func (m *Machine) alone(until Nanos) bool {
 
 // happen lets the next event happen; there must be one.
 func (m *Machine) happen() {
-	e := m.queue.pop()
+	e, number := m.queue.pop()
 	m.now = e.at
 	m.events++
-	who := int(e.key & whatMask >> bitsKind)
-	switch uint32(e.key & kindMask) {
+	who := int(e.what >> bitsKind)
+	switch e.what & kindMask {
 	case evPatcher:
 		m.goOn()
 	case evCall:
-		m.call(e.key >> bitsWhat)
+		m.call(number)
 	case evCPU:
 		m.cpus[who].active = false
 		m.run(who, false)
@@ -251,7 +252,7 @@ func (m *Machine) happenUntil(ctx context.Context, done func() bool) error {
 		if n%checkEvery == 0 && ctx.Err() != nil {
 			return context.Cause(ctx)
 		}
-		if len(m.queue.heap) == 0 {
+		if m.queue.used == 0 {
 			return nil
 		}
 		if m.happen(); m.now > horizon {
