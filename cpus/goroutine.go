@@ -41,7 +41,7 @@ type runner struct {
 	pad     *Scratchpad
 	chooser *Random
 	trail   *Trail        // nil unless steps are recorded
-	watch   *watch        // nil unless somebody observes
+	watch   *watch        // nil unless somebody listens
 	synced  atomic.Uint64 // cpu.Synced, for those who forget old versions
 
 	bell   chan struct{} // rung for a sleeping CPU when something waits

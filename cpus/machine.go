@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"sync"
 	"sync/atomic"
+	"time"
 
 	"github.com/textpoke/textpoke/cpus/isa"
 )
@@ -21,8 +22,8 @@ type Config struct {
 	Senders int
 	// Trail, where set, records what the machine does.
 	Trail *Trail
-	// Observer, where set, is told what it does.
-	Observer *Observer
+	// Listener, where set, is told what it does.
+	Listener *Listener
 }
 
 // Machine is real concurrency: one goroutine a CPU, and what they share made of
@@ -50,8 +51,9 @@ type Machine struct {
 	broken    Reports
 	reporting sync.Mutex // guards broken
 	wait      sync.WaitGroup
-	observer  *Observer
-	rounds    atomic.Uint64 // sent while somebody observes
+	listener  *Listener
+	built     time.Time
+	rounds    atomic.Uint64 // sent while somebody listens
 }
 
 // NewMachine builds a machine at rest.
@@ -77,7 +79,8 @@ func NewMachine(cfg Config) (*Machine, error) {
 		space:   make([]atomic.Uint32, n),
 		parked:  make([]Task, n),
 
-		observer: cfg.Observer,
+		listener: Tee(cfg.Listener),
+		built:    time.Now(),
 	}
 	ops, states, err := NewOpsTable(cfg.NopOps)
 	if err != nil {
@@ -92,8 +95,8 @@ func NewMachine(cfg Config) (*Machine, error) {
 		m.online[cpu].Store(role != Offline)
 		m.runners = append(m.runners, newRunner(m, cpu, role, cfg.Seed))
 		m.runners[cpu].trail = cfg.Trail
-		if cfg.Observer != nil {
-			m.runners[cpu].watch = &watch{Observer: cfg.Observer}
+		if m.listener != nil {
+			m.runners[cpu].watch = &watch{Listener: m.listener}
 		}
 	}
 	return m, nil

@@ -49,7 +49,7 @@ func TestRoundsHoldTheHotplugLock(t *testing.T) {
 		return true
 	}
 	var during []bool
-	m.observer = &Observer{Round: func(uint64, int, Cause, int, int64) { during = append(during, free()) }}
+	m.listener = Tee(&Listener{Round: func(uint64, int, Cause, int, int64) { during = append(during, free()) }})
 	s := m.Sender(0)
 	s.Send(0, Sync, false)
 	if len(during) != 1 || during[0] || !free() {

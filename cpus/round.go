@@ -109,7 +109,7 @@ type Sender struct {
 	requests []request // one for each CPU, reused by every round
 	left     atomic.Int32
 	done     chan struct{}
-	round    uint64 // the last one's number, while somebody observes
+	round    uint64 // the last one's number, while somebody listens
 	stopped  bool   // between StopMachine and ResumeMachine
 	arriving int32  // CPUs that StopMachine asked
 }
@@ -172,11 +172,11 @@ func (s *Sender) send(from int, cause Cause, lazy bool) int {
 	return targets
 }
 
-// tell tells the observer of a round.
+// tell tells the listener of a round.
 func (s *Sender) tell(from int, cause Cause, targets int) {
-	if o := s.m.observer; o != nil {
+	if l := s.m.listener; l != nil {
 		s.round = s.m.rounds.Add(1)
-		o.Round(s.round, from, cause, targets, o.Now())
+		l.Round(s.round, from, cause, targets, s.m.Now())
 	}
 }
 

@@ -2,26 +2,27 @@ package poke
 
 import "github.com/textpoke/textpoke/cpus"
 
-// watch follows the steps of one plan for the machine's observer.
+// watch follows the steps of one plan for the machine's listener.
 type watch struct {
-	*cpus.Observer
+	*cpus.Listener
+	now   func() int64
 	began int64 // when the step did that is being made
 }
 
-// watch begins to follow a plan, if somebody observes.
+// watch begins to follow a plan, if somebody listens.
 func (x *Executor) watch() *watch {
-	o := x.Machine.Observer()
-	if o == nil {
+	l := x.Machine.Listener()
+	if l == nil {
 		return nil
 	}
-	return &watch{o, o.Now()}
+	return &watch{l, x.Machine.Now, x.Machine.Now()}
 }
 
-func (w *watch) begins() { w.began = w.Now() }
+func (w *watch) begins() { w.began = w.now() }
 
 // over tells that a step is through, or has failed.
 func (w *watch) over(cpu int, st Step) {
-	now := w.Now()
+	now := w.now()
 	switch st.Op {
 	case Publish:
 		w.Batch(now, int(st.To-st.From))

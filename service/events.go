@@ -2,7 +2,6 @@ package service
 
 import (
 	"sync"
-	"time"
 
 	"github.com/textpoke/textpoke/cpus"
 )
@@ -162,15 +161,14 @@ func (r *ring) close() {
 
 // tell tells everybody how an update is now.
 func (s *Service) tell(u Update) {
-	now := s.cfg.Sim.Observer.Now()
+	now := s.live.Now()
 	s.events.add(Event{Kind: UpdateChanged, CPU: -1, FromNS: now, UntilNS: now, Update: &u})
 }
 
-// observer tells the machine's events.
-func (s *Service) observer() *cpus.Observer {
+// listener tells the machine's events.
+func (s *Service) listener() *cpus.Listener {
 	r := s.events
-	return &cpus.Observer{
-		Begun: time.Now(),
+	return &cpus.Listener{
 		Round: func(_ uint64, from int, cause cpus.Cause, targets int, at int64) {
 			r.add(Event{Kind: RoundSent, CPU: from, Name: cause.String(), Count: targets, FromNS: at, UntilNS: at})
 		},

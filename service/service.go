@@ -119,7 +119,7 @@ func Start(ctx context.Context, cfg Config) (*Service, error) {
 		events: newRing(), names: newNames(cfg.Sim.Table),
 		open: map[int64]*pending{}, clients: map[string]int{},
 	}
-	s.cfg.Sim.Observer = s.observer()
+	s.cfg.Sim.Listener = s.listener()
 	job, err := sim.NewJob(s.cfg.Sim)
 	if err != nil {
 		return nil, err

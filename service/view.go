@@ -156,7 +156,7 @@ func (s *Service) plug(ctx context.Context, cpu int, in bool) error {
 	case err != nil:
 		return err
 	}
-	now := s.cfg.Sim.Observer.Now()
+	now := s.live.Now()
 	s.events.add(Event{Kind: Plugged, CPU: cpu, Hit: in, FromNS: now, UntilNS: now})
 	return nil
 }

@@ -62,6 +62,9 @@ func (l *Live) Plug(ctx context.Context, cpu int) error { return l.machine.Plug(
 // Online tells whether a CPU takes part.
 func (l *Live) Online(cpu int) bool { return l.machine.Online(cpu) }
 
+// Now is the time by the machine's clock, in nanoseconds since it was built.
+func (l *Live) Now() int64 { return l.machine.Now() }
+
 // Tallies reads what each CPU has done, taking one after the other over for a
 // moment.
 func (l *Live) Tallies(ctx context.Context) ([]cpus.Tally, error) { return l.machine.Tallies(ctx) }

@@ -36,7 +36,7 @@ type Config struct {
 	Tracers *Tracers // who is called by enabled sites, and how; nil for one, without a way to it
 
 	Timeline *timeline.Recorder // where set, is told what happens; one run at a time
-	Observer *cpus.Observer     // of a live machine that has no Timeline; nil for nobody
+	Listener *cpus.Listener     // is told what happens too; nil for nobody
 
 	Engine Kind
 	// For the timed engine alone.

@@ -42,7 +42,7 @@ func NewLive(j *Job, revision string, log *zap.Logger) (*Live, error) {
 	m, err := cpus.NewMachine(cpus.Config{
 		Code: &s.code, Roles: j.Roles, Handler: table, NopOps: nopOps, Seed: j.Seed,
 		Initial:  func(site int) isa.Text { return s.enable[site].Old },
-		Observer: observe(j),
+		Listener: listen(j),
 	})
 	if err != nil {
 		return nil, err

@@ -62,14 +62,10 @@ func newTimed(j *Job, revision string, log *zap.Logger, calls timed.Thinning) (*
 		Code:   &t.sites.code, Roles: j.Roles, Costs: j.costs(), Lookup: j.Lookup, Refs: j.Refs,
 		NopOps: nopOps, Initial: t.sites.initial,
 		Seed: j.Seed, AsQueued: j.mutation.Unsorted, Migrate: j.Migrate, Preempt: j.Preempt, Calls: calls,
-		Timeline: j.Timeline, OutOfTurn: cmp.Or(j.OutOfTurn, timed.UsuallyOutOfTurn),
+		Listener: listen(j), OutOfTurn: cmp.Or(j.OutOfTurn, timed.UsuallyOutOfTurn),
 	}
 	if j.protocol.Batching == poke.Buffered {
 		cfg.Slots = j.Buffer.Slots
-	}
-	if j.Timeline != nil {
-		j.Timeline.Machine(j.Roles)
-		j.Timeline.Run(j.String(), 0)
 	}
 	if t.machine, err = timed.New(cfg); err != nil {
 		return nil, err

@@ -11,7 +11,6 @@ import (
 	"github.com/textpoke/textpoke/int3"
 	"github.com/textpoke/textpoke/kernels/calibration"
 	"github.com/textpoke/textpoke/poke"
-	"github.com/textpoke/textpoke/sim/timeline"
 )
 
 // Config is what a Machine is built from.
@@ -38,8 +37,8 @@ type Config struct {
 	OutOfTurn float64
 	// Calls says which calls are events; for tests of the thinning.
 	Calls Thinning
-	// Timeline, where set, is told what happens, and when by the machine's clock.
-	Timeline *timeline.Recorder
+	// Listener, where set, is told what happens, and when by the machine's clock.
+	Listener *cpus.Listener
 }
 
 // Thinning is which calls of traced functions are executed.
@@ -56,6 +55,7 @@ const (
 // poke.Ground.
 type Machine struct {
 	*int3.Table // the handlers' side
+	listener    *cpus.Listener
 	cfg         Config
 	code        *cpus.Code
 	costs       *calibration.Costs
@@ -129,8 +129,8 @@ func New(cfg Config) (*Machine, error) {
 	var err error
 	stream := func(s uint64) *rand.Rand { return rand.New(rand.NewPCG(cfg.Seed, s)) }
 	m := &Machine{
-		Table: int3.NewTable(cfg.Refs, n),
-		cfg:   cfg, code: cfg.Code, costs: cfg.Costs, lag: nanos(cfg.Costs.FetchLag),
+		Table: int3.NewTable(cfg.Refs, n), listener: cpus.Tee(cfg.Listener),
+		cfg: cfg, code: cfg.Code, costs: cfg.Costs, lag: nanos(cfg.Costs.FetchLag),
 		queue:  newQueue(),
 		text:   newText(len(cfg.Code.Sites), cfg.Initial, cfg.NopOps),
 		cpus:   make([]cpuState, n),

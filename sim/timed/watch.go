@@ -5,12 +5,12 @@ import (
 	"github.com/textpoke/textpoke/poke"
 )
 
-// watched is what a timeline needs to know of a CPU to say how long something took.
+// watched is what a listener needs to know of a CPU to say how long something took.
 type watched struct{ trap, interrupt Nanos }
 
-// saw tells the timeline what a step of a CPU, and what it takes, brought to an end.
+// saw tells the listener what a step of a CPU, and what it takes, brought to an end.
 func (m *Machine) saw(i int, s *cpuState, before cpus.Phase, event cpus.Event, cost Nanos) {
-	t := m.cfg.Timeline
+	t := m.listener
 	switch {
 	case t == nil:
 	case event == cpus.Trap:
@@ -28,12 +28,14 @@ func (m *Machine) saw(i int, s *cpuState, before cpus.Phase, event cpus.Event, c
 func (m *Machine) sawRound(cause cpus.Cause) {
 	m.rounds++
 	m.patch.round = m.rounds
-	m.cfg.Timeline.Round(m.patch.round, m.patch.home, cause, m.patch.left, int64(m.now))
+	if t := m.listener; t != nil {
+		t.Round(m.patch.round, m.patch.home, cause, m.patch.left, int64(m.now))
+	}
 }
 
 // sawStep tells it of a step of the plan that is over at a time.
 func (m *Machine) sawStep(cpu int, st poke.Step, until Nanos) {
-	t, p := m.cfg.Timeline, &m.patch
+	t, p := m.listener, &m.patch
 	if t == nil {
 		return
 	}

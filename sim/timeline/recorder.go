@@ -56,6 +56,14 @@ func New(w io.Writer, roles []cpus.Role, limit int64) *Recorder {
 	return &Recorder{w: perfetto.NewWriter(w, limit), roles: roles, rounds: map[uint64]arrows{}}
 }
 
+// Listener is the recorder as who listens to a machine; nil where it is.
+func (r *Recorder) Listener() *cpus.Listener {
+	if r == nil {
+		return nil
+	}
+	return &cpus.Listener{Round: r.Round, Interrupt: r.Interrupt, Trap: r.Trap, Step: r.Step, Batch: r.Batch}
+}
+
 // Machine says that the runs that follow are on a machine with other roles.
 func (r *Recorder) Machine(roles []cpus.Role) {
 	if r == nil {

@@ -1,0 +1,123 @@
+package cpus
+
+import "time"
+
+// Listener is told what a machine and its patchers do, by whoever does it and when
+// it is over; on a live machine many goroutines call at the same time. Times are
+// nanoseconds of the machine's clock, which stands at 0 when it is built. Every
+// function may be nil.
+type Listener struct {
+	// Round: a CPU sends a round to so many targets; none has taken it yet. Ids
+	// are unique.
+	Round func(id uint64, from int, cause Cause, targets int, at int64)
+	// Interrupt: a target has taken it and answered.
+	Interrupt func(id uint64, cpu int, cause Cause, from, until int64)
+	// Trap: a CPU ran into a breakpoint; hit: an entry was found for it.
+	Trap func(cpu int, from, until int64, hit bool)
+	// Step: a patcher on that CPU made a step of its plan, and Batch: it
+	// published so many patches, 0: none any more.
+	Step  func(cpu int, name string, from, until int64)
+	Batch func(at int64, fill int)
+}
+
+// Tee tells all of these listeners, in this order. Those that are nil are left out;
+// it is nil where nobody listens, and has every function otherwise.
+func Tee(all ...*Listener) *Listener {
+	var out *Listener
+	for _, l := range all {
+		if l != nil {
+			out = out.and(*l)
+		}
+	}
+	return out
+}
+
+// and is Tee of a listener that has every function, or of nobody, and another one.
+func (l *Listener) and(m Listener) *Listener {
+	m.fill()
+	if l == nil {
+		return &m
+	}
+	return &Listener{
+		Round: func(id uint64, from int, cause Cause, targets int, at int64) {
+			l.Round(id, from, cause, targets, at)
+			m.Round(id, from, cause, targets, at)
+		},
+		Interrupt: func(id uint64, cpu int, cause Cause, from, until int64) {
+			l.Interrupt(id, cpu, cause, from, until)
+			m.Interrupt(id, cpu, cause, from, until)
+		},
+		Trap: func(cpu int, from, until int64, hit bool) {
+			l.Trap(cpu, from, until, hit)
+			m.Trap(cpu, from, until, hit)
+		},
+		Step: func(cpu int, name string, from, until int64) {
+			l.Step(cpu, name, from, until)
+			m.Step(cpu, name, from, until)
+		},
+		Batch: func(at int64, fill int) {
+			l.Batch(at, fill)
+			m.Batch(at, fill)
+		},
+	}
+}
+
+// fill puts functions that do nothing where there are none.
+func (l *Listener) fill() {
+	if l.Round == nil {
+		l.Round = func(uint64, int, Cause, int, int64) {}
+	}
+	if l.Interrupt == nil {
+		l.Interrupt = func(uint64, int, Cause, int64, int64) {}
+	}
+	if l.Trap == nil {
+		l.Trap = func(int, int64, int64, bool) {}
+	}
+	if l.Step == nil {
+		l.Step = func(int, string, int64, int64) {}
+	}
+	if l.Batch == nil {
+		l.Batch = func(int64, int) {}
+	}
+}
+
+// Now is the time by the machine's clock, in nanoseconds since it was built.
+func (m *Machine) Now() int64 { return int64(time.Since(m.built)) }
+
+// Listener is who is told what the machine does, with every function; nil for
+// nobody.
+func (m *Machine) Listener() *Listener { return m.listener }
+
+// watch follows one CPU for the listener.
+type watch struct {
+	*Listener
+	began   int64 // when the interrupt or the trap did
+	round   uint64
+	cause   Cause
+	trapped bool
+}
+
+// saw is told of each step which phase it began in.
+func (w *watch) saw(r *runner, before Phase) {
+	now := r.cpu.Phase
+	if before == now {
+		return
+	}
+	switch {
+	case before == Interrupted && (now == Syncing || now == Answering):
+		w.cause = r.cpu.Taken.Cause
+		w.round = r.m.sender(r.cpu.Taken.Ticket).round // until answered, no other
+	case before == Answering:
+		if int(w.cause) < NumCauses {
+			w.Interrupt(w.round, r.id, w.cause, w.began, r.m.Now())
+		}
+		w.began = r.m.Now() // another one may wait
+	case now == Interrupted:
+		w.began = r.m.Now()
+	case now == Trapped:
+		w.began, w.trapped = r.m.Now(), true
+	case w.trapped && now <= lastBorder:
+		w.Trap(r.id, w.began, r.m.Now(), before == Returning)
+		w.trapped = false
+	}
+}
