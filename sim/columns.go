@@ -41,7 +41,8 @@ var PlanColumns = slices.Concat(
 				"plan counts lazy rounds as if isolated CPUs stayed in user space, run says what they took"},
 		{Name: "ipis_per_cpu", Cell: func(r *PlanRow) any { return r.IPIsPerCPU },
 			Doc: "interrupts that each CPU but the sender takes, if no round leaves it out; " +
-				"under stress, the most that one took"},
+				"under stress, the most that one took; " +
+				"where the firmware counts rounds (riscv64), these alone if there are any"},
 		{Name: "stops", Doc: "times that all CPUs stand still", Cell: func(r *PlanRow) any { return r.Stops }},
 	},
 	results.Columns[*PlanRow]{
@@ -71,6 +72,11 @@ var PlanColumns = slices.Concat(
 			Doc: "kind of the handlers' reference counts"},
 		{Name: "seed", Detail: true, Doc: "of every random choice", Cell: func(r *PlanRow) any { return r.Seed }},
 	},
+	results.Columns[*PlanRow]{
+		{Name: "other_ipis_per_cpu", Detail: true, Cell: func(r *PlanRow) any { return r.OtherIPIsPerCPU },
+			Doc: "where the firmware counts rounds (riscv64): what each CPU but the sender takes of the other kind, " +
+				"interrupts of /proc/interrupts beside fences or fences beside interrupts"},
+	}.When(func(r *PlanRow) bool { return r.Arch.Traits().FirmwareRounds }),
 )
 
 func isBuffered(r *PlanRow) bool { return r.Buffered }

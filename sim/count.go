@@ -39,7 +39,7 @@ func (j *Job) Count(ctx context.Context) (PlanRow, error) {
 	row.Lazy = count.Lazy
 	row.IPIs = count.IPIs(j.Online(), j.Isolated())
 	if j.Online() > 1 {
-		row.IPIsPerCPU = count.Rounds + count.Stops
+		row.perCPU(count.Rounds, count.Stops)
 	}
 	row.Lookup = cost
 	return row, ctx.Err()

@@ -200,3 +200,38 @@ func TestOf(t *testing.T) {
 		}
 	})
 }
+
+// TestKindsOfInterrupts: remote fences of riscv64, which the firmware counts, and
+// interrupts of /proc/interrupts are never one number. One fence a site inside of
+// one stop: n and 1 there; elsewhere everything is one kind.
+func TestKindsOfInterrupts(t *testing.T) {
+	for _, c := range []struct {
+		arch, protocol string
+		perCPU, other  int
+	}{
+		{"riscv64", "fence-per-write", 30, 1}, {"riscv64", "stop-machine", 1, 0}, {"riscv64", "native", 31, 0},
+		{"x86_64", "stop-machine", 1, 0}, {"x86_64", "breakpoint", 3, 0}, {"arm64", "breakpoint", 3, 0},
+	} {
+		row, err := newJob(t, config(t, c.arch, c.protocol, "gen:n=30,order=sorted", "4")).Count(t.Context())
+		if err != nil || row.IPIsPerCPU != c.perCPU || row.OtherIPIsPerCPU != c.other {
+			t.Errorf("%s %s: %d and %d per CPU, %v; want %d and %d", c.arch, c.protocol, row.IPIsPerCPU, row.OtherIPIsPerCPU, err, c.perCPU, c.other)
+		}
+	}
+}
+
+// TestFirmwareCountsTheSender: the row of riscv64's remote fences shows them on the
+// hart that asks too, as the firmware's counter does; other rows do not.
+func TestFirmwareCountsTheSender(t *testing.T) {
+	for arch, sender := range map[string]int64{"riscv64": 11, "x86_64": 0} {
+		l := newLive(t, newJob(t, config(t, arch, "native", "gen:n=10", "2")))
+		before := l.Counts()
+		row, err := l.Update(t.Context(), true)
+		if err != nil {
+			t.Fatal(err)
+		}
+		got := snapshot(row, l.Counts().Since(before)).Rows[0].Counts
+		if want := []int64{sender, int64(row.Rounds)}; !slices.Equal(got, want) {
+			t.Errorf("%s: %d, want %d", arch, got, want)
+		}
+	}
+}

@@ -159,6 +159,9 @@ func (g *Grid) expand(ctx context.Context, arch isa.Arch, t *records.Table) (bas
 		if err == nil {
 			err = j.check()
 		}
+		if err == nil && len(g.Engines) > 0 && len(j.queue) == 0 {
+			err = j.nothing()
+		}
 		if err == nil {
 			err = ctx.Err()
 		}

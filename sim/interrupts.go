@@ -39,7 +39,7 @@ func (c *Config) rowsOf() []counted {
 	}
 	t := c.Arch.Traits()
 	return []counted{ // the waking of stoppers is rescheduling
-		{Row: interrupts.Row{Name: t.InterruptRow, Description: t.InterruptName}, causes: []cpus.Cause{cpus.Sync}},
+		{Row: interrupts.Row{Name: t.InterruptRow, Description: t.InterruptName}, causes: []cpus.Cause{cpus.Sync}, senderToo: t.FirmwareRounds},
 		{Row: interrupts.Row{Name: t.StopRow, Description: t.StopName}, causes: []cpus.Cause{cpus.Stop}},
 	}
 }

@@ -24,7 +24,8 @@ type PlanRow struct {
 
 	Rounds, Stops, IPIs int
 	Lazy                int       // rounds that leave out CPUs in user space
-	IPIsPerCPU          int       // that every online CPU but the sender takes
+	IPIsPerCPU          int       // that every online CPU but the sender takes, of one kind; see perCPU
+	OtherIPIsPerCPU     int       // and of the other kind
 	Lookup              int3.Cost // of looking each patch up once; no hits where nothing traps
 }
 
@@ -39,6 +40,23 @@ func (r *PlanRow) flush(f sched.Flush) {
 		r.FlushFinal++
 	}
 }
+
+// perCPU notes what each CPU but the sender takes of rounds and of wakings of
+// stoppers. Where rounds are remote fences that the firmware counts, the two stand in
+// rows that nobody may add: one of the firmware's, one of /proc/interrupts.
+func (r *PlanRow) perCPU(rounds, stops int) {
+	switch {
+	case !r.Arch.Traits().FirmwareRounds:
+		r.IPIsPerCPU, r.OtherIPIsPerCPU = rounds+stops, 0
+	case rounds > 0:
+		r.IPIsPerCPU, r.OtherIPIsPerCPU = rounds, stops
+	default:
+		r.IPIsPerCPU, r.OtherIPIsPerCPU = stops, 0
+	}
+}
+
+// fences tells whether IPIsPerCPU are remote fences by firmware.
+func (r *PlanRow) fences() bool { return r.Arch.Traits().FirmwareRounds && r.Rounds > 0 }
 
 // RunRow is what one update on an engine did.
 type RunRow struct {

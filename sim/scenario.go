@@ -166,16 +166,22 @@ func (j *Job) aside(enable bool) (rounds [cpus.NumCauses]int, err error) {
 
 // addAside adds what a scenario sends to a row that counts the records' rounds.
 func (r *RunRow) addAside(j *Job, enable bool) error {
-	aside, err := j.aside(enable)
+	entries, err := j.Scenario.Entries(enable)
 	if err != nil {
 		return err
 	}
-	for cause, n := range aside {
-		r.Aside[cause] = n
+	fences := r.fences()
+	for _, e := range entries {
+		n := e.Rounds()
+		r.Aside[e.Cause] += n
 		r.Rounds += n
 		r.IPIs += n * (j.Online() - 1)
-		if j.Online() > 1 {
+		switch {
+		case j.Online() == 1:
+		case ledger.Firmware(e.Row) == fences:
 			r.IPIsPerCPU += n
+		default:
+			r.OtherIPIsPerCPU += n
 		}
 	}
 	return nil

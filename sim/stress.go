@@ -155,8 +155,11 @@ func (s *stress) settleUp(row *RunRow, coord *coordinator.Coordinator) {
 	}
 	row.Rounds, row.Stops = int(c.TotalRounds(cpus.Sync)), int(c.TotalRounds(cpus.Stop))
 	row.IPIs = int(c.TotalTaken(cpus.Sync) + c.TotalTaken(cpus.Stop))
+	most := PlanRow{Config: row.Config}
 	for _, taken := range c.Taken {
-		row.IPIsPerCPU = max(row.IPIsPerCPU, int(taken[cpus.Sync]+taken[cpus.Stop]))
+		most.perCPU(int(taken[cpus.Sync]), int(taken[cpus.Stop]))
+		row.IPIsPerCPU = max(row.IPIsPerCPU, most.IPIsPerCPU)
+		row.OtherIPIsPerCPU = max(row.OtherIPIsPerCPU, most.OtherIPIsPerCPU)
 	}
 }
 

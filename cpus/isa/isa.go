@@ -135,6 +135,7 @@ type Traits struct {
 	TrapSyncs      bool // taking and leaving a trap makes the CPU fetch afresh
 	InterruptSyncs bool // so does any interrupt
 	MaskedRounds   bool // rounds reach CPUs that have interrupts masked (remote fences by firmware)
+	FirmwareRounds bool // the firmware counts rounds, on the sender as well, and /proc/interrupts does not
 	StoresBuffered bool // a store needs a fence before a round may rely on it
 
 	// What the current kernel's word-by-word update sends on top of the

@@ -138,7 +138,8 @@ func TestTraits(t *testing.T) {
 	want := isa.Traits{
 		Name: "riscv64", FetchLen: 4, BreakpointLen: 4, Breakpoint: "ebreak", Resync: "fence.i", CallOps: true,
 		MaskedRounds: true, StoresBuffered: true, RoundPerLiteral: true, RoundAtEnd: true,
-		InterruptRow: "FW_FENCE_I_RECVD", InterruptName: riscv64.FenceName,
+		FirmwareRounds: true,
+		InterruptRow:   "FW_FENCE_I_RECVD", InterruptName: riscv64.FenceName,
 		StopRow: "IPI0", StopName: "Rescheduling interrupts",
 	}
 	if got := riscv64.Arch.Traits(); got != want {

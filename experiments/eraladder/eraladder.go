@@ -79,7 +79,7 @@ func table() results.Table {
 		{Name: "rounds", Doc: "requests to all other CPUs to synchronise"},
 		{Name: "stops", Doc: "times that all CPUs stand still"},
 		{Name: "remote_fences", Doc: "of the rounds, remote fences: interrupts that firmware may send, which /proc/interrupts then does not show"},
-		{Name: "ipis_per_cpu", Doc: "interrupts that each CPU but the sender takes, those that wake stoppers among them"},
+		{Name: "ipis_per_cpu", Doc: "interrupts that each CPU but the sender takes, those that wake stoppers among them unless they are counted apart from fences (riscv64)"},
 		{Name: "formula", Doc: "rounds for n sites, as they follow from the source"},
 		{Name: "formula_rounds", Detail: true, Doc: "what the formula gives"},
 		{Name: "basis", Detail: true, Doc: "source: read in the kernel's; commit: in a commit message or a mail; inferred: follows from something else"},

@@ -46,6 +46,10 @@ type Row struct {
 	About     string
 }
 
+// Firmware tells whether a row is a counter of the firmware, which
+// /proc/interrupts does not show.
+func Firmware(row string) bool { return strings.HasPrefix(row, "FW_") }
+
 // Scenario is what is switched.
 type Scenario string
 
