@@ -29,7 +29,7 @@ var below = map[string][]string{
 	"sched":       {"poke", "records"},
 	"poke":        {"int3", "cpus", "records", "internal"},
 	"int3":        {"cpus", "records"},
-	"cpus":        {"records"},
+	"cpus":        {"records", "internal"},
 	"records":     {"internal"},
 	"results":     {},
 	"internal":    {},

@@ -119,12 +119,12 @@ func (k *Codec) packTask(ph Phase, c *CPU) (w uint64) {
 		if c.Ops == k.NopOps { // only then does anybody ask what was promised
 			w |= packPromise(c.Promise)
 		}
-	case Leaving:
-		if c.hit {
-			w = 2<<atFlags | index(k.Acts, c.Act)<<atValue
-		}
 	case Returning:
 		w = index(k.Acts, c.Act) << atValue
+	case Trapped, Leaving:
+		if c.hit && k.found(ph) {
+			w = 2<<atFlags | index(k.Acts, c.Act)<<atValue
+		}
 	}
 	if k.carries(ph) { // beside the value; what is promised matters later only
 		w |= index(k.Ops, c.Ops) << atPromise
@@ -135,8 +135,11 @@ func (k *Codec) packTask(ph Phase, c *CPU) (w uint64) {
 // carries tells whether a CPU in this phase has loaded the ops that it will call a
 // function with.
 func (k *Codec) carries(ph Phase) bool {
-	return k.Code.Apart && (ph == Again || ph >= Trapped && ph <= Retrying)
+	return k.Code.Path.apart && (ph == Again || ph >= Trapped && ph <= Retrying)
 }
+
+// found tells whether the handler has looked the address up before this phase.
+func (k *Codec) found(ph Phase) bool { return k.Code.Path.found>>ph&1 != 0 }
 
 // packPromise keeps apart what a small machine can have promised.
 func packPromise(p Promise) uint64 {
@@ -198,7 +201,7 @@ func (k *Codec) unpackTask(ph Phase, w uint64, c *CPU) {
 		c.Promise = unpackPromise(w)
 	case Calling, Doubting:
 		c.Ops, c.Promise = k.Ops[value], unpackPromise(w)
-	case Leaving, Returning:
+	case Trapped, Leaving, Returning:
 		if c.hit || ph == Returning {
 			c.Act = k.Acts[value]
 		}
@@ -239,13 +242,12 @@ func (k *Codec) UnpackTask(w uint64, cpu int) (t Task) {
 	return t
 }
 
-// Attend makes the CPU look for interrupts before it does anything else at the
-// border that it stands at; Skip makes it go on without looking, as after a look
-// that found nothing.
-func (c *CPU) Attend() { c.polled = false }
-
-// Skip is the other half of Attend; Looked tells which of the two holds.
-func (c *CPU) Skip() { c.polled = true }
+// Repoll makes the CPU look for interrupts before it does anything else at the
+// border that it stands at; SkipPoll makes it go on without looking, as after a look
+// that found nothing. Polled tells which of the two holds.
+func (c *CPU) Repoll()      { c.polled = false }
+func (c *CPU) SkipPoll()    { c.polled = true }
+func (c *CPU) Polled() bool { return c.polled }
 
 // Owes tells whether the CPU has something to do at the next border between two
 // calls: to stand still, or to answer a grace period.
@@ -253,9 +255,6 @@ func (c *CPU) Owes() bool { return c.stop || c.quiet }
 
 // Asked is the grace period that the CPU owes an answer, if any.
 func (c *CPU) Asked() (t Ticket, owes bool) { return c.Quiesce, c.quiet }
-
-// Looked tells whether the CPU has looked for interrupts at its border.
-func (c *CPU) Looked() bool { return c.polled }
 
 // Shift moves the CPU's positions down, when older versions are forgotten.
 func (c *CPU) Shift(by Seq) {

@@ -32,6 +32,7 @@ const (
 	Doubting    // met nop_ops at an enabled site: was a tracer promised?
 	Entering    // comes from user space: says so
 	CatchingUp  // was left out by rounds meanwhile: fetches afresh
+	numPhases
 
 	lastBorder = Calling
 )

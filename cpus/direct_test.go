@@ -11,7 +11,7 @@ func (f *fixture) runs(t *testing.T, c *CPU, pad *Scratchpad) (last Event) {
 	t.Helper()
 	for steps := 0; ; steps++ {
 		last = Step(c, f.code, f.Machine, &script{}, pad)
-		if pad.Found || c.Phase == Boundary && !c.Looked() {
+		if pad.Found || c.Phase == Boundary && !c.Polled() {
 			return last
 		}
 		if steps > 20 {
@@ -47,7 +47,7 @@ func TestDirect(t *testing.T) {
 		} {
 			h := &oneHandler{}
 			f := newFixture(t, arch, 1, busy(1), h, Weak)
-			f.code.Direct = true
+			f.code.Path = f.code.Path.With(SiteDirect)
 			own := f.code.Entry + 4096
 			if err := f.AddOps(uint64(own)); err != nil {
 				t.Fatal(err)
@@ -87,7 +87,7 @@ func TestAlways(t *testing.T) {
 		for _, always := range []bool{true, false} {
 			for _, enabled := range []bool{true, false} {
 				f := newFixture(t, arch, 1, busy(1), noHandler{}, Weak)
-				f.code.Always, f.code.Direct = always, true
+				f.code.Always, f.code.Path = always, f.code.Path.With(SiteDirect)
 				if enabled { // and named is nobody
 					f.Store(0, 0, f.code.Len, f.on[0])
 				}
@@ -112,7 +112,7 @@ func TestEntryMasked(t *testing.T) {
 	for _, arch := range archNames {
 		for _, masks := range []bool{true, false} {
 			f := newFixture(t, arch, 1, busy(2), noHandler{}, Weak)
-			f.code.Apart, f.code.EntryMasked = true, masks
+			f.code.Path = f.code.Path.With(map[bool]Variant{false: SiteApart, true: SiteApartMasked}[masks])
 			f.Store(0, 0, f.code.Len, f.on[0])
 			f.StoreLiteral(0, uint64(f.code.Entry))
 			cpu, pad := CPU{ID: 1, Synced: f.Seq()}, NewScratchpad()

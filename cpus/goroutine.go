@@ -164,7 +164,7 @@ func (r *runner) step() {
 // sleep blocks until the bell rings. Where interrupts synchronise a sleeper cannot
 // fetch anything that is old already: nothing is held for it.
 func (r *runner) sleep() {
-	if r.m.code.Traits.InterruptSyncs && !r.m.code.Defer {
+	if r.m.code.Traits.InterruptSyncs && !r.m.code.Path.tells {
 		r.synced.Store(math.MaxUint64)
 		defer func() { r.synced.Store(uint64(r.cpu.Synced)) }()
 	}
@@ -222,7 +222,7 @@ func (m *Machine) Occupy(ctx context.Context, cpu int) (*Lease, error) {
 		return nil, fmt.Errorf("occupy cpu %d: %w", cpu, ErrOffline)
 	}
 	r.lease()
-	r.cpu.Attend()
+	r.cpu.Repoll()
 	return &Lease{r}, nil
 }
 
@@ -244,7 +244,7 @@ func (r *runner) stand() { r.seat <- struct{}{} }
 // Release gives the CPU back to its own task.
 func (l *Lease) Release() {
 	l.r.asleep.Store(false)
-	l.r.cpu.Attend()
+	l.r.cpu.Repoll()
 	l.r.back <- true
 	l.r.stand()
 }
@@ -270,7 +270,7 @@ func (l *Lease) Yield() {
 func (l *Lease) answerInterrupts() {
 	for l.r.m.Pending(l.r.id, false) || !l.r.cpu.Preemptible() {
 		if l.r.cpu.BetweenCalls() { // its own task makes no call meanwhile
-			l.r.cpu.Attend()
+			l.r.cpu.Repoll()
 		}
 		l.r.steps(1)
 		if l.r.cpu.Phase == Stopped { // only others can end that

@@ -30,7 +30,7 @@ func (m *Machine) Unplug(ctx context.Context, cpu int) error {
 	switch {
 	case !m.online[cpu].Load():
 		return fmt.Errorf("unplug cpu %d: it is offline %w", cpu, ErrAlready)
-	case m.roles[cpu].Houses() && m.housesOnline() == 1:
+	case m.roles[cpu].RunsPatcher() && m.patcherCPUsOnline() == 1:
 		return fmt.Errorf("unplug cpu %d: %w", cpu, ErrLastOne)
 	}
 	r.lease()

@@ -16,18 +16,25 @@ func (c *CPU) poll(code *Code, sh Shared) {
 		c.Phase = Arriving
 	case masked && !code.Traits.MaskedRounds:
 	case !sh.Pending(int(c.ID), masked):
-	case c.Phase == Asleep && code.Defer && c.Role == Isolated: // comes in first
-		c.enter(false)
+	case c.Phase == Asleep && code.Path.tells && c.Role == Isolated: // comes in first
+		c.enter(code, false)
 		c.polled = false
 	default:
 		c.Back, c.Phase = c.Phase, Interrupted
 	}
 }
 
-// masked tells whether the CPU has interrupts masked: for some calls, or in the
-// entry. Code.EntryMasked is asked where an interrupt would be taken only.
+// masked tells whether the CPU has interrupts masked: for some calls, or by a step
+// of its path. The path is asked where an interrupt would be taken only.
 func (c *CPU) masked(code *Code) bool {
-	return c.Masked > 0 || code.EntryMasked && (c.Phase == Again || c.Phase == Interrupted && c.Back == Again)
+	if c.Masked > 0 || code.Path.masked == 0 {
+		return c.Masked > 0
+	}
+	at := c.Phase
+	if at == Interrupted {
+		at = c.Back
+	}
+	return code.Path.masked>>at&1 != 0
 }
 
 // interrupt is everything between taking an interrupt and going on, and the

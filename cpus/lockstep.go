@@ -56,7 +56,7 @@ func (l *Lockstep) CPU(cpu int) (c CPU) {
 	return c
 }
 
-// Change changes what only the CPU itself knows: see CPU.Skip and CPU.Attend.
+// Change changes what only the CPU itself knows: see CPU.SkipPoll and CPU.Repoll.
 func (l *Lockstep) Change(cpu int, f func(c *CPU)) {
 	l.do(cpu, func(r *runner) { f(&r.cpu) })
 }

@@ -67,6 +67,9 @@ func NewMachine(cfg Config) (*Machine, error) {
 	case len(cfg.Code.Sites) == 0:
 		return nil, errors.New("no sites: nothing can be patched or called")
 	}
+	if err := cfg.Code.Complete(); err != nil {
+		return nil, err
+	}
 	m := &Machine{
 		Handler: cfg.Handler,
 		Text:    newText(len(cfg.Code.Sites), cfg.Initial, cfg.NopOps),
@@ -121,10 +124,10 @@ func (m *Machine) OnlineCPUs() (n int) {
 	return n
 }
 
-// housesOnline is the number of CPUs online that patchers may run on.
-func (m *Machine) housesOnline() (n int) {
+// patcherCPUsOnline is the number of CPUs online that patchers may run on.
+func (m *Machine) patcherCPUsOnline() (n int) {
 	for cpu, r := range m.roles {
-		if r.Houses() && m.online[cpu].Load() {
+		if r.RunsPatcher() && m.online[cpu].Load() {
 			n++
 		}
 	}

@@ -84,15 +84,15 @@ func parseRole(name string) (Role, error) {
 // and online. -1 if there is none.
 func Housekeeper(roles []Role) int {
 	for cpu, r := range roles {
-		if r.Houses() {
+		if r.RunsPatcher() {
 			return cpu
 		}
 	}
 	return -1
 }
 
-// Houses tells whether patchers may run on such a CPU.
-func (r Role) Houses() bool { return r != Isolated && r != Offline }
+// RunsPatcher tells whether patchers may run on such a CPU.
+func (r Role) RunsPatcher() bool { return r != Isolated && r != Offline }
 
 // FormatRoles is the short form of a list of roles: "8" or "busy=6,isolated=2".
 func FormatRoles(roles []Role) string {

@@ -15,13 +15,9 @@ type Code struct {
 	Sites  []records.Addr // first patchable byte of each site
 	Len    int            // patchable bytes of a site
 	Entry  records.Addr   // ftrace_caller: what sites call
-	// NoRecheck makes a breakpoint without an entry fatal at once, as Linux
-	// does since 6.3 (8e791f7eba4c); before, the handler looked whether the
-	// breakpoint had gone meanwhile and went back.
-	NoRecheck bool
-	// TrapSkips makes the breakpoint handler go on behind the site, as Linux
-	// did until 5.1 (9e298e860408): meanwhile the site calls nobody.
-	TrapSkips bool
+	// Path is what CPUs do at sites and in handlers. The zero Path is the
+	// architecture's own, which Complete puts here.
+	Path Path
 	// Always says that every site leads to a tracer before, during and after
 	// every update: a call that reaches none is lost, whatever was promised.
 	Always bool
@@ -31,31 +27,9 @@ type Code struct {
 	// Deaf are the CPUs, one bit each, whose interrupts do not make them fetch
 	// afresh: a fault of the hardware or of its emulator.
 	Deaf uint64
-	// Apart says that the ops and the function to call with it are read in two
-	// places, as by kernels without CALL_OPS: a site is the call inside the
-	// common entry (ftrace_call), which has loaded the ops before it gets there,
-	// from what is the site's literal here (function_trace_op). The function at
-	// Entry serves every ops (ftrace_ops_list_func), another one only the ops
-	// that is named by the function's address.
-	Apart bool
-	// EntryMasked says that the common entry has interrupts masked from where it
-	// loads the ops to that call. No kernel's has; it is what a round would need
-	// to be enough where the two are apart.
-	EntryMasked bool
-	// Direct says that sites are those of direct calls: a site calls a trampoline
-	// itself, or the common entry at Entry, which looks up whom to call for the
-	// site: by its address in direct_functions (ftrace_find_rec_direct,
-	// kernel/trace/ftrace.c, Linux 7.1), or in the direct_call of its one ops. That
-	// is the site's literal here, and the ops that calls nobody where there is no
-	// entry.
-	Direct bool
 	// Stretch is the order of length, in calls, of a stretch with interrupts
 	// masked. 0: maskStretch.
 	Stretch int
-	// Defer lets rounds leave out CPUs in user space, which catch up when they
-	// next enter the kernel. Early are traced calls made on that way in before
-	// the catching up: what must not be.
-	Defer, Early bool
 	// Dispatch, where set, takes the calls that got to an attached ops from there to
 	// whoever traces the site, and says what became of it. It is called by all CPUs
 	// at once.
@@ -71,7 +45,7 @@ func (c *Code) Literals() bool { return c.Traits.CallOps && c.Insns() == 1 }
 
 // Named tells whether there is data that names what a site calls: its literal, its
 // entry in the table of direct calls, or the ops that is loaded apart.
-func (c *Code) Named() bool { return c.Literals() || c.Direct || c.Apart }
+func (c *Code) Named() bool { return c.Literals() || c.Path.reads() }
 
 // Handler answers a CPU that ran into a breakpoint.
 type Handler interface {

@@ -24,8 +24,8 @@ func Step(c *CPU, code *Code, sh Shared, ch Chooser, pad *Scratchpad) Event {
 	case Boundary:
 		return c.call(code, sh, ch, pad)
 	case Asleep:
-		if code.Defer && c.Role == Isolated && ch.Choose(ChooseEnter, 2) == 1 { // a system call
-			c.enter(code.Early)
+		if code.Path.tells && c.Role == Isolated && ch.Choose(ChooseEnter, 2) == 1 { // a system call
+			c.enter(code, code.Path.early)
 		}
 		return Nothing
 	case Again:
@@ -44,13 +44,13 @@ func Step(c *CPU, code *Code, sh Shared, ch Chooser, pad *Scratchpad) Event {
 	case Doubting:
 		return c.doubt(code, sh, pad)
 	case Entering:
-		c.Phase = Boundary
-		if sh.EnterKernel(int(c.ID)) {
-			c.Phase = CatchingUp
+		c.Phase = code.Path.next[Entering]
+		if leftOut := sh.EnterKernel(int(c.ID)); c.Phase == CatchingUp && !leftOut {
+			c.Phase = Boundary
 		}
 		return Nothing
 	case CatchingUp:
-		c.Synced, c.Phase = sh.Seq(), Boundary
+		c.Synced, c.Phase = sh.Seq(), code.Path.next[CatchingUp]
 		return Nothing
 	case Trapped, Searching, Leaving, Returning, Missed, Retrying:
 		return c.trap(code, sh, ch, pad)
@@ -80,7 +80,7 @@ func (c *CPU) call(code *Code, sh Shared, ch Chooser, pad *Scratchpad) Event {
 	}
 	pad.begun++
 	c.Site = int32(ch.Choose(ChooseSite, len(code.Sites)))
-	if code.Apart {
+	if code.Path.apart {
 		c.Ops, c.Phase = sh.Literal(int(c.Site)), Again
 		return Nothing
 	}
@@ -93,8 +93,8 @@ const maskStretch = 64
 
 // enter begins the way from user space into the kernel, for some calls; early:
 // with one before the CPU catches up.
-func (c *CPU) enter(early bool) {
-	c.Phase, c.early, c.Awake = Entering, early, awakeCalls
+func (c *CPU) enter(code *Code, early bool) {
+	c.Phase, c.early, c.Awake = code.Path.enter, early, awakeCalls
 	if early {
 		c.Phase, c.Awake = Boundary, 1
 	}
@@ -104,11 +104,11 @@ func (c *CPU) enter(early bool) {
 // before catching up is followed by that.
 func (c *CPU) rest(code *Code, sh Shared) {
 	if c.early {
-		c.enter(false)
+		c.enter(code, false)
 		return
 	}
 	c.Phase = Asleep
-	if code.Defer && c.Role == Isolated {
+	if code.Path.tells && c.Role == Isolated {
 		sh.LeaveKernel(int(c.ID))
 	}
 }
@@ -130,7 +130,7 @@ func (c *CPU) fetch(i int, code *Code, sh Shared, ch Chooser, pad *Scratchpad) E
 	}
 	insn := c.decode(code, text, off)
 	if insn.Kind == isa.Breakpoint {
-		c.Phase = Trapped
+		c.Phase = code.Path.trap
 		return Trap
 	}
 	if mixed && !seen(window, 0, off, n, text) {
@@ -140,7 +140,7 @@ func (c *CPU) fetch(i int, code *Code, sh Shared, ch Chooser, pad *Scratchpad) E
 	if stale {
 		c.violate(code, pad, StaleAfterCompletion, text, n, "the update had completed, this CPU last synchronised before its stores: %v")
 	}
-	if code.Insns() == 2 {
+	if code.Path.insns == 2 {
 		if i == 0 {
 			c.First, c.Scratch, c.Phase = text, uint64(insn.Target), Second
 			return Nothing
@@ -190,14 +190,15 @@ func (c *CPU) execute(code *Code, ch Chooser, insn isa.Insn, stale bool, pad *Sc
 		}
 		return Untraced
 	}
-	switch c.Phase = Entered; {
-	case code.Apart:
-		if c.Phase = Calling; insn.Target != code.Entry && uint64(insn.Target) != c.Ops {
+	switch c.Phase = Calling; {
+	case code.Path.apart:
+		if insn.Target != code.Entry && uint64(insn.Target) != c.Ops {
 			return c.broken(code, pad, MismatchedOps, isa.Text(c.Ops), 8, "this ops was loaded before the site came to call another one's function: %v")
 		}
-	case code.Direct && insn.Target == code.Entry: // which looks the site up
-	case code.Direct || !code.Literals():
-		c.Ops, c.Phase = uint64(insn.Target), Calling
+	case code.Path.after == DoLoadLiteral, code.Path.after == DoLookUpDirect && insn.Target == code.Entry:
+		c.Phase = Entered
+	default:
+		c.Ops = uint64(insn.Target)
 	}
 	c.Linger = uint16(ch.Choose(ChooseLinger, maxLinger))
 	return Nothing

@@ -124,7 +124,9 @@ func TestViolations(t *testing.T) {
 func TestRecheck(t *testing.T) {
 	for _, never := range []bool{false, true} {
 		f := newFixture(t, "x86_64", 1, busy(1), noHandler{}, Weak)
-		f.code.NoRecheck = never
+		if never {
+			f.code.Path = f.code.Path.With(MissFatal)
+		}
 		f.Store(0, 0, 1, isa.TextOf(0xCC))
 		f.Store(0, 0, 5, f.off[0])
 		// This CPU saw the breakpoint: it synchronised between the stores.
@@ -144,7 +146,7 @@ func TestRecheck(t *testing.T) {
 			want = []Event{Trap, Miss, Broken}
 		}
 		if !slices.Equal(events, want) {
-			t.Errorf("NoRecheck %v: events %v, want %v", never, events, want)
+			t.Errorf("never %v: events %v, want %v", never, events, want)
 		}
 	}
 }

@@ -11,14 +11,14 @@ import (
 func TestProbed(t *testing.T) {
 	for _, arch := range archNames {
 		f := newFixture(t, arch, 2, busy(1), noHandler{}, Weak)
-		f.code.NoRecheck = true
+		f.code.Path = f.code.Path.With(MissFatal)
 		f.code.Probed = 1 << 1
 		for site := range 2 {
 			f.Store(site, 0, f.code.Traits.BreakpointLen, f.code.Arch.Breakpoint())
 		}
 		for site, want := range []Property{UnhandledBreakpoint, ""} {
 			c, pad := CPU{Synced: f.Seq()}, NewScratchpad()
-			for steps := 0; !pad.Found && (steps == 0 || c.Phase != Boundary || c.Looked()); steps++ {
+			for steps := 0; !pad.Found && (steps == 0 || c.Phase != Boundary || c.Polled()); steps++ {
 				Step(&c, f.code, f.Machine, &script{answers: []int{site}}, pad)
 				if steps > 20 {
 					t.Fatalf("%s: site %d: no end of it", arch, site)
@@ -50,7 +50,7 @@ func TestApart(t *testing.T) {
 	} {
 		h := &oneHandler{}
 		f := newFixture(t, arch, 1, busy(1), h, Weak)
-		f.code.Apart = true
+		f.code.Path = f.code.Path.With(SiteApart)
 		at := f.code.Sites[0]
 		target := f.code.Entry + 4096
 		if c.entry {

@@ -7,14 +7,12 @@ import (
 	"github.com/textpoke/textpoke/cpus/isa"
 )
 
-// trap is the breakpoint handler, poke_int3_handler in
-// arch/x86/kernel/alternative.c (smp_text_poke_int3_handler since Linux 6.16):
-// take a reference, look the address up, give the reference back, act as the
-// new instruction. It runs with interrupts off.
+// trap is a step of the breakpoint handler, in the path's order. It runs with
+// interrupts off.
 func (c *CPU) trap(code *Code, sh Shared, ch Chooser, pad *Scratchpad) Event {
 	switch c.Phase {
 	case Trapped:
-		if c.Phase = Searching; !sh.Enter(int(c.ID)) {
+		if !sh.Enter(int(c.ID)) {
 			c.Phase = Missed
 			return Miss
 		}
@@ -22,19 +20,15 @@ func (c *CPU) trap(code *Code, sh Shared, ch Chooser, pad *Scratchpad) Event {
 		pad.probe.Comparisons = 0
 		var found Found
 		c.Act, found = sh.Find(code.Sites[c.Site], &pad.probe)
-		c.hit, c.Phase = found == Hit, Leaving
-		if found == TornDown {
+		c.hit = found == Hit
+		if found == TornDown && code.Path.refers {
 			n := code.Traits.BreakpointLen
 			c.violate(code, pad, UseAfterFree, code.Arch.Breakpoint(), n, "the handler looks for it in a batch that is no more: %v")
 		}
 	case Leaving:
 		sh.Leave(int(c.ID))
-		if c.Phase = Returning; !c.hit {
-			c.Phase = Missed
-			return Miss
-		}
 	case Returning:
-		if code.Traits.TrapSyncs {
+		if code.Path.syncs {
 			c.Synced = sh.Seq()
 		}
 		c.Promise = 0 // nothing is promised while a site is being patched
@@ -43,42 +37,60 @@ func (c *CPU) trap(code *Code, sh Shared, ch Chooser, pad *Scratchpad) Event {
 		return c.miss(code, sh, pad)
 	case Retrying:
 		c.Synced, c.Phase = sh.Seq(), Again
+		return Nothing
+	}
+	if c.Phase = code.Path.next[c.Phase]; c.Phase == Returning && !c.hit {
+		c.Phase = Missed
+		return Miss
 	}
 	return Nothing
 }
 
 // act goes on as the instruction that the handler found.
 func (c *CPU) act(code *Code, ch Chooser, pad *Scratchpad) Event {
-	if code.TrapSkips {
-		c.Act = isa.Insn{Kind: isa.Nop}
+	insn := c.Act
+	if code.Path.skips {
+		insn = isa.Insn{Kind: isa.Nop}
 	}
 	pad.window = pad.window[:0] // nothing was fetched for this
-	if code.Always && c.Act.Kind != isa.Call {
+	if code.Always && insn.Kind != isa.Call {
 		n := code.Traits.BreakpointLen
 		c.violate(code, pad, LostCall, code.Arch.Breakpoint(), n, "the handler goes on behind the site, which calls a tracer before and after the update%v")
 		c.Phase = Boundary
 		return Lost
 	}
-	return c.execute(code, ch, c.Act, false, pad)
+	return c.execute(code, ch, insn, false, pad)
 }
 
-// miss is what the kernel did until 6.2 when nobody owned a breakpoint
-// (kprobe_int3_handler, removed by 8e791f7eba4c): look at the text, and if the
-// breakpoint has gone, go back and execute what is there now.
+// miss is what follows when nobody owns a breakpoint.
 func (c *CPU) miss(code *Code, sh Shared, pad *Scratchpad) Event {
 	n := code.Traits.BreakpointLen
 	now := sh.Peek(int(c.Site)).Slice(0, n)
-	switch {
+	gone := now != code.Arch.Breakpoint()
+	switch how := code.Path.missed; {
 	case code.Probed>>uint(c.Site)&1 != 0:
 		c.Phase = Boundary
 		return Untraced
-	case now == code.Arch.Breakpoint():
+	case how == DoSkip && (gone || !code.Path.again):
+		return c.skip(code, pad)
+	case !gone:
 		return c.broken(code, pad, UnhandledBreakpoint, now, n, "no entry for it, and it is still there: %v")
-	case code.NoRecheck:
+	case how == DoFatal:
 		return c.broken(code, pad, UnhandledBreakpoint, now, n, "no entry for it any more, and the handler may not look again: %v")
 	}
 	c.Phase = Retrying
 	return Nothing
+}
+
+// skip goes on behind a site whose breakpoint was nobody's.
+func (c *CPU) skip(code *Code, pad *Scratchpad) Event {
+	if c.Phase = Boundary; code.Always {
+		pad.window = pad.window[:0]
+		n := code.Traits.BreakpointLen
+		c.violate(code, pad, LostCall, code.Arch.Breakpoint(), n, "no entry for it, and the handler goes on behind the site, which calls a tracer before and after the update%v")
+		return Lost
+	}
+	return Untraced
 }
 
 // broken records a violation after which the call cannot go on.

@@ -296,7 +296,7 @@ func (x *Executor) between(ctx context.Context) error {
 	if to == x.lease.CPU() {
 		to = 0
 	}
-	if !x.Machine.Role(to).Houses() || !x.Machine.Online(to) {
+	if !x.Machine.Role(to).RunsPatcher() || !x.Machine.Online(to) {
 		return nil
 	}
 	x.lease.Release()
@@ -308,7 +308,7 @@ func (x *Executor) between(ctx context.Context) error {
 // patchers. The machine never unplugs the last of those.
 func (x *Executor) sit(ctx context.Context, cpu int) (err error) {
 	for ; ; cpu = (cpu + 1) % x.Machine.CPUs() {
-		if !x.Machine.Role(cpu).Houses() {
+		if !x.Machine.Role(cpu).RunsPatcher() {
 			continue
 		}
 		x.lease, err = x.Machine.Occupy(ctx, cpu)

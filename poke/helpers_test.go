@@ -166,8 +166,14 @@ func (g *paper) SyncSelf()      {}
 // world is a paper with patches for all its sites.
 func world(t testing.TB, p *Protocol, s Shape) (*paper, []Patch) {
 	t.Helper()
-	arch, _ := cpus.ParseArch(s.Traits.Name)
-	code := &cpus.Code{Arch: arch, Traits: s.Traits, Layout: p.Layout, Len: s.Len, Entry: 0x100000, Defer: p.Lazy(s)}
+	arch, err := cpus.ParseArch(s.Traits.Name)
+	if err != nil {
+		t.Fatal(err)
+	}
+	code := &cpus.Code{Arch: arch, Traits: s.Traits, Layout: p.Layout, Len: s.Len, Entry: 0x100000}
+	if code.Path, err = p.Path(s); err != nil {
+		t.Fatal(err)
+	}
 	g := &paper{code: code}
 	var patches []Patch
 	for i := range s.Patches {

@@ -4,6 +4,8 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+
+	"github.com/textpoke/textpoke/cpus"
 )
 
 // Mutation is a defect put into a plan, to see what breaks.
@@ -13,8 +15,8 @@ type Mutation struct {
 
 	// Steps rewrites the plan; nil leaves it as it is.
 	Steps func(Step, Emit)
-	// NoRecheck: a breakpoint without an entry is fatal at once.
-	NoRecheck bool
+	// Path is what CPUs do otherwise.
+	Path []cpus.Variant
 	// Unsorted: patches are queued whatever their order.
 	Unsorted bool
 	// Overfull: patches are queued whether or not a slot is left.
@@ -131,7 +133,7 @@ func dropSync(n uint8, noRecheck bool) Mutation {
 	if noRecheck {
 		m.Name += "-no-recheck"
 		m.Summary += ", and a breakpoint without an entry is fatal at once (Linux 6.3 and later)"
-		m.NoRecheck = true
+		m.Path = []cpus.Variant{cpus.MissFatal}
 		has := m.holds
 		m.holds = func(p *Protocol, s Shape) bool { return p.Traps && has(p, s) }
 	}
@@ -188,6 +190,14 @@ func (p *Protocol) Mutation(name string, s Shape) (Mutation, error) {
 	}
 	return Mutation{}, fmt.Errorf("mutation %q: protocol %s on %s has nothing of the kind; it offers %s",
 		name, p.Name, s.Traits.Name, strings.Join(offered, ", "))
+}
+
+// OnPath mutates what CPUs do.
+func (m Mutation) OnPath(p cpus.Path) cpus.Path {
+	for _, v := range m.Path {
+		p = p.With(v)
+	}
+	return p
 }
 
 // Through is an Emit that mutates what goes to the next one.

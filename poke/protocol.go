@@ -150,6 +150,11 @@ func (p *Protocol) Lazy(s Shape) bool {
 	return p.has(s, func(st Step) bool { return st.Op == Sync && st.Lazy })
 }
 
+// Path is what CPUs do at sites of a shape, and in the handler of their breakpoints.
+func (p *Protocol) Path(s Shape) (cpus.Path, error) {
+	return cpus.NativePath(s.Traits, s.Len, p.Lazy(s)), nil
+}
+
 // Settles tells whether the protocol promises that, once it is through, no CPU
 // executes old text: whether every CPU synchronises after its last store.
 func (p *Protocol) Settles(s Shape) bool {

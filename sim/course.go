@@ -14,7 +14,7 @@ type Move struct{ After, To int }
 // in place of wherever it likes. It fails where a CPU houses no patcher.
 func (l *Live) Course(home int, moves ...Move) error {
 	for _, cpu := range append([]Move{{To: home}}, moves...) {
-		if cpu.To < 0 || cpu.To >= len(l.job.Roles) || !l.job.Roles[cpu.To].Houses() {
+		if cpu.To < 0 || cpu.To >= len(l.job.Roles) || !l.job.Roles[cpu.To].RunsPatcher() {
 			return fmt.Errorf("cpu %d of %s houses no patcher", cpu.To, cpus.FormatRoles(l.job.Roles))
 		}
 	}

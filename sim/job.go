@@ -230,9 +230,13 @@ func (j *Job) sites() (*sites, error) {
 	s := &sites{site: make([]int32, j.Table.Len())}
 	s.code = cpus.Code{
 		Arch: j.Arch, Traits: j.shape.Traits, Layout: j.protocol.Layout, Fetch: j.Fetch,
-		Len: j.shape.Len, Entry: j.entry(), NoRecheck: j.mutation.NoRecheck,
-		Defer: j.protocol.Lazy(j.shape),
+		Len: j.shape.Len, Entry: j.entry(),
 	}
+	path, err := j.protocol.Path(j.shape)
+	if err != nil {
+		return nil, err
+	}
+	s.code.Path = j.mutation.OnPath(path)
 	plts := j.plts()
 	group := 0
 	for rec := range j.Table.Len() {

@@ -191,9 +191,9 @@ func (w *world) act(a action, ch cpus.Chooser) {
 		}
 		w.parked[a.arg] = cpus.Task{}
 	case skip:
-		w.cpu[a.who].Skip()
+		w.cpu[a.who].SkipPoll()
 	case attend:
-		w.cpu[a.who].Attend()
+		w.cpu[a.who].Repoll()
 	case tick:
 		w.cpu[a.who].Tick(w.m.Code, w)
 	}
@@ -202,7 +202,7 @@ func (w *world) act(a action, ch cpus.Chooser) {
 func (w *world) stepCPU(i int, ch cpus.Chooser) {
 	c := &w.cpu[i]
 	if w.leased(i) && c.BetweenCalls() { // its own task makes no call meanwhile
-		c.Attend()
+		c.Repoll()
 	}
 	w.event = cpus.Step(c, w.m.Code, w, ch, w.pad)
 	if w.pad.Found {
@@ -242,7 +242,7 @@ func (w *world) begin(i int) {
 	if c := &w.cpu[home]; !c.Preemptible() {
 		w.park(home)
 	}
-	w.cpu[home].Attend()
+	w.cpu[home].Repoll()
 	w.sat[i] = sitting
 }
 
@@ -264,7 +264,7 @@ func (w *world) park(i int) {
 func (w *world) finish(i int) {
 	w.sat[i] = done
 	home := w.m.homes[i]
-	w.cpu[home].Attend()
+	w.cpu[home].Repoll()
 	if w.stopping == int8(i+1) && w.arriving > 0 {
 		w.violate(&cpus.Violation{Property: cpus.Deadlock, CPU: home, Why: "the program is over, and nobody lets the CPUs go on that it has stopped"})
 	}

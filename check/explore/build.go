@@ -66,7 +66,7 @@ func (s *Setup) Model() (*Model, error) {
 	m := &Model{
 		Code: &cpus.Code{
 			Arch: s.Arch, Traits: s.Arch.Traits(), Layout: s.Protocol.Layout, Fetch: s.Fetch,
-			Entry: entryAt, NoRecheck: s.Mutation.NoRecheck, Stretch: 1, Early: s.Early, Always: s.Switch,
+			Entry: entryAt, Stretch: 1, Always: s.Switch,
 		},
 		Roles: s.Roles, NopOps: nopOps, Lookup: s.Lookup, Refs: s.Refs, AsQueued: s.Mutation.Unsorted, Preempt: s.Preempt, SameSites: s.patchers() == 1,
 	}
@@ -81,8 +81,8 @@ func (s *Setup) Model() (*Model, error) {
 		return nil, err
 	}
 	shape := poke.Shape{Traits: m.Code.Traits, Len: m.Code.Len, Patches: s.Sites}
-	if m.Code.Defer = s.Protocol.Lazy(shape); s.Early && !m.Code.Defer {
-		return nil, fmt.Errorf("protocol %s leaves no CPU out: there is nothing to be early for", s.Protocol.Name)
+	if m.Code.Path, err = s.path(shape); err != nil {
+		return nil, err
 	}
 	for _, own := range patches {
 		program, err := s.program(shape, own)
@@ -92,6 +92,21 @@ func (s *Setup) Model() (*Model, error) {
 		m.Programs = append(m.Programs, program)
 	}
 	return m, m.Prepare()
+}
+
+// path is what CPUs do, with the defects that are asked for.
+func (s *Setup) path(shape poke.Shape) (cpus.Path, error) {
+	p, err := s.Protocol.Path(shape)
+	if err != nil {
+		return p, err
+	}
+	if p = s.Mutation.OnPath(p); !s.Early {
+		return p, nil
+	}
+	if !p.Tells() {
+		return p, fmt.Errorf("protocol %s leaves no CPU out: there is nothing to be early for", s.Protocol.Name)
+	}
+	return p.With(cpus.EntryEarly), nil
 }
 
 // program is what a patcher does with its patches.

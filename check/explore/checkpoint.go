@@ -37,8 +37,8 @@ type checkpointHeader struct {
 func (s *search) digest() string {
 	m, code := s.m, s.m.Code
 	h := sha256.New()
-	fmt.Fprintln(h, code.Traits, code.Layout, code.Fetch, code.Sites, code.Len, code.Entry, code.NoRecheck, code.TrapSkips,
-		code.Always, code.Probed, code.Deaf, code.Apart, code.EntryMasked, code.Direct, code.Stretch, code.Defer, code.Early)
+	fmt.Fprintln(h, code.Traits, code.Layout, code.Fetch, code.Sites, code.Len, code.Entry, code.Path,
+		code.Always, code.Probed, code.Deaf, code.Stretch)
 	fmt.Fprintf(h, "%#v\n", m.Programs) // a step in words does not say all
 	fmt.Fprintln(h, m.Roles, m.Initial, m.Literals, m.NopOps, m.Attached, m.Lookup, m.Refs, m.Slots, m.AsQueued, m.Preempt)
 	fmt.Fprintln(h, s.o.Reduce, s.o.Exact)

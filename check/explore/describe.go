@@ -111,8 +111,9 @@ func (w *world) siteState(site int) Site {
 
 // opsName names an ops for people.
 func (w *world) opsName(addr uint64) string {
+	direct := w.m.Code.Path.After() == cpus.DoLookUpDirect
 	switch {
-	case addr == w.m.NopOps && w.m.Code.Direct:
+	case addr == w.m.NopOps && direct:
 		return "nobody"
 	case addr == w.m.NopOps:
 		return "nop_ops"
@@ -128,7 +129,7 @@ func (w *world) opsName(addr uint64) string {
 // partName is what a Write stores, for people.
 func (w *world) partName(p poke.Part) string {
 	names := [...]string{poke.Literal: "direct call", poke.LiteralLow: "lower half of the direct call", poke.LiteralHigh: "upper half of the direct call"}
-	if w.m.Code.Direct && p >= poke.Literal {
+	if w.m.Code.Path.After() == cpus.DoLookUpDirect && p >= poke.Literal {
 		return names[p]
 	}
 	return p.String()
@@ -186,7 +187,7 @@ func (w *world) didPatcher(was *poke.Patcher, i int) string {
 func (w *world) didCPU(was *cpus.CPU, i int) string {
 	c := &w.cpu[i]
 	site := fmt.Sprintf("site %d", c.Site)
-	if was.AtBorder() && !was.Looked() {
+	if was.AtBorder() && !was.Polled() {
 		switch {
 		case c.Phase == cpus.Interrupted:
 			return "looks for interrupts: there is one"
@@ -194,14 +195,14 @@ func (w *world) didCPU(was *cpus.CPU, i int) string {
 			return "the stopper runs"
 		case c.Phase == cpus.Entering:
 			return "is interrupted in user space"
-		case c.Looked():
+		case c.Polled():
 			return "looks for interrupts: none"
 		}
 		return "answers the grace period"
 	}
 	switch was.Phase {
 	case cpus.Boundary, cpus.Again, cpus.Second:
-		if w.m.Code.Apart && c.Phase == cpus.Again && was.Phase == cpus.Boundary {
+		if w.m.Code.Path.Apart() && c.Phase == cpus.Again && was.Phase == cpus.Boundary {
 			return "loads the ops before " + site + ": " + w.opsName(c.Ops)
 		}
 		return w.didFetch(was, c, site)
@@ -214,7 +215,7 @@ func (w *world) didCPU(was *cpus.CPU, i int) string {
 		}
 		return "enters the kernel from user space"
 	case cpus.Entered:
-		if w.m.Code.Direct {
+		if w.m.Code.Path.After() == cpus.DoLookUpDirect {
 			return "looks up whom to call directly for " + site + ": " + w.opsName(c.Ops)
 		}
 		return "loads the ops of " + site + ": " + w.opsName(c.Ops)

@@ -89,12 +89,10 @@ func (m *Model) Prepare() error {
 	m.rules = poke.NewRules(m.Code, m.Slots, m.plans()...)
 	m.codec = cpus.Codec{Code: m.Code, NopOps: m.NopOps, CPUs: len(m.Roles)}
 	m.findHomes()
-	switch code := m.Code; {
-	case code.Apart && code.Direct:
-		return errors.New("direct calls have no ops that is loaded apart")
-	case code.Apart && code.Insns() > 1:
-		return errors.New("an ops that is loaded apart from a pair of instructions: want a site of one")
-	case code.EntryMasked && m.Preempt:
+	if err := m.Code.Complete(); err != nil {
+		return err
+	}
+	if m.Code.Path.Masks() && m.Preempt {
 		return errors.New("an entry that masks interrupts and is preempted: it is one or the other")
 	}
 	if m.Preempt && len(m.Roles) <= len(m.Programs) {
@@ -171,7 +169,7 @@ func (m *Model) checkGraces() error {
 
 func (m *Model) findHomes() {
 	for cpu, r := range m.Roles {
-		if r.Houses() {
+		if r.RunsPatcher() {
 			m.homes = append(m.homes, cpu)
 		}
 	}
@@ -283,7 +281,7 @@ func (m *Model) maps() bool {
 // addTargets lists what a site's texts call by themselves, be it what nobody ever
 // meant to call.
 func (m *Model) addTargets(site int, texts []isa.Text) {
-	if m.Code.Literals() && !m.Code.Direct {
+	if path := &m.Code.Path; path.Apart() || path.After() == cpus.DoLoadLiteral {
 		return
 	}
 	for _, t := range texts {
@@ -326,9 +324,6 @@ func (m *Model) findBatches() error {
 			m.flat, list[at] = append(m.flat, b), b
 		}
 		m.batches = append(m.batches, list)
-	}
-	if m.Code.TrapSkips {
-		m.codec.Acts = append(m.codec.Acts, isa.Insn{Kind: isa.Nop})
 	}
 	if len(m.flat) > 255 {
 		return fmt.Errorf("%d batches are published: at most 255 can be told apart", len(m.flat))

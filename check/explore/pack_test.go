@@ -107,9 +107,8 @@ func TestReferencesBelowNone(t *testing.T) {
 // TestContradictions: what cannot be at once is refused.
 func TestContradictions(t *testing.T) {
 	for name, change := range map[string]func(m *Model){
-		"direct calls":   func(m *Model) { m.Code.Apart, m.Code.Direct = true, true },
-		"one or the oth": func(m *Model) { m.Code.Apart, m.Code.EntryMasked, m.Preempt = true, true, true },
-		"a pair":         func(m *Model) { m.Code.Apart, m.Code.Len = true, 2*m.Code.Traits.FetchLen },
+		"one or the oth": func(m *Model) { m.Code.Path, m.Preempt = m.Code.Path.With(cpus.SiteApartMasked), true },
+		"made of 2":      func(m *Model) { m.Code.Len = 2 * m.Code.Traits.FetchLen },
 	} {
 		s := setup(t, "arm64", "native", "", 2, 1)
 		m, err := s.Model()

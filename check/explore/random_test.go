@@ -85,10 +85,14 @@ func leadOtherwise(t *rapid.T, m *Model) *Model {
 	code := *m.Code
 	switch rapid.SampledFrom([]string{"as it says", "as it says", "direct", "apart"}).Draw(t, "way") {
 	case "direct":
-		code.Direct = true
+		code.Path = code.Path.With([]cpus.Variant{cpus.SiteDirect, cpus.SiteDirectPair}[code.Insns()-1])
 	case "apart":
-		code.Apart = code.Insns() == 1
-		code.EntryMasked = code.Apart && !m.Preempt && rapid.Bool().Draw(t, "entry masked")
+		if code.Insns() == 1 {
+			code.Path = code.Path.With(cpus.SiteApart)
+		}
+		if code.Insns() == 1 && !m.Preempt && rapid.Bool().Draw(t, "entry masked") {
+			code.Path = code.Path.With(cpus.SiteApartMasked)
+		}
 	}
 	return &Model{
 		Code: &code, Roles: m.Roles, Programs: slices.Clone(m.Programs), Initial: m.Initial, Literals: m.Literals, NopOps: m.NopOps,
@@ -106,7 +110,9 @@ func TestReductionsOnRandomPrograms(t *testing.T) {
 		s := setup(t, arch, protocol, "", 2, rapid.IntRange(1, 2).Draw(rt, "sites"))
 		s.Fetch = rapid.SampledFrom(cpus.Fetches()).Draw(rt, "fetch")
 		s.Refs = rapid.SampledFrom([]int3.Refs{int3.PerCPU, int3.SharedRef, int3.NoRef}).Draw(rt, "refs")
-		s.Mutation.NoRecheck = rapid.Bool().Draw(rt, "no recheck")
+		if rapid.Bool().Draw(rt, "no recheck") {
+			s.Mutation.Path = []cpus.Variant{cpus.MissFatal}
+		}
 		s.Preempt = rapid.Bool().Draw(rt, "preempt")
 		s.Switch = rapid.Bool().Draw(rt, "switch")
 		s.Roles[1] = rapid.SampledFrom([]cpus.Role{cpus.Busy, cpus.Busy, cpus.Idle, cpus.IrqsOff}).Draw(rt, "role")

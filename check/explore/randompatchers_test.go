@@ -46,7 +46,9 @@ func TestReductionsOnRandomPatchers(t *testing.T) {
 		s := setup(t, arch, protocol, "", 2, rapid.IntRange(1, 2).Draw(rt, "sites"))
 		s.Fetch = rapid.SampledFrom(cpus.Fetches()).Draw(rt, "fetch")
 		s.Refs = rapid.SampledFrom([]int3.Refs{int3.PerCPU, int3.SharedRef, int3.NoRef}).Draw(rt, "refs")
-		s.Mutation.NoRecheck = rapid.Bool().Draw(rt, "no recheck")
+		if rapid.Bool().Draw(rt, "no recheck") {
+			s.Mutation.Path = []cpus.Variant{cpus.MissFatal}
+		}
 		s.Preempt = rapid.IntRange(0, 3).Draw(rt, "preempt") == 0
 		n := rapid.IntRange(1, 2).Draw(rt, "programs")
 		if rapid.Bool().Draw(rt, "third") {

@@ -217,14 +217,14 @@ func (w *world) alone() bool { return len(w.m.Programs) == 1 }
 // sender can do nothing else before the CPU has answered.
 func (w *world) runCPUOn(i int, ch cpus.Chooser) {
 	c := &w.cpu[i]
-	looked := w.alone() && c.AtBorder() && c.Looked()
+	looked := w.alone() && c.AtBorder() && c.Polled()
 	for w.found == nil && (looked || w.runsOn(c, i)) {
-		if looked = false; c.Phase == cpus.Calling && !c.Looked() {
+		if looked = false; c.Phase == cpus.Calling && !c.Polled() {
 			w.perform(action{kind: skip, who: uint8(i)}, ch)
 		}
 		w.perform(action{kind: stepCPU, who: uint8(i)}, ch)
 	}
-	if w.found == nil && w.alone() && c.AtBorder() && c.Looked() && !c.Owes() {
+	if w.found == nil && w.alone() && c.AtBorder() && c.Polled() && !c.Owes() {
 		// Having looked already makes no difference: what may come meanwhile
 		// may as well come after the instruction. What has come already would be
 		// done before it, though.
@@ -237,8 +237,8 @@ func (w *world) runsOn(c *cpus.CPU, i int) bool {
 	switch c.Phase {
 	case cpus.Trapped:
 		return w.entriesQuiet(i)
-	case cpus.Searching:
-		return w.lookupsQuiet()
+	case cpus.Searching: // only who holds a reference is waited for
+		return w.m.Code.Path.Holds(c.Phase) && w.lookupsQuiet()
 	case cpus.Leaving: // before it others wait, unless they publish again without
 		return w.m.Refs == int3.NoRef || w.lookupsQuiet()
 	case cpus.Answering, cpus.Arriving: // others wait for it; the sooner the better

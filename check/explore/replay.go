@@ -97,7 +97,7 @@ func (r *replay) act(a action, ch cpus.Chooser) (event cpus.Event, after string)
 		return cpus.Nothing, r.actPatcher(a, ch)
 	case stepCPU:
 		if c := r.steps.CPU(cpu); r.leased(cpu) && c.BetweenCalls() {
-			r.steps.Change(cpu, (*cpus.CPU).Attend)
+			r.steps.Change(cpu, (*cpus.CPU).Repoll)
 		}
 		event = r.steps.Step(cpu, ch)
 	case park:
@@ -105,9 +105,9 @@ func (r *replay) act(a action, ch cpus.Chooser) (event cpus.Event, after string)
 	case unpark:
 		r.steps.Unpark(cpu, int(a.arg))
 	case skip:
-		r.steps.Change(cpu, (*cpus.CPU).Skip)
+		r.steps.Change(cpu, (*cpus.CPU).SkipPoll)
 	case attend:
-		r.steps.Change(cpu, (*cpus.CPU).Attend)
+		r.steps.Change(cpu, (*cpus.CPU).Repoll)
 	case tick:
 		r.steps.Tick(cpu)
 	}
@@ -123,7 +123,7 @@ func (r *replay) actPatcher(a action, ch cpus.Chooser) (after string) {
 		if c := r.steps.CPU(home); !c.Preemptible() {
 			r.steps.Park(home)
 		}
-		r.steps.Change(home, (*cpus.CPU).Attend)
+		r.steps.Change(home, (*cpus.CPU).Repoll)
 		x.Sit(r.steps.Lease(home))
 	case drain:
 		p.Drain(int(a.arg), x)
@@ -133,7 +133,7 @@ func (r *replay) actPatcher(a action, ch cpus.Chooser) (after string) {
 		at2, done2, stage2 := p.Place()
 		r.waits = at == at2 && done == done2 && stage == stage2
 		if p.At == len(p.Plan) {
-			r.steps.Change(home, (*cpus.CPU).Attend)
+			r.steps.Change(home, (*cpus.CPU).Repoll)
 		}
 	}
 	return placeOf(p)

@@ -126,7 +126,7 @@ func (w *world) forget() {
 	traits := &w.m.Code.Traits
 	for i := range w.m.Roles {
 		c := &w.cpu[i]
-		if c.Phase == cpus.Asleep && traits.InterruptSyncs && !w.m.Code.Defer && w.m.Code.Deaf>>i&1 == 0 {
+		if c.Phase == cpus.Asleep && traits.InterruptSyncs && !w.m.Code.Path.Tells() && w.m.Code.Deaf>>i&1 == 0 {
 			// Nothing but an interrupt gets it to fetch anything, and that
 			// makes it fetch afresh.
 			c.Synced = w.Seq()

@@ -68,6 +68,11 @@ func (b *Bug) laidOut(fixed bool) (*explore.Model, error) {
 	if s.err != nil {
 		return nil, fmt.Errorf("bug %s: %w", b.Name, s.err)
 	}
+	code := s.m.Code
+	code.Path = cpus.NativePath(code.Traits, code.Len, false)
+	for _, v := range s.path {
+		code.Path = code.Path.With(v)
+	}
 	return s.m, nil
 }
 

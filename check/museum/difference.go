@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	"github.com/textpoke/textpoke/check/explore"
+	"github.com/textpoke/textpoke/cpus"
 	"github.com/textpoke/textpoke/poke"
 )
 
@@ -35,7 +36,8 @@ func (b *Bug) Difference() ([]Change, error) {
 	if err != nil {
 		return nil, err
 	}
-	list := fields("Code.", *broken.Code, *fixed.Code)
+	list := paths(&broken.Code.Path, &fixed.Code.Path)
+	list = append(list, fields("Code.", *broken.Code, *fixed.Code)...)
 	list = append(list, fields("", *broken, *fixed)...)
 	if n, m := len(broken.Programs), len(fixed.Programs); n != m {
 		return nil, fmt.Errorf("bug %s: %d patchers, and %d with the fix", b.Name, n, m)
@@ -46,13 +48,23 @@ func (b *Bug) Difference() ([]Change, error) {
 	return list, nil
 }
 
+// paths compares what CPUs do.
+func paths(a, b *cpus.Path) (list []Change) {
+	for s := range cpus.Section(cpus.NumSections) {
+		if x, y := a.Program(s), b.Program(s); x != y {
+			list = append(list, Change{What: "path: " + s.String(), Broken: "[" + x.String() + "]", Fixed: "[" + y.String() + "]"})
+		}
+	}
+	return list
+}
+
 // fields compares the exported fields of two values, but what is compared by
 // itself.
 func fields[T any](prefix string, a, b T) (list []Change) {
 	x, y := reflect.ValueOf(a), reflect.ValueOf(b)
 	for i := range x.NumField() {
 		f := x.Type().Field(i)
-		if !f.IsExported() || f.Name == "Programs" || prefix == "" && f.Name == "Code" {
+		if !f.IsExported() || f.Name == "Programs" || f.Name == "Path" || prefix == "" && f.Name == "Code" {
 			continue
 		}
 		if p, q := x.Field(i).Interface(), y.Field(i).Interface(); !reflect.DeepEqual(p, q) {

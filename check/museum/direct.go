@@ -11,7 +11,7 @@ import (
 
 // Direct calls: a site calls a trampoline itself, or the list function, which looks
 // its trampoline up in direct_functions, or in the direct_call of its ops. The
-// machine's literal is what is looked up; see cpus.Code.Direct.
+// machine's literal is what is looked up; see cpus.SiteDirect.
 var directCases = []Bug{
 	{
 		Name:     "direct-without-detour",
@@ -111,7 +111,7 @@ var directCases = []Bug{
 // itself, or the list function.
 func directScene(starts records.Addr, how ...func(*scene)) (*scene, site) {
 	s := newScene(x86_64.Arch, isa.Word, 2)
-	s.m.Code.Direct = true
+	s.path = []cpus.Variant{cpus.SiteDirect}
 	for _, f := range how {
 		f(s)
 	}
@@ -179,7 +179,7 @@ const farTrampoline uint64 = 0xffff_8000_8a5b_3040
 
 func directCallTorn(fixed bool) *scene {
 	s := newScene(arm64.Arch, isa.Word, 2)
-	s.m.Code.Direct = true
+	s.path = []cpus.Variant{cpus.SiteDirect}
 	site := s.site()
 	site.starts(site.calling(entryAt), trampolineA)
 	s.m.Attached = []uint64{trampolineA, farTrampoline}
@@ -193,7 +193,7 @@ func directCallTorn(fixed bool) *scene {
 
 func directTableLate(fixed bool) *scene {
 	s := newScene(x86_64.Arch, isa.Word, 2)
-	s.m.Code.Direct = true
+	s.path = []cpus.Variant{cpus.SiteDirect}
 	site := s.site()
 	table := write(poke.Literal)
 	s.program([]poke.Patch{site.to(site.calling(entryAt), trampolineA)},

@@ -181,7 +181,7 @@ func TestOneThingDiffers(t *testing.T) {
 // found out.
 func TestDifferenceSeesEverything(t *testing.T) {
 	for what, change := range map[string]func(*explore.Model){
-		"Code.NoRecheck":       func(m *explore.Model) { m.Code.NoRecheck = true },
+		"Code.Stretch":         func(m *explore.Model) { m.Code.Stretch = 2 },
 		"Roles":                func(m *explore.Model) { m.Roles = append(m.Roles, cpus.Idle) },
 		"Slots":                func(m *explore.Model) { m.Slots = 7 },
 		"patch 0 of patcher 0": func(m *explore.Model) { m.Programs[0].Patches[0].New ^= 1 },

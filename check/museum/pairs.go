@@ -22,7 +22,7 @@ var pairCases = []Bug{
 		Want:   cpus.MismatchedOps,
 		Tracer: true,
 		build: func(fixed bool) *scene {
-			return pair(when(fixed, round(2)), func(s *scene) { s.m.Code.EntryMasked = true })
+			return pair(when(fixed, round(2)), func(s *scene) { s.path = []cpus.Variant{cpus.SiteApartMasked} })
 		},
 	},
 	{
@@ -53,7 +53,7 @@ func preempted(s *scene) { s.m.Preempt = true }
 func pair(wait []poke.Step, how ...func(*scene)) *scene {
 	const tracerA, tracerB, list = otherAt, thirdAt, entryAt
 	s := newScene(arm64.Arch, isa.Word, 2)
-	s.m.Code.Apart = true
+	s.path = []cpus.Variant{cpus.SiteApart}
 	for _, f := range how {
 		f(s)
 	}
@@ -77,5 +77,9 @@ func pair(wait []poke.Step, how ...func(*scene)) *scene {
 // mismatchedOps: what the kernel does between the two, and what it does where
 // nothing is apart.
 func mismatchedOps(fixed bool) *scene {
-	return pair(round(2), preempted, func(s *scene) { s.m.Code.Apart = !fixed })
+	return pair(round(2), preempted, func(s *scene) {
+		if fixed {
+			s.path = nil
+		}
+	})
 }

@@ -141,7 +141,9 @@ func overfullArray(fixed bool) *scene {
 
 func nopWhilePatching(fixed bool) *scene {
 	s := newScene(x86_64.Arch, isa.Word, 2)
-	s.m.Code.TrapSkips, s.m.Code.Always = !fixed, true
+	if s.m.Code.Always = true; !fixed {
+		s.path = []cpus.Variant{cpus.HandlerSkips}
+	}
 	site := s.site()
 	site.starts(site.calling(entryAt), nopOps)
 	s.m.Attached = []uint64{uint64(entryAt), uint64(otherAt)}
@@ -154,7 +156,7 @@ func nopWhilePatching(fixed bool) *scene {
 func kprobeDisarm(fixed bool) *scene {
 	s := newScene(x86_64.Arch, isa.Word, 2)
 	s.m.Refs = int3.NoRef // kprobes are looked up under RCU
-	s.m.Code.NoRecheck = true
+	s.path = []cpus.Variant{cpus.MissFatal}
 	site := s.site()
 	s.program([]poke.Patch{site.to(x86_64.Nop5, nopOps)},
 		do(poke.Verify), do(poke.Publish), write(poke.Breakpoint), when(fixed, round(1)),
@@ -165,7 +167,7 @@ func kprobeDisarm(fixed bool) *scene {
 
 func ghostInt3(fixed bool) *scene {
 	s := newScene(x86_64.Arch, isa.Word, 2)
-	s.m.Code.NoRecheck = true
+	s.path = []cpus.Variant{cpus.MissFatal}
 	s.m.Code.Fetch = cpus.Atomic // an emulator translates an instruction in one go
 	if !fixed {
 		s.m.Code.Deaf = 1 << 1

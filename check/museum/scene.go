@@ -26,8 +26,9 @@ const (
 
 // scene is a model being laid out.
 type scene struct {
-	m   *explore.Model
-	err error
+	m    *explore.Model
+	path []cpus.Variant // what CPUs do otherwise
+	err  error
 }
 
 // newScene is a machine of busy CPUs without any site. Handlers search a sorted

@@ -9,6 +9,7 @@ import (
 	"testing"
 
 	"github.com/textpoke/textpoke/check/explore"
+	"github.com/textpoke/textpoke/cpus"
 	"github.com/textpoke/textpoke/poke"
 )
 
@@ -190,7 +191,7 @@ func enough(t *testing.T, what string, build func(wait []poke.Step) *scene) stri
 // of an entry. A round is answered between any two instructions, RCU between two
 // calls of every CPU, RCU-tasks between two calls of every task.
 func TestWaits(t *testing.T) {
-	masked := func(s *scene) { s.m.Code.EntryMasked = true }
+	masked := func(s *scene) { s.path = []cpus.Variant{cpus.SiteApartMasked} }
 	interrupted := func(*scene) {}
 	for _, c := range []struct {
 		what, want string
@@ -200,10 +201,10 @@ func TestWaits(t *testing.T) {
 		{"the global pair, interrupted", "RCU", func(w []poke.Step) *scene { return pair(w, interrupted) }},
 		{"the global pair, preempted", "RCU-tasks", func(w []poke.Step) *scene { return pair(w, preempted) }},
 		{"call_ops, interrupted", "nothing", func(w []poke.Step) *scene {
-			return pair(w, func(s *scene) { s.m.Code.Apart = false })
+			return pair(w, func(s *scene) { s.path = nil })
 		}},
 		{"call_ops, preempted", "nothing", func(w []poke.Step) *scene {
-			return pair(w, preempted, func(s *scene) { s.m.Code.Apart = false })
+			return pair(w, preempted, func(s *scene) { s.path = nil })
 		}},
 		{"freeing an ops, interrupted", "RCU", func(w []poke.Step) *scene { return opsFreed(w, interrupted) }},
 		{"freeing an ops, preempted", "RCU-tasks", func(w []poke.Step) *scene { return opsFreed(w, preempted) }},

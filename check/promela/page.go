@@ -18,7 +18,7 @@ type page struct {
 	Sites  []sitePage
 
 	Pair, Literals, Publishes, Traps, Doubts, Stops, Buffered bool
-	InterruptSyncs, TrapSyncs, MaskedRounds, NoRecheck        bool
+	InterruptSyncs, TrapSyncs, MaskedRounds, Fatal            bool
 	Counted, Always                                           bool
 	Deaf, Probed                                              uint64
 
@@ -52,8 +52,9 @@ func (x *export) page() *page {
 		Publishes:      writes(func(s poke.Step) bool { return s.Op == poke.Publish }),
 		Traps:          writes(handles) || slices.ContainsFunc(x.sites, site.traps),
 		Stops:          writes(func(s poke.Step) bool { return s.Op == poke.StopMachine }),
-		InterruptSyncs: t.InterruptSyncs, TrapSyncs: t.TrapSyncs, MaskedRounds: t.MaskedRounds,
-		Deaf: x.code.Deaf, Probed: x.code.Probed, NoRecheck: x.code.NoRecheck, Counted: x.m.Refs != int3.NoRef, Always: x.code.Always,
+		InterruptSyncs: t.InterruptSyncs, TrapSyncs: x.does(cpus.InHandler, cpus.DoSync), MaskedRounds: t.MaskedRounds,
+		Deaf: x.code.Deaf, Probed: x.code.Probed, Fatal: x.does(cpus.OnMiss, cpus.DoFatal),
+		Counted: x.m.Refs != int3.NoRef, Always: x.code.Always,
 		NopOps: x.opsNumber(x.m.NopOps), Refs: 1, AfterCall: "calling",
 	}
 	for i := range x.m.Roles {
@@ -81,6 +82,11 @@ func (x *export) page() *page {
 	p.Plan, p.Last = p.Plan[:len(p.Plan)-1], p.Plan[len(p.Plan)-1]
 	x.tables(p)
 	return p
+}
+
+// does tells whether a section of the path has a step.
+func (x *export) does(in cpus.Section, s cpus.PathStep) bool {
+	return slices.Contains(x.code.Path.Program(in).Steps(), s)
 }
 
 // handles tells whether a step has to do with trap handlers.

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"strings"
 
+	"github.com/textpoke/textpoke/cpus"
 	"github.com/textpoke/textpoke/cpus/isa"
 	"github.com/textpoke/textpoke/poke"
 )
@@ -127,7 +128,7 @@ func (x *export) batch(patches []poke.Patch, undo bool) {
 		slot, ok := index.Find(x.sites[i].addr, &x.probe)
 		switch {
 		case !ok:
-		case acts[slot].Kind == isa.Call && !x.code.TrapSkips:
+		case acts[slot].Kind == isa.Call && !x.does(cpus.InHandler, cpus.DoSkip):
 			row[i] = 2 + x.callee(acts[slot])
 		default:
 			row[i] = 1

@@ -57,12 +57,15 @@ func supported(m *explore.Model) error {
 		return no("%d patchers", len(m.Programs))
 	case m.Preempt:
 		return no("tasks that are preempted")
-	case m.Code.Direct:
+	case m.Code.Path.After() == cpus.DoLookUpDirect:
 		return no("calls that are looked up by the address of their site")
-	case m.Code.EntryMasked:
+	case m.Code.Path.Masks():
 		return no("an entry that masks interrupts")
-	case m.Code.Apart:
+	case m.Code.Path.Apart():
 		return no("an ops that is loaded apart from the function that is called with it")
+	}
+	if err := handlers(&m.Code.Path); err != nil {
+		return err
 	}
 	for _, r := range m.Roles {
 		if r != cpus.Busy {
@@ -90,6 +93,24 @@ func supported(m *explore.Model) error {
 				return no("breakpoints in pairs of instructions")
 			}
 		}
+	}
+	return nil
+}
+
+// handlers refuses handlers whose steps come in an order that cpu.tmpl does not have.
+func handlers(p *cpus.Path) error {
+	var rest []cpus.PathStep
+	for _, s := range p.Program(cpus.InHandler).Steps() {
+		if s != cpus.DoSync {
+			rest = append(rest, s)
+		}
+	}
+	known := []cpus.PathStep{cpus.DoTakeReference, cpus.DoLookUp, cpus.DoGiveBack}
+	if n := len(rest) - 1; !slices.Equal(rest[:n], known) {
+		return &UnsupportedError{fmt.Sprintf("a handler of other steps: %s", p.Program(cpus.InHandler))}
+	}
+	if miss := p.Program(cpus.OnMiss); slices.Contains(miss.Steps(), cpus.DoSkip) {
+		return &UnsupportedError{fmt.Sprintf("a miss that goes on behind the site: %s", miss)}
 	}
 	return nil
 }

@@ -86,7 +86,7 @@ func (m *Machine) run(i int, now bool) {
 			continue
 		}
 		if s.cpu.BetweenCalls() && (s.boxed || s.cpu.Owes()) {
-			s.cpu.Attend()
+			s.cpu.Repoll()
 		}
 		if m.contends(s) {
 			m.join(i, s)
@@ -261,7 +261,7 @@ func (m *Machine) execute(i int, s *cpuState, site int32, park bool) {
 		s.tally[m.coldEvent(site)]++
 		return
 	}
-	s.cpu.Skip()
+	s.cpu.SkipPoll()
 	s.park = park && !s.task.There()
 	m.steps.site = site
 	m.run(i, true)

@@ -280,7 +280,7 @@ func (m *Machine) between() (cost Nanos) {
 // houses tells whether the patcher can go on on a CPU.
 func (m *Machine) houses(cpu int) bool {
 	s := &m.cpus[cpu]
-	return cpu != m.patch.home && s.cpu.Role.Houses() && s.online && !s.active
+	return cpu != m.patch.home && s.cpu.Role.RunsPatcher() && s.online && !s.active
 }
 
 // await leaves the patcher waiting for what a step asks of others.

@@ -65,7 +65,7 @@ func (m *Machine) enter(i int) {
 func (m *Machine) comeIn(i int) {
 	s := &m.cpus[i]
 	m.steps.enter = true
-	s.cpu.Skip()
+	s.cpu.SkipPoll()
 	m.step(i, s) // asleep: comes in
 	m.steps.enter = false
 	if s.space == cpus.InUser { // has been there for a while

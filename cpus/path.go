@@ -1,0 +1,234 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package cpus
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/textpoke/textpoke/internal/spelling"
+)
+
+// Path is what a CPU does, step by step: at a site, in the handler of a breakpoint,
+// when the handler finds no entry, and on its way from user space into the kernel.
+// It is a value: two that are equal do the same, and one that is changed is another
+// one. The zero Path stands for what the architecture does by itself; see NativePath.
+type Path struct {
+	programs [NumSections]Program
+	table
+}
+
+// Section is one of the programs of a path.
+type Section uint8
+
+// The sections.
+const (
+	AtSite    Section = iota // between two calls: what a call takes
+	InHandler                // poke_int3_handler, or what stands for it
+	OnMiss                   // the handler found no entry
+	OnEntry                  // from user space into the kernel; empty where no round leaves a CPU out
+
+	NumSections = int(OnEntry) + 1
+)
+
+var sectionNames = [NumSections]string{"site", "handler", "miss", "entry"}
+
+// SectionNames lists the sections as texts spell them.
+func SectionNames() []string { return sectionNames[:] }
+
+func (s Section) String() string { return sectionNames[s] }
+
+// PathStep is one step of a path.
+type PathStep uint8
+
+// The steps. What DoMask holds back is taken before the call, or behind DoUnmask.
+const (
+	noStep PathStep = iota
+	DoMask
+	DoUnmask
+	DoLoadOps
+	DoFetch
+	DoFetchFirst
+	DoFetchSecond
+	DoLoadLiteral
+	DoLookUpDirect
+	DoCall
+
+	DoTakeReference
+	DoLookUp
+	DoGiveBack
+	DoSync
+	DoAct
+	DoSkip
+
+	DoLookAgain
+	DoGoBack
+	DoFatal
+
+	DoCallEarly
+	DoEnter
+	DoCatchUp
+
+	numPathSteps
+)
+
+// pathSteps are the steps' texts, what they do, and the sections, one bit each, that
+// they belong to.
+var pathSteps = [numPathSteps]struct {
+	text, does string
+	in         uint8
+}{
+	DoMask:         {"mask interrupts", "interrupts are held back behind the next step", 1 << AtSite},
+	DoUnmask:       {"unmask interrupts", "and are taken again", 1 << AtSite},
+	DoLoadOps:      {"load ops", "loads the ops that the function at the site is called with", 1 << AtSite},
+	DoFetch:        {"fetch site", "fetches the site's only instruction and executes it", 1 << AtSite},
+	DoFetchFirst:   {"fetch first", "fetches the first of two instructions and executes it", 1 << AtSite},
+	DoFetchSecond:  {"fetch second", "fetches the second one and executes it", 1 << AtSite},
+	DoLoadLiteral:  {"load literal", "loads the ops that the site's literal names", 1 << AtSite},
+	DoLookUpDirect: {"look up direct call", "where the site calls the common entry: looks up whom to call", 1 << AtSite},
+	DoCall:         {"call", "calls the ops, or what the site itself calls", 1 << AtSite},
+
+	DoTakeReference: {"take reference", "takes a reference on what is published; a miss where nothing is", 1 << InHandler},
+	DoLookUp:        {"look up", "looks the address up; a miss where it has no entry", 1 << InHandler},
+	DoGiveBack:      {"give back", "gives the reference back", 1 << InHandler},
+	DoSync:          {"sync", "makes the CPU fetch afresh, together with what follows", 1<<InHandler | 1<<OnMiss},
+	DoAct:           {"act", "goes on as the instruction that was found", 1 << InHandler},
+	DoSkip:          {"skip", "goes on behind the site, which calls nobody", 1<<InHandler | 1<<OnMiss},
+
+	DoLookAgain: {"look again", "reads the text; a breakpoint that is still there is nobody's", 1 << OnMiss},
+	DoGoBack:    {"go back", "goes back to the site", 1 << OnMiss},
+	DoFatal:     {"fatal", "nobody knows the breakpoint: the end", 1 << OnMiss},
+
+	DoCallEarly: {"call a site", "calls a traced function before anything else", 1 << OnEntry},
+	DoEnter:     {"enter", "says that the CPU is in the kernel, and reads whether rounds have left it out", 1 << OnEntry},
+	DoCatchUp:   {"catch up", "makes the CPU fetch afresh, behind \"enter\" only where it was left out", 1 << OnEntry},
+}
+
+func (s PathStep) String() string { return pathSteps[s].text }
+
+// Does says what the step does.
+func (s PathStep) Does() string { return pathSteps[s].does }
+
+// in tells whether the step belongs to a section.
+func (s PathStep) in(in Section) bool { return pathSteps[s].in>>in&1 != 0 }
+
+// StepsOf lists the steps that a section may have.
+func StepsOf(in Section) (steps []PathStep) {
+	for s := noStep + 1; s < numPathSteps; s++ {
+		if s.in(in) {
+			steps = append(steps, s)
+		}
+	}
+	return steps
+}
+
+// ParsePathStep reads a step of a section.
+func ParsePathStep(in Section, text string) (PathStep, error) {
+	var names []string
+	for _, s := range StepsOf(in) {
+		if s.String() == text {
+			return s, nil
+		}
+		names = append(names, s.String())
+	}
+	return 0, fmt.Errorf("%s %q: %w", in, text, spelling.NotOneOf(text, names))
+}
+
+// maxProgram is the most steps that make sense in one section.
+const maxProgram = 8
+
+// Program is the steps of one section.
+type Program [maxProgram]PathStep
+
+// Steps are the program's steps.
+func (p Program) Steps() []PathStep {
+	n := slices.Index(p[:], noStep)
+	if n < 0 {
+		n = maxProgram
+	}
+	return p[:n]
+}
+
+func (p Program) String() string {
+	texts := make([]string, 0, maxProgram)
+	for _, s := range p.Steps() {
+		texts = append(texts, s.String())
+	}
+	return strings.Join(texts, "; ")
+}
+
+// PathError says what is wrong with a path, and where.
+type PathError struct {
+	Section Section
+	At      int // the step's index; -1 for the section as a whole
+	Reason  string
+}
+
+func (e *PathError) Error() string { return fmt.Sprintf("%s: %s", e.Section, e.Reason) }
+
+// NewPath makes a path of its sections' steps, in the order of the sections. It is
+// refused, with a *PathError, where a CPU could not come to an end, or would do what
+// no machine can.
+func NewPath(sections [NumSections][]PathStep) (Path, error) {
+	var p Path
+	for i, steps := range sections {
+		if len(steps) > maxProgram {
+			reason := fmt.Sprintf("%s: more than %d steps", steps[maxProgram], maxProgram)
+			return Path{}, &PathError{Section(i), maxProgram, reason}
+		}
+		copy(p.programs[i][:], steps)
+	}
+	return p, p.compile()
+}
+
+// Program is one of the path's programs.
+func (p *Path) Program(s Section) Program { return p.programs[s] }
+
+// Stated tells whether this is a path, and not the zero Path.
+func (p *Path) Stated() bool { return p.programs != [NumSections]Program{} }
+
+// Replace is the path with other steps in one section.
+func (p Path) Replace(in Section, steps ...PathStep) (Path, error) {
+	var sections [NumSections][]PathStep
+	for i := range sections {
+		sections[i] = p.programs[i].Steps()
+	}
+	sections[in] = steps
+	return NewPath(sections)
+}
+
+// String is the path's text: a line a section, its steps behind semicolons. An empty
+// section has no line.
+func (p Path) String() string {
+	var lines []string
+	for i, program := range p.programs {
+		if program != (Program{}) {
+			lines = append(lines, fmt.Sprintf("%s: %s", Section(i), program))
+		}
+	}
+	return strings.Join(lines, "\n")
+}
+
+// ParsePath reads what String writes.
+func ParsePath(text string) (Path, error) {
+	var sections [NumSections][]PathStep
+	for i, line := range strings.Split(text, "\n") {
+		name, steps, _ := strings.Cut(line, ":")
+		in := slices.Index(sectionNames[:], name)
+		switch {
+		case in < 0:
+			return Path{}, fmt.Errorf("line %d: section %q: %w", i+1, name, spelling.NotOneOf(name, sectionNames[:]))
+		case sections[in] != nil:
+			return Path{}, fmt.Errorf("line %d: section %q a second time", i+1, name)
+		}
+		for step := range strings.SplitSeq(steps, ";") {
+			s, err := ParsePathStep(Section(in), strings.TrimSpace(step))
+			if err != nil {
+				return Path{}, fmt.Errorf("line %d: %w", i+1, err)
+			}
+			sections[in] = append(sections[in], s)
+		}
+	}
+	return NewPath(sections)
+}

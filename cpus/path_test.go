@@ -1,0 +1,160 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package cpus
+
+import (
+	"errors"
+	"slices"
+	"strings"
+	"testing"
+)
+
+// legal lists every program that a section may have.
+func legal(t *testing.T, in Section) (programs [][]PathStep) {
+	t.Helper()
+	base, err := ParseArch("x86_64")
+	if err != nil {
+		t.Fatal(err)
+	}
+	native := NativePath(base.Traits(), base.Traits().FetchLen, false)
+	var extend func(steps []PathStep)
+	extend = func(steps []PathStep) {
+		if len(steps) > maxProgram {
+			return
+		}
+		if _, err := native.Replace(in, steps...); err == nil {
+			programs = append(programs, slices.Clone(steps))
+		}
+		for _, s := range StepsOf(in) {
+			if !slices.Contains(steps, s) {
+				extend(append(steps, s))
+			}
+		}
+	}
+	extend(nil)
+	return programs
+}
+
+// TestEveryLegalProgram counts the programs of each section by hand: a rule that is
+// lost lets more of them in.
+func TestEveryLegalProgram(t *testing.T) {
+	for in, want := range [NumSections]int{
+		// One fetch: alone, or with the literal or the direct call behind it, or with
+		// the ops before it; two: with three of these. Masked until any later border.
+		AtSite: 1 + 2 + 1 + 3 + (1 + 2*2 + 2) + (2 + 2*3),
+		// Act or skip, each with sync or without: the look-up alone, or in one of
+		// three places about the reference.
+		InHandler: 2 * 2 * (1 + 3),
+		// skip, fatal, each with a second look or without; back.
+		OnMiss: 2*2 + 1,
+		// Nothing; enter, catch up, both in either order, each with a call before.
+		OnEntry: 1 + 2*4,
+	} {
+		programs := legal(t, Section(in))
+		if len(programs) != want {
+			t.Errorf("%s: %d programs, want %d: %v", Section(in), len(programs), want, programs)
+		}
+	}
+}
+
+// TestPathTexts: every path is what its text says.
+func TestPathTexts(t *testing.T) {
+	var sections [NumSections][][]PathStep
+	for i := range sections {
+		sections[i] = legal(t, Section(i))
+	}
+	for _, site := range sections[AtSite] {
+		for _, handler := range sections[InHandler] {
+			for _, miss := range sections[OnMiss] {
+				for _, entry := range sections[OnEntry] {
+					p, err := NewPath([NumSections][]PathStep{site, handler, miss, entry})
+					if err != nil {
+						t.Fatal(err)
+					}
+					if got, err := ParsePath(p.String()); err != nil || got != p {
+						t.Fatalf("%s\nread again: %v\n%s", p, err, got)
+					}
+				}
+			}
+		}
+	}
+	for _, v := range Variants() {
+		p := Path{}.With(SiteCalls).With(HandlerActs).With(MissForgives).With(v)
+		if got, err := ParsePath(p.String()); err != nil || got != p {
+			t.Errorf("%s: %v\n%s", v, err, p)
+		}
+		if v.Source() == "" || v.String() == "" {
+			t.Errorf("variant %d: no name or no source", v)
+		}
+	}
+	for s := noStep + 1; s < numPathSteps; s++ {
+		if s.Does() == "" || s.String() == "" {
+			t.Errorf("step %d is not explained", s)
+		}
+	}
+}
+
+// TestPathsRefused: what no CPU can do, or do to an end, is refused where it is wrong.
+func TestPathsRefused(t *testing.T) {
+	for _, c := range []struct {
+		in          Section
+		steps, want string
+		at          int
+	}{
+		{AtSite, "fetch site", "want it to end with", 0},
+		{AtSite, "call", "out of its order", 0},
+		{AtSite, "fetch site; call; call", "the call is over", 2},
+		{AtSite, "fetch second; call", "out of its order", 0},
+		{AtSite, "fetch first; call", "out of its order", 1},
+		{AtSite, "load ops; fetch first; fetch second; call", "from a pair", 1},
+		{AtSite, "load ops; fetch site; load literal; call", "loaded already", 2},
+		{AtSite, "load literal; fetch site; call", "out of its order", 0},
+		{AtSite, "mask interrupts; load ops; fetch site; call", "nothing unmasks", 0},
+		{AtSite, "load ops; mask interrupts; fetch site; unmask interrupts; call", "want it first", 1},
+		{AtSite, "mask interrupts; unmask interrupts; fetch site; call", "nothing is made", 1},
+		{AtSite, "fetch site; unmask interrupts; call", "not masked", 1},
+		{InHandler, "take reference; look up; act", "nothing gives it back", 0},
+		{InHandler, "look up; give back; act", "no reference is taken", 1},
+		{InHandler, "take reference; give back; act", "nothing looks", 2},
+		{InHandler, "look up; sync", "want it to end", 1},
+		{InHandler, "sync; look up; act", "want the handler's end", 1},
+		{InHandler, "look up; act; skip", "is over", 2},
+		{InHandler, "look up; look up; act", "a second time", 1},
+		{OnMiss, "go back", "met for ever", 0},
+		{OnMiss, "look again; go back", "could fetch the same", 1},
+		{OnMiss, "sync; look again; go back", "want it first", 1},
+		{OnMiss, "look again; sync; skip", "behind", 2},
+		{OnMiss, "fatal; skip", "nothing follows", 1},
+		{OnMiss, "look again", "want it to end", 0},
+		{OnEntry, "call a site", "want", 0},
+		{OnEntry, "enter; call a site", "want it first", 1},
+		{OnEntry, "enter; enter", "a second time", 1},
+	} {
+		var steps []PathStep
+		for text := range strings.SplitSeq(c.steps, "; ") {
+			s, err := ParsePathStep(c.in, text)
+			if err != nil {
+				t.Fatal(err)
+			}
+			steps = append(steps, s)
+		}
+		_, err := Path{}.With(SiteCalls).With(HandlerActs).With(MissForgives).Replace(c.in, steps...)
+		var wrong *PathError
+		if !errors.As(err, &wrong) || wrong.Section != c.in || wrong.At != c.at || !strings.Contains(wrong.Reason, c.want) {
+			t.Errorf("%s: %s: %+v, want %q at %d", c.in, c.steps, wrong, c.want, c.at)
+		}
+	}
+	for text, want := range map[string]string{
+		"sight: call":                      "did you mean site",
+		"site: fech site; call":            "did you mean fetch site",
+		"site: act":                        `site "act"`,
+		"site: call\nsite: call":           "line 2",
+		"site: fetch site; call":           "handler: want it to end",
+		"miss: fatal\nhandler: ; act":      `handler ""`,
+		"entry: mask interrupts; catch up": "mask interrupts",
+	} {
+		if _, err := ParsePath(text); err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("%q: %v, want %q", text, err, want)
+		}
+	}
+}

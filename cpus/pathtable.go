@@ -1,0 +1,286 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package cpus
+
+import "fmt"
+
+// table is a path compiled into what Step asks: for each phase the one that follows,
+// and what a phase is to know beside that. A phase is a step that is under way.
+type table struct {
+	next  [numPhases]Phase // of the handler's phases, and of those of the way into the kernel
+	trap  Phase            // the handler's first
+	enter Phase            // the first on the way into the kernel, behind an early call
+
+	after  PathStep // what follows the fetch: DoLoadLiteral, DoLookUpDirect or DoCall
+	missed PathStep // how a miss ends: DoGoBack, DoSkip or DoFatal
+	insns  uint8    // that a site has
+
+	apart  bool // the ops is loaded before the site is fetched
+	syncs  bool // the handler makes the CPU fetch afresh at its end
+	skips  bool // and goes on behind the site
+	again  bool // a miss looks at the text again
+	tells  bool // the CPU says where it is: in the kernel or in user space
+	early  bool // it calls a site before it says so
+	refers bool // the handler takes a reference
+
+	masked uint32 // phases, one bit each, at whose border interrupts are held back
+	holds  uint32 // phases in which the handler holds a reference
+	found  uint32 // phases that come behind the look-up
+}
+
+// phaseOf is the phase in which a step is made. The first one of a call is made at
+// the Boundary between two calls, and a fetch again when the handler goes back to it.
+var phaseOf = [numPathSteps]Phase{
+	DoFetch: Again, DoFetchFirst: Again, DoFetchSecond: Second,
+	DoLoadLiteral: Entered, DoLookUpDirect: Entered, DoCall: Calling,
+	DoTakeReference: Trapped, DoLookUp: Searching, DoGiveBack: Leaving, DoAct: Returning, DoSkip: Returning,
+	DoEnter: Entering, DoCatchUp: CatchingUp,
+}
+
+// compile works the table out, and refuses what makes no sense.
+func (p *Path) compile() error {
+	p.table = table{}
+	for i, program := range p.programs {
+		for at, s := range program.Steps() {
+			if !s.in(Section(i)) {
+				return &PathError{Section(i), at, fmt.Sprintf("%s: no step of this section", s)}
+			}
+		}
+	}
+	compilers := [NumSections]func([]PathStep) *PathError{p.compileSite, p.compileHandler, p.compileMiss, p.compileEntry}
+	for i, compile := range compilers {
+		if err := compile(p.programs[i].Steps()); err != nil {
+			err.Section = Section(i)
+			return err
+		}
+	}
+	return nil
+}
+
+// wrong is an error about the step at an index.
+func wrong(at int, format string, args ...any) *PathError {
+	return &PathError{At: at, Reason: fmt.Sprintf(format, args...)}
+}
+
+// siteOrder is where a step of a call has its place among the others, from 1.
+var siteOrder = [numPathSteps]int{
+	DoLoadOps: 1, DoFetch: 2, DoFetchFirst: 2, DoFetchSecond: 3, DoLoadLiteral: 4, DoLookUpDirect: 4, DoCall: 5,
+}
+
+// compileSite takes: load ops, or nothing; one fetch, or two; load literal, look up
+// direct call, or nothing; call. Interrupts may be masked over some of it.
+func (p *Path) compileSite(steps []PathStep) *PathError {
+	var at PathStep
+	mask := -1 // the index of the DoMask that holds
+	for i, s := range steps {
+		if at != DoCall && (s == DoMask || s == DoUnmask) {
+			if err := maskAt(i, s, &mask); err != nil {
+				return err
+			}
+			continue
+		}
+		switch {
+		case at == DoCall:
+			return wrong(i, "%s: the call is over", s)
+		case s == DoFetchFirst && p.apart:
+			return wrong(i, "%s: an ops that is loaded apart from a pair of instructions: want a site of one", s)
+		case siteOrder[s] == 4 && p.apart && p.insns > 0:
+			return wrong(i, "%s: the ops is loaded already", s)
+		case siteOrder[s] <= siteOrder[at], (s == DoFetchSecond) != (at == DoFetchFirst), siteOrder[s] > 3 && p.insns == 0:
+			return wrong(i, "%s: out of its order: want the ops or not, one fetch or two, "+
+				"the literal or the direct call or neither, the call", s)
+		}
+		switch at = s; s {
+		case DoLoadOps:
+			p.apart = true
+		case DoFetch:
+			p.insns = 1
+		case DoFetchSecond:
+			p.insns = 2
+		case DoLoadLiteral, DoLookUpDirect:
+			p.after = s
+		}
+		if mask >= 0 {
+			p.masked |= 1 << phaseOf[s]
+		}
+	}
+	p.masked &^= 1 << Boundary // before the first step they are not masked yet
+	if p.after == noStep {
+		p.after = DoCall
+	}
+	switch {
+	case at != DoCall:
+		return wrong(len(steps)-1, "want it to end with %q", DoCall)
+	case mask >= 0:
+		return wrong(mask, "%s: nothing unmasks them", DoMask)
+	}
+	return nil
+}
+
+// maskAt follows one step that masks or unmasks interrupts.
+func maskAt(i int, s PathStep, mask *int) *PathError {
+	switch {
+	case s == DoMask && i > 0:
+		return wrong(i, "%s: want it first", s)
+	case s == DoMask:
+		*mask = i
+		return nil
+	case *mask < 0:
+		return wrong(i, "%s: they are not masked", s)
+	case *mask == i-1:
+		return wrong(i, "%s: nothing is made with them masked", s)
+	}
+	*mask = -1
+	return nil
+}
+
+// compileHandler takes a look-up, perhaps a reference around some of it, and an end.
+func (p *Path) compileHandler(steps []PathStep) *PathError {
+	var seen [numPathSteps]int // indexes, from 1
+	before := noStep
+	var phase Phase
+	for i, s := range steps {
+		switch {
+		case before == DoAct || before == DoSkip:
+			return wrong(i, "%s: the handler is over", s)
+		case seen[s] > 0:
+			return wrong(i, "%s: a second time", s)
+		case s == DoGiveBack && seen[DoTakeReference] == 0:
+			return wrong(i, "%s: no reference is taken before it", s)
+		case (s == DoAct || s == DoSkip) && seen[DoLookUp] == 0:
+			return wrong(i, "%s: nothing looks the address up: nobody could tell whose breakpoint it is", s)
+		case before == DoSync && s != DoAct && s != DoSkip:
+			return wrong(i, "%s: want the handler's end behind %q", s, DoSync)
+		}
+		seen[s], before = i+1, s
+		if s == DoSync {
+			p.syncs = true
+			continue
+		}
+		to := phaseOf[s]
+		if phase == 0 {
+			p.trap = to
+		}
+		p.next[phase] = to
+		phase = to
+		if seen[DoLookUp] > 0 && s != DoLookUp {
+			p.found |= 1 << phase
+		}
+		if seen[DoTakeReference] > 0 && s != DoTakeReference && seen[DoGiveBack] == 0 || s == DoGiveBack {
+			p.holds |= 1 << phase
+		}
+	}
+	p.next[Boundary] = 0
+	p.refers, p.skips = seen[DoTakeReference] > 0, before == DoSkip
+	switch {
+	case before != DoAct && before != DoSkip:
+		return wrong(len(steps)-1, "want it to end with %q or %q", DoAct, DoSkip)
+	case p.refers && seen[DoGiveBack] == 0:
+		at := seen[DoTakeReference] - 1
+		return wrong(at, "%s: nothing gives it back: whoever waits for handlers would wait for ever", DoTakeReference)
+	}
+	return nil
+}
+
+// compileMiss takes: look again, or not; then sync and go back, skip, or fatal.
+func (p *Path) compileMiss(steps []PathStep) *PathError {
+	synced := false
+	for i, s := range steps {
+		switch {
+		case p.missed != noStep:
+			return wrong(i, "%s: nothing follows %q", s, p.missed)
+		case s == DoLookAgain && i == 0:
+			p.again = true
+		case s == DoLookAgain:
+			return wrong(i, "%s: want it first", s)
+		case s == DoSync && synced:
+			return wrong(i, "%s: a second time", s)
+		case s == DoSync:
+			synced = true
+		case s == DoGoBack && !p.again:
+			return wrong(i, "%s: without %q a breakpoint that is nobody's would be met for ever", s, DoLookAgain)
+		case s == DoGoBack && !synced:
+			return wrong(i, "%s: without %q before it the CPU could fetch the same breakpoint for ever", s, DoSync)
+		case synced && s != DoGoBack:
+			return wrong(i, "%s: want %q behind %q", s, DoGoBack, DoSync)
+		default:
+			p.missed = s
+		}
+	}
+	if p.missed == noStep {
+		return wrong(len(steps)-1, "want it to end with %q, %q or %q", DoGoBack, DoSkip, DoFatal)
+	}
+	return nil
+}
+
+// compileEntry takes an early call, or none, and "enter" and "catch up" in any order.
+func (p *Path) compileEntry(steps []PathStep) *PathError {
+	var seen [numPathSteps]bool
+	var phase Phase
+	for i, s := range steps {
+		switch {
+		case seen[s]:
+			return wrong(i, "%s: a second time", s)
+		case s == DoCallEarly && i > 0:
+			return wrong(i, "%s: want it first", s)
+		}
+		if seen[s] = true; s == DoCallEarly {
+			p.early = true
+			continue
+		}
+		to := phaseOf[s]
+		if phase == 0 {
+			p.enter = to
+		} else {
+			p.next[phase] = to
+		}
+		phase = to
+	}
+	if p.tells = len(steps) > 0; p.tells && p.enter == 0 {
+		return wrong(len(steps)-1, "want %q or %q behind %q", DoEnter, DoCatchUp, DoCallEarly)
+	}
+	return nil
+}
+
+// Insns is how many instructions the path takes a site to have.
+func (p *Path) Insns() int { return int(p.insns) }
+
+// Apart tells whether the ops and the function to call with it are read in two
+// places: the ops first.
+func (p *Path) Apart() bool { return p.apart }
+
+// After is what follows the fetch of a call: DoLoadLiteral, DoLookUpDirect, or
+// DoCall where the site itself says whom.
+func (p *Path) After() PathStep { return p.after }
+
+// Masks tells whether interrupts are held back at some border within a call.
+func (p *Path) Masks() bool { return p.masked != 0 }
+
+// Tells tells whether CPUs say when they leave the kernel and when they enter it, so
+// that rounds can leave them out; Early, whether they call a site before they do.
+func (p *Path) Tells() bool { return p.tells }
+func (p *Path) Early() bool { return p.early }
+
+// Holds tells whether the handler holds a reference in a phase: whoever waits for
+// handlers waits for this CPU.
+func (p *Path) Holds(ph Phase) bool { return p.holds>>ph&1 != 0 }
+
+// reads tells whether some data names what a site calls.
+func (p *Path) reads() bool { return p.apart || p.after == DoLoadLiteral || p.after == DoLookUpDirect }
+
+// Fits tells what is wrong with the path for sites of so many instructions.
+func (p *Path) Fits(insns int) error {
+	if p.Insns() == insns {
+		return nil
+	}
+	for at, s := range p.programs[AtSite].Steps() {
+		if s == DoFetch || s == DoFetchFirst {
+			want := fmt.Sprintf("%q", DoFetch)
+			if insns == 2 {
+				want = fmt.Sprintf("%q and %q", DoFetchFirst, DoFetchSecond)
+			}
+			return &PathError{AtSite, at, fmt.Sprintf("%s: a site is made of %d: want %s", s, insns, want)}
+		}
+	}
+	return nil
+}

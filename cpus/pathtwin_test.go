@@ -1,0 +1,361 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package cpus
+
+import (
+	"slices"
+	"testing"
+
+	"pgregory.net/rapid"
+
+	"github.com/textpoke/textpoke/cpus/isa"
+	"github.com/textpoke/textpoke/records"
+)
+
+// tape is a Shared that answers at random and notes what it was asked.
+type tape struct {
+	pair  bool // sites are pairs
+	half  bool // and one of them is executed already
+	t     *rapid.T
+	text  map[string]isa.Text
+	ops   []uint64
+	log   []string
+	noted struct{ literal, peek, find, outcome, enter, leftOut []int } // the answers, for the twin
+}
+
+func (s *tape) note(what string, answers *[]int, n int) int {
+	s.log = append(s.log, what)
+	if answers == nil {
+		return 0
+	}
+	a := rapid.IntRange(0, n-1).Draw(s.t, what)
+	*answers = append(*answers, a)
+	return a
+}
+
+var fetched = []string{"nop", "call", "other", "breakpoint"}
+
+func (s *tape) Window(_ int, _ Seq, buf []Version) ([]Version, Promise) {
+	text := 0
+	if s.half { // the same pair, as long as nobody stores
+		text = s.noted.peek[len(s.noted.peek)-1]
+		s.log, s.noted.peek = append(s.log, "fetch"), append(s.noted.peek, text)
+	} else {
+		text = s.note("fetch", &s.noted.peek, 4)
+	}
+	s.half = s.pair && !s.half && fetched[text] != "breakpoint"
+	return append(buf[:0], Version{Seq: 1, Text: s.text[fetched[text]]}), 0
+}
+func (s *tape) Peek(int) isa.Text {
+	return s.text[[]string{"nop", "breakpoint"}[s.note("peek", &s.noted.peek, 2)]]
+}
+func (s *tape) Seq() Seq            { s.note("seq", nil, 0); return 1 }
+func (s *tape) Settled(int) Promise { return 0 }
+func (s *tape) Literal(int) uint64  { return s.ops[s.note("literal", &s.noted.literal, len(s.ops))] }
+func (s *tape) CallOps(uint64) Outcome {
+	return Outcome(s.note("call", &s.noted.outcome, 2))
+}
+func (s *tape) Pending(_ int, masked bool) bool {
+	if !masked { // where rounds get through masks this is asked too
+		s.note("pending", nil, 0)
+	}
+	return false
+}
+func (s *tape) Take(int, bool) (Taken, bool) { return Taken{}, false }
+func (s *tape) Answer(Ticket)                {}
+func (s *tape) EnterKernel(int) bool         { return s.note("enter kernel", &s.noted.leftOut, 2) == 1 }
+func (s *tape) LeaveKernel(int)              { s.note("leave kernel", nil, 0) }
+func (s *tape) Arrive(int)                   {}
+func (s *tape) Resumed(int) bool             { return true }
+func (s *tape) Enter(int) bool               { return s.note("take reference", &s.noted.enter, 2) == 1 }
+func (s *tape) Leave(int)                    { s.note("give back", nil, 0) }
+func (s *tape) Find(records.Addr, *Probe) (isa.Insn, Found) {
+	call := func(i int) isa.Insn { return isa.Insn{Kind: isa.Call, Target: records.Addr(s.ops[i])} }
+	acts := []isa.Insn{{Kind: isa.Nop}, call(0), call(1), {}}
+	a := s.note("look up", &s.noted.find, 4)
+	return acts[a], map[bool]Found{true: Hit}[a < 3]
+}
+
+// twin interprets a path as its text says, with the answers that the tape gave, and
+// writes down what it would have asked. It shares nothing with the table.
+type twin struct {
+	path   Path
+	entry  uint64
+	ops    []uint64
+	noted  struct{ literal, peek, find, outcome, enter, leftOut []int }
+	log    []string
+	masked bool
+	event  Event
+	broken Property
+}
+
+func (w *twin) ask(what string, answers *[]int) (a int) {
+	w.log = append(w.log, what)
+	if answers == nil || len(*answers) == 0 {
+		return 0
+	}
+	a, *answers = (*answers)[0], (*answers)[1:]
+	return a
+}
+
+// border is where interrupts are looked for; masked: before the step, and behind
+// what may have changed that in between.
+func (w *twin) border(masked bool) {
+	if !masked {
+		w.ask("pending", nil)
+	}
+}
+
+// call interprets one call from the start on.
+func (w *twin) call() {
+	steps := w.path.Program(AtSite).Steps()
+	var ops, target uint64
+	first := slices.IndexFunc(steps, func(s PathStep) bool { return s == DoFetch || s == DoFetchFirst })
+	before := false
+	for i := 0; i < len(steps); i++ {
+		switch steps[i] {
+		case DoMask:
+			w.masked = true
+			continue
+		case DoUnmask:
+			w.masked = false
+			continue
+		}
+		w.border(before && w.masked)
+		before = w.masked
+		switch steps[i] {
+		case DoLoadOps, DoLoadLiteral:
+			ops = w.ops[w.ask("literal", &w.noted.literal)]
+		case DoLookUpDirect:
+			ops = w.ops[w.ask("literal", &w.noted.literal)]
+		case DoFetch, DoFetchFirst, DoFetchSecond:
+			text := fetched[w.ask("fetch", &w.noted.peek)]
+			last := steps[i] != DoFetchFirst
+			switch text {
+			case "breakpoint":
+				end, to := w.handler()
+				switch end {
+				case DoGoBack:
+					i = first - 1
+					continue
+				case DoAct:
+					text, target, last = "call", to, true
+					for ; steps[i] != DoFetch && steps[i] != DoFetchSecond; i++ {
+						w.masked = w.masked && steps[i] != DoUnmask
+					}
+					if to == 0 {
+						text = "nop"
+					}
+				case DoSkip:
+					w.event = Untraced
+					return
+				default:
+					return
+				}
+			case "call":
+				target = w.entry
+			case "other":
+				target = w.ops[1]
+			}
+			if !last {
+				continue
+			}
+			if text == "nop" {
+				w.event = Untraced
+				return
+			}
+			switch {
+			case slices.Contains(steps, DoLoadOps):
+				if target != w.entry && target != ops {
+					w.event, w.broken = Broken, MismatchedOps
+					return
+				}
+			case slices.Contains(steps, DoLookUpDirect) && target != w.entry:
+				ops = target
+				i = slices.Index(steps, DoCall) - 1
+				w.masked = false
+			case !slices.Contains(steps, DoLoadLiteral) && !slices.Contains(steps, DoLookUpDirect):
+				ops = target
+			}
+		case DoCall:
+			if w.event = Traced; w.ask("call", &w.noted.outcome) == int(CalledNobody) {
+				w.event = Untraced
+			}
+		}
+	}
+}
+
+// handler interprets the handler and what follows a miss.
+func (w *twin) handler() (end PathStep, target uint64) {
+	acts := []uint64{0, w.ops[0], w.ops[1]}
+	found := -1
+	steps := w.path.Program(InHandler).Steps()
+	for i, s := range steps {
+		switch s {
+		case DoTakeReference:
+			if w.ask("take reference", &w.noted.enter) == 0 {
+				return w.miss(), 0
+			}
+		case DoLookUp:
+			found = w.ask("look up", &w.noted.find)
+		case DoGiveBack:
+			w.ask("give back", nil)
+		default:
+			if found == len(acts) {
+				return w.miss(), 0
+			}
+			if s == DoSync {
+				w.ask("seq", nil)
+			}
+			if end := steps[i]; end == DoAct {
+				return DoAct, acts[found]
+			} else if end == DoSkip {
+				return DoSkip, 0
+			}
+		}
+	}
+	return 0, 0
+}
+
+func (w *twin) miss() PathStep {
+	there := w.ask("peek", &w.noted.peek) == 1
+	for _, s := range w.path.Program(OnMiss).Steps() {
+		switch s {
+		case DoLookAgain:
+			if there {
+				w.event, w.broken = Broken, UnhandledBreakpoint
+				return DoFatal
+			}
+		case DoSync:
+			w.ask("seq", nil)
+		case DoFatal:
+			w.event, w.broken = Broken, UnhandledBreakpoint
+			return DoFatal
+		default:
+			return s
+		}
+	}
+	return noStep
+}
+
+// end interprets one call, or one stay in the kernel.
+func (w *twin) end(isolated bool) {
+	if isolated {
+		w.kernel()
+	} else {
+		w.call()
+	}
+}
+
+// kernel interprets a stay in the kernel of a CPU that comes from user space.
+func (w *twin) kernel() {
+	leftOut := true
+	for _, s := range w.path.Program(OnEntry).Steps() {
+		switch s {
+		case DoCallEarly:
+			w.call()
+		case DoEnter:
+			leftOut = w.ask("enter kernel", &w.noted.leftOut) == 1
+		case DoCatchUp:
+			if leftOut {
+				w.ask("seq", nil)
+			}
+		}
+	}
+	for range awakeCalls {
+		w.call()
+	}
+	w.ask("leave kernel", nil)
+}
+
+// TestPathTwin: what a CPU asks of what is shared, step by step, is what its path's
+// text says, on every kind of machine.
+func TestPathTwin(t *testing.T) {
+	var sections [NumSections][][]PathStep
+	for i := range sections {
+		sections[i] = legal(t, Section(i))
+	}
+	seen := map[Event]bool{}
+	rapid.Check(t, func(rt *rapid.T) {
+		for range 20 {
+			var steps [NumSections][]PathStep
+			for i := range sections {
+				steps[i] = rapid.SampledFrom(sections[i]).Draw(rt, Section(i).String())
+			}
+			path, err := NewPath(steps)
+			if err != nil {
+				rt.Fatal(err)
+			}
+			seen[asTwin(t, rt, path)] = true
+		}
+	})
+	for _, e := range []Event{Traced, Untraced, Broken} {
+		if !seen[e] {
+			t.Errorf("no call has ended as %q", e)
+		}
+	}
+}
+
+// asTwin lets a CPU make a call, or stay in the kernel, beside the twin.
+func asTwin(t *testing.T, rt *rapid.T, path Path) (event Event) {
+	pair := path.Insns() == 2
+	f := newFixture(t, map[bool]string{false: "x86_64", true: "riscv64"}[pair], 1, busy(1), noHandler{}, Weak)
+	code := *f.code
+	code.Path = path
+	ops := []uint64{uint64(code.Entry), uint64(code.Entry) + 4096}
+	sh := &tape{t: rt, ops: ops, text: texts(rt, &code, pair), pair: pair}
+	c, pad := CPU{Synced: 1}, NewScratchpad()
+	isolated := path.Program(OnEntry) != Program{} && rapid.Bool().Draw(rt, "from user space")
+	if isolated {
+		c.Role, c.Phase = Isolated, Asleep
+	}
+	for n := 0; !pad.Found; n++ {
+		if e := Step(&c, &code, sh, enters{}, pad); e != Nothing && e != Trap && e != Miss {
+			event = e
+		}
+		if n > 0 && !c.polled && (!isolated && c.Phase == Boundary || isolated && c.Phase == Asleep) {
+			break
+		}
+	}
+	want := &twin{path: path, entry: uint64(code.Entry), ops: sh.ops, noted: sh.noted}
+	got := sh.log
+	if want.end(isolated); isolated { // who rests looks more often
+		pending := func(s string) bool { return s == "pending" }
+		got, want.log = slices.DeleteFunc(got, pending), slices.DeleteFunc(want.log, pending)
+	}
+	if pad.Found {
+		want.log = want.log[:min(len(got), len(want.log))]
+	}
+	if !slices.Equal(got, want.log) {
+		rt.Fatalf("%s\nasks %q\nwant %q", path, got, want.log)
+	}
+	if !isolated && (event != want.event || pad.Found && pad.Violation.Property != want.broken) {
+		rt.Fatalf("%s\n%s, %v; want %s, %s", path, event, pad.Violation, want.event, want.broken)
+	}
+	return event
+}
+
+// enters is a Chooser that takes every way into the kernel.
+type enters struct{}
+
+// Choose implements Chooser.
+func (enters) Choose(what Choice, _ int) int { return map[Choice]int{ChooseEnter: 1}[what] }
+
+// texts are what a fetch can give.
+func texts(t *rapid.T, code *Code, pair bool) map[string]isa.Text {
+	code.Layout = map[bool]isa.Layout{true: isa.Pair}[pair]
+	site, err := code.Arch.Site(0xffffffff81000004, code.Layout)
+	if err != nil {
+		t.Fatal(err)
+	}
+	code.Len, code.Sites = int(site.Len), []records.Addr{site.Addr}
+	out := map[string]isa.Text{"nop": code.Arch.Disabled(site)}
+	for name, target := range map[string]records.Addr{"call": code.Entry, "other": code.Entry + 4096} {
+		out[name], _, err = code.Arch.Enabled(site, isa.Destination{Target: target, Entry: target})
+		if err != nil {
+			t.Fatal(err)
+		}
+	}
+	out["breakpoint"] = out["nop"].Splice(0, code.Traits.BreakpointLen, code.Arch.Breakpoint())
+	return out
+}
