@@ -33,7 +33,7 @@ func (s *tape) note(what string, answers *[]int, n int) int {
 	return a
 }
 
-var fetched = []string{"nop", "call", "other", "breakpoint"}
+var fetchable = []string{"nop", "call", "other", "breakpoint"}
 
 func (s *tape) Window(_ int, _ Seq, buf []Version) ([]Version, Promise) {
 	text := 0
@@ -43,8 +43,8 @@ func (s *tape) Window(_ int, _ Seq, buf []Version) ([]Version, Promise) {
 	} else {
 		text = s.note("fetch", &s.noted.peek, 4)
 	}
-	s.half = s.pair && !s.half && fetched[text] != "breakpoint"
-	return append(buf[:0], Version{Seq: 1, Text: s.text[fetched[text]]}), 0
+	s.half = s.pair && !s.half && fetchable[text] != "breakpoint"
+	return append(buf[:0], Version{Seq: 1, Text: s.text[fetchable[text]]}), 0
 }
 func (s *tape) Peek(int) isa.Text {
 	return s.text[[]string{"nop", "breakpoint"}[s.note("peek", &s.noted.peek, 2)]]
@@ -129,7 +129,7 @@ func (w *twin) call() {
 		case DoLookUpDirect:
 			ops = w.ops[w.ask("literal", &w.noted.literal)]
 		case DoFetch, DoFetchFirst, DoFetchSecond:
-			text := fetched[w.ask("fetch", &w.noted.peek)]
+			text := fetchable[w.ask("fetch", &w.noted.peek)]
 			last := steps[i] != DoFetchFirst
 			switch text {
 			case "breakpoint":
