@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 package results_test
 
 import (
@@ -7,29 +9,26 @@ import (
 	"github.com/textpoke/textpoke/results"
 )
 
-func ExampleWriteTable() {
-	t := results.Table{Name: "plan", Columns: []results.Column{
-		{Name: "arch", Doc: "The architecture."},
-		{Name: "buffer", Doc: "The slots of the buffer."},
-		{Name: "rounds", Doc: "The rounds it takes."},
-		{Name: "elapsed_ns", Doc: "How long it took; empty when it only was counted."},
-	}}
-	for _, row := range [][]any{
-		{"x86_64", "256", 657, results.Empty},
-		{"x86_64", "dynamic", 3, results.Empty},
-	} {
-		if err := t.Add(row...); err != nil {
-			fmt.Println(err)
-		}
+// A table is its columns, each declared once; the same rows are for people and for
+// scripts.
+func Example() {
+	type update struct {
+		buffer string
+		rounds int
 	}
-	if err := results.WriteTable(os.Stdout, t); err != nil {
+	columns := results.Columns[update]{
+		{Name: "buffer", Doc: "slots of the vector", Cell: func(u update) any { return u.buffer }},
+		{Name: "rounds", Doc: "requests to synchronise", Cell: func(u update) any { return u.rounds }},
+	}
+	table, err := columns.Fill("plan", []update{{"256", 504}, {"dynamic", 3}})
+	if err == nil {
+		err = results.Write(os.Stdout, results.FormatCSV, table)
+	}
+	if err != nil {
 		fmt.Println(err)
 	}
 	// Output:
-	// arch: x86_64
-	//
-	// buffer   rounds
-	// -------  ------
-	// 256         657
-	// dynamic       3
+	// buffer,rounds
+	// 256,504
+	// dynamic,3
 }

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 package interrupts_test
 
 import (
@@ -6,16 +8,11 @@ import (
 	"github.com/textpoke/textpoke/results/interrupts"
 )
 
-// Disabling the function tracer in 2019: 661 rounds, and the patcher migrated.
+// Every round interrupts each CPU but its sender once, so that what CPUs received
+// tells how many rounds there were and who sent them.
 func ExampleExplain() {
-	e := interrupts.Explain([]int64{631, 661, 30, 661, 661, 661, 661, 661})
-	fmt.Println(e.Rounds, e.Sent, e.Migrated)
-	// Output: 661 [30 0 631 0 0 0 0 0] true
-}
-
-// 657 rounds of the three-phase protocol with 256 slots are 219 batches.
-func ExamplePatches() {
-	p, err := interrupts.Patches(657, 256, interrupts.Range{})
-	fmt.Println(p.Batches.Hi, p.Min, p.Max, err)
-	// Output: 219 55809 56064 <nil>
+	e := interrupts.Explain([]int64{504, 504, 0, 504})
+	fmt.Println(e.Rounds, "rounds, sent by each CPU:", e.Sent)
+	// Output:
+	// 504 rounds, sent by each CPU: [0 0 504 0]
 }
