@@ -1,0 +1,45 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package explore_test
+
+import (
+	"context"
+	"fmt"
+
+	"github.com/textpoke/textpoke/check/explore"
+	"github.com/textpoke/textpoke/cpus"
+	"github.com/textpoke/textpoke/poke"
+)
+
+// Every interleaving of a small machine that updates one site without the first
+// round, and the shortest way to break it.
+func Example() {
+	arch, err := cpus.ParseArch("x86_64")
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	setup := explore.Setup{Arch: arch, Protocol: poke.Named(poke.Native, arch.Traits()), Roles: make([]cpus.Role, 2), Sites: 1}
+	shape, err := setup.Shape()
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	if setup.Mutation, err = setup.Protocol.Mutation("drop-sync-1", shape); err != nil {
+		fmt.Println(err)
+		return
+	}
+	model, err := setup.Model()
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	result, err := explore.Explore(context.Background(), model, explore.Options{})
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	fmt.Println(result.Verdict, result.Violation.Property, "in", result.Depth, "steps")
+	// Output:
+	// unsafe torn-fetch in 8 steps
+}
