@@ -8,7 +8,9 @@ import (
 
 	"github.com/textpoke/textpoke/cpus"
 	"github.com/textpoke/textpoke/internal/spelling"
+	"github.com/textpoke/textpoke/records"
 	"github.com/textpoke/textpoke/results"
+	"github.com/textpoke/textpoke/tracers"
 	"github.com/textpoke/textpoke/tracers/dispatch"
 )
 
@@ -53,12 +55,12 @@ type tracing struct {
 	*Tracers
 	way      dispatch.Way
 	tasks    []*task
-	relevant []*dispatch.Ops
+	relevant []*tracers.Ops
 }
 
 // task is one CPU's: padded, as each CPU writes its own all the time.
 type task struct {
-	*dispatch.Context
+	dispatch.Task
 	counts dispatch.Counts
 	calls  int64
 	_      [64]byte
@@ -76,15 +78,18 @@ func newTracing(j *Job, code *cpus.Code) (*tracing, error) {
 	if j.Tracers == nil {
 		return nil, nil
 	}
-	t := &tracing{Tracers: j.Tracers, way: j.Tracers.Dispatch.New(code.Sites)}
+	way, err := j.Tracers.Dispatch.New(dispatch.Config{Sites: code.Sites, Elsewhere: []records.Addr{code.Entry}})
+	if err != nil {
+		return nil, err
+	}
+	t := &tracing{Tracers: j.Tracers, way: way}
 	for range j.Roles {
-		one := &task{Context: dispatch.NewContext()}
+		one := &task{}
 		one.Count(&one.counts)
 		t.tasks = append(t.tasks, one)
 	}
-	elsewhere := dispatch.NewHash(code.Entry) // no site, so that nobody calls it
 	for range t.Irrelevant {
-		if err := t.way.Attach(&dispatch.Ops{Func: dispatch.Hit, Filter: elsewhere}); err != nil {
+		if err := t.way.Attach(tracers.NewOps("irrelevant", tracers.CountHits, 0, len(code.Sites))); err != nil {
 			return nil, err
 		}
 	}
@@ -97,7 +102,7 @@ func (t *tracing) call(cpu, site int) cpus.Outcome {
 	one := t.tasks[cpu]
 	before := one.Hits
 	one.calls++
-	t.way.Call(site, one.Context)
+	t.way.Call(site, &one.Task)
 	if one.Hits == before {
 		return cpus.CalledNobody
 	}
@@ -111,7 +116,10 @@ func (t *tracing) begin(enable bool) error {
 		return nil
 	}
 	for enable && len(t.relevant) < t.Relevant {
-		o := &dispatch.Ops{Func: dispatch.Hit, Direct: t.Dispatch.Direct && len(t.relevant) == 0}
+		o := tracers.NewOps("relevant", tracers.CountHits, 0)
+		if t.Dispatch.Direct && len(t.relevant) == 0 {
+			o.Func, o.Direct = nil, tracers.CountHits
+		}
 		if err := t.way.Attach(o); err != nil {
 			return err
 		}

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/textpoke/textpoke/sim/timed"
+	"github.com/textpoke/textpoke/tracers"
 	"github.com/textpoke/textpoke/tracers/dispatch"
 )
 
@@ -57,7 +58,7 @@ func TestTracersLive(t *testing.T) {
 // comeAndGo attaches and detaches a tracer of what nobody calls.
 func comeAndGo(ctx context.Context, l *Live) error {
 	for ctx.Err() == nil {
-		o := &dispatch.Ops{Func: dispatch.Hit, Filter: dispatch.NewHash(l.sites.code.Entry)}
+		o := tracers.NewOps("other", tracers.CountHits, 0, len(l.sites.code.Sites))
 		if err := l.tracing.way.Attach(o); err != nil {
 			return err
 		}

@@ -48,10 +48,10 @@ func (x *change) account(o *Ops, h hashes, inc bool) (update bool, err error) {
 			return
 		}
 		if inc {
-			c.users[rec] = slices.Insert(c.users[rec], 0, o) // newest first, as in the list
+			c.users[rec] = append(c.users[rec], o) // behind what an undo may put back
 			c.flags[rec] = c.included(rec, o)
 		} else {
-			c.users[rec] = slices.DeleteFunc(c.users[rec], func(u *Ops) bool { return u == o })
+			c.users[rec] = slices.DeleteFunc(slices.Clone(c.users[rec]), func(u *Ops) bool { return u == o })
 			c.flags[rec] = c.excluded(rec, o)
 		}
 		d, _ := Decide(c.flags[rec], true)
@@ -111,7 +111,7 @@ func (c *Core) targets(rec int, own *Ops) Targets {
 func (c *Core) now(rec int) (records.Addr, bool) {
 	candidates := c.users[rec]
 	if m := c.modifying; m != nil && !slices.Contains(candidates, m) {
-		candidates = append([]*Ops{m}, candidates...)
+		candidates = append(slices.Clip(candidates), m)
 	}
 	return c.targets(rec, TrampolineNow(rec, c.removed, candidates)).Current(c.flags[rec])
 }

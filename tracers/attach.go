@@ -1,7 +1,9 @@
 package tracers
 
 import (
+	"errors"
 	"fmt"
+	"slices"
 
 	"github.com/textpoke/textpoke/cpus/isa"
 )
@@ -9,7 +11,8 @@ import (
 // Attach registers an ops (register_ftrace_function). Errors, in the order in
 // which they are looked for:
 //
-//	ENOENT  the filter names a record that is not there or is refused (ftrace_set_filter_ip, 5.18)
+//	EINVAL  the functions are not in order
+//	ENOENT  it names a record that is not there or is refused (ftrace_set_filter_ip, 5.18)
 //	EBUSY   it may change the instruction pointer, and a direct ops on the function cannot share it
 //	EAGAIN  that one cannot share it just now
 //	ENODEV  a failure has ended all tracing
@@ -21,7 +24,7 @@ import (
 // and what a site that cannot be written ends with.
 func (c *Core) Attach(o *Ops) (Report, error) {
 	return c.do(func(x *change) error {
-		if err := c.known(o, o.Filter); err != nil {
+		if err := errors.Join(c.known(o, o.Filter), c.known(o, o.Notrace)); err != nil {
 			return err
 		}
 		if err := x.askPeers(o); err != nil {
@@ -56,8 +59,11 @@ func (c *Core) StopGraph(o *Ops) (Report, error) {
 
 // known refuses records that are not there.
 func (c *Core) known(o *Ops, recs Functions) error {
+	const source = "ftrace_set_filter_ip, 5.18 and later"
+	if !slices.IsSorted(recs) {
+		return refuse(EINVAL, o, "its functions are not in order: FunctionsOf sorts them", source)
+	}
 	for _, rec := range recs {
-		const source = "ftrace_set_filter_ip, 5.18 and later"
 		if rec < 0 || rec >= len(c.flags) {
 			return refuse(ENOENT, o, fmt.Sprintf("record %d: there are %d", rec, len(c.flags)), source)
 		}
@@ -147,7 +153,7 @@ func (x *change) enlist(o *Ops) error {
 		o.Flags, o.Trampoline, o.alive = was.Flags, was.Trampoline, was.alive
 		c.global.wanted, c.global.op = g.wanted, g.op
 	})
-	c.push(o)
+	c.link(o, nil)
 	x.ListChanges++
 	x.trampoline(o)
 	if !c.off {
@@ -160,9 +166,9 @@ func (x *change) enlist(o *Ops) error {
 func (x *change) delist(o *Ops) {
 	c := x.c
 	g := c.global
-	prev, next := c.unlink(o)
+	behind := c.unlink(o)
 	x.later(func() {
-		c.link(o, prev, next)
+		c.link(o, behind)
 		c.global.wanted, c.global.op = g.wanted, g.op
 	})
 	x.ListChanges++
@@ -264,8 +270,7 @@ func (x *change) rehash(o *Ops, to hashes, entries int) error {
 	x.HashEntries += entries
 	x.CallRCU++
 	if !o.has(OpsEnabled) {
-		o.Filter, o.Notrace = to.filter, to.notrace
-		x.later(func() { o.Filter, o.Notrace = from.filter, from.notrace })
+		x.setHashes(o, to)
 		return nil
 	}
 	if c.dead {
@@ -274,8 +279,7 @@ func (x *change) rehash(o *Ops, to hashes, entries int) error {
 	if _, err := x.account(o, from, false); err != nil {
 		return err
 	}
-	x.later(func() { o.Filter, o.Notrace = from.filter, from.notrace })
-	o.Filter, o.Notrace = to.filter, to.notrace
+	x.setHashes(o, to)
 	if _, err := x.account(o, to, true); err != nil {
 		return err
 	}

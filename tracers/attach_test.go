@@ -12,8 +12,8 @@ import (
 func TestAttachDetach(t *testing.T) {
 	onArches(t, func(t *testing.T, a isa.Arch) {
 		c := newCore(t, a, 4, TakeBack)
-		one := NewOps("one", FuncUser, OpsDynamic, 1, 2)
-		two := NewOps("two", FuncUser+1, OpsDynamic, 2, 3)
+		one := NewOps("one", user(0), OpsDynamic, 1, 2)
+		two := NewOps("two", user(1), OpsDynamic, 2, 3)
 		r := must(t)(c.Attach(one))
 		if got := r.Addrs(); !slices.Equal(got, c.Records[1:3]) {
 			t.Errorf("patched %v", got)

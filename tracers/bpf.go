@@ -53,7 +53,7 @@ type bpfTramp struct {
 // NewBPF puts BPF trampolines on a tracer; images lie from an address upwards, a
 // page each.
 func NewBPF(c *Core, images records.Addr) *BPF {
-	b := &BPF{c: c, tramps: map[int]*bpfTramp{}, next: images, single: NewOps("direct_ops", FuncNone, 0)}
+	b := &BPF{c: c, tramps: map[int]*bpfTramp{}, next: images, single: NewOps("direct_ops", nil, 0)}
 	b.single.Share = b.share
 	return b
 }
@@ -91,7 +91,7 @@ func (b *BPF) join(x *change, rec int, p Prog) (*bpfTramp, error) {
 	if t == nil {
 		t = &bpfTramp{b: b, rec: rec, ops: b.single}
 		if !b.c.traits.SingleDirectOps {
-			t.ops = NewOps(fmt.Sprintf("trampoline of record %d", rec), FuncNone, OpsDynamic, rec)
+			t.ops = NewOps(fmt.Sprintf("trampoline of record %d", rec), nil, OpsDynamic, rec)
 			t.ops.Share = b.share
 		}
 		b.tramps[rec] = t

@@ -10,7 +10,7 @@ import (
 const images = 0xffffffffc0000000
 
 func livepatch(rec int) *Ops {
-	return NewOps("livepatch", FuncUser+7, OpsDynamic|OpsSaveRegs|OpsSaveRegsIfSupported|OpsIPModify|OpsPermanent, rec)
+	return NewOps("livepatch", user(7), OpsDynamic|OpsSaveRegs|OpsSaveRegsIfSupported|OpsIPModify|OpsPermanent, rec)
 }
 
 // TestLivepatchFirst: a live patch, then programs. fentry needs nothing; fexit calls

@@ -2,14 +2,14 @@ package tracers
 
 import (
 	"fmt"
+	"slices"
 
 	"github.com/textpoke/textpoke/records"
 )
 
 // Called is somebody who was called: an ops' function, or a direct trampoline.
 type Called struct {
-	Func   Func
-	Ops    *Ops         // what the function was given
+	Ops    *Ops         // whose function was called, and what it was given
 	Direct records.Addr // the direct trampoline, where it is one
 }
 
@@ -20,7 +20,7 @@ type Frame struct {
 	c     *Core
 	rec   int
 	epoch int
-	f     Func
+	f     *Func
 	op    *Ops
 	tramp *tramp
 	calls records.Addr // a direct trampoline
@@ -40,7 +40,6 @@ func (c *Core) Enter(rec int) *Frame {
 	at := c.text[rec]
 	switch to := at.Calls(c.Places.Entry); {
 	case to == 0:
-		f.f = FuncNone
 	case to == c.Places.Entry || to == c.Places.RegsEntry:
 		f.regs = f.regs || to == c.Places.RegsEntry
 		if f.op = at.Literal; c.traits.CallOps {
@@ -58,16 +57,12 @@ func (c *Core) Enter(rec int) *Frame {
 	return f
 }
 
-// Finish goes on to the end and says who was called, in order. A *FreedError
-// says that what it had loaded was freed meanwhile.
-func (f *Frame) Finish(g *Guard, in Context) ([]Called, error) {
+// Finish goes on to the end, calls whom it meets, and says who that was, in order. A
+// *FreedError says that what it had loaded was freed meanwhile.
+func (f *Frame) Finish(t *Task) ([]Called, error) {
 	c := f.c
-	for i, other := range c.frames {
-		if other == f {
-			c.frames = append(c.frames[:i], c.frames[i+1:]...)
-			break
-		}
-	}
+	i := slices.Index(c.frames, f)
+	c.frames = slices.Delete(c.frames, i, i+1)
 	defer c.release()
 	if f.tramp != nil && f.tramp.gone {
 		return nil, &FreedError{"the trampoline of ops " + f.op.Name}
@@ -75,53 +70,64 @@ func (f *Frame) Finish(g *Guard, in Context) ([]Called, error) {
 	if f.op != nil && f.op.alive == freed {
 		return nil, &FreedError{"ops " + f.op.Name}
 	}
-	if f.calls != 0 {
-		return []Called{{Direct: f.calls}}, nil
+	w := walk{Frame: f, t: t, late: f.calls}
+	if w.late == 0 {
+		w.call(f.f, f.op)
 	}
-	var out []Called
-	late := records.Addr(0)
-	call := func(fn Func, o *Ops) {
-		switch fn {
-		case FuncNone, FuncStub:
-		case FuncCallDirect:
-			late = c.LateTarget(o, f.rec)
-		default:
-			out = append(out, Called{Func: fn, Ops: o})
+	if w.late != 0 {
+		w.called = append(w.called, Called{Direct: w.late})
+		if c.Jump != nil {
+			c.Jump(w.late, c.Records[f.rec], t)
 		}
 	}
-	switch f.f {
-	case FuncList, FuncAssist:
-		bit, ok := g.Enter(in)
-		if !ok {
-			return nil, nil
-		}
-		if f.f == FuncAssist {
-			call(f.op.Func, f.op)
-		} else {
-			c.each(f.rec, f.regs, call)
-		}
-		g.Leave(bit)
-	default:
-		call(f.f, f.op)
-	}
-	if late != 0 {
-		out = append(out, Called{Direct: late})
-	}
-	return out, nil
+	return w.called, nil
 }
 
-// each is the list function's walk: over all ops, newest first, and their hashes.
-func (c *Core) each(rec int, regs bool, call func(Func, *Ops)) {
-	for o := range c.List() {
-		if !o.has(OpsStub) && o.Test(rec, regs) {
-			call(o.Func, o)
+// walk is a call on its way to its tracers.
+type walk struct {
+	*Frame
+	t      *Task
+	called []Called
+	late   records.Addr // where the entry jumps to in the end
+}
+
+// call calls a function for an ops.
+func (w *walk) call(f *Func, o *Ops) {
+	switch f {
+	case nil, FuncStub:
+	case FuncCallDirect:
+		w.late = w.c.LateTarget(o, w.rec)
+	case FuncList, FuncAssist:
+		bit, ok := w.t.Enter(ListGuard)
+		if !ok {
+			return
+		}
+		if f == FuncAssist {
+			w.call(o.Func, o)
+		} else {
+			w.list()
+		}
+		w.t.Leave(bit)
+	default:
+		w.called = append(w.called, Called{Ops: o})
+		if f.Entry != nil {
+			f.Entry(w.c.Records[w.rec], o, w.t)
+		}
+	}
+}
+
+// list goes over all ops, newest first, and their hashes.
+func (w *walk) list() {
+	for o := range w.c.List() {
+		if !o.has(OpsStub) && o.Test(w.rec, w.regs) {
+			w.call(o.Func, o)
 		}
 	}
 }
 
 // Call executes a function's site and says who was called, in order.
 func (c *Core) Call(rec int) ([]Called, error) {
-	return c.Enter(rec).Finish(new(Guard), Normal)
+	return c.Enter(rec).Finish(new(Task))
 }
 
 // departure is an ops that was detached, until nobody can be on the way to it.
@@ -135,7 +141,6 @@ type departure struct {
 func (x *change) depart(o *Ops) {
 	c := x.c
 	if !o.has(OpsDynamic) {
-		x.later(func() {})
 		o.alive = fresh
 		return
 	}
@@ -148,12 +153,7 @@ func (x *change) depart(o *Ops) {
 	c.epoch++
 	c.leaving = append(c.leaving, d)
 	x.later(func() {
-		for i, other := range c.leaving {
-			if other == d {
-				c.leaving = append(c.leaving[:i], c.leaving[i+1:]...)
-				return
-			}
-		}
+		c.leaving = slices.DeleteFunc(c.leaving, func(other *departure) bool { return other == d })
 	})
 }
 
@@ -180,12 +180,7 @@ func (c *Core) release() {
 
 // busy tells whether a call is under way that began before an ops left.
 func (c *Core) busy(epoch int) bool {
-	for _, f := range c.frames {
-		if f.epoch <= epoch {
-			return true
-		}
-	}
-	return false
+	return slices.ContainsFunc(c.frames, func(f *Frame) bool { return f.epoch <= epoch })
 }
 
 // Free gives an ops' memory to somebody else. It fails while a call may still be

@@ -101,7 +101,7 @@ func (x *change) later(undo func()) {
 
 // touch remembers a record before its flags change.
 func (x *change) touch(rec int) {
-	x.touched = append(x.touched, before{rec, x.c.flags[rec], slices.Clone(x.c.users[rec])})
+	x.touched = append(x.touched, before{rec, x.c.flags[rec], x.c.users[rec]})
 }
 
 // mark closes the run of records that were touched.

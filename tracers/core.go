@@ -48,12 +48,39 @@ type Places struct {
 // page each (create_trampoline, arch/x86/kernel/ftrace.c).
 const trampolineStep = 4096
 
-// Config is what a Core is made of.
+// Arch is what a Core asks of an instruction set; every [isa.Arch] answers it.
+type Arch interface {
+	Traits() isa.Traits
+	Site(rec records.Addr, layout isa.Layout) (isa.Site, error)
+	Disabled(s isa.Site) isa.Text
+	Enabled(s isa.Site, d isa.Destination) (isa.Text, isa.Via, error)
+}
+
+// Stores are told of everything that CPUs read on their way to a tracer, in the order
+// in which the kernel stores it, also when a change is taken back. Any may be nil.
+type Stores struct {
+	// Site stores a patch into the text, after the site was found to hold Patch.From.
+	// It fails the change with the error that it returns, usually an Errno.
+	Site func(*Patch) error
+	// List puts an ops behind another one on the list, nil for its head, or takes it out.
+	List func(o, behind *Ops, on bool)
+	// Hash replaces the functions that an ops traces while it is attached.
+	Hash func(o *Ops)
+	// Entry changes what ftrace_caller calls, or the ops that it passes.
+	Entry func(f *Func, o *Ops)
+}
+
+// Config is what a Core is made of. Arch and Records must be given; the zero value of
+// everything else is its default.
 type Config struct {
-	Arch    isa.Arch
+	Arch    Arch
 	Records []records.Addr // in the order in which the kernel walks them
 	Places  Places         // zero: an entry below the lowest record, trampolines above the highest
 	Policy  Policy
+
+	// ForceList lets ftrace_caller call nothing but the list function
+	// (FTRACE_FORCE_LIST_FUNC, include/linux/ftrace.h).
+	ForceList bool
 
 	// PLT is a record's module's slot for the entry, where a branch may not reach
 	// it; nil where there are none.
@@ -63,10 +90,11 @@ type Config struct {
 	// knows.
 	Signature func(rec int) Signature
 
-	// Write stores a patch into the text, after the site was found to hold
-	// Patch.From. A failure is injected by returning an error, usually an Errno.
-	// nil always succeeds.
-	Write func(*Patch) error
+	// Jump runs the direct trampoline at an address for the function at ip; nil does
+	// nothing.
+	Jump func(to, ip records.Addr, t *Task)
+
+	Stores Stores
 }
 
 // Core is the function tracer's state.
@@ -76,7 +104,7 @@ type Core struct {
 	sites   []isa.Site
 	flags   []Flags
 	text    []Installed
-	users   [][]*Ops // of each record: attached ops that trace it, the last one counted first
+	users   [][]*Ops // of each record: attached ops that trace it, the last one counted last; never changed in place
 	refused []int    // records that the architecture refuses
 
 	list struct { // of attached ops, newest first (ftrace_ops_list)
@@ -105,15 +133,15 @@ type Core struct {
 // and calls a function that is patched into it.
 type tramp struct {
 	ops  *Ops
-	aims Func
+	aims *Func
 	gone bool
 }
 
 // New makes a tracer with no clients. Records whose site or literal is misaligned
 // are refused, as the kernel leaves them out (see isa.Arch.Site).
 func New(c Config) (*Core, error) {
-	if len(c.Records) == 0 {
-		return nil, errors.New("a tracer without records")
+	if len(c.Records) == 0 || c.Arch == nil {
+		return nil, errors.New("tracers: Config needs an Arch, and a record or more")
 	}
 	k := &Core{
 		Config: c, traits: c.Arch.Traits(), tramps: map[records.Addr]*tramp{}, direct: map[int]records.Addr{},
@@ -152,6 +180,9 @@ func (c *Core) placesAround() Places {
 		low, high = min(low, a), max(high, a)
 	}
 	p := Places{Entry: (low - 0x1000) &^ 0xfff, Trampolines: (high + 0x1_0000) &^ 0xfff}
+	if low < 0x2000 { // no room below: above
+		p.Entry, p.Trampolines = p.Trampolines, p.Trampolines+trampolineStep
+	}
 	p.RegsEntry = p.Entry
 	if c.traits.RegsEntry {
 		p.RegsEntry = p.Entry + 0x100
@@ -173,6 +204,10 @@ func (c *Core) Traits() isa.Traits { return c.traits }
 
 // Flags are a record's flags and count.
 func (c *Core) Flags(rec int) Flags { return c.flags[rec] }
+
+// Users are the attached ops that trace a record, the last one counted last. The
+// caller leaves the slice as it is.
+func (c *Core) Users(rec int) []*Ops { return c.users[rec] }
 
 // Text is what a record's site holds.
 func (c *Core) Text(rec int) Installed { return c.text[rec] }
@@ -200,37 +235,47 @@ func (c *Core) List() iter.Seq[*Ops] {
 	}
 }
 
-// push puts an ops at the head of the list (add_ftrace_ops).
-func (c *Core) push(o *Ops) { c.link(o, nil, c.list.first) }
-
-// link puts an ops between its neighbours.
-func (c *Core) link(o, prev, next *Ops) {
-	o.prev, o.next = prev, next
-	if prev == nil {
-		c.list.first = o
-	} else {
-		prev.next = o
+// link puts an ops behind another one, nil for the head of the list, where
+// add_ftrace_ops puts all.
+func (c *Core) link(o, behind *Ops) {
+	next := &c.list.first
+	if behind != nil {
+		next = &behind.next
 	}
-	if next != nil {
-		next.prev = o
-	}
+	o.next, *next = *next, o
 	c.list.n++
 	o.alive = attached
+	if c.Stores.List != nil {
+		c.Stores.List(o, behind, true)
+	}
 }
 
-// unlink takes an ops out of the list and says between whom it was.
-func (c *Core) unlink(o *Ops) (prev, next *Ops) {
-	prev, next = o.prev, o.next
-	if prev == nil {
-		c.list.first = next
-	} else {
-		prev.next = next
+// unlink takes an ops out of the list and says behind whom it was.
+func (c *Core) unlink(o *Ops) (behind *Ops) {
+	next := &c.list.first
+	for *next != o {
+		behind, next = *next, &(*next).next
 	}
-	if next != nil {
-		next.prev = prev
-	}
-	o.prev, o.next = nil, nil
+	*next, o.next = o.next, nil
 	c.list.n--
 	o.alive = leaving
-	return prev, next
+	if c.Stores.List != nil {
+		c.Stores.List(o, behind, false)
+	}
+	return behind
+}
+
+// rehashed tells CPUs that an attached ops traces other functions.
+func (c *Core) rehashed(o *Ops) {
+	if c.Stores.Hash != nil {
+		c.Stores.Hash(o)
+	}
+}
+
+// pair tells CPUs what ftrace_caller calls and passes.
+func (c *Core) pair(f *Func, passed *Ops) {
+	c.global.patched, c.global.passed = f, passed
+	if c.Stores.Entry != nil {
+		c.Stores.Entry(f, passed)
+	}
 }

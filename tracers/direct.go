@@ -19,7 +19,7 @@ func (x *change) registerDirect(o *Ops, addr records.Addr) error {
 	const source = "register_ftrace_direct, 7.1"
 	c := x.c
 	switch {
-	case o.Func != FuncNone || o.Trampoline != 0:
+	case o.Func != nil || o.Trampoline != 0:
 		return refuse(EINVAL, o, "it has a function or a trampoline of its own", source)
 	case !o.has(OpsInitialized):
 		return refuse(EINVAL, o, "it is not initialised", source)
@@ -77,15 +77,20 @@ func (x *change) enter(rec int, addr records.Addr) {
 // direct makes an ops a direct one.
 func (x *change) direct(o *Ops, addr records.Addr) {
 	c := x.c
+	flags := OpsDirect
+	if c.traits.RegsEntry {
+		flags |= OpsSaveRegs // only that entry jumps to a direct trampoline afterwards
+	}
+	x.become(o, FuncCallDirect, o.Flags|flags, c.Places.RegsEntry, addr)
+}
+
+// become changes what an ops calls.
+func (x *change) become(o *Ops, f *Func, flags OpsFlags, trampoline, direct records.Addr) {
 	was := *o
 	x.later(func() {
 		o.Func, o.Flags, o.Trampoline, o.DirectCall = was.Func, was.Flags, was.Trampoline, was.DirectCall
 	})
-	o.Func, o.Trampoline, o.DirectCall = FuncCallDirect, c.Places.RegsEntry, addr
-	o.Flags |= OpsDirect
-	if c.traits.RegsEntry {
-		o.Flags |= OpsSaveRegs // only that entry jumps to a direct trampoline afterwards
-	}
+	o.Func, o.Flags, o.Trampoline, o.DirectCall = f, flags, trampoline, direct
 }
 
 // UnregisterDirect takes a direct ops away (unregister_ftrace_direct): sites first,
@@ -109,12 +114,7 @@ func (x *change) forget(o *Ops, recs Functions) {
 	for _, rec := range recs {
 		x.enter(rec, 0)
 	}
-	was := *o
-	x.later(func() {
-		o.Func, o.Flags, o.Trampoline, o.DirectCall = was.Func, was.Flags, was.Trampoline, was.DirectCall
-	})
-	o.Func, o.Trampoline, o.DirectCall = FuncNone, 0, 0
-	o.Flags &^= OpsDirect | OpsSaveRegs
+	x.become(o, nil, o.Flags&^(OpsDirect|OpsSaveRegs), 0, 0)
 }
 
 func attachedDirect(o *Ops, source string) error {
@@ -143,9 +143,7 @@ func (c *Core) ModifyDirect(o *Ops, addr records.Addr) (Report, error) {
 
 func (x *change) modifyDirect(o *Ops, recs Functions, addr func(rec int) records.Addr) error {
 	c := x.c
-	was := c.tmp.Filter
-	x.later(func() { c.tmp.Filter = was })
-	c.tmp.Filter = recs
+	x.setHashes(c.tmp, hashes{recs, nil})
 	if err := x.startup(c.tmp, 0); err != nil {
 		return err
 	}

@@ -31,7 +31,7 @@ func TestModifyCosts(t *testing.T) {
 		}
 		for flags, want := range map[OpsFlags]int{OpsDynamic: 9, 0: 22} {
 			c := newCore(t, a, 4, TakeBack)
-			o := NewOps("direct", FuncNone, flags, 1)
+			o := NewOps("direct", nil, flags, 1)
 			must(t)(c.RegisterDirect(o, images))
 			must(t)(c.ModifyDirect(o, images+0x1000)) // makes tmp_ops' trampoline
 			r := must(t)(c.ModifyDirect(o, images+0x2000))
@@ -47,7 +47,7 @@ func TestModifyCosts(t *testing.T) {
 func TestModifyGoesOverTheList(t *testing.T) {
 	onArches(t, func(t *testing.T, a isa.Arch) {
 		c := newCore(t, a, 4, TakeBack)
-		o := NewOps("direct", FuncNone, OpsDynamic, 1, 2)
+		o := NewOps("direct", nil, OpsDynamic, 1, 2)
 		must(t)(c.RegisterDirect(o, images))
 		r := must(t)(c.ModifyDirect(o, images+0x1000))
 		for i, pass := range r.Passes {
@@ -69,11 +69,11 @@ func TestModifyGoesOverTheList(t *testing.T) {
 func TestDirectErrors(t *testing.T) {
 	onArches(t, func(t *testing.T, a isa.Arch) {
 		c := newCore(t, a, 4, TakeBack)
-		there := NewOps("there", FuncNone, 0, 1)
+		there := NewOps("there", nil, 0, 1)
 		must(t)(c.RegisterDirect(there, images))
 		must(t)(c.Attach(livepatch(2)))
-		own := NewOps("own", FuncUser, 0, 1)
-		none := NewOps("none", FuncNone, 0)
+		own := NewOps("own", user(0), 0, 1)
+		none := NewOps("none", nil, 0)
 		bare := &Ops{Name: "bare", Filter: Functions{3}}
 		for _, tt := range []struct {
 			what string
@@ -84,10 +84,10 @@ func TestDirectErrors(t *testing.T) {
 			{"not initialised", func() (Report, error) { return c.RegisterDirect(bare, images) }, EINVAL},
 			{"attached", func() (Report, error) { return c.RegisterDirect(there, images) }, EINVAL},
 			{"no functions", func() (Report, error) { return c.RegisterDirect(none, images) }, EINVAL},
-			{"no such record", func() (Report, error) { return c.RegisterDirect(NewOps("x", FuncNone, 0, 9), images) }, ENOENT},
-			{"one of two has a trampoline", func() (Report, error) { return c.RegisterDirect(NewOps("x", FuncNone, 0, 0, 1), images) }, EBUSY},
-			{"a live patch, and it cannot be asked", func() (Report, error) { return c.RegisterDirect(NewOps("x", FuncNone, 0, 2), images) }, EBUSY},
-			{"a trampoline, before the live patch", func() (Report, error) { return c.RegisterDirect(NewOps("x", FuncNone, 0, 1, 2), images) }, EBUSY},
+			{"no such record", func() (Report, error) { return c.RegisterDirect(NewOps("x", nil, 0, 9), images) }, ENOENT},
+			{"one of two has a trampoline", func() (Report, error) { return c.RegisterDirect(NewOps("x", nil, 0, 0, 1), images) }, EBUSY},
+			{"a live patch, and it cannot be asked", func() (Report, error) { return c.RegisterDirect(NewOps("x", nil, 0, 2), images) }, EBUSY},
+			{"a trampoline, before the live patch", func() (Report, error) { return c.RegisterDirect(NewOps("x", nil, 0, 1, 2), images) }, EBUSY},
 			{"modify what is not direct", func() (Report, error) { return c.ModifyDirect(own, images) }, EINVAL},
 			{"unregister what is not attached", func() (Report, error) { return c.UnregisterDirect(none) }, EINVAL},
 		} {
@@ -105,7 +105,7 @@ func TestDirectErrors(t *testing.T) {
 func TestSingleErrors(t *testing.T) {
 	onArches(t, func(t *testing.T, a isa.Arch) {
 		c := newCore(t, a, 4, TakeBack)
-		o := NewOps("single", FuncNone, 0)
+		o := NewOps("single", nil, 0)
 		_, err := c.DirectAdd(o, request(0, 1))
 		if !a.Traits().SingleDirectOps {
 			if errno(err) != EOPNOTSUPP {

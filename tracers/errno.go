@@ -67,6 +67,9 @@ func (e *Error) Error() string {
 // Unwrap is what the refusal rests on.
 func (e *Error) Unwrap() error { return e.Err }
 
+// Is tells whether the refusal has an error number.
+func (e *Error) Is(target error) bool { return target == e.Errno }
+
 // refuse makes the refusal of an ops.
 func refuse(errno Errno, ops *Ops, why, source string) *Error {
 	return &Error{Errno: errno, Ops: ops.Name, Why: why, Source: source}

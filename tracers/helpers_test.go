@@ -49,6 +49,11 @@ func newCore(t testing.TB, a isa.Arch, n int, policy Policy) *Core {
 	return c
 }
 
+var users [128]Func
+
+// user is a client's function; numbers far apart may share one.
+func user(n int) *Func { return &users[n%len(users)] }
+
 // must fails the test on an error and returns the report.
 func must(t testing.TB) func(Report, error) Report {
 	return func(r Report, err error) Report {

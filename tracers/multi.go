@@ -92,7 +92,7 @@ func (g *GlobalTramps) Link(args int, p Prog, recs ...int) (Report, error) {
 	return g.b.c.do(func(x *change) error {
 		o := g.ops[args]
 		if o == nil {
-			o = NewOps("bpf_global_caller", FuncNone, 0)
+			o = NewOps("bpf_global_caller", nil, 0)
 		}
 		if err := g.b.c.sameFor(o, p, recs, source); err != nil {
 			return err

@@ -7,20 +7,6 @@ import (
 	"github.com/textpoke/textpoke/records"
 )
 
-// Func is what an ops calls. The functions below are the kernel's own; a
-// client's functions are the numbers from FuncUser on.
-type Func uint32
-
-// The kernel's own functions.
-const (
-	FuncNone       Func = iota
-	FuncStub            // ftrace_stub: returns
-	FuncList            // ftrace_ops_list_func: goes through all ops
-	FuncAssist          // ftrace_ops_assist_func: guards one ops against recursion
-	FuncCallDirect      // call_direct_funcs: hands the direct trampoline to the entry
-	FuncUser
-)
-
 // OpsFlags are an ops' flags (FTRACE_OPS_FL_*, include/linux/ftrace.h).
 type OpsFlags uint32
 
@@ -104,13 +90,14 @@ func (f Functions) without(g Functions) Functions {
 	return slices.DeleteFunc(slices.Clone(f), g.Has)
 }
 
-// Ops is one client of the function tracer (struct ftrace_ops). Name, Func,
-// Flags, Filter, Notrace, Share and Calls are the client's to set before it
-// attaches; while it is attached, only Core changes them.
+// Ops is one client of the function tracer (struct ftrace_ops). Its exported fields
+// are the client's to set before it attaches; while it is attached, only Core
+// changes them. The zero value traces all functions and calls nobody.
 type Ops struct {
 	Name    string
-	Func    Func
+	Func    *Func // nil for a direct ops
 	Flags   OpsFlags
+	Direct  *Func     // the code of its direct trampoline, where there is one; ways of dispatch jump there
 	Filter  Functions // functions to trace; none means all
 	Notrace Functions // functions not to trace, whatever Filter says
 
@@ -121,14 +108,14 @@ type Ops struct {
 	// instruction pointer (ops_func); nil where it cannot.
 	Share func(Share, int) error
 
-	old        *hashes // before a change, while the text changes
-	next, prev *Ops    // in the list, while attached
-	alive      state
+	old   *hashes // before a change, while the text changes
+	next  *Ops    // in the list, while attached
+	alive state
 }
 
 // NewOps makes an ops that traces some functions, all if none are named. Add
 // OpsDynamic for one that may be freed: whatever is allocated or in a module.
-func NewOps(name string, f Func, flags OpsFlags, functions ...int) *Ops {
+func NewOps(name string, f *Func, flags OpsFlags, functions ...int) *Ops {
 	return &Ops{Name: name, Func: f, Flags: flags | OpsInitialized, Filter: FunctionsOf(functions...)}
 }
 
@@ -147,7 +134,7 @@ func (o *Ops) Test(rec int, regs bool) bool {
 
 // Effective is the function that is called for the ops when it is the only one
 // (ftrace_ops_get_func): guarded if it needs it.
-func (o *Ops) Effective() Func {
+func (o *Ops) Effective() *Func {
 	if o.has(OpsRecursion | OpsRCU) {
 		return FuncAssist
 	}
@@ -173,6 +160,17 @@ const (
 type hashes struct{ filter, notrace Functions }
 
 func (o *Ops) hashes() hashes { return hashes{o.Filter, o.Notrace} }
+
+// setHashes replaces what an ops traces.
+func (x *change) setHashes(o *Ops, to hashes) {
+	from := o.hashes()
+	x.later(func() {
+		o.Filter, o.Notrace = from.filter, from.notrace
+		x.c.rehashed(o)
+	})
+	o.Filter, o.Notrace = to.filter, to.notrace
+	x.c.rehashed(o)
+}
 
 // has is hash_contains_ip: a filter without entries is all functions.
 func (h hashes) has(rec int) bool {

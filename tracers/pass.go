@@ -39,8 +39,8 @@ const (
 // Step is one step of an update pass.
 type Step struct {
 	Kind  StepKind
-	Func  Func // of StepUpdateFunc
-	Patch int  // of StepPatch: which of the pass's patches
+	Func  *Func // of StepUpdateFunc
+	Patch int   // of StepPatch: which of the pass's patches
 }
 
 // Patch is the change of one site.
@@ -71,7 +71,7 @@ func (p *Pass) String() string {
 	for _, s := range p.Steps {
 		switch s.Kind {
 		case StepUpdateFunc:
-			fmt.Fprintf(&b, "update_ftrace_func %d\n", s.Func)
+			fmt.Fprintf(&b, "update_ftrace_func %s\n", s.Func.Name)
 		case StepPatch:
 			q := &p.Patches[s.Patch]
 			fmt.Fprintf(&b, "%s %s: %s -> %s\n", q.Decision, q.Addr, q.From, q.To)
@@ -224,8 +224,12 @@ func (x *change) execute(p *Pass) error {
 	done := 0
 	was := c.global
 	x.undo = append(x.undo, func() error {
-		c.global.patched, c.global.passed = was.patched, was.passed
-		return x.restore(p.Patches[:done])
+		if c.global.patched != was.patched { // sites are half switched, as on the way there
+			c.pair(FuncList, c.global.passed)
+		}
+		err := x.restore(p.Patches[:done])
+		c.pair(was.patched, was.passed)
+		return err
 	})
 	for _, s := range p.Steps {
 		switch s.Kind {
@@ -249,7 +253,7 @@ func (x *change) execute(p *Pass) error {
 			}
 			done++
 		case StepSetOp:
-			c.global.passed = c.global.op
+			c.pair(c.global.patched, c.global.op)
 		case StepSync:
 			p.Syncs++
 		}
@@ -283,8 +287,8 @@ func (c *Core) write(q *Patch) error {
 	if err := c.compare(q); err != nil {
 		return err
 	}
-	if c.Write != nil {
-		if err := c.Write(q); err != nil {
+	if c.Stores.Site != nil {
+		if err := c.Stores.Site(q); err != nil {
 			e := &Error{Errno: EPERM, Record: q.Addr, Why: "the site could not be written", Source: "ftrace_bug, 7.1", Err: err}
 			errors.As(err, &e.Errno)
 			return e

@@ -27,15 +27,15 @@ func request(recs ...int) map[int]recordsAddr {
 func TestKernelFailure(t *testing.T) {
 	onArches(t, func(t *testing.T, a isa.Arch) {
 		c := newCore(t, a, 6, Kernel)
-		other := NewOps("other", FuncUser, OpsDynamic, 5)
+		other := NewOps("other", user(0), OpsDynamic, 5)
 		must(t)(c.Attach(other))
-		c.Write = func(q *Patch) error {
+		c.Stores.Site = func(q *Patch) error {
 			if q.Record == 2 {
 				return EFAULT
 			}
 			return nil
 		}
-		o := NewOps("one", FuncUser, OpsDynamic, 1, 2, 3)
+		o := NewOps("one", user(0), OpsDynamic, 1, 2, 3)
 		_, err := c.Attach(o)
 		if errno(err) != ENODEV || !strings.Contains(err.Error(), "-EFAULT") || !c.Dead() || c.Len() != 1 {
 			t.Errorf("%v, dead %v, %d ops", err, c.Dead(), c.Len())
@@ -51,7 +51,7 @@ func TestKernelFailure(t *testing.T) {
 		if _, err := c.Detach(other); errno(err) != ENODEV {
 			t.Error(err)
 		}
-		if _, err := c.Attach(NewOps("x", FuncUser, 0, 0)); errno(err) != ENODEV {
+		if _, err := c.Attach(NewOps("x", user(0), 0, 0)); errno(err) != ENODEV {
 			t.Error(err)
 		}
 	})
@@ -64,7 +64,7 @@ func TestVerify(t *testing.T) {
 		for _, policy := range []Policy{TakeBack, Kernel} {
 			c := newCore(t, a, 4, policy)
 			c.text[2].Text ^= 1
-			_, err := c.Attach(NewOps("one", FuncUser, 0, 1, 2))
+			_, err := c.Attach(NewOps("one", user(0), 0, 1, 2))
 			first := c.Text(1).Decided != 0
 			if err == nil || first != (policy == Kernel && !a.Traits().VerifyFirst) || c.Dead() != (policy == Kernel) {
 				t.Errorf("policy %d: %v, first site written %v, dead %v", policy, err, first, c.Dead())
@@ -81,7 +81,7 @@ func TestMisaligned(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		_, err = c.Attach(NewOps("one", FuncUser, 0, 1))
+		_, err = c.Attach(NewOps("one", user(0), 0, 1))
 		var why *isa.MisalignedError
 		if !a.Traits().CallOps {
 			if err != nil || c.Refused() != nil {
@@ -92,7 +92,7 @@ func TestMisaligned(t *testing.T) {
 		if errno(err) != ENOENT || !errors.As(err, &why) || !slices.Equal(c.Refused(), []int{1}) {
 			t.Errorf("%v, refused %v", err, c.Refused())
 		}
-		r := must(t)(c.Attach(NewOps("all", FuncUser, 0)))
+		r := must(t)(c.Attach(NewOps("all", user(0), 0)))
 		if r.Patches() != 2 {
 			t.Errorf("%d patches", r.Patches())
 		}
@@ -105,19 +105,19 @@ func TestFreed(t *testing.T) {
 	onArches(t, func(t *testing.T, a isa.Arch) {
 		for _, wait := range []bool{true, false} {
 			c := newCore(t, a, 2, TakeBack)
-			o := NewOps("one", FuncUser, OpsDynamic, 1)
+			o := NewOps("one", user(0), OpsDynamic, 1)
 			must(t)(c.Attach(o))
 			call := c.Enter(1)
 			must(t)(c.Detach(o))
 			if late := c.Enter(1); o.Released() || c.Free(o) == nil {
 				t.Error("released with a call on its way")
-			} else if _, err := late.Finish(new(Guard), Normal); err != nil {
+			} else if _, err := late.Finish(new(Task)); err != nil {
 				t.Error(err)
 			}
 			if !wait {
 				c.FreeAtOnce(o)
 			}
-			_, err := call.Finish(new(Guard), Normal)
+			_, err := call.Finish(new(Task))
 			var freed *FreedError
 			if errors.As(err, &freed) == wait {
 				t.Errorf("waited %v: %v", wait, err)
@@ -129,26 +129,6 @@ func TestFreed(t *testing.T) {
 	})
 }
 
-// TestGuard: a tracer that calls what it traces is called once more, by the bit for
-// transitions, and then left alone; an interrupt is traced inside it.
-func TestGuard(t *testing.T) {
-	var g Guard
-	outer, ok := g.Enter(Normal)
-	if _, in := g.Enter(IRQ); !ok || !in {
-		t.Error("an interrupt inside a tracer is to be traced")
-	}
-	g.Leave(IRQ)
-	inner, again := g.Enter(Normal)
-	if _, third := g.Enter(Normal); !again || third || inner == outer {
-		t.Error("one nesting is tolerated, and no more")
-	}
-	g.Leave(inner)
-	g.Leave(outer)
-	if g != (Guard{}) {
-		t.Error("bits are left")
-	}
-}
-
 // TestUnguarded: the kernel asks the ops that goes whether the literal may name the
 // one that stays. A guarded ops that stays alone is then called without its guard;
 // one that needs none stays on the list (__ftrace_hash_rec_update, 7.1).
@@ -156,7 +136,7 @@ func TestUnguarded(t *testing.T) {
 	onArches(t, func(t *testing.T, a isa.Arch) {
 		for _, guardedStays := range []bool{true, false} {
 			c := newCore(t, a, 2, TakeBack)
-			plain, guarded := NewOps("plain", FuncUser, 0, 1), NewOps("guarded", FuncUser+1, OpsRecursion, 1)
+			plain, guarded := NewOps("plain", user(0), 0, 1), NewOps("guarded", user(1), OpsRecursion, 1)
 			must(t)(c.Attach(plain))
 			must(t)(c.Attach(guarded))
 			goes, stays := guarded, plain
@@ -169,9 +149,9 @@ func TestUnguarded(t *testing.T) {
 			}
 			raw := c.Enter(1)
 			if guardedStays && a.Traits().CallOps != (raw.f == stays.Func) {
-				t.Errorf("calls function %d", raw.f)
+				t.Errorf("calls function %p", raw.f)
 			}
-			if _, err := raw.Finish(new(Guard), Normal); err != nil {
+			if _, err := raw.Finish(new(Task)); err != nil {
 				t.Error(err)
 			}
 		}
@@ -182,7 +162,7 @@ func TestUnguarded(t *testing.T) {
 func TestAttachErrors(t *testing.T) {
 	onArches(t, func(t *testing.T, a isa.Arch) {
 		c := newCore(t, a, 3, TakeBack)
-		there := NewOps("there", FuncUser, 0, 1)
+		there := NewOps("there", user(0), 0, 1)
 		must(t)(c.Attach(there))
 		full := newCore(t, a, 3, TakeBack)
 		full.flags[1] = RefMax
@@ -197,10 +177,10 @@ func TestAttachErrors(t *testing.T) {
 			want Errno
 		}{
 			{"attached already", c, there, EBUSY},
-			{"deleted", c, NewOps("x", FuncUser, OpsDeleted, 1), EINVAL},
-			{"registers", c, NewOps("x", FuncUser, OpsSaveRegs, 1), regs},
-			{"instruction pointer of all functions", c, NewOps("x", FuncUser, OpsIPModify), EINVAL},
-			{"too many references", full, NewOps("x", FuncUser, 0, 1), EINVAL},
+			{"deleted", c, NewOps("x", user(0), OpsDeleted, 1), EINVAL},
+			{"registers", c, NewOps("x", user(0), OpsSaveRegs, 1), regs},
+			{"instruction pointer of all functions", c, NewOps("x", user(0), OpsIPModify), EINVAL},
+			{"too many references", full, NewOps("x", user(0), 0, 1), EINVAL},
 		} {
 			if _, err := tt.c.Attach(tt.o); errno(err) != tt.want {
 				t.Errorf("%s: %v", tt.what, err)
@@ -209,7 +189,7 @@ func TestAttachErrors(t *testing.T) {
 		if _, err := c.SetNotrace(livepatch(1), 1); errno(err) != EINVAL {
 			t.Error(err)
 		}
-		if _, err := c.Detach(NewOps("x", FuncUser, 0)); errno(err) != EBUSY {
+		if _, err := c.Detach(NewOps("x", user(0), 0)); errno(err) != EBUSY {
 			t.Error(err)
 		}
 		if full.Flags(1) != RefMax || full.Len() != 0 {
@@ -230,7 +210,7 @@ func TestGlobal(t *testing.T) {
 	}
 	onArches(t, func(t *testing.T, a isa.Arch) {
 		c := newCore(t, a, 3, TakeBack)
-		one := NewOps("one", FuncUser, 0, 1)
+		one := NewOps("one", user(0), 0, 1)
 		r := must(t)(c.Attach(one))
 		want := []StepKind{StepUpdateFunc, StepPatch, StepSetOp, StepSync, StepUpdateFunc}
 		updates := 2
@@ -240,21 +220,21 @@ func TestGlobal(t *testing.T) {
 		if got := kinds(r.Passes[0]); !slices.Equal(got, want) || r.Passes[0].FuncUpdates != updates || r.Passes[0].Syncs != 1 {
 			t.Errorf("steps %v, %d updates", got, r.Passes[0].FuncUpdates)
 		}
-		if f, o := c.Global(); f != FuncUser || o != one {
-			t.Errorf("%d, %v", f, o)
+		if f, o := c.Global(); f != user(0) || o != one {
+			t.Errorf("%v, %v", f, o)
 		}
-		r = must(t)(c.Attach(NewOps("two", FuncUser, OpsRecursion, 2)))
+		r = must(t)(c.Attach(NewOps("two", user(0), OpsRecursion, 2)))
 		if got := kinds(r.Passes[0]); !slices.Equal(got, []StepKind{StepUpdateFunc, StepPatch}) {
 			t.Errorf("steps %v", got)
 		}
 		if f, _ := c.Global(); f != FuncList {
-			t.Errorf("%d", f)
+			t.Errorf("%v", f)
 		}
 		must(t)(c.Detach(one))
 		if f, o := c.Global(); f != FuncAssist || o.Name != "two" {
-			t.Errorf("%d, %v", f, o)
+			t.Errorf("%v, %v", f, o)
 		}
-		graph := NewOps("graph", FuncUser+2, OpsGraph, 0)
+		graph := NewOps("graph", user(2), OpsGraph, 0)
 		if got := kinds(must(t)(c.StartGraph(graph)).Passes[0]); got[len(got)-1] != StepGraphStart {
 			t.Errorf("steps %v", got)
 		}

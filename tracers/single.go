@@ -2,6 +2,7 @@ package tracers
 
 import (
 	"maps"
+	"slices"
 
 	"github.com/textpoke/textpoke/records"
 )
@@ -26,7 +27,7 @@ func (x *change) directAdd(o *Ops, to map[int]records.Addr) error {
 	if err != nil {
 		return err
 	}
-	if !o.has(OpsEnabled) && (o.Func != FuncNone || o.Trampoline != 0) {
+	if !o.has(OpsEnabled) && (o.Func != nil || o.Trampoline != 0) {
 		return refuse(EINVAL, o, "it has a function or a trampoline of its own", source)
 	}
 	for _, rec := range recs {
@@ -49,9 +50,7 @@ func (x *change) directAdd(o *Ops, to map[int]records.Addr) error {
 		}
 		return x.rehash(o, hashes{filter, nil}, 0)
 	}
-	was := o.Filter
-	x.later(func() { o.Filter = was })
-	o.Filter = filter
+	x.setHashes(o, hashes{filter, nil})
 	x.direct(o, 0)
 	return x.startup(o, 0)
 }
@@ -81,8 +80,7 @@ func (c *Core) DirectDel(o *Ops, of map[int]records.Addr) (Report, error) {
 				return err
 			}
 			x.forget(o, recs)
-			o.Filter = nil // an ops of its own has no functions left; taken back, it is set again
-			x.later(func() { o.Filter = recs })
+			x.setHashes(o, hashes{})
 			return nil
 		}
 		x.HashCopied += len(filter)
@@ -118,11 +116,7 @@ func (c *Core) entries(o *Ops, of map[int]records.Addr, source string) (Function
 	if len(of) == 0 {
 		return nil, refuse(EINVAL, o, "no functions", source)
 	}
-	recs := FunctionsOf()
-	for rec := range maps.Keys(of) {
-		recs = append(recs, rec)
-	}
-	recs = FunctionsOf(recs...)
+	recs := Functions(slices.Sorted(maps.Keys(of)))
 	return recs, c.known(o, recs)
 }
 

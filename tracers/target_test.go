@@ -50,7 +50,7 @@ func TestTargets(t *testing.T) {
 // TestTrampolineOf: whose trampoline a site calls while lists and hashes change.
 func TestTrampolineOf(t *testing.T) {
 	ops := func(name string, flags OpsFlags, tramp records.Addr, filter ...int) *Ops {
-		o := NewOps(name, FuncUser, flags, filter...)
+		o := NewOps(name, user(0), flags, filter...)
 		o.Trampoline = tramp
 		return o
 	}

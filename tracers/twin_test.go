@@ -15,6 +15,21 @@ func (p *play) attached() []*Ops {
 	return all
 }
 
+// checkStores holds what CPUs read against what there is.
+func (p *play) checkStores(when string) {
+	if there := slices.Collect(p.c.List()); !slices.Equal(p.list, there) {
+		p.t.Fatalf("%s: the list has %d ops, stored are %d, or others", when, len(there), len(p.list))
+	}
+	if f, o := p.c.Global(); f != p.calls || o != p.passed {
+		p.t.Fatalf("%s: ftrace_caller calls %v with %v, stored are %v and %v", when, f, o, p.calls, p.passed)
+	}
+	for _, o := range p.list {
+		if h := p.traced[o]; !slices.Equal(h.filter, o.Filter) || !slices.Equal(h.notrace, o.Notrace) {
+			p.t.Fatalf("%s: %s traces %v, stored is %v", when, o.Name, o.hashes(), h)
+		}
+	}
+}
+
 // check holds the core against the twin.
 func (p *play) check() {
 	total, inText := 0, 0
@@ -113,7 +128,7 @@ func (p *play) checkCalls(rec int, users []*Ops) {
 		if k.Direct != 0 {
 			got = append(got, k.Direct.String())
 		} else {
-			got = append(got, fmt.Sprint(k.Ops.Name, k.Func))
+			got = append(got, fmt.Sprintf("%s %p", k.Ops.Name, k.Ops))
 		}
 	}
 	for _, o := range users {
@@ -122,7 +137,7 @@ func (p *play) checkCalls(rec int, users []*Ops) {
 		case o.has(OpsDirect):
 			want = append(want, p.direct[rec].String())
 		default:
-			want = append(want, fmt.Sprint(o.Name, o.Func))
+			want = append(want, fmt.Sprintf("%s %p", o.Name, o))
 		}
 	}
 	slices.Sort(got)
@@ -147,7 +162,7 @@ func (p *play) snapshot() string {
 		fmt.Fprintf(&b, "list %p\n", o)
 	}
 	for _, o := range append(slices.Clone(p.clients), p.single, c.tmp) {
-		fmt.Fprintf(&b, "%s %p: %s func %d tramp %s direct %s filter %v notrace %v alive %d\n", o.Name, o, o.Flags, o.Func, o.Trampoline, o.DirectCall, o.Filter, o.Notrace, o.alive)
+		fmt.Fprintf(&b, "%s %p: %s func %p tramp %s direct %s filter %v notrace %v alive %d\n", o.Name, o, o.Flags, o.Func, o.Trampoline, o.DirectCall, o.Filter, o.Notrace, o.alive)
 	}
 	fmt.Fprintf(&b, "%+v off %v dead %v leaving %d removed %v modifying %v", c.global, c.off, c.dead, len(c.leaving), c.removed, c.modifying)
 	return b.String()

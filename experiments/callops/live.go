@@ -20,7 +20,7 @@ const (
 // cell is a way with tracers attached, ready to be called.
 type cell struct {
 	way dispatch.Way
-	ctx *dispatch.Context
+	ctx *dispatch.Task
 }
 
 // wayOf is the way of a kernel. The tracers are those of the sample module, which no
@@ -38,9 +38,12 @@ func newCell(kernel string, relevant, irrelevant int) (*cell, counts, error) {
 	if err != nil {
 		return nil, counts{}, err
 	}
-	sites := []records.Addr{mine}
-	c := &cell{way: kind.New(sites), ctx: dispatch.NewContext()}
-	if _, err := kind.Sample(c.way, sites, relevant, irrelevant, elsewhere); err != nil {
+	way, err := kind.New(dispatch.Config{Sites: []records.Addr{mine}, Elsewhere: []records.Addr{elsewhere}})
+	if err != nil {
+		return nil, counts{}, err
+	}
+	c := &cell{way: way, ctx: &dispatch.Task{}}
+	if err := kind.Sample(c.way, 0, relevant, 1, irrelevant); err != nil {
 		return nil, counts{}, err
 	}
 	var n dispatch.Counts

@@ -13,6 +13,7 @@ import (
 	"github.com/textpoke/textpoke/experiments"
 	"github.com/textpoke/textpoke/records"
 	"github.com/textpoke/textpoke/results"
+	"github.com/textpoke/textpoke/tracers"
 	"github.com/textpoke/textpoke/tracers/dispatch"
 )
 
@@ -151,17 +152,23 @@ const (
 
 // measure attaches, counts one call, and times many.
 func (r *request) measure(ctx context.Context, row *row) error {
-	w := row.kind.New([]records.Addr{called})
-	at, other := dispatch.NewHash(called), dispatch.NewHash(elsewhere)
-	var ops []*dispatch.Ops
+	w, err := row.kind.New(dispatch.Config{Sites: []records.Addr{called}, Elsewhere: []records.Addr{elsewhere}})
+	if err != nil {
+		return err
+	}
+	var ops []*tracers.Ops
 	if row.users != callback {
-		ops = append(ops, &dispatch.Ops{Func: dispatch.Hit, Filter: at, Direct: row.kind.Direct})
+		o := tracers.NewOps("first", tracers.CountHits, 0, 0)
+		if row.kind.Direct {
+			o.Func, o.Direct = nil, tracers.CountHits
+		}
+		ops = append(ops, o)
 	}
 	if row.users != direct {
-		ops = append(ops, &dispatch.Ops{Func: dispatch.Hit, Filter: at})
+		ops = append(ops, tracers.NewOps("callback", tracers.CountHits, 0, 0))
 	}
 	for range row.irrelevant {
-		ops = append(ops, &dispatch.Ops{Func: dispatch.Hit, Filter: other})
+		ops = append(ops, tracers.NewOps("irrelevant", tracers.CountHits, 0, 1))
 	}
 	for _, o := range ops {
 		if err := w.Attach(o); err != nil {
@@ -172,7 +179,6 @@ func (r *request) measure(ctx context.Context, row *row) error {
 	if r.noTime {
 		return ctx.Err()
 	}
-	var err error
 	row.time, err = timeCalls(ctx, w, r.repeats)
 	return err
 }

@@ -27,7 +27,7 @@ type timing struct {
 
 // timeCalls times calls of the first site.
 func timeCalls(ctx context.Context, w dispatch.Way, repeats int) (*timing, error) {
-	task := dispatch.NewContext()
+	task := &dispatch.Task{}
 	call := func() {
 		for range callsAtOnce {
 			w.Call(0, task)

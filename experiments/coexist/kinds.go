@@ -77,9 +77,9 @@ func newWorld(arch isa.Arch) (*world, error) {
 }
 
 // next is a function of the next client.
-func (w *world) next() tracers.Func {
+func (w *world) next() *tracers.Func {
 	w.n++
-	return tracers.FuncUser + tracers.Func(w.n)
+	return &tracers.Func{Name: fmt.Sprintf("client %d", w.n)}
 }
 
 // regs asks for all registers where an entry saves them.
@@ -139,7 +139,7 @@ func (w *world) livepatch() (tracers.Report, error) {
 
 func (w *world) direct() (tracers.Report, error) {
 	w.n++
-	return w.core.RegisterDirect(tracers.NewOps("direct", tracers.FuncNone, tracers.OpsDynamic, f), modules+records.Addr(w.n)*4096)
+	return w.core.RegisterDirect(tracers.NewOps("direct", nil, tracers.OpsDynamic, f), modules+records.Addr(w.n)*4096)
 }
 
 func (w *world) link(k tracers.ProgKind) (tracers.Report, error) {

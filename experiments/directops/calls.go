@@ -3,6 +3,7 @@ package directops
 import (
 	"github.com/textpoke/textpoke/cpus/isa"
 	"github.com/textpoke/textpoke/records"
+	"github.com/textpoke/textpoke/tracers"
 	"github.com/textpoke/textpoke/tracers/dispatch"
 )
 
@@ -55,34 +56,44 @@ type crowd struct {
 	at   []int // sites of the way that are looked at
 }
 
-// gather attaches a trampoline to each of these functions. Of those with an ops each no more are sites than are looked
-// at: the others' ops are on the list all the same.
-func gather(arch isa.Arch, s setup, ips []records.Addr) (*crowd, error) {
-	c := &crowd{arch: arch}
-	var sites []records.Addr
+// gather attaches a trampoline to each of these functions.
+func gather(arch isa.Arch, s setup, ips []records.Addr) (c *crowd, err error) {
+	c = &crowd{arch: arch}
 	n := len(ips)
 	take := min(n, sampled)
 	for i := range take {
-		sites, c.at = append(sites, ips[i*n/take]), append(c.at, i)
+		c.at = append(c.at, i*n/take)
 	}
 	if s.one {
-		for i := range c.at {
-			c.at[i] = i * n / take
+		if c.way, err = dispatch.NewSingleDirect(dispatch.Config{Sites: ips}, !s.far); err != nil {
+			return nil, err
 		}
-		c.way = dispatch.NewSingleDirect(ips, dispatch.Transition, !s.far)
-		return c, c.way.Attach(&dispatch.Ops{Func: dispatch.Hit, Filter: dispatch.NewHash(ips...), Direct: true})
+		o := direct()
+		for i := range ips {
+			o.Filter = append(o.Filter, i)
+		}
+		return c, c.way.Attach(o)
 	}
-	c.way = dispatch.NewCallOps(sites, dispatch.Transition, !s.far)
-	for _, ip := range ips {
-		if err := c.way.Attach(&dispatch.Ops{Func: dispatch.Hit, Filter: dispatch.NewHash(ip), Direct: true}); err != nil {
+	if c.way, err = dispatch.NewCallOps(dispatch.Config{Sites: ips}, !s.far); err != nil {
+		return nil, err
+	}
+	for i := range ips {
+		if err := c.way.Attach(direct(i)); err != nil {
 			return nil, err
 		}
 	}
 	return c, nil
 }
 
+// direct is an ops with a direct trampoline.
+func direct(functions ...int) *tracers.Ops {
+	o := tracers.NewOps("direct", nil, 0, functions...)
+	o.Direct = tracers.CountHits
+	return o
+}
+
 // traceAll lets somebody trace all functions too.
-func (c *crowd) traceAll() error { return c.way.Attach(&dispatch.Ops{Func: dispatch.Hit}) }
+func (c *crowd) traceAll() error { return c.way.Attach(tracers.NewOps("all", tracers.CountHits, 0)) }
 
 // calls counts what a call takes.
 func (c *crowd) calls(slow bool) mean {

@@ -9,6 +9,7 @@ import (
 
 	"github.com/textpoke/textpoke/records"
 	"github.com/textpoke/textpoke/results/fit"
+	"github.com/textpoke/textpoke/tracers"
 	"github.com/textpoke/textpoke/tracers/dispatch"
 )
 
@@ -29,22 +30,25 @@ type cell struct {
 
 // newCell attaches one program, and others elsewhere, and counts one call.
 func newCell(combination, others int, exit bool) (*cell, dispatch.Counts, error) {
-	c := &cell{dispatch.NewFprobe([]records.Addr{mine}, switches(combination), nodes), exit}
-	at, other := dispatch.NewHash(mine), dispatch.NewHash(elsewhere)
+	way, err := dispatch.NewFprobe(dispatch.Config{Sites: []records.Addr{mine}, Elsewhere: []records.Addr{elsewhere}}, switches(combination), nodes)
+	if err != nil {
+		return nil, dispatch.Counts{}, err
+	}
+	c := &cell{way, exit}
 	for range others {
-		if err := c.way.Attach(&dispatch.Ops{Func: dispatch.Hit, Filter: other}); err != nil {
+		if err := c.way.Attach(tracers.NewOps("other", tracers.CountHits, 0, 1)); err != nil {
 			return nil, dispatch.Counts{}, err
 		}
 	}
-	program := &dispatch.Ops{Func: dispatch.Hit, Filter: at}
+	program := tracers.NewOps("program", tracers.CountHits, 0, 0)
 	want := uint64(1)
 	if exit {
-		program.Exit, want = dispatch.Hit, 2
+		program.Func, want = &tracers.Func{Name: "entry and exit", Entry: tracers.Hit, Exit: tracers.Hit}, 2
 	}
 	if err := c.way.Attach(program); err != nil {
 		return nil, dispatch.Counts{}, err
 	}
-	ctx, n := dispatch.NewContext(), dispatch.Counts{}
+	ctx, n := &dispatch.Task{}, dispatch.Counts{}
 	ctx.Count(&n)
 	c.way.Call(0, ctx)
 	if said := c.way.Cost(0); said != n || ctx.Hits != want {
@@ -80,7 +84,11 @@ const (
 // time times all cells in turns: what disturbs the machine for a while disturbs all.
 // Beside them it times a function that nobody traces, by number of threads.
 func (r *request) time(ctx context.Context, rows []*row, cells []*cell) (untraced map[int]fit.Estimate, err error) {
-	nobody := &cell{way: dispatch.NewFprobe([]records.Addr{mine}, dispatch.FprobeCosts{}, 0)}
+	untracedWay, err := dispatch.NewFprobe(dispatch.Config{Sites: []records.Addr{mine}}, dispatch.FprobeCosts{}, 0)
+	if err != nil {
+		return nil, err
+	}
+	nobody := &cell{way: untracedWay}
 	bare := map[int][]float64{}
 	for range r.repeats {
 		for _, n := range r.threadsHere() {
@@ -118,7 +126,7 @@ func (c *cell) time(threads int) float64 {
 	var begin time.Time
 	for i := range threads {
 		all.Go(func() {
-			ctx, n := dispatch.NewContext(), int64(0)
+			ctx, n := &dispatch.Task{}, int64(0)
 			for range chunk { // what comes first finds cold caches
 				c.way.Call(0, ctx)
 			}

@@ -60,7 +60,7 @@ func newLab(t *testing.T, arch isa.Arch, n int) *lab {
 	addrs := table.Addrs()[:n]
 	l := &lab{}
 	p := poke.Named(poke.Native, arch.Traits())
-	l.core, err = tracers.New(tracers.Config{Arch: arch, Records: addrs, Write: func(q *tracers.Patch) error { return l.write(t, p, q) }})
+	l.core, err = tracers.New(tracers.Config{Arch: arch, Records: addrs, Stores: tracers.Stores{Site: func(q *tracers.Patch) error { return l.write(t, p, q) }}})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -114,7 +114,7 @@ func (l *lab) write(t *testing.T, p *poke.Protocol, q *tracers.Patch) error {
 // fresh makes the ops anew, as a client does for another try.
 func (l *lab) fresh(n int) {
 	for j := range l.ops {
-		l.ops[j] = tracers.NewOps(fmt.Sprintf("ops%d", j), tracers.FuncNone, tracers.OpsDynamic)
+		l.ops[j] = tracers.NewOps(fmt.Sprintf("ops%d", j), nil, tracers.OpsDynamic)
 		for rec := j * n / labOps; rec < (j+1)*n/labOps; rec++ {
 			l.ops[j].Filter = append(l.ops[j].Filter, rec)
 		}

@@ -53,7 +53,7 @@ func run(t testing.TB, c *tracers.Core, k *Kernel, w Way, n int64) (on, off []tr
 	trampoline := func(j int) records.Addr { return c.Places.Trampolines + records.Addr(64*j) }
 	switch {
 	case !w.Direct:
-		o := tracers.NewOps("fprobe", tracers.FuncUser, 0, 0)
+		o := tracers.NewOps("fprobe", tracers.CountHits, 0, 0)
 		if k.SharedProbeOps {
 			must(c.Attach(o)) // the ops is not new: it has its trampoline
 			must(c.Detach(o))
@@ -63,7 +63,7 @@ func run(t testing.TB, c *tracers.Core, k *Kernel, w Way, n int64) (on, off []tr
 		o.Filter = span(0, n)
 		return []tracers.Report{must(c.Attach(o))}, []tracers.Report{must(c.Detach(o))}
 	case k.SharedDirectOps:
-		o := tracers.NewOps("direct", tracers.FuncNone, 0)
+		o := tracers.NewOps("direct", nil, 0)
 		of := make([]map[int]records.Addr, m)
 		for j := range of {
 			of[j] = map[int]records.Addr{}
@@ -79,7 +79,7 @@ func run(t testing.TB, c *tracers.Core, k *Kernel, w Way, n int64) (on, off []tr
 	}
 	all := make([]*tracers.Ops, m)
 	for j := range all {
-		all[j] = tracers.NewOps(fmt.Sprintf("ops%d", j), tracers.FuncNone, tracers.OpsDynamic)
+		all[j] = tracers.NewOps(fmt.Sprintf("ops%d", j), nil, tracers.OpsDynamic)
 		all[j].Filter = part(int64(j))
 		on = append(on, must(c.RegisterDirect(all[j], trampoline(j))))
 	}

@@ -17,9 +17,9 @@ var long = flag.Bool("long", false, "measure the slopes that BenchmarkDispatch p
 // BenchmarkDispatch calls through every way with the tracers of the seed's layout.
 func BenchmarkDispatch(b *testing.B) {
 	for _, k := range Kinds() {
-		for _, l := range layout[:len(layout)-1] {
+		for _, l := range k.layout() {
 			b.Run(fmt.Sprintf("%s/relevant=%d/irrelevant=%d", k.Name, l[0], l[1]), func(b *testing.B) {
-				w, ctx := sample(b, k, l[0], l[1]), NewContext()
+				w, ctx := sample(b, k, l[0], l[1]), &Task{}
 				b.ReportAllocs()
 				for b.Loop() {
 					w.Call(0, ctx)
@@ -66,7 +66,7 @@ func slope(t testing.TB, name string) line {
 	for i, n := range x {
 		ways, y[i] = append(ways, sample(t, k, 1, int(n))), math.Inf(1)
 	}
-	ctx := NewContext()
+	ctx := &Task{}
 	const calls, turns = 2000, 40
 	for range turns {
 		for i, w := range ways {

@@ -1,10 +1,14 @@
 package dispatch
 
 import (
+	"errors"
+	"fmt"
 	"slices"
 	"sync/atomic"
 
 	"github.com/textpoke/textpoke/records"
+	"github.com/textpoke/textpoke/tracers"
+	"github.com/textpoke/textpoke/tracers/metadata"
 )
 
 // BPF is a trampoline generated for each function, with the programs in it:
@@ -16,125 +20,133 @@ import (
 // Every program that is attached or detached means another image:
 // kernel/bpf/trampoline.c. What entering a program takes itself (__bpf_prog_enter) is
 // left out. The function's body is the Context's, and is not run where a program of
-// fmod_ret answered otherwise than 0. The kernel has room for BPF_MAX_TRAMP_LINKS (38)
-// programs in a trampoline; here there is no such limit.
+// fmod_ret answered otherwise than 0. A trampoline has tracers.MaxTrampLinks programs at
+// most: E2BIG.
 type BPF struct {
-	attached
+	*base
 	args   int
 	images []atomic.Pointer[image] // what the sites' instructions call
 }
 
 // image is the code of a trampoline.
-type image struct{ entry, modify, exit []*Ops }
+type image struct {
+	entry        []*entry
+	modify, exit []*tracers.Ops
+}
 
-// imageOf generates an image of some programs, nil for none: the newest is the first,
+// imageOf is an image of a function's programs, nil for none: the newest is the first,
 // hlist_add_head in __bpf_trampoline_link_prog.
-func imageOf(users []*Ops) *image {
+func (b *base) imageOf(site int) *image {
+	m := &image{entry: b.callable(site)}
+	users := b.core.Users(site)
 	if len(users) == 0 {
 		return nil
 	}
-	m := &image{}
 	for _, o := range slices.Backward(users) {
-		if o.Func != nil {
-			m.entry = append(m.entry, o)
-		}
-		if o.Modify != nil {
+		switch {
+		case o.Func == nil:
+			continue
+		case o.Func.Modify != nil:
 			m.modify = append(m.modify, o)
 		}
-		if o.Exit != nil {
+		if o.Func.Exit != nil {
 			m.exit = append(m.exit, o)
 		}
 	}
 	return m
 }
 
-// NewBPF has no programs. All functions have so many arguments.
-func NewBPF(sites []records.Addr, args int) *BPF {
-	return &BPF{attached: newAttached(sites), args: args, images: make([]atomic.Pointer[image], len(sites))}
-}
-
-// Attach implements Way.
-func (b *BPF) Attach(o *Ops) error {
-	b.mu.Lock()
-	defer b.mu.Unlock()
-	sites, err := b.add(o)
-	return b.link(sites, err)
-}
-
-// Detach implements Way.
-func (b *BPF) Detach(o *Ops) error {
-	b.mu.Lock()
-	defer b.mu.Unlock()
-	sites, err := b.remove(o)
-	return b.link(sites, err)
-}
-
-func (b *BPF) link(sites []int, err error) error {
-	for _, i := range sites {
-		b.images[i].Store(imageOf(b.users[i]))
+// callable are the users of a site that are called on entry, the newest first.
+func (b *base) callable(site int) (out []*entry) {
+	for _, o := range slices.Backward(b.core.Users(site)) {
+		if e := b.entries[o]; e.run != nil {
+			out = append(out, e)
+		}
 	}
-	return err
+	return out
+}
+
+// NewBPF has no programs. All functions have so many arguments.
+func NewBPF(c Config, args int) (*BPF, error) {
+	b, err := newBase(c, words{}, false)
+	if err = errors.Join(err, checkArgs(args)); err != nil {
+		return nil, err
+	}
+	w := &BPF{b, args, make([]atomic.Pointer[image], b.sites)}
+	b.users = w.generate
+	return w, nil
+}
+
+func checkArgs(args int) error {
+	if args < 0 || args > metadata.MaxArgs {
+		return fmt.Errorf("dispatch: %d arguments: a trampoline saves 0 to %d", args, metadata.MaxArgs)
+	}
+	return nil
+}
+
+// generate makes the images of some sites anew.
+func (b *BPF) generate(sites []int) error {
+	for _, site := range sites {
+		m := b.imageOf(site)
+		if m != nil && len(m.entry)+len(m.modify)+len(m.exit) > tracers.MaxTrampLinks {
+			return &tracers.Error{
+				Errno: tracers.E2BIG, Record: b.ips[site], Why: fmt.Sprintf("a trampoline has %d programs at most", tracers.MaxTrampLinks),
+				Source: "__bpf_trampoline_link_prog, 7.1",
+			}
+		}
+		b.images[site].Store(m)
+	}
+	return nil
 }
 
 // Call implements Way.
-func (b *BPF) Call(site int, ctx *Context) {
+func (b *BPF) Call(site int, t *Task) {
 	m := b.images[site].Load()
 	if m == nil {
-		ctx.body()
+		t.body()
 		return
 	}
-	ctx.save(b.args)
-	ip := b.ips[site]
-	for _, o := range m.entry {
-		o.Func(ip, o, ctx)
+	t.save(b.args)
+	m.run(b.ips[site], t)
+}
+
+// run calls the programs and the function, and says how many programs that were.
+func (m *image) run(ip records.Addr, t *Task) (called int64) {
+	for _, e := range m.entry {
+		e.run(ip, t)
 	}
-	called, skip := len(m.entry), false
+	skip := false
 	for _, o := range m.modify {
 		called++
-		if skip = o.Modify(ip, ctx) != 0; skip {
+		if skip = o.Func.Modify(ip, o, &t.Task) != 0; skip {
 			break
 		}
 	}
 	if !skip {
-		ctx.body()
+		t.body()
 	}
 	if len(m.modify)+len(m.exit) > 0 {
-		ctx.save(1)
+		t.save(1)
 	}
 	for _, o := range m.exit {
-		o.Exit(ip, o, ctx)
+		called++
+		o.Func.Exit(ip, o, &t.Task)
 	}
-	if c := ctx.counts; c != nil {
-		c.Called += int64(called + len(m.exit))
-	}
+	t.count(Counts{Called: called})
+	return called + int64(len(m.entry))
 }
 
 // Cost implements Way, for programs that let the function go on.
 func (b *BPF) Cost(site int) Counts {
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	return b.cost(b.users[site])
+	return b.imageOf(site).cost(b.args)
 }
 
-func (b *BPF) cost(users []*Ops) (c Counts) {
-	if len(users) == 0 {
-		return c
+func (m *image) cost(args int) Counts {
+	if m == nil {
+		return Counts{}
 	}
-	c.Saved = int64(b.args)
-	result := int64(0)
-	for _, o := range users {
-		if o.Func != nil {
-			c.Called++
-		}
-		if o.Modify != nil {
-			c.Called++
-			result = 1
-		}
-		if o.Exit != nil {
-			c.Called++
-			result = 1
-		}
-	}
-	c.Saved += result
-	return c
+	results := len(m.modify) + len(m.exit)
+	return Counts{Called: int64(len(m.entry) + results), Saved: int64(args + min(results, 1))}
 }

@@ -4,6 +4,7 @@ import (
 	"sync/atomic"
 
 	"github.com/textpoke/textpoke/records"
+	"github.com/textpoke/textpoke/tracers"
 )
 
 // CallOps gives each site a literal that names its ops: arm64 since Linux 6.3
@@ -21,68 +22,250 @@ import (
 // Near is that a direct trampoline lies in branch range: a site whose only user it is
 // calls it without any load. arch/arm64/kernel/entry-ftrace.S and ftrace.c.
 type CallOps struct {
-	*shared
-	near  bool
-	sites []callOpsSite
+	*base
+	at []callOpsSite
 }
 
 type callOpsSite struct {
-	ip      records.Addr
-	branch  atomic.Pointer[Trampoline] // the instruction: nil a nop
-	literal atomic.Pointer[Ops]
+	branch  atomic.Pointer[trampoline] // the instruction: nil a nop
+	literal atomic.Pointer[entry]
 }
 
 // ftraceCaller is what sites call that call no trampoline themselves.
-var ftraceCaller = &Trampoline{}
+var ftraceCaller = &trampoline{}
 
-// NewCallOps is sites that all name nop_ops.
-func NewCallOps(sites []records.Addr, guard Guard, near bool) *CallOps {
-	c := &CallOps{shared: newShared(sites, guard), near: near, sites: make([]callOpsSite, len(sites))}
-	for i, ip := range sites {
-		c.sites[i].ip = ip
-		c.sites[i].literal.Store(c.nopOps)
+// NewCallOps is sites that all name nop_ops; direct trampolines are near or not.
+func NewCallOps(c Config, near bool) (*CallOps, error) {
+	return newCallOps(c, words{callOps: true, direct: true, near: near})
+}
+
+// NewSingleDirect has one ops for all direct trampolines, and finds a function's by its
+// address: call_direct_funcs, kernel/trace/ftrace.c, x86_64 since Linux 7.0.
+//
+//	site -> trampoline                                             near, one user
+//	site -> ftrace_caller -> literal -> ops -> hash -> bucket -> entry -> trampoline
+//	site -> ftrace_caller -> list function -> ... -> hash ... -> trampoline
+//
+// Near, a site whose only user is a trampoline calls it without a load. Otherwise its
+// address is looked up for every call: five loads and more where a literal leads to the
+// ops, which is what taking direct_call out of the ops would mean for architectures with
+// CALL_OPS and a short branch range.
+func NewSingleDirect(c Config, near bool) (*CallOps, error) {
+	return newCallOps(c, words{callOps: true, direct: true, near: near, single: true})
+}
+
+func newCallOps(c Config, w words) (*CallOps, error) {
+	b, err := newBase(c, w, false)
+	if err != nil {
+		return nil, err
 	}
-	return c
+	way := &CallOps{b, make([]callOpsSite, b.sites)}
+	for i := range way.at {
+		way.publish(i, b.core.Text(i))
+	}
+	b.text = way.publish
+	return way, nil
 }
 
 // publish writes the literal before the branch: a late caller finds nop_ops.
-func (c *CallOps) publish(site int, leaf *Ops) {
-	s := &c.sites[site]
-	s.literal.Store(leaf)
+func (c *CallOps) publish(site int, text tracers.Installed) {
+	s := &c.at[site]
+	s.literal.Store(c.readable(text))
 	to := ftraceCaller
 	switch {
-	case leaf == c.nopOps:
+	case text.Decided == 0:
 		to = nil
-	case c.near && leaf.Direct:
-		to = leaf.direct.Load()
+	case c.words.near && c.direct[text.Decided] != nil:
+		to = c.direct[text.Decided]
 	}
 	s.branch.Store(to)
 }
 
-// Attach implements Way.
-func (c *CallOps) Attach(o *Ops) error { return c.attach(o, c.publish) }
-
-// Detach implements Way.
-func (c *CallOps) Detach(o *Ops) error { return c.detach(o, c.publish) }
-
 // Call implements Way.
-func (c *CallOps) Call(site int, ctx *Context) {
-	s := &c.sites[site]
+func (c *CallOps) Call(site int, t *Task) {
+	s := &c.at[site]
 	switch to := s.branch.Load(); to {
 	case nil:
 	case ftraceCaller:
-		c.through(s.ip, s.literal.Load(), ctx, 2)
+		c.through(c.ips[site], s.literal.Load(), t, 2)
 	default:
-		to.jump(s.ip, ctx)
+		to.jump(c.ips[site], t)
 	}
 }
 
 // Cost implements Way.
-func (c *CallOps) Cost(site int) Counts {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	if o := c.unique(site); c.near && o != nil && o.Direct {
-		return Counts{Called: 1}
+func (c *CallOps) Cost(site int) Counts { return c.cost(site, 2) }
+
+// Intermediate is turned down: the literal names a structure of the site, such as its
+// record, and that names the ops.
+//
+//	site -> ftrace_caller -> literal -> record -> ops -> func
+//
+// Three loads, one more than with the ops at the site. What else is in the record is
+// read apart from the pointer to the ops, so that both have to be synchronised whenever
+// they change.
+type Intermediate struct {
+	*base
+	at []intermediateSite
+}
+
+type intermediateSite struct {
+	branch  atomic.Bool
+	literal atomic.Pointer[record]
+}
+
+// record is struct dyn_ftrace with a pointer to the ops.
+type record struct{ ops atomic.Pointer[entry] }
+
+// NewIntermediate is sites that all lead to nop_ops.
+func NewIntermediate(c Config) (*Intermediate, error) {
+	b, err := newBase(c, words{callOps: true, direct: true}, false)
+	if err != nil {
+		return nil, err
 	}
-	return c.cost(site, 2)
+	w := &Intermediate{b, make([]intermediateSite, b.sites)}
+	b.text = func(site int, to tracers.Installed) {
+		s := &w.at[site]
+		s.literal.Load().ops.Store(b.readable(to))
+		s.branch.Store(to.Decided != 0)
+	}
+	for i := range w.at {
+		w.at[i].literal.Store(&record{})
+		b.text(i, b.core.Text(i))
+	}
+	return w, nil
+}
+
+// Call implements Way.
+func (w *Intermediate) Call(site int, t *Task) {
+	if s := &w.at[site]; s.branch.Load() {
+		w.through(w.ips[site], s.literal.Load().ops.Load(), t, 3)
+	}
+}
+
+// Cost implements Way.
+func (w *Intermediate) Cost(site int) Counts { return w.cost(site, 3) }
+
+// OpsTrampoline is turned down where there is CALL_OPS: the literal names a trampoline
+// that has the ops as an immediate.
+//
+//	site -> ftrace_caller -> literal -> trampoline (ops) -> func
+//
+// One load, of the literal; what the trampoline has is fetched. Every ops needs one,
+// also those that call nothing directly, list_ops and nop_ops: memory, instruction
+// cache, and an allocation that can fail. x86_64 makes one for each ops that is not in
+// the kernel's image, and sites with one user call it without a literal:
+// create_trampoline, arch/x86/kernel/ftrace.c.
+type OpsTrampoline struct {
+	*base
+	at []opsTrampolineSite
+}
+
+type opsTrampolineSite struct {
+	branch  atomic.Bool
+	literal atomic.Pointer[opsTrampoline]
+}
+
+// opsTrampoline is code: run has its ops as an immediate.
+type opsTrampoline struct {
+	run func(ip records.Addr, t *Task)
+}
+
+// NewOpsTrampoline is sites that all lead to the trampoline of nop_ops.
+func NewOpsTrampoline(c Config) (*OpsTrampoline, error) {
+	b, err := newBase(c, words{callOps: true, direct: true}, false)
+	if err != nil {
+		return nil, err
+	}
+	w := &OpsTrampoline{b, make([]opsTrampolineSite, b.sites)}
+	b.text = func(site int, to tracers.Installed) {
+		w.at[site].literal.Store(b.readable(to).trampoline(b))
+		w.at[site].branch.Store(to.Decided != 0)
+	}
+	for i := range w.at {
+		b.text(i, b.core.Text(i))
+	}
+	return w, nil
+}
+
+// trampoline generates the code for an ops, once.
+func (e *entry) trampoline(b *base) *opsTrampoline {
+	if e.code == nil {
+		e.code = &opsTrampoline{func(ip records.Addr, t *Task) { b.through(ip, e, t, 1) }}
+	}
+	return e.code
+}
+
+// Call implements Way.
+func (w *OpsTrampoline) Call(site int, t *Task) {
+	if s := &w.at[site]; s.branch.Load() {
+		s.literal.Load().run(w.ips[site], t)
+	}
+}
+
+// Cost implements Way.
+func (w *OpsTrampoline) Cost(site int) Counts { return w.cost(site, 1) }
+
+// SiteTrampoline is turned down: beside the literal that names the ops, the site has
+// another one for the direct trampoline.
+//
+//	site -> ftrace_caller -> literals: trampoline
+//	                                   \-> ops -> func
+//
+// One load to a trampoline, two to a func, as both literals are the site's. They take
+// sixteen bytes, and two stores to change: between them a call finds the trampoline of
+// one and the ops of another.
+type SiteTrampoline struct {
+	*base
+	at []siteTrampolineSite
+}
+
+type siteTrampolineSite struct {
+	branch atomic.Bool
+	direct atomic.Pointer[trampoline]
+	ops    atomic.Pointer[entry]
+}
+
+// NewSiteTrampoline is sites that all name nop_ops and no trampoline.
+func NewSiteTrampoline(c Config) (*SiteTrampoline, error) {
+	b, err := newBase(c, words{callOps: true, direct: true}, false)
+	if err != nil {
+		return nil, err
+	}
+	w := &SiteTrampoline{b, make([]siteTrampolineSite, b.sites)}
+	b.text = func(site int, to tracers.Installed) {
+		s, e := &w.at[site], b.readable(to)
+		s.ops.Store(e)
+		s.direct.Store(e.direct)
+		s.branch.Store(to.Decided != 0)
+	}
+	for i := range w.at {
+		b.text(i, b.core.Text(i))
+	}
+	return w, nil
+}
+
+// Call implements Way.
+func (w *SiteTrampoline) Call(site int, t *Task) {
+	s := &w.at[site]
+	if !s.branch.Load() {
+		return
+	}
+	if tr := s.direct.Load(); tr != nil {
+		if c := t.counts; c != nil {
+			c.Loads++
+		}
+		tr.jump(w.ips[site], t)
+		return
+	}
+	w.through(w.ips[site], s.ops.Load(), t, 2)
+}
+
+// Cost implements Way.
+func (w *SiteTrampoline) Cost(site int) Counts {
+	c := w.cost(site, 2)
+	if c.Called == 1 && c.Saved == 0 {
+		c.Loads = 1 // the trampoline's own literal
+	}
+	return c
 }

@@ -1,15 +1,14 @@
 package dispatch
 
 import (
-	"errors"
-	"fmt"
 	"math/rand/v2"
+	"slices"
 	"testing"
 
 	"go.uber.org/goleak"
-	"pgregory.net/rapid"
 
 	"github.com/textpoke/textpoke/records"
+	"github.com/textpoke/textpoke/tracers"
 )
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
@@ -26,19 +25,27 @@ var layout = [][2]int{
 	{2, 0}, {10, 0}, {100, 0}, {200, 0}, {2, 3},
 }
 
+// layout is that of a way: a BPF trampoline has room for 38 programs.
+func (k Kind) layout() [][2]int {
+	if k.Name != "bpf" {
+		return layout
+	}
+	return slices.DeleteFunc(slices.Clone(layout), func(l [2]int) bool { return l[0] > tracers.MaxTrampLinks })
+}
+
 // sample attaches tracers to a new way with one site.
 func sample(t testing.TB, k Kind, relevant, irrelevant int) Way {
 	t.Helper()
-	w := k.New([]records.Addr{tracee})
-	if _, err := k.Sample(w, []records.Addr{tracee}, relevant, irrelevant, elsewhere); err != nil {
+	w := newWay(t, k)
+	if err := k.Sample(w, 0, relevant, 1, irrelevant); err != nil {
 		t.Fatal(err)
 	}
 	return w
 }
 
 // counted makes calls and counts what each took.
-func counted(w Way, site, calls int) (Counts, *Context) {
-	ctx := NewContext()
+func counted(w Way, site, calls int) (Counts, *Task) {
+	ctx := &Task{}
 	var c Counts
 	ctx.Count(&c)
 	for range calls {
@@ -52,7 +59,7 @@ func counted(w Way, site, calls int) (Counts, *Context) {
 func TestCostIsCount(t *testing.T) {
 	const calls = 3
 	for _, k := range Kinds() {
-		for _, l := range layout {
+		for _, l := range k.layout() {
 			w := sample(t, k, l[0], l[1])
 			got, ctx := counted(w, 0, calls)
 			if want := w.Cost(0).Times(calls); got != want {
@@ -70,7 +77,7 @@ func TestCostIsCount(t *testing.T) {
 // a hash is three loads if it has the address, and two or three if it has another one.
 func TestLoads(t *testing.T) {
 	other := int64(2)
-	if h := NewHash(elsewhere); h.key(tracee) == h.key(elsewhere) {
+	if h := newHash(elsewhere); h.key(tracee) == h.key(elsewhere) {
 		other = 3
 	}
 	const hit = 3
@@ -111,7 +118,7 @@ func TestLoads(t *testing.T) {
 	}
 	walks := map[string]bool{"list": true, "global": true, "fprobe-2022": true}
 	for _, k := range Kinds() {
-		for _, l := range layout {
+		for _, l := range k.layout() {
 			if l[0] == 0 {
 				continue
 			}
@@ -127,92 +134,11 @@ func TestLoads(t *testing.T) {
 	}
 }
 
-// TestAttachedAreCalled attaches and detaches at random and holds who is called against
-// a plain set, and what that takes against what is computed.
-func TestAttachedAreCalled(t *testing.T) {
-	sites := []records.Addr{tracee, tracee + 0x40, tracee + 0x90, tracee + 0x200}
-	for _, k := range Kinds() {
-		t.Run(k.Name, func(t *testing.T) {
-			rapid.Check(t, func(t *rapid.T) {
-				w := k.New(sites)
-				on := map[*Ops]map[records.Addr]bool{}
-				calls := map[*Ops]int{}
-				var known []*Ops
-				for range rapid.IntRange(1, 12).Draw(t, "steps") {
-					if len(known) > 0 && rapid.Bool().Draw(t, "detach") {
-						o := rapid.SampledFrom(known).Draw(t, "ops")
-						if err := w.Detach(o); (err == nil) != (on[o] != nil) || err != nil && !errors.Is(err, ErrAbsent) {
-							t.Fatalf("detach: %v", err)
-						}
-						delete(on, o)
-					} else {
-						o, of := draw(t, sites, k)
-						o.Func = func(_ records.Addr, by *Ops, _ *Context) { calls[o]++ }
-						direct := false
-						for u, at := range on {
-							for ip := range of {
-								direct = direct || u.Direct && o.Direct && at[ip]
-							}
-						}
-						err := w.Attach(o)
-						if (err != nil) != direct || err != nil && !errors.Is(err, ErrBusy) {
-							t.Fatalf("attach: %v", err)
-						}
-						if known = append(known, o); err == nil {
-							on[o] = of
-						}
-					}
-					for site, ip := range sites {
-						clear(calls)
-						got, ctx := counted(w, site, 1)
-						if want := w.Cost(site); got != want {
-							t.Fatalf("site %d: counted %+v, computed %+v", site, got, want)
-						}
-						users := 0
-						for o, at := range on {
-							if at[ip] {
-								users++
-								if calls[o] != 1 {
-									t.Fatalf("site %d: called %d times", site, calls[o])
-								}
-							}
-						}
-						if users != len(calls) || ctx.Mismatched != 0 {
-							t.Fatalf("site %d: %d were called, %d are attached, %d mismatched", site, len(calls), users, ctx.Mismatched)
-						}
-					}
-				}
-			})
-		})
-	}
-}
-
-// draw is an ops that traces some of the sites, and which.
-func draw(t *rapid.T, sites []records.Addr, k Kind) (*Ops, map[records.Addr]bool) {
-	of := map[records.Addr]bool{}
-	var ips []records.Addr
-	for _, ip := range sites {
-		if rapid.Bool().Draw(t, fmt.Sprint(ip)) {
-			of[ip] = true
-			ips = append(ips, ip)
-		}
-	}
-	o := &Ops{Filter: NewHash(ips...), Assist: rapid.Bool().Draw(t, "assist"), Dynamic: rapid.Bool().Draw(t, "dynamic")}
-	o.Direct = k.Direct && rapid.Bool().Draw(t, "direct")
-	if rapid.IntRange(0, 4).Draw(t, "all") == 0 {
-		o.Filter = nil
-		for _, ip := range sites {
-			of[ip] = true
-		}
-	}
-	return o, of
-}
-
 // TestNoAllocations: nothing is allocated on any way, counted or not.
 func TestNoAllocations(t *testing.T) {
 	for _, k := range Kinds() {
 		for _, l := range [][2]int{{0, 3}, {1, 0}, {3, 3}} {
-			w, ctx := sample(t, k, l[0], l[1]), NewContext()
+			w, ctx := sample(t, k, l[0], l[1]), &Task{}
 			if n := testing.AllocsPerRun(100, func() { w.Call(0, ctx) }); n != 0 {
 				t.Errorf("%s with %d and %d: %v allocations", k.Name, l[0], l[1], n)
 			}
@@ -232,19 +158,19 @@ func TestHash(t *testing.T) {
 				ips = append(ips, ip)
 			}
 		}
-		h := NewHash(ips...)
+		h := newHash(ips...)
 		for range 2000 {
 			ip := tracee + records.Addr(rng.IntN(1<<18))*16
 			if n > 0 && rng.IntN(2) == 0 {
 				ip = ips[rng.IntN(n)]
 			}
 			e, loads := h.find(ip)
-			if (e != nil) != in[ip] || h.Contains(ip) != in[ip] || h.cost(ip) != (Counts{Hashes: 1, Loads: loads}) {
+			if (e != nil) != in[ip] || h.contains(ip) != in[ip] || h.cost(ip) != (Counts{Hashes: 1, Loads: loads}) {
 				t.Fatalf("%v in a hash of %d: %v after %d loads, computed %+v", ip, n, e, loads, h.cost(ip))
 			}
 		}
 	}
-	if got := len(NewHash(make([]records.Addr, 9000)...).buckets); got != 4096 {
+	if got := len(newHash(make([]records.Addr, 9000)...).buckets); got != 4096 {
 		t.Errorf("%d buckets, want FTRACE_HASH_MAX_BITS of them", got)
 	}
 }

@@ -1,11 +1,13 @@
 // Package dispatch is how a call gets from a patched site to the tracers of its
-// function, each way for real: a small type with atomics where the kernel has words
-// that are changed while CPUs read them.
+// function, each way for real. The core (package tracers) says who is attached, what
+// the text holds and who must be called; a way is the core's call path: the words
+// that CPUs read between the site and its tracers, which the core's stores change
+// while they are read.
 //
 // # What is counted
 //
 // A way says what a call costs without making it ([Way.Cost]) and counts it while it
-// makes it (a [Context] with [Context.Count]); both are the same. Loads are objects
+// makes it (a [Task] with [Task.Count]); both are the same. Loads are objects
 // that are read on the way because another one, or the site's literal, gave their
 // address: fields of one object count as one load. What the site's own instruction
 // says, and what a trampoline has as an immediate, takes no load: it is fetched. Here

@@ -1,10 +1,8 @@
 package dispatch
 
 import (
-	"fmt"
-	"sync"
-
 	"github.com/textpoke/textpoke/records"
+	"github.com/textpoke/textpoke/tracers"
 )
 
 // FprobeCosts are the four costs of fprobe that Florent Revest lists in "bpf: Add
@@ -31,19 +29,15 @@ type FprobeCosts struct {
 // Each fprobe takes a frame of its own; since Linux 6.14 those of one function share one.
 // Where no node or frame is left the call is missed, which Cost does not know.
 type Fprobe struct {
-	costs FprobeCosts
-	inner Way
-	guard Guard
+	Way // of the fprobes' ops, each with fprobe_handler for its function
+	FprobeCosts
+	base  *base
 	nodes int
-	mu    sync.Mutex // fprobe_mutex; comes before the inner way's
-	probe map[*Ops]*probe
-	ips   []records.Addr
 }
 
 // probe is struct fprobe.
 type probe struct {
-	of   *Ops
-	ops  Ops
+	*tracers.Ops
 	pool *Pool
 	hook bool
 }
@@ -53,164 +47,135 @@ type probe struct {
 const ReturnRegisters = 9
 
 // NewFprobe has nobody attached. Each pool has so many nodes: rethook's is as large as
-// twice the functions times the possible CPUs, fprobe_init_rethook.
-func NewFprobe(sites []records.Addr, costs FprobeCosts, nodes int) *Fprobe {
-	f := &Fprobe{costs: costs, guard: Transition, nodes: nodes, probe: map[*Ops]*probe{}, ips: sites}
-	saves := ArgRegisters
-	if costs.AllRegs {
-		saves = AllRegisters
-	}
+// twice the functions times the possible CPUs, fprobe_init_rethook. Returns that are
+// hooked keep their node or frame when an fprobe is detached.
+func NewFprobe(c Config, costs FprobeCosts, nodes int) (*Fprobe, error) {
+	f := &Fprobe{FprobeCosts: costs, nodes: nodes}
 	if costs.ListFunc {
-		l := NewList(sites, Transition)
-		l.saves, f.inner = saves, l
-		return f
+		l, err := NewList(c)
+		if err != nil {
+			return nil, err
+		}
+		f.Way, f.base = l, l.base
+	} else {
+		w, err := NewCallOps(c, false)
+		if err != nil {
+			return nil, err
+		}
+		f.Way, f.base = w, w.base
+		f.base.words.direct = false
 	}
-	c := NewCallOps(sites, Transition, false)
-	c.saves, f.inner = saves, c
-	return f
+	if costs.AllRegs {
+		f.base.saves = AllRegisters
+	}
+	f.base.run = f.handler
+	return f, nil
 }
 
-// Attach implements Way.
-func (f *Fprobe) Attach(o *Ops) error {
-	f.mu.Lock()
-	defer f.mu.Unlock()
-	if f.probe[o] != nil {
-		return fmt.Errorf("attach: %w", ErrBusy)
-	}
-	p := &probe{of: o, hook: f.costs.AlwaysHook || o.Exit != nil}
-	p.ops.Filter = o.Filter
-	p.ops.Func = func(ip records.Addr, _ *Ops, ctx *Context) { f.enter(ip, p, ctx) }
-	if f.costs.Freelist {
+// hooks tells whether the return is hooked for a tracer.
+func (f *Fprobe) hooks(o *tracers.Ops) bool { return f.AlwaysHook || o.Func.Exit != nil }
+
+// handler is fprobe_handler, kernel/trace/fprobe.c, for one fprobe.
+func (f *Fprobe) handler(o *tracers.Ops) func(ip records.Addr, t *Task) {
+	p := &probe{Ops: o, hook: f.hooks(o)}
+	if f.Freelist {
 		p.pool = NewPool(f.nodes)
 	}
-	if err := f.inner.Attach(&p.ops); err != nil {
-		return err
+	return func(ip records.Addr, t *Task) {
+		bit, ok := t.Enter(tracers.FtraceGuard)
+		if !ok {
+			return
+		}
+		t.count(Counts{Loads: 1})
+		switch {
+		case p.hook && !p.push(t):
+			t.Missed++
+		case p.Func.Entry != nil:
+			t.count(Counts{Called: 1})
+			p.Func.Entry(ip, o, &t.Task)
+		}
+		t.Leave(bit)
 	}
-	f.probe[o] = p
-	return nil
-}
-
-// Detach implements Way. Returns that are hooked keep their node or frame.
-func (f *Fprobe) Detach(o *Ops) error {
-	f.mu.Lock()
-	defer f.mu.Unlock()
-	p := f.probe[o]
-	if p == nil {
-		return fmt.Errorf("detach: %w", ErrAbsent)
-	}
-	delete(f.probe, o)
-	return f.inner.Detach(&p.ops)
-}
-
-// enter is fprobe_handler, kernel/trace/fprobe.c.
-func (f *Fprobe) enter(ip records.Addr, p *probe, ctx *Context) {
-	bit, ok := f.guard.enter(ctx, ownBits)
-	if !ok {
-		return
-	}
-	if c := ctx.counts; c != nil {
-		c.Loads++
-	}
-	if p.hook && !p.push(ctx) {
-		ctx.Missed++
-	} else {
-		p.of.Func(ip, p.of, ctx)
-	}
-	f.guard.leave(ctx, bit)
 }
 
 // push hooks the return; false when there is no room for it.
-func (p *probe) push(ctx *Context) bool {
-	var cost Counts
+func (p *probe) push(t *Task) bool {
 	if p.pool != nil {
 		n := p.pool.get()
 		if n == nil {
 			return false
 		}
-		n.of, n.below, ctx.hooks = p, ctx.hooks, n
-		cost = Counts{Loads: 2, Atomics: 1}
-	} else {
-		if ctx.frames == shadowFrames {
-			return false
-		}
-		ctx.shadow[ctx.frames] = frame{p}
-		ctx.frames++
-		cost = Counts{Loads: 1}
+		n.of, n.below, t.hooks = p, t.hooks, n
+		t.count(Counts{Loads: 2, Atomics: 1})
+		return true
 	}
-	if c := ctx.counts; c != nil {
-		*c = c.Add(cost)
+	if t.frames == shadowFrames {
+		return false
 	}
+	t.shadow[t.frames] = frame{p}
+	t.frames++
+	t.count(Counts{Loads: 1})
 	return true
 }
 
 // Call implements Way: entry, function, return.
-func (f *Fprobe) Call(site int, ctx *Context) {
-	frames, hooks := ctx.frames, ctx.hooks
-	f.inner.Call(site, ctx)
-	ctx.body()
-	if ctx.frames == frames && ctx.hooks == hooks {
+func (f *Fprobe) Call(site int, t *Task) {
+	frames, hooks := t.frames, t.hooks
+	f.Way.Call(site, t)
+	t.body()
+	if t.frames == frames && t.hooks == hooks {
 		return
 	}
-	ctx.save(ReturnRegisters)
-	ip := f.ips[site]
-	for ctx.frames > frames {
-		ctx.frames--
-		p := ctx.shadow[ctx.frames].of
-		if c := ctx.counts; c != nil {
-			c.Loads++
-		}
-		p.exit(ip, ctx)
+	t.save(ReturnRegisters)
+	ip := f.base.ips[site]
+	for t.frames > frames {
+		t.frames--
+		p := t.shadow[t.frames].of
+		t.count(Counts{Loads: 1})
+		p.exit(ip, t)
 	}
-	for ctx.hooks != hooks {
-		n := ctx.hooks
-		ctx.hooks = n.below
-		if c := ctx.counts; c != nil {
-			c.Loads++
-			c.Atomics++
-		}
+	for t.hooks != hooks {
+		n := t.hooks
+		t.hooks = n.below
+		t.count(Counts{Loads: 1, Atomics: 1})
 		p := n.of
-		p.exit(ip, ctx)
+		p.exit(ip, t)
 		p.pool.put(n)
 	}
 }
 
 // exit calls the exit handler, if there is one.
-func (p *probe) exit(ip records.Addr, ctx *Context) {
-	if p.of.Exit == nil {
-		return
+func (p *probe) exit(ip records.Addr, t *Task) {
+	if p.Func.Exit != nil {
+		t.count(Counts{Called: 1})
+		p.Func.Exit(ip, p.Ops, &t.Task)
 	}
-	if c := ctx.counts; c != nil {
-		c.Called++
-	}
-	p.of.Exit(ip, p.of, ctx)
 }
 
 // Cost implements Way.
 func (f *Fprobe) Cost(site int) Counts {
-	c := f.inner.Cost(site)
-	f.mu.Lock()
-	defer f.mu.Unlock()
-	hooked := false
-	for _, p := range f.probe {
-		if !p.of.matches(f.ips[site]) {
-			continue
-		}
+	c := f.Way.Cost(site)
+	f.base.mu.Lock()
+	defer f.base.mu.Unlock()
+	saved := int64(0)
+	for _, o := range f.base.core.Users(site) {
 		c.Loads++
-		if p.of.Exit != nil {
+		if o.Func.Entry == nil {
+			c.Called--
+		}
+		if o.Func.Exit != nil {
 			c.Called++
 		}
-		if !p.hook {
+		switch {
+		case !f.hooks(o):
 			continue
-		}
-		hooked = true
-		if p.pool != nil {
+		case f.Freelist:
 			c.Loads, c.Atomics = c.Loads+3, c.Atomics+2
-		} else {
+		default:
 			c.Loads += 2
 		}
+		saved = ReturnRegisters
 	}
-	if hooked {
-		c.Saved += ReturnRegisters
-	}
+	c.Saved += saved
 	return c
 }

@@ -3,7 +3,7 @@ package dispatch
 import (
 	"sync/atomic"
 
-	"github.com/textpoke/textpoke/records"
+	"github.com/textpoke/textpoke/tracers"
 )
 
 // Global has one function for all sites, and one ops beside it: architectures without
@@ -18,107 +18,88 @@ import (
 //
 // The two words change one after the other. Between, everybody is led over the list; but
 // a task that is preempted between the two reads may have one ops and call another one's
-// function all the same ([Context.Mismatched]); open since March 2024.
+// function all the same ([Task.Mismatched]); open since March 2024.
 type Global struct {
-	attached
-	list  list
+	*base
 	calls []atomic.Bool
-	ops   atomic.Pointer[Ops] // function_trace_op
-	fn    atomic.Pointer[Ops] // whose function ftrace_call calls; nil: the list function
+	ops   atomic.Pointer[tracers.Ops]  // function_trace_op
+	fn    atomic.Pointer[tracers.Func] // what ftrace_call calls
 }
 
 // listEnd is ftrace_list_end: what function_trace_op names while the list is walked.
-var listEnd = &Ops{stub: true}
+var listEnd = tracers.NewOps("ftrace_list_end", tracers.FuncStub, tracers.OpsStub)
 
 // NewGlobal has nobody attached.
-func NewGlobal(sites []records.Addr, guard Guard) *Global {
-	g := &Global{attached: newAttached(sites), list: list{guard: guard}, calls: make([]atomic.Bool, len(sites))}
-	g.ops.Store(listEnd)
-	return g
-}
-
-// single is the ops whose function may be called without a list.
-func (g *Global) single() *Ops {
-	if len(g.all) != 1 || g.all[0].Dynamic || g.all[0].assisted() {
-		return nil
-	}
-	return g.all[0]
-}
-
-// update is ftrace_modify_all_code: over the list while sites change.
-func (g *Global) update(sites []int) {
-	g.fn.Store(nil)
-	for _, i := range sites {
-		g.calls[i].Store(len(g.users[i]) > 0)
-	}
-	o := g.single()
-	if o == nil {
-		g.ops.Store(listEnd)
-		return
-	}
-	g.ops.Store(o)
-	g.fn.Store(o)
-}
-
-// Attach implements Way.
-func (g *Global) Attach(o *Ops) error {
-	g.mu.Lock()
-	defer g.mu.Unlock()
-	sites, err := g.add(o)
+func NewGlobal(c Config) (*Global, error) {
+	b, err := newBase(c, words{}, false)
 	if err != nil {
-		return err
+		return nil, err
 	}
-	g.list.push(o)
-	g.update(sites)
-	return nil
-}
-
-// Detach implements Way.
-func (g *Global) Detach(o *Ops) error {
-	g.mu.Lock()
-	defer g.mu.Unlock()
-	sites, err := g.remove(o)
-	if err != nil {
-		return err
+	g := &Global{base: b, calls: make([]atomic.Bool, b.sites)}
+	b.text = func(site int, to tracers.Installed) { g.calls[site].Store(to.Decided != 0) }
+	entry := func(f *tracers.Func, o *tracers.Ops) {
+		if o == nil {
+			o = listEnd
+		}
+		g.fn.Store(f)
+		g.ops.Store(o)
 	}
-	g.list.remove(o)
-	g.update(sites)
-	return nil
+	entry(b.core.Global())
+	b.core.Stores.Entry = entry
+	return g, nil
 }
 
 // Call implements Way.
-func (g *Global) Call(site int, ctx *Context) {
+func (g *Global) Call(site int, t *Task) {
 	if !g.calls[site].Load() {
 		return
 	}
-	ctx.save(ArgRegisters)
-	if c := ctx.counts; c != nil {
+	t.save(g.saves)
+	if c := t.counts; c != nil {
 		c.Loads++
 	}
-	o, fn := g.ops.Load(), g.fn.Load()
-	if fn == nil {
-		g.list.call(g.ips[site], ctx)
+	ip := g.ips[site]
+	switch o, fn := g.ops.Load(), g.fn.Load(); fn {
+	case tracers.FuncStub:
+	case tracers.FuncList:
+		g.list.call(ip, t)
+	case tracers.FuncAssist:
+		if bit, ok := t.Enter(tracers.ListGuard); ok {
+			g.callback(o.Func, o, site, t)
+			t.Leave(bit)
+		}
+	default:
+		if fn != o.Func {
+			t.Mismatched++
+		}
+		g.callback(fn, o, site, t)
+	}
+}
+
+// callback calls a tracer's function.
+func (g *Global) callback(fn *tracers.Func, o *tracers.Ops, site int, t *Task) {
+	if fn == nil || fn.Entry == nil {
 		return
 	}
-	if fn != o {
-		ctx.Mismatched++
-	}
-	if c := ctx.counts; c != nil {
+	if c := t.counts; c != nil {
 		c.Called++
 	}
-	fn.Func(g.ips[site], o, ctx)
+	fn.Entry(g.ips[site], o, &t.Task)
 }
 
 // Cost implements Way.
 func (g *Global) Cost(site int) Counts {
 	g.mu.Lock()
 	defer g.mu.Unlock()
-	c := Counts{Loads: 1, Saved: ArgRegisters}
+	c := Counts{Loads: 1, Saved: int64(g.saves)}
+	fn, o := g.core.Global()
 	switch {
-	case len(g.users[site]) == 0:
+	case g.core.Text(site).Decided == 0:
 		return Counts{}
-	case g.single() != nil:
-		return c.Add(Counts{Called: 1})
+	case fn == tracers.FuncList:
+		return c.Add(g.listCost(site))
+	case g.entries[o].run != nil:
+		c.Called = 1
 	}
-	return c.Add(g.listCost(site))
+	return c
 }

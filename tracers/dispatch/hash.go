@@ -6,18 +6,18 @@ import (
 	"github.com/textpoke/textpoke/records"
 )
 
-// Hash is a set of addresses, each with what it leads to: struct ftrace_hash in
+// hash is a set of addresses, each with what it leads to: struct ftrace_hash in
 // kernel/trace/ftrace.c. It does not change once it is built; who wants another
 // one publishes another one.
-type Hash struct {
+type hash struct {
 	shift   uint8
-	buckets []*entry
+	buckets []*funcEntry
 }
 
-type entry struct {
+type funcEntry struct {
 	ip   records.Addr
-	to   *Trampoline // in the hash of direct functions
-	next *entry
+	to   *trampoline // in the hash of direct functions
+	next *funcEntry
 }
 
 const (
@@ -27,16 +27,16 @@ const (
 	goldenRatio = 0x61C8864680B583EB
 )
 
-// NewHash is a hash of addresses. It has fls(n) bits, as dup_hash in kernel
+// newHash is a hash of addresses. It has fls(n) bits, as dup_hash in kernel
 // gives it, twelve at most.
-func NewHash(ips ...records.Addr) *Hash { return hashTo(ips, nil) }
+func newHash(ips ...records.Addr) *hash { return hashTo(ips, nil) }
 
 // hashTo is a hash of addresses and what each leads to.
-func hashTo(ips []records.Addr, to []*Trampoline) *Hash {
+func hashTo(ips []records.Addr, to []*trampoline) *hash {
 	n := min(bits.Len(uint(len(ips))), maxHashBits)
-	h := &Hash{shift: uint8(64 - n), buckets: make([]*entry, 1<<n)}
+	h := &hash{shift: uint8(64 - n), buckets: make([]*funcEntry, 1<<n)}
 	for i, ip := range ips {
-		e := &entry{ip: ip, next: h.buckets[h.key(ip)]}
+		e := &funcEntry{ip: ip, next: h.buckets[h.key(ip)]}
 		if to != nil {
 			e.to = to[i]
 		}
@@ -46,11 +46,11 @@ func hashTo(ips []records.Addr, to []*Trampoline) *Hash {
 }
 
 // key is hash_long, include/linux/hash.h.
-func (h *Hash) key(ip records.Addr) uint64 { return uint64(ip) * goldenRatio >> h.shift }
+func (h *hash) key(ip records.Addr) uint64 { return uint64(ip) * goldenRatio >> h.shift }
 
 // find looks an address up. It takes a load for the hash, one for the bucket, and one
 // for each entry of it that is looked at.
-func (h *Hash) find(ip records.Addr) (e *entry, loads int64) {
+func (h *hash) find(ip records.Addr) (e *funcEntry, loads int64) {
 	loads = 2
 	for e = h.buckets[h.key(ip)]; e != nil; e = e.next {
 		loads++
@@ -61,14 +61,14 @@ func (h *Hash) find(ip records.Addr) (e *entry, loads int64) {
 	return e, loads
 }
 
-// Contains tells whether an address is in the hash.
-func (h *Hash) Contains(ip records.Addr) bool {
+// contains tells whether an address is in the hash.
+func (h *hash) contains(ip records.Addr) bool {
 	e, _ := h.find(ip)
 	return e != nil
 }
 
 // cost is what find takes, from the addresses alone.
-func (h *Hash) cost(ip records.Addr) Counts {
+func (h *hash) cost(ip records.Addr) Counts {
 	chain, at := int64(0), int64(-1)
 	for e := h.buckets[h.key(ip)]; e != nil; e = e.next {
 		chain++

@@ -5,7 +5,7 @@ import (
 	"slices"
 
 	"github.com/textpoke/textpoke/internal/spelling"
-	"github.com/textpoke/textpoke/records"
+	"github.com/textpoke/textpoke/tracers"
 	"github.com/textpoke/textpoke/tracers/metadata"
 )
 
@@ -15,7 +15,7 @@ type Kind struct {
 	// Direct says that the first tracer of a function is a direct trampoline; those
 	// that join it are callbacks.
 	Direct bool
-	New    func(sites []records.Addr) Way
+	New    func(Config) (Way, error)
 }
 
 const (
@@ -27,30 +27,44 @@ const (
 	buckets = 256
 )
 
+// of makes what a constructor gives a Way.
+func of[W Way](w W, err error) (Way, error) {
+	if err != nil {
+		return nil, err
+	}
+	return w, nil
+}
+
 // Kinds are all ways, the kernel's first.
 func Kinds() []Kind {
-	type addrs = []records.Addr
-	args := func(int) int { return bpfArgs }
 	return []Kind{
-		{Name: "list", Doc: "list function for every call", New: func(s addrs) Way { return NewList(s, Transition) }},
-		{Name: "global", Doc: "one function and ops for all sites, or the list", New: func(s addrs) Way { return NewGlobal(s, Transition) }},
-		{Name: "call-ops", Doc: "a literal at each site names its ops", New: func(s addrs) Way { return NewCallOps(s, Transition, false) }},
-		{Name: "direct", Doc: "the site calls the direct trampoline", Direct: true, New: func(s addrs) Way { return NewCallOps(s, Transition, true) }},
-		{Name: "direct-ops", Doc: "direct trampoline out of branch range: through the ops", Direct: true, New: func(s addrs) Way { return NewCallOps(s, Transition, false) }},
-		{Name: "single-direct", Doc: "one ops for all direct trampolines, in branch range", Direct: true, New: func(s addrs) Way { return NewSingleDirect(s, Transition, true) }},
-		{Name: "single-direct-far", Doc: "one ops for all direct trampolines, each call looks its address up", Direct: true, New: func(s addrs) Way { return NewSingleDirect(s, Transition, false) }},
-		{Name: "intermediate", Doc: "turned down: the literal names a record that names the ops", New: func(s addrs) Way { return NewIntermediate(s, Transition) }},
-		{Name: "ops-trampoline", Doc: "turned down: the literal names a trampoline of the ops", New: func(s addrs) Way { return NewOpsTrampoline(s, Transition) }},
-		{Name: "site-trampoline", Doc: "turned down: the direct trampoline's address beside the literal", Direct: true, New: func(s addrs) Way { return NewSiteTrampoline(s, Transition) }},
-		{Name: "fprobe", Doc: "fprobe without its four costs", New: func(s addrs) Way { return NewFprobe(s, FprobeCosts{}, poolNodes) }},
-		{Name: "fprobe-2022", Doc: "fprobe with all four costs", New: func(s addrs) Way { return NewFprobe(s, FprobeCosts{true, true, true, true}, poolNodes) }},
-		{Name: "kprobe", Doc: "breakpoint and lookup, then a jump", New: func(s addrs) Way { return NewKprobe(s, true) }},
-		{Name: "kprobe-stepped", Doc: "breakpoint and lookup, then a single step", New: func(s addrs) Way { return NewKprobe(s, false) }},
-		{Name: "bpf", Doc: "trampoline generated for the function, programs inside", New: func(s addrs) Way { return NewBPF(s, bpfArgs) }},
-		{Name: "global-trampoline", Doc: "one trampoline for all functions, programs looked up in 256 buckets", New: func(s addrs) Way { return NewGlobalTrampoline(s, args, metadata.NewFixed(buckets)) }},
-		{Name: "global-trampoline-resizable", Doc: "the same, looked up in a hash that grows and shrinks", New: func(s addrs) Way { return NewGlobalTrampoline(s, args, metadata.NewResizable()) }},
-		{Name: "global-trampoline-padding", Doc: "the same, found by a number in the function's padding", New: func(s addrs) Way { return NewGlobalTrampoline(s, args, padding(s)) }},
+		{"list", "list function for every call", false, func(c Config) (Way, error) { return of(NewList(c)) }},
+		{"global", "one function and ops for all sites, or the list", false, func(c Config) (Way, error) { return of(NewGlobal(c)) }},
+		{"call-ops", "a literal at each site names its ops", false, func(c Config) (Way, error) { return of(NewCallOps(c, false)) }},
+		{"direct", "the site calls the direct trampoline", true, func(c Config) (Way, error) { return of(NewCallOps(c, true)) }},
+		{"direct-ops", "direct trampoline out of branch range: through the ops", true, func(c Config) (Way, error) { return of(NewCallOps(c, false)) }},
+		{"single-direct", "one ops for all direct trampolines, in branch range", true, func(c Config) (Way, error) { return of(NewSingleDirect(c, true)) }},
+		{"single-direct-far", "one ops for all direct trampolines, each call looks its address up", true, func(c Config) (Way, error) { return of(NewSingleDirect(c, false)) }},
+		{"intermediate", "turned down: the literal names a record that names the ops", false, func(c Config) (Way, error) { return of(NewIntermediate(c)) }},
+		{"ops-trampoline", "turned down: the literal names a trampoline of the ops", false, func(c Config) (Way, error) { return of(NewOpsTrampoline(c)) }},
+		{"site-trampoline", "turned down: the direct trampoline's address beside the literal", true, func(c Config) (Way, error) { return of(NewSiteTrampoline(c)) }},
+		{"fprobe", "fprobe without its four costs", false, func(c Config) (Way, error) { return of(NewFprobe(c, FprobeCosts{}, poolNodes)) }},
+		{"fprobe-2022", "fprobe with all four costs", false, func(c Config) (Way, error) { return of(NewFprobe(c, FprobeCosts{true, true, true, true}, poolNodes)) }},
+		{"kprobe", "breakpoint and lookup, then a jump", false, func(c Config) (Way, error) { return of(NewKprobe(c, true)) }},
+		{"kprobe-stepped", "breakpoint and lookup, then a single step", false, func(c Config) (Way, error) { return of(NewKprobe(c, false)) }},
+		{"bpf", "trampoline generated for the function, programs inside", false, func(c Config) (Way, error) { return of(NewBPF(c, bpfArgs)) }},
+		{"global-trampoline", "one trampoline for all functions, programs looked up in 256 buckets", false, func(c Config) (Way, error) { return of(NewGlobalTrampoline(c, bpfArgs, metadata.NewFixed(buckets))) }},
+		{"global-trampoline-resizable", "the same, looked up in a hash that grows and shrinks", false, func(c Config) (Way, error) { return of(NewGlobalTrampoline(c, bpfArgs, nil)) }},
+		{"global-trampoline-padding", "the same, found by a number in the function's padding", false, newPadded},
 	}
+}
+
+func newPadded(c Config) (Way, error) {
+	table, err := padding(c.Sites)
+	if err != nil {
+		return nil, err
+	}
+	return of(NewGlobalTrampoline(c, bpfArgs, table))
 }
 
 // Names are the names of all kinds.
@@ -70,25 +84,21 @@ func Parse(name string) (Kind, error) {
 	return Kind{}, fmt.Errorf("dispatch %w", spelling.NotOneOf(name, Names()))
 }
 
-// Hit is a callback that counts its calls, as samples/ftrace/ftrace-ops.c does with
-// check_count.
-func Hit(_ records.Addr, _ *Ops, ctx *Context) { ctx.Hits++ }
-
-// Sample attaches so many tracers to the functions at ips, and as many others as
-// irrelevant says to a function elsewhere, that nobody calls: what
-// samples/ftrace/ftrace-ops.c does. It returns all of them, those that matter first.
-func (k Kind) Sample(w Way, ips []records.Addr, relevant, irrelevant int, elsewhere records.Addr) ([]*Ops, error) {
-	var out []*Ops
-	at, other := NewHash(ips...), NewHash(elsewhere)
+// Sample attaches so many tracers to a site, and as many others as irrelevant says to a
+// function elsewhere, that nobody calls: what samples/ftrace/ftrace-ops.c does. All
+// count their calls ([tracers.Task.Hits]).
+func (k Kind) Sample(w Way, site, relevant, elsewhere, irrelevant int) error {
 	for i := range relevant + irrelevant {
-		o := &Ops{Func: Hit, Filter: at, Direct: k.Direct && i == 0}
-		if i >= relevant {
-			o.Filter, o.Direct = other, false
+		o := tracers.NewOps(fmt.Sprintf("ops%d", i), tracers.CountHits, 0, site)
+		switch {
+		case i >= relevant:
+			o.Filter = tracers.FunctionsOf(elsewhere)
+		case i == 0 && k.Direct:
+			o.Func, o.Direct = nil, tracers.CountHits
 		}
 		if err := w.Attach(o); err != nil {
-			return out, fmt.Errorf("tracer %d of %d: %w", i+1, relevant+irrelevant, err)
+			return fmt.Errorf("tracer %d of %d: %w", i+1, relevant+irrelevant, err)
 		}
-		out = append(out, o)
 	}
-	return out, nil
+	return nil
 }

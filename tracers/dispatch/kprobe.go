@@ -1,7 +1,6 @@
 package dispatch
 
 import (
-	"slices"
 	"sync/atomic"
 
 	"github.com/textpoke/textpoke/records"
@@ -19,7 +18,7 @@ import (
 //
 // Exceptions are counted here and not taken: the time of a call is that of the rest.
 type Kprobe struct {
-	attached
+	*base
 	boosted bool
 	traps   []atomic.Bool // the sites' instructions: breakpoints
 	table   [kprobeBuckets]atomic.Pointer[kprobe]
@@ -28,7 +27,7 @@ type Kprobe struct {
 // kprobe is all probes at one address.
 type kprobe struct {
 	ip       records.Addr
-	handlers []*Ops
+	handlers []*entry // the newest first: list_add_rcu in add_new_kprobe
 	next     *kprobe
 }
 
@@ -39,66 +38,49 @@ const (
 )
 
 // NewKprobe has no probes.
-func NewKprobe(sites []records.Addr, boosted bool) *Kprobe {
-	return &Kprobe{attached: newAttached(sites), boosted: boosted, traps: make([]atomic.Bool, len(sites))}
+func NewKprobe(c Config, boosted bool) (*Kprobe, error) {
+	b, err := newBase(c, words{}, false)
+	if err != nil {
+		return nil, err
+	}
+	k := &Kprobe{base: b, boosted: boosted, traps: make([]atomic.Bool, b.sites)}
+	b.users = k.publish
+	return k, nil
 }
 
 // kprobeKey is hash_ptr, include/linux/hash.h.
 func kprobeKey(ip records.Addr) uint64 { return uint64(ip) * goldenRatio >> (64 - kprobeBits) }
 
-// publish builds the buckets of some sites anew.
-func (k *Kprobe) publish(sites []int) {
-	dirty := map[uint64]bool{}
-	for _, i := range sites {
-		dirty[kprobeKey(k.ips[i])] = true
+// publish builds the buckets of some sites anew. A probe is in the table while there is
+// a breakpoint.
+func (k *Kprobe) publish(sites []int) error {
+	dirty, heads := map[uint64]bool{}, map[uint64]*kprobe{}
+	for _, site := range sites {
+		dirty[kprobeKey(k.ips[site])] = true
+		if len(k.core.Users(site)) == 0 {
+			k.traps[site].Store(false)
+		}
 	}
-	heads := map[uint64]*kprobe{}
-	for i, ip := range k.ips {
-		if key := kprobeKey(ip); dirty[key] && len(k.users[i]) > 0 {
-			heads[key] = &kprobe{ip, slices.Clone(k.users[i]), heads[key]}
+	for site, ip := range k.ips[:k.sites] {
+		if key := kprobeKey(ip); dirty[key] && len(k.core.Users(site)) > 0 {
+			heads[key] = &kprobe{ip, k.callable(site), heads[key]}
 		}
 	}
 	for key := range dirty {
 		k.table[key].Store(heads[key])
 	}
-}
-
-// Attach implements Way: the probe is in the table before the breakpoint is there.
-func (k *Kprobe) Attach(o *Ops) error {
-	k.mu.Lock()
-	defer k.mu.Unlock()
-	sites, err := k.add(o)
-	if err != nil {
-		return err
+	for _, site := range sites {
+		k.traps[site].Store(len(k.core.Users(site)) > 0)
 	}
-	k.publish(sites)
-	for _, i := range sites {
-		k.traps[i].Store(true)
-	}
-	return nil
-}
-
-// Detach implements Way.
-func (k *Kprobe) Detach(o *Ops) error {
-	k.mu.Lock()
-	defer k.mu.Unlock()
-	sites, err := k.remove(o)
-	if err != nil {
-		return err
-	}
-	for _, i := range sites {
-		k.traps[i].Store(len(k.users[i]) > 0)
-	}
-	k.publish(sites)
 	return nil
 }
 
 // Call implements Way. A probe that is hit while one is handled is missed: kprobe_running.
-func (k *Kprobe) Call(site int, ctx *Context) {
+func (k *Kprobe) Call(site int, t *Task) {
 	if !k.traps[site].Load() {
 		return
 	}
-	ctx.save(AllRegisters)
+	t.save(AllRegisters)
 	ip := k.ips[site]
 	loads := int64(1)
 	p := k.table[kprobeKey(ip)].Load()
@@ -108,51 +90,49 @@ func (k *Kprobe) Call(site int, ctx *Context) {
 			break
 		}
 	}
-	if c := ctx.counts; c != nil {
+	if c := t.counts; c != nil {
 		c.Loads += loads
 		c.Hashes++
 		c.Traps++
 	}
 	if p != nil {
-		k.handle(p, ctx)
+		k.handle(p, t)
 	}
 	if !k.boosted {
-		ctx.save(AllRegisters)
-		if c := ctx.counts; c != nil {
+		t.save(AllRegisters)
+		if c := t.counts; c != nil {
 			c.Traps++
 		}
 	}
 }
 
 // handle calls the handlers of a probe.
-func (k *Kprobe) handle(p *kprobe, ctx *Context) {
-	if ctx.probing {
-		ctx.Missed++
+func (k *Kprobe) handle(p *kprobe, t *Task) {
+	if t.probing {
+		t.Missed++
 		return
 	}
-	ctx.probing = true
-	for _, o := range p.handlers {
-		o.Func(p.ip, o, ctx)
+	t.probing = true
+	for _, e := range p.handlers {
+		e.run(p.ip, t)
 	}
-	ctx.probing = false
-	if c := ctx.counts; c != nil {
-		n := int64(len(p.handlers))
-		c.Loads, c.Walked, c.Called = c.Loads+n, c.Walked+n, c.Called+n
-	}
+	t.probing = false
+	n := int64(len(p.handlers))
+	t.count(Counts{Loads: n, Walked: n})
 }
 
 // Cost implements Way.
 func (k *Kprobe) Cost(site int) Counts {
 	k.mu.Lock()
 	defer k.mu.Unlock()
-	n := int64(len(k.users[site]))
+	n := int64(len(k.core.Users(site)))
 	if n == 0 {
 		return Counts{}
 	}
 	// A bucket has its later sites first.
 	c := Counts{Loads: 1 + n, Hashes: 1, Walked: n, Called: n, Saved: AllRegisters, Traps: 1}
-	for i := site; i < len(k.ips); i++ {
-		if len(k.users[i]) > 0 && kprobeKey(k.ips[i]) == kprobeKey(k.ips[site]) {
+	for i := site; i < k.sites; i++ {
+		if len(k.core.Users(i)) > 0 && kprobeKey(k.ips[i]) == kprobeKey(k.ips[site]) {
 			c.Loads++
 		}
 	}

@@ -4,64 +4,108 @@ import (
 	"sync/atomic"
 
 	"github.com/textpoke/textpoke/records"
+	"github.com/textpoke/textpoke/tracers"
 )
+
+// entry is what CPUs read of an ops.
+type entry struct {
+	ops             *tracers.Ops
+	run             func(ip records.Addr, t *Task) // calls ops->func
+	direct          *trampoline                    // ops->direct_call
+	filter, notrace atomic.Pointer[hash]           // nil: all functions, and none
+	next            atomic.Pointer[entry]          // in the list
+	code            *opsTrampoline                 // where each ops has one
+}
+
+// entry makes an ops readable.
+func (b *base) entry(o *tracers.Ops) *entry {
+	e := &entry{ops: o}
+	if o.Func != nil && o.Flags&tracers.OpsStub == 0 {
+		e.run = b.run(o)
+	}
+	b.entries[o] = e
+	return e
+}
+
+// callback is how an ops' function is called where nothing else is between.
+func callback(o *tracers.Ops) func(ip records.Addr, t *Task) {
+	f := o.Func.Entry
+	if f == nil {
+		return nil
+	}
+	return func(ip records.Addr, t *Task) {
+		if c := t.counts; c != nil {
+			c.Called++
+		}
+		f(ip, o, &t.Task)
+	}
+}
 
 // list is ftrace_ops_list and ftrace_ops_list_func, kernel/trace/ftrace.c: all ops, the
 // newest first, whatever they trace. Readers take no lock; who is removed keeps its
 // pointer to the next, for those who stand on it.
-type list struct {
-	guard Guard
-	head  atomic.Pointer[Ops]
-}
-
-func (l *list) push(o *Ops) {
-	o.next.Store(l.head.Load())
-	l.head.Store(o)
-}
-
-func (l *list) remove(o *Ops) {
-	at := &l.head
-	for at.Load() != o {
-		at = &at.Load().next
-	}
-	at.Store(o.next.Load())
-}
+type list struct{ head atomic.Pointer[entry] }
 
 // call walks all ops and calls those that trace the function.
-func (l *list) call(ip records.Addr, ctx *Context) {
-	bit, ok := l.guard.enter(ctx, listBits)
+func (l *list) call(ip records.Addr, t *Task) {
+	bit, ok := t.Enter(tracers.ListGuard)
 	if !ok {
 		return
 	}
-	loads, hashes, walked, called := int64(1), int64(0), int64(0), int64(0)
-	for o := l.head.Load(); o != nil; o = o.next.Load() {
-		walked++
-		loads++
-		if o.Filter != nil {
-			hashes++
-			e, n := o.Filter.find(ip)
-			loads += n
-			if e == nil {
-				continue
-			}
+	n := Counts{Loads: 1}
+	for e := l.head.Load(); e != nil; e = e.next.Load() {
+		n.Walked++
+		n.Loads++
+		if e.traces(ip, &n) && e.run != nil {
+			e.run(ip, t)
 		}
-		if !o.stub {
-			called++
+	}
+	t.Leave(bit)
+	t.count(n)
+}
+
+// traces is ftrace_ops_test.
+func (e *entry) traces(ip records.Addr, n *Counts) bool {
+	if h := e.filter.Load(); h != nil {
+		found, loads := h.find(ip)
+		n.Hashes++
+		n.Loads += loads
+		if found == nil {
+			return false
 		}
-		o.Func(ip, o, ctx)
 	}
-	l.guard.leave(ctx, bit)
-	if c := ctx.counts; c != nil {
-		c.Loads, c.Hashes, c.Walked, c.Called = c.Loads+loads, c.Hashes+hashes, c.Walked+walked, c.Called+called
+	if h := e.notrace.Load(); h != nil {
+		found, loads := h.find(ip)
+		n.Hashes++
+		n.Loads += loads
+		return found == nil
 	}
+	return true
+}
+
+// cost is what traces takes, and answers.
+func (e *entry) cost(ip records.Addr) (c Counts, traced bool) {
+	c, traced = Counts{Loads: 1, Walked: 1}, true
+	if h := e.filter.Load(); h != nil {
+		c, traced = c.Add(h.cost(ip)), h.contains(ip)
+	}
+	if h := e.notrace.Load(); h != nil && traced {
+		c, traced = c.Add(h.cost(ip)), !h.contains(ip)
+	}
+	return c, traced
 }
 
 // listCost is what a walk takes, from who is attached.
-func (a *attached) listCost(site int) Counts {
-	c := Counts{Loads: 1 + int64(len(a.all)), Walked: int64(len(a.all)), Called: int64(len(a.users[site]))}
-	for _, o := range a.all {
-		if o.Filter != nil {
-			c = c.Add(o.Filter.cost(a.ips[site]))
+func (b *base) listCost(site int) Counts {
+	c := Counts{Loads: 1}
+	for o := range b.core.List() {
+		e := b.entries[o]
+		one, traced := e.cost(b.ips[site])
+		if c = c.Add(one); traced && e.run != nil {
+			c.Called++
+			if o == b.single {
+				c = c.Add(b.lookupCost(site))
+			}
 		}
 	}
 	return c
@@ -77,52 +121,26 @@ func (a *attached) listCost(site int) Counts {
 // it has a filter the hash, the bucket and what is in it. So it is before CALL_OPS
 // wherever an ops is not in the kernel's image, or more than one is attached.
 type List struct {
-	attached
-	list  list
+	*base
 	calls []atomic.Bool // the sites' instructions: calls, or nops
-	saves int
 }
 
 // NewList is a list function that nobody is attached to.
-func NewList(sites []records.Addr, guard Guard) *List {
-	return &List{attached: newAttached(sites), list: list{guard: guard}, calls: make([]atomic.Bool, len(sites)), saves: ArgRegisters}
-}
-
-// Attach implements Way.
-func (l *List) Attach(o *Ops) error {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	sites, err := l.add(o)
+func NewList(c Config) (*List, error) {
+	b, err := newBase(c, words{}, true)
 	if err != nil {
-		return err
+		return nil, err
 	}
-	l.list.push(o)
-	for _, i := range sites {
-		l.calls[i].Store(true)
-	}
-	return nil
-}
-
-// Detach implements Way.
-func (l *List) Detach(o *Ops) error {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	sites, err := l.remove(o)
-	if err != nil {
-		return err
-	}
-	l.list.remove(o)
-	for _, i := range sites {
-		l.calls[i].Store(len(l.users[i]) > 0)
-	}
-	return nil
+	l := &List{b, make([]atomic.Bool, b.sites)}
+	b.text = func(site int, to tracers.Installed) { l.calls[site].Store(to.Decided != 0) }
+	return l, nil
 }
 
 // Call implements Way.
-func (l *List) Call(site int, ctx *Context) {
+func (l *List) Call(site int, t *Task) {
 	if l.calls[site].Load() {
-		ctx.save(l.saves)
-		l.list.call(l.ips[site], ctx)
+		t.save(l.saves)
+		l.list.call(l.ips[site], t)
 	}
 }
 
@@ -130,7 +148,7 @@ func (l *List) Call(site int, ctx *Context) {
 func (l *List) Cost(site int) Counts {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	if len(l.users[site]) == 0 {
+	if l.core.Text(site).Decided == 0 {
 		return Counts{}
 	}
 	return l.listCost(site).Add(Counts{Saved: int64(l.saves)})

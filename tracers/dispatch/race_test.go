@@ -7,6 +7,7 @@ import (
 	"testing"
 
 	"github.com/textpoke/textpoke/records"
+	"github.com/textpoke/textpoke/tracers"
 )
 
 // TestAttachWhileCalling attaches and detaches tracers while others call: who is attached
@@ -20,9 +21,11 @@ func TestAttachWhileCalling(t *testing.T) {
 
 func attachWhileCalling(t *testing.T, k Kind) {
 	const callers, rounds = 3, 60
-	w := k.New([]records.Addr{tracee})
-	at := NewHash(tracee)
-	keep := &Ops{Func: Hit, Filter: at, Direct: k.Direct}
+	w := newWay(t, k)
+	keep := tracers.NewOps("keep", tracers.CountHits, 0, 0)
+	if k.Direct {
+		keep.Func, keep.Direct = nil, tracers.CountHits
+	}
 	if err := w.Attach(keep); err != nil {
 		t.Fatal(err)
 	}
@@ -31,9 +34,9 @@ func attachWhileCalling(t *testing.T, k Kind) {
 		late atomic.Int64 // calls of tracers that had been released
 		wait sync.WaitGroup
 	)
-	tasks, calls := make([]*Context, callers), make([]uint64, callers)
+	tasks, calls := make([]*Task, callers), make([]uint64, callers)
 	for i := range tasks {
-		tasks[i] = NewContext()
+		tasks[i] = &Task{}
 		wait.Go(func() {
 			for !stop.Load() {
 				w.Call(0, tasks[i])
@@ -47,12 +50,12 @@ func attachWhileCalling(t *testing.T, k Kind) {
 	}
 	for i := range rounds {
 		released := new(atomic.Bool)
-		o := &Ops{Filter: at, Assist: i%2 == 0, Func: func(records.Addr, *Ops, *Context) {
+		o := tracers.NewOps("comes and goes", &tracers.Func{Entry: func(records.Addr, *tracers.Ops, *tracers.Task) {
 			runtime.Gosched() // stays on its way for a while
 			if released.Load() {
 				late.Add(1)
 			}
-		}}
+		}}, []tracers.OpsFlags{tracers.OpsRecursion, 0}[i%2], 0)
 		if err := w.Attach(o); err != nil {
 			t.Fatal(err)
 		}

@@ -2,31 +2,41 @@ package dispatch
 
 import (
 	"errors"
-	"fmt"
 	"slices"
 	"strings"
 	"testing"
 
 	"github.com/textpoke/textpoke/records"
-	"github.com/textpoke/textpoke/tracers/metadata"
+	"github.com/textpoke/textpoke/tracers"
 )
 
 // told is a tracer that writes down when it is called.
-func told(log *[]string, name string) *Ops {
-	say := func(what string) Func {
-		return func(records.Addr, *Ops, *Context) { *log = append(*log, what+name) }
+func told(log *[]string, name string) *tracers.Ops {
+	say := func(what string) func(records.Addr, *tracers.Ops, *tracers.Task) {
+		return func(records.Addr, *tracers.Ops, *tracers.Task) { *log = append(*log, what+name) }
 	}
-	return &Ops{Func: say("enter "), Exit: say("exit ")}
+	return tracers.NewOps(name, &tracers.Func{Name: name, Entry: say("enter "), Exit: say("exit ")}, 0)
+}
+
+// one is a configuration with one site.
+var one = Config{Sites: []records.Addr{tracee}}
+
+// must is a way that can be made.
+func must[W Way](w W, err error) Way {
+	if err != nil {
+		panic(err)
+	}
+	return w
 }
 
 // TestReturns: handlers run before and after the function, and those of one that was not
 // to run did not.
 func TestReturns(t *testing.T) {
 	for _, w := range []Way{
-		NewFprobe([]records.Addr{tracee}, FprobeCosts{}, 4),
-		NewFprobe([]records.Addr{tracee}, FprobeCosts{ListFunc: true, Freelist: true}, 4),
-		NewBPF([]records.Addr{tracee}, 3),
-		NewGlobalTrampoline([]records.Addr{tracee}, func(int) int { return 3 }, metadata.NewResizable()),
+		must(NewFprobe(one, FprobeCosts{}, 4)),
+		must(NewFprobe(one, FprobeCosts{ListFunc: true, Freelist: true}, 4)),
+		must(NewBPF(one, 3)),
+		must(NewGlobalTrampoline(one, 3, nil)),
 	} {
 		var log []string
 		for _, name := range []string{"a", "b"} {
@@ -34,7 +44,7 @@ func TestReturns(t *testing.T) {
 				t.Fatal(err)
 			}
 		}
-		ctx := NewContext()
+		ctx := &Task{}
 		var c Counts
 		ctx.Count(&c)
 		ctx.Body = func() { log = append(log, "body") }
@@ -58,15 +68,15 @@ func TestReturns(t *testing.T) {
 
 func TestModifyReturn(t *testing.T) {
 	for _, w := range []Way{
-		NewBPF([]records.Addr{tracee}, 3),
-		NewGlobalTrampoline([]records.Addr{tracee}, func(int) int { return 3 }, metadata.NewResizable()),
+		must(NewBPF(one, 3)),
+		must(NewGlobalTrampoline(one, 3, nil)),
 	} {
 		answer, ran := uint64(0), 0
-		o := &Ops{Func: Hit, Exit: Hit, Modify: func(records.Addr, *Context) uint64 { return answer }}
+		o := tracers.NewOps("program", &tracers.Func{Entry: tracers.Hit, Exit: tracers.Hit, Modify: func(records.Addr, *tracers.Ops, *tracers.Task) uint64 { return answer }}, 0)
 		if err := w.Attach(o); err != nil {
 			t.Fatal(err)
 		}
-		ctx := NewContext()
+		ctx := &Task{}
 		ctx.Body = func() { ran++ }
 		var c Counts
 		ctx.Count(&c)
@@ -83,9 +93,10 @@ func TestModifyReturn(t *testing.T) {
 
 // TestFprobeCosts: what each switch costs alone, and with an exit handler.
 func TestFprobeCosts(t *testing.T) {
-	cost := func(costs FprobeCosts, exit Func) Counts {
-		w := NewFprobe([]records.Addr{tracee}, costs, 4)
-		if err := w.Attach(&Ops{Func: Hit, Exit: exit, Filter: NewHash(tracee)}); err != nil {
+	hit := tracers.Hit
+	cost := func(costs FprobeCosts, exit func(records.Addr, *tracers.Ops, *tracers.Task)) Counts {
+		w := must(NewFprobe(one, costs, 4))
+		if err := w.Attach(tracers.NewOps("program", &tracers.Func{Entry: hit, Exit: exit}, 0, 0)); err != nil {
 			t.Fatal(err)
 		}
 		c, _ := counted(w, 0, 1)
@@ -97,7 +108,7 @@ func TestFprobeCosts(t *testing.T) {
 	base := Counts{Loads: 2 + 1, Called: 1, Saved: ArgRegisters}
 	for _, tt := range []struct {
 		costs FprobeCosts
-		exit  Func
+		exit  func(records.Addr, *tracers.Ops, *tracers.Task)
 		more  Counts
 	}{
 		{FprobeCosts{}, nil, Counts{}},
@@ -106,7 +117,7 @@ func TestFprobeCosts(t *testing.T) {
 		{FprobeCosts{ListFunc: true}, nil, Counts{Loads: 1 + 1 + 3 - 2, Hashes: 1, Walked: 1}},
 		{FprobeCosts{AlwaysHook: true}, nil, Counts{Loads: 2, Saved: ReturnRegisters}},
 		{FprobeCosts{AlwaysHook: true, Freelist: true}, nil, Counts{Loads: 3, Atomics: 2, Saved: ReturnRegisters}},
-		{FprobeCosts{}, Hit, Counts{Loads: 2, Called: 1, Saved: ReturnRegisters}},
+		{FprobeCosts{}, hit, Counts{Loads: 2, Called: 1, Saved: ReturnRegisters}},
 	} {
 		if got, want := cost(tt.costs, tt.exit), base.Add(tt.more); got != want {
 			t.Errorf("%+v, exit %v: %+v, want %+v", tt.costs, tt.exit != nil, got, want)
@@ -118,11 +129,11 @@ func TestFprobeCosts(t *testing.T) {
 // missed from there on, and everything is given back.
 func TestNoRoom(t *testing.T) {
 	for freelist, room := range map[bool]uint64{true: 4, false: shadowFrames} {
-		w := NewFprobe([]records.Addr{tracee}, FprobeCosts{Freelist: freelist}, 4)
-		if err := w.Attach(&Ops{Func: Hit, Exit: Hit}); err != nil {
+		w := must(NewFprobe(one, FprobeCosts{Freelist: freelist}, 4))
+		if err := w.Attach(tracers.NewOps("program", &tracers.Func{Entry: tracers.Hit, Exit: tracers.Hit}, 0)); err != nil {
 			t.Fatal(err)
 		}
-		ctx := NewContext()
+		ctx := &Task{}
 		deep := room + 3
 		ctx.Body = func() {
 			if deep--; deep > 0 {
@@ -143,44 +154,153 @@ func TestNoRoom(t *testing.T) {
 // TestKprobe: exceptions, and a probe that is hit while one is handled.
 func TestKprobe(t *testing.T) {
 	for boosted, traps := range map[bool]int64{true: 1, false: 2} {
-		k := NewKprobe([]records.Addr{tracee}, boosted)
-		err := k.Attach(&Ops{Func: func(_ records.Addr, _ *Ops, ctx *Context) {
-			ctx.Hits++
-			k.Call(0, ctx)
-		}})
+		k := must(NewKprobe(one, boosted))
+		var c Counts
+		task := &Task{}
+		task.Count(&c)
+		err := k.Attach(tracers.NewOps("probe", &tracers.Func{Entry: func(_ records.Addr, _ *tracers.Ops, t *tracers.Task) {
+			t.Hits++
+			k.Call(0, task)
+		}}, 0))
 		if err != nil {
 			t.Fatal(err)
 		}
-		c, ctx := counted(k, 0, 1)
-		if c.Traps != 2*traps || c.Saved != 2*traps*AllRegisters || ctx.Hits != 1 || ctx.Missed != 1 {
-			t.Errorf("boosted %v: %+v, %d hits, %d missed", boosted, c, ctx.Hits, ctx.Missed)
+		k.Call(0, task)
+		if c.Traps != 2*traps || c.Saved != 2*traps*AllRegisters || task.Hits != 1 || task.Missed != 1 {
+			t.Errorf("boosted %v: %+v, %d hits, %d missed", boosted, c, task.Hits, task.Missed)
 		}
 	}
 }
 
-// TestDirectIsAlone: a second direct trampoline is refused, and leaves no trace.
-func TestDirectIsAlone(t *testing.T) {
+// TestRefused: what is refused leaves no trace.
+func TestRefused(t *testing.T) {
 	for _, k := range Kinds() {
-		if !k.Direct {
-			continue
+		direct := tracers.NewOps("direct", nil, 0)
+		direct.Direct = tracers.CountHits
+		w, busy := sample(t, k, 1, 0), tracers.EOPNOTSUPP
+		if k.Direct {
+			busy = tracers.EBUSY
 		}
-		w := sample(t, k, 1, 0)
+		if strings.HasPrefix(k.Name, "single") {
+			busy = tracers.EINVAL // update_ftrace_direct_add
+		}
 		before := w.Cost(0)
-		if err := w.Attach(&Ops{Func: Hit, Direct: true}); !errors.Is(err, ErrBusy) || w.Cost(0) != before {
+		err := w.Attach(direct)
+		if words := baseOf(w).words; words.direct && !k.Direct { // beside a callback, which is there
+			if err != nil {
+				t.Errorf("%s: %v", k.Name, err)
+			}
+		} else if !errors.Is(err, busy) || w.Cost(0) != before {
 			t.Errorf("%s: %v, cost %+v", k.Name, err, w.Cost(0))
 		}
+		w = newWay(t, k)
+		o := tracers.NewOps("o", tracers.CountHits, 0)
+		if err := w.Detach(o); !errors.Is(err, tracers.EBUSY) {
+			t.Errorf("%s: %v", k.Name, err)
+		}
+		if err := w.Attach(tracers.NewOps("wrong", tracers.CountHits, 0, 2)); !errors.Is(err, tracers.ENOENT) {
+			t.Errorf("%s: %v", k.Name, err)
+		}
+		if err := w.Attach(o); err != nil {
+			t.Errorf("%s: %v", k.Name, err)
+		}
+		if err := w.Attach(o); !errors.Is(err, tracers.EBUSY) {
+			t.Errorf("%s: attached twice: %v", k.Name, err)
+		}
+		if _, err := k.New(Config{}); err == nil || !strings.Contains(err.Error(), "Config.Sites is empty") {
+			t.Errorf("%s: %v", k.Name, err)
+		}
+		if err := newWay(t, k).Attach(&tracers.Ops{}); err != nil { // calls nobody
+			t.Errorf("%s: %v", k.Name, err)
+		}
 	}
-	for _, k := range Kinds() {
-		w := k.New([]records.Addr{tracee})
-		o := &Ops{Func: Hit}
-		if err := w.Detach(o); !errors.Is(err, ErrAbsent) {
-			t.Errorf("%s: %v", k.Name, err)
+	w := newWay(t, kindOf(t, "bpf"))
+	for i := range tracers.MaxTrampLinks + 1 {
+		full := i == tracers.MaxTrampLinks
+		if err := w.Attach(tracers.NewOps("program", tracers.CountHits, 0, 0)); errors.Is(err, tracers.E2BIG) != full || w.Cost(0).Called != int64(min(i+1, tracers.MaxTrampLinks)) {
+			t.Errorf("program %d: %v, %d called", i+1, err, w.Cost(0).Called)
 		}
-		if err := errors.Join(w.Attach(o), nil); err != nil {
-			t.Errorf("%s: %v", k.Name, err)
+	}
+	for _, args := range []int{-1, 13, 1000} {
+		_, err := NewBPF(one, args)
+		_, other := NewGlobalTrampoline(one, args, nil)
+		if err == nil || other == nil {
+			t.Errorf("%d arguments: %v, %v", args, err, other)
 		}
-		if err := w.Attach(o); !errors.Is(err, ErrBusy) {
-			t.Errorf("%s: attached twice: %v", k.Name, fmt.Sprint(err))
+	}
+	if _, err := kindOf(t, "global-trampoline-padding").New(Config{Sites: []records.Addr{1 << 20, 1 << 40}}); err == nil || !strings.Contains(err.Error(), "MiB apart") {
+		t.Error(err)
+	}
+}
+
+func kindOf(t testing.TB, name string) Kind {
+	t.Helper()
+	k, err := Parse(name)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return k
+}
+
+// TestMismatch: a task that has read the ops and goes on once another tracer is the only
+// one calls that one's function with the first one's ops, and counts it.
+func TestMismatch(t *testing.T) {
+	g, err := NewGlobal(one)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var with []*tracers.Ops
+	tracer := func() *tracers.Ops {
+		return tracers.NewOps("tracer", &tracers.Func{Entry: func(_ records.Addr, o *tracers.Ops, _ *tracers.Task) { with = append(with, o) }}, 0)
+	}
+	a, b := tracer(), tracer()
+	for _, err := range []error{g.Attach(a), g.Detach(a), g.Attach(b)} {
+		if err != nil {
+			t.Fatal(err)
+		}
+	}
+	ctx := &Task{}
+	if g.Call(0, ctx); ctx.Mismatched != 0 || len(with) != 1 || with[0] != b {
+		t.Fatalf("%d mismatched, called with %v", ctx.Mismatched, with)
+	}
+	g.ops.Store(a) // as it was read before
+	if g.Call(0, ctx); ctx.Mismatched != 1 || with[1] != a {
+		t.Errorf("%d mismatched", ctx.Mismatched)
+	}
+}
+
+// TestLateCaller: who was on its way to a site's literal when the last tracer was
+// detached, and goes on after that, calls nobody.
+func TestLateCaller(t *testing.T) {
+	for name, late := range map[string]func(w Way, t *Task){
+		"call-ops":          func(w Way, t *Task) { c := w.(*CallOps); c.through(tracee, c.at[0].literal.Load(), t, 2) },
+		"single-direct-far": func(w Way, t *Task) { c := w.(*CallOps); c.through(tracee, c.at[0].literal.Load(), t, 2) },
+		"intermediate": func(w Way, t *Task) {
+			c := w.(*Intermediate)
+			c.through(tracee, c.at[0].literal.Load().ops.Load(), t, 3)
+		},
+		"ops-trampoline": func(w Way, t *Task) { w.(*OpsTrampoline).at[0].literal.Load().run(tracee, t) },
+		"site-trampoline": func(w Way, t *Task) {
+			c := w.(*SiteTrampoline)
+			if c.at[0].direct.Load() == nil {
+				c.through(tracee, c.at[0].ops.Load(), t, 2)
+			} else {
+				t.Hits++
+			}
+		},
+	} {
+		for _, direct := range []bool{true, false} {
+			w, o := newWay(t, kindOf(t, name)), tracers.NewOps("o", tracers.CountHits, 0)
+			if direct {
+				o.Func, o.Direct = nil, tracers.CountHits
+			}
+			if err := errors.Join(w.Attach(o), w.Detach(o)); err != nil {
+				t.Fatal(err)
+			}
+			task := &Task{}
+			if late(w, task); task.Hits != 0 || task.late != nil {
+				t.Errorf("%s, direct %v: %d hits", name, direct, task.Hits)
+			}
 		}
 	}
 }

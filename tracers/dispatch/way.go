@@ -5,85 +5,277 @@ import (
 	"fmt"
 	"slices"
 	"sync"
+	"sync/atomic"
 
+	"github.com/textpoke/textpoke/cpus/isa"
 	"github.com/textpoke/textpoke/records"
+	"github.com/textpoke/textpoke/tracers"
 )
 
-// Way is a way from patched sites to tracers. Sites are named by their index.
+// Way is a way from patched sites to tracers. Sites, and the functions that an ops
+// names, are numbers of [Config.Sites], those of Config.Elsewhere behind them.
 type Way interface {
-	// Attach lets the sites that the ops' filter names lead to it, Detach ends that.
-	Attach(o *Ops) error
-	Detach(o *Ops) error
+	// Attach lets the sites that the ops traces lead to it, Detach ends that. An ops
+	// with a direct trampoline ([tracers.Ops.Direct]) needs a way that knows direct
+	// calls: EOPNOTSUPP elsewhere, EBUSY where another one is on a function. Other
+	// errors are those of [tracers.Core].
+	Attach(o *tracers.Ops) error
+	Detach(o *tracers.Ops) error
+	// SetFilter and SetNotrace change which functions an attached ops traces. EINVAL:
+	// it has a direct trampoline.
+	SetFilter(o *tracers.Ops, functions ...int) error
+	SetNotrace(o *tracers.Ops, functions ...int) error
 	// Call calls the function of a site.
-	Call(site int, ctx *Context)
+	Call(site int, t *Task)
 	// Cost is what Call takes: computed from what is attached, without calling.
 	Cost(site int) Counts
 }
 
-// Why an ops is refused.
-var (
-	ErrBusy   = errors.New("somebody is attached already (EBUSY)")
-	ErrAbsent = errors.New("not attached (ENOENT)")
-)
-
-// attached is the writers' side of every way: who is attached, the oldest first.
-type attached struct {
-	mu    sync.Mutex // ftrace_lock
-	ips   []records.Addr
-	users [][]*Ops // of each site, the oldest first
-	all   []*Ops
+// Config is what a way is made of.
+type Config struct {
+	Sites     []records.Addr // functions that are called: one or more
+	Elsewhere []records.Addr // functions that can be traced too, and that nobody calls
 }
 
-func newAttached(sites []records.Addr) attached {
-	return attached{ips: sites, users: make([][]*Ops, len(sites))}
+// words is an instruction set whose sites are one word each, what it calls.
+type words struct {
+	callOps bool // sites have literals
+	direct  bool // direct calls are known
+	near    bool // and their trampolines in reach
+	single  bool // and one ops has all of them
 }
 
-// add attaches an ops and returns the sites whose users changed.
-func (a *attached) add(o *Ops) (sites []int, err error) {
-	if slices.Contains(a.all, o) {
-		return nil, fmt.Errorf("attach: %w", ErrBusy)
-	}
-	a.all = append(a.all, o)
-	for i, ip := range a.ips {
-		if o.matches(ip) {
-			a.users[i] = append(a.users[i], o)
-			sites = append(sites, i)
-		}
-	}
-	return sites, nil
+func (w words) Traits() isa.Traits {
+	return isa.Traits{Name: "words", CallOps: w.callOps, SingleDirectOps: w.single}
 }
 
-// hasDirect tells whether an ops is direct and another direct one traces one of its
-// functions already: register_ftrace_direct refuses that.
-func (a *attached) hasDirect(o *Ops) bool {
-	for i, ip := range a.ips {
-		if o.Direct && o.matches(ip) && slices.ContainsFunc(a.users[i], func(u *Ops) bool { return u.Direct }) {
-			return true
-		}
-	}
-	return false
+func (w words) Site(rec records.Addr, _ isa.Layout) (isa.Site, error) {
+	return isa.Site{Addr: rec, Len: 8}, nil
 }
 
-// remove detaches an ops and returns the sites whose users changed.
-func (a *attached) remove(o *Ops) (sites []int, err error) {
-	at := slices.Index(a.all, o)
-	if at < 0 {
-		return nil, fmt.Errorf("detach: %w", ErrAbsent)
+func (w words) Disabled(isa.Site) isa.Text { return 0 }
+
+func (w words) Enabled(_ isa.Site, d isa.Destination) (isa.Text, isa.Via, error) {
+	if w.near || d.Target == d.Entry {
+		return isa.Text(d.Target), isa.Direct, nil
 	}
-	a.all = slices.Delete(a.all, at, at+1)
-	for i := range a.users {
-		if k := slices.Index(a.users[i], o); k >= 0 {
-			a.users[i] = slices.Delete(a.users[i], k, k+1)
-			sites = append(sites, i)
-		}
-	}
-	return sites, nil
+	return isa.Text(d.Entry), isa.ThroughEntry, nil
 }
 
-// unique is the only user of a site, nil if there is none or more than one.
-func (a *attached) unique(site int) *Ops {
-	if len(a.users[site]) != 1 {
+// Where the entry and the trampolines of single ops would be, and where direct
+// trampolines are: no function has such an address.
+var places = tracers.Places{Entry: 1, RegsEntry: 1, Trampolines: 2}
+
+const directTrampolines records.Addr = 1 << 20
+
+// base is what all ways have: the core, and what CPUs read of each ops.
+type base struct {
+	mu      sync.Mutex // ftrace_lock
+	words   words
+	core    *tracers.Core
+	ips     []records.Addr // of the sites, and of functions elsewhere
+	sites   int
+	saves   int // registers that ftrace_caller saves
+	list    list
+	entries map[*tracers.Ops]*entry
+	direct  map[records.Addr]*trampoline // by their addresses
+	next    records.Addr                 // of the next direct trampoline
+
+	single *tracers.Ops         // of all direct trampolines, where one ops has them
+	table  atomic.Pointer[hash] // direct_functions there
+	links  map[int]*trampoline  // what it is made of
+
+	run func(o *tracers.Ops) func(ip records.Addr, t *Task) // how an ops' function is called
+
+	// text publishes a site that the core writes, users sites whose users have changed;
+	// either may be nil.
+	text  func(site int, to tracers.Installed)
+	users func(sites []int) error
+}
+
+// newBase is a core for some sites. Nothing of an invalid configuration is made.
+func newBase(c Config, w words, force bool) (*base, error) {
+	if len(c.Sites) == 0 {
+		return nil, errors.New("dispatch: Config.Sites is empty")
+	}
+	ips := append(c.Sites[:len(c.Sites):len(c.Sites)], c.Elsewhere...)
+	b := &base{
+		words: w, ips: ips, sites: len(c.Sites), saves: ArgRegisters,
+		entries: map[*tracers.Ops]*entry{}, direct: map[records.Addr]*trampoline{}, next: directTrampolines,
+		run: callback,
+	}
+	var err error
+	b.core, err = tracers.New(tracers.Config{
+		Arch: w, Records: ips, Places: places, ForceList: force, Stores: tracers.Stores{Site: b.write, List: b.relist, Hash: b.rehash},
+	})
+	if err != nil {
+		return nil, fmt.Errorf("dispatch: %w", err)
+	}
+	b.entry(b.core.NopOps)
+	b.entry(b.core.ListOps).run = b.list.call
+	if w.single {
+		b.single, b.links = tracers.NewOps("direct_ops", nil, 0), map[int]*trampoline{}
+		b.entry(b.single).run = b.lookup
+	}
+	return b, nil
+}
+
+// write is the core's store to a site.
+func (b *base) write(q *tracers.Patch) error {
+	if b.text != nil && q.Record < b.sites {
+		b.text(q.Record, q.To)
+	}
+	return nil
+}
+
+// relist is the core's store to the list.
+func (b *base) relist(o, behind *tracers.Ops, on bool) {
+	at := &b.list.head
+	if behind != nil {
+		at = &b.entries[behind].next
+	}
+	e := b.entries[o]
+	if !on {
+		at.Store(e.next.Load()) // whoever stands on it goes on
+		return
+	}
+	b.rehash(o)
+	e.next.Store(at.Load())
+	at.Store(e)
+}
+
+// rehash is the core's store of what an ops traces.
+func (b *base) rehash(o *tracers.Ops) {
+	if e := b.entries[o]; e != nil && (e.direct == nil || !e.direct.all) {
+		e.filter.Store(b.hashOf(o.Filter))
+		e.notrace.Store(b.hashOf(o.Notrace))
+	}
+}
+
+// hashOf is the set of some functions, nil for none.
+func (b *base) hashOf(functions tracers.Functions) *hash {
+	if len(functions) == 0 {
 		return nil
 	}
-	return a.users[site][0]
+	ips := make([]records.Addr, len(functions))
+	for i, rec := range functions {
+		ips[i] = b.ips[rec]
+	}
+	return newHash(ips...)
+}
+
+// Attach implements Way.
+func (b *base) Attach(o *tracers.Ops) error {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	if b.entries[o] != nil {
+		return &tracers.Error{Errno: tracers.EBUSY, Ops: o.Name, Why: "it is attached already", Source: "__register_ftrace_function, 7.1"}
+	}
+	for _, rec := range append(slices.Clone(o.Filter), o.Notrace...) {
+		if rec < 0 || rec >= len(b.ips) {
+			return &tracers.Error{Errno: tracers.ENOENT, Ops: o.Name, Why: fmt.Sprintf("function %d: there are %d", rec, len(b.ips)), Source: "ftrace_set_filter_ip, 5.18 and later"}
+		}
+	}
+	e := b.entry(o)
+	err := b.register(o, e)
+	if err == nil {
+		if err = b.published(o); err != nil {
+			err = errors.Join(err, b.unregister(o, e), b.published(o))
+		}
+	}
+	if err != nil {
+		delete(b.entries, o)
+		return fmt.Errorf("attach: %w", err)
+	}
+	return nil
+}
+
+// Detach implements Way.
+func (b *base) Detach(o *tracers.Ops) error {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	e := b.entries[o]
+	if e == nil {
+		return &tracers.Error{Errno: tracers.EBUSY, Ops: o.Name, Why: "it is not attached", Source: "__unregister_ftrace_function, 7.1"}
+	}
+	if err := errors.Join(b.unregister(o, e), b.published(o)); err != nil {
+		return fmt.Errorf("detach: %w", err)
+	}
+	delete(b.entries, o)
+	return nil
+}
+
+// register attaches to the core.
+func (b *base) register(o *tracers.Ops, e *entry) (err error) {
+	switch {
+	case o.Direct == nil:
+		_, err = b.core.Attach(o)
+	case b.words.direct:
+		err = b.registerDirect(o, e)
+	default:
+		err = &tracers.Error{Errno: tracers.EOPNOTSUPP, Ops: o.Name, Why: "the way knows no direct trampolines"}
+	}
+	return err
+}
+
+func (b *base) unregister(o *tracers.Ops, e *entry) (err error) {
+	if o.Direct != nil {
+		return b.unregisterDirect(o, e)
+	}
+	_, err = b.core.Detach(o)
+	return err
+}
+
+// SetFilter implements Way.
+func (b *base) SetFilter(o *tracers.Ops, functions ...int) error {
+	return b.change(o, b.core.SetFilter, o.Filter, functions)
+}
+
+// SetNotrace implements Way.
+func (b *base) SetNotrace(o *tracers.Ops, functions ...int) error {
+	return b.change(o, b.core.SetNotrace, o.Notrace, functions)
+}
+
+// change changes what an ops traces, or leaves it as it was.
+func (b *base) change(o *tracers.Ops, set func(*tracers.Ops, ...int) (tracers.Report, error), from, to []int) error {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	if o.Direct != nil {
+		return &tracers.Error{Errno: tracers.EINVAL, Ops: o.Name, Why: "its functions have direct trampolines"}
+	}
+	before := tracers.Ops{Filter: o.Filter}
+	_, err := set(o, to...)
+	if err != nil || b.entries[o] == nil {
+		return err
+	}
+	if err = errors.Join(b.published(&before), b.published(o)); err != nil {
+		after := tracers.Ops{Filter: o.Filter}
+		_, undone := set(o, from...)
+		err = errors.Join(err, undone, b.published(&after), b.published(o))
+	}
+	return err
+}
+
+// published publishes the users of the sites that an ops names.
+func (b *base) published(o *tracers.Ops) error {
+	if b.users == nil {
+		return nil
+	}
+	return b.users(b.named(o))
+}
+
+// named are the sites that an ops names, all where it names none.
+func (b *base) named(o *tracers.Ops) (sites []int) {
+	if len(o.Filter) == 0 {
+		for site := range b.sites {
+			sites = append(sites, site)
+		}
+		return sites
+	}
+	for _, rec := range o.Filter {
+		if rec < b.sites {
+			sites = append(sites, rec)
+		}
+	}
+	return sites
 }
