@@ -39,16 +39,16 @@ type calls struct {
 	rng    *rand.Rand
 	rate   float64   // calls of one CPU in a nanosecond
 	weight []float64 // of each site; all together 1
-	upTo   []float64 // weight of all sites up to this one
+	law    law       // of all sites
 	parks  float64   // share of calls that are preempted inside a tracer
 
-	batch     []int32 // the sites that are published
-	batchUpTo []float64
-	recent    []recentStore // to other sites, the oldest first
-	oldest    int           // of recent, where it begins
-	heat      []heat        // by site
-	hot       float64       // weight of all sites that are hot
-	traced    float64       // weight of the cold sites that call a tracer
+	batch    []int32 // the sites that are published
+	batchLaw law
+	recent   []recentStore // to other sites, the oldest first
+	oldest   int           // of recent, where it begins
+	heat     []heat        // by site
+	hot      float64       // weight of all sites that are hot
+	traced   float64       // weight of the cold sites that call a tracer
 
 	bound   float64 // weight that the next call was drawn for
 	next    float64 // when it is
@@ -83,7 +83,7 @@ type recentStore struct {
 // newCalls spreads calls over n sites by Zipf's law. Hot sites are neighbours of cold
 // ones, as in a real table.
 func newCalls(n int, rate, skew float64, rng *rand.Rand) *calls {
-	c := &calls{rng: rng, rate: rate / 1e9, weight: make([]float64, n), upTo: make([]float64, n), heat: make([]heat, n)}
+	c := &calls{rng: rng, rate: rate / 1e9, weight: make([]float64, n), heat: make([]heat, n)}
 	stride := n*5/8 | 1 // about the golden section
 	for gcd(stride, n) != 1 {
 		stride += 2
@@ -94,11 +94,9 @@ func newCalls(n int, rate, skew float64, rng *rand.Rand) *calls {
 		c.weight[rank*stride%n] = w
 		sum += w
 	}
-	total := 0.0
 	for i := range c.weight {
 		c.weight[i] /= sum
-		total += c.weight[i]
-		c.upTo[i] = total
+		c.law.add(c.weight[i])
 	}
 	return c
 }
@@ -112,8 +110,7 @@ func gcd(a, b int) int {
 
 // anySite draws a site from the whole law.
 func (c *calls) anySite() int32 {
-	x := c.rng.Float64() * c.upTo[len(c.upTo)-1]
-	return int32(min(sort.SearchFloat64s(c.upTo, x), len(c.upTo)-1))
+	return int32(c.law.at(c.rng.Float64() * c.law.total()))
 }
 
 // passed brings the sums up to date; before anything about them changes.
@@ -171,12 +168,11 @@ func (c *calls) publish(now Nanos, sites []int32) {
 		c.change(now, s, func(h *heat) { h.published = false })
 		c.remember(now, s)
 	}
-	c.batch, c.batchUpTo = sites, c.batchUpTo[:0]
-	sum := 0.0
+	c.batch = sites
+	c.batchLaw.clear()
 	for _, s := range sites {
 		c.change(now, s, func(h *heat) { h.published = true })
-		sum += c.weight[s]
-		c.batchUpTo = append(c.batchUpTo, sum)
+		c.batchLaw.add(c.weight[s])
 	}
 }
 
@@ -220,15 +216,8 @@ func (c *calls) cool(now, seen Nanos) {
 	}
 }
 
-// batchWeight and recentWeight are the weights that calls are drawn by; a site with
-// several recent stores counts several times.
-func (c *calls) batchWeight() float64 {
-	if len(c.batchUpTo) == 0 {
-		return 0
-	}
-	return c.batchUpTo[len(c.batchUpTo)-1]
-}
-
+// recentWeight is the weight of the recent stores; a site with several of them counts
+// several times.
 func (c *calls) recentWeight() float64 {
 	if c.oldest == len(c.recent) {
 		return 0
@@ -240,7 +229,7 @@ func (c *calls) recentWeight() float64 {
 }
 
 // draws is the weight of all that calls are drawn from.
-func (c *calls) draws() float64 { return c.batchWeight() + c.recentWeight() + c.parks }
+func (c *calls) draws() float64 { return c.batchLaw.total() + c.recentWeight() + c.parks }
 
 // after draws when, after a time, the next call is that may be an event, when calls of
 // so much weight may be; false when there is none. The machine's clock has whole
@@ -260,8 +249,8 @@ func (c *calls) after(now float64, bound float64) (at Nanos, ok bool) {
 func (c *calls) draw() (cpu, site int32, park, ok bool) {
 	cpu = c.busy[c.rng.IntN(len(c.busy))]
 	x := c.rng.Float64() * c.bound
-	if b := c.batchWeight(); x < b {
-		return cpu, c.batch[min(sort.SearchFloat64s(c.batchUpTo, x), len(c.batch)-1)], c.parked(), true
+	if b := c.batchLaw.total(); x < b {
+		return cpu, c.batch[c.batchLaw.at(x)], c.parked(), true
 	} else if x -= b; x < c.recentWeight() {
 		if c.oldest > 0 {
 			x += c.recent[c.oldest-1].upTo

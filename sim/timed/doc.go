@@ -14,6 +14,7 @@
 //     reference count.
 //   - calls.go draws the calls of traced functions, of which only those that can
 //     meet something are events.
+//   - law.go draws by weight.
 //   - patcher.go executes an update; ground.go is what it works on, shared.go what
 //     the CPUs share, text.go the versions of text, ledger.go the interrupts.
 //

@@ -87,6 +87,7 @@ func (m *Machine) breaks(broken *cpus.Violation) {
 // Publish implements poke.Ground.
 func (m *Machine) Publish(patches []poke.Patch, undo bool) {
 	m.breaks(m.rules.Overflows(m.patch.home, patches))
+	m.batch++
 	m.Table.Publish(poke.Batch(m.code, m.cfg.Lookup, m.cfg.AsQueued, patches, undo))
 	sites := make([]int32, 0, len(patches))
 	for i := range patches {
@@ -100,6 +101,7 @@ func (m *Machine) Publish(patches []poke.Patch, undo bool) {
 
 // Clear implements poke.Ground: calls of the batch's sites meet nothing any more.
 func (m *Machine) Clear() {
+	m.batch++
 	m.Table.Clear()
 	m.calls.publish(m.now, nil)
 }

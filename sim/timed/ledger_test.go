@@ -19,11 +19,11 @@ func TestLedgerGaps(t *testing.T) {
 	l.take(1, cpus.CoreSync, 5060)
 	l.pause(5200)
 	for cpu, want := range []Nanos{150, 140} {
-		if l.gap[cpu] != want {
-			t.Errorf("CPU %d: %d ns without an interrupt, want %d", cpu, l.gap[cpu], want)
+		if got := l.page[cpu].gap; got != want {
+			t.Errorf("CPU %d: %d ns without an interrupt, want %d", cpu, got, want)
 		}
 	}
-	if quiet := l.life[0].Quiet; quiet != 4040 { // a life has no pauses
+	if quiet := l.page[0].addTo(l.life[0]).Quiet; quiet != 4040 { // a life has no pauses
 		t.Errorf("%d ns in all its life, want 4040", quiet)
 	}
 }

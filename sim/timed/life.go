@@ -12,15 +12,6 @@ type Life struct {
 	Quiet    Nanos  // longest time without an interrupt
 	Burst    int64  // most interrupts in a millisecond
 	Stolen   Nanos  // by interrupts, traps and catching up
-
-	last Nanos // interrupt
-}
-
-// took notes an interrupt.
-func (l *Life) took(now Nanos, inBin int64) {
-	l.Taken++
-	l.Quiet, l.last = max(l.Quiet, now-l.last), now
-	l.Burst = max(l.Burst, inBin)
 }
 
 // leftOut notes a round that left the CPU out, caughtUp that it made up for all of them.
@@ -29,8 +20,9 @@ func (l *Life) caughtUp() { l.CaughtUp, l.Owed = l.CaughtUp+1, 0 }
 
 // Life is what has happened to a CPU by now.
 func (m *Machine) Life(cpu int) Life {
-	l := m.ledger.life[cpu]
-	l.Quiet = max(l.Quiet, m.now-l.last)
+	p := &m.ledger.page[cpu]
+	l := p.addTo(m.ledger.life[cpu])
+	l.Quiet = max(l.Quiet, m.now-p.since)
 	l.Stolen += m.cpus[cpu].stolen
 	return l
 }

@@ -79,6 +79,8 @@ type Machine struct {
 	line   line // of the reference count that all CPUs share
 	// comparisons is what the last lookup took.
 	comparisons int32
+	lookups     []lookup // by site, the last that found it
+	batch       uint32   // number of what is published, or was
 
 	jitter *rand.Rand  // delays and stays
 	cold   rand.Source // for what is only counted
@@ -88,6 +90,13 @@ type Machine struct {
 	rounds uint64 // sent so far
 	parked int    // tasks that wait for a CPU
 	cpus.Reports
+}
+
+// lookup is what a search for a site in a batch finds, and takes.
+type lookup struct {
+	insn        isa.Insn
+	comparisons int32
+	batch       uint32
 }
 
 // exposure adds up how long sites hold breakpoints.
@@ -131,10 +140,11 @@ func New(cfg Config) (*Machine, error) {
 	m := &Machine{
 		Table: int3.NewTable(cfg.Refs, n), listener: cpus.Tee(cfg.Listener),
 		cfg: cfg, code: cfg.Code, costs: cfg.Costs, lag: nanos(cfg.Costs.FetchLag),
-		queue:  newQueue(),
-		text:   newText(len(cfg.Code.Sites), cfg.Initial, cfg.NopOps),
-		cpus:   make([]cpuState, n),
-		rules:  poke.NewRules(cfg.Code, cfg.Slots),
+		queue:   newQueue(),
+		text:    newText(len(cfg.Code.Sites), cfg.Initial, cfg.NopOps),
+		cpus:    make([]cpuState, n),
+		rules:   poke.NewRules(cfg.Code, cfg.Slots),
+		lookups: make([]lookup, len(cfg.Code.Sites)), batch: 1,
 		jitter: stream(streamDelays), cold: rand.NewPCG(cfg.Seed, streamCold),
 		pad: cpus.NewScratchpad(),
 	}

@@ -153,13 +153,12 @@ func (m *Machine) quiet() bool {
 
 // close reads the books.
 func (m *Machine) close(out *Outcome) {
-	out.Counts = m.ledger.counts
+	out.Counts, out.Quiet = m.ledger.counts()
 	for i := range m.cpus {
 		s := &m.cpus[i]
 		out.Tallies = append(out.Tallies, s.tally)
 		out.Stolen = append(out.Stolen, s.stolen)
 	}
-	out.Quiet = m.ledger.gap
 	leftOut, caughtUp := m.lives()
 	out.LeftOut, out.CaughtUp = leftOut-m.told.leftOut, caughtUp-m.told.caughtUp
 	m.told.leftOut, m.told.caughtUp = leftOut, caughtUp
