@@ -110,6 +110,11 @@ func (s PathStep) String() string { return pathSteps[s].text }
 // Does says what the step does.
 func (s PathStep) Does() string { return pathSteps[s].does }
 
+// ReadsLiteral tells whether the step reads data that belongs to the site.
+func (s PathStep) ReadsLiteral() bool {
+	return s == DoLoadOps || s == DoLoadLiteral || s == DoLookUpDirect
+}
+
 // in tells whether the step belongs to a section.
 func (s PathStep) in(in Section) bool { return pathSteps[s].in>>in&1 != 0 }
 

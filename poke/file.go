@@ -38,6 +38,7 @@ type planFile struct {
 	file     string
 	headers  map[string]header
 	sections [numSections]section
+	paths    [cpus.NumSections]pathSection
 	last     int // line
 	steps    int
 }
@@ -118,6 +119,14 @@ func (f *planFile) protocol() (*Protocol, error) {
 	p.Batching, p.Layout = Batching(batching), isa.Layout(layout)
 	p.Traps, p.OneStore = f.writes()
 	p.open, p.batch, p.close = f.emitter(onceBefore), f.emitter(everyBatch), f.emitter(onceAfter)
+	p.path = func(s Shape) (cpus.Path, error) {
+		path, wrong := f.pathOn(s, p.Lazy(s))
+		if wrong != nil {
+			wrong.Arch = s.Traits.Name
+			return path, wrong
+		}
+		return path, nil
+	}
 	p.fits = func(s Shape) error {
 		wrong, deadlock := f.fits(s)
 		switch {

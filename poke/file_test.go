@@ -39,7 +39,7 @@ var refused = []struct {
 	{"long name", lines("name: " + strings.Repeat("x", 41)), 1, `want at most 40`},
 	{"a second name", lines("name: x", "", "name: y"), 3, `"name:": line 1 has said it already: "x"`},
 	{"no value", lines("name:"), 1, `"name:": nothing behind it`},
-	{"unknown header", lines("naem: x"), 1, `"naem:": not one of name, summary, source, batching, layout, once before, every batch, once after; did you mean name?`},
+	{"unknown header", lines("naem: x"), 1, `"naem:": not one of name, summary, source, batching, layout, once before, every batch, once after, site, handler, miss, entry; did you mean name?`},
 	{"batching", lines("name: x", "batching: bufferd"), 2, `batching "bufferd": not one of buffered, whole, single; did you mean buffered?`},
 	{"layout", lines("name: x", "layout: 4"), 2, `layout "4": not one of word, pair`},
 	{"a header too late", steps("Write word", "summary: late"), 4, `"summary:": headers come before the first section`},
@@ -81,7 +81,7 @@ var refused = []struct {
 	{"nothing to be not", steps("Fence if not"), 3, `"if": want a condition behind it`},
 	{"nothing behind and", steps("Fence if tail and"), 3, `"if": want a condition behind it`},
 	{"or", steps("Fence if tail or literal"), 3, `"or": want "and" or nothing behind a condition`},
-	{"unknown condition", steps("Fence if tale"), 3, `condition "tale": not one of tail, literal, stores-buffered, round-per-literal, round-at-end, masked-rounds; did you mean tail?`},
+	{"unknown condition", steps("Fence if tale"), 3, `condition "tale": not one of tail, literal, stores-buffered, round-per-literal, round-at-end, pair, trap-syncs, masked-rounds; did you mean tail?`},
 	{"an instruction set", steps("Fence if arm64"), 3, `condition "arm64": not one of`},
 	{"a condition alone", steps("if tail"), 3, `"if": no step before it`},
 

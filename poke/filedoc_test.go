@@ -40,8 +40,13 @@ func TestPlanFilesDoc(t *testing.T) {
 		}
 	}
 	_, format, _ := strings.Cut(doc, "## What a file says")
-	words := slices.Concat(headerNames, batchingNames, layoutNames, stepNames, partNames[:], mutexNames[:], conditionWords(), sectionNames,
+	words := slices.Concat(headerNames, batchingNames, layoutNames, stepNames, partNames[:], mutexNames[:], conditionWords(), allSections(),
 		[]string{loopBegins, loopEnds, ifWord, andWord, notWord, lazyWord})
+	for i := range cpus.NumSections {
+		for _, step := range cpus.StepsOf(cpus.Section(i)) {
+			words = append(words, step.String())
+		}
+	}
 	for _, w := range words {
 		if !regexp.MustCompile("`([^`\n]* )?" + regexp.QuoteMeta(w) + "[: `]").MatchString(format) {
 			t.Errorf("%s is not explained", w)

@@ -19,6 +19,8 @@ func FuzzParseProtocol(f *testing.F) {
 	}
 	f.Add([]byte("name: x\r\nevery batch:\n for each patch\nMap\nWrite word if not tail and literal\nend\nonce after:\nLock text_mutex\nUnlock text_mutex"))
 	f.Add([]byte("\ufeffname: \xff"))
+	f.Add([]byte("name: both\nevery batch:\nPublish\nWrite breakpoint\nUnpublish\nWaitHandlers\nonce after:\nWrite word\n" + DefaultPath() +
+		"entry:\ncall a site\nenter\ncatch up"))
 	f.Fuzz(func(t *testing.T, src []byte) {
 		p, err := ParseProtocol("f.plan", src)
 		if err != nil {
@@ -43,6 +45,7 @@ func FuzzParseProtocol(f *testing.F) {
 			var impossible *ImpossibleError
 			if err == nil || errors.As(err, &impossible) {
 				fits++
+				holdsPath(t, p, s)
 			}
 			p.Mutations(s)
 			p.Settles(s)
@@ -60,4 +63,16 @@ func FuzzParseProtocol(f *testing.F) {
 func planOf(p *Protocol, s Shape) (plan []Step, err error) {
 	err = p.Compile(s, cut(s.Patches, 2), func(st Step) { plan = append(plan, st) })
 	return plan, err
+}
+
+// holdsPath: where a plan compiles its path does, and the path's text says all of it.
+func holdsPath(t *testing.T, p *Protocol, s Shape) {
+	path, err := p.Path(s)
+	if err != nil {
+		t.Errorf("the plan compiles, and its path does not: %v", err)
+		return
+	}
+	if again, err := cpus.ParsePath(path.String()); err != nil || again != path {
+		t.Errorf("path\n%s\nread again: %v\n%s", path, err, again)
+	}
 }

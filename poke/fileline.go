@@ -9,6 +9,7 @@ import (
 	"unicode"
 	"unicode/utf8"
 
+	"github.com/textpoke/textpoke/cpus"
 	"github.com/textpoke/textpoke/internal/spelling"
 )
 
@@ -41,6 +42,8 @@ var conditions = []struct {
 	{"stores-buffered", func(s Shape) bool { return s.Traits.StoresBuffered }},
 	{"round-per-literal", func(s Shape) bool { return s.Traits.RoundPerLiteral }},
 	{"round-at-end", func(s Shape) bool { return s.Traits.RoundAtEnd }},
+	{"pair", func(s Shape) bool { return s.Len > s.Traits.FetchLen }}, // a site is two instructions
+	{"trap-syncs", func(s Shape) bool { return s.Traits.TrapSyncs }},
 	{"masked-rounds", func(s Shape) bool { return s.Traits.MaskedRounds }},
 }
 
@@ -84,7 +87,7 @@ func (f *planFile) read(src []byte) error {
 		return f.wrong(line, "more than %d bytes", MaxPlanFile)
 	}
 	text := strings.TrimPrefix(string(src), "\ufeff")
-	in := reader{planFile: f, section: -1}
+	in := reader{planFile: f, section: -1, path: noPath}
 	for line := range strings.SplitSeq(text, "\n") {
 		f.last++
 		line, err := f.clean(strings.TrimSuffix(line, "\r"))
@@ -97,6 +100,11 @@ func (f *planFile) read(src []byte) error {
 	}
 	if in.loop != nil {
 		return f.wrong(in.loop.line, "%q: nothing ends it: want a line %q", loopBegins, loopEnds)
+	}
+	for i, s := range f.paths {
+		if s.line > 0 && len(s.lines) == 0 {
+			return f.wrong(s.line, "%q: nothing in it: want a step a line below it", cpus.Section(i).String()+":")
+		}
 	}
 	return nil
 }
@@ -128,8 +136,20 @@ func (f *planFile) clean(line string) (string, error) {
 // reader is where reading has got to.
 type reader struct {
 	*planFile
-	section int       // -1 among the headers
-	loop    *planLine // that is open
+	section int          // -1 among the headers
+	path    cpus.Section // noPath outside of the path's sections
+	loop    *planLine    // that is open
+}
+
+// noPath is no section of a path.
+const noPath = cpus.Section(cpus.NumSections)
+
+// count refuses a step too many.
+func (in *reader) count(text string) error {
+	if in.steps++; in.steps > maxPlanSteps {
+		return in.wrong(in.last, "%q: more than %d steps", text, maxPlanSteps)
+	}
+	return nil
 }
 
 // line reads one line that says something.
@@ -140,8 +160,11 @@ func (in *reader) line(text string) error {
 	}
 	words := strings.Fields(text)
 	text = strings.Join(words, " ")
+	if in.path != noPath {
+		return in.pathStep(words)
+	}
 	if in.section < 0 {
-		if slices.Contains(headerNames, words[0]) || slices.Contains(sectionNames, text) {
+		if slices.Contains(headerNames, words[0]) || slices.Contains(allSections(), text) {
 			return in.wrong(in.last, "%q: want a colon behind the first word or words", text)
 		}
 		return in.wrong(in.last, "%q: a step outside of every section: want a line %q before it", text, sectionNames[everyBatch]+":")
@@ -164,8 +187,8 @@ func (in *reader) line(text string) error {
 	if err != nil {
 		return err
 	}
-	if in.steps++; in.steps > maxPlanSteps {
-		return in.wrong(in.last, "%q: more than %d steps", text, maxPlanSteps)
+	if err := in.count(text); err != nil {
+		return err
 	}
 	if in.loop != nil {
 		lines = &in.loop.each
@@ -174,26 +197,35 @@ func (in *reader) line(text string) error {
 	return nil
 }
 
+// allSections are the names of a plan's sections, and behind them of a path's.
+func allSections() []string { return slices.Concat(sectionNames, cpus.SectionNames()) }
+
 // head reads a header or the head of a section.
 func (in *reader) head(key, value string) error {
 	if in.loop != nil {
 		return in.wrong(in.last, "%q: line %d goes from patch to patch: want a line %q first", key+":", in.loop.line, loopEnds)
 	}
-	if i := slices.Index(sectionNames, strings.Join(strings.Fields(key), " ")); i >= 0 {
-		s := &in.sections[i]
+	if i := slices.Index(allSections(), strings.Join(strings.Fields(key), " ")); i >= 0 {
+		begun := &in.paths[max(i-numSections, 0)].line
+		if i < numSections {
+			begun = &in.sections[i].line
+		}
 		switch {
-		case s.line > 0:
-			return in.wrong(in.last, "%q: line %d has begun this section already", key+":", s.line)
+		case *begun > 0:
+			return in.wrong(in.last, "%q: line %d has begun this section already", key+":", *begun)
 		case value != "":
 			return in.wrong(in.last, "%q: want nothing behind %q: steps begin on the next line", value, key+":")
 		}
-		s.line, in.section = in.last, i
+		*begun = in.last
+		if in.section, in.path = i, noPath; i >= numSections {
+			in.path = cpus.Section(i - numSections)
+		}
 		return nil
 	}
 	first, seen := in.headers[key]
 	switch {
 	case !slices.Contains(headerNames, key):
-		return in.wrong(in.last, "%q: %v", key+":", notOneOf(key, append(slices.Clone(headerNames), sectionNames...)))
+		return in.wrong(in.last, "%q: %v", key+":", notOneOf(key, append(slices.Clone(headerNames), allSections()...)))
 	case in.section >= 0:
 		return in.wrong(in.last, "%q: headers come before the first section", key+":")
 	case seen:

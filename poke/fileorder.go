@@ -47,6 +47,9 @@ func (f *planFile) fits(s Shape) (wrong *PlanError, deadlock int) {
 	if m := o.walk(f); m != nil {
 		return f.wrong(m.line, "%s", m.reason), 0
 	}
+	if _, wrong := f.pathOn(s, false); wrong != nil {
+		return wrong, 0
+	}
 	return nil, o.deadlock
 }
 

@@ -30,7 +30,8 @@ type Protocol struct {
 	File     string     // that it was read from, "" for a built-in one
 
 	open, batch, close func(Shape, Range, Emit)
-	fits               func(Shape) error // nil: it fits sites of every shape
+	fits               func(Shape) error              // nil: it fits sites of every shape
+	path               func(Shape) (cpus.Path, error) // nil: the architecture's own
 }
 
 // Shape is what steps depend on besides the patches.
@@ -152,6 +153,9 @@ func (p *Protocol) Lazy(s Shape) bool {
 
 // Path is what CPUs do at sites of a shape, and in the handler of their breakpoints.
 func (p *Protocol) Path(s Shape) (cpus.Path, error) {
+	if p.path != nil {
+		return p.path(s)
+	}
 	return cpus.NativePath(s.Traits, s.Len, p.Lazy(s)), nil
 }
 

@@ -3,6 +3,7 @@ package explore
 import (
 	"fmt"
 	"slices"
+	"strings"
 	"testing"
 
 	"pgregory.net/rapid"
@@ -94,10 +95,37 @@ func leadOtherwise(t *rapid.T, m *Model) *Model {
 			code.Path = code.Path.With(cpus.SiteApartMasked)
 		}
 	}
+	code.Path = handleOtherwise(t, code.Path)
 	return &Model{
 		Code: &code, Roles: m.Roles, Programs: slices.Clone(m.Programs), Initial: m.Initial, Literals: m.Literals, NopOps: m.NopOps,
 		Attached: m.Attached, Lookup: m.Lookup, Refs: m.Refs, Slots: m.Slots, AsQueued: m.AsQueued, Preempt: m.Preempt, SameSites: m.SameSites,
 	}
+}
+
+// handleOtherwise draws what handlers do, and what follows when they find nothing.
+func handleOtherwise(t *rapid.T, p cpus.Path) cpus.Path {
+	draw := func(in cpus.Section, programs ...string) {
+		program := rapid.SampledFrom(programs).Draw(t, in.String())
+		if program == "" {
+			return
+		}
+		var steps []cpus.PathStep
+		for text := range strings.SplitSeq(program, "; ") {
+			step, err := cpus.ParsePathStep(in, text)
+			if err != nil {
+				t.Fatal(err)
+			}
+			steps = append(steps, step)
+		}
+		var err error
+		if p, err = p.Replace(in, steps...); err != nil {
+			t.Fatal(err)
+		}
+	}
+	draw(cpus.InHandler, "", "", "", "look up; act", "look up; sync; skip", "take reference; give back; look up; act",
+		"take reference; look up; give back; sync; skip", "look up; take reference; give back; act")
+	draw(cpus.OnMiss, "", "", "skip", "look again; skip", "fatal")
+	return p
 }
 
 // TestReductionsOnRandomPrograms compares searches with and without reductions on

@@ -56,7 +56,7 @@ func shippedPlans() (names []string) {
 func showPlan(c *common, name string) error {
 	for _, p := range poke.ShippedPlans() {
 		if p.Name == name {
-			_, err := c.streams.out.Write(p.Text)
+			_, err := fmt.Fprintf(c.streams.out, "%s%s", p.Text, poke.DefaultPath())
 			return err
 		}
 	}

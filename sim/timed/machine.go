@@ -132,6 +132,12 @@ func New(cfg Config) (*Machine, error) {
 	case len(cfg.Code.Sites) == 0:
 		return nil, errors.New("no sites: nothing can be patched or called")
 	}
+	if err := cfg.Code.Complete(); err != nil {
+		return nil, err
+	}
+	if err := expressible(cfg.Code); err != nil {
+		return nil, err
+	}
 	if cfg.Called == 0 {
 		cfg.Called = len(cfg.Code.Sites)
 	}
@@ -172,6 +178,24 @@ func New(cfg Config) (*Machine, error) {
 	}
 	m.ledger.open(n, 0)
 	return m, nil
+}
+
+// expressible refuses paths that virtual time has no rule for: where calls are not
+// drawn one by one, what they would do must follow from the site alone, and a CPU
+// that is left out comes in at a time that is drawn.
+func expressible(c *cpus.Code) error {
+	entry := c.Path.Program(cpus.OnEntry)
+	usual := c.Path.With(cpus.EntryCatchesUp)
+	caught := usual.Program(cpus.OnEntry)
+	switch {
+	case c.Path.Tells() && entry != caught:
+		return fmt.Errorf("the timed engine has no rule for the path \"%s: %s\": want %q (the live engine and check take it)",
+			cpus.OnEntry, entry, caught)
+	case c.Literals() && !c.Path.Apart() && c.Path.After() == cpus.DoCall:
+		return fmt.Errorf("the timed engine has no rule for the path \"%s: %s\": nothing reads the site's literal "+
+			"(the live engine and check take it)", cpus.AtSite, c.Path.Program(cpus.AtSite))
+	}
+	return nil
 }
 
 // leads tells where a call of a site as it is gets to.
