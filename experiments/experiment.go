@@ -1,34 +1,39 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // Package experiments says what an experiment is: a question about live patching
 // together with all it takes to answer it again. Each experiment is a package
 // below this one; catalogue lists them all.
 //
-// # Adding one
+// A package has a Config, whose zero value stands for the defaults, and a function
+// Run, which answers the question. It declares itself with a [Spec]: the columns of
+// its rows, the fields of its Config, the function that measures, and its prose,
+// report.md.tmpl. The rest is here: flags and JSON are read by the fields, rows are
+// written by the columns, and the template makes the report of what was found.
 //
-// Make a package experiments/NAME with a variable of type [Experiment] and
-// name it in catalogue.All. The command line makes a subcommand of it: Flags
-// registers what can be asked for, with its defaults, and returns the [Run]
-// that answers. Run hands rows over as they are finished, and returns an
-// [Answer] with the plot (package plots) and the report (a [Report], which is
-// made of the rows and of nothing else). What it is handed it does not print:
-// the command writes NAME.csv, NAME.svg, NAME.png and report.md.
-//
-// One that asks what things take does so on machines ([Calibrations]), names them in
-// rows, pictures and report, and calls their times modelled; internal/modelled runs
-// its updates.
+// CONTRIBUTING.md says step by step how one is added.
 package experiments
 
 import (
 	"context"
+	"errors"
+	"fmt"
 	"io"
 
-	"github.com/spf13/pflag"
 	"go.uber.org/zap"
 
 	"github.com/textpoke/textpoke/results"
 	"github.com/textpoke/textpoke/results/plots"
 )
 
-// Experiment is one question.
+// MinRepeats is the least number of measurements that bounds a median with 95 %
+// confidence: 2 x (1/2)^6 is below 5 %.
+const MinRepeats = 6
+
+// ErrLimits is beside an answer whose rows are all there, though the limits that the
+// Config sets left some of them open.
+var ErrLimits = errors.New("limits left rows open")
+
+// Experiment is one question, whatever its Config is.
 type Experiment struct {
 	Name     string // as the command line spells it
 	Question string
@@ -36,45 +41,126 @@ type Experiment struct {
 	About    string   // how the question is answered, for people who ask for help
 	Examples []string // what follows "textpoke experiment "
 	Table    func() results.Table
-
-	// Flags registers the flags and returns what answers the question with the
-	// values they have by then. It is nil where the flags are those of another
-	// command, which the command line has.
-	Flags func(*pflag.FlagSet) Run
+	New      func() *Request // with the defaults of all fields
 }
 
-// Lab is what an experiment is run with.
+// Request is an experiment with a Config of its own, which its fields change.
+type Request struct {
+	Fields []*Field
+	Run    func(context.Context, Lab) (*Answer, error)
+}
+
+// Field is the field of that name; nil if there is none.
+func (r *Request) Field(name string) *Field {
+	for _, f := range r.Fields {
+		if f.Name == name {
+			return f
+		}
+	}
+	return nil
+}
+
+// Lab is what an experiment is run with. The zero value will do.
 type Lab struct {
-	Seed     uint64
-	Revision string // of the program
-	Log      *zap.Logger
-	Add      func(cells ...any) error // takes a finished row of the experiment's table
+	Seed     uint64                   // of every random choice
+	Revision string                   // of the program, for the rows that name it
+	Log      *zap.Logger              // nil: nothing is logged
+	Add      func(cells ...any) error // takes each row when it is finished; may be nil
+	Progress func(line string)        // shows how far a long row has got; may be nil
 }
 
-// Run answers the question. When it is cut short it returns what answer the
-// finished rows give, beside the error.
-type Run func(context.Context, *Lab) (*Answer, error)
-
-// Answer is what comes out, beside the rows.
+// Answer is what comes out. Of an experiment that was cut short it is what the
+// finished rows say.
 type Answer struct {
-	Headline  string // the answer in one line
+	Headline  string        // the answer in one line
+	Table     results.Table // the rows
 	Documents []results.Document
-	// No is set when the answer is that something is not as it must be: the exit
-	// code says so.
+	// No is set when the answer is that something is not as it must be.
 	No error
 }
 
-// NewAnswer is the answer of a report and a picture, and whatever documents there
-// are beside them.
-func NewAnswer(name string, r *Report, p plots.Picture, more ...results.Document) *Answer {
-	docs := append(Drawn(name, p), results.Document{Name: "report.md", Write: r.Write})
-	return &Answer{Headline: r.Headline, Documents: append(docs, more...)}
+// Findings are what a package makes of its rows.
+type Findings struct {
+	// Report is what report.md.tmpl is executed with.
+	Report any
+	// Pictures are drawn into NAME.svg and NAME.png; those after the first have the
+	// end of a name.
+	Pictures []Picture
+	// Documents are written beside them.
+	Documents []results.Document
+	No        error // that of Answer
 }
 
-// Drawn is the files of a picture.
-func Drawn(name string, p plots.Picture) []results.Document {
+// Picture is one of an experiment's pictures.
+type Picture struct {
+	End     string // of its name: "" or such as -front
+	Picture plots.Picture
+}
+
+func (p Picture) documents(name string) []results.Document {
 	return []results.Document{
-		{Name: name + ".svg", Write: func(w io.Writer) error { return plots.WriteSVG(w, p) }},
-		{Name: name + ".png", Write: func(w io.Writer) error { return plots.WritePNG(w, p) }},
+		{Name: name + p.End + ".svg", Write: func(w io.Writer) error { return plots.WriteSVG(w, p.Picture) }},
+		{Name: name + p.End + ".png", Write: func(w io.Writer) error { return plots.WritePNG(w, p.Picture) }},
 	}
+}
+
+// CSV is the document NAME.csv of rows.
+func CSV[R any](name string, columns results.Columns[R], rows []R) results.Document {
+	return results.Document{Name: name + ".csv", Write: func(w io.Writer) error {
+		t, err := columns.Fill(name, rows)
+		if err != nil {
+			return err
+		}
+		return results.WriteCSV(w, t)
+	}}
+}
+
+// Study is an experiment under way.
+type Study[C, R any] struct {
+	Config C
+	Lab
+	Asked int // how many rows there will be
+	Rows  []R // that are finished
+
+	columns results.Columns[R]
+	table   results.Table
+}
+
+// Add takes a finished row.
+func (s *Study[C, R]) Add(row R) error {
+	cells := s.columns.Cells(row)
+	if err := s.table.Add(cells...); err != nil {
+		return err
+	}
+	s.Rows = append(s.Rows, row)
+	if s.Lab.Add == nil {
+		return nil
+	}
+	return s.Lab.Add(cells...)
+}
+
+// CutShort says what is missing; "" when nothing is.
+func (s *Study[C, R]) CutShort() string {
+	if len(s.Rows) >= s.Asked {
+		return ""
+	}
+	return fmt.Sprintf("%d of %d rows were finished.", len(s.Rows), s.Asked)
+}
+
+// Each makes a row of each point, until an error or the end of ctx.
+func Each[C, R, P any](ctx context.Context, s *Study[C, R], points []P, measure func(P) (R, error)) error {
+	s.Asked = len(points)
+	for _, p := range points {
+		if err := ctx.Err(); err != nil {
+			return err
+		}
+		row, err := measure(p)
+		if err != nil {
+			return err
+		}
+		if err := s.Add(row); err != nil {
+			return err
+		}
+	}
+	return nil
 }

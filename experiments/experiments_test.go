@@ -2,6 +2,9 @@ package experiments
 
 import (
 	"bytes"
+	"context"
+	"errors"
+	"reflect"
 	"strings"
 	"testing"
 
@@ -11,47 +14,106 @@ import (
 	"github.com/textpoke/textpoke/cpus/isa"
 	"github.com/textpoke/textpoke/int3"
 	"github.com/textpoke/textpoke/records"
+	"github.com/textpoke/textpoke/results"
 	"github.com/textpoke/textpoke/results/plots"
 	"github.com/textpoke/textpoke/sched"
 )
 
-// TestReport: a full report, and one that has nothing to say.
-func TestReport(t *testing.T) {
-	r := NewReport("n", "Why?")
-	r.Headline, r.CutShort = "Because", "1 of 2."
-	r.Answer = []string{"More."}
-	r.Sheets = []Sheet{{"S", []string{"a", "b"}, [][]string{{"1|2", "3"}}}}
-	r.Measured, r.Modelled, r.Notes = []string{"m"}, []string{"o"}, []string{"note"}
-	r.Beside = []Beside{
+// pair is a row of the experiment that the tests run.
+type pair struct{ N, Square int }
+
+// config is its configuration.
+type config struct{ Numbers []int }
+
+// squares squares numbers; what is published of 3 is wrong.
+var squares = Spec[config, pair]{
+	Name: "squares", Short: "how big is a square?",
+	Prose: `{{define "question"}}How big
+is a square?{{end}}
+{{define "about"}}
+squares multiplies.
+{{end}}
+{{define "headline"}}
+{{len .}} of them
+{{end}}
+
+More.
+
+{{if not .}}None.{{end}}
+
+{{if .}}
+{{head "a" "b|c"}}
+{{range .}}{{row .N .Square}}
+{{end}}{{end}}
+
+{{with .}}{{template "comparisons" (index . 0).Published}}{{end}}
+`,
+	Columns: results.Columns[pair]{
+		{Name: "n", Doc: "number", Cell: func(p pair) any { return p.N }},
+		{Name: "square", Doc: "its square", Cell: func(p pair) any { return p.Square }},
+	},
+	Fields: func(c *config) []*Field {
+		return []*Field{Counts(&c.Numbers, "n", "1,2", "`list` of numbers", 1, 9)}
+	},
+	Check: func(c *config) error {
+		if len(c.Numbers) > 3 {
+			return errors.New("too many")
+		}
+		return nil
+	},
+	Measure: func(ctx context.Context, s *Study[config, pair]) (*Findings, error) {
+		err := Each(ctx, s, s.Config.Numbers, func(n int) (pair, error) {
+			if n == 9 {
+				return pair{}, errors.New("nine")
+			}
+			return pair{n, n * n}, nil
+		})
+		c := plots.Chart{Title: "T", Series: []plots.Series{{X: []float64{1, 2}, Y: []float64{3, 4}}}}
+		return &Findings{Report: s.Rows, Pictures: []Picture{{Picture: c.Picture()}}, Documents: []results.Document{CSV("again", s.columns, s.Rows)}}, err
+	},
+}
+
+// Published are comparisons of all kinds.
+func (pair) Published() []Comparison {
+	return []Comparison{
 		{What: "count", Published: 7, Ours: 6, Exact: true, Source: "s"},
 		{What: "time", Published: 2.5, Ours: 3, Source: "s"},
 		{What: "nothing", Published: 0, Ours: 3, Source: "s"},
 	}
-	want := `# Experiment n
+}
 
-Why?
+// written is a document of an answer.
+func written(t *testing.T, a *Answer, name string) string {
+	t.Helper()
+	for _, d := range a.Documents {
+		var b bytes.Buffer
+		if err := d.Write(&b); err != nil || b.Len() == 0 {
+			t.Errorf("%s: %d bytes, %v", d.Name, b.Len(), err)
+		}
+		if d.Name == name {
+			return b.String()
+		}
+	}
+	t.Fatalf("no document %s", name)
+	return ""
+}
+
+// TestReport: what stands in a report, and what is left out of it.
+func TestReport(t *testing.T) {
+	want := `# Experiment squares
+
+How big is a square?
 
 ## Answer
 
-**Cut short:** 1 of 2.
-
-**Because**
+**2 of them**
 
 More.
 
-### S
-
-| a | b |
+| a | b\|c |
 |---|---|
-| 1\|2 | 3 |
-
-## What was measured
-
-- m
-
-## What was modelled
-
-- o
+| 1 | 1 |
+| 2 | 4 |
 
 ## Published figures beside it
 
@@ -60,16 +122,64 @@ More.
 | count | 7 | 6 | -1 | s |
 | time | 2.5 | 3 | +20.0 % | s |
 | nothing | 0 | 3 |  | s |
-
-note
 `
-	var b bytes.Buffer
-	if err := r.Write(&b); err != nil || b.String() != want {
-		t.Errorf("%v\n%s", err, b.String())
+	a, err := squares.Run(t.Context(), config{}, Lab{})
+	if err != nil || a.Headline != "2 of them" || len(a.Table.Rows) != 2 {
+		t.Fatalf("%+v, %v", a, err)
 	}
-	b.Reset()
-	if err := NewReport("n", "Why?").Write(&b); err != nil || b.String() != "# Experiment n\n\nWhy?\n\n## Answer\n" {
-		t.Errorf("%v\n%q", err, b.String())
+	if got := written(t, a, "report.md"); got != want {
+		t.Error(got)
+	}
+	if got := written(t, a, "again.csv"); got != "n,square\n1,1\n2,4\n" {
+		t.Error(got)
+	}
+	var names []string
+	for _, d := range a.Documents {
+		names = append(names, d.Name)
+	}
+	if got := strings.Join(names, " "); got != "squares.svg squares.png report.md again.csv" {
+		t.Error(got)
+	}
+	ctx, cancel := context.WithCancel(t.Context())
+	cancel()
+	a, err = squares.Run(ctx, config{}, Lab{})
+	want = "# Experiment squares\n\nHow big is a square?\n\n## Answer\n\n**Cut short:** 0 of 2 rows were finished.\n\n**0 of them**\n\nMore.\n\nNone.\n"
+	if got := written(t, a, "report.md"); !errors.Is(err, context.Canceled) || got != want {
+		t.Errorf("%v\n%s", err, got)
+	}
+}
+
+// TestRun: the zero value stands for the defaults, rows are handed over one by one,
+// and what cannot be asked is refused before anything is done.
+func TestRun(t *testing.T) {
+	var seen []any
+	lab := Lab{Add: func(cells ...any) error {
+		seen = append(seen, cells...)
+		return nil
+	}}
+	a, err := squares.Run(t.Context(), config{Numbers: []int{3, 9, 4}}, lab)
+	if err == nil || err.Error() != "nine" || len(a.Table.Rows) != 1 || len(seen) != 2 || seen[1] != 9 {
+		t.Errorf("%+v, %v, %v", a, err, seen)
+	}
+	for _, wrong := range [][]int{{0}, {1, 10}, {1, 2, 3, 4}} {
+		a, err := squares.Run(t.Context(), config{Numbers: wrong}, lab)
+		if verr := squares.Validate(config{Numbers: wrong}); err == nil || verr == nil || err.Error() != verr.Error() || a != nil {
+			t.Errorf("%v: %v, %v", wrong, err, verr)
+		}
+	}
+	if err := squares.Validate(config{}); err != nil {
+		t.Error(err)
+	}
+	e := squares.Experiment()
+	if e.Question != "How big is a square?" || e.About != "squares multiplies." {
+		t.Errorf("%+v", e)
+	}
+	r := e.New()
+	if f := r.Field("n"); f.String() != "1,2" || r.Field("m") != nil || f.Set("5") != nil {
+		t.Error(f)
+	}
+	if a, err := r.Run(t.Context(), Lab{}); err != nil || len(a.Table.Rows) != 1 || a.Table.Rows[0][1].String() != "25" {
+		t.Errorf("%+v, %v", a, err)
 	}
 }
 
@@ -81,20 +191,25 @@ func TestP(t *testing.T) {
 	}
 }
 
-// TestAnswer: the documents of an experiment have its name.
-func TestAnswer(t *testing.T) {
-	c := plots.Chart{Title: "T", Series: []plots.Series{{X: []float64{1, 2}, Y: []float64{3, 4}}}}
-	a := NewAnswer("n", NewReport("n", "Why?"), c.Picture())
-	var names []string
-	for _, d := range a.Documents {
-		var b bytes.Buffer
-		if err := d.Write(&b); err != nil || b.Len() == 0 {
-			t.Errorf("%s: %d bytes, %v", d.Name, b.Len(), err)
-		}
-		names = append(names, d.Name)
+// TestPivot: a line a key, a column a name, whatever comes first.
+func TestPivot(t *testing.T) {
+	rows := []string{"a1", "a2", "b2", "b3", "a1"}
+	got := Pivot(rows, []string{"letter"}, func(s string) []string { return []string{s[:1]} }, func(s string) string { return s[1:] }, strings.ToUpper)
+	want := Table{Columns: []string{"letter", "1", "2", "3"}, Rows: [][]string{{"a", "A1", "A2", ""}, {"b", "", "B2", "B3"}}}
+	if !reflect.DeepEqual(got, want) {
+		t.Errorf("%v, want %v", got, want)
 	}
-	if got := strings.Join(names, " "); got != "n.svg n.png report.md" {
-		t.Error(got)
+}
+
+// TestFormats: figures as people read them.
+func TestFormats(t *testing.T) {
+	for got, want := range map[string]string{
+		Duration(456e3): "456 us", Duration(9.9994e6): "9999 us", Duration(47.4e6): "47 ms", Duration(1.204e9): "1.20 s",
+		Percent(0.12345): "12.35 %", Thousands(1234567): "1,234,567", Thousands(int64(12)): "12", Thousands(0.5): "0.5", Fixed(2, 1.005): "1.00",
+	} {
+		if got != want {
+			t.Errorf("%s, want %s", got, want)
+		}
 	}
 }
 
@@ -107,21 +222,40 @@ func TestFlags(t *testing.T) {
 		kinds   []int3.Kind
 		counts  []int
 		roles   []cpus.Role
+		texts   []string
+		yes     bool
+		file    string
+		one     int
+		repeats int
+		sizes   []uint64
 	)
 	f := pflag.NewFlagSet("", pflag.ContinueOnError)
-	Arches(f, &arches)
-	Buffers(f, &buffers, "7,dynamic")
-	Lookups(f, &kinds)
-	Counts(f, &counts, "n", "1,2", "`list` of n", 1, 9)
-	Machine(f, &roles, "busy=2,isolated=1")
+	fields := []*Field{
+		Arches(&arches), Buffers(&buffers, "7,dynamic"), Lookups(&kinds),
+		Counts(&counts, "n", "1,2", "`list` of n", 1, 9), Roles(&roles, "busy=2,isolated=1", "`machine`"),
+		Strings(&texts, "text", "text", "one", "`texts`", NoFile), Flag(&yes, "yes", "or no"), File(&file, "file", "`file`"),
+		Count(&one, "one", 3, "`number`", 0, 5), Sizes(&sizes, "size", "4K", "`list` of sizes", 1<<40), Repeats(&repeats, 15, "`number`"),
+	}
+	for _, field := range fields {
+		if err := field.complete(); err != nil {
+			t.Fatal(err)
+		}
+	}
+	Bind(f, fields)
+	if err := Validate(fields); err != nil {
+		t.Error(err)
+	}
 	if len(arches) != 3 || len(buffers) != 2 || buffers[1] != sched.Dynamic || len(kinds) != 4 || len(counts) != 2 || len(roles) != 3 {
 		t.Errorf("defaults: %v %v %v %v %v", arches, buffers, kinds, counts, roles)
 	}
-	if err := f.Parse([]string{"--arch=riscv64,arm64", "--buffer=1", "--lookup=hash", "--n=3,9", "--cpus=4"}); err != nil {
+	if err := f.Parse([]string{"--arch=riscv64,arm64", "--buffer=1", "--lookup=hash", "--n=3,9", "--cpus=4", "--text=a,b", "--text=c", "--yes", "--one=0", "--size=1,2M,1536M"}); err != nil {
 		t.Fatal(err)
 	}
 	if len(arches) != 2 || arches[0].Traits().Name != "riscv64" || buffers[0].Slots != 1 || kinds[0] != int3.Hash || counts[1] != 9 || len(roles) != 4 {
 		t.Errorf("%v %v %v %v %v", arches, buffers, kinds, counts, roles)
+	}
+	if len(texts) != 2 || texts[0] != "a,b" || !yes || one != 0 || len(sizes) != 3 || sizes[2] != 1536<<20 {
+		t.Errorf("%q %v %v %v", texts, yes, one, sizes)
 	}
 	for flag, want := range map[string]string{
 		"--arch=arm46":      "did you mean arm64",
@@ -132,6 +266,11 @@ func TestFlags(t *testing.T) {
 		"--n=3,10":          "want whole numbers from 1 to 9",
 		"--n=1.5":           "want whole numbers from 1 to 9",
 		"--cpus=isolated=2": "at least one CPU must be busy",
+		"--one=6":           "want whole numbers from 0 to 5",
+		"--repeats=5":       "want 6 or more",
+		"--size=4T":         "want numbers of bytes",
+		"--file=":           "want a name",
+		"--text=":           "want a name",
 	} {
 		if err := f.Parse([]string{flag}); err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("%s: %v, want %s", flag, err, want)
@@ -142,16 +281,22 @@ func TestFlags(t *testing.T) {
 	}
 }
 
-// TestCalibrations: a machine is a calibration, with its own number of CPUs or
+// TestMachines: a machine is a calibration, with its own number of CPUs or
 // another one.
-func TestCalibrations(t *testing.T) {
-	var machines []Calibrated
+func TestMachines(t *testing.T) {
+	var machines []Machine
 	var budgets []float64
-	rate := -1.0
+	var rate *float64
 	f := pflag.NewFlagSet("", pflag.ContinueOnError)
-	Calibrations(f, &machines, "jump-label-24,vm-2@8,vm-2@1")
-	Rates(f, &budgets, "budget", "0,2.5", "`list` of budgets")
-	Rate(f, &rate, "calls", "`rate` of calls")
+	fields := []*Field{
+		Machines(&machines, "jump-label-24,vm-2@8,vm-2@1"), Rates(&budgets, "budget", "0,2.5", "`list` of budgets"), Rate(&rate, "calls", "`rate` of calls"),
+	}
+	for _, field := range fields {
+		if err := field.complete(); err != nil {
+			t.Fatal(err)
+		}
+	}
+	Bind(f, fields)
 	for i, want := range []struct{ name, busy, shielded string }{
 		{"jump-label-24", "24", "busy=18,isolated=6"}, {"vm-2@8", "8", "busy=6,isolated=2"}, {"vm-2@1", "1", "1"},
 	} {
@@ -163,12 +308,23 @@ func TestCalibrations(t *testing.T) {
 			t.Errorf("%s: %v", m, err)
 		}
 	}
-	values := f.Lookup("calibration").Value.(*Values[Calibrated]).Get()
+	values := fields[0].Get().([]Machine)
 	if len(values) != 3 || len(budgets) != 2 || budgets[1] != 2.5 || f.Lookup("calls").Value.String() != "" {
 		t.Errorf("%v, %v", values, budgets)
 	}
-	if err := f.Parse([]string{"--calls=1e6", "--budget=0"}); err != nil || rate != 1e6 || len(budgets) != 1 {
-		t.Errorf("%v, %v, %v", err, rate, budgets)
+	if err := f.Parse([]string{"--calls=1e6", "--budget=0"}); err != nil || *rate != 1e6 || len(budgets) != 1 {
+		t.Errorf("%v, %v, %v", err, *rate, budgets)
+	}
+	for text, want := range map[string]bool{"vm-2": false, "vm-2@9": false, "vm-2,jump-label-24@4": false, "vm-2,/etc/passwd": true, "x@4": true} {
+		if got := fields[0].NamesFile(text); got != want {
+			t.Errorf("%s: %v", text, got)
+		}
+	}
+	for _, m := range []Machine{{}, {machines[0].Calibration, 0}} {
+		wrong := []Machine{m}
+		if err := Validate([]*Field{Machines(&wrong, "")}); err == nil {
+			t.Errorf("%+v", m)
+		}
 	}
 	for flag, want := range map[string]string{
 		"--calibration=vm-2@":     "vm-2@: want 1 to 8192 CPUs behind the @",

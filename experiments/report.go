@@ -1,45 +1,93 @@
+// SPDX-License-Identifier: Apache-2.0
+
 package experiments
 
 import (
+	"bytes"
 	_ "embed"
 	"fmt"
 	"io"
 	"math"
+	"regexp"
+	"slices"
 	"strconv"
 	"strings"
 	"text/template"
+
+	"github.com/textpoke/textpoke/results"
+	"github.com/textpoke/textpoke/results/plots"
 )
 
 //go:embed report.md.tmpl
-var reportText string
+var layoutText string
 
-var reportTemplate = template.Must(template.New("report").Funcs(template.FuncMap{"rule": rule, "row": row}).Parse(reportText))
+// layout is what all reports have: the question, the headline, what is missing, and
+// how published figures are shown.
+var layout = template.Must(template.New("report").Funcs(template.FuncMap{
+	"head": head, "row": row, "table": markdown, "join": strings.Join,
+	"thousands": Thousands, "percent": Percent, "duration": Duration, "fixed": Fixed, "p": P,
+}).Parse(layoutText))
 
-// Report is an answer for people, in Markdown. Parts that are empty are left out.
-type Report struct {
-	Name, Question string
-	Headline       string   // the answer in one line
-	CutShort       string   // what is missing; "" when nothing is
-	Answer         []string // more of it, a paragraph or a list each
-	Sheets         []Sheet
-	Measured       []string // what was counted or timed here, and how
-	Modelled       []string // what stands for something else, and what is left out
-	Beside         []Beside
-	Notes          []string // what to know about the published figures
+// prose is what an experiment's report.md.tmpl says.
+type prose struct {
+	Name, Question, About string
+	text                  *template.Template
 }
 
-// NewReport begins the report of an experiment.
-func NewReport(name, question string) *Report { return &Report{Name: name, Question: question} }
-
-// Sheet is a small table.
-type Sheet struct {
-	Title   string
-	Columns []string
-	Rows    [][]string
+// parseProse reads a report.md.tmpl. A mistake in one is ours.
+func parseProse(name, text string) *prose {
+	t := template.Must(template.Must(layout.Clone()).New("body").Parse(text))
+	p := &prose{Name: name, text: t}
+	p.Question = strings.Join(strings.Fields(p.must("question")), " ")
+	p.About = strings.TrimSpace(p.must("about"))
+	return p
 }
 
-// Beside is a published figure and what came out here.
-type Beside struct {
+func (p *prose) must(part string) string {
+	s, err := p.part(part, nil)
+	if err != nil {
+		panic(fmt.Sprintf("experiments: %v", err)) // a mistake of ours
+	}
+	return s
+}
+
+// part is one of the templates, filled with data.
+func (p *prose) part(name string, data any) (string, error) {
+	var b strings.Builder
+	if err := p.text.ExecuteTemplate(&b, name, data); err != nil {
+		return "", fmt.Errorf("report of %s: %w", p.Name, err)
+	}
+	return b.String(), nil
+}
+
+// report is what the layout is filled with.
+type report struct {
+	*prose
+	Headline, CutShort string
+	Found              any
+}
+
+func (p *prose) report(cutShort string, found any) (*report, error) {
+	line, err := p.part("headline", found)
+	return &report{prose: p, Headline: strings.Join(strings.Fields(line), " "), CutShort: cutShort, Found: found}, err
+}
+
+// gaps are what parts that are left out leave behind.
+var gaps = regexp.MustCompile(`\n{3,}`)
+
+func (r *report) document() results.Document {
+	return results.Document{Name: "report.md", Write: func(w io.Writer) error {
+		s, err := r.part("report", r)
+		if err != nil {
+			return err
+		}
+		_, err = io.WriteString(w, strings.TrimSpace(gaps.ReplaceAllString(s, "\n\n"))+"\n")
+		return err
+	}}
+}
+
+// Comparison is a published figure and what came out here.
+type Comparison struct {
 	What            string
 	Published, Ours float64
 	Exact           bool // both are counts: they are the same or they are not
@@ -48,58 +96,123 @@ type Beside struct {
 
 // Error is how far ours is from the published figure: a difference of counts,
 // otherwise a share of the published figure.
-func (b Beside) Error() string {
-	d := b.Ours - b.Published
-	if b.Exact {
+func (c Comparison) Error() string {
+	d := c.Ours - c.Published
+	if c.Exact {
 		return strconv.FormatFloat(d, 'f', -1, 64)
 	}
-	if b.Published == 0 {
+	if c.Published == 0 {
 		return ""
 	}
-	return fmt.Sprintf("%+.1f %%", 100*d/math.Abs(b.Published))
+	return fmt.Sprintf("%+.1f %%", 100*d/math.Abs(c.Published))
 }
 
-// Ours and Published as people read them.
-func (b Beside) cells() []string {
-	return []string{b.What, number(b.Published), number(b.Ours), b.Error(), b.Source}
+// Row is the comparison as the report shows it.
+func (c Comparison) Row() string {
+	return row(c.What, figure(c.Published), figure(c.Ours), c.Error(), c.Source)
 }
 
-// number prints a figure with as many digits as are worth reading.
-func number(f float64) string {
+// figure prints a figure with as many digits as are worth reading.
+func figure(f float64) string {
 	if f == math.Trunc(f) {
 		return strconv.FormatFloat(f, 'f', -1, 64)
 	}
 	return strconv.FormatFloat(f, 'g', 4, 64)
 }
 
-// P is a p-value as people read it.
+// Table is a small table whose columns depend on the rows.
+type Table struct {
+	Columns []string
+	Rows    [][]string
+}
+
+// Pivot makes a table with a line for each key of rows and, behind the key, a column
+// for each name, in the order in which they come.
+func Pivot[R any](rows []R, keys []string, key func(R) []string, name, cell func(R) string) (t Table) {
+	t.Columns = slices.Clone(keys)
+	line := map[string]int{}
+	for _, r := range rows {
+		column := name(r)
+		if !slices.Contains(t.Columns[len(keys):], column) {
+			t.Columns = append(t.Columns, column)
+		}
+	}
+	for _, r := range rows {
+		k := key(r)
+		id := strings.Join(k, "\x00")
+		i, ok := line[id]
+		if !ok {
+			i, line[id] = len(t.Rows), len(t.Rows)
+			t.Rows = append(t.Rows, append(slices.Clone(k), make([]string, len(t.Columns)-len(keys))...))
+		}
+		t.Rows[i][len(keys)+slices.Index(t.Columns[len(keys):], name(r))] = cell(r)
+	}
+	return t
+}
+
+// row is one line of a table in Markdown.
+func row(cells ...any) string {
+	out := make([]string, len(cells))
+	for i, c := range cells {
+		out[i] = strings.ReplaceAll(fmt.Sprint(c), "|", `\|`)
+	}
+	return "| " + strings.Join(out, " | ") + " |"
+}
+
+// head is the header of a table in Markdown.
+func head(names ...any) string { return row(names...) + "\n|" + strings.Repeat("---|", len(names)) }
+
+// markdown is a whole table.
+func markdown(t Table) string {
+	var b bytes.Buffer
+	anys := func(s []string) (out []any) {
+		for _, c := range s {
+			out = append(out, c)
+		}
+		return out
+	}
+	fmt.Fprintln(&b, head(anys(t.Columns)...))
+	for _, r := range t.Rows {
+		fmt.Fprintln(&b, row(anys(r)...))
+	}
+	return b.String()
+}
+
+// Thousands prints a number with commas: 1,234.5.
+func Thousands(v any) string {
+	switch v := v.(type) {
+	case int:
+		return plots.Thousands(float64(v))
+	case int64:
+		return plots.Thousands(float64(v))
+	case float64:
+		return plots.Thousands(v)
+	}
+	return fmt.Sprint(v)
+}
+
+// Percent prints a share: 12.5 %.
+func Percent(share float64) string { return strconv.FormatFloat(100*share, 'g', 4, 64) + " %" }
+
+// Duration prints nanoseconds as people read them: 456 us, 47 ms, 1.20 s.
+func Duration(ns float64) string {
+	switch us := ns / 1000; {
+	case us >= 1e6:
+		return strconv.FormatFloat(us/1e6, 'f', 2, 64) + " s"
+	case us >= 1e4:
+		return strconv.FormatFloat(us/1e3, 'f', 0, 64) + " ms"
+	default:
+		return strconv.FormatFloat(us, 'f', 0, 64) + " us"
+	}
+}
+
+// Fixed prints a number with so many digits behind the point.
+func Fixed(digits int, v float64) string { return strconv.FormatFloat(v, 'f', digits, 64) }
+
+// P prints a p-value.
 func P(p float64) string {
 	if p < 0.0001 {
 		return "below 0.0001"
 	}
 	return strconv.FormatFloat(p, 'f', 4, 64)
 }
-
-// BesideSheet is the published figures as a sheet.
-func (r *Report) BesideSheet() Sheet {
-	s := Sheet{Columns: []string{"figure", "published", "here", "error", "source"}}
-	for _, b := range r.Beside {
-		s.Rows = append(s.Rows, b.cells())
-	}
-	return s
-}
-
-// row is one line of a table in Markdown.
-func row(cells []string) string {
-	out := make([]string, len(cells))
-	for i, c := range cells {
-		out[i] = strings.ReplaceAll(c, "|", `\|`)
-	}
-	return "| " + strings.Join(out, " | ") + " |"
-}
-
-// rule is the line below its header.
-func rule(cells []string) string { return "|" + strings.Repeat("---|", len(cells)) }
-
-// Write writes the report.
-func (r *Report) Write(w io.Writer) error { return reportTemplate.Execute(w, r) }

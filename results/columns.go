@@ -86,6 +86,14 @@ func Of[Whole, Part any](cs Columns[Part], part func(Whole) Part) Columns[Whole]
 	return out
 }
 
+// If is a cell, or [Empty] where it does not apply.
+func If(applies bool, cell any) any {
+	if !applies {
+		return Empty
+	}
+	return cell
+}
+
 // OrEmpty is the cell of a text that may be missing.
 func OrEmpty(s string) any {
 	if s == "" {

@@ -45,6 +45,12 @@ type Progress struct {
 	Elapsed             time.Duration
 }
 
+// String is one line for people who wait.
+func (p Progress) String() string {
+	return fmt.Sprintf("%.1f M states, %.2f M/s, depth %d, queue %d, %d MiB",
+		float64(p.States)/1e6, float64(p.States)/1e6/p.Elapsed.Seconds(), p.Depth, p.Queue, p.Memory>>20)
+}
+
 // Verdict is the answer.
 type Verdict string
 

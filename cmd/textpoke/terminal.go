@@ -19,11 +19,10 @@ func (c *common) stderrIsTerminal() bool {
 }
 
 // watch shows how far a search has got, on one line that the next one overwrites.
-func (c *common) watch(p explore.Progress) {
-	rate := float64(p.States) / p.Elapsed.Seconds()
-	fmt.Fprintf(c.streams.err, "\r\x1b[K%.1f M states, %.2f M/s, depth %d, queue %d, %d MiB",
-		float64(p.States)/1e6, rate/1e6, p.Depth, p.Queue, p.Memory>>20)
-}
+func (c *common) watch(p explore.Progress) { c.overwrite(p.String()) }
+
+// overwrite shows a line that the next one overwrites.
+func (c *common) overwrite(line string) { fmt.Fprint(c.streams.err, "\r\x1b[K", line) }
 
 // clearLine ends what watch has shown.
 func (c *common) clearLine() { fmt.Fprint(c.streams.err, "\r\x1b[K") }

@@ -22,7 +22,7 @@ const (
 )
 
 // Experiment is the question.
-var Experiment = experiments.Experiment{
+var Experiment = experiments.Legacy{
 	Name: name, Question: question,
 	Short: "why does attaching take minutes? functions by number of ops, and where the time goes",
 	About: "attach counts what attaching to functions takes, and detaching from them, by every way that a kernel\n" +
@@ -36,16 +36,16 @@ var Experiment = experiments.Experiment{
 		"attach --published mine.csv --format csv",
 	},
 	Table: table,
-	Flags: func(f *pflag.FlagSet) experiments.Run {
+	Flags: func(f *pflag.FlagSet) experiments.LegacyRun {
 		r := &request{}
-		experiments.Counts(f, &r.functions, "functions", "1,1000,5000,10000,20000,50000", "`list` of numbers of functions", 1, records)
+		experiments.Register(f, experiments.Counts(&r.functions, "functions", "1,1000,5000,10000,20000,50000", "`list` of numbers of functions", 1, records))
 		experiments.Names(f, &r.kernels, "kernel", "`list` of kernels", kernelNames(), kernelNamed)
 		experiments.Names(f, &r.ways, "way", "`list` of ways to attach", attachcost.WayNames(), attachcost.ParseWay)
 		f.StringArrayVar(&r.calibrations, "calibration", nil, "`calibration` that times rest on, of its instruction set: a built-in one or a file; repeatable (default: for each the one whose CPUs are nearest to 64)")
 		f.StringVar(&r.file, "published", "", "`file` in place of the published times: CSV with case, functions, attach_s, detach_s, note, source")
 		return r.run
 	},
-}
+}.Experiment()
 
 // records is how many a table has: as many functions as are attached to at most.
 const records = 50000

@@ -27,7 +27,7 @@ func number(t *testing.T, s string) float64 {
 // TestRows holds rows against formulas: 4N + 6 rounds and 3N + 7, N (N + 1) / 2
 // entries and the filters' N, a wait each; and their parts against the whole.
 func TestRows(t *testing.T) {
-	r := trial.Must(t, &Experiment)
+	r := trial.Must(t, Experiment)
 	trial.Golden(t, "report.md", r.Document(t, "report.md"))
 	r.Figure(t)
 	checked := 0
@@ -64,7 +64,7 @@ func TestRows(t *testing.T) {
 
 // TestPredicted works two predictions out by hand.
 func TestPredicted(t *testing.T) {
-	r := trial.Must(t, &Experiment, "--functions", "1")
+	r := trial.Must(t, Experiment, "--functions", "1")
 	text := string(r.Document(t, "predicted.csv"))
 	for _, want := range []string{
 		// 1.069 / 48712 * 26620 = 0.58418
@@ -93,7 +93,7 @@ func TestOthers(t *testing.T) {
 	if err := os.WriteFile(file, []byte("case,functions,attach_s,detach_s,note\nkprobe_multi here,100,1,2,\nnothing known,5,1,,\n"), 0o666); err != nil {
 		t.Fatal(err)
 	}
-	r := trial.Must(t, &Experiment, "--functions", "100,200", "--kernel", "x86_64-6.12", "--way", "kprobe-multi", "--calibration", "vm-2", "--published", file)
+	r := trial.Must(t, Experiment, "--functions", "100,200", "--kernel", "x86_64-6.12", "--way", "kprobe-multi", "--calibration", "vm-2", "--published", file)
 	if len(r.Table.Rows) != 4 || r.Cell(t, 0, "extrapolated") != "false" || r.Cell(t, 2, "extrapolated") != "true" || r.Cell(t, 0, "calibration") != "vm-2" {
 		t.Errorf("%v", r.Table.Rows)
 	}
@@ -110,11 +110,11 @@ func TestOthers(t *testing.T) {
 		"--calibration nope": "nope",
 		"--published nope":   "nope",
 	} {
-		if r := trial.Run(t, &Experiment, strings.Fields(args)...); r.Err == nil || !strings.Contains(r.Err.Error(), want) {
+		if r := trial.Run(t, Experiment, strings.Fields(args)...); r.Err == nil || !strings.Contains(r.Err.Error(), want) {
 			t.Errorf("%s: %v", args, r.Err)
 		}
 	}
 }
 
 // TestNothing: what was cut short before the first row says so.
-func TestNothing(t *testing.T) { trial.CutShort(t, (&answer{request: &request{asked: 1}}).answer()) }
+func TestNothing(t *testing.T) { trial.CutShort(t, Experiment) }

@@ -20,7 +20,7 @@ const (
 )
 
 // Experiment is the question.
-var Experiment = experiments.Experiment{
+var Experiment = experiments.Legacy{
 	Name: name, Question: question,
 	Short: "is a bigger buffer better? every cost against the size of the vector, and which sizes are dominated",
 	About: "buffer-size enables every record once for each size of the vector, on the timed engine, with\n" +
@@ -33,12 +33,14 @@ var Experiment = experiments.Experiment{
 		"buffer-size --calibration vm-2@8 --cpus busy=6,isolated=2 --calls 100000",
 	},
 	Table: table,
-	Flags: func(f *pflag.FlagSet) experiments.Run {
+	Flags: func(f *pflag.FlagSet) experiments.LegacyRun {
 		r := &request{}
-		r.Register(f, "vm-2@8,jump-label-24,refcount-480", "1,16,64,128,170,256,512,1024,1700,4096,16384,dynamic")
+		for _, x := range r.Fields("vm-2@8,jump-label-24,refcount-480", "1,16,64,128,170,256,512,1024,1700,4096,16384,dynamic") {
+			experiments.Register(f, x)
+		}
 		return r.run
 	},
-}
+}.Experiment()
 
 // protocol queues in a vector on every instruction set.
 const protocol = "breakpoint"
@@ -136,7 +138,7 @@ func (r *request) run(ctx context.Context, lab *experiments.Lab) (*experiments.A
 // machine goes through the sizes on one machine, and returns those that were
 // finished.
 func (r *request) machine(ctx context.Context, lab *experiments.Lab, m experiments.Calibrated) (rows []*row, err error) {
-	c, err := r.Config(ctx, lab, m)
+	c, err := r.Config(ctx, *lab, m)
 	if err != nil {
 		return nil, err
 	}
@@ -146,7 +148,7 @@ func (r *request) machine(ctx context.Context, lab *experiments.Lab, m experimen
 		if out.split, err = splitOf(c); err != nil {
 			return rows, err
 		}
-		if out.Update, err = modelled.Enable(ctx, lab, c, r.Limit); err != nil {
+		if out.Update, err = modelled.Enable(ctx, *lab, c, r.Limit); err != nil {
 			return rows, err
 		}
 		rows = append(rows, out)

@@ -41,7 +41,7 @@ func number(t *testing.T, r *trial.Result, row int, column string) float64 {
 // TestCounts holds rounds and memory against formulas, and times against the
 // plan's parts added up.
 func TestCounts(t *testing.T) {
-	r := trial.Must(t, &Experiment, few...)
+	r := trial.Must(t, Experiment, few...)
 	const n, sizes = 2000, 12
 	if len(r.Table.Rows) != 2*sizes {
 		t.Fatalf("%d rows, want %d", len(r.Table.Rows), 2*sizes)
@@ -84,7 +84,7 @@ func TestCounts(t *testing.T) {
 // TestFormulas: the plan's parts are those of each instruction set; with nothing
 // random they would add up exactly.
 func TestFormulas(t *testing.T) {
-	r := trial.Must(t, &Experiment, "--records", "gen:n=800,order=sorted", "--calibration", "graviton2@4,sg2042@4,vm-2@4", "--buffer", "1,16,dynamic", "--calls", "0")
+	r := trial.Must(t, Experiment, "--records", "gen:n=800,order=sorted", "--calibration", "graviton2@4,sg2042@4,vm-2@4", "--buffer", "1,16,dynamic", "--calls", "0")
 	for i := range r.Table.Rows {
 		update, formula := number(t, r, i, "update_ns"), number(t, r, i, "update_formula_ns")
 		if off := math.Abs(update/formula - 1); off > 0.02 {
@@ -204,7 +204,7 @@ func TestFront(t *testing.T) {
 
 // TestNotTimed: what would take too many interrupts is counted all the same.
 func TestNotTimed(t *testing.T) {
-	r := trial.Must(t, &Experiment, "--records", "gen:n=500,order=sorted", "--calibration", "jump-label-24", "--cpus", "4", "--buffer", "1,100", "--limit-ipis", "1000", "--calls", "0")
+	r := trial.Must(t, Experiment, "--records", "gen:n=500,order=sorted", "--calibration", "jump-label-24", "--cpus", "4", "--buffer", "1,100", "--limit-ipis", "1000", "--calls", "0")
 	if r.Cell(t, 0, "rounds") != "1500" || r.Cell(t, 0, "update_ns") != "" || r.Cell(t, 0, "dominated_by") != "" || r.Cell(t, 0, "update_formula_ns") == "" {
 		t.Errorf("%v", r.Table.Rows[0])
 	}
@@ -221,13 +221,13 @@ func TestFigure(t *testing.T) {
 	if !*long {
 		t.Skip("slow: -long runs it")
 	}
-	trial.Must(t, &Experiment).Figure(t)
+	trial.Must(t, Experiment).Figure(t)
 }
 
 func TestCut(t *testing.T) {
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
-	r := trial.RunWith(ctx, t, &Experiment, few...)
+	r := trial.RunWith(ctx, t, Experiment, few...)
 	if !errors.Is(r.Err, context.Canceled) {
 		t.Fatal(r.Err)
 	}
@@ -245,7 +245,7 @@ func TestWrong(t *testing.T) {
 		{"--calls=NaN", "want a number from 0 to 1e9"},
 		{"--records=arm64-6.12", "records arm64-6.12 are of arm64, not of x86_64"},
 	} {
-		if r := trial.Run(t, &Experiment, tt[0]); r.Err == nil || !strings.Contains(r.Err.Error(), tt[1]) {
+		if r := trial.Run(t, Experiment, tt[0]); r.Err == nil || !strings.Contains(r.Err.Error(), tt[1]) {
 			t.Errorf("%s: %v, want %s", tt[0], fmt.Sprint(r.Err), tt[1])
 		}
 	}

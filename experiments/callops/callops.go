@@ -21,7 +21,7 @@ const (
 )
 
 // Experiment is the question.
-var Experiment = experiments.Experiment{
+var Experiment = experiments.Legacy{
 	Name: name, Question: question,
 	Short: "does an unrelated tracer slow my call? counted, measured, and predicted from published rows",
 	About: "call-ops goes through the rows of a published table: so many tracers of a function, so many of\n" +
@@ -36,15 +36,15 @@ var Experiment = experiments.Experiment{
 		"call-ops --published board.csv --hold 10 --no-time --format csv",
 	},
 	Table: table,
-	Flags: func(f *pflag.FlagSet) experiments.Run {
+	Flags: func(f *pflag.FlagSet) experiments.LegacyRun {
 		r := &request{}
 		f.StringVar(&r.file, "published", "", "`file` in place of the published table: CSV with kernel, block, relevant_tracers, irrelevant_tracers, calls, total_ns, per_call_ns, overhead_ns")
-		experiments.Counts(f, &r.hold, "hold", "2,100", "`list` of numbers of tracers, the ones that vary: rows that are held out of the fits and predicted", 0, maxTracers)
+		experiments.Register(f, experiments.Counts(&r.hold, "hold", "2,100", "`list` of numbers of tracers, the ones that vary: rows that are held out of the fits and predicted", 0, maxTracers))
 		f.BoolVar(&r.noTime, "no-time", false, "time nothing: the same bytes on every machine")
 		f.IntVar(&r.repeats, "repeats", 15, "`number` of measurements of each row, 6 or more")
 		return r.run
 	},
-}
+}.Experiment()
 
 // maxTracers is as many as one row may have.
 const maxTracers = 10_000

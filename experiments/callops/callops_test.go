@@ -10,7 +10,6 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/spf13/pflag"
 	"go.uber.org/goleak"
 	"go.uber.org/zap"
 	"go.uber.org/zap/zaptest/observer"
@@ -35,7 +34,7 @@ func number(t *testing.T, r *trial.Result, row int, column string) float64 {
 // head, and of each tracer that is attached anywhere itself, its hash, a bucket, and
 // the entry if there is one. Functions of both filters share no bucket.
 func TestCounts(t *testing.T) {
-	r := trial.Must(t, &Experiment, "--no-time")
+	r := trial.Must(t, Experiment, "--no-time")
 	if len(r.Table.Rows) != 34 {
 		t.Fatalf("%d rows", len(r.Table.Rows))
 	}
@@ -74,7 +73,7 @@ func TestPredictions(t *testing.T) {
 	}
 	slope := (w*wxy - wx*wy) / (w*wxx - wx*wx)
 	intercept := (wy - slope*wx) / w
-	r := trial.Must(t, &Experiment, "--no-time")
+	r := trial.Must(t, Experiment, "--no-time")
 	checked := 0
 	for i := range r.Table.Rows {
 		if r.Cell(t, i, "path") != "skip" {
@@ -93,7 +92,7 @@ func TestPredictions(t *testing.T) {
 		t.Errorf("%d rows were checked", checked)
 	}
 	// Who holds nothing out lets the line know all rows.
-	all := trial.Must(t, &Experiment, "--no-time", "--hold", "9999")
+	all := trial.Must(t, Experiment, "--no-time", "--hold", "9999")
 	if strings.Contains(string(all.Document(t, "report.md")), "held out,") {
 		t.Error("a row was held out")
 	}
@@ -102,7 +101,7 @@ func TestPredictions(t *testing.T) {
 // TestLive: over the list more tracers take longer, with a literal they do not. A
 // machine that is busy with other things shows that too.
 func TestLive(t *testing.T) {
-	r := trial.Must(t, &Experiment, "--repeats", "6")
+	r := trial.Must(t, Experiment, "--repeats", "6")
 	least := map[string]float64{}
 	for i := range r.Table.Rows {
 		low, mid, high := number(t, r, i, "live_low_ns"), number(t, r, i, "live_ns"), number(t, r, i, "live_high_ns")
@@ -127,15 +126,15 @@ func TestLive(t *testing.T) {
 	}
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
-	if r := trial.RunWith(ctx, t, &Experiment); !errors.Is(r.Err, context.Canceled) {
+	if r := trial.RunWith(ctx, t, Experiment); !errors.Is(r.Err, context.Canceled) {
 		t.Errorf("cancelled: %v", r.Err)
 	} else {
-		trial.CutShort(t, r.Answer)
+		trial.CutShort(t, Experiment)
 	}
 }
 
 func TestReport(t *testing.T) {
-	r := trial.Must(t, &Experiment, "--no-time")
+	r := trial.Must(t, Experiment, "--no-time")
 	trial.Golden(t, "report.md", r.Document(t, "report.md"))
 	r.Figure(t)
 }
@@ -155,22 +154,20 @@ func write(t *testing.T, text string) string {
 func TestOwn(t *testing.T) {
 	own := write(t, head+"with_call_ops,irrelevant0,0,0,10,100,10,\nwith_call_ops,relevant,1,0,10,150,15,6\n")
 	logs, seen := observer.New(zap.WarnLevel)
-	flags := pflag.NewFlagSet("", pflag.ContinueOnError)
-	run := Experiment.Flags(flags)
-	if err := flags.Parse([]string{"--no-time", "--published", own}); err != nil {
+	q := Experiment.New()
+	if err := errors.Join(q.Field("no-time").Set("true"), q.Field("published").Set(own)); err != nil {
 		t.Fatal(err)
 	}
-	table := Experiment.Table()
-	a, err := run(t.Context(), &experiments.Lab{Seed: 1, Log: zap.New(logs), Add: table.Add})
+	a, err := q.Run(t.Context(), experiments.Lab{Seed: 1, Log: zap.New(logs)})
 	if err != nil || a.No == nil || !strings.HasSuffix(a.No.Error(), "t.csv:3: overhead_ns 6: 15-10 is 5") {
 		t.Fatalf("%v, %+v", err, a)
 	}
 	if all := seen.All(); len(all) != 1 || !strings.HasSuffix(all[0].Message, "t.csv:3: overhead_ns 6: 15-10 is 5") {
 		t.Errorf("%v", all)
 	}
-	r := &trial.Result{Answer: a, Table: table}
+	r := &trial.Result{Answer: a, Table: a.Table}
 	if r.Cell(t, 1, "overhead_ns") != "5" || r.Cell(t, 1, "path") != "literal" || r.Cell(t, 1, "predicted_ns") != "" {
-		t.Errorf("%v", table.Rows)
+		t.Errorf("%v", a.Table.Rows)
 	}
 	report := string(r.Document(t, "report.md"))
 	if !strings.Contains(report, "a line through 1 points has no error to be known by") || !strings.Contains(report, "t.csv:3: overhead_ns 6: 15-10 is 5") {
@@ -188,7 +185,7 @@ func TestOdd(t *testing.T) {
 			"without_call_ops,irrelevant1,1,2,1,5,5,0\nwithout_call_ops,irrelevant1,1,3,1,5,5,0\nwithout_call_ops,irrelevant1,1,9,1,5,5,0\n",
 		"with_call_ops,irrelevant0,0,0,7,50,7,\nwith_call_ops,irrelevant1,1,0,3,90,30,23\nwith_call_ops,irrelevant1,1,1,3,90,30,23\nwith_call_ops,irrelevant1,1,9,3,90,30,23\n",
 	} {
-		r := trial.Run(t, &Experiment, "--no-time", "--published", write(t, head+rows))
+		r := trial.Run(t, Experiment, "--no-time", "--published", write(t, head+rows))
 		if r.Err != nil {
 			t.Fatal(r.Err)
 		}
@@ -211,7 +208,7 @@ func TestWrong(t *testing.T) {
 		{"--published=" + write(t, head+"with_call_ops,relevant,10001,0,1,1,1,1\n"), "t.csv:2: 10001 tracers: want 10000 at most"},
 		{"--published=" + write(t, head+"with_call_ops,relevant,1,0,1,1,1,1\n"), `t.csv:2: kernel "with_call_ops": has no row with 0 relevant`},
 	} {
-		if r := trial.Run(t, &Experiment, tt[0]); r.Err == nil || !strings.Contains(r.Err.Error(), tt[1]) {
+		if r := trial.Run(t, Experiment, tt[0]); r.Err == nil || !strings.Contains(r.Err.Error(), tt[1]) {
 			t.Errorf("%s: %v", tt[0], r.Err)
 		}
 	}

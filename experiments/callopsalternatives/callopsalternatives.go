@@ -24,7 +24,7 @@ const (
 )
 
 // Experiment is the question.
-var Experiment = experiments.Experiment{
+var Experiment = experiments.Legacy{
 	Name: name, Question: question,
 	Short: "what would the designs cost that were turned down? loads, bytes, allocations, stores that belong together, time, verdict",
 	About: "call-ops-alternatives calls through each design with one callback, with one direct trampoline that lies\n" +
@@ -37,15 +37,15 @@ var Experiment = experiments.Experiment{
 		"call-ops-alternatives --irrelevant 0,200 --functions 50000 --no-time --format csv",
 	},
 	Table: table,
-	Flags: func(f *pflag.FlagSet) experiments.Run {
+	Flags: func(f *pflag.FlagSet) experiments.LegacyRun {
 		r := &request{}
-		experiments.Counts(f, &r.irrelevant, "irrelevant", "0,100", "`list` of numbers of tracers of another function", 0, 10_000)
+		experiments.Register(f, experiments.Counts(&r.irrelevant, "irrelevant", "0,100", "`list` of numbers of tracers of another function", 0, 10_000))
 		f.IntVar(&r.functions, "functions", 20_000, "`number` of functions that have a direct trampoline already when one more is attached")
 		f.BoolVar(&r.noTime, "no-time", false, "count only: the same bytes on every machine")
 		f.IntVar(&r.repeats, "repeats", 15, "`number` of measurements of each, 6 or more")
 		return r.run
 	},
-}
+}.Experiment()
 
 // request is what the flags ask for.
 type request struct {

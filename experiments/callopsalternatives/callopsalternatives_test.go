@@ -17,7 +17,7 @@ func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 // TestLoads holds the loads of the first two users against the paths as they are drawn
 // in the mail: what is at the site leads to so many objects.
 func TestLoads(t *testing.T) {
-	r := trial.Must(t, &Experiment, "--no-time", "--irrelevant", "0,37", "--functions", "10")
+	r := trial.Must(t, Experiment, "--no-time", "--irrelevant", "0,37", "--functions", "10")
 	want := map[string]string{
 		"ops-at-site callback": "2", "ops-at-site direct": "2",
 		"record-at-site callback": "3", "record-at-site direct": "3",
@@ -58,13 +58,13 @@ func TestLoads(t *testing.T) {
 }
 
 func TestReport(t *testing.T) {
-	r := trial.Must(t, &Experiment, "--no-time")
+	r := trial.Must(t, Experiment, "--no-time")
 	trial.Golden(t, "report.md", r.Document(t, "report.md"))
 	r.Figure(t)
 }
 
 func TestTimes(t *testing.T) {
-	r := trial.Must(t, &Experiment, "--repeats", "6", "--irrelevant", "200")
+	r := trial.Must(t, Experiment, "--repeats", "6", "--irrelevant", "200")
 	medians := map[string]float64{}
 	for i := range r.Table.Rows {
 		var v [3]float64
@@ -91,14 +91,14 @@ func TestWrong(t *testing.T) {
 		{"--functions=-1", "--functions -1: want a number from 0"},
 		{"--irrelevant=x", "want whole numbers from 0"},
 	} {
-		if r := trial.Run(t, &Experiment, tt[0]); r.Err == nil || !strings.Contains(r.Err.Error(), tt[1]) {
+		if r := trial.Run(t, Experiment, tt[0]); r.Err == nil || !strings.Contains(r.Err.Error(), tt[1]) {
 			t.Errorf("%s: %v", tt[0], r.Err)
 		}
 	}
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
-	if r := trial.RunWith(ctx, t, &Experiment); !errors.Is(r.Err, context.Canceled) {
+	if r := trial.RunWith(ctx, t, Experiment); !errors.Is(r.Err, context.Canceled) {
 		t.Errorf("cancelled: %v", r.Err)
 	}
-	trial.CutShort(t, (&answer{request: &request{irrelevant: []int{0}}}).answer())
+	trial.CutShort(t, Experiment)
 }

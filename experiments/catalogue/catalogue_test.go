@@ -3,8 +3,6 @@ package catalogue
 import (
 	"strings"
 	"testing"
-
-	"github.com/spf13/pflag"
 )
 
 // TestAll: each experiment says all that the command line needs of it.
@@ -24,8 +22,13 @@ func TestAll(t *testing.T) {
 		if err := table.Check(); err != nil || table.Name != e.Name {
 			t.Errorf("%s: table %s: %v", e.Name, table.Name, err)
 		}
-		if e.Flags != nil && e.Flags(pflag.NewFlagSet(e.Name, pflag.ContinueOnError)) == nil {
-			t.Errorf("%s: nothing runs it", e.Name)
+		for _, f := range e.New().Fields {
+			if f.Doc == "" || f.Type == "" || f.Default != "" && f.String() == "" {
+				t.Errorf("%s: field %s: %q, %s", e.Name, f.Name, f.Doc, f.Type)
+			}
+			if f.NamesFile(f.Default) && f.Default != "" {
+				t.Errorf("%s: the default of %s is a file", e.Name, f.Name)
+			}
 		}
 	}
 	table, err := List()

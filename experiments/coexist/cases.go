@@ -14,10 +14,10 @@ var casesText string
 
 // documented is a case that the kernel, or a proposal, documents.
 type documented struct {
-	arch          string // "" for all
-	first, second string
-	errno         tracers.Errno
-	source        string
+	Arch          string // "" for all
+	First, Second string
+	Errno         tracers.Errno
+	Source        string
 }
 
 var cases = mustRead(casesText)
@@ -42,7 +42,7 @@ func mustRead(text string) []documented {
 // lookUp finds what is documented of a pair; nil if nothing is.
 func lookUp(arch, first, second string) *documented {
 	for i := range cases {
-		if c := &cases[i]; c.first == first && c.second == second && (c.arch == "" || c.arch == arch) {
+		if c := &cases[i]; c.First == first && c.Second == second && (c.Arch == "" || c.Arch == arch) {
 			return c
 		}
 	}

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // Package coexist asks who may share a function with whom, and what the second one
 // is told. The answers come from running the tracer's rules, pair by pair, in
 // either order, and are held against what the kernel documents.
@@ -5,11 +7,11 @@ package coexist
 
 import (
 	"context"
+	_ "embed"
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
-
-	"github.com/spf13/pflag"
 
 	"github.com/textpoke/textpoke/cpus/isa"
 	"github.com/textpoke/textpoke/experiments"
@@ -17,57 +19,48 @@ import (
 	"github.com/textpoke/textpoke/tracers"
 )
 
-const (
-	name     = "coexist"
-	question = "Who may share a function? One client traces it, another one comes: is it let in, what is it told if not, " +
-		"and does the order matter?"
-)
+// Config says which pairs are tried: every combination of its lists.
+type Config struct {
+	// Arches are the instruction sets. Default: all.
+	Arches []isa.Arch
+	// First are the clients that are there, by name. Default: all that can be.
+	First []string
+	// Second are the clients that come, by name. Default: all.
+	Second []string
+}
 
-// Experiment is the question.
-var Experiment = experiments.Experiment{
-	Name: name, Question: question,
+//go:embed report.md.tmpl
+var prose string
+
+var spec = experiments.Spec[Config, *row]{
+	Name:  "coexist",
 	Short: "who may share a function with whom? every pair of clients in either order, with the error number",
-	About: "coexist attaches every pair of clients to one function, in either order, on a tracer that follows\n" +
-		"the kernel's rules, and says what the second one is told, by which rule, and who is called in the\n" +
-		"end. Cases that the kernel documents are held against what comes out; the exit code is 1 when one\n" +
-		"disagrees. With --out it writes the table, a matrix of it and report.md.",
 	Examples: []string{
 		"coexist --out coexist",
 		"coexist --arch x86_64 --first livepatch",
 		"coexist --second direct,fentry --format csv",
 	},
-	Table: table,
-	Flags: func(f *pflag.FlagSet) experiments.Run {
-		r := &request{}
-		experiments.Arches(f, &r.arches)
-		clients(f, &r.first, "first", "`list` of clients that are there", func(k kind) bool { return !k.second })
-		clients(f, &r.second, "second", "`list` of clients that come", func(kind) bool { return true })
-		return r.run
-	},
+	Prose: prose, Columns: columns, Fields: (*Config).fields, Measure: measure,
 }
 
-// clients registers a list of clients.
-func clients(f *pflag.FlagSet, to *[]kind, flag, usage string, suits func(kind) bool) {
-	var names []string
-	byName := map[string]kind{}
-	for _, k := range kinds {
-		if suits(k) {
-			names = append(names, k.name)
-			byName[k.name] = k
-		}
+// Experiment is the question.
+var Experiment = spec.Experiment()
+
+// Run answers the question.
+func Run(ctx context.Context, c Config, lab experiments.Lab) (*experiments.Answer, error) {
+	return spec.Run(ctx, c, lab)
+}
+
+// Validate tells which field Run would refuse.
+func (c Config) Validate() error { return spec.Validate(c) }
+
+func (c *Config) fields() []*experiments.Field {
+	first, all := names(false), names(true)
+	return []*experiments.Field{
+		experiments.Arches(&c.Arches),
+		experiments.List(&c.First, "first", strings.Join(first, ","), "`list` of clients that are there", experiments.OneOf(first)),
+		experiments.List(&c.Second, "second", strings.Join(all, ","), "`list` of clients that come", experiments.OneOf(all)),
 	}
-	experiments.Names(f, to, flag, usage, names, func(s string) (kind, error) {
-		if k, ok := byName[s]; ok {
-			return k, nil
-		}
-		return kind{}, errors.New("no such client")
-	})
-}
-
-// request is what the flags ask for.
-type request struct {
-	arches        []isa.Arch
-	first, second []kind
 }
 
 // result is how a pair ends.
@@ -76,7 +69,7 @@ type result string
 // The results.
 const (
 	shared      result = "shared"      // both are attached, and the function's calls reach them
-	silent      result = "silent"      // both are attached, and nobody is called
+	silent      result = "silent"      // both are attached, and none of them is called
 	apart       result = "apart"       // one of them does not go through the tracer
 	refused     result = "refused"     // the second one gets an error
 	unsupported result = "unsupported" // the first one gets an error
@@ -84,99 +77,86 @@ const (
 
 // row is one pair.
 type row struct {
-	arch          string
-	first, second string
-	result        result
-	errno         tracers.Errno
-	why, source   string
+	Arch          string
+	First, Second string
+	Result        result
+	Errno         tracers.Errno
+	Why, Rule     string
 	site          string
 	calls         []string
 	report        tracers.Report
-	documented    *documented
+	Documented    *documented // nil where nothing is
 }
 
 // agrees tells whether the row is as it is documented.
-func (r *row) agrees() bool { return r.documented == nil || r.documented.errno == r.errno }
+func (r *row) agrees() bool { return r.Documented == nil || r.Documented.Errno == r.Errno }
 
-func table() results.Table {
-	return results.Table{Name: name, Columns: []results.Column{
-		{Name: "arch", Doc: "instruction set"},
-		{Name: "first", Doc: "the client that is there"},
-		{Name: "second", Doc: "the client that comes"},
-		{Name: "result", Doc: "shared, silent (attached, but nobody is called), apart (not through the function tracer), refused, or unsupported (the first one was refused)"},
-		{Name: "errno", Doc: "what the second one is told, 0 for success; of an unsupported pair, what the first one is told"},
-		{Name: "why", Doc: "the rule"},
-		{Name: "rule", Detail: true, Doc: "where the rule stands: function and release"},
-		{Name: "site", Doc: "how the function's site calls them afterwards"},
-		{Name: "calls", Doc: "who a call reaches, in order"},
-		{Name: "passes", Detail: true, Doc: "update passes while the second one attached"},
-		{Name: "patches", Detail: true, Doc: "sites changed meanwhile, each way counted"},
-		{Name: "images", Detail: true, Doc: "BPF trampolines generated meanwhile"},
-		{Name: "again", Detail: true, Doc: "of these, generated again for a live patch"},
-		{Name: "documented", Doc: "the error number that the kernel documents, where it does"},
-		{Name: "documented_in", Detail: true, Doc: "and where"},
-	}}
-}
+var columns = slices.Concat(results.Columns[*row]{
+	{Name: "arch", Doc: "instruction set", Cell: func(r *row) any { return r.Arch }},
+	{Name: "first", Doc: "the client that is there", Cell: func(r *row) any { return r.First }},
+	{Name: "second", Doc: "the client that comes", Cell: func(r *row) any { return r.Second }},
+	{Name: "result", Doc: "shared, silent (attached, but nobody is called), apart (not through the function tracer), refused, " +
+		"or unsupported (the first one was refused)", Cell: func(r *row) any { return string(r.Result) }},
+	{Name: "errno", Doc: "what the second one is told, 0 for success; of an unsupported pair, what the first one is told",
+		Cell: func(r *row) any { return r.Errno.String() }},
+	{Name: "why", Doc: "the rule", Cell: func(r *row) any { return results.OrEmpty(r.Why) }},
+	{Name: "rule", Detail: true, Doc: "where the rule stands: function and release", Cell: func(r *row) any { return results.OrEmpty(r.Rule) }},
+	{Name: "site", Doc: "how the function's site calls them afterwards", Cell: func(r *row) any { return results.OrEmpty(r.site) }},
+	{Name: "calls", Doc: "who a call reaches, in order", Cell: func(r *row) any { return results.OrEmpty(strings.Join(r.calls, ", ")) }},
+	{Name: "passes", Detail: true, Doc: "update passes while the second one attached", Cell: func(r *row) any { return len(r.report.Passes) }},
+	{Name: "patches", Detail: true, Doc: "sites changed meanwhile, each way counted", Cell: func(r *row) any { return r.report.Patches() }},
+	{Name: "images", Detail: true, Doc: "BPF trampolines generated meanwhile", Cell: func(r *row) any { return r.report.Images }},
+	{Name: "again", Detail: true, Doc: "of these, generated again for a live patch", Cell: func(r *row) any { return r.report.Regenerations }},
+}, results.Columns[*row]{
+	{Name: "documented", Doc: "the error number that the kernel documents, where it does",
+		Cell: func(r *row) any { return r.Documented.Errno.String() }},
+	{Name: "documented_in", Detail: true, Doc: "and where", Cell: func(r *row) any { return r.Documented.Source }},
+}.When(func(r *row) bool { return r.Documented != nil }))
 
-func (r *row) cells() []any {
-	var doc, in any = results.Empty, results.Empty
-	if r.documented != nil {
-		doc, in = r.documented.errno.String(), r.documented.source
+func measure(ctx context.Context, s *experiments.Study[Config, *row]) (*experiments.Findings, error) {
+	type point struct {
+		arch          isa.Arch
+		first, second string
 	}
-	text := func(s string) any {
-		if s == "" {
-			return results.Empty
-		}
-		return s
-	}
-	return []any{
-		r.arch, r.first, r.second, string(r.result), r.errno.String(), text(r.why), text(r.source), text(r.site), text(strings.Join(r.calls, ", ")),
-		len(r.report.Passes), r.report.Patches(), r.report.Images, r.report.Regenerations, doc, in,
-	}
-}
-
-func (r *request) run(ctx context.Context, lab *experiments.Lab) (*experiments.Answer, error) {
-	a := &answer{asked: len(r.arches) * len(r.first) * len(r.second), first: r.first, second: r.second}
-	for _, arch := range r.arches {
-		for _, first := range r.first {
-			for _, second := range r.second {
-				if err := ctx.Err(); err != nil {
-					return a.answer(), err
-				}
-				row, err := pair(arch, first, second)
-				if err != nil {
-					return a.answer(), fmt.Errorf("%s, then %s: %w", first.name, second.name, err)
-				}
-				a.rows = append(a.rows, row)
-				if err := lab.Add(row.cells()...); err != nil {
-					return a.answer(), err
-				}
+	var points []point
+	for _, arch := range s.Config.Arches {
+		for _, first := range s.Config.First {
+			for _, second := range s.Config.Second {
+				points = append(points, point{arch, first, second})
 			}
 		}
 	}
-	return a.answer(), nil
+	err := experiments.Each(ctx, s, points, func(p point) (*row, error) {
+		r, err := pair(p.arch, kindNamed(p.first), kindNamed(p.second))
+		if err != nil {
+			err = fmt.Errorf("%s, then %s: %w", p.first, p.second, err)
+		}
+		return r, err
+	})
+	a := answer{s}
+	return &experiments.Findings{Report: a, Pictures: []experiments.Picture{{Picture: a.picture()}}, No: a.wrong()}, err
 }
 
 // pair lets two clients have the function, one after the other.
-func pair(arch isa.Arch, first, second kind) (row, error) {
-	r := row{arch: arch.Traits().Name, first: first.name, second: second.name, result: shared}
+func pair(arch isa.Arch, first, second kind) (*row, error) {
+	r := &row{Arch: arch.Traits().Name, First: first.name, Second: second.name, Result: shared}
 	w, err := newWorld(arch)
 	if err != nil {
 		return r, err
 	}
-	r.documented = lookUp(r.arch, r.first, r.second)
+	r.Documented = lookUp(r.Arch, r.First, r.Second)
 	if _, err := first.attach(w); err != nil {
 		if !errors.Is(err, errApart) {
 			return r, r.end(err, unsupported)
 		}
-		r.result, r.why = apart, err.Error()
+		r.Result, r.Why = apart, err.Error()
 	}
 	r.report, err = second.attach(w)
 	switch {
 	case errors.Is(err, errApart):
-		r.result, r.why = apart, err.Error()
+		r.Result, r.Why = apart, err.Error()
 	case errors.Is(err, errJoins):
-		r.why = err.Error()
+		r.Why = err.Error()
 	case err != nil:
 		if err := r.end(err, refused); err != nil {
 			return r, err
@@ -186,8 +166,8 @@ func pair(arch isa.Arch, first, second kind) (row, error) {
 	if r.calls, err = w.called(); err != nil {
 		return r, err
 	}
-	if r.result == shared && len(r.calls) == 0 {
-		r.result, r.why = silent, "tracing is switched off"
+	if r.Result == shared && len(r.calls) == 0 {
+		r.Result, r.Why = silent, "tracing is switched off"
 	}
 	return r, nil
 }
@@ -198,6 +178,6 @@ func (r *row) end(err error, how result) error {
 	if !errors.As(err, &e) {
 		return err
 	}
-	r.result, r.errno, r.why, r.source = how, e.Errno, e.Why, e.Source
+	r.Result, r.Errno, r.Why, r.Rule = how, e.Errno, e.Why, e.Source
 	return nil
 }

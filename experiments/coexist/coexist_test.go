@@ -1,13 +1,12 @@
 package coexist
 
 import (
-	"context"
-	"errors"
 	"strings"
 	"testing"
 
 	"go.uber.org/goleak"
 
+	"github.com/textpoke/textpoke/experiments"
 	"github.com/textpoke/textpoke/experiments/internal/trial"
 	"github.com/textpoke/textpoke/tracers"
 )
@@ -17,7 +16,7 @@ func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 // TestDocumented: every case that the kernel documents comes out, and all of them
 // are asked.
 func TestDocumented(t *testing.T) {
-	r := trial.Must(t, &Experiment)
+	r := trial.Must(t, Experiment)
 	seen := map[string]bool{}
 	for i := range r.Table.Rows {
 		if doc := r.Cell(t, i, "documented"); doc != "" {
@@ -28,8 +27,8 @@ func TestDocumented(t *testing.T) {
 		}
 	}
 	for _, c := range cases {
-		if !seen[c.source+c.first+c.second] {
-			t.Errorf("%s, then %s: documented and not asked", c.first, c.second)
+		if !seen[c.Source+c.First+c.Second] {
+			t.Errorf("%s, then %s: documented and not asked", c.First, c.Second)
 		}
 	}
 }
@@ -38,7 +37,7 @@ func TestDocumented(t *testing.T) {
 // nor lists: who changes the instruction pointer, who is called directly, who can
 // be asked.
 func TestRules(t *testing.T) {
-	r := trial.Must(t, &Experiment, "--arch", "x86_64")
+	r := trial.Must(t, Experiment, "--arch", "x86_64")
 	ip := func(k string) bool { return k == "livepatch" || k == "kprobe-ip" }
 	bpf := func(k string) bool {
 		return strings.HasPrefix(k, "fentry") || k == "fexit" || k == "fmod_ret" || k == "tracing-multi"
@@ -77,7 +76,7 @@ func TestRules(t *testing.T) {
 
 // TestCalls: who is called in the end, and how.
 func TestCalls(t *testing.T) {
-	r := trial.Must(t, &Experiment)
+	r := trial.Must(t, Experiment)
 	want := map[[3]string][2]string{
 		{"x86_64", "function", "fentry"}:  {"list, all registers", "function, BPF trampoline"},
 		{"x86_64", "fentry", "function"}:  {"list, all registers", "function, BPF trampoline"},
@@ -109,7 +108,7 @@ func TestCalls(t *testing.T) {
 }
 
 func TestReport(t *testing.T) {
-	r := trial.Must(t, &Experiment)
+	r := trial.Must(t, Experiment)
 	trial.Golden(t, "report.md", r.Document(t, "report.md"))
 	r.Figure(t)
 }
@@ -122,22 +121,18 @@ func TestWrong(t *testing.T) {
 		{"--first=fentry-38", "not one of"},
 		{"--second=", "not one of"},
 	} {
-		if r := trial.Run(t, &Experiment, tt[0]); r.Err == nil || !strings.Contains(r.Err.Error(), tt[1]) {
+		if r := trial.Run(t, Experiment, tt[0]); r.Err == nil || !strings.Contains(r.Err.Error(), tt[1]) {
 			t.Errorf("%s: %v, want %s", tt[0], r.Err, tt[1])
 		}
 	}
-	a := &answer{rows: []row{{arch: "any", first: "one", second: "other", documented: &documented{errno: tracers.EBUSY}}}}
-	if err := a.answer().No; err == nil || !strings.Contains(err.Error(), "one then other: 0, documented EBUSY") {
+	odd := &row{Arch: "any", First: "one", Second: "other", Documented: &documented{Errno: tracers.EBUSY}}
+	a := answer{&experiments.Study[Config, *row]{Rows: []*row{odd}}}
+	if err := a.wrong(); err == nil || !strings.Contains(err.Error(), "one then other: 0, documented EBUSY") {
 		t.Error(err)
 	}
 }
 
 // TestCut: what was tried is told.
 func TestCut(t *testing.T) {
-	ctx, cancel := context.WithCancel(t.Context())
-	cancel()
-	if r := trial.RunWith(ctx, t, &Experiment); !errors.Is(r.Err, context.Canceled) {
-		t.Fatal(r.Err)
-	}
-	trial.CutShort(t, (&answer{asked: 1}).answer())
+	trial.CutShort(t, Experiment)
 }

@@ -16,7 +16,7 @@ const (
 	mm     = vg.Millimeter
 	margin = 6 * mm
 	head   = 15 * mm // title and what the matrix is
-	names  = 34 * mm // of those who are there
+	label  = 34 * mm // of those who are there
 	wide   = 17 * mm
 	high   = 6 * mm
 	top    = 9 * mm // names of those who come
@@ -33,21 +33,21 @@ type mark struct {
 func markOf(r *row) mark {
 	white, black := color.White, color.Black
 	switch {
-	case r.result == shared:
+	case r.Result == shared:
 		return mark{"both are called", color.Gray{Y: 0xf4}, color.Gray{Y: 0x60}}
-	case r.result == silent:
+	case r.Result == silent:
 		return mark{"attached, nobody is called", color.Gray{Y: 0xc8}, black}
-	case r.result == apart:
+	case r.Result == apart:
 		return mark{"not through the tracer", rgb(0x56b4e9), black}
-	case r.result == unsupported:
+	case r.Result == unsupported:
 		return mark{"the first is refused", color.Gray{Y: 0x60}, white}
-	case r.errno == tracers.EBUSY:
+	case r.Errno == tracers.EBUSY:
 		return mark{"EBUSY", rgb(0xd55e00), white}
-	case r.errno == tracers.EINVAL:
+	case r.Errno == tracers.EINVAL:
 		return mark{"EINVAL", rgb(0x0072b2), white}
-	case r.errno == tracers.EEXIST:
+	case r.Errno == tracers.EEXIST:
 		return mark{"EEXIST", rgb(0xe69f00), black}
-	case r.errno == tracers.E2BIG:
+	case r.Errno == tracers.E2BIG:
 		return mark{"E2BIG", rgb(0xcc79a7), black}
 	}
 	return mark{"another error", rgb(0x009e73), white}
@@ -57,42 +57,42 @@ func rgb(v uint32) color.Color { return color.RGBA{uint8(v >> 16), uint8(v >> 8)
 
 // page is the matrix of the first instruction set on its way to paper.
 type page struct {
-	a    *answer
+	a    answer
 	arch string
 	c    draw.Canvas
 }
 
 // picture is the matrix of the first instruction set that was asked about.
-func (a *answer) picture() plots.Picture {
+func (a answer) picture() plots.Picture {
 	p := &page{a: a}
-	if arches := a.arches(); len(arches) > 0 {
+	if arches := a.Arches(); len(arches) > 0 {
 		p.arch = arches[0]
 	}
 	return plots.Picture{
-		Width:  max(2*margin+names+vg.Length(len(a.second))*wide, 180*mm),
-		Height: 2*margin + head + top + vg.Length(len(a.first))*high + foot,
+		Width:  max(2*margin+label+vg.Length(len(a.Config.Second))*wide, 180*mm),
+		Height: 2*margin + head + top + vg.Length(len(a.Config.First))*high + foot,
 		Draw:   p.draw,
 	}
 }
 
 func (p *page) draw(c draw.Canvas) {
 	p.c = c
-	height := 2*margin + head + top + vg.Length(len(p.a.first))*high + foot
+	height := 2*margin + head + top + vg.Length(len(p.a.Config.First))*high + foot
 	y := height - margin
 	p.write(margin, y-4*mm, 11, true, text.XLeft, color.Black, "One changes the instruction pointer, one is called directly; everybody else shares")
 	p.write(margin, y-9.5*mm, 8, false, text.XLeft, color.Black, "Who is there (down), who comes (across), "+p.arch+". A dot: another instruction set answers otherwise.")
 	y -= head + top
-	for j, second := range p.a.second {
-		left := margin + names + vg.Length(j)*wide
-		style := plots.Style{Size: 7, Align: text.XCenter, Ink: color.Black}.Fit(second.name, wide-mm)
-		style.Write(p.c, left+wide/2, y+2*mm, second.name)
+	for j, second := range p.a.Config.Second {
+		left := margin + label + vg.Length(j)*wide
+		style := plots.Style{Size: 7, Align: text.XCenter, Ink: color.Black}.Fit(second, wide-mm)
+		style.Write(p.c, left+wide/2, y+2*mm, second)
 	}
-	for _, first := range p.a.first {
+	for _, first := range p.a.Config.First {
 		y -= high
-		p.write(margin, y+2*mm, 8, false, text.XLeft, color.Black, first.name)
-		for j, second := range p.a.second {
-			if r := p.a.at(p.arch, first.name, second.name); r != nil {
-				p.cell(r, margin+names+vg.Length(j)*wide, y)
+		p.write(margin, y+2*mm, 8, false, text.XLeft, color.Black, first)
+		for j, second := range p.a.Config.Second {
+			if r := p.a.at(p.arch, first, second); r != nil {
+				p.cell(r, margin+label+vg.Length(j)*wide, y)
 			}
 		}
 	}
@@ -106,10 +106,10 @@ func (p *page) cell(r *row, x, y vg.Length) {
 	box := plots.Box(x+rim, y+rim, x+wide-rim, y+high-rim)
 	p.c.FillPolygon(m.fill, box)
 	p.c.StrokeLines(draw.LineStyle{Color: color.Gray{Y: 0x9a}, Width: 0.3}, append(box, box[0]))
-	style := plots.Style{Size: 7, Align: text.XCenter, Ink: m.ink}.Fit(r.cell(), wide-2*mm)
-	style.Write(p.c, x+wide/2, y+2*mm, r.cell())
-	for _, arch := range p.a.arches()[1:] {
-		if other := p.a.at(arch, r.first, r.second); other != nil && other.cell() != r.cell() {
+	style := plots.Style{Size: 7, Align: text.XCenter, Ink: m.ink}.Fit(r.Cell(), wide-2*mm)
+	style.Write(p.c, x+wide/2, y+2*mm, r.Cell())
+	for _, arch := range p.a.Arches()[1:] {
+		if other := p.a.at(arch, r.First, r.Second); other != nil && other.Cell() != r.Cell() {
 			p.c.DrawGlyph(draw.GlyphStyle{Color: m.ink, Radius: 0.6 * mm, Shape: draw.CircleGlyph{}}, vg.Point{X: x + wide - 1.6*mm, Y: y + high - 1.6*mm})
 			return
 		}
@@ -119,10 +119,10 @@ func (p *page) cell(r *row, x, y vg.Length) {
 // legend explains the marks that occur.
 func (p *page) legend(x, y vg.Length) {
 	seen := map[string]bool{}
-	for i := range p.a.rows {
-		r := &p.a.rows[i]
+	for i := range p.a.Rows {
+		r := p.a.Rows[i]
 		m := markOf(r)
-		if r.arch != p.arch || seen[m.name] {
+		if r.Arch != p.arch || seen[m.name] {
 			continue
 		}
 		seen[m.name] = true

@@ -3,6 +3,7 @@ package coexist
 import (
 	"errors"
 	"fmt"
+	"github.com/textpoke/textpoke/experiments"
 
 	"github.com/textpoke/textpoke/cpus/isa"
 	"github.com/textpoke/textpoke/records"
@@ -219,4 +220,19 @@ func (w *world) site() string {
 		s += fmt.Sprintf(", %s", "all registers")
 	}
 	return s
+}
+
+// names are the clients that can be there first, or those that can come second.
+func names(second bool) (out []string) {
+	for _, k := range kinds {
+		if second || !k.second {
+			out = append(out, k.name)
+		}
+	}
+	return out
+}
+
+// kindNamed is the client of that name.
+func kindNamed(name string) kind {
+	return experiments.First(kinds, func(k kind) bool { return k.name == name })
 }

@@ -22,7 +22,7 @@ const (
 )
 
 // Experiment is the question.
-var Experiment = experiments.Experiment{
+var Experiment = experiments.Legacy{
 	Name: name, Question: question,
 	Short: "what does one ops for all trampolines change? fast and slow path, attaching, and the field in the ops",
 	About: "direct-ops counts what a call to a direct trampoline takes, exactly: on the fast path, where the\n" +
@@ -35,14 +35,14 @@ var Experiment = experiments.Experiment{
 		"direct-ops --arch arm64 --trampolines 1,100,20000 --format csv",
 	},
 	Table: table,
-	Flags: func(f *pflag.FlagSet) experiments.Run {
+	Flags: func(f *pflag.FlagSet) experiments.LegacyRun {
 		r := &request{}
-		experiments.Arches(f, &r.arches)
-		experiments.Counts(f, &r.trampolines, "trampolines", "1,27,1000,20000", "`list` of numbers of trampolines, each for a function of its own", 1, 40000)
+		experiments.Register(f, experiments.Arches(&r.arches))
+		experiments.Register(f, experiments.Counts(&r.trampolines, "trampolines", "1,27,1000,20000", "`list` of numbers of trampolines, each for a function of its own", 1, 40000))
 		f.StringVar(&r.file, "published", "", "`file` in place of the published times: CSV with case, functions, attach_s, detach_s, note, source")
 		return r.run
 	},
-}
+}.Experiment()
 
 // request is what the flags ask for.
 type request struct {

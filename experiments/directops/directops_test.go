@@ -27,7 +27,7 @@ func number64(t *testing.T, s string) float64 {
 // nothing is loaded; far and alone the literal and the ops; the list has an
 // entry for everybody; one ops looks its filter and then the table up.
 func TestCalls(t *testing.T) {
-	r := trial.Must(t, &Experiment)
+	r := trial.Must(t, Experiment)
 	trial.Golden(t, "report.md", r.Document(t, "report.md"))
 	r.Figure(t)
 	seen := map[string]int{}
@@ -69,7 +69,7 @@ func TestCalls(t *testing.T) {
 
 // TestExact works single calls out by hand: one trampoline, and the list.
 func TestExact(t *testing.T) {
-	r := trial.Must(t, &Experiment, "--arch", "x86_64,arm64", "--trampolines", "1")
+	r := trial.Must(t, Experiment, "--arch", "x86_64,arm64", "--trampolines", "1")
 	want := map[string]string{
 		// head, two ops, the filter's hash, bucket and entry; and what the entry
 		// loads: literal and ops, or function_trace_op.
@@ -99,7 +99,7 @@ func TestOthers(t *testing.T) {
 	if err := os.WriteFile(file, []byte("case,functions,attach_s,detach_s,note\na per-trampoline ops,10,3,,\na single direct ops,10,1,,\n"), 0o666); err != nil {
 		t.Fatal(err)
 	}
-	r := trial.Must(t, &Experiment, "--arch", "arm64", "--trampolines", "1", "--published", file)
+	r := trial.Must(t, Experiment, "--arch", "arm64", "--trampolines", "1", "--published", file)
 	if report := string(r.Document(t, "report.md")); !strings.Contains(report, "| 2 | 1 | -50.0 % |") {
 		t.Errorf("2 s in 10 waits of 100 ms:\n%s", report)
 	}
@@ -108,11 +108,11 @@ func TestOthers(t *testing.T) {
 		"--arch amr64":     "did you mean arm64?",
 		"--published nope": "nope",
 	} {
-		if r := trial.Run(t, &Experiment, strings.Fields(args)...); r.Err == nil || !strings.Contains(r.Err.Error(), want) {
+		if r := trial.Run(t, Experiment, strings.Fields(args)...); r.Err == nil || !strings.Contains(r.Err.Error(), want) {
 			t.Errorf("%s: %v", args, r.Err)
 		}
 	}
 }
 
 // TestNothing: what was cut short before the first row says so.
-func TestNothing(t *testing.T) { trial.CutShort(t, (&answer{asked: 1}).answer()) }
+func TestNothing(t *testing.T) { trial.CutShort(t, Experiment) }

@@ -24,7 +24,7 @@ const (
 )
 
 // Experiment is the question.
-var Experiment = experiments.Experiment{
+var Experiment = experiments.Legacy{
 	Name: name, Question: question,
 	Short: "how did each architecture do it over time? from stop_machine to today",
 	About: "era-ladder compiles what the kernels of each era did, architecture by architecture and client by\n" +
@@ -36,14 +36,14 @@ var Experiment = experiments.Experiment{
 		"era-ladder --arch riscv64 --sites 45000 --format csv",
 	},
 	Table: table,
-	Flags: func(f *pflag.FlagSet) experiments.Run {
+	Flags: func(f *pflag.FlagSet) experiments.LegacyRun {
 		r := &request{}
-		experiments.Arches(f, &r.arches)
-		experiments.Counts(f, &r.sites, "sites", "1,256,45000", "`list` of numbers of sites that one update changes", 1, records.MaxRecords)
-		experiments.Machine(f, &r.roles, "8")
+		experiments.Register(f, experiments.Arches(&r.arches))
+		experiments.Register(f, experiments.Counts(&r.sites, "sites", "1,256,45000", "`list` of numbers of sites that one update changes", 1, records.MaxRecords))
+		experiments.Register(f, experiments.Roles(&r.roles, "8", "`machine`"))
 		return r.run
 	},
-}
+}.Experiment()
 
 // request is what the flags ask for.
 type request struct {

@@ -37,7 +37,7 @@ func TestLadder(t *testing.T) {
 		{"riscv64 jump label -6.9", [3]string{"1", "256", "45000"}, "0"},
 		{"riscv64 jump label 6.10-", [3]string{"1", "1", "1"}, "0"},
 	}
-	r := trial.Must(t, &Experiment)
+	r := trial.Must(t, Experiment)
 	if len(r.Table.Rows) != 3*len(want) {
 		t.Fatalf("%d rows, want %d eras with 3 numbers of sites", len(r.Table.Rows), len(want))
 	}
@@ -83,12 +83,12 @@ func TestDiffer(t *testing.T) {
 }
 
 func TestFlags(t *testing.T) {
-	r := trial.Must(t, &Experiment, "--arch", "arm64", "--sites", "7", "--cpus", "2")
+	r := trial.Must(t, Experiment, "--arch", "arm64", "--sites", "7", "--cpus", "2")
 	if len(r.Table.Rows) != 4 || r.Cell(t, 3, "ipis_per_cpu") != "1" {
 		t.Errorf("%v", r.Table.Rows)
 	}
 	for _, tt := range [][2]string{{"--sites=0", "want whole numbers from 1"}, {"--arch=amr64", "did you mean arm64"}} {
-		if r := trial.Run(t, &Experiment, tt[0]); r.Err == nil || !strings.Contains(r.Err.Error(), tt[1]) {
+		if r := trial.Run(t, Experiment, tt[0]); r.Err == nil || !strings.Contains(r.Err.Error(), tt[1]) {
 			t.Errorf("%s: %v", tt[0], r.Err)
 		}
 	}
@@ -96,5 +96,5 @@ func TestFlags(t *testing.T) {
 
 // TestNothing: what was cut short before the first row says so.
 func TestNothing(t *testing.T) {
-	trial.CutShort(t, (&answer{sites: []int{1}, eras: 1}).answer())
+	trial.CutShort(t, Experiment)
 }

@@ -1,12 +1,13 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // Package flushcause asks what address order costs: a batch closes when it is
 // full, and when the next address is lower than the last.
 package flushcause
 
 import (
 	"context"
+	_ "embed"
 	"strings"
-
-	"github.com/spf13/pflag"
 
 	"github.com/textpoke/textpoke/cpus"
 	"github.com/textpoke/textpoke/experiments"
@@ -16,42 +17,51 @@ import (
 	"github.com/textpoke/textpoke/sim"
 )
 
-const (
-	name     = "flush-cause"
-	question = "What does the order of addresses cost? A batch of patches closes when its vector is full, and when the next address " +
-		"is lower than the last: how many rounds does each cause, and how many would one sort save?"
-)
+// Config says what is counted: each table in each order with each vector.
+type Config struct {
+	// Records are the tables of records. Default: those of real kernels, and three
+	// generated ones whose groups do not ascend.
+	Records []string
+	// Kallsyms is the file with the addresses for a list of functions without.
+	Kallsyms string
+	// Buffers are the sizes of the vector, in slots. Default: 128, 170, 256, dynamic.
+	Buffers []sched.Buffer
+	// Roles are the CPUs of the machine. Default: 8, all busy.
+	Roles []cpus.Role
+}
 
-// Experiment is the question.
-var Experiment = experiments.Experiment{
-	Name: name, Question: question,
+//go:embed report.md.tmpl
+var prose string
+
+var spec = experiments.Spec[Config, *row]{
+	Name:  "flush-cause",
 	Short: "what does address order cost? every order, per cause, and what one sort would save",
-	About: "flush-cause counts the batches of one update that enables every record, for every order in which\n" +
-		"they can be queued and every size of the vector, by what closed them. Nothing is executed. Tables\n" +
-		"are those of real kernels and generated ones whose groups do not ascend; --records takes your own\n" +
-		"kernel's list (/sys/kernel/tracing/available_filter_functions_addrs, as root).",
 	Examples: []string{
 		"flush-cause --out flush-cause",
 		"flush-cause --records /sys/kernel/tracing/available_filter_functions_addrs",
 		"flush-cause --records gen:n=45000,groups=64,order=grouped --buffer 256 --format csv",
 	},
-	Table: table,
-	Flags: func(f *pflag.FlagSet) experiments.Run {
-		r := &request{}
-		f.StringArrayVar(&r.records, "records", nil, "`table` of records: a built-in one, a file or gen:...; repeatable (default: those of real kernels, and three generated ones)")
-		f.StringVar(&r.options.Kallsyms, "kallsyms", "", "`file` with the addresses for a list of functions without")
-		experiments.Buffers(f, &r.buffers, "128,170,256,dynamic")
-		experiments.Machine(f, &r.roles, "8")
-		return r.run
-	},
+	Prose: prose, Columns: columns, Fields: (*Config).fields, Measure: measure,
 }
 
-// request is what the flags ask for.
-type request struct {
-	records []string
-	options records.Options
-	buffers []sched.Buffer
-	roles   []cpus.Role
+// Experiment is the question.
+var Experiment = spec.Experiment()
+
+// Run answers the question.
+func Run(ctx context.Context, c Config, lab experiments.Lab) (*experiments.Answer, error) {
+	return spec.Run(ctx, c, lab)
+}
+
+// Validate tells which field Run would refuse.
+func (c Config) Validate() error { return spec.Validate(c) }
+
+func (c *Config) fields() []*experiments.Field {
+	return []*experiments.Field{
+		experiments.Tables(&c.Records, "`table` of records: a built-in one, a file or gen:...; repeatable (default: those of real kernels, and three generated ones)"),
+		experiments.File(&c.Kallsyms, "kallsyms", "`file` with the addresses for a list of functions without"),
+		experiments.Buffers(&c.Buffers, "128,170,256,dynamic"),
+		experiments.Roles(&c.Roles, "8", "`machine`"),
+	}
 }
 
 // generated are tables whose groups do not ascend: as few as kernels have, many,
@@ -62,11 +72,10 @@ var generated = []string{
 	"gen:n=45000,order=random",
 }
 
-func (r *request) sources() []string {
-	if len(r.records) > 0 {
-		return r.records
+func (c *Config) sources() (out []string) {
+	if len(c.Records) > 0 {
+		return c.Records
 	}
-	var out []string
 	for _, b := range records.Builtins() {
 		out = append(out, b.Name)
 	}
@@ -82,68 +91,56 @@ var orders = []sched.Ordering{sched.Table, sched.Sorted, sched.Shuffled, sched.D
 // row is one combination, and what it takes when the same patches are sorted.
 type row struct {
 	sim.PlanRow
-	source string
+	Source string
 	sorted int // rounds
 }
 
-// saved is what one sort would save.
-func (r *row) saved() int { return r.Rounds - r.sorted }
+// Saved is what one sort would save, in rounds.
+func (r *row) Saved() int { return r.Rounds - r.sorted }
 
-func table() results.Table {
-	return results.Table{Name: name, Columns: []results.Column{
-		{Name: "source", Doc: "table of records"},
-		{Name: "arch", Doc: "instruction set"},
-		{Name: "order", Doc: "order in which patches are queued"},
-		{Name: "buffer", Doc: "slots of the vector that they are queued in"},
-		{Name: "cpus", Doc: "CPUs by role"},
-		{Name: "groups", Doc: "runs of records that are sorted inside"},
-		{Name: "patches", Doc: "records changed"},
-		{Name: "flushes", Doc: "batches"},
-		{Name: "flush_full", Doc: "batches closed because no slot was left"},
-		{Name: "flush_order", Doc: "batches closed because the next address was lower"},
-		{Name: "flush_final", Detail: true, Doc: "batches closed because nothing followed"},
-		{Name: "rounds", Doc: "requests to all other CPUs to synchronise"},
-		{Name: "ipis_per_cpu", Doc: "interrupts that each CPU but the sender takes"},
-		{Name: "ipis", Detail: true, Doc: "interrupts that all CPUs take together"},
-		{Name: "rounds_sorted", Detail: true, Doc: "rounds when the same patches are sorted first"},
-		{Name: "rounds_saved", Doc: "rounds that one sort would save"},
-	}}
+var columns = results.Columns[*row]{
+	{Name: "source", Doc: "table of records", Cell: func(r *row) any { return r.Source }},
+	{Name: "arch", Doc: "instruction set", Cell: func(r *row) any { return r.Arch.Traits().Name }},
+	{Name: "order", Doc: "order in which patches are queued", Cell: func(r *row) any { return r.Order.String() }},
+	{Name: "buffer", Doc: "slots of the vector that they are queued in", Cell: func(r *row) any { return r.Buffer.String() }},
+	{Name: "cpus", Doc: "CPUs by role", Cell: func(r *row) any { return cpus.FormatRoles(r.Roles) }},
+	{Name: "groups", Doc: "runs of records that are sorted inside", Cell: func(r *row) any { return r.Groups }},
+	{Name: "patches", Doc: "records changed", Cell: func(r *row) any { return r.Patches }},
+	{Name: "flushes", Doc: "batches", Cell: func(r *row) any { return r.Flushes }},
+	{Name: "flush_full", Doc: "batches closed because no slot was left", Cell: func(r *row) any { return r.FlushFull }},
+	{Name: "flush_order", Doc: "batches closed because the next address was lower", Cell: func(r *row) any { return r.FlushOrder }},
+	{Name: "flush_final", Detail: true, Doc: "batches closed because nothing followed", Cell: func(r *row) any { return r.FlushFinal }},
+	{Name: "rounds", Doc: "requests to all other CPUs to synchronise", Cell: func(r *row) any { return r.Rounds }},
+	{Name: "ipis_per_cpu", Doc: "interrupts that each CPU but the sender takes", Cell: func(r *row) any { return r.IPIsPerCPU }},
+	{Name: "ipis", Detail: true, Doc: "interrupts that all CPUs take together", Cell: func(r *row) any { return r.IPIs }},
+	{Name: "rounds_sorted", Detail: true, Doc: "rounds when the same patches are sorted first", Cell: func(r *row) any { return r.sorted }},
+	{Name: "rounds_saved", Doc: "rounds that one sort would save", Cell: func(r *row) any { return r.Saved() }},
 }
 
-func (r *row) cells() []any {
-	return []any{
-		r.source, r.Arch.Traits().Name, r.Order.String(), r.Buffer.String(), cpus.FormatRoles(r.Roles), r.Groups, r.Patches,
-		r.Flushes, r.FlushFull, r.FlushOrder, r.FlushFinal, r.Rounds, r.IPIsPerCPU, r.IPIs, r.sorted, r.saved(),
-	}
-}
-
-func (r *request) run(ctx context.Context, lab *experiments.Lab) (*experiments.Answer, error) {
-	sources, err := experiments.Open(ctx, r.sources(), r.options)
+func measure(ctx context.Context, s *experiments.Study[Config, *row]) (*experiments.Findings, error) {
+	c := &s.Config
+	sources, err := experiments.Open(ctx, c.sources(), records.Options{Kallsyms: c.Kallsyms})
 	if err != nil {
 		return nil, err
 	}
-	a := &answer{sources: len(sources), buffers: r.buffers}
+	var points []sim.Config
 	for _, src := range sources {
 		for _, order := range orders {
-			for _, buffer := range r.buffers {
-				c := sim.Config{Arch: src.Arch, Protocol: protocol, Table: src.Table, Roles: r.roles, Seed: lab.Seed, Buffer: buffer, Order: order}
-				row, err := count(ctx, c)
-				if err != nil {
-					return a.answer(), err
-				}
-				a.rows = append(a.rows, row)
-				if err := lab.Add(row.cells()...); err != nil {
-					return a.answer(), err
-				}
+			for _, buffer := range c.Buffers {
+				points = append(points, sim.Config{
+					Arch: src.Arch, Protocol: protocol, Table: src.Table, Roles: c.Roles, Seed: s.Seed, Buffer: buffer, Order: order,
+				})
 			}
 		}
 	}
-	return a.answer(), nil
+	err = experiments.Each(ctx, s, points, func(c sim.Config) (*row, error) { return count(ctx, c) })
+	a := answer{s}
+	return &experiments.Findings{Report: a, Pictures: []experiments.Picture{{Picture: a.chart().Picture()}}}, err
 }
 
 // count counts a combination, and the same one sorted.
-func count(ctx context.Context, c sim.Config) (r row, err error) {
-	r.source = strings.TrimSpace(c.Table.Name())
+func count(ctx context.Context, c sim.Config) (*row, error) {
+	r := &row{Source: strings.TrimSpace(c.Table.Name())}
 	for _, order := range []sched.Ordering{sched.Sorted, c.Order} {
 		c.Order = order
 		j, err := sim.NewJob(c)

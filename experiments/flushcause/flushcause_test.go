@@ -12,7 +12,6 @@ import (
 
 	"github.com/textpoke/textpoke/experiments/internal/trial"
 	"github.com/textpoke/textpoke/records"
-	"github.com/textpoke/textpoke/sched"
 )
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
@@ -51,7 +50,7 @@ func TestCounts(t *testing.T) {
 	for _, s := range sources {
 		args = append(args, "--records", s)
 	}
-	r := trial.Must(t, &Experiment, args...)
+	r := trial.Must(t, Experiment, args...)
 	if want := len(sources) * len(orders) * 5; len(r.Table.Rows) != want {
 		t.Fatalf("%d rows, want %d", len(r.Table.Rows), want)
 	}
@@ -96,7 +95,7 @@ func TestCounts(t *testing.T) {
 }
 
 func TestReport(t *testing.T) {
-	r := trial.Must(t, &Experiment)
+	r := trial.Must(t, Experiment)
 	trial.Golden(t, "report.md", r.Document(t, "report.md"))
 	r.Figure(t)
 	// The mail of 2019 counts flushes of a full vector of 170 slots.
@@ -106,7 +105,7 @@ func TestReport(t *testing.T) {
 	if svg := string(r.Document(t, "flush-cause.svg")); !strings.Contains(svg, ">66,498<") {
 		t.Error("the picture lacks a bar's label")
 	}
-	sorted := trial.Must(t, &Experiment, "--records", "gen:n=100,order=sorted")
+	sorted := trial.Must(t, Experiment, "--records", "gen:n=100,order=sorted")
 	if want := "As they stand, these tables cost no round more than sorted ones"; sorted.Headline != want {
 		t.Errorf("%q", sorted.Headline)
 	}
@@ -116,7 +115,7 @@ func TestReport(t *testing.T) {
 func TestCut(t *testing.T) {
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
-	r := trial.RunWith(ctx, t, &Experiment, "--records", "gen:n=100,order=sorted")
+	r := trial.RunWith(ctx, t, Experiment, "--records", "gen:n=100,order=sorted")
 	if !errors.Is(r.Err, context.Canceled) {
 		t.Fatal(r.Err)
 	}
@@ -129,7 +128,7 @@ func TestWrong(t *testing.T) {
 		{"--buffer=dynamc", "did you mean dynamic"},
 		{"--cpus=isolated=2", "at least one CPU must be busy"},
 	} {
-		if r := trial.Run(t, &Experiment, tt[0]); r.Err == nil || !strings.Contains(r.Err.Error(), tt[1]) {
+		if r := trial.Run(t, Experiment, tt[0]); r.Err == nil || !strings.Contains(r.Err.Error(), tt[1]) {
 			t.Errorf("%s: %v, want %s", tt[0], r.Err, tt[1])
 		}
 	}
@@ -137,5 +136,5 @@ func TestWrong(t *testing.T) {
 
 // TestNothing: what was cut short before the first row says so.
 func TestNothing(t *testing.T) {
-	trial.CutShort(t, (&answer{sources: 1, buffers: []sched.Buffer{sched.Dynamic}}).answer())
+	trial.CutShort(t, Experiment)
 }

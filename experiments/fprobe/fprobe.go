@@ -26,7 +26,7 @@ const (
 )
 
 // Experiment is the question.
-var Experiment = experiments.Experiment{
+var Experiment = experiments.Legacy{
 	Name: name, Question: question,
 	Short: "which of the four costs matters? each switched off, counted and timed; per cents turned into time before they are added",
 	About: "fprobe calls a function with every combination of the four costs that fprobe had on arm64 in\n" +
@@ -40,18 +40,18 @@ var Experiment = experiments.Experiment{
 		"fprobe --add bpf-on-direct-calls,bpf-on-fprobe-optimised --no-time",
 	},
 	Table: table,
-	Flags: func(f *pflag.FlagSet) experiments.Run {
+	Flags: func(f *pflag.FlagSet) experiments.LegacyRun {
 		r := &request{}
 		f.StringVar(&r.file, "published", "", "`file` in place of the published hits: CSV with mechanism, performance_hit_percent")
 		f.StringSliceVar(&r.add, "add", nil, "`list` of mechanisms of that table whose costs are added up, as if all were attached")
 		f.StringVar(&r.addAs, "add-as", asTime, "what is added: time; percent is refused")
 		f.IntVar(&r.others, "others", 0, "`number` of tracers of other functions, which the list function walks too")
-		experiments.Counts(f, &r.threads, "threads", "1,2", "`list` of numbers of threads that call at once; those beyond the CPUs of this machine are left out", 1, 1024)
+		experiments.Register(f, experiments.Counts(&r.threads, "threads", "1,2", "`list` of numbers of threads that call at once; those beyond the CPUs of this machine are left out", 1, 1024))
 		f.BoolVar(&r.noTime, "no-time", false, "time nothing: the same bytes on every machine")
 		f.IntVar(&r.repeats, "repeats", 15, "`number` of measurements of each row, 6 or more")
 		return r.run
 	},
-}
+}.Experiment()
 
 // request is what the flags ask for.
 type request struct {

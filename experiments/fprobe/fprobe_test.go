@@ -34,7 +34,7 @@ func number(t *testing.T, r *trial.Result, row int, column string) float64 {
 // twice. arm64 has 34 registers in pt_regs, 13 in ftrace_regs, and 9 on return.
 func TestCounts(t *testing.T) {
 	for _, others := range []float64{0, 3} {
-		r := trial.Must(t, &Experiment, "--no-time", "--others", strconv.Itoa(int(others)))
+		r := trial.Must(t, Experiment, "--no-time", "--others", strconv.Itoa(int(others)))
 		if len(r.Table.Rows) != 32 {
 			t.Fatalf("%d rows", len(r.Table.Rows))
 		}
@@ -79,14 +79,14 @@ func TestHits(t *testing.T) {
 	if err != nil || math.Abs(s.extra-0.91801) > 1e-5 || math.Abs(s.percent()-47.863) > 1e-3 {
 		t.Errorf("%+v, %v", s, err)
 	}
-	added := trial.Must(t, &Experiment, "--no-time", "--add", "bpf-on-direct-calls,bpf-on-fprobe-optimised")
+	added := trial.Must(t, Experiment, "--no-time", "--add", "bpf-on-direct-calls,bpf-on-fprobe-optimised")
 	if !strings.Contains(string(added.Document(t, "report.md")), "attached together: time x 1.918, a hit of 47.9 %.") {
 		t.Error("the report has no sum")
 	}
 }
 
 func TestReport(t *testing.T) {
-	r := trial.Must(t, &Experiment, "--no-time")
+	r := trial.Must(t, Experiment, "--no-time")
 	trial.Golden(t, "report.md", r.Document(t, "report.md"))
 	trial.Golden(t, "hits.csv", r.Document(t, "hits.csv"))
 	if len(r.Document(t, "fprobe-hits.svg")) == 0 || len(r.Document(t, "fprobe-hits.png")) == 0 {
@@ -97,7 +97,7 @@ func TestReport(t *testing.T) {
 
 // TestLive: all four costs take longer than none.
 func TestLive(t *testing.T) {
-	r := trial.Must(t, &Experiment, "--repeats", "6", "--threads", "1")
+	r := trial.Must(t, Experiment, "--repeats", "6", "--threads", "1")
 	for i := range r.Table.Rows {
 		if low, mid, high := number(t, r, i, "live_low_ns"), number(t, r, i, "live_ns"), number(t, r, i, "live_high_ns"); low > mid || mid > high || low <= 0 {
 			t.Errorf("row %d: %v %v %v", i, low, mid, high)
@@ -113,7 +113,7 @@ func TestLive(t *testing.T) {
 	if report := string(r.Document(t, "report.md")); !strings.Contains(report, "- program on entry: every return is hooked") && !strings.Contains(report, "intervals of the first two overlap") {
 		t.Errorf("the report does not say what matters:\n%s", report)
 	}
-	two := trial.Must(t, &Experiment, "--repeats", "6", "--threads", "2,1024")
+	two := trial.Must(t, Experiment, "--repeats", "6", "--threads", "2,1024")
 	for i := range two.Table.Rows {
 		if n := two.Cell(t, i, "threads"); n != "1" && n != "2" {
 			t.Errorf("%s threads", n)
@@ -121,10 +121,10 @@ func TestLive(t *testing.T) {
 	}
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
-	if r := trial.RunWith(ctx, t, &Experiment); !errors.Is(r.Err, context.Canceled) {
+	if r := trial.RunWith(ctx, t, Experiment); !errors.Is(r.Err, context.Canceled) {
 		t.Errorf("cancelled: %v", r.Err)
 	} else {
-		trial.CutShort(t, r.Answer)
+		trial.CutShort(t, Experiment)
 	}
 }
 
@@ -144,7 +144,7 @@ func TestWrong(t *testing.T) {
 		{"they do not add; 62.6 + 66.8 would be 129.4 %, and times make it 78.7 % (time x 4.686)", "--add-as=percent", "--add=bpf-on-fprobe-unoptimised,bpf-on-kprobe"},
 		{`own.csv:3: "mine": line 2 is about the same`, "--published=" + own},
 	} {
-		if r := trial.Run(t, &Experiment, tt[1:]...); r.Err == nil || !strings.Contains(r.Err.Error(), tt[0]) {
+		if r := trial.Run(t, Experiment, tt[1:]...); r.Err == nil || !strings.Contains(r.Err.Error(), tt[0]) {
 			t.Errorf("%v: %v", tt[1:], r.Err)
 		}
 	}

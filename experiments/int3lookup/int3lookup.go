@@ -19,7 +19,7 @@ const (
 )
 
 // Experiment is the question.
-var Experiment = experiments.Experiment{
+var Experiment = experiments.Legacy{
 	Name: name, Question: question,
 	Short: "which index? comparisons and nanoseconds of each, and where the walk over groups loses",
 	About: "int3-lookup builds every index over batches of some sizes and looks every address up. Comparisons\n" +
@@ -32,16 +32,16 @@ var Experiment = experiments.Experiment{
 		"int3-lookup --patches 45000 --groups 1,2,3,4,5,6,7,8 --no-time --format csv",
 	},
 	Table: table,
-	Flags: func(f *pflag.FlagSet) experiments.Run {
+	Flags: func(f *pflag.FlagSet) experiments.LegacyRun {
 		r := &request{}
-		experiments.Lookups(f, &r.kinds)
-		experiments.Counts(f, &r.patches, "patches", "56,256,45000", "`list` of numbers of patches in a batch", 1, 10_000_000)
-		experiments.Counts(f, &r.groups, "groups", "1,2,3,4,8,16,32,64", "`list` of numbers of groups that they are in; more groups than patches are left out", 1, maxGroups)
+		experiments.Register(f, experiments.Lookups(&r.kinds))
+		experiments.Register(f, experiments.Counts(&r.patches, "patches", "56,256,45000", "`list` of numbers of patches in a batch", 1, 10_000_000))
+		experiments.Register(f, experiments.Counts(&r.groups, "groups", "1,2,3,4,8,16,32,64", "`list` of numbers of groups that they are in; more groups than patches are left out", 1, maxGroups))
 		f.BoolVar(&r.noTime, "no-time", false, "count comparisons only: the same bytes on every machine")
 		f.IntVar(&r.repeats, "repeats", 15, "`number` of measurements of each index, 6 or more")
 		return r.run
 	},
-}
+}.Experiment()
 
 // maxGroups is as far as crossings are looked for.
 const maxGroups = 4096

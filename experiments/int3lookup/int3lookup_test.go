@@ -72,7 +72,7 @@ func mean(t *testing.T, r *trial.Result, row int) float64 {
 
 // TestComparisons holds the counts against searches that are played.
 func TestComparisons(t *testing.T) {
-	r := trial.Must(t, &Experiment, "--patches", "1,7,56,1000,5000", "--groups", "1,2,5,40", "--no-time")
+	r := trial.Must(t, Experiment, "--patches", "1,7,56,1000,5000", "--groups", "1,2,5,40", "--no-time")
 	checked := map[string]int{}
 	for i := range r.Table.Rows {
 		kind := r.Cell(t, i, "lookup")
@@ -149,7 +149,7 @@ func TestCrossings(t *testing.T) {
 
 // TestTimes: medians lie in their intervals, and what takes longer takes longer.
 func TestTimes(t *testing.T) {
-	r := trial.Must(t, &Experiment, "--patches", "20000", "--groups", "1,400", "--lookup", "groups", "--repeats", "6")
+	r := trial.Must(t, Experiment, "--patches", "20000", "--groups", "1,400", "--lookup", "groups", "--repeats", "6")
 	var medians []float64
 	for i := range r.Table.Rows {
 		var v [3]float64
@@ -175,9 +175,9 @@ func TestTimes(t *testing.T) {
 }
 
 func TestReport(t *testing.T) {
-	r := trial.Must(t, &Experiment, "--no-time")
+	r := trial.Must(t, Experiment, "--no-time")
 	trial.Golden(t, "report.md", r.Document(t, "report.md"))
-	if timed := trial.Must(t, &Experiment, "--patches", "20", "--groups", "1", "--repeats", "6"); !strings.Contains(string(timed.Document(t, "report.md")), "Times on this machine") {
+	if timed := trial.Must(t, Experiment, "--patches", "20", "--groups", "1", "--repeats", "6"); !strings.Contains(string(timed.Document(t, "report.md")), "Times on this machine") {
 		t.Error("a report with times does not say whose they are")
 	}
 	r.Figure(t)
@@ -189,11 +189,11 @@ func TestWrong(t *testing.T) {
 		{"--patches=0", "want whole numbers from 1"},
 		{"--lookup=btre", "did you mean btree"},
 	} {
-		if r := trial.Run(t, &Experiment, tt[0]); r.Err == nil || !strings.Contains(r.Err.Error(), tt[1]) {
+		if r := trial.Run(t, Experiment, tt[0]); r.Err == nil || !strings.Contains(r.Err.Error(), tt[1]) {
 			t.Errorf("%s: %v", tt[0], r.Err)
 		}
 	}
-	one := trial.Must(t, &Experiment, "--lookup", "vector", "--no-time", "--patches", "5")
+	one := trial.Must(t, Experiment, "--lookup", "vector", "--no-time", "--patches", "5")
 	if one.Headline != "There is nothing to compare the walk over groups with" {
 		t.Errorf("%q", one.Headline)
 	}
@@ -201,5 +201,5 @@ func TestWrong(t *testing.T) {
 
 // TestNothing: what was cut short before the first row says so.
 func TestNothing(t *testing.T) {
-	trial.CutShort(t, (&answer{request: &request{kinds: []int3.Kind{int3.BTree, int3.Groups}, patches: []int{4}, groups: []int{1}}}).answer())
+	trial.CutShort(t, Experiment)
 }

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // Package ipiburst asks how many interrupts switching the function tracer costs
 // each CPU, with vectors of fixed size, with one that grows, and with one batch
 // for everything, and takes the measurements of 2019 apart.
@@ -5,9 +7,9 @@ package ipiburst
 
 import (
 	"context"
+	_ "embed"
 	"fmt"
-
-	"github.com/spf13/pflag"
+	"io"
 
 	"github.com/textpoke/textpoke/cpus"
 	"github.com/textpoke/textpoke/cpus/isa"
@@ -20,114 +22,134 @@ import (
 	"github.com/textpoke/textpoke/sim"
 )
 
-const (
-	name     = "ipi-burst"
-	question = "How many interrupts does switching the function tracer on and off cost each CPU? Vectors of fixed size against one that holds " +
-		"all patches and against one batch for everything, on every instruction set; and which of the interrupts measured in 2019 were those of patches?"
-)
+// Config says what is counted.
+type Config struct {
+	// Arches are the instruction sets. Default: all.
+	Arches []isa.Arch
+	// Buffers are the sizes of the vector, in slots. Default: 170, 256, dynamic.
+	Buffers []sched.Buffer
+	// Roles are the CPUs of the machine. Default: 8, all busy.
+	Roles []cpus.Role
+	// Records is the table of records beside those of real kernels. Default: 45,000
+	// sorted ones.
+	Records string
+	// Published is a file in place of the published counts of interrupts.
+	Published string
+}
 
-// Experiment is the question.
-var Experiment = experiments.Experiment{
-	Name: name, Question: question,
+//go:embed report.md.tmpl
+var prose string
+
+var spec = experiments.Spec[Config, *row]{
+	Name:  "ipi-burst",
 	Short: "how many interrupts does enabling and disabling cost each CPU? and the measurements of 2019, taken apart",
-	About: "ipi-burst counts the rounds of one update of every record, with what each architecture's current\n" +
-		"kernel does and with breakpoints in vectors of some sizes, for the tables of real kernels and for\n" +
-		"45,000 records. Of the interrupts that were measured in October 2019 it says which were rounds for\n" +
-		"records: exactly where that is known, as an interval where it is not. With --out it also writes\n" +
-		"those measurements as /proc/interrupts shows them (interrupts.txt) and the intervals (split.csv).",
 	Examples: []string{
 		"ipi-burst --out ipi-burst",
 		"ipi-burst --arch x86_64 --buffer 128,1024,dynamic --cpus 64 --format csv",
 	},
-	Table: table,
-	Flags: func(f *pflag.FlagSet) experiments.Run {
-		r := &request{}
-		experiments.Arches(f, &r.arches)
-		experiments.Buffers(f, &r.buffers, "170,256,dynamic")
-		experiments.Machine(f, &r.roles, "8")
-		f.StringVar(&r.records, "records", generated, "`table` of records beside those of real kernels: a built-in one, a file or gen:...")
-		f.StringVar(&r.file, "published", "", "`file` in place of the published counts: CSV with patching, action, cpu, before, after, delta, source")
-		return r.run
-	},
+	Prose: prose, Columns: columns, Fields: (*Config).fields, Measure: measure,
 }
+
+// Experiment is the question.
+var Experiment = spec.Experiment()
+
+// Run answers the question.
+func Run(ctx context.Context, c Config, lab experiments.Lab) (*experiments.Answer, error) {
+	return spec.Run(ctx, c, lab)
+}
+
+// Validate tells which field Run would refuse.
+func (c Config) Validate() error { return spec.Validate(c) }
 
 // generated is as many functions as the estimates of 2019 are about.
 const generated = "gen:n=45000,order=sorted"
 
-// request is what the flags ask for.
-type request struct {
-	arches        []isa.Arch
-	buffers       []sched.Buffer
-	roles         []cpus.Role
-	records, file string
+func (c *Config) fields() []*experiments.Field {
+	return []*experiments.Field{
+		experiments.Arches(&c.Arches),
+		experiments.Buffers(&c.Buffers, "170,256,dynamic"),
+		experiments.Roles(&c.Roles, "8", "`machine`"),
+		experiments.Records(&c.Records, generated, "`table` of records beside those of real kernels: a built-in one, a file or gen:..."),
+		experiments.File(&c.Published, "published", "`file` in place of the published counts: CSV with patching, action, cpu, before, after, delta, source"),
+	}
 }
 
 // row is one combination.
 type row struct {
 	sim.PlanRow
-	source string
+	Source string
 }
 
-func table() results.Table {
-	return results.Table{Name: name, Columns: []results.Column{
-		{Name: "source", Doc: "table of records"},
-		{Name: "arch", Doc: "instruction set"},
-		{Name: "protocol", Doc: "how text is changed: native is what the current kernel does"},
-		{Name: "buffer", Doc: "slots of the vector that patches are queued in; empty where there is none"},
-		{Name: "cpus", Doc: "CPUs by role"},
-		{Name: "patches", Doc: "records changed"},
-		{Name: "flushes", Doc: "batches; empty where nothing is queued"},
-		{Name: "rounds", Doc: "requests to all other CPUs to synchronise, for enabling and again for disabling"},
-		{Name: "ipis_per_cpu", Doc: "interrupts that each CPU but the sender takes, each time"},
-		{Name: "ipis", Doc: "interrupts that all CPUs take together, each time"},
-	}}
-}
+// ArchName is the instruction set's.
+func (r *row) ArchName() string { return r.Arch.Traits().Name }
 
-func (r *row) cells() []any {
-	buffer, flushes := any(results.Empty), any(results.Empty)
-	if r.Buffered {
-		buffer, flushes = r.Buffer.String(), r.Flushes
+// Vector is its size; "" where nothing is queued.
+func (r *row) Vector() string {
+	if !r.Buffered {
+		return ""
 	}
-	return []any{r.source, r.Arch.Traits().Name, r.Protocol, buffer, cpus.FormatRoles(r.Roles), r.Patches, flushes, r.Rounds, r.IPIsPerCPU, r.IPIs}
+	return r.Buffer.String()
 }
 
-func (r *request) run(ctx context.Context, lab *experiments.Lab) (*experiments.Answer, error) {
-	counts, err := published.Interrupts.Read(r.file)
+// Batches is how often the vector is flushed; "" where nothing is queued.
+func (r *row) Batches() string {
+	if !r.Buffered {
+		return ""
+	}
+	return fmt.Sprint(r.Flushes)
+}
+
+var columns = results.Columns[*row]{
+	{Name: "source", Doc: "table of records", Cell: func(r *row) any { return r.Source }},
+	{Name: "arch", Doc: "instruction set", Cell: func(r *row) any { return r.ArchName() }},
+	{Name: "protocol", Doc: "how text is changed: native is what the current kernel does", Cell: func(r *row) any { return r.Protocol }},
+	{Name: "buffer", Doc: "slots of the vector that patches are queued in; empty where there is none",
+		Cell: func(r *row) any { return results.OrEmpty(r.Vector()) }},
+	{Name: "cpus", Doc: "CPUs by role", Cell: func(r *row) any { return cpus.FormatRoles(r.Roles) }},
+	{Name: "patches", Doc: "records changed", Cell: func(r *row) any { return r.Patches }},
+	{Name: "flushes", Doc: "batches; empty where nothing is queued", Cell: func(r *row) any { return results.If(r.Buffered, r.Flushes) }},
+	{Name: "rounds", Doc: "requests to all other CPUs to synchronise, for enabling and again for disabling",
+		Cell: func(r *row) any { return r.Rounds }},
+	{Name: "ipis_per_cpu", Doc: "interrupts that each CPU but the sender takes, each time", Cell: func(r *row) any { return r.IPIsPerCPU }},
+	{Name: "ipis", Doc: "interrupts that all CPUs take together, each time", Cell: func(r *row) any { return r.IPIs }},
+}
+
+func measure(ctx context.Context, s *experiments.Study[Config, *row]) (*experiments.Findings, error) {
+	counts, err := published.Interrupts.Read(s.Config.Published)
 	if err != nil {
 		return nil, err
 	}
-	a := &answer{request: r}
+	a := answer{Study: s}
 	readings, err := published.Readings(counts)
 	if err != nil {
 		return nil, err
 	}
-	if a.measured, err = split(readings); err != nil {
+	if a.Measured, err = split(readings); err != nil {
 		return nil, err
 	}
-	jobs, err := r.jobs(ctx, lab.Seed)
+	jobs, err := s.Config.jobs(ctx, s.Seed)
 	if err != nil {
 		return nil, err
 	}
-	a.asked = len(jobs)
-	for _, j := range jobs {
-		row := &row{source: j.Table.Name()}
-		if row.PlanRow, err = j.Count(ctx); err != nil {
-			return a.answer(), err
-		}
-		a.rows = append(a.rows, row)
-		if err := lab.Add(row.cells()...); err != nil {
-			return a.answer(), err
-		}
-	}
-	return a.answer(), nil
+	err = experiments.Each(ctx, s, jobs, func(j *sim.Job) (*row, error) {
+		count, err := j.Count(ctx)
+		return &row{PlanRow: count, Source: j.Table.Name()}, err
+	})
+	return &experiments.Findings{
+		Report: a, Pictures: []experiments.Picture{{Picture: a.chart().Picture()}},
+		Documents: []results.Document{
+			{Name: "interrupts.txt", Write: func(w io.Writer) error { return writeInterrupts(w, a.Measured) }},
+			experiments.CSV("split", splitColumns, a.Measured),
+		},
+	}, err
 }
 
 // jobs are the combinations: each architecture's own kernel and the other table,
 // with what the kernel does, and with breakpoints in vectors and in one batch.
-func (r *request) jobs(ctx context.Context, seed uint64) (out []*sim.Job, err error) {
-	for _, arch := range r.arches {
+func (c *Config) jobs(ctx context.Context, seed uint64) (out []*sim.Job, err error) {
+	for _, arch := range c.Arches {
 		own := records.DefaultFor(arch.Traits().Name)
-		sources, err := experiments.Open(ctx, []string{own, r.records}, records.Options{})
+		sources, err := experiments.Open(ctx, []string{own, c.Records}, records.Options{})
 		if err != nil {
 			return nil, err
 		}
@@ -136,12 +158,12 @@ func (r *request) jobs(ctx context.Context, seed uint64) (out []*sim.Job, err er
 				continue
 			}
 			for _, p := range protocolsOf(arch.Traits()) {
-				buffers := r.buffers
+				buffers := c.Buffers
 				if poke.Named(p, arch.Traits()).Batching != poke.Buffered {
 					buffers = []sched.Buffer{sched.Dynamic}
 				}
 				for _, b := range buffers {
-					j, err := sim.NewJob(sim.Config{Arch: arch, Protocol: p, Table: src.Table, Roles: r.roles, Buffer: b, Seed: seed})
+					j, err := sim.NewJob(sim.Config{Arch: arch, Protocol: p, Table: src.Table, Roles: c.Roles, Buffer: b, Seed: seed})
 					if err != nil {
 						return nil, err
 					}

@@ -19,7 +19,7 @@ func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 // TestBurst holds the rounds against the formulas: 3 ceil(n / slots), 3 for
 // everything, 0 on arm64, n + 1 on riscv64.
 func TestBurst(t *testing.T) {
-	r := trial.Must(t, &Experiment, "--cpus", "64")
+	r := trial.Must(t, Experiment, "--cpus", "64")
 	want := map[string]string{
 		"x86_64-6.12 native 170": "756", "x86_64-6.12 native 256": "504", "x86_64-6.12 native dynamic": "3", "x86_64-6.12 breakpoint-global ": "3",
 		"gen x86_64 native 170": "795", "gen x86_64 native 256": "528", "gen x86_64 native dynamic": "3", "gen x86_64 breakpoint-global ": "3",
@@ -74,7 +74,7 @@ func splitPublished(t *testing.T, reversed bool) []*measurement {
 func TestSplit(t *testing.T) {
 	all := splitPublished(t, false)
 	for i, want := range []struct{ rounds, rest int64 }{{120, 117}, {115, 112}} {
-		if m := all[i]; m.rounds != want.rounds || m.rest.Lo != want.rest || m.rest.Hi != want.rest || m.functions.Hi != 0 {
+		if m := all[i]; m.Rounds != want.rounds || m.Rest.Lo != want.rest || m.Rest.Hi != want.rest || m.Functions.Hi != 0 {
 			t.Errorf("%+v", m)
 		}
 	}
@@ -89,25 +89,25 @@ func TestSplit(t *testing.T) {
 		}
 	}
 	for _, m := range all[2:] {
-		if m.batches.Lo != low || m.batches.Hi != high || m.functions.Lo != (low-1)*170+1 || m.functions.Hi != high*170 || m.rest.Lo != m.rounds-3*high || m.rest.Hi != m.rounds-3*low {
-			t.Errorf("%s: batches %v, functions %v, rest %v; want %d to %d batches", m.Name(), m.batches, m.functions, m.rest, low, high)
+		if m.Batches.Lo != low || m.Batches.Hi != high || m.Functions.Lo != (low-1)*170+1 || m.Functions.Hi != high*170 || m.Rest.Lo != m.Rounds-3*high || m.Rest.Hi != m.Rounds-3*low {
+			t.Errorf("%s: batches %v, functions %v, rest %v; want %d to %d batches", m.Name(), m.Batches, m.Functions, m.Rest, low, high)
 		}
 	}
 	// Which reading comes first makes no difference.
 	for i, m := range splitPublished(t, true) {
-		if other := all[3-i]; m.batches != other.batches || m.rest != other.rest || m.functions != other.functions {
+		if other := all[3-i]; m.Batches != other.Batches || m.Rest != other.Rest || m.Functions != other.Functions {
 			t.Errorf("%s: %+v, and %+v when it comes later", m.Name(), m, other)
 		}
 	}
 	// The records of a kernel of that time, 134 pages of 256: 34,274.
-	if f := all[2].functions; 34274 < f.Lo || 34274 > f.Hi {
+	if f := all[2].Functions; 34274 < f.Lo || 34274 > f.Hi {
 		t.Errorf("34,274 functions lie outside %v", f)
 	}
 }
 
 // TestInterruptsText: what is printed reads back as the published counters.
 func TestInterruptsText(t *testing.T) {
-	r := trial.Must(t, &Experiment, "--arch", "arm64")
+	r := trial.Must(t, Experiment, "--arch", "arm64")
 	text := string(r.Document(t, "interrupts.txt"))
 	trial.Golden(t, "interrupts.txt", []byte(text))
 	parts := strings.Split(strings.TrimSpace(text), "\n\n")
@@ -138,7 +138,7 @@ func TestInterruptsText(t *testing.T) {
 }
 
 func TestReport(t *testing.T) {
-	r := trial.Must(t, &Experiment)
+	r := trial.Must(t, Experiment)
 	trial.Golden(t, "report.md", r.Document(t, "report.md"))
 	r.Figure(t)
 }
@@ -157,7 +157,7 @@ func TestOthers(t *testing.T) {
 		return patching + "," + action + ",0,0,0,0,me\n" + patching + "," + action + ",1,0," + n + "," + n + ",me\n" + patching + "," + action + ",2,0," + n + "," + n + ",me\n"
 	}
 	put(three(published.Batched, "enable", "12"))
-	r := trial.Must(t, &Experiment, "--arch", "arm64", "--published", file)
+	r := trial.Must(t, Experiment, "--arch", "arm64", "--published", file)
 	if got, want := string(r.Document(t, "split.csv")), "text-poke-batched,enable,12,0,12,0,12,0,4,1,680\n"; !strings.HasSuffix(got, want) {
 		t.Errorf("nothing is known of the rest:\n%s", got)
 	}
@@ -171,7 +171,7 @@ func TestOthers(t *testing.T) {
 		strings.Replace(three(published.Batched, "enable", "12"), ",0,0,0,0,", ",0,0,1,1,", 1): "no rounds explain these interrupts",
 	} {
 		put(rows)
-		if r := trial.Run(t, &Experiment, "--published", file); r.Err == nil || !strings.Contains(r.Err.Error(), want) {
+		if r := trial.Run(t, Experiment, "--published", file); r.Err == nil || !strings.Contains(r.Err.Error(), want) {
 			t.Errorf("%q: %v, want %s", rows, r.Err, want)
 		}
 	}
@@ -179,5 +179,5 @@ func TestOthers(t *testing.T) {
 
 // TestNothing: what was cut short before the first row says so.
 func TestNothing(t *testing.T) {
-	trial.CutShort(t, (&answer{request: &request{}, asked: 1, measured: splitPublished(t, false)}).answer())
+	trial.CutShort(t, Experiment)
 }

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 package ipiburst
 
 import (
@@ -19,13 +21,27 @@ const (
 	slots2019 = 170
 )
 
+// interval is a range of counts.
+type interval interrupts.Range
+
+// String is the range, the one number that it is, or nothing.
+func (r interval) String() string {
+	switch {
+	case r == interval{}:
+		return ""
+	case r.Lo == r.Hi:
+		return fmt.Sprint(r.Lo)
+	}
+	return fmt.Sprintf("%d to %d", r.Lo, r.Hi)
+}
+
 // measurement is one reading before and one after, and what its rounds were for.
 type measurement struct {
 	*published.Reading
-	rounds        int64 // of all kinds
-	records, rest interrupts.Range
-	batches       interrupts.Range // 1 in the old scheme
-	functions     interrupts.Range // 0 to 0 where the rounds say nothing about them
+	Rounds        int64 // of all kinds
+	Records, Rest interval
+	Batches       interval // 1 in the old scheme
+	Functions     interval // 0 to 0 where the rounds say nothing about them
 }
 
 // split works out of the counts what they can be made of. The old scheme takes
@@ -41,7 +57,7 @@ func split(readings []*published.Reading) (out []*measurement, err error) {
 			return nil, err
 		}
 		if m.Patching == published.OwnBreakpoints {
-			old[m.Action] = m.rest.Hi
+			old[m.Action] = m.Rest.Hi
 		}
 		out = append(out, m)
 	}
@@ -52,9 +68,9 @@ func split(readings []*published.Reading) (out []*measurement, err error) {
 		}
 		most, known := old[m.Action]
 		if !known {
-			most = m.rounds // nothing is known of the rest
+			most = m.Rounds // nothing is known of the rest
 		}
-		i, err := interrupts.Patches(m.rounds, slots2019, interrupts.Range{Lo: 0, Hi: most})
+		i, err := interrupts.Patches(m.Rounds, slots2019, interrupts.Range{Lo: 0, Hi: most})
 		if err != nil {
 			return nil, fmt.Errorf("%s: %w", m.Name(), err)
 		}
@@ -65,7 +81,7 @@ func split(readings []*published.Reading) (out []*measurement, err error) {
 	}
 	for _, m := range out {
 		if m.Patching == published.Batched {
-			m.settle(same)
+			m.settle(interval(same))
 		}
 	}
 	return out, nil
@@ -77,52 +93,40 @@ func (m *measurement) explain() error {
 	if !why.Consistent || !why.Known {
 		return fmt.Errorf("%s: no rounds explain these interrupts: %s", m.Name(), why.Reason)
 	}
-	m.rounds = why.Rounds
+	m.Rounds = why.Rounds
 	if m.Patching == published.OwnBreakpoints {
-		if m.rounds < roundsPerBatch {
-			return fmt.Errorf("%s: %d rounds are fewer than the %d that records take", m.Name(), m.rounds, roundsPerBatch)
+		if m.Rounds < roundsPerBatch {
+			return fmt.Errorf("%s: %d rounds are fewer than the %d that records take", m.Name(), m.Rounds, roundsPerBatch)
 		}
-		m.records = interrupts.Range{Lo: roundsPerBatch, Hi: roundsPerBatch}
-		m.rest = interrupts.Range{Lo: m.rounds - roundsPerBatch, Hi: m.rounds - roundsPerBatch}
-		m.batches = interrupts.Range{Lo: 1, Hi: 1}
+		m.Records = interval{Lo: roundsPerBatch, Hi: roundsPerBatch}
+		m.Rest = interval{Lo: m.Rounds - roundsPerBatch, Hi: m.Rounds - roundsPerBatch}
+		m.Batches = interval{Lo: 1, Hi: 1}
 	}
 	return nil
 }
 
 // settle fills in what so many batches mean.
-func (m *measurement) settle(b interrupts.Range) {
-	m.batches = b
-	m.records = interrupts.Range{Lo: roundsPerBatch * b.Lo, Hi: roundsPerBatch * b.Hi}
-	m.rest = interrupts.Range{Lo: m.rounds - m.records.Hi, Hi: m.rounds - m.records.Lo}
-	m.functions = interrupts.Range{Lo: max(b.Lo-1, 0)*slots2019 + 1, Hi: b.Hi * slots2019}
+func (m *measurement) settle(b interval) {
+	m.Batches = b
+	m.Records = interval{Lo: roundsPerBatch * b.Lo, Hi: roundsPerBatch * b.Hi}
+	m.Rest = interval{Lo: m.Rounds - m.Records.Hi, Hi: m.Rounds - m.Records.Lo}
+	m.Functions = interval{Lo: max(b.Lo-1, 0)*slots2019 + 1, Hi: b.Hi * slots2019}
 }
 
-// splitTable is the measurements as a table.
-func splitTable(all []*measurement) (results.Table, error) {
-	t := results.Table{Name: "split", Columns: []results.Column{
-		{Name: "patching", Doc: "which kernel was measured"},
-		{Name: "action", Doc: "the tracer is switched on (enable) or off"},
-		{Name: "rounds", Doc: "rounds that explain the interrupts"},
-		{Name: "records_min", Doc: "rounds for records, at least"},
-		{Name: "records_max", Doc: "and at most"},
-		{Name: "rest_min", Doc: "rounds for anything else, at least"},
-		{Name: "rest_max", Doc: "and at most"},
-		{Name: "batches_min", Doc: "batches, at least"},
-		{Name: "batches_max", Doc: "and at most"},
-		{Name: "functions_min", Doc: "functions that need so many batches, at least; empty where the rounds say nothing about them"},
-		{Name: "functions_max", Doc: "and at most"},
-	}}
-	for _, m := range all {
-		low, high := any(results.Empty), any(results.Empty)
-		if m.functions.Hi > 0 {
-			low, high = m.functions.Lo, m.functions.Hi
-		}
-		err := t.Add(m.Patching, m.Action, m.rounds, m.records.Lo, m.records.Hi, m.rest.Lo, m.rest.Hi, m.batches.Lo, m.batches.Hi, low, high)
-		if err != nil {
-			return t, err
-		}
-	}
-	return t, nil
+// splitColumns are those of split.csv.
+var splitColumns = results.Columns[*measurement]{
+	{Name: "patching", Doc: "which kernel was measured", Cell: func(m *measurement) any { return m.Patching }},
+	{Name: "action", Doc: "the tracer is switched on (enable) or off", Cell: func(m *measurement) any { return m.Action }},
+	{Name: "rounds", Doc: "rounds that explain the interrupts", Cell: func(m *measurement) any { return m.Rounds }},
+	{Name: "records_min", Doc: "rounds for records, at least", Cell: func(m *measurement) any { return m.Records.Lo }},
+	{Name: "records_max", Doc: "and at most", Cell: func(m *measurement) any { return m.Records.Hi }},
+	{Name: "rest_min", Doc: "rounds for anything else, at least", Cell: func(m *measurement) any { return m.Rest.Lo }},
+	{Name: "rest_max", Doc: "and at most", Cell: func(m *measurement) any { return m.Rest.Hi }},
+	{Name: "batches_min", Doc: "batches, at least", Cell: func(m *measurement) any { return m.Batches.Lo }},
+	{Name: "batches_max", Doc: "and at most", Cell: func(m *measurement) any { return m.Batches.Hi }},
+	{Name: "functions_min", Doc: "functions that need so many batches, at least; empty where the rounds say nothing about them",
+		Cell: func(m *measurement) any { return results.If(m.Functions.Hi > 0, m.Functions.Lo) }},
+	{Name: "functions_max", Doc: "and at most", Cell: func(m *measurement) any { return results.If(m.Functions.Hi > 0, m.Functions.Hi) }},
 }
 
 // writeInterrupts prints the measurements as /proc/interrupts shows them.

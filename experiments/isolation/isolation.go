@@ -23,7 +23,7 @@ const (
 )
 
 // Experiment is the question.
-var Experiment = experiments.Experiment{
+var Experiment = experiments.Legacy{
 	Name: name, Question: question,
 	Short: "what does deferral save and cost? interrupts of isolated CPUs over hours, against dearer entries",
 	About: "isolation lets hours of virtual time pass on a machine with isolated CPUs, in which somebody switches\n" +
@@ -35,18 +35,18 @@ var Experiment = experiments.Experiment{
 		"isolation --calibration gold-6248 --isolated 60 --updates 600 --entries 10,1000 --hours 1",
 	},
 	Table: table,
-	Flags: func(f *pflag.FlagSet) experiments.Run {
+	Flags: func(f *pflag.FlagSet) experiments.LegacyRun {
 		r := &request{}
-		experiments.Calibrations(f, &r.machines, "e5-2699,e7-8890,gold-6248")
+		experiments.Register(f, experiments.Machines(&r.machines, "e5-2699,e7-8890,gold-6248"))
 		f.Float64Var(&r.hours, "hours", publishedHours, "`hours` of virtual time")
 		f.IntVar(&r.isolated, "isolated", 0, "`number` of isolated CPUs of each machine (default: as many as the published interrupts are spread over)")
 		f.IntVar(&r.sites, "sites", 4, "`number` of sites that each update changes")
-		experiments.Rates(f, &r.updates, "updates", "1,60", "`list` of updates an hour, beside the rate that is fitted")
-		experiments.Rates(f, &r.entries, "entries", "0.01,0.1,1,10,100,1000,10000,100000", "`list` of entries into the kernel a second of each isolated CPU")
+		experiments.Register(f, experiments.Rates(&r.updates, "updates", "1,60", "`list` of updates an hour, beside the rate that is fitted"))
+		experiments.Register(f, experiments.Rates(&r.entries, "entries", "0.01,0.1,1,10,100,1000,10000,100000", "`list` of entries into the kernel a second of each isolated CPU"))
 		f.StringVar(&r.file, "published", "", "`file` in place of the published figures: CSV with measurement, value, unit, source")
 		return r.run
 	},
-}
+}.Experiment()
 
 // publishedHours is how long the published interrupts were counted.
 const publishedHours = 6

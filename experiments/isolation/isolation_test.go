@@ -81,16 +81,16 @@ func check(t *testing.T, r *trial.Result, hours, isolated float64) {
 }
 
 func TestFormulas(t *testing.T) {
-	check(t, trial.Must(t, &Experiment, "--calibration", "e5-2699", "--updates", "60", "--hours", "2"), 2, 27)
-	check(t, trial.Must(t, &Experiment, "--calibration", "gold-6248@9", "--updates", "300", "--hours", "1", "--isolated", "8", "--entries", "1,1e5", "--sites", "1"), 1, 8)
+	check(t, trial.Must(t, Experiment, "--calibration", "e5-2699", "--updates", "60", "--hours", "2"), 2, 27)
+	check(t, trial.Must(t, Experiment, "--calibration", "gold-6248@9", "--updates", "300", "--hours", "1", "--isolated", "8", "--entries", "1,1e5", "--sites", "1"), 1, 8)
 	if *long {
-		check(t, trial.Must(t, &Experiment, "--calibration", "e5-2699", "--updates", "200", "--hours", "20"), 20, 27)
+		check(t, trial.Must(t, Experiment, "--calibration", "e5-2699", "--updates", "200", "--hours", "20"), 20, 27)
 	}
 }
 
 // TestReport: the published case.
 func TestReport(t *testing.T) {
-	r := trial.Must(t, &Experiment, "--updates", "1")
+	r := trial.Must(t, Experiment, "--updates", "1")
 	check(t, r, 6, 27)
 	report := string(r.Document(t, "report.md"))
 	trial.Golden(t, "report.md", []byte(report))
@@ -110,7 +110,7 @@ func TestReport(t *testing.T) {
 // TestSame: the same seed gives the same hours, another one others.
 func TestSame(t *testing.T) {
 	args := []string{"--calibration", "e5-2699", "--hours", "1", "--entries", "1e4"}
-	one, two := trial.Must(t, &Experiment, args...), trial.Must(t, &Experiment, args...)
+	one, two := trial.Must(t, Experiment, args...), trial.Must(t, Experiment, args...)
 	for i := range one.Table.Rows {
 		for _, c := range one.Table.Columns {
 			if a, b := one.Cell(t, i, c.Name), two.Cell(t, i, c.Name); a != b {
@@ -132,12 +132,12 @@ func TestOthers(t *testing.T) {
 		}
 	}
 	put("\"IPIs in 6 h, all isolated CPUs, without deferral\",180,count,me\n\"IPIs in 6 h, per isolated CPU, without deferral\",36,count,me\n")
-	r := trial.Must(t, &Experiment, "--published", file, "--calibration", "e5-2699", "--entries", "10")
+	r := trial.Must(t, Experiment, "--published", file, "--calibration", "e5-2699", "--entries", "10")
 	if r.Cell(t, 2, "updates_per_hour") != "2" || r.Cell(t, 2, "ipis_isolated") != "180" || r.Cell(t, 2, "cpus") != "busy=39,isolated=5" {
 		t.Errorf("%v", r.Table.Rows[2])
 	}
 	put("\"IPIs in 6 h, per isolated CPU, without deferral\",36,count,me\n")
-	if r := trial.Run(t, &Experiment, "--published", file); r.Err == nil || !strings.Contains(r.Err.Error(), "neither rates nor machines follow") {
+	if r := trial.Run(t, Experiment, "--published", file); r.Err == nil || !strings.Contains(r.Err.Error(), "neither rates nor machines follow") {
 		t.Error(r.Err)
 	}
 }
@@ -149,9 +149,9 @@ func TestWrong(t *testing.T) {
 		{"--sites=0", "want 1 to 256"}, {"--sites=257", "want 1 to 256"}, {"--updates=1e8", "want 1 to 100000"}, {"--updates=0", "want 1 to 100000"},
 		{"--entries=-1", "want a number from 0"}, {"--calibration=e5", "e5-2699"}, {"--published=nosuch.csv", "nosuch.csv"},
 	} {
-		if r := trial.Run(t, &Experiment, tt[0]); r.Err == nil || !strings.Contains(r.Err.Error(), tt[1]) {
+		if r := trial.Run(t, Experiment, tt[0]); r.Err == nil || !strings.Contains(r.Err.Error(), tt[1]) {
 			t.Errorf("%s: %v", tt[0], r.Err)
 		}
 	}
-	trial.CutShort(t, (&answer{asked: 3}).answer())
+	trial.CutShort(t, Experiment)
 }

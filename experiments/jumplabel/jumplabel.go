@@ -28,7 +28,7 @@ const (
 )
 
 // Experiment is the question.
-var Experiment = experiments.Experiment{
+var Experiment = experiments.Legacy{
 	Name: name, Question: question,
 	Short: "what did batching bring? a static key's rounds, time and handler, one by one and batched",
 	About: "jump-label switches static keys of some numbers of entries one entry after the other and in one\n" +
@@ -41,16 +41,16 @@ var Experiment = experiments.Experiment{
 		"jump-label --entries 4,56 --calibration jump-label-24,refcount-480 --format csv",
 	},
 	Table: table,
-	Flags: func(f *pflag.FlagSet) experiments.Run {
+	Flags: func(f *pflag.FlagSet) experiments.LegacyRun {
 		r := &request{calls: 100_000}
-		experiments.Counts(f, &r.entries, "entries", "1,2,4,8,16,32,56,64,128,170,256", "`list` of numbers of entries that a key has", 1, 1<<16)
-		experiments.Calibrations(f, &r.machines, fitted)
-		experiments.Rate(f, &r.calls, "calls", "calls a second of the key's sites on each CPU, all of them together")
+		experiments.Register(f, experiments.Counts(&r.entries, "entries", "1,2,4,8,16,32,56,64,128,170,256", "`list` of numbers of entries that a key has", 1, 1<<16))
+		experiments.Register(f, experiments.Machines(&r.machines, fitted))
+		f.Float64Var(&r.calls, "calls", 100_000, "calls a second of the key's sites on each CPU, all of them together")
 		f.IntVar(&r.repeat, "repeat", 400, "`times` that each key is switched on the timed engine: one takes what the slowest CPU of each round takes, which varies")
 		f.StringVar(&r.published, "published", "", "`file` with published times in place of those that come with the program")
 		return r.run
 	},
-}
+}.Experiment()
 
 // fitted is the calibration whose round and store were fitted to the published pair:
 // for that machine those rows are no prediction.
@@ -221,7 +221,7 @@ func (a *answer) try(ctx context.Context, lab *experiments.Lab, m experiments.Ca
 	var update, exposure, traps []float64
 	for i := range a.repeat {
 		c.Seed = lab.Seed + uint64(i)
-		u, err := modelled.Enable(ctx, lab, c, math.MaxInt)
+		u, err := modelled.Enable(ctx, *lab, c, math.MaxInt)
 		if err != nil {
 			return nil, err
 		}

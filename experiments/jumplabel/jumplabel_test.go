@@ -29,7 +29,7 @@ var few = []string{"--entries", "1,4,56,256", "--repeat", "20"}
 // TestRows: rounds are those of the series, exactly; times are near what its machine
 // took; and what was fitted is marked.
 func TestRows(t *testing.T) {
-	r := trial.Must(t, &Experiment, few...)
+	r := trial.Must(t, Experiment, few...)
 	want := []struct{ entries, way, rounds, published, basis string }{
 		{"1", "one by one", "3", "", "prediction"}, {"1", "batched", "3", "", "prediction"},
 		{"4", "one by one", "12", "12", "prediction"}, {"4", "batched", "3", "", "prediction"},
@@ -71,7 +71,7 @@ func TestRows(t *testing.T) {
 // TestTimeline: the published key's first switch is there both ways, 168 rounds and 3
 // with an arrow to each of the other 23 CPUs; keys that nobody published are not.
 func TestTimeline(t *testing.T) {
-	r := trial.Must(t, &Experiment, "--entries", "4,56", "--repeat", "2")
+	r := trial.Must(t, Experiment, "--entries", "4,56", "--repeat", "2")
 	f, err := readtrace.Read(r.Document(t, name+".pftrace"))
 	if err != nil {
 		t.Fatal(err)
@@ -85,7 +85,7 @@ func TestTimeline(t *testing.T) {
 	if want := (168 + 3) * 23; arrows != want {
 		t.Errorf("%d arrows, want %d", arrows, want)
 	}
-	for _, d := range trial.Must(t, &Experiment, "--entries", "4", "--repeat", "2").Documents {
+	for _, d := range trial.Must(t, Experiment, "--entries", "4", "--repeat", "2").Documents {
 		if d.Name == name+".pftrace" {
 			t.Errorf("%s of no published key", d.Name)
 		}
@@ -148,7 +148,7 @@ func TestSolve(t *testing.T) {
 
 // TestMachines: on another machine nothing was fitted, and no time is the published.
 func TestMachines(t *testing.T) {
-	r := trial.Must(t, &Experiment, "--calibration", "refcount-480@4", "--entries", "56", "--repeat", "1", "--calls", "0")
+	r := trial.Must(t, Experiment, "--calibration", "refcount-480@4", "--entries", "56", "--repeat", "1", "--calls", "0")
 	for i := range 2 {
 		if r.Cell(t, i, "basis") != "prediction" || r.Cell(t, i, "traps") != "0" || r.Cell(t, i, "update_low_ns") != r.Cell(t, i, "update_ns") {
 			t.Errorf("%v", r.Table.Rows[i])
@@ -173,13 +173,13 @@ func TestFigure(t *testing.T) {
 	if !*long {
 		t.Skip("slow: -long runs it")
 	}
-	trial.Must(t, &Experiment).Figure(t)
+	trial.Must(t, Experiment).Figure(t)
 }
 
 func TestCut(t *testing.T) {
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
-	r := trial.RunWith(ctx, t, &Experiment, few...)
+	r := trial.RunWith(ctx, t, Experiment, few...)
 	if !errors.Is(r.Err, context.Canceled) {
 		t.Fatal(r.Err)
 	}
@@ -200,7 +200,7 @@ func TestWrong(t *testing.T) {
 		{"--published=" + file, "want update_ms and int3_handler_ns of one key, switched one entry by one and in one batch"},
 		{"--published=nosuch", "no such file"},
 	} {
-		if r := trial.Run(t, &Experiment, tt[0]); r.Err == nil || !strings.Contains(r.Err.Error(), tt[1]) {
+		if r := trial.Run(t, Experiment, tt[0]); r.Err == nil || !strings.Contains(r.Err.Error(), tt[1]) {
 			t.Errorf("%s: %v, want %s", tt[0], r.Err, tt[1])
 		}
 	}

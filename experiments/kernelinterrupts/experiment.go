@@ -14,7 +14,7 @@ import (
 )
 
 // Experiment is the question.
-var Experiment = experiments.Experiment{
+var Experiment = experiments.Legacy{
 	Name: Name, Question: Question,
 	Short: "does the ledger of a tracer's interrupts predict what real kernels take? model against measured, row by row",
 	About: "kernel-interrupts holds what a kernel sends when a tracer is switched, cause by cause, against what the\n" +
@@ -22,8 +22,8 @@ var Experiment = experiments.Experiment{
 		"models. With --out it also writes summary.csv, a row for each toggle over receivers and repetitions.",
 	Examples: []string{"kernel-interrupts --out kernel-interrupts", "kernel-interrupts --format csv"},
 	Table:    RowsTable,
-	Flags:    func(*pflag.FlagSet) experiments.Run { return run },
-}
+	Flags:    func(*pflag.FlagSet) experiments.LegacyRun { return run },
+}.Experiment()
 
 func run(ctx context.Context, lab *experiments.Lab) (*experiments.Answer, error) {
 	measured, err := ledger.Measurements()

@@ -23,7 +23,7 @@ const (
 )
 
 // Experiment is the question.
-var Experiment = experiments.Experiment{
+var Experiment = experiments.Legacy{
 	Name: name, Question: question,
 	Short: "hash, resizable hash or padding? comparisons, cache lines, memory and time against functions hooked",
 	About: "metadata fills each table with functions at the distances of a real kernel's and looks them up.\n" +
@@ -39,17 +39,17 @@ var Experiment = experiments.Experiment{
 		"metadata --published mine.csv --all 60000 --out mine",
 	},
 	Table: table,
-	Flags: func(f *pflag.FlagSet) experiments.Run {
+	Flags: func(f *pflag.FlagSet) experiments.LegacyRun {
 		r := &request{}
-		experiments.MetadataTables(f, &r.kinds)
-		experiments.Counts(f, &r.functions, "functions", "1,16,64,256,1024,4096,16384,43871,50000,65536", "`list` of numbers of functions that are hooked", 1, maxFunctions)
+		experiments.Names(f, &r.kinds, "table", "`list` of tables of what is known of each function", tables.KindNames(), tables.ParseKind)
+		experiments.Register(f, experiments.Counts(&r.functions, "functions", "1,16,64,256,1024,4096,16384,43871,50000,65536", "`list` of numbers of functions that are hooked", 1, maxFunctions))
 		f.StringVar(&r.file, "published", "", "`file` in place of the published throughputs: CSV with bench, table, mps; tables are \"N fixed buckets\" and resizable")
 		f.IntVar(&r.all, "all", 43871, "`number` of functions that were hooked when those were taken; 43,871 is from another run of the same bench in the same year")
 		f.BoolVar(&r.noTime, "no-time", false, "count only: the same bytes on every machine")
 		f.IntVar(&r.repeats, "repeats", 11, "`number` of measurements of each table, 6 or more")
 		return r.run
 	},
-}
+}.Experiment()
 
 // maxFunctions is more than a kernel has, and little enough that their text fits
 // into memory.

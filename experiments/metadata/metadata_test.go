@@ -31,7 +31,7 @@ func number(t *testing.T, r *trial.Result, row int, column string) float64 {
 // TestCounts holds the counts against what is known of chains, of linear probing and
 // of an array.
 func TestCounts(t *testing.T) {
-	r := trial.Must(t, &Experiment, "--functions", "1,1000,20000", "--no-time")
+	r := trial.Must(t, Experiment, "--functions", "1,1000,20000", "--no-time")
 	if len(r.Table.Rows) != 3*len(tables.KindNames()) {
 		t.Fatalf("%d rows", len(r.Table.Rows))
 	}
@@ -109,7 +109,7 @@ func TestPublished(t *testing.T) {
 
 // TestTimes: medians lie in their intervals, and long chains take longer.
 func TestTimes(t *testing.T) {
-	r := trial.Must(t, &Experiment, "--functions", "1,10000", "--all", "10000", "--table", "fixed-256,resizable,sync-map", "--repeats", "6")
+	r := trial.Must(t, Experiment, "--functions", "1,10000", "--all", "10000", "--table", "fixed-256,resizable,sync-map", "--repeats", "6")
 	for i := range r.Table.Rows {
 		for _, c := range [][3]string{{"hot_low_ns", "hot_ns", "hot_high_ns"}, {"random_low_ns", "random_ns", "random_high_ns"}, {"hot_of_one_low", "hot_of_one", "hot_of_one_high"}} {
 			low, mid, high := number(t, r, i, c[0]), number(t, r, i, c[1]), number(t, r, i, c[2])
@@ -137,7 +137,7 @@ func TestTimes(t *testing.T) {
 }
 
 func TestReport(t *testing.T) {
-	r := trial.Must(t, &Experiment, "--no-time")
+	r := trial.Must(t, Experiment, "--no-time")
 	trial.Golden(t, "report.md", r.Document(t, "report.md"))
 	r.Figure(t)
 }
@@ -163,16 +163,16 @@ func TestWrong(t *testing.T) {
 		{file("x,256 fixed buckets,1\n"), "mine.csv:2: x: want it with a fixed number of buckets and resizable"},
 		{file("x,resizable,1\nx,resizable,2\n"), "mine.csv:3: \"x, resizable\": line 2 is about the same"},
 	} {
-		if r := trial.Run(t, &Experiment, tt[0]); r.Err == nil || !strings.Contains(r.Err.Error(), tt[1]) {
+		if r := trial.Run(t, Experiment, tt[0]); r.Err == nil || !strings.Contains(r.Err.Error(), tt[1]) {
 			t.Errorf("%s: %v, want %s", tt[0], r.Err, tt[1])
 		}
 	}
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
-	if r := trial.RunWith(ctx, t, &Experiment, "--functions", "5", "--all", "5"); !errors.Is(r.Err, context.Canceled) {
+	if r := trial.RunWith(ctx, t, Experiment, "--functions", "5", "--all", "5"); !errors.Is(r.Err, context.Canceled) {
 		t.Errorf("cancelled: %v", r.Err)
 	}
-	maps := trial.Must(t, &Experiment, "--table", "sync-map", "--no-time", "--functions", "5", "--all", "5")
+	maps := trial.Must(t, Experiment, "--table", "sync-map", "--no-time", "--functions", "5", "--all", "5")
 	if maps.Headline != "No table that was asked for says what it does" {
 		t.Errorf("%q", maps.Headline)
 	}
@@ -180,10 +180,5 @@ func TestWrong(t *testing.T) {
 
 // TestNothing: what was cut short before the first row says so.
 func TestNothing(t *testing.T) {
-	pairs, err := readPairs("")
-	if err != nil {
-		t.Fatal(err)
-	}
-	r := &request{kinds: []tables.Kind{tables.Fixed256}, functions: []int{4}, all: 4, noTime: true}
-	trial.CutShort(t, (&answer{request: r, pairs: pairs, grown: &counts{comparisons: 1}}).answer())
+	trial.CutShort(t, Experiment, "--no-time", "--functions", "4")
 }

@@ -20,7 +20,7 @@ const (
 )
 
 // Experiment is the question.
-var Experiment = experiments.Experiment{
+var Experiment = experiments.Legacy{
 	Name: name, Question: question,
 	Short: "the patcher moves to another CPU in the middle: the uneven row of 2019, explained and repeated",
 	About: "migration works out of the published interrupt counts who sent how many rounds, and then carries\n" +
@@ -31,12 +31,12 @@ var Experiment = experiments.Experiment{
 		"migration --published counts.csv --format csv",
 	},
 	Table: table,
-	Flags: func(f *pflag.FlagSet) experiments.Run {
+	Flags: func(f *pflag.FlagSet) experiments.LegacyRun {
 		r := &request{}
 		f.StringVar(&r.file, "published", "", "`file` in place of the published counts: CSV with patching, action, cpu, before, after, delta, source")
 		return r.run
 	},
-}
+}.Experiment()
 
 // request is what the flags ask for.
 type request struct{ file string }

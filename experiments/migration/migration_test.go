@@ -18,7 +18,7 @@ func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 // follows from the conservation law: 840 = 7 x 120, 805 = 7 x 115, 4599 = 7 x 657,
 // 4627 = 7 x 661, and 661 - 30 = 631.
 func TestRepeats(t *testing.T) {
-	r := trial.Must(t, &Experiment)
+	r := trial.Must(t, Experiment)
 	want := []struct {
 		name   string
 		sender int
@@ -60,7 +60,7 @@ func TestOthers(t *testing.T) {
 	}
 	// 11 rounds on 4 CPUs: 5, 4, 0 and 2 sent.
 	put("text-poke-batched,enable,0,0,6,6,me\ntext-poke-batched,enable,1,0,7,7,me\ntext-poke-batched,enable,2,0,11,11,me\ntext-poke-batched,enable,3,0,9,9,me\n")
-	r := trial.Must(t, &Experiment, "--published", file)
+	r := trial.Must(t, Experiment, "--published", file)
 	if r.Headline != "The uneven row is one patcher that moved: 11 rounds, 5 from CPU 0, 4 from CPU 1, 2 from CPU 3" {
 		t.Errorf("%q", r.Headline)
 	}
@@ -75,7 +75,7 @@ func TestOthers(t *testing.T) {
 		strings.Repeat("text-poke-batched,enable,0,0,1,1,me\n", 2):                                                        "cpu 0 stands behind cpu 0: CPUs must ascend",
 	} {
 		put(rows)
-		if r := trial.Run(t, &Experiment, "--published", file); r.Err == nil || !strings.Contains(r.Err.Error(), want) {
+		if r := trial.Run(t, Experiment, "--published", file); r.Err == nil || !strings.Contains(r.Err.Error(), want) {
 			t.Errorf("%q: %v, want %s", rows, r.Err, want)
 		}
 	}
@@ -97,5 +97,5 @@ func TestDiffer(t *testing.T) {
 
 // TestNothing: what was cut short before the first row says so.
 func TestNothing(t *testing.T) {
-	trial.CutShort(t, (&answer{asked: 1}).answer())
+	trial.CutShort(t, Experiment)
 }

@@ -16,7 +16,9 @@ import (
 	"github.com/textpoke/textpoke/check/explore"
 	"github.com/textpoke/textpoke/cpus"
 	"github.com/textpoke/textpoke/cpus/isa"
+	"github.com/textpoke/textpoke/experiments"
 	"github.com/textpoke/textpoke/poke"
+	"github.com/textpoke/textpoke/results"
 )
 
 var update = flag.Bool("update", false, "rewrite the golden files in testdata")
@@ -52,6 +54,21 @@ var search = func() explore.Options {
 	return explore.Options{Reduce: all}
 }()
 
+// answerOf is an answer with some rows of those that were asked for.
+func answerOf(asked int, rows ...check.VerdictRow) *Answer {
+	return &Answer{&experiments.Study[Config, check.VerdictRow]{Asked: asked, Rows: rows}}
+}
+
+// table is the rows as the command prints them.
+func (a *Answer) table(t *testing.T) results.Table {
+	t.Helper()
+	table, err := columns.Fill("mutations", a.Rows)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return table
+}
+
 // ask answers a grid's questions.
 func ask(t *testing.T, g check.Grid, o explore.Options) *Answer {
 	t.Helper()
@@ -59,7 +76,7 @@ func ask(t *testing.T, g check.Grid, o explore.Options) *Answer {
 	if err != nil {
 		t.Fatal(err)
 	}
-	a := &Answer{Asked: len(questions)}
+	a := answerOf(len(questions))
 	for _, q := range questions {
 		row, err := q.Ask(t.Context(), o)
 		if err != nil {
@@ -136,7 +153,7 @@ func golden(t *testing.T, name, got string) {
 // known strips what other ways to search may change: how many states there are,
 // and how deep they lie where nothing breaks.
 func known(a *Answer) *Answer {
-	out := &Answer{Asked: a.Asked}
+	out := answerOf(a.Asked)
 	for _, r := range a.Rows {
 		result := *r.Result
 		result.States, result.Transitions, result.Collision = 0, 0, 0

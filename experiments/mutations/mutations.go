@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // Package mutations is the matrix of protocols and what can be taken away from
 // them: the grid that is asked, what is known of the answer from elsewhere, a
 // plot, and a report.
@@ -6,38 +8,15 @@ package mutations
 import (
 	"errors"
 	"fmt"
-	"io"
 	"strings"
 
 	"github.com/textpoke/textpoke/check"
-
 	"github.com/textpoke/textpoke/cpus"
 	"github.com/textpoke/textpoke/experiments"
 	"github.com/textpoke/textpoke/int3"
 	"github.com/textpoke/textpoke/poke"
-	"github.com/textpoke/textpoke/results"
-	"github.com/textpoke/textpoke/results/plots"
 	"github.com/textpoke/textpoke/sched"
 )
-
-// Experiment is the question. Its flags are those of the checker.
-var Experiment = experiments.Experiment{
-	Name: "mutations",
-	Question: "Which steps does the safety of a patching protocol rest on? Put one defect into a protocol: " +
-		"on which architecture, and with which fetch model, can it break, and how?",
-	Short: "which steps does the safety of a protocol rest on? every protocol, with every defect",
-	About: "mutations puts every protocol to the checker, as it is and with every mutation that it offers, on\n" +
-		"every instruction set and with every fetch model. With --out it writes the table, a plot of it\n" +
-		"(mutations.svg, mutations.png) and report.md, which answers the question and holds the answer\n" +
-		"against what is known. That mutations break protocols is the answer, not an error: the exit code\n" +
-		"is 1 only when a protocol breaks without any, and nothing known says that it should.",
-	Examples: []string{
-		"mutations --out mutations",
-		"mutations --arch x86_64 --protocol native --format csv",
-		"mutations --protocol breakpoint-lazy --cpus busy=1,isolated=1",
-	},
-	Table: Table,
-}
 
 // Questions are the questions of the matrix: every protocol of the grid as
 // it is and with every mutation that it offers, put where it can show. The grid
@@ -64,22 +43,9 @@ func Questions(g check.Grid) ([]*check.Question, error) {
 	return out, nil
 }
 
-// Answer is the rows that were finished, in the order of the questions.
+// Answer is what the rows say that were finished, in the order of the questions.
 type Answer struct {
-	Asked int // how many questions there were
-	Rows  []check.VerdictRow
-}
-
-// Table is the table for the rows.
-func Table() results.Table { return check.Columns.Table("mutations") }
-
-// Answer is the answer for the command line, as far as it goes.
-func (a *Answer) Answer() *experiments.Answer {
-	return &experiments.Answer{Headline: a.headline(), No: a.Unexpected(), Documents: []results.Document{
-		{Name: "mutations.svg", Write: func(w io.Writer) error { return plots.WriteSVG(w, a.Matrix().Picture()) }},
-		{Name: "mutations.png", Write: func(w io.Writer) error { return plots.WritePNG(w, a.Matrix().Picture()) }},
-		{Name: "report.md", Write: a.Report},
-	}}
+	*experiments.Study[Config, check.VerdictRow]
 }
 
 // Unexpected is the protocols that break without any mutation and are not among

@@ -1,12 +1,9 @@
 package mutations
 
 import (
-	_ "embed"
 	"fmt"
-	"io"
 	"slices"
 	"strings"
-	"text/template"
 
 	"github.com/textpoke/textpoke/check"
 
@@ -15,16 +12,9 @@ import (
 	"github.com/textpoke/textpoke/poke"
 )
 
-//go:embed report.md.tmpl
-var reportText string
-
-var reportTemplate = template.Must(template.New("report").Parse(reportText))
-
 // mutationReport is what the report's template is filled with.
 type mutationReport struct {
-	Name, Question  string
-	Answered, Asked int
-	Incomplete      int
+	Answered, Incomplete int
 
 	Sound, SoundSafe        int
 	KnownUnsafe, Unexpected []string
@@ -61,14 +51,12 @@ type (
 	reportDisagreement struct{ Claim, Says, Why string }
 )
 
-// Report writes the report. It is made of the rows: what they do not say it does
-// not say either.
-func (a *Answer) Report(w io.Writer) error {
+// report is made of the rows: what they do not say it does not say either.
+func (a *Answer) report() *mutationReport {
 	all, telling := a.all(), a.telling()
-	r := mutationReport{
-		Name: Experiment.Name, Question: Experiment.Question, Answered: len(a.Rows), Asked: a.Asked,
-		Incomplete: len(all.where(incomplete)),
-		Sound:      len(all.where(unmutated)), SoundSafe: len(all.where(unmutated, isSafe)),
+	r := &mutationReport{
+		Answered: len(a.Rows), Incomplete: len(all.where(incomplete)),
+		Sound: len(all.where(unmutated)), SoundSafe: len(all.where(unmutated, isSafe)),
 		Headline: a.headline(), Telling: len(telling), Harmless: len(telling.where(isSafe)),
 		Silent:   len(all.where(mutated)) - len(telling),
 		Machines: strings.Join(all.names(machineOf), ", of "),
@@ -79,13 +67,13 @@ func (a *Answer) Report(w io.Writer) error {
 		r.States += row.States
 	}
 	r.KnownUnsafe, r.Unexpected = a.brokenAsMeant()
-	a.breaks(&r)
-	a.explain(&r)
+	a.breaks(r)
+	a.explain(r)
 	for _, m := range a.mutations(all) {
 		r.Places = append(r.Places, reportPlace{m, placements[m].needs})
 	}
-	a.compare(&r)
-	return reportTemplate.Execute(w, r)
+	a.compare(r)
+	return r
 }
 
 // mutations are those among the rows, as they are listed.

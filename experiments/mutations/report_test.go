@@ -7,6 +7,7 @@ import (
 	"image/png"
 	"io"
 	"regexp"
+	"slices"
 	"strings"
 	"testing"
 
@@ -21,8 +22,17 @@ import (
 func report(t *testing.T, a *Answer) string {
 	t.Helper()
 	var b bytes.Buffer
-	if err := a.Report(&b); err != nil {
+	answer, err := spec.Answer(a.Study, a.findings())
+	if err != nil {
 		t.Fatal(err)
+	}
+	for _, d := range answer.Documents {
+		if d.Name != "report.md" {
+			continue
+		}
+		if err := d.Write(&b); err != nil {
+			t.Fatal(err)
+		}
 	}
 	return b.String()
 }
@@ -42,9 +52,8 @@ func TestReportOfLess(t *testing.T) {
 	preempted.Protocols, preempted.Preempts = []string{"stop-machine"}, []bool{true}
 	lazy := small
 	lazy.Protocols, lazy.Machines = []string{"breakpoint-lazy"}, [][]cpus.Role{{cpus.Busy, cpus.Isolated}}
-	some := &Answer{Asked: 39, Rows: ask(t, small, search).Rows[:5]}
-	unexplained := *wholeAnswer(t)
-	unexplained.Rows = append([]check.VerdictRow{}, unexplained.Rows...)
+	some := answerOf(39, ask(t, small, search).Rows[:5]...)
+	unexplained := answerOf(1, slices.Clone(wholeAnswer(t).Rows)...)
 	for i, r := range unexplained.Rows {
 		if r.Mutation == "late-publish" {
 			safe := explore.Result{Verdict: explore.Safe}
@@ -56,11 +65,11 @@ func TestReportOfLess(t *testing.T) {
 		has, lacks string
 	}{
 		"limits":      {cut, `cut short by limits:\*\* of \d+ combinations nothing`, `can break in any way`},
-		"some":        {some, `Cut short:\*\* 5 of 39 questions`, `by limits`},
-		"none":        {&Answer{Asked: 3}, `Cut short:\*\* 0 of 3 questions`, `%!`},
+		"some":        {some, `Cut short:\*\* 5 of 39 rows`, `by limits`},
+		"none":        {answerOf(3), `Cut short:\*\* 0 of 3 rows`, `%!`},
 		"preemption":  {ask(t, preempted, search), `half-pair: riscv64 \(stop-machine\)`, `Tasks give way`},
 		"lazy":        {ask(t, lazy, search), `2 sites|isolated`, `leave out nobody`},
-		"unexplained": {&unexplained, `nobody has written down:\n\n- late-publish: x86_64`, `no value`},
+		"unexplained": {unexplained, `nobody has written down:\n\n- late-publish: x86_64`, `no value`},
 	} {
 		text := report(t, tt.a)
 		if !regexp.MustCompile(`(?i)`+tt.has).MatchString(text) || strings.Contains(text, tt.lacks) {

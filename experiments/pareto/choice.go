@@ -113,7 +113,7 @@ func compare(a, b *choice) int {
 // choices goes through all there is to choose on one machine; those that were only
 // counted are at the end.
 func (r *request) choices(ctx context.Context, lab *experiments.Lab, m experiments.Calibrated) (out []*choice, err error) {
-	c, err := r.Config(ctx, lab, m)
+	c, err := r.Config(ctx, *lab, m)
 	if err != nil {
 		return nil, err
 	}
@@ -146,7 +146,7 @@ func (r *request) choices(ctx context.Context, lab *experiments.Lab, m experimen
 func (r *request) try(ctx context.Context, lab *experiments.Lab, c sim.Config) (*choice, error) {
 	one := &choice{}
 	var err error
-	if one.Update, err = modelled.Enable(ctx, lab, c, r.Limit); err != nil || one.Modelled == nil {
+	if one.Update, err = modelled.Enable(ctx, *lab, c, r.Limit); err != nil || one.Modelled == nil {
 		return one, err
 	}
 	if one.Violations > 0 {

@@ -21,7 +21,7 @@ const (
 )
 
 // Experiment is the question.
-var Experiment = experiments.Experiment{
+var Experiment = experiments.Legacy{
 	Name: name, Question: question,
 	Short: "which buffer should I choose? the cheapest under a budget of interrupts on isolated CPUs",
 	About: "pareto enables every record once for each choice, on the timed engine with the costs of some\n" +
@@ -35,14 +35,16 @@ var Experiment = experiments.Experiment{
 		"pareto --calibration vm-2@8 --cpus busy=4,isolated=4 --measure burst --budget 1,5,20",
 	},
 	Table: table,
-	Flags: func(f *pflag.FlagSet) experiments.Run {
+	Flags: func(f *pflag.FlagSet) experiments.LegacyRun {
 		r := &request{}
-		r.Register(f, "vm-2@8,jump-label-24,refcount-480,graviton2", "64,128,170,256,512,1024,2048,4096,8192,16384,dynamic")
-		experiments.Rates(f, &r.budgets, "budget", "0,0.5,1,2,5,10", "`list` of budgets: interrupts a millisecond that an isolated CPU may take")
+		for _, x := range r.Fields("vm-2@8,jump-label-24,refcount-480,graviton2", "64,128,170,256,512,1024,2048,4096,8192,16384,dynamic") {
+			experiments.Register(f, x)
+		}
+		experiments.Register(f, experiments.Rates(&r.budgets, "budget", "0,0.5,1,2,5,10", "`list` of budgets: interrupts a millisecond that an isolated CPU may take"))
 		measures(f, &r.measure)
 		return r.run
 	},
-}
+}.Experiment()
 
 // request is what the flags ask for.
 type request struct {

@@ -28,7 +28,7 @@ var few = []string{"--records", "gen:n=2000,order=sorted", "--calibration", "jum
 // TestChoices: what is chosen keeps to its budget, what would be cheaper does not,
 // and a bigger budget costs no more.
 func TestChoices(t *testing.T) {
-	r := trial.Must(t, &Experiment, few...)
+	r := trial.Must(t, Experiment, few...)
 	if len(r.Table.Rows) != 3*6 {
 		t.Fatalf("%d rows, want 3 machines with 6 budgets", len(r.Table.Rows))
 	}
@@ -80,7 +80,7 @@ func TestChoices(t *testing.T) {
 
 // TestBurst: the other measure is a number of interrupts.
 func TestBurst(t *testing.T) {
-	r := trial.Must(t, &Experiment, "--records", "gen:n=2000,order=sorted", "--calibration", "jump-label-24", "--cpus", "busy=3,isolated=1", "--buffer", "16,256,dynamic", "--measure", "burst", "--budget", "0.5,1,100", "--calls", "0")
+	r := trial.Must(t, Experiment, "--records", "gen:n=2000,order=sorted", "--calibration", "jump-label-24", "--cpus", "busy=3,isolated=1", "--buffer", "16,256,dynamic", "--measure", "burst", "--budget", "0.5,1,100", "--calls", "0")
 	if got := r.Cell(t, 0, "protocol"); got != withDeferral {
 		t.Errorf("half an interrupt: %s", got)
 	}
@@ -94,7 +94,7 @@ func TestBurst(t *testing.T) {
 // TestShort: an update that is over within a millisecond lets a CPU take what it
 // takes, in a millisecond.
 func TestShort(t *testing.T) {
-	r := trial.Must(t, &Experiment, "--records", "gen:n=4,order=sorted", "--calibration", "gold-6248@2", "--buffer", "2,dynamic", "--budget", "6,3,2.9", "--calls", "0")
+	r := trial.Must(t, Experiment, "--records", "gen:n=4,order=sorted", "--calibration", "gold-6248@2", "--buffer", "2,dynamic", "--budget", "6,3,2.9", "--calls", "0")
 	// Both sizes take a page, so that the bigger one is always chosen: it is faster.
 	for i, want := range [][2]string{{withInterrupts, "3"}, {withInterrupts, "3"}, {withDeferral, "0"}} {
 		if r.Cell(t, i, "protocol") != want[0] || r.Cell(t, i, "taken_per_ms") != want[1] || len(r.Cell(t, i, "update_ns")) > 6 {
@@ -144,13 +144,13 @@ func TestFigure(t *testing.T) {
 	if !*long {
 		t.Skip("slow: -long runs it")
 	}
-	trial.Must(t, &Experiment).Figure(t)
+	trial.Must(t, Experiment).Figure(t)
 }
 
 func TestCut(t *testing.T) {
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
-	r := trial.RunWith(ctx, t, &Experiment, few...)
+	r := trial.RunWith(ctx, t, Experiment, few...)
 	if !errors.Is(r.Err, context.Canceled) || len(r.Table.Rows) > 0 {
 		t.Fatal(r.Err)
 	}
@@ -166,7 +166,7 @@ func TestWrong(t *testing.T) {
 		{"--measure=brust", "did you mean burst"},
 		{"--cpus=4", "cpus 4: none is isolated: no budget can be exceeded"},
 	} {
-		if r := trial.Run(t, &Experiment, tt[0]); r.Err == nil || !strings.Contains(r.Err.Error(), tt[1]) {
+		if r := trial.Run(t, Experiment, tt[0]); r.Err == nil || !strings.Contains(r.Err.Error(), tt[1]) {
 			t.Errorf("%s: %v, want %s", tt[0], r.Err, tt[1])
 		}
 	}

@@ -22,7 +22,7 @@ const (
 )
 
 // Experiment is the question.
-var Experiment = experiments.Experiment{
+var Experiment = experiments.Legacy{
 	Name: name, Question: question,
 	Short: "who can call a trampoline directly? the share of sites in branch range, by distance from the text",
 	About: "reach places a trampoline at distances below and above the text of each table of records and asks\n" +
@@ -35,16 +35,16 @@ var Experiment = experiments.Experiment{
 		"reach --arch riscv64 --distance 0,512,1K,2046,2048 --format csv",
 	},
 	Table: table,
-	Flags: func(f *pflag.FlagSet) experiments.Run {
+	Flags: func(f *pflag.FlagSet) experiments.LegacyRun {
 		r := &request{}
-		experiments.Arches(f, &r.arches)
+		experiments.Register(f, experiments.Arches(&r.arches))
 		f.StringArrayVar(&r.records, "records", nil, "`table` of records: a built-in one, a file or gen:...; repeatable (default: that of a real kernel for each instruction set)")
 		f.StringVar(&r.options.Kallsyms, "kallsyms", "", "`file` with the addresses for a list of functions without")
-		experiments.Sizes(f, &r.distances, "distance", "0,256,512,1K,1536,2046,2048,4K,64K,1M,16M,64M,96M,104M,108M,112M,114M,116M,118M,120M,122M,124M,126M,128M,130M,256M,512M,1G,"+
-			"1536M,2000M,2032M,2034M,2036M,2038M,2040M,2042M,2044M,2046M,2048M,2052M,4G", "`list` of distances of the trampoline from the text, in bytes", 1<<46)
+		experiments.Register(f, experiments.Sizes(&r.distances, "distance", "0,256,512,1K,1536,2046,2048,4K,64K,1M,16M,64M,96M,104M,108M,112M,114M,116M,118M,120M,122M,124M,126M,128M,130M,256M,512M,1G,"+
+			"1536M,2000M,2032M,2034M,2036M,2038M,2040M,2042M,2044M,2046M,2048M,2052M,4G", "`list` of distances of the trampoline from the text, in bytes", 1<<46))
 		return r.run
 	},
-}
+}.Experiment()
 
 // request is what the flags ask for.
 type request struct {

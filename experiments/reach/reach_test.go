@@ -30,7 +30,7 @@ func number(t *testing.T, s string) int {
 // TestReach: what every site answers is what the manuals state, on every table
 // and at every distance; and what no kernel has met is counted.
 func TestReach(t *testing.T) {
-	r := trial.Must(t, &Experiment)
+	r := trial.Must(t, Experiment)
 	partly, missed := 0, 0
 	for i := range r.Table.Rows {
 		sites, direct, stated := number(t, r.Cell(t, i, "sites")), number(t, r.Cell(t, i, "direct")), number(t, r.Cell(t, i, "stated"))
@@ -62,7 +62,7 @@ func TestMissed(t *testing.T) {
 	}
 	entry := int64(table.Addr(0)) &^ 4095
 	distances := []int{0, 256, 1024, 2044}
-	r := trial.Must(t, &Experiment, "--arch", "riscv64", "--distance", strings.Trim(strings.ReplaceAll(fmt.Sprint(distances), " ", ","), "[]"))
+	r := trial.Must(t, Experiment, "--arch", "riscv64", "--distance", strings.Trim(strings.ReplaceAll(fmt.Sprint(distances), " ", ","), "[]"))
 	checked := 0
 	for i := range r.Table.Rows {
 		if r.Cell(t, i, "layout") != published.WordSite || r.Cell(t, i, "side") != "below" {
@@ -136,7 +136,7 @@ func TestOthers(t *testing.T) {
 	}
 	// two is misaligned; 128 MiB below the page of one reaches from one only by
 	// what lies before it.
-	r := trial.Must(t, &Experiment, "--arch", "arm64", "--records", file, "--distance", "127M,128M")
+	r := trial.Must(t, Experiment, "--arch", "arm64", "--records", file, "--distance", "127M,128M")
 	for i, want := range []string{"below 1 0", "below 0 1", "above 1 0", "above 0 1"} {
 		got := r.Cell(t, i, "side") + " " + r.Cell(t, i, "direct") + " " + r.Cell(t, i, "through_entry")
 		if got != want || r.Cell(t, i, "refused") != "2" {
@@ -149,14 +149,14 @@ func TestOthers(t *testing.T) {
 		"--records arm64-6.12 --arch riscv64": "no table is of these instruction sets",
 		"--arch amr64":                        "did you mean arm64?",
 	} {
-		if r := trial.Run(t, &Experiment, strings.Fields(args)...); r.Err == nil || !strings.Contains(r.Err.Error(), want) {
+		if r := trial.Run(t, Experiment, strings.Fields(args)...); r.Err == nil || !strings.Contains(r.Err.Error(), want) {
 			t.Errorf("%s: %v", args, r.Err)
 		}
 	}
 }
 
 // TestNothing: what was cut short before the first row says so.
-func TestNothing(t *testing.T) { trial.CutShort(t, (&answer{asked: 1}).answer()) }
+func TestNothing(t *testing.T) { trial.CutShort(t, Experiment) }
 
 // TestEntry: what counts from ftrace_caller is in range of all sites up to the
 // last byte, on both sides, and of none behind it.

@@ -33,7 +33,7 @@ var small = []string{"--calibration", "refcount-480@2,refcount-480@30,refcount-4
 // time grows with more than the square of the CPUs where they are served in turn, and
 // with less where lots are drawn. Small batches see no difference.
 func TestShape(t *testing.T) {
-	r := trial.Must(t, &Experiment, small...)
+	r := trial.Must(t, Experiment, small...)
 	at := map[string]float64{}
 	for i := range r.Table.Rows {
 		key := strings.Join([]string{r.Cell(t, i, "entries"), r.Cell(t, i, "refs"), r.Cell(t, i, "out_of_turn"), r.Cell(t, i, "cpus")}, " ")
@@ -69,7 +69,7 @@ func TestPublished(t *testing.T) {
 	if !*long {
 		t.Skip("only with -long")
 	}
-	r := trial.Must(t, &Experiment)
+	r := trial.Must(t, Experiment)
 	for i := range r.Table.Rows {
 		if r.Cell(t, i, "cpus") != "480" {
 			continue
@@ -96,7 +96,7 @@ func TestWrong(t *testing.T) {
 		{"--entries=0", "want whole numbers from 1"}, {"--calls=-1", "want a number from 0"}, {"--published=nosuch.csv", "nosuch.csv"},
 		{"--calibration=refcount", "refcount-480"},
 	} {
-		if r := trial.Run(t, &Experiment, tt[0]); r.Err == nil || !strings.Contains(r.Err.Error(), tt[1]) {
+		if r := trial.Run(t, Experiment, tt[0]); r.Err == nil || !strings.Contains(r.Err.Error(), tt[1]) {
 			t.Errorf("%s: %v", tt[0], r.Err)
 		}
 	}
@@ -110,7 +110,7 @@ func TestFew(t *testing.T) {
 		"--refs=shared,percpu --calls=0":   "with a counter for each",
 		"--refs=none,shared --entries=164": "that share a counter need",
 	} {
-		r := trial.Must(t, &Experiment, append(strings.Fields(args), "--calibration", "refcount-480@4")...)
+		r := trial.Must(t, Experiment, append(strings.Fields(args), "--calibration", "refcount-480@4")...)
 		if !strings.Contains(r.Headline, want) {
 			t.Errorf("%s: %q", args, r.Headline)
 		}
@@ -118,5 +118,5 @@ func TestFew(t *testing.T) {
 			r.Document(t, d.Name)
 		}
 	}
-	trial.CutShort(t, (&answer{asked: 3}).answer())
+	trial.CutShort(t, Experiment)
 }

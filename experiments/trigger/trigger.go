@@ -21,7 +21,7 @@ const (
 )
 
 // Experiment is the question.
-var Experiment = experiments.Experiment{
+var Experiment = experiments.Legacy{
 	Name: name, Question: question,
 	Short: "fentry, fexit, fmod_ret, kprobe and their multi forms: nanoseconds a call, and the claims of the series put to the test",
 	About: "trigger turns the published throughput of each way to attach a program into the time of one call,\n" +
@@ -35,14 +35,14 @@ var Experiment = experiments.Experiment{
 		"trigger --published mine.csv --published-runs my-runs.csv --margin 1 --format csv",
 	},
 	Table: table,
-	Flags: func(f *pflag.FlagSet) experiments.Run {
+	Flags: func(f *pflag.FlagSet) experiments.LegacyRun {
 		r := &request{}
 		f.StringVar(&r.file, "published", "", "`file` in place of the published throughputs: CSV with mechanism, mps, plusminus")
 		f.StringVar(&r.runsFile, "published-runs", "", "`file` in place of the published runs: CSV with run, fentry_mps, fentry_multi_mps, fentry_multi_all_mps, fexit_mps, fexit_multi_mps, fmodret_mps, fmodret_multi_mps")
 		f.Float64Var(&r.margin, "margin", 2.5, "`points` of throughput by which a claim in per cent may be off and still hold; claims are multiples of 5, so that 2.5 is nearest")
 		return r.run
 	},
-}
+}.Experiment()
 
 // request is what the flags ask for.
 type request struct {

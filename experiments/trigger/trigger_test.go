@@ -26,7 +26,7 @@ func near(got, want, by float64) bool { return math.Abs(got-want) <= by }
 
 // TestTimes: times by hand from the cover letter's throughputs.
 func TestTimes(t *testing.T) {
-	r := trial.Must(t, &Experiment)
+	r := trial.Must(t, Experiment)
 	want := map[string][2]float64{ // one turn, one call, in ns
 		"kernel-count": {3.190576, 0}, "fentry": {9.332798, 6.142222}, "fentry-multi": {10.093567, 6.902991},
 		"kprobe": {22.873350, 19.682774}, "kretprobe-multi": {40.778045, 37.587469},
@@ -97,7 +97,7 @@ func TestClaims(t *testing.T) {
 }
 
 func TestReport(t *testing.T) {
-	r := trial.Must(t, &Experiment)
+	r := trial.Must(t, Experiment)
 	trial.Golden(t, "report.md", r.Document(t, "report.md"))
 	r.Figure(t)
 }
@@ -112,7 +112,7 @@ func TestOwn(t *testing.T) {
 		return name
 	}
 	const head = "mechanism,mps,plusminus\n"
-	own := trial.Must(t, &Experiment, "--published", write(head+"kernel-count,100,1\nuprobe,50,1\n"))
+	own := trial.Must(t, Experiment, "--published", write(head+"kernel-count,100,1\nuprobe,50,1\n"))
 	if own.Cell(t, 1, "call_ns") != "10" || own.Cell(t, 1, "runs_mps") != "" {
 		t.Errorf("%v", own.Table.Rows)
 	}
@@ -129,12 +129,12 @@ func TestOwn(t *testing.T) {
 		{"--margin=0", "--margin 0: want points above 0"},
 		{"--margin=NaN", "--margin NaN: want points above 0"},
 	} {
-		if r := trial.Run(t, &Experiment, tt[0]); r.Err == nil || !strings.Contains(r.Err.Error(), tt[1]) {
+		if r := trial.Run(t, Experiment, tt[0]); r.Err == nil || !strings.Contains(r.Err.Error(), tt[1]) {
 			t.Errorf("%s: %v", tt[0], r.Err)
 		}
 	}
 	// Runs that are all the same leave nothing open.
-	same := trial.Must(t, &Experiment, "--published-runs", write(runs+pair+"3,9,8,8,7,7,6,6\n"))
+	same := trial.Must(t, Experiment, "--published-runs", write(runs+pair+"3,9,8,8,7,7,6,6\n"))
 	if !strings.Contains(string(same.Document(t, "claims.csv")), "fexit-multi is almost the same as fexit,runs,0,0,0,0,") {
 		t.Errorf("%s", same.Document(t, "claims.csv"))
 	}

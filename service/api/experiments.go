@@ -7,6 +7,7 @@ import (
 	"math"
 	"mime"
 	"net/http"
+	"strings"
 
 	"github.com/textpoke/textpoke/service/lab"
 )
@@ -14,7 +15,15 @@ import (
 func (h *Handler) experiments(w http.ResponseWriter, _ *http.Request) error {
 	all := Experiments{Experiments: []Experiment{}}
 	for _, e := range h.running.Load().lab.Experiments() {
-		all.Experiments = append(all.Experiments, Experiment{e.Name, e.Question, e.Short})
+		x := Experiment{Name: e.Name, Question: e.Question, Short: e.Short, Fields: []Field{}}
+		for _, f := range e.New().Fields {
+			if f.Type == "file" { // of the server
+				continue
+			}
+			doc := strings.ReplaceAll(f.Doc, "`", "")
+			x.Fields = append(x.Fields, Field{Name: f.Key(), Type: f.Type, Doc: doc, Default: f.Default, Values: f.Names})
+		}
+		all.Experiments = append(all.Experiments, x)
 	}
 	return send(w, http.StatusOK, all)
 }
@@ -30,8 +39,15 @@ func (h *Handler) startExperiment(w http.ResponseWriter, r *http.Request) error 
 	if err := text("name", q.Name, maxText); err != nil {
 		return err
 	}
-	run, err := h.running.Load().lab.Submit(q.Name, q.Seed)
+	ask := lab.Question{Name: q.Name, Seed: q.Seed, Config: map[string][]string{}}
+	for key, v := range q.Config {
+		ask.Config[key] = v
+	}
+	run, err := h.running.Load().lab.Submit(ask)
+	var wrong *lab.ConfigError
 	switch {
+	case errors.As(err, &wrong):
+		return badField("config."+wrong.Field, "%v", wrong.Err)
 	case errors.Is(err, lab.ErrName):
 		return badField("name", "%v; GET /v1/experiments lists them", err)
 	case err != nil:
@@ -127,7 +143,7 @@ func (h *Handler) file(w http.ResponseWriter, r *http.Request) error {
 
 func newResult(r lab.Result) Result {
 	out := Result{
-		ID: r.ID, Name: r.Name, State: string(r.State), Seed: r.Seed, Rows: r.Rows, Answer: r.Answer, Error: r.Error, No: r.No,
+		ID: r.ID, Name: r.Name, State: string(r.State), Seed: r.Seed, Config: r.Config, Rows: r.Rows, Answer: r.Answer, Error: r.Error, No: r.No,
 		Submitted: r.Submitted, Ended: r.Ended,
 	}
 	for _, f := range r.Files {

@@ -43,13 +43,13 @@ func FuzzBody(f *testing.F) {
 		{"POST", "/v1/updates", "Request"}, {"PUT", "/v1/cpus/1", "Plug"}, {"POST", "/v1/experiments", "Start"},
 	}
 	for i, body := range []string{
-		request("a", true, `,"filter":["fn1*"],"key":"k"`), `{"online":true}`, `{"name":"fail","seed":3}`,
+		request("a", true, `,"filter":["fn1*"],"key":"k"`), `{"online":true}`, `{"name":"fail","seed":3,"config":{"some_numbers":[1,"2"]}}`,
 	} {
 		f.Add(uint8(i), body)
 	}
 	for _, body := range []string{
 		"", "{", "null", "[]", `{"client":1}`, `{"client":"a","enable":null}`, `{"enable":true,"client":"a","filter":["[", "!", ":mod:"]}`,
-		request("a", true, `,"records":["0x","fn1",""]`), request("a", true, `,"deadline":"x"`), `{"online":1e999}`, `{"name":"\ud800"}`, `{"seed":-1}`,
+		request("a", true, `,"records":["0x","fn1",""]`), request("a", true, `,"deadline":"x"`), `{"online":1e999}`, `{"name":"\ud800"}`, `{"seed":-1}`, `{"name":"fail","config":{"some_numbers":{}}}`, `{"name":"fail","config":{"some_numbers":[null]}}`, `{"name":"fail","config":null}`,
 	} {
 		for i := range targets {
 			f.Add(uint8(i), body)

@@ -14,7 +14,6 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/spf13/pflag"
 	"go.uber.org/goleak"
 	"go.uber.org/zap"
 	"go.uber.org/zap/zapcore"
@@ -126,32 +125,37 @@ func ready(t testing.TB, change ...func(*service.Config, *Config)) *world {
 
 // experiments are one that answers, one that fails, and one that waits.
 func (w *world) experiments() []*experiments.Experiment {
-	make := func(name string, run experiments.Run) *experiments.Experiment {
+	make := func(name string, run func(context.Context, experiments.Lab) (*experiments.Answer, error)) *experiments.Experiment {
 		return &experiments.Experiment{
 			Name: name, Question: "what does it " + name + "?", Short: name,
 			Table: func() results.Table {
 				return results.Table{Name: name, Columns: []results.Column{{Name: "n", Doc: "a number"}}}
 			},
-			Flags: func(*pflag.FlagSet) experiments.Run { return run },
+			New: func() *experiments.Request {
+				var numbers []int
+				var file string
+				return &experiments.Request{Run: run, Fields: []*experiments.Field{
+					experiments.Counts(&numbers, "some-numbers", "1,2", "`list` of numbers", 1, 9), experiments.File(&file, "published", "`file`"),
+				}}
+			},
 		}
 	}
 	return []*experiments.Experiment{
-		make("answer", func(_ context.Context, l *experiments.Lab) (*experiments.Answer, error) {
+		make("answer", func(_ context.Context, l experiments.Lab) (*experiments.Answer, error) {
 			err := l.Add(int64(l.Seed))
 			return &experiments.Answer{Headline: "it is so", No: errors.New("but not quite"), Documents: []results.Document{
 				{Name: "answer.svg", Write: func(w io.Writer) error { _, err := io.WriteString(w, "<svg/>"); return err }},
 			}}, err
 		}),
-		make("fail", func(context.Context, *experiments.Lab) (*experiments.Answer, error) { return nil, errors.New("no") }),
-		make("panic", func(context.Context, *experiments.Lab) (*experiments.Answer, error) { panic("ouch") }),
-		make("wait", func(ctx context.Context, _ *experiments.Lab) (*experiments.Answer, error) {
+		make("fail", func(context.Context, experiments.Lab) (*experiments.Answer, error) { return nil, errors.New("no") }),
+		make("panic", func(context.Context, experiments.Lab) (*experiments.Answer, error) { panic("ouch") }),
+		make("wait", func(ctx context.Context, _ experiments.Lab) (*experiments.Answer, error) {
 			select {
 			case <-w.ask:
 			case <-ctx.Done():
 			}
 			return nil, ctx.Err()
 		}),
-		{Name: "no flags"},
 	}
 }
 

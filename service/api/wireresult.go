@@ -1,12 +1,27 @@
 package api
 
-import "time"
+import (
+	"encoding/json"
+	"errors"
+	"time"
+)
 
 // Experiment is a question that can be asked.
 type Experiment struct {
 	Name     string `json:"name"`
 	Question string `json:"question"`
 	Short    string `json:"short"`
+	// Fields are what a request may set.
+	Fields []Field `json:"fields"`
+}
+
+// Field is one field of an experiment's configuration.
+type Field struct {
+	Name    string   `json:"name"`
+	Type    string   `json:"type"`
+	Doc     string   `json:"doc"`
+	Default string   `json:"default,omitempty"`
+	Values  []string `json:"values,omitempty"`
 }
 
 // Experiments is all of them.
@@ -18,6 +33,32 @@ type Experiments struct {
 type Start struct {
 	Name string `json:"name"`
 	Seed uint64 `json:"seed,omitempty"`
+	// Config sets fields, each to a text, a number, true or false, or a list of these.
+	Config map[string]Value `json:"config,omitempty"`
+}
+
+// Value is what a field is set to: the texts of its values.
+type Value []string
+
+// UnmarshalJSON reads a text, a number, true or false, or a list of these.
+func (v *Value) UnmarshalJSON(b []byte) error {
+	var list []json.RawMessage
+	if json.Unmarshal(b, &list) != nil {
+		list = []json.RawMessage{b}
+	}
+	*v = Value{}
+	for _, raw := range list {
+		var text string
+		switch {
+		case json.Unmarshal(raw, &text) == nil && string(raw) != "null":
+		case len(raw) > 0 && raw[0] != '{' && raw[0] != '[' && string(raw) != "null":
+			text = string(raw)
+		default:
+			return errors.New("want a text, a number, true or false, or a list of these")
+		}
+		*v = append(*v, text)
+	}
+	return nil
 }
 
 // File is one file of a result.
@@ -28,17 +69,18 @@ type File struct {
 
 // Result is one run of an experiment.
 type Result struct {
-	ID        int64     `json:"id"`
-	Name      string    `json:"name"`
-	State     string    `json:"state"`
-	Seed      uint64    `json:"seed,omitempty"`
-	Rows      int       `json:"rows,omitempty"`
-	Answer    string    `json:"answer,omitempty"`
-	Error     string    `json:"error,omitempty"`
-	No        string    `json:"no,omitempty"`
-	Submitted time.Time `json:"submitted"`
-	Ended     time.Time `json:"ended,omitzero"`
-	Files     []File    `json:"files,omitempty"`
+	ID        int64             `json:"id"`
+	Name      string            `json:"name"`
+	State     string            `json:"state"`
+	Seed      uint64            `json:"seed,omitempty"`
+	Config    map[string]string `json:"config,omitempty"`
+	Rows      int               `json:"rows,omitempty"`
+	Answer    string            `json:"answer,omitempty"`
+	Error     string            `json:"error,omitempty"`
+	No        string            `json:"no,omitempty"`
+	Submitted time.Time         `json:"submitted"`
+	Ended     time.Time         `json:"ended,omitzero"`
+	Files     []File            `json:"files,omitempty"`
 }
 
 // Results is a page of results.

@@ -1,5 +1,5 @@
-// Package lab runs experiments for those who ask over the network: with their
-// defaults, one at a time, for a bounded time, and keeps what came out.
+// Package lab runs experiments for those who ask over the network: one at a time, for
+// a bounded time, and keeps what came out.
 package lab
 
 import (
@@ -9,7 +9,6 @@ import (
 	"sync"
 	"time"
 
-	"github.com/spf13/pflag"
 	"go.uber.org/zap"
 
 	"github.com/textpoke/textpoke/experiments"
@@ -72,10 +71,11 @@ type Result struct {
 
 // Summary is what is kept of a run beside its files, as one more of them.
 type Summary struct {
-	Seed   uint64 `json:"seed"`
-	Rows   int    `json:"rows"`         // that are finished
-	Answer string `json:"answer"`       // in a line
-	No     string `json:"no,omitempty"` // what is not as it must be
+	Seed   uint64            `json:"seed"`
+	Config map[string]string `json:"config,omitempty"` // the fields that were set
+	Rows   int               `json:"rows"`             // that are finished
+	Answer string            `json:"answer"`           // in a line
+	No     string            `json:"no,omitempty"`     // what is not as it must be
 }
 
 // summaryName is that file's.
@@ -85,6 +85,7 @@ const summaryName = "summary.json"
 type run struct {
 	Result
 	experiment *experiments.Experiment
+	request    *experiments.Request
 	ctx        context.Context
 	cancel     context.CancelFunc
 	done       chan struct{}
@@ -116,28 +117,37 @@ func (l *Lab) Close() {
 	<-l.ended
 }
 
-// Experiments are those that can be run: of a few, the command line alone has the
-// flags.
-func (l *Lab) Experiments() (out []*experiments.Experiment) {
-	for _, e := range l.cfg.Experiments {
-		if e.Flags != nil {
-			out = append(out, e)
-		}
-	}
-	return out
+// Experiments are those that can be run.
+func (l *Lab) Experiments() []*experiments.Experiment { return l.cfg.Experiments }
+
+// Question is what is asked for: an experiment by name, the seed of every random
+// choice, and texts for some fields of its Config, by their keys. A field that holds a
+// list may have several.
+type Question struct {
+	Name   string
+	Seed   uint64
+	Config map[string][]string
 }
 
-// Submit puts an experiment at the end of the queue.
-func (l *Lab) Submit(name string, seed uint64) (Result, error) {
+// Submit puts an experiment at the end of the queue. The error is ErrName, a
+// *ConfigError, ErrFull or ErrClosed, or says why the queue could not be kept.
+func (l *Lab) Submit(q Question) (Result, error) {
 	for _, e := range l.Experiments() {
-		if e.Name == name {
-			return l.submit(e, seed)
+		if e.Name != q.Name {
+			continue
 		}
+		x := &run{experiment: e, request: e.New(), done: make(chan struct{})}
+		x.Seed = q.Seed
+		var err error
+		if x.Config, err = configure(x.request, q.Config); err != nil {
+			return Result{}, err
+		}
+		return l.submit(x)
 	}
-	return Result{}, fmt.Errorf("%w: %.40q", ErrName, name)
+	return Result{}, fmt.Errorf("%w: %.40q", ErrName, q.Name)
 }
 
-func (l *Lab) submit(e *experiments.Experiment, seed uint64) (Result, error) {
+func (l *Lab) submit(x *run) (Result, error) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	switch {
@@ -146,13 +156,11 @@ func (l *Lab) submit(e *experiments.Experiment, seed uint64) (Result, error) {
 	case len(l.queue) >= l.cfg.Queue:
 		return Result{}, ErrFull
 	}
-	kept, err := l.cfg.Store.BeginRun(e.Name, time.Now())
+	kept, err := l.cfg.Store.BeginRun(x.experiment.Name, time.Now())
 	if err != nil {
 		return Result{}, err
 	}
-	x := &run{experiment: e, done: make(chan struct{})}
-	x.Result = Result{ID: kept.ID, Name: e.Name, State: Queued, Submitted: kept.Began}
-	x.Seed = seed
+	x.ID, x.Name, x.State, x.Submitted = kept.ID, kept.Name, Queued, kept.Began
 	x.ctx, x.cancel = context.WithTimeout(l.ctx, l.cfg.Longest)
 	l.queue, l.active[x.ID] = append(l.queue, x), x
 	select {
@@ -196,7 +204,7 @@ func (l *Lab) carryOut(x *run) {
 	defer x.cancel()
 	table := x.experiment.Table()
 	answer, err := l.answer(x, &table)
-	end := Result{Summary: Summary{Seed: x.Seed, Rows: len(table.Rows)}}
+	end := Result{Summary: Summary{Seed: x.Seed, Config: x.Config, Rows: len(table.Rows)}}
 	if answer != nil {
 		end.Answer = answer.Headline
 		if answer.No != nil {
@@ -228,7 +236,7 @@ func (l *Lab) carryOut(x *run) {
 	close(x.done)
 }
 
-// answer asks the experiment with the defaults of its flags. A panic in it is its
+// answer asks the experiment. A panic in it is its
 // failure, and not the server's.
 func (l *Lab) answer(x *run, table *results.Table) (answer *experiments.Answer, err error) {
 	defer func() {
@@ -239,8 +247,7 @@ func (l *Lab) answer(x *run, table *results.Table) (answer *experiments.Answer, 
 	if err := x.ctx.Err(); err != nil {
 		return nil, err
 	}
-	ask := x.experiment.Flags(pflag.NewFlagSet(x.Name, pflag.ContinueOnError))
-	return ask(x.ctx, &experiments.Lab{Seed: x.Seed, Revision: l.cfg.Revision, Log: l.cfg.Log, Add: func(cells ...any) error {
+	return x.request.Run(x.ctx, experiments.Lab{Seed: x.Seed, Revision: l.cfg.Revision, Log: l.cfg.Log, Add: func(cells ...any) error {
 		if err := table.Add(cells...); err != nil {
 			return err
 		}

@@ -3,10 +3,10 @@ package lab
 import (
 	"context"
 	"errors"
+	"strings"
 	"testing"
 	"time"
 
-	"github.com/spf13/pflag"
 	"go.uber.org/goleak"
 	"go.uber.org/zap"
 
@@ -23,13 +23,26 @@ var endless = &experiments.Experiment{
 	Table: func() results.Table {
 		return results.Table{Name: "endless", Columns: []results.Column{{Name: "n", Doc: "a number"}}}
 	},
-	Flags: func(*pflag.FlagSet) experiments.Run {
-		return func(ctx context.Context, l *experiments.Lab) (*experiments.Answer, error) {
-			if err := l.Add(1); err != nil {
-				return nil, err
-			}
-			<-ctx.Done()
-			return &experiments.Answer{Headline: "so far"}, ctx.Err()
+	New: func() *experiments.Request {
+		var c struct {
+			numbers []int
+			records []string
+			file    string
+		}
+		return &experiments.Request{
+			Fields: []*experiments.Field{
+				experiments.Counts(&c.numbers, "some-numbers", "1", "`list` of numbers", 0, 10_000_000),
+				experiments.Tables(&c.records, "`table` of records"), experiments.File(&c.file, "published", "`file`"),
+			},
+			Run: func(ctx context.Context, l experiments.Lab) (*experiments.Answer, error) {
+				for _, n := range append(c.numbers, len(c.records)) {
+					if err := l.Add(n); err != nil {
+						return nil, err
+					}
+				}
+				<-ctx.Done()
+				return &experiments.Answer{Headline: "so far"}, ctx.Err()
+			},
 		}
 	},
 }
@@ -58,17 +71,19 @@ func open(t *testing.T) *journal.Store {
 // TestLongest: what takes too long has failed, and what it finished is kept.
 func TestLongest(t *testing.T) {
 	l := start(t, open(t), 20*time.Millisecond)
-	r, err := l.Submit("endless", 3)
+	r, err := l.Submit(Question{Name: "endless", Seed: 3, Config: map[string][]string{
+		"some_numbers": {"5", "6"}, "records": {"gen:n=3,groups=2", "x86_64-6.12"},
+	}})
 	if err != nil {
 		t.Fatal(err)
 	}
 	if r, err = l.Wait(t.Context(), r.ID); err != nil {
 		t.Fatal(err)
 	}
-	if r.State != Failed || r.Error != "it took longer than 20ms" || r.Answer != "so far" || r.Rows != 1 || r.Seed != 3 {
+	if r.State != Failed || r.Error != "it took longer than 20ms" || r.Answer != "so far" || r.Rows != 3 || r.Seed != 3 || r.Config["some_numbers"] != "5,6" {
 		t.Errorf("%+v", r)
 	}
-	if f, err := l.File(t.Context(), r.ID, "endless.csv"); err != nil || string(f.Data) != "n\n1\n" {
+	if f, err := l.File(t.Context(), r.ID, "endless.csv"); err != nil || string(f.Data) != "n\n5\n6\n2\n" {
 		t.Errorf("%q %v", f.Data, err)
 	}
 }
@@ -78,12 +93,12 @@ func TestClose(t *testing.T) {
 	st := open(t)
 	l := start(t, st, 0)
 	for range 3 {
-		if _, err := l.Submit("endless", 1); err != nil {
+		if _, err := l.Submit(Question{Name: "endless"}); err != nil {
 			t.Fatal(err)
 		}
 	}
 	l.Close()
-	if _, err := l.Submit("endless", 1); !errors.Is(err, ErrClosed) {
+	if _, err := l.Submit(Question{Name: "endless"}); !errors.Is(err, ErrClosed) {
 		t.Errorf("Submit after Close: %v", err)
 	}
 	for id := int64(1); id <= 3; id++ {
@@ -107,5 +122,30 @@ func TestKilled(t *testing.T) {
 	all, err := l.Results(t.Context(), 0, 10)
 	if err != nil || len(all) != 1 || all[0].State != Failed {
 		t.Errorf("%+v %v", all, err)
+	}
+}
+
+// TestConfig: what cannot be set is refused by name, files of the server above all.
+func TestConfig(t *testing.T) {
+	l := start(t, open(t), 0)
+	for _, tt := range []struct {
+		key, want string
+		texts     []string
+	}{
+		{"published", "a file of the server cannot be named", []string{"/etc/passwd"}},
+		{"records", "a file of the server cannot be named", []string{"x86_64-6.12", "vmlinux"}},
+		{"records", "want 1000000 at most", []string{"gen:groups=2,n=1000001"}},
+		{"some_numbers", "want 1000000 at most", []string{"5", "1000001"}},
+		{"some_numbers", "want whole numbers from 0", []string{"5", "x"}},
+		{"some_numbers", "want 64 values at most", strings.Split(strings.Repeat("1,", 64)+"1", ",")},
+		{"some_numbers", "want 4096 at most", []string{strings.Repeat("1", 5000)}},
+		{"some_number", "no such field; did you mean some_numbers", []string{"1"}},
+		{"some-numbers", "no such field", []string{"1"}},
+	} {
+		_, err := l.Submit(Question{Name: "endless", Config: map[string][]string{tt.key: tt.texts}})
+		var wrong *ConfigError
+		if !errors.As(err, &wrong) || wrong.Field != tt.key || !strings.Contains(err.Error(), tt.want) {
+			t.Errorf("%s %.40q: %v, want %s", tt.key, tt.texts, err, tt.want)
+		}
 	}
 }

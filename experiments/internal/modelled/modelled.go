@@ -20,7 +20,7 @@ type Update struct {
 
 // Enable runs the update, unless all CPUs together would take more interrupts than
 // limit: then it is only counted.
-func Enable(ctx context.Context, lab *experiments.Lab, c sim.Config, limit int) (u Update, err error) {
+func Enable(ctx context.Context, lab experiments.Lab, c sim.Config, limit int) (u Update, err error) {
 	c.Engine = sim.TimedEngine
 	j, err := sim.NewJob(c)
 	if err != nil {

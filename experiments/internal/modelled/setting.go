@@ -2,8 +2,7 @@ package modelled
 
 import (
 	"context"
-
-	"github.com/spf13/pflag"
+	"math"
 
 	"github.com/textpoke/textpoke/cpus"
 	"github.com/textpoke/textpoke/experiments"
@@ -15,31 +14,41 @@ import (
 
 // Setting is what can be said of updates that try vectors out on some machines.
 type Setting struct {
-	Machines []experiments.Calibrated
-	Buffers  []sched.Buffer
-	Limit    int // for Enable
-
-	roles   []cpus.Role // none: a quarter of each machine's are isolated
-	records string      // "": the kernel of the calibration's instruction set
-	calls   float64     // below 0: the calibration's
+	// Machines are the calibrations that times are modelled of.
+	Machines []experiments.Machine
+	// Buffers are the sizes of the vector, in slots.
+	Buffers []sched.Buffer
+	// Limit is the number of interrupts, of all CPUs together, above which an update is
+	// counted and not timed. Default: 10,000,000.
+	Limit int
+	// Roles are the CPUs of each machine. Default: the calibration's number of CPUs, of
+	// which a quarter is isolated.
+	Roles []cpus.Role
+	// Records is the table of records. Default: the kernel of the calibration's
+	// instruction set.
+	Records string
+	// Calls is how often a busy CPU calls traced functions, a second. Default: what the
+	// calibration says.
+	Calls *float64
 }
 
-// Register registers the flags.
-func (s *Setting) Register(f *pflag.FlagSet, machines, buffers string) {
-	experiments.Calibrations(f, &s.Machines, machines)
-	experiments.Buffers(f, &s.Buffers, buffers)
-	f.Var(experiments.NewRoles(&s.roles), "cpus", "`machine` in place of the calibrations' own, of which a quarter is isolated: a number of CPUs, or roles (busy, idle, isolated, irqsoff, offline)")
-	f.StringVar(&s.records, "records", "", "`table` of records: a built-in one, a file or gen:... (default: the kernel of the calibration's instruction set)")
-	s.calls = -1
-	experiments.Rate(f, &s.calls, "calls", "calls of traced functions a second on a busy CPU (default: the calibration's)")
-	f.IntVar(&s.Limit, "limit-ipis", 10_000_000, "what takes more `interrupts` than that, of all CPUs together, is counted and not timed")
+// Fields are the fields, with the default machines and sizes of an experiment.
+func (s *Setting) Fields(machines, buffers string) []*experiments.Field {
+	return []*experiments.Field{
+		experiments.Machines(&s.Machines, machines),
+		experiments.Buffers(&s.Buffers, buffers),
+		experiments.Roles(&s.Roles, "", "`machine` in place of the calibrations' own, of which a quarter is isolated"),
+		experiments.Records(&s.Records, "", "`table` of records: a built-in one, a file or gen:... (default: the kernel of the calibration's instruction set)"),
+		experiments.Rate(&s.Calls, "calls", "calls of traced functions a second on a busy CPU (default: the calibration's)"),
+		experiments.Count(&s.Limit, "limit-ipis", 10_000_000, "what takes more `interrupts` than that, of all CPUs together, is counted and not timed", 0, math.MaxInt),
+	}
 }
 
 // Config is what all updates on one machine have in common.
-func (s *Setting) Config(ctx context.Context, lab *experiments.Lab, m experiments.Calibrated) (c sim.Config, err error) {
+func (s *Setting) Config(ctx context.Context, lab experiments.Lab, m experiments.Machine) (c sim.Config, err error) {
 	c = sim.Config{
-		Lookup: int3.Vector, Roles: s.roles, Seed: lab.Seed,
-		Calibration: m.Calibration, Calls: s.calls, Entries: -1,
+		Lookup: int3.Vector, Roles: s.Roles, Seed: lab.Seed,
+		Calibration: m.Calibration, Calls: CallsOf(s.Calls), Entries: -1,
 	}
 	if c.Roles == nil {
 		c.Roles = m.Shielded()
@@ -47,7 +56,7 @@ func (s *Setting) Config(ctx context.Context, lab *experiments.Lab, m experiment
 	if c.Arch, err = m.ISA(); err != nil {
 		return c, err
 	}
-	source := s.records
+	source := s.Records
 	if source == "" {
 		source = records.DefaultFor(m.Arch)
 	}
@@ -64,8 +73,16 @@ func (s *Setting) Says() string {
 		}
 		line += " " + m.String()
 	}
-	if s.roles != nil {
-		line += "; CPUs " + cpus.FormatRoles(s.roles)
+	if s.Roles != nil {
+		line += "; CPUs " + cpus.FormatRoles(s.Roles)
 	}
 	return line
+}
+
+// CallsOf is how sim spells calls a second that may be left to the calibration.
+func CallsOf(calls *float64) float64 {
+	if calls == nil {
+		return -1
+	}
+	return *calls
 }

@@ -4,6 +4,7 @@ package trial
 import (
 	"bytes"
 	"context"
+	"errors"
 	"flag"
 	"os"
 	"path/filepath"
@@ -26,7 +27,7 @@ var (
 // Result is what an experiment came to.
 type Result struct {
 	*experiments.Answer
-	Table results.Table
+	Table results.Table // as the rows were handed over
 	Err   error
 }
 
@@ -40,12 +41,13 @@ func Run(t *testing.T, e *experiments.Experiment, args ...string) *Result {
 func RunWith(ctx context.Context, t *testing.T, e *experiments.Experiment, args ...string) *Result {
 	t.Helper()
 	flags := pflag.NewFlagSet(e.Name, pflag.ContinueOnError)
-	run := e.Flags(flags)
+	request := e.New()
+	experiments.Bind(flags, request.Fields)
 	r := &Result{Table: e.Table()}
 	if r.Err = flags.Parse(args); r.Err != nil {
 		return r
 	}
-	r.Answer, r.Err = run(ctx, &experiments.Lab{Seed: 1, Revision: "test", Log: zap.NewNop(), Add: r.Table.Add})
+	r.Answer, r.Err = request.Run(ctx, experiments.Lab{Seed: 1, Revision: "test", Log: zap.NewNop(), Add: r.Table.Add})
 	return r
 }
 
@@ -85,12 +87,17 @@ func (r *Result) Document(t *testing.T, name string) []byte {
 	return nil
 }
 
-// CutShort tells whether all documents of an answer can be written, and its report
-// says that something is missing.
-func CutShort(t *testing.T, a *experiments.Answer) {
+// CutShort runs an experiment that is cut short at once, and tells whether all its
+// documents can be written and the report says that something is missing.
+func CutShort(t *testing.T, e *experiments.Experiment, args ...string) {
 	t.Helper()
-	r := &Result{Answer: a}
-	for _, d := range a.Documents {
+	ctx, cancel := context.WithCancel(t.Context())
+	cancel()
+	r := RunWith(ctx, t, e, args...)
+	if !errors.Is(r.Err, context.Canceled) || r.Answer == nil {
+		t.Fatalf("%v, %v", r.Answer, r.Err)
+	}
+	for _, d := range r.Documents {
 		if len(r.Document(t, d.Name)) == 0 {
 			t.Errorf("%s is empty", d.Name)
 		}
@@ -116,7 +123,7 @@ func (r *Result) Cell(t *testing.T, row int, column string) string {
 func (r *Result) Figure(t *testing.T) {
 	t.Helper()
 	name := r.Table.Name + ".svg"
-	compare(t, filepath.Join("..", "..", "..", "docs", "figures", name), r.Document(t, name))
+	compare(t, filepath.Join("..", "..", "docs", "figures", name), r.Document(t, name))
 }
 
 // Golden compares with testdata/NAME.

@@ -1,0 +1,200 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package mutations
+
+import (
+	"context"
+	_ "embed"
+	"errors"
+	"fmt"
+	"math"
+	"runtime"
+	"strconv"
+	"strings"
+	"time"
+
+	"go.uber.org/zap"
+
+	"github.com/textpoke/textpoke/check"
+	"github.com/textpoke/textpoke/check/explore"
+	"github.com/textpoke/textpoke/cpus"
+	"github.com/textpoke/textpoke/cpus/isa"
+	"github.com/textpoke/textpoke/experiments"
+	"github.com/textpoke/textpoke/poke"
+	"github.com/textpoke/textpoke/results"
+)
+
+// Config says which combinations are put to the checker, and what a search may cost.
+type Config struct {
+	// Arches are the instruction sets. Default: all.
+	Arches []isa.Arch
+	// Protocols are the protocols, by name. Default: all.
+	Protocols []string
+	// Fetches are the ways in which versions of text mix in a fetch. Default: all.
+	Fetches []cpus.Fetch
+	// Machines are the CPUs of a model, each as cpus.ParseRoles reads them; a text of
+	// several numbers with commas stands for as many machines. Default: 2.
+	Machines []string
+	// Sites are the numbers of sites, up to explore.MaxSites. Default: 2.
+	Sites []int
+	// Preempt lets tasks be preempted between any two instructions, and go on later,
+	// anywhere.
+	Preempt bool
+	// Reduce is what a search may leave out: "order", "symmetry", "all" or "none".
+	// Default: all.
+	Reduce string
+	// Exact keeps whole states, not fingerprints of 64 bits: slower and larger, but
+	// never wrong.
+	Exact bool
+	// Jobs is the number of cores to search on. Default: all.
+	Jobs int
+	// LimitStates ends a search at this number of states, at the end of a level.
+	// Default: no limit.
+	LimitStates uint64
+	// LimitMemory ends a search when states and queue take so many MiB. Default: 4096.
+	LimitMemory uint64
+	// LimitTime ends a search after this time. Default: no limit.
+	LimitTime time.Duration
+}
+
+//go:embed report.md.tmpl
+var prose string
+
+var spec = experiments.Spec[Config, check.VerdictRow]{
+	Name:  "mutations",
+	Short: "which steps does the safety of a protocol rest on? every protocol, with every defect",
+	Examples: []string{
+		"mutations --out mutations",
+		"mutations --arch x86_64 --protocol native --format csv",
+		"mutations --protocol breakpoint-lazy --cpus busy=1,isolated=1",
+	},
+	Prose: prose, Columns: columns, Fields: (*Config).fields, Measure: measure,
+}
+
+// Experiment is the question.
+var Experiment = spec.Experiment()
+
+// Run answers the question. Beside an answer in which limits left rows open the error
+// is experiments.ErrLimits.
+func Run(ctx context.Context, c Config, lab experiments.Lab) (*experiments.Answer, error) {
+	return spec.Run(ctx, c, lab)
+}
+
+// Validate tells which field Run would refuse.
+func (c Config) Validate() error { return spec.Validate(c) }
+
+// upTo is a number up to high; 0 is one of them.
+func upTo(high uint64, want string) experiments.Kind[uint64] {
+	return experiments.Kind[uint64]{
+		Type: "uint", Format: func(n uint64) string { return strconv.FormatUint(n, 10) },
+		Parse: func(s string) (uint64, error) {
+			n, err := strconv.ParseUint(s, 10, 64)
+			if err != nil || n > high {
+				return 0, errors.New("want " + want)
+			}
+			return n, nil
+		},
+	}
+}
+
+var atMost = experiments.Kind[time.Duration]{
+	Type: "duration", Format: time.Duration.String,
+	Parse: func(s string) (time.Duration, error) {
+		d, err := time.ParseDuration(s)
+		if err != nil || d < 0 {
+			return 0, errors.New("want a time above 0, or 0 for none")
+		}
+		return d, nil
+	},
+}
+
+func (c *Config) fields() []*experiments.Field {
+	return []*experiments.Field{
+		experiments.Arches(&c.Arches),
+		experiments.List(&c.Protocols, "protocol", strings.Join(poke.Names(), ","), "`list` of protocols", experiments.OneOf(poke.Names())),
+		experiments.NamedList(&c.Fetches, "fetch", "`list` of ways in which versions of text mix in a fetch",
+			cpus.FetchNames(), cpus.ParseFetch, cpus.Fetch.String),
+		experiments.Strings(&c.Machines, "cpus", "machine", "2", fmt.Sprintf("`machine`: a number of CPUs up to %d, several numbers, or roles "+
+			"(busy, idle, isolated, irqsoff, offline) such as busy=2,isolated=1; repeatable", explore.MaxCPUs), experiments.NoFile),
+		experiments.Counts(&c.Sites, "sites", "2", fmt.Sprintf("`list` of numbers of sites, each up to %d", explore.MaxSites), 1, explore.MaxSites),
+		experiments.Flag(&c.Preempt, "preempt", "tasks can be preempted between any two instructions, and go on later, anywhere"),
+		experiments.One(&c.Reduce, "reduce", "all", "`parts` that the search may leave out", experiments.OneOf(explore.ReductionNames())),
+		experiments.Flag(&c.Exact, "exact", "keep whole states, not fingerprints of 64 bits: slower and larger, but never wrong"),
+		experiments.Count(&c.Jobs, "jobs", runtime.GOMAXPROCS(0), "`number` of cores to search on", 1, 1<<16),
+		experiments.One(&c.LimitStates, "limit-states", "", "stop at this `number` of states, at the end of a level; 0 for none",
+			upTo(math.MaxUint64, "a number, or 0 for none")),
+		experiments.One(&c.LimitMemory, "limit-memory", "4096", "stop when states and queue take so many `MiB`; 0 for no limit",
+			upTo(1<<40, fmt.Sprintf("at most %d MiB, or 0 for no limit", uint64(1)<<40))),
+		experiments.One(&c.LimitTime, "limit-time", "", "stop after this `time`, such as 10m; 0 for none", atMost),
+	}
+}
+
+// columns are those of the checker.
+var columns = results.Of(check.Columns, func(r check.VerdictRow) *check.VerdictRow { return &r })
+
+// grid is what the Config asks about.
+func (c *Config) grid() (g check.Grid, err error) {
+	g = check.Grid{Arches: c.Arches, Protocols: c.Protocols, Fetches: c.Fetches, Preempts: []bool{c.Preempt}, Sites: c.Sites}
+	for _, m := range c.Machines {
+		specs := []string{m}
+		if !strings.Contains(m, "=") {
+			specs = strings.Split(m, ",")
+		}
+		for _, spec := range specs {
+			roles, err := cpus.ParseRoles(spec)
+			if err != nil {
+				return g, fmt.Errorf("--cpus %q: %w", m, err)
+			}
+			g.Machines = append(g.Machines, roles)
+		}
+	}
+	return g, nil
+}
+
+// options says how a search is made.
+func (c *Config) options() (explore.Options, error) {
+	reduce, err := explore.ParseReductions(c.Reduce)
+	return explore.Options{
+		Reduce: reduce, Exact: c.Exact, Workers: c.Jobs,
+		LimitStates: c.LimitStates, LimitTime: c.LimitTime, LimitMemory: c.LimitMemory << 20,
+	}, err
+}
+
+func measure(ctx context.Context, s *experiments.Study[Config, check.VerdictRow]) (*experiments.Findings, error) {
+	g, err := s.Config.grid()
+	if err != nil {
+		return nil, err
+	}
+	questions, err := Questions(g)
+	if err != nil {
+		return nil, err
+	}
+	o, err := s.Config.options()
+	if err != nil {
+		return nil, err
+	}
+	if s.Progress != nil {
+		o.Watch = func(p explore.Progress) { s.Progress(p.String()) }
+	}
+	cut := false
+	err = experiments.Each(ctx, s, questions, func(q *check.Question) (check.VerdictRow, error) {
+		r, err := q.Ask(ctx, o)
+		if err == nil && r.Verdict == explore.Incomplete {
+			cut = true
+			s.Log.Warn("incomplete", zap.Strings("question", r.Flags()), zap.String("why", r.Cut),
+				zap.Int("complete_to_depth", r.Depth-1), zap.Uint64("states", r.States))
+		}
+		return r, err
+	})
+	if err == nil && cut {
+		err = experiments.ErrLimits
+	}
+	return (&Answer{s}).findings(), err
+}
+
+// findings are what the rows say.
+func (a *Answer) findings() *experiments.Findings {
+	return &experiments.Findings{
+		Report: a.report(), Pictures: []experiments.Picture{{Picture: a.Matrix().Picture()}}, No: a.Unexpected(),
+	}
+}
