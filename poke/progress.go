@@ -50,13 +50,13 @@ func (p *Patcher) Finishing() bool { return p.stage == finishing }
 func (p *Patcher) Place() (at int, done int32, stage uint8) { return p.At, p.Done, p.stage }
 
 // Waiting is how many stores are buffered; Holds tells whether one of them is to
-// a site's text.
+// a site's text, or to its literal.
 func (p *Patcher) Waiting() int { return len(p.buffer) }
 
 // Holds is the other half of Waiting.
-func (p *Patcher) Holds(site int32) bool {
+func (p *Patcher) Holds(site int32, literal bool) bool {
 	for _, s := range p.buffer {
-		if s.site == site && !s.data {
+		if s.site == site && s.data == literal {
 			return true
 		}
 	}

@@ -50,13 +50,7 @@ func (a audit) checkRounds(j *Job, row *RunRow) {
 	if cause, ok := c.Conserved(); !ok {
 		a.report(cpus.Conservation, "cause %s: %d interrupts taken, %d sent", cause, c.TotalTaken(cause), c.Sent[cause])
 	}
-	want := row.Aside
-	for _, aside := range row.Aside {
-		want[cpus.Sync] -= aside
-	}
-	want[cpus.Sync] += row.Rounds
-	want[cpus.Stop] += row.Stops
-	lazy := [cpus.NumCauses]int{cpus.Sync: row.Lazy}
+	want, lazy := row.planned()
 	for k, rounds := range want {
 		cause := cpus.Cause(k)
 		if got := c.TotalRounds(cause); got != uint64(rounds) {

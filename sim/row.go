@@ -113,6 +113,19 @@ func (j *Job) runRow(ctx context.Context, engine, revision string, enable bool) 
 	return row, row.addAside(j, enable)
 }
 
+// planned is how many rounds the row's plan sends, by cause, and how many of these
+// leave out CPUs in user space.
+func (r *RunRow) planned() (rounds, lazy [cpus.NumCauses]int) {
+	rounds = r.Aside
+	for _, aside := range r.Aside {
+		rounds[cpus.Sync] -= aside
+	}
+	rounds[cpus.Sync] += r.Rounds
+	rounds[cpus.Stop] += r.Stops
+	lazy[cpus.Sync] = r.Lazy
+	return rounds, lazy
+}
+
 // sum sums up what the CPUs' counts and tallies say.
 func (r *RunRow) sum(roles []cpus.Role) {
 	var sum cpus.Tally

@@ -34,7 +34,10 @@ func NewTimed(j *Job, revision string, log *zap.Logger) (*Timed, error) {
 
 func newTimed(j *Job, revision string, log *zap.Logger, calls timed.Thinning) (*Timed, error) {
 	t := &Timed{job: j, log: log, revision: revision, counts: cpus.NewCounts(len(j.Roles))}
-	if j.Calibration == nil {
+	switch {
+	case j.Calibration == nil && j.Mutation != "":
+		return nil, fmt.Errorf("mutation %s on the timed engine: without a calibration nothing is executed that it could break: name one", j.Mutation)
+	case j.Calibration == nil:
 		return t, nil
 	}
 	if arch := j.Calibration.Arch; arch != j.shape.Traits.Name {
@@ -97,9 +100,13 @@ func (t *Timed) Close() {}
 // tells what it did and what that would have taken. Violations are no error.
 func (t *Timed) Update(ctx context.Context, enable bool) (RunRow, error) {
 	row, err := t.job.runRow(ctx, "timed", t.revision, enable)
-	if err != nil || t.machine == nil {
-		row.CountedOnly = true
+	if err != nil {
 		return row, err
+	}
+	if t.machine == nil {
+		row.CountedOnly = true
+		t.counts = t.counts.Plus(row.counts())
+		return row, nil
 	}
 	patches := t.job.patches(t.sites, enable)
 	u, err := t.job.update(patches, !enable)
@@ -141,6 +148,29 @@ func (t *Timed) Update(ctx context.Context, enable bool) (RunRow, error) {
 	t.log.Debug("update done", zap.String("direction", row.Direction), zap.Int64("update_ns", int64(out.Update)),
 		zap.Uint64("events", out.Events), zap.Duration("wall", wall))
 	return row, nil
+}
+
+// counts are the interrupts of a row that was only counted: its one patcher stays where
+// it is, and isolated CPUs in user space.
+func (r *RunRow) counts() cpus.Counts {
+	c := cpus.NewCounts(len(r.Roles))
+	sender := cpus.Housekeeper(r.Roles)
+	planned, lazy := r.planned()
+	for k, rounds := range planned {
+		c.Rounds[sender][k] = uint64(rounds)
+		for cpu, role := range r.Roles {
+			n := rounds
+			switch {
+			case cpu == sender || role == cpus.Offline:
+				continue
+			case role == cpus.Isolated:
+				n -= lazy[k]
+			}
+			c.Taken[cpu][k] = uint64(n)
+			c.Sent[k] += uint64(n)
+		}
+	}
+	return c
 }
 
 // Pass lets virtual time pass, in which nobody patches, until a moment of the

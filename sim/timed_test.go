@@ -160,32 +160,6 @@ func TestTimedFormula(t *testing.T) {
 	}
 }
 
-// TestTimedFindsMutations: what a protocol lacks shows on the timed engine too,
-// where CPUs go on fetching old text for long enough.
-func TestTimedFindsMutations(t *testing.T) {
-	k := plainCosts()
-	k.FetchLag, k.Calls = 1e5, 5e6
-	for mutation, want := range map[string]cpus.Property{
-		"drop-sync-1": cpus.TornFetch, "no-breakpoint": cpus.TornFetch, "late-publish": cpus.UnhandledBreakpoint,
-		"early-release": cpus.UnhandledBreakpoint, "overfull-batch": cpus.Overflow,
-	} {
-		found := false
-		for seed := range uint64(20) {
-			c := timedConfig(t, "x86_64", "native", "gen:n=300,groups=1,order=sorted", "8", k)
-			c.Mutation, c.Seed = mutation, seed
-			c.Buffer.Slots = 4 // few: who traps at one site has seen all stores so far
-			m := newTimedFor(t, c, timed.HotOnly)
-			toggle(t, m)
-			for _, v := range m.Violations() {
-				found = found || v.Property == want
-			}
-		}
-		if !found {
-			t.Errorf("%s: nobody met %s", mutation, want)
-		}
-	}
-}
-
 // TestTimedTimeline: what the timeline of a run in virtual time shows is what its
 // ledger says.
 func TestTimedTimeline(t *testing.T) {

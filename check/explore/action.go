@@ -274,7 +274,7 @@ func (w *world) finish(i int) {
 		if w.m.anyEnd {
 			break
 		}
-		if got := w.Peek(int(patch.Site)); got != w.m.final[i][patch.Site] && !p.Holds(patch.Site) && !w.m.sharedSite(i, patch.Site) {
+		if got := w.Peek(int(patch.Site)); got != w.m.final[i][patch.Site] && !p.Holds(patch.Site, false) && !w.m.sharedSite(i, patch.Site) {
 			n := w.m.Code.Len
 			w.violate(&cpus.Violation{
 				Property: cpus.BrokenSite, CPU: home, Site: int(patch.Site), Addr: patch.Addr, Bytes: got.Format(n),

@@ -15,6 +15,7 @@
 //   - calls.go draws the calls of traced functions, of which only those that can
 //     meet something are events.
 //   - law.go draws by weight.
+//   - buffer.go says which stores of the patcher wait in its store buffer, and how long.
 //   - patcher.go executes an update; ground.go is what it works on, shared.go what
 //     the CPUs share, text.go the versions of text, ledger.go the interrupts.
 //

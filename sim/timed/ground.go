@@ -28,10 +28,10 @@ func (m *Machine) Store(site, off, n int, t isa.Text) {
 	}
 }
 
-// stored tells the calls of a store to a site, which holds a breakpoint now or not.
-func (m *Machine) stored(site int, breakpoint bool) {
+// stored tells the calls of a store to a site, which every call meets from now on or not.
+func (m *Machine) stored(site int, meets bool) {
 	o := m.leads(site)
-	m.calls.stored(m.now, int32(site), breakpoint || o == cpus.CalledFreed || o == cpus.CalledWild, o == cpus.CalledTracer)
+	m.calls.stored(m.now, int32(site), meets || o == cpus.CalledFreed || o == cpus.CalledWild, o == cpus.CalledTracer)
 	m.hotter()
 }
 
@@ -56,8 +56,14 @@ func (m *Machine) Unsettle(site int) {
 	*s = s.TakenBack()
 }
 
-// Settle implements poke.Ground.
-func (m *Machine) Settle(site int, want isa.Text) { m.text.settle(site, want) }
+// Settle implements poke.Ground. What is promised while a store for the site waits is
+// broken by every call until that arrives.
+func (m *Machine) Settle(site int, want isa.Text) {
+	m.text.settle(site, want)
+	if site < m.cfg.Called && (m.patch.Holds(int32(site), false) || m.patch.Holds(int32(site), true)) {
+		m.stored(site, true)
+	}
+}
 
 // Attach and Release implement poke.Ground.
 func (m *Machine) Attach(ops uint64)  { m.SetOps(ops, cpus.CalledTracer) }

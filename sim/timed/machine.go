@@ -76,6 +76,7 @@ type Machine struct {
 	poke.Commons
 	expose exposure
 	patch  patcher
+	stores stores
 	line   line // of the reference count that all CPUs share
 	// comparisons is what the last lookup took.
 	comparisons int32
@@ -119,6 +120,7 @@ const (
 	streamSteps
 	streamCold
 	streamLine
+	streamStores
 )
 
 // New builds a machine at rest, at time 0.
@@ -158,6 +160,7 @@ func New(cfg Config) (*Machine, error) {
 		return nil, err
 	}
 	m.line = newLine(n, stream(streamLine))
+	m.stores = stores{m: m, rng: stream(streamStores)}
 	m.calls = newCalls(cfg.Called, cfg.Costs.Calls, cfg.Costs.Skew, stream(streamCalls))
 	if cfg.Preempt {
 		m.calls.parks = min(cfg.Costs.Tracer/cfg.Costs.TickInterval, 1)
@@ -228,7 +231,7 @@ func (m *Machine) Now() Nanos { return m.now }
 
 // Kinds of events.
 const (
-	evPatcher uint32 = iota // the patcher goes on
+	evPatcher uint32 = iota // the patcher goes on, or a store of it becomes visible
 	evCall                  // somebody calls a hot site
 	evCPU                   // a CPU goes on
 	evArrive                // an interrupt gets to a CPU
@@ -258,6 +261,10 @@ func (m *Machine) happen() {
 	who := int(e.what >> bitsKind)
 	switch e.what & kindMask {
 	case evPatcher:
+		if who == storeGoes {
+			m.stores.goes(number)
+			return
+		}
 		m.goOn()
 	case evCall:
 		m.call(number)
@@ -338,8 +345,6 @@ func (c *chooser) Choose(what cpus.Choice, n int) int {
 		return 0
 	case cpus.ChooseVersion, cpus.ChooseGrain:
 		return c.rng.IntN(n)
-	case cpus.ChooseDrain:
-		return n - 1 // stores arrive in order: how long fetches lag behind them is drawn instead
 	}
 	return 0 // masked stretches, stays in tracers and moves take times of their own
 }

@@ -80,6 +80,10 @@ func (m *Machine) Update(ctx context.Context, parts ...Part) (out Outcome, err e
 			out.Exposure += m.expose.until(m.now) - exposed
 			records += len(part.Patches)
 		}
+		// Stores that no fence has pushed out arrive at last.
+		if err := m.happenUntil(ctx, func() bool { return m.patch.Waiting() == 0 }); err != nil {
+			return Outcome{}, fmt.Errorf("timed update: %w", err)
+		}
 	}
 	m.ledger.pause(m.now)
 	if records > 0 {
@@ -123,7 +127,7 @@ func (m *Machine) carryOut(ctx context.Context, part Part) error {
 	}
 	if part.Settles {
 		for i := range part.Patches {
-			m.text.settle(int(part.Patches[i].Site), part.Patches[i].New)
+			m.Settle(int(part.Patches[i].Site), part.Patches[i].New)
 		}
 	}
 	return nil
@@ -200,11 +204,12 @@ func (m *Machine) goOn() {
 			return
 		}
 		st := p.Plan[at]
-		status, err := p.Step(p.ctx, m, &m.steps)
+		status, err := p.Step(p.ctx, m, &m.stores)
 		if err != nil {
 			p.err, p.running = err, false
 			return
 		}
+		m.stores.draw()
 		if status == poke.Waits {
 			m.await(st)
 			return
