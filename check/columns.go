@@ -85,6 +85,10 @@ var Columns = slices.Concat(
 		{Name: "collision", Detail: true, Doc: "probability that some state was taken for another; empty in exact mode",
 			Cell: func(r *VerdictRow) any { return r.Collision }},
 	}.When(func(r *VerdictRow) bool { return !r.Options.Exact }),
+	verdictColumns{
+		{Name: "layout", Detail: true, Doc: "how the kernel lays sites out: with literals that name their ops, or without",
+			Cell: func(r *VerdictRow) any { return r.Model.Code.Traits.Layout }},
+	},
 )
 
 // ofProtocol tells whether a row is about a protocol, and not about a scenario of the

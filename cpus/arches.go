@@ -12,6 +12,31 @@ import (
 
 var arches = []isa.Arch{x86_64.Arch, arm64.Arch, riscv64.Arch}
 
+// layouts are those of each instruction set, the usual one first.
+var layouts = map[string][]isa.Arch{
+	x86_64.Name: {x86_64.Arch}, arm64.Name: arm64.Layouts, riscv64.Name: riscv64.Layouts,
+}
+
+// LayoutNames lists the layouts that sites may have as --layout spells them.
+func LayoutNames() []string { return []string{isa.LayoutPlain, isa.LayoutCallOps, isa.LayoutBTI} }
+
+// Layouts are the same instruction set with each layout of sites that its kernels
+// are built with, the usual one first.
+func Layouts(a isa.Arch) []isa.Arch { return layouts[a.Traits().Name] }
+
+// WithLayout is the same instruction set with sites of that layout. It fails where
+// no kernel has such sites.
+func WithLayout(a isa.Arch, layout string) (isa.Arch, error) {
+	var known []string
+	for _, l := range Layouts(a) {
+		if l.Traits().Layout == layout {
+			return l, nil
+		}
+		known = append(known, l.Traits().Layout)
+	}
+	return nil, fmt.Errorf("layout %q: %s has sites of layout %s", layout, a.Traits().Name, strings.Join(known, ", "))
+}
+
 // ArchNames lists the instruction sets as --arch spells them.
 func ArchNames() []string {
 	names := make([]string, len(arches))

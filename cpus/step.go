@@ -174,7 +174,7 @@ func seen(window []Version, since Seq, off, n int, text isa.Text) bool {
 // decode reads the instruction at off of the current site.
 func (c *CPU) decode(code *Code, text isa.Text, off int) isa.Insn {
 	at := code.Sites[c.Site]
-	if code.Literals() {
+	if code.Insns() == 1 { // a pair computes it itself
 		c.Scratch = code.Arch.Scratch(isa.Site{Addr: at, Len: uint8(code.Len)}, code.Entry)
 	}
 	return code.Arch.Decode(at+records.Addr(off), text, c.Scratch)

@@ -40,7 +40,7 @@ func (p *Patch) ops(undo bool) uint64 {
 func Act(code *cpus.Code, at records.Addr, t isa.Text) isa.Insn {
 	n := code.Traits.FetchLen
 	var scratch uint64
-	if code.Literals() {
+	if code.Insns() == 1 { // a pair computes it itself
 		scratch = code.Arch.Scratch(isa.Site{Addr: at, Len: uint8(code.Len)}, code.Entry)
 	}
 	var insn isa.Insn

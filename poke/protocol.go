@@ -47,6 +47,14 @@ type Shape struct {
 // Literals tells whether sites of this shape have a literal that names their ops.
 func (s Shape) Literals() bool { return s.Traits.CallOps && s.Len == s.Traits.FetchLen }
 
+// Frees tells whether what enabled sites call goes with its tracer: an ops that a
+// literal names, a trampoline of its own, or what a pair reaches. Where one word
+// calls and no literal names anything, it calls the entry common to all
+// (ftrace_caller), which stays.
+func (s Shape) Frees() bool {
+	return s.Traits.CallOps || s.Traits.OpsTrampolines || s.Len != s.Traits.FetchLen
+}
+
 // Tail tells whether a breakpoint leaves a part of sites of this shape uncovered.
 func (s Shape) Tail() bool { return s.Len > s.Traits.BreakpointLen }
 

@@ -75,7 +75,7 @@ func nativeOf(t isa.Traits) Protocol {
 	switch {
 	case t.RoundPerLiteral:
 		p = *wordAndRounds
-	case t.CallOps:
+	case t.FetchLen == t.BreakpointLen: // a site is one word, which one store replaces
 		p = *builtin("word")
 	}
 	p.Name = Native

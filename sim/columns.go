@@ -77,6 +77,10 @@ var PlanColumns = slices.Concat(
 			Doc: "where the firmware counts rounds (riscv64): what each CPU but the sender takes of the other kind, " +
 				"interrupts of /proc/interrupts beside fences or fences beside interrupts"},
 	}.When(func(r *PlanRow) bool { return r.Arch.Traits().FirmwareRounds }),
+	results.Columns[*PlanRow]{
+		{Name: "layout", Detail: true, Cell: func(r *PlanRow) any { return r.Arch.Traits().Layout },
+			Doc: "how the kernel lays sites out: with literals that name their ops, or without"},
+	},
 )
 
 func isBuffered(r *PlanRow) bool { return r.Buffered }

@@ -17,6 +17,7 @@ import (
 // Config is one combination to be counted or run.
 type Config struct {
 	Arch     isa.Arch
+	Layout   string         // of its sites: see LayoutNames; "" for what the table speaks for
 	Protocol string         // see poke.Names; that of Plan, where there is one
 	Plan     *poke.Protocol // a protocol from a file, nil for a built-in one
 	Mutation string         // a defect to put in, "" for none; see poke.MutationNames
@@ -113,6 +114,9 @@ func (c *Config) Flags() string {
 	}
 	s := fmt.Sprintf("--arch %s %s --buffer %s --order %s --cpus %s --lookup %s --refs %s --fetch %s --seed %d",
 		c.Arch.Traits().Name, protocol, c.Buffer, c.Order, cpus.FormatRoles(c.Roles), c.Lookup, c.Refs, c.Fetch, c.Seed)
+	if c.Layout != "" {
+		s += " --layout " + c.Layout
+	}
 	if c.Mutation != "" {
 		s += " --mutate " + c.Mutation
 	}

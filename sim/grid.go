@@ -22,6 +22,7 @@ import (
 type Grid struct {
 	Records   []string // as records.Open wants them; none: each architecture's own kernel
 	Arches    []isa.Arch
+	Layouts   []string
 	AnyArch   bool // Arches is a default: leave out what a table is not of
 	Protocols []string
 	Plans     []*poke.Protocol // from files, in place of Protocols
@@ -68,7 +69,7 @@ func (g *Grid) Points() int {
 		protocols = len(g.Plans)
 	}
 	for _, n := range []int{
-		len(g.Filters), protocols, len(g.Mutations), len(g.Orders), len(g.Machines),
+		len(g.Filters), protocols, len(g.Layouts), len(g.Mutations), len(g.Orders), len(g.Machines),
 		len(g.Fetches), len(g.Lookups), len(g.Refs), len(g.Buffers), len(g.Seeds),
 		len(g.Scenarios), len(g.Dispatch), len(g.Engines), len(g.Calibrations), len(g.Calls), len(g.Entries),
 	} {
@@ -153,6 +154,7 @@ func (g *Grid) expand(ctx context.Context, arch isa.Arch, t *records.Table) (bas
 	} else {
 		base = Cross(base, g.Protocols, func(c *Config, v string) { c.Protocol = v })
 	}
+	base = Cross(base, g.Layouts, func(c *Config, v string) { c.Layout = v })
 	base = Cross(base, g.Mutations, func(c *Config, v string) { c.Mutation = v })
 	for _, c := range base {
 		j, err := NewJob(c)

@@ -28,6 +28,7 @@ type Job struct {
 	torn    int // sites that no store can replace at once
 	// unmatched is what of the filter matches no record at all.
 	unmatched []string
+	found     string // about the layout of sites, where the table spoke for another than the usual one
 }
 
 // NewJob checks a Config and works out what it asks for. Errors say in one line
@@ -46,9 +47,12 @@ func NewJob(c Config) (*Job, error) {
 	if t := c.Table.Arch(); t != "" && t != traits.Name {
 		return nil, fmt.Errorf("records %s are of %s, not of %s", c.Table.Name(), t, traits.Name)
 	}
-	j.shape = poke.Shape{Traits: traits}
+	if err := j.settleLayout(); err != nil {
+		return nil, err
+	}
+	j.shape = poke.Shape{Traits: j.Arch.Traits()}
 	for _, rec := range c.Filter.Match(c.Table) {
-		site, err := c.Arch.Site(c.Table.Addr(rec), j.protocol.Layout)
+		site, err := j.Arch.Site(c.Table.Addr(rec), j.protocol.Layout)
 		if err != nil {
 			var refused *isa.MisalignedError
 			if !errors.As(err, &refused) {
@@ -89,6 +93,9 @@ func NewJob(c Config) (*Job, error) {
 // records.
 func (j *Job) Warnings() (out []string) {
 	arch := j.shape.Traits.Name
+	if j.found != "" {
+		out = append(out, j.found)
+	}
 	for _, expr := range j.unmatched {
 		out = append(out, fmt.Sprintf("records %s: filter %q matches no record", j.Table.Name(), expr))
 	}

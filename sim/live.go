@@ -97,7 +97,7 @@ func (l *Live) Update(ctx context.Context, enable bool) (RunRow, error) {
 		return row, fmt.Errorf("%s: %w", row.Direction, err)
 	}
 	row.Elapsed = time.Since(start)
-	if !enable { // nobody wants the tracer any more
+	if !enable && l.job.shape.Frees() { // nobody wants the tracer any more
 		l.machine.SetOps(l.ops, cpus.CalledFreed)
 	}
 	if err := l.finish(ctx, &row, before); err != nil {

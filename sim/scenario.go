@@ -145,7 +145,7 @@ func (t *Timed) parts(u *poke.Update, enable bool) ([]timed.Part, error) {
 		parts = append(parts, t.job.entryPart(t.sites, e))
 	}
 	records := timed.Part{Update: u, Cause: cpus.Sync}
-	if !enable { // nobody wants the tracer any more
+	if !enable && t.job.shape.Frees() { // nobody wants the tracer any more
 		records.Frees = t.ops
 	}
 	parts = append(parts, records)

@@ -126,6 +126,9 @@ func (s *Setup) program(shape poke.Shape, patches []poke.Patch) (Program, error)
 	if s.Switch {
 		plan = life.Switch(detach)
 	}
+	if !shape.Frees() {
+		plan = slices.DeleteFunc(plan, func(st poke.Step) bool { return st.Op == poke.Release })
+	}
 	if s.Mutation.NoMutex {
 		plan = slices.DeleteFunc(plan, func(st poke.Step) bool {
 			return (st.Op == poke.Lock || st.Op == poke.Unlock) && st.Mutex == poke.TextMutex

@@ -23,9 +23,9 @@ import (
 // machine. Lists mean the cross product.
 type gridFlags struct {
 	sweepFlags
-	arch, protocol, buffer, order, lookup, refs, fetch, mutate []string
-	records, filter, cpus, plan                                []string
-	kallsyms                                                   string
+	arch, layout, protocol, buffer, order, lookup, refs, fetch, mutate []string
+	records, filter, cpus, plan                                        []string
+	kallsyms                                                           string
 }
 
 func (g *gridFlags) register(cmd *cobra.Command) {
@@ -36,6 +36,7 @@ func (g *gridFlags) register(cmd *cobra.Command) {
 		offer(cmd, flag, valid)
 	}
 	names(&g.arch, "arch", cpus.ArchNames(), cpus.ArchNames(), "instruction sets: ")
+	names(&g.layout, "layout", []string{sim.AutoLayout}, sim.LayoutNames(), "layouts of sites, by kernel configuration: ")
 	names(&g.protocol, "protocol", []string{poke.Native}, poke.Names(), "protocols: ")
 	f.StringArrayVar(&g.plan, "plan", nil, "`file` with a protocol (docs/plan-files.md), in place of --protocol; repeatable")
 	// The flag stands right here: it cannot be missing.
@@ -68,6 +69,10 @@ func (g *gridFlags) grid(cmd *cobra.Command, c *common) (*sim.Grid, error) {
 	var e error
 	grid.Arches, e = namedList("arch", g.arch, cpus.ArchNames(), cpus.ParseArch)
 	read(e)
+	if cmd.Flags().Changed("layout") {
+		grid.Layouts, e = namedList("layout", g.layout, sim.LayoutNames(), identity)
+		read(e)
+	}
 	if g.plan == nil {
 		grid.Protocols, e = namedList("protocol", g.protocol, poke.Names(), identity)
 	} else {

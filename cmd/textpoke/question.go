@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/textpoke/textpoke/check"
+	"github.com/textpoke/textpoke/cpus/isa"
 
 	"github.com/spf13/cobra"
 
@@ -22,9 +23,9 @@ import (
 // machineFlags is the flags that say which protocols are to be checked on what.
 // Lists mean the cross product.
 type machineFlags struct {
-	arch, protocol, fetch, cpus []string
-	sites                       []int
-	preempt                     bool
+	arch, layout, protocol, fetch, cpus []string
+	sites                               []int
+	preempt                             bool
 }
 
 // questionFlags is the flags that say all that can be asked of a protocol.
@@ -37,7 +38,7 @@ type questionFlags struct {
 
 // questionFlagNames are their names.
 var questionFlagNames = []string{
-	"arch", "protocol", "plan", "mutate", "fetch", "buffer", "order", "lookup", "refs", "cpus", "sites", "preempt", "early", "patchers", "switch",
+	"arch", "layout", "protocol", "plan", "mutate", "fetch", "buffer", "order", "lookup", "refs", "cpus", "sites", "preempt", "early", "patchers", "switch",
 }
 
 // checkOrders are the orders that differ for a handful of sites.
@@ -53,6 +54,7 @@ func names(cmd *cobra.Command, to *[]string, flag string, preset, valid []string
 func (k *machineFlags) register(cmd *cobra.Command, protocols, fetches []string) {
 	f := cmd.Flags()
 	names(cmd, &k.arch, "arch", cpus.ArchNames(), cpus.ArchNames(), "instruction sets: ")
+	names(cmd, &k.layout, "layout", nil, cpus.LayoutNames(), "layouts of sites, by kernel configuration (default: each instruction set's usual one): ")
 	names(cmd, &k.protocol, "protocol", protocols, poke.Names(), "protocols: ")
 	names(cmd, &k.fetch, "fetch", fetches, cpus.FetchNames(), "ways in which versions of text mix in a fetch: ")
 	f.StringArrayVar(&k.cpus, "cpus", []string{"2"}, fmt.Sprintf("`machine`: a number of CPUs up to %d, several numbers, or roles (busy, idle, isolated, irqsoff, offline) such as busy=2,isolated=1; repeatable", explore.MaxCPUs))
@@ -75,12 +77,27 @@ func (k *questionFlags) register(cmd *cobra.Command) {
 // grid reads the flags.
 func (k *machineFlags) grid() (*check.Grid, error) {
 	g := &check.Grid{Preempts: []bool{k.preempt}, Sites: k.sites}
-	var errs [4]error
+	var errs [5]error
 	g.Arches, errs[0] = namedList("arch", k.arch, cpus.ArchNames(), cpus.ParseArch)
 	g.Protocols, errs[1] = namedList("protocol", k.protocol, poke.Names(), identity)
 	g.Fetches, errs[2] = namedList("fetch", k.fetch, cpus.FetchNames(), cpus.ParseFetch)
 	g.Machines, errs[3] = list("cpus", machines(k.cpus), machine)
+	if len(k.layout) > 0 && errs[0] == nil {
+		g.Arches, errs[4] = k.laidOut(g.Arches)
+	}
 	return g, cmp.Or(errs[:]...)
+}
+
+// laidOut are instruction sets with each layout of sites that is asked for.
+func (k *machineFlags) laidOut(arches []isa.Arch) (out []isa.Arch, err error) {
+	layouts, err := namedList("layout", k.layout, cpus.LayoutNames(), identity)
+	for _, a := range arches {
+		for _, l := range layouts {
+			with, e := cpus.WithLayout(a, l)
+			out, err = append(out, with), cmp.Or(err, e)
+		}
+	}
+	return out, err
 }
 
 // grid reads the flags, but for the mutations.

@@ -3,7 +3,8 @@
 // it, and an aligned eight-byte literal before the function that names the
 // site's ops (CALL_OPS).
 //
-// Layout of a function, "rec" being the record's address (Linux 6.3 and later):
+// Layout of a function, "rec" being the record's address (Linux 6.3 and later;
+// before, and where CALL_OPS is not configured, the literal is missing):
 //
 //	              without BTI   with BTI
 //	literal       rec-12        rec-16     8-aligned, &ftrace_ops
@@ -11,6 +12,8 @@
 //	BTI C                       rec-8
 //	MOV X9, LR    rec-4         rec-4      written once, at boot
 //	NOP or BL     rec           rec        the site
+//
+// Each layout has an Arch of its own: Layouts.
 //
 // Sources: arch/arm64/kernel/ftrace.c, arch/arm64/kernel/patching.c (Linux
 // 6.18), arch/arm64/include/asm/insn.h; Arm ARM (DDI 0487) C6.2 for the
@@ -62,13 +65,21 @@ const Reach = 128 << 20
 // Arch is arm64 of a kernel whose own code has no BTI, which goes for every
 // kernel built by GCC (CONFIG_ARM64_BTI_KERNEL depends on !CC_IS_GCC). It has
 // no state.
-var Arch isa.Arch = arch{}
+var Arch isa.Arch = arch{layout: isa.LayoutCallOps}
 
 // BTI is arm64 of a kernel with CONFIG_ARM64_BTI_KERNEL, whose functions may
 // begin with BTI C. It differs in the records that it takes, see Site.
-var BTI isa.Arch = arch{bti: true}
+var BTI isa.Arch = arch{layout: isa.LayoutBTI}
 
-type arch struct{ bti bool }
+// Plain is arm64 of a kernel without DYNAMIC_FTRACE_WITH_CALL_OPS: before Linux
+// 6.3, with CFI, or optimised for size by GCC (arch/arm64/Kconfig). Its sites have
+// no literal, and functions need not be aligned to 8 bytes.
+var Plain isa.Arch = arch{layout: isa.LayoutPlain}
+
+// Layouts are the ways in which kernels lay sites out, the usual one first.
+var Layouts = []isa.Arch{Arch, BTI, Plain}
+
+type arch struct{ layout string }
 
 // Traits: a trap or interrupt synchronises the context on entry and return
 // (Arm ARM, "Context synchronization event"), rounds are ordinary interrupts,
@@ -76,14 +87,15 @@ type arch struct{ bti bool }
 // Neither a literal nor the whole update is followed by a round: the cache
 // maintenance that goes with each store is broadcast by hardware
 // (caches_clean_inval_pou), and old code may stay in use for a while.
-func (arch) Traits() isa.Traits {
+func (a arch) Traits() isa.Traits {
 	return isa.Traits{
 		Name:           Name,
+		Layout:         a.layout,
 		FetchLen:       InsnLen,
 		BreakpointLen:  InsnLen,
 		Breakpoint:     "brk",
 		Resync:         "isb",
-		CallOps:        true,
+		CallOps:        a.layout != isa.LayoutPlain,
 		TrapSyncs:      true,
 		InterruptSyncs: true,
 		StoresBuffered: true,
@@ -104,12 +116,16 @@ func (arch) Traits() isa.Traits {
 // 48,048 records of Debian's 6.12. A multiple of 8 means either a misaligned
 // function or one that begins with BTI C, so Arch, which knows of no BTI,
 // refuses it: the align-down would name a word that is not the literal. BTI
-// takes it. Other addresses are no instruction's.
+// takes it, and so does Plain, which has no literal. Other addresses are no
+// instruction's.
 func (a arch) Site(rec records.Addr, _ isa.Layout) (isa.Site, error) {
 	if rec%InsnLen != 0 {
 		return isa.Site{}, &isa.MisalignedError{Arch: Name, Record: rec, What: "site", Align: InsnLen}
 	}
-	if rec%8 == 0 && !a.bti {
+	switch {
+	case a.layout == isa.LayoutPlain:
+		return isa.Site{Addr: rec, Len: InsnLen}, nil
+	case rec%8 == 0 && a.layout != isa.LayoutBTI:
 		return isa.Site{}, &isa.MisalignedError{Arch: Name, Record: rec, What: "literal", Align: 8}
 	}
 	return isa.Site{Addr: rec, Literal: Literal(rec), Len: InsnLen}, nil
@@ -124,11 +140,15 @@ func (arch) Disabled(isa.Site) isa.Text { return Nop }
 
 // Enabled is BL to the target, or to the entry where the target is out of
 // reach (it finds the target through the literal's ops), or to the module's
-// PLT slot for the entry, as ftrace_find_callable_addr chooses. A destination
-// that is not word-aligned is no instruction and counts as out of reach.
-func (arch) Enabled(s isa.Site, d isa.Destination) (isa.Text, isa.Via, error) {
+// PLT slot for the entry, as ftrace_find_callable_addr chooses. A site without a
+// literal calls the entry for the entry alone. A destination that is not
+// word-aligned is no instruction and counts as out of reach.
+func (a arch) Enabled(s isa.Site, d isa.Destination) (isa.Text, isa.Via, error) {
 	if t, ok := Call(s.Addr, d.Target); ok {
 		return t, isa.Direct, nil
+	}
+	if a.layout == isa.LayoutPlain && d.Target != d.Entry { // the entry could not tell what is wanted
+		return 0, isa.Direct, &isa.ReachError{Arch: Name, Site: s.Addr, To: d.Target, Reach: Reach}
 	}
 	if t, ok := Call(s.Addr, d.Entry); ok {
 		return t, isa.ThroughEntry, nil

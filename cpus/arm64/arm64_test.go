@@ -66,19 +66,23 @@ func TestSite(t *testing.T) {
 	const addr = base - 12
 	site := func(rec records.Addr) isa.Site { return isa.Site{Addr: rec, Literal: addr, Len: 4} }
 	for _, c := range []struct {
-		name       string
-		rec        records.Addr
-		plain, bti string // the error's What, "" where the record is taken
+		name                string
+		rec                 records.Addr
+		callOps, bti, plain string // the error's What, "" where the record is taken
 	}{
-		{"aligned", addr + 12, "", ""},
-		{"aligned, BTI C", addr + 16, "literal", ""},
-		{"between instructions", addr + 14, "site", "site"},
-		{"odd", addr + 13, "site", "site"},
+		{"aligned", addr + 12, "", "", ""},
+		{"aligned, BTI C", addr + 16, "literal", "", ""},
+		{"between instructions", addr + 14, "site", "site", "site"},
+		{"odd", addr + 13, "site", "site", "site"},
 	} {
-		for arch, what := range map[isa.Arch]string{arm64.Arch: c.plain, arm64.BTI: c.bti} {
+		for arch, what := range map[isa.Arch]string{arm64.Arch: c.callOps, arm64.BTI: c.bti, arm64.Plain: c.plain} {
 			s, err := arch.Site(c.rec, isa.Word)
 			if what == "" {
-				if err != nil || s != site(c.rec) {
+				want := site(c.rec)
+				if arch == arm64.Plain {
+					want.Literal = 0
+				}
+				if err != nil || s != want {
 					t.Errorf("%s: %+v, %v", c.name, s, err)
 				}
 				continue
@@ -220,7 +224,8 @@ func TestTraits(t *testing.T) {
 		InterruptRow: "IPI1", InterruptName: "Function call interrupts",
 		StopRow: "IPI0", StopName: "Rescheduling interrupts",
 	}
-	for _, arch := range []isa.Arch{arm64.Arch, arm64.BTI} {
+	for i, arch := range arm64.Layouts {
+		want.Layout, want.CallOps = []string{"call-ops", "bti", "plain"}[i], i < 2
 		if got := arch.Traits(); got != want {
 			t.Errorf("%+v", got)
 		}
@@ -241,5 +246,28 @@ func TestWordsAreAtomic(t *testing.T) {
 				t.Errorf("AtomicStore(%s, %d) = %v", at, n, got)
 			}
 		}
+	}
+}
+
+// TestPlainSitesCallTheEntryAlone: nothing at the site could tell the entry which
+// other target is meant, so one out of reach is refused.
+func TestPlainSitesCallTheEntryAlone(t *testing.T) {
+	if tr := arm64.Plain.Traits(); tr.CallOps || tr.Layout != isa.LayoutPlain {
+		t.Errorf("%+v", tr)
+	}
+	s, err := arm64.Plain.Site(base, isa.Word)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, via, err := arm64.Plain.Enabled(s, isa.Destination{Target: base + 64, Entry: base + 64}); err != nil || via != isa.Direct {
+		t.Errorf("the entry: %v, %v", via, err)
+	}
+	far := isa.Destination{Target: base + arm64.Reach, Entry: base + 64}
+	var reach *isa.ReachError
+	if _, _, err := arm64.Plain.Enabled(s, far); !errors.As(err, &reach) {
+		t.Errorf("out of reach: %v", err)
+	}
+	if _, via, err := arm64.Arch.Enabled(s, far); err != nil || via != isa.ThroughEntry {
+		t.Errorf("out of reach, with a literal: %v, %v", via, err)
 	}
 }

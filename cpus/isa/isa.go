@@ -115,10 +115,19 @@ type Destination struct {
 	PLT    records.Addr // the site's module's PLT slot for Entry, 0 if it has none
 }
 
+// The layouts that kernels are built with, by what their configuration calls it.
+// An instruction set has one Arch for each that it knows.
+const (
+	LayoutPlain   = "plain"    // nothing but the site: x86_64, and kernels without CALL_OPS
+	LayoutCallOps = "call-ops" // DYNAMIC_FTRACE_WITH_CALL_OPS: a literal before the function names the site's ops
+	LayoutBTI     = "bti"      // the same with ARM64_BTI_KERNEL: functions may begin with a landing pad
+)
+
 // Traits are the facts about an instruction set that protocols, CPUs and
 // reports need. See the implementations for the sources.
 type Traits struct {
 	Name          string
+	Layout        string // how its sites are laid out: LayoutPlain and its neighbours
 	FetchLen      int    // bytes of one fetched instruction of a site
 	BreakpointLen int    // bytes a breakpoint overwrites
 	Breakpoint    string // its mnemonic: int3, brk, ebreak

@@ -5,7 +5,7 @@
 //   - isa.Word (Linux 6.16 and later): the auipc is fixed when the function is
 //     loaded and only the aligned word behind it toggles, between a nop and
 //     the jalr. Other harts may run it meanwhile. An eight-byte literal before
-//     the function names the site's ops (CALL_OPS).
+//     the function names the site's ops (CALL_OPS), unless that is left out.
 //   - isa.Pair (Linux 6.3 to 6.15): both toggle together, between two nops and
 //     the pair, so that nobody may be between them.
 //
@@ -44,9 +44,17 @@ const (
 )
 
 // Arch is riscv64 with remote fences by SBI firmware. It has no state.
-var Arch isa.Arch = arch{}
+var Arch isa.Arch = arch{layout: isa.LayoutCallOps}
 
-type arch struct{}
+// Plain is riscv64 of a kernel without DYNAMIC_FTRACE_WITH_CALL_OPS, as with CFI
+// (arch/riscv/Kconfig, Linux 6.16). Its sites have no literal, and functions that
+// hold compressed instructions are aligned to 4 bytes (FUNCTION_ALIGNMENT_4B).
+var Plain isa.Arch = arch{layout: isa.LayoutPlain}
+
+// Layouts are the ways in which kernels lay sites out, the usual one first.
+var Layouts = []isa.Arch{Arch, Plain}
+
+type arch struct{ layout string }
 
 // Traits: nothing but fence.i on the hart itself makes it fetch afresh, no
 // trap and no interrupt does (Zifencei). Rounds are SBI remote fences, which
@@ -56,14 +64,15 @@ type arch struct{}
 // The kernel's update goes through patch_text_nosync for each literal, which
 // ends in flush_icache_all, and calls that once more when all words are
 // written (ftrace_rec_set_ops, arch_ftrace_update_code; Linux 7.1).
-func (arch) Traits() isa.Traits {
+func (a arch) Traits() isa.Traits {
 	return isa.Traits{
 		Name:            Name,
+		Layout:          a.layout,
 		FetchLen:        InsnLen,
 		BreakpointLen:   InsnLen,
 		Breakpoint:      "ebreak",
 		Resync:          "fence.i",
-		CallOps:         true,
+		CallOps:         a.layout == isa.LayoutCallOps,
 		MaskedRounds:    true,
 		FirmwareRounds:  true,
 		StoresBuffered:  true,
@@ -86,9 +95,10 @@ func (arch) Traits() isa.Traits {
 // multiple of 8, as in all 41,845 records of a 7.2 kernel. The kernel relies
 // on the compiler for that (FUNCTION_ALIGNMENT_8B); elsewhere ALIGN_DOWN(rec-12,
 // 8), by which update and ftrace_caller find the literal, names another word,
-// so such records are refused. A Pair has no literal and begins wherever a
-// compressed instruction may: at any multiple of 2.
-func (arch) Site(rec records.Addr, layout isa.Layout) (isa.Site, error) {
+// so such records are refused. Plain has no literal and takes them. A Pair has
+// none either and begins wherever a compressed instruction may: at any multiple of
+// 2.
+func (a arch) Site(rec records.Addr, layout isa.Layout) (isa.Site, error) {
 	if layout == isa.Pair {
 		if rec%2 != 0 {
 			return isa.Site{}, misaligned(rec, "site", 2)
@@ -97,6 +107,9 @@ func (arch) Site(rec records.Addr, layout isa.Layout) (isa.Site, error) {
 	}
 	if rec%InsnLen != 0 {
 		return isa.Site{}, misaligned(rec, "site", InsnLen)
+	}
+	if a.layout == isa.LayoutPlain {
+		return isa.Site{Addr: rec, Len: InsnLen}, nil
 	}
 	if rec%8 != InsnLen {
 		return isa.Site{}, misaligned(rec, "literal", 8)
@@ -126,11 +139,12 @@ func (arch) Disabled(s isa.Site) isa.Text {
 // within JalrRange of the entry; everything farther is left to the entry,
 // which finds the target through the literal's ops (ftrace_make_call; from call
 // to call, ftrace_modify_call writes the entry's jalr whatever the target).
-// Where the auipc cannot be for the entry, it is for the PLT slot.
+// Where the auipc cannot be for the entry, it is for the PLT slot. A site without a
+// literal calls the entry for the entry alone.
 //
 // A Pair carries its own auipc and calls the target or fails: it has no
 // literal that could tell the entry which target is meant.
-func (arch) Enabled(s isa.Site, d isa.Destination) (isa.Text, isa.Via, error) {
+func (a arch) Enabled(s isa.Site, d isa.Destination) (isa.Text, isa.Via, error) {
 	if s.Len == PairLen {
 		hi, lo, ok := Split(s.Addr, d.Target)
 		if !ok {
@@ -138,10 +152,10 @@ func (arch) Enabled(s isa.Site, d isa.Destination) (isa.Text, isa.Via, error) {
 		}
 		return AuipcT0(hi) | JalrT0(lo)<<32, isa.Direct, nil
 	}
-	return enabledWord(s, d)
+	return a.enabledWord(s, d)
 }
 
-func enabledWord(s isa.Site, d isa.Destination) (isa.Text, isa.Via, error) {
+func (a arch) enabledWord(s isa.Site, d isa.Destination) (isa.Text, isa.Via, error) {
 	auipc := s.Addr - InsnLen
 	hi, lo, ok := Split(auipc, d.Entry)
 	if !ok {
@@ -163,6 +177,9 @@ func enabledWord(s isa.Site, d isa.Destination) (isa.Text, isa.Via, error) {
 	near := -JalrRange <= off && off <= JalrRange
 	if targetHi, targetLo, ok := Split(auipc, d.Target); ok && near && targetHi == hi {
 		return JalrT0(targetLo), isa.Direct, nil
+	}
+	if a.layout == isa.LayoutPlain && d.Target != d.Entry { // the entry could not tell what is wanted
+		return 0, isa.Direct, unreachable(s, d.Target)
 	}
 	return JalrT0(lo), isa.ThroughEntry, nil
 }

@@ -136,7 +136,7 @@ func TestSite(t *testing.T) {
 
 func TestTraits(t *testing.T) {
 	want := isa.Traits{
-		Name: "riscv64", FetchLen: 4, BreakpointLen: 4, Breakpoint: "ebreak", Resync: "fence.i", CallOps: true,
+		Name: "riscv64", Layout: "call-ops", FetchLen: 4, BreakpointLen: 4, Breakpoint: "ebreak", Resync: "fence.i", CallOps: true,
 		MaskedRounds: true, StoresBuffered: true, RoundPerLiteral: true, RoundAtEnd: true,
 		FirmwareRounds: true,
 		InterruptRow:   "FW_FENCE_I_RECVD", InterruptName: riscv64.FenceName,
@@ -159,5 +159,28 @@ func TestAlignedParcelsAreAtomic(t *testing.T) {
 				t.Errorf("AtomicStore(%s, %d) = %v", at, n, got)
 			}
 		}
+	}
+}
+
+// TestPlainSites: without CALL_OPS functions are aligned to 4 bytes, there is no
+// literal, and the jalr calls the entry alone.
+func TestPlainSites(t *testing.T) {
+	if tr := riscv64.Plain.Traits(); tr.CallOps || tr.Layout != isa.LayoutPlain {
+		t.Errorf("%+v", tr)
+	}
+	for _, rec := range []records.Addr{base, base + 4} {
+		s, err := riscv64.Plain.Site(rec, isa.Word)
+		if err != nil || s != (isa.Site{Addr: rec, Len: 4}) {
+			t.Errorf("%s: %+v, %v", rec, s, err)
+		}
+		if _, via, err := riscv64.Plain.Enabled(s, isa.Destination{Target: base + 0x10000, Entry: base + 0x10000}); err != nil || via != isa.Direct {
+			t.Errorf("the entry: %v, %v", via, err)
+		}
+		if _, _, err := riscv64.Plain.Enabled(s, isa.Destination{Target: base + 0x20000, Entry: base + 0x10000}); err == nil {
+			t.Error("a target that the entry cannot find is called through it")
+		}
+	}
+	if _, err := riscv64.Plain.Site(base+2, isa.Word); err == nil {
+		t.Error("a word between two words is taken")
 	}
 }

@@ -63,6 +63,7 @@ type arch struct{}
 func (arch) Traits() isa.Traits {
 	return isa.Traits{
 		Name:            Name,
+		Layout:          isa.LayoutPlain,
 		FetchLen:        SiteLen,
 		BreakpointLen:   Int3Len,
 		Breakpoint:      "int3",

@@ -120,7 +120,7 @@ func TestEnabledCallsTargetOrFails(t *testing.T) {
 
 func TestTraits(t *testing.T) {
 	want := isa.Traits{
-		Name: "x86_64", FetchLen: 5, BreakpointLen: 1, Breakpoint: "int3", RegsEntry: true, OpsTrampolines: true, SingleDirectOps: true, VerifyFirst: true,
+		Name: "x86_64", Layout: "plain", FetchLen: 5, BreakpointLen: 1, Breakpoint: "int3", RegsEntry: true, OpsTrampolines: true, SingleDirectOps: true, VerifyFirst: true,
 		Resync:    "sync_core",
 		TrapSyncs: true, InterruptSyncs: true,
 		InterruptRow: "CAL", InterruptName: "Function call interrupts",
