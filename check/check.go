@@ -62,13 +62,18 @@ func (q *Question) Story() string {
 	if b == nil {
 		return ""
 	}
-	var story strings.Builder
-	for _, part := range []string{fmt.Sprintf("%s (%s)", b.Title, b.Versions), "Source: " + b.Source, b.Story, "Fix: " + b.Fix} {
-		for line := range strings.SplitSeq(text.WrapSoft(part, storyWidth), "\n") {
-			fmt.Fprintln(&story, strings.TrimRight(line, " "))
+	return wrapped(fmt.Sprintf("%s (%s)", b.Title, b.Versions), "Source: "+b.Source, b.Story, "Fix: "+b.Fix)
+}
+
+// wrapped is paragraphs in lines that people read.
+func wrapped(paragraphs ...string) string {
+	var out strings.Builder
+	for _, p := range paragraphs {
+		for line := range strings.SplitSeq(text.WrapSoft(p, storyWidth), "\n") {
+			fmt.Fprintln(&out, strings.TrimRight(line, " "))
 		}
 	}
-	return story.String()
+	return out.String()
 }
 
 // Questions builds the model of every combination, so that a wrong one costs
@@ -103,6 +108,9 @@ func (g *Grid) Questions() ([]*Question, error) {
 			if list[i].Model, err = list[i].Setup.Model(); err != nil {
 				return nil, fmt.Errorf("%s on %s: %w", q.Protocol, q.Arch.Traits().Name, err)
 			}
+			if err := list[i].watched(); err != nil {
+				return nil, err
+			}
 			out = append(out, &list[i])
 		}
 	}
@@ -110,6 +118,16 @@ func (g *Grid) Questions() ([]*Question, error) {
 		return nil, errors.New("no combination is left to check")
 	}
 	return out, nil
+}
+
+// watched refuses a machine in which nobody executes anything while text changes:
+// the patcher sits on the only CPU.
+func (q *Question) watched() error {
+	if len(q.Roles) > 1 {
+		return nil
+	}
+	return fmt.Errorf("--cpus %s: the patcher sits on the only CPU, and nobody executes a site meanwhile: want 2 or more",
+		cpus.FormatRoles(q.Roles))
 }
 
 // mutationsOf finds the mutations that are asked for.
@@ -151,6 +169,24 @@ func (q *Question) Ask(ctx context.Context, o explore.Options) (VerdictRow, erro
 		r.Trace.Model = q.Flags()
 	}
 	return VerdictRow{Question: q, Result: r, Options: o}, err
+}
+
+// Covered says in a sentence what a safe verdict rests on; "" for another one.
+func (r *VerdictRow) Covered() string {
+	if r.Verdict != explore.Safe {
+		return ""
+	}
+	what := r.Bug
+	if ofProtocol(r) {
+		what = strings.TrimSuffix(r.Model.Code.Traits.Name+" "+r.Protocol+" "+r.Mutation, " ")
+	}
+	c := &r.Coverage
+	line := fmt.Sprintf("%s, cpus %s, sites %d, fetch %s: %d steps of CPUs, %d traps; %d of %d places of plan and path were reached",
+		what, cpus.FormatRoles(r.Model.Roles), len(r.Model.Code.Sites), r.Model.Code.Fetch, c.Steps, c.Traps, c.Places, c.Of)
+	if len(c.Never) > 0 {
+		line += "; never reached: " + strings.Join(c.Never, "; ")
+	}
+	return wrapped(line)
 }
 
 // Flags is the question as the command line spells it.

@@ -4,6 +4,7 @@ package check
 
 import (
 	"slices"
+	"strings"
 
 	"github.com/textpoke/textpoke/check/explore"
 	"github.com/textpoke/textpoke/cpus"
@@ -89,6 +90,17 @@ var Columns = slices.Concat(
 		{Name: "layout", Detail: true, Doc: "how the kernel lays sites out: with literals that name their ops, or without",
 			Cell: func(r *VerdictRow) any { return r.Model.Code.Traits.Layout }},
 	},
+	verdictColumns{
+		{Name: "steps", Detail: true, Doc: "steps of CPUs in the interleavings that were looked at, looks for interrupts aside",
+			Cell: func(r *VerdictRow) any { return r.Coverage.Steps }},
+		{Name: "traps", Detail: true, Doc: "breakpoints that CPUs ran into there",
+			Cell: func(r *VerdictRow) any { return r.Coverage.Traps }},
+		{Name: "reached", Detail: true, Doc: "places that were reached at least once: steps of plans and paths, and what else CPUs do",
+			Cell: func(r *VerdictRow) any { return r.Coverage.Places }},
+		{Name: "places", Detail: true, Doc: "so many there are", Cell: func(r *VerdictRow) any { return r.Coverage.Of }},
+		{Name: "never", Detail: true, Doc: "those that were never reached",
+			Cell: func(r *VerdictRow) any { return results.OrEmpty(strings.Join(r.Coverage.Never, "; ")) }},
+	}.When(func(r *VerdictRow) bool { return r.Verdict == explore.Safe }),
 )
 
 // ofProtocol tells whether a row is about a protocol, and not about a scenario of the

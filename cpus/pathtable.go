@@ -37,6 +37,29 @@ var phaseOf = [numPathSteps]Phase{
 	DoEnter: Entering, DoCatchUp: CatchingUp,
 }
 
+// PhaseOf is the phase in which a step of a section is made; false where it is none
+// of its own: masking and synchronising go with the step beside them, an early call
+// is a call.
+func (p *Path) PhaseOf(in Section, s PathStep) (Phase, bool) {
+	switch s {
+	case DoMask, DoUnmask, DoSync, DoCallEarly:
+		return 0, false
+	case DoFetch, DoFetchFirst:
+		if !p.apart {
+			return Boundary, true
+		}
+	case DoLookAgain, DoFatal:
+		return Missed, true
+	case DoGoBack:
+		return Retrying, true
+	case DoSkip:
+		if in == OnMiss {
+			return Missed, true
+		}
+	}
+	return phaseOf[s], true
+}
+
 // compile works the table out, and refuses what makes no sense.
 func (p *Path) compile() error {
 	p.table = table{}

@@ -204,7 +204,11 @@ func (w *world) stepCPU(i int, ch cpus.Chooser) {
 	if w.leased(i) && c.BetweenCalls() { // its own task makes no call meanwhile
 		c.Repoll()
 	}
+	was, looks := c.Phase, c.AtBorder() && !c.Polled()
 	w.event = cpus.Step(c, w.m.Code, w, ch, w.pad)
+	if !looks {
+		w.reached.cpu(was, w.event)
+	}
 	if w.pad.Found {
 		v := w.pad.Violation
 		w.violate(&v)
@@ -223,6 +227,9 @@ func (w *world) stepPatcher(i int, ch cpus.Chooser) {
 	}
 	at2, done2, stage2 := p.Place()
 	w.waits = status == poke.Waits && at == at2 && done == done2 && stage == stage2
+	if !w.waits {
+		w.reached.patcher(i, at)
+	}
 	if w.waits && w.stuck(i) {
 		w.violate(w.deadlock(i))
 	}

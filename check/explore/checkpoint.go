@@ -21,7 +21,7 @@ import (
 // that.
 
 // checkpointFormat is the version of the format.
-const checkpointFormat = 1
+const checkpointFormat = 2
 
 type checkpointHeader struct {
 	Format      int           `json:"textpoke_checkpoint"`
@@ -30,6 +30,7 @@ type checkpointHeader struct {
 	States      uint64        `json:"states"`
 	Transitions uint64        `json:"transitions"`
 	Spent       time.Duration `json:"spent_ns"`
+	Reached     reached       `json:"reached"`
 }
 
 // digest names what is searched and how: a search can only go on where it is the
@@ -97,7 +98,7 @@ func (s *search) write(w *bufio.Writer) error {
 	p := s.progress()
 	header, err := json.Marshal(checkpointHeader{
 		Format: checkpointFormat, Model: s.digest(), Depth: p.Depth,
-		States: p.States, Transitions: p.Transitions, Spent: p.Elapsed,
+		States: p.States, Transitions: p.Transitions, Spent: p.Elapsed, Reached: s.reached(),
 	})
 	if err != nil {
 		return err
@@ -213,7 +214,7 @@ func (s *search) read(file io.Reader, size int64) error {
 	s.depth.Store(int64(h.Depth))
 	s.states.Store(h.States)
 	s.transitions.Store(h.Transitions)
-	s.spent = h.Spent
+	s.spent, s.before = h.Spent, h.Reached
 	if len(s.queue) == 0 { // it was halted between two levels
 		s.deeper()
 	}

@@ -3,6 +3,7 @@ package explore
 import (
 	"flag"
 	"fmt"
+	"slices"
 	"testing"
 
 	"github.com/textpoke/textpoke/cpus"
@@ -69,7 +70,8 @@ func TestTicksMakeNoDifference(t *testing.T) {
 
 // TestReductionsKeepVerdicts holds every reduction against the search that leaves
 // nothing out: the same verdict for every protocol and defect, and the same depth
-// and property where only equal CPUs are exchanged.
+// and property where only equal CPUs are exchanged, the same places reached where it
+// is safe.
 func TestReductionsKeepVerdicts(t *testing.T) {
 	compare := func(t *testing.T, name string, s Setup) {
 		want := explore(t, s, Options{Workers: 1})
@@ -80,6 +82,9 @@ func TestReductionsKeepVerdicts(t *testing.T) {
 			}
 			if got.Verdict == Unsafe && got.Depth != want.Depth {
 				t.Errorf("%s: reduce %s: unsafe at depth %d, want %d", name, r, got.Depth, want.Depth)
+			}
+			if got.Verdict == Safe && !slices.Equal(got.Coverage.Never, want.Coverage.Never) {
+				t.Errorf("%s: reduce %s: never reaches %q, want %q", name, r, got.Coverage.Never, want.Coverage.Never)
 			}
 			if got.States > want.States {
 				t.Errorf("%s: reduce %s: %d states, more than %d without", name, r, got.States, want.States)

@@ -73,6 +73,7 @@ type Result struct {
 	Memory      uint64  // bytes at the most
 	Collision   float64 // probability that a state was taken for another; see Exact
 	Cut         string  // why Incomplete
+	Coverage    Coverage
 }
 
 // Explore looks at every state that the model can reach, level by level. An error
@@ -102,6 +103,7 @@ type search struct {
 	next    []slab // those of the next one, so far
 	start   time.Time
 	spent   time.Duration // before this search was resumed
+	before  reached       // likewise
 
 	depth       atomic.Int64
 	states      atomic.Uint64
@@ -277,7 +279,7 @@ func (s *search) result(v Verdict) *Result {
 	p := s.progress()
 	r := &Result{
 		Verdict: v, Depth: int(s.depth.Load()), States: p.States, Transitions: p.Transitions,
-		Elapsed: p.Elapsed, Memory: s.peak.Load(),
+		Elapsed: p.Elapsed, Memory: s.peak.Load(), Coverage: s.m.coverage(s.reached()),
 	}
 	if v == Unsafe {
 		r.Violation = s.worst.Load()

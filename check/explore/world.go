@@ -18,11 +18,12 @@ type world struct {
 	patcher [MaxPatchers]poke.Patcher
 
 	// Not state: room, and what the action that is under way amounts to.
-	pad   *cpus.Scratchpad
-	actor int // the patcher that acts
-	found *cpus.Violation
-	event cpus.Event
-	waits bool // the patcher's step changed nothing
+	pad     *cpus.Scratchpad
+	actor   int // the patcher that acts
+	found   *cpus.Violation
+	event   cpus.Event
+	waits   bool // the patcher's step changed nothing
+	reached reached
 	// observe, where set, is told of every action once it has happened.
 	observe func(action)
 }

@@ -3,6 +3,7 @@ package main
 import (
 	"errors"
 	"fmt"
+	"slices"
 	"time"
 
 	"github.com/textpoke/textpoke/check"
@@ -91,7 +92,9 @@ func (k *checkFlags) run(cmd *cobra.Command, c *common) error {
 	if len(questions) > 1 && (k.trace != "" || k.checkpoint != "") {
 		return fmt.Errorf("--trace and --checkpoint are for one question, and these are %d", len(questions))
 	}
-	unsafe, err := k.ask(cmd.Context(), c, questions, o, &output{table: check.Columns.Table("check")})
+	rows, err := k.ask(cmd.Context(), c, questions, o, &output{table: check.Columns.Table("check")})
+	c.printCoverage(rows)
+	unsafe := slices.DeleteFunc(rows, func(r check.VerdictRow) bool { return r.Verdict != explore.Unsafe })
 	c.printTraces(unsafe)
 	if e := k.saveTrace(c, unsafe); e != nil && err == errNo {
 		err = e
@@ -143,6 +146,19 @@ func (k *checkFlags) questions(cmd *cobra.Command, c *common) ([]*check.Question
 		}
 	}
 	return g.Questions()
+}
+
+// printCoverage prints what each safe verdict rests on, for people. A row that comes
+// alone has it in its columns.
+func (c *common) printCoverage(rows []check.VerdictRow) {
+	if c.format != results.FormatTable || len(rows) == 1 {
+		return
+	}
+	for i := range rows {
+		if covered := rows[i].Covered(); covered != "" {
+			fmt.Fprintf(c.streams.out, "\n%s", covered)
+		}
+	}
 }
 
 // printTraces prints how each unsafe question breaks, for people.

@@ -164,23 +164,23 @@ func (s *effortFlags) options() (explore.Options, error) {
 	}, nil
 }
 
-// ask puts questions to the checker, a row each, and returns those that are
-// unsafe. The error says what the answers mean for the exit code.
-func (s *searchFlags) ask(ctx context.Context, c *common, questions []*check.Question, o explore.Options, out *output) (unsafe []check.VerdictRow, err error) {
+// ask puts questions to the checker, a row each. The error says what the answers
+// mean for the exit code.
+func (s *searchFlags) ask(ctx context.Context, c *common, questions []*check.Question, o explore.Options, out *output) (rows []check.VerdictRow, err error) {
+	unsafe := false
 	cut, err := c.answers(ctx, questions, o, out, func(row *check.VerdictRow) {
 		row.Rate = s.rate
-		if row.Verdict == explore.Unsafe {
-			unsafe = append(unsafe, *row)
-		}
+		unsafe = unsafe || row.Verdict == explore.Unsafe
+		rows = append(rows, *row)
 	})
 	switch {
 	case err != nil:
-	case len(unsafe) > 0:
+	case unsafe:
 		err = errNo
 	case cut:
 		err = errCut
 	}
-	return unsafe, err
+	return rows, err
 }
 
 // answers puts questions to the checker and writes a row each, which seen sees

@@ -157,6 +157,7 @@ func known(a *Answer) *Answer {
 	for _, r := range a.Rows {
 		result := *r.Result
 		result.States, result.Transitions, result.Collision = 0, 0, 0
+		result.Coverage.Steps, result.Coverage.Traps = 0, 0
 		if r.Verdict != explore.Unsafe {
 			result.Depth = 0
 		}

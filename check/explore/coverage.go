@@ -1,0 +1,126 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package explore
+
+import (
+	"fmt"
+	"slices"
+
+	"github.com/textpoke/textpoke/cpus"
+	"github.com/textpoke/textpoke/poke"
+)
+
+// Coverage is what a search has made happen, in the interleavings that its
+// reductions leave: safe says little of a machine in which it does not happen.
+type Coverage struct {
+	Steps  uint64   // of CPUs, looks for interrupts aside
+	Traps  uint64   // taken
+	Places int      // of programs, and of what CPUs do, that were reached
+	Of     int      // so many that there are in this model
+	Never  []string // those that were not reached, in words
+}
+
+// reached is what has happened in a world so far, and where. It is no state.
+type reached struct {
+	Steps, Traps uint64
+	Phases       uint64                         // bits
+	Plans        [MaxPatchers][planWords]uint64 // by program: bits, one a step
+}
+
+const planWords = maxSteps/64 + 1
+
+// cpu counts a step of a CPU that was in a phase.
+func (r *reached) cpu(p cpus.Phase, e cpus.Event) {
+	r.Steps++
+	r.Phases |= 1 << p
+	if e == cpus.Trap {
+		r.Traps++
+	}
+}
+
+// patcher counts a step of a program.
+func (r *reached) patcher(i, at int) { r.Plans[i][at/64] |= 1 << (at % 64) }
+
+func (r *reached) add(o *reached) {
+	r.Steps += o.Steps
+	r.Traps += o.Traps
+	r.Phases |= o.Phases
+	for i := range r.Plans {
+		for k := range r.Plans[i] {
+			r.Plans[i][k] |= o.Plans[i][k]
+		}
+	}
+}
+
+// reached is what all workers have reached; none may be at work.
+func (s *search) reached() reached {
+	sum := s.before
+	for _, w := range s.workers {
+		sum.add(&w.e.w.reached)
+	}
+	return sum
+}
+
+// coverage holds what was reached against what there is.
+func (m *Model) coverage(r reached) Coverage {
+	c := Coverage{Steps: r.Steps, Traps: r.Traps}
+	place := func(there bool, name string) {
+		if c.Of++; there {
+			c.Places++
+		} else {
+			c.Never = append(c.Never, name)
+		}
+	}
+	for i, p := range m.Programs {
+		for at, st := range p.Plan {
+			name := fmt.Sprintf("step %d, %s", at+1, st)
+			if len(m.Programs) > 1 {
+				name = fmt.Sprintf("patcher %d: %s", i, name)
+			}
+			place(r.Plans[i][at/64]>>(at%64)&1 != 0, name)
+		}
+	}
+	m.eachPlace(func(ph cpus.Phase, name string) { place(r.Phases>>ph&1 != 0, name) })
+	return c
+}
+
+// eachPlace calls f with what CPUs of this model may come to do, as far as path, plans
+// and roles say: the phase and its name.
+func (m *Model) eachPlace(f func(ph cpus.Phase, name string)) {
+	traps := m.anyStep(func(st poke.Step) bool { return st.Op == poke.Write && st.Part == poke.Breakpoint })
+	user := slices.Contains(m.Roles, cpus.Isolated)
+	here := [cpus.NumSections]bool{cpus.AtSite: true, cpus.InHandler: traps, cpus.OnMiss: traps, cpus.OnEntry: user}
+	path := &m.Code.Path
+	for in := range cpus.Section(cpus.NumSections) {
+		for _, s := range path.Program(in).Steps() {
+			if ph, ok := path.PhaseOf(in, s); ok && here[in] {
+				f(ph, fmt.Sprintf("%s: %s", in, s))
+			}
+		}
+	}
+	rounds, stops := m.executes(poke.Sync), m.executes(poke.StopMachine)
+	grace := m.executes(poke.GracePeriod) || m.executes(poke.SynchronizeRCU)
+	for _, c := range []struct {
+		ph   cpus.Phase
+		here bool
+	}{
+		{cpus.Asleep, user || slices.Contains(m.Roles, cpus.Idle)},
+		{cpus.Interrupted, rounds || stops || grace},
+		{cpus.Syncing, rounds || stops && m.Code.Traits.InterruptSyncs},
+		{cpus.Answering, rounds || stops}, // grace periods are answered between two calls
+		{cpus.Arriving, stops}, {cpus.Stopped, stops}, {cpus.Resuming, stops},
+		{cpus.Doubting, m.Code.Named() && m.executes(poke.Settle)},
+	} {
+		if c.here {
+			f(c.ph, "CPU "+c.ph.Does())
+		}
+	}
+}
+
+func (m *Model) executes(op poke.Op) bool {
+	return m.anyStep(func(st poke.Step) bool { return st.Op == op })
+}
+
+func (m *Model) anyStep(is func(poke.Step) bool) bool {
+	return slices.ContainsFunc(m.Programs, func(p Program) bool { return slices.ContainsFunc(p.Plan, is) })
+}
