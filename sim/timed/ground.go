@@ -38,7 +38,7 @@ func (m *Machine) stored(site int, meets bool) {
 // StoreLiteral implements poke.Ground. It is data: every CPU sees it at once, so that
 // only what nobody may call makes a difference to be met.
 func (m *Machine) StoreLiteral(site int, ops uint64) {
-	m.text.sites[site].literal = ops
+	m.text.literals[site] = ops
 	if site >= m.cfg.Called {
 		return
 	}

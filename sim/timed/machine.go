@@ -206,7 +206,7 @@ func (m *Machine) leads(site int) cpus.Outcome {
 	insn := poke.Act(m.code, m.code.Sites[site], m.text.peek(site))
 	ops := uint64(insn.Target)
 	if m.code.Literals() {
-		ops = m.text.sites[site].literal
+		ops = m.text.literals[site]
 	}
 	if insn.Kind != isa.Call {
 		return cpus.CalledNobody

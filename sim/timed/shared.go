@@ -13,7 +13,7 @@ import (
 // Costs.FetchLag being as likely as any other.
 func (m *Machine) Window(site int, synced cpus.Seq, buf []cpus.Version) ([]cpus.Version, cpus.Promise) {
 	since := m.now
-	if head := m.text.sites[site].head; head != 0 && m.text.log[head-1].at+m.lag > m.now {
+	if m.text.sites[site].at+m.lag > m.now {
 		since -= Nanos(m.steps.rng.Int64N(int64(m.lag)))
 	}
 	return m.text.window(site, synced, since, buf), m.text.sites[site].settled
@@ -29,7 +29,7 @@ func (m *Machine) Seq() cpus.Seq { return m.text.seq() }
 func (m *Machine) Settled(site int) cpus.Promise { return m.text.sites[site].settled }
 
 // Literal implements cpus.Shared and poke.Ground.
-func (m *Machine) Literal(site int) uint64 { return m.text.sites[site].literal }
+func (m *Machine) Literal(site int) uint64 { return m.text.literals[site] }
 
 // CallOps implements cpus.Shared.
 func (m *Machine) CallOps(addr uint64) cpus.Outcome { return m.ops.Call(m.called, addr) }

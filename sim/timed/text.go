@@ -1,38 +1,44 @@
 package timed
 
 import (
+	"math"
+
 	"github.com/textpoke/textpoke/cpus"
 	"github.com/textpoke/textpoke/cpus/isa"
 )
 
 // text is the text of all sites, with the stores of the update that is under way.
 type text struct {
-	sites []site
-	log   []store // the i-th is at position first+i
-	first cpus.Seq
+	sites    []site
+	stored   []int32  // by site: its last store, plus 1; 0 for none
+	literals []uint64 // by site
+	log      []store  // the i-th is at position first+i
+	first    cpus.Seq
 }
 
-// site is one site as it was before the update, and where its last store is.
+// site is what is there: all that most fetches need, in half a cache line.
 type site struct {
-	base    isa.Text
-	since   cpus.Seq // position of base
+	is      cpus.Version
+	at      Nanos // when that was stored
 	settled cpus.Promise
-	literal uint64
-	head    int32 // its last store, plus 1; 0 for none
 }
 
-// store is one store to a site, and the text that it left.
+// longAgo is when the text from before the update was stored.
+const longAgo Nanos = math.MinInt64 / 2
+
+// store is one store to a site, and what it replaced.
 type store struct {
 	at    Nanos
-	text  isa.Text
+	was   cpus.Version
 	older int32 // the store before it to the same site, plus 1
 	site  int32
 }
 
 func newText(n int, initial func(i int) isa.Text, literal uint64) text {
-	t := text{sites: make([]site, n), first: 2}
+	t := text{sites: make([]site, n), stored: make([]int32, n), literals: make([]uint64, n), first: 2}
 	for i := range t.sites {
-		t.sites[i] = site{base: initial(i), since: 1, literal: literal}
+		t.sites[i] = site{is: cpus.Version{Seq: 1, Text: initial(i)}, at: longAgo}
+		t.literals[i] = literal
 	}
 	return t
 }
@@ -41,53 +47,35 @@ func newText(n int, initial func(i int) isa.Text, literal uint64) text {
 func (t *text) seq() cpus.Seq { return t.first + cpus.Seq(len(t.log)) - 1 }
 
 // peek is what is there.
-func (t *text) peek(i int) isa.Text {
-	s := &t.sites[i]
-	if s.head == 0 {
-		return s.base
-	}
-	return t.log[s.head-1].text
-}
-
-// version is what is there, and since which position.
-func (t *text) version(i int) cpus.Version {
-	s := &t.sites[i]
-	if s.head == 0 {
-		return cpus.Version{Seq: s.since, Text: s.base}
-	}
-	return t.at(s.head)
-}
-
-// at is the version that the store before n left.
-func (t *text) at(n int32) cpus.Version {
-	return cpus.Version{Seq: t.first + cpus.Seq(n) - 1, Text: t.log[n-1].text}
-}
+func (t *text) peek(i int) isa.Text { return t.sites[i].is.Text }
 
 // write stores n bytes.
 func (t *text) write(at Nanos, i, off, n int, text isa.Text) {
 	s := &t.sites[i]
-	t.log = append(t.log, store{at: at, text: t.peek(i).Splice(off, n, text), older: s.head, site: int32(i)})
-	s.head = int32(len(t.log))
+	t.log = append(t.log, store{at: at, was: s.is, older: t.stored[i], site: int32(i)})
+	t.stored[i] = int32(len(t.log))
+	s.is, s.at = cpus.Version{Seq: t.seq(), Text: s.is.Text.Splice(off, n, text)}, at
 }
 
 // window is what may be fetched by a CPU that synchronised at synced and sees every
 // store that is older than since, the newest first.
 func (t *text) window(i int, synced cpus.Seq, since Nanos, buf []cpus.Version) []cpus.Version {
 	s := &t.sites[i]
-	buf = buf[:0]
-	for n := s.head; n != 0; n = t.log[n-1].older {
-		v := t.at(n)
-		buf = append(buf, v)
-		if v.Seq <= synced || t.log[n-1].at <= since {
-			return buf
+	buf = append(buf[:0], s.is)
+	at := s.at
+	for n := t.stored[i]; at > since && buf[len(buf)-1].Seq > synced; {
+		st := &t.log[n-1]
+		buf = append(buf, st.was)
+		if n, at = st.older, longAgo; n != 0 {
+			at = t.log[n-1].at
 		}
 	}
-	return append(buf, cpus.Version{Seq: s.since, Text: s.base})
+	return buf
 }
 
 // settle promises what is there; see cpus.Text.Settle.
 func (t *text) settle(i int, want isa.Text) {
-	v := t.version(i)
+	v := t.sites[i].is
 	if v.Text != want {
 		v.Seq = t.seq() + 1
 	}
@@ -97,11 +85,8 @@ func (t *text) settle(i int, want isa.Text) {
 // forget makes what is there the text from before the next update: nobody can
 // fetch anything older any more.
 func (t *text) forget() {
-	for n, st := range t.log {
-		if s := &t.sites[st.site]; s.head == int32(n+1) {
-			v := t.at(s.head)
-			s.base, s.since, s.head = v.Text, v.Seq, 0
-		}
+	for _, st := range t.log {
+		t.sites[st.site].at, t.stored[st.site] = longAgo, 0
 	}
 	t.first += cpus.Seq(len(t.log))
 	t.log = t.log[:0]
