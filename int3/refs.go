@@ -16,7 +16,7 @@ const (
 	// SharedRef: one counter that every handler changes (5.6 to 6.15, 1f676247f36a).
 	SharedRef
 	// NoRef: handlers look whether there is a batch and count nothing
-	// (5.2 to 5.5; nr_entries of bp_patching).
+	// (5.3 to 5.5; nr_entries of bp_patching).
 	NoRef
 )
 

@@ -74,7 +74,7 @@ func TestRounds(t *testing.T) {
 			{"arm64", "word", 0, 0},
 			{"riscv64", "native", n + 1, 0}, // a literal's fence each, and one at the end
 			{"riscv64", "word", 1, 0},
-			{"x86_64", "breakpoint-global", 3, 0}, // to Linux 5.4
+			{"x86_64", "breakpoint-global", 3, 0}, // to Linux 5.5
 			{"x86_64", "per-site", 3 * n, 0},      // jump labels to 5.2
 			{"x86_64", "stop-machine", 0, 1},
 			{"riscv64", "stop-machine", 0, 1},

@@ -11,14 +11,14 @@ var protocols = []*Protocol{
 	{
 		Name:    "breakpoint",
 		Summary: "three phases behind breakpoints, three rounds a batch",
-		Source:  "text_poke_bp_batch, arch/x86/kernel/alternative.c, Linux 5.5 to 6.15; smp_text_poke_batch_finish since 6.16",
+		Source:  "text_poke_bp_batch, arch/x86/kernel/alternative.c, Linux 5.6 to 6.15; smp_text_poke_batch_finish since 6.16",
 		Traps:   true,
 		open:    nothing, batch: threePhases, close: nothing,
 	},
 	{
 		Name:    "breakpoint-lazy",
 		Summary: "three phases behind breakpoints; rounds leave out CPUs in user space, which catch up when they next enter the kernel",
-		Source:  "Schneider, \"context_tracking,x86: Defer some IPIs until a user->kernel transition\", linux-kernel, proposed, not merged",
+		Source:  "Schneider, \"context_tracking,x86: Defer some IPIs until a user->kernel transition\", v7, linux-kernel, November 2025; not merged, and v8 and v9 do otherwise",
 		Traps:   true,
 		open:    nothing, batch: lazily(threePhases), close: nothing,
 	},
@@ -39,7 +39,7 @@ var protocols = []*Protocol{
 	{
 		Name:     "breakpoint-global",
 		Summary:  "three phases behind breakpoints, three rounds for everything",
-		Source:   "ftrace_replace_code, arch/x86/kernel/ftrace.c, Linux 3.5 to 5.4",
+		Source:   "ftrace_replace_code, arch/x86/kernel/ftrace.c, Linux 3.5 to 5.5",
 		Batching: Whole, Traps: true,
 		open: nothing, batch: threePhases, close: nothing,
 	},

@@ -2,7 +2,7 @@ package poke
 
 // Undo is the plan that takes back what a plan has done before it failed at step
 // at, with done patches of that step written: afterwards every site is all old.
-// The kernel has nothing like it: since Linux 5.5 a failure in the middle is
+// The kernel has nothing like it: since Linux 5.6 a failure in the middle is
 // BUG() on x86_64; arm64 and riscv64 stop at the first failure and leave earlier
 // records new and later ones old (ftrace_replace_code, kernel/trace/ftrace.c).
 //

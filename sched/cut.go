@@ -57,8 +57,9 @@ func (b Buffer) String() string {
 }
 
 // EntryBytes is the size of one slot: that of struct text_poke_loc in the kernel
-// whose page held so many. 170 slots are of 24 bytes, as before "Shrink
-// text_poke_loc" (Linux 5.5); 128 of 32; all others of 16, as since.
+// whose page held so many: 128 of 32 bytes (Linux 5.3 and 5.4, c0213b0ac03c), 170 of
+// 24 (5.5, c3d6324f841b, static keys alone), 256 of 16 ("x86/alternative: Shrink
+// text_poke_loc", 5.6, with which ftrace came). All other numbers are of 16.
 func (b Buffer) EntryBytes() int {
 	switch b.Slots {
 	case 128, 170:
@@ -85,7 +86,7 @@ type Batch struct {
 }
 
 // Cut cuts patches, whose addresses at gives, into batches by the kernel's rules
-// (text_poke_flush and tp_order_fail, arch/x86/kernel/alternative.c, Linux 5.5;
+// (text_poke_flush and tp_order_fail, arch/x86/kernel/alternative.c, Linux 5.6;
 // smp_text_poke_batch_add since 6.16): before a patch is appended the vector is
 // flushed when it is full, or when its last address is greater than the new one.
 // Equal addresses are in order. A vector that has just become full is not

@@ -146,14 +146,14 @@ func (a *answer) shapesOf() (out []shape) {
 	m1 := func(kernel string, relevant, irrelevant int) float64 {
 		for _, t := range a.m1 {
 			if t.Kernel == kernel && t.Relevant == relevant && t.Irrelevant == irrelevant {
-				return t.PerCallNS
+				return t.OverheadNS
 			}
 		}
 		return 0
 	}
 	one, own := m1(published.WithoutCallOps, 1, 0), m1(published.WithCallOps, 1, 0)
 	out = append(out, shape{"Apple M1", one, own,
-		(m1(published.WithoutCallOps, 1, 100) - one) / 100, (m1(published.WithCallOps, 100, 0) - one) / 99, (m1(published.WithCallOps, 1, 100) - own) / 100})
+		(m1(published.WithoutCallOps, 1, 100) - one) / 100, (m1(published.WithoutCallOps, 100, 0) - one) / 99, (m1(published.WithCallOps, 1, 100) - own) / 100})
 	untraced := a.find(published.WithoutCallOps, published.Irrelevant0, 0, 0)
 	many := a.find(published.WithoutCallOps, published.RelevantBlock, 100, 0)
 	l, flat := a.liveLine(published.WithoutCallOps, true), a.liveLine(published.WithCallOps, false)
@@ -170,7 +170,7 @@ func (a *answer) shapes() string {
 	for _, s := range a.shapesOf() {
 		parts = append(parts, fmt.Sprintf("%.0f times (%s)", 1+100*s.unrelated/s.list, s.machine))
 	}
-	return "How much unrelated tracers hurt over the list is a question of what the rest of a call costs: a hundred of them make its overhead larger: " + strings.Join(parts, ", ") + ". With a literal the shape is the same everywhere: flat. Shapes of the M1 are from the five figures of its commit, " + published.M1Calls.Source + "."
+	return "How much unrelated tracers hurt over the list is a question of what the rest of a call costs: a hundred of them make its overhead larger: " + strings.Join(parts, ", ") + ". With a literal the shape is the same everywhere: flat. Shapes of the M1 are from the figures of its commit, " + published.M1Calls.Source + "."
 }
 
 // shapeSheet is the shapes.

@@ -20,11 +20,12 @@ func TestLadder(t *testing.T) {
 		stops  string
 	}{
 		{"x86_64 ftrace -3.4", [3]string{"0", "0", "0"}, "1"},
-		{"x86_64 ftrace 3.5-5.4", [3]string{"3", "3", "3"}, "0"},
-		{"x86_64 ftrace 5.5-", [3]string{"3", "3", "528"}, "0"}, // 176 batches of 256
+		{"x86_64 ftrace 3.5-5.5", [3]string{"3", "3", "3"}, "0"},
+		{"x86_64 ftrace 5.6-", [3]string{"3", "3", "528"}, "0"}, // 176 batches of 256
 		{"x86_64 jump label 3.12-5.2", [3]string{"3", "768", "135000"}, "0"},
-		{"x86_64 jump label 5.3-5.4", [3]string{"3", "6", "795"}, "0"}, // 265 batches of 170
-		{"x86_64 jump label 5.5-", [3]string{"3", "3", "528"}, "0"},
+		{"x86_64 jump label 5.3-5.4", [3]string{"3", "6", "1056"}, "0"}, // 352 batches of 128
+		{"x86_64 jump label 5.5-5.5", [3]string{"3", "6", "795"}, "0"},  // 265 batches of 170
+		{"x86_64 jump label 5.6-", [3]string{"3", "3", "528"}, "0"},
 		{"arm64 ftrace 5.0-6.2", [3]string{"0", "0", "0"}, "0"},
 		{"arm64 ftrace 6.3-", [3]string{"0", "0", "0"}, "0"},
 		{"arm64 jump label -6.10", [3]string{"0", "0", "0"}, "0"},
@@ -73,7 +74,7 @@ func TestDiffer(t *testing.T) {
 	r := &row{era: &all[1], sites: 10}
 	r.Rounds = 4
 	a := &answer{sites: []int{10}, eras: 1, rows: []*row{r}}
-	if err := a.differ(); err == nil || err.Error() != "x86_64 ftrace 3.5 to 5.4: 4 rounds and 0 stops for 10 sites, not 3 and 0" {
+	if err := a.differ(); err == nil || err.Error() != "x86_64 ftrace 3.5 to 5.5: 4 rounds and 0 stops for 10 sites, not 3 and 0" {
 		t.Errorf("%v", err)
 	}
 	r.Rounds = 3

@@ -48,6 +48,7 @@ var formulas = map[string]func(n int) int{
 	"n":             func(n int) int { return n },
 	"n+1":           func(n int) int { return n + 1 },
 	"3*n":           func(n int) int { return 3 * n },
+	"3*ceil(n/128)": func(n int) int { return 3 * ((n + 127) / 128) },
 	"3*ceil(n/170)": func(n int) int { return 3 * ((n + 169) / 170) },
 	"3*ceil(n/256)": func(n int) int { return 3 * ((n + 255) / 256) },
 }

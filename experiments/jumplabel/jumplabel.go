@@ -72,9 +72,9 @@ type way struct {
 	batches        func(entries int) int
 }
 
-// One by one is what Linux did until 5.2. A batch has up to 170 entries in 5.3 and
-// up to 256 since 5.5; a bigger key would take several, and has a vector of its own
-// size here.
+// One by one is what Linux did until 5.2. A batch has up to 128 entries in
+// 5.3 and 5.4, 170 in 5.5 and 256 since 5.6; a bigger key would take several, and has
+// a vector of its own size here.
 var ways = []way{
 	{"one by one", "per-site", func(int) sched.Buffer { return sched.Buffer{Slots: 1} }, func(n int) int { return n }},
 	{"batched", "breakpoint", func(n int) sched.Buffer { return sched.Buffer{Slots: max(n, 256)} }, func(int) int { return 1 }},

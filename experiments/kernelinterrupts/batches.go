@@ -10,7 +10,7 @@ import (
 )
 
 // vector is the kernel's own: TP_VEC_MAX entries of 16 bytes in a page
-// (arch/x86/kernel/alternative.c, since Linux 5.5).
+// (arch/x86/kernel/alternative.c, since Linux 5.6).
 var vector = sched.Buffer{Slots: 256}
 
 // noBatches stands for kernels that do not batch.

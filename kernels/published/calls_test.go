@@ -15,7 +15,7 @@ func TestCallTables(t *testing.T) {
 		t.Errorf("call costs: %d rows, %+v", len(calls), calls[29])
 	}
 	m1 := must(M1Calls.Read(""))(t)
-	if len(m1) != 5 || m1[2].PerCallNS != 1063 {
+	if len(m1) != 6 || m1[2].PerCallNS != (Figure{1064.43, true}) || m1[2].OverheadNS != 1063.48 || m1[4].PerCallNS.Known {
 		t.Errorf("M1: %+v", m1)
 	}
 	triggers := must(Triggers.Read(""))(t)
@@ -153,7 +153,7 @@ func TestWrongCalls(t *testing.T) {
 		{"calls", calls + "without,relevant,1,0,1,5,5,", `f:2: kernel "without": want one of without_call_ops, with_call_ops`},
 		{"calls", calls + "with_call_ops,relevant,1,0,1,5,5,\nwith_call_ops,relevant,1,0,1,6,6,", `f:3: "with_call_ops relevant 1 0": line 2 is about the same`},
 		{"calls", "kernel,block\n", `f:1: "kernel,block": want the columns ` + strings.TrimSpace(calls)},
-		{"m1", "kernel,relevant_tracers,irrelevant_tracers,per_call_ns\nwith_call_ops,1,0,0", `f:2: per_call_ns "0": want a number above 0`},
+		{"m1", "kernel,relevant_tracers,irrelevant_tracers,per_call_ns,overhead_ns\nwith_call_ops,1,0,1,0", `f:2: overhead_ns "0": want a number above 0`},
 		{"triggers", "mechanism,mps,plusminus\nfentry,fast,0", `f:2: mps "fast": want a number, 0 or more, or nothing`},
 		{"triggers", "mechanism,mps,plusminus\nfentry,,0", `f:2: mps "": want a number above 0`},
 		{"triggers", "mechanism,mps,plusminus\nfentry,3,3", `f:2: plusminus "3": is not less than mps`},

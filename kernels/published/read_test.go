@@ -41,7 +41,7 @@ func TestEmbedded(t *testing.T) {
 		t.Errorf("refcounts: %+v, %v", refs, err)
 	}
 	iso, err := Isolation.Read("")
-	if err != nil || len(iso) != 9 || iso[0].Value != 5400 {
+	if err != nil || len(iso) != 14 || iso[0].Value != 5400 {
 		t.Errorf("isolation: %+v, %v", iso, err)
 	}
 }

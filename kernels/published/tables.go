@@ -7,8 +7,8 @@ import (
 
 // The patchings of the interrupt table.
 const (
-	OwnBreakpoints = "ftrace-own-breakpoints" // Linux 5.4: three rounds for everything
-	Batched        = "text-poke-batched"      // Linux 5.5 in the making: three a batch
+	OwnBreakpoints = "ftrace-own-breakpoints" // Linux to 5.5: three rounds for everything
+	Batched        = "text-poke-batched"      // what became Linux 5.6: three a batch
 )
 
 // InterruptCount is what one CPU's function call interrupts were before and after
