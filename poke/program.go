@@ -72,10 +72,7 @@ func (l Life) around(op Op, undo bool) Step {
 func Backwards(plan []Step) []Step {
 	out := make([]Step, len(plan))
 	for i, s := range plan {
-		switch s.Op {
-		case Verify, Publish, Write, Settle, Attach, Release:
-			s.Undo = !s.Undo
-		}
+		s.Undo = s.Undo != s.Op.undoes()
 		out[i] = s
 	}
 	return out

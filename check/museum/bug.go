@@ -1,9 +1,12 @@
 package museum
 
 import (
+	"embed"
 	"fmt"
+	"path"
 	"slices"
 	"strings"
+	"sync"
 
 	"github.com/textpoke/textpoke/check/explore"
 	"github.com/textpoke/textpoke/cpus"
@@ -25,8 +28,8 @@ type Bug struct {
 	// Tracer says that it is about who is called, and not about how text is changed.
 	Tracer bool
 
-	// build lays the machine out, before or after the fix.
-	build func(fixed bool) *scene
+	file     string    // that it is told in
+	sections []section // its machine, before and after the fix
 }
 
 // Option changes the machine that a bug is shown on, not the bug.
@@ -63,30 +66,38 @@ func (b *Bug) Model(fixed bool, options ...Option) (*explore.Model, error) {
 	return m, nil
 }
 
-func (b *Bug) laidOut(fixed bool) (*explore.Model, error) {
-	s := b.build(fixed)
-	if s.err != nil {
-		return nil, fmt.Errorf("bug %s: %w", b.Name, s.err)
+//go:embed cases/*.case
+var cases embed.FS
+
+// all reads the cases, in the order of their files.
+var all = sync.OnceValue(func() (bugs []Bug) {
+	const dir = "cases"
+	entries, err := cases.ReadDir(dir)
+	for i := 0; err == nil && i < len(entries); i++ {
+		var text []byte
+		if text, err = cases.ReadFile(path.Join(dir, entries[i].Name())); err != nil {
+			break
+		}
+		var b *Bug
+		if b, err = read(entries[i].Name(), string(text)); err == nil {
+			bugs = append(bugs, *b)
+		}
 	}
-	code := s.m.Code
-	code.Path = cpus.NativePath(code.Traits, code.Len, false)
-	for _, v := range s.path {
-		code.Path = code.Path.With(v)
+	if err != nil {
+		panic(fmt.Sprintf("embedded cases: %v", err)) // they are part of the program
 	}
-	return s.m, nil
-}
+	return bugs
+})
+
+// All are the bugs, in the catalogue's order, and behind them the cases.
+func All() []Bug { return slices.Clone(all()) }
 
 // Bugs are all exhibits, in the catalogue's order.
-func Bugs() []Bug {
-	return slices.Concat(pokeBugs, keyBugs, coreBugs, arm64Bugs, riscv64Bugs, trampolineBugs)
-}
+func Bugs() []Bug { return slices.DeleteFunc(All(), func(b Bug) bool { return b.Number == "" }) }
 
 // Cases are what tracers must keep to, each with what breaks where it is not kept:
 // told as bugs are, though no kernel was released with them.
-func Cases() []Bug { return slices.Concat(pairCases, literalCases, directCases) }
-
-// All are the bugs and the cases.
-func All() []Bug { return append(Bugs(), Cases()...) }
+func Cases() []Bug { return slices.DeleteFunc(All(), func(b Bug) bool { return b.Number != "" }) }
 
 // Kind is what the bug is listed as.
 func (b *Bug) Kind() string {

@@ -13,7 +13,7 @@ import (
 
 // Change is one thing that the fix has changed.
 type Change struct {
-	What          string // "Code.TrapSkips", "plan of patcher 0"
+	What          string // "Code.Deaf", "path: handler", "plan of patcher 0"
 	Where         string // in a plan: behind which step; "" elsewhere
 	Broken, Fixed string
 }
@@ -36,11 +36,16 @@ func (b *Bug) Difference() ([]Change, error) {
 	if err != nil {
 		return nil, err
 	}
+	return difference(broken, fixed)
+}
+
+// difference compares two machines.
+func difference(broken, fixed *explore.Model) ([]Change, error) {
 	list := paths(&broken.Code.Path, &fixed.Code.Path)
 	list = append(list, fields("Code.", *broken.Code, *fixed.Code)...)
 	list = append(list, fields("", *broken, *fixed)...)
 	if n, m := len(broken.Programs), len(fixed.Programs); n != m {
-		return nil, fmt.Errorf("bug %s: %d patchers, and %d with the fix", b.Name, n, m)
+		return nil, fmt.Errorf("%d patchers, and %d with the fix", n, m)
 	}
 	for i := range broken.Programs {
 		list = append(list, programs(i, &broken.Programs[i], &fixed.Programs[i])...)

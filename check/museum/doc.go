@@ -5,15 +5,16 @@
 //
 //   - Bug (bug.go) is one exhibit: its story, its sources, what must break, and
 //     the check.Model of either side of the fix.
-//   - The exhibits are by where they come from: breakpoints on x86 (pokes.go),
-//     static keys (keys.go), the core of ftrace (core.go), arm64 (arm64.go),
-//     riscv64 (riscv64.go), trampolines of BPF (trampolines.go).
-//   - The cases of tracers are by what they are about: the global pair of ops and
-//     function (pairs.go), literals and the ops that they name (literals.go),
-//     direct calls (direct.go).
+//   - Each is a text, cases/NUMBER-NAME.case: headers, then the machine, what its
+//     sites hold, what is patched, what each patcher does, and what CPUs do where
+//     that is not what they do by themselves. A line that ends in "if broken" or
+//     "if fixed" is there on one side only. read.go takes it apart, stage.go and
+//     machine.go lay the machine out.
+//   - The letter of a number is where an exhibit comes from: A breakpoints and
+//     static keys, B the core of ftrace, C arm64, D riscv64, E trampolines of BPF.
+//     T are the cases of tracers: the global pair of ops and function, literals and
+//     the ops that they name, direct calls.
 //   - What cannot be told in this machine's words is listed with the reason
-//     (omitted.go). Exhibits and omissions share one catalogue: a letter for the
-//     section and a running number.
-//   - scene.go and steps.go are what the stages are built of, difference.go
-//     says what the fix has changed.
+//     (omitted.go). Exhibits and omissions share one catalogue.
+//   - difference.go says what the fix has changed.
 package museum

@@ -181,20 +181,27 @@ func TestOneThingDiffers(t *testing.T) {
 // found out.
 func TestDifferenceSeesEverything(t *testing.T) {
 	for what, change := range map[string]func(*explore.Model){
+		"path: miss":           func(m *explore.Model) { m.Code.Path = m.Code.Path.With(cpus.MissFatal) },
 		"Code.Stretch":         func(m *explore.Model) { m.Code.Stretch = 2 },
 		"Roles":                func(m *explore.Model) { m.Roles = append(m.Roles, cpus.Idle) },
 		"Slots":                func(m *explore.Model) { m.Slots = 7 },
 		"patch 0 of patcher 0": func(m *explore.Model) { m.Programs[0].Patches[0].New ^= 1 },
 		"plan of patcher 0":    func(m *explore.Model) { m.Programs[0].Plan = m.Programs[0].Plan[1:] },
 	} {
-		b := Bug{Name: "changed", build: func(fixed bool) *scene {
-			s := arm64JumpLabel(false)
-			if fixed {
-				change(s.m)
-			}
-			return s
-		}}
-		list, err := b.Difference()
+		b, err := Named("arm64-jump-label")
+		if err != nil {
+			t.Fatal(err)
+		}
+		is, err := b.laidOut(false)
+		if err != nil {
+			t.Fatal(err)
+		}
+		changed, err := b.laidOut(false)
+		if err != nil {
+			t.Fatal(err)
+		}
+		change(changed)
+		list, err := difference(is, changed)
 		if err != nil || len(list) != 1 || list[0].What != what {
 			t.Errorf("%s: %v, %v", what, list, err)
 		}

@@ -4,13 +4,10 @@ import (
 	"context"
 	"fmt"
 	"os"
-	"slices"
 	"strings"
 	"testing"
 
 	"github.com/textpoke/textpoke/check/explore"
-	"github.com/textpoke/textpoke/cpus"
-	"github.com/textpoke/textpoke/poke"
 )
 
 // Accesses, counted by hand from poke.Patcher and cpus.Step.
@@ -96,34 +93,63 @@ func TestDepths(t *testing.T) {
 	}
 }
 
-// modifiedTwice is modified for two sites, whose entries change one after the
-// other: in between the list function calls B for one and A for the other.
-func modifiedTwice(late []poke.Step) *scene {
-	s, first := directScene(otherAt)
-	second := s.site()
-	second.starts(second.calling(otherAt), trampolineA)
-	list := slices.Concat(first.passes(first.calling(entryAt)), second.passes(second.calling(entryAt)))
-	list[1], list[2] = list[2], list[1]
-	both := func(from int32, plan []poke.Step) []poke.Step {
-		for i := range plan {
-			plan[i].From, plan[i].To = from, from+2
-		}
-		return plan
+// edited is a case's text with some of it replaced, each once.
+func edited(t *testing.T, name string, pairs ...string) string {
+	t.Helper()
+	b, err := Named(name)
+	if err != nil {
+		t.Fatal(err)
 	}
-	s.program(list,
-		about(2, do(poke.Attach)), both(0, s.update("breakpoint", 2)), both(2, write(poke.Literal)),
-		both(2, s.update("breakpoint", 2)), late, about(2, do(poke.Release)))
-	return s
+	text, err := cases.ReadFile("cases/" + b.file)
+	if err != nil {
+		t.Fatal(err)
+	}
+	out := string(text)
+	for i := 0; i < len(pairs); i += 2 {
+		if strings.Count(out, pairs[i]) != 1 {
+			t.Fatalf("%s has %q %d times", b.file, pairs[i], strings.Count(out, pairs[i]))
+		}
+		out = strings.Replace(out, pairs[i], pairs[i+1], 1)
+	}
+	return out
 }
+
+// modifiedTwice is direct-freed-behind-rcu for two sites, whose entries change one
+// after the other: in between the list function calls B for one and A for the other.
+const modifiedTwice = `
+machine:
+    arch x86_64
+    cpus 2
+    always traced
+    attached other
+
+text:
+    calls other, ops other
+    calls other, ops other
+
+patches:
+    site 0, to calls entry
+    site 1, to calls entry
+    site 0, from calls entry, to calls third, to ops third
+    site 1, from calls entry, to calls third, to ops third
+
+patcher:
+    Attach 2
+    update breakpoint 0..1
+    Write literal 2..3
+    update breakpoint 2..3
+    WAIT
+    Release 2
+
+site:
+    fetch site
+    look up direct call
+    call
+`
 
 // TestDirectModifyOfTwoSites: half changed is no harm, as long as A is there.
 func TestDirectModifyOfTwoSites(t *testing.T) {
-	always := func(w []poke.Step) *scene {
-		s := modifiedTwice(w)
-		s.m.Code.Always = true
-		return s
-	}
-	if got := enough(t, "modifying two sites", always); got != "RCU" {
+	if got := enough(t, "modifying two sites", modifiedTwice); got != "RCU" {
 		t.Errorf("safe from %q on, want RCU", got)
 	}
 }
@@ -153,20 +179,20 @@ func TestDocument(t *testing.T) {
 }
 
 // The ways to wait, from the least to the most.
-var waits = []struct {
-	name string
-	plan []poke.Step
-}{
-	{"nothing", nil}, {"round", round(2)}, {"RCU", do(poke.SynchronizeRCU)}, {"RCU-tasks", do(poke.GracePeriod)},
+var waits = []struct{ name, step string }{
+	{"nothing", ""}, {"round", "Sync 2"}, {"RCU", "SynchronizeRCU"}, {"RCU-tasks", "GracePeriod"},
 }
 
-// enough explores a scene for each way to wait and tells from which one on it is
-// safe: more is never worse.
-func enough(t *testing.T, what string, build func(wait []poke.Step) *scene) string {
+// enough explores a case with each way to wait in place of WAIT and tells from which
+// one on it is safe: more is never worse.
+func enough(t *testing.T, what, text string) string {
 	t.Helper()
 	from := ""
 	for _, w := range waits {
-		b := Bug{Name: what + " behind " + w.name, build: func(bool) *scene { return build(w.plan) }}
+		b, err := read(what+" behind "+w.name, strings.Replace(text, "WAIT", w.step, 1))
+		if err != nil {
+			t.Fatal(err)
+		}
 		m, err := b.Model(true)
 		if err != nil {
 			t.Fatal(err)
@@ -180,7 +206,7 @@ func enough(t *testing.T, what string, build func(wait []poke.Step) *scene) stri
 			case r.Verdict == explore.Safe && from == "":
 				from = w.name
 			case r.Verdict == explore.Unsafe && from != "":
-				t.Errorf("%s: unsafe, and safe behind %s\n%s", b.Name, from, r.Trace.Explain())
+				t.Errorf("%s: unsafe, and safe behind %s\n%s", what, from, r.Trace.Explain())
 			}
 		}
 	}
@@ -191,27 +217,20 @@ func enough(t *testing.T, what string, build func(wait []poke.Step) *scene) stri
 // of an entry. A round is answered between any two instructions, RCU between two
 // calls of every CPU, RCU-tasks between two calls of every task.
 func TestWaits(t *testing.T) {
-	masked := func(s *scene) { s.path = []cpus.Variant{cpus.SiteApartMasked} }
-	interrupted := func(*scene) {}
-	for _, c := range []struct {
-		what, want string
-		build      func([]poke.Step) *scene
-	}{
-		{"the global pair, masked", "round", func(w []poke.Step) *scene { return pair(w, masked) }},
-		{"the global pair, interrupted", "RCU", func(w []poke.Step) *scene { return pair(w, interrupted) }},
-		{"the global pair, preempted", "RCU-tasks", func(w []poke.Step) *scene { return pair(w, preempted) }},
-		{"call_ops, interrupted", "nothing", func(w []poke.Step) *scene {
-			return pair(w, func(s *scene) { s.path = nil })
-		}},
-		{"call_ops, preempted", "nothing", func(w []poke.Step) *scene {
-			return pair(w, preempted, func(s *scene) { s.path = nil })
-		}},
-		{"freeing an ops, interrupted", "RCU", func(w []poke.Step) *scene { return opsFreed(w, interrupted) }},
-		{"freeing an ops, preempted", "RCU-tasks", func(w []poke.Step) *scene { return opsFreed(w, preempted) }},
-		{"freeing a trampoline, interrupted", "RCU", func(w []poke.Step) *scene { return modified(nil, w, interrupted) }},
-		{"freeing a trampoline, preempted", "RCU-tasks", func(w []poke.Step) *scene { return modified(nil, w, preempted) }},
+	const preempt, rcu = "    preempt\n", "SynchronizeRCU    if broken\n    GracePeriod       if fixed"
+	apart, callOps := "    load ops\n    fetch site\n", "    fetch site\n    load literal\n"
+	for _, c := range []struct{ what, want, text string }{
+		{"the global pair, masked", "round", edited(t, "pair-without-sync", "Sync 2            if fixed", "WAIT")},
+		{"the global pair, interrupted", "RCU", edited(t, "pair-behind-rcu", rcu, "WAIT", preempt, "")},
+		{"the global pair, preempted", "RCU-tasks", edited(t, "pair-behind-rcu", rcu, "WAIT")},
+		{"call_ops, interrupted", "nothing", edited(t, "pair-behind-rcu", rcu, "WAIT", preempt, "", apart, callOps)},
+		{"call_ops, preempted", "nothing", edited(t, "pair-behind-rcu", rcu, "WAIT", apart, callOps)},
+		{"freeing an ops, interrupted", "RCU", edited(t, "ops-freed-behind-rcu", rcu, "WAIT", preempt, "")},
+		{"freeing an ops, preempted", "RCU-tasks", edited(t, "ops-freed-behind-rcu", rcu, "WAIT")},
+		{"freeing a trampoline, interrupted", "RCU", edited(t, "direct-freed-behind-rcu", rcu, "WAIT", preempt, "")},
+		{"freeing a trampoline, preempted", "RCU-tasks", edited(t, "direct-freed-behind-rcu", rcu, "WAIT")},
 	} {
-		if got := enough(t, c.what, c.build); got != c.want {
+		if got := enough(t, c.what, c.text); got != c.want {
 			t.Errorf("%s: safe from %q on, want %q", c.what, got, c.want)
 		}
 	}
