@@ -37,20 +37,26 @@ func ParseRefs(s string) (Refs, error) {
 	return 0, fmt.Errorf("refs %q: not one of %s", s, strings.Join(refsNames, ", "))
 }
 
-// counter is a reference count in a cache line of its own.
-type counter struct {
-	n atomic.Int32
-	_ [60]byte
+// counters are reference counts, stride apart.
+type counters struct {
+	n      []atomic.Int32
+	stride int
 }
 
+// lineCounts is how many counts there is room for in a cache line.
+const lineCounts = 16
+
+func (c *counters) at(i int) *atomic.Int32 { return &c.n[i*c.stride] }
+func (c *counters) len() int               { return len(c.n) / c.stride }
+
 // get takes a reference unless there is none at all (atomic_inc_not_zero).
-func (c *counter) get() bool {
+func get(count *atomic.Int32) bool {
 	for {
-		n := c.n.Load()
+		n := count.Load()
 		if n == 0 {
 			return false
 		}
-		if c.n.CompareAndSwap(n, n+1) {
+		if count.CompareAndSwap(n, n+1) {
 			return true
 		}
 	}

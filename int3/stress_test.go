@@ -145,7 +145,7 @@ func TestCounterLosesNothing(t *testing.T) {
 	}
 	close(begin)
 	wg.Wait()
-	if n := tab.refs[0].n.Load(); n != 1 {
+	if n := tab.References(); n != 1 {
 		t.Errorf("%d references are left, want the patcher's own", n)
 	}
 	tab.Unpublish()

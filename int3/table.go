@@ -13,7 +13,7 @@ import (
 // cpus.Handler. One patcher at a time may publish.
 type Table struct {
 	current atomic.Pointer[published]
-	refs    []counter // one, or one for each CPU
+	refs    counters // one, or one for each CPU
 	kind    Refs
 }
 
@@ -22,19 +22,26 @@ type published struct {
 	acts  []isa.Insn // by slot: the instruction to act as
 }
 
-// NewTable makes a table for n CPUs, with nothing published.
-func NewTable(r Refs, n int) *Table {
+// NewTable makes a table for n CPUs, with nothing published. A counter has a cache line
+// of its own.
+func NewTable(r Refs, n int) *Table { return newTable(r, n, lineCounts) }
+
+// NewSerialTable makes one for CPUs that never run at the same time: their counters may
+// share cache lines, so that thousands of them take few.
+func NewSerialTable(r Refs, n int) *Table { return newTable(r, n, 1) }
+
+func newTable(r Refs, n, stride int) *Table {
 	if r != PerCPU {
 		n = 1
 	}
-	return &Table{refs: make([]counter, n), kind: r}
+	return &Table{refs: counters{make([]atomic.Int32, n*stride), stride}, kind: r}
 }
 
-func (t *Table) ref(cpu int) *counter {
-	if t.kind == PerCPU {
-		return &t.refs[cpu]
+func (t *Table) ref(cpu int) *atomic.Int32 {
+	if t.kind != PerCPU {
+		cpu = 0
 	}
-	return &t.refs[0]
+	return t.refs.at(cpu)
 }
 
 // Publish makes an index findable and takes the patcher's own references. All
@@ -42,22 +49,22 @@ func (t *Table) ref(cpu int) *counter {
 // must be drained.
 func (t *Table) Publish(x Index, acts []isa.Insn) {
 	t.current.Store(&published{x, acts})
-	for i := range t.refs {
-		t.refs[i].n.Store(1)
+	for i := range t.refs.len() {
+		t.refs.at(i).Store(1)
 	}
 }
 
 // Unpublish gives the patcher's references back: nobody can enter any more.
 func (t *Table) Unpublish() {
-	for i := range t.refs {
-		t.refs[i].n.Add(-1)
+	for i := range t.refs.len() {
+		t.refs.at(i).Add(-1)
 	}
 }
 
 // Drained tells whether the last handler has left.
 func (t *Table) Drained() bool {
-	for i := range t.refs {
-		if t.refs[i].n.Load() != 0 {
+	for i := range t.refs.len() {
+		if t.refs.at(i).Load() != 0 {
 			return false
 		}
 	}
@@ -66,13 +73,13 @@ func (t *Table) Drained() bool {
 
 // References is how many there are of a count that all CPUs share: the patcher's,
 // and one of each handler that looks.
-func (t *Table) References() int32 { return t.refs[0].n.Load() }
+func (t *Table) References() int32 { return t.refs.at(0).Load() }
 
 // Lost tells whether references were given back that nobody had: then handlers can
 // never be waited for.
 func (t *Table) Lost() bool {
-	for i := range t.refs {
-		if t.refs[i].n.Load() < 0 {
+	for i := range t.refs.len() {
+		if t.refs.at(i).Load() < 0 {
 			return true
 		}
 	}
@@ -85,15 +92,15 @@ func (t *Table) Clear() { t.current.Store(nil) }
 // Enter implements cpus.Handler.
 func (t *Table) Enter(cpu int) bool {
 	if t.kind == NoRef {
-		return t.refs[0].n.Load() != 0
+		return t.refs.at(0).Load() != 0
 	}
-	return t.ref(cpu).get()
+	return get(t.ref(cpu))
 }
 
 // Leave implements cpus.Handler.
 func (t *Table) Leave(cpu int) {
 	if t.kind != NoRef {
-		t.ref(cpu).n.Add(-1)
+		t.ref(cpu).Add(-1)
 	}
 }
 

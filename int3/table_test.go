@@ -228,13 +228,17 @@ func TestTableDoesNotAllocate(t *testing.T) {
 
 // TestCountersDoNotShareLines: that is what one for each CPU is for.
 func TestCountersDoNotShareLines(t *testing.T) {
-	if size := unsafe.Sizeof(counter{}); size != 64 {
-		t.Errorf("a counter takes %d bytes, want 64", size)
+	refs := NewTable(PerCPU, 5).refs
+	if apart := uintptr(unsafe.Pointer(refs.at(1))) - uintptr(unsafe.Pointer(refs.at(0))); apart != 64 {
+		t.Errorf("two counters are %d bytes apart, want 64", apart)
 	}
-	if n := len(NewTable(PerCPU, 5).refs); n != 5 {
+	if n := refs.len(); n != 5 {
 		t.Errorf("%d counters for 5 CPUs", n)
 	}
-	if n := len(NewTable(SharedRef, 5).refs); n != 1 {
+	if n := NewTable(SharedRef, 5).refs.len(); n != 1 {
 		t.Errorf("%d shared counters", n)
+	}
+	if n := NewSerialTable(PerCPU, 5).refs.len(); n != 5 {
+		t.Errorf("%d counters for 5 CPUs in a row", n)
 	}
 }

@@ -37,6 +37,8 @@ type cpuState struct {
 
 	watched
 	line visitor
+
+	_ [8]byte // to whole cache lines
 }
 
 func newCPU(i int, role cpus.Role) cpuState {
@@ -139,7 +141,9 @@ func (m *Machine) step(i int, s *cpuState) Nanos {
 	if event != cpus.Nothing {
 		s.tally[event]++
 	}
-	s.tally[cpus.Begun] += m.pad.Begun() - begun
+	if n := m.pad.Begun() - begun; n > 0 {
+		s.tally[cpus.Begun] += n
+	}
 	if m.pad.Found {
 		m.Report(m.pad.Violation)
 	}

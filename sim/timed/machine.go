@@ -146,7 +146,7 @@ func New(cfg Config) (*Machine, error) {
 	var err error
 	stream := func(s uint64) *rand.Rand { return rand.New(rand.NewPCG(cfg.Seed, s)) }
 	m := &Machine{
-		Table: int3.NewTable(cfg.Refs, n), listener: cpus.Tee(cfg.Listener),
+		Table: int3.NewSerialTable(cfg.Refs, n), listener: cpus.Tee(cfg.Listener),
 		cfg: cfg, code: cfg.Code, costs: cfg.Costs, lag: nanos(cfg.Costs.FetchLag),
 		queue:   newQueue(),
 		text:    newText(len(cfg.Code.Sites), cfg.Initial, cfg.NopOps),
