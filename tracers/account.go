@@ -14,6 +14,7 @@ func (x *change) each(h hashes, f func(rec int)) {
 	c := x.c
 	if len(h.filter) == 0 {
 		x.Walked += len(c.flags)
+		x.touched = slices.Grow(x.touched, len(c.flags))
 		for rec := range c.flags {
 			if !c.flags[rec].has(Disabled) && h.has(rec) {
 				f(rec)
@@ -51,13 +52,25 @@ func (x *change) account(o *Ops, h hashes, inc bool) (update bool, err error) {
 			c.users[rec] = append(c.users[rec], o) // behind what an undo may put back
 			c.flags[rec] = c.included(rec, o)
 		} else {
-			c.users[rec] = slices.DeleteFunc(slices.Clone(c.users[rec]), func(u *Ops) bool { return u == o })
+			c.users[rec] = without(c.users[rec], o)
 			c.flags[rec] = c.excluded(rec, o)
 		}
 		d, _ := Decide(c.flags[rec], true)
 		update = update || d != Ignore
 	})
 	return update, err
+}
+
+// without is users but for one, in a slice that an undo's may share.
+func without(users []*Ops, o *Ops) []*Ops {
+	switch i := slices.Index(users, o); i {
+	case -1:
+		return users
+	case 0:
+		return users[1:]
+	default:
+		return slices.Concat(users[:i], users[i+1:])
+	}
 }
 
 // included is a record's flags once an ops more counts on it.

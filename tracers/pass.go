@@ -224,10 +224,7 @@ func (x *change) execute(p *Pass) error {
 	done := 0
 	was := c.global
 	x.undo = append(x.undo, func() error {
-		if c.global.patched != was.patched { // sites are half switched, as on the way there
-			c.pair(FuncList, c.global.passed)
-		}
-		err := x.restore(p.Patches[:done])
+		err := x.restore(p.Patches[:done]) // first: the pair is for whoever is there afterwards
 		c.pair(was.patched, was.passed)
 		return err
 	})

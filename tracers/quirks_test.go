@@ -243,3 +243,29 @@ func TestGlobal(t *testing.T) {
 		}
 	})
 }
+
+// TestRegsWhileSwitching: an ops that wants all registers is left out by the list
+// function while a site still calls the entry that saves few (ftrace_ops_test).
+func TestRegsWhileSwitching(t *testing.T) {
+	onArches(t, func(t *testing.T, a isa.Arch) {
+		c := newCore(t, a, 1, TakeBack)
+		for _, name := range []string{"one", "two"} {
+			must(t)(c.Attach(NewOps(name, user(0), OpsDynamic, 0)))
+		}
+		switched, meanwhile := 0, []string{"two", "one"}
+		if !a.Traits().RegsEntry { // the one entry saves what there is to save
+			meanwhile = []string{"regs", "two", "one"}
+		}
+		c.Stores.Site = func(*Patch) error {
+			switched++
+			if got := names(t, c, 0); !slices.Equal(got, meanwhile) {
+				t.Errorf("calls %v", got)
+			}
+			return nil
+		}
+		must(t)(c.Attach(NewOps("regs", user(1), OpsSaveRegs|OpsSaveRegsIfSupported, 0)))
+		if got := names(t, c, 0); !slices.Equal(got, []string{"regs", "two", "one"}) || switched != 1 {
+			t.Errorf("calls %v, %d sites switched", got, switched)
+		}
+	})
+}

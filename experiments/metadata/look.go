@@ -41,7 +41,7 @@ func (f *functions) fill(k tables.Kind, n int) (tables.Table, error) {
 	}
 	for i, at := range f.addrs[:n] {
 		// One fentry program on each, as fentry_multi_all attaches.
-		r := tables.NewRecord(at, uint8(i%tables.MaxArgs), tables.Program{ID: 1, Attach: tables.Fentry, Cookie: uint64(i)})
+		r := &tables.Record{Func: at, Args: uint8(i % tables.MaxArgs)}
 		if err := tab.Set(r); err != nil {
 			return nil, err
 		}

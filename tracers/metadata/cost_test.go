@@ -14,7 +14,7 @@ func TestFixedCost(t *testing.T) {
 		f := NewFixed(buckets)
 		chain := map[uint64][]int{}
 		for i := range n {
-			if err := f.Set(NewRecord(at(i), 1)); err != nil {
+			if err := f.Set(&Record{Func: at(i), Args: 1}); err != nil {
 				t.Fatal(err)
 			}
 			// The kernel's hash_64: the upper bits of the product.
@@ -102,7 +102,7 @@ func TestWorkIsBounded(t *testing.T) {
 			t.Fatalf("%d cells moved at once", tab.moved-moved)
 		}
 	}
-	add := func() { change(func() { _ = tab.Set(NewRecord(at(next), 1)) }); next++ }
+	add := func() { change(func() { _ = tab.Set(&Record{Func: at(next), Args: 1}) }); next++ }
 	first := 0
 	drop := func() { change(func() { tab.Remove(at(first)) }); first++ }
 	for range 20_000 { // grows

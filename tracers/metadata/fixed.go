@@ -31,8 +31,12 @@ type node struct {
 	next atomic.Pointer[node]
 }
 
-// NewFixed makes a hash with a number of buckets, a power of two.
+// NewFixed makes a hash with a number of buckets, rounded up to a power of two; 0 is 256.
 func NewFixed(buckets int) *Fixed {
+	if buckets <= 0 {
+		buckets = 256
+	}
+	buckets = 1 << bits.Len(uint(buckets-1))
 	return &Fixed{buckets: make([]atomic.Pointer[node], buckets), shift: uint8(64 - bits.Len(uint(buckets-1)))}
 }
 

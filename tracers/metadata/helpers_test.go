@@ -52,7 +52,7 @@ func filled(t testing.TB, k Kind, n int) Table {
 	tab := must(New(k, text))
 	rng := rand.New(rand.NewPCG(1, uint64(n)))
 	for _, i := range rng.Perm(n) {
-		if err := tab.Set(NewRecord(at(i), uint8(i%MaxArgs))); err != nil {
+		if err := tab.Set(&Record{Func: at(i), Args: uint8(i % MaxArgs)}); err != nil {
 			t.Fatal(err)
 		}
 	}

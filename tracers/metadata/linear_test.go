@@ -57,7 +57,7 @@ func history(tab Table, clients, each int, seed uint64) []porcupine.Operation {
 	churn.Go(func() {
 		for !stop.Load() {
 			for i := range 100 {
-				_ = tab.Set(NewRecord(at(watched+i), 1, Program{Cookie: 1 << 60}))
+				_ = tab.Set(&Record{Func: at(watched + i), Args: 1, Image: uint64(1 << 60)})
 			}
 			for i := range 100 {
 				tab.Remove(at(watched + i))
@@ -92,7 +92,7 @@ func history(tab Table, clients, each int, seed uint64) []porcupine.Operation {
 func (c call) do(tab Table) uint64 {
 	switch c.op {
 	case 's':
-		_ = tab.Set(NewRecord(c.at, 1, Program{Cookie: c.word}))
+		_ = tab.Set(&Record{Func: c.at, Args: 1, Image: uint64(c.word)})
 		return 0
 	case 'r':
 		if tab.Remove(c.at) {
@@ -101,7 +101,7 @@ func (c call) do(tab Table) uint64 {
 		return 0
 	default:
 		if r := tab.Lookup(c.at); r != nil {
-			return r.Programs[0].Cookie
+			return r.Image.(uint64)
 		}
 		return 0
 	}

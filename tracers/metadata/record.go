@@ -3,8 +3,8 @@ package metadata
 import (
 	"errors"
 	"fmt"
-	"strings"
 
+	"github.com/textpoke/textpoke/internal/spelling"
 	"github.com/textpoke/textpoke/records"
 )
 
@@ -12,43 +12,12 @@ import (
 // (MAX_BPF_FUNC_ARGS, include/linux/bpf.h).
 const MaxArgs = 12
 
-// Attach is when a program runs.
-type Attach uint8
-
-// The kinds of programs that a trampoline calls (enum bpf_tramp_prog_type,
-// include/linux/bpf.h).
-const (
-	Fentry Attach = iota
-	Fexit
-	ModifyReturn
-)
-
-// Program is a program that one function calls.
-type Program struct {
-	ID     uint32
-	Attach Attach
-	Cookie uint64 // what its owner wants to be told with each call
-}
-
 // Record is what the global trampoline knows of a function.
 type Record struct {
-	Func     records.Addr
-	Args     uint8 // arguments to save
-	Origin   bool  // the trampoline calls the function itself, between its programs
-	Programs []Program
-	// Image is what a trampoline calls through, made of the programs; tables do not
-	// look at it.
-	Image any
-}
-
-// NewRecord makes a record. The function is called from the trampoline if a
-// program has to run behind it, or instead of it.
-func NewRecord(at records.Addr, args uint8, programs ...Program) *Record {
-	r := &Record{Func: at, Args: args, Programs: programs}
-	for _, p := range programs {
-		r.Origin = r.Origin || p.Attach != Fentry
-	}
-	return r
+	Func   records.Addr
+	Args   uint8 // arguments to save
+	Origin bool  // the trampoline calls the function itself, between its programs
+	Image  any   // what the trampoline calls; tables do not look at it
 }
 
 func (r *Record) check() error {
@@ -96,7 +65,7 @@ type Cost struct {
 	Lines int
 }
 
-// Kind names a Table.
+// Kind names a Table; the zero value is what fprobe had first.
 type Kind uint8
 
 // The kinds.
@@ -114,7 +83,12 @@ var kindNames = []string{"fixed-256", "fixed-1024", "resizable", "padding", "syn
 // KindNames lists the kinds.
 func KindNames() []string { return kindNames }
 
-func (k Kind) String() string { return kindNames[k] }
+func (k Kind) String() string {
+	if int(k) < len(kindNames) {
+		return kindNames[k]
+	}
+	return fmt.Sprintf("kind %d", k)
+}
 
 // ParseKind reads a kind's name.
 func ParseKind(s string) (Kind, error) {
@@ -123,7 +97,7 @@ func ParseKind(s string) (Kind, error) {
 			return Kind(i), nil
 		}
 	}
-	return 0, fmt.Errorf("metadata table %q: not one of %s", s, strings.Join(kindNames, ", "))
+	return 0, fmt.Errorf("metadata table %q: %w", s, spelling.NotOneOf(s, kindNames))
 }
 
 // New makes an empty table for functions in text; only padding needs to know
@@ -140,9 +114,10 @@ func New(k Kind, text Text) (Table, error) {
 		return &syncMap{}, nil
 	case RWMutexMap:
 		return &lockedMap{m: map[records.Addr]*Record{}}, nil
-	default:
+	case ResizableHash:
 		return NewResizable(), nil
 	}
+	return nil, fmt.Errorf("metadata: %v: there is no such table", k)
 }
 
 // home is Fibonacci hashing (Knuth, TAOCP vol. 3, 6.4), as the kernel's hash_64

@@ -65,12 +65,8 @@ func newCells(size int) *cells {
 	return &cells{slots: make([]cell, size), shift: uint8(64 - bits.Len(uint(size-1)))}
 }
 
-// NewResizable makes an empty table.
-func NewResizable() *Resizable {
-	t := &Resizable{}
-	t.head.Store(newCells(minCells))
-	return t
-}
+// NewResizable makes an empty table, as the zero value is.
+func NewResizable() *Resizable { return &Resizable{} }
 
 // Lookup implements Table.
 func (t *Resizable) Lookup(at records.Addr) *Record {
@@ -205,6 +201,10 @@ func (t *Resizable) Settle() {
 // move moves some cells on, if a move is on, and says whether there are more.
 func (t *Resizable) move() bool {
 	from := t.head.Load()
+	if from == nil { // the zero value
+		t.head.Store(newCells(minCells))
+		return false
+	}
 	to := from.next.Load()
 	if to == nil {
 		return false

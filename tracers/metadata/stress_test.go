@@ -37,7 +37,7 @@ func TestStress(t *testing.T) {
 			s.rounds = 400
 		}
 		for i := range stays {
-			if err := tab.Set(NewRecord(at(i), 1)); err != nil {
+			if err := tab.Set(&Record{Func: at(i), Args: 1}); err != nil {
 				t.Fatal(err)
 			}
 		}
@@ -102,7 +102,7 @@ func (s *stress) fillAndDrain(half int) error {
 	}
 	for round := 0; (round < s.rounds || s.looked.Load() < int64(1000*s.rounds)) && !s.stop.Load(); round++ {
 		for _, a := range mine {
-			r := NewRecord(a, 2)
+			r := &Record{Func: a, Args: 2}
 			if err := s.Set(r); err != nil {
 				return err
 			}
@@ -126,7 +126,7 @@ func (s *stress) fillAndDrain(half int) error {
 func hidden(t *testing.T, tab Table, changes int, change func(i int)) error {
 	const there = 3
 	for i := range there {
-		if err := tab.Set(NewRecord(at(i), 1)); err != nil {
+		if err := tab.Set(&Record{Func: at(i), Args: 1}); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -154,7 +154,7 @@ func hidden(t *testing.T, tab Table, changes int, change func(i int)) error {
 func TestNewcomerHidesNobody(t *testing.T) {
 	f := NewFixed(1)
 	if err := hidden(t, f, 300_000, func(i int) {
-		_ = f.Set(NewRecord(at(i), 1))
+		_ = f.Set(&Record{Func: at(i), Args: 1})
 		f.Remove(at(i))
 	}); err != nil {
 		t.Error(err)
@@ -167,7 +167,7 @@ func TestMoveHidesNobody(t *testing.T) {
 	tab, moves := NewResizable(), 0
 	if err := hidden(t, tab, 300_000, func(i int) {
 		before := tab.head.Load()
-		_ = tab.Set(NewRecord(at(i), 1))
+		_ = tab.Set(&Record{Func: at(i), Args: 1})
 		tab.Remove(at(i))
 		if tab.head.Load() != before {
 			moves++
@@ -202,7 +202,7 @@ func TestOnAnOldTable(t *testing.T) {
 	}
 	const n = 100
 	for i := range n {
-		if err := tab.Set(NewRecord(at(i), 1)); err != nil {
+		if err := tab.Set(&Record{Func: at(i), Args: 1}); err != nil {
 			t.Fatal(err)
 		}
 		look(n)
@@ -237,7 +237,7 @@ func TestPaddingGrows(t *testing.T) {
 		now.Store(p)
 		for i := range 520 {
 			last.Store(int64(i))
-			_ = p.Set(NewRecord(at(i), 1))
+			_ = p.Set(&Record{Func: at(i), Args: 1})
 		}
 	}
 	stop.Store(true)

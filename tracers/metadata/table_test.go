@@ -19,7 +19,7 @@ func TestAgainstMap(t *testing.T) {
 			functions := rapid.IntRange(1, 300).Draw(t, "functions")
 			one := rapid.Custom(func(t *rapid.T) records.Addr { return at(rapid.IntRange(0, functions-1).Draw(t, "function")) })
 			set := func(a records.Addr) {
-				r := NewRecord(a, 2, Program{Cookie: rapid.Uint64().Draw(t, "cookie")})
+				r := &Record{Func: a, Args: 2, Image: uint64(rapid.Uint64().Draw(t, "cookie"))}
 				if err := tab.Set(r); err != nil {
 					t.Fatal(err)
 				}
@@ -64,7 +64,7 @@ func TestAgainstMap(t *testing.T) {
 // TestEdges: addresses that no function has.
 func TestEdges(t *testing.T) {
 	each(t, func(t *testing.T, tab Table) {
-		if err := tab.Set(NewRecord(at(3), 1)); err != nil {
+		if err := tab.Set(&Record{Func: at(3), Args: 1}); err != nil {
 			t.Fatal(err)
 		}
 		for _, a := range []records.Addr{0, 1, 4, text.Start, text.End, text.End + 4, at(3) - 4, at(3) + 1, at(3) + 3, at(3) + 4, ^records.Addr(0)} {
@@ -76,8 +76,8 @@ func TestEdges(t *testing.T) {
 			}
 		}
 		for want, r := range map[string]*Record{
-			"no function is at address 0":            NewRecord(0, 1),
-			"13 arguments: a trampoline saves 12 at": NewRecord(at(1), 13),
+			"no function is at address 0":            &Record{Func: 0, Args: 1},
+			"13 arguments: a trampoline saves 12 at": &Record{Func: at(1), Args: 13},
 		} {
 			if err := tab.Set(r); err == nil || !strings.Contains(err.Error(), want) {
 				t.Errorf("%v, want %s", err, want)
@@ -102,7 +102,7 @@ func TestLookupsAllocateNothing(t *testing.T) {
 func TestPaddingRefuses(t *testing.T) {
 	p := must(NewPadding(text))
 	for _, a := range []records.Addr{text.Start, text.Start + 6, text.Start - 16, text.End, text.End + 16} {
-		if err := p.Set(NewRecord(a, 1)); err == nil || !strings.Contains(err.Error(), a.String()+": no number fits before it") {
+		if err := p.Set(&Record{Func: a, Args: 1}); err == nil || !strings.Contains(err.Error(), a.String()+": no number fits before it") {
 			t.Errorf("%v: %v", a, err)
 		}
 	}
@@ -121,7 +121,7 @@ func TestPaddingNumbersComeBack(t *testing.T) {
 	p := must(NewPadding(text))
 	for round := range 50 {
 		for i := range 100 {
-			if err := p.Set(NewRecord(at(100*round+i), 1)); err != nil {
+			if err := p.Set(&Record{Func: at(100*round + i), Args: 1}); err != nil {
 				t.Fatal(err)
 			}
 		}
@@ -134,23 +134,27 @@ func TestPaddingNumbersComeBack(t *testing.T) {
 	}
 }
 
-func TestNewRecord(t *testing.T) {
-	for _, tt := range []struct {
-		programs []Attach
-		origin   bool
-	}{
-		{nil, false},
-		{[]Attach{Fentry, Fentry}, false},
-		{[]Attach{Fentry, Fexit}, true},
-		{[]Attach{ModifyReturn}, true},
-	} {
-		var p []Program
-		for _, a := range tt.programs {
-			p = append(p, Program{Attach: a})
+// TestZero: zero values are tables, or are refused.
+func TestZero(t *testing.T) {
+	for name, tab := range map[string]Table{"resizable": &Resizable{}, "fixed": NewFixed(0)} {
+		if tab.Lookup(at(1)) != nil || tab.Remove(at(1)) || tab.Len() != 0 {
+			t.Errorf("%s: something is in it", name)
 		}
-		if r := NewRecord(1, 3, p...); r.Origin != tt.origin || len(r.Programs) != len(p) {
-			t.Errorf("%v: %+v", tt.programs, r)
+		if err := tab.Set(&Record{Func: at(1)}); err != nil || tab.Lookup(at(1)) == nil {
+			t.Errorf("%s: %v", name, err)
 		}
+		if tab.(Counted).Cost(at(1)).Loads == 0 || tab.(Counted).Bytes() == 0 {
+			t.Errorf("%s: costs nothing", name)
+		}
+	}
+	for buckets, want := range map[int]int{-1: 256, 0: 256, 1: 1, 3: 4, 1024: 1024} {
+		f := NewFixed(buckets)
+		if err := f.Set(&Record{Func: at(2)}); err != nil || len(f.buckets) != want || f.Lookup(at(2)) == nil {
+			t.Errorf("%d buckets: %d, %v", buckets, len(f.buckets), err)
+		}
+	}
+	if tab, err := New(99, text); err == nil || tab != nil || Kind(99).String() != "kind 99" {
+		t.Error(tab, err)
 	}
 }
 
