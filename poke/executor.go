@@ -269,9 +269,7 @@ func (x *Executor) record(kind byte, do func()) {
 // steps one by one (Patcher.Step).
 func (x *Executor) Sit(l *cpus.Lease) { x.lease = l }
 
-// Sits tells whether the executor sits on a CPU, Stopping whether it has the
-// machine stopped.
-func (x *Executor) Sits() bool     { return x.lease != nil }
+// Stopping tells whether the executor has the machine stopped.
 func (x *Executor) Stopping() bool { return x.stopped }
 
 // wait blocks until what the patcher waits for may have come.

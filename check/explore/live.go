@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 
 	"golang.org/x/sync/errgroup"
 
@@ -32,10 +33,7 @@ func (m *Model) live(trail *cpus.Trail, seed uint64) (*liveMachine, error) {
 	for site, ops := range m.Literals {
 		machine.StoreLiteral(site, ops)
 	}
-	for _, ops := range m.ops {
-		if ops == m.NopOps {
-			continue
-		}
+	for _, ops := range m.Ops() {
 		if err := machine.AddOps(ops); err != nil {
 			return nil, err
 		}
@@ -103,4 +101,9 @@ func Record(ctx context.Context, m *Model, seed uint64, max int) (*Trace, error)
 		t.Violation = first[0]
 	}
 	return t, nil
+}
+
+// Ops are all that text or a literal can name, but for the one that calls nobody.
+func (m *Model) Ops() []uint64 {
+	return slices.DeleteFunc(slices.Clone(m.ops), func(ops uint64) bool { return ops == m.NopOps })
 }

@@ -5,6 +5,7 @@ import (
 	"fmt"
 
 	"github.com/textpoke/textpoke/cpus"
+	"github.com/textpoke/textpoke/cpus/isa"
 	"github.com/textpoke/textpoke/poke"
 )
 
@@ -20,19 +21,59 @@ func (e *DivergedError) Error() string {
 	return fmt.Sprintf("step %d, %s: %s: %q, the trace says %q", e.Step, e.Do, e.What, e.Got, e.Want)
 }
 
+// Stepped is an engine whose CPUs and patchers make their steps one by one, as they are
+// told: what a trace can be forced on.
+type Stepped interface {
+	// CPU is what a CPU is about; Change changes what only the CPU itself knows.
+	CPU(cpu int) cpus.CPU
+	Change(cpu int, f func(c *cpus.CPU))
+	// Step lets a CPU make a step; see cpus.Lockstep for the others.
+	Step(cpu int, ch cpus.Chooser) cpus.Event
+	Park(cpu int)
+	Unpark(cpu, from int)
+	Tick(cpu int)
+
+	// Sit lets a patcher take a CPU over; Ground is what it then works on, and Stopping
+	// tells whether it has the machine stopped.
+	Sit(patcher, cpu int)
+	Ground(patcher int) poke.Ground
+	Stopping(patcher int) bool
+
+	Peek(site int) isa.Text
+	Pending(cpu int, masked bool) bool
+	Violations() (total uint64, first []cpus.Violation)
+	Stop()
+}
+
+// liveStepped is the live machine, goroutines and all.
+type liveStepped struct {
+	*liveMachine
+	*cpus.Lockstep
+}
+
+// Sit implements Stepped; so do the other two.
+func (l liveStepped) Sit(patcher, cpu int)           { l.executors[patcher].Sit(l.Lease(cpu)) }
+func (l liveStepped) Ground(patcher int) poke.Ground { return l.executors[patcher] }
+func (l liveStepped) Stopping(patcher int) bool      { return l.executors[patcher].Stopping() }
+
 // Replay forces a trace on the live machine: its goroutines, atomics and tables,
 // one step at a time as the trace says. It must come to the same violation; where
 // it does not, or does something else on the way, the error is a *DivergedError.
 func Replay(m *Model, t *Trace) (*cpus.Violation, error) {
-	if _, err := Conform(m, t); err != nil {
-		return nil, err
-	}
 	l, err := m.live(nil, 1)
 	if err != nil {
 		return nil, err
 	}
-	r := &replay{m: m, live: l, steps: l.StartLockstep()}
-	defer r.steps.Stop()
+	return ReplayOn(m, t, liveStepped{l, l.StartLockstep()})
+}
+
+// ReplayOn is Replay on any engine that has the model's sites, ops and CPUs, at rest.
+func ReplayOn(m *Model, t *Trace, on Stepped) (*cpus.Violation, error) {
+	defer on.Stop()
+	if _, err := Conform(m, t); err != nil {
+		return nil, err
+	}
+	r := &replay{m: m, on: on, sits: make([]bool, len(m.Programs))}
 	for _, p := range m.Programs {
 		r.patchers = append(r.patchers, &poke.Patcher{Code: m.Code, Patches: p.Patches, Plan: p.Plan})
 	}
@@ -54,12 +95,12 @@ func Replay(m *Model, t *Trace) (*cpus.Violation, error) {
 	return v, nil
 }
 
-// replay is a live machine that follows a trace.
+// replay is an engine that follows a trace.
 type replay struct {
 	m        *Model
-	live     *liveMachine
-	steps    *cpus.Lockstep
+	on       Stepped
 	patchers []*poke.Patcher
+	sits     []bool // by patcher: it has begun
 	last     action
 	err      error // of the last patcher's step
 	waits    bool  // it changed nothing
@@ -83,7 +124,7 @@ func (r *replay) step(s *Step) *DivergedError {
 		return &DivergedError{What: "state", Want: s.After, Got: after}
 	}
 	for i, site := range s.Sites {
-		if got := r.live.Peek(i).Format(r.m.Code.Len); got != site.Bytes {
+		if got := r.on.Peek(i).Format(r.m.Code.Len); got != site.Bytes {
 			return &DivergedError{What: fmt.Sprintf("site %d", i), Want: site.Bytes, Got: got}
 		}
 	}
@@ -96,44 +137,45 @@ func (r *replay) act(a action, ch cpus.Chooser) (event cpus.Event, after string)
 	case begin, drain, stepPatcher:
 		return cpus.Nothing, r.actPatcher(a, ch)
 	case stepCPU:
-		if c := r.steps.CPU(cpu); r.leased(cpu) && c.BetweenCalls() {
-			r.steps.Change(cpu, (*cpus.CPU).Repoll)
+		if c := r.on.CPU(cpu); r.leased(cpu) && c.BetweenCalls() {
+			r.on.Change(cpu, (*cpus.CPU).Repoll)
 		}
-		event = r.steps.Step(cpu, ch)
+		event = r.on.Step(cpu, ch)
 	case park:
-		r.steps.Park(cpu)
+		r.on.Park(cpu)
 	case unpark:
-		r.steps.Unpark(cpu, int(a.arg))
+		r.on.Unpark(cpu, int(a.arg))
 	case skip:
-		r.steps.Change(cpu, (*cpus.CPU).SkipPoll)
+		r.on.Change(cpu, (*cpus.CPU).SkipPoll)
 	case attend:
-		r.steps.Change(cpu, (*cpus.CPU).Repoll)
+		r.on.Change(cpu, (*cpus.CPU).Repoll)
 	case tick:
-		r.steps.Tick(cpu)
+		r.on.Tick(cpu)
 	}
-	c := r.steps.CPU(cpu)
+	c := r.on.CPU(cpu)
 	return event, stateOf(&c)
 }
 
 func (r *replay) actPatcher(a action, ch cpus.Chooser) (after string) {
 	i := int(a.who)
-	x, p, home := r.live.executors[i], r.patchers[i], r.m.homes[i]
+	p, home := r.patchers[i], r.m.homes[i]
 	switch a.kind {
 	case begin:
-		if c := r.steps.CPU(home); !c.Preemptible() {
-			r.steps.Park(home)
+		if c := r.on.CPU(home); !c.Preemptible() {
+			r.on.Park(home)
 		}
-		r.steps.Change(home, (*cpus.CPU).Repoll)
-		x.Sit(r.steps.Lease(home))
+		r.on.Change(home, (*cpus.CPU).Repoll)
+		r.on.Sit(i, home)
+		r.sits[i] = true
 	case drain:
-		p.Drain(int(a.arg), x)
+		p.Drain(int(a.arg), r.on.Ground(i))
 	case stepPatcher:
 		at, done, stage := p.Place()
-		_, r.err = p.Step(context.Background(), x, ch)
+		_, r.err = p.Step(context.Background(), r.on.Ground(i), ch)
 		at2, done2, stage2 := p.Place()
 		r.waits = at == at2 && done == done2 && stage == stage2
 		if p.At == len(p.Plan) {
-			r.steps.Change(home, (*cpus.CPU).Repoll)
+			r.on.Change(home, (*cpus.CPU).Repoll)
 		}
 	}
 	return placeOf(p)
@@ -142,7 +184,7 @@ func (r *replay) actPatcher(a action, ch cpus.Chooser) (after string) {
 // leased tells whether a patcher sits on a CPU.
 func (r *replay) leased(cpu int) bool {
 	for i, p := range r.patchers {
-		if r.m.homes[i] == cpu && r.live.executors[i].Sits() && p.At < len(p.Plan) {
+		if r.m.homes[i] == cpu && r.sits[i] && p.At < len(p.Plan) {
 			return true
 		}
 	}
@@ -152,7 +194,7 @@ func (r *replay) leased(cpu int) bool {
 // violation is what the last step has broken: what the machine has reported, or
 // what is only seen from outside of it.
 func (r *replay) violation(want *cpus.Violation) *cpus.Violation {
-	if _, first := r.live.Violations(); len(first) > 0 {
+	if _, first := r.on.Violations(); len(first) > 0 {
 		return &first[0]
 	}
 	i := int(r.last.who)
@@ -165,7 +207,7 @@ func (r *replay) violation(want *cpus.Violation) *cpus.Violation {
 	case want.Property == cpus.BrokenSite && r.err != nil:
 		return &v
 	case want.Property == cpus.BrokenSite && p.At == len(p.Plan):
-		if got := r.live.Peek(want.Site).Format(r.m.Code.Len); got == want.Bytes {
+		if got := r.on.Peek(want.Site).Format(r.m.Code.Len); got == want.Bytes {
 			return &v
 		}
 	case want.Property == cpus.Deadlock && r.hangs(i):
@@ -182,7 +224,7 @@ const hangSteps = 1000
 func (r *replay) hangs(i int) bool {
 	p := r.patchers[i]
 	if p.At == len(p.Plan) { // it has left the machine stopped
-		return r.live.executors[i].Stopping()
+		return r.on.Stopping(i)
 	}
 	if !r.waits {
 		return false
@@ -190,16 +232,16 @@ func (r *replay) hangs(i int) bool {
 	zero := &script{}
 	for range hangSteps {
 		for cpu := range r.m.Roles {
-			if !r.leased(cpu) || r.live.Pending(cpu, false) {
+			if !r.leased(cpu) || r.on.Pending(cpu, false) {
 				r.act(action{kind: stepCPU, who: uint8(cpu)}, zero)
 				zero.restart(nil)
 			}
 		}
 		for k := range r.patchers {
-			if !r.live.executors[k].Sits() || r.patchers[k].At == len(r.patchers[k].Plan) {
+			if !r.sits[k] || r.patchers[k].At == len(r.patchers[k].Plan) {
 				continue
 			}
-			if c := r.steps.CPU(r.m.homes[k]); !c.BetweenCalls() { // interrupted, or standing still
+			if c := r.on.CPU(r.m.homes[k]); !c.BetweenCalls() { // interrupted, or standing still
 				continue
 			}
 			r.actPatcher(action{kind: stepPatcher, who: uint8(k)}, zero)

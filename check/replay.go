@@ -1,0 +1,43 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package check
+
+import (
+	"fmt"
+
+	"github.com/textpoke/textpoke/check/explore"
+	"github.com/textpoke/textpoke/cpus"
+	"github.com/textpoke/textpoke/cpus/isa"
+	"github.com/textpoke/textpoke/kernels/calibration"
+	"github.com/textpoke/textpoke/sim/timed"
+)
+
+// ReplayTimed forces a trace on the timed engine, one step at a time as the trace says,
+// and comes to the same violation; see explore.Replay. Errors also say what the timed
+// engine cannot express.
+func ReplayTimed(m *explore.Model, t *explore.Trace) (*cpus.Violation, error) {
+	if n := len(m.Programs); n > 1 {
+		return nil, fmt.Errorf("the timed engine has one patcher, the trace has %d", n)
+	}
+	machine, err := timed.New(timed.Config{
+		Code: m.Code, Roles: m.Roles, Costs: &calibration.Costs{}, Lookup: m.Lookup, Refs: m.Refs,
+		NopOps: m.NopOps, Initial: func(site int) isa.Text { return m.Initial[site] },
+		Slots: m.Slots, AsQueued: m.AsQueued,
+	})
+	if err != nil {
+		return nil, err
+	}
+	for site, ops := range m.Literals {
+		machine.StoreLiteral(site, ops)
+	}
+	for _, ops := range m.Ops() {
+		if err := machine.AddOps(ops); err != nil {
+			return nil, err
+		}
+		machine.SetOps(ops, cpus.CalledWild)
+	}
+	for _, ops := range m.Attached {
+		machine.SetOps(ops, cpus.CalledTracer)
+	}
+	return explore.ReplayOn(m, t, timed.NewLockstep(machine))
+}
