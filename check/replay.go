@@ -8,7 +8,6 @@ import (
 	"github.com/textpoke/textpoke/check/explore"
 	"github.com/textpoke/textpoke/cpus"
 	"github.com/textpoke/textpoke/cpus/isa"
-	"github.com/textpoke/textpoke/kernels/calibration"
 	"github.com/textpoke/textpoke/sim/timed"
 )
 
@@ -19,8 +18,8 @@ func ReplayTimed(m *explore.Model, t *explore.Trace) (*cpus.Violation, error) {
 	if n := len(m.Programs); n > 1 {
 		return nil, fmt.Errorf("the timed engine has one patcher, the trace has %d", n)
 	}
-	machine, err := timed.New(timed.Config{
-		Code: m.Code, Roles: m.Roles, Costs: &calibration.Costs{}, Lookup: m.Lookup, Refs: m.Refs,
+	machine, err := timed.NewLockstep(timed.Config{
+		Code: m.Code, Roles: m.Roles, Lookup: m.Lookup, Refs: m.Refs,
 		NopOps: m.NopOps, Initial: func(site int) isa.Text { return m.Initial[site] },
 		Slots: m.Slots, AsQueued: m.AsQueued,
 	})
@@ -39,5 +38,5 @@ func ReplayTimed(m *explore.Model, t *explore.Trace) (*cpus.Violation, error) {
 	for _, ops := range m.Attached {
 		machine.SetOps(ops, cpus.CalledTracer)
 	}
-	return explore.ReplayOn(m, t, timed.NewLockstep(machine))
+	return explore.ReplayOn(m, t, machine)
 }

@@ -4,6 +4,7 @@ package timed
 
 import (
 	"github.com/textpoke/textpoke/cpus"
+	"github.com/textpoke/textpoke/kernels/calibration"
 	"github.com/textpoke/textpoke/poke"
 )
 
@@ -13,14 +14,19 @@ import (
 // end, and interrupts have arrived when they are sent.
 type Lockstep struct{ *Machine }
 
-// NewLockstep takes a machine over that nothing has happened on. Every CPU is between two
-// calls, in the kernel.
-func NewLockstep(m *Machine) *Lockstep {
+// NewLockstep builds such a machine; what things take makes no difference. Every CPU is
+// between two calls, in the kernel.
+func NewLockstep(cfg Config) (*Lockstep, error) {
+	cfg.Costs = &calibration.Costs{}
+	m, err := New(cfg)
+	if err != nil {
+		return nil, err
+	}
 	for i := range m.cpus {
 		s := &m.cpus[i]
 		s.cpu, s.space = cpus.CPU{ID: int32(i), Role: s.cpu.Role, Synced: 1}, 0
 	}
-	return &Lockstep{m}
+	return &Lockstep{m}, nil
 }
 
 // Window implements cpus.Shared.
