@@ -1,6 +1,7 @@
 package cpus
 
 import (
+	"math"
 	"sync"
 	"sync/atomic"
 
@@ -33,31 +34,42 @@ type version struct {
 	older atomic.Pointer[version]
 }
 
-// siteText is the shared state of one site.
+// siteText is what a CPU reads of a site that nobody is changing: half a cache line,
+// so that it takes one miss. A version and its text are read as a whole where the
+// position is the same before and after.
 type siteText struct {
-	newest  atomic.Pointer[version]
+	seq     atomic.Uint64 // of the newest version; changing while a store is under way
+	text    atomic.Uint64 // of the newest version
 	settled atomic.Uint64 // Promise
 	literal atomic.Uint64 // the ops that the site's literal points to
 }
 
+// changing is later than any position: who reads it looks at the history.
+const changing = math.MaxUint64
+
 // Text is the text of all sites with the versions that some CPU may still
-// fetch. Readers take no lock; stores are serialised, as by patch_lock
-// (arch/arm64/kernel/patching.c) and text_mutex elsewhere.
+// fetch. Readers take no lock and wait for nobody; stores are serialised, as by
+// patch_lock (arch/arm64/kernel/patching.c) and text_mutex elsewhere.
 type Text struct {
-	sites  []siteText
-	newest atomic.Uint64 // Seq of the last store
-	oldest atomic.Uint64 // no CPU can fetch a version that was replaced by then
-	store  sync.Mutex
+	sites   []siteText
+	history []atomic.Pointer[version] // of sites that were stored to: the newest version, and those before it
+	newest  atomic.Uint64             // Seq of the last store
+	oldest  atomic.Uint64             // no CPU can fetch a version that was replaced by then
+	store   sync.Mutex
+
+	// between, where set, is called between any two accesses that belong together, so
+	// that a test can put something there.
+	between func()
 }
 
 // newText starts every site with one version, initial(i), and a literal.
 func newText(n int, initial func(i int) isa.Text, literal uint64) *Text {
-	t := &Text{sites: make([]siteText, n)}
-	first := make([]version, n) // one block: the collector sees one object
-	for i := range first {
-		first[i].Version = Version{Seq: 1, Text: initial(i)}
-		t.sites[i].newest.Store(&first[i])
-		t.sites[i].literal.Store(literal)
+	t := &Text{sites: make([]siteText, n), history: make([]atomic.Pointer[version], n)}
+	for i := range t.sites {
+		s := &t.sites[i]
+		s.seq.Store(1)
+		s.text.Store(uint64(initial(i)))
+		s.literal.Store(literal)
 	}
 	t.newest.Store(1)
 	return t
@@ -67,7 +79,19 @@ func newText(n int, initial func(i int) isa.Text, literal uint64) *Text {
 func (t *Text) Seq() Seq { return Seq(t.newest.Load()) }
 
 // Peek is the newest text of a site, as a load of data would see it.
-func (t *Text) Peek(site int) isa.Text { return t.sites[site].newest.Load().Text }
+func (t *Text) Peek(site int) isa.Text { return t.last(site).Text }
+
+// last is the newest version of a site.
+func (t *Text) last(site int) Version {
+	s := &t.sites[site]
+	if seq := s.seq.Load(); seq != changing {
+		t.pause()
+		if text := s.text.Load(); s.seq.Load() == seq {
+			return Version{Seq(seq), isa.Text(text)}
+		}
+	}
+	return t.history[site].Load().Version
+}
 
 // Store replaces n bytes from off on of a site's text. The version becomes
 // reachable before the position is published, so that a CPU whose
@@ -75,11 +99,22 @@ func (t *Text) Peek(site int) isa.Text { return t.sites[site].newest.Load().Text
 func (t *Text) Store(site, off, n int, text isa.Text) {
 	t.store.Lock()
 	defer t.store.Unlock()
-	s := &t.sites[site]
-	old := s.newest.Load()
+	s, old := &t.sites[site], t.history[site].Load()
+	if old == nil {
+		old = &version{Version: t.last(site)}
+		t.history[site].Store(old)
+	}
 	v := &version{Version: Version{Seq: Seq(t.newest.Load() + 1), Text: old.Text.Splice(off, n, text)}}
 	v.older.Store(old)
-	s.newest.Store(v)
+	t.pause()
+	s.seq.Store(changing) // first, so that nobody who has seen v finds what was there before it
+	t.pause()
+	t.history[site].Store(v)
+	t.pause()
+	s.text.Store(uint64(v.Text))
+	t.pause()
+	s.seq.Store(uint64(v.Seq))
+	t.pause()
 	t.newest.Store(uint64(v.Seq))
 	forget(v, Seq(t.oldest.Load()))
 }
@@ -98,18 +133,34 @@ func forget(v *version, oldest Seq) {
 
 // Window collects into buf what a CPU that synchronised at synced may fetch
 // from a site: newest first, down to the version that was in force then. The
-// site's promise beside it was read before the versions.
+// site's promise beside it is read before the versions: read after them, it could
+// be about a store that they lack.
 func (t *Text) Window(site int, synced Seq, buf []Version) ([]Version, Promise) {
 	s := &t.sites[site]
 	settled := Promise(s.settled.Load())
+	t.pause()
+	if seq := s.seq.Load(); Seq(seq) <= synced {
+		t.pause()
+		if text := s.text.Load(); s.seq.Load() == seq {
+			t.pause()
+			return append(buf[:0], Version{Seq(seq), isa.Text(text)}), settled
+		}
+	}
 	buf = buf[:0]
-	for v := s.newest.Load(); v != nil; v = v.older.Load() {
+	for v := t.history[site].Load(); v != nil; v = v.older.Load() {
 		buf = append(buf, v.Version)
 		if v.Seq <= synced {
 			break
 		}
 	}
+	t.pause()
 	return buf, settled
+}
+
+func (t *Text) pause() {
+	if t.between != nil {
+		t.between()
+	}
 }
 
 // Settle promises that no CPU executes a site's text as it was before want was
@@ -117,7 +168,7 @@ func (t *Text) Window(site int, synced Seq, buf []Version) ([]Version, Promise) 
 // store to come, so that whoever relied on it is caught.
 func (t *Text) Settle(site int, want isa.Text) {
 	s := &t.sites[site]
-	v := s.newest.Load().Version
+	v := t.last(site)
 	if v.Text != want {
 		v.Seq = t.Seq() + 1
 	}
@@ -141,8 +192,8 @@ func (t *Text) StoreLiteral(site int, ops uint64) { t.sites[site].literal.Store(
 // versions counts the versions held for a site, for tests of forgetting.
 func (t *Text) versions(site int) int {
 	n := 0
-	for v := t.sites[site].newest.Load(); v != nil; v = v.older.Load() {
+	for v := t.history[site].Load(); v != nil; v = v.older.Load() {
 		n++
 	}
-	return n
+	return max(n, 1)
 }

@@ -1,8 +1,12 @@
 package cpus
 
 import (
+	"runtime"
 	"slices"
+	"sync"
+	"sync/atomic"
 	"testing"
+	"unsafe"
 
 	"pgregory.net/rapid"
 
@@ -98,6 +102,143 @@ func TestSettle(t *testing.T) {
 	if again := text.Settled(0); again.Seq() != second.Seq() || again == second || again == first {
 		t.Errorf("promise taken back and made again: %x after %x", again, second)
 	}
+}
+
+// TestSiteTakesHalfALine: two sites share a cache line, and none lies in two.
+func TestSiteTakesHalfALine(t *testing.T) {
+	text := newText(3, func(int) isa.Text { return 0 }, 0)
+	if size, at := unsafe.Sizeof(text.sites[0]), uintptr(unsafe.Pointer(&text.sites[0])); size != 32 || at%32 != 0 {
+		t.Errorf("a site takes %d bytes, from %d behind a border of 32 on", size, at%32)
+	}
+}
+
+// told is the text that tests store at a position.
+func told(seq Seq) isa.Text { return isa.Text(seq) * 0x9e3779b97f4a7c15 }
+
+// TestUpdateAmidWindow puts a whole update, with its promise, between any two of the
+// accesses that make a window. No version has another one's text. The promise is
+// never about a store that the window lacks, or a CPU would be blamed for what nobody
+// had promised it: it is read before the versions.
+func TestUpdateAmidWindow(t *testing.T) {
+	for _, synced := range []Seq{2, 1} { // a window of one version, and of two
+		points := 1
+		for at := 0; at < points; at++ {
+			text := newText(1, func(int) isa.Text { return told(1) }, 0)
+			text.Store(0, 0, 8, told(2))
+			var between func()
+			calls := 0
+			between = func() {
+				if calls++; calls != at+1 {
+					return
+				}
+				text.between = nil
+				text.Store(0, 0, 8, told(3))
+				text.Settle(0, told(3))
+				text.between = between
+			}
+			text.between = between
+			window, promise := text.Window(0, synced, nil)
+			text.between = nil
+			points = calls
+			for _, v := range window {
+				if v.Text != told(v.Seq) {
+					t.Errorf("synchronised at %d, update behind access %d: version %v", synced, at+1, v)
+				}
+			}
+			if last := window[len(window)-1].Seq; last != synced || promise.Seq() > window[0].Seq {
+				t.Errorf("synchronised at %d, update behind access %d: from %d to %d, the promise is about %d",
+					synced, at+1, last, window[0].Seq, promise.Seq())
+			}
+		}
+		if points < 2 {
+			t.Fatalf("a window is made of %d accesses, want the promise and the versions at least", points)
+		}
+	}
+}
+
+// TestReadersAmidStore reads at every point of a store: whole versions, the old one
+// or the new one, and nobody who has seen the new one sees the old one after it.
+func TestReadersAmidStore(t *testing.T) {
+	for _, stores := range []Seq{1, 2, 3} { // a site that was never stored to is another case
+		text := newText(1, func(int) isa.Text { return told(1) }, 0)
+		for text.Seq() < stores {
+			text.Store(0, 0, 8, told(text.Seq()+1))
+		}
+		points, newest := 0, stores
+		var look func()
+		look = func() {
+			points++
+			text.between = nil
+			lagging, _ := text.Window(0, max(stores-1, 1), nil)
+			current, _ := text.Window(0, text.Seq(), nil)
+			for _, v := range append(append(lagging, current[0], text.last(0)), text.last(0)) {
+				if v.Text != told(v.Seq) || v.Seq < stores-1 || v.Seq > stores+1 {
+					t.Errorf("point %d of store %d: version %v", points, stores, v)
+				}
+			}
+			if text.Seq() > current[0].Seq {
+				t.Errorf("point %d of store %d: position %d is published, the window ends at %d", points, stores, text.Seq(), current[0].Seq)
+			}
+			for _, seq := range []Seq{lagging[0].Seq, current[0].Seq, text.last(0).Seq, lagging[0].Seq} {
+				if seq < newest {
+					t.Errorf("point %d of store %d: %d, after %d was seen", points, stores, seq, newest)
+				}
+				newest = max(newest, seq)
+			}
+			text.between = look
+		}
+		text.between = look
+		text.Store(0, 0, 8, told(stores+1))
+		if text.between = nil; points < 3 {
+			t.Fatalf("a store has %d points", points)
+		}
+	}
+}
+
+// TestReadersSeeWholeVersions: while a site changes its readers wait for nobody, and
+// no text comes with another one's position; no reader goes back.
+func TestReadersSeeWholeVersions(t *testing.T) {
+	const stores = 20000
+	text := newText(1, func(int) isa.Text { return told(1) }, 0)
+	var (
+		wait    sync.WaitGroup
+		synceds [2]atomic.Uint64
+	)
+	for reader := range synceds {
+		synceds[reader].Store(1)
+		wait.Go(func() {
+			var buf []Version
+			for newest, synced := Seq(1), Seq(1); newest <= stores; {
+				now := text.last(0)
+				if buf, _ = text.Window(0, synced, buf); len(buf) == 0 || now.Text != told(now.Seq) || now.Seq < newest {
+					t.Errorf("at %d: version %v, window %v", newest, now, buf)
+					return
+				}
+				for i, v := range buf {
+					if v.Text != told(v.Seq) || i > 0 && buf[i-1].Seq != v.Seq+1 || v.Seq <= synced != (i == len(buf)-1) {
+						t.Errorf("synchronised at %d: window %v", synced, buf)
+						return
+					}
+				}
+				if newest = buf[0].Seq; newest < now.Seq {
+					t.Errorf("the window ends at %d, after %d was seen", newest, now.Seq)
+					return
+				}
+				synced = max(synced, text.Seq()-Seq(reader)) // one keeps up, one lags
+				synceds[reader].Store(uint64(synced))
+				runtime.Gosched()
+			}
+		})
+	}
+	for range stores {
+		seq := text.Seq() + 1
+		text.Store(0, 0, 8, told(seq))
+		text.oldest.Store(min(synceds[0].Load(), synceds[1].Load()))
+		if seq%16 == 0 {
+			runtime.Gosched()
+		}
+	}
+	wait.Wait()
 }
 
 func TestRandomChoosesInRange(t *testing.T) {
