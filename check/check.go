@@ -56,10 +56,13 @@ type Question struct {
 const storyWidth = 120
 
 // Story tells a scenario of the museum: what happened, where, and what upstream
-// did about it; "" for a protocol.
+// did about it. Of a protocol it tells what CPUs do, where its file says so.
 func (q *Question) Story() string {
 	b := q.about
-	if b == nil {
+	switch {
+	case b == nil && q.Setup.Protocol != nil && q.Setup.Protocol.StatesPath():
+		return q.Model.Code.Path.String() + "\n"
+	case b == nil:
 		return ""
 	}
 	return wrapped(fmt.Sprintf("%s (%s)", b.Title, b.Versions), "Source: "+b.Source, b.Story, "Fix: "+b.Fix)

@@ -280,9 +280,8 @@ func (p *Path) After() PathStep { return p.after }
 func (p *Path) Masks() bool { return p.masked != 0 }
 
 // Tells tells whether CPUs say when they leave the kernel and when they enter it, so
-// that rounds can leave them out; Early, whether they call a site before they do.
+// that rounds can leave them out.
 func (p *Path) Tells() bool { return p.tells }
-func (p *Path) Early() bool { return p.early }
 
 // Holds tells whether the handler holds a reference in a phase: whoever waits for
 // handlers waits for this CPU.

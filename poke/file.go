@@ -3,6 +3,7 @@ package poke
 import (
 	"cmp"
 	"fmt"
+	"slices"
 	"strings"
 
 	"github.com/textpoke/textpoke/cpus"
@@ -119,6 +120,7 @@ func (f *planFile) protocol() (*Protocol, error) {
 	p.Batching, p.Layout = Batching(batching), isa.Layout(layout)
 	p.Traps, p.OneStore = f.writes()
 	p.open, p.batch, p.close = f.emitter(onceBefore), f.emitter(everyBatch), f.emitter(onceAfter)
+	p.statesPath = slices.ContainsFunc(f.paths[:], func(s pathSection) bool { return s.line > 0 })
 	p.path = func(s Shape) (cpus.Path, error) {
 		path, wrong := f.pathOn(s, p.Lazy(s))
 		if wrong != nil {

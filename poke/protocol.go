@@ -32,6 +32,7 @@ type Protocol struct {
 	open, batch, close func(Shape, Range, Emit)
 	fits               func(Shape) error              // nil: it fits sites of every shape
 	path               func(Shape) (cpus.Path, error) // nil: the architecture's own
+	statesPath         bool
 }
 
 // Shape is what steps depend on besides the patches.
@@ -166,6 +167,9 @@ func (p *Protocol) Path(s Shape) (cpus.Path, error) {
 	}
 	return cpus.NativePath(s.Traits, s.Len, p.Lazy(s)), nil
 }
+
+// StatesPath tells whether the protocol's file says what CPUs do, or some of it.
+func (p *Protocol) StatesPath() bool { return p.statesPath }
 
 // Settles tells whether the protocol promises that, once it is through, no CPU
 // executes old text: whether every CPU synchronises after its last store.

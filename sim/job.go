@@ -148,6 +148,15 @@ func (j *Job) check() error {
 	return j.compile(0, false, func(func(sched.Batch) bool) {}, func(poke.Step) {})
 }
 
+// StatedPath is what CPUs do, where the protocol's file says so.
+func (j *Job) StatedPath() string {
+	path, err := j.protocol.Path(j.shape)
+	if err != nil || !j.protocol.StatesPath() {
+		return ""
+	}
+	return j.mutation.OnPath(path).String()
+}
+
 // Plan is the steps of the update that enables everything.
 func (j *Job) Plan() ([]poke.Step, error) {
 	var plan []poke.Step

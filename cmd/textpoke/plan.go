@@ -165,6 +165,9 @@ func printSteps(ctx context.Context, c *common, configs []sim.Config) error {
 func writeSteps(w io.Writer, j *sim.Job, plan []poke.Step) error {
 	b := bufio.NewWriter(w)
 	fmt.Fprintf(b, "# %s\n", j)
+	if path := j.StatedPath(); path != "" {
+		fmt.Fprintf(b, "%s\n", path)
+	}
 	for i, s := range plan {
 		fmt.Fprintf(b, "%6d  %s\n", i+1, s)
 	}
