@@ -97,7 +97,8 @@ type Picture struct {
 	Picture plots.Picture
 }
 
-func (p Picture) documents(name string) []results.Document {
+// Documents are its files.
+func (p Picture) Documents(name string) []results.Document {
 	return []results.Document{
 		{Name: name + p.End + ".svg", Write: func(w io.Writer) error { return plots.WriteSVG(w, p.Picture) }},
 		{Name: name + p.End + ".png", Write: func(w io.Writer) error { return plots.WritePNG(w, p.Picture) }},

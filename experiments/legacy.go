@@ -183,7 +183,7 @@ func NewAnswer(name string, r *Report, p plots.Picture, more ...results.Document
 }
 
 func Drawn(name string, p plots.Picture) []results.Document {
-	return Picture{Picture: p}.documents(name)
+	return Picture{Picture: p}.Documents(name)
 }
 
 func Names[T any](f *pflag.FlagSet, to *[]T, name, usage string, names []string, parse func(string) (T, error)) {

@@ -25,7 +25,7 @@ var layoutText string
 // how published figures are shown.
 var layout = template.Must(template.New("report").Funcs(template.FuncMap{
 	"head": head, "row": row, "table": markdown, "join": strings.Join,
-	"thousands": Thousands, "percent": Percent, "duration": Duration, "fixed": Fixed, "p": P,
+	"thousands": Thousands, "size": Size, "pair": pair, "tenth": Tenth, "seconds": Seconds, "percent": Percent, "duration": Duration, "fixed": Fixed, "p": P,
 }).Parse(layoutText))
 
 // prose is what an experiment's report.md.tmpl says.
@@ -122,6 +122,7 @@ func figure(f float64) string {
 
 // Table is a small table whose columns depend on the rows.
 type Table struct {
+	Title   string // above it; "" where the template has one
 	Columns []string
 	Rows    [][]string
 }
@@ -171,6 +172,9 @@ func markdown(t Table) string {
 		}
 		return out
 	}
+	if t.Title != "" {
+		fmt.Fprintf(&b, "### %s\n\n", t.Title)
+	}
 	fmt.Fprintln(&b, head(anys(t.Columns)...))
 	for _, r := range t.Rows {
 		fmt.Fprintln(&b, row(anys(r)...))
@@ -205,6 +209,23 @@ func Duration(ns float64) string {
 		return strconv.FormatFloat(us, 'f', 0, 64) + " us"
 	}
 }
+
+// Seconds prints a time in seconds as people read it: 12.3 ms, 4.56 s, 2.5 minutes.
+func Seconds(s float64) string {
+	switch {
+	case s >= 120:
+		return fmt.Sprintf("%.3g minutes", s/60)
+	case s >= 0.1:
+		return fmt.Sprintf("%.3g s", s)
+	}
+	return fmt.Sprintf("%.3g ms", 1e3*s)
+}
+
+// Tenth prints a number with one digit behind the point, where it has any.
+func Tenth(v float64) string { return strconv.FormatFloat(math.Round(10*v)/10, 'f', -1, 64) }
+
+// pair is two figures in one cell.
+func pair(a, b any) string { return fmt.Sprint(a) + ", " + fmt.Sprint(b) }
 
 // Fixed prints a number with so many digits behind the point.
 func Fixed(digits int, v float64) string { return strconv.FormatFloat(v, 'f', digits, 64) }

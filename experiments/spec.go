@@ -88,7 +88,7 @@ func (s *Spec[C, R]) run(ctx context.Context, c *C, fields []*Field, lab Lab) (*
 func (s *Spec[C, R]) Answer(study *Study[C, R], found *Findings) (*Answer, error) {
 	a := &Answer{Table: study.table, No: found.No}
 	for _, p := range found.Pictures {
-		a.Documents = append(a.Documents, p.documents(s.Name)...)
+		a.Documents = append(a.Documents, p.Documents(s.Name)...)
 	}
 	p := parseProse(s.Name, s.Prose)
 	report, err := p.report(study.CutShort(), found.Report)

@@ -1,12 +1,15 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // Package attach asks why attaching to many functions takes minutes, and where the
 // time goes.
 package attach
 
 import (
 	"context"
+	_ "embed"
 	"fmt"
-
-	"github.com/spf13/pflag"
+	"slices"
+	"strings"
 
 	"github.com/textpoke/textpoke/experiments"
 	"github.com/textpoke/textpoke/kernels/attachcost"
@@ -15,54 +18,64 @@ import (
 	"github.com/textpoke/textpoke/results"
 )
 
-const (
-	name     = "attach"
-	question = "Why does attaching to many functions take minutes? One ops a function, twelve or one: how many rounds, records, hash entries and " +
-		"grace periods does each take, and where does the time go?"
-)
+// Config says what is attached, how, and what its time is modelled of.
+type Config struct {
+	// Functions are the numbers of functions, 1 to 50,000. Default: 1, 1000, 5000,
+	// 10000, 20000, 50000.
+	Functions []int
+	// Kernels are the kernels, by name. Default: all.
+	Kernels []string
+	// Ways are the ways to attach, by name. Default: all.
+	Ways []string
+	// Calibrations are the calibrations that times rest on, each of its instruction set:
+	// built-in ones or files. Default: for each the one whose CPUs are nearest to 64.
+	Calibrations []string
+	// Published is a file in place of the published times.
+	Published string
+}
 
-// Experiment is the question.
-var Experiment = experiments.Legacy{
-	Name: name, Question: question,
+//go:embed report.md.tmpl
+var prose string
+
+var spec = experiments.Spec[Config, *row]{
+	Name:  "attach",
 	Short: "why does attaching take minutes? functions by number of ops, and where the time goes",
-	About: "attach counts what attaching to functions takes, and detaching from them, by every way that a kernel\n" +
-		"has: a trampoline a function, one by one; twelve ops; one update of one ops; one ops of kprobe_multi.\n" +
-		"Counts are exact; those of rounds are held against what real kernels took (measured.csv). Times are\n" +
-		"modelled from a calibration and from assumed costs, and held against published ones (predicted.csv):\n" +
-		"which rows a prediction was fitted to, and its error, are stated.",
 	Examples: []string{
 		"attach --out attach",
 		"attach --functions 50000 --way fentry,kprobe-multi --calibration refcount-480",
 		"attach --published mine.csv --format csv",
 	},
-	Table: table,
-	Flags: func(f *pflag.FlagSet) experiments.LegacyRun {
-		r := &request{}
-		experiments.Register(f, experiments.Counts(&r.functions, "functions", "1,1000,5000,10000,20000,50000", "`list` of numbers of functions", 1, records))
-		experiments.Names(f, &r.kernels, "kernel", "`list` of kernels", kernelNames(), kernelNamed)
-		experiments.Names(f, &r.ways, "way", "`list` of ways to attach", attachcost.WayNames(), attachcost.ParseWay)
-		f.StringArrayVar(&r.calibrations, "calibration", nil, "`calibration` that times rest on, of its instruction set: a built-in one or a file; repeatable (default: for each the one whose CPUs are nearest to 64)")
-		f.StringVar(&r.file, "published", "", "`file` in place of the published times: CSV with case, functions, attach_s, detach_s, note, source")
-		return r.run
-	},
-}.Experiment()
+	Prose: prose, Columns: columns, Fields: (*Config).fields, Measure: measure,
+}
+
+// Experiment is the question.
+var Experiment = spec.Experiment()
+
+// Run answers the question.
+func Run(ctx context.Context, c Config, lab experiments.Lab) (*experiments.Answer, error) {
+	return spec.Run(ctx, c, lab)
+}
+
+// Validate tells which field Run would refuse.
+func (c Config) Validate() error { return spec.Validate(c) }
+
+func (c *Config) fields() []*experiments.Field {
+	ways := attachcost.WayNames()
+	return []*experiments.Field{
+		experiments.Counts(&c.Functions, "functions", "1,1000,5000,10000,20000,50000", "`list` of numbers of functions", 1, records),
+		experiments.List(&c.Kernels, "kernel", strings.Join(kernelNames(), ","), "`list` of kernels", experiments.OneOf(kernelNames())),
+		experiments.List(&c.Ways, "way", strings.Join(ways, ","), "`list` of ways to attach", experiments.OneOf(ways)),
+		experiments.Strings(&c.Calibrations, "calibration", "calibration", "", "`calibration` that times rest on, of its instruction set: a built-in one or a file; "+
+			"repeatable (default: for each the one whose CPUs are nearest to 64)", func(s string) bool { return !slices.Contains(calibration.Names(), s) }),
+		experiments.File(&c.Published, "published", "`file` in place of the published times: CSV with case, functions, attach_s, detach_s, note, source"),
+	}
+}
 
 // records is how many a table has: as many functions as are attached to at most.
 const records = 50000
 
 // nearTo is how many CPUs a machine should have that nobody asked for.
 const nearTo = 64
-
-// request is what the flags ask for.
-type request struct {
-	functions    []int
-	kernels      []*attachcost.Kernel
-	ways         []attachcost.Way
-	calibrations []string
-	file         string
-	machines     map[string]*attachcost.Machine // by instruction set
-	asked        int
-}
 
 // known are the kernels that the data knows.
 func known() []*attachcost.Kernel {
@@ -80,56 +93,77 @@ func kernelNames() (out []string) {
 	return out
 }
 
-func kernelNamed(s string) (*attachcost.Kernel, error) {
-	for _, k := range known() {
-		if k.Name == s {
-			return k, nil
-		}
-	}
-	return nil, fmt.Errorf("no kernel is called %q", s)
-}
-
 // row is one number of functions, attached or detached in one way.
 type row struct {
-	kernel    *attachcost.Kernel
-	way       attachcost.Way
+	Kernel    *attachcost.Kernel
+	Way       attachcost.Way
 	direction string
-	counts    attachcost.Counts
-	machine   *attachcost.Machine
-	parts     []attachcost.Part
+	Counts    attachcost.Counts
+	Machine   *attachcost.Machine
+	Parts     []attachcost.Part
 	largest   int64 // published number of functions of that way
 }
 
-func (r *row) seconds() float64 { return attachcost.Whole(r.parts) / 1e9 }
+// Seconds is the modelled time of all of it.
+func (r *row) Seconds() float64 { return attachcost.Whole(r.Parts) / 1e9 }
 
-func table() results.Table {
-	t := results.Table{Name: name, Columns: []results.Column{
-		{Name: "kernel", Doc: "instruction set and release"},
-		{Name: "way", Doc: "how functions are attached to"},
-		{Name: "direction", Doc: "attach or detach"},
-		{Name: "functions", Doc: "attached to, of a table of 50,000"},
-		{Name: "ops", Doc: "objects that they are attached through"},
-		{Name: "calls", Doc: "of the kernel's interface, one after the other"},
-		{Name: "trampolines", Doc: "generated, or given up", Detail: true},
-		{Name: "rounds", Doc: "of interrupts that each other CPU takes"},
-	}}
+// GracePeriods is the modelled time of its waits, in seconds.
+func (r *row) GracePeriods() float64 {
+	return experiments.First(r.Parts, func(p attachcost.Part) bool { return p.Name == "grace periods" }).NS / 1e9
+}
+
+// Rounds are those of all causes.
+func (r *row) Rounds() int64 { return r.Counts.AllRounds() }
+
+var columns = slices.Concat(results.Columns[*row]{
+	{Name: "kernel", Doc: "instruction set and release", Cell: func(r *row) any { return r.Kernel.Name }},
+	{Name: "way", Doc: "how functions are attached to", Cell: func(r *row) any { return r.Way.Name }},
+	{Name: "direction", Doc: "attach or detach", Cell: func(r *row) any { return r.direction }},
+	{Name: "functions", Doc: "attached to, of a table of 50,000",
+		Cell: func(r *row) any { return r.Counts.Functions }},
+	{Name: "ops", Doc: "objects that they are attached through", Cell: func(r *row) any { return r.Counts.Ops }},
+	{Name: "calls", Doc: "of the kernel's interface, one after the other",
+		Cell: func(r *row) any { return r.Counts.Calls }},
+	{Name: "trampolines", Doc: "generated, or given up", Detail: true,
+		Cell: func(r *row) any { return r.Counts.Images }},
+	{Name: "rounds", Doc: "of interrupts that each other CPU takes", Cell: func(r *row) any { return r.Rounds() }},
+}, causeColumns(), results.Columns[*row]{
+	{Name: "site_stores", Doc: "stores to sites and their literals", Detail: true,
+		Cell: func(r *row) any { return r.Counts.SiteStores }},
+	{Name: "records_walked", Doc: "records that the kernel's loops look at",
+		Cell: func(r *row) any { return r.Counts.Walked }},
+	{Name: "entries_copied", Doc: "entries of hashes made", Cell: func(r *row) any { return r.Counts.Copied }},
+	{Name: "allocations", Doc: "of memory, entries included", Detail: true,
+		Cell: func(r *row) any { return r.Counts.Allocations }},
+	{Name: "list_changes", Doc: "of the list of ops", Detail: true,
+		Cell: func(r *row) any { return r.Counts.ListChanges }},
+	{Name: "grace_periods", Doc: "waits until every task has scheduled, one after the other",
+		Cell: func(r *row) any { return r.Counts.Waits }},
+	{Name: "calibration", Doc: "machine that times are modelled for",
+		Cell: func(r *row) any { return r.Machine.Name }},
+}, partColumns(), results.Columns[*row]{
+	{Name: "modelled_ns", Doc: "modelled time of all of it",
+		Cell: func(r *row) any { return attachcost.Whole(r.Parts) }},
+	{Name: "extrapolated", Doc: "more functions than in any published case of the way",
+		Cell: func(r *row) any { return r.Counts.Functions > r.largest }},
+})
+
+// causeColumns are the rounds by cause.
+func causeColumns() (out results.Columns[*row]) {
 	for c := range attachcost.NumCauses {
-		t.Columns = append(t.Columns, results.Column{Name: "rounds_" + column(attachcost.Cause(c).String()), Doc: "of these, for " + roundDocs[c], Detail: true})
+		out = append(out, results.Col[*row]{Name: "rounds_" + column(attachcost.Cause(c).String()), Doc: "of these, for " + roundDocs[c], Detail: true,
+			Cell: func(r *row) any { return r.Counts.Rounds[c] }})
 	}
-	t.Columns = append(t.Columns,
-		results.Column{Name: "site_stores", Doc: "stores to sites and their literals", Detail: true},
-		results.Column{Name: "records_walked", Doc: "records that the kernel's loops look at"},
-		results.Column{Name: "entries_copied", Doc: "entries of hashes made"},
-		results.Column{Name: "allocations", Doc: "of memory, entries included", Detail: true},
-		results.Column{Name: "list_changes", Doc: "of the list of ops", Detail: true},
-		results.Column{Name: "grace_periods", Doc: "waits until every task has scheduled, one after the other"},
-		results.Column{Name: "calibration", Doc: "machine that times are modelled for"})
-	for _, p := range attachcost.PartNames {
-		t.Columns = append(t.Columns, results.Column{Name: column(p) + "_ns", Doc: "modelled time of: " + p, Detail: true})
+	return out
+}
+
+// partColumns are the modelled times by part.
+func partColumns() (out results.Columns[*row]) {
+	for i, p := range attachcost.PartNames {
+		out = append(out, results.Col[*row]{Name: column(p) + "_ns", Doc: "modelled time of: " + p, Detail: true,
+			Cell: func(r *row) any { return r.Parts[i].NS }})
 	}
-	t.Columns = append(t.Columns, results.Column{Name: "modelled_ns", Doc: "modelled time of all of it"},
-		results.Column{Name: "extrapolated", Doc: "more functions than in any published case of the way"})
-	return t
+	return out
 }
 
 var roundDocs = [attachcost.NumCauses]string{"the sites", "the calls in the common entries", "the order of what entries load", "trampolines that are made",
@@ -137,110 +171,89 @@ var roundDocs = [attachcost.NumCauses]string{"the sites", "the calls in the comm
 
 // column makes a name fit a column.
 func column(s string) string {
-	b := []byte(s)
-	for i, c := range b {
-		if c == ' ' || c == '-' {
-			b[i] = '_'
-		}
-	}
-	return string(b)
+	return strings.NewReplacer(" ", "_", "-", "_").Replace(s)
 }
 
-func (r *row) cells() []any {
-	c := &r.counts
-	out := []any{r.kernel.Name, r.way.Name, r.direction, c.Functions, c.Ops, c.Calls, c.Images, c.AllRounds()}
-	for _, n := range c.Rounds {
-		out = append(out, n)
-	}
-	out = append(out, c.SiteStores, c.Walked, c.Copied, c.Allocations, c.ListChanges, c.Waits, r.machine.Name)
-	for _, p := range r.parts {
-		out = append(out, p.NS)
-	}
-	return append(out, attachcost.Whole(r.parts), c.Functions > r.largest)
-}
-
-func (r *request) run(ctx context.Context, lab *experiments.Lab) (*experiments.Answer, error) {
-	times, err := published.AttachTimes.Read(r.file)
+func measure(ctx context.Context, s *experiments.Study[Config, *row]) (*experiments.Findings, error) {
+	times, err := published.AttachTimes.Read(s.Config.Published)
 	if err != nil {
 		return nil, err
 	}
 	all := known()
-	if err := r.open(all); err != nil {
+	machines, err := s.Config.machines(all)
+	if err != nil {
 		return nil, err
 	}
-	a := &answer{request: r}
-	if a.measured, err = compare(all); err != nil {
+	a := &answer{Study: s}
+	if a.Measured, err = compare(all); err != nil {
 		return nil, err
 	}
-	if a.predicted, err = predict(all, times); err != nil {
+	if a.Predicted, err = predict(all, times); err != nil {
 		return nil, err
 	}
 	for i := range times {
 		if wayOf(&times[i]) == "" {
-			a.unknown = append(a.unknown, times[i].Case)
+			a.Unknown = append(a.Unknown, times[i].Case)
 		}
 	}
-	jobs := r.jobs(times)
-	a.asked = len(jobs)
-	for _, j := range jobs {
-		if err := ctx.Err(); err != nil {
-			return a.answer(), err
-		}
-		if err := j.count(); err != nil {
-			return a.answer(), err
-		}
-		a.rows = append(a.rows, j)
-		if err := lab.Add(j.cells()...); err != nil {
-			return a.answer(), err
-		}
+	rows, err := s.Config.rows(all, machines, times)
+	if err != nil {
+		return nil, err
 	}
-	return a.answer(), nil
+	err = experiments.Each(ctx, s, rows, func(r *row) (*row, error) { return r, r.count() })
+	return a.findings(), err
 }
 
-// open finds the machine for each instruction set.
-func (r *request) open(all []*attachcost.Kernel) error {
-	r.machines = map[string]*attachcost.Machine{}
+// machines finds the machine for each instruction set.
+func (c *Config) machines(all []*attachcost.Kernel) (map[string]*attachcost.Machine, error) {
+	out := map[string]*attachcost.Machine{}
 	for _, k := range all {
-		r.machines[k.Arch] = attachcost.NewMachine(calibration.Nearest(k.Arch, nearTo), attachcost.Assumed)
+		out[k.Arch] = attachcost.NewMachine(calibration.Nearest(k.Arch, nearTo), attachcost.Assumed)
 	}
-	for _, name := range r.calibrations {
+	for _, name := range c.Calibrations {
 		c, err := calibration.Open(name)
 		if err != nil {
-			return err
+			return nil, err
 		}
-		if _, known := r.machines[c.Arch]; !known {
-			return fmt.Errorf("calibration %s is of %s, of which no kernel is", name, c.Arch)
+		if _, known := out[c.Arch]; !known {
+			return nil, fmt.Errorf("calibration %s is of %s, of which no kernel is", name, c.Arch)
 		}
-		r.machines[c.Arch] = attachcost.NewMachine(c, attachcost.Assumed)
+		out[c.Arch] = attachcost.NewMachine(c, attachcost.Assumed)
 	}
-	return nil
+	return out, nil
 }
 
-// jobs are the rows to come: what a kernel cannot do is left out.
-func (r *request) jobs(times []published.AttachTime) (out []*row) {
-	for _, k := range r.kernels {
-		for _, w := range r.ways {
+// rows are those to come, attaching and detaching in turn: what a kernel cannot do is
+// left out.
+func (c *Config) rows(all []*attachcost.Kernel, machines map[string]*attachcost.Machine, times []published.AttachTime) (out []*row, err error) {
+	for _, name := range c.Kernels {
+		k := experiments.First(all, func(k *attachcost.Kernel) bool { return k.Name == name })
+		for _, way := range c.Ways {
+			w, err := attachcost.ParseWay(way)
+			if err != nil {
+				return nil, err
+			}
 			if w.In(k) != nil {
 				continue
 			}
-			for _, n := range r.functions {
+			for _, n := range c.Functions {
 				for _, direction := range []string{published.Attach, published.Detach} {
 					out = append(out, &row{
-						kernel: k, way: w, direction: direction, counts: attachcost.Counts{Functions: int64(n)},
-						machine: r.machines[k.Arch], largest: largest(times, w.Name),
+						Kernel: k, Way: w, direction: direction, Counts: attachcost.Counts{Functions: int64(n)},
+						Machine: machines[k.Arch], largest: largest(times, w.Name),
 					})
 				}
 			}
 		}
 	}
-	return out
+	return out, nil
 }
 
 // count fills a row in.
 func (r *row) count() (err error) {
-	r.counts, err = counted(r.kernel, r.way, r.direction, r.counts.Functions, records)
+	r.Counts, err = counted(r.Kernel, r.Way, r.direction, r.Counts.Functions, records)
 	if err == nil {
-		r.parts = r.machine.Waterfall(&r.counts, r.direction == published.Attach)
+		r.Parts = r.Machine.Waterfall(&r.Counts, r.direction == published.Attach)
 	}
 	return err
 }

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 package attach
 
 import (
@@ -11,15 +13,15 @@ import (
 
 // comparison is one measured number of interrupts beside the model's.
 type comparison struct {
-	kernel, way, direction string
-	functions              int64
-	model, measured        int64
+	kernel, Way, Direction string
+	Functions              int64
+	Model, Measured        int64
 	reading                bool // a single one; otherwise what the kernel's formula says
 	background             bool // the formula leaves wakeups of RCU and worker threads out
 	source                 string
 }
 
-func (c *comparison) difference() int64 { return c.measured - c.model }
+func (c *comparison) difference() int64 { return c.Measured - c.Model }
 
 // at are the numbers of functions at which formulas are looked at: around the
 // borders of batches, and many.
@@ -37,13 +39,13 @@ func compare(all []*attachcost.Kernel) (out []comparison, err error) {
 	}
 	for _, f := range formulas {
 		for _, n := range at {
-			out = append(out, comparison{kernel: f.Kernel, way: f.Way, direction: f.Direction, functions: n, background: f.Background,
-				measured: f.PerFunction*n + f.PerBatch*((n+255)/256) + f.Fixed, source: f.Source})
+			out = append(out, comparison{kernel: f.Kernel, Way: f.Way, Direction: f.Direction, Functions: n, background: f.Background,
+				Measured: f.PerFunction*n + f.PerBatch*((n+255)/256) + f.Fixed, source: f.Source})
 		}
 	}
 	for _, r := range readings {
-		out = append(out, comparison{kernel: r.Kernel, way: r.Way, direction: r.Direction, functions: r.Functions, reading: true,
-			measured: r.Interrupts, source: r.Source})
+		out = append(out, comparison{kernel: r.Kernel, Way: r.Way, Direction: r.Direction, Functions: r.Functions, reading: true,
+			Measured: r.Interrupts, source: r.Source})
 	}
 	for i := range out {
 		c := &out[i]
@@ -51,42 +53,40 @@ func compare(all []*attachcost.Kernel) (out []comparison, err error) {
 		if at < 0 {
 			return nil, fmt.Errorf("interrupts of %s, whose parts are not known", c.kernel)
 		}
-		w, err := attachcost.ParseWay(c.way)
+		w, err := attachcost.ParseWay(c.Way)
 		if err != nil {
 			return nil, err
 		}
-		counts, err := counted(all[at], w, c.direction, c.functions, records)
+		counts, err := counted(all[at], w, c.Direction, c.Functions, records)
 		if err != nil {
 			return nil, err
 		}
-		c.model = counts.AllRounds()
+		c.Model = counts.AllRounds()
 	}
 	return out, nil
 }
 
-// measuredTable is all of it as a table.
-func measuredTable(all []comparison) (results.Table, error) {
-	t := results.Table{Name: "measured", Columns: []results.Column{
-		{Name: "kernel", Doc: "instruction set and release"},
-		{Name: "way", Doc: "how functions are attached to"},
-		{Name: "direction", Doc: "attach or detach"},
-		{Name: "functions", Doc: "attached to"},
-		{Name: "kind", Doc: "reading: a single one; formula: what was found for any number"},
-		{Name: "model", Doc: "rounds counted here"},
-		{Name: "measured", Doc: "interrupts of the quietest receiver"},
-		{Name: "difference", Doc: "measured beyond the model"},
-		{Name: "background", Doc: "whether a few wakeups come on top of the formula"},
-		{Name: "source", Doc: "of the measurement"},
-	}}
-	for i := range all {
-		c := &all[i]
-		kind := "formula"
-		if c.reading {
-			kind = "reading"
-		}
-		if err := t.Add(c.kernel, c.way, c.direction, c.functions, kind, c.model, c.measured, c.difference(), c.background, c.source); err != nil {
-			return t, err
-		}
+// kind tells readings from formulas.
+func (c *comparison) kind() string {
+	if c.reading {
+		return "reading"
 	}
-	return t, nil
+	return "formula"
+}
+
+// measuredColumns are those of measured.csv.
+var measuredColumns = results.Columns[comparison]{
+	{Name: "kernel", Doc: "instruction set and release", Cell: func(c comparison) any { return c.kernel }},
+	{Name: "way", Doc: "how functions are attached to", Cell: func(c comparison) any { return c.Way }},
+	{Name: "direction", Doc: "attach or detach", Cell: func(c comparison) any { return c.Direction }},
+	{Name: "functions", Doc: "attached to", Cell: func(c comparison) any { return c.Functions }},
+	{Name: "kind", Doc: "reading: a single one; formula: what was found for any number",
+		Cell: func(c comparison) any { return c.kind() }},
+	{Name: "model", Doc: "rounds counted here", Cell: func(c comparison) any { return c.Model }},
+	{Name: "measured", Doc: "interrupts of the quietest receiver",
+		Cell: func(c comparison) any { return c.Measured }},
+	{Name: "difference", Doc: "measured beyond the model", Cell: func(c comparison) any { return c.difference() }},
+	{Name: "background", Doc: "whether a few wakeups come on top of the formula",
+		Cell: func(c comparison) any { return c.background }},
+	{Name: "source", Doc: "of the measurement", Cell: func(c comparison) any { return c.source }},
 }

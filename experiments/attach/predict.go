@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 package attach
 
 import (
@@ -12,17 +14,17 @@ import (
 
 // prediction is a published time beside one that was worked out.
 type prediction struct {
-	what      string // the published case
-	direction string
-	functions int64
-	how       string  // by what model
-	fitted    string  // the rows that it was fitted to; "" for none
-	published float64 // seconds; 0 where nobody has published any: an extrapolation
-	predicted float64
+	What      string // the published case
+	Direction string
+	Functions int64
+	How       string  // by what model
+	Fitted    string  // the rows that it was fitted to; "" for none
+	Published float64 // seconds; 0 where nobody has published any: an extrapolation
+	Predicted float64
 }
 
-// errorPercent is how far it is off.
-func (p *prediction) errorPercent() float64 { return 100 * (p.predicted - p.published) / p.published }
+// ErrorPercent is how far it is off.
+func (p *prediction) ErrorPercent() float64 { return 100 * (p.Predicted - p.Published) / p.Published }
 
 // wayOf tells by its name how a case was attached, "" if that is not known.
 func wayOf(t *published.AttachTime) string {
@@ -170,27 +172,16 @@ func waits(all []*attachcost.Kernel, times []published.AttachTime) (out []predic
 	return out
 }
 
-// predictedTable is all of it as a table.
-func predictedTable(all []prediction) (results.Table, error) {
-	t := results.Table{Name: "predicted", Columns: []results.Column{
-		{Name: "case", Doc: "that was published"},
-		{Name: "direction", Doc: "attach, detach, or both in one figure"},
-		{Name: "functions", Doc: "attached to"},
-		{Name: "model", Doc: "that predicts"},
-		{Name: "fitted_to", Doc: "cases that it was fitted to; empty for none"},
-		{Name: "published_s", Doc: "seconds that were published"},
-		{Name: "predicted_s", Doc: "seconds by the model"},
-		{Name: "error_percent", Doc: "of the published time"},
-	}}
-	for i := range all {
-		p := &all[i]
-		fitted := any(results.Empty)
-		if p.fitted != "" {
-			fitted = p.fitted
-		}
-		if err := t.Add(p.what, p.direction, p.functions, p.how, fitted, p.published, p.predicted, p.errorPercent()); err != nil {
-			return t, err
-		}
-	}
-	return t, nil
+// predictedColumns are those of predicted.csv.
+var predictedColumns = results.Columns[prediction]{
+	{Name: "case", Doc: "that was published", Cell: func(p prediction) any { return p.What }},
+	{Name: "direction", Doc: "attach, detach, or both in one figure",
+		Cell: func(p prediction) any { return p.Direction }},
+	{Name: "functions", Doc: "attached to", Cell: func(p prediction) any { return p.Functions }},
+	{Name: "model", Doc: "that predicts", Cell: func(p prediction) any { return p.How }},
+	{Name: "fitted_to", Doc: "cases that it was fitted to; empty for none",
+		Cell: func(p prediction) any { return results.OrEmpty(p.Fitted) }},
+	{Name: "published_s", Doc: "seconds that were published", Cell: func(p prediction) any { return p.Published }},
+	{Name: "predicted_s", Doc: "seconds by the model", Cell: func(p prediction) any { return p.Predicted }},
+	{Name: "error_percent", Doc: "of the published time", Cell: func(p prediction) any { return p.ErrorPercent() }},
 }

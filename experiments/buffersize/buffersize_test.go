@@ -75,7 +75,7 @@ func TestCounts(t *testing.T) {
 	}
 	trial.Golden(t, "report.md", r.Document(t, "report.md"))
 	for _, picture := range []string{"", "-front", "-stolen", "-burst", "-crossover"} {
-		if svg := string(r.Document(t, name+picture+".svg")); !strings.Contains(svg, "jump-label-24") || !strings.Contains(svg, "odelled") {
+		if svg := string(r.Document(t, "buffer-size"+picture+".svg")); !strings.Contains(svg, "jump-label-24") || !strings.Contains(svg, "odelled") {
 			t.Errorf("%s: names neither calibration nor that it is modelled", picture)
 		}
 	}
@@ -231,7 +231,7 @@ func TestCut(t *testing.T) {
 	if !errors.Is(r.Err, context.Canceled) {
 		t.Fatal(r.Err)
 	}
-	if !strings.Contains(string(r.Document(t, "report.md")), "0 of 24 combinations were finished") {
+	if !strings.Contains(string(r.Document(t, "report.md")), "0 of 24 rows were finished") {
 		t.Error("the report does not say what is missing")
 	}
 }

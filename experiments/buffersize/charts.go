@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 package buffersize
 
 import (
@@ -21,7 +23,7 @@ var slotsAxis = plots.Axis{Label: "slots of the vector (the last: as many as pat
 
 // series is a line a machine, of those sizes that were timed.
 func (a *answer) series(x, y func(*row) float64) (out []plots.Series) {
-	for _, m := range a.Machines {
+	for _, m := range a.Config.Machines {
 		s := plots.Series{Name: m.String()}
 		for _, r := range timed(a.of(m)) {
 			s.X, s.Y = append(s.X, x(r)), append(s.Y, y(r))
@@ -35,11 +37,11 @@ func (a *answer) series(x, y func(*row) float64) (out []plots.Series) {
 func (a *answer) speed() *plots.Chart {
 	c := &plots.Chart{
 		Title:    "Rounds fall as slots grow; updates only while rounds dominate them",
-		Subtitle: a.Says(),
+		Subtitle: a.Config.Says(),
 		X:        slotsAxis, Y: plots.Axis{Label: "share of what 170 slots take", Log: true},
 	}
 	rounds := plots.Series{Name: "rounds, all machines", Kind: plots.Line}
-	for _, m := range a.Machines {
+	for _, m := range a.Config.Machines {
 		rows := a.of(m)
 		base := with(rows, 170)
 		if base == nil {
@@ -67,12 +69,12 @@ func (a *answer) speed() *plots.Chart {
 func (a *answer) tradeOff() *plots.Chart {
 	c := &plots.Chart{
 		Title:    "Fewer interrupts are paid for with longer breakpoints, and no size is best in both",
-		Subtitle: a.Says() + ". Numbers: slots",
+		Subtitle: a.Config.Says() + ". Numbers: slots",
 		X:        plots.Axis{Label: "interrupts per CPU", Log: true}, Y: plots.Axis{Label: "mean exposure of a site (ms)", Log: true},
 		Series: a.series(interrupts, func(r *row) float64 { return float64(r.Modelled.Exposure) / 1e6 }),
 	}
 	var all []*row
-	for _, m := range a.Machines {
+	for _, m := range a.Config.Machines {
 		all = append(all, timed(a.of(m))...)
 	}
 	if len(all) == 0 {
@@ -81,8 +83,8 @@ func (a *answer) tradeOff() *plots.Chart {
 	less := func(x, y *row) int { return cmp.Compare(exposure(x), exposure(y)) }
 	least, most := slices.MinFunc(all, less), slices.MaxFunc(all, less)
 	c.Y.From, c.Y.To = exposure(least)/1e6/1.5, exposure(most)/1e6*2.5 // room for a label on top
-	top := slices.Index(a.Machines, most.machine)
-	for _, r := range timed(a.of(most.machine)) { // the others' points are below these
+	top := slices.Index(a.Config.Machines, most.Machine)
+	for _, r := range timed(a.of(most.Machine)) { // the others' points are below these
 		label := r.Buffer.String()
 		if r.Buffer.Slots == 128 || r.Buffer.Slots == 256 {
 			label = "" // no room beside 170
@@ -96,7 +98,7 @@ func (a *answer) tradeOff() *plots.Chart {
 func (a *answer) stolen() *plots.Chart {
 	return &plots.Chart{
 		Title:    "A CPU loses least in between: to interrupts before, to traps behind",
-		Subtitle: a.Says(),
+		Subtitle: a.Config.Says(),
 		X:        slotsAxis, Y: plots.Axis{Label: "time stolen from a CPU by one update, mean (ms)", Log: true},
 		Series: a.series((*row).slots, func(r *row) float64 { return stolen(r) / 1e6 }),
 	}
@@ -106,11 +108,11 @@ func (a *answer) stolen() *plots.Chart {
 func (a *answer) bursts() *plots.Chart {
 	c := &plots.Chart{
 		Title:    "Bursts on isolated CPUs thin out as slots grow; cheap rounds burst most",
-		Subtitle: a.Says(),
+		Subtitle: a.Config.Says(),
 		X:        slotsAxis, Y: plots.Axis{Label: "most interrupts in one millisecond", Log: true},
 	}
 	for i, s := range a.series((*row).slots, func(r *row) float64 { return float64(r.IsolatedBurst) }) {
-		if rows := timed(a.of(a.Machines[i])); len(rows) > 0 && rows[0].HasIsolated {
+		if rows := timed(a.of(a.Config.Machines[i])); len(rows) > 0 && rows[0].HasIsolated {
 			c.Series = append(c.Series, s)
 		}
 	}
@@ -128,7 +130,7 @@ func (a *answer) crossovers() *plots.Chart {
 		X:        plots.Axis{Label: "CPUs", Log: true}, Y: plots.Axis{Label: "slots of the vector", Log: true},
 	}
 	own := plots.Series{Name: "the engine", Kind: plots.Points}
-	for _, m := range a.Machines {
+	for _, m := range a.Config.Machines {
 		rows := a.of(m)
 		if len(rows) == 0 {
 			continue

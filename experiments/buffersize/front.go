@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 package buffersize
 
 // front is costs of which less is better. A size is on it unless another one is

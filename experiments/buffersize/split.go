@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 package buffersize
 
 import (
@@ -58,7 +60,7 @@ func store(costs *calibration.Costs, part poke.Part) float64 {
 // splitAt is the split of a row's machine with another number of CPUs, all of which
 // are online: only its rounds differ.
 func (r *row) splitAt(online int) split {
-	costs := &r.machine.Costs
+	costs := &r.Machine.Costs
 	return split{r.split.site, r.split.batch + roundsPerBatch*(costs.Round(online-1)-costs.Round(r.Online()-1))}
 }
 

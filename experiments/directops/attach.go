@@ -1,6 +1,10 @@
+// SPDX-License-Identifier: Apache-2.0
+
 package directops
 
 import (
+	"fmt"
+
 	"github.com/textpoke/textpoke/kernels/attachcost"
 	"github.com/textpoke/textpoke/kernels/calibration"
 	"github.com/textpoke/textpoke/results"
@@ -12,17 +16,17 @@ const nearTo = 64
 // attachRow is attaching a trampoline to each of some functions, and detaching
 // them.
 type attachRow struct {
-	kernel      *attachcost.Kernel
-	way         attachcost.Way
-	functions   int
-	on, off     attachcost.Counts
+	Kernel      *attachcost.Kernel
+	Way         attachcost.Way
+	Functions   int
+	On, Off     attachcost.Counts
 	onNS, offNS float64
-	machine     string
+	Machine     string
 }
 
 // attach counts it for every kernel of the instruction sets that are asked for.
-func (r *request) attach(kernels []*attachcost.Kernel) (out []*attachRow, err error) {
-	for _, arch := range r.arches {
+func (c *Config) attach(kernels []*attachcost.Kernel) (out []*attachRow, err error) {
+	for _, arch := range c.Arches {
 		own := arch.Traits().Name
 		m := attachcost.NewMachine(calibration.Nearest(own, nearTo), attachcost.Assumed)
 		for _, k := range kernels {
@@ -37,15 +41,15 @@ func (r *request) attach(kernels []*attachcost.Kernel) (out []*attachRow, err er
 				if w.In(k) != nil {
 					continue
 				}
-				for _, n := range r.trampolines {
-					row := &attachRow{kernel: k, way: w, functions: n, machine: m.Name}
-					if row.on, err = attachcost.Attach(k, w, int64(n), tableRecords); err != nil {
+				for _, n := range c.Trampolines {
+					row := &attachRow{Kernel: k, Way: w, Functions: n, Machine: m.Name}
+					if row.On, err = attachcost.Attach(k, w, int64(n), tableRecords); err != nil {
 						return nil, err
 					}
-					if row.off, err = attachcost.Detach(k, w, int64(n), tableRecords); err != nil {
+					if row.Off, err = attachcost.Detach(k, w, int64(n), tableRecords); err != nil {
 						return nil, err
 					}
-					row.onNS, row.offNS = attachcost.Whole(m.Waterfall(&row.on, true)), attachcost.Whole(m.Waterfall(&row.off, false))
+					row.onNS, row.offNS = attachcost.Whole(m.Waterfall(&row.On, true)), attachcost.Whole(m.Waterfall(&row.Off, false))
 					out = append(out, row)
 				}
 			}
@@ -57,25 +61,31 @@ func (r *request) attach(kernels []*attachcost.Kernel) (out []*attachRow, err er
 // tableRecords is how many functions the table has.
 const tableRecords = 50000
 
-// attachTable is all of it as a table.
-func attachTable(all []*attachRow) (results.Table, error) {
-	t := results.Table{Name: "attach", Columns: []results.Column{
-		{Name: "kernel", Doc: "instruction set and release"},
-		{Name: "way", Doc: "fentry: one by one; tracing-multi: all in one update"},
-		{Name: "functions", Doc: "that have a trampoline each, of a table of 50,000"},
-		{Name: "ops", Doc: "objects that they are attached through"},
-		{Name: "attach_rounds", Doc: "of interrupts"},
-		{Name: "detach_rounds", Doc: "of interrupts"},
-		{Name: "entries_copied", Doc: "of hashes, attaching and detaching"},
-		{Name: "grace_periods", Doc: "that detaching waits for, one after the other"},
-		{Name: "calibration", Doc: "machine that times are modelled for"},
-		{Name: "attach_ns", Doc: "modelled time"},
-		{Name: "detach_ns", Doc: "modelled time"},
-	}}
-	for _, r := range all {
-		if err := t.Add(r.kernel.Name, r.way.Name, r.functions, r.on.Ops, r.on.AllRounds(), r.off.AllRounds(), r.on.Copied+r.off.Copied, r.off.Waits, r.machine, r.onNS, r.offNS); err != nil {
-			return t, err
-		}
-	}
-	return t, nil
+// Copied is the entries of hashes that attaching and detaching copy.
+func (r *attachRow) Copied() int64 { return r.On.Copied + r.Off.Copied }
+
+// OnS and OffS are the modelled times of attaching and detaching.
+func (r *attachRow) OnS() string  { return seconds(r.onNS) }
+func (r *attachRow) OffS() string { return seconds(r.offNS) }
+
+func seconds(ns float64) string { return fmt.Sprintf("%.3g s", ns/1e9) }
+
+// attachColumns are those of attach.csv.
+var attachColumns = results.Columns[*attachRow]{
+	{Name: "kernel", Doc: "instruction set and release", Cell: func(r *attachRow) any { return r.Kernel.Name }},
+	{Name: "way", Doc: "fentry: one by one; tracing-multi: all in one update",
+		Cell: func(r *attachRow) any { return r.Way.Name }},
+	{Name: "functions", Doc: "that have a trampoline each, of a table of 50,000",
+		Cell: func(r *attachRow) any { return r.Functions }},
+	{Name: "ops", Doc: "objects that they are attached through", Cell: func(r *attachRow) any { return r.On.Ops }},
+	{Name: "attach_rounds", Doc: "of interrupts", Cell: func(r *attachRow) any { return r.On.AllRounds() }},
+	{Name: "detach_rounds", Doc: "of interrupts", Cell: func(r *attachRow) any { return r.Off.AllRounds() }},
+	{Name: "entries_copied", Doc: "of hashes, attaching and detaching",
+		Cell: func(r *attachRow) any { return r.Copied() }},
+	{Name: "grace_periods", Doc: "that detaching waits for, one after the other",
+		Cell: func(r *attachRow) any { return r.Off.Waits }},
+	{Name: "calibration", Doc: "machine that times are modelled for",
+		Cell: func(r *attachRow) any { return r.Machine }},
+	{Name: "attach_ns", Doc: "modelled time", Cell: func(r *attachRow) any { return r.onNS }},
+	{Name: "detach_ns", Doc: "modelled time", Cell: func(r *attachRow) any { return r.offNS }},
 }

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 package directops
 
 import (
@@ -22,8 +24,8 @@ func choose(b bool, yes, no string) string {
 }
 
 func (s setup) ops() string   { return choose(s.one, "one", "each") }
-func (s setup) place() string { return choose(s.far, "far", "near") }
-func (s setup) path() string  { return choose(s.slow, "slow", "fast") }
+func (s setup) Place() string { return choose(s.far, "far", "near") }
+func (s setup) Path() string  { return choose(s.slow, "slow", "fast") }
 
 // setups are those that an instruction set can have, those of the slow path after
 // the same of the fast one: where sites do not name their ops, a trampoline out of
@@ -41,8 +43,8 @@ func setups(arch isa.Arch) (out [][2]setup) {
 
 // mean is what a call takes, in the mean over functions.
 type mean struct {
-	loads, lookups, entries float64
-	saves                   bool
+	Loads, Lookups, Entries float64
+	Saves                   bool
 }
 
 // sampled is how many functions the mean is over, at most; they lie evenly among

@@ -1,11 +1,12 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // Package directops asks what one ops for all direct trampolines changes, for a
 // call and for attaching, and what the trampoline's address in the ops was for.
 package directops
 
 import (
 	"context"
-
-	"github.com/spf13/pflag"
+	_ "embed"
 
 	"github.com/textpoke/textpoke/cpus/isa"
 	"github.com/textpoke/textpoke/experiments"
@@ -15,72 +16,85 @@ import (
 	"github.com/textpoke/textpoke/results"
 )
 
-const (
-	name     = "direct-ops"
-	question = "What does one ops for all direct trampolines change? What does a call take on the fast path and on the slow one, with an ops for " +
-		"each trampoline and with one for all, what does attaching take, and what was the field in the ops for?"
-)
+// Config says which trampolines are called and attached.
+type Config struct {
+	// Arches are the instruction sets. Default: all.
+	Arches []isa.Arch
+	// Trampolines are the numbers of trampolines, each for a function of its own, 1 to
+	// 40,000. Default: 1, 27, 1000, 20000.
+	Trampolines []int
+	// Published is a file in place of the published times of attaching.
+	Published string
+}
 
-// Experiment is the question.
-var Experiment = experiments.Legacy{
-	Name: name, Question: question,
+//go:embed report.md.tmpl
+var prose string
+
+var spec = experiments.Spec[Config, *row]{
+	Name:  "direct-ops",
 	Short: "what does one ops for all trampolines change? fast and slow path, attaching, and the field in the ops",
-	About: "direct-ops counts what a call to a direct trampoline takes, exactly: on the fast path, where the\n" +
-		"trampoline is the function's only user, and on the slow one, where somebody traces all functions\n" +
-		"too; in branch range and out of it; with an ops for each trampoline, which has its address\n" +
-		"(ops->direct_call), and with one ops for all and a lookup by address. With --out it also writes\n" +
-		"what attaching takes (attach.csv).",
 	Examples: []string{
 		"direct-ops --out direct-ops",
 		"direct-ops --arch arm64 --trampolines 1,100,20000 --format csv",
 	},
-	Table: table,
-	Flags: func(f *pflag.FlagSet) experiments.LegacyRun {
-		r := &request{}
-		experiments.Register(f, experiments.Arches(&r.arches))
-		experiments.Register(f, experiments.Counts(&r.trampolines, "trampolines", "1,27,1000,20000", "`list` of numbers of trampolines, each for a function of its own", 1, 40000))
-		f.StringVar(&r.file, "published", "", "`file` in place of the published times: CSV with case, functions, attach_s, detach_s, note, source")
-		return r.run
-	},
-}.Experiment()
+	Prose: prose, Columns: columns, Fields: (*Config).fields, Measure: measure,
+}
 
-// request is what the flags ask for.
-type request struct {
-	arches      []isa.Arch
-	trampolines []int
-	file        string
+// Experiment is the question.
+var Experiment = spec.Experiment()
+
+// Run answers the question.
+func Run(ctx context.Context, c Config, lab experiments.Lab) (*experiments.Answer, error) {
+	return spec.Run(ctx, c, lab)
+}
+
+// Validate tells which field Run would refuse.
+func (c Config) Validate() error { return spec.Validate(c) }
+
+func (c *Config) fields() []*experiments.Field {
+	return []*experiments.Field{
+		experiments.Arches(&c.Arches),
+		experiments.Counts(&c.Trampolines, "trampolines", "1,27,1000,20000", "`list` of numbers of trampolines, each for a function of its own", 1, 40000),
+		experiments.File(&c.Published, "published", "`file` in place of the published times: CSV with case, functions, attach_s, detach_s, note, source"),
+	}
 }
 
 // row is the calls of one set-up.
 type row struct {
-	arch        isa.Arch
-	setup       setup
-	trampolines int
-	inKernel    bool
+	arch isa.Arch
+	setup
+	Trampolines int
+	InKernel    bool
 	mean
 }
 
-func table() results.Table {
-	return results.Table{Name: name, Columns: []results.Column{
-		{Name: "arch", Doc: "instruction set"},
-		{Name: "ops", Doc: "each: every trampoline has one, with its address; one: all of them together"},
-		{Name: "in_kernel", Doc: "whether some kernel up to 7.2 does it so on that instruction set"},
-		{Name: "trampolines", Doc: "attached, each to a function of its own"},
-		{Name: "range", Doc: "near: trampolines lie in branch range of the sites; far: they do not"},
-		{Name: "path", Doc: "fast: the trampoline is the only user; slow: somebody traces all functions too"},
-		{Name: "loads", Doc: "objects that a call reads because another one gave their address, mean over functions"},
-		{Name: "hash_lookups", Doc: "of them, in hashes by address, mean"},
-		{Name: "list_entries", Doc: "ops of the list that are gone over, mean"},
-		{Name: "saves_registers", Doc: "whether the entry saves registers first"},
-	}}
+// Arch is the instruction set's name.
+func (r *row) Arch() string { return r.arch.Traits().Name }
+
+var columns = results.Columns[*row]{
+	{Name: "arch", Doc: "instruction set", Cell: func(r *row) any { return r.Arch() }},
+	{Name: "ops", Doc: "each: every trampoline has one, with its address; one: all of them together",
+		Cell: func(r *row) any { return r.setup.ops() }},
+	{Name: "in_kernel", Doc: "whether some kernel up to 7.2 does it so on that instruction set",
+		Cell: func(r *row) any { return r.InKernel }},
+	{Name: "trampolines", Doc: "attached, each to a function of its own",
+		Cell: func(r *row) any { return r.Trampolines }},
+	{Name: "range", Doc: "near: trampolines lie in branch range of the sites; far: they do not",
+		Cell: func(r *row) any { return r.Place() }},
+	{Name: "path", Doc: "fast: the trampoline is the only user; slow: somebody traces all functions too",
+		Cell: func(r *row) any { return r.Path() }},
+	{Name: "loads", Doc: "objects that a call reads because another one gave their address, mean over functions",
+		Cell: func(r *row) any { return r.Loads }},
+	{Name: "hash_lookups", Doc: "of them, in hashes by address, mean", Cell: func(r *row) any { return r.Lookups }},
+	{Name: "list_entries", Doc: "ops of the list that are gone over, mean",
+		Cell: func(r *row) any { return r.Entries }},
+	{Name: "saves_registers", Doc: "whether the entry saves registers first",
+		Cell: func(r *row) any { return r.Saves }},
 }
 
-func (r *row) cells() []any {
-	return []any{r.arch.Traits().Name, r.setup.ops(), r.inKernel, r.trampolines, r.setup.place(), r.setup.path(), r.loads, r.lookups, r.entries, r.saves}
-}
-
-func (r *request) run(ctx context.Context, lab *experiments.Lab) (*experiments.Answer, error) {
-	times, err := published.AttachTimes.Read(r.file)
+func measure(ctx context.Context, s *experiments.Study[Config, *row]) (*experiments.Findings, error) {
+	c := &s.Config
+	times, err := published.AttachTimes.Read(c.Published)
 	if err != nil {
 		return nil, err
 	}
@@ -88,31 +102,32 @@ func (r *request) run(ctx context.Context, lab *experiments.Lab) (*experiments.A
 	if err != nil {
 		return nil, err
 	}
-	a := &answer{times: times}
-	if a.attach, err = r.attach(kernels); err != nil {
+	a := &answer{Study: s, times: times}
+	if a.Attached, err = c.attach(kernels); err != nil {
 		return nil, err
 	}
-	for _, arch := range r.arches {
-		a.asked += 2 * len(setups(arch)) * len(r.trampolines)
+	for _, arch := range c.Arches {
+		s.Asked += 2 * len(setups(arch)) * len(c.Trampolines)
 	}
-	for _, arch := range r.arches {
+	for _, arch := range c.Arches {
 		t, err := records.Open(ctx, records.DefaultFor(arch.Traits().Name), records.Options{})
 		if err != nil {
 			return nil, err
 		}
-		for _, s := range setups(arch) {
-			for _, n := range r.trampolines {
-				if err := a.count(ctx, lab, s, t.Addrs()[:n], row{arch: arch, trampolines: n, inKernel: has(kernels, arch, s[0])}); err != nil {
-					return a.answer(), err
+		for _, paths := range setups(arch) {
+			for _, n := range c.Trampolines {
+				r := row{arch: arch, Trampolines: n, InKernel: has(kernels, arch, paths[0])}
+				if err := a.count(ctx, paths, t.Addrs()[:n], r); err != nil {
+					return a.findings(), err
 				}
 			}
 		}
 	}
-	return a.answer(), nil
+	return a.findings(), nil
 }
 
 // count counts the fast path and then the slow one of trampolines of these functions.
-func (a *answer) count(ctx context.Context, lab *experiments.Lab, paths [2]setup, ips []records.Addr, r row) error {
+func (a *answer) count(ctx context.Context, paths [2]setup, ips []records.Addr, r row) error {
 	if err := ctx.Err(); err != nil {
 		return err
 	}
@@ -128,8 +143,7 @@ func (a *answer) count(ctx context.Context, lab *experiments.Lab, paths [2]setup
 		}
 		done := r
 		done.setup, done.mean = s, c.calls(s.slow)
-		a.rows = append(a.rows, &done)
-		if err := lab.Add(done.cells()...); err != nil {
+		if err := a.Add(&done); err != nil {
 			return err
 		}
 	}

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 package pareto
 
 import (
@@ -5,86 +7,49 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/textpoke/textpoke/cpus"
 	"github.com/textpoke/textpoke/experiments"
 	"github.com/textpoke/textpoke/results"
 	"github.com/textpoke/textpoke/results/plots"
 )
 
-// answer is the machines that were finished.
+// answer is the machines that were finished, and their rows.
 type answer struct {
-	*request
-	done []ladder
+	*experiments.Study[Config, *row]
+	Done []*ladder
 }
 
-func (a *answer) answer() *experiments.Answer {
-	r := experiments.NewReport(name, question)
-	if len(a.done) < len(a.Machines) {
-		r.CutShort = fmt.Sprintf("%d of %d machines were finished.", len(a.done), len(a.Machines))
-	}
-	r.Headline = a.headline()
-	r.Answer = []string{
-		"Cheapest is, in this order: nothing to pay while nothing is patched, the fewest pages of memory, the shortest update. Deferral comes last for that: " +
-			"it makes every entry of an isolated CPU into the kernel dearer, for ever, and is not in Linux. A protocol without rounds, where the instruction set allows one, " +
-			"costs none of it.",
-		"Vectors that fill less than a page save nothing: within one page the biggest is the fastest, and interrupts least. Beyond it every doubling costs as much memory as all before, " +
-			"and lowers the rate at which interrupts come, since the stores between two rounds take longer. What keeps to a budget depends on what a round and a store take, so that no size is right for all machines.",
-	}
-	r.Sheets = []experiments.Sheet{a.choices(), a.ladders()}
-	r.Measured = []string{
-		"Rounds and memory are counted from the plan of one update that enables every record.",
-		"Interrupts that isolated CPUs take are counted on the timed engine. A budget is about those that take one out of user space; with deferral that is none, and those that find it in the kernel are in the column ipis_isolated_max of the table.",
-	}
-	r.Modelled = append(a.notes(), "All times are modelled, and with them interrupts per millisecond. "+a.means())
-	return experiments.NewAnswer(name, r, a.chart().Picture())
+func (a *answer) findings() *experiments.Findings {
+	return &experiments.Findings{Report: a, Pictures: []experiments.Picture{{Picture: a.chart().Picture()}}}
 }
 
-func (a *answer) means() string {
-	if a.measure == burst {
-		return "Budgets are about the most interrupts in one millisecond."
-	}
-	return "Budgets are about the mean over the update, of the isolated CPU that takes most; an update that is shorter than a millisecond counts as one. Bursts within it are denser (--measure burst)."
+// Burst tells whether budgets are about single milliseconds.
+func (a *answer) Burst() bool { return a.Config.Measure == burst }
+
+// Middle are the rows of the budget in the middle, a machine each.
+func (a *answer) Middle() []*row {
+	budgets := a.Config.Budgets
+	return experiments.Where(a.Rows, func(r *row) bool { return r.Budget == budgets[len(budgets)/2] })
 }
 
-// each goes through the rows of all machines.
-func (a *answer) each(f func(*row)) {
-	for i := range a.done {
-		for _, r := range a.done[i].rows(a.budgets) {
-			f(r)
-		}
+// Named is the choice with the unit of its size.
+func (r *row) Named() string {
+	c := r.choice
+	switch {
+	case c == nil:
+		return "nothing"
+	case !c.Buffered:
+		return c.String()
 	}
+	return strings.Replace(c.Buffer.String()+" slots"+strings.TrimPrefix(c.String(), c.Buffer.String()), "  ", " ", 1)
 }
 
-func (a *answer) headline() string {
-	if len(a.done) == 0 || len(a.budgets) == 0 {
-		return "Nothing was finished"
-	}
-	budget := a.budgets[len(a.budgets)/2]
-	var parts []string
-	a.each(func(r *row) {
-		if r.budget != budget {
-			return
-		}
-		what := "nothing"
-		if c := r.choice; c != nil {
-			what = c.String()
-			if c.Buffered {
-				what += " slots"
-			}
-			what = strings.ReplaceAll(what, " with deferral slots", " slots with deferral")
-		}
-		parts = append(parts, fmt.Sprintf("%s on %s", what, r.machine))
-	})
-	return fmt.Sprintf("For %g interrupts a millisecond the cheapest choice, modelled, is %s", budget, strings.Join(parts, ", "))
-}
-
-// choices is the answer for each budget.
-func (a *answer) choices() experiments.Sheet {
-	s := experiments.Sheet{Title: "The cheapest choice for each budget", Columns: []string{
+// Choices is the answer for each budget.
+func (a *answer) Choices() experiments.Table {
+	s := experiments.Table{Columns: []string{
 		"machine", "budget (1/ms)", "choice", "takes (1/ms)", "rounds", "pages", "update (ms)", "an entry into the kernel (ns)", "nearest of the cheaper", "would take (1/ms)",
 	}}
-	a.each(func(r *row) {
-		cells := []string{r.machine.String(), fmt.Sprintf("%g", r.budget), "none", "", "", "", "", ""}
+	for _, r := range a.Rows {
+		cells := []string{r.Machine.String(), fmt.Sprintf("%g", r.Budget), "none", "", "", "", "", ""}
 		if c := r.choice; c != nil {
 			copy(cells[2:], []string{
 				c.String(), fmt.Sprintf("%.3g", c.taken), fmt.Sprint(c.Rounds), fmt.Sprint(c.BufferPages),
@@ -97,16 +62,16 @@ func (a *answer) choices() experiments.Sheet {
 			cells = append(cells, "there is none", "")
 		}
 		s.Rows = append(s.Rows, cells)
-	})
+	}
 	return s
 }
 
-// ladders are all choices of all machines, cheapest first.
-func (a *answer) ladders() experiments.Sheet {
-	s := experiments.Sheet{Title: "All choices, cheapest first", Columns: []string{
+// Ladders are all choices of all machines, cheapest first.
+func (a *answer) Ladders() experiments.Table {
+	s := experiments.Table{Columns: []string{
 		"machine", "choice", "takes (1/ms)", "most in a millisecond", "pages", "update (ms)", "exposure (ms)", "right for budgets",
 	}}
-	for _, l := range a.done {
+	for _, l := range a.Done {
 		right := l.thresholds()
 		for _, c := range l.timed() {
 			exposure := "-"
@@ -114,7 +79,7 @@ func (a *answer) ladders() experiments.Sheet {
 				exposure = fmt.Sprintf("%.3g", float64(c.Modelled.Exposure)/1e6)
 			}
 			s.Rows = append(s.Rows, []string{
-				l.machine.String(), c.String(), fmt.Sprintf("%.3g", c.taken), fmt.Sprint(c.IsolatedBurst), fmt.Sprint(c.BufferPages),
+				l.Machine.String(), c.String(), fmt.Sprintf("%.3g", c.taken), fmt.Sprint(c.IsolatedBurst), fmt.Sprint(c.BufferPages),
 				fmt.Sprintf("%.4g", float64(c.Modelled.Update)/1e6), exposure, between(right, c),
 			})
 		}
@@ -134,41 +99,23 @@ func between(right []*choice, c *choice) string {
 	}
 }
 
-// notes say what was modelled of what.
-func (a *answer) notes() (out []string) {
-	for _, l := range a.done {
-		c := l.all[0]
-		out = append(out, fmt.Sprintf("Calibration %s (%s), with CPUs %s, %s of %s records.",
-			l.machine.Name, l.machine.Machine, cpus.FormatRoles(c.Roles), c.Table.Name(), plots.Thousands(float64(c.Patches))))
-		var counted []string
-		for _, c := range l.all[len(l.timed()):] {
-			counted = append(counted, c.String())
-		}
-		if len(counted) > 0 {
-			out = append(out, fmt.Sprintf("On %s nobody can choose %s: more than %s interrupts, which were not timed (--limit-ipis).",
-				l.machine, strings.Join(counted, ", "), plots.Thousands(float64(a.Limit))))
-		}
-	}
-	return out
-}
-
 // chart is the memory of the cheapest choice against the budget.
 func (a *answer) chart() *plots.Chart {
 	per := "interrupts a millisecond that an isolated CPU may take"
 	c := &plots.Chart{
 		Title:    "Every budget has a cheapest vector, and every machine another one",
-		Subtitle: a.Says() + ". Numbers: slots",
+		Subtitle: a.Config.Says() + ". Numbers: slots",
 		X:        plots.Axis{Label: "budget: " + per, Log: true}, Y: plots.Axis{Label: "memory of the cheapest choice (pages)", Log: true},
 	}
 	most := 1.0
-	for _, l := range a.done {
+	for _, l := range a.Done {
 		for _, at := range l.thresholds() {
 			most = max(most, at.taken)
 		}
 	}
 	deferral := plots.Series{Name: "with deferral, which makes entries into the kernel dearer", Kind: plots.Points}
-	for _, l := range a.done {
-		s := plots.Series{Name: l.machine.String(), Kind: plots.Steps}
+	for _, l := range a.Done {
+		s := plots.Series{Name: l.Machine.String(), Kind: plots.Steps}
 		add := func(to *plots.Series, x float64, at *choice, label string) {
 			to.X, to.Y, to.Labels = append(to.X, x), append(to.Y, float64(at.BufferPages)), append(to.Labels, label)
 		}

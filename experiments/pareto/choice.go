@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 package pareto
 
 import (
@@ -7,49 +9,20 @@ import (
 	"fmt"
 	"slices"
 
-	"github.com/spf13/pflag"
-
 	"github.com/textpoke/textpoke/cpus"
 	"github.com/textpoke/textpoke/experiments"
 	"github.com/textpoke/textpoke/experiments/internal/modelled"
-	"github.com/textpoke/textpoke/internal/spelling"
 	"github.com/textpoke/textpoke/poke"
 	"github.com/textpoke/textpoke/results"
 	"github.com/textpoke/textpoke/sched"
 	"github.com/textpoke/textpoke/sim"
 )
 
-// measure is what a budget is about.
-type measure uint8
-
+// What a budget is about.
 const (
-	mean  measure = iota // over the update; one that is shorter than a millisecond counts as one
-	burst                // the most in one millisecond
+	mean  = "mean"  // over the update; one that is shorter than a millisecond counts as one
+	burst = "burst" // the most in one millisecond
 )
-
-var measureNames = []string{"mean", "burst"}
-
-func (m *measure) String() string { return measureNames[*m] }
-
-// Set reads a name.
-func (m *measure) Set(s string) error {
-	i := slices.Index(measureNames, s)
-	if i < 0 {
-		return spelling.NotOneOf(s, measureNames)
-	}
-	*m = measure(i)
-	return nil
-}
-
-// Type is what help calls the value.
-func (m *measure) Type() string { return "measure" }
-
-// Names are what the shell may complete.
-func (m *measure) Names() []string { return measureNames }
-
-func measures(f *pflag.FlagSet, to *measure) {
-	f.Var(to, "measure", "what budgets are about: `mean` over the update, or burst, the most in one millisecond")
-}
 
 // choice is one thing to choose, with what came of it.
 type choice struct {
@@ -61,11 +34,11 @@ type choice struct {
 // takes is how many interrupts a millisecond take an isolated CPU out of user space,
 // of the one that takes most. None does where all rounds leave out CPUs there: those
 // that find it in the kernel, where it is for another reason, do not count.
-func (c *choice) takes(m measure) float64 {
+func (c *choice) takes(measure string) float64 {
 	switch {
 	case c.Lazy > 0 && c.Lazy == c.Rounds:
 		return 0
-	case m == burst:
+	case measure == burst:
 		return float64(c.IsolatedBurst)
 	}
 	return float64(c.IsolatedMax) / max(float64(c.Modelled.Update)/1e6, 1)
@@ -112,8 +85,8 @@ func compare(a, b *choice) int {
 
 // choices goes through all there is to choose on one machine; those that were only
 // counted are at the end.
-func (r *request) choices(ctx context.Context, lab *experiments.Lab, m experiments.Calibrated) (out []*choice, err error) {
-	c, err := r.Config(ctx, *lab, m)
+func (s *Config) choices(ctx context.Context, lab experiments.Lab, m experiments.Machine) (out []*choice, err error) {
+	c, err := s.Engine(ctx, lab, m)
 	if err != nil {
 		return nil, err
 	}
@@ -122,12 +95,12 @@ func (r *request) choices(ctx context.Context, lab *experiments.Lab, m experimen
 	}
 	var untimed []*choice
 	for _, c.Protocol = range protocols(poke.Named(poke.Native, c.Arch.Traits())) {
-		buffers := r.Buffers
+		buffers := s.Buffers
 		if c.Protocol == poke.Native {
 			buffers = []sched.Buffer{sched.Dynamic} // of no vector
 		}
 		for _, c.Buffer = range buffers {
-			one, err := r.try(ctx, lab, c)
+			one, err := s.try(ctx, lab, c)
 			if err != nil {
 				return nil, err
 			}
@@ -143,16 +116,16 @@ func (r *request) choices(ctx context.Context, lab *experiments.Lab, m experimen
 }
 
 // try runs one of them.
-func (r *request) try(ctx context.Context, lab *experiments.Lab, c sim.Config) (*choice, error) {
+func (s *Config) try(ctx context.Context, lab experiments.Lab, c sim.Config) (*choice, error) {
 	one := &choice{}
 	var err error
-	if one.Update, err = modelled.Enable(ctx, *lab, c, r.Limit); err != nil || one.Modelled == nil {
+	if one.Update, err = modelled.Enable(ctx, lab, c, s.Limit); err != nil || one.Modelled == nil {
 		return one, err
 	}
 	if one.Violations > 0 {
 		return one, errors.New(c.String() + ": properties were violated")
 	}
-	one.taken = one.takes(r.measure)
+	one.taken = one.takes(s.Measure)
 	if one.Lazy > 0 {
 		one.standing = c.Calibration.Costs.DeferralEntry
 	}
@@ -161,23 +134,29 @@ func (r *request) try(ctx context.Context, lab *experiments.Lab, c sim.Config) (
 
 // ladder is the choices of one machine, cheapest first.
 type ladder struct {
-	machine experiments.Calibrated
-	all     []*choice
+	Machine experiments.Machine
+	All     []*choice
 }
+
+// CPUs are the machine's, by role.
+func (c *choice) CPUs() string { return cpus.FormatRoles(c.Roles) }
+
+// Untimed are those that were only counted.
+func (l *ladder) Untimed() []*choice { return l.All[len(l.timed()):] }
 
 // timed are those that can be chosen.
 func (l *ladder) timed() []*choice {
-	n := slices.IndexFunc(l.all, func(c *choice) bool { return c.Modelled == nil })
+	n := slices.IndexFunc(l.All, func(c *choice) bool { return c.Modelled == nil })
 	if n < 0 {
-		n = len(l.all)
+		n = len(l.All)
 	}
-	return l.all[:n]
+	return l.All[:n]
 }
 
 // rows picks for each budget.
 func (l *ladder) rows(budgets []float64) (out []*row) {
 	for _, budget := range budgets {
-		r := &row{machine: l.machine, roles: l.all[0].Roles, budget: budget}
+		r := &row{Machine: l.Machine, roles: l.All[0].Roles, Budget: budget}
 		for _, c := range l.timed() {
 			if c.taken <= budget {
 				r.choice = c

@@ -112,15 +112,15 @@ func TestLadder(t *testing.T) {
 			c := &choice{taken: float64(small.Draw(t, "taken")), standing: float64(small.Draw(t, "standing"))}
 			c.PlanRow = sim.PlanRow{Config: &sim.Config{Protocol: withInterrupts, Buffer: sched.Buffer{Slots: i + 1}}, Buffered: true, BufferPages: small.Draw(t, "pages")}
 			c.Modelled = &sim.Modelled{Update: timed.Nanos(small.Draw(t, "update"))}
-			l.all = append(l.all, c)
+			l.All = append(l.All, c)
 		}
-		slices.SortStableFunc(l.all, compare)
-		l.all = append(l.all, &choice{}) // one that was only counted: it can never be chosen
+		slices.SortStableFunc(l.All, compare)
+		l.All = append(l.All, &choice{}) // one that was only counted: it can never be chosen
 		right := l.thresholds()
 		for _, r := range l.rows([]float64{0, 0.5, 1, 2, 3}) {
 			var want, nearest *choice
 			for _, c := range l.timed() {
-				if c.taken <= r.budget && (want == nil || compare(c, want) < 0) {
+				if c.taken <= r.Budget && (want == nil || compare(c, want) < 0) {
 					want = c
 				}
 			}
@@ -130,10 +130,10 @@ func TestLadder(t *testing.T) {
 				}
 			}
 			if r.choice != want || want != nil && nearest != nil && (r.nearest == nil || r.nearest.taken > nearest.taken) {
-				t.Fatalf("budget %v: %v, want %v", r.budget, r.choice, want)
+				t.Fatalf("budget %v: %v, want %v", r.Budget, r.choice, want)
 			}
 			if r.choice != nil && !slices.Contains(right, r.choice) {
-				t.Fatalf("budget %v: %v is right for none", r.budget, r.choice)
+				t.Fatalf("budget %v: %v is right for none", r.Budget, r.choice)
 			}
 		}
 	})
@@ -154,7 +154,7 @@ func TestCut(t *testing.T) {
 	if !errors.Is(r.Err, context.Canceled) || len(r.Table.Rows) > 0 {
 		t.Fatal(r.Err)
 	}
-	if !strings.Contains(string(r.Document(t, "report.md")), "0 of 3 machines were finished") {
+	if !strings.Contains(string(r.Document(t, "report.md")), "0 of 18 rows were finished") {
 		t.Error("the report does not say what is missing")
 	}
 }

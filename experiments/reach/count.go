@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 package reach
 
 import (
@@ -13,9 +15,9 @@ import (
 // text is a table of records under one layout of sites.
 type text struct {
 	*records.Table
-	arch  isa.Arch
-	limit published.Reach
-	sites []isa.Site // in the order of addresses
+	Arch  isa.Arch
+	Limit published.Reach
+	Sites []isa.Site // in the order of addresses
 	// refused are records that the kernel skips for their alignment.
 	refused     int
 	first, last records.Addr // of the core kernel's records
@@ -25,7 +27,7 @@ type text struct {
 const page = 4096
 
 func newText(t *records.Table, arch isa.Arch, limit published.Reach) *text {
-	x := &text{Table: t, arch: arch, limit: limit, first: ^records.Addr(0)}
+	x := &text{Table: t, Arch: arch, Limit: limit, first: ^records.Addr(0)}
 	layout := isa.Word
 	if limit.Layout == published.PairSite {
 		layout = isa.Pair
@@ -39,13 +41,13 @@ func newText(t *records.Table, arch isa.Arch, limit published.Reach) *text {
 			x.refused++
 			continue
 		}
-		x.sites = append(x.sites, site)
+		x.Sites = append(x.Sites, site)
 	}
 	if x.first > x.last { // a table of modules alone
 		addrs := t.Addrs()
 		x.first, x.last = slices.Min(addrs), slices.Max(addrs)
 	}
-	slices.SortFunc(x.sites, func(a, b isa.Site) int {
+	slices.SortFunc(x.Sites, func(a, b isa.Site) int {
 		if a.Addr < b.Addr {
 			return -1
 		}
@@ -62,8 +64,8 @@ func (x *text) entry() records.Addr { return x.first &^ (page - 1) }
 // place is where a trampoline may be.
 type place struct {
 	at       records.Addr
-	below    bool
-	distance uint64
+	Below    bool
+	Distance uint64
 }
 
 // places are the trampoline's, those left out that the address space has no room
@@ -85,22 +87,22 @@ func (x *text) places(distances []uint64) (out []place) {
 
 // count is how a table's sites call one trampoline.
 type count struct {
-	sites, refused                    int
-	direct, throughEntry, unreachable int
+	Sites, refused                    int
+	Direct, throughEntry, unreachable int
 	stated                            int     // sites in range by the stated reach
-	even                              float64 // share, were they spread evenly
+	Even                              float64 // share, were they spread evenly
 }
 
-// missed are sites that are in the range that the kernel tests, but whose
+// Missed are sites that are in the range that the kernel tests, but whose
 // instruction cannot call the trampoline.
-func (c *count) missed() int { return c.stated - c.direct }
+func (c *count) Missed() int { return c.stated - c.Direct }
 
 // count asks every site.
 func (x *text) count(at records.Addr) (c count, err error) {
-	c.sites, c.refused = len(x.sites), x.refused
+	c.Sites, c.refused = len(x.Sites), x.refused
 	to := isa.Destination{Target: at, Entry: x.entry()}
-	for _, s := range x.sites {
-		_, via, err := x.arch.Enabled(s, to)
+	for _, s := range x.Sites {
+		_, via, err := x.Arch.Enabled(s, to)
 		var far *isa.ReachError
 		switch {
 		case errors.As(err, &far):
@@ -108,46 +110,46 @@ func (x *text) count(at records.Addr) (c count, err error) {
 		case err != nil:
 			return c, fmt.Errorf("%s: %w", x.Name(), err)
 		case via == isa.Direct:
-			c.direct++
+			c.Direct++
 		default:
 			c.throughEntry++
 		}
 	}
-	c.stated, c.even = x.stated(at), x.even(at)
+	c.stated, c.Even = x.stated(at), x.even(at)
 	return c, nil
 }
 
 // stated counts sites by the stated reach alone: a search among sorted addresses,
 // which encodes nothing.
 func (x *text) stated(at records.Addr) int {
-	if x.limit.From == published.FromEntry {
-		if off := int64(at - x.entry()); -x.limit.Down <= off && off <= x.limit.Up {
-			return len(x.sites)
+	if x.Limit.From == published.FromEntry {
+		if off := int64(at - x.entry()); -x.Limit.Down <= off && off <= x.Limit.Up {
+			return len(x.Sites)
 		}
 		return 0
 	}
 	// In range: counted from + behind - down <= at <= counted from + behind + up.
 	below := func(limit int64) int { // sites whose offset to the trampoline is above limit
-		n, _ := slices.BinarySearchFunc(x.sites, 0, func(s isa.Site, _ int) int {
-			if int64(at-s.Addr)-x.limit.Behind > limit {
+		n, _ := slices.BinarySearchFunc(x.Sites, 0, func(s isa.Site, _ int) int {
+			if int64(at-s.Addr)-x.Limit.Behind > limit {
 				return -1
 			}
 			return 1
 		})
 		return n
 	}
-	return below(-x.limit.Down-1) - below(x.limit.Up)
+	return below(-x.Limit.Down-1) - below(x.Limit.Up)
 }
 
 // even is the closed form for text that sites fill evenly: the share of [first,
 // last] that lies in the stated range.
 func (x *text) even(at records.Addr) float64 {
-	if len(x.sites) == 0 {
+	if len(x.Sites) == 0 {
 		return 0
 	}
-	first, last := x.sites[0].Addr, x.sites[len(x.sites)-1].Addr
-	low := max(0, int64(at-first)-x.limit.Behind-x.limit.Up)
-	high := min(int64(last-first), int64(at-first)-x.limit.Behind+x.limit.Down)
+	first, last := x.Sites[0].Addr, x.Sites[len(x.Sites)-1].Addr
+	low := max(0, int64(at-first)-x.Limit.Behind-x.Limit.Up)
+	high := min(int64(last-first), int64(at-first)-x.Limit.Behind+x.Limit.Down)
 	if high < low {
 		return 0
 	}

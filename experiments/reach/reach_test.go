@@ -117,8 +117,8 @@ func TestEven(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			if want := c.even * n; float64(c.direct) < want-1.01 || float64(c.direct) > want+1.01 || c.direct != c.stated {
-				t.Errorf("%s %s %+v: %d direct, evenly %.1f, stated %d", l.Arch, l.Layout, p, c.direct, want, c.stated)
+			if want := c.Even * n; float64(c.Direct) < want-1.01 || float64(c.Direct) > want+1.01 || c.Direct != c.stated {
+				t.Errorf("%s %s %+v: %d direct, evenly %.1f, stated %d", l.Arch, l.Layout, p, c.Direct, want, c.stated)
 			}
 			checked++
 		}

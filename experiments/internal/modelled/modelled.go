@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // Package modelled runs one update on the timed engine and says what it costs whom.
 package modelled
 

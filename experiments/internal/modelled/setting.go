@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 package modelled
 
 import (
@@ -44,8 +46,8 @@ func (s *Setting) Fields(machines, buffers string) []*experiments.Field {
 	}
 }
 
-// Config is what all updates on one machine have in common.
-func (s *Setting) Config(ctx context.Context, lab experiments.Lab, m experiments.Machine) (c sim.Config, err error) {
+// Engine is what all updates on one machine have in common.
+func (s *Setting) Engine(ctx context.Context, lab experiments.Lab, m experiments.Machine) (c sim.Config, err error) {
 	c = sim.Config{
 		Lookup: int3.Vector, Roles: s.Roles, Seed: lab.Seed,
 		Calibration: m.Calibration, Calls: CallsOf(s.Calls), Entries: -1,
