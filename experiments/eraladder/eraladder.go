@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // Package eraladder asks how each architecture has changed running code over
 // time, from stop_machine to today: one row an era, counted by compiling what
 // kernels of that era did.
@@ -5,9 +7,9 @@ package eraladder
 
 import (
 	"context"
+	_ "embed"
 	"fmt"
-
-	"github.com/spf13/pflag"
+	"slices"
 
 	"github.com/textpoke/textpoke/cpus"
 	"github.com/textpoke/textpoke/cpus/isa"
@@ -17,135 +19,119 @@ import (
 	"github.com/textpoke/textpoke/sim"
 )
 
-const (
-	name     = "era-ladder"
-	question = "How did each architecture change running code over time? From stop_machine to today: how many rounds of interrupts, " +
-		"standstills and remote fences did n sites take in each era?"
-)
+// Config says which eras are compiled.
+type Config struct {
+	// Arches are the instruction sets. Default: all.
+	Arches []isa.Arch
+	// Sites are the numbers of sites that one update changes. Default: 1, 256, 45000.
+	Sites []int
+	// Roles are the CPUs of the machine. Default: 8, all busy.
+	Roles []cpus.Role
+}
 
-// Experiment is the question.
-var Experiment = experiments.Legacy{
-	Name: name, Question: question,
+//go:embed report.md.tmpl
+var prose string
+
+var spec = experiments.Spec[Config, *row]{
+	Name:  "era-ladder",
 	Short: "how did each architecture do it over time? from stop_machine to today",
-	About: "era-ladder compiles what the kernels of each era did, architecture by architecture and client by\n" +
-		"client (function tracer, jump labels), for some numbers of sites, and counts the plan: rounds,\n" +
-		"standstills, remote fences, interrupts per CPU. Each row has its releases and their source, and is\n" +
-		"held against the formula that follows from that source.",
 	Examples: []string{
 		"era-ladder --out era-ladder",
 		"era-ladder --arch riscv64 --sites 45000 --format csv",
 	},
-	Table: table,
-	Flags: func(f *pflag.FlagSet) experiments.LegacyRun {
-		r := &request{}
-		experiments.Register(f, experiments.Arches(&r.arches))
-		experiments.Register(f, experiments.Counts(&r.sites, "sites", "1,256,45000", "`list` of numbers of sites that one update changes", 1, records.MaxRecords))
-		experiments.Register(f, experiments.Roles(&r.roles, "8", "`machine`"))
-		return r.run
-	},
-}.Experiment()
+	Prose: prose, Columns: columns, Fields: (*Config).fields, Measure: measure,
+}
 
-// request is what the flags ask for.
-type request struct {
-	arches []isa.Arch
-	sites  []int
-	roles  []cpus.Role
+// Experiment is the question.
+var Experiment = spec.Experiment()
+
+// Run answers the question.
+func Run(ctx context.Context, c Config, lab experiments.Lab) (*experiments.Answer, error) {
+	return spec.Run(ctx, c, lab)
+}
+
+// Validate tells which field Run would refuse.
+func (c Config) Validate() error { return spec.Validate(c) }
+
+func (c *Config) fields() []*experiments.Field {
+	return []*experiments.Field{
+		experiments.Arches(&c.Arches),
+		experiments.Counts(&c.Sites, "sites", "1,256,45000", "`list` of numbers of sites that one update changes", 1, records.MaxRecords),
+		experiments.Roles(&c.Roles, "8", "`machine`"),
+	}
 }
 
 // row is one era with a number of sites.
 type row struct {
 	*era
-	sites int
+	Sites int
 	sim.PlanRow
 }
 
-// fences is how many of the rounds are remote fences, which the firmware may send.
-func (r *row) fences() any {
-	if !r.era.Arch.Traits().MaskedRounds {
-		return results.Empty
-	}
-	return r.Rounds
+// ArchName is the instruction set's.
+func (r *row) ArchName() string { return r.era.Arch.Traits().Name }
+
+// wanted is how many rounds follow from the source.
+func (r *row) wanted() int { return formulas[r.Formula](r.Sites) }
+
+var columns = results.Columns[*row]{
+	{Name: "arch", Doc: "instruction set", Cell: func(r *row) any { return r.ArchName() }},
+	{Name: "client", Doc: "who changes the sites", Cell: func(r *row) any { return r.Client }},
+	{Name: "from", Doc: "first release that does it like this; empty where earlier ones were not looked at",
+		Cell: func(r *row) any { return results.OrEmpty(r.From) }},
+	{Name: "to", Doc: "last one; empty where it lasts", Cell: func(r *row) any { return results.OrEmpty(r.To) }},
+	{Name: "protocol", Doc: "what is compiled", Cell: func(r *row) any { return r.era.Protocol.Name }},
+	{Name: "buffer", Doc: "slots of the vector, where there is one",
+		Cell: func(r *row) any { return results.If(r.era.Buffer.Slots > 0, r.era.Buffer.String()) }},
+	{Name: "sites", Doc: "sites that one update changes", Cell: func(r *row) any { return r.Sites }},
+	{Name: "rounds", Doc: "requests to all other CPUs to synchronise", Cell: func(r *row) any { return r.Rounds }},
+	{Name: "stops", Doc: "times that all CPUs stand still", Cell: func(r *row) any { return r.PlanRow.Stops }},
+	{Name: "remote_fences", Doc: "of the rounds, remote fences: interrupts that firmware may send, which /proc/interrupts then does not show",
+		Cell: func(r *row) any { return results.If(r.era.Arch.Traits().MaskedRounds, r.Rounds) }},
+	{Name: "ipis_per_cpu", Doc: "interrupts that each CPU but the sender takes, those that wake stoppers among them unless they are counted apart from fences (riscv64)",
+		Cell: func(r *row) any { return r.IPIsPerCPU }},
+	{Name: "formula", Doc: "rounds for n sites, as they follow from the source",
+		Cell: func(r *row) any { return r.Formula }},
+	{Name: "formula_rounds", Detail: true, Doc: "what the formula gives",
+		Cell: func(r *row) any { return r.wanted() }},
+	{Name: "basis", Detail: true, Doc: "source: read in the kernel's; commit: in a commit message or a mail; inferred: follows from something else",
+		Cell: func(r *row) any { return r.Basis }},
+	{Name: "source", Detail: true, Doc: "where the kernel does it, or who says so",
+		Cell: func(r *row) any { return r.Source }},
 }
 
-func table() results.Table {
-	return results.Table{Name: name, Columns: []results.Column{
-		{Name: "arch", Doc: "instruction set"},
-		{Name: "client", Doc: "who changes the sites"},
-		{Name: "from", Doc: "first release that does it like this; empty where earlier ones were not looked at"},
-		{Name: "to", Doc: "last one; empty where it lasts"},
-		{Name: "protocol", Doc: "what is compiled"},
-		{Name: "buffer", Doc: "slots of the vector, where there is one"},
-		{Name: "sites", Doc: "sites that one update changes"},
-		{Name: "rounds", Doc: "requests to all other CPUs to synchronise"},
-		{Name: "stops", Doc: "times that all CPUs stand still"},
-		{Name: "remote_fences", Doc: "of the rounds, remote fences: interrupts that firmware may send, which /proc/interrupts then does not show"},
-		{Name: "ipis_per_cpu", Doc: "interrupts that each CPU but the sender takes, those that wake stoppers among them unless they are counted apart from fences (riscv64)"},
-		{Name: "formula", Doc: "rounds for n sites, as they follow from the source"},
-		{Name: "formula_rounds", Detail: true, Doc: "what the formula gives"},
-		{Name: "basis", Detail: true, Doc: "source: read in the kernel's; commit: in a commit message or a mail; inferred: follows from something else"},
-		{Name: "source", Detail: true, Doc: "where the kernel does it, or who says so"},
-	}}
-}
-
-func (r *row) cells() []any {
-	text := func(s string) any {
-		if s == "" {
-			return results.Empty
-		}
-		return s
-	}
-	buffer := ""
-	if r.era.Buffer.Slots > 0 {
-		buffer = r.era.Buffer.String()
-	}
-	return []any{
-		r.era.Arch.Traits().Name, r.Client, text(r.From), text(r.To), r.era.Protocol.Name, text(buffer), r.sites,
-		r.Rounds, r.PlanRow.Stops, r.fences(), r.IPIsPerCPU, r.Formula, formulas[r.Formula](r.sites), r.Basis, r.Source,
-	}
-}
-
-func (r *request) run(ctx context.Context, lab *experiments.Lab) (*experiments.Answer, error) {
+func measure(ctx context.Context, s *experiments.Study[Config, *row]) (*experiments.Findings, error) {
+	c := &s.Config
 	all, err := eras()
 	if err != nil {
 		return nil, err
 	}
-	a := &answer{sites: r.sites}
 	tables := map[int]*records.Table{}
-	for _, n := range r.sites {
+	for _, n := range c.Sites {
 		if tables[n], err = records.Open(ctx, fmt.Sprintf("gen:n=%d,order=sorted", n), records.Options{}); err != nil {
 			return nil, err
 		}
 	}
+	var rows []*row
 	for i := range all {
-		if !asked(r.arches, all[i].Arch) {
+		same := func(a isa.Arch) bool { return a.Traits().Name == all[i].Arch.Traits().Name }
+		if !slices.ContainsFunc(c.Arches, same) {
 			continue
 		}
-		a.eras++
-		for _, n := range r.sites {
-			row := &row{era: &all[i], sites: n}
-			j, err := sim.NewJob(sim.Config{
-				Arch: all[i].Arch, Plan: all[i].Protocol, Buffer: all[i].Buffer, Table: tables[n], Roles: r.roles, Seed: lab.Seed,
-			})
-			if err != nil {
-				return a.answer(), err
-			}
-			if row.PlanRow, err = j.Count(ctx); err != nil {
-				return a.answer(), err
-			}
-			a.rows = append(a.rows, row)
-			if err := lab.Add(row.cells()...); err != nil {
-				return a.answer(), err
-			}
+		for _, n := range c.Sites {
+			rows = append(rows, &row{era: &all[i], Sites: n})
 		}
 	}
-	return a.answer(), nil
-}
-
-func asked(arches []isa.Arch, a isa.Arch) bool {
-	for _, b := range arches {
-		if a.Traits().Name == b.Traits().Name {
-			return true
+	err = experiments.Each(ctx, s, rows, func(r *row) (*row, error) {
+		j, err := sim.NewJob(sim.Config{
+			Arch: r.era.Arch, Plan: r.era.Protocol, Buffer: r.era.Buffer, Table: tables[r.Sites], Roles: c.Roles, Seed: s.Seed,
+		})
+		if err != nil {
+			return nil, err
 		}
-	}
-	return false
+		r.PlanRow, err = j.Count(ctx)
+		return r, err
+	})
+	a := answer{s}
+	return &experiments.Findings{Report: a, Pictures: []experiments.Picture{{Picture: a.chart().Picture()}}, No: a.differ()}, err
 }

@@ -6,6 +6,7 @@ import (
 
 	"go.uber.org/goleak"
 
+	"github.com/textpoke/textpoke/experiments"
 	"github.com/textpoke/textpoke/experiments/internal/trial"
 )
 
@@ -71,9 +72,9 @@ func TestDiffer(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	r := &row{era: &all[1], sites: 10}
+	r := &row{era: &all[1], Sites: 10}
 	r.Rounds = 4
-	a := &answer{sites: []int{10}, eras: 1, rows: []*row{r}}
+	a := answer{&experiments.Study[Config, *row]{Rows: []*row{r}}}
 	if err := a.differ(); err == nil || err.Error() != "x86_64 ftrace 3.5 to 5.5: 4 rounds and 0 stops for 10 sites, not 3 and 0" {
 		t.Errorf("%v", err)
 	}

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 package eraladder
 
 import (
@@ -29,8 +31,8 @@ type era struct {
 	Source   string
 }
 
-// releases is when.
-func (e *era) releases() string {
+// Releases is when.
+func (e *era) Releases() string {
 	switch {
 	case e.From == "":
 		return "to " + e.To

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // Package migration asks what interrupt counters show of a patcher that moves to
 // another CPU in the middle, and sends the rounds of the measurements of 2019
 // again, from the CPUs that must have sent them.
@@ -5,58 +7,76 @@ package migration
 
 import (
 	"context"
-
-	"github.com/spf13/pflag"
+	_ "embed"
 
 	"github.com/textpoke/textpoke/experiments"
 	"github.com/textpoke/textpoke/kernels/published"
 	"github.com/textpoke/textpoke/results"
 )
 
-const (
-	name     = "migration"
-	question = "The patcher moves to another CPU in the middle of an update: what do the interrupt counters show? Does that explain the " +
-		"uneven row of the measurements of 2019, where six CPUs took 661 interrupts, one 631 and one 30?"
-)
+// Config says which counts are explained and repeated.
+type Config struct {
+	// Published is a file in place of the published counts of interrupts.
+	Published string
+}
 
-// Experiment is the question.
-var Experiment = experiments.Legacy{
-	Name: name, Question: question,
+//go:embed report.md.tmpl
+var prose string
+
+var spec = experiments.Spec[Config, row]{
+	Name:  "migration",
 	Short: "the patcher moves to another CPU in the middle: the uneven row of 2019, explained and repeated",
-	About: "migration works out of the published interrupt counts who sent how many rounds, and then carries\n" +
-		"out updates of as many rounds on the live machine, with the patcher on those CPUs: what each CPU\n" +
-		"takes must be what was published, interrupt by interrupt. The exit code is 1 where it is not.",
 	Examples: []string{
 		"migration --out migration",
 		"migration --published counts.csv --format csv",
 	},
-	Table: table,
-	Flags: func(f *pflag.FlagSet) experiments.LegacyRun {
-		r := &request{}
-		f.StringVar(&r.file, "published", "", "`file` in place of the published counts: CSV with patching, action, cpu, before, after, delta, source")
-		return r.run
-	},
-}.Experiment()
-
-// request is what the flags ask for.
-type request struct{ file string }
-
-func table() results.Table {
-	return results.Table{Name: name, Columns: []results.Column{
-		{Name: "patching", Doc: "which kernel was measured"},
-		{Name: "action", Doc: "the tracer is switched on (enable) or off"},
-		{Name: "cpu", Doc: "number of the CPU"},
-		{Name: "delta_published", Doc: "interrupts that it took, as published"},
-		{Name: "rounds", Doc: "rounds that explain all CPUs' interrupts"},
-		{Name: "senders", Doc: "CPUs that must have sent them"},
-		{Name: "sent_rounds", Doc: "rounds that this CPU must have sent, and sends here"},
-		{Name: "ipis", Doc: "interrupts that it takes on the live machine"},
-		{Name: "error", Doc: "that less what was published"},
-	}}
+	Prose: prose, Columns: columns, Fields: (*Config).fields, Measure: measure,
 }
 
-func (r *request) run(ctx context.Context, lab *experiments.Lab) (*experiments.Answer, error) {
-	counts, err := published.Interrupts.Read(r.file)
+// Experiment is the question.
+var Experiment = spec.Experiment()
+
+// Run answers the question.
+func Run(ctx context.Context, c Config, lab experiments.Lab) (*experiments.Answer, error) {
+	return spec.Run(ctx, c, lab)
+}
+
+// Validate tells which field Run would refuse.
+func (c Config) Validate() error { return spec.Validate(c) }
+
+func (c *Config) fields() []*experiments.Field {
+	return []*experiments.Field{
+		experiments.File(&c.Published, "published", "`file` in place of the published counts: CSV with patching, action, cpu, before, after, delta, source"),
+	}
+}
+
+// row is one CPU of a measurement.
+type row struct {
+	m   *measurement
+	cpu int
+}
+
+func (r row) count() published.InterruptCount { return r.m.Counts[r.cpu] }
+
+var columns = results.Columns[row]{
+	{Name: "patching", Doc: "which kernel was measured", Cell: func(r row) any { return r.m.Patching }},
+	{Name: "action", Doc: "the tracer is switched on (enable) or off", Cell: func(r row) any { return r.m.Action }},
+	{Name: "cpu", Doc: "number of the CPU", Cell: func(r row) any { return r.count().CPU }},
+	{Name: "delta_published", Doc: "interrupts that it took, as published",
+		Cell: func(r row) any { return r.count().Delta }},
+	{Name: "rounds", Doc: "rounds that explain all CPUs' interrupts",
+		Cell: func(r row) any { return r.m.Why.Rounds }},
+	{Name: "senders", Doc: "CPUs that must have sent them", Cell: func(r row) any { return r.m.Why.Senders }},
+	{Name: "sent_rounds", Doc: "rounds that this CPU must have sent, and sends here",
+		Cell: func(r row) any { return r.m.Why.Sent[r.cpu] }},
+	{Name: "ipis", Doc: "interrupts that it takes on the live machine",
+		Cell: func(r row) any { return r.m.taken[r.cpu] }},
+	{Name: "error", Doc: "that less what was published",
+		Cell: func(r row) any { return r.m.taken[r.cpu] - r.count().Delta }},
+}
+
+func measure(ctx context.Context, s *experiments.Study[Config, row]) (*experiments.Findings, error) {
+	counts, err := published.Interrupts.Read(s.Config.Published)
 	if err != nil {
 		return nil, err
 	}
@@ -68,18 +88,18 @@ func (r *request) run(ctx context.Context, lab *experiments.Lab) (*experiments.A
 	if err != nil {
 		return nil, err
 	}
-	a := &answer{asked: len(measured)}
+	s.Asked = len(counts)
+	a := &answer{}
 	for _, m := range measured {
-		if err := m.repeat(ctx, lab); err != nil {
-			return a.answer(), err
+		if err := m.repeat(ctx, s.Lab); err != nil {
+			return a.findings(), err
 		}
-		a.done = append(a.done, m)
-		for cpu, c := range m.Counts {
-			err := lab.Add(m.Patching, m.Action, c.CPU, c.Delta, m.why.Rounds, m.why.Senders, m.why.Sent[cpu], m.taken[cpu], m.taken[cpu]-c.Delta)
-			if err != nil {
-				return a.answer(), err
+		a.Done = append(a.Done, m)
+		for cpu := range m.Counts {
+			if err := s.Add(row{m, cpu}); err != nil {
+				return a.findings(), err
 			}
 		}
 	}
-	return a.answer(), nil
+	return a.findings(), nil
 }

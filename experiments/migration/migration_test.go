@@ -85,7 +85,7 @@ func TestOthers(t *testing.T) {
 func TestDiffer(t *testing.T) {
 	a := &answer{}
 	m := &measurement{Reading: &published.Reading{Patching: "p", Action: "enable", Counts: []published.InterruptCount{{Delta: 2}}}, taken: []int64{1}}
-	a.done = append(a.done, m)
+	a.Done = append(a.Done, m)
 	if err := a.differ(); err == nil || err.Error() != "p, enable: CPU 0 takes 1 interrupts, published are 2" {
 		t.Errorf("%v", err)
 	}

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 package migration
 
 import (
@@ -19,7 +21,7 @@ import (
 // measurement is one reading with what explains it, and what comes out here.
 type measurement struct {
 	*published.Reading
-	why        interrupts.Explanation
+	Why        interrupts.Explanation
 	taken      []int64 // on the live machine
 	violations uint64
 }
@@ -27,17 +29,17 @@ type measurement struct {
 // explain explains each reading.
 func explain(readings []*published.Reading) (out []*measurement, err error) {
 	for _, r := range readings {
-		m := &measurement{Reading: r, why: interrupts.Explain(r.Deltas())}
+		m := &measurement{Reading: r, Why: interrupts.Explain(r.Deltas())}
 		last := r.Counts[len(r.Counts)-1].CPU
 		switch {
 		case last != len(r.Counts)-1:
 			return nil, fmt.Errorf("%s: cpu %d is the last of %d: CPUs must be numbered from 0", m.Name(), last, len(r.Counts))
-		case !m.why.Consistent:
-			return nil, fmt.Errorf("%s: no rounds explain these interrupts: %s", m.Name(), m.why.Reason)
-		case !m.why.Known || m.why.Rounds < roundsPerBatch:
+		case !m.Why.Consistent:
+			return nil, fmt.Errorf("%s: no rounds explain these interrupts: %s", m.Name(), m.Why.Reason)
+		case !m.Why.Known || m.Why.Rounds < roundsPerBatch:
 			return nil, fmt.Errorf("%s: there are fewer rounds in it than one batch takes", m.Name())
-		case m.why.Rounds > maxRounds:
-			return nil, fmt.Errorf("%s: %d rounds are more than are repeated here (%d)", m.Name(), m.why.Rounds, maxRounds)
+		case m.Why.Rounds > maxRounds:
+			return nil, fmt.Errorf("%s: %d rounds are more than are repeated here (%d)", m.Name(), m.Why.Rounds, maxRounds)
 		case len(m.Counts) > maxCPUs:
 			return nil, fmt.Errorf("%s: %d CPUs are more than are repeated here (%d)", m.Name(), len(m.Counts), maxCPUs)
 		}
@@ -55,22 +57,22 @@ const (
 	maxCPUs   = 512
 )
 
-// course is the CPUs that sent, in the order in which they are let send here: the
+// senders is the CPUs that sent, in the order in which they are let send here: the
 // counts do not tell it. The one that sent most comes first.
-func (m *measurement) course() (home int, moves []sim.Move) {
-	var senders []int
-	for cpu, n := range m.why.Sent {
+func (m *measurement) senders() (home int, moves []sim.Move) {
+	var from []int
+	for cpu, n := range m.Why.Sent {
 		if n > 0 {
-			senders = append(senders, cpu)
+			from = append(from, cpu)
 		}
 	}
-	slices.SortStableFunc(senders, func(a, b int) int { return cmp.Compare(m.why.Sent[b], m.why.Sent[a]) })
+	slices.SortStableFunc(from, func(a, b int) int { return cmp.Compare(m.Why.Sent[b], m.Why.Sent[a]) })
 	after := 0
-	for i, cpu := range senders[:len(senders)-1] {
-		after += int(m.why.Sent[cpu])
-		moves = append(moves, sim.Move{After: after, To: senders[i+1]})
+	for i, cpu := range from[:len(from)-1] {
+		after += int(m.Why.Sent[cpu])
+		moves = append(moves, sim.Move{After: after, To: from[i+1]})
 	}
-	return senders[0], moves
+	return from[0], moves
 }
 
 // plan is a protocol whose update of so many batches takes all the rounds: three
@@ -95,8 +97,8 @@ func plan(rounds int64) (*poke.Protocol, error) {
 
 // repeat carries an update of as many rounds out on the live machine, with the
 // patcher where it must have been.
-func (m *measurement) repeat(ctx context.Context, lab *experiments.Lab) error {
-	p, err := plan(m.why.Rounds)
+func (m *measurement) repeat(ctx context.Context, lab experiments.Lab) error {
+	p, err := plan(m.Why.Rounds)
 	if err != nil {
 		return err
 	}
@@ -105,7 +107,7 @@ func (m *measurement) repeat(ctx context.Context, lab *experiments.Lab) error {
 		return err
 	}
 	// A vector of one slot makes a batch of every record.
-	t, err := records.Open(ctx, fmt.Sprintf("gen:n=%d,order=sorted", m.why.Rounds/roundsPerBatch), records.Options{})
+	t, err := records.Open(ctx, fmt.Sprintf("gen:n=%d,order=sorted", m.Why.Rounds/roundsPerBatch), records.Options{})
 	if err != nil {
 		return err
 	}
@@ -125,7 +127,7 @@ func (m *measurement) repeat(ctx context.Context, lab *experiments.Lab) error {
 			return err
 		}
 	}
-	home, moves := m.course()
+	home, moves := m.senders()
 	if err := l.Course(home, moves...); err != nil {
 		return err
 	}

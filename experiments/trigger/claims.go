@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 package trigger
 
 import (
@@ -15,8 +17,8 @@ import (
 
 // spread is how runs of one mechanism spread.
 type spread struct {
-	mean    float64 // geometric, in 10^6 calls a second
-	percent float64 // standard deviation, of the mean
+	Mean    float64 // geometric, in 10^6 calls a second
+	Percent float64 // standard deviation, of the mean
 }
 
 func has(runs []published.TriggerRun, mechanism string) bool {
@@ -50,15 +52,15 @@ func share(rows []*row, p []float64) {
 	p = fit.Holm(p)
 	for _, r := range rows {
 		if r.known {
-			r.apartP, p = p[0], p[1:]
+			r.ApartP, p = p[0], p[1:]
 		}
 	}
 }
 
 // claim is what the cover letter says.
 type claim struct {
-	text, mechanism, than string
-	percent               float64 // throughput against than's
+	Text, Mechanism, than string
+	claimed               float64 // throughput against than's
 }
 
 // claims of the cover letter of 2025-07-03, which has both tables.
@@ -78,74 +80,73 @@ const (
 // judged is a claim put to one table.
 type judged struct {
 	claim
-	table                     string
-	percent                   fit.Estimate // throughput against than's
-	nothing, exactly, outside float64      // p: no difference; exactly as claimed; off by the margin or more
-	callPercent               float64      // time of a call against than's, the loop taken off
+	Table                     string
+	Percent                   fit.Estimate // throughput against than's
+	Nothing, Exactly, Outside float64      // p: no difference; exactly as claimed; off by the margin or more
+	CallPercent               float64      // time of a call against than's, the loop taken off
 	inCalls                   bool         // which is known
-	verdict                   fit.Verdict
+	Verdict                   fit.Verdict
 }
 
 // judge puts the claims to both tables: to the runs, pair by pair, and to the one
 // run, whose own spread over its seconds leaves out what differs from run to run;
 // it is taken to be off by as much as each of the other runs.
-func (r *request) judge(triggers []published.Trigger, runs []published.TriggerRun) (out []*judged, err error) {
-	for _, c := range claims {
-		ratios := logs(runs, c.mechanism, c.than)
+func (c *Config) judge(triggers []published.Trigger, runs []published.TriggerRun) (out []*judged, err error) {
+	for _, x := range claims {
+		ratios := logs(runs, x.Mechanism, x.than)
 		m, err := fit.MeanOf(ratios)
 		if err != nil {
 			return nil, err
 		}
-		out = append(out, r.settle(c, tableRuns, m))
-		a, b, base := find(triggers, c.mechanism), find(triggers, c.than), find(triggers, published.KernelCount)
+		out = append(out, c.settle(x, tableRuns, m))
+		a, b, base := find(triggers, x.Mechanism), find(triggers, x.than), find(triggers, published.KernelCount)
 		if a == nil || b == nil {
 			continue
 		}
 		if m, err = fit.MeanBehind(math.Log(a.MPS/b.MPS), ratios); err != nil {
 			return nil, err
 		}
-		one := r.settle(c, tableOne, m)
-		one.callPercent, one.inCalls = 100*((a.NS()-base.NS())/(b.NS()-base.NS())-1), true
+		one := c.settle(x, tableOne, m)
+		one.CallPercent, one.inCalls = 100*((a.NS()-base.NS())/(b.NS()-base.NS())-1), true
 		out = append(out, one)
 	}
 	return out, nil
 }
 
 // settle puts a claim to an estimate of the logarithm of the ratio.
-func (r *request) settle(c claim, table string, m fit.Mean) *judged {
-	least, most := math.Log1p((c.percent-r.margin)/100), math.Log1p((c.percent+r.margin)/100)
+func (c *Config) settle(x claim, table string, m fit.Mean) *judged {
+	least, most := math.Log1p((x.claimed-c.Margin)/100), math.Log1p((x.claimed+c.Margin)/100)
 	percent := m.Interval().Apply(func(v float64) float64 { return 100 * math.Expm1(v) })
 	j := &judged{
-		claim: c, table: table, percent: percent,
-		nothing: m.Differs(0).P, exactly: m.Differs(math.Log1p(c.percent / 100)).P,
-		outside: m.Within(least, most).P, verdict: m.Claim(least, most),
+		claim: x, Table: table, Percent: percent,
+		Nothing: m.Differs(0).P, Exactly: m.Differs(math.Log1p(x.claimed / 100)).P,
+		Outside: m.Within(least, most).P, Verdict: m.Claim(least, most),
 	}
 	return j
 }
 
-// claimsTable is all of it.
-func claimsTable(all []*judged) (results.Table, error) {
-	t := results.Table{Name: "claims", Columns: []results.Column{
-		{Name: "claim", Doc: "what the cover letter says"},
-		{Name: "table", Doc: "runs: several runs, compared pair by pair; one run: that of everything, with the spread of the others"},
-		{Name: "claimed_percent", Doc: "throughput against the other mechanism's, claimed"},
-		{Name: "percent", Doc: "and found"},
-		{Name: "low_percent", Doc: "lower end of the interval of 95 %"},
-		{Name: "high_percent", Doc: "and its upper end"},
-		{Name: "p_no_difference", Doc: "p-value of the hypothesis that there is no difference"},
-		{Name: "p_as_claimed", Doc: "p-value of the hypothesis that it is exactly as claimed"},
-		{Name: "p_off", Doc: "p-value of the hypothesis that it is off by the margin or more: small where the claim holds"},
-		{Name: "call_percent", Doc: "the same in time of a call, the loop taken off"},
-		{Name: "verdict", Doc: "shown, contradicted, or open: the figures cannot tell"},
-	}}
-	for _, j := range all {
-		call := any(results.Empty)
-		if j.inCalls {
-			call = j.callPercent
-		}
-		if err := t.Add(j.text, j.table, j.claim.percent, j.percent.Value, j.percent.Low, j.percent.High, j.nothing, j.exactly, j.outside, call, string(j.verdict)); err != nil {
-			return t, err
-		}
-	}
-	return t, nil
+// ofRuns tells whether the claim was put to the runs.
+func (j *judged) ofRuns() bool { return j.Table == tableRuns }
+
+// claimColumns are those of claims.csv.
+var claimColumns = results.Columns[*judged]{
+	{Name: "claim", Doc: "what the cover letter says", Cell: func(j *judged) any { return j.Text }},
+	{Name: "table", Doc: "runs: several runs, compared pair by pair; one run: that of everything, with the spread of the others",
+		Cell: func(j *judged) any { return j.Table }},
+	{Name: "claimed_percent", Doc: "throughput against the other mechanism's, claimed",
+		Cell: func(j *judged) any { return j.claimed }},
+	{Name: "percent", Doc: "and found", Cell: func(j *judged) any { return j.Percent.Value }},
+	{Name: "low_percent", Doc: "lower end of the interval of 95 %",
+		Cell: func(j *judged) any { return j.Percent.Low }},
+	{Name: "high_percent", Doc: "and its upper end", Cell: func(j *judged) any { return j.Percent.High }},
+	{Name: "p_no_difference", Doc: "p-value of the hypothesis that there is no difference",
+		Cell: func(j *judged) any { return j.Nothing }},
+	{Name: "p_as_claimed", Doc: "p-value of the hypothesis that it is exactly as claimed",
+		Cell: func(j *judged) any { return j.Exactly }},
+	{Name: "p_off", Doc: "p-value of the hypothesis that it is off by the margin or more: small where the claim holds",
+		Cell: func(j *judged) any { return j.Outside }},
+	{Name: "call_percent", Doc: "the same in time of a call, the loop taken off",
+		Cell: func(j *judged) any { return results.If(j.inCalls, j.CallPercent) }},
+	{Name: "verdict", Doc: "shown, contradicted, or open: the figures cannot tell",
+		Cell: func(j *judged) any { return string(j.Verdict) }},
 }

@@ -62,7 +62,7 @@ func TestTimes(t *testing.T) {
 func TestClaims(t *testing.T) {
 	triggers, _ := published.Triggers.Read("")
 	runs, _ := published.TriggerRuns.Read("")
-	r := &request{margin: 2.5}
+	r := &Config{Margin: 2.5}
 	all, err := r.judge(triggers, runs)
 	if err != nil || len(all) != 8 {
 		t.Fatalf("%d, %v", len(all), err)
@@ -79,19 +79,19 @@ func TestClaims(t *testing.T) {
 	} {
 		j := all[i]
 		by := 0.001
-		if j.table == tableOne {
+		if j.Table == tableOne {
 			by = 0.01
 		}
-		if !near(j.percent.Value, w.percent, 0.001) || !near(j.percent.Low, w.low, by) || !near(j.percent.High, w.high, by) || j.verdict != w.verdict {
-			t.Errorf("%s (%s): %+v %s, want %+v", j.text, j.table, j.percent, j.verdict, w)
+		if !near(j.Percent.Value, w.percent, 0.001) || !near(j.Percent.Low, w.low, by) || !near(j.Percent.High, w.high, by) || j.Verdict != w.verdict {
+			t.Errorf("%s (%s): %+v %s, want %+v", j.Text, j.Table, j.Percent, j.Verdict, w)
 		}
-		if i%2 == 0 && (j.nothing < 0.05) != !(j.percent.Low <= 0 && 0 <= j.percent.High) {
-			t.Errorf("%s: p %v beside %+v", j.text, j.nothing, j.percent)
+		if i%2 == 0 && (j.Nothing < 0.05) != !(j.Percent.Low <= 0 && 0 <= j.Percent.High) {
+			t.Errorf("%s: p %v beside %+v", j.Text, j.Nothing, j.Percent)
 		}
 	}
 	// Against a claim of 20 % all of the interval lies outside.
 	ratios, err := fit.MeanOf(logs(runs, "fentry-multi", "fentry"))
-	if j := r.settle(claim{percent: -20}, tableRuns, ratios); err != nil || j.verdict != fit.Contradicted || j.exactly > 0.001 || j.outside < 0.999 {
+	if j := r.settle(claim{claimed: -20}, tableRuns, ratios); err != nil || j.Verdict != fit.Contradicted || j.Exactly > 0.001 || j.Outside < 0.999 {
 		t.Errorf("%+v, %v", j, err)
 	}
 }
@@ -126,8 +126,8 @@ func TestOwn(t *testing.T) {
 		{"--published=" + write(head+"kernel-count,100,1\nfentry,150,1\n"), "t.csv:3: fentry 150: is not slower than kernel-count, 100 on line 2"},
 		{"--published=" + write("mechanism,mps\n"), `t.csv:1: "mechanism,mps": want the columns mechanism,mps,plusminus`},
 		{"--published-runs=" + write(runs+pair), "2 runs say nothing of how they spread"},
-		{"--margin=0", "--margin 0: want points above 0"},
-		{"--margin=NaN", "--margin NaN: want points above 0"},
+		{"--margin=0", "want points above 0"},
+		{"--margin=NaN", "want points above 0"},
 	} {
 		if r := trial.Run(t, Experiment, tt[0]); r.Err == nil || !strings.Contains(r.Err.Error(), tt[1]) {
 			t.Errorf("%s: %v", tt[0], r.Err)
