@@ -25,7 +25,7 @@ var layoutText string
 // how published figures are shown.
 var layout = template.Must(template.New("report").Funcs(template.FuncMap{
 	"head": head, "row": row, "table": markdown, "join": strings.Join,
-	"thousands": Thousands, "size": Size, "pair": pair, "tenth": Tenth, "seconds": Seconds, "percent": Percent, "duration": Duration, "fixed": Fixed, "p": P,
+	"thousands": Thousands, "size": Size, "pair": couple, "tenth": Tenth, "seconds": Seconds, "percent": Percent, "duration": Duration, "fixed": Fixed, "p": P,
 }).Parse(layoutText))
 
 // prose is what an experiment's report.md.tmpl says.
@@ -224,8 +224,8 @@ func Seconds(s float64) string {
 // Tenth prints a number with one digit behind the point, where it has any.
 func Tenth(v float64) string { return strconv.FormatFloat(math.Round(10*v)/10, 'f', -1, 64) }
 
-// pair is two figures in one cell.
-func pair(a, b any) string { return fmt.Sprint(a) + ", " + fmt.Sprint(b) }
+// couple is two figures in one cell.
+func couple(a, b any) string { return fmt.Sprint(a) + ", " + fmt.Sprint(b) }
 
 // Fixed prints a number with so many digits behind the point.
 func Fixed(digits int, v float64) string { return strconv.FormatFloat(v, 'f', digits, 64) }

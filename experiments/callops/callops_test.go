@@ -202,7 +202,7 @@ func TestOdd(t *testing.T) {
 
 func TestWrong(t *testing.T) {
 	for _, tt := range [][2]string{
-		{"--repeats=5", "--repeats 5: want 6 or more"},
+		{"--repeats=5", "want 6 or more"},
 		{"--hold=x", "want whole numbers from 0 to 10000"},
 		{"--published=" + write(t, head), "there are no rows"},
 		{"--published=" + write(t, head+"with_call_ops,relevant,10001,0,1,1,1,1\n"), "t.csv:2: 10001 tracers: want 10000 at most"},

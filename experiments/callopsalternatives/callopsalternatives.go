@@ -1,147 +1,138 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // Package callopsalternatives asks what the designs would cost that could take the
 // place of a pointer to the ops at each site.
 package callopsalternatives
 
 import (
 	"context"
+	_ "embed"
 	"fmt"
-
-	"github.com/spf13/pflag"
 
 	"github.com/textpoke/textpoke/check/explore"
 	"github.com/textpoke/textpoke/check/museum"
 	"github.com/textpoke/textpoke/experiments"
+	"github.com/textpoke/textpoke/experiments/internal/clock"
 	"github.com/textpoke/textpoke/records"
 	"github.com/textpoke/textpoke/results"
 	"github.com/textpoke/textpoke/tracers"
 	"github.com/textpoke/textpoke/tracers/dispatch"
 )
 
-const (
-	name     = "call-ops-alternatives"
-	question = "What would the other designs cost? A site can name its ops, a structure that names the ops, a trampoline, or a trampoline beside the ops, " +
-		"or its address can be looked up: loads for every call, memory, allocations that can fail, and what has to change together?"
-)
+// Config says what is called, and beside what.
+type Config struct {
+	// Irrelevant are the numbers of tracers of another function, 0 to 10,000. Default:
+	// 0, 100.
+	Irrelevant []int
+	// Functions is the number of functions that have a direct trampoline already when one
+	// more is attached, 0 to 10,000,000. Default: 20,000.
+	Functions int
+	// NoTime leaves times out: the rows are the same bytes on every machine.
+	NoTime bool
+	// Repeats is the number of measurements of each, 6 or more. Default: 15.
+	Repeats int
+}
 
-// Experiment is the question.
-var Experiment = experiments.Legacy{
-	Name: name, Question: question,
+//go:embed report.md.tmpl
+var prose string
+
+var spec = experiments.Spec[Config, *row]{
+	Name:  "call-ops-alternatives",
 	Short: "what would the designs cost that were turned down? loads, bytes, allocations, stores that belong together, time, verdict",
-	About: "call-ops-alternatives calls through each design with one callback, with one direct trampoline that lies\n" +
-		"out of branch range, and with both on one function. Loads are counted; bytes and allocations follow\n" +
-		"from what the design keeps. Times are this machine's, of what Go makes of the design: the median of\n" +
-		"--repeats measurements and the interval that holds it with 95 % confidence; --no-time leaves them\n" +
-		"out. The verdict is the checker's, of what the column asked says.",
 	Examples: []string{
 		"call-ops-alternatives --out call-ops-alternatives",
 		"call-ops-alternatives --irrelevant 0,200 --functions 50000 --no-time --format csv",
 	},
-	Table: table,
-	Flags: func(f *pflag.FlagSet) experiments.LegacyRun {
-		r := &request{}
-		experiments.Register(f, experiments.Counts(&r.irrelevant, "irrelevant", "0,100", "`list` of numbers of tracers of another function", 0, 10_000))
-		f.IntVar(&r.functions, "functions", 20_000, "`number` of functions that have a direct trampoline already when one more is attached")
-		f.BoolVar(&r.noTime, "no-time", false, "count only: the same bytes on every machine")
-		f.IntVar(&r.repeats, "repeats", 15, "`number` of measurements of each, 6 or more")
-		return r.run
-	},
-}.Experiment()
+	Prose: prose, Columns: columns, Fields: (*Config).fields, Measure: measure,
+}
 
-// request is what the flags ask for.
-type request struct {
-	irrelevant []int
-	functions  int
-	noTime     bool
-	repeats    int
+// Experiment is the question.
+var Experiment = spec.Experiment()
+
+// Run answers the question.
+func Run(ctx context.Context, c Config, lab experiments.Lab) (*experiments.Answer, error) {
+	return spec.Run(ctx, c, lab)
+}
+
+// Validate tells which field Run would refuse.
+func (c Config) Validate() error { return spec.Validate(c) }
+
+func (c *Config) fields() []*experiments.Field {
+	return []*experiments.Field{
+		experiments.Counts(&c.Irrelevant, "irrelevant", "0,100", "`list` of numbers of tracers of another function", 0, 10_000),
+		experiments.Count(&c.Functions, "functions", 20_000, "`number` of functions that have a direct trampoline already when one more is attached", 0, 10_000_000),
+		experiments.Flag(&c.NoTime, "no-time", "count only: the same bytes on every machine"),
+		experiments.Repeats(&c.Repeats, 15, "`number` of measurements of each, 6 or more"),
+	}
 }
 
 // row is one design with some tracers.
 type row struct {
 	*design
-	users      users
-	irrelevant int
-	cost       dispatch.Counts
+	Users      users
+	Irrelevant int
+	Cost       dispatch.Counts
 	functions  int
-	time       *timing
+	Time       *clock.Timing   // nil with NoTime
 	verdict    explore.Verdict // "" where it cannot be asked
 }
 
-func table() results.Table {
-	return results.Table{Name: name, Columns: []results.Column{
-		{Name: "design", Doc: "what a site leads to"},
-		{Name: "users", Doc: "who is attached to the function: a callback, a direct trampoline out of branch range, or both; two callbacks where there are no trampolines"},
-		{Name: "irrelevant", Doc: "tracers of another function"},
-		{Name: "loads", Doc: "objects that a call reads on its way"},
-		{Name: "hashes", Doc: "of these ways, lookups of an address in a hash"},
-		{Name: "walked", Doc: "entries of lists that a call walks"},
-		{Name: "bytes_per_site", Doc: "memory at each site, or in its record, attached or not"},
-		{Name: "bytes_per_function", Doc: "memory for each function with a direct trampoline"},
-		{Name: "bytes_per_ops", Doc: "memory for each ops"},
-		{Name: "allocations", Doc: "allocations that can fail when one more function gets a direct trampoline, beside the trampoline and its ops"},
-		{Name: "words", Doc: "words that change one after the other when another tracer takes a function over"},
-		{Name: "asked", Doc: "what the checker was asked (textpoke check); empty where it cannot be"},
-		{Name: "verdict", Doc: "is it safe? the checker's"},
-		{Name: "call_ns", Doc: "time of a call on this machine, median of the measurements"},
-		{Name: "call_low_ns", Doc: "lower end of the interval that holds the median with 95 % confidence"},
-		{Name: "call_high_ns", Doc: "and its upper end"},
-		{Name: "repeats", Detail: true, Doc: "measurements; each is of thousands of calls"},
-	}}
+// FunctionBytesText and AllocationsText are figures of direct trampolines; "" where
+// the design has none.
+func (r *row) FunctionBytesText() string { return r.ofDirect(r.FunctionBytes) }
+func (r *row) AllocationsText() string   { return r.ofDirect(r.allocations(r.functions)) }
+
+func (r *row) ofDirect(n int) string {
+	if !r.Kind.Direct {
+		return ""
+	}
+	return fmt.Sprint(n)
 }
 
-func (r *row) cells() []any {
-	asked, verdict := any(results.Empty), any(results.Empty)
-	if r.verdict != "" {
-		asked, verdict = r.checked.String(), string(r.verdict)
-	}
-	direct := func(n int) any {
-		if !r.kind.Direct {
-			return results.Empty
-		}
-		return n
-	}
-	cells := []any{r.name, r.users.String(), r.irrelevant, r.cost.Loads, r.cost.Hashes, r.cost.Walked,
-		r.siteBytes, direct(r.functionBytes), r.opsBytes, direct(r.allocations(r.functions)), r.words, asked, verdict}
-	if r.time == nil {
-		return append(cells, results.Empty, results.Empty, results.Empty, results.Empty)
-	}
-	return append(cells, r.time.median, r.time.low, r.time.high, r.time.repeats)
-}
+var columns = append(results.Columns[*row]{
+	{Name: "design", Doc: "what a site leads to", Cell: func(r *row) any { return r.Name }},
+	{Name: "users", Doc: "who is attached to the function: a callback, a direct trampoline out of branch range, or both; two callbacks where there are no trampolines",
+		Cell: func(r *row) any { return r.Users.String() }},
+	{Name: "irrelevant", Doc: "tracers of another function", Cell: func(r *row) any { return r.Irrelevant }},
+	{Name: "loads", Doc: "objects that a call reads on its way", Cell: func(r *row) any { return r.Cost.Loads }},
+	{Name: "hashes", Doc: "of these ways, lookups of an address in a hash",
+		Cell: func(r *row) any { return r.Cost.Hashes }},
+	{Name: "walked", Doc: "entries of lists that a call walks", Cell: func(r *row) any { return r.Cost.Walked }},
+	{Name: "bytes_per_site", Doc: "memory at each site, or in its record, attached or not",
+		Cell: func(r *row) any { return r.SiteBytes }},
+	{Name: "bytes_per_function", Doc: "memory for each function with a direct trampoline",
+		Cell: func(r *row) any { return results.If(r.Kind.Direct, r.FunctionBytes) }},
+	{Name: "bytes_per_ops", Doc: "memory for each ops", Cell: func(r *row) any { return r.OpsBytes }},
+	{Name: "allocations", Doc: "allocations that can fail when one more function gets a direct trampoline, beside the trampoline and its ops",
+		Cell: func(r *row) any { return results.If(r.Kind.Direct, r.allocations(r.functions)) }},
+	{Name: "words", Doc: "words that change one after the other when another tracer takes a function over",
+		Cell: func(r *row) any { return r.Words }},
+	{Name: "asked", Doc: "what the checker was asked (textpoke check); empty where it cannot be",
+		Cell: func(r *row) any { return results.If(r.verdict != "", r.Checked.String()) }},
+	{Name: "verdict", Doc: "is it safe? the checker's",
+		Cell: func(r *row) any { return results.OrEmpty(string(r.verdict)) }},
+}, clock.Columns("call", "time of a call", "thousands of calls", func(r *row) *clock.Timing { return r.Time })...)
 
-func (r *request) check() error {
-	const most = 10_000_000
-	switch {
-	case !r.noTime && r.repeats < minRepeats:
-		return fmt.Errorf("--repeats %d: want %d or more: fewer measurements bound no median with 95 %% confidence", r.repeats, minRepeats)
-	case r.functions < 0 || r.functions > most:
-		return fmt.Errorf("--functions %d: want a number from 0 to %d", r.functions, most)
-	}
-	return nil
-}
-
-func (r *request) run(ctx context.Context, lab *experiments.Lab) (*experiments.Answer, error) {
-	if err := r.check(); err != nil {
-		return nil, err
-	}
-	a := &answer{request: r}
-	verdicts, err := askChecker(ctx)
-	if err != nil {
-		return a.answer(), err
-	}
+func measure(ctx context.Context, s *experiments.Study[Config, *row]) (*experiments.Findings, error) {
+	c := &s.Config
+	var rows []*row
 	for i := range designs {
 		for _, u := range designs[i].users() {
-			for _, n := range r.irrelevant {
-				row := &row{design: &designs[i], users: u, irrelevant: n, functions: r.functions, verdict: verdicts[designs[i].checked]}
-				if err := r.measure(ctx, row); err != nil {
-					return a.answer(), err
-				}
-				a.rows = append(a.rows, row)
-				if err := lab.Add(row.cells()...); err != nil {
-					return a.answer(), err
-				}
+			for _, n := range c.Irrelevant {
+				rows = append(rows, &row{design: &designs[i], Users: u, Irrelevant: n, functions: c.Functions})
 			}
 		}
 	}
-	return a.answer(), nil
+	s.Asked = len(rows)
+	verdicts, err := askChecker(ctx)
+	if err == nil {
+		err = experiments.Each(ctx, s, rows, func(r *row) (*row, error) {
+			r.verdict = verdicts[r.Checked]
+			return r, c.measure(ctx, r)
+		})
+	}
+	a := &answer{s}
+	return &experiments.Findings{Report: a, Pictures: []experiments.Picture{{Picture: a.chart().Picture()}}}, err
 }
 
 // Where the function is that is called, and that which nobody calls.
@@ -151,43 +142,51 @@ const (
 )
 
 // measure attaches, counts one call, and times many.
-func (r *request) measure(ctx context.Context, row *row) error {
-	w, err := row.kind.New(dispatch.Config{Sites: []records.Addr{called}, Elsewhere: []records.Addr{elsewhere}})
+func (c *Config) measure(ctx context.Context, row *row) error {
+	w, err := row.Kind.New(dispatch.Config{Sites: []records.Addr{called}, Elsewhere: []records.Addr{elsewhere}})
 	if err != nil {
 		return err
 	}
 	var ops []*tracers.Ops
-	if row.users != callback {
+	if row.Users != callback {
 		o := tracers.NewOps("first", tracers.CountHits, 0, 0)
-		if row.kind.Direct {
+		if row.Kind.Direct {
 			o.Func, o.Direct = nil, tracers.CountHits
 		}
 		ops = append(ops, o)
 	}
-	if row.users != direct {
+	if row.Users != direct {
 		ops = append(ops, tracers.NewOps("callback", tracers.CountHits, 0, 0))
 	}
-	for range row.irrelevant {
+	for range row.Irrelevant {
 		ops = append(ops, tracers.NewOps("irrelevant", tracers.CountHits, 0, 1))
 	}
 	for _, o := range ops {
 		if err := w.Attach(o); err != nil {
-			return fmt.Errorf("%s: %w", row.name, err)
+			return fmt.Errorf("%s: %w", row.Name, err)
 		}
 	}
-	row.cost = w.Cost(0)
-	if r.noTime {
+	row.Cost = w.Cost(0)
+	if c.NoTime {
 		return ctx.Err()
 	}
-	row.time, err = timeCalls(ctx, w, r.repeats)
+	task := &dispatch.Task{}
+	row.Time, err = clock.Time(ctx, c.Repeats, callsAtOnce, func() {
+		for range callsAtOnce {
+			w.Call(0, task)
+		}
+	})
 	return err
 }
+
+// callsAtOnce is between two looks at the clock, which take as long as some calls.
+const callsAtOnce = 1 << 10
 
 // askChecker explores what the designs can be asked.
 func askChecker(ctx context.Context) (map[checked]explore.Verdict, error) {
 	out := map[checked]explore.Verdict{}
 	for i := range designs {
-		which := designs[i].checked
+		which := designs[i].Checked
 		if which.bug == "" || out[which] != "" {
 			continue
 		}

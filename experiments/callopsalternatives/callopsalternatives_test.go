@@ -87,8 +87,8 @@ func TestTimes(t *testing.T) {
 
 func TestWrong(t *testing.T) {
 	for _, tt := range [][2]string{
-		{"--repeats=5", "--repeats 5: want 6 or more"},
-		{"--functions=-1", "--functions -1: want a number from 0"},
+		{"--repeats=5", "want 6 or more"},
+		{"--functions=-1", "want whole numbers from 0"},
 		{"--irrelevant=x", "want whole numbers from 0"},
 	} {
 		if r := trial.Run(t, Experiment, tt[0]); r.Err == nil || !strings.Contains(r.Err.Error(), tt[1]) {

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 package callopsalternatives
 
 import "github.com/textpoke/textpoke/tracers/dispatch"
@@ -56,25 +58,25 @@ const (
 // kernel/trace/ftrace.c of Linux 7.1 where the kernel has the design, and follows from
 // the words that it has where the kernel has not.
 type design struct {
-	name string
-	kind dispatch.Kind
+	Name string
+	Kind dispatch.Kind
 
-	siteBytes, functionBytes, opsBytes int
+	SiteBytes, FunctionBytes, OpsBytes int
 
 	// copies: attaching copies the hash of all direct functions, entry by entry.
 	copies bool
 	// generates: attaching generates code.
 	generates bool
-	words     int
+	Words     int
 
-	attach, detach, modify string
-	checked                checked
-	why                    string // the verdict, or why there is none
+	Attach, Detach, Modify string
+	Checked                checked
+	Why                    string // the verdict, or why there is none
 }
 
 // users are those that the design knows.
 func (d *design) users() []users {
-	if d.kind.Direct {
+	if d.Kind.Direct {
 		return []users{callback, direct, both}
 	}
 	return []users{callback, both}
@@ -103,52 +105,52 @@ func kind(name string, direct bool) dispatch.Kind {
 
 var designs = []design{
 	{
-		name: "ops-at-site", kind: kind("direct-ops", true), siteBytes: pointer, opsBytes: pointer, words: 1,
-		attach:  "one aligned store of the literal, then the branch",
-		detach:  "the literal to nop_ops, then the branch; a grace period before the ops is freed",
-		modify:  "one store to the ops' direct_call",
-		checked: literal, why: "the function is read from the ops that was loaded",
+		Name: "ops-at-site", Kind: kind("direct-ops", true), SiteBytes: pointer, OpsBytes: pointer, Words: 1,
+		Attach:  "one aligned store of the literal, then the branch",
+		Detach:  "the literal to nop_ops, then the branch; a grace period before the ops is freed",
+		Modify:  "one store to the ops' direct_call",
+		Checked: literal, Why: "the function is read from the ops that was loaded",
 	},
 	{
-		name: "lookup-by-address", kind: kind("single-direct-far", true), siteBytes: pointer, functionBytes: entryBytes, copies: true, words: 1,
-		attach:  "another hash is published, then the sites",
-		detach:  "the sites, then another hash; a grace period before the old one is freed",
-		modify:  "one store to the function's entry, while its site is led over the list",
-		checked: tableFirst, why: "the table names a trampoline before its site is patched; in the other order calls are lost",
+		Name: "lookup-by-address", Kind: kind("single-direct-far", true), SiteBytes: pointer, FunctionBytes: entryBytes, copies: true, Words: 1,
+		Attach:  "another hash is published, then the sites",
+		Detach:  "the sites, then another hash; a grace period before the old one is freed",
+		Modify:  "one store to the function's entry, while its site is led over the list",
+		Checked: tableFirst, Why: "the table names a trampoline before its site is patched; in the other order calls are lost",
 	},
 	{
-		name: "record-at-site", kind: kind("intermediate", true), siteBytes: 2 * pointer, opsBytes: pointer, words: 2,
-		attach:  "one store of the record's pointer; what else is in the record by a second one",
-		detach:  "the same; a grace period before the ops is freed",
-		modify:  "one store to the ops' direct_call",
-		checked: globalPair, why: "the record's ops and what else it has are two words, read apart: a pair at each site",
+		Name: "record-at-site", Kind: kind("intermediate", true), SiteBytes: 2 * pointer, OpsBytes: pointer, Words: 2,
+		Attach:  "one store of the record's pointer; what else is in the record by a second one",
+		Detach:  "the same; a grace period before the ops is freed",
+		Modify:  "one store to the ops' direct_call",
+		Checked: globalPair, Why: "the record's ops and what else it has are two words, read apart: a pair at each site",
 	},
 	{
-		name: "trampoline-per-ops", kind: kind("ops-trampoline", true), siteBytes: pointer, opsBytes: trampolineBytes, generates: true, words: 1,
-		attach:  "code is generated and made visible to instruction fetches, then one store of the literal",
-		detach:  "the literal to that of nop_ops; a grace period before ops and code are freed",
-		modify:  "other code for the ops, and one store at every site of it",
-		checked: literal, why: "one word names the code, and the code has its ops in it",
+		Name: "trampoline-per-ops", Kind: kind("ops-trampoline", true), SiteBytes: pointer, OpsBytes: trampolineBytes, generates: true, Words: 1,
+		Attach:  "code is generated and made visible to instruction fetches, then one store of the literal",
+		Detach:  "the literal to that of nop_ops; a grace period before ops and code are freed",
+		Modify:  "other code for the ops, and one store at every site of it",
+		Checked: literal, Why: "one word names the code, and the code has its ops in it",
 	},
 	{
-		name: "trampoline-and-ops-at-site", kind: kind("site-trampoline", true), siteBytes: 2 * pointer, words: 2,
-		attach:  "two stores, of which a call may see one",
-		detach:  "the same; a grace period before trampoline and ops are freed",
-		modify:  "one store at every site of the ops",
-		checked: globalPair, why: "two words, read apart: a pair at each site",
+		Name: "trampoline-and-ops-at-site", Kind: kind("site-trampoline", true), SiteBytes: 2 * pointer, Words: 2,
+		Attach:  "two stores, of which a call may see one",
+		Detach:  "the same; a grace period before trampoline and ops are freed",
+		Modify:  "one store at every site of the ops",
+		Checked: globalPair, Why: "two words, read apart: a pair at each site",
 	},
 	{
-		name: "global-pair", kind: kind("global", false), words: 2,
-		attach:  "the list function; the sites; the ops, a round, and the function",
-		detach:  "the same; no round waits for a task that was preempted between ops and function",
-		modify:  "does not exist: trampolines are called by sites in range",
-		checked: globalPair, why: "ops and function are two words, read apart",
+		Name: "global-pair", Kind: kind("global", false), Words: 2,
+		Attach:  "the list function; the sites; the ops, a round, and the function",
+		Detach:  "the same; no round waits for a task that was preempted between ops and function",
+		Modify:  "does not exist: trampolines are called by sites in range",
+		Checked: globalPair, Why: "ops and function are two words, read apart",
 	},
 	{
-		name: "list", kind: kind("list", false), words: 1,
-		attach:  "one store of the list's head, then the sites",
-		detach:  "the sites, then one store of the pointer to it; a grace period",
-		modify:  "does not exist",
-		checked: afterGrace, why: "its function serves every ops; what is left to ask is when one may be freed",
+		Name: "list", Kind: kind("list", false), Words: 1,
+		Attach:  "one store of the list's head, then the sites",
+		Detach:  "the sites, then one store of the pointer to it; a grace period",
+		Modify:  "does not exist",
+		Checked: afterGrace, Why: "its function serves every ops; what is left to ask is when one may be freed",
 	},
 }

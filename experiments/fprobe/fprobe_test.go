@@ -134,8 +134,8 @@ func TestWrong(t *testing.T) {
 		t.Fatal(err)
 	}
 	for _, tt := range [][]string{
-		{"--repeats 5: want 6 or more", "--repeats=5"},
-		{"--others -1: want 0 to 10000", "--others=-1"},
+		{"want 6 or more", "--repeats=5"},
+		{"want whole numbers from 0 to 10000", "--others=-1"},
 		{"want whole numbers from 1 to 1024", "--threads=0"},
 		{`--add "bpf-on-kprob": not one of`, "--add=bpf-on-kprob"},
 		{"did you mean bpf-on-kprobe", "--add=bpf-on-kprob"},

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 package int3lookup
 
 import (
@@ -30,17 +32,20 @@ func batchOf(ctx context.Context, k int3.Kind, n, groups int, seed uint64) (int3
 // crossing is where the walk over groups begins to need more comparisons than
 // another index over the same addresses.
 type crossing struct {
-	patches int
-	rival   int3.Kind
-	rivals  float64 // its mean
-	groups  int     // the fewest groups; 0 if none up to maxGroups
-	walk    float64 // the walk's mean there
+	Patches int
+	Rival   int3.Kind
+	Rivals  float64 // its mean
+	Groups  int     // the fewest groups; 0 if none up to maxGroups
+	Walk    float64 // the walk's mean there
 }
+
+// UpTo is as far as the crossing was looked for.
+func (c *crossing) UpTo() int { return min(c.Patches, maxGroups) }
 
 // cross finds the crossings for n patches.
 func (a *answer) cross(ctx context.Context, n int, seed uint64) error {
 	var open []*crossing
-	for _, k := range a.kinds {
+	for _, k := range a.Config.Lookups {
 		if k == int3.Groups {
 			continue
 		}
@@ -48,12 +53,12 @@ func (a *answer) cross(ctx context.Context, n int, seed uint64) error {
 		if err != nil {
 			return err
 		}
-		c := &crossing{patches: n, rival: k, rivals: int3.NewCoster(k).Of(b).Mean()}
-		a.crossings = append(a.crossings, c)
+		c := &crossing{Patches: n, Rival: k, Rivals: int3.NewCoster(k).Of(b).Mean()}
+		a.Crossings = append(a.Crossings, c)
 		open = append(open, c)
 	}
-	if !slices.Contains(a.kinds, int3.Groups) {
-		a.crossings = nil
+	if !slices.Contains(a.Config.Lookups, int3.Groups) {
+		a.Crossings = nil
 		return nil
 	}
 	for g := 1; g <= min(n, maxGroups) && len(open) > 0; g++ {
@@ -63,10 +68,10 @@ func (a *answer) cross(ctx context.Context, n int, seed uint64) error {
 		}
 		walk := int3.NewCoster(int3.Groups).Of(b).Mean()
 		open = slices.DeleteFunc(open, func(c *crossing) bool {
-			if walk <= c.rivals {
+			if walk <= c.Rivals {
 				return false
 			}
-			c.groups, c.walk = g, walk
+			c.Groups, c.Walk = g, walk
 			return true
 		})
 	}

@@ -1,128 +1,134 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // Package int3lookup asks which index a breakpoint's handler should search, in
 // comparisons, which are exact, and in nanoseconds on the machine that it runs on.
 package int3lookup
 
 import (
 	"context"
+	_ "embed"
+	"fmt"
+	"math/rand/v2"
 
-	"github.com/spf13/pflag"
-
+	"github.com/textpoke/textpoke/cpus"
 	"github.com/textpoke/textpoke/experiments"
+	"github.com/textpoke/textpoke/experiments/internal/clock"
 	"github.com/textpoke/textpoke/int3"
+	"github.com/textpoke/textpoke/records"
 	"github.com/textpoke/textpoke/results"
 )
 
-const (
-	name     = "int3-lookup"
-	question = "Which index should a breakpoint's handler search? A walk over groups of records that are sorted inside, or one index over all of " +
-		"them: comparisons and time against the number of records and of groups, and where does the walk lose?"
-)
+// Config says which indexes are searched, over which batches.
+type Config struct {
+	// Lookups are the indexes. Default: all.
+	Lookups []int3.Kind
+	// Patches are the numbers of patches in a batch, 1 to 10,000,000. Default: 56, 256,
+	// 45000.
+	Patches []int
+	// Groups are the numbers of groups that they are in, 1 to 4096; more groups than
+	// patches are left out. Default: 1, 2, 3, 4, 8, 16, 32, 64.
+	Groups []int
+	// NoTime leaves times out: the rows are the same bytes on every machine.
+	NoTime bool
+	// Repeats is the number of measurements of each index, 6 or more. Default: 15.
+	Repeats int
+}
 
-// Experiment is the question.
-var Experiment = experiments.Legacy{
-	Name: name, Question: question,
+//go:embed report.md.tmpl
+var prose string
+
+var spec = experiments.Spec[Config, *row]{
+	Name:  "int3-lookup",
 	Short: "which index? comparisons and nanoseconds of each, and where the walk over groups loses",
-	About: "int3-lookup builds every index over batches of some sizes and looks every address up. Comparisons\n" +
-		"of addresses are counted, and are the same everywhere. Times are this machine's: the median of\n" +
-		"--repeats measurements and the interval that holds it with 95 % confidence; --no-time leaves them\n" +
-		"out. Groups ascend inside and are shuffled among themselves, as a kernel's are; they make a\n" +
-		"difference to the walk over groups only.",
 	Examples: []string{
 		"int3-lookup --out int3-lookup",
 		"int3-lookup --patches 45000 --groups 1,2,3,4,5,6,7,8 --no-time --format csv",
 	},
-	Table: table,
-	Flags: func(f *pflag.FlagSet) experiments.LegacyRun {
-		r := &request{}
-		experiments.Register(f, experiments.Lookups(&r.kinds))
-		experiments.Register(f, experiments.Counts(&r.patches, "patches", "56,256,45000", "`list` of numbers of patches in a batch", 1, 10_000_000))
-		experiments.Register(f, experiments.Counts(&r.groups, "groups", "1,2,3,4,8,16,32,64", "`list` of numbers of groups that they are in; more groups than patches are left out", 1, maxGroups))
-		f.BoolVar(&r.noTime, "no-time", false, "count comparisons only: the same bytes on every machine")
-		f.IntVar(&r.repeats, "repeats", 15, "`number` of measurements of each index, 6 or more")
-		return r.run
-	},
-}.Experiment()
+	Prose: prose, Columns: columns, Fields: (*Config).fields, Measure: measure,
+}
+
+// Experiment is the question.
+var Experiment = spec.Experiment()
+
+// Run answers the question.
+func Run(ctx context.Context, c Config, lab experiments.Lab) (*experiments.Answer, error) {
+	return spec.Run(ctx, c, lab)
+}
+
+// Validate tells which field Run would refuse.
+func (c Config) Validate() error { return spec.Validate(c) }
+
+func (c *Config) fields() []*experiments.Field {
+	return []*experiments.Field{
+		experiments.Lookups(&c.Lookups),
+		experiments.Counts(&c.Patches, "patches", "56,256,45000", "`list` of numbers of patches in a batch", 1, 10_000_000),
+		experiments.Counts(&c.Groups, "groups", "1,2,3,4,8,16,32,64", "`list` of numbers of groups that they are in; more groups than patches are left out", 1, maxGroups),
+		experiments.Flag(&c.NoTime, "no-time", "count comparisons only: the same bytes on every machine"),
+		experiments.Repeats(&c.Repeats, 15, "`number` of measurements of each index, 6 or more"),
+	}
+}
 
 // maxGroups is as far as crossings are looked for.
 const maxGroups = 4096
 
-// request is what the flags ask for.
-type request struct {
-	kinds           []int3.Kind
-	patches, groups []int
-	noTime          bool
-	repeats         int
-}
-
 // row is one index over one batch.
 type row struct {
-	kind            int3.Kind
-	patches, groups int // groups is 0 where they make no difference
-	cost            int3.Cost
-	time            timing
-	timed           bool
+	Kind            int3.Kind
+	Patches, Groups int // groups is 0 where they make no difference
+	Cost            int3.Cost
+	Time            *clock.Timing // nil with NoTime
 }
 
-func table() results.Table {
-	return results.Table{Name: name, Columns: []results.Column{
-		{Name: "lookup", Doc: "index that is searched"},
-		{Name: "patches", Doc: "addresses in it"},
-		{Name: "groups", Doc: "groups that they are in; empty where that makes no difference"},
-		{Name: "comparisons_mean", Doc: "comparisons of addresses until one is found, mean over all of them"},
-		{Name: "comparisons_max", Doc: "and the most"},
-		{Name: "find_ns", Doc: "time of one lookup on this machine, median of the measurements"},
-		{Name: "find_low_ns", Doc: "lower end of the interval that holds the median with 95 % confidence"},
-		{Name: "find_high_ns", Doc: "and its upper end"},
-		{Name: "repeats", Detail: true, Doc: "measurements; each is of thousands of lookups"},
-	}}
+// InGroups is the number of groups; "" where it makes no difference.
+func (r *row) InGroups() string {
+	if r.Groups == 0 {
+		return ""
+	}
+	return fmt.Sprint(r.Groups)
 }
 
-func (r *row) cells() []any {
-	groups := any(results.Empty)
-	if r.groups > 0 {
-		groups = r.groups
-	}
-	cells := []any{r.kind.String(), r.patches, groups, r.cost.Mean(), r.cost.Max}
-	if !r.timed {
-		return append(cells, results.Empty, results.Empty, results.Empty, results.Empty)
-	}
-	return append(cells, r.time.median, r.time.low, r.time.high, r.time.repeats)
-}
+var columns = append(results.Columns[*row]{
+	{Name: "lookup", Doc: "index that is searched", Cell: func(r *row) any { return r.Kind.String() }},
+	{Name: "patches", Doc: "addresses in it", Cell: func(r *row) any { return r.Patches }},
+	{Name: "groups", Doc: "groups that they are in; empty where that makes no difference",
+		Cell: func(r *row) any { return results.If(r.Groups > 0, r.Groups) }},
+	{Name: "comparisons_mean", Doc: "comparisons of addresses until one is found, mean over all of them",
+		Cell: func(r *row) any { return r.Cost.Mean() }},
+	{Name: "comparisons_max", Doc: "and the most", Cell: func(r *row) any { return r.Cost.Max }},
+}, clock.Columns("find", "time of one lookup", "thousands of lookups", func(r *row) *clock.Timing { return r.Time })...)
 
-func (r *request) run(ctx context.Context, lab *experiments.Lab) (*experiments.Answer, error) {
-	if err := r.check(); err != nil {
-		return nil, err
+func measure(ctx context.Context, s *experiments.Study[Config, *row]) (*experiments.Findings, error) {
+	c := &s.Config
+	type point struct {
+		kind            int3.Kind
+		patches, groups int
 	}
-	a := &answer{request: r}
-	for _, n := range r.patches {
-		for _, k := range r.kinds {
-			for _, g := range r.groupsOf(k, n) {
-				row, err := r.measure(ctx, k, n, g, lab.Seed)
-				if err != nil {
-					return a.answer(), err
-				}
-				a.rows = append(a.rows, row)
-				if err := lab.Add(row.cells()...); err != nil {
-					return a.answer(), err
-				}
+	var points []point
+	for _, n := range c.Patches {
+		for _, k := range c.Lookups {
+			for _, g := range c.groupsOf(k, n) {
+				points = append(points, point{k, n, g})
 			}
 		}
 	}
-	for _, n := range r.patches {
-		if err := a.cross(ctx, n, lab.Seed); err != nil {
-			return a.answer(), err
+	a := &answer{Study: s}
+	err := experiments.Each(ctx, s, points, func(p point) (*row, error) { return c.measure(ctx, p.kind, p.patches, p.groups, s.Seed) })
+	for _, n := range c.Patches {
+		if err != nil {
+			break
 		}
+		err = a.cross(ctx, n, s.Seed)
 	}
-	return a.answer(), nil
+	return &experiments.Findings{Report: a, Pictures: []experiments.Picture{{Picture: a.chart().Picture()}}}, err
 }
 
 // groupsOf are the numbers of groups that make a difference to an index of n
 // patches; 0 where none does.
-func (r *request) groupsOf(k int3.Kind, n int) (out []int) {
+func (c *Config) groupsOf(k int3.Kind, n int) (out []int) {
 	if k != int3.Groups {
 		return []int{0}
 	}
-	for _, g := range r.groups {
+	for _, g := range c.Groups {
 		if g <= n {
 			out = append(out, g)
 		}
@@ -131,16 +137,34 @@ func (r *request) groupsOf(k int3.Kind, n int) (out []int) {
 }
 
 // measure counts the comparisons of one index, and times it.
-func (r *request) measure(ctx context.Context, k int3.Kind, n, groups int, seed uint64) (*row, error) {
+func (c *Config) measure(ctx context.Context, k int3.Kind, n, groups int, seed uint64) (*row, error) {
 	batch, err := batchOf(ctx, k, n, groups, seed)
 	if err != nil {
 		return nil, err
 	}
-	row := &row{kind: k, patches: n, groups: groups, cost: int3.NewCoster(k).Of(batch)}
-	if r.noTime {
-		return row, nil
+	r := &row{Kind: k, Patches: n, Groups: groups, Cost: int3.NewCoster(k).Of(batch)}
+	if !c.NoTime {
+		r.Time, err = timeFinds(ctx, int3.Build(k, batch), batch.Addrs, c.Repeats, seed)
 	}
-	row.timed = true
-	row.time, err = timeFinds(ctx, int3.Build(k, batch), batch.Addrs, r.repeats, seed)
-	return row, err
+	return r, err
+}
+
+// keysPerRepeat is so many lookups that no branch predictor learns them, as none
+// learns which site traps next.
+const keysPerRepeat = 1 << 15
+
+// timeFinds times lookups of addresses in random order. Nothing is done with the
+// answers: what is called through an interface is called all the same.
+func timeFinds(ctx context.Context, x int3.Index, addrs []records.Addr, repeats int, seed uint64) (*clock.Timing, error) {
+	rng := rand.New(rand.NewPCG(seed, uint64(len(addrs))))
+	keys := make([]records.Addr, keysPerRepeat)
+	for i := range keys {
+		keys[i] = addrs[rng.IntN(len(addrs))]
+	}
+	return clock.Time(ctx, repeats, len(keys), func() {
+		var p cpus.Probe
+		for _, at := range keys {
+			x.Find(at, &p)
+		}
+	})
 }

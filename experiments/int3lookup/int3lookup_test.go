@@ -10,6 +10,7 @@ import (
 
 	"go.uber.org/goleak"
 
+	"github.com/textpoke/textpoke/experiments"
 	"github.com/textpoke/textpoke/experiments/internal/trial"
 	"github.com/textpoke/textpoke/int3"
 	"github.com/textpoke/textpoke/records"
@@ -116,7 +117,7 @@ func TestComparisons(t *testing.T) {
 
 // TestCrossings: with one group less the walk does not lose yet.
 func TestCrossings(t *testing.T) {
-	a := &answer{request: &request{kinds: []int3.Kind{int3.BTree, int3.Vector, int3.Groups, int3.Hash}}}
+	a := &answer{Study: &experiments.Study[Config, *row]{Config: Config{Lookups: []int3.Kind{int3.BTree, int3.Vector, int3.Groups, int3.Hash}}}}
 	if err := a.cross(t.Context(), 2000, 1); err != nil {
 		t.Fatal(err)
 	}
@@ -128,22 +129,22 @@ func TestCrossings(t *testing.T) {
 		total, _ := walkCost(b)
 		return float64(total) / 2000
 	}
-	for _, c := range a.crossings {
-		if c.groups == 0 || walk(c.groups) <= c.rivals || walk(c.groups) != c.walk {
-			t.Errorf("%s: crossing at %d groups, where the walk takes %v", c.rival, c.groups, walk(c.groups))
+	for _, c := range a.Crossings {
+		if c.Groups == 0 || walk(c.Groups) <= c.Rivals || walk(c.Groups) != c.Walk {
+			t.Errorf("%s: crossing at %d groups, where the walk takes %v", c.Rival, c.Groups, walk(c.Groups))
 		}
-		for g := 1; g < c.groups; g++ {
-			if walk(g) > c.rivals {
-				t.Errorf("%s: the walk loses at %d groups already", c.rival, g)
+		for g := 1; g < c.Groups; g++ {
+			if walk(g) > c.Rivals {
+				t.Errorf("%s: the walk loses at %d groups already", c.Rival, g)
 			}
 		}
 		// A vector is searched like a single group, which takes two comparisons more.
-		if c.rival == int3.Vector && (c.groups != 1 || math.Abs(c.walk-c.rivals-2) > 1e-9) {
-			t.Errorf("vector: crossing at %d groups with %v against %v", c.groups, c.walk, c.rivals)
+		if c.Rival == int3.Vector && (c.Groups != 1 || math.Abs(c.Walk-c.Rivals-2) > 1e-9) {
+			t.Errorf("vector: crossing at %d groups with %v against %v", c.Groups, c.Walk, c.Rivals)
 		}
 	}
-	if len(a.crossings) != 3 {
-		t.Errorf("%d crossings", len(a.crossings))
+	if len(a.Crossings) != 3 {
+		t.Errorf("%d crossings", len(a.Crossings))
 	}
 }
 
@@ -185,7 +186,7 @@ func TestReport(t *testing.T) {
 
 func TestWrong(t *testing.T) {
 	for _, tt := range [][2]string{
-		{"--repeats=5", "--repeats 5: want 6 or more"},
+		{"--repeats=5", "want 6 or more"},
 		{"--patches=0", "want whole numbers from 1"},
 		{"--lookup=btre", "did you mean btree"},
 	} {

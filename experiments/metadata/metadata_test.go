@@ -151,9 +151,9 @@ func TestWrong(t *testing.T) {
 		return "--published=" + name
 	}
 	for _, tt := range [][2]string{
-		{"--repeats=5", "--repeats 5: want 6 or more"},
+		{"--repeats=5", "want 6 or more"},
 		{"--functions=0", "want whole numbers from 1"},
-		{"--all=0", "--all 0: want a number from 1"},
+		{"--all=0", "want whole numbers from 1"},
 		{"--table=pading", "did you mean padding"},
 		{file("x,256 fixed buckets,fast\n"), `mine.csv:2: mps "fast": want a number`},
 		{file("x,257 fixed buckets,1\n"), `mine.csv:2: table "257 fixed buckets": want resizable, or "N fixed buckets" with a power of two`},
