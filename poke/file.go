@@ -198,7 +198,7 @@ func emitLines(lines []planLine, s Shape, r Range, emit func(line int, st Step))
 		switch {
 		case l.loop:
 			for i := r.From; i < r.To; i++ {
-				emitLines(l.each, s, Range{i, i + 1}, emit)
+				emitLines(l.each, s.of(Range{i, i + 1}), Range{i, i + 1}, emit)
 			}
 		case holdAll(l.when, s):
 			st := l.step

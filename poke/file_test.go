@@ -77,11 +77,11 @@ var refused = []struct {
 	{"Map of a batch", steps("Map", "Write word"), 3, `step Map: it maps the page of one site: want it inside "for each patch"`},
 
 	// Conditions.
-	{"no condition", steps("Fence if"), 3, `"if": want a condition behind it: one of tail, literal, stores-buffered`},
+	{"no condition", steps("Fence if"), 3, `"if": want a condition behind it: one of tail, literal, rest, head, stores-buffered`},
 	{"nothing to be not", steps("Fence if not"), 3, `"if": want a condition behind it`},
 	{"nothing behind and", steps("Fence if tail and"), 3, `"if": want a condition behind it`},
 	{"or", steps("Fence if tail or literal"), 3, `"or": want "and" or nothing behind a condition`},
-	{"unknown condition", steps("Fence if tale"), 3, `condition "tale": not one of tail, literal, stores-buffered, round-per-literal, round-at-end, pair, trap-syncs, masked-rounds; did you mean tail?`},
+	{"unknown condition", steps("Fence if tale"), 3, `condition "tale": not one of tail, literal, rest, head, stores-buffered, round-per-literal, round-at-end, pair, trap-syncs, masked-rounds; did you mean tail?`},
 	{"an instruction set", steps("Fence if arm64"), 3, `condition "arm64": not one of`},
 	{"a condition alone", steps("if tail"), 3, `"if": no step before it`},
 

@@ -15,6 +15,7 @@ type Patch struct {
 	Group    int32 // of the record, for the index that walks over groups
 	Addr     records.Addr
 	Old, New isa.Text
+	Len      uint8 // patchable bytes of the site; 0 for those of all sites
 	// The ops that the site's literal names, where sites have one.
 	OldOps, NewOps uint64
 }
@@ -25,6 +26,20 @@ func (p *Patch) text(undo bool) isa.Text {
 		return p.Old
 	}
 	return p.New
+}
+
+// Entry is what Shape.Entry tells of the patch on a machine with such code.
+func (p *Patch) Entry(code *cpus.Code) (length int, kept bool) {
+	n := code.Traits.BreakpointLen
+	return p.len(code), p.New.Slice(0, n) == code.Arch.Breakpoint()
+}
+
+// len is how many bytes of the site can be patched.
+func (p *Patch) len(code *cpus.Code) int {
+	if p.Len == 0 {
+		return code.Len
+	}
+	return int(p.Len)
 }
 
 // ops is what the literal is to name.

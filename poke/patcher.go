@@ -304,6 +304,10 @@ func (p *Patcher) write(st Step, g Ground, ch cpus.Chooser) error {
 	}
 	p.stage = 1
 	s := p.storeOf(StoreID{int32(p.At), i})
+	if s.n == 0 {
+		p.advance(st)
+		return nil
+	}
 	if p.Code.Traits.StoresBuffered {
 		if p.buffer.makeWay(s, g) {
 			return nil
@@ -324,16 +328,18 @@ func (p *Patcher) storeOf(of StoreID) store {
 	st, patch := p.Plan[of.At], &p.Patches[of.Patch]
 	s := store{of: of, site: patch.Site, text: patch.text(st.Undo)}
 	bp := uint8(p.Code.Traits.BreakpointLen)
-	whole := uint8(p.Code.Len)
+	whole := uint8(patch.len(p.Code))
 	ops := isa.Text(patch.ops(st.Undo))
 	switch st.Part {
 	case Breakpoint:
 		s.n, s.text = bp, p.Code.Arch.Breakpoint()
-	case Tail:
-		s.off, s.n = bp, whole-bp
+	case Tail: // none where the breakpoint covers the site
+		s.off, s.n = bp, max(whole, bp)-bp
 		s.text >>= 8 * isa.Text(bp)
-	case Head:
-		s.n = bp
+	case Head: // nothing where the breakpoint is what is wanted
+		if s.n = bp; s.text.Slice(0, int(bp)) == p.Code.Arch.Breakpoint() {
+			s.n = 0
+		}
 	case Word:
 		s.n = whole
 	case Literal:

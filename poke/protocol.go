@@ -38,12 +38,37 @@ type Protocol struct {
 // Shape is what steps depend on besides the patches.
 type Shape struct {
 	Traits  isa.Traits
-	Len     int  // patchable bytes of a site
+	Len     int  // patchable bytes of the longest site
+	Kept    bool // every site becomes a breakpoint and stays one
 	Patches int  // of the whole update
 	Detach  bool // the last user of an ops goes: wait before it is released
 
 	Patchers int // at work at the same time; 0 is one
+
+	// Entry, where set, is the length of one patch's site, and whether its new text
+	// begins with a breakpoint: where sites are not all alike.
+	Entry func(patch int) (length int, kept bool)
 }
+
+// of is the shape of the patches of one batch.
+func (s Shape) of(r Range) Shape {
+	if s.Entry == nil {
+		return s
+	}
+	s.Len, s.Kept = 0, true
+	for i := r.From; i < r.To; i++ {
+		n, kept := s.Entry(i)
+		s.Len, s.Kept = max(s.Len, n), s.Kept && kept
+	}
+	return s
+}
+
+// Rest tells whether anything of a site changes behind its breakpoint: its other
+// bytes, or its literal.
+func (s Shape) Rest() bool { return s.Tail() || s.Literals() }
+
+// Head tells whether any breakpoint is replaced by an instruction.
+func (s Shape) Head() bool { return !s.Kept }
 
 // Literals tells whether sites of this shape have a literal that names their ops.
 func (s Shape) Literals() bool { return s.Traits.CallOps && s.Len == s.Traits.FetchLen }
@@ -80,7 +105,7 @@ func (p *Protocol) Unfold(s Shape, batches iter.Seq[Range], emit Emit) {
 	emit(Step{Op: Verify, To: int32(s.Patches)})
 	p.open(s, all, emit)
 	for b := range batches {
-		p.batch(s, b, emit)
+		p.batch(s.of(b), b, emit)
 	}
 	p.close(s, all, emit)
 	if s.Detach {
@@ -151,7 +176,7 @@ func (p *Protocol) has(s Shape, which func(Step) bool) (found bool) {
 
 // one emits the plan of one patch; nothing where the protocol cannot work.
 func (p *Protocol) one(s Shape, emit Emit) {
-	s.Patches = 1
+	s.Patches, s.Entry = 1, nil
 	_ = p.Compile(s, func(yield func(Range) bool) { yield(Range{0, 1}) }, emit)
 }
 

@@ -119,7 +119,9 @@ func nothing(Shape, Range, Emit) {}
 
 // threePhases is the breakpoint protocol: while a breakpoint covers the first
 // bytes, the rest can change unseen. The literal, where there is one, is part of
-// the rest.
+// the rest. A phase that writes nothing sends no round (do_sync in
+// smp_text_poke_batch_finish, arch/x86/kernel/alternative.c, Linux 6.16): the second
+// where no site is longer than a breakpoint, the third where all stay breakpoints.
 func threePhases(s Shape, r Range, emit Emit) {
 	over := r.over(emit)
 	round := func(n uint8) {
@@ -135,9 +137,13 @@ func threePhases(s Shape, r Range, emit Emit) {
 	if s.Literals() {
 		over(Step{Op: Write, Part: Literal})
 	}
-	round(2)
-	over(Step{Op: Write, Part: Head})
-	round(3)
+	if s.Rest() {
+		round(2)
+	}
+	if s.Head() {
+		over(Step{Op: Write, Part: Head})
+		round(3)
+	}
 	over(Step{Op: Unpublish})
 	over(Step{Op: WaitHandlers})
 }

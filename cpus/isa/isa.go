@@ -66,9 +66,10 @@ const (
 	Jump            // jumps to Target
 	Breakpoint      // traps
 	Scratch         // computes Target into the scratch register (auipc t0)
+	Return          // returns to whoever called the function
 )
 
-var kindNames = [...]string{"unknown", "nop", "call", "jump", "breakpoint", "scratch"}
+var kindNames = [...]string{"unknown", "nop", "call", "jump", "breakpoint", "scratch", "return"}
 
 func (k Kind) String() string { return kindNames[k] }
 
@@ -95,7 +96,7 @@ const (
 type Site struct {
 	Addr    records.Addr // first patchable byte
 	Literal records.Addr // 8-byte pointer to the ops, 0 where there is none
-	Len     uint8        // patchable bytes: 4, 5 or 8
+	Len     uint8        // patchable bytes: 4 or 8; on x86_64 1, 2, 5 or 6
 }
 
 // Via says how an enabled site gets to its target.
@@ -113,6 +114,7 @@ type Destination struct {
 	Target records.Addr // the wanted trampoline
 	Entry  records.Addr // ftrace_caller, the entry common to all sites
 	PLT    records.Addr // the site's module's PLT slot for Entry, 0 if it has none
+	Jump   bool         // Target returns for the site, which jumps there instead of calling (x86_64)
 }
 
 // The layouts that kernels are built with, by what their configuration calls it.

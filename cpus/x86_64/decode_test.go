@@ -12,11 +12,11 @@ import (
 	"github.com/textpoke/textpoke/records"
 )
 
-// disassembled is what x/arch says about the five bytes of t, as our kinds. It
+// disassembled is what x/arch says about the six bytes of t, as our kinds. It
 // looks at operands and prefixes, not at bytes, so that it shares nothing with
 // Decode.
 func disassembled(at records.Addr, t isa.Text) isa.Insn {
-	inst, err := x86asm.Decode(t.Bytes(x86.SiteLen), 64)
+	inst, err := x86asm.Decode(t.Bytes(x86.JccLen), 64)
 	if err != nil {
 		return isa.Insn{}
 	}
@@ -33,8 +33,12 @@ func disassembled(at records.Addr, t isa.Text) isa.Insn {
 	switch {
 	case inst.Op == x86asm.CALL && branch:
 		return isa.Insn{Kind: isa.Call, Len: n, Target: to}
-	case inst.Op == x86asm.JMP && branch:
+	case (inst.Op == x86asm.JMP || inst.Op == x86asm.JE) && branch:
 		return isa.Insn{Kind: isa.Jump, Len: n, Target: to}
+	case inst.Op == x86asm.RET && n == 1:
+		return isa.Insn{Kind: isa.Return, Len: n}
+	case inst.Op == x86asm.NOP && n == 1 && inst.Args[0] == nil:
+		return isa.Insn{Kind: isa.Nop, Len: n}
 	case inst.Op == x86asm.INT && n == 1: // the two-byte int 3 is CD 03
 		return isa.Insn{Kind: isa.Breakpoint, Len: n}
 	case inst.Op == x86asm.NOP && n == 5:
@@ -53,13 +57,14 @@ var known = []isa.Text{
 	isa.TextOf(0xE8, 1, 2, 3, 4), isa.TextOf(0xE9, 0xFB, 0xFF, 0xFF, 0xFF), isa.TextOf(0xEB, 0xFE),
 	isa.TextOf(0x66, 0xEB, 0xFE), isa.TextOf(0x40, 0x90), isa.TextOf(0x66, 0x66, 0x90),
 	isa.TextOf(0x66, 0x0F, 0x1F, 0x04, 0x00), isa.TextOf(0x0F, 0x1F, 0x84, 0, 0),
-	isa.TextOf(0xCD, 0x03), isa.TextOf(0xF3, 0x90), isa.TextOf(0xC3),
+	isa.TextOf(0xCD, 0x03), isa.TextOf(0xF3, 0x90), isa.TextOf(0xC3), isa.TextOf(0xC2),
+	x86.Nop1, isa.TextOf(0x74, 0x10), isa.TextOf(0x75, 0x10), isa.TextOf(0x0F, 0x84, 1, 2, 3, 0x84), isa.TextOf(0x0F, 0x85, 1, 2, 3, 4),
 }
 
 func checkDecode(t rapid.TB, at records.Addr, text isa.Text) {
 	t.Helper()
 	if got, want := x86.Arch.Decode(at, text, 0), disassembled(at, text); got != want {
-		t.Fatalf("Decode(%s, % s) = %+v, x/arch says %+v", at, text.Format(x86.SiteLen), got, want)
+		t.Fatalf("Decode(%s, % s) = %+v, x/arch says %+v", at, text.Format(x86.JccLen), got, want)
 	}
 }
 
@@ -70,14 +75,14 @@ func anyAddr(t *rapid.T, label string) records.Addr {
 func TestDecodeAgreesWithDisassembler(t *testing.T) {
 	for _, text := range known {
 		checkDecode(t, 0xffffffff81000000, text)
-		for bit := range 8 * x86.SiteLen {
+		for bit := range 8 * x86.JccLen {
 			checkDecode(t, 0xffffffff81000000, text^1<<bit)
 		}
 	}
 	rng := rand.New(rand.NewPCG(1, 2))
 	for range 200_000 {
 		// Most random bytes are no branch: let half of them begin like one.
-		text := isa.Text(rng.Uint64()) & isa.Mask(x86.SiteLen)
+		text := isa.Text(rng.Uint64()) & isa.Mask(x86.JccLen)
 		if rng.IntN(2) == 0 {
 			text = text.Splice(0, 1, known[rng.IntN(len(known))])
 		}
@@ -88,7 +93,7 @@ func TestDecodeAgreesWithDisassembler(t *testing.T) {
 func TestDecodeIgnoresBytesBehindSite(t *testing.T) {
 	for _, text := range known {
 		want := x86.Arch.Decode(0x1000, text, 0)
-		if got := x86.Arch.Decode(0x1000, text|^isa.Mask(x86.SiteLen), 1); got != want {
+		if got := x86.Arch.Decode(0x1000, text|^isa.Mask(x86.JccLen), 1); got != want {
 			t.Errorf("% s: %+v, with bytes behind it %+v", text.Format(x86.SiteLen), want, got)
 		}
 	}
@@ -116,7 +121,7 @@ func FuzzDecode(f *testing.F) {
 		f.Add(uint64(0xffffffff81000000), uint64(text))
 	}
 	f.Fuzz(func(t *testing.T, at, text uint64) {
-		checkDecode(t, records.Addr(at), isa.Text(text)&isa.Mask(x86.SiteLen))
+		checkDecode(t, records.Addr(at), isa.Text(text)&isa.Mask(x86.JccLen))
 		x86.Arch.Decode(records.Addr(at), isa.Text(text), at)
 	})
 }

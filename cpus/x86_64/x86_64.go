@@ -9,6 +9,8 @@
 package x86_64
 
 import (
+	"slices"
+
 	"github.com/textpoke/textpoke/cpus/isa"
 	"github.com/textpoke/textpoke/records"
 )
@@ -25,6 +27,12 @@ const (
 	// Nop2 is 66 90, data16 nop: a disabled two-byte static key.
 	Nop2 isa.Text = 0x90_66
 
+	// Nop1 is 90, the disabled one-byte site.
+	Nop1 isa.Text = 0x90
+
+	// Ret is C3: a site that returns (static calls that have no target).
+	Ret isa.Text = 0xC3
+
 	// Int3 is CC, the one-byte breakpoint.
 	Int3 isa.Text = 0xCC
 )
@@ -35,24 +43,40 @@ const (
 	CallOpcode  = 0xE8 // call rel32, 5 bytes
 	JumpOpcode  = 0xE9 // jmp rel32, 5 bytes
 	ShortOpcode = 0xEB // jmp rel8, 2 bytes
+	JeOpcode    = 0x74 // je rel8, 2 bytes; other conditions are 70 to 7f
+	Escape      = 0x0F // je rel32 is 0f 84, 6 bytes; other conditions are 80 to 8f
+	JeNear      = 0x84
 )
 
 // The lengths of the instructions above.
 const (
 	SiteLen  = 5 // MCOUNT_INSN_SIZE; nop, call and jmp rel32
-	ShortLen = 2 // nop and jmp rel8
-	Int3Len  = 1
+	ShortLen = 2 // nop, jmp rel8 and jcc rel8
+	JccLen   = 6 // jcc rel32
+	Int3Len  = 1 // and nop and ret
 )
+
+// Lengths are those that a patched site can have (text_poke_loc, with the cases of
+// smp_text_poke_int3_handler, arch/x86/kernel/alternative.c, Linux 6.18), that of
+// ftrace's sites first.
+var Lengths = []int{SiteLen, Int3Len, ShortLen, JccLen}
 
 // Reach is how far rel32 goes in either direction, counted from the end of the
 // instruction: -Reach to Reach-1. The kernel never comes near: kernel text,
 // modules and trampolines share 2 GiB (Documentation/arch/x86/x86_64/mm.rst).
 const Reach = 1 << 31
 
-// Arch is x86_64. It has no state.
-var Arch isa.Arch = arch{}
+// Arch is x86_64 with the sites of ftrace.
+var Arch isa.Arch = arch{SiteLen}
 
-type arch struct{}
+// Sized is x86_64 with sites of one of the Lengths, false for others: 5 bytes toggle
+// between a nop and a call; 1 byte between a nop and ret; 2 bytes between a nop and
+// jmp rel8, as static keys do; 6 bytes between je to the next instruction and je to
+// the target, as conditional tail calls of static calls do (__static_call_transform,
+// arch/x86/kernel/static_call.c).
+func Sized(n int) (isa.Arch, bool) { return arch{n}, slices.Contains(Lengths, n) }
+
+type arch struct{ len int }
 
 // Traits are those of the weakest promises of both vendors.
 //
@@ -60,11 +84,11 @@ type arch struct{}
 // the handler's sync_core serialise the CPU (smp_text_poke_sync_each_cpu).
 // Stores need no fence before a round: memory is TSO, and the poker reloads
 // CR3, which is serialising, before it sends (__text_poke).
-func (arch) Traits() isa.Traits {
+func (a arch) Traits() isa.Traits {
 	return isa.Traits{
 		Name:            Name,
 		Layout:          isa.LayoutPlain,
-		FetchLen:        SiteLen,
+		FetchLen:        a.len,
 		BreakpointLen:   Int3Len,
 		Breakpoint:      "int3",
 		Resync:          "sync_core",
@@ -81,21 +105,49 @@ func (arch) Traits() isa.Traits {
 	}
 }
 
-// Site is the five bytes at the record itself: no address is wrong, since no
-// store is relied upon to replace more than one byte at once. There was only
-// ever one layout.
-func (arch) Site(rec records.Addr, _ isa.Layout) (isa.Site, error) {
-	return isa.Site{Addr: rec, Len: SiteLen}, nil
+// Site is the bytes at the record itself: no address is wrong, since no store is
+// relied upon to replace more than one byte at once. There was only ever one
+// layout.
+func (a arch) Site(rec records.Addr, _ isa.Layout) (isa.Site, error) {
+	return isa.Site{Addr: rec, Len: uint8(a.len)}, nil
 }
 
-// Disabled is Nop5.
-func (arch) Disabled(isa.Site) isa.Text { return Nop5 }
+// Disabled is a nop of the site's length, or for six bytes a je to the next
+// instruction.
+func (arch) Disabled(s isa.Site) isa.Text {
+	switch s.Len {
+	case Int3Len:
+		return Nop1
+	case ShortLen:
+		return Nop2
+	case JccLen:
+		return Escape | JeNear<<8
+	}
+	return Nop5
+}
 
-// Enabled is a call to the target, or a *isa.ReachError. There is no way
-// round: without a literal at the site the entry could not tell which of its
-// callers wants which target.
+// Enabled is a branch to the target by which sites of that length go, or a
+// *isa.ReachError; ret goes to nobody. There is no way round: without a literal at
+// the site the entry could not tell which of its callers wants which target.
+//
+// A site of five bytes jumps where the trampoline returns for it, which the kernel
+// marks by the lowest bit of its address (ftrace_is_jmp, include/linux/ftrace.h,
+// DYNAMIC_FTRACE_WITH_JMP, Linux 6.19).
 func (arch) Enabled(s isa.Site, d isa.Destination) (isa.Text, isa.Via, error) {
-	t, ok := Call(s.Addr, d.Target)
+	var t isa.Text
+	var ok bool
+	switch {
+	case s.Len == Int3Len:
+		t, ok = Ret, true
+	case s.Len == ShortLen:
+		t, ok = Short(s.Addr, d.Target)
+	case s.Len == JccLen:
+		t, ok = Je(s.Addr, d.Target)
+	case d.Jump:
+		t, ok = Jump(s.Addr, d.Target)
+	default:
+		t, ok = Call(s.Addr, d.Target)
+	}
 	if !ok {
 		return 0, isa.Direct, &isa.ReachError{Arch: Name, Site: s.Addr, To: d.Target, Reach: Reach}
 	}
@@ -108,8 +160,9 @@ func (arch) Breakpoint() isa.Text { return Int3 }
 // Scratch is 0: the call needs no register.
 func (arch) Scratch(isa.Site, records.Addr) uint64 { return 0 }
 
-// Decode knows the instructions that a site can hold: both nops, call rel32,
-// jmp rel32, jmp rel8 and int3. Only the first five bytes of t count.
+// Decode knows the instructions that a site can hold: nops, call rel32, jmp and jcc
+// of either length, ret and int3. Only as many bytes of t count as they have. A
+// conditional jump is a Jump to its target: which way it goes is not modelled.
 // Everything else is Unknown, also where it would do the same, as a call with
 // a prefix: no patcher writes it.
 func (arch) Decode(at records.Addr, t isa.Text, _ uint64) isa.Insn {
@@ -122,9 +175,16 @@ func (arch) Decode(at records.Addr, t isa.Text, _ uint64) isa.Insn {
 		if t&0xFF_FFFF_FFFF == Nop5 {
 			return isa.Insn{Kind: isa.Nop, Len: SiteLen}
 		}
+		if byte(t>>8) == JeNear {
+			return isa.Insn{Kind: isa.Jump, Len: JccLen, Target: at + JccLen + records.Addr(int32(t>>16))}
+		}
 	case JumpOpcode:
 		return isa.Insn{Kind: isa.Jump, Len: SiteLen, Target: rel32(at, t)}
-	case ShortOpcode:
+	case byte(Nop1):
+		return isa.Insn{Kind: isa.Nop, Len: Int3Len}
+	case byte(Ret):
+		return isa.Insn{Kind: isa.Return, Len: Int3Len}
+	case ShortOpcode, JeOpcode:
 		to := at + ShortLen + records.Addr(int8(t>>8))
 		return isa.Insn{Kind: isa.Jump, Len: ShortLen, Target: to}
 	case byte(Nop2 & 0xFF):
@@ -153,6 +213,18 @@ func Call(at, target records.Addr) (t isa.Text, ok bool) { return near(CallOpcod
 // one where a direct call's trampoline returns for them
 // (DYNAMIC_FTRACE_WITH_JMP, Linux 6.19).
 func Jump(at, target records.Addr) (t isa.Text, ok bool) { return near(JumpOpcode, at, target) }
+
+// Short encodes jmp rel8 at address at; ok is false beyond 128 bytes.
+func Short(at, target records.Addr) (t isa.Text, ok bool) {
+	rel := int64(target - (at + ShortLen))
+	return ShortOpcode | isa.Text(uint8(rel))<<8, rel == int64(int8(rel))
+}
+
+// Je encodes je rel32 at address at; ok is false beyond Reach.
+func Je(at, target records.Addr) (t isa.Text, ok bool) {
+	rel := int64(target - (at + JccLen))
+	return Escape | JeNear<<8 | isa.Text(uint32(rel))<<16, rel == int64(int32(rel))
+}
 
 // near encodes a branch whose rel32 counts from the end of the instruction.
 func near(opcode byte, at, target records.Addr) (isa.Text, bool) {

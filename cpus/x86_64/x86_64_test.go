@@ -55,7 +55,10 @@ func TestDecode(t *testing.T) {
 		{isa.TextOf(0xE8, 0x1F, 0x44, 0, 0), isa.Insn{Kind: isa.Call, Len: 5, Target: base + 5 + 0x441F}},
 		{isa.TextOf(0x0F, 0x10, 0x20, 0x30, 0x40), isa.Insn{}},
 		{isa.TextOf(0x0F, 0x1F, 0x44, 0, 1), isa.Insn{}},
-		{isa.TextOf(0xC3), isa.Insn{}},
+		{isa.TextOf(0xC3), isa.Insn{Kind: isa.Return, Len: 1}},
+		{isa.TextOf(0x90), isa.Insn{Kind: isa.Nop, Len: 1}},
+		{isa.TextOf(0x74, 0x80), isa.Insn{Kind: isa.Jump, Len: 2, Target: base + 2 - 128}},
+		{isa.TextOf(0x0F, 0x84, 0, 0, 0, 0x80), isa.Insn{Kind: isa.Jump, Len: 6, Target: base + 6 - 1<<31}},
 	} {
 		if got := x86.Arch.Decode(base, c.text, 0); got != c.want {
 			t.Errorf("% s: %+v, want %+v", c.text.Format(5), got, c.want)
@@ -144,5 +147,57 @@ func TestOnlyBytesAreAtomic(t *testing.T) {
 				t.Errorf("AtomicStore(%s, %d) = %v", at, n, got)
 			}
 		}
+	}
+}
+
+// TestLengths: sites of each length that the text poker knows, when disabled and
+// enabled; worked out by hand.
+func TestLengths(t *testing.T) {
+	near := isa.Destination{Target: base + 0x22}
+	for _, c := range []struct {
+		n        int
+		to       isa.Destination
+		off, on  string
+		kind     isa.Kind
+		disabled isa.Kind
+	}{
+		{1, near, "90", "c3", isa.Return, isa.Nop},
+		{2, near, "66 90", "eb 20", isa.Jump, isa.Nop},
+		{5, near, "0f 1f 44 00 00", "e8 1d 00 00 00", isa.Call, isa.Nop},
+		{5, isa.Destination{Target: base + 0x22, Jump: true}, "0f 1f 44 00 00", "e9 1d 00 00 00", isa.Jump, isa.Nop},
+		{6, near, "0f 84 00 00 00 00", "0f 84 1c 00 00 00", isa.Jump, isa.Jump},
+	} {
+		a, ok := x86.Sized(c.n)
+		if !ok || a.Traits().FetchLen != c.n {
+			t.Fatalf("%d bytes: %v, %+v", c.n, ok, a)
+		}
+		s, err := a.Site(base, isa.Word)
+		if err != nil || int(s.Len) != c.n {
+			t.Fatalf("%d bytes: %+v, %v", c.n, s, err)
+		}
+		on, _, err := a.Enabled(s, c.to)
+		if err != nil || on.Format(c.n) != c.on || a.Disabled(s).Format(c.n) != c.off {
+			t.Errorf("%d bytes: % s and % s, %v; want %s and %s", c.n, a.Disabled(s).Format(c.n), on.Format(c.n), err, c.off, c.on)
+		}
+		if got := a.Decode(base, on, 0); got.Kind != c.kind || c.n > 1 && got.Target != c.to.Target {
+			t.Errorf("%d bytes: enabled is %+v", c.n, got)
+		}
+		if got := a.Decode(base, a.Disabled(s), 0); got.Kind != c.disabled || c.n == 6 && got.Target != base+6 {
+			t.Errorf("%d bytes: disabled is %+v", c.n, got)
+		}
+	}
+	for _, n := range []int{0, 3, 4, 7} {
+		if _, ok := x86.Sized(n); ok {
+			t.Errorf("there are sites of %d bytes", n)
+		}
+	}
+	two, _ := x86.Sized(2)
+	for off, fits := range map[int64]bool{-126: true, -127: false, 129: true, 130: false} {
+		if _, _, err := two.Enabled(isa.Site{Addr: base, Len: 2}, isa.Destination{Target: base + records.Addr(off)}); (err == nil) != fits {
+			t.Errorf("2 bytes to %+d: %v", off, err)
+		}
+	}
+	if a, ok := x86.Sized(5); !ok || a != x86.Arch {
+		t.Error("five bytes are not the usual ones")
 	}
 }
