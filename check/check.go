@@ -2,7 +2,6 @@ package check
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"strings"
 
@@ -11,43 +10,22 @@ import (
 	"github.com/textpoke/textpoke/check/explore"
 	"github.com/textpoke/textpoke/check/museum"
 	"github.com/textpoke/textpoke/cpus"
-	"github.com/textpoke/textpoke/cpus/isa"
-	"github.com/textpoke/textpoke/int3"
-	"github.com/textpoke/textpoke/poke"
 	"github.com/textpoke/textpoke/sched"
 	"github.com/textpoke/textpoke/sim"
 )
 
-// Grid is lists of choices; their cross product is the questions that are put
-// to the checker, the last list changing fastest.
-type Grid struct {
-	Arches    []isa.Arch
-	Protocols []string
-	Plans     []*poke.Protocol // in place of Protocols
-	Mutations []string         // "" for none; nil for every one that a protocol offers, and none
-	Buffers   []sched.Buffer
-	Orders    []sched.Ordering
-	Lookups   []int3.Kind
-	Refs      []int3.Refs
-	Fetches   []cpus.Fetch
-	Preempts  []bool
-	Machines  [][]cpus.Role
-	Sites     []int
-	Early     bool
-	Patchers  int
-	Switch    bool
-}
-
 // Question is one model to be explored, and how it came about.
 type Question struct {
-	explore.Setup
-	Protocol string
-	Mutation string
-	Order    sched.Ordering
+	sim.Config // what of it the checker knows: see Axes
+	Sites      int
+	Early      bool // traced code runs on the way in from user space
+	Patchers   int
+	Switch     bool // sites go over from one ops to another
 
 	Bug   string // of the museum, in place of a protocol
 	Fixed bool
 
+	Setup explore.Setup // that Build makes of it
 	Model *explore.Model
 	about *museum.Bug
 }
@@ -79,48 +57,16 @@ func wrapped(paragraphs ...string) string {
 	return out.String()
 }
 
-// Questions builds the model of every combination, so that a wrong one costs
-// nothing. A protocol that cannot be had on an architecture is left out where
-// there are several of either.
-func (g *Grid) Questions() ([]*Question, error) {
-	base := []Question{{}}
-	base = sim.Cross(base, g.Arches, func(q *Question, v isa.Arch) { q.Arch = v })
-	base = sim.Cross(base, g.Plans, func(q *Question, v *poke.Protocol) { q.Setup.Protocol, q.Protocol = v, v.Name })
-	if g.Plans == nil {
-		base = sim.Cross(base, g.Protocols, func(q *Question, v string) {
-			q.Setup.Protocol, q.Protocol = poke.Named(v, q.Arch.Traits()), v
-		})
+// Build makes the model of what is asked.
+func (q *Question) Build() error {
+	if err := q.build(); err != nil {
+		return err
 	}
-	base = sim.Cross(base, g.Machines, func(q *Question, v []cpus.Role) { q.Roles = v })
-	base = sim.Cross(base, g.Sites, func(q *Question, v int) { q.Sites = v })
-	base = sim.Cross(base, g.Buffers, func(q *Question, v sched.Buffer) { q.Buffer = v })
-	base = sim.Cross(base, g.Orders, func(q *Question, v sched.Ordering) { q.Order, q.Descending = v, v == sched.Descending })
-	base = sim.Cross(base, g.Lookups, func(q *Question, v int3.Kind) { q.Lookup = v })
-	base = sim.Cross(base, g.Refs, func(q *Question, v int3.Refs) { q.Refs = v })
-	var out []*Question
-	for _, q := range base {
-		q.Early, q.Patchers, q.Switch = g.Early, g.Patchers, g.Switch
-		mutations, err := g.mutationsOf(&q)
-		if err != nil {
-			return nil, err
-		}
-		list := sim.Cross([]Question{q}, mutations, func(q *Question, v poke.Mutation) { q.Setup.Mutation, q.Mutation = v, v.Name })
-		list = sim.Cross(list, g.Fetches, func(q *Question, v cpus.Fetch) { q.Fetch = v })
-		list = sim.Cross(list, g.Preempts, func(q *Question, v bool) { q.Preempt = v })
-		for i := range list {
-			if list[i].Model, err = list[i].Setup.Model(); err != nil {
-				return nil, fmt.Errorf("%s on %s: %w", q.Protocol, q.Arch.Traits().Name, err)
-			}
-			if err := list[i].watched(); err != nil {
-				return nil, err
-			}
-			out = append(out, &list[i])
-		}
+	var err error
+	if q.Model, err = q.Setup.Model(); err != nil {
+		return fmt.Errorf("%s on %s: %w", q.Protocol, q.Arch.Traits().Name, err)
 	}
-	if len(out) == 0 {
-		return nil, errors.New("no combination is left to check")
-	}
-	return out, nil
+	return q.watched()
 }
 
 // watched refuses a machine in which nobody executes anything while text changes:
@@ -133,28 +79,28 @@ func (q *Question) watched() error {
 		cpus.FormatRoles(q.Roles))
 }
 
-// mutationsOf finds the mutations that are asked for.
-func (g *Grid) mutationsOf(q *Question) ([]poke.Mutation, error) {
-	shape, err := q.Shape()
-	if err != nil {
-		return nil, err
-	}
-	if g.Mutations == nil {
-		return append([]poke.Mutation{{}}, q.Setup.Protocol.Mutations(shape)...), nil
-	}
-	var out []poke.Mutation
-	for _, name := range g.Mutations {
-		if name == "" {
-			out = append(out, poke.Mutation{})
-			continue
+// build makes the setup.
+func (q *Question) build() error {
+	arch := q.Arch
+	if q.Layout != "" {
+		var err error
+		if arch, err = cpus.WithLayout(arch, q.Layout); err != nil {
+			return err
 		}
-		m, err := q.Setup.Protocol.Mutation(name, shape)
-		if err != nil {
-			return nil, err
-		}
-		out = append(out, m)
 	}
-	return out, nil
+	q.Setup = explore.Setup{
+		Arch: arch, Protocol: q.Definition(), Roles: q.Roles, Sites: q.Sites, Fetch: q.Fetch, Preempt: q.Preempt,
+		Buffer: q.Buffer, Descending: q.Order == sched.Descending, Lookup: q.Lookup, Refs: q.Refs,
+		Early: q.Early, Patchers: q.Patchers, Switch: q.Switch,
+	}
+	if q.Mutation == "" {
+		return nil
+	}
+	shape, err := q.Setup.Shape()
+	if err == nil {
+		q.Setup.Mutation, err = q.Setup.Protocol.Mutation(q.Mutation, shape)
+	}
+	return err
 }
 
 // VerdictRow is the answer to one question.
@@ -192,46 +138,19 @@ func (r *VerdictRow) Covered() string {
 	return wrapped(line)
 }
 
-// Flags is the question as the command line spells it.
+// Flags are the words of a command line that ask it.
 func (q *Question) Flags() []string {
-	if q.Bug != "" {
-		args := []string{"--bug", q.Bug}
-		if q.Fixed {
-			args = append(args, "--fixed")
-		}
-		return args
+	switch {
+	case q.Bug == "":
+		return Axes.Flags(q)
+	case q.Fixed:
+		return []string{"--bug", q.Bug, "--fixed"}
 	}
-	args := []string{"--arch", q.Arch.Traits().Name}
-	if file := q.Setup.Protocol.File; file != "" {
-		args = append(args, "--plan", file)
-	} else {
-		args = append(args, "--protocol", q.Protocol)
-	}
-	if q.Mutation != "" {
-		args = append(args, "--mutate", q.Mutation)
-	}
-	args = append(args, "--cpus", cpus.FormatRoles(q.Roles), "--sites", fmt.Sprint(q.Sites), "--fetch", q.Fetch.String(),
-		"--buffer", q.Buffer.String(), "--order", q.Order.String(), "--lookup", q.Lookup.String(), "--refs", q.Refs.String())
-	if q.Preempt {
-		args = append(args, "--preempt")
-	}
-	if q.Early {
-		args = append(args, "--early")
-	}
-	if q.Patchers > 1 {
-		args = append(args, "--patchers", fmt.Sprint(q.Patchers))
-	}
-	if q.Switch {
-		args = append(args, "--switch")
-	}
-	return args
+	return []string{"--bug", q.Bug}
 }
 
+// String is the command that asks it.
+func (q *Question) String() string { return Command(q.Flags()) }
+
 // Command is the command that asks about a model again.
-func Command(flags []string) string {
-	words := []string{"textpoke", "check"}
-	for _, f := range flags {
-		words = append(words, sim.ShellQuote(f))
-	}
-	return strings.Join(words, " ")
-}
+func Command(flags []string) string { return sim.Command(append([]string{"check"}, flags...)...) }

@@ -183,16 +183,11 @@ func (s semantic) question() (*Question, error) {
 	if s.mutation == "overfull-batch" || s.mutation == "unsorted-batch" || strings.HasPrefix(s.protocol.Name, "maps") || *long {
 		sites = 2
 	}
-	g := Grid{
-		Arches: []isa.Arch{s.arch}, Plans: []*poke.Protocol{s.protocol}, Mutations: []string{s.mutation},
-		Buffers: []sched.Buffer{{Slots: s.slots()}}, Orders: []sched.Ordering{s.order()}, Fetches: []cpus.Fetch{cpus.Weak},
-		Machines: [][]cpus.Role{make([]cpus.Role, 2)}, Sites: []int{sites}, Preempts: []bool{false},
-	}
-	qs, err := g.Questions()
-	if err != nil {
-		return nil, err
-	}
-	return qs[0], nil
+	q := &Question{Sites: sites, Config: sim.Config{
+		Arch: s.arch, Plan: s.protocol, Protocol: s.protocol.Name, Mutation: s.mutation,
+		Buffer: sched.Buffer{Slots: s.slots()}, Order: s.order(), Fetch: cpus.Weak, Roles: make([]cpus.Role, 2),
+	}}
+	return q, q.Build()
 }
 
 // run does it on an engine, there and back, and tells what broke. Refused is what an

@@ -2,6 +2,7 @@ package sim
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 
 	"github.com/textpoke/textpoke/cpus"
@@ -11,6 +12,7 @@ import (
 	"github.com/textpoke/textpoke/poke"
 	"github.com/textpoke/textpoke/records"
 	"github.com/textpoke/textpoke/sched"
+	"github.com/textpoke/textpoke/sim/axis"
 	"github.com/textpoke/textpoke/sim/timeline"
 )
 
@@ -29,6 +31,7 @@ type Config struct {
 	Roles    []cpus.Role
 
 	Table  *records.Table
+	source string         // that it is to be opened from
 	Filter records.Filter // which records to patch; CPUs call all of them
 
 	Seed    uint64
@@ -85,7 +88,13 @@ func (c *Config) Isolated() (n int) {
 	return n
 }
 
-// String names the combination for people.
+// inSentence are the axes that String words, or leaves out.
+var inSentence = []string{
+	"arch", "records", "filter", "plan", "protocol", "order", "cpus", "fetch", "lookup", "buffer", "seed", "engine",
+}
+
+// String names the combination for people: what always matters, and what else is not as
+// usual.
 func (c *Config) String() string {
 	protocol := c.Protocol
 	if c.Plan != nil {
@@ -93,66 +102,29 @@ func (c *Config) String() string {
 	}
 	s := fmt.Sprintf("%s %s, buffer %s, order %s, %s CPUs, %s, lookup %s, fetch %s",
 		c.Arch.Traits().Name, protocol, c.Buffer, c.Order, cpus.FormatRoles(c.Roles), c.Table.Name(), c.Lookup, c.Fetch)
-	if c.Mutation != "" {
-		s += ", mutation " + c.Mutation
-	}
-	if c.Calibration != nil {
-		s += ", calibration " + c.Calibration.Name
-	}
-	if t := c.Tracers; t != nil {
-		s += fmt.Sprintf(", dispatch %s to %d tracers and past %d", t.Dispatch.Name, t.Relevant, t.Irrelevant)
+	for _, a := range Axes {
+		value := a.Print(c)
+		switch usual := len(a.Preset) == 1 && a.Preset[0] == value; {
+		case value == "" || usual || slices.Contains(inSentence, a.Flag):
+		case a.Form == axis.Switch:
+			s += ", " + a.Flag
+		default:
+			s += ", " + a.ColumnName() + " " + value
+		}
 	}
 	return s
 }
 
-// Flags is the combination as the command line spells it, quoted for the shell,
-// but for the records and the filter.
-func (c *Config) Flags() string {
-	protocol := "--protocol " + c.Protocol
-	if c.Plan != nil {
-		protocol = "--plan " + ShellQuote(c.Plan.File)
-	}
-	s := fmt.Sprintf("--arch %s %s --buffer %s --order %s --cpus %s --lookup %s --refs %s --fetch %s --seed %d",
-		c.Arch.Traits().Name, protocol, c.Buffer, c.Order, cpus.FormatRoles(c.Roles), c.Lookup, c.Refs, c.Fetch, c.Seed)
-	if c.Layout != "" {
-		s += " --layout " + c.Layout
-	}
-	if c.Mutation != "" {
-		s += " --mutate " + c.Mutation
-	}
-	if c.Migrate {
-		s += " --migrate"
-	}
-	return s + c.engineFlags() + c.dispatchFlags()
-}
+// Flags are the words of a command line that choose this combination.
+func (c *Config) Flags() []string { return Axes.Flags(c) }
 
-// engineFlags is what Flags says of the engine.
-func (c *Config) engineFlags() (s string) {
-	if c.Engine == LiveEngine {
-		return ""
+// Command is the command line that asks for words, quoted for the shell.
+func Command(words ...string) string {
+	quoted := []string{"textpoke"}
+	for _, w := range words {
+		quoted = append(quoted, ShellQuote(w))
 	}
-	s = " --engine " + c.Engine.String()
-	if c.Calibration != nil {
-		s += " --calibration " + ShellQuote(c.Calibration.Name)
-	}
-	for _, rate := range []struct {
-		flag  string
-		value float64
-	}{{"calls", c.Calls}, {"entries", c.Entries}} {
-		if rate.value >= 0 {
-			s += fmt.Sprintf(" --%s %v", rate.flag, rate.value)
-		}
-	}
-	if c.Preempt {
-		s += " --preempt"
-	}
-	if k := c.Scenario; k != nil {
-		s += fmt.Sprintf(" --scenario %s --kernel %s", k.Name, k.Kernel.Name())
-		if off := k.Off.String(); off != "" {
-			s += " --without-cause " + off
-		}
-	}
-	return s
+	return strings.Join(quoted, " ")
 }
 
 // ShellQuote makes one word of the shell out of text.

@@ -1,94 +1,134 @@
+// SPDX-License-Identifier: Apache-2.0
+
 package sim
 
 import (
 	"context"
+	"errors"
 	"fmt"
+	"maps"
 	"math"
 	"slices"
+	"strings"
 
 	"github.com/textpoke/textpoke/cpus"
-	"github.com/textpoke/textpoke/cpus/isa"
-	"github.com/textpoke/textpoke/int3"
-	"github.com/textpoke/textpoke/kernels/calibration"
 	"github.com/textpoke/textpoke/kernels/ledger"
 	"github.com/textpoke/textpoke/poke"
 	"github.com/textpoke/textpoke/records"
 	"github.com/textpoke/textpoke/sched"
-	"github.com/textpoke/textpoke/tracers/dispatch"
+	"github.com/textpoke/textpoke/sim/axis"
 )
 
-// Grid is lists of choices; their cross product is the combinations that are
-// counted or run, the last list changing fastest.
+// Grid is the cross product of lists of choices: the combinations that are counted or
+// run, the last axis changing fastest.
 type Grid struct {
-	Records   []string // as records.Open wants them; none: each architecture's own kernel
-	Arches    []isa.Arch
-	Layouts   []string
-	AnyArch   bool // Arches is a default: leave out what a table is not of
-	Protocols []string
-	Plans     []*poke.Protocol // from files, in place of Protocols
-	Mutations []string         // "" for none
-	Buffers   []sched.Buffer
-	Orders    []sched.Ordering
-	Lookups   []int3.Kind
-	Refs      []int3.Refs
-	Fetches   []cpus.Fetch
-	Machines  [][]cpus.Role
-	Engines   []Kind
-	Dispatch  []dispatch.Kind // ways from sites to Tracers; none: tracers are not told apart
-	Tracers   Tracers         // how many
-
-	// For the timed engine alone: several machines are told apart by their
-	// architecture, and each combination has those of its own.
-	Calibrations   []*calibration.Calibration
-	Calls, Entries []float64 // a second; none: the calibration's
-	Preempt        bool
-	Scenarios      []Scenario // with no Kernel: the one that an architecture stands for
-
-	Options records.Options
-	Filters []records.Filter // none: every record
-	Seeds   []uint64         // none: seed 0
-	Migrate bool
+	*axis.Grid[Config]
+	uses    uint
+	choices axis.Choices
+	options records.Options
 }
 
-// Points is how many combinations there are, before any table is opened: at most
-// so many, as what AnyArch leaves out shows only in the tables.
+// NewGrid reads choices for those who use the combinations: [UsePlan], or [UseLive] and
+// [UseTimed], of which the axis engine chooses. What is chosen and not known to them is
+// an error that begins with its flag, as all errors do that are about one value.
+func NewGrid(uses uint, choices axis.Choices, o records.Options) (*Grid, error) {
+	choices, err := follow(choices)
+	if err != nil {
+		return nil, err
+	}
+	axes := Axes.For(uses)
+	if _, chosen := choices["buffer"]; !chosen && uses&UsePlan == 0 {
+		// Nobody asked for several rows of what has no buffer.
+		axes.Named("buffer").Applies = (*Config).buffered
+	}
+	g := &Grid{uses: uses, choices: choices, options: o}
+	if g.Grid, err = axes.Read(choices); err != nil {
+		return nil, err
+	}
+	if uses&UsePlan != 0 {
+		return g, nil // there is nothing but what it knows
+	}
+	inUse := choices["engine"]
+	if inUse == nil {
+		inUse = axes.Named("engine").Preset
+	}
+	return g, g.Refuse(engines, inUse)
+}
+
+// engines are those that can execute a combination.
+var engines = []axis.Engine{{Name: LiveEngine.String(), Uses: UseLive}, {Name: TimedEngine.String(), Uses: UseTimed}}
+
+// follow lets a scenario choose what is left open: a vector of one size, and what its
+// kernel patches.
+func follow(choices axis.Choices) (axis.Choices, error) {
+	scenario, kernel := choices["scenario"], choices["kernel"]
+	if scenario == nil {
+		return choices, nil
+	}
+	choices = maps.Clone(choices)
+	if choices["buffer"] == nil {
+		choices["buffer"] = Axes.Named("buffer").Preset[:1]
+	}
+	if len(kernel) != 1 || !slices.Contains(ledger.Names(), kernel[0]) {
+		return choices, nil // its axis says what is wrong
+	}
+	k, err := ledger.Named(kernel[0])
+	if err != nil {
+		return nil, err
+	}
+	if arch, chosen := choices["arch"]; chosen && !slices.Equal(arch, []string{k.Arch}) {
+		return nil, fmt.Errorf("--kernel %s does not go with --arch %s", k.Name(), strings.Join(arch, ","))
+	}
+	choices["arch"] = []string{k.Arch}
+	if choices["protocol"] == nil && choices["plan"] == nil {
+		choices["protocol"] = []string{k.Protocol}
+	}
+	return choices, nil
+}
+
+// Definition is the protocol that compiles the combination's plans: the one from a file,
+// or the built-in one of the name; nil without one.
+func (c *Config) Definition() *poke.Protocol {
+	if c.Plan != nil {
+		return c.Plan
+	}
+	return poke.Named(c.Protocol, c.Arch.Traits())
+}
+
+// buffered tells whether the combination's patches are queued in a vector.
+func (c *Config) buffered() bool {
+	p := c.Definition()
+	return p != nil && p.Batching == poke.Buffered
+}
+
+// anyArch tells whether nobody has chosen an architecture: those that a table is not of
+// are left out.
+func (g *Grid) anyArch() bool { return g.choices["arch"] == nil }
+
+// Points is how many combinations there are, before any table is opened: at most so
+// many, as architectures that are left out show only in the tables.
 func (g *Grid) Points() int {
-	tables := len(g.Arches)
-	if len(g.Records) > 0 {
+	arches := g.choices["arch"]
+	if arches == nil {
+		arches = cpus.ArchNames()
+	}
+	sources, _ := splitSources(g.choices["records"])
+	tables := len(arches)
+	if len(sources) > 0 {
 		tables = 0
-		for _, arch := range g.Arches {
-			for _, src := range g.Records {
-				if of := builtinArch(src); !g.AnyArch || of == "" || of == arch.Traits().Name {
+		for _, arch := range arches {
+			for _, src := range sources {
+				if b := builtin(src); !g.anyArch() || b == nil || b.Arch == arch {
 					tables++
 				}
 			}
 		}
 	}
-	points, protocols := tables, len(g.Protocols)
-	if len(g.Plans) > 0 {
-		protocols = len(g.Plans)
+	points := g.Grid.Points("arch", "records")
+	if tables > 0 && points > math.MaxInt/tables {
+		return math.MaxInt
 	}
-	for _, n := range []int{
-		len(g.Filters), protocols, len(g.Layouts), len(g.Mutations), len(g.Orders), len(g.Machines),
-		len(g.Fetches), len(g.Lookups), len(g.Refs), len(g.Buffers), len(g.Seeds),
-		len(g.Scenarios), len(g.Dispatch), len(g.Engines), len(g.Calibrations), len(g.Calls), len(g.Entries),
-	} {
-		if n = max(n, 1); points > math.MaxInt/n {
-			return math.MaxInt
-		}
-		points *= n
-	}
-	return points
-}
-
-// builtinArch is the architecture of a built-in table, "" for what is none.
-func builtinArch(src string) string {
-	for _, b := range records.Builtins() {
-		if b.Name == src {
-			return b.Arch
-		}
-	}
-	return ""
+	return points * tables
 }
 
 // Combinations opens the tables, each once, and checks every combination before
@@ -96,146 +136,76 @@ func builtinArch(src string) string {
 // know of them first comes back as warnings, each once. Jobs are left for later,
 // as the queue of each is as long as its table.
 func (g *Grid) Combinations(ctx context.Context) (configs []Config, warnings []string, err error) {
+	base := []Config{{Calls: -1, Entries: -1, Buffer: sched.Buffer{Slots: defaultSlots}}}
+	configs, err = g.Cross(base, func(flag string, so []Config) ([]Config, error) {
+		switch flag {
+		case "records":
+			return g.open(ctx, so)
+		case "mutate":
+			// Whether one can work depends on what has been multiplied so far alone.
+			warnings, err = g.check(ctx, so)
+			return so, err
+		}
+		return so, nil
+	})
+	return configs, warnings, err
+}
+
+// defaultSlots is how many slots a vector has that nobody asked for: TP_VEC_MAX where
+// an entry takes 16 bytes (arch/x86/kernel/alternative.c, 5.6 and later).
+const defaultSlots = 256
+
+// open opens the table of each combination.
+func (g *Grid) open(ctx context.Context, configs []Config) (out []Config, err error) {
 	tables := map[string]*records.Table{}
-	open := func(src, arch string) (*records.Table, error) {
-		opt, key := g.Options, src
-		if !g.AnyArch { // a list of functions has other addresses on each
+	for _, c := range configs {
+		arch := c.Arch.Traits().Name
+		if c.source == "" && g.choices["records"] == nil {
+			c.source = records.DefaultFor(arch)
+		}
+		opt, key := g.options, c.source
+		if !g.anyArch() { // a list of functions has other addresses on each
 			opt.Arch = arch
 			key += "\x00" + arch
 		}
 		if tables[key] == nil {
-			t, err := records.Open(ctx, src, opt)
-			if err != nil {
+			if tables[key], err = records.Open(ctx, c.source, opt); err != nil {
 				return nil, err
 			}
-			tables[key] = t
 		}
-		return tables[key], nil
-	}
-	for _, arch := range g.Arches {
-		sources := g.Records
-		if len(sources) == 0 {
-			sources = []string{records.DefaultFor(arch.Traits().Name)}
-		}
-		for _, src := range sources {
-			t, err := open(src, arch.Traits().Name)
-			if err != nil {
-				return nil, nil, err
-			}
-			if g.AnyArch && t.Arch() != "" && t.Arch() != arch.Traits().Name {
-				continue
-			}
-			more, warned, err := g.expand(ctx, arch, t)
-			if err != nil {
-				return nil, nil, err
-			}
-			configs = append(configs, more...)
-			for _, w := range warned {
-				if !slices.Contains(warnings, w) {
-					warnings = append(warnings, w)
-				}
-			}
+		c.Table = tables[key]
+		if of := c.Table.Arch(); !g.anyArch() || of == "" || of == arch {
+			out = append(out, c)
 		}
 	}
-	if len(configs) == 0 {
-		return nil, nil, fmt.Errorf("no combination is left to do")
+	if len(out) == 0 {
+		return nil, errors.New("no combination is left to do")
 	}
-	return configs, warnings, nil
+	return out, nil
 }
 
-// expand makes the combinations of one architecture and table. Whether one can
-// work depends on its filter, its protocol and its defect alone: the others are
-// multiplied in behind the check.
-func (g *Grid) expand(ctx context.Context, arch isa.Arch, t *records.Table) (base []Config, warnings []string, err error) {
-	base = []Config{{Arch: arch, Table: t, Migrate: g.Migrate, Calls: -1, Entries: -1, Preempt: g.Preempt}}
-	base = Cross(base, g.Filters, func(c *Config, v records.Filter) { c.Filter = v })
-	if len(g.Plans) > 0 {
-		base = Cross(base, g.Plans, func(c *Config, v *poke.Protocol) { c.Plan, c.Protocol = v, v.Name })
-	} else {
-		base = Cross(base, g.Protocols, func(c *Config, v string) { c.Protocol = v })
-	}
-	base = Cross(base, g.Layouts, func(c *Config, v string) { c.Layout = v })
-	base = Cross(base, g.Mutations, func(c *Config, v string) { c.Mutation = v })
-	for _, c := range base {
+// check finds out whether combinations can work at all. What is executed needs something
+// to patch.
+func (g *Grid) check(ctx context.Context, configs []Config) (warnings []string, err error) {
+	for _, c := range configs {
 		j, err := NewJob(c)
 		if err == nil {
 			err = j.check()
 		}
-		if err == nil && len(g.Engines) > 0 && len(j.queue) == 0 {
+		if err == nil && g.uses&useRun != 0 && len(j.queue) == 0 {
 			err = j.nothing()
 		}
 		if err == nil {
 			err = ctx.Err()
 		}
 		if err != nil {
-			return nil, nil, err
+			return nil, err
 		}
-		warnings = append(warnings, j.Warnings()...)
-	}
-	base = Cross(base, g.Orders, func(c *Config, v sched.Ordering) { c.Order = v })
-	base = Cross(base, g.Machines, func(c *Config, v []cpus.Role) { c.Roles = v })
-	base = Cross(base, g.Fetches, func(c *Config, v cpus.Fetch) { c.Fetch = v })
-	base = Cross(base, g.Lookups, func(c *Config, v int3.Kind) { c.Lookup = v })
-	base = Cross(base, g.Refs, func(c *Config, v int3.Refs) { c.Refs = v })
-	base = Cross(base, g.Buffers, func(c *Config, v sched.Buffer) { c.Buffer = v })
-	base = Cross(base, g.Scenarios, func(c *Config, s Scenario) {
-		if s.Kernel == nil {
-			s.Kernel = ledger.For(arch.Traits().Name)
-		}
-		c.Scenario = &s
-	})
-	base = Cross(base, g.Dispatch, func(c *Config, k dispatch.Kind) {
-		c.Tracers = &Tracers{k, g.Tracers.Relevant, g.Tracers.Irrelevant}
-	})
-	base = Cross(base, g.Seeds, func(c *Config, v uint64) { c.Seed = v })
-	base, err = g.engines(base)
-	return base, warnings, err
-}
-
-// engines multiplies combinations by the engines that are to execute them. What is
-// for the timed engine alone makes no difference to the others.
-func (g *Grid) engines(base []Config) (out []Config, err error) {
-	base = Cross(base, g.Engines, func(c *Config, k Kind) { c.Engine = k })
-	for _, c := range base {
-		one := []Config{c}
-		if c.Engine == TimedEngine {
-			if one, err = g.calibrate(one); err != nil {
-				return nil, err
+		for _, w := range j.Warnings() {
+			if !slices.Contains(warnings, w) {
+				warnings = append(warnings, w)
 			}
 		}
-		out = append(out, one...)
 	}
-	return out, nil
-}
-
-func (g *Grid) calibrate(one []Config) ([]Config, error) {
-	arch := one[0].Arch.Traits().Name
-	var fit []*calibration.Calibration
-	for _, k := range g.Calibrations {
-		if k.Arch == arch {
-			fit = append(fit, k)
-		}
-	}
-	if len(g.Calibrations) > 0 && len(fit) == 0 {
-		return nil, fmt.Errorf("calibration %s is of a machine of %s: what an update takes on %s it does not say", g.Calibrations[0].Name, g.Calibrations[0].Arch, arch)
-	}
-	one = Cross(one, fit, func(c *Config, k *calibration.Calibration) { c.Calibration = k })
-	one = Cross(one, g.Calls, func(c *Config, rate float64) { c.Calls = rate })
-	return Cross(one, g.Entries, func(c *Config, rate float64) { c.Entries = rate }), nil
-}
-
-// Cross multiplies combinations by the values of one more list; an empty list
-// leaves them as they are.
-func Cross[C, T any](base []C, values []T, set func(*C, T)) []C {
-	if len(values) == 0 {
-		return base
-	}
-	out := make([]C, 0, len(base)*len(values))
-	for _, c := range base {
-		for _, v := range values {
-			set(&c, v)
-			out = append(out, c)
-		}
-	}
-	return out
+	return warnings, nil
 }

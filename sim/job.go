@@ -36,13 +36,11 @@ type Job struct {
 func NewJob(c Config) (*Job, error) {
 	j := &Job{Config: c}
 	traits := c.Arch.Traits()
-	if j.protocol = c.Plan; j.protocol == nil {
-		j.protocol = poke.Named(c.Protocol, traits)
-	} else {
-		j.Protocol = j.protocol.Name
-	}
-	if j.protocol == nil {
+	if j.protocol = c.Definition(); j.protocol == nil {
 		return nil, fmt.Errorf("protocol %q: not one of %v", c.Protocol, poke.Names())
+	}
+	if c.Plan != nil {
+		j.Protocol = c.Plan.Name
 	}
 	if t := c.Table.Arch(); t != "" && t != traits.Name {
 		return nil, fmt.Errorf("records %s are of %s, not of %s", c.Table.Name(), t, traits.Name)

@@ -103,7 +103,7 @@ func TestPlanOfFile(t *testing.T) {
 		if err != nil || !slices.Equal(got, want) {
 			t.Errorf("%s: %v; %d steps, want %d", sh.Name, err, len(got), len(want))
 		}
-		if flags := j.Flags(); j.Protocol != sh.Name || !strings.Contains(flags, " --plan 'dir of/"+sh.Name+".plan' ") || strings.Contains(flags, "--protocol") {
+		if flags := Command(j.Flags()...); j.Protocol != sh.Name || !strings.Contains(flags, " --plan 'dir of/"+sh.Name+".plan' ") || strings.Contains(flags, "--protocol") {
 			t.Errorf("%s: protocol %q, flags %s", sh.Name, j.Protocol, flags)
 		}
 		if s := j.String(); !strings.Contains(s, sh.Name+" of dir of/"+sh.Name+".plan,") {

@@ -208,12 +208,3 @@ func (r *RunRow) callbackTime() any {
 	}
 	return float64(r.Tracers.Relevant) * r.costs().Tracer
 }
-
-// dispatchFlags is what Config.Flags says of the tracers.
-func (c *Config) dispatchFlags() string {
-	if c.Tracers == nil {
-		return ""
-	}
-	t := c.Tracers
-	return fmt.Sprintf(" --dispatch %s --tracers relevant=%d,irrelevant=%d", t.Dispatch.Name, t.Relevant, t.Irrelevant)
-}

@@ -110,7 +110,7 @@ func TestLoadsOfARun(t *testing.T) {
 		if loads < want[0] || loads > want[0]+5 || walked != want[1] || name == "call-ops" && loads != want[0] {
 			t.Errorf("%s: %v loads, %v walked; want %v", name, loads, walked, want)
 		}
-		if !strings.Contains(c.Flags(), "--dispatch "+name+" --tracers relevant=1,irrelevant=5") {
+		if !strings.Contains(strings.Join(c.Flags(), " "), "--dispatch "+name+" --tracers relevant=1,irrelevant=5") {
 			t.Errorf("%s", c.Flags())
 		}
 	}

@@ -3,6 +3,7 @@ package main
 import (
 	"errors"
 	"fmt"
+	"maps"
 	"slices"
 	"time"
 
@@ -12,16 +13,14 @@ import (
 	"go.uber.org/zap"
 
 	"github.com/textpoke/textpoke/check/explore"
-	"github.com/textpoke/textpoke/poke"
 	"github.com/textpoke/textpoke/results"
 )
 
 // checkFlags is the flags of check.
 type checkFlags struct {
-	questionFlags
 	searchFlags
 
-	plan, bug, litmus                                  []string
+	bug, litmus                                        []string
 	fixed, list                                        bool
 	export, trace, replay, record, conform, checkpoint string
 	every                                              time.Duration
@@ -46,15 +45,14 @@ func checkCommand(c *common) *cobra.Command {
 		Args: cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error { return k.run(cmd, c) },
 	}
-	k.questionFlags.register(cmd)
-	k.searchFlags.register(cmd)
 	k.register(cmd)
 	return cmd
 }
 
 func (k *checkFlags) register(cmd *cobra.Command) {
+	addAxes(cmd, check.Axes)
+	k.searchFlags.register(cmd)
 	f := cmd.Flags()
-	f.StringArrayVar(&k.plan, "plan", nil, "`file` with a protocol (docs/plan-files.md), in place of --protocol; repeatable")
 	f.StringArrayVar(&k.bug, "bug", nil, "`name` of a scenario of the museum, a bug or a tracer case (--list), in place of a protocol; repeatable")
 	f.BoolVar(&k.fixed, "fixed", false, "with --bug: with the upstream fix")
 	f.BoolVar(&k.list, "list", false, "list protocols, mutations, bugs and litmus tests, and the bugs that cannot be told")
@@ -119,33 +117,18 @@ func (k *checkFlags) options() (explore.Options, error) {
 
 // questions reads the flags of what is to be checked.
 func (k *checkFlags) questions(cmd *cobra.Command, c *common) ([]*check.Question, error) {
-	changed := cmd.Flags().Changed
+	choices := chosen(cmd, check.Axes)
 	if k.bug != nil {
-		for _, flag := range questionFlagNames {
-			if changed(flag) {
-				return nil, fmt.Errorf("--%s does not go with --bug: a scenario says itself what it is about", flag)
-			}
+		for _, flag := range slices.Sorted(maps.Keys(choices)) {
+			return nil, fmt.Errorf("--%s does not go with --bug: a scenario says itself what it is about", flag)
 		}
 		return check.BugQuestions(k.bug, k.fixed)
 	}
 	if k.fixed {
 		return nil, errors.New("--fixed goes with --bug")
 	}
-	g, err := k.grid()
-	if err != nil {
-		return nil, err
-	}
-	if k.plan != nil {
-		if g.Plans, err = (&gridFlags{plan: k.plan}).plans(cmd, c); err != nil {
-			return nil, err
-		}
-	}
-	if changed("mutate") {
-		if g.Mutations, err = namedList("mutate", k.mutate, poke.MutationNames(), identity); err != nil {
-			return nil, err
-		}
-	}
-	return g.Questions()
+	c.note(choices["plan"]...)
+	return check.Questions(choices)
 }
 
 // printCoverage prints what each safe verdict rests on, for people. A row that comes

@@ -4,6 +4,8 @@ import (
 	"bufio"
 	"errors"
 	"fmt"
+	"maps"
+	"slices"
 	"strings"
 
 	"github.com/textpoke/textpoke/check"
@@ -102,7 +104,8 @@ func (k *checkFlags) writeModel(cmd *cobra.Command, c *common) error {
 
 // traced reads a trace and the question that it is about.
 func (k *checkFlags) traced(cmd *cobra.Command, c *common, path string) (*check.Question, *explore.Trace, error) {
-	for _, flag := range append(questionFlagNames, "bug", "fixed") {
+	asked := slices.Sorted(maps.Keys(chosen(cmd, check.Axes)))
+	for _, flag := range append(asked, "bug", "fixed") {
 		if cmd.Flags().Changed(flag) {
 			return nil, nil, fmt.Errorf("--%s: the trace says itself what it is about", flag)
 		}
@@ -114,8 +117,6 @@ func (k *checkFlags) traced(cmd *cobra.Command, c *common, path string) (*check.
 	c.note(path)
 	var of checkFlags
 	other := &cobra.Command{SilenceErrors: true, SilenceUsage: true}
-	of.questionFlags.register(other)
-	of.searchFlags.register(other)
 	of.register(other)
 	if err := other.ParseFlags(t.Model); err != nil {
 		return nil, nil, fmt.Errorf("trace %s: model %q: %w", path, t.Model, err)

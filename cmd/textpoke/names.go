@@ -9,9 +9,7 @@ import (
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 
-	"github.com/textpoke/textpoke/cpus"
 	"github.com/textpoke/textpoke/internal/spelling"
-	"github.com/textpoke/textpoke/sched"
 	"github.com/textpoke/textpoke/sim"
 )
 
@@ -59,48 +57,10 @@ func list[T any](flag string, values []string, parse func(string) (T, error)) ([
 // identity is the parse of flags whose values are their names.
 func identity(s string) (string, error) { return s, nil }
 
-// buffer is the parse of --buffer.
-func buffer(s string) (sched.Buffer, error) {
-	b, err := sched.ParseBuffer(s)
-	if err != nil {
-		err = fmt.Errorf("%w%s", err, nearest(s, []string{sched.Dynamic.String()}))
-	}
-	return b, err
-}
-
-// machine is the parse of --cpus.
-func machine(s string) ([]cpus.Role, error) {
-	roles, err := cpus.ParseRoles(s)
-	var bad *cpus.RoleError
-	if !errors.As(err, &bad) {
-		return roles, err
-	}
-	var names []string
-	for r := cpus.Busy; r <= cpus.Offline; r++ {
-		names = append(names, r.String())
-	}
-	part, hint := "", ""
-	if bad.Part != bad.Spec {
-		part = fmt.Sprintf("%q: ", bad.Part)
-	}
-	if name, _, _ := strings.Cut(bad.Part, "="); !slices.Contains(names, name) {
-		hint = nearest(name, names)
-	}
-	return nil, fmt.Errorf("--cpus %q: %s%s%s", s, part, bad.Reason, hint)
-}
-
-// machines splits a list of plain numbers, "2,8,64", into its machines; what
-// names roles is one machine.
-func machines(specs []string) []string {
-	var out []string
-	for _, s := range specs {
-		if strings.Contains(s, "=") {
-			out = append(out, s)
-			continue
-		}
-		out = append(out, strings.Split(s, ",")...)
-	}
-	return out
+// names adds a flag that is a list of names, of which the shell knows the valid ones.
+func names(cmd *cobra.Command, to *[]string, flag string, preset, valid []string, usage string) {
+	cmd.Flags().StringSliceVar(to, flag, preset, "`list` of "+usage+strings.Join(valid, ", "))
+	offer(cmd, flag, valid)
 }
 
 // flagError words the flag parser's complaints as those about values are.

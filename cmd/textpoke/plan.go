@@ -18,8 +18,7 @@ import (
 )
 
 func planCommand(c *common) *cobra.Command {
-	var g gridFlags
-	var tracer scenarioFlags
+	g := gridFlags{uses: sim.UsePlan}
 	var steps bool
 	var show string
 	cmd := &cobra.Command{
@@ -40,17 +39,15 @@ func planCommand(c *common) *cobra.Command {
 			if cmd.Flags().Changed("show") {
 				return showPlan(c, show)
 			}
-			if err := tracer.shape(cmd, &g); err != nil {
-				return err
-			}
 			grid, err := g.grid(cmd, c)
 			if err != nil {
 				return err
 			}
-			if grid.Scenarios, err = tracer.scenarios(); err != nil {
-				return err
-			}
-			if steps && (g.resume || g.limits != nil) {
+			scenario := cmd.Flags().Changed("scenario")
+			switch {
+			case steps && scenario:
+				return errors.New("--steps does not go with --scenario")
+			case steps && (g.resume || g.limits != nil):
 				return errors.New("--steps goes without --resume and --budget: it prints plans, not rows")
 			}
 			configs, err := c.combinations(cmd.Context(), grid)
@@ -60,8 +57,8 @@ func planCommand(c *common) *cobra.Command {
 			if steps {
 				return printSteps(cmd.Context(), c, configs)
 			}
-			if tracer.on(cmd) {
-				return tracer.plan(cmd.Context(), c, configs)
+			if scenario {
+				return printLedger(cmd.Context(), c, configs)
 			}
 			s := &sweep{
 				common: c, flags: &g.sweepFlags, configs: configs, perPoint: 1,
@@ -71,7 +68,6 @@ func planCommand(c *common) *cobra.Command {
 		},
 	}
 	g.register(cmd)
-	tracer.register(cmd)
 	cmd.Flags().BoolVar(&steps, "steps", false, "print the plans themselves")
 	cmd.Flags().StringVar(&show, "show", "", "print a built-in `protocol` as a file for --plan, and nothing else: "+strings.Join(shippedPlans(), ", "))
 	offer(cmd, "show", shippedPlans())

@@ -1,7 +1,6 @@
 package main
 
 import (
-	"cmp"
 	"context"
 	"fmt"
 	"runtime"
@@ -9,111 +8,11 @@ import (
 	"time"
 
 	"github.com/textpoke/textpoke/check"
-	"github.com/textpoke/textpoke/cpus/isa"
 
 	"github.com/spf13/cobra"
 
 	"github.com/textpoke/textpoke/check/explore"
-	"github.com/textpoke/textpoke/cpus"
-	"github.com/textpoke/textpoke/int3"
-	"github.com/textpoke/textpoke/poke"
-	"github.com/textpoke/textpoke/sched"
 )
-
-// machineFlags is the flags that say which protocols are to be checked on what.
-// Lists mean the cross product.
-type machineFlags struct {
-	arch, layout, protocol, fetch, cpus []string
-	sites                               []int
-	preempt                             bool
-}
-
-// questionFlags is the flags that say all that can be asked of a protocol.
-type questionFlags struct {
-	machineFlags
-	mutate, buffer, order, lookup, refs []string
-	early, switches                     bool
-	patchers                            int
-}
-
-// questionFlagNames are their names.
-var questionFlagNames = []string{
-	"arch", "layout", "protocol", "plan", "mutate", "fetch", "buffer", "order", "lookup", "refs", "cpus", "sites", "preempt", "early", "patchers", "switch",
-}
-
-// checkOrders are the orders that differ for a handful of sites.
-var checkOrders = []string{sched.Table.String(), sched.Descending.String()}
-
-// names adds a flag that is a list of names, of which the shell knows the valid ones.
-func names(cmd *cobra.Command, to *[]string, flag string, preset, valid []string, usage string) {
-	cmd.Flags().StringSliceVar(to, flag, preset, "`list` of "+usage+strings.Join(valid, ", "))
-	offer(cmd, flag, valid)
-}
-
-// register adds the flags; protocols and fetches are what is checked by default.
-func (k *machineFlags) register(cmd *cobra.Command, protocols, fetches []string) {
-	f := cmd.Flags()
-	names(cmd, &k.arch, "arch", cpus.ArchNames(), cpus.ArchNames(), "instruction sets: ")
-	names(cmd, &k.layout, "layout", nil, cpus.LayoutNames(), "layouts of sites, by kernel configuration (default: each instruction set's usual one): ")
-	names(cmd, &k.protocol, "protocol", protocols, poke.Names(), "protocols: ")
-	names(cmd, &k.fetch, "fetch", fetches, cpus.FetchNames(), "ways in which versions of text mix in a fetch: ")
-	f.StringArrayVar(&k.cpus, "cpus", []string{"2"}, fmt.Sprintf("`machine`: a number of CPUs up to %d, several numbers, or roles (busy, idle, isolated, irqsoff, offline) such as busy=2,isolated=1; repeatable", explore.MaxCPUs))
-	f.IntSliceVar(&k.sites, "sites", []int{2}, fmt.Sprintf("`list` of numbers of sites, each up to %d", explore.MaxSites))
-	f.BoolVar(&k.preempt, "preempt", false, "tasks can be preempted between any two instructions, and go on later, anywhere")
-}
-
-func (k *questionFlags) register(cmd *cobra.Command) {
-	k.machineFlags.register(cmd, []string{poke.Native}, []string{"weak"})
-	names(cmd, &k.mutate, "mutate", nil, poke.MutationNames(), "defects to put into the protocol: ")
-	names(cmd, &k.buffer, "buffer", []string{"dynamic"}, []string{"dynamic"}, "vector sizes: a number of slots, or as many as there are patches: ")
-	names(cmd, &k.order, "order", []string{"table"}, checkOrders, "orders in which patches are queued: ")
-	names(cmd, &k.lookup, "lookup", []string{"btree"}, int3.KindNames(), "indexes that trap handlers search: ")
-	names(cmd, &k.refs, "refs", []string{"percpu"}, int3.RefsNames(), "kinds of handlers' reference counts: ")
-	cmd.Flags().IntVar(&k.patchers, "patchers", 1, fmt.Sprintf("`number` of patchers, up to %d, that share the sites between them, each with an ops of its own", explore.MaxPatchers))
-	cmd.Flags().BoolVar(&k.switches, "switch", false, "every site calls one ops throughout and goes over to another, in place of being enabled and disabled")
-	cmd.Flags().BoolVar(&k.early, "early", false, "traced code also runs on the way in from user space, before a CPU that rounds left out has caught up")
-}
-
-// grid reads the flags.
-func (k *machineFlags) grid() (*check.Grid, error) {
-	g := &check.Grid{Preempts: []bool{k.preempt}, Sites: k.sites}
-	var errs [5]error
-	g.Arches, errs[0] = namedList("arch", k.arch, cpus.ArchNames(), cpus.ParseArch)
-	g.Protocols, errs[1] = namedList("protocol", k.protocol, poke.Names(), identity)
-	g.Fetches, errs[2] = namedList("fetch", k.fetch, cpus.FetchNames(), cpus.ParseFetch)
-	g.Machines, errs[3] = list("cpus", machines(k.cpus), machine)
-	if len(k.layout) > 0 && errs[0] == nil {
-		g.Arches, errs[4] = k.laidOut(g.Arches)
-	}
-	return g, cmp.Or(errs[:]...)
-}
-
-// laidOut are instruction sets with each layout of sites that is asked for.
-func (k *machineFlags) laidOut(arches []isa.Arch) (out []isa.Arch, err error) {
-	layouts, err := namedList("layout", k.layout, cpus.LayoutNames(), identity)
-	for _, a := range arches {
-		for _, l := range layouts {
-			with, e := cpus.WithLayout(a, l)
-			out, err = append(out, with), cmp.Or(err, e)
-		}
-	}
-	return out, err
-}
-
-// grid reads the flags, but for the mutations.
-func (k *questionFlags) grid() (*check.Grid, error) {
-	g, err := k.machineFlags.grid()
-	g.Early, g.Mutations = k.early, []string{""}
-	if g.Patchers, g.Switch = k.patchers, k.switches; g.Patchers < 1 {
-		return nil, fmt.Errorf("--patchers %d: want 1 to %d", k.patchers, explore.MaxPatchers)
-	}
-	errs := [5]error{err}
-	g.Buffers, errs[1] = list("buffer", k.buffer, buffer)
-	g.Orders, errs[2] = namedList("order", k.order, checkOrders, sched.ParseOrder)
-	g.Lookups, errs[3] = namedList("lookup", k.lookup, int3.KindNames(), int3.ParseKind)
-	g.Refs, errs[4] = namedList("refs", k.refs, int3.RefsNames(), int3.ParseRefs)
-	return g, cmp.Or(errs[:]...)
-}
 
 // searchFlags is the flags that say how a search is made.
 type searchFlags struct {

@@ -60,8 +60,7 @@ func (s *sweep) openJournal(f *files) error {
 
 // key names a combination in the journal.
 func (s *sweep) key(i int) string {
-	c := &s.configs[i]
-	return strings.ToValidUTF8(fmt.Sprintf("%s --records %s --filter %s", c.Flags(), quote(c.Table.Name()), quote(c.Filter.String())), "?")
+	return strings.ToValidUTF8(strings.Join(s.configs[i].Flags(), " "), "?")
 }
 
 // closeJournal closes the journal, and removes it when all it has is written.

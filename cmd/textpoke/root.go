@@ -17,6 +17,7 @@ import (
 	"go.uber.org/zap/zapcore"
 
 	"github.com/textpoke/textpoke/kernels/calibration"
+	"github.com/textpoke/textpoke/records"
 	"github.com/textpoke/textpoke/results"
 )
 
@@ -224,6 +225,11 @@ func (c *common) note(inputs ...string) {
 			c.inputs = append(c.inputs, path)
 		}
 	}
+}
+
+// isBuiltin tells whether there is a built-in table of a name.
+func isBuiltin(name string) bool {
+	return slices.ContainsFunc(records.Builtins(), func(b records.Builtin) bool { return b.Name == name })
 }
 
 // kallsyms notes the file of that flag, which must be there even where no list

@@ -21,17 +21,15 @@ import (
 // runFlags is the flags of run alone.
 type runFlags struct {
 	gridFlags
-	engineFlags
-	tracerFlags
 	forTime    time.Duration
 	without    []string
-	migrate    bool
+	rate       bool
 	interrupts bool
 	trace      string
 }
 
 func runCommand(c *common) *cobra.Command {
-	var r runFlags
+	r := runFlags{gridFlags: gridFlags{uses: sim.UseLive | sim.UseTimed}}
 	cmd := &cobra.Command{
 		Use:   "run",
 		Short: "do it: change every record while CPUs execute them",
@@ -48,13 +46,11 @@ func runCommand(c *common) *cobra.Command {
 		RunE: func(cmd *cobra.Command, _ []string) error { return r.run(cmd, c) },
 	}
 	r.gridFlags.register(cmd)
-	r.engineFlags.register(cmd)
-	r.tracerFlags.register(cmd)
 	f := cmd.Flags()
 	f.DurationVar(&r.forTime, "for", 0, "stress: for this `time`, such as 10s, clients enable and disable random sets, with trouble")
 	f.StringSliceVar(&r.without, "without", nil, "`list` of trouble that a stress run leaves out: "+strings.Join(sim.TroubleNames(), ", "))
 	offer(cmd, "without", sim.TroubleNames())
-	f.BoolVar(&r.migrate, "migrate", false, "the patcher may change CPUs in the middle (a stress run does anyway)")
+	f.BoolVar(&r.rate, "rate", false, "timed engine: fill in events_per_s, which is another number every time")
 	f.BoolVar(&r.interrupts, "interrupts", false, "print the interrupts before, after and between, laid out as /proc/interrupts")
 	f.StringVar(&r.trace, "trace", "", "write a timeline of the runs to this `file`, for ui.perfetto.dev (docs/timelines.md)")
 	return cmd
@@ -75,30 +71,25 @@ func (r *runFlags) run(cmd *cobra.Command, c *common) error {
 		return fmt.Errorf("--trace goes without --resume: rows that are reused leave nothing to show")
 	case stress && cmd.Flags().Changed("engine"):
 		return fmt.Errorf("--for goes without --engine: it is for the live engine")
+	case stress && cmd.Flags().Changed("dispatch"):
+		return fmt.Errorf("--dispatch goes without --for: clients of a stress run are not told apart")
 	}
 	trouble, err := r.trouble(cmd)
 	if err != nil {
-		return err
-	}
-	if err := r.shape(cmd, &r.gridFlags); err != nil {
 		return err
 	}
 	grid, err := r.grid(cmd, c)
 	if err != nil {
 		return err
 	}
-	if err := r.engineFlags.read(cmd, c, grid); err != nil {
-		return err
-	}
-	if err := r.tracerFlags.read(cmd, grid); err != nil {
-		return err
-	}
-	workers, err := r.workers(grid)
+	configs, err := c.combinations(cmd.Context(), grid)
 	if err != nil {
 		return err
 	}
-	grid.Migrate = r.migrate
-	configs, err := c.combinations(cmd.Context(), grid)
+	if r.rate && !executedBy(configs, sim.TimedEngine) {
+		return errors.New("--rate goes with --engine timed")
+	}
+	workers, err := r.workers(configs)
 	if err != nil {
 		return err
 	}
@@ -131,8 +122,8 @@ func (r *runFlags) run(cmd *cobra.Command, c *common) error {
 // workers is how many combinations are worked on at a time, 0 for one a core. The
 // live engine's CPUs are goroutines that never rest, and a timeline is of one run
 // after the other.
-func (r *runFlags) workers(grid *sim.Grid) (int, error) {
-	live := slices.Contains(grid.Engines, sim.LiveEngine)
+func (r *runFlags) workers(configs []sim.Config) (int, error) {
+	live := executedBy(configs, sim.LiveEngine)
 	switch {
 	case !live && r.trace == "":
 		return 0, nil
@@ -142,6 +133,11 @@ func (r *runFlags) workers(grid *sim.Grid) (int, error) {
 		return 0, fmt.Errorf("--jobs %d: want 1 with the live engine, whose CPUs are goroutines that never rest", r.jobs)
 	}
 	return 0, fmt.Errorf("--jobs %d: want 1 with --trace: a timeline shows one run after the other", r.jobs)
+}
+
+// executedBy tells whether an engine executes some of the combinations.
+func executedBy(configs []sim.Config, engine sim.Kind) bool {
+	return slices.ContainsFunc(configs, func(c sim.Config) bool { return c.Engine == engine })
 }
 
 // trouble reads --without.
@@ -238,20 +234,17 @@ func (s *runner) failed(c *sim.Config, err error) error {
 
 // repeat is the command that runs one job again.
 func (s *runner) repeat(c *sim.Config) string {
-	cmd := "textpoke run " + c.Flags() + " --records " + quote(c.Table.Name())
+	words := append([]string{"run"}, c.Flags()...)
 	if s.flags.forTime > 0 {
-		cmd += fmt.Sprintf(" --for %v", s.flags.forTime)
+		words = append(words, "--for", s.flags.forTime.String())
 	}
 	if len(s.flags.without) > 0 {
-		cmd += " --without " + strings.Join(s.flags.without, ",")
+		words = append(words, "--without", strings.Join(s.flags.without, ","))
 	}
 	if s.flags.kallsyms != "" {
-		cmd += " --kallsyms " + quote(s.flags.kallsyms)
+		words = append(words, "--kallsyms", s.flags.kallsyms)
 	}
-	if !c.Filter.Empty() {
-		cmd += " --filter " + quote(c.Filter.String())
-	}
-	return cmd
+	return sim.Command(words...)
 }
 
 // shownViolations is how many violations of one job are printed.

@@ -3,10 +3,6 @@ package main
 import (
 	"context"
 	"fmt"
-	"slices"
-	"strings"
-
-	"github.com/spf13/cobra"
 
 	"github.com/textpoke/textpoke/cpus"
 	"github.com/textpoke/textpoke/kernels/ledger"
@@ -14,80 +10,6 @@ import (
 	"github.com/textpoke/textpoke/results"
 	"github.com/textpoke/textpoke/sim"
 )
-
-// scenarioFlags says what a kernel sends besides the rounds of the records.
-type scenarioFlags struct {
-	scenario, without []string
-	kernel            string
-}
-
-func (s *scenarioFlags) register(cmd *cobra.Command) {
-	names := scenarioNames()
-	f := cmd.Flags()
-	f.StringSliceVar(&s.scenario, "scenario", nil, "`list` of tracers to switch on and off, with all that a kernel sends for it (then --buffer is 256 unless given): "+strings.Join(names, ", "))
-	offer(cmd, "scenario", names)
-	f.StringVar(&s.kernel, "kernel", "", "`name` of the kernel whose ledger a scenario follows, and whose protocol and instruction set unless given: "+strings.Join(ledger.Names(), ", "))
-	offer(cmd, "kernel", ledger.Names())
-	f.StringSliceVar(&s.without, "without-cause", nil, "`list` of causes and parts that a scenario leaves out: "+strings.Join(ledger.SwitchNames(), ", "))
-	offer(cmd, "without-cause", ledger.SwitchNames())
-}
-
-func scenarioNames() (names []string) {
-	for _, n := range ledger.Scenarios() {
-		names = append(names, string(n))
-	}
-	return names
-}
-
-// on tells whether a scenario was asked for.
-func (s *scenarioFlags) on(cmd *cobra.Command) bool { return cmd.Flags().Changed("scenario") }
-
-// shape lets a scenario choose what the grid's flags leave open, and checks what
-// goes with what.
-func (s *scenarioFlags) shape(cmd *cobra.Command, g *gridFlags) error {
-	changed := cmd.Flags().Changed
-	if !s.on(cmd) {
-		for _, flag := range []string{"kernel", "without-cause"} {
-			if changed(flag) {
-				return fmt.Errorf("--%s goes with --scenario", flag)
-			}
-		}
-		return nil
-	}
-	if changed("steps") {
-		return fmt.Errorf("--steps does not go with --scenario")
-	}
-	if _, err := namedList("scenario", s.scenario, scenarioNames(), identity); err != nil {
-		return err
-	}
-	if changed("without-cause") {
-		if _, err := namedList("without-cause", s.without, ledger.SwitchNames(), identity); err != nil {
-			return err
-		}
-	}
-	if !changed("buffer") {
-		g.buffer = g.buffer[:1]
-	}
-	if !changed("kernel") {
-		return nil
-	}
-	k, err := named("kernel", s.kernel, ledger.Names(), ledger.Named)
-	if err != nil {
-		return err
-	}
-	switch {
-	case !changed("arch"):
-		g.arch = []string{k.Arch}
-		// As if it had been given: other tables do not fit.
-		cmd.Flags().Lookup("arch").Changed = true
-	case !slices.Equal(g.arch, []string{k.Arch}):
-		return fmt.Errorf("--kernel %s does not go with --arch %s", s.kernel, strings.Join(g.arch, ","))
-	}
-	if !changed("protocol") && g.plan == nil {
-		g.protocol = []string{k.Protocol}
-	}
-	return nil
-}
 
 // ledgerColumns are the columns of what a scenario sends.
 var ledgerColumns = results.Columns[ledgerRow]{
@@ -134,28 +56,9 @@ func (r ledgerRow) buffer() any {
 	return r.count.Buffer.String()
 }
 
-// scenarios are those that were asked for, nil for none; their kernel is the one
-// that each architecture stands for, unless it was named.
-func (s *scenarioFlags) scenarios() (out []sim.Scenario, err error) {
-	off, err := ledger.ParseSwitch(s.without)
-	if err != nil {
-		return nil, err
-	}
-	var k *ledger.Kernel
-	if s.kernel != "" {
-		if k, err = ledger.Named(s.kernel); err != nil {
-			return nil, fmt.Errorf("--%w", err)
-		}
-	}
-	for _, name := range s.scenario {
-		out = append(out, sim.Scenario{Name: ledger.Scenario(name), Kernel: k, Off: off})
-	}
-	return out, nil
-}
-
-// plan prints what each combination sends, cause by cause in the order in which
+// printLedger prints what each combination sends, cause by cause in the order in which
 // it does, and what each receiver takes.
-func (s *scenarioFlags) plan(ctx context.Context, c *common, configs []sim.Config) error {
+func printLedger(ctx context.Context, c *common, configs []sim.Config) error {
 	var all []*direction
 	for i := range configs {
 		both, err := switchesOf(&configs[i])

@@ -14,9 +14,11 @@ import (
 
 	"github.com/textpoke/textpoke/cpus"
 	"github.com/textpoke/textpoke/poke"
+	"github.com/textpoke/textpoke/records"
 	"github.com/textpoke/textpoke/service/api"
 	"github.com/textpoke/textpoke/service/journal"
 	"github.com/textpoke/textpoke/sim"
+	"github.com/textpoke/textpoke/sim/axis"
 )
 
 // serveFlags is the flags of serve.
@@ -146,21 +148,19 @@ func (s *serveFlags) tls() (*tls.Config, error) {
 // machine is what the service runs. A table says which architecture it is of; one
 // that does not is of the first.
 func (s *serveFlags) machine(cmd *cobra.Command) (sim.Config, error) {
-	g := gridFlags{
-		arch: []string{s.arch}, protocol: []string{s.protocol}, buffer: []string{s.buffer}, cpus: []string{s.cpus},
-		order: []string{"table"}, lookup: []string{"btree"}, refs: []string{"percpu"}, fetch: []string{"weak"},
-	}
+	choices := axis.Choices{"protocol": {s.protocol}, "buffer": {s.buffer}, "cpus": {s.cpus}, "seed": {fmt.Sprint(s.seed)}}
 	if s.records != "" {
-		g.records = []string{s.records}
-		if !cmd.Flags().Changed("arch") {
-			g.arch = cpus.ArchNames()
-		}
+		choices["records"] = []string{s.records}
 	}
-	grid, err := g.grid(cmd, s.common)
+	if s.records == "" || cmd.Flags().Changed("arch") {
+		choices["arch"] = []string{s.arch}
+	}
+	grid, err := sim.NewGrid(sim.UseLive, choices, records.Options{})
 	if err != nil {
 		return sim.Config{}, err
 	}
-	if len(grid.Machines) > 1 || len(grid.Records) > 1 {
+	s.note(grid.Files()...)
+	if several := grid.Several(); several["cpus"] || several["table"] {
 		return sim.Config{}, fmt.Errorf("--records %q, --cpus %q: want one table and one machine", s.records, s.cpus)
 	}
 	configs, err := s.combinations(cmd.Context(), grid)

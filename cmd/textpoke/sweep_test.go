@@ -11,7 +11,6 @@ import (
 	"os/exec"
 	"path/filepath"
 	"regexp"
-	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -227,36 +226,6 @@ func openTerminal(t *testing.T) (master, terminal *os.File) {
 		t.Skip(err)
 	}
 	return master, terminal
-}
-
-func TestSources(t *testing.T) {
-	for values, want := range map[string][]string{
-		"":                          {""},
-		"x86_64-6.12,arm64-6.12":    {"x86_64-6.12", "arm64-6.12"},
-		"gen:n=5,groups=2":          {"gen:n=5,groups=2"},
-		"gen:n=5,groups=2,gen:n=3":  {"gen:n=5,groups=2", "gen:n=3"},
-		"gen:n=5,arm64-6.12,nosuch": {"gen:n=5", "arm64-6.12", "nosuch"},
-		"arm64-6.12,gen:n=5,oops":   {"arm64-6.12", "gen:n=5,oops"},
-		"a,":                        {"a", ""},
-	} {
-		if got := sources([]string{values}); !slices.Equal(got, want) {
-			t.Errorf("%q: %q, want %q", values, got, want)
-		}
-	}
-}
-
-func TestAlternatives(t *testing.T) {
-	for list, want := range map[string][]string{
-		"a": {"a"}, "a,b": {"a", "b"}, "[a,b]c,d": {"[a,b]c", "d"}, `a\,b,c`: {`a\,b`, "c"}, "": {""}, ",": {"", ""},
-		`a\`: {`a\`}, "[a,b": {"[a,b"}, "a],b": {"a]", "b"},
-	} {
-		if got := alternatives(list); !slices.Equal(got, want) {
-			t.Errorf("%q: %q, want %q", list, got, want)
-		}
-	}
-	if _, err := filters(slices.Repeat([]string{"a,b"}, 64)); err == nil || !strings.Contains(err.Error(), "more than 100000 filters") {
-		t.Errorf("2^64 filters: %v", err)
-	}
 }
 
 // BenchmarkSweep goes through 1,000 small combinations on one core and on two.

@@ -22,6 +22,7 @@ import (
 	"github.com/textpoke/textpoke/experiments"
 	"github.com/textpoke/textpoke/poke"
 	"github.com/textpoke/textpoke/results"
+	"github.com/textpoke/textpoke/sim/axis"
 )
 
 // Config says which combinations are put to the checker, and what a search may cost.
@@ -132,23 +133,23 @@ func (c *Config) fields() []*experiments.Field {
 // columns are those of the checker.
 var columns = results.Of(check.Columns, func(r check.VerdictRow) *check.VerdictRow { return &r })
 
-// grid is what the Config asks about.
-func (c *Config) grid() (g check.Grid, err error) {
-	g = check.Grid{Arches: c.Arches, Protocols: c.Protocols, Fetches: c.Fetches, Preempts: []bool{c.Preempt}, Sites: c.Sites}
-	for _, m := range c.Machines {
-		specs := []string{m}
-		if !strings.Contains(m, "=") {
-			specs = strings.Split(m, ",")
-		}
-		for _, spec := range specs {
-			roles, err := cpus.ParseRoles(spec)
-			if err != nil {
-				return g, fmt.Errorf("--cpus %q: %w", m, err)
-			}
-			g.Machines = append(g.Machines, roles)
-		}
+// choices are what the Config asks about, with every mutation. Buffers, orders, indexes
+// and counts are left to the experiment.
+func (c *Config) choices() axis.Choices {
+	choices := axis.Choices{
+		"protocol": c.Protocols, "cpus": c.Machines, "preempt": {strconv.FormatBool(c.Preempt)}, "mutate": {check.AllMutations},
 	}
-	return g, nil
+	add := func(flag, value string) { choices[flag] = append(choices[flag], value) }
+	for _, a := range c.Arches {
+		add("arch", a.Traits().Name)
+	}
+	for _, f := range c.Fetches {
+		add("fetch", f.String())
+	}
+	for _, n := range c.Sites {
+		add("sites", strconv.Itoa(n))
+	}
+	return choices
 }
 
 // options says how a search is made.
@@ -161,11 +162,7 @@ func (c *Config) options() (explore.Options, error) {
 }
 
 func measure(ctx context.Context, s *experiments.Study[Config, check.VerdictRow]) (*experiments.Findings, error) {
-	g, err := s.Config.grid()
-	if err != nil {
-		return nil, err
-	}
-	questions, err := Questions(g)
+	questions, err := Questions(s.Config.choices())
 	if err != nil {
 		return nil, err
 	}

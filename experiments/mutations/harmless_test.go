@@ -10,7 +10,7 @@ import (
 // preempted.
 func TestEverySafeMutationIsExplained(t *testing.T) {
 	one, preempted := wholeGrid(), wholeGrid()
-	one.Sites, preempted.Preempts = []int{1}, []bool{true}
+	one["sites"], preempted["preempt"] = []string{"1"}, []string{"true"}
 	answers := map[string]*Answer{"2 sites": wholeAnswer(t)}
 	if !testing.Short() {
 		answers["1 site"], answers["preemption"] = ask(t, one, search), ask(t, preempted, search)

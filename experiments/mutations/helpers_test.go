@@ -9,6 +9,7 @@ import (
 	"testing"
 
 	"github.com/textpoke/textpoke/check"
+	"github.com/textpoke/textpoke/sim/axis"
 
 	"github.com/google/go-cmp/cmp"
 	"go.uber.org/goleak"
@@ -26,15 +27,8 @@ var update = flag.Bool("update", false, "rewrite the golden files in testdata")
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
 // wholeGrid is what the command asks about by default.
-func wholeGrid() check.Grid {
-	g := check.Grid{
-		Protocols: poke.Names(), Fetches: cpus.Fetches(),
-		Preempts: []bool{false}, Sites: []int{2}, Machines: [][]cpus.Role{{cpus.Busy, cpus.Busy}},
-	}
-	for _, name := range cpus.ArchNames() {
-		g.Arches = append(g.Arches, archNamed(name))
-	}
-	return g
+func wholeGrid() axis.Choices {
+	return axis.Choices{"protocol": poke.Names(), "fetch": cpus.FetchNames(), "mutate": {check.AllMutations}}
 }
 
 func archNamed(name string) isa.Arch {
@@ -70,7 +64,7 @@ func (a *Answer) table(t *testing.T) results.Table {
 }
 
 // ask answers a grid's questions.
-func ask(t *testing.T, g check.Grid, o explore.Options) *Answer {
+func ask(t *testing.T, g axis.Choices, o explore.Options) *Answer {
 	t.Helper()
 	questions, err := Questions(g)
 	if err != nil {
@@ -107,13 +101,9 @@ func wholeAnswer(t *testing.T) *Answer {
 func one(t *testing.T, spec string, sites int, preempt bool) *check.VerdictRow {
 	t.Helper()
 	f := strings.Fields(spec)
-	fetch, err := cpus.ParseFetch(f[3])
-	if err != nil {
-		t.Fatal(err)
-	}
 	g := wholeGrid()
-	g.Arches, g.Protocols, g.Fetches = []isa.Arch{archNamed(f[0])}, f[1:2], []cpus.Fetch{fetch}
-	g.Sites, g.Preempts = []int{sites}, []bool{preempt}
+	g["arch"], g["protocol"], g["fetch"] = f[:1], f[1:2], f[3:4]
+	g["sites"], g["preempt"] = []string{fmt.Sprint(sites)}, []string{fmt.Sprint(preempt)}
 	a := ask(t, g, search)
 	for i := range a.Rows {
 		if a.Rows[i].Mutation == strings.Trim(f[2], "-") {

@@ -13,19 +13,14 @@ import (
 	"github.com/textpoke/textpoke/check"
 	"github.com/textpoke/textpoke/cpus"
 	"github.com/textpoke/textpoke/experiments"
-	"github.com/textpoke/textpoke/int3"
 	"github.com/textpoke/textpoke/poke"
-	"github.com/textpoke/textpoke/sched"
+	"github.com/textpoke/textpoke/sim/axis"
 )
 
-// Questions are the questions of the matrix: every protocol of the grid as
-// it is and with every mutation that it offers, put where it can show. The grid
-// leaves buffers, orders, indexes and counts to the experiment.
-func Questions(g check.Grid) ([]*check.Question, error) {
-	g.Mutations = nil
-	g.Buffers, g.Orders = []sched.Buffer{sched.Dynamic}, []sched.Ordering{sched.Table}
-	g.Lookups, g.Refs = []int3.Kind{int3.BTree}, []int3.Refs{int3.PerCPU}
-	all, err := g.Questions()
+// Questions are the questions of the matrix: every protocol that was chosen as it is and
+// with every mutation that it offers, put where it can show.
+func Questions(choices axis.Choices) ([]*check.Question, error) {
+	all, err := check.Questions(choices)
 	if err != nil {
 		return nil, err
 	}

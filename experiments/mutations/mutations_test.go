@@ -87,7 +87,7 @@ func TestLiterature(t *testing.T) {
 // TestSameOnAnyNumberOfCores: the table is the same every time.
 func TestSameOnAnyNumberOfCores(t *testing.T) {
 	g := wholeGrid()
-	g.Protocols = []string{"native", "stop-machine"}
+	g["protocol"] = []string{"native", "stop-machine"}
 	var tables []string
 	for _, workers := range []int{1, 5} {
 		o := search
@@ -133,8 +133,8 @@ func TestEveryCombinationIsAsked(t *testing.T) {
 		t.Errorf("%s: forgotten", w)
 	}
 	g := wholeGrid()
-	g.Sites, g.Machines = []int{1, 1}, append(g.Machines, g.Machines...)
-	g.Protocols, g.Fetches = []string{"word"}, g.Fetches[:1]
+	g["sites"], g["cpus"] = []string{"1", "1"}, []string{"2", "2"}
+	g["protocol"], g["fetch"] = []string{"word"}, g["fetch"][:1]
 	questions, err := Questions(g)
 	if err != nil || len(questions) != 2+4+5 {
 		t.Errorf("%d questions, %v", len(questions), err)
@@ -153,7 +153,7 @@ func TestPlacements(t *testing.T) {
 		t.Errorf("%d placements, %d mutations", len(placements), len(poke.MutationNames()))
 	}
 	plain := wholeGrid()
-	plain.Protocols, plain.Fetches = []string{"breakpoint"}, plain.Fetches[:1]
+	plain["protocol"], plain["fetch"] = []string{"breakpoint"}, plain["fetch"][:1]
 	special := 0
 	for _, placed := range ask(t, plain, search).Rows {
 		if placed.Mutation == "" || placements[placed.Mutation].put == nil {
@@ -164,9 +164,8 @@ func TestPlacements(t *testing.T) {
 			t.Errorf("%s does not show where it is put", describe(&placed))
 		}
 		q := *placed.Question
-		q.Buffer, q.Lookup, q.Descending, q.Order = sched.Dynamic, int3.BTree, false, sched.Table
-		var err error
-		if q.Model, err = q.Setup.Model(); err != nil {
+		q.Buffer, q.Lookup, q.Order = sched.Dynamic, int3.BTree, sched.Table
+		if err := q.Build(); err != nil {
 			t.Fatal(err)
 		}
 		if r, err := q.Ask(t.Context(), search); err != nil || r.Verdict != explore.Safe {
@@ -195,7 +194,7 @@ func TestUnexpected(t *testing.T) {
 		}
 	}
 	g := wholeGrid()
-	g.Protocols, g.Preempts = []string{"stop-machine"}, []bool{true}
+	g["protocol"], g["preempt"] = []string{"stop-machine"}, []string{"true"}
 	err := ask(t, g, search).Unexpected()
 	if err == nil || err.Error() != "protocols break without any mutation: half-pair: riscv64 (stop-machine)" {
 		t.Errorf("pairs under preemption: %v", err)

@@ -30,7 +30,7 @@ var placements = map[string]placement{
 	"unsorted-batch": {
 		needs: "patches that are queued from the highest address down, and a vector that is searched by bisection: queued upwards the batch is sorted by chance, and a tree sorts for itself",
 		put: func(q *check.Question) {
-			q.Order, q.Descending, q.Lookup = sched.Descending, true, int3.Vector
+			q.Order, q.Lookup = sched.Descending, int3.Vector
 		},
 	},
 	"overfull-batch": {
@@ -46,7 +46,7 @@ var placements = map[string]placement{
 }
 
 // place puts a question's mutation where it can show.
-func place(q *check.Question) (err error) {
+func place(q *check.Question) error {
 	if q.Mutation == "" {
 		return nil
 	}
@@ -58,6 +58,5 @@ func place(q *check.Question) (err error) {
 		return nil
 	}
 	p.put(q)
-	q.Model, err = q.Setup.Model()
-	return err
+	return q.Build()
 }

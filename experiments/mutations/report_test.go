@@ -15,7 +15,6 @@ import (
 
 	"github.com/textpoke/textpoke/check/explore"
 	"github.com/textpoke/textpoke/cpus"
-	"github.com/textpoke/textpoke/cpus/isa"
 	"github.com/textpoke/textpoke/results/plots"
 )
 
@@ -44,14 +43,14 @@ func TestGoldenReport(t *testing.T) {
 // TestReportOfLess: reports of answers that are cut short, or of little.
 func TestReportOfLess(t *testing.T) {
 	small := wholeGrid()
-	small.Arches, small.Protocols = []isa.Arch{archNamed("arm64")}, []string{"breakpoint"}
+	small["arch"], small["protocol"] = []string{"arm64"}, []string{"breakpoint"}
 	limited := search
 	limited.LimitStates = 100
 	cut := ask(t, small, limited)
 	preempted := wholeGrid()
-	preempted.Protocols, preempted.Preempts = []string{"stop-machine"}, []bool{true}
-	lazy := small
-	lazy.Protocols, lazy.Machines = []string{"breakpoint-lazy"}, [][]cpus.Role{{cpus.Busy, cpus.Isolated}}
+	preempted["protocol"], preempted["preempt"] = []string{"stop-machine"}, []string{"true"}
+	lazy := wholeGrid()
+	lazy["arch"], lazy["protocol"], lazy["cpus"] = []string{"arm64"}, []string{"breakpoint-lazy"}, []string{"busy=1,isolated=1"}
 	some := answerOf(39, ask(t, small, search).Rows[:5]...)
 	unexplained := answerOf(1, slices.Clone(wholeAnswer(t).Rows)...)
 	for i, r := range unexplained.Rows {
@@ -85,7 +84,7 @@ func TestReportOfLess(t *testing.T) {
 // where rows differ.
 func TestFacts(t *testing.T) {
 	preempted := wholeGrid()
-	preempted.Protocols, preempted.Preempts = []string{"stop-machine"}, []bool{true}
+	preempted["protocol"], preempted["preempt"] = []string{"stop-machine"}, []string{"true"}
 	all := append(wholeAnswer(t).all(), ask(t, preempted, search).all()...)
 	for _, f := range facts {
 		about := all.where(func(r *check.VerdictRow) bool { return f.about(r.Question) })
@@ -134,8 +133,8 @@ func TestPlot(t *testing.T) {
 		t.Errorf("%d cells for %d rows, %v", n, len(a.Rows), err)
 	}
 	several := wholeGrid()
-	several.Arches, several.Protocols = several.Arches[:1], []string{"word", "stop-machine"}
-	several.Sites = []int{1, 2}
+	several["arch"], several["protocol"] = []string{"x86_64"}, []string{"word", "stop-machine"}
+	several["sites"] = []string{"1", "2"}
 	b := ask(t, several, search)
 	if n, err := cells(b); err != nil || n != len(b.Rows) {
 		t.Errorf("several machines: %d cells for %d rows, %v", n, len(b.Rows), err)

@@ -1,0 +1,146 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package check
+
+import (
+	"cmp"
+	"fmt"
+	"slices"
+	"strconv"
+
+	"github.com/textpoke/textpoke/check/explore"
+	"github.com/textpoke/textpoke/cpus"
+	"github.com/textpoke/textpoke/poke"
+	"github.com/textpoke/textpoke/sched"
+	"github.com/textpoke/textpoke/sim"
+	"github.com/textpoke/textpoke/sim/axis"
+)
+
+// AllMutations is every mutation that a protocol offers, and none.
+const AllMutations = "all"
+
+// Axes are all that can be chosen about a question, in the order in which lists are
+// multiplied: those of a combination that the checker knows, and its own.
+var Axes = func() axis.Table[Question] {
+	t := slices.Concat(ownAxes(), axis.Of(sim.Axes.For(sim.UseCheck), func(q *Question) *sim.Config { return &q.Config }))
+	t.Named("buffer").Preset = []string{sched.Dynamic.String()}
+	t.Named("order").Names = []string{sched.Table.String(), sched.Descending.String()} // others are one of these
+	t.Named("cpus").Preset = []string{"2"}
+	t.Named("cpus").Doc = fmt.Sprintf("`machine`: a number of CPUs up to %d, several numbers, or roles "+
+		"(busy, idle, isolated, irqsoff, offline) such as busy=2,isolated=1; repeatable", explore.MaxCPUs)
+	layout := t.Named("layout") // there is no table that would say
+	layout.Names, layout.Preset = cpus.LayoutNames(), nil
+	layout.Doc = "layouts of sites, by kernel configuration (default: each instruction set's usual one)"
+	mutate := t.Named("mutate")
+	named := mutate.Parse
+	mutate.Names = append(slices.Clone(mutate.Names), AllMutations)
+	mutate.Parse = func(name string) (axis.Set[Question], error) {
+		if name == AllMutations { // which Questions multiplies
+			return func(q *Question) error { q.Mutation = name; return nil }, nil
+		}
+		return named(name)
+	}
+	return inOrder(t, "arch", "layout", "plan", "protocol", "cpus", "sites", "buffer", "order", "lookup", "refs", "mutate", "fetch", "preempt")
+}()
+
+// inOrder puts some axes first.
+func inOrder(t axis.Table[Question], flags ...string) axis.Table[Question] {
+	place := func(a axis.Axis[Question]) int {
+		if i := slices.Index(flags, a.Flag); i >= 0 {
+			return i
+		}
+		return len(flags)
+	}
+	slices.SortStableFunc(t, func(a, b axis.Axis[Question]) int { return cmp.Compare(place(a), place(b)) })
+	return t
+}
+
+// ownAxes are the axes that only the checker knows.
+func ownAxes() axis.Table[Question] {
+	patchers := number("patchers", 1, fmt.Sprintf("`number` of patchers, up to %d, that share the sites between them, "+
+		"each with an ops of its own", explore.MaxPatchers), func(q *Question) *int { return &q.Patchers })
+	patchers.Form = axis.One
+	many := patchers.Print
+	patchers.Print = func(q *Question) string {
+		if q.Patchers <= 1 {
+			return ""
+		}
+		return many(q)
+	}
+	return axis.Table[Question]{
+		number("sites", 2, fmt.Sprintf("`list` of numbers of sites, each up to %d", explore.MaxSites),
+			func(q *Question) *int { return &q.Sites }),
+		axis.Bool("preempt", "tasks can be preempted between any two instructions, and go on later, anywhere",
+			func(q *Question) *bool { return &q.Preempt }),
+		axis.Bool("early", "traced code also runs on the way in from user space, before a CPU that rounds left out has caught up",
+			func(q *Question) *bool { return &q.Early }),
+		patchers,
+		axis.Bool("switch", "every site calls one ops throughout and goes over to another, in place of being enabled and disabled",
+			func(q *Question) *bool { return &q.Switch }),
+	}
+}
+
+// number declares an axis of whole numbers from 1; the model knows how many are too many.
+func number(flag string, usual int, doc string, field func(*Question) *int) axis.Axis[Question] {
+	return axis.Axis[Question]{
+		Flag: flag, Doc: doc, Preset: []string{strconv.Itoa(usual)},
+		Parse: func(value string) (axis.Set[Question], error) {
+			n, err := strconv.Atoi(value)
+			if err != nil || n < 1 {
+				return nil, fmt.Errorf("%q: want a whole number from 1", value)
+			}
+			return func(q *Question) error { *field(q) = n; return nil }, nil
+		},
+		Print: func(q *Question) string { return strconv.Itoa(*field(q)) },
+	}
+}
+
+// Questions builds the model of every combination of choices, so that a wrong one costs
+// nothing. Errors about one value begin with its flag.
+func Questions(choices axis.Choices) ([]*Question, error) {
+	g, err := Axes.Read(choices)
+	if err != nil {
+		return nil, err
+	}
+	all, err := g.Cross([]Question{{}}, func(flag string, so []Question) ([]Question, error) {
+		if flag == "mutate" {
+			return withMutations(so)
+		}
+		return so, nil
+	})
+	if err != nil {
+		return nil, err
+	}
+	out := make([]*Question, len(all))
+	for i := range all {
+		out[i] = &all[i]
+		if err := out[i].Build(); err != nil {
+			return nil, err
+		}
+	}
+	return out, nil
+}
+
+// withMutations multiplies the questions about all mutations by those that their
+// protocol offers, and none.
+func withMutations(questions []Question) (out []Question, err error) {
+	for _, q := range questions {
+		if q.Mutation != AllMutations {
+			out = append(out, q)
+			continue
+		}
+		q.Mutation = ""
+		if err := q.build(); err != nil {
+			return nil, err
+		}
+		shape, err := q.Setup.Shape()
+		if err != nil {
+			return nil, err
+		}
+		for _, m := range append([]poke.Mutation{{}}, q.Setup.Protocol.Mutations(shape)...) {
+			q.Mutation = m.Name
+			out = append(out, q)
+		}
+	}
+	return out, nil
+}

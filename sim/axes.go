@@ -1,0 +1,318 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package sim
+
+import (
+	"fmt"
+	"slices"
+	"strconv"
+
+	"github.com/textpoke/textpoke/cpus"
+	"github.com/textpoke/textpoke/cpus/isa"
+	"github.com/textpoke/textpoke/int3"
+	"github.com/textpoke/textpoke/kernels/calibration"
+	"github.com/textpoke/textpoke/kernels/ledger"
+	"github.com/textpoke/textpoke/poke"
+	"github.com/textpoke/textpoke/records"
+	"github.com/textpoke/textpoke/sched"
+	"github.com/textpoke/textpoke/sim/axis"
+	"github.com/textpoke/textpoke/tracers/dispatch"
+)
+
+// What can make use of an axis: counting, the engines and the checker.
+const (
+	UsePlan uint = 1 << iota
+	UseLive
+	UseTimed
+	UseCheck
+
+	useRun = UseLive | UseTimed
+	useAll = UsePlan | useRun | UseCheck
+)
+
+// Axes are all that can be chosen about a Config, in the order in which lists are
+// multiplied.
+var Axes = slices.Concat(targetAxes(), protocolAxes(), machineAxes(), scenarioAxes(), engineAxes())
+
+// used says who knows some axes.
+func used(uses uint, axes ...axis.Axis[Config]) axis.Table[Config] {
+	for i := range axes {
+		axes[i].Uses = uses
+	}
+	return axes
+}
+
+// targetAxes are what is patched.
+func targetAxes() axis.Table[Config] {
+	arch := axis.Names("arch", "instruction sets", cpus.ArchNames(), cpus.ParseArch,
+		func(c *Config) *isa.Arch { return &c.Arch }, func(a isa.Arch) string { return a.Traits().Name })
+	arch.Preset = arch.Names
+	return slices.Concat(used(useAll, arch), used(UsePlan|useRun,
+		axis.Axis[Config]{
+			Flag: "records", Form: axis.Repeat, Column: "table", Files: true, Split: splitSources,
+			Doc: "`table` of records: a built-in one (textpoke records list), a file, or gen:n=40000,groups=7,... " +
+				"(textpoke records show --help), or several; repeatable (default: each architecture's own kernel)",
+			Parse: func(src string) (axis.Set[Config], error) {
+				return func(c *Config) error { c.source = src; return nil }, nil // opened by Combinations
+			},
+			Print: func(c *Config) string {
+				if c.Table == nil {
+					return ""
+				}
+				return c.Table.Name()
+			},
+		},
+		axis.Axis[Config]{
+			Flag: "filter", Form: axis.Repeat, Split: splitFilters,
+			Doc: "`pattern` of records to change, in the kernel's filter syntax: vfs_*, :mod:ext4, !tcp_*; " +
+				"repeated, each adds to it; separated by commas, they are several filters",
+			Parse: func(patterns string) (axis.Set[Config], error) {
+				f, err := records.ParseFilter([]string{patterns})
+				return func(c *Config) error { c.Filter = f; return nil }, err
+			},
+			Print: func(c *Config) string { return c.Filter.String() },
+		}))
+}
+
+// protocolAxes are how it is patched.
+func protocolAxes() axis.Table[Config] {
+	protocol := axis.Names("protocol", "protocols", poke.Names(), same,
+		func(c *Config) *string { return &c.Protocol }, itself)
+	protocol.Preset = []string{poke.Native}
+	protocol.Print = func(c *Config) string {
+		if c.Plan != nil {
+			return ""
+		}
+		return c.Protocol
+	}
+	layout := preset(AutoLayout, axis.Names("layout", "layouts of sites, by kernel configuration", LayoutNames(), same,
+		func(c *Config) *string { return &c.Layout }, itself))
+	layout.Print = func(c *Config) string {
+		if c.Layout == AutoLayout { // the table says which
+			return ""
+		}
+		return c.Layout
+	}
+	return used(useAll,
+		axis.Axis[Config]{
+			Flag: "plan", Form: axis.Repeat, Files: true, Replaces: "protocol",
+			Doc: "`file` with a protocol (docs/plan-files.md), in place of --protocol; repeatable",
+			Parse: func(path string) (axis.Set[Config], error) {
+				p, err := openPlan(path)
+				return func(c *Config) error { c.Plan, c.Protocol = p, p.Name; return nil }, err
+			},
+			Print: func(c *Config) string {
+				if c.Plan == nil {
+					return ""
+				}
+				return c.Plan.File
+			},
+		},
+		protocol,
+		layout,
+		withColumn("mutation", axis.Names("mutate", "defects to put into the protocol", poke.MutationNames(), same,
+			func(c *Config) *string { return &c.Mutation }, itself)),
+		preset("table", axis.Names("order", "orders in which patches are queued", sched.OrderNames(), sched.ParseOrder,
+			func(c *Config) *sched.Ordering { return &c.Order }, sched.Ordering.String)))
+}
+
+// machineAxes are the machine that it is patched on.
+func machineAxes() axis.Table[Config] {
+	return used(useAll,
+		axis.Axis[Config]{
+			Flag: "cpus", Form: axis.Repeat, Preset: []string{"8"}, Split: splitMachines,
+			Doc: "`machine`: a number of CPUs, several numbers, or roles (busy, idle, isolated, irqsoff, offline) " +
+				"such as busy=6,isolated=2; repeatable",
+			Parse: func(value string) (axis.Set[Config], error) {
+				roles, err := parseRoles(value)
+				return func(c *Config) error { c.Roles = roles; return nil }, err
+			},
+			Print: func(c *Config) string { return cpus.FormatRoles(c.Roles) },
+		},
+		preset("weak", axis.Names("fetch", "ways in which versions of text mix in a fetch", cpus.FetchNames(), cpus.ParseFetch,
+			func(c *Config) *cpus.Fetch { return &c.Fetch }, cpus.Fetch.String)),
+		preset("btree", axis.Names("lookup", "indexes that trap handlers search", int3.KindNames(), int3.ParseKind,
+			func(c *Config) *int3.Kind { return &c.Lookup }, int3.Kind.String)),
+		preset("percpu", axis.Names("refs", "kinds of handlers' reference counts", int3.RefsNames(), int3.ParseRefs,
+			func(c *Config) *int3.Refs { return &c.Refs }, int3.Refs.String)),
+		axis.Axis[Config]{
+			Flag: "buffer", Preset: []string{"256", "dynamic"}, Names: []string{sched.Dynamic.String()},
+			Doc: "vector sizes: a number of slots (TP_VEC_MAX), or as many as there are patches",
+			Parse: func(value string) (axis.Set[Config], error) {
+				b, err := parseBuffer(value)
+				return func(c *Config) error { c.Buffer = b; return nil }, err
+			},
+			Print: func(c *Config) string { return c.Buffer.String() },
+		})
+}
+
+// scenarioAxes are what else is switched and called.
+func scenarioAxes() axis.Table[Config] {
+	ways := axis.Names("dispatch", "ways from enabled sites to their tracers", dispatch.Names(), dispatch.Parse,
+		func(c *Config) *dispatch.Kind {
+			c.Tracers = &Tracers{Relevant: 1}
+			return &c.Tracers.Dispatch
+		}, nil)
+	traced := func(c *Config) bool { return c.Tracers != nil }
+	ways.Print = func(c *Config) string {
+		if !traced(c) {
+			return ""
+		}
+		return c.Tracers.Dispatch.Name
+	}
+	return slices.Concat(used(UsePlan|UseTimed, ledgerAxes()...), used(useRun, ways, axis.Axis[Config]{
+		Flag: "tracers", Form: axis.One, Preset: []string{"relevant=1"}, Needs: "dispatch", Applies: traced,
+		Doc: "`numbers` of tracers of the functions that are called, and of one that nobody calls, " +
+			"such as relevant=1,irrelevant=100",
+		Parse: func(value string) (axis.Set[Config], error) {
+			t, err := ParseTracers(value)
+			return func(c *Config) error {
+				t.Dispatch = c.Tracers.Dispatch
+				c.Tracers = &Tracers{t.Dispatch, t.Relevant, t.Irrelevant}
+				return nil
+			}, err
+		},
+		Print: func(c *Config) string {
+			if !traced(c) {
+				return ""
+			}
+			return fmt.Sprintf("relevant=%d,irrelevant=%d", c.Tracers.Relevant, c.Tracers.Irrelevant)
+		},
+	}))
+}
+
+// ledgerAxes are what a kernel sends besides the records' rounds.
+func ledgerAxes() axis.Table[Config] {
+	var scenarios []string
+	for _, s := range ledger.Scenarios() {
+		scenarios = append(scenarios, string(s))
+	}
+	// Combinations share no Scenario: each change makes another one.
+	change := func(set func(*Scenario)) axis.Set[Config] {
+		return func(c *Config) error {
+			s := *c.Scenario
+			set(&s)
+			c.Scenario = &s
+			return nil
+		}
+	}
+	show := func(of func(*Scenario) string) func(*Config) string {
+		return func(c *Config) string {
+			if c.Scenario == nil {
+				return ""
+			}
+			return of(c.Scenario)
+		}
+	}
+	return axis.Table[Config]{{
+		Flag: "scenario", Names: scenarios, Closed: true,
+		Doc: "tracers to switch on and off, with all that a kernel sends for it (then --buffer is 256 unless given)",
+		Parse: func(name string) (axis.Set[Config], error) {
+			return func(c *Config) error {
+				c.Scenario = &Scenario{Name: ledger.Scenario(name), Kernel: ledger.For(c.Arch.Traits().Name)}
+				return nil
+			}, nil
+		},
+		Print: show(func(s *Scenario) string { return string(s.Name) }),
+	}, {
+		Flag: "kernel", Form: axis.One, Needs: "scenario", Names: ledger.Names(), Closed: true,
+		Doc: "`name` of the kernel whose ledger a scenario follows, and whose protocol and instruction set unless given",
+		Parse: func(name string) (axis.Set[Config], error) {
+			k, err := ledger.Named(name)
+			return change(func(s *Scenario) { s.Kernel = k }), err
+		},
+		Print: show(func(s *Scenario) string { return s.Kernel.Name() }),
+	}, {
+		Flag: "without-cause", Needs: "scenario", Names: ledger.SwitchNames(), Split: together,
+		Doc: "causes and parts that a scenario leaves out",
+		Parse: func(names string) (axis.Set[Config], error) {
+			off, err := parseSwitch(names)
+			return change(func(s *Scenario) { s.Off = off }), err
+		},
+		Print: show(func(s *Scenario) string { return s.Off.String() }),
+	}}
+}
+
+// engineAxes are what executes it, and with what load.
+func engineAxes() axis.Table[Config] {
+	isTimed := func(c *Config) bool { return c.Engine == TimedEngine }
+	engine := preset(engineNames[0], axis.Names("engine",
+		"engines that execute the plans, live with goroutines or timed in virtual nanoseconds",
+		engineNames, ParseEngine, func(c *Config) *Kind { return &c.Engine }, Kind.String))
+	engine.Print = func(c *Config) string {
+		if c.Engine == LiveEngine { // which a stress run does not like to be told
+			return ""
+		}
+		return c.Engine.String()
+	}
+	perSecond := func(flag, doc string, field func(*Config) *float64) axis.Axis[Config] {
+		return axis.Axis[Config]{
+			Flag: flag, Doc: doc, Column: flag + "_per_s", Silent: true, Applies: isTimed,
+			Parse: func(value string) (axis.Set[Config], error) {
+				rate, err := parseRate(value)
+				return func(c *Config) error { *field(c) = rate; return nil }, err
+			},
+			Print: func(c *Config) string {
+				if *field(c) < 0 || !isTimed(c) {
+					return ""
+				}
+				return fmt.Sprint(*field(c))
+			},
+		}
+	}
+	return slices.Concat(
+		used(UsePlan|useRun, axis.Axis[Config]{
+			Flag: "seed", Form: axis.Elsewhere,
+			Parse: func(value string) (axis.Set[Config], error) {
+				seed, err := strconv.ParseUint(value, 0, 64)
+				return func(c *Config) error { c.Seed = seed; return nil }, err
+			},
+			Print: func(c *Config) string { return fmt.Sprint(c.Seed) },
+		}),
+		used(useRun, engine),
+		used(UseTimed, axis.Axis[Config]{
+			Flag: "calibration", Files: true, Silent: true, Applies: isTimed,
+			Doc: "`list` of what everything takes: built-in machines (textpoke calibrate list) or files; " +
+				"without any, the timed engine counts and names no time",
+			Parse: func(name string) (axis.Set[Config], error) {
+				k, err := calibration.Open(name)
+				return func(c *Config) error { return c.calibrate(k) }, err
+			},
+			Print: func(c *Config) string {
+				if c.Calibration == nil {
+					return ""
+				}
+				return c.Calibration.Name
+			},
+		},
+			perSecond("calls", "calls of traced functions a second on each busy CPU, in place of the calibration's",
+				func(c *Config) *float64 { return &c.Calls }),
+			perSecond("entries", "entries into the kernel a second of each isolated CPU, in place of the calibration's",
+				func(c *Config) *float64 { return &c.Entries }),
+			axis.Bool("preempt", "timed engine: tasks may be preempted inside tracers, and the patcher between two batches",
+				func(c *Config) *bool { return &c.Preempt })),
+		used(useRun, axis.Bool("migrate", "the patcher may change CPUs in the middle (a stress run does anyway)",
+			func(c *Config) *bool { return &c.Migrate })))
+}
+
+// calibrate takes a calibration that is of the combination's architecture.
+func (c *Config) calibrate(k *calibration.Calibration) error {
+	if arch := c.Arch.Traits().Name; k.Arch != arch {
+		return axis.Unfit(fmt.Sprintf("calibration %s is of a machine of %s: what an update takes on %s it does not say",
+			k.Name, k.Arch, arch))
+	}
+	c.Calibration = k
+	return nil
+}
+
+// preset gives an axis one value that applies when none is chosen.
+func preset(value string, a axis.Axis[Config]) axis.Axis[Config] {
+	a.Preset = []string{value}
+	return a
+}
+
+// withColumn names the column of an axis.
+func withColumn(name string, a axis.Axis[Config]) axis.Axis[Config] {
+	a.Column = name
+	return a
+}

@@ -1,0 +1,169 @@
+// SPDX-License-Identifier: Apache-2.0
+
+// Package axis is what can be chosen about combinations, one declaration a choice. From
+// a [Table] of them follow the flags of a command with their help, the cross product of
+// lists, the command that repeats one combination, and which engine refuses what.
+//
+// A combination is a struct C of the caller's; an [Axis] reads text into it and prints
+// what it has. Nothing here knows what the choices mean.
+package axis
+
+import (
+	"slices"
+	"strings"
+)
+
+// Form is how the values of an axis are given on a command line.
+type Form uint8
+
+// The forms.
+const (
+	List      Form = iota // values with commas between them; repeated, there are more
+	Repeat                // one value each time; Split may find several in it
+	One                   // one value
+	Switch                // there or not: the values are true and false
+	Elsewhere             // by a flag that does not belong to the table
+)
+
+// Set puts one value into a combination.
+type Set[C any] func(*C) error
+
+// Unfit is why a value does not fit a combination. It is left out there, if another
+// value of its axis fits.
+type Unfit string
+
+func (u Unfit) Error() string { return string(u) }
+
+// Axis is one thing that can be chosen about combinations.
+type Axis[C any] struct {
+	// Flag is its name, as the command line spells it without dashes.
+	Flag string
+	// Doc is what the values are. Names are those with a name, which help lists and
+	// shells complete; Closed: there are no others.
+	Doc    string
+	Names  []string
+	Closed bool
+	Form   Form
+	// Preset is the values when none is chosen; without any, combinations are left as
+	// they are.
+	Preset []string
+	// Uses are the engines and commands that know the axis, as bits whose meaning is the
+	// caller's.
+	Uses uint
+	// Silent: rows of engines that do not know the axis have nothing in its column, and
+	// an engine that does stands beside them.
+	Silent bool
+	// Needs is the flag of an axis without which this one says nothing. Replaces is that
+	// of an axis in whose place this one is chosen.
+	Needs, Replaces string
+	// Column is the column that shows it; "" where that is called as the flag is.
+	Column string
+	// Files: values may name files.
+	Files bool
+	// Split makes single values of what was given; nil for what is one already.
+	Split func(given []string) ([]string, error)
+	// Parse reads a value, once for all combinations that it is put into. Errors begin
+	// with the value, quoted, or with the axis's flag.
+	Parse func(value string) (Set[C], error)
+	// Applies tells whether the axis makes a difference to a combination, nil for always.
+	// One to which it makes none is not multiplied.
+	Applies func(*C) bool
+	// Print is the value that a combination has, "" where the flag would be left out.
+	Print func(*C) string
+}
+
+// Names declares an axis of a field whose values all have names.
+func Names[C, V any](flag, doc string, names []string, parse func(string) (V, error), field func(*C) *V, print func(V) string) Axis[C] {
+	return Axis[C]{
+		Flag: flag, Doc: doc, Names: names, Closed: true,
+		Parse: func(value string) (Set[C], error) {
+			v, err := parse(value)
+			return func(c *C) error { *field(c) = v; return nil }, err
+		},
+		Print: func(c *C) string { return print(*field(c)) },
+	}
+}
+
+// Bool declares an axis of a field that is set or not.
+func Bool[C any](flag, doc string, field func(*C) *bool) Axis[C] {
+	return Axis[C]{
+		Flag: flag, Doc: doc, Form: Switch,
+		Parse: func(value string) (Set[C], error) {
+			on := value == "true"
+			return func(c *C) error { *field(c) = on; return nil }, nil
+		},
+		Print: func(c *C) string {
+			if *field(c) {
+				return "true"
+			}
+			return ""
+		},
+	}
+}
+
+// Table is the axes of combinations; the values of the last change fastest.
+type Table[C any] []Axis[C]
+
+// For is the axes that some of these engines or commands know.
+func (t Table[C]) For(uses uint) (out Table[C]) {
+	for _, a := range t {
+		if a.Uses&uses != 0 {
+			out = append(out, a)
+		}
+	}
+	return out
+}
+
+// Named is the axis of a flag, nil without one.
+func (t Table[C]) Named(flag string) *Axis[C] {
+	if i := slices.IndexFunc(t, func(a Axis[C]) bool { return a.Flag == flag }); i >= 0 {
+		return &t[i]
+	}
+	return nil
+}
+
+// Flags are the words of a command line that choose just this combination.
+func (t Table[C]) Flags(c *C) (words []string) {
+	for _, a := range t {
+		switch value := a.Print(c); {
+		case value == "":
+		case a.Form == Switch:
+			words = append(words, "--"+a.Flag)
+		default:
+			words = append(words, "--"+a.Flag, value)
+		}
+	}
+	return words
+}
+
+// Of makes axes of a part of a combination axes of the whole.
+func Of[Whole, Part any](t Table[Part], part func(*Whole) *Part) Table[Whole] {
+	out := make(Table[Whole], len(t))
+	for i, a := range t {
+		out[i] = Axis[Whole]{
+			Flag: a.Flag, Doc: a.Doc, Names: a.Names, Closed: a.Closed, Form: a.Form, Preset: a.Preset, Uses: a.Uses, Silent: a.Silent,
+			Needs: a.Needs, Replaces: a.Replaces, Column: a.Column, Files: a.Files, Split: a.Split,
+			Parse: func(value string) (Set[Whole], error) {
+				set, err := a.Parse(value)
+				return func(c *Whole) error { return set(part(c)) }, err
+			},
+			Print: func(c *Whole) string { return a.Print(part(c)) },
+		}
+		if a.Applies != nil {
+			out[i].Applies = func(c *Whole) bool { return a.Applies(part(c)) }
+		}
+	}
+	return out
+}
+
+// Usage is the axis's help.
+func (a *Axis[C]) Usage() string {
+	usage := a.Doc
+	if a.Form == List && !strings.Contains(usage, "`") {
+		usage = "`list` of " + usage
+	}
+	if len(a.Names) > 0 {
+		usage += ": " + strings.Join(a.Names, ", ")
+	}
+	return usage
+}
