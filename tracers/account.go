@@ -45,7 +45,8 @@ func (x *change) account(o *Ops, h hashes, inc bool) (update bool, err error) {
 		}
 		x.touch(rec)
 		if inc && c.flags[rec].Count() == RefMax {
-			err = refuse(EINVAL, o, "the record's count is at its maximum", "__ftrace_hash_rec_update, 7.1 (warns and goes on uncounted)").at(c.Records[rec])
+			err = refuse(EINVAL, o, "the record's count is at its maximum",
+				"__ftrace_hash_rec_update, 7.1 (warns and goes on uncounted)").at(c.Records[rec])
 			return
 		}
 		if inc {
@@ -96,7 +97,8 @@ func (c *Core) excluded(rec int, o *Ops) Flags {
 	if f.Count() > 0 && f.has(Regs) && o.has(OpsSaveRegs) {
 		// While a filter changes, the ops is still in the list with its old one and
 		// finds itself: the flag stays though nobody needs it any more.
-		f = f.with(Regs, o.alive == attached || slices.ContainsFunc(others, func(u *Ops) bool { return u.has(OpsSaveRegs) }))
+		f = f.with(Regs, o.alive == attached || slices.ContainsFunc(others,
+			func(u *Ops) bool { return u.has(OpsSaveRegs) }))
 	}
 	f = f.with(Tramp, f.Count() == 1 && slices.ContainsFunc(others, func(u *Ops) bool { return u.Trampoline != 0 }))
 	return c.callOps(f, o)

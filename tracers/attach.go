@@ -100,7 +100,8 @@ func (x *change) startup(o *Ops, cmd Command) error {
 	if err := x.runIfNeeded(cmd, o.Filter); err != nil {
 		if c.dead {
 			x.delist(o)
-			return &Error{Errno: ENODEV, Ops: o.Name, Why: "a site could not be written", Source: "ftrace_startup, 6.1 and later", Err: err}
+			return &Error{Errno: ENODEV, Ops: o.Name, Why: "a site could not be written",
+				Source: "ftrace_startup, 6.1 and later", Err: err}
 		}
 		return err
 	}
@@ -255,7 +256,8 @@ func (c *Core) SetNotrace(o *Ops, functions ...int) (Report, error) {
 			return err
 		}
 		if o.has(OpsIPModify) {
-			return refuse(EINVAL, o, "it may change the instruction pointer and names its functions one by one", "ftrace_hash_move, 7.1")
+			return refuse(EINVAL, o, "it may change the instruction pointer and names its functions one by one",
+				"ftrace_hash_move, 7.1")
 		}
 		return x.rehash(o, to, len(to.notrace))
 	})

@@ -210,7 +210,8 @@ func (b *BPF) share(ask Share, rec int) error {
 	case ShareSelf:
 		if t.orig && !t.stack {
 			t.share = true
-			return refuse(EAGAIN, t.ops, "the trampoline must be generated again for a live patch", "bpf_tramp_ftrace_ops_func, 7.1").at(b.c.Records[rec])
+			return refuse(EAGAIN, t.ops, "the trampoline must be generated again for a live patch",
+				"bpf_tramp_ftrace_ops_func, 7.1").at(b.c.Records[rec])
 		}
 	case SharePeer:
 		t.remember(x)

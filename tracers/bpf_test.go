@@ -86,10 +86,12 @@ func TestMulti(t *testing.T) {
 			t.Errorf("%d passes, %d patches, %v", len(r.Passes), r.Patches(), err)
 		}
 		before := slices.Clone(c.text)
-		if _, err := b.LinkMulti([]int{3, 4, 5}, Prog{Kind: FEntry, Number: 1}); errno(err) != EBUSY || !slices.Equal(before, c.text) || b.Has(4) {
+		if _, err := b.LinkMulti([]int{3, 4, 5}, Prog{Kind: FEntry, Number: 1}); errno(err) != EBUSY ||
+			!slices.Equal(before, c.text) || b.Has(4) {
 			t.Errorf("%v, %v", err, b.Has(4))
 		}
-		if r := must(t)(b.LinkMulti([]int{3, 4, 5}, Prog{Kind: FExit, Number: 2})); r.Patches() != 2+1+1 || len(r.Passes) != 3 {
+		if r := must(t)(b.LinkMulti([]int{3, 4, 5}, Prog{Kind: FExit, Number: 2})); r.Patches() != 2+1+1 ||
+			len(r.Passes) != 3 {
 			t.Errorf("%d patches in %d passes", r.Patches(), len(r.Passes))
 		}
 		g := NewGlobalTramps(b, images+1<<24)

@@ -20,8 +20,11 @@ func TestDecideRows(t *testing.T) {
 		{"several want a nop", 3, true, MakeCall, 3 | on},
 		{"wanted and called", 1 | on, true, Ignore, 1 | on},
 		{"nobody wants a call", on, true, MakeNop, Touched},
-		{"nobody wants a call with everything", on | Modified | Regs | RegsEn | Tramp | TrampEn | DirectEn | CallOpsEn | IPModify, true, MakeNop, Touched | Modified},
-		{"all is off, one wants a call", 1 | on | Regs | RegsEn | Tramp | TrampEn, false, MakeNop, 1 | Touched | Regs | Tramp},
+		{"nobody wants a call with everything",
+			on | Modified | Regs | RegsEn | Tramp | TrampEn | DirectEn | CallOpsEn | IPModify, true, MakeNop,
+			Touched | Modified},
+		{"all is off, one wants a call", 1 | on | Regs | RegsEn | Tramp | TrampEn, false, MakeNop,
+			1 | Touched | Regs | Tramp},
 		{"all is off, one direct", 1 | on | Direct | DirectEn, false, MakeNop, 1 | Touched | Direct},
 		{"all is off, one by its literal", 1 | on | CallOps | CallOpsEn, false, MakeNop, 1 | Touched | CallOps},
 		{"all is off, nobody wants a call", on, false, MakeNop, Touched},
@@ -31,7 +34,8 @@ func TestDecideRows(t *testing.T) {
 		{"nop to direct", 1 | Direct, true, MakeCall, 1 | on | Direct | DirectEn | Modified},
 		{"nop to literal", 1 | CallOps, true, MakeCall, 1 | on | CallOps | CallOpsEn},
 		{"nop, two users, one direct", 2 | Direct | Regs, true, MakeCall, 2 | on | Direct | Regs | RegsEn | Modified},
-		{"nop, may change the instruction pointer", 1 | IPModify | Regs, true, MakeCall, 1 | on | IPModify | Regs | RegsEn | Modified},
+		{"nop, may change the instruction pointer", 1 | IPModify | Regs, true, MakeCall,
+			1 | on | IPModify | Regs | RegsEn | Modified},
 
 		{"call to all registers", 2 | on | Regs, true, ModifyCall, 2 | on | Regs | RegsEn},
 		{"all registers no more", 1 | on | RegsEn, true, ModifyCall, 1 | on},
@@ -48,7 +52,8 @@ func TestDecideRows(t *testing.T) {
 		{"literal still", 1 | on | CallOps | CallOpsEn, true, Ignore, 1 | on | CallOps | CallOpsEn},
 		{"literal gets company", 2 | on | CallOpsEn, true, ModifyCall, 2 | on},
 		{"literal has company", 2 | on, true, Ignore, 2 | on},
-		{"several at once", 1 | on | Tramp | RegsEn | CallOps, true, ModifyCall, 1 | on | Tramp | TrampEn | CallOps | CallOpsEn},
+		{"several at once", 1 | on | Tramp | RegsEn | CallOps, true, ModifyCall,
+			1 | on | Tramp | TrampEn | CallOps | CallOpsEn},
 
 		{"disabled", 1 | Disabled, true, Ignore, 1 | Disabled},
 		{"disabled but called", on | Disabled, true, MakeNop, Touched | Disabled},
@@ -64,7 +69,8 @@ func TestDecideRows(t *testing.T) {
 // TestDecideSettles: for every combination of flags, what follows from a decision
 // needs nothing more, and the decision agrees with the table's one-line rule.
 func TestDecideSettles(t *testing.T) {
-	bits := []Flags{Enabled, Regs, RegsEn, Tramp, TrampEn, IPModify, Disabled, Direct, DirectEn, CallOps, CallOpsEn, Touched, Modified}
+	bits := []Flags{Enabled, Regs, RegsEn, Tramp, TrampEn, IPModify, Disabled, Direct, DirectEn, CallOps, CallOpsEn,
+		Touched, Modified}
 	for set := range 1 << len(bits) {
 		for count := range Flags(3) {
 			f := count
@@ -94,7 +100,8 @@ func rule(f Flags, enable bool) Decision {
 	is := func(b Flags) bool { return f&b != 0 }
 	one := f&RefMax == 1
 	marker := is(Regs) != is(RegsEn) || is(Tramp) != is(TrampEn) ||
-		one && is(Direct) != is(DirectEn) || !one && is(DirectEn) || one && is(CallOps) != is(CallOpsEn) || !one && is(CallOpsEn)
+		one && is(Direct) != is(DirectEn) || !one && is(DirectEn) || one && is(CallOps) != is(CallOpsEn) || !one &&
+		is(CallOpsEn)
 	switch want := enable && f&RefMax > 0; {
 	case is(Disabled) && !is(Enabled), !is(Enabled) && !want, is(Enabled) && want && !marker:
 		return Ignore

@@ -80,14 +80,25 @@ func TestDirectErrors(t *testing.T) {
 			do   func() (Report, error)
 			want Errno
 		}{
-			{"a function of its own comes first", func() (Report, error) { return c.RegisterDirect(own, images) }, EINVAL},
+			{"a function of its own comes first", func() (Report, error) { return c.RegisterDirect(own, images) },
+				EINVAL},
 			{"not initialised", func() (Report, error) { return c.RegisterDirect(bare, images) }, EINVAL},
 			{"attached", func() (Report, error) { return c.RegisterDirect(there, images) }, EINVAL},
 			{"no functions", func() (Report, error) { return c.RegisterDirect(none, images) }, EINVAL},
-			{"no such record", func() (Report, error) { return c.RegisterDirect(NewOps("x", nil, 0, 9), images) }, ENOENT},
-			{"one of two has a trampoline", func() (Report, error) { return c.RegisterDirect(NewOps("x", nil, 0, 0, 1), images) }, EBUSY},
-			{"a live patch, and it cannot be asked", func() (Report, error) { return c.RegisterDirect(NewOps("x", nil, 0, 2), images) }, EBUSY},
-			{"a trampoline, before the live patch", func() (Report, error) { return c.RegisterDirect(NewOps("x", nil, 0, 1, 2), images) }, EBUSY},
+			{"no such record", func() (Report, error) { return c.RegisterDirect(NewOps("x", nil, 0, 9), images) },
+				ENOENT},
+			{"one of two has a trampoline", func() (Report, error) {
+				return c.RegisterDirect(NewOps("x", nil, 0, 0,
+					1), images)
+			}, EBUSY},
+			{"a live patch, and it cannot be asked", func() (Report, error) {
+				return c.RegisterDirect(NewOps("x", nil,
+					0, 2), images)
+			}, EBUSY},
+			{"a trampoline, before the live patch", func() (Report, error) {
+				return c.RegisterDirect(NewOps("x", nil,
+					0, 1, 2), images)
+			}, EBUSY},
 			{"modify what is not direct", func() (Report, error) { return c.ModifyDirect(own, images) }, EINVAL},
 			{"unregister what is not attached", func() (Report, error) { return c.UnregisterDirect(none) }, EINVAL},
 		} {
@@ -117,7 +128,10 @@ func TestSingleErrors(t *testing.T) {
 			"add nothing":              func() (Report, error) { return c.DirectAdd(o, nil) },
 			"add what is there":        func() (Report, error) { return c.DirectAdd(o, request(1, 2)) },
 			"delete what is not there": func() (Report, error) { return c.DirectDel(o, request(2)) },
-			"delete another one":       func() (Report, error) { return c.DirectDel(o, map[int]recordsAddr{1: images + 4}) },
+			"delete another one": func() (Report, error) {
+				return c.DirectDel(o,
+					map[int]recordsAddr{1: images + 4})
+			},
 			"modify what is not there": func() (Report, error) { return c.DirectMod(o, request(1, 3)) },
 		} {
 			if _, err := do(); errno(err) != EINVAL {
@@ -126,7 +140,8 @@ func TestSingleErrors(t *testing.T) {
 		}
 		r := must(t)(c.DirectAdd(o, request(2, 3)))
 		if len(r.Passes) != 1 || r.Patches() != 2 || r.HashCopied != 2+2 || r.HashEntries != 4+4 {
-			t.Errorf("%d passes, %d patches, %d of %d entries copied", len(r.Passes), r.Patches(), r.HashCopied, r.HashEntries)
+			t.Errorf("%d passes, %d patches, %d of %d entries copied", len(r.Passes), r.Patches(), r.HashCopied,
+				r.HashEntries)
 		}
 		r = must(t)(c.DirectDel(o, request(0, 1, 2, 3)))
 		if r.Tasks != 0 || r.CallTasks != 1 || len(o.Filter) != 0 || o.has(OpsEnabled) {

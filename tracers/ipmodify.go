@@ -39,9 +39,12 @@ func (x *change) claim(o *Ops, from, to Functions, anew bool) error {
 				c.flags[rec] |= IPModify
 			}
 		case o.has(OpsIPModify):
-			return refuse(EBUSY, o, "another ops may change the function's instruction pointer", source).at(c.Records[rec])
+			return refuse(EBUSY, o, "another ops may change the function's instruction pointer",
+				source).at(c.Records[rec])
 		case o.Share == nil:
-			return refuse(EBUSY, o, "another ops may change the function's instruction pointer, and this one cannot share it", source).at(c.Records[rec])
+			return refuse(EBUSY, o,
+				"another ops may change the function's instruction pointer, and this one cannot share it",
+				source).at(c.Records[rec])
 		default:
 			if err := o.Share(ShareSelf, rec); err != nil {
 				return err
@@ -56,7 +59,9 @@ func (x *change) claim(o *Ops, from, to Functions, anew bool) error {
 func (x *change) askPeers(o *Ops) error {
 	return x.peers(o, func(peer *Ops, rec int) error {
 		if peer.Share == nil {
-			return refuse(EBUSY, o, "the direct ops "+peer.Name+" on the function cannot share it with one that may change the instruction pointer",
+			return refuse(EBUSY, o,
+				"the direct ops "+peer.Name+
+					" on the function cannot share it with one that may change the instruction pointer",
 				"prepare_direct_functions_for_ipmodify, 7.1").at(x.c.Records[rec])
 		}
 		return peer.Share(SharePeer, rec)

@@ -14,7 +14,8 @@ import (
 func (b *BPF) LinkMulti(recs []int, p Prog) (Report, error) {
 	return b.c.do(func(x *change) error {
 		if !b.c.traits.SingleDirectOps {
-			return refuse(EOPNOTSUPP, b.single, "each trampoline needs an ops of its own", "bpf_trampoline_multi_attach, aef4dfa790b2")
+			return refuse(EOPNOTSUPP, b.single, "each trampoline needs an ops of its own",
+				"bpf_trampoline_multi_attach, aef4dfa790b2")
 		}
 		if err := b.c.sameFor(b.single, p, recs, "bpf: tracing_multi link, c1d32dea5d46, 7.2 cycle"); err != nil {
 			return err
@@ -134,7 +135,8 @@ func (g *GlobalTramps) extend(x *change, o *Ops, args int, fresh Functions) erro
 	}
 	for _, rec := range fresh {
 		if x.c.direct[rec] != 0 {
-			return refuse(EBUSY, o, "the function has a direct trampoline already", "reset_ftrace_direct_ips, RFC v2, July 2025").at(x.c.Records[rec])
+			return refuse(EBUSY, o, "the function has a direct trampoline already",
+				"reset_ftrace_direct_ips, RFC v2, July 2025").at(x.c.Records[rec])
 		}
 	}
 	x.publish(fresh, addr)

@@ -36,9 +36,12 @@ var opsFlagNames = []struct {
 	flag OpsFlags
 	name string
 }{
-	{OpsEnabled, "ENABLED"}, {OpsDynamic, "DYNAMIC"}, {OpsSaveRegs, "SAVE_REGS"}, {OpsSaveRegsIfSupported, "SAVE_REGS_IF_SUPPORTED"},
-	{OpsRecursion, "RECURSION"}, {OpsStub, "STUB"}, {OpsInitialized, "INITIALIZED"}, {OpsDeleted, "DELETED"}, {OpsAdding, "ADDING"},
-	{OpsRemoving, "REMOVING"}, {OpsModifying, "MODIFYING"}, {OpsAllocTramp, "ALLOC_TRAMP"}, {OpsIPModify, "IPMODIFY"}, {OpsPID, "PID"},
+	{OpsEnabled, "ENABLED"}, {OpsDynamic, "DYNAMIC"}, {OpsSaveRegs, "SAVE_REGS"}, {OpsSaveRegsIfSupported,
+		"SAVE_REGS_IF_SUPPORTED"},
+	{OpsRecursion, "RECURSION"}, {OpsStub, "STUB"}, {OpsInitialized, "INITIALIZED"}, {OpsDeleted,
+		"DELETED"}, {OpsAdding, "ADDING"},
+	{OpsRemoving, "REMOVING"}, {OpsModifying, "MODIFYING"}, {OpsAllocTramp, "ALLOC_TRAMP"}, {OpsIPModify,
+		"IPMODIFY"}, {OpsPID, "PID"},
 	{OpsRCU, "RCU"}, {OpsPermanent, "PERMANENT"}, {OpsDirect, "DIRECT"}, {OpsGraph, "GRAPH"},
 }
 

@@ -117,7 +117,8 @@ func (x *change) plan(cmd Command, recs []int) (*Pass, error) {
 		}
 	}
 	if cmd&UpdateTraceFunc != 0 && c.global.wanted != FuncList {
-		p.Steps = append(p.Steps, Step{Kind: StepSetOp}, Step{Kind: StepSync}, Step{Kind: StepUpdateFunc, Func: c.global.wanted})
+		p.Steps = append(p.Steps, Step{Kind: StepSetOp}, Step{Kind: StepSync}, Step{Kind: StepUpdateFunc,
+			Func: c.global.wanted})
 	}
 	if cmd&StartFuncRet != 0 {
 		p.Steps = append(p.Steps, Step{Kind: StepGraphStart})
@@ -167,7 +168,8 @@ func (c *Core) ends(rec int, d Decision, to Flags) (from, then Installed, err er
 	if d != MakeNop {
 		target, ok := c.then(rec)
 		if !ok {
-			return from, then, fmt.Errorf("record %s: flags %s promise a target that is not there", c.Records[rec], c.flags[rec])
+			return from, then, fmt.Errorf("record %s: flags %s promise a target that is not there", c.Records[rec],
+				c.flags[rec])
 		}
 		if then, err = c.call(rec, target); err != nil {
 			return from, then, err
@@ -182,7 +184,8 @@ func (c *Core) ends(rec int, d Decision, to Flags) (from, then Installed, err er
 	if d != MakeCall {
 		target, ok := c.now(rec)
 		if !ok {
-			return from, then, fmt.Errorf("record %s: flags %s say what the text cannot have", c.Records[rec], c.flags[rec])
+			return from, then, fmt.Errorf("record %s: flags %s say what the text cannot have", c.Records[rec],
+				c.flags[rec])
 		}
 		if from, err = c.call(rec, target); err != nil {
 			return from, then, err
@@ -286,7 +289,8 @@ func (c *Core) write(q *Patch) error {
 	}
 	if c.Stores.Site != nil {
 		if err := c.Stores.Site(q); err != nil {
-			e := &Error{Errno: EPERM, Record: q.Addr, Why: "the site could not be written", Source: "ftrace_bug, 7.1", Err: err}
+			e := &Error{Errno: EPERM, Record: q.Addr, Why: "the site could not be written", Source: "ftrace_bug, 7.1",
+				Err: err}
 			errors.As(err, &e.Errno)
 			return e
 		}

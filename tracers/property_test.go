@@ -82,7 +82,8 @@ func (p *play) step() {
 		p.writes = rapid.IntRange(0, 3).Draw(p.t, "writes before the failure")
 	}
 	what := rapid.SampledFrom([]func() deed{
-		p.attach, p.attach, p.detach, p.setFilter, p.setNotrace, p.registerDirect, p.registerDirect, p.unregisterDirect, p.modifyDirect, p.modifyDirect, p.addSingle, p.delSingle, p.modSingle, p.toggle,
+		p.attach, p.attach, p.detach, p.setFilter, p.setNotrace, p.registerDirect, p.registerDirect,
+		p.unregisterDirect, p.modifyDirect, p.modifyDirect, p.addSingle, p.delSingle, p.modSingle, p.toggle,
 	}).Draw(p.t, "what")
 	d := what()
 	name, r, err, then := d.name, d.report, d.err, d.then
@@ -119,7 +120,8 @@ func (p *play) step() {
 			if s.Kind == StepPatch {
 				q := pass.Patches[s.Patch]
 				if p.text[q.Record].Text != q.From.Text {
-					p.t.Fatalf("%s: replay of record %d: %s, the pass expects %s", name, q.Record, p.text[q.Record], q.From)
+					p.t.Fatalf("%s: replay of record %d: %s, the pass expects %s", name, q.Record, p.text[q.Record],
+						q.From)
 				}
 				p.text[q.Record] = q.To
 			}
@@ -149,7 +151,8 @@ func plain(o *Ops) bool    { return !o.has(OpsDirect) && o.Func != nil }
 func isDirect(o *Ops) bool { return o.has(OpsDirect) }
 
 func (p *play) attach() deed {
-	flags := rapid.SampledFrom([]OpsFlags{0, OpsDynamic, OpsRecursion, OpsSaveRegs | OpsSaveRegsIfSupported, OpsSaveRegs | OpsSaveRegsIfSupported | OpsIPModify | OpsDynamic,
+	flags := rapid.SampledFrom([]OpsFlags{0, OpsDynamic, OpsRecursion, OpsSaveRegs | OpsSaveRegsIfSupported,
+		OpsSaveRegs | OpsSaveRegsIfSupported | OpsIPModify | OpsDynamic,
 		OpsRCU, OpsStub, OpsPermanent, OpsIPModify}).Draw(p.t, "flags")
 	o := NewOps(fmt.Sprintf("ops%d", len(p.did)), user(len(p.clients)), flags, p.filter("filter", 0)...)
 	if o.has(OpsStub) { // never called: its function is the stub, as tmp_ops' is
@@ -224,7 +227,8 @@ func (p *play) leftBehind(o *Ops, from hashes) {
 }
 
 func (p *play) registerDirect() deed {
-	o := NewOps("direct", nil, rapid.SampledFrom([]OpsFlags{0, OpsDynamic}).Draw(p.t, "flags"), p.filter("filter", 0)...)
+	o := NewOps("direct", nil, rapid.SampledFrom([]OpsFlags{0, OpsDynamic}).Draw(p.t, "flags"), p.filter("filter",
+		0)...)
 	addr := p.trampoline()
 	r, err := p.c.RegisterDirect(o, addr)
 	return deed{"register direct", r, err, func() {
@@ -237,7 +241,8 @@ func (p *play) registerDirect() deed {
 
 // trampoline is an address for a direct trampoline, near or far.
 func (p *play) trampoline() records.Addr {
-	return rapid.SampledFrom([]records.Addr{0xffffffff82000000, 0xffffffffa0000000}).Draw(p.t, "area") + 0x1000*records.Addr(rapid.IntRange(0, 3).Draw(p.t, "trampoline"))
+	return rapid.SampledFrom([]records.Addr{0xffffffff82000000, 0xffffffffa0000000}).Draw(p.t,
+		"area") + 0x1000*records.Addr(rapid.IntRange(0, 3).Draw(p.t, "trampoline"))
 }
 
 func (p *play) unregisterDirect() deed {
@@ -326,10 +331,13 @@ func TestAnything(t *testing.T) {
 				}
 			}
 		})
-		want := []string{"attach", "attach fails", "detach", "detach fails", "filter", "filter fails", "notrace", "register direct", "register direct fails",
-			"unregister direct", "unregister direct fails", "modify direct", "modify direct fails", "switch", "switch fails"}
+		want := []string{"attach", "attach fails", "detach", "detach fails", "filter", "filter fails", "notrace",
+			"register direct", "register direct fails",
+			"unregister direct", "unregister direct fails", "modify direct", "modify direct fails", "switch",
+			"switch fails"}
 		if a.Traits().SingleDirectOps {
-			want = append(want, "direct add", "direct add fails", "direct mod", "direct mod fails", "direct del", "direct del fails")
+			want = append(want, "direct add", "direct add fails", "direct mod", "direct mod fails", "direct del",
+				"direct del fails")
 		}
 		for _, what := range want {
 			if did[what] == 0 && !testing.Short() {

@@ -217,7 +217,8 @@ func TestGlobal(t *testing.T) {
 		if a.Traits().CallOps {
 			updates = 0 // nothing to patch; the round is sent all the same
 		}
-		if got := kinds(r.Passes[0]); !slices.Equal(got, want) || r.Passes[0].FuncUpdates != updates || r.Passes[0].Syncs != 1 {
+		if got := kinds(r.Passes[0]); !slices.Equal(got, want) || r.Passes[0].FuncUpdates != updates ||
+			r.Passes[0].Syncs != 1 {
 			t.Errorf("steps %v, %d updates", got, r.Passes[0].FuncUpdates)
 		}
 		if f, o := c.Global(); f != user(0) || o != one {

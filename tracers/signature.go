@@ -38,7 +38,8 @@ func (c *Core) sameFor(o *Ops, p Prog, recs []int, source string) error {
 // differ says in what two functions differ that a program looks at, "" for nothing.
 func (u Uses) differ(first, other Signature) string {
 	if u&UsesReturn != 0 && first.Return != other.Return {
-		return fmt.Sprintf("the program looks at a result of type %q, and this function's is %q", first.Return, other.Return)
+		return fmt.Sprintf("the program looks at a result of type %q, and this function's is %q", first.Return,
+			other.Return)
 	}
 	for n := range 15 {
 		if u&UsesArg(n) == 0 {

@@ -36,7 +36,8 @@ func TestSignatures(t *testing.T) {
 			p := Prog{Kind: FEntry, Number: 1, Uses: tt.uses}
 			before := slices.Clone(c.text)
 			_, multi := b.LinkMulti(tt.recs, p)
-			if a.Traits().SingleDirectOps && (errno(multi) == 0) != tt.ok || !tt.ok && a.Traits().SingleDirectOps && errno(multi) != EINVAL {
+			if a.Traits().SingleDirectOps && (errno(multi) == 0) != tt.ok || !tt.ok && a.Traits().SingleDirectOps &&
+				errno(multi) != EINVAL {
 				t.Errorf("%v of %v: %v", tt.uses, tt.recs, multi)
 			}
 			if multi != nil && !slices.Equal(before, c.text) {
@@ -44,7 +45,8 @@ func TestSignatures(t *testing.T) {
 			}
 			c = newCore(t, a, 4, TakeBack)
 			c.Signature = func(rec int) Signature { return functions[rec] }
-			if _, err := NewGlobalTramps(NewBPF(c, images), images+1<<24).Link(2, p, tt.recs...); (errno(err) == 0) != tt.ok || !tt.ok && errno(err) != EINVAL {
+			if _, err := NewGlobalTramps(NewBPF(c, images), images+1<<24).Link(2, p,
+				tt.recs...); (errno(err) == 0) != tt.ok || !tt.ok && errno(err) != EINVAL {
 				t.Errorf("global trampoline, %v of %v: %v", tt.uses, tt.recs, err)
 			}
 		}

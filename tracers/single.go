@@ -110,7 +110,8 @@ func (c *Core) DirectMod(o *Ops, to map[int]records.Addr) (Report, error) {
 // entries are the functions of a request, which must be of this architecture.
 func (c *Core) entries(o *Ops, of map[int]records.Addr, source string) (Functions, error) {
 	if !c.traits.SingleDirectOps {
-		return nil, refuse(EOPNOTSUPP, o, "one ops for all trampolines: sites name their ops here, and an ops names one trampoline",
+		return nil, refuse(EOPNOTSUPP, o,
+			"one ops for all trampolines: sites name their ops here, and an ops names one trampoline",
 			"HAVE_SINGLE_FTRACE_DIRECT_OPS, 7.0: x86_64 alone")
 	}
 	if len(of) == 0 {
@@ -132,7 +133,8 @@ func (x *change) present(o *Ops, of map[int]records.Addr, source string) (Functi
 	for _, rec := range recs {
 		x.Compared++
 		if x.c.direct[rec] == 0 || !o.Filter.Has(rec) {
-			return nil, refuse(EINVAL, o, "the function has no direct trampoline of this ops", source).at(x.c.Records[rec])
+			return nil, refuse(EINVAL, o, "the function has no direct trampoline of this ops",
+				source).at(x.c.Records[rec])
 		}
 	}
 	return recs, nil

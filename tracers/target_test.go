@@ -25,7 +25,8 @@ func TestTargets(t *testing.T) {
 		{"new: registers", all, 2 | Regs, false, 0x2000, false},
 		{"new: plain", all, 2, false, 0x1000, false},
 		{"new: direct without an entry in the table falls through", bare, 1 | Direct | Regs, false, 0x2000, true},
-		{"new: direct without an entry falls to the trampoline", Targets{Trampoline: 0x7000, Entry: 0x1000}, 1 | Direct | Tramp, false, 0x7000, true},
+		{"new: direct without an entry falls to the trampoline", Targets{Trampoline: 0x7000, Entry: 0x1000},
+			1 | Direct | Tramp, false, 0x7000, true},
 		{"new: trampoline of nobody", bare, 1 | Tramp | Regs, false, 0x1000, true},
 		{"new does not look at what is installed", all, 2 | DirectEn | TrampEn | RegsEn, false, 0x1000, false},
 		{"now: direct, whatever the count", all, 2 | DirectEn | TrampEn | RegsEn, true, 0xd000, false},
@@ -86,7 +87,8 @@ func TestTrampolineOf(t *testing.T) {
 	if got := TrampolineThen(1, []*Ops{modifying, adding}); got != adding {
 		t.Errorf("then: %v", got)
 	}
-	if Unique(1, []*Ops{plain, bare}) != nil || Unique(1, []*Ops{modifying, bare}) != bare || Unique(3, []*Ops{plain}) != nil {
+	if Unique(1, []*Ops{plain, bare}) != nil || Unique(1, []*Ops{modifying, bare}) != bare || Unique(3,
+		[]*Ops{plain}) != nil {
 		t.Error("unique")
 	}
 }

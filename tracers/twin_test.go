@@ -73,10 +73,12 @@ func (p *play) checkFlags(rec int, users []*Ops) {
 	}
 	regs := some(OpsSaveRegs)
 	bad := f.Count() != len(users) || f.has(Direct) != some(OpsDirect) || f.has(IPModify) != some(OpsIPModify) ||
-		f.has(Tramp) != (one && users[0].Trampoline != 0) || regs && !f.has(Regs) || !regs && f.has(Regs) && !p.stale[rec] ||
+		f.has(Tramp) != (one && users[0].Trampoline != 0) || regs && !f.has(Regs) || !regs && f.has(Regs) &&
+		!p.stale[rec] ||
 		f.has(CallOps) && (!one || !p.c.traits.CallOps) || f.has(Enabled) != (len(users) > 0 && !p.c.off)
 	if d, _ := Decide(f, !p.c.off); bad || d != Ignore {
-		p.t.Fatalf("record %d: flags %s (%s) with %d users, direct %v, ipmodify %v", rec, f, d, len(users), some(OpsDirect), some(OpsIPModify))
+		p.t.Fatalf("record %d: flags %s (%s) with %d users, direct %v, ipmodify %v", rec, f, d, len(users),
+			some(OpsDirect), some(OpsIPModify))
 	}
 }
 
@@ -162,8 +164,10 @@ func (p *play) snapshot() string {
 		fmt.Fprintf(&b, "list %p\n", o)
 	}
 	for _, o := range append(slices.Clone(p.clients), p.single, c.tmp) {
-		fmt.Fprintf(&b, "%s %p: %s func %p tramp %s direct %s filter %v notrace %v alive %d\n", o.Name, o, o.Flags, o.Func, o.Trampoline, o.DirectCall, o.Filter, o.Notrace, o.alive)
+		fmt.Fprintf(&b, "%s %p: %s func %p tramp %s direct %s filter %v notrace %v alive %d\n", o.Name, o, o.Flags,
+			o.Func, o.Trampoline, o.DirectCall, o.Filter, o.Notrace, o.alive)
 	}
-	fmt.Fprintf(&b, "%+v off %v dead %v leaving %d removed %v modifying %v", c.global, c.off, c.dead, len(c.leaving), c.removed, c.modifying)
+	fmt.Fprintf(&b, "%+v off %v dead %v leaving %d removed %v modifying %v", c.global, c.off, c.dead, len(c.leaving),
+		c.removed, c.modifying)
 	return b.String()
 }

@@ -60,11 +60,13 @@ func newLab(t *testing.T, arch isa.Arch, n int) *lab {
 	addrs := table.Addrs()[:n]
 	l := &lab{}
 	p := poke.Named(poke.Native, arch.Traits())
-	l.core, err = tracers.New(tracers.Config{Arch: arch, Records: addrs, Stores: tracers.Stores{Site: func(q *tracers.Patch) error { return l.write(t, p, q) }}})
+	l.core, err = tracers.New(tracers.Config{Arch: arch, Records: addrs,
+		Stores: tracers.Stores{Site: func(q *tracers.Patch) error { return l.write(t, p, q) }}})
 	if err != nil {
 		t.Fatal(err)
 	}
-	code := &cpus.Code{Arch: arch, Traits: arch.Traits(), Layout: p.Layout, Len: int(l.core.Site(0).Len), Entry: l.core.Places.Entry}
+	code := &cpus.Code{Arch: arch, Traits: arch.Traits(), Layout: p.Layout, Len: int(l.core.Site(0).Len),
+		Entry: l.core.Places.Entry}
 	for i := range n {
 		code.Sites = append(code.Sites, l.core.Site(i).Addr)
 	}
@@ -73,7 +75,8 @@ func newLab(t *testing.T, arch isa.Arch, n int) *lab {
 		t.Fatal(err)
 	}
 	handlers := int3.NewTable(int3.PerCPU, len(roles))
-	m, err := cpus.NewMachine(cpus.Config{Code: code, Roles: roles, Handler: handlers, NopOps: 1, Seed: 1, Initial: func(i int) isa.Text { return l.core.Text(i).Text }})
+	m, err := cpus.NewMachine(cpus.Config{Code: code, Roles: roles, Handler: handlers, NopOps: 1, Seed: 1,
+		Initial: func(i int) isa.Text { return l.core.Text(i).Text }})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -101,7 +104,8 @@ func newLab(t *testing.T, arch isa.Arch, n int) *lab {
 
 // write makes one patch by the protocol.
 func (l *lab) write(t *testing.T, p *poke.Protocol, q *tracers.Patch) error {
-	patch := poke.Patch{Site: int32(q.Record), Addr: q.Addr, Old: q.From.Text, New: q.To.Text, OldOps: l.name(q.From), NewOps: l.name(q.To)}
+	patch := poke.Patch{Site: int32(q.Record), Addr: q.Addr, Old: q.From.Text, New: q.To.Text, OldOps: l.name(q.From),
+		NewOps: l.name(q.To)}
 	s := poke.Shape{Traits: l.core.Traits(), Len: int(l.core.Site(q.Record).Len), Patches: 1}
 	u := &poke.Update{Patches: []poke.Patch{patch}, Shape: s, Settles: p.Settles(s)}
 	batch := func(yield func(poke.Range) bool) { yield(poke.Range{From: 0, To: 1}) }
@@ -124,7 +128,8 @@ func (l *lab) fresh(n int) {
 // state is every byte, literal, flag and link.
 func (l *lab) state(n int) (out []string) {
 	for i := range n {
-		out = append(out, fmt.Sprintf("%v %d %v %v", l.x.Peek(i).Format(8), l.x.Literal(i), l.core.Text(i), l.core.DirectOf(i)))
+		out = append(out, fmt.Sprintf("%v %d %v %v", l.x.Peek(i).Format(8), l.x.Literal(i), l.core.Text(i),
+			l.core.DirectOf(i)))
 		if l.core.Flags(i)&^(tracers.Touched|tracers.Modified) != 0 {
 			out = append(out, fmt.Sprintf("record %d has flags %v", i, l.core.Flags(i)))
 		}
@@ -166,7 +171,8 @@ func TestAllOrNothing(t *testing.T) {
 			}
 			for j, o := range l.ops {
 				for _, rec := range o.Filter {
-					if got := l.core.DirectOf(rec); got != l.trampoline(j) || l.x.Peek(rec) == arch.Disabled(l.core.Site(rec)) {
+					if got := l.core.DirectOf(rec); got != l.trampoline(j) ||
+						l.x.Peek(rec) == arch.Disabled(l.core.Site(rec)) {
 						t.Fatalf("record %d calls %s", rec, got)
 					}
 				}

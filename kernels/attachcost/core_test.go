@@ -102,7 +102,8 @@ func sum(k *Kernel, w Way, direction string, n, total int64, all []tracers.Repor
 			c.Rounds[Order] += k.OrderSync * int64(p.Syncs)
 			c.Walked += (k.Replace - 1) * total // what the core counts once
 		}
-		c.Rounds[OwnEntry] += k.ProbeMade*int64(r.Trampolines) + k.ProbeAimed*int64(r.Reaims) + k.ProbeFreed*int64(r.Freed)
+		c.Rounds[OwnEntry] += k.ProbeMade*int64(r.Trampolines) + k.ProbeAimed*int64(r.Reaims) +
+			k.ProbeFreed*int64(r.Freed)
 		c.Walked += int64(r.Walked)
 		c.Copied += int64(r.HashEntries)
 		c.ListChanges += int64(r.ListChanges)
@@ -137,14 +138,17 @@ func TestCore(t *testing.T) {
 			}
 			for _, n := range []int64{1, 2, 13, 255, 256, 257, 600} {
 				on, off := run(t, newCore(t, k, total), k, w, n)
-				for direction, got := range map[string]Counts{published.Attach: sum(k, w, published.Attach, n, total, on), published.Detach: sum(k, w, published.Detach, n, total, off)} {
+				for direction, got := range map[string]Counts{published.Attach: sum(k, w, published.Attach, n, total,
+					on), published.Detach: sum(k, w, published.Detach, n, total, off)} {
 					want := counted(t, k, w.Name, direction, n, total)
 					for _, cause := range []Cause{Image, OldImage} { // not the core's
 						want.Rounds[cause] = 0
 					}
-					if got.Rounds != want.Rounds || got.SiteStores != want.SiteStores || got.Walked != want.Walked || got.Copied != want.Copied ||
+					if got.Rounds != want.Rounds || got.SiteStores != want.SiteStores || got.Walked != want.Walked ||
+						got.Copied != want.Copied ||
 						got.ListChanges != want.ListChanges || got.Waits != want.Waits {
-						t.Errorf("%s %s %s of %d\n the core %+v\ncounted here %+v", k.Name, w.Name, direction, n, got, want)
+						t.Errorf("%s %s %s of %d\n the core %+v\ncounted here %+v", k.Name, w.Name, direction, n, got,
+							want)
 					}
 				}
 			}

@@ -1,6 +1,9 @@
 package attachcost
 
-import "fmt"
+import (
+	"errors"
+	"fmt"
+)
 
 // Cause is what a round of interrupts is for.
 type Cause uint8
@@ -12,7 +15,7 @@ const (
 	Order                  // ftrace_sync_ipi: what the entries load
 	Image                  // a trampoline is made: a flush of TLBs or instruction caches
 	OldImage               // a trampoline is cut off
-	OwnEntry               // an ops' own trampoline is made, freed or aimed
+	OwnEntry               // an ops' own trampoline is made, freed or patched
 
 	NumCauses = int(OwnEntry) + 1
 )
@@ -57,13 +60,13 @@ const (
 	list               // the list function
 )
 
-// course is one attach or detach on its way.
-type course struct {
+// operation is one attach or detach that is being counted.
+type operation struct {
 	Counts
 	k       *Kernel
 	w       Way
 	total   int64  // records
-	aimed   global // what the entries call at present
+	patched global // what the entries call at present
 	holding int64  // functions attached at present
 }
 
@@ -88,9 +91,9 @@ func Detach(k *Kernel, w Way, n, total int64) (Counts, error) {
 	if err != nil {
 		return Counts{}, err
 	}
-	c.holding, c.aimed = n, list
+	c.holding, c.patched = n, list
 	if c.shared() {
-		c.aimed = own
+		c.patched = own
 	}
 	m := w.calls(n)
 	for j := range m {
@@ -99,14 +102,17 @@ func Detach(k *Kernel, w Way, n, total int64) (Counts, error) {
 	return c.Counts, nil
 }
 
-func begin(k *Kernel, w Way, n, total int64) (*course, error) {
+func begin(k *Kernel, w Way, n, total int64) (*operation, error) {
+	if k == nil {
+		return nil, errors.New("attachcost: no kernel")
+	}
 	if err := w.In(k); err != nil {
 		return nil, err
 	}
 	if n < 1 || n > total {
 		return nil, fmt.Errorf("%d functions of %d records", n, total)
 	}
-	c := &course{k: k, w: w, total: total}
+	c := &operation{k: k, w: w, total: total}
 	c.Functions, c.Calls, c.Ops, c.Images = n, w.calls(n), w.calls(n), w.images(n)
 	if c.shared() {
 		c.Ops = 1
@@ -115,7 +121,7 @@ func begin(k *Kernel, w Way, n, total int64) (*course, error) {
 }
 
 // shared tells whether the ops is static and there for good.
-func (c *course) shared() bool {
+func (c *operation) shared() bool {
 	if c.w.Direct {
 		return c.k.SharedDirectOps
 	}
@@ -123,7 +129,7 @@ func (c *course) shared() bool {
 }
 
 // images is how many trampolines so many functions of one call have.
-func (c *course) images(functions int64) int64 {
+func (c *operation) images(functions int64) int64 {
 	switch {
 	case c.w.Images < 0:
 		return functions
@@ -134,7 +140,7 @@ func (c *course) images(functions int64) int64 {
 }
 
 // attach is one call of the interface, for records from up to to.
-func (c *course) attach(from, to int64) {
+func (c *operation) attach(from, to int64) {
 	g, first := to-from, c.holding == 0
 	made := c.images(g)
 	c.Rounds[Image] += made * c.k.Image
@@ -160,7 +166,7 @@ func (c *course) attach(from, to int64) {
 		if !c.shared() {
 			c.Allocations++ // the ops
 		}
-		c.aim(c.function())
+		c.retarget(c.function())
 	}
 	c.Walked += to // the new filter's, likewise
 	c.update(g)
@@ -168,7 +174,7 @@ func (c *course) attach(from, to int64) {
 }
 
 // hashes makes the tables anew that so many entries of direct calls are in.
-func (c *course) hashes(entries int64) {
+func (c *operation) hashes(entries int64) {
 	c.Copied += c.k.DirectEntries * entries
 	c.Allocations += c.k.DirectEntries * (entries + hashParts)
 }
@@ -178,7 +184,7 @@ func (c *course) hashes(entries int64) {
 const hashParts = 2
 
 // detach is one call of the interface, for records from up to to.
-func (c *course) detach(from, to int64) {
+func (c *operation) detach(from, to int64) {
 	g := to - from
 	c.holding -= g
 	last := c.holding == 0
@@ -203,7 +209,7 @@ func (c *course) detach(from, to int64) {
 		c.ListChanges++
 	}
 	if last {
-		c.aim(stub)
+		c.retarget(stub)
 		c.Walked += c.total // whether no record has a flag left (ftrace_shutdown)
 	}
 	if !c.w.Direct && !c.shared() {
@@ -214,39 +220,39 @@ func (c *course) detach(from, to int64) {
 
 // function is what the common entries call while functions are attached: the list
 // function if any ops is dynamic (update_ftrace_function).
-func (c *course) function() global {
+func (c *operation) function() global {
 	if c.shared() {
 		return own
 	}
 	return list
 }
 
-// aim lets the common entries call to: the list function first, then the final
+// retarget lets the common entries call to: the list function first, then the final
 // one (ftrace_modify_all_code, steps 1 and 3). Nothing happens when it is what
 // they call.
-func (c *course) aim(to global) {
-	if to == c.aimed {
+func (c *operation) retarget(to global) {
+	if to == c.patched {
 		return
 	}
-	if c.aimed != list {
+	if c.patched != list {
 		c.poke(EntryCall, c.k.CallUpdate)
-		c.aimed = list
+		c.patched = list
 	}
 	if to != list {
 		c.Rounds[Order] += c.k.OrderSync
 		c.poke(EntryCall, c.k.CallUpdate)
-		c.aimed = to
+		c.patched = to
 	}
 }
 
 // poke is rounds that each have one store before them.
-func (c *course) poke(cause Cause, rounds int64) {
+func (c *operation) poke(cause Cause, rounds int64) {
 	c.Rounds[cause] += rounds
 	c.Pokes += rounds
 }
 
 // update changes the sites of so many records in one pass.
-func (c *course) update(g int64) {
+func (c *operation) update(g int64) {
 	c.Rounds[Records] += c.k.PerBatch*((g+slots-1)/slots) + c.k.PerRecord*g + c.k.PerUpdate
 	c.SiteStores += c.k.Stores * g
 	c.Walked += c.k.Replace * c.total

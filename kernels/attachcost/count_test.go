@@ -53,7 +53,8 @@ func TestFormulas(t *testing.T) {
 		for _, n := range []int64{1, 2, 32, 255, 256, 257, 512, 1000, 20000} {
 			c := counted(t, k, f.Way, f.Direction, n, 42757)
 			if want := f.PerFunction*n + f.PerBatch*((n+255)/256) + f.Fixed; c.AllRounds() != want {
-				t.Errorf("%s %s %s of %d: %d rounds (%v), want %d", f.Kernel, f.Way, f.Direction, n, c.AllRounds(), c.Rounds, want)
+				t.Errorf("%s %s %s of %d: %d rounds (%v), want %d", f.Kernel, f.Way, f.Direction, n, c.AllRounds(),
+					c.Rounds, want)
 			}
 		}
 	}
@@ -125,7 +126,8 @@ func TestQuadratic(t *testing.T) {
 		t.Errorf("%+v", c)
 	}
 	// 12 equal parts of 1000: 1000 + 2000 + ... + 12000, and the filters.
-	if c := counted(t, old, "global-trampoline", "attach", 12000, total); c.Copied != 78000+12000 || c.Ops != 12 || c.Images != 12 {
+	if c := counted(t, old, "global-trampoline", "attach", 12000, total); c.Copied != 78000+12000 || c.Ops != 12 ||
+		c.Images != 12 {
 		t.Errorf("%+v", c)
 	}
 }
@@ -244,7 +246,8 @@ func TestSlow(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		total := rapid.IntRange(1, 60).Draw(t, "records")
 		n := rapid.IntRange(1, total).Draw(t, "functions")
-		k := &Kernel{Name: "k", DirectEntries: 1, Replace: int64(rapid.IntRange(1, 2).Draw(t, "walks")), SharedDirectOps: rapid.Bool().Draw(t, "shared")}
+		k := &Kernel{Name: "k", DirectEntries: 1, Replace: int64(rapid.IntRange(1, 2).Draw(t, "walks")),
+			SharedDirectOps: rapid.Bool().Draw(t, "shared")}
 		if k.SharedDirectOps {
 			k.DirectEntries = 2
 		}
@@ -258,8 +261,10 @@ func TestSlow(t *testing.T) {
 			t.Fatal(err)
 		}
 		for _, c := range [][2]Counts{{on, wantOn}, {off, wantOff}} {
-			if got, want := c[0], c[1]; got.Walked != want.Walked || got.Copied != want.Copied || got.Allocations != want.Allocations {
-				t.Errorf("walked %d, copied %d, allocations %d; want %d, %d, %d", got.Walked, got.Copied, got.Allocations, want.Walked, want.Copied, want.Allocations)
+			if got, want := c[0], c[1]; got.Walked != want.Walked || got.Copied != want.Copied ||
+				got.Allocations != want.Allocations {
+				t.Errorf("walked %d, copied %d, allocations %d; want %d, %d, %d", got.Walked, got.Copied,
+					got.Allocations, want.Walked, want.Copied, want.Allocations)
 			}
 		}
 	})
@@ -275,6 +280,9 @@ func TestWrong(t *testing.T) {
 		if _, err := Attach(kernelNamed(t, "x86_64-7.2"), w, n, 10); err == nil {
 			t.Errorf("%d of 10", n)
 		}
+	}
+	if _, err := Detach(nil, w, 1, 1); err == nil {
+		t.Error("no kernel")
 	}
 	if _, err := ParseWay("fenty"); err == nil || err.Error() == "" {
 		t.Error("fenty")

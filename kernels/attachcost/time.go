@@ -38,7 +38,8 @@ type Part struct {
 }
 
 // PartNames are the parts that Waterfall has, in its order.
-var PartNames = []string{"stores to sites", "rounds for sites", "entry calls", "trampolines made", "trampoline rounds", "records walked", "hash entries", "allocations", "grace periods"}
+var PartNames = []string{"stores to sites", "rounds for sites", "entry calls", "trampolines made",
+	"trampoline rounds", "records walked", "hash entries", "allocations", "grace periods"}
 
 // Waterfall is how the time of counts is made up. Making trampolines is part of
 // attaching alone.
@@ -50,7 +51,8 @@ func (m *Machine) Waterfall(c *Counts, attach bool) []Part {
 	if attach {
 		made = c.Images
 	}
-	counts := []int64{c.SiteStores, c.Rounds[Records], entries, made, images, c.Walked, c.Copied, c.Allocations, c.Waits}
+	counts := []int64{c.SiteStores, c.Rounds[Records], entries, made, images, c.Walked, c.Copied, c.Allocations,
+		c.Waits}
 	ns := []float64{
 		float64(c.SiteStores)*costs.Store + float64(c.Functions)*(costs.Verify+costs.Publish),
 		float64(c.Rounds[Records]) * round,

@@ -23,8 +23,10 @@ const GlobalOps = 12
 // The ways.
 var ways = []Way{
 	{Name: "fentry", About: "a trampoline a function, attached one by one", Direct: true, Images: -1},
-	{Name: "global-trampoline", About: "one trampoline, and ops, for each of 12 numbers of arguments", Direct: true, Calls: GlobalOps, Images: GlobalOps},
-	{Name: "tracing-multi", About: "a trampoline a function, attached in one update of one ops", Direct: true, Calls: 1, Images: -1, Shared: true},
+	{Name: "global-trampoline", About: "one trampoline, and ops, for each of 12 numbers of arguments", Direct: true,
+		Calls: GlobalOps, Images: GlobalOps},
+	{Name: "tracing-multi", About: "a trampoline a function, attached in one update of one ops", Direct: true,
+		Calls: 1, Images: -1, Shared: true},
 	{Name: "kprobe-multi", About: "one ops for all functions, no trampolines of their own", Calls: 1},
 }
 

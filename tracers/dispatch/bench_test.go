@@ -49,7 +49,8 @@ func BenchmarkDispatchSlope(b *testing.B) {
 type line struct{ intercept, slope, low, high, r2 float64 }
 
 func (f line) String() string {
-	return fmt.Sprintf("%.2f ns + %.4f ns a tracer (95 %%: %.4f to %.4f), R2 %.4f", f.intercept, f.slope, f.low, f.high, f.r2)
+	return fmt.Sprintf("%.2f ns + %.4f ns a tracer (95 %%: %.4f to %.4f), R2 %.4f", f.intercept, f.slope, f.low,
+		f.high, f.r2)
 }
 
 // slope measures calls with one tracer that matters among up to 200 that do not. Each
@@ -100,7 +101,10 @@ func TestSlope(t *testing.T) {
 	if !*long {
 		t.Skip("-long measures")
 	}
-	flat, linear := func(f line) bool { return f.low <= 0 && 0 <= f.high }, func(f line) bool { return f.r2 > 0.98 && f.low > 0 }
+	flat, linear := func(f line) bool { return f.low <= 0 && 0 <= f.high }, func(f line) bool {
+		return f.r2 > 0.98 &&
+			f.low > 0
+	}
 	for name, ok := range map[string]func(line) bool{"call-ops": flat, "list": linear} {
 		var seen []string
 		if !slices.ContainsFunc(make([]struct{}, 5), func(struct{}) bool {

@@ -90,7 +90,8 @@ func (b *BPF) generate(sites []int) error {
 		m := b.imageOf(site)
 		if m != nil && len(m.entry)+len(m.modify)+len(m.exit) > tracers.MaxTrampLinks {
 			return &tracers.Error{
-				Errno: tracers.E2BIG, Record: b.ips[site], Why: fmt.Sprintf("a trampoline has %d programs at most", tracers.MaxTrampLinks),
+				Errno: tracers.E2BIG, Record: b.ips[site],
+				Why:    fmt.Sprintf("a trampoline has %d programs at most", tracers.MaxTrampLinks),
 				Source: "__bpf_trampoline_link_prog, 7.1",
 			}
 		}

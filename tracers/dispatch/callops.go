@@ -60,10 +60,7 @@ func newCallOps(c Config, w words) (*CallOps, error) {
 		return nil, err
 	}
 	way := &CallOps{b, make([]callOpsSite, b.sites)}
-	for i := range way.at {
-		way.publish(i, b.core.Text(i))
-	}
-	b.text = way.publish
+	b.start(way.publish)
 	return way, nil
 }
 
@@ -124,15 +121,13 @@ func NewIntermediate(c Config) (*Intermediate, error) {
 		return nil, err
 	}
 	w := &Intermediate{b, make([]intermediateSite, b.sites)}
-	b.text = func(site int, to tracers.Installed) {
-		s := &w.at[site]
-		s.literal.Load().ops.Store(b.readable(to))
-		s.branch.Store(to.Decided != 0)
-	}
 	for i := range w.at {
 		w.at[i].literal.Store(&record{})
-		b.text(i, b.core.Text(i))
 	}
+	b.start(func(site int, to tracers.Installed) {
+		w.at[site].literal.Load().ops.Store(b.readable(to))
+		w.at[site].branch.Store(to.Decided != 0)
+	})
 	return w, nil
 }
 
@@ -178,13 +173,10 @@ func NewOpsTrampoline(c Config) (*OpsTrampoline, error) {
 		return nil, err
 	}
 	w := &OpsTrampoline{b, make([]opsTrampolineSite, b.sites)}
-	b.text = func(site int, to tracers.Installed) {
+	b.start(func(site int, to tracers.Installed) {
 		w.at[site].literal.Store(b.readable(to).trampoline(b))
 		w.at[site].branch.Store(to.Decided != 0)
-	}
-	for i := range w.at {
-		b.text(i, b.core.Text(i))
-	}
+	})
 	return w, nil
 }
 
@@ -233,15 +225,12 @@ func NewSiteTrampoline(c Config) (*SiteTrampoline, error) {
 		return nil, err
 	}
 	w := &SiteTrampoline{b, make([]siteTrampolineSite, b.sites)}
-	b.text = func(site int, to tracers.Installed) {
+	b.start(func(site int, to tracers.Installed) {
 		s, e := &w.at[site], b.readable(to)
 		s.ops.Store(e)
 		s.direct.Store(e.direct)
 		s.branch.Store(to.Decided != 0)
-	}
-	for i := range w.at {
-		b.text(i, b.core.Text(i))
-	}
+	})
 	return w, nil
 }
 

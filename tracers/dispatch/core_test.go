@@ -173,7 +173,8 @@ func (p *play) compare(when string) {
 			got, missed := p.byWay(site, budget)
 			want, missing := p.byCore(site, budget)
 			if !slices.Equal(got, want) || missed != missing {
-				p.Fatalf("%s: site %d: called %v, missed %d; the core: %v, missed %d", when, site, got, missed, want, missing)
+				p.Fatalf("%s: site %d: called %v, missed %d; the core: %v, missed %d", when, site, got, missed, want,
+					missing)
 			}
 			if missed > 0 {
 				p.did["missed"]++
@@ -222,7 +223,8 @@ func (p *play) step() {
 	p.updating = false
 	if err != nil {
 		what += " fails"
-		if failed := p.writes < -1 || p.writes == -1; !failed && !errors.Is(err, tracers.EBUSY) && !errors.Is(err, tracers.EINVAL) {
+		if failed := p.writes < -1 || p.writes == -1; !failed && !errors.Is(err, tracers.EBUSY) && !errors.Is(err,
+			tracers.EINVAL) {
 			p.Fatalf("%s: %v", what, err)
 		}
 	}
@@ -265,9 +267,11 @@ func (p *play) attach() (string, error) {
 	p.made++
 	c := &client{filter: p.functions("filter"), notrace: p.functions("notrace")}
 	for range rapid.IntRange(0, 2).Draw(p.T, "nested calls") {
-		c.calls = append(c.calls, nested{rapid.IntRange(0, len(sites)-1).Draw(p.T, "site"), tracers.Context(rapid.IntRange(0, int(tracers.Normal)).Draw(p.T, "context"))})
+		c.calls = append(c.calls, nested{rapid.IntRange(0, len(sites)-1).Draw(p.T, "site"),
+			tracers.Context(rapid.IntRange(0, int(tracers.Normal)).Draw(p.T, "context"))})
 	}
-	flags := rapid.SampledFrom([]tracers.OpsFlags{0, 0, tracers.OpsDynamic, tracers.OpsRecursion, tracers.OpsDynamic | tracers.OpsRecursion, tracers.OpsRCU}).Draw(p.T, "flags")
+	flags := rapid.SampledFrom([]tracers.OpsFlags{0, 0, tracers.OpsDynamic, tracers.OpsRecursion,
+		tracers.OpsDynamic | tracers.OpsRecursion, tracers.OpsRCU}).Draw(p.T, "flags")
 	f := &tracers.Func{Name: "client", Entry: p.called(c)}
 	c.ops = tracers.NewOps(fmt.Sprint("ops", p.made), f, flags, c.filter...)
 	if p.kind.Direct && rapid.Bool().Draw(p.T, "direct") {

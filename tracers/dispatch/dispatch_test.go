@@ -66,7 +66,8 @@ func TestCostIsCount(t *testing.T) {
 				t.Errorf("%s with %d and %d: counted %+v, computed %+v", k.Name, l[0], l[1], got, want)
 			}
 			if want := calls * int64(l[0]); int64(ctx.Hits) != want || got.Called != want || ctx.Missed != 0 {
-				t.Errorf("%s with %d and %d: %d hits, %d called, want %d", k.Name, l[0], l[1], ctx.Hits, got.Called, want)
+				t.Errorf("%s with %d and %d: %d hits, %d called, want %d", k.Name, l[0], l[1], ctx.Hits, got.Called,
+					want)
 			}
 		}
 	}

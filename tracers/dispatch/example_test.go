@@ -10,7 +10,8 @@ import (
 
 // What a hundred tracers of another function add to a call of this one.
 func Example() {
-	functions := dispatch.Config{Sites: []records.Addr{0xffffffff81001000}, Elsewhere: []records.Addr{0xffffffff81002000}}
+	functions := dispatch.Config{Sites: []records.Addr{0xffffffff81001000},
+		Elsewhere: []records.Addr{0xffffffff81002000}}
 	for _, name := range []string{"list", "call-ops"} {
 		kind, err := dispatch.Parse(name)
 		if err != nil {

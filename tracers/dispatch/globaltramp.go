@@ -55,7 +55,8 @@ func (g *GlobalTrampoline) publish(sites []int) error {
 			g.table.Remove(at)
 			continue
 		}
-		if err := g.table.Set(&metadata.Record{Func: at, Args: uint8(g.args), Origin: len(m.modify)+len(m.exit) > 0, Image: m}); err != nil {
+		r := &metadata.Record{Func: at, Args: uint8(g.args), Origin: len(m.modify)+len(m.exit) > 0, Image: m}
+		if err := g.table.Set(r); err != nil {
 			return err
 		}
 		g.calls[site].Store(true)
@@ -98,13 +99,15 @@ func (g *GlobalTrampoline) Cost(site int) Counts {
 const maxPadded = 256 << 20
 
 // padding is the table in the functions' padding, for functions at these sites.
-func padding(sites []records.Addr) (metadata.Counted, error) {
+func padding(c Config) (metadata.Counted, error) {
+	sites := c.Sites
 	if len(sites) == 0 {
 		return nil, nil // the way says so
 	}
 	text := metadata.Text{Start: function(slices.Min(sites)) - 64, End: function(slices.Max(sites)) + 64}
 	if n := text.End - text.Start; n > maxPadded {
-		return nil, fmt.Errorf("padding: the sites lie %d MiB apart, and no more than %d can be held", n>>20, maxPadded>>20)
+		return nil, fmt.Errorf("padding: the sites lie %d MiB apart, and no more than %d can be held",
+			n>>20, maxPadded>>20)
 	}
 	return metadata.NewPadding(text)
 }

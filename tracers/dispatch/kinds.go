@@ -37,34 +37,54 @@ func of[W Way](w W, err error) (Way, error) {
 
 // Kinds are all ways, the kernel's first.
 func Kinds() []Kind {
+	literal := func(single, near bool) func(Config) (Way, error) {
+		return func(c Config) (Way, error) {
+			return of(newCallOps(c, words{callOps: true, direct: true, near: near, single: single}))
+		}
+	}
+	fprobe := func(costs FprobeCosts) func(Config) (Way, error) {
+		return func(c Config) (Way, error) { return of(NewFprobe(c, costs, poolNodes)) }
+	}
+	kprobe := func(boosted bool) func(Config) (Way, error) {
+		return func(c Config) (Way, error) { return of(NewKprobe(c, boosted)) }
+	}
+	global := func(table func(Config) (metadata.Counted, error)) func(Config) (Way, error) {
+		return func(c Config) (Way, error) {
+			t, err := table(c)
+			if err != nil {
+				return nil, err
+			}
+			return of(NewGlobalTrampoline(c, bpfArgs, t))
+		}
+	}
 	return []Kind{
 		{"list", "list function for every call", false, func(c Config) (Way, error) { return of(NewList(c)) }},
-		{"global", "one function and ops for all sites, or the list", false, func(c Config) (Way, error) { return of(NewGlobal(c)) }},
-		{"call-ops", "a literal at each site names its ops", false, func(c Config) (Way, error) { return of(NewCallOps(c, false)) }},
-		{"direct", "the site calls the direct trampoline", true, func(c Config) (Way, error) { return of(NewCallOps(c, true)) }},
-		{"direct-ops", "direct trampoline out of branch range: through the ops", true, func(c Config) (Way, error) { return of(NewCallOps(c, false)) }},
-		{"single-direct", "one ops for all direct trampolines, in branch range", true, func(c Config) (Way, error) { return of(NewSingleDirect(c, true)) }},
-		{"single-direct-far", "one ops for all direct trampolines, each call looks its address up", true, func(c Config) (Way, error) { return of(NewSingleDirect(c, false)) }},
-		{"intermediate", "turned down: the literal names a record that names the ops", false, func(c Config) (Way, error) { return of(NewIntermediate(c)) }},
-		{"ops-trampoline", "turned down: the literal names a trampoline of the ops", false, func(c Config) (Way, error) { return of(NewOpsTrampoline(c)) }},
-		{"site-trampoline", "turned down: the direct trampoline's address beside the literal", true, func(c Config) (Way, error) { return of(NewSiteTrampoline(c)) }},
-		{"fprobe", "fprobe without its four costs", false, func(c Config) (Way, error) { return of(NewFprobe(c, FprobeCosts{}, poolNodes)) }},
-		{"fprobe-2022", "fprobe with all four costs", false, func(c Config) (Way, error) { return of(NewFprobe(c, FprobeCosts{true, true, true, true}, poolNodes)) }},
-		{"kprobe", "breakpoint and lookup, then a jump", false, func(c Config) (Way, error) { return of(NewKprobe(c, true)) }},
-		{"kprobe-stepped", "breakpoint and lookup, then a single step", false, func(c Config) (Way, error) { return of(NewKprobe(c, false)) }},
-		{"bpf", "trampoline generated for the function, programs inside", false, func(c Config) (Way, error) { return of(NewBPF(c, bpfArgs)) }},
-		{"global-trampoline", "one trampoline for all functions, programs looked up in 256 buckets", false, func(c Config) (Way, error) { return of(NewGlobalTrampoline(c, bpfArgs, metadata.NewFixed(buckets))) }},
-		{"global-trampoline-resizable", "the same, looked up in a hash that grows and shrinks", false, func(c Config) (Way, error) { return of(NewGlobalTrampoline(c, bpfArgs, nil)) }},
-		{"global-trampoline-padding", "the same, found by a number in the function's padding", false, newPadded},
+		{"global", "one function and ops for all sites, or the list", false,
+			func(c Config) (Way, error) { return of(NewGlobal(c)) }},
+		{"call-ops", "a literal at each site names its ops", false, literal(false, false)},
+		{"direct", "the site calls the direct trampoline", true, literal(false, true)},
+		{"direct-ops", "direct trampoline out of branch range: through the ops", true, literal(false, false)},
+		{"single-direct", "one ops for all direct trampolines, in branch range", true, literal(true, true)},
+		{"single-direct-far", "one ops for all direct trampolines, each call looks its address up", true,
+			literal(true, false)},
+		{"intermediate", "turned down: the literal names a record that names the ops", false,
+			func(c Config) (Way, error) { return of(NewIntermediate(c)) }},
+		{"ops-trampoline", "turned down: the literal names a trampoline of the ops", false,
+			func(c Config) (Way, error) { return of(NewOpsTrampoline(c)) }},
+		{"site-trampoline", "turned down: the direct trampoline's address beside the literal", true,
+			func(c Config) (Way, error) { return of(NewSiteTrampoline(c)) }},
+		{"fprobe", "fprobe without its four costs", false, fprobe(FprobeCosts{})},
+		{"fprobe-2022", "fprobe with all four costs", false, fprobe(FprobeCosts{true, true, true, true})},
+		{"kprobe", "breakpoint and lookup, then a jump", false, kprobe(true)},
+		{"kprobe-stepped", "breakpoint and lookup, then a single step", false, kprobe(false)},
+		{"bpf", "trampoline generated for the function, programs inside", false,
+			func(c Config) (Way, error) { return of(NewBPF(c, bpfArgs)) }},
+		{"global-trampoline", "one trampoline for all functions, programs looked up in 256 buckets", false,
+			global(func(Config) (metadata.Counted, error) { return metadata.NewFixed(buckets), nil })},
+		{"global-trampoline-resizable", "the same, looked up in a hash that grows and shrinks", false,
+			global(func(Config) (metadata.Counted, error) { return metadata.NewResizable(), nil })},
+		{"global-trampoline-padding", "the same, found by a number in the function's padding", false, global(padding)},
 	}
-}
-
-func newPadded(c Config) (Way, error) {
-	table, err := padding(c.Sites)
-	if err != nil {
-		return nil, err
-	}
-	return of(NewGlobalTrampoline(c, bpfArgs, table))
 }
 
 // Names are the names of all kinds.

@@ -11,8 +11,9 @@ import (
 //	site -> breakpoint -> exception -> bucket -> kprobe ... -> handlers
 //	  then the copied instruction: jumped to (boosted), or stepped -> exception
 //
-// A lookup in a hash that is there from the start: a load for the bucket, and one for each probe in it up to the one that is meant; then
-// one for every handler, as several at one address are a list (aggr_pre_handler).
+// A lookup in a hash that is there from the start: a load for the bucket, and one for each
+// probe in it up to the one that is meant; then one for every handler, as several at one
+// address are a list (aggr_pre_handler).
 // Exceptions are one, or two where the instruction has to be single-stepped, and each
 // saves all registers. kernel/kprobes.c; kprobe_table has 64 buckets.
 //

@@ -72,7 +72,10 @@ func TestModifyReturn(t *testing.T) {
 		must(NewGlobalTrampoline(one, 3, nil)),
 	} {
 		answer, ran := uint64(0), 0
-		o := tracers.NewOps("program", &tracers.Func{Entry: tracers.Hit, Exit: tracers.Hit, Modify: func(records.Addr, *tracers.Ops, *tracers.Task) uint64 { return answer }}, 0)
+		o := tracers.NewOps("program", &tracers.Func{Entry: tracers.Hit, Exit: tracers.Hit, Modify: func(records.Addr,
+			*tracers.Ops, *tracers.Task) uint64 {
+			return answer
+		}}, 0)
 		if err := w.Attach(o); err != nil {
 			t.Fatal(err)
 		}
@@ -130,7 +133,8 @@ func TestFprobeCosts(t *testing.T) {
 func TestNoRoom(t *testing.T) {
 	for freelist, room := range map[bool]uint64{true: 4, false: shadowFrames} {
 		w := must(NewFprobe(one, FprobeCosts{Freelist: freelist}, 4))
-		if err := w.Attach(tracers.NewOps("program", &tracers.Func{Entry: tracers.Hit, Exit: tracers.Hit}, 0)); err != nil {
+		if err := w.Attach(tracers.NewOps("program", &tracers.Func{Entry: tracers.Hit, Exit: tracers.Hit},
+			0)); err != nil {
 			t.Fatal(err)
 		}
 		ctx := &Task{}
@@ -158,7 +162,8 @@ func TestKprobe(t *testing.T) {
 		var c Counts
 		task := &Task{}
 		task.Count(&c)
-		err := k.Attach(tracers.NewOps("probe", &tracers.Func{Entry: func(_ records.Addr, _ *tracers.Ops, t *tracers.Task) {
+		err := k.Attach(tracers.NewOps("probe", &tracers.Func{Entry: func(_ records.Addr, _ *tracers.Ops,
+			t *tracers.Task) {
 			t.Hits++
 			k.Call(0, task)
 		}}, 0))
@@ -217,7 +222,8 @@ func TestRefused(t *testing.T) {
 	w := newWay(t, kindOf(t, "bpf"))
 	for i := range tracers.MaxTrampLinks + 1 {
 		full := i == tracers.MaxTrampLinks
-		if err := w.Attach(tracers.NewOps("program", tracers.CountHits, 0, 0)); errors.Is(err, tracers.E2BIG) != full || w.Cost(0).Called != int64(min(i+1, tracers.MaxTrampLinks)) {
+		if err := w.Attach(tracers.NewOps("program", tracers.CountHits, 0, 0)); errors.Is(err,
+			tracers.E2BIG) != full || w.Cost(0).Called != int64(min(i+1, tracers.MaxTrampLinks)) {
 			t.Errorf("program %d: %v, %d called", i+1, err, w.Cost(0).Called)
 		}
 	}
@@ -228,7 +234,8 @@ func TestRefused(t *testing.T) {
 			t.Errorf("%d arguments: %v, %v", args, err, other)
 		}
 	}
-	if _, err := kindOf(t, "global-trampoline-padding").New(Config{Sites: []records.Addr{1 << 20, 1 << 40}}); err == nil || !strings.Contains(err.Error(), "MiB apart") {
+	if _, err := kindOf(t, "global-trampoline-padding").New(Config{Sites: []records.Addr{1 << 20,
+		1 << 40}}); err == nil || !strings.Contains(err.Error(), "MiB apart") {
 		t.Error(err)
 	}
 }
@@ -251,7 +258,10 @@ func TestMismatch(t *testing.T) {
 	}
 	var with []*tracers.Ops
 	tracer := func() *tracers.Ops {
-		return tracers.NewOps("tracer", &tracers.Func{Entry: func(_ records.Addr, o *tracers.Ops, _ *tracers.Task) { with = append(with, o) }}, 0)
+		return tracers.NewOps("tracer", &tracers.Func{Entry: func(_ records.Addr, o *tracers.Ops,
+			_ *tracers.Task) {
+			with = append(with, o)
+		}}, 0)
 	}
 	a, b := tracer(), tracer()
 	for _, err := range []error{g.Attach(a), g.Detach(a), g.Attach(b)} {
@@ -273,8 +283,16 @@ func TestMismatch(t *testing.T) {
 // detached, and goes on after that, calls nobody.
 func TestLateCaller(t *testing.T) {
 	for name, late := range map[string]func(w Way, t *Task){
-		"call-ops":          func(w Way, t *Task) { c := w.(*CallOps); c.through(tracee, c.at[0].literal.Load(), t, 2) },
-		"single-direct-far": func(w Way, t *Task) { c := w.(*CallOps); c.through(tracee, c.at[0].literal.Load(), t, 2) },
+		"call-ops": func(w Way, t *Task) {
+			c := w.(*CallOps)
+			c.through(tracee, c.at[0].literal.Load(), t,
+				2)
+		},
+		"single-direct-far": func(w Way, t *Task) {
+			c := w.(*CallOps)
+			c.through(tracee, c.at[0].literal.Load(), t,
+				2)
+		},
 		"intermediate": func(w Way, t *Task) {
 			c := w.(*Intermediate)
 			c.through(tracee, c.at[0].literal.Load().ops.Load(), t, 3)

@@ -106,7 +106,8 @@ func newBase(c Config, w words, force bool) (*base, error) {
 	}
 	var err error
 	b.core, err = tracers.New(tracers.Config{
-		Arch: w, Records: ips, Places: places, ForceList: force, Stores: tracers.Stores{Site: b.write, List: b.relist, Hash: b.rehash},
+		Arch: w, Records: ips, Places: places, ForceList: force,
+		Stores: tracers.Stores{Site: b.write, List: b.relist, Hash: b.rehash},
 	})
 	if err != nil {
 		return nil, fmt.Errorf("dispatch: %w", err)
@@ -118,6 +119,14 @@ func newBase(c Config, w words, force bool) (*base, error) {
 		b.entry(b.single).run = b.lookup
 	}
 	return b, nil
+}
+
+// start publishes the sites as they are, and from now on as the core writes them.
+func (b *base) start(text func(site int, to tracers.Installed)) {
+	b.text = text
+	for site := range b.sites {
+		text(site, b.core.Text(site))
+	}
 }
 
 // write is the core's store to a site.
@@ -164,16 +173,20 @@ func (b *base) hashOf(functions tracers.Functions) *hash {
 	return newHash(ips...)
 }
 
+func refuse(n tracers.Errno, o *tracers.Ops, why string) error {
+	return &tracers.Error{Errno: n, Ops: o.Name, Why: why}
+}
+
 // Attach implements Way.
 func (b *base) Attach(o *tracers.Ops) error {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	if b.entries[o] != nil {
-		return &tracers.Error{Errno: tracers.EBUSY, Ops: o.Name, Why: "it is attached already", Source: "__register_ftrace_function, 7.1"}
+		return refuse(tracers.EBUSY, o, "it is attached already")
 	}
 	for _, rec := range append(slices.Clone(o.Filter), o.Notrace...) {
 		if rec < 0 || rec >= len(b.ips) {
-			return &tracers.Error{Errno: tracers.ENOENT, Ops: o.Name, Why: fmt.Sprintf("function %d: there are %d", rec, len(b.ips)), Source: "ftrace_set_filter_ip, 5.18 and later"}
+			return refuse(tracers.ENOENT, o, fmt.Sprintf("function %d: there are %d", rec, len(b.ips)))
 		}
 	}
 	e := b.entry(o)
@@ -196,7 +209,7 @@ func (b *base) Detach(o *tracers.Ops) error {
 	defer b.mu.Unlock()
 	e := b.entries[o]
 	if e == nil {
-		return &tracers.Error{Errno: tracers.EBUSY, Ops: o.Name, Why: "it is not attached", Source: "__unregister_ftrace_function, 7.1"}
+		return refuse(tracers.EBUSY, o, "it is not attached")
 	}
 	if err := errors.Join(b.unregister(o, e), b.published(o)); err != nil {
 		return fmt.Errorf("detach: %w", err)
@@ -213,7 +226,7 @@ func (b *base) register(o *tracers.Ops, e *entry) (err error) {
 	case b.words.direct:
 		err = b.registerDirect(o, e)
 	default:
-		err = &tracers.Error{Errno: tracers.EOPNOTSUPP, Ops: o.Name, Why: "the way knows no direct trampolines"}
+		err = refuse(tracers.EOPNOTSUPP, o, "the way knows no direct trampolines")
 	}
 	return err
 }
@@ -237,11 +250,13 @@ func (b *base) SetNotrace(o *tracers.Ops, functions ...int) error {
 }
 
 // change changes what an ops traces, or leaves it as it was.
-func (b *base) change(o *tracers.Ops, set func(*tracers.Ops, ...int) (tracers.Report, error), from, to []int) error {
+func (b *base) change(
+	o *tracers.Ops, set func(*tracers.Ops, ...int) (tracers.Report, error), from, to []int,
+) error {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	if o.Direct != nil {
-		return &tracers.Error{Errno: tracers.EINVAL, Ops: o.Name, Why: "its functions have direct trampolines"}
+		return refuse(tracers.EINVAL, o, "its functions have direct trampolines")
 	}
 	before := tracers.Ops{Filter: o.Filter}
 	_, err := set(o, to...)

@@ -57,7 +57,8 @@ func TestResizableCost(t *testing.T) {
 		if load > 0.5 || (size > minCells && load < 0.125) || tab.Bytes() < 16*size {
 			t.Errorf("%d functions in %d cells, %d bytes", n, size, tab.Bytes())
 		}
-		t.Logf("n=%d: %.3f comparisons (Knuth %.3f), most %d, %.3f lines, %.1f bytes each", n, float64(sum)/float64(n), want, most, float64(lines)/float64(n), float64(tab.Bytes())/float64(n))
+		t.Logf("n=%d: %.3f comparisons (Knuth %.3f), most %d, %.3f lines, %.1f bytes each", n,
+			float64(sum)/float64(n), want, most, float64(lines)/float64(n), float64(tab.Bytes())/float64(n))
 	}
 }
 
@@ -90,7 +91,8 @@ func TestWorkIsBounded(t *testing.T) {
 			return
 		}
 		if 2*to.used > len(to.slots) || to.next.Load() != nil {
-			t.Fatalf("while %d cells move: %d of %d have an address, next %p", len(c.slots), to.used, len(to.slots), to.next.Load())
+			t.Fatalf("while %d cells move: %d of %d have an address, next %p", len(c.slots), to.used, len(to.slots),
+				to.next.Load())
 		}
 		moves++
 	}

@@ -76,7 +76,8 @@ func history(tab Table, clients, each int, seed uint64) []porcupine.Operation {
 				}
 				before := clock.Add(1)
 				out := in.do(tab)
-				lists[client] = append(lists[client], porcupine.Operation{ClientId: client, Input: in, Output: out, Call: before, Return: clock.Add(1)})
+				lists[client] = append(lists[client], porcupine.Operation{ClientId: client, Input: in, Output: out,
+					Call: before, Return: clock.Add(1)})
 				if rng.IntN(4) == 0 {
 					runtime.Gosched()
 				}

@@ -51,7 +51,8 @@ const maxText = 2 << 30
 // NewPadding makes an empty table for a text.
 func NewPadding(t Text) (*Padding, error) {
 	if t.Start%word != 0 || t.End%word != 0 || t.End <= t.Start || t.End-t.Start > maxText {
-		return nil, fmt.Errorf("text from %v to %v: want multiples of %d, at most %d bytes apart", t.Start, t.End, word, maxText)
+		return nil, fmt.Errorf("text from %v to %v: want multiples of %d, at most %d bytes apart", t.Start, t.End,
+			word, maxText)
 	}
 	p := &Padding{text: t, numbers: make([]atomic.Uint32, (t.End-t.Start)/word), used: 1}
 	first := make([]atomic.Pointer[Record], minCells)
@@ -91,7 +92,8 @@ func (p *Padding) Set(r *Record) error {
 	}
 	w := p.number(r.Func)
 	if w == nil || r.Func%word != 0 || r.Func >= p.text.End {
-		return fmt.Errorf("metadata of %v: no number fits before it: want a multiple of %d above %v and below %v", r.Func, word, p.text.Start, p.text.End)
+		return fmt.Errorf("metadata of %v: no number fits before it: want a multiple of %d above %v and below %v",
+			r.Func, word, p.text.Start, p.text.End)
 	}
 	p.change.Lock()
 	defer p.change.Unlock()

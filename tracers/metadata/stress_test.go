@@ -195,7 +195,8 @@ func TestOnAnOldTable(t *testing.T) {
 			old.head.Store(c)
 			for i := range functions {
 				if got, want := old.Lookup(at(i)), tab.Lookup(at(i)); got != want || (i < tab.Len()) != (got != nil) {
-					t.Fatalf("%d functions, %d cells of old: function %d: %v, want %v", functions, len(c.slots), i, got, want)
+					t.Fatalf("%d functions, %d cells of old: function %d: %v, want %v", functions, len(c.slots), i,
+						got, want)
 				}
 			}
 		}

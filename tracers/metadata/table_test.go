@@ -17,7 +17,10 @@ func TestAgainstMap(t *testing.T) {
 		t.Run(name, rapid.MakeCheck(func(t *rapid.T) {
 			tab, want := must(New(Kind(k), Text{text.Start, at(400)})), map[records.Addr]*Record{}
 			functions := rapid.IntRange(1, 300).Draw(t, "functions")
-			one := rapid.Custom(func(t *rapid.T) records.Addr { return at(rapid.IntRange(0, functions-1).Draw(t, "function")) })
+			one := rapid.Custom(func(t *rapid.T) records.Addr {
+				return at(rapid.IntRange(0, functions-1).Draw(t,
+					"function"))
+			})
 			set := func(a records.Addr) {
 				r := &Record{Func: a, Args: 2, Image: uint64(rapid.Uint64().Draw(t, "cookie"))}
 				if err := tab.Set(r); err != nil {
@@ -67,7 +70,8 @@ func TestEdges(t *testing.T) {
 		if err := tab.Set(&Record{Func: at(3), Args: 1}); err != nil {
 			t.Fatal(err)
 		}
-		for _, a := range []records.Addr{0, 1, 4, text.Start, text.End, text.End + 4, at(3) - 4, at(3) + 1, at(3) + 3, at(3) + 4, ^records.Addr(0)} {
+		for _, a := range []records.Addr{0, 1, 4, text.Start, text.End, text.End + 4, at(3) - 4, at(3) + 1, at(3) + 3,
+			at(3) + 4, ^records.Addr(0)} {
 			if tab.Lookup(a) != nil || tab.Remove(a) {
 				t.Errorf("%v is in the table", a)
 			}
@@ -102,7 +106,8 @@ func TestLookupsAllocateNothing(t *testing.T) {
 func TestPaddingRefuses(t *testing.T) {
 	p := must(NewPadding(text))
 	for _, a := range []records.Addr{text.Start, text.Start + 6, text.Start - 16, text.End, text.End + 16} {
-		if err := p.Set(&Record{Func: a, Args: 1}); err == nil || !strings.Contains(err.Error(), a.String()+": no number fits before it") {
+		if err := p.Set(&Record{Func: a, Args: 1}); err == nil || !strings.Contains(err.Error(),
+			a.String()+": no number fits before it") {
 			t.Errorf("%v: %v", a, err)
 		}
 	}
