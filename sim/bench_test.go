@@ -9,6 +9,7 @@ import (
 
 	"gonum.org/v1/gonum/stat"
 
+	"github.com/textpoke/textpoke/kernels/calibration"
 	"github.com/textpoke/textpoke/sched"
 	"github.com/textpoke/textpoke/sim/timed"
 )
@@ -67,35 +68,51 @@ func BenchmarkEnable(b *testing.B) {
 	}
 }
 
-// BenchmarkTimed is one update of 50,000 records on many CPUs of the timed engine,
-// each of which makes 10,000 calls a second.
+// BenchmarkTimed is one update of 50,000 records on many CPUs of the timed engine: of
+// plain costs, where each makes 10,000 calls a second, and of the largest machine that
+// there is a calibration of, where each makes 104,000.
 func BenchmarkTimed(b *testing.B) {
-	for _, buffer := range []sched.Buffer{{Slots: 256}, sched.Dynamic} {
-		for _, n := range []int{256, 1024, 4096} {
-			b.Run(fmt.Sprintf("cpus=%d/records=50000/buffer=%s", n, buffer), func(b *testing.B) {
-				c := timedConfig(b, "x86_64", "native", "gen:n=50000,groups=3,order=sorted", fmt.Sprint(n), plainCosts())
-				c.Calls = 10_000
-				c.Buffer = buffer
-				var row RunRow
-				var peak uint64
-				b.ReportAllocs()
-				for b.Loop() {
-					m := newTimedFor(b, c, timed.HotOnly)
-					var err error
-					if row, err = m.Update(b.Context(), true); err != nil {
-						b.Fatal(err)
-					}
-					var mem runtime.MemStats
-					runtime.ReadMemStats(&mem)
-					peak = max(peak, mem.Sys)
-				}
-				seconds := b.Elapsed().Seconds() / float64(b.N)
-				b.ReportMetric(float64(row.Modelled.Events)/seconds/1e6, "Mevents/s")
-				b.ReportMetric(float64(row.Traps), "traps")
-				b.ReportMetric(float64(peak)/(1<<20), "MiB-peak")
-			})
+	large, err := calibration.Open("refcount-480")
+	if err != nil {
+		b.Fatal(err)
+	}
+	plain := plainCosts()
+	plain.Calls = 10_000
+	for _, costs := range []struct {
+		name string
+		calibration.Costs
+	}{{"plain", plain}, {large.Name, large.Costs}} {
+		for _, buffer := range []sched.Buffer{{Slots: 256}, sched.Dynamic} {
+			for _, n := range []int{256, 1024, 4096} {
+				b.Run(fmt.Sprintf("%s/cpus=%d/records=50000/buffer=%s", costs.name, n, buffer), func(b *testing.B) {
+					c := timedConfig(b, "x86_64", "native", "gen:n=50000,groups=3,order=sorted", fmt.Sprint(n), costs.Costs)
+					c.Buffer = buffer
+					benchmarkUpdate(b, c)
+				})
+			}
 		}
 	}
+}
+
+// benchmarkUpdate is an update on the timed engine, with the building of its machine.
+func benchmarkUpdate(b *testing.B, c Config) {
+	var row RunRow
+	var peak uint64
+	b.ReportAllocs()
+	for b.Loop() {
+		m := newTimedFor(b, c, timed.HotOnly)
+		var err error
+		if row, err = m.Update(b.Context(), true); err != nil {
+			b.Fatal(err)
+		}
+		var mem runtime.MemStats
+		runtime.ReadMemStats(&mem)
+		peak = max(peak, mem.Sys)
+	}
+	seconds := b.Elapsed().Seconds() / float64(b.N)
+	b.ReportMetric(float64(row.Modelled.Events)/seconds/1e6, "Mevents/s")
+	b.ReportMetric(float64(row.Traps), "traps")
+	b.ReportMetric(float64(peak)/(1<<20), "MiB-peak")
 }
 
 // BenchmarkTimedGrowth fits how the time of an update grows with CPUs x rounds: the

@@ -55,6 +55,7 @@ type calls struct {
 	pending int32   // number of its event, 0 for none
 
 	busy      []int32 // CPUs that make calls
+	idle      []bool  // by CPU: has no time to; apart from all else, as every call that is drawn asks for it
 	available int     // of them, those that have time to
 	over      bool    // nobody makes calls, and the sums below stand still
 	since     Nanos   // when they were brought up to date
@@ -244,13 +245,12 @@ func (c *calls) after(now float64, bound float64) (at Nanos, ok bool) {
 	return Nanos(c.next), c.next < math.MaxInt64/2
 }
 
-// draw makes one call of what was drawn: by which CPU, of which site, and whether it
-// will be preempted; false where it did not happen.
-func (c *calls) draw() (cpu, site int32, park, ok bool) {
-	cpu = c.busy[c.rng.IntN(len(c.busy))]
+// draw makes one call of what was drawn: of which site, and whether it will be
+// preempted; false where it did not happen.
+func (c *calls) draw() (site int32, park, ok bool) {
 	x := c.rng.Float64() * c.bound
 	if b := c.batchLaw.total(); x < b {
-		return cpu, c.batch[c.batchLaw.at(x)], c.parked(), true
+		return c.batch[c.batchLaw.at(x)], c.parked(), true
 	} else if x -= b; x < c.recentWeight() {
 		if c.oldest > 0 {
 			x += c.recent[c.oldest-1].upTo
@@ -260,12 +260,12 @@ func (c *calls) draw() (cpu, site int32, park, ok bool) {
 		i = min(i, len(live)-1) + c.oldest
 		r := c.recent[i]
 		h := c.heat[r.site]
-		return cpu, r.site, c.parked(), !h.published && int(h.recent) == i+1
+		return r.site, c.parked(), !h.published && int(h.recent) == i+1
 	} else if x -= c.recentWeight(); x < c.parks {
 		site = c.anySite()
-		return cpu, site, true, !c.heat[site].hot()
+		return site, true, !c.heat[site].hot()
 	}
-	return 0, 0, false, false
+	return 0, false, false
 }
 
 func (c *calls) parked() bool { return c.parks > 0 && c.rng.Float64() < c.parks }

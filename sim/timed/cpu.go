@@ -17,7 +17,6 @@ type cpuState struct {
 	online bool
 	active bool // what it is doing ends with an event
 	leased bool // a patcher sits on it: its own task makes no calls
-	idle   bool // has no time for calls, as the calls' sums know it
 	park   bool // its call will be preempted inside the tracer
 	due    bool // the task that was waits for the CPU
 	stolen Nanos
@@ -49,7 +48,6 @@ func newCPU(i int, role cpus.Role) cpuState {
 	if role == cpus.Isolated {
 		s.space, s.outside = cpus.InUser, -math.MaxInt64/2 // long ago
 	}
-	s.idle = !s.callsItself()
 	return s
 }
 
@@ -116,17 +114,16 @@ func (m *Machine) run(i int, now bool) {
 	m.vacate(i)
 }
 
-// free says whether a CPU has time for calls from now on.
+// free says whether a CPU has time for calls from now on; one that is active has none.
 func (m *Machine) free(s *cpuState, free bool) {
-	if s.idle == !free {
-		return
-	}
-	m.calls.passed(m.now)
-	s.idle = !free
-	if free {
-		m.calls.available++
-	} else {
-		m.calls.available--
+	c := m.calls
+	if idle := &c.idle[s.cpu.ID]; *idle == free {
+		c.passed(m.now)
+		if *idle = !free; free {
+			c.available++
+		} else {
+			c.available--
+		}
 	}
 }
 
@@ -234,8 +231,6 @@ func (m *Machine) call(number int32) {
 	for {
 		m.calls.cool(m.now, m.now-m.lag-1)
 		cpu, site, park, ok := m.draw()
-		s := &m.cpus[cpu]
-		ok = ok && !s.active && !s.idle
 		at, more := m.calls.after(m.calls.next, m.drawn())
 		// Where handlers queue for a line, most calls are of CPUs that have no time for them.
 		if !ok && more && m.line.moving && m.alone(at) {
@@ -245,23 +240,32 @@ func (m *Machine) call(number int32) {
 		}
 		m.askCall(at, more) // first: what this one does may take time
 		if ok {
-			m.execute(int(cpu), s, site, park)
+			m.execute(int(cpu), site, park)
 		}
 		return
 	}
 }
 
-// draw draws a call as the thinning says; ok tells whether it happens.
+// draw draws a call as the thinning says; ok tells whether it happens: not where its CPU
+// has no time for it.
 func (m *Machine) draw() (cpu, site int32, park, ok bool) {
-	if m.cfg.Calls == HotOnly {
-		return m.calls.draw()
-	}
 	c := m.calls
-	return c.busy[c.rng.IntN(len(c.busy))], c.anySite(), c.parked(), true
+	cpu = c.busy[c.rng.IntN(len(c.busy))]
+	ready := !c.idle[cpu]
+	switch {
+	case m.cfg.Calls != HotOnly:
+		site, park, ok = c.anySite(), c.parked(), true
+	case !ready && c.parks == 0:
+		c.rng.Float64() // what draw begins with: all else would tell which site it is not
+	default:
+		site, park, ok = c.draw()
+	}
+	return cpu, site, park, ok && ready
 }
 
 // execute lets a CPU that rests between two calls make one.
-func (m *Machine) execute(i int, s *cpuState, site int32, park bool) {
+func (m *Machine) execute(i int, site int32, park bool) {
+	s := &m.cpus[i]
 	if m.cfg.Calls == EverySkip && !park && !m.calls.heat[site].hot() {
 		s.tally[cpus.Begun]++
 		s.tally[m.coldEvent(site)]++

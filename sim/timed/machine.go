@@ -168,7 +168,8 @@ func New(cfg Config) (*Machine, error) {
 	m.steps = chooser{rng: stream(streamSteps), calls: m.calls, site: anySite}
 	for i, role := range cfg.Roles {
 		m.cpus[i] = newCPU(i, role)
-		if m.cpus[i].callsItself() {
+		calls := m.cpus[i].callsItself()
+		if m.calls.idle = append(m.calls.idle, !calls); calls {
 			m.calls.busy = append(m.calls.busy, int32(i))
 			m.calls.available++
 		}
