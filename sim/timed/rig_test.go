@@ -3,6 +3,7 @@
 package timed
 
 import (
+	"flag"
 	"fmt"
 	"testing"
 
@@ -13,6 +14,8 @@ import (
 	"github.com/textpoke/textpoke/records"
 	"github.com/textpoke/textpoke/sched"
 )
+
+var long = flag.Bool("long", false, "run slow tests")
 
 // plainCosts are round numbers that add up to times which are easy to tell apart.
 func plainCosts() calibration.Costs {
@@ -54,6 +57,14 @@ type rigged struct {
 	arch, protocol, mutation, roles string
 	plan                            *poke.Protocol // in place of protocol
 	sites                           int
+}
+
+// plain is a rig with everything at its default.
+func plain(arch, protocol string, sites int, roles string, k calibration.Costs) rigged {
+	return rigged{
+		Config: Config{Costs: &k, Seed: 1, Slots: 256, OutOfTurn: UsuallyOutOfTurn},
+		arch:   arch, protocol: protocol, sites: sites, roles: roles,
+	}
 }
 
 func newRig(t testing.TB, c rigged) *rig {
@@ -110,6 +121,15 @@ func newRig(t testing.TB, c rigged) *rig {
 // update enables or disables all sites.
 func (r *rig) update(enable bool) Outcome {
 	r.t.Helper()
+	out, err := r.try(enable)
+	if err != nil {
+		r.t.Fatal(err)
+	}
+	return out
+}
+
+// try is update where that may fail.
+func (r *rig) try(enable bool) (Outcome, error) {
 	patches := append([]poke.Patch(nil), r.enable...)
 	part := Part{Update: &poke.Update{Patches: patches, Settles: r.protocol.Settles(r.shape)}}
 	if enable {
@@ -137,17 +157,22 @@ func (r *rig) update(enable bool) Outcome {
 	}
 	err := r.protocol.Compile(part.Shape, ranges, r.mutation.Through(func(st poke.Step) { part.Plan = append(part.Plan, st) }))
 	if err != nil {
-		r.t.Fatal(err)
+		return Outcome{}, err
 	}
-	out, err := r.Update(r.t.Context(), part)
-	if err != nil {
-		r.t.Fatal(err)
-	}
-	return out
+	return r.Update(r.t.Context(), part)
 }
 
 // toggle enables and disables all sites.
 func (r *rig) toggle() [2]Outcome { return [2]Outcome{r.update(true), r.update(false)} }
+
+// whole says what was violated, if anything was.
+func (r *rig) whole() {
+	r.t.Helper()
+	_, first := r.Violations()
+	for _, v := range first {
+		r.t.Error(v)
+	}
+}
 
 // found is how often properties were violated.
 func (r *rig) found() map[cpus.Property]int {
@@ -167,4 +192,12 @@ func parsed(t testing.TB, steps string) *poke.Protocol {
 		t.Fatal(err)
 	}
 	return p
+}
+
+// sum is what all CPUs did together.
+func (o *Outcome) sum() (sum cpus.Tally) {
+	for _, t := range o.Tallies {
+		sum = sum.Add(t)
+	}
+	return sum
 }

@@ -1,4 +1,6 @@
-package sim
+// SPDX-License-Identifier: Apache-2.0
+
+package timed
 
 import (
 	"fmt"
@@ -6,8 +8,6 @@ import (
 	"testing"
 
 	"github.com/textpoke/textpoke/kernels/calibration"
-	"github.com/textpoke/textpoke/sched"
-	"github.com/textpoke/textpoke/sim/timed"
 )
 
 // TestRoundsTakeWhatTheyShould: on every built-in machine, the mean time of many
@@ -16,23 +16,18 @@ import (
 func TestRoundsTakeWhatTheyShould(t *testing.T) {
 	const sites, batches, seeds = 64, 16, 60
 	for _, k := range calibration.Builtins() {
-		c := timedConfig(t, k.Arch, "breakpoint", fmt.Sprintf("gen:n=%d,groups=1,order=sorted", sites), fmt.Sprint(k.CPUs), k.Costs)
-		c.Calibration, c.Calls = k, 0
-		c.Buffer = sched.Buffer{Slots: sites / batches}
+		c := plain(k.Arch, "breakpoint", sites, fmt.Sprint(k.CPUs), k.Costs)
+		c.Costs.Calls, c.Slots = 0, sites/batches
 		var sum, squares float64
 		for seed := range uint64(seeds) {
 			c.Seed = seed
-			row, err := newTimedFor(t, c, timed.HotOnly).Update(t.Context(), true)
-			if err != nil {
-				t.Fatal(err)
-			}
-			v := float64(row.Modelled.Update)
+			v := float64(newRig(t, c).update(true).Update)
 			sum, squares = sum+v, squares+v*v
 		}
 		mean := sum / seeds
 		off := math.Sqrt(max(squares/seeds-mean*mean, 0) / seeds)
 		want := k.Costs.Flip(sites, batches, k.CPUs-1) + batches*(3*k.Costs.Fence+k.Costs.Reference)
-		shape := newJob(t, c).shape
+		shape := newRig(t, c).shape
 		if shape.Literals() {
 			want += sites * k.Costs.StoreLiteral
 		}
