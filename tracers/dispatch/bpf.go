@@ -29,27 +29,28 @@ type BPF struct {
 }
 
 // image is the code of a trampoline.
-type image struct {
-	entry        []*entry
-	modify, exit []*tracers.Ops
-}
+type image struct{ entry, modify, exit []*tracers.Ops }
 
 // imageOf is an image of a function's programs, nil for none: the newest is the first,
 // hlist_add_head in __bpf_trampoline_link_prog.
 func (b *base) imageOf(site int) *image {
-	m := &image{entry: b.callable(site)}
 	users := b.core.Users(site)
 	if len(users) == 0 {
 		return nil
 	}
+	m := &image{}
 	for _, o := range slices.Backward(users) {
-		switch {
-		case o.Func == nil:
+		f := o.Func
+		if f == nil {
 			continue
-		case o.Func.Modify != nil:
+		}
+		if f.Entry != nil {
+			m.entry = append(m.entry, o)
+		}
+		if f.Modify != nil {
 			m.modify = append(m.modify, o)
 		}
-		if o.Func.Exit != nil {
+		if f.Exit != nil {
 			m.exit = append(m.exit, o)
 		}
 	}
@@ -112,11 +113,11 @@ func (b *BPF) Call(site int, t *Task) {
 }
 
 // run calls the programs and the function, and says how many programs that were.
-func (m *image) run(ip records.Addr, t *Task) (called int64) {
-	for _, e := range m.entry {
-		e.run(ip, t)
+func (m *image) run(ip records.Addr, t *Task) int64 {
+	for _, o := range m.entry {
+		o.Func.Entry(ip, o, &t.Task)
 	}
-	skip := false
+	called, skip := int64(len(m.entry)+len(m.exit)), false
 	for _, o := range m.modify {
 		called++
 		if skip = o.Func.Modify(ip, o, &t.Task) != 0; skip {
@@ -130,11 +131,12 @@ func (m *image) run(ip records.Addr, t *Task) (called int64) {
 		t.save(1)
 	}
 	for _, o := range m.exit {
-		called++
 		o.Func.Exit(ip, o, &t.Task)
 	}
-	t.count(Counts{Called: called})
-	return called + int64(len(m.entry))
+	if c := t.counts; c != nil {
+		c.Called += called
+	}
+	return called
 }
 
 // Cost implements Way, for programs that let the function go on.

@@ -60,6 +60,8 @@ func (g *Global) Call(site int, t *Task) {
 	}
 	ip := g.ips[site]
 	switch o, fn := g.ops.Load(), g.fn.Load(); fn {
+	case o.Func:
+		g.callback(fn, o, site, t)
 	case tracers.FuncStub:
 	case tracers.FuncList:
 		g.list.call(ip, t)
@@ -69,9 +71,7 @@ func (g *Global) Call(site int, t *Task) {
 			t.Leave(bit)
 		}
 	default:
-		if fn != o.Func {
-			t.Mismatched++
-		}
+		t.Mismatched++
 		g.callback(fn, o, site, t)
 	}
 }

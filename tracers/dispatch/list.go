@@ -46,44 +46,41 @@ func callback(o *tracers.Ops) func(ip records.Addr, t *Task) {
 // pointer to the next, for those who stand on it.
 type list struct{ head atomic.Pointer[entry] }
 
-// call walks all ops and calls those that trace the function.
+// call walks all ops and calls those that trace the function (ftrace_ops_test).
 func (l *list) call(ip records.Addr, t *Task) {
 	bit, ok := t.Enter(tracers.ListGuard)
 	if !ok {
 		return
 	}
-	n := Counts{Loads: 1}
+	loads, hashes, walked := int64(1), int64(0), int64(0)
 	for e := l.head.Load(); e != nil; e = e.next.Load() {
-		n.Walked++
-		n.Loads++
-		if e.traces(ip, &n) && e.run != nil {
+		walked++
+		loads++
+		if h := e.filter.Load(); h != nil {
+			found, n := h.find(ip)
+			hashes++
+			if loads += n; found == nil {
+				continue
+			}
+		}
+		if h := e.notrace.Load(); h != nil {
+			found, n := h.find(ip)
+			hashes++
+			if loads += n; found != nil {
+				continue
+			}
+		}
+		if e.run != nil {
 			e.run(ip, t)
 		}
 	}
 	t.Leave(bit)
-	t.count(n)
+	if c := t.counts; c != nil {
+		c.Loads, c.Hashes, c.Walked = c.Loads+loads, c.Hashes+hashes, c.Walked+walked
+	}
 }
 
-// traces is ftrace_ops_test.
-func (e *entry) traces(ip records.Addr, n *Counts) bool {
-	if h := e.filter.Load(); h != nil {
-		found, loads := h.find(ip)
-		n.Hashes++
-		n.Loads += loads
-		if found == nil {
-			return false
-		}
-	}
-	if h := e.notrace.Load(); h != nil {
-		found, loads := h.find(ip)
-		n.Hashes++
-		n.Loads += loads
-		return found == nil
-	}
-	return true
-}
-
-// cost is what traces takes, and answers.
+// cost is what asking an ops takes, and what it answers.
 func (e *entry) cost(ip records.Addr) (c Counts, traced bool) {
 	c, traced = Counts{Loads: 1, Walked: 1}, true
 	if h := e.filter.Load(); h != nil {
