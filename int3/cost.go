@@ -2,6 +2,7 @@ package int3
 
 import (
 	"slices"
+	"sync"
 
 	"github.com/textpoke/textpoke/cpus"
 )
@@ -32,17 +33,18 @@ func (c Cost) shift(n int) Cost {
 }
 
 // Coster computes what it costs to look every address of a batch up once,
-// exactly. It builds no index where the batch is ascending, as the kernel's rules
-// cut it: then all but a hash have a shape that follows from numbers alone.
+// exactly. Where a batch is ascending, as the kernel's rules cut it, all but a hash
+// have a shape that follows from numbers alone: a search in a vector or in groups is
+// followed without an index, and a btree is built and measured once for each number of
+// addresses.
 type Coster struct {
-	kind   Kind
-	runs   map[int]Cost // binary search over n addresses
-	btrees map[int]Cost // btree of n addresses
+	kind Kind
+	runs map[int]Cost // binary search over n addresses
 }
 
 // NewCoster makes a Coster for one kind of index.
 func NewCoster(k Kind) *Coster {
-	return &Coster{kind: k, runs: map[int]Cost{0: {}}, btrees: map[int]Cost{}}
+	return &Coster{kind: k, runs: map[int]Cost{0: {}}}
 }
 
 // Of is the cost of a batch.
@@ -55,9 +57,22 @@ func (c *Coster) Of(b Batch) Cost {
 		return c.run(n)
 	case c.kind == Groups:
 		return c.groups(n, b.Starts)
-	default:
-		return c.btree(n)
 	}
+	return btreeCost(b)
+}
+
+// btreeCosts are what btrees that were filled in ascending order cost, by their number of
+// addresses, on which alone their shape depends: sweeps ask for the same ones again and
+// again.
+var btreeCosts sync.Map // of int to Cost
+
+func btreeCost(b Batch) Cost {
+	if cost, ok := btreeCosts.Load(len(b.Addrs)); ok {
+		return cost.(Cost)
+	}
+	cost := measure(newBTree(b), b)
+	btreeCosts.Store(len(b.Addrs), cost)
+	return cost
 }
 
 // run follows search: one comparison, then the same in one of the halves.
@@ -98,80 +113,4 @@ func measure(x Index, b Batch) Cost {
 		cost.Add(Cost{1, uint64(p.Comparisons), int(p.Comparisons)})
 	}
 	return cost
-}
-
-// maxItems is the most items of a btree node, and half of a full one stays
-// behind when it is split.
-const (
-	maxItems = 2*degree - 1
-	halfNode = maxItems / 2
-)
-
-// btree is the cost in a tree that was filled in ascending order. Every insert
-// goes down the right edge and splits the full nodes it meets, so that all nodes
-// off the edge have halfNode items, and those on it follow from n.
-func (c *Coster) btree(n int) Cost {
-	if n == 0 {
-		return Cost{}
-	}
-	if cost, ok := c.btrees[n]; ok {
-		return cost
-	}
-	full := Cost{}                       // a subtree off the edge, by height
-	edge := Cost{}                       // the edge node's subtree
-	for _, items := range rightEdge(n) { // leaves first
-		edge = node(items, full, edge)
-		full = node(halfNode, full, full)
-	}
-	c.btrees[n] = edge
-	return edge
-}
-
-// rightEdge is how many items the nodes on the right edge have, leaf first.
-func rightEdge(n int) []int {
-	edge := []int{1}
-	for range n - 1 {
-		if top := len(edge) - 1; edge[top] == maxItems {
-			edge[top] = halfNode
-			edge = append(edge, 1)
-		}
-		for l := len(edge) - 2; l >= 0; l-- {
-			if edge[l] == maxItems {
-				edge[l] = halfNode
-				edge[l+1]++
-			}
-		}
-		edge[0]++
-	}
-	return edge
-}
-
-// node is the cost in a node of n items whose children cost child each, the
-// last one last. It follows items.find of google/btree: a binary search for the
-// first item greater than the key, then one look at the item before it.
-func node(n int, child, last Cost) Cost {
-	var cost Cost
-	for i := range n + 1 {
-		down := searchSteps(n, i) + min(i, 1)
-		if i > 0 {
-			cost.Add(Cost{Hits: 1}.shift(down))
-		}
-		if i == n {
-			child = last
-		}
-		cost.Add(child.shift(down))
-	}
-	return cost
-}
-
-// searchSteps is how often sort.Search over n items asks before it answers i.
-func searchSteps(n, i int) (steps int) {
-	for lo, hi := 0, n; lo < hi; steps++ {
-		if mid := int(uint(lo+hi) >> 1); mid < i {
-			lo = mid + 1
-		} else {
-			hi = mid
-		}
-	}
-	return steps
 }

@@ -9,6 +9,11 @@
 // of a second, and at the end: a machine that loses power loses what followed
 // within that second. What a death in the middle of a write leaves, a torn last
 // line, is cut off; damage anywhere else is an error.
+//
+// The service's journal is a database because it is asked questions: who wants what, in
+// which order, how much to keep. A sweep's is only ever read from its beginning to its
+// end, so that a file which a person can read, copy and cut is all it needs, and nobody
+// who counts interrupts links a database.
 package journal
 
 import (
