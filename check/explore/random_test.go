@@ -129,7 +129,8 @@ func handleOtherwise(t *rapid.T, p cpus.Path) cpus.Path {
 }
 
 // TestReductionsOnRandomPrograms compares searches with and without reductions on
-// programs that nobody would write.
+// programs and paths that nobody would write, and forces what breaks on the live
+// machine.
 func TestReductionsOnRandomPrograms(t *testing.T) {
 	verdicts := map[Verdict]int{}
 	rapid.Check(t, func(rt *rapid.T) {
@@ -167,6 +168,11 @@ func TestReductionsOnRandomPrograms(t *testing.T) {
 			return
 		}
 		verdicts[want.Verdict]++
+		if want.Trace != nil { // the live machine has the same paths
+			if _, err := Replay(fresh, want.Trace); err != nil {
+				rt.Errorf("on the live machine: %v\n%s\n%s", err, fresh.Code.Path, want.Trace.Explain())
+			}
+		}
 		for _, r := range []Reductions{{Symmetry: true, Sites: true}, {Order: true}, all} {
 			got := search(r)
 			if got.Verdict == Incomplete && want.Verdict == Unsafe {

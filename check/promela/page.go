@@ -19,7 +19,8 @@ type page struct {
 
 	Pair, Literals, Publishes, Traps, Doubts, Stops, Buffered bool
 	InterruptSyncs, TrapSyncs, MaskedRounds, Fatal            bool
-	Counted, Always                                           bool
+	Counted, Always, MissSkips, LooksAgain, Refers            bool
+	Handler                                                   []handlerStep
 	Deaf, Probed                                              uint64
 
 	Texts, Versions   int
@@ -36,6 +37,28 @@ type page struct {
 	Plan              []line
 	Last              line // goes with what is looked at when all is over
 	Leaves            []string
+}
+
+// handlerStep is a step of the handler before its end.
+type handlerStep struct {
+	Do    string
+	Found bool // the address has been looked up before
+	Last  bool // what was found decides what follows
+}
+
+// handler is the handler's steps but for its end.
+func (x *export) handler() (steps []handlerStep) {
+	program := x.code.Path.Program(cpus.InHandler)
+	found := false
+	for _, s := range program.Steps() {
+		switch s {
+		case cpus.DoTakeReference, cpus.DoLookUp, cpus.DoGiveBack:
+			steps = append(steps, handlerStep{Do: s.String(), Found: found})
+			found = found || s == cpus.DoLookUp
+		}
+	}
+	steps[len(steps)-1].Last = true
+	return steps
 }
 
 type sitePage struct {
@@ -55,6 +78,8 @@ func (x *export) page() *page {
 		InterruptSyncs: t.InterruptSyncs, TrapSyncs: x.does(cpus.InHandler, cpus.DoSync), MaskedRounds: t.MaskedRounds,
 		Deaf: x.code.Deaf, Probed: x.code.Probed, Fatal: x.does(cpus.OnMiss, cpus.DoFatal),
 		Counted: x.m.Refs != int3.NoRef, Always: x.code.Always,
+		MissSkips: x.does(cpus.OnMiss, cpus.DoSkip), LooksAgain: x.does(cpus.OnMiss, cpus.DoLookAgain),
+		Refers: x.does(cpus.InHandler, cpus.DoTakeReference), Handler: x.handler(),
 		NopOps: x.opsNumber(x.m.NopOps), Refs: 1, AfterCall: "calling",
 	}
 	for i := range x.m.Roles {

@@ -63,9 +63,8 @@ func supported(m *explore.Model) error {
 		return no("an entry that masks interrupts")
 	case m.Code.Path.Apart():
 		return no("an ops that is loaded apart from the function that is called with it")
-	}
-	if err := handlers(&m.Code.Path); err != nil {
-		return err
+	case m.Code.Literals() && m.Code.Path.After() != cpus.DoLoadLiteral:
+		return no("a site's literal that nobody loads")
 	}
 	for _, r := range m.Roles {
 		if r != cpus.Busy {
@@ -93,24 +92,6 @@ func supported(m *explore.Model) error {
 				return no("breakpoints in pairs of instructions")
 			}
 		}
-	}
-	return nil
-}
-
-// handlers refuses handlers whose steps come in an order that cpu.tmpl does not have.
-func handlers(p *cpus.Path) error {
-	var rest []cpus.PathStep
-	for _, s := range p.Program(cpus.InHandler).Steps() {
-		if s != cpus.DoSync {
-			rest = append(rest, s)
-		}
-	}
-	known := []cpus.PathStep{cpus.DoTakeReference, cpus.DoLookUp, cpus.DoGiveBack}
-	if n := len(rest) - 1; !slices.Equal(rest[:n], known) {
-		return &UnsupportedError{fmt.Sprintf("a handler of other steps: %s", p.Program(cpus.InHandler))}
-	}
-	if miss := p.Program(cpus.OnMiss); slices.Contains(miss.Steps(), cpus.DoSkip) {
-		return &UnsupportedError{fmt.Sprintf("a miss that goes on behind the site: %s", miss)}
 	}
 	return nil
 }

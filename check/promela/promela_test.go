@@ -51,6 +51,7 @@ func TestUnsupported(t *testing.T) {
 		{func(m *explore.Model) { m.Code.Path = m.Code.Path.With(cpus.SiteApart) }, "apart"},
 		{func(m *explore.Model) { m.Code.Path = m.Code.Path.With(cpus.SiteApartMasked) }, "masks interrupts"},
 		{func(m *explore.Model) { m.Code.Path = m.Code.Path.With(cpus.SiteDirect) }, "looked up"},
+		{func(m *explore.Model) { m.Code.Traits.CallOps = true }, "nobody loads"},
 		{func(m *explore.Model) { m.Code.Always = true }, "always lead to a tracer"},
 		{func(m *explore.Model) { m.NopOps = m.Programs[0].Patches[0].NewOps }, "calls nobody"},
 		{func(m *explore.Model) { m.Programs[0].Plan[2].Op = poke.Lock }, "a step Lock text_mutex"},
