@@ -16,32 +16,11 @@ import (
 // sites are functions at uneven distances, so that some share a bucket.
 var sites = []records.Addr{tracee, tracee + 0x40, tracee + 0x90, tracee + 0x200}
 
+func (b *base) self() *base   { return b }
+func (f *Fprobe) self() *base { return f.base }
+
 // baseOf is what all ways have.
-func baseOf(w Way) *base {
-	switch w := w.(type) {
-	case *List:
-		return w.base
-	case *Global:
-		return w.base
-	case *CallOps:
-		return w.base
-	case *Intermediate:
-		return w.base
-	case *OpsTrampoline:
-		return w.base
-	case *SiteTrampoline:
-		return w.base
-	case *Fprobe:
-		return w.base
-	case *Kprobe:
-		return w.base
-	case *BPF:
-		return w.base
-	case *GlobalTrampoline:
-		return w.base
-	}
-	return nil
-}
+func baseOf(w Way) *base { return w.(interface{ self() *base }).self() }
 
 // client is a tracer that calls traced functions itself, and what of it is known
 // without the core.
