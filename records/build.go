@@ -48,11 +48,12 @@ type builder struct {
 	header  int   // lines in front of the first record
 	skipped []int // for each line passed over later: how many records came before it
 
-	addrs  []Addr
-	names  blobSymbols
-	mods   runModules
-	known  map[string]uint32 // numbers in mods.names
-	groups []Group           // nil: by the kernel's rule
+	addrs   []Addr
+	lengths []uint8 // of sites, as far as records have had one
+	names   blobSymbols
+	mods    runModules
+	known   map[string]uint32 // numbers in mods.names
+	groups  []Group           // nil: by the kernel's rule
 
 	corePages int // see kernelGroups
 }
@@ -89,6 +90,12 @@ func (b *builder) add(addr Addr, symbol, module []byte) error {
 	b.names.blob = append(b.names.blob, symbol...)
 	b.names.ends = append(b.names.ends, uint32(len(b.names.blob)))
 	return nil
+}
+
+// length notes that the last record's site has so many bytes.
+func (b *builder) length(n uint8) {
+	b.lengths = append(b.lengths, make([]uint8, len(b.addrs)-len(b.lengths))...)
+	b.lengths[len(b.addrs)-1] = n
 }
 
 // addModule extends the current run of modules or starts the next.
@@ -175,7 +182,10 @@ func (b *builder) finishSome(arch string) (*Table, error) {
 func (b *builder) finish(arch string) (*Table, error) {
 	t := &Table{
 		name: b.file, arch: arch,
-		addrs: b.addrs, groups: b.groups, symbols: &b.names, modules: &b.mods,
+		addrs: b.addrs, lengths: b.lengths, groups: b.groups, symbols: &b.names, modules: &b.mods,
+	}
+	if n := len(b.addrs) - len(b.lengths); b.lengths != nil {
+		t.lengths = append(b.lengths, make([]uint8, n)...)
 	}
 	if t.groups == nil {
 		t.groups = kernelGroups(t.addrs, t.modules, b.corePages)

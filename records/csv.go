@@ -9,18 +9,24 @@ import (
 	"strings"
 )
 
-// csvHeader is the first line of CSV tables.
-const csvHeader = "address,symbol,module,group"
+// csvHeader is the first line of CSV tables; where records have lengths of their own
+// one more column follows.
+const (
+	csvHeader  = "address,symbol,module,group"
+	csvLengths = ",length"
+)
 
-// readCSV reads rows of address, symbol, module, group. Groups are numbers that
+// readCSV reads rows of address, symbol, module, group and perhaps length: bytes of
+// the site, from 1 to 8, or nothing for as many as is usual. Groups are numbers that
 // never descend; each number is one group, and its addresses ascend. When no
 // row has one, the kernel's rule makes the groups.
 func readCSV(l *lines) (*Table, error) {
 	b := newBuilder(l.file)
-	if err := readCSVHeader(l, b); err != nil {
+	n, err := readCSVHeader(l, b)
+	if err != nil {
 		return nil, err
 	}
-	c := csvRows{b: b}
+	c := csvRows{b: b, n: n}
 	for {
 		line, err := l.next()
 		if err == io.EOF {
@@ -41,22 +47,25 @@ func readCSV(l *lines) (*Table, error) {
 	}
 }
 
-func readCSVHeader(l *lines, b *builder) error {
+// readCSVHeader tells how many columns there are.
+func readCSVHeader(l *lines, b *builder) (int, error) {
 	for {
 		line, err := l.next()
 		if err == io.EOF {
-			return b.fail("", "no header "+csvHeader)
+			return 0, b.fail("", "no header "+csvHeader)
 		}
 		if err != nil {
-			return err
+			return 0, err
 		}
 		b.line, b.header = l.n, l.n
 		switch line = bytes.TrimSpace(line); {
 		case len(line) == 0:
 		case string(line) == csvHeader:
-			return nil
+			return 4, nil
+		case string(line) == csvHeader+csvLengths:
+			return 5, nil
 		default:
-			return b.fail(quoted("header", line), "not "+csvHeader)
+			return 0, b.fail(quoted("header", line), "not "+csvHeader)
 		}
 	}
 }
@@ -67,12 +76,13 @@ type csvRows struct {
 	grouped bool // rows have groups
 	group   uint64
 	first   int // record that the current group starts with
-	fields  [4][]byte
+	n       int // columns
+	fields  [5][]byte
 }
 
 func (c *csvRows) row(line []byte) error {
 	b := c.b
-	if reason := splitCSV(line, &c.fields); reason != "" {
+	if reason := splitCSV(line, c.fields[:c.n]); reason != "" {
 		return b.fail(quoted("row", line), reason)
 	}
 	addr, symbol, module, group := c.fields[0], c.fields[1], c.fields[2], c.fields[3]
@@ -83,7 +93,15 @@ func (c *csvRows) row(line []byte) error {
 	if err := c.join(a, group); err != nil {
 		return err
 	}
-	return b.add(a, symbol, module)
+	if err := b.add(a, symbol, module); err != nil || c.n < 5 || len(c.fields[4]) == 0 {
+		return err
+	}
+	length := c.fields[4]
+	if len(length) > 1 || length[0] < '1' || length[0] > '8' {
+		return b.fail(quoted("length", length), "want the bytes of the site, 1 to 8, or nothing")
+	}
+	b.length(length[0] - '0')
+	return nil
 }
 
 // join puts the record about to be added into its group.
@@ -120,9 +138,13 @@ func (c *csvRows) endGroup() {
 	}
 }
 
-// splitCSV cuts a row into its four fields. Quotes around a field, doubled
+// splitCSV cuts a row into its fields, four or five. Quotes around a field, doubled
 // inside, are understood as in RFC 4180, but for line ends in fields.
-func splitCSV(line []byte, fields *[4][]byte) (reason string) {
+func splitCSV(line []byte, fields [][]byte) (reason string) {
+	header := csvHeader
+	if len(fields) == 5 {
+		header += csvLengths
+	}
 	for i := range fields {
 		var f []byte
 		var ok bool
@@ -140,9 +162,9 @@ func splitCSV(line []byte, fields *[4][]byte) (reason string) {
 		fields[i] = f
 		switch last := i == len(fields)-1; {
 		case last && len(line) > 0:
-			return "more than the 4 fields " + csvHeader
+			return fmt.Sprintf("more than the %d fields %s", len(fields), header)
 		case !last && len(line) == 0:
-			return fmt.Sprintf("%d fields instead of the 4 fields %s", i+1, csvHeader)
+			return fmt.Sprintf("%d fields instead of the %d fields %s", i+1, len(fields), header)
 		case !last:
 			line = line[1:] // the comma
 		}
@@ -171,7 +193,11 @@ func unquoteCSV(line []byte) (f, rest []byte, ok bool) {
 // WriteCSV writes the table, groups and all, so that Read gives it back.
 func WriteCSV(w io.Writer, t *Table) error {
 	bw := bufio.NewWriterSize(w, 64<<10)
-	bw.WriteString(csvHeader + "\n") // the writer keeps the first error
+	header := csvHeader + "\n"
+	if t.HasLengths() {
+		header = csvHeader + csvLengths + "\n"
+	}
+	bw.WriteString(header) // the writer keeps the first error
 	var line []byte
 	for k, g := range t.Groups() {
 		for i := g.First; i < g.Last; i++ {
@@ -180,6 +206,11 @@ func WriteCSV(w io.Writer, t *Table) error {
 			line = appendCSV(append(line, ','), t.Symbol(i))
 			line = appendCSV(append(line, ','), t.Module(i))
 			line = strconv.AppendInt(append(line, ','), int64(k), 10)
+			if t.HasLengths() {
+				if line = append(line, ','); t.Length(i) > 0 {
+					line = strconv.AppendInt(line, int64(t.Length(i)), 10)
+				}
+			}
 			line = append(line, '\n')
 			if _, err := bw.Write(line); err != nil {
 				return fmt.Errorf("write CSV: %w", err)

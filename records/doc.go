@@ -25,6 +25,7 @@
 //	modules     share of records that live in modules, 0 to 1; 0
 //	misaligned  share of records shifted by 4 bytes, 0 to 1; 0
 //	seed        of all random choices; 1
+//	lengths     bytes of sites, drawn evenly: 1+2+5; as is usual
 //	base        where the core kernel starts; 0xffffffff81000000
 //
 // Modules lie behind the core kernel and are called mod0, mod1, ...; functions

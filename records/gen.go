@@ -86,6 +86,12 @@ func generate(ctx context.Context, file, spec string) (*Table, error) {
 	default:
 		t.groups = places
 	}
+	if n := uint64(len(s.lengths)); n > 0 {
+		t.lengths = make([]uint8, len(t.addrs))
+		for i := range t.lengths {
+			t.lengths[i] = s.lengths[rnd.below(n)]
+		}
+	}
 	return t, nil
 }
 

@@ -1,6 +1,7 @@
 package records
 
 import (
+	"bytes"
 	"context"
 	"fmt"
 	"slices"
@@ -12,7 +13,7 @@ import (
 )
 
 func TestGenErrors(t *testing.T) {
-	keys := "keys are n, groups, order, spacing, modules, misaligned, seed, base"
+	keys := "keys are n, groups, order, spacing, modules, misaligned, seed, lengths, base"
 	for _, c := range []struct{ spec, want string }{
 		{"n=-1", `n "-1": not a number from 0 to 100000000`},
 		{"n=1e9", `n "1e9": not a number from 0 to 100000000`},
@@ -186,5 +187,59 @@ func TestGenSpacing(t *testing.T) {
 		if st.Misaligned != 0 || tab.Addr(0) != Addr(genDefaults.base+firstRecord) {
 			t.Errorf("spacing %d: first at %s, %d misaligned", spacing, tab.Addr(0), st.Misaligned)
 		}
+	}
+}
+
+// TestGenLengths: each length is drawn about as often as the others, and the rest of
+// the table is the same as without.
+func TestGenLengths(t *testing.T) {
+	plain := mustOpen(t, "gen:n=3000,groups=3,order=grouped", Options{})
+	tab := mustOpen(t, "gen:n=3000,groups=3,order=grouped,lengths=1+2+5", Options{})
+	seen := map[int]int{}
+	for i := range tab.Len() {
+		seen[tab.Length(i)]++
+		if tab.Addr(i) != plain.Addr(i) || plain.Length(i) != 0 {
+			t.Fatalf("record %d: %s, and %s with lengths", i, plain.Describe(i), tab.Describe(i))
+		}
+	}
+	for _, n := range []int{1, 2, 5} {
+		if seen[n] < 850 || seen[n] > 1150 {
+			t.Errorf("%d of 3000 sites have %d bytes", seen[n], n)
+		}
+	}
+	if len(seen) != 3 || !tab.HasLengths() || plain.HasLengths() {
+		t.Errorf("%v", seen)
+	}
+	var text bytes.Buffer
+	if err := WriteCSV(&text, tab); err != nil {
+		t.Fatal(err)
+	}
+	back, err := readString(text.String(), Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for i := range tab.Len() {
+		if back.Length(i) != tab.Length(i) {
+			t.Fatalf("record %d: %d bytes, written and read %d", i, tab.Length(i), back.Length(i))
+		}
+	}
+}
+
+// TestCSVLengths: a length may be missing, and is not anything else than 1 to 8.
+func TestCSVLengths(t *testing.T) {
+	const header = csvHeader + csvLengths + "\n"
+	tab, err := readString(header+"10,a,,,2\n20,b,,,\n30,c,,,1\n40,d,,,\n", Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if got := []int{tab.Length(0), tab.Length(1), tab.Length(2), tab.Length(3)}; !slices.Equal(got, []int{2, 0, 1, 0}) {
+		t.Errorf("%v", got)
+	}
+	for row, want := range map[string]string{
+		"10,a,,,9": `in:2: length "9": want the bytes of the site, 1 to 8, or nothing`, "10,a,,,x": `in:2: length "x": want the bytes of the site, 1 to 8, or nothing`,
+		"10,a,,": `in:2: row "10,a,,": 4 fields instead of the 5 fields address,symbol,module,group,length`,
+	} {
+		_, err := readString(header+row+"\n", Options{})
+		wantError(t, err, want)
 	}
 }

@@ -32,7 +32,8 @@ type genSpec struct {
 	modules    float64 // share of the records that live in modules
 	misaligned float64 // share of the records 4 bytes behind their place
 	seed       uint64
-	base       uint64 // where the core kernel starts
+	base       uint64  // where the core kernel starts
+	lengths    []uint8 // of sites, each as likely as the others; none: as is usual
 }
 
 var genDefaults = genSpec{
@@ -70,6 +71,15 @@ var genKeys = []genKey{
 		n, err := strconv.ParseUint(v, 10, 64)
 		s.seed = n
 		return err == nil
+	}},
+	{"lengths", "lengths of sites from 1 to 8 bytes, with + between them, like 5 or 1+2+5", func(s *genSpec, v string) bool {
+		for item := range strings.SplitSeq(v, "+") {
+			if len(item) != 1 || item[0] < '1' || item[0] > '8' {
+				return false
+			}
+			s.lengths = append(s.lengths, item[0]-'0')
+		}
+		return true
 	}},
 	{"base", "an address, a multiple of 4096 like 0xffffffff81000000", func(s *genSpec, v string) bool {
 		a, reason := parseHex([]byte(v))

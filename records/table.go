@@ -27,6 +27,7 @@ type Table struct {
 	name    string
 	arch    string
 	addrs   []Addr
+	lengths []uint8 // of sites; nil where no record has one of its own
 	groups  []Group
 	symbols symbols
 	modules modules
@@ -44,6 +45,18 @@ func (t *Table) Len() int { return len(t.addrs) }
 
 // Addr is the address of record i.
 func (t *Table) Addr(i int) Addr { return t.addrs[i] }
+
+// Length is how many bytes of record i's site are patched, 0 for as many as the
+// instruction set's usual ones.
+func (t *Table) Length(i int) int {
+	if t.lengths == nil {
+		return 0
+	}
+	return int(t.lengths[i])
+}
+
+// HasLengths tells whether any record has a length of its own.
+func (t *Table) HasLengths() bool { return t.lengths != nil }
 
 // Addrs are the addresses of all records in table order. Shared: do not write.
 func (t *Table) Addrs() []Addr { return t.addrs }

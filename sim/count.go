@@ -32,7 +32,7 @@ func (j *Job) Count(ctx context.Context) (PlanRow, error) {
 			}
 		}
 	}
-	if err := j.compile(len(j.queue), false, batches, count.Add); err != nil {
+	if err := j.compile(len(j.queue), false, batches, j.entries(), count.Add); err != nil {
 		return row, err
 	}
 	row.Rounds, row.Stops = count.Rounds, count.Stops
@@ -64,7 +64,7 @@ func (j *Job) planRow() PlanRow {
 func (j *Job) Rounds() int {
 	var count poke.Count
 	batches := j.batches(len(j.queue), j.at)
-	if j.compile(len(j.queue), false, batches, count.Add) != nil {
+	if j.compile(len(j.queue), false, batches, j.entries(), count.Add) != nil {
 		return 0
 	}
 	rounds := count.Rounds

@@ -26,6 +26,9 @@ type Job struct {
 	queue   []int
 	skipped int
 	torn    int // sites that no store can replace at once
+	// sized is the instruction set by the length of a record's site, nil where all
+	// have the usual one.
+	sized map[int]isa.Arch
 	// unmatched is what of the filter matches no record at all.
 	unmatched []string
 	found     string // about the layout of sites, where the table spoke for another than the usual one
@@ -48,9 +51,12 @@ func NewJob(c Config) (*Job, error) {
 	if err := j.settleLayout(); err != nil {
 		return nil, err
 	}
+	if err := j.settleLengths(); err != nil {
+		return nil, err
+	}
 	j.shape = poke.Shape{Traits: j.Arch.Traits()}
 	for _, rec := range c.Filter.Match(c.Table) {
-		site, err := j.Arch.Site(c.Table.Addr(rec), j.protocol.Layout)
+		site, err := j.archOf(rec).Site(c.Table.Addr(rec), j.protocol.Layout)
 		if err != nil {
 			var refused *isa.MisalignedError
 			if !errors.As(err, &refused) {
@@ -59,14 +65,14 @@ func NewJob(c Config) (*Job, error) {
 			j.skipped++
 			continue
 		}
-		j.shape.Len = int(site.Len)
+		j.shape.Len = max(j.shape.Len, int(site.Len))
 		if !c.Arch.AtomicStore(site.Addr, int(site.Len)) {
 			j.torn++
 		}
 		j.queue = append(j.queue, rec)
 	}
-	if len(j.queue) == 0 { // then as long as any other
-		if site, err := c.Arch.Site(4, j.protocol.Layout); err == nil {
+	if len(j.queue) == 0 || c.Table.HasLengths() { // as long as the longest that could be
+		if site, err := j.Arch.Site(4, j.protocol.Layout); err == nil {
 			j.shape.Len = int(site.Len)
 		}
 	}
@@ -128,9 +134,10 @@ func (j *Job) batches(n int, at func(i int) records.Addr) iter.Seq[sched.Batch] 
 }
 
 // compile emits the plan of an update of batches, with the defect in it.
-func (j *Job) compile(patches int, detach bool, batches iter.Seq[sched.Batch], emit poke.Emit) error {
+// entry, where sites are not all alike, tells of each patch what poke.Shape wants.
+func (j *Job) compile(patches int, detach bool, batches iter.Seq[sched.Batch], entry func(int) (int, bool), emit poke.Emit) error {
 	s := j.shape
-	s.Patches, s.Detach = patches, detach
+	s.Patches, s.Detach, s.Entry = patches, detach, entry
 	ranges := func(yield func(poke.Range) bool) {
 		for b := range batches {
 			if !yield(b.Range) {
@@ -143,7 +150,7 @@ func (j *Job) compile(patches int, detach bool, batches iter.Seq[sched.Batch], e
 
 // check finds out whether the protocol can work at all, without a plan.
 func (j *Job) check() error {
-	return j.compile(0, false, func(func(sched.Batch) bool) {}, func(poke.Step) {})
+	return j.compile(0, false, func(func(sched.Batch) bool) {}, nil, func(poke.Step) {})
 }
 
 // StatedPath is what CPUs do, where the protocol's file says so.
@@ -158,7 +165,7 @@ func (j *Job) StatedPath() string {
 // Plan is the steps of the update that enables everything.
 func (j *Job) Plan() ([]poke.Step, error) {
 	var plan []poke.Step
-	err := j.compile(len(j.queue), false, j.batches(len(j.queue), j.at), func(s poke.Step) { plan = append(plan, s) })
+	err := j.compile(len(j.queue), false, j.batches(len(j.queue), j.at), j.entries(), func(s poke.Step) { plan = append(plan, s) })
 	return plan, err
 }
 
@@ -258,11 +265,12 @@ func (j *Job) sites() (*sites, error) {
 			group++
 		}
 		s.site[rec] = -1
-		at, err := j.Arch.Site(j.Table.Addr(rec), j.protocol.Layout)
+		arch := j.archOf(rec)
+		at, err := arch.Site(j.Table.Addr(rec), j.protocol.Layout)
 		if err != nil {
 			continue // counted in skipped, or outside the filter
 		}
-		text, _, err := j.Arch.Enabled(at, isa.Destination{Target: s.code.Entry, Entry: s.code.Entry, PLT: plts[j.Table.Module(rec)]})
+		text, _, err := arch.Enabled(at, isa.Destination{Target: target(at, s.code.Entry), Entry: s.code.Entry, PLT: plts[j.Table.Module(rec)]})
 		if err != nil {
 			return nil, fmt.Errorf("record %s: %w", j.Table.Describe(rec), err)
 		}
@@ -271,8 +279,8 @@ func (j *Job) sites() (*sites, error) {
 		s.records = append(s.records, rec)
 		s.code.Sites = append(s.code.Sites, at.Addr)
 		s.enable = append(s.enable, poke.Patch{
-			Site: site, Group: int32(group), Addr: at.Addr,
-			Old: j.Arch.Disabled(at), New: text, OldOps: nopOps, NewOps: j.ops(s.code.Entry),
+			Site: site, Group: int32(group), Addr: at.Addr, Len: at.Len,
+			Old: arch.Disabled(at), New: text, OldOps: nopOps, NewOps: j.ops(s.code.Entry),
 		})
 	}
 	if err := j.Table.CheckSites(j.shape.Len); err != nil {
@@ -317,7 +325,12 @@ func (j *Job) update(patches []poke.Patch, detach bool) (*poke.Update, error) {
 	u := &poke.Update{Patches: patches, Shape: j.shape, Settles: j.protocol.Settles(j.shape)}
 	u.Shape.Patches, u.Shape.Detach = len(patches), detach
 	at := func(i int) records.Addr { return patches[i].Addr }
-	err := j.compile(len(patches), detach, j.batches(len(patches), at), func(s poke.Step) {
+	var entry func(int) (int, bool)
+	if j.Table.HasLengths() {
+		entry = func(i int) (int, bool) { return int(patches[i].Len), false }
+	}
+	u.Shape.Entry = entry
+	err := j.compile(len(patches), detach, j.batches(len(patches), at), entry, func(s poke.Step) {
 		u.Plan = append(u.Plan, s)
 	})
 	return u, err

@@ -107,7 +107,7 @@ func TestTimelineIsTheLedger(t *testing.T) {
 					row := update(t, l, enable)
 					r.traps[0] += row.Traps - row.Misses
 					r.traps[1] += row.Misses
-					err := j.compile(len(j.queue), !enable, j.batches(len(j.queue), j.at), func(poke.Step) { r.steps++ })
+					err := j.compile(len(j.queue), !enable, j.batches(len(j.queue), j.at), nil, func(poke.Step) { r.steps++ })
 					if err != nil {
 						t.Fatal(err)
 					}

@@ -58,7 +58,7 @@ func (s *sites) addAux(j *Job, n int) error {
 		if err != nil {
 			return fmt.Errorf("lay out the kernel's own sites: %w", err)
 		}
-		text, _, err := j.Arch.Enabled(at, isa.Destination{Target: s.code.Entry, Entry: s.code.Entry})
+		text, _, err := j.Arch.Enabled(at, isa.Destination{Target: target(at, s.code.Entry), Entry: s.code.Entry})
 		if err != nil {
 			return fmt.Errorf("lay out the kernel's own sites: %w", err)
 		}
