@@ -22,10 +22,22 @@ type class struct {
 
 	dic, idc bool // CTR_EL0.DIC and .IDC, on arm
 
+	fetches rvFetch // what a hart's fetches are ordered with, on rv
+
 	tears        bool // parts of an aligned site may come from different versions
 	tearsAcross  bool // so may the parts of an unaligned one
 	windowTears  bool // the same two of package cpus: cpus.Quadword for amd, else cpus.Weak
 	windowAcross bool
+}
+
+// rvFetch is what rv classes promise of a hart's fetches beyond the base: that a fetch
+// comes before what the fetched instruction does, and that fence.i orders accesses
+// before it before fetches behind it.
+type rvFetch struct {
+	inOrder bool // Ziccid: they come in program order
+	writes  bool // each comes before later writes
+	reads   bool // and before later reads: the hart decodes in order
+	fenceI  bool // fence.i orders earlier fetches, too, before later ones
 }
 
 var classes = []*class{
@@ -36,10 +48,15 @@ var classes = []*class{
 	{name: "amd", family: x86, tearsAcross: true, windowAcross: true},
 	{name: "rv(ziccif)", family: rv, tearsAcross: true, windowAcross: true},
 	{name: "rv(plain)", family: rv, tears: true, tearsAcross: true, windowAcross: true},
+	{name: "rv(ziccid)", family: rv, fetches: rvFetch{inOrder: true}, tearsAcross: true, windowAcross: true},
+	{name: "rv(decode-w)", family: rv, fetches: rvFetch{writes: true}, tearsAcross: true, windowAcross: true},
+	{name: "rv(decode)", family: rv, fetches: rvFetch{writes: true, reads: true}, tearsAcross: true, windowAcross: true},
+	{name: "rv(ir3)", family: rv, fetches: rvFetch{fenceI: true}, tearsAcross: true, windowAcross: true},
 }
 
 // ClassNames lists the machine classes as files spell them: arm(DIC,IDC) by the
-// two bits of CTR_EL0, the two vendors of x86, and rv with and without Ziccif.
+// two bits of CTR_EL0, the two vendors of x86, and rv with and without Ziccif, and
+// with Ziccif and one rule more.
 func ClassNames() []string {
 	names := make([]string, len(classes))
 	for i, c := range classes {

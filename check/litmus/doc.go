@@ -12,16 +12,16 @@
 // the order in which they were stored. All weakness is in two places, when
 // instructions are performed and what a fetch returns.
 //
-// A CPU fetches its instructions in program order, as far ahead as it likes,
-// and performs what it has fetched in any order that its class and the
+// On arm and x86 a CPU fetches its instructions in program order, as far ahead as it
+// likes, and performs what it has fetched in any order that its class and the
 // barriers, dependencies and addresses between them leave open (order.go).
 // What a site executes as is decided when it is fetched. From these two alone
 // follow the tests in which data comes behind a fetch (MP.FR, LB.RF, MP.FW):
 // nothing is performed before it is fetched. An instruction that synchronises
-// the context (isb, fence.i, a serialising one) keeps everything behind it from
+// the context (isb, a serialising one) keeps everything behind it from
 // being fetched until it is performed. Accesses to one address keep their
-// order; there is no forwarding from a store buffer, which none of the tests
-// can tell.
+// order; there is no forwarding from a store buffer, which one of the tests
+// can tell (ifetch-SM+RW).
 //
 // A fetch returns any version of its site that is not older than the oldest
 // one that this CPU may still hold. What moves that bound differs:
@@ -34,8 +34,14 @@
 //     discard what was fetched early.
 //   - arm, DIC=1: fetches are coherent, the bound is always the newest version.
 //     What was fetched early stays old until an isb or an exception.
-//   - rv: the hart's own fence.i moves it to all that is visible to the hart.
-//     Nothing else does: every site lags by itself, for as long as it likes.
+//   - rv: a fetch reads memory, at a time of its own: it need not come in program
+//     order. Two things hold it. It comes before the accesses of the instruction that
+//     it fetched, and behind all accesses before a fence.i that it stands behind. So
+//     every site lags by itself, for as long as it likes, and a hart may read data
+//     before it fetches what stands before the read. Classes promise more: rv(ziccid)
+//     that fetches come in program order, rv(decode-w) and rv(decode) that each comes
+//     before later writes, or before all later accesses, rv(ir3) that fence.i orders
+//     earlier fetches too.
 //   - intel, amd: a serialising instruction and an interrupt move it; so does
 //     the CPU's own store through the address that it executes from, not
 //     through an alias. Before that the vendors promise no order between two
@@ -62,5 +68,7 @@
 // architectures" (ESOP 2020), with aarch64.cat and the catalogue aarch64-ifetch
 // of herdtools7 for the expected kinds. intel: SDM vol. 3A, "Handling Self- and
 // Cross-Modifying Code". amd: APM vol. 2, 7.6.1. rv: the unprivileged manual's
-// Zifencei, and Ziccif from the RVA profiles.
+// Zifencei, Ziccif from the RVA profiles, and the five models of
+// rems-project/litmus-tests-riscv-ifetch (June 2026), which calls some of the rules
+// open. Its 64 tests are here in this format, as ifetch-NAME; one of them differs.
 package litmus

@@ -60,6 +60,8 @@ func TestRemovingRemovesNothing(t *testing.T) {
 func TestClassesAreOrdered(t *testing.T) {
 	for _, pair := range [][2]string{
 		{"arm(1,1)", "arm(0,1)"}, {"arm(0,1)", "arm(0,0)"}, {"amd", "intel"}, {"rv(ziccif)", "rv(plain)"},
+		{"rv(ziccid)", "rv(decode)"}, {"rv(decode)", "rv(decode-w)"}, {"rv(decode-w)", "rv(ziccif)"},
+		{"rv(ziccid)", "rv(ir3)"}, {"rv(ir3)", "rv(ziccif)"},
 	} {
 		strict, loose := called(pair[0]), called(pair[1])
 		t.Run(pair[0]+" in "+pair[1], func(t *testing.T) {
@@ -74,19 +76,20 @@ func TestClassesAreOrdered(t *testing.T) {
 // TestWindowsAreSound: for programs as protocols are, one writer whose stores are
 // maintained before it goes on and who waits for its rounds, and executors that
 // nothing but rounds synchronises, the window model allows all that each class
-// allows. This is what lets protocols be judged by windows.
+// allows. This is what lets protocols be judged by windows. On rv it takes harts that
+// fetch or decode in program order; MP.FR+fence+po is what goes wrong on others.
 func TestWindowsAreSound(t *testing.T) {
 	publish := map[family]string{
 		arm: "store %s\ndsb\ndc %s\ndsb\nic %s\ndsb\n", x86: "store %s alias\nserialise\n", rv: "store %s\nfence\nfence.i\n",
 	}
 	ordered := map[family]string{arm: "dsb\n", x86: "mfence\n", rv: "fence\n"}
+	sound := slices.DeleteFunc(slices.Clone(classes), func(c *class) bool {
+		return c.family == rv && !c.fetches.inOrder && !c.fetches.reads
+	})
 	rapid.Check(t, func(t *rapid.T) {
-		c := rapid.SampledFrom(classes).Draw(t, "class")
+		c := rapid.SampledFrom(sound).Draw(t, "class")
 		var b strings.Builder
 		b.WriteString("test sound\nsite a 0\nsite b 00 " + map[bool]string{true: "aligned", false: "unaligned"}[c.name != "amd" && c.name != "intel"] + "\ndata x\nthread writer\n")
-		if c.name == "rv(plain)" { // whose words tear, as windows do not
-			c = called("rv(ziccif)")
-		}
 		for range rapid.IntRange(1, 3).Draw(t, "steps") {
 			switch rapid.IntRange(0, 3).Draw(t, "step") {
 			case 0:

@@ -43,6 +43,9 @@ func addressOf(insns []insn) bool {
 // (SDM vol. 3A, "Self-Modifying Code"). Behind a store through an alias the
 // fetch would not wait, but as that moves no bound, nobody can tell.
 func (c *class) performedBeforeFetch(a, b *insn) bool {
+	if c.family == rv { // where a fetch is performed like anything else
+		return false
+	}
 	self := c.family == x86 && a.op == opStore && b.op == opExec && a.site == b.site
 	return a.op.synchronises() || self
 }
@@ -50,6 +53,8 @@ func (c *class) performedBeforeFetch(a, b *insn) bool {
 // performedBefore tells whether b, later in program order, waits for a.
 func (c *class) performedBefore(a, b *insn) bool {
 	switch {
+	case c.family == rv && (a.op == opExec || b.op == opExec):
+		return c.fetches.before(a, b)
 	case a.op == opExec || b.op == opExec: // decided when fetched, in program order
 		return false
 	case b.needs(a.reg):
@@ -113,19 +118,34 @@ func x86Order(a, b *insn) bool {
 	return !overtakes
 }
 
+// before orders a fetch with something else of the same hart.
+func (f rvFetch) before(a, b *insn) bool {
+	switch {
+	case b.op == opExec:
+		return a.op == opFenceI || a.op == opExec && f.inOrder
+	case a.reg == b.addr || a.reg == b.from: // an access of the fetched instruction itself
+		return true
+	case b.op == opFenceI:
+		return f.inOrder || f.fenceI
+	case b.op == opRead:
+		return f.inOrder || f.reads
+	}
+	return (b.op.writes() || b.op == opIPI) && (f.inOrder || f.writes)
+}
+
 // rvOrder is the part of RVWMO that the tests need. An IPI is a write to a
-// device: only a fence orders it behind writes to memory. fence.i is ordered
-// behind the hart's own stores, which the hart sees at once; what others
-// stored it must have seen, that is, the read must be done by a branch or fence
-// in between (Zifencei: stores already visible to the same hart).
+// device: only a fence orders it behind writes to memory. fence.i orders all accesses
+// before it before all fetches behind it, and so before what is fetched there.
 func rvOrder(a, b *insn) bool {
 	switch {
+	case a.op == opFenceI:
+		return true
 	case a.op == opFence:
 		return b.op.accesses() || b.op == opIPI || b.op.synchronises() || b.op == opFence
 	case b.op == opFence:
 		return a.op.accesses() || a.op == opIPI
 	case b.op == opFenceI:
-		return a.op == opStore || a.op == opFenceI
+		return a.op.accesses()
 	}
 	return acquireRelease(a, b)
 }

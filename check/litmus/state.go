@@ -59,10 +59,11 @@ func (m *machine) start() state {
 }
 
 // prefetch goes on to the next site that is to be executed, or to what
-// synchronises: fetching anything else early decides nothing.
+// synchronises: fetching anything else early decides nothing. On rv fetches are
+// performed in an order of their own.
 func (m *machine) prefetch(s *state, th int) {
 	insns := m.test.threads[th].insns
-	for at := int(s.fetched[th]); at < len(insns) && insns[at].op != opExec && m.fetchable(s, th, at); at++ {
+	for at := int(s.fetched[th]); at < len(insns) && (m.class.family == rv || insns[at].op != opExec) && m.fetchable(s, th, at); at++ {
 		s.fetched[th]++
 	}
 }
@@ -141,9 +142,10 @@ func (t *Test) holds(regs, data []isa.Text, text func(site int) isa.Text) bool {
 	return true
 }
 
-// bound is the oldest version that a fetch may return.
+// bound is the oldest version that a fetch may return. On rv that is the newest one, for
+// the fetch was perhaps made long before; what is read in parts is read now and then.
 func (m *machine) bound(s *state, th, site int) uint8 {
-	if m.class.dic {
+	if m.class.dic || m.class.family == rv && m.class.whole(&m.test.sites[site]) {
 		return s.newest[site]
 	}
 	return s.oldest[th][site]

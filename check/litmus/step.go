@@ -50,13 +50,13 @@ func (m *machine) moves(s *state, out []move) []move {
 func (m *machine) threadMoves(s *state, th int, out []move) []move {
 	insns := m.test.threads[th].insns
 	if i := int(s.fetched[th]); i < len(insns) && m.fetchable(s, th, i) {
-		for _, t := range m.fetches(s, th, &insns[i]) {
-			out = append(out, move{kind: fetchSite, thread: uint8(th), insn: uint8(i), text: t})
-		}
+		out = m.fetchMoves(s, th, i, out)
 	}
 	for i := range int(s.fetched[th]) {
 		switch {
 		case ops[insns[i].op].quiet || !m.ready(s, th, i):
+		case insns[i].op == opExec:
+			out = m.fetchMoves(s, th, i, out)
 		case insns[i].op == opIC:
 			for target := range m.test.threads {
 				if s.reached[m.ics[th][i]]>>target&1 == 0 {
@@ -73,6 +73,14 @@ func (m *machine) threadMoves(s *state, th int, out []move) []move {
 	return out
 }
 
+// fetchMoves are the texts that a site may be fetched as.
+func (m *machine) fetchMoves(s *state, th, i int, out []move) []move {
+	for _, t := range m.fetches(s, th, &m.test.threads[th].insns[i]) {
+		out = append(out, move{kind: fetchSite, thread: uint8(th), insn: uint8(i), text: t})
+	}
+	return out
+}
+
 // apply makes one step.
 func (m *machine) apply(s state, v move) state {
 	th := int(v.thread)
@@ -85,7 +93,9 @@ func (m *machine) apply(s state, v move) state {
 		return s
 	case fetchSite:
 		s.regs[m.test.threads[th].insns[v.insn].reg] = v.text
-		s.fetched[th]++
+		if v.insn == s.fetched[th] {
+			s.fetched[th]++
+		}
 	case reach:
 		site := m.test.threads[th].insns[v.insn].site
 		s.oldest[v.target][site] = max(s.oldest[v.target][site], m.unified(&s, site))

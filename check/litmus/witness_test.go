@@ -31,10 +31,10 @@ func TestWitness(t *testing.T) {
 			`1. writer performs "ipi"`,
 			`2. cpu takes the interrupt, fetches afresh and answers`,
 			`3. writer performs "wait"`,
-			`4. writer performs "store a 1"`,
-			`5. writer performs "write flag 1"`,
-			`6. cpu fetches for "r2 = exec a": it executes 0, though memory has 1`,
-			`7. cpu performs "r1 = read flag": it returns 1`,
+			`4. writer performs "write flag 1"`,
+			`5. cpu performs "r1 = read flag": it returns 1`,
+			`6. cpu fetches for "r2 = exec a": it executes 0, as in memory`,
+			`7. writer performs "store a 1"`,
 		}},
 	} {
 		rows, err := shipped(t, c.test).Run(t.Context())
