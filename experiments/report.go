@@ -15,6 +15,7 @@ import (
 	"text/template"
 
 	"github.com/textpoke/textpoke/results"
+	"github.com/textpoke/textpoke/results/fit"
 	"github.com/textpoke/textpoke/results/plots"
 )
 
@@ -25,7 +26,7 @@ var layoutText string
 // how published figures are shown.
 var layout = template.Must(template.New("report").Funcs(template.FuncMap{
 	"head": head, "row": row, "table": markdown, "join": strings.Join,
-	"thousands": Thousands, "size": Size, "pair": couple, "tenth": Tenth, "seconds": Seconds, "percent": Percent, "duration": Duration, "fixed": Fixed, "p": P,
+	"thousands": Thousands, "size": Size, "pair": couple, "tenth": Tenth, "span": Span, "short": Short, "four": Four, "us": func(ns float64) string { return Four(ns / 1e3) }, "seconds": Seconds, "percent": Percent, "duration": Duration, "fixed": Fixed, "p": P,
 }).Parse(layoutText))
 
 // prose is what an experiment's report.md.tmpl says.
@@ -189,6 +190,8 @@ func Thousands(v any) string {
 		return plots.Thousands(float64(v))
 	case int64:
 		return plots.Thousands(float64(v))
+	case uint64:
+		return plots.Thousands(float64(v))
 	case float64:
 		return plots.Thousands(v)
 	}
@@ -219,6 +222,23 @@ func Seconds(s float64) string {
 		return fmt.Sprintf("%.3g s", s)
 	}
 	return fmt.Sprintf("%.3g ms", 1e3*s)
+}
+
+// Four prints a number with four significant digits.
+func Four(v float64) string { return strconv.FormatFloat(v, 'g', 4, 64) }
+
+// Short prints a number with the digits that are worth reading: three, or all of the
+// whole ones.
+func Short(v float64) string {
+	if v >= 1000 {
+		return plots.Thousands(math.Round(v))
+	}
+	return strconv.FormatFloat(v, 'g', 3, 64)
+}
+
+// Span prints the interval of an estimate with so many digits behind the point.
+func Span(digits int, e fit.Estimate) string {
+	return fmt.Sprintf("%.*f to %.*f", digits, e.Low, digits, e.High)
 }
 
 // Tenth prints a number with one digit behind the point, where it has any.

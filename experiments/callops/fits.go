@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 package callops
 
 import (
@@ -43,15 +45,15 @@ func newPaths() []*path {
 
 // predict fits a line to each path, without the rows that are held out, and lets it
 // say what all of them come to.
-func (r *request) predict(rows []*row) []*path {
+func (c *Config) predict(rows []*row) []*path {
 	paths := newPaths()
 	for _, p := range paths {
 		var mine []*row
 		var x, y []float64
 		for _, row := range rows {
 			if row.path == nil && p.of(row.CallCost) {
-				row.path, row.held = p, slices.Contains(r.hold, p.x(row.CallCost))
-				mine, x, y = append(mine, row), append(x, float64(p.x(row.CallCost))), append(y, row.overhead)
+				row.path, row.held = p, slices.Contains(c.Hold, p.x(row.CallCost))
+				mine, x, y = append(mine, row), append(x, float64(p.x(row.CallCost))), append(y, row.Overhead)
 			}
 		}
 		line, _, err := fit.Hold(x, y, true, func(i int) bool { return mine[i].held })
@@ -62,7 +64,7 @@ func (r *request) predict(rows []*row) []*path {
 		p.line = line
 		for i, row := range mine {
 			at := line.At(x[i])
-			row.prediction = line.Predict(x[i], 1/(at*at))
+			row.Prediction = line.Predict(x[i], 1/(at*at))
 			if !row.held {
 				p.fitted = append(p.fitted, row)
 			}
@@ -78,38 +80,32 @@ type named struct {
 	relative bool // errors are shares of the values
 }
 
-// fitsTable is lines.
-func fitsTable(lines []named) (results.Table, error) {
-	t := results.Table{Name: "fits", Columns: []results.Column{
-		{Name: "path", Doc: "how the call goes; with live, on this machine: time of a call against tracers of another function"},
-		{Name: "rows", Doc: "rows that the line goes through"},
-		{Name: "intercept_ns", Doc: "overhead, or time, with 0 of what varies"},
-		{Name: "intercept_low_ns", Doc: "lower end of its interval of 95 %"},
-		{Name: "intercept_high_ns", Doc: "and the upper end"},
-		{Name: "slope_ns", Doc: "what each tracer adds"},
-		{Name: "slope_low_ns", Doc: "lower end of its interval of 95 %"},
-		{Name: "slope_high_ns", Doc: "and the upper end"},
-		{Name: "slope_p", Doc: "p-value of the hypothesis that it adds nothing"},
-		{Name: "r2", Doc: "share of the variation that the line explains, with weights"},
-		{Name: "residual_sd_percent", Doc: "how far rows are off the line, of its value, where errors are taken to be such shares"},
-	}}
-	for _, l := range lines {
-		sd := any(results.Empty)
-		if l.relative {
-			sd = 100 * l.ResidualSD
-		}
-		if err := t.Add(l.name, l.N, l.Intercept.Value, l.Intercept.Low, l.Intercept.High, l.Slope.Value, l.Slope.Low, l.Slope.High, l.SlopeP, l.R2, sd); err != nil {
-			return t, err
-		}
-	}
-	return t, nil
+// fitColumns are those of fits.csv.
+var fitColumns = results.Columns[named]{
+	{Name: "path", Doc: "how the call goes; with live, on this machine: time of a call against tracers of another function",
+		Cell: func(l named) any { return l.name }},
+	{Name: "rows", Doc: "rows that the line goes through", Cell: func(l named) any { return l.N }},
+	{Name: "intercept_ns", Doc: "overhead, or time, with 0 of what varies",
+		Cell: func(l named) any { return l.Intercept.Value }},
+	{Name: "intercept_low_ns", Doc: "lower end of its interval of 95 %",
+		Cell: func(l named) any { return l.Intercept.Low }},
+	{Name: "intercept_high_ns", Doc: "and the upper end", Cell: func(l named) any { return l.Intercept.High }},
+	{Name: "slope_ns", Doc: "what each tracer adds", Cell: func(l named) any { return l.Slope.Value }},
+	{Name: "slope_low_ns", Doc: "lower end of its interval of 95 %", Cell: func(l named) any { return l.Slope.Low }},
+	{Name: "slope_high_ns", Doc: "and the upper end", Cell: func(l named) any { return l.Slope.High }},
+	{Name: "slope_p", Doc: "p-value of the hypothesis that it adds nothing",
+		Cell: func(l named) any { return l.SlopeP }},
+	{Name: "r2", Doc: "share of the variation that the line explains, with weights",
+		Cell: func(l named) any { return l.R2 }},
+	{Name: "residual_sd_percent", Doc: "how far rows are off the line, of its value, where errors are taken to be such shares",
+		Cell: func(l named) any { return results.If(l.relative, 100*l.ResidualSD) }},
 }
 
 // judged is a claim of the mail put to the table.
 type judged struct {
 	claim, found, test string
 	p                  float64
-	verdict            fit.Verdict
+	Verdict            fit.Verdict
 }
 
 // constant is how much the overhead may change from end to end and still be called
@@ -122,7 +118,7 @@ func judgeConstant(rows []*row) *judged {
 	var x, y []float64
 	for _, r := range rows {
 		if r.Kernel == published.WithCallOps && r.Block == published.Irrelevant1 {
-			x, y = append(x, float64(r.Irrelevant)), append(y, r.overhead)
+			x, y = append(x, float64(r.Irrelevant)), append(y, r.Overhead)
 		}
 	}
 	l, err := fit.Fit(x, y, nil)
@@ -137,7 +133,7 @@ func judgeConstant(rows []*row) *judged {
 		found: fmt.Sprintf("%+.4f ns for each of them, %+.4f to %+.4f (95 %%); %+.1f %% to %+.1f %% with %.0f of them", l.Slope.Value, l.Slope.Low, l.Slope.High,
 			100*l.Slope.Low*most/l.Intercept.Value, 100*l.Slope.High*most/l.Intercept.Value, most),
 		test: fmt.Sprintf("slope 0: p %s; changes by %.0f %% or more", experiments.P(l.SlopeP), 100*constant),
-		p:    slope.Within(-limit, limit).P, verdict: slope.Claim(-limit, limit),
+		p:    slope.Within(-limit, limit).P, Verdict: slope.Claim(-limit, limit),
 	}
 }
 
@@ -150,11 +146,11 @@ func judgeThird(rows []*row) *judged {
 	var with, without []float64
 	for _, r := range rows {
 		switch {
-		case r.Relevant != 1 || r.overhead <= 0:
+		case r.Relevant != 1 || r.Overhead <= 0:
 		case r.Kernel == published.WithCallOps:
-			with = append(with, math.Log(r.overhead))
+			with = append(with, math.Log(r.Overhead))
 		case r.Irrelevant == 0:
-			without = append(without, math.Log(r.overhead))
+			without = append(without, math.Log(r.Overhead))
 		}
 	}
 	w, err := fit.Welch(with, without)
@@ -168,6 +164,6 @@ func judgeThird(rows []*row) *judged {
 		found: fmt.Sprintf("to %.4f, %.4f to %.4f (95 %%); %.1f ns of %.1f ns, geometric means of %d and %d rows", ratio.Value, ratio.Low, ratio.High,
 			math.Exp(stat.Mean(with, nil)), math.Exp(stat.Mean(without, nil)), len(with), len(without)),
 		test: fmt.Sprintf("exactly 1/3: p %s; not nearest to 1/3", experiments.P(m.Differs(math.Log(1.0/3)).P)),
-		p:    m.Within(math.Log(thirdLow), math.Log(thirdHigh)).P, verdict: m.Claim(math.Log(thirdLow), math.Log(thirdHigh)),
+		p:    m.Within(math.Log(thirdLow), math.Log(thirdHigh)).P, Verdict: m.Claim(math.Log(thirdLow), math.Log(thirdHigh)),
 	}
 }

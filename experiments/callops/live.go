@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 package callops
 
 import (
@@ -57,20 +59,20 @@ func newCell(kernel string, relevant, irrelevant int) (*cell, counts, error) {
 }
 
 // prepare makes a cell for each published row, and counts.
-func (r *request) prepare(costs []published.CallCost) (rows []*row, cells []*cell, err error) {
+func (c *Config) prepare(costs []published.CallCost) (rows []*row, cells []*cell, err error) {
 	for _, cost := range costs {
 		base, _ := published.Untraced(costs, cost.Kernel)
-		row := &row{CallCost: cost, perCall: perCall(cost)}
-		row.overhead = row.perCall - perCall(base)
+		row := &row{CallCost: cost, PerCall: perCall(cost)}
+		row.Overhead = row.PerCall - perCall(base)
 		if cost.Calls == base.Calls { // one division is rounded less
-			row.overhead = float64(cost.TotalNS-base.TotalNS) / float64(cost.Calls)
+			row.Overhead = float64(cost.TotalNS-base.TotalNS) / float64(cost.Calls)
 		}
-		c, n, err := newCell(cost.Kernel, cost.Relevant, cost.Irrelevant)
+		cell, n, err := newCell(cost.Kernel, cost.Relevant, cost.Irrelevant)
 		if err != nil {
-			return nil, nil, fmt.Errorf("%s:%d: %w", r.from(), cost.Line, err)
+			return nil, nil, fmt.Errorf("%s:%d: %w", c.from(), cost.Line, err)
 		}
 		row.counts = n
-		rows, cells = append(rows, row), append(cells, c)
+		rows, cells = append(rows, row), append(cells, cell)
 	}
 	return rows, cells, nil
 }
@@ -88,14 +90,14 @@ const (
 
 // time times all cells, one after the other and then again: what disturbs the
 // machine for a while disturbs all of them.
-func (r *request) time(ctx context.Context, rows []*row, cells []*cell) error {
+func (c *Config) time(ctx context.Context, rows []*row, cells []*cell) error {
 	each := make([][]float64, len(cells))
-	for range r.repeats {
-		for i, c := range cells {
+	for range c.Repeats {
+		for i, cell := range cells {
 			if err := ctx.Err(); err != nil {
 				return err
 			}
-			each[i] = append(each[i], c.time())
+			each[i] = append(each[i], cell.time())
 		}
 	}
 	for i, row := range rows {

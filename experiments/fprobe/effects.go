@@ -1,9 +1,11 @@
+// SPDX-License-Identifier: Apache-2.0
+
 package fprobe
 
 import (
+	"cmp"
 	"fmt"
 	"slices"
-	"strings"
 
 	"github.com/textpoke/textpoke/experiments"
 	"github.com/textpoke/textpoke/results/fit"
@@ -81,18 +83,18 @@ func (g *group) counted(bit int) (n dispatch.Counts) {
 	return n
 }
 
-// effectSheet is what each cost adds.
-func (a *answer) effectSheet() experiments.Sheet {
-	s := experiments.Sheet{Title: "What each cost adds, on average over the combinations of the others", Columns: []string{"program", "cost", "loads", "registers saved", "atomics"}}
-	if !a.noTime {
+// Effects is what each cost adds.
+func (a *answer) Effects() experiments.Table {
+	s := experiments.Table{Columns: []string{"program", "cost", "loads", "registers saved", "atomics"}}
+	if !a.Config.NoTime {
 		s.Columns = append(s.Columns, "ns", "95 % interval")
 	}
 	mean := func(n int64) string { return fmt.Sprintf("%+.1f", float64(n)/(combinations/2)) }
-	for _, g := range groups(a.rows) {
+	for _, g := range groups(a.Rows) {
 		for i, c := range costs {
 			n := g.counted(c.bit)
 			cells := []string{g.name(), fmt.Sprintf("%d %s", i+1, c.name), mean(n.Loads), mean(n.Saved), mean(n.Atomics)}
-			if !a.noTime {
+			if !a.Config.NoTime {
 				e, err := g.effect(c.bit)
 				if err != nil {
 					continue
@@ -105,13 +107,13 @@ func (a *answer) effectSheet() experiments.Sheet {
 	return s
 }
 
-// ladderSheet goes down from all four costs to none.
-func (a *answer) ladderSheet() experiments.Sheet {
-	s := experiments.Sheet{Title: "The ladder", Columns: []string{"program", "left of the four", "what ended the last one", "loads", "walked", "registers saved", "atomics"}}
-	if !a.noTime {
+// Ladder goes down from all four costs to none.
+func (a *answer) Ladder() experiments.Table {
+	s := experiments.Table{Columns: []string{"program", "left of the four", "what ended the last one", "loads", "walked", "registers saved", "atomics"}}
+	if !a.Config.NoTime {
 		s.Columns = append(s.Columns, "ns", "95 % interval")
 	}
-	for _, g := range groups(a.rows) {
+	for _, g := range groups(a.Rows) {
 		for i, c := range rungs() {
 			ended := ""
 			if i > 0 {
@@ -119,7 +121,7 @@ func (a *answer) ladderSheet() experiments.Sheet {
 			}
 			r := g.by[c]
 			cells := []string{g.name(), label(c), ended, fmt.Sprint(r.counts.Loads), fmt.Sprint(r.counts.Walked), fmt.Sprint(r.counts.Saved), fmt.Sprint(r.counts.Atomics)}
-			if !a.noTime {
+			if !a.Config.NoTime {
 				cells = append(cells, fmt.Sprintf("%.1f", r.live.Value), fmt.Sprintf("%.1f to %.1f", r.live.Low, r.live.High))
 			}
 			s.Rows = append(s.Rows, cells)
@@ -128,39 +130,34 @@ func (a *answer) ladderSheet() experiments.Sheet {
 	return s
 }
 
-// matters says which cost adds most, in time, and whether that is certain.
-func (a *answer) matters() string {
-	var parts []string
-	for _, g := range groups(a.rows) {
-		type one struct {
-			fit.Estimate
-			name string
-		}
-		var all []one
+// effect is what one cost adds, and which.
+type effect struct {
+	fit.Estimate
+	Name string
+}
+
+// largest are the two costs that add most to a program.
+type largest struct {
+	Program       string
+	First, Second effect
+}
+
+// Certain tells whether the first adds more than the second beyond doubt.
+func (l *largest) Certain() bool { return l.First.Low > l.Second.High }
+
+// Largest are those of each program; nil where it cannot be told.
+func (a *answer) Largest() (out []*largest) {
+	for _, g := range groups(a.Rows) {
+		var all []effect
 		for _, c := range costs {
 			e, err := g.effect(c.bit)
 			if err != nil {
-				return ""
+				return nil
 			}
-			all = append(all, one{e, c.name})
+			all = append(all, effect{e, c.name})
 		}
-		slices.SortStableFunc(all, func(a, b one) int {
-			switch {
-			case a.Value > b.Value:
-				return -1
-			case a.Value < b.Value:
-				return 1
-			}
-			return 0
-		})
-		certain := "the intervals of the first two do not overlap"
-		if all[0].Low <= all[1].High {
-			certain = "but the intervals of the first two overlap"
-		}
-		parts = append(parts, fmt.Sprintf("- %s: %s (%+.1f ns), then %s (%+.1f ns); %s", g.name(), all[0].name, all[0].Value, all[1].name, all[1].Value, certain))
+		slices.SortStableFunc(all, func(a, b effect) int { return cmp.Compare(b.Value, a.Value) })
+		out = append(out, &largest{g.name(), all[0], all[1]})
 	}
-	if len(parts) == 0 {
-		return ""
-	}
-	return "On this machine the most is lost because:\n\n" + strings.Join(parts, "\n")
+	return out
 }

@@ -73,10 +73,10 @@ func TestHits(t *testing.T) {
 			t.Errorf("%s: %v, want %v", hits[i].Mechanism, extra(hits[i]), want)
 		}
 	}
-	r := &request{add: []string{"bpf-on-direct-calls", "bpf-on-fprobe-optimised"}, addAs: asTime}
+	r := &Config{Add: []string{"bpf-on-direct-calls", "bpf-on-fprobe-optimised"}, AddAs: asTime}
 	s, err := r.addUp(hits)
 	// 1 + 0.40056 + 0.51745 is 1.91801, and 1 - 1/1.91801 is 47.863 %.
-	if err != nil || math.Abs(s.extra-0.91801) > 1e-5 || math.Abs(s.percent()-47.863) > 1e-3 {
+	if err != nil || math.Abs(s.extra-0.91801) > 1e-5 || math.Abs(s.Percent()-47.863) > 1e-3 {
 		t.Errorf("%+v, %v", s, err)
 	}
 	added := trial.Must(t, Experiment, "--no-time", "--add", "bpf-on-direct-calls,bpf-on-fprobe-optimised")
@@ -139,7 +139,7 @@ func TestWrong(t *testing.T) {
 		{"want whole numbers from 1 to 1024", "--threads=0"},
 		{`--add "bpf-on-kprob": not one of`, "--add=bpf-on-kprob"},
 		{"did you mean bpf-on-kprobe", "--add=bpf-on-kprob"},
-		{"--add-as \"sum\": not one of", "--add-as=sum"},
+		{"not one of", "--add-as=sum"},
 		{"they do not add; add times", "--add-as=percent"},
 		{"they do not add; 62.6 + 66.8 would be 129.4 %, and times make it 78.7 % (time x 4.686)", "--add-as=percent", "--add=bpf-on-fprobe-unoptimised,bpf-on-kprobe"},
 		{`own.csv:3: "mine": line 2 is about the same`, "--published=" + own},

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 package fprobe
 
 import (
@@ -23,17 +25,20 @@ func extra(h published.Hit) float64 { return h.Slowdown() - 1 }
 
 // sum is mechanisms attached together, when each costs what it costs alone.
 type sum struct {
-	names []string
+	Names []string
 	extra float64
 }
 
-// percent is the hit that such an extra time is.
-func (s *sum) percent() float64 { return 100 * (1 - 1/(1+s.extra)) }
+// Slowdown is the time of a turn over that without a program.
+func (s *sum) Slowdown() float64 { return 1 + s.extra }
+
+// Percent is the hit that such an extra time is.
+func (s *sum) Percent() float64 { return 100 * (1 - 1/(1+s.extra)) }
 
 // addUp adds the costs of the mechanisms that are asked for; nil for none.
-func (r *request) addUp(hits []published.Hit) (*sum, error) {
+func (c *Config) addUp(hits []published.Hit) (*sum, error) {
 	var chosen []published.Hit
-	for _, name := range r.add {
+	for _, name := range c.Add {
 		i := slices.IndexFunc(hits, func(h published.Hit) bool { return h.Mechanism == name })
 		if i < 0 {
 			var valid []string
@@ -44,13 +49,13 @@ func (r *request) addUp(hits []published.Hit) (*sum, error) {
 		}
 		chosen = append(chosen, hits[i])
 	}
-	if r.addAs == asPercent {
+	if c.AddAs == asPercent {
 		return nil, refusal(chosen)
 	}
 	if len(chosen) == 0 {
 		return nil, nil
 	}
-	s := &sum{names: r.add}
+	s := &sum{Names: c.Add}
 	for _, h := range chosen {
 		s.extra += extra(h)
 	}
@@ -69,23 +74,18 @@ func refusal(chosen []published.Hit) error {
 		terms = append(terms, fmt.Sprintf("%g", h.Percent))
 		total, s.extra = total+h.Percent, s.extra+extra(h)
 	}
-	return fmt.Errorf("%s; %s would be %.1f %%, and times make it %.1f %% (time x %.3f)", why, strings.Join(terms, " + "), total, s.percent(), 1+s.extra)
+	return fmt.Errorf("%s; %s would be %.1f %%, and times make it %.1f %% (time x %.3f)", why, strings.Join(terms, " + "), total, s.Percent(), 1+s.extra)
 }
 
-// hitsTable is the published hits as time.
-func hitsTable(hits []published.Hit) (results.Table, error) {
-	t := results.Table{Name: "hits", Columns: []results.Column{
-		{Name: "mechanism", Doc: "how the program is attached"},
-		{Name: "hit_percent", Doc: "by how much the bench's throughput falls, published"},
-		{Name: "slowdown", Doc: "time of a turn over that without a program: 1/(1 - hit/100)"},
-		{Name: "extra_percent", Doc: "by how much a turn is longer, of the turn without a program"},
-	}}
-	for _, h := range hits {
-		if err := t.Add(h.Mechanism, h.Percent, h.Slowdown(), 100*extra(h)); err != nil {
-			return t, err
-		}
-	}
-	return t, nil
+// hitColumns are those of hits.csv.
+var hitColumns = results.Columns[published.Hit]{
+	{Name: "mechanism", Doc: "how the program is attached", Cell: func(h published.Hit) any { return h.Mechanism }},
+	{Name: "hit_percent", Doc: "by how much the bench's throughput falls, published",
+		Cell: func(h published.Hit) any { return h.Percent }},
+	{Name: "slowdown", Doc: "time of a turn over that without a program: 1/(1 - hit/100)",
+		Cell: func(h published.Hit) any { return h.Slowdown() }},
+	{Name: "extra_percent", Doc: "by how much a turn is longer, of the turn without a program",
+		Cell: func(h published.Hit) any { return 100 * extra(h) }},
 }
 
 // hitsChart is the same.

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 package fprobe
 
 import (
@@ -58,15 +60,15 @@ func newCell(combination, others int, exit bool) (*cell, dispatch.Counts, error)
 }
 
 // prepare makes all combinations, and counts.
-func (r *request) prepare() (rows []*row, cells []*cell, err error) {
-	for _, threads := range r.threadsHere() {
+func (c *Config) prepare() (rows []*row, cells []*cell, err error) {
+	for _, threads := range c.threadsHere() {
 		for _, exit := range []bool{false, true} {
-			for c := combinations - 1; c >= 0; c-- {
-				cell, n, err := newCell(c, r.others, exit)
+			for combination := combinations - 1; combination >= 0; combination-- {
+				cell, n, err := newCell(combination, c.Others, exit)
 				if err != nil {
 					return nil, nil, err
 				}
-				rows, cells = append(rows, &row{combination: c, exit: exit, counts: n, threads: threads}), append(cells, cell)
+				rows, cells = append(rows, &row{combination: combination, exit: exit, counts: n, threads: threads}), append(cells, cell)
 			}
 		}
 	}
@@ -83,22 +85,22 @@ const (
 
 // time times all cells in turns: what disturbs the machine for a while disturbs all.
 // Beside them it times a function that nobody traces, by number of threads.
-func (r *request) time(ctx context.Context, rows []*row, cells []*cell) (untraced map[int]fit.Estimate, err error) {
+func (c *Config) time(ctx context.Context, rows []*row, cells []*cell) (untraced map[int]fit.Estimate, err error) {
 	untracedWay, err := dispatch.NewFprobe(dispatch.Config{Sites: []records.Addr{mine}}, dispatch.FprobeCosts{}, 0)
 	if err != nil {
 		return nil, err
 	}
 	nobody := &cell{way: untracedWay}
 	bare := map[int][]float64{}
-	for range r.repeats {
-		for _, n := range r.threadsHere() {
+	for range c.Repeats {
+		for _, n := range c.threadsHere() {
 			bare[n] = append(bare[n], nobody.time(n))
 		}
-		for i, c := range cells {
+		for i, cell := range cells {
 			if err := ctx.Err(); err != nil {
 				return nil, err
 			}
-			rows[i].each = append(rows[i].each, c.time(rows[i].threads))
+			rows[i].each = append(rows[i].each, cell.time(rows[i].threads))
 		}
 	}
 	for _, row := range rows {

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 package isolation
 
 import (
@@ -10,6 +12,7 @@ import (
 	"github.com/textpoke/textpoke/experiments"
 	"github.com/textpoke/textpoke/int3"
 	"github.com/textpoke/textpoke/records"
+	"github.com/textpoke/textpoke/results"
 	"github.com/textpoke/textpoke/sched"
 	"github.com/textpoke/textpoke/sim"
 	"github.com/textpoke/textpoke/sim/timed"
@@ -17,7 +20,7 @@ import (
 
 // row is some hours of one machine.
 type row struct {
-	machine  experiments.Calibrated
+	Machine  experiments.Machine
 	roles    []cpus.Role
 	lazy     bool
 	hours    float64
@@ -28,12 +31,24 @@ type row struct {
 	revision string
 
 	count, rounds            int // of updates; of rounds
-	ipis, ipisMax            uint64
+	IPIs, ipisMax            uint64
 	deferred, owed, catchUps uint64
 	burst                    int64
 	quiet                    timed.Nanos
 	stolen                   float64 // from an isolated CPU in an hour, in nanoseconds
 	saved                    float64 // of that
+}
+
+// EvenAt is the entries a second at which saving and cost are equal; 0 where nothing is.
+func (r *row) EvenAt() float64 {
+	e, _ := r.breakEven()
+	return e
+}
+
+// even is the same as a cell.
+func (r *row) even() any {
+	e, ok := r.breakEven()
+	return results.If(ok, e)
 }
 
 // roundsPerUpdate is what a batch takes with the breakpoint protocol.
@@ -64,8 +79,8 @@ func (r *row) isolated() (n int) {
 const functions = 10_000
 
 // pass lets the hours pass: so many updates, to and fro, at times that are drawn.
-func (r *row) pass(ctx context.Context, lab *experiments.Lab, sites int) error {
-	arch, err := r.machine.ISA()
+func (r *row) pass(ctx context.Context, lab experiments.Lab, sites int) error {
+	arch, err := r.Machine.ISA()
 	if err != nil {
 		return err
 	}
@@ -83,7 +98,7 @@ func (r *row) pass(ctx context.Context, lab *experiments.Lab, sites int) error {
 	}
 	j, err := sim.NewJob(sim.Config{
 		Arch: arch, Protocol: r.protocol(), Buffer: sched.Dynamic, Lookup: int3.Vector, Table: t, Filter: filter, Roles: r.roles, Seed: lab.Seed,
-		Engine: sim.TimedEngine, Calibration: r.machine.Calibration, Calls: 0, Entries: r.entries,
+		Engine: sim.TimedEngine, Calibration: r.Machine.Calibration, Calls: 0, Entries: r.entries,
 	})
 	if err != nil {
 		return err
@@ -133,7 +148,7 @@ func (r *row) read(m *sim.Timed) {
 			continue
 		}
 		l := m.Life(cpu)
-		r.ipis += l.Taken
+		r.IPIs += l.Taken
 		r.ipisMax = max(r.ipisMax, l.Taken)
 		r.deferred += l.LeftOut
 		r.owed += l.Owed
@@ -147,12 +162,12 @@ func (r *row) read(m *sim.Timed) {
 }
 
 // found is the share of rounds that found an isolated CPU in the kernel.
-func (r *row) found() float64 { return float64(r.ipis) / float64(r.rounds*r.isolated()) }
+func (r *row) found() float64 { return float64(r.IPIs) / float64(r.rounds*r.isolated()) }
 
 // expected is the share of its time that an isolated CPU is there: entries are a
 // Poisson process on the time outside, stays have a mean length.
 func (r *row) expected() float64 {
-	stays := r.entries * r.machine.Costs.KernelStretch / 1e9
+	stays := r.entries * r.Machine.Costs.KernelStretch / 1e9
 	return stays / (1 + stays)
 }
 
@@ -160,11 +175,11 @@ func (r *row) expected() float64 {
 func (r *row) coalesced() float64 { return float64(r.deferred-r.owed) / float64(r.catchUps) }
 
 // dearer is what the entries of an hour cost more than without deferral.
-func (r *row) dearer() float64 { return r.entries * 3600 * r.machine.Costs.DeferralEntry }
+func (r *row) dearer() float64 { return r.entries * 3600 * r.Machine.Costs.DeferralEntry }
 
 // breakEven is how many entries a second cost what is saved; false where nothing is,
 // or where entries cost nothing more.
 func (r *row) breakEven() (float64, bool) {
-	each := 3600 * r.machine.Costs.DeferralEntry
+	each := 3600 * r.Machine.Costs.DeferralEntry
 	return r.saved / each, r.saved > 0 && each > 0
 }

@@ -1,14 +1,15 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // Package isolation asks what it saves and costs to leave isolated CPUs in user space
 // alone, and to let them catch up when they next enter the kernel.
 package isolation
 
 import (
 	"context"
+	_ "embed"
 	"fmt"
 	"slices"
 	"strings"
-
-	"github.com/spf13/pflag"
 
 	"github.com/textpoke/textpoke/cpus"
 	"github.com/textpoke/textpoke/experiments"
@@ -16,108 +17,122 @@ import (
 	"github.com/textpoke/textpoke/results"
 )
 
-const (
-	name     = "isolation"
-	question = "What does it save to defer interrupts of isolated CPUs until they next enter the kernel, and what does it cost? " +
-		"How many interrupts are left over hours, how many synchronisations does one entry make up for, and at how many system calls a second are dearer entries worth it?"
-)
+// Config says which hours pass on which machines.
+type Config struct {
+	// Machines are the calibrations that times are modelled of. Default: e5-2699,
+	// e7-8890, gold-6248.
+	Machines []experiments.Machine
+	// Hours is how much virtual time passes, in hours, above 0 and up to a year. Default:
+	// 6, as long as the published interrupts were counted.
+	Hours float64
+	// Isolated is the number of isolated CPUs of each machine. Default: as many as the
+	// published interrupts are spread over.
+	Isolated int
+	// Sites is the number of sites that each update changes, 1 to 256, which is one batch.
+	// Default: 4.
+	Sites int
+	// Updates are rates, in updates an hour, beside the one that is fitted. Default: 1,
+	// 60.
+	Updates []float64
+	// Entries are rates of entries into the kernel of each isolated CPU, a second.
+	// Default: 0.01, 0.1, 1, 10, 100, 1000, 10000, 100000.
+	Entries []float64
+	// Published is a file in place of the published figures.
+	Published string
+}
 
-// Experiment is the question.
-var Experiment = experiments.Legacy{
-	Name: name, Question: question,
+//go:embed report.md.tmpl
+var prose string
+
+var spec = experiments.Spec[Config, *row]{
+	Name:  "isolation",
 	Short: "what does deferral save and cost? interrupts of isolated CPUs over hours, against dearer entries",
-	About: "isolation lets hours of virtual time pass on a machine with isolated CPUs, in which somebody switches\n" +
-		"tracers and static keys now and then: once with rounds that interrupt everybody, once with rounds\n" +
-		"that leave out who is in user space. How often somebody switches is fitted to the published number\n" +
-		"of interrupts; --updates asks about other rates. All times are modelled.",
 	Examples: []string{
 		"isolation --out isolation",
 		"isolation --calibration gold-6248 --isolated 60 --updates 600 --entries 10,1000 --hours 1",
 	},
-	Table: table,
-	Flags: func(f *pflag.FlagSet) experiments.LegacyRun {
-		r := &request{}
-		experiments.Register(f, experiments.Machines(&r.machines, "e5-2699,e7-8890,gold-6248"))
-		f.Float64Var(&r.hours, "hours", publishedHours, "`hours` of virtual time")
-		f.IntVar(&r.isolated, "isolated", 0, "`number` of isolated CPUs of each machine (default: as many as the published interrupts are spread over)")
-		f.IntVar(&r.sites, "sites", 4, "`number` of sites that each update changes")
-		experiments.Register(f, experiments.Rates(&r.updates, "updates", "1,60", "`list` of updates an hour, beside the rate that is fitted"))
-		experiments.Register(f, experiments.Rates(&r.entries, "entries", "0.01,0.1,1,10,100,1000,10000,100000", "`list` of entries into the kernel a second of each isolated CPU"))
-		f.StringVar(&r.file, "published", "", "`file` in place of the published figures: CSV with measurement, value, unit, source")
-		return r.run
-	},
-}.Experiment()
+	Prose: prose, Columns: columns, Fields: (*Config).fields, Measure: measure,
+}
+
+// Experiment is the question.
+var Experiment = spec.Experiment()
+
+// Run answers the question.
+func Run(ctx context.Context, c Config, lab experiments.Lab) (*experiments.Answer, error) {
+	return spec.Run(ctx, c, lab)
+}
+
+// Validate tells which field Run would refuse.
+func (c Config) Validate() error { return spec.Validate(c) }
+
+func (c *Config) fields() []*experiments.Field {
+	return []*experiments.Field{
+		experiments.Machines(&c.Machines, "e5-2699,e7-8890,gold-6248"),
+		experiments.One(&c.Hours, "hours", fmt.Sprint(publishedHours), "`hours` of virtual time",
+			experiments.Number("hours above 0, a year at most", func(v float64) bool { return v > 0 && v <= 24*365 })),
+		experiments.Count(&c.Isolated, "isolated", 0, "`number` of isolated CPUs of each machine (default: as many as the published interrupts are spread over)", 0, cpus.MaxCPUs),
+		experiments.Count(&c.Sites, "sites", 4, "`number` of sites that each update changes", 1, 256),
+		experiments.Rates(&c.Updates, "updates", "1,60", "`list` of updates an hour, beside the rate that is fitted"),
+		experiments.Rates(&c.Entries, "entries", "0.01,0.1,1,10,100,1000,10000,100000", "`list` of entries into the kernel a second of each isolated CPU"),
+		experiments.File(&c.Published, "published", "`file` in place of the published figures: CSV with measurement, value, unit, source"),
+	}
+}
 
 // publishedHours is how long the published interrupts were counted.
 const publishedHours = 6
 
-// request is what the flags ask for.
-type request struct {
-	machines         []experiments.Calibrated
-	hours            float64
-	isolated, sites  int
-	updates, entries []float64
-	file             string
-}
+var isLazy = func(r *row) bool { return r.lazy }
 
-func table() results.Table {
-	return results.Table{Name: name, Columns: []results.Column{
-		{Name: "calibration", Doc: "machine that times are modelled of"},
-		{Name: "seed", Detail: true, Doc: "of every random choice"},
-		{Name: "revision", Detail: true, Doc: "of the program"},
-		{Name: "arch", Detail: true, Doc: "instruction set"},
-		{Name: "cpus", Doc: "CPUs by role"},
-		{Name: "protocol", Doc: "breakpoint interrupts everybody, breakpoint-lazy leaves out who is in user space"},
-		{Name: "hours", Detail: true, Doc: "virtual time"},
-		{Name: "updates_per_hour", Doc: "times that somebody switches something"},
-		{Name: "fitted", Detail: true, Doc: "that rate is fitted to the published number of interrupts"},
-		{Name: "entries_per_s", Doc: "entries into the kernel of each isolated CPU; makes no difference where everybody is interrupted"},
-		{Name: "updates", Detail: true, Doc: "in all that time"},
-		{Name: "rounds", Doc: "requests to all other CPUs to synchronise"},
-		{Name: "ipis_isolated", Doc: "interrupts that all isolated CPUs took"},
-		{Name: "ipis_isolated_max", Doc: "most that one took"},
-		{Name: "deferred", Doc: "interrupts that were saved"},
-		{Name: "catch_ups", Doc: "synchronisations at entry that made up for them"},
-		{Name: "rounds_per_catch_up", Doc: "rounds that one of them made up for, mean"},
-		{Name: "found_in_kernel", Doc: "share of rounds that found an isolated CPU in the kernel, and interrupted it"},
-		{Name: "found_expected", Doc: "share of its time that it is there: stays/(1+stays), with stays = entries a second x their length"},
-		{Name: "burst_max", Detail: true, Doc: "most interrupts that an isolated CPU took in one millisecond"},
-		{Name: "quiet_ns", Doc: "longest time without an interrupt, of the isolated CPU where it is shortest"},
-		{Name: "stolen_ns_per_hour", Doc: "time taken from an isolated CPU by interrupts, traps and catching up, mean, modelled"},
-		{Name: "saved_ns_per_hour", Doc: "what deferral saves of it, modelled"},
-		{Name: "entries_ns_per_hour", Doc: "what its dearer entries cost, modelled"},
-		{Name: "break_even_entries_per_s", Doc: "entries at which both would be equal"},
-	}}
-}
-
-func (r *row) cells() []any {
-	c := make([]any, 0, 25)
-	c = append(c, r.machine.Name, r.seed, r.revision, r.machine.Arch, cpus.FormatRoles(r.roles), r.protocol(), r.hours, r.updates, r.fitted, results.Empty,
-		r.count, r.rounds, r.ipis, r.ipisMax)
-	if !r.lazy {
-		c = append(c, slices.Repeat([]any{results.Empty}, 5)...)
-	} else {
-		c[9] = r.entries
-		c = append(c, r.deferred, r.catchUps, results.Empty, r.found(), r.expected())
-		if r.catchUps > 0 {
-			c[16] = r.coalesced()
-		}
-	}
-	c = append(c, r.burst, int64(r.quiet), r.stolen)
-	if !r.lazy {
-		return append(c, results.Empty, results.Empty, results.Empty)
-	}
-	c = append(c, r.saved, r.dearer(), results.Empty)
-	if e, ok := r.breakEven(); ok {
-		c[24] = e
-	}
-	return c
-}
+var columns = slices.Concat(results.Columns[*row]{
+	{Name: "calibration", Doc: "machine that times are modelled of",
+		Cell: func(r *row) any { return r.Machine.Name }},
+	{Name: "seed", Detail: true, Doc: "of every random choice", Cell: func(r *row) any { return r.seed }},
+	{Name: "revision", Detail: true, Doc: "of the program", Cell: func(r *row) any { return r.revision }},
+	{Name: "arch", Detail: true, Doc: "instruction set", Cell: func(r *row) any { return r.Machine.Arch }},
+	{Name: "cpus", Doc: "CPUs by role", Cell: func(r *row) any { return cpus.FormatRoles(r.roles) }},
+	{Name: "protocol", Doc: "breakpoint interrupts everybody, breakpoint-lazy leaves out who is in user space",
+		Cell: func(r *row) any { return r.protocol() }},
+	{Name: "hours", Detail: true, Doc: "virtual time", Cell: func(r *row) any { return r.hours }},
+	{Name: "updates_per_hour", Doc: "times that somebody switches something",
+		Cell: func(r *row) any { return r.updates }},
+	{Name: "fitted", Detail: true, Doc: "that rate is fitted to the published number of interrupts",
+		Cell: func(r *row) any { return r.fitted }},
+	{Name: "entries_per_s", Doc: "entries into the kernel of each isolated CPU; makes no difference where everybody is interrupted",
+		Cell: func(r *row) any { return results.If(r.lazy, r.entries) }},
+	{Name: "updates", Detail: true, Doc: "in all that time", Cell: func(r *row) any { return r.count }},
+	{Name: "rounds", Doc: "requests to all other CPUs to synchronise", Cell: func(r *row) any { return r.rounds }},
+	{Name: "ipis_isolated", Doc: "interrupts that all isolated CPUs took", Cell: func(r *row) any { return r.IPIs }},
+	{Name: "ipis_isolated_max", Doc: "most that one took", Cell: func(r *row) any { return r.ipisMax }},
+}, results.Columns[*row]{
+	{Name: "deferred", Doc: "interrupts that were saved", Cell: func(r *row) any { return r.deferred }},
+	{Name: "catch_ups", Doc: "synchronisations at entry that made up for them",
+		Cell: func(r *row) any { return r.catchUps }},
+	{Name: "rounds_per_catch_up", Doc: "rounds that one of them made up for, mean",
+		Cell: func(r *row) any { return results.If(r.catchUps > 0, r.coalesced()) }},
+	{Name: "found_in_kernel", Doc: "share of rounds that found an isolated CPU in the kernel, and interrupted it",
+		Cell: func(r *row) any { return r.found() }},
+	{Name: "found_expected", Doc: "share of its time that it is there: stays/(1+stays), with stays = entries a second x their length",
+		Cell: func(r *row) any { return r.expected() }},
+}.When(isLazy), results.Columns[*row]{
+	{Name: "burst_max", Detail: true, Doc: "most interrupts that an isolated CPU took in one millisecond",
+		Cell: func(r *row) any { return r.burst }},
+	{Name: "quiet_ns", Doc: "longest time without an interrupt, of the isolated CPU where it is shortest",
+		Cell: func(r *row) any { return int64(r.quiet) }},
+	{Name: "stolen_ns_per_hour", Doc: "time taken from an isolated CPU by interrupts, traps and catching up, mean, modelled",
+		Cell: func(r *row) any { return r.stolen }},
+}, results.Columns[*row]{
+	{Name: "saved_ns_per_hour", Doc: "what deferral saves of it, modelled",
+		Cell: func(r *row) any { return r.saved }},
+	{Name: "entries_ns_per_hour", Doc: "what its dearer entries cost, modelled",
+		Cell: func(r *row) any { return r.dearer() }},
+	{Name: "break_even_entries_per_s", Doc: "entries at which both would be equal",
+		Cell: func(r *row) any { return r.even() }},
+}.When(isLazy))
 
 // figures is what was published, as far as the experiment uses it.
 type figures struct {
 	all                 []published.Isolated
-	total, each, left   published.Isolated // interrupts in publishedHours: of all, of each isolated CPU, of all with deferral
+	total, Each, left   published.Isolated // interrupts in publishedHours: of all, of each isolated CPU, of all with deferral
 	haveTotal, haveEach bool
 }
 
@@ -132,7 +147,7 @@ func (f *figures) read(file string) (err error) {
 		case strings.Contains(m.Measurement, "with deferral"):
 			f.left = m
 		case strings.Contains(m.Measurement, "per isolated CPU"):
-			f.each, f.haveEach = m, m.Value > 0
+			f.Each, f.haveEach = m, m.Value > 0
 		default:
 			f.total, f.haveTotal = m, m.Value > 0
 		}
@@ -143,81 +158,69 @@ func (f *figures) read(file string) (err error) {
 	return nil
 }
 
-// isolated is how many isolated CPUs the interrupts were spread over.
-func (f *figures) isolated() int { return int(f.total.Value/f.each.Value + 0.5) }
+// Isolated is how many isolated CPUs the interrupts were spread over.
+func (f *figures) Isolated() int { return int(f.total.Value/f.Each.Value + 0.5) }
 
-// rate is how many updates an hour, of three rounds each, interrupt each CPU as often.
-func (f *figures) rate() float64 { return f.each.Value / roundsPerUpdate / publishedHours }
+// Rate is how many updates an hour, of three rounds each, interrupt each CPU as often.
+func (f *figures) Rate() float64 { return f.Each.Value / roundsPerUpdate / publishedHours }
 
-func (r *request) run(ctx context.Context, lab *experiments.Lab) (*experiments.Answer, error) {
-	a := &answer{hours: r.hours}
-	if err := a.figures.read(r.file); err != nil {
+func measure(ctx context.Context, s *experiments.Study[Config, *row]) (*experiments.Findings, error) {
+	c := &s.Config
+	a := &answer{Study: s}
+	if err := a.figures.read(c.Published); err != nil {
 		return nil, err
 	}
-	if r.isolated == 0 {
-		r.isolated = a.isolated()
+	if c.Isolated == 0 {
+		c.Isolated = a.Isolated()
 	}
-	if err := r.check(a.rate()); err != nil {
+	if err := c.check(a.Rate()); err != nil {
 		return nil, err
 	}
-	points := r.points(a.rate())
-	a.asked = len(points)
 	var everybody *row // the last row that interrupts everybody: what deferral is held against
-	for _, row := range points {
-		if err := row.pass(ctx, lab, r.sites); err != nil {
-			return a.answer(), err
+	err := experiments.Each(ctx, s, c.points(a.Rate()), func(r *row) (*row, error) {
+		if err := r.pass(ctx, s.Lab, c.Sites); err != nil {
+			return nil, err
 		}
-		if !row.lazy {
-			everybody = row
+		if !r.lazy {
+			everybody = r
 		}
-		row.saved = everybody.stolen - row.stolen
-		a.rows = append(a.rows, row)
-		if err := lab.Add(row.cells()...); err != nil {
-			return a.answer(), err
-		}
-	}
-	return a.answer(), nil
+		r.saved = everybody.stolen - r.stolen
+		return r, nil
+	})
+	return &experiments.Findings{Report: a, Pictures: []experiments.Picture{{Picture: a.chart().Picture()}}}, err
 }
 
 // maxUpdates is what a few seconds are enough for.
 const maxUpdates = 100_000
 
 // check says what cannot be asked.
-func (r *request) check(fitted float64) error {
-	switch {
-	case !(r.hours > 0 && r.hours <= 24*365):
-		return fmt.Errorf("--hours %g: want hours above 0, a year at most", r.hours)
-	case r.isolated < 1:
-		return fmt.Errorf("--isolated %d: want 1 or more", r.isolated)
-	case r.sites < 1 || r.sites > 256:
-		return fmt.Errorf("--sites %d: want 1 to 256, which is one batch", r.sites)
-	}
-	for _, u := range append(slices.Clone(r.updates), fitted) {
-		if n := u * r.hours; n > maxUpdates || n < 0.5 {
-			return fmt.Errorf("%g updates an hour for %g hours are %.0f: want 1 to %d", u, r.hours, n, maxUpdates)
+func (c *Config) check(fitted float64) error {
+	for _, u := range append(slices.Clone(c.Updates), fitted) {
+		if n := u * c.Hours; n > maxUpdates || n < 0.5 {
+			return fmt.Errorf("%g updates an hour for %g hours are %.0f: want 1 to %d", u, c.Hours, n, maxUpdates)
 		}
 	}
-	for _, m := range r.machines {
-		if r.isolated >= m.Online {
-			return fmt.Errorf("--isolated %d: %s has %d CPUs, and one must be left for the patcher", r.isolated, m, m.Online)
+	for _, m := range c.Machines {
+		if c.Isolated >= m.Online {
+			return fmt.Errorf("--isolated %d: %s has %d CPUs, and one must be left for the patcher", c.Isolated, m, m.Online)
 		}
 	}
 	return nil
 }
 
 // points are all combinations; each rate begins with rounds that interrupt everybody.
-func (r *request) points(fitted float64) (out []*row) {
-	rates := append([]float64{fitted}, r.updates...)
+func (c *Config) points(fitted float64) (out []*row) {
+	rates := append([]float64{fitted}, c.Updates...)
 	slices.Sort(rates)
-	for _, m := range r.machines {
+	for _, m := range c.Machines {
 		roles := m.Busy()
-		for i := len(roles) - r.isolated; i < len(roles); i++ {
+		for i := len(roles) - c.Isolated; i < len(roles); i++ {
 			roles[i] = cpus.Isolated
 		}
 		for _, u := range slices.Compact(rates) {
-			p := row{machine: m, roles: roles, hours: r.hours, updates: u, fitted: u == fitted}
+			p := row{Machine: m, roles: roles, hours: c.Hours, updates: u, fitted: u == fitted}
 			out = append(out, &p)
-			for _, e := range r.entries {
+			for _, e := range c.Entries {
 				q := p
 				q.lazy, q.entries = true, e
 				out = append(out, &q)

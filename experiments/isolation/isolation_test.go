@@ -145,8 +145,8 @@ func TestOthers(t *testing.T) {
 func TestWrong(t *testing.T) {
 	for _, tt := range [][2]string{
 		{"--hours=0", "want hours above 0"}, {"--hours=NaN", "want hours above 0"}, {"--hours=9000", "a year at most"},
-		{"--isolated=-1", "want 1 or more"}, {"--isolated=44", "e5-2699 has 44 CPUs"},
-		{"--sites=0", "want 1 to 256"}, {"--sites=257", "want 1 to 256"}, {"--updates=1e8", "want 1 to 100000"}, {"--updates=0", "want 1 to 100000"},
+		{"--isolated=-1", "want whole numbers from 0"}, {"--isolated=44", "e5-2699 has 44 CPUs"},
+		{"--sites=0", "want whole numbers from 1 to 256"}, {"--sites=257", "want whole numbers from 1 to 256"}, {"--updates=1e8", "want 1 to 100000"}, {"--updates=0", "want 1 to 100000"},
 		{"--entries=-1", "want a number from 0"}, {"--calibration=e5", "e5-2699"}, {"--published=nosuch.csv", "nosuch.csv"},
 	} {
 		if r := trial.Run(t, Experiment, tt[0]); r.Err == nil || !strings.Contains(r.Err.Error(), tt[1]) {

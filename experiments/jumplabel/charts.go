@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 package jumplabel
 
 import (
@@ -13,16 +15,16 @@ import (
 func (a *answer) times() *plots.Chart {
 	c := &plots.Chart{
 		Title:    "One by one a key's time grows with its entries; batched it hardly does",
-		Subtitle: fmt.Sprintf("Modelled by the timed engine, mean of %d switches with 95 %% intervals. The curves were fitted to the pair published in 2019", a.repeat),
+		Subtitle: fmt.Sprintf("Modelled by the timed engine, mean of %d switches with 95 %% intervals. The curves were fitted to the pair published in 2019", a.Config.Repeat),
 		X:        plots.Axis{Label: "entries of the static key", Log: true}, Y: plots.Axis{Label: "time of switching it (ms)", Log: true},
 	}
-	for _, m := range a.machines {
+	for _, m := range a.Config.Machines {
 		for _, w := range ways {
 			s := plots.Series{Name: m.String() + ", " + w.name, Kind: plots.Points, Low: []float64{}, High: []float64{}}
-			for _, n := range a.entries {
+			for _, n := range a.Config.Entries {
 				if r := a.find(m, n, w); r != nil {
-					s.X, s.Y = append(s.X, float64(n)), append(s.Y, r.update.mean/1e6)
-					s.Low, s.High = append(s.Low, max(r.update.low, 1)/1e6), append(s.High, r.update.high/1e6)
+					s.X, s.Y = append(s.X, float64(n)), append(s.Y, r.update.Mean/1e6)
+					s.Low, s.High = append(s.Low, max(r.update.Low, 1)/1e6), append(s.High, r.update.High/1e6)
 				}
 			}
 			if len(s.X) > 0 {
@@ -32,12 +34,12 @@ func (a *answer) times() *plots.Chart {
 	}
 	for _, w := range ways {
 		s := plots.Series{Name: "by the fit, " + w.name, Kind: plots.Curve}
-		for _, n := range a.entries {
-			s.X, s.Y = append(s.X, float64(n)), append(s.Y, a.facts.fit.update(n, perBatch*w.batches(n))/1e6)
+		for _, n := range a.Config.Entries {
+			s.X, s.Y = append(s.X, float64(n)), append(s.Y, a.Facts.Fit.update(n, perBatch*w.batches(n))/1e6)
 		}
 		c.Series = append(c.Series, s)
 	}
-	slow, fast := a.facts.slow, a.facts.fast
+	slow, fast := a.Facts.slow, a.Facts.fast
 	n := float64(slow.Entries)
 	c.Series = append(c.Series, plots.Series{Name: "published", Kind: plots.Points, X: []float64{n, n}, Y: []float64{slow.UpdateMS.Value, fast.UpdateMS.Value}})
 	for _, k := range []published.KeyUpdate{slow, fast} {
@@ -49,7 +51,7 @@ func (a *answer) times() *plots.Chart {
 // search is the handler's time against the entries that it searches.
 func (a *answer) search() *plots.Chart {
 	c := &plots.Chart{
-		Title:    fmt.Sprintf("Each doubling of a batch costs the handler about %.0f ns", a.facts.search.level),
+		Title:    fmt.Sprintf("Each doubling of a batch costs the handler about %.0f ns", a.Facts.Search.Level),
 		Subtitle: "Comparisons are counted exactly; what one takes is fitted to the two published points, and all else is a prediction",
 		X:        plots.Axis{Label: "entries searched", Log: true}, Y: plots.Axis{Label: "handler (ns)"},
 	}
@@ -57,8 +59,8 @@ func (a *answer) search() *plots.Chart {
 	mean := plots.Series{Name: "binary search, mean comparisons"}
 	most := plots.Series{Name: "and its most", Kind: plots.Steps}
 	tree := plots.Series{Name: "btree, mean comparisons"}
-	for _, n := range a.entries {
-		x := a.facts.search.handlers(n)
+	for _, n := range a.Config.Entries {
+		x := a.Facts.Search.handlers(n)
 		for _, to := range []struct {
 			s *plots.Series
 			y float64
@@ -67,7 +69,7 @@ func (a *answer) search() *plots.Chart {
 		}
 	}
 	was := plots.Series{Name: "published", Kind: plots.Points}
-	for _, k := range a.facts.rows {
+	for _, k := range a.Facts.rows {
 		if k.HandlerNS.Known {
 			was.X, was.Y = append(was.X, float64(searched(k))), append(was.Y, k.HandlerNS.Value)
 		}

@@ -1,8 +1,9 @@
+// SPDX-License-Identifier: Apache-2.0
+
 package jumplabel
 
 import (
 	"errors"
-	"fmt"
 	"math"
 
 	"github.com/textpoke/textpoke/int3"
@@ -15,8 +16,8 @@ type facts struct {
 	rows   []published.KeyUpdate
 	slow   published.KeyUpdate // the pair with times: one by one
 	fast   published.KeyUpdate // and batched
-	fit    fit
-	search search
+	Fit    fit
+	Search search
 }
 
 // of is the published row of a key with so many rounds; a zero one if there is none.
@@ -57,18 +58,18 @@ func read(file string) (*facts, error) {
 	if f.slow.Rounds == f.fast.Rounds || f.slow.Entries != f.fast.Entries || searched(f.slow) != 1 || searched(f.fast) < 2 {
 		return nil, errors.New("published figures: want update_ms and int3_handler_ns of one key, switched one entry by one and in one batch")
 	}
-	f.fit = solve(f.slow, f.fast, f.slow.UpdateMS.Value, f.fast.UpdateMS.Value)
-	f.search = searches(f.slow.HandlerNS.Value, f.fast.HandlerNS.Value, searched(f.fast))
+	f.Fit = solve(f.slow, f.fast, f.slow.UpdateMS.Value, f.fast.UpdateMS.Value)
+	f.Search = searches(f.slow.HandlerNS.Value, f.fast.HandlerNS.Value, searched(f.fast))
 	return f, nil
 }
 
 // fit is a switch in two parts: what a round takes and what an entry takes, in
 // nanoseconds.
-type fit struct{ round, entry float64 }
+type fit struct{ Round, Entry float64 }
 
 // update is what they make of a switch.
 func (f fit) update(entries, rounds int) float64 {
-	return f.round*float64(rounds) + f.entry*float64(entries)
+	return f.Round*float64(rounds) + f.Entry*float64(entries)
 }
 
 // solve finds both from two times, in milliseconds: two equations with two unknowns,
@@ -88,8 +89,8 @@ func (f *facts) ends() (low, high fit) {
 	for _, s := range []float64{-slow, slow} {
 		for _, t := range []float64{-fast, fast} {
 			x := solve(f.slow, f.fast, f.slow.UpdateMS.Value+s, f.fast.UpdateMS.Value+t)
-			low = fit{min(low.round, x.round), min(low.entry, x.entry)}
-			high = fit{max(high.round, x.round), max(high.entry, x.entry)}
+			low = fit{min(low.Round, x.Round), min(low.Entry, x.Entry)}
+			high = fit{max(high.Round, x.Round), max(high.Entry, x.Entry)}
 		}
 	}
 	return low, high
@@ -111,8 +112,8 @@ func lastDigit(v float64) float64 {
 // takes on top of that, in nanoseconds, if steps are the levels of a binary search
 // (log2 n), its comparisons on average, or the most of them; in a btree too.
 type search struct {
-	one                        float64
-	level, mean, deepest, tree float64
+	One                        float64
+	Level, Mean, deepest, tree float64
 }
 
 // steps are numbers of steps of a search among n entries.
@@ -144,7 +145,5 @@ func searches(one, many float64, n int) search {
 // handlers are the handler's times with n entries, by each reading.
 func (s search) handlers(n int) steps {
 	x := more(n)
-	return steps{s.one + s.level*x.level, s.one + s.mean*x.mean, s.one + s.deepest*x.deepest, s.one + s.tree*x.tree}
+	return steps{s.One + s.Level*x.level, s.One + s.Mean*x.mean, s.One + s.deepest*x.deepest, s.One + s.tree*x.tree}
 }
-
-func ns(v float64) string { return fmt.Sprintf("%.4g", v) }

@@ -1,14 +1,14 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // Package jumplabel asks what batching brought to jump labels: rounds and time of
 // switching a static key one entry after the other, and in one batch.
 package jumplabel
 
 import (
 	"context"
+	_ "embed"
 	"fmt"
 	"math"
-
-	"github.com/spf13/pflag"
-	"gonum.org/v1/gonum/stat"
 
 	"github.com/textpoke/textpoke/experiments"
 	"github.com/textpoke/textpoke/experiments/internal/modelled"
@@ -19,51 +19,64 @@ import (
 	"github.com/textpoke/textpoke/sched"
 	"github.com/textpoke/textpoke/sim"
 	"github.com/textpoke/textpoke/sim/timeline"
+	"gonum.org/v1/gonum/stat"
 )
 
-const (
-	name     = "jump-label"
-	question = "What did batching bring to jump labels? How many rounds and how much time does switching a static key take one entry after the other, " +
-		"and in one batch, and what does the search among the batch's entries cost the breakpoint's handler?"
-)
+// Config says which keys are switched, on which machines.
+type Config struct {
+	// Entries are the numbers of entries that a key has, 1 to 65,536. Default: 1, 2, 4, 8,
+	// 16, 32, 56, 64, 128, 170, 256.
+	Entries []int
+	// Machines are the calibrations that times are modelled of, all CPUs busy. Default:
+	// jump-label-24.
+	Machines []experiments.Machine
+	// Calls is how often each CPU calls the key's sites, all of them together, a second.
+	// Default: 100,000.
+	Calls *float64
+	// Repeat is how many times each key is switched on the timed engine. Default: 400.
+	Repeat int
+	// Published is a file in place of the published times.
+	Published string
+}
 
-// Experiment is the question.
-var Experiment = experiments.Legacy{
-	Name: name, Question: question,
+//go:embed report.md.tmpl
+var prose string
+
+var spec = experiments.Spec[Config, *row]{
+	Name:  "jump-label",
 	Short: "what did batching bring? a static key's rounds, time and handler, one by one and batched",
-	About: "jump-label switches static keys of some numbers of entries one entry after the other and in one\n" +
-		"batch. It counts rounds, fits the cost of a round and of an entry to the times published in 2019,\n" +
-		"runs the same on the timed engine with the costs of a machine, and holds what a handler's search\n" +
-		"costs against exact numbers of comparisons. Rows say what was fitted to and what is a prediction.\n" +
-		"jump-label.pftrace shows the published key being switched both ways, for ui.perfetto.dev.",
 	Examples: []string{
 		"jump-label --out jump-label",
 		"jump-label --entries 4,56 --calibration jump-label-24,refcount-480 --format csv",
 	},
-	Table: table,
-	Flags: func(f *pflag.FlagSet) experiments.LegacyRun {
-		r := &request{calls: 100_000}
-		experiments.Register(f, experiments.Counts(&r.entries, "entries", "1,2,4,8,16,32,56,64,128,170,256", "`list` of numbers of entries that a key has", 1, 1<<16))
-		experiments.Register(f, experiments.Machines(&r.machines, fitted))
-		f.Float64Var(&r.calls, "calls", 100_000, "calls a second of the key's sites on each CPU, all of them together")
-		f.IntVar(&r.repeat, "repeat", 400, "`times` that each key is switched on the timed engine: one takes what the slowest CPU of each round takes, which varies")
-		f.StringVar(&r.published, "published", "", "`file` with published times in place of those that come with the program")
-		return r.run
-	},
-}.Experiment()
+	Prose: prose, Columns: columns, Fields: (*Config).fields, Measure: measure,
+}
+
+// Experiment is the question.
+var Experiment = spec.Experiment()
+
+// Run answers the question.
+func Run(ctx context.Context, c Config, lab experiments.Lab) (*experiments.Answer, error) {
+	return spec.Run(ctx, c, lab)
+}
+
+// Validate tells which field Run would refuse.
+func (c Config) Validate() error { return spec.Validate(c) }
+
+func (c *Config) fields() []*experiments.Field {
+	calls := experiments.Rate(&c.Calls, "calls", "calls a second of the key's sites on each CPU, all of them together")
+	calls.Default = "100000"
+	return []*experiments.Field{
+		experiments.Counts(&c.Entries, "entries", "1,2,4,8,16,32,56,64,128,170,256", "`list` of numbers of entries that a key has", 1, 1<<16),
+		experiments.Machines(&c.Machines, fitted), calls,
+		experiments.Count(&c.Repeat, "repeat", 400, "`times` that each key is switched on the timed engine: one takes what the slowest CPU of each round takes, which varies", 1, 1_000_000),
+		experiments.File(&c.Published, "published", "`file` with published times in place of those that come with the program"),
+	}
+}
 
 // fitted is the calibration whose round and store were fitted to the published pair:
 // for that machine those rows are no prediction.
 const fitted = "jump-label-24"
-
-// request is what the flags ask for.
-type request struct {
-	entries   []int
-	machines  []experiments.Calibrated
-	calls     float64
-	repeat    int
-	published string
-}
 
 // way is how a key is switched.
 type way struct {
@@ -83,19 +96,28 @@ var ways = []way{
 // row is a key that is switched in some way on a machine.
 type row struct {
 	way
-	machine  experiments.Calibrated
-	entries  int
-	counted  sim.PlanRow
+	Machine  experiments.Machine
+	Entries  int
+	Counted  sim.PlanRow
 	update   sample // in nanoseconds
-	exposure sample
+	Exposure sample
 	traps    sample // a switch
 	facts    *facts
-	vector   int3.Cost // of searching a batch, every entry once
+	Vector   int3.Cost // of searching a batch, every entry once
 	btree    int3.Cost
 }
 
+// UpdateMS is the mean time of switching, in milliseconds.
+func (r *row) UpdateMS() float64 { return r.update.Mean / 1e6 }
+
+// known is what was published of such a switch.
+func (r *row) known() published.KeyUpdate { return r.facts.of(r.Entries, r.Counted.Rounds) }
+
+// off is by how many per cent the modelled time is off.
+func (r *row) off() float64 { return 100 * (r.UpdateMS()/r.known().UpdateMS.Value - 1) }
+
 // sample is a mean with its 95 % interval: 1.96 standard errors.
-type sample struct{ mean, low, high float64 }
+type sample struct{ Mean, Low, High float64 }
 
 func sampleOf(values []float64) sample {
 	mean, sd := stat.MeanStdDev(values, nil)
@@ -106,57 +128,48 @@ func sampleOf(values []float64) sample {
 	return sample{mean, mean - half, mean + half}
 }
 
-func table() results.Table {
-	return results.Table{Name: name, Columns: []results.Column{
-		{Name: "calibration", Doc: "machine that times are modelled of"},
-		{Name: "cpus", Detail: true, Doc: "its CPUs, all busy"},
-		{Name: "entries", Doc: "sites of the static key"},
-		{Name: "way", Doc: "how they are switched"},
-		{Name: "protocol", Detail: true, Doc: "what is compiled"},
-		{Name: "rounds", Doc: "requests to all other CPUs to synchronise"},
-		{Name: "rounds_published", Doc: "what the series of 2019 says"},
-		{Name: "update_fit_ns", Detail: true, Doc: "rounds and entries as fitted to the two published times"},
-		{Name: "update_ns", Doc: "mean time of switching, modelled by the timed engine"},
-		{Name: "update_low_ns", Detail: true, Doc: "lower end of the 95 % interval of that mean"},
-		{Name: "update_high_ns", Detail: true, Doc: "and its upper end"},
-		{Name: "update_published_ns", Doc: "what the series of 2019 says"},
-		{Name: "error_percent", Doc: "by how much the modelled time is off"},
-		{Name: "basis", Doc: "fitted: the calibration's costs come from that figure; prediction: they do not"},
-		{Name: "exposure_ns", Detail: true, Doc: "mean time that a site held a breakpoint, modelled"},
-		{Name: "traps", Doc: "mean number of breakpoints run into while one key is switched"},
-		{Name: "lookup_mean", Doc: "comparisons until the handler finds an entry in the sorted vector, mean over all entries"},
-		{Name: "lookup_max", Detail: true, Doc: "and the most"},
-		{Name: "lookup_btree_mean", Detail: true, Doc: "the same in a btree"},
-		{Name: "handler_ns", Doc: "handler with that mean: its references and comparisons as the calibration has them, modelled"},
-		{Name: "handler_published_ns", Doc: "what the series of 2019 says"},
-	}}
-}
-
-func (r *row) cells() []any {
-	figure := func(f published.Figure, scale float64) any {
-		if !f.Known {
-			return results.Empty
-		}
-		return f.Value * scale
-	}
-	known := r.facts.of(r.entries, r.counted.Rounds)
-	rounds, off := any(results.Empty), any(results.Empty)
-	if known.Rounds > 0 {
-		rounds = known.Rounds
-	}
-	if known.UpdateMS.Known {
-		off = 100 * (r.update.mean/(known.UpdateMS.Value*1e6) - 1)
-	}
-	return []any{
-		r.machine.Name, r.machine.Online, r.entries, r.name, r.protocol, r.counted.Rounds, rounds,
-		r.facts.fit.update(r.entries, r.counted.Rounds), r.update.mean, r.update.low, r.update.high, figure(known.UpdateMS, 1e6), off, r.basis(),
-		r.exposure.mean, r.traps.mean, r.vector.Mean(), r.vector.Max, r.btree.Mean(), r.handler(), figure(known.HandlerNS, 1),
-	}
+var columns = results.Columns[*row]{
+	{Name: "calibration", Doc: "machine that times are modelled of",
+		Cell: func(r *row) any { return r.Machine.Name }},
+	{Name: "cpus", Detail: true, Doc: "its CPUs, all busy", Cell: func(r *row) any { return r.Machine.Online }},
+	{Name: "entries", Doc: "sites of the static key", Cell: func(r *row) any { return r.Entries }},
+	{Name: "way", Doc: "how they are switched", Cell: func(r *row) any { return r.name }},
+	{Name: "protocol", Detail: true, Doc: "what is compiled", Cell: func(r *row) any { return r.protocol }},
+	{Name: "rounds", Doc: "requests to all other CPUs to synchronise",
+		Cell: func(r *row) any { return r.Counted.Rounds }},
+	{Name: "rounds_published", Doc: "what the series of 2019 says",
+		Cell: func(r *row) any { return results.If(r.known().Rounds > 0, r.known().Rounds) }},
+	{Name: "update_fit_ns", Detail: true, Doc: "rounds and entries as fitted to the two published times",
+		Cell: func(r *row) any { return r.facts.Fit.update(r.Entries, r.Counted.Rounds) }},
+	{Name: "update_ns", Doc: "mean time of switching, modelled by the timed engine",
+		Cell: func(r *row) any { return r.update.Mean }},
+	{Name: "update_low_ns", Detail: true, Doc: "lower end of the 95 % interval of that mean",
+		Cell: func(r *row) any { return r.update.Low }},
+	{Name: "update_high_ns", Detail: true, Doc: "and its upper end", Cell: func(r *row) any { return r.update.High }},
+	{Name: "update_published_ns", Doc: "what the series of 2019 says",
+		Cell: func(r *row) any { return results.If(r.known().UpdateMS.Known, r.known().UpdateMS.Value*1e6) }},
+	{Name: "error_percent", Doc: "by how much the modelled time is off",
+		Cell: func(r *row) any { return results.If(r.known().UpdateMS.Known, r.off()) }},
+	{Name: "basis", Doc: "fitted: the calibration's costs come from that figure; prediction: they do not",
+		Cell: func(r *row) any { return r.basis() }},
+	{Name: "exposure_ns", Detail: true, Doc: "mean time that a site held a breakpoint, modelled",
+		Cell: func(r *row) any { return r.Exposure.Mean }},
+	{Name: "traps", Doc: "mean number of breakpoints run into while one key is switched",
+		Cell: func(r *row) any { return r.traps.Mean }},
+	{Name: "lookup_mean", Doc: "comparisons until the handler finds an entry in the sorted vector, mean over all entries",
+		Cell: func(r *row) any { return r.Vector.Mean() }},
+	{Name: "lookup_max", Detail: true, Doc: "and the most", Cell: func(r *row) any { return r.Vector.Max }},
+	{Name: "lookup_btree_mean", Detail: true, Doc: "the same in a btree",
+		Cell: func(r *row) any { return r.btree.Mean() }},
+	{Name: "handler_ns", Doc: "handler with that mean: its references and comparisons as the calibration has them, modelled",
+		Cell: func(r *row) any { return r.handler() }},
+	{Name: "handler_published_ns", Doc: "what the series of 2019 says",
+		Cell: func(r *row) any { return results.If(r.known().HandlerNS.Known, r.known().HandlerNS.Value) }},
 }
 
 // basis says whether the row's time is one that the calibration was fitted to.
 func (r *row) basis() string {
-	if r.machine.String() == fitted && r.facts.of(r.entries, r.counted.Rounds).UpdateMS.Known {
+	if r.Machine.String() == fitted && r.known().UpdateMS.Known {
 		return "fitted"
 	}
 	return "prediction"
@@ -165,36 +178,33 @@ func (r *row) basis() string {
 // handler is what the calibration makes of a search, in nanoseconds, without the
 // way into the handler and out of it.
 func (r *row) handler() float64 {
-	c := &r.machine.Costs
-	return 2*c.Reference + c.Comparison*r.vector.Mean()
+	c := &r.Machine.Costs
+	return 2*c.Reference + c.Comparison*r.Vector.Mean()
 }
 
-func (r *request) run(ctx context.Context, lab *experiments.Lab) (*experiments.Answer, error) {
-	if r.repeat < 1 {
-		return nil, fmt.Errorf("--repeat %d: want 1 or more", r.repeat)
-	}
-	a := &answer{request: r}
+func measure(ctx context.Context, s *experiments.Study[Config, *row]) (*experiments.Findings, error) {
+	a := &answer{Study: s}
 	a.timeline = timeline.New(&a.events, nil, timelineLimit)
 	defer func() { _ = a.timeline.Close() }() // memory takes everything
 	var err error
-	if a.facts, err = read(r.published); err != nil {
+	if a.Facts, err = read(s.Config.Published); err != nil {
 		return nil, err
 	}
-	for _, m := range r.machines {
-		for _, n := range r.entries {
+	type point struct {
+		machine experiments.Machine
+		entries int
+		way
+	}
+	var points []point
+	for _, m := range s.Config.Machines {
+		for _, n := range s.Config.Entries {
 			for _, w := range ways {
-				row, err := a.try(ctx, lab, m, n, w)
-				if err != nil {
-					return a.answer(), err
-				}
-				a.rows = append(a.rows, row)
-				if err := lab.Add(row.cells()...); err != nil {
-					return a.answer(), err
-				}
+				points = append(points, point{m, n, w})
 			}
 		}
 	}
-	return a.answer(), nil
+	err = experiments.Each(ctx, s, points, func(p point) (*row, error) { return a.try(ctx, s.Lab, p.machine, p.entries, p.way) })
+	return a.findings(), err
 }
 
 // timelineLimit bounds the timeline, in bytes: for the published key it takes half a megabyte.
@@ -202,13 +212,13 @@ const timelineLimit = 16 << 20
 
 // try switches a key over and over, each time with another seed. The published key's
 // first time on the first machine is recorded.
-func (a *answer) try(ctx context.Context, lab *experiments.Lab, m experiments.Calibrated, n int, w way) (*row, error) {
-	out := &row{way: w, machine: m, entries: n, facts: a.facts}
+func (a *answer) try(ctx context.Context, lab experiments.Lab, m experiments.Machine, n int, w way) (*row, error) {
+	out := &row{way: w, Machine: m, Entries: n, facts: a.Facts}
 	c := sim.Config{
 		Protocol: w.protocol, Buffer: w.buffer(n), Lookup: int3.Vector, Roles: m.Busy(),
-		Calibration: m.Calibration, Calls: a.calls, Entries: -1,
+		Calibration: m.Calibration, Calls: a.Calls(), Entries: -1,
 	}
-	if m == a.machines[0] && n == int(a.facts.slow.Entries) {
+	if m == a.Config.Machines[0] && n == int(a.Facts.slow.Entries) {
 		c.Timeline = a.timeline
 	}
 	var err error
@@ -219,21 +229,21 @@ func (a *answer) try(ctx context.Context, lab *experiments.Lab, m experiments.Ca
 		return nil, err
 	}
 	var update, exposure, traps []float64
-	for i := range a.repeat {
+	for i := range a.Config.Repeat {
 		c.Seed = lab.Seed + uint64(i)
-		u, err := modelled.Enable(ctx, *lab, c, math.MaxInt)
+		u, err := modelled.Enable(ctx, lab, c, math.MaxInt)
 		if err != nil {
 			return nil, err
 		}
 		if u.Violations > 0 {
 			return nil, fmt.Errorf("%s: %d properties violated", c.String(), u.Violations)
 		}
-		out.counted = u.PlanRow
+		out.Counted = u.PlanRow
 		c.Timeline = nil
 		update, exposure, traps = append(update, float64(u.Modelled.Update)), append(exposure, float64(u.Modelled.Exposure)), append(traps, float64(u.Traps))
 	}
-	out.update, out.exposure, out.traps = sampleOf(update), sampleOf(exposure), sampleOf(traps)
+	out.update, out.Exposure, out.traps = sampleOf(update), sampleOf(exposure), sampleOf(traps)
 	searched := int3.Batch{Addrs: c.Table.Addrs()[:n/w.batches(n)]}
-	out.vector, out.btree = int3.NewCoster(int3.Vector).Of(searched), int3.NewCoster(int3.BTree).Of(searched)
+	out.Vector, out.btree = int3.NewCoster(int3.Vector).Of(searched), int3.NewCoster(int3.BTree).Of(searched)
 	return out, nil
 }

@@ -14,6 +14,7 @@ import (
 	"go.uber.org/goleak"
 	"pgregory.net/rapid"
 
+	"github.com/textpoke/textpoke/experiments"
 	"github.com/textpoke/textpoke/experiments/internal/trial"
 	"github.com/textpoke/textpoke/internal/readtrace"
 	"github.com/textpoke/textpoke/kernels/published"
@@ -62,7 +63,7 @@ func TestRows(t *testing.T) {
 	}
 	trial.Golden(t, "report.md", r.Document(t, "report.md"))
 	for _, picture := range []string{"", "-handler"} {
-		if svg := string(r.Document(t, name+picture+".svg")); !strings.Contains(svg, ">published<") {
+		if svg := string(r.Document(t, "jump-label"+picture+".svg")); !strings.Contains(svg, ">published<") {
 			t.Errorf("%q lacks what was published", picture)
 		}
 	}
@@ -72,7 +73,7 @@ func TestRows(t *testing.T) {
 // with an arrow to each of the other 23 CPUs; keys that nobody published are not.
 func TestTimeline(t *testing.T) {
 	r := trial.Must(t, Experiment, "--entries", "4,56", "--repeat", "2")
-	f, err := readtrace.Read(r.Document(t, name+".pftrace"))
+	f, err := readtrace.Read(r.Document(t, "jump-label"+".pftrace"))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -86,7 +87,7 @@ func TestTimeline(t *testing.T) {
 		t.Errorf("%d arrows, want %d", arrows, want)
 	}
 	for _, d := range trial.Must(t, Experiment, "--entries", "4", "--repeat", "2").Documents {
-		if d.Name == name+".pftrace" {
+		if d.Name == "jump-label"+".pftrace" {
 			t.Errorf("%s of no published key", d.Name)
 		}
 	}
@@ -104,24 +105,24 @@ func TestFit(t *testing.T) {
 			t.Errorf("%s: %v, want %v", what, got, want)
 		}
 	}
-	near("round", f.fit.round, (57e6-1.4e6)/165, 1e-6)
-	near("entry", f.fit.entry, 6948, 1)
-	near("57 ms", f.fit.update(56, 168), 57e6, 1e-6)
-	near("1.4 ms", f.fit.update(56, 3), 1.4e6, 1e-6)
+	near("round", f.Fit.Round, (57e6-1.4e6)/165, 1e-6)
+	near("entry", f.Fit.Entry, 6948, 1)
+	near("57 ms", f.Fit.update(56, 168), 57e6, 1e-6)
+	near("1.4 ms", f.Fit.update(56, 3), 1.4e6, 1e-6)
 	low, high := f.ends()
-	near("low round", low.round, (56.5e6-1.45e6)/165, 1e-6)
-	near("high round", high.round, (57.5e6-1.35e6)/165, 1e-6)
-	if !(low.entry < f.fit.entry && f.fit.entry < high.entry) {
-		t.Errorf("%v is not between %v and %v", f.fit, low, high)
+	near("low round", low.Round, (56.5e6-1.45e6)/165, 1e-6)
+	near("high round", high.Round, (57.5e6-1.35e6)/165, 1e-6)
+	if !(low.Entry < f.Fit.Entry && f.Fit.Entry < high.Entry) {
+		t.Errorf("%v is not between %v and %v", f.Fit, low, high)
 	}
-	near("level", f.search.level, 135/5.807, 0.01)
+	near("level", f.Search.Level, 135/5.807, 0.01)
 	// A binary search among 56 finds one entry at the first comparison, two at the
 	// second, and so on; the last 25 at the sixth.
 	mean := float64(1*1+2*2+4*3+8*4+16*5+25*6) / 56
 	near("comparisons", stepsOf(56).mean, mean, 1e-12)
-	near("comparison", f.search.mean, 135/(mean-1), 1e-9)
+	near("comparison", f.Search.Mean, 135/(mean-1), 1e-9)
 	for _, n := range []int{1, 56} {
-		x := f.search.handlers(n)
+		x := f.Search.handlers(n)
 		for _, got := range []float64{x.level, x.mean, x.deepest, x.tree} {
 			near("handler", got, map[int]float64{1: 45, 56: 180}[n], 1e-9)
 		}
@@ -135,7 +136,7 @@ func TestSolve(t *testing.T) {
 		n := rapid.IntRange(2, 500).Draw(t, "entries")
 		slow, fast := published.KeyUpdate{Entries: int64(n), Rounds: int64(3 * n)}, published.KeyUpdate{Entries: int64(n), Rounds: 3}
 		got := solve(slow, fast, want.update(n, 3*n)/1e6, want.update(n, 3)/1e6)
-		if math.Abs(got.round/want.round-1) > 1e-9 || math.Abs(got.entry-want.entry) > 1e-9*want.round {
+		if math.Abs(got.Round/want.Round-1) > 1e-9 || math.Abs(got.Entry-want.Entry) > 1e-9*want.Round {
 			t.Fatalf("%v, want %v", got, want)
 		}
 	})
@@ -157,13 +158,13 @@ func TestMachines(t *testing.T) {
 }
 
 func TestDiffer(t *testing.T) {
-	r := &row{way: ways[0], entries: 4}
-	r.counted.Rounds = 11
-	a := &answer{rows: []*row{r}}
+	r := &row{way: ways[0], Entries: 4}
+	r.Counted.Rounds = 11
+	a := &answer{Study: &experiments.Study[Config, *row]{Rows: []*row{r}}}
 	if err := a.differ(); err == nil || err.Error() != "4 entries one by one: 11 rounds, not 12" {
 		t.Errorf("%v", err)
 	}
-	if r.counted.Rounds = 12; a.differ() != nil {
+	if r.Counted.Rounds = 12; a.differ() != nil {
 		t.Error(a.differ())
 	}
 }
@@ -183,7 +184,7 @@ func TestCut(t *testing.T) {
 	if !errors.Is(r.Err, context.Canceled) {
 		t.Fatal(r.Err)
 	}
-	if !strings.Contains(string(r.Document(t, "report.md")), "0 of 8 combinations were finished") {
+	if !strings.Contains(string(r.Document(t, "report.md")), "0 of 8 rows were finished") {
 		t.Error("the report does not say what is missing")
 	}
 }
@@ -195,7 +196,7 @@ func TestWrong(t *testing.T) {
 		t.Fatal(err)
 	}
 	for _, tt := range [][2]string{
-		{"--repeat=0", "--repeat 0: want 1 or more"},
+		{"--repeat=0", "want whole numbers from 1"},
 		{"--entries=0", "want whole numbers from 1"},
 		{"--published=" + file, "want update_ms and int3_handler_ns of one key, switched one entry by one and in one batch"},
 		{"--published=nosuch", "no such file"},

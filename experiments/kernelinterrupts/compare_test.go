@@ -1,21 +1,15 @@
 package kernelinterrupts
 
 import (
-	"bytes"
-	"flag"
 	"fmt"
-	"os"
 	"slices"
 	"strings"
 	"testing"
 
-	"github.com/google/go-cmp/cmp"
+	"github.com/textpoke/textpoke/experiments/internal/trial"
 
 	"github.com/textpoke/textpoke/kernels/ledger"
-	"github.com/textpoke/textpoke/results"
 )
-
-var update = flag.Bool("update", false, "rewrite the golden files in testdata")
 
 // answer compares everything that comes with the program.
 func answer(t *testing.T) *Answer {
@@ -235,41 +229,17 @@ func sameSet(a, b []string) bool {
 	return slices.Equal(slices.Sorted(slices.Values(a)), slices.Sorted(slices.Values(b)))
 }
 
-func TestGoldenReport(t *testing.T) {
-	var b bytes.Buffer
-	if err := answer(t).Report(&b); err != nil {
-		t.Fatal(err)
-	}
-	const path = "testdata/report.md"
-	if *update {
-		if err := os.WriteFile(path, b.Bytes(), 0o666); err != nil {
-			t.Fatal(err)
-		}
-	}
-	want, err := os.ReadFile(path)
-	if err != nil {
-		t.Fatalf("%v (run the test with -update to create it)", err)
-	}
-	if diff := cmp.Diff(string(want), b.String()); diff != "" {
-		t.Errorf("%s differs (-want +got):\n%s", path, diff)
-	}
-}
-
-// TestTables: every row fits its table, and what does not apply is empty.
+// TestTables: every row is in its table, what does not apply is empty, and the report
+// is made of them.
 func TestTables(t *testing.T) {
 	a := answer(t)
-	rows, summary, err := a.Filled()
-	if err != nil {
-		t.Fatal(err)
+	r := trial.Must(t, Experiment)
+	trial.Golden(t, "report.md", r.Document(t, "report.md"))
+	if n := strings.Count(string(r.Document(t, "summary.csv")), "\n"); len(r.Table.Rows) != len(a.Rows) || n != 1+len(a.Summaries) {
+		t.Errorf("%d rows, %d lines of summary", len(r.Table.Rows), n)
 	}
-	if len(rows.Rows) != len(a.Rows) || len(summary.Rows) != len(a.Summaries) {
-		t.Errorf("%d rows, %d summaries", len(rows.Rows), len(summary.Rows))
-	}
-	column := func(name string) int {
-		return slices.IndexFunc(rows.Columns, func(c results.Column) bool { return c.Name == name })
-	}
-	for i, cells := range rows.Rows {
-		if empty := cells[column("model")] == results.Empty; empty == a.Rows[i].Modelled {
+	for i := range r.Table.Rows {
+		if empty := r.Cell(t, i, "model") == ""; empty == a.Rows[i].Modelled {
 			t.Fatalf("row %d: model empty %v", i, empty)
 		}
 	}

@@ -1,11 +1,14 @@
+// SPDX-License-Identifier: Apache-2.0
+
+// Package kernelinterrupts asks whether what a tracer sends, counted cause by
+// cause, is what real kernels were seen to take. It holds the ledgers of package
+// kernels against its measurements, row by row, and hides no difference.
 package kernelinterrupts
 
 import (
 	"context"
+	_ "embed"
 	"fmt"
-	"io"
-
-	"github.com/spf13/pflag"
 
 	"github.com/textpoke/textpoke/experiments"
 	"github.com/textpoke/textpoke/kernels/ledger"
@@ -13,19 +16,31 @@ import (
 	"github.com/textpoke/textpoke/results/plots"
 )
 
-// Experiment is the question.
-var Experiment = experiments.Legacy{
-	Name: Name, Question: Question,
-	Short: "does the ledger of a tracer's interrupts predict what real kernels take? model against measured, row by row",
-	About: "kernel-interrupts holds what a kernel sends when a tracer is switched, cause by cause, against what the\n" +
-		"CPUs of real kernels took: a row for every reading of every interrupt row, also of those that nothing\n" +
-		"models. With --out it also writes summary.csv, a row for each toggle over receivers and repetitions.",
-	Examples: []string{"kernel-interrupts --out kernel-interrupts", "kernel-interrupts --format csv"},
-	Table:    RowsTable,
-	Flags:    func(*pflag.FlagSet) experiments.LegacyRun { return run },
-}.Experiment()
+// Config has no fields: the measurements come with the program.
+type Config struct{}
 
-func run(ctx context.Context, lab *experiments.Lab) (*experiments.Answer, error) {
+//go:embed report.md.tmpl
+var prose string
+
+var spec = experiments.Spec[Config, *Row]{
+	Name:     "kernel-interrupts",
+	Short:    "does the ledger of a tracer's interrupts predict what real kernels take? model against measured, row by row",
+	Examples: []string{"kernel-interrupts --out kernel-interrupts", "kernel-interrupts --format csv"},
+	Prose:    prose, Columns: columns, Measure: measure,
+}
+
+// Experiment is the question.
+var Experiment = spec.Experiment()
+
+// Run answers the question.
+func Run(ctx context.Context, c Config, lab experiments.Lab) (*experiments.Answer, error) {
+	return spec.Run(ctx, c, lab)
+}
+
+// Validate tells which field Run would refuse: there is none.
+func (c Config) Validate() error { return spec.Validate(c) }
+
+func measure(ctx context.Context, s *experiments.Study[Config, *Row]) (*experiments.Findings, error) {
 	measured, err := ledger.Measurements()
 	if err != nil {
 		return nil, err
@@ -34,36 +49,27 @@ func run(ctx context.Context, lab *experiments.Lab) (*experiments.Answer, error)
 	if err != nil {
 		return nil, err
 	}
-	rows, summary, err := a.Filled()
-	if err != nil {
-		return nil, err
-	}
-	for _, row := range rows.Rows {
-		cells := make([]any, len(row))
-		for i, v := range row {
-			cells[i] = v
-		}
-		if err := lab.Add(cells...); err != nil {
+	s.Asked = len(a.Rows)
+	for i := range a.Rows {
+		if err := s.Add(&a.Rows[i]); err != nil {
 			return nil, err
 		}
 	}
-	chart := a.chart().Picture()
-	return &experiments.Answer{
-		Headline: chartTitle(a),
-		Documents: []results.Document{
-			{Name: Name + ".svg", Write: func(w io.Writer) error { return plots.WriteSVG(w, chart) }},
-			{Name: Name + ".png", Write: func(w io.Writer) error { return plots.WritePNG(w, chart) }},
-			{Name: "report.md", Write: a.Report},
-			{Name: "summary.csv", Write: func(w io.Writer) error { return results.WriteCSV(w, summary) }},
-		},
+	report, err := a.report()
+	if err != nil {
+		return nil, err
+	}
+	return &experiments.Findings{
+		Report: report, Pictures: []experiments.Picture{{Picture: a.chart(report).Picture()}},
+		Documents: []results.Document{experiments.CSV("summary", summaryColumns, a.Summaries)},
 	}, nil
 }
 
 // chart places every toggle by what the ledger says and what the quietest receiver
 // took.
-func (a *Answer) chart() *plots.Chart {
+func (a *Answer) chart(r *report) *plots.Chart {
 	c := &plots.Chart{
-		Title:    chartTitle(a),
+		Title:    fmt.Sprintf("The ledger is what quiet kernels take, exactly, in %d of %d cases", r.Exact, r.Comparable),
 		Subtitle: "Median over repetitions, of the receiver that took fewest; one mark a toggle and row of interrupts.",
 		X:        plots.Axis{Label: "interrupts by the ledger", Log: true},
 		Y:        plots.Axis{Label: "interrupts measured", Log: true},
@@ -86,11 +92,4 @@ func (a *Answer) chart() *plots.Chart {
 	}
 	c.Series = append(c.Series, plots.Series{Name: "the same", X: []float64{1, high}, Y: []float64{1, high}})
 	return c
-}
-
-// chartTitle is the answer in one line.
-func chartTitle(a *Answer) string {
-	var r report
-	a.toggles(&r)
-	return fmt.Sprintf("The ledger is what quiet kernels take, exactly, in %d of %d cases", r.Exact, r.Comparable)
 }

@@ -1,22 +1,15 @@
+// SPDX-License-Identifier: Apache-2.0
+
 package kernelinterrupts
 
 import (
-	_ "embed"
 	"fmt"
-	"io"
-	"text/template"
 
 	"github.com/textpoke/textpoke/kernels/ledger"
 )
 
-//go:embed report.md.tmpl
-var reportText string
-
-var reportTemplate = template.Must(template.New("report").Parse(reportText))
-
 // report is what the template is filled with.
 type report struct {
-	Name, Question       string
 	Exact, Comparable    int
 	Aside                []string
 	Rows                 []*reportRow
@@ -54,15 +47,12 @@ type (
 	}
 )
 
-// Report writes the report. It is made of the answer and of the ledgers.
-func (a *Answer) Report(w io.Writer) error {
-	r := report{Name: Name, Question: Question, Measured: len(a.Rows)}
-	a.toggles(&r)
-	a.readings(&r)
-	if err := a.ledgers(&r); err != nil {
-		return err
-	}
-	return reportTemplate.Execute(w, r)
+// report is made of the answer and of the ledgers.
+func (a *Answer) report() (*report, error) {
+	r := &report{Measured: len(a.Rows)}
+	a.toggles(r)
+	a.readings(r)
+	return r, a.ledgers(r)
 }
 
 // toggles says how many clean values agree. Those can be held against the model

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 package metadata
 
 import (
@@ -54,9 +56,9 @@ func (f *functions) fill(k tables.Kind, n int) (tables.Table, error) {
 
 // counts are what lookups do, means over all functions.
 type counts struct {
-	comparisons, loads, lines float64
+	Comparisons, Loads, Lines float64
 	most                      int
-	bytes                     float64 // of the table, a function
+	Bytes                     float64 // of the table, a function
 }
 
 func count(tab tables.Counted, addrs []records.Addr) *counts {
@@ -70,8 +72,8 @@ func count(tab tables.Counted, addrs []records.Addr) *counts {
 		c.most = max(c.most, one.Comparisons)
 	}
 	n := float64(len(addrs))
-	c.comparisons, c.loads, c.lines = float64(sum.Comparisons)/n, float64(sum.Loads)/n, float64(sum.Lines)/n
-	c.bytes = float64(tab.Bytes()) / n
+	c.Comparisons, c.Loads, c.Lines = float64(sum.Comparisons)/n, float64(sum.Loads)/n, float64(sum.Lines)/n
+	c.Bytes = float64(tab.Bytes()) / n
 	return c
 }
 
@@ -90,8 +92,8 @@ func countAll(ctx context.Context, n int, seed uint64) (*counts, error) {
 
 // times are what lookups take, in nanoseconds.
 type times struct {
-	hot, random fit.Estimate
-	ofOne       fit.Estimate // hot over hot in a table with one function
+	Hot, Random fit.Estimate
+	OfOne       fit.Estimate // hot over hot in a table with one function
 	heap        float64      // bytes a function
 }
 
@@ -110,22 +112,22 @@ const (
 )
 
 // look fills a table, counts and times.
-func (r *request) look(ctx context.Context, k tables.Kind, f *functions) (*row, error) {
+func (c *Config) look(ctx context.Context, k tables.Kind, f *functions) (*row, error) {
 	n := len(f.addrs)
 	before := heap()
 	tab, err := f.fill(k, n)
 	if err != nil {
 		return nil, err
 	}
-	row := &row{kind: k, functions: n}
-	if c, ok := tab.(tables.Counted); ok {
-		row.counts = count(c, f.addrs)
+	row := &row{Kind: k, Functions: n, repeats: c.Repeats}
+	if counted, ok := tab.(tables.Counted); ok {
+		row.Counts = count(counted, f.addrs)
 	}
-	if r.noTime {
+	if c.NoTime {
 		return row, nil
 	}
 	t := &times{heap: float64(heap()-before) / float64(n)}
-	row.times = t
+	row.Times = t
 	one, err := f.fill(k, 1)
 	if err != nil {
 		return nil, err
@@ -136,14 +138,14 @@ func (r *request) look(ctx context.Context, k tables.Kind, f *functions) (*row, 
 	for _, calls := range [][]records.Addr{hot, random} {
 		pass(tab, calls) // what comes first finds cold caches
 	}
-	for range r.repeats {
+	for range c.Repeats {
 		if err := ctx.Err(); err != nil {
 			return nil, err
 		}
 		h, o := turn(tab, hot), turn(one, single)
 		hots, ratios, randoms = append(hots, h), append(ratios, h/o), append(randoms, turn(tab, random))
 	}
-	for to, values := range map[*fit.Estimate][]float64{&t.hot: hots, &t.ofOne: ratios, &t.random: randoms} {
+	for to, values := range map[*fit.Estimate][]float64{&t.Hot: hots, &t.OfOne: ratios, &t.Random: randoms} {
 		if *to, err = fit.Median(values); err != nil {
 			return nil, err
 		}

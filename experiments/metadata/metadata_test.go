@@ -12,6 +12,7 @@ import (
 
 	"go.uber.org/goleak"
 
+	"github.com/textpoke/textpoke/experiments"
 	"github.com/textpoke/textpoke/experiments/internal/trial"
 	"github.com/textpoke/textpoke/kernels/published"
 	tables "github.com/textpoke/textpoke/tracers/metadata"
@@ -88,22 +89,22 @@ func TestPublished(t *testing.T) {
 			t.Errorf("%+v", p)
 		}
 	}
-	a := &answer{request: &request{all: 43871}, pairs: pairs, grown: &counts{comparisons: 1}}
+	a := &answer{Study: &experiments.Study[Config, *row]{Config: Config{All: 43871}}, Pairs: pairs, grown: &counts{Comparisons: 1}}
 	// 60.7372 ns on top of 40.9182 are 2.4844 times that; 62.5265 on top of 21.5605 3.9000.
-	b := a.beside()
+	b := a.Comparisons()
 	if len(b) != 4 || math.Abs(b[1].Ours-3.9000) > 1e-3 || math.Abs(b[3].Ours-2.4844) > 1e-3 || math.Abs(b[0].Ours-86.684) > 1e-3 {
 		t.Errorf("%+v", b)
 	}
-	if s := a.differences(); !strings.Contains(s, "60.7 ns (kprobe-multi-all), 62.5 ns (kretprobe-multi-all)") || !strings.Contains(s, "agree within a tenth") {
-		t.Error(s)
+	if d := []float64{pairs[0].Saves(), pairs[1].Saves()}; math.Abs(d[0]-60.7372) > 1e-3 || math.Abs(d[1]-62.5265) > 1e-3 || !a.Agree() {
+		t.Error(d)
 	}
 	// 124.5 ns over 43,870/512 comparisons.
-	if a.calls, err = published.MultiCallTimes.Read(""); err != nil || !strings.Contains(a.otherRun(), "of kprobe-multi at 1.45 ns") {
-		t.Error(a.otherRun(), err)
+	if a.calls, err = published.MultiCallTimes.Read(""); err != nil || a.OtherRun() == nil || math.Abs(a.OtherRun().Each()-1.45) > 0.005 {
+		t.Error(a.OtherRun(), err)
 	}
 	pairs[0].fixed *= 2
-	if s := a.differences(); !strings.Contains(s, "do not agree") {
-		t.Error(s)
+	if a.Agree() {
+		t.Error("twice the time is within a tenth")
 	}
 }
 

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 package metadata
 
 import (
@@ -11,11 +13,14 @@ import (
 // pair is what one bench took an iteration with a fixed number of buckets and with a
 // resizable table, all else being the same, in nanoseconds.
 type pair struct {
-	bench            string
+	Bench            string
 	buckets          int
 	fixed, resizable float64
 	source           string
 }
+
+// Saves is what a resizable table saves, in nanoseconds.
+func (p *pair) Saves() float64 { return p.fixed - p.resizable }
 
 // ratio is how many times as fast it became.
 func (p *pair) ratio() float64 { return p.fixed / p.resizable }
@@ -36,7 +41,7 @@ func readPairs(file string) (out []*pair, err error) {
 	for _, h := range rows {
 		p := by[h.Bench]
 		if p == nil {
-			p = &pair{bench: h.Bench}
+			p = &pair{Bench: h.Bench}
 			by[h.Bench] = p
 			out = append(out, p)
 		}
@@ -56,7 +61,7 @@ func readPairs(file string) (out []*pair, err error) {
 	}
 	for _, p := range out {
 		if p.buckets == 0 || p.resizable == 0 {
-			return nil, fmt.Errorf("%s:%d: %s: want it with a fixed number of buckets and resizable, to compare", file, lines[p.bench], p.bench)
+			return nil, fmt.Errorf("%s:%d: %s: want it with a fixed number of buckets and resizable, to compare", file, lines[p.Bench], p.Bench)
 		}
 	}
 	return out, nil
@@ -67,82 +72,87 @@ func readPairs(file string) (out []*pair, err error) {
 func chain(n, buckets int) float64 { return 1 + float64(n-1)/(2*float64(buckets)) }
 
 // more is how many comparisons the fixed table needs above the resizable one.
-func (a *answer) more(p *pair) float64 { return chain(a.all, p.buckets) - a.grown.comparisons }
+func (a *answer) more(p *pair) float64 { return chain(a.Config.All, p.buckets) - a.grown.Comparisons }
 
 // each is what a comparison takes, if all of the pair's difference is comparisons.
 func (a *answer) each(p *pair) float64 { return (p.fixed - p.resizable) / a.more(p) }
 
-func (a *answer) pairSheet() experiments.Sheet {
-	s := experiments.Sheet{
-		Title: "The published pairs, taken apart",
+// TakenApart is what the published pairs say.
+func (a *answer) TakenApart() experiments.Table {
+	s := experiments.Table{
 		Columns: []string{"bench", "buckets", "ns, fixed", "ns, resizable", "times as fast", "difference, ns",
 			"functions in a bucket", "comparisons, fixed", "comparisons, resizable", "ns a comparison"},
 	}
-	for _, p := range a.pairs {
-		s.Rows = append(s.Rows, []string{p.bench, fmt.Sprint(p.buckets), fmt.Sprintf("%.2f", p.fixed), fmt.Sprintf("%.2f", p.resizable), fmt.Sprintf("%.3f", p.ratio()),
-			fmt.Sprintf("%.2f", p.fixed-p.resizable), fmt.Sprintf("%.1f", float64(a.all)/float64(p.buckets)), fmt.Sprintf("%.1f", chain(a.all, p.buckets)),
-			fmt.Sprintf("%.2f", a.grown.comparisons), fmt.Sprintf("%.3f", a.each(p))})
+	for _, p := range a.Pairs {
+		s.Rows = append(s.Rows, []string{p.Bench, fmt.Sprint(p.buckets), fmt.Sprintf("%.2f", p.fixed), fmt.Sprintf("%.2f", p.resizable), fmt.Sprintf("%.3f", p.ratio()),
+			fmt.Sprintf("%.2f", p.fixed-p.resizable), fmt.Sprintf("%.1f", float64(a.Config.All)/float64(p.buckets)), fmt.Sprintf("%.1f", chain(a.Config.All, p.buckets)),
+			fmt.Sprintf("%.2f", a.grown.Comparisons), fmt.Sprintf("%.3f", a.each(p))})
 	}
 	return s
 }
 
-// beside holds what is predicted against what was published.
-func (a *answer) beside() (out []experiments.Beside) {
+// Comparisons holds what is predicted against what was published.
+func (a *answer) Comparisons() (out []experiments.Comparison) {
 	add := func(p *pair, how string, fixed float64) {
-		out = append(out, experiments.Beside{What: fmt.Sprintf("%s: times as fast with a resizable table, %s", p.bench, how), Published: p.ratio(), Ours: fixed / p.resizable, Source: p.source})
+		out = append(out, experiments.Comparison{What: fmt.Sprintf("%s: times as fast with a resizable table, %s", p.Bench, how), Published: p.ratio(), Ours: fixed / p.resizable, Source: p.source})
 	}
-	for _, p := range a.pairs {
-		add(p, "if a call were nothing but comparisons", p.resizable*chain(a.all, p.buckets)/a.grown.comparisons)
-		for _, other := range a.pairs {
+	for _, p := range a.Pairs {
+		add(p, "if a call were nothing but comparisons", p.resizable*chain(a.Config.All, p.buckets)/a.grown.Comparisons)
+		for _, other := range a.Pairs {
 			if other != p {
-				add(p, "with a comparison as in "+other.bench, p.resizable+a.each(other)*a.more(p))
+				add(p, "with a comparison as in "+other.Bench, p.resizable+a.each(other)*a.more(p))
 			}
 		}
 		if d, ok := a.measuredMore(p.buckets); ok {
 			add(p, "with the difference measured here", p.resizable+d)
 		}
 	}
-	return append(out, a.besideCalls()...)
+	return append(out, a.compareCalls()...)
 }
 
 // measuredMore is what a lookup takes longer here in that many buckets than in a
 // resizable table, with all functions hooked and one called.
 func (a *answer) measuredMore(buckets int) (float64, bool) {
-	fixed, grown := a.row(fmt.Sprintf("fixed-%d", buckets), a.all), a.row(resizable, a.all)
-	if fixed == nil || grown == nil || fixed.times == nil {
+	fixed, grown := a.row(fmt.Sprintf("fixed-%d", buckets), a.Config.All), a.row(resizable, a.Config.All)
+	if fixed == nil || grown == nil || fixed.Times == nil {
 		return 0, false
 	}
-	return fixed.times.hot.Value - grown.times.hot.Value, true
+	return fixed.Times.Hot.Value - grown.Times.Hot.Value, true
 }
 
 // probed is a mechanism of the other run that is looked up in fprobe's table, which
 // had 256 buckets then.
 const probed, probedBuckets = "kprobe-multi", 256
 
-// otherRun says what a comparison took in the run that hooked one function and
-// then all, or "".
-func (a *answer) otherRun() string {
-	var one, all *published.MultiCalls
+// otherRun is the run that hooked one function and then all.
+type otherRun struct{ One, All *published.MultiCalls }
+
+// Each is what a comparison took there, in nanoseconds.
+func (o *otherRun) Each() float64 {
+	return (o.All.NS() - o.One.NS()) / (chain(int(o.All.Functions), probedBuckets) - 1)
+}
+
+// OtherRun is nil where it is not published.
+func (a *answer) OtherRun() *otherRun {
+	o := &otherRun{}
 	for i := range a.calls {
 		switch m := &a.calls[i]; {
 		case m.Mechanism != probed:
 		case m.Functions == 1:
-			one = m
+			o.One = m
 		default:
-			all = m
+			o.All = m
 		}
 	}
-	if one == nil || all == nil {
-		return ""
+	if o.One == nil || o.All == nil {
+		return nil
 	}
-	each := (all.NS() - one.NS()) / (chain(int(all.Functions), probedBuckets) - 1)
-	return fmt.Sprintf("Another run, of %d calls with one function hooked and with %d, puts a comparison of %s at %.2f ns: its machine, or where the called function stands in its chain, is another.",
-		all.Calls, all.Functions, probed, each)
+	return o
 }
 
-// besideCalls holds what is measured here against the run that compared hash with
+// compareCalls holds what is measured here against the run that compared hash with
 // padding: how much longer a call takes when all functions are hooked and not one.
-func (a *answer) besideCalls() (out []experiments.Beside) {
+func (a *answer) compareCalls() (out []experiments.Comparison) {
 	for _, m := range a.calls {
 		for _, one := range a.calls {
 			if m.Mechanism != one.Mechanism || one.Functions != 1 || m.Functions == 1 {
@@ -156,12 +166,12 @@ func (a *answer) besideCalls() (out []experiments.Beside) {
 				continue // its buckets are not said
 			}
 			all, single := a.row(kind, int(m.Functions)), a.row(kind, 1)
-			if all == nil || single == nil || all.times == nil {
+			if all == nil || single == nil || all.Times == nil {
 				continue
 			}
-			out = append(out, experiments.Beside{
+			out = append(out, experiments.Comparison{
 				What:      fmt.Sprintf("%s, %s: ns a call more with %d functions hooked than with one", m.Mechanism, kind, m.Functions),
-				Published: m.NS() - one.NS(), Ours: all.times.hot.Value - single.times.hot.Value, Source: m.Source,
+				Published: m.NS() - one.NS(), Ours: all.Times.Hot.Value - single.Times.Hot.Value, Source: m.Source,
 			})
 		}
 	}
