@@ -138,7 +138,8 @@ func (c *CPU) fetch(i int, code *Code, sh Shared, ch Chooser, pad *Scratchpad) E
 	}
 	stale := settled.Seq() != 0 && !seen(window, settled.Seq(), off, n, text)
 	if stale {
-		c.violate(code, pad, StaleAfterCompletion, text, n, "the update had completed, this CPU last synchronised before its stores: %v")
+		c.violate(code, pad, StaleAfterCompletion, text, n, "the update had completed, this CPU last synchronised "+
+			"before its stores: %v")
 	}
 	if code.Path.insns == 2 {
 		if i == 0 {
@@ -151,7 +152,8 @@ func (c *CPU) fetch(i int, code *Code, sh Shared, ch Chooser, pad *Scratchpad) E
 	}
 	if code.Always && insn.Kind != isa.Call && !stale {
 		c.Phase = Boundary
-		c.violate(code, pad, LostCall, text, n, "the site calls nobody meanwhile, though a tracer before and after the update: %v")
+		c.violate(code, pad, LostCall, text, n, "the site calls nobody meanwhile, though a tracer before and after "+
+			"the update: %v")
 		return Lost
 	}
 	c.Promise = settled
@@ -193,7 +195,8 @@ func (c *CPU) execute(code *Code, ch Chooser, insn isa.Insn, stale bool, pad *Sc
 	switch c.Phase = Calling; {
 	case code.Path.apart:
 		if insn.Target != code.Entry && uint64(insn.Target) != c.Ops {
-			return c.broken(code, pad, MismatchedOps, isa.Text(c.Ops), 8, "this ops was loaded before the site came to call another one's function: %v")
+			return c.broken(code, pad, MismatchedOps, isa.Text(c.Ops), 8, "this ops was loaded before the site came to "+
+				"call another one's function: %v")
 		}
 	case code.Path.after == DoLoadLiteral, code.Path.after == DoLookUpDirect && insn.Target == code.Entry:
 		c.Phase = Entered
@@ -221,7 +224,8 @@ func (c *CPU) dispatch(code *Code, sh Shared, pad *Scratchpad) Event {
 		return Traced
 	case CalledNobody:
 		if code.Always {
-			c.violate(code, pad, LostCall, isa.Text(c.Ops), 8, "nobody is named, though a tracer before and after the update: %v")
+			c.violate(code, pad, LostCall, isa.Text(c.Ops), 8, "nobody is named, though a tracer before and after the "+
+				"update: %v")
 			return Lost
 		}
 		if c.Promise.Seq() != 0 {

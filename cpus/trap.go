@@ -23,7 +23,8 @@ func (c *CPU) trap(code *Code, sh Shared, ch Chooser, pad *Scratchpad) Event {
 		c.hit = found == Hit
 		if found == TornDown && code.Path.refers {
 			n := code.Traits.BreakpointLen
-			c.violate(code, pad, UseAfterFree, code.Arch.Breakpoint(), n, "the handler looks for it in a batch that is no more: %v")
+			c.violate(code, pad, UseAfterFree, code.Arch.Breakpoint(), n, "the handler looks for it in a batch that is "+
+				"no more: %v")
 		}
 	case Leaving:
 		sh.Leave(int(c.ID))
@@ -55,7 +56,8 @@ func (c *CPU) act(code *Code, ch Chooser, pad *Scratchpad) Event {
 	pad.window = pad.window[:0] // nothing was fetched for this
 	if code.Always && insn.Kind != isa.Call {
 		n := code.Traits.BreakpointLen
-		c.violate(code, pad, LostCall, code.Arch.Breakpoint(), n, "the handler goes on behind the site, which calls a tracer before and after the update%v")
+		c.violate(code, pad, LostCall, code.Arch.Breakpoint(), n, "the handler goes on behind the site, which calls a "+
+			"tracer before and after the update%v")
 		c.Phase = Boundary
 		return Lost
 	}
@@ -76,7 +78,8 @@ func (c *CPU) miss(code *Code, sh Shared, pad *Scratchpad) Event {
 	case !gone:
 		return c.broken(code, pad, UnhandledBreakpoint, now, n, "no entry for it, and it is still there: %v")
 	case how == DoFatal:
-		return c.broken(code, pad, UnhandledBreakpoint, now, n, "no entry for it any more, and the handler may not look again: %v")
+		return c.broken(code, pad, UnhandledBreakpoint, now, n, "no entry for it any more, and the handler may not "+
+			"look again: %v")
 	}
 	c.Phase = Retrying
 	return Nothing
@@ -87,7 +90,8 @@ func (c *CPU) skip(code *Code, pad *Scratchpad) Event {
 	if c.Phase = Boundary; code.Always {
 		pad.window = pad.window[:0]
 		n := code.Traits.BreakpointLen
-		c.violate(code, pad, LostCall, code.Arch.Breakpoint(), n, "no entry for it, and the handler goes on behind the site, which calls a tracer before and after the update%v")
+		c.violate(code, pad, LostCall, code.Arch.Breakpoint(), n, "no entry for it, and the handler goes on behind "+
+			"the site, which calls a tracer before and after the update%v")
 		return Lost
 	}
 	return Untraced

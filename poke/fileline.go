@@ -169,7 +169,8 @@ func (in *reader) line(text string) error {
 		if slices.Contains(headerNames, words[0]) || slices.Contains(allSections(), text) {
 			return in.wrong(in.last, "%q: want a colon behind the first word or words", text)
 		}
-		return in.wrong(in.last, "%q: a step outside of every section: want a line %q before it", text, sectionNames[everyBatch]+":")
+		return in.wrong(in.last, "%q: a step outside of every section: want a line %q before "+
+			"it", text, sectionNames[everyBatch]+":")
 	}
 	lines := &in.sections[in.section].lines
 	switch {
@@ -205,7 +206,8 @@ func allSections() []string { return slices.Concat(sectionNames, cpus.SectionNam
 // head reads a header or the head of a section.
 func (in *reader) head(key, value string) error {
 	if in.loop != nil {
-		return in.wrong(in.last, "%q: line %d goes from patch to patch: want a line %q first", key+":", in.loop.line, loopEnds)
+		return in.wrong(in.last, "%q: line %d goes from patch to patch: want a line %q "+
+			"first", key+":", in.loop.line, loopEnds)
 	}
 	if i := slices.Index(allSections(), strings.Join(strings.Fields(key), " ")); i >= 0 {
 		begun := &in.paths[max(i-numSections, 0)].line

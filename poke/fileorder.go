@@ -75,7 +75,8 @@ func (o *order) end(line int) *misplaced {
 	case !o.written:
 		return misplace(line, "nothing is written: want a step such as %q", Step{Op: Write, Part: Word}.spelled())
 	case o.breakpoint > 0 && !o.published:
-		return misplace(o.breakpoint, "Write breakpoint: nothing is ever published: no handler would find the batch of a CPU that runs into it")
+		return misplace(o.breakpoint, "Write breakpoint: nothing is ever published: no handler would find the batch "+
+			"of a CPU that runs into it")
 	}
 	return o.givenBack(0)
 }
@@ -138,7 +139,8 @@ func (o *order) givenBack(frame int) *misplaced {
 	}
 	if t := o.batch; t.is() && t.frame == frame {
 		if o.left {
-			return misplace(t.line, "Publish: nobody waits for the handlers (WaitHandlers) or forgets the batch (Clear), and %s could not publish", again)
+			return misplace(t.line, "Publish: nobody waits for the handlers (WaitHandlers) or forgets the batch (Clear), "+
+				"and %s could not publish", again)
 		}
 		return misplace(t.line, "Publish: nothing takes the batch away again (Unpublish), and %s could not publish", again)
 	}
@@ -170,7 +172,8 @@ func (o *order) outside(t taken, line int, st Step) *misplaced {
 	if t.frame == len(o.frames) {
 		return nil
 	}
-	return misplace(line, "%s: line %d is outside of what line %d repeats: only the first time there would be something to give back",
+	return misplace(line, "%s: line %d is outside of what line %d repeats: only the first time there would be "+
+		"something to give back",
 		st.spelled(), t.line, o.frames[len(o.frames)-1])
 }
 
@@ -191,7 +194,8 @@ func (o *order) step(line int, st Step) *misplaced {
 		return o.handlers(line, st)
 	case StopMachine:
 		if o.stop.is() {
-			return misplace(line, "StopMachine: the CPUs stand still since line %d, and would never arrive a second time", o.stop.line)
+			return misplace(line, "StopMachine: the CPUs stand still since line %d, and would never arrive a second "+
+				"time", o.stop.line)
 		}
 		o.take(&o.stop, line)
 	case Resume:
@@ -201,7 +205,8 @@ func (o *order) step(line int, st Step) *misplaced {
 		return o.release(&o.stop, line, st)
 	case GracePeriod, SynchronizeRCU:
 		if o.stop.is() {
-			return misplace(line, "%s: the CPUs stand still since line %d, and none of them could say that it has left its trampoline", st.Op, o.stop.line)
+			return misplace(line, "%s: the CPUs stand still since line %d, and none of them could say that it has left "+
+				"its trampoline", st.Op, o.stop.line)
 		}
 	case Lock:
 		if t := &o.locks[st.Mutex]; t.is() {
@@ -228,7 +233,8 @@ func (o *order) write(line int, st Step) *misplaced {
 		}
 	case Tail:
 		if !s.Tail() {
-			return misplace(line, "Write tail: a site has no tail: a breakpoint covers all of its %d bytes (write \"Write tail if tail\")", s.Len)
+			return misplace(line, "Write tail: a site has no tail: a breakpoint covers all of its %d bytes (write "+
+				"\"Write tail if tail\")", s.Len)
 		}
 	case Literal, LiteralLow, LiteralHigh:
 		if !s.Literals() {
@@ -244,7 +250,8 @@ func (o *order) handlers(line int, st Step) *misplaced {
 	published := o.batch.is() && !o.left
 	switch {
 	case st.Op == Publish && o.batch.is():
-		return misplace(line, "Publish: line %d has published already, and what is published must be taken away first (Unpublish, then WaitHandlers or Clear)", o.batch.line)
+		return misplace(line, "Publish: line %d has published already, and what is published must be taken away first "+
+			"(Unpublish, then WaitHandlers or Clear)", o.batch.line)
 	case st.Op == Publish:
 		o.published = true
 		o.take(&o.batch, line)
@@ -254,7 +261,8 @@ func (o *order) handlers(line int, st Step) *misplaced {
 	case st.Op == Unpublish && o.left:
 		return misplace(line, "Unpublish: the batch of line %d has been taken away already", o.batch.line)
 	case st.Op == WaitHandlers && published:
-		return misplace(line, "WaitHandlers: the batch of line %d can still be found: handlers would enter for ever (Unpublish first)", o.batch.line)
+		return misplace(line, "WaitHandlers: the batch of line %d can still be found: handlers would enter for ever "+
+			"(Unpublish first)", o.batch.line)
 	}
 	if wrong := o.outside(o.batch, line, st); wrong != nil {
 		return wrong

@@ -43,7 +43,8 @@ func TestDefaultPath(t *testing.T) {
 
 // TestFilePath: a section that is stated takes the place of the default one.
 func TestFilePath(t *testing.T) {
-	p := parse(t, "mine.plan", []byte(plain+"miss:\n  fatal # at once\nhandler:\nlook up\nsync if trap-syncs and not pair\nact\n"))
+	p := parse(t, "mine.plan", []byte(plain+"miss:\n  fatal # at once\nhandler:\nlook up\nsync if trap-syncs and "+
+		"not pair\nact\n"))
 	for arch, want := range map[string]string{
 		"x86_64":  "site: fetch site; call\nhandler: look up; sync; act\nmiss: fatal",
 		"arm64":   "site: fetch site; load literal; call\nhandler: look up; sync; act\nmiss: fatal",

@@ -44,7 +44,8 @@ func TestParseStep(t *testing.T) {
 		}
 	}
 	for text, want := range map[string]string{
-		"": "no step", "Wirte tail": "did you mean Write", "Write 0": "want one of breakpoint", "Fence back": "want nothing behind Fence",
+		"": "no step", "Wirte tail": "did you mean Write", "Write 0": "want one of " +
+			"breakpoint", "Fence back": "want nothing behind Fence",
 		"Write tail 3..1": `"3..1"`, "Sync": "the number of the round", "Lock big": `lock "big"`,
 	} {
 		if _, err := ParseStep(text); err == nil || !strings.Contains(err.Error(), want) {

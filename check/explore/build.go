@@ -68,7 +68,8 @@ func (s *Setup) Model() (*Model, error) {
 			Arch: s.Arch, Traits: s.Arch.Traits(), Layout: s.Protocol.Layout, Fetch: s.Fetch,
 			Entry: entryAt, Stretch: 1, Always: s.Switch,
 		},
-		Roles: s.Roles, NopOps: nopOps, Lookup: s.Lookup, Refs: s.Refs, AsQueued: s.Mutation.Unsorted, Preempt: s.Preempt, SameSites: s.patchers() == 1,
+		Roles: s.Roles, NopOps: nopOps, Lookup: s.Lookup, Refs: s.Refs, AsQueued: s.Mutation.Unsorted,
+		Preempt: s.Preempt, SameSites: s.patchers() == 1,
 	}
 	if s.Early && !slices.Contains(s.Roles, cpus.Isolated) {
 		return nil, errors.New("no CPU is isolated: nobody comes in from user space early")
@@ -140,7 +141,9 @@ func (s *Setup) program(shape poke.Shape, patches []poke.Patch) (Program, error)
 // Shape is the shape of the updates, for those who ask what the protocol offers.
 func (s *Setup) Shape() (poke.Shape, error) {
 	site, err := s.Arch.Site(firstSite, s.Protocol.Layout)
-	return poke.Shape{Traits: s.Arch.Traits(), Len: int(site.Len), Patches: s.Sites, Detach: true, Patchers: s.patchers()}, err
+	return poke.Shape{
+		Traits: s.Arch.Traits(), Len: int(site.Len), Patches: s.Sites, Detach: true, Patchers: s.patchers(),
+	}, err
 }
 
 // layOut places the sites and makes each patcher's patches: every so-manieth site

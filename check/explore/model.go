@@ -96,7 +96,8 @@ func (m *Model) Prepare() error {
 		return errors.New("an entry that masks interrupts and is preempted: it is one or the other")
 	}
 	if m.Preempt && len(m.Roles) <= len(m.Programs) {
-		return fmt.Errorf("%d CPUs for %d patchers: a task that is preempted needs one more to go on", len(m.Roles), len(m.Programs))
+		return fmt.Errorf("%d CPUs for %d patchers: a task that is preempted needs one more "+
+			"to go on", len(m.Roles), len(m.Programs))
 	}
 	if len(m.homes) < len(m.Programs) {
 		return fmt.Errorf("%d patchers on %d CPUs that may house one", len(m.Programs), len(m.homes))
@@ -162,7 +163,8 @@ func (m *Model) checkGraces() error {
 		common &= under
 	}
 	if waiting > 1 && common == 0 {
-		return fmt.Errorf("%d patchers can wait for grace periods at the same time: a CPU remembers one; take ftrace_lock around them", waiting)
+		return fmt.Errorf("%d patchers can wait for grace periods at the same time: a CPU remembers one; take "+
+			"ftrace_lock around them", waiting)
 	}
 	return nil
 }
@@ -285,7 +287,8 @@ func (m *Model) addTargets(site int, texts []isa.Text) {
 		return
 	}
 	for _, t := range texts {
-		if insn := poke.Act(m.Code, m.Code.Sites[site], t); insn.Kind == isa.Call && !slices.Contains(m.codec.Ops, uint64(insn.Target)) {
+		insn := poke.Act(m.Code, m.Code.Sites[site], t)
+		if insn.Kind == isa.Call && !slices.Contains(m.codec.Ops, uint64(insn.Target)) {
 			m.codec.Ops = append(m.codec.Ops, uint64(insn.Target))
 		}
 	}

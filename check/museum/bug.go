@@ -15,7 +15,7 @@ import (
 // Bug is one defect that a kernel has had.
 type Bug struct {
 	Name     string // short, as --bug spells it
-	Number   string // in the catalogue; a report with two sides has two exhibits; "" for a case that no kernel was released with
+	Number   string // in the catalogue; a report with two sides has two exhibits; "" for a case
 	Title    string // one line
 	Versions string // of Linux that have it
 	Source   string // the report or the commit: title, who, when

@@ -57,7 +57,8 @@ func difference(broken, fixed *explore.Model) ([]Change, error) {
 func paths(a, b *cpus.Path) (list []Change) {
 	for s := range cpus.Section(cpus.NumSections) {
 		if x, y := a.Program(s), b.Program(s); x != y {
-			list = append(list, Change{What: "path: " + s.String(), Broken: "[" + x.String() + "]", Fixed: "[" + y.String() + "]"})
+			c := Change{What: "path: " + s.String(), Broken: "[" + x.String() + "]", Fixed: "[" + y.String() + "]"}
+			list = append(list, c)
 		}
 	}
 	return list
