@@ -57,19 +57,20 @@ func inOrder(t axis.Table[Question], flags ...string) axis.Table[Question] {
 
 // ownAxes are the axes that only the checker knows.
 func ownAxes() axis.Table[Question] {
-	patchers := number("patchers", 1, fmt.Sprintf("`number` of patchers, up to %d, that share the sites between them, "+
-		"each with an ops of its own", explore.MaxPatchers), func(q *Question) *int { return &q.Patchers })
-	patchers.Form = axis.One
-	many := patchers.Print
-	patchers.Print = func(q *Question) string {
-		if q.Patchers <= 1 {
-			return ""
-		}
-		return many(q)
-	}
+	sites := axis.Field("sites", fmt.Sprintf("`list` of numbers of sites, each up to %d", explore.MaxSites),
+		parseCount, func(q *Question) *int { return &q.Sites }, strconv.Itoa)
+	sites.Preset = []string{"2"}
+	patchers := axis.Field("patchers", fmt.Sprintf("`number` of patchers, up to %d, that share the sites between them, "+
+		"each with an ops of its own", explore.MaxPatchers), parseCount, func(q *Question) *int { return &q.Patchers },
+		func(n int) string {
+			if n <= 1 { // as always
+				return ""
+			}
+			return strconv.Itoa(n)
+		})
+	patchers.Form, patchers.Preset = axis.One, []string{"1"}
 	return axis.Table[Question]{
-		number("sites", 2, fmt.Sprintf("`list` of numbers of sites, each up to %d", explore.MaxSites),
-			func(q *Question) *int { return &q.Sites }),
+		sites,
 		axis.Bool("preempt", "tasks can be preempted between any two instructions, and go on later, anywhere",
 			func(q *Question) *bool { return &q.Preempt }),
 		axis.Bool("early", "traced code also runs on the way in from user space, before a CPU that rounds left out has caught up",
@@ -80,19 +81,13 @@ func ownAxes() axis.Table[Question] {
 	}
 }
 
-// number declares an axis of whole numbers from 1; the model knows how many are too many.
-func number(flag string, usual int, doc string, field func(*Question) *int) axis.Axis[Question] {
-	return axis.Axis[Question]{
-		Flag: flag, Doc: doc, Preset: []string{strconv.Itoa(usual)},
-		Parse: func(value string) (axis.Set[Question], error) {
-			n, err := strconv.Atoi(value)
-			if err != nil || n < 1 {
-				return nil, fmt.Errorf("%q: want a whole number from 1", value)
-			}
-			return func(q *Question) error { *field(q) = n; return nil }, nil
-		},
-		Print: func(q *Question) string { return strconv.Itoa(*field(q)) },
+// parseCount reads whole numbers from 1; the model knows how many are too many.
+func parseCount(value string) (int, error) {
+	n, err := strconv.Atoi(value)
+	if err != nil || n < 1 {
+		return 0, fmt.Errorf("%q: want a whole number from 1", value)
 	}
+	return n, nil
 }
 
 // Questions builds the model of every combination of choices, so that a wrong one costs

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"slices"
 	"strconv"
+	"strings"
 
 	"github.com/textpoke/textpoke/cpus"
 	"github.com/textpoke/textpoke/cpus/isa"
@@ -47,6 +48,11 @@ func targetAxes() axis.Table[Config] {
 	arch := axis.Names("arch", "instruction sets", cpus.ArchNames(), cpus.ParseArch,
 		func(c *Config) *isa.Arch { return &c.Arch }, func(a isa.Arch) string { return a.Traits().Name })
 	arch.Preset = arch.Names
+	filter := axis.Field("filter", "`pattern` of records to change, in the kernel's filter syntax: vfs_*, :mod:ext4, !tcp_*; "+
+		"repeated, each adds to it; separated by commas, they are several filters",
+		func(patterns string) (records.Filter, error) { return records.ParseFilter([]string{patterns}) },
+		func(c *Config) *records.Filter { return &c.Filter }, records.Filter.String)
+	filter.Form, filter.Split = axis.Repeat, splitFilters
 	return slices.Concat(used(useAll, arch), used(UsePlan|useRun,
 		axis.Axis[Config]{
 			Flag: "records", Form: axis.Repeat, Column: "table", Files: true, Split: splitSources,
@@ -62,16 +68,7 @@ func targetAxes() axis.Table[Config] {
 				return c.Table.Name()
 			},
 		},
-		axis.Axis[Config]{
-			Flag: "filter", Form: axis.Repeat, Split: splitFilters,
-			Doc: "`pattern` of records to change, in the kernel's filter syntax: vfs_*, :mod:ext4, !tcp_*; " +
-				"repeated, each adds to it; separated by commas, they are several filters",
-			Parse: func(patterns string) (axis.Set[Config], error) {
-				f, err := records.ParseFilter([]string{patterns})
-				return func(c *Config) error { c.Filter = f; return nil }, err
-			},
-			Print: func(c *Config) string { return c.Filter.String() },
-		}))
+		filter))
 }
 
 // protocolAxes are how it is patched.
@@ -86,13 +83,12 @@ func protocolAxes() axis.Table[Config] {
 		return c.Protocol
 	}
 	layout := preset(AutoLayout, axis.Names("layout", "layouts of sites, by kernel configuration", LayoutNames(), same,
-		func(c *Config) *string { return &c.Layout }, itself))
-	layout.Print = func(c *Config) string {
-		if c.Layout == AutoLayout { // the table says which
-			return ""
-		}
-		return c.Layout
-	}
+		func(c *Config) *string { return &c.Layout }, func(l string) string {
+			if l == AutoLayout { // the table says which
+				return ""
+			}
+			return l
+		}))
 	return used(useAll,
 		axis.Axis[Config]{
 			Flag: "plan", Form: axis.Repeat, Files: true, Replaces: "protocol",
@@ -118,32 +114,21 @@ func protocolAxes() axis.Table[Config] {
 
 // machineAxes are the machine that it is patched on.
 func machineAxes() axis.Table[Config] {
-	return used(useAll,
-		axis.Axis[Config]{
-			Flag: "cpus", Form: axis.Repeat, Preset: []string{"8"}, Split: splitMachines,
-			Doc: "`machine`: a number of CPUs, several numbers, or roles (busy, idle, isolated, irqsoff, offline) " +
-				"such as busy=6,isolated=2; repeatable",
-			Parse: func(value string) (axis.Set[Config], error) {
-				roles, err := parseRoles(value)
-				return func(c *Config) error { c.Roles = roles; return nil }, err
-			},
-			Print: func(c *Config) string { return cpus.FormatRoles(c.Roles) },
-		},
+	machine := preset("8", axis.Field("cpus", "`machine`: a number of CPUs, several numbers, or roles "+
+		"(busy, idle, isolated, irqsoff, offline) such as busy=6,isolated=2; repeatable",
+		parseRoles, func(c *Config) *[]cpus.Role { return &c.Roles }, cpus.FormatRoles))
+	machine.Form, machine.Split = axis.Repeat, splitMachines
+	buffer := axis.Field("buffer", "vector sizes: a number of slots (TP_VEC_MAX), or as many as there are patches",
+		parseBuffer, func(c *Config) *sched.Buffer { return &c.Buffer }, sched.Buffer.String)
+	buffer.Names, buffer.Preset = []string{sched.Dynamic.String()}, []string{"256", "dynamic"}
+	return used(useAll, machine,
 		preset("weak", axis.Names("fetch", "ways in which versions of text mix in a fetch", cpus.FetchNames(), cpus.ParseFetch,
 			func(c *Config) *cpus.Fetch { return &c.Fetch }, cpus.Fetch.String)),
 		preset("btree", axis.Names("lookup", "indexes that trap handlers search", int3.KindNames(), int3.ParseKind,
 			func(c *Config) *int3.Kind { return &c.Lookup }, int3.Kind.String)),
 		preset("percpu", axis.Names("refs", "kinds of handlers' reference counts", int3.RefsNames(), int3.ParseRefs,
 			func(c *Config) *int3.Refs { return &c.Refs }, int3.Refs.String)),
-		axis.Axis[Config]{
-			Flag: "buffer", Preset: []string{"256", "dynamic"}, Names: []string{sched.Dynamic.String()},
-			Doc: "vector sizes: a number of slots (TP_VEC_MAX), or as many as there are patches",
-			Parse: func(value string) (axis.Set[Config], error) {
-				b, err := parseBuffer(value)
-				return func(c *Config) error { c.Buffer = b; return nil }, err
-			},
-			Print: func(c *Config) string { return c.Buffer.String() },
-		})
+		buffer)
 }
 
 // scenarioAxes are what else is switched and called.
@@ -226,7 +211,7 @@ func ledgerAxes() axis.Table[Config] {
 		Flag: "without-cause", Needs: "scenario", Names: ledger.SwitchNames(), Split: together,
 		Doc: "causes and parts that a scenario leaves out",
 		Parse: func(names string) (axis.Set[Config], error) {
-			off, err := parseSwitch(names)
+			off, err := ledger.ParseSwitch(strings.Split(names, ","))
 			return change(func(s *Scenario) { s.Off = off }), err
 		},
 		Print: show(func(s *Scenario) string { return s.Off.String() }),
@@ -236,39 +221,24 @@ func ledgerAxes() axis.Table[Config] {
 // engineAxes are what executes it, and with what load.
 func engineAxes() axis.Table[Config] {
 	isTimed := func(c *Config) bool { return c.Engine == TimedEngine }
+	perSecond := func(flag, doc string, field func(*Config) *float64) axis.Axis[Config] {
+		a := axis.Field(flag, doc, parseRate, field, formatRate)
+		a.Column, a.Silent, a.Applies = flag+"_per_s", true, isTimed
+		return a
+	}
+	seed := axis.Field("seed", "", func(s string) (uint64, error) { return strconv.ParseUint(s, 0, 64) },
+		func(c *Config) *uint64 { return &c.Seed }, func(n uint64) string { return strconv.FormatUint(n, 10) })
+	seed.Form = axis.Elsewhere
 	engine := preset(engineNames[0], axis.Names("engine",
 		"engines that execute the plans, live with goroutines or timed in virtual nanoseconds",
-		engineNames, ParseEngine, func(c *Config) *Kind { return &c.Engine }, Kind.String))
-	engine.Print = func(c *Config) string {
-		if c.Engine == LiveEngine { // which a stress run does not like to be told
-			return ""
-		}
-		return c.Engine.String()
-	}
-	perSecond := func(flag, doc string, field func(*Config) *float64) axis.Axis[Config] {
-		return axis.Axis[Config]{
-			Flag: flag, Doc: doc, Column: flag + "_per_s", Silent: true, Applies: isTimed,
-			Parse: func(value string) (axis.Set[Config], error) {
-				rate, err := parseRate(value)
-				return func(c *Config) error { *field(c) = rate; return nil }, err
-			},
-			Print: func(c *Config) string {
-				if *field(c) < 0 || !isTimed(c) {
-					return ""
-				}
-				return fmt.Sprint(*field(c))
-			},
-		}
-	}
+		engineNames, ParseEngine, func(c *Config) *Kind { return &c.Engine }, func(k Kind) string {
+			if k == LiveEngine { // which a stress run does not like to be told
+				return ""
+			}
+			return k.String()
+		}))
 	return slices.Concat(
-		used(UsePlan|useRun, axis.Axis[Config]{
-			Flag: "seed", Form: axis.Elsewhere,
-			Parse: func(value string) (axis.Set[Config], error) {
-				seed, err := strconv.ParseUint(value, 0, 64)
-				return func(c *Config) error { c.Seed = seed; return nil }, err
-			},
-			Print: func(c *Config) string { return fmt.Sprint(c.Seed) },
-		}),
+		used(UsePlan|useRun, seed),
 		used(useRun, engine),
 		used(UseTimed, axis.Axis[Config]{
 			Flag: "calibration", Files: true, Silent: true, Applies: isTimed,

@@ -14,7 +14,6 @@ import (
 
 	"github.com/textpoke/textpoke/cpus"
 	"github.com/textpoke/textpoke/internal/spelling"
-	"github.com/textpoke/textpoke/kernels/ledger"
 	"github.com/textpoke/textpoke/poke"
 	"github.com/textpoke/textpoke/records"
 	"github.com/textpoke/textpoke/sched"
@@ -23,13 +22,6 @@ import (
 // same reads values that are their own names, and itself prints them.
 func same(s string) (string, error) { return s, nil }
 func itself(s string) string        { return s }
-
-func isOneOf(name string, valid []string) error {
-	if slices.Contains(valid, name) {
-		return nil
-	}
-	return fmt.Errorf("%q: %w", name, spelling.NotOneOf(name, valid))
-}
 
 // parseBuffer reads the size of a vector.
 func parseBuffer(s string) (sched.Buffer, error) {
@@ -73,6 +65,14 @@ func parseRate(s string) (float64, error) {
 	return v, nil
 }
 
+// formatRate prints a rate, unless the calibration's is meant.
+func formatRate(rate float64) string {
+	if rate < 0 {
+		return ""
+	}
+	return fmt.Sprint(rate)
+}
+
 // openPlan reads a protocol from a file.
 func openPlan(path string) (*poke.Protocol, error) {
 	if path == "" {
@@ -88,17 +88,6 @@ func openPlan(path string) (*poke.Protocol, error) {
 		return nil, err
 	}
 	return poke.ParseProtocol(path, src)
-}
-
-// parseSwitch reads causes and parts of a ledger, separated by commas.
-func parseSwitch(names string) (ledger.Switch, error) {
-	list := strings.Split(names, ",")
-	for _, name := range list {
-		if err := isOneOf(name, ledger.SwitchNames()); err != nil {
-			return ledger.Switch{}, err
-		}
-	}
-	return ledger.ParseSwitch(list)
 }
 
 // together makes one value of a list.

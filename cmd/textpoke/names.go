@@ -30,23 +30,13 @@ func named[T any](flag, value string, valid []string, parse func(string) (T, err
 }
 
 // namedList does so for each value of a list.
-func namedList[T any](flag string, values, valid []string, parse func(string) (T, error)) ([]T, error) {
-	return list(flag, values, func(s string) (T, error) { return named(flag, s, valid, parse) })
-}
-
-// list parses each value of a list flag. Errors begin with the flag: that of
-// parse may, or with its name.
-func list[T any](flag string, values []string, parse func(string) (T, error)) ([]T, error) {
+func namedList[T any](flag string, values, valid []string, parse func(string) (T, error)) (out []T, err error) {
 	if len(values) == 0 {
 		return nil, fmt.Errorf("--%s: empty list", flag)
 	}
-	var out []T
 	for _, s := range values {
-		v, err := parse(s)
+		v, err := named(flag, s, valid, parse)
 		if err != nil {
-			if !strings.HasPrefix(err.Error(), "--") {
-				err = fmt.Errorf("--%s %s", flag, strings.TrimPrefix(err.Error(), flag+" "))
-			}
 			return nil, err
 		}
 		out = append(out, v)

@@ -10,6 +10,7 @@ package axis
 
 import (
 	"slices"
+	"strconv"
 	"strings"
 )
 
@@ -72,10 +73,10 @@ type Axis[C any] struct {
 	Print func(*C) string
 }
 
-// Names declares an axis of a field whose values all have names.
-func Names[C, V any](flag, doc string, names []string, parse func(string) (V, error), field func(*C) *V, print func(V) string) Axis[C] {
+// Field declares an axis of a field: how a value is read, and printed.
+func Field[C, V any](flag, doc string, parse func(string) (V, error), field func(*C) *V, print func(V) string) Axis[C] {
 	return Axis[C]{
-		Flag: flag, Doc: doc, Names: names, Closed: true,
+		Flag: flag, Doc: doc,
 		Parse: func(value string) (Set[C], error) {
 			v, err := parse(value)
 			return func(c *C) error { *field(c) = v; return nil }, err
@@ -84,21 +85,23 @@ func Names[C, V any](flag, doc string, names []string, parse func(string) (V, er
 	}
 }
 
+// Names declares an axis of a field whose values all have names.
+func Names[C, V any](flag, doc string, names []string, parse func(string) (V, error), field func(*C) *V, print func(V) string) Axis[C] {
+	a := Field(flag, doc, parse, field, print)
+	a.Names, a.Closed = names, true
+	return a
+}
+
 // Bool declares an axis of a field that is set or not.
 func Bool[C any](flag, doc string, field func(*C) *bool) Axis[C] {
-	return Axis[C]{
-		Flag: flag, Doc: doc, Form: Switch,
-		Parse: func(value string) (Set[C], error) {
-			on := value == "true"
-			return func(c *C) error { *field(c) = on; return nil }, nil
-		},
-		Print: func(c *C) string {
-			if *field(c) {
-				return "true"
-			}
-			return ""
-		},
-	}
+	a := Field(flag, doc, strconv.ParseBool, field, func(on bool) string {
+		if on {
+			return "true"
+		}
+		return ""
+	})
+	a.Form = Switch
+	return a
 }
 
 // Table is the axes of combinations; the values of the last change fastest.

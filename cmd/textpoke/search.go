@@ -8,33 +8,24 @@ import (
 	"time"
 
 	"github.com/textpoke/textpoke/check"
+	"go.uber.org/zap"
 
 	"github.com/spf13/cobra"
 
 	"github.com/textpoke/textpoke/check/explore"
 )
 
-// searchFlags is the flags that say how a search is made.
+// searchFlags is the flags that say how a search is made: what it may cost, and leave
+// out.
 type searchFlags struct {
-	effortFlags
-	rate bool
-}
-
-func (s *searchFlags) register(cmd *cobra.Command) {
-	s.effortFlags.register(cmd)
-	cmd.Flags().BoolVar(&s.rate, "rate", false, "fill in states_per_s, which is another number every time")
-}
-
-// effortFlags is the flags that say what a search may cost, and leave out.
-type effortFlags struct {
 	reduce                   string
-	exact                    bool
+	exact, rate              bool
 	jobs                     int
 	limitStates, limitMemory uint64 // memory in MiB
 	limitTime                time.Duration
 }
 
-func (s *effortFlags) register(cmd *cobra.Command) {
+func (s *searchFlags) register(cmd *cobra.Command) {
 	f := cmd.Flags()
 	f.StringVar(&s.reduce, "reduce", "all", "`parts` that the search may leave out: "+strings.Join(explore.ReductionNames(), ", "))
 	offer(cmd, "reduce", explore.ReductionNames())
@@ -43,9 +34,10 @@ func (s *effortFlags) register(cmd *cobra.Command) {
 	f.Uint64Var(&s.limitStates, "limit-states", 0, "stop at this `number` of states, at the end of a level; 0 for none")
 	f.Uint64Var(&s.limitMemory, "limit-memory", 4096, "stop when states and queue take so many `MiB`; 0 for no limit")
 	f.DurationVar(&s.limitTime, "limit-time", 0, "stop after this `time`, such as 10m; 0 for none")
+	f.BoolVar(&s.rate, "rate", false, "fill in states_per_s, which is another number every time")
 }
 
-func (s *effortFlags) options() (explore.Options, error) {
+func (s *searchFlags) options() (explore.Options, error) {
 	reduce, err := named("reduce", s.reduce, explore.ReductionNames(), explore.ParseReductions)
 	switch {
 	case err != nil:
@@ -63,49 +55,41 @@ func (s *effortFlags) options() (explore.Options, error) {
 	}, nil
 }
 
-// ask puts questions to the checker, a row each. The error says what the answers
-// mean for the exit code.
+// ask puts questions to the checker and writes a row each. The error says what the
+// answers mean for the exit code.
 func (s *searchFlags) ask(ctx context.Context, c *common, questions []*check.Question, o explore.Options, out *output) (rows []check.VerdictRow, err error) {
-	unsafe := false
-	cut, err := c.answers(ctx, questions, o, out, func(row *check.VerdictRow) {
-		row.Rate = s.rate
-		unsafe = unsafe || row.Verdict == explore.Unsafe
-		rows = append(rows, *row)
-	})
-	switch {
-	case err != nil:
-	case unsafe:
-		err = errNo
-	case cut:
-		err = errCut
-	}
-	return rows, err
-}
-
-// answers puts questions to the checker and writes a row each, which seen sees
-// first. It tells whether any was cut short by limits.
-func (c *common) answers(ctx context.Context, questions []*check.Question, o explore.Options, out *output, seen func(*check.VerdictRow)) (cut bool, err error) {
+	unsafe, cut := false, false
 	err = c.each(ctx, out, len(questions), func(i int, out *output) error {
 		row, err := c.answer(ctx, questions[i], o)
 		if err != nil {
 			return err
 		}
-		seen(&row)
-		cut = cut || row.Verdict == explore.Incomplete
+		row.Rate = s.rate
+		rows = append(rows, row)
+		unsafe, cut = unsafe || row.Verdict == explore.Unsafe, cut || row.Verdict == explore.Incomplete
 		return out.add(check.Columns.Cells(&row)...)
 	})
-	return cut, err
+	switch {
+	case err != nil:
+		return rows, err
+	case unsafe:
+		return rows, errNo
+	case cut:
+		return rows, errCut
+	}
+	return rows, nil
 }
 
 // answer puts one question to the checker, watched by whoever sits at a terminal.
 func (c *common) answer(ctx context.Context, q *check.Question, o explore.Options) (check.VerdictRow, error) {
 	if c.stderrIsTerminal() {
-		o.Watch = c.watch
+		o.Watch = func(p explore.Progress) { c.overwrite(p.String()) }
 		defer c.clearLine()
 	}
 	row, err := q.Ask(ctx, o)
 	if err == nil && row.Verdict == explore.Incomplete {
-		c.logger().Warn("incomplete", incomplete(&row)...)
+		c.logger().Warn("incomplete", zap.Strings("question", row.Flags()), zap.String("why", row.Cut),
+			zap.Int("complete_to_depth", row.Depth-1), zap.Uint64("states", row.States))
 	}
 	return row, err
 }
