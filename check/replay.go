@@ -8,8 +8,17 @@ import (
 	"github.com/textpoke/textpoke/check/explore"
 	"github.com/textpoke/textpoke/cpus"
 	"github.com/textpoke/textpoke/cpus/isa"
+	"github.com/textpoke/textpoke/sim"
 	"github.com/textpoke/textpoke/sim/timed"
 )
+
+// Replay forces a trace on an engine; see explore.Replay and ReplayTimed.
+func Replay(engine sim.Kind, m *explore.Model, t *explore.Trace) (*cpus.Violation, error) {
+	if engine == sim.TimedEngine {
+		return ReplayTimed(m, t)
+	}
+	return explore.Replay(m, t)
+}
 
 // ReplayTimed forces a trace on the timed engine, one step at a time as the trace says,
 // and comes to the same violation; see explore.Replay. Errors also say what the timed

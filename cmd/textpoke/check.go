@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"maps"
 	"slices"
+	"strings"
 	"time"
 
 	"github.com/textpoke/textpoke/check"
@@ -14,6 +15,7 @@ import (
 
 	"github.com/textpoke/textpoke/check/explore"
 	"github.com/textpoke/textpoke/results"
+	"github.com/textpoke/textpoke/sim"
 )
 
 // checkFlags is the flags of check.
@@ -23,6 +25,7 @@ type checkFlags struct {
 	bug, litmus                                        []string
 	fixed, list                                        bool
 	export, trace, replay, record, conform, checkpoint string
+	engine                                             string
 	every                                              time.Duration
 	resume                                             bool
 }
@@ -60,7 +63,9 @@ func (k *checkFlags) register(cmd *cobra.Command) {
 	f.StringVar(&k.export, "export", "", "write the model in the `language` of another checker instead of exploring it: promela")
 	offer(cmd, "export", exports)
 	f.StringVar(&k.trace, "trace", "", "save the counterexample, if there is one, in this `file`, as JSON")
-	f.StringVar(&k.replay, "replay", "", "force the counterexample in this `file` on the live engine")
+	f.StringVar(&k.replay, "replay", "", "force the counterexample in this `file` on another engine")
+	f.StringVar(&k.engine, "engine", sim.LiveEngine.String(), "with --replay: `engine` that it is forced on: "+strings.Join(sim.EngineNames(), " or "))
+	offer(cmd, "engine", sim.EngineNames())
 	f.StringVar(&k.record, "record", "", "run it on the live engine, and save what every CPU did in this `file`")
 	f.StringVar(&k.conform, "conform", "", "take the run that is recorded in this `file` through the checker's semantics, step by step")
 	f.StringVar(&k.checkpoint, "checkpoint", "", "save the search in this `file` when it is cut short, and every now and then")

@@ -15,6 +15,7 @@ import (
 	"github.com/textpoke/textpoke/check/explore"
 	"github.com/textpoke/textpoke/check/promela"
 	"github.com/textpoke/textpoke/results"
+	"github.com/textpoke/textpoke/sim"
 )
 
 // exports are the languages that a model can be written in.
@@ -38,6 +39,9 @@ func (k *checkFlags) instead(cmd *cobra.Command) (do func(*cobra.Command, *commo
 	}
 	if len(asked) > 1 {
 		return nil, fmt.Errorf("%s: want one of them", strings.Join(asked, " and "))
+	}
+	if cmd.Flags().Changed("engine") && k.replay == "" {
+		return nil, errors.New("--engine goes with --replay")
 	}
 	return do, refuseEmpty(cmd, "export", "replay", "record", "conform", "trace", "checkpoint")
 }
@@ -128,8 +132,12 @@ func (k *checkFlags) traced(cmd *cobra.Command, c *common, path string) (*check.
 	return q, t, nil
 }
 
-// runReplay forces a counterexample on the live engine.
+// runReplay forces a counterexample on another engine.
 func (k *checkFlags) runReplay(cmd *cobra.Command, c *common) error {
+	engine, err := named("engine", k.engine, sim.EngineNames(), sim.ParseEngine)
+	if err != nil {
+		return err
+	}
 	q, t, err := k.traced(cmd, c, k.replay)
 	if err != nil {
 		return err
@@ -137,16 +145,17 @@ func (k *checkFlags) runReplay(cmd *cobra.Command, c *common) error {
 	if t.Violation.Property == "" {
 		return fmt.Errorf("trace %s: it ends in no violation: see --conform", k.replay)
 	}
-	v, err := explore.Replay(q.Model, t)
+	v, err := check.Replay(engine, q.Model, t)
 	var diverged *explore.DivergedError
 	if errors.As(err, &diverged) {
-		return noError{fmt.Errorf("trace %s: the live engine does something else: %w", k.replay, err)}
+		return noError{fmt.Errorf("trace %s: the %s engine does something else: %w", k.replay, engine, err)}
 	}
 	if err != nil {
 		return err
 	}
 	if c.format == results.FormatTable {
-		fmt.Fprintf(c.streams.out, "%s\n%s\nOn the live engine these %d steps end in the same violation:\n%s\n", check.Command(t.Model), t.Explain(), len(t.Steps), v)
+		fmt.Fprintf(c.streams.out, "%s\n%s\nOn the %s engine these %d steps end in the same violation:\n%s\n",
+			check.Command(t.Model), t.Explain(), engine, len(t.Steps), v)
 		return errNo
 	}
 	row := check.VerdictRow{Question: q, Result: &explore.Result{Verdict: explore.Unsafe, Violation: v, Trace: t, Depth: len(t.Steps)}}
