@@ -135,6 +135,9 @@ func (r *VerdictRow) Covered() string {
 	if len(c.Never) > 0 {
 		line += "; never reached: " + strings.Join(c.Never, "; ")
 	}
+	if on := r.Model.RestsOn(); on != "" {
+		line += "; rests on " + on
+	}
 	return wrapped(line)
 }
 

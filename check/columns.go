@@ -100,6 +100,8 @@ var Columns = slices.Concat(
 		{Name: "places", Detail: true, Doc: "so many there are", Cell: func(r *VerdictRow) any { return r.Coverage.Of }},
 		{Name: "never", Detail: true, Doc: "those that were never reached",
 			Cell: func(r *VerdictRow) any { return results.OrEmpty(strings.Join(r.Coverage.Never, "; ")) }},
+		{Name: "rests_on", Detail: true, Doc: "what the verdict takes for granted, though the architecture's base model allows otherwise",
+			Cell: func(r *VerdictRow) any { return results.OrEmpty(r.Model.RestsOn()) }},
 	}.When(func(r *VerdictRow) bool { return r.Verdict == explore.Safe }),
 )
 

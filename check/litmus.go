@@ -16,7 +16,7 @@ import (
 // litmusColumns are the columns of a table of litmus tests' answers.
 var litmusColumns = results.Columns[*litmus.Row]{
 	{Name: "test", Doc: "name of the test", Cell: func(r *litmus.Row) any { return r.Test }},
-	{Name: "class", Doc: "machine class: arm with (DIC,IDC) of CTR_EL0, intel, amd, rv with or without Ziccif",
+	{Name: "class", Doc: "machine class: arm with (DIC,IDC) of CTR_EL0, intel, amd, rv by what it promises of fetches",
 		Cell: func(r *litmus.Row) any { return r.Class }},
 	{Name: "outcome", Doc: "what is asked for", Cell: func(r *litmus.Row) any { return r.Outcome }},
 	{Name: "verdict", Doc: "whether some execution ends so: allowed or forbidden",

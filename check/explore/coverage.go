@@ -87,8 +87,7 @@ func (m *Model) coverage(r reached) Coverage {
 // eachPlace calls f with what CPUs of this model may come to do, as far as path, plans
 // and roles say: the phase and its name.
 func (m *Model) eachPlace(f func(ph cpus.Phase, name string)) {
-	traps := m.anyStep(func(st poke.Step) bool { return st.Op == poke.Write && st.Part == poke.Breakpoint })
-	user := slices.Contains(m.Roles, cpus.Isolated)
+	traps, user := m.traps(), slices.Contains(m.Roles, cpus.Isolated)
 	here := [cpus.NumSections]bool{cpus.AtSite: true, cpus.InHandler: traps, cpus.OnMiss: traps, cpus.OnEntry: user}
 	path := &m.Code.Path
 	for in := range cpus.Section(cpus.NumSections) {
@@ -115,6 +114,21 @@ func (m *Model) eachPlace(f func(ph cpus.Phase, name string)) {
 			f(c.ph, "CPU "+c.ph.Does())
 		}
 	}
+}
+
+// RestsOn is what a safe verdict takes for granted of the machine: isa.Traits.RestsOn
+// where CPUs read data behind the text that they execute, a literal or what a handler
+// looks up; "" otherwise.
+func (m *Model) RestsOn() string {
+	if m.Code.Named() || m.traps() {
+		return m.Code.Traits.RestsOn
+	}
+	return ""
+}
+
+// traps tells whether a program writes breakpoints.
+func (m *Model) traps() bool {
+	return m.anyStep(func(st poke.Step) bool { return st.Op == poke.Write && st.Part == poke.Breakpoint })
 }
 
 func (m *Model) executes(op poke.Op) bool {

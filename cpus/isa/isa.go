@@ -154,6 +154,11 @@ type Traits struct {
 	RoundPerLiteral bool // one round after each literal
 	RoundAtEnd      bool // one round when all words are written
 
+	// RestsOn is what makes a fetch come before data that is read behind it, where the
+	// base model of the architecture does not; "" where it does. Verdicts on plans that
+	// change both rest on it.
+	RestsOn string
+
 	InterruptRow  string // row of /proc/interrupts that a round shows up in
 	InterruptName string // and its description
 	StopRow       string // row that the waking of stoppers shows up in

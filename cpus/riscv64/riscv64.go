@@ -80,8 +80,12 @@ func (a arch) Traits() isa.Traits {
 		RoundAtEnd:      true,
 		InterruptRow:    FenceRow,
 		InterruptName:   FenceName,
-		StopRow:         "IPI0",
-		StopName:        "Rescheduling interrupts",
+
+		// rems-project/litmus-tests-riscv-ifetch, June 2026: kinds-*.txt
+		RestsOn: "MP.FR+fence+po being forbidden, which Ziccid or in-order decode forbids " +
+			"and the base model (Ziccif alone) allows",
+		StopRow:  "IPI0",
+		StopName: "Rescheduling interrupts",
 	}
 }
 
