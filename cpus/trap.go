@@ -20,7 +20,9 @@ func (c *CPU) trap(code *Code, sh Shared, ch Chooser, pad *Scratchpad) Event {
 		pad.probe.Comparisons = 0
 		var found Found
 		c.Act, found = sh.Find(code.Sites[c.Site], &pad.probe)
-		c.hit = found == Hit
+		// An int3 that the patch itself wants is somebody else's to handle (case
+		// INT3_INSN_OPCODE in smp_text_poke_int3_handler).
+		c.hit = found == Hit && c.Act.Kind != isa.Breakpoint
 		if found == TornDown && code.Path.refers {
 			n := code.Traits.BreakpointLen
 			c.violate(code, pad, UseAfterFree, code.Arch.Breakpoint(), n, "the handler looks for it in a batch that is "+

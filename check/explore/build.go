@@ -31,6 +31,8 @@ type Setup struct {
 	Refs       int3.Refs
 	Early      bool // traced code runs on the way in from user space
 
+	Lengths []int // bytes of each site, again from the first when they are through; nil: as usual
+
 	Patchers int  // that share the sites between them; 0 is one
 	Switch   bool // all sites call one ops throughout, and go over to another one
 }
@@ -63,13 +65,17 @@ func (s *Setup) tracer(m *Model, i int) (ops uint64, entry records.Addr) {
 // Model lays the machine out and compiles the program. Errors say what is wrong
 // with the request.
 func (s *Setup) Model() (*Model, error) {
+	longest, err := s.longest()
+	if err != nil {
+		return nil, err
+	}
 	m := &Model{
 		Code: &cpus.Code{
-			Arch: s.Arch, Traits: s.Arch.Traits(), Layout: s.Protocol.Layout, Fetch: s.Fetch,
+			Arch: longest, Traits: longest.Traits(), Layout: s.Protocol.Layout, Fetch: s.Fetch,
 			Entry: entryAt, Stretch: 1, Always: s.Switch,
 		},
 		Roles: s.Roles, NopOps: nopOps, Lookup: s.Lookup, Refs: s.Refs, AsQueued: s.Mutation.Unsorted,
-		Preempt: s.Preempt, SameSites: s.patchers() == 1,
+		Preempt: s.Preempt, SameSites: s.patchers() == 1 && len(s.Lengths) < 2,
 	}
 	if s.Early && !slices.Contains(s.Roles, cpus.Isolated) {
 		return nil, errors.New("no CPU is isolated: nobody comes in from user space early")
@@ -140,10 +146,36 @@ func (s *Setup) program(shape poke.Shape, patches []poke.Patch) (Program, error)
 
 // Shape is the shape of the updates, for those who ask what the protocol offers.
 func (s *Setup) Shape() (poke.Shape, error) {
-	site, err := s.Arch.Site(firstSite, s.Protocol.Layout)
+	longest, err := s.longest()
+	if err != nil {
+		return poke.Shape{}, err
+	}
+	site, err := longest.Site(firstSite, s.Protocol.Layout)
 	return poke.Shape{
-		Traits: s.Arch.Traits(), Len: int(site.Len), Patches: s.Sites, Detach: true, Patchers: s.patchers(),
+		Traits: longest.Traits(), Len: int(site.Len), Patches: s.Sites, Detach: true, Patchers: s.patchers(),
 	}, err
+}
+
+// archOf is the instruction set with sites as long as the i-th.
+func (s *Setup) archOf(i int) (isa.Arch, error) {
+	if len(s.Lengths) == 0 {
+		return s.Arch, nil
+	}
+	return cpus.WithLength(s.Arch, s.Lengths[i%len(s.Lengths)])
+}
+
+// longest is the instruction set with sites as long as the longest one.
+func (s *Setup) longest() (longest isa.Arch, err error) {
+	for i := range max(s.Sites, 1) {
+		arch, err := s.archOf(i)
+		if err != nil {
+			return nil, err
+		}
+		if longest == nil || arch.Traits().FetchLen > longest.Traits().FetchLen {
+			longest = arch
+		}
+	}
+	return longest, nil
 }
 
 // layOut places the sites and makes each patcher's patches: every so-manieth site
@@ -159,14 +191,18 @@ func (s *Setup) layOut(m *Model) ([][]poke.Patch, error) {
 	}
 	patches := make([][]poke.Patch, s.patchers())
 	for i := range s.Sites {
-		site, err := s.Arch.Site(firstSite+records.Addr(siteStep*i), s.Protocol.Layout)
+		arch, err := s.archOf(i)
 		if err != nil {
 			return nil, err
 		}
-		m.Code.Len = int(site.Len)
+		site, err := arch.Site(firstSite+records.Addr(siteStep*i), s.Protocol.Layout)
+		if err != nil {
+			return nil, err
+		}
+		m.Code.Len = max(m.Code.Len, int(site.Len))
 		m.Code.Sites = append(m.Code.Sites, site.Addr)
 		owner := i % s.patchers()
-		p, err := s.patch(m, site, owner)
+		p, err := s.patch(m, arch, site, owner)
 		if err != nil {
 			return nil, err
 		}
@@ -184,13 +220,17 @@ func (s *Setup) layOut(m *Model) ([][]poke.Patch, error) {
 
 // patch is the change of one site: from nobody to the owner's ops, or from that to
 // another one of the owner's.
-func (s *Setup) patch(m *Model, site isa.Site, owner int) (poke.Patch, error) {
+func (s *Setup) patch(m *Model, arch isa.Arch, site isa.Site, owner int) (poke.Patch, error) {
 	calls := func(i int) (isa.Text, uint64, error) {
 		ops, entry := s.tracer(m, i)
-		text, _, err := s.Arch.Enabled(site, isa.Destination{Target: entry, Entry: entry})
+		target := entry
+		if site.Len == 2 { // a jump of two bytes goes to a label nearby
+			target = site.Addr + siteStep/2
+		}
+		text, _, err := arch.Enabled(site, isa.Destination{Target: target, Entry: entry})
 		return text, ops, err
 	}
-	p := poke.Patch{Addr: site.Addr, Old: s.Arch.Disabled(site), OldOps: nopOps}
+	p := poke.Patch{Addr: site.Addr, Len: site.Len, Old: arch.Disabled(site), OldOps: nopOps}
 	var err error
 	if p.New, p.NewOps, err = calls(owner); err != nil || !s.Switch {
 		return p, err
@@ -216,6 +256,13 @@ func (s *Setup) compile(shape poke.Shape, patches []poke.Patch) (plan []poke.Ste
 		}
 	}
 	emit := s.Mutation.Through(func(st poke.Step) { plan = append(plan, st) })
+	shape.Entry = func(i int) (int, bool) {
+		text := patches[i].New
+		if shape.Detach && !s.Switch { // the program goes back
+			text = patches[i].Old
+		}
+		return int(patches[i].Len), text.Slice(0, shape.Traits.BreakpointLen) == s.Arch.Breakpoint()
+	}
 	err = s.Protocol.Compile(shape, ranges, emit)
 	var hangs *poke.ImpossibleError
 	if errors.As(err, &hangs) {
