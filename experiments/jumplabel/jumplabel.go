@@ -114,7 +114,7 @@ func (r *row) UpdateMS() float64 { return r.update.Mean / 1e6 }
 func (r *row) known() published.KeyUpdate { return r.facts.of(r.Entries, r.Counted.Rounds) }
 
 // off is by how many per cent the modelled time is off.
-func (r *row) off() float64 { return 100 * (r.UpdateMS()/r.known().UpdateMS.Value - 1) }
+func (r *row) off() float64 { return 100 * (r.update.Mean/(r.known().UpdateMS.Value*1e6) - 1) }
 
 // sample is a mean with its 95 % interval: 1.96 standard errors.
 type sample struct{ Mean, Low, High float64 }

@@ -11,6 +11,7 @@ import (
 	"go.uber.org/zap"
 
 	"github.com/textpoke/textpoke/experiments"
+	"github.com/textpoke/textpoke/experiments/catalogue"
 	"github.com/textpoke/textpoke/results"
 	"github.com/textpoke/textpoke/service/journal"
 )
@@ -147,5 +148,40 @@ func TestConfig(t *testing.T) {
 		if !errors.As(err, &wrong) || wrong.Field != tt.key || !strings.Contains(err.Error(), tt.want) {
 			t.Errorf("%s %.40q: %v, want %s", tt.key, tt.texts, err, tt.want)
 		}
+	}
+}
+
+// TestFields: an experiment of the catalogue runs with the fields that were asked for,
+// and none of them takes a file of the server.
+func TestFields(t *testing.T) {
+	l, err := Start(Config{Store: open(t), Log: zap.NewNop(), Experiments: catalogue.All()})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(l.Close)
+	r, err := l.Submit(Question{Name: "flush-cause", Seed: 1, Config: map[string][]string{
+		"records": {"gen:n=600,groups=2,order=grouped"}, "buffer": {"256", "dynamic"},
+	}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if r, err = l.Wait(t.Context(), r.ID); err != nil || r.State != Done || r.Rows != 4*2 {
+		t.Errorf("%+v, %v", r, err)
+	}
+	files := 0
+	for _, e := range catalogue.All() {
+		for _, f := range e.New().Fields {
+			if !f.NamesFile("/etc/passwd") {
+				continue
+			}
+			files++
+			_, err := l.Submit(Question{Name: e.Name, Config: map[string][]string{f.Key(): {"/etc/passwd"}}})
+			if err == nil || !strings.Contains(err.Error(), "config."+f.Key()+": a file of the server cannot be named") {
+				t.Errorf("%s: %v", e.Name, err)
+			}
+		}
+	}
+	if files < 25 {
+		t.Errorf("%d fields name files", files)
 	}
 }
