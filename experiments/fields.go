@@ -84,7 +84,7 @@ func Refs(to *[]int3.Refs, preset string) *Field {
 // whole is the kind of whole numbers from low to high.
 func whole(low, high int) Kind[int] {
 	return Kind[int]{
-		Type: "int", Format: strconv.Itoa,
+		Type: "count", Format: strconv.Itoa,
 		Parse: func(s string) (int, error) {
 			n, err := strconv.Atoi(s)
 			if err != nil || n < low || n > high {

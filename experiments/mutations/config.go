@@ -87,7 +87,7 @@ func (c Config) Validate() error { return spec.Validate(c) }
 // upTo is a number up to high; 0 is one of them.
 func upTo(high uint64, want string) experiments.Kind[uint64] {
 	return experiments.Kind[uint64]{
-		Type: "uint", Format: func(n uint64) string { return strconv.FormatUint(n, 10) },
+		Type: "count", Format: func(n uint64) string { return strconv.FormatUint(n, 10) },
 		Parse: func(s string) (uint64, error) {
 			n, err := strconv.ParseUint(s, 10, 64)
 			if err != nil || n > high {
@@ -99,7 +99,7 @@ func upTo(high uint64, want string) experiments.Kind[uint64] {
 }
 
 var atMost = experiments.Kind[time.Duration]{
-	Type: "duration", Format: time.Duration.String,
+	Type: "time", Format: time.Duration.String,
 	Parse: func(s string) (time.Duration, error) {
 		d, err := time.ParseDuration(s)
 		if err != nil || d < 0 {
