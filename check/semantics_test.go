@@ -180,7 +180,8 @@ func (s semantic) order() sched.Ordering {
 // question is what the checker is asked.
 func (s semantic) question() (*Question, error) {
 	sites := 1
-	if s.mutation == "overfull-batch" || s.mutation == "unsorted-batch" || strings.HasPrefix(s.protocol.Name, "maps") || *long {
+	queues := s.mutation == "overfull-batch" || s.mutation == "unsorted-batch"
+	if queues || strings.HasPrefix(s.protocol.Name, "maps") || *long {
 		sites = 2
 	}
 	q := &Question{Sites: sites, Config: sim.Config{
@@ -192,13 +193,16 @@ func (s semantic) question() (*Question, error) {
 
 // run does it on an engine, there and back, and tells what broke. Refused is what an
 // engine cannot do; preempt lets the timed one preempt tasks.
-func (s semantic) run(t *testing.T, engine sim.Kind, seed uint64, preempt bool) (broken []cpus.Violation, refused error) {
+func (s semantic) run(
+	t *testing.T, engine sim.Kind, seed uint64, preempt bool,
+) (broken []cpus.Violation, refused error) {
 	table, err := records.Open(t.Context(), "gen:n=8,groups=1,order=sorted", records.Options{})
 	if err != nil {
 		t.Fatal(err)
 	}
 	c := sim.Config{
-		Arch: s.arch, Plan: s.protocol, Mutation: s.mutation, Table: table, Buffer: sched.Buffer{Slots: s.slots()}, Order: s.order(),
+		Arch: s.arch, Plan: s.protocol, Mutation: s.mutation,
+		Table: table, Buffer: sched.Buffer{Slots: s.slots()}, Order: s.order(),
 		Roles: make([]cpus.Role, 4), Fetch: cpus.Weak, Seed: seed, Engine: engine, Calls: -1, Entries: -1,
 	}
 	if engine == sim.TimedEngine {
@@ -247,8 +251,9 @@ var slowCosts = calibration.Costs{
 // rare are defects that no run on the timed engine meets, and why. As all others, what
 // the checker has found of them is forced on the engine, step by step.
 var rare = map[string]string{
-	"drop-sync-3": "a handler that looks again must find the next update's breakpoint, and everybody rests between two updates; " +
-		"or the batch must go between its taking a reference and looking up, which is one moment with references of its own CPU",
+	"drop-sync-3": "a handler that looks again must find the next update's breakpoint, and everybody rests between two " +
+		"updates; or the batch must go between its taking a reference and looking up, which is one moment with " +
+		"references of its own CPU",
 }
 
 // seeds is how many runs may look for what the checker has found.
@@ -272,7 +277,9 @@ func TestOneSemantics(t *testing.T) {
 				said[st.Op] = true
 				parts[st.Part] = parts[st.Part] || st.Op == poke.Write
 			}
-			row, err := q.Ask(t.Context(), explore.Options{LimitStates: 1e6, Reduce: explore.Reductions{Order: true, Symmetry: true, Sites: true}})
+			row, err := q.Ask(t.Context(), explore.Options{
+				LimitStates: 1e6, Reduce: explore.Reductions{Order: true, Symmetry: true, Sites: true},
+			})
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -339,5 +346,23 @@ func (s semantic) breaks(t *testing.T, q *Question, row *VerdictRow) {
 	}
 	if rare[s.mutation] == "" {
 		t.Errorf("%s: no run on the timed engine meets it", row.Violation)
+	}
+}
+
+// TestTimedReplayRefuses: what the timed engine cannot express it refuses by name.
+func TestTimedReplayRefuses(t *testing.T) {
+	arch, err := cpus.ParseArch("x86_64")
+	if err != nil {
+		t.Fatal(err)
+	}
+	q := &Question{Sites: 2, Patchers: 2, Config: sim.Config{
+		Arch: arch, Protocol: "native", Buffer: sched.Buffer{Slots: 4}, Roles: make([]cpus.Role, 3),
+	}}
+	if err := q.Build(); err != nil {
+		t.Fatal(err)
+	}
+	_, err = ReplayTimed(q.Model, &explore.Trace{})
+	if err == nil || !strings.Contains(err.Error(), "one patcher, the trace has 2") {
+		t.Errorf("%v", err)
 	}
 }

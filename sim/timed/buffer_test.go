@@ -45,7 +45,8 @@ func TestStoresOvertake(t *testing.T) {
 		}
 	}
 	if overtaken < 10 || late < 10 {
-		t.Errorf("of 20 updates without a fence stores overtook each other in %d, and when all was written in %d", overtaken, late)
+		t.Errorf("of 20 updates without a fence stores overtook each other in %d, and when all was written in %d",
+			overtaken, late)
 	}
 }
 
@@ -73,7 +74,9 @@ func TestNoFenceIsMet(t *testing.T) {
 		for _, mutation := range []string{"", "no-fence"} {
 			k := plainCosts()
 			k.Calls = 5e6
-			r := newRig(t, rigged{Config: Config{Costs: &k, Slots: 16, Seed: 1}, arch: arch, protocol: "breakpoint", mutation: mutation, roles: "8", sites: 300})
+			c := plain(arch, "breakpoint", 300, "8", k)
+			c.Slots, c.mutation = 16, mutation
+			r := newRig(t, c)
 			r.toggle()
 			if n := r.found()[cpus.UnhandledBreakpoint]; (n > 0) != (mutation != "") {
 				t.Errorf("%s %q: %v", arch, mutation, r.found())
@@ -87,7 +90,9 @@ func TestNoFenceIsMet(t *testing.T) {
 func TestPromisesWaitForTheirStores(t *testing.T) {
 	k := plainCosts()
 	k.FetchLag, k.Calls = 0, 5e6 // nobody fetches what is old but for the buffer
-	r := newRig(t, rigged{Config: Config{Costs: &k, Seed: 1}, arch: "riscv64", protocol: "stop-machine", mutation: "no-fence", roles: "4", sites: 50})
+	c := plain("riscv64", "stop-machine", 50, "4", k)
+	c.mutation = "no-fence"
+	r := newRig(t, c)
 	r.toggle()
 	if r.found()[cpus.StaleAfterCompletion] == 0 {
 		t.Errorf("%v", r.found())
@@ -105,7 +110,9 @@ func TestStoresGoWhereThePageIsMapped(t *testing.T) {
 			{"    for each patch\n        Map\n        Write word\n        Fence if stores-buffered\n    end\n", false},
 			{"    for each patch\n        Map\n    end\n    Write word\n    Fence if stores-buffered\n", true},
 		} {
-			r := newRig(t, rigged{Config: Config{Costs: new(plainCosts())}, arch: arch, roles: "1", sites: 2, plan: parsed(t, plan.steps)})
+			c := plain(arch, "", 2, "1", plainCosts())
+			c.plan = parsed(t, plan.steps)
+			r := newRig(t, c)
 			r.update(true)
 			left := r.Peek(0) == r.enable[0].Old
 			if n := r.found()[cpus.BrokenSite]; (n == 1) != plan.broken || left != plan.broken {

@@ -26,7 +26,9 @@ func TestMutationsAreMet(t *testing.T) {
 				k := plainCosts()
 				k.FetchLag, k.Calls = lag, 5e6
 				// Few slots: who traps at one site has seen all stores so far.
-				r := newRig(t, rigged{Config: Config{Costs: &k, Slots: 4, Seed: seed}, arch: "x86_64", protocol: "native", mutation: tt.mutation, roles: "8", sites: 300})
+				c := plain("x86_64", "native", 300, "8", k)
+				c.Slots, c.Seed, c.mutation = 4, seed, tt.mutation
+				r := newRig(t, c)
 				r.toggle()
 				found += r.found()[tt.want]
 			}

@@ -4,7 +4,6 @@ package timed
 
 import (
 	"flag"
-	"fmt"
 	"testing"
 
 	"github.com/textpoke/textpoke/cpus"
@@ -89,7 +88,9 @@ func newRig(t testing.TB, c rigged) *rig {
 		text, _, err := arch.Enabled(site, isa.Destination{Target: rigEntry, Entry: rigEntry})
 		must(err)
 		code.Sites, code.Len = append(code.Sites, site.Addr), int(site.Len)
-		r.enable = append(r.enable, poke.Patch{Site: int32(i), Addr: site.Addr, Old: arch.Disabled(site), New: text, OldOps: rigNop})
+		r.enable = append(r.enable, poke.Patch{
+			Site: int32(i), Addr: site.Addr, Old: arch.Disabled(site), New: text, OldOps: rigNop,
+		})
 	}
 	r.shape = poke.Shape{Traits: traits, Len: code.Len, Patches: c.sites, Detach: true}
 	if r.ops = uint64(rigEntry); r.shape.Literals() {
@@ -155,7 +156,8 @@ func (r *rig) try(enable bool) (Outcome, error) {
 			}
 		}
 	}
-	err := r.protocol.Compile(part.Shape, ranges, r.mutation.Through(func(st poke.Step) { part.Plan = append(part.Plan, st) }))
+	emit := func(st poke.Step) { part.Plan = append(part.Plan, st) }
+	err := r.protocol.Compile(part.Shape, ranges, r.mutation.Through(emit))
 	if err != nil {
 		return Outcome{}, err
 	}
@@ -187,7 +189,7 @@ func (r *rig) found() map[cpus.Property]int {
 // parsed is a protocol from the text of a plan file.
 func parsed(t testing.TB, steps string) *poke.Protocol {
 	t.Helper()
-	p, err := poke.ParseProtocol("test.plan", []byte(fmt.Sprintf("name: test\nbatching: whole\n\nevery batch:\n%s", steps)))
+	p, err := poke.ParseProtocol("test.plan", []byte("name: test\nbatching: whole\n\nevery batch:\n"+steps))
 	if err != nil {
 		t.Fatal(err)
 	}

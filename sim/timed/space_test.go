@@ -13,8 +13,8 @@ import (
 // out is taken from it, and where interrupts take nothing it is all that is.
 func TestCatchingUpIsStolen(t *testing.T) {
 	const catchUp = 12_345
-	k := &calibration.Costs{CatchUp: catchUp, Entries: 1e6, KernelStretch: 100, Store: 600, TickInterval: 4e6}
-	r := newRig(t, rigged{Config: Config{Costs: k, Seed: 1}, arch: "x86_64", protocol: "breakpoint-lazy", roles: "busy=1,isolated=3", sites: 100})
+	k := calibration.Costs{CatchUp: catchUp, Entries: 1e6, KernelStretch: 100, Store: 600, TickInterval: 4e6}
+	r := newRig(t, plain("x86_64", "breakpoint-lazy", 100, "busy=1,isolated=3", k))
 	r.toggle()
 	for cpu, role := range r.cfg.Roles {
 		l := r.Life(cpu)
