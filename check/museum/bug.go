@@ -27,6 +27,8 @@ type Bug struct {
 
 	// Tracer says that it is about who is called, and not about how text is changed.
 	Tracer bool
+	// Hardening says that nobody has seen it: upstream removed the danger.
+	Hardening bool
 
 	file     string    // that it is told in
 	sections []section // its machine, before and after the fix
@@ -106,6 +108,8 @@ func (b *Bug) Kind() string {
 		return "tracer case"
 	case b.Tracer:
 		return "tracer bug"
+	case b.Hardening:
+		return "hardening"
 	}
 	return "bug"
 }

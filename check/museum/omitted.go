@@ -28,7 +28,7 @@ var omitted = []Omitted{
 		"there are no page tables; patchers share one slot for a mapping, and that is all",
 	},
 	{
-		"early-boot", "A8", "text_poke before its page tables exist, with ftrace=function on the command line (5.5-rc)",
+		"early-boot", "A8", "text_poke before its page tables exist, with ftrace=function on the command line (5.6-rc)",
 		"the machine has no boot: whatever a patcher needs is there from the start",
 	},
 	{
@@ -67,8 +67,13 @@ var omitted = []Omitted{
 	},
 	{
 		"dangling-ops", "B18", "an ops stays in the list of ops when ftrace dies while it is registered, and is freed " +
-			"by its owner (c3b0f72e805f, 6.1)",
+			"by its owner (c3b0f72e805f, 6.0-rc2)",
 		"ops are called through sites only: there is no list of them that anybody walks",
+	},
+	{
+		"crossing-literal", "C24", "literals of functions that GCC does not align when it optimises for size (b3f11af9b2ce, 6.3)",
+		"no kernel called through one: such sites were refused from the first version on, and the warnings were reported; " +
+			"literal-misaligned is the case of what that prevents",
 	},
 	{
 		"fexit-with-livepatch", "B19", "a failed register_ftrace_direct leaves entries behind (56b3c85e153b), and a " +

@@ -134,15 +134,18 @@ func (r *reader) add(said string) {
 	s.lines = append(s.lines, l)
 }
 
-// aboutTracers is what a case can be about beside how text is changed.
-const aboutTracers = "tracers"
+// What a case can be about beside how text is changed, or what it is if not a bug.
+const (
+	aboutTracers   = "tracers"
+	aboutHardening = "hardening"
+)
 
 // bug is what the lines amount to.
 func (r *reader) bug() *Bug {
 	h := r.headers
 	return &Bug{
 		Name: h["name"], Number: h["number"], Title: h["title"], Versions: h["versions"], Source: h["source"],
-		Story: h["story"], Fix: h["fix"], Want: cpus.Property(h["breaks"]), Tracer: h["about"] == aboutTracers,
+		Story: h["story"], Fix: h["fix"], Want: cpus.Property(h["breaks"]), Tracer: h["about"] == aboutTracers, Hardening: h["about"] == aboutHardening,
 		file: r.file, sections: r.sections,
 	}
 }

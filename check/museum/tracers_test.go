@@ -60,8 +60,7 @@ var depths = map[string]int{
 
 	"trampoline-freed-under-sleeper": begin + patcher1 + pass + grace + patcher1 +
 		insn + insn + answer + 2*again + takesCalling + unpark + insn,
-	"multi-attach-free": begin + patcher1 + pass + grace + patcher1 +
-		answer + 2*again + 1 + back + looked + insn + 1 + 2*insn,
+	"multi-attach-free": begin + patcher1 + grace + patcher1 + insn + quiesceCalling + 2*insn,
 
 	"direct-address-kept":    begin + 2*verify1,
 	"direct-functions-moved": begin + 2*patcher1 + 3*insn + doubt,
