@@ -11,8 +11,6 @@ import (
 	"testing"
 	"time"
 
-	"go.uber.org/zap"
-
 	"github.com/textpoke/textpoke/check/explore"
 	"github.com/textpoke/textpoke/cpus"
 	"github.com/textpoke/textpoke/cpus/isa"
@@ -203,13 +201,13 @@ func (s semantic) run(
 	c := sim.Config{
 		Arch: s.arch, Plan: s.protocol, Mutation: s.mutation,
 		Table: table, Buffer: sched.Buffer{Slots: s.slots()}, Order: s.order(),
-		Roles: make([]cpus.Role, 4), Fetch: cpus.Weak, Seed: seed, Engine: engine, Calls: -1, Entries: -1,
+		Roles: make([]cpus.Role, 4), Fetch: cpus.Weak, Seed: seed, Engine: engine,
 	}
 	if engine == sim.TimedEngine {
 		c.Preempt = preempt
 		c.Calibration = &calibration.Calibration{Name: "test", Arch: s.arch.Traits().Name, CPUs: 4, Costs: slowCosts}
 		// Who traps at one site has seen all stores so far: often is not always best.
-		c.Calls = []float64{5e6, 1e6, 2e5}[seed%3]
+		c.Calls = new([]float64{5e6, 1e6, 2e5}[seed%3])
 	}
 	j, err := sim.NewJob(c)
 	if err != nil {
@@ -217,7 +215,7 @@ func (s semantic) run(
 	}
 	ctx, cancel := context.WithTimeoutCause(t.Context(), time.Minute, errors.New("stuck"))
 	defer cancel()
-	e, err := sim.NewEngine(j, "test", zap.NewNop())
+	e, err := sim.NewEngine(j)
 	if err != nil {
 		return nil, err
 	}

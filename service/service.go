@@ -119,12 +119,12 @@ func Start(ctx context.Context, cfg Config) (*Service, error) {
 		events: newRing(), names: newNames(cfg.Sim.Table),
 		open: map[int64]*pending{}, clients: map[string]int{},
 	}
-	s.cfg.Sim.Listener = s.listener()
+	s.cfg.Sim.Listener, s.cfg.Sim.Log = s.listener(), s.log
 	job, err := sim.NewJob(s.cfg.Sim)
 	if err != nil {
 		return nil, err
 	}
-	if s.live, err = sim.NewLive(job, "", s.log); err != nil {
+	if s.live, err = sim.NewLive(job); err != nil {
 		return nil, err
 	}
 	s.live.Attach()

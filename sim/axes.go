@@ -221,7 +221,7 @@ func ledgerAxes() axis.Table[Config] {
 // engineAxes are what executes it, and with what load.
 func engineAxes() axis.Table[Config] {
 	isTimed := func(c *Config) bool { return c.Engine == TimedEngine }
-	perSecond := func(flag, doc string, field func(*Config) *float64) axis.Axis[Config] {
+	perSecond := func(flag, doc string, field func(*Config) **float64) axis.Axis[Config] {
 		a := axis.Field(flag, doc, parseRate, field, formatRate)
 		a.Column, a.Silent, a.Applies = flag+"_per_s", true, isTimed
 		return a
@@ -256,9 +256,9 @@ func engineAxes() axis.Table[Config] {
 			},
 		},
 			perSecond("calls", "calls of traced functions a second on each busy CPU, in place of the calibration's",
-				func(c *Config) *float64 { return &c.Calls }),
+				func(c *Config) **float64 { return &c.Calls }),
 			perSecond("entries", "entries into the kernel a second of each isolated CPU, in place of the calibration's",
-				func(c *Config) *float64 { return &c.Entries }),
+				func(c *Config) **float64 { return &c.Entries }),
 			axis.Bool("preempt", "timed engine: tasks may be preempted inside tracers, and the patcher between two batches",
 				func(c *Config) *bool { return &c.Preempt })),
 		used(useRun, axis.Bool("migrate", "the patcher may change CPUs in the middle (a stress run does anyway)",

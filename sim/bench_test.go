@@ -134,7 +134,7 @@ func userSeconds(b *testing.B) float64 {
 func BenchmarkTimedGrowth(b *testing.B) {
 	update := func(cpus, slots int) (seconds float64, rounds int) {
 		c := timedConfig(b, "x86_64", "native", "gen:n=50000,groups=3,order=sorted", fmt.Sprint(cpus), plainCosts())
-		c.Buffer, c.Calls = sched.Buffer{Slots: slots}, 0
+		c.Buffer, c.Calls = sched.Buffer{Slots: slots}, new(float64)
 		m := newTimedFor(b, c, timed.HotOnly)
 		start := time.Now()
 		row, err := m.Update(b.Context(), true)

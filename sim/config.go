@@ -1,9 +1,13 @@
 package sim
 
 import (
+	"cmp"
+	"context"
 	"fmt"
 	"slices"
 	"strings"
+
+	"go.uber.org/zap"
 
 	"github.com/textpoke/textpoke/cpus"
 	"github.com/textpoke/textpoke/cpus/isa"
@@ -16,50 +20,135 @@ import (
 	"github.com/textpoke/textpoke/sim/timeline"
 )
 
-// Config is one combination to be counted or run.
+// Config is one combination to be counted or run. The zero Config is what its fields
+// say as default: the kernel of the first architecture, eight busy CPUs, the protocol
+// that the architecture's kernel has.
 type Config struct {
-	Arch     isa.Arch
-	Layout   string         // of its sites: see LayoutNames; "" for what the table speaks for
-	Protocol string         // see poke.Names; that of Plan, where there is one
-	Plan     *poke.Protocol // a protocol from a file, nil for a built-in one
-	Mutation string         // a defect to put in, "" for none; see poke.MutationNames
-	Buffer   sched.Buffer
-	Order    sched.Ordering
-	Lookup   int3.Kind
-	Refs     int3.Refs
-	Fetch    cpus.Fetch
-	Roles    []cpus.Role
-
+	// Table is the records. Default: the built-in kernel of Arch.
 	Table  *records.Table
-	source string         // that it is to be opened from
-	Filter records.Filter // which records to patch; CPUs call all of them
+	source string // that it is to be opened from
+	// Filter is which of them to patch; CPUs call all. Default: all.
+	Filter records.Filter
+	// Arch is the instruction set. Default: the table's; where it does not say, the
+	// first of cpus.ArchNames.
+	Arch isa.Arch
+	// Layout is what sites look like, by a name of LayoutNames. Default: what the
+	// table speaks for.
+	Layout string
 
-	Seed    uint64
-	Migrate bool // the patcher may change CPUs in the middle
+	// Protocol is how text is changed, by a name of poke.Names. Default: poke.Native.
+	Protocol string
+	// Plan is a protocol from a file, in place of Protocol.
+	Plan *poke.Protocol
+	// Mutation is a defect to put in, by a name of poke.MutationNames. Default: none.
+	Mutation string
+	// Buffer is the vector that patches are queued in. Default: as many slots as patches.
+	Buffer sched.Buffer
+	// Order is the order in which they are queued. Default: the table's.
+	Order sched.Ordering
+	// Lookup is the index that trap handlers search, Refs how they are counted.
+	// Default: a btree, a count for each CPU.
+	Lookup int3.Kind
+	Refs   int3.Refs
+	// Fetch is how finely versions of text mix in a fetch. Default: as finely as can be.
+	Fetch cpus.Fetch
 
-	Tracers *Tracers // who is called by enabled sites, and how; nil for one, without a way to it
+	// Roles is the machine, a role for each CPU. Default: DefaultCPUs busy ones.
+	Roles []cpus.Role
+	// Seed fixes every random choice.
+	Seed uint64
+	// Migrate lets the patcher change CPUs in the middle of an update.
+	Migrate bool
+	// Tracers is who is called by enabled sites, and by which way. Default: one, at once.
+	Tracers *Tracers
 
-	Timeline *timeline.Recorder // where set, is told what happens; one run at a time
-	Listener *cpus.Listener     // is told what happens too; nil for nobody
+	// Timeline, where set, records one run at a time; Listener is told what happens.
+	Timeline *timeline.Recorder
+	Listener *cpus.Listener
 
+	// Revision is the program's, for rows. Log is told of every update, at level debug.
+	// Default: nobody.
+	Revision string
+	Log      *zap.Logger
+
+	// Engine executes the plans. Default: the live one. What follows is for the timed
+	// engine alone.
 	Engine Kind
-	// For the timed engine alone.
-	Scenario    *Scenario                // what else the kernel sends, nil for the records' rounds alone
-	Calibration *calibration.Calibration // what everything takes, nil for counts only
-	Calls       float64                  // calls of traced functions a second on a busy CPU; below 0: the calibration's
-	Entries     float64                  // entries into the kernel a second of an isolated CPU; below 0: the calibration's
-	OutOfTurn   float64                  // share of visits of a shared reference count that break the order of waiting, to 1; 0: timed.UsuallyOutOfTurn
-	Preempt     bool                     // tasks may be preempted inside tracers, and the patcher between batches
+	// Calibration is what everything takes. Default: none, and only counts.
+	Calibration *calibration.Calibration
+	// Scenario is what else the kernel sends. Default: nothing but the records' rounds.
+	Scenario *Scenario
+	// Calls is how many calls of traced functions a busy CPU makes a second, Entries
+	// how often an isolated one enters the kernel. Default: what the calibration says.
+	Calls, Entries *float64
+	// OutOfTurn is the share of visits of a shared reference count that break the order
+	// of waiting, to 1. Default: timed.UsuallyOutOfTurn.
+	OutOfTurn float64
+	// Preempt lets tasks be preempted inside tracers, and the patcher between batches.
+	Preempt bool
+}
+
+// DefaultCPUs is how many CPUs a machine has unless something else is asked for.
+const DefaultCPUs = 8
+
+// complete fills in the defaults, and says what is wrong with the rest that needs no
+// look at records or protocol.
+func (c *Config) complete() (err error) {
+	if c.Arch == nil {
+		name := cpus.ArchNames()[0]
+		if c.Table != nil {
+			name = cmp.Or(c.Table.Arch(), name)
+		}
+		if c.Arch, err = cpus.ParseArch(name); err != nil {
+			return err
+		}
+	}
+	if c.Table == nil {
+		// A built-in table is in the program: there is nothing to wait for.
+		c.Table, err = records.Open(context.Background(), records.DefaultFor(c.Arch.Traits().Name), records.Options{})
+		if err != nil {
+			return err
+		}
+	}
+	if c.Protocol == "" && c.Plan == nil {
+		c.Protocol = poke.Native
+	}
+	if c.Roles == nil {
+		c.Roles = make([]cpus.Role, DefaultCPUs)
+	}
+	if c.Log == nil {
+		c.Log = zap.NewNop()
+	}
+	return c.validate()
+}
+
+func (c *Config) validate() error {
+	switch n := len(c.Roles); {
+	case n == 0 || n > cpus.MaxCPUs:
+		return fmt.Errorf("%d CPUs: want 1 to %d", n, cpus.MaxCPUs)
+	case cpus.Housekeeper(c.Roles) < 0:
+		return fmt.Errorf("CPUs %s: no CPU that a patcher may run on", cpus.FormatRoles(c.Roles))
+	case c.Buffer.Slots < 0:
+		return fmt.Errorf("buffer of %d slots: want 1 or more, or 0 for as many as patches", c.Buffer.Slots)
+	case !(c.OutOfTurn >= 0 && c.OutOfTurn <= 1):
+		return fmt.Errorf("share of visits out of turn %g: want 0 to 1", c.OutOfTurn)
+	}
+	for name, rate := range map[string]*float64{"calls": c.Calls, "entries": c.Entries} {
+		if rate != nil && !(*rate >= 0) {
+			return fmt.Errorf("%s: %g a second: want 0 or more", name, *rate)
+		}
+	}
+	return nil
 }
 
 // costs are the calibration's, with the load that was asked for.
 func (c *Config) costs() *calibration.Costs {
 	costs := c.Calibration.Costs
-	if c.Calls >= 0 {
-		costs.Calls = c.Calls
+	if c.Calls != nil {
+		costs.Calls = *c.Calls
 	}
-	if c.Entries >= 0 {
-		costs.Entries = c.Entries
+	if c.Entries != nil {
+		costs.Entries = *c.Entries
 	}
 	return &costs
 }

@@ -6,7 +6,6 @@ import (
 	"strings"
 	"testing"
 
-	"go.uber.org/zap"
 	"pgregory.net/rapid"
 
 	"github.com/textpoke/textpoke/cpus"
@@ -158,7 +157,7 @@ func TestPlanOfNothing(t *testing.T) {
 				if err != nil || row.Patches+row.Flushes+row.Rounds+row.Stops+row.IPIs != 0 {
 					t.Errorf("%s: %+v, %v", j, row, err)
 				}
-				if _, err := NewLive(j, "test", zap.NewNop()); err == nil || !strings.Contains(err.Error(), "nothing to patch") {
+				if _, err := NewLive(j); err == nil || !strings.Contains(err.Error(), "nothing to patch") {
 					t.Errorf("%s: %v", j, err)
 				}
 			}

@@ -6,8 +6,6 @@ import (
 	"strings"
 	"testing"
 
-	"go.uber.org/zap"
-
 	"github.com/textpoke/textpoke/cpus"
 	"github.com/textpoke/textpoke/kernels/ledger"
 	"github.com/textpoke/textpoke/poke"
@@ -32,7 +30,7 @@ func TestInterruptsThatAreOnlyCounted(t *testing.T) {
 			if j.check() != nil {
 				continue // cannot work there
 			}
-			e, err := NewEngine(j, "test", zap.NewNop())
+			e, err := NewEngine(j)
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -61,7 +59,7 @@ func TestInterruptsThatAreOnlyCounted(t *testing.T) {
 func TestTimedRefusesToOnlyCountDefects(t *testing.T) {
 	c := config(t, "arm64", "breakpoint", "gen:n=4", "2")
 	c.Engine, c.Mutation = TimedEngine, "no-fence"
-	if _, err := NewEngine(newJob(t, c), "test", zap.NewNop()); err == nil || !strings.Contains(err.Error(), "no-fence") {
+	if _, err := NewEngine(newJob(t, c)); err == nil || !strings.Contains(err.Error(), "no-fence") {
 		t.Errorf("%v", err)
 	}
 }

@@ -4,8 +4,6 @@ import (
 	"context"
 	"fmt"
 
-	"go.uber.org/zap"
-
 	"github.com/textpoke/textpoke/cpus"
 )
 
@@ -50,9 +48,9 @@ func ParseEngine(s string) (Kind, error) {
 }
 
 // NewEngine builds the engine that a job is for.
-func NewEngine(j *Job, revision string, log *zap.Logger) (Engine, error) {
+func NewEngine(j *Job) (Engine, error) {
 	if j.Engine == TimedEngine {
-		return NewTimed(j, revision, log)
+		return NewTimed(j)
 	}
-	return NewLive(j, revision, log)
+	return NewLive(j)
 }

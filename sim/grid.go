@@ -136,7 +136,7 @@ func (g *Grid) Points() int {
 // know of them first comes back as warnings, each once. Jobs are left for later,
 // as the queue of each is as long as its table.
 func (g *Grid) Combinations(ctx context.Context) (configs []Config, warnings []string, err error) {
-	base := []Config{{Calls: -1, Entries: -1, Buffer: sched.Buffer{Slots: defaultSlots}}}
+	base := []Config{{Buffer: sched.Buffer{Slots: defaultSlots}}}
 	configs, err = g.Cross(base, func(flag string, so []Config) ([]Config, error) {
 		switch flag {
 		case "records":

@@ -199,9 +199,13 @@ func TestSilentAxes(t *testing.T) {
 		if c.Calibration != nil {
 			name = c.Calibration.Name
 		}
-		got = append(got, fmt.Sprintf("%s %s %g", c.Engine, name, c.Calls))
+		calls := "the calibration's"
+		if c.Calls != nil {
+			calls = fmt.Sprint(*c.Calls)
+		}
+		got = append(got, fmt.Sprintf("%s %s %s", c.Engine, name, calls))
 	}
-	want := []string{"live  -1", "timed vm-2 1", "timed vm-2 2", "timed refcount-480 1", "timed refcount-480 2"}
+	want := []string{"live  the calibration's", "timed vm-2 1", "timed vm-2 2", "timed refcount-480 1", "timed refcount-480 2"}
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Error(diff)
 	}

@@ -9,7 +9,6 @@ import (
 	"time"
 
 	"go.uber.org/goleak"
-	"go.uber.org/zap"
 
 	"github.com/textpoke/textpoke/cpus"
 	"github.com/textpoke/textpoke/poke"
@@ -50,7 +49,7 @@ func newJob(t testing.TB, c Config) *Job {
 
 func newLive(t testing.TB, j *Job) *Live {
 	t.Helper()
-	l, err := NewLive(j, "test", zap.NewNop())
+	l, err := NewLive(j)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -37,6 +37,9 @@ type Job struct {
 // NewJob checks a Config and works out what it asks for. Errors say in one line
 // what is wrong with the request.
 func NewJob(c Config) (*Job, error) {
+	if err := c.complete(); err != nil {
+		return nil, err
+	}
 	j := &Job{Config: c}
 	traits := c.Arch.Traits()
 	if j.protocol = c.Definition(); j.protocol == nil {

@@ -17,19 +17,17 @@ import (
 // Live is a job on the live machine: CPUs are goroutines that call the table's
 // functions all the time, while a patcher changes them.
 type Live struct {
-	job      *Job
-	log      *zap.Logger
-	sites    *sites
-	machine  *cpus.Machine
-	patcher  *poke.Executor
-	ops      uint64
-	revision string
-	tracing  *tracing
+	job     *Job
+	sites   *sites
+	machine *cpus.Machine
+	patcher *poke.Executor
+	ops     uint64
+	tracing *tracing
 	audit
 }
 
 // NewLive builds the machine and starts its CPUs. Close must follow.
-func NewLive(j *Job, revision string, log *zap.Logger) (*Live, error) {
+func NewLive(j *Job) (*Live, error) {
 	s, err := j.sites()
 	if err != nil {
 		return nil, err
@@ -47,7 +45,7 @@ func NewLive(j *Job, revision string, log *zap.Logger) (*Live, error) {
 	if err != nil {
 		return nil, err
 	}
-	l := &Live{job: j, log: log, sites: s, machine: m, ops: j.ops(s.code.Entry), revision: revision, tracing: tracing, audit: audit{m, s.code.Len, j.shape.Literals()}}
+	l := &Live{job: j, sites: s, machine: m, ops: j.ops(s.code.Entry), tracing: tracing, audit: audit{m, s.code.Len, j.shape.Literals()}}
 	if err := m.AddOps(l.ops); err != nil {
 		return nil, err
 	}
@@ -75,7 +73,7 @@ func (l *Live) Violations() []cpus.Violation {
 // and tells what it did. An update that failed and left every site whole is an
 // error, violations are not.
 func (l *Live) Update(ctx context.Context, enable bool) (RunRow, error) {
-	row, err := l.job.runRow(ctx, "live", l.revision, enable)
+	row, err := l.job.runRow(ctx, "live", enable)
 	if err != nil {
 		return row, err
 	}
@@ -109,7 +107,7 @@ func (l *Live) Update(ctx context.Context, enable bool) (RunRow, error) {
 	l.checkSites(patches)
 	l.checkRounds(l.job, &row)
 	row.Violations = l.violations() - before.violations
-	l.log.Debug("update done", zap.String("direction", row.Direction), zap.Duration("elapsed", row.Elapsed),
+	l.job.Log.Debug("update done", zap.String("direction", row.Direction), zap.Duration("elapsed", row.Elapsed),
 		zap.Int("rounds", row.Rounds), zap.Uint64("violations", row.Violations))
 	return row, nil
 }

@@ -6,8 +6,6 @@ import (
 	"testing"
 	"time"
 
-	"go.uber.org/zap"
-
 	"github.com/textpoke/textpoke/cpus"
 	"github.com/textpoke/textpoke/internal/readtrace"
 	"github.com/textpoke/textpoke/poke"
@@ -98,7 +96,7 @@ func TestTimelineIsTheLedger(t *testing.T) {
 				c.Buffer.Slots = 64
 				c.Timeline = rec
 				j := newJob(t, c)
-				l, err := NewLive(j, "test", zap.NewNop())
+				l, err := NewLive(j)
 				if err != nil {
 					t.Fatal(err)
 				}
@@ -140,7 +138,7 @@ func TestTimelineUnderStress(t *testing.T) {
 			c := config(t, "x86_64", poke.Native, "gen:n=300", "4")
 			c.Buffer.Slots = 64
 			c.Timeline = timeline.New(&out, c.Roles, limit)
-			row, _, err := Stress(t.Context(), c, 200*time.Millisecond, AllTrouble, "test", zap.NewNop())
+			row, _, err := Stress(t.Context(), c, 200*time.Millisecond, AllTrouble)
 			if err != nil {
 				t.Fatal(err)
 			}

@@ -101,8 +101,8 @@ type Modelled struct {
 }
 
 // runRow is what is known of an update before anything runs.
-func (j *Job) runRow(ctx context.Context, engine, revision string, enable bool) (RunRow, error) {
-	row := RunRow{Engine: engine, Revision: revision, Direction: "disable"}
+func (j *Job) runRow(ctx context.Context, engine string, enable bool) (RunRow, error) {
+	row := RunRow{Engine: engine, Revision: j.Revision, Direction: "disable"}
 	if enable {
 		row.Direction = "enable"
 	}

@@ -84,14 +84,14 @@ type stress struct {
 // ctx ends or d is over, with trouble. Then everything is held against what the
 // clients were told. Violations are in the row; an error is something that the
 // run itself did not expect.
-func Stress(ctx context.Context, c Config, d time.Duration, trouble Trouble, revision string, log *zap.Logger) (RunRow, []cpus.Violation, error) {
+func Stress(ctx context.Context, c Config, d time.Duration, trouble Trouble) (RunRow, []cpus.Violation, error) {
 	c.Roles = trouble.mask(c.Roles)
 	c.Migrate = trouble.Migrate
 	j, err := NewJob(c)
 	if err != nil {
 		return RunRow{}, nil, err
 	}
-	l, err := NewLive(j, revision, log)
+	l, err := NewLive(j)
 	if err != nil {
 		return RunRow{}, nil, err
 	}
@@ -106,7 +106,7 @@ func newStress(l *Live, trouble Trouble) *stress {
 }
 
 func (s *stress) run(ctx context.Context, d time.Duration) (RunRow, error) {
-	row := RunRow{PlanRow: s.job.planRow(), Engine: "live", Revision: s.revision, Direction: "mixed"}
+	row := RunRow{PlanRow: s.job.planRow(), Engine: "live", Revision: s.job.Revision, Direction: "mixed"}
 	row.Buffered = false // every update fills the buffer in its own way
 	before, err := s.read(ctx)
 	if err != nil {
@@ -238,7 +238,7 @@ func (s *stress) unplugger(ctx context.Context) error {
 	defer func() {
 		for cpu := range out {
 			if err := s.machine.Plug(context.WithoutCancel(ctx), cpu); err != nil {
-				s.log.Error("plug", zap.Error(err))
+				s.job.Log.Error("plug", zap.Error(err))
 			}
 		}
 	}()

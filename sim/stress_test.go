@@ -8,8 +8,6 @@ import (
 	"testing"
 	"time"
 
-	"go.uber.org/zap"
-
 	"github.com/textpoke/textpoke/cpus"
 	"github.com/textpoke/textpoke/sched"
 	"github.com/textpoke/textpoke/sched/coordinator"
@@ -26,7 +24,7 @@ func TestStress(t *testing.T) {
 		t.Run(arch+"/"+protocol, func(t *testing.T) {
 			c := config(t, arch, protocol, "gen:n=400,groups=3,modules=0.2", "busy=4,idle=1,isolated=1,offline=1")
 			c.Buffer = sched.Buffer{Slots: 32}
-			row, first, err := Stress(t.Context(), c, d, AllTrouble, "test", zap.NewNop())
+			row, first, err := Stress(t.Context(), c, d, AllTrouble)
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -53,7 +51,7 @@ func TestStress(t *testing.T) {
 func TestStressFindsViolations(t *testing.T) {
 	c := config(t, "x86_64", "breakpoint", "gen:n=200", "6")
 	c.Mutation = "late-publish"
-	row, first, err := Stress(t.Context(), c, time.Second, Trouble{}, "test", zap.NewNop())
+	row, first, err := Stress(t.Context(), c, time.Second, Trouble{})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -67,7 +65,7 @@ func TestStressEndsEarly(t *testing.T) {
 	ctx, cancel := context.WithTimeout(t.Context(), 50*time.Millisecond)
 	defer cancel()
 	c := config(t, "arm64", "native", "gen:n=200", "4")
-	if _, _, err := Stress(ctx, c, time.Hour, AllTrouble, "test", zap.NewNop()); err != nil {
+	if _, _, err := Stress(ctx, c, time.Hour, AllTrouble); err != nil {
 		t.Error(err)
 	}
 }

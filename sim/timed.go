@@ -16,24 +16,22 @@ import (
 // Timed is a job on the machine in virtual time. Its Config's Calibration says what
 // everything takes; without one it only counts.
 type Timed struct {
-	job      *Job
-	log      *zap.Logger
-	sites    *sites
-	machine  *timed.Machine // nil without a calibration
-	ops      uint64
-	revision string
-	tracing  *tracing
-	counts   cpus.Counts // of all updates so far
+	job     *Job
+	sites   *sites
+	machine *timed.Machine // nil without a calibration
+	ops     uint64
+	tracing *tracing
+	counts  cpus.Counts // of all updates so far
 	audit
 }
 
 // NewTimed builds the machine.
-func NewTimed(j *Job, revision string, log *zap.Logger) (*Timed, error) {
-	return newTimed(j, revision, log, timed.HotOnly)
+func NewTimed(j *Job) (*Timed, error) {
+	return newTimed(j, timed.HotOnly)
 }
 
-func newTimed(j *Job, revision string, log *zap.Logger, calls timed.Thinning) (*Timed, error) {
-	t := &Timed{job: j, log: log, revision: revision, counts: cpus.NewCounts(len(j.Roles))}
+func newTimed(j *Job, calls timed.Thinning) (*Timed, error) {
+	t := &Timed{job: j, counts: cpus.NewCounts(len(j.Roles))}
 	switch {
 	case j.Calibration == nil && j.Mutation != "":
 		return nil, fmt.Errorf("mutation %s on the timed engine: without a calibration nothing is executed that it could break: name one", j.Mutation)
@@ -99,7 +97,7 @@ func (t *Timed) Close() {}
 // Update enables or disables everything that the job is about, with one update, and
 // tells what it did and what that would have taken. Violations are no error.
 func (t *Timed) Update(ctx context.Context, enable bool) (RunRow, error) {
-	row, err := t.job.runRow(ctx, "timed", t.revision, enable)
+	row, err := t.job.runRow(ctx, "timed", enable)
 	if err != nil {
 		return row, err
 	}
@@ -145,7 +143,7 @@ func (t *Timed) Update(ctx context.Context, enable bool) (RunRow, error) {
 	t.checkCalls(&row)
 	after, _ := t.machine.Violations()
 	row.Violations = after - before
-	t.log.Debug("update done", zap.String("direction", row.Direction), zap.Int64("update_ns", int64(out.Update)),
+	t.job.Log.Debug("update done", zap.String("direction", row.Direction), zap.Int64("update_ns", int64(out.Update)),
 		zap.Uint64("events", out.Events), zap.Duration("wall", wall))
 	return row, nil
 }

@@ -5,8 +5,6 @@ import (
 	"fmt"
 	"testing"
 
-	"go.uber.org/zap"
-
 	"github.com/textpoke/textpoke/cpus"
 	"github.com/textpoke/textpoke/kernels/calibration"
 	"github.com/textpoke/textpoke/poke"
@@ -31,13 +29,12 @@ func plainCosts() calibration.Costs {
 func timedConfig(t testing.TB, arch, protocol, table, roles string, costs calibration.Costs) Config {
 	c := config(t, arch, protocol, table, roles)
 	c.Calibration = &calibration.Calibration{Name: "test", Arch: arch, CPUs: len(c.Roles), Costs: costs}
-	c.Calls, c.Entries = -1, -1
 	return c
 }
 
 func newTimedFor(t testing.TB, c Config, calls timed.Thinning) *Timed {
 	t.Helper()
-	m, err := newTimed(newJob(t, c), "test", zap.NewNop(), calls)
+	m, err := newTimed(newJob(t, c), calls)
 	if err != nil {
 		t.Fatal(err)
 	}

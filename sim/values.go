@@ -57,20 +57,20 @@ func parseRoles(s string) ([]cpus.Role, error) {
 const mostPerSecond = 1e9
 
 // parseRate reads a number a second.
-func parseRate(s string) (float64, error) {
+func parseRate(s string) (*float64, error) {
 	v, err := strconv.ParseFloat(s, 64)
 	if err != nil || math.IsNaN(v) || v < 0 || v > mostPerSecond {
-		return 0, fmt.Errorf("%q: want a number a second, from 0 to %.0f", s, mostPerSecond)
+		return nil, fmt.Errorf("%q: want a number a second, from 0 to %.0f", s, mostPerSecond)
 	}
-	return v, nil
+	return &v, nil
 }
 
 // formatRate prints a rate, unless the calibration's is meant.
-func formatRate(rate float64) string {
-	if rate < 0 {
+func formatRate(rate *float64) string {
+	if rate == nil {
 		return ""
 	}
-	return fmt.Sprint(rate)
+	return fmt.Sprint(*rate)
 }
 
 // openPlan reads a protocol from a file.

@@ -160,11 +160,12 @@ type runner struct {
 
 // updates enables everything and disables it again.
 func (s *runner) updates(ctx context.Context, c *sim.Config, add func(journal.Row)) (wrong string, err error) {
+	c.Revision, c.Log = built.Revision, s.log
 	j, err := sim.NewJob(*c)
 	if err != nil {
 		return "", err
 	}
-	engine, err := sim.NewEngine(j, built.Revision, s.log)
+	engine, err := sim.NewEngine(j)
 	if err != nil {
 		return "", err
 	}
@@ -193,7 +194,8 @@ func (s *runner) updates(ctx context.Context, c *sim.Config, add func(journal.Ro
 
 // stress lets many clients at it.
 func (s *runner) stress(ctx context.Context, c *sim.Config, add func(journal.Row)) (wrong string, err error) {
-	row, first, err := sim.Stress(ctx, *c, s.flags.forTime, s.trouble, built.Revision, s.log)
+	c.Revision, c.Log = built.Revision, s.log
+	row, first, err := sim.Stress(ctx, *c, s.flags.forTime, s.trouble)
 	wrong = s.violations(c, first)
 	if err != nil {
 		return wrong, s.failed(c, err)

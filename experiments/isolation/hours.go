@@ -98,12 +98,13 @@ func (r *row) pass(ctx context.Context, lab experiments.Lab, sites int) error {
 	}
 	j, err := sim.NewJob(sim.Config{
 		Arch: arch, Protocol: r.protocol(), Buffer: sched.Dynamic, Lookup: int3.Vector, Table: t, Filter: filter, Roles: r.roles, Seed: lab.Seed,
-		Engine: sim.TimedEngine, Calibration: r.Machine.Calibration, Calls: 0, Entries: r.entries,
+		Revision: lab.Revision, Log: lab.Log,
+		Engine: sim.TimedEngine, Calibration: r.Machine.Calibration, Calls: new(float64), Entries: &r.entries,
 	})
 	if err != nil {
 		return err
 	}
-	m, err := sim.NewTimed(j, lab.Revision, lab.Log)
+	m, err := sim.NewTimed(j)
 	if err != nil {
 		return err
 	}

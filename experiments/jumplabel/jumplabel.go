@@ -216,7 +216,7 @@ func (a *answer) try(ctx context.Context, lab experiments.Lab, m experiments.Mac
 	out := &row{way: w, Machine: m, Entries: n, facts: a.Facts}
 	c := sim.Config{
 		Protocol: w.protocol, Buffer: w.buffer(n), Lookup: int3.Vector, Roles: m.Busy(),
-		Calibration: m.Calibration, Calls: a.Calls(), Entries: -1,
+		Calibration: m.Calibration, Calls: a.Config.Calls,
 	}
 	if m == a.Config.Machines[0] && n == int(a.Facts.slow.Entries) {
 		c.Timeline = a.timeline

@@ -112,11 +112,11 @@ func (m *measurement) repeat(ctx context.Context, lab experiments.Lab) error {
 		return err
 	}
 	roles := make([]cpus.Role, len(m.Counts)) // all busy
-	j, err := sim.NewJob(sim.Config{Arch: arch, Plan: p, Table: t, Roles: roles, Buffer: sched.Buffer{Slots: 1}, Seed: lab.Seed})
+	j, err := sim.NewJob(sim.Config{Revision: lab.Revision, Log: lab.Log, Arch: arch, Plan: p, Table: t, Roles: roles, Buffer: sched.Buffer{Slots: 1}, Seed: lab.Seed})
 	if err != nil {
 		return err
 	}
-	l, err := sim.NewLive(j, lab.Revision, lab.Log)
+	l, err := sim.NewLive(j)
 	if err != nil {
 		return err
 	}

@@ -192,7 +192,7 @@ func (r *row) measure(ctx context.Context, c *Config, lab experiments.Lab) error
 	}
 	r.Update, err = modelled.Enable(ctx, lab, sim.Config{
 		Arch: arch, Protocol: "breakpoint", Buffer: sched.Dynamic, Lookup: int3.Vector, Refs: r.Refs, Table: t, Roles: r.Machine.Busy(),
-		Seed: lab.Seed, Calibration: r.Machine.Calibration, Calls: r.Calls, Entries: -1, OutOfTurn: r.OutOfTurn,
+		Seed: lab.Seed, Calibration: r.Machine.Calibration, Calls: &r.Calls, OutOfTurn: r.OutOfTurn,
 	}, math.MaxInt)
 	return err
 }

@@ -23,7 +23,7 @@ type Update struct {
 // Enable runs the update, unless all CPUs together would take more interrupts than
 // limit: then it is only counted.
 func Enable(ctx context.Context, lab experiments.Lab, c sim.Config, limit int) (u Update, err error) {
-	c.Engine = sim.TimedEngine
+	c.Engine, c.Revision, c.Log = sim.TimedEngine, lab.Revision, lab.Log
 	j, err := sim.NewJob(c)
 	if err != nil {
 		return u, err
@@ -33,7 +33,7 @@ func Enable(ctx context.Context, lab experiments.Lab, c sim.Config, limit int) (
 		u.PlanRow, u.CountedOnly = count, true
 		return u, err
 	}
-	m, err := sim.NewTimed(j, lab.Revision, lab.Log)
+	m, err := sim.NewTimed(j)
 	if err != nil {
 		return u, err
 	}

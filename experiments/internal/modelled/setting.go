@@ -50,7 +50,7 @@ func (s *Setting) Fields(machines, buffers string) []*experiments.Field {
 func (s *Setting) Engine(ctx context.Context, lab experiments.Lab, m experiments.Machine) (c sim.Config, err error) {
 	c = sim.Config{
 		Lookup: int3.Vector, Roles: s.Roles, Seed: lab.Seed,
-		Calibration: m.Calibration, Calls: CallsOf(s.Calls), Entries: -1,
+		Calibration: m.Calibration, Calls: s.Calls,
 	}
 	if c.Roles == nil {
 		c.Roles = m.Shielded()
@@ -79,12 +79,4 @@ func (s *Setting) Says() string {
 		line += "; CPUs " + cpus.FormatRoles(s.Roles)
 	}
 	return line
-}
-
-// CallsOf is how sim spells calls a second that may be left to the calibration.
-func CallsOf(calls *float64) float64 {
-	if calls == nil {
-		return -1
-	}
-	return *calls
 }
