@@ -5,7 +5,6 @@ package buffersize
 import (
 	"fmt"
 	"math"
-	"slices"
 	"sort"
 	"strings"
 
@@ -172,27 +171,6 @@ func yes(b bool) string {
 		return "yes"
 	}
 	return "no"
-}
-
-// Costs is all of it.
-func (a *answer) Costs() experiments.Table {
-	s := experiments.Table{Columns: []string{
-		"machine", "slots", "interrupts per CPU", "memory (bytes)", "pages", "update (ms)", "exposure (ms)", "traps", "time in traps, all CPUs (ms)", "a trap (ns)", "stolen from a CPU (ms)", "burst on isolated CPUs (1/ms)",
-	}}
-	for _, r := range a.Rows {
-		cells := []string{r.Machine.String(), r.Buffer.String(), fmt.Sprint(r.IPIsPerCPU), fmt.Sprint(r.BufferBytes), fmt.Sprint(r.BufferPages)}
-		if m := r.Modelled; m != nil {
-			trap := "-"
-			if r.Traps > 0 {
-				trap = experiments.Fixed(0, r.trap())
-			}
-			cells = append(cells, ms(m.Update), ms(m.Exposure), fmt.Sprint(r.Traps), ms(r.TrapTime()), trap, fmt.Sprintf("%.3g", m.StolenMean/1e6), fmt.Sprint(r.IsolatedBurst))
-		} else {
-			cells = append(cells, slices.Repeat([]string{"not timed"}, 7)...)
-		}
-		s.Rows = append(s.Rows, cells)
-	}
-	return s
 }
 
 // Fronts is which sizes are on which front.

@@ -70,6 +70,22 @@ func (r *row) CPUs() string { return cpus.FormatRoles(r.Roles) }
 // trap is the mean time of a trap, in nanoseconds.
 func (r *row) trap() float64 { return float64(r.TrapTime()) / float64(r.Traps) }
 
+// ATrap is that for people; "-" where there was none.
+func (r *row) ATrap() string {
+	if r.Traps == 0 {
+		return "-"
+	}
+	return experiments.Fixed(0, r.trap())
+}
+
+// UpdateMS, ExposureMS and TrapMS are modelled times in milliseconds.
+func (r *row) UpdateMS() string   { return ms(r.Modelled.Update) }
+func (r *row) ExposureMS() string { return ms(r.Modelled.Exposure) }
+func (r *row) TrapMS() string     { return ms(r.TrapTime()) }
+
+// StolenMS is the mean time stolen from a CPU, in milliseconds.
+func (r *row) StolenMS() float64 { return r.Modelled.StolenMean / 1e6 }
+
 // columns are those of the table. Rows that were only counted have no times.
 var columns = slices.Concat(results.Columns[*row]{
 	{Name: "calibration", Doc: "machine that times are modelled of",

@@ -3,7 +3,6 @@
 package metadata
 
 import (
-	"fmt"
 	"runtime"
 	"slices"
 
@@ -78,30 +77,6 @@ func (a *answer) Host() string { return runtime.GOOS + ", " + runtime.GOARCH }
 
 // Spacing is the mean distance of functions, in bytes.
 func (a *answer) Spacing() int { return spacing }
-
-// Lookups is what a lookup does.
-func (a *answer) Lookups() experiments.Table {
-	s := experiments.Table{Columns: []string{"table", "functions", "comparisons, mean", "most", "loads in a row", "cache lines of its own", "bytes a function"}}
-	for _, r := range a.Rows {
-		if c := r.Counts; c != nil {
-			s.Rows = append(s.Rows, []string{r.Kind.String(), fmt.Sprint(r.Functions), fmt.Sprintf("%.3f", c.Comparisons), fmt.Sprint(c.most), fmt.Sprintf("%.2f", c.Loads), fmt.Sprintf("%.2f", c.Lines), fmt.Sprintf("%.1f", c.Bytes)})
-		}
-	}
-	return s
-}
-
-// Timed is how long it takes.
-func (a *answer) Timed() experiments.Table {
-	s := experiments.Table{Columns: []string{"table", "functions", "hot, ns", "95 % interval", "of one", "95 % interval", "random, ns", "95 % interval", "heap bytes a function"}}
-	for _, r := range a.Rows {
-		t := r.Times
-		s.Rows = append(s.Rows, []string{r.Kind.String(), fmt.Sprint(r.Functions),
-			fmt.Sprintf("%.1f", t.Hot.Value), fmt.Sprintf("%.1f to %.1f", t.Hot.Low, t.Hot.High),
-			fmt.Sprintf("%.3f", t.OfOne.Value), fmt.Sprintf("%.3f to %.3f", t.OfOne.Low, t.OfOne.High),
-			fmt.Sprintf("%.1f", t.Random.Value), fmt.Sprintf("%.1f to %.1f", t.Random.Low, t.Random.High), fmt.Sprintf("%.0f", t.heap)})
-	}
-	return s
-}
 
 // chart is the cache lines of a lookup against functions.
 func (a *answer) chart() *plots.Chart {

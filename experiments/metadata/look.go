@@ -57,7 +57,7 @@ func (f *functions) fill(k tables.Kind, n int) (tables.Table, error) {
 // counts are what lookups do, means over all functions.
 type counts struct {
 	Comparisons, Loads, Lines float64
-	most                      int
+	Most                      int
 	Bytes                     float64 // of the table, a function
 }
 
@@ -69,7 +69,7 @@ func count(tab tables.Counted, addrs []records.Addr) *counts {
 		sum.Comparisons += one.Comparisons
 		sum.Loads += one.Loads
 		sum.Lines += one.Lines
-		c.most = max(c.most, one.Comparisons)
+		c.Most = max(c.Most, one.Comparisons)
 	}
 	n := float64(len(addrs))
 	c.Comparisons, c.Loads, c.Lines = float64(sum.Comparisons)/n, float64(sum.Loads)/n, float64(sum.Lines)/n
@@ -94,7 +94,7 @@ func countAll(ctx context.Context, n int, seed uint64) (*counts, error) {
 type times struct {
 	Hot, Random fit.Estimate
 	OfOne       fit.Estimate // hot over hot in a table with one function
-	heap        float64      // bytes a function
+	Heap        float64      // bytes a function
 }
 
 const (
@@ -126,7 +126,7 @@ func (c *Config) look(ctx context.Context, k tables.Kind, f *functions) (*row, e
 	if c.NoTime {
 		return row, nil
 	}
-	t := &times{heap: float64(heap()-before) / float64(n)}
+	t := &times{Heap: float64(heap()-before) / float64(n)}
 	row.Times = t
 	one, err := f.fill(k, 1)
 	if err != nil {

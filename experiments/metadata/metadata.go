@@ -90,7 +90,7 @@ var columns = slices.Concat(results.Columns[*row]{
 }, results.Columns[*row]{
 	{Name: "comparisons_mean", Doc: "comparisons of addresses until a function is found, mean over all of them; empty for Go's own maps",
 		Cell: func(r *row) any { return r.Counts.Comparisons }},
-	{Name: "comparisons_max", Doc: "and the most", Cell: func(r *row) any { return r.Counts.most }},
+	{Name: "comparisons_max", Doc: "and the most", Cell: func(r *row) any { return r.Counts.Most }},
 	{Name: "loads_mean", Doc: "loads that each wait for the one before, to the record's contents",
 		Cell: func(r *row) any { return r.Counts.Loads }},
 	{Name: "lines_mean", Doc: "cache lines of 64 bytes that they touch and that other functions' lookups need not",
@@ -99,7 +99,7 @@ var columns = slices.Concat(results.Columns[*row]{
 		Cell: func(r *row) any { return r.Counts.Bytes }},
 }.When(func(r *row) bool { return r.Counts != nil }), results.Columns[*row]{
 	{Name: "heap_bytes_per_function", Detail: true, Doc: "memory that the allocator gave for table and records, and for padding the text; measured",
-		Cell: func(r *row) any { return r.Times.heap }},
+		Cell: func(r *row) any { return r.Times.Heap }},
 	{Name: "hot_ns", Doc: "time of a lookup when one function is called again and again, median of the measurements on this machine",
 		Cell: func(r *row) any { return r.Times.Hot.Value }},
 	{Name: "hot_low_ns", Doc: "lower end of the interval that holds the median with 95 % confidence",
