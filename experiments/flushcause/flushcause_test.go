@@ -123,7 +123,7 @@ func TestCut(t *testing.T) {
 
 func TestWrong(t *testing.T) {
 	for _, tt := range [][2]string{
-		{"--records=gen:n=0", `gen:n=0: n "0": not a number from 1`},
+		{"--records=gen:n=-1", `gen:n=-1: n "-1": not a number from`},
 		{"--buffer=0", "want numbers of slots, 1 or more, or dynamic"},
 		{"--buffer=dynamc", "did you mean dynamic"},
 		{"--cpus=isolated=2", "at least one CPU must be busy"},

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 package mutations
 
 import (
@@ -6,6 +8,7 @@ import (
 	"strings"
 
 	"github.com/textpoke/textpoke/check"
+	"github.com/textpoke/textpoke/experiments"
 
 	"github.com/textpoke/textpoke/check/explore"
 	"github.com/textpoke/textpoke/poke"
@@ -15,13 +18,8 @@ import (
 type rows []*check.VerdictRow
 
 // where are the rows that all conditions hold of.
-func (rs rows) where(conditions ...func(*check.VerdictRow) bool) (out rows) {
-	for _, r := range rs {
-		if !slices.ContainsFunc(conditions, func(c func(*check.VerdictRow) bool) bool { return !c(r) }) {
-			out = append(out, r)
-		}
-	}
-	return out
+func (rs rows) where(conditions ...func(*check.VerdictRow) bool) rows {
+	return experiments.Where(rs, conditions...)
 }
 
 func mutated(r *check.VerdictRow) bool    { return r.Mutation != "" }
@@ -64,14 +62,7 @@ func (a *Answer) headline() string {
 }
 
 // names are some part of each row, each name once, in the order in which they come.
-func (rs rows) names(of func(*check.VerdictRow) string) (out []string) {
-	for _, r := range rs {
-		if name := of(r); !slices.Contains(out, name) {
-			out = append(out, name)
-		}
-	}
-	return out
-}
+func (rs rows) names(of func(*check.VerdictRow) string) []string { return experiments.Distinct(rs, of) }
 
 // Parts of rows.
 func archName(r *check.VerdictRow) string     { return r.Arch.Traits().Name }
