@@ -24,7 +24,11 @@ func TestLaw(t *testing.T) {
 					l.at(0) // the guide is of those that are there
 				}
 			}
-			for _, at := range append(l.upTo, rapid.Float64Range(0, l.total()).Draw(t, "x")) {
+			points := append(l.upTo[:len(weights):len(weights)], rapid.Float64Range(0, l.total()).Draw(t, "x"))
+			for k := range weights { // where the parts of the guide begin
+				points = append(points, float64(k)*(l.total()/float64(len(weights))))
+			}
+			for _, at := range points {
 				for _, x := range []float64{0, math.Nextafter(at, 0), at, math.Nextafter(at, 100), 100} {
 					if got, want := l.at(x), min(sort.SearchFloat64s(l.upTo, x), len(weights)-1); got != want {
 						t.Fatalf("%v of %v: %d, want %d", x, l.upTo, got, want)
