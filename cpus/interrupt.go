@@ -6,13 +6,12 @@ const awakeCalls = 2
 
 // poll looks for what is to be taken at a border between two instructions.
 func (c *CPU) poll(code *Code, sh Shared) {
-	atEase := c.Phase == Boundary || c.Phase == Asleep
 	switch masked := c.masked(code); {
-	case c.quiet && atEase:
+	case c.quiet && c.BetweenCalls():
 		c.quiet = false
 		sh.Answer(c.Quiesce)
 		c.polled = false
-	case c.stop && atEase && !masked:
+	case c.stop && c.BetweenCalls() && !masked:
 		c.Phase = Arriving
 	case masked && !code.Traits.MaskedRounds:
 	case !sh.Pending(int(c.ID), masked):
@@ -69,8 +68,11 @@ func (c *CPU) interrupt(code *Code, sh Shared) Event {
 func (c *CPU) take(code *Code, sh Shared) {
 	t, ok := sh.Take(int(c.ID), c.masked(code) || c.Back == Stopped)
 	if !ok {
-		// Already looked: the next step executes.
-		c.Phase, c.polled = c.Back, true
+		// Already looked: the next step executes. Who owes a grace period an answer
+		// and stands between two calls looks again and answers, as if it had been asked
+		// before it came there.
+		c.Phase = c.Back
+		c.polled = !c.quiet || !c.BetweenCalls()
 		return
 	}
 	c.Taken = t

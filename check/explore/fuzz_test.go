@@ -67,7 +67,7 @@ func FuzzCheckpoint(f *testing.F) {
 			t.Fatal(err)
 		}
 		r, err := Explore(t.Context(), m, Options{Checkpoint: path, Resume: true})
-		if err == nil && (r.States != 459 || r.Verdict != Safe) {
+		if err == nil && (r.States != 458 || r.Verdict != Safe) {
 			t.Errorf("went on from a damaged checkpoint: %+v", r)
 		}
 	})

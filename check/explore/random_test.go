@@ -39,7 +39,7 @@ func randomPlan(t *rapid.T, s *Setup, patches int, literals, tail bool) (plan []
 	add(poke.Attach, false)
 	for range rapid.IntRange(3, 14).Draw(t, "steps") {
 		undo := rapid.Bool().Draw(t, "undo")
-		switch rapid.IntRange(0, 13).Draw(t, "step") {
+		switch rapid.IntRange(0, 15).Draw(t, "step") {
 		case 0, 1, 2, 3, 4:
 			add(poke.Write, undo).Part = rapid.SampledFrom(parts).Draw(t, "part")
 		case 5, 6:
@@ -64,13 +64,13 @@ func randomPlan(t *rapid.T, s *Setup, patches int, literals, tail bool) (plan []
 			if add(map[bool]poke.Op{false: poke.StopMachine, true: poke.Resume}[stopped], false); true {
 				stopped = !stopped
 			}
-		case 11:
+		case 11, 12, 13:
 			if !stopped {
 				add(rapid.SampledFrom([]poke.Op{poke.GracePeriod, poke.SynchronizeRCU}).Draw(t, "grace"), false)
 			}
-		case 12:
+		case 14:
 			add(poke.Settle, undo)
-		case 13:
+		case 15:
 			add(poke.Release, true)
 		}
 	}
@@ -132,7 +132,8 @@ func handleOtherwise(t *rapid.T, p cpus.Path) cpus.Path {
 // programs and paths that nobody would write, and forces what breaks on the live
 // machine.
 func TestReductionsOnRandomPrograms(t *testing.T) {
-	verdicts := map[Verdict]int{}
+	manyPrograms(t)
+	verdicts := map[string]int{}
 	rapid.Check(t, func(rt *rapid.T) {
 		arch := rapid.SampledFrom(cpus.ArchNames()).Draw(rt, "arch")
 		protocol := rapid.SampledFrom([]string{"breakpoint", "stop-machine"}).Draw(rt, "layout of")
@@ -156,34 +157,13 @@ func TestReductionsOnRandomPrograms(t *testing.T) {
 		if err := fresh.Prepare(); err != nil {
 			return // too many stores, or texts
 		}
-		search := func(r Reductions) *Result {
-			got, err := Explore(t.Context(), fresh, Options{Reduce: r, LimitStates: 30000, Workers: 1})
-			if err != nil {
-				rt.Fatal(err)
-			}
-			return got
-		}
-		want := search(Reductions{})
-		if want.Verdict == Incomplete {
-			return
-		}
-		verdicts[want.Verdict]++
-		if want.Trace != nil { // the live machine has the same paths
-			if _, err := Replay(fresh, want.Trace); err != nil {
-				rt.Errorf("on the live machine: %v\n%s\n%s", err, fresh.Code.Path, want.Trace.Explain())
-			}
-		}
-		for _, r := range []Reductions{{Symmetry: true, Sites: true}, {Order: true}, all} {
-			got := search(r)
-			if got.Verdict == Incomplete && want.Verdict == Unsafe {
-				continue // it goes another way, and the limit comes first
-			}
-			if got.Verdict != want.Verdict {
-				rt.Errorf("reduce %s: %s, want %s: %v", r, got.Verdict, want.Verdict, want.Violation)
-			}
+		verdict, wrong := agree(t, fresh)
+		verdicts[verdict]++
+		if wrong != "" {
+			rt.Errorf("%s\n%s\n%v", wrong, fresh.Code.Path, fresh.Programs[0].Plan)
 		}
 	})
-	if verdicts[Safe] == 0 || verdicts[Unsafe] == 0 {
+	if verdicts[string(Safe)] == 0 || verdicts[string(Unsafe)] == 0 {
 		t.Errorf("%v: not both verdicts", verdicts)
 	}
 }

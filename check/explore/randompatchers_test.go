@@ -39,6 +39,7 @@ func withLocks(rt *rapid.T, plan []poke.Step) (out []poke.Step) {
 // of any role, with rounds that leave some of them out. What breaks must break on the
 // live machine too.
 func TestReductionsOnRandomPatchers(t *testing.T) {
+	manyPrograms(t)
 	verdicts := map[string]int{}
 	rapid.Check(t, func(rt *rapid.T) {
 		arch := rapid.SampledFrom(cpus.ArchNames()).Draw(rt, "arch")
@@ -85,33 +86,10 @@ func TestReductionsOnRandomPatchers(t *testing.T) {
 			verdicts["refused"]++
 			return // too many stores, or texts
 		}
-		search := func(r Reductions) *Result {
-			got, err := Explore(t.Context(), fresh, Options{Reduce: r, LimitStates: 60000, Workers: 1})
-			if err != nil {
-				rt.Fatalf("reduce %s: %v", r, err)
-			}
-			return got
-		}
-		want := search(Reductions{})
-		if want.Verdict == Incomplete {
-			verdicts["incomplete"]++
-			return
-		}
-		verdicts[string(want.Verdict)]++
-		if want.Violation != nil {
-			verdicts[string(want.Violation.Property)]++
-			if _, err := Replay(fresh, want.Trace); err != nil {
-				rt.Errorf("replay: %v\n%s", err, want.Trace.Explain())
-			}
-		}
-		for _, r := range []Reductions{{Symmetry: true, Sites: true}, {Order: true}, all} {
-			got := search(r)
-			if got.Verdict == Incomplete && want.Verdict == Unsafe {
-				continue // it goes another way, and the limit comes first
-			}
-			if got.Verdict != want.Verdict {
-				rt.Errorf("reduce %s: %s, want %s: %v", r, got.Verdict, want.Verdict, want.Violation)
-			}
+		verdict, wrong := agree(t, fresh)
+		verdicts[verdict]++
+		if wrong != "" {
+			rt.Errorf("%s\n%s\n%v", wrong, fresh.Code.Path, fresh.Programs)
 		}
 	})
 	if !testing.Short() && (verdicts[string(Safe)] == 0 || verdicts[string(Unsafe)] == 0) { // a fifth of the draws may miss one

@@ -32,9 +32,9 @@ const (
 	answer, again = 4, 3
 	// It goes back by taking nothing, and has looked already.
 	back, looked = 1, 1
-	// It takes a grace period, goes back, makes its call, and answers between two
-	// calls; in takes it has been interrupted already.
-	quiesceCalling, takesCalling = look + 1 + back + looked + 1, 1 + back + looked + 1
+	// It takes a grace period, goes back, and answers between two calls; in takes it
+	// has been interrupted already.
+	quiesces, takes = look + 1 + back + 1, 1 + back + 1
 
 	unpark, doubt = 1, 1
 )
@@ -48,28 +48,28 @@ var depths = map[string]int{
 		answer + back + looked + insn,
 	"pair-behind-rcu": begin + verify + 2*patcher1 + rounds + verify + 2*patcher1 + grace + patcher1 +
 		insn + // the task that is preempted
-		answer + 1 + back + looked + 2*insn + 1 + // the other CPU: a round, a grace period, with a call of three instructions
+		answer + takes + // the other CPU: a round, a grace period
 		unpark + insn,
 
 	"literal-misaligned":    begin + verify + patcher1 + 3*insn,
 	"branch-before-literal": begin + verify + 2*patcher1 + 3*insn,
-	"nop-before-literal":    begin + verify + 2*patcher1 + grace + patcher1 + look + 1 + back + looked + 1 + 3*insn,
+	"nop-before-literal":    begin + verify + 2*patcher1 + grace + patcher1 + quiesces + 3*insn,
 	"ops-freed-at-once":     begin + verify + 5*patcher1 + 3*insn,
 	"ops-freed-behind-rcu": begin + verify + 4*patcher1 + grace + patcher1 +
-		2*insn + look + 1 + back + looked + 1 + unpark + insn,
+		2*insn + quiesces + unpark + insn,
 
 	"trampoline-freed-under-sleeper": begin + patcher1 + pass + grace + patcher1 +
-		insn + insn + answer + 2*again + takesCalling + unpark + insn,
-	"multi-attach-free": begin + patcher1 + grace + patcher1 + insn + quiesceCalling + 2*insn,
+		insn + answer + 2*again + takes + unpark + insn,
+	"multi-attach-free": begin + patcher1 + grace + patcher1 + quiesces + 2*insn,
 
 	"direct-address-kept":    begin + 2*verify1,
 	"direct-functions-moved": begin + 2*patcher1 + 3*insn + doubt,
-	"direct-without-detour":  begin + 2*patcher1 + grace + patcher1 + insn + quiesceCalling + 2*insn,
+	"direct-without-detour":  begin + 2*patcher1 + grace + patcher1 + quiesces + 2*insn,
 	"direct-gap":             begin + patcher1 + verify1 + 2*patcher1 + insn + 4, // the handler: enter, look up, leave, return
 	"direct-grace-too-early": begin + patcher1 + pass + grace + patcher1 + pass + patcher1 +
-		insn + answer + 2*again + takesCalling + 2*insn + answer + 2*again + back + looked,
+		answer + 2*again + takes + 2*insn + answer + 2*again + back + looked,
 	"direct-freed-behind-rcu": begin + patcher1 + pass + patcher1 + pass + grace + patcher1 +
-		insn + insn + answer + 5*again + takesCalling + unpark + insn,
+		insn + answer + 5*again + takes + unpark + insn,
 	"direct-call-torn":           begin + patcher1 + 3*insn,
 	"direct-table-late":          begin + patcher1 + pass + patcher1 + answer + 2*again + back + looked + 2*insn + doubt,
 	"direct-entry-removed-first": begin + 2*patcher1 + 3*insn + doubt,

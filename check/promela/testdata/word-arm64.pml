@@ -190,7 +190,11 @@ boundary:	/* between two calls */
 	:: lease?eval(me) -> goto leased
 	:: atomic { quiet -> quiet = 0; unanswered-- }; goto boundary
 	:: !quiet && box[me] == 0
-	:: !quiet && box[me] != 0 -> interrupted()
+	:: !quiet && box[me] != 0 -> interrupted();
+		if
+		:: quiet -> goto boundary	/* and answers first */
+		:: !quiet
+		fi
 	fi;
 	if
 	:: lease?eval(me) -> goto leased
