@@ -55,7 +55,7 @@ func (a *answer) Constant() *judged { return judgeConstant(a.Rows) }
 // cliff is what the second tracer of a function costs, and why.
 type cliff struct {
 	One, Two, Without *row
-	Beside            int64 // entries walked with 100 tracers of others
+	WithOthers        int64 // entries walked with 100 tracers of others
 }
 
 // Cliff is nil where the table does not have those rows.
@@ -68,7 +68,7 @@ func (a *answer) Cliff() *cliff {
 	if c.One == nil || c.Two == nil || err != nil {
 		return nil
 	}
-	c.Beside = n.walked
+	c.WithOthers = n.walked
 	return c
 }
 

@@ -11,7 +11,7 @@ import (
 // report is what the template is filled with.
 type report struct {
 	Exact, Comparable    int
-	Aside                []string
+	Unexplained          []string
 	Rows                 []*reportRow
 	Readings             []*reportReadings
 	Fewer                []string
@@ -81,7 +81,7 @@ func (a *Answer) toggles(r *report) {
 			row.differs(s.Why)
 		}
 		if s.Why == everyReceiver || s.Why == unexplained {
-			r.Aside = append(r.Aside, fmt.Sprintf("%s, %d CPUs, %s of %d functions, row %s: %g, model %d, on each of %d receivers in the median of %d repetitions",
+			r.Unexplained = append(r.Unexplained, fmt.Sprintf("%s, %d CPUs, %s of %d functions, row %s: %g, model %d, on each of %d receivers in the median of %d repetitions",
 				s.Kernel.Name(), s.CPUs, s.Scenario, s.Functions, s.Row, s.Quietest, s.Model, s.Receivers, s.Repetitions))
 		}
 	}

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // Package lab runs experiments for those who ask over the network: one at a time, for
 // a bounded time, and keeps what came out.
 package lab
