@@ -62,12 +62,16 @@ func (c Config) Validate() error { return spec.Validate(c) }
 func (c *Config) fields() []*experiments.Field {
 	ways := attachcost.WayNames()
 	return []*experiments.Field{
-		experiments.Counts(&c.Functions, "functions", "1,1000,5000,10000,20000,50000", "`list` of numbers of functions", 1, records),
-		experiments.List(&c.Kernels, "kernel", strings.Join(kernelNames(), ","), "`list` of kernels", experiments.OneOf(kernelNames())),
+		experiments.Counts(&c.Functions, "functions", "1,1000,5000,10000,20000,50000",
+			"`list` of numbers of functions", 1, records),
+		experiments.List(&c.Kernels,
+			"kernel", strings.Join(kernelNames(), ","), "`list` of kernels", experiments.OneOf(kernelNames())),
 		experiments.List(&c.Ways, "way", strings.Join(ways, ","), "`list` of ways to attach", experiments.OneOf(ways)),
-		experiments.Strings(&c.Calibrations, "calibration", "calibration", "", "`calibration` that times rest on, of its instruction set: a built-in one or a file; "+
-			"repeatable (default: for each the one whose CPUs are nearest to 64)", func(s string) bool { return !slices.Contains(calibration.Names(), s) }),
-		experiments.File(&c.Published, "published", "`file` in place of the published times: CSV with case, functions, attach_s, detach_s, note, source"),
+		experiments.Strings(&c.Calibrations, "calibration", "calibration", "",
+			"`calibration` that times rest on, of its instruction set: a built-in one or a file; "+
+				"repeatable (default: for each the one whose CPUs are nearest to 64)", func(s string) bool { return !slices.Contains(calibration.Names(), s) }),
+		experiments.File(&c.Published, "published",
+			"`file` in place of the published times: CSV with case, functions, attach_s, detach_s, note, source"),
 	}
 }
 

@@ -59,7 +59,8 @@ func (c Config) Validate() error { return spec.Validate(c) }
 
 func (c *Config) fields() []*experiments.Field {
 	return []*experiments.Field{
-		experiments.Counts(&c.Irrelevant, "irrelevant", "0,100", "`list` of numbers of tracers of another function", 0, 10_000),
+		experiments.Counts(&c.Irrelevant, "irrelevant", "0,100",
+			"`list` of numbers of tracers of another function", 0, 10_000),
 		experiments.Count(&c.Functions, "functions", 20_000, "`number` of functions that have a direct trampoline already when one more is attached", 0, 10_000_000),
 		experiments.Flag(&c.NoTime, "no-time", "count only: the same bytes on every machine"),
 		experiments.Repeats(&c.Repeats, 15, "`number` of measurements of each, 6 or more"),

@@ -58,8 +58,10 @@ func (c *Config) fields() []*experiments.Field {
 	first, all := names(false), names(true)
 	return []*experiments.Field{
 		experiments.Arches(&c.Arches),
-		experiments.List(&c.First, "first", strings.Join(first, ","), "`list` of clients that are there", experiments.OneOf(first)),
-		experiments.List(&c.Second, "second", strings.Join(all, ","), "`list` of clients that come", experiments.OneOf(all)),
+		experiments.List(&c.First,
+			"first", strings.Join(first, ","), "`list` of clients that are there", experiments.OneOf(first)),
+		experiments.List(&c.Second,
+			"second", strings.Join(all, ","), "`list` of clients that come", experiments.OneOf(all)),
 	}
 }
 
@@ -100,13 +102,20 @@ var columns = slices.Concat(results.Columns[*row]{
 	{Name: "errno", Doc: "what the second one is told, 0 for success; of an unsupported pair, what the first one is told",
 		Cell: func(r *row) any { return r.Errno.String() }},
 	{Name: "why", Doc: "the rule", Cell: func(r *row) any { return results.OrEmpty(r.Why) }},
-	{Name: "rule", Detail: true, Doc: "where the rule stands: function and release", Cell: func(r *row) any { return results.OrEmpty(r.Rule) }},
-	{Name: "site", Doc: "how the function's site calls them afterwards", Cell: func(r *row) any { return results.OrEmpty(r.site) }},
-	{Name: "calls", Doc: "who a call reaches, in order", Cell: func(r *row) any { return results.OrEmpty(strings.Join(r.calls, ", ")) }},
-	{Name: "passes", Detail: true, Doc: "update passes while the second one attached", Cell: func(r *row) any { return len(r.report.Passes) }},
-	{Name: "patches", Detail: true, Doc: "sites changed meanwhile, each way counted", Cell: func(r *row) any { return r.report.Patches() }},
-	{Name: "images", Detail: true, Doc: "BPF trampolines generated meanwhile", Cell: func(r *row) any { return r.report.Images }},
-	{Name: "again", Detail: true, Doc: "of these, generated again for a live patch", Cell: func(r *row) any { return r.report.Regenerations }},
+	{Name: "rule", Detail: true, Doc: "where the rule stands: function and release",
+		Cell: func(r *row) any { return results.OrEmpty(r.Rule) }},
+	{Name: "site", Doc: "how the function's site calls them afterwards",
+		Cell: func(r *row) any { return results.OrEmpty(r.site) }},
+	{Name: "calls", Doc: "who a call reaches, in order",
+		Cell: func(r *row) any { return results.OrEmpty(strings.Join(r.calls, ", ")) }},
+	{Name: "passes", Detail: true, Doc: "update passes while the second one attached",
+		Cell: func(r *row) any { return len(r.report.Passes) }},
+	{Name: "patches", Detail: true, Doc: "sites changed meanwhile, each way counted",
+		Cell: func(r *row) any { return r.report.Patches() }},
+	{Name: "images", Detail: true, Doc: "BPF trampolines generated meanwhile",
+		Cell: func(r *row) any { return r.report.Images }},
+	{Name: "again", Detail: true, Doc: "of these, generated again for a live patch",
+		Cell: func(r *row) any { return r.report.Regenerations }},
 }, results.Columns[*row]{
 	{Name: "documented", Doc: "the error number that the kernel documents, where it does",
 		Cell: func(r *row) any { return r.Documented.Errno.String() }},

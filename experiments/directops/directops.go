@@ -54,8 +54,10 @@ func (c Config) Validate() error { return spec.Validate(c) }
 func (c *Config) fields() []*experiments.Field {
 	return []*experiments.Field{
 		experiments.Arches(&c.Arches),
-		experiments.Counts(&c.Trampolines, "trampolines", "1,27,1000,20000", "`list` of numbers of trampolines, each for a function of its own", 1, 40000),
-		experiments.File(&c.Published, "published", "`file` in place of the published times: CSV with case, functions, attach_s, detach_s, note, source"),
+		experiments.Counts(&c.Trampolines, "trampolines", "1,27,1000,20000",
+			"`list` of numbers of trampolines, each for a function of its own", 1, 40000),
+		experiments.File(&c.Published, "published",
+			"`file` in place of the published times: CSV with case, functions, attach_s, detach_s, note, source"),
 	}
 }
 

@@ -56,7 +56,8 @@ func (c Config) Validate() error { return spec.Validate(c) }
 func (c *Config) fields() []*experiments.Field {
 	return []*experiments.Field{
 		experiments.Arches(&c.Arches),
-		experiments.Counts(&c.Sites, "sites", "1,256,45000", "`list` of numbers of sites that one update changes", 1, records.MaxRecords),
+		experiments.Counts(&c.Sites, "sites", "1,256,45000",
+			"`list` of numbers of sites that one update changes", 1, records.MaxRecords),
 		experiments.Roles(&c.Roles, "8", "`machine`"),
 	}
 }

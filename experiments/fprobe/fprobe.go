@@ -69,10 +69,13 @@ var anyText = experiments.Kind[string]{Type: "text", Format: strings.Clone, Pars
 
 func (c *Config) fields() []*experiments.Field {
 	return []*experiments.Field{
-		experiments.File(&c.Published, "published", "`file` in place of the published hits: CSV with mechanism, performance_hit_percent"),
-		experiments.List(&c.Add, "add", "", "`list` of mechanisms of that table whose costs are added up, as if all were attached", anyText),
+		experiments.File(&c.Published, "published",
+			"`file` in place of the published hits: CSV with mechanism, performance_hit_percent"),
+		experiments.List(&c.Add, "add", "",
+			"`list` of mechanisms of that table whose costs are added up, as if all were attached", anyText),
 		experiments.One(&c.AddAs, "add-as", asTime, "what is added: time; percent is refused", experiments.OneOf([]string{asTime, asPercent})),
-		experiments.Count(&c.Others, "others", 0, "`number` of tracers of other functions, which the list function walks too", 0, 10_000),
+		experiments.Count(&c.Others,
+			"others", 0, "`number` of tracers of other functions, which the list function walks too", 0, 10_000),
 		experiments.Counts(&c.Threads, "threads", "1,2", "`list` of numbers of threads that call at once; those beyond the CPUs of this machine are left out", 1, 1024),
 		experiments.Flag(&c.NoTime, "no-time", "time nothing: the same bytes on every machine"),
 		experiments.Repeats(&c.Repeats, 15, "`number` of measurements of each row, 6 or more"),

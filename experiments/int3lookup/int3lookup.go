@@ -61,8 +61,10 @@ func (c Config) Validate() error { return spec.Validate(c) }
 func (c *Config) fields() []*experiments.Field {
 	return []*experiments.Field{
 		experiments.Lookups(&c.Lookups),
-		experiments.Counts(&c.Patches, "patches", "56,256,45000", "`list` of numbers of patches in a batch", 1, 10_000_000),
-		experiments.Counts(&c.Groups, "groups", "1,2,3,4,8,16,32,64", "`list` of numbers of groups that they are in; more groups than patches are left out", 1, maxGroups),
+		experiments.Counts(&c.Patches, "patches", "56,256,45000",
+			"`list` of numbers of patches in a batch", 1, 10_000_000),
+		experiments.Counts(&c.Groups, "groups", "1,2,3,4,8,16,32,64",
+			"`list` of numbers of groups that they are in; more groups than patches are left out", 1, maxGroups),
 		experiments.Flag(&c.NoTime, "no-time", "count comparisons only: the same bytes on every machine"),
 		experiments.Repeats(&c.Repeats, 15, "`number` of measurements of each index, 6 or more"),
 	}

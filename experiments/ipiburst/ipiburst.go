@@ -70,7 +70,8 @@ func (c *Config) fields() []*experiments.Field {
 		experiments.Buffers(&c.Buffers, "170,256,dynamic"),
 		experiments.Roles(&c.Roles, "8", "`machine`"),
 		experiments.Records(&c.Records, generated, "`table` of records beside those of real kernels: a built-in one, a file or gen:..."),
-		experiments.File(&c.Published, "published", "`file` in place of the published counts: CSV with patching, action, cpu, before, after, delta, source"),
+		experiments.File(&c.Published, "published",
+			"`file` in place of the published counts: CSV with patching, action, cpu, before, after, delta, source"),
 	}
 }
 
@@ -102,15 +103,18 @@ func (r *row) Batches() string {
 var columns = results.Columns[*row]{
 	{Name: "source", Doc: "table of records", Cell: func(r *row) any { return r.Source }},
 	{Name: "arch", Doc: "instruction set", Cell: func(r *row) any { return r.ArchName() }},
-	{Name: "protocol", Doc: "how text is changed: native is what the current kernel does", Cell: func(r *row) any { return r.Protocol }},
+	{Name: "protocol", Doc: "how text is changed: native is what the current kernel does",
+		Cell: func(r *row) any { return r.Protocol }},
 	{Name: "buffer", Doc: "slots of the vector that patches are queued in; empty where there is none",
 		Cell: func(r *row) any { return results.OrEmpty(r.Vector()) }},
 	{Name: "cpus", Doc: "CPUs by role", Cell: func(r *row) any { return cpus.FormatRoles(r.Roles) }},
 	{Name: "patches", Doc: "records changed", Cell: func(r *row) any { return r.Patches }},
-	{Name: "flushes", Doc: "batches; empty where nothing is queued", Cell: func(r *row) any { return results.If(r.Buffered, r.Flushes) }},
+	{Name: "flushes", Doc: "batches; empty where nothing is queued",
+		Cell: func(r *row) any { return results.If(r.Buffered, r.Flushes) }},
 	{Name: "rounds", Doc: "requests to all other CPUs to synchronise, for enabling and again for disabling",
 		Cell: func(r *row) any { return r.Rounds }},
-	{Name: "ipis_per_cpu", Doc: "interrupts that each CPU but the sender takes, each time", Cell: func(r *row) any { return r.IPIsPerCPU }},
+	{Name: "ipis_per_cpu", Doc: "interrupts that each CPU but the sender takes, each time",
+		Cell: func(r *row) any { return r.IPIsPerCPU }},
 	{Name: "ipis", Doc: "interrupts that all CPUs take together, each time", Cell: func(r *row) any { return r.IPIs }},
 }
 

@@ -116,7 +116,8 @@ func (m *measurement) settle(b interval) {
 // splitColumns are those of split.csv.
 var splitColumns = results.Columns[*measurement]{
 	{Name: "patching", Doc: "which kernel was measured", Cell: func(m *measurement) any { return m.Patching }},
-	{Name: "action", Doc: "the tracer is switched on (enable) or off", Cell: func(m *measurement) any { return m.Action }},
+	{Name: "action", Doc: "the tracer is switched on (enable) or off",
+		Cell: func(m *measurement) any { return m.Action }},
 	{Name: "rounds", Doc: "rounds that explain the interrupts", Cell: func(m *measurement) any { return m.Rounds }},
 	{Name: "records_min", Doc: "rounds for records, at least", Cell: func(m *measurement) any { return m.Records.Lo }},
 	{Name: "records_max", Doc: "and at most", Cell: func(m *measurement) any { return m.Records.Hi }},
@@ -126,7 +127,8 @@ var splitColumns = results.Columns[*measurement]{
 	{Name: "batches_max", Doc: "and at most", Cell: func(m *measurement) any { return m.Batches.Hi }},
 	{Name: "functions_min", Doc: "functions that need so many batches, at least; empty where the rounds say nothing about them",
 		Cell: func(m *measurement) any { return results.If(m.Functions.Hi > 0, m.Functions.Lo) }},
-	{Name: "functions_max", Doc: "and at most", Cell: func(m *measurement) any { return results.If(m.Functions.Hi > 0, m.Functions.Hi) }},
+	{Name: "functions_max", Doc: "and at most",
+		Cell: func(m *measurement) any { return results.If(m.Functions.Hi > 0, m.Functions.Hi) }},
 }
 
 // writeInterrupts prints the measurements as /proc/interrupts shows them.

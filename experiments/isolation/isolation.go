@@ -73,8 +73,10 @@ func (c *Config) fields() []*experiments.Field {
 		experiments.Count(&c.Isolated, "isolated", 0, "`number` of isolated CPUs of each machine (default: as many as the published interrupts are spread over)", 0, cpus.MaxCPUs),
 		experiments.Count(&c.Sites, "sites", 4, "`number` of sites that each update changes", 1, 256),
 		experiments.Rates(&c.Updates, "updates", "1,60", "`list` of updates an hour, beside the rate that is fitted"),
-		experiments.Rates(&c.Entries, "entries", "0.01,0.1,1,10,100,1000,10000,100000", "`list` of entries into the kernel a second of each isolated CPU"),
-		experiments.File(&c.Published, "published", "`file` in place of the published figures: CSV with measurement, value, unit, source"),
+		experiments.Rates(&c.Entries, "entries", "0.01,0.1,1,10,100,1000,10000,100000",
+			"`list` of entries into the kernel a second of each isolated CPU"),
+		experiments.File(&c.Published, "published",
+			"`file` in place of the published figures: CSV with measurement, value, unit, source"),
 	}
 }
 

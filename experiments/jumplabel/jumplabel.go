@@ -67,10 +67,12 @@ func (c *Config) fields() []*experiments.Field {
 	calls := experiments.Rate(&c.Calls, "calls", "calls a second of the key's sites on each CPU, all of them together")
 	calls.Default = "100000"
 	return []*experiments.Field{
-		experiments.Counts(&c.Entries, "entries", "1,2,4,8,16,32,56,64,128,170,256", "`list` of numbers of entries that a key has", 1, 1<<16),
+		experiments.Counts(&c.Entries, "entries", "1,2,4,8,16,32,56,64,128,170,256",
+			"`list` of numbers of entries that a key has", 1, 1<<16),
 		experiments.Machines(&c.Machines, fitted), calls,
 		experiments.Count(&c.Repeat, "repeat", 400, "`times` that each key is switched on the timed engine: one takes what the slowest CPU of each round takes, which varies", 1, 1_000_000),
-		experiments.File(&c.Published, "published", "`file` with published times in place of those that come with the program"),
+		experiments.File(&c.Published, "published",
+			"`file` with published times in place of those that come with the program"),
 	}
 }
 

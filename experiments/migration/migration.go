@@ -46,7 +46,8 @@ func (c Config) Validate() error { return spec.Validate(c) }
 
 func (c *Config) fields() []*experiments.Field {
 	return []*experiments.Field{
-		experiments.File(&c.Published, "published", "`file` in place of the published counts: CSV with patching, action, cpu, before, after, delta, source"),
+		experiments.File(&c.Published, "published",
+			"`file` in place of the published counts: CSV with patching, action, cpu, before, after, delta, source"),
 	}
 }
 

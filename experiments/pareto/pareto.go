@@ -56,8 +56,10 @@ func (c Config) Validate() error { return spec.Validate(c) }
 
 func (c *Config) fields() []*experiments.Field {
 	return append(c.Fields("vm-2@8,jump-label-24,refcount-480,graviton2", "64,128,170,256,512,1024,2048,4096,8192,16384,dynamic"),
-		experiments.Rates(&c.Budgets, "budget", "0,0.5,1,2,5,10", "`list` of budgets: interrupts a millisecond that an isolated CPU may take"),
-		experiments.One(&c.Measure, "measure", mean, "what budgets are about: `mean` over the update, or burst, the most in one millisecond",
+		experiments.Rates(&c.Budgets, "budget", "0,0.5,1,2,5,10",
+			"`list` of budgets: interrupts a millisecond that an isolated CPU may take"),
+		experiments.One(&c.Measure,
+			"measure", mean, "what budgets are about: `mean` over the update, or burst, the most in one millisecond",
 			experiments.OneOf([]string{mean, burst})))
 }
 

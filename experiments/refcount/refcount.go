@@ -74,9 +74,11 @@ func (c *Config) fields() []*experiments.Field {
 		experiments.Machines(&c.Machines, "refcount-480@2,refcount-480@8,refcount-480@30,refcount-480@60,refcount-480@120,refcount-480@240,refcount-480"),
 		experiments.Counts(&c.Entries, "entries", "2,164", "`list` of numbers of patches in the batch", 1, 10_000),
 		experiments.Refs(&c.Refs, "percpu,shared"),
-		experiments.List(&c.OutOfTurn, "out-of-turn", "0.001,0.01,1", "`list` of shares of visits of the cache line in which the one "+
-			"that has waited longest changes places with any of those that wait: near 0 serves in turn, 1 draws lots", shares),
-		experiments.Rate(&c.Calls, "calls", "calls of each patched function a second on each CPU (default: the calibration's calls, spread over 164)"),
+		experiments.List(&c.OutOfTurn, "out-of-turn", "0.001,0.01,1",
+			"`list` of shares of visits of the cache line in which the one "+
+				"that has waited longest changes places with any of those that wait: near 0 serves in turn, 1 draws lots", shares),
+		experiments.Rate(&c.Calls, "calls",
+			"calls of each patched function a second on each CPU (default: the calibration's calls, spread over 164)"),
 		experiments.File(&c.Published, "published", "`file` in place of the published figures: CSV with measurement, entries, hardware_threads, update_us, program_ns, source"),
 	}
 }
@@ -125,18 +127,23 @@ var columns = results.Columns[*row]{
 	{Name: "cpus", Doc: "CPUs, all of which call what is patched", Cell: func(r *row) any { return len(r.Roles) }},
 	{Name: "entries", Doc: "patches in the batch", Cell: func(r *row) any { return r.Entries }},
 	{Name: "refs", Doc: "how handlers are counted", Cell: func(r *row) any { return r.Refs.String() }},
-	{Name: "out_of_turn", Doc: "share of visits of the shared line that break the order of waiting", Cell: func(r *row) any { return results.If(r.shared(), r.OutOfTurn) }},
+	{Name: "out_of_turn", Doc: "share of visits of the shared line that break the order of waiting",
+		Cell: func(r *row) any { return results.If(r.shared(), r.OutOfTurn) }},
 	{Name: "calls_per_s", Doc: "calls of patched functions on each CPU", Cell: func(r *row) any { return r.Calls }},
 	{Name: "rounds", Doc: "requests to all other CPUs to synchronise", Cell: func(r *row) any { return r.Rounds }},
 	{Name: "traps", Doc: "breakpoints that CPUs ran into", Cell: func(r *row) any { return r.Traps }},
-	{Name: "update_ns", Doc: "from the first verification to the last answer, modelled", Cell: func(r *row) any { return int64(r.Modelled.Update) }},
-	{Name: "stolen_mean_ns", Doc: "time taken from a CPU by interrupts and traps, modelled", Cell: func(r *row) any { return r.Modelled.StolenMean }},
-	{Name: "stolen_max_ns", Detail: true, Doc: "from the CPU that lost most, modelled", Cell: func(r *row) any { return int64(r.Modelled.StolenMax) }},
+	{Name: "update_ns", Doc: "from the first verification to the last answer, modelled",
+		Cell: func(r *row) any { return int64(r.Modelled.Update) }},
+	{Name: "stolen_mean_ns", Doc: "time taken from a CPU by interrupts and traps, modelled",
+		Cell: func(r *row) any { return r.Modelled.StolenMean }},
+	{Name: "stolen_max_ns", Detail: true, Doc: "from the CPU that lost most, modelled",
+		Cell: func(r *row) any { return int64(r.Modelled.StolenMax) }},
 	{Name: "published_ns", Doc: "what was published for an update of as many entries on as many CPUs",
 		Cell: func(r *row) any { return results.If(r.Ratio() > 0, r.PublishedNS()) }},
 	{Name: "ratio", Doc: "the model's time over the published one",
 		Cell: func(r *row) any { return results.If(r.Ratio() > 0, r.Ratio()) }},
-	{Name: "events", Detail: true, Doc: "events of the timed engine", Cell: func(r *row) any { return r.Modelled.Events }},
+	{Name: "events", Detail: true, Doc: "events of the timed engine",
+		Cell: func(r *row) any { return r.Modelled.Events }},
 }
 
 func measure(ctx context.Context, s *experiments.Study[Config, *row]) (*experiments.Findings, error) {

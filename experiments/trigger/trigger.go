@@ -52,11 +52,14 @@ func (c Config) Validate() error { return spec.Validate(c) }
 
 func (c *Config) fields() []*experiments.Field {
 	return []*experiments.Field{
-		experiments.File(&c.Published, "published", "`file` in place of the published throughputs: CSV with mechanism, mps, plusminus"),
-		experiments.File(&c.PublishedRuns, "published-runs", "`file` in place of the published runs: CSV with run, fentry_mps, fentry_multi_mps, "+
-			"fentry_multi_all_mps, fexit_mps, fexit_multi_mps, fmodret_mps, fmodret_multi_mps"),
-		experiments.One(&c.Margin, "margin", "2.5", "`points` of throughput by which a claim in per cent may be off and still hold; "+
-			"claims are multiples of 5, so that 2.5 is nearest", experiments.Number("points above 0, up to 50", func(v float64) bool { return v > 0 && v <= 50 })),
+		experiments.File(&c.Published, "published",
+			"`file` in place of the published throughputs: CSV with mechanism, mps, plusminus"),
+		experiments.File(&c.PublishedRuns, "published-runs",
+			"`file` in place of the published runs: CSV with run, fentry_mps, fentry_multi_mps, "+
+				"fentry_multi_all_mps, fexit_mps, fexit_multi_mps, fmodret_mps, fmodret_multi_mps"),
+		experiments.One(&c.Margin, "margin", "2.5",
+			"`points` of throughput by which a claim in per cent may be off and still hold; "+
+				"claims are multiples of 5, so that 2.5 is nearest", experiments.Number("points above 0, up to 50", func(v float64) bool { return v > 0 && v <= 50 })),
 	}
 }
 

@@ -51,10 +51,12 @@ func Time(ctx context.Context, repeats, n int, do func()) (*Timing, error) {
 // timed, and many what each measurement is of.
 func Columns[R any](name, doc, many string, of func(R) *Timing) results.Columns[R] {
 	return results.Of(results.Columns[*Timing]{
-		{Name: name + "_ns", Doc: doc + " on this machine, median of the measurements", Cell: func(t *Timing) any { return t.Median }},
+		{Name: name + "_ns", Doc: doc + " on this machine, median of the measurements",
+			Cell: func(t *Timing) any { return t.Median }},
 		{Name: name + "_low_ns", Doc: "lower end of the interval that holds the median with 95 % confidence",
 			Cell: func(t *Timing) any { return t.Low }},
 		{Name: name + "_high_ns", Doc: "and its upper end", Cell: func(t *Timing) any { return t.High }},
-		{Name: "repeats", Detail: true, Doc: "measurements; each is of " + many, Cell: func(t *Timing) any { return t.Repeats }},
+		{Name: "repeats", Detail: true, Doc: "measurements; each is of " + many,
+			Cell: func(t *Timing) any { return t.Repeats }},
 	}.When(func(t *Timing) bool { return t != nil }), of)
 }
