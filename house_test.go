@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // Package textpoke_test checks what no single package can: that the house
 // stands as ARCHITECTURE.md says.
 package textpoke_test
@@ -19,20 +21,22 @@ const module = "github.com/textpoke/textpoke/"
 // below names, for each top folder, the folders that it may import. Inside a folder
 // Go itself refuses cycles.
 var below = map[string][]string{
-	"cmd":         {"service", "experiments", "check", "sim", "kernels", "tracers", "sched", "poke", "int3", "cpus", "records", "results", "internal"},
-	"service":     {"experiments", "sim", "sched", "poke", "cpus", "records", "results", "internal"},
-	"experiments": {"check", "sim", "kernels", "tracers", "sched", "poke", "int3", "cpus", "records", "results", "internal"},
-	"check":       {"sim", "sched", "poke", "int3", "cpus", "records", "results", "internal"},
-	"sim":         {"kernels", "tracers", "sched", "poke", "int3", "cpus", "records", "results", "internal"},
-	"kernels":     {"tracers", "int3", "cpus", "records", "results", "internal"},
-	"tracers":     {"cpus", "records", "internal"},
-	"sched":       {"poke", "records"},
-	"poke":        {"int3", "cpus", "records", "internal"},
-	"int3":        {"cpus", "records"},
-	"cpus":        {"records", "internal"},
-	"records":     {"internal"},
-	"results":     {},
-	"internal":    {},
+	"cmd": {"service", "experiments", "check", "sim", "kernels", "tracers", "sched", "poke", "int3", "cpus",
+		"records", "results", "internal"},
+	"service": {"experiments", "sim", "sched", "poke", "cpus", "records", "results", "internal"},
+	"experiments": {"check", "sim", "kernels", "tracers", "sched", "poke", "int3", "cpus", "records", "results",
+		"internal"},
+	"check":    {"sim", "sched", "poke", "int3", "cpus", "records", "results", "internal"},
+	"sim":      {"kernels", "tracers", "sched", "poke", "int3", "cpus", "records", "results", "internal"},
+	"kernels":  {"tracers", "int3", "cpus", "records", "results", "internal"},
+	"tracers":  {"cpus", "records", "internal"},
+	"sched":    {"poke", "records"},
+	"poke":     {"int3", "cpus", "records", "internal"},
+	"int3":     {"cpus", "records"},
+	"cpus":     {"records", "internal"},
+	"records":  {"internal"},
+	"results":  {},
+	"internal": {},
 }
 
 // TestImportsPointDown reads the imports of every file that is not a test.
@@ -96,7 +100,8 @@ func TestNoFolderHoldsTheHouse(t *testing.T) {
 func TestNothingAboveAsksForAnArchitecture(t *testing.T) {
 	eachGoFile(t, func(path string) {
 		top := strings.Split(filepath.ToSlash(path), "/")[0]
-		if strings.HasSuffix(path, "_test.go") || top != "int3" && top != "tracers" && top != "poke" && top != "sched" && top != "sim" && top != "check" && top != "kernels" && top != "experiments" {
+		if strings.HasSuffix(path, "_test.go") || top != "int3" && top != "tracers" && top != "poke" && top != "sched" &&
+			top != "sim" && top != "check" && top != "kernels" && top != "experiments" {
 			return
 		}
 		src, err := os.ReadFile(path)

@@ -55,7 +55,8 @@ var Columns = slices.Concat(
 			Cell: func(r *VerdictRow) any { return r.Transitions }},
 	},
 	verdictColumns{
-		{Name: "states_per_s", Detail: true, Doc: "how fast that was; only with --rate, since it is another number every time",
+		{Name: "states_per_s", Detail: true,
+			Doc:  "how fast that was; only with --rate, since it is another number every time",
 			Cell: func(r *VerdictRow) any { return int(float64(r.States) / r.Elapsed.Seconds()) }},
 	}.When(func(r *VerdictRow) bool { return r.Rate && r.Elapsed > 0 }),
 	verdictColumns{
@@ -91,16 +92,19 @@ var Columns = slices.Concat(
 			Cell: func(r *VerdictRow) any { return r.Model.Code.Traits.Layout }},
 	},
 	verdictColumns{
-		{Name: "steps", Detail: true, Doc: "steps of CPUs in the interleavings that were looked at, looks for interrupts aside",
+		{Name: "steps", Detail: true,
+			Doc:  "steps of CPUs in the interleavings that were looked at, looks for interrupts aside",
 			Cell: func(r *VerdictRow) any { return r.Coverage.Steps }},
 		{Name: "traps", Detail: true, Doc: "breakpoints that CPUs ran into there",
 			Cell: func(r *VerdictRow) any { return r.Coverage.Traps }},
-		{Name: "reached", Detail: true, Doc: "places that were reached at least once: steps of plans and paths, and what else CPUs do",
+		{Name: "reached", Detail: true,
+			Doc:  "places that were reached at least once: steps of plans and paths, and what else CPUs do",
 			Cell: func(r *VerdictRow) any { return r.Coverage.Places }},
 		{Name: "places", Detail: true, Doc: "so many there are", Cell: func(r *VerdictRow) any { return r.Coverage.Of }},
 		{Name: "never", Detail: true, Doc: "those that were never reached",
 			Cell: func(r *VerdictRow) any { return results.OrEmpty(strings.Join(r.Coverage.Never, "; ")) }},
-		{Name: "rests_on", Detail: true, Doc: "what the verdict takes for granted, though the architecture's base model allows otherwise",
+		{Name: "rests_on", Detail: true,
+			Doc:  "what the verdict takes for granted, though the architecture's base model allows otherwise",
 			Cell: func(r *VerdictRow) any { return results.OrEmpty(r.Model.RestsOn()) }},
 	}.When(func(r *VerdictRow) bool { return r.Verdict == explore.Safe }),
 )

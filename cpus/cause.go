@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 package cpus
 
 // Cause is why one CPU interrupts another.
@@ -38,7 +40,8 @@ const (
 	NumCauses = int(Quiesce) // causes that are counted
 )
 
-var causeNames = [...]string{"sync", "stop", "static-key", "static-call", "trampoline", "entry-call", "core-sync", "page-attributes",
+var causeNames = [...]string{"sync", "stop", "static-key", "static-call", "trampoline", "entry-call", "core-sync",
+	"page-attributes",
 	"quiesce", "quiesce-cpus"}
 
 func (c Cause) String() string { return causeNames[c] }

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 package cpus
 
 import (
@@ -116,13 +118,18 @@ func (c *CPU) Preemptible() bool {
 // phaseWords are the phases for people: what the CPU is, and what it does next.
 var phaseWords = [...]struct{ is, does string }{
 	Boundary: {"between calls", "calls"}, Asleep: {"asleep", "sleeps"}, Again: {"back at site", "goes back to the site"},
-	Second: {"between halves of", "goes on with the pair"}, Entered: {"entered from", "loads the ops"}, Calling: {"calling for", "calls the ops"},
+	Second: {"between halves of", "goes on with the pair"}, Entered: {"entered from",
+		"loads the ops"}, Calling: {"calling for", "calls the ops"},
 	Trapped: {"trapped at", "tries to take a reference on the batch"}, Searching: {"looking up", "looks the address up"},
 	Leaving: {"found", "gives the reference back"}, Returning: {"returning from trap at", "returns from the trap"},
-	Missed: {"missed", "looks whether the breakpoint is still there"}, Retrying: {"retrying", "fetches afresh, to try again"},
-	Interrupted: {"interrupted", "takes what waits"}, Syncing: {"syncing", "fetches afresh"}, Answering: {"answering", "answers the sender"},
-	Arriving: {"arriving", "stands still, interrupts off"}, Stopped: {"stopped", "waits to be resumed"}, Resuming: {"resuming", "fetches afresh, goes on"},
-	Doubting: {"met nop_ops at", "asks what was promised"}, Entering: {"coming in", "says that it is in the kernel"}, CatchingUp: {"catching up", "fetches afresh: it was left out"},
+	Missed: {"missed", "looks whether the breakpoint is still there"}, Retrying: {"retrying",
+		"fetches afresh, to try again"},
+	Interrupted: {"interrupted", "takes what waits"}, Syncing: {"syncing", "fetches afresh"}, Answering: {"answering",
+		"answers the sender"},
+	Arriving: {"arriving", "stands still, interrupts off"}, Stopped: {"stopped",
+		"waits to be resumed"}, Resuming: {"resuming", "fetches afresh, goes on"},
+	Doubting: {"met nop_ops at", "asks what was promised"}, Entering: {"coming in",
+		"says that it is in the kernel"}, CatchingUp: {"catching up", "fetches afresh: it was left out"},
 }
 
 // String is what the CPU is.
@@ -136,7 +143,8 @@ func (c *CPU) InInterrupt() bool {
 	return c.Phase >= Interrupted && c.Phase <= Resuming || c.Phase == Entering || c.Phase == CatchingUp
 }
 
-var eventNames = [NumEvents]string{Traced: "a tracer is called", Untraced: "no tracer is called", Lost: "a promised tracer is not called",
+var eventNames = [NumEvents]string{Traced: "a tracer is called", Untraced: "no tracer is called",
+	Lost: "a promised tracer is not called",
 	Trap: "trap", Miss: "no entry", IPI: "interrupt answered", Broken: "broken"}
 
 func (e Event) String() string { return eventNames[e] }

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 package cpus
 
 import (
@@ -58,7 +60,8 @@ func TestDirect(t *testing.T) {
 			if c.entry {
 				target = f.code.Entry
 			}
-			call, _, err := f.code.Arch.Enabled(isa.Site{Addr: f.code.Sites[0], Len: uint8(f.code.Len)}, isa.Destination{Target: target, Entry: f.code.Entry})
+			call, _, err := f.code.Arch.Enabled(isa.Site{Addr: f.code.Sites[0], Len: uint8(f.code.Len)},
+				isa.Destination{Target: target, Entry: f.code.Entry})
 			if err != nil {
 				t.Fatal(err)
 			}

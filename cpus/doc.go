@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // Package cpus is the machine whose running text is patched: text with
 // versions, CPUs that fetch and execute it, and the interrupts that make them
 // fetch afresh.

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 package cpus
 
 // awakeCalls is how many calls an idle or isolated CPU makes after an interrupt

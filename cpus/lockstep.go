@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 package cpus
 
 // Lockstep runs a machine's CPUs one step at a time: each has its goroutine, which

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 package cpus
 
 // Space is where an isolated CPU is, for rounds that leave out those in user space

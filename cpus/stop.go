@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 package cpus
 
 // StopMachine asks every other CPU to stand still with interrupts off

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 package cpus
 
 import (
@@ -177,7 +179,8 @@ func TestReadersAmidStore(t *testing.T) {
 				}
 			}
 			if text.Seq() > current[0].Seq {
-				t.Errorf("point %d of store %d: position %d is published, the window ends at %d", points, stores, text.Seq(), current[0].Seq)
+				t.Errorf("point %d of store %d: position %d is published, the window ends at %d", points, stores, text.Seq(),
+					current[0].Seq)
 			}
 			for _, seq := range []Seq{lagging[0].Seq, current[0].Seq, text.last(0).Seq, lagging[0].Seq} {
 				if seq < newest {
@@ -289,7 +292,8 @@ func TestParseRoles(t *testing.T) {
 			t.Errorf("%q: %q, %v; want %q", c.spec, FormatRoles(roles), err, c.want)
 		}
 	}
-	for _, bad := range []string{"", "0", "-1", "x", "busy", "busy=", "busy=-1", "lazy=2", "isolated=2", "offline=1", "8193", "99999999999999999999", "busy=8192,idle=1", "8,8", "busy=1,"} {
+	for _, bad := range []string{"", "0", "-1", "x", "busy", "busy=", "busy=-1", "lazy=2", "isolated=2", "offline=1",
+		"8193", "99999999999999999999", "busy=8192,idle=1", "8,8", "busy=1,"} {
 		if roles, err := ParseRoles(bad); err == nil {
 			t.Errorf("%q: accepted as %q", bad, FormatRoles(roles))
 		}

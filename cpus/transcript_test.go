@@ -68,7 +68,8 @@ func newStage(t *testing.T, d *datadriven.TestData) *stage {
 	h := &published{}
 	s := &stage{fixture: newFixture(t, arch, 1, all, h, f), handler: h}
 	h.at = s.code.Sites[0]
-	h.act = s.code.Arch.Decode(h.at, s.on[0], s.code.Arch.Scratch(isa.Site{Addr: h.at, Len: uint8(s.code.Len)}, s.code.Entry))
+	h.act = s.code.Arch.Decode(h.at, s.on[0], s.code.Arch.Scratch(isa.Site{Addr: h.at, Len: uint8(s.code.Len)},
+		s.code.Entry))
 	s.SetOps(uint64(s.code.Entry), CalledTracer)
 	s.SetOps(testTracer, CalledTracer)
 	s.lock = s.StartLockstep()

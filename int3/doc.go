@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // Package int3 answers "which breakpoint is this?". A trap handler knows the
 // address it came from and needs the instruction to act as, while a patcher
 // replaces what can be found from batch to batch.

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 package poke
 
 // Count is what follows from a plan alone, before anything runs.

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // Package poke is the protocols by which text is changed under running CPUs.
 //
 // A plan is data. A Protocol (protocols.go) does not run: it compiles a batch of

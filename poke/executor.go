@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 package poke
 
 import (
@@ -42,7 +44,8 @@ type Executor struct {
 
 // NewExecutor makes an executor that sends by the machine's id-th sender.
 func NewExecutor(m *cpus.Machine, t *int3.Table, k int3.Kind, ch cpus.Chooser, sender int) *Executor {
-	return &Executor{Machine: m, Table: t, Lookup: k, Chooser: ch, Shared: NewShared(NewRules(m.Code(), 0)), sender: m.Sender(sender)}
+	return &Executor{Machine: m, Table: t, Lookup: k, Chooser: ch, Shared: NewShared(NewRules(m.Code(), 0)),
+		sender: m.Sender(sender)}
 }
 
 // State is what an update left behind.
@@ -75,7 +78,8 @@ func (e *Error) Error() string {
 		where = fmt.Sprintf("failed at %s, patch %d", e.Step, e.Patch)
 	}
 	if e.State == Stuck {
-		return fmt.Sprintf("update %s: %v; the way back failed too: %v; what breakpoints are left stay findable", where, e.Err, e.Back)
+		return fmt.Sprintf("update %s: %v; the way back failed too: %v; what breakpoints are left stay findable", where,
+			e.Err, e.Back)
 	}
 	return fmt.Sprintf("update %s: %v; every site is %s", where, e.Err, e.State)
 }

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 package poke
 
 import (
@@ -40,7 +42,8 @@ func TestPlanFilesDoc(t *testing.T) {
 		}
 	}
 	_, format, _ := strings.Cut(doc, "## What a file says")
-	words := slices.Concat(headerNames, batchingNames, layoutNames, stepNames, partNames[:], mutexNames[:], conditionWords(), allSections(),
+	words := slices.Concat(headerNames, batchingNames, layoutNames, stepNames, partNames[:], mutexNames[:],
+		conditionWords(), allSections(),
 		[]string{loopBegins, loopEnds, ifWord, andWord, notWord, lazyWord})
 	for i := range cpus.NumSections {
 		for _, step := range cpus.StepsOf(cpus.Section(i)) {

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 package poke
 
 import (
@@ -25,7 +27,8 @@ func FuzzParseProtocol(f *testing.F) {
 		p, err := ParseProtocol("f.plan", src)
 		if err != nil {
 			var wrong *PlanError
-			if !errors.As(err, &wrong) || strings.ContainsAny(err.Error(), "\n\r") || !strings.HasPrefix(err.Error(), "f.plan:") || len(err.Error()) > 3*maxPlanLine {
+			if !errors.As(err, &wrong) || strings.ContainsAny(err.Error(), "\n\r") || !strings.HasPrefix(err.Error(),
+				"f.plan:") || len(err.Error()) > 3*maxPlanLine {
 				t.Errorf("error %q", err)
 			}
 			if n := strings.Count(string(src), "\n") + 1; wrong.Line < 1 || wrong.Line > n {

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 package poke
 
 import (
@@ -70,7 +72,8 @@ func holdAll(when []condition, s Shape) bool {
 // stepNames are the steps that a file may use; staged are those that it may not,
 // and why.
 var (
-	stepNames = []string{"Publish", "Write", "Fence", "Sync", "StopMachine", "Resume", "Unpublish", "WaitHandlers", "Clear",
+	stepNames = []string{"Publish", "Write", "Fence", "Sync", "StopMachine", "Resume", "Unpublish", "WaitHandlers",
+		"Clear",
 		"GracePeriod", "SynchronizeRCU", "Lock", "Unlock", "Map"}
 	staged = map[Op]string{
 		Verify:  "every update verifies all its sites before the first step of the protocol",

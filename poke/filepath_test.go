@@ -60,15 +60,18 @@ func TestFilePath(t *testing.T) {
 // TestFilePathRefused: what is wrong with the CPUs' side is said with its line.
 func TestFilePathRefused(t *testing.T) {
 	for _, c := range []struct{ path, want string }{
-		{"site:\nfetch sight\ncall", `5: site "fetch sight": not one of mask interrupts, unmask interrupts, load ops, fetch site`},
+		{"site:\nfetch sight\ncall",
+			`5: site "fetch sight": not one of mask interrupts, unmask interrupts, load ops, fetch site`},
 		{"site:\nfetch site\nif tail\ncall", `6: "if": no step before it`},
 		{"site:\nfetch site\ncall if tall", `6: condition "tall": not one of`},
 		{"site:\nfetch site", `5: site: want it to end with "call"`},
 		{"site:\nfetch first\nfetch second\ncall", `5: site: fetch first: a site is made of 1: want "fetch site"`},
 		{"handler:\nlook up\nact\nmiss:", `7: "miss:": nothing in it: want a step a line below it`},
 		{"handler: act", `4: "act": want nothing behind "handler:": steps begin on the next line`},
-		{"handler:\ntake reference\nlook up\nact", `5: handler: take reference: nothing gives it back: whoever waits for handlers would wait for ever`},
-		{"miss:\nlook again\ngo back", `6: miss: go back: without "sync" before it the CPU could fetch the same breakpoint for ever`},
+		{"handler:\ntake reference\nlook up\nact",
+			`5: handler: take reference: nothing gives it back: whoever waits for handlers would wait for ever`},
+		{"miss:\nlook again\ngo back",
+			`6: miss: go back: without "sync" before it the CPU could fetch the same breakpoint for ever`},
 		{"miss:\nlook again\nmiss:\nfatal", `6: "miss:": line 4 has begun this section already`},
 		{"miss:\nfor each patch\nfatal\nend", `5: miss "for each patch": not one of`},
 		{"entry:\nact", `5: entry "act": not one of call a site, enter, catch up`},

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 package poke
 
 import (
@@ -32,7 +34,8 @@ func TestBuiltinPlansAreRegular(t *testing.T) {
 // it is not.
 func TestRegular(t *testing.T) {
 	around := func(begin, end string, batch ...string) string {
-		return lines(append(append([]string{"name: x", "once before:", begin, "every batch:"}, batch...), "once after:", end)...)
+		return lines(append(append([]string{"name: x", "once before:", begin, "every batch:"}, batch...), "once after:",
+			end)...)
 	}
 	phases := func(l ...string) []string {
 		return append(append([]string{"Publish", "Write breakpoint"}, l...), "Write head", "Unpublish", "WaitHandlers")
@@ -41,27 +44,33 @@ func TestRegular(t *testing.T) {
 		src  string
 		want bool
 	}{
-		"three phases":               {steps(phases("Sync 1", "Write tail if tail", "Sync 2")...), true},
-		"under a lock":               {around("Lock text_mutex", "Unlock text_mutex", phases()...), true},
-		"a stopped machine":          {around("StopMachine", "Resume", "Write word"), true},
-		"whole sites":                {steps("for each patch", "Write literal if literal", "Write word", "end"), true},
-		"whole sites, published":     {steps("Publish", "Write word", "Unpublish", "WaitHandlers"), true},
-		"a lock for each batch":      {steps("Lock text_mutex", "Write word", "Unlock text_mutex"), false},
-		"a stop for each batch":      {steps("StopMachine", "Write word", "Resume"), false},
-		"written behind the stop":    {lines("name: x", "once before:", "StopMachine", "Resume", "every batch:", "Write word"), false},
+		"three phases":           {steps(phases("Sync 1", "Write tail if tail", "Sync 2")...), true},
+		"under a lock":           {around("Lock text_mutex", "Unlock text_mutex", phases()...), true},
+		"a stopped machine":      {around("StopMachine", "Resume", "Write word"), true},
+		"whole sites":            {steps("for each patch", "Write literal if literal", "Write word", "end"), true},
+		"whole sites, published": {steps("Publish", "Write word", "Unpublish", "WaitHandlers"), true},
+		"a lock for each batch":  {steps("Lock text_mutex", "Write word", "Unlock text_mutex"), false},
+		"a stop for each batch":  {steps("StopMachine", "Write word", "Resume"), false},
+		"written behind the stop": {lines("name: x", "once before:", "StopMachine", "Resume", "every batch:",
+			"Write word"), false},
 		"phases inside stop_machine": {around("StopMachine", "Resume", phases()...), false},
-		"published for everything":   {lines("name: x", "once before:", "Publish", "every batch:", "Write breakpoint", "Write head", "once after:", "Unpublish", "WaitHandlers"), false},
-		"published twice":            {steps(append(phases(), phases()...)...), false},
-		"forgotten, not waited for":  {steps("Publish", "Write breakpoint", "Write head", "Unpublish", "Clear"), false},
-		"handlers waited for late":   {steps("Publish", "Write breakpoint", "Unpublish", "Write head", "WaitHandlers"), false},
-		"two breakpoints":            {steps(phases("Write breakpoint")...), false},
-		"two tails":                  {steps(phases("Write tail if tail", "Write tail if tail")...), false},
-		"a tail before it":           {steps("Publish", "Write tail if tail", "Write breakpoint", "Write head", "Unpublish", "WaitHandlers"), false},
-		"a breakpoint that stays":    {steps("Publish", "Write breakpoint", "Unpublish", "WaitHandlers"), false},
-		"a word under a breakpoint":  {steps(phases("Write word")...), false},
-		"half a literal":             {steps("Publish", "Write literal-low if literal", "Write word", "Unpublish", "WaitHandlers"), false},
-		"breakpoints site by site":   {steps("Publish", "for each patch", "Write breakpoint", "Write head", "end", "Unpublish", "WaitHandlers"), false},
-		"mapped pages":               {steps("for each patch", "Map", "Write word", "end"), false},
+		"published for everything": {lines("name: x", "once before:", "Publish", "every batch:", "Write breakpoint",
+			"Write head", "once after:", "Unpublish", "WaitHandlers"), false},
+		"published twice":           {steps(append(phases(), phases()...)...), false},
+		"forgotten, not waited for": {steps("Publish", "Write breakpoint", "Write head", "Unpublish", "Clear"), false},
+		"handlers waited for late": {steps("Publish", "Write breakpoint", "Unpublish", "Write head", "WaitHandlers"),
+			false},
+		"two breakpoints": {steps(phases("Write breakpoint")...), false},
+		"two tails":       {steps(phases("Write tail if tail", "Write tail if tail")...), false},
+		"a tail before it": {steps("Publish", "Write tail if tail", "Write breakpoint", "Write head", "Unpublish",
+			"WaitHandlers"), false},
+		"a breakpoint that stays":   {steps("Publish", "Write breakpoint", "Unpublish", "WaitHandlers"), false},
+		"a word under a breakpoint": {steps(phases("Write word")...), false},
+		"half a literal": {steps("Publish", "Write literal-low if literal", "Write word", "Unpublish",
+			"WaitHandlers"), false},
+		"breakpoints site by site": {steps("Publish", "for each patch", "Write breakpoint", "Write head", "end",
+			"Unpublish", "WaitHandlers"), false},
+		"mapped pages": {steps("for each patch", "Map", "Write word", "end"), false},
 	} {
 		p := parse(t, "x.plan", []byte(tt.src))
 		for _, arch := range cpus.ArchNames() {
@@ -89,7 +98,8 @@ func somePlan(t *rapid.T) string {
 	d.line("batching: " + rapid.SampledFrom(batchingNames).Draw(t, "batching"))
 	d.line("layout: " + rapid.SampledFrom(layoutNames).Draw(t, "layout"))
 	around := rapid.SampledFrom([][2][]string{
-		{}, {{"StopMachine"}, {"Resume"}}, {{"Lock text_mutex"}, {"Unlock text_mutex"}}, {{"Publish"}, {"Unpublish", "WaitHandlers"}},
+		{}, {{"StopMachine"}, {"Resume"}}, {{"Lock text_mutex"}, {"Unlock text_mutex"}}, {{"Publish"},
+			{"Unpublish", "WaitHandlers"}},
 	}).Draw(t, "around")
 	d.published, d.stopped = len(around[1]) == 2, len(around[0]) == 1 && around[0][0] == "StopMachine"
 	d.locks[TextMutex] = len(around[0]) == 1 && strings.HasPrefix(around[0][0], "Lock")
@@ -135,7 +145,8 @@ func (d *drawn) block(depth int) {
 			}
 			d.line("Write " + part + when)
 		case 4:
-			d.line(rapid.SampledFrom([]string{"Fence", "Fence if stores-buffered", "Fence if literal and not tail"}).Draw(d.t, "fence"))
+			d.line(rapid.SampledFrom([]string{"Fence", "Fence if stores-buffered", "Fence if literal and not tail"}).Draw(d.t,
+				"fence"))
 		case 5:
 			if d.round++; d.round < 200 {
 				d.line(fmt.Sprintf("Sync %d if not masked-rounds", d.round), fmt.Sprintf("Sync %d lazy if masked-rounds", d.round))
@@ -145,7 +156,8 @@ func (d *drawn) block(depth int) {
 				d.line("Map")
 			}
 		case 7:
-			d.inside(&d.published, depth, "Publish", rapid.SampledFrom([]string{"Unpublish\nWaitHandlers", "Unpublish\nClear", "Clear\nUnpublish"}).Draw(d.t, "end"))
+			d.inside(&d.published, depth, "Publish", rapid.SampledFrom([]string{"Unpublish\nWaitHandlers", "Unpublish\nClear",
+				"Clear\nUnpublish"}).Draw(d.t, "end"))
 		case 8:
 			d.inside(&d.stopped, depth, "StopMachine", "Resume")
 		case 9:
@@ -221,7 +233,8 @@ func undoneAt(t *testing.T, rt rapid.TB, p *Protocol, s Shape, plan []Step, k in
 		b.buffer.drain(g)
 		for i := range patches {
 			if !g.is(&patches[i], true, s.Literals()) {
-				rt.Errorf("%s, store %d of %v failed, back by %v: site %d holds %s, ops %d", s.Traits.Name, k, plan, back, i, g.text[i].Format(s.Len), g.ops[i])
+				rt.Errorf("%s, store %d of %v failed, back by %v: site %d holds %s, ops %d", s.Traits.Name, k, plan, back, i,
+					g.text[i].Format(s.Len), g.ops[i])
 			}
 		}
 		for _, e := range g.exposed {
@@ -231,7 +244,8 @@ func undoneAt(t *testing.T, rt rapid.TB, p *Protocol, s Shape, plan []Step, k in
 		}
 	}
 	if g.refs != 0 || g.published != 0 || g.stopped || g.locks != [NumMutexes]bool{} {
-		rt.Errorf("%s, store %d of %v failed, back by %v: %d references, %d batches published, stopped %v, locks %v", s.Traits.Name, k, plan, back, g.refs, g.published, g.stopped, g.locks)
+		rt.Errorf("%s, store %d of %v failed, back by %v: %d references, %d batches published, stopped %v, locks %v",
+			s.Traits.Name, k, plan, back, g.refs, g.published, g.stopped, g.locks)
 	}
 	return failed
 }

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 package poke
 
 import (
@@ -269,7 +271,8 @@ func (p *Patcher) verify(st Step, g Ground) error {
 			p.stage = 1
 			return nil
 		}
-	} else if got, want := uint64(p.buffer.over(patch.Site, true, isa.Text(g.Literal(int(patch.Site))))), patch.ops(!st.Undo); got != want {
+	} else if got, want := uint64(p.buffer.over(patch.Site, true,
+		isa.Text(g.Literal(int(patch.Site))))), patch.ops(!st.Undo); got != want {
 		return &MismatchError{patch.Addr, fmt.Sprintf("ops %#x", want), fmt.Sprintf("ops %#x", got)}
 	}
 	p.advance(st)

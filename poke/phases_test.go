@@ -48,9 +48,13 @@ func TestRoundsOfPhases(t *testing.T) {
 		all := rapid.SliceOfN(rapid.Custom(func(t *rapid.T) entry {
 			return entry{rapid.SampledFrom(x86_64.Lengths).Draw(t, "length"), rapid.IntRange(0, 3).Draw(t, "int3") == 0}
 		}), 1, 40).Draw(t, "entries")
-		for name, slots := range map[string]int{"breakpoint": rapid.IntRange(1, 9).Draw(t, "slots"), "breakpoint-global": len(all), "per-site": 1, "breakpoint-lazy": 3} {
+		for name, slots := range map[string]int{"breakpoint": rapid.IntRange(1, 9).Draw(t, "slots"),
+			"breakpoint-global": len(all), "per-site": 1, "breakpoint-lazy": 3} {
 			want, _ := sum(all, slots)
-			s := Shape{Traits: longest.Traits(), Len: 6, Patches: len(all), Entry: func(i int) (int, bool) { return all[i].len, all[i].int3 }}
+			s := Shape{Traits: longest.Traits(), Len: 6, Patches: len(all), Entry: func(i int) (int, bool) {
+				return all[i].len,
+					all[i].int3
+			}}
 			batches := func(yield func(Range) bool) {
 				for i := 0; i < len(all); i += slots {
 					if !yield(Range{i, min(i+slots, len(all))}) {
@@ -113,7 +117,8 @@ func TestPatchEntry(t *testing.T) {
 		if n, kept := c.p.Entry(code); n != c.n || kept != c.kept {
 			t.Errorf("%+v: %d bytes, kept %v", c.p, n, kept)
 		}
-		p := &Patcher{Code: code, Patches: []Patch{c.p}, Plan: []Step{{Op: Write, Part: Head, To: 1}, {Op: Write, Part: Tail, To: 1}}}
+		p := &Patcher{Code: code, Patches: []Patch{c.p}, Plan: []Step{{Op: Write, Part: Head, To: 1},
+			{Op: Write, Part: Tail, To: 1}}}
 		if head, tail := p.storeOf(StoreID{0, 0}), p.storeOf(StoreID{1, 0}); int(head.n) != c.head || int(tail.n) != c.tail {
 			t.Errorf("%+v: head of %d bytes, tail of %d", c.p, head.n, tail.n)
 		}

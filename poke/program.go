@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 package poke
 
 import "slices"
@@ -6,7 +8,9 @@ import "slices"
 type Life struct {
 	Patches int  // all that it changes
 	Settles bool // the protocol promises, when it is through, that nobody executes what was replaced; see Protocol.Settles
-	Locked  bool // text_mutex is held while text is changed, unless the plan takes it itself, and ftrace_lock while an ops is got rid of
+	// text_mutex is held while text is changed, unless the plan takes it itself, and ftrace_lock while an ops is got rid
+	// of
+	Locked bool
 }
 
 // Toggle is a tracer's whole life: its ops is attached, the plan enable makes all

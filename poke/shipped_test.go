@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 package poke
 
 import (
@@ -64,8 +66,10 @@ func TestShippedPlans(t *testing.T) {
 // sameProtocol holds a protocol from a file against a built-in one.
 func sameProtocol(t *testing.T, arch string, got, want *Protocol) {
 	t.Helper()
-	if got.Batching != want.Batching || got.Layout != want.Layout || got.Traps != want.Traps || got.OneStore != want.OneStore {
-		t.Errorf("batching %d, layout %d, traps %v, one store %v; want %d, %d, %v, %v", got.Batching, got.Layout, got.Traps, got.OneStore,
+	if got.Batching != want.Batching || got.Layout != want.Layout || got.Traps != want.Traps ||
+		got.OneStore != want.OneStore {
+		t.Errorf("batching %d, layout %d, traps %v, one store %v; want %d, %d, %v, %v", got.Batching, got.Layout, got.Traps,
+			got.OneStore,
 			want.Batching, want.Layout, want.Traps, want.OneStore)
 	}
 	if got.Summary != want.Summary || got.Source != want.Source {

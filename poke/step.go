@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 package poke
 
 import (
@@ -36,7 +38,8 @@ const (
 	Expect         // until it was told
 )
 
-var opNames = [...]string{"Verify", "Publish", "Write", "Fence", "Sync", "StopMachine", "Resume", "Unpublish", "WaitHandlers", "GracePeriod",
+var opNames = [...]string{"Verify", "Publish", "Write", "Fence", "Sync", "StopMachine", "Resume", "Unpublish",
+	"WaitHandlers", "GracePeriod",
 	"SynchronizeRCU", "Lock", "Unlock", "Attach", "Release", "Settle", "Clear", "Map", "Raise", "Expect"}
 
 func (o Op) String() string { return opNames[o] }

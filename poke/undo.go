@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 package poke
 
 // Undo is the plan that takes back what a plan has done before it failed at step

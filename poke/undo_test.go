@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 package poke
 
 import (
@@ -43,7 +45,8 @@ func TestPlansDoTheirWork(t *testing.T) {
 func (g *paper) check(t testing.TB) {
 	t.Helper()
 	if g.refs != 0 || g.published != 0 || g.stopped || len(g.exposed) > 0 {
-		t.Errorf("left behind: %d references, %d batches published, stopped %v; %v", g.refs, g.published, g.stopped, g.exposed)
+		t.Errorf("left behind: %d references, %d batches published, stopped %v; %v", g.refs, g.published, g.stopped,
+			g.exposed)
 	}
 }
 
@@ -87,7 +90,8 @@ func TestUndoFromEverywhere(t *testing.T) {
 				}
 				for i := range patches {
 					if !g.is(&patches[i], true, s.Literals()) {
-						t.Errorf("store %d, cancelled %v: site %d holds %s, ops %d; plan back %v", k, cancelled, i, g.text[i].Format(s.Len), g.ops[i], back.Plan)
+						t.Errorf("store %d, cancelled %v: site %d holds %s, ops %d; plan back %v", k, cancelled, i,
+							g.text[i].Format(s.Len), g.ops[i], back.Plan)
 					}
 				}
 				g.check(t)
@@ -217,7 +221,8 @@ func failAt(t *testing.T, p *Protocol, s Shape, plan []Step, k int) bool {
 		}
 	}
 	if g.refs != 0 || g.published != 0 || g.stopped {
-		t.Errorf("store %d of %v failed: %d references, %d batches are left, stopped %v", k, plan, g.refs, g.published, g.stopped)
+		t.Errorf("store %d of %v failed: %d references, %d batches are left, stopped %v", k, plan, g.refs, g.published,
+			g.stopped)
 	}
 	return failed
 }

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 package poke
 
 import (
@@ -148,5 +150,6 @@ func regularBatch(steps []Step) bool {
 			return false
 		}
 	}
-	return ops[Publish] == 1 && parts[Breakpoint] == parts[Head] && parts[Breakpoint]+parts[Word] <= 1 && parts[LiteralLow] == parts[LiteralHigh]
+	return ops[Publish] == 1 && parts[Breakpoint] == parts[Head] && parts[Breakpoint]+parts[Word] <= 1 &&
+		parts[LiteralLow] == parts[LiteralHigh]
 }

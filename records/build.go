@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 package records
 
 import (
@@ -157,7 +159,8 @@ func (b *builder) setGroups(groups []Group) error {
 		}
 		for i := g.First + 1; i < g.Last; i++ {
 			if b.addrs[i] < b.addrs[i-1] {
-				return b.fail(fmt.Sprintf("group %d", k), fmt.Sprintf("record %d lies below record %d; records ascend inside a group", i, i-1))
+				return b.fail(fmt.Sprintf("group %d", k),
+					fmt.Sprintf("record %d lies below record %d; records ascend inside a group", i, i-1))
 			}
 		}
 		next = g.Last

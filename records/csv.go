@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 package records
 
 import (
@@ -126,7 +128,8 @@ func (c *csvRows) join(a Addr, group []byte) error {
 		c.endGroup()
 		c.group = g
 	case a < b.addrs[n-1]:
-		return b.fail(quoted("address", a.String()), fmt.Sprintf("below %s before it; addresses ascend inside a group", b.addrs[n-1]))
+		return b.fail(quoted("address", a.String()), fmt.Sprintf("below %s before it; addresses ascend inside a group",
+			b.addrs[n-1]))
 	}
 	return nil
 }

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // Package records holds what can be patched: tables of the call sites that a
 // kernel's function tracer rewrites. It reads them from real kernels and ELF
 // files or makes them up, sorts them into groups as the kernel does, and chooses

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 package records
 
 import (
@@ -81,7 +83,8 @@ func readELFStream(s *source, opt Options) (*Table, error) {
 		return nil, readError(s.file, "", err)
 	}
 	if len(data) > MaxPackedELF {
-		return nil, &ParseError{File: s.file, Reason: fmt.Sprintf("an ELF file that unpacks to more than %d MiB; unpack it first", MaxPackedELF>>20)}
+		return nil, &ParseError{File: s.file,
+			Reason: fmt.Sprintf("an ELF file that unpacks to more than %d MiB; unpack it first", MaxPackedELF>>20)}
 	}
 	return readELF(s.ctx, s.file, bytes.NewReader(data), int64(len(data)), opt)
 }
@@ -168,7 +171,8 @@ func (e *elfFile) bytes(sec *elf.Section) ([]byte, error) {
 	case sec.Flags&elf.SHF_COMPRESSED != 0:
 		return nil, e.fail(sec, "is compressed")
 	case sec.Offset > uint64(e.size) || sec.FileSize > uint64(e.size)-sec.Offset:
-		return nil, e.fail(sec, "%d bytes at offset %#x, but the file ends at %#x: cut short", sec.FileSize, sec.Offset, e.size)
+		return nil, e.fail(sec, "%d bytes at offset %#x, but the file ends at %#x: cut short", sec.FileSize, sec.Offset,
+			e.size)
 	}
 	data := make([]byte, sec.FileSize)
 	if _, err := io.ReadFull(sec.Open(), data); err != nil {

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 package records
 
 import (
@@ -138,5 +140,6 @@ func (b *elfBuild) text(addr uint64, code []byte) int {
 
 // entries adds a section of entries.
 func (b *elfBuild) entries(addr uint64, v ...uint64) int {
-	return b.section(elfSec{name: secPatchable, kind: elf.SHT_PROGBITS, flags: dataFlags, addr: addr, data: words(v...), align: 8})
+	return b.section(elfSec{name: secPatchable, kind: elf.SHT_PROGBITS, flags: dataFlags, addr: addr, data: words(v...),
+		align: 8})
 }

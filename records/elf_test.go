@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 package records
 
 import (
@@ -45,12 +47,17 @@ func TestELFARM64(t *testing.T) {
 		entries []uint64
 		want    []Addr
 	}{
-		{"per-site ops", slices.Concat(plain, plain), []uint64{0x1008, 0x1028}, []uint64{0x1000, 0x1020}, []Addr{0x100c, 0x102c}},
-		{"and landing pads", slices.Concat(pad, plain), []uint64{0x1008, 0x1028}, []uint64{0x1020, 0x1000}, []Addr{0x1010, 0x102c}},
+		{"per-site ops", slices.Concat(plain, plain), []uint64{0x1008, 0x1028}, []uint64{0x1000, 0x1020},
+			[]Addr{0x100c, 0x102c}},
+		{"and landing pads", slices.Concat(pad, plain), []uint64{0x1008, 0x1028}, []uint64{0x1020, 0x1000},
+			[]Addr{0x1010, 0x102c}},
 		{"stripped", slices.Concat(plain, pad), nil, []uint64{0x1000, 0x1020}, []Addr{0x100c, 0x1030}},
-		{"two NOPs", insns(armNop, armNop, 0xd65f03c0, 0, armNop, armNop, 0xd65f03c0), []uint64{0x1000, 0x1010}, []uint64{0x1000, 0x1010}, []Addr{0x1004, 0x1014}},
-		{"two NOPs, landing pad", insns(0xd503245f, armNop, armNop, 0xd65f03c0), []uint64{0x1000}, []uint64{0x1004}, []Addr{0x1008}},
-		{"four NOPs, landing pad", insns(0xd503245f, armNop, armNop, armNop, armNop), []uint64{0x1000}, []uint64{0x1004}, []Addr{0x1008}},
+		{"two NOPs", insns(armNop, armNop, 0xd65f03c0, 0, armNop, armNop, 0xd65f03c0), []uint64{0x1000, 0x1010},
+			[]uint64{0x1000, 0x1010}, []Addr{0x1004, 0x1014}},
+		{"two NOPs, landing pad", insns(0xd503245f, armNop, armNop, 0xd65f03c0), []uint64{0x1000}, []uint64{0x1004},
+			[]Addr{0x1008}},
+		{"four NOPs, landing pad", insns(0xd503245f, armNop, armNop, armNop, armNop), []uint64{0x1000}, []uint64{0x1004},
+			[]Addr{0x1008}},
 		{"two NOPs, stripped", insns(armNop, armNop, 0xd65f03c0, armNop), nil, []uint64{0x1000}, []Addr{0x1004}},
 		{"mcount", insns(0xa9bf7bfd, 0x94000010), []uint64{0x1000}, []uint64{0x1004}, []Addr{0x1004}},
 		{"end of section", insns(armNop, armNop), nil, []uint64{0x1000}, []Addr{0x1004}},
@@ -115,7 +122,8 @@ func TestELFImage(t *testing.T) {
 	for machine, arch := range elfArches {
 		b := elfBuild{machine: machine, kind: elf.ET_DYN}
 		text := b.text(0x1000, make([]byte, 0x100))
-		init := b.section(elfSec{name: ".init.data", kind: elf.SHT_PROGBITS, flags: dataFlags, addr: 0x8000, data: make([]byte, 64)})
+		init := b.section(elfSec{name: ".init.data", kind: elf.SHT_PROGBITS, flags: dataFlags, addr: 0x8000,
+			data: make([]byte, 64)})
 		b.function("b", text, 0x1020)
 		b.function("__c", text, 0x1040)
 		b.function("c", text, 0x1040)
@@ -152,8 +160,10 @@ func TestELFObject(t *testing.T) {
 		endbr := insns(x86Endbr64, 0, 0, 0)
 		text := b.text(0, slices.Concat(make([]byte, 16), endbr, make([]byte, 5)))
 		data := b.section(elfSec{name: ".data", kind: elf.SHT_PROGBITS, flags: dataFlags, data: make([]byte, 40)})
-		init := b.section(elfSec{name: ".init.text", kind: elf.SHT_PROGBITS, flags: codeFlags, data: make([]byte, 8), align: 16})
-		hot := b.section(elfSec{name: ".text.hot", kind: elf.SHT_PROGBITS, flags: codeFlags, data: make([]byte, 8), align: 64})
+		init := b.section(elfSec{name: ".init.text", kind: elf.SHT_PROGBITS, flags: codeFlags, data: make([]byte, 8),
+			align: 16})
+		hot := b.section(elfSec{name: ".text.hot", kind: elf.SHT_PROGBITS, flags: codeFlags, data: make([]byte, 8),
+			align: 64})
 		first := b.entries(0, 0, 0, 0)
 		second := b.entries(0, 0)
 		sText := b.symbol("", elf.STT_SECTION, elf.STB_LOCAL, text, 0)
@@ -177,9 +187,12 @@ func TestELFObject(t *testing.T) {
 		extra  []elfSec
 	}{
 		{"prog_1", nil},
-		{"info", []elfSec{{name: ".modinfo", kind: elf.SHT_PROGBITS, flags: elf.SHF_ALLOC, data: []byte("license=GPL\x00name=info\x00")}}},
-		{"this", []elfSec{{name: ".gnu.linkonce.this_module", kind: elf.SHT_PROGBITS, flags: dataFlags, data: append(make([]byte, 24), "this\x00..."...)}}},
-		{"prog_1", []elfSec{{name: ".modinfo", kind: elf.SHT_PROGBITS, data: []byte("name=a b\x00")}, {name: ".gnu.linkonce.this_module", kind: elf.SHT_NOBITS}}},
+		{"info", []elfSec{{name: ".modinfo", kind: elf.SHT_PROGBITS, flags: elf.SHF_ALLOC,
+			data: []byte("license=GPL\x00name=info\x00")}}},
+		{"this", []elfSec{{name: ".gnu.linkonce.this_module", kind: elf.SHT_PROGBITS, flags: dataFlags,
+			data: append(make([]byte, 24), "this\x00..."...)}}},
+		{"prog_1", []elfSec{{name: ".modinfo", kind: elf.SHT_PROGBITS, data: []byte("name=a b\x00")},
+			{name: ".gnu.linkonce.this_module", kind: elf.SHT_NOBITS}}},
 	} {
 		tab := build(c.extra...).open(t, Options{})
 		want := []Raw{
@@ -230,9 +243,11 @@ func TestELFErrors(t *testing.T) {
 	}
 	runELFCases(t, []elfCase{
 		{"other architecture", good, Options{Arch: "arm64"}, "an ELF file for x86_64, not for arm64"},
-		{"unknown machine", edit(18, 8), Options{}, "an ELF file for EM_MIPS, ELFDATA2LSB; x86_64, arm64 and riscv64 are understood"},
+		{"unknown machine", edit(18, 8), Options{},
+			"an ELF file for EM_MIPS, ELFDATA2LSB; x86_64, arm64 and riscv64 are understood"},
 		{"32 bit", edit(4, 1), Options{}, "a 32-bit ELF file (ELFCLASS32); only 64-bit ones have records here"},
-		{"core dump", edit(16, 4), Options{}, "an ELF file of type ET_CORE; programs, libraries, objects and kernel modules have records"},
+		{"core dump", edit(16, 4), Options{},
+			"an ELF file of type ET_CORE; programs, libraries, objects and kernel modules have records"},
 		{"10 bytes", good[:10], Options{}, "ELF file cut short"},
 		{"cut short", good[:100], Options{}, "ELF file cut short or malformed: EOF"},
 		{"nothing patchable", x86File(t, elf.ET_EXEC, func(b *elfBuild) { b.text(0x1000, make([]byte, 8)) }), Options{},
@@ -269,22 +284,32 @@ func TestELFRelocationErrors(t *testing.T) {
 	}
 	marked := func(start, stop uint64) []byte {
 		return x86File(t, elf.ET_EXEC, func(b *elfBuild) {
-			sec := b.section(elfSec{name: ".init.data", kind: elf.SHT_PROGBITS, flags: dataFlags, addr: 0x8000, data: words(1, 2)})
+			sec := b.section(elfSec{name: ".init.data", kind: elf.SHT_PROGBITS, flags: dataFlags, addr: 0x8000,
+				data: words(1, 2)})
 			b.symbol(symStart, elf.STT_NOTYPE, elf.STB_GLOBAL, sec, start)
 			b.symbol(symStop, elf.STT_NOTYPE, elf.STB_GLOBAL, sec, stop)
 		})
 	}
 	runELFCases(t, []elfCase{
-		{"relocation type", object(rela(0, 10, 1, 0)), Options{}, `section ".rela.p": offset 0x0: relocation type 10, not the 64-bit address 1`},
-		{"relocation offset", object(rela(8, 1, 1, 0)), Options{}, `section ".rela.p": offset 0x8 is not a word of __patchable_function_entries`},
-		{"undefined symbol", object(rela(0, 1, 1, 0)), Options{}, `section ".rela.p": offset 0x0: symbol 1 is not defined in this file`},
-		{"no such symbol", object(rela(0, 1, 9, 0)), Options{}, `section ".rela.p": offset 0x0: symbol 9 is not defined in this file`},
+		{"relocation type", object(rela(0, 10, 1, 0)), Options{},
+			`section ".rela.p": offset 0x0: relocation type 10, not the 64-bit address 1`},
+		{"relocation offset", object(rela(8, 1, 1, 0)), Options{},
+			`section ".rela.p": offset 0x8 is not a word of __patchable_function_entries`},
+		{"undefined symbol", object(rela(0, 1, 1, 0)), Options{},
+			`section ".rela.p": offset 0x0: symbol 1 is not defined in this file`},
+		{"no such symbol", object(rela(0, 1, 9, 0)), Options{},
+			`section ".rela.p": offset 0x0: symbol 9 is not defined in this file`},
 		{"half a relocation", object(make([]byte, 25)), Options{}, `section ".rela.p": 25 bytes, not a multiple of 24`},
-		{"image relocation type", image(rela(0x2000, 10, 1, 0)), Options{}, `section ".rela.dyn": address 0x2000: relocation type 10, neither relative (8) nor a 64-bit address (1)`},
-		{"image relocation offset", image(rela(0x2004, 8, 1, 0)), Options{}, `section ".rela.dyn": address 0x2004 is not a word of __patchable_function_entries`},
-		{"image undefined symbol", image(rela(0x2000, 1, 1, 0)), Options{}, `section ".rela.dyn": address 0x2000: symbol 1 is not defined in this file`},
-		{"symbols crossed", marked(0x8008, 0x8000), Options{}, "symbols __start_mcount_loc 0x8008 and __stop_mcount_loc 0x8000 do not enclose a table"},
-		{"symbols astray", marked(0x8008, 0x9000), Options{}, "no section holds the table from __start_mcount_loc 0x8008 to __stop_mcount_loc 0x9000"},
+		{"image relocation type", image(rela(0x2000, 10, 1, 0)), Options{},
+			`section ".rela.dyn": address 0x2000: relocation type 10, neither relative (8) nor a 64-bit address (1)`},
+		{"image relocation offset", image(rela(0x2004, 8, 1, 0)), Options{},
+			`section ".rela.dyn": address 0x2004 is not a word of __patchable_function_entries`},
+		{"image undefined symbol", image(rela(0x2000, 1, 1, 0)), Options{},
+			`section ".rela.dyn": address 0x2000: symbol 1 is not defined in this file`},
+		{"symbols crossed", marked(0x8008, 0x8000), Options{},
+			"symbols __start_mcount_loc 0x8008 and __stop_mcount_loc 0x8000 do not enclose a table"},
+		{"symbols astray", marked(0x8008, 0x9000), Options{},
+			"no section holds the table from __start_mcount_loc 0x8008 to __stop_mcount_loc 0x9000"},
 	})
 }
 

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 package records
 
 import (
@@ -44,7 +46,8 @@ func (e *elfFile) entries() ([]uint64, error) {
 		}
 	}
 	if len(entries) == 0 {
-		return nil, e.fail(tables[0].sec, "all entries are zero; the relocations that fill them in were stripped, or nothing is patchable")
+		return nil, e.fail(tables[0].sec,
+			"all entries are zero; the relocations that fill them in were stripped, or nothing is patchable")
 	}
 	slices.Sort(entries)
 	return entries, nil
@@ -75,7 +78,8 @@ func (e *elfFile) wordTables() ([]wordTable, error) {
 		tables = append(tables, t)
 	}
 	if len(tables) == 0 {
-		return nil, e.fail(nil, "lists no patchable functions: no section %s or %s and no symbol %s (compile with -fpatchable-function-entry)",
+		return nil, e.fail(nil,
+			"lists no patchable functions: no section %s or %s and no symbol %s (compile with -fpatchable-function-entry)",
 			secMcount, secPatchable, symStart)
 	}
 	return tables, nil
@@ -87,7 +91,8 @@ func (e *elfFile) between(start, stop uint64) (wordTable, error) {
 		return wordTable{}, e.fail(nil, "symbols %s %#x and %s %#x do not enclose a table", symStart, start, symStop, stop)
 	}
 	for i, sec := range e.f.Sections {
-		if sec.Flags&elf.SHF_ALLOC == 0 || sec.Type == elf.SHT_NOBITS || start < sec.Addr || start-sec.Addr > sec.Size || stop-sec.Addr > sec.Size {
+		if sec.Flags&elf.SHF_ALLOC == 0 || sec.Type == elf.SHT_NOBITS || start < sec.Addr || start-sec.Addr > sec.Size ||
+			stop-sec.Addr > sec.Size {
 			continue
 		}
 		data, err := e.bytes(sec)
@@ -102,7 +107,8 @@ func (e *elfFile) between(start, stop uint64) (wordTable, error) {
 }
 
 // relocations calls apply for each entry of a section of relocations.
-func (e *elfFile) relocations(sec *elf.Section, apply func(offset uint64, kind, sym uint32, addend uint64) error) error {
+func (e *elfFile) relocations(sec *elf.Section, apply func(offset uint64, kind, sym uint32,
+	addend uint64) error) error {
 	data, err := e.bytes(sec)
 	if err != nil {
 		return err

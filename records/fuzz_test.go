@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 package records
 
 import (
@@ -66,7 +68,8 @@ func FuzzFunctions(f *testing.F) {
 }
 
 func FuzzCSV(f *testing.F) {
-	for _, s := range []string{"1,a,,0\n2,b,m,1\n", "1,a,,\n", "1,\"a,\"\"b\",\"m\",3\r\n", "2,a,,0\n1,b,,0\n", "1,\"a\n"} {
+	for _, s := range []string{"1,a,,0\n2,b,m,1\n", "1,a,,\n", "1,\"a,\"\"b\",\"m\",3\r\n", "2,a,,0\n1,b,,0\n",
+		"1,\"a\n"} {
 		f.Add(s)
 	}
 	f.Fuzz(func(t *testing.T, rows string) { fuzzText(t, csvHeader+"\n"+rows, Options{}) })
@@ -78,7 +81,8 @@ func FuzzELF(f *testing.F) {
 		text := b.text(0x1000, armFunction(true))
 		b.function("f", text, 0x1008)
 		b.entries(0x2000, 0x1000, 0)
-		b.section(elfSec{name: ".rela.dyn", kind: elf.SHT_RELA, flags: elf.SHF_ALLOC, data: rela(0x2000, arch.relative, 0, 0x1000)})
+		b.section(elfSec{name: ".rela.dyn", kind: elf.SHT_RELA, flags: elf.SHF_ALLOC, data: rela(0x2000, arch.relative, 0,
+			0x1000)})
 		f.Add(b.bytes(f))
 		b.kind = elf.ET_REL
 		b.secs[len(b.secs)-1] = elfSec{name: ".rela.p", kind: elf.SHT_RELA, info: 2, data: rela(0, arch.absolute, 1, 0)}
@@ -94,7 +98,8 @@ func FuzzELF(f *testing.F) {
 }
 
 func FuzzGen(f *testing.F) {
-	for _, s := range []string{"", "n=10,groups=3", "order=random,n=7", "modules=0.5,misaligned=1,seed=18446744073709551615,n=50", "base=0,spacing=16,n=3", "n=1e3", "order=sort"} {
+	for _, s := range []string{"", "n=10,groups=3", "order=random,n=7",
+		"modules=0.5,misaligned=1,seed=18446744073709551615,n=50", "base=0,spacing=16,n=3", "n=1e3", "order=sort"} {
 		f.Add(s)
 	}
 	f.Fuzz(func(t *testing.T, spec string) {
@@ -115,7 +120,8 @@ func FuzzGen(f *testing.F) {
 }
 
 func FuzzFilter(f *testing.F) {
-	for _, s := range []string{"vfs_*", "!*lock*", "[a-", `\`, ":mod:ext4", "*:mod:!*", "a*b?[!x]", "3", "a b !c", "***a"} {
+	for _, s := range []string{"vfs_*", "!*lock*", "[a-", `\`, ":mod:ext4", "*:mod:!*", "a*b?[!x]", "3", "a b !c",
+		"***a"} {
 		f.Add(s)
 	}
 	tab := filterTable(f)

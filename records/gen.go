@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 package records
 
 import (
@@ -206,7 +208,8 @@ func (g *generator) moduleStart(next uint64) uint64 {
 func (g *generator) tooBig() error {
 	s := g.spec
 	return &ParseError{File: g.file, Value: fmt.Sprintf("n=%d, spacing=%d", s.n, s.spacing),
-		Reason: fmt.Sprintf("does not fit between base=%#x and the end of memory; take a lower base or a smaller spacing", s.base)}
+		Reason: fmt.Sprintf("does not fit between base=%#x and the end of memory; take a lower base or a smaller spacing",
+			s.base)}
 }
 
 // descentGroups starts a group wherever an address is below its predecessor.

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 package records
 
 import (
@@ -36,9 +38,12 @@ func TestGenErrors(t *testing.T) {
 		{"base=12", `base "12": not an address, a multiple of 4096 like 0xffffffff81000000`},
 		{"n=10,groups=11", `groups=11: more than the 10 records of the core kernel`},
 		{"n=10,modules=0.5,groups=6", `groups=6: more than the 5 records of the core kernel`},
-		{"groups=2,order=random", `groups=2: order=random makes a group of every ascending run; groups need order=grouped or order=sorted`},
-		{"n=1000000,spacing=4096", `n=1000000, spacing=4096: does not fit between base=0xffffffff81000000 and the end of memory; take a lower base or a smaller spacing`},
-		{"n=10,modules=1,base=0xfffffffffffff000", `n=10, spacing=64: does not fit between base=0xfffffffffffff000 and the end of memory; take a lower base or a smaller spacing`},
+		{"groups=2,order=random",
+			`groups=2: order=random makes a group of every ascending run; groups need order=grouped or order=sorted`},
+		{"n=1000000,spacing=4096",
+			`n=1000000, spacing=4096: does not fit between base=0xffffffff81000000 and the end of memory; take a lower base or a smaller spacing`},
+		{"n=10,modules=1,base=0xfffffffffffff000",
+			`n=10, spacing=64: does not fit between base=0xfffffffffffff000 and the end of memory; take a lower base or a smaller spacing`},
 	} {
 		t.Run(c.spec, func(t *testing.T) {
 			_, err := Open(context.Background(), "gen:"+c.spec, Options{})
@@ -101,7 +106,8 @@ func TestGenProperties(t *testing.T) {
 		misaligned := float64(rapid.IntRange(0, 10).Draw(t, "misaligned")) / 10
 		order := rapid.SampledFrom(genOrders).Draw(t, "order")
 		seed := rapid.Uint64().Draw(t, "seed")
-		spec := fmt.Sprintf("gen:n=%d,spacing=%d,modules=%v,misaligned=%v,order=%s,seed=%d", n, spacing, modules, misaligned, order, seed)
+		spec := fmt.Sprintf("gen:n=%d,spacing=%d,modules=%v,misaligned=%v,order=%s,seed=%d", n, spacing, modules, misaligned,
+			order, seed)
 		groups := 0
 		if order == orderGrouped || order == orderSorted {
 			groups = rapid.IntRange(1, max(1, (n-int(modules*float64(n)+1))/2)).Draw(t, "groups")

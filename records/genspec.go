@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 package records
 
 import (
@@ -72,15 +74,16 @@ var genKeys = []genKey{
 		s.seed = n
 		return err == nil
 	}},
-	{"lengths", "lengths of sites from 1 to 8 bytes, with + between them, like 5 or 1+2+5", func(s *genSpec, v string) bool {
-		for item := range strings.SplitSeq(v, "+") {
-			if len(item) != 1 || item[0] < '1' || item[0] > '8' {
-				return false
+	{"lengths", "lengths of sites from 1 to 8 bytes, with + between them, like 5 or 1+2+5",
+		func(s *genSpec, v string) bool {
+			for item := range strings.SplitSeq(v, "+") {
+				if len(item) != 1 || item[0] < '1' || item[0] > '8' {
+					return false
+				}
+				s.lengths = append(s.lengths, item[0]-'0')
 			}
-			s.lengths = append(s.lengths, item[0]-'0')
-		}
-		return true
-	}},
+			return true
+		}},
 	{"base", "an address, a multiple of 4096 like 0xffffffff81000000", func(s *genSpec, v string) bool {
 		a, reason := parseHex([]byte(v))
 		s.base = uint64(a)
@@ -132,7 +135,8 @@ func parseGen(file, spec string) (genSpec, error) {
 	core := s.n - s.moduleRecords()
 	switch {
 	case given["groups"] && s.order != orderGrouped && s.order != orderSorted:
-		return fail("groups="+strconv.Itoa(s.groups), "order="+s.order+" makes a group of every ascending run; groups need order=grouped or order=sorted")
+		return fail("groups="+strconv.Itoa(s.groups),
+			"order="+s.order+" makes a group of every ascending run; groups need order=grouped or order=sorted")
 	case s.groups > max(core, 1):
 		return fail("groups="+strconv.Itoa(s.groups), fmt.Sprintf("more than the %d records of the core kernel", core))
 	}

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 package records
 
 import (
@@ -80,9 +82,11 @@ func readKallsyms(ctx context.Context, file string, r io.Reader) (*kallsyms, err
 	}
 	switch {
 	case len(k.texts) == 0 && zeros > 0:
-		return nil, &ParseError{File: file, Reason: "all addresses are zero: kptr_restrict hides them; read it as root with kernel.kptr_restrict at 0 or 1"}
+		return nil, &ParseError{File: file,
+			Reason: "all addresses are zero: kptr_restrict hides them; read it as root with kernel.kptr_restrict at 0 or 1"}
 	case len(k.texts) == 0:
-		return nil, &ParseError{File: file, Reason: "holds no text symbols; lines like \"ffffffff81000000 T _text\" are expected"}
+		return nil, &ParseError{File: file,
+			Reason: "holds no text symbols; lines like \"ffffffff81000000 T _text\" are expected"}
 	}
 	for _, c := range k.texts {
 		slices.Sort(c.addrs)
@@ -153,7 +157,8 @@ func (k *kallsyms) list(symbol, module []byte) (reason string) {
 		k.before = key
 	}
 	if c.unnamed() > c.again {
-		return fmt.Sprintf("listed more often than %s has text symbols of that name, %d, and not one behind the other", k.file, len(c.addrs))
+		return fmt.Sprintf("listed more often than %s has text symbols of that name, %d, and not one behind the other",
+			k.file, len(c.addrs))
 	}
 	return ""
 }
@@ -170,7 +175,8 @@ func (k *kallsyms) resolve(b *builder) error {
 			var ok bool
 			if b.addrs[i], ok = k.unnamed(c.unnamed()); !ok {
 				b.line = b.lineOf(i)
-				return b.fail(quoted("symbol", key.symbol), fmt.Sprintf("listed more often than %s has text symbols of that name, %d, and there is no room for another function before the next symbol", k.file, len(c.addrs)))
+				return b.fail(quoted("symbol", key.symbol),
+					fmt.Sprintf("listed more often than %s has text symbols of that name, %d, and there is no room for another function before the next symbol", k.file, len(c.addrs)))
 			}
 			continue
 		}

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 package records
 
 import (
@@ -61,7 +63,8 @@ func (b *builder) moduleField(symbol, rest []byte) ([]byte, error) {
 	module, ok := bracketed(f)
 	if !ok {
 		if len(symbol) == 1 {
-			return nil, b.fail(quoted("field", f), "a module in brackets is expected; this looks like /proc/kallsyms, which lists symbols, not records")
+			return nil, b.fail(quoted("field", f),
+				"a module in brackets is expected; this looks like /proc/kallsyms, which lists symbols, not records")
 		}
 		return nil, b.fail(quoted("field", f), "a module in brackets is expected")
 	}
@@ -76,7 +79,8 @@ func (b *builder) moduleField(symbol, rest []byte) ([]byte, error) {
 // functions, which have no symbol, are left out.
 func readFunctions(l *lines, opt Options) (*Table, error) {
 	if opt.Kallsyms == "" {
-		return nil, &ParseError{File: l.file, Reason: "a list of functions without addresses; it needs the /proc/kallsyms of the same boot (--kallsyms FILE)"}
+		return nil, &ParseError{File: l.file,
+			Reason: "a list of functions without addresses; it needs the /proc/kallsyms of the same boot (--kallsyms FILE)"}
 	}
 	syms, err := openKallsyms(l.ctx, opt.Kallsyms)
 	if err != nil {

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 package records
 
 import (
@@ -7,7 +9,8 @@ import (
 )
 
 func TestStats(t *testing.T) {
-	recs := []Raw{{0x1004, "a", ""}, {0x1014, "b", ""}, {0x1030, "c", ""}, {0x804, "d", "m"}, {0x80c, "e", "m"}, {0x704, "f", "n"}}
+	recs := []Raw{{0x1004, "a", ""}, {0x1014, "b", ""}, {0x1030, "c", ""}, {0x804, "d", "m"}, {0x80c, "e", "m"},
+		{0x704, "f", "n"}}
 	tab, err := New("x", "", recs)
 	if err != nil {
 		t.Fatal(err)

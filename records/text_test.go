@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 package records
 
 import (
@@ -62,22 +64,27 @@ func TestTextErrors(t *testing.T) {
 	for _, c := range []struct{ name, text, want string }{
 		{"address", "1 a\n\nzz b\n", `in:3: address "zz": not hexadecimal`},
 		{"long address", "11112222333344445 a\n", `in:1: address "11112222333344445": more than 64 bits`},
-		{"zero", "0000000000000000 a\n0000000000000000 b\n", `in:1: address "0": no code is there; kptr_restrict hides addresses by printing zeros`},
+		{"zero", "0000000000000000 a\n0000000000000000 b\n",
+			`in:1: address "0": no code is there; kptr_restrict hides addresses by printing zeros`},
 		{"symbol", "1 a\n2\n", `in:2: symbol: missing`},
 		{"module", "1 aa b\n", `in:1: field "b": a module in brackets is expected`},
-		{"kallsyms", "1 T b\n", `in:1: field "b": a module in brackets is expected; this looks like /proc/kallsyms, which lists symbols, not records`},
+		{"kallsyms", "1 T b\n",
+			`in:1: field "b": a module in brackets is expected; this looks like /proc/kallsyms, which lists symbols, not records`},
 		{"behind", "1 a [b] c\n", `in:1: field "c": nothing is expected behind the module`},
 		{"control", "1 a\n2 \x01\n", `in: byte 0x01 at offset 6: neither text, ELF, gzip nor xz`},
-		{"late control", "1 a\n" + strings.Repeat("\n", MaxLine) + "2 \x01\n", `in:65538: symbol "\x01": holds blanks or control characters`},
+		{"late control", "1 a\n" + strings.Repeat("\n", MaxLine) + "2 \x01\n",
+			`in:65538: symbol "\x01": holds blanks or control characters`},
 		{"twice", "1 a\n\n3 b\n2 c\n\n3 d\n", `in:6: address "0x3": already on line 3`},
 		{"long line", "1 a\n2 " + strings.Repeat("x", MaxLine) + "\n", `in:2: line longer than 65536 bytes`},
-		{"long value", strings.Repeat("x", 100) + " a\n", `in:1: address "` + strings.Repeat("x", quotedMax) + `...": not hexadecimal`},
+		{"long value", strings.Repeat("x", 100) + " a\n", `in:1: address "` + strings.Repeat("x", quotedMax) +
+			`...": not hexadecimal`},
 		{"empty", "", `in: empty`},
 		{"blank", "\n \n", `in: a list of functions without addresses; it needs the /proc/kallsyms of the same boot (--kallsyms FILE)`},
 		{"only weak", "1 __ftrace_invalid_address___1\n", `in: holds no records`},
 		{"junk", "\x00\x01\x02", `in: byte 0x00 at offset 0: neither text, ELF, gzip nor xz`},
 		{"zstd", "\x28\xb5\x2f\xfd\x00\x00", `in: packed with zstd; unpack it first (unzstd)`},
-		{"bzImage", "MZ\x00\x00", `in: a bootable kernel image; the ELF file inside is needed (the kernel's scripts/extract-vmlinux)`},
+		{"bzImage", "MZ\x00\x00",
+			`in: a bootable kernel image; the ELF file inside is needed (the kernel's scripts/extract-vmlinux)`},
 		{"short gzip", gz[:len(gz)-9], `in: gzip data: cut short`},
 		{"shorter gzip", gz[:4], `in: gzip data: cut short`},
 		{"bad gzip", gz[:len(gz)-6] + "xxxxxx", `in: gzip data: gzip: invalid checksum`},
@@ -85,7 +92,8 @@ func TestTextErrors(t *testing.T) {
 		{"nested", nest, `in: packed more than 3 times`},
 		{"dictionary", bigDict, `in: xz data: dictionary of 256 MiB, more than 64`},
 		{"CSV header", "address,symbol\n", `in:1: header "address,symbol": not address,symbol,module,group`},
-		{"CSV short", csvHeader + "\n1,a,\n", `in:2: row "1,a,": 3 fields instead of the 4 fields address,symbol,module,group`},
+		{"CSV short", csvHeader + "\n1,a,\n",
+			`in:2: row "1,a,": 3 fields instead of the 4 fields address,symbol,module,group`},
 		{"CSV long", csvHeader + "\n1,a,,,\n", `in:2: row "1,a,,,": more than the 4 fields address,symbol,module,group`},
 		{"CSV quote", csvHeader + "\n1,\"a,,\n", `in:2: row "1,\"a,,": a quote is not closed, or not followed by a comma`},
 		{"CSV address", csvHeader + "\n,a,,\n", `in:2: address "": missing`},
@@ -93,7 +101,8 @@ func TestTextErrors(t *testing.T) {
 		{"CSV blank in symbol", csvHeader + "\n1,a b,,\n", `in:2: symbol "a b": holds blanks or control characters`},
 		{"CSV blank in module", csvHeader + "\n1,a,b c,\n", `in:2: module "b c": holds blanks or control characters`},
 		{"CSV group", csvHeader + "\n1,a,,-1\n", `in:2: group "-1": not a number of a group`},
-		{"CSV order", csvHeader + "\n3,a,,0\n\n2,b,,0\n", `in:4: address "0x2": below 0x3 before it; addresses ascend inside a group`},
+		{"CSV order", csvHeader + "\n3,a,,0\n\n2,b,,0\n",
+			`in:4: address "0x2": below 0x3 before it; addresses ascend inside a group`},
 		{"CSV groups", csvHeader + "\n3,a,,1\n2,b,,0\n", `in:3: group 0: stands behind group 1; groups follow one another`},
 		{"CSV half grouped", csvHeader + "\n3,a,,1\n2,b,,\n", `in:3: group "": some rows have a group and some have none`},
 		{"CSV half grouped 2", csvHeader + "\n3,a,,\n2,b,,1\n", `in:3: group "1": some rows have a group and some have none`},
@@ -110,7 +119,8 @@ func TestTextErrors(t *testing.T) {
 func TestCut(t *testing.T) {
 	for _, whole := range []string{gzipped(t, addrsText), xzed(t, addrsText)} {
 		for i := 8; i < len(whole); i++ {
-			if _, err := readString(whole[:i], Options{}); err == nil || err.Error() != "in: "+packing(whole)+" data: cut short" {
+			if _, err := readString(whole[:i], Options{}); err == nil ||
+				err.Error() != "in: "+packing(whole)+" data: cut short" {
 				t.Errorf("%d of %d bytes: %v", i, len(whole), err)
 			}
 		}
@@ -198,14 +208,16 @@ func TestReadFunctions(t *testing.T) {
 		name, text, arch string
 		want             []Addr // less the common front
 	}{
-		{"all", "first\ntwin\ntwin\nweak\ntwin\nmine [ext4]\ntwin [ext4]\n", "", []Addr{0, 0x100, 0x300, 0x400, 0x500, 0x3f000000, 0x3f000100}},
+		{"all", "first\ntwin\ntwin\nweak\ntwin\nmine [ext4]\ntwin [ext4]\n", "", []Addr{0, 0x100, 0x300, 0x400, 0x500,
+			0x3f000000, 0x3f000100}},
 		{"offset", "\nfirst\ntwin\r\n__ftrace_invalid_address___1\n", "arm64", []Addr{4, 0x104}},
 		{"no offset", "first\n", "x86_64", []Addr{0}},
 		{"kth, not ascending", "weak\ntwin\ntwin\ntwin\n", "", []Addr{0x400, 0x100, 0x300, 0x500}},
 		{"one of three, late", "weak\ntwin\n", "", []Addr{0x400, 0x500}},
 		{"two of three, late", "mid\ntwin\nweak\ntwin\n", "", []Addr{0x180, 0x300, 0x400, 0x500}},
 		{"two of three, not ascending", "weak\ntwin\ntwin\n", "", []Addr{0x400, 0x100, 0x300}},
-		{"weak function that lost", "first\ntwin\ntwin\ntwin\ntwin\nweak\n", "arm64", []Addr{4, 0x104, 0x144, 0x304, 0x504, 0x404}},
+		{"weak function that lost", "first\ntwin\ntwin\ntwin\ntwin\nweak\n", "arm64", []Addr{4, 0x104, 0x144, 0x304, 0x504,
+			0x404}},
 		{"two that lost", "first\nfirst\nfirst\n", "arm64", []Addr{4, 0x54, 0xa4}},
 		{"behind the last symbol", "first\ntwin [ext4]\ntwin [ext4]\n", "", []Addr{0, 0x3f000100, 0x3f000110}},
 		{"one of three, early", "first\ntwin\nweak\n", "", []Addr{0, 0x100, 0x400}},
@@ -230,13 +242,18 @@ func TestFunctionsErrors(t *testing.T) {
 	for _, c := range []struct{ name, text, kallsyms, want string }{
 		{"unknown", "first\nzz\n", kallsymsText, `in:2: symbol "zz": not among the text symbols of the core kernel in FILE`},
 		{"data", "data\n", kallsymsText, `in:1: symbol "data": not among the text symbols of the core kernel in FILE`},
-		{"wrong module", "mine [xfs]\n", kallsymsText, `in:1: symbol "mine": not among the text symbols of module xfs in FILE`},
-		{"too many", "first\n\nweak\nfirst\n", kallsymsText, `in:4: symbol "first": listed more often than FILE has text symbols of that name, 1, and not one behind the other`},
-		{"no room", "a\na\n\nb\n", "1000 T a\n1018 T b\n", `in:2: symbol "a": listed more often than FILE has text symbols of that name, 1, and there is no room for another function before the next symbol`},
+		{"wrong module", "mine [xfs]\n", kallsymsText,
+			`in:1: symbol "mine": not among the text symbols of module xfs in FILE`},
+		{"too many", "first\n\nweak\nfirst\n", kallsymsText,
+			`in:4: symbol "first": listed more often than FILE has text symbols of that name, 1, and not one behind the other`},
+		{"no room", "a\na\n\nb\n", "1000 T a\n1018 T b\n",
+			`in:2: symbol "a": listed more often than FILE has text symbols of that name, 1, and there is no room for another function before the next symbol`},
 		{"extra", "first x\n", kallsymsText, `in:1: address "first": not hexadecimal`},
 		{"extra later", "first\nfirst x\n", kallsymsText, `in:2: field "x": a module in brackets is expected`},
-		{"hidden", "first\n", "0000000000000000 T first\n0000000000000000 t b\n", `FILE: all addresses are zero: kptr_restrict hides them; read it as root with kernel.kptr_restrict at 0 or 1`},
-		{"no text", "first\n", "1 D first\n", `FILE: holds no text symbols; lines like "ffffffff81000000 T _text" are expected`},
+		{"hidden", "first\n", "0000000000000000 T first\n0000000000000000 t b\n",
+			`FILE: all addresses are zero: kptr_restrict hides them; read it as root with kernel.kptr_restrict at 0 or 1`},
+		{"no text", "first\n", "1 D first\n",
+			`FILE: holds no text symbols; lines like "ffffffff81000000 T _text" are expected`},
 		{"kallsyms address", "first\n", "1 T a\nzz T first\n", `FILE:2: address "zz": not hexadecimal`},
 		{"kallsyms type", "first\n", "1 first\n", `FILE:1: type "first": not one letter as in /proc/kallsyms`},
 		{"kallsyms symbol", "first\n", "1 T\n", `FILE:1: symbol: missing`},
@@ -249,7 +266,8 @@ func TestFunctionsErrors(t *testing.T) {
 			wantError(t, err, strings.ReplaceAll(c.want, "FILE", path))
 		})
 	}
-	if _, err := readString("a\n", Options{Kallsyms: "/nonexistent"}); err == nil || !strings.Contains(err.Error(), "/nonexistent") {
+	if _, err := readString("a\n", Options{Kallsyms: "/nonexistent"}); err == nil || !strings.Contains(err.Error(),
+		"/nonexistent") {
 		t.Errorf("missing kallsyms: %v", err)
 	}
 }
@@ -261,8 +279,10 @@ func TestOpenErrors(t *testing.T) {
 		opt  Options
 		want string
 	}{
-		{"x86-6.12", Options{}, `records "x86-6.12": no such file and no such table; did you mean x86_64-6.12? built-in tables are x86_64-6.12, x86_64-6.12-modules, arm64-6.12, riscv64-7.2, generated ones start with gen: (open x86-6.12: no such file or directory)`},
-		{"/zzzz/zzzzz/zzzzzz", Options{}, `records "/zzzz/zzzzz/zzzzzz": no such file and no such table; built-in tables are x86_64-6.12, x86_64-6.12-modules, arm64-6.12, riscv64-7.2, generated ones start with gen: (open /zzzz/zzzzz/zzzzzz: no such file or directory)`},
+		{"x86-6.12", Options{},
+			`records "x86-6.12": no such file and no such table; did you mean x86_64-6.12? built-in tables are x86_64-6.12, x86_64-6.12-modules, arm64-6.12, riscv64-7.2, generated ones start with gen: (open x86-6.12: no such file or directory)`},
+		{"/zzzz/zzzzz/zzzzzz", Options{},
+			`records "/zzzz/zzzzz/zzzzzz": no such file and no such table; built-in tables are x86_64-6.12, x86_64-6.12-modules, arm64-6.12, riscv64-7.2, generated ones start with gen: (open /zzzz/zzzzz/zzzzzz: no such file or directory)`},
 		{dir, Options{}, dir + ": a directory, not a file of records"},
 		{"arm64-6.12", Options{Arch: "arm"}, `architecture "arm": not one of x86_64, arm64, riscv64`},
 	} {

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 package records
 
 import (
@@ -169,7 +171,8 @@ func (l *layer) Read(p []byte) (int, error) {
 	n, err := l.r.Read(p)
 	l.n += int64(n)
 	if l.n > MaxUnpacked {
-		return 0, &ParseError{File: l.file, Value: l.kind + " data", Reason: fmt.Sprintf("unpacks to more than %d GiB", MaxUnpacked>>30)}
+		return 0, &ParseError{File: l.file, Value: l.kind + " data", Reason: fmt.Sprintf("unpacks to more than %d GiB",
+			MaxUnpacked>>30)}
 	}
 	if err != nil && err != io.EOF {
 		err = readError(l.file, l.kind, err)

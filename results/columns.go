@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 package results
 
 import (
@@ -81,7 +83,8 @@ func (cs Columns[R]) When(applies func(R) bool) Columns[R] {
 func Of[Whole, Part any](cs Columns[Part], part func(Whole) Part) Columns[Whole] {
 	out := make(Columns[Whole], len(cs))
 	for i, c := range cs {
-		out[i] = Col[Whole]{Name: c.Name, Doc: c.Doc, Detail: c.Detail, Cell: func(row Whole) any { return c.Cell(part(row)) }}
+		out[i] = Col[Whole]{Name: c.Name, Doc: c.Doc, Detail: c.Detail,
+			Cell: func(row Whole) any { return c.Cell(part(row)) }}
 	}
 	return out
 }
@@ -105,7 +108,8 @@ func OrEmpty(s string) any {
 // units are the endings of names of columns, the longer first where one ends in
 // another.
 var units = []struct{ suffix, unit string }{
-	{"_per_s", "1/s"}, {"_per_ms", "1/ms"}, {"_ns", "ns"}, {"_us", "us"}, {"_ms", "ms"}, {"_s", "s"}, {"_bytes", "B"}, {"_pages", "pages"},
+	{"_per_s", "1/s"}, {"_per_ms", "1/ms"}, {"_ns", "ns"}, {"_us", "us"}, {"_ms", "ms"}, {"_s", "s"}, {"_bytes",
+		"B"}, {"_pages", "pages"},
 }
 
 // Unit is what the column's figures are counted in, as its name says; "" for counts,

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 package results_test
 
 import (
@@ -21,13 +23,15 @@ type update struct {
 type costs struct{ rounds, took int }
 
 func TestColumns(t *testing.T) {
-	own := results.Columns[update]{{Name: "arch", Doc: "instruction set", Cell: func(u update) any { return results.OrEmpty(u.arch) }}}
+	own := results.Columns[update]{{Name: "arch", Doc: "instruction set",
+		Cell: func(u update) any { return results.OrEmpty(u.arch) }}}
 	cost := results.Columns[costs]{
 		{Name: "rounds", Doc: "requests to synchronise", Cell: func(c costs) any { return c.rounds }},
 		{Name: "update_ns", Doc: "how long it took", Detail: true, Cell: func(c costs) any { return c.took }},
 	}
 	all := append(own, results.Of(cost[:1], func(u update) costs { return u.costs })...)
-	all = append(all, results.Of(cost[1:], func(u update) costs { return u.costs }).When(func(u update) bool { return u.timed })...)
+	all = append(all, results.Of(cost[1:],
+		func(u update) costs { return u.costs }).When(func(u update) bool { return u.timed })...)
 
 	table, err := all.Fill("updates", []update{{"x86_64", costs{3, 17}, true}, {"", costs{504, 0}, false}})
 	if err != nil {
@@ -49,7 +53,8 @@ func TestColumns(t *testing.T) {
 }
 
 func TestUnit(t *testing.T) {
-	for name, want := range map[string]string{"rounds": "", "calls_per_s": "1/s", "elapsed_ns": "ns", "buffer_bytes": "B", "ipis_per_cpu": ""} {
+	for name, want := range map[string]string{"rounds": "", "calls_per_s": "1/s", "elapsed_ns": "ns", "buffer_bytes": "B",
+		"ipis_per_cpu": ""} {
 		if got := (results.Column{Name: name}).Unit(); got != want {
 			t.Errorf("%s: %q, want %q", name, got, want)
 		}

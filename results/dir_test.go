@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 package results
 
 import (
@@ -241,7 +243,8 @@ func TestEmptyManifestHasListsNotNulls(t *testing.T) {
 		t.Fatal(err)
 	}
 	text := contents(t, d)[ManifestName]
-	if strings.Count(text, "null") != 1 || !strings.Contains(text, `"seed": null`) || !strings.Contains(text, `"complete": false`) {
+	if strings.Count(text, "null") != 1 || !strings.Contains(text, `"seed": null`) ||
+		!strings.Contains(text, `"complete": false`) {
 		t.Errorf("only the seed may be null:\n%s", text)
 	}
 }

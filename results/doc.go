@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // Package results is how results leave the program: rows that describe
 // themselves, written as a table for people or as CSV or JSON for scripts, and
 // directories in which a file is either complete or absent.

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 package results
 
 import (
@@ -11,7 +13,8 @@ func TestExactReadsBack(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		v := rapid.OneOf(
 			rapid.Just(Empty), rapid.Map(rapid.String(), String),
-			rapid.Map(rapid.SliceOf(rapid.Byte()), func(b []byte) Value { return String(string(b)) }), rapid.Map(rapid.Int64(), Int),
+			rapid.Map(rapid.SliceOf(rapid.Byte()), func(b []byte) Value { return String(string(b)) }), rapid.Map(rapid.Int64(),
+				Int),
 			rapid.Map(rapid.Uint64(), Uint), rapid.Map(rapid.Bool(), Bool),
 			rapid.Map(rapid.Float64().Filter(func(f float64) bool { return !math.IsNaN(f) && !math.IsInf(f, 0) }), Float),
 		).Draw(t, "cell")

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 package results
 
 import (
@@ -54,7 +56,8 @@ func TestValueOf(t *testing.T) {
 }
 
 func TestValueOfRefuses(t *testing.T) {
-	for _, x := range []any{nil, time.Second, numbered(1), math.NaN(), math.Inf(1), Float(math.NaN()), []int{1}, float32(1)} {
+	for _, x := range []any{nil, time.Second, numbered(1), math.NaN(), math.Inf(1), Float(math.NaN()), []int{1},
+		float32(1)} {
 		if v, err := ValueOf(x); err == nil {
 			t.Errorf("ValueOf(%T %v) = %v, want an error", x, x, v)
 		}
@@ -97,7 +100,8 @@ func TestRowsFitColumns(t *testing.T) {
 }
 
 func TestColumnsAreChecked(t *testing.T) {
-	for _, columns := range [][]Column{nil, {{Name: ""}}, {{Name: "Upper"}}, {{Name: "a b"}}, {{Name: "a"}, {Name: "a"}}, {{Name: "a__b"}}} {
+	for _, columns := range [][]Column{nil, {{Name: ""}}, {{Name: "Upper"}}, {{Name: "a b"}}, {{Name: "a"}, {Name: "a"}},
+		{{Name: "a__b"}}} {
 		for _, f := range Formats() {
 			if _, err := NewWriter(&bytes.Buffer{}, f, columns); !errors.Is(err, ErrColumns) {
 				t.Errorf("%s %v: %v, want ErrColumns", f, columns, err)

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 package results
 
 import (
@@ -12,7 +14,8 @@ import (
 // TestDetailColumns: left out of a table of several rows, whatever they hold,
 // and shown in full where there is one row.
 func TestDetailColumns(t *testing.T) {
-	table := Table{Name: "t", Columns: []Column{{Name: "kept"}, {Name: "fine", Detail: true}, {Name: "same", Detail: true}}}
+	table := Table{Name: "t", Columns: []Column{{Name: "kept"}, {Name: "fine", Detail: true},
+		{Name: "same", Detail: true}}}
 	for i := range 2 {
 		var b strings.Builder
 		if err := table.Add(i, 10+i, 7); err != nil {
@@ -44,9 +47,11 @@ func showcase(t *testing.T, rows int) Table {
 	t.Helper()
 	tab := Table{Name: "plan", Columns: planColumns()}
 	for _, row := range [][]any{
-		{"x86_64", "native", "256", 8, 56064, 219, Empty, 657, 4599, 17.25, uint64(1 << 60), true, int64(1234567890123), Empty},
+		{"x86_64", "native", "256", 8, 56064, 219, Empty, 657, 4599, 17.25, uint64(1 << 60), true, int64(1234567890123),
+			Empty},
 		{"x86_64", "native", "dynamic", 8, 56064, 1, Empty, 3, 21, 1.0 / 3, uint64(1 << 60), true, int64(99), Empty},
-		{"x86_64", "stop-machine", Empty, 8, 56064, 0, Empty, 0, 0, Empty, uint64(1 << 60), false, Empty, "bad\x1b[31m\nname"},
+		{"x86_64", "stop-machine", Empty, 8, 56064, 0, Empty, 0, 0, Empty, uint64(1 << 60), false, Empty,
+			"bad\x1b[31m\nname"},
 	}[:rows] {
 		if err := tab.Add(row...); err != nil {
 			t.Fatal(err)

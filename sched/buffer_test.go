@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 package sched
 
 import (
@@ -47,7 +49,8 @@ func TestBufferSize(t *testing.T) {
 	} {
 		bytes, pages := Buffer{c.slots}.Size(c.patches)
 		if bytes != c.bytes || pages != c.pages {
-			t.Errorf("%v for %d patches: %d bytes, %d pages, want %d, %d", Buffer{c.slots}, c.patches, bytes, pages, c.bytes, c.pages)
+			t.Errorf("%v for %d patches: %d bytes, %d pages, want %d, %d", Buffer{c.slots}, c.patches, bytes, pages, c.bytes,
+				c.pages)
 		}
 	}
 }

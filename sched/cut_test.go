@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 package sched
 
 import (
@@ -130,7 +132,8 @@ func TestCutBorders(t *testing.T) {
 		{256, []Batch{{poke.Range{From: 0, To: 256}, Final}}},
 		{257, []Batch{{poke.Range{From: 0, To: 256}, Full}, {poke.Range{From: 256, To: 257}, Final}}},
 		{512, []Batch{{poke.Range{From: 0, To: 256}, Full}, {poke.Range{From: 256, To: 512}, Final}}},
-		{513, []Batch{{poke.Range{From: 0, To: 256}, Full}, {poke.Range{From: 256, To: 512}, Full}, {poke.Range{From: 512, To: 513}, Final}}},
+		{513, []Batch{{poke.Range{From: 0, To: 256}, Full}, {poke.Range{From: 256, To: 512}, Full},
+			{poke.Range{From: 512, To: 513}, Final}}},
 	} {
 		if got := slices.Collect(Cut(c.n, in(every(c.n, 16)), Buffer{256}, false)); !slices.Equal(got, c.want) {
 			t.Errorf("%d ascending: %v, want %v", c.n, got, c.want)
@@ -153,7 +156,8 @@ func TestCutCauses(t *testing.T) {
 		{"the last address counts, not the first", []records.Addr{3, 9, 5}, 9, false, []Batch{order(0, 2), final(2, 3)}},
 		{"a flush forgets the order", []records.Addr{9, 1, 2, 3}, 9, false, []Batch{order(0, 1), final(1, 4)}},
 		{"full and out of order at once is full", []records.Addr{1, 2, 0, 1}, 2, false, []Batch{full(0, 2), final(2, 4)}},
-		{"full does not look at order behind it", []records.Addr{5, 6, 7, 1, 0}, 3, false, []Batch{full(0, 3), order(3, 4), final(4, 5)}},
+		{"full does not look at order behind it", []records.Addr{5, 6, 7, 1, 0}, 3, false, []Batch{full(0, 3), order(3, 4),
+			final(4, 5)}},
 		{"equal addresses are in order", []records.Addr{4, 4, 4, 4}, 9, false, []Batch{final(0, 4)}},
 		{"equal addresses fill", []records.Addr{4, 4, 4}, 2, false, []Batch{full(0, 2), final(2, 3)}},
 		{"unsorted leaves order out", []records.Addr{9, 5, 7, 1}, 9, true, []Batch{final(0, 4)}},

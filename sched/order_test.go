@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 package sched
 
 import (
@@ -40,7 +42,8 @@ func numbers(t *rapid.T, tab *records.Table) []int {
 // TestArrange: every order is a permutation of what was given, fixed by the
 // seed, in the order that it says, and does not touch the table.
 func TestArrange(t *testing.T) {
-	for _, src := range []string{"gen:n=500,groups=9", "gen:n=500,order=random", "gen:n=500,order=descending,modules=0.2"} {
+	for _, src := range []string{"gen:n=500,groups=9", "gen:n=500,order=random",
+		"gen:n=500,order=descending,modules=0.2"} {
 		tab := table(t, src)
 		before := slices.Clone(tab.Addrs())
 		for _, o := range allOrders {

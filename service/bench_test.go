@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 package service_test
 
 import (
@@ -95,7 +97,8 @@ func (l load) run(tb testing.TB, updates int) cost {
 // recordsEach is how many records a client of a load switches.
 const recordsEach = 4
 
-func (l load) one(ctx context.Context, client string, records []string, enable bool, took *hdrhistogram.Histogram) error {
+func (l load) one(ctx context.Context, client string, records []string, enable bool,
+	took *hdrhistogram.Histogram) error {
 	if l.mutex != nil {
 		l.mutex.Lock()
 		defer l.mutex.Unlock()

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 package service
 
 import (
@@ -95,7 +97,8 @@ func (c *customer) shop(t *testing.T, s *Service) {
 	for c.settle(t, s) {
 		rec := c.rng.IntN(20)
 		c.n++
-		a := asked{Request{Client: c.name, Key: fmt.Sprint(c.n), Ops: "o", Enable: c.rng.IntN(2) == 0, Records: []string{fmt.Sprint("fn", rec)}}, rec}
+		a := asked{Request{Client: c.name, Key: fmt.Sprint(c.n), Ops: "o", Enable: c.rng.IntN(2) == 0,
+			Records: []string{fmt.Sprint("fn", rec)}}, rec}
 		if c.rng.IntN(8) == 0 {
 			a.Deadline = time.Now().Add(time.Millisecond)
 		}

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 package service
 
 import (
@@ -91,8 +93,10 @@ func TestEventsAreSampled(t *testing.T) {
 		skipped += int(e.Skipped)
 		kinds[e.Kind]++
 	}
-	if kinds[Trapped] != windows*sample || kinds[Stepped] != windows || kinds[Interrupted] != windows || kinds[UpdateChanged] != windows || skipped != windows*(each-sample) {
-		t.Errorf("%v, %d skipped, want %d traps, %d steps, interrupts and updates, %d skipped", kinds, skipped, windows*sample, windows, windows*(each-sample))
+	if kinds[Trapped] != windows*sample || kinds[Stepped] != windows || kinds[Interrupted] != windows ||
+		kinds[UpdateChanged] != windows || skipped != windows*(each-sample) {
+		t.Errorf("%v, %d skipped, want %d traps, %d steps, interrupts and updates, %d skipped", kinds, skipped,
+			windows*sample, windows, windows*(each-sample))
 	}
 }
 

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 package service
 
 import (
@@ -34,7 +36,8 @@ func config(t testing.TB) Config {
 		t.Fatal(err)
 	}
 	return Config{
-		Sim: sim.Config{Arch: arch, Protocol: "breakpoint", Table: table, Roles: roles, Buffer: sched.Buffer{Slots: 256}, Seed: 1},
+		Sim: sim.Config{Arch: arch, Protocol: "breakpoint", Table: table, Roles: roles, Buffer: sched.Buffer{Slots: 256},
+			Seed: 1},
 		Log: zap.NewNop(),
 	}
 }

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 package service_test
 
 import (
@@ -46,7 +48,8 @@ func TestKill(t *testing.T) {
 			t.Fatalf("after kill %d of %d, %+v", i+1, kills, l)
 		}
 	}
-	t.Logf("kills by place: %v; %d comparisons, %d updates, %d answered", at, k.seen.checks, len(k.seen.ids), len(k.seen.ends))
+	t.Logf("kills by place: %v; %d comparisons, %d updates, %d answered", at, k.seen.checks, len(k.seen.ids),
+		len(k.seen.ends))
 	for _, p := range points {
 		if *long && at[p] == 0 {
 			t.Errorf("no server was killed %s", p)

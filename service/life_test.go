@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 package service_test
 
 import (
@@ -135,7 +137,8 @@ func (l *living) begin(ctx context.Context) (err error) {
 }
 
 func (l *living) setup() setup {
-	s := setup{dir: l.Dir, records: fmt.Sprintf("gen:n=%d", lifeRecords), cpus: "busy=2,idle=1", seed: l.Seed, at: l.passing}
+	s := setup{dir: l.Dir, records: fmt.Sprintf("gen:n=%d", lifeRecords), cpus: "busy=2,idle=1", seed: l.Seed,
+		at: l.passing}
 	if !l.Look {
 		s.compact = 3 * time.Millisecond
 		l.faults.rng = rand.New(rand.NewPCG(l.Seed, 7))

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 package service
 
 import (
@@ -53,7 +55,8 @@ func (n *names) choose(r *Request, patchable func(int) bool) (which []int, err e
 		}
 		for _, rec := range found {
 			if !patchable(int(rec)) {
-				return nil, &FieldError{"records", fmt.Sprintf("%q: cannot be patched: its alignment does not allow it", clip(name))}
+				return nil, &FieldError{"records", fmt.Sprintf("%q: cannot be patched: its alignment does not allow it",
+					clip(name))}
 			}
 			which = append(which, int(rec))
 		}

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 package service
 
 import (
@@ -52,8 +54,10 @@ func TestNobodyIsToldFirst(t *testing.T) {
 		past, _, cancel, _ := s.Events(0)
 		cancel()
 		for _, e := range past {
-			if e.Update != nil && (inJournal[e.Update.ID] == "" || e.Update.State.Final() && inJournal[e.Update.ID] != e.Update.State) {
-				t.Errorf("%s: an event tells of update %d as %s, the journal has %q", point, e.Update.ID, e.Update.State, inJournal[e.Update.ID])
+			if e.Update != nil && (inJournal[e.Update.ID] == "" || e.Update.State.Final() &&
+				inJournal[e.Update.ID] != e.Update.State) {
+				t.Errorf("%s: an event tells of update %d as %s, the journal has %q", point, e.Update.ID, e.Update.State,
+					inJournal[e.Update.ID])
 			}
 		}
 		if want := map[string]bool{AfterAnswer: true}[point]; len(inJournal) > 0 {
@@ -116,7 +120,8 @@ func TestKilledAtEveryPoint(t *testing.T) {
 		}
 	}
 	s, kill := w.start(t)
-	script := []Request{enable("a", "fn1", "fn2"), enable("b", "fn2"), disable("a", "fn2"), disable("b", "fn2"), enable("b", "fn7")}
+	script := []Request{enable("a", "fn1", "fn2"), enable("b", "fn2"), disable("a", "fn2"), disable("b", "fn2"),
+		enable("b", "fn7")}
 	texts := [][]int{nil, {1, 2}, {1, 2}, {1, 2}, {1}, {1, 7}} // after so many
 	for _, r := range script {
 		u, err := s.Submit(t.Context(), r)

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 package service
 
 import (
@@ -28,7 +30,8 @@ type present struct {
 }
 
 func newPending(u Update, which []int) *pending {
-	p := &pending{which: which, ticket: make(chan *coordinator.Ticket, 1), done: make(chan struct{}), left: make(chan struct{})}
+	p := &pending{which: which, ticket: make(chan *coordinator.Ticket, 1), done: make(chan struct{}),
+		left: make(chan struct{})}
 	p.now.Store(&present{Update: u})
 	return p
 }

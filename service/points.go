@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 package service
 
 // The points at which Config.At is called. A process may end at any of them and

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 package service_test
 
 import (
@@ -45,7 +47,8 @@ const keepUpdates = 50
 const checkTime = 2 * time.Minute
 
 func newSeen() *seen {
-	return &seen{open: map[string]asked{}, tries: map[string]asked{}, called: map[string]int64{}, ids: map[string]int64{}, ends: map[string]kept{}}
+	return &seen{open: map[string]asked{}, tries: map[string]asked{}, called: map[string]int64{}, ids: map[string]int64{},
+		ends: map[string]kept{}}
 }
 
 // hear takes a line in. What it says against what is known already is an error.
@@ -195,7 +198,8 @@ func notLinearizable(base wanted, history []porcupine.Operation, info porcupine.
 	}
 	describe := from(base).DescribeOperation
 	var b strings.Builder
-	fmt.Fprintf(&b, "a history of %d operations is not linearizable; %d are explained, and these are not:", len(history), len(longest))
+	fmt.Fprintf(&b, "a history of %d operations is not linearizable; %d are explained, and these are not:", len(history),
+		len(longest))
 	left := 12
 	for _, op := range history {
 		if !done[op.ClientId] && left > 0 {

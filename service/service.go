@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // Package service is the machine that many clients share: it accepts updates so
 // that they survive a crash, lets a coordinator carry them out on sim's live
 // machine, and tells everybody what happens.

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 package service
 
 import (
@@ -82,7 +84,8 @@ func TestChoose(t *testing.T) {
 		t.Errorf("enabled are %v, want %v", got, want)
 	}
 	some, err := s.Records(RecordQuery{Filter: []string{"fn9*"}, After: 90, Limit: 2})
-	if err != nil || len(some) != 2 || some[0].Index != 91 || !some[0].Enabled || some[0].Users != 1 || some[0].Symbol != "fn91" {
+	if err != nil || len(some) != 2 || some[0].Index != 91 || !some[0].Enabled || some[0].Users != 1 ||
+		some[0].Symbol != "fn91" {
 		t.Errorf("%+v, %v", some, err)
 	}
 }
@@ -174,7 +177,8 @@ func TestQueue(t *testing.T) {
 			t.Errorf("%+v, %v", u, err)
 		}
 	}
-	if st := s.Stats(); st.Updates != 2 || st.Batches != 2 || st.Merged != 4 || st.Queued != 0 || st.Enabled != 3 || st.Requests != 6 {
+	if st := s.Stats(); st.Updates != 2 || st.Batches != 2 || st.Merged != 4 || st.Queued != 0 || st.Enabled != 3 ||
+		st.Requests != 6 {
 		t.Errorf("%+v", st)
 	}
 	kill()
@@ -264,7 +268,8 @@ func TestJournalBreaks(t *testing.T) {
 	if u, err := s.Wait(t.Context(), u.ID); !errors.Is(err, ErrBroken) || u.State.Final() {
 		t.Errorf("%+v, %v, want ErrBroken", u, err)
 	}
-	if _, err := s.Submit(t.Context(), enable("a", "fn2")); !errors.Is(err, ErrBroken) || !errors.Is(s.Ready(), ErrBroken) {
+	if _, err := s.Submit(t.Context(), enable("a", "fn2")); !errors.Is(err, ErrBroken) ||
+		!errors.Is(s.Ready(), ErrBroken) {
 		t.Errorf("%v, %v, want ErrBroken", err, s.Ready())
 	}
 	if got := enabled(t, s); len(got) != 0 {

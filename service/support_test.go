@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 package service_test
 
 import (
@@ -78,7 +80,8 @@ func start(ctx context.Context, s setup) (*machine, error) {
 		return nil, err
 	}
 	served, err := service.Start(ctx, service.Config{
-		Sim: sim.Config{Arch: arch, Protocol: "breakpoint", Table: table, Roles: roles, Buffer: buffer, Seed: s.seed + 1}, Store: kept,
+		Sim: sim.Config{Arch: arch, Protocol: "breakpoint", Table: table, Roles: roles, Buffer: buffer, Seed: s.seed +
+			1}, Store: kept,
 		Log: zap.NewNop(), Keep: journal.Keep{Updates: keepUpdates}, Compact: s.compact, At: s.at, Fault: s.fault,
 	})
 	if err != nil {
@@ -103,7 +106,8 @@ func (a *asked) request(all []string) service.Request {
 // refusedNow tells whether an update was refused for lack of room or time.
 func refusedNow(err error) bool {
 	var field *service.FieldError
-	return errors.Is(err, service.ErrQueueFull) || errors.Is(err, service.ErrClientQueueFull) || errors.As(err, &field) && field.Field == "deadline"
+	return errors.Is(err, service.ErrQueueFull) || errors.Is(err, service.ErrClientQueueFull) || errors.As(err, &field) &&
+		field.Field == "deadline"
 }
 
 // every is the size of a page that holds all.

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 package service_test
 
 import (
@@ -36,7 +38,8 @@ type told struct {
 
 // fits tells whether that may be about a request.
 func (u *told) fits(a asked) bool {
-	return u.Client == a.Client && u.Ops == a.Ops && u.Key == a.Key && u.Enable == a.Enable && u.Records == bits.OnesCount64(a.Set)
+	return u.Client == a.Client && u.Ops == a.Ops && u.Key == a.Key && u.Enable == a.Enable &&
+		u.Records == bits.OnesCount64(a.Set)
 }
 
 // The names of clients and ops; every pair has a set of its own.
@@ -130,7 +133,8 @@ func TestTheModelSeesWrongHistories(t *testing.T) {
 		{"lost", []porcupine.Operation{op(1, 2, on, "live"), op(3, 4, look{}, uint64(0))}, false},
 		{"half of it", []porcupine.Operation{op(1, 6, on, "live"), op(3, 4, look{}, uint64(0b010))}, false},
 		{"meanwhile, not yet", []porcupine.Operation{op(1, 6, on, "live"), op(3, 4, look{}, uint64(0))}, true},
-		{"there and gone again", []porcupine.Operation{op(1, 9, on, "live"), op(2, 3, look{}, uint64(0b110)), op(4, 5, look{}, uint64(0))}, false},
+		{"there and gone again", []porcupine.Operation{op(1, 9, on, "live"), op(2, 3, look{}, uint64(0b110)),
+			op(4, 5, look{}, uint64(0))}, false},
 		{"failed", []porcupine.Operation{op(1, 2, on, "failed"), op(3, 4, look{}, uint64(0))}, true},
 		{"failed, and seen", []porcupine.Operation{op(1, 4, on, "failed"), op(2, 3, look{}, uint64(0b110))}, false},
 		{"cancelled, and seen", []porcupine.Operation{op(1, 4, on, "cancelled"), op(5, 6, look{}, uint64(0b110))}, false},

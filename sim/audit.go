@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 package sim
 
 import (
@@ -35,7 +37,8 @@ func (a audit) checkSites(patches []poke.Patch) {
 		if got := a.machine.Literal(int(p.Site)); a.literals && got != p.NewOps {
 			a.machine.Report(cpus.Violation{
 				Property: cpus.BrokenSite, CPU: -1, Site: int(p.Site), Addr: p.Addr,
-				Bytes: fmt.Sprintf("%#x", got), Why: fmt.Sprintf("the update is over and left this ops in the literal instead of %#x", p.NewOps),
+				Bytes: fmt.Sprintf("%#x",
+					got), Why: fmt.Sprintf("the update is over and left this ops in the literal instead of %#x", p.NewOps),
 			})
 		}
 	}
@@ -66,7 +69,8 @@ func (a audit) checkRounds(j *Job, row *RunRow) {
 			}
 			taken, sent := c.Taken[cpu][k], c.Rounds[cpu][k]
 			if n := int(taken + sent); n < least || n > rounds {
-				a.report(cpus.Conservation, "cause %s: %s cpu %d took %d interrupts and sent %d rounds of %d, of which at most %d may leave it out",
+				a.report(cpus.Conservation,
+					"cause %s: %s cpu %d took %d interrupts and sent %d rounds of %d, of which at most %d may leave it out",
 					cause, role, cpu, taken, sent, rounds, rounds-least)
 			}
 		}
@@ -88,7 +92,8 @@ func (a audit) checkDeferred(j *Job, row *RunRow) {
 		sent += row.Counts.Sent[k]
 	}
 	if want := rounds * uint64(j.Online()-1); sent+row.Modelled.Deferred != want {
-		a.report(cpus.Conservation, "%d targets and %d left out of %d rounds to %d CPUs: want %d", sent, row.Modelled.Deferred, rounds, j.Online()-1, want)
+		a.report(cpus.Conservation, "%d targets and %d left out of %d rounds to %d CPUs: want %d", sent,
+			row.Modelled.Deferred, rounds, j.Online()-1, want)
 	}
 }
 

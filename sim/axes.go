@@ -48,8 +48,9 @@ func targetAxes() axis.Table[Config] {
 	arch := axis.Names("arch", "instruction sets", cpus.ArchNames(), cpus.ParseArch,
 		func(c *Config) *isa.Arch { return &c.Arch }, func(a isa.Arch) string { return a.Traits().Name })
 	arch.Preset = arch.Names
-	filter := axis.Field("filter", "`pattern` of records to change, in the kernel's filter syntax: vfs_*, :mod:ext4, !tcp_*; "+
-		"repeated, each adds to it; separated by commas, they are several filters",
+	filter := axis.Field("filter",
+		"`pattern` of records to change, in the kernel's filter syntax: vfs_*, :mod:ext4, !tcp_*; "+
+			"repeated, each adds to it; separated by commas, they are several filters",
 		func(patterns string) (records.Filter, error) { return records.ParseFilter([]string{patterns}) },
 		func(c *Config) *records.Filter { return &c.Filter }, records.Filter.String)
 	filter.Form, filter.Split = axis.Repeat, splitFilters
@@ -122,7 +123,8 @@ func machineAxes() axis.Table[Config] {
 		parseBuffer, func(c *Config) *sched.Buffer { return &c.Buffer }, sched.Buffer.String)
 	buffer.Names, buffer.Preset = []string{sched.Dynamic.String()}, []string{"256", "dynamic"}
 	return used(useAll, machine,
-		preset("weak", axis.Names("fetch", "ways in which versions of text mix in a fetch", cpus.FetchNames(), cpus.ParseFetch,
+		preset("weak", axis.Names("fetch", "ways in which versions of text mix in a fetch", cpus.FetchNames(),
+			cpus.ParseFetch,
 			func(c *Config) *cpus.Fetch { return &c.Fetch }, cpus.Fetch.String)),
 		preset("btree", axis.Names("lookup", "indexes that trap handlers search", int3.KindNames(), int3.ParseKind,
 			func(c *Config) *int3.Kind { return &c.Lookup }, int3.Kind.String)),

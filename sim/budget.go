@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 package sim
 
 import (
@@ -149,7 +151,8 @@ func (b Budget) ExceededIn(columns []results.Column, row []results.Value) (out [
 		got, ok := l.of(columns, row)
 		switch {
 		case !ok:
-			return nil, fmt.Errorf("budget %s: the row does not know the %s: %s is empty", l, l.doc, strings.Join(l.columns, ", "))
+			return nil, fmt.Errorf("budget %s: the row does not know the %s: %s is empty", l, l.doc,
+				strings.Join(l.columns, ", "))
 		case got > l.Max:
 			out = append(out, Excess{l, got})
 		}

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 package sim
 
 import (
@@ -61,7 +63,8 @@ func TestBudget(t *testing.T) {
 func TestBudgetOnWhatNobodyKnows(t *testing.T) {
 	row := budgetRow(t)
 	row.HasIsolated = false
-	if _, err := mustBudget(t, "isolated=5").Exceeded(row); err == nil || !strings.Contains(err.Error(), "budget isolated=5: the row does not know the interrupts that an isolated CPU takes: ipis_isolated_max is empty") {
+	if _, err := mustBudget(t, "isolated=5").Exceeded(row); err == nil || !strings.Contains(err.Error(),
+		"budget isolated=5: the row does not know the interrupts that an isolated CPU takes: ipis_isolated_max is empty") {
 		t.Errorf("without isolated CPUs: %v", err)
 	}
 	none := config(t, "x86_64", poke.Native, "gen:n=5", "2")
@@ -75,7 +78,8 @@ func TestBudgetOnWhatNobodyKnows(t *testing.T) {
 		{"isolated=0", RunColumns.Table("run"), &none, "no CPU is isolated in"},
 		{"ipis=3", PlanColumns.Table("plan"), row.Config, ""},
 		{"ipis=3,traps=5", PlanColumns.Table("plan"), row.Config, "budget traps=5: plan does not tell the breakpoints"},
-		{"update=5ms", PlanColumns.Table("plan"), row.Config, "budget update=5ms: plan does not tell the time that an update takes"},
+		{"update=5ms", PlanColumns.Table("plan"), row.Config,
+			"budget update=5ms: plan does not tell the time that an update takes"},
 	} {
 		err := mustBudget(t, c.budget).Check(c.table, c.config)
 		if (err == nil) != (c.want == "") || err != nil && !strings.Contains(err.Error(), c.want) {
@@ -118,7 +122,8 @@ func TestBudgetTakesTheFirst(t *testing.T) {
 }
 
 func TestParseBudget(t *testing.T) {
-	for _, text := range []string{"isolated=0,burst=5/ms,ipis=100,stolen=2ms,traps=7,lost=0,update=10ms", "update=1h30m0s", "stolen=0s"} {
+	for _, text := range []string{"isolated=0,burst=5/ms,ipis=100,stolen=2ms,traps=7,lost=0,update=10ms", "update=1h30m0s",
+		"stolen=0s"} {
 		var again []string
 		for _, l := range mustBudget(t, text) {
 			again = append(again, l.String())

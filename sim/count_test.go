@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 package sim
 
 import (
@@ -49,12 +51,14 @@ func TestCountFormulas(t *testing.T) {
 func TestCountAgreesWithThePlan(t *testing.T) {
 	rapid.Check(t, func(rt *rapid.T) {
 		arch := rapid.SampledFrom(cpus.ArchNames()).Draw(rt, "arch")
-		protocol := rapid.SampledFrom([]string{"native", "breakpoint", "word", "stop-machine", "breakpoint-global", "per-site"}).Draw(rt, "protocol")
+		protocol := rapid.SampledFrom([]string{"native", "breakpoint", "word", "stop-machine", "breakpoint-global",
+			"per-site"}).Draw(rt, "protocol")
 		spec := fmt.Sprintf("gen:n=%d,groups=%d,modules=0.3,misaligned=0.1,seed=%d", rapid.IntRange(20, 400).Draw(rt, "n"),
 			rapid.IntRange(1, 5).Draw(rt, "groups"), rapid.IntRange(1, 100).Draw(rt, "seed"))
 		c := config(t, arch, protocol, spec, "5")
 		c.Buffer = sched.Buffer{Slots: rapid.IntRange(0, 50).Draw(rt, "slots")}
-		c.Order = rapid.SampledFrom([]sched.Ordering{sched.Table, sched.Sorted, sched.Shuffled, sched.Descending}).Draw(rt, "order")
+		c.Order = rapid.SampledFrom([]sched.Ordering{sched.Table, sched.Sorted, sched.Shuffled, sched.Descending}).Draw(rt,
+			"order")
 		c.Lookup = rapid.SampledFrom([]int3.Kind{int3.BTree, int3.Vector, int3.Groups, int3.Hash}).Draw(rt, "lookup")
 		j := newJob(t, c)
 		row, err := j.Count(t.Context())
@@ -77,7 +81,8 @@ func TestCountAgreesWithThePlan(t *testing.T) {
 			}
 		}
 		if row.Rounds != rounds || row.Stops != stops || row.IPIs != (rounds+stops)*4 {
-			rt.Errorf("%s: %d rounds, %d stops, %d interrupts; the plan has %d, %d", j, row.Rounds, row.Stops, row.IPIs, rounds, stops)
+			rt.Errorf("%s: %d rounds, %d stops, %d interrupts; the plan has %d, %d", j, row.Rounds, row.Stops, row.IPIs, rounds,
+				stops)
 		}
 		if row.Buffered && row.Flushes != publishes {
 			rt.Errorf("%s: %d flushes, %d batches published", j, row.Flushes, publishes)
@@ -213,7 +218,8 @@ func TestKindsOfInterrupts(t *testing.T) {
 	} {
 		row, err := newJob(t, config(t, c.arch, c.protocol, "gen:n=30,order=sorted", "4")).Count(t.Context())
 		if err != nil || row.IPIsPerCPU != c.perCPU || row.OtherIPIsPerCPU != c.other {
-			t.Errorf("%s %s: %d and %d per CPU, %v; want %d and %d", c.arch, c.protocol, row.IPIsPerCPU, row.OtherIPIsPerCPU, err, c.perCPU, c.other)
+			t.Errorf("%s %s: %d and %d per CPU, %v; want %d and %d", c.arch, c.protocol, row.IPIsPerCPU, row.OtherIPIsPerCPU,
+				err, c.perCPU, c.other)
 		}
 	}
 }

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 package sim
 
 import (
@@ -27,8 +29,10 @@ func TestCourse(t *testing.T) {
 		}
 		row := update(t, l, tt.home != 0)
 		for cpu, want := range tt.want {
-			if sent, taken := row.Counts.Rounds[cpu][cpus.Sync], row.Counts.Taken[cpu][cpus.Sync]; sent != want || taken != 60-want {
-				t.Errorf("from %d, moves %v: cpu %d sent %d rounds and took %d, want %d and %d", tt.home, tt.moves, cpu, sent, taken, want, 60-want)
+			if sent, taken := row.Counts.Rounds[cpu][cpus.Sync], row.Counts.Taken[cpu][cpus.Sync]; sent != want ||
+				taken != 60-want {
+				t.Errorf("from %d, moves %v: cpu %d sent %d rounds and took %d, want %d and %d", tt.home, tt.moves, cpu, sent,
+					taken, want, 60-want)
 			}
 		}
 		if row.Violations != 0 {

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // Package sim puts the parts together and asks them: a Config (config.go) names
 // one combination of architecture, protocol, buffer and the rest; a Job (job.go)
 // is what follows from it before anything runs; Count (count.go) tells what an

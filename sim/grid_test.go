@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 package sim
 
 import (
@@ -158,9 +160,11 @@ func TestRefused(t *testing.T) {
 		want    string
 	}{
 		{axis.Choices{"preempt": {"true"}}, "--preempt goes with --engine timed: the live engine does not know it"},
-		{axis.Choices{"engine": {"timed", "live"}, "preempt": {"true"}}, "--preempt goes with --engine timed: the live engine"},
+		{axis.Choices{"engine": {"timed", "live"}, "preempt": {"true"}},
+			"--preempt goes with --engine timed: the live engine"},
 		{axis.Choices{"engine": {"live"}, "calls": {"7"}}, "--calls goes with --engine timed: the live engine"},
-		{axis.Choices{"engine": {"live", "timed"}, "scenario": {"function-tracer"}}, "--scenario goes with --engine timed: the live engine"},
+		{axis.Choices{"engine": {"live", "timed"}, "scenario": {"function-tracer"}},
+			"--scenario goes with --engine timed: the live engine"},
 		{axis.Choices{"kernel": {"x86_64-6.12"}}, "--kernel goes with --scenario"},
 		{axis.Choices{"tracers": {"relevant=2"}}, "--tracers goes with --dispatch"},
 		{axis.Choices{"plan": {"x"}, "protocol": {"word"}}, "--plan goes in place of --protocol"},
@@ -205,7 +209,8 @@ func TestSilentAxes(t *testing.T) {
 		}
 		got = append(got, fmt.Sprintf("%s %s %s", c.Engine, name, calls))
 	}
-	want := []string{"live  the calibration's", "timed vm-2 1", "timed vm-2 2", "timed refcount-480 1", "timed refcount-480 2"}
+	want := []string{"live  the calibration's", "timed vm-2 1", "timed vm-2 2", "timed refcount-480 1",
+		"timed refcount-480 2"}
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Error(diff)
 	}
@@ -242,10 +247,12 @@ func TestAlternatives(t *testing.T) {
 			t.Errorf("%q: %q, want %q", list, got, want)
 		}
 	}
-	if got, err := splitFilters([]string{"a,b", "!c,d"}); err != nil || !slices.Equal(got, []string{"a !c", "a d", "b !c", "b d"}) {
+	if got, err := splitFilters([]string{"a,b", "!c,d"}); err != nil ||
+		!slices.Equal(got, []string{"a !c", "a d", "b !c", "b d"}) {
 		t.Errorf("%q: %v", got, err)
 	}
-	if _, err := splitFilters(slices.Repeat([]string{"a,b"}, 64)); err == nil || !strings.Contains(err.Error(), "more than 100000 filters") {
+	if _, err := splitFilters(slices.Repeat([]string{"a,b"}, 64)); err == nil || !strings.Contains(err.Error(),
+		"more than 100000 filters") {
 		t.Errorf("2^64 filters: %v", err)
 	}
 }

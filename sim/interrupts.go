@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 package sim
 
 import (
@@ -15,7 +17,8 @@ func WriteInterrupts(w io.Writer, row RunRow, before, after cpus.Counts) error {
 		name   string
 		counts cpus.Counts
 	}{{"before", before}, {"after", after}, {"delta", after.Since(before)}} {
-		if _, err := fmt.Fprintf(w, "\n%s %s, buffer %s, %s: %s\n", row.Arch.Traits().Name, row.Protocol, row.Buffer, row.Direction, part.name); err != nil {
+		if _, err := fmt.Fprintf(w, "\n%s %s, buffer %s, %s: %s\n", row.Arch.Traits().Name, row.Protocol, row.Buffer,
+			row.Direction, part.name); err != nil {
 			return err
 		}
 		if err := interrupts.Write(w, snapshot(row, part.counts)); err != nil {
@@ -39,7 +42,8 @@ func (c *Config) rowsOf() []counted {
 	}
 	t := c.Arch.Traits()
 	return []counted{ // the waking of stoppers is rescheduling
-		{Row: interrupts.Row{Name: t.InterruptRow, Description: t.InterruptName}, causes: []cpus.Cause{cpus.Sync}, senderToo: t.FirmwareRounds},
+		{Row: interrupts.Row{Name: t.InterruptRow, Description: t.InterruptName}, causes: []cpus.Cause{cpus.Sync},
+			senderToo: t.FirmwareRounds},
 		{Row: interrupts.Row{Name: t.StopRow, Description: t.StopName}, causes: []cpus.Cause{cpus.Stop}},
 	}
 }

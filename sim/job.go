@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 package sim
 
 import (
@@ -138,7 +140,8 @@ func (j *Job) batches(n int, at func(i int) records.Addr) iter.Seq[sched.Batch] 
 
 // compile emits the plan of an update of batches, with the defect in it.
 // entry, where sites are not all alike, tells of each patch what poke.Shape wants.
-func (j *Job) compile(patches int, detach bool, batches iter.Seq[sched.Batch], entry func(int) (int, bool), emit poke.Emit) error {
+func (j *Job) compile(patches int, detach bool, batches iter.Seq[sched.Batch], entry func(int) (int, bool),
+	emit poke.Emit) error {
 	s := j.shape
 	s.Patches, s.Detach, s.Entry = patches, detach, entry
 	ranges := func(yield func(poke.Range) bool) {
@@ -168,7 +171,8 @@ func (j *Job) StatedPath() string {
 // Plan is the steps of the update that enables everything.
 func (j *Job) Plan() ([]poke.Step, error) {
 	var plan []poke.Step
-	err := j.compile(len(j.queue), false, j.batches(len(j.queue), j.at), j.entries(), func(s poke.Step) { plan = append(plan, s) })
+	err := j.compile(len(j.queue), false, j.batches(len(j.queue), j.at), j.entries(),
+		func(s poke.Step) { plan = append(plan, s) })
 	return plan, err
 }
 
@@ -273,7 +277,8 @@ func (j *Job) sites() (*sites, error) {
 		if err != nil {
 			continue // counted in skipped, or outside the filter
 		}
-		text, _, err := arch.Enabled(at, isa.Destination{Target: target(at, s.code.Entry), Entry: s.code.Entry, PLT: plts[j.Table.Module(rec)]})
+		text, _, err := arch.Enabled(at, isa.Destination{Target: target(at, s.code.Entry), Entry: s.code.Entry,
+			PLT: plts[j.Table.Module(rec)]})
 		if err != nil {
 			return nil, fmt.Errorf("record %s: %w", j.Table.Describe(rec), err)
 		}

@@ -81,14 +81,16 @@ func TestPlainLayout(t *testing.T) {
 			cfg.Layout = "plain"
 			j := newJob(t, cfg)
 			row, err := j.Count(t.Context())
-			if want := map[bool]int{true: 2, false: rounds}[protocol == "breakpoint"]; err != nil || row.Patches != 200 || row.Rounds != want {
+			if want := map[bool]int{true: 2, false: rounds}[protocol == "breakpoint"]; err != nil || row.Patches != 200 ||
+				row.Rounds != want {
 				t.Errorf("%s %s: %d patches, %d rounds, %v; want 200 and %d", arch, protocol, row.Patches, row.Rounds, err, want)
 			}
 			l := newLive(t, j)
 			for _, enable := range []bool{true, false} {
 				run, err := l.Update(t.Context(), enable)
 				if err != nil || run.Violations+run.Lost != 0 {
-					t.Errorf("%s %s, %s: %d violations, %d lost, %v: %v", arch, protocol, run.Direction, run.Violations, run.Lost, err, l.Violations())
+					t.Errorf("%s %s, %s: %d violations, %d lost, %v: %v", arch, protocol, run.Direction, run.Violations, run.Lost, err,
+						l.Violations())
 				}
 			}
 		}

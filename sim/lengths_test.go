@@ -63,7 +63,8 @@ func TestRunLengths(t *testing.T) {
 		for _, enable := range []bool{true, false} {
 			row, err := l.Update(t.Context(), enable)
 			if err != nil || row.Violations != 0 || row.Rounds != c.rounds {
-				t.Errorf("%s, %s: %d rounds, %d violations, %v: %v", c.lengths, row.Direction, row.Rounds, row.Violations, err, l.Violations())
+				t.Errorf("%s, %s: %d rounds, %d violations, %v: %v", c.lengths, row.Direction, row.Rounds, row.Violations, err,
+					l.Violations())
 			}
 		}
 	}

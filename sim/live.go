@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 package sim
 
 import (
@@ -45,7 +47,8 @@ func NewLive(j *Job) (*Live, error) {
 	if err != nil {
 		return nil, err
 	}
-	l := &Live{job: j, sites: s, machine: m, ops: j.ops(s.code.Entry), tracing: tracing, audit: audit{m, s.code.Len, j.shape.Literals()}}
+	l := &Live{job: j, sites: s, machine: m, ops: j.ops(s.code.Entry), tracing: tracing, audit: audit{m, s.code.Len,
+		j.shape.Literals()}}
 	if err := m.AddOps(l.ops); err != nil {
 		return nil, err
 	}
@@ -137,7 +140,8 @@ func (l *Live) violations() uint64 {
 }
 
 func (l *Live) read(ctx context.Context) (reading, error) {
-	r := reading{counts: l.machine.Ledger.Read(), tallies: make([]cpus.Tally, len(l.job.Roles)), violations: l.violations()}
+	r := reading{counts: l.machine.Ledger.Read(), tallies: make([]cpus.Tally, len(l.job.Roles)),
+		violations: l.violations()}
 	err := l.machine.Visit(ctx, func(cpu int, t cpus.Tally) {
 		r.tallies[cpu] = t
 		r.dispatched = r.dispatched.add(l.tracing.of(cpu), 1)

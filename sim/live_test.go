@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 package sim
 
 import (
@@ -42,7 +44,8 @@ func TestRealKernels(t *testing.T) {
 						row.Patches, row.Rounds, row.Groups, row.IPIs, tt.records, tt.rounds, tt.groups, 3*tt.rounds)
 				}
 				if row.Violations != 0 || row.Lost != 0 || row.Misses != 0 {
-					t.Errorf("%s: %d violations, %d lost calls, %d misses: %v", row.Direction, row.Violations, row.Lost, row.Misses, l.Violations())
+					t.Errorf("%s: %d violations, %d lost calls, %d misses: %v", row.Direction, row.Violations, row.Lost, row.Misses,
+						l.Violations())
 				}
 			}
 		})
@@ -176,7 +179,8 @@ func TestStaleness(t *testing.T) {
 			update(t, l, false)
 			sum := goOn(t, l)
 			if sum[cpus.Traced] != 0 || sum.Calls() == 0 {
-				t.Errorf("%s %s: %d of %d calls reached a tracer after it was disabled", arch, protocol, sum[cpus.Traced], sum.Calls())
+				t.Errorf("%s %s: %d of %d calls reached a tracer after it was disabled", arch, protocol, sum[cpus.Traced],
+					sum.Calls())
 			}
 		}
 	})
@@ -194,7 +198,8 @@ func TestEnabledMeansTraced(t *testing.T) {
 		update(t, l, true)
 		sum := goOn(t, l)
 		if sum[cpus.Untraced] != 0 || sum[cpus.Lost] != 0 || sum[cpus.Traced] == 0 {
-			t.Errorf("%s %s: %d traced, %d untraced, %d lost", arch, protocol, sum[cpus.Traced], sum[cpus.Untraced], sum[cpus.Lost])
+			t.Errorf("%s %s: %d traced, %d untraced, %d lost", arch, protocol, sum[cpus.Traced], sum[cpus.Untraced],
+				sum[cpus.Lost])
 		}
 	})
 }
@@ -218,7 +223,8 @@ func TestWarning(t *testing.T) {
 // TestWarningAboutSkippedRecords: what is left out is said.
 func TestWarningAboutSkippedRecords(t *testing.T) {
 	j := newJob(t, config(t, "arm64", "native", "gen:n=100,misaligned=0.2", "2"))
-	if w := j.Warnings(); j.skipped == 0 || len(w) != 1 || !containsText(w[0], fmt.Sprintf("refuses %d of 100", j.skipped)) {
+	if w := j.Warnings(); j.skipped == 0 || len(w) != 1 ||
+		!containsText(w[0], fmt.Sprintf("refuses %d of 100", j.skipped)) {
 		t.Errorf("%d skipped: %q", j.skipped, w)
 	}
 }

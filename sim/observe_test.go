@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 package sim
 
 import (
@@ -60,7 +62,8 @@ func checkTimeline(t *testing.T, tracks []*readtrace.Track, c cpus.Counts, traps
 		}
 	}
 	if shown != traps || uint64(len(counter.Values)) != traps[0]+traps[1] {
-		t.Errorf("traps with and without an entry: %d are shown and %d counted, there were %d", shown, len(counter.Values), traps)
+		t.Errorf("traps with and without an entry: %d are shown and %d counted, there were %d", shown, len(counter.Values),
+			traps)
 	}
 	for k := range cpus.NumCauses {
 		cause := cpus.Cause(k)
@@ -71,7 +74,8 @@ func checkTimeline(t *testing.T, tracks []*readtrace.Track, c cpus.Counts, traps
 			}
 		}
 		if rounds := named(patcher, cause.String(), true); rounds != c.TotalRounds(cause) || targets != c.Sent[k] {
-			t.Errorf("%s: %d rounds with %d arrows are shown, the ledger has %d with %d targets", cause, rounds, targets, c.TotalRounds(cause), c.Sent[k])
+			t.Errorf("%s: %d rounds with %d arrows are shown, the ledger has %d with %d targets", cause, rounds, targets,
+				c.TotalRounds(cause), c.Sent[k])
 		}
 	}
 }

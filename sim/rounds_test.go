@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 package sim
 
 import (
@@ -22,15 +24,18 @@ func TestRoundsAreHeldAgainstThePlan(t *testing.T) {
 		want     string
 	}{
 		{"nothing", "breakpoint", 1, 0, ""},
-		{"a busy CPU is left out", "breakpoint", 1, -1, "busy cpu 1 took 2 interrupts and sent 0 rounds of 3, of which at most 0 may leave it out"},
+		{"a busy CPU is left out", "breakpoint", 1, -1,
+			"busy cpu 1 took 2 interrupts and sent 0 rounds of 3, of which at most 0 may leave it out"},
 		{"a busy CPU takes one more", "breakpoint", 1, 1, "busy cpu 1 took 4 interrupts"},
 		{"the sender takes one", "breakpoint", 0, 1, "busy cpu 0 took 1 interrupts and sent 3 rounds of 3"},
-		{"an isolated CPU is left out", "breakpoint", 2, -1, "isolated cpu 2 took 2 interrupts and sent 0 rounds of 3, of which at most 0 may leave it out"},
+		{"an isolated CPU is left out", "breakpoint", 2, -1,
+			"isolated cpu 2 took 2 interrupts and sent 0 rounds of 3, of which at most 0 may leave it out"},
 		{"nothing", "breakpoint-lazy", 1, 0, ""},
 		{"a busy CPU is left out", "breakpoint-lazy", 1, -1, "busy cpu 1 took 2 interrupts"},
 		{"an isolated CPU is left out", "breakpoint-lazy", 2, -1, ""},
 		{"an isolated CPU is left out of all", "breakpoint-lazy", 2, -rounds, ""},
-		{"an isolated CPU takes one more", "breakpoint-lazy", 2, 1, "isolated cpu 2 took 4 interrupts and sent 0 rounds of 3, of which at most 3 may leave it out"},
+		{"an isolated CPU takes one more", "breakpoint-lazy", 2, 1,
+			"isolated cpu 2 took 4 interrupts and sent 0 rounds of 3, of which at most 3 may leave it out"},
 	} {
 		l := newLive(t, newJob(t, config(t, "x86_64", tt.protocol, "gen:n=4", "busy=2,isolated=1,offline=1")))
 		row := RunRow{}
@@ -67,7 +72,8 @@ func TestLazyRoundsSpareIsolatedCPUs(t *testing.T) {
 		for i := range 10 {
 			row := update(t, l, i%2 == 0)
 			if row.Violations != 0 || row.Lost != 0 || row.Rounds != 3*8 || row.Lazy != row.Rounds {
-				t.Errorf("%s: %d violations, %d lost calls, %d rounds, %d lazy: %v", arch, row.Violations, row.Lost, row.Rounds, row.Lazy, l.Violations())
+				t.Errorf("%s: %d violations, %d lost calls, %d rounds, %d lazy: %v", arch, row.Violations, row.Lost, row.Rounds,
+					row.Lazy, l.Violations())
 			}
 			all += 2 * uint64(row.Rounds)
 			for cpu := 2; cpu < 4; cpu++ {
@@ -103,7 +109,8 @@ func TestPlanOfFile(t *testing.T) {
 		if err != nil || !slices.Equal(got, want) {
 			t.Errorf("%s: %v; %d steps, want %d", sh.Name, err, len(got), len(want))
 		}
-		if flags := Command(j.Flags()...); j.Protocol != sh.Name || !strings.Contains(flags, " --plan 'dir of/"+sh.Name+".plan' ") || strings.Contains(flags, "--protocol") {
+		if flags := Command(j.Flags()...); j.Protocol != sh.Name ||
+			!strings.Contains(flags, " --plan 'dir of/"+sh.Name+".plan' ") || strings.Contains(flags, "--protocol") {
 			t.Errorf("%s: protocol %q, flags %s", sh.Name, j.Protocol, flags)
 		}
 		if s := j.String(); !strings.Contains(s, sh.Name+" of dir of/"+sh.Name+".plan,") {

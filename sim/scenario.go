@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 package sim
 
 import (
@@ -104,7 +106,8 @@ func (j *Job) entryPart(s *sites, e ledger.Entry) timed.Part {
 				u.Plan = append(u.Plan, plan...)
 				continue
 			}
-			u.Plan = append(u.Plan, poke.Step{Op: poke.Write, Part: poke.Word, From: int32(r.From), To: int32(r.To)}, poke.Step{Op: poke.Fence})
+			u.Plan = append(u.Plan, poke.Step{Op: poke.Write, Part: poke.Word, From: int32(r.From), To: int32(r.To)},
+				poke.Step{Op: poke.Fence})
 		}
 		for n := range e.RoundsPerPoke {
 			u.Plan = append(u.Plan, poke.Step{Op: poke.Sync, Round: uint8(n + 1)})

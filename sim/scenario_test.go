@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 package sim
 
 import (
@@ -40,7 +42,8 @@ func TestScenarioTakes(t *testing.T) {
 					sum += int(row.Counts.Taken[cpu][cause])
 				}
 				if sum != want+c.other {
-					t.Errorf("%s, %s, %s: cpu %d takes %d interrupts, the kernel's took %d", c.kernel, c.scenario, row.Direction, cpu, sum, want+c.other)
+					t.Errorf("%s, %s, %s: cpu %d takes %d interrupts, the kernel's took %d", c.kernel, c.scenario, row.Direction, cpu,
+						sum, want+c.other)
 				}
 			}
 			if row.IPIsPerCPU != want || row.OtherIPIsPerCPU != c.other {

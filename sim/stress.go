@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 package sim
 
 import (
@@ -114,7 +116,8 @@ func (s *stress) run(ctx context.Context, d time.Duration) (RunRow, error) {
 	}
 	s.machine.Ledger.ForgetBursts()
 	start := time.Now()
-	coord, err := coordinator.New(context.WithoutCancel(ctx), coordinator.Config{Records: s.job.Table.Len(), Apply: s.apply})
+	coord, err := coordinator.New(context.WithoutCancel(ctx), coordinator.Config{Records: s.job.Table.Len(),
+		Apply: s.apply})
 	if err != nil {
 		return row, err
 	}

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 package sim
 
 import (
@@ -149,7 +151,8 @@ func TestConcurrentClientsSeeTheirChanges(t *testing.T) {
 			mine := []int{id, 4 + id, 100 + id} // nobody else's
 			for i := range 30 {
 				enable := i%2 == 0
-				if err := coord.Do(t.Context(), coordinator.Request{Client: fmt.Sprint(id), Enable: enable, Records: mine}); err != nil {
+				if err := coord.Do(t.Context(), coordinator.Request{Client: fmt.Sprint(id), Enable: enable,
+					Records: mine}); err != nil {
 					t.Error(err)
 					return
 				}
@@ -172,7 +175,8 @@ func TestConcurrentClientsSeeTheirChanges(t *testing.T) {
 }
 
 // coordinate is a coordinator of so many records.
-func coordinate(t *testing.T, records int, apply func(context.Context, []coordinator.Change) error) *coordinator.Coordinator {
+func coordinate(t *testing.T, records int, apply func(context.Context,
+	[]coordinator.Change) error) *coordinator.Coordinator {
 	t.Helper()
 	c, err := coordinator.New(t.Context(), coordinator.Config{Records: records, Apply: apply})
 	if err != nil {

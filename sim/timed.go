@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 package sim
 
 import (
@@ -39,7 +41,8 @@ func newTimed(j *Job, calls timed.Thinning) (*Timed, error) {
 		return t, nil
 	}
 	if arch := j.Calibration.Arch; arch != j.shape.Traits.Name {
-		return nil, fmt.Errorf("calibration %s is of a machine of %s, not of %s", j.Calibration.Name, arch, j.shape.Traits.Name)
+		return nil, fmt.Errorf("calibration %s is of a machine of %s, not of %s", j.Calibration.Name, arch,
+			j.shape.Traits.Name)
 	}
 	var err error
 	if t.sites, err = j.sites(); err != nil {

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 package sim
 
 import (
@@ -46,9 +48,11 @@ func drawnCosts(rt *rapid.T) (k calibration.Costs) {
 func drawnTimed(t *testing.T, rt *rapid.T) Config {
 	arch := rapid.SampledFrom(cpus.ArchNames()).Draw(rt, "arch")
 	roles := fmt.Sprintf("busy=%d,irqsoff=%d,idle=%d,isolated=%d,offline=%d",
-		rapid.IntRange(1, 4).Draw(rt, "busy"), rapid.IntRange(0, 2).Draw(rt, "irqsoff"), rapid.IntRange(0, 2).Draw(rt, "idle"),
+		rapid.IntRange(1, 4).Draw(rt, "busy"), rapid.IntRange(0, 2).Draw(rt, "irqsoff"), rapid.IntRange(0, 2).Draw(rt,
+			"idle"),
 		rapid.IntRange(0, 3).Draw(rt, "isolated"), rapid.IntRange(0, 1).Draw(rt, "offline"))
-	table := fmt.Sprintf("gen:n=%d,groups=%d,order=grouped", rapid.IntRange(3, 40).Draw(rt, "n"), rapid.IntRange(1, 3).Draw(rt, "groups"))
+	table := fmt.Sprintf("gen:n=%d,groups=%d,order=grouped", rapid.IntRange(3, 40).Draw(rt, "n"),
+		rapid.IntRange(1, 3).Draw(rt, "groups"))
 	c := timedConfig(t, arch, rapid.SampledFrom(poke.Names()).Draw(rt, "protocol"), table, roles, drawnCosts(rt))
 	if rapid.Bool().Draw(rt, "file") {
 		plan := rapid.SampledFrom(poke.ShippedPlans()).Draw(rt, "plan")
@@ -59,7 +63,8 @@ func drawnTimed(t *testing.T, rt *rapid.T) Config {
 		c.Plan = p
 	}
 	c.Buffer = sched.Buffer{Slots: rapid.IntRange(0, 20).Draw(rt, "slots")}
-	c.Order = rapid.SampledFrom([]sched.Ordering{sched.Table, sched.Sorted, sched.Shuffled, sched.Descending}).Draw(rt, "order")
+	c.Order = rapid.SampledFrom([]sched.Ordering{sched.Table, sched.Sorted, sched.Shuffled, sched.Descending}).Draw(rt,
+		"order")
 	c.Lookup = int3.Kind(rapid.IntRange(0, len(int3.KindNames())-1).Draw(rt, "lookup"))
 	c.Refs = int3.Refs(rapid.IntRange(0, len(int3.RefsNames())-1).Draw(rt, "refs"))
 	c.Fetch = rapid.SampledFrom(cpus.Fetches()).Draw(rt, "fetch")
@@ -107,7 +112,8 @@ type timedCourse struct {
 }
 
 // timedFor carries out a few updates; none may take longer than it should.
-func timedFor(t *testing.T, rt *rapid.T, c Config, calls timed.Thinning, pauses []timed.Nanos) (out timedCourse, m *Timed) {
+func timedFor(t *testing.T, rt *rapid.T, c Config, calls timed.Thinning, pauses []timed.Nanos) (out timedCourse,
+	m *Timed) {
 	ctx, cancel := context.WithTimeoutCause(t.Context(), 20*time.Second, fmt.Errorf("stuck"))
 	defer cancel()
 	m = newTimedFor(t, c, calls)
@@ -146,7 +152,8 @@ func TestTimedRandom(t *testing.T) {
 		pauses := rapid.SliceOfN(rapid.SampledFrom([]timed.Nanos{0, 1, 1e4, 1e9, 1e14}), 1, 4).Draw(rt, "pauses")
 		did, m := timedFor(t, rt, c, timed.HotOnly, pauses)
 		again, _ := timedFor(t, rt, c, timed.HotOnly, pauses)
-		if diff := cmp.Diff(did.Lives, again.Lives, cmp.AllowUnexported(timed.Life{})) + diffRows(did.Rows, again.Rows); diff != "" {
+		if diff := cmp.Diff(did.Lives, again.Lives, cmp.AllowUnexported(timed.Life{})) + diffRows(did.Rows,
+			again.Rows); diff != "" {
 			rt.Errorf("%s: not the same again: %s", c.String(), diff)
 		}
 		checkDone(rt, m, &did)
@@ -182,12 +189,14 @@ func checkDone(rt *rapid.T, m *Timed, did *timedCourse) {
 		for k := range cpus.NumCauses {
 			rounds += int(row.Counts.TotalRounds(cpus.Cause(k)))
 		}
-		if rounds != row.Rounds+row.Stops || row.Rounds != plan.Rounds || row.Stops != plan.Stops || row.Lazy == 0 && row.IPIs != plan.IPIs {
+		if rounds != row.Rounds+row.Stops || row.Rounds != plan.Rounds || row.Stops != plan.Stops || row.Lazy == 0 &&
+			row.IPIs != plan.IPIs {
 			rt.Errorf("%s: %d rounds, %d in the row with %d stops and %d interrupts; the plan has %d, %d, %d",
 				at, rounds, row.Rounds, row.Stops, row.IPIs, plan.Rounds, plan.Stops, plan.IPIs)
 		}
 		v := row.Modelled
-		for name, ns := range map[string]timed.Nanos{"update": v.Update, "grace": v.Grace, "exposure": v.Exposure, "stolen": v.StolenMax, "quiet": v.IsolatedQuiet} {
+		for name, ns := range map[string]timed.Nanos{"update": v.Update, "grace": v.Grace, "exposure": v.Exposure,
+			"stolen": v.StolenMax, "quiet": v.IsolatedQuiet} {
 			if ns < 0 || ns > m.machine.Now() {
 				rt.Errorf("%s: %s %d ns of %d", at, name, ns, m.machine.Now())
 			}
@@ -201,7 +210,8 @@ func checkDone(rt *rapid.T, m *Timed, did *timedCourse) {
 		leftOut += v.Deferred
 		caughtUp += v.CatchUps
 		for cpu, role := range j.Roles {
-			if role == cpus.Offline && (row.Stolen[cpu] != 0 || row.Tallies[cpu] != (cpus.Tally{}) || row.Counts.Taken[cpu] != [cpus.NumCauses]uint64{}) {
+			if role == cpus.Offline && (row.Stolen[cpu] != 0 || row.Tallies[cpu] != (cpus.Tally{}) ||
+				row.Counts.Taken[cpu] != [cpus.NumCauses]uint64{}) {
 				rt.Errorf("%s: CPU %d is offline and did something", at, cpu)
 			}
 		}
@@ -219,7 +229,8 @@ func checkDone(rt *rapid.T, m *Timed, did *timedCourse) {
 		taken -= m.Counts().TotalTaken(cpus.Cause(k))
 	}
 	if taken != 0 || leftOut != 0 || caughtUp != 0 {
-		rt.Errorf("%s: lives and rows differ by %d interrupts, %d left out, %d made up for", j, int64(taken), int64(leftOut), caughtUp)
+		rt.Errorf("%s: lives and rows differ by %d interrupts, %d left out, %d made up for", j, int64(taken), int64(leftOut),
+			caughtUp)
 	}
 	for _, v := range m.Violations() {
 		switch v.Property {

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 package sim
 
 import (
@@ -63,7 +65,8 @@ func TestTimedAgrees(t *testing.T) {
 		for _, protocol := range poke.Names() {
 			for _, buffer := range []sched.Buffer{{Slots: 7}, sched.Dynamic} {
 				t.Run(fmt.Sprintf("%s/%s/%s", arch, protocol, buffer), func(t *testing.T) {
-					c := timedConfig(t, arch, protocol, "gen:n=40,groups=3,order=grouped", "busy=3,idle=1,isolated=2,irqsoff=2,offline=1", plainCosts())
+					c := timedConfig(t, arch, protocol, "gen:n=40,groups=3,order=grouped",
+						"busy=3,idle=1,isolated=2,irqsoff=2,offline=1", plainCosts())
 					c.Buffer, c.Migrate = buffer, true
 					j, err := NewJob(c)
 					if err != nil {
@@ -102,7 +105,8 @@ func TestTimedAgrees(t *testing.T) {
 func TestTimedTimeline(t *testing.T) {
 	for _, arch := range cpus.ArchNames() {
 		for _, protocol := range []string{"breakpoint", "stop-machine"} {
-			c := timedConfig(t, arch, protocol, "gen:n=200,groups=2,order=sorted", "busy=4,idle=1,isolated=1,irqsoff=1", plainCosts())
+			c := timedConfig(t, arch, protocol, "gen:n=200,groups=2,order=sorted", "busy=4,idle=1,isolated=1,irqsoff=1",
+				plainCosts())
 			c.Buffer.Slots = 64
 			var out bytes.Buffer
 			c.Timeline = timeline.New(&out, nil, 0)

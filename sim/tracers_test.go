@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 package sim
 
 import (
@@ -20,7 +22,8 @@ func called(t *testing.T, row *RunRow, relevant int, every bool) {
 		t.Fatalf("%s: %+v were dispatched of %d traced calls", row.Direction, d, row.Traced)
 	}
 	if d.Called != d.Calls*int64(relevant) || row.Violations != 0 || row.Lost != 0 {
-		t.Errorf("%s: %d callbacks of %d calls with %d tracers, %d violations", row.Direction, d.Called, d.Calls, relevant, row.Violations)
+		t.Errorf("%s: %d callbacks of %d calls with %d tracers, %d violations", row.Direction, d.Called, d.Calls, relevant,
+			row.Violations)
 	}
 }
 

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 package tracers
 
 // Decision is what an update does to a record (FTRACE_UPDATE_*).

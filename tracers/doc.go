@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // Package tracers is the core of the function tracer: who is called at which
 // site, and what changes when somebody attaches, detaches or traces other
 // functions. It is kernel/trace/ftrace.c (Linux 7.1) as a model: the kernel's

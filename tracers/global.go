@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 package tracers
 
 // global is the one function that sites share which do not name their ops: what

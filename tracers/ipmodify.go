@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 package tracers
 
 // Share is what a direct ops is asked when it is to live with one that may change

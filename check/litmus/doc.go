@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // Package litmus answers one question: can this outcome of a small program
 // that patches running code happen on that class of machine? A litmus test (a
 // file in tests/, format.go) has a writer, executors, an outcome and what is

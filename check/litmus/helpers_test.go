@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 package litmus
 
 import (
@@ -96,7 +98,8 @@ func within(t *rapid.T, test *Test, a map[string]bool, what string, b map[string
 
 // instructions that a random program may have; s is a site, d a datum.
 var vocabulary = map[family][]string{
-	arm: {"store s", "store s", "write d", "read", "exec", "exec", "dc s", "ic s", "dsb", "dsb", "dmb", "dmb.st", "dmb.ld", "isb", "ctrl", "ipi", "wait"},
+	arm: {"store s", "store s", "write d", "read", "exec", "exec", "dc s", "ic s", "dsb", "dsb", "dmb", "dmb.st", "dmb.ld",
+		"isb", "ctrl", "ipi", "wait"},
 	x86: {"store s", "store s", "write d", "read", "exec", "exec", "serialise", "mfence", "lock", "ctrl", "ipi", "wait"},
 	rv:  {"store s", "store s", "write d", "read", "exec", "exec", "fence", "fence.i", "ctrl", "ipi", "wait"},
 }

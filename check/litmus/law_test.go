@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 package litmus
 
 import (
@@ -67,7 +69,8 @@ func TestClassesAreOrdered(t *testing.T) {
 		t.Run(pair[0]+" in "+pair[1], func(t *testing.T) {
 			rapid.Check(t, func(t *rapid.T) {
 				test := random(t, strict.family)
-				within(t, test, outcomes(t, newMachine(test, strict)), strict.name, outcomes(t, newMachine(test, loose)), loose.name)
+				within(t, test, outcomes(t, newMachine(test, strict)), strict.name, outcomes(t, newMachine(test, loose)),
+					loose.name)
 			})
 		})
 	}
@@ -89,7 +92,8 @@ func TestWindowsAreSound(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		c := rapid.SampledFrom(sound).Draw(t, "class")
 		var b strings.Builder
-		b.WriteString("test sound\nsite a 0\nsite b 00 " + map[bool]string{true: "aligned", false: "unaligned"}[c.name != "amd" && c.name != "intel"] + "\ndata x\nthread writer\n")
+		b.WriteString("test sound\nsite a 0\nsite b 00 " + map[bool]string{true: "aligned",
+			false: "unaligned"}[c.name != "amd" && c.name != "intel"] + "\ndata x\nthread writer\n")
 		for range rapid.IntRange(1, 3).Draw(t, "steps") {
 			switch rapid.IntRange(0, 3).Draw(t, "step") {
 			case 0:
@@ -98,7 +102,8 @@ func TestWindowsAreSound(t *testing.T) {
 				b.WriteString("write x 1\n" + ordered[c.family])
 			default:
 				site := rapid.SampledFrom([]string{"a", "b"}).Draw(t, "site")
-				text := map[string]string{"a": "a 1", "b": rapid.SampledFrom([]string{"b 11", "b[0] 2", "b[1] 3"}).Draw(t, "text")}[site]
+				text := map[string]string{"a": "a 1", "b": rapid.SampledFrom([]string{"b 11", "b[0] 2", "b[1] 3"}).Draw(t,
+					"text")}[site]
 				p := publish[c.family]
 				p = strings.Replace(p, "%s", text, 1)
 				b.WriteString(strings.ReplaceAll(p, "%s", site))

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 package litmus
 
 // order is what of a program's order a class keeps, as bit masks of earlier

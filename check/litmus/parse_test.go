@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 package litmus
 
 import (
@@ -127,7 +129,8 @@ var broken = []struct{ src, want string }{
 	{good + "expect none intel\n", `f:29: "dsb": class intel has no such instruction`},
 	{replace("differs arm(0,0)", "differs intel"), `f:27: "intel": nothing is expected of this class`},
 	{good + "differs arm(0,0): no\n", `f:29: "differs": arm(0,0) has a reason already`},
-	{replace(" arm(1,1): another   reason", " arm(1,1):"), `f:28: "weaker arm(0,1) arm(1,1):": want classes, a colon and a reason`},
+	{replace(" arm(1,1): another   reason", " arm(1,1):"),
+		`f:28: "weaker arm(0,1) arm(1,1):": want classes, a colon and a reason`},
 	{good + "stronger arm(0,1): no\n", `f:29: "stronger": arm(0,1) has a reason already`},
 	{good + "outcome x=1\n", `f:29: "outcome": told before`},
 	{replace("  dsb\n", strings.Repeat("  dsb\n", maxInsns)), `f:33: "dsb": more than 24 instructions in a thread`},

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 package litmus
 
 import (
@@ -34,7 +36,8 @@ func (r *Row) Check() error {
 	case r.Agrees && r.Differs != "":
 		return fmt.Errorf("litmus %s on %s: differs is declared, but %s is what is expected", r.Test, r.Class, r.Verdict)
 	case r.Relation != r.Declared:
-		return fmt.Errorf("litmus %s on %s: the window model says %s: %s, declared %s", r.Test, r.Class, r.Window, r.Relation, r.Declared)
+		return fmt.Errorf("litmus %s on %s: the window model says %s: %s, declared %s", r.Test, r.Class, r.Window, r.Relation,
+			r.Declared)
 	}
 	return nil
 }

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 package litmus
 
 import (
@@ -86,5 +88,6 @@ type TooLargeError struct {
 }
 
 func (e *TooLargeError) Error() string {
-	return fmt.Sprintf("litmus %s on %s: more than %d states: too large to say allowed or forbidden", e.Test, e.Class, e.States)
+	return fmt.Sprintf("litmus %s on %s: more than %d states: too large to say allowed or forbidden", e.Test, e.Class,
+		e.States)
 }

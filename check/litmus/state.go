@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 package litmus
 
 import (
@@ -63,7 +65,8 @@ func (m *machine) start() state {
 // performed in an order of their own.
 func (m *machine) prefetch(s *state, th int) {
 	insns := m.test.threads[th].insns
-	for at := int(s.fetched[th]); at < len(insns) && (m.class.family == rv || insns[at].op != opExec) && m.fetchable(s, th, at); at++ {
+	for at := int(s.fetched[th]); at < len(insns) && (m.class.family == rv || insns[at].op != opExec) &&
+		m.fetchable(s, th, at); at++ {
 		s.fetched[th]++
 	}
 }

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 package litmus
 
 import (
@@ -111,7 +113,8 @@ func TestMixIsThatOfStep(t *testing.T) {
 			for range code.Len/c.parts - 1 {
 				s.initial += "0"
 			}
-			on, _, err := code.Arch.Enabled(isa.Site{Addr: code.Sites[0], Len: uint8(code.Len)}, isa.Destination{Target: code.Entry, Entry: code.Entry})
+			on, _, err := code.Arch.Enabled(isa.Site{Addr: code.Sites[0], Len: uint8(code.Len)},
+				isa.Destination{Target: code.Entry, Entry: code.Entry})
 			if err != nil {
 				t.Fatal(err)
 			}

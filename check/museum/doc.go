@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // Package museum keeps bugs that kernels have had in patching their text, each
 // as a small machine that breaks in the way that the report says, and that does
 // not break with the upstream fix and nothing else changed. Beside them are the

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 package museum
 
 import (
@@ -106,13 +108,15 @@ func TestFetchModels(t *testing.T) {
 			expect(t, &b, true, reduce, WithFetch(f))
 			if b.Name == "ghost-int3" && (f == cpus.Weak || f == cpus.Coherent || f == cpus.Quadword) {
 				// A CPU that never fetches afresh tears first; an emulator does not.
-				if _, r := search(t, &b, false, reduce, WithFetch(f)); r.Verdict != explore.Unsafe || r.Violation.Property != cpus.TornFetch {
+				if _, r := search(t, &b, false, reduce, WithFetch(f)); r.Verdict != explore.Unsafe ||
+					r.Violation.Property != cpus.TornFetch {
 					t.Errorf("%s, %s: %s %v", b.Name, f, r.Verdict, r.Violation)
 				}
 				continue
 			}
 			if f == cpus.Atomic && b.Want == cpus.TornFetch {
-				if _, r := search(t, &b, false, reduce, WithFetch(f)); r.Verdict == explore.Unsafe && r.Violation.Property == b.Want {
+				if _, r := search(t, &b, false, reduce, WithFetch(f)); r.Verdict == explore.Unsafe &&
+					r.Violation.Property == b.Want {
 					t.Errorf("%s, %s: %s", b.Name, f, r.Violation)
 				}
 				continue
@@ -281,7 +285,8 @@ func TestLabels(t *testing.T) {
 				t.Errorf("%s: %s %q", b.Name, what, s)
 			}
 		}
-		if !commit.MatchString(b.Source) && !strings.Contains(b.Source, "linux-kernel") && (b.Number != "" || !strings.Contains(b.Source, ".c, Linux ")) {
+		if !commit.MatchString(b.Source) && !strings.Contains(b.Source, "linux-kernel") &&
+			(b.Number != "" || !strings.Contains(b.Source, ".c, Linux ")) {
 			t.Errorf("%s: neither a commit nor a mail, nor a file of the kernel: %q", b.Name, b.Source)
 		}
 		if strings.HasSuffix(b.Title, ".") || !strings.HasSuffix(b.Story, ".") {

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 package museum
 
 import (
@@ -13,9 +15,10 @@ var plots = map[string][]string{
 	"torn-down-descriptor": {
 		"patcher 0: Write head", "patcher 0: Sync 3: done", "patcher 0: Clear", "cpu 1: fetches site 1: a breakpoint", "cpu 1: looks site 1 up",
 	},
-	"unsorted-array":     {"patcher 0: Publish 0..1", "cpu 1: fetches site 0: a breakpoint", "cpu 1: looks site 0 up"},
-	"overfull-array":     {"patcher 0: Publish 0..1"},
-	"nop-while-patching": {"patcher 0: Write breakpoint", "cpu 1: fetches site 0: a breakpoint", "cpu 1: looks site 0 up", "cpu 1: returns from the trap"},
+	"unsorted-array": {"patcher 0: Publish 0..1", "cpu 1: fetches site 0: a breakpoint", "cpu 1: looks site 0 up"},
+	"overfull-array": {"patcher 0: Publish 0..1"},
+	"nop-while-patching": {"patcher 0: Write breakpoint", "cpu 1: fetches site 0: a breakpoint", "cpu 1: looks site 0 up",
+		"cpu 1: returns from the trap"},
 	"kprobe-disarm": {
 		"patcher 0: Write breakpoint", "patcher 0: Write head", "patcher 0: Unpublish", "cpu 1: fetches site 0: a breakpoint", "cpu 1: looks whether",
 	},
@@ -27,23 +30,28 @@ var plots = map[string][]string{
 		"patcher 0: Lock text_mutex", "patcher 0: Publish", "patcher 0: Write breakpoint of site 0", "patcher 1: Publish",
 		"cpu 2: fetches site 0: a breakpoint", "cpu 2: looks site 0 up", "cpu 2: looks whether",
 	},
-	"jump-label-early-return": {"patcher 0: Raise", "patcher 1: Expect", "patcher 1: promises site 0", "cpu 1: fetches site 0"},
-	"arm64-jump-label":        {"patcher 0: Write word", "patcher 0: promises site 0", "cpu 1: fetches site 0"},
-	"direct-address-kept":     {"patcher 0: Verify site 0", "patcher 0: Verify site 0"},
+	"jump-label-early-return": {"patcher 0: Raise", "patcher 1: Expect", "patcher 1: promises site 0",
+		"cpu 1: fetches site 0"},
+	"arm64-jump-label":    {"patcher 0: Write word", "patcher 0: promises site 0", "cpu 1: fetches site 0"},
+	"direct-address-kept": {"patcher 0: Verify site 0", "patcher 0: Verify site 0"},
 	"mismatched-ops": {
 		"patcher 0: Write word", "cpu 1: loads the ops before site 0", "patcher 0: Write literal", "patcher 0: Sync 2: done", "patcher 0: Write word",
 		"cpu 1: fetches site 0",
 	},
-	"literal-misaligned": {"patcher 0: Write literal-low", "cpu 1: fetches site 0: call", "cpu 1: loads the ops of site 0", "cpu 1: calls"},
-	"init-text-plt":      {"patcher 0: Write word", "cpu 1: fetches site 0: a breakpoint", "cpu 1: looks whether"},
+	"literal-misaligned": {"patcher 0: Write literal-low", "cpu 1: fetches site 0: call", "cpu 1: loads the ops of site 0",
+		"cpu 1: calls"},
+	"init-text-plt": {"patcher 0: Write word", "cpu 1: fetches site 0: a breakpoint", "cpu 1: looks whether"},
 	"auipc-preempted": {
 		"cpu 1: fetches site 0, first instruction", "cpu 1: a timer interrupt: the task is preempted between the two instructions", "cpu 1: stands still",
 		"patcher 0: Write word", "patcher 0: Resume", "goes on with the task", "fetches the second instruction",
 	},
-	"ipi-in-stop-machine": {"patcher 0: StopMachine: asks", "cpu 1: stands still", "patcher 0: Write word", "patcher 0: Sync 1: asks", "patcher 0: Sync 1: waits"},
-	"patcher-runs-stale":  {"patcher 0: Write word", "cpu 0: fetches site 0: 13 00 01 00"},
-	"local-fence-only":    {"patcher 0: Write word", "patcher 0: Fence", "patcher 0: promises site 0", "cpu 1: fetches site 0"},
-	"lost-text-mutex":     {"patcher 0: Map", "patcher 1: Lock text_mutex", "patcher 1: Map", "patcher 0: Write word of site 0"},
+	"ipi-in-stop-machine": {"patcher 0: StopMachine: asks", "cpu 1: stands still", "patcher 0: Write word",
+		"patcher 0: Sync 1: asks", "patcher 0: Sync 1: waits"},
+	"patcher-runs-stale": {"patcher 0: Write word", "cpu 0: fetches site 0: 13 00 01 00"},
+	"local-fence-only": {"patcher 0: Write word", "patcher 0: Fence", "patcher 0: promises site 0",
+		"cpu 1: fetches site 0"},
+	"lost-text-mutex": {"patcher 0: Map", "patcher 1: Lock text_mutex", "patcher 1: Map",
+		"patcher 0: Write word of site 0"},
 	"late-store": {
 		"patcher 0: Write word of site 0, into the store buffer", "patcher 0: Sync 1: asks", "cpu 1: fetches afresh", "patcher 0: a buffered store becomes visible",
 		"patcher 0: Sync 1: done", "patcher 0: promises site 0", "cpu 1: fetches site 0",
@@ -52,7 +60,8 @@ var plots = map[string][]string{
 		"cpu 0: fetches site 0: call", "patcher 0: Write head", "patcher 0: SynchronizeRCU: done", "patcher 0: Release",
 		"goes on with the task that was preempted on CPU 0", "calls ops 1 for site 0",
 	},
-	"direct-functions-moved": {"patcher 0: promises site 0", "patcher 0: Write direct call of site 0", "cpu 1: looks up whom to call directly for site 0: nobody", "cpu 1: asks what was promised"},
+	"direct-functions-moved": {"patcher 0: promises site 0", "patcher 0: Write direct call of site 0",
+		"cpu 1: looks up whom to call directly for site 0: nobody", "cpu 1: asks what was promised"},
 	"pair-without-sync": {
 		"patcher 0: Sync 1: done", "cpu 1: loads the ops before site 0: ops ", "patcher 0: Write literal", "patcher 0: Write word", "cpu 1: fetches site 0",
 	},
@@ -60,18 +69,21 @@ var plots = map[string][]string{
 		"cpu 0: loads the ops before site 0: ops ", "patcher 0: Write literal", "patcher 0: SynchronizeRCU: done",
 		"patcher 0: Write word of site 0", "goes on with the task that was preempted on CPU 0", "fetches site 0",
 	},
-	"branch-before-literal": {"patcher 0: Release", "patcher 0: Write word", "cpu 1: fetches site 0: call", "cpu 1: loads the ops of site 0", "cpu 1: calls"},
+	"branch-before-literal": {"patcher 0: Release", "patcher 0: Write word", "cpu 1: fetches site 0: call",
+		"cpu 1: loads the ops of site 0", "cpu 1: calls"},
 	"nop-before-literal": {
 		"patcher 0: Write word", "cpu 1: answers the grace period", "patcher 0: GracePeriod: done", "patcher 0: Release",
 		"cpu 1: fetches site 0: call", "cpu 1: loads the ops of site 0", "cpu 1: calls",
 	},
-	"ops-freed-at-once": {"cpu 1: loads the ops of site 0", "patcher 0: Write literal", "patcher 0: Release", "cpu 1: calls"},
+	"ops-freed-at-once": {"cpu 1: loads the ops of site 0", "patcher 0: Write literal", "patcher 0: Release",
+		"cpu 1: calls"},
 	"ops-freed-behind-rcu": {
 		"cpu 0: loads the ops of site 0", "patcher 0: Write literal", "patcher 0: SynchronizeRCU: done", "patcher 0: Release",
 		"goes on with the task that was preempted on CPU 0", "calls ops",
 	},
 	"direct-without-detour": {"patcher 0: Write direct call", "patcher 0: Release", "fetches site 0: call", "calls ops"},
-	"direct-gap":            {"patcher 0: Write breakpoint", "cpu 1: fetches site 0: a breakpoint", "cpu 1: returns from the trap"},
+	"direct-gap": {"patcher 0: Write breakpoint", "cpu 1: fetches site 0: a breakpoint",
+		"cpu 1: returns from the trap"},
 	"direct-grace-too-early": {
 		"patcher 0: GracePeriod: done", "cpu 1: looks up whom to call directly for site 0: ops ", "patcher 0: Write direct call",
 		"patcher 0: Write head", "patcher 0: Release", "cpu 1: calls ops ",
@@ -80,10 +92,14 @@ var plots = map[string][]string{
 		"cpu 0: fetches site 0: call", "patcher 0: Write direct call", "patcher 0: SynchronizeRCU: done", "patcher 0: Release",
 		"goes on with the task that was preempted on CPU 0", "calls ops ",
 	},
-	"direct-call-torn":           {"patcher 0: Write lower half of the direct call", "cpu 1: looks up whom", "cpu 1: calls"},
-	"direct-table-late":          {"patcher 0: Write head", "patcher 0: promises site 0", "cpu 1: looks up whom to call directly for site 0: nobody", "cpu 1: asks what was promised"},
-	"direct-entry-removed-first": {"patcher 0: promises site 0", "patcher 0: Write direct call", "cpu 1: looks up whom to call directly for site 0: nobody", "cpu 1: asks what was promised"},
-	"multi-attach-free":          {"patcher 0: GracePeriod: done", "patcher 0: Release", "fetches site 0: call", "calls ops"},
+	"direct-call-torn": {"patcher 0: Write lower half of the direct call", "cpu 1: looks up whom",
+		"cpu 1: calls"},
+	"direct-table-late": {"patcher 0: Write head", "patcher 0: promises site 0",
+		"cpu 1: looks up whom to call directly for site 0: nobody", "cpu 1: asks what was promised"},
+	"direct-entry-removed-first": {"patcher 0: promises site 0", "patcher 0: Write direct call",
+		"cpu 1: looks up whom to call directly for site 0: nobody", "cpu 1: asks what was promised"},
+	"multi-attach-free": {"patcher 0: GracePeriod: done", "patcher 0: Release", "fetches site 0: call",
+		"calls ops"},
 }
 
 // TestPlots: every bug breaks in the way that its report says.

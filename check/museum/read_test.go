@@ -54,7 +54,8 @@ func TestCasesRefused(t *testing.T) {
 
 // TestSides: a line is there on the side that it names, or on both.
 func TestSides(t *testing.T) {
-	b, err := read("mine.case", "machine:\n arch x86_64\n arch arm64 if fixed\n cpus 1 if broken # for people\n cpus 3 if fixed\n")
+	b, err := read("mine.case",
+		"machine:\n arch x86_64\n arch arm64 if fixed\n cpus 1 if broken # for people\n cpus 3 if fixed\n")
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 package museum
 
 import (
@@ -65,7 +67,8 @@ var depths = map[string]int{
 	"direct-address-kept":    begin + 2*verify1,
 	"direct-functions-moved": begin + 2*patcher1 + 3*insn + doubt,
 	"direct-without-detour":  begin + 2*patcher1 + grace + patcher1 + quiesces + 2*insn,
-	"direct-gap":             begin + patcher1 + verify1 + 2*patcher1 + insn + 4, // the handler: enter, look up, leave, return
+	"direct-gap": begin + patcher1 + verify1 + 2*patcher1 + insn +
+		4, // the handler: enter, look up, leave, return
 	"direct-grace-too-early": begin + patcher1 + pass + grace + patcher1 + pass + patcher1 +
 		answer + 2*again + takes + 2*insn + answer + 2*again + back + looked,
 	"direct-freed-behind-rcu": begin + patcher1 + pass + patcher1 + pass + grace + patcher1 +
@@ -172,7 +175,8 @@ func TestDocument(t *testing.T) {
 			t.Errorf("%s: %q steps in the document, want %d", name, rows[name], depth)
 		}
 	}
-	if want := fmt.Sprintf("names %d defects that kernels have had, and %d that cannot be told", len(Bugs()), len(OmittedBugs())); !strings.Contains(string(b), want) {
+	if want := fmt.Sprintf("names %d defects that kernels have had, and %d that cannot be told", len(Bugs()),
+		len(OmittedBugs())); !strings.Contains(string(b), want) {
 		t.Errorf("the document does not say that it %s", want)
 	}
 }

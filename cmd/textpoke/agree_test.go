@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 package main
 
 import (
@@ -41,7 +43,8 @@ func TestPlanAndRunAgree(t *testing.T) {
 
 func agree(t *testing.T, arch, protocol string) {
 	args := append([]string{"--arch", arch, "--protocol", protocol, "--cpus", "2", "--format", "csv"}, everyBuffer...)
-	buffered := strings.HasPrefix(protocol, "breakpoint") && protocol != "breakpoint-global" || protocol == poke.Native && arch == "x86_64"
+	buffered := strings.HasPrefix(protocol, "breakpoint") && protocol != "breakpoint-global" || protocol == poke.Native &&
+		arch == "x86_64"
 	args = append(args, "--records", map[bool]string{true: smallTable, false: tinyTable}[buffered])
 	plan, run := textpoke(t, append([]string{"plan"}, args...)...), textpoke(t, append([]string{"run"}, args...)...)
 	if plan.code == exitWrong {
@@ -89,8 +92,10 @@ func agree(t *testing.T, arch, protocol string) {
 func TestIsolatedAgree(t *testing.T) {
 	const roles, online, isolated = "busy=2,isolated=2,idle=1,offline=1", 5, 2
 	for _, protocol := range []string{"breakpoint", "breakpoint-lazy"} {
-		args := []string{"--protocol", protocol, "--cpus", roles, "--records", smallTable, "--buffer", "8", "--log", "error", "--format", "csv"}
-		counted, ran := mustSheet(t, done(t, append([]string{"plan"}, args...)...)), mustSheet(t, done(t, append([]string{"run"}, args...)...))
+		args := []string{"--protocol", protocol, "--cpus", roles, "--records", smallTable, "--buffer", "8", "--log", "error",
+			"--format", "csv"}
+		counted, ran := mustSheet(t, done(t, append([]string{"plan"}, args...)...)), mustSheet(t,
+			done(t, append([]string{"run"}, args...)...))
 		for i, row := range ran.rows {
 			plan := counted.rows[i/2]
 			for _, column := range counted.header {
@@ -104,7 +109,8 @@ func TestIsolatedAgree(t *testing.T) {
 				least -= rounds * isolated
 			}
 			if plan["ipis"] != strconv.Itoa(least) || rounds == 0 {
-				t.Errorf("%s %s: plan counts %s interrupts for %d rounds, want %d", row["arch"], protocol, plan["ipis"], rounds, least)
+				t.Errorf("%s %s: plan counts %s interrupts for %d rounds, want %d", row["arch"], protocol, plan["ipis"], rounds,
+					least)
 			}
 			if n, _ := strconv.Atoi(row["ipis"]); n < least || n > most {
 				t.Errorf("%s %s: run took %d interrupts, want %d to %d", row["arch"], protocol, n, least, most)
@@ -116,7 +122,8 @@ func TestIsolatedAgree(t *testing.T) {
 // TestPlanIsDeterministic repeats plans, also of what is random.
 func TestPlanIsDeterministic(t *testing.T) {
 	random := func(seed int) []string {
-		return []string{"plan", "--log", "error", "--records", smallTable, "--order", "random,table", "--seed", fmt.Sprint(seed),
+		return []string{"plan", "--log", "error", "--records", smallTable, "--order", "random,table", "--seed",
+			fmt.Sprint(seed),
 			"--lookup", "btree,vector,groups,hash", "--cpus", "2,64", "--protocol", "native,breakpoint"}
 	}
 	for _, format := range []string{"csv", "json", "table"} {
@@ -129,7 +136,8 @@ func TestPlanIsDeterministic(t *testing.T) {
 	if first, again := done(t, steps...), done(t, steps...); first != again {
 		t.Error("the steps of two plans with the same seed differ")
 	}
-	if one, other := done(t, append(random(7), "--format", "csv")...), done(t, append(random(8), "--format", "csv")...); one == other {
+	if one, other := done(t, append(random(7), "--format", "csv")...), done(t, append(random(8), "--format",
+		"csv")...); one == other {
 		t.Error("another seed gives another random order, but the plans are the same")
 	}
 }

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 package main
 
 import (
@@ -56,19 +58,25 @@ func (k *checkFlags) register(cmd *cobra.Command) {
 	addAxes(cmd, check.Axes)
 	k.searchFlags.register(cmd)
 	f := cmd.Flags()
-	f.StringArrayVar(&k.bug, "bug", nil, "`name` of a scenario of the museum, a bug or a tracer case (--list), in place of a protocol; repeatable")
+	f.StringArrayVar(&k.bug, "bug", nil,
+		"`name` of a scenario of the museum, a bug or a tracer case (--list), in place of a protocol; repeatable")
 	f.BoolVar(&k.fixed, "fixed", false, "with --bug: with the upstream fix")
 	f.BoolVar(&k.list, "list", false, "list protocols, mutations, bugs and litmus tests, and the bugs that cannot be told")
-	f.StringArrayVar(&k.litmus, "litmus", nil, "`file` with a litmus test of the fetch model, or the name of a shipped one (--list): is its outcome allowed? repeatable")
-	f.StringVar(&k.export, "export", "", "write the model in the `language` of another checker instead of exploring it: promela")
+	f.StringArrayVar(&k.litmus, "litmus", nil,
+		"`file` with a litmus test of the fetch model, or the name of a shipped one (--list): is its outcome allowed? repeatable")
+	f.StringVar(&k.export, "export", "",
+		"write the model in the `language` of another checker instead of exploring it: promela")
 	offer(cmd, "export", exports)
 	f.StringVar(&k.trace, "trace", "", "save the counterexample, if there is one, in this `file`, as JSON")
 	f.StringVar(&k.replay, "replay", "", "force the counterexample in this `file` on another engine")
-	f.StringVar(&k.engine, "engine", sim.LiveEngine.String(), "with --replay: `engine` that it is forced on: "+strings.Join(sim.EngineNames(), " or "))
+	f.StringVar(&k.engine, "engine", sim.LiveEngine.String(),
+		"with --replay: `engine` that it is forced on: "+strings.Join(sim.EngineNames(), " or "))
 	offer(cmd, "engine", sim.EngineNames())
 	f.StringVar(&k.record, "record", "", "run it on the live engine, and save what every CPU did in this `file`")
-	f.StringVar(&k.conform, "conform", "", "take the run that is recorded in this `file` through the checker's semantics, step by step")
-	f.StringVar(&k.checkpoint, "checkpoint", "", "save the search in this `file` when it is cut short, and every now and then")
+	f.StringVar(&k.conform, "conform", "",
+		"take the run that is recorded in this `file` through the checker's semantics, step by step")
+	f.StringVar(&k.checkpoint, "checkpoint", "",
+		"save the search in this `file` when it is cut short, and every now and then")
 	f.DurationVar(&k.every, "every", 10*time.Minute, "`time` between two checkpoints")
 	f.BoolVar(&k.resume, "resume", false, "go on from the file of --checkpoint")
 }

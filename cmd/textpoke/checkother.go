@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 package main
 
 import (
@@ -158,7 +160,8 @@ func (k *checkFlags) runReplay(cmd *cobra.Command, c *common) error {
 			check.Command(t.Model), t.Explain(), engine, len(t.Steps), v)
 		return errNo
 	}
-	row := check.VerdictRow{Question: q, Result: &explore.Result{Verdict: explore.Unsafe, Violation: v, Trace: t, Depth: len(t.Steps)}}
+	row := check.VerdictRow{Question: q, Result: &explore.Result{Verdict: explore.Unsafe, Violation: v, Trace: t,
+		Depth: len(t.Steps)}}
 	if err := c.rows(cmd.Context(), check.Columns.Table("check"), 1, func(_ int, o *output) error {
 		return o.add(check.Columns.Cells(&row)...)
 	}); err != nil {

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 package main
 
 import (
@@ -25,8 +27,10 @@ func ctlCommand(c *common) *cobra.Command {
 	p := cmd.PersistentFlags()
 	p.StringVar(&f.server, "server", "http://127.0.0.1:7070", "`URL` of the server")
 	p.StringVar(&f.tokenFile, "token-file", "", "`file` with the token to show")
-	p.StringVar(&f.tlsCA, "tls-ca", "", "`file` with the certificate that the server's must be signed by (default: the system's)")
-	cmd.AddCommand(ctlSwitch(f, true), ctlSwitch(f, false), ctlStatus(f), ctlWatch(f), ctlCancel(f), ctlInterrupts(f), ctlCPUs(f))
+	p.StringVar(&f.tlsCA, "tls-ca", "",
+		"`file` with the certificate that the server's must be signed by (default: the system's)")
+	cmd.AddCommand(ctlSwitch(f, true), ctlSwitch(f, false), ctlStatus(f), ctlWatch(f), ctlCancel(f), ctlInterrupts(f),
+		ctlCPUs(f))
 	return cmd
 }
 
@@ -79,7 +83,8 @@ func orEmpty(s string) any {
 
 // print writes updates.
 func (f *ctlFlags) print(ctx context.Context, updates ...api.Update) error {
-	return f.rows(ctx, updateTable(), len(updates), func(i int, o *output) error { return o.add(updateCells(&updates[i])...) })
+	return f.rows(ctx, updateTable(), len(updates),
+		func(i int, o *output) error { return o.add(updateCells(&updates[i])...) })
 }
 
 // outcome is the answer no for an update that did not become live.
@@ -145,7 +150,8 @@ func ctlSwitch(f *ctlFlags, enable bool) *cobra.Command {
 	p.StringVar(&req.Client, "client", clientName(), "`name` of who asks")
 	p.StringVar(&req.Key, "key", "", "idempotency `key`: asked again with the same one, it is the same update")
 	p.StringVar(&req.Ops, "ops", "function", "the `tracer` that the records are "+done+" for")
-	p.StringArrayVar(&req.Filter, "filter", nil, "`pattern` of records, in the kernel's filter syntax: vfs_*, :mod:ext4, !tcp_*; repeated, each adds to it")
+	p.StringArrayVar(&req.Filter, "filter", nil,
+		"`pattern` of records, in the kernel's filter syntax: vfs_*, :mod:ext4, !tcp_*; repeated, each adds to it")
 	p.StringArrayVar(&req.Records, "record", nil, "`record` by symbol or address, in place of --filter; repeatable")
 	p.DurationVar(&within, "within", 0, "give up when the update has not begun within this `time`, such as 10s")
 	p.BoolVar(&noWait, "no-wait", false, "print the update as soon as it is accepted")

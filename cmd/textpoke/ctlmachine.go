@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 package main
 
 import (
@@ -28,7 +30,8 @@ func ctlCPUTable() results.Table {
 		{Name: "calls", Doc: "calls of the tracer that it made"},
 	}}
 	for cause := range cpus.NumCauses {
-		t.Columns = append(t.Columns, results.Column{Name: "taken_" + causeColumn(cpus.Cause(cause)), Doc: "interrupts taken: " + cpus.Cause(cause).String()})
+		t.Columns = append(t.Columns, results.Column{Name: "taken_" + causeColumn(cpus.Cause(cause)),
+			Doc: "interrupts taken: " + cpus.Cause(cause).String()})
 	}
 	return t
 }
@@ -61,7 +64,8 @@ func ctlCPUs(f *ctlFlags) *cobra.Command {
 			for i, cpu := range slices.Concat(unplug, plug) {
 				online := i >= len(unplug)
 				var now api.CPU
-				if err := s.ask(cmd.Context(), http.MethodPut, fmt.Sprintf("/v1/cpus/%d", cpu), api.Plug{Online: &online}, &now); err != nil {
+				if err := s.ask(cmd.Context(), http.MethodPut, fmt.Sprintf("/v1/cpus/%d", cpu), api.Plug{Online: &online},
+					&now); err != nil {
 					return err
 				}
 			}
@@ -69,7 +73,8 @@ func ctlCPUs(f *ctlFlags) *cobra.Command {
 			if err := s.ask(cmd.Context(), http.MethodGet, "/v1/cpus", nil, &all); err != nil {
 				return err
 			}
-			return f.rows(cmd.Context(), ctlCPUTable(), len(all.CPUs), func(i int, o *output) error { return o.add(ctlCPUCells(&all.CPUs[i])...) })
+			return f.rows(cmd.Context(), ctlCPUTable(), len(all.CPUs),
+				func(i int, o *output) error { return o.add(ctlCPUCells(&all.CPUs[i])...) })
 		},
 	}
 	cmd.Flags().IntSliceVar(&unplug, "unplug", nil, "`list` of CPUs to unplug first")

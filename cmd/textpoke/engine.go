@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 package main
 
 import (
@@ -29,7 +31,10 @@ func (c *common) extrapolated(configs []sim.Config) {
 // printRanges says what is published about costs, where nobody has said which
 // machine is meant.
 func printRanges(w io.Writer, configs []sim.Config) {
-	asked := slices.DeleteFunc(slices.Clone(configs), func(c sim.Config) bool { return c.Engine != sim.TimedEngine || c.Calibration != nil })
+	asked := slices.DeleteFunc(slices.Clone(configs), func(c sim.Config) bool {
+		return c.Engine != sim.TimedEngine ||
+			c.Calibration != nil
+	})
 	if len(asked) == 0 {
 		return
 	}
@@ -41,7 +46,8 @@ func printRanges(w io.Writer, configs []sim.Config) {
 	for i := range asked {
 		if j, err := sim.NewJob(asked[i]); err == nil {
 			if rounds := j.Rounds(); rounds > 0 {
-				fmt.Fprintf(w, "%d rounds of that range are %s: %s\n", rounds, between(float64(rounds)*low, float64(rounds)*high), j)
+				fmt.Fprintf(w, "%d rounds of that range are %s: %s\n", rounds, between(float64(rounds)*low, float64(rounds)*high),
+					j)
 			}
 		}
 	}

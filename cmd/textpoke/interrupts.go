@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 package main
 
 import (
@@ -29,10 +31,13 @@ type explainFlags struct {
 
 func (e *explainFlags) register(cmd *cobra.Command) {
 	f := cmd.Flags()
-	f.StringSliceVar(&e.rows, "row", nil, "`list` of rows to compare and explain, such as CAL or IPI1 (default: all that changed, of which those of function calls are explained)")
+	f.StringSliceVar(&e.rows, "row", nil,
+		"`list` of rows to compare and explain, such as CAL or IPI1 (default: all that changed, of which those of function calls are explained)")
 	f.BoolVar(&e.all, "all", false, "show rows that did not change too")
-	f.IntVar(&e.slots, "slots", 0, "slots of the kernel's vector, a `number`: adds the interval of patches that the rounds allow")
-	f.StringVar(&e.other, "other", "0", "how many of the `rounds` are known not to be of patches: N or N-M; goes with --slots")
+	f.IntVar(&e.slots, "slots", 0,
+		"slots of the kernel's vector, a `number`: adds the interval of patches that the rounds allow")
+	f.StringVar(&e.other, "other", "0",
+		"how many of the `rounds` are known not to be of patches: N or N-M; goes with --slots")
 }
 
 func (e *explainFlags) options(cmd *cobra.Command) (interrupts.Options, error) {

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // Command textpoke is a laboratory for live text patching: it counts and
 // measures what it costs every CPU when a kernel changes the code that all of
 // them are executing, and shows which protocols are safe.

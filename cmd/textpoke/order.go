@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 package main
 
 import (
@@ -33,7 +35,8 @@ type turn[T any] struct {
 // After a point fails no more are begun, and nothing behind it is taken, so that
 // what was taken is the same for any number of workers. When ctx ends, the points
 // that were finished all the same are taken, too. No goroutine is left behind.
-func inOrder[T any](ctx context.Context, n, workers int, point func(ctx context.Context, i int, give func(T)) error, take func(T) error) error {
+func inOrder[T any](ctx context.Context, n, workers int, point func(ctx context.Context, i int, give func(T)) error,
+	take func(T) error) error {
 	if workers == 1 {
 		return oneByOne(ctx, n, point, take)
 	}
@@ -72,7 +75,8 @@ func inOrder[T any](ctx context.Context, n, workers int, point func(ctx context.
 
 // oneByOne is inOrder on this goroutine alone: nothing runs beside a point, and
 // none is begun before the rows of the last are out.
-func oneByOne[T any](ctx context.Context, n int, point func(ctx context.Context, i int, give func(T)) error, take func(T) error) error {
+func oneByOne[T any](ctx context.Context, n int, point func(ctx context.Context, i int, give func(T)) error,
+	take func(T) error) error {
 	for i := range n {
 		if err := ctx.Err(); err != nil {
 			return err
@@ -91,7 +95,8 @@ func oneByOne[T any](ctx context.Context, n int, point func(ctx context.Context,
 }
 
 // begin begins the points in their order, until one fails.
-func begin[T any](ctx context.Context, n, workers int, turns chan<- *turn[T], point func(ctx context.Context, i int, give func(T)) error) {
+func begin[T any](ctx context.Context, n, workers int, turns chan<- *turn[T], point func(ctx context.Context, i int,
+	give func(T)) error) {
 	var group errgroup.Group
 	group.SetLimit(workers)
 	var failed atomic.Bool

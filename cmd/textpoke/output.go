@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 package main
 
 import (
@@ -138,11 +140,13 @@ func (o *output) end() error {
 // rows makes the rows of n runs and writes them; more tables may be filled
 // meanwhile and are written beside. When it is cut short, what was finished is
 // written, and the manifest says that it is incomplete.
-func (c *common) rows(ctx context.Context, t results.Table, n int, row func(i int, o *output) error, more ...*results.Table) error {
+func (c *common) rows(ctx context.Context, t results.Table, n int, row func(i int, o *output) error,
+	more ...*results.Table) error {
 	return c.each(ctx, &output{table: t}, n, row, more...)
 }
 
-func (c *common) each(ctx context.Context, o *output, n int, row func(i int, o *output) error, more ...*results.Table) error {
+func (c *common) each(ctx context.Context, o *output, n int, row func(i int, o *output) error,
+	more ...*results.Table) error {
 	f, err := c.openFiles()
 	if err != nil {
 		return err

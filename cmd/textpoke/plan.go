@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 package main
 
 import (
@@ -69,7 +71,8 @@ func planCommand(c *common) *cobra.Command {
 	}
 	g.register(cmd)
 	cmd.Flags().BoolVar(&steps, "steps", false, "print the plans themselves")
-	cmd.Flags().StringVar(&show, "show", "", "print a built-in `protocol` as a file for --plan, and nothing else: "+strings.Join(shippedPlans(), ", "))
+	cmd.Flags().StringVar(&show, "show", "",
+		"print a built-in `protocol` as a file for --plan, and nothing else: "+strings.Join(shippedPlans(), ", "))
 	offer(cmd, "show", shippedPlans())
 	return cmd
 }

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 package main
 
 import (
@@ -19,7 +21,8 @@ func recordsCommand(c *common) *cobra.Command {
 	var opt records.Options
 	f := cmd.PersistentFlags()
 	f.StringVar(&opt.Kallsyms, "kallsyms", "", "`file` with the addresses for a list of functions without")
-	f.StringVar(&opt.Arch, "arch", "", "instruction `set`, where the source does not tell: "+strings.Join(cpus.ArchNames(), ", "))
+	f.StringVar(&opt.Arch, "arch", "", "instruction `set`, where the source does not tell: "+strings.Join(cpus.ArchNames(),
+		", "))
 	offer(cmd, "arch", cpus.ArchNames())
 	cmd.AddCommand(recordsList(c), recordsShow(c, &opt), recordsConvert(c, &opt))
 	return cmd
@@ -193,6 +196,7 @@ func (c *common) convert(t *records.Table, to string) error {
 	if err := f.dir.Write(sheet.file, func(w io.Writer) error { return sheet.write(w, t) }); err != nil {
 		return err
 	}
-	f.manifest.Files = append(f.manifest.Files, results.ManifestFile{Name: sheet.file, Rows: t.Len(), Columns: sheet.columns})
+	f.manifest.Files = append(f.manifest.Files, results.ManifestFile{Name: sheet.file, Rows: t.Len(),
+		Columns: sheet.columns})
 	return f.close(true)
 }

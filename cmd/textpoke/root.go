@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 package main
 
 import (
@@ -60,7 +62,8 @@ func rootCommand(s streams) *cobra.Command {
 	f := root.PersistentFlags()
 	f.Var(formatFlag{&c.format}, "format", "how stdout looks: table, csv or json")
 	f.StringVar(&c.out, "out", "", "also write files into this `directory`")
-	f.Var(seedFlag{c}, "seed", "`number` that fixes random choices, but not which CPU runs when; plan and run also take a list")
+	f.Var(seedFlag{c}, "seed",
+		"`number` that fixes random choices, but not which CPU runs when; plan and run also take a list")
 	f.Var(levelFlag{&c.level}, "log", "least serious log `level` that is written to stderr: "+strings.Join(levels, ", "))
 	offer(root, "format", formatNames())
 	offer(root, "log", levels)
@@ -72,7 +75,8 @@ func rootCommand(s streams) *cobra.Command {
 		}
 		return refuseEmpty(cmd, "out", "kallsyms")
 	}
-	root.AddCommand(runCommand(c), planCommand(c), checkCommand(c), experimentCommand(c), calibrateCommand(c), recordsCommand(c), interruptsCommand(c), serveCommand(c), ctlCommand(c), versionCommand(c))
+	root.AddCommand(runCommand(c), planCommand(c), checkCommand(c), experimentCommand(c), calibrateCommand(c),
+		recordsCommand(c), interruptsCommand(c), serveCommand(c), ctlCommand(c), versionCommand(c))
 	root.InitDefaultCompletionCmd()
 	if completion, _, err := root.Find([]string{"completion"}); err == nil {
 		completion.Short = "completion of commands and flags for a shell"

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 package main
 
 import (
@@ -47,12 +49,16 @@ func runCommand(c *common) *cobra.Command {
 	}
 	r.gridFlags.register(cmd)
 	f := cmd.Flags()
-	f.DurationVar(&r.forTime, "for", 0, "stress: for this `time`, such as 10s, clients enable and disable random sets, with trouble")
-	f.StringSliceVar(&r.without, "without", nil, "`list` of trouble that a stress run leaves out: "+strings.Join(sim.TroubleNames(), ", "))
+	f.DurationVar(&r.forTime, "for", 0,
+		"stress: for this `time`, such as 10s, clients enable and disable random sets, with trouble")
+	f.StringSliceVar(&r.without, "without", nil,
+		"`list` of trouble that a stress run leaves out: "+strings.Join(sim.TroubleNames(), ", "))
 	offer(cmd, "without", sim.TroubleNames())
 	f.BoolVar(&r.rate, "rate", false, "timed engine: fill in events_per_s, which is another number every time")
-	f.BoolVar(&r.interrupts, "interrupts", false, "print the interrupts before, after and between, laid out as /proc/interrupts")
-	f.StringVar(&r.trace, "trace", "", "write a timeline of the runs to this `file`, for ui.perfetto.dev (docs/timelines.md)")
+	f.BoolVar(&r.interrupts, "interrupts", false,
+		"print the interrupts before, after and between, laid out as /proc/interrupts")
+	f.StringVar(&r.trace, "trace", "",
+		"write a timeline of the runs to this `file`, for ui.perfetto.dev (docs/timelines.md)")
 	return cmd
 }
 

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 package main
 
 import (
@@ -79,7 +81,8 @@ func checkFiles(t *testing.T, dir string, m results.Manifest) {
 	for _, f := range m.Files {
 		s := readSheet(t, dir, f.Name)
 		if len(s.rows) != f.Rows || len(s.header) != len(f.Columns) {
-			t.Errorf("%s: %d rows, %d columns; the manifest says %d, %d", f.Name, len(s.rows), len(s.header), f.Rows, len(f.Columns))
+			t.Errorf("%s: %d rows, %d columns; the manifest says %d, %d", f.Name, len(s.rows), len(s.header), f.Rows,
+				len(f.Columns))
 			continue
 		}
 		for i, c := range f.Columns {
@@ -96,7 +99,8 @@ func checkFiles(t *testing.T, dir string, m results.Manifest) {
 // TestCPUsAddUp holds the rows by CPU against those of the runs.
 func TestCPUsAddUp(t *testing.T) {
 	dir := t.TempDir()
-	done(t, "run", "--arch", "x86_64,riscv64", "--records", "gen:n=500", "--protocol", "native,stop-machine,breakpoint-lazy", "--cpus", "busy=2,idle=1,isolated=1", "--out", dir)
+	done(t, "run", "--arch", "x86_64,riscv64", "--records", "gen:n=500", "--protocol",
+		"native,stop-machine,breakpoint-lazy", "--cpus", "busy=2,idle=1,isolated=1", "--out", dir)
 	runs, perCPU := readSheet(t, dir, "run.csv"), readSheet(t, dir, "cpus.csv")
 	type sums struct{ ipis, rounds, traps int }
 	got := make([]sums, len(runs.rows))
@@ -141,7 +145,8 @@ func TestCutShort(t *testing.T) {
 			ctx, out := cancelled(t, 2) // the header and a row
 			var stderr bytes.Buffer
 			code := run(ctx, append(strings.Fields(line), "--format", "csv", "--out", dir), streams{nil, out, &stderr})
-			if code != exitCut || stderr.String() != "textpoke: cut short; what was finished is written and marked incomplete\n" {
+			if code != exitCut ||
+				stderr.String() != "textpoke: cut short; what was finished is written and marked incomplete\n" {
 				t.Errorf("exit code %d, stderr: %s", code, stderr.String())
 			}
 			m := manifest(t, dir)
@@ -175,7 +180,8 @@ func TestCutShortAtOnce(t *testing.T) {
 	cancel()
 	for _, line := range []string{"run --records gen:n=500", "plan --records gen:n=500", "records show gen:n=500"} {
 		var out, stderr bytes.Buffer
-		if code := run(ctx, strings.Fields(line), streams{nil, &out, &stderr}); code != exitCut || strings.Count(stderr.String(), "\n") != 1 {
+		if code := run(ctx, strings.Fields(line), streams{nil, &out, &stderr}); code != exitCut ||
+			strings.Count(stderr.String(), "\n") != 1 {
 			t.Errorf("%s: exit code %d, stderr: %s", line, code, stderr.String())
 		}
 	}
@@ -184,7 +190,8 @@ func TestCutShortAtOnce(t *testing.T) {
 // TestMutation puts a defect in, sees it reported, and repeats it as told. One
 // slot a batch makes thousands of updates, each of which may go wrong.
 func TestMutation(t *testing.T) {
-	r := textpoke(t, "run", "--mutate", "drop-sync-1", "--arch", "x86_64", "--records", "gen:n=2000", "--buffer", "1", "--cpus", "3",
+	r := textpoke(t, "run", "--mutate", "drop-sync-1", "--arch", "x86_64", "--records", "gen:n=2000", "--buffer", "1",
+		"--cpus", "3",
 		"--filter", "fn*", "--filter", "!fn9*", "--filter", "!it's", "--format", "csv")
 	if r.code != exitNo {
 		t.Fatalf("exit code %d, stderr: %s", r.code, r.err)
@@ -263,7 +270,8 @@ func TestQuote(t *testing.T) {
 // TestArgsRepeat runs what a manifest says again.
 func TestArgsRepeat(t *testing.T) {
 	dir := t.TempDir()
-	first := done(t, "plan", "--log", "error", "--records", smallTable, "--records", "gen:n=9", "--cpus", "2,4", "--cpus", "busy=1,idle=2", "--order", "random,table",
+	first := done(t, "plan", "--log", "error", "--records", smallTable, "--records", "gen:n=9", "--cpus", "2,4", "--cpus",
+		"busy=1,idle=2", "--order", "random,table",
 		"--filter", "fn1*", "--filter", "!fn11?", "--format", "csv", "--out", dir, "--seed", "99")
 	if again := done(t, manifest(t, dir).Args[1:]...); again != first {
 		t.Errorf("%q gives something else", manifest(t, dir).Args)

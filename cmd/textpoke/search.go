@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 package main
 
 import (
@@ -27,9 +29,11 @@ type searchFlags struct {
 
 func (s *searchFlags) register(cmd *cobra.Command) {
 	f := cmd.Flags()
-	f.StringVar(&s.reduce, "reduce", "all", "`parts` that the search may leave out: "+strings.Join(explore.ReductionNames(), ", "))
+	f.StringVar(&s.reduce, "reduce", "all",
+		"`parts` that the search may leave out: "+strings.Join(explore.ReductionNames(), ", "))
 	offer(cmd, "reduce", explore.ReductionNames())
-	f.BoolVar(&s.exact, "exact", false, "keep whole states, not fingerprints of 64 bits: slower and larger, but never wrong")
+	f.BoolVar(&s.exact, "exact", false,
+		"keep whole states, not fingerprints of 64 bits: slower and larger, but never wrong")
 	f.IntVar(&s.jobs, "jobs", runtime.GOMAXPROCS(0), "`number` of cores to search on")
 	f.Uint64Var(&s.limitStates, "limit-states", 0, "stop at this `number` of states, at the end of a level; 0 for none")
 	f.Uint64Var(&s.limitMemory, "limit-memory", 4096, "stop when states and queue take so many `MiB`; 0 for no limit")
@@ -45,7 +49,8 @@ func (s *searchFlags) options() (explore.Options, error) {
 	case s.jobs < 1:
 		return explore.Options{}, fmt.Errorf("--jobs %d: want 1 or more", s.jobs)
 	case s.limitMemory > 1<<40:
-		return explore.Options{}, fmt.Errorf("--limit-memory %d: want at most %d MiB, or 0 for no limit", s.limitMemory, 1<<40)
+		return explore.Options{}, fmt.Errorf("--limit-memory %d: want at most %d MiB, or 0 for no limit", s.limitMemory,
+			1<<40)
 	case s.limitTime < 0:
 		return explore.Options{}, fmt.Errorf("--limit-time %v: want a time above 0, or 0 for none", s.limitTime)
 	}
@@ -57,7 +62,8 @@ func (s *searchFlags) options() (explore.Options, error) {
 
 // ask puts questions to the checker and writes a row each. The error says what the
 // answers mean for the exit code.
-func (s *searchFlags) ask(ctx context.Context, c *common, questions []*check.Question, o explore.Options, out *output) (rows []check.VerdictRow, err error) {
+func (s *searchFlags) ask(ctx context.Context, c *common, questions []*check.Question, o explore.Options,
+	out *output) (rows []check.VerdictRow, err error) {
 	unsafe, cut := false, false
 	err = c.each(ctx, out, len(questions), func(i int, out *output) error {
 		row, err := c.answer(ctx, questions[i], o)

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 package main
 
 import (
@@ -200,7 +202,8 @@ func (v *serving) drained() error {
 	defer cancel()
 	left, err := v.service.Drain(ctx)
 	for _, u := range left {
-		v.log.Warn("left for the next start", zap.Int64("update", u.ID), zap.String("client", u.Client), zap.String("key", u.Key))
+		v.log.Warn("left for the next start", zap.Int64("update", u.ID), zap.String("client", u.Client),
+			zap.String("key", u.Key))
 	}
 	v.log.Info("drained", zap.Int("left", len(left)), zap.Error(err))
 	if sim.Stopped(err) {

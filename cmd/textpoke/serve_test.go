@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 package main
 
 import (
@@ -63,7 +65,8 @@ func serve(t *testing.T, args ...string) served {
 	code := make(chan int, 1)
 	go func() {
 		defer in.Close()
-		code <- run(ctx, append([]string{"serve", "--data", t.TempDir(), "--listen", "127.0.0.1:0", "--records", "gen:n=100", "--cpus", "2"}, args...), streams{strings.NewReader(""), in, &log})
+		code <- run(ctx, append([]string{"serve", "--data", t.TempDir(), "--listen", "127.0.0.1:0", "--records", "gen:n=100",
+			"--cpus", "2"}, args...), streams{strings.NewReader(""), in, &log})
 	}()
 	s := served{stop: sync.OnceValues(func() (int, string) { cancel(); return <-code, log.String() })}
 	t.Cleanup(func() { s.stop() })
@@ -161,7 +164,8 @@ func TestServeTLS(t *testing.T) {
 		}
 	}
 	ctx, w := cancelled(t, 3)
-	code := run(ctx, []string{"ctl", "--server", s.url, "--tls-ca", cert, "--token-file", reads, "watch", "--kind", "update"}, streams{strings.NewReader(""), w, io.Discard})
+	code := run(ctx, []string{"ctl", "--server", s.url, "--tls-ca", cert, "--token-file", reads, "watch", "--kind",
+		"update"}, streams{strings.NewReader(""), w, io.Discard})
 	if code != exitCut || !strings.Contains(w.String(), "update 1 of ") {
 		t.Errorf("watch: %d %s", code, w)
 	}
@@ -213,7 +217,8 @@ func TestServeSecondSignal(t *testing.T) {
 	}
 	defer slow.Close()
 	// Half a request: its handler reads on, and the server waits for it.
-	if _, err := io.WriteString(slow, "POST /v1/updates HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/json\r\nContent-Length: 100\r\n\r\n{"); err != nil {
+	if _, err := io.WriteString(slow,
+		"POST /v1/updates HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/json\r\nContent-Length: 100\r\n\r\n{"); err != nil {
 		t.Fatal(err)
 	}
 	ended := make(chan int, 1)

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 package main
 
 import (
@@ -39,20 +41,25 @@ type serveFlags struct {
 
 func (s *serveFlags) register(cmd *cobra.Command) {
 	f := cmd.Flags()
-	f.StringVar(&s.listen, "listen", "127.0.0.1:7070", "`address` and port; port 0 takes a free one. Other than loopback needs --token-file, and TLS or --insecure")
+	f.StringVar(&s.listen, "listen", "127.0.0.1:7070",
+		"`address` and port; port 0 takes a free one. Other than loopback needs --token-file, and TLS or --insecure")
 	f.StringVar(&s.data, "data", "", "`directory` for what must not be lost")
-	f.StringVar(&s.tokenFile, "token-file", "", "`file` with who may do what: lines \"full TOKEN\" and \"read TOKEN\" (default: everybody on this machine may do everything)")
+	f.StringVar(&s.tokenFile, "token-file", "",
+		"`file` with who may do what: lines \"full TOKEN\" and \"read TOKEN\" (default: everybody on this machine may do everything)")
 	f.StringVar(&s.tlsCert, "tls-cert", "", "`file` with the certificate (PEM)")
 	f.StringVar(&s.tlsKey, "tls-key", "", "`file` with its key (PEM)")
 	f.BoolVar(&s.insecure, "insecure", false, "listen beyond loopback without TLS: tokens can be read on the way")
 	f.StringVar(&s.arch, "arch", cpus.ArchNames()[0], "instruction `set`: "+strings.Join(cpus.ArchNames(), ", "))
 	f.StringVar(&s.protocol, "protocol", poke.Native, "`protocol`: "+strings.Join(poke.Names(), ", "))
-	f.StringVar(&s.records, "records", "", "`table` of records: a built-in one, a file, or gen:n=40000,... (default: the architecture's own kernel)")
+	f.StringVar(&s.records, "records", "",
+		"`table` of records: a built-in one, a file, or gen:n=40000,... (default: the architecture's own kernel)")
 	f.StringVar(&s.buffer, "buffer", "256", "`slots` of the vector, or dynamic")
 	f.StringVar(&s.cpus, "cpus", "8", "`machine`: a number of CPUs, or roles such as busy=6,isolated=2")
-	f.DurationVar(&s.drain, "drain", 10*time.Second, "how `long` to carry out what was accepted when told to stop; the rest stays in the journal")
+	f.DurationVar(&s.drain, "drain", 10*time.Second,
+		"how `long` to carry out what was accepted when told to stop; the rest stays in the journal")
 	f.DurationVar(&s.gather, "gather", 0, "how `long` an update waits for company")
-	f.DurationVar(&s.maxWait, "max-wait", 0, "how `long` an update may wait until it expires (default: as long as it takes)")
+	f.DurationVar(&s.maxWait, "max-wait", 0,
+		"how `long` an update may wait until it expires (default: as long as it takes)")
 	f.IntVar(&s.queue, "queue", 1024, "`number` of updates that may be on their way")
 	f.IntVar(&s.perClient, "per-client", 256, "`number` of them that may be of one client")
 	f.IntVar(&s.connections, "connections", 4096, "`number` of connections; with more, the longest idle is closed")
@@ -75,7 +82,8 @@ func (s *serveFlags) check(cmd *cobra.Command) error {
 	for _, n := range []struct {
 		flag       string
 		value, low int
-	}{{"queue", s.queue, 1}, {"per-client", s.perClient, 1}, {"connections", s.connections, 1}, {"streams", s.eventStreams, 1}, {"keep-updates", s.keepUpdates, 0}, {"keep-results", s.keepMegabyte, 0}} {
+	}{{"queue", s.queue, 1}, {"per-client", s.perClient, 1}, {"connections", s.connections, 1}, {"streams", s.eventStreams,
+		1}, {"keep-updates", s.keepUpdates, 0}, {"keep-results", s.keepMegabyte, 0}} {
 		if n.value < n.low {
 			return fmt.Errorf("--%s %d: want at least %d", n.flag, n.value, n.low)
 		}
@@ -128,7 +136,8 @@ func (s *serveFlags) tokens() (api.Tokens, error) {
 		return api.Tokens{}, fmt.Errorf("--token-file: %w", err)
 	}
 	if info.Mode().Perm()&0o077 != 0 {
-		return api.Tokens{}, fmt.Errorf("--token-file %s: others may read or write it (mode %#o): want chmod 600", s.tokenFile, info.Mode().Perm())
+		return api.Tokens{}, fmt.Errorf("--token-file %s: others may read or write it (mode %#o): want chmod 600",
+			s.tokenFile, info.Mode().Perm())
 	}
 	return api.ReadTokens(f, s.tokenFile)
 }
@@ -142,7 +151,8 @@ func (s *serveFlags) tls() (*tls.Config, error) {
 	if err != nil {
 		return nil, fmt.Errorf("--tls-cert %s, --tls-key %s: %w", s.tlsCert, s.tlsKey, err)
 	}
-	return &tls.Config{Certificates: []tls.Certificate{cert}, MinVersion: tls.VersionTLS12, NextProtos: []string{"h2", "http/1.1"}}, nil
+	return &tls.Config{Certificates: []tls.Certificate{cert}, MinVersion: tls.VersionTLS12,
+		NextProtos: []string{"h2", "http/1.1"}}, nil
 }
 
 // machine is what the service runs. A table says which architecture it is of; one

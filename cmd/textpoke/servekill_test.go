@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 package main
 
 import (
@@ -79,7 +81,8 @@ type mortal struct {
 // doomed starts one, and returns once it is ready.
 func doomed(t *testing.T, args ...string) *mortal {
 	t.Helper()
-	s := &mortal{cmd: exec.Command("textpoke", append([]string{"serve", "--listen", "127.0.0.1:0", "--log", "error"}, args...)...)}
+	s := &mortal{cmd: exec.Command("textpoke", append([]string{"serve", "--listen", "127.0.0.1:0", "--log", "error"},
+		args...)...)}
 	s.cmd.Stderr = os.Stderr
 	out, err := s.cmd.StdoutPipe()
 	if err != nil {

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 package main
 
 import (
@@ -35,10 +37,13 @@ func (s *sweepFlags) register(cmd *cobra.Command) {
 	}
 	cmd.Annotations[sweeps] = ""
 	f := cmd.Flags()
-	f.IntVar(&s.jobs, "jobs", 0, "`number` of combinations that are worked on at a time (default: the number of cores; 1 with the live engine)")
-	f.BoolVar(&s.resume, "resume", false, "go on with an interrupted run: reuse what it finished in the directory of --out")
+	f.IntVar(&s.jobs, "jobs", 0,
+		"`number` of combinations that are worked on at a time (default: the number of cores; 1 with the live engine)")
+	f.BoolVar(&s.resume, "resume", false,
+		"go on with an interrupted run: reuse what it finished in the directory of --out")
 	f.BoolVar(&s.yes, "yes", false, fmt.Sprintf("also do more than %d combinations", manyPoints))
-	f.StringSliceVar(&s.budget, "budget", nil, "`limits` for each row, such as ipis=100 or isolated=0,burst=5/ms: the exit code is 1 when one is exceeded; of "+sim.BudgetHelp())
+	f.StringSliceVar(&s.budget, "budget", nil,
+		"`limits` for each row, such as ipis=100 or isolated=0,burst=5/ms: the exit code is 1 when one is exceeded; of "+sim.BudgetHelp())
 }
 
 // read checks the flags and reads the budget.

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 package main
 
 import (
@@ -33,7 +35,8 @@ func TestKilled(t *testing.T) {
 	if *long {
 		kills, n = 40, 3000
 	}
-	args := []string{"plan", "--records", "gen:n=5000,groups=5", "--arch", "x86_64", "--order", "random", "--buffer", "256", "--seed", manySeeds(n)}
+	args := []string{"plan", "--records", "gen:n=5000,groups=5", "--arch", "x86_64", "--order", "random", "--buffer",
+		"256", "--seed", manySeeds(n)}
 	start := time.Now()
 	want := done(t, append(args, "--format", "csv")...)
 	took := time.Since(start)
@@ -55,7 +58,8 @@ func TestKilled(t *testing.T) {
 		err := cmd.Wait()
 		var again, of int
 		if reused.MatchString(stderr.String()) {
-			if _, err := fmt.Sscanf(stderr.String(), "textpoke: reused %d of %d rows", &again, &of); err != nil || again < last || of != n {
+			if _, err := fmt.Sscanf(stderr.String(), "textpoke: reused %d of %d rows", &again, &of); err != nil ||
+				again < last || of != n {
 				t.Fatalf("after %d: %s", last, stderr.String())
 			}
 			last = again
@@ -108,7 +112,8 @@ func TestResumeAfterASignal(t *testing.T) {
 // afterwards.
 func TestWrongIsReused(t *testing.T) {
 	dir := t.TempDir()
-	args := []string{"run", "--mutate", "drop-sync-1", "--arch", "x86_64", "--records", "gen:n=2000", "--buffer", "1", "--cpus", "3", "--seed", "1,2", "--format", "csv", "--out", dir}
+	args := []string{"run", "--mutate", "drop-sync-1", "--arch", "x86_64", "--records", "gen:n=2000", "--buffer", "1",
+		"--cpus", "3", "--seed", "1,2", "--format", "csv", "--out", dir}
 	ctx, out := cancelled(t, 3) // the header and the rows of the first combination
 	var stderr bytes.Buffer
 	if code := run(ctx, args, streams{nil, out, &stderr}); code != exitNo {
@@ -164,7 +169,8 @@ func TestProgressIsCleared(t *testing.T) {
 		seen <- string(b)
 	}()
 	ctx, out := cancelled(t, 20)
-	code := run(ctx, []string{"plan", "--records", "gen:n=2000", "--arch", "x86_64", "--seed", manySeeds(500), "--format", "csv"}, streams{nil, out, terminal})
+	code := run(ctx, []string{"plan", "--records", "gen:n=2000", "--arch", "x86_64", "--seed", manySeeds(500), "--format",
+		"csv"}, streams{nil, out, terminal})
 	terminal.Close()
 	text := <-seen
 	if code != exitCut || !strings.Contains(text, "\rtextpoke: cut short") {
@@ -186,7 +192,8 @@ func TestOtherCombinations(t *testing.T) {
 	}
 	open := func(resume bool) (*sweep, error) {
 		s := &sweep{
-			common: &common{streams: streams{nil, io.Discard, io.Discard}, out: dir, seeds: []uint64{1}}, flags: &sweepFlags{resume: resume},
+			common: &common{streams: streams{nil, io.Discard, io.Discard}, out: dir,
+				seeds: []uint64{1}}, flags: &sweepFlags{resume: resume},
 			configs: []sim.Config{{Arch: arch, Table: table}}, table: sim.PlanColumns.Table("plan"),
 		}
 		f, err := s.openFiles()
@@ -202,7 +209,8 @@ func TestOtherCombinations(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if _, err := open(true); err == nil || !strings.Contains(err.Error(), "--resume: combination 0 was another, and is --arch x86_64") {
+	if _, err := open(true); err == nil || !strings.Contains(err.Error(),
+		"--resume: combination 0 was another, and is --arch x86_64") {
 		t.Errorf("resumed: %v", err)
 	}
 }
@@ -230,12 +238,14 @@ func openTerminal(t *testing.T) (master, terminal *os.File) {
 
 // BenchmarkSweep goes through 1,000 small combinations on one core and on two.
 func BenchmarkSweep(b *testing.B) {
-	args := []string{"plan", "--records", "gen:n=3000", "--arch", "x86_64", "--buffer", "256", "--order", "random", "--seed", manySeeds(1000), "--format", "csv"}
+	args := []string{"plan", "--records", "gen:n=3000", "--arch", "x86_64", "--buffer", "256", "--order", "random",
+		"--seed", manySeeds(1000), "--format", "csv"}
 	var took [2]time.Duration
 	for b.Loop() {
 		for i := range took {
 			start := time.Now()
-			if code := run(b.Context(), append(args, "--jobs", fmt.Sprint(i+1)), streams{nil, io.Discard, io.Discard}); code != exitDone {
+			if code := run(b.Context(), append(args, "--jobs", fmt.Sprint(i+1)),
+				streams{nil, io.Discard, io.Discard}); code != exitDone {
 				b.Fatal(code)
 			}
 			took[i] += time.Since(start)

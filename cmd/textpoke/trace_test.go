@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 package main
 
 import (
@@ -14,7 +16,8 @@ import (
 // patcher, and arrive at CPUs, as its rows have interrupts.
 func TestTraceShowsWhatTheRowsCount(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "run.pftrace")
-	s := mustSheet(t, done(t, "run", "--records", "gen:n=300,groups=2", "--buffer", "64,dynamic", "--protocol", "breakpoint",
+	s := mustSheet(t, done(t, "run", "--records", "gen:n=300,groups=2", "--buffer", "64,dynamic", "--protocol",
+		"breakpoint",
 		"--cpus", "2", "--cpus", "busy=2,idle=1", "--trace", path, "--format", "csv"))
 	b, err := os.ReadFile(path)
 	if err != nil {
@@ -57,7 +60,8 @@ func TestTraceShowsWhatTheRowsCount(t *testing.T) {
 // TestTraceOfNothing: runs that came to nothing leave nothing behind.
 func TestTraceOfNothing(t *testing.T) {
 	dir := t.TempDir()
-	r := textpoke(t, "run", "--arch", "x86_64", "--records", "gen:n=3000,spacing=1048576,base=0x40000000", "--trace", filepath.Join(dir, "x"))
+	r := textpoke(t, "run", "--arch", "x86_64", "--records", "gen:n=3000,spacing=1048576,base=0x40000000", "--trace",
+		filepath.Join(dir, "x"))
 	if r.code != exitWrong || !strings.Contains(r.err, "cannot reach") {
 		t.Errorf("exit code %d: %s", r.code, r.err)
 	}

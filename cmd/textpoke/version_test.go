@@ -17,7 +17,8 @@ func TestBuildOf(t *testing.T) {
 	module := func(version string, settings ...debug.BuildSetting) *debug.BuildInfo {
 		return &debug.BuildInfo{Main: debug.Module{Version: version}, Settings: settings}
 	}
-	clean, dirty := debug.BuildSetting{Key: "vcs.modified", Value: "false"}, debug.BuildSetting{Key: "vcs.modified", Value: "true"}
+	clean, dirty := debug.BuildSetting{Key: "vcs.modified", Value: "false"}, debug.BuildSetting{Key: "vcs.modified",
+		Value: "true"}
 	commit := debug.BuildSetting{Key: "vcs.revision", Value: hash}
 	for _, tt := range []struct {
 		info              *debug.BuildInfo

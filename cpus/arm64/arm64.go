@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // Package arm64 is the A64 instruction set as live patching sees it: one
 // aligned word per site that toggles between NOP and BL while other CPUs run
 // it, and an aligned eight-byte literal before the function that names the

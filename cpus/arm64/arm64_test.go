@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 package arm64_test
 
 import (
@@ -259,7 +261,8 @@ func TestPlainSitesCallTheEntryAlone(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if _, via, err := arm64.Plain.Enabled(s, isa.Destination{Target: base + 64, Entry: base + 64}); err != nil || via != isa.Direct {
+	if _, via, err := arm64.Plain.Enabled(s, isa.Destination{Target: base + 64, Entry: base + 64}); err != nil ||
+		via != isa.Direct {
 		t.Errorf("the entry: %v, %v", via, err)
 	}
 	far := isa.Destination{Target: base + arm64.Reach, Entry: base + 64}

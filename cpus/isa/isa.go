@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // Package isa says what an instruction set must answer before its code can be
 // patched live: how a site looks when disabled, enabled or behind a
 // breakpoint, what a fetched instruction means, how far a call reaches, what
@@ -222,5 +224,6 @@ type ReachError struct {
 }
 
 func (e *ReachError) Error() string {
-	return fmt.Sprintf("%s: site %s cannot reach %s: beyond %d MiB and no PLT slot in reach", e.Arch, e.Site, e.To, e.Reach>>20)
+	return fmt.Sprintf("%s: site %s cannot reach %s: beyond %d MiB and no PLT slot in reach", e.Arch, e.Site, e.To,
+		e.Reach>>20)
 }

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // Package riscv64 is 64-bit RISC-V as live patching sees it. A call to any
 // place in the kernel takes two instructions, auipc t0 and jalr t0, and the
 // two layouts differ in what is done about that:

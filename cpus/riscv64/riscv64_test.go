@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 package riscv64_test
 
 import (
@@ -128,7 +130,8 @@ func TestSite(t *testing.T) {
 			continue
 		}
 		var mis *isa.MisalignedError
-		if !errors.As(err, &mis) || *mis != (isa.MisalignedError{Arch: "riscv64", Record: c.rec, What: c.what, Align: c.align}) {
+		if !errors.As(err, &mis) || *mis != (isa.MisalignedError{Arch: "riscv64", Record: c.rec, What: c.what,
+			Align: c.align}) {
 			t.Errorf("%s, layout %d: %v, want a misaligned %s", c.rec, c.layout, err, c.what)
 		}
 	}
@@ -174,7 +177,8 @@ func TestPlainSites(t *testing.T) {
 		if err != nil || s != (isa.Site{Addr: rec, Len: 4}) {
 			t.Errorf("%s: %+v, %v", rec, s, err)
 		}
-		if _, via, err := riscv64.Plain.Enabled(s, isa.Destination{Target: base + 0x10000, Entry: base + 0x10000}); err != nil || via != isa.Direct {
+		if _, via, err := riscv64.Plain.Enabled(s, isa.Destination{Target: base + 0x10000, Entry: base +
+			0x10000}); err != nil || via != isa.Direct {
 			t.Errorf("the entry: %v, %v", via, err)
 		}
 		if _, _, err := riscv64.Plain.Enabled(s, isa.Destination{Target: base + 0x20000, Entry: base + 0x10000}); err == nil {

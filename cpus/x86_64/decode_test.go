@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 package x86_64_test
 
 import (
@@ -58,7 +60,8 @@ var known = []isa.Text{
 	isa.TextOf(0x66, 0xEB, 0xFE), isa.TextOf(0x40, 0x90), isa.TextOf(0x66, 0x66, 0x90),
 	isa.TextOf(0x66, 0x0F, 0x1F, 0x04, 0x00), isa.TextOf(0x0F, 0x1F, 0x84, 0, 0),
 	isa.TextOf(0xCD, 0x03), isa.TextOf(0xF3, 0x90), isa.TextOf(0xC3), isa.TextOf(0xC2),
-	x86.Nop1, isa.TextOf(0x74, 0x10), isa.TextOf(0x75, 0x10), isa.TextOf(0x0F, 0x84, 1, 2, 3, 0x84), isa.TextOf(0x0F, 0x85, 1, 2, 3, 4),
+	x86.Nop1, isa.TextOf(0x74, 0x10), isa.TextOf(0x75, 0x10), isa.TextOf(0x0F, 0x84, 1, 2, 3, 0x84), isa.TextOf(0x0F, 0x85,
+		1, 2, 3, 4),
 }
 
 func checkDecode(t rapid.TB, at records.Addr, text isa.Text) {
@@ -109,7 +112,8 @@ func TestEncodedBranchesDisassemble(t *testing.T) {
 			text, ok := encode(at, to)
 			want := isa.Insn{Kind: kind, Len: x86.SiteLen, Target: to}
 			if !ok || disassembled(at, text) != want {
-				t.Errorf("%s at %s to %s: %v, % s disassembles to %+v", kind, at, to, ok, text.Format(x86.SiteLen), disassembled(at, text))
+				t.Errorf("%s at %s to %s: %v, % s disassembles to %+v", kind, at, to, ok, text.Format(x86.SiteLen),
+					disassembled(at, text))
 			}
 			checkDecode(t, at, text)
 		}

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // Package x86_64 is the instruction set of 64-bit x86 as live patching sees
 // it: a five-byte site at any address, a rel32 call, and int3, the one byte
 // that may replace another under a running CPU.

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 package x86_64_test
 
 import (
@@ -177,7 +179,8 @@ func TestLengths(t *testing.T) {
 		}
 		on, _, err := a.Enabled(s, c.to)
 		if err != nil || on.Format(c.n) != c.on || a.Disabled(s).Format(c.n) != c.off {
-			t.Errorf("%d bytes: % s and % s, %v; want %s and %s", c.n, a.Disabled(s).Format(c.n), on.Format(c.n), err, c.off, c.on)
+			t.Errorf("%d bytes: % s and % s, %v; want %s and %s", c.n, a.Disabled(s).Format(c.n), on.Format(c.n), err, c.off,
+				c.on)
 		}
 		if got := a.Decode(base, on, 0); got.Kind != c.kind || c.n > 1 && got.Target != c.to.Target {
 			t.Errorf("%d bytes: enabled is %+v", c.n, got)
@@ -193,7 +196,8 @@ func TestLengths(t *testing.T) {
 	}
 	two, _ := x86.Sized(2)
 	for off, fits := range map[int64]bool{-126: true, -127: false, 129: true, 130: false} {
-		if _, _, err := two.Enabled(isa.Site{Addr: base, Len: 2}, isa.Destination{Target: base + records.Addr(off)}); (err == nil) != fits {
+		if _, _, err := two.Enabled(isa.Site{Addr: base, Len: 2},
+			isa.Destination{Target: base + records.Addr(off)}); (err == nil) != fits {
 			t.Errorf("2 bytes to %+d: %v", off, err)
 		}
 	}

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // Package readtrace reads Perfetto timelines for tests, and refuses what a
 // reader would have to guess at. It shares nothing with the writer: the field
 // numbers were taken from the .proto files of google/perfetto once more.

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // Package spelling helps people who mistyped a name: it says which names there
 // are, and which of them was probably meant.
 package spelling

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 package spelling
 
 import "testing"
@@ -18,7 +20,8 @@ func TestNearest(t *testing.T) {
 }
 
 func TestNotOneOf(t *testing.T) {
-	if got, want := NotOneOf("wrod", []string{"word", "pair"}).Error(), "not one of word, pair; did you mean word?"; got != want {
+	if got, want := NotOneOf("wrod",
+		[]string{"word", "pair"}).Error(), "not one of word, pair; did you mean word?"; got != want {
 		t.Errorf("%q, want %q", got, want)
 	}
 	if got, want := NotOneOf("neither", []string{"word", "pair"}).Error(), "not one of word, pair"; got != want {

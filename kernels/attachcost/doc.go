@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // Package attachcost counts what attaching to many functions takes, and detaching
 // from them: rounds of interrupts by cause, stores, records walked, entries of
 // hashes copied, allocations, changes of the list of ops and waits for grace

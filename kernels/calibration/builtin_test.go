@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 package calibration
 
 import (
@@ -100,7 +102,8 @@ func TestPerCPUReferences(t *testing.T) {
 
 // TestDeferral: getpid before and after, exactly as published (v7, 2025-11-14).
 func TestDeferral(t *testing.T) {
-	for name, want := range map[string][2]float64{"e5-2699": {770, 1340}, "e7-8890": {1040, 1320}, "gold-6248": {270, 273}} {
+	for name, want := range map[string][2]float64{"e5-2699": {770, 1340}, "e7-8890": {1040, 1320},
+		"gold-6248": {270, 273}} {
 		c := builtin(name).Costs
 		if before := c.UserEntry + c.UserExit; before != want[0] || before+c.DeferralEntry != want[1] {
 			t.Errorf("%s: %g and %g, want %v", name, before, before+c.DeferralEntry, want)
@@ -113,7 +116,8 @@ func TestNearest(t *testing.T) {
 		arch string
 		n    int
 		want string
-	}{{"x86_64", 1, "vm-2"}, {"x86_64", 16, "jump-label-24"}, {"x86_64", 4096, "refcount-480"}, {"arm64", 10, "m1"}, {"riscv64", 1, "sg2042"}} {
+	}{{"x86_64", 1, "vm-2"}, {"x86_64", 16, "jump-label-24"}, {"x86_64", 4096, "refcount-480"}, {"arm64", 10,
+		"m1"}, {"riscv64", 1, "sg2042"}} {
 		if got := Nearest(c.arch, c.n); got == nil || got.Name != c.want {
 			t.Errorf("%s with %d CPUs: %v, want %s", c.arch, c.n, got, c.want)
 		}

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 package calibration
 
 // Costs is what things take on one machine. Times are in nanoseconds, rates in

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // Package calibration says what things take on some machine: the times and rates
 // that the timed engine rests on, each with where it comes from. A calibration is
 // a file (Read, Write); some are built in (Builtins). Ranges is what has been

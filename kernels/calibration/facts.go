@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 package calibration
 
 import (
@@ -73,7 +75,8 @@ func (p *parser) fact(f fact, cells []string) error {
 		return p.errorf("%s: stands there twice", name)
 	}
 	if len(cells) != 2 {
-		return p.errorf("%s: %d cells, want 2: %s and its value (in quotes if there is a comma in it)", name, len(cells), name)
+		return p.errorf("%s: %d cells, want 2: %s and its value (in quotes if there is a comma in it)", name, len(cells),
+			name)
 	}
 	p.facts[name] = true
 	if err := f.set(&p.c, cells[1]); err != nil {

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 package calibration
 
 import (
@@ -50,14 +52,17 @@ func Ranges() []Range {
 		{"breakpoint with its handler", 430, 990, Time, []string{
 			"a kprobe, boosted and not, on a Xeon E5410 of 2.33 GHz: " + kprobes,
 		}},
-		{"kernel entry and exit", 270, 1040, Time, []string{"getpid on Gold 6248 and E7-8890, without deferral: " + deferral}},
+		{"kernel entry and exit", 270, 1040, Time, []string{"getpid on Gold 6248 and E7-8890, without deferral: " +
+			deferral}},
 		{"kernel entry and exit with deferral", 273, 1340, Time, []string{"getpid on Gold 6248 and E5-2699: " + deferral}},
 		{"deferral at an entry", 3, 570, Time, []string{"what getpid takes more on Gold 6248 and E5-2699: " + deferral}},
 		{"grace period", 100e6, 101.9e6, Time, []string{
 			"about 100 ms as its author says, and (4.416 - 1.667) s / 27: " + trampoline,
 		}},
-		{"line transfer", 16, 576, Time, []string{"two cores of Ryzen 5900X and of PowerPC 970: github.com/nviennot/core-to-core-latency, README"}},
-		{"deep idle left", 50e3, 100e3, Time, []string{"RFC: Extend mwait idle to optimize away IPIs when possible, LKML, 2012-02-06"}},
+		{"line transfer", 16, 576, Time,
+			[]string{"two cores of Ryzen 5900X and of PowerPC 970: github.com/nviennot/core-to-core-latency, README"}},
+		{"deep idle left", 50e3, 100e3, Time,
+			[]string{"RFC: Extend mwait idle to optimize away IPIs when possible, LKML, 2012-02-06"}},
 	}
 }
 

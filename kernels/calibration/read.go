@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 package calibration
 
 import (
@@ -40,7 +42,8 @@ func Open(nameOrPath string) (*Calibration, error) {
 		return nil, err
 	}
 	if b := builtin(c.Name); b != nil && b.Hash() != c.Hash() {
-		return nil, fmt.Errorf("%s: name %q is that of a built-in calibration, which holds something else: call it otherwise", nameOrPath, c.Name)
+		return nil, fmt.Errorf("%s: name %q is that of a built-in calibration, which holds something else: call it otherwise",
+			nameOrPath, c.Name)
 	}
 	return c, nil
 }

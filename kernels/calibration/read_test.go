@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 package calibration
 
 import (
@@ -75,7 +77,8 @@ func TestHashIsOfWhatIsMeant(t *testing.T) {
 	if got := hash("\nsend,2,ns,1,", "\nsend,-0,ns,0,"); got != zero {
 		t.Error("the sign of a zero matters")
 	}
-	if got := hash("\nsend,2,ns,1,3", "\nsend,0.002,us,0.001,0.003", "cpus,8\n", "", "# a comment\n", "cpus,8\n"); got != hash() {
+	if got := hash("\nsend,2,ns,1,3", "\nsend,0.002,us,0.001,0.003", "cpus,8\n", "", "# a comment\n",
+		"cpus,8\n"); got != hash() {
 		t.Error("units or order matter")
 	}
 	if zero == hash() {
@@ -104,11 +107,12 @@ func TestEveryCostHasAQuantity(t *testing.T) {
 // wrong replaces what begins with old, at a line's begin or else anywhere, by new;
 // the error is at the line that begins with at, and says want.
 var wrong = map[string]struct{ old, new, at, want string }{
-	"unknown":       {"send,", "snd,", "send", `"snd": no such quantity; did you mean send?`},
-	"unknown fact":  {"arch,", "arche,", "arch", `"arche": no such quantity; did you mean arch?`},
-	"no unit":       {"send,2,ns", "send,2,", "send", "send: no unit: want ns, us, ms, s"},
-	"wrong unit":    {"send,2,ns", "send,2,per_s", "send", `send: unit "per_s": not one of ns, us, ms, s`},
-	"no such unit":  {"calls,2,per_s", "calls,2,per_m", "calls", `calls: unit "per_m": not one of per_s; did you mean per_s?`},
+	"unknown":      {"send,", "snd,", "send", `"snd": no such quantity; did you mean send?`},
+	"unknown fact": {"arch,", "arche,", "arch", `"arche": no such quantity; did you mean arch?`},
+	"no unit":      {"send,2,ns", "send,2,", "send", "send: no unit: want ns, us, ms, s"},
+	"wrong unit":   {"send,2,ns", "send,2,per_s", "send", `send: unit "per_s": not one of ns, us, ms, s`},
+	"no such unit": {"calls,2,per_s", "calls,2,per_m", "calls",
+		`calls: unit "per_m": not one of per_s; did you mean per_s?`},
 	"negative":      {"send,2,", "send,-2,", "send", `send: value "-2": negative`},
 	"negative low":  {"send,2,ns,1", "send,2,ns,-1", "send", `send: low "-1": negative`},
 	"NaN":           {"send,2,", "send,NaN,", "send", `send: value "NaN": not a number`},
@@ -124,21 +128,28 @@ var wrong = map[string]struct{ old, new, at, want string }{
 	"low":           {"send,2,ns,1", "send,2,ns,2.5", "send", `send: low "2.5": more than the value, 2`},
 	"high":          {"send,2,ns,1,3", "send,2,ns,1,1.5", "send", `send: high "1.5": less than the value, 2`},
 	"half interval": {"send,2,ns,1,3", "send,2,ns,1,", "send", `send: low "1" and high "": want both or none`},
-	"basis":         {"send,2,ns,1,3,assumed", "send,2,ns,1,3,assume", "send", `send: basis "assume": not one of published, derived, measured, assumed; did you mean assumed?`},
-	"source":        {"send,2,ns,1,3,assumed,nobody knows", "send,2,ns,1,3,assumed,", "send", "send: no source: say where the value is from, or why it is assumed"},
-	"short":         {"send,2,ns,1,3,assumed,nobody knows", "send,2,ns", "send", "send: 3 cells, want 7: quantity,value,unit,low,high,basis,source"},
-	"long fact":     {`"a, b"`, "a, b", "machine", "machine: 3 cells, want 2: machine and its value (in quotes if there is a comma in it)"},
-	"no machine":    {`"a, b"`, "", "machine", "machine: empty"},
-	"arch":          {"arch,arm64", "arch,arm46", "arch", `arch "arm46": not one of x86_64, arm64, riscv64; did you mean arm64?`},
-	"no CPU":        {"cpus,8", "cpus,0", "cpus", `cpus "0": want a whole number from 1 to 8192`},
-	"half a CPU":    {"cpus,8", "cpus,1.5", "cpus", `cpus "1.5": want a whole number from 1 to 8192`},
-	"CPUs":          {"cpus,8", "cpus,8193", "cpus", `cpus "8193": want a whole number from 1 to 8192`},
-	"name":          {"name,mine", "name,../mine", "name", `name "../mine": want up to 64 letters, digits, dots, hyphens, and a letter or digit first`},
-	"header":        {"quantity,value", "quantities,value", "quantity", `"quantities,value,unit,low,high,basis,source": want the first line to be quantity,value,unit,low,high,basis,source`},
-	"line break":    {`"a, b"`, "\"a\nb\"", "machine", `"a\nb": a line break or another control character in a cell`},
-	"quotes":        {"name,mine", `name,"mi"ne`, "name", `extraneous or missing " in quoted-field`},
-	"missing":       {"send,2,ns,1,3,assumed,nobody knows\n", "", "", "missing: send"},
-	"missing fact":  {"cpus,8\n", "", "", "missing: cpus"},
+	"basis": {"send,2,ns,1,3,assumed", "send,2,ns,1,3,assume", "send",
+		`send: basis "assume": not one of published, derived, measured, assumed; did you mean assumed?`},
+	"source": {"send,2,ns,1,3,assumed,nobody knows", "send,2,ns,1,3,assumed,", "send",
+		"send: no source: say where the value is from, or why it is assumed"},
+	"short": {"send,2,ns,1,3,assumed,nobody knows", "send,2,ns", "send",
+		"send: 3 cells, want 7: quantity,value,unit,low,high,basis,source"},
+	"long fact": {`"a, b"`, "a, b", "machine",
+		"machine: 3 cells, want 2: machine and its value (in quotes if there is a comma in it)"},
+	"no machine": {`"a, b"`, "", "machine", "machine: empty"},
+	"arch": {"arch,arm64", "arch,arm46", "arch",
+		`arch "arm46": not one of x86_64, arm64, riscv64; did you mean arm64?`},
+	"no CPU":     {"cpus,8", "cpus,0", "cpus", `cpus "0": want a whole number from 1 to 8192`},
+	"half a CPU": {"cpus,8", "cpus,1.5", "cpus", `cpus "1.5": want a whole number from 1 to 8192`},
+	"CPUs":       {"cpus,8", "cpus,8193", "cpus", `cpus "8193": want a whole number from 1 to 8192`},
+	"name": {"name,mine", "name,../mine", "name",
+		`name "../mine": want up to 64 letters, digits, dots, hyphens, and a letter or digit first`},
+	"header": {"quantity,value", "quantities,value", "quantity",
+		`"quantities,value,unit,low,high,basis,source": want the first line to be quantity,value,unit,low,high,basis,source`},
+	"line break":   {`"a, b"`, "\"a\nb\"", "machine", `"a\nb": a line break or another control character in a cell`},
+	"quotes":       {"name,mine", `name,"mi"ne`, "name", `extraneous or missing " in quoted-field`},
+	"missing":      {"send,2,ns,1,3,assumed,nobody knows\n", "", "", "missing: send"},
+	"missing fact": {"cpus,8\n", "", "", "missing: cpus"},
 }
 
 func TestReadRefuses(t *testing.T) {
@@ -170,7 +181,8 @@ func TestReadRefusesWhatIsNoCalibration(t *testing.T) {
 		"\x00\xff\n":                         `x:1: "\x00\xff": a line break or another control character`,
 		strings.Join(columns, ",") + "\n\"a": "x:2: ",
 	} {
-		if _, err := Read("x", strings.NewReader(text)); err == nil || !strings.HasPrefix(err.Error(), want) || strings.Contains(err.Error(), "\n") {
+		if _, err := Read("x", strings.NewReader(text)); err == nil || !strings.HasPrefix(err.Error(), want) ||
+			strings.Contains(err.Error(), "\n") {
 			t.Errorf("%.20q: %v, want %s", text, err, want)
 		}
 	}
@@ -193,7 +205,8 @@ func TestOpen(t *testing.T) {
 		t.Errorf("%v, %v", c, err)
 	}
 	_, err := Open("sg2024")
-	if err == nil || !strings.HasPrefix(err.Error(), `calibration "sg2024": no such file, and not one of `) || !strings.HasSuffix(err.Error(), "did you mean sg2042?") {
+	if err == nil || !strings.HasPrefix(err.Error(), `calibration "sg2024": no such file, and not one of `) ||
+		!strings.HasSuffix(err.Error(), "did you mean sg2042?") {
 		t.Error(err)
 	}
 	var same bytes.Buffer
@@ -204,7 +217,8 @@ func TestOpen(t *testing.T) {
 		t.Errorf("a copy of a built-in one: %v", err)
 	}
 	path := write("pretends.csv", strings.Replace(text, "name,mine", "name,sg2042", 1))
-	if _, err := Open(path); err == nil || err.Error() != path+`: name "sg2042" is that of a built-in calibration, which holds something else: call it otherwise` {
+	if _, err := Open(path); err == nil ||
+		err.Error() != path+`: name "sg2042" is that of a built-in calibration, which holds something else: call it otherwise` {
 		t.Error(err)
 	}
 	if _, err := Open(dir); err == nil || !strings.Contains(err.Error(), dir) {

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // Package ledger holds what real kernels send when a tracer is switched on or
 // off, cause by cause, and what such kernels were seen to take.
 //

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 package ledger
 
 import (
@@ -136,7 +138,8 @@ func TestDefaults(t *testing.T) {
 				t.Fatal(err)
 			}
 			shape := poke.Shape{Traits: arch.Traits(), Len: int(site.Len), Patches: n}
-			cut := sched.CutFor(p.Batching, n, func(i int) records.Addr { return records.Addr(i) }, sched.Buffer{Slots: 256}, false)
+			cut := sched.CutFor(p.Batching, n, func(i int) records.Addr { return records.Addr(i) }, sched.Buffer{Slots: 256},
+				false)
 			err = p.Compile(shape, func(yield func(poke.Range) bool) {
 				for b := range cut {
 					if batches++; !yield(b.Range) {

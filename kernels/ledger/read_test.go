@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 package ledger
 
 import (
@@ -29,7 +31,8 @@ func TestMeasurements(t *testing.T) {
 			t.Fatalf("CPU %d: patcher %v", m.CPU, m.Patcher)
 		}
 	}
-	for name, want := range map[string]int{"x86_64-6.12": 2880, "arm64-6.12": 5504, "riscv64-6.12": 6192, "riscv64-7.2": 2304} {
+	for name, want := range map[string]int{"x86_64-6.12": 2880, "arm64-6.12": 5504, "riscv64-6.12": 6192,
+		"riscv64-7.2": 2304} {
 		if count[name] != want || !idle[name] {
 			t.Errorf("%s: %d measurements, want %d; idle %v", name, count[name], want, idle[name])
 		}
@@ -76,7 +79,8 @@ func TestWrongLedgers(t *testing.T) {
 	const row = "a-1,CAL,yes,no,calls\n"
 	const entry = "a-1,function-tracer,enable,part,static-key,CAL,1,3,yes,counted,src\n"
 	for _, tt := range []struct{ kernels, rows, ledger, want string }{
-		{strings.Replace(kernel, "a-1", "a-2", 1), "", "", `kernels.csv:2: kernel "a-2": its architecture and release make a-1`},
+		{strings.Replace(kernel, "a-1", "a-2", 1), "", "",
+			`kernels.csv:2: kernel "a-2": its architecture and release make a-1`},
 		{kernel + kernel, "", "", `kernels.csv:3: kernel "a-1": stands there already`},
 		{strings.Replace(kernel, "CAL", "", 1), "", "", `kernels.csv:2: sync_row "": want a name`},
 		{strings.Replace(kernel, "sync", "poke", 1), "", "", `kernels.csv:2: records_cause "poke": not one of sync, stop`},
@@ -120,7 +124,8 @@ func FuzzMeasured(f *testing.F) {
 		}
 		for _, m := range all {
 			_, ok := m.Kernel.Row(m.Row)
-			if !ok || m.CPU < 0 || m.CPU >= m.CPUs || m.Delta < 0 || m.Functions < 0 || !slices.Contains(measuredScenarios(), m.Scenario) {
+			if !ok || m.CPU < 0 || m.CPU >= m.CPUs || m.Delta < 0 || m.Functions < 0 || !slices.Contains(measuredScenarios(),
+				m.Scenario) {
 				t.Fatalf("%+v", m)
 			}
 		}

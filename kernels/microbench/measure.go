@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // Package microbench measures on this machine, without special rights, what can be
 // measured of a calibration: a round to n CPUs through membarrier(2), which sends
 // the same interrupt to the same CPUs as a round of text patching does; what a

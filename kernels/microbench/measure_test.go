@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 package microbench
 
 import (
@@ -58,7 +60,8 @@ func check(t *testing.T, r *Result, base *calibration.Calibration) {
 			}
 			continue
 		}
-		if !(0 < e.Low && e.Low <= e.Value && e.Value <= e.High) || e.Basis != methods[name].basis || methods[name].text == "" {
+		if !(0 < e.Low && e.Low <= e.Value && e.Value <= e.High) || e.Basis != methods[name].basis ||
+			methods[name].text == "" {
 			t.Errorf("%s: %+v", name, e)
 		}
 	}
@@ -167,7 +170,8 @@ func TestNoSuchCPU(t *testing.T) {
 }
 
 func TestCounts(t *testing.T) {
-	for most, want := range map[int][]int{1: {0, 1}, 3: {0, 1, 2, 3}, 8: {0, 1, 2, 3, 4, 5, 6, 7, 8}, 479: {0, 1, 69, 137, 205, 274, 342, 410, 479}} {
+	for most, want := range map[int][]int{1: {0, 1}, 3: {0, 1, 2, 3}, 8: {0, 1, 2, 3, 4, 5, 6, 7, 8},
+		479: {0, 1, 69, 137, 205, 274, 342, 410, 479}} {
 		if got := counts(most); !slices.Equal(got, want) {
 			t.Errorf("%d: %v, want %v", most, got, want)
 		}

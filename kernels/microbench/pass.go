@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 package microbench
 
 import (
@@ -26,11 +28,12 @@ var methods = map[string]method{
 	"round_setup": {calibration.Measured, "membarrier with nobody to interrupt, less a getpid"},
 	"send":        {calibration.Measured, "slope of membarrier over the number of CPUs interrupted"},
 	"delivery":    {calibration.Derived, "membarrier to one CPU, less the other parts of a round"},
-	"jitter":      {calibration.Derived, "membarrier to one CPU: (9th decile - median) / ln 5, as of an exponential delay"},
-	"handler":     {calibration.Measured, "how long a spinning thread stands still for a membarrier"},
-	"answer":      {calibration.Derived, "taken to be one line transfer"},
-	"comparison":  {calibration.Measured, "slope of a lookup in a sorted vector over its comparisons (package int3)"},
-	"reference":   {calibration.Measured, "an atomic addition to a line that is here"},
+	"jitter": {calibration.Derived,
+		"membarrier to one CPU: (9th decile - median) / ln 5, as of an exponential delay"},
+	"handler":    {calibration.Measured, "how long a spinning thread stands still for a membarrier"},
+	"answer":     {calibration.Derived, "taken to be one line transfer"},
+	"comparison": {calibration.Measured, "slope of a lookup in a sorted vector over its comparisons (package int3)"},
+	"reference":  {calibration.Measured, "an atomic addition to a line that is here"},
 	"line_transfer": {calibration.Measured,
 		"half of a line's way to another CPU and back, between the first and the last CPU"},
 	"user_entry": {calibration.Derived, "half of a getpid"},
@@ -55,7 +58,8 @@ func (m *machine) pass(ctx context.Context) map[string]float64 {
 		"comparison": comparison(),
 	}
 	if len(m.cpus) == 0 {
-		for _, q := range []string{"round_setup", "send", "delivery", "jitter", "handler", "answer", "line_transfer", "user_entry", "user_exit"} {
+		for _, q := range []string{"round_setup", "send", "delivery", "jitter", "handler", "answer", "line_transfer",
+			"user_entry", "user_exit"} {
 			m.why[q] = "needs Linux"
 		}
 		return found

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 package published
 
 import (
@@ -47,7 +49,8 @@ func TestAttachTables(t *testing.T) {
 // TestReaches: the ranges that the manuals state.
 func TestReaches(t *testing.T) {
 	rows := must(Reaches.Read(""))(t)
-	want := map[string][2]int64{"x86_64 word": {1 << 31, 1<<31 - 1}, "arm64 word": {1 << 27, 1<<27 - 4}, "riscv64 pair": {1<<31 + 1<<11, 1<<31 - 1<<11 - 1}, "riscv64 word": {2047, 2047}}
+	want := map[string][2]int64{"x86_64 word": {1 << 31, 1<<31 - 1}, "arm64 word": {1 << 27, 1<<27 - 4},
+		"riscv64 pair": {1<<31 + 1<<11, 1<<31 - 1<<11 - 1}, "riscv64 word": {2047, 2047}}
 	if len(rows) != len(want) {
 		t.Fatalf("%d rows", len(rows))
 	}

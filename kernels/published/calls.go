@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 package published
 
 import (
@@ -38,12 +40,14 @@ type CallCost struct {
 // call_ops and 122 without, and over the list 5,038 and 15,791 beside 100 and 200
 // irrelevant ones.
 var CallCosts = &Set[CallCost]{
-	Name:    "riscv-call-ops",
-	Source:  "Puranjay Mohan, \"[RFC PATCH] riscv: Implement HAVE_DYNAMIC_FTRACE_WITH_CALL_OPS\", 2024-03-06; sample module ftrace-ops on QEMU",
-	columns: []string{"kernel", "block", "relevant_tracers", "irrelevant_tracers", "calls", "total_ns", "per_call_ns", "overhead_ns"},
+	Name:   "riscv-call-ops",
+	Source: "Puranjay Mohan, \"[RFC PATCH] riscv: Implement HAVE_DYNAMIC_FTRACE_WITH_CALL_OPS\", 2024-03-06; sample module ftrace-ops on QEMU",
+	columns: []string{"kernel", "block", "relevant_tracers", "irrelevant_tracers", "calls", "total_ns", "per_call_ns",
+		"overhead_ns"},
 	parse: func(c *cells) CallCost {
 		r := CallCost{
-			Line: c.line, Kernel: c.oneOf("kernel", WithoutCallOps, WithCallOps), Block: c.oneOf("block", Irrelevant0, Irrelevant1, RelevantBlock),
+			Line: c.line, Kernel: c.oneOf("kernel", WithoutCallOps, WithCallOps), Block: c.oneOf("block", Irrelevant0,
+				Irrelevant1, RelevantBlock),
 			Relevant: int(c.count("relevant_tracers")), Irrelevant: int(c.count("irrelevant_tracers")),
 			Calls: c.positive("calls"), TotalNS: c.count("total_ns"), PerCallNS: c.decimal("per_call_ns"),
 		}
@@ -96,11 +100,13 @@ func (s Slip) String() string {
 func CallSlips(name string, rows []CallCost) (out []Slip, err error) {
 	for _, r := range rows {
 		if per := r.PerCall(r.PerCallNS.Places); !r.PerCallNS.follows(per) {
-			out = append(out, Slip{File: name, Line: r.Line, Column: "per_call_ns", Stated: r.PerCallNS, Derived: per, Formula: fmt.Sprintf("%d/%d", r.TotalNS, r.Calls)})
+			out = append(out, Slip{File: name, Line: r.Line, Column: "per_call_ns", Stated: r.PerCallNS, Derived: per,
+				Formula: fmt.Sprintf("%d/%d", r.TotalNS, r.Calls)})
 		}
 		base, ok := Untraced(rows, r.Kernel)
 		if !ok {
-			return nil, &ParseError{name, r.Line, "kernel " + strconv.Quote(r.Kernel), "has no row with 0 relevant and 0 irrelevant tracers, which overhead_ns is relative to"}
+			return nil, &ParseError{name, r.Line, "kernel " + strconv.Quote(r.Kernel),
+				"has no row with 0 relevant and 0 irrelevant tracers, which overhead_ns is relative to"}
 		}
 		if !r.HasOverhead {
 			continue
@@ -119,7 +125,10 @@ func CallSlips(name string, rows []CallCost) (out []Slip, err error) {
 
 // Untraced is the kernel's row without any tracer.
 func Untraced(rows []CallCost, kernel string) (CallCost, bool) {
-	i := slices.IndexFunc(rows, func(r CallCost) bool { return r.Kernel == kernel && r.Relevant == 0 && r.Irrelevant == 0 })
+	i := slices.IndexFunc(rows, func(r CallCost) bool {
+		return r.Kernel == kernel && r.Relevant == 0 &&
+			r.Irrelevant == 0
+	})
 	if i < 0 {
 		return CallCost{}, false
 	}

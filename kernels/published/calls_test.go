@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 package published
 
 import (
@@ -19,11 +21,13 @@ func TestCallTables(t *testing.T) {
 		t.Errorf("M1: %+v", m1)
 	}
 	triggers := must(Triggers.Read(""))(t)
-	if len(triggers) != 16 || triggers[1].Mechanism != KernelCount || triggers[3].Mechanism != Fentry || triggers[3].MPS != 107.149 || triggers[3].PlusMinus != 0.051 {
+	if len(triggers) != 16 || triggers[1].Mechanism != KernelCount || triggers[3].Mechanism != Fentry ||
+		triggers[3].MPS != 107.149 || triggers[3].PlusMinus != 0.051 {
 		t.Errorf("triggers: %+v", triggers)
 	}
 	runs := must(TriggerRuns.Read(""))(t)
-	if len(runs) != 5 || len(runs[0].MPS) != 7 || runs[4].MPS["fmodret-multi"] != 56.228 || runs[0].MPS["fentry-multi-all"] != 98.009 {
+	if len(runs) != 5 || len(runs[0].MPS) != 7 || runs[4].MPS["fmodret-multi"] != 56.228 ||
+		runs[0].MPS["fentry-multi-all"] != 98.009 {
 		t.Errorf("runs: %+v", runs)
 	}
 	for name := range runs[0].MPS { // both tables spell mechanisms alike
@@ -40,11 +44,13 @@ func TestCallTables(t *testing.T) {
 		t.Errorf("hashes: %+v", hashes)
 	}
 	multi := must(MultiCallTimes.Read(""))(t)
-	if len(multi) != 6 || multi[3].Table != "padding" || multi[3].NS() != 19.3 || multi[5].Functions != 43871 || multi[5].NS() != 146.5 {
+	if len(multi) != 6 || multi[3].Table != "padding" || multi[3].NS() != 19.3 || multi[5].Functions != 43871 ||
+		multi[5].NS() != 146.5 {
 		t.Errorf("multi: %+v", multi)
 	}
 	attach := must(AttachTimes.Read(""))(t)
-	if len(attach) != 5 || attach[0].Functions != 48712 || attach[0].DetachS.Value != 0.373 || attach[2].DetachS.Known || attach[2].Note != "about" {
+	if len(attach) != 5 || attach[0].Functions != 48712 || attach[0].DetachS.Value != 0.373 || attach[2].DetachS.Known ||
+		attach[2].Note != "about" {
 		t.Errorf("attach: %+v", attach)
 	}
 	hits := must(Hits.Read(""))(t)
@@ -80,15 +86,18 @@ func TestCallSlips(t *testing.T) {
 		t.Errorf("%s\nwant %s", strings.Join(got, "\n"), want)
 	}
 	const head = "kernel,block,relevant_tracers,irrelevant_tracers,calls,total_ns,per_call_ns,overhead_ns\n"
-	rows, err := CallCosts.read("f", strings.NewReader(head+"with_call_ops,irrelevant0,0,0,10,99,9,\nwith_call_ops,relevant,1,0,10,50,5,-3\n"))
+	rows, err := CallCosts.read("f",
+		strings.NewReader(head+"with_call_ops,irrelevant0,0,0,10,99,9,\nwith_call_ops,relevant,1,0,10,50,5,-3\n"))
 	if err != nil {
 		t.Fatal(err)
 	}
 	// 5 - 9 is -4, and nothing that is stated makes it -3.
-	if slips, err = CallSlips("f", rows); err != nil || len(slips) != 1 || slips[0].Derived != Whole(-4) || slips[0].Carried || slips[0].Line != 3 {
+	if slips, err = CallSlips("f", rows); err != nil || len(slips) != 1 || slips[0].Derived != Whole(-4) ||
+		slips[0].Carried || slips[0].Line != 3 {
 		t.Errorf("%+v, %v", slips, err)
 	}
-	if _, err = CallSlips("f", rows[1:]); err == nil || !strings.HasPrefix(err.Error(), `f:3: kernel "with_call_ops": has no row with 0 relevant and 0 irrelevant`) {
+	if _, err = CallSlips("f", rows[1:]); err == nil || !strings.HasPrefix(err.Error(),
+		`f:3: kernel "with_call_ops": has no row with 0 relevant and 0 irrelevant`) {
 		t.Errorf("no row to start from: %v", err)
 	}
 }
@@ -142,18 +151,25 @@ func TestWrongCalls(t *testing.T) {
 	}
 	for _, tt := range [][3]string{
 		{"calls", calls + "with_call_ops,relevant,1,0,0,5,5,", `f:2: calls "0": want a whole number, 1 or more`},
-		{"calls", calls + "with_call_ops,relevant,one,0,1,5,5,", `f:2: relevant_tracers "one": want a whole number, 0 or more`},
-		{"calls", calls + "with_call_ops,relevant,1,0,1,5,5,x", `f:2: overhead_ns "x": want a decimal number, with up to 9 digits behind the point`},
+		{"calls", calls + "with_call_ops,relevant,one,0,1,5,5,",
+			`f:2: relevant_tracers "one": want a whole number, 0 or more`},
+		{"calls", calls + "with_call_ops,relevant,1,0,1,5,5,x",
+			`f:2: overhead_ns "x": want a decimal number, with up to 9 digits behind the point`},
 		{"calls", calls + "with_call_ops,relevant,1,0,1,5,-5,", `f:2: per_call_ns "-5": want a number, 0 or more`},
-		{"calls", calls + "with_call_ops,relevant,1,0,1,5,5.,", `f:2: per_call_ns "5.": want a decimal number, with up to 9 digits behind the point`},
-		{"calls", calls + "with_call_ops,relevant,1,0,1,5,.5,", `f:2: per_call_ns ".5": want a decimal number, with up to 9 digits behind the point`},
+		{"calls", calls + "with_call_ops,relevant,1,0,1,5,5.,",
+			`f:2: per_call_ns "5.": want a decimal number, with up to 9 digits behind the point`},
+		{"calls", calls + "with_call_ops,relevant,1,0,1,5,.5,",
+			`f:2: per_call_ns ".5": want a decimal number, with up to 9 digits behind the point`},
 		{"calls", calls + "with_call_ops,relevant,1,2,1,5,5,", `f:2: irrelevant_tracers "2": block relevant has none`},
 		{"calls", calls + "with_call_ops,irrelevant0,1,2,1,5,5,", `f:2: relevant_tracers "1": block irrelevant0 has none`},
 		{"calls", calls + "with_call_ops,irrelevant1,2,2,1,5,5,", `f:2: relevant_tracers "2": block irrelevant1 has one`},
-		{"calls", calls + "without,relevant,1,0,1,5,5,", `f:2: kernel "without": want one of without_call_ops, with_call_ops`},
-		{"calls", calls + "with_call_ops,relevant,1,0,1,5,5,\nwith_call_ops,relevant,1,0,1,6,6,", `f:3: "with_call_ops relevant 1 0": line 2 is about the same`},
+		{"calls", calls + "without,relevant,1,0,1,5,5,",
+			`f:2: kernel "without": want one of without_call_ops, with_call_ops`},
+		{"calls", calls + "with_call_ops,relevant,1,0,1,5,5,\nwith_call_ops,relevant,1,0,1,6,6,",
+			`f:3: "with_call_ops relevant 1 0": line 2 is about the same`},
 		{"calls", "kernel,block\n", `f:1: "kernel,block": want the columns ` + strings.TrimSpace(calls)},
-		{"m1", "kernel,relevant_tracers,irrelevant_tracers,per_call_ns,overhead_ns\nwith_call_ops,1,0,1,0", `f:2: overhead_ns "0": want a number above 0`},
+		{"m1", "kernel,relevant_tracers,irrelevant_tracers,per_call_ns,overhead_ns\nwith_call_ops,1,0,1,0",
+			`f:2: overhead_ns "0": want a number above 0`},
 		{"triggers", "mechanism,mps,plusminus\nfentry,fast,0", `f:2: mps "fast": want a number, 0 or more, or nothing`},
 		{"triggers", "mechanism,mps,plusminus\nfentry,,0", `f:2: mps "": want a number above 0`},
 		{"triggers", "mechanism,mps,plusminus\nfentry,3,3", `f:2: plusminus "3": is not less than mps`},
@@ -161,9 +177,12 @@ func TestWrongCalls(t *testing.T) {
 		{"runs", runs + "1,1,1,1,1,1,1,1\n1,1,1,1,1,1,1,1", `f:3: "run 1": line 2 is about the same`},
 		{"runs", runs + "1,1,1,1,1,1,1,-1", `f:2: fmodret_multi_mps "-1": want a number, 0 or more, or nothing`},
 		{"hashes", "bench,table,mps,source\nb,t,1,\n", `f:2: source "": is missing`},
-		{"attach", "case,functions,attach_s,detach_s,note,source\nc,0,1,,,s", `f:2: functions "0": want a whole number, 1 or more`},
-		{"hits", "mechanism,performance_hit_percent\nm,100", `f:2: performance_hit_percent "100": want a share of the throughput, below 100`},
-		{"hits", "mechanism,performance_hit_percent\nm,", `f:2: performance_hit_percent "": want a share of the throughput, below 100`},
+		{"attach", "case,functions,attach_s,detach_s,note,source\nc,0,1,,,s",
+			`f:2: functions "0": want a whole number, 1 or more`},
+		{"hits", "mechanism,performance_hit_percent\nm,100",
+			`f:2: performance_hit_percent "100": want a share of the throughput, below 100`},
+		{"hits", "mechanism,performance_hit_percent\nm,",
+			`f:2: performance_hit_percent "": want a share of the throughput, below 100`},
 	} {
 		err := read[tt[0]](tt[1])
 		var p *ParseError
@@ -171,8 +190,10 @@ func TestWrongCalls(t *testing.T) {
 			t.Errorf("%s %q: %v\nwant %s", tt[0], tt[1], err, tt[2])
 		}
 	}
-	for _, header := range []string{"mechanism,mps", "mechanism,mps,plusminus,more", "mechanism,mps,mps", "mechanism,mps,mps,plusminus"} {
-		if err := read["triggers"](header + "\n"); err == nil || err.Error() != fmt.Sprintf("f:1: %q: want the columns mechanism,mps,plusminus", header) {
+	for _, header := range []string{"mechanism,mps", "mechanism,mps,plusminus,more", "mechanism,mps,mps",
+		"mechanism,mps,mps,plusminus"} {
+		if err := read["triggers"](header + "\n"); err == nil ||
+			err.Error() != fmt.Sprintf("f:1: %q: want the columns mechanism,mps,plusminus", header) {
 			t.Errorf("%s: %v", header, err)
 		}
 	}
@@ -190,7 +211,8 @@ func TestWrongCalls(t *testing.T) {
 // FuzzReadCalls: no text makes a reader panic, or an error that is not one line,
 // and what is derived can be.
 func FuzzReadCalls(f *testing.F) {
-	for _, name := range []string{"riscv-call-ops", "trigger-bench", "tracing-multi-runs", "rpi4-bench-hit", "attach-times", "metadata-hash-2025", "tracing-multi-calls-2025", "arm64-call-ops"} {
+	for _, name := range []string{"riscv-call-ops", "trigger-bench", "tracing-multi-runs", "rpi4-bench-hit",
+		"attach-times", "metadata-hash-2025", "tracing-multi-calls-2025", "arm64-call-ops"} {
 		b, err := data.ReadFile("data/" + name + ".csv")
 		if err != nil {
 			f.Fatal(err)
@@ -205,7 +227,8 @@ func FuzzReadCalls(f *testing.F) {
 			errs = append(errs, err)
 		}
 		in := func() *strings.Reader { return strings.NewReader(text) }
-		errs = append(errs, second(M1Calls.read("f", in())), second(Triggers.read("f", in())), second(TriggerRuns.read("f", in())),
+		errs = append(errs, second(M1Calls.read("f", in())), second(Triggers.read("f", in())),
+			second(TriggerRuns.read("f", in())),
 			second(HashLookups.read("f", in())), second(AttachTimes.read("f", in())), second(Hits.read("f", in())))
 		for _, err := range errs {
 			if err != nil && strings.Contains(err.Error(), "\n") {

@@ -13,7 +13,8 @@ func TestErrata(t *testing.T) {
 	// baaf553d3bc3: totals less the 0.95 ns of a call that nobody traces.
 	for _, r := range must(M1Calls.Read(""))(t) {
 		if r.PerCallNS.Known && math.Abs(r.PerCallNS.Value-0.95-r.OverheadNS) > 0.011 {
-			t.Errorf("%s, %d and %d: %v less 0.95 is not %v", r.Kernel, r.Relevant, r.Irrelevant, r.PerCallNS.Value, r.OverheadNS)
+			t.Errorf("%s, %d and %d: %v less 0.95 is not %v", r.Kernel, r.Relevant, r.Irrelevant, r.PerCallNS.Value,
+				r.OverheadNS)
 		}
 		want := map[string]float64{WithoutCallOps: 1031.99, WithCallOps: 1034.56}[r.Kernel]
 		if r.Relevant == 100 && r.OverheadNS != want {
@@ -38,7 +39,8 @@ func TestErrata(t *testing.T) {
 		}
 	}
 	sum := calls["do_flush_tlb_all"] + calls["do_sync_core"] + calls["nohz_full_kick"] + calls["do_kernel_range_flush"]
-	if share := calls["do_sync_core"] / calls[""]; math.Round(100*share) != 5 || len(calls) != 5 || math.Abs(sum-calls[""]) > 5 {
+	if share := calls["do_sync_core"] / calls[""]; math.Round(100*share) != 5 || len(calls) != 5 ||
+		math.Abs(sum-calls[""]) > 5 {
 		t.Errorf("%v: %.3f are do_sync_core", calls, share)
 	}
 }

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 package published
 
 // The places that a reach counts from, and the shapes of sites.

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 package published
 
 import (
@@ -52,7 +54,8 @@ func (s *Set[T]) read(name string, r io.Reader) ([]T, error) {
 		return nil, wrap(name, err)
 	}
 	if !s.takes(header) {
-		return nil, &ParseError{name, 1, strconv.Quote(clip(strings.Join(header, ","))), "want the columns " + strings.Join(s.columns, ",")}
+		return nil, &ParseError{name, 1, strconv.Quote(clip(strings.Join(header, ","))), "want the columns " +
+			strings.Join(s.columns, ",")}
 	}
 	var out []T
 	lines := map[string]int{}

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 package published
 
 import (
@@ -24,16 +26,19 @@ func TestEmbedded(t *testing.T) {
 		}
 	}
 	// Seven receivers took each round: 120, 115, 657 and 661 of them.
-	for name, rounds := range map[string]int64{"ftrace-own-breakpoints, enable": 120, "ftrace-own-breakpoints, disable": 115, "text-poke-batched, enable": 657, "text-poke-batched, disable": 661} {
+	for name, rounds := range map[string]int64{"ftrace-own-breakpoints, enable": 120,
+		"ftrace-own-breakpoints, disable": 115, "text-poke-batched, enable": 657, "text-poke-batched, disable": 661} {
 		if sums[name] != 7*rounds {
 			t.Errorf("%s: %d interrupts, want %d", name, sums[name], 7*rounds)
 		}
 	}
-	if _, err := Readings(append(counts, counts[0])); err == nil || err.Error() != "ftrace-own-breakpoints, enable: cpu 0 stands behind cpu 7: CPUs must ascend" {
+	if _, err := Readings(append(counts, counts[0])); err == nil ||
+		err.Error() != "ftrace-own-breakpoints, enable: cpu 0 stands behind cpu 7: CPUs must ascend" {
 		t.Errorf("a CPU twice: %v", err)
 	}
 	keys, err := JumpLabels.Read("")
-	if err != nil || len(keys) != 3 || keys[0].UpdateMS.Known || keys[1].UpdateMS.Value != 57 || keys[1].Rounds != 3*keys[1].Entries || keys[2].Rounds != 3 {
+	if err != nil || len(keys) != 3 || keys[0].UpdateMS.Known || keys[1].UpdateMS.Value != 57 ||
+		keys[1].Rounds != 3*keys[1].Entries || keys[2].Rounds != 3 {
 		t.Errorf("jump labels: %+v, %v", keys, err)
 	}
 	refs, err := Refcounts.Read("")
@@ -60,7 +65,8 @@ func TestWrong(t *testing.T) {
 		head + "x,1,ns, ":           `f.csv:2: source " ": is missing`,
 		head + "x,1,ns":             "f.csv:2: wrong number of fields",
 		head + "x,\"1,ns,s":         `f.csv:2: extraneous or missing " in quoted-field`,
-		head + "x," + strings.Repeat("9", 400) + ",ns,s": `f.csv:2: value "` + strings.Repeat("9", 60) + `": want a number, 0 or more, or nothing`,
+		head + "x," + strings.Repeat("9", 400) + ",ns,s": `f.csv:2: value "` + strings.Repeat("9", 60) +
+			`": want a number, 0 or more, or nothing`,
 	} {
 		_, err := Isolation.read("f.csv", strings.NewReader(text))
 		var p *ParseError
@@ -72,7 +78,8 @@ func TestWrong(t *testing.T) {
 		t.Errorf("no file: %v", err)
 	}
 	bad := "patching,action,cpu,before,after,delta,source\ntext-poke-batched,enable,0,5,7,3,s\n"
-	if _, err := Interrupts.read("f.csv", strings.NewReader(bad)); err == nil || err.Error() != `f.csv:2: delta "3": is not after less before` {
+	if _, err := Interrupts.read("f.csv", strings.NewReader(bad)); err == nil ||
+		err.Error() != `f.csv:2: delta "3": is not after less before` {
 		t.Errorf("delta: %v", err)
 	}
 }
@@ -90,7 +97,8 @@ func FuzzRead(f *testing.F) {
 		if err != nil && strings.Contains(err.Error(), "\n") {
 			t.Errorf("%q", err)
 		}
-		for _, err := range []error{second(JumpLabels.read("f", strings.NewReader(text))), second(Refcounts.read("f", strings.NewReader(text))), second(Isolation.read("f", strings.NewReader(text)))} {
+		for _, err := range []error{second(JumpLabels.read("f", strings.NewReader(text))),
+			second(Refcounts.read("f", strings.NewReader(text))), second(Isolation.read("f", strings.NewReader(text)))} {
 			if err != nil && strings.Contains(err.Error(), "\n") {
 				t.Errorf("%q", err)
 			}

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 package published
 
 import (
@@ -131,6 +133,7 @@ var Isolation = &Set[Isolated]{
 		if !v.Known {
 			c.fail("value", "is missing")
 		}
-		return Isolated{Measurement: c.words("measurement"), Value: v.Value, Unit: c.oneOf("unit", "count", "ns"), Source: c.source()}
+		return Isolated{Measurement: c.words("measurement"), Value: v.Value, Unit: c.oneOf("unit", "count", "ns"),
+			Source: c.source()}
 	},
 }

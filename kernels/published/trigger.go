@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 package published
 
 import (
@@ -31,7 +33,8 @@ var Triggers = &Set[Trigger]{
 	Name: "trigger-bench", Source: trigger,
 	columns: []string{"mechanism", "mps", "plusminus"},
 	parse: func(c *cells) Trigger {
-		t := Trigger{Line: c.line, Mechanism: c.words("mechanism"), MPS: c.above0("mps"), PlusMinus: c.figure("plusminus").Value}
+		t := Trigger{Line: c.line, Mechanism: c.words("mechanism"), MPS: c.above0("mps"),
+			PlusMinus: c.figure("plusminus").Value}
 		if t.PlusMinus >= t.MPS {
 			c.fail("plusminus", "is not less than mps")
 		}
@@ -47,7 +50,8 @@ type TriggerRun struct {
 }
 
 // runColumns are the mechanisms of the runs.
-var runColumns = []string{"run", "fentry_mps", "fentry_multi_mps", "fentry_multi_all_mps", "fexit_mps", "fexit_multi_mps", "fmodret_mps", "fmodret_multi_mps"}
+var runColumns = []string{"run", "fentry_mps", "fentry_multi_mps", "fentry_multi_all_mps", "fexit_mps",
+	"fexit_multi_mps", "fmodret_mps", "fmodret_multi_mps"}
 
 // TriggerRuns is the table of those.
 var TriggerRuns = &Set[TriggerRun]{
@@ -85,7 +89,8 @@ var HashLookups = &Set[HashLookup]{
 	Name:    "metadata-hash-2025",
 	columns: []string{"bench", "table", "mps", sourceColumn},
 	parse: func(c *cells) HashLookup {
-		return HashLookup{Line: c.line, Bench: c.words("bench"), Table: c.words("table"), MPS: c.above0("mps"), Source: c.source()}
+		return HashLookup{Line: c.line, Bench: c.words("bench"), Table: c.words("table"), MPS: c.above0("mps"),
+			Source: c.source()}
 	},
 	key: func(h HashLookup) string { return h.Bench + ", " + h.Table },
 }

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // Package fit draws lines through measurements and tests what is claimed of them.
 // Everything comes with what it is worth: intervals, residuals, the error of what
 // was held out, p-values. Intervals hold with 95 % confidence.
@@ -74,6 +76,7 @@ func Median(values []float64) (Estimate, error) {
 	if len(values) < MinMedian {
 		return Estimate{}, fmt.Errorf("fit: %d values bound no median, want %d or more", len(values), MinMedian)
 	}
-	s := benchmath.AssumeNothing.Summary(benchmath.NewSample(slices.Clone(values), &benchmath.DefaultThresholds), Confidence)
+	s := benchmath.AssumeNothing.Summary(benchmath.NewSample(slices.Clone(values), &benchmath.DefaultThresholds),
+		Confidence)
 	return Estimate{Value: s.Center, Low: s.Lo, High: s.Hi}, nil
 }

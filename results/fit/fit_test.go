@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 package fit
 
 import (
@@ -18,9 +20,11 @@ func near(got, want float64, digits int) bool {
 // norris is the data of NIST StRD, linear regression, "Norris" (lower difficulty):
 // a calibration of ozone monitors.
 var norris = struct{ x, y []float64 }{
-	[]float64{0.2, 337.4, 118.2, 884.6, 10.1, 226.5, 666.3, 996.3, 448.6, 777.0, 558.2, 0.4, 0.6, 775.5, 666.9, 338.0, 447.5, 11.6,
+	[]float64{0.2, 337.4, 118.2, 884.6, 10.1, 226.5, 666.3, 996.3, 448.6, 777.0, 558.2, 0.4, 0.6, 775.5, 666.9, 338.0,
+		447.5, 11.6,
 		556.0, 228.1, 995.8, 887.6, 120.2, 0.3, 0.3, 556.8, 339.1, 887.2, 999.0, 779.0, 11.1, 118.3, 229.2, 669.1, 448.9, 0.5},
-	[]float64{0.1, 338.8, 118.1, 888.0, 9.2, 228.1, 668.5, 998.5, 449.1, 778.9, 559.2, 0.3, 0.1, 778.1, 668.8, 339.3, 448.9, 10.8,
+	[]float64{0.1, 338.8, 118.1, 888.0, 9.2, 228.1, 668.5, 998.5, 449.1, 778.9, 559.2, 0.3, 0.1, 778.1, 668.8, 339.3,
+		448.9, 10.8,
 		557.7, 228.3, 998.0, 888.8, 119.6, 0.3, 0.6, 557.6, 339.3, 888.0, 998.5, 778.9, 10.2, 117.6, 228.9, 668.4, 449.2, 0.2},
 }
 
@@ -53,9 +57,11 @@ func TestNorris(t *testing.T) {
 // cars is the stopping distances of cars in feet against their speed in miles an
 // hour: M. Ezekiel, Methods of Correlation Analysis, 1930; as in R's datasets.
 var cars = struct{ x, y []float64 }{
-	[]float64{4, 4, 7, 7, 8, 9, 10, 10, 10, 11, 11, 12, 12, 12, 12, 13, 13, 13, 13, 14, 14, 14, 14, 15, 15, 15, 16, 16, 17, 17, 17,
+	[]float64{4, 4, 7, 7, 8, 9, 10, 10, 10, 11, 11, 12, 12, 12, 12, 13, 13, 13, 13, 14, 14, 14, 14, 15, 15, 15, 16, 16, 17,
+		17, 17,
 		18, 18, 18, 18, 19, 19, 19, 20, 20, 20, 20, 20, 22, 23, 24, 24, 24, 24, 25},
-	[]float64{2, 10, 4, 22, 16, 10, 18, 26, 34, 17, 28, 14, 20, 24, 28, 26, 34, 34, 46, 26, 36, 60, 80, 20, 26, 54, 32, 40, 32, 40, 50,
+	[]float64{2, 10, 4, 22, 16, 10, 18, 26, 34, 17, 28, 14, 20, 24, 28, 26, 34, 34, 46, 26, 36, 60, 80, 20, 26, 54, 32, 40,
+		32, 40, 50,
 		42, 56, 76, 84, 36, 46, 68, 32, 48, 52, 56, 64, 66, 54, 70, 92, 93, 120, 85},
 }
 
@@ -71,8 +77,10 @@ func TestCars(t *testing.T) {
 		got, want float64
 		digits    int
 	}{
-		{"slope", l.Slope.Value, 3.932409, 6}, {"its low end", l.Slope.Low, 3.096964, 6}, {"its high end", l.Slope.High, 4.767853, 6},
-		{"intercept", l.Intercept.Value, -17.57909, 6}, {"its low end", l.Intercept.Low, -31.167850, 6}, {"its high end", l.Intercept.High, -3.990340, 6},
+		{"slope", l.Slope.Value, 3.932409, 6}, {"its low end", l.Slope.Low, 3.096964, 6}, {"its high end", l.Slope.High,
+			4.767853, 6},
+		{"intercept", l.Intercept.Value, -17.57909, 6}, {"its low end", l.Intercept.Low, -31.167850, 6}, {"its high end",
+			l.Intercept.High, -3.990340, 6},
 		{"R2", l.R2, 0.6510794, 6}, {"p", l.SlopeP, 1.489836e-12, 5},
 		{"prediction", p.Value, 21.74499, 6}, {"its low end", p.Low, -9.809601, 6}, {"its high end", p.High, 53.29959, 6},
 	} {
@@ -93,9 +101,11 @@ func TestWeights(t *testing.T) {
 			s[k] = new(big.Rat)
 		}
 		for range n {
-			xi, yi, wi := rapid.IntRange(-50, 200).Draw(t, "x"), rapid.IntRange(-1000, 1000).Draw(t, "y"), rapid.IntRange(1, 9).Draw(t, "w")
+			xi, yi, wi := rapid.IntRange(-50, 200).Draw(t, "x"), rapid.IntRange(-1000, 1000).Draw(t, "y"), rapid.IntRange(1,
+				9).Draw(t, "w")
 			x, y, w = append(x, float64(xi)), append(y, float64(yi)), append(w, float64(wi))
-			for k, v := range map[string]int{"w": wi, "x": wi * xi, "y": wi * yi, "xx": wi * xi * xi, "xy": wi * xi * yi, "yy": wi * yi * yi} {
+			for k, v := range map[string]int{"w": wi, "x": wi * xi, "y": wi * yi, "xx": wi * xi * xi, "xy": wi * xi * yi,
+				"yy": wi * yi * yi} {
 				s[k].Add(s[k], big.NewRat(int64(v), 1))
 			}
 		}
@@ -133,12 +143,15 @@ func TestWeights(t *testing.T) {
 
 // TestExact: points on a line leave no error, and level points no slope.
 func TestExact(t *testing.T) {
-	l, held, err := Hold([]float64{0, 1, 2, 10, 100}, []float64{7, 10, 13, 37, 300}, true, func(i int) bool { return i == 4 })
-	if err != nil || !near(l.Slope.Value, 3, 12) || !near(l.Intercept.Value, 7, 12) || !near(l.R2, 1, 12) || l.SlopeP > 1e-9 {
+	l, held, err := Hold([]float64{0, 1, 2, 10, 100}, []float64{7, 10, 13, 37, 300}, true,
+		func(i int) bool { return i == 4 })
+	if err != nil || !near(l.Slope.Value, 3, 12) || !near(l.Intercept.Value, 7, 12) || !near(l.R2, 1, 12) ||
+		l.SlopeP > 1e-9 {
 		t.Fatalf("%+v, %v", l, err)
 	}
 	// 7 + 3 x 100 is 307, which is 7/300 too much.
-	if len(held) != 1 || !near(held[0].Predicted.Value, 307, 9) || !near(held[0].Error(), 7.0/300, 9) || held[0].Predicted.Holds(300) {
+	if len(held) != 1 || !near(held[0].Predicted.Value, 307, 9) || !near(held[0].Error(), 7.0/300, 9) ||
+		held[0].Predicted.Holds(300) {
 		t.Errorf("%+v", held)
 	}
 	l, err = Fit([]float64{1, 2, 3}, []float64{5, 5, 5}, nil)

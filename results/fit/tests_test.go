@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 package fit
 
 import (
@@ -37,7 +39,8 @@ func TestSleep(t *testing.T) {
 // TestMannWhitney: permeability of the chorioamnion, M. Hollander and D. A. Wolfe,
 // Nonparametric Statistical Methods, 1973, page 69: W = 35, p = 0.1272 one-sided.
 func TestMannWhitney(t *testing.T) {
-	m, err := MannWhitney([]float64{0.80, 0.83, 1.89, 1.04, 1.45, 1.38, 1.91, 1.64, 0.73, 1.46}, []float64{1.15, 0.88, 0.90, 0.74, 1.21})
+	m, err := MannWhitney([]float64{0.80, 0.83, 1.89, 1.04, 1.45, 1.38, 1.91, 1.64, 0.73, 1.46},
+		[]float64{1.15, 0.88, 0.90, 0.74, 1.21})
 	if err != nil || m.Statistic != 35 || !near(m.P, 2*0.1272, 3) {
 		t.Errorf("%+v, %v", m, err)
 	}
@@ -75,11 +78,13 @@ func TestWithin(t *testing.T) {
 		}
 		// A value that stands alone is off by sqrt(5) times as much as a mean of five.
 		one, err := MeanBehind(mean, x)
-		if err != nil || !near(one.SE, math.Sqrt(5)*m.SE, 9) || !near(one.Differs(7).Statistic, m.Differs(7).Statistic/math.Sqrt(5), 9) {
+		if err != nil || !near(one.SE, math.Sqrt(5)*m.SE, 9) || !near(one.Differs(7).Statistic,
+			m.Differs(7).Statistic/math.Sqrt(5), 9) {
 			t.Fatalf("one value: %+v, five: %+v, %v", one, m, err)
 		}
 	})
-	if m, err := MeanOf([]float64{1, 1}); err != nil || m.Within(1, 1).P != 1 || m.Differs(1).P != 1 || m.Differs(2).P != 0 {
+	if m, err := MeanOf([]float64{1, 1}); err != nil || m.Within(1, 1).P != 1 || m.Differs(1).P != 1 ||
+		m.Differs(2).P != 0 {
 		t.Errorf("values that do not spread: %+v, %v", m, err)
 	}
 }
@@ -91,7 +96,8 @@ func TestClaim(t *testing.T) {
 	for _, tt := range []struct {
 		low, high float64
 		want      Verdict
-	}{{7.8, 12.2, Shown}, {7.9, 12.2, Open}, {7.8, 12.1, Open}, {12.7, 20, Open}, {12.8, 20, Contradicted}, {0, 7.3, Open}, {0, 7.2, Contradicted}} {
+	}{{7.8, 12.2, Shown}, {7.9, 12.2, Open}, {7.8, 12.1, Open}, {12.7, 20, Open}, {12.8, 20, Contradicted}, {0, 7.3,
+		Open}, {0, 7.2, Contradicted}} {
 		if got := m.Claim(tt.low, tt.high); got != tt.want {
 			t.Errorf("%v to %v: %s, want %s", tt.low, tt.high, got, tt.want)
 		}

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 package interrupts
 
 import (
@@ -78,12 +80,14 @@ func Diff(before, after Snapshot) ([]RowDelta, error) {
 func cpuMismatch(before, after Snapshot) error {
 	for _, c := range after.CPUs {
 		if !slices.Contains(before.CPUs, c) {
-			return &ParseError{after.Name, 0, fmt.Sprintf("CPU%d", c), "this CPU is not in " + before.Name + ": both must be of the same CPUs"}
+			return &ParseError{after.Name, 0, fmt.Sprintf("CPU%d", c), "this CPU is not in " + before.Name +
+				": both must be of the same CPUs"}
 		}
 	}
 	for _, c := range before.CPUs {
 		if !slices.Contains(after.CPUs, c) {
-			return &ParseError{before.Name, 0, fmt.Sprintf("CPU%d", c), "this CPU is not in " + after.Name + ": both must be of the same CPUs"}
+			return &ParseError{before.Name, 0, fmt.Sprintf("CPU%d", c), "this CPU is not in " + after.Name +
+				": both must be of the same CPUs"}
 		}
 	}
 	return &ParseError{after.Name, 0, "", "the CPUs stand in another order than in " + before.Name}

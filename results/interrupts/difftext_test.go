@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 package interrupts
 
 import (
@@ -107,24 +109,30 @@ func cutRows(mail string) string {
 
 func TestParseDiffKinds(t *testing.T) {
 	delta := func(name string, before, after, n int64) RowDelta {
-		return RowDelta{Name: name, CPUs: []int{0, 1}, Before: []int64{before, 0}, After: []int64{after, 0}, Delta: []int64{n, 0}}
+		return RowDelta{Name: name, CPUs: []int{0, 1}, Before: []int64{before, 0}, After: []int64{after, 0},
+			Delta: []int64{n, 0}}
 	}
 	two := [][]RowDelta{{delta("CAL", 1, 3, 2), delta("LOC", 5, 9, 4)}}
 	for name, c := range map[string]struct {
 		text string
 		want [][]RowDelta
 	}{
-		"one hunk":       {"1,2c1,2\n< CAL: 1 0\n< LOC: 5 0\n---\n> CAL: 3 0\n> LOC: 9 0\n", two},
-		"two hunks":      {"1c1\n< CAL: 1 0\n---\n> CAL: 3 0\n7c7\n< LOC: 5 0\n---\n> LOC: 9 0\n", two},
-		"unified":        {"--- a\n+++ b\n@@ -1,2 +1,2 @@\n-CAL: 1 0\n-LOC: 5 0\n+CAL: 3 0\n+LOC: 9 0\n", two},
-		"unified, quote": {"> --- a\n> +++ b\n> -CAL: 1 0\n> +CAL: 3 0\n>  LOC: 5 0\n", [][]RowDelta{{delta("CAL", 1, 3, 2), delta("LOC", 5, 5, 0)}}},
-		"unified, whole": {" CPU0 CPU1\n-CAL: 1 0\n+CAL: 3 0\n LOC: 5 0\n", [][]RowDelta{{delta("CAL", 1, 3, 2), delta("LOC", 5, 5, 0)}}},
-		"prose row":      {"LOC: 7 7\n< CAL: 1 0\n---\n> CAL: 3 0\n", [][]RowDelta{{delta("CAL", 1, 3, 2)}}},
-		"added first":    {"$ diff a b\n1a2\n> 9: 3 0\n2c3\n< CAL: 1 0\n---\n> CAL: 3 0\n", [][]RowDelta{{delta("CAL", 1, 3, 2), {Name: "9", CPUs: []int{0, 1}, After: []int64{3, 0}}}}},
-		"removed":        {"2c3\n< CAL: 1 0\n< 9: 3 0\n---\n> CAL: 3 0\n", [][]RowDelta{{delta("CAL", 1, 3, 2), {Name: "9", CPUs: []int{0, 1}, Before: []int64{3, 0}}}}},
+		"one hunk":  {"1,2c1,2\n< CAL: 1 0\n< LOC: 5 0\n---\n> CAL: 3 0\n> LOC: 9 0\n", two},
+		"two hunks": {"1c1\n< CAL: 1 0\n---\n> CAL: 3 0\n7c7\n< LOC: 5 0\n---\n> LOC: 9 0\n", two},
+		"unified":   {"--- a\n+++ b\n@@ -1,2 +1,2 @@\n-CAL: 1 0\n-LOC: 5 0\n+CAL: 3 0\n+LOC: 9 0\n", two},
+		"unified, quote": {"> --- a\n> +++ b\n> -CAL: 1 0\n> +CAL: 3 0\n>  LOC: 5 0\n",
+			[][]RowDelta{{delta("CAL", 1, 3, 2), delta("LOC", 5, 5, 0)}}},
+		"unified, whole": {" CPU0 CPU1\n-CAL: 1 0\n+CAL: 3 0\n LOC: 5 0\n",
+			[][]RowDelta{{delta("CAL", 1, 3, 2), delta("LOC", 5, 5, 0)}}},
+		"prose row": {"LOC: 7 7\n< CAL: 1 0\n---\n> CAL: 3 0\n", [][]RowDelta{{delta("CAL", 1, 3, 2)}}},
+		"added first": {"$ diff a b\n1a2\n> 9: 3 0\n2c3\n< CAL: 1 0\n---\n> CAL: 3 0\n",
+			[][]RowDelta{{delta("CAL", 1, 3, 2), {Name: "9", CPUs: []int{0, 1}, After: []int64{3, 0}}}}},
+		"removed": {"2c3\n< CAL: 1 0\n< 9: 3 0\n---\n> CAL: 3 0\n",
+			[][]RowDelta{{delta("CAL", 1, 3, 2), {Name: "9", CPUs: []int{0, 1}, Before: []int64{3, 0}}}}},
 		"two diffs": {"< CAL: 1 0\n> CAL: 3 0\nand then\n< CAL: 3 0\n---\n> CAL: 9 0\n",
 			[][]RowDelta{{delta("CAL", 1, 3, 2)}, {delta("CAL", 3, 9, 6)}}},
-		"header above": {"CPU0 CPU1 CPU2\nLOC: 1 2 3\n# diff a b\n< CAL: 1 0\n---\n> CAL: 3 0\n", [][]RowDelta{{delta("CAL", 1, 3, 2)}}},
+		"header above": {"CPU0 CPU1 CPU2\nLOC: 1 2 3\n# diff a b\n< CAL: 1 0\n---\n> CAL: 3 0\n",
+			[][]RowDelta{{delta("CAL", 1, 3, 2)}}},
 		"two commands": {"# diff a b\n< CAL: 1 0\n> CAL: 3 0\n# diff b c\n< LOC: 5 0\n> LOC: 9 0\n",
 			[][]RowDelta{{delta("CAL", 1, 3, 2)}, {delta("LOC", 5, 9, 4)}}},
 	} {

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // Package interrupts reads /proc/interrupts, compares two readings and explains
 // the difference: how many rounds of interrupts there were, and who sent them.
 //

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 package interrupts
 
 import (
@@ -58,7 +60,8 @@ func explain(delta []int64, cpus []int) Explanation {
 	case len(delta) == 0:
 		return Explanation{Reason: "there are no CPUs"}
 	case len(delta) == 1 && delta[0] != 0:
-		return Explanation{Reason: fmt.Sprintf("a single CPU has nobody to interrupt it: the %d came from elsewhere", delta[0])}
+		return Explanation{Reason: fmt.Sprintf("a single CPU has nobody to interrupt it: the %d came from elsewhere",
+			delta[0])}
 	case len(delta) == 1:
 		return Explanation{Consistent: true, Reason: "a single CPU shows nothing about rounds: it has nobody to interrupt"}
 	}
@@ -77,7 +80,8 @@ func explain(delta []int64, cpus []int) Explanation {
 	for i, d := range delta {
 		// Not above Rounds, since d is not below 0.
 		if e.Sent[i] = e.Rounds - d; e.Sent[i] < 0 {
-			return Explanation{Reason: fmt.Sprintf("CPU %d received %d, more than the %d rounds that the sum allows", cpu(i), d, rounds)}
+			return Explanation{Reason: fmt.Sprintf("CPU %d received %d, more than the %d rounds that the sum allows", cpu(i), d,
+				rounds)}
 		}
 		if e.Sent[i] > 0 {
 			e.Senders++

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 package interrupts
 
 import (
@@ -50,14 +52,16 @@ func TestExplainReasons(t *testing.T) {
 		{[]int64{5, 0}, true, true, "with two CPUs any two counts fit"},
 		{[]int64{0, 0, 0}, true, true, ""},
 		{[]int64{5, 5, 5, -5}, false, false, "CPU 3 counted backwards: -5"},
-		{[]int64{5, 5, 1}, false, false, "the sum over 3 CPUs is no multiple of 2, as whole rounds would make it: 1 left over"},
+		{[]int64{5, 5, 1}, false, false,
+			"the sum over 3 CPUs is no multiple of 2, as whole rounds would make it: 1 left over"},
 		{[]int64{6, 0, 0}, false, false, "CPU 0 received 6, more than the 3 rounds"},
 		{[]int64{most, most, 0}, true, true, ""},
 		{[]int64{most, most, 2}, false, false, "the deltas are too large"},
 		{[]int64{most, most}, false, false, "the deltas are too large"},
 	} {
 		e := Explain(c.delta)
-		if e.Consistent != c.consistent || e.Known != c.known || !strings.HasPrefix(e.Reason, c.reason) || (c.reason == "") != (e.Reason == "") {
+		if e.Consistent != c.consistent || e.Known != c.known || !strings.HasPrefix(e.Reason, c.reason) ||
+			(c.reason == "") != (e.Reason == "") {
 			t.Errorf("Explain(%v) = %+v, want %+v", c.delta, e, c)
 		}
 	}
@@ -124,7 +128,8 @@ func TestPatches(t *testing.T) {
 		{2, Range{3, 9}, 0, 0, false, 2},
 	} {
 		i, err := Patches(c.rounds, 256, c.other)
-		if err != nil || i.Min != c.min || i.Max != c.max || i.Exact != c.exact || i.Rest != c.rest || i.Exact != (i.Reason == "") {
+		if err != nil || i.Min != c.min || i.Max != c.max || i.Exact != c.exact || i.Rest != c.rest ||
+			i.Exact != (i.Reason == "") {
 			t.Errorf("Patches(%d, 256, %v) = %+v, %v; want %+v", c.rounds, c.other, i, err, c)
 		}
 	}
@@ -132,7 +137,8 @@ func TestPatches(t *testing.T) {
 		rounds int64
 		slots  int
 		other  Range
-	}{{-1, 256, Range{}}, {3, 0, Range{}}, {3, -1, Range{}}, {3, 1, Range{2, 1}}, {3, 1, Range{-1, 1}}, {math.MaxInt64, 4, Range{}}} {
+	}{{-1, 256, Range{}}, {3, 0, Range{}}, {3, -1, Range{}}, {3, 1, Range{2, 1}}, {3, 1, Range{-1, 1}}, {math.MaxInt64, 4,
+		Range{}}} {
 		if i, err := Patches(c.rounds, c.slots, c.other); err == nil {
 			t.Errorf("Patches(%v) = %+v, want an error", c, i)
 		}
@@ -184,7 +190,8 @@ func mailPairs(t *testing.T) []Pair {
 func filePair(t *testing.T) []Pair {
 	t.Helper()
 	text := testdata(t, "x86-8cpus-1offline.txt")
-	after := strings.NewReplacer("8901234", "8901300", "62742", "63399", "ERR:          0", "ERR:          2", "1024:", "1025:").Replace(text)
+	after := strings.NewReplacer("8901234", "8901300", "62742", "63399", "ERR:          0", "ERR:          2", "1024:",
+		"1025:").Replace(text)
 	return []Pair{{Before: parse(t, text), After: parse(t, after)}}
 }
 
@@ -232,7 +239,8 @@ func TestReportAllKeepsUnchangedRows(t *testing.T) {
 
 // A single row is what its owner asks about, whatever its name.
 func TestReportExplainsTheOnlyRow(t *testing.T) {
-	only := []Pair{{Before: parse(t, "FW_FENCE_I_RECVD: 0 0 0 fences\n"), After: parse(t, "FW_FENCE_I_RECVD: 0 7 7 fences\n")}}
+	only := []Pair{{Before: parse(t, "FW_FENCE_I_RECVD: 0 0 0 fences\n"),
+		After: parse(t, "FW_FENCE_I_RECVD: 0 7 7 fences\n")}}
 	r, err := NewReport(only, Options{})
 	if err != nil || !r.Consistent || r.Summary.Rows[0][2] != results.Int(7) {
 		t.Errorf("%v, %v", r, err)
@@ -253,7 +261,8 @@ func TestReportContradicted(t *testing.T) {
 }
 
 func TestReportErrors(t *testing.T) {
-	if _, err := NewReport(filePair(t), Options{Rows: []string{"CAL", "XYZ"}}); err == nil || !strings.Contains(err.Error(), `"XYZ"`) {
+	if _, err := NewReport(filePair(t), Options{Rows: []string{"CAL", "XYZ"}}); err == nil ||
+		!strings.Contains(err.Error(), `"XYZ"`) {
 		t.Errorf("a row that is not there: %v", err)
 	}
 	if _, err := NewReport(mailPairs(t), Options{Slots: -1}); err == nil {

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 package interrupts
 
 import (
@@ -163,7 +165,8 @@ func makePair(file string, before, after []*scanned) (Pair, error) {
 	}{{before, after, "before (<)"}, {after, before, "after (>)"}} {
 		if len(s.rows) == 0 {
 			row := s.other[0].row
-			return Pair{}, &ParseError{file, row.Line, row.Name, "the diff that begins here has no rows of the side " + s.missing}
+			return Pair{}, &ParseError{file, row.Line, row.Name, "the diff that begins here has no rows of the side " +
+				s.missing}
 		}
 	}
 	b, err := assemble(file, before)

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 package interrupts
 
 import (
@@ -186,7 +188,8 @@ func TestTruncatedFileNeverLies(t *testing.T) {
 				n := len(r.Counts) - 1
 				same = len(w.Counts) == n+1 && cmp.Equal(w.Counts[:n], r.Counts[:n]) && r.Description == ""
 			}
-			if !same || r.Name != w.Name || !strings.HasPrefix(w.Description, r.Description) || !last && r.Description != w.Description {
+			if !same || r.Name != w.Name || !strings.HasPrefix(w.Description, r.Description) || !last &&
+				r.Description != w.Description {
 				t.Fatalf("cut at %d, row %v became %v", cut, w, r)
 			}
 		}
@@ -227,7 +230,8 @@ func drawSnapshot(t *rapid.T) Snapshot {
 		rapid.SampledFrom([]string{"CAL", "LOC", "IPI0", "IPI10", "FW_FENCE_I_RECVD", "Err", "I/O"}),
 	)
 	words := rapid.OneOf(
-		rapid.SampledFrom([]string{"", "Function call interrupts", "IO-APIC   2-edge      timer", "CPU1", "diff a", "> x", "- CAL: 5"}),
+		rapid.SampledFrom([]string{"", "Function call interrupts", "IO-APIC   2-edge      timer", "CPU1", "diff a", "> x",
+			"- CAL: 5"}),
 		rapid.String(),
 	)
 	count := rapid.OneOf(rapid.Int64Range(0, 20), rapid.Int64Range(0, 1<<62))

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 package interrupts
 
 import (
@@ -59,7 +61,8 @@ func Patches(rounds int64, slots int, other Range) (Interval, error) {
 	}
 	if other.Lo > rounds {
 		// Even the rounds that should be there at least are not.
-		return Interval{Rest: rounds, Reason: fmt.Sprintf("there are fewer rounds than the %d that are known not to patch", other.Lo)}, nil
+		return Interval{Rest: rounds, Reason: fmt.Sprintf("there are fewer rounds than the %d that are known not to patch",
+			other.Lo)}, nil
 	}
 	// The most batches leave the fewest other rounds, and the other way round.
 	most := (rounds - other.Lo) / roundsPerBatch
@@ -71,7 +74,8 @@ func Patches(rounds int64, slots int, other Range) (Interval, error) {
 	}
 	i := interval(most, most, slots)
 	i.Rest = (rounds - other.Lo) % roundsPerBatch
-	i.Reason = fmt.Sprintf("no whole number of batches: at least %s must come from elsewhere", plural(int(i.Rest), "more round"))
+	i.Reason = fmt.Sprintf("no whole number of batches: at least %s must come from elsewhere",
+		plural(int(i.Rest), "more round"))
 	return i, nil
 }
 

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 package interrupts
 
 import (
@@ -37,8 +39,9 @@ type Report struct {
 
 // The columns, in the order of the sheet that holds them all.
 var (
-	columnRow     = results.Column{Name: "row", Doc: "The name of the row in /proc/interrupts."}
-	columnPair    = results.Column{Name: "pair", Doc: "Which comparison it is, counted from 1; empty when there is only one."}
+	columnRow  = results.Column{Name: "row", Doc: "The name of the row in /proc/interrupts."}
+	columnPair = results.Column{Name: "pair",
+		Doc: "Which comparison it is, counted from 1; empty when there is only one."}
 	columnsPerCPU = []results.Column{
 		{Name: "cpu", Doc: "The CPU; empty on a summary, and on rows that count for the whole machine."},
 		{Name: "before", Doc: "The count before."},

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 package interrupts
 
 import (
@@ -186,7 +188,8 @@ func (s *scanner) take(no int, text string, width int) error {
 		first, rest := cutField(text)
 		full := r.cpus != nil && len(r.row.Counts) == len(r.cpus)
 		if full && number.MatchString(first) {
-			return s.fail(no, first, fmt.Sprintf("row %s has more counts than the header's %s", r.row.Name, plural(len(r.cpus), "CPU")))
+			return s.fail(no, first, fmt.Sprintf("row %s has more counts than the header's %s", r.row.Name,
+				plural(len(r.cpus), "CPU")))
 		}
 		if full || !startsAsNumber(first) {
 			return s.describe(no, strings.TrimSpace(text))
@@ -228,8 +231,10 @@ func (s *scanner) close() error {
 		return nil
 	}
 	s.open = nil
-	if have, want := len(r.row.Counts), len(r.cpus); r.cpus != nil && have != want && !(have == 1 && r.row.Description == "") {
-		return s.fail(r.row.Line, r.row.Name, fmt.Sprintf("the row has %s, the header %s", plural(have, "count"), plural(want, "CPU")))
+	if have, want := len(r.row.Counts), len(r.cpus); r.cpus != nil && have != want &&
+		!(have == 1 && r.row.Description == "") {
+		return s.fail(r.row.Line, r.row.Name, fmt.Sprintf("the row has %s, the header %s", plural(have, "count"),
+			plural(want, "CPU")))
 	}
 	s.rows = append(s.rows, r)
 	return nil

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 package interrupts
 
 import (
@@ -49,7 +51,8 @@ func (s Snapshot) Validate() error {
 func validDescription(s string) bool {
 	control := func(r rune) bool { return r < ' ' && r != '\t' || r == 0x7f }
 	first, _ := cutField(s)
-	return s == strings.TrimSpace(s) && utf8.ValidString(s) && !strings.ContainsFunc(s, control) && !number.MatchString(first)
+	return s == strings.TrimSpace(s) && utf8.ValidString(s) && !strings.ContainsFunc(s, control) &&
+		!number.MatchString(first)
 }
 
 // Write lays a snapshot out as Linux lays out /proc/interrupts: a header with the

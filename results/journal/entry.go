@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 package journal
 
 import (
@@ -47,7 +49,8 @@ func (h Header) same(there Header) error {
 	differ("version", there.Version, h.Version)
 	differ("revision", there.Revision, h.Revision)
 	without := func(args, others []string) string {
-		return strings.Join(slices.DeleteFunc(slices.Clone(args), func(a string) bool { return slices.Contains(others, a) }), " ")
+		return strings.Join(slices.DeleteFunc(slices.Clone(args), func(a string) bool { return slices.Contains(others, a) }),
+			" ")
 	}
 	differ("arguments", without(there.Args, h.Args), without(h.Args, there.Args))
 	if diff == nil {

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // Package journal keeps what a sweep has finished, point by point, in a file that
 // outlives the program: killed, cut off or out of disk, the rows of the points
 // that were finished are there to be reused.
@@ -99,7 +101,8 @@ func (j *Journal) read(resume bool) ([]Entry, error) {
 	case err != nil:
 		return nil, err
 	case len(entries) > 0 && !resume:
-		return nil, fmt.Errorf("%s: %w after %d of %d combinations: go on with --resume, or remove the file to start over", j.path, ErrUnfinished, len(entries), header.Points)
+		return nil, fmt.Errorf("%s: %w after %d of %d combinations: go on with --resume, or remove the file to start over",
+			j.path, ErrUnfinished, len(entries), header.Points)
 	case len(entries) > 0:
 		if err := j.header.same(header); err != nil {
 			return nil, fmt.Errorf("--resume: %s is of another run: %w", j.path, err)
@@ -159,7 +162,8 @@ func (j *Journal) write(v any) error {
 	line := fmt.Appendf(nil, "%08x %s\n", crc32.Checksum(text, castagnoli), text)
 	if _, err := j.file.Write(line); err != nil {
 		// What got through is a torn line: readers would cut it off, too.
-		return errors.Join(fmt.Errorf("journal: %w; what was finished is in %s: go on with --resume", err, j.path), j.rewind())
+		return errors.Join(fmt.Errorf("journal: %w; what was finished is in %s: go on with --resume", err, j.path),
+			j.rewind())
 	}
 	j.size += int64(len(line))
 	return nil

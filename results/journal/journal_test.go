@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 package journal
 
 import (
@@ -106,7 +108,8 @@ func TestDamage(t *testing.T) {
 		switch {
 		case i < last && err == nil:
 			t.Fatalf("byte %d of line %d is wrong and nothing is said", i, 1+strings.Count(string(data[:i]), "\n"))
-		case i < last && !strings.Contains(err.Error(), path+":"+fmt.Sprint(1+strings.Count(string(data[:i]), "\n"))) && data[i] != '\n':
+		case i < last && !strings.Contains(err.Error(), path+":"+fmt.Sprint(1+strings.Count(string(data[:i]), "\n"))) &&
+			data[i] != '\n':
 			t.Fatalf("byte %d: %v does not name the line", i, err)
 		case i >= last && (err != nil || len(entries) != 2 && i > last):
 			t.Fatalf("byte %d of the last line: %d entries, %v", i, len(entries), err)
@@ -128,10 +131,16 @@ func TestNothingFinishedIsThrownAway(t *testing.T) {
 func TestAnotherRun(t *testing.T) {
 	path, data := journalOf(t, 1)
 	for want, change := range map[string]func(*Header){
-		"version: v1 there, v2 here":                                        func(h *Header) { h.Version = "v2" },
-		"revision: abc there, none here":                                    func(h *Header) { h.Revision = "" },
-		"arguments: --seed=1,2 there, --seed=1,3 --buffer=2 here":           func(h *Header) { h.Args = []string{"textpoke", "plan", "--seed=1,3", "--buffer=2"} },
-		"arguments: textpoke plan --seed=1,2 there":                         func(h *Header) { h.Args = []string{"plan", "textpoke", "--seed=1,2"} },
+		"version: v1 there, v2 here":     func(h *Header) { h.Version = "v2" },
+		"revision: abc there, none here": func(h *Header) { h.Revision = "" },
+		"arguments: --seed=1,2 there, --seed=1,3 --buffer=2 here": func(h *Header) {
+			h.Args = []string{"textpoke",
+				"plan", "--seed=1,3", "--buffer=2"}
+		},
+		"arguments: textpoke plan --seed=1,2 there": func(h *Header) {
+			h.Args = []string{"plan",
+				"textpoke", "--seed=1,2"}
+		},
 		"SHA-256 of a.csv: 12 there, 13 here":                               func(h *Header) { h.Inputs = map[string]string{"a.csv": "13", "b\xff.csv": "34"} },
 		"SHA-256 of b\uFFFD.csv: 34 there, none here; SHA-256 of c: none t": func(h *Header) { h.Inputs = map[string]string{"a.csv": "12", "c": "1"} },
 		"columns: plan.a plan.b there, plan.a here":                         func(h *Header) { h.Columns = "plan.a" },

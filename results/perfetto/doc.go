@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // Package perfetto writes timelines in Perfetto's protobuf trace format, which
 // ui.perfetto.dev and trace_processor open: tracks with slices, instants,
 // counters, and arrows from one event to others.

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 package perfetto
 
 import (
@@ -43,7 +45,8 @@ func NewWriter(w io.Writer, limit int64) *Writer {
 	packet = appendUint(packet, packetFirst, 1)
 	packet = appendUint(packet, packetDropped, 1)
 	packet = appendMessage(packet, packetDefaults, defaults)
-	packet = appendMessage(packet, packetTrack, appendText(appendUint(nil, trackID, uint64(leftOut)), trackName, "left out"))
+	packet = appendMessage(packet, packetTrack, appendText(appendUint(nil, trackID, uint64(leftOut)), trackName,
+		"left out"))
 	p.packet(packet)
 	return p
 }

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 package plots
 
 import (
@@ -64,7 +66,8 @@ type Note struct {
 // check tells what is wrong with a chart: numbers that cannot be placed.
 func (c *Chart) check() error {
 	for _, s := range c.Series {
-		if len(s.X) != len(s.Y) || s.Low != nil && (len(s.Low) != len(s.Y) || len(s.High) != len(s.Y)) || s.Labels != nil && len(s.Labels) != len(s.Y) {
+		if len(s.X) != len(s.Y) || s.Low != nil && (len(s.Low) != len(s.Y) || len(s.High) != len(s.Y)) || s.Labels != nil &&
+			len(s.Labels) != len(s.Y) {
 			return fmt.Errorf("chart %q: series %q: values of different lengths", c.Title, s.Name)
 		}
 		for i := range s.X {
@@ -73,7 +76,8 @@ func (c *Chart) check() error {
 				value float64
 			}{{c.X, s.X[i]}, {c.Y, s.Y[i]}} {
 				if math.IsNaN(v.value) || math.IsInf(v.value, 0) || v.axis.Log && v.value < 0 {
-					return fmt.Errorf("chart %q: series %q: point %d: %v has no place on the axis %q", c.Title, s.Name, i, v.value, v.axis.Label)
+					return fmt.Errorf("chart %q: series %q: point %d: %v has no place on the axis %q", c.Title, s.Name, i, v.value,
+						v.axis.Label)
 				}
 			}
 		}

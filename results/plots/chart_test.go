@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 package plots
 
 import (
@@ -23,24 +25,28 @@ func samples() map[string]*Chart {
 			X: Axis{Label: "slots of the buffer", Log: true}, Y: Axis{Label: "rounds (= interrupts per CPU)", Log: true},
 			Series: []Series{
 				{Name: "table", X: []float64{128, 170, 256, 1024}, Y: []float64{1056, 795, 528, 132}},
-				{Name: "sorted", X: []float64{128, 170, 256, 1024}, Y: []float64{900, 700, 400, 3}, Low: []float64{800, 600, 300, 2}, High: []float64{1000, 800, 500, 5}},
+				{Name: "sorted", X: []float64{128, 170, 256, 1024}, Y: []float64{900, 700, 400, 3}, Low: []float64{800, 600, 300,
+					2}, High: []float64{1000, 800, 500, 5}},
 				{Name: "random", Kind: Steps, X: []float64{128, 170, 256, 1024}, Y: []float64{66000, 66001, 66000, 66000}},
 				{Name: "points", Kind: Points, X: []float64{128, 170}, Y: []float64{0, 20}, Labels: []string{"none", "twenty"}},
 			},
 			Notes: []Note{{X: 300, Y: 2000, Text: "a note"}},
 		},
 		"bars": {
-			Title: "Bars side by side, one series a group", X: Axis{Names: []string{"enable, old", "disable, old", "enable, new"}},
+			Title: "Bars side by side, one series a group", X: Axis{Names: []string{"enable, old", "disable, old",
+				"enable, new"}},
 			Y: Axis{Label: "interrupts per CPU (count)"},
 			Series: []Series{
-				{Name: "rounds for records", Kind: Bars, X: []float64{0, 1, 2}, Y: []float64{3, 3, 540}, Labels: []string{"3", "3", "540"}},
+				{Name: "rounds for records", Kind: Bars, X: []float64{0, 1, 2}, Y: []float64{3, 3, 540},
+					Labels: []string{"3", "3", "540"}},
 				{Name: "other", Kind: Bars, X: []float64{0, 1, 2}, Y: []float64{117, 112, 117}},
 				{Name: "third", Kind: Bars, X: []float64{0, 1, 2}, Y: []float64{50, 60, 70}},
 				{Name: "fourth", Kind: Bars, X: []float64{0, 1, 2}, Y: []float64{150, 160, 170}},
 			},
 		},
 		"lying": {
-			Title: "Lying bars with a zero on a logarithmic axis", Y: Axis{Names: []string{"powerpc", "riscv64 6.16", "x86_64 5.5"}},
+			Title: "Lying bars with a zero on a logarithmic axis", Y: Axis{Names: []string{"powerpc", "riscv64 6.16",
+				"x86_64 5.5"}},
 			X: Axis{Label: "interrupts per CPU for 45,000 sites (count)", Log: true},
 			Series: []Series{
 				{Kind: Lying, X: []float64{0, 45001, 528}, Y: []float64{0, 1, 2}, Labels: []string{"0", "45,001", "528"}},
@@ -86,7 +92,8 @@ func TestSamples(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if got, want := img.Bounds().Dx(), int(math.Round(float64(c.Picture().Width/vg.Inch*dpi))); got < want-1 || got > want+1 {
+		if got, want := img.Bounds().Dx(), int(math.Round(float64(c.Picture().Width/vg.Inch*dpi))); got < want-1 ||
+			got > want+1 {
 			t.Errorf("%s: %d dots wide, want %d", name, got, want)
 		}
 	}
@@ -103,14 +110,16 @@ func TestScales(t *testing.T) {
 	if a, b := l.Normalize(0, 0, 10), l.Normalize(0, 0, 100); math.Abs((b-a)-(1-gap)/5) > 1e-12 {
 		t.Errorf("a decade is %v wide", b-a)
 	}
-	for v, want := range map[float64]string{0: "0", 999: "999", 45000: "45,000", 1234567: "1,234,567", 0.25: "0.25", -1500.5: "-1,500.5"} {
+	for v, want := range map[float64]string{0: "0", 999: "999", 45000: "45,000", 1234567: "1,234,567", 0.25: "0.25",
+		-1500.5: "-1,500.5"} {
 		if got := Thousands(v); got != want {
 			t.Errorf("%v is printed as %s", v, got)
 		}
 	}
 	for _, tt := range []struct {
 		v, below, above float64
-	}{{1, 1, 1}, {3, 2, 5}, {10, 10, 10}, {0, 1, 1}, {0.7, 0.5, 1}, {45001, 20000, 50000}, {1056, 1000, 2000}, {600, 500, 1000}} {
+	}{{1, 1, 1}, {3, 2, 5}, {10, 10, 10}, {0, 1, 1}, {0.7, 0.5, 1}, {45001, 20000, 50000}, {1056, 1000, 2000}, {600, 500,
+		1000}} {
 		if b, a := below(tt.v), above(tt.v); math.Abs(b-tt.below) > 1e-9*tt.below || math.Abs(a-tt.above) > 1e-9*tt.above {
 			t.Errorf("%v lies between %v and %v", tt.v, b, a)
 		}

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 package plots
 
 import (
@@ -70,10 +72,12 @@ func swatch(c draw.Canvas, l look, box []vg.Point) {
 	const every = 2.2 * vg.Millimeter
 	for off := -h; l.hatch&(rising|falling) != 0 && off < w; off += every {
 		if l.hatch&rising != 0 {
-			c.StrokeLines(style, inside.ClipLinesXY([]vg.Point{{X: box[0].X + off, Y: box[0].Y}, {X: box[0].X + off + h, Y: box[2].Y}})...)
+			c.StrokeLines(style, inside.ClipLinesXY([]vg.Point{{X: box[0].X + off, Y: box[0].Y},
+				{X: box[0].X + off + h, Y: box[2].Y}})...)
 		}
 		if l.hatch&falling != 0 {
-			c.StrokeLines(style, inside.ClipLinesXY([]vg.Point{{X: box[0].X + off, Y: box[2].Y}, {X: box[0].X + off + h, Y: box[0].Y}})...)
+			c.StrokeLines(style, inside.ClipLinesXY([]vg.Point{{X: box[0].X + off, Y: box[2].Y},
+				{X: box[0].X + off + h, Y: box[0].Y}})...)
 		}
 	}
 	for y := every / 3; l.hatch&level != 0 && y < h; y += every / 3 {

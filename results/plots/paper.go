@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 package plots
 
 import (
@@ -37,7 +39,8 @@ func WriteSVG(w io.Writer, p Picture) error {
 		return err
 	}
 	// Letters of these fonts are as wide as those that they were measured in.
-	_, err := w.Write(bytes.ReplaceAll(b.Bytes(), []byte("font-family:Liberation Sans"), []byte("font-family:Liberation Sans,Arial,Helvetica,sans-serif")))
+	_, err := w.Write(bytes.ReplaceAll(b.Bytes(), []byte("font-family:Liberation Sans"),
+		[]byte("font-family:Liberation Sans,Arial,Helvetica,sans-serif")))
 	return err
 }
 

@@ -130,7 +130,8 @@ func TestSnapshotsStay(t *testing.T) {
 	if before.Enabled() != 0 || before.Live(64) {
 		t.Error("the first snapshot has changed")
 	}
-	if got := slices.Collect(after.Records()); !slices.Equal(got, []int{64, 99}) || after.Enabled() != 2 || after.Users(64) != 2 {
+	if got := slices.Collect(after.Records()); !slices.Equal(got, []int{64, 99}) || after.Enabled() != 2 ||
+		after.Users(64) != 2 {
 		t.Errorf("records %v, %d of them, %d want the 64th", got, after.Enabled(), after.Users(64))
 	}
 	if err := c.Close(t.Context()); err != nil {
@@ -142,7 +143,8 @@ func TestSnapshotsStay(t *testing.T) {
 // TestStandsByItself: the package needs no architecture, no table, no database, no
 // logger, nothing but Go's own library.
 func TestStandsByItself(t *testing.T) {
-	out, err := exec.CommandContext(t.Context(), "go", "list", "-deps", "-f", "{{if not .Standard}}{{.ImportPath}}{{end}}", ".").Output()
+	out, err := exec.CommandContext(t.Context(), "go", "list", "-deps", "-f", "{{if not .Standard}}{{.ImportPath}}{{end}}",
+		".").Output()
 	if err != nil {
 		t.Fatal(err)
 	}

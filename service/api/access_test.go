@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 package api
 
 import (
@@ -108,7 +110,8 @@ func TestOtherSites(t *testing.T) {
 		{"says the browser", "", "Sec-Fetch-Site", "cross-site", 403},
 		{"our own page", "", "Sec-Fetch-Site", "same-origin", 202},
 	} {
-		req, err := http.NewRequest("POST", w.http.URL+"/v1/updates", strings.NewReader(request("a", true, `,"filter":["fn1"]`)))
+		req, err := http.NewRequest("POST", w.http.URL+"/v1/updates",
+			strings.NewReader(request("a", true, `,"filter":["fn1"]`)))
 		if err != nil {
 			t.Fatal(err)
 		}

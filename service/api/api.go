@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 package api
 
 import (
@@ -232,7 +234,8 @@ func (h *Handler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 			panic(broken)
 		default:
 			a.err = errPanicked
-			h.cfg.Log.Error("panic", zap.String("request_id", a.id), zap.Any("panic", broken), zap.ByteString("stack", debug.Stack()))
+			h.cfg.Log.Error("panic", zap.String("request_id", a.id), zap.Any("panic", broken),
+				zap.ByteString("stack", debug.Stack()))
 			if a.status == 0 {
 				problemOf(a.err).write(a)
 			}

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 package api
 
 import (
@@ -21,7 +23,8 @@ func TestOneUpdate(t *testing.T) {
 	if again.ID != u.ID {
 		t.Errorf("the same key gave %d and %d", u.ID, again.ID)
 	}
-	if p := is[Problem](w.do("POST", "/v1/updates", request("a", false, `,"filter":["fn1*"],"key":"k"`)), 409); p.Field != "key" {
+	if p := is[Problem](w.do("POST", "/v1/updates", request("a", false, `,"filter":["fn1*"],"key":"k"`)),
+		409); p.Field != "key" {
 		t.Errorf("%+v", p)
 	}
 	accepted := w.do("POST", "/v1/updates", request("b", false, `,"records":["fn5"]`))
@@ -78,7 +81,8 @@ func TestMachine(t *testing.T) {
 	}
 	// 11 patches in vectors of 4: three batches, three rounds each, two other CPUs.
 	cost := is[Compare](w.do("GET", "/v1/compare?buffers=4,dynamic", nil), 200)
-	if len(cost.Costs) != 2 || cost.Records != 11 || cost.Costs[0].Rounds < 9 || cost.Costs[0].IPIs != 2*cost.Costs[0].Rounds {
+	if len(cost.Costs) != 2 || cost.Records != 11 || cost.Costs[0].Rounds < 9 ||
+		cost.Costs[0].IPIs != 2*cost.Costs[0].Rounds {
 		t.Errorf("%+v", cost)
 	}
 	stats := is[Stats](w.do("GET", "/v1/stats", nil), 200)
@@ -90,7 +94,8 @@ func TestMachine(t *testing.T) {
 			taken += n
 		}
 	}
-	if len(cpus.CPUs) != 3 || stats.Enabled != 11 || stats.Requests != 1 || taken != stats.IPIs || sent != stats.Rounds || taken != 2*sent {
+	if len(cpus.CPUs) != 3 || stats.Enabled != 11 || stats.Requests != 1 || taken != stats.IPIs || sent != stats.Rounds ||
+		taken != 2*sent {
 		t.Errorf("%+v %+v", stats, cpus)
 	}
 	if c := is[CPU](w.do("PUT", "/v1/cpus/2", `{"online":false}`), 200); c.Online {
@@ -211,7 +216,8 @@ func TestOpen(t *testing.T) {
 		t.Errorf("%+v", v)
 	}
 	is[map[string]any](w.do("GET", "/openapi.json", nil), 200)
-	if r := w.do("GET", "/", nil); r.status != 200 || !strings.HasPrefix(r.header.Get("Content-Security-Policy"), "default-src 'none'") {
+	if r := w.do("GET", "/", nil); r.status != 200 || !strings.HasPrefix(r.header.Get("Content-Security-Policy"),
+		"default-src 'none'") {
 		t.Errorf("%+v", r)
 	}
 	w.handler.Drain()

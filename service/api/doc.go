@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // Package api answers HTTP for a service: JSON under /v1/, events as a stream,
 // metrics, health. openapi.json is the reference; a test holds every route and
 // every answer against it.

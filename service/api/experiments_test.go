@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 package api
 
 import (
@@ -10,21 +12,25 @@ import (
 func TestExperiments(t *testing.T) {
 	w := ready(t)
 	all := is[Experiments](w.do("GET", "/v1/experiments", nil), 200)
-	if len(all.Experiments) != 4 || len(all.Experiments[0].Fields) != 1 || all.Experiments[0].Fields[0].Name != "some_numbers" {
+	if len(all.Experiments) != 4 || len(all.Experiments[0].Fields) != 1 ||
+		all.Experiments[0].Fields[0].Name != "some_numbers" {
 		t.Errorf("%+v", all)
 	}
-	start := w.do("POST", "/v1/experiments", Start{Name: "answer", Seed: 7, Config: map[string]Value{"some_numbers": {"3", "4"}}})
+	start := w.do("POST", "/v1/experiments", Start{Name: "answer", Seed: 7,
+		Config: map[string]Value{"some_numbers": {"3", "4"}}})
 	at := start.header.Get("Location")
 	if r := is[Result](start, 202); at != fmt.Sprintf("/v1/results/%d", r.ID) {
 		t.Errorf("Location %s of %+v", at, r)
 	}
 	r := is[Result](w.do("GET", at+"?wait=true", nil), 200)
-	if r.State != "done" || r.Rows != 1 || r.Seed != 7 || r.Config["some_numbers"] != "3,4" || r.Answer != "it is so" || r.No != "but not quite" || len(r.Files) != 3 {
+	if r.State != "done" || r.Rows != 1 || r.Seed != 7 || r.Config["some_numbers"] != "3,4" || r.Answer != "it is so" ||
+		r.No != "but not quite" || len(r.Files) != 3 {
 		t.Errorf("%+v", r)
 	}
 	for name, want := range map[string]string{"answer.csv": "n\n7\n", "answer.svg": "<svg/>"} {
 		f := w.do("GET", at+"/files/"+name, nil)
-		if f.status != 200 || f.body != want || !strings.HasPrefix(f.header.Get("Content-Disposition"), "attachment") || !strings.Contains(f.header.Get("Content-Security-Policy"), "sandbox") {
+		if f.status != 200 || f.body != want || !strings.HasPrefix(f.header.Get("Content-Disposition"), "attachment") ||
+			!strings.Contains(f.header.Get("Content-Security-Policy"), "sandbox") {
 			t.Errorf("%s: %+v", name, f)
 		}
 	}

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 package api
 
 import (
@@ -49,7 +51,8 @@ func FuzzBody(f *testing.F) {
 	}
 	for _, body := range []string{
 		"", "{", "null", "[]", `{"client":1}`, `{"client":"a","enable":null}`, `{"enable":true,"client":"a","filter":["[", "!", ":mod:"]}`,
-		request("a", true, `,"records":["0x","fn1",""]`), request("a", true, `,"deadline":"x"`), `{"online":1e999}`, `{"name":"\ud800"}`, `{"seed":-1}`, `{"name":"fail","config":{"some_numbers":{}}}`, `{"name":"fail","config":{"some_numbers":[null]}}`, `{"name":"fail","config":null}`,
+		request("a", true, `,"records":["0x","fn1",""]`), request("a", true,
+			`,"deadline":"x"`), `{"online":1e999}`, `{"name":"\ud800"}`, `{"seed":-1}`, `{"name":"fail","config":{"some_numbers":{}}}`, `{"name":"fail","config":{"some_numbers":[null]}}`, `{"name":"fail","config":null}`,
 	} {
 		for i := range targets {
 			f.Add(uint8(i), body)
@@ -63,7 +66,8 @@ func FuzzBody(f *testing.F) {
 			return
 		}
 		// encoding/json takes names in any case, and mends what is not UTF-8.
-		if err := valid("/components/schemas/"+c.schema, []byte(body)); err != nil && strings.ToLower(body) == body && !strings.Contains(body, `\`) {
+		if err := valid("/components/schemas/"+c.schema, []byte(body)); err != nil && strings.ToLower(body) == body &&
+			!strings.Contains(body, `\`) {
 			t.Errorf("%s accepts %q, and the document does not: %v", c.path, body, err)
 		}
 	})
@@ -72,9 +76,12 @@ func FuzzBody(f *testing.F) {
 // FuzzQuery asks with any path and any query.
 func FuzzQuery(f *testing.F) {
 	for _, s := range [][2]string{
-		{"/v1/updates", "limit=1&after=2&state=live"}, {"/v1/updates/1", "wait=false"}, {"/v1/records", "filter=fn*&filter=!fn1"},
-		{"/v1/records", "filter=[a-&limit=3"}, {"/v1/compare", "buffers=1,dynamic"}, {"/v1/results/1/files/x", ""}, {"//v1//updates", ""},
-		{"/v1/updates/../cpus", "%"}, {"/v1/interrupts", ";"}, {"/v1/results", "after=9223372036854775807"}, {"", ""}, {"/metrics", "name[]=x"},
+		{"/v1/updates", "limit=1&after=2&state=live"}, {"/v1/updates/1", "wait=false"}, {"/v1/records",
+			"filter=fn*&filter=!fn1"},
+		{"/v1/records", "filter=[a-&limit=3"}, {"/v1/compare", "buffers=1,dynamic"}, {"/v1/results/1/files/x",
+			""}, {"//v1//updates", ""},
+		{"/v1/updates/../cpus", "%"}, {"/v1/interrupts", ";"}, {"/v1/results", "after=9223372036854775807"}, {"",
+			""}, {"/metrics", "name[]=x"},
 	} {
 		f.Add(s[0], s[1])
 	}

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 package api
 
 import (
@@ -63,7 +65,8 @@ func small(t testing.TB) service.Config {
 		t.Fatal(err)
 	}
 	return service.Config{
-		Sim: sim.Config{Arch: arch, Protocol: "breakpoint", Table: table, Roles: roles, Buffer: sched.Buffer{Slots: 16}, Seed: 1},
+		Sim: sim.Config{Arch: arch, Protocol: "breakpoint", Table: table, Roles: roles, Buffer: sched.Buffer{Slots: 16},
+			Seed: 1},
 		Log: zap.NewNop(),
 	}
 }
@@ -73,7 +76,8 @@ func newWorld(t testing.TB, change ...func(*service.Config, *Config)) *world {
 	t.Helper()
 	w := &world{t: t, ask: make(chan struct{})}
 	sc, hc := small(t), Config{Version: Version{"0", "abc", "go", "os/arch"}}
-	hc.Log = zap.New(zapcore.NewCore(zapcore.NewJSONEncoder(zap.NewProductionEncoderConfig()), zapcore.Lock(zapcore.AddSync(&w.log)), zap.InfoLevel))
+	hc.Log = zap.New(zapcore.NewCore(zapcore.NewJSONEncoder(zap.NewProductionEncoderConfig()),
+		zapcore.Lock(zapcore.AddSync(&w.log)), zap.InfoLevel))
 	hc.Page = http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
 		w.Header().Set("Content-Type", "text/html; charset=utf-8")
 		_, _ = io.WriteString(w, "<!doctype html>")
@@ -89,7 +93,8 @@ func newWorld(t testing.TB, change ...func(*service.Config, *Config)) *world {
 	if w.service, err = service.Start(t.Context(), sc); err != nil {
 		t.Fatal(err)
 	}
-	if w.lab, err = lab.Start(lab.Config{Store: st, Log: zap.NewNop(), Queue: 2, Experiments: w.experiments()}); err != nil {
+	if w.lab, err = lab.Start(lab.Config{Store: st, Log: zap.NewNop(), Queue: 2,
+		Experiments: w.experiments()}); err != nil {
 		t.Fatal(err)
 	}
 	w.handler = New(hc)
@@ -125,7 +130,8 @@ func ready(t testing.TB, change ...func(*service.Config, *Config)) *world {
 
 // experiments are one that answers, one that fails, and one that waits.
 func (w *world) experiments() []*experiments.Experiment {
-	make := func(name string, run func(context.Context, experiments.Lab) (*experiments.Answer, error)) *experiments.Experiment {
+	make := func(name string, run func(context.Context, experiments.Lab) (*experiments.Answer,
+		error)) *experiments.Experiment {
 		return &experiments.Experiment{
 			Name: name, Question: "what does it " + name + "?", Short: name,
 			Table: func() results.Table {
@@ -135,7 +141,8 @@ func (w *world) experiments() []*experiments.Experiment {
 				var numbers []int
 				var file string
 				return &experiments.Request{Run: run, Fields: []*experiments.Field{
-					experiments.Counts(&numbers, "some-numbers", "1,2", "`list` of numbers", 1, 9), experiments.File(&file, "published", "`file`"),
+					experiments.Counts(&numbers, "some-numbers", "1,2", "`list` of numbers", 1, 9), experiments.File(&file,
+						"published", "`file`"),
 				}}
 			},
 		}

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 package api
 
 import (
@@ -57,7 +59,8 @@ func problemOf(err error) *Problem {
 	case is(service.ErrClosed), is(lab.ErrClosed), is(context.Canceled), is(context.DeadlineExceeded):
 		return problem(http.StatusServiceUnavailable, "", "the service is stopping, or the request took too long")
 	}
-	return problem(http.StatusInternalServerError, "", "something failed inside; the server's log says what, under this request_id")
+	return problem(http.StatusInternalServerError, "",
+		"something failed inside; the server's log says what, under this request_id")
 }
 
 // write sends the problem.

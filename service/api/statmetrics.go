@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 package api
 
 import (
@@ -19,17 +21,28 @@ func newStat(name, help string, kind prometheus.ValueType, of func(*service.Stat
 
 // stats are all of them. What cannot fall is a counter.
 var stats = []stat{
-	newStat("requests_total", "Updates that clients asked for and that were answered, in any way.", prometheus.CounterValue, func(s *service.Stats) float64 { return float64(s.Requests) }),
-	newStat("merged_total", "Updates that clients asked for and that batches took up.", prometheus.CounterValue, func(s *service.Stats) float64 { return float64(s.Merged) }),
-	newStat("batches_total", "Batches: what waited and was taken up together.", prometheus.CounterValue, func(s *service.Stats) float64 { return float64(s.Batches) }),
-	newStat("text_updates_total", "Updates of the text.", prometheus.CounterValue, func(s *service.Stats) float64 { return float64(s.Updates) }),
-	newStat("text_updates_failed_total", "Updates of the text that failed and left every site as it was.", prometheus.CounterValue, func(s *service.Stats) float64 { return float64(s.Failed) }),
-	newStat("changes_total", "Records switched.", prometheus.CounterValue, func(s *service.Stats) float64 { return float64(s.Changes) }),
-	newStat("rounds_total", "Rounds of interrupts.", prometheus.CounterValue, func(s *service.Stats) float64 { return float64(s.Rounds) }),
-	newStat("interrupts_total", "Interrupts taken by all CPUs together.", prometheus.CounterValue, func(s *service.Stats) float64 { return float64(s.IPIs) }),
-	newStat("violations", "Broken promises of the text that were seen, as many as are kept.", prometheus.GaugeValue, func(s *service.Stats) float64 { return float64(s.Violations) }),
-	newStat("queued", "Updates on their way.", prometheus.GaugeValue, func(s *service.Stats) float64 { return float64(s.Queued) }),
-	newStat("enabled_records", "Records that are enabled.", prometheus.GaugeValue, func(s *service.Stats) float64 { return float64(s.Enabled) }),
+	newStat("requests_total", "Updates that clients asked for and that were answered, in any way.",
+		prometheus.CounterValue, func(s *service.Stats) float64 { return float64(s.Requests) }),
+	newStat("merged_total", "Updates that clients asked for and that batches took up.", prometheus.CounterValue,
+		func(s *service.Stats) float64 { return float64(s.Merged) }),
+	newStat("batches_total", "Batches: what waited and was taken up together.", prometheus.CounterValue,
+		func(s *service.Stats) float64 { return float64(s.Batches) }),
+	newStat("text_updates_total", "Updates of the text.", prometheus.CounterValue,
+		func(s *service.Stats) float64 { return float64(s.Updates) }),
+	newStat("text_updates_failed_total", "Updates of the text that failed and left every site as it was.",
+		prometheus.CounterValue, func(s *service.Stats) float64 { return float64(s.Failed) }),
+	newStat("changes_total", "Records switched.", prometheus.CounterValue,
+		func(s *service.Stats) float64 { return float64(s.Changes) }),
+	newStat("rounds_total", "Rounds of interrupts.", prometheus.CounterValue,
+		func(s *service.Stats) float64 { return float64(s.Rounds) }),
+	newStat("interrupts_total", "Interrupts taken by all CPUs together.", prometheus.CounterValue,
+		func(s *service.Stats) float64 { return float64(s.IPIs) }),
+	newStat("violations", "Broken promises of the text that were seen, as many as are kept.", prometheus.GaugeValue,
+		func(s *service.Stats) float64 { return float64(s.Violations) }),
+	newStat("queued", "Updates on their way.", prometheus.GaugeValue,
+		func(s *service.Stats) float64 { return float64(s.Queued) }),
+	newStat("enabled_records", "Records that are enabled.", prometheus.GaugeValue,
+		func(s *service.Stats) float64 { return float64(s.Enabled) }),
 }
 
 // Describe implements prometheus.Collector.

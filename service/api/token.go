@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 package api
 
 import (
@@ -49,7 +51,8 @@ func ReadTokens(r io.Reader, name string) (Tokens, error) {
 		case !ok || len(words) != 2:
 			return Tokens{}, fmt.Errorf("%s:%d: want full or read, a blank, and a token", name, n)
 		case len(words[1]) < shortestToken:
-			return Tokens{}, fmt.Errorf("%s:%d: the token has %d characters, want at least %d", name, n, len(words[1]), shortestToken)
+			return Tokens{}, fmt.Errorf("%s:%d: the token has %d characters, want at least %d", name, n, len(words[1]),
+				shortestToken)
 		}
 		t.entries = append(t.entries, token{sha256.Sum256([]byte(words[1])), access})
 	}

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 package api
 
 import (
@@ -86,7 +88,8 @@ func keepOpen(w http.ResponseWriter) {
 
 func (h *Handler) updates(w http.ResponseWriter, r *http.Request) error {
 	p := newParams(r)
-	q := service.Query{State: service.State(p.string("state")), Client: p.string("client"), After: p.number("after", 0, 0, math.MaxInt64)}
+	q := service.Query{State: service.State(p.string("state")), Client: p.string("client"), After: p.number("after", 0, 0,
+		math.MaxInt64)}
 	limit := p.number("limit", 100, 1, maxPage)
 	if q.State != "" && !slices.Contains(journal.States(), q.State) {
 		p.fail("state", "%v", spelling.NotOneOf(string(q.State), stateNames()))

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 package journal
 
 import (
@@ -35,9 +37,11 @@ func (s *Store) Compact(ctx context.Context, now time.Time, keep Keep, between f
 		sql  string
 		args []any
 	}{
-		{`DELETE FROM updates WHERE id IN (SELECT id FROM updates WHERE state <> ? AND ended < ? LIMIT ?)`, []any{Queued, old, chunk}},
+		{`DELETE FROM updates WHERE id IN (SELECT id FROM updates WHERE state <> ? AND ended < ? LIMIT ?)`,
+			[]any{Queued, old, chunk}},
 		{`DELETE FROM updates WHERE ?2 >= 0 AND id IN (SELECT id FROM updates WHERE state <> ?1 ORDER BY id DESC LIMIT ?3 OFFSET max(?2, 0))`, []any{Queued, few, chunk}},
-		{`DELETE FROM runs WHERE id IN (SELECT id FROM runs WHERE state <> ? AND ended < ? LIMIT ?)`, []any{Running, old, chunk}},
+		{`DELETE FROM runs WHERE id IN (SELECT id FROM runs WHERE state <> ? AND ended < ? LIMIT ?)`,
+			[]any{Running, old, chunk}},
 		{`DELETE FROM runs WHERE ?2 > 0 AND state <> ?1 AND
 			(SELECT SUM(bytes) FROM runs AS younger WHERE younger.id >= runs.id) > ?2`, []any{Running, keep.Bytes}},
 	} {
@@ -95,7 +99,8 @@ func (s *Store) giveBack() error {
 
 // Size is how many bytes the file takes, without SQLite's own journal.
 func (s *Store) Size(ctx context.Context) (n int64, err error) {
-	if err = s.read.QueryRowContext(ctx, "SELECT page_count * page_size FROM pragma_page_count, pragma_page_size").Scan(&n); err != nil {
+	if err = s.read.QueryRowContext(ctx,
+		"SELECT page_count * page_size FROM pragma_page_count, pragma_page_size").Scan(&n); err != nil {
 		err = s.failed(err)
 	}
 	return n, err

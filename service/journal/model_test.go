@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 package journal
 
 import (
@@ -29,7 +31,8 @@ type model struct {
 // TestModel holds the journal against maps, through restarts and kills.
 func TestModel(t *testing.T) {
 	rapid.Check(t, func(r *rapid.T) {
-		m := &model{t: t, dir: t.TempDir(), clock: time.Unix(1000, 0).UTC(), updates: map[int64]Order{}, wants: map[[2]string][]int{}}
+		m := &model{t: t, dir: t.TempDir(), clock: time.Unix(1000, 0).UTC(), updates: map[int64]Order{},
+			wants: map[[2]string][]int{}}
 		m.store = openIn(t, m.dir)
 		defer func() { _ = m.store.Close() }()
 		r.Repeat(map[string]func(*rapid.T){
@@ -50,7 +53,8 @@ func (m *model) tick() time.Time {
 }
 
 func (m *model) accept(r *rapid.T) {
-	o := order(rapid.SampledFrom([]string{"a", "b"}).Draw(r, "client"), rapid.SampledFrom([]string{"", "k", "l"}).Draw(r, "key"), drawWhich(r)...)
+	o := order(rapid.SampledFrom([]string{"a", "b"}).Draw(r, "client"), rapid.SampledFrom([]string{"", "k", "l"}).Draw(r,
+		"key"), drawWhich(r)...)
 	o.Digest = rapid.SampledFrom([]string{"d", "e"}).Draw(r, "digest")
 	o.Submitted, o.State = m.tick(), Queued
 	var known *Order
@@ -196,7 +200,10 @@ func (m *model) check(r *rapid.T) {
 	m.same(r, "wants", func() (any, error) { return m.store.Wants(ctx) }, wants)
 	m.same(r, "last batch", func() (any, error) { return m.store.LastBatch(ctx) }, m.batch)
 	q := Query{Client: "a", State: Live, After: m.last / 2, Limit: 2}
-	some := slices.DeleteFunc(all, func(u Update) bool { return u.Client != q.Client || u.State != q.State || u.ID <= q.After })
+	some := slices.DeleteFunc(all, func(u Update) bool {
+		return u.Client != q.Client || u.State != q.State ||
+			u.ID <= q.After
+	})
 	m.same(r, "some updates", func() (any, error) { return m.store.Updates(ctx, q) }, some[:min(len(some), 2)])
 }
 

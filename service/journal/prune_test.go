@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 package journal
 
 import (
@@ -33,7 +35,8 @@ func TestPruneRuns(t *testing.T) {
 			if id == 2 {
 				continue
 			}
-			if err := s.EndRun(id, Done, "", hour(int(id)), []File{{Name: "a", Data: make([]byte, size-1)}, {Name: "b", Data: []byte("x")}}); err != nil {
+			if err := s.EndRun(id, Done, "", hour(int(id)), []File{{Name: "a", Data: make([]byte, size-1)},
+				{Name: "b", Data: []byte("x")}}); err != nil {
 				t.Fatal(err)
 			}
 		}

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 package journal
 
 import (
@@ -38,7 +40,8 @@ func TestRefused(t *testing.T) {
 		{"cut", good[:len(good)/2/4096*4096], &damaged},
 		{"cut inside a page", good[:len(good)-1000], &damaged},
 		{"text", bytes.Repeat([]byte("hello\n"), 1000), &foreign},
-		{"another program's", with(func(b []byte) []byte { binary.BigEndian.PutUint32(b[applicationAt:], 7); return b }), &foreign},
+		{"another program's", with(func(b []byte) []byte { binary.BigEndian.PutUint32(b[applicationAt:], 7); return b }),
+			&foreign},
 		{"newer", with(func(b []byte) []byte { binary.BigEndian.PutUint32(b[versionAt:], version+1); return b }), &foreign},
 		{"a page of zeros", with(func(b []byte) []byte { clear(b[3*4096 : 4*4096]); return b }), &damaged},
 		{"noise", with(func(b []byte) []byte {
@@ -58,7 +61,8 @@ func TestRefused(t *testing.T) {
 			if !errors.As(err, tt.want) {
 				t.Fatalf("%v (%T), want %T", err, err, tt.want)
 			}
-			if !strings.Contains(err.Error(), file) || !strings.Contains(err.Error(), "move") || strings.Contains(err.Error(), "\n") {
+			if !strings.Contains(err.Error(), file) || !strings.Contains(err.Error(), "move") || strings.Contains(err.Error(),
+				"\n") {
 				t.Errorf("%q does not say in one line which file, and what to do", err)
 			}
 			if after, _ := os.ReadFile(file); !bytes.Equal(after, tt.data) {

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 package journal
 
 import (
@@ -50,7 +52,8 @@ func (s *Store) EndRun(id int64, state State, why string, at time.Time, files []
 				return err
 			}
 		}
-		row, err := tx.Exec("UPDATE runs SET state=?, error=?, ended=?, bytes=? WHERE id=? AND state=?", state, why, nanos(at), bytes, id, Running)
+		row, err := tx.Exec("UPDATE runs SET state=?, error=?, ended=?, bytes=? WHERE id=? AND state=?", state, why,
+			nanos(at), bytes, id, Running)
 		if err != nil {
 			return err
 		}
@@ -64,7 +67,8 @@ func (s *Store) EndRun(id int64, state State, why string, at time.Time, files []
 // AbandonRuns ends the runs that a killed server has left running.
 func (s *Store) AbandonRuns(at time.Time) error {
 	return s.change(func(tx *sql.Tx) error {
-		_, err := tx.Exec("UPDATE runs SET state=?, error=?, ended=? WHERE state=?", Failed, "the server ended first", nanos(at), Running)
+		_, err := tx.Exec("UPDATE runs SET state=?, error=?, ended=? WHERE state=?", Failed, "the server ended first",
+			nanos(at), Running)
 		return err
 	})
 }
@@ -83,11 +87,12 @@ func (s *Store) Runs(ctx context.Context, after int64, limit int) (out []Run, er
 	if limit == 0 {
 		limit = 100
 	}
-	err = s.each(ctx, "SELECT "+runColumns+" FROM runs WHERE id > ? ORDER BY id LIMIT ?", []any{after, limit}, func(scan func(...any) error) error {
-		r, err := scanRun(scan)
-		out = append(out, r)
-		return err
-	})
+	err = s.each(ctx, "SELECT "+runColumns+" FROM runs WHERE id > ? ORDER BY id LIMIT ?", []any{after, limit},
+		func(scan func(...any) error) error {
+			r, err := scanRun(scan)
+			out = append(out, r)
+			return err
+		})
 	return out, err
 }
 
@@ -96,19 +101,21 @@ func (s *Store) Run(ctx context.Context, id int64) (r Run, files []File, err err
 	if r, err = scanRun(s.read.QueryRowContext(ctx, "SELECT "+runColumns+" FROM runs WHERE id=?", id).Scan); err != nil {
 		return r, nil, s.absent(fmt.Sprintf("run %d", id), err)
 	}
-	err = s.each(ctx, "SELECT name, type FROM files WHERE run=? ORDER BY name", []any{id}, func(scan func(...any) error) error {
-		var f File
-		err := scan(&f.Name, &f.Type)
-		files = append(files, f)
-		return err
-	})
+	err = s.each(ctx, "SELECT name, type FROM files WHERE run=? ORDER BY name", []any{id},
+		func(scan func(...any) error) error {
+			var f File
+			err := scan(&f.Name, &f.Type)
+			files = append(files, f)
+			return err
+		})
 	return r, files, err
 }
 
 // File is one of a run's files.
 func (s *Store) File(ctx context.Context, run int64, name string) (f File, err error) {
 	f.Name = name
-	if err = s.read.QueryRowContext(ctx, "SELECT type, data FROM files WHERE run=? AND name=?", run, name).Scan(&f.Type, &f.Data); err != nil {
+	if err = s.read.QueryRowContext(ctx, "SELECT type, data FROM files WHERE run=? AND name=?", run, name).Scan(&f.Type,
+		&f.Data); err != nil {
 		return f, s.absent(fmt.Sprintf("file %q of run %d", name, run), err)
 	}
 	return f, nil

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 package journal
 
 import (
@@ -75,12 +77,14 @@ func fill(ctx context.Context, file string, id Identity) (err error) {
 	if err != nil {
 		return err
 	}
-	for _, stmt := range []string{schema, fmt.Sprintf("PRAGMA application_id=%d", applicationID), fmt.Sprintf("PRAGMA user_version=%d", version)} {
+	for _, stmt := range []string{schema, fmt.Sprintf("PRAGMA application_id=%d", applicationID),
+		fmt.Sprintf("PRAGMA user_version=%d", version)} {
 		if _, err := tx.ExecContext(ctx, stmt); err != nil {
 			return errors.Join(err, tx.Rollback())
 		}
 	}
-	if _, err := tx.ExecContext(ctx, "INSERT INTO identity VALUES (?, ?, ?, 0)", id.Records, id.Hash, id.Count); err != nil {
+	if _, err := tx.ExecContext(ctx, "INSERT INTO identity VALUES (?, ?, ?, 0)", id.Records, id.Hash,
+		id.Count); err != nil {
 		return errors.Join(err, tx.Rollback())
 	}
 	return tx.Commit()
@@ -112,7 +116,8 @@ func checkHeader(file string) error {
 		return &ForeignError{file, "not a file of textpoke serve: it does not begin as SQLite's do"}
 	}
 	if got := binary.BigEndian.Uint32(head[applicationAt:]); got != applicationID {
-		return &ForeignError{file, fmt.Sprintf("not a file of textpoke serve: its application id is %#x, not %#x", got, applicationID)}
+		return &ForeignError{file, fmt.Sprintf("not a file of textpoke serve: its application id is %#x, not %#x", got,
+			applicationID)}
 	}
 	if got := binary.BigEndian.Uint32(head[versionAt:]); got != version {
 		return &ForeignError{file, fmt.Sprintf("its schema is of version %d, and this program knows %d", got, version)}
@@ -130,7 +135,8 @@ func (s *Store) check(ctx context.Context, id Identity) error {
 		return &DamagedError{s.file, strings.ReplaceAll(sound, "\n", " ")}
 	}
 	var got Identity
-	if err := s.write.QueryRowContext(ctx, "SELECT records, hash, count FROM identity").Scan(&got.Records, &got.Hash, &got.Count); err != nil {
+	if err := s.write.QueryRowContext(ctx, "SELECT records, hash, count FROM identity").Scan(&got.Records, &got.Hash,
+		&got.Count); err != nil {
 		return s.unsound(ctx, err)
 	}
 	if got != id {

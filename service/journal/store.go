@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // Package journal keeps what a service has promised, in one SQLite file: updates as
 // they were accepted and answered, what every client wants, and the results of
 // runs. What a method has returned from is on the disk.
@@ -59,7 +61,8 @@ func (e *LockedError) Error() string {
 type DamagedError struct{ File, Why string }
 
 func (e *DamagedError) Error() string {
-	return fmt.Sprintf("%s: damaged: %s; put a copy of the whole directory back, or move it away to begin with nothing", e.File, e.Why)
+	return fmt.Sprintf("%s: damaged: %s; put a copy of the whole directory back, or move it away to begin with nothing",
+		e.File, e.Why)
 }
 
 // ForeignError refuses a file that is whole and somebody else's.
@@ -75,7 +78,8 @@ var ErrClosed = errors.New("closed: nothing more is accepted")
 // Open opens the file in a directory, and makes both where they are missing. A
 // file that is refused is left as it is.
 func Open(ctx context.Context, dir string, id Identity) (*Store, error) {
-	s := &Store{file: filepath.Join(dir, FileName), count: id.Count, jobs: make(chan *job, 1024), ended: make(chan struct{})}
+	s := &Store{file: filepath.Join(dir, FileName), count: id.Count, jobs: make(chan *job, 1024),
+		ended: make(chan struct{})}
 	if err := s.open(ctx, dir, id); err != nil {
 		_ = s.release() // the first error is the one to tell
 		return nil, err
@@ -161,7 +165,8 @@ const (
 )
 
 func connect(file string, conns int, pragmas string) (*sql.DB, error) {
-	u := url.URL{Scheme: "file", Opaque: (&url.URL{Path: file}).EscapedPath(), RawQuery: "_pragma=busy_timeout(10000)&" + pragmas}
+	u := url.URL{Scheme: "file", Opaque: (&url.URL{Path: file}).EscapedPath(), RawQuery: "_pragma=busy_timeout(10000)&" +
+		pragmas}
 	db, err := sql.Open("sqlite", u.String())
 	if err != nil {
 		return nil, fmt.Errorf("%s: %w", file, err)

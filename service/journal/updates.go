@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 package journal
 
 import (
@@ -103,35 +105,37 @@ func (s *Store) LastBatch(ctx context.Context) (n int64, err error) {
 
 // Wants is what every client wants, by client and ops.
 func (s *Store) Wants(ctx context.Context) (out []Want, err error) {
-	err = s.each(ctx, "SELECT client, ops, which FROM wants ORDER BY client, ops", nil, func(scan func(...any) error) error {
-		var w Want
-		var which []byte
-		if err := scan(&w.Client, &w.Ops, &which); err != nil {
-			return err
-		}
-		if w.Which, err = decode(which, s.count); err != nil {
-			return &DamagedError{s.file, fmt.Sprintf("what client %q wants with ops %q: %v", w.Client, w.Ops, err)}
-		}
-		out = append(out, w)
-		return nil
-	})
+	err = s.each(ctx, "SELECT client, ops, which FROM wants ORDER BY client, ops", nil,
+		func(scan func(...any) error) error {
+			var w Want
+			var which []byte
+			if err := scan(&w.Client, &w.Ops, &which); err != nil {
+				return err
+			}
+			if w.Which, err = decode(which, s.count); err != nil {
+				return &DamagedError{s.file, fmt.Sprintf("what client %q wants with ops %q: %v", w.Client, w.Ops, err)}
+			}
+			out = append(out, w)
+			return nil
+		})
 	return out, err
 }
 
 // Unanswered is what was accepted and has not ended, in that order.
 func (s *Store) Unanswered(ctx context.Context) (out []Order, err error) {
-	err = s.each(ctx, "SELECT "+columns+", digest, which FROM updates WHERE state=? ORDER BY id", []any{Queued}, func(scan func(...any) error) error {
-		var o Order
-		var which []byte
-		if o.Update, err = scanUpdate(scan, &o.Digest, &which); err != nil {
-			return err
-		}
-		if o.Which, err = decode(which, s.count); err != nil {
-			return &DamagedError{s.file, fmt.Sprintf("records of update %d: %v", o.ID, err)}
-		}
-		out = append(out, o)
-		return nil
-	})
+	err = s.each(ctx, "SELECT "+columns+", digest, which FROM updates WHERE state=? ORDER BY id", []any{Queued},
+		func(scan func(...any) error) error {
+			var o Order
+			var which []byte
+			if o.Update, err = scanUpdate(scan, &o.Digest, &which); err != nil {
+				return err
+			}
+			if o.Which, err = decode(which, s.count); err != nil {
+				return &DamagedError{s.file, fmt.Sprintf("records of update %d: %v", o.ID, err)}
+			}
+			out = append(out, o)
+			return nil
+		})
 	return out, err
 }
 
@@ -161,7 +165,8 @@ type querier interface {
 
 func byKey(ctx context.Context, q querier, client, key, digest string) (Update, error) {
 	var then string
-	u, err := scanUpdate(q.QueryRowContext(ctx, "SELECT "+columns+", digest FROM updates WHERE client=? AND key=?", client, key).Scan, &then)
+	u, err := scanUpdate(q.QueryRowContext(ctx, "SELECT "+columns+", digest FROM updates WHERE client=? AND key=?", client,
+		key).Scan, &then)
 	switch {
 	case errors.Is(err, sql.ErrNoRows):
 		return u, ErrNotFound
@@ -219,7 +224,8 @@ func fromNanos(n int64) time.Time {
 }
 
 // each reads rows one by one.
-func (s *Store) each(ctx context.Context, stmt string, args []any, row func(scan func(...any) error) error) (err error) {
+func (s *Store) each(ctx context.Context, stmt string, args []any,
+	row func(scan func(...any) error) error) (err error) {
 	rows, err := s.read.QueryContext(ctx, stmt, args...)
 	if err != nil {
 		return s.failed(err)

@@ -231,7 +231,8 @@ func (l *Lab) carryOut(x *run) {
 	if err := l.cfg.Store.EndRun(x.ID, kept, end.Error, time.Now(), files); err != nil {
 		l.cfg.Log.Error("results not kept", zap.Int64("result", x.ID), zap.Error(err))
 	}
-	l.cfg.Log.Info("experiment ended", zap.Int64("result", x.ID), zap.String("name", x.Name), zap.String("state", string(end.State)), zap.String("error", end.Error))
+	l.cfg.Log.Info("experiment ended", zap.Int64("result", x.ID), zap.String("name", x.Name),
+		zap.String("state", string(end.State)), zap.String("error", end.Error))
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	delete(l.active, x.ID)
@@ -249,13 +250,14 @@ func (l *Lab) answer(x *run, table *results.Table) (answer *experiments.Answer, 
 	if err := x.ctx.Err(); err != nil {
 		return nil, err
 	}
-	return x.request.Run(x.ctx, experiments.Lab{Seed: x.Seed, Revision: l.cfg.Revision, Log: l.cfg.Log, Add: func(cells ...any) error {
-		if err := table.Add(cells...); err != nil {
-			return err
-		}
-		l.mu.Lock()
-		defer l.mu.Unlock()
-		x.Rows = len(table.Rows)
-		return nil
-	}})
+	return x.request.Run(x.ctx, experiments.Lab{Seed: x.Seed, Revision: l.cfg.Revision, Log: l.cfg.Log,
+		Add: func(cells ...any) error {
+			if err := table.Add(cells...); err != nil {
+				return err
+			}
+			l.mu.Lock()
+			defer l.mu.Unlock()
+			x.Rows = len(table.Rows)
+			return nil
+		}})
 }

@@ -53,7 +53,8 @@ var endless = &experiments.Experiment{
 // start starts a lab on a store that outlives it.
 func start(t *testing.T, st *journal.Store, longest time.Duration) *Lab {
 	t.Helper()
-	l, err := Start(Config{Store: st, Log: zap.NewNop(), Experiments: []*experiments.Experiment{endless}, Longest: longest})
+	l, err := Start(Config{Store: st, Log: zap.NewNop(), Experiments: []*experiments.Experiment{endless},
+		Longest: longest})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -83,7 +84,8 @@ func TestLongest(t *testing.T) {
 	if r, err = l.Wait(t.Context(), r.ID); err != nil {
 		t.Fatal(err)
 	}
-	if r.State != Failed || r.Error != "it took longer than 20ms" || r.Answer != "so far" || r.Rows != 3 || r.Seed != 3 || r.Config["some_numbers"] != "5,6" {
+	if r.State != Failed || r.Error != "it took longer than 20ms" || r.Answer != "so far" || r.Rows != 3 || r.Seed != 3 ||
+		r.Config["some_numbers"] != "5,6" {
 		t.Errorf("%+v", r)
 	}
 	if f, err := l.File(t.Context(), r.ID, "endless.csv"); err != nil || string(f.Data) != "n\n5\n6\n2\n" {

@@ -16,9 +16,11 @@ import (
 
 // written is a run's files: the summary, the table, and the documents beside it.
 func written(table results.Table, answer *experiments.Answer, about Summary) (files []journal.File, err error) {
-	docs := []results.Document{{Name: summaryName, Write: func(w io.Writer) error { return json.NewEncoder(w).Encode(about) }}}
+	docs := []results.Document{{Name: summaryName,
+		Write: func(w io.Writer) error { return json.NewEncoder(w).Encode(about) }}}
 	if len(table.Rows) > 0 {
-		docs = append(docs, results.Document{Name: table.Name + ".csv", Write: func(w io.Writer) error { return results.WriteCSV(w, table) }})
+		docs = append(docs, results.Document{Name: table.Name + ".csv",
+			Write: func(w io.Writer) error { return results.WriteCSV(w, table) }})
 	}
 	if answer != nil {
 		docs = append(docs, answer.Documents...)

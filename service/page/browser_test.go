@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 package page_test
 
 import (
@@ -67,7 +69,8 @@ func open(t *testing.T, server string) *tab {
 func listen(t *testing.T, server string, event any) {
 	switch e := event.(type) {
 	case *runtime.EventExceptionThrown:
-		t.Errorf("the page threw %s, line %d: %+v", e.ExceptionDetails.Text, e.ExceptionDetails.LineNumber, e.ExceptionDetails.Exception)
+		t.Errorf("the page threw %s, line %d: %+v", e.ExceptionDetails.Text, e.ExceptionDetails.LineNumber,
+			e.ExceptionDetails.Exception)
 	case *runtime.EventConsoleAPICalled:
 		t.Errorf("the page complained: %v", e.Args)
 	case *log.EventEntryAdded:
@@ -75,7 +78,8 @@ func listen(t *testing.T, server string, event any) {
 			t.Errorf("the browser complained: %s", e.Entry.Text)
 		}
 	case *network.EventRequestWillBeSent:
-		if u := e.Request.URL; !strings.HasPrefix(u, server+"/") && !strings.HasPrefix(u, "data:") && !strings.HasPrefix(u, "blob:"+server) {
+		if u := e.Request.URL; !strings.HasPrefix(u, server+"/") && !strings.HasPrefix(u, "data:") &&
+			!strings.HasPrefix(u, "blob:"+server) {
 			t.Errorf("the page asked for %s", u)
 		}
 	}
@@ -92,7 +96,8 @@ func (t *tab) do(actions ...chromedp.Action[chromedp.Void]) {
 // await waits until an expression is true in the page.
 func (t *tab) await(expression string) {
 	t.Helper()
-	if _, err := chromedp.Run(t.ctx, chromedp.Poll[bool](expression, chromedp.WithPollingTimeout(30*time.Second))); err != nil {
+	if _, err := chromedp.Run(t.ctx, chromedp.Poll[bool](expression,
+		chromedp.WithPollingTimeout(30*time.Second))); err != nil {
 		t.Fatalf("waited for %s: %v", expression, err)
 	}
 }
@@ -111,7 +116,8 @@ func ask[T any](t *tab, expression string) T {
 func (t *tab) scheme(name string) {
 	t.Helper()
 	features := []*emulation.MediaFeature{{Name: "prefers-color-scheme", Value: name}}
-	if _, err := chromedp.Call(t.ctx, emulation.SetEmulatedMedia, emulation.SetEmulatedMediaParams{Features: features}); err != nil {
+	if _, err := chromedp.Call(t.ctx, emulation.SetEmulatedMedia,
+		emulation.SetEmulatedMediaParams{Features: features}); err != nil {
 		t.Fatal(err)
 	}
 }
@@ -148,7 +154,8 @@ func TestManyEvents(t *testing.T) {
 			else done({Frames: frames / 5, Events: (tracks.seen - events) / 5, Left: tracks.left - left, Longest: longest, CPUs: tracks.cpus.length});
 		});
 	})`)
-	t.Logf("%.1f frames a second, the longest took %.0f ms; %.0f events a second, %.0f left out", seen.Frames, seen.Longest, seen.Events, seen.Left)
+	t.Logf("%.1f frames a second, the longest took %.0f ms; %.0f events a second, %.0f left out", seen.Frames,
+		seen.Longest, seen.Events, seen.Left)
 	if seen.CPUs != 256 || seen.Frames < 20 || seen.Events < 9000 {
 		t.Errorf("%+v: want 256 CPUs, at least 20 frames and 9000 events a second", seen)
 	}
@@ -181,13 +188,15 @@ func TestNamed(t *testing.T) {
 			}
 		}
 	}
-	for role, least := range map[string]int{"button": 4, "textbox": 3, "combobox": 2, "radio": 2, "slider": 1, "region": 9, "heading": 7} {
+	for role, least := range map[string]int{"button": 4, "textbox": 3, "combobox": 2, "radio": 2, "slider": 1, "region": 9,
+		"heading": 7} {
 		if seen[role] < least {
 			t.Errorf("%d of role %s, want %d", seen[role], role, least)
 		}
 	}
 	tab.do(chromedp.Focus("#canvas"), chromedp.KeyEvent(kb.End), chromedp.KeyEvent(kb.ArrowUp))
-	if got := ask[string](tab, `$("canvas").getAttribute("aria-valuetext")`); got != "CPU 6, idle, online: interrupts: 6 static_key, 504 sync; 72 rounds sent, 17 traps." {
+	if got := ask[string](tab,
+		`$("canvas").getAttribute("aria-valuetext")`); got != "CPU 6, idle, online: interrupts: 6 static_key, 504 sync; 72 rounds sent, 17 traps." {
 		t.Errorf("chosen: %q", got)
 	}
 	tab.picture("few-light")

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // Package page is what the service shows at /: one HTML file with its style and
 // its script inside, that asks nobody but the server it came from.
 //

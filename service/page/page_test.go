@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 package page
 
 import (
@@ -16,7 +18,8 @@ func TestServe(t *testing.T) {
 	if w.Code != 200 || w.Body.String() != html {
 		t.Errorf("%d, %d bytes", w.Code, w.Body.Len())
 	}
-	if got := w.Result().Header.Get("Content-Security-Policy"); got != Policy || strings.Contains(got, "unsafe") || strings.Count(got, "'sha256-") != 2 {
+	if got := w.Result().Header.Get("Content-Security-Policy"); got != Policy || strings.Contains(got, "unsafe") ||
+		strings.Count(got, "'sha256-") != 2 {
 		t.Errorf("policy %q", got)
 	}
 }
@@ -29,7 +32,8 @@ func TestOneFile(t *testing.T) {
 			t.Errorf("%s: %d times", once, n)
 		}
 	}
-	for _, never := range []string{`<link rel="stylesheet"`, "@import", "url(", " style=", " onclick=", "javascript:", "innerHTML", "eval("} {
+	for _, never := range []string{`<link rel="stylesheet"`, "@import", "url(", " style=", " onclick=", "javascript:",
+		"innerHTML", "eval("} {
 		if strings.Contains(html, never) {
 			t.Errorf("there is %s", never)
 		}

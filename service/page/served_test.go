@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 package page_test
 
 import (
@@ -28,7 +30,8 @@ func served(t *testing.T, more ...string) string {
 	if out, err := exec.Command("go", "build", "-o", program, "../../cmd/textpoke").CombinedOutput(); err != nil {
 		t.Fatalf("%v: %s", err, out)
 	}
-	server := exec.Command(program, append([]string{"serve", "--listen", "127.0.0.1:0", "--data", t.TempDir()}, more...)...)
+	server := exec.Command(program, append([]string{"serve", "--listen", "127.0.0.1:0", "--data", t.TempDir()},
+		more...)...)
 	server.Stderr = t.Output()
 	out, err := server.StdoutPipe()
 	if err != nil {
@@ -114,7 +117,8 @@ func TestServed(t *testing.T) {
 	tab.await(`$("link").textContent === "connected"`)
 
 	tab.do(chromedp.KeyEvent(kb.Tab), chromedp.KeyEvent(kb.Enter)) // the link that skips to the form
-	tab.do(chromedp.Focus(`#update [name=filter]`), chromedp.SetValue(`#update [name=filter]`, "vfs_*"), chromedp.KeyEvent(kb.Enter))
+	tab.do(chromedp.Focus(`#update [name=filter]`), chromedp.SetValue(`#update [name=filter]`, "vfs_*"),
+		chromedp.KeyEvent(kb.Enter))
 	tab.await(`/^Update \d+: live, in batch \d+ after \d+ ms$/.test($("answer").textContent)`)
 	if on, all := enabled(t, server, "vfs_*"); on != all || all < 10 {
 		t.Errorf("the page says live, and %d of %d records are enabled", on, all)
@@ -136,7 +140,8 @@ func TestServed(t *testing.T) {
 	tab.do(chromedp.Click("#recount"))
 	tab.await(`/^\d+ records are enabled.$/.test($("counted").textContent)`)
 
-	tab.do(chromedp.SetValue(`#experiment [name=name]`, "ipi-burst"), chromedp.Focus("#experiment button"), chromedp.KeyEvent(kb.Enter))
+	tab.do(chromedp.SetValue(`#experiment [name=name]`, "ipi-burst"), chromedp.Focus("#experiment button"),
+		chromedp.KeyEvent(kb.Enter))
 	tab.await(`!$("plot").hidden && $("plot").complete && $("plot").naturalWidth > 100`)
 	tab.await(`$("files").children.length >= 3`)
 	if said := ask[string](tab, `$("progress").textContent`); !strings.HasPrefix(said, "ipi-burst: done") {
@@ -148,7 +153,8 @@ func TestServed(t *testing.T) {
 	tab.await(`mine > 1 && updates.get(mine)?.state === "live"`)
 	tab.picture("served-dark")
 
-	tab.do(chromedp.Focus("#canvas"), chromedp.KeyEvent(kb.Home), chromedp.KeyEvent(kb.ArrowDown), chromedp.Focus("#plug"), chromedp.KeyEvent(kb.Enter))
+	tab.do(chromedp.Focus("#canvas"), chromedp.KeyEvent(kb.Home), chromedp.KeyEvent(kb.ArrowDown), chromedp.Focus("#plug"),
+		chromedp.KeyEvent(kb.Enter))
 	tab.await(`$("interrupts").tBodies[0].rows[1]?.cells[1].textContent === "offline" && $("plug").textContent === "Plug in CPU 1"`)
 
 	tab.do(chromedp.SetValue(`#update [name=filter]`, "nothing_is_called_this"), chromedp.Click("#update button"))

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 package page_test
 
 import (
@@ -31,10 +33,13 @@ func simulated(t *testing.T, cpus, perSecond int) *httptest.Server {
 	answer("/v1/cpus", object{"cpus": all})
 	answer("/v1/stats", object{"requests": 640, "updates": 20, "rounds": 504, "ipis": 504 * (cpus - 1)})
 	answer("/v1/updates", object{"updates": []object{}})
-	answer("/v1/experiments", object{"experiments": []object{{"name": "ipi-burst", "question": "How many?", "short": "bursts"}}})
+	answer("/v1/experiments",
+		object{"experiments": []object{{"name": "ipi-burst", "question": "How many?", "short": "bursts"}}})
 	answer("/v1/compare", object{"records": 42757, "costs": []object{
-		{"buffer": "256", "patches": 42757, "flushes": 168, "rounds": 504, "ipis": 504 * (cpus - 1), "ipis_per_cpu": 504, "buffer_bytes": 4096},
-		{"buffer": "dynamic", "patches": 42757, "flushes": 1, "rounds": 3, "ipis": 3 * (cpus - 1), "ipis_per_cpu": 3, "buffer_bytes": 684112},
+		{"buffer": "256", "patches": 42757, "flushes": 168, "rounds": 504, "ipis": 504 * (cpus - 1), "ipis_per_cpu": 504,
+			"buffer_bytes": 4096},
+		{"buffer": "dynamic", "patches": 42757, "flushes": 1, "rounds": 3, "ipis": 3 * (cpus - 1), "ipis_per_cpu": 3,
+			"buffer_bytes": 684112},
 	}})
 	mux.HandleFunc("GET /v1/events", func(w http.ResponseWriter, r *http.Request) { pour(w, r, cpus, perSecond) })
 	server := httptest.NewServer(mux)

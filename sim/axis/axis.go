@@ -86,7 +86,8 @@ func Field[C, V any](flag, doc string, parse func(string) (V, error), field func
 }
 
 // Names declares an axis of a field whose values all have names.
-func Names[C, V any](flag, doc string, names []string, parse func(string) (V, error), field func(*C) *V, print func(V) string) Axis[C] {
+func Names[C, V any](flag, doc string, names []string, parse func(string) (V, error), field func(*C) *V,
+	print func(V) string) Axis[C] {
 	a := Field(flag, doc, parse, field, print)
 	a.Names, a.Closed = names, true
 	return a

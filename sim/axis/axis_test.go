@@ -104,7 +104,8 @@ func TestUnfit(t *testing.T) {
 	if several := g.Several(); len(several) != 1 || !several["distance"] {
 		t.Errorf("several %v", several)
 	}
-	if _, err := g.Cross([]trip{{}}, func(_ string, so []trip) ([]trip, error) { return so, nil }); err == nil || err.Error() != "no river is so long" {
+	if _, err := g.Cross([]trip{{}}, func(_ string, so []trip) ([]trip, error) { return so, nil }); err == nil ||
+		err.Error() != "no river is so long" {
 		t.Errorf("%v", err)
 	}
 }

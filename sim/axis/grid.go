@@ -190,7 +190,8 @@ func (g *Grid[C]) Refuse(all []Engine, inUse []string) error {
 			}
 		}
 		if l.chosen && len(not) > 0 && !(heard && l.Silent) {
-			return fmt.Errorf("--%s goes with --engine %s: the %s engine does not know it", l.Flag, strings.Join(know, ","), not[0])
+			return fmt.Errorf("--%s goes with --engine %s: the %s engine does not know it", l.Flag, strings.Join(know, ","),
+				not[0])
 		}
 	}
 	return nil

@@ -39,7 +39,8 @@ func TestRoundsTakeWhatTheyShould(t *testing.T) {
 		}
 		// Costs are rounded to nanoseconds, one event at a time.
 		if rounded := float64(4*sites + 10*batches); math.Abs(mean-want) > 4.5*off+rounded {
-			t.Errorf("%s: %.0f ns on average, the formula gives %.0f (%.1f standard errors)", k.Name, mean, want, (mean-want)/off)
+			t.Errorf("%s: %.0f ns on average, the formula gives %.0f (%.1f standard errors)", k.Name, mean, want,
+				(mean-want)/off)
 		}
 	}
 }

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // Package timed is the machine in virtual time: one event queue in place of
 // goroutines, nanoseconds that are counted and not measured. It executes the same
 // plans (poke.Patcher) and the same steps of CPUs (cpus.Step) as the live machine,

@@ -17,7 +17,8 @@ func TestLaw(t *testing.T) {
 		var l law
 		for range 2 { // also where others were before
 			l.clear()
-			weights := rapid.SliceOfN(rapid.OneOf(rapid.Float64Range(0, 1), rapid.SampledFrom([]float64{0, 1e-300, 1e-9, 1})), 1, 50).Draw(t, "weights")
+			weights := rapid.SliceOfN(rapid.OneOf(rapid.Float64Range(0, 1), rapid.SampledFrom([]float64{0, 1e-300, 1e-9, 1})), 1,
+				50).Draw(t, "weights")
 			for i, w := range weights {
 				l.add(w)
 				if i == len(weights)/2 {

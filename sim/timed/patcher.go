@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 package timed
 
 import (
@@ -119,7 +121,8 @@ func (m *Machine) carryOut(ctx context.Context, part Part) error {
 	case p.err != nil:
 		return p.err
 	case p.running:
-		m.Report(cpus.Violation{Property: cpus.Deadlock, CPU: p.home, Site: -1, Why: fmt.Sprintf("the patcher waits at %s, and nobody will ever do anything", p.Plan[p.At])})
+		m.Report(cpus.Violation{Property: cpus.Deadlock, CPU: p.home, Site: -1,
+			Why: fmt.Sprintf("the patcher waits at %s, and nobody will ever do anything", p.Plan[p.At])})
 		return fmt.Errorf("nobody can move: the patcher waits at %s", p.Plan[p.At])
 	}
 	if part.Frees != 0 {

@@ -20,7 +20,8 @@ func TestPathsWithoutRule(t *testing.T) {
 		{"x86_64", nil, ""},
 		{"arm64", []cpus.Variant{cpus.SiteApart, cpus.MissFatal}, ""},
 		{"x86_64", []cpus.Variant{cpus.EntryCatchesUp}, ""},
-		{"x86_64", []cpus.Variant{cpus.EntryEarly}, `no rule for the path "entry: call a site; enter; catch up": want "enter; catch up"`},
+		{"x86_64", []cpus.Variant{cpus.EntryEarly},
+			`no rule for the path "entry: call a site; enter; catch up": want "enter; catch up"`},
 		{"arm64", []cpus.Variant{cpus.SiteCalls}, `no rule for the path "site: fetch site; call": nothing reads`},
 	} {
 		arch, err := cpus.ParseArch(c.arch)

@@ -95,14 +95,17 @@ func TestDeferredIsConserved(t *testing.T) {
 			lives.LeftOut += l.LeftOut
 			lives.CaughtUp += l.CaughtUp
 			if l.Owed > l.LeftOut || l.CaughtUp == 0 && l.Owed != l.LeftOut {
-				t.Errorf("%v entries/s: CPU %d owes %d of %d rounds after catching up %d times", entries, cpu, l.Owed, l.LeftOut, l.CaughtUp)
+				t.Errorf("%v entries/s: CPU %d owes %d of %d rounds after catching up %d times", entries, cpu, l.Owed, l.LeftOut,
+					l.CaughtUp)
 			}
 			if m.cfg.Roles[cpu] == cpus.Isolated && l.Taken+l.LeftOut != uint64(rounds) {
-				t.Errorf("%v entries/s: CPU %d took %d and was left out of %d of %d rounds", entries, cpu, l.Taken, l.LeftOut, rounds)
+				t.Errorf("%v entries/s: CPU %d took %d and was left out of %d of %d rounds", entries, cpu, l.Taken, l.LeftOut,
+					rounds)
 			}
 		}
 		if lives.LeftOut != deferred || lives.CaughtUp < caughtUp || lives.CaughtUp > deferred {
-			t.Errorf("%v entries/s: CPUs were left out %d times and made up %d times; the rows say %d and %d", entries, lives.LeftOut, lives.CaughtUp, deferred, caughtUp)
+			t.Errorf("%v entries/s: CPUs were left out %d times and made up %d times; the rows say %d and %d", entries,
+				lives.LeftOut, lives.CaughtUp, deferred, caughtUp)
 		}
 		if entries == 0 && (sent != uint64(rounds*3) || lives.CaughtUp != 0) {
 			t.Errorf("nobody enters the kernel: %d sent, %d made up for", sent, lives.CaughtUp)
@@ -143,7 +146,8 @@ func TestLazyRoundsFindInTheKernel(t *testing.T) {
 		want := stays / (1 + stays)
 		// The three rounds of one update follow each other too fast to be independent.
 		if sigma := math.Sqrt(want * (1 - want) / float64(updates*20)); math.Abs(taken/rounds-want) > 4*sigma {
-			t.Errorf("%v entries/s: %.4f of the rounds found a CPU in the kernel, want %.4f within %.4f", entries, taken/rounds, want, 4*sigma)
+			t.Errorf("%v entries/s: %.4f of the rounds found a CPU in the kernel, want %.4f within %.4f", entries, taken/rounds,
+				want, 4*sigma)
 		}
 	}
 }

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 package timeline
 
 import (
@@ -104,7 +106,8 @@ func (r *Recorder) run(name string, at int64) {
 	}
 	r.patcher = line{track: track(perfetto.About{Name: "patcher", Rank: 1}), last: r.base}
 	r.traps = counter{track: track(perfetto.About{Name: "traps", Rank: 2, Counter: true}), last: r.base}
-	r.fill = counter{track: track(perfetto.About{Name: "batch fill", Rank: 3, Counter: true, Unit: "patches"}), last: r.base}
+	r.fill = counter{track: track(perfetto.About{Name: "batch fill", Rank: 3, Counter: true, Unit: "patches"}),
+		last: r.base}
 	r.cpus = r.cpus[:0]
 	for cpu := range r.roles {
 		r.addCPU(cpu)
@@ -298,7 +301,8 @@ func (r *Recorder) giveUp() {
 		a := r.rounds[id]
 		for i := range a.left {
 			at := max(a.at+1, r.patcher.last)
-			r.patcher.hold(slice{name: undelivered, from: at, until: at, instant: true, link: perfetto.Link{Arrives: a.next + perfetto.Flow(i)}})
+			r.patcher.hold(slice{name: undelivered, from: at, until: at, instant: true,
+				link: perfetto.Link{Arrives: a.next + perfetto.Flow(i)}})
 		}
 	}
 	clear(r.rounds)

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // Package dispatch is how a call gets from a patched site to the tracers of its
 // function, each way for real. The core (package tracers) says who is attached, what
 // the text holds and who must be called; a way is the core's call path: the words

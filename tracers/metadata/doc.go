@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // Package metadata keeps what a global trampoline must know of the function that
 // called it, and finds it by the function's address.
 //

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // Command pack makes the built-in tables: it reads a list of records in any
 // format that the records package reads, and writes it packed.
 //

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // Package packed stores tables of records small enough to live in the binary:
 // about five bytes a record.
 //
@@ -92,7 +94,8 @@ func appendRuns(out []byte, t Table, distance func(uint64)) ([]byte, error) {
 				break
 			}
 			if (a-last)%unit != 0 {
-				return nil, fmt.Errorf("packed: record %d is %d bytes behind the one before it, not a multiple of %d", end, a-last, unit)
+				return nil, fmt.Errorf("packed: record %d is %d bytes behind the one before it, not a multiple of %d", end, a-last,
+					unit)
 			}
 			distance((a - last) / unit)
 			last = a

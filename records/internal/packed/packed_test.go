@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 package packed
 
 import (
@@ -95,7 +97,8 @@ func handmade(t *testing.T, shared byte) []byte {
 
 func TestEncodeRefuses(t *testing.T) {
 	err := Encode(&bytes.Buffer{}, table{{4, "a", ""}, {10, "b", ""}})
-	if want := "packed: record 1 is 6 bytes behind the one before it, not a multiple of 4"; err == nil || err.Error() != want {
+	if want := "packed: record 1 is 6 bytes behind the one before it, not a multiple of 4"; err == nil ||
+		err.Error() != want {
 		t.Errorf("%v, want %s", err, want)
 	}
 }

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // Package golden compares what a test produced with a file in testdata.
 package golden
 
