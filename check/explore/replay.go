@@ -2,6 +2,7 @@ package explore
 
 import (
 	"context"
+	"errors"
 	"fmt"
 
 	"github.com/textpoke/textpoke/cpus"
@@ -73,6 +74,9 @@ func ReplayOn(m *Model, t *Trace, on Stepped) (*cpus.Violation, error) {
 	if _, err := Conform(m, t); err != nil {
 		return nil, err
 	}
+	if err := m.fits(t); err != nil {
+		return nil, err
+	}
 	r := &replay{m: m, on: on, sits: make([]bool, len(m.Programs))}
 	for _, p := range m.Programs {
 		r.patchers = append(r.patchers, &poke.Patcher{Code: m.Code, Patches: p.Patches, Plan: p.Plan})
@@ -84,15 +88,38 @@ func ReplayOn(m *Model, t *Trace, on Stepped) (*cpus.Violation, error) {
 			return nil, err
 		}
 	}
-	v := r.violation(&t.Violation)
+	v, want := r.violation(&t.Violation), t.Violation
+	last := t.Steps[len(t.Steps)-1].Do
 	if v == nil {
-		return nil, &DivergedError{Step: len(t.Steps), What: "violation", Want: string(t.Violation.Property)}
+		return nil, &DivergedError{Step: len(t.Steps), Do: last, What: "violation", Want: string(want.Property)}
 	}
-	want := t.Violation
 	if v.Property != want.Property || v.CPU != want.CPU || v.Site != want.Site || v.Bytes != want.Bytes {
-		return nil, &DivergedError{Step: len(t.Steps), What: "violation", Want: want.String(), Got: v.String()}
+		return nil, &DivergedError{Step: len(t.Steps), Do: last, What: "violation", Want: want.String(), Got: v.String()}
 	}
 	return v, nil
+}
+
+// fits tells whether a trace says of every step what each of the model's sites holds
+// behind it, and what each CPU does and may fetch there.
+func (m *Model) fits(t *Trace) error {
+	if len(t.Steps) == 0 {
+		return errors.New("the trace has no steps")
+	}
+	for n := range t.Steps {
+		s := &t.Steps[n]
+		if got, want := len(s.Sites), len(m.Code.Sites); got != want {
+			return fmt.Errorf("step %d, %s: %d sites: want %d", n+1, s.Do, got, want)
+		}
+		if got, want := len(s.CPUs), len(m.Roles); got != want {
+			return fmt.Errorf("step %d, %s: %d CPUs: want %d", n+1, s.Do, got, want)
+		}
+		for i := range s.Sites {
+			if got, want := len(s.Sites[i].Fetch), len(m.Roles); got != want {
+				return fmt.Errorf("step %d, %s: site %d: what %d CPUs may fetch: want %d", n+1, s.Do, i, got, want)
+			}
+		}
+	}
+	return nil
 }
 
 // replay is an engine that follows a trace.

@@ -2,6 +2,8 @@ package explore
 
 import (
 	"context"
+	"fmt"
+	"slices"
 	"testing"
 	"time"
 
@@ -106,6 +108,37 @@ func TestLiveRunsConform(t *testing.T) {
 					t.Errorf("%s %s, seed %d: %d of %d steps conform: %v", arch, protocol, seed, n, len(trace.Steps), err)
 				}
 			}
+		}
+	}
+}
+
+// TestReplayRefuses what is no trace of the model: too few or too many rows of a step.
+func TestReplayRefuses(t *testing.T) {
+	s := setup(t, "x86_64", "breakpoint", "drop-sync-1", 2, 2)
+	m, err := s.Model()
+	if err != nil {
+		t.Fatal(err)
+	}
+	trace := explore(t, s, Options{}).Trace
+	last := len(trace.Steps) - 1
+	for want, damage := range map[string]func(*Trace){
+		"the trace has no steps":                            func(t *Trace) { t.Steps = nil },
+		"step 3, p0: 0 sites: want 2":                       func(t *Trace) { t.Steps[2].Sites = nil },
+		"step 3, p0: 4 sites: want 2":                       func(t *Trace) { t.Steps[2].Sites = slices.Repeat(t.Steps[2].Sites, 2) },
+		"step 3, p0: 3 CPUs: want 2":                        func(t *Trace) { t.Steps[2].CPUs = make([]string, 3) },
+		"step 3, p0: site 1: what 0 CPUs may fetch: want 2": func(t *Trace) { t.Steps[2].Sites[1].Fetch = nil },
+		fmt.Sprintf("step %d, %s: violation: %q, the trace says %q", last, trace.Steps[last-1].Do, "", "torn-fetch"): func(t *Trace) {
+			t.Steps = t.Steps[:last]
+		},
+	} {
+		damaged := *trace
+		damaged.Steps = slices.Clone(trace.Steps)
+		for i := range damaged.Steps {
+			damaged.Steps[i].Sites = slices.Clone(damaged.Steps[i].Sites)
+		}
+		damage(&damaged)
+		if _, err := Replay(m, &damaged); err == nil || err.Error() != want {
+			t.Errorf("error %v, want %s", err, want)
 		}
 	}
 }

@@ -174,6 +174,12 @@ func TestSpinAgreesOnVariants(t *testing.T) {
 		try(arch+"/one-cpu", setup(t, arch, "native", "", 1, 1))
 		try(arch+"/three-cpus", setup(t, arch, "stop-machine", "", 3, 1))
 	}
+	fenced := setup(t, "x86_64", "breakpoint", "", 2, 1) // where no store waits for the fence
+	var err error
+	if fenced.Protocol, err = poke.ParseProtocol("fenced.plan", []byte(fencedPlan)); err != nil {
+		t.Fatal(err)
+	}
+	try("fence", fenced)
 	s := setup(t, "x86_64", "breakpoint", "", 2, 2)
 	s.Descending, s.Buffer = true, sched.Buffer{Slots: 1}
 	try("batches-of-one", s)
@@ -205,3 +211,18 @@ func TestSpinAgreesOnBugs(t *testing.T) {
 		t.Errorf("only %d exhibits can be said in Promela", said)
 	}
 }
+
+// fencedPlan has a fence on every architecture.
+const fencedPlan = `name: fenced
+every batch:
+    Publish
+    Write breakpoint
+    Fence
+    Sync 1
+    Write tail
+    Sync 2
+    Write head
+    Sync 3
+    Unpublish
+    WaitHandlers
+`

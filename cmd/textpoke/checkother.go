@@ -149,11 +149,11 @@ func (k *checkFlags) runReplay(cmd *cobra.Command, c *common) error {
 	}
 	v, err := check.Replay(engine, q.Model, t)
 	var diverged *explore.DivergedError
-	if errors.As(err, &diverged) {
-		return noError{fmt.Errorf("trace %s: the %s engine does something else: %w", k.replay, engine, err)}
+	if errors.As(err, &diverged) { // that is no answer about the protocol
+		return fmt.Errorf("trace %s: the %s engine does something else: %w", k.replay, engine, err)
 	}
 	if err != nil {
-		return err
+		return fmt.Errorf("trace %s: %w", k.replay, err)
 	}
 	if c.format == results.FormatTable {
 		fmt.Fprintf(c.streams.out, "%s\n%s\nOn the %s engine these %d steps end in the same violation:\n%s\n",

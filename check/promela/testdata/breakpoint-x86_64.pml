@@ -254,6 +254,9 @@ inline write(s)
 	newest[s]++
 }
 
+/* No store waits; this CPU fetches afresh. */
+inline fence() { atomic { sync(HOME) } }
+
 /* Every other CPU is asked for something. */
 inline send(request)
 {
