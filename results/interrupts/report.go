@@ -3,6 +3,7 @@
 package interrupts
 
 import (
+	"errors"
 	"fmt"
 	"io"
 	"slices"
@@ -37,70 +38,154 @@ type Report struct {
 	all results.Table
 }
 
-// The columns, in the order of the sheet that holds them all.
-var (
-	columnRow  = results.Column{Name: "row", Doc: "The name of the row in /proc/interrupts."}
-	columnPair = results.Column{Name: "pair",
-		Doc: "Which comparison it is, counted from 1; empty when there is only one."}
-	columnsPerCPU = []results.Column{
-		{Name: "cpu", Doc: "The CPU; empty on a summary, and on rows that count for the whole machine."},
-		{Name: "before", Doc: "The count before."},
-		{Name: "after", Doc: "The count after."},
-		{Name: "delta", Doc: "The interrupts that the CPU took in between."},
-		{Name: "sent_rounds", Doc: "The rounds that this CPU must have sent."},
-	}
-	columnsSummary = []results.Column{
-		{Name: "rounds", Doc: "The rounds of interrupts, each from one CPU to all others, that explain the row."},
-		{Name: "senders", Doc: "How many CPUs sent them; more than one if the patcher migrated."},
-		{Name: "consistent", Doc: "Whether any sequence of rounds gives these deltas; empty on rows that are not explained."},
-		{Name: "reason", Doc: "Why it is not consistent, or what else to know."},
-		{Name: "patches_min", Doc: "The fewest patches that need so many rounds."},
-		{Name: "patches_max", Doc: "The most patches that so many rounds allow."},
-		{Name: "description", Doc: "What /proc/interrupts calls the row."},
-	}
-)
-
-func newReport() *Report {
-	join := func(name string, columns ...[]results.Column) results.Table {
-		return results.Table{Name: name, Columns: slices.Concat(columns...)}
-	}
-	row, pair := []results.Column{columnRow}, []results.Column{columnPair}
-	return &Report{
-		CPUs:       join("interrupts-cpus", pair, row, columnsPerCPU),
-		Summary:    join("interrupts-summary", pair, row, columnsSummary),
-		Consistent: true,
-		all:        join("interrupts", row, columnsPerCPU, columnsSummary, pair),
-	}
+// reportRow is an interrupt row of a pair: the count of one CPU, or the summary.
+type reportRow struct {
+	pair int // from 1; 0 when there is only one
+	RowDelta
+	finding
+	count int // index of the CPU's count; noCount in the summary
 }
+
+const noCount = -1
+
+// finding is what the deltas of an interrupt row say.
+type finding struct {
+	explained bool // whether it was looked for
+	Explanation
+	patches *Interval // nil where it was not asked for, or does not follow
+}
+
+// of is what a row of one CPU has in counts, a list with an entry for each CPU.
+func (r reportRow) of(counts []int64) any {
+	if counts == nil {
+		return results.Empty
+	}
+	return counts[r.count]
+}
+
+func (r reportRow) cpu() any {
+	if r.RowDelta.CPUs == nil {
+		return results.Empty
+	}
+	return r.RowDelta.CPUs[r.count]
+}
+
+// The columns.
+var (
+	pairColumn = results.Columns[reportRow]{
+		{Name: "pair", Doc: "Which comparison it is, counted from 1; empty when there is only one.",
+			Cell: func(r reportRow) any { return results.If(r.pair > 0, r.pair) }},
+	}
+	rowColumn = results.Columns[reportRow]{
+		{Name: "row", Doc: "The name of the row in /proc/interrupts.", Cell: func(r reportRow) any { return r.Name }},
+	}
+	cpuColumns = results.Columns[reportRow]{
+		{Name: "cpu", Doc: "The CPU; empty on a summary, and on rows that count for the whole machine.",
+			Cell: reportRow.cpu},
+		{Name: "before", Doc: "The count before.", Cell: func(r reportRow) any { return r.of(r.Before) }},
+		{Name: "after", Doc: "The count after.", Cell: func(r reportRow) any { return r.of(r.After) }},
+		{Name: "delta", Doc: "The interrupts that the CPU took in between.",
+			Cell: func(r reportRow) any { return r.of(r.Delta) }},
+		{Name: "sent_rounds", Doc: "The rounds that this CPU must have sent.",
+			Cell: func(r reportRow) any { return r.of(r.Sent) }},
+	}.When(func(r reportRow) bool { return r.count != noCount })
+	summaryColumns = slices.Concat(
+		results.Columns[reportRow]{
+			{Name: "rounds", Doc: "The rounds of interrupts, each from one CPU to all others, that explain the row.",
+				Cell: func(r reportRow) any { return r.Rounds }},
+			{Name: "senders", Doc: "How many CPUs sent them; more than one if the patcher migrated.",
+				Cell: func(r reportRow) any { return r.Senders }},
+		}.When(func(r reportRow) bool { return r.Known }),
+		results.Columns[reportRow]{
+			{Name: "consistent",
+				Doc:  "Whether any sequence of rounds gives these deltas; empty on rows that are not explained.",
+				Cell: func(r reportRow) any { return results.If(r.explained, r.Consistent) }},
+			{Name: "reason", Doc: "Why it is not consistent, or what else to know.",
+				Cell: func(r reportRow) any { return results.OrEmpty(r.Reason) }},
+		},
+		results.Columns[reportRow]{
+			{Name: "patches_min", Doc: "The fewest patches that need so many rounds.",
+				Cell: func(r reportRow) any { return r.patches.Min }},
+			{Name: "patches_max", Doc: "The most patches that so many rounds allow.",
+				Cell: func(r reportRow) any { return r.patches.Max }},
+		}.When(func(r reportRow) bool { return r.patches != nil }),
+		results.Columns[reportRow]{
+			{Name: "description", Doc: "What /proc/interrupts calls the row.",
+				Cell: func(r reportRow) any { return results.OrEmpty(r.Description) }},
+		},
+	).When(func(r reportRow) bool { return r.count == noCount })
+)
 
 // NewReport compares each pair and explains its rows.
 func NewReport(pairs []Pair, o Options) (*Report, error) {
-	r := newReport()
+	r := &Report{Consistent: true}
+	var counts, summaries, all []reportRow
 	for i, p := range pairs {
-		deltas, err := Diff(p.Before, p.After)
+		deltas, err := o.deltas(p)
 		if err != nil {
 			return nil, err
 		}
-		for _, name := range o.Rows {
-			if !slices.ContainsFunc(deltas, func(d RowDelta) bool { return d.Name == name }) {
-				return nil, &ParseError{p.Before.Name, 0, name, "there is no such row"}
-			}
-		}
-		for _, d := range deltas {
-			explained := o.explains(d, len(deltas))
-			if len(o.Rows) > 0 && !explained || !explained && !o.All && !d.Changed() {
-				continue
-			}
-			pair := results.Empty
+		for _, row := range deltas {
+			r.Consistent = r.Consistent && (row.Consistent || !row.explained)
 			if len(pairs) > 1 {
-				pair = results.Int(int64(i + 1))
+				row.pair = i + 1
 			}
-			if err := r.add(pair, d, explained, o); err != nil {
-				return nil, err
+			for row.count = range max(len(row.Before), len(row.After)) {
+				counts, all = append(counts, row), append(all, row)
 			}
+			row.count = noCount
+			summaries, all = append(summaries, row), append(all, row)
 		}
 	}
-	return r, nil
+	var errs [3]error
+	r.CPUs, errs[0] = slices.Concat(pairColumn, rowColumn, cpuColumns).Fill("interrupts-cpus", counts)
+	r.Summary, errs[1] = slices.Concat(pairColumn, rowColumn, summaryColumns).Fill("interrupts-summary", summaries)
+	r.all, errs[2] = slices.Concat(rowColumn, cpuColumns, summaryColumns, pairColumn).Fill("interrupts", all)
+	return r, errors.Join(errs[:]...)
+}
+
+// deltas are the rows of a pair that the report shows, with what they say.
+func (o Options) deltas(p Pair) (shown []reportRow, err error) {
+	deltas, err := Diff(p.Before, p.After)
+	if err != nil {
+		return nil, err
+	}
+	for _, name := range o.Rows {
+		if !slices.ContainsFunc(deltas, func(d RowDelta) bool { return d.Name == name }) {
+			return nil, &ParseError{p.Before.Name, 0, name, "there is no such row"}
+		}
+	}
+	for _, d := range deltas {
+		row := reportRow{RowDelta: d}
+		switch {
+		case o.explains(d, len(deltas)):
+			row.finding, err = o.find(d)
+		case len(o.Rows) > 0 || !o.All && !d.Changed():
+			continue
+		case d.Missing() != "":
+			row.Reason = "the row is missing " + d.Missing()
+		}
+		if err != nil {
+			return nil, err
+		}
+		shown = append(shown, row)
+	}
+	return shown, nil
+}
+
+// find explains a row, by patches too where the slots are known.
+func (o Options) find(d RowDelta) (finding, error) {
+	f := finding{explained: true, Explanation: d.Explain()}
+	if !f.Known || o.Slots == 0 {
+		return f, nil
+	}
+	patches, err := Patches(f.Rounds, o.Slots, o.Other)
+	if o.Other.Lo > f.Rounds { // what is known does not fit what was counted
+		f.Consistent = false
+	}
+	reasons := slices.DeleteFunc([]string{f.Reason, patches.Reason}, func(s string) bool { return s == "" })
+	f.Reason, f.patches = strings.Join(reasons, "; "), &patches
+	return f, err
 }
 
 // explains tells whether the row is one that rounds should account for. Timers,
@@ -114,100 +199,6 @@ func (o Options) explains(d RowDelta, rows int) bool {
 	}
 	calls := strings.ToLower(d.Description)
 	return rows == 1 || strings.Contains(calls, "function call interrupts") && !strings.HasPrefix(calls, "single")
-}
-
-// add appends one interrupt row to all sheets.
-func (r *Report) add(pair results.Value, d RowDelta, explained bool, o Options) error {
-	var e Explanation
-	summary, err := r.summary(d, explained, o, &e)
-	if err != nil {
-		return err
-	}
-	if err := addRow(&r.Summary, []any{pair, d.Name}, summary); err != nil {
-		return err
-	}
-	blankCPU := blanks(len(columnsPerCPU))
-	blankSummary := blanks(len(columnsSummary))
-	for i := range max(len(d.Before), len(d.After)) {
-		cells := perCPU(d, i, e)
-		if err := addRow(&r.CPUs, []any{pair, d.Name}, cells); err != nil {
-			return err
-		}
-		if err := addRow(&r.all, []any{d.Name}, cells, blankSummary, []any{pair}); err != nil {
-			return err
-		}
-	}
-	return addRow(&r.all, []any{d.Name}, blankCPU, summary, []any{pair})
-}
-
-// perCPU is the cells of columnsPerCPU.
-func perCPU(d RowDelta, i int, e Explanation) []any {
-	cells := blanks(len(columnsPerCPU))
-	if d.CPUs != nil {
-		cells[0] = d.CPUs[i]
-	}
-	for c, counts := range [][]int64{d.Before, d.After, d.Delta, e.Sent} {
-		if counts != nil {
-			cells[c+1] = counts[i]
-		}
-	}
-	return cells
-}
-
-// summary is the cells of columnsSummary, and the explanation behind them.
-func (r *Report) summary(d RowDelta, explained bool, o Options, e *Explanation) ([]any, error) {
-	cells := blanks(len(columnsSummary))
-	cells[6] = text(d.Description)
-	if !explained {
-		if side := d.Missing(); side != "" {
-			cells[3] = "the row is missing " + side
-		}
-		return cells, nil
-	}
-	*e = d.Explain()
-	reasons := []string{e.Reason}
-	cells[2] = e.Consistent
-	r.Consistent = r.Consistent && e.Consistent
-	if e.Known {
-		cells[0], cells[1] = e.Rounds, e.Senders
-	}
-	if e.Known && o.Slots != 0 {
-		patches, err := Patches(e.Rounds, o.Slots, o.Other)
-		if err != nil {
-			return nil, err
-		}
-		cells[4], cells[5] = patches.Min, patches.Max
-		if o.Other.Lo > e.Rounds { // what is known does not fit what was counted
-			cells[2], r.Consistent = false, false
-		}
-		reasons = append(reasons, patches.Reason)
-	}
-	reasons = slices.DeleteFunc(reasons, func(s string) bool { return s == "" })
-	cells[3] = text(strings.Join(reasons, "; "))
-	return cells, nil
-}
-
-// text is a cell that is empty when there is nothing to say.
-func text(s string) results.Value {
-	if s == "" {
-		return results.Empty
-	}
-	return results.String(s)
-}
-
-func blanks(n int) []any {
-	cells := make([]any, n)
-	for i := range cells {
-		cells[i] = results.Empty
-	}
-	return cells
-}
-
-func addRow(t *results.Table, parts ...[]any) error {
-	if err := t.Add(slices.Concat(parts...)...); err != nil {
-		return fmt.Errorf("interrupts report: %w", err)
-	}
-	return nil
 }
 
 // All is the report as one table: for each interrupt row a row per CPU, and below
