@@ -13,7 +13,7 @@ import (
 )
 
 // Replay forces a trace on an engine; see explore.Replay and ReplayTimed.
-func Replay(engine sim.Kind, m *explore.Model, t *explore.Trace) (*cpus.Violation, error) {
+func Replay(engine sim.EngineKind, m *explore.Model, t *explore.Trace) (*cpus.Violation, error) {
 	if engine == sim.TimedEngine {
 		return ReplayTimed(m, t)
 	}

@@ -192,7 +192,7 @@ func (s semantic) question() (*Question, error) {
 // run does it on an engine, there and back, and tells what broke. Refused is what an
 // engine cannot do; preempt lets the timed one preempt tasks.
 func (s semantic) run(
-	t *testing.T, engine sim.Kind, seed uint64, preempt bool,
+	t *testing.T, engine sim.EngineKind, seed uint64, preempt bool,
 ) (broken []cpus.Violation, refused error) {
 	table, err := records.Open(t.Context(), "gen:n=8,groups=1,order=sorted", records.Options{})
 	if err != nil {
@@ -309,7 +309,7 @@ func (s semantic) staysWhole(t *testing.T) {
 	if *long {
 		runs = 30
 	}
-	for _, engine := range []sim.Kind{sim.LiveEngine, sim.TimedEngine} {
+	for _, engine := range []sim.EngineKind{sim.LiveEngine, sim.TimedEngine} {
 		for seed := range runs {
 			broken, err := s.run(t, engine, seed, false)
 			if err != nil || len(broken) > 0 {

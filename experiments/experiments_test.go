@@ -221,7 +221,7 @@ func TestFlags(t *testing.T) {
 	var (
 		arches  []isa.Arch
 		buffers []sched.Buffer
-		kinds   []int3.Kind
+		kinds   []int3.Lookup
 		counts  []int
 		roles   []cpus.Role
 		texts   []string

@@ -101,8 +101,8 @@ func Validate(fields []*Field) error {
 	return errors.Join(errs...)
 }
 
-// Kind says how values of a type are written.
-type Kind[T any] struct {
+// FieldKind says how values of a type are written.
+type FieldKind[T any] struct {
 	Type   string // what help calls the value
 	Names  []string
 	Parse  func(string) (T, error)
@@ -114,7 +114,7 @@ type Kind[T any] struct {
 	NamesFile func(string) bool
 }
 
-func (k *Kind[T]) check(v T) error {
+func (k *FieldKind[T]) check(v T) error {
 	if k.Check != nil {
 		return k.Check(v)
 	}
@@ -158,7 +158,7 @@ func NoFile(string) bool { return false }
 
 // One makes a field of one value. Where preset is not "", it is what the zero value
 // stands for.
-func One[T any](to *T, name, preset, doc string, k Kind[T]) *Field {
+func One[T any](to *T, name, preset, doc string, k FieldKind[T]) *Field {
 	if k.NamesFile == nil {
 		k.NamesFile = NoFile
 	}
@@ -179,8 +179,8 @@ func One[T any](to *T, name, preset, doc string, k Kind[T]) *Field {
 }
 
 // List makes a field of a list, which is written with commas between its values.
-func List[T any](to *[]T, name, preset, doc string, k Kind[T]) *Field {
-	f := One(to, name, preset, doc, Kind[[]T]{
+func List[T any](to *[]T, name, preset, doc string, k FieldKind[T]) *Field {
+	f := One(to, name, preset, doc, FieldKind[[]T]{
 		Type: "list", Names: k.Names,
 		Parse: func(s string) (out []T, err error) {
 			for part := range strings.SplitSeq(s, ",") {

@@ -18,8 +18,8 @@ import (
 
 // Named is the kind of values that have names; a wrong name is told which was
 // probably meant.
-func Named[T any](names []string, parse func(string) (T, error), format func(T) string) Kind[T] {
-	return Kind[T]{
+func Named[T any](names []string, parse func(string) (T, error), format func(T) string) FieldKind[T] {
+	return FieldKind[T]{
 		Type: "name", Names: names, Format: format,
 		Parse: func(s string) (T, error) {
 			v, err := parse(s)
@@ -32,7 +32,7 @@ func Named[T any](names []string, parse func(string) (T, error), format func(T) 
 }
 
 // OneOf is the kind of texts that are one of some names.
-func OneOf(names []string) Kind[string] {
+func OneOf(names []string) FieldKind[string] {
 	return Named(names, func(s string) (string, error) {
 		if !slices.Contains(names, s) {
 			return "", spelling.NotOneOf(s, names)
@@ -59,7 +59,7 @@ func Arches(to *[]isa.Arch) *Field {
 // Buffers is the field --buffer.
 func Buffers(to *[]sched.Buffer, preset string) *Field {
 	const doc = "`list` of vector sizes: a number of slots (TP_VEC_MAX), or dynamic, as many as there are patches"
-	return List(to, "buffer", preset, doc, Kind[sched.Buffer]{
+	return List(to, "buffer", preset, doc, FieldKind[sched.Buffer]{
 		Format: sched.Buffer.String,
 		Parse: func(s string) (sched.Buffer, error) {
 			b, err := sched.ParseBuffer(s)
@@ -72,8 +72,8 @@ func Buffers(to *[]sched.Buffer, preset string) *Field {
 }
 
 // Lookups is the field --lookup: all indexes by default.
-func Lookups(to *[]int3.Kind) *Field {
-	return NamedList(to, "lookup", "`list` of indexes that trap handlers search", int3.KindNames(), int3.ParseKind, int3.Kind.String)
+func Lookups(to *[]int3.Lookup) *Field {
+	return NamedList(to, "lookup", "`list` of indexes that trap handlers search", int3.LookupNames(), int3.ParseLookup, int3.Lookup.String)
 }
 
 // Refs is the field --refs.
@@ -82,8 +82,8 @@ func Refs(to *[]int3.Refs, preset string) *Field {
 }
 
 // whole is the kind of whole numbers from low to high.
-func whole(low, high int) Kind[int] {
-	return Kind[int]{
+func whole(low, high int) FieldKind[int] {
+	return FieldKind[int]{
 		Type: "count", Format: strconv.Itoa,
 		Parse: func(s string) (int, error) {
 			n, err := strconv.Atoi(s)
@@ -129,12 +129,12 @@ func Repeats(to *int, preset int, doc string) *Field {
 
 // Flag is a field that is true or false, false by default.
 func Flag(to *bool, name, doc string) *Field {
-	return One(to, name, "", doc, Kind[bool]{Type: "bool", Parse: strconv.ParseBool, Format: strconv.FormatBool})
+	return One(to, name, "", doc, FieldKind[bool]{Type: "bool", Parse: strconv.ParseBool, Format: strconv.FormatBool})
 }
 
 // Number is the kind of numbers that ok holds of; want says which these are.
-func Number(want string, ok func(float64) bool) Kind[float64] {
-	return Kind[float64]{
+func Number(want string, ok func(float64) bool) FieldKind[float64] {
+	return FieldKind[float64]{
 		Type: "number", Format: func(v float64) string { return strconv.FormatFloat(v, 'g', -1, 64) },
 		Parse: func(s string) (float64, error) {
 			v, err := strconv.ParseFloat(s, 64)
@@ -154,7 +154,7 @@ func Rates(to *[]float64, name, preset, doc string) *Field { return List(to, nam
 // Rate is a field of a number of events a second, 0 to 1e9; nil, the default, leaves
 // it to what doc says.
 func Rate(to **float64, name, doc string) *Field {
-	return One(to, name, "", doc, Kind[*float64]{
+	return One(to, name, "", doc, FieldKind[*float64]{
 		Type:   "rate",
 		Format: func(v *float64) string { return rates.Format(*v) },
 		Parse: func(s string) (*float64, error) {
@@ -169,7 +169,7 @@ var units = map[byte]uint64{'K': 1 << 10, 'M': 1 << 20, 'G': 1 << 30}
 
 // Sizes is a field of numbers of bytes up to high, such as 512, 4K or 2G.
 func Sizes(to *[]uint64, name, preset, doc string, high uint64) *Field {
-	return List(to, name, preset, doc, Kind[uint64]{
+	return List(to, name, preset, doc, FieldKind[uint64]{
 		Format: Size,
 		Parse: func(s string) (uint64, error) {
 			digits, unit := s, uint64(1)
@@ -199,12 +199,12 @@ func Size(n uint64) string {
 // Roles is the field --cpus: the CPUs of a machine by role.
 func Roles(to *[]cpus.Role, preset, doc string) *Field {
 	return One(to, "cpus", preset, doc+": a number of CPUs, or roles (busy, idle, isolated, irqsoff, offline) such as busy=6,isolated=2",
-		Kind[[]cpus.Role]{Type: "machine", Parse: cpus.ParseRoles, Format: cpus.FormatRoles})
+		FieldKind[[]cpus.Role]{Type: "machine", Parse: cpus.ParseRoles, Format: cpus.FormatRoles})
 }
 
 // File is a field that names a file of this machine.
 func File(to *string, name, doc string) *Field {
-	return One(to, name, "", doc, Kind[string]{
+	return One(to, name, "", doc, FieldKind[string]{
 		Type: "file", Format: strings.Clone, NamesFile: func(string) bool { return true },
 		Parse: func(s string) (string, error) {
 			if s == "" {

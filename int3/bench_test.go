@@ -45,11 +45,11 @@ func randomKeys(b Batch) []records.Addr {
 }
 
 func BenchmarkLookup(b *testing.B) {
-	for k, name := range KindNames() {
+	for k, name := range LookupNames() {
 		for _, n := range []int{256, 45_000, 1_000_000} {
 			b.Run(fmt.Sprintf("%s/n=%d", name, n), func(b *testing.B) {
 				batch := kernelLike(n)
-				x := Build(Kind(k), batch)
+				x := Build(Lookup(k), batch)
 				keys := randomKeys(batch)
 				var p cpus.Probe
 				b.ReportAllocs()
@@ -76,7 +76,7 @@ func BenchmarkLookup(b *testing.B) {
 
 // BenchmarkPublish builds an index and takes it through a table's life.
 func BenchmarkPublish(b *testing.B) {
-	for k, name := range KindNames() {
+	for k, name := range LookupNames() {
 		for _, n := range []int{256, 45_000} {
 			b.Run(fmt.Sprintf("%s/n=%d", name, n), func(b *testing.B) {
 				batch := kernelLike(n)
@@ -84,7 +84,7 @@ func BenchmarkPublish(b *testing.B) {
 				t := NewTable(PerCPU, 4)
 				b.ReportAllocs()
 				for b.Loop() {
-					t.Publish(Build(Kind(k), batch), acts)
+					t.Publish(Build(Lookup(k), batch), acts)
 					t.Unpublish()
 					if !t.Drained() {
 						b.Fatal("no handler is in, and the table is not drained")

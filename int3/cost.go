@@ -40,12 +40,12 @@ func (c Cost) shift(n int) Cost {
 // followed without an index, and a btree is built and measured once for each number of
 // addresses.
 type Coster struct {
-	kind Kind
+	kind Lookup
 	runs map[int]Cost // binary search over n addresses
 }
 
 // NewCoster makes a Coster for one kind of index.
-func NewCoster(k Kind) *Coster {
+func NewCoster(k Lookup) *Coster {
 	return &Coster{kind: k, runs: map[int]Cost{0: {}}}
 }
 

@@ -14,7 +14,7 @@ import (
 )
 
 // looked is what looking every address of a batch up really costs.
-func looked(k Kind, b Batch) Cost { return lookedIn(Build(k, b), b) }
+func looked(k Lookup, b Batch) Cost { return lookedIn(Build(k, b), b) }
 
 func lookedIn(x Index, b Batch) Cost {
 	cost := Cost{Hits: len(b.Addrs)}

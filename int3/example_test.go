@@ -16,7 +16,7 @@ func Example() {
 	for i := range 256 {
 		batch.Addrs = append(batch.Addrs, 0xffffffff81000000+records.Addr(64*i))
 	}
-	for _, kind := range []int3.Kind{int3.BTree, int3.Vector} {
+	for _, kind := range []int3.Lookup{int3.BTree, int3.Vector} {
 		var p cpus.Probe
 		slot, found := int3.Build(kind, batch).Find(0xffffffff81000040, &p)
 		fmt.Println(kind, slot, found, "in", p.Comparisons, "comparisons")

@@ -21,10 +21,10 @@ var long = flag.Bool("long", false, "run slow tests")
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
 // kinds are all kinds.
-func kinds() []Kind {
-	var all []Kind
-	for k := range KindNames() {
-		all = append(all, Kind(k))
+func kinds() []Lookup {
+	var all []Lookup
+	for k := range LookupNames() {
+		all = append(all, Lookup(k))
 	}
 	return all
 }
@@ -77,7 +77,7 @@ func shuffled(rng *rand.Rand, b Batch) Batch {
 }
 
 // arranged is a batch in the wildest order that a kind answers for.
-func arranged(rng *rand.Rand, k Kind, b Batch) Batch {
+func arranged(rng *rand.Rand, k Lookup, b Batch) Batch {
 	switch k {
 	case Vector:
 		return b

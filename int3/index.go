@@ -20,29 +20,29 @@ type Index interface {
 	Len() int
 }
 
-// Kind names an Index.
-type Kind uint8
+// Lookup names an Index.
+type Lookup uint8
 
 // The kinds.
 const (
-	BTree  Kind = iota // github.com/google/btree
-	Vector             // binary search, as the kernel since 5.3 (text_poke_loc_init's sorted tp_vec)
-	Groups             // linear over groups, binary search inside (lookup_rec, kernel/trace/ftrace.c)
-	Hash               // open addressing
+	BTree  Lookup = iota // github.com/google/btree
+	Vector               // binary search, as the kernel since 5.3 (text_poke_loc_init's sorted tp_vec)
+	Groups               // linear over groups, binary search inside (lookup_rec, kernel/trace/ftrace.c)
+	Hash                 // open addressing
 )
 
 var kindNames = []string{"btree", "vector", "groups", "hash"}
 
-// KindNames lists the kinds as --lookup spells them.
-func KindNames() []string { return kindNames }
+// LookupNames lists the kinds as --lookup spells them.
+func LookupNames() []string { return kindNames }
 
-func (k Kind) String() string { return kindNames[k] }
+func (k Lookup) String() string { return kindNames[k] }
 
-// ParseKind reads a kind's name.
-func ParseKind(s string) (Kind, error) {
+// ParseLookup reads a kind's name.
+func ParseLookup(s string) (Lookup, error) {
 	for i, n := range kindNames {
 		if n == s {
-			return Kind(i), nil
+			return Lookup(i), nil
 		}
 	}
 	return 0, fmt.Errorf("lookup %q: not one of %s", s, strings.Join(kindNames, ", "))
@@ -61,7 +61,7 @@ type Batch struct {
 // ascending for Vector, ascending inside groups for Groups, any for the others.
 // Build does not check: what an unsorted vector does to its readers is a
 // question that people ask of this program.
-func Build(k Kind, b Batch) Index {
+func Build(k Lookup, b Batch) Index {
 	switch k {
 	case Vector:
 		return newVector(b)
@@ -82,7 +82,7 @@ type Place struct {
 
 // Compare orders places as an index of this kind wants its slots: by address,
 // and inside groups where there are groups.
-func (k Kind) Compare(a, b Place) int {
+func (k Lookup) Compare(a, b Place) int {
 	if k == Groups && a.Group != b.Group {
 		return cmp.Compare(a.Group, b.Group)
 	}

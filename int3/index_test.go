@@ -16,8 +16,8 @@ import (
 )
 
 func TestNames(t *testing.T) {
-	for i, name := range KindNames() {
-		if k, err := ParseKind(name); err != nil || k != Kind(i) || k.String() != name {
+	for i, name := range LookupNames() {
+		if k, err := ParseLookup(name); err != nil || k != Lookup(i) || k.String() != name {
 			t.Errorf("kind %q: %v (%v), %v", name, k, uint8(k), err)
 		}
 	}
@@ -26,8 +26,8 @@ func TestNames(t *testing.T) {
 			t.Errorf("refs %q: %v (%v), %v", name, r, uint8(r), err)
 		}
 	}
-	if want := []string{"btree", "vector", "groups", "hash"}; !slices.Equal(KindNames(), want) {
-		t.Errorf("kinds are %v, want %v", KindNames(), want)
+	if want := []string{"btree", "vector", "groups", "hash"}; !slices.Equal(LookupNames(), want) {
+		t.Errorf("kinds are %v, want %v", LookupNames(), want)
 	}
 	if want := []string{"percpu", "shared", "none"}; !slices.Equal(RefsNames(), want) {
 		t.Errorf("refs are %v, want %v", RefsNames(), want)
@@ -35,7 +35,7 @@ func TestNames(t *testing.T) {
 }
 
 func TestParseErrorsListTheNames(t *testing.T) {
-	_, kind := ParseKind("tree")
+	_, kind := ParseLookup("tree")
 	_, refs := ParseRefs("BTREE")
 	for _, c := range []struct {
 		err  error

@@ -20,7 +20,7 @@ import (
 // counter for all might never get to nought.
 type stress struct {
 	table *Table
-	kind  Kind
+	kind  Lookup
 	size  int          // addresses in a batch
 	batch atomic.Int64 // number of the batch, before it is published
 	armed atomic.Bool  // handlers come

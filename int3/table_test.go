@@ -28,7 +28,7 @@ func act(n, i int) isa.Insn {
 func addr(n, i int) records.Addr { return records.Addr(0x1000_0000 + n<<20 + i<<4) }
 
 // publish publishes batch number n, of so many addresses.
-func publish(t *Table, k Kind, n, size int) {
+func publish(t *Table, k Lookup, n, size int) {
 	var b Batch
 	var acts []isa.Insn
 	for i := range size {

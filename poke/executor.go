@@ -16,7 +16,7 @@ import (
 type Executor struct {
 	Machine *cpus.Machine
 	Table   *int3.Table
-	Lookup  int3.Kind
+	Lookup  int3.Lookup
 	Chooser cpus.Chooser
 
 	// Home is the CPU that updates begin on; with Migrate the task may go on
@@ -43,7 +43,7 @@ type Executor struct {
 }
 
 // NewExecutor makes an executor that sends by the machine's id-th sender.
-func NewExecutor(m *cpus.Machine, t *int3.Table, k int3.Kind, ch cpus.Chooser, sender int) *Executor {
+func NewExecutor(m *cpus.Machine, t *int3.Table, k int3.Lookup, ch cpus.Chooser, sender int) *Executor {
 	return &Executor{Machine: m, Table: t, Lookup: k, Chooser: ch, Shared: NewShared(NewRules(m.Code(), 0)),
 		sender: m.Sender(sender)}
 }

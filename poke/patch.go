@@ -74,7 +74,7 @@ func Act(code *cpus.Code, at records.Addr, t isa.Text) isa.Insn {
 // and what they act as at each of its slots. asQueued leaves the patches in the
 // order in which they were queued, whether or not that is one that the index can
 // search.
-func Batch(code *cpus.Code, k int3.Kind, asQueued bool, patches []Patch, undo bool) (int3.Index, []isa.Insn) {
+func Batch(code *cpus.Code, k int3.Lookup, asQueued bool, patches []Patch, undo bool) (int3.Index, []isa.Insn) {
 	place := func(p *Patch) int3.Place { return int3.Place{Group: p.Group, Addr: p.Addr} }
 	slots := make([]*Patch, len(patches))
 	for i := range patches {

@@ -83,7 +83,7 @@ func (m Mutex) String() string { return mutexNames[m] }
 type Step struct {
 	Op       Op
 	Part     Part  // of Write
-	Round    uint8 // of Sync: the how-manieth of its batch, from 1
+	Round    uint8 // of Sync: its number in the batch, from 1
 	Mutex    Mutex // of Lock, Unlock
 	Lazy     bool  // of Sync: leaves out CPUs in user space, which catch up when they enter the kernel
 	Undo     bool  // of Verify, Publish, Write, Attach, Release, Settle: towards the old text

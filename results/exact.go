@@ -9,7 +9,7 @@ import (
 )
 
 // The kinds, as the first letter of what Exact writes.
-var exactKinds = map[Kind]string{KindString: "s", KindInt: "i", KindUint: "u", KindFloat: "f", KindBool: "b"}
+var exactKinds = map[ValueKind]string{KindString: "s", KindInt: "i", KindUint: "u", KindFloat: "f", KindBool: "b"}
 
 // Exact is the cell with its kind, as text that ParseExact reads back as the very
 // same cell: CSV and JSON do not tell 3 from 3.0.

@@ -12,12 +12,12 @@ import (
 	"time"
 )
 
-// Kind says which sort of value a [Value] holds.
-type Kind uint8
+// ValueKind says which sort of value a [Value] holds.
+type ValueKind uint8
 
 // The kinds of values. The zero Value is of KindEmpty.
 const (
-	KindEmpty Kind = iota
+	KindEmpty ValueKind = iota
 	KindString
 	KindInt
 	KindUint
@@ -29,7 +29,7 @@ const (
 type Value struct {
 	text string
 	bits uint64
-	kind Kind
+	kind ValueKind
 }
 
 // Empty is the cell of a column that does not apply to a row.
@@ -103,7 +103,7 @@ func (v Value) check() error {
 }
 
 // Kind tells what the cell holds.
-func (v Value) Kind() Kind { return v.kind }
+func (v Value) Kind() ValueKind { return v.kind }
 
 // IsEmpty tells whether the cell does not apply.
 func (v Value) IsEmpty() bool { return v.kind == KindEmpty }

@@ -8,25 +8,25 @@ import (
 	"github.com/textpoke/textpoke/cpus"
 )
 
-// Kind is what an event is about.
-type Kind string
+// EventKind is what an event is about.
+type EventKind string
 
 // The kinds. Those of the machine may be a sample; see Event.Skipped.
 const (
-	UpdateChanged Kind = "update"    // Update
-	Stepped       Kind = "step"      // the patcher made a step of its plan
-	Published     Kind = "batch"     // it published Count patches, 0: none any more
-	RoundSent     Kind = "round"     // CPU sent a round to Count targets
-	Interrupted   Kind = "interrupt" // CPU took one and answered
-	Trapped       Kind = "trap"      // CPU ran into a breakpoint
-	Plugged       Kind = "plug"      // CPU has come (Hit) or gone
+	UpdateChanged EventKind = "update"    // Update
+	Stepped       EventKind = "step"      // the patcher made a step of its plan
+	Published     EventKind = "batch"     // it published Count patches, 0: none any more
+	RoundSent     EventKind = "round"     // CPU sent a round to Count targets
+	Interrupted   EventKind = "interrupt" // CPU took one and answered
+	Trapped       EventKind = "trap"      // CPU ran into a breakpoint
+	Plugged       EventKind = "plug"      // CPU has come (Hit) or gone
 )
 
 // Event is something that has happened. Times are nanoseconds since the machine was
 // built.
 type Event struct {
 	ID      int64 // ascending by one
-	Kind    Kind
+	Kind    EventKind
 	FromNS  int64
 	UntilNS int64
 	CPU     int    // -1: none

@@ -88,7 +88,7 @@ func TestEventsAreSampled(t *testing.T) {
 	}
 	past, _, cancel, _ := r.read(0)
 	cancel()
-	kinds, skipped := map[Kind]int{}, 0
+	kinds, skipped := map[EventKind]int{}, 0
 	for _, e := range past {
 		skipped += int(e.Skipped)
 		kinds[e.Kind]++
@@ -111,7 +111,7 @@ func TestEventsOfAnUpdate(t *testing.T) {
 	}
 	do(t, s, enable("a", "fn1"))
 	var states []State
-	kinds := map[Kind]int{}
+	kinds := map[EventKind]int{}
 	for len(states) < 3 {
 		e := <-live
 		if kinds[e.Kind]++; e.Update != nil {

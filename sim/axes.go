@@ -126,8 +126,8 @@ func machineAxes() axis.Table[Config] {
 		preset("weak", axis.Names("fetch", "ways in which versions of text mix in a fetch", cpus.FetchNames(),
 			cpus.ParseFetch,
 			func(c *Config) *cpus.Fetch { return &c.Fetch }, cpus.Fetch.String)),
-		preset("btree", axis.Names("lookup", "indexes that trap handlers search", int3.KindNames(), int3.ParseKind,
-			func(c *Config) *int3.Kind { return &c.Lookup }, int3.Kind.String)),
+		preset("btree", axis.Names("lookup", "indexes that trap handlers search", int3.LookupNames(), int3.ParseLookup,
+			func(c *Config) *int3.Lookup { return &c.Lookup }, int3.Lookup.String)),
 		preset("percpu", axis.Names("refs", "kinds of handlers' reference counts", int3.RefsNames(), int3.ParseRefs,
 			func(c *Config) *int3.Refs { return &c.Refs }, int3.Refs.String)),
 		buffer)
@@ -233,7 +233,7 @@ func engineAxes() axis.Table[Config] {
 	seed.Form = axis.Elsewhere
 	engine := preset(engineNames[0], axis.Names("engine",
 		"engines that execute the plans, live with goroutines or timed in virtual nanoseconds",
-		engineNames, ParseEngine, func(c *Config) *Kind { return &c.Engine }, func(k Kind) string {
+		engineNames, ParseEngine, func(c *Config) *EngineKind { return &c.Engine }, func(k EngineKind) string {
 			if k == LiveEngine { // which a stress run does not like to be told
 				return ""
 			}

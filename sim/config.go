@@ -50,7 +50,7 @@ type Config struct {
 	Order sched.Ordering
 	// Lookup is the index that trap handlers search, Refs how they are counted.
 	// Default: a btree, a count for each CPU.
-	Lookup int3.Kind
+	Lookup int3.Lookup
 	Refs   int3.Refs
 	// Fetch is how finely versions of text mix in a fetch. Default: as finely as can be.
 	Fetch cpus.Fetch
@@ -75,7 +75,7 @@ type Config struct {
 
 	// Engine executes the plans. Default: the live one. What follows is for the timed
 	// engine alone.
-	Engine Kind
+	Engine EngineKind
 	// Calibration is what everything takes. Default: none, and only counts.
 	Calibration *calibration.Calibration
 	// Scenario is what else the kernel sends. Default: nothing but the records' rounds.

@@ -70,8 +70,8 @@ func (j *Job) Rounds() int {
 		return 0
 	}
 	rounds := count.Rounds
-	if aside, err := j.aside(true); err == nil {
-		for _, n := range aside {
+	if others, err := j.otherRounds(true); err == nil {
+		for _, n := range others {
 			rounds += n
 		}
 	}

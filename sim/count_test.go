@@ -59,7 +59,7 @@ func TestCountAgreesWithThePlan(t *testing.T) {
 		c.Buffer = sched.Buffer{Slots: rapid.IntRange(0, 50).Draw(rt, "slots")}
 		c.Order = rapid.SampledFrom([]sched.Ordering{sched.Table, sched.Sorted, sched.Shuffled, sched.Descending}).Draw(rt,
 			"order")
-		c.Lookup = rapid.SampledFrom([]int3.Kind{int3.BTree, int3.Vector, int3.Groups, int3.Hash}).Draw(rt, "lookup")
+		c.Lookup = rapid.SampledFrom([]int3.Lookup{int3.BTree, int3.Vector, int3.Groups, int3.Hash}).Draw(rt, "lookup")
 		j := newJob(t, c)
 		row, err := j.Count(t.Context())
 		if err != nil {

@@ -23,13 +23,13 @@ type Engine interface {
 	Close()
 }
 
-// Kind is which engine executes a job's plans.
-type Kind uint8
+// EngineKind is which engine executes a job's plans.
+type EngineKind uint8
 
 // The engines.
 const (
-	LiveEngine  Kind = iota // goroutines and the wall clock
-	TimedEngine             // one event queue and virtual nanoseconds
+	LiveEngine  EngineKind = iota // goroutines and the wall clock
+	TimedEngine                   // one event queue and virtual nanoseconds
 )
 
 var engineNames = []string{"live", "timed"}
@@ -37,13 +37,13 @@ var engineNames = []string{"live", "timed"}
 // EngineNames lists the engines as --engine spells them.
 func EngineNames() []string { return engineNames }
 
-func (k Kind) String() string { return engineNames[k] }
+func (k EngineKind) String() string { return engineNames[k] }
 
 // ParseEngine reads an engine's name.
-func ParseEngine(s string) (Kind, error) {
+func ParseEngine(s string) (EngineKind, error) {
 	for i, n := range engineNames {
 		if n == s {
-			return Kind(i), nil
+			return EngineKind(i), nil
 		}
 	}
 	return 0, fmt.Errorf("engine %q: not one of %v", s, engineNames)

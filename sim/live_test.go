@@ -81,7 +81,7 @@ func TestFullProtocols(t *testing.T) {
 // was queued, by every kind of index.
 func TestAnyOrderCanBeSearched(t *testing.T) {
 	for _, protocol := range []string{"breakpoint", "breakpoint-global"} {
-		for _, lookup := range []int3.Kind{int3.BTree, int3.Vector, int3.Groups, int3.Hash} {
+		for _, lookup := range []int3.Lookup{int3.BTree, int3.Vector, int3.Groups, int3.Hash} {
 			for _, order := range []sched.Ordering{sched.Table, sched.Sorted, sched.Shuffled, sched.Descending} {
 				c := config(t, "x86_64", protocol, "gen:n=60,groups=4", "4")
 				c.Lookup, c.Order = lookup, order

@@ -77,7 +77,7 @@ type RunRow struct {
 	Stress      *StressCounts       // only under stress
 	Modelled    *Modelled           // only of the timed engine
 	CountedOnly bool                // nothing was executed: there was no calibration
-	Aside       [cpus.NumCauses]int // of Rounds, those of a scenario that are not the records'
+	OtherRounds [cpus.NumCauses]int // of Rounds, those of a scenario that are not the records'
 
 	Counts  cpus.Counts   // by CPU and cause
 	Tallies []cpus.Tally  // by CPU
@@ -112,15 +112,15 @@ func (j *Job) runRow(ctx context.Context, engine string, enable bool) (RunRow, e
 	if row.PlanRow, err = j.Count(ctx); err != nil {
 		return row, err
 	}
-	return row, row.addAside(j, enable)
+	return row, row.addOtherRounds(j, enable)
 }
 
 // planned is how many rounds the row's plan sends, by cause, and how many of these
 // leave out CPUs in user space.
 func (r *RunRow) planned() (rounds, lazy [cpus.NumCauses]int) {
-	rounds = r.Aside
-	for _, aside := range r.Aside {
-		rounds[cpus.Sync] -= aside
+	rounds = r.OtherRounds
+	for _, others := range r.OtherRounds {
+		rounds[cpus.Sync] -= others
 	}
 	rounds[cpus.Sync] += r.Rounds
 	rounds[cpus.Stop] += r.Stops

@@ -158,8 +158,8 @@ func (t *Timed) parts(u *poke.Update, enable bool) ([]timed.Part, error) {
 	return parts, nil
 }
 
-// aside is what a scenario sends besides the records' rounds: rounds by cause.
-func (j *Job) aside(enable bool) (rounds [cpus.NumCauses]int, err error) {
+// otherRounds is what a scenario sends besides the records' rounds: rounds by cause.
+func (j *Job) otherRounds(enable bool) (rounds [cpus.NumCauses]int, err error) {
 	entries, err := j.Scenario.Entries(enable)
 	for _, e := range entries {
 		rounds[e.Cause] += e.Rounds()
@@ -167,8 +167,8 @@ func (j *Job) aside(enable bool) (rounds [cpus.NumCauses]int, err error) {
 	return rounds, err
 }
 
-// addAside adds what a scenario sends to a row that counts the records' rounds.
-func (r *RunRow) addAside(j *Job, enable bool) error {
+// addOtherRounds adds what a scenario sends to a row that counts the records' rounds.
+func (r *RunRow) addOtherRounds(j *Job, enable bool) error {
 	entries, err := j.Scenario.Entries(enable)
 	if err != nil {
 		return err
@@ -176,7 +176,7 @@ func (r *RunRow) addAside(j *Job, enable bool) error {
 	fences := r.fences()
 	for _, e := range entries {
 		n := e.Rounds()
-		r.Aside[e.Cause] += n
+		r.OtherRounds[e.Cause] += n
 		r.Rounds += n
 		r.IPIs += n * (j.Online() - 1)
 		switch {

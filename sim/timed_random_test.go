@@ -65,7 +65,7 @@ func drawnTimed(t *testing.T, rt *rapid.T) Config {
 	c.Buffer = sched.Buffer{Slots: rapid.IntRange(0, 20).Draw(rt, "slots")}
 	c.Order = rapid.SampledFrom([]sched.Ordering{sched.Table, sched.Sorted, sched.Shuffled, sched.Descending}).Draw(rt,
 		"order")
-	c.Lookup = int3.Kind(rapid.IntRange(0, len(int3.KindNames())-1).Draw(rt, "lookup"))
+	c.Lookup = int3.Lookup(rapid.IntRange(0, len(int3.LookupNames())-1).Draw(rt, "lookup"))
 	c.Refs = int3.Refs(rapid.IntRange(0, len(int3.RefsNames())-1).Draw(rt, "refs"))
 	c.Fetch = rapid.SampledFrom(cpus.Fetches()).Draw(rt, "fetch")
 	c.Seed = rapid.Uint64().Draw(rt, "seed")
@@ -247,7 +247,7 @@ func checkDone(rt *rapid.T, m *Timed, did *timedCourse) {
 // addTo adds what a scenario sends to a plan's counts.
 func (r *PlanRow) addTo(j *Job, enable bool) error {
 	row := RunRow{PlanRow: *r}
-	err := row.addAside(j, enable)
+	err := row.addOtherRounds(j, enable)
 	*r = row.PlanRow
 	return err
 }

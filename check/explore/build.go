@@ -27,7 +27,7 @@ type Setup struct {
 
 	Buffer     sched.Buffer
 	Descending bool // patches are queued from the highest address down
-	Lookup     int3.Kind
+	Lookup     int3.Lookup
 	Refs       int3.Refs
 	Early      bool // traced code runs on the way in from user space
 
@@ -178,8 +178,8 @@ func (s *Setup) longest() (longest isa.Arch, err error) {
 	return longest, nil
 }
 
-// layOut places the sites and makes each patcher's patches: every so-manieth site
-// is one patcher's.
+// layOut places the sites and makes each patcher's patches. Site i is that of patcher
+// i modulo their number.
 func (s *Setup) layOut(m *Model) ([][]poke.Patch, error) {
 	switch {
 	case s.Sites < 1 || s.Sites > MaxSites:

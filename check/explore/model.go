@@ -39,7 +39,7 @@ type Model struct {
 	NopOps   uint64
 	Attached []uint64 // ops that may be called from the start
 
-	Lookup   int3.Kind
+	Lookup   int3.Lookup
 	Refs     int3.Refs
 	Slots    int  // of the vector, 0 for as many as there are patches
 	AsQueued bool // indexes are built in the order of queueing

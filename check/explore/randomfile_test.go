@@ -116,7 +116,7 @@ func TestReductionsOnEditedPlans(t *testing.T) {
 			Sites:   rapid.IntRange(1, 2).Draw(rt, "sites"),
 			Fetch:   rapid.SampledFrom(cpus.Fetches()).Draw(rt, "fetch"),
 			Refs:    rapid.SampledFrom([]int3.Refs{int3.PerCPU, int3.SharedRef, int3.NoRef}).Draw(rt, "refs"),
-			Lookup:  rapid.SampledFrom([]int3.Kind{int3.BTree, int3.Vector, int3.Hash}).Draw(rt, "lookup"),
+			Lookup:  rapid.SampledFrom([]int3.Lookup{int3.BTree, int3.Vector, int3.Hash}).Draw(rt, "lookup"),
 			Preempt: rapid.IntRange(0, 3).Draw(rt, "preempt") == 0,
 			Switch:  rapid.IntRange(0, 3).Draw(rt, "switch") == 0,
 			Roles:   []cpus.Role{cpus.Busy},

@@ -142,7 +142,7 @@ func (r *runFlags) workers(configs []sim.Config) (int, error) {
 }
 
 // executedBy tells whether an engine executes some of the combinations.
-func executedBy(configs []sim.Config, engine sim.Kind) bool {
+func executedBy(configs []sim.Config, engine sim.EngineKind) bool {
 	return slices.ContainsFunc(configs, func(c sim.Config) bool { return c.Engine == engine })
 }
 

@@ -92,7 +92,7 @@ func TestEncodedBranchesDisassemble(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		at := anyAddr(t, "at")
 		to := at + records.Addr(rapid.Int64Range(-1<<25, 1<<25-1).Draw(t, "imm26")*4)
-		for kind, encode := range map[isa.Kind]func(at, to records.Addr) (isa.Text, bool){
+		for kind, encode := range map[isa.InsnKind]func(at, to records.Addr) (isa.Text, bool){
 			isa.Call: arm64.Call, isa.Jump: arm64.Jump,
 		} {
 			text, ok := encode(at, to)

@@ -57,27 +57,27 @@ func Mask(n int) Text {
 	return 1<<(8*n) - 1
 }
 
-// Kind is what an instruction does, as far as patching is concerned.
-type Kind uint8
+// InsnKind is what an instruction does, as far as patching is concerned.
+type InsnKind uint8
 
 // The kinds. Unknown is whatever no protocol ever writes into a site.
 const (
-	Unknown    Kind = iota
-	Nop             // goes on behind itself
-	Call            // calls Target
-	Jump            // jumps to Target
-	Breakpoint      // traps
-	Scratch         // computes Target into the scratch register (auipc t0)
-	Return          // returns to whoever called the function
+	Unknown    InsnKind = iota
+	Nop                 // goes on behind itself
+	Call                // calls Target
+	Jump                // jumps to Target
+	Breakpoint          // traps
+	Scratch             // computes Target into the scratch register (auipc t0)
+	Return              // returns to whoever called the function
 )
 
 var kindNames = [...]string{"unknown", "nop", "call", "jump", "breakpoint", "scratch", "return"}
 
-func (k Kind) String() string { return kindNames[k] }
+func (k InsnKind) String() string { return kindNames[k] }
 
 // Insn is one decoded instruction.
 type Insn struct {
-	Kind   Kind
+	Kind   InsnKind
 	Len    uint8        // bytes; 0 when Unknown
 	Target records.Addr // of Call and Jump; the computed value of Scratch
 }

@@ -106,7 +106,7 @@ func TestEncodedBranchesDisassemble(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		at := anyAddr(t, "at")
 		to := at + x86.SiteLen + records.Addr(rapid.Int32().Draw(t, "rel"))
-		for kind, encode := range map[isa.Kind]func(at, to records.Addr) (isa.Text, bool){
+		for kind, encode := range map[isa.InsnKind]func(at, to records.Addr) (isa.Text, bool){
 			isa.Call: x86.Call, isa.Jump: x86.Jump,
 		} {
 			text, ok := encode(at, to)

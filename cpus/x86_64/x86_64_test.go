@@ -160,8 +160,8 @@ func TestLengths(t *testing.T) {
 		n        int
 		to       isa.Destination
 		off, on  string
-		kind     isa.Kind
-		disabled isa.Kind
+		kind     isa.InsnKind
+		disabled isa.InsnKind
 	}{
 		{1, near, "90", "c3", isa.Return, isa.Nop},
 		{2, near, "66 90", "eb 20", isa.Jump, isa.Nop},

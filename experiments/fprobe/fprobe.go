@@ -65,7 +65,7 @@ func Run(ctx context.Context, c Config, lab experiments.Lab) (*experiments.Answe
 // Validate tells which field Run would refuse.
 func (c Config) Validate() error { return spec.Validate(c) }
 
-var anyText = experiments.Kind[string]{Type: "text", Format: strings.Clone, Parse: func(s string) (string, error) { return s, nil }}
+var anyText = experiments.FieldKind[string]{Type: "text", Format: strings.Clone, Parse: func(s string) (string, error) { return s, nil }}
 
 func (c *Config) fields() []*experiments.Field {
 	return []*experiments.Field{

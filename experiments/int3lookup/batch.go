@@ -13,7 +13,7 @@ import (
 
 // batchOf is n addresses in groups that are shuffled among themselves, in the
 // order that the kind of index needs.
-func batchOf(ctx context.Context, k int3.Kind, n, groups int, seed uint64) (int3.Batch, error) {
+func batchOf(ctx context.Context, k int3.Lookup, n, groups int, seed uint64) (int3.Batch, error) {
 	t, err := records.Open(ctx, fmt.Sprintf("gen:n=%d,groups=%d,order=grouped,seed=%d", n, max(groups, 1), seed), records.Options{})
 	if err != nil {
 		return int3.Batch{}, err
@@ -33,7 +33,7 @@ func batchOf(ctx context.Context, k int3.Kind, n, groups int, seed uint64) (int3
 // another index over the same addresses.
 type crossing struct {
 	Patches int
-	Rival   int3.Kind
+	Rival   int3.Lookup
 	Rivals  float64 // its mean
 	Groups  int     // the fewest groups; 0 if none up to maxGroups
 	Walk    float64 // the walk's mean there

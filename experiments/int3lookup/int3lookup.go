@@ -21,7 +21,7 @@ import (
 // Config says which indexes are searched, over which batches.
 type Config struct {
 	// Lookups are the indexes. Default: all.
-	Lookups []int3.Kind
+	Lookups []int3.Lookup
 	// Patches are the numbers of patches in a batch, 1 to 10,000,000. Default: 56, 256,
 	// 45000.
 	Patches []int
@@ -75,7 +75,7 @@ const maxGroups = 4096
 
 // row is one index over one batch.
 type row struct {
-	Kind            int3.Kind
+	Kind            int3.Lookup
 	Patches, Groups int // groups is 0 where they make no difference
 	Cost            int3.Cost
 	Time            *clock.Timing // nil with NoTime
@@ -102,7 +102,7 @@ var columns = append(results.Columns[*row]{
 func measure(ctx context.Context, s *experiments.Study[Config, *row]) (*experiments.Findings, error) {
 	c := &s.Config
 	type point struct {
-		kind            int3.Kind
+		kind            int3.Lookup
 		patches, groups int
 	}
 	var points []point
@@ -126,7 +126,7 @@ func measure(ctx context.Context, s *experiments.Study[Config, *row]) (*experime
 
 // groupsOf are the numbers of groups that make a difference to an index of n
 // patches; 0 where none does.
-func (c *Config) groupsOf(k int3.Kind, n int) (out []int) {
+func (c *Config) groupsOf(k int3.Lookup, n int) (out []int) {
 	if k != int3.Groups {
 		return []int{0}
 	}
@@ -139,7 +139,7 @@ func (c *Config) groupsOf(k int3.Kind, n int) (out []int) {
 }
 
 // measure counts the comparisons of one index, and times it.
-func (c *Config) measure(ctx context.Context, k int3.Kind, n, groups int, seed uint64) (*row, error) {
+func (c *Config) measure(ctx context.Context, k int3.Lookup, n, groups int, seed uint64) (*row, error) {
 	batch, err := batchOf(ctx, k, n, groups, seed)
 	if err != nil {
 		return nil, err

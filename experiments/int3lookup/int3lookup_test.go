@@ -119,7 +119,7 @@ func TestComparisons(t *testing.T) {
 
 // TestCrossings: with one group less the walk does not lose yet.
 func TestCrossings(t *testing.T) {
-	a := &answer{Study: &experiments.Study[Config, *row]{Config: Config{Lookups: []int3.Kind{int3.BTree, int3.Vector, int3.Groups, int3.Hash}}}}
+	a := &answer{Study: &experiments.Study[Config, *row]{Config: Config{Lookups: []int3.Lookup{int3.BTree, int3.Vector, int3.Groups, int3.Hash}}}}
 	if err := a.cross(t.Context(), 2000, 1); err != nil {
 		t.Fatal(err)
 	}

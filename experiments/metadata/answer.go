@@ -121,7 +121,7 @@ func (a *answer) timeChart() *plots.Chart {
 }
 
 // rowsOf are a table's rows, fewest functions first.
-func (a *answer) rowsOf(k tables.Kind) []*row {
+func (a *answer) rowsOf(k tables.TableKind) []*row {
 	out := experiments.Where(a.Rows, func(r *row) bool { return r.Kind == k })
 	slices.SortFunc(out, func(x, y *row) int { return x.Functions - y.Functions })
 	return out

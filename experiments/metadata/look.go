@@ -36,7 +36,7 @@ func functionsOf(ctx context.Context, n int, seed uint64) (*functions, error) {
 }
 
 // fill makes a table with a record of each of the first n functions.
-func (f *functions) fill(k tables.Kind, n int) (tables.Table, error) {
+func (f *functions) fill(k tables.TableKind, n int) (tables.Table, error) {
 	tab, err := tables.New(k, f.text)
 	if err != nil {
 		return nil, err
@@ -112,7 +112,7 @@ const (
 )
 
 // look fills a table, counts and times.
-func (c *Config) look(ctx context.Context, k tables.Kind, f *functions) (*row, error) {
+func (c *Config) look(ctx context.Context, k tables.TableKind, f *functions) (*row, error) {
 	n := len(f.addrs)
 	before := heap()
 	tab, err := f.fill(k, n)

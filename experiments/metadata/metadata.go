@@ -20,7 +20,7 @@ import (
 // Config says which tables are filled, and with how many functions.
 type Config struct {
 	// Tables are the tables of what is known of each function. Default: all.
-	Tables []tables.Kind
+	Tables []tables.TableKind
 	// Functions are the numbers of functions that are hooked, 1 to 262,144. Default: 1,
 	// 16, 64, 256, 1024, 4096, 16384, 43871, 50000, 65536.
 	Functions []int
@@ -62,7 +62,7 @@ func (c Config) Validate() error { return spec.Validate(c) }
 
 func (c *Config) fields() []*experiments.Field {
 	return []*experiments.Field{
-		experiments.NamedList(&c.Tables, "table", "`list` of tables of what is known of each function", tables.KindNames(), tables.ParseKind, tables.Kind.String),
+		experiments.NamedList(&c.Tables, "table", "`list` of tables of what is known of each function", tables.KindNames(), tables.ParseKind, tables.TableKind.String),
 		experiments.Counts(&c.Functions, "functions", "1,16,64,256,1024,4096,16384,43871,50000,65536",
 			"`list` of numbers of functions that are hooked", 1, maxFunctions),
 		experiments.File(&c.Published, "published", "`file` in place of the published throughputs: CSV with bench, table, mps; tables are \"N fixed buckets\" and resizable"),
@@ -78,7 +78,7 @@ const maxFunctions = 1 << 18
 
 // row is one table with some functions in it.
 type row struct {
-	Kind      tables.Kind
+	Kind      tables.TableKind
 	Functions int
 	Counts    *counts // nil for tables that do not say what they do
 	Times     *times  // nil with NoTime

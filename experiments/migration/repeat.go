@@ -128,7 +128,7 @@ func (m *measurement) repeat(ctx context.Context, lab experiments.Lab) error {
 		}
 	}
 	home, moves := m.senders()
-	if err := l.Course(home, moves...); err != nil {
+	if err := l.Itinerary(home, moves...); err != nil {
 		return err
 	}
 	row, err := l.Update(ctx, enable)

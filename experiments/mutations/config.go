@@ -85,8 +85,8 @@ func Run(ctx context.Context, c Config, lab experiments.Lab) (*experiments.Answe
 func (c Config) Validate() error { return spec.Validate(c) }
 
 // upTo is a number up to high; 0 is one of them.
-func upTo(high uint64, want string) experiments.Kind[uint64] {
-	return experiments.Kind[uint64]{
+func upTo(high uint64, want string) experiments.FieldKind[uint64] {
+	return experiments.FieldKind[uint64]{
 		Type: "count", Format: func(n uint64) string { return strconv.FormatUint(n, 10) },
 		Parse: func(s string) (uint64, error) {
 			n, err := strconv.ParseUint(s, 10, 64)
@@ -98,7 +98,7 @@ func upTo(high uint64, want string) experiments.Kind[uint64] {
 	}
 }
 
-var atMost = experiments.Kind[time.Duration]{
+var atMost = experiments.FieldKind[time.Duration]{
 	Type: "time", Format: time.Duration.String,
 	Parse: func(s string) (time.Duration, error) {
 		d, err := time.ParseDuration(s)

@@ -33,12 +33,12 @@ type Axis struct {
 	From, To float64 // both 0: as far as the data go
 }
 
-// Kind is how a series is drawn.
-type Kind uint8
+// Mark is how a series is drawn.
+type Mark uint8
 
 // The kinds.
 const (
-	Line   Kind = iota // marks joined by a line
+	Line   Mark = iota // marks joined by a line
 	Curve              // a line without marks
 	Points             // marks
 	Steps              // a value holds until the next one
@@ -50,7 +50,7 @@ const (
 // intervals around Y. Labels, where they are given, stand at the points.
 type Series struct {
 	Name      string // for the legend; "" for none
-	Kind      Kind
+	Kind      Mark
 	X, Y      []float64
 	Low, High []float64
 	Labels    []string

@@ -171,7 +171,7 @@ func TestCheck(t *testing.T) {
 // TestCurve: a curve is a line without the marks: the difference is one path a mark,
 // in the chart and in its legend.
 func TestCurve(t *testing.T) {
-	paths := func(k Kind) int {
+	paths := func(k Mark) int {
 		var svg bytes.Buffer
 		c := &Chart{Series: []Series{{Name: "s", Kind: k, X: []float64{1, 2, 3}, Y: []float64{1, 2, 3}}}}
 		if err := WriteSVG(&svg, c.Picture()); err != nil {

@@ -35,7 +35,7 @@ func (c *Chart) legend(canvas draw.Canvas, left, y, right vg.Length) vg.Length {
 }
 
 // sampleOf shows how a series looks.
-func sampleOf(c draw.Canvas, k Kind, l look, x, y, wide vg.Length) {
+func sampleOf(c draw.Canvas, k Mark, l look, x, y, wide vg.Length) {
 	switch k {
 	case Bars, Lying:
 		swatch(c, l, Box(x+2*vg.Millimeter, y-1.2*vg.Millimeter, x+wide, y+1.2*vg.Millimeter))

@@ -20,7 +20,7 @@ type Config struct {
 	Code   *cpus.Code
 	Roles  []cpus.Role
 	Costs  *calibration.Costs
-	Lookup int3.Kind
+	Lookup int3.Lookup
 	Refs   int3.Refs
 	// Called is how many of the code's sites CPUs call, the first ones; 0 for all.
 	Called  int

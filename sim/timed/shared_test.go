@@ -27,7 +27,7 @@ func TestFindRemembers(t *testing.T) {
 		}
 		m, err := New(Config{
 			Code: code, Roles: make([]cpus.Role, 2), Costs: &calibration.Costs{},
-			Lookup:  int3.Kind(rapid.IntRange(0, len(int3.KindNames())-1).Draw(t, "lookup")),
+			Lookup:  int3.Lookup(rapid.IntRange(0, len(int3.LookupNames())-1).Draw(t, "lookup")),
 			Initial: func(int) isa.Text { return x86_64.Nop5 },
 		})
 		if err != nil {

@@ -90,10 +90,10 @@ func ofOne(tab, one Table, calls []records.Addr) float64 {
 // one entry none.
 func BenchmarkMetadata(b *testing.B) {
 	for k, name := range KindNames() {
-		one := filled(b, Kind(k), 1)
+		one := filled(b, TableKind(k), 1)
 		for _, n := range []int{1, 64, 1024, 16384, 50_000, 65_536} {
 			before := heap()
-			tab := filled(b, Kind(k), n)
+			tab := filled(b, TableKind(k), n)
 			bytes := heap() - before - int64(n*recordBytes)
 			if c, ok := tab.(Counted); ok {
 				bytes = int64(c.Bytes())
@@ -122,7 +122,7 @@ func TestHotIsFlat(t *testing.T) {
 	if !*long {
 		t.Skip("times a table: -long")
 	}
-	for _, k := range []Kind{ResizableHash, FunctionPadding} {
+	for _, k := range []TableKind{ResizableHash, FunctionPadding} {
 		if x := ofOne(filled(t, k, 50_000), filled(t, k, 1), keys(50_000, true)); x > 1.2 {
 			t.Errorf("%v: %.2f of the time with one entry", k, x)
 		}

@@ -45,12 +45,12 @@ func must[T any](v T, err error) T {
 // each runs a test for every kind of table.
 func each(t *testing.T, f func(*testing.T, Table)) {
 	for k, name := range KindNames() {
-		t.Run(name, func(t *testing.T) { f(t, must(New(Kind(k), text))) })
+		t.Run(name, func(t *testing.T) { f(t, must(New(TableKind(k), text))) })
 	}
 }
 
 // filled has records of functions 0 to n-1, put in in random order.
-func filled(t testing.TB, k Kind, n int) Table {
+func filled(t testing.TB, k TableKind, n int) Table {
 	tab := must(New(k, text))
 	rng := rand.New(rand.NewPCG(1, uint64(n)))
 	for _, i := range rng.Perm(n) {

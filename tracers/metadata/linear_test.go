@@ -132,7 +132,7 @@ func TestLinearizable(t *testing.T) {
 	}
 	for k, name := range KindNames() {
 		t.Run(name, func(t *testing.T) {
-			if !linear(t, func() Table { return must(New(Kind(k), text)) }, histories) {
+			if !linear(t, func() Table { return must(New(TableKind(k), text)) }, histories) {
 				t.Error("a history is not linearizable")
 			}
 		})

@@ -67,12 +67,12 @@ type Cost struct {
 	Lines int
 }
 
-// Kind names a Table; the zero value is what fprobe had first.
-type Kind uint8
+// TableKind names a Table; the zero value is what fprobe had first.
+type TableKind uint8
 
 // The kinds.
 const (
-	Fixed256 Kind = iota
+	Fixed256 TableKind = iota
 	Fixed1024
 	ResizableHash
 	FunctionPadding
@@ -85,7 +85,7 @@ var kindNames = []string{"fixed-256", "fixed-1024", "resizable", "padding", "syn
 // KindNames lists the kinds.
 func KindNames() []string { return kindNames }
 
-func (k Kind) String() string {
+func (k TableKind) String() string {
 	if int(k) < len(kindNames) {
 		return kindNames[k]
 	}
@@ -93,10 +93,10 @@ func (k Kind) String() string {
 }
 
 // ParseKind reads a kind's name.
-func ParseKind(s string) (Kind, error) {
+func ParseKind(s string) (TableKind, error) {
 	for i, n := range kindNames {
 		if n == s {
-			return Kind(i), nil
+			return TableKind(i), nil
 		}
 	}
 	return 0, fmt.Errorf("metadata table %q: %w", s, spelling.NotOneOf(s, kindNames))
@@ -104,7 +104,7 @@ func ParseKind(s string) (Kind, error) {
 
 // New makes an empty table for functions in text; only padding needs to know
 // where that is.
-func New(k Kind, text Text) (Table, error) {
+func New(k TableKind, text Text) (Table, error) {
 	switch k {
 	case Fixed256:
 		return NewFixed(256), nil

@@ -17,7 +17,7 @@ import (
 func TestAgainstMap(t *testing.T) {
 	for k, name := range KindNames() {
 		t.Run(name, rapid.MakeCheck(func(t *rapid.T) {
-			tab, want := must(New(Kind(k), Text{text.Start, at(400)})), map[records.Addr]*Record{}
+			tab, want := must(New(TableKind(k), Text{text.Start, at(400)})), map[records.Addr]*Record{}
 			functions := rapid.IntRange(1, 300).Draw(t, "functions")
 			one := rapid.Custom(func(t *rapid.T) records.Addr {
 				return at(rapid.IntRange(0, functions-1).Draw(t,
@@ -98,7 +98,7 @@ func TestEdges(t *testing.T) {
 // TestLookupsAllocateNothing, whether they find something or not.
 func TestLookupsAllocateNothing(t *testing.T) {
 	for k, name := range KindNames() {
-		tab := filled(t, Kind(k), 1000)
+		tab := filled(t, TableKind(k), 1000)
 		if n := testing.AllocsPerRun(100, func() { tab.Lookup(at(500)); tab.Lookup(at(2000)) }); n != 0 {
 			t.Errorf("%s: %v allocations", name, n)
 		}
@@ -160,14 +160,14 @@ func TestZero(t *testing.T) {
 			t.Errorf("%d buckets: %d, %v", buckets, len(f.buckets), err)
 		}
 	}
-	if tab, err := New(99, text); err == nil || tab != nil || Kind(99).String() != "kind 99" {
+	if tab, err := New(99, text); err == nil || tab != nil || TableKind(99).String() != "kind 99" {
 		t.Error(tab, err)
 	}
 }
 
 func TestKinds(t *testing.T) {
 	for i, name := range KindNames() {
-		if k, err := ParseKind(name); err != nil || k != Kind(i) || k.String() != name {
+		if k, err := ParseKind(name); err != nil || k != TableKind(i) || k.String() != name {
 			t.Errorf("%s: %v, %v", name, k, err)
 		}
 	}

@@ -24,7 +24,7 @@ func TestCourse(t *testing.T) {
 		{0, []Move{{1, 3}, {2, 3}, {4, 0}, {60, 1}}, [5]uint64{57, 0, 0, 3, 0}},
 		{3, nil, [5]uint64{0, 0, 0, 60, 0}},
 	} {
-		if err := l.Course(tt.home, tt.moves...); err != nil {
+		if err := l.Itinerary(tt.home, tt.moves...); err != nil {
 			t.Fatal(err)
 		}
 		row := update(t, l, tt.home != 0)
@@ -40,7 +40,7 @@ func TestCourse(t *testing.T) {
 		}
 	}
 	for _, bad := range []int{-1, 4, 5} {
-		if err := l.Course(0, Move{1, bad}); err == nil {
+		if err := l.Itinerary(0, Move{1, bad}); err == nil {
 			t.Errorf("cpu %d takes a patcher", bad)
 		}
 	}
