@@ -5,7 +5,6 @@ package callops
 import (
 	"fmt"
 	"math"
-	"runtime"
 
 	"github.com/textpoke/textpoke/experiments"
 	"github.com/textpoke/textpoke/kernels/published"
@@ -32,9 +31,6 @@ func (a *answer) findings() *experiments.Findings {
 	}
 	return f
 }
-
-// Host is the machine that times are of.
-func (a *answer) Host() string { return runtime.GOOS + ", " + runtime.GOARCH }
 
 // M1Source is where the figures of the Apple M1 are from.
 func (a *answer) M1Source() string { return published.M1Calls.Source }

@@ -11,6 +11,7 @@ import (
 	"slices"
 
 	"github.com/textpoke/textpoke/experiments"
+	"github.com/textpoke/textpoke/experiments/internal/clock"
 	"github.com/textpoke/textpoke/kernels/published"
 	"github.com/textpoke/textpoke/results"
 	"github.com/textpoke/textpoke/results/fit"
@@ -87,11 +88,10 @@ func (c *Config) from() string {
 type row struct {
 	published.CallCost
 	counts     counts
-	live       fit.Estimate // of one call, in ns
-	timed      bool
-	PerCall    float64 // published total over published calls
-	Overhead   float64 // that without the kernel's untraced call
-	path       *path   // nil: nobody traces the function
+	live       *fit.Estimate // of one call, in ns; nil with NoTime
+	PerCall    float64       // published total over published calls
+	Overhead   float64       // that without the kernel's untraced call
+	path       *path         // nil: nobody traces the function
 	held       bool
 	Prediction fit.Estimate // of the overhead
 }
@@ -119,30 +119,25 @@ var columns = slices.Concat(results.Columns[*row]{
 	{Name: "walked", Doc: "entries of the list that it walks: exact",
 		Cell: func(r *row) any { return r.counts.walked }},
 	{Name: "called", Doc: "callbacks that it calls: exact", Cell: func(r *row) any { return r.counts.called }},
-}, results.Columns[*row]{
-	{Name: "live_ns", Doc: "time of one call on this machine, median of the measurements",
-		Cell: func(r *row) any { return r.live.Value }},
-	{Name: "live_low_ns", Doc: "lower end of the interval that holds the median with 95 % confidence",
-		Cell: func(r *row) any { return r.live.Low }},
-	{Name: "live_high_ns", Doc: "and its upper end", Cell: func(r *row) any { return r.live.High }},
-}.When(func(r *row) bool { return r.timed }), results.Columns[*row]{
-	{Name: "published_ns", Doc: "time of one call by the published total",
-		Cell: func(r *row) any { return r.PerCall }},
-}, results.Columns[*row]{
-	{Name: "overhead_ns", Doc: "that less the same of an untraced call",
-		Cell: func(r *row) any { return r.Overhead }},
-	{Name: "path", Doc: "which line predicts it: literal, skip or call; empty where nobody traces the function",
-		Cell: func(r *row) any { return r.path.name }},
-	{Name: "held_out", Doc: "whether the line does not know this row", Cell: func(r *row) any { return r.held }},
-}.When((*row).traced), results.Columns[*row]{
-	{Name: "predicted_ns", Doc: "what the line says; empty where there is none",
-		Cell: func(r *row) any { return r.Prediction.Value }},
-	{Name: "predicted_low_ns", Doc: "lower end of the interval that one more measurement falls into with 95 % confidence",
-		Cell: func(r *row) any { return r.Prediction.Low }},
-	{Name: "predicted_high_ns", Doc: "and its upper end", Cell: func(r *row) any { return r.Prediction.High }},
-	{Name: "error_percent", Doc: "predicted less published, of published",
-		Cell: func(r *row) any { return r.errorPercent() }},
-}.When((*row).predicted))
+}, clock.Columns("live", "time of one call on this machine, median of the measurements", func(r *row) *fit.Estimate { return r.live }),
+	results.Columns[*row]{
+		{Name: "published_ns", Doc: "time of one call by the published total",
+			Cell: func(r *row) any { return r.PerCall }},
+	}, results.Columns[*row]{
+		{Name: "overhead_ns", Doc: "that less the same of an untraced call",
+			Cell: func(r *row) any { return r.Overhead }},
+		{Name: "path", Doc: "which line predicts it: literal, skip or call; empty where nobody traces the function",
+			Cell: func(r *row) any { return r.path.name }},
+		{Name: "held_out", Doc: "whether the line does not know this row", Cell: func(r *row) any { return r.held }},
+	}.When((*row).traced), results.Columns[*row]{
+		{Name: "predicted_ns", Doc: "what the line says; empty where there is none",
+			Cell: func(r *row) any { return r.Prediction.Value }},
+		{Name: "predicted_low_ns", Doc: "lower end of the interval that one more measurement falls into with 95 % confidence",
+			Cell: func(r *row) any { return r.Prediction.Low }},
+		{Name: "predicted_high_ns", Doc: "and its upper end", Cell: func(r *row) any { return r.Prediction.High }},
+		{Name: "error_percent", Doc: "predicted less published, of published",
+			Cell: func(r *row) any { return r.errorPercent() }},
+	}.When((*row).predicted))
 
 // errorPercent is how far the prediction is off.
 func (r *row) errorPercent() any {

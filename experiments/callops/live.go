@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"time"
 
+	"github.com/textpoke/textpoke/experiments/internal/clock"
 	"github.com/textpoke/textpoke/kernels/published"
 	"github.com/textpoke/textpoke/records"
 	"github.com/textpoke/textpoke/results/fit"
@@ -88,39 +89,24 @@ const (
 	chunk = 128
 )
 
-// time times all cells, one after the other and then again: what disturbs the
-// machine for a while disturbs all of them.
+// time times all cells in turns.
 func (c *Config) time(ctx context.Context, rows []*row, cells []*cell) error {
-	each := make([][]float64, len(cells))
-	for range c.Repeats {
-		for i, cell := range cells {
-			if err := ctx.Err(); err != nil {
-				return err
+	each, err := clock.Turns(ctx, c.Repeats, len(cells), func(i int) float64 {
+		return clock.Once(leastRepeat, chunk, func() {
+			for range chunk {
+				cells[i].way.Call(0, cells[i].ctx)
 			}
-			each[i] = append(each[i], cell.time())
-		}
+		})
+	})
+	if err != nil {
+		return err
 	}
 	for i, row := range rows {
 		m, err := fit.Median(each[i])
 		if err != nil {
 			return err
 		}
-		row.live, row.timed = m, true
+		row.live = &m
 	}
 	return nil
-}
-
-// time is the time of one call, in nanoseconds.
-func (c *cell) time() float64 {
-	for range chunk { // what comes first finds cold caches
-		c.way.Call(0, c.ctx)
-	}
-	calls, start := 0, time.Now()
-	for time.Since(start) < leastRepeat {
-		for range chunk {
-			c.way.Call(0, c.ctx)
-		}
-		calls += chunk
-	}
-	return float64(time.Since(start).Nanoseconds()) / float64(calls)
 }

@@ -91,7 +91,7 @@ func (a *answer) claimTable() experiments.Table {
 func (a *answer) liveLine(kernel string, relative bool) *fit.Line {
 	var x, y []float64
 	for _, r := range a.Rows {
-		if r.timed && r.Kernel == kernel && r.Block == published.Irrelevant1 {
+		if r.live != nil && r.Kernel == kernel && r.Block == published.Irrelevant1 {
 			x, y = append(x, float64(r.Irrelevant)), append(y, r.live.Value)
 		}
 	}

@@ -5,7 +5,6 @@ package callopsalternatives
 import (
 	"fmt"
 	"math"
-	"runtime"
 	"slices"
 
 	"github.com/textpoke/textpoke/experiments"
@@ -19,9 +18,6 @@ type answer struct {
 
 // Designs are all of them.
 func (a *answer) Designs() []design { return designs }
-
-// Host is the machine that times are of.
-func (a *answer) Host() string { return runtime.GOOS + ", " + runtime.GOARCH }
 
 // find is the row of a design with users and the most irrelevant tracers.
 func (a *answer) find(design string, u users) *row {

@@ -8,6 +8,7 @@ import (
 	"context"
 	_ "embed"
 	"fmt"
+	"slices"
 
 	"github.com/textpoke/textpoke/check/explore"
 	"github.com/textpoke/textpoke/check/museum"
@@ -15,6 +16,7 @@ import (
 	"github.com/textpoke/textpoke/experiments/internal/clock"
 	"github.com/textpoke/textpoke/records"
 	"github.com/textpoke/textpoke/results"
+	"github.com/textpoke/textpoke/results/fit"
 	"github.com/textpoke/textpoke/tracers"
 	"github.com/textpoke/textpoke/tracers/dispatch"
 )
@@ -74,7 +76,8 @@ type row struct {
 	Irrelevant int
 	Cost       dispatch.Counts
 	functions  int
-	Time       *clock.Timing   // nil with NoTime
+	Time       *fit.Estimate // nil with NoTime
+	repeats    int
 	verdict    explore.Verdict // "" where it cannot be asked
 }
 
@@ -90,7 +93,7 @@ func (r *row) ofDirect(n int) string {
 	return fmt.Sprint(n)
 }
 
-var columns = append(results.Columns[*row]{
+var columns = slices.Concat(results.Columns[*row]{
 	{Name: "design", Doc: "what a site leads to", Cell: func(r *row) any { return r.Name }},
 	{Name: "users", Doc: "who is attached to the function: a callback, a direct trampoline out of branch range, or both; two callbacks where there are no trampolines",
 		Cell: func(r *row) any { return r.Users.String() }},
@@ -112,7 +115,8 @@ var columns = append(results.Columns[*row]{
 		Cell: func(r *row) any { return results.If(r.verdict != "", r.Checked.String()) }},
 	{Name: "verdict", Doc: "is it safe? the checker's",
 		Cell: func(r *row) any { return results.OrEmpty(string(r.verdict)) }},
-}, clock.Columns("call", "time of a call", "thousands of calls", func(r *row) *clock.Timing { return r.Time })...)
+}, clock.Columns("call", "time of a call on this machine, median of the measurements", func(r *row) *fit.Estimate { return r.Time }),
+	results.Columns[*row]{clock.Repeats("thousands of calls", func(r *row) int { return r.repeats })})
 
 func measure(ctx context.Context, s *experiments.Study[Config, *row]) (*experiments.Findings, error) {
 	c := &s.Config
@@ -172,6 +176,7 @@ func (c *Config) measure(ctx context.Context, row *row) error {
 		return ctx.Err()
 	}
 	task := &dispatch.Task{}
+	row.repeats = c.Repeats
 	row.Time, err = clock.Time(ctx, c.Repeats, callsAtOnce, func() {
 		for range callsAtOnce {
 			w.Call(0, task)

@@ -4,7 +4,6 @@ package fprobe
 
 import (
 	"fmt"
-	"runtime"
 
 	"github.com/textpoke/textpoke/experiments"
 	"github.com/textpoke/textpoke/kernels/published"
@@ -16,7 +15,7 @@ import (
 // answer is the rows that were finished, and the published hits.
 type answer struct {
 	*experiments.Study[Config, *row]
-	untraced map[int]fit.Estimate // time of a call that nobody traces, by threads
+	untraced map[int]*fit.Estimate // time of a call that nobody traces, by threads
 	Hits     []published.Hit
 	Sum      *sum
 }
@@ -62,9 +61,6 @@ func (a *answer) InTime() *inTime {
 
 // ExtraPercent is by how much a hit lengthens a turn, in per cent.
 func (a *answer) ExtraPercent(h published.Hit) float64 { return 100 * extra(h) }
-
-// Host is the machine that times are of.
-func (a *answer) Host() string { return runtime.GOOS + ", " + runtime.GOARCH }
 
 // ends are the counts with all four costs and with none.
 type ends struct{ Top, Bottom dispatch.Counts }

@@ -13,6 +13,7 @@ import (
 	"strings"
 
 	"github.com/textpoke/textpoke/experiments"
+	"github.com/textpoke/textpoke/experiments/internal/clock"
 	"github.com/textpoke/textpoke/kernels/published"
 	"github.com/textpoke/textpoke/results"
 	"github.com/textpoke/textpoke/results/fit"
@@ -116,14 +117,14 @@ type row struct {
 	exit        bool // somebody is called on return
 	counts      dispatch.Counts
 	threads     int // 0: it was not timed
-	live        fit.Estimate
+	live        *fit.Estimate
 	each        []float64 // measurements
 }
 
 // has tells whether a cost is in the combination.
 func (r *row) has(bit int) bool { return r.combination&bit != 0 }
 
-var columns = append(results.Columns[*row]{
+var columns = slices.Concat(results.Columns[*row]{
 	{Name: "all_registers", Doc: "cost 1: all registers are saved, and not only those of arguments",
 		Cell: func(r *row) any { return r.has(allRegs) }},
 	{Name: "list_function", Doc: "cost 2: the call goes over the list function, and not by the site's literal",
@@ -144,12 +145,8 @@ var columns = append(results.Columns[*row]{
 }, results.Columns[*row]{
 	{Name: "threads", Doc: "threads that called at once; empty where nothing was timed",
 		Cell: func(r *row) any { return r.threads }},
-	{Name: "live_ns", Doc: "time of one call and its return on this machine, median of the measurements",
-		Cell: func(r *row) any { return r.live.Value }},
-	{Name: "live_low_ns", Doc: "lower end of the interval that holds the median with 95 % confidence",
-		Cell: func(r *row) any { return r.live.Low }},
-	{Name: "live_high_ns", Doc: "and its upper end", Cell: func(r *row) any { return r.live.High }},
-}.When(func(r *row) bool { return r.threads > 0 })...)
+}.When(func(r *row) bool { return r.threads > 0 }),
+	clock.Columns("live", "time of one call and its return on this machine, median of the measurements", func(r *row) *fit.Estimate { return r.live }))
 
 func measure(ctx context.Context, s *experiments.Study[Config, *row]) (*experiments.Findings, error) {
 	c := &s.Config

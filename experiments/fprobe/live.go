@@ -9,6 +9,7 @@ import (
 	"sync/atomic"
 	"time"
 
+	"github.com/textpoke/textpoke/experiments/internal/clock"
 	"github.com/textpoke/textpoke/records"
 	"github.com/textpoke/textpoke/results/fit"
 	"github.com/textpoke/textpoke/tracers"
@@ -85,34 +86,33 @@ const (
 
 // time times all cells in turns: what disturbs the machine for a while disturbs all.
 // Beside them it times a function that nobody traces, by number of threads.
-func (c *Config) time(ctx context.Context, rows []*row, cells []*cell) (untraced map[int]fit.Estimate, err error) {
+func (c *Config) time(ctx context.Context, rows []*row, cells []*cell) (untraced map[int]*fit.Estimate, err error) {
 	untracedWay, err := dispatch.NewFprobe(dispatch.Config{Sites: []records.Addr{mine}}, dispatch.FprobeCosts{}, 0)
 	if err != nil {
 		return nil, err
 	}
-	nobody := &cell{way: untracedWay}
-	bare := map[int][]float64{}
-	for range c.Repeats {
-		for _, n := range c.threadsHere() {
-			bare[n] = append(bare[n], nobody.time(n))
+	nobody, threads := &cell{way: untracedWay}, c.threadsHere()
+	each, err := clock.Turns(ctx, c.Repeats, len(threads)+len(cells), func(i int) float64 {
+		if i < len(threads) {
+			return nobody.time(threads[i])
 		}
-		for i, cell := range cells {
-			if err := ctx.Err(); err != nil {
-				return nil, err
-			}
-			rows[i].each = append(rows[i].each, cell.time(rows[i].threads))
-		}
+		i -= len(threads)
+		return cells[i].time(rows[i].threads)
+	})
+	if err != nil {
+		return nil, err
 	}
-	for _, row := range rows {
-		if row.live, err = fit.Median(row.each); err != nil {
+	untraced = map[int]*fit.Estimate{}
+	for i := range each {
+		m, err := fit.Median(each[i])
+		if err != nil {
 			return nil, err
 		}
-	}
-	untraced = map[int]fit.Estimate{}
-	for n, each := range bare {
-		if untraced[n], err = fit.Median(each); err != nil {
-			return nil, err
+		if i < len(threads) {
+			untraced[threads[i]] = &m
+			continue
 		}
+		rows[i-len(threads)].each, rows[i-len(threads)].live = each[i], &m
 	}
 	return untraced, nil
 }

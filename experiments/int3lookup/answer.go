@@ -4,7 +4,6 @@ package int3lookup
 
 import (
 	"fmt"
-	"runtime"
 	"slices"
 
 	"github.com/textpoke/textpoke/experiments"
@@ -23,9 +22,6 @@ func (a *answer) Largest() []*crossing {
 	n := slices.Max(a.Config.Patches)
 	return experiments.Where(a.Crossings, func(c *crossing) bool { return c.Patches == n })
 }
-
-// Host is the machine that times are of.
-func (a *answer) Host() string { return runtime.GOOS + ", " + runtime.GOARCH }
 
 // Keys is how many lookups a measurement has at least.
 func (a *answer) Keys() int { return keysPerRepeat }

@@ -9,6 +9,7 @@ import (
 	_ "embed"
 	"fmt"
 	"math/rand/v2"
+	"slices"
 
 	"github.com/textpoke/textpoke/cpus"
 	"github.com/textpoke/textpoke/experiments"
@@ -16,6 +17,7 @@ import (
 	"github.com/textpoke/textpoke/int3"
 	"github.com/textpoke/textpoke/records"
 	"github.com/textpoke/textpoke/results"
+	"github.com/textpoke/textpoke/results/fit"
 )
 
 // Config says which indexes are searched, over which batches.
@@ -78,7 +80,8 @@ type row struct {
 	Kind            int3.Lookup
 	Patches, Groups int // groups is 0 where they make no difference
 	Cost            int3.Cost
-	Time            *clock.Timing // nil with NoTime
+	Time            *fit.Estimate // nil with NoTime
+	repeats         int
 }
 
 // InGroups is the number of groups; "" where it makes no difference.
@@ -89,7 +92,7 @@ func (r *row) InGroups() string {
 	return fmt.Sprint(r.Groups)
 }
 
-var columns = append(results.Columns[*row]{
+var columns = slices.Concat(results.Columns[*row]{
 	{Name: "lookup", Doc: "index that is searched", Cell: func(r *row) any { return r.Kind.String() }},
 	{Name: "patches", Doc: "addresses in it", Cell: func(r *row) any { return r.Patches }},
 	{Name: "groups", Doc: "groups that they are in; empty where that makes no difference",
@@ -97,7 +100,8 @@ var columns = append(results.Columns[*row]{
 	{Name: "comparisons_mean", Doc: "comparisons of addresses until one is found, mean over all of them",
 		Cell: func(r *row) any { return r.Cost.Mean() }},
 	{Name: "comparisons_max", Doc: "and the most", Cell: func(r *row) any { return r.Cost.Max }},
-}, clock.Columns("find", "time of one lookup", "thousands of lookups", func(r *row) *clock.Timing { return r.Time })...)
+}, clock.Columns("find", "time of one lookup on this machine, median of the measurements", func(r *row) *fit.Estimate { return r.Time }),
+	results.Columns[*row]{clock.Repeats("thousands of lookups", func(r *row) int { return r.repeats })})
 
 func measure(ctx context.Context, s *experiments.Study[Config, *row]) (*experiments.Findings, error) {
 	c := &s.Config
@@ -146,6 +150,7 @@ func (c *Config) measure(ctx context.Context, k int3.Lookup, n, groups int, seed
 	}
 	r := &row{Kind: k, Patches: n, Groups: groups, Cost: int3.NewCoster(k).Of(batch)}
 	if !c.NoTime {
+		r.repeats = c.Repeats
 		r.Time, err = timeFinds(ctx, int3.Build(k, batch), batch.Addrs, c.Repeats, seed)
 	}
 	return r, err
@@ -157,7 +162,7 @@ const keysPerRepeat = 1 << 15
 
 // timeFinds times lookups of addresses in random order. Nothing is done with the
 // answers: what is called through an interface is called all the same.
-func timeFinds(ctx context.Context, x int3.Index, addrs []records.Addr, repeats int, seed uint64) (*clock.Timing, error) {
+func timeFinds(ctx context.Context, x int3.Index, addrs []records.Addr, repeats int, seed uint64) (*fit.Estimate, error) {
 	rng := rand.New(rand.NewPCG(seed, uint64(len(addrs))))
 	keys := make([]records.Addr, keysPerRepeat)
 	for i := range keys {

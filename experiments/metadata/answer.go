@@ -3,7 +3,6 @@
 package metadata
 
 import (
-	"runtime"
 	"slices"
 
 	"github.com/textpoke/textpoke/experiments"
@@ -71,9 +70,6 @@ func (a *answer) Agree() bool {
 func (a *answer) BelowOne() bool {
 	return slices.ContainsFunc(a.Pairs, func(p *pair) bool { return a.each(p) < 1 })
 }
-
-// Host is the machine that times are of.
-func (a *answer) Host() string { return runtime.GOOS + ", " + runtime.GOARCH }
 
 // Spacing is the mean distance of functions, in bytes.
 func (a *answer) Spacing() int { return spacing }

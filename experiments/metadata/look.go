@@ -10,6 +10,7 @@ import (
 	"slices"
 	"time"
 
+	"github.com/textpoke/textpoke/experiments/internal/clock"
 	"github.com/textpoke/textpoke/records"
 	"github.com/textpoke/textpoke/results/fit"
 	tables "github.com/textpoke/textpoke/tracers/metadata"
@@ -134,18 +135,22 @@ func (c *Config) look(ctx context.Context, k tables.TableKind, f *functions) (*r
 	}
 	single := slices.Repeat(f.addrs[:1], hotCalls*hotFunctions)
 	hot, random := f.hot(), f.random()
-	var hots, ratios, randoms []float64
 	for _, calls := range [][]records.Addr{hot, random} {
 		pass(tab, calls) // what comes first finds cold caches
 	}
-	for range c.Repeats {
-		if err := ctx.Err(); err != nil {
-			return nil, err
-		}
-		h, o := turn(tab, hot), turn(one, single)
-		hots, ratios, randoms = append(hots, h), append(ratios, h/o), append(randoms, turn(tab, random))
+	turns := []func() float64{
+		func() float64 { return turn(tab, hot) },
+		func() float64 { return turn(one, single) },
+		func() float64 { return turn(tab, random) },
 	}
-	for to, values := range map[*fit.Estimate][]float64{&t.Hot: hots, &t.OfOne: ratios, &t.Random: randoms} {
+	each, err := clock.Turns(ctx, c.Repeats, len(turns), func(i int) float64 { return turns[i]() })
+	if err != nil {
+		return nil, err
+	}
+	for i := range each[1] {
+		each[1][i] = each[0][i] / each[1][i]
+	}
+	for to, values := range map[*fit.Estimate][]float64{&t.Hot: each[0], &t.OfOne: each[1], &t.Random: each[2]} {
 		if *to, err = fit.Median(values); err != nil {
 			return nil, err
 		}

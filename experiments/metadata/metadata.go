@@ -13,8 +13,10 @@ import (
 	tables "github.com/textpoke/textpoke/tracers/metadata"
 
 	"github.com/textpoke/textpoke/experiments"
+	"github.com/textpoke/textpoke/experiments/internal/clock"
 	"github.com/textpoke/textpoke/kernels/published"
 	"github.com/textpoke/textpoke/results"
+	"github.com/textpoke/textpoke/results/fit"
 )
 
 // Config says which tables are filled, and with how many functions.
@@ -85,6 +87,8 @@ type row struct {
 	repeats   int
 }
 
+func (r *row) timed() bool { return r.Times != nil }
+
 var columns = slices.Concat(results.Columns[*row]{
 	{Name: "table", Doc: "what is searched", Cell: func(r *row) any { return r.Kind.String() }},
 	{Name: "functions", Doc: "functions that are hooked", Cell: func(r *row) any { return r.Functions }},
@@ -101,11 +105,9 @@ var columns = slices.Concat(results.Columns[*row]{
 }.When(func(r *row) bool { return r.Counts != nil }), results.Columns[*row]{
 	{Name: "heap_bytes_per_function", Detail: true, Doc: "memory that the allocator gave for table and records, and for padding the text; measured",
 		Cell: func(r *row) any { return r.Times.Heap }},
-	{Name: "hot_ns", Doc: "time of a lookup when one function is called again and again, median of the measurements on this machine",
-		Cell: func(r *row) any { return r.Times.Hot.Value }},
-	{Name: "hot_low_ns", Doc: "lower end of the interval that holds the median with 95 % confidence",
-		Cell: func(r *row) any { return r.Times.Hot.Low }},
-	{Name: "hot_high_ns", Doc: "and its upper end", Cell: func(r *row) any { return r.Times.Hot.High }},
+}.When((*row).timed), clock.Columns("hot",
+	"time of a lookup when one function is called again and again, median of the measurements on this machine",
+	func(r *row) *fit.Estimate { return &r.Times.Hot }).When((*row).timed), results.Columns[*row]{
 	{Name: "hot_of_one", Doc: "that time over the time in a table of the same kind with one function, taken in turns",
 		Cell: func(r *row) any { return r.Times.OfOne.Value }},
 	{Name: "hot_of_one_low", Detail: true, Doc: "lower end of its interval",
@@ -116,9 +118,8 @@ var columns = slices.Concat(results.Columns[*row]{
 		Cell: func(r *row) any { return r.Times.Random.Value }},
 	{Name: "random_low_ns", Doc: "lower end of its interval", Cell: func(r *row) any { return r.Times.Random.Low }},
 	{Name: "random_high_ns", Doc: "and its upper end", Cell: func(r *row) any { return r.Times.Random.High }},
-	{Name: "repeats", Detail: true, Doc: "measurements; each is of thousands of lookups",
-		Cell: func(r *row) any { return r.repeats }},
-}.When(func(r *row) bool { return r.Times != nil }))
+	clock.Repeats("thousands of lookups", func(r *row) int { return r.repeats }),
+}.When((*row).timed))
 
 func measure(ctx context.Context, s *experiments.Study[Config, *row]) (*experiments.Findings, error) {
 	c := &s.Config

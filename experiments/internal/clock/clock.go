@@ -5,58 +5,67 @@ package clock
 
 import (
 	"context"
-	"fmt"
 	"time"
 
-	"golang.org/x/perf/benchmath"
-
 	"github.com/textpoke/textpoke/results"
+	"github.com/textpoke/textpoke/results/fit"
 )
 
-// Timing is how long something takes, in nanoseconds: the median of measurements, and
-// the interval that holds it with 95 % confidence.
-type Timing struct {
-	Median, Low, High float64
-	Repeats           int
+// Turns takes so many measurements of each of n things, one thing after the other and
+// then again: what disturbs the machine for a while disturbs all of them.
+func Turns(ctx context.Context, repeats, n int, measure func(i int) float64) ([][]float64, error) {
+	each := make([][]float64, n)
+	for range repeats {
+		for i := range each {
+			if err := ctx.Err(); err != nil {
+				return nil, err
+			}
+			each[i] = append(each[i], measure(i))
+		}
+	}
+	return each, nil
 }
 
-// Interval prints the interval.
-func (t Timing) Interval() string { return fmt.Sprintf("%.1f to %.1f", t.Low, t.High) }
+// Once is one measurement, in nanoseconds, of something that is done n times at once:
+// it takes least or longer.
+func Once(least time.Duration, n int, do func()) float64 {
+	do() // what comes first finds cold caches
+	done, start := 0, time.Now()
+	for time.Since(start) < least {
+		do()
+		done += n
+	}
+	return float64(time.Since(start).Nanoseconds()) / float64(done)
+}
 
 // leastRepeat is how long one measurement takes at least: long against a tick of the
 // clock and an interrupt.
 const leastRepeat = 2 * time.Millisecond
 
-// Time takes as many measurements as repeats says of something that is done n times
-// at once. Nothing is assumed about how times spread.
-func Time(ctx context.Context, repeats, n int, do func()) (*Timing, error) {
-	do() // what comes first finds cold caches
-	var each []float64
-	for range repeats {
-		if err := ctx.Err(); err != nil {
-			return nil, err
-		}
-		done, start := 0, time.Now()
-		for time.Since(start) < leastRepeat {
-			do()
-			done += n
-		}
-		each = append(each, float64(time.Since(start).Nanoseconds())/float64(done))
+// Time is the median of as many measurements as repeats says of something that is
+// done n times at once. Nothing is assumed about how times spread.
+func Time(ctx context.Context, repeats, n int, do func()) (*fit.Estimate, error) {
+	each, err := Turns(ctx, repeats, 1, func(int) float64 { return Once(leastRepeat, n, do) })
+	if err != nil {
+		return nil, err
 	}
-	s := benchmath.AssumeNothing.Summary(benchmath.NewSample(each, &benchmath.DefaultThresholds), 0.95)
-	return &Timing{s.Center, s.Lo, s.Hi, repeats}, nil
+	m, err := fit.Median(each[0])
+	return &m, err
 }
 
-// Columns are those of the timings of rows, nil where there is none; doc says what is
-// timed, and many what each measurement is of.
-func Columns[R any](name, doc, many string, of func(R) *Timing) results.Columns[R] {
-	return results.Of(results.Columns[*Timing]{
-		{Name: name + "_ns", Doc: doc + " on this machine, median of the measurements",
-			Cell: func(t *Timing) any { return t.Median }},
+// Columns are those of a median, empty where it is nil; doc says what of.
+func Columns[R any](name, doc string, of func(R) *fit.Estimate) results.Columns[R] {
+	return results.Columns[R]{
+		{Name: name + "_ns", Doc: doc, Cell: func(r R) any { return of(r).Value }},
 		{Name: name + "_low_ns", Doc: "lower end of the interval that holds the median with 95 % confidence",
-			Cell: func(t *Timing) any { return t.Low }},
-		{Name: name + "_high_ns", Doc: "and its upper end", Cell: func(t *Timing) any { return t.High }},
-		{Name: "repeats", Detail: true, Doc: "measurements; each is of " + many,
-			Cell: func(t *Timing) any { return t.Repeats }},
-	}.When(func(t *Timing) bool { return t != nil }), of)
+			Cell: func(r R) any { return of(r).Low }},
+		{Name: name + "_high_ns", Doc: "and its upper end", Cell: func(r R) any { return of(r).High }},
+	}.When(func(r R) bool { return of(r) != nil })
+}
+
+// Repeats is the column of how many measurements a median is of, empty where there are
+// none; many says what each of them is of.
+func Repeats[R any](many string, of func(R) int) results.Col[R] {
+	return results.Col[R]{Name: "repeats", Detail: true, Doc: "measurements; each is of " + many,
+		Cell: func(r R) any { return results.If(of(r) > 0, of(r)) }}
 }
