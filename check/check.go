@@ -138,7 +138,7 @@ func (r *VerdictRow) Covered() string {
 	if on := r.Model.RestsOn(); on != "" {
 		line += "; rests on " + on
 	}
-	return wrapped(line)
+	return wrapped(line + "; promises: " + r.Model.Promises())
 }
 
 // Flags are the words of a command line that ask it.

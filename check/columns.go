@@ -106,6 +106,9 @@ var Columns = slices.Concat(
 		{Name: "rests_on", Detail: true,
 			Doc:  "what the verdict takes for granted, though the architecture's base model allows otherwise",
 			Cell: func(r *VerdictRow) any { return results.OrEmpty(r.Model.RestsOn()) }},
+		{Name: "promises", Detail: true,
+			Doc:  "what holds once an update is over: new text, no CPU executes what was replaced; or nothing, any may for ever",
+			Cell: func(r *VerdictRow) any { return r.Model.Promises() }},
 	}.When(func(r *VerdictRow) bool { return r.Verdict == explore.Safe }),
 )
 

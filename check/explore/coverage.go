@@ -138,3 +138,14 @@ func (m *Model) executes(op poke.Op) bool {
 func (m *Model) anyStep(is func(poke.Step) bool) bool {
 	return slices.ContainsFunc(m.Programs, func(p Program) bool { return slices.ContainsFunc(p.Plan, is) })
 }
+
+// Promises is what every program promises of its updates that are over: "new text", no
+// CPU executes what was replaced; or "nothing", as where no round is sent.
+func (m *Model) Promises() string {
+	for _, p := range m.Programs {
+		if !slices.ContainsFunc(p.Plan, func(s poke.Step) bool { return s.Op == poke.Settle }) {
+			return "nothing"
+		}
+	}
+	return "new text"
+}

@@ -196,3 +196,25 @@ func agree(t *testing.T, m *Model) (verdict, wrong string) {
 	}
 	return string(want.Verdict), wrong
 }
+
+// TestPromises: who sends no round promises nothing, and is told so beside "safe".
+func TestPromises(t *testing.T) {
+	for src, want := range map[string]string{
+		"name: silent\nevery batch:\n    Write word\n":            "nothing",
+		"name: round\nevery batch:\n    Write word\n    Sync 1\n": "new text",
+	} {
+		p, err := poke.ParseProtocol("p.plan", []byte(src))
+		if err != nil {
+			t.Fatal(err)
+		}
+		s := setup(t, "riscv64", "word", "", 2, 1)
+		s.Protocol = p
+		m, err := s.Model()
+		if err != nil {
+			t.Fatal(err)
+		}
+		if got := m.Promises(); got != want {
+			t.Errorf("%s: promises %s, want %s", p.Name, got, want)
+		}
+	}
+}
