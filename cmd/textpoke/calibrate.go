@@ -3,7 +3,6 @@
 package main
 
 import (
-	"context"
 	"errors"
 	"fmt"
 	"runtime"
@@ -206,16 +205,10 @@ func calibrateShow(c *common) *cobra.Command {
 func calibrateList(c *common) *cobra.Command {
 	return &cobra.Command{
 		Use: "list", Short: "the built-in calibrations", Args: cobra.NoArgs,
-		RunE: func(cmd *cobra.Command, _ []string) error { return c.listCalibrations(cmd.Context()) },
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			return printRows(cmd.Context(), c, calibrationColumns, "calibrations", calibration.Builtins())
+		},
 	}
-}
-
-func (c *common) listCalibrations(ctx context.Context) error {
-	t, err := calibrationColumns.Fill("calibrations", calibration.Builtins())
-	if err != nil {
-		return err
-	}
-	return c.whole(ctx, t)
 }
 
 // calibrationColumns are the columns of the list of built-in calibrations.

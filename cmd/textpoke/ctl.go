@@ -9,6 +9,7 @@ import (
 	"net/http"
 	"net/url"
 	"os"
+	"slices"
 	"strconv"
 	"time"
 
@@ -34,64 +35,46 @@ func ctlCommand(c *common) *cobra.Command {
 	return cmd
 }
 
-// updateTable is a table for updates.
-func updateTable() results.Table {
-	return results.Table{Name: "updates", Columns: []results.Column{
-		{Name: "id", Doc: "of the update"},
-		{Name: "client", Doc: "who asked for it"},
-		{Name: "ops", Doc: "the tracer that the records are for"},
-		{Name: "direction", Doc: "enable or disable"},
-		{Name: "records", Doc: "how many it is about"},
-		{Name: "state", Doc: "queued, running, live, failed, cancelled or expired"},
-		{Name: "batch", Doc: "the merged update of the machine that carried it out; several share one"},
-		{Name: "phase", Doc: "what the machine is doing for it"},
-		{Name: "key", Doc: "the client's own, for asking again without doing it twice", Detail: true},
-		{Name: "submitted", Doc: "when it was accepted (RFC 3339)", Detail: true},
-		{Name: "waited_ns", Doc: "until it began"},
-		{Name: "took_ns", Doc: "from then until it ended"},
-		{Name: "error", Doc: "why it failed"},
-	}}
-}
-
-func updateCells(u *api.Update) []any {
-	direction := "disable"
-	if u.Enable {
-		direction = "enable"
-	}
-	var batch, waited, took any = results.Empty, results.Empty, results.Empty
-	if u.Batch != 0 {
-		batch = u.Batch
-	}
-	if !u.Began.IsZero() {
-		waited = u.Began.Sub(u.Submitted).Nanoseconds()
-		if u.HasEnded() {
-			took = u.Ended.Sub(u.Began).Nanoseconds()
-		}
-	}
-	return []any{
-		u.ID, u.Client, u.Ops, direction, u.Records, u.State, batch, orEmpty(u.Phase), orEmpty(u.Key),
-		u.Submitted.Format(time.RFC3339Nano), waited, took, orEmpty(u.Error),
-	}
-}
-
-func orEmpty(s string) any {
-	if s == "" {
-		return results.Empty
-	}
-	return s
-}
+// updateColumns are the columns of updates.
+var updateColumns = slices.Concat(
+	results.Columns[api.Update]{
+		{Name: "id", Doc: "of the update", Cell: func(u api.Update) any { return u.ID }},
+		{Name: "client", Doc: "who asked for it", Cell: func(u api.Update) any { return u.Client }},
+		{Name: "ops", Doc: "the tracer that the records are for", Cell: func(u api.Update) any { return u.Ops }},
+		{Name: "direction", Doc: "enable or disable", Cell: func(u api.Update) any { return directionName(u.Enable) }},
+		{Name: "records", Doc: "how many it is about", Cell: func(u api.Update) any { return u.Records }},
+		{Name: "state", Doc: "queued, running, live, failed, cancelled or expired",
+			Cell: func(u api.Update) any { return u.State }},
+		{Name: "batch", Doc: "the merged update of the machine that carried it out; several share one",
+			Cell: func(u api.Update) any { return results.If(u.Batch != 0, u.Batch) }},
+		{Name: "phase", Doc: "what the machine is doing for it",
+			Cell: func(u api.Update) any { return results.OrEmpty(u.Phase) }},
+		{Name: "key", Doc: "the client's own, for asking again without doing it twice", Detail: true,
+			Cell: func(u api.Update) any { return results.OrEmpty(u.Key) }},
+		{Name: "submitted", Doc: "when it was accepted (RFC 3339)", Detail: true,
+			Cell: func(u api.Update) any { return u.Submitted.Format(time.RFC3339Nano) }},
+	},
+	results.Columns[api.Update]{
+		{Name: "waited_ns", Doc: "until it began",
+			Cell: func(u api.Update) any { return u.Began.Sub(u.Submitted).Nanoseconds() }},
+		{Name: "took_ns", Doc: "from then until it ended",
+			Cell: func(u api.Update) any { return results.If(u.HasEnded(), u.Ended.Sub(u.Began).Nanoseconds()) }},
+	}.When(func(u api.Update) bool { return !u.Began.IsZero() }),
+	results.Columns[api.Update]{
+		{Name: "error", Doc: "why it failed", Cell: func(u api.Update) any { return results.OrEmpty(u.Error) }},
+	},
+)
 
 // print writes updates.
 func (f *ctlFlags) print(ctx context.Context, updates ...api.Update) error {
-	return f.rows(ctx, updateTable(), len(updates),
-		func(i int, o *output) error { return o.add(updateCells(&updates[i])...) })
+	return printRows(ctx, f.common, updateColumns, "updates", updates)
 }
 
-// outcome is the answer no for an update that did not become live.
-func outcome(u *api.Update) error {
-	switch {
-	case !u.HasEnded() || u.State == "live":
-		return nil
+// report prints an update; one that did not become live is the answer no.
+func (f *ctlFlags) report(ctx context.Context, u *api.Update) error {
+	switch err := f.print(ctx, *u); {
+	case err != nil || !u.HasEnded() || u.State == "live":
+		return err
 	case u.Error != "":
 		return noError{fmt.Errorf("update %d: %s: %s", u.ID, u.State, u.Error)}
 	}
@@ -103,24 +86,17 @@ func ctlSwitch(f *ctlFlags, enable bool) *cobra.Command {
 	req := api.Request{Enable: &enable}
 	var within time.Duration
 	var noWait bool
-	name, done := "enable", "enabled"
-	if !enable {
-		name, done = "disable", "disabled"
-	}
+	name := directionName(enable)
 	cmd := &cobra.Command{
 		Use:   name,
 		Short: name + " records, and wait until that is live",
 		Long: name + " asks for one update and prints it. A record stays enabled while any client wants it for\n" +
 			"any ops. Without --filter and --record it is about all records. When the update fails, or\n" +
-			"is cancelled, the exit code is 1." + columnsHelp(updateTable()),
+			"is cancelled, the exit code is 1." + columnsHelp(updateColumns.Table("updates")),
 		Example: "  textpoke ctl " + name + " --filter 'vfs_*'\n" +
 			"  textpoke ctl " + name + " --client deploy --ops kprobe --record vfs_read --key 2f1c --format json",
 		Args: cobra.NoArgs,
-		RunE: func(cmd *cobra.Command, _ []string) error {
-			s, err := f.open()
-			if err != nil {
-				return err
-			}
+		RunE: f.asking(func(ctx context.Context, s *server, _ []string) error {
 			switch {
 			case within < 0:
 				return fmt.Errorf("--within %v: want a time above 0, such as 10s", within)
@@ -132,24 +108,19 @@ func ctlSwitch(f *ctlFlags, enable bool) *cobra.Command {
 				req.Filter = []string{"*"}
 			}
 			var u api.Update
-			if err := s.ask(cmd.Context(), http.MethodPost, "/v1/updates", req, &u); err != nil {
+			if err := s.ask(ctx, http.MethodPost, "/v1/updates", req, &u); err != nil {
 				return err
 			}
-			if !noWait {
-				if err := s.follow(cmd.Context(), &u); err != nil {
-					return err
-				}
+			if noWait {
+				return f.report(ctx, &u)
 			}
-			if err := f.print(cmd.Context(), u); err != nil {
-				return err
-			}
-			return outcome(&u)
-		},
+			return f.ended(ctx, s, &u)
+		}),
 	}
 	p := cmd.Flags()
 	p.StringVar(&req.Client, "client", clientName(), "`name` of who asks")
 	p.StringVar(&req.Key, "key", "", "idempotency `key`: asked again with the same one, it is the same update")
-	p.StringVar(&req.Ops, "ops", "function", "the `tracer` that the records are "+done+" for")
+	p.StringVar(&req.Ops, "ops", "function", "the `tracer` that the records are "+name+"d for")
 	p.StringArrayVar(&req.Filter, "filter", nil,
 		"`pattern` of records, in the kernel's filter syntax: vfs_*, :mod:ext4, !tcp_*; repeated, each adds to it")
 	p.StringArrayVar(&req.Records, "record", nil, "`record` by symbol or address, in place of --filter; repeatable")
@@ -166,14 +137,14 @@ func clientName() string {
 	return "ctl"
 }
 
-// follow asks until an update has ended; each time the server waits for a while.
-func (s *server) follow(ctx context.Context, u *api.Update) error {
+// ended prints an update when it has ended; each time the server waits for a while.
+func (f *ctlFlags) ended(ctx context.Context, s *server, u *api.Update) error {
 	for !u.HasEnded() {
 		if err := s.ask(ctx, http.MethodGet, fmt.Sprintf("/v1/updates/%d?wait=true", u.ID), nil, u); err != nil {
 			return err
 		}
 	}
-	return nil
+	return f.report(ctx, u)
 }
 
 func ctlStatus(f *ctlFlags) *cobra.Command {
@@ -182,25 +153,21 @@ func ctlStatus(f *ctlFlags) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "status [ID]",
 		Short: "updates, or one of them, as they stand",
-		Long:  "status lists updates in the order of their submission, or prints one." + columnsHelp(updateTable()),
+		Long:  "status lists updates in the order of their submission, or prints one." + columnsHelp(updateColumns.Table("updates")),
 		Args:  cobra.MaximumNArgs(1),
-		RunE: func(cmd *cobra.Command, args []string) error {
-			s, err := f.open()
-			if err != nil {
-				return err
-			}
+		RunE: f.asking(func(ctx context.Context, s *server, args []string) error {
 			if len(args) == 1 {
-				return f.one(cmd.Context(), s, http.MethodGet, args[0])
+				return f.one(ctx, s, http.MethodGet, args[0])
 			}
 			if limit < 1 {
 				return fmt.Errorf("--limit %d: want at least 1", limit)
 			}
-			updates, err := s.updates(cmd.Context(), url.Values{"client": {client}, "state": {state}}, limit)
+			updates, err := s.updates(ctx, url.Values{"client": {client}, "state": {state}}, limit)
 			if err != nil {
 				return err
 			}
-			return f.print(cmd.Context(), updates...)
-		},
+			return f.print(ctx, updates...)
+		}),
 	}
 	p := cmd.Flags()
 	p.StringVar(&client, "client", "", "only updates of the client of this `name`")
@@ -252,13 +219,9 @@ func ctlCancel(f *ctlFlags) *cobra.Command {
 		Use:   "cancel ID",
 		Short: "cancel an update that is queued",
 		Args:  cobra.ExactArgs(1),
-		RunE: func(cmd *cobra.Command, args []string) error {
-			s, err := f.open()
-			if err != nil {
-				return err
-			}
-			return f.one(cmd.Context(), s, http.MethodDelete, args[0])
-		},
+		RunE: f.asking(func(ctx context.Context, s *server, args []string) error {
+			return f.one(ctx, s, http.MethodDelete, args[0])
+		}),
 	}
 }
 
@@ -267,18 +230,14 @@ func ctlInterrupts(f *ctlFlags) *cobra.Command {
 		Use:   "interrupts",
 		Short: "the machine's counters, laid out as /proc/interrupts",
 		Args:  cobra.NoArgs,
-		RunE: func(cmd *cobra.Command, _ []string) error {
-			s, err := f.open()
-			if err != nil {
-				return err
-			}
-			resp, err := s.send(cmd.Context(), http.MethodGet, "/v1/interrupts", nil)
+		RunE: f.asking(func(ctx context.Context, s *server, _ []string) error {
+			resp, err := s.send(ctx, http.MethodGet, "/v1/interrupts", nil)
 			if err != nil {
 				return err
 			}
 			defer resp.Body.Close()
 			_, err = io.Copy(f.streams.out, resp.Body)
 			return err
-		},
+		}),
 	}
 }

@@ -16,6 +16,8 @@ import (
 	"os"
 	"strings"
 
+	"github.com/spf13/cobra"
+
 	"github.com/textpoke/textpoke/service/api"
 )
 
@@ -30,6 +32,19 @@ type server struct {
 type ctlFlags struct {
 	*common
 	server, tokenFile, tlsCA string
+}
+
+// asking makes what a command asks its server for its RunE.
+func (f *ctlFlags) asking(
+	do func(ctx context.Context, s *server, args []string) error,
+) func(*cobra.Command, []string) error {
+	return func(cmd *cobra.Command, args []string) error {
+		s, err := f.open()
+		if err != nil {
+			return err
+		}
+		return do(cmd.Context(), s, args)
+	}
 }
 
 // open checks the flags. Nothing is sent yet.

@@ -19,32 +19,28 @@ import (
 	"github.com/textpoke/textpoke/service/api"
 )
 
-// ctlCPUTable is a table for the machine's CPUs: one row each.
-func ctlCPUTable() results.Table {
-	t := results.Table{Name: "cpus", Columns: []results.Column{
-		{Name: "cpu", Doc: "its number"},
-		{Name: "role", Doc: "what it does"},
-		{Name: "online", Doc: "whether it is plugged in"},
-		{Name: "rounds_sent", Doc: "requests to all others that it sent"},
-		{Name: "traps", Doc: "breakpoints that it ran into"},
-		{Name: "calls", Doc: "calls of the tracer that it made"},
-	}}
-	for cause := range cpus.NumCauses {
-		t.Columns = append(t.Columns, results.Column{Name: "taken_" + causeColumn(cpus.Cause(cause)),
-			Doc: "interrupts taken: " + cpus.Cause(cause).String()})
-	}
-	return t
-}
+// ctlCPUColumns are the columns of the machine's CPUs.
+var ctlCPUColumns = slices.Concat(
+	results.Columns[api.CPU]{
+		{Name: "cpu", Doc: "its number", Cell: func(c api.CPU) any { return c.ID }},
+		{Name: "role", Doc: "what it does", Cell: func(c api.CPU) any { return c.Role }},
+		{Name: "online", Doc: "whether it is plugged in", Cell: func(c api.CPU) any { return c.Online }},
+		{Name: "rounds_sent", Doc: "requests to all others that it sent",
+			Cell: func(c api.CPU) any { return c.RoundsSent }},
+		{Name: "traps", Doc: "breakpoints that it ran into", Cell: func(c api.CPU) any { return c.Traps }},
+		{Name: "calls", Doc: "calls of the tracer that it made", Cell: func(c api.CPU) any { return c.Calls }},
+	},
+	takenColumns(),
+)
 
-// causeColumn is a cause as part of a column's name.
-func causeColumn(c cpus.Cause) string { return strings.ReplaceAll(c.String(), "-", "_") }
-
-func ctlCPUCells(c *api.CPU) []any {
-	cells := []any{c.ID, c.Role, c.Online, c.RoundsSent, c.Traps, c.Calls}
-	for cause := range cpus.NumCauses {
-		cells = append(cells, c.Taken[cpus.Cause(cause).String()])
+// takenColumns are a column for each cause of interrupts.
+func takenColumns() (cs results.Columns[api.CPU]) {
+	for i := range cpus.NumCauses {
+		cause := cpus.Cause(i).String()
+		cs = append(cs, results.Col[api.CPU]{Name: "taken_" + strings.ReplaceAll(cause, "-", "_"),
+			Doc: "interrupts taken: " + cause, Cell: func(c api.CPU) any { return c.Taken[cause] }})
 	}
-	return cells
+	return cs
 }
 
 func ctlCPUs(f *ctlFlags) *cobra.Command {
@@ -52,30 +48,25 @@ func ctlCPUs(f *ctlFlags) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "cpus",
 		Short: "the machine's CPUs and what each has taken",
-		Long:  "cpus lists the CPUs, after it has unplugged some or plugged them in again." + columnsHelp(ctlCPUTable()),
+		Long:  "cpus lists the CPUs, after it has unplugged some or plugged them in again." + columnsHelp(ctlCPUColumns.Table("cpus")),
 		Example: "  textpoke ctl cpus\n" +
 			"  textpoke ctl cpus --unplug 3",
 		Args: cobra.NoArgs,
-		RunE: func(cmd *cobra.Command, _ []string) error {
-			s, err := f.open()
-			if err != nil {
-				return err
-			}
+		RunE: f.asking(func(ctx context.Context, s *server, _ []string) error {
 			for i, cpu := range slices.Concat(unplug, plug) {
 				online := i >= len(unplug)
 				var now api.CPU
-				if err := s.ask(cmd.Context(), http.MethodPut, fmt.Sprintf("/v1/cpus/%d", cpu), api.Plug{Online: &online},
+				if err := s.ask(ctx, http.MethodPut, fmt.Sprintf("/v1/cpus/%d", cpu), api.Plug{Online: &online},
 					&now); err != nil {
 					return err
 				}
 			}
 			var all api.CPUs
-			if err := s.ask(cmd.Context(), http.MethodGet, "/v1/cpus", nil, &all); err != nil {
+			if err := s.ask(ctx, http.MethodGet, "/v1/cpus", nil, &all); err != nil {
 				return err
 			}
-			return f.rows(cmd.Context(), ctlCPUTable(), len(all.CPUs),
-				func(i int, o *output) error { return o.add(ctlCPUCells(&all.CPUs[i])...) })
-		},
+			return printRows(ctx, f.common, ctlCPUColumns, "cpus", all.CPUs)
+		}),
 	}
 	cmd.Flags().IntSliceVar(&unplug, "unplug", nil, "`list` of CPUs to unplug first")
 	cmd.Flags().IntSliceVar(&plug, "plug", nil, "`list` of CPUs to plug in, after that")
@@ -94,29 +85,19 @@ func ctlWatch(f *ctlFlags) *cobra.Command {
 			"stops: seconds since the machine was built, kind and what happened; --format json is an object\n" +
 			"a line. The server shows 10,000 events of the machine a second, and says how many it left out.",
 		Args: cobra.MaximumNArgs(1),
-		RunE: func(cmd *cobra.Command, args []string) error {
-			s, err := f.open()
-			if err != nil {
-				return err
-			}
+		RunE: f.asking(func(ctx context.Context, s *server, args []string) error {
 			if len(args) == 0 {
 				if f.format == results.FormatCSV {
 					return errors.New("--format csv: events are of several kinds: want table or json")
 				}
-				return f.events(cmd.Context(), s, after, kinds)
+				return f.events(ctx, s, after, kinds)
 			}
-			u, err := s.update(cmd.Context(), http.MethodGet, args[0])
+			u, err := s.update(ctx, http.MethodGet, args[0])
 			if err != nil {
 				return err
 			}
-			if err := s.follow(cmd.Context(), &u); err != nil {
-				return err
-			}
-			if err := f.print(cmd.Context(), u); err != nil {
-				return err
-			}
-			return outcome(&u)
-		},
+			return f.ended(ctx, s, &u)
+		}),
 	}
 	cmd.Flags().Int64Var(&after, "after", 0, "begin behind the event of this `number`, as far as the server still knows")
 	cmd.Flags().StringSliceVar(&kinds, "kind", nil, "`list` of kinds of events to print (default: all)")

@@ -18,14 +18,21 @@ import (
 	"github.com/textpoke/textpoke/results"
 )
 
-// allTable is a table for what became of all experiments.
-func allTable() results.Table {
-	return results.Table{Name: "all", Columns: []results.Column{
-		{Name: "name", Doc: "the experiment, and the directory that its files are in"},
-		{Name: "complete", Doc: "whether it was carried through"},
-		{Name: "as_it_must_be", Doc: "whether nothing came out that must not"},
-		{Name: "answer", Doc: "the answer in one line"},
-	}}
+// triedColumns are the columns of what became of all experiments.
+var triedColumns = results.Columns[tried]{
+	{Name: "name", Doc: "the experiment, and the directory that its files are in",
+		Cell: func(t tried) any { return t.Name }},
+	{Name: "complete", Doc: "whether it was carried through", Cell: func(t tried) any { return t.err == nil }},
+	{Name: "as_it_must_be", Doc: "whether nothing came out that must not",
+		Cell: func(t tried) any { return t.answer.No == nil }},
+	{Name: "answer", Doc: "the answer in one line", Cell: func(t tried) any { return t.answer.Headline }},
+}
+
+// tried is an experiment that was begun.
+type tried struct {
+	*experiments.Experiment
+	answer *experiments.Answer
+	err    error
 }
 
 func experimentAll(c *common, all []*experimentFlags) *cobra.Command {
@@ -36,7 +43,7 @@ func experimentAll(c *common, all []*experimentFlags) *cobra.Command {
 		Short: "runs every experiment, each into a directory of its own below --out",
 		Long: "all runs every experiment with the defaults of its flags. --out DIR is needed: each\n" +
 			"experiment writes into DIR/NAME what it writes by itself, and DIR/index.md says what\n" +
-			"came out. Every table and figure in docs/ and in the README is made like that." + columnsHelp(allTable()),
+			"came out. Every table and figure in docs/ and in the README is made like that." + columnsHelp(triedColumns.Table("all")),
 		Example: "  textpoke experiment all --out experiments\n" +
 			"  textpoke experiment all --out experiments --figures docs/figures",
 		Args: cobra.NoArgs,
@@ -76,8 +83,9 @@ func runAll(ctx context.Context, c *common, all []*experimentFlags, figures stri
 			return fmt.Errorf("--figures: %w", err)
 		}
 	}
-	index := &experimentIndex{}
-	out := &output{table: allTable(), documents: []results.Document{{Name: "index.md", Write: index.write}}}
+	var done []tried
+	index := func(w io.Writer) error { return writeIndex(w, done) }
+	out := &output{table: triedColumns.Table("all"), documents: []results.Document{{Name: "index.md", Write: index}}}
 	err := c.each(ctx, out, len(all), func(i int, out *output) error {
 		own := *c
 		own.out, own.inputs, own.calibrations = filepath.Join(c.out, all[i].Name), nil, nil
@@ -85,14 +93,17 @@ func runAll(ctx context.Context, c *common, all []*experimentFlags, figures stri
 		if answer == nil {
 			return err
 		}
-		index.add(all[i].Experiment, answer, err)
+		t := tried{all[i].Experiment, answer, err}
+		done = append(done, t)
 		if err == nil {
-			err = shelve(shelf, answer)
+			t.err = shelve(shelf, answer)
 		}
-		return errors.Join(out.add(all[i].Name, err == nil, answer.No == nil, answer.Headline), err)
+		return errors.Join(out.add(triedColumns.Cells(t)...), t.err)
 	})
-	if err == nil {
-		err = index.no()
+	for _, t := range done {
+		if err == nil && t.answer.No != nil {
+			return noError{fmt.Errorf("%s: %w", t.Name, t.answer.No)}
+		}
 	}
 	return err
 }
@@ -110,37 +121,11 @@ func shelve(shelf *results.Dir, a *experiments.Answer) error {
 	return nil
 }
 
-// experimentIndex is what became of the experiments, for people.
-type experimentIndex struct {
-	done []indexed
-}
-
-// indexed is one that was begun.
-type indexed struct {
-	*experiments.Experiment
-	answer *experiments.Answer
-	err    error
-}
-
-func (x *experimentIndex) add(e *experiments.Experiment, a *experiments.Answer, err error) {
-	x.done = append(x.done, indexed{e, a, err})
-}
-
-// no is the answer no of any of them.
-func (x *experimentIndex) no() error {
-	for _, d := range x.done {
-		if d.answer.No != nil {
-			return noError{fmt.Errorf("%s: %w", d.Name, d.answer.No)}
-		}
-	}
-	return nil
-}
-
-// write writes index.md.
-func (x *experimentIndex) write(w io.Writer) error {
+// writeIndex writes index.md, which says what became of the experiments, for people.
+func writeIndex(w io.Writer, done []tried) error {
 	b := bufio.NewWriter(w)
 	fmt.Fprint(b, "# Experiments\n")
-	for _, d := range x.done {
+	for _, d := range done {
 		fmt.Fprintf(b, "\n## %s\n\n%s\n\n", d.Name, d.Question)
 		if d.err != nil {
 			fmt.Fprint(b, "**Cut short.** ")

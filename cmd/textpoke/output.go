@@ -190,3 +190,12 @@ func (c *common) whole(ctx context.Context, t results.Table) error {
 	t.Rows = nil
 	return c.rows(ctx, t, len(rows), func(i int, o *output) error { return o.addRow(rows[i]) })
 }
+
+// printRows writes a table of rows that are there already.
+func printRows[R any](ctx context.Context, c *common, columns results.Columns[R], name string, rows []R) error {
+	t, err := columns.Fill(name, rows)
+	if err != nil {
+		return err
+	}
+	return c.whole(ctx, t)
+}

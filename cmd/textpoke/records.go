@@ -56,11 +56,7 @@ func recordsList(c *common) *cobra.Command {
 	return &cobra.Command{
 		Use: "list", Short: "the built-in tables", Args: cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			t, err := builtinColumns.Fill("records", records.Builtins())
-			if err != nil {
-				return err
-			}
-			return c.whole(cmd.Context(), t)
+			return printRows(cmd.Context(), c, builtinColumns, "records", records.Builtins())
 		},
 	}
 }
@@ -92,11 +88,7 @@ func recordsShow(c *common, opt *records.Options) *cobra.Command {
 			if err != nil {
 				return err
 			}
-			about, err := shownColumns.Fill("records", []shown{{t, t.Stats()}})
-			if err != nil {
-				return err
-			}
-			return c.whole(cmd.Context(), about)
+			return printRows(cmd.Context(), c, shownColumns, "records", []shown{{t, t.Stats()}})
 		},
 	}
 }

@@ -17,7 +17,7 @@ import (
 var ledgerColumns = results.Columns[ledgerRow]{
 	{Name: "kernel", Doc: "whose ledger it is", Cell: func(r ledgerRow) any { return r.kernel.Name() }},
 	{Name: "scenario", Doc: "what is switched", Cell: func(r ledgerRow) any { return string(r.count.Scenario.Name) }},
-	{Name: "direction", Doc: "enable or disable", Cell: func(r ledgerRow) any { return r.name() }},
+	{Name: "direction", Doc: "enable or disable", Cell: func(r ledgerRow) any { return directionName(r.enable) }},
 	{Name: "protocol", Doc: "how the records are changed", Cell: func(r ledgerRow) any { return r.count.Protocol }},
 	{Name: "buffer", Doc: "slots of the vector that they are queued in", Cell: ledgerRow.buffer},
 	{Name: "order", Doc: "order in which they are queued",
@@ -82,8 +82,9 @@ type direction struct {
 	entries []ledger.Entry
 }
 
-func (d *direction) name() string {
-	if d.enable {
+// directionName is what commands and columns call a direction.
+func directionName(enable bool) string {
+	if enable {
 		return "enable"
 	}
 	return "disable"

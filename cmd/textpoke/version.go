@@ -67,11 +67,7 @@ func versionCommand(c *common) *cobra.Command {
 		Short: "what this program is",
 		Args:  cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			t, err := versionColumns.Fill("version", []api.Version{built})
-			if err != nil {
-				return err
-			}
-			return c.whole(cmd.Context(), t)
+			return printRows(cmd.Context(), c, versionColumns, "version", []api.Version{built})
 		},
 	}
 }
