@@ -93,8 +93,22 @@ func hunt(t testing.TB, l *Live, d time.Duration) []cpus.Violation {
 	t.Helper()
 	ctx, cancel := context.WithTimeout(t.Context(), d)
 	defer cancel()
-	for enable := true; ; enable = !enable {
-		_, err := l.Update(ctx, enable)
+	return until(ctx, t, l, func(int) bool { return false })
+}
+
+// find updates to and fro until a violation is found or that many updates are over,
+// which a busy machine takes longer for.
+func find(t testing.TB, l *Live, updates int) []cpus.Violation {
+	t.Helper()
+	return until(t.Context(), t, l, func(n int) bool { return n == updates })
+}
+
+// until updates to and fro until a violation is found, enough updates have been made,
+// or ctx ends.
+func until(ctx context.Context, t testing.TB, l *Live, enough func(updates int) bool) []cpus.Violation {
+	t.Helper()
+	for n := 0; !enough(n); n++ {
+		_, err := l.Update(ctx, n%2 == 0)
 		if v := l.Violations(); len(v) > 0 {
 			return v
 		}
@@ -105,6 +119,7 @@ func hunt(t testing.TB, l *Live, d time.Duration) []cpus.Violation {
 			t.Fatal(err)
 		}
 	}
+	return nil
 }
 
 func properties(vs []cpus.Violation) (out []cpus.Property) {
