@@ -38,8 +38,9 @@ func checkCommand(c *common) *cobra.Command {
 		Use:   "check",
 		Short: "is it safe? every interleaving of a small machine",
 		Long: "check explores every interleaving of a few CPUs that execute a few sites while a patcher\n" +
-			"enables and disables them. Safe means that nothing can break; else there is the shortest way\n" +
-			"that breaks it, and the exit code is 1." + columnsHelp(check.Columns.Table("check")),
+			"enables and disables them. Safe means that nothing can break. Of what can, the shortest way to\n" +
+			"break it is printed, and the exit code is 1. A search that is cut short, by a limit too, is\n" +
+			"incomplete, and the exit code is 3. Lists mean the cross product." + columnsHelp(check.Columns.Table("check")),
 		Example: "  textpoke check --arch x86_64\n" +
 			"  textpoke check --arch x86_64 --mutate drop-sync-1\n" +
 			"  textpoke check --arch x86_64,arm64 --protocol breakpoint --cpus 2,3,4 --format csv\n" +

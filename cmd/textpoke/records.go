@@ -20,7 +20,7 @@ func recordsCommand(c *common) *cobra.Command {
 	cmd := &cobra.Command{Use: "records", Short: "tables of patchable call sites: list, show, convert"}
 	var opt records.Options
 	f := cmd.PersistentFlags()
-	f.StringVar(&opt.Kallsyms, "kallsyms", "", "`file` with the addresses for a list of functions without")
+	f.StringVar(&opt.Kallsyms, "kallsyms", "", "`file` with the addresses that a list of functions lacks, as /proc/kallsyms has them")
 	f.StringVar(&opt.Arch, "arch", "", "instruction `set`, where the source does not tell: "+strings.Join(cpus.ArchNames(),
 		", "))
 	offer(cmd, "arch", cpus.ArchNames())

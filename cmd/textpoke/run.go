@@ -37,7 +37,8 @@ func runCommand(c *common) *cobra.Command {
 		Short: "do it: change every record while CPUs execute them",
 		Long: "run enables and disables every record of a real kernel on a machine of goroutines that\n" +
 			"execute them all the time, and counts; or, with --engine timed, on a modelled machine in\n" +
-			"virtual time. Any violation is printed, and the exit code is 1." + columnsHelp(sim.RunColumns.Table("run")),
+			"virtual time. Lists mean the cross product. Any violation is printed, and the exit code is 1." +
+			columnsHelp(sim.RunColumns.Table("run")),
 		Example: "  textpoke run --arch x86_64 --interrupts\n" +
 			"  textpoke run --arch arm64 --cpus busy=6,isolated=2 --protocol native,breakpoint\n" +
 			"  textpoke run --arch x86_64 --plan my.plan\n" +
@@ -62,14 +63,15 @@ func runCommand(c *common) *cobra.Command {
 	return cmd
 }
 
-func (r *runFlags) run(cmd *cobra.Command, c *common) error {
+// check refuses flags that do not go together.
+func (r *runFlags) check(cmd *cobra.Command, format results.Format) error {
 	stress := cmd.Flags().Changed("for")
 	switch {
 	case stress && r.forTime <= 0:
 		return fmt.Errorf("--for %v: want a time above 0, such as 10s", r.forTime)
 	case !stress && cmd.Flags().Changed("without"):
 		return fmt.Errorf("--without goes with --for")
-	case r.interrupts && c.format != results.FormatTable:
+	case r.interrupts && format != results.FormatTable:
 		return fmt.Errorf("--interrupts goes with --format table: it is text for people")
 	case r.interrupts && stress:
 		return fmt.Errorf("--interrupts does not go with --for: CPUs come and go")
@@ -79,6 +81,13 @@ func (r *runFlags) run(cmd *cobra.Command, c *common) error {
 		return fmt.Errorf("--for goes without --engine: it is for the live engine")
 	case stress && cmd.Flags().Changed("dispatch"):
 		return fmt.Errorf("--dispatch goes without --for: clients of a stress run are not told apart")
+	}
+	return nil
+}
+
+func (r *runFlags) run(cmd *cobra.Command, c *common) error {
+	if err := r.check(cmd, c.format); err != nil {
+		return err
 	}
 	trouble, err := r.trouble(cmd)
 	if err != nil {
@@ -113,7 +122,7 @@ func (r *runFlags) run(cmd *cobra.Command, c *common) error {
 	if workers == 1 {
 		w.again = "their times, traps and calls are those of the run that was interrupted: another would have others"
 	}
-	if stress {
+	if r.forTime > 0 {
 		w.perPoint, w.point = 1, s.stress
 	}
 	err = trace.close(w.run(cmd.Context()))
