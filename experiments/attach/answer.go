@@ -24,7 +24,8 @@ func (a *answer) findings() *experiments.Findings {
 	return &experiments.Findings{
 		Report: a, Pictures: []experiments.Picture{{Picture: partChart(a.Dearest()).Picture()}},
 		Documents: append(growth.Documents("growth"),
-			experiments.CSV("measured", measuredColumns, a.Measured), experiments.CSV("predicted", predictedColumns, a.Predicted)),
+			experiments.CSV("measured", measuredColumns, a.Measured), experiments.CSV("predicted", predictedColumns,
+				a.Predicted)),
 	}
 }
 
@@ -103,16 +104,21 @@ func (a *answer) Quick() []prediction {
 
 // partChart is the parts of the dearest.
 func partChart(b *both) *plots.Chart {
-	c := &plots.Chart{Title: "Nothing was counted", X: plots.Axis{Label: "modelled time (s)", Log: true}, Y: plots.Axis{Names: []string{}}}
+	c := &plots.Chart{Title: "Nothing was counted", X: plots.Axis{Label: "modelled time (s)", Log: true},
+		Y: plots.Axis{Names: []string{}}}
 	if b == nil {
 		return c
 	}
-	c.Title = fmt.Sprintf("%s functions one ops at a time: %s of %s are waits", experiments.Thousands(b.On.Counts.Functions), experiments.Seconds(b.Off.GracePeriods()), experiments.Seconds(b.seconds()))
+	c.Title = fmt.Sprintf("%s functions one ops at a time: %s of %s are waits",
+		experiments.Thousands(b.On.Counts.Functions), experiments.Seconds(b.Off.GracePeriods()), experiments.Seconds(b.seconds()))
 	if b.On.Counts.Ops == 1 {
-		c.Title = fmt.Sprintf("%s functions take %s", experiments.Thousands(b.On.Counts.Functions), experiments.Seconds(b.seconds()))
+		c.Title = fmt.Sprintf("%s functions take %s", experiments.Thousands(b.On.Counts.Functions),
+			experiments.Seconds(b.seconds()))
 	}
-	c.Subtitle = fmt.Sprintf("%s on %s, machine %s; counts are exact, times modelled.", b.On.Way.Name, b.On.Kernel.Name, b.On.Machine.Name)
-	on, off := plots.Series{Name: published.Attach, Kind: plots.Lying}, plots.Series{Name: published.Detach, Kind: plots.Lying}
+	c.Subtitle = fmt.Sprintf("%s on %s, machine %s; counts are exact, times modelled.", b.On.Way.Name, b.On.Kernel.Name,
+		b.On.Machine.Name)
+	on, off := plots.Series{Name: published.Attach, Kind: plots.Lying}, plots.Series{Name: published.Detach,
+		Kind: plots.Lying}
 	for i, p := range b.On.Parts {
 		q := b.Off.Parts[i]
 		c.Y.Names = append(c.Y.Names, p.Name)
@@ -133,25 +139,20 @@ func partChart(b *both) *plots.Chart {
 // growth is time against functions, attaching and detaching, of each way of the
 // dearest's kernel.
 func (a *answer) growth() *plots.Chart {
-	c := &plots.Chart{Title: "Only ways with few ops grow slowly", X: plots.Axis{Label: "functions", Log: true}, Y: plots.Axis{Label: "modelled time to attach and detach (s)", Log: true}}
+	c := &plots.Chart{Title: "Only ways with few ops grow slowly", X: plots.Axis{Label: "functions", Log: true},
+		Y: plots.Axis{Label: "modelled time to attach and detach (s)", Log: true}}
 	most := a.Dearest()
 	if most == nil {
 		return c
 	}
 	c.Subtitle = fmt.Sprintf("%s, machine %s; times modelled.", most.On.Kernel.Name, most.On.Machine.Name)
-	place := map[string]int{}
+	var curves experiments.Curves
 	for i := 0; i+1 < len(a.Rows); i += 2 {
 		b := both{a.Rows[i], a.Rows[i+1]}
-		if b.On.Kernel != most.On.Kernel {
-			continue
+		if b.On.Kernel == most.On.Kernel {
+			curves.Add(b.On.Way.Name, float64(b.On.Counts.Functions), b.seconds())
 		}
-		n, ok := place[b.On.Way.Name]
-		if !ok {
-			n = len(c.Series)
-			place[b.On.Way.Name] = n
-			c.Series = append(c.Series, plots.Series{Name: b.On.Way.Name})
-		}
-		c.Series[n].X, c.Series[n].Y = append(c.Series[n].X, float64(b.On.Counts.Functions)), append(c.Series[n].Y, b.seconds())
 	}
+	c.Series = curves.Series
 	return c
 }

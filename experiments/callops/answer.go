@@ -27,7 +27,8 @@ func (a *answer) findings() *experiments.Findings {
 		Documents: []results.Document{experiments.CSV("fits", fitColumns, a.lines())},
 	}
 	if a.Config.Published != "" && len(a.Slips) > 0 { // those of the table that comes with the program are known
-		f.No = fmt.Errorf("%s: integers that do not follow from the others: %d; the first: %s", a.Config.Published, len(a.Slips), a.Slips[0])
+		f.No = fmt.Errorf("%s: integers that do not follow from the others: %d; the first: %s", a.Config.Published,
+			len(a.Slips), a.Slips[0])
 	}
 	return f
 }
@@ -57,7 +58,8 @@ type cliff struct {
 // Cliff is nil where the table does not have those rows.
 func (a *answer) Cliff() *cliff {
 	c := &cliff{
-		One: a.find(published.WithCallOps, published.RelevantBlock, 1, 0), Two: a.find(published.WithCallOps, published.RelevantBlock, 2, 0),
+		One: a.find(published.WithCallOps, published.RelevantBlock, 1, 0), Two: a.find(published.WithCallOps,
+			published.RelevantBlock, 2, 0),
 		Without: a.find(published.WithoutCallOps, published.RelevantBlock, 2, 0),
 	}
 	_, n, err := newCell(published.WithCallOps, 2, 100)
@@ -124,7 +126,8 @@ func (a *answer) Comparisons() (out []experiments.Comparison) {
 	for _, r := range a.Rows {
 		if r.held && r.path.line != nil {
 			out = append(out, experiments.Comparison{
-				What:      fmt.Sprintf("%s, %d relevant, %d irrelevant: overhead, ns; here predicted", r.Kernel, r.Relevant, r.Irrelevant),
+				What: fmt.Sprintf("%s, %d relevant, %d irrelevant: overhead, ns; here predicted", r.Kernel, r.Relevant,
+					r.Irrelevant),
 				Published: math.Round(r.Overhead), Ours: math.Round(r.Prediction.Value), Source: source,
 			})
 		}
@@ -176,7 +179,7 @@ func (a *answer) chart() *plots.Chart {
 		X:        plots.Axis{Label: "tracers, of others beside one of the function, or of the function", Log: true},
 		Y:        plots.Axis{Label: "overhead of a call (ns)", Log: true},
 	}
-	out := plots.Series{Name: "predicted", Kind: plots.Points}
+	series, out := experiments.Curves{}, experiments.Curves{Kind: plots.Points}
 	lists := []struct {
 		name, kernel, block string
 	}{
@@ -186,7 +189,6 @@ func (a *answer) chart() *plots.Chart {
 		{"literal, tracers of the function", published.WithCallOps, published.RelevantBlock},
 	}
 	for _, l := range lists {
-		s := plots.Series{Name: l.name}
 		for _, r := range a.Rows {
 			if r.Kernel != l.kernel || r.Block != l.block || r.Overhead <= 0 || r.path == nil {
 				continue
@@ -195,18 +197,12 @@ func (a *answer) chart() *plots.Chart {
 			if l.block == published.RelevantBlock {
 				x = float64(r.Relevant)
 			}
-			s.X, s.Y = append(s.X, x), append(s.Y, r.Overhead)
+			series.Add(l.name, x, r.Overhead)
 			if r.held && r.path.line != nil && r.Prediction.Low > 0 {
-				out.X, out.Y = append(out.X, x), append(out.Y, r.Prediction.Value)
-				out.Low, out.High = append(out.Low, r.Prediction.Low), append(out.High, r.Prediction.High)
+				out.Between("predicted", x, r.Prediction.Value, r.Prediction.Low, r.Prediction.High)
 			}
 		}
-		if len(s.X) > 0 {
-			c.Series = append(c.Series, s)
-		}
 	}
-	if len(out.X) > 0 {
-		c.Series = append(c.Series, out)
-	}
+	c.Series = append(series.Series, out.Series...)
 	return c
 }

@@ -64,15 +64,14 @@ func (a *answer) chart() *plots.Chart {
 	for i := range designs {
 		c.Y.Names = append(c.Y.Names, designs[i].Name)
 	}
+	curves := experiments.Curves{Kind: plots.Lying}
 	for _, u := range []users{callback, direct, both} {
-		s := plots.Series{Name: u.String(), Kind: plots.Lying}
 		for i := range designs {
 			if r := a.find(designs[i].Name, u); r != nil {
-				s.X, s.Y = append(s.X, float64(r.Cost.Loads)), append(s.Y, float64(i))
-				s.Labels = append(s.Labels, fmt.Sprint(r.Cost.Loads))
+				curves.Add(u.String(), float64(r.Cost.Loads), float64(i), fmt.Sprint(r.Cost.Loads))
 			}
 		}
-		c.Series = append(c.Series, s)
 	}
+	c.Series = curves.Series
 	return c
 }

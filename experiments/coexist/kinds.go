@@ -5,9 +5,9 @@ package coexist
 import (
 	"errors"
 	"fmt"
-	"github.com/textpoke/textpoke/experiments"
 
 	"github.com/textpoke/textpoke/cpus/isa"
+	"github.com/textpoke/textpoke/experiments"
 	"github.com/textpoke/textpoke/records"
 	"github.com/textpoke/textpoke/tracers"
 )
@@ -29,11 +29,12 @@ var kinds = []kind{
 	{"fprobe-exit", "an fprobe or kprobe_multi link with an exit handler", (*world).graphUser, false},
 	{"livepatch", "a live patch of the function", (*world).livepatch, false},
 	{"direct", "a module's own direct trampoline", (*world).direct, false},
-	{"fentry", "a BPF program at the entry", (*world).fentry, false},
-	{"fexit", "a BPF program at entry and return", (*world).fexit, false},
-	{"fmod_ret", "a BPF program that may replace the return value", (*world).fmodRet, false},
+	{"fentry", "a BPF program at the entry", linked(tracers.FEntry), false},
+	{"fexit", "a BPF program at entry and return", linked(tracers.FExit), false},
+	{"fmod_ret", "a BPF program that may replace the return value", linked(tracers.FModRet), false},
 	{"tracing-multi", "one BPF program on many functions, each with its trampoline (7.2 cycle)", (*world).multi, false},
-	{"global-trampoline", "one BPF program on many functions, one trampoline (proposal of 2025)", (*world).globalTrampoline, false},
+	{"global-trampoline", "one BPF program on many functions, one trampoline (proposal of 2025)",
+		(*world).globalTrampoline, false},
 	{"off", "kernel.ftrace_enabled=0", func(w *world) (tracers.Report, error) { return w.core.Switch(false) }, false},
 	{"fentry-same", "the fentry program that is there already, once more", (*world).fentrySame, true},
 	{"fentry-38", "38 more fentry programs", (*world).fentry38, true},
@@ -145,15 +146,12 @@ func (w *world) direct() (tracers.Report, error) {
 	return w.core.RegisterDirect(tracers.NewOps("direct", nil, tracers.OpsDynamic, f), modules+records.Addr(w.n)*4096)
 }
 
-func (w *world) link(k tracers.ProgKind) (tracers.Report, error) {
-	w.n++
-	return w.bpf.Link(f, tracers.Prog{Kind: k, Number: w.n})
-}
-
-func (w *world) fentry() (tracers.Report, error) { return w.link(tracers.FEntry) }
-func (w *world) fexit() (tracers.Report, error)  { return w.link(tracers.FExit) }
-func (w *world) fmodRet() (tracers.Report, error) {
-	return w.link(tracers.FModRet)
+// linked is another BPF program of that kind.
+func linked(k tracers.ProgKind) func(*world) (tracers.Report, error) {
+	return func(w *world) (tracers.Report, error) {
+		w.n++
+		return w.bpf.Link(f, tracers.Prog{Kind: k, Number: w.n})
+	}
 }
 
 // fentrySame is the program that fentry attached first, if it did.
@@ -163,7 +161,7 @@ func (w *world) fentrySame() (tracers.Report, error) {
 
 func (w *world) fentry38() (r tracers.Report, err error) {
 	for range 38 {
-		if r, err = w.fentry(); err != nil {
+		if r, err = linked(tracers.FEntry)(w); err != nil {
 			return r, err
 		}
 	}
@@ -219,7 +217,7 @@ func (w *world) site() string {
 	}
 	s := "list"
 	if flags&tracers.RegsEn != 0 {
-		s += fmt.Sprintf(", %s", "all registers")
+		s += ", all registers"
 	}
 	return s
 }

@@ -95,7 +95,8 @@ func (a answer) Comparisons() (out []experiments.Comparison) {
 func (a answer) chart() *plots.Chart {
 	c := &plots.Chart{
 		Title: "Address order decides the rounds, and one sort makes it free",
-		X:     plots.Axis{Label: "rounds (interrupts per CPU)", Log: true}, Y: plots.Axis{Label: "slots of the vector", Names: []string{}},
+		X:     plots.Axis{Label: "rounds (interrupts per CPU)", Log: true}, Y: plots.Axis{Label: "slots of the vector",
+			Names: []string{}},
 	}
 	d := a.Drawn()
 	if d == nil {
@@ -105,13 +106,12 @@ func (a answer) chart() *plots.Chart {
 	for _, b := range a.Config.Buffers {
 		c.Y.Names = append(c.Y.Names, b.String())
 	}
+	curves := experiments.Curves{Kind: plots.Lying}
 	for _, order := range orders {
-		s := plots.Series{Name: order.String(), Kind: plots.Lying}
 		for i, r := range a.of(d.Source, order) {
-			s.X, s.Y = append(s.X, float64(r.Rounds)), append(s.Y, float64(i))
-			s.Labels = append(s.Labels, experiments.Thousands(r.Rounds))
+			curves.Add(order.String(), float64(r.Rounds), float64(i), experiments.Thousands(r.Rounds))
 		}
-		c.Series = append(c.Series, s)
 	}
+	c.Series = curves.Series
 	return c
 }

@@ -100,18 +100,16 @@ func (a *answer) chart() *plots.Chart {
 		Title: "What is left of a call when the four costs of fprobe go", X: plots.Axis{Names: []string{}}, Y: plots.Axis{Label: "number, for one call and its return"},
 		Subtitle: "program on entry; counted: 1 all registers, 2 list function, 3 every return hooked, 4 pool",
 	}
-	series := []plots.Series{{Name: "registers saved"}, {Name: "loads"}, {Name: "contended words"}}
+	bars := experiments.Curves{Kind: plots.Bars}
 	for _, g := range groups(a.Rows)[:min(1, len(groups(a.Rows)))] {
 		for i, rung := range rungs() {
 			c.X.Names = append(c.X.Names, label(rung))
 			n := g.by[rung].counts
-			for k, v := range []int64{n.Saved, n.Loads, n.Atomics} {
-				s := &series[k]
-				s.Kind = plots.Bars
-				s.X, s.Y, s.Labels = append(s.X, float64(i)), append(s.Y, float64(v)), append(s.Labels, fmt.Sprint(v))
-			}
+			bars.Add("registers saved", float64(i), float64(n.Saved), fmt.Sprint(n.Saved))
+			bars.Add("loads", float64(i), float64(n.Loads), fmt.Sprint(n.Loads))
+			bars.Add("contended words", float64(i), float64(n.Atomics), fmt.Sprint(n.Atomics))
 		}
-		c.Series = series
 	}
+	c.Series = bars.Series
 	return c
 }

@@ -7,6 +7,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/textpoke/textpoke/experiments"
 	"github.com/textpoke/textpoke/internal/spelling"
 	"github.com/textpoke/textpoke/kernels/published"
 	"github.com/textpoke/textpoke/results"
@@ -74,7 +75,8 @@ func refusal(chosen []published.Hit) error {
 		terms = append(terms, fmt.Sprintf("%g", h.Percent))
 		total, s.extra = total+h.Percent, s.extra+extra(h)
 	}
-	return fmt.Errorf("%s; %s would be %.1f %%, and times make it %.1f %% (time x %.3f)", why, strings.Join(terms, " + "), total, s.Percent(), 1+s.extra)
+	return fmt.Errorf("%s; %s would be %.1f %%, and times make it %.1f %% (time x %.3f)", why, strings.Join(terms, " + "),
+		total, s.Percent(), 1+s.extra)
 }
 
 // hitColumns are those of hits.csv.
@@ -95,13 +97,12 @@ func hitsChart(hits []published.Hit) *plots.Chart {
 		Subtitle: "published hits of a bench, and the same as time of one turn",
 		X:        plots.Axis{Label: "per cent of the throughput, or of the time, without a program"}, Y: plots.Axis{Names: []string{}},
 	}
-	hit := plots.Series{Name: "throughput lost", Kind: plots.Lying}
-	time := plots.Series{Name: "time added", Kind: plots.Lying}
+	bars := experiments.Curves{Kind: plots.Lying}
 	for i, h := range hits {
 		c.Y.Names = append(c.Y.Names, h.Mechanism)
-		hit.X, hit.Y, hit.Labels = append(hit.X, h.Percent), append(hit.Y, float64(i)), append(hit.Labels, fmt.Sprintf("%.1f", h.Percent))
-		time.X, time.Y, time.Labels = append(time.X, 100*extra(h)), append(time.Y, float64(i)), append(time.Labels, fmt.Sprintf("%.1f", 100*extra(h)))
+		bars.Add("throughput lost", h.Percent, float64(i), fmt.Sprintf("%.1f", h.Percent))
+		bars.Add("time added", 100*extra(h), float64(i), fmt.Sprintf("%.1f", 100*extra(h)))
 	}
-	c.Series = []plots.Series{hit, time}
+	c.Series = bars.Series
 	return c
 }

@@ -7,6 +7,7 @@ import (
 	"math"
 	"slices"
 
+	"github.com/textpoke/textpoke/experiments"
 	"github.com/textpoke/textpoke/kernels/published"
 	"github.com/textpoke/textpoke/results/plots"
 )
@@ -16,34 +17,32 @@ func (a *answer) times() *plots.Chart {
 	c := &plots.Chart{
 		Title:    "One by one a key's time grows with its entries; batched it hardly does",
 		Subtitle: fmt.Sprintf("Modelled by the timed engine, mean of %d switches with 95 %% intervals. The curves were fitted to the pair published in 2019", a.Config.Repeat),
-		X:        plots.Axis{Label: "entries of the static key", Log: true}, Y: plots.Axis{Label: "time of switching it (ms)", Log: true},
+		X:        plots.Axis{Label: "entries of the static key", Log: true}, Y: plots.Axis{Label: "time of switching it (ms)",
+			Log: true},
 	}
+	points, curves := experiments.Curves{Kind: plots.Points}, experiments.Curves{Kind: plots.Curve}
 	for _, m := range a.Config.Machines {
 		for _, w := range ways {
-			s := plots.Series{Name: m.String() + ", " + w.name, Kind: plots.Points, Low: []float64{}, High: []float64{}}
 			for _, n := range a.Config.Entries {
 				if r := a.find(m, n, w); r != nil {
-					s.X, s.Y = append(s.X, float64(n)), append(s.Y, r.update.Mean/1e6)
-					s.Low, s.High = append(s.Low, max(r.update.Low, 1)/1e6), append(s.High, r.update.High/1e6)
+					points.Between(m.String()+", "+w.name, float64(n), r.update.Mean/1e6, max(r.update.Low, 1)/1e6, r.update.High/1e6)
 				}
-			}
-			if len(s.X) > 0 {
-				c.Series = append(c.Series, s)
 			}
 		}
 	}
 	for _, w := range ways {
-		s := plots.Series{Name: "by the fit, " + w.name, Kind: plots.Curve}
 		for _, n := range a.Config.Entries {
-			s.X, s.Y = append(s.X, float64(n)), append(s.Y, a.Facts.Fit.update(n, perBatch*w.batches(n))/1e6)
+			curves.Add("by the fit, "+w.name, float64(n), a.Facts.Fit.update(n, perBatch*w.batches(n))/1e6)
 		}
-		c.Series = append(c.Series, s)
 	}
+	c.Series = append(points.Series, curves.Series...)
 	slow, fast := a.Facts.slow, a.Facts.fast
 	n := float64(slow.Entries)
-	c.Series = append(c.Series, plots.Series{Name: "published", Kind: plots.Points, X: []float64{n, n}, Y: []float64{slow.UpdateMS.Value, fast.UpdateMS.Value}})
+	c.Series = append(c.Series, plots.Series{Name: "published", Kind: plots.Points, X: []float64{n, n},
+		Y: []float64{slow.UpdateMS.Value, fast.UpdateMS.Value}})
 	for _, k := range []published.KeyUpdate{slow, fast} {
-		c.Notes = append(c.Notes, plots.Note{X: 0.9 * n, Y: 1.3 * k.UpdateMS.Value, Text: fmt.Sprintf("%d rounds: %g ms", k.Rounds, k.UpdateMS.Value), Right: true})
+		c.Notes = append(c.Notes, plots.Note{X: 0.9 * n, Y: 1.3 * k.UpdateMS.Value, Text: fmt.Sprintf("%d rounds: %g ms",
+			k.Rounds, k.UpdateMS.Value), Right: true})
 	}
 	return c
 }

@@ -74,7 +74,7 @@ func (a *Answer) chart(r *report) *plots.Chart {
 		X:        plots.Axis{Label: "interrupts by the ledger", Log: true},
 		Y:        plots.Axis{Label: "interrupts measured", Log: true},
 	}
-	place := map[string]int{}
+	curves := experiments.Curves{Kind: plots.Points}
 	high := 1.0
 	for i := range a.Summaries {
 		s := &a.Summaries[i]
@@ -82,14 +82,9 @@ func (a *Answer) chart(r *report) *plots.Chart {
 			continue
 		}
 		name := fmt.Sprintf("%s, %d CPUs", s.Kernel.Name(), s.CPUs)
-		if _, ok := place[name]; !ok {
-			place[name] = len(c.Series)
-			c.Series = append(c.Series, plots.Series{Name: name, Kind: plots.Points})
-		}
-		to := &c.Series[place[name]]
-		to.X, to.Y = append(to.X, float64(s.Model)), append(to.Y, s.Quietest)
+		curves.Add(name, float64(s.Model), s.Quietest)
 		high = max(high, float64(s.Model), s.Quietest)
 	}
-	c.Series = append(c.Series, plots.Series{Name: "the same", X: []float64{1, high}, Y: []float64{1, high}})
+	c.Series = append(curves.Series, plots.Series{Name: "the same", X: []float64{1, high}, Y: []float64{1, high}})
 	return c
 }

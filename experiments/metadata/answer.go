@@ -3,12 +3,12 @@
 package metadata
 
 import (
+	"cmp"
 	"slices"
 
 	"github.com/textpoke/textpoke/experiments"
 	"github.com/textpoke/textpoke/kernels/published"
 	"github.com/textpoke/textpoke/results/plots"
-	tables "github.com/textpoke/textpoke/tracers/metadata"
 )
 
 // answer is what the rows say that were finished, and what is published.
@@ -79,19 +79,16 @@ func (a *answer) chart() *plots.Chart {
 	c := &plots.Chart{
 		Title:    "A fixed number of buckets touches a line for every other function in the chain",
 		Subtitle: "Cache lines that one lookup touches and others need not, mean over all functions",
-		X:        plots.Axis{Label: "functions hooked", Log: true}, Y: plots.Axis{Label: "cache lines of 64 bytes", Log: true},
+		X:        plots.Axis{Label: "functions hooked", Log: true}, Y: plots.Axis{Label: "cache lines of 64 bytes",
+			Log: true},
 	}
-	for _, k := range a.Config.Tables {
-		s := plots.Series{Name: k.String()}
-		for _, r := range a.rowsOf(k) {
-			if r.Counts != nil {
-				s.X, s.Y = append(s.X, float64(r.Functions)), append(s.Y, r.Counts.Lines)
-			}
-		}
-		if len(s.X) > 0 {
-			c.Series = append(c.Series, s)
+	var curves experiments.Curves
+	for _, r := range a.sorted() {
+		if r.Counts != nil {
+			curves.Add(r.Kind.String(), float64(r.Functions), r.Counts.Lines)
 		}
 	}
+	c.Series = curves.Series
 	return c
 }
 
@@ -100,25 +97,22 @@ func (a *answer) timeChart() *plots.Chart {
 	c := &plots.Chart{
 		Title:    "What a lookup takes when functions are called in random order",
 		Subtitle: "All of them are hooked and called, on this machine; medians and 95 % intervals",
-		X:        plots.Axis{Label: "functions hooked", Log: true}, Y: plots.Axis{Label: "time of one lookup (ns)", Log: true},
+		X:        plots.Axis{Label: "functions hooked", Log: true}, Y: plots.Axis{Label: "time of one lookup (ns)",
+			Log: true},
 	}
-	for _, k := range a.Config.Tables {
-		s := plots.Series{Name: k.String()}
-		for _, r := range a.rowsOf(k) {
-			t := r.Times.Random
-			s.X, s.Y = append(s.X, float64(r.Functions)), append(s.Y, t.Value)
-			s.Low, s.High = append(s.Low, t.Low), append(s.High, t.High)
-		}
-		if len(s.X) > 0 {
-			c.Series = append(c.Series, s)
-		}
+	var curves experiments.Curves
+	for _, r := range a.sorted() {
+		t := r.Times.Random
+		curves.Between(r.Kind.String(), float64(r.Functions), t.Value, t.Low, t.High)
 	}
+	c.Series = curves.Series
 	return c
 }
 
-// rowsOf are a table's rows, fewest functions first.
-func (a *answer) rowsOf(k tables.TableKind) []*row {
-	out := experiments.Where(a.Rows, func(r *row) bool { return r.Kind == k })
-	slices.SortFunc(out, func(x, y *row) int { return x.Functions - y.Functions })
-	return out
+// sorted are the rows, table by table, and of each the fewest functions first.
+func (a *answer) sorted() []*row {
+	at := func(r *row) int { return slices.Index(a.Config.Tables, r.Kind) }
+	return slices.SortedStableFunc(slices.Values(a.Rows), func(x, y *row) int {
+		return cmp.Or(at(x)-at(y), x.Functions-y.Functions)
+	})
 }

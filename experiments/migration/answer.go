@@ -14,7 +14,8 @@ import (
 type answer struct{ Done []*measurement }
 
 func (a *answer) findings() *experiments.Findings {
-	return &experiments.Findings{Report: a, Pictures: []experiments.Picture{{Picture: a.chart().Picture()}}, No: a.differ()}
+	return &experiments.Findings{Report: a, Pictures: []experiments.Picture{{Picture: a.chart().Picture()}},
+		No: a.differ()}
 }
 
 // Targets is how many interrupts all rounds are.
@@ -95,14 +96,13 @@ func (a *answer) chart() *plots.Chart {
 		m = a.Done[len(a.Done)-1]
 	}
 	c.Subtitle = fmt.Sprintf("%s: %d rounds, %s", m.Name(), m.Why.Rounds, m.SentBy())
-	theirs := plots.Series{Name: "published", Kind: plots.Bars}
-	ours := plots.Series{Name: "live machine, the patcher moved in the same place", Kind: plots.Bars}
+	curves := experiments.Curves{Kind: plots.Bars}
 	for cpu, count := range m.Counts {
 		c.X.Names = append(c.X.Names, fmt.Sprintf("CPU %d", cpu))
-		theirs.X, theirs.Y = append(theirs.X, float64(cpu)), append(theirs.Y, float64(count.Delta))
-		ours.X, ours.Y = append(ours.X, float64(cpu)), append(ours.Y, float64(m.taken[cpu]))
-		ours.Labels = append(ours.Labels, fmt.Sprint(m.taken[cpu]))
+		curves.Add("published", float64(cpu), float64(count.Delta))
+		curves.Add("live machine, the patcher moved in the same place", float64(cpu), float64(m.taken[cpu]),
+			fmt.Sprint(m.taken[cpu]))
 	}
-	c.Series = []plots.Series{theirs, ours}
+	c.Series = curves.Series
 	return c
 }

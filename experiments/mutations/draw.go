@@ -10,6 +10,7 @@ import (
 	"gonum.org/v1/plot/vg"
 	"gonum.org/v1/plot/vg/draw"
 
+	"github.com/textpoke/textpoke/check"
 	"github.com/textpoke/textpoke/check/explore"
 	"github.com/textpoke/textpoke/results/plots"
 )
@@ -134,7 +135,7 @@ func (p *page) panel(groups []*MatrixGroup, x, y vg.Length) {
 }
 
 // cell draws one verdict, its bottom left corner given.
-func (p *page) cell(cell *MatrixCell, x, y vg.Length) {
+func (p *page) cell(cell *check.VerdictRow, x, y vg.Length) {
 	const rim = 0.25 * vg.Millimeter
 	m := markOf(cell)
 	frame := plots.Box(x+rim, y+rim, x+cellWidth-rim, y+lineHeight-rim)

@@ -4,9 +4,12 @@ package mutations
 
 import (
 	"image/color"
+	"slices"
 
+	"github.com/textpoke/textpoke/check"
 	"github.com/textpoke/textpoke/check/explore"
 	"github.com/textpoke/textpoke/cpus"
+	"github.com/textpoke/textpoke/experiments"
 )
 
 // mark is how a verdict looks: a colour, and letters for those who see no colours
@@ -29,43 +32,40 @@ var (
 	incompleteMark = mark{"cut short: nothing is known", "?", white, black}
 	otherMark      = mark{"something else", "??", white, black}
 
-	propertyMarks = []struct {
-		property cpus.Property
-		mark
-	}{
-		{cpus.TornFetch, mark{"torn-fetch", "TF", rgb(0xd55e00), white}},
-		{cpus.UnhandledBreakpoint, mark{"unhandled-breakpoint", "UB", rgb(0x0072b2), white}},
-		{cpus.UseAfterFree, mark{"use-after-free", "UF", rgb(0x56b4e9), black}},
-		{cpus.TornLiteral, mark{"torn-literal", "TL", rgb(0xf0e442), black}},
-		{cpus.HalfPair, mark{"half-pair", "HP", rgb(0xcc79a7), black}},
-		{cpus.StaleAfterCompletion, mark{"stale-after-completion", "SC", rgb(0xe69f00), black}},
-		{cpus.LostCall, mark{"lost-call", "LC", rgb(0xb8a07a), black}},
-		{cpus.BrokenSite, mark{"broken-site", "BS", rgb(0x6b4423), white}},
-		{cpus.Overflow, mark{"overflow", "OV", rgb(0x009e73), white}},
-		{cpus.Deadlock, mark{"deadlock", "DL", rgb(0x000000), white}},
+	propertyMarks = []mark{ // named as cpus.Property is
+		{string(cpus.TornFetch), "TF", rgb(0xd55e00), white},
+		{string(cpus.UnhandledBreakpoint), "UB", rgb(0x0072b2), white},
+		{string(cpus.UseAfterFree), "UF", rgb(0x56b4e9), black},
+		{string(cpus.TornLiteral), "TL", rgb(0xf0e442), black},
+		{string(cpus.HalfPair), "HP", rgb(0xcc79a7), black},
+		{string(cpus.StaleAfterCompletion), "SC", rgb(0xe69f00), black},
+		{string(cpus.LostCall), "LC", rgb(0xb8a07a), black},
+		{string(cpus.BrokenSite), "BS", rgb(0x6b4423), white},
+		{string(cpus.Overflow), "OV", rgb(0x009e73), white},
+		{string(cpus.Deadlock), "DL", rgb(0x000000), white},
 	}
 )
 
 func rgb(v uint32) color.Color { return color.RGBA{uint8(v >> 16), uint8(v >> 8), uint8(v), 0xff} }
 
 // markOf is the mark of a cell.
-func markOf(c *MatrixCell) mark {
-	switch c.Verdict {
+func markOf(r *check.VerdictRow) mark {
+	switch r.Verdict {
 	case explore.Safe:
 		return safeMark
 	case explore.Incomplete:
 		return incompleteMark
 	}
 	for _, m := range propertyMarks {
-		if m.property == c.Property {
-			return m.mark
+		if m.name == propertyName(r) {
+			return m
 		}
 	}
 	return otherMark
 }
 
 // marks are those that occur, each once.
-func (m *Matrix) marks() (out []mark) {
+func (m *Matrix) marks() []mark {
 	seen := map[string]bool{}
 	for _, g := range m.Groups {
 		for _, l := range g.Lines {
@@ -76,14 +76,6 @@ func (m *Matrix) marks() (out []mark) {
 			}
 		}
 	}
-	all := []mark{safeMark}
-	for _, m := range propertyMarks {
-		all = append(all, m.mark)
-	}
-	for _, m := range append(all, otherMark, incompleteMark) {
-		if seen[m.code] {
-			out = append(out, m)
-		}
-	}
-	return out
+	return experiments.Where(slices.Concat([]mark{safeMark}, propertyMarks, []mark{otherMark, incompleteMark}),
+		func(m mark) bool { return seen[m.code] })
 }

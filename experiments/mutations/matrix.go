@@ -4,11 +4,11 @@ package mutations
 
 import (
 	"fmt"
+	"slices"
 
 	"github.com/textpoke/textpoke/check"
-
-	"github.com/textpoke/textpoke/check/explore"
 	"github.com/textpoke/textpoke/cpus"
+	"github.com/textpoke/textpoke/experiments"
 )
 
 // Matrix is the rows laid out on a page: protocols and their mutations down, an
@@ -28,59 +28,37 @@ type MatrixGroup struct {
 	Lines []*MatrixLine
 }
 
-// MatrixLine is a mutation, or none, with a cell a column; nil where the protocol
+// MatrixLine is a mutation, or none, with a verdict a column; nil where the protocol
 // does not offer the mutation.
 type MatrixLine struct {
 	Label string
-	Cells []*MatrixCell
-}
-
-// MatrixCell is one verdict.
-type MatrixCell struct {
-	Verdict  explore.Verdict
-	Property cpus.Property // when unsafe
-	Depth    int
+	Cells []*check.VerdictRow
 }
 
 // asMeant labels the line of a protocol without any defect.
 const asMeant = "(no mutation)"
 
-// Matrix lays the rows out.
+// Matrix lays the rows out. Each group's lines are as mutations are listed: an
+// architecture that comes first may not offer what a later one does.
 func (a *Answer) Matrix() *Matrix {
-	m := &Matrix{Title: a.headline()}
-	columns := map[MatrixColumn]int{}
-	groups := map[string]*MatrixGroup{}
-	lines := map[string]*MatrixLine{}
-	for i := range a.Rows { // all columns first: lines are as long as there are columns
-		c := columnOf(&a.Rows[i])
-		if _, ok := columns[c]; !ok {
-			columns[c] = len(m.Columns)
-			m.Columns = append(m.Columns, c)
-		}
+	all := a.all()
+	m := &Matrix{Title: a.headline(), Columns: experiments.Distinct(all, columnOf)}
+	title := protocolName
+	if len(all.names(machineOf)) > 1 {
+		title = func(r *check.VerdictRow) string { return r.Protocol + ", " + machineOf(r) }
 	}
-	for i := range a.Rows {
-		r := &a.Rows[i]
-		title := a.groupTitle(r)
-		g := groups[title]
-		if g == nil {
-			g = &MatrixGroup{Title: title}
-			groups[title] = g
-			m.Groups = append(m.Groups, g)
-		}
-		label := mutationName(r)
-		l := lines[title+"\n"+label]
-		if l == nil {
-			l = &MatrixLine{Label: label, Cells: make([]*MatrixCell, len(m.Columns))}
-			lines[title+"\n"+label] = l
+	for _, name := range all.names(title) {
+		g, rs := &MatrixGroup{Title: name}, all.where(having(title, name))
+		for _, label := range rs.names(mutationName) {
+			l := &MatrixLine{Label: label, Cells: make([]*check.VerdictRow, len(m.Columns))}
+			for _, r := range rs.where(having(mutationName, label)) {
+				l.Cells[slices.Index(m.Columns, columnOf(r))] = r
+			}
 			g.Lines = append(g.Lines, l)
 		}
-		cell := &MatrixCell{Verdict: r.Verdict, Depth: r.Depth}
-		if r.Violation != nil {
-			cell.Property = r.Violation.Property
-		}
-		l.Cells[columns[columnOf(r)]] = cell
+		sortByMutation(g.Lines, func(l *MatrixLine) string { return l.Label })
+		m.Groups = append(m.Groups, g)
 	}
-	m.inOrder()
 	return m
 }
 
@@ -95,18 +73,6 @@ func mutationName(r *check.VerdictRow) string {
 	return r.Mutation
 }
 
-// groupTitle is the protocol, with the machine where there are several.
-func (a *Answer) groupTitle(r *check.VerdictRow) string {
-	machines := map[string]bool{}
-	for i := range a.Rows {
-		machines[machineOf(&a.Rows[i])] = true
-	}
-	if len(machines) == 1 {
-		return r.Protocol
-	}
-	return r.Protocol + ", " + machineOf(r)
-}
-
 // machineOf says what a row was asked about, beside the protocol.
 func machineOf(r *check.VerdictRow) string {
 	return fmt.Sprintf("%s and %s", plural(cpus.FormatRoles(r.Roles), "CPU"), plural(fmt.Sprint(r.Sites), "site"))
@@ -117,12 +83,4 @@ func plural(n, what string) string {
 		return n + " " + what
 	}
 	return n + " " + what + "s"
-}
-
-// inOrder sorts each group's lines as mutations are listed: an architecture that
-// comes first may not offer what a later one does.
-func (m *Matrix) inOrder() {
-	for _, g := range m.Groups {
-		sortByMutation(g.Lines, func(l *MatrixLine) string { return l.Label })
-	}
 }

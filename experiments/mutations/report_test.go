@@ -157,7 +157,8 @@ func TestPlot(t *testing.T) {
 		cpus.TornFetch, cpus.UnhandledBreakpoint, cpus.StaleAfterCompletion, cpus.HalfPair, cpus.TornLiteral,
 		cpus.UseAfterFree, cpus.LostCall, cpus.Deadlock, cpus.Overflow, cpus.BrokenSite,
 	} {
-		if m := markOf(&MatrixCell{Verdict: explore.Unsafe, Property: p}); m.name != string(p) {
+		if m := markOf(&check.VerdictRow{Result: &explore.Result{Verdict: explore.Unsafe,
+			Violation: &cpus.Violation{Property: p}}}); m.name != string(p) {
 			t.Errorf("%s is drawn as %s", p, m.name)
 		}
 	}
