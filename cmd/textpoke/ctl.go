@@ -65,6 +65,14 @@ var updateColumns = slices.Concat(
 	},
 )
 
+// directionName is what users call a direction.
+func directionName(enable bool) string {
+	if enable {
+		return "enable"
+	}
+	return "disable"
+}
+
 // print writes updates.
 func (f *ctlFlags) print(ctx context.Context, updates ...api.Update) error {
 	return printRows(ctx, f.common, updateColumns, "updates", updates)

@@ -29,7 +29,7 @@ func planCommand(c *common) *cobra.Command {
 		Long: "plan counts what enabling every record would cost: batches, rounds, interrupts, memory and\n" +
 			"comparisons of a lookup. Nothing is executed. Lists mean the cross product. --scenario adds what a\n" +
 			"kernel sends besides, cause by cause, and what each receiver takes." + columnsHelp(sim.PlanColumns.Table("plan")) +
-			strings.Replace(columnsHelp(ledgerColumns.Table("ledger")), "Columns:", "Columns with --scenario:", 1),
+			strings.Replace(columnsHelp(sim.LedgerColumns.Table("ledger")), "Columns:", "Columns with --scenario:", 1),
 		Example: "  textpoke plan --arch x86_64 --buffer 128,170,256,dynamic\n" +
 			"  textpoke plan --records gen:n=45000,order=sorted --cpus 8,64,512 --format csv\n" +
 			"  textpoke plan --arch x86_64 --filter 'vfs_*' --steps\n" +
@@ -174,4 +174,29 @@ func writeSteps(w io.Writer, j *sim.Job, plan []poke.Step) error {
 		return fmt.Errorf("write steps: %w", err)
 	}
 	return nil
+}
+
+// printLedger prints what each combination sends, cause by cause in the order in which
+// it does, and what each receiver takes.
+func printLedger(ctx context.Context, c *common, configs []sim.Config) error {
+	var all []*sim.Switch
+	for i := range configs {
+		both, err := sim.Switches(&configs[i])
+		if err != nil {
+			return err
+		}
+		all = append(all, both...)
+	}
+	return c.rows(ctx, sim.LedgerColumns.Table("ledger"), len(all), func(i int, o *output) error {
+		rows, err := all[i].Ledger(ctx)
+		if err != nil {
+			return err
+		}
+		for _, r := range rows {
+			if err := o.add(sim.LedgerColumns.Cells(r)...); err != nil {
+				return err
+			}
+		}
+		return nil
+	})
 }

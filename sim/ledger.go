@@ -1,0 +1,162 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package sim
+
+import (
+	"context"
+	"fmt"
+
+	"github.com/textpoke/textpoke/cpus"
+	"github.com/textpoke/textpoke/kernels/ledger"
+	"github.com/textpoke/textpoke/poke"
+	"github.com/textpoke/textpoke/results"
+)
+
+// LedgerColumns are the columns of what a scenario sends, cause by cause.
+var LedgerColumns = results.Columns[LedgerRow]{
+	{Name: "kernel", Doc: "whose ledger it is", Cell: func(r LedgerRow) any { return r.kernel.Name() }},
+	{Name: "scenario", Doc: "what is switched", Cell: func(r LedgerRow) any { return string(r.count.Scenario.Name) }},
+	{Name: "direction", Doc: "enable or disable", Cell: func(r LedgerRow) any { return r.Switch.name() }},
+	{Name: "protocol", Doc: "how the records are changed", Cell: func(r LedgerRow) any { return r.count.Protocol }},
+	{Name: "buffer", Doc: "slots of the vector that they are queued in", Cell: LedgerRow.buffer},
+	{Name: "order", Doc: "order in which they are queued",
+		Cell: func(r LedgerRow) any { return r.count.Order.String() }},
+	{Name: "cpus", Doc: "CPUs by role", Cell: func(r LedgerRow) any { return cpus.FormatRoles(r.count.Roles) }},
+	{Name: "patches", Doc: "records changed", Cell: func(r LedgerRow) any { return r.count.Patches }},
+	{Name: "part", Doc: "of the tracer's work; records: their own rounds; total: of the row",
+		Cell: func(r LedgerRow) any { return r.part }},
+	{Name: "cause", Doc: "of the interrupts; empty for a total",
+		Cell: func(r LedgerRow) any { return results.OrEmpty(r.cause) }},
+	{Name: "row", Doc: "of /proc/interrupts, or counter of the firmware, in which they are seen",
+		Cell: func(r LedgerRow) any { return results.OrEmpty(r.row) }},
+	{Name: "pokes", Doc: "keys, sites or calls; empty where there are none to count",
+		Cell: func(r LedgerRow) any { return r.pokes }},
+	{Name: "rounds", Doc: "that are sent for it, each an interrupt of every other CPU: what a receiver takes",
+		Cell: func(r LedgerRow) any { return r.rounds }},
+	{Name: "ipis", Doc: "interrupts that all other CPUs take together", Cell: func(r LedgerRow) any { return r.ipis }},
+	{Name: "basis", Detail: true, Doc: "how the number is known: counted, source or assumed; plan: by counting the plan",
+		Cell: func(r LedgerRow) any { return results.OrEmpty(r.basis) }},
+	{Name: "source", Detail: true, Doc: "where it stands",
+		Cell: func(r LedgerRow) any { return results.OrEmpty(r.source) }},
+}
+
+// LedgerRow is one cause of interrupts of one [Switch], or a total.
+type LedgerRow struct {
+	*Switch
+	count            *PlanRow
+	part, cause, row string
+	pokes            any // results.Empty in a total
+	sent
+	basis, source string
+}
+
+func (r LedgerRow) buffer() any {
+	if !r.count.Buffered {
+		return results.Empty
+	}
+	return r.count.Buffer.String()
+}
+
+// Switch is one direction of a combination's scenario: what a tracer sends when it is
+// switched on, or off.
+type Switch struct {
+	job     *Job
+	kernel  *ledger.Kernel
+	enable  bool
+	entries []ledger.Entry
+}
+
+func (d *Switch) name() string {
+	if d.enable {
+		return "enable"
+	}
+	return "disable"
+}
+
+// Switches are both directions of a scenario; of what only enables, that.
+func Switches(c *Config) (out []*Switch, err error) {
+	j, err := NewJob(*c)
+	if err != nil {
+		return nil, err
+	}
+	for _, enable := range []bool{true, false} {
+		entries, err := c.Scenario.Entries(enable)
+		if err != nil && out == nil {
+			return nil, fmt.Errorf("--%w", err)
+		}
+		if err == nil {
+			out = append(out, &Switch{j, c.Scenario.Kernel, enable, entries})
+		}
+	}
+	return out, nil
+}
+
+// sent is rounds, and the interrupts that they come to.
+type sent struct{ rounds, ipis int }
+
+// Ledger is what is sent, in the order in which it is: what precedes the records, the
+// records, what follows them, and what each receiver takes in all.
+func (d *Switch) Ledger(ctx context.Context) ([]LedgerRow, error) {
+	count, err := d.job.Count(ctx)
+	if err != nil {
+		return nil, err
+	}
+	others := d.job.Online() - 1
+	before, after := ledger.Split(d.entries)
+	var rows []LedgerRow
+	for _, e := range before {
+		rows = append(rows, entryRow(e, others))
+	}
+	// Lazy rounds leave out CPUs; wakeups never do.
+	rows = append(rows, d.records(&count, cpus.Sync, sent{count.Rounds, count.IPIs - count.Stops*others})...)
+	rows = append(rows, d.records(&count, cpus.Stop, sent{count.Stops, count.Stops * others})...)
+	for _, e := range after {
+		rows = append(rows, entryRow(e, others))
+	}
+	rows = append(rows, d.totals(rows)...)
+	for i := range rows {
+		rows[i].Switch, rows[i].count = d, &count
+	}
+	return rows, nil
+}
+
+// entryRow is what the kernel sends besides the records' rounds, to so many CPUs.
+func entryRow(e ledger.Entry, others int) LedgerRow {
+	return LedgerRow{
+		part: e.Part, cause: e.Cause.String(), row: e.Row, pokes: e.Pokes, sent: sent{e.Rounds(), e.Rounds() * others},
+		basis: string(e.Basis), source: e.Source,
+	}
+}
+
+// records is what the plan sends for the records themselves. That it sends nothing is
+// said once.
+func (d *Switch) records(count *PlanRow, cause cpus.Cause, n sent) []LedgerRow {
+	k := d.kernel
+	if n.rounds == 0 && (cause == cpus.Stop || count.Stops > 0) {
+		return nil
+	}
+	r := LedgerRow{part: "records", cause: cause.String(), pokes: count.Patches, sent: n, basis: "plan"}
+	if n.rounds > 0 {
+		r.row = k.RowOf(cause)
+	}
+	if count.Plan == nil && (count.Protocol == k.Protocol || count.Protocol == poke.Native) {
+		r.source = k.Records.Source
+	}
+	return []LedgerRow{r}
+}
+
+// totals sums rows up, by row of /proc/interrupts.
+func (d *Switch) totals(rows []LedgerRow) (totals []LedgerRow) {
+	for _, of := range d.kernel.Rows() {
+		total, seen := LedgerRow{part: "total", row: of.Name, pokes: results.Empty, source: of.About}, false
+		for _, r := range rows {
+			if r.row == of.Name {
+				total.rounds, total.ipis, seen = total.rounds+r.rounds, total.ipis+r.ipis, true
+			}
+		}
+		if seen {
+			totals = append(totals, total)
+		}
+	}
+	return totals
+}
