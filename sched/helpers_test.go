@@ -3,15 +3,12 @@
 package sched
 
 import (
-	"flag"
 	"testing"
 
 	"go.uber.org/goleak"
 
 	"github.com/textpoke/textpoke/records"
 )
-
-var long = flag.Bool("long", false, "run slow tests")
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 

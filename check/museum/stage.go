@@ -120,8 +120,9 @@ func (s *stage) site(text string) error {
 	}
 	s.sites = append(s.sites, site)
 	s.code.Len, s.code.Sites = int(site.Len), append(s.code.Sites, site.Addr)
-	holds, names := s.code.Arch.Disabled(site), nopOps
-	if holds, err = s.text(site, clauses[0]); err == nil && len(clauses) > 1 {
+	names := nopOps
+	holds, err := s.text(site, clauses[0])
+	if err == nil && len(clauses) > 1 {
 		names, err = opsOf(clauses[1])
 	}
 	s.m.Initial, s.m.Literals = append(s.m.Initial, holds), append(s.m.Literals, names)
