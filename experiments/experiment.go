@@ -52,12 +52,7 @@ type Request struct {
 
 // Field is the field of that name; nil if there is none.
 func (r *Request) Field(name string) *Field {
-	for _, f := range r.Fields {
-		if f.Name == name {
-			return f
-		}
-	}
-	return nil
+	return First(r.Fields, func(f *Field) bool { return f.Name == name })
 }
 
 // Lab is what an experiment is run with. The zero value will do.

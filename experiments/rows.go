@@ -22,6 +22,16 @@ func First[R any](rows []R, holds func(R) bool) (out R) {
 	return out
 }
 
+// Find is the first row that a condition holds of; nil if there is none.
+func Find[R any](rows []R, holds func(*R) bool) *R {
+	for i := range rows {
+		if holds(&rows[i]) {
+			return &rows[i]
+		}
+	}
+	return nil
+}
+
 // Distinct is some part of each row, each once, in the order in which they come.
 func Distinct[R any, K comparable](rows []R, part func(R) K) (out []K) {
 	for _, r := range rows {

@@ -34,22 +34,18 @@ type Spec[C, R any] struct {
 // Run answers the question. Fields that have the zero value stand for their defaults.
 // When it is cut short, the answer is that of the finished rows, beside the error.
 func (s *Spec[C, R]) Run(ctx context.Context, c C, lab Lab) (*Answer, error) {
-	fields := s.fields(&c)
-	for _, f := range fields {
-		if err := f.complete(); err != nil {
-			return nil, err
-		}
+	fields, err := s.complete(&c)
+	if err != nil {
+		return nil, err
 	}
 	return s.run(ctx, &c, fields, lab)
 }
 
 // Validate tells what is wrong with a Config: which field, and what it wants.
 func (s *Spec[C, R]) Validate(c C) error {
-	fields := s.fields(&c)
-	for _, f := range fields {
-		if err := f.complete(); err != nil {
-			return err
-		}
+	fields, err := s.complete(&c)
+	if err != nil {
+		return err
 	}
 	return s.validate(&c, fields)
 }
@@ -61,11 +57,18 @@ func (s *Spec[C, R]) validate(c *C, fields []*Field) error {
 	return s.Check(c)
 }
 
-func (s *Spec[C, R]) fields(c *C) []*Field {
+// complete are the fields, of which those that have the zero value get their defaults.
+func (s *Spec[C, R]) complete(c *C) ([]*Field, error) {
 	if s.Fields == nil {
-		return nil
+		return nil, nil
 	}
-	return s.Fields(c)
+	fields := s.Fields(c)
+	for _, f := range fields {
+		if err := f.complete(); err != nil {
+			return nil, err
+		}
+	}
+	return fields, nil
 }
 
 func (s *Spec[C, R]) run(ctx context.Context, c *C, fields []*Field, lab Lab) (*Answer, error) {
@@ -108,13 +111,14 @@ func (s *Spec[C, R]) Experiment() *Experiment {
 		Table: func() results.Table { return s.Columns.Table(s.Name) },
 		New: func() *Request {
 			c := new(C)
-			fields := s.fields(c)
-			for _, f := range fields {
-				if err := f.complete(); err != nil {
-					panic(err) // a default of ours
-				}
+			fields, err := s.complete(c)
+			if err != nil {
+				panic(err) // a default of ours
 			}
-			return &Request{Fields: fields, Run: func(ctx context.Context, lab Lab) (*Answer, error) { return s.run(ctx, c, fields, lab) }}
+			return &Request{Fields: fields, Run: func(ctx context.Context, lab Lab) (*Answer, error) {
+				return s.run(ctx, c,
+					fields, lab)
+			}}
 		},
 	}
 }

@@ -18,7 +18,8 @@ type answer struct {
 
 func (a *answer) findings() *experiments.Findings {
 	return &experiments.Findings{Report: a, No: a.broken(), Pictures: []experiments.Picture{
-		{Picture: a.speed().Picture()}, {End: "-front", Picture: a.tradeOff().Picture()}, {End: "-stolen", Picture: a.stolen().Picture()},
+		{Picture: a.speed().Picture()}, {End: "-front", Picture: a.tradeOff().Picture()}, {End: "-stolen",
+			Picture: a.stolen().Picture()},
 		{End: "-burst", Picture: a.bursts().Picture()}, {End: "-crossover", Picture: a.crossovers().Picture()},
 	}}
 }
@@ -33,12 +34,7 @@ func timed(rows []*row) []*row { return experiments.Where(rows, (*row).timed) }
 
 // with is the row of so many slots; nil if there is none, or no time.
 func with(rows []*row, slots int) *row {
-	for _, r := range timed(rows) {
-		if r.Buffer.Slots == slots {
-			return r
-		}
-	}
-	return nil
+	return experiments.First(timed(rows), func(r *row) bool { return r.Buffer.Slots == slots })
 }
 
 // visible is the least speed-up that somebody notices who does not measure: ours to
@@ -73,9 +69,11 @@ func (a *answer) Faster() *faster {
 			continue
 		}
 		if f == nil {
-			f = &faster{From: before.Buffer.Slots, To: after.Buffer.Slots, RoundsBefore: before.Rounds, RoundsAfter: after.Rounds}
+			f = &faster{From: before.Buffer.Slots, To: after.Buffer.Slots, RoundsBefore: before.Rounds,
+				RoundsAfter: after.Rounds}
 		}
-		f.Machines = append(f.Machines, fmt.Sprintf("%.2f times faster on %s", float64(before.Modelled.Update)/float64(after.Modelled.Update), m))
+		f.Machines = append(f.Machines, fmt.Sprintf("%.2f times faster on %s",
+			float64(before.Modelled.Update)/float64(after.Modelled.Update), m))
 	}
 	return f
 }
@@ -126,7 +124,8 @@ func (a *answer) Claims() experiments.Table {
 			was, is := float64(before.Modelled.Update), float64(after.Modelled.Update)
 			formula := before.split.update(before.Patches, before.Flushes) / after.split.update(after.Patches, after.Flushes)
 			s.Rows = append(s.Rows, []string{
-				m.String(), fmt.Sprintf("%s to %s", before.Buffer, after.Buffer), fmt.Sprintf("%d to %d", before.Rounds, after.Rounds),
+				m.String(), fmt.Sprintf("%s to %s", before.Buffer, after.Buffer), fmt.Sprintf("%d to %d", before.Rounds,
+					after.Rounds),
 				fmt.Sprintf("%s to %s", ms(before.Modelled.Update), ms(after.Modelled.Update)),
 				fmt.Sprintf("%.2f times", was/is), fmt.Sprintf("%.2f times", formula),
 				fmt.Sprintf("%.0f %%", 100*before.split.share(before.Patches, before.Flushes)),
@@ -157,7 +156,10 @@ func (a *answer) Regions() experiments.Table {
 		if f, ok := fit(rows); ok {
 			own = fmt.Sprintf("%.1f", f.crossover())
 		}
-		from := sort.Search(mostCPUs, func(n int) bool { return n >= 2 && rows[0].splitAt(n).crossover() >= float64(thread[0]) })
+		from := sort.Search(mostCPUs, func(n int) bool {
+			return n >= 2 &&
+				rows[0].splitAt(n).crossover() >= float64(thread[0])
+		})
 		s.Rows = append(s.Rows, []string{
 			m.String(), fmt.Sprintf("%.0f", x.site), fmt.Sprintf("%.0f", x.batch), fmt.Sprintf("%.1f", x.crossover()), own,
 			fmt.Sprintf("%.0f", math.Ceil(x.enough())), fmt.Sprint(from),

@@ -153,22 +153,14 @@ func (a *answer) lines() (out []named) {
 
 // line is the path of a name, if it has a line.
 func (a *answer) line(name string) *path {
-	for _, p := range a.paths {
-		if p.name == name && p.line != nil {
-			return p
-		}
-	}
-	return nil
+	return experiments.First(a.paths, func(p *path) bool { return p.name == name && p.line != nil })
 }
 
 // find is a row of the matrix; nil if there is none.
 func (a *answer) find(kernel, block string, relevant, irrelevant int) *row {
-	for _, r := range a.Rows {
-		if r.Kernel == kernel && r.Block == block && r.Relevant == relevant && r.Irrelevant == irrelevant {
-			return r
-		}
-	}
-	return nil
+	return experiments.First(a.Rows, func(r *row) bool {
+		return r.Kernel == kernel && r.Block == block && r.Relevant == relevant && r.Irrelevant == irrelevant
+	})
 }
 
 // chart is the published overheads against tracers, and the predictions.

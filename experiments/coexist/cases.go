@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"strings"
 
+	"github.com/textpoke/textpoke/experiments"
 	"github.com/textpoke/textpoke/tracers"
 )
 
@@ -43,10 +44,7 @@ func mustRead(text string) []documented {
 
 // lookUp finds what is documented of a pair; nil if nothing is.
 func lookUp(arch, first, second string) *documented {
-	for i := range cases {
-		if c := &cases[i]; c.First == first && c.Second == second && (c.Arch == "" || c.Arch == arch) {
-			return c
-		}
-	}
-	return nil
+	return experiments.Find(cases, func(c *documented) bool {
+		return c.First == first && c.Second == second && (c.Arch == "" || c.Arch == arch)
+	})
 }

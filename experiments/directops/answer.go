@@ -34,14 +34,7 @@ func (a *answer) Slow() *pair {
 	return a.first(func(p *pair) bool { return p.Each.slow })
 }
 
-func (a *answer) first(holds func(*pair) bool) *pair {
-	for _, p := range a.Pairs() {
-		if holds(&p) {
-			return &p
-		}
-	}
-	return nil
-}
+func (a *answer) first(holds func(*pair) bool) *pair { return experiments.Find(a.Pairs(), holds) }
 
 // Fast is the fast path in branch range of the same instruction set.
 func (a *answer) Fast(like *pair) *pair {
@@ -86,11 +79,13 @@ const statedWait = 0.1
 func (a *answer) Comparisons() (out []experiments.Comparison) {
 	for _, with := range a.times {
 		for _, without := range a.times {
-			if with.Functions != without.Functions || !strings.HasSuffix(with.Case, "per-trampoline ops") || !strings.HasSuffix(without.Case, "single direct ops") {
+			if with.Functions != without.Functions || !strings.HasSuffix(with.Case, "per-trampoline ops") ||
+				!strings.HasSuffix(without.Case, "single direct ops") {
 				continue
 			}
 			out = append(out, experiments.Comparison{
-				What:      fmt.Sprintf("seconds that one ops saves for %d functions, and a wait of %g ms for each", with.Functions, 1e3*statedWait),
+				What: fmt.Sprintf("seconds that one ops saves for %d functions, and a wait of %g ms for each", with.Functions,
+					1e3*statedWait),
 				Published: with.AttachS - without.AttachS, Ours: float64(with.Functions) * statedWait, Source: with.Source,
 			})
 		}
@@ -100,22 +95,16 @@ func (a *answer) Comparisons() (out []experiments.Comparison) {
 
 // chart is the loads of a call with the most trampolines.
 func chart(pairs []pair) *plots.Chart {
-	c := &plots.Chart{Title: "One ops makes the slow path short, and the far path long", X: plots.Axis{Label: "loads of a call", Log: true}, Y: plots.Axis{Names: []string{}}}
-	each, one := plots.Series{Name: "an ops for each trampoline", Kind: plots.Lying}, plots.Series{Name: "one ops for all", Kind: plots.Lying}
+	c := &plots.Chart{Title: "One ops makes the slow path short, and the far path long",
+		X: plots.Axis{Label: "loads of a call", Log: true}, Y: plots.Axis{Names: []string{}}}
+	curves := experiments.Curves{Kind: plots.Lying}
 	for i, p := range pairs {
 		c.Subtitle = fmt.Sprintf("%s trampolines.", experiments.Thousands(p.Each.Trampolines))
 		c.Y.Names = append(c.Y.Names, fmt.Sprintf("%s, %s, %s", p.Each.Arch(), p.Each.Place(), p.Each.Path()))
-		for _, side := range []struct {
-			to *plots.Series
-			r  *row
-		}{{&each, p.Each}, {&one, p.One}} {
-			side.to.X, side.to.Y = append(side.to.X, side.r.Loads), append(side.to.Y, float64(i))
-			side.to.Labels = append(side.to.Labels, label(side.r))
-		}
+		curves.Add("an ops for each trampoline", p.Each.Loads, float64(i), label(p.Each))
+		curves.Add("one ops for all", p.One.Loads, float64(i), label(p.One))
 	}
-	if len(pairs) > 0 {
-		c.Series = []plots.Series{each, one}
-	}
+	c.Series = curves.Series
 	c.Height = vg.Length(36+10*max(len(pairs), 4)) * vg.Millimeter
 	return c
 }

@@ -21,12 +21,7 @@ type answer struct {
 }
 
 func (a *answer) hit(mechanism string) *published.Hit {
-	for i := range a.Hits {
-		if a.Hits[i].Mechanism == mechanism {
-			return &a.Hits[i]
-		}
-	}
-	return nil
+	return experiments.Find(a.Hits, func(h *published.Hit) bool { return h.Mechanism == mechanism })
 }
 
 // The mechanisms of the published table that are compared.

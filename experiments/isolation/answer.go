@@ -20,12 +20,7 @@ type answer struct {
 
 // measured is the figure of that name, 0 where nobody has published it.
 func (f *figures) measured(name string) published.Isolated {
-	for _, m := range f.all {
-		if m.Measurement == name {
-			return m
-		}
-	}
-	return published.Isolated{}
+	return experiments.First(f.all, func(m published.Isolated) bool { return m.Measurement == name })
 }
 
 // span prints a length of time.
@@ -98,7 +93,8 @@ func (t *textPatching) Percent() float64 { return 100 * t.Text.Value / t.All.Val
 
 // TextPatching is nil where it is not published.
 func (a *answer) TextPatching() *textPatching {
-	t := &textPatching{a.measured("calls to isolated CPUs in 3 h"), a.measured("calls to isolated CPUs in 3 h, do_sync_core")}
+	t := &textPatching{a.measured("calls to isolated CPUs in 3 h"),
+		a.measured("calls to isolated CPUs in 3 h, do_sync_core")}
 	if t.All.Value <= 0 || t.Text.Value <= 0 {
 		return nil
 	}
@@ -111,14 +107,17 @@ func (a *answer) PublishedHours() int { return publishedHours }
 // Interrupts is what isolated CPUs take, of the first machine at the fitted rate.
 func (a *answer) Interrupts() experiments.Table {
 	s := experiments.Table{
-		Title:   fmt.Sprintf("Interrupts in %s h, %s updates an hour, calibration %s", experiments.Short(a.Config.Hours), experiments.Short(a.Rate()), a.machines()[0]),
-		Columns: []string{"rounds", "entries a second", "interrupts, all isolated", "most of one", "most in 1 ms", "longest quiet", "found in the kernel", "expected", "catch-ups", "rounds a catch-up"},
+		Title: fmt.Sprintf("Interrupts in %s h, %s updates an hour, calibration %s", experiments.Short(a.Config.Hours),
+			experiments.Short(a.Rate()), a.machines()[0]),
+		Columns: []string{"rounds", "entries a second", "interrupts, all isolated", "most of one", "most in 1 ms",
+			"longest quiet", "found in the kernel", "expected", "catch-ups", "rounds a catch-up"},
 	}
 	for _, r := range a.Rows {
 		if r.Machine.String() != a.machines()[0] || !r.fitted {
 			continue
 		}
-		line := []string{"interrupt everybody", "any", fmt.Sprint(r.IPIs), fmt.Sprint(r.ipisMax), fmt.Sprint(r.burst), span(float64(r.quiet)), "", "", "", ""}
+		line := []string{"interrupt everybody", "any", fmt.Sprint(r.IPIs), fmt.Sprint(r.ipisMax), fmt.Sprint(r.burst),
+			span(float64(r.quiet)), "", "", "", ""}
 		if r.lazy {
 			line[0], line[1], line[6], line[7], line[8] = "lazy", experiments.Short(r.entries), percent(r.found()), percent(r.expected()), fmt.Sprint(r.catchUps)
 			if r.catchUps > 0 {
@@ -133,8 +132,9 @@ func (a *answer) Interrupts() experiments.Table {
 // Rates is what other rates of updates give.
 func (a *answer) Rates() experiments.Table {
 	s := experiments.Table{
-		Title:   fmt.Sprintf("Other rates of updates, calibration %s", a.machines()[0]),
-		Columns: []string{"updates an hour", "interrupts of one CPU", "longest quiet", "with deferral", "longest quiet", "entries a second", "rounds a catch-up"},
+		Title: fmt.Sprintf("Other rates of updates, calibration %s", a.machines()[0]),
+		Columns: []string{"updates an hour", "interrupts of one CPU", "longest quiet", "with deferral", "longest quiet",
+			"entries a second", "rounds a catch-up"},
 	}
 	for _, r := range a.Rows {
 		if r.Machine.String() != a.machines()[0] || r.lazy {
@@ -158,8 +158,9 @@ func (a *answer) Rates() experiments.Table {
 // Time is what deferral saves and costs an isolated CPU in an hour, machine by machine.
 func (a *answer) Time() experiments.Table {
 	s := experiments.Table{
-		Title:   fmt.Sprintf("Time of an isolated CPU in an hour, modelled, %s updates an hour", experiments.Short(a.Rate())),
-		Columns: []string{"calibration", "system call before", "after", "saved in interrupts", "entries a second", "dearer entries cost", "break-even, entries a second"},
+		Title: fmt.Sprintf("Time of an isolated CPU in an hour, modelled, %s updates an hour", experiments.Short(a.Rate())),
+		Columns: []string{"calibration", "system call before", "after", "saved in interrupts", "entries a second",
+			"dearer entries cost", "break-even, entries a second"},
 	}
 	for _, m := range a.machines() {
 		_, r := a.usual(m, a.Rate())
@@ -167,7 +168,8 @@ func (a *answer) Time() experiments.Table {
 			continue
 		}
 		c := r.Machine.Costs
-		line := []string{m, span(c.UserEntry + c.UserExit), span(c.UserEntry + c.UserExit + c.DeferralEntry), span(r.saved), experiments.Short(r.entries), span(r.dearer()), ""}
+		line := []string{m, span(c.UserEntry + c.UserExit), span(c.UserEntry + c.UserExit + c.DeferralEntry), span(r.saved),
+			experiments.Short(r.entries), span(r.dearer()), ""}
 		if e, ok := r.breakEven(); ok {
 			line[6] = experiments.Short(e)
 		}
@@ -182,17 +184,21 @@ func (a *answer) Comparisons() (out []experiments.Comparison) {
 		everybody, lazy := a.usual(a.machines()[0], a.Rate())
 		if everybody != nil && everybody.isolated() == a.Isolated() {
 			out = append(out,
-				experiments.Comparison{What: a.total.Measurement, Published: a.total.Value, Ours: float64(everybody.IPIs), Source: a.total.Source},
-				experiments.Comparison{What: a.Each.Measurement, Published: a.Each.Value, Ours: float64(everybody.IPIs) / float64(everybody.isolated()), Source: a.Each.Source})
+				experiments.Comparison{What: a.total.Measurement, Published: a.total.Value, Ours: float64(everybody.IPIs),
+					Source: a.total.Source},
+				experiments.Comparison{What: a.Each.Measurement, Published: a.Each.Value,
+					Ours: float64(everybody.IPIs) / float64(everybody.isolated()), Source: a.Each.Source})
 			if lazy != nil && a.left.Measurement != "" {
-				out = append(out, experiments.Comparison{What: fmt.Sprintf("%s (here: %s entries a second)", a.left.Measurement, experiments.Short(lazy.entries)), Published: a.left.Value, Ours: float64(lazy.IPIs), Exact: true, Source: a.left.Source})
+				out = append(out, experiments.Comparison{What: fmt.Sprintf("%s (here: %s entries a second)", a.left.Measurement,
+					experiments.Short(lazy.entries)), Published: a.left.Value, Ours: float64(lazy.IPIs), Exact: true, Source: a.left.Source})
 			}
 		}
 	}
 	for _, name := range a.machines() {
 		_, r := a.usual(name, a.Rate())
 		for _, m := range a.all {
-			if r == nil || !strings.Contains(strings.ToLower(m.Measurement), " "+strings.ReplaceAll(r.Machine.Name, "gold-", "gold ")+",") {
+			if r == nil || !strings.Contains(strings.ToLower(m.Measurement), " "+strings.ReplaceAll(r.Machine.Name, "gold-",
+				"gold ")+",") {
 				continue
 			}
 			c := r.Machine.Costs
@@ -200,7 +206,8 @@ func (a *answer) Comparisons() (out []experiments.Comparison) {
 			if strings.HasSuffix(m.Measurement, "after") {
 				ours += c.DeferralEntry
 			}
-			out = append(out, experiments.Comparison{What: m.Measurement + ", ns", Published: m.Value, Ours: ours, Source: m.Source})
+			out = append(out, experiments.Comparison{What: m.Measurement + ", ns", Published: m.Value, Ours: ours,
+				Source: m.Source})
 		}
 	}
 	return out
@@ -210,12 +217,14 @@ func (a *answer) Comparisons() (out []experiments.Comparison) {
 func (a *answer) chart() *plots.Chart {
 	c := &plots.Chart{
 		Title: "Deferral buys quiet, not time: dearer entries soon cost more than it saves",
-		X:     plots.Axis{Label: "entries into the kernel of an isolated CPU (1/s)", Log: true}, Y: plots.Axis{Label: "time of one CPU in an hour (us)", Log: true},
+		X: plots.Axis{Label: "entries into the kernel of an isolated CPU (1/s)",
+			Log: true}, Y: plots.Axis{Label: "time of one CPU in an hour (us)", Log: true},
 	}
 	if len(a.Rows) == 0 {
 		return c
 	}
-	c.Subtitle = fmt.Sprintf("modelled, calibrations %s; %s updates an hour, fitted", strings.Join(a.machines(), ", "), experiments.Short(a.Rate()))
+	c.Subtitle = fmt.Sprintf("modelled, calibrations %s; %s updates an hour, fitted", strings.Join(a.machines(), ", "),
+		experiments.Short(a.Rate()))
 	for i, m := range a.machines() {
 		saved := plots.Series{Name: "saved in interrupts"}
 		cost := plots.Series{Name: "dearer entries, " + m}

@@ -3,8 +3,11 @@
 package mutations
 
 import (
+	"slices"
+
 	"github.com/textpoke/textpoke/check"
 	"github.com/textpoke/textpoke/cpus"
+	"github.com/textpoke/textpoke/experiments"
 	"github.com/textpoke/textpoke/poke"
 )
 
@@ -106,21 +109,9 @@ var harmlessOnes = []harmless{
 }
 
 // is tells whether the mutation is one of these.
-func is(q *check.Question, mutations ...string) bool {
-	for _, m := range mutations {
-		if q.Mutation == m {
-			return true
-		}
-	}
-	return false
-}
+func is(q *check.Question, mutations ...string) bool { return slices.Contains(mutations, q.Mutation) }
 
 // whyHarmless is the explanation of a safe row that is mutated; nil if there is none.
 func whyHarmless(q *check.Question) *harmless {
-	for i := range harmlessOnes {
-		if harmlessOnes[i].holds(q) {
-			return &harmlessOnes[i]
-		}
-	}
-	return nil
+	return experiments.Find(harmlessOnes, func(h *harmless) bool { return h.holds(q) })
 }

@@ -8,9 +8,9 @@ import (
 	"strings"
 
 	"github.com/textpoke/textpoke/check"
-
 	"github.com/textpoke/textpoke/check/explore"
 	"github.com/textpoke/textpoke/cpus"
+	"github.com/textpoke/textpoke/experiments"
 	"github.com/textpoke/textpoke/poke"
 )
 
@@ -99,7 +99,8 @@ func (a *Answer) sameAs() (out []string) {
 	for _, r := range all.where(unmutated, having(protocolName, poke.Native)) {
 		for _, p := range poke.Protocols() {
 			line := fmt.Sprintf("%s on %s", p.Name, archName(r))
-			if p.Summary == r.Setup.Protocol.Summary && len(all.where(having(protocolName, p.Name))) > 0 && !slices.Contains(out, line) {
+			if p.Summary == r.Setup.Protocol.Summary && len(all.where(having(protocolName, p.Name))) > 0 &&
+				!slices.Contains(out, line) {
 				out = append(out, line)
 			}
 		}
@@ -124,12 +125,7 @@ func (a *Answer) breaks(r *mutationReport) {
 }
 
 func summaryOf(mutation string) string {
-	for _, m := range poke.AllMutations() {
-		if m.Name == mutation {
-			return m.Summary
-		}
-	}
-	return ""
+	return experiments.First(poke.AllMutations(), func(m poke.Mutation) bool { return m.Name == mutation }).Summary
 }
 
 // steps is the range of the rows' depths.
@@ -169,7 +165,10 @@ func (a *Answer) explain(r *mutationReport) {
 func (a *Answer) compare(r *mutationReport) {
 	for i := range facts {
 		f := &facts[i]
-		about := a.all().where(func(row *check.VerdictRow) bool { return row.Verdict != explore.Incomplete && f.about(row.Question) })
+		about := a.all().where(func(row *check.VerdictRow) bool {
+			return row.Verdict != explore.Incomplete &&
+				f.about(row.Question)
+		})
 		if len(about) == 0 {
 			continue
 		}

@@ -59,7 +59,8 @@ func (c *Config) fields() []*experiments.Field {
 				"fentry_multi_all_mps, fexit_mps, fexit_multi_mps, fmodret_mps, fmodret_multi_mps"),
 		experiments.One(&c.Margin, "margin", "2.5",
 			"`points` of throughput by which a claim in per cent may be off and still hold; "+
-				"claims are multiples of 5, so that 2.5 is nearest", experiments.Number("points above 0, up to 50", func(v float64) bool { return v > 0 && v <= 50 })),
+				"claims are multiples of 5, so that 2.5 is nearest", experiments.Number("points above 0, up to 50",
+				func(v float64) bool { return v > 0 && v <= 50 })),
 	}
 }
 
@@ -119,7 +120,8 @@ func measure(ctx context.Context, s *experiments.Study[Config, *row]) (*experime
 		return nil, err
 	}
 	if len(runs) < 3 {
-		return nil, fmt.Errorf("--published-runs %s: %d runs say nothing of how they spread, want 3 or more", c.PublishedRuns, len(runs))
+		return nil, fmt.Errorf("--published-runs %s: %d runs say nothing of how they spread, want 3 or more", c.PublishedRuns,
+			len(runs))
 	}
 	a := &answer{Study: s, RunCount: len(runs)}
 	rows, err := c.rows(triggers, runs)
@@ -171,10 +173,5 @@ func (c *Config) from() string {
 
 // find is the row of a mechanism; nil if there is none.
 func find(triggers []published.Trigger, mechanism string) *published.Trigger {
-	for i := range triggers {
-		if triggers[i].Mechanism == mechanism {
-			return &triggers[i]
-		}
-	}
-	return nil
+	return experiments.Find(triggers, func(t *published.Trigger) bool { return t.Mechanism == mechanism })
 }
