@@ -53,7 +53,8 @@ func calibrateCommand(c *common) *cobra.Command {
 	f := cmd.Flags()
 	f.StringVar(&name, "name", "measured", "`name` of the calibration, which results will carry")
 	f.StringVar(&base, "base", "",
-		"`calibration` that unmeasured quantities come from: a name or a file (default: the built-in one of this instruction set whose number of CPUs is nearest)")
+		"`calibration` that unmeasured quantities come from: a name or a file (default: the built-in one of "+
+			"this instruction set whose number of CPUs is nearest)")
 	f.DurationVar(&budget, "time", 2*time.Second, "how long to measure, a `time`")
 	offer(cmd, "base", calibration.Names())
 	cmd.AddCommand(calibrateList(c), calibrateShow(c))

@@ -62,9 +62,11 @@ func (k *checkFlags) register(cmd *cobra.Command) {
 	f.StringArrayVar(&k.bug, "bug", nil,
 		"`name` of a scenario of the museum, a bug or a tracer case (--list), in place of a protocol; repeatable")
 	f.BoolVar(&k.fixed, "fixed", false, "with --bug: with the upstream fix")
-	f.BoolVar(&k.list, "list", false, "list protocols, mutations, bugs and litmus tests, and the bugs that cannot be told")
+	f.BoolVar(&k.list, "list", false,
+		"list protocols, mutations, bugs and litmus tests, and the bugs that it cannot tell, with the reason")
 	f.StringArrayVar(&k.litmus, "litmus", nil,
-		"`file` with a litmus test of the fetch model, or the name of a shipped one (--list): is its outcome allowed? repeatable")
+		"`file` with a litmus test of the fetch model, or the name of a shipped one (--list): is its outcome "+
+			"allowed? repeatable")
 	f.StringVar(&k.export, "export", "",
 		"write the model in the `language` of another checker instead of exploring it: promela")
 	offer(cmd, "export", exports)

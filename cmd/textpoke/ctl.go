@@ -161,8 +161,9 @@ func ctlStatus(f *ctlFlags) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "status [ID]",
 		Short: "updates, or one of them, as they stand",
-		Long:  "status lists updates in the order of their submission, or prints one." + columnsHelp(updateColumns.Table("updates")),
-		Args:  cobra.MaximumNArgs(1),
+		Long: "status lists updates in the order of their submission, or prints one." +
+			columnsHelp(updateColumns.Table("updates")),
+		Args: cobra.MaximumNArgs(1),
 		RunE: f.asking(func(ctx context.Context, s *server, args []string) error {
 			if len(args) == 1 {
 				return f.one(ctx, s, http.MethodGet, args[0])

@@ -48,7 +48,8 @@ func ctlCPUs(f *ctlFlags) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "cpus",
 		Short: "the machine's CPUs and what each has taken",
-		Long:  "cpus lists the CPUs, after it has unplugged some or plugged them in again." + columnsHelp(ctlCPUColumns.Table("cpus")),
+		Long: "cpus lists the CPUs, after it has unplugged some or plugged them in again." +
+			columnsHelp(ctlCPUColumns.Table("cpus")),
 		Example: "  textpoke ctl cpus\n" +
 			"  textpoke ctl cpus --unplug 3",
 		Args: cobra.NoArgs,

@@ -38,7 +38,8 @@ func printRanges(w io.Writer, configs []sim.Config) {
 	if len(asked) == 0 {
 		return
 	}
-	fmt.Fprint(w, "\nNo calibration, no times: name one with --calibration (textpoke calibrate list). What others have published:\n")
+	fmt.Fprint(w, "\nNo calibration, no times: name one with --calibration (textpoke calibrate list). What "+
+		"others have published:\n")
 	for _, r := range calibration.Ranges() {
 		fmt.Fprintf(w, "  %-36s %s  (%s)\n", r.Name, between(r.Low, r.High), strings.Join(r.Sources, "; "))
 	}

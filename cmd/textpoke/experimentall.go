@@ -43,7 +43,8 @@ func experimentAll(c *common, all []*experimentFlags) *cobra.Command {
 		Short: "runs every experiment, each into a directory of its own below --out",
 		Long: "all runs every experiment with the defaults of its flags. --out DIR is needed: each\n" +
 			"experiment writes into DIR/NAME what it writes by itself, and DIR/index.md says what\n" +
-			"came out. Every table and figure in docs/ and in the README is made like that." + columnsHelp(triedColumns.Table("all")),
+			"came out. Every table and figure in docs/ and in the README is made like that." +
+			columnsHelp(triedColumns.Table("all")),
 		Example: "  textpoke experiment all --out experiments\n" +
 			"  textpoke experiment all --out experiments --figures docs/figures",
 		Args: cobra.NoArgs,

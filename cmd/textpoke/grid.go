@@ -26,7 +26,8 @@ type gridFlags struct {
 func (g *gridFlags) register(cmd *cobra.Command) {
 	g.sweepFlags.register(cmd)
 	addAxes(cmd, sim.Axes.For(g.uses))
-	cmd.Flags().StringVar(&g.kallsyms, "kallsyms", "", "`file` with the addresses that a list of functions lacks, as /proc/kallsyms has them")
+	cmd.Flags().StringVar(&g.kallsyms, "kallsyms", "", "`file` with the addresses that a list of functions "+
+		"lacks, as /proc/kallsyms has them")
 	// The flag is one of the axes: it cannot be missing.
 	_ = cmd.MarkFlagFilename("plan", "plan")
 }

@@ -20,7 +20,8 @@ func recordsCommand(c *common) *cobra.Command {
 	cmd := &cobra.Command{Use: "records", Short: "tables of patchable call sites: list, show, convert"}
 	var opt records.Options
 	f := cmd.PersistentFlags()
-	f.StringVar(&opt.Kallsyms, "kallsyms", "", "`file` with the addresses that a list of functions lacks, as /proc/kallsyms has them")
+	f.StringVar(&opt.Kallsyms, "kallsyms", "", "`file` with the addresses that a list of functions lacks, "+
+		"as /proc/kallsyms has them")
 	f.StringVar(&opt.Arch, "arch", "", "instruction `set`, where the source does not tell: "+strings.Join(cpus.ArchNames(),
 		", "))
 	offer(cmd, "arch", cpus.ArchNames())
@@ -80,7 +81,8 @@ SRC, as --records, is one of:
 
 func recordsShow(c *common, opt *records.Options) *cobra.Command {
 	return &cobra.Command{
-		Use: "show SRC", Short: "what is in a table: counts, groups, spacing, modules, order breaks", Args: cobra.ExactArgs(1),
+		Use: "show SRC", Short: "what is in a table: counts, groups, spacing, modules, order breaks",
+		Args:    cobra.ExactArgs(1),
 		Long:    "show tells what is in a table: counts, groups, spacing, modules, order breaks." + sourcesHelp,
 		Example: "  textpoke records show x86_64-6.12\n  textpoke records show gen:n=45000,groups=7,order=grouped",
 		RunE: func(cmd *cobra.Command, args []string) error {

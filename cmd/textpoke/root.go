@@ -48,9 +48,10 @@ func rootCommand(s streams) *cobra.Command {
 	c := &common{streams: s, format: results.FormatTable, level: zapcore.WarnLevel, start: time.Now()}
 	c.seed, c.seeds = 1, []uint64{1}
 	root := &cobra.Command{
-		Use:           "textpoke",
-		Short:         "a laboratory for live text patching",
-		Long:          "textpoke counts, runs and checks what happens when a kernel rewrites code that\nevery CPU keeps executing.",
+		Use:   "textpoke",
+		Short: "a laboratory for live text patching",
+		Long: "textpoke counts, runs and checks what happens when a kernel rewrites code that\nevery " +
+			"CPU keeps executing.",
 		SilenceErrors: true,
 		SilenceUsage:  true,
 	}

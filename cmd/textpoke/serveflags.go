@@ -45,7 +45,8 @@ func (s *serveFlags) register(cmd *cobra.Command) {
 		"`address` and port; port 0 takes a free one. Other than loopback needs --token-file, and TLS or --insecure")
 	f.StringVar(&s.data, "data", "", "`directory` for what must not be lost")
 	f.StringVar(&s.tokenFile, "token-file", "",
-		"`file` with who may do what: lines \"full TOKEN\" and \"read TOKEN\" (default: everybody on this machine may do everything)")
+		"`file` with who may do what: lines \"full TOKEN\" and \"read TOKEN\" (default: everybody on this "+
+			"machine may do everything)")
 	f.StringVar(&s.tlsCert, "tls-cert", "", "`file` with the certificate (PEM)")
 	f.StringVar(&s.tlsKey, "tls-key", "", "`file` with its key (PEM)")
 	f.BoolVar(&s.insecure, "insecure", false, "listen beyond loopback without TLS: tokens can be read on the way")

@@ -43,7 +43,8 @@ func (s *sweepFlags) register(cmd *cobra.Command) {
 		"go on with an interrupted run: reuse what it finished in the directory of --out")
 	f.BoolVar(&s.yes, "yes", false, fmt.Sprintf("also do more than %d combinations", manyPoints))
 	f.StringSliceVar(&s.budget, "budget", nil,
-		"`limits` for each row, such as ipis=100 or isolated=0,burst=5/ms: the exit code is 1 when one is exceeded. Limits: "+sim.BudgetHelp())
+		"`limits` for each row, such as ipis=100 or isolated=0,burst=5/ms: the exit code is 1 when one is "+
+			"exceeded. Limits: "+sim.BudgetHelp())
 }
 
 // read checks the flags and reads the budget.

@@ -71,7 +71,8 @@ func explain(delta []int64, cpus []int) Explanation {
 	high, low := sum(delta)
 	rounds, rest := bits.Div64(high, low, receivers)
 	if rest != 0 {
-		return Explanation{Reason: fmt.Sprintf("the sum over %d CPUs is no multiple of %d, as whole rounds would make it: %d left over", len(delta), receivers, rest)}
+		return Explanation{Reason: fmt.Sprintf("the sum over %d CPUs is no multiple of %d, as whole rounds "+
+			"would make it: %d left over", len(delta), receivers, rest)}
 	}
 	if rounds > math.MaxInt64 {
 		return Explanation{Reason: "the deltas are too large to be interrupts"}
