@@ -71,7 +71,8 @@ More.
 			return pair{n, n * n}, nil
 		})
 		c := plots.Chart{Title: "T", Series: []plots.Series{{X: []float64{1, 2}, Y: []float64{3, 4}}}}
-		return &Findings{Report: s.Rows, Pictures: []Picture{{Picture: c.Picture()}}, Documents: []results.Document{CSV("again", s.columns, s.Rows)}}, err
+		return &Findings{Report: s.Rows, Pictures: []Picture{{Picture: c.Picture()}},
+			Documents: []results.Document{CSV("again", s.columns, s.Rows)}}, err
 	},
 }
 
@@ -165,7 +166,8 @@ func TestRun(t *testing.T) {
 	}
 	for _, wrong := range [][]int{{0}, {1, 10}, {1, 2, 3, 4}} {
 		a, err := squares.Run(t.Context(), config{Numbers: wrong}, lab)
-		if verr := squares.Validate(config{Numbers: wrong}); err == nil || verr == nil || err.Error() != verr.Error() || a != nil {
+		if verr := squares.Validate(config{Numbers: wrong}); err == nil || verr == nil || err.Error() != verr.Error() ||
+			a != nil {
 			t.Errorf("%v: %v, %v", wrong, err, verr)
 		}
 	}
@@ -186,7 +188,8 @@ func TestRun(t *testing.T) {
 }
 
 func TestP(t *testing.T) {
-	for p, want := range map[float64]string{1: "1.0000", 0.05: "0.0500", 0.0001: "0.0001", 0.00009: "below 0.0001", 0: "below 0.0001"} {
+	for p, want := range map[float64]string{1: "1.0000", 0.05: "0.0500", 0.0001: "0.0001", 0.00009: "below 0.0001",
+		0: "below 0.0001"} {
 		if got := P(p); got != want {
 			t.Errorf("%v: %s", p, got)
 		}
@@ -196,8 +199,10 @@ func TestP(t *testing.T) {
 // TestPivot: a line a key, a column a name, whatever comes first.
 func TestPivot(t *testing.T) {
 	rows := []string{"a1", "a2", "b2", "b3", "a1"}
-	got := Pivot(rows, []string{"letter"}, func(s string) []string { return []string{s[:1]} }, func(s string) string { return s[1:] }, strings.ToUpper)
-	want := Table{Columns: []string{"letter", "1", "2", "3"}, Rows: [][]string{{"a", "A1", "A2", ""}, {"b", "", "B2", "B3"}}}
+	got := Pivot(rows, []string{"letter"}, func(s string) []string { return []string{s[:1]} },
+		func(s string) string { return s[1:] }, strings.ToUpper)
+	want := Table{Columns: []string{"letter", "1", "2", "3"}, Rows: [][]string{{"a", "A1", "A2", ""},
+		{"b", "", "B2", "B3"}}}
 	if !reflect.DeepEqual(got, want) {
 		t.Errorf("%v, want %v", got, want)
 	}
@@ -236,7 +241,8 @@ func TestFlags(t *testing.T) {
 		Arches(&arches), Buffers(&buffers, "7,dynamic"), Lookups(&kinds),
 		Counts(&counts, "n", "1,2", "`list` of n", 1, 9), Roles(&roles, "busy=2,isolated=1", "`machine`"),
 		Strings(&texts, "text", "text", "one", "`texts`", NoFile), Flag(&yes, "yes", "or no"), File(&file, "file", "`file`"),
-		Count(&one, "one", 3, "`number`", 0, 5), Sizes(&sizes, "size", "4K", "`list` of sizes", 1<<40), Repeats(&repeats, 15, "`number`"),
+		Count(&one, "one", 3, "`number`", 0, 5), Sizes(&sizes, "size", "4K", "`list` of sizes", 1<<40), Repeats(&repeats, 15,
+			"`number`"),
 	}
 	for _, field := range fields {
 		if err := field.complete(); err != nil {
@@ -247,13 +253,16 @@ func TestFlags(t *testing.T) {
 	if err := Validate(fields); err != nil {
 		t.Error(err)
 	}
-	if len(arches) != 3 || len(buffers) != 2 || buffers[1] != sched.Dynamic || len(kinds) != 4 || len(counts) != 2 || len(roles) != 3 {
+	if len(arches) != 3 || len(buffers) != 2 || buffers[1] != sched.Dynamic || len(kinds) != 4 || len(counts) != 2 ||
+		len(roles) != 3 {
 		t.Errorf("defaults: %v %v %v %v %v", arches, buffers, kinds, counts, roles)
 	}
-	if err := f.Parse([]string{"--arch=riscv64,arm64", "--buffer=1", "--lookup=hash", "--n=3,9", "--cpus=4", "--text=a,b", "--text=c", "--yes", "--one=0", "--size=1,2M,1536M"}); err != nil {
+	if err := f.Parse([]string{"--arch=riscv64,arm64", "--buffer=1", "--lookup=hash", "--n=3,9", "--cpus=4", "--text=a,b",
+		"--text=c", "--yes", "--one=0", "--size=1,2M,1536M"}); err != nil {
 		t.Fatal(err)
 	}
-	if len(arches) != 2 || arches[0].Traits().Name != "riscv64" || buffers[0].Slots != 1 || kinds[0] != int3.Hash || counts[1] != 9 || len(roles) != 4 {
+	if len(arches) != 2 || arches[0].Traits().Name != "riscv64" || buffers[0].Slots != 1 || kinds[0] != int3.Hash ||
+		counts[1] != 9 || len(roles) != 4 {
 		t.Errorf("%v %v %v %v %v", arches, buffers, kinds, counts, roles)
 	}
 	if len(texts) != 2 || texts[0] != "a,b" || !yes || one != 0 || len(sizes) != 3 || sizes[2] != 1536<<20 {
@@ -291,7 +300,8 @@ func TestMachines(t *testing.T) {
 	var rate *float64
 	f := pflag.NewFlagSet("", pflag.ContinueOnError)
 	fields := []*Field{
-		Machines(&machines, "jump-label-24,vm-2@8,vm-2@1"), Rates(&budgets, "budget", "0,2.5", "`list` of budgets"), Rate(&rate, "calls", "`rate` of calls"),
+		Machines(&machines, "jump-label-24,vm-2@8,vm-2@1"), Rates(&budgets, "budget", "0,2.5",
+			"`list` of budgets"), Rate(&rate, "calls", "`rate` of calls"),
 	}
 	for _, field := range fields {
 		if err := field.complete(); err != nil {
@@ -303,7 +313,8 @@ func TestMachines(t *testing.T) {
 		{"jump-label-24", "24", "busy=18,isolated=6"}, {"vm-2@8", "8", "busy=6,isolated=2"}, {"vm-2@1", "1", "1"},
 	} {
 		m := machines[i]
-		if m.String() != want.name || cpus.FormatRoles(m.Busy()) != want.busy || cpus.FormatRoles(m.Shielded()) != want.shielded {
+		if m.String() != want.name || cpus.FormatRoles(m.Busy()) != want.busy ||
+			cpus.FormatRoles(m.Shielded()) != want.shielded {
 			t.Errorf("%s: %s, %s, want %v", m, cpus.FormatRoles(m.Busy()), cpus.FormatRoles(m.Shielded()), want)
 		}
 		if a, err := m.ISA(); err != nil || a.Traits().Name != m.Arch {
@@ -317,7 +328,8 @@ func TestMachines(t *testing.T) {
 	if err := f.Parse([]string{"--calls=1e6", "--budget=0"}); err != nil || *rate != 1e6 || len(budgets) != 1 {
 		t.Errorf("%v, %v, %v", err, *rate, budgets)
 	}
-	for text, want := range map[string]bool{"vm-2": false, "vm-2@9": false, "vm-2,jump-label-24@4": false, "vm-2,/etc/passwd": true, "x@4": true} {
+	for text, want := range map[string]bool{"vm-2": false, "vm-2@9": false, "vm-2,jump-label-24@4": false,
+		"vm-2,/etc/passwd": true, "x@4": true} {
 		if got := fields[0].NamesFile(text); got != want {
 			t.Errorf("%s: %v", text, got)
 		}

@@ -42,7 +42,8 @@ func OneOf(names []string) FieldKind[string] {
 }
 
 // NamedList is the field of a list of names, all of them by default.
-func NamedList[T any](to *[]T, name, doc string, names []string, parse func(string) (T, error), format func(T) string) *Field {
+func NamedList[T any](to *[]T, name, doc string, names []string, parse func(string) (T, error),
+	format func(T) string) *Field {
 	return List(to, name, strings.Join(names, ","), doc, Named(names, parse, format))
 }
 
@@ -64,7 +65,8 @@ func Buffers(to *[]sched.Buffer, preset string) *Field {
 		Parse: func(s string) (sched.Buffer, error) {
 			b, err := sched.ParseBuffer(s)
 			if err != nil {
-				err = fmt.Errorf("want numbers of slots, 1 or more, or %s%s", sched.Dynamic, spelling.Hint(s, []string{sched.Dynamic.String()}))
+				err = fmt.Errorf("want numbers of slots, 1 or more, or %s%s", sched.Dynamic,
+					spelling.Hint(s, []string{sched.Dynamic.String()}))
 			}
 			return b, err
 		},
@@ -73,12 +75,14 @@ func Buffers(to *[]sched.Buffer, preset string) *Field {
 
 // Lookups is the field --lookup: all indexes by default.
 func Lookups(to *[]int3.Lookup) *Field {
-	return NamedList(to, "lookup", "`list` of indexes that trap handlers search", int3.LookupNames(), int3.ParseLookup, int3.Lookup.String)
+	return NamedList(to, "lookup", "`list` of indexes that trap handlers search", int3.LookupNames(), int3.ParseLookup,
+		int3.Lookup.String)
 }
 
 // Refs is the field --refs.
 func Refs(to *[]int3.Refs, preset string) *Field {
-	return List(to, "refs", preset, "`list` of ways in which handlers are counted", Named(int3.RefsNames(), int3.ParseRefs, int3.Refs.String))
+	return List(to, "refs", preset, "`list` of ways in which handlers are counted", Named(int3.RefsNames(), int3.ParseRefs,
+		int3.Refs.String))
 }
 
 // whole is the kind of whole numbers from low to high.
@@ -198,7 +202,8 @@ func Size(n uint64) string {
 
 // Roles is the field --cpus: the CPUs of a machine by role.
 func Roles(to *[]cpus.Role, preset, doc string) *Field {
-	return One(to, "cpus", preset, doc+": a number of CPUs, or roles (busy, idle, isolated, irqsoff, offline) such as busy=6,isolated=2",
+	return One(to, "cpus", preset,
+		doc+": a number of CPUs, or roles (busy, idle, isolated, irqsoff, offline) such as busy=6,isolated=2",
 		FieldKind[[]cpus.Role]{Type: "machine", Parse: cpus.ParseRoles, Format: cpus.FormatRoles})
 }
 
@@ -229,5 +234,6 @@ func Tables(to *[]string, doc string) *Field {
 
 // recordsFile tells whether a table of records would be read from a file.
 func recordsFile(src string) bool {
-	return !strings.HasPrefix(src, "gen:") && !slices.ContainsFunc(records.Builtins(), func(b records.Builtin) bool { return b.Name == src })
+	return !strings.HasPrefix(src, "gen:") && !slices.ContainsFunc(records.Builtins(),
+		func(b records.Builtin) bool { return b.Name == src })
 }

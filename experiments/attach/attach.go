@@ -155,7 +155,8 @@ var columns = slices.Concat(results.Columns[*row]{
 // causeColumns are the rounds by cause.
 func causeColumns() (out results.Columns[*row]) {
 	for c := range attachcost.NumCauses {
-		out = append(out, results.Col[*row]{Name: "rounds_" + column(attachcost.Cause(c).String()), Doc: "of these, for " + roundDocs[c], Detail: true,
+		out = append(out, results.Col[*row]{Name: "rounds_" + column(attachcost.Cause(c).String()), Doc: "of these, for " +
+			roundDocs[c], Detail: true,
 			Cell: func(r *row) any { return r.Counts.Rounds[c] }})
 	}
 	return out
@@ -170,7 +171,8 @@ func partColumns() (out results.Columns[*row]) {
 	return out
 }
 
-var roundDocs = [attachcost.NumCauses]string{"the sites", "the calls in the common entries", "the order of what entries load", "trampolines that are made",
+var roundDocs = [attachcost.NumCauses]string{"the sites", "the calls in the common entries",
+	"the order of what entries load", "trampolines that are made",
 	"trampolines that are cut off", "an ops' own trampoline"}
 
 // column makes a name fit a column.
@@ -229,7 +231,8 @@ func (c *Config) machines(all []*attachcost.Kernel) (map[string]*attachcost.Mach
 
 // rows are those to come, attaching and detaching in turn: what a kernel cannot do is
 // left out.
-func (c *Config) rows(all []*attachcost.Kernel, machines map[string]*attachcost.Machine, times []published.AttachTime) (out []*row, err error) {
+func (c *Config) rows(all []*attachcost.Kernel, machines map[string]*attachcost.Machine,
+	times []published.AttachTime) (out []*row, err error) {
 	for _, name := range c.Kernels {
 		k := experiments.First(all, func(k *attachcost.Kernel) bool { return k.Name == name })
 		for _, way := range c.Ways {

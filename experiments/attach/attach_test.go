@@ -55,7 +55,8 @@ func TestRows(t *testing.T) {
 		if cell("direction") == "detach" {
 			want = []string{"150007", "0", "50000"}
 		}
-		if got := []string{cell("rounds"), cell("entries_copied"), cell("grace_periods")}; strings.Join(got, " ") != strings.Join(want, " ") || cell("extrapolated") != "true" {
+		if got := []string{cell("rounds"), cell("entries_copied"), cell("grace_periods")}; strings.Join(got,
+			" ") != strings.Join(want, " ") || cell("extrapolated") != "true" {
 			t.Errorf("row %d: %v, want %v", i, got, want)
 		}
 	}
@@ -92,14 +93,18 @@ func TestPredicted(t *testing.T) {
 // TestOthers: somebody else's times, and what is wrong.
 func TestOthers(t *testing.T) {
 	file := filepath.Join(t.TempDir(), "times.csv")
-	if err := os.WriteFile(file, []byte("case,functions,attach_s,detach_s,note\nkprobe_multi here,100,1,2,\nnothing known,5,1,,\n"), 0o666); err != nil {
+	if err := os.WriteFile(file,
+		[]byte("case,functions,attach_s,detach_s,note\nkprobe_multi here,100,1,2,\nnothing known,5,1,,\n"), 0o666); err != nil {
 		t.Fatal(err)
 	}
-	r := trial.Must(t, Experiment, "--functions", "100,200", "--kernel", "x86_64-6.12", "--way", "kprobe-multi", "--calibration", "vm-2", "--published", file)
-	if len(r.Table.Rows) != 4 || r.Cell(t, 0, "extrapolated") != "false" || r.Cell(t, 2, "extrapolated") != "true" || r.Cell(t, 0, "calibration") != "vm-2" {
+	r := trial.Must(t, Experiment, "--functions", "100,200", "--kernel", "x86_64-6.12", "--way", "kprobe-multi",
+		"--calibration", "vm-2", "--published", file)
+	if len(r.Table.Rows) != 4 || r.Cell(t, 0, "extrapolated") != "false" || r.Cell(t, 2, "extrapolated") != "true" ||
+		r.Cell(t, 0, "calibration") != "vm-2" {
 		t.Errorf("%v", r.Table.Rows)
 	}
-	if text := string(r.Document(t, "predicted.csv")); !strings.Contains(text, "kprobe_multi here,detach,100,") || strings.Contains(text, "2022") {
+	if text := string(r.Document(t, "predicted.csv")); !strings.Contains(text, "kprobe_multi here,detach,100,") ||
+		strings.Contains(text, "2022") {
 		t.Errorf("predicted.csv:\n%s", text)
 	}
 	if report := string(r.Document(t, "report.md")); !strings.Contains(report, "nothing known") {

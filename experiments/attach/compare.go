@@ -39,12 +39,14 @@ func compare(all []*attachcost.Kernel) (out []comparison, err error) {
 	}
 	for _, f := range formulas {
 		for _, n := range at {
-			out = append(out, comparison{kernel: f.Kernel, Way: f.Way, Direction: f.Direction, Functions: n, background: f.Background,
-				Measured: f.PerFunction*n + f.PerBatch*((n+255)/256) + f.Fixed, source: f.Source})
+			out = append(out, comparison{kernel: f.Kernel, Way: f.Way, Direction: f.Direction, Functions: n,
+				background: f.Background,
+				Measured:   f.PerFunction*n + f.PerBatch*((n+255)/256) + f.Fixed, source: f.Source})
 		}
 	}
 	for _, r := range readings {
-		out = append(out, comparison{kernel: r.Kernel, Way: r.Way, Direction: r.Direction, Functions: r.Functions, reading: true,
+		out = append(out, comparison{kernel: r.Kernel, Way: r.Way, Direction: r.Direction, Functions: r.Functions,
+			reading:  true,
 			Measured: r.Interrupts, source: r.Source})
 	}
 	for i := range out {

@@ -76,7 +76,8 @@ func predict(all []*attachcost.Kernel, times []published.AttachTime) (out []pred
 // modelled predicts a case from counts and calibrations, nothing fitted: for each
 // machine of the kernel's instruction set, since the one that was measured is not
 // named.
-func modelled(all []*attachcost.Kernel, machines []*attachcost.Machine, t *published.AttachTime) (out []prediction, err error) {
+func modelled(all []*attachcost.Kernel, machines []*attachcost.Machine, t *published.AttachTime) (out []prediction,
+	err error) {
 	w, err := attachcost.ParseWay(wayOf(t))
 	if err != nil {
 		return nil, err
@@ -95,7 +96,8 @@ func modelled(all []*attachcost.Kernel, machines []*attachcost.Machine, t *publi
 					return nil, err
 				}
 				ns := attachcost.Whole(m.Waterfall(&c, d.direction == published.Attach))
-				out = append(out, prediction{t.Case, d.direction, t.Functions, "counts of " + k.Name + ", machine " + m.Name, "", d.seconds, ns / 1e9})
+				out = append(out, prediction{t.Case, d.direction, t.Functions, "counts of " + k.Name + ", machine " + m.Name, "",
+					d.seconds, ns / 1e9})
 			}
 		}
 		break // the oldest kernel that has the way: the cases are older than any newer one
@@ -129,7 +131,8 @@ func inProportion(times []published.AttachTime) (out []prediction) {
 			for _, f := range directions(from) {
 				for _, d := range directions(to) {
 					if f.direction == d.direction {
-						out = append(out, prediction{to.Case, d.direction, to.Functions, "time in proportion to functions", from.Case, d.seconds,
+						out = append(out, prediction{to.Case, d.direction, to.Functions, "time in proportion to functions", from.Case,
+							d.seconds,
 							f.seconds / float64(from.Functions) * float64(to.Functions)})
 					}
 				}
@@ -155,15 +158,18 @@ func waits(all []*attachcost.Kernel, times []published.AttachTime) (out []predic
 	for i := range times {
 		for j := range times {
 			with, without := &times[i], &times[j]
-			if !strings.HasSuffix(with.Case, eachOps) || !strings.HasSuffix(without.Case, oneOps) || with.Functions != without.Functions {
+			if !strings.HasSuffix(with.Case, eachOps) || !strings.HasSuffix(without.Case, oneOps) ||
+				with.Functions != without.Functions {
 				continue
 			}
 			n := float64(with.Functions)
-			out = append(out, prediction{with.Case, "both", with.Functions, fmt.Sprintf("one wait of %g ms a function", 1e3*statedWait), without.Case, with.AttachS, without.AttachS + n*statedWait})
+			out = append(out, prediction{with.Case, "both", with.Functions, fmt.Sprintf("one wait of %g ms a function",
+				1e3*statedWait), without.Case, with.AttachS, without.AttachS + n*statedWait})
 			wait := (with.AttachS - without.AttachS) / n
 			for _, k := range all {
 				if !k.SharedDirectOps && k.Basis["wait_ms"].Basis == "counted" {
-					out = append(out, prediction{"a detach of " + k.Name + " in an emulator", published.Detach, 1, fmt.Sprintf("one wait of %.1f ms", 1e3*wait),
+					out = append(out, prediction{"a detach of " + k.Name + " in an emulator", published.Detach, 1,
+						fmt.Sprintf("one wait of %.1f ms", 1e3*wait),
 						with.Case + "; " + without.Case, k.Wait.Seconds(), wait})
 				}
 			}

@@ -55,7 +55,8 @@ func TestCounts(t *testing.T) {
 			slots = n
 		}
 		batches := float64((n + slots - 1) / slots)
-		if cell("rounds") != 3*batches || cell("ipis_per_cpu") != 3*batches || cell("patches") != n || cell("flushes") != batches {
+		if cell("rounds") != 3*batches || cell("ipis_per_cpu") != 3*batches || cell("patches") != n ||
+			cell("flushes") != batches {
 			t.Errorf("%v: want %v batches", r.Table.Rows[i], batches)
 		}
 		entry := map[int]float64{128: 32, 170: 24}[slots]
@@ -70,14 +71,16 @@ func TestCounts(t *testing.T) {
 		if off := math.Abs(update/formula - 1); off > 0.005+0.5/math.Sqrt(3*batches)*cell("rounds_share") {
 			t.Errorf("%v slots: %v ns, the formula gives %v", slots, update, formula)
 		}
-		if i%sizes > 0 && (cell("exposure_ns") < number(t, r, i-1, "exposure_ns") || cell("rounds_share") > number(t, r, i-1, "rounds_share")) {
+		if i%sizes > 0 && (cell("exposure_ns") < number(t, r, i-1, "exposure_ns") || cell("rounds_share") > number(t, r, i-1,
+			"rounds_share")) {
 			t.Errorf("%v: a bigger vector holds breakpoints longer, and rounds have less of it", r.Table.Rows[i])
 		}
 		checkTrap(t, r, i, slots)
 	}
 	trial.Golden(t, "report.md", r.Document(t, "report.md"))
 	for _, picture := range []string{"", "-front", "-stolen", "-burst", "-crossover"} {
-		if svg := string(r.Document(t, "buffer-size"+picture+".svg")); !strings.Contains(svg, "jump-label-24") || !strings.Contains(svg, "odelled") {
+		if svg := string(r.Document(t, "buffer-size"+picture+".svg")); !strings.Contains(svg, "jump-label-24") ||
+			!strings.Contains(svg, "odelled") {
 			t.Errorf("%s: names neither calibration nor that it is modelled", picture)
 		}
 	}
@@ -86,7 +89,8 @@ func TestCounts(t *testing.T) {
 // TestFormulas: the plan's parts are those of each instruction set; with nothing
 // random they would add up exactly.
 func TestFormulas(t *testing.T) {
-	r := trial.Must(t, Experiment, "--records", "gen:n=800,order=sorted", "--calibration", "graviton2@4,sg2042@4,vm-2@4", "--buffer", "1,16,dynamic", "--calls", "0")
+	r := trial.Must(t, Experiment, "--records", "gen:n=800,order=sorted", "--calibration", "graviton2@4,sg2042@4,vm-2@4",
+		"--buffer", "1,16,dynamic", "--calls", "0")
 	for i := range r.Table.Rows {
 		update, formula := number(t, r, i, "update_ns"), number(t, r, i, "update_formula_ns")
 		if off := math.Abs(update/formula - 1); off > 0.02 {
@@ -151,7 +155,8 @@ func TestSplit(t *testing.T) {
 // fake is a row of so many patches in so many batches.
 func fake(patches, batches int, update float64) *row {
 	r := &row{}
-	r.PlanRow = sim.PlanRow{Config: &sim.Config{Buffer: sched.Buffer{Slots: patches / batches}}, Patches: patches, Flushes: batches}
+	r.PlanRow = sim.PlanRow{Config: &sim.Config{Buffer: sched.Buffer{Slots: patches / batches}}, Patches: patches,
+		Flushes: batches}
 	r.Modelled = &sim.Modelled{Update: simtimed.Nanos(math.Round(update))}
 	return r
 }
@@ -164,10 +169,12 @@ func TestFront(t *testing.T) {
 		var rows []*row
 		for i := range rapid.IntRange(1, 8).Draw(t, "rows") {
 			r := &row{Update: modelled.Update{}}
-			r.PlanRow = sim.PlanRow{Config: &sim.Config{Buffer: sched.Buffer{Slots: i + 1}}, IPIsPerCPU: small.Draw(t, "ipis"), BufferBytes: small.Draw(t, "bytes")}
+			r.PlanRow = sim.PlanRow{Config: &sim.Config{Buffer: sched.Buffer{Slots: i + 1}}, IPIsPerCPU: small.Draw(t, "ipis"),
+				BufferBytes: small.Draw(t, "bytes")}
 			if rapid.IntRange(0, 9).Draw(t, "timed") > 0 {
 				r.Modelled = &sim.Modelled{
-					Update: simtimed.Nanos(small.Draw(t, "update")), Exposure: simtimed.Nanos(small.Draw(t, "exposure")), StolenMean: float64(small.Draw(t, "stolen")),
+					Update: simtimed.Nanos(small.Draw(t, "update")), Exposure: simtimed.Nanos(small.Draw(t,
+						"exposure")), StolenMean: float64(small.Draw(t, "stolen")),
 				}
 			}
 			rows = append(rows, r)
@@ -206,14 +213,18 @@ func TestFront(t *testing.T) {
 
 // TestNotTimed: what would take too many interrupts is counted all the same.
 func TestNotTimed(t *testing.T) {
-	r := trial.Must(t, Experiment, "--records", "gen:n=500,order=sorted", "--calibration", "jump-label-24", "--cpus", "4", "--buffer", "1,100", "--limit-ipis", "1000", "--calls", "0")
-	if r.Cell(t, 0, "rounds") != "1500" || r.Cell(t, 0, "update_ns") != "" || r.Cell(t, 0, "dominated_by") != "" || r.Cell(t, 0, "update_formula_ns") == "" {
+	r := trial.Must(t, Experiment, "--records", "gen:n=500,order=sorted", "--calibration", "jump-label-24", "--cpus", "4",
+		"--buffer", "1,100", "--limit-ipis", "1000", "--calls", "0")
+	if r.Cell(t, 0, "rounds") != "1500" || r.Cell(t, 0, "update_ns") != "" || r.Cell(t, 0, "dominated_by") != "" ||
+		r.Cell(t, 0, "update_formula_ns") == "" {
 		t.Errorf("%v", r.Table.Rows[0])
 	}
-	if r.Cell(t, 1, "update_ns") == "" || r.Cell(t, 1, "traps") != "0" || r.Cell(t, 1, "trap_mean_ns") != "" || r.Cell(t, 1, "burst_isolated_max") != "" {
+	if r.Cell(t, 1, "update_ns") == "" || r.Cell(t, 1, "traps") != "0" || r.Cell(t, 1, "trap_mean_ns") != "" ||
+		r.Cell(t, 1, "burst_isolated_max") != "" {
 		t.Errorf("%v", r.Table.Rows[1])
 	}
-	if report := string(r.Document(t, "report.md")); !strings.Contains(report, "sizes 1 were counted and not timed: more than 1,000 interrupts") || !strings.Contains(report, "CPUs 4, ") {
+	if report := string(r.Document(t, "report.md")); !strings.Contains(report,
+		"sizes 1 were counted and not timed: more than 1,000 interrupts") || !strings.Contains(report, "CPUs 4, ") {
 		t.Error(report)
 	}
 }

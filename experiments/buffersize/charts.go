@@ -70,7 +70,8 @@ func (a *answer) tradeOff() *plots.Chart {
 	c := &plots.Chart{
 		Title:    "Fewer interrupts are paid for with longer breakpoints, and no size is best in both",
 		Subtitle: a.Config.Says() + ". Numbers: slots",
-		X:        plots.Axis{Label: "interrupts per CPU", Log: true}, Y: plots.Axis{Label: "mean exposure of a site (ms)", Log: true},
+		X:        plots.Axis{Label: "interrupts per CPU", Log: true}, Y: plots.Axis{Label: "mean exposure of a site (ms)",
+			Log: true},
 		Series: a.series(interrupts, func(r *row) float64 { return float64(r.Modelled.Exposure) / 1e6 }),
 	}
 	var all []*row
@@ -147,6 +148,7 @@ func (a *answer) crossovers() *plots.Chart {
 			own.X, own.Y = append(own.X, float64(rows[0].Online())), append(own.Y, f.crossover())
 		}
 	}
-	c.Series = append(c.Series, plots.Series{Name: "170 slots (2019)", Kind: plots.Curve, X: []float64{2, mostCPUs}, Y: []float64{170, 170}}, own)
+	c.Series = append(c.Series, plots.Series{Name: "170 slots (2019)", Kind: plots.Curve, X: []float64{2, mostCPUs},
+		Y: []float64{170, 170}}, own)
 	return c
 }

@@ -24,7 +24,8 @@ const numFronts = 3
 // update that must be over, or work that must go on.
 var fronts = [numFronts]front{
 	{"interrupts, exposure and memory", "dominated_by", false, []func(*row) float64{interrupts, exposure, memory}},
-	{"time of the update, exposure and memory", "dominated_update_by", true, []func(*row) float64{updateTime, exposure, memory}},
+	{"time of the update, exposure and memory", "dominated_update_by", true, []func(*row) float64{updateTime, exposure,
+		memory}},
 	{"stolen time, exposure and memory", "dominated_stolen_by", true, []func(*row) float64{stolen, exposure, memory}},
 }
 

@@ -56,8 +56,10 @@ func (c Config) Validate() error { return spec.Validate(c) }
 
 func (c *Config) fields() []*experiments.Field {
 	return []*experiments.Field{
-		experiments.File(&c.Published, "published", "`file` in place of the published table: CSV with kernel, block, relevant_tracers, irrelevant_tracers, calls, total_ns, per_call_ns, overhead_ns"),
-		experiments.Counts(&c.Hold, "hold", "2,100", "`list` of numbers of tracers, the ones that vary: rows that are held out of the fits and predicted", 0, maxTracers),
+		experiments.File(&c.Published, "published",
+			"`file` in place of the published table: CSV with kernel, block, relevant_tracers, irrelevant_tracers, calls, total_ns, per_call_ns, overhead_ns"),
+		experiments.Counts(&c.Hold, "hold", "2,100",
+			"`list` of numbers of tracers, the ones that vary: rows that are held out of the fits and predicted", 0, maxTracers),
 		experiments.Flag(&c.NoTime, "no-time", "time nothing: the same bytes on every machine"),
 		experiments.Repeats(&c.Repeats, 15, "`number` of measurements of each row, 6 or more"),
 	}

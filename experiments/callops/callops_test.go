@@ -54,7 +54,8 @@ func TestCounts(t *testing.T) {
 			loads = 2 + list
 		}
 		if number(t, r, i, "walked") != walked || number(t, r, i, "loads") != loads || number(t, r, i, "called") != relevant {
-			t.Errorf("row %d: %s loads, %s walked, %s called; want %v, %v, %v", i, r.Cell(t, i, "loads"), r.Cell(t, i, "walked"), r.Cell(t, i, "called"), loads, walked, relevant)
+			t.Errorf("row %d: %s loads, %s walked, %s called; want %v, %v, %v", i, r.Cell(t, i, "loads"), r.Cell(t, i, "walked"),
+				r.Cell(t, i, "called"), loads, walked, relevant)
 		}
 		if r.Cell(t, i, "live_ns") != "" {
 			t.Error("a time without having asked for one")
@@ -119,7 +120,8 @@ func TestLive(t *testing.T) {
 		t.Errorf("200 unrelated tracers with a literal: %v ns, over the list: %v", a, b)
 	}
 	report := string(r.Document(t, "report.md"))
-	if !strings.Contains(report, "On this machine an unrelated tracer adds") || !strings.Contains(report, "| this machine |") {
+	if !strings.Contains(report, "On this machine an unrelated tracer adds") ||
+		!strings.Contains(report, "| this machine |") {
 		t.Error("the report does not say what was measured")
 	}
 	fits := string(r.Document(t, "fits.csv"))
@@ -172,7 +174,8 @@ func TestOwn(t *testing.T) {
 		t.Errorf("%v", a.Table.Rows)
 	}
 	report := string(r.Document(t, "report.md"))
-	if !strings.Contains(report, "a line through 1 points has no error to be known by") || !strings.Contains(report, "t.csv:3: overhead_ns 6: 15-10 is 5") {
+	if !strings.Contains(report, "a line through 1 points has no error to be known by") ||
+		!strings.Contains(report, "t.csv:3: overhead_ns 6: 15-10 is 5") {
 		t.Error(report)
 	}
 	r.Document(t, "call-ops.png")
@@ -207,8 +210,10 @@ func TestWrong(t *testing.T) {
 		{"--repeats=5", "want 6 or more"},
 		{"--hold=x", "want whole numbers from 0 to 10000"},
 		{"--published=" + write(t, head), "there are no rows"},
-		{"--published=" + write(t, head+"with_call_ops,relevant,10001,0,1,1,1,1\n"), "t.csv:2: 10001 tracers: want 10000 at most"},
-		{"--published=" + write(t, head+"with_call_ops,relevant,1,0,1,1,1,1\n"), `t.csv:2: kernel "with_call_ops": has no row with 0 relevant`},
+		{"--published=" + write(t, head+"with_call_ops,relevant,10001,0,1,1,1,1\n"),
+			"t.csv:2: 10001 tracers: want 10000 at most"},
+		{"--published=" + write(t, head+"with_call_ops,relevant,1,0,1,1,1,1\n"),
+			`t.csv:2: kernel "with_call_ops": has no row with 0 relevant`},
 	} {
 		if r := trial.Run(t, Experiment, tt[0]); r.Err == nil || !strings.Contains(r.Err.Error(), tt[1]) {
 			t.Errorf("%s: %v", tt[0], r.Err)

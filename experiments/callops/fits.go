@@ -31,15 +31,17 @@ func newPaths() []*path {
 	irrelevant := func(c published.CallCost) int { return c.Irrelevant }
 	relevant := func(c published.CallCost) int { return c.Relevant }
 	return []*path{
-		{name: "literal", doc: "one tracer, named at the site; against tracers of another function", x: irrelevant, of: func(c published.CallCost) bool {
-			return c.Kernel == published.WithCallOps && c.Relevant == 1
-		}},
+		{name: "literal", doc: "one tracer, named at the site; against tracers of another function", x: irrelevant,
+			of: func(c published.CallCost) bool {
+				return c.Kernel == published.WithCallOps && c.Relevant == 1
+			}},
 		{name: "skip", doc: "the list function, which skips what does not trace the function; against tracers of another function", x: irrelevant, of: func(c published.CallCost) bool {
 			return c.Kernel == published.WithoutCallOps && c.Block == published.Irrelevant1
 		}},
-		{name: "call", doc: "the list function of both kernels, which calls each of them; against tracers of the function", x: relevant, of: func(c published.CallCost) bool {
-			return c.Block == published.RelevantBlock && c.Relevant > 0
-		}},
+		{name: "call", doc: "the list function of both kernels, which calls each of them; against tracers of the function",
+			x: relevant, of: func(c published.CallCost) bool {
+				return c.Block == published.RelevantBlock && c.Relevant > 0
+			}},
 	}
 }
 
@@ -97,7 +99,8 @@ var fitColumns = results.Columns[named]{
 		Cell: func(l named) any { return l.SlopeP }},
 	{Name: "r2", Doc: "share of the variation that the line explains, with weights",
 		Cell: func(l named) any { return l.R2 }},
-	{Name: "residual_sd_percent", Doc: "how far rows are off the line, of its value, where errors are taken to be such shares",
+	{Name: "residual_sd_percent",
+		Doc:  "how far rows are off the line, of its value, where errors are taken to be such shares",
 		Cell: func(l named) any { return results.If(l.relative, 100*l.ResidualSD) }},
 }
 
@@ -130,7 +133,8 @@ func judgeConstant(rows []*row) *judged {
 	slope := fit.Mean{Value: l.Slope.Value, SE: l.Slope.SE, DF: float64(l.N - 2)}
 	return &judged{
 		claim: "(a) one tracer: constant, whatever traces other functions",
-		found: fmt.Sprintf("%+.4f ns for each of them, %+.4f to %+.4f (95 %%); %+.1f %% to %+.1f %% with %.0f of them", l.Slope.Value, l.Slope.Low, l.Slope.High,
+		found: fmt.Sprintf("%+.4f ns for each of them, %+.4f to %+.4f (95 %%); %+.1f %% to %+.1f %% with %.0f of them",
+			l.Slope.Value, l.Slope.Low, l.Slope.High,
 			100*l.Slope.Low*most/l.Intercept.Value, 100*l.Slope.High*most/l.Intercept.Value, most),
 		test: fmt.Sprintf("slope 0: p %s; changes by %.0f %% or more", experiments.P(l.SlopeP), 100*constant),
 		p:    slope.Within(-limit, limit).P, Verdict: slope.Claim(-limit, limit),
@@ -161,7 +165,8 @@ func judgeThird(rows []*row) *judged {
 	ratio := w.Estimate.Apply(math.Exp)
 	return &judged{
 		claim: "(b) one tracer: dropped to about 1/3",
-		found: fmt.Sprintf("to %.4f, %.4f to %.4f (95 %%); %.1f ns of %.1f ns, geometric means of %d and %d rows", ratio.Value, ratio.Low, ratio.High,
+		found: fmt.Sprintf("to %.4f, %.4f to %.4f (95 %%); %.1f ns of %.1f ns, geometric means of %d and %d rows",
+			ratio.Value, ratio.Low, ratio.High,
 			math.Exp(stat.Mean(with, nil)), math.Exp(stat.Mean(without, nil)), len(with), len(without)),
 		test: fmt.Sprintf("exactly 1/3: p %s; not nearest to 1/3", experiments.P(m.Differs(math.Log(1.0/3)).P)),
 		p:    m.Within(math.Log(thirdLow), math.Log(thirdHigh)).P, Verdict: m.Claim(math.Log(thirdLow), math.Log(thirdHigh)),

@@ -35,7 +35,8 @@ func (a *answer) matrix(kernel string) experiments.Table {
 		if r.Kernel != kernel {
 			continue
 		}
-		cells := []string{fmt.Sprint(r.Relevant), fmt.Sprint(r.Irrelevant), fmt.Sprint(r.counts.loads), fmt.Sprint(r.counts.walked), fmt.Sprint(r.counts.called)}
+		cells := []string{fmt.Sprint(r.Relevant), fmt.Sprint(r.Irrelevant), fmt.Sprint(r.counts.loads),
+			fmt.Sprint(r.counts.walked), fmt.Sprint(r.counts.called)}
 		if !a.Config.NoTime {
 			cells = append(cells, fmt.Sprintf("%.1f", r.live.Value), fmt.Sprintf("%.1f to %.1f", r.live.Low, r.live.High))
 		}
@@ -61,7 +62,9 @@ func (a *answer) matrix(kernel string) experiments.Table {
 }
 
 func (a *answer) fitTable() experiments.Table {
-	s := experiments.Table{Title: "Lines through the published rows that are not held out", Columns: []string{"line", "rows", "intercept, ns", "95 % interval", "each tracer adds, ns", "95 % interval", "p: nothing", "R2", "rows off by, sd", "what it is"}}
+	s := experiments.Table{Title: "Lines through the published rows that are not held out",
+		Columns: []string{"line", "rows", "intercept, ns", "95 % interval", "each tracer adds, ns", "95 % interval",
+			"p: nothing", "R2", "rows off by, sd", "what it is"}}
 	for _, p := range a.paths {
 		if p.line == nil {
 			s.Rows = append(s.Rows, []string{p.name, "", "", "", "", "", "", "", "", p.why})
@@ -69,7 +72,8 @@ func (a *answer) fitTable() experiments.Table {
 		}
 		l := p.line
 		s.Rows = append(s.Rows, []string{
-			p.name, fmt.Sprint(l.N), fmt.Sprintf("%.1f", l.Intercept.Value), experiments.Span(1, l.Intercept), fmt.Sprintf("%.2f", l.Slope.Value), experiments.Span(2, l.Slope),
+			p.name, fmt.Sprint(l.N), fmt.Sprintf("%.1f", l.Intercept.Value), experiments.Span(1,
+				l.Intercept), fmt.Sprintf("%.2f", l.Slope.Value), experiments.Span(2, l.Slope),
 			experiments.P(l.SlopeP), fmt.Sprintf("%.5f", l.R2), fmt.Sprintf("%.1f %%", 100*l.ResidualSD), p.doc,
 		})
 	}
@@ -77,7 +81,8 @@ func (a *answer) fitTable() experiments.Table {
 }
 
 func (a *answer) claimTable() experiments.Table {
-	s := experiments.Table{Title: "The claims of the mail", Columns: []string{"claim", "found", "hypothesis", "p", "verdict"}}
+	s := experiments.Table{Title: "The claims of the mail", Columns: []string{"claim", "found", "hypothesis", "p",
+		"verdict"}}
 	for _, j := range []*judged{judgeConstant(a.Rows), judgeThird(a.Rows)} {
 		if j != nil {
 			s.Rows = append(s.Rows, []string{j.claim, j.found, j.test, experiments.P(j.p), string(j.Verdict)})
@@ -134,12 +139,14 @@ func (s shape) Hundred() float64 { return 1 + 100*s.unrelated/s.list }
 func (a *answer) Shapes() (out []shape) {
 	list := a.find(published.WithoutCallOps, published.Irrelevant1, 1, 0)
 	literal := a.find(published.WithCallOps, published.Irrelevant1, 1, 0)
-	if skip, call, flat := a.line("skip"), a.line("call"), a.line("literal"); skip != nil && call != nil && flat != nil && list != nil && literal != nil {
+	if skip, call, flat := a.line("skip"), a.line("call"), a.line("literal"); skip != nil && call != nil && flat != nil &&
+		list != nil && literal != nil {
 		machine := "the published table"
 		if a.Config.Published == "" {
 			machine = "RISC-V on QEMU"
 		}
-		out = append(out, shape{machine, list.Overhead, literal.Overhead, skip.line.Slope.Value, call.line.Slope.Value, flat.line.Slope.Value})
+		out = append(out, shape{machine, list.Overhead, literal.Overhead, skip.line.Slope.Value, call.line.Slope.Value,
+			flat.line.Slope.Value})
 	}
 	m1 := func(kernel string, relevant, irrelevant int) float64 {
 		for _, t := range a.m1 {
@@ -151,24 +158,29 @@ func (a *answer) Shapes() (out []shape) {
 	}
 	one, own := m1(published.WithoutCallOps, 1, 0), m1(published.WithCallOps, 1, 0)
 	out = append(out, shape{"Apple M1", one, own,
-		(m1(published.WithoutCallOps, 1, 100) - one) / 100, (m1(published.WithoutCallOps, 100, 0) - one) / 99, (m1(published.WithCallOps, 1, 100) - own) / 100})
+		(m1(published.WithoutCallOps, 1, 100) - one) / 100, (m1(published.WithoutCallOps, 100,
+			0) - one) / 99, (m1(published.WithCallOps, 1, 100) - own) / 100})
 	untraced := a.find(published.WithoutCallOps, published.Irrelevant0, 0, 0)
 	many := a.find(published.WithoutCallOps, published.RelevantBlock, 100, 0)
 	l, flat := a.liveLine(published.WithoutCallOps, true), a.liveLine(published.WithCallOps, false)
 	if l != nil && flat != nil && untraced != nil && list != nil && literal != nil && many != nil {
 		base := untraced.live.Value
-		out = append(out, shape{"this machine", list.live.Value - base, literal.live.Value - base, l.Slope.Value, (many.live.Value - list.live.Value) / 99, flat.Slope.Value})
+		out = append(out, shape{"this machine", list.live.Value - base, literal.live.Value - base, l.Slope.Value,
+			(many.live.Value - list.live.Value) / 99, flat.Slope.Value})
 	}
 	return out
 }
 
 // shapeTable is the shapes.
 func (a *answer) shapeTable() experiments.Table {
-	s := experiments.Table{Title: "How shapes differ", Columns: []string{"machine", "one tracer, list, ns", "with a literal, ns", "of the list",
+	s := experiments.Table{Title: "How shapes differ", Columns: []string{"machine", "one tracer, list, ns",
+		"with a literal, ns", "of the list",
 		"an unrelated tracer adds, list, ns", "of one tracer", "a relevant one adds, ns", "of one tracer", "an unrelated one adds, literal, ns"}}
 	for _, m := range a.Shapes() {
-		s.Rows = append(s.Rows, []string{m.Machine, fmt.Sprintf("%.2f", m.list), fmt.Sprintf("%.2f", m.literal), fmt.Sprintf("%.3f", m.literal/m.list),
-			fmt.Sprintf("%.2f", m.unrelated), fmt.Sprintf("%.3f", m.unrelated/m.list), fmt.Sprintf("%.2f", m.related), fmt.Sprintf("%.3f", m.related/m.list), fmt.Sprintf("%+.4f", m.beside)})
+		s.Rows = append(s.Rows, []string{m.Machine, fmt.Sprintf("%.2f", m.list), fmt.Sprintf("%.2f", m.literal),
+			fmt.Sprintf("%.3f", m.literal/m.list),
+			fmt.Sprintf("%.2f", m.unrelated), fmt.Sprintf("%.3f", m.unrelated/m.list), fmt.Sprintf("%.2f",
+				m.related), fmt.Sprintf("%.3f", m.related/m.list), fmt.Sprintf("%+.4f", m.beside)})
 	}
 	return s
 }

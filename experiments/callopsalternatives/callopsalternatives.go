@@ -63,7 +63,8 @@ func (c *Config) fields() []*experiments.Field {
 	return []*experiments.Field{
 		experiments.Counts(&c.Irrelevant, "irrelevant", "0,100",
 			"`list` of numbers of tracers of another function", 0, 10_000),
-		experiments.Count(&c.Functions, "functions", 20_000, "`number` of functions that have a direct trampoline already when one more is attached", 0, 10_000_000),
+		experiments.Count(&c.Functions, "functions", 20_000,
+			"`number` of functions that have a direct trampoline already when one more is attached", 0, 10_000_000),
 		experiments.Flag(&c.NoTime, "no-time", "count only: the same bytes on every machine"),
 		experiments.Repeats(&c.Repeats, 15, "`number` of measurements of each, 6 or more"),
 	}
@@ -107,7 +108,8 @@ var columns = slices.Concat(results.Columns[*row]{
 	{Name: "bytes_per_function", Doc: "memory for each function with a direct trampoline",
 		Cell: func(r *row) any { return results.If(r.Kind.Direct, r.FunctionBytes) }},
 	{Name: "bytes_per_ops", Doc: "memory for each ops", Cell: func(r *row) any { return r.OpsBytes }},
-	{Name: "allocations", Doc: "allocations that can fail when one more function gets a direct trampoline, beside the trampoline and its ops",
+	{Name: "allocations",
+		Doc:  "allocations that can fail when one more function gets a direct trampoline, beside the trampoline and its ops",
 		Cell: func(r *row) any { return results.If(r.Kind.Direct, r.allocations(r.functions)) }},
 	{Name: "words", Doc: "words that change one after the other when another tracer takes a function over",
 		Cell: func(r *row) any { return r.Words }},

@@ -45,10 +45,12 @@ func TestLoads(t *testing.T) {
 			t.Error("a time without having asked for one")
 		}
 		allocations := map[string]string{"lookup-by-address": "13", "trampoline-per-ops": "1", "global-pair": "", "list": ""}
-		if w, ok := allocations[r.Cell(t, i, "design")]; r.Cell(t, i, "allocations") != w && (ok || r.Cell(t, i, "allocations") != "0") {
+		if w, ok := allocations[r.Cell(t, i, "design")]; r.Cell(t, i, "allocations") != w &&
+			(ok || r.Cell(t, i, "allocations") != "0") {
 			t.Errorf("%s: %s allocations, want %s", key, r.Cell(t, i, "allocations"), w)
 		}
-		verdict := map[string]string{"ops-at-site": "safe", "lookup-by-address": "safe", "trampoline-per-ops": "safe", "list": "safe",
+		verdict := map[string]string{"ops-at-site": "safe", "lookup-by-address": "safe", "trampoline-per-ops": "safe",
+			"list":        "safe",
 			"global-pair": "unsafe", "record-at-site": "unsafe", "trampoline-and-ops-at-site": "unsafe"}[r.Cell(t, i, "design")]
 		if r.Cell(t, i, "verdict") != verdict {
 			t.Errorf("%s: %s, want %q", key, r.Cell(t, i, "verdict"), verdict)

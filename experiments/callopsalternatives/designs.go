@@ -112,7 +112,8 @@ var designs = []design{
 		Checked: literal, Why: "the function is read from the ops that was loaded",
 	},
 	{
-		Name: "lookup-by-address", Kind: kind("single-direct-far", true), SiteBytes: pointer, FunctionBytes: entryBytes, copies: true, Words: 1,
+		Name: "lookup-by-address", Kind: kind("single-direct-far",
+			true), SiteBytes: pointer, FunctionBytes: entryBytes, copies: true, Words: 1,
 		Attach:  "another hash is published, then the sites",
 		Detach:  "the sites, then another hash; a grace period before the old one is freed",
 		Modify:  "one store to the function's entry, while its site is led over the list",
@@ -126,7 +127,8 @@ var designs = []design{
 		Checked: globalPair, Why: "the record's ops and what else it has are two words, read apart: a pair at each site",
 	},
 	{
-		Name: "trampoline-per-ops", Kind: kind("ops-trampoline", true), SiteBytes: pointer, OpsBytes: trampolineBytes, generates: true, Words: 1,
+		Name: "trampoline-per-ops", Kind: kind("ops-trampoline",
+			true), SiteBytes: pointer, OpsBytes: trampolineBytes, generates: true, Words: 1,
 		Attach:  "code is generated and made visible to instruction fetches, then one store of the literal",
 		Detach:  "the literal to that of nop_ops; a grace period before ops and code are freed",
 		Modify:  "other code for the ops, and one store at every site of it",

@@ -11,7 +11,8 @@ import (
 func TestAll(t *testing.T) {
 	seen := map[string]bool{}
 	for _, e := range All() {
-		if e.Name == "" || seen[e.Name] || !strings.HasSuffix(e.Question, "?") || e.Short == "" || e.About == "" || len(e.Examples) == 0 {
+		if e.Name == "" || seen[e.Name] || !strings.HasSuffix(e.Question, "?") || e.Short == "" || e.About == "" ||
+			len(e.Examples) == 0 {
 			t.Errorf("%+v", e)
 		}
 		seen[e.Name] = true

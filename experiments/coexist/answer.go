@@ -43,7 +43,8 @@ func (a answer) wrong() error {
 	var out []string
 	for _, r := range a.Held() {
 		if !r.agrees() {
-			out = append(out, fmt.Sprintf("%s, %s then %s: %s, documented %s", r.Arch, r.First, r.Second, r.Errno.String(), r.Documented.Errno.String()))
+			out = append(out, fmt.Sprintf("%s, %s then %s: %s, documented %s", r.Arch, r.First, r.Second, r.Errno.String(),
+				r.Documented.Errno.String()))
 		}
 	}
 	if len(out) == 0 {
@@ -93,6 +94,7 @@ func (a answer) Back(r *row) *row { return a.at(r.Arch, r.Second, r.First) }
 func (a answer) OrderMatters() []*row {
 	return experiments.Where(a.Rows, func(r *row) bool {
 		back := a.Back(r)
-		return back != nil && r.First < r.Second && r.Cell() != back.Cell() && r.Result != unsupported && back.Result != unsupported
+		return back != nil && r.First < r.Second && r.Cell() != back.Cell() && r.Result != unsupported &&
+			back.Result != unsupported
 	})
 }

@@ -70,7 +70,8 @@ func TestRules(t *testing.T) {
 		if got := r.Cell(t, i, "errno"); got != want {
 			t.Errorf("%s, then %s: %s, want %s", first, second, got, want)
 		}
-		if got := r.Cell(t, i, "result"); (got == "refused") != (want != "0") || (got == "silent") != (want == "0" && (first == "off" || second == "off")) {
+		if got := r.Cell(t, i, "result"); (got == "refused") != (want != "0") || (got == "silent") != (want == "0" &&
+			(first == "off" || second == "off")) {
 			t.Errorf("%s, then %s: %s", first, second, got)
 		}
 	}

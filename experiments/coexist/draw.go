@@ -81,8 +81,10 @@ func (p *page) draw(c draw.Canvas) {
 	p.c = c
 	height := 2*margin + head + top + vg.Length(len(p.a.Config.First))*high + foot
 	y := height - margin
-	p.write(margin, y-4*mm, 11, true, text.XLeft, color.Black, "One changes the instruction pointer, one is called directly; everybody else shares")
-	p.write(margin, y-9.5*mm, 8, false, text.XLeft, color.Black, "Who is there (down), who comes (across), "+p.arch+". A dot: another instruction set answers otherwise.")
+	p.write(margin, y-4*mm, 11, true, text.XLeft, color.Black,
+		"One changes the instruction pointer, one is called directly; everybody else shares")
+	p.write(margin, y-9.5*mm, 8, false, text.XLeft, color.Black,
+		"Who is there (down), who comes (across), "+p.arch+". A dot: another instruction set answers otherwise.")
 	y -= head + top
 	for j, second := range p.a.Config.Second {
 		left := margin + label + vg.Length(j)*wide
@@ -112,7 +114,8 @@ func (p *page) cell(r *row, x, y vg.Length) {
 	style.Write(p.c, x+wide/2, y+2*mm, r.Cell())
 	for _, arch := range p.a.Arches()[1:] {
 		if other := p.a.at(arch, r.First, r.Second); other != nil && other.Cell() != r.Cell() {
-			p.c.DrawGlyph(draw.GlyphStyle{Color: m.ink, Radius: 0.6 * mm, Shape: draw.CircleGlyph{}}, vg.Point{X: x + wide - 1.6*mm, Y: y + high - 1.6*mm})
+			p.c.DrawGlyph(draw.GlyphStyle{Color: m.ink, Radius: 0.6 * mm, Shape: draw.CircleGlyph{}},
+				vg.Point{X: x + wide - 1.6*mm, Y: y + high - 1.6*mm})
 			return
 		}
 	}

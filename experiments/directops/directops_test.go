@@ -35,7 +35,8 @@ func TestCalls(t *testing.T) {
 	seen := map[string]int{}
 	for i := range r.Table.Rows {
 		cell := func(column string) string { return r.Cell(t, i, column) }
-		loads, lookups, entries := number64(t, cell("loads")), number64(t, cell("hash_lookups")), number64(t, cell("list_entries"))
+		loads, lookups, entries := number64(t, cell("loads")), number64(t, cell("hash_lookups")), number64(t,
+			cell("list_entries"))
 		n := number64(t, cell("trampolines"))
 		key := cell("ops") + " " + cell("range") + " " + cell("path")
 		seen[key]++
@@ -55,7 +56,8 @@ func TestCalls(t *testing.T) {
 			ok = entries == 2 && lookups == 2 && loads < 12+2*n/4096 && cell("saves_registers") == "true"
 		}
 		if !ok {
-			t.Errorf("%s, %s, %g trampolines: %g loads, %g lookups, %g entries, registers saved %s", cell("arch"), key, n, loads, lookups, entries, cell("saves_registers"))
+			t.Errorf("%s, %s, %g trampolines: %g loads, %g lookups, %g entries, registers saved %s", cell("arch"), key, n, loads,
+				lookups, entries, cell("saves_registers"))
 		}
 		if got, want := cell("in_kernel") == "true", cell("ops") == "each" || cell("arch") == "x86_64"; got != want {
 			t.Errorf("%s %s: in a kernel %v", cell("arch"), key, got)
@@ -81,7 +83,8 @@ func TestExact(t *testing.T) {
 		"arm64 one far fast": "5", "arm64 each far fast": "2",
 	}
 	for i := range r.Table.Rows {
-		key := strings.Join([]string{r.Cell(t, i, "arch"), r.Cell(t, i, "ops"), r.Cell(t, i, "range"), r.Cell(t, i, "path")}, " ")
+		key := strings.Join([]string{r.Cell(t, i, "arch"), r.Cell(t, i, "ops"), r.Cell(t, i, "range"), r.Cell(t, i, "path")},
+			" ")
 		if w, ok := want[key]; ok && r.Cell(t, i, "loads") != w {
 			t.Errorf("%s: %s loads, want %s", key, r.Cell(t, i, "loads"), w)
 		}
@@ -90,7 +93,8 @@ func TestExact(t *testing.T) {
 	if len(want) > 0 {
 		t.Errorf("no rows of %v", want)
 	}
-	if text := string(r.Document(t, "attach.csv")); !strings.Contains(text, "x86_64-6.12,fentry,1,1,10,10,2,1,") || !strings.Contains(text, "x86_64-7.2,tracing-multi,1,1,17,19,2,0,") {
+	if text := string(r.Document(t, "attach.csv")); !strings.Contains(text, "x86_64-6.12,fentry,1,1,10,10,2,1,") ||
+		!strings.Contains(text, "x86_64-7.2,tracing-multi,1,1,17,19,2,0,") {
 		t.Errorf("attach.csv:\n%s", text)
 	}
 }
@@ -98,7 +102,8 @@ func TestExact(t *testing.T) {
 // TestOthers: other figures, and what is wrong.
 func TestOthers(t *testing.T) {
 	file := filepath.Join(t.TempDir(), "times.csv")
-	if err := os.WriteFile(file, []byte("case,functions,attach_s,detach_s,note\na per-trampoline ops,10,3,,\na single direct ops,10,1,,\n"), 0o666); err != nil {
+	if err := os.WriteFile(file,
+		[]byte("case,functions,attach_s,detach_s,note\na per-trampoline ops,10,3,,\na single direct ops,10,1,,\n"), 0o666); err != nil {
 		t.Fatal(err)
 	}
 	r := trial.Must(t, Experiment, "--arch", "arm64", "--trampolines", "1", "--published", file)

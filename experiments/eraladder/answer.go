@@ -66,7 +66,8 @@ func (a answer) Ladder() experiments.Table {
 	var last *era
 	for _, r := range a.Rows {
 		if r.era != last {
-			s.Rows = append(s.Rows, []string{r.ArchName(), r.Client, r.Releases(), r.era.Protocol.Summary, r.Formula, fmt.Sprint(r.era.Stops)})
+			s.Rows = append(s.Rows, []string{r.ArchName(), r.Client, r.Releases(), r.era.Protocol.Summary, r.Formula,
+				fmt.Sprint(r.era.Stops)})
 			last = r.era
 		}
 		s.Rows[len(s.Rows)-1] = append(s.Rows[len(s.Rows)-1], fmt.Sprint(r.IPIsPerCPU))

@@ -87,15 +87,18 @@ var columns = results.Columns[*row]{
 	{Name: "sites", Doc: "sites that one update changes", Cell: func(r *row) any { return r.Sites }},
 	{Name: "rounds", Doc: "requests to all other CPUs to synchronise", Cell: func(r *row) any { return r.Rounds }},
 	{Name: "stops", Doc: "times that all CPUs stand still", Cell: func(r *row) any { return r.PlanRow.Stops }},
-	{Name: "remote_fences", Doc: "of the rounds, remote fences: interrupts that firmware may send, which /proc/interrupts then does not show",
+	{Name: "remote_fences",
+		Doc:  "of the rounds, remote fences: interrupts that firmware may send, which /proc/interrupts then does not show",
 		Cell: func(r *row) any { return results.If(r.era.Arch.Traits().MaskedRounds, r.Rounds) }},
-	{Name: "ipis_per_cpu", Doc: "interrupts that each CPU but the sender takes, those that wake stoppers among them unless they are counted apart from fences (riscv64)",
+	{Name: "ipis_per_cpu",
+		Doc:  "interrupts that each CPU but the sender takes, those that wake stoppers among them unless they are counted apart from fences (riscv64)",
 		Cell: func(r *row) any { return r.IPIsPerCPU }},
 	{Name: "formula", Doc: "rounds for n sites, as they follow from the source",
 		Cell: func(r *row) any { return r.Formula }},
 	{Name: "formula_rounds", Detail: true, Doc: "what the formula gives",
 		Cell: func(r *row) any { return r.wanted() }},
-	{Name: "basis", Detail: true, Doc: "source: read in the kernel's; commit: in a commit message or a mail; inferred: follows from something else",
+	{Name: "basis", Detail: true,
+		Doc:  "source: read in the kernel's; commit: in a commit message or a mail; inferred: follows from something else",
 		Cell: func(r *row) any { return r.Basis }},
 	{Name: "source", Detail: true, Doc: "where the kernel does it, or who says so",
 		Cell: func(r *row) any { return r.Source }},
@@ -134,5 +137,6 @@ func measure(ctx context.Context, s *experiments.Study[Config, *row]) (*experime
 		return r, err
 	})
 	a := answer{s}
-	return &experiments.Findings{Report: a, Pictures: []experiments.Picture{{Picture: a.chart().Picture()}}, No: a.differ()}, err
+	return &experiments.Findings{Report: a, Pictures: []experiments.Picture{{Picture: a.chart().Picture()}},
+		No: a.differ()}, err
 }

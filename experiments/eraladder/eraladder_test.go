@@ -52,9 +52,11 @@ func TestLadder(t *testing.T) {
 			t.Fatalf("row %d is of %s, want %s", i, era, w.era)
 		}
 		if cell("rounds") != w.rounds[i%3] || cell("stops") != w.stops || cell("formula_rounds") != w.rounds[i%3] {
-			t.Errorf("%s, %s sites: %s rounds (formula %s), %s stops; want %s, %s", w.era, cell("sites"), cell("rounds"), cell("formula_rounds"), cell("stops"), w.rounds[i%3], w.stops)
+			t.Errorf("%s, %s sites: %s rounds (formula %s), %s stops; want %s, %s", w.era, cell("sites"), cell("rounds"),
+				cell("formula_rounds"), cell("stops"), w.rounds[i%3], w.stops)
 		}
-		if fences := cell("remote_fences"); (fences != "") != strings.HasPrefix(w.era, "riscv64") || fences != "" && fences != w.rounds[i%3] {
+		if fences := cell("remote_fences"); (fences != "") != strings.HasPrefix(w.era, "riscv64") || fences != "" &&
+			fences != w.rounds[i%3] {
 			t.Errorf("%s: %q remote fences", w.era, fences)
 		}
 		if cell("source") == "" || !strings.Contains("source commit inferred", cell("basis")) {
@@ -77,7 +79,8 @@ func TestDiffer(t *testing.T) {
 	r := &row{era: &all[1], Sites: 10}
 	r.Rounds = 4
 	a := answer{&experiments.Study[Config, *row]{Rows: []*row{r}}}
-	if err := a.differ(); err == nil || err.Error() != "x86_64 ftrace 3.5 to 5.5: 4 rounds and 0 stops for 10 sites, not 3 and 0" {
+	if err := a.differ(); err == nil ||
+		err.Error() != "x86_64 ftrace 3.5 to 5.5: 4 rounds and 0 stops for 10 sites, not 3 and 0" {
 		t.Errorf("%v", err)
 	}
 	r.Rounds = 3

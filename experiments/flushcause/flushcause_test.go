@@ -87,10 +87,12 @@ func TestCounts(t *testing.T) {
 				t.Errorf("%s: want %d flushes for order, %d rounds", name, n-1, 3*n)
 			}
 		}
-		if flushes := number(t, r, i, "flushes"); flushes != full+order+1 || rounds != 3*flushes || number(t, r, i, "ipis") != 7*rounds {
+		if flushes := number(t, r, i, "flushes"); flushes != full+order+1 || rounds != 3*flushes ||
+			number(t, r, i, "ipis") != 7*rounds {
 			t.Errorf("%s: the causes do not add up", name)
 		}
-		if saved := number(t, r, i, "rounds_saved"); saved != rounds-3*batches || number(t, r, i, "rounds_sorted") != 3*batches {
+		if saved := number(t, r, i, "rounds_saved"); saved != rounds-3*batches ||
+			number(t, r, i, "rounds_sorted") != 3*batches {
 			t.Errorf("%s: %d rounds saved, want %d", name, saved, rounds-3*batches)
 		}
 	}
@@ -101,7 +103,8 @@ func TestReport(t *testing.T) {
 	trial.Golden(t, "report.md", r.Document(t, "report.md"))
 	r.Figure(t)
 	// The mail of 2019 counts flushes of a full vector of 170 slots.
-	if !strings.Contains(string(r.Document(t, "report.md")), "| batches closed because 170 slots were full, x86_64-6.12 | 250 | 251 |") {
+	if !strings.Contains(string(r.Document(t, "report.md")),
+		"| batches closed because 170 slots were full, x86_64-6.12 | 250 | 251 |") {
 		t.Error("the published number of flushes is not beside ours")
 	}
 	if svg := string(r.Document(t, "flush-cause.svg")); !strings.Contains(svg, ">66,498<") {

@@ -109,7 +109,8 @@ func (a *answer) Effects() experiments.Table {
 
 // Ladder goes down from all four costs to none.
 func (a *answer) Ladder() experiments.Table {
-	s := experiments.Table{Columns: []string{"program", "left of the four", "what ended the last one", "loads", "walked", "registers saved", "atomics"}}
+	s := experiments.Table{Columns: []string{"program", "left of the four", "what ended the last one", "loads", "walked",
+		"registers saved", "atomics"}}
 	if !a.Config.NoTime {
 		s.Columns = append(s.Columns, "ns", "95 % interval")
 	}
@@ -120,7 +121,8 @@ func (a *answer) Ladder() experiments.Table {
 				ended = costs[i-1].ended
 			}
 			r := g.by[c]
-			cells := []string{g.name(), label(c), ended, fmt.Sprint(r.counts.Loads), fmt.Sprint(r.counts.Walked), fmt.Sprint(r.counts.Saved), fmt.Sprint(r.counts.Atomics)}
+			cells := []string{g.name(), label(c), ended, fmt.Sprint(r.counts.Loads), fmt.Sprint(r.counts.Walked),
+				fmt.Sprint(r.counts.Saved), fmt.Sprint(r.counts.Atomics)}
 			if !a.Config.NoTime {
 				cells = append(cells, fmt.Sprintf("%.1f", r.live.Value), fmt.Sprintf("%.1f to %.1f", r.live.Low, r.live.High))
 			}

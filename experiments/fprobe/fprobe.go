@@ -66,7 +66,10 @@ func Run(ctx context.Context, c Config, lab experiments.Lab) (*experiments.Answe
 // Validate tells which field Run would refuse.
 func (c Config) Validate() error { return spec.Validate(c) }
 
-var anyText = experiments.FieldKind[string]{Type: "text", Format: strings.Clone, Parse: func(s string) (string, error) { return s, nil }}
+var anyText = experiments.FieldKind[string]{Type: "text", Format: strings.Clone, Parse: func(s string) (string,
+	error) {
+	return s, nil
+}}
 
 func (c *Config) fields() []*experiments.Field {
 	return []*experiments.Field{
@@ -74,10 +77,12 @@ func (c *Config) fields() []*experiments.Field {
 			"`file` in place of the published hits: CSV with mechanism, performance_hit_percent"),
 		experiments.List(&c.Add, "add", "",
 			"`list` of mechanisms of that table whose costs are added up, as if all were attached", anyText),
-		experiments.One(&c.AddAs, "add-as", asTime, "what is added: time; percent is refused", experiments.OneOf([]string{asTime, asPercent})),
+		experiments.One(&c.AddAs, "add-as", asTime, "what is added: time; percent is refused",
+			experiments.OneOf([]string{asTime, asPercent})),
 		experiments.Count(&c.Others,
 			"others", 0, "`number` of tracers of other functions, which the list function walks too", 0, 10_000),
-		experiments.Counts(&c.Threads, "threads", "1,2", "`list` of numbers of threads that call at once; those beyond the CPUs of this machine are left out", 1, 1024),
+		experiments.Counts(&c.Threads, "threads", "1,2",
+			"`list` of numbers of threads that call at once; those beyond the CPUs of this machine are left out", 1, 1024),
 		experiments.Flag(&c.NoTime, "no-time", "time nothing: the same bytes on every machine"),
 		experiments.Repeats(&c.Repeats, 15, "`number` of measurements of each row, 6 or more"),
 	}
@@ -108,7 +113,8 @@ var costs = []cost{
 
 // switches are a combination as package dispatch has it.
 func switches(c int) dispatch.FprobeCosts {
-	return dispatch.FprobeCosts{AllRegs: c&allRegs != 0, ListFunc: c&listFunc != 0, AlwaysHook: c&alwaysHook != 0, Freelist: c&freelist != 0}
+	return dispatch.FprobeCosts{AllRegs: c&allRegs != 0, ListFunc: c&listFunc != 0, AlwaysHook: c&alwaysHook != 0,
+		Freelist: c&freelist != 0}
 }
 
 // row is one combination.
@@ -146,7 +152,8 @@ var columns = slices.Concat(results.Columns[*row]{
 	{Name: "threads", Doc: "threads that called at once; empty where nothing was timed",
 		Cell: func(r *row) any { return r.threads }},
 }.When(func(r *row) bool { return r.threads > 0 }),
-	clock.Columns("live", "time of one call and its return on this machine, median of the measurements", func(r *row) *fit.Estimate { return r.live }))
+	clock.Columns("live", "time of one call and its return on this machine, median of the measurements",
+		func(r *row) *fit.Estimate { return r.live }))
 
 func measure(ctx context.Context, s *experiments.Study[Config, *row]) (*experiments.Findings, error) {
 	c := &s.Config
@@ -170,7 +177,8 @@ func measure(ctx context.Context, s *experiments.Study[Config, *row]) (*experime
 		err = experiments.Each(ctx, s, rows, func(r *row) (*row, error) { return r, nil })
 	}
 	return &experiments.Findings{
-		Report: a, Pictures: []experiments.Picture{{Picture: a.chart().Picture()}, {End: "-hits", Picture: hitsChart(a.Hits).Picture()}},
+		Report: a, Pictures: []experiments.Picture{{Picture: a.chart().Picture()},
+			{End: "-hits", Picture: hitsChart(a.Hits).Picture()}},
 		Documents: []results.Document{experiments.CSV("hits", hitColumns, a.Hits)},
 	}, err
 }

@@ -57,7 +57,8 @@ func TestCounts(t *testing.T) {
 					loads, atomics = loads+1, 2
 				}
 			}
-			if number(t, r, i, "loads") != loads || number(t, r, i, "walked") != walked || number(t, r, i, "registers_saved") != saved || number(t, r, i, "atomics") != atomics {
+			if number(t, r, i, "loads") != loads || number(t, r, i, "walked") != walked ||
+				number(t, r, i, "registers_saved") != saved || number(t, r, i, "atomics") != atomics {
 				t.Errorf("%v\nwant %v loads, %v walked, %v saved, %v atomics", r.Table.Rows[i], loads, walked, saved, atomics)
 			}
 		}
@@ -101,7 +102,8 @@ func TestReport(t *testing.T) {
 func TestLive(t *testing.T) {
 	r := trial.Must(t, Experiment, "--repeats", "6", "--threads", "1")
 	for i := range r.Table.Rows {
-		if low, mid, high := number(t, r, i, "live_low_ns"), number(t, r, i, "live_ns"), number(t, r, i, "live_high_ns"); low > mid || mid > high || low <= 0 {
+		if low, mid, high := number(t, r, i, "live_low_ns"), number(t, r, i, "live_ns"), number(t, r, i,
+			"live_high_ns"); low > mid || mid > high || low <= 0 {
 			t.Errorf("row %d: %v %v %v", i, low, mid, high)
 		}
 		if r.Cell(t, i, "threads") != "1" {
@@ -112,7 +114,8 @@ func TestLive(t *testing.T) {
 	if all, none := number(t, r, 0, "live_low_ns"), number(t, r, combinations-1, "live_low_ns"); all <= none {
 		t.Errorf("all costs: %v ns, none: %v", all, none)
 	}
-	if report := string(r.Document(t, "report.md")); !strings.Contains(report, "- program on entry: every return is hooked") && !strings.Contains(report, "intervals of the first two overlap") {
+	if report := string(r.Document(t, "report.md")); !strings.Contains(report,
+		"- program on entry: every return is hooked") && !strings.Contains(report, "intervals of the first two overlap") {
 		t.Errorf("the report does not say what matters:\n%s", report)
 	}
 	two := trial.Must(t, Experiment, "--repeats", "6", "--threads", "2,1024")
@@ -143,7 +146,8 @@ func TestWrong(t *testing.T) {
 		{"did you mean bpf-on-kprobe", "--add=bpf-on-kprob"},
 		{"not one of", "--add-as=sum"},
 		{"they do not add; add times", "--add-as=percent"},
-		{"they do not add; 62.6 + 66.8 would be 129.4 %, and times make it 78.7 % (time x 4.686)", "--add-as=percent", "--add=bpf-on-fprobe-unoptimised,bpf-on-kprobe"},
+		{"they do not add; 62.6 + 66.8 would be 129.4 %, and times make it 78.7 % (time x 4.686)", "--add-as=percent",
+			"--add=bpf-on-fprobe-unoptimised,bpf-on-kprobe"},
 		{`own.csv:3: "mine": line 2 is about the same`, "--published=" + own},
 	} {
 		if r := trial.Run(t, Experiment, tt[1:]...); r.Err == nil || !strings.Contains(r.Err.Error(), tt[0]) {

@@ -33,7 +33,8 @@ type cell struct {
 
 // newCell attaches one program, and others elsewhere, and counts one call.
 func newCell(combination, others int, exit bool) (*cell, dispatch.Counts, error) {
-	way, err := dispatch.NewFprobe(dispatch.Config{Sites: []records.Addr{mine}, Elsewhere: []records.Addr{elsewhere}}, switches(combination), nodes)
+	way, err := dispatch.NewFprobe(dispatch.Config{Sites: []records.Addr{mine}, Elsewhere: []records.Addr{elsewhere}},
+		switches(combination), nodes)
 	if err != nil {
 		return nil, dispatch.Counts{}, err
 	}
@@ -55,7 +56,8 @@ func newCell(combination, others int, exit bool) (*cell, dispatch.Counts, error)
 	ctx.Count(&n)
 	c.way.Call(0, ctx)
 	if said := c.way.Cost(0); said != n || ctx.Hits != want {
-		return nil, n, fmt.Errorf("%s: a call takes %+v and calls %d, and is said to take %+v", label(combination), n, ctx.Hits, said)
+		return nil, n, fmt.Errorf("%s: a call takes %+v and calls %d, and is said to take %+v", label(combination), n,
+			ctx.Hits, said)
 	}
 	return c, n, nil
 }
@@ -69,7 +71,8 @@ func (c *Config) prepare() (rows []*row, cells []*cell, err error) {
 				if err != nil {
 					return nil, nil, err
 				}
-				rows, cells = append(rows, &row{combination: combination, exit: exit, counts: n, threads: threads}), append(cells, cell)
+				rows, cells = append(rows, &row{combination: combination, exit: exit, counts: n, threads: threads}), append(cells,
+					cell)
 			}
 		}
 	}

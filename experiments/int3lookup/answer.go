@@ -45,7 +45,8 @@ func (a *answer) chart() *plots.Chart {
 	c := &plots.Chart{
 		Title:    "A walk over groups loses to one index over everything",
 		Subtitle: fmt.Sprintf("%s patches, in groups that are shuffled among themselves", experiments.Thousands(n)),
-		X:        plots.Axis{Label: "groups", Log: true}, Y: plots.Axis{Label: "comparisons until an address is found (mean)"},
+		X: plots.Axis{Label: "groups",
+			Log: true}, Y: plots.Axis{Label: "comparisons until an address is found (mean)"},
 	}
 	for _, k := range a.Config.Lookups {
 		s := plots.Series{Name: k.String()}

@@ -14,7 +14,8 @@ import (
 // batchOf is n addresses in groups that are shuffled among themselves, in the
 // order that the kind of index needs.
 func batchOf(ctx context.Context, k int3.Lookup, n, groups int, seed uint64) (int3.Batch, error) {
-	t, err := records.Open(ctx, fmt.Sprintf("gen:n=%d,groups=%d,order=grouped,seed=%d", n, max(groups, 1), seed), records.Options{})
+	t, err := records.Open(ctx, fmt.Sprintf("gen:n=%d,groups=%d,order=grouped,seed=%d", n, max(groups, 1), seed),
+		records.Options{})
 	if err != nil {
 		return int3.Batch{}, err
 	}

@@ -118,7 +118,10 @@ func measure(ctx context.Context, s *experiments.Study[Config, *row]) (*experime
 		}
 	}
 	a := &answer{Study: s}
-	err := experiments.Each(ctx, s, points, func(p point) (*row, error) { return c.measure(ctx, p.kind, p.patches, p.groups, s.Seed) })
+	err := experiments.Each(ctx, s, points, func(p point) (*row, error) {
+		return c.measure(ctx, p.kind, p.patches,
+			p.groups, s.Seed)
+	})
 	for _, n := range c.Patches {
 		if err != nil {
 			break
@@ -162,7 +165,8 @@ const keysPerRepeat = 1 << 15
 
 // timeFinds times lookups of addresses in random order. Nothing is done with the
 // answers: what is called through an interface is called all the same.
-func timeFinds(ctx context.Context, x int3.Index, addrs []records.Addr, repeats int, seed uint64) (*fit.Estimate, error) {
+func timeFinds(ctx context.Context, x int3.Index, addrs []records.Addr, repeats int, seed uint64) (*fit.Estimate,
+	error) {
 	rng := rand.New(rand.NewPCG(seed, uint64(len(addrs))))
 	keys := make([]records.Addr, keysPerRepeat)
 	for i := range keys {

@@ -104,7 +104,8 @@ func TestComparisons(t *testing.T) {
 			continue
 		}
 		checked[kind]++
-		if got, want := mean(t, r, i), float64(total)/float64(n); got != want || r.Cell(t, i, "comparisons_max") != strconv.Itoa(most) {
+		if got, want := mean(t, r, i), float64(total)/float64(n); got != want ||
+			r.Cell(t, i, "comparisons_max") != strconv.Itoa(most) {
 			t.Errorf("%s of %d: %v, most %s; want %v, %d", kind, n, got, r.Cell(t, i, "comparisons_max"), want, most)
 		}
 		if r.Cell(t, i, "find_ns") != "" {
@@ -119,7 +120,8 @@ func TestComparisons(t *testing.T) {
 
 // TestCrossings: with one group less the walk does not lose yet.
 func TestCrossings(t *testing.T) {
-	a := &answer{Study: &experiments.Study[Config, *row]{Config: Config{Lookups: []int3.Lookup{int3.BTree, int3.Vector, int3.Groups, int3.Hash}}}}
+	a := &answer{Study: &experiments.Study[Config, *row]{Config: Config{Lookups: []int3.Lookup{int3.BTree, int3.Vector,
+		int3.Groups, int3.Hash}}}}
 	if err := a.cross(t.Context(), 2000, 1); err != nil {
 		t.Fatal(err)
 	}
@@ -172,7 +174,8 @@ func TestTimes(t *testing.T) {
 	}
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
-	if _, err := timeFinds(ctx, int3.Build(int3.Vector, int3.Batch{Addrs: []records.Addr{1}}), []records.Addr{1}, 6, 1); !errors.Is(err, context.Canceled) {
+	if _, err := timeFinds(ctx, int3.Build(int3.Vector, int3.Batch{Addrs: []records.Addr{1}}), []records.Addr{1}, 6,
+		1); !errors.Is(err, context.Canceled) {
 		t.Errorf("cancelled: %v", err)
 	}
 }
@@ -180,7 +183,8 @@ func TestTimes(t *testing.T) {
 func TestReport(t *testing.T) {
 	r := trial.Must(t, Experiment, "--no-time")
 	trial.Golden(t, "report.md", r.Document(t, "report.md"))
-	if timed := trial.Must(t, Experiment, "--patches", "20", "--groups", "1", "--repeats", "6"); !strings.Contains(string(timed.Document(t, "report.md")), "Times on this machine") {
+	if timed := trial.Must(t, Experiment, "--patches", "20", "--groups", "1", "--repeats",
+		"6"); !strings.Contains(string(timed.Document(t, "report.md")), "Times on this machine") {
 		t.Error("a report with times does not say whose they are")
 	}
 	r.Figure(t)

@@ -33,7 +33,8 @@ func (a answer) Most() (most *row) {
 func (a answer) Least() (least *row) {
 	most := a.Most()
 	for _, r := range a.Rows {
-		if most != nil && r.ArchName() == most.ArchName() && r.Source == most.Source && (least == nil || r.Rounds < least.Rounds) {
+		if most != nil && r.ArchName() == most.ArchName() && r.Source == most.Source &&
+			(least == nil || r.Rounds < least.Rounds) {
 			least = r
 		}
 	}
@@ -54,7 +55,10 @@ func (d *directions) LeftOff() int64 { return d.NewOff.Rounds - d.Off.Rest.Lo }
 // Directions are both kernels in both directions; nil if one is missing.
 func (a answer) Directions() *directions {
 	find := func(patching, action string) *measurement {
-		return experiments.First(a.Measured, func(m *measurement) bool { return m.Patching == patching && m.Action == action })
+		return experiments.First(a.Measured, func(m *measurement) bool {
+			return m.Patching == patching &&
+				m.Action == action
+		})
 	}
 	d := &directions{
 		find(published.OwnBreakpoints, "enable"), find(published.OwnBreakpoints, "disable"),

@@ -69,7 +69,8 @@ func (c *Config) fields() []*experiments.Field {
 		experiments.Arches(&c.Arches),
 		experiments.Buffers(&c.Buffers, "170,256,dynamic"),
 		experiments.Roles(&c.Roles, "8", "`machine`"),
-		experiments.Records(&c.Records, generated, "`table` of records beside those of real kernels: a built-in one, a file or gen:..."),
+		experiments.Records(&c.Records, generated,
+			"`table` of records beside those of real kernels: a built-in one, a file or gen:..."),
 		experiments.File(&c.Published, "published",
 			"`file` in place of the published counts: CSV with patching, action, cpu, before, after, delta, source"),
 	}

@@ -91,8 +91,10 @@ func TestSplit(t *testing.T) {
 		}
 	}
 	for _, m := range all[2:] {
-		if m.Batches.Lo != low || m.Batches.Hi != high || m.Functions.Lo != (low-1)*170+1 || m.Functions.Hi != high*170 || m.Rest.Lo != m.Rounds-3*high || m.Rest.Hi != m.Rounds-3*low {
-			t.Errorf("%s: batches %v, functions %v, rest %v; want %d to %d batches", m.Name(), m.Batches, m.Functions, m.Rest, low, high)
+		if m.Batches.Lo != low || m.Batches.Hi != high || m.Functions.Lo != (low-1)*170+1 || m.Functions.Hi != high*170 ||
+			m.Rest.Lo != m.Rounds-3*high || m.Rest.Hi != m.Rounds-3*low {
+			t.Errorf("%s: batches %v, functions %v, rest %v; want %d to %d batches", m.Name(), m.Batches, m.Functions, m.Rest,
+				low, high)
 		}
 	}
 	// Which reading comes first makes no difference.
@@ -134,7 +136,8 @@ func TestInterruptsText(t *testing.T) {
 			t.Errorf("reading %d: %+v, want %d rounds", i, e, want)
 		}
 	}
-	if got, want := string(r.Document(t, "split.csv")), "text-poke-batched,disable,661,549,657,4,112,183,219,30941,37230\n"; !strings.HasSuffix(got, want) {
+	if got, want := string(r.Document(t,
+		"split.csv")), "text-poke-batched,disable,661,549,657,4,112,183,219,30941,37230\n"; !strings.HasSuffix(got, want) {
 		t.Errorf("split.csv:\n%s", got)
 	}
 }
@@ -156,21 +159,26 @@ func TestOthers(t *testing.T) {
 		}
 	}
 	three := func(patching, action, n string) string {
-		return patching + "," + action + ",0,0,0,0,me\n" + patching + "," + action + ",1,0," + n + "," + n + ",me\n" + patching + "," + action + ",2,0," + n + "," + n + ",me\n"
+		return patching + "," + action + ",0,0,0,0,me\n" + patching + "," + action + ",1,0," + n + "," + n + ",me\n" +
+			patching + "," + action + ",2,0," + n + "," + n + ",me\n"
 	}
 	put(three(published.Batched, "enable", "12"))
 	r := trial.Must(t, Experiment, "--arch", "arm64", "--published", file)
-	if got, want := string(r.Document(t, "split.csv")), "text-poke-batched,enable,12,0,12,0,12,0,4,1,680\n"; !strings.HasSuffix(got, want) {
+	if got, want := string(r.Document(t,
+		"split.csv")), "text-poke-batched,enable,12,0,12,0,12,0,4,1,680\n"; !strings.HasSuffix(got, want) {
 		t.Errorf("nothing is known of the rest:\n%s", got)
 	}
-	if report := string(r.Document(t, "report.md")); strings.Contains(report, "151") || !strings.Contains(report, "nothing is compared") {
+	if report := string(r.Document(t, "report.md")); strings.Contains(report, "151") ||
+		!strings.Contains(report, "nothing is compared") {
 		t.Errorf("the report speaks of the mail's counters:\n%s", report)
 	}
 	for rows, want := range map[string]string{
 		three(published.OwnBreakpoints, "enable", "2"): "2 rounds are fewer than the 3 that records take",
 		three(published.OwnBreakpoints, "enable", "3") + three(published.OwnBreakpoints, "disable", "3") +
-			three(published.Batched, "enable", "30") + three(published.Batched, "disable", "60"): "no number of batches in common",
-		strings.Replace(three(published.Batched, "enable", "12"), ",0,0,0,0,", ",0,0,1,1,", 1): "no rounds explain these interrupts",
+			three(published.Batched, "enable", "30") + three(published.Batched, "disable",
+			"60"): "no number of batches in common",
+		strings.Replace(three(published.Batched, "enable", "12"), ",0,0,0,0,", ",0,0,1,1,",
+			1): "no rounds explain these interrupts",
 	} {
 		put(rows)
 		if r := trial.Run(t, Experiment, "--published", file); r.Err == nil || !strings.Contains(r.Err.Error(), want) {

@@ -77,7 +77,8 @@ func split(readings []*published.Reading) (out []*measurement, err error) {
 		same.Lo, same.Hi = max(same.Lo, i.Batches.Lo), min(same.Hi, i.Batches.Hi)
 	}
 	if same.Lo > same.Hi {
-		return nil, fmt.Errorf("the batched measurements have no number of batches in common: %d at least, %d at most", same.Lo, same.Hi)
+		return nil, fmt.Errorf("the batched measurements have no number of batches in common: %d at least, %d at most",
+			same.Lo, same.Hi)
 	}
 	for _, m := range out {
 		if m.Patching == published.Batched {
@@ -125,7 +126,8 @@ var splitColumns = results.Columns[*measurement]{
 	{Name: "rest_max", Doc: "and at most", Cell: func(m *measurement) any { return m.Rest.Hi }},
 	{Name: "batches_min", Doc: "batches, at least", Cell: func(m *measurement) any { return m.Batches.Lo }},
 	{Name: "batches_max", Doc: "and at most", Cell: func(m *measurement) any { return m.Batches.Hi }},
-	{Name: "functions_min", Doc: "functions that need so many batches, at least; empty where the rounds say nothing about them",
+	{Name: "functions_min",
+		Doc:  "functions that need so many batches, at least; empty where the rounds say nothing about them",
 		Cell: func(m *measurement) any { return results.If(m.Functions.Hi > 0, m.Functions.Lo) }},
 	{Name: "functions_max", Doc: "and at most",
 		Cell: func(m *measurement) any { return results.If(m.Functions.Hi > 0, m.Functions.Hi) }},

@@ -70,7 +70,8 @@ func (c *Config) fields() []*experiments.Field {
 		experiments.Machines(&c.Machines, "e5-2699,e7-8890,gold-6248"),
 		experiments.One(&c.Hours, "hours", fmt.Sprint(publishedHours), "`hours` of virtual time",
 			experiments.Number("hours above 0, a year at most", func(v float64) bool { return v > 0 && v <= 24*365 })),
-		experiments.Count(&c.Isolated, "isolated", 0, "`number` of isolated CPUs of each machine (default: as many as the published interrupts are spread over)", 0, cpus.MaxCPUs),
+		experiments.Count(&c.Isolated, "isolated", 0,
+			"`number` of isolated CPUs of each machine (default: as many as the published interrupts are spread over)", 0, cpus.MaxCPUs),
 		experiments.Count(&c.Sites, "sites", 4, "`number` of sites that each update changes", 1, 256),
 		experiments.Rates(&c.Updates, "updates", "1,60", "`list` of updates an hour, beside the rate that is fitted"),
 		experiments.Rates(&c.Entries, "entries", "0.01,0.1,1,10,100,1000,10000,100000",
@@ -99,7 +100,8 @@ var columns = slices.Concat(results.Columns[*row]{
 		Cell: func(r *row) any { return r.updates }},
 	{Name: "fitted", Detail: true, Doc: "that rate is fitted to the published number of interrupts",
 		Cell: func(r *row) any { return r.fitted }},
-	{Name: "entries_per_s", Doc: "entries into the kernel of each isolated CPU; makes no difference where everybody is interrupted",
+	{Name: "entries_per_s",
+		Doc:  "entries into the kernel of each isolated CPU; makes no difference where everybody is interrupted",
 		Cell: func(r *row) any { return results.If(r.lazy, r.entries) }},
 	{Name: "updates", Detail: true, Doc: "in all that time", Cell: func(r *row) any { return r.count }},
 	{Name: "rounds", Doc: "requests to all other CPUs to synchronise", Cell: func(r *row) any { return r.rounds }},
@@ -113,14 +115,16 @@ var columns = slices.Concat(results.Columns[*row]{
 		Cell: func(r *row) any { return results.If(r.catchUps > 0, r.coalesced()) }},
 	{Name: "found_in_kernel", Doc: "share of rounds that found an isolated CPU in the kernel, and interrupted it",
 		Cell: func(r *row) any { return r.found() }},
-	{Name: "found_expected", Doc: "share of its time that it is there: stays/(1+stays), with stays = entries a second x their length",
+	{Name: "found_expected",
+		Doc:  "share of its time that it is there: stays/(1+stays), with stays = entries a second x their length",
 		Cell: func(r *row) any { return r.expected() }},
 }.When(isLazy), results.Columns[*row]{
 	{Name: "burst_max", Detail: true, Doc: "most interrupts that an isolated CPU took in one millisecond",
 		Cell: func(r *row) any { return r.burst }},
 	{Name: "quiet_ns", Doc: "longest time without an interrupt, of the isolated CPU where it is shortest",
 		Cell: func(r *row) any { return int64(r.quiet) }},
-	{Name: "stolen_ns_per_hour", Doc: "time taken from an isolated CPU by interrupts, traps and catching up, mean, modelled",
+	{Name: "stolen_ns_per_hour",
+		Doc:  "time taken from an isolated CPU by interrupts, traps and catching up, mean, modelled",
 		Cell: func(r *row) any { return r.stolen }},
 }, results.Columns[*row]{
 	{Name: "saved_ns_per_hour", Doc: "what deferral saves of it, modelled",
@@ -133,8 +137,9 @@ var columns = slices.Concat(results.Columns[*row]{
 
 // figures is what was published, as far as the experiment uses it.
 type figures struct {
-	all                 []published.Isolated
-	total, Each, left   published.Isolated // interrupts in publishedHours: of all, of each isolated CPU, of all with deferral
+	all []published.Isolated
+	// interrupts in publishedHours: of all, of each isolated CPU, of all with deferral
+	total, Each, left   published.Isolated
 	haveTotal, haveEach bool
 }
 

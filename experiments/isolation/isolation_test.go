@@ -67,16 +67,19 @@ func check(t *testing.T, r *trial.Result, hours, isolated float64) {
 			t.Errorf("row %d: %v taken and %v deferred of %v", i, num("ipis_isolated"), num("deferred"), all)
 		}
 		if !near(num("ipis_isolated"), stays/(1+stays), all, all/3) {
-			t.Errorf("row %d: %v of %v rounds found a CPU in the kernel, want a share of %v", i, num("ipis_isolated"), all, stays/(1+stays))
+			t.Errorf("row %d: %v of %v rounds found a CPU in the kernel, want a share of %v", i, num("ipis_isolated"), all,
+				stays/(1+stays))
 		}
 		if r.Cell(t, i, "catch_ups") == "0" {
 			continue
 		}
 		// An entry comes before the next update with probability entries/(entries+updates).
-		if want := 3 * (1 + num("updates_per_hour")/3600/entries); entries <= 100 && math.Abs(num("rounds_per_catch_up")/want-1) > 0.1 {
+		if want := 3 * (1 + num("updates_per_hour")/3600/entries); entries <= 100 &&
+			math.Abs(num("rounds_per_catch_up")/want-1) > 0.1 {
 			t.Errorf("row %d: a catch-up makes up for %v rounds, want %.2f", i, num("rounds_per_catch_up"), want)
 		}
-		if want := entries * 3600 * 570; math.Abs(num("entries_ns_per_hour")/want-1) > 1e-9 && r.Cell(t, i, "calibration") == "e5-2699" {
+		if want := entries * 3600 * 570; math.Abs(num("entries_ns_per_hour")/want-1) > 1e-9 &&
+			r.Cell(t, i, "calibration") == "e5-2699" {
 			t.Errorf("row %d: dearer entries cost %v, want %v", i, num("entries_ns_per_hour"), want)
 		}
 	}
@@ -84,7 +87,8 @@ func check(t *testing.T, r *trial.Result, hours, isolated float64) {
 
 func TestFormulas(t *testing.T) {
 	check(t, trial.Must(t, Experiment, "--calibration", "e5-2699", "--updates", "60", "--hours", "2"), 2, 27)
-	check(t, trial.Must(t, Experiment, "--calibration", "gold-6248@9", "--updates", "300", "--hours", "1", "--isolated", "8", "--entries", "1,1e5", "--sites", "1"), 1, 8)
+	check(t, trial.Must(t, Experiment, "--calibration", "gold-6248@9", "--updates", "300", "--hours", "1", "--isolated",
+		"8", "--entries", "1,1e5", "--sites", "1"), 1, 8)
 	if *long {
 		check(t, trial.Must(t, Experiment, "--calibration", "e5-2699", "--updates", "200", "--hours", "20"), 20, 27)
 	}
@@ -135,11 +139,13 @@ func TestOthers(t *testing.T) {
 	}
 	put("\"IPIs in 6 h, all isolated CPUs, without deferral\",180,count,me\n\"IPIs in 6 h, per isolated CPU, without deferral\",36,count,me\n")
 	r := trial.Must(t, Experiment, "--published", file, "--calibration", "e5-2699", "--entries", "10")
-	if r.Cell(t, 2, "updates_per_hour") != "2" || r.Cell(t, 2, "ipis_isolated") != "180" || r.Cell(t, 2, "cpus") != "busy=39,isolated=5" {
+	if r.Cell(t, 2, "updates_per_hour") != "2" || r.Cell(t, 2, "ipis_isolated") != "180" ||
+		r.Cell(t, 2, "cpus") != "busy=39,isolated=5" {
 		t.Errorf("%v", r.Table.Rows[2])
 	}
 	put("\"IPIs in 6 h, per isolated CPU, without deferral\",36,count,me\n")
-	if r := trial.Run(t, Experiment, "--published", file); r.Err == nil || !strings.Contains(r.Err.Error(), "neither rates nor machines follow") {
+	if r := trial.Run(t, Experiment, "--published", file); r.Err == nil || !strings.Contains(r.Err.Error(),
+		"neither rates nor machines follow") {
 		t.Error(r.Err)
 	}
 }
@@ -148,7 +154,8 @@ func TestWrong(t *testing.T) {
 	for _, tt := range [][2]string{
 		{"--hours=0", "want hours above 0"}, {"--hours=NaN", "want hours above 0"}, {"--hours=9000", "a year at most"},
 		{"--isolated=-1", "want whole numbers from 0"}, {"--isolated=44", "e5-2699 has 44 CPUs"},
-		{"--sites=0", "want whole numbers from 1 to 256"}, {"--sites=257", "want whole numbers from 1 to 256"}, {"--updates=1e8", "want 1 to 100000"}, {"--updates=0", "want 1 to 100000"},
+		{"--sites=0", "want whole numbers from 1 to 256"}, {"--sites=257",
+			"want whole numbers from 1 to 256"}, {"--updates=1e8", "want 1 to 100000"}, {"--updates=0", "want 1 to 100000"},
 		{"--entries=-1", "want a number from 0"}, {"--calibration=e5", "e5-2699"}, {"--published=nosuch.csv", "nosuch.csv"},
 	} {
 		if r := trial.Run(t, Experiment, tt[0]); r.Err == nil || !strings.Contains(r.Err.Error(), tt[1]) {

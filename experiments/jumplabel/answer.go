@@ -36,7 +36,10 @@ func (a *answer) findings() *experiments.Findings {
 
 // find is the row of a key; nil if there is none.
 func (a *answer) find(m experiments.Machine, entries int, w way) *row {
-	return experiments.First(a.Rows, func(r *row) bool { return r.Machine == m && r.Entries == entries && r.name == w.name })
+	return experiments.First(a.Rows, func(r *row) bool {
+		return r.Machine == m && r.Entries == entries &&
+			r.name == w.name
+	})
 }
 
 // pair is the published key on a machine, one by one and batched.
@@ -103,7 +106,8 @@ func (a *answer) Switches() experiments.Table {
 		}
 		s.Rows = append(s.Rows, []string{
 			r.Machine.String(), fmt.Sprint(r.Entries), r.name, fmt.Sprint(r.Counted.Rounds), experiments.Four(a.Facts.Fit.update(r.Entries, r.Counted.Rounds) / 1e6),
-			experiments.Four(r.update.Mean / 1e6), experiments.Four(r.update.Low/1e6) + " to " + experiments.Four(r.update.High/1e6), was, off, r.basis(), experiments.Four(r.traps.Mean),
+			experiments.Four(r.update.Mean / 1e6), experiments.Four(r.update.Low/1e6) + " to " +
+				experiments.Four(r.update.High/1e6), was, off, r.basis(), experiments.Four(r.traps.Mean),
 		})
 	}
 	return s
@@ -140,20 +144,24 @@ func (a *answer) Comparisons() (out []experiments.Comparison) {
 					continue
 				}
 				if i == 0 { // counts are the same everywhere
-					out = append(out, experiments.Comparison{What: k.Measurement + ", rounds", Published: float64(k.Rounds), Ours: float64(r.Counted.Rounds), Exact: true, Source: k.Source})
+					out = append(out, experiments.Comparison{What: k.Measurement + ", rounds", Published: float64(k.Rounds),
+						Ours: float64(r.Counted.Rounds), Exact: true, Source: k.Source})
 				}
 				on := fmt.Sprintf("%s (%s)", m, r.basis())
 				if k.UpdateMS.Known {
-					out = append(out, experiments.Comparison{What: k.Measurement + ", time (ms), " + on, Published: k.UpdateMS.Value, Ours: r.update.Mean / 1e6, Source: k.Source})
+					out = append(out, experiments.Comparison{What: k.Measurement + ", time (ms), " + on, Published: k.UpdateMS.Value,
+						Ours: r.update.Mean / 1e6, Source: k.Source})
 				}
 				if k.HandlerNS.Known {
-					out = append(out, experiments.Comparison{What: k.Measurement + ", handler (ns), " + on, Published: k.HandlerNS.Value, Ours: r.handler(), Source: k.Source})
+					out = append(out, experiments.Comparison{What: k.Measurement + ", handler (ns), " + on,
+						Published: k.HandlerNS.Value, Ours: r.handler(), Source: k.Source})
 				}
 			}
 		}
 		if p := a.pair(m); p != nil && p.Slow.traps.Mean > 0 {
 			out = append(out, experiments.Comparison{
-				What: fmt.Sprintf("breakpoints run into, batched over one by one, %s (prediction)", m), Published: trapsBatched, Ours: p.Fast.traps.Mean / p.Slow.traps.Mean, Source: a.Facts.fast.Source,
+				What: fmt.Sprintf("breakpoints run into, batched over one by one, %s (prediction)",
+					m), Published: trapsBatched, Ours: p.Fast.traps.Mean / p.Slow.traps.Mean, Source: a.Facts.fast.Source,
 			})
 		}
 	}

@@ -70,7 +70,8 @@ func (c *Config) fields() []*experiments.Field {
 		experiments.Counts(&c.Entries, "entries", "1,2,4,8,16,32,56,64,128,170,256",
 			"`list` of numbers of entries that a key has", 1, 1<<16),
 		experiments.Machines(&c.Machines, fitted), calls,
-		experiments.Count(&c.Repeat, "repeat", 400, "`times` that each key is switched on the timed engine: one takes what the slowest CPU of each round takes, which varies", 1, 1_000_000),
+		experiments.Count(&c.Repeat, "repeat", 400,
+			"`times` that each key is switched on the timed engine: one takes what the slowest CPU of each round takes, which varies", 1, 1_000_000),
 		experiments.File(&c.Published, "published",
 			"`file` with published times in place of those that come with the program"),
 	}
@@ -92,7 +93,8 @@ type way struct {
 // a vector of its own size here.
 var ways = []way{
 	{"one by one", "per-site", func(int) sched.Buffer { return sched.Buffer{Slots: 1} }, func(n int) int { return n }},
-	{"batched", "breakpoint", func(n int) sched.Buffer { return sched.Buffer{Slots: max(n, 256)} }, func(int) int { return 1 }},
+	{"batched", "breakpoint", func(n int) sched.Buffer { return sched.Buffer{Slots: max(n, 256)} },
+		func(int) int { return 1 }},
 }
 
 // row is a key that is switched in some way on a machine.
@@ -205,7 +207,10 @@ func measure(ctx context.Context, s *experiments.Study[Config, *row]) (*experime
 			}
 		}
 	}
-	err = experiments.Each(ctx, s, points, func(p point) (*row, error) { return a.try(ctx, s.Lab, p.machine, p.entries, p.way) })
+	err = experiments.Each(ctx, s, points, func(p point) (*row, error) {
+		return a.try(ctx, s.Lab, p.machine, p.entries,
+			p.way)
+	})
 	return a.findings(), err
 }
 
@@ -242,7 +247,8 @@ func (a *answer) try(ctx context.Context, lab experiments.Lab, m experiments.Mac
 		}
 		out.Counted = u.PlanRow
 		c.Timeline = nil
-		update, exposure, traps = append(update, float64(u.Modelled.Update)), append(exposure, float64(u.Modelled.Exposure)), append(traps, float64(u.Traps))
+		update, exposure, traps = append(update, float64(u.Modelled.Update)), append(exposure,
+			float64(u.Modelled.Exposure)), append(traps, float64(u.Traps))
 	}
 	out.update, out.Exposure, out.traps = sampleOf(update), sampleOf(exposure), sampleOf(traps)
 	searched := int3.Batch{Addrs: c.Table.Addrs()[:n/w.batches(n)]}

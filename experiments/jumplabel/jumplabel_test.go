@@ -44,7 +44,8 @@ func TestRows(t *testing.T) {
 	}
 	for i, w := range want {
 		cell := func(column string) string { return r.Cell(t, i, column) }
-		if cell("entries") != w.entries || cell("way") != w.way || cell("rounds") != w.rounds || cell("rounds_published") != w.published || cell("basis") != w.basis {
+		if cell("entries") != w.entries || cell("way") != w.way || cell("rounds") != w.rounds ||
+			cell("rounds_published") != w.published || cell("basis") != w.basis {
 			t.Errorf("%v, want %v", r.Table.Rows[i], w)
 		}
 		number := func(column string) float64 {
@@ -136,7 +137,8 @@ func TestSolve(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		want := fit{rapid.Float64Range(1e3, 1e6).Draw(t, "round"), rapid.Float64Range(10, 1e5).Draw(t, "entry")}
 		n := rapid.IntRange(2, 500).Draw(t, "entries")
-		slow, fast := published.KeyUpdate{Entries: int64(n), Rounds: int64(3 * n)}, published.KeyUpdate{Entries: int64(n), Rounds: 3}
+		slow, fast := published.KeyUpdate{Entries: int64(n), Rounds: int64(3 * n)}, published.KeyUpdate{Entries: int64(n),
+			Rounds: 3}
 		got := solve(slow, fast, want.update(n, 3*n)/1e6, want.update(n, 3)/1e6)
 		if math.Abs(got.Round/want.Round-1) > 1e-9 || math.Abs(got.Entry-want.Entry) > 1e-9*want.Round {
 			t.Fatalf("%v, want %v", got, want)
@@ -153,7 +155,8 @@ func TestSolve(t *testing.T) {
 func TestMachines(t *testing.T) {
 	r := trial.Must(t, Experiment, "--calibration", "refcount-480@4", "--entries", "56", "--repeat", "1", "--calls", "0")
 	for i := range 2 {
-		if r.Cell(t, i, "basis") != "prediction" || r.Cell(t, i, "traps") != "0" || r.Cell(t, i, "update_low_ns") != r.Cell(t, i, "update_ns") {
+		if r.Cell(t, i, "basis") != "prediction" || r.Cell(t, i, "traps") != "0" || r.Cell(t, i, "update_low_ns") != r.Cell(t,
+			i, "update_ns") {
 			t.Errorf("%v", r.Table.Rows[i])
 		}
 	}

@@ -159,7 +159,8 @@ func TestFewer(t *testing.T) {
 	var fewer []string
 	for i := range a.Rows {
 		if r := &a.Rows[i]; r.Modelled && r.Difference() < 0 {
-			fewer = append(fewer, fmt.Sprintf("%s %s %d, CPU %d: %d", r.Kernel.Name(), r.Scenario, r.Functions, r.CPU, r.Difference()))
+			fewer = append(fewer, fmt.Sprintf("%s %s %d, CPU %d: %d", r.Kernel.Name(), r.Scenario, r.Functions, r.CPU,
+				r.Difference()))
 			if r.Why != sharedInterrupt {
 				t.Errorf("%s: %q", fewer[len(fewer)-1], r.Why)
 			}
@@ -216,9 +217,12 @@ func TestTablesFit(t *testing.T) {
 		t.Fatal(err)
 	}
 	for want, m := range map[string]ledger.Measured{
-		"42756 functions: of table x86_64-6.12 it would be 42757":    {Scenario: "function_enable", Load: ledger.Function, Functions: 42756},
-		"99999 functions: table x86_64-6.12 has 42757":               {Scenario: "k_first_enable", Load: ledger.First, Functions: 99999},
-		"5 functions: of table x86_64-6.12-modules it would be 1687": {Scenario: "mod_shuffled_only_enable", Load: ledger.ModulesOnly, Functions: 5},
+		"42756 functions: of table x86_64-6.12 it would be 42757": {Scenario: "function_enable", Load: ledger.Function,
+			Functions: 42756},
+		"99999 functions: table x86_64-6.12 has 42757": {Scenario: "k_first_enable", Load: ledger.First,
+			Functions: 99999},
+		"5 functions: of table x86_64-6.12-modules it would be 1687": {Scenario: "mod_shuffled_only_enable",
+			Load: ledger.ModulesOnly, Functions: 5},
 	} {
 		m.Kernel, m.Row = x86, "CAL"
 		if _, err := Compare(t.Context(), []ledger.Measured{m}); err == nil || !strings.Contains(err.Error(), want) {
@@ -237,7 +241,8 @@ func TestTables(t *testing.T) {
 	a := answer(t)
 	r := trial.Must(t, Experiment)
 	trial.Golden(t, "report.md", r.Document(t, "report.md"))
-	if n := strings.Count(string(r.Document(t, "summary.csv")), "\n"); len(r.Table.Rows) != len(a.Rows) || n != 1+len(a.Summaries) {
+	if n := strings.Count(string(r.Document(t, "summary.csv")), "\n"); len(r.Table.Rows) != len(a.Rows) ||
+		n != 1+len(a.Summaries) {
 		t.Errorf("%d rows, %d lines of summary", len(r.Table.Rows), n)
 	}
 	for i := range r.Table.Rows {

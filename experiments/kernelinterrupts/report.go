@@ -81,8 +81,9 @@ func (a *Answer) toggles(r *report) {
 			row.differs(s.Why)
 		}
 		if s.Why == everyReceiver || s.Why == unexplained {
-			r.Unexplained = append(r.Unexplained, fmt.Sprintf("%s, %d CPUs, %s of %d functions, row %s: %g, model %d, on each of %d receivers in the median of %d repetitions",
-				s.Kernel.Name(), s.CPUs, s.Scenario, s.Functions, s.Row, s.Quietest, s.Model, s.Receivers, s.Repetitions))
+			r.Unexplained = append(r.Unexplained,
+				fmt.Sprintf("%s, %d CPUs, %s of %d functions, row %s: %g, model %d, on each of %d receivers in the median of %d repetitions",
+					s.Kernel.Name(), s.CPUs, s.Scenario, s.Functions, s.Row, s.Quietest, s.Model, s.Receivers, s.Repetitions))
 		}
 	}
 	for _, row := range r.Rows {
@@ -167,7 +168,8 @@ func (a *Answer) ledgers(r *report) error {
 					return err
 				}
 				for _, e := range entries {
-					r.Ledgers = append(r.Ledgers, reportEntry{k.Name(), string(s), direction, e.Part, e.Cause.String(), e.Row, e.Pokes, e.Rounds()})
+					r.Ledgers = append(r.Ledgers, reportEntry{k.Name(), string(s), direction, e.Part, e.Cause.String(), e.Row, e.Pokes,
+						e.Rounds()})
 				}
 			}
 		}

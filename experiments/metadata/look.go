@@ -28,7 +28,8 @@ type functions struct {
 }
 
 func functionsOf(ctx context.Context, n int, seed uint64) (*functions, error) {
-	t, err := records.Open(ctx, fmt.Sprintf("gen:n=%d,order=sorted,spacing=%d,seed=%d", n, spacing, seed), records.Options{})
+	t, err := records.Open(ctx, fmt.Sprintf("gen:n=%d,order=sorted,spacing=%d,seed=%d", n, spacing, seed),
+		records.Options{})
 	if err != nil {
 		return nil, err
 	}

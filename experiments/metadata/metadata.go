@@ -64,11 +64,14 @@ func (c Config) Validate() error { return spec.Validate(c) }
 
 func (c *Config) fields() []*experiments.Field {
 	return []*experiments.Field{
-		experiments.NamedList(&c.Tables, "table", "`list` of tables of what is known of each function", tables.KindNames(), tables.ParseKind, tables.TableKind.String),
+		experiments.NamedList(&c.Tables, "table", "`list` of tables of what is known of each function", tables.KindNames(),
+			tables.ParseKind, tables.TableKind.String),
 		experiments.Counts(&c.Functions, "functions", "1,16,64,256,1024,4096,16384,43871,50000,65536",
 			"`list` of numbers of functions that are hooked", 1, maxFunctions),
-		experiments.File(&c.Published, "published", "`file` in place of the published throughputs: CSV with bench, table, mps; tables are \"N fixed buckets\" and resizable"),
-		experiments.Count(&c.All, "all", 43871, "`number` of functions that were hooked when those were taken; 43,871 is from another run of the same bench in the same year", 1, maxFunctions),
+		experiments.File(&c.Published, "published",
+			"`file` in place of the published throughputs: CSV with bench, table, mps; tables are \"N fixed buckets\" and resizable"),
+		experiments.Count(&c.All, "all", 43871,
+			"`number` of functions that were hooked when those were taken; 43,871 is from another run of the same bench in the same year", 1, maxFunctions),
 		experiments.Flag(&c.NoTime, "no-time", "count only: the same bytes on every machine"),
 		experiments.Repeats(&c.Repeats, 11, "`number` of measurements of each table, 6 or more"),
 	}
@@ -93,7 +96,8 @@ var columns = slices.Concat(results.Columns[*row]{
 	{Name: "table", Doc: "what is searched", Cell: func(r *row) any { return r.Kind.String() }},
 	{Name: "functions", Doc: "functions that are hooked", Cell: func(r *row) any { return r.Functions }},
 }, results.Columns[*row]{
-	{Name: "comparisons_mean", Doc: "comparisons of addresses until a function is found, mean over all of them; empty for Go's own maps",
+	{Name: "comparisons_mean",
+		Doc:  "comparisons of addresses until a function is found, mean over all of them; empty for Go's own maps",
 		Cell: func(r *row) any { return r.Counts.Comparisons }},
 	{Name: "comparisons_max", Doc: "and the most", Cell: func(r *row) any { return r.Counts.Most }},
 	{Name: "loads_mean", Doc: "loads that each wait for the one before, to the record's contents",
@@ -103,7 +107,8 @@ var columns = slices.Concat(results.Columns[*row]{
 	{Name: "bytes_per_function", Doc: "memory of the table, without the records, over the functions",
 		Cell: func(r *row) any { return r.Counts.Bytes }},
 }.When(func(r *row) bool { return r.Counts != nil }), results.Columns[*row]{
-	{Name: "heap_bytes_per_function", Detail: true, Doc: "memory that the allocator gave for table and records, and for padding the text; measured",
+	{Name: "heap_bytes_per_function", Detail: true,
+		Doc:  "memory that the allocator gave for table and records, and for padding the text; measured",
 		Cell: func(r *row) any { return r.Times.Heap }},
 }.When((*row).timed), clock.Columns("hot",
 	"time of a lookup when one function is called again and again, median of the measurements on this machine",

@@ -49,9 +49,11 @@ func TestCounts(t *testing.T) {
 			}
 			continue
 		}
-		comparisons, loads, lines := number(t, r, i, "comparisons_mean"), number(t, r, i, "loads_mean"), number(t, r, i, "lines_mean")
+		comparisons, loads, lines := number(t, r, i, "comparisons_mean"), number(t, r, i, "loads_mean"), number(t, r, i,
+			"lines_mean")
 		want := map[string][3]float64{
-			"fixed-256": {1 + (n-1)/512, 3 + (n-1)/512, 3 + (n-1)/512}, "fixed-1024": {1 + (n-1)/2048, 3 + (n-1)/2048, 3 + (n-1)/2048},
+			"fixed-256": {1 + (n-1)/512, 3 + (n-1)/512, 3 + (n-1)/512}, "fixed-1024": {1 + (n-1)/2048, 3 + (n-1)/2048,
+				3 + (n-1)/2048},
 			"resizable": {1.25, 4, 2.1}, "padding": {1, 3, 3},
 		}[kind]
 		for k, got := range []float64{comparisons, loads, lines} {
@@ -87,21 +89,26 @@ func TestPublished(t *testing.T) {
 	}
 	for i, want := range []struct{ fixed, grown, ratio float64 }{{82.2977, 21.5605, 3.8171}, {103.4447, 40.9182, 2.5281}} {
 		p := pairs[i]
-		if math.Abs(p.fixed-want.fixed) > 1e-3 || math.Abs(p.resizable-want.grown) > 1e-3 || math.Abs(p.ratio()-want.ratio) > 1e-3 || p.buckets != 256 {
+		if math.Abs(p.fixed-want.fixed) > 1e-3 || math.Abs(p.resizable-want.grown) > 1e-3 ||
+			math.Abs(p.ratio()-want.ratio) > 1e-3 || p.buckets != 256 {
 			t.Errorf("%+v", p)
 		}
 	}
-	a := &answer{Study: &experiments.Study[Config, *row]{Config: Config{All: 43871}}, Pairs: pairs, grown: &counts{Comparisons: 1}}
+	a := &answer{Study: &experiments.Study[Config, *row]{Config: Config{All: 43871}}, Pairs: pairs,
+		grown: &counts{Comparisons: 1}}
 	// 60.7372 ns on top of 40.9182 are 2.4844 times that; 62.5265 on top of 21.5605 3.9000.
 	b := a.Comparisons()
-	if len(b) != 4 || math.Abs(b[1].Ours-3.9000) > 1e-3 || math.Abs(b[3].Ours-2.4844) > 1e-3 || math.Abs(b[0].Ours-86.684) > 1e-3 {
+	if len(b) != 4 || math.Abs(b[1].Ours-3.9000) > 1e-3 || math.Abs(b[3].Ours-2.4844) > 1e-3 ||
+		math.Abs(b[0].Ours-86.684) > 1e-3 {
 		t.Errorf("%+v", b)
 	}
-	if d := []float64{pairs[0].Saves(), pairs[1].Saves()}; math.Abs(d[0]-60.7372) > 1e-3 || math.Abs(d[1]-62.5265) > 1e-3 || !a.Agree() {
+	if d := []float64{pairs[0].Saves(), pairs[1].Saves()}; math.Abs(d[0]-60.7372) > 1e-3 ||
+		math.Abs(d[1]-62.5265) > 1e-3 || !a.Agree() {
 		t.Error(d)
 	}
 	// 124.5 ns over 43,870/512 comparisons.
-	if a.calls, err = published.MultiCallTimes.Read(""); err != nil || a.OtherRun() == nil || math.Abs(a.OtherRun().Each()-1.45) > 0.005 {
+	if a.calls, err = published.MultiCallTimes.Read(""); err != nil || a.OtherRun() == nil ||
+		math.Abs(a.OtherRun().Each()-1.45) > 0.005 {
 		t.Error(a.OtherRun(), err)
 	}
 	pairs[0].fixed *= 2
@@ -112,9 +119,11 @@ func TestPublished(t *testing.T) {
 
 // TestTimes: medians lie in their intervals, and long chains take longer.
 func TestTimes(t *testing.T) {
-	r := trial.Must(t, Experiment, "--functions", "1,10000", "--all", "10000", "--table", "fixed-256,resizable,sync-map", "--repeats", "6")
+	r := trial.Must(t, Experiment, "--functions", "1,10000", "--all", "10000", "--table", "fixed-256,resizable,sync-map",
+		"--repeats", "6")
 	for i := range r.Table.Rows {
-		for _, c := range [][3]string{{"hot_low_ns", "hot_ns", "hot_high_ns"}, {"random_low_ns", "random_ns", "random_high_ns"}, {"hot_of_one_low", "hot_of_one", "hot_of_one_high"}} {
+		for _, c := range [][3]string{{"hot_low_ns", "hot_ns", "hot_high_ns"}, {"random_low_ns", "random_ns",
+			"random_high_ns"}, {"hot_of_one_low", "hot_of_one", "hot_of_one_high"}} {
 			low, mid, high := number(t, r, i, c[0]), number(t, r, i, c[1]), number(t, r, i, c[2])
 			if low > mid || mid > high || low <= 0 {
 				t.Errorf("%s: %v, %v, %v", c[1], low, mid, high)
@@ -159,10 +168,12 @@ func TestWrong(t *testing.T) {
 		{"--all=0", "want whole numbers from 1"},
 		{"--table=pading", "did you mean padding"},
 		{file("x,256 fixed buckets,fast\n"), `mine.csv:2: mps "fast": want a number`},
-		{file("x,257 fixed buckets,1\n"), `mine.csv:2: table "257 fixed buckets": want resizable, or "N fixed buckets" with a power of two`},
+		{file("x,257 fixed buckets,1\n"),
+			`mine.csv:2: table "257 fixed buckets": want resizable, or "N fixed buckets" with a power of two`},
 		{file("x,256 fixed bucketsful,1\n"), `mine.csv:2: table "256 fixed bucketsful"`},
 		{file("x,rhashtable,1\n"), `mine.csv:2: table "rhashtable"`},
-		{file("x,256 fixed buckets,1\nx,512 fixed buckets,1\n"), `mine.csv:3: table "512 fixed buckets": x has 256 fixed buckets already`},
+		{file("x,256 fixed buckets,1\nx,512 fixed buckets,1\n"),
+			`mine.csv:3: table "512 fixed buckets": x has 256 fixed buckets already`},
 		{file("x,256 fixed buckets,1\n"), "mine.csv:2: x: want it with a fixed number of buckets and resizable"},
 		{file("x,resizable,1\nx,resizable,2\n"), "mine.csv:3: \"x, resizable\": line 2 is about the same"},
 	} {

@@ -51,8 +51,10 @@ func readPairs(file string) (out []*pair, err error) {
 			continue
 		}
 		n := 0
-		if _, err := fmt.Sscanf(h.Table, "%d fixed buckets", &n); err != nil || n < 1 || bits.OnesCount(uint(n)) != 1 || h.Table != fmt.Sprintf("%d fixed buckets", n) {
-			return nil, fmt.Errorf("%s:%d: table %q: want %s, or \"N fixed buckets\" with a power of two", file, h.Line, h.Table, resizable)
+		if _, err := fmt.Sscanf(h.Table, "%d fixed buckets", &n); err != nil || n < 1 || bits.OnesCount(uint(n)) != 1 ||
+			h.Table != fmt.Sprintf("%d fixed buckets", n) {
+			return nil, fmt.Errorf("%s:%d: table %q: want %s, or \"N fixed buckets\" with a power of two", file, h.Line, h.Table,
+				resizable)
 		}
 		if p.buckets != 0 {
 			return nil, fmt.Errorf("%s:%d: table %q: %s has %d fixed buckets already", file, h.Line, h.Table, h.Bench, p.buckets)
@@ -61,7 +63,8 @@ func readPairs(file string) (out []*pair, err error) {
 	}
 	for _, p := range out {
 		if p.buckets == 0 || p.resizable == 0 {
-			return nil, fmt.Errorf("%s:%d: %s: want it with a fixed number of buckets and resizable, to compare", file, lines[p.Bench], p.Bench)
+			return nil, fmt.Errorf("%s:%d: %s: want it with a fixed number of buckets and resizable, to compare", file,
+				lines[p.Bench], p.Bench)
 		}
 	}
 	return out, nil
@@ -84,8 +87,10 @@ func (a *answer) TakenApart() experiments.Table {
 			"functions in a bucket", "comparisons, fixed", "comparisons, resizable", "ns a comparison"},
 	}
 	for _, p := range a.Pairs {
-		s.Rows = append(s.Rows, []string{p.Bench, fmt.Sprint(p.buckets), fmt.Sprintf("%.2f", p.fixed), fmt.Sprintf("%.2f", p.resizable), fmt.Sprintf("%.3f", p.ratio()),
-			fmt.Sprintf("%.2f", p.fixed-p.resizable), fmt.Sprintf("%.1f", float64(a.Config.All)/float64(p.buckets)), fmt.Sprintf("%.1f", chain(a.Config.All, p.buckets)),
+		s.Rows = append(s.Rows, []string{p.Bench, fmt.Sprint(p.buckets), fmt.Sprintf("%.2f", p.fixed),
+			fmt.Sprintf("%.2f", p.resizable), fmt.Sprintf("%.3f", p.ratio()),
+			fmt.Sprintf("%.2f", p.fixed-p.resizable), fmt.Sprintf("%.1f",
+				float64(a.Config.All)/float64(p.buckets)), fmt.Sprintf("%.1f", chain(a.Config.All, p.buckets)),
 			fmt.Sprintf("%.2f", a.grown.Comparisons), fmt.Sprintf("%.3f", a.each(p))})
 	}
 	return s
@@ -94,7 +99,8 @@ func (a *answer) TakenApart() experiments.Table {
 // Comparisons holds what is predicted against what was published.
 func (a *answer) Comparisons() (out []experiments.Comparison) {
 	add := func(p *pair, how string, fixed float64) {
-		out = append(out, experiments.Comparison{What: fmt.Sprintf("%s: times as fast with a resizable table, %s", p.Bench, how), Published: p.ratio(), Ours: fixed / p.resizable, Source: p.source})
+		out = append(out, experiments.Comparison{What: fmt.Sprintf("%s: times as fast with a resizable table, %s", p.Bench,
+			how), Published: p.ratio(), Ours: fixed / p.resizable, Source: p.source})
 	}
 	for _, p := range a.Pairs {
 		add(p, "if a call were nothing but comparisons", p.resizable*chain(a.Config.All, p.buckets)/a.grown.Comparisons)
@@ -170,7 +176,8 @@ func (a *answer) compareCalls() (out []experiments.Comparison) {
 				continue
 			}
 			out = append(out, experiments.Comparison{
-				What:      fmt.Sprintf("%s, %s: ns a call more with %d functions hooked than with one", m.Mechanism, kind, m.Functions),
+				What: fmt.Sprintf("%s, %s: ns a call more with %d functions hooked than with one", m.Mechanism, kind,
+					m.Functions),
 				Published: m.NS() - one.NS(), Ours: all.Times.Hot.Value - single.Times.Hot.Value, Source: m.Source,
 			})
 		}

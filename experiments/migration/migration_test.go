@@ -25,7 +25,8 @@ func TestRepeats(t *testing.T) {
 		name   string
 		sender int
 		rounds string
-	}{{"ftrace-own-breakpoints enable", 4, "120"}, {"ftrace-own-breakpoints disable", 4, "115"}, {"text-poke-batched enable", 2, "657"}, {"text-poke-batched disable", 2, "631"}}
+	}{{"ftrace-own-breakpoints enable", 4, "120"}, {"ftrace-own-breakpoints disable", 4,
+		"115"}, {"text-poke-batched enable", 2, "657"}, {"text-poke-batched disable", 2, "631"}}
 	if len(r.Table.Rows) != 8*len(want) {
 		t.Fatalf("%d rows", len(r.Table.Rows))
 	}
@@ -38,7 +39,8 @@ func TestRepeats(t *testing.T) {
 		case i == 24: // CPU 0 of the last one
 			sent = "30"
 		}
-		if name := r.Cell(t, i, "patching") + " " + r.Cell(t, i, "action"); name != w.name || r.Cell(t, i, "sent_rounds") != sent {
+		if name := r.Cell(t, i, "patching") + " " + r.Cell(t, i, "action"); name != w.name ||
+			r.Cell(t, i, "sent_rounds") != sent {
 			t.Errorf("%s: CPU %d sent %s rounds, want %s", name, i%8, r.Cell(t, i, "sent_rounds"), sent)
 		}
 		if r.Cell(t, i, "error") != "0" || r.Cell(t, i, "ipis") != r.Cell(t, i, "delta_published") {
@@ -74,7 +76,8 @@ func TestOthers(t *testing.T) {
 		"text-poke-batched,enable,0,0,9,9,me\ntext-poke-batched,enable,1,0,9,9,me\ntext-poke-batched,enable,2,0,9,9,me\n": "no rounds explain these interrupts",
 		"text-poke-batched,enable,0,0,0,0,me\ntext-poke-batched,enable,1,0,1000000,1000000,me\n":                          "1000000 rounds are more than are repeated here",
 		"text-poke-batched,enable,0,0,x,1,me\n":                                                                           `after "x": want a whole number`,
-		strings.Repeat("text-poke-batched,enable,0,0,1,1,me\n", 2):                                                        "cpu 0 stands behind cpu 0: CPUs must ascend",
+		strings.Repeat("text-poke-batched,enable,0,0,1,1,me\n",
+			2): "cpu 0 stands behind cpu 0: CPUs must ascend",
 	} {
 		put(rows)
 		if r := trial.Run(t, Experiment, "--published", file); r.Err == nil || !strings.Contains(r.Err.Error(), want) {
@@ -86,7 +89,8 @@ func TestOthers(t *testing.T) {
 // TestDiffer: a CPU that takes another number is the answer no.
 func TestDiffer(t *testing.T) {
 	a := &answer{}
-	m := &measurement{Reading: &published.Reading{Patching: "p", Action: "enable", Counts: []published.InterruptCount{{Delta: 2}}}, taken: []int64{1}}
+	m := &measurement{Reading: &published.Reading{Patching: "p", Action: "enable",
+		Counts: []published.InterruptCount{{Delta: 2}}}, taken: []int64{1}}
 	a.Done = append(a.Done, m)
 	if err := a.differ(); err == nil || err.Error() != "p, enable: CPU 0 takes 1 interrupts, published are 2" {
 		t.Errorf("%v", err)

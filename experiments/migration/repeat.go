@@ -112,7 +112,8 @@ func (m *measurement) repeat(ctx context.Context, lab experiments.Lab) error {
 		return err
 	}
 	roles := make([]cpus.Role, len(m.Counts)) // all busy
-	j, err := sim.NewJob(sim.Config{Revision: lab.Revision, Log: lab.Log, Arch: arch, Plan: p, Table: t, Roles: roles, Buffer: sched.Buffer{Slots: 1}, Seed: lab.Seed})
+	j, err := sim.NewJob(sim.Config{Revision: lab.Revision, Log: lab.Log, Arch: arch, Plan: p, Table: t, Roles: roles,
+		Buffer: sched.Buffer{Slots: 1}, Seed: lab.Seed})
 	if err != nil {
 		return err
 	}

@@ -98,7 +98,8 @@ var facts = []fact{
 		Claim:  "A trampoline that is freed without a grace period is freed under those that sleep in it.",
 		Source: "e21aa341785c \"bpf: Fix fexit trampoline.\", Alexei Starovoitov, March 2021 (5.12)",
 		about: func(q *check.Question) bool {
-			return is(q, "no-grace-period") && knownUnsafe(q) == "" && (q.Preempt || !sends(q, poke.StopMachine)) && !pairPreempted(q)
+			return is(q, "no-grace-period") && knownUnsafe(q) == "" && (q.Preempt || !sends(q, poke.StopMachine)) &&
+				!pairPreempted(q)
 		},
 		Verdict: explore.Unsafe, Property: cpus.UseAfterFree,
 	},

@@ -30,27 +30,44 @@ func TestGoldenTable(t *testing.T) {
 // expectations are what manuals, commits and mails say of combinations, by
 // architecture, protocol, mutation and fetch model; "*" is any.
 var expectations = []struct{ arches, protocols, mutations, fetches, want, source string }{
-	{"x86_64", "breakpoint native breakpoint-global per-site stop-machine", "-", "*", "safe", "ftrace of x86 since Linux 3.5 (breakpoints) and before (stop_machine)"},
-	{"arm64", "word native stop-machine", "-", "*", "safe", "ftrace_make_call, arch/arm64/kernel/ftrace.c, since Linux 6.3; stop_machine is arch_ftrace_update_code's default"},
-	{"riscv64", "native stop-machine fence-per-write", "-", "*", "safe", "ftrace of riscv64 since Linux 6.16, from 6.9 to 6.15, and until 6.8 with firmware fences"},
-	{"x86_64", "word", "-", "weak coherent ordered quadword", "torn-fetch", "Intel SDM vol. 3A, \"Guaranteed Atomic Operations\": five bytes anywhere are not one access"},
-	{"x86_64 arm64", "fence-per-write", "*", "*", "deadlock", "c97bf629963e: rounds by interrupts while interrupts are masked"},
+	{"x86_64", "breakpoint native breakpoint-global per-site stop-machine", "-", "*", "safe",
+		"ftrace of x86 since Linux 3.5 (breakpoints) and before (stop_machine)"},
+	{"arm64", "word native stop-machine", "-", "*", "safe",
+		"ftrace_make_call, arch/arm64/kernel/ftrace.c, since Linux 6.3; stop_machine is arch_ftrace_update_code's default"},
+	{"riscv64", "native stop-machine fence-per-write", "-", "*", "safe",
+		"ftrace of riscv64 since Linux 6.16, from 6.9 to 6.15, and until 6.8 with firmware fences"},
+	{"x86_64", "word", "-", "weak coherent ordered quadword", "torn-fetch",
+		"Intel SDM vol. 3A, \"Guaranteed Atomic Operations\": five bytes anywhere are not one access"},
+	{"x86_64 arm64", "fence-per-write", "*", "*", "deadlock",
+		"c97bf629963e: rounds by interrupts while interrupts are masked"},
 
-	{"x86_64", "breakpoint native breakpoint-global per-site", "drop-sync-1", "weak coherent", "torn-fetch", "Intel SDM vol. 3A, \"Handling Self- and Cross-Modifying Code\": serialise before modified code is executed"},
-	{"x86_64", "breakpoint native breakpoint-global per-site", "drop-sync-2", "weak", "torn-fetch", "Intel SDM vol. 3A, \"Handling Self- and Cross-Modifying Code\": likewise of the second modification"},
-	{"x86_64", "breakpoint native breakpoint-global per-site", "drop-sync-2", "coherent ordered atomic", "safe", "fd4363fff3d9: according to Intel very likely not necessary"},
-	{"x86_64", "breakpoint native breakpoint-global per-site", "no-breakpoint", "weak coherent ordered", "torn-fetch", "Intel SDM vol. 3A, \"Handling Self- and Cross-Modifying Code\": unsynchronised cross-modifying code"},
-	{"x86_64", "breakpoint native breakpoint-global per-site", "drop-sync-1 drop-sync-2 no-breakpoint", "quadword", "torn-fetch", "AMD APM vol. 2, 7.6.1: one store within an aligned quadword; these sites lie in two"},
-	{"arm64 riscv64", "breakpoint breakpoint-global per-site", "no-breakpoint", "*", "safe", "Arm ARM B2.2.5; Ziccif: one aligned word may be replaced under a running CPU"},
-	{"*", "breakpoint native breakpoint-global per-site", "drop-sync-3-no-recheck", "*", "unhandled-breakpoint", "8e791f7eba4c, and the oopses of January 2024"},
-	{"*", "breakpoint native breakpoint-global per-site", "late-publish", "*", "unhandled-breakpoint", "fd4363fff3d9: the handler must see the entry first"},
+	{"x86_64", "breakpoint native breakpoint-global per-site", "drop-sync-1", "weak coherent", "torn-fetch",
+		"Intel SDM vol. 3A, \"Handling Self- and Cross-Modifying Code\": serialise before modified code is executed"},
+	{"x86_64", "breakpoint native breakpoint-global per-site", "drop-sync-2", "weak", "torn-fetch",
+		"Intel SDM vol. 3A, \"Handling Self- and Cross-Modifying Code\": likewise of the second modification"},
+	{"x86_64", "breakpoint native breakpoint-global per-site", "drop-sync-2", "coherent ordered atomic", "safe",
+		"fd4363fff3d9: according to Intel very likely not necessary"},
+	{"x86_64", "breakpoint native breakpoint-global per-site", "no-breakpoint", "weak coherent ordered", "torn-fetch",
+		"Intel SDM vol. 3A, \"Handling Self- and Cross-Modifying Code\": unsynchronised cross-modifying code"},
+	{"x86_64", "breakpoint native breakpoint-global per-site", "drop-sync-1 drop-sync-2 no-breakpoint", "quadword",
+		"torn-fetch", "AMD APM vol. 2, 7.6.1: one store within an aligned quadword; these sites lie in two"},
+	{"arm64 riscv64", "breakpoint breakpoint-global per-site", "no-breakpoint", "*", "safe",
+		"Arm ARM B2.2.5; Ziccif: one aligned word may be replaced under a running CPU"},
+	{"*", "breakpoint native breakpoint-global per-site", "drop-sync-3-no-recheck", "*", "unhandled-breakpoint",
+		"8e791f7eba4c, and the oopses of January 2024"},
+	{"*", "breakpoint native breakpoint-global per-site", "late-publish", "*", "unhandled-breakpoint",
+		"fd4363fff3d9: the handler must see the entry first"},
 	{"*", "breakpoint native", "unsorted-batch", "*", "unhandled-breakpoint", "2aebf5ee43bf"},
 	{"*", "breakpoint native", "overfull-batch", "*", "overflow", "2aebf5ee43bf"},
 	{"arm64 riscv64", "word native", "misaligned-literal", "*", "torn-literal", "b3f11af9b2ce"},
-	{"riscv64", "native word", "drop-sync-2", "*", "stale-after-completion", "RISC-V unprivileged manual, Zifencei: no other hart sees the store without its own fence.i"},
-	{"riscv64", "native", "drop-sync-1", "*", "safe", "Linux 6.3 on arm64 does without a round for data: ftrace_rec_set_ops"},
-	{"riscv64", "stop-machine fence-per-write", "no-stop", "*", "half-pair", "ftrace_arch_code_modify_prepare: can't be patched while the kernel is running"},
-	{"x86_64", "stop-machine", "no-stop", "weak coherent ordered", "torn-fetch", "Intel SDM vol. 3A, \"Handling Self- and Cross-Modifying Code\""},
+	{"riscv64", "native word", "drop-sync-2", "*", "stale-after-completion",
+		"RISC-V unprivileged manual, Zifencei: no other hart sees the store without its own fence.i"},
+	{"riscv64", "native", "drop-sync-1", "*", "safe",
+		"Linux 6.3 on arm64 does without a round for data: ftrace_rec_set_ops"},
+	{"riscv64", "stop-machine fence-per-write", "no-stop", "*", "half-pair",
+		"ftrace_arch_code_modify_prepare: can't be patched while the kernel is running"},
+	{"x86_64", "stop-machine", "no-stop", "weak coherent ordered", "torn-fetch",
+		"Intel SDM vol. 3A, \"Handling Self- and Cross-Modifying Code\""},
 	{"arm64", "native word", "no-grace-period", "*", "use-after-free", "e21aa341785c"},
 	{"riscv64", "native word", "no-grace-period", "*", "use-after-free", "e21aa341785c"},
 	{"x86_64", "native breakpoint breakpoint-global per-site", "no-grace-period", "*", "use-after-free", "e21aa341785c"},
@@ -68,7 +85,8 @@ func TestLiterature(t *testing.T) {
 			if mutation == "" {
 				mutation = "-"
 			}
-			if !in(e.arches, archName(r)) || !in(e.protocols, r.Protocol) || !in(e.mutations, mutation) || !in(e.fetches, fetchName(r)) {
+			if !in(e.arches, archName(r)) || !in(e.protocols, r.Protocol) || !in(e.mutations, mutation) ||
+				!in(e.fetches, fetchName(r)) {
 				continue
 			}
 			n++

@@ -38,7 +38,8 @@ func (a *Answer) all() (out rows) {
 
 // base names the row without any mutation that a row is to be compared with.
 func base(r *check.VerdictRow) string {
-	return strings.Join([]string{r.Arch.Traits().Name, r.Protocol, machineOf(r), r.Fetch.String(), fmt.Sprint(r.Preempt)}, "/")
+	return strings.Join([]string{r.Arch.Traits().Name, r.Protocol, machineOf(r), r.Fetch.String(), fmt.Sprint(r.Preempt)},
+		"/")
 }
 
 // telling are the mutated rows whose protocol is safe without the mutation: the
@@ -58,7 +59,8 @@ func (a *Answer) headline() string {
 		all := a.all()
 		return fmt.Sprintf("%d of %d combinations can break", len(all.where(isUnsafe)), len(all))
 	}
-	return fmt.Sprintf("A single defect breaks %d of %d combinations that are safe without it", len(t.where(isUnsafe)), len(t))
+	return fmt.Sprintf("A single defect breaks %d of %d combinations that are safe without it", len(t.where(isUnsafe)),
+		len(t))
 }
 
 // names are some part of each row, each name once, in the order in which they come.

@@ -79,7 +79,8 @@ func (a *answer) Ladders() experiments.Table {
 				exposure = fmt.Sprintf("%.3g", float64(c.Modelled.Exposure)/1e6)
 			}
 			s.Rows = append(s.Rows, []string{
-				l.Machine.String(), c.String(), fmt.Sprintf("%.3g", c.taken), fmt.Sprint(c.IsolatedBurst), fmt.Sprint(c.BufferPages),
+				l.Machine.String(), c.String(), fmt.Sprintf("%.3g",
+					c.taken), fmt.Sprint(c.IsolatedBurst), fmt.Sprint(c.BufferPages),
 				fmt.Sprintf("%.4g", float64(c.Modelled.Update)/1e6), exposure, between(right, c),
 			})
 		}
@@ -105,7 +106,8 @@ func (a *answer) chart() *plots.Chart {
 	c := &plots.Chart{
 		Title:    "Every budget has a cheapest vector, and every machine another one",
 		Subtitle: a.Config.Says() + ". Numbers: slots",
-		X:        plots.Axis{Label: "budget: " + per, Log: true}, Y: plots.Axis{Label: "memory of the cheapest choice (pages)", Log: true},
+		X: plots.Axis{Label: "budget: " + per,
+			Log: true}, Y: plots.Axis{Label: "memory of the cheapest choice (pages)", Log: true},
 	}
 	most := 1.0
 	for _, l := range a.Done {

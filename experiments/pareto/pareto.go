@@ -55,7 +55,8 @@ func Run(ctx context.Context, c Config, lab experiments.Lab) (*experiments.Answe
 func (c Config) Validate() error { return spec.Validate(c) }
 
 func (c *Config) fields() []*experiments.Field {
-	return append(c.Fields("vm-2@8,jump-label-24,refcount-480,graviton2", "64,128,170,256,512,1024,2048,4096,8192,16384,dynamic"),
+	return append(c.Fields("vm-2@8,jump-label-24,refcount-480,graviton2",
+		"64,128,170,256,512,1024,2048,4096,8192,16384,dynamic"),
 		experiments.Rates(&c.Budgets, "budget", "0,0.5,1,2,5,10",
 			"`list` of budgets: interrupts a millisecond that an isolated CPU may take"),
 		experiments.One(&c.Measure,
@@ -95,7 +96,8 @@ var columns = slices.Concat(results.Columns[*row]{
 		Cell: func(r *row) any { return r.choice.slots() }},
 	{Name: "taken_per_ms", Doc: "interrupts a millisecond that take an isolated CPU out of user space, modelled",
 		Cell: func(r *row) any { return r.choice.taken }},
-	{Name: "ipis_isolated_max", Detail: true, Doc: "most interrupts that an isolated CPU takes in the update, in the kernel too",
+	{Name: "ipis_isolated_max", Detail: true,
+		Doc:  "most interrupts that an isolated CPU takes in the update, in the kernel too",
 		Cell: func(r *row) any { return r.choice.IsolatedMax }},
 	{Name: "rounds", Doc: "requests to all other CPUs to synchronise",
 		Cell: func(r *row) any { return r.choice.Rounds }},
@@ -105,7 +107,8 @@ var columns = slices.Concat(results.Columns[*row]{
 		Cell: func(r *row) any { return r.choice.of(r.choice.BufferPages) }},
 	{Name: "update_ns", Doc: "from the first verification to the last answer, modelled",
 		Cell: func(r *row) any { return int64(r.choice.Modelled.Update) }},
-	{Name: "exposure_ns", Detail: true, Doc: "mean time that a site held a breakpoint, modelled; empty where there is none",
+	{Name: "exposure_ns", Detail: true,
+		Doc:  "mean time that a site held a breakpoint, modelled; empty where there is none",
 		Cell: func(r *row) any { return r.choice.of(int64(r.choice.Modelled.Exposure)) }},
 	{Name: "entry_ns", Doc: "what each entry of an isolated CPU into the kernel takes longer, for ever, modelled",
 		Cell: func(r *row) any { return r.choice.standing }},

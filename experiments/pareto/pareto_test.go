@@ -25,7 +25,8 @@ var long = flag.Bool("long", false, "run slow tests")
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
 // few is the experiment with so few records that it is quick.
-var few = []string{"--records", "gen:n=2000,order=sorted", "--calibration", "jump-label-24,graviton2,sg2042@8", "--buffer", "16,170,256,1024,dynamic"}
+var few = []string{"--records", "gen:n=2000,order=sorted", "--calibration", "jump-label-24,graviton2,sg2042@8",
+	"--buffer", "16,170,256,1024,dynamic"}
 
 // TestChoices: what is chosen keeps to its budget, what would be cheaper does not,
 // and a bigger budget costs no more.
@@ -49,7 +50,8 @@ func TestChoices(t *testing.T) {
 		}
 		switch cell("calibration") {
 		case "graviton2": // changes single words, and asks nobody
-			if cell("protocol") != "native" || cell("rounds") != "0" || cell("buffer") != "" || cell("cheaper_buffer") != "" || cell("exposure_ns") != "" {
+			if cell("protocol") != "native" || cell("rounds") != "0" || cell("buffer") != "" || cell("cheaper_buffer") != "" ||
+				cell("exposure_ns") != "" {
 				t.Errorf("%v", r.Table.Rows[i])
 			}
 		case "jump-label-24":
@@ -57,10 +59,12 @@ func TestChoices(t *testing.T) {
 			if err != nil {
 				slots = 2000
 			}
-			if want := 3 * ((2000 + slots - 1) / slots); number("rounds") != float64(want) || number("buffer_pages") != float64((16*slots+4095)/4096) {
+			if want := 3 * ((2000 + slots - 1) / slots); number("rounds") != float64(want) ||
+				number("buffer_pages") != float64((16*slots+4095)/4096) {
 				t.Errorf("%v: want %d rounds", r.Table.Rows[i], want)
 			}
-			if deferred := cell("protocol") == "breakpoint-lazy"; deferred != (budget == 0) || deferred != (number("entry_ns") > 0) || deferred && number("taken_per_ms") != 0 {
+			if deferred := cell("protocol") == "breakpoint-lazy"; deferred != (budget == 0) ||
+				deferred != (number("entry_ns") > 0) || deferred && number("taken_per_ms") != 0 {
 				t.Errorf("%v: deferral is for a budget of nothing", r.Table.Rows[i])
 			}
 		default: // riscv64: one round a site by itself, no vector
@@ -75,19 +79,22 @@ func TestChoices(t *testing.T) {
 		}
 	}
 	trial.Golden(t, "report.md", r.Document(t, "report.md"))
-	if svg := string(r.Document(t, "pareto.svg")); !strings.Contains(svg, "jump-label-24") || !strings.Contains(svg, "Modelled") {
+	if svg := string(r.Document(t, "pareto.svg")); !strings.Contains(svg, "jump-label-24") ||
+		!strings.Contains(svg, "Modelled") {
 		t.Error("the picture names neither calibration nor that it is modelled")
 	}
 }
 
 // TestBurst: the other measure is a number of interrupts.
 func TestBurst(t *testing.T) {
-	r := trial.Must(t, Experiment, "--records", "gen:n=2000,order=sorted", "--calibration", "jump-label-24", "--cpus", "busy=3,isolated=1", "--buffer", "16,256,dynamic", "--measure", "burst", "--budget", "0.5,1,100", "--calls", "0")
+	r := trial.Must(t, Experiment, "--records", "gen:n=2000,order=sorted", "--calibration", "jump-label-24", "--cpus",
+		"busy=3,isolated=1", "--buffer", "16,256,dynamic", "--measure", "burst", "--budget", "0.5,1,100", "--calls", "0")
 	if got := r.Cell(t, 0, "protocol"); got != withDeferral {
 		t.Errorf("half an interrupt: %s", got)
 	}
 	for i := 1; i < 3; i++ {
-		if taken := r.Cell(t, i, "taken_per_ms"); strings.Contains(taken, ".") || taken == "0" || r.Cell(t, i, "protocol") != withInterrupts {
+		if taken := r.Cell(t, i, "taken_per_ms"); strings.Contains(taken, ".") || taken == "0" ||
+			r.Cell(t, i, "protocol") != withInterrupts {
 			t.Errorf("%v", r.Table.Rows[i])
 		}
 	}
@@ -96,10 +103,12 @@ func TestBurst(t *testing.T) {
 // TestShort: an update that is over within a millisecond lets a CPU take what it
 // takes, in a millisecond.
 func TestShort(t *testing.T) {
-	r := trial.Must(t, Experiment, "--records", "gen:n=4,order=sorted", "--calibration", "gold-6248@2", "--buffer", "2,dynamic", "--budget", "6,3,2.9", "--calls", "0")
+	r := trial.Must(t, Experiment, "--records", "gen:n=4,order=sorted", "--calibration", "gold-6248@2", "--buffer",
+		"2,dynamic", "--budget", "6,3,2.9", "--calls", "0")
 	// Both sizes take a page, so that the bigger one is always chosen: it is faster.
 	for i, want := range [][2]string{{withInterrupts, "3"}, {withInterrupts, "3"}, {withDeferral, "0"}} {
-		if r.Cell(t, i, "protocol") != want[0] || r.Cell(t, i, "taken_per_ms") != want[1] || len(r.Cell(t, i, "update_ns")) > 6 {
+		if r.Cell(t, i, "protocol") != want[0] || r.Cell(t, i, "taken_per_ms") != want[1] ||
+			len(r.Cell(t, i, "update_ns")) > 6 {
 			t.Errorf("%v, want %v", r.Table.Rows[i], want)
 		}
 	}
@@ -112,7 +121,8 @@ func TestLadder(t *testing.T) {
 		l := &ladder{}
 		for i := range rapid.IntRange(1, 7).Draw(t, "choices") {
 			c := &choice{taken: float64(small.Draw(t, "taken")), standing: float64(small.Draw(t, "standing"))}
-			c.PlanRow = sim.PlanRow{Config: &sim.Config{Protocol: withInterrupts, Buffer: sched.Buffer{Slots: i + 1}}, Buffered: true, BufferPages: small.Draw(t, "pages")}
+			c.PlanRow = sim.PlanRow{Config: &sim.Config{Protocol: withInterrupts, Buffer: sched.Buffer{Slots: i + 1}},
+				Buffered: true, BufferPages: small.Draw(t, "pages")}
 			c.Modelled = &sim.Modelled{Update: timed.Nanos(small.Draw(t, "update"))}
 			l.All = append(l.All, c)
 		}

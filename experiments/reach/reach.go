@@ -58,10 +58,12 @@ func (c Config) Validate() error { return spec.Validate(c) }
 func (c *Config) fields() []*experiments.Field {
 	return []*experiments.Field{
 		experiments.Arches(&c.Arches),
-		experiments.Tables(&c.Records, "`table` of records: a built-in one, a file or gen:...; repeatable (default: that of a real kernel for each instruction set)"),
+		experiments.Tables(&c.Records,
+			"`table` of records: a built-in one, a file or gen:...; repeatable (default: that of a real kernel for each instruction set)"),
 		experiments.File(&c.Kallsyms, "kallsyms", "`file` with the addresses for a list of functions without"),
-		experiments.Sizes(&c.Distances, "distance", "0,256,512,1K,1536,2046,2048,4K,64K,1M,16M,64M,96M,104M,108M,112M,114M,116M,118M,120M,122M,124M,126M,128M,130M,"+
-			"256M,512M,1G,1536M,2000M,2032M,2034M,2036M,2038M,2040M,2042M,2044M,2046M,2048M,2052M,4G", "`list` of distances of the trampoline from the text, in bytes", 1<<46),
+		experiments.Sizes(&c.Distances, "distance",
+			"0,256,512,1K,1536,2046,2048,4K,64K,1M,16M,64M,96M,104M,108M,112M,114M,116M,118M,120M,122M,124M,126M,128M,130M,"+
+				"256M,512M,1G,1536M,2000M,2032M,2034M,2036M,2038M,2040M,2042M,2044M,2046M,2048M,2052M,4G", "`list` of distances of the trampoline from the text, in bytes", 1<<46),
 	}
 }
 
@@ -82,7 +84,8 @@ var columns = results.Columns[*row]{
 		Cell: func(r *row) any { return r.Limit.Layout }},
 	{Name: "side", Doc: "the trampoline lies below the core kernel's text or above it",
 		Cell: func(r *row) any { return r.Side() }},
-	{Name: "distance_bytes", Doc: "of the trampoline from the page of the first record (below) or from the last record (above)",
+	{Name: "distance_bytes",
+		Doc:  "of the trampoline from the page of the first record (below) or from the last record (above)",
 		Cell: func(r *row) any { return r.Distance }},
 	{Name: "sites", Doc: "records that the kernel patches", Cell: func(r *row) any { return r.Sites }},
 	{Name: "refused", Doc: "records that are misaligned, so that it does not", Detail: true,
@@ -98,7 +101,8 @@ var columns = results.Columns[*row]{
 	{Name: "missed", Doc: "sites for which the kernel takes the direct way, whose branch would land elsewhere",
 		Cell: func(r *row) any { return r.Missed() }},
 	{Name: "direct_share", Doc: "of the sites, 0 to 1", Cell: func(r *row) any { return r.Share() }},
-	{Name: "contiguous_share", Doc: "the same if sites lay evenly from the first to the last; empty where range does not count from sites",
+	{Name: "contiguous_share",
+		Doc:  "the same if sites lay evenly from the first to the last; empty where range does not count from sites",
 		Cell: func(r *row) any { return results.If(r.Limit.From == published.FromSite, r.Even) }},
 }
 
@@ -148,10 +152,12 @@ func measure(ctx context.Context, s *experiments.Study[Config, *row]) (*experime
 	}
 	err = experiments.Each(ctx, s, points, func(p point) (*row, error) {
 		n, err := p.text.count(p.at)
-		return &row{Source: p.Name(), Arch: p.text.Arch.Traits().Name, Limit: p.Limit, Below: p.Below, Distance: p.Distance, count: n}, err
+		return &row{Source: p.Name(), Arch: p.text.Arch.Traits().Name, Limit: p.Limit, Below: p.Below, Distance: p.Distance,
+			count: n}, err
 	})
 	a := answer{s}
-	return &experiments.Findings{Report: a, Pictures: []experiments.Picture{{Picture: a.chart().Picture()}}, No: a.wrong()}, err
+	return &experiments.Findings{Report: a, Pictures: []experiments.Picture{{Picture: a.chart().Picture()}},
+		No: a.wrong()}, err
 }
 
 // texts are the tables that fit the architectures, each with every layout.

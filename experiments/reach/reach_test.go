@@ -35,7 +35,8 @@ func TestReach(t *testing.T) {
 	r := trial.Must(t, Experiment)
 	partly, missed := 0, 0
 	for i := range r.Table.Rows {
-		sites, direct, stated := number(t, r.Cell(t, i, "sites")), number(t, r.Cell(t, i, "direct")), number(t, r.Cell(t, i, "stated"))
+		sites, direct, stated := number(t, r.Cell(t, i, "sites")), number(t, r.Cell(t, i, "direct")), number(t,
+			r.Cell(t, i, "stated"))
 		if n := direct + number(t, r.Cell(t, i, "through_entry")) + number(t, r.Cell(t, i, "unreachable")); n != sites {
 			t.Errorf("row %d: %d of %d sites", i, n, sites)
 		}
@@ -64,7 +65,8 @@ func TestMissed(t *testing.T) {
 	}
 	entry := int64(table.Addr(0)) &^ 4095
 	distances := []int{0, 256, 1024, 2044}
-	r := trial.Must(t, Experiment, "--arch", "riscv64", "--distance", strings.Trim(strings.ReplaceAll(fmt.Sprint(distances), " ", ","), "[]"))
+	r := trial.Must(t, Experiment, "--arch", "riscv64", "--distance",
+		strings.Trim(strings.ReplaceAll(fmt.Sprint(distances), " ", ","), "[]"))
 	checked := 0
 	for i := range r.Table.Rows {
 		if r.Cell(t, i, "layout") != published.WordSite || r.Cell(t, i, "side") != "below" {
@@ -114,7 +116,8 @@ func TestEven(t *testing.T) {
 			t.Fatal(err)
 		}
 		x := newText(table, arch, l)
-		for _, p := range x.places([]uint64{0, uint64(l.Down) - 40<<20, uint64(l.Down) - 20<<20, uint64(l.Down) - 4096, uint64(l.Down), uint64(l.Down) + 1<<20}) {
+		for _, p := range x.places([]uint64{0, uint64(l.Down) - 40<<20, uint64(l.Down) - 20<<20, uint64(l.Down) - 4096,
+			uint64(l.Down), uint64(l.Down) + 1<<20}) {
 			c, err := x.count(p.at)
 			if err != nil {
 				t.Fatal(err)
@@ -133,7 +136,8 @@ func TestEven(t *testing.T) {
 // TestOthers: somebody else's table, and what is wrong.
 func TestOthers(t *testing.T) {
 	file := filepath.Join(t.TempDir(), "list.txt")
-	if err := os.WriteFile(file, []byte("ffff800080010004 one\nffff800080010100 two\nffff800080010200 three [m]\n"), 0o666); err != nil {
+	if err := os.WriteFile(file, []byte("ffff800080010004 one\nffff800080010100 two\nffff800080010200 three [m]\n"),
+		0o666); err != nil {
 		t.Fatal(err)
 	}
 	// two is misaligned; 128 MiB below the page of one reaches from one only by
@@ -167,7 +171,8 @@ func TestEntry(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	table, err := records.New("two", "", []records.Raw{{Addr: 0xffffffff80002004, Symbol: "a"}, {Addr: 0xffffffff80002044, Symbol: "b"}})
+	table, err := records.New("two", "", []records.Raw{{Addr: 0xffffffff80002004, Symbol: "a"},
+		{Addr: 0xffffffff80002044, Symbol: "b"}})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -133,11 +133,13 @@ func (a answer) chart() *plots.Chart {
 	if worst == nil {
 		return c
 	}
-	c.Subtitle = fmt.Sprintf("modelled, calibration %s; %s calls of each patched function a second and CPU", worst.Machine.Name,
+	c.Subtitle = fmt.Sprintf("modelled, calibration %s; %s calls of each patched function a second and CPU",
+		worst.Machine.Name,
 		plots.Thousands(math.Floor(worst.Calls/float64(worst.Entries)+0.5)))
 	known := plots.Series{Name: "published", Kind: plots.Points}
 	shown := experiments.Where(a.Rows, func(r *row) bool { // other orders of waiting of the worst batch alone
-		return r.Machine.Name == worst.Machine.Name && (!r.shared() || r.Entries == worst.Entries || r.OutOfTurn == worst.OutOfTurn)
+		return r.Machine.Name == worst.Machine.Name && (!r.shared() || r.Entries == worst.Entries ||
+			r.OutOfTurn == worst.OutOfTurn)
 	})
 	for _, name := range experiments.Distinct(shown, (*row).series) {
 		s := plots.Series{Name: name}
@@ -151,8 +153,9 @@ func (a answer) chart() *plots.Chart {
 	}
 	c.Series = append([]plots.Series{known}, c.Series...)
 	if worst.Ratio() > 0 {
-		c.Notes = append(c.Notes, plots.Note{X: 0.93 * float64(len(worst.Roles)), Y: worst.published.UpdateUS.Value, Right: true,
-			Text: fmt.Sprintf("published: %s shared, on %d CPUs", experiments.Duration(worst.PublishedNS()), len(worst.Roles))})
+		c.Notes = append(c.Notes, plots.Note{X: 0.93 * float64(len(worst.Roles)), Y: worst.published.UpdateUS.Value,
+			Right: true,
+			Text:  fmt.Sprintf("published: %s shared, on %d CPUs", experiments.Duration(worst.PublishedNS()), len(worst.Roles))})
 	}
 	return c
 }

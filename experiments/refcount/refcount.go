@@ -71,7 +71,8 @@ var shares = experiments.Number("shares above 0, to 1: in strict order a few CPU
 
 func (c *Config) fields() []*experiments.Field {
 	return []*experiments.Field{
-		experiments.Machines(&c.Machines, "refcount-480@2,refcount-480@8,refcount-480@30,refcount-480@60,refcount-480@120,refcount-480@240,refcount-480"),
+		experiments.Machines(&c.Machines,
+			"refcount-480@2,refcount-480@8,refcount-480@30,refcount-480@60,refcount-480@120,refcount-480@240,refcount-480"),
 		experiments.Counts(&c.Entries, "entries", "2,164", "`list` of numbers of patches in the batch", 1, 10_000),
 		experiments.Refs(&c.Refs, "percpu,shared"),
 		experiments.List(&c.OutOfTurn, "out-of-turn", "0.001,0.01,1",
@@ -79,7 +80,8 @@ func (c *Config) fields() []*experiments.Field {
 				"that has waited longest changes places with any of those that wait: near 0 serves in turn, 1 draws lots", shares),
 		experiments.Rate(&c.Calls, "calls",
 			"calls of each patched function a second on each CPU (default: the calibration's calls, spread over 164)"),
-		experiments.File(&c.Published, "published", "`file` in place of the published figures: CSV with measurement, entries, hardware_threads, update_us, program_ns, source"),
+		experiments.File(&c.Published, "published",
+			"`file` in place of the published figures: CSV with measurement, entries, hardware_threads, update_us, program_ns, source"),
 	}
 }
 

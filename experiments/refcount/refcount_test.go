@@ -28,7 +28,8 @@ func numeric(t *testing.T, r *trial.Result, row int, column string) float64 {
 }
 
 // small are machines on which the shape can be seen already.
-var small = []string{"--calibration", "refcount-480@2,refcount-480@30,refcount-480@60,refcount-480@120", "--out-of-turn", "0.001,1"}
+var small = []string{"--calibration", "refcount-480@2,refcount-480@30,refcount-480@60,refcount-480@120",
+	"--out-of-turn", "0.001,1"}
 
 // TestShape: with a counter for each CPU an update's time grows with the rounds
 // alone. With a shared one, nothing is lost before the line is full; from then on the
@@ -38,7 +39,8 @@ func TestShape(t *testing.T) {
 	r := trial.Must(t, Experiment, small...)
 	at := map[string]float64{}
 	for i := range r.Table.Rows {
-		key := strings.Join([]string{r.Cell(t, i, "entries"), r.Cell(t, i, "refs"), r.Cell(t, i, "out_of_turn"), r.Cell(t, i, "cpus")}, " ")
+		key := strings.Join([]string{r.Cell(t, i, "entries"), r.Cell(t, i, "refs"), r.Cell(t, i, "out_of_turn"),
+			r.Cell(t, i, "cpus")}, " ")
 		at[key] = numeric(t, r, i, "update_ns")
 		if r.Cell(t, i, "rounds") != "3" || r.Cell(t, i, "ratio") != "" {
 			t.Errorf("%s: %v", key, r.Table.Rows[i])
@@ -94,8 +96,10 @@ func TestPublished(t *testing.T) {
 // TestWrong: what cannot be asked is said in one line.
 func TestWrong(t *testing.T) {
 	for _, tt := range [][2]string{
-		{"--out-of-turn=0", "want shares above 0"}, {"--out-of-turn=2", "want shares above 0"}, {"--refs=shard", "did you mean shared"},
-		{"--entries=0", "want whole numbers from 1"}, {"--calls=-1", "want a number from 0"}, {"--published=nosuch.csv", "nosuch.csv"},
+		{"--out-of-turn=0", "want shares above 0"}, {"--out-of-turn=2", "want shares above 0"}, {"--refs=shard",
+			"did you mean shared"},
+		{"--entries=0", "want whole numbers from 1"}, {"--calls=-1", "want a number from 0"}, {"--published=nosuch.csv",
+			"nosuch.csv"},
 		{"--calibration=refcount", "refcount-480"},
 	} {
 		if r := trial.Run(t, Experiment, tt[0]); r.Err == nil || !strings.Contains(r.Err.Error(), tt[1]) {

@@ -47,7 +47,8 @@ func TestTimes(t *testing.T) {
 		if strings.HasSuffix(m, "-count") != (r.Cell(t, i, "call_ns") == "") {
 			t.Errorf("%s: call_ns %q", m, r.Cell(t, i, "call_ns"))
 		}
-		if m == "fentry" && (!near(cell(t, r, i, "runs_mps"), 107.443, 1e-3) || !near(cell(t, r, i, "apart_percent"), -0.274, 1e-3)) {
+		if m == "fentry" && (!near(cell(t, r, i, "runs_mps"), 107.443, 1e-3) || !near(cell(t, r, i, "apart_percent"), -0.274,
+			1e-3)) {
 			t.Errorf("fentry, runs: %v, %v", cell(t, r, i, "runs_mps"), cell(t, r, i, "apart_percent"))
 		}
 		if known := r.Cell(t, i, "runs_mps") != ""; known && cell(t, r, i, "apart_p") != 1 && m != "fmodret-multi" {
@@ -84,7 +85,8 @@ func TestClaims(t *testing.T) {
 		if j.Table == tableOne {
 			by = 0.01
 		}
-		if !near(j.Percent.Value, w.percent, 0.001) || !near(j.Percent.Low, w.low, by) || !near(j.Percent.High, w.high, by) || j.Verdict != w.verdict {
+		if !near(j.Percent.Value, w.percent, 0.001) || !near(j.Percent.Low, w.low, by) || !near(j.Percent.High, w.high, by) ||
+			j.Verdict != w.verdict {
 			t.Errorf("%s (%s): %+v %s, want %+v", j.Text, j.Table, j.Percent, j.Verdict, w)
 		}
 		if i%2 == 0 && (j.Nothing < 0.05) != !(j.Percent.Low <= 0 && 0 <= j.Percent.High) {
@@ -93,7 +95,8 @@ func TestClaims(t *testing.T) {
 	}
 	// Against a claim of 20 % all of the interval lies outside.
 	ratios, err := fit.MeanOf(logs(runs, "fentry-multi", "fentry"))
-	if j := r.settle(claim{claimed: -20}, tableRuns, ratios); err != nil || j.Verdict != fit.Contradicted || j.Exactly > 0.001 || j.Outside < 0.999 {
+	if j := r.settle(claim{claimed: -20}, tableRuns, ratios); err != nil || j.Verdict != fit.Contradicted ||
+		j.Exactly > 0.001 || j.Outside < 0.999 {
 		t.Errorf("%+v, %v", j, err)
 	}
 }
@@ -125,7 +128,8 @@ func TestOwn(t *testing.T) {
 	const pair = "1,9,8,8,7,7,6,6\n2,9,8,8,7,7,6,6\n"
 	for _, tt := range [][2]string{
 		{"--published=" + write(head+"fentry,50,1\n"), "t.csv: no row kernel-count, whose time is taken off the others'"},
-		{"--published=" + write(head+"kernel-count,100,1\nfentry,150,1\n"), "t.csv:3: fentry 150: is not slower than kernel-count, 100 on line 2"},
+		{"--published=" + write(head+"kernel-count,100,1\nfentry,150,1\n"),
+			"t.csv:3: fentry 150: is not slower than kernel-count, 100 on line 2"},
 		{"--published=" + write("mechanism,mps\n"), `t.csv:1: "mechanism,mps": want the columns mechanism,mps,plusminus`},
 		{"--published-runs=" + write(runs+pair), "2 runs say nothing of how they spread"},
 		{"--margin=0", "want points above 0"},

@@ -40,9 +40,11 @@ func (s *Setting) Fields(machines, buffers string) []*experiments.Field {
 		experiments.Machines(&s.Machines, machines),
 		experiments.Buffers(&s.Buffers, buffers),
 		experiments.Roles(&s.Roles, "", "`machine` in place of the calibrations' own, of which a quarter is isolated"),
-		experiments.Records(&s.Records, "", "`table` of records: a built-in one, a file or gen:... (default: the kernel of the calibration's instruction set)"),
+		experiments.Records(&s.Records, "",
+			"`table` of records: a built-in one, a file or gen:... (default: the kernel of the calibration's instruction set)"),
 		experiments.Rate(&s.Calls, "calls", "calls of traced functions a second on a busy CPU (default: the calibration's)"),
-		experiments.Count(&s.Limit, "limit-ipis", 10_000_000, "what takes more `interrupts` than that, of all CPUs together, is counted and not timed", 0, math.MaxInt),
+		experiments.Count(&s.Limit, "limit-ipis", 10_000_000,
+			"what takes more `interrupts` than that, of all CPUs together, is counted and not timed", 0, math.MaxInt),
 	}
 }
 
