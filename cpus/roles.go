@@ -22,6 +22,9 @@ const (
 
 var roleNames = []string{"busy", "idle", "isolated", "irqsoff", "offline"}
 
+// Valid tells whether it is one of the roles.
+func (r Role) Valid() bool { return int(r) < len(roleNames) }
+
 func (r Role) String() string { return roleNames[r] }
 
 // sleeps tells whether the CPU only runs kernel code when interrupted.

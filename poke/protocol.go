@@ -37,6 +37,10 @@ type Protocol struct {
 	statesPath         bool
 }
 
+// Stated tells whether the protocol says anything: one that was neither built in nor
+// read from a file has no step.
+func (p *Protocol) Stated() bool { return p.open != nil || p.batch != nil || p.close != nil }
+
 // Shape is what steps depend on besides the patches.
 type Shape struct {
 	Traits  isa.Traits

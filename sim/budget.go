@@ -19,12 +19,12 @@ type Budget []Limit
 
 // Limit is the most that a row may have of something.
 type Limit struct {
-	measure
+	quantity
 	Max float64 // interrupts, or whatever is counted; nanoseconds
 }
 
-// measure is something that a budget can limit.
-type measure struct {
+// quantity is something that a budget can limit.
+type quantity struct {
 	name string
 	// columns hold it; the first that a row knows counts. Times of the timed
 	// engine come before those by the wall clock.
@@ -36,7 +36,7 @@ type measure struct {
 	doc      string
 }
 
-var measures = []measure{
+var quantities = []quantity{
 	{name: "isolated", columns: []string{"ipis_isolated_max"}, doc: "interrupts that an isolated CPU takes"},
 	{name: "burst", columns: []string{"burst_max"}, per: "/ms", doc: "interrupts that a CPU takes in a millisecond"},
 	{name: "ipis", columns: []string{"ipis_per_cpu"}, doc: "interrupts that each CPU but the sender takes"},
@@ -48,7 +48,7 @@ var measures = []measure{
 
 // BudgetNames are the names of what a budget can limit.
 func BudgetNames() (names []string) {
-	for _, m := range measures {
+	for _, m := range quantities {
 		names = append(names, m.name)
 	}
 	return names
@@ -59,11 +59,11 @@ func ParseBudget(items []string) (Budget, error) {
 	var b Budget
 	for _, item := range items {
 		name, value, _ := strings.Cut(item, "=")
-		i := slices.IndexFunc(measures, func(m measure) bool { return m.name == name })
+		i := slices.IndexFunc(quantities, func(m quantity) bool { return m.name == name })
 		if i < 0 {
 			return nil, fmt.Errorf("budget %q: %w", item, spelling.NotOneOf(name, BudgetNames()))
 		}
-		m := measures[i]
+		m := quantities[i]
 		if slices.ContainsFunc(b, func(l Limit) bool { return l.name == name }) {
 			return nil, fmt.Errorf("budget %q: %s is limited twice", item, name)
 		}
@@ -79,7 +79,7 @@ func ParseBudget(items []string) (Budget, error) {
 	return b, nil
 }
 
-func (m measure) parse(value string) (float64, bool) {
+func (m quantity) parse(value string) (float64, bool) {
 	if m.time {
 		d, err := time.ParseDuration(value)
 		return float64(d), err == nil && d >= 0
@@ -89,7 +89,7 @@ func (m measure) parse(value string) (float64, bool) {
 	return float64(n), ok && err == nil && n <= 1<<53 // what a float64 counts to
 }
 
-func (m measure) example() string {
+func (m quantity) example() string {
 	if m.time {
 		return fmt.Sprintf("a time with its unit, such as %s=2ms", m.name)
 	}
@@ -97,7 +97,7 @@ func (m measure) example() string {
 }
 
 // format writes a value as a budget does.
-func (m measure) format(v float64) string {
+func (m quantity) format(v float64) string {
 	if m.time {
 		return time.Duration(math.Ceil(v)).String()
 	}
@@ -161,7 +161,7 @@ func (b Budget) ExceededIn(columns []results.Column, row []results.Value) (out [
 }
 
 // of finds what is measured in a row.
-func (m measure) of(columns []results.Column, row []results.Value) (float64, bool) {
+func (m quantity) of(columns []results.Column, row []results.Value) (float64, bool) {
 	for _, name := range m.columns {
 		i := slices.IndexFunc(columns, func(c results.Column) bool { return c.Name == name })
 		if i < 0 {
@@ -177,7 +177,7 @@ func (m measure) of(columns []results.Column, row []results.Value) (float64, boo
 // BudgetHelp says what a budget can limit, for help texts.
 func BudgetHelp() string {
 	var parts []string
-	for _, m := range measures {
+	for _, m := range quantities {
 		parts = append(parts, m.name+" ("+m.doc+")")
 	}
 	return strings.Join(parts, ", ")

@@ -94,7 +94,7 @@ func TestBudgetColumns(t *testing.T) {
 	for _, c := range RunColumns.Table("run").Columns {
 		columns[c.Name] = true
 	}
-	for _, m := range measures {
+	for _, m := range quantities {
 		for _, c := range m.columns {
 			if !columns[c] {
 				t.Errorf("%s is about %s, which is no column", m.name, c)

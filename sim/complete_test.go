@@ -8,6 +8,8 @@ import (
 	"testing"
 
 	"github.com/textpoke/textpoke/cpus"
+	"github.com/textpoke/textpoke/cpus/isa"
+	"github.com/textpoke/textpoke/poke"
 	"github.com/textpoke/textpoke/sched"
 )
 
@@ -43,9 +45,30 @@ func TestConfigIsValidated(t *testing.T) {
 		"calls: -1 a second":       {Calls: new(-1.0)},
 		"entries: NaN a second":    {Entries: new(math.NaN())},
 		`protocol "none": not one`: {Protocol: "none"},
+		"order number 99":          {Order: 99},
+		"engine number 9":          {Engine: 9},
+		"fetch model number 99":    {Fetch: 99},
+		"lookup number 99":         {Lookup: 99},
+		"references number 99":     {Refs: 99},
+		"a role that there is":     {Roles: []cpus.Role{0, 99}},
+		"want a way of dispatch":   {Tracers: &Tracers{}},
+		"without any step":         {Plan: &poke.Protocol{}},
+		"want one of them":         {Plan: poke.Named("word", mustArch(t).Traits()), Protocol: "breakpoint"},
+		`scenario ""`:              {Scenario: &Scenario{}},
+		"preempts no tasks":        {Preempt: true},
 	} {
 		if _, err := NewJob(c); err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("%v, want an error with %q", err, want)
 		}
 	}
+}
+
+// mustArch is the first architecture.
+func mustArch(t *testing.T) isa.Arch {
+	t.Helper()
+	a, err := cpus.ParseArch(cpus.ArchNames()[0])
+	if err != nil {
+		t.Fatal(err)
+	}
+	return a
 }

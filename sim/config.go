@@ -5,6 +5,7 @@ package sim
 import (
 	"cmp"
 	"context"
+	"errors"
 	"fmt"
 	"slices"
 	"strings"
@@ -15,6 +16,7 @@ import (
 	"github.com/textpoke/textpoke/cpus/isa"
 	"github.com/textpoke/textpoke/int3"
 	"github.com/textpoke/textpoke/kernels/calibration"
+	"github.com/textpoke/textpoke/kernels/ledger"
 	"github.com/textpoke/textpoke/poke"
 	"github.com/textpoke/textpoke/records"
 	"github.com/textpoke/textpoke/sched"
@@ -118,6 +120,15 @@ func (c *Config) complete() (err error) {
 	if c.Roles == nil {
 		c.Roles = make([]cpus.Role, DefaultCPUs)
 	}
+	if s := c.Scenario; s != nil {
+		if s.Kernel == nil {
+			s = &Scenario{Name: s.Name, Kernel: ledger.For(c.Arch.Traits().Name), Off: s.Off}
+			c.Scenario = s
+		}
+		if _, err := s.Entries(true); err != nil {
+			return fmt.Errorf("scenario %q: %w", s.Name, err)
+		}
+	}
 	if c.Log == nil {
 		c.Log = zap.NewNop()
 	}
@@ -125,19 +136,50 @@ func (c *Config) complete() (err error) {
 }
 
 func (c *Config) validate() error {
+	if err := c.validateNames(); err != nil {
+		return err
+	}
 	switch n := len(c.Roles); {
 	case n == 0 || n > cpus.MaxCPUs:
 		return fmt.Errorf("%d CPUs: want 1 to %d", n, cpus.MaxCPUs)
+	case slices.ContainsFunc(c.Roles, func(r cpus.Role) bool { return !r.Valid() }):
+		return errors.New("a CPU has a role that there is not")
 	case cpus.Housekeeper(c.Roles) < 0:
 		return fmt.Errorf("CPUs %s: no CPU that a patcher may run on", cpus.FormatRoles(c.Roles))
 	case c.Buffer.Slots < 0:
 		return fmt.Errorf("buffer of %d slots: want 1 or more, or 0 for as many as patches", c.Buffer.Slots)
 	case !(c.OutOfTurn >= 0 && c.OutOfTurn <= 1):
 		return fmt.Errorf("share of visits out of turn %g: want 0 to 1", c.OutOfTurn)
+	case c.Plan != nil && !c.Plan.Stated():
+		return errors.New("a plan without any step: read it from a file, or name a protocol")
+	case c.Plan != nil && c.Protocol != "" && c.Protocol != c.Plan.Name:
+		return fmt.Errorf("protocol %s and plan %s: want one of them", c.Protocol, c.Plan.Name)
+	case c.Tracers != nil && (c.Tracers.Dispatch.New == nil || c.Tracers.Relevant < 0 || c.Tracers.Irrelevant < 0):
+		return errors.New("tracers: want a way of dispatch, and numbers of tracers that are 0 or more")
+	case c.Engine == LiveEngine && c.Preempt:
+		return errors.New("the live engine preempts no tasks inside tracers: that is for the timed one")
 	}
 	for name, rate := range map[string]*float64{"calls": c.Calls, "entries": c.Entries} {
 		if rate != nil && !(*rate >= 0) {
 			return fmt.Errorf("%s: %g a second: want 0 or more", name, *rate)
+		}
+	}
+	return nil
+}
+
+// validateNames refuses numbers that no name stands for.
+func (c *Config) validateNames() error {
+	for _, axis := range []struct {
+		what   string
+		number uint8
+		names  []string
+	}{
+		{"order", uint8(c.Order), sched.OrderNames()}, {"lookup", uint8(c.Lookup), int3.LookupNames()},
+		{"kind of references", uint8(c.Refs), int3.RefsNames()}, {"fetch model", uint8(c.Fetch), cpus.FetchNames()},
+		{"engine", uint8(c.Engine), engineNames},
+	} {
+		if int(axis.number) >= len(axis.names) {
+			return fmt.Errorf("%s number %d: there are %d", axis.what, axis.number, len(axis.names))
 		}
 	}
 	return nil

@@ -44,6 +44,10 @@ func newTimed(j *Job, calls timed.Thinning) (*Timed, error) {
 		return nil, fmt.Errorf("calibration %s is of a machine of %s, not of %s", j.Calibration.Name, arch,
 			j.shape.Traits.Name)
 	}
+	if lag := j.Calibration.Costs.FetchLag; j.Mutation != "" {
+		j.Log.Warn("a run that finds nothing says little of a defect: CPUs fetch old text for no longer than the "+
+			"calibration's fetch lag; textpoke check decides", zap.String("mutation", j.Mutation), zap.Float64("fetch_lag_ns", lag))
+	}
 	var err error
 	if t.sites, err = j.sites(); err != nil {
 		return nil, err

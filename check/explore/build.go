@@ -65,6 +65,9 @@ func (s *Setup) tracer(m *Model, i int) (ops uint64, entry records.Addr) {
 // Model lays the machine out and compiles the program. Errors say what is wrong
 // with the request.
 func (s *Setup) Model() (*Model, error) {
+	if err := s.validate(); err != nil {
+		return nil, err
+	}
 	longest, err := s.longest()
 	if err != nil {
 		return nil, err
@@ -99,6 +102,23 @@ func (s *Setup) Model() (*Model, error) {
 		m.Programs = append(m.Programs, program)
 	}
 	return m, m.Prepare()
+}
+
+// validate refuses what no model can be made of.
+func (s *Setup) validate() error {
+	switch {
+	case s.Arch == nil:
+		return errors.New("no instruction set")
+	case s.Protocol == nil || !s.Protocol.Stated():
+		return errors.New("no protocol")
+	case len(s.Roles) == 0:
+		return errors.New("no CPU")
+	case slices.ContainsFunc(s.Roles, func(r cpus.Role) bool { return !r.Valid() }):
+		return errors.New("a CPU has a role that there is not")
+	case int(s.Fetch) >= len(cpus.FetchNames()), int(s.Lookup) >= len(int3.LookupNames()), int(s.Refs) >= len(int3.RefsNames()):
+		return errors.New("a fetch model, a lookup or a kind of references that there is not")
+	}
+	return nil
 }
 
 // path is what CPUs do, with the defects that are asked for.

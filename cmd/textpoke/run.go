@@ -233,7 +233,7 @@ func (s *runner) add(row sim.RunRow, text string, add func(journal.Row)) error {
 		if err != nil {
 			return err
 		}
-		r.Beside = append(r.Beside, cells)
+		r.Others = append(r.Others, cells)
 	}
 	add(r)
 	return nil

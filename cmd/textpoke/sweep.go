@@ -199,7 +199,7 @@ func (s *sweep) take(it item) error {
 		return err
 	}
 	if s.out.keep {
-		for _, cells := range it.Beside {
+		for _, cells := range it.Others {
 			s.beside.Rows = append(s.beside.Rows, append(journal.Cells{results.Int(int64(number))}, cells[1:]...))
 		}
 	}

@@ -92,7 +92,7 @@ type Entry struct {
 // Row is a row of the table, and what goes with it.
 type Row struct {
 	Cells  Cells   `json:"cells"`
-	Beside []Cells `json:"beside,omitempty"` // rows of the table beside
+	Others []Cells `json:"beside,omitempty"` // rows of the other table
 	Text   string  `json:"text,omitempty"`   // for people, above the tables
 }
 

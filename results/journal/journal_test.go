@@ -25,7 +25,7 @@ var header = Header{
 func entry(i int) Entry {
 	return Entry{Point: i, Key: fmt.Sprintf("--seed %d", i), Wrong: strings.Repeat("!\n", i%2), Rows: []Row{{
 		Cells:  Cells{results.Int(int64(i)), results.Float(3), results.Empty, results.String("a,\"b\"\n\xff")},
-		Beside: []Cells{{results.Uint(1 << 63)}, {results.Bool(true)}}, Text: "text\n",
+		Others: []Cells{{results.Uint(1 << 63)}, {results.Bool(true)}}, Text: "text\n",
 	}}}
 }
 
