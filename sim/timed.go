@@ -46,7 +46,8 @@ func newTimed(j *Job, calls timed.Thinning) (*Timed, error) {
 	}
 	if lag := j.Calibration.Costs.FetchLag; j.Mutation != "" {
 		j.Log.Warn("a run that finds nothing says little of a defect: CPUs fetch old text for no longer than the "+
-			"calibration's fetch lag; textpoke check decides", zap.String("mutation", j.Mutation), zap.Float64("fetch_lag_ns", lag))
+			"calibration's fetch lag; textpoke check decides", zap.String("mutation", j.Mutation), zap.Float64("fetch_lag_ns",
+			lag))
 	}
 	var err error
 	if t.sites, err = j.sites(); err != nil {

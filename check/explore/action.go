@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 package explore
 
 import (
@@ -221,8 +223,9 @@ func (w *world) stepPatcher(i int, ch cpus.Chooser) {
 	at, done, stage := p.Place()
 	status, err := p.Step(context.Background(), w, ch)
 	if err != nil {
-		w.violate(&cpus.Violation{Property: cpus.BrokenSite, CPU: w.m.homes[i], Site: int(p.Patches[p.Plan[p.At].From+p.Done].Site),
-			Why: "the patcher does not find what it expects: " + err.Error()})
+		w.violate(&cpus.Violation{Property: cpus.BrokenSite, CPU: w.m.homes[i],
+			Site: int(p.Patches[p.Plan[p.At].From+p.Done].Site),
+			Why:  "the patcher does not find what it expects: " + err.Error()})
 		return
 	}
 	at2, done2, stage2 := p.Place()
@@ -273,7 +276,8 @@ func (w *world) finish(i int) {
 	home := w.m.homes[i]
 	w.cpu[home].Repoll()
 	if w.stopping == int8(i+1) && w.arriving > 0 {
-		w.violate(&cpus.Violation{Property: cpus.Deadlock, CPU: home, Why: "the program is over, and nobody lets the CPUs go on that it has stopped"})
+		w.violate(&cpus.Violation{Property: cpus.Deadlock, CPU: home,
+			Why: "the program is over, and nobody lets the CPUs go on that it has stopped"})
 	}
 	p := &w.patcher[i]
 	for k := range p.Patches {
@@ -281,7 +285,8 @@ func (w *world) finish(i int) {
 		if w.m.anyEnd {
 			break
 		}
-		if got := w.Peek(int(patch.Site)); got != w.m.final[i][patch.Site] && !p.Holds(patch.Site, false) && !w.m.sharedSite(i, patch.Site) {
+		if got := w.Peek(int(patch.Site)); got != w.m.final[i][patch.Site] && !p.Holds(patch.Site, false) &&
+			!w.m.sharedSite(i, patch.Site) {
 			n := w.m.Code.Len
 			w.violate(&cpus.Violation{
 				Property: cpus.BrokenSite, CPU: home, Site: int(patch.Site), Addr: patch.Addr, Bytes: got.Format(n),

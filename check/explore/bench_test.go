@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 package explore
 
 import (
@@ -22,24 +24,25 @@ func BenchmarkExplore(b *testing.B) {
 		if c.workers > 0 {
 			cores = fmt.Sprint(c.workers)
 		}
-		b.Run(fmt.Sprintf("breakpoint/cpus=%d/sites=%d/reduce=%s/cores=%s", c.cpus, c.sites, c.reduce, cores), func(b *testing.B) {
-			s := setup(b, "x86_64", "breakpoint", "", c.cpus, c.sites)
-			m, err := s.Model()
-			if err != nil {
-				b.Fatal(err)
-			}
-			var states, memory uint64
-			for b.Loop() {
-				r, err := Explore(context.Background(), m, Options{Workers: c.workers, Reduce: c.reduce})
-				if err != nil || r.Verdict != Safe {
-					b.Fatal(r, err)
+		b.Run(fmt.Sprintf("breakpoint/cpus=%d/sites=%d/reduce=%s/cores=%s", c.cpus, c.sites, c.reduce, cores),
+			func(b *testing.B) {
+				s := setup(b, "x86_64", "breakpoint", "", c.cpus, c.sites)
+				m, err := s.Model()
+				if err != nil {
+					b.Fatal(err)
 				}
-				states += r.States
-				memory = r.Memory / r.States
-			}
-			b.ReportMetric(float64(states)/b.Elapsed().Seconds(), "states/s")
-			b.ReportMetric(float64(memory), "bytes/state")
-			b.ReportMetric(0, "ns/op")
-		})
+				var states, memory uint64
+				for b.Loop() {
+					r, err := Explore(context.Background(), m, Options{Workers: c.workers, Reduce: c.reduce})
+					if err != nil || r.Verdict != Safe {
+						b.Fatal(r, err)
+					}
+					states += r.States
+					memory = r.Memory / r.States
+				}
+				b.ReportMetric(float64(states)/b.Elapsed().Seconds(), "states/s")
+				b.ReportMetric(float64(memory), "bytes/state")
+				b.ReportMetric(0, "ns/op")
+			})
 	}
 }

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 package explore
 
 import (
@@ -22,7 +24,8 @@ func TestCheckpoint(t *testing.T) {
 				if r.Verdict == Incomplete {
 					continue
 				}
-				if r.Verdict != want.Verdict || r.States != want.States || r.Transitions != want.Transitions || r.Depth != want.Depth {
+				if r.Verdict != want.Verdict || r.States != want.States || r.Transitions != want.Transitions ||
+					r.Depth != want.Depth {
 					t.Errorf("exact %t, mutation %q: %s %d %d %d, want %s %d %d %d", exact, mutation,
 						r.Verdict, r.Depth, r.States, r.Transitions, want.Verdict, want.Depth, want.States, want.Transitions)
 				}
@@ -142,7 +145,8 @@ func TestCheckpointAtTheEndOfALevel(t *testing.T) {
 		}
 		got := explore(t, s, Options{Checkpoint: path, Resume: true})
 		if got.Verdict != want.Verdict || got.States != want.States || got.Depth != want.Depth {
-			t.Errorf("mutation %q: %s, %d states, depth %d; want %s, %d, %d", mutation, got.Verdict, got.States, got.Depth, want.Verdict, want.States, want.Depth)
+			t.Errorf("mutation %q: %s, %d states, depth %d; want %s, %d, %d", mutation, got.Verdict, got.States, got.Depth,
+				want.Verdict, want.States, want.Depth)
 		}
 	}
 }

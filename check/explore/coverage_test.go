@@ -13,7 +13,8 @@ import (
 // TestCoverageNames: what does not happen in some models that are safe, by hand.
 func TestCoverageNames(t *testing.T) {
 	late := []string{"miss: look again", "miss: go back"}
-	handler := append([]string{"site: call", "handler: take reference", "handler: look up", "handler: give back", "handler: act"}, late...)
+	handler := append([]string{"site: call", "handler: take reference", "handler: look up", "handler: give back",
+		"handler: act"}, late...)
 	alone := append(handler, "CPU takes what waits", "CPU fetches afresh", "CPU answers the sender")
 	for _, c := range []struct {
 		arch, protocol, mutation string
@@ -35,7 +36,8 @@ func TestCoverageNames(t *testing.T) {
 		}
 		r := explore(t, s, Options{Reduce: all})
 		if diff := cmp.Diff(c.never, r.Coverage.Never); r.Verdict != Safe || diff != "" {
-			t.Errorf("%s %s %s on %d CPUs: %s, never reached (-want +got):\n%s", c.arch, c.protocol, c.mutation, c.cpus, r.Verdict, diff)
+			t.Errorf("%s %s %s on %d CPUs: %s, never reached (-want +got):\n%s", c.arch, c.protocol, c.mutation, c.cpus,
+				r.Verdict, diff)
 		}
 		if c.traps != (r.Coverage.Traps > 0) {
 			t.Errorf("%s %s on %d CPUs: %d traps", c.arch, c.protocol, c.cpus, r.Coverage.Traps)
@@ -55,7 +57,8 @@ func TestCoverageOfSearchesThatAreCut(t *testing.T) {
 	if err != nil || want.Verdict != Safe || want.Coverage.Traps == 0 {
 		t.Fatal(want, err)
 	}
-	o := Options{Workers: 3, Reduce: all, Checkpoint: t.TempDir() + "/search", Every: 1 << 60, LimitStates: want.States / 2}
+	o := Options{Workers: 3, Reduce: all, Checkpoint: t.TempDir() + "/search", Every: 1 << 60,
+		LimitStates: want.States / 2}
 	if half, err := Explore(t.Context(), m, o); err != nil || half.Verdict != Incomplete {
 		t.Fatal(half, err)
 	}

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 package explore
 
 import (
@@ -128,7 +130,8 @@ func (w *world) opsName(addr uint64) string {
 
 // partName is what a Write stores, for people.
 func (w *world) partName(p poke.Part) string {
-	names := [...]string{poke.Literal: "direct call", poke.LiteralLow: "lower half of the direct call", poke.LiteralHigh: "upper half of the direct call"}
+	names := [...]string{poke.Literal: "direct call", poke.LiteralLow: "lower half of the direct call",
+		poke.LiteralHigh: "upper half of the direct call"}
 	if w.m.Code.Path.After() == cpus.DoLookUpDirect && p >= poke.Literal {
 		return names[p]
 	}

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // Package explore explores every interleaving of a small machine: the same plans,
 // CPU steps and fetch windows as on the live machine, with a search instead of a
 // Chooser.

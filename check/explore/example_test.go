@@ -19,7 +19,8 @@ func Example() {
 		fmt.Println(err)
 		return
 	}
-	setup := explore.Setup{Arch: arch, Protocol: poke.Named(poke.Native, arch.Traits()), Roles: make([]cpus.Role, 2), Sites: 1}
+	setup := explore.Setup{Arch: arch, Protocol: poke.Named(poke.Native, arch.Traits()), Roles: make([]cpus.Role, 2),
+		Sites: 1}
 	shape, err := setup.Shape()
 	if err != nil {
 		fmt.Println(err)

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 package explore
 
 import (
@@ -75,7 +77,8 @@ func Record(ctx context.Context, m *Model, seed uint64, max int) (*Trace, error)
 	err = group.Wait()
 	l.Stop()
 	var failed *poke.Error // of two patchers in each other's way: the violation tells
-	if err != nil && (!errors.As(err, &failed) || ctx.Err() != nil && errors.Is(err, context.Cause(ctx)) && parent.Err() != nil) {
+	if err != nil && (!errors.As(err, &failed) || ctx.Err() != nil && errors.Is(err, context.Cause(ctx)) &&
+		parent.Err() != nil) {
 		return nil, fmt.Errorf("record: %w", err)
 	}
 	t := &Trace{Live: true}

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 package explore
 
 import (
@@ -48,10 +50,11 @@ func TestLocksAndDeadlocks(t *testing.T) {
 		"one after the other": {[][]poke.Step{
 			{lock(a), unlock(a), lock(b), unlock(b)}, {lock(b), unlock(b), lock(a), unlock(a)},
 		}, ""},
-		"twice":            {[][]poke.Step{{lock(a), lock(a)}}, cpus.Deadlock},
-		"never told":       {[][]poke.Step{{step(poke.Expect)}}, cpus.Deadlock},
-		"told in time":     {[][]poke.Step{{step(poke.Expect)}, {step(poke.Raise)}}, ""},
-		"told too late":    {[][]poke.Step{{lock(a), step(poke.Expect), unlock(a)}, {lock(a), step(poke.Raise), unlock(a)}}, cpus.Deadlock},
+		"twice":        {[][]poke.Step{{lock(a), lock(a)}}, cpus.Deadlock},
+		"never told":   {[][]poke.Step{{step(poke.Expect)}}, cpus.Deadlock},
+		"told in time": {[][]poke.Step{{step(poke.Expect)}, {step(poke.Raise)}}, ""},
+		"told too late": {[][]poke.Step{{lock(a), step(poke.Expect), unlock(a)}, {lock(a), step(poke.Raise), unlock(a)}},
+			cpus.Deadlock},
 		"kept for ever":    {[][]poke.Step{{lock(a)}, {lock(a), unlock(a)}}, cpus.Deadlock},
 		"stopped for ever": {[][]poke.Step{{step(poke.StopMachine)}}, cpus.Deadlock},
 		"stopped twice": {[][]poke.Step{

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 package explore
 
 import (
@@ -302,7 +304,8 @@ func (w *world) unpackShared(p *packer) {
 func (w *world) unpackPatcher(p *packer, i int) {
 	var room [maxBuffered]poke.StoreID
 	w.sat[i] = seat(p.get(2))
-	g := poke.Progress{At: int(p.get(bitsAt)), Done: int32(p.get(bitsDone)), Stage: uint8(p.get(bitsStage)), Buffered: room[:0]}
+	g := poke.Progress{At: int(p.get(bitsAt)), Done: int32(p.get(bitsDone)), Stage: uint8(p.get(bitsStage)),
+		Buffered: room[:0]}
 	w.left[i] = int8(p.get(4))
 	if w.m.stores[i] != nil {
 		for range p.get(bitsCount) {

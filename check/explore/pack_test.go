@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 package explore
 
 import (
@@ -18,7 +20,8 @@ import (
 // must do the same for ever.
 func TestWordsKeepWhatMatters(t *testing.T) {
 	rapid.Check(t, func(rt *rapid.T) {
-		s := setup(t, rapid.SampledFrom(cpus.ArchNames()).Draw(rt, "arch"), rapid.SampledFrom(poke.Names()).Draw(rt, "protocol"), "", rapid.IntRange(1, 4).Draw(rt, "cpus"), rapid.IntRange(1, 3).Draw(rt, "sites"))
+		s := setup(t, rapid.SampledFrom(cpus.ArchNames()).Draw(rt, "arch"), rapid.SampledFrom(poke.Names()).Draw(rt,
+			"protocol"), "", rapid.IntRange(1, 4).Draw(rt, "cpus"), rapid.IntRange(1, 3).Draw(rt, "sites"))
 		shape, err := s.Shape()
 		if err != nil {
 			rt.Fatal(err)
@@ -55,7 +58,8 @@ func TestWordsKeepWhatMatters(t *testing.T) {
 			x, y := &dice{answers}, &dice{answers}
 			whole.perform(act, x)
 			packed.perform(act, y)
-			if fmt.Sprint(whole.found) != fmt.Sprint(packed.found) || whole.event != packed.event || whole.waits != packed.waits {
+			if fmt.Sprint(whole.found) != fmt.Sprint(packed.found) || whole.event != packed.event ||
+				whole.waits != packed.waits {
 				rt.Fatalf("%s: %v %v, from words %v %v", act.spell(nil), whole.found, whole.event, packed.found, packed.event)
 			}
 			if whole.found != nil {
@@ -115,7 +119,8 @@ func TestContradictions(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		fresh := &Model{Code: m.Code, Roles: m.Roles, Initial: m.Initial, Literals: m.Literals, NopOps: m.NopOps, Programs: m.Programs}
+		fresh := &Model{Code: m.Code, Roles: m.Roles, Initial: m.Initial, Literals: m.Literals, NopOps: m.NopOps,
+			Programs: m.Programs}
 		change(fresh)
 		if err := fresh.Prepare(); err == nil || !strings.Contains(err.Error(), name) {
 			t.Errorf("%v, want what is wrong: %s", err, name)
@@ -139,7 +144,8 @@ func TestModelsTooWide(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		fresh := &Model{Code: m.Code, Roles: m.Roles, Initial: m.Initial, Literals: m.Literals, NopOps: m.NopOps, Programs: m.Programs}
+		fresh := &Model{Code: m.Code, Roles: m.Roles, Initial: m.Initial, Literals: m.Literals, NopOps: m.NopOps,
+			Programs: m.Programs}
 		change(fresh)
 		if err := fresh.Prepare(); err == nil || !strings.Contains(err.Error(), name) {
 			t.Errorf("%v, want what is wrong: %s", err, name)

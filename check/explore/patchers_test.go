@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 package explore
 
 import (
@@ -56,7 +58,8 @@ func TestReductionsWithSeveralPatchers(t *testing.T) {
 				s.Mutation.NoMutex = noMutex
 				want := explore(t, s, Options{})
 				if got := explore(t, s, Options{Reduce: all}); got.Verdict != want.Verdict || got.States > want.States {
-					t.Errorf("%s %s, no mutex %t: %s with %d states, want %s with at most %d", arch, protocol, noMutex, got.Verdict, got.States, want.Verdict, want.States)
+					t.Errorf("%s %s, no mutex %t: %s with %d states, want %s with at most %d", arch, protocol, noMutex, got.Verdict,
+						got.States, want.Verdict, want.States)
 				}
 			}
 		}

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 package explore
 
 import (
@@ -153,7 +155,8 @@ func TestReductionsOnRandomPrograms(t *testing.T) {
 		fresh := leadOtherwise(rt, m)
 		fresh.anyEnd = true
 		patches := m.Programs[0].Patches
-		fresh.Programs = []Program{{patches, randomPlan(rt, &s, len(patches), fresh.Code.Named(), m.Code.Len > m.Code.Traits.BreakpointLen)}}
+		fresh.Programs = []Program{{patches, randomPlan(rt, &s, len(patches), fresh.Code.Named(),
+			m.Code.Len > m.Code.Traits.BreakpointLen)}}
 		if err := fresh.Prepare(); err != nil {
 			return // too many stores, or texts
 		}

@@ -34,7 +34,8 @@ func TestGraceIsNoRound(t *testing.T) {
 		s := setup(t, "x86_64", "breakpoint", "", 2, 2)
 		s.Protocol = p
 		for _, r := range reductions {
-			if got := explore(t, s, Options{Reduce: r.Reductions}); got.Verdict != Unsafe || got.Violation.Property != cpus.TornFetch {
+			if got := explore(t, s, Options{Reduce: r.Reductions}); got.Verdict != Unsafe ||
+				got.Violation.Property != cpus.TornFetch {
 				t.Errorf("%s, reduce %s: %s %v, want a torn fetch", op, r.name, got.Verdict, got.Violation)
 			}
 		}
@@ -122,7 +123,8 @@ func TestReductionsOnEditedPlans(t *testing.T) {
 			Roles:   []cpus.Role{cpus.Busy},
 		}
 		for range rapid.IntRange(1, 2).Draw(rt, "other CPUs") {
-			s.Roles = append(s.Roles, rapid.SampledFrom([]cpus.Role{cpus.Busy, cpus.Busy, cpus.Idle, cpus.IrqsOff, cpus.Isolated}).Draw(rt, "role"))
+			s.Roles = append(s.Roles, rapid.SampledFrom([]cpus.Role{cpus.Busy, cpus.Busy, cpus.Idle, cpus.IrqsOff,
+				cpus.Isolated}).Draw(rt, "role"))
 		}
 		if s.Sites == 2 && rapid.IntRange(0, 4).Draw(rt, "patchers") == 0 {
 			s.Patchers = 2

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 package explore
 
 import (
@@ -56,7 +58,8 @@ func TestReductionsOnRandomPatchers(t *testing.T) {
 			s.Roles = append(s.Roles, cpus.Busy)
 		}
 		for i := range s.Roles {
-			s.Roles[i] = rapid.SampledFrom([]cpus.Role{cpus.Busy, cpus.Busy, cpus.Idle, cpus.IrqsOff, cpus.Isolated}).Draw(rt, "role")
+			s.Roles[i] = rapid.SampledFrom([]cpus.Role{cpus.Busy, cpus.Busy, cpus.Idle, cpus.IrqsOff, cpus.Isolated}).Draw(rt,
+				"role")
 		}
 		s.Early = rapid.Bool().Draw(rt, "early")
 		m, err := s.Model()
@@ -92,7 +95,8 @@ func TestReductionsOnRandomPatchers(t *testing.T) {
 			rt.Errorf("%s\n%s\n%v", wrong, fresh.Code.Path, fresh.Programs)
 		}
 	})
-	if !testing.Short() && (verdicts[string(Safe)] == 0 || verdicts[string(Unsafe)] == 0) { // a fifth of the draws may miss one
+	// a fifth of the draws may miss one
+	if !testing.Short() && (verdicts[string(Safe)] == 0 || verdicts[string(Unsafe)] == 0) {
 		t.Errorf("%v: not both verdicts", verdicts)
 	}
 }

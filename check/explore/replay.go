@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 package explore
 
 import (
@@ -292,7 +294,8 @@ func Conform(m *Model, t *Trace) (int, error) {
 			return n, fmt.Errorf("step %d: %w", n+1, err)
 		}
 		diverged := &DivergedError{Step: n + 1, Do: s.Do}
-		if int(a.who) >= len(m.Roles) || (a.kind == stepPatcher || a.kind == begin || a.kind == drain) && int(a.who) >= len(m.Programs) {
+		if int(a.who) >= len(m.Roles) || (a.kind == stepPatcher || a.kind == begin || a.kind == drain) &&
+			int(a.who) >= len(m.Programs) {
 			diverged.What = "nobody of that number"
 			return n, diverged
 		}

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 package explore
 
 import (
@@ -127,7 +129,8 @@ func TestReplayRefuses(t *testing.T) {
 		"step 3, p0: 4 sites: want 2":                       func(t *Trace) { t.Steps[2].Sites = slices.Repeat(t.Steps[2].Sites, 2) },
 		"step 3, p0: 3 CPUs: want 2":                        func(t *Trace) { t.Steps[2].CPUs = make([]string, 3) },
 		"step 3, p0: site 1: what 0 CPUs may fetch: want 2": func(t *Trace) { t.Steps[2].Sites[1].Fetch = nil },
-		fmt.Sprintf("step %d, %s: violation: %q, the trace says %q", last, trace.Steps[last-1].Do, "", "torn-fetch"): func(t *Trace) {
+		fmt.Sprintf("step %d, %s: violation: %q, the trace says %q", last, trace.Steps[last-1].Do, "",
+			"torn-fetch"): func(t *Trace) {
 			t.Steps = t.Steps[:last]
 		},
 	} {

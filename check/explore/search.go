@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 package explore
 
 import (
@@ -306,7 +308,8 @@ func (s *search) found(v *cpus.Violation) {
 }
 
 func compareViolations(a, b *cpus.Violation) int {
-	return cmp.Or(cmp.Compare(a.Property, b.Property), cmp.Compare(a.CPU, b.CPU), cmp.Compare(a.Site, b.Site), cmp.Compare(a.Why, b.Why))
+	return cmp.Or(cmp.Compare(a.Property, b.Property), cmp.Compare(a.CPU, b.CPU), cmp.Compare(a.Site, b.Site),
+		cmp.Compare(a.Why, b.Why))
 }
 
 // worker looks at states of one level.

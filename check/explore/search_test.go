@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 package explore
 
 import (
@@ -25,7 +27,8 @@ func setup(t testing.TB, arch, protocol, mutation string, ncpus, sites int) Setu
 	if err != nil {
 		t.Fatal(err)
 	}
-	s := Setup{Arch: a, Protocol: poke.Named(protocol, a.Traits()), Sites: sites, Fetch: cpus.Weak, Buffer: sched.Dynamic, Lookup: int3.BTree}
+	s := Setup{Arch: a, Protocol: poke.Named(protocol, a.Traits()), Sites: sites, Fetch: cpus.Weak, Buffer: sched.Dynamic,
+		Lookup: int3.BTree}
 	for range ncpus {
 		s.Roles = append(s.Roles, cpus.Busy)
 	}
@@ -34,7 +37,8 @@ func setup(t testing.TB, arch, protocol, mutation string, ncpus, sites int) Setu
 		if err != nil {
 			t.Fatal(err)
 		}
-		if s.Mutation, err = s.Protocol.Mutation(mutation, poke.Shape{Traits: a.Traits(), Len: int(site.Len), Detach: true}); err != nil {
+		if s.Mutation, err = s.Protocol.Mutation(mutation, poke.Shape{Traits: a.Traits(), Len: int(site.Len),
+			Detach: true}); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -158,7 +162,8 @@ func TestLimitsAreIncomplete(t *testing.T) {
 	if r, err := Explore(ctx, m, Options{}); err != nil || r.Verdict != Incomplete {
 		t.Errorf("cancelled: %+v, %v", r, err)
 	}
-	if r := explore(t, s, Options{LimitStates: 1 << 40, LimitTime: time.Hour, LimitMemory: 1 << 40, Reduce: all}); r.Verdict != Safe {
+	if r := explore(t, s, Options{LimitStates: 1 << 40, LimitTime: time.Hour, LimitMemory: 1 << 40,
+		Reduce: all}); r.Verdict != Safe {
 		t.Errorf("limits that are not reached: %s", r.Verdict)
 	}
 }

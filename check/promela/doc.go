@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // Package promela writes models for Spin, a search that shares no code with
 // ours: two that agree are worth more than one.
 //

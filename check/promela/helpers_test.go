@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 package promela
 
 import (
@@ -133,7 +135,8 @@ func broken(t testing.TB, out string) (list []cpus.Property) {
 	if endState.MatchString(out) {
 		list = append(list, cpus.Deadlock)
 	}
-	whole := strings.Contains(out, "errors: 0") && !strings.Contains(out, "Search not completed") && !strings.Contains(out, "too small")
+	whole := strings.Contains(out, "errors: 0") && !strings.Contains(out, "Search not completed") &&
+		!strings.Contains(out, "too small")
 	if len(list) == 0 && !whole {
 		t.Fatalf("pan has neither found anything nor looked at everything:\n%s", out)
 	}

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 package promela
 
 import (
@@ -102,7 +104,8 @@ func ask(t testing.TB, text []byte, want cpus.Property) (first, all []cpus.Prope
 }
 
 // eachMutation calls f with a protocol as it is and with every defect in turn.
-func eachMutation(t *testing.T, arch, protocol string, ncpus, sites int, fetch cpus.Fetch, f func(name string, s explore.Setup)) {
+func eachMutation(t *testing.T, arch, protocol string, ncpus, sites int, fetch cpus.Fetch,
+	f func(name string, s explore.Setup)) {
 	s := setup(t, arch, protocol, "", ncpus, sites)
 	s.Fetch = fetch
 	for _, mutation := range append([]poke.Mutation{{}}, s.Protocol.Mutations(shape(t, s))...) {
@@ -146,7 +149,8 @@ func TestSpinAsDocumented(t *testing.T) {
 	for mutation, want := range map[string]cpus.Property{"": "", "drop-sync-1": cpus.TornFetch} {
 		m := model(t, setup(t, "x86_64", "breakpoint", mutation, 2, 1))
 		dir := build(t, exported(t, m), "gcc", "-O2")
-		if got := broken(t, command(t, dir, "./pan", "-m1000000")); len(got) > 0 && got[0] != want || len(got) == 0 && want != "" {
+		if got := broken(t, command(t, dir, "./pan", "-m1000000")); len(got) > 0 && got[0] != want || len(got) == 0 &&
+			want != "" {
 			t.Errorf("%s: Spin finds %q, want %q", mutation, got, want)
 		}
 	}

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 package promela
 
 import (
@@ -87,7 +89,8 @@ func (x *export) literalTable(p *page) {
 // fetchTables says what each window gives, which versions that is, and what it
 // does.
 func (x *export) fetchTables(p *page) {
-	may, has, calls := &table{kind: "int", name: "may"}, &table{kind: "int", name: "has_text"}, &table{kind: "byte", name: "calls_ops"}
+	may, has, calls := &table{kind: "int", name: "may"}, &table{kind: "int", name: "has_text"}, &table{kind: "byte",
+		name: "calls_ops"}
 	for i := range x.sites {
 		s := &x.sites[i]
 		for _, in := range s.insns {
