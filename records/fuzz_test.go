@@ -69,7 +69,7 @@ func FuzzFunctions(f *testing.F) {
 
 func FuzzCSV(f *testing.F) {
 	for _, s := range []string{"1,a,,0\n2,b,m,1\n", "1,a,,\n", "1,\"a,\"\"b\",\"m\",3\r\n", "2,a,,0\n1,b,,0\n",
-		"1,\"a\n"} {
+		"1,\"a\n", ""} {
 		f.Add(s)
 	}
 	f.Fuzz(func(t *testing.T, rows string) { fuzzText(t, csvHeader+"\n"+rows, Options{}) })
@@ -91,14 +91,14 @@ func FuzzELF(f *testing.F) {
 	f.Fuzz(func(t *testing.T, data []byte) {
 		tab, err := readELF(context.Background(), "in", bytes.NewReader(data), int64(len(data)), Options{})
 		checkParsed(t, tab, err)
-		if tab != nil && tab.Arch() == "" {
-			t.Fatal("no architecture")
+		if tab != nil && (tab.Arch() == "" || tab.Len() == 0) {
+			t.Fatalf("architecture %q, %d records", tab.Arch(), tab.Len())
 		}
 	})
 }
 
 func FuzzGen(f *testing.F) {
-	for _, s := range []string{"", "n=10,groups=3", "order=random,n=7",
+	for _, s := range []string{"", "n=0", "n=10,groups=3", "order=random,n=7",
 		"modules=0.5,misaligned=1,seed=18446744073709551615,n=50", "base=0,spacing=16,n=3", "n=1e3", "order=sort"} {
 		f.Add(s)
 	}
