@@ -35,17 +35,8 @@ func ReplayTimed(m *explore.Model, t *explore.Trace) (*cpus.Violation, error) {
 	if err != nil {
 		return nil, err
 	}
-	for site, ops := range m.Literals {
-		machine.StoreLiteral(site, ops)
-	}
-	for _, ops := range m.Ops() {
-		if err := machine.AddOps(ops); err != nil {
-			return nil, err
-		}
-		machine.SetOps(ops, cpus.CalledWild)
-	}
-	for _, ops := range m.Attached {
-		machine.SetOps(ops, cpus.CalledTracer)
+	if err := m.Furnish(machine); err != nil {
+		return nil, err
 	}
 	return explore.ReplayOn(m, t, machine)
 }

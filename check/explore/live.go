@@ -22,6 +22,31 @@ type liveMachine struct {
 	executors []*poke.Executor
 }
 
+// Furnishable is a machine of any engine, at rest: it takes literals and ops.
+type Furnishable interface {
+	StoreLiteral(site int, ops uint64)
+	AddOps(addr uint64) error
+	SetOps(addr uint64, o cpus.Outcome)
+}
+
+// Furnish gives a machine the model's literals and ops, as they are before anything
+// has happened.
+func (m *Model) Furnish(machine Furnishable) error {
+	for site, ops := range m.Literals {
+		machine.StoreLiteral(site, ops)
+	}
+	for _, ops := range m.Ops() {
+		if err := machine.AddOps(ops); err != nil {
+			return err
+		}
+		machine.SetOps(ops, cpus.CalledWild)
+	}
+	for _, ops := range m.Attached {
+		machine.SetOps(ops, cpus.CalledTracer)
+	}
+	return nil
+}
+
 // live builds the machine of a model, at rest.
 func (m *Model) live(trail *cpus.Trail, seed uint64) (*liveMachine, error) {
 	table := int3.NewTable(m.Refs, len(m.Roles))
@@ -32,17 +57,8 @@ func (m *Model) live(trail *cpus.Trail, seed uint64) (*liveMachine, error) {
 	if err != nil {
 		return nil, err
 	}
-	for site, ops := range m.Literals {
-		machine.StoreLiteral(site, ops)
-	}
-	for _, ops := range m.Ops() {
-		if err := machine.AddOps(ops); err != nil {
-			return nil, err
-		}
-		machine.SetOps(ops, cpus.CalledWild)
-	}
-	for _, ops := range m.Attached {
-		machine.SetOps(ops, cpus.CalledTracer)
+	if err := m.Furnish(machine); err != nil {
+		return nil, err
 	}
 	l := &liveMachine{Machine: machine}
 	shared := poke.NewShared(m.rules)
