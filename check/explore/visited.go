@@ -4,6 +4,7 @@ package explore
 
 import (
 	"math/bits"
+	"slices"
 	"sync"
 )
 
@@ -12,6 +13,8 @@ type visited interface {
 	// insert adds a state and tells whether it is new. Any number of goroutines
 	// may insert at once.
 	insert(fp uint64, words []uint64) bool
+	// insertAll does so with many, as if one after the other.
+	insertAll(b *arrivals)
 	bytes() uint64
 	each(f func(fp uint64, words []uint64) error) error
 }
@@ -38,17 +41,22 @@ func collision(n uint64) float64 {
 
 // segments is how many parts a set has, each with a lock of its own: many, so that
 // growing one holds nobody up and takes little room beside the rest.
-const segments = 256
+const segments = 1 << segmentBits
+
+const segmentBits = 6
+
+func segment(fp uint64) int { return int(fp >> (64 - segmentBits)) }
 
 // prints is a set of fingerprints.
 type prints [segments]printSegment
 
 // printSegment is open addressing with linear probing.
 type printSegment struct {
-	mu    sync.Mutex
-	slots []uint64
-	n     int
-	_     [64]byte // no two locks in one cache line
+	mu      sync.Mutex
+	slots   []uint64
+	n       int
+	touched uint64   // so that a touch is not left out
+	_       [64]byte // no two locks in one cache line
 }
 
 // The set is at most so full, and grows by half, so that a state takes 9.4 to 14.1
@@ -60,12 +68,12 @@ const (
 
 // slot spreads the lower bits of a fingerprint over n slots.
 func slot(fp uint64, n int) int {
-	hi, _ := bits.Mul64(fp<<8, uint64(n))
+	hi, _ := bits.Mul64(fp<<segmentBits, uint64(n))
 	return int(hi)
 }
 
 func (p *prints) insert(fp uint64, _ []uint64) bool {
-	s := &p[fp>>56]
+	s := &p[segment(fp)]
 	s.mu.Lock()
 	isNew := s.insert(fp)
 	s.mu.Unlock()
@@ -88,6 +96,55 @@ func (s *printSegment) insert(fp uint64) bool {
 	s.slots[i] = fp
 	s.n++
 	return true
+}
+
+func (p *prints) insertAll(b *arrivals) {
+	starts := b.sort()
+	from := 0
+	for i, to := range starts {
+		if from < int(to) {
+			p[i].insertAll(b, b.order[from:to])
+		}
+		from = int(to)
+	}
+}
+
+// sort puts the batch into the order of segments, what is equal in the order in which
+// it came, and tells where each segment's end is. Nothing is new yet.
+func (b *arrivals) sort() (ends [segments]uint16) {
+	n := len(b.fps)
+	b.order, b.fresh = slices.Grow(b.order[:0], n)[:n], slices.Grow(b.fresh[:0], n)[:n]
+	clear(b.fresh)
+	for _, fp := range b.fps {
+		ends[segment(fp)]++
+	}
+	var sum uint16
+	for i, k := range ends {
+		ends[i] = sum
+		sum += k
+	}
+	for i, fp := range b.fps {
+		at := &ends[segment(fp)]
+		b.order[*at] = uint16(i)
+		*at++
+	}
+	return ends
+}
+
+// insertAll inserts some of a batch. All slots are touched first: the loads do not
+// wait for each other.
+func (s *printSegment) insertAll(b *arrivals, which []uint16) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	for (s.n+len(which))*fullDen >= len(s.slots)*fullNum {
+		s.grow()
+	}
+	for _, i := range which {
+		s.touched ^= s.slots[slot(b.fps[i], len(s.slots))]
+	}
+	for _, i := range which {
+		b.fresh[i] = s.insert(b.fps[i])
+	}
 }
 
 func (s *printSegment) grow() {
@@ -140,7 +197,7 @@ func (e *exact) insert(fp uint64, words []uint64) bool {
 		}
 		key = append(key, byte(w))
 	}
-	s := &e[fp>>56]
+	s := &e[segment(fp)]
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if _, seen := s.set[string(key)]; seen {
@@ -152,6 +209,15 @@ func (e *exact) insert(fp uint64, words []uint64) bool {
 	s.set[string(key)] = struct{}{}
 	s.n += uint64(len(key)) + 40 // about what a map takes for an entry
 	return true
+}
+
+func (e *exact) insertAll(b *arrivals) {
+	n := len(b.fps)
+	b.fresh = slices.Grow(b.fresh[:0], n)[:n]
+	words := len(b.words) / max(n, 1)
+	for i, fp := range b.fps {
+		b.fresh[i] = e.insert(fp, b.words[i*words:(i+1)*words])
+	}
 }
 
 func (e *exact) bytes() (n uint64) {
