@@ -176,6 +176,13 @@ func (w *world) perform(a action, ch cpus.Chooser) {
 func (w *world) act(a action, ch cpus.Chooser) {
 	switch a.kind {
 	case stepCPU:
+	case stepPatcher, drain:
+		w.touched |= touchedShared
+	default:
+		w.touched = touchedAll
+	}
+	switch a.kind {
+	case stepCPU:
 		w.stepCPU(int(a.who), ch)
 	case stepPatcher:
 		w.stepPatcher(int(a.who), ch)
@@ -275,6 +282,7 @@ func (w *world) finish(i int) {
 	w.sat[i] = done
 	home := w.m.homes[i]
 	w.cpu[home].Repoll()
+	w.touched |= touchedCPU(home)
 	if w.stopping == int8(i+1) && w.arriving > 0 {
 		w.violate(&cpus.Violation{Property: cpus.Deadlock, CPU: home,
 			Why: "the program is over, and nobody lets the CPUs go on that it has stopped"})

@@ -3,6 +3,7 @@
 package explore
 
 import (
+	"math/bits"
 	"slices"
 
 	"github.com/textpoke/textpoke/cpus"
@@ -58,21 +59,20 @@ func (e *expander) expand(words []uint64, f func(found *cpus.Violation) bool) {
 	for _, a := range e.list {
 		e.script.restart(nil)
 		for more := true; more; {
+			w.touched = 0
 			w.perform(a, &e.script)
 			if e.reduce.Order {
 				w.runOn(a, &e.script)
 			}
-			// Most steps change nothing but the CPU that makes them.
-			private := a.kind == stepCPU && w.state == e.saved.state
 			if !w.waits {
-				e.pack(words, int(a.who), private)
+				e.pack(words, a)
 			}
 			e.action = a
 			changed := w.found != nil || !w.waits && !slices.Equal(e.next, words)
 			if changed && !f(w.found) {
 				return
 			}
-			e.restore(a, private)
+			e.restore(a)
 			more = e.script.next()
 		}
 	}
@@ -80,15 +80,32 @@ func (e *expander) expand(words []uint64, f func(found *cpus.Violation) bool) {
 	e.last = e.read
 }
 
-// pack writes the world, which was read from words, into next; private: nothing
-// but a CPU has changed.
-func (e *expander) pack(words []uint64, cpu int, private bool) {
-	if private {
-		copy(e.next, words)
-		e.next[cpu] = e.w.packCPU(cpu)
-	} else {
-		e.w.pack(e.next)
+// pack writes the world, which was read from words before the action, into next.
+// Most steps change nothing but the CPU that makes them.
+func (e *expander) pack(words []uint64, a action) {
+	w, touched := e.w, e.w.touched
+	if a.kind == stepCPU {
+		touched |= touchedCPU(int(a.who))
 	}
+	if e.m.Preempt && touched != touchedCPU(int(a.who)) || touched == touchedAll {
+		w.pack(e.next)
+	} else {
+		copy(e.next, words)
+		for cpus := touched &^ touchedShared; cpus != 0; cpus &= cpus - 1 {
+			i := bits.TrailingZeros16(uint16(cpus))
+			e.next[i] = w.packCPU(i)
+		}
+		if touched&touchedShared != 0 {
+			shared := e.next[len(e.m.Roles):]
+			clear(shared)
+			w.packShared(&packer{w: shared})
+		}
+	}
+	e.normalise()
+}
+
+// normalise gives states that differ in nothing but numbers the same words.
+func (e *expander) normalise() {
 	e.canonical(e.next)
 	if e.reduce.Sites && e.m.SameSites && e.w.sitesAlike() {
 		e.exchangeSites(e.next)
@@ -116,9 +133,9 @@ func (e *expander) save(changed uint, shared bool) {
 	}
 }
 
-func (e *expander) restore(a action, private bool) {
+func (e *expander) restore(a action) {
 	w, n := e.w, len(e.m.Roles)
-	if private {
+	if a.kind == stepCPU && w.touched == 0 {
 		w.cpu[a.who] = e.saved.cpu[a.who]
 		return
 	}

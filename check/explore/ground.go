@@ -73,6 +73,7 @@ func (w *world) Publish(patches []poke.Patch, _ bool) {
 	w.violate(w.m.rules.Overflows(w.m.homes[w.actor], patches))
 	w.published = uint8(w.m.batches[w.actor][w.patcher[w.actor].At].number)
 	w.eachRef(func(r *int8) { *r = 1 })
+	w.touched = touchedAll
 }
 
 func (w *world) eachRef(f func(r *int8)) {
@@ -86,7 +87,10 @@ func (w *world) eachRef(f func(r *int8)) {
 }
 
 // Unpublish implements poke.Ground.
-func (w *world) Unpublish() { w.eachRef(func(r *int8) { *r-- }) }
+func (w *world) Unpublish() {
+	w.eachRef(func(r *int8) { *r-- })
+	w.touched = touchedAll
+}
 
 // Drained implements poke.Ground.
 func (w *world) Drained() bool {
@@ -102,6 +106,7 @@ func (w *world) Clear() { w.published = 0 }
 // preempted.
 func (w *world) Send(c cpus.Cause, lazy bool) {
 	w.left[w.actor] = w.send(c, lazy)
+	w.touched = touchedAll
 	if c != cpus.Quiesce {
 		return
 	}
@@ -144,6 +149,7 @@ func (w *world) StopMachine() bool {
 	if w.stopping != 0 {
 		return false
 	}
+	w.touched = touchedAll
 	w.stopping, w.arrived = int8(w.actor+1), 0
 	w.left[w.actor] = w.send(cpus.Stop, false)
 	w.arriving = w.left[w.actor]
@@ -159,7 +165,12 @@ func (w *world) ResumeMachine() {
 		w.stopped[i] = false
 	}
 	w.stopping, w.arrived, w.arriving = 0, 0, 0
+	w.touched = touchedAll
 }
 
 // SyncSelf implements poke.Ground.
-func (w *world) SyncSelf() { w.cpu[w.m.homes[w.actor]].Synced = w.Seq() }
+func (w *world) SyncSelf() {
+	home := w.m.homes[w.actor]
+	w.cpu[home].Synced = w.Seq()
+	w.touched |= touchedCPU(home)
+}

@@ -48,6 +48,8 @@ func TestWordsKeepWhatMatters(t *testing.T) {
 		}
 		whole, packed := newWorld(m), newWorld(m)
 		a, b := make([]uint64, m.layout.words), make([]uint64, m.layout.words)
+		before := make([]uint64, m.layout.words)
+		whole.pack(a)
 		for range 300 {
 			list := whole.enabled(nil)
 			act := list[rapid.IntRange(0, len(list)-1).Draw(rt, "action")]
@@ -56,6 +58,9 @@ func TestWordsKeepWhatMatters(t *testing.T) {
 			}
 			answers := rapid.SliceOfN(rapid.Uint8Range(0, 250), 40, 40).Draw(rt, "answers")
 			x, y := &dice{answers}, &dice{answers}
+			was := whole.state
+			copy(before, a)
+			whole.touched = 0
 			whole.perform(act, x)
 			packed.perform(act, y)
 			if fmt.Sprint(whole.found) != fmt.Sprint(packed.found) || whole.event != packed.event ||
@@ -66,6 +71,9 @@ func TestWordsKeepWhatMatters(t *testing.T) {
 				return
 			}
 			whole.pack(a)
+			if why := touchedWrongly(whole, act, was, before, a); why != "" {
+				rt.Fatalf("%s: %s", act.spell(nil), why)
+			}
 			packed.pack(b)
 			if !slices.Equal(a, b) {
 				rt.Fatalf("%s: words %x, from words %x", act.spell(nil), a, b)
@@ -73,6 +81,33 @@ func TestWordsKeepWhatMatters(t *testing.T) {
 			packed.unpack(b)
 		}
 	})
+}
+
+// touchedWrongly says what an action has changed without saying so.
+func touchedWrongly(w *world, a action, was state, before, after []uint64) string {
+	if a.kind == stepCPU && w.touched == 0 && was != w.state {
+		return "nothing was touched, and what is shared is not what it was"
+	}
+	touched := w.touched
+	if a.kind == stepCPU {
+		touched |= touchedCPU(int(a.who))
+	}
+	n := len(w.m.Roles)
+	for i := range after {
+		bit := touchedShared
+		switch {
+		case i < n:
+			bit = touchedCPU(i)
+		case w.m.Preempt && i < 2*n: // tasks move with whatever is more than a CPU's own
+			if touched != touchedCPU(int(a.who)) {
+				continue
+			}
+		}
+		if before[i] != after[i] && touched&bit == 0 {
+			return fmt.Sprintf("word %d changed, touched %b", i, touched)
+		}
+	}
+	return ""
 }
 
 // withEntries also writes what is looked up of the sites, before their text.

@@ -53,6 +53,14 @@ func (w *world) ref(cpu int) *int8 {
 	return &w.refs[w.m.homes[0]]
 }
 
+// touchRef says in whose word the counter is.
+func (w *world) touchRef(cpu int) {
+	if w.m.Refs != int3.PerCPU {
+		cpu = w.m.homes[0]
+	}
+	w.touched |= touchedCPU(cpu)
+}
+
 // Enter implements cpus.Handler.
 func (w *world) Enter(cpu int) bool {
 	r := w.ref(cpu)
@@ -61,6 +69,7 @@ func (w *world) Enter(cpu int) bool {
 	}
 	if w.m.Refs != int3.NoRef {
 		*r++
+		w.touchRef(cpu)
 	}
 	return true
 }
@@ -82,6 +91,7 @@ func (w *world) Find(at records.Addr, p *cpus.Probe) (isa.Insn, cpus.Found) {
 func (w *world) Leave(cpu int) {
 	if w.m.Refs != int3.NoRef {
 		*w.ref(cpu)--
+		w.touchRef(cpu)
 	}
 }
 
@@ -117,6 +127,7 @@ func (w *world) Take(cpu int, masked bool) (cpus.Taken, bool) {
 }
 
 func (w *world) removeRequest(cpu, i int) {
+	w.touched |= touchedCPU(cpu)
 	b := &w.box[cpu]
 	copy(b[i:], b[i+1:])
 	b[len(b)-1] = 0
@@ -127,22 +138,30 @@ func (w *world) ticket(sender, cpu int) cpus.Ticket {
 }
 
 // Answer implements cpus.Shared.
-func (w *world) Answer(t cpus.Ticket) { w.left[int(t)/len(w.m.Roles)]-- }
+func (w *world) Answer(t cpus.Ticket) {
+	w.left[int(t)/len(w.m.Roles)]--
+	w.touched |= touchedShared
+}
 
 // EnterKernel implements cpus.Shared.
 func (w *world) EnterKernel(cpu int) bool {
 	was := w.space[cpu]
 	w.space[cpu] = 0
+	w.touched |= touchedCPU(cpu)
 	return was.Owes()
 }
 
 // LeaveKernel implements cpus.Shared.
-func (w *world) LeaveKernel(cpu int) { w.space[cpu] = cpus.InUser }
+func (w *world) LeaveKernel(cpu int) {
+	w.space[cpu] = cpus.InUser
+	w.touched |= touchedCPU(cpu)
+}
 
 // Arrive implements cpus.Shared.
 func (w *world) Arrive(cpu int) {
 	w.stopped[cpu] = true
 	w.arrived++
+	w.touched |= touchedCPU(cpu) | touchedShared
 }
 
 // Resumed implements cpus.Shared.

@@ -25,6 +25,7 @@ type world struct {
 	found   *cpus.Violation
 	event   cpus.Event
 	waits   bool // the patcher's step changed nothing
+	touched touched
 	reached reached
 	// observe, where set, is told of every action once it has happened.
 	observe func(action)
@@ -78,6 +79,18 @@ const (
 	sitting             // the CPU's own task waits
 	done
 )
+
+// touched says which words of a state an action may have changed besides that of the
+// CPU which made it: a bit for each CPU, and one for what all share. Whoever writes
+// state sets it; nobody need compare states then.
+type touched uint16
+
+const (
+	touchedShared touched = 1 << MaxCPUs
+	touchedAll            = touchedShared<<1 - 1
+)
+
+func touchedCPU(cpu int) touched { return 1 << cpu }
 
 // newWorld is the model before anything has happened.
 func newWorld(m *Model) *world {
@@ -133,6 +146,7 @@ func (w *world) forget() {
 			// Nothing but an interrupt gets it to fetch anything, and that
 			// makes it fetch afresh.
 			c.Synced = w.Seq()
+			w.touched |= touchedCPU(i)
 		}
 		oldest = min(oldest, c.Synced)
 	}
@@ -140,6 +154,7 @@ func (w *world) forget() {
 	if by == 0 {
 		return
 	}
+	w.touched = touchedAll
 	for _, s := range w.log[:by] {
 		w.base[s.site] = s.text
 	}
