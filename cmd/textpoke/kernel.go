@@ -1,0 +1,173 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"github.com/textpoke/textpoke/kernels/vm"
+	"github.com/textpoke/textpoke/results"
+)
+
+func kernelCommand(c *common) *cobra.Command {
+	cmd := &cobra.Command{Use: "kernel", Short: "a kernel of yours: measured by booting it: measure"}
+	cmd.AddCommand(kernelMeasure(c))
+	return cmd
+}
+
+// measureFlags is the flags of measure.
+type measureFlags struct {
+	actions, modules []string
+	cpus             string
+	repetitions      int
+	memory           int
+	limit            time.Duration
+}
+
+func kernelMeasure(c *common) *cobra.Command {
+	var m measureFlags
+	cmd := &cobra.Command{
+		Use:   "measure IMAGE",
+		Short: "boot a kernel image in an emulator, and count what an action interrupts",
+		Long: "measure boots a kernel image (a bzImage, or an Image of arm64 or riscv64) in QEMU, without help of\n" +
+			"the processor, with a guest as its only program. CPU 0 switches each action on and off again; what\n" +
+			"every CPU takes meanwhile in every row of /proc/interrupts is counted, and what it takes when as\n" +
+			"long nothing is switched. For people, a row of interrupts is one line; for scripts, every count is.\n" +
+			"The Go tool builds the guest, once for each architecture." +
+			columnsHelp(vm.Columns.Table("interrupts")) +
+			strings.Replace(columnsHelp(vm.SummaryColumns.Table("summary")), "Columns:", "Columns for people:", 1),
+		Example: "  textpoke kernel measure /boot/vmlinuz-6.1.0-50-amd64 --action function-tracer --cpus 4\n" +
+			"  textpoke kernel measure Image --action tracepoint:sched_switch,kprobe:vfs_read --cpus idle=3,isolated=1\n" +
+			"  textpoke kernel measure --action list",
+		Args: cobra.MaximumNArgs(1),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			if len(m.actions) == 1 && m.actions[0] == "list" {
+				return printRows(cmd.Context(), c, actionColumns, "actions", vm.Actions())
+			}
+			if len(args) != 1 {
+				return errors.New("usage: textpoke kernel measure IMAGE --action A")
+			}
+			return m.measure(cmd.Context(), c, args[0])
+		},
+	}
+	f := cmd.Flags()
+	f.StringSliceVar(&m.actions, "action", []string{"function-tracer"},
+		"`list` of what is switched, NAME or NAME:ARGUMENT; \"list\" prints what there is")
+	f.StringVar(&m.cpus, "cpus", "4",
+		"the machine's CPUs: a `number`, or a list of roles such as idle=2,busy=1,isolated=1; the first one switches")
+	f.IntVar(&m.repetitions, "repetitions", 3, "`number` of times that each action is switched on and off")
+	f.StringSliceVar(&m.modules, "modules", nil, "`files` of kernel modules that are loaded first, in this order")
+	f.IntVar(&m.memory, "memory", 1024, "of the machine, in `MiB`")
+	f.DurationVar(&m.limit, "limit-time", 10*time.Minute, "give the machine up after this `time`")
+	return cmd
+}
+
+// actionColumns are the columns of what can be measured.
+var actionColumns = results.Columns[vm.Action]{
+	{Name: "action", Doc: "the name", Cell: func(a vm.Action) any { return a.Name }},
+	{Name: "argument", Doc: "what stands behind a colon", Cell: func(a vm.Action) any { return results.OrEmpty(a.Argument) }},
+	{Name: "required", Doc: "whether it must stand there",
+		Cell: func(a vm.Action) any { return results.If(a.Argument != "", a.Must) }},
+	{Name: "meaning", Doc: "what is switched", Cell: func(a vm.Action) any { return a.Doc }},
+}
+
+// config checks the flags.
+func (m *measureFlags) config(c *common, image string) (vm.Config, error) {
+	roles, err := vm.ParseCPUs(m.cpus)
+	if err != nil {
+		return vm.Config{}, fmt.Errorf("--%w", err)
+	}
+	for _, a := range m.actions {
+		if err := vm.CheckAction(a); err != nil {
+			return vm.Config{}, fmt.Errorf("--%w", err)
+		}
+	}
+	switch {
+	case len(m.actions) == 0:
+		return vm.Config{}, errors.New("--action: want at least one; --action list prints them")
+	case m.repetitions < 1 || m.repetitions > 1000:
+		return vm.Config{}, fmt.Errorf("--repetitions %d: want 1 to 1000", m.repetitions)
+	case m.memory < 256:
+		return vm.Config{}, fmt.Errorf("--memory %d: want at least 256 MiB", m.memory)
+	case m.limit <= 0:
+		return vm.Config{}, fmt.Errorf("--limit-time %v: want a time", m.limit)
+	}
+	return vm.Config{Image: image, CPUs: roles, Actions: m.actions, Repetitions: m.repetitions, Modules: m.modules,
+		Memory: m.memory, Progress: c.stage()}, nil
+}
+
+// stage shows somebody who watches what has been done.
+func (c *common) stage() func(string) {
+	if !c.stderrIsTerminal() {
+		return nil
+	}
+	return func(line string) { c.overwrite(line) }
+}
+
+// measure boots, counts and prints. What was finished when it is cut short is printed.
+func (m *measureFlags) measure(ctx context.Context, c *common, image string) error {
+	config, err := m.config(c, image)
+	if err != nil {
+		return err
+	}
+	c.note(append([]string{image}, m.modules...)...)
+	f, err := c.openFiles()
+	if err != nil {
+		return err
+	}
+	limited, cancel := context.WithTimeout(ctx, m.limit)
+	defer cancel()
+	measured, failed := vm.Measure(limited, config)
+	if c.stderrIsTerminal() {
+		c.clearLine()
+	}
+	if measured == nil || len(measured.Readings) == 0 && failed != nil {
+		return failed
+	}
+	for _, s := range measured.Skips {
+		fmt.Fprintf(c.streams.err, "textpoke: skipped %s: %s\n", s.Action, s.Why)
+	}
+	if len(measured.Readings) == 0 {
+		return fmt.Errorf("%s: no action could be done", image)
+	}
+	err = printMeasured(c, f, measured, failed == nil)
+	return errors.Join(failed, err)
+}
+
+// printMeasured prints every count for scripts, and a line a row for people.
+func printMeasured(c *common, f *files, m *vm.Measurement, complete bool) error {
+	counts, err := vm.Columns.Fill("kernel-measure", pointers(m.Counts()))
+	if err != nil {
+		return err
+	}
+	summaries, err := vm.SummaryColumns.Fill("summary", pointers(m.Summaries()))
+	if err != nil {
+		return err
+	}
+	shown := counts
+	if c.format == results.FormatTable {
+		shown = summaries
+		fmt.Fprintf(c.streams.out, "%s %s, booted\n\n", m.Arch, m.Release)
+	}
+	if err := results.Write(c.streams.out, c.format, shown); err != nil {
+		return err
+	}
+	if err := f.write(&counts, &summaries); err != nil {
+		return err
+	}
+	return f.close(complete)
+}
+
+func pointers[T any](list []T) []*T {
+	out := make([]*T, len(list))
+	for i := range list {
+		out[i] = &list[i]
+	}
+	return out
+}

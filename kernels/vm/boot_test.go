@@ -1,0 +1,56 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package vm
+
+import (
+	"os"
+	"os/exec"
+	"testing"
+)
+
+// TestBoot boots a kernel of Linux 6.1 or later for x86 (the file that TEXTPOKE_KERNEL names; .ci/vm fetches
+// one) and counts around three actions what is known of every such kernel: a static key costs its receivers three
+// interrupts, both ways, and nothing else calls functions meanwhile (arch/x86/kernel/jump_label.c,
+// text_poke_bp_batch); the tracer's own trampoline gets its function when it is switched on, for three more than when it
+// is switched off; a static key interrupts isolated CPUs as well.
+func TestBoot(t *testing.T) {
+	image := os.Getenv("TEXTPOKE_KERNEL")
+	if !*long || image == "" {
+		t.Skip("skipped: boots the kernel that TEXTPOKE_KERNEL names, with -long; .ci/vm does so")
+	}
+	e, err := emulatorFor(image)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := exec.LookPath(e.qemu); err != nil {
+		t.Skipf("skipped: %s is not installed: nothing is booted", e.qemu)
+	}
+	roles, err := ParseCPUs("idle=3,isolated=1")
+	if err != nil {
+		t.Fatal(err)
+	}
+	m, err := Measure(t.Context(), Config{Image: image, CPUs: roles, Progress: func(s string) { t.Log(s) },
+		Actions: []string{"static-key:sched_schedstats", "function-tracer:vfs_read", "tracepoint:no_such_event"}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if len(m.Skips) != 1 || m.Skips[0].Action != "tracepoint:no_such_event" {
+		t.Errorf("skipped: %v", m.Skips)
+	}
+	took := map[string]float64{}
+	for _, s := range m.Summaries() {
+		if s.Row == "CAL" {
+			took[s.Action+" "+s.Direction] = s.Isolated
+			if s.Quietest > s.Isolated {
+				t.Errorf("%s %s: the quietest took %g, an isolated one %g", s.Action, s.Direction, s.Quietest, s.Isolated)
+			}
+		}
+	}
+	if on, off := took["static-key:sched_schedstats enable"], took["static-key:sched_schedstats disable"]; on != 3 || off != 3 {
+		t.Errorf("a static key: %g and %g, want 3 and 3", on, off)
+	}
+	on, off := took["function-tracer:vfs_read enable"], took["function-tracer:vfs_read disable"]
+	if on-off != 3 || off < 16 {
+		t.Errorf("the function tracer: %g and %g, want 3 apart and more than 16", on, off)
+	}
+}

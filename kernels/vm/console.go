@@ -1,0 +1,209 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package vm
+
+import (
+	"bufio"
+	"errors"
+	"fmt"
+	"hash/crc32"
+	"io"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+)
+
+// The directions of a reading.
+const (
+	Enable  = "enable"
+	Disable = "disable"
+	Control = "idle" // nothing was switched for as long as the longer of the two took
+)
+
+var directions = []string{Enable, Disable, Control}
+
+// Reading is what was counted around one action.
+type Reading struct {
+	Action, Direction string
+	Repetition        int // from 0
+	Took              time.Duration
+	Rows              []Row // those that grew on some CPU
+}
+
+// Row is one row of /proc/interrupts, or a counter of the firmware.
+type Row struct {
+	Name, About string
+	Interrupts  []int // by CPU
+}
+
+// Skip is an action that the kernel or the guest cannot do.
+type Skip struct{ Action, Why string }
+
+// Told is all that a guest told.
+type Told struct {
+	Release  string
+	Readings []Reading
+	Skips    []Skip
+	Done     bool // it came to its end
+}
+
+// mark begins the guest's lines. A checksum of what follows the checksum comes
+// behind it.
+const mark = "@vm "
+
+// LineError is a line of the guest that says nothing that can be understood.
+type LineError struct {
+	Line        int // of the console, from 1
+	Text, Wrong string
+}
+
+func (e *LineError) Error() string {
+	return fmt.Sprintf("console, line %d: %q: %s", e.Line, e.Text, e.Wrong)
+}
+
+// listen reads a console to its end. hear, which may be nil, is called with every
+// reading and skip as it comes. It fails on the guest's own complaint and on lines
+// of it that are damaged; what was told before is given beside the error.
+func listen(r io.Reader, hear func(*Told)) (*Told, error) {
+	l := listener{told: &Told{}}
+	s := bufio.NewScanner(r)
+	s.Buffer(nil, 1<<20)
+	for n := 1; s.Scan(); n++ {
+		at := strings.Index(s.Text(), mark)
+		if at < 0 {
+			continue
+		}
+		text := strings.TrimRight(s.Text()[at+len(mark):], "\r")
+		if err := l.line(text); err != nil {
+			var said guestError
+			if errors.As(err, &said) {
+				return l.told, err
+			}
+			return l.told, &LineError{n, text, err.Error()}
+		}
+		if l.reading == nil && hear != nil {
+			hear(l.told)
+		}
+	}
+	if err := s.Err(); err != nil {
+		return l.told, fmt.Errorf("read console: %w", err)
+	}
+	return l.told, nil
+}
+
+// guestError is what a guest complains of.
+type guestError string
+
+func (e guestError) Error() string { return "the guest: " + string(e) }
+
+type listener struct {
+	told    *Told
+	cpus    int
+	reading *Reading // that has begun
+}
+
+// line takes one line behind its mark.
+func (l *listener) line(text string) error {
+	sum, text, _ := strings.Cut(text, " ")
+	want, err := strconv.ParseUint(sum, 16, 32)
+	if err != nil || len(sum) != 8 {
+		return errors.New("no checksum")
+	}
+	if got := crc32.ChecksumIEEE([]byte(text)); got != uint32(want) {
+		return fmt.Errorf("damaged: its checksum is %08x", got)
+	}
+	fields, err := cutFields(text)
+	if err != nil {
+		return err
+	}
+	kind, fields := fields[0], fields[1:]
+	if n, ok := map[string]int{"boot": 2, "skip": 2, "fail": 1, "reading": 4, "end": 0, "done": 0}[kind]; ok && n != len(fields) {
+		return fmt.Errorf("%d fields, want %d", len(fields), n)
+	}
+	if (kind == "row" || kind == "end") != (l.reading != nil) && kind != "fail" {
+		return errors.New("out of place")
+	}
+	switch kind {
+	case "boot":
+		l.told.Release = fields[0]
+	case "skip":
+		l.told.Skips = append(l.told.Skips, Skip{fields[0], fields[1]})
+	case "fail":
+		return guestError(fields[0])
+	case "reading":
+		l.reading, err = readReading(fields)
+	case "row":
+		err = l.row(fields)
+	case "end":
+		l.told.Readings = append(l.told.Readings, *l.reading)
+		l.reading = nil
+	case "done":
+		l.told.Done = true
+	default:
+		return errors.New("no such kind of line")
+	}
+	return err
+}
+
+func readReading(fields []string) (*Reading, error) {
+	repetition, err1 := strconv.ParseUint(fields[2], 10, 31)
+	took, err2 := strconv.ParseUint(fields[3], 10, 43)
+	if !slices.Contains(directions, fields[1]) || err1 != nil || err2 != nil {
+		return nil, errors.New("want an action, a direction, a repetition and microseconds")
+	}
+	return &Reading{Action: fields[0], Direction: fields[1], Repetition: int(repetition),
+		Took: time.Duration(took) * time.Microsecond}, nil
+}
+
+func (l *listener) row(fields []string) error {
+	if len(fields) < 3 {
+		return errors.New("want a name, a description and a count for each CPU")
+	}
+	row := Row{Name: fields[0], About: fields[1]}
+	for _, f := range fields[2:] {
+		n, err := strconv.ParseUint(f, 10, 31)
+		if err != nil {
+			return fmt.Errorf("%q: no count", f)
+		}
+		row.Interrupts = append(row.Interrupts, int(n))
+	}
+	if l.cpus == 0 {
+		l.cpus = len(row.Interrupts)
+	}
+	if len(row.Interrupts) != l.cpus {
+		return fmt.Errorf("%d counts, and the rows before have %d", len(row.Interrupts), l.cpus)
+	}
+	l.reading.Rows = append(l.reading.Rows, row)
+	return nil
+}
+
+// cutFields cuts at blanks; a field may be a quoted text.
+func cutFields(text string) ([]string, error) {
+	var out []string
+	for {
+		if strings.HasPrefix(text, `"`) {
+			q, err := strconv.QuotedPrefix(text)
+			if err != nil {
+				return nil, errors.New("a quote that does not end")
+			}
+			s, err := strconv.Unquote(q)
+			if err != nil {
+				return nil, err
+			}
+			out, text = append(out, s), text[len(q):]
+			if text == "" {
+				return out, nil
+			}
+			if text[0] != ' ' {
+				return nil, errors.New("a quote that ends within a field")
+			}
+			text = text[1:]
+			continue
+		}
+		field, rest, more := strings.Cut(text, " ")
+		if out, text = append(out, field), rest; !more {
+			return out, nil
+		}
+	}
+}

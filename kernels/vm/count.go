@@ -1,0 +1,182 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package vm
+
+import (
+	"cmp"
+	"slices"
+
+	"github.com/textpoke/textpoke/cpus"
+	"github.com/textpoke/textpoke/results"
+)
+
+// Count is what one CPU took in one row in one reading.
+type Count struct {
+	Arch, Release     string
+	Action, Direction string
+	Row, About        string
+	CPU               int
+	Role              string // patcher, or what the CPU does
+	Repetition        int
+	Interrupts        int
+}
+
+// patcher is the role of the CPU that switches.
+const patcher = "patcher"
+
+func (m *Measurement) role(cpu int) string {
+	if cpu == 0 {
+		return patcher
+	}
+	return m.CPUs[cpu].String()
+}
+
+// rowNames are the rows in which anything was ever counted, as they first occur, with
+// their descriptions.
+func (m *Measurement) rowNames() (rows []Row) {
+	for _, r := range m.Readings {
+		for _, row := range r.Rows {
+			if !slices.ContainsFunc(rows, func(s Row) bool { return s.Name == row.Name }) {
+				rows = append(rows, Row{Name: row.Name, About: row.About})
+			}
+		}
+	}
+	slices.SortFunc(rows, func(a, b Row) int { return cmp.Compare(a.Name, b.Name) })
+	return rows
+}
+
+// Counts are all counts, of every row in which any CPU ever took anything.
+func (m *Measurement) Counts() (out []Count) {
+	rows := m.rowNames()
+	for _, r := range m.Readings {
+		for _, row := range rows {
+			i := slices.IndexFunc(r.Rows, func(s Row) bool { return s.Name == row.Name })
+			for cpu := range m.CPUs {
+				c := Count{Arch: m.Arch, Release: m.Release, Action: r.Action, Direction: r.Direction, Row: row.Name,
+					About: row.About, CPU: cpu, Role: m.role(cpu), Repetition: r.Repetition}
+				if i >= 0 && cpu < len(r.Rows[i].Interrupts) {
+					c.Interrupts = r.Rows[i].Interrupts[cpu]
+				}
+				out = append(out, c)
+			}
+		}
+	}
+	return out
+}
+
+// Columns are those of counts.
+var Columns = results.Columns[*Count]{
+	{Name: "arch", Doc: "instruction set", Cell: func(c *Count) any { return c.Arch }},
+	{Name: "release", Doc: "of the kernel, as it says itself", Cell: func(c *Count) any { return c.Release }},
+	{Name: "action", Doc: "what was switched", Cell: func(c *Count) any { return c.Action }},
+	{Name: "direction", Doc: "enable, disable, or idle: as long again with nothing switched and the patcher busy",
+		Cell: func(c *Count) any { return c.Direction }},
+	{Name: "row", Doc: "of /proc/interrupts; FW_ rows are counters of the firmware", Cell: func(c *Count) any { return c.Row }},
+	{Name: "cpu", Doc: "that took them", Cell: func(c *Count) any { return c.CPU }},
+	{Name: "role", Doc: "patcher, or what the CPU does: idle, busy, isolated", Cell: func(c *Count) any { return c.Role }},
+	{Name: "repetition", Doc: "from 0; the first is also the first use since boot", Cell: func(c *Count) any { return c.Repetition }},
+	{Name: "interrupts", Doc: "that the CPU took in the row", Cell: func(c *Count) any { return c.Interrupts }},
+}
+
+// Summary is one row of one action and direction, over receivers and repetitions.
+type Summary struct {
+	Arch, Release          string
+	Action, Direction, Row string
+	About                  string
+	Receivers, Repetitions int
+	// Quietest is the smallest of the receivers' medians over repetitions: the value
+	// that is nearest to being clean of what else happens.
+	Quietest float64
+	// Isolated is the same of isolated receivers alone; -1 without any.
+	Isolated float64
+	// Least and Most are of all readings of receivers.
+	Least, Most int
+	// Patcher is the median of the CPU that switches.
+	Patcher float64
+	// Idle is the quietest receiver's in the control.
+	Idle float64
+	// CPU is the quietest receiver, the first of several.
+	CPU int
+}
+
+// Summaries are those of all actions and directions, the control aside, of rows in
+// which some receiver took anything.
+func (m *Measurement) Summaries() (out []Summary) {
+	type key struct{ action, direction, row string }
+	counts, order := map[key][]Count{}, []key(nil)
+	for _, c := range m.Counts() {
+		k := key{c.Action, c.Direction, c.Row}
+		if counts[k] == nil {
+			order = append(order, k)
+		}
+		counts[k] = append(counts[k], c)
+	}
+	for _, k := range order {
+		s := summaryOf(counts[k])
+		if k.direction == Control || s.Most == 0 {
+			continue
+		}
+		if idle := counts[key{k.action, Control, k.row}]; idle != nil {
+			s.Idle = summaryOf(idle).Quietest
+		}
+		out = append(out, s)
+	}
+	return out
+}
+
+// summaryOf is the summary of counts that differ in CPU and repetition only.
+func summaryOf(counts []Count) Summary {
+	first := counts[0]
+	s := Summary{Arch: first.Arch, Release: first.Release, Action: first.Action, Direction: first.Direction, Row: first.Row,
+		About: first.About, Isolated: -1, Quietest: -1}
+	byCPU, role := map[int][]int{}, map[int]string{}
+	last := 0
+	for _, c := range counts {
+		byCPU[c.CPU] = append(byCPU[c.CPU], c.Interrupts)
+		role[c.CPU], last = c.Role, max(last, c.CPU)
+		if c.Role != patcher {
+			if s.Receivers == 0 || c.Interrupts < s.Least {
+				s.Least = c.Interrupts
+			}
+			s.Receivers, s.Most = last, max(s.Most, c.Interrupts)
+		}
+	}
+	for cpu := range last + 1 {
+		m := median(byCPU[cpu])
+		s.Repetitions = len(byCPU[cpu])
+		switch {
+		case role[cpu] == patcher:
+			s.Patcher = m
+			continue
+		case role[cpu] == cpus.Isolated.String() && (s.Isolated < 0 || m < s.Isolated):
+			s.Isolated = m
+		}
+		if s.Quietest < 0 || m < s.Quietest {
+			s.Quietest, s.CPU = m, cpu
+		}
+	}
+	return s
+}
+
+// median is the middle of some numbers, or half-way between the two in the middle.
+func median(of []int) float64 {
+	sorted := slices.Sorted(slices.Values(of))
+	n := len(sorted)
+	return float64(sorted[(n-1)/2]+sorted[n/2]) / 2
+}
+
+// SummaryColumns are those of summaries.
+var SummaryColumns = results.Columns[*Summary]{
+	{Name: "action", Doc: "what was switched", Cell: func(s *Summary) any { return s.Action }},
+	{Name: "direction", Doc: "enable or disable", Cell: func(s *Summary) any { return s.Direction }},
+	{Name: "row", Doc: "of /proc/interrupts; FW_ rows are counters of the firmware", Cell: func(s *Summary) any { return s.Row }},
+	{Name: "quietest", Doc: "interrupts of the quietest receiver: the smallest of the receivers' medians over repetitions",
+		Cell: func(s *Summary) any { return s.Quietest }},
+	{Name: "isolated", Doc: "the same, of isolated receivers alone",
+		Cell: func(s *Summary) any { return results.If(s.Isolated >= 0, s.Isolated) }},
+	{Name: "least", Doc: "the fewest in any reading of a receiver", Cell: func(s *Summary) any { return s.Least }},
+	{Name: "most", Doc: "the most in any reading of a receiver", Cell: func(s *Summary) any { return s.Most }},
+	{Name: "patcher", Doc: "median of the CPU that switches", Cell: func(s *Summary) any { return s.Patcher }},
+	{Name: "idle", Doc: "the quietest receiver's, with nothing switched for as long", Cell: func(s *Summary) any { return s.Idle }},
+	{Name: "description", Doc: "of the row", Cell: func(s *Summary) any { return results.OrEmpty(s.About) }},
+}

@@ -1,0 +1,19 @@
+// SPDX-License-Identifier: Apache-2.0
+
+// Package vm boots a kernel image in an emulator and counts what an action
+// interrupts: every row of /proc/interrupts on every CPU, and the firmware's
+// counters of remote fences where there are some.
+//
+// The machine is QEMU's, by software translation: counts mean something there,
+// times do not. Its only program is a guest of ours, which is the init of an
+// initramfs that is made here. The guest switches on CPU 0 and tells what it has
+// counted on the serial console, in lines of its own with a checksum each; the
+// kernel may print between them.
+//
+// The guest is Go, and is built from the source that is embedded here, by the go
+// tool, for the architecture of the image; the program is kept in the user's
+// cache, by the hash of the source. A guest that was built beforehand would be
+// three programs in the repository that nobody can read. QEMU translates in one
+// thread: with several it may execute stale code, which is what the guest makes
+// the kernel patch.
+package vm

@@ -1,0 +1,197 @@
+// SPDX-License-Identifier: Apache-2.0
+
+//go:build linux
+
+package main
+
+import (
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+	"syscall"
+	"time"
+	"unsafe"
+)
+
+// action is something that can be switched on and off again.
+type action struct {
+	on, off func() error
+	close   func() // takes back what was prepared; nil for nothing
+}
+
+// kinds are the actions by the part of their name before the colon; what is behind it is the argument.
+var kinds = map[string]func(arg string) (*action, error){
+	"function-tracer": func(arg string) (*action, error) { return tracer("function", arg) },
+	"function-graph":  func(arg string) (*action, error) { return tracer("function_graph", arg) },
+	"tracepoint":      tracepoint,
+	"event-group":     eventGroup,
+	"static-key":      staticKey,
+	"kprobe":          func(arg string) (*action, error) { return kprobe("p", arg) },
+	"kretprobe":       func(arg string) (*action, error) { return kprobe("r", arg) },
+	"kprobe-multi":    kprobeMulti,
+	"fentry":          func(arg string) (*action, error) { return trampoline(traceFentry, arg) },
+	"fexit":           func(arg string) (*action, error) { return trampoline(traceFexit, arg) },
+	"module-load":     module,
+	"idle":            func(string) (*action, error) { return &action{on: second, off: second}, nil },
+}
+
+func newAction(name string) (*action, error) {
+	kind, arg, _ := strings.Cut(name, ":")
+	f, ok := kinds[kind]
+	if !ok {
+		return nil, fmt.Errorf("the guest knows no action %q", kind)
+	}
+	return f(arg)
+}
+
+func second() error {
+	time.Sleep(time.Second)
+	return nil
+}
+
+// writes is an action that is one file and its two texts.
+func writes(file, on, off string) (*action, error) {
+	if _, err := os.Stat(file); err != nil {
+		return nil, err
+	}
+	return &action{
+		on:  func() error { return write(file, on) },
+		off: func() error { return write(file, off) },
+	}, nil
+}
+
+// tracer is a tracer of functions; the argument is a filter.
+func tracer(name, filter string) (*action, error) {
+	have, err := os.ReadFile(tracing + "available_tracers")
+	if err != nil {
+		return nil, err
+	}
+	if !strings.Contains(" "+strings.TrimSpace(string(have))+" ", " "+name+" ") {
+		return nil, fmt.Errorf("the kernel has no tracer %s, only %s", name, strings.TrimSpace(string(have)))
+	}
+	a, err := writes(tracing+"current_tracer", name, "nop")
+	if err != nil || filter == "" {
+		return a, err
+	}
+	if err := write(tracing+"set_ftrace_filter", filter); err != nil {
+		return nil, fmt.Errorf("filter %q: %w", filter, err)
+	}
+	a.close = func() { _ = write(tracing+"set_ftrace_filter", "") }
+	return a, nil
+}
+
+// tracepoint is one trace event, GROUP/NAME or NAME.
+func tracepoint(name string) (*action, error) {
+	if !strings.Contains(name, "/") {
+		name = "*/" + name
+	}
+	found, err := filepath.Glob(tracing + "events/" + name + "/enable")
+	if err != nil {
+		return nil, err
+	}
+	if len(found) != 1 {
+		return nil, fmt.Errorf("%d trace events of the name %s", len(found), name)
+	}
+	return writes(found[0], "1", "0")
+}
+
+// eventGroup is all trace events of a group, or all of all with the name "all".
+func eventGroup(name string) (*action, error) {
+	if name == "all" {
+		return writes(tracing+"events/enable", "1", "0")
+	}
+	return writes(tracing+"events/"+name+"/enable", "1", "0")
+}
+
+// keys are static keys that a file switches.
+var keys = map[string]struct{ file, on string }{
+	"sched_schedstats":                 {"kernel/sched_schedstats", "1"},           // kernel/sched/core.c
+	"bpf_stats_enabled_key":            {"kernel/bpf_stats_enabled", "1"},          // kernel/bpf/syscall.c
+	"delayacct_key":                    {"kernel/task_delayacct", "1"},             // kernel/delayacct.c
+	"net_high_order_alloc_disable_key": {"net/core/high_order_alloc_disable", "1"}, // net/core/sock.c
+	"hugetlb_optimize_vmemmap_key":     {"vm/hugetlb_optimize_vmemmap", "1"},       // mm/hugetlb_vmemmap.c
+	"sched_numa_balancing":             {"kernel/numa_balancing", "1"},             // kernel/sched/core.c
+}
+
+func staticKey(name string) (*action, error) {
+	k, ok := keys[name]
+	if !ok {
+		return nil, fmt.Errorf("no file of which the guest knows switches the key %q", name)
+	}
+	return writes("/proc/sys/"+k.file, k.on, "0")
+}
+
+// kprobe is an event of a probe at SYMBOL or SYMBOL+OFFSET, which is made beforehand.
+func kprobe(kind, where string) (*action, error) {
+	if where == "" {
+		where = "vfs_read"
+	}
+	f, err := os.OpenFile(tracing+"kprobe_events", os.O_WRONLY|os.O_APPEND, 0)
+	if err != nil {
+		return nil, err
+	}
+	_, err = fmt.Fprintf(f, "%s:vm/probe %s\n", kind, where)
+	if err := errors.Join(err, f.Close()); err != nil {
+		return nil, fmt.Errorf("kprobe at %s: %w", where, err)
+	}
+	a, err := writes(tracing+"events/vm/probe/enable", "1", "0")
+	if err != nil {
+		return nil, err
+	}
+	// An optimised probe becomes a jump some time later (kernel/kprobes.c: OPTIMIZE_DELAY, five jiffies).
+	on := a.on
+	a.on = func() error {
+		err := on()
+		time.Sleep(200 * time.Millisecond)
+		return err
+	}
+	a.close = func() { _ = write(tracing+"kprobe_events", "") }
+	return a, nil
+}
+
+// module is a kernel module in the initramfs.
+func module(file string) (*action, error) {
+	text, err := os.ReadFile("/" + file)
+	if err != nil {
+		return nil, err
+	}
+	name := moduleName(file)
+	return &action{
+		on: func() error { return initModule(file, text) },
+		off: func() error {
+			p, err := syscall.BytePtrFromString(name)
+			if err != nil {
+				return err
+			}
+			if _, _, e := syscall.Syscall(syscall.SYS_DELETE_MODULE, uintptr(unsafe.Pointer(p)), 0, 0); e != 0 {
+				return fmt.Errorf("unload %s: %w", name, e)
+			}
+			return nil
+		},
+	}, nil
+}
+
+// moduleName is what the kernel calls the module of a file.
+func moduleName(file string) string {
+	return strings.ReplaceAll(strings.TrimSuffix(filepath.Base(file), ".ko"), "-", "_")
+}
+
+func loadModule(file string) error {
+	text, err := os.ReadFile("/" + file)
+	if err != nil {
+		return err
+	}
+	return initModule(file, text)
+}
+
+func initModule(file string, text []byte) error {
+	args := []byte{0}
+	_, _, e := syscall.Syscall(syscall.SYS_INIT_MODULE, uintptr(unsafe.Pointer(&text[0])), uintptr(len(text)),
+		uintptr(unsafe.Pointer(&args[0])))
+	if e != 0 {
+		return fmt.Errorf("load %s: %w", file, e)
+	}
+	return nil
+}

@@ -1,0 +1,228 @@
+// SPDX-License-Identifier: Apache-2.0
+
+//go:build linux
+
+package main
+
+import (
+	"encoding/binary"
+	"fmt"
+	"hash/crc32"
+	"os"
+	"runtime"
+	"strconv"
+	"strings"
+	"syscall"
+	"time"
+	"unsafe"
+)
+
+// say sends one line to the host: a mark, a checksum of what follows, a kind and its fields. The blank line
+// before it ends what the kernel may be printing.
+func say(kind string, fields ...string) {
+	text := strings.Join(append([]string{kind}, fields...), " ")
+	fmt.Printf("\n@vm %08x %s\n", crc32.ChecksumIEEE([]byte(text)), text)
+}
+
+// row is one row of /proc/interrupts, or a counter of the firmware.
+type row struct {
+	name, about string
+	counts      []uint64
+}
+
+// counter reads all rows.
+type counter struct {
+	cpus     int
+	firmware []firmwareRow
+}
+
+type firmwareRow struct {
+	name, about string
+	files       []int // one a CPU
+}
+
+// firmwareEvents are those of RISC-V's SBI specification (chapter "Performance Monitoring Unit
+// Extension", section "Event: Firmware Events"), of which the kernel's perf makes raw events with bit 63 set
+// (drivers/perf/riscv_pmu_sbi.c).
+var firmwareEvents = []struct {
+	code        uint64
+	name, about string
+}{
+	{7, "FW_IPI_RECVD", "Firmware: interrupts received from other harts"},
+	{9, "FW_FENCE_I_RECVD", "Firmware: remote fence.i received"},
+	{11, "FW_SFENCE_VMA_RECVD", "Firmware: remote sfence.vma received"},
+	{13, "FW_SFENCE_VMA_ASID_RECVD", "Firmware: remote sfence.vma with ASID received"},
+}
+
+func newCounter() *counter {
+	c := &counter{cpus: runtime.NumCPU()}
+	online := strings.Split(field("/sys/devices/system/cpu/online"), "-")
+	if last, err := strconv.Atoi(online[len(online)-1]); err == nil {
+		c.cpus = last + 1
+	}
+	if _, err := os.Stat("/sys/bus/platform/drivers/riscv-pmu-sbi"); err != nil {
+		return c
+	}
+	for _, e := range firmwareEvents {
+		r := firmwareRow{name: e.name, about: e.about}
+		for cpu := range c.cpus {
+			fd, err := openRaw(1<<63|e.code, cpu)
+			if err != nil {
+				break
+			}
+			r.files = append(r.files, fd)
+		}
+		if len(r.files) == c.cpus {
+			c.firmware = append(c.firmware, r)
+		}
+	}
+	return c
+}
+
+// openRaw opens a raw event of perf (PERF_TYPE_RAW, include/uapi/linux/perf_event.h) on one CPU.
+func openRaw(config uint64, cpu int) (int, error) {
+	var attr [112]byte
+	binary.NativeEndian.PutUint32(attr[0:], 4)
+	binary.NativeEndian.PutUint32(attr[4:], uint32(len(attr)))
+	binary.NativeEndian.PutUint64(attr[8:], config)
+	fd, _, e := syscall.Syscall6(syscall.SYS_PERF_EVENT_OPEN, uintptr(unsafe.Pointer(&attr)), ^uintptr(0), uintptr(cpu),
+		^uintptr(0), 0, 0)
+	if e != 0 {
+		return 0, e
+	}
+	return int(fd), nil
+}
+
+// fences reads the firmware's counters. Reading one of another CPU interrupts it: it is done outside of what is
+// counted in /proc/interrupts.
+func (c *counter) fences() []row {
+	var out []row
+	for _, f := range c.firmware {
+		r := row{name: f.name, about: f.about, counts: make([]uint64, len(f.files))}
+		for i, fd := range f.files {
+			var b [8]byte
+			if _, err := syscall.Read(fd, b[:]); err == nil {
+				r.counts[i] = binary.NativeEndian.Uint64(b[:])
+			}
+		}
+		out = append(out, r)
+	}
+	return out
+}
+
+// interrupts reads /proc/interrupts.
+func (c *counter) interrupts() ([]row, error) {
+	b, err := os.ReadFile("/proc/interrupts")
+	if err != nil {
+		return nil, err
+	}
+	var rows []row
+	for line := range strings.Lines(string(b)) {
+		name, rest, ok := strings.Cut(strings.TrimSpace(line), ":")
+		f := strings.Fields(rest)
+		if !ok || len(f) < c.cpus {
+			continue // the header, and rows that count for the whole machine
+		}
+		r := row{name: name, about: strings.Join(f[c.cpus:], " ")}
+		for _, x := range f[:c.cpus] {
+			n, err := strconv.ParseUint(x, 10, 64)
+			if err != nil {
+				return nil, fmt.Errorf("/proc/interrupts: row %s: %w", name, err)
+			}
+			r.counts = append(r.counts, n)
+		}
+		rows = append(rows, r)
+	}
+	return rows, nil
+}
+
+// around counts what every CPU takes while f is done.
+func (c *counter) around(f func() error) (rows []row, took time.Duration, err error) {
+	fences := c.fences()
+	before, err := c.interrupts()
+	if err != nil {
+		return nil, 0, err
+	}
+	start := time.Now()
+	if err := f(); err != nil {
+		return nil, 0, err
+	}
+	took = time.Since(start)
+	after, err := c.interrupts()
+	return append(growth(before, after), growth(fences, c.fences())...), took, err
+}
+
+// growth is what rows grew by, those that did.
+func growth(before, after []row) []row {
+	old := map[string][]uint64{}
+	for _, r := range before {
+		old[r.name] = r.counts
+	}
+	var out []row
+	for _, r := range after {
+		grew := false
+		for i := range r.counts {
+			if b := old[r.name]; b != nil {
+				r.counts[i] -= b[i]
+			}
+			grew = grew || r.counts[i] != 0
+		}
+		if grew {
+			out = append(out, r)
+		}
+	}
+	return out
+}
+
+// tell sends one reading: what a CPU took in each row that grew.
+func tell(name, direction string, repetition int, took time.Duration, rows []row) {
+	say("reading", strconv.Quote(name), direction, strconv.Itoa(repetition), strconv.FormatInt(took.Microseconds(), 10))
+	for _, r := range rows {
+		fields := []string{r.name, strconv.Quote(r.about)}
+		for _, n := range r.counts {
+			fields = append(fields, strconv.FormatUint(n, 10))
+		}
+		say("row", fields...)
+	}
+	say("end")
+}
+
+// measure does an action so many times, each with a control: as long with nothing switched, CPU 0 busy. All is told
+// when it is over, since the console interrupts too.
+func (c *counter) measure(name string, repetitions int) error {
+	a, err := newAction(name)
+	if err != nil {
+		return err
+	}
+	if a.close != nil {
+		defer a.close()
+	}
+	var told []func()
+	for i := range repetitions {
+		longest := time.Duration(0)
+		for _, d := range []struct {
+			name string
+			do   func() error
+		}{
+			{"enable", a.on}, {"disable", a.off}, {"idle", func() error { idle(longest); return nil }},
+		} {
+			time.Sleep(20 * time.Millisecond) // what the last one left is over
+			rows, took, err := c.around(d.do)
+			if err != nil {
+				return fmt.Errorf("%s: %w", d.name, err)
+			}
+			longest = max(longest, took)
+			told = append(told, func() { tell(name, d.name, i, took, rows) })
+		}
+	}
+	for _, f := range told {
+		f()
+	}
+	time.Sleep(50 * time.Millisecond)
+	return nil
+}
+
+func idle(d time.Duration) {
+	for end := time.Now().Add(d); time.Now().Before(end); {
+	}
+}

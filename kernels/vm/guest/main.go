@@ -1,0 +1,176 @@
+// SPDX-License-Identifier: Apache-2.0
+
+//go:build linux
+
+// Command guest is the init of a virtual machine: it does what it finds in /job, counts what every CPU takes
+// meanwhile, tells it on the console, and switches the machine off. It uses nothing but the standard library: it is
+// built from its source alone, for the architecture of the kernel that is booted.
+package main
+
+import (
+	"errors"
+	"fmt"
+	"os"
+	"os/exec"
+	"strconv"
+	"strings"
+	"syscall"
+	"time"
+	"unsafe"
+)
+
+const tracing = "/sys/kernel/tracing/"
+
+// job is what the host asks for.
+type job struct {
+	actions     []string
+	modules     []string // loaded first, in this order
+	busy        []string // CPUs that are to execute kernel code all the time
+	repetitions int
+}
+
+func main() {
+	if len(os.Args) == 3 && os.Args[1] == "spin" {
+		spin(os.Args[2])
+	}
+	if os.Getenv("PINNED") == "" {
+		start()
+	}
+	if err := work(); err != nil {
+		say("fail", strconv.Quote(err.Error()))
+	}
+	end()
+}
+
+// start does what only needs to be done once, and begins anew as a process on CPU 0 that
+// makes no threads or garbage by itself.
+func start() {
+	for _, m := range [][2]string{{"proc", "/proc"}, {"sysfs", "/sys"}} {
+		if err := syscall.Mount(m[0], m[1], m[0], 0, ""); err != nil {
+			say("fail", strconv.Quote(fmt.Sprintf("mount %s: %v", m[1], err)))
+			end()
+		}
+	}
+	if err := pin(0); err != nil {
+		say("fail", strconv.Quote(err.Error()))
+		end()
+	}
+	err := syscall.Exec("/init", []string{"init"}, []string{"PINNED=1", "GOMAXPROCS=1", "GOGC=off"})
+	say("fail", strconv.Quote(fmt.Sprintf("exec /init: %v", err)))
+	end()
+}
+
+// work carries the job out.
+func work() error {
+	j, err := readJob("/job")
+	if err != nil {
+		return err
+	}
+	say("boot", strconv.Quote(field("/proc/sys/kernel/osrelease")), field("/sys/devices/system/cpu/online"))
+	// What a queue of work or a device may do elsewhere, it does on CPU 0 too. A kernel that lacks these files
+	// has more background.
+	for _, file := range []string{"/sys/devices/virtual/workqueue/cpumask", "/proc/irq/default_smp_affinity"} {
+		_ = write(file, "1")
+	}
+	for _, m := range j.modules {
+		if err := loadModule(m); err != nil {
+			return err
+		}
+	}
+	if err := syscall.Mount("tracefs", tracing, "tracefs", 0, ""); err != nil {
+		return fmt.Errorf("mount %s: %w: the kernel has no tracing", tracing, err)
+	}
+	// Nothing is to be recorded, only patched.
+	for _, w := range [][2]string{{"tracing_on", "0"}, {"buffer_size_kb", "64"}} {
+		if err := write(tracing+w[0], w[1]); err != nil {
+			return err
+		}
+	}
+	for _, cpu := range j.busy {
+		if err := exec.Command("/init", "spin", cpu).Start(); err != nil {
+			return fmt.Errorf("busy CPU %s: %w", cpu, err)
+		}
+	}
+	c := newCounter()
+	for _, name := range j.actions {
+		if err := c.measure(name, j.repetitions); err != nil {
+			say("skip", strconv.Quote(name), strconv.Quote(err.Error()))
+		}
+	}
+	say("done")
+	return nil
+}
+
+func readJob(file string) (j job, err error) {
+	b, err := os.ReadFile(file)
+	if err != nil {
+		return j, err
+	}
+	for line := range strings.Lines(string(b)) {
+		key, value, _ := strings.Cut(strings.TrimSpace(line), " ")
+		switch key {
+		case "action":
+			j.actions = append(j.actions, value)
+		case "module":
+			j.modules = append(j.modules, value)
+		case "busy":
+			j.busy = append(j.busy, value)
+		case "repetitions":
+			if j.repetitions, err = strconv.Atoi(value); err != nil {
+				return j, fmt.Errorf("%s: repetitions: %w", file, err)
+			}
+		default:
+			return j, fmt.Errorf("%s: %q: no such key", file, key)
+		}
+	}
+	return j, nil
+}
+
+// pin keeps this process on one CPU.
+func pin(cpu int) error {
+	var mask [16]uint64
+	mask[cpu/64] = 1 << (cpu % 64)
+	_, _, e := syscall.RawSyscall(syscall.SYS_SCHED_SETAFFINITY, 0, unsafe.Sizeof(mask), uintptr(unsafe.Pointer(&mask)))
+	if e != 0 {
+		return fmt.Errorf("pin to CPU %d: %w", cpu, e)
+	}
+	return nil
+}
+
+// spin is a task that keeps its CPU in the kernel.
+func spin(cpu string) {
+	n, err := strconv.Atoi(cpu)
+	if err == nil {
+		err = pin(n)
+	}
+	for err == nil {
+		syscall.Getppid()
+	}
+	os.Exit(1)
+}
+
+func write(file, text string) error {
+	f, err := os.OpenFile(file, os.O_WRONLY|os.O_TRUNC, 0)
+	if err != nil {
+		return err
+	}
+	_, err = f.WriteString(text)
+	return errors.Join(err, f.Close())
+}
+
+// field is the first field of a file.
+func field(file string) string {
+	b, _ := os.ReadFile(file)
+	for f := range strings.FieldsSeq(string(b)) {
+		return f
+	}
+	return "?"
+}
+
+// end switches the machine off, once the console has sent everything.
+func end() {
+	syscall.Sync()
+	time.Sleep(100 * time.Millisecond)
+	_ = syscall.Reboot(syscall.LINUX_REBOOT_CMD_POWER_OFF)
+	select {}
+}

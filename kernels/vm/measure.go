@@ -1,0 +1,199 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package vm
+
+import (
+	"bytes"
+	"compress/gzip"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"time"
+
+	"github.com/textpoke/textpoke/cpus"
+)
+
+// Config is what is booted, and what is measured.
+type Config struct {
+	// Image is the file of the kernel: a bzImage, or an Image.
+	Image string
+	// CPUs are the machine's, as [ParseCPUs] reads them.
+	CPUs []cpus.Role
+	// Actions are names of what is switched, such as function-tracer.
+	Actions []string
+	// Repetitions of each; 0 for 3.
+	Repetitions int
+	// Modules are files of kernel modules that are loaded first, in this order.
+	Modules []string
+	// Memory of the machine in MiB; 0 for 1,024.
+	Memory int
+	// Progress is told what has been done, one line at a time; nil for nobody.
+	Progress func(string)
+}
+
+// Measurement is what was counted.
+type Measurement struct {
+	Arch string
+	CPUs []cpus.Role
+	Told
+}
+
+// Measure boots the image and counts. It ends when ctx does: what was told by then is
+// given beside the error. When the machine fails, the error names a file with all that
+// the console said.
+func Measure(ctx context.Context, c Config) (*Measurement, error) {
+	if c.Repetitions == 0 {
+		c.Repetitions = 3
+	}
+	if c.Memory == 0 {
+		c.Memory = 1024
+	}
+	if c.Progress == nil {
+		c.Progress = func(string) {}
+	}
+	e, err := emulatorFor(c.Image)
+	if err != nil {
+		return nil, err
+	}
+	if _, err := exec.LookPath(e.qemu); err != nil {
+		return nil, fmt.Errorf("boot %s: %s is not installed (Debian's package %s)", c.Image, e.qemu, e.debian)
+	}
+	dir, err := os.MkdirTemp("", "textpoke-vm-")
+	if err != nil {
+		return nil, fmt.Errorf("boot %s: %w", c.Image, err)
+	}
+	defer os.RemoveAll(dir)
+	disk := filepath.Join(dir, "initramfs")
+	if err := c.initramfs(ctx, e, disk); err != nil {
+		return nil, err
+	}
+	m := &Measurement{Arch: e.arch, CPUs: c.CPUs}
+	told, err := c.boot(ctx, e, disk)
+	if told != nil {
+		m.Told = *told
+	}
+	return m, err
+}
+
+// initramfs writes the machine's only disk: the guest, its job, and modules.
+func (c *Config) initramfs(ctx context.Context, e *emulator, file string) error {
+	c.Progress("guest for " + e.arch)
+	program, err := guest(ctx, e)
+	if err != nil {
+		return err
+	}
+	files := []entry{{"proc", folder, nil}, {"sys", folder, nil}, {"dev", folder, nil}, {"init", executable, program}}
+	var job strings.Builder
+	fmt.Fprintf(&job, "repetitions %d\n", c.Repetitions)
+	for _, m := range c.Modules {
+		f, err := moduleEntry(m)
+		if err != nil {
+			return err
+		}
+		files = append(files, f)
+		fmt.Fprintf(&job, "module %s\n", f.name)
+	}
+	for _, a := range c.Actions {
+		name, arg, _ := strings.Cut(a, ":")
+		if name == moduleLoad {
+			f, err := moduleEntry(arg)
+			if err != nil {
+				return err
+			}
+			files = append(files, f)
+			a = moduleLoad + ":" + f.name
+		}
+		fmt.Fprintf(&job, "action %s\n", a)
+	}
+	for _, cpu := range withRole(c.CPUs[1:], cpus.Busy) {
+		fmt.Fprintf(&job, "busy %s\n", cpu)
+	}
+	files = append(files, entry{"job", plain, []byte(job.String())})
+	f, err := os.Create(file)
+	if err != nil {
+		return fmt.Errorf("initramfs: %w", err)
+	}
+	z, err := gzip.NewWriterLevel(f, gzip.BestSpeed)
+	if err == nil {
+		err = writeCPIO(z, files)
+	}
+	if err := errors.Join(err, z.Close(), f.Close()); err != nil {
+		return fmt.Errorf("initramfs: %w", err)
+	}
+	return nil
+}
+
+// boot runs the machine until it switches itself off.
+func (c *Config) boot(ctx context.Context, e *emulator, disk string) (*Told, error) {
+	log, err := os.CreateTemp("", "textpoke-console-*.log")
+	if err != nil {
+		return nil, fmt.Errorf("boot %s: %w", c.Image, err)
+	}
+	defer log.Close()
+	args := append([]string{"-accel", "tcg,thread=single", "-smp", fmt.Sprint(len(c.CPUs)), "-m", fmt.Sprintf("%dM", c.Memory),
+		"-display", "none", "-no-reboot", "-nodefaults", "-serial", "stdio", "-kernel", c.Image, "-initrd", disk,
+		"-append", commandLine(e, c.CPUs)}, e.machine...)
+	q := exec.CommandContext(ctx, e.qemu, args...)
+	q.WaitDelay = 5 * time.Second
+	var complaint bytes.Buffer
+	q.Stderr = &complaint
+	out, err := q.StdoutPipe()
+	if err != nil {
+		return nil, fmt.Errorf("boot %s: %w", c.Image, err)
+	}
+	start := time.Now()
+	c.Progress("boot " + c.Image)
+	if err := q.Start(); err != nil {
+		return nil, fmt.Errorf("boot %s: %w", c.Image, err)
+	}
+	told, heard := listen(io.TeeReader(out, log), c.hear(start))
+	if heard != nil {
+		_ = q.Process.Kill()
+	}
+	ended := q.Wait()
+	if err := c.failed(ctx, told, heard, ended, strings.TrimSpace(complaint.String())); err != nil {
+		return told, fmt.Errorf("boot %s: %w (its console: %s)", c.Image, err, log.Name())
+	}
+	return told, os.Remove(log.Name())
+}
+
+// failed is why a machine did not come to its end; nil if it did.
+func (c *Config) failed(ctx context.Context, told *Told, heard, ended error, complaint string) error {
+	switch {
+	case told.Done && heard == nil:
+		return nil
+	case ctx.Err() != nil:
+		return ctx.Err()
+	case heard != nil:
+		return heard
+	case complaint != "":
+		first, _, _ := strings.Cut(complaint, "\n")
+		return errors.New(first)
+	case told.Release == "":
+		return errors.New("the guest said nothing: the kernel needs a serial console and an initial RAM disk, and came to no init")
+	case ended != nil:
+		return ended
+	}
+	return errors.New("the machine went off before the guest was done: the kernel panicked")
+}
+
+// hear makes progress of what is told.
+func (c *Config) hear(start time.Time) func(*Told) {
+	readings := 0
+	return func(t *Told) {
+		at := time.Since(start).Round(time.Second)
+		switch {
+		case len(t.Readings) > readings:
+			readings = len(t.Readings)
+			r := t.Readings[readings-1]
+			c.Progress(fmt.Sprintf("%v: %s %s %d", at, r.Action, r.Direction, r.Repetition))
+		case t.Release != "" && len(t.Readings) == 0:
+			c.Progress(fmt.Sprintf("%v: %s is up", at, t.Release))
+		}
+	}
+}

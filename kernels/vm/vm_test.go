@@ -1,0 +1,244 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package vm
+
+import (
+	"bytes"
+	"errors"
+	"flag"
+	"fmt"
+	"hash/crc32"
+	"os/exec"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/textpoke/textpoke/cpus"
+)
+
+var long = flag.Bool("long", false, "run slow tests")
+
+// said is a line of the guest.
+func said(text string) string {
+	return fmt.Sprintf("\n@vm %08x %s\r\n", crc32.ChecksumIEEE([]byte(text)), text)
+}
+
+// TestListen: what the guest says is read between what the kernel prints.
+func TestListen(t *testing.T) {
+	console := "[    0.1] Booting\r\n" + said(`boot "6.1.0 \"x\"" 0-2`) +
+		"[    3.2] something" + said(`reading "kprobe:vfs read" enable 1 2500`) +
+		said(`row CAL "Function call interrupts" 0 19 20`) + "[ 4.0] noise\n" + said(`row 4 "" 1 0 0`) + said("end") +
+		said(`skip "fentry" "no BTF"`) + said("done")
+	heard := 0
+	told, err := listen(strings.NewReader(console), func(*Told) { heard++ })
+	if err != nil {
+		t.Fatal(err)
+	}
+	want := &Told{Release: `6.1.0 "x"`, Done: true, Skips: []Skip{{"fentry", "no BTF"}}, Readings: []Reading{{
+		Action: "kprobe:vfs read", Direction: Enable, Repetition: 1, Took: 2500 * time.Microsecond,
+		Rows: []Row{{"CAL", "Function call interrupts", []int{0, 19, 20}}, {"4", "", []int{1, 0, 0}}},
+	}}}
+	if d := cmp.Diff(want, told); d != "" {
+		t.Error(d)
+	}
+	if heard != 4 {
+		t.Errorf("heard %d times, want of boot, reading, skip and end", heard)
+	}
+}
+
+// TestListenRefuses: a line of the guest that is damaged is never skipped.
+func TestListenRefuses(t *testing.T) {
+	reading := said("reading a enable 0 1")
+	for name, c := range map[string]struct{ console, want string }{
+		"checksum":  {strings.Replace(said("done"), "done", "dome", 1), "damaged"},
+		"short sum": {"@vm 12 done\n", "no checksum"},
+		"kind":      {said("hello"), "no such kind"},
+		"quote":     {said(`skip "a b`), "quote"},
+		"fields":    {said("skip a"), "1 fields, want 2"},
+		"direction": {said("reading a up 0 1"), "direction"},
+		"negative":  {said("reading a enable -1 1"), "repetition"},
+		"row":       {said("row CAL x 1"), "out of place"},
+		"count":     {reading + said("row CAL x 1 -2"), "no count"},
+		"few":       {reading + said("row CAL x"), "a count for each CPU"},
+		"uneven":    {reading + said("row CAL x 1 2") + said("row RES x 1"), "1 counts"},
+		"nested":    {reading + reading, "out of place"},
+		"fail":      {said(`fail "mount /sys: no"`), "the guest: mount /sys: no"},
+	} {
+		told, err := listen(strings.NewReader(c.console), nil)
+		if err == nil || !strings.Contains(err.Error(), c.want) || strings.Contains(err.Error(), "\n") {
+			t.Errorf("%s: %v, want %q", name, err, c.want)
+		}
+		var line *LineError
+		if errors.As(err, &line) == (name == "fail") {
+			t.Errorf("%s: %T", name, err)
+		}
+		if told == nil || told.Done {
+			t.Errorf("%s: %+v", name, told)
+		}
+	}
+}
+
+// FuzzListen: whatever a console says, what is read of it is in order.
+func FuzzListen(f *testing.F) {
+	f.Add("boot 6.1 0-3\nreading a enable 0 5\nrow CAL x 1 2\nend\ndone", true)
+	f.Add("skip \"a\" \"b\"\nfail x", true)
+	f.Add("@vm 00000000 done", false)
+	f.Fuzz(func(t *testing.T, text string, sums bool) {
+		console := text
+		if sums {
+			console = ""
+			for line := range strings.SplitSeq(text, "\n") {
+				console += said(line)
+			}
+		}
+		told, err := listen(strings.NewReader(console), nil)
+		if err != nil && strings.Contains(err.Error(), "\n") {
+			t.Errorf("more than a line: %q", err)
+		}
+		for _, r := range told.Readings {
+			if !slices.Contains(directions, r.Direction) || r.Repetition < 0 || r.Took < 0 {
+				t.Errorf("%+v", r)
+			}
+			for _, row := range r.Rows {
+				if len(row.Interrupts) == 0 || slices.Min(row.Interrupts) < 0 {
+					t.Errorf("%+v", row)
+				}
+			}
+		}
+	})
+}
+
+// TestCPIO: what cpio itself unpacks is what was packed; and by hand, the format's first file.
+func TestCPIO(t *testing.T) {
+	entries := []entry{{"dir", folder, nil}, {"dir/init", executable, []byte("text")}, {"odd", plain, []byte("12345")}, {"none", plain, nil}}
+	var b bytes.Buffer
+	if err := writeCPIO(&b, entries); err != nil {
+		t.Fatal(err)
+	}
+	want := "070701" + "00000001" + "000041ED" + strings.Repeat("0", 16) + "00000001" + strings.Repeat("0", 48) +
+		"00000004" + "00000000" + "dir\x00"
+	if got := b.String()[:len(want)]; got != want || b.Len()%4 != 0 {
+		t.Errorf("%q, want %q", got, want)
+	}
+	if _, err := exec.LookPath("cpio"); err != nil {
+		t.Skip("skipped: cpio is not installed: nothing else unpacks the archive")
+	}
+	list := exec.Command("cpio", "--quiet", "-itv")
+	list.Stdin = &b
+	out, err := list.CombinedOutput()
+	if err != nil {
+		t.Fatalf("%v: %s", err, out)
+	}
+	var got []string
+	for line := range strings.Lines(string(out)) {
+		f := strings.Fields(line)
+		got = append(got, f[0]+" "+f[4]+" "+f[len(f)-1])
+	}
+	if d := cmp.Diff([]string{"drwxr-xr-x 0 dir", "-rwxr-xr-x 4 dir/init", "-rw-r--r-- 5 odd", "-rw-r--r-- 0 none"}, got); d != "" {
+		t.Error(d)
+	}
+}
+
+// head is the first bytes of an image of a machine.
+func head(machine ...byte) []byte {
+	b := make([]byte, 256)
+	copy(b, "MZ")
+	b[0x3c] = 0x80
+	copy(b[0x80:], "PE\x00\x00")
+	copy(b[0x84:], machine)
+	return b
+}
+
+// TestRecognise: an image says which machine it is for, or one line says why it cannot be booted.
+func TestRecognise(t *testing.T) {
+	for _, c := range []struct {
+		head       []byte
+		arch, want string
+	}{
+		{head(0x64, 0x86), "x86_64", ""},
+		{head(0x64, 0xaa), "arm64", ""},
+		{head(0x64, 0x50), "riscv64", ""},
+		{head(0x4c, 0x01), "", "machine 0x014c"},
+		{[]byte("\x7fELF and more"), "", "ELF"},
+		{[]byte("\x1f\x8b\x08"), "", "gzip"},
+		{nil, "", "does not begin"},
+		{make([]byte, 4096), "", "does not begin"},
+		{append([]byte("MZ\x00\x00zimg"), make([]byte, 100)...), "", "zboot"},
+		{append(head()[:0x3c], 0xff, 0xff, 0xff, 0xff), "", "no header"},
+		{head(0x64, 0x86)[:0x85], "", "no header"},
+	} {
+		e, why := recognise(c.head)
+		if (e == nil) != (c.arch == "") || e != nil && e.arch != c.arch || !strings.Contains(why, c.want) || (why == "") != (c.want == "") {
+			t.Errorf("%q: %+v, %q, want %s %q", c.head[:min(len(c.head), 8)], e, why, c.arch, c.want)
+		}
+	}
+	_, err := Measure(t.Context(), Config{Image: filepath.Join(t.TempDir(), "none")})
+	if err == nil {
+		t.Error("no file is no error")
+	}
+}
+
+// TestCommandLine: isolated CPUs are isolated in every way that the kernel has.
+func TestCommandLine(t *testing.T) {
+	roles, err := ParseCPUs("idle=2,isolated=2")
+	if err != nil {
+		t.Fatal(err)
+	}
+	e := emulators()[0]
+	line := commandLine(&e, roles)
+	for _, want := range []string{"isolcpus=managed_irq,domain,2,3", "nohz_full=2,3", "rcu_nocbs=2,3", "console=", "panic=-1"} {
+		if !slices.ContainsFunc(strings.Fields(line), func(f string) bool { return strings.HasPrefix(f, want) }) {
+			t.Errorf("%q lacks %s", line, want)
+		}
+	}
+	if line := commandLine(&e, roles[:2]); strings.Contains(line, "isolcpus") {
+		t.Errorf("%q isolates", line)
+	}
+	for spec, want := range map[string]string{
+		"1": "2 to 64", "65": "2 to 64", "isolated=1,idle=2": "CPU 0", "idle=2,irqsoff=1": "irqsoff", "x": "ROLE=NUMBER",
+	} {
+		if _, err := ParseCPUs(spec); err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("%s: %v, want %q", spec, err, want)
+		}
+	}
+}
+
+// TestCheckAction: what the guest cannot do is refused before anything is booted.
+func TestCheckAction(t *testing.T) {
+	for action, want := range map[string]string{
+		"function-tracer": "", "function-tracer:vfs_*": "", "tracepoint:sched/sched_switch": "", "kprobe": "",
+		"function_tracer": "function-tracer", "tracepoint": "tracepoint:[GROUP/]NAME", "idle:3": "alone", "kprobe:a\nb": "one line",
+	} {
+		if err := CheckAction(action); (err == nil) != (want == "") || err != nil && !strings.Contains(err.Error(), want) {
+			t.Errorf("%q: %v, want %q", action, err, want)
+		}
+	}
+}
+
+// TestSummaries: the quietest receiver is that of the smallest median, the patcher is
+// none, and rows without anything in them are left out.
+func TestSummaries(t *testing.T) {
+	m := Measurement{Arch: "a", CPUs: []cpus.Role{cpus.Idle, cpus.Idle, cpus.Busy, cpus.Isolated}, Told: Told{Release: "r"}}
+	read := func(direction string, repetition int, rows ...Row) {
+		m.Readings = append(m.Readings, Reading{Action: "x", Direction: direction, Repetition: repetition, Rows: rows})
+	}
+	for i, cal := range [][]int{{0, 20, 19, 25}, {1, 19, 30, 19}, {2, 21, 31, 19}} {
+		read(Enable, i, Row{"CAL", "calls", cal})
+		read(Control, i, Row{"CAL", "calls", []int{0, 1, 2, 3}})
+	}
+	read(Disable, 0, Row{"LOC", "timer", []int{7, 0, 0, 0}})
+	got := m.Summaries()
+	want := []Summary{{Arch: "a", Release: "r", Action: "x", Direction: Enable, Row: "CAL", About: "calls", Receivers: 3,
+		Repetitions: 3, Quietest: 19, Isolated: 19, Least: 19, Most: 31, Patcher: 1, Idle: 1, CPU: 3}}
+	if d := cmp.Diff(want, got); d != "" {
+		t.Error(d)
+	}
+	// Seven readings, two rows, four CPUs: zeros too.
+	if n := len(m.Counts()); n != 7*2*4 {
+		t.Errorf("%d counts", n)
+	}
+}
