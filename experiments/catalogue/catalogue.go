@@ -26,6 +26,7 @@ import (
 	"github.com/textpoke/textpoke/experiments/reach"
 	"github.com/textpoke/textpoke/experiments/refcount"
 	"github.com/textpoke/textpoke/experiments/trigger"
+	"github.com/textpoke/textpoke/experiments/uprobes"
 	"github.com/textpoke/textpoke/results"
 )
 
@@ -53,6 +54,7 @@ func All() []*experiments.Experiment {
 		trigger.Experiment,
 		metadata.Experiment,
 		fprobe.Experiment,
+		uprobes.Experiment,
 	}
 }
 

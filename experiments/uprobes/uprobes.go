@@ -1,0 +1,197 @@
+// SPDX-License-Identifier: Apache-2.0
+
+// Package uprobes asks what probes in programs send to every CPU, by release of the
+// kernel and by what stands at the probes' sites.
+package uprobes
+
+import (
+	"context"
+	_ "embed"
+	"fmt"
+
+	"github.com/textpoke/textpoke/experiments"
+	"github.com/textpoke/textpoke/kernels/published"
+	"github.com/textpoke/textpoke/kernels/uprobes"
+	"github.com/textpoke/textpoke/results"
+)
+
+// Config says which kernels, sites and processes are asked about.
+type Config struct {
+	// Releases are those of x86-64 kernels. Default: 6.12, 6.18, 7.1.3, 7.1.9, 7.2.
+	Releases []string
+	// Sites are numbers of sites, for each kind of instruction that is replaced.
+	// Default: 1, 10, 100. None where Program is given.
+	Sites []int
+	// Processes are numbers of processes that each hit every site. Default: 1, 2, 4.
+	Processes []int
+	// Program is an ELF file, whose USDT probes are the sites.
+	Program string
+	// Published is a file in place of the published readings.
+	Published string
+}
+
+//go:embed report.md.tmpl
+var prose string
+
+var spec = experiments.Spec[Config, *row]{
+	Name:  "uprobes",
+	Short: "what do USDT probes send? three rounds a site and process at the first hit, by release and instruction",
+	Examples: []string{
+		"uprobes --out uprobes",
+		"uprobes --releases 7.1.9,7.2 --program /usr/bin/python3 --processes 64 --format csv",
+	},
+	Prose: prose, Columns: columns, Fields: (*Config).fields, Check: (*Config).check, Measure: measure,
+}
+
+// Experiment is the question.
+var Experiment = spec.Experiment()
+
+// Run answers the question.
+func Run(ctx context.Context, c Config, lab experiments.Lab) (*experiments.Answer, error) {
+	return spec.Run(ctx, c, lab)
+}
+
+// Validate tells which field Run would refuse.
+func (c Config) Validate() error { return spec.Validate(c) }
+
+// The most that is asked about, so that sums fit.
+const (
+	maxSites     = 1_000_000
+	maxProcesses = 1_000_000
+)
+
+func (c *Config) fields() []*experiments.Field {
+	release := experiments.FieldKind[string]{
+		Type: "release", Format: func(s string) string { return s },
+		Parse: func(s string) (string, error) {
+			_, err := uprobes.Of(s, uprobes.Other)
+			return s, err
+		},
+	}
+	return []*experiments.Field{
+		experiments.List(&c.Releases, "releases", "6.12,6.18,7.1.3,7.1.9,7.2", "`list` of releases of x86-64 kernels", release),
+		experiments.Counts(&c.Sites, "sites", "1,10,100", "`list` of numbers of sites of each kind", 1, maxSites),
+		experiments.Counts(&c.Processes, "processes", "1,2,4",
+			"`list` of numbers of processes that each hit every site", 1, maxProcesses),
+		experiments.File(&c.Program, "program", "ELF `file` whose USDT probes are the sites, in place of --sites"),
+		experiments.File(&c.Published, "published",
+			"`file` in place of the published readings: CSV with release, insn, sites, processes, phase, interrupts"),
+	}
+}
+
+func (c *Config) check() error {
+	if c.Program == "" {
+		return nil
+	}
+	_, err := uprobes.ReadProgram(c.Program)
+	return err
+}
+
+// row is some sites, hit by some processes, on one kernel.
+type row struct {
+	Release   string
+	Insn      uprobes.Insn
+	Sites     int
+	Processes int
+	Does      uprobes.Behaviour
+	uprobes.Cost
+	measured map[string]published.UprobeReading // by phase
+}
+
+// predicted tells whether anybody knows what the kernel does there.
+func (r *row) predicted() bool { return r.Does.Known && !r.Does.Refused }
+
+// What the kernel does with the probe, in words.
+func (r *row) what() string {
+	switch b := r.Does; {
+	case !b.Known:
+		return "unknown"
+	case b.Refused:
+		return "refused"
+	case b.Replaces && b.Restores:
+		return "call, and back"
+	case b.Replaces:
+		return "call, for good"
+	}
+	return "breakpoint"
+}
+
+func (r *row) read(phase string) any {
+	m, ok := r.measured[phase]
+	return results.If(ok, m.Interrupts)
+}
+
+var columns = results.Columns[*row]{
+	{Name: "release", Doc: "of an x86-64 kernel", Cell: func(r *row) any { return r.Release }},
+	{Name: "insn", Doc: "what stands at the sites: nop5 and nop10 may be replaced; other includes what lies on two pages",
+		Cell: func(r *row) any { return r.Insn.String() }},
+	{Name: "sites", Doc: "places in the program with a probe", Cell: func(r *row) any { return r.Sites }},
+	{Name: "processes", Doc: "that each hit every site", Cell: func(r *row) any { return r.Processes }},
+	{Name: "becomes", Doc: "what the breakpoint becomes at the first hit; unknown where no release of the line was measured",
+		Cell: func(r *row) any { return r.what() }},
+	{Name: "ipis_first_hit", Doc: "interrupts of every other CPU at the first hits, sent by the probed program",
+		Cell: func(r *row) any { return results.If(r.predicted(), r.FirstHit) }},
+	{Name: "ipis_disable", Doc: "interrupts of every other CPU when the last probe is removed",
+		Cell: func(r *row) any { return results.If(r.predicted(), r.Disable) }},
+	{Name: "measured_first_hit", Doc: "what an idle CPU took, measured", Cell: func(r *row) any { return r.read(published.FirstHit) }},
+	{Name: "measured_disable", Doc: "likewise, at the removal", Cell: func(r *row) any { return r.read(published.Disable) }},
+}
+
+func measure(ctx context.Context, s *experiments.Study[Config, *row]) (*experiments.Findings, error) {
+	readings, err := published.UprobeReadings.Read(s.Config.Published)
+	if err != nil {
+		return nil, err
+	}
+	cells, err := s.Config.cells()
+	if err != nil {
+		return nil, err
+	}
+	a := &answer{Study: s}
+	err = experiments.Each(ctx, s, cells, func(r *row) (*row, error) { return r, r.predict(readings) })
+	return a.findings(), err
+}
+
+// cells are the rows to be, with nothing predicted.
+func (c *Config) cells() (out []*row, err error) {
+	kinds := map[uprobes.Insn][]int{uprobes.Nop5: c.Sites, uprobes.Nop10: c.Sites}
+	if c.Program != "" {
+		p, err := uprobes.ReadProgram(c.Program)
+		if err != nil {
+			return nil, err
+		}
+		if len(p.Sites) > maxSites {
+			return nil, fmt.Errorf("program %s: %d probes, want at most %d", p.File, len(p.Sites), maxSites)
+		}
+		clear(kinds)
+		for i, n := range p.Count() {
+			if n > 0 {
+				kinds[uprobes.Insn(i)] = []int{n}
+			}
+		}
+	}
+	for _, release := range c.Releases {
+		for i := range uprobes.InsnNames() {
+			for _, sites := range kinds[uprobes.Insn(i)] {
+				for _, processes := range c.Processes {
+					out = append(out, &row{Release: release, Insn: uprobes.Insn(i), Sites: sites, Processes: processes})
+				}
+			}
+		}
+	}
+	return out, nil
+}
+
+// predict works a row out, and finds what was measured of it.
+func (r *row) predict(readings []published.UprobeReading) (err error) {
+	if r.Does, err = uprobes.Of(r.Release, r.Insn); err != nil {
+		return err
+	}
+	r.Cost = r.Does.Cost(r.Sites, r.Processes)
+	r.measured = map[string]published.UprobeReading{}
+	for _, m := range readings {
+		if m.Release == r.Release && m.Insn == r.Insn.String() && m.Sites == int64(r.Sites) && m.Processes == int64(r.Processes) {
+			r.measured[m.Phase] = m
+		}
+	}
+	return nil
+}
