@@ -190,7 +190,7 @@ func (w *world) act(a action, ch cpus.Chooser) {
 		w.begin(int(a.who))
 	case drain:
 		w.actor = int(a.who)
-		w.waits = !w.patcher[a.who].Drain(int(a.arg), w)
+		w.waits = !w.patcher[a.who].Drain(int(a.arg), w.ground)
 	case park:
 		w.park(int(a.who))
 	case unpark:
@@ -204,7 +204,7 @@ func (w *world) act(a action, ch cpus.Chooser) {
 	case attend:
 		w.cpu[a.who].Repoll()
 	case tick:
-		w.cpu[a.who].Tick(w.m.Code, w)
+		w.cpu[a.who].Tick(w.m.Code, w.shared)
 	}
 }
 
@@ -214,7 +214,7 @@ func (w *world) stepCPU(i int, ch cpus.Chooser) {
 		c.Repoll()
 	}
 	was, looks := c.Phase, c.AtBorder() && !c.Polled()
-	w.event = cpus.Step(c, w.m.Code, w, ch, w.pad)
+	w.event = cpus.Step(c, w.m.Code, w.shared, ch, w.pad)
 	if !looks {
 		w.reached.cpu(was, w.event)
 	}
@@ -228,7 +228,7 @@ func (w *world) stepPatcher(i int, ch cpus.Chooser) {
 	w.actor = i
 	p := &w.patcher[i]
 	at, done, stage := p.Place()
-	status, err := p.Step(context.Background(), w, ch)
+	status, err := p.Step(context.Background(), w.ground, ch)
 	if err != nil {
 		w.violate(&cpus.Violation{Property: cpus.BrokenSite, CPU: w.m.homes[i],
 			Site: int(p.Patches[p.Plan[p.At].From+p.Done].Site),
@@ -266,7 +266,7 @@ func (w *world) begin(i int) {
 // park takes a CPU's task off. A grace period that had not asked the CPU yet asks
 // the task.
 func (w *world) park(i int) {
-	t := w.cpu[i].Park(w.m.Code, w)
+	t := w.cpu[i].Park(w.m.Code, w.shared)
 	for k, r := range w.box[i] {
 		if r != 0 && r.cause() == cpus.Quiesce && !t.Owes {
 			t.Owes, t.Quiesce = true, w.ticket(r.sender(), i)

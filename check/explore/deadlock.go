@@ -125,26 +125,32 @@ func (w *world) runs(cpu, patcher int, able *[MaxPatchers]bool) bool {
 // conserved tells whether the answers that a patcher waits for are those that are
 // still owed: none got lost, none came twice.
 func (w *world) conserved(patcher int) bool {
-	n := len(w.m.Roles)
 	owed := 0
 	for i := range w.m.Roles {
-		c := &w.cpu[i]
-		for _, r := range w.box[i] {
-			if r != 0 && r.sender() == patcher {
-				owed++
-			}
-		}
-		if (c.Phase == cpus.Syncing || c.Phase == cpus.Answering) && int(c.Taken.Ticket)/n == patcher {
-			owed++
-		}
-		if t, owes := c.Asked(); owes && int(t)/n == patcher {
-			owed++
-		}
-		if t := &w.parked[i]; t.Owes && int(t.Quiesce)/n == patcher {
+		owed += w.owed(i, patcher)
+	}
+	return owed == int(w.left[patcher])
+}
+
+// owed is how many answers a CPU, and the task that is parked there, owe a patcher.
+func (w *world) owed(cpu, patcher int) (owed int) {
+	n := len(w.m.Roles)
+	c := &w.cpu[cpu]
+	for _, r := range w.box[cpu] {
+		if r != 0 && r.sender() == patcher {
 			owed++
 		}
 	}
-	return owed == int(w.left[patcher])
+	if (c.Phase == cpus.Syncing || c.Phase == cpus.Answering) && int(c.Taken.Ticket)/n == patcher {
+		owed++
+	}
+	if t, owes := c.Asked(); owes && int(t)/n == patcher {
+		owed++
+	}
+	if t := &w.parked[cpu]; t.Owes && int(t.Quiesce)/n == patcher {
+		owed++
+	}
+	return owed
 }
 
 // deadlock says who waits for whom.

@@ -29,6 +29,10 @@ type world struct {
 	reached reached
 	// observe, where set, is told of every action once it has happened.
 	observe func(action)
+	// What CPUs and patchers make their accesses through: the world itself, or
+	// somebody who notes them.
+	shared cpus.Shared
+	ground poke.Ground
 }
 
 // state is what CPUs and patchers share.
@@ -95,6 +99,7 @@ func touchedCPU(cpu int) touched { return 1 << cpu }
 // newWorld is the model before anything has happened.
 func newWorld(m *Model) *world {
 	w := &world{m: m, pad: cpus.NewScratchpad()}
+	w.shared, w.ground = w, w
 	for i, r := range m.Roles {
 		w.cpu[i] = cpus.CPU{ID: int32(i), Role: r, Synced: 1}
 	}
