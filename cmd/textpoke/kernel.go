@@ -16,8 +16,8 @@ import (
 )
 
 func kernelCommand(c *common) *cobra.Command {
-	cmd := &cobra.Command{Use: "kernel", Short: "a kernel of yours: measured by booting it: measure"}
-	cmd.AddCommand(kernelMeasure(c))
+	cmd := &cobra.Command{Use: "kernel", Short: "a kernel of yours: what its image holds, and what booting it shows: inspect, measure"}
+	cmd.AddCommand(kernelInspect(c), kernelMeasure(c))
 	return cmd
 }
 

@@ -1,0 +1,197 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package main
+
+import (
+	"fmt"
+	"io"
+	"os"
+	"slices"
+	"strings"
+
+	"github.com/google/renameio/v2"
+	"github.com/spf13/cobra"
+
+	"github.com/textpoke/textpoke/kernels/image"
+	"github.com/textpoke/textpoke/records"
+	"github.com/textpoke/textpoke/results"
+)
+
+// imagesHelp says what IMAGE can be.
+const imagesHelp = `
+
+IMAGE is what a machine boots, or what that was made of: vmlinuz (bzImage), Image of arm64 and
+riscv64, EFI zboot, the ELF file vmlinux; packed with gzip, xz, zstd, bzip2, lzma or lz4, or not.
+It needs CONFIG_KALLSYMS, which every distribution has.`
+
+// inspectFlags are what inspect writes and reads besides.
+type inspectFlags struct {
+	records, config, modules string
+	evidence                 bool
+}
+
+func kernelInspect(c *common) *cobra.Command {
+	var f inspectFlags
+	cmd := &cobra.Command{
+		Use: "inspect IMAGE", Short: "what a kernel's image is and holds", Args: cobra.ExactArgs(1),
+		Long: "inspect unpacks a kernel's image and tells what in it can be patched, and how." + imagesHelp +
+			columnsHelp(imageColumns.Table("kernel")),
+		Example: "  textpoke kernel inspect /boot/vmlinuz\n" +
+			"  textpoke kernel inspect vmlinuz --records table.csv --evidence",
+		RunE: func(cmd *cobra.Command, args []string) error {
+			if err := refuseEmpty(cmd, "records", "config", "modules"); err != nil {
+				return err
+			}
+			k, err := image.Open(args[0])
+			if err != nil {
+				return err
+			}
+			c.note(args[0])
+			return c.inspect(cmd, k, f)
+		},
+	}
+	cmd.Flags().StringVar(&f.records, "records", "",
+		"write the table of records into this `file`: CSV where its name ends in .csv, else as the kernel lists it")
+	cmd.Flags().StringVar(&f.config, "config", "", "`file` with the kernel's configuration, where the image carries none")
+	cmd.Flags().BoolVar(&f.evidence, "evidence", false, "print the mechanisms instead, and what in the code shows each")
+	return cmd
+}
+
+// inspect prints what an image holds, and writes what was asked for.
+func (c *common) inspect(cmd *cobra.Command, k *image.Kernel, f inspectFlags) error {
+	if f.config != "" {
+		b, err := os.ReadFile(f.config)
+		if err != nil {
+			return fmt.Errorf("--config: %w", err)
+		}
+		k.Config = string(b)
+		c.note(f.config)
+	}
+	t, err := k.Table()
+	if err != nil {
+		return err
+	}
+	if f.records != "" {
+		if err := writeTable(f.records, t); err != nil {
+			return fmt.Errorf("--records: %w", err)
+		}
+	}
+	if f.evidence {
+		return printRows(cmd.Context(), c, evidenceColumns, "mechanisms", evidenceOf(k))
+	}
+	return printRows(cmd.Context(), c, imageColumns, "kernel", []inspected{{k, t}})
+}
+
+// writeTable writes records into a file that is whole, or not there.
+func writeTable(path string, t *records.Table) error {
+	write := records.WriteAddrs
+	if strings.HasSuffix(path, ".csv") {
+		write = records.WriteCSV
+	}
+	return writeWhole(path, func(w io.Writer) error { return write(w, t) })
+}
+
+func writeWhole(path string, write func(io.Writer) error) error {
+	file, err := renameio.NewPendingFile(path, renameio.WithPermissions(0o644))
+	if err != nil {
+		return err
+	}
+	defer file.Cleanup()
+	if err := write(file); err != nil {
+		return err
+	}
+	return file.CloseAtomicallyReplace()
+}
+
+// inspected is an image and its table of records.
+type inspected struct {
+	*image.Kernel
+	table *records.Table
+}
+
+// imageColumns are the columns of what an image holds.
+var imageColumns = slices.Concat(
+	results.Columns[inspected]{
+		{Name: "arch", Doc: "instruction set", Cell: func(i inspected) any { return i.Arch() }},
+		{Name: "release", Doc: "as uname -r has it", Cell: func(i inspected) any { return i.Release }},
+		{Name: "records", Doc: "patchable call sites, after boot", Cell: func(i inspected) any { return i.table.Len() }},
+		{Name: "groups", Doc: "runs of records that are sorted inside",
+			Cell: func(i inspected) any { return len(i.table.Groups()) }},
+		{Name: "init_records", Doc: "in text that is thrown away after boot",
+			Cell: func(i inspected) any { return i.Records.Init }},
+		{Name: "invalid_records", Doc: "of weak functions that lost: never patched",
+			Cell: func(i inspected) any { return i.Records.Invalid + i.Records.Empty }},
+		{Name: "static_keys", Doc: "with branches in text that stays",
+			Cell: func(i inspected) any { return len(i.Keys.Branches) }},
+		{Name: "static_call_sites", Doc: "in text that stays",
+			Cell: func(i inspected) any { return i.Sites.Entries - i.Sites.Init }},
+		{Name: "trace_events", Doc: "in the core kernel", Cell: func(i inspected) any { return len(i.Events) }},
+		{Name: "call_ops", Doc: "each record has a literal that names its ops",
+			Cell: func(i inspected) any { return i.CallOps() }},
+		{Name: "direct_calls", Doc: "functions can be attached to without the common entry",
+			Cell: func(i inspected) any { return i.Direct() }},
+		{Name: "bti", Doc: "most functions begin with a landing pad", Cell: func(i inspected) any { return i.LandingPads() }},
+		{Name: "preempt", Doc: "model of preemption; empty where neither banner nor configuration say",
+			Cell: func(i inspected) any { return results.OrEmpty(i.preempt()) }},
+		{Name: "protocol", Doc: "how records are changed; empty where that is not understood",
+			Cell: func(i inspected) any { return results.OrEmpty(i.Protocol()) }},
+		{Name: "slots", Doc: "of the vector of patches; empty where there is none, or the image does not say",
+			Cell: func(i inspected) any { return results.If(i.Slots() > 0, i.Slots()) }},
+	},
+	results.Columns[inspected]{
+		{Name: "form", Detail: true, Doc: "how it was packed, from the outside in", Cell: func(i inspected) any { return i.Form() }},
+		{Name: "symbols", Detail: true, Doc: "that the image names", Cell: func(i inspected) any {
+			n, _ := i.Symbols()
+			return n
+		}},
+		{Name: "layout", Detail: true, Doc: "of its symbol table", Cell: func(i inspected) any {
+			_, layout := i.Symbols()
+			return layout
+		}},
+		{Name: "sha256", Detail: true, Doc: "of the file", Cell: func(i inspected) any { return i.Hash }},
+		{Name: "notes", Detail: true, Doc: "what was found by what it holds, and what was not found",
+			Cell: func(i inspected) any { return results.OrEmpty(strings.Join(i.Notes(), "; ")) }},
+	},
+)
+
+// preempt is the model of preemption, by the banner or else by the configuration.
+func (i inspected) preempt() string {
+	if p := i.Preempt(); p != "" {
+		return p
+	}
+	for _, o := range []struct{ option, model string }{
+		{"CONFIG_PREEMPT_RT", "rt"}, {"CONFIG_PREEMPT_DYNAMIC", "dynamic"}, {"CONFIG_PREEMPT_LAZY", "lazy"},
+		{"CONFIG_PREEMPT", "full"}, {"CONFIG_PREEMPT_VOLUNTARY", "voluntary"}, {"CONFIG_PREEMPT_NONE", "none"},
+	} {
+		if image.ConfigValue(i.Config, o.option) == "y" {
+			return o.model
+		}
+	}
+	return ""
+}
+
+// mechanism is one row of evidence.
+type mechanism struct {
+	name  string
+	value any
+	shows string
+}
+
+var evidenceColumns = results.Columns[mechanism]{
+	{Name: "mechanism", Doc: "what the code shows", Cell: func(m mechanism) any { return m.name }},
+	{Name: "value", Doc: "how many, or 1 for yes; empty where it is not understood",
+		Cell: func(m mechanism) any { return m.value }},
+	{Name: "evidence", Doc: "what shows it", Cell: func(m mechanism) any { return m.shows }},
+}
+
+func evidenceOf(k *image.Kernel) (out []mechanism) {
+	found, unknown := k.Mechanisms()
+	for _, m := range found {
+		out = append(out, mechanism{m.Name, m.Value, m.Evidence})
+	}
+	for _, u := range unknown {
+		name, why, _ := strings.Cut(u, ": ")
+		out = append(out, mechanism{name, results.Empty, why})
+	}
+	return out
+}

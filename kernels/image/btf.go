@@ -1,0 +1,85 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package image
+
+import (
+	"bytes"
+
+	"github.com/cilium/ebpf/btf"
+)
+
+// layouts are what the kernel's own type information says of the structures that are
+// read, or what they have been since Linux 5.0 where an image carries none.
+type layouts struct {
+	class     uint64 // of struct trace_event_call: its struct trace_event_class
+	event     uint64 // ... its tracepoint, or its name
+	system    uint64 // of struct trace_event_class: the name of its group
+	key       uint64 // of struct tracepoint: its static key
+	poke      uint64 // bytes of struct text_poke_loc; 0 where it is not known
+	fromTypes bool   // the image says so
+}
+
+func (k *Kernel) readLayouts() {
+	k.layouts = layouts{class: 16, event: 24, system: 0, key: 8}
+	from, to, ok := k.limits("__start_BTF", "__stop_BTF")
+	if !ok {
+		k.note("no type information (BTF): structures are read as Linux has had them since 5.0")
+		return
+	}
+	b := k.span(from, to)
+	if b == nil {
+		k.note("type information lies outside of the image")
+		return
+	}
+	spec, err := btf.LoadSpecFromReader(bytes.NewReader(b))
+	if err != nil {
+		k.note("type information: %v", err)
+		return
+	}
+	l := &k.layouts
+	l.fromTypes = true
+	member(spec, "trace_event_call", "class", &l.class)
+	member(spec, "trace_event_call", "tp", &l.event)
+	member(spec, "trace_event_class", "system", &l.system)
+	member(spec, "tracepoint", "key", &l.key)
+	for _, name := range []string{"smp_text_poke_loc", "text_poke_loc"} { // since 6.16, before
+		var s *btf.Struct
+		if spec.TypeByName(name, &s) == nil && s.Size > 0 {
+			l.poke = uint64(s.Size)
+		}
+	}
+}
+
+// member reads where a member lies in a structure, also inside of a union without a
+// name. What is not there stays as it was.
+func member(spec *btf.Spec, structure, name string, at *uint64) {
+	var s *btf.Struct
+	if spec.TypeByName(structure, &s) != nil {
+		return
+	}
+	for _, m := range s.Members {
+		if m.Name == name {
+			*at = uint64(m.Offset.Bytes())
+		}
+		if u, ok := m.Type.(*btf.Union); ok && m.Name == "" {
+			for _, inner := range u.Members {
+				if inner.Name == name {
+					*at = uint64((m.Offset + inner.Offset).Bytes())
+				}
+			}
+		}
+	}
+}
+
+// pageBytes is a page of x86_64, which holds the vector of patches.
+const pageBytes = 4096
+
+// Slots is how many patches the vector of the text-poke machinery takes: a page of
+// struct text_poke_loc (TP_VEC_MAX, arch/x86/kernel/alternative.c). 0 where the image
+// does not say.
+func (k *Kernel) Slots() int {
+	if k.layouts.poke == 0 {
+		return 0
+	}
+	return int(pageBytes / k.layouts.poke)
+}

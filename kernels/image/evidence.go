@@ -1,0 +1,100 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package image
+
+import (
+	"cmp"
+	"fmt"
+)
+
+// entries: the calls inside the common entries, and an ops' own trampoline.
+func (e *evidence) entries() {
+	const update, aim = "ftrace_update_ftrace_func", "arch_ftrace_update_trampoline"
+	e.reason = e.whatCalled(update)
+	calls := 0
+	for _, label := range []string{"ftrace_call", "ftrace_regs_call"} {
+		if e.Has(label) {
+			calls++
+		}
+	}
+	switch way := e.leads(update, 3, append(pokers, broadcasts...)...); {
+	case calls == 0 || e.CallOps():
+		e.none("nothing to patch in the common entry: each record names its ops", EntryCalls, EntryRounds)
+	case way != "" && e.pokeRounds() > 0:
+		e.set(EntryCalls, calls, fmt.Sprintf("%d labels in the common entries; %s", calls, way))
+		e.set(EntryRounds, e.pokeRounds(), way)
+	case e.leads(update, 4, "aarch64_insn_patch_text_nosync", "patch_text_nosync", "patch_insn_write") != "":
+		way = e.leads(update, 4, "aarch64_insn_patch_text_nosync", "patch_text_nosync", "patch_insn_write")
+		e.set(EntryCalls, 1, way)
+		e.set(EntryRounds, 0, way)
+	default:
+		return
+	}
+	if way := e.leads(aim, 3, append(pokers, broadcasts...)...); way != "" {
+		e.set(TrampolineAims, e.pokeRounds(), way)
+	}
+	e.none("no "+aim+" that changes text", TrampolineAims)
+	for _, f := range []string{"ftrace_modify_all_code", "arch_ftrace_update_code"} {
+		if e.Has("ftrace_sync_ipi") && (e.Calls(f)["smp_call_function"] > 0 || e.Calls(f)["smp_call_function_many_cond"] > 0) {
+			e.set(CoreSyncs, 1, f+" calls smp_call_function, and ftrace_sync_ipi is there")
+		}
+	}
+	e.none("no call of ftrace_sync_ipi", CoreSyncs)
+}
+
+// pokeRounds is the rounds of one changed place.
+func (e *evidence) pokeRounds() int { return cmp.Or(e.value(BatchRounds), e.value(UpdateRounds)) }
+
+// graph: what function_graph does besides.
+func (e *evidence) graph() {
+	for _, f := range []string{"ftrace_graph_enable_direct", "register_ftrace_graph"} {
+		if e.Calls(f)["__static_call_update"] > 0 && e.Has(callKeySymbol+"fgraph_func") {
+			e.set(GraphFastPath, 1, f+" calls __static_call_update")
+		}
+	}
+	e.none("no static call of function_graph", GraphFastPath)
+	if e.Has("ftrace_graph_func") {
+		e.set(GraphOwnFunc, 1, "ftrace_graph_func is there")
+	}
+	e.none("no ftrace_graph_func: the ops' function is ftrace_stub", GraphOwnFunc)
+	const jump = "ftrace_enable_ftrace_graph_caller"
+	if way := e.leads(jump, 3, append(pokers, "run_sync")...); way != "" && e.Has("ftrace_graph_call") {
+		e.set(GraphJumps, e.pokeRounds(), way)
+	}
+	e.none("no "+jump+" that sends rounds", GraphJumps)
+}
+
+// probes: the breakpoint of a kprobe that lies on no record.
+func (e *evidence) probes() {
+	const arm = "arch_arm_kprobe"
+	e.reason = e.whatCalled(arm)
+	switch stop := e.leads(arm, 4, "stop_machine_cpuslocked", "stop_machine"); {
+	case len(e.parts[arm]) == 0:
+		e.none("no "+arm, ProbeRounds, ProbeStops)
+	case stop != "":
+		e.set(ProbeStops, 1, stop)
+		e.set(ProbeRounds, 0, stop)
+	case e.broadcastsIn(arm) > 0:
+		e.set(ProbeRounds, e.broadcastsIn(arm), e.leads(arm, 1, broadcasts...))
+		e.set(ProbeStops, 0, e.leads(arm, 1, broadcasts...))
+	case e.leads(arm, 2, "text_poke") != "":
+		e.none(e.leads(arm, 2, "text_poke")+", and no round follows", ProbeRounds, ProbeStops)
+	}
+}
+
+// users: which ops those have that attach to many functions.
+func (e *evidence) users() {
+	if e.first("update_ftrace_direct_add") != "" && e.Has("direct_ops_alloc") || e.first("update_ftrace_direct_add") != "" &&
+		e.leads("register_fentry", 2, "update_ftrace_direct_add") != "" {
+		e.set(DirectShared, 1, "update_ftrace_direct_add is there, and the BPF trampoline uses it")
+	}
+	e.none("the BPF trampoline has an ops of its own for each function", DirectShared)
+	if e.Has("fprobe_ftrace_ops") || e.first("fprobe_ftrace_entry") != "" {
+		e.set(MultiStatic, 1, "fprobe has one ops for all without exit handlers")
+	}
+	e.none("each fprobe has an ops of its own", MultiStatic)
+	if e.first("bpf_trampoline_multi_attach") != "" {
+		e.set(DirectMulti, 1, "bpf_trampoline_multi_attach is there")
+	}
+	e.none("no bpf_trampoline_multi_attach", DirectMulti)
+}

@@ -1,0 +1,117 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package image
+
+import "regexp"
+
+// Without CONFIG_KALLSYMS_ALL only text is named. The tables are then found by what
+// they hold, and get the names that they would have had.
+
+// Limits below which a run is no kernel's table.
+const (
+	minJumps = 100
+	minMarks = 1000
+	farJump  = 1 << 18 // bytes between a branch and its target, at the most
+	farData  = 1 << 27 // bytes between the start of a kernel and its last data
+)
+
+func (k *Kernel) isText(addr uint64) bool { return k.stays(addr) || k.discarded(addr) }
+
+// findJumps takes the longest run of entries whose code and target lie in text and near
+// each other, and whose key is an aligned place that is no text.
+func (k *Kernel) findJumps() {
+	var best uint64
+	most := 0
+	for _, s := range k.segments {
+		for o := 0; o+jumpBytes <= len(s.data); {
+			n := 0
+			for p := o; p+jumpBytes <= len(s.data) && k.isJump(s.addr+uint64(p), s.data[p:]); p += jumpBytes {
+				n++
+			}
+			if n > most {
+				best, most = s.addr+uint64(o), n
+			}
+			o += max(8, jumpBytes*n)
+		}
+	}
+	if most >= minJumps {
+		k.add("__start___jump_table", best)
+		k.add("__stop___jump_table", best+uint64(jumpBytes*most))
+		k.note("the table of branches is not named: %d entries at %#x by what they hold", most, best)
+	}
+}
+
+func (k *Kernel) isJump(at uint64, b []byte) bool {
+	branch, target := at+signed(le.Uint32(b), 32), at+4+signed(le.Uint32(b[4:]), 32)
+	key := at + 8 + le.Uint64(b[8:])&^3
+	apart := int64(branch - target)
+	low := k.segments[0].addr
+	return apart > -farJump && apart < farJump && key&7 == 0 && key >= low && key < low+farData &&
+		k.isText(branch) && k.isText(target) && !k.isText(key)
+}
+
+// findMarks takes the longest run of pointers to places in text most of which hold what
+// a compiler leaves for a tracer; some lost theirs, those of weak functions.
+func (k *Kernel) findMarks() {
+	var best uint64
+	most := 0
+	for _, s := range k.segments {
+		for o := 0; o+markBytes <= len(s.data); {
+			n, good, last := 0, 0, 0
+			for p := o; p+markBytes <= len(s.data) && k.isText(le.Uint64(s.data[p:])); p += markBytes {
+				n++
+				if k.arch.site(k.at(le.Uint64(s.data[p:]))) {
+					good, last = good+1, n
+				} else if n-last > 4 || good == 0 {
+					break
+				}
+			}
+			if last > most && good*100 > last*95 {
+				best, most = s.addr+uint64(o), last
+			}
+			o += markBytes * max(1, last)
+		}
+	}
+	if most >= minMarks {
+		k.add("__start_mcount_loc", best)
+		k.add("__stop_mcount_loc", best+uint64(markBytes*most))
+		k.note("the table of records is not named: %d entries at %#x by what they hold", most, best)
+	}
+}
+
+var identifier = regexp.MustCompile(`^[a-z_][a-zA-Z0-9_]{2,60}$`)
+
+// findTracepoints takes keys with a pointer to a name right before them and functions
+// behind. What points to such a structure, with a class before it, is an event.
+func (k *Kernel) findTracepoints() {
+	for key := range k.Keys.Branches {
+		at := key - k.layouts.key
+		name := k.text(k.pointer(at))
+		if identifier.MatchString(name) &&
+			(k.stays(k.pointer(key+16)) || k.stays(k.pointer(key+24)) || k.stays(k.pointer(key+32)) || k.stays(k.pointer(key+40))) {
+			k.tracepoints[at] = name
+			k.add(tracepointSymbol+name, at)
+		}
+	}
+	if len(k.tracepoints) == 0 {
+		return
+	}
+	k.note("tracepoints are not named: %d by what they hold", len(k.tracepoints))
+	if k.Has("__start_ftrace_events") {
+		return
+	}
+	back := k.layouts.event - k.layouts.class
+	for _, s := range k.segments {
+		for o := int(k.layouts.event); o+8 <= len(s.data); o += 8 {
+			tp, ok := k.tracepoints[le.Uint64(s.data[o:])]
+			if !ok {
+				continue
+			}
+			class := k.pointer(s.addr + uint64(o) - back)
+			if group := k.text(k.pointer(class + k.layouts.system)); identifier.MatchString(group) && !k.isText(class) &&
+				!k.isText(k.pointer(class)) {
+				k.Events = append(k.Events, Event{Group: group, Name: tp, Tracepoint: tp})
+			}
+		}
+	}
+}

@@ -1,0 +1,117 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package image
+
+import (
+	"cmp"
+	"slices"
+)
+
+// Keys are the branches of static keys (include/linux/jump_label.h).
+type Keys struct {
+	Entries  int                 // of the table
+	Init     int                 // of them, in text that is thrown away after boot
+	Branches map[uint64][]uint64 // by key: the others' addresses, ascending
+}
+
+// Sites are the call sites of static calls (include/linux/static_call_types.h).
+type Sites struct {
+	Entries int
+	Init    int
+	Of      map[uint64][]uint64 // by key, in the order of the table
+}
+
+// Sizes of the tables' entries: place-relative, as CONFIG_HAVE_ARCH_JUMP_LABEL_RELATIVE
+// has them on all three instruction sets.
+const (
+	jumpBytes = 16 // s32 code, s32 target, s64 key, whose low two bits are flags
+	siteBytes = 8  // s32 site, s32 key, whose low two bits are flags
+)
+
+// discarded tells whether an address is thrown away after boot.
+func (k *Kernel) discarded(addr uint64) bool {
+	for _, p := range [][2]string{{"__init_begin", "__init_end"}, {"_sinittext", "_einittext"}} {
+		if from, to, ok := k.limits(p[0], p[1]); ok && addr >= from && addr < to {
+			return true
+		}
+	}
+	return false
+}
+
+// stays tells whether an address is text that stays (core_kernel_text, kernel/extable.c).
+func (k *Kernel) stays(addr uint64) bool {
+	from, to, ok := k.limits("_stext", "_etext")
+	return ok && addr >= from && addr < to && !k.discarded(addr)
+}
+
+// table is the bytes between two symbols, a multiple of size.
+func (k *Kernel) table(first, last string, size uint64) (from uint64, b []byte) {
+	from, to, ok := k.limits(first, last)
+	if !ok {
+		k.note("no %s: the table is not there, or not named", first)
+		return 0, nil
+	}
+	if b = k.span(from, to-(to-from)%size); b == nil {
+		k.note("%s lies outside of the image", first)
+	}
+	return from, b
+}
+
+func (k *Kernel) readKeys() {
+	k.Keys.Branches = map[uint64][]uint64{}
+	if !k.Has("__start___jump_table") {
+		k.findJumps()
+	}
+	at, b := k.table("__start___jump_table", "__stop___jump_table", jumpBytes)
+	for ; len(b) >= jumpBytes; at, b = at+jumpBytes, b[jumpBytes:] {
+		k.Keys.Entries++
+		branch := at + signed(le.Uint32(b), 32)
+		if !k.stays(branch) {
+			k.Keys.Init++
+			continue
+		}
+		key := at + 8 + le.Uint64(b[8:])&^3
+		k.Keys.Branches[key] = append(k.Keys.Branches[key], branch)
+	}
+	for _, branches := range k.Keys.Branches { // jump_label_sort_entries
+		slices.Sort(branches)
+	}
+}
+
+func (k *Kernel) readSites() {
+	k.Sites.Of = map[uint64][]uint64{}
+	if !k.Has("__start_static_call_sites") {
+		return
+	}
+	at, b := k.table("__start_static_call_sites", "__stop_static_call_sites", siteBytes)
+	for ; len(b) >= siteBytes; at, b = at+siteBytes, b[siteBytes:] {
+		k.Sites.Entries++
+		site := at + signed(le.Uint32(b), 32)
+		if !k.stays(site) {
+			k.Sites.Init++
+			continue
+		}
+		key := at + 4 + signed(le.Uint32(b[4:])&^3, 32)
+		k.Sites.Of[key] = append(k.Sites.Of[key], site)
+	}
+}
+
+// KeyNames are the keys by name: the symbol, with the distance from it where the key
+// lies inside of something larger. A key without any symbol goes by its address.
+func (k *Kernel) KeyNames() map[uint64]string {
+	out := make(map[uint64]string, len(k.Keys.Branches))
+	for key := range k.Keys.Branches {
+		out[key] = k.Name(key)
+	}
+	return out
+}
+
+// sortedKeys are the addresses of a table, ascending.
+func sortedKeys[V any](m map[uint64]V) []uint64 {
+	out := make([]uint64, 0, len(m))
+	for key := range m {
+		out = append(out, key)
+	}
+	slices.SortFunc(out, cmp.Compare)
+	return out
+}
