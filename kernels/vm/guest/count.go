@@ -187,7 +187,7 @@ func tell(name, direction string, repetition int, took time.Duration, rows []row
 	say("end")
 }
 
-// measure does an action so many times, each with a control: as long with nothing switched, CPU 0 busy. All is told
+// measure does an action so many times, each with a control: as long with nothing switched, CPU 0 busy. A repetition is told
 // when it is over, since the console interrupts too.
 func (c *counter) measure(name string, repetitions int) error {
 	a, err := newAction(name)
@@ -197,8 +197,8 @@ func (c *counter) measure(name string, repetitions int) error {
 	if a.close != nil {
 		defer a.close()
 	}
-	var told []func()
 	for i := range repetitions {
+		var told []func()
 		longest := time.Duration(0)
 		for _, d := range []struct {
 			name string
@@ -214,11 +214,11 @@ func (c *counter) measure(name string, repetitions int) error {
 			longest = max(longest, took)
 			told = append(told, func() { tell(name, d.name, i, took, rows) })
 		}
+		for _, f := range told {
+			f()
+		}
+		time.Sleep(50 * time.Millisecond)
 	}
-	for _, f := range told {
-		f()
-	}
-	time.Sleep(50 * time.Millisecond)
 	return nil
 }
 

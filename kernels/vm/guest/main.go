@@ -11,7 +11,6 @@ import (
 	"errors"
 	"fmt"
 	"os"
-	"os/exec"
 	"strconv"
 	"strings"
 	"syscall"
@@ -87,7 +86,7 @@ func work() error {
 		}
 	}
 	for _, cpu := range j.busy {
-		if err := exec.Command("/init", "spin", cpu).Start(); err != nil {
+		if _, err := syscall.ForkExec("/init", []string{"init", "spin", cpu}, &syscall.ProcAttr{}); err != nil {
 			return fmt.Errorf("busy CPU %s: %w", cpu, err)
 		}
 	}
