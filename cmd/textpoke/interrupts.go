@@ -27,6 +27,8 @@ type explainFlags struct {
 	all   bool
 	slots int
 	other string
+
+	exact, perCPU bool
 }
 
 func (e *explainFlags) register(cmd *cobra.Command) {
@@ -39,10 +41,12 @@ func (e *explainFlags) register(cmd *cobra.Command) {
 		"slots of the kernel's vector, a `number`: adds the interval of patches that the rounds allow")
 	f.StringVar(&e.other, "other", "0",
 		"how many of the `rounds` are known not to be of patches: N or N-M; goes with --slots")
+	f.BoolVar(&e.exact, "exact", false, "only rounds that leave nothing over, and not what counts are nearest to")
+	f.BoolVar(&e.perCPU, "per-cpu", false, "show people each CPU's counts too, as csv and json always do")
 }
 
 func (e *explainFlags) options(cmd *cobra.Command) (interrupts.Options, error) {
-	o := interrupts.Options{Rows: e.rows, All: e.all, Slots: e.slots}
+	o := interrupts.Options{Rows: e.rows, All: e.all, Slots: e.slots, Exact: e.exact, PerCPU: e.perCPU}
 	if cmd.Flags().Changed("slots") && e.slots < 1 {
 		return o, fmt.Errorf("--slots %d: want at least 1", e.slots)
 	}
@@ -67,6 +71,7 @@ func (e *explainFlags) options(cmd *cobra.Command) (interrupts.Options, error) {
 
 func interruptsDiff(c *common) *cobra.Command {
 	var e explainFlags
+	var background string
 	cmd := &cobra.Command{
 		Use:   "diff BEFORE AFTER",
 		Short: "how many rounds were sent, and by whom",
@@ -74,7 +79,8 @@ func interruptsDiff(c *common) *cobra.Command {
 			"and wrapped as mail does. Naming the same file twice takes the diffs in it apart: its \"<\" rows\n" +
 			"are before and its \">\" rows after. Every round interrupts every CPU but its sender once, so\n" +
 			"that the deltas tell how many rounds there were and how many each CPU sent. When no rounds\n" +
-			"explain them, the exit code is 1.",
+			"explain them exactly, the exit code is 1, and the rounds that they are nearest to are named, with\n" +
+			"what is left over. --background takes off what the machine takes anyway.",
 		Example: "  cat /proc/interrupts >before; echo function >/sys/kernel/tracing/current_tracer\n" +
 			"  cat /proc/interrupts >after; textpoke interrupts diff before after --slots 256\n" +
 			"  textpoke interrupts diff mail.txt mail.txt",
@@ -89,10 +95,20 @@ func interruptsDiff(c *common) *cobra.Command {
 				return err
 			}
 			c.note(slices.Compact(args)...)
+			if cmd.Flags().Changed("background") {
+				idle, err := interrupts.Read(background)
+				if err != nil {
+					return fmt.Errorf("--background: %w", err)
+				}
+				c.note(background)
+				o.Background = &idle
+			}
 			return c.report(pairs, o)
 		},
 	}
 	e.register(cmd)
+	cmd.Flags().StringVar(&background, "background", "",
+		"a `file`: a reading as long before BEFORE as AFTER is after it, with nothing switched in between")
 	return cmd
 }
 

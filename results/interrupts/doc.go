@@ -70,5 +70,8 @@
 // counts pass, since each CPU simply counts what the other one sent. One CPU has
 // nobody to interrupt: its delta must be 0, and the rounds stay unknown.
 //
+// Real machines interrupt for other reasons too. [Near] says which rounds leave the
+// least over.
+//
 // [Patches] goes one step further, from rounds to an interval of patches.
 package interrupts

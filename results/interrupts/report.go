@@ -26,6 +26,14 @@ type Options struct {
 	Slots int
 	// Other is how many of the rounds are known not to be those of patches.
 	Other Range
+	// Exact asks only for rounds that leave nothing over: what they are near to is left
+	// out, and two CPUs, of which every pair of counts fits, get their rounds.
+	Exact bool
+	// Background, unless nil, is a reading as long before each pair as the pair is apart,
+	// with nothing switched in between: what grew by then is taken off.
+	Background *Snapshot
+	// PerCPU adds each CPU's counts to what people read.
+	PerCPU bool
 }
 
 // Report is the comparison of one or several pairs, as tables.
@@ -35,7 +43,9 @@ type Report struct {
 	// Consistent is false when a row that was explained has no explanation.
 	Consistent bool
 
-	all results.Table
+	all    results.Table
+	said   []string // a sentence for each row that was explained
+	perCPU bool
 }
 
 // reportRow is an interrupt row of a pair: the count of one CPU, or the summary.
@@ -52,7 +62,49 @@ const noCount = -1
 type finding struct {
 	explained bool // whether it was looked for
 	Explanation
+	near    *Nearest  // nil where nothing is near, or it was not asked for
 	patches *Interval // nil where it was not asked for, or does not follow
+}
+
+func (r reportRow) sentBy() string {
+	switch {
+	case r.Known && r.Rounds > 0:
+		return senders(r.Sent, r.Rounds, r.RowDelta.CPUs)
+	case !r.Known && r.near != nil:
+		return senders(r.near.Sent, r.near.Rounds, r.RowDelta.CPUs)
+	}
+	return ""
+}
+
+func (r reportRow) leftOver() string {
+	if r.Known || r.near == nil {
+		return ""
+	}
+	return leftOver(r.near.Left, r.RowDelta.CPUs)
+}
+
+// interrupts is the sum of a row's growth.
+func (r reportRow) interrupts() (sum int64) {
+	for _, d := range r.Delta {
+		sum += d
+	}
+	return sum
+}
+
+// sentence is what a row says, for people.
+func (r reportRow) sentence() string {
+	switch {
+	case r.Known && r.Rounds == 0:
+		return r.Name + ": no rounds"
+	case r.Known:
+		return fmt.Sprintf("%s: %s, sent by %s", r.Name, plural(int(r.Rounds), "round"), r.sentBy())
+	case r.near == nil:
+		return r.Name + ": " + r.Reason
+	case r.near.Rounds == 0:
+		return fmt.Sprintf("%s: no rounds; left over: %s", r.Name, r.leftOver())
+	}
+	return fmt.Sprintf("%s: about %s, sent by %s; left over: %s", r.Name, plural(int(r.near.Rounds), "round"), r.sentBy(),
+		r.leftOver())
 }
 
 // of is what a row of one CPU has in counts, a list with an entry for each CPU.
@@ -97,6 +149,16 @@ var (
 				Cell: func(r reportRow) any { return r.Senders }},
 		}.When(func(r reportRow) bool { return r.Known }),
 		results.Columns[reportRow]{
+			{Name: "about", Doc: "Where it is not consistent: the rounds that the counts are nearest to.",
+				Cell: func(r reportRow) any { return r.near.Rounds }},
+		}.When(func(r reportRow) bool { return !r.Known && r.near != nil }),
+		results.Columns[reportRow]{
+			{Name: "sent_by", Doc: "The CPUs that sent the rounds, those with the most first.",
+				Cell: func(r reportRow) any { return results.OrEmpty(r.sentBy()) }},
+			{Name: "left_over", Doc: "The interrupts that no round explains, and where.",
+				Cell: func(r reportRow) any { return results.OrEmpty(r.leftOver()) }},
+			{Name: "interrupts", Doc: "The interrupts that all CPUs took together.",
+				Cell: func(r reportRow) any { return results.If(r.Delta != nil, r.interrupts()) }},
 			{Name: "consistent",
 				Doc:  "Whether any sequence of rounds gives these deltas; empty on rows that are not explained.",
 				Cell: func(r reportRow) any { return results.If(r.explained, r.Consistent) }},
@@ -118,7 +180,7 @@ var (
 
 // NewReport compares each pair and explains its rows.
 func NewReport(pairs []Pair, o Options) (*Report, error) {
-	r := &Report{Consistent: true}
+	r := &Report{Consistent: true, perCPU: o.PerCPU}
 	var counts, summaries, all []reportRow
 	for i, p := range pairs {
 		deltas, err := o.deltas(p)
@@ -134,6 +196,9 @@ func NewReport(pairs []Pair, o Options) (*Report, error) {
 				counts, all = append(counts, row), append(all, row)
 			}
 			row.count = noCount
+			if row.explained {
+				r.said = append(r.said, row.sentence())
+			}
 			summaries, all = append(summaries, row), append(all, row)
 		}
 	}
@@ -154,6 +219,13 @@ func (o Options) deltas(p Pair) (shown []reportRow, err error) {
 		if !slices.ContainsFunc(deltas, func(d RowDelta) bool { return d.Name == name }) {
 			return nil, &ParseError{p.Before.Name, 0, name, "there is no such row"}
 		}
+	}
+	if o.Background != nil {
+		idle, err := Diff(*o.Background, p.Before)
+		if err != nil {
+			return nil, err
+		}
+		deltas = Subtract(deltas, idle)
 	}
 	for _, d := range deltas {
 		row := reportRow{RowDelta: d}
@@ -176,6 +248,13 @@ func (o Options) deltas(p Pair) (shown []reportRow, err error) {
 // find explains a row, by patches too where the slots are known.
 func (o Options) find(d RowDelta) (finding, error) {
 	f := finding{explained: true, Explanation: d.Explain()}
+	if !o.Exact && len(d.CPUs) == 2 && f.Known && f.Rounds > 0 {
+		// Consistent, whatever it is.
+		f.Explanation = Explanation{Consistent: true, Reason: "nothing follows: with two CPUs any two counts fit"}
+	}
+	if near, ok := Near(d.Delta); ok && !o.Exact && !f.Known && d.CPUs != nil {
+		f.near = &near
+	}
 	if !f.Known || o.Slots == 0 {
 		return f, nil
 	}
@@ -205,17 +284,30 @@ func (o Options) explains(d RowDelta, rows int) bool {
 // them a summary row, whose columns are empty in the others.
 func (r *Report) All() results.Table { return r.all }
 
-// Write writes the report: for people as two tables, otherwise as the one that
-// All returns.
+// Write writes the report: for people a sentence and a line for each row, and each CPU
+// where that was asked for; otherwise as the table that All returns.
 func (r *Report) Write(w io.Writer, f results.Format) error {
 	if f.String() != string(results.FormatTable) {
 		return results.Write(w, f, r.all)
 	}
-	if err := results.WriteTable(w, r.CPUs); err != nil {
-		return err
+	for _, s := range r.said {
+		if _, err := fmt.Fprintln(w, s); err != nil {
+			return fmt.Errorf("write interrupts: %w", err)
+		}
 	}
-	if _, err := io.WriteString(w, "\n"); err != nil {
-		return fmt.Errorf("write interrupts: %w", err)
+	tables := []results.Table{r.Summary}
+	if r.perCPU {
+		tables = append(tables, r.CPUs)
 	}
-	return results.WriteTable(w, r.Summary)
+	for i, t := range tables {
+		if i > 0 || len(r.said) > 0 {
+			if _, err := io.WriteString(w, "\n"); err != nil {
+				return fmt.Errorf("write interrupts: %w", err)
+			}
+		}
+		if err := results.WriteTable(w, t); err != nil {
+			return err
+		}
+	}
+	return nil
 }
