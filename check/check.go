@@ -20,6 +20,7 @@ import (
 type Question struct {
 	sim.Config // what of it the checker knows: see Axes
 	Sites      int
+	Workload   explore.Workload
 	Early      bool // traced code runs on the way in from user space
 	Patchers   int
 	Switch     bool // sites go over from one ops to another
@@ -93,7 +94,7 @@ func (q *Question) build() error {
 	q.Setup = explore.Setup{
 		Arch: arch, Protocol: q.Definition(), Roles: q.Roles, Sites: q.Sites, Fetch: q.Fetch, Preempt: q.Preempt,
 		Buffer: q.Buffer, Descending: q.Order == sched.Descending, Lookup: q.Lookup, Refs: q.Refs,
-		Early: q.Early, Patchers: q.Patchers, Switch: q.Switch,
+		Early: q.Early, Patchers: q.Patchers, Switch: q.Switch, Workload: q.Workload,
 	}
 	if q.Mutation == "" {
 		return nil

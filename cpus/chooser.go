@@ -21,6 +21,7 @@ const (
 	ChooseLinger                // how many steps to spend in a trampoline
 	ChooseDrain                 // whether a buffered store becomes visible now
 	ChooseEnter                 // whether a CPU in user space enters the kernel
+	ChooseUpdate                // which of n updates a patcher makes next
 )
 
 // Chooser is the only source of nondeterminism of a step.

@@ -258,19 +258,30 @@ func (c *CPU) Owes() bool { return c.stop || c.quiet }
 // Asked is the grace period that the CPU owes an answer, if any.
 func (c *CPU) Asked() (t Ticket, owes bool) { return c.Quiesce, c.quiet }
 
-// Shift moves the CPU's positions down, when older versions are forgotten.
-func (c *CPU) Shift(by Seq) {
-	c.Synced -= by
-	c.Promise = c.Promise.Shift(by)
+// Shift moves the CPU's positions down, when so many versions from first on are
+// forgotten.
+func (c *CPU) Shift(first, by Seq) {
+	c.Synced = c.Synced.shift(first, by)
+	c.Promise = c.Promise.Shift(first, by)
 }
 
-// Shift moves the position of a promise down; one about what is forgotten is
-// about the oldest version that is left.
-func (p Promise) Shift(by Seq) Promise {
+// Shift moves the position of a promise down.
+func (p Promise) Shift(first, by Seq) Promise {
 	if p.Seq() == 0 {
 		return p
 	}
-	return p&^promiseSeq | Promise(max(p.Seq(), by+1)-by)
+	return p.With(p.Seq().shift(first, by))
+}
+
+// shift moves a position down; one of what is forgotten becomes the one before that.
+func (s Seq) shift(first, by Seq) Seq {
+	switch {
+	case s < first:
+		return s
+	case s < first+by:
+		return first - 1
+	}
+	return s - by
 }
 
 // With is the promise that is made, about a position, after this one.

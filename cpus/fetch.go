@@ -69,6 +69,14 @@ func (c *Code) part(at records.Addr) int {
 	}
 }
 
+// Grains is how many parts of one fetch at an address can come from different versions.
+func (c *Code) Grains(at records.Addr) (parts int) {
+	for i := 0; i < c.Traits.FetchLen; i += c.part(at + records.Addr(i)) {
+		parts++
+	}
+	return parts
+}
+
 // mix is one fetch of n bytes at off, which have the address at: window, newest
 // first, holds the versions that may be seen. What makes no difference is not
 // asked for: versions that agree count once, and a breakpoint is one whatever
@@ -80,7 +88,7 @@ func (c *Code) mix(window []Version, at records.Addr, off, n int, ch Chooser) is
 	}
 	base := 0
 	if c.Fetch == Ordered {
-		base = ch.Choose(ChooseVersion, len(window)) // also among equal ones: the next stores differ
+		base = amongPairs(window, off, n, ch)
 	}
 	var t isa.Text
 	for i := 0; i < n; i += w {
@@ -105,18 +113,37 @@ func (c *Code) mix(window []Version, at records.Addr, off, n int, ch Chooser) is
 
 // among chooses one of the versions that differ in w bytes at off.
 func among(window []Version, off, w int, ch Chooser) int {
-	distinct := 0
-	for i := range window {
-		if first(window, i, off, w) {
-			distinct++
+	return oneOf(len(window), ch, func(i int) bool { return first(window, i, off, w) })
+}
+
+// amongPairs chooses one of the versions that differ in n bytes at off themselves, or in
+// those that the store after them leaves.
+func amongPairs(window []Version, off, n int, ch Chooser) int {
+	text := func(i int) isa.Text { return window[max(i, 0)].Text.Slice(off, n) }
+	return oneOf(len(window), ch, func(i int) bool {
+		for k := range i {
+			if text(k) == text(i) && text(k-1) == text(i-1) {
+				return false
+			}
+		}
+		return true
+	})
+}
+
+// oneOf chooses one of the first n numbers that are meant.
+func oneOf(n int, ch Chooser, meant func(i int) bool) int {
+	among := 0
+	for i := range n {
+		if meant(i) {
+			among++
 		}
 	}
 	skip := 0
-	if distinct > 1 {
-		skip = ch.Choose(ChooseVersion, distinct)
+	if among > 1 {
+		skip = ch.Choose(ChooseVersion, among)
 	}
-	for i := range window {
-		if first(window, i, off, w) {
+	for i := range n {
+		if meant(i) {
 			if skip == 0 {
 				return i
 			}

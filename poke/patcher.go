@@ -66,6 +66,7 @@ type Patcher struct {
 	Code    *cpus.Code
 	Patches []Patch
 	Plan    []Step
+	Menu    Menu // nil: the plan is one update, and then it is over
 
 	At    int   // the step that comes next
 	Done  int32 // patches of it that are done
@@ -92,7 +93,10 @@ const (
 // *MismatchError from Verify, ctx's from Verify, Publish and Write, and Fault's
 // wrapped in *StoreError; the state then says how far the plan got.
 func (p *Patcher) Step(ctx context.Context, g Ground, ch cpus.Chooser) (Status, error) {
-	if p.At == len(p.Plan) {
+	switch {
+	case p.Between() && p.Endless():
+		return p.choose(g, ch), nil
+	case p.Between():
 		return Ended, nil
 	}
 	st := p.Plan[p.At]
@@ -134,7 +138,14 @@ func (p *Patcher) Step(ctx context.Context, g Ground, ch cpus.Chooser) (Status, 
 	return Ran, nil
 }
 
-func (p *Patcher) next() { p.At, p.Done, p.stage = p.At+1, 0, 0 }
+func (p *Patcher) next() {
+	p.At, p.Done, p.stage = p.At+1, 0, 0
+	for i := range p.Menu {
+		if p.Menu[i].To == p.At { // that update is over
+			p.At = len(p.Plan)
+		}
+	}
+}
 
 // orders tells whether a step makes the stores before it visible by itself: a
 // grace period orders memory (Documentation/RCU/Design/Requirements, Linux 6.12,

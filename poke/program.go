@@ -17,15 +17,27 @@ type Life struct {
 // sites call it, the plan disable (of the same patches, compiled as if they were
 // the other way round) takes that back, and the ops is released.
 func (l Life) Toggle(enable, disable []Step) []Step {
-	program := []Step{l.around(Attach, false)}
-	program = append(program, l.change(enable, false, false)...)
-	return append(program, l.change(Backwards(disable), true, true)...)
+	return append(l.Update(enable, false, true, false), l.Update(disable, true, false, true)...)
+}
+
+// Update is one update of many: the plan, with its promise; undo: of the same patches,
+// compiled as if they were the other way round. attach: the ops that it leads to is
+// attached before; release: nothing is left that leads to the other one, which is
+// released.
+func (l Life) Update(plan []Step, undo, attach, release bool) (out []Step) {
+	if attach {
+		out = append(out, l.around(Attach, undo))
+	}
+	if undo {
+		plan = Backwards(plan)
+	}
+	return append(out, l.change(plan, undo, release)...)
 }
 
 // Switch exchanges one ops for another: the new one is attached, the plan makes
 // all sites call it, and the old one is released.
 func (l Life) Switch(plan []Step) []Step {
-	return append([]Step{l.around(Attach, false)}, l.change(plan, false, true)...)
+	return l.Update(plan, false, true, true)
 }
 
 // change is a plan and what is around it; release: it gets rid of an ops.

@@ -163,8 +163,11 @@ func (w *world) enabledPatcher(list []action, i int) []action {
 
 // perform makes an action happen. What it violates is in found.
 func (w *world) perform(a action, ch cpus.Chooser) {
-	w.found, w.event, w.waits = nil, cpus.Nothing, false
+	w.found, w.event, w.waits, w.chose = nil, cpus.Nothing, false, false
 	w.act(a, ch)
+	if a.kind == stepPatcher {
+		w.outdate()
+	}
 	if w.logged > 0 {
 		w.forget()
 	}
@@ -228,6 +231,7 @@ func (w *world) stepPatcher(i int, ch cpus.Chooser) {
 	w.actor = i
 	p := &w.patcher[i]
 	at, done, stage := p.Place()
+	choosing := p.Between()
 	status, err := p.Step(context.Background(), w.ground, ch)
 	if err != nil {
 		w.violate(&cpus.Violation{Property: cpus.BrokenSite, CPU: w.m.homes[i],
@@ -237,6 +241,9 @@ func (w *world) stepPatcher(i int, ch cpus.Chooser) {
 	}
 	at2, done2, stage2 := p.Place()
 	w.waits = status == poke.Waits && at == at2 && done == done2 && stage == stage2
+	if w.chose = choosing; choosing {
+		return
+	}
 	if !w.waits {
 		w.reached.patcher(i, at)
 	}
@@ -247,8 +254,8 @@ func (w *world) stepPatcher(i int, ch cpus.Chooser) {
 		w.violate(&cpus.Violation{Property: cpus.Conservation, CPU: w.m.homes[i],
 			Why: fmt.Sprintf("patcher %d waits for %d answers, and others are owed", i, w.left[i])})
 	}
-	if p.At == len(p.Plan) {
-		w.finish(i)
+	if p.Between() {
+		w.finish(i, w.m.Programs[i].update(at))
 	}
 }
 
@@ -277,9 +284,12 @@ func (w *world) park(i int) {
 	w.parked[i] = t
 }
 
-// finish gives the CPU back, and looks at what the program has left.
-func (w *world) finish(i int) {
-	w.sat[i] = done
+// finish gives the CPU back, and looks at what an update of the program has left.
+func (w *world) finish(i, update int) {
+	p := &w.patcher[i]
+	if w.sat[i] = done; p.Endless() {
+		w.sat[i] = waiting
+	}
 	home := w.m.homes[i]
 	w.cpu[home].Repoll()
 	w.touched |= touchedCPU(home)
@@ -287,18 +297,15 @@ func (w *world) finish(i int) {
 		w.violate(&cpus.Violation{Property: cpus.Deadlock, CPU: home,
 			Why: "the program is over, and nobody lets the CPUs go on that it has stopped"})
 	}
-	p := &w.patcher[i]
-	for k := range p.Patches {
-		patch := &p.Patches[k]
-		if w.m.anyEnd {
-			break
-		}
-		if got := w.Peek(int(patch.Site)); got != w.m.final[i][patch.Site] && !p.Holds(patch.Site, false) &&
-			!w.m.sharedSite(i, patch.Site) {
+	if w.m.anyEnd {
+		return
+	}
+	for _, l := range w.m.final[i][update] {
+		if got := w.Peek(int(l.site)); got != l.text && !p.Holds(l.site, false) && !w.m.sharedSite(i, l.site) {
 			n := w.m.Code.Len
 			w.violate(&cpus.Violation{
-				Property: cpus.BrokenSite, CPU: home, Site: int(patch.Site), Addr: patch.Addr, Bytes: got.Format(n),
-				Why: "the program is over and left this instead of " + w.m.final[i][patch.Site].Format(n),
+				Property: cpus.BrokenSite, CPU: home, Site: int(l.site), Addr: w.m.Code.Sites[l.site], Bytes: got.Format(n),
+				Why: "the program is over and left this instead of " + l.text.Format(n),
 			})
 		}
 	}

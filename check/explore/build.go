@@ -15,9 +15,10 @@ import (
 	"github.com/textpoke/textpoke/sched"
 )
 
-// Setup is a protocol to be checked. A patcher attaches an ops, enables all sites,
-// disables them again, and releases the ops; or it makes all sites go over from one
-// ops to another. Several patchers do so with an ops and sites of their own.
+// Setup is a protocol to be checked. A patcher attaches an ops, enables sites,
+// disables them again, and releases the ops; or it makes sites go over from one
+// ops to another: once, or for ever. Several patchers do so with an ops and sites of
+// their own.
 type Setup struct {
 	Arch     isa.Arch
 	Protocol *poke.Protocol
@@ -35,6 +36,7 @@ type Setup struct {
 
 	Lengths []int // bytes of each site, again from the first when they are through; nil: as usual
 
+	Workload Workload
 	Patchers int  // that share the sites between them; 0 is one
 	Switch   bool // all sites call one ops throughout, and go over to another one
 }
@@ -141,29 +143,37 @@ func (s *Setup) path(shape poke.Shape) (cpus.Path, error) {
 // program is what a patcher does with its patches.
 func (s *Setup) program(shape poke.Shape, patches []poke.Patch) (Program, error) {
 	shape.Patches = len(patches)
-	life := poke.Life{Patches: len(patches), Settles: s.Protocol.Settles(shape), Locked: s.patchers() > 1}
-	attach, err := s.compile(shape, patches)
+	if s.Workload == Endless {
+		return s.endless(shape, patches)
+	}
+	attach, err := s.compile(shape, patches, false)
 	if err != nil {
 		return Program{}, err
 	}
 	shape.Detach = true
-	detach, err := s.compile(shape, patches)
+	detach, err := s.compile(shape, patches, !s.Switch)
 	if err != nil {
 		return Program{}, err
 	}
+	life := s.life(shape)
 	plan := life.Toggle(attach, detach)
 	if s.Switch {
 		plan = life.Switch(detach)
 	}
-	if !shape.Frees() {
-		plan = slices.DeleteFunc(plan, func(st poke.Step) bool { return st.Op == poke.Release })
-	}
-	if s.Mutation.NoMutex {
-		plan = slices.DeleteFunc(plan, func(st poke.Step) bool {
-			return (st.Op == poke.Lock || st.Op == poke.Unlock) && st.Mutex == poke.TextMutex
-		})
-	}
-	return Program{patches, plan}, nil
+	return Program{Patches: patches, Plan: s.spared(shape, plan)}, nil
+}
+
+// life is how updates of such a shape are told.
+func (s *Setup) life(shape poke.Shape) poke.Life {
+	return poke.Life{Patches: shape.Patches, Settles: s.Protocol.Settles(shape), Locked: s.patchers() > 1}
+}
+
+// spared is a plan without what there is nothing of: an ops to be freed, or a lock.
+func (s *Setup) spared(shape poke.Shape, plan []poke.Step) []poke.Step {
+	return slices.DeleteFunc(plan, func(st poke.Step) bool {
+		return st.Op == poke.Release && !shape.Frees() ||
+			s.Mutation.NoMutex && (st.Op == poke.Lock || st.Op == poke.Unlock) && st.Mutex == poke.TextMutex
+	})
 }
 
 // Shape is the shape of the updates, for those who ask what the protocol offers.
@@ -263,8 +273,9 @@ func (s *Setup) patch(m *Model, arch isa.Arch, site isa.Site, owner int) (poke.P
 	return p, err
 }
 
-// compile is the plan of one update, with the defect in it.
-func (s *Setup) compile(shape poke.Shape, patches []poke.Patch) (plan []poke.Step, err error) {
+// compile is the plan of one update, with the defect in it; back: of the same patches the
+// other way round.
+func (s *Setup) compile(shape poke.Shape, patches []poke.Patch, back bool) (plan []poke.Step, err error) {
 	b := s.Buffer
 	if s.Mutation.Overfull {
 		b = sched.Dynamic
@@ -280,7 +291,7 @@ func (s *Setup) compile(shape poke.Shape, patches []poke.Patch) (plan []poke.Ste
 	emit := s.Mutation.Through(func(st poke.Step) { plan = append(plan, st) })
 	shape.Entry = func(i int) (int, bool) {
 		text := patches[i].New
-		if shape.Detach && !s.Switch { // the program goes back
+		if back {
 			text = patches[i].Old
 		}
 		return int(patches[i].Len), text.Slice(0, shape.Traits.BreakpointLen) == s.Arch.Breakpoint()

@@ -72,8 +72,8 @@ func (m *Model) coverage(r reached) Coverage {
 		}
 	}
 	for i, p := range m.Programs {
-		for at, st := range p.Plan {
-			name := fmt.Sprintf("step %d, %s", at+1, st)
+		for at := range p.Plan {
+			name := p.place(at)
 			if len(m.Programs) > 1 {
 				name = fmt.Sprintf("patcher %d: %s", i, name)
 			}

@@ -44,6 +44,9 @@ func (w *world) canMove(i int, able *[MaxPatchers]bool) bool {
 		}
 		return true
 	}
+	if p.Between() {
+		return true
+	}
 	switch st := p.Plan[p.At]; st.Op {
 	case poke.Lock:
 		owner := int(w.Held[st.Mutex]) - 1
@@ -80,8 +83,7 @@ func (w *world) drains(i int, able *[MaxPatchers]bool) bool {
 		return true
 	}
 	for k := range w.m.Programs {
-		p := &w.patcher[k]
-		if k != i && able[k] && slices.ContainsFunc(p.Plan[p.At:], func(s poke.Step) bool { return s.Op == poke.Publish }) {
+		if k != i && able[k] && slices.ContainsFunc(w.ahead(k), func(s poke.Step) bool { return s.Op == poke.Publish }) {
 			return true
 		}
 	}
@@ -90,13 +92,7 @@ func (w *world) drains(i int, able *[MaxPatchers]bool) bool {
 
 // raises tells whether a patcher still has to tell something.
 func (w *world) raises(i int) bool {
-	p := &w.patcher[i]
-	for _, s := range p.Plan[p.At:] {
-		if s.Op == poke.Raise {
-			return true
-		}
-	}
-	return false
+	return slices.ContainsFunc(w.ahead(i), func(s poke.Step) bool { return s.Op == poke.Raise })
 }
 
 // owesAnswer tells whether a CPU has a request of the patcher in its box.

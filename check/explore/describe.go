@@ -150,6 +150,9 @@ func where(c *cpus.CPU) string {
 
 // didPatcher says what a patcher's step was.
 func (w *world) didPatcher(was *poke.Patcher, i int) string {
+	if was.Between() {
+		return w.didChoose(i)
+	}
 	st := was.Plan[was.At]
 	what := st.String()
 	p := &w.patcher[i]
@@ -180,10 +183,23 @@ func (w *world) didPatcher(was *poke.Patcher, i int) string {
 	case was.Begun():
 		what += ": done"
 	}
-	if w.sat[i] == done {
+	switch {
+	case w.sat[i] == done:
 		what += "; the program is over"
+	case p.Between():
+		what += "; the update is over"
 	}
 	return what
+}
+
+// didChoose says which update a patcher has chosen.
+func (w *world) didChoose(i int) string {
+	p := &w.m.Programs[i]
+	at := w.patcher[i].At
+	if at == len(p.Plan) {
+		return "chooses an update: none can be made"
+	}
+	return "chooses an update: " + p.title(&p.Menu[p.update(at)])
 }
 
 // didCPU says what a CPU's step was, from the phases before and after it.

@@ -249,6 +249,9 @@ func (w *world) does(a action) string {
 	switch a.kind {
 	case stepPatcher:
 		p := &w.patcher[a.who]
+		if p.Between() {
+			return "chooses an update"
+		}
 		return fmt.Sprintf("is at step %d, %s", p.At+1, p.Plan[p.At])
 	case begin:
 		return "begins"

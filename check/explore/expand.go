@@ -25,6 +25,7 @@ type expander struct {
 
 	// The successor that expand is at: its words are in next.
 	action action
+	full   bool // some successor had no room in its words: it was left out
 }
 
 // answers are the chooser's answers that led to the successor that expand is at;
@@ -59,16 +60,17 @@ func (e *expander) expand(words []uint64, f func(found *cpus.Violation) bool) {
 	for _, a := range e.list {
 		e.script.restart(nil)
 		for more := true; more; {
-			w.touched = 0
+			w.touched, w.full = 0, false
 			w.perform(a, &e.script)
 			if e.reduce.Order {
 				w.runOn(a, &e.script)
 			}
-			if !w.waits {
+			if !w.waits && !w.full {
 				e.pack(words, a)
 			}
 			e.action = a
-			changed := w.found != nil || !w.waits && !slices.Equal(e.next, words)
+			e.full = e.full || w.full
+			changed := w.found != nil || !w.full && !w.waits && !slices.Equal(e.next, words)
 			if changed && !f(w.found) {
 				return
 			}

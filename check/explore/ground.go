@@ -25,6 +25,9 @@ func (w *world) Store(site, off, n int, t isa.Text) {
 	site, broken := w.m.rules.Lands(w.Commons, w.m.homes[w.actor], site, n, t)
 	w.violate(broken)
 	text := w.m.textIndex(site, w.Peek(site).Splice(off, n, t))
+	if w.full = w.logged == w.m.layout.stores; w.full {
+		return
+	}
 	w.log[w.logged] = store{uint8(site), text}
 	w.logged++
 }

@@ -74,6 +74,11 @@ func (m *Model) live(trail *cpus.Trail, seed uint64) (*liveMachine, error) {
 // returns what happened, step by step, in the order of the accesses: at most max
 // steps. A violation ends up in the trace. Tasks are not preempted there.
 func Record(ctx context.Context, m *Model, seed uint64, max int) (*Trace, error) {
+	for _, p := range m.Programs {
+		if p.Menu != nil {
+			return nil, errors.New("record: the workload is endless: want one that is made once")
+		}
+	}
 	trail := &cpus.Trail{Max: max}
 	l, err := m.live(trail, seed)
 	if err != nil {

@@ -22,7 +22,7 @@ func programs(t *testing.T, plans ...[]poke.Step) *Model {
 		Code: base.Code, Roles: base.Roles, Initial: base.Initial, Literals: base.Literals, NopOps: base.NopOps, anyEnd: true,
 	}
 	for _, plan := range plans {
-		m.Programs = append(m.Programs, Program{base.Programs[0].Patches, plan})
+		m.Programs = append(m.Programs, Program{Patches: base.Programs[0].Patches, Plan: plan})
 	}
 	if err := m.Prepare(); err != nil {
 		t.Fatal(err)
@@ -118,7 +118,7 @@ func TestGracePeriodsAtOnce(t *testing.T) {
 		}
 		fresh := &Model{Code: m.Code, Roles: m.Roles, Initial: m.Initial, Literals: m.Literals, NopOps: m.NopOps}
 		for _, l := range c.locks {
-			fresh.Programs = append(fresh.Programs, Program{m.Programs[0].Patches, []poke.Step{
+			fresh.Programs = append(fresh.Programs, Program{Patches: m.Programs[0].Patches, Plan: []poke.Step{
 				{Op: poke.Lock, Mutex: l}, {Op: poke.GracePeriod}, {Op: poke.Unlock, Mutex: l},
 			}})
 		}

@@ -18,18 +18,12 @@ const (
 	MaxCPUs     = 8
 	MaxSites    = cpus.CodecSites
 	MaxPatchers = 3
-	maxSteps    = 1<<bitsAt - 1
+	maxSteps    = 4095
 	maxStores   = cpus.CodecSynced - 3 // of text that some CPU may not have seen
 	maxTexts    = 16                   // of one site
 	maxOps      = 8
 	maxBuffered = 8
 )
-
-// Program is what one patcher does.
-type Program struct {
-	Patches []poke.Patch
-	Plan    []poke.Step
-}
 
 // Model is a small machine whose every interleaving is to be explored.
 type Model struct {
@@ -63,14 +57,14 @@ type Model struct {
 	table    cpus.OpsTable
 	attached cpus.OpsStates // of table, at first
 	rules    poke.Rules
-	texts    [][]isa.Text     // by site: every text that it can have
-	batches  [][]*batch       // by program and step: what a Publish publishes
-	flat     []*batch         // the same, numbered from 1
-	final    [][]isa.Text     // by program and site: what must be there in the end
-	stores   [][]poke.StoreID // by program: every store that can be buffered
-	quiet    [][]quiet        // by program and step, for reductions
-	alike    []int8           // by CPU: the equal one before it, -1 for none
-	past     []int            // by program: the first step that is about no site any more
+	texts    [][]isa.Text // by site: every text that it can have
+	batches  [][]*batch   // by program and step: what a Publish publishes
+	flat     []*batch     // the same, numbered from 1
+	final    [][][]left   // by program and update: what must be there in the end
+	stores   []storeList  // by program: every store that can be buffered
+	quiet    [][]quiet    // by program and step, for reductions
+	alike    []int8       // by CPU: the equal one before it, -1 for none
+	past     []int        // by program: the first step that is about no site any more
 	layout   layout
 }
 
@@ -109,7 +103,9 @@ func (m *Model) Prepare() error {
 			return err
 		}
 	}
-	m.findFinals()
+	for _, p := range m.Programs {
+		m.final = append(m.final, p.finals(m.Initial))
+	}
 	m.findQuiet()
 	m.findAlike()
 	m.findPast()
@@ -265,10 +261,7 @@ func (m *Model) findTexts() error {
 	if n := len(m.codec.Ops); n > cpus.CodecValues {
 		return fmt.Errorf("%d values that a call can have: at most %d can be told apart", n, cpus.CodecValues)
 	}
-	if stores > maxStores {
-		return fmt.Errorf("%d stores to text: at most %d can be told apart; take fewer sites", stores, maxStores)
-	}
-	m.layout.stores = stores
+	m.layout.stores = m.logLength(stores)
 	return nil
 }
 
@@ -339,45 +332,40 @@ func (m *Model) findBatches() error {
 	return nil
 }
 
+// storeList is what a store buffer can hold.
+type storeList struct {
+	all   []poke.StoreID
+	first []int // by step: where its stores begin in all
+}
+
 // findStores lists what a store buffer can hold.
 func (m *Model) findStores() error {
-	m.stores = make([][]poke.StoreID, len(m.Programs))
+	m.stores = make([]storeList, len(m.Programs))
 	if !m.Code.Traits.StoresBuffered {
 		return nil
 	}
 	for i, p := range m.Programs {
+		l := &m.stores[i]
 		for at, s := range p.Plan {
+			l.first = append(l.first, len(l.all))
 			for k := s.From; s.Op == poke.Write && k < s.To; k++ {
-				m.stores[i] = append(m.stores[i], poke.StoreID{At: int32(at), Patch: k})
+				l.all = append(l.all, poke.StoreID{At: int32(at), Patch: k})
 			}
 		}
-		if n := len(m.stores[i]); n > 1<<bitsStore {
-			return fmt.Errorf("%d stores that can wait in a buffer: at most %d can be told apart", n, 1<<bitsStore)
-		}
+		m.layout.store = max(m.layout.store, width(len(l.all)))
 	}
 	return nil
 }
 
-// findFinals works out what each program leaves at its patches' sites: what the
-// last patch of a site leads to that the program verifies or promises, else what
-// was there.
-func (m *Model) findFinals() {
-	for _, p := range m.Programs {
-		final := slices.Clone(m.Initial)
-		last := make([]int32, len(final))
-		for _, s := range p.Plan {
-			for i := s.From; (s.Op == poke.Verify || s.Op == poke.Settle) && i < s.To; i++ {
-				patch := &p.Patches[i]
-				if i < last[patch.Site] {
-					continue
-				}
-				if last[patch.Site], final[patch.Site] = i, patch.New; s.Undo {
-					final[patch.Site] = patch.Old
-				}
-			}
-		}
-		m.final = append(m.final, final)
-	}
+// index finds a store.
+func (l *storeList) index(p *Program, s poke.StoreID) uint64 {
+	return uint64(l.first[s.At] + int(s.Patch-p.Plan[s.At].From))
+}
+
+// shares tells whether another program patches a site of this one.
+func (m *Model) shares(program int) bool {
+	p := &m.Programs[program]
+	return slices.ContainsFunc(p.Patches, func(patch poke.Patch) bool { return m.sharedSite(program, patch.Site) })
 }
 
 // sharedSite tells whether another program patches the same site.

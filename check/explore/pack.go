@@ -23,16 +23,12 @@ const (
 	atSpace     = atStopped + 1
 	_           = uint(64 - (atSpace + 2)) // it must fit
 
-	bitsAt    = 7
 	bitsDone  = 3
 	bitsStage = 2
-	bitsStore = 6
 	bitsCount = 4
-	bitsTaken = 3 // how often a promise was taken back
 
 	maxPatches = 1 << bitsDone // of one step
-	maxTaken   = 1<<bitsTaken - 1
-	maxStretch = 2 // of calls with interrupts masked: up to twice that less one are left
+	maxStretch = 2             // of calls with interrupts masked: up to twice that less one are left
 )
 
 // layout is how the words of a model's states are laid out.
@@ -44,22 +40,18 @@ type layout struct {
 	ops    uint // bits of an index of ops
 	locks  bool // some program takes one
 	batch  uint
+	at     uint // of a place in a plan
+	store  uint // of a store that can wait in a buffer
 }
 
 func width(n int) uint { return uint(bits.Len(uint(max(n-1, 0)))) }
 
 // checkWidths refuses what the words have no room for.
 func (m *Model) checkWidths() error {
-	verified := make([]int, len(m.Code.Sites))
 	for _, p := range m.Programs {
 		for _, s := range p.Plan {
 			if n := s.To - s.From; n > maxPatches {
 				return fmt.Errorf("a step about %d patches: at most %d", n, maxPatches)
-			}
-			for i := s.From; s.Op == poke.Verify && i < s.To; i++ {
-				if verified[p.Patches[i].Site]++; verified[p.Patches[i].Site] > maxTaken {
-					return fmt.Errorf("site %d is verified over %d times", p.Patches[i].Site, maxTaken)
-				}
 			}
 		}
 	}
@@ -77,6 +69,7 @@ func (m *Model) layOut() {
 		l.text = max(l.text, width(len(t)))
 	}
 	for _, p := range m.Programs {
+		l.at = max(l.at, width(len(p.Plan)+1))
 		l.locks = l.locks || slices.ContainsFunc(p.Plan, func(s poke.Step) bool { return s.Op == poke.Lock })
 	}
 	l.words = len(m.Roles)
@@ -89,7 +82,7 @@ func (m *Model) layOut() {
 	w.logged = l.stores
 	w.packShared(&p)
 	// The rest of the log and of the buffers may be longer than in that world.
-	total := p.i*64 + int(p.off) + len(m.Programs)*maxBuffered*bitsStore
+	total := p.i*64 + int(p.off) + len(m.Programs)*maxBuffered*int(l.store)
 	if !m.Code.Traits.StoresBuffered {
 		total = p.i*64 + int(p.off)
 	}
@@ -175,7 +168,6 @@ func (w *world) packShared(p *packer) {
 	for i := range m.Code.Sites {
 		p.put(uint64(w.base[i]), l.text)
 		p.put(uint64(w.settled[i].Seq()), 5)
-		p.put(w.settled[i].Count(), bitsTaken)
 		if m.Code.Named() {
 			p.put(m.opsIndex(w.literal[i]), l.ops)
 		}
@@ -205,21 +197,17 @@ func (w *world) packPatcher(p *packer, i int) {
 	var room [maxBuffered]poke.StoreID
 	g := w.patcher[i].Progress(room[:0])
 	p.put(uint64(w.sat[i]), 2)
-	p.put(uint64(g.At), bitsAt)
+	p.put(uint64(g.At), w.m.layout.at)
 	p.put(uint64(g.Done), bitsDone)
 	p.put(uint64(g.Stage), bitsStage)
 	p.put(uint64(w.left[i]), 4)
-	if w.m.stores[i] == nil {
+	stores := &w.m.stores[i]
+	if stores.all == nil {
 		return
 	}
 	p.put(uint64(len(g.Buffered)), bitsCount)
 	for _, b := range g.Buffered {
-		for k, s := range w.m.stores[i] {
-			if s == b {
-				p.put(uint64(k), bitsStore)
-				break
-			}
-		}
+		p.put(stores.index(&w.m.Programs[i], b), w.m.layout.store)
 	}
 }
 
@@ -277,8 +265,7 @@ func (w *world) unpackShared(p *packer) {
 	w.logged = int(p.get(5))
 	for i := range m.Code.Sites {
 		w.base[i] = uint8(p.get(l.text))
-		seq := cpus.Seq(p.get(5))
-		w.settled[i] = cpus.PromiseOf(seq, p.get(bitsTaken))
+		w.settled[i] = cpus.PromiseOf(cpus.Seq(p.get(5)), 1)
 		if m.Code.Named() {
 			w.literal[i] = m.codec.Ops[p.get(l.ops)]
 		}
@@ -304,12 +291,12 @@ func (w *world) unpackShared(p *packer) {
 func (w *world) unpackPatcher(p *packer, i int) {
 	var room [maxBuffered]poke.StoreID
 	w.sat[i] = seat(p.get(2))
-	g := poke.Progress{At: int(p.get(bitsAt)), Done: int32(p.get(bitsDone)), Stage: uint8(p.get(bitsStage)),
+	g := poke.Progress{At: int(p.get(w.m.layout.at)), Done: int32(p.get(bitsDone)), Stage: uint8(p.get(bitsStage)),
 		Buffered: room[:0]}
 	w.left[i] = int8(p.get(4))
-	if w.m.stores[i] != nil {
+	if stores := w.m.stores[i].all; stores != nil {
 		for range p.get(bitsCount) {
-			g.Buffered = append(g.Buffered, w.m.stores[i][p.get(bitsStore)])
+			g.Buffered = append(g.Buffered, stores[p.get(w.m.layout.store)])
 		}
 	}
 	w.patcher[i].Resume(g)

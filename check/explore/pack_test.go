@@ -165,9 +165,7 @@ func TestContradictions(t *testing.T) {
 
 // TestModelsTooWide: what the words of a state have no room for is refused.
 func TestModelsTooWide(t *testing.T) {
-	verify := poke.Step{Op: poke.Verify, To: 1}
 	for name, change := range map[string]func(m *Model){
-		"verified": func(m *Model) { m.Programs[0].Plan = slices.Repeat([]poke.Step{verify}, maxTaken+1) },
 		"9 patches": func(m *Model) {
 			m.Programs[0].Patches = slices.Repeat(m.Programs[0].Patches, 9)
 			m.Programs[0].Plan = []poke.Step{{Op: poke.Write, Part: poke.Word, To: 9}}

@@ -155,7 +155,7 @@ func TestReductionsOnRandomPrograms(t *testing.T) {
 		fresh := leadOtherwise(rt, m)
 		fresh.anyEnd = true
 		patches := m.Programs[0].Patches
-		fresh.Programs = []Program{{patches, randomPlan(rt, &s, len(patches), fresh.Code.Named(),
+		fresh.Programs = []Program{{Patches: patches, Plan: randomPlan(rt, &s, len(patches), fresh.Code.Named(),
 			m.Code.Len > m.Code.Traits.BreakpointLen)}}
 		if err := fresh.Prepare(); err != nil {
 			return // too many stores, or texts

@@ -83,7 +83,7 @@ func TestReductionsOnRandomPatchers(t *testing.T) {
 			if n > 1 {
 				plan = withLocks(rt, plan)
 			}
-			fresh.Programs = append(fresh.Programs, Program{patches, plan})
+			fresh.Programs = append(fresh.Programs, Program{Patches: patches, Plan: plan})
 		}
 		if err := fresh.Prepare(); err != nil {
 			verdicts["refused"]++

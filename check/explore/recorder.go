@@ -67,7 +67,7 @@ func (r *recorder) act(a action, ch cpus.Chooser) {
 	sat := w.sat
 	w.found, w.event, w.waits = nil, cpus.Nothing, false
 	w.act(a, ch)
-	if w.sat != sat && w.sat[who] == done {
+	if w.sat != sat && w.sat[who] != sitting {
 		r.change(Registers, w.m.homes[who])
 	}
 }

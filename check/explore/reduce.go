@@ -75,31 +75,61 @@ type quiet struct {
 	entries bool // nothing is published or unpublished before a round is sent
 }
 
-// findQuiet works quiet out, from the end of each program.
+// and is what holds on either way.
+func (q quiet) and(r quiet) quiet {
+	return quiet{q.calls && r.calls, q.lookups && r.lookups, q.entries && r.entries}
+}
+
+// findQuiet works quiet out, from the end of each update. Behind one of a menu may come
+// any that its own end leaves ready; at first nothing is known to come.
 func (m *Model) findQuiet() {
-	for _, p := range m.Programs {
+	for i := range m.Programs {
+		p := &m.Programs[i]
 		list := make([]quiet, len(p.Plan)+1)
-		list[len(p.Plan)] = quiet{true, true, true}
-		for at := len(p.Plan) - 1; at >= 0; at-- {
-			q := list[at+1]
-			switch p.Plan[at].Op {
-			case poke.Attach, poke.Release:
-				q.calls = false
-			case poke.GracePeriod:
-				q.calls = true
-			case poke.Publish, poke.Clear:
-				q.lookups, q.entries = false, false
-			case poke.Unpublish:
-				q.entries = false
-			case poke.Sync:
-				q.entries = q.entries || !p.Plan[at].Lazy // who is left out answers nothing
-			case poke.WaitHandlers:
-				q.lookups = m.Refs != int3.NoRef
+		for at := range list {
+			list[at] = quiet{true, true, true}
+		}
+		for changed := true; changed; {
+			changed = false
+			for _, u := range p.updates() {
+				after := quiet{true, true, true}
+				for k := range p.Menu {
+					if next := &p.Menu[k]; next.Follows(&u) || m.anyEnd || m.shares(i) {
+						after = after.and(list[next.From])
+					}
+				}
+				before := list[u.From]
+				for at := u.To - 1; at >= u.From; at-- {
+					after = m.quietBefore(p.Plan[at], after)
+					list[at] = after
+				}
+				changed = changed || list[u.From] != before
 			}
-			list[at] = q
+		}
+		for _, u := range p.Menu {
+			list[len(p.Plan)] = list[len(p.Plan)].and(list[u.From])
 		}
 		m.quiet = append(m.quiet, list)
 	}
+}
+
+// quietBefore is what cannot happen from a step on, given what cannot behind it.
+func (m *Model) quietBefore(st poke.Step, q quiet) quiet {
+	switch st.Op {
+	case poke.Attach, poke.Release:
+		q.calls = false
+	case poke.GracePeriod:
+		q.calls = true
+	case poke.Publish, poke.Clear:
+		q.lookups, q.entries = false, false
+	case poke.Unpublish:
+		q.entries = false
+	case poke.Sync:
+		q.entries = q.entries || !st.Lazy // who is left out answers nothing
+	case poke.WaitHandlers:
+		q.lookups = m.Refs != int3.NoRef
+	}
+	return q
 }
 
 // callsQuiet tells whether a call that is about to be made can be made at once.
@@ -192,8 +222,12 @@ func (w *world) runOn(a action, ch cpus.Chooser) {
 func (w *world) runPatcherOn(i int, ch cpus.Chooser) {
 	p := &w.patcher[i]
 	for w.found == nil && !w.waits && w.sat[i] == sitting && w.alone() {
+		if p.Between() {
+			return
+		}
 		st := p.Plan[p.At]
 		switch {
+		case w.chose: // which update nobody else sees
 		case st.Op == poke.Verify && (p.InPatch() || w.settled[p.Patches[st.From+p.Done].Site].Seq() == 0):
 		case st.Op == poke.Settle && w.settled[p.Patches[st.From+p.Done].Site].Seq() == 0:
 			// The sooner the more is promised, unless it takes a promise's place.

@@ -97,6 +97,10 @@ func TestReductionsKeepVerdicts(t *testing.T) {
 		s.Preempt = true
 		compare(t, name+"/preempt", s)
 	}
+	endless := func(t *testing.T, name string, s Setup) {
+		s.Workload = Endless
+		compare(t, name+"/endless", s)
+	}
 	weakly := func(f func(*testing.T, string, Setup)) func(*testing.T, string, Setup) {
 		return func(t *testing.T, name string, s Setup) {
 			if s.Fetch == cpus.Weak {
@@ -106,14 +110,18 @@ func TestReductionsKeepVerdicts(t *testing.T) {
 	}
 	if testing.Short() {
 		everything(t, 2, 1, weakly(compare))
+		everything(t, 2, 1, weakly(endless))
 		return
 	}
 	everything(t, 2, 1, compare)
 	everything(t, 2, 2, weakly(compare))
+	everything(t, 2, 2, weakly(endless))
 	everything(t, 2, 1, weakly(preempted))
 	if *long {
 		everything(t, 3, 1, compare)
 		everything(t, 2, 2, compare)
+		everything(t, 2, 2, endless)
+		everything(t, 3, 1, endless)
 		everything(t, 2, 2, preempted)
 		everything(t, 3, 1, weakly(preempted))
 	}

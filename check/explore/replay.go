@@ -81,7 +81,7 @@ func ReplayOn(m *Model, t *Trace, on Stepped) (*cpus.Violation, error) {
 	}
 	r := &replay{m: m, on: on, sits: make([]bool, len(m.Programs))}
 	for _, p := range m.Programs {
-		r.patchers = append(r.patchers, &poke.Patcher{Code: m.Code, Patches: p.Patches, Plan: p.Plan})
+		r.patchers = append(r.patchers, new(p.patcher(m.Code)))
 	}
 	for n := range t.Steps {
 		s := &t.Steps[n]
@@ -129,8 +129,9 @@ type replay struct {
 	m        *Model
 	on       Stepped
 	patchers []*poke.Patcher
-	sits     []bool // by patcher: it has begun
+	sits     []bool // by patcher: it has begun, and is not over
 	last     action
+	ended    bool  // an update, with the last patcher's step
 	err      error // of the last patcher's step
 	waits    bool  // it changed nothing
 }
@@ -200,11 +201,13 @@ func (r *replay) actPatcher(a action, ch cpus.Chooser) (after string) {
 		p.Drain(int(a.arg), r.on.Ground(i))
 	case stepPatcher:
 		at, done, stage := p.Place()
+		choosing := p.Between()
 		_, r.err = p.Step(context.Background(), r.on.Ground(i), ch)
 		at2, done2, stage2 := p.Place()
 		r.waits = at == at2 && done == done2 && stage == stage2
-		if p.At == len(p.Plan) {
+		if r.ended = p.Between() && !choosing; r.ended {
 			r.on.Change(home, (*cpus.CPU).Repoll)
+			r.sits[i] = false
 		}
 	}
 	return placeOf(p)
@@ -212,8 +215,8 @@ func (r *replay) actPatcher(a action, ch cpus.Chooser) (after string) {
 
 // leased tells whether a patcher sits on a CPU.
 func (r *replay) leased(cpu int) bool {
-	for i, p := range r.patchers {
-		if r.m.homes[i] == cpu && r.sits[i] && p.At < len(p.Plan) {
+	for i := range r.patchers {
+		if r.m.homes[i] == cpu && r.sits[i] {
 			return true
 		}
 	}
@@ -230,12 +233,11 @@ func (r *replay) violation(want *cpus.Violation) *cpus.Violation {
 	if r.last.kind != stepPatcher {
 		return nil
 	}
-	p := r.patchers[i]
 	v := *want
 	switch {
 	case want.Property == cpus.BrokenSite && r.err != nil:
 		return &v
-	case want.Property == cpus.BrokenSite && p.At == len(p.Plan):
+	case want.Property == cpus.BrokenSite && r.ended:
 		if got := r.on.Peek(want.Site).Format(r.m.Code.Len); got == want.Bytes {
 			return &v
 		}
@@ -251,8 +253,7 @@ const hangSteps = 1000
 
 // hangs tells whether a patcher does not get on whatever anybody does.
 func (r *replay) hangs(i int) bool {
-	p := r.patchers[i]
-	if p.At == len(p.Plan) { // it has left the machine stopped
+	if r.ended { // it has left the machine stopped
 		return r.on.Stopping(i)
 	}
 	if !r.waits {
@@ -267,7 +268,7 @@ func (r *replay) hangs(i int) bool {
 			}
 		}
 		for k := range r.patchers {
-			if !r.sits[k] || r.patchers[k].At == len(r.patchers[k].Plan) {
+			if !r.sits[k] {
 				continue
 			}
 			if c := r.on.CPU(r.m.homes[k]); !c.BetweenCalls() { // interrupted, or standing still

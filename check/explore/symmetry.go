@@ -61,10 +61,13 @@ func (m *Model) findAlike() {
 func (m *Model) findPast() {
 	for _, p := range m.Programs {
 		past := 0
+		if p.Menu != nil { // it always comes back to them
+			past = len(p.Plan) + 1
+		}
 		for at, s := range p.Plan {
 			switch s.Op {
 			case poke.Verify, poke.Write, poke.Settle, poke.Map, poke.Publish:
-				past = at + 1
+				past = max(past, at+1)
 			}
 		}
 		m.past = append(m.past, past)

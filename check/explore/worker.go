@@ -2,7 +2,11 @@
 
 package explore
 
-import "github.com/textpoke/textpoke/cpus"
+import (
+	"fmt"
+
+	"github.com/textpoke/textpoke/cpus"
+)
 
 // worker looks at states of one level.
 type worker struct {
@@ -48,6 +52,9 @@ func (w *worker) slab(b slab) {
 		if len(w.batch.fps) >= batchStates {
 			w.flush()
 		}
+	}
+	if w.e.full {
+		w.s.stop(fmt.Sprintf("some CPU may not have seen %d stores, and no more can be told apart", w.s.m.layout.stores))
 	}
 	w.s.transitions.Add(transitions)
 	w.s.queued.Add(-states)

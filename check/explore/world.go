@@ -26,6 +26,8 @@ type world struct {
 	event   cpus.Event
 	waits   bool // the patcher's step changed nothing
 	touched touched
+	chose   bool // the patcher's step chose an update
+	full    bool // a store found no room in the log
 	reached reached
 	// observe, where set, is told of every action once it has happened.
 	observe func(action)
@@ -79,7 +81,7 @@ func (r request) cause() cpus.Cause { return requestCauses[r>>3] }
 type seat uint8
 
 const (
-	waiting seat = iota // has not begun
+	waiting seat = iota // has not begun, or is between two updates
 	sitting             // the CPU's own task waits
 	done
 )
@@ -104,9 +106,10 @@ func newWorld(m *Model) *world {
 		w.cpu[i] = cpus.CPU{ID: int32(i), Role: r, Synced: 1}
 	}
 	for i, p := range m.Programs {
-		w.patcher[i] = poke.Patcher{Code: m.Code, Patches: p.Patches, Plan: p.Plan}
+		w.patcher[i] = p.patcher(m.Code)
 	}
 	for site, t := range m.Initial {
+		w.settled[site] = cpus.PromiseOf(0, 1)
 		w.base[site] = m.textIndex(site, t)
 		w.literal[site] = m.Literals[site]
 	}
@@ -138,41 +141,6 @@ func (w *world) leased(cpu int) bool {
 		}
 	}
 	return false
-}
-
-// forget drops the stores that every CPU has seen, and counts positions from
-// there: how long ago is all that matters.
-func (w *world) forget() {
-	oldest := w.Seq()
-	traits := &w.m.Code.Traits
-	for i := range w.m.Roles {
-		c := &w.cpu[i]
-		if c.Phase == cpus.Asleep && traits.InterruptSyncs && !w.m.Code.Path.Tells() && w.m.Code.Deaf>>i&1 == 0 {
-			// Nothing but an interrupt gets it to fetch anything, and that
-			// makes it fetch afresh.
-			c.Synced = w.Seq()
-			w.touched |= touchedCPU(i)
-		}
-		oldest = min(oldest, c.Synced)
-	}
-	by := oldest - 1
-	if by == 0 {
-		return
-	}
-	w.touched = touchedAll
-	for _, s := range w.log[:by] {
-		w.base[s.site] = s.text
-	}
-	copy(w.log[:], w.log[by:w.logged])
-	w.logged -= int(by)
-	clear(w.log[w.logged : w.logged+int(by)])
-	for i := range w.m.Roles {
-		w.cpu[i].Shift(by)
-		w.parked[i].Promise = w.parked[i].Promise.Shift(by)
-	}
-	for i := range w.m.Code.Sites {
-		w.settled[i] = w.settled[i].Shift(by)
-	}
 }
 
 // newest is the last text of a site, as an index.

@@ -55,6 +55,8 @@ func Write(w io.Writer, m *explore.Model) error {
 func supported(m *explore.Model) error {
 	no := func(what string, args ...any) error { return &UnsupportedError{fmt.Sprintf(what, args...)} }
 	switch {
+	case m.Programs[0].Menu != nil:
+		return no("the endless workload; --workload once is said in it")
 	case len(m.Programs) != 1:
 		return no("%d patchers", len(m.Programs))
 	case m.Preempt:

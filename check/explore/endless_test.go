@@ -1,0 +1,58 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package explore
+
+import (
+	"testing"
+
+	"github.com/textpoke/textpoke/cpus"
+)
+
+// TestEndlessFindsWhatOnceHides: without its third round, per-site lets a handler find
+// that its breakpoint is gone when the same site is changed again at once. Enabled and
+// disabled once, other sites come first, and nothing shows; for ever, it does.
+func TestEndlessFindsWhatOnceHides(t *testing.T) {
+	for _, arch := range cpus.ArchNames() {
+		for _, sites := range []int{2, 3} {
+			s := setup(t, arch, "per-site", "drop-sync-3", 2, sites)
+			if got := explore(t, s, Options{Reduce: all}); got.Verdict != Safe {
+				t.Errorf("%s, %d sites, once: %s, want safe", arch, sites, got.Verdict)
+			}
+			s.Workload = Endless
+			got := explore(t, s, Options{Reduce: all})
+			if got.Verdict != Unsafe || got.Violation.Property != cpus.UnhandledBreakpoint {
+				t.Errorf("%s, %d sites, endless: %s %v, want an unhandled breakpoint", arch, sites, got.Verdict, got.Violation)
+			}
+		}
+	}
+}
+
+// TestEndlessTracesAreForced: what breaks in the endless workload breaks on the live
+// machine, step by step.
+func TestEndlessTracesAreForced(t *testing.T) {
+	unsafe := 0
+	everything(t, 2, 2, func(t *testing.T, name string, s Setup) {
+		if s.Fetch != cpus.Weak && testing.Short() {
+			return
+		}
+		s.Workload = Endless
+		m, err := s.Model()
+		if err != nil {
+			t.Fatal(err)
+		}
+		got, err := Explore(t.Context(), m, Options{Reduce: all, LimitStates: 200_000})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if got.Verdict != Unsafe {
+			return
+		}
+		unsafe++
+		if _, err := Replay(m, got.Trace); err != nil {
+			t.Errorf("%s: %v", name, err)
+		}
+	})
+	if unsafe < 50 {
+		t.Errorf("%d are unsafe: so few that this proves little", unsafe)
+	}
+}

@@ -1,0 +1,217 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package explore
+
+import (
+	"slices"
+
+	"github.com/textpoke/textpoke/cpus"
+	"github.com/textpoke/textpoke/records"
+)
+
+// The log holds the stores that some CPU may not have seen. Positions in it are relative,
+// and what makes no difference to anybody is dropped: so the states of patchers that go
+// on for ever are finitely many, though some CPU may never fetch afresh.
+
+// logLength is how many stores there can be in the log, of so many that are made once.
+func (m *Model) logLength(once int) (n int) {
+	endless := false
+	for _, p := range m.Programs {
+		endless = endless || p.Menu != nil
+	}
+	if !endless {
+		return min(once, maxStores)
+	}
+	for site, texts := range m.texts {
+		if m.grains(site) > 1 && (m.Code.Fetch == cpus.Coherent || m.Code.Fetch == cpus.Ordered) {
+			return maxStores
+		}
+		n += len(m.Roles) + 2 + len(texts) // begin some window or are promised, or differ; see spare
+	}
+	return min(n, maxStores)
+}
+
+// outdate counts the promises that are made now as the first ones: which of the earlier
+// ones a CPU has met makes no difference.
+func (w *world) outdate() {
+	renew := func(of int32, p *cpus.Promise, site int, now cpus.Promise) bool {
+		was := *p
+		switch {
+		case int(of) != site || was.Seq() == 0:
+		case was == now:
+			*p = cpus.PromiseOf(now.Seq(), 1)
+		default:
+			*p = cpus.PromiseOf(1, 0)
+		}
+		return *p != was
+	}
+	for site := range w.m.Code.Sites {
+		now := w.settled[site]
+		for i := range w.m.Roles {
+			c, t := &w.cpu[i], &w.parked[i]
+			if renew(c.Site, &c.Promise, site, now) {
+				w.touched |= touchedCPU(i)
+			}
+			if renew(t.Site, &t.Promise, site, now) {
+				w.touched = touchedAll
+			}
+		}
+		w.settled[site] = cpus.PromiseOf(now.Seq(), 1)
+	}
+}
+
+// forget drops the stores that every CPU has seen, and counts positions from there: how
+// long ago is all that matters. Then it drops those that make no difference.
+func (w *world) forget() {
+	oldest := w.Seq()
+	traits := &w.m.Code.Traits
+	for i := range w.m.Roles {
+		c := &w.cpu[i]
+		if c.Phase == cpus.Asleep && traits.InterruptSyncs && !w.m.Code.Path.Tells() && w.m.Code.Deaf>>i&1 == 0 {
+			// Nothing but an interrupt gets it to fetch anything, and that
+			// makes it fetch afresh.
+			c.Synced = w.Seq()
+			w.touched |= touchedCPU(i)
+		}
+		oldest = min(oldest, c.Synced)
+	}
+	if by := int(oldest - 1); by > 0 {
+		for _, s := range w.log[:by] {
+			w.base[s.site] = s.text
+		}
+		w.cut(0, by)
+	}
+	for site := 0; w.logged > 1 && site < len(w.m.Code.Sites); {
+		h := w.history(site)
+		from, to := w.m.spare(&h, site)
+		for i := to - 1; i >= from && to > 0; i-- {
+			w.cut(h.at[i], 1)
+		}
+		if to == 0 {
+			site++
+		}
+	}
+}
+
+// cut takes n stores out of the log.
+func (w *world) cut(from, n int) {
+	w.touched = touchedAll
+	copy(w.log[from:], w.log[from+n:w.logged])
+	w.logged -= n
+	clear(w.log[w.logged : w.logged+n])
+	first, by := cpus.Seq(from+2), cpus.Seq(n)
+	for i := range w.m.Roles {
+		w.cpu[i].Shift(first, by)
+		w.parked[i].Promise = w.parked[i].Promise.Shift(first, by)
+	}
+	for i := range w.m.Code.Sites {
+		w.settled[i] = w.settled[i].Shift(first, by)
+	}
+}
+
+// grains is how many parts of one fetch at a site can come from different versions.
+func (m *Model) grains(site int) (n int) {
+	for i := range m.Code.Insns() {
+		n = max(n, m.Code.Grains(m.Code.Sites[site]+records.Addr(i*m.Code.Traits.FetchLen)))
+	}
+	return n
+}
+
+// history is what a site's text has been, the oldest first; the first is what every CPU
+// has at least seen.
+type history struct {
+	n    int
+	text [maxStores + 2]uint8
+	at   [maxStores + 2]int // in the log
+	kept [maxStores + 2]bool
+}
+
+// history reads a site's out of the log. Kept are what some CPU has seen last, so that
+// its window begins there, what was promised, and the newest.
+func (w *world) history(site int) (h history) {
+	h.text[0], h.kept[0], h.at[0], h.n = w.base[site], true, -1, 1
+	for i, s := range w.log[:w.logged] {
+		if int(s.site) == site {
+			h.text[h.n], h.at[h.n], h.n = s.text, i, h.n+1
+		}
+	}
+	h.kept[h.n-1] = true
+	for i := 1; i < h.n-1; i++ {
+		from, to := cpus.Seq(h.at[i]+2), cpus.Seq(h.at[i+1]+2)
+		h.kept[i] = w.settled[site].Seq() == from
+		for c := range w.m.Roles {
+			h.kept[i] = h.kept[i] || from <= w.cpu[c].Synced && w.cpu[c].Synced < to
+		}
+	}
+	return h
+}
+
+// spare finds versions [from, to) of a history that nobody misses. A window that has any
+// of them has all that follow them, and the one before them too. What a fetch makes of
+// it is what it makes of it without them:
+//
+//   - where a fetch is one version, or its grains come from any, as a set of texts: one
+//     that comes again is spare;
+//   - coherent, as the set of its subsequences no longer than there are grains: one is
+//     spare before so many runs through all texts that follow (Simon, "Piecewise testable
+//     events", LNCS 33, 1975);
+//   - ordered, as the set of neighbours: a way from one text back to it is spare before
+//     the same steps.
+func (m *Model) spare(h *history, site int) (from, to int) {
+	grains := m.grains(site)
+	for i := 1; i < h.n-1; i++ {
+		switch {
+		case h.kept[i]:
+		case grains == 1 || m.Code.Fetch != cpus.Coherent && m.Code.Fetch != cpus.Ordered:
+			if slices.Contains(h.text[i+1:h.n], h.text[i]) {
+				return i, i + 1
+			}
+		case m.Code.Fetch == cpus.Coherent:
+			if runs(h.text[i:h.n]) >= grains {
+				return i, i + 1
+			}
+		default:
+			if end := h.circle(i); end > 0 {
+				return i, end
+			}
+		}
+	}
+	return 0, 0
+}
+
+// runs counts how often one behind the other all texts come, the first among them, in
+// what follows it.
+func runs(texts []uint8) (n int) {
+	var all, seen uint
+	for _, t := range texts {
+		all |= 1 << t
+	}
+	for _, t := range texts[1:] {
+		if seen |= 1 << t; seen == all {
+			n, seen = n+1, 0
+		}
+	}
+	return n
+}
+
+// circle is the end of a way from the text before the i-th back to it, none of it kept,
+// whose every step is made again behind it; 0 where there is none.
+func (h *history) circle(i int) int {
+	for end := i + 1; end < h.n && !h.kept[end-1]; end++ {
+		if h.text[end-1] != h.text[i-1] {
+			continue
+		}
+		again := true
+		for k := i - 1; k < end-1; k++ {
+			found := h.text[k] == h.text[k+1]
+			for j := end - 1; j < h.n-1; j++ {
+				found = found || h.text[j] == h.text[k] && h.text[j+1] == h.text[k+1]
+			}
+			again = again && found
+		}
+		if again {
+			return end
+		}
+	}
+	return 0
+}

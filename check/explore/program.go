@@ -1,0 +1,114 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package explore
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/textpoke/textpoke/cpus"
+	"github.com/textpoke/textpoke/cpus/isa"
+	"github.com/textpoke/textpoke/poke"
+)
+
+// Program is what one patcher does: its plan once, or the updates of a menu for ever.
+type Program struct {
+	Patches []poke.Patch
+	Plan    []poke.Step
+	Menu    poke.Menu
+}
+
+// patcher is one that has not begun.
+func (p *Program) patcher(code *cpus.Code) poke.Patcher {
+	return poke.Patcher{Code: code, Patches: p.Patches, Plan: p.Plan, Menu: p.Menu, At: p.Menu.Starts(p.Plan)}
+}
+
+// updates are the plan's: one, or those of the menu.
+func (p *Program) updates() poke.Menu {
+	if p.Menu == nil {
+		return poke.Menu{{To: len(p.Plan)}}
+	}
+	return p.Menu
+}
+
+// update is the one that a step belongs to.
+func (p *Program) update(at int) int {
+	return slices.IndexFunc(p.updates(), func(c poke.Choice) bool { return c.From <= at && at < c.To })
+}
+
+// place names a step of the plan for people.
+func (p *Program) place(at int) string {
+	i := p.update(at)
+	u := p.updates()[i]
+	name := fmt.Sprintf("step %d, %s", at-u.From+1, p.Plan[at])
+	if p.Menu != nil {
+		name = p.title(&u) + ": " + name
+	}
+	return name
+}
+
+// title names an update of the menu: its sites, and which way they change.
+func (p *Program) title(u *poke.Choice) string {
+	var sites []string
+	for i := range p.Patches {
+		if u.Sites>>i&1 != 0 {
+			sites = append(sites, fmt.Sprint(p.Patches[i].Site))
+		}
+	}
+	name := "site "
+	if len(sites) > 1 {
+		name = "sites "
+	}
+	if name += strings.Join(sites, ", "); u.Undo {
+		name += " back"
+	}
+	return name
+}
+
+// left is what an update leaves at a site.
+type left struct {
+	site, patch int32 // the patch that says so
+	text        isa.Text
+}
+
+// finals works out what each update of a program leaves at its sites: what the last
+// patch of a site leads to that the update verifies or promises. A program that is one
+// update leaves the others as they were.
+func (p *Program) finals(initial []isa.Text) (out [][]left) {
+	for _, u := range p.updates() {
+		var list []left
+		of := func(site int32) *left {
+			k := slices.IndexFunc(list, func(l left) bool { return l.site == site })
+			if k < 0 {
+				k, list = len(list), append(list, left{site: site, text: initial[site]})
+			}
+			return &list[k]
+		}
+		for i := 0; p.Menu == nil && i < len(p.Patches); i++ {
+			of(p.Patches[i].Site)
+		}
+		for _, s := range p.Plan[u.From:u.To] {
+			for i := s.From; (s.Op == poke.Verify || s.Op == poke.Settle) && i < s.To; i++ {
+				patch := &p.Patches[i]
+				l := of(patch.Site)
+				if i < l.patch {
+					continue
+				}
+				if l.patch, l.text = i, patch.New; s.Undo {
+					l.text = patch.Old
+				}
+			}
+		}
+		out = append(out, list)
+	}
+	return out
+}
+
+// ahead is what the patcher may still do: all of it, where it goes on for ever.
+func (w *world) ahead(i int) []poke.Step {
+	if p := &w.patcher[i]; !p.Endless() {
+		return p.Plan[p.At:]
+	}
+	return w.patcher[i].Plan
+}
