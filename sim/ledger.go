@@ -5,6 +5,7 @@ package sim
 import (
 	"context"
 	"fmt"
+	"slices"
 
 	"github.com/textpoke/textpoke/cpus"
 	"github.com/textpoke/textpoke/kernels/ledger"
@@ -34,6 +35,12 @@ var LedgerColumns = results.Columns[LedgerRow]{
 	{Name: "rounds", Doc: "that are sent for it, each an interrupt of every other CPU: what a receiver takes",
 		Cell: func(r LedgerRow) any { return r.rounds }},
 	{Name: "ipis", Doc: "interrupts that all other CPUs take together", Cell: func(r LedgerRow) any { return r.ipis }},
+	{Name: "ipis_per_cpu", Detail: true, Doc: "of a total: interrupts that each CPU but the sender takes",
+		Cell: func(r LedgerRow) any { return results.If(r.Total(), r.rounds) }},
+	{Name: "ipis_isolated_max", Detail: true, Doc: "of a total: interrupts that an isolated CPU takes; empty where none is",
+		Cell: func(r LedgerRow) any {
+			return results.If(r.Total() && slices.Contains(r.count.Roles, cpus.Isolated), r.rounds)
+		}},
 	{Name: "basis", Detail: true, Doc: "how the number is known: counted, source or assumed; plan: by counting the plan",
 		Cell: func(r LedgerRow) any { return results.OrEmpty(r.basis) }},
 	{Name: "source", Detail: true, Doc: "where it stands",
@@ -49,6 +56,9 @@ type LedgerRow struct {
 	sent
 	basis, source string
 }
+
+// Total tells whether the row is the sum of a switch in one row of interrupts.
+func (r LedgerRow) Total() bool { return r.part == "total" }
 
 func (r LedgerRow) buffer() any {
 	if !r.count.Buffered {

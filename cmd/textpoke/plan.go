@@ -60,7 +60,7 @@ func planCommand(c *common) *cobra.Command {
 				return printSteps(cmd.Context(), c, configs)
 			}
 			if scenario {
-				return printLedger(cmd.Context(), c, configs)
+				return printLedger(cmd.Context(), c, configs, g.limits)
 			}
 			s := &sweep{
 				common: c, flags: &g.sweepFlags, configs: configs, perPoint: 1,
@@ -178,25 +178,38 @@ func writeSteps(w io.Writer, j *sim.Job, plan []poke.Step) error {
 
 // printLedger prints what each combination sends, cause by cause in the order in which
 // it does, and what each receiver takes.
-func printLedger(ctx context.Context, c *common, configs []sim.Config) error {
+func printLedger(ctx context.Context, c *common, configs []sim.Config, limits sim.Budget) error {
+	table := sim.LedgerColumns.Table("ledger")
 	var all []*sim.Switch
 	for i := range configs {
+		if err := limits.Check(table, &configs[i]); err != nil {
+			return fmt.Errorf("--%w", err)
+		}
 		both, err := sim.Switches(&configs[i])
 		if err != nil {
 			return err
 		}
 		all = append(all, both...)
 	}
-	return c.rows(ctx, sim.LedgerColumns.Table("ledger"), len(all), func(i int, o *output) error {
+	s := sweep{common: c, flags: &sweepFlags{limits: limits}, table: table}
+	err := c.rows(ctx, table, len(all), func(i int, o *output) error {
 		rows, err := all[i].Ledger(ctx)
 		if err != nil {
 			return err
 		}
 		for _, r := range rows {
-			if err := o.add(sim.LedgerColumns.Cells(r)...); err != nil {
+			cells, err := sim.LedgerColumns.Row(r)
+			if err != nil {
+				return err
+			}
+			if r.Total() {
+				s.hold(o.rows, cells)
+			}
+			if err := o.addRow(cells); err != nil {
 				return err
 			}
 		}
 		return nil
 	})
+	return s.verdict(err)
 }
