@@ -15,7 +15,7 @@
 // cache, by the hash of the source. A guest that was built beforehand would be
 // three programs in the repository that nobody can read. QEMU translates in one
 // thread: with several it may execute stale code, which is what the guest makes
-// the kernel patch. The processor of x86_64 is without cmpxchg16b (-cx16), after
-// which QEMU 7.2 may leave a wrong word of flags: kernels that allocate memory
-// with it died of a double fault, some in a dozen, long before the guest.
+// the kernel patch. The processor of x86_64 is without cmpxchg16b, rdrand and
+// rdseed, behind which QEMU 7.2 was seen to leave a wrong word of flags: kernels
+// died there long before the guest. A machine that dies is booted again, twice.
 package vm

@@ -41,7 +41,7 @@ func ParseCPUs(spec string) ([]cpus.Role, error) {
 // commandLine is what the kernel is told at boot. isolated CPUs are left alone as the kernel can be told to:
 // Documentation/admin-guide/kernel-parameters.txt.
 func commandLine(e *emulator, roles []cpus.Role) string {
-	line := append([]string{"quiet", "loglevel=1", "panic=-1", "nokaslr"}, e.line...)
+	line := append([]string{"quiet", "loglevel=1", "oops=panic", "panic=-1", "nokaslr"}, e.line...)
 	if list := withRole(roles, cpus.Isolated); len(list) > 0 {
 		cpus := strings.Join(list, ",")
 		line = append(line, "isolcpus=managed_irq,domain,"+cpus, "nohz_full="+cpus, "rcu_nocbs="+cpus)

@@ -73,12 +73,36 @@ func Measure(ctx context.Context, c Config) (*Measurement, error) {
 		return nil, err
 	}
 	m := &Measurement{Arch: e.arch, CPUs: c.CPUs}
-	told, err := c.boot(ctx, e, disk)
-	if told != nil {
-		m.Told = *told
+	for boots := 1; ; boots++ {
+		told, err := c.boot(ctx, e, disk)
+		if told != nil {
+			m.Told = *told
+		}
+		var failed *bootError
+		if !errors.As(err, &failed) || !errors.Is(err, errDied) || boots == mostBoots {
+			return m, err
+		}
+		c.Progress(err.Error() + ": once more")
+		_ = os.Remove(failed.log)
 	}
-	return m, err
 }
+
+// bootError is a machine that did not come to its end.
+type bootError struct {
+	image, log string // files: what was booted, what its console said
+	err        error
+}
+
+func (e *bootError) Unwrap() error { return e.err }
+func (e *bootError) Error() string {
+	return fmt.Sprintf("boot %s: %v (its console: %s)", e.image, e.err, e.log)
+}
+
+// mostBoots is how often a machine is booted that dies.
+const mostBoots = 3
+
+// errDied is a machine that went off by itself.
+var errDied = errors.New("the kernel panicked")
 
 // initramfs writes the machine's only disk: the guest, its job, and modules.
 func (c *Config) initramfs(ctx context.Context, e *emulator, file string) error {
@@ -157,7 +181,7 @@ func (c *Config) boot(ctx context.Context, e *emulator, disk string) (*Told, err
 	}
 	ended := q.Wait()
 	if err := c.failed(ctx, told, heard, ended, strings.TrimSpace(complaint.String())); err != nil {
-		return told, fmt.Errorf("boot %s: %w (its console: %s)", c.Image, err, log.Name())
+		return told, &bootError{c.Image, log.Name(), err}
 	}
 	return told, os.Remove(log.Name())
 }
@@ -171,15 +195,15 @@ func (c *Config) failed(ctx context.Context, told *Told, heard, ended error, com
 		return ctx.Err()
 	case heard != nil:
 		return heard
-	case complaint != "":
+	case ended != nil && complaint != "":
 		first, _, _ := strings.Cut(complaint, "\n")
 		return errors.New(first)
-	case told.Release == "":
-		return errors.New("the guest said nothing: the kernel needs a serial console and an initial RAM disk, and came to no init")
 	case ended != nil:
 		return ended
+	case told.Release == "":
+		return fmt.Errorf("%w before the guest said anything: does it take an initial RAM disk and a serial console?", errDied)
 	}
-	return errors.New("the machine went off before the guest was done: the kernel panicked")
+	return fmt.Errorf("%w before the guest was done", errDied)
 }
 
 // hear makes progress of what is told.
