@@ -6,6 +6,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 	"time"
 
@@ -16,8 +17,8 @@ import (
 )
 
 func kernelCommand(c *common) *cobra.Command {
-	cmd := &cobra.Command{Use: "kernel", Short: "a kernel of yours: what its image holds, and what booting it shows: inspect, measure"}
-	cmd.AddCommand(kernelInspect(c), kernelMeasure(c))
+	cmd := &cobra.Command{Use: "kernel", Short: "a kernel of yours: what its image holds, what booting it shows, what it does now: inspect, measure, watch"}
+	cmd.AddCommand(kernelInspect(c), kernelMeasure(c), kernelWatch(c))
 	return cmd
 }
 
@@ -146,13 +147,18 @@ func printMeasured(c *common, f *files, m *vm.Measurement, complete bool) error 
 	if err != nil {
 		return err
 	}
-	summaries, err := vm.SummaryColumns.Fill("summary", pointers(m.Summaries()))
+	all := m.Summaries()
+	summaries, err := vm.SummaryColumns.Fill("summary", pointers(all))
 	if err != nil {
 		return err
 	}
 	shown := counts
-	if c.format == results.FormatTable {
-		shown = summaries
+	if c.people() {
+		// What is there anyway, such as timers, says nothing.
+		quiet := slices.DeleteFunc(slices.Clone(all), func(s vm.Summary) bool { return s.Quietest <= s.Idle })
+		if shown, err = vm.SummaryColumns.Fill("summary", pointers(quiet)); err != nil {
+			return err
+		}
 		fmt.Fprintf(c.streams.out, "%s %s, booted\n\n", m.Arch, m.Release)
 	}
 	if err := results.Write(c.streams.out, c.format, shown); err != nil {

@@ -160,3 +160,36 @@ func Subtract(deltas, idle []RowDelta) []RowDelta {
 	}
 	return out
 }
+
+// Finding is what the growth of one row of function calls says.
+type Finding struct {
+	RowDelta
+	Rounds   int64 // exactly, or what the counts are nearest to; 0 where nothing follows
+	Exact    bool  // nothing is left over
+	Follows  bool  // the counts say something about rounds
+	SentBy   string
+	LeftOver string
+}
+
+// Find says what a pair of readings says of every row that rounds should account for.
+func Find(p Pair, o Options) ([]Finding, error) {
+	rows, err := o.deltas(p)
+	if err != nil {
+		return nil, err
+	}
+	var out []Finding
+	for _, r := range rows {
+		if !r.explained {
+			continue
+		}
+		f := Finding{RowDelta: r.RowDelta, SentBy: r.sentBy(), LeftOver: r.leftOver()}
+		switch {
+		case r.Known:
+			f.Rounds, f.Exact, f.Follows = r.Rounds, true, true
+		case r.near != nil:
+			f.Rounds, f.Follows = r.near.Rounds, true
+		}
+		out = append(out, f)
+	}
+	return out, nil
+}

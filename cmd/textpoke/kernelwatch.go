@@ -1,0 +1,219 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"github.com/textpoke/textpoke/kernels/watch"
+	"github.com/textpoke/textpoke/results"
+	"github.com/textpoke/textpoke/results/interrupts"
+)
+
+// watchFlags is the flags of watch.
+type watchFlags struct {
+	interval, length time.Duration
+	rows, budget     []string
+	isolated, trace  string
+	names            bool
+}
+
+func kernelWatch(c *common) *cobra.Command {
+	var w watchFlags
+	cmd := &cobra.Command{
+		Use:   "watch [READING...]",
+		Short: "rounds, senders and bursts on this machine, as they happen",
+		Long: "watch reads /proc/interrupts at an interval and tells, of every row of function calls that grew, how\n" +
+			"many rounds that is nearest to, who sent them and how many one CPU took. It goes on until it is\n" +
+			"interrupted, or for as long as --for says. Instead of the machine, saved readings can be watched,\n" +
+			"one an interval. When a row exceeds the budget the exit code is 1." + columnsHelp(watch.Columns.Table("watch")),
+		Example: "  textpoke kernel watch --interval 100ms\n" +
+			"  textpoke kernel watch --for 1m --budget isolated=0,burst=100 --format csv\n" +
+			"  textpoke kernel watch --names --trace watch.pftrace",
+		RunE: func(cmd *cobra.Command, args []string) error { return w.watch(cmd, c, args) },
+		Args: cobra.ArbitraryArgs,
+	}
+	f := cmd.Flags()
+	f.DurationVar(&w.interval, "interval", time.Second, "`time` between two readings")
+	f.DurationVar(&w.length, "for", 0, "end after this `time` (default: when it is interrupted)")
+	f.StringSliceVar(&w.rows, "row", nil, "`list` of rows, such as CAL or IPI1 (default: those of function calls)")
+	f.StringVar(&w.isolated, "isolated", "",
+		"CPUs that are to be left alone, a `list` such as 2,4-7 (default: those of isolcpus)")
+	f.StringSliceVar(&w.budget, "budget", nil, "`limits` for each row, such as isolated=0: "+watch.BudgetHelp)
+	f.StringVar(&w.trace, "trace", "", "also write a timeline for ui.perfetto.dev into this `file`")
+	f.BoolVar(&w.names, "names", false,
+		"also name the functions that are called, from trace events (as root; switching these interrupts, too)")
+	return cmd
+}
+
+// watch watches, and says at the end what was over the budget.
+func (w *watchFlags) watch(cmd *cobra.Command, c *common, saved []string) (err error) {
+	budget, err := watch.ParseBudget(w.budget)
+	if err != nil {
+		return fmt.Errorf("--%w", err)
+	}
+	watcher := watch.Watcher{Options: interrupts.Options{Rows: w.rows}, Isolated: watch.IsolatedCPUs(watch.IsolatedFile)}
+	if cmd.Flags().Changed("isolated") {
+		if watcher.Isolated, err = watch.ParseCPUs(w.isolated); err != nil {
+			return fmt.Errorf("--isolated: %w", err)
+		}
+	}
+	switch {
+	case w.interval < time.Millisecond:
+		return fmt.Errorf("--interval %v: want a millisecond or more", w.interval)
+	case cmd.Flags().Changed("for") && w.length < w.interval:
+		return fmt.Errorf("--for %v: want an interval of %v or more", w.length, w.interval)
+	case w.names && len(saved) > 0:
+		return errors.New("--names goes with this machine, and not with saved readings")
+	}
+	l := &looker{flags: w, c: c, Watcher: watcher, budget: budget, out: &output{table: watch.Columns.Table("watch")}}
+	if w.trace != "" {
+		f, err := os.Create(w.trace)
+		if err != nil {
+			return fmt.Errorf("--trace: %w", err)
+		}
+		l.timeline = watch.NewTimeline(f)
+		defer func() { err = errors.Join(err, l.timeline.Close(), f.Close()) }()
+	}
+	if w.names {
+		if l.names, err = watch.Listen(watch.Tracing); err != nil {
+			return fmt.Errorf("--%w", err)
+		}
+		defer func() { err = errors.Join(err, l.names.Close()) }()
+	}
+	return l.look(cmd.Context(), saved)
+}
+
+// looker is one watch in progress.
+type looker struct {
+	watch.Watcher
+	flags    *watchFlags
+	c        *common
+	out      *output
+	budget   []watch.Limit
+	over     []string
+	timeline *watch.Timeline
+	names    *watch.Names
+}
+
+// look takes all readings and writes their rows.
+func (l *looker) look(ctx context.Context, saved []string) error {
+	l.c.note(saved...)
+	f, err := l.c.openFiles()
+	if err != nil {
+		return err
+	}
+	l.out.c, l.out.keep = l.c, f != nil
+	if l.out.hidden = l.c.people(); !l.out.hidden {
+		if err := l.out.begin(); err != nil {
+			return err
+		}
+	}
+	if len(saved) > 0 {
+		err = l.replay(saved)
+	} else {
+		err = l.machine(ctx)
+	}
+	if err := l.out.finish(f, err); err != nil {
+		return err
+	}
+	if len(l.over) == 0 {
+		return nil
+	}
+	w := l.c.streams.out
+	if !l.c.people() {
+		w = l.c.streams.err
+	}
+	fmt.Fprintln(w, "over the budget")
+	for _, line := range l.over {
+		fmt.Fprintln(w, " ", line)
+	}
+	return errNo
+}
+
+// people tells whether stdout is for people.
+func (c *common) people() bool { return c.format == results.FormatTable }
+
+// replay takes saved readings, one an interval.
+func (l *looker) replay(saved []string) error {
+	for i, file := range saved {
+		s, err := interrupts.Read(file)
+		if err == nil {
+			err = l.take(s, time.Duration(i)*l.flags.interval, l.flags.interval)
+		}
+		if err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// machine reads this one until its time is over. That is how a watch ends, and nothing is cut short by it.
+func (l *looker) machine(ctx context.Context) error {
+	if l.flags.length > 0 {
+		var cancel context.CancelFunc
+		ctx, cancel = context.WithTimeout(ctx, l.flags.length+l.flags.interval/2)
+		defer cancel()
+	}
+	tick := time.NewTicker(l.flags.interval)
+	defer tick.Stop()
+	start := time.Now()
+	last := start
+	for {
+		s, err := interrupts.Read(interrupts.ProcFile)
+		if err != nil {
+			return err
+		}
+		now := time.Now()
+		if err := l.take(s, now.Sub(start), now.Sub(last)); err != nil {
+			return err
+		}
+		last = now
+		select {
+		case <-tick.C:
+		case <-ctx.Done():
+			return nil
+		}
+	}
+}
+
+// take takes one reading.
+func (l *looker) take(s interrupts.Snapshot, at, interval time.Duration) error {
+	rows, err := l.Next(s, at, interval)
+	if err != nil {
+		return err
+	}
+	calls := ""
+	if l.names != nil {
+		if calls, err = l.names.Take(); err != nil {
+			return err
+		}
+	}
+	for i := range rows {
+		r := &rows[i]
+		r.Calls = calls
+		if over := watch.Exceeded(l.budget, r); over != "" {
+			l.over = append(l.over, fmt.Sprintf("%.3f s, %s: %s", at.Seconds(), r.Name, over))
+		}
+		if l.timeline != nil {
+			l.timeline.Add(r)
+		}
+		if l.c.people() {
+			fmt.Fprintln(l.c.streams.out, r.Sentence())
+		}
+		cells, err := watch.Columns.Row(r)
+		if err == nil {
+			err = l.out.addRow(cells)
+		}
+		if err != nil {
+			return err
+		}
+	}
+	return nil
+}

@@ -1,0 +1,157 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package watch
+
+import (
+	"fmt"
+	"os"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/textpoke/textpoke/results"
+	"github.com/textpoke/textpoke/results/interrupts"
+)
+
+// Row is what one row of function calls did in one interval.
+type Row struct {
+	interrupts.Finding
+	At       time.Duration // the interval's end, since watching began
+	Interval time.Duration
+	Burst    int64 // the most that one CPU took
+	BurstCPU int
+	Isolated int64  // the most that one of the isolated CPUs took; -1 where there are none
+	Calls    string // the functions that were called; "" where they are not known
+}
+
+// Watcher turns readings into rows.
+type Watcher struct {
+	// Isolated are the CPUs that are to be left alone.
+	Isolated []int
+	// Options choose the rows, as of interrupts.NewReport.
+	Options interrupts.Options
+
+	last *interrupts.Snapshot
+}
+
+// Next takes the next reading and gives what happened since the last one: the rows that
+// grew, none for the first reading. When a CPU came or went the interval is lost, and
+// begins anew.
+func (w *Watcher) Next(s interrupts.Snapshot, at, interval time.Duration) ([]Row, error) {
+	last := w.last
+	w.last = &s
+	if last == nil || !slices.Equal(last.CPUs, s.CPUs) {
+		return nil, nil
+	}
+	found, err := interrupts.Find(interrupts.Pair{Before: *last, After: s}, w.Options)
+	if err != nil {
+		return nil, err
+	}
+	var rows []Row
+	for _, f := range found {
+		if f.Missing() != "" || !f.Changed() || f.CPUs == nil {
+			continue
+		}
+		r := Row{Finding: f, At: at, Interval: interval, Isolated: -1}
+		for i, n := range f.Delta {
+			if n > r.Burst {
+				r.Burst, r.BurstCPU = n, f.CPUs[i]
+			}
+			if slices.Contains(w.Isolated, f.CPUs[i]) {
+				r.Isolated = max(r.Isolated, n)
+			}
+		}
+		rows = append(rows, r)
+	}
+	return rows, nil
+}
+
+// Sentence is what a row says, for people.
+func (r *Row) Sentence() string {
+	var b strings.Builder
+	fmt.Fprintf(&b, "%8.3f s  %s: ", r.At.Seconds(), r.Name)
+	switch {
+	case !r.Follows && len(r.CPUs) == 2:
+		b.WriteString("of two CPUs nothing follows")
+	case !r.Follows:
+		b.WriteString("no rounds explain half of it")
+	case r.Rounds == 0:
+		b.WriteString("no rounds")
+	default:
+		if !r.Exact {
+			b.WriteString("about ")
+		}
+		fmt.Fprintf(&b, "%d rounds by %s", r.Rounds, r.SentBy)
+	}
+	fmt.Fprintf(&b, "; %d on CPU %d", r.Burst, r.BurstCPU)
+	if r.Isolated >= 0 {
+		fmt.Fprintf(&b, ", %d on an isolated one", r.Isolated)
+	}
+	if r.Calls != "" {
+		b.WriteString("; " + r.Calls)
+	}
+	return b.String()
+}
+
+// IsolatedFile is where Linux lists the CPUs that isolcpus leaves alone.
+const IsolatedFile = "/sys/devices/system/cpu/isolated"
+
+// IsolatedCPUs reads them; none where there is no such file.
+func IsolatedCPUs(file string) []int {
+	b, err := os.ReadFile(file)
+	if err != nil {
+		return nil
+	}
+	cpus, err := ParseCPUs(strings.TrimSpace(string(b)))
+	if err != nil {
+		return nil
+	}
+	return cpus
+}
+
+// mostCPU is what a number of a CPU may be: more than any machine has.
+const mostCPU = 1 << 16
+
+// ParseCPUs reads a list of CPUs as the kernel writes them, such as 2,4-7.
+func ParseCPUs(list string) (cpus []int, err error) {
+	if list == "" {
+		return nil, nil
+	}
+	for part := range strings.SplitSeq(list, ",") {
+		lo, hi, ranged := strings.Cut(part, "-")
+		if !ranged {
+			hi = lo
+		}
+		a, err1 := strconv.ParseUint(lo, 10, 31)
+		b, err2 := strconv.ParseUint(hi, 10, 31)
+		if err1 != nil || err2 != nil || b < a || b > mostCPU {
+			return nil, fmt.Errorf("CPUs %q: want a list such as 2,4-7", list)
+		}
+		for c := a; c <= b; c++ {
+			cpus = append(cpus, int(c))
+		}
+	}
+	return cpus, nil
+}
+
+// Columns are those of rows.
+var Columns = results.Columns[*Row]{
+	{Name: "at_s", Doc: "end of the interval, since watching began", Cell: func(r *Row) any { return r.At.Seconds() }},
+	{Name: "interval_ms", Doc: "its length", Detail: true,
+		Cell: func(r *Row) any { return float64(r.Interval.Microseconds()) / 1000 }},
+	{Name: "row", Doc: "of /proc/interrupts", Cell: func(r *Row) any { return r.Name }},
+	{Name: "rounds", Doc: "that the counts are nearest to; empty where nothing follows, as on two CPUs",
+		Cell: func(r *Row) any { return results.If(r.Follows, r.Rounds) }},
+	{Name: "exact", Doc: "whether nothing is left over", Cell: func(r *Row) any { return results.If(r.Follows, r.Exact) }},
+	{Name: "sent_by", Doc: "the CPUs that sent them, those with the most first",
+		Cell: func(r *Row) any { return results.OrEmpty(r.SentBy) }},
+	{Name: "left_over", Doc: "interrupts that no round explains, and where",
+		Cell: func(r *Row) any { return results.OrEmpty(r.LeftOver) }},
+	{Name: "burst", Doc: "the most interrupts that one CPU took in the interval", Cell: func(r *Row) any { return r.Burst }},
+	{Name: "burst_cpu", Doc: "that CPU", Cell: func(r *Row) any { return r.BurstCPU }},
+	{Name: "isolated", Doc: "the most that an isolated CPU took",
+		Cell: func(r *Row) any { return results.If(r.Isolated >= 0, r.Isolated) }},
+	{Name: "calls", Doc: "functions that were called on other CPUs, and how often: with --names",
+		Cell: func(r *Row) any { return results.OrEmpty(r.Calls) }},
+}
