@@ -141,6 +141,9 @@ func (r *VerdictRow) Covered() string {
 	if on := r.Model.RestsOn(); on != "" {
 		line += "; rests on " + on
 	}
+	if r.Options.Liveness {
+		line += "; every update can end and every CPU come back"
+	}
 	return wrapped(line + "; promises: " + r.Model.Promises())
 }
 

@@ -26,6 +26,8 @@ const (
 	Overflow             Property = "overflow"               // a batch holds more than its buffer
 	Conservation         Property = "conservation"           // interrupts received are not those sent
 	BrokenSite           Property = "broken-site"            // a site is neither old nor new when all is over
+	StuckUpdate          Property = "stuck-update"           // nothing that anybody can do lets an update end any more
+	StuckCPU             Property = "stuck-cpu"              // or a CPU, or a preempted task, come back between two calls
 )
 
 // Violation is one broken property, with what a person needs to see why.

@@ -83,6 +83,9 @@ func Examine(ctx context.Context, m *Model, limit uint64) (*Examination, error) 
 			break
 		}
 	}
+	if x.e.full {
+		x.got.Cut = m.noRoom()
+	}
 	slices.SortFunc(x.got.Footprints, compareFootprints)
 	return &x.got, nil
 }

@@ -97,6 +97,15 @@ func TestLocksAndDeadlocks(t *testing.T) {
 					t.Error(err)
 				}
 			}
+			live := lives(t, programs(t, c.plans...))
+			if stuck := live.Verdict == Unsafe; stuck != (c.want != "") {
+				t.Fatalf("%s and %s: %v", c.want, live.Verdict, live.Violation)
+			} else if stuck {
+				t.Log(live.Violation.Property, live.Violation.Why)
+				if _, err := Replay(programs(t, c.plans...), live.Trace); err != nil {
+					t.Error(err)
+				}
+			}
 		})
 	}
 }

@@ -3,6 +3,7 @@
 package explore
 
 import (
+	"fmt"
 	"slices"
 
 	"github.com/textpoke/textpoke/cpus"
@@ -29,6 +30,11 @@ func (m *Model) logLength(once int) (n int) {
 		n += len(m.Roles) + 2 + len(texts) // begin some window or are promised, or differ; see spare
 	}
 	return min(n, maxStores)
+}
+
+// noRoom says why successors were left out.
+func (m *Model) noRoom() string {
+	return fmt.Sprintf("some CPU may not have seen %d stores, and no more can be told apart", m.layout.stores)
 }
 
 // outdate counts the promises that are made now as the first ones: which of the earlier

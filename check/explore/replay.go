@@ -229,11 +229,17 @@ func (r *replay) violation(want *cpus.Violation) *cpus.Violation {
 	if _, first := r.on.Violations(); len(first) > 0 {
 		return &first[0]
 	}
+	v := *want
+	if want.Property == cpus.StuckUpdate || want.Property == cpus.StuckCPU {
+		if r.stuck() {
+			return &v
+		}
+		return nil
+	}
 	i := int(r.last.who)
 	if r.last.kind != stepPatcher {
 		return nil
 	}
-	v := *want
 	switch {
 	case want.Property == cpus.BrokenSite && r.err != nil:
 		return &v
@@ -259,29 +265,57 @@ func (r *replay) hangs(i int) bool {
 	if !r.waits {
 		return false
 	}
-	zero := &script{}
 	for range hangSteps {
-		for cpu := range r.m.Roles {
-			if !r.leased(cpu) || r.on.Pending(cpu, false) {
-				r.act(action{kind: stepCPU, who: uint8(cpu)}, zero)
-				zero.restart(nil)
-			}
-		}
-		for k := range r.patchers {
-			if !r.sits[k] {
-				continue
-			}
-			if c := r.on.CPU(r.m.homes[k]); !c.BetweenCalls() { // interrupted, or standing still
-				continue
-			}
-			r.actPatcher(action{kind: stepPatcher, who: uint8(k)}, zero)
-			zero.restart(nil)
-			if k == i && !r.waits {
-				return false
-			}
+		if r.everybody(i) {
+			return false
 		}
 	}
 	return true
+}
+
+// stuck tells whether some update is not over, or some CPU not back, however often
+// everybody moves.
+func (r *replay) stuck() bool {
+	for range hangSteps {
+		well := true
+		for k := range r.patchers {
+			well = well && !r.sits[k]
+		}
+		for cpu := range r.m.Roles {
+			c := r.on.CPU(cpu)
+			well = well && c.BetweenCalls()
+		}
+		if well {
+			return false
+		}
+		r.everybody(-1)
+	}
+	return true
+}
+
+// everybody makes a step, as far as they can, and tells whether that patcher has got on.
+func (r *replay) everybody(patcher int) (gotOn bool) {
+	zero := &script{}
+	for cpu := range r.m.Roles {
+		if !r.leased(cpu) || r.on.Pending(cpu, false) {
+			r.act(action{kind: stepCPU, who: uint8(cpu)}, zero)
+			zero.restart(nil)
+		}
+	}
+	for k := range r.patchers {
+		if !r.sits[k] {
+			continue
+		}
+		if c := r.on.CPU(r.m.homes[k]); !c.BetweenCalls() { // interrupted, or standing still
+			continue
+		}
+		r.actPatcher(action{kind: stepPatcher, who: uint8(k)}, zero)
+		zero.restart(nil)
+		if k == patcher && !r.waits {
+			return true
+		}
+	}
+	return false
 }
 
 // Conform takes a trace through the checker's own semantics: every step must be

@@ -22,6 +22,10 @@ type Options struct {
 	Exact   bool // keep whole states instead of fingerprints
 	Workers int  // 0: one for each core
 
+	// Liveness also asks whether every update can end, and every CPU can come back; see
+	// Liveness, which is asked where nothing else can break.
+	Liveness bool
+
 	// Limits; 0 for none. States are counted at the end of a level, so that a
 	// search that is cut there is the same every time.
 	LimitStates uint64
@@ -87,8 +91,13 @@ func Explore(ctx context.Context, m *Model, o Options) (*Result, error) {
 		return nil, err
 	}
 	r, err := s.run(ctx)
-	if err != nil || r.Verdict != Unsafe {
+	switch {
+	case err != nil:
 		return r, err
+	case r.Verdict == Safe && o.Liveness:
+		return alsoLives(ctx, m, o, r)
+	case r.Verdict != Unsafe:
+		return r, nil
 	}
 	// Which way there is the first in order does not depend on the number of
 	// cores when one of them looks again.

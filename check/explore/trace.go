@@ -201,22 +201,39 @@ func (t *tracer) search(ctx context.Context) (bool, error) {
 	return false, nil
 }
 
-// trace follows the parents back and makes the steps again from the beginning, on
-// a machine whose CPUs keep their numbers.
+// trace is the way to the violation.
 func (t *tracer) trace() (*Trace, error) {
-	ordinals := []uint16{t.last.ordinal}
-	for i := t.last.parent; i != 0; i = t.parent[i] {
+	tr, real, err := t.way(append(t.wayTo(t.last.parent), t.last.ordinal))
+	switch {
+	case err != nil:
+		return nil, err
+	case real.found == nil:
+		return nil, errNoTrace
+	}
+	tr.Violation = *real.found
+	return tr, nil
+}
+
+// wayTo follows a state's parents back: which successor leads on, from the beginning.
+func (t *tracer) wayTo(state uint32) (ordinals []uint16) {
+	for i := state; i != 0; i = t.parent[i] {
 		ordinals = append(ordinals, t.ordinal[i])
 	}
+	slices.Reverse(ordinals)
+	return ordinals
+}
+
+// way makes the steps again from the beginning, on a machine whose CPUs keep their
+// numbers, which is where it leads to.
+func (t *tracer) way(ordinals []uint16) (*Trace, *world, error) {
 	tr := &Trace{}
 	real := newWorld(t.m)
 	words := t.e.initial()
 	var number [MaxCPUs]uint8 // by CPU of words: its real number
 	t.numbers(real, words, &number)
-	for k := len(ordinals) - 1; k >= 0; k-- {
+	for _, left := range ordinals {
 		var a action
 		var answers []uint8
-		left := ordinals[k]
 		t.e.expand(words, func(*cpus.Violation) bool {
 			if left > 0 {
 				left--
@@ -234,14 +251,10 @@ func (t *tracer) trace() (*Trace, error) {
 		}
 		tr.Steps = append(tr.Steps, t.follow(real, a, answers)...)
 		if !t.numbers(real, words, &number) && real.found == nil {
-			return nil, errNoTrace
+			return nil, nil, errNoTrace
 		}
 	}
-	if real.found == nil {
-		return nil, errNoTrace
-	}
-	tr.Violation = *real.found
-	return tr, nil
+	return tr, real, nil
 }
 
 // numbers works out which CPU of the canonical state is which real one, and tells

@@ -3,8 +3,6 @@
 package explore
 
 import (
-	"fmt"
-
 	"github.com/textpoke/textpoke/cpus"
 )
 
@@ -54,7 +52,7 @@ func (w *worker) slab(b slab) {
 		}
 	}
 	if w.e.full {
-		w.s.stop(fmt.Sprintf("some CPU may not have seen %d stores, and no more can be told apart", w.s.m.layout.stores))
+		w.s.stop(w.s.m.noRoom())
 	}
 	w.s.transitions.Add(transitions)
 	w.s.queued.Add(-states)

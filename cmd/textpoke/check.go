@@ -29,7 +29,7 @@ type checkFlags struct {
 	export, trace, replay, record, conform, checkpoint string
 	engine                                             string
 	every                                              time.Duration
-	resume                                             bool
+	resume, liveness                                   bool
 }
 
 func checkCommand(c *common) *cobra.Command {
@@ -81,6 +81,8 @@ func (k *checkFlags) register(cmd *cobra.Command) {
 	f.StringVar(&k.checkpoint, "checkpoint", "",
 		"save the search in this `file` when it is cut short, and every now and then")
 	f.DurationVar(&k.every, "every", 10*time.Minute, "`time` between two checkpoints")
+	f.BoolVar(&k.liveness, "liveness", false,
+		"also ask whether every update can end and every CPU come back between two calls, from every state")
 	f.BoolVar(&k.resume, "resume", false, "go on from the file of --checkpoint")
 }
 
@@ -127,7 +129,7 @@ func (k *checkFlags) options() (explore.Options, error) {
 	case k.resume && k.checkpoint == "":
 		return o, errors.New("--resume goes with --checkpoint")
 	}
-	o.Checkpoint, o.Every, o.Resume = k.checkpoint, k.every, k.resume
+	o.Checkpoint, o.Every, o.Resume, o.Liveness = k.checkpoint, k.every, k.resume, k.liveness
 	return o, nil
 }
 

@@ -1,0 +1,286 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package explore
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"time"
+
+	"github.com/textpoke/textpoke/cpus"
+)
+
+// Liveness asks, of every state that the model can reach, whether there is a way on to
+// where each patcher's update is over, and to where every CPU stands between two calls
+// with no task preempted in the middle of one. A state without such a way is
+// cpus.StuckUpdate or cpus.StuckCPU, and the trace leads to the first that there is.
+//
+// It says that there is a way, not that it is taken: of a machine whose steps are fair
+// the two are the same where the way is short of choices, and of a CPU that may fetch old
+// text for ever they are not. What it says is about the machine at hand.
+//
+// It goes forward through all states, which no reduction but that by equal CPUs leaves
+// out, and keeps which leads to which; then backward from where all is well. Deadlocks
+// are what it looks for and locks in the wrong order do no harm by themselves, so these two
+// do not stop it; any other violation does. Limits are those of Options, on states, time
+// and memory: a pass that is cut short is Incomplete.
+func Liveness(ctx context.Context, m *Model, o Options) (*Result, error) {
+	l := newLiveness(m, o)
+	cut, err := l.forward(ctx)
+	if err != nil {
+		return nil, err
+	}
+	r := &Result{
+		Verdict: Safe, Depth: l.depth, States: uint64(len(l.parent)), Transitions: uint64(len(l.to)),
+		Memory: l.memory(), Collision: collision(uint64(len(l.parent))), Coverage: m.coverage(l.e.w.reached),
+	}
+	switch {
+	case l.broken:
+		r.Verdict = Unsafe
+		r.Trace, err = l.trace()
+	case cut != "":
+		r.Verdict, r.Cut = Incomplete, cut
+	default:
+		if state, found := l.stuck(); found {
+			r.Verdict = Unsafe
+			r.Trace, err = l.witness(state)
+		}
+	}
+	if r.Trace != nil {
+		r.Trace.Shortest = true
+		r.Violation, r.Depth = &r.Trace.Violation, len(r.Trace.Steps)
+	}
+	r.Elapsed = time.Since(l.start)
+	return r, err
+}
+
+// alsoLives asks for liveness, too, where a search has found that nothing breaks.
+func alsoLives(ctx context.Context, m *Model, o Options, safe *Result) (*Result, error) {
+	r, err := Liveness(ctx, m, o)
+	switch {
+	case err != nil:
+		return nil, err
+	case r.Verdict == Safe:
+		safe.Elapsed += r.Elapsed
+		return safe, nil
+	}
+	r.Elapsed += safe.Elapsed
+	return r, nil
+}
+
+// goals are what a state has reached: one bit for each patcher whose update is over, and
+// one for all CPUs at rest.
+type goals uint8
+
+const atRest goals = 1 << MaxPatchers
+
+// liveness is a pass under way.
+type liveness struct {
+	tracer
+	o      Options
+	start  time.Time
+	at     *world
+	number map[uint64]uint32 // of a state, by fingerprint
+	first  []uint32          // by state: where its successors begin in to
+	to     []uint32
+	well   []goals  // by state: what can be reached from it
+	places []uint16 // by state: how far all programs are together
+	depth  int
+	broken bool // last is a violation of another kind
+}
+
+func newLiveness(m *Model, o Options) *liveness {
+	return &liveness{
+		tracer: tracer{m: m, e: newExpander(m, Reductions{Symmetry: true})}, o: o, start: time.Now(),
+		at: newWorld(m), number: map[uint64]uint32{},
+	}
+}
+
+// memory is about what the pass takes: a state's number with the map's room, its
+// parent, its goals and place, where it begins, and its words in the queue; a step both ways.
+func (l *liveness) memory() uint64 {
+	return uint64(len(l.parent))*(40+4+2+1+2+4+8*uint64(l.m.layout.words)) + 8*uint64(len(l.to))
+}
+
+// forward makes the graph; cut says why not all of it.
+func (l *liveness) forward(ctx context.Context) (cut string, err error) {
+	n := l.m.layout.words
+	level := l.e.initial()
+	l.number[fingerprint(level)] = 0
+	l.parent, l.ordinal = []uint32{0}, []uint16{0}
+	for state := uint32(0); len(level) > 0 && !l.broken; l.depth++ {
+		var next []uint64
+		for ; len(level) > 0 && !l.broken; level = level[n:] {
+			if ctx.Err() != nil {
+				return "", context.Cause(ctx)
+			}
+			if cut := l.limits(); cut != "" {
+				return cut, nil
+			}
+			next = l.state(state, level[:n], next)
+			state++
+		}
+		if level = next; len(level) == 0 {
+			break
+		}
+	}
+	l.first = append(l.first, uint32(len(l.to)))
+	if l.e.full {
+		return l.m.noRoom(), nil
+	}
+	return "", nil
+}
+
+func (l *liveness) limits() string {
+	switch o := &l.o; {
+	case o.LimitStates > 0 && uint64(len(l.parent)) >= o.LimitStates:
+		return fmt.Sprintf("the limit of %d states is reached", o.LimitStates)
+	case o.LimitMemory > 0 && l.memory() >= o.LimitMemory:
+		return fmt.Sprintf("the limit of %d MiB is reached", o.LimitMemory>>20)
+	case o.LimitTime > 0 && time.Since(l.start) >= o.LimitTime:
+		return fmt.Sprintf("the limit of %v is reached", o.LimitTime)
+	}
+	return ""
+}
+
+// state looks at one state's successors, and appends those that are new.
+func (l *liveness) state(state uint32, words, next []uint64) []uint64 {
+	l.at.unpack(words)
+	l.well = append(l.well, l.at.goals())
+	place := 0
+	for i := range l.m.Programs {
+		place += l.at.patcher[i].At
+	}
+	l.places = append(l.places, uint16(place))
+	l.first = append(l.first, uint32(len(l.to)))
+	ordinal := uint16(0)
+	l.e.expand(words, func(found *cpus.Violation) bool {
+		here := link{state, ordinal}
+		ordinal++
+		switch {
+		case found == nil || found.Property == cpus.LockOrder:
+		case found.Property == cpus.Deadlock:
+			if l.e.w.waits { // no step at all
+				return true
+			}
+		default:
+			l.last, l.broken = here, true
+			return false
+		}
+		fp := fingerprint(l.e.next)
+		number, seen := l.number[fp]
+		if !seen {
+			number = uint32(len(l.parent))
+			l.number[fp] = number
+			l.parent, l.ordinal = append(l.parent, here.parent), append(l.ordinal, here.ordinal)
+			next = append(next, l.e.next...)
+		}
+		l.to = append(l.to, number)
+		return true
+	})
+	return next
+}
+
+// goals are what a world has reached.
+func (w *world) goals() (g goals) {
+	for i := range w.m.Programs {
+		if w.sat[i] != sitting {
+			g |= 1 << i
+		}
+	}
+	for i := range w.m.Roles {
+		if !w.cpu[i].BetweenCalls() || w.parked[i].There() {
+			return g
+		}
+	}
+	return g | atRest
+}
+
+// stuck goes backward from the states that have reached a goal, goal by goal, and finds
+// a state that has no way to one: an update's before the CPUs'. Of several it is the first of
+// those where programs have got farthest, which tells most of what they wait for.
+func (l *liveness) stuck() (state uint32, found bool) {
+	from, begin := l.reverse()
+	goals := []goals{atRest}
+	for i := range l.m.Programs {
+		goals = slices.Insert(goals, i, 1<<i)
+	}
+	var queue []uint32
+	for _, g := range goals {
+		for s, w := range l.well {
+			if w&g != 0 {
+				queue = append(queue, uint32(s))
+			}
+		}
+		for ; len(queue) > 0; queue = queue[1:] {
+			for _, s := range from[begin[queue[0]]:begin[queue[0]+1]] {
+				if l.well[s]&g == 0 {
+					l.well[s] |= g
+					queue = append(queue, s)
+				}
+			}
+		}
+		for s, w := range l.well {
+			if w&g == 0 && (!found || l.places[s] > l.places[state]) {
+				state, found = uint32(s), true
+			}
+		}
+		if found {
+			break
+		}
+	}
+	return state, found
+}
+
+// reverse is by state those that lead to it: from begin of the state to that of the next.
+func (l *liveness) reverse() (from, begin []uint32) {
+	states := len(l.well)
+	from, begin = make([]uint32, len(l.to)), make([]uint32, states+1)
+	for _, s := range l.to {
+		begin[s+1]++
+	}
+	for s := range states {
+		begin[s+1] += begin[s]
+	}
+	room := slices.Clone(begin)
+	for s := range states {
+		for _, t := range l.to[l.first[s]:l.first[s+1]] {
+			from[room[t]] = uint32(s)
+			room[t]++
+		}
+	}
+	return from, begin
+}
+
+// witness is the way into a state from where there is none to some goal.
+func (l *liveness) witness(state uint32) (*Trace, error) {
+	lost := l.well[state]
+	t, w, err := l.way(l.wayTo(state))
+	if err != nil {
+		return nil, err
+	}
+	v := &t.Violation
+	for i := range l.m.Programs {
+		if lost>>i&1 == 0 {
+			p := &w.patcher[i]
+			*v = cpus.Violation{Property: cpus.StuckUpdate, CPU: l.m.homes[i], Why: fmt.Sprintf(
+				"patcher %d is at %s, and nothing that anybody can do from here on lets its update end", i, p.Plan[p.At])}
+			return t, nil
+		}
+	}
+	v.Property = cpus.StuckCPU
+	for i := range l.m.Roles {
+		switch c := &w.cpu[i]; {
+		case !c.BetweenCalls():
+			v.CPU, v.Why = i, fmt.Sprintf("it is %s, and nothing that anybody can do from here on brings it back between two calls",
+				c.Phase)
+			return t, nil
+		case w.parked[i].There():
+			v.CPU, v.Why = i, "the task that was preempted there never ends its call"
+			return t, nil
+		}
+	}
+	v.Why = "it stands between two calls, and from here on never again when all the others do"
+	return t, nil
+}
