@@ -20,7 +20,7 @@ type Codec struct {
 const (
 	bitsPhase   = 5
 	bitsBack    = 3
-	bitsFlags   = 5
+	bitsFlags   = 4
 	bitsSite    = 2
 	bitsMasked  = 2
 	bitsAwake   = 2
@@ -76,12 +76,9 @@ func (k *Codec) Pack(c *CPU) uint64 {
 	if c.stop {
 		w |= 8 << atFlags
 	}
-	if c.early {
-		w |= 16 << atFlags
-	}
 	w |= uint64(c.Masked)<<atMasked | uint64(c.Awake)<<atAwake | uint64(c.Synced)<<atSynced
 	switch ph {
-	case Boundary, Asleep, Arriving, Stopped, Resuming, Entering, CatchingUp:
+	case Boundary, Asleep, Arriving, Stopped, Resuming, Crossing, Down:
 		return w
 	}
 	w |= uint64(c.Site) << atSite
@@ -98,7 +95,7 @@ func (k *Codec) Site(w uint64) (site int, about bool) {
 		ph = c.Back
 	}
 	switch ph {
-	case Boundary, Asleep, Arriving, Stopped, backStopped, Resuming, Entering, CatchingUp:
+	case Boundary, Asleep, Arriving, Stopped, backStopped, Resuming, Crossing, Down:
 		return 0, false
 	}
 	return int(w >> atSite & (1<<bitsSite - 1)), true
@@ -182,7 +179,7 @@ func (k *Codec) Unpack(w uint64, c *CPU) {
 		c.Taken.Ticket = Ticket(int(field(atTaken, bitsSender))*k.CPUs + int(c.ID))
 	}
 	flags := field(atFlags, bitsFlags)
-	c.polled, c.hit, c.quiet, c.stop, c.early = flags&1 != 0, flags&2 != 0, flags&4 != 0, flags&8 != 0, flags&16 != 0
+	c.polled, c.hit, c.quiet, c.stop = flags&1 != 0, flags&2 != 0, flags&4 != 0, flags&8 != 0
 	if c.quiet {
 		c.Quiesce = Ticket(int(field(atQuiesce, bitsSender))*k.CPUs + int(c.ID))
 	}

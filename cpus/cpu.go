@@ -32,8 +32,8 @@ const (
 	Stopped     // waits to be resumed
 	Resuming    // fetches afresh, then goes on
 	Doubting    // met nop_ops at an enabled site: was a tracer promised?
-	Entering    // comes from user space: says so
-	CatchingUp  // was left out by rounds meanwhile: fetches afresh
+	Crossing    // on one of its ways: makes the next step of it
+	Down        // offline
 	numPhases
 
 	lastBorder = Calling
@@ -51,11 +51,14 @@ type CPU struct {
 	hit    bool // the handler found an entry
 	quiet  bool // owes an answer to a grace period
 	stop   bool // was woken for stop_machine
-	early  bool // on the way in from user space, before catching up
+	cr3    uint8
 
 	Masked uint16 // calls left with interrupts masked
 	Linger uint16 // steps left before the loaded ops is called
-	Awake  uint16 // calls left before an idle CPU sleeps again
+	Awake  uint16 // calls left before an idle CPU sleeps again, or a way goes on
+
+	way Section // that the CPU is on, AtSite where it is on none
+	at  uint8   // which of its steps comes next
 
 	Synced  Seq      // position of the last synchronisation
 	Promise Promise  // the site's promise when it was fetched
@@ -107,12 +110,14 @@ func (c *CPU) AtBorder() bool { return c.Phase <= lastBorder }
 func (c *CPU) Resting() bool { return c.Phase == Asleep && !c.stop && !c.quiet }
 
 // BetweenCalls tells whether the CPU's task stands between two calls.
-func (c *CPU) BetweenCalls() bool { return c.Phase == Boundary || c.Phase == Asleep }
+func (c *CPU) BetweenCalls() bool {
+	return (c.Phase == Boundary || c.Phase == Asleep) && (c.way == AtSite || c.way == OnEntry)
+}
 
 // Preemptible tells whether another task may take the CPU over: the kernels
 // modelled here are preempted at voluntary points only.
 func (c *CPU) Preemptible() bool {
-	return (c.Phase == Boundary || c.Phase == Asleep) && c.Masked == 0 && !c.stop && !c.quiet
+	return (c.BetweenCalls() || c.Phase == Down) && c.Masked == 0 && !c.stop && !c.quiet
 }
 
 // phaseWords are the phases for people: what the CPU is, and what it does next.
@@ -128,8 +133,8 @@ var phaseWords = [...]struct{ is, does string }{
 		"answers the sender"},
 	Arriving: {"arriving", "stands still, interrupts off"}, Stopped: {"stopped",
 		"waits to be resumed"}, Resuming: {"resuming", "fetches afresh, goes on"},
-	Doubting: {"met nop_ops at", "asks what was promised"}, Entering: {"coming in",
-		"says that it is in the kernel"}, CatchingUp: {"catching up", "fetches afresh: it was left out"},
+	Doubting: {"met nop_ops at", "asks what was promised"}, Crossing: {"crossing", "goes on its way"},
+	Down: {"offline", "is offline"},
 }
 
 // String is what the CPU is.
@@ -140,7 +145,7 @@ func (p Phase) Does() string { return phaseWords[p].does }
 
 // InInterrupt tells whether the CPU handles an interrupt or stands still.
 func (c *CPU) InInterrupt() bool {
-	return c.Phase >= Interrupted && c.Phase <= Resuming || c.Phase == Entering || c.Phase == CatchingUp
+	return c.Phase >= Interrupted && c.Phase <= Resuming || c.Phase == Crossing || c.Phase == Down
 }
 
 var eventNames = [NumEvents]string{Traced: "a tracer is called", Untraced: "no tracer is called",

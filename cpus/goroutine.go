@@ -39,6 +39,7 @@ type runner struct {
 	m       *Machine
 	id      int
 	cpu     CPU
+	under   CPU // what an NMI has interrupted
 	tally   Tally
 	pad     *Scratchpad
 	chooser *Random
@@ -63,6 +64,10 @@ const quantum = 256
 // tickEvery is how many quanta pass between two timer ticks, on average.
 const tickEvery = 64
 
+// nmiEvery is how many quanta pass between two non-maskable interrupts, on average,
+// where they come.
+const nmiEvery = 4
+
 func newRunner(m *Machine, cpu int, role Role, seed uint64) *runner {
 	if role == Offline { // busy, once it is plugged in
 		role = Busy
@@ -77,6 +82,9 @@ func newRunner(m *Machine, cpu int, role Role, seed uint64) *runner {
 		leased:  make(chan struct{}),
 		back:    make(chan bool),
 	}
+	if m.code.Path.ComesUp() && !m.online[cpu].Load() {
+		r.cpu.PowerOff()
+	}
 	r.chooser.busy = &m.inFlight
 	r.synced.Store(1)
 	r.seat <- struct{}{}
@@ -90,7 +98,7 @@ func (m *Machine) Start() {
 		go r.run()
 	}
 	for cpu, r := range m.runners {
-		if !m.online[cpu].Load() { // rests until it is plugged in
+		if !m.online[cpu].Load() && !m.code.Path.ComesUp() { // rests until it is plugged in
 			r.lease()
 		}
 	}
@@ -101,7 +109,7 @@ func (m *Machine) Start() {
 func (m *Machine) Stop() {
 	for cpu, r := range m.runners {
 		<-r.seat
-		if m.online[cpu].Load() {
+		if m.online[cpu].Load() || m.code.Path.ComesUp() {
 			r.lease()
 		}
 		r.back <- false
@@ -114,6 +122,9 @@ func (r *runner) run() {
 	rng := rand.New(rand.NewPCG(r.chooser.rng.Uint64(), 0))
 	for {
 		r.steps(rng.IntN(quantum) + 1)
+		if r.m.code.Path.NMIs() && rng.IntN(nmiEvery) == 0 && !r.cpu.InNMI() && r.cpu.Phase != Down {
+			r.nmi()
+		}
 		switch {
 		case r.wanted.Load() && r.cpu.Preemptible():
 			r.wanted.Store(false)
@@ -160,6 +171,9 @@ func (r *runner) step() {
 	}
 	if r.pad.Found {
 		r.m.Report(r.pad.Violation)
+	}
+	if r.cpu.Over(r.m.code) {
+		r.cpu.Return(r.under)
 	}
 }
 

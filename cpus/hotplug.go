@@ -41,6 +41,33 @@ func (m *Machine) Unplug(ctx context.Context, cpu int) error {
 	return nil // the goroutine rests in its hand-over until Plug
 }
 
+// HoldHotplug keeps CPUs from being brought up (cpus_read_lock), false while one is;
+// LetHotplug gives that back.
+func (m *Machine) HoldHotplug() bool {
+	for {
+		n := m.readers.Load()
+		if n < 0 {
+			return false
+		}
+		if m.readers.CompareAndSwap(n, n+1) {
+			return true
+		}
+	}
+}
+
+// LetHotplug is the other half of HoldHotplug.
+func (m *Machine) LetHotplug() { m.readers.Add(-1) }
+
+// BringUp implements Shared: the lock is cpus_write_lock. Only where a path says how
+// CPUs come online; see Plug.
+func (m *Machine) BringUp(int) bool { return m.readers.CompareAndSwap(0, -1) }
+
+// ComeOnline and CameUp implement Shared.
+func (m *Machine) ComeOnline(cpu int) { m.online[cpu].Store(true) }
+
+// CameUp is the end of BringUp.
+func (m *Machine) CameUp(int) { m.readers.Store(0) }
+
 // Plug brings a CPU in. Bringing up serialises: it fetches afresh.
 func (m *Machine) Plug(ctx context.Context, cpu int) error {
 	r := m.runners[cpu]

@@ -18,7 +18,7 @@ func (c *CPU) poll(code *Code, sh Shared) {
 	case masked && !code.Traits.MaskedRounds:
 	case !sh.Pending(int(c.ID), masked):
 	case c.Phase == Asleep && code.Path.tells && c.Role == Isolated: // comes in first
-		c.enter(code, false)
+		c.enter(false, code)
 		c.polled = false
 	default:
 		c.Back, c.Phase = c.Phase, Interrupted
@@ -28,8 +28,11 @@ func (c *CPU) poll(code *Code, sh Shared) {
 // masked tells whether the CPU has interrupts masked: for some calls, or by a step
 // of its path. The path is asked where an interrupt would be taken only.
 func (c *CPU) masked(code *Code) bool {
-	if c.Masked > 0 || code.Path.masked == 0 {
-		return c.Masked > 0
+	if c.Masked > 0 || c.way > OnEntry {
+		return true
+	}
+	if code.Path.masked == 0 {
+		return false
 	}
 	at := c.Phase
 	if at == Interrupted {

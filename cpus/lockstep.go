@@ -48,6 +48,9 @@ func (l *Lockstep) Step(cpu int, ch Chooser) (event Event) {
 		if r.pad.Found {
 			l.m.Report(r.pad.Violation)
 		}
+		if r.cpu.Over(l.m.code) {
+			r.cpu.Return(r.under)
+		}
 	})
 	return event
 }
@@ -122,4 +125,10 @@ func (s *Sender) askParked() (n int) {
 		}
 	}
 	return n
+}
+
+// NMI lets a non-maskable interrupt come, whatever the CPU is in the middle of. It goes
+// back by itself.
+func (l *Lockstep) NMI(cpu int) {
+	l.do(cpu, func(r *runner) { r.under = r.cpu.NMI() })
 }

@@ -44,7 +44,8 @@ type Machine struct {
 	stopped   []atomic.Bool   // stands still for stop_machine
 	space     []atomic.Uint32 // inUser, owes
 	arrived   atomic.Int32
-	stopping  atomic.Bool // one stop_machine at a time: stop_cpus_mutex
+	readers   atomic.Int32 // who keeps CPUs from being brought up, -1 while one is
+	stopping  atomic.Bool  // one stop_machine at a time: stop_cpus_mutex
 	ops       OpsTable
 	called    atomic.Uint32            // OpsStates of ops
 	inFlight  atomic.Pointer[inFlight] // for the Choosers' bias

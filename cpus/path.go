@@ -11,7 +11,8 @@ import (
 )
 
 // Path is what a CPU does, step by step: at a site, in the handler of a breakpoint,
-// when the handler finds no entry, and on its way from user space into the kernel.
+// when the handler finds no entry, and on its ways: from user space into the kernel and
+// back, through a non-maskable interrupt, and when it comes online.
 // It is a value: two that are equal do the same, and one that is changed is another
 // one. The zero Path stands for what the architecture does by itself; see NativePath.
 type Path struct {
@@ -28,11 +29,14 @@ const (
 	InHandler                // poke_int3_handler, or what stands for it
 	OnMiss                   // the handler found no entry
 	OnEntry                  // from user space into the kernel; empty where no round leaves a CPU out
+	OnExit                   // and back; empty: it says so, in the step in which it goes
+	OnNMI                    // a non-maskable interrupt, at any step; empty: none comes
+	OnUp                     // from offline to online; empty: no CPU does
 
-	NumSections = int(OnEntry) + 1
+	NumSections = int(OnUp) + 1
 )
 
-var sectionNames = [NumSections]string{"site", "handler", "miss", "entry"}
+var sectionNames = [NumSections]string{"site", "handler", "miss", "entry", "exit", "nmi", "online"}
 
 // SectionNames lists the sections as texts spell them.
 func SectionNames() []string { return sectionNames[:] }
@@ -69,6 +73,13 @@ const (
 	DoCallEarly
 	DoEnter
 	DoCatchUp
+	DoAwaitResume
+	DoLeave
+	DoLeaveAgain
+	DoLookAtCR3
+	DoLoadKernelCR3
+	DoLoadUserCR3
+	DoComeOnline
 
 	numPathSteps
 )
@@ -92,17 +103,37 @@ var pathSteps = [numPathSteps]struct {
 	DoTakeReference: {"take reference", "takes a reference on what is published; a miss where nothing is", 1 << InHandler},
 	DoLookUp:        {"look up", "looks the address up; a miss where it has no entry", 1 << InHandler},
 	DoGiveBack:      {"give back", "gives the reference back", 1 << InHandler},
-	DoSync:          {"sync", "makes the CPU fetch afresh, together with what follows", 1<<InHandler | 1<<OnMiss},
-	DoAct:           {"act", "goes on as the instruction that was found", 1 << InHandler},
-	DoSkip:          {"skip", "goes on behind the site, which calls nobody", 1<<InHandler | 1<<OnMiss},
+	DoSync: {
+		"sync", "makes the CPU fetch afresh; in a handler together with what follows",
+		1<<InHandler | 1<<OnMiss | 1<<OnEntry | 1<<OnNMI | 1<<OnUp,
+	},
+	DoAct:  {"act", "goes on as the instruction that was found", 1 << InHandler},
+	DoSkip: {"skip", "goes on behind the site, which calls nobody", 1<<InHandler | 1<<OnMiss},
 
 	DoLookAgain: {"look again", "reads the text; a breakpoint that is still there is nobody's", 1 << OnMiss},
 	DoGoBack:    {"go back", "goes back to the site", 1 << OnMiss},
 	DoFatal:     {"fatal", "nobody knows the breakpoint: the end", 1 << OnMiss},
 
-	DoCallEarly: {"call a site", "calls a traced function before anything else", 1 << OnEntry},
-	DoEnter:     {"enter", "says that the CPU is in the kernel, and reads whether rounds have left it out", 1 << OnEntry},
-	DoCatchUp:   {"catch up", "makes the CPU fetch afresh, behind \"enter\" only where it was left out", 1 << OnEntry},
+	DoCallEarly: {"call a site", "calls a traced function", 1<<OnEntry | 1<<OnNMI | 1<<OnUp},
+	DoEnter: {
+		"enter", "says that the CPU is in the kernel, and reads what it said before and whether rounds have left it out",
+		1<<OnEntry | 1<<OnNMI,
+	},
+	DoCatchUp: {
+		"catch up", "makes the CPU fetch afresh, behind \"enter\" only where it was left out", 1<<OnEntry | 1<<OnNMI,
+	},
+	DoAwaitResume: {
+		"await resume", "waits while the machine stands still, behind \"enter\" only where it was left out",
+		1<<OnEntry | 1<<OnNMI,
+	},
+	DoLeave:      {"leave", "says that the CPU is in user space", 1<<OnExit | 1<<OnNMI},
+	DoLeaveAgain: {"leave again", "says so only where the CPU had said it before \"enter\"", 1 << OnNMI},
+	DoLookAtCR3: {
+		"look at cr3", "leaves all but the call and \"sync\" out where the kernel's page tables are loaded already", 1 << OnNMI,
+	},
+	DoLoadKernelCR3: {"load kernel cr3", "loads the kernel's page tables", 1<<OnEntry | 1<<OnNMI},
+	DoLoadUserCR3:   {"load user cr3", "loads the page tables of user space", 1<<OnExit | 1<<OnNMI},
+	DoComeOnline:    {"come online", "rounds reach the CPU from here on", 1 << OnUp},
 }
 
 func (s PathStep) String() string { return pathSteps[s].text }

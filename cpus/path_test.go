@@ -9,7 +9,10 @@ import (
 	"testing"
 )
 
-// legal lists every program that a section may have.
+// wayLength is how many steps of a way are drawn and counted: the rules look at pairs.
+const wayLength = 3
+
+// legal lists every program that a section may have, of a way those up to wayLength.
 func legal(t *testing.T, in Section) (programs [][]PathStep) {
 	t.Helper()
 	base, err := ParseArch("x86_64")
@@ -19,7 +22,7 @@ func legal(t *testing.T, in Section) (programs [][]PathStep) {
 	native := NativePath(base.Traits(), base.Traits().FetchLen, false)
 	var extend func(steps []PathStep)
 	extend = func(steps []PathStep) {
-		if len(steps) > maxProgram {
+		if len(steps) > maxProgram || in >= OnEntry && len(steps) > wayLength {
 			return
 		}
 		if _, err := native.Replace(in, steps...); err == nil {
@@ -47,13 +50,34 @@ func TestEveryLegalProgram(t *testing.T) {
 		InHandler: 2 * 2 * (1 + 3),
 		// skip, fatal, each with a second look or without; back.
 		OnMiss: 2*2 + 1,
-		// Nothing; enter, catch up, both in either order, each with a call before.
-		OnEntry: 1 + 2*4,
+		// Nothing; one of three; two of five but the pair that does neither say nor
+		// fetch; any three; and one or two with a call before.
+		OnEntry: 1 + 3 + (5*4 - 2) + 5*4*3 + 3 + (5*4 - 2),
+		// Nothing; leave, with user space's page tables before it, behind it, or not.
+		OnExit: 1 + 3,
+		// Nothing; the call; with a look before it, or with one of seven before it or
+		// behind it; the two together; with two of seven in any order; and "leave
+		// again", which wants "enter" before it.
+		OnNMI: 1 + 1 + (1 + 7*2) + 7*2 + 7*6/2*6 + 3,
+		// Nothing; come online, with a call, a sync, or both, in any order.
+		OnUp: 1 + 1 + 2*2 + 6,
 	} {
 		programs := legal(t, Section(in))
 		if len(programs) != want {
-			t.Errorf("%s: %d programs, want %d: %v", Section(in), len(programs), want, programs)
+			t.Errorf("%s: %d programs, want %d: %.300v", Section(in), len(programs), want, programs)
 		}
+	}
+}
+
+// again reads a path's text.
+func again(t *testing.T, steps [NumSections][]PathStep) {
+	t.Helper()
+	p, err := NewPath(steps)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if got, err := ParsePath(p.String()); err != nil || got != p {
+		t.Fatalf("%s\nread again: %v\n%s", p, err, got)
 	}
 }
 
@@ -66,16 +90,20 @@ func TestPathTexts(t *testing.T) {
 	for _, site := range sections[AtSite] {
 		for _, handler := range sections[InHandler] {
 			for _, miss := range sections[OnMiss] {
-				for _, entry := range sections[OnEntry] {
-					p, err := NewPath([NumSections][]PathStep{site, handler, miss, entry})
-					if err != nil {
-						t.Fatal(err)
-					}
-					if got, err := ParsePath(p.String()); err != nil || got != p {
-						t.Fatalf("%s\nread again: %v\n%s", p, err, got)
-					}
+				for way := OnEntry; int(way) < NumSections; way++ {
+					steps := [NumSections][]PathStep{site, handler, miss}
+					list := sections[way]
+					steps[way] = list[(len(site)*31+len(handler)*7+len(miss)*3+int(way))%len(list)]
+					again(t, steps)
 				}
 			}
+		}
+	}
+	for way := OnEntry; int(way) < NumSections; way++ {
+		for _, program := range sections[way] {
+			steps := [NumSections][]PathStep{sections[AtSite][0], sections[InHandler][0], sections[OnMiss][0]}
+			steps[way] = program
+			again(t, steps)
 		}
 	}
 	for _, v := range Variants() {
@@ -129,6 +157,12 @@ func TestPathsRefused(t *testing.T) {
 		{OnEntry, "call a site", "want", 0},
 		{OnEntry, "enter; call a site", "want it first", 1},
 		{OnEntry, "enter; enter", "a second time", 1},
+		{OnEntry, "load kernel cr3", "want", 0},
+		{OnExit, "load user cr3", "never left out", 0},
+		{OnNMI, "enter; sync", "makes no difference", 1},
+		{OnNMI, "call a site; look at cr3", "want it first", 1},
+		{OnNMI, "leave again; enter; call a site", "no \"enter\" before it", 0},
+		{OnUp, "call a site", "no round would ever reach", 0},
 	} {
 		var steps []PathStep
 		for text := range strings.SplitSeq(c.steps, "; ") {

@@ -7,9 +7,8 @@ import "fmt"
 // table is a path compiled into what Step asks: for each phase the one that follows,
 // and what a phase is to know beside that. A phase is a step that is under way.
 type table struct {
-	next  [numPhases]Phase // of the handler's phases, and of those of the way into the kernel
-	trap  Phase            // the handler's first
-	enter Phase            // the first on the way into the kernel, behind an early call
+	next [numPhases]Phase // of the handler's phases
+	trap Phase            // the handler's first
 
 	after  PathStep // what follows the fetch: DoLoadLiteral, DoLookUpDirect or DoCall
 	missed PathStep // how a miss ends: DoGoBack, DoSkip or DoFatal
@@ -20,7 +19,6 @@ type table struct {
 	skips  bool // and goes on behind the site
 	again  bool // a miss looks at the text again
 	tells  bool // the CPU says where it is: in the kernel or in user space
-	early  bool // it calls a site before it says so
 	refers bool // the handler takes a reference
 
 	masked uint32 // phases, one bit each, at whose border interrupts are held back
@@ -34,7 +32,8 @@ var phaseOf = [numPathSteps]Phase{
 	DoFetch: Again, DoFetchFirst: Again, DoFetchSecond: Second,
 	DoLoadLiteral: Entered, DoLookUpDirect: Entered, DoCall: Calling,
 	DoTakeReference: Trapped, DoLookUp: Searching, DoGiveBack: Leaving, DoAct: Returning, DoSkip: Returning,
-	DoEnter: Entering, DoCatchUp: CatchingUp,
+	DoEnter: Crossing, DoCatchUp: Crossing, DoAwaitResume: Crossing, DoLeave: Crossing, DoLeaveAgain: Crossing,
+	DoLookAtCR3: Crossing, DoLoadKernelCR3: Crossing, DoLoadUserCR3: Crossing, DoComeOnline: Crossing,
 }
 
 // PhaseOf is the phase in which a step of a section is made; false where it is none
@@ -70,7 +69,9 @@ func (p *Path) compile() error {
 			}
 		}
 	}
-	compilers := [NumSections]func([]PathStep) *PathError{p.compileSite, p.compileHandler, p.compileMiss, p.compileEntry}
+	compilers := [NumSections]func([]PathStep) *PathError{
+		p.compileSite, p.compileHandler, p.compileMiss, p.compileEntry, compileExit, compileNMI, compileUp,
+	}
 	for i, compile := range compilers {
 		if err := compile(p.programs[i].Steps()); err != nil {
 			err.Section = Section(i)
@@ -232,35 +233,6 @@ func (p *Path) compileMiss(steps []PathStep) *PathError {
 	}
 	if p.missed == noStep {
 		return wrong(len(steps)-1, "want it to end with %q, %q or %q", DoGoBack, DoSkip, DoFatal)
-	}
-	return nil
-}
-
-// compileEntry takes an early call, or none, and "enter" and "catch up" in any order.
-func (p *Path) compileEntry(steps []PathStep) *PathError {
-	var seen [numPathSteps]bool
-	var phase Phase
-	for i, s := range steps {
-		switch {
-		case seen[s]:
-			return wrong(i, "%s: a second time", s)
-		case s == DoCallEarly && i > 0:
-			return wrong(i, "%s: want it first", s)
-		}
-		if seen[s] = true; s == DoCallEarly {
-			p.early = true
-			continue
-		}
-		to := phaseOf[s]
-		if phase == 0 {
-			p.enter = to
-		} else {
-			p.next[phase] = to
-		}
-		phase = to
-	}
-	if p.tells = len(steps) > 0; p.tells && p.enter == 0 {
-		return wrong(len(steps)-1, "want %q or %q behind %q", DoEnter, DoCatchUp, DoCallEarly)
 	}
 	return nil
 }

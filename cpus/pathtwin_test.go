@@ -63,12 +63,20 @@ func (s *tape) Pending(_ int, masked bool) bool {
 }
 func (s *tape) Take(int, bool) (Taken, bool) { return Taken{}, false }
 func (s *tape) Answer(Ticket)                {}
-func (s *tape) EnterKernel(int) bool         { return s.note("enter kernel", &s.noted.leftOut, 2) == 1 }
-func (s *tape) LeaveKernel(int)              { s.note("leave kernel", nil, 0) }
-func (s *tape) Arrive(int)                   {}
-func (s *tape) Resumed(int) bool             { return true }
-func (s *tape) Enter(int) bool               { return s.note("take reference", &s.noted.enter, 2) == 1 }
-func (s *tape) Leave(int)                    { s.note("give back", nil, 0) }
+func (s *tape) EnterKernel(int) Space {
+	if s.note("enter kernel", &s.noted.leftOut, 2) == 1 {
+		return InUser | owes
+	}
+	return InUser
+}
+func (s *tape) LeaveKernel(int)  { s.note("leave kernel", nil, 0) }
+func (s *tape) Arrive(int)       {}
+func (s *tape) BringUp(int) bool { s.note("bring up", nil, 0); return true }
+func (s *tape) ComeOnline(int)   { s.note("come online", nil, 0) }
+func (s *tape) CameUp(int)       { s.note("came up", nil, 0) }
+func (s *tape) Resumed(int) bool { s.note("resumed", nil, 0); return true }
+func (s *tape) Enter(int) bool   { return s.note("take reference", &s.noted.enter, 2) == 1 }
+func (s *tape) Leave(int)        { s.note("give back", nil, 0) }
 func (s *tape) Find(records.Addr, *Probe) (isa.Insn, Found) {
 	call := func(i int) isa.Insn { return isa.Insn{Kind: isa.Call, Target: records.Addr(s.ops[i])} }
 	acts := []isa.Insn{{Kind: isa.Nop}, call(0), call(1), {}}
@@ -238,34 +246,62 @@ func (w *twin) miss() PathStep {
 	return noStep
 }
 
-// end interprets one call, or one stay in the kernel.
-func (w *twin) end(isolated bool) {
-	if isolated {
-		w.kernel()
-	} else {
+// stay is what a twin interprets: one call, or a way and the calls behind it.
+type stay uint8
+
+const (
+	aCall   stay = iota
+	aKernel      // from user space into the kernel and back
+	anNMI
+	anNMIFromUser
+	upwards // from offline to online
+)
+
+// end interprets a stay.
+func (w *twin) end(what stay) {
+	switch what {
+	case aCall:
 		w.call()
+	case aKernel:
+		w.way(OnEntry, true)
+		for range awakeCalls {
+			w.call()
+		}
+		w.ask("leave kernel", nil) // in whichever step of the way out
+	case anNMI, anNMIFromUser:
+		w.way(OnNMI, what == anNMIFromUser)
+	case upwards:
+		w.ask("bring up", nil)
+		w.ask("seq", nil)
+		w.way(OnUp, false)
+		w.ask("came up", nil)
 	}
 }
 
-// kernel interprets a stay in the kernel of a CPU that comes from user space.
-func (w *twin) kernel() {
+// way interprets a section that is a way, of a CPU that has come from user space or not.
+func (w *twin) way(in Section, user bool) {
+	steps := w.path.Program(in).Steps()
+	across := user || steps[0] != DoLookAtCR3
 	leftOut := true
-	for _, s := range w.path.Program(OnEntry).Steps() {
-		switch s {
-		case DoCallEarly:
+	for _, s := range steps {
+		switch {
+		case s == DoCallEarly:
 			w.call()
-		case DoEnter:
+		case s == DoSync:
+			w.ask("seq", nil)
+		case !across:
+		case s == DoEnter:
 			leftOut = w.ask("enter kernel", &w.noted.leftOut) == 1
-		case DoCatchUp:
-			if leftOut {
-				w.ask("seq", nil)
-			}
+		case s == DoCatchUp && leftOut:
+			w.ask("seq", nil)
+		case s == DoAwaitResume && leftOut:
+			w.ask("resumed", nil)
+		case s == DoLeave || s == DoLeaveAgain:
+			w.ask("leave kernel", nil)
+		case s == DoComeOnline:
+			w.ask("come online", nil)
 		}
 	}
-	for range awakeCalls {
-		w.call()
-	}
-	w.ask("leave kernel", nil)
 }
 
 // TestPathTwin: what a CPU asks of what is shared, step by step, is what its path's
@@ -296,7 +332,22 @@ func TestPathTwin(t *testing.T) {
 	}
 }
 
-// asTwin lets a CPU make a call, or stay in the kernel, beside the twin.
+// stays are what a path lets a CPU do.
+func stays(p *Path) []stay {
+	list := []stay{aCall}
+	if p.Tells() {
+		list = append(list, aKernel)
+	}
+	if p.NMIs() {
+		list = append(list, anNMI, anNMIFromUser)
+	}
+	if p.ComesUp() {
+		list = append(list, upwards)
+	}
+	return list
+}
+
+// asTwin lets a CPU make a call, or go a way, beside the twin.
 func asTwin(t *testing.T, rt *rapid.T, path Path) (event Event) {
 	pair := path.Insns() == 2
 	f := newFixture(t, map[bool]string{false: "x86_64", true: "riscv64"}[pair], 1, busy(1), noHandler{}, Weak)
@@ -305,21 +356,41 @@ func asTwin(t *testing.T, rt *rapid.T, path Path) (event Event) {
 	ops := []uint64{uint64(code.Entry), uint64(code.Entry) + 4096}
 	sh := &tape{t: rt, ops: ops, text: texts(rt, &code, pair), pair: pair}
 	c, pad := CPU{Synced: 1}, NewScratchpad()
-	isolated := path.Program(OnEntry) != Program{} && rapid.Bool().Draw(rt, "from user space")
-	if isolated {
+	what := rapid.SampledFrom(stays(&path)).Draw(rt, "stay")
+	var under CPU
+	switch what {
+	case aKernel:
 		c.Role, c.Phase = Isolated, Asleep
+	case anNMIFromUser:
+		c.cr3 = userCR3
+		under = c.NMI()
+	case anNMI:
+		under = c.NMI()
+	case upwards:
+		c.PowerOff()
+	}
+	over := func() bool {
+		switch what {
+		case aKernel:
+			return c.Phase == Asleep
+		case anNMI, anNMIFromUser:
+			return c.Over(&code)
+		case upwards:
+			return c.Phase == Boundary && c.way == AtSite
+		}
+		return c.Phase == Boundary
 	}
 	for n := 0; !pad.Found; n++ {
 		if e := Step(&c, &code, sh, enters{}, pad); e != Nothing && e != Trap && e != Miss {
 			event = e
 		}
-		if n > 0 && !c.polled && (!isolated && c.Phase == Boundary || isolated && c.Phase == Asleep) {
+		if n > 0 && !c.polled && over() {
 			break
 		}
 	}
 	want := &twin{path: path, entry: uint64(code.Entry), ops: sh.ops, noted: sh.noted}
 	got := sh.log
-	if want.end(isolated); isolated { // who rests looks more often
+	if want.end(what); what != aCall { // who rests looks more often
 		pending := func(s string) bool { return s == "pending" }
 		got, want.log = slices.DeleteFunc(got, pending), slices.DeleteFunc(want.log, pending)
 	}
@@ -329,8 +400,13 @@ func asTwin(t *testing.T, rt *rapid.T, path Path) (event Event) {
 	if !slices.Equal(got, want.log) {
 		rt.Fatalf("%s\nasks %q\nwant %q", path, got, want.log)
 	}
-	if !isolated && (event != want.event || pad.Found && pad.Violation.Property != want.broken) {
+	if what == aCall && (event != want.event || pad.Found && pad.Violation.Property != want.broken) {
 		rt.Fatalf("%s\n%s, %v; want %s, %s", path, event, pad.Violation, want.event, want.broken)
+	}
+	if c.Over(&code) {
+		if c.Return(under); c.way != AtSite || c.Phase != Boundary || c.cr3 != under.cr3 {
+			rt.Fatalf("%s\ngoes back to %+v, want %+v", path, c, under)
+		}
 	}
 	return event
 }

@@ -118,10 +118,15 @@ type Shared interface {
 	Answer(t Ticket)
 
 	// EnterKernel and LeaveKernel are how a CPU says that it comes from user
-	// space or goes there; EnterKernel tells whether rounds have left it out
-	// meanwhile.
-	EnterKernel(cpu int) bool
+	// space or goes there; EnterKernel tells what was noted there before.
+	EnterKernel(cpu int) Space
 	LeaveKernel(cpu int)
+
+	// BringUp begins to bring a CPU up: it takes the lock of hotplug, or is false while
+	// somebody has it. ComeOnline lets rounds reach the CPU, CameUp gives the lock back.
+	BringUp(cpu int) bool
+	ComeOnline(cpu int)
+	CameUp(cpu int)
 
 	// Arrive says that the CPU stands still for stop_machine; Resumed tells
 	// whether it may go on.

@@ -41,7 +41,7 @@ func (m *Machine) leaveOut(cpu int) bool {
 }
 
 // EnterKernel implements Shared.
-func (m *Machine) EnterKernel(cpu int) bool { return Space(m.space[cpu].Swap(0)).Owes() }
+func (m *Machine) EnterKernel(cpu int) Space { return Space(m.space[cpu].Swap(0)) }
 
 // LeaveKernel implements Shared.
 func (m *Machine) LeaveKernel(cpu int) { m.space[cpu].Store(uint32(InUser)) }

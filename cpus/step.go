@@ -27,7 +27,7 @@ func Step(c *CPU, code *Code, sh Shared, ch Chooser, pad *Scratchpad) Event {
 		return c.call(code, sh, ch, pad)
 	case Asleep:
 		if code.Path.tells && c.Role == Isolated && ch.Choose(ChooseEnter, 2) == 1 { // a system call
-			c.enter(code, code.Path.early)
+			c.enter(true, code)
 		}
 		return Nothing
 	case Again:
@@ -45,14 +45,14 @@ func Step(c *CPU, code *Code, sh Shared, ch Chooser, pad *Scratchpad) Event {
 		return c.dispatch(code, sh, pad)
 	case Doubting:
 		return c.doubt(code, sh, pad)
-	case Entering:
-		c.Phase = code.Path.next[Entering]
-		if leftOut := sh.EnterKernel(int(c.ID)); c.Phase == CatchingUp && !leftOut {
-			c.Phase = Boundary
-		}
+	case Crossing:
+		c.cross(code, sh)
 		return Nothing
-	case CatchingUp:
-		c.Synced, c.Phase = sh.Seq(), code.Path.next[CatchingUp]
+	case Down:
+		if code.Path.ComesUp() && ch.Choose(ChooseEnter, 2) == 1 && sh.BringUp(int(c.ID)) {
+			c.Synced = sh.Seq() // whatever it had fetched ahead is gone
+			c.begin(OnUp, 0)
+		}
 		return Nothing
 	case Trapped, Searching, Leaving, Returning, Missed, Retrying:
 		return c.trap(code, sh, ch, pad)
@@ -63,7 +63,7 @@ func Step(c *CPU, code *Code, sh Shared, ch Chooser, pad *Scratchpad) Event {
 
 // call starts a call of some traced function.
 func (c *CPU) call(code *Code, sh Shared, ch Chooser, pad *Scratchpad) Event {
-	if c.Role.sleeps() {
+	if c.Role.sleeps() || c.way != AtSite {
 		if c.Awake == 0 {
 			c.rest(code, sh)
 			return Nothing
@@ -93,24 +93,30 @@ func (c *CPU) call(code *Code, sh Shared, ch Chooser, pad *Scratchpad) Event {
 // against a round, short against a run.
 const maskStretch = 64
 
-// enter begins the way from user space into the kernel, for some calls; early:
-// with one before the CPU catches up.
-func (c *CPU) enter(code *Code, early bool) {
-	c.Phase, c.early, c.Awake = code.Path.enter, early, awakeCalls
-	if early {
-		c.Phase, c.Awake = Boundary, 1
+// enter begins the way from user space into the kernel; early: with the call, if any,
+// that is made before anything else.
+func (c *CPU) enter(early bool, code *Code) {
+	c.begin(OnEntry, 0)
+	if code.Path.earlyCall() {
+		c.at = 1
+		if early {
+			c.Phase, c.Awake = Boundary, 1
+		}
 	}
 }
 
-// rest ends a stay in the kernel: back to sleep, or to user space. A call made
-// before catching up is followed by that.
+// rest ends a stay in the kernel: back to sleep, or to user space. What was called on a
+// way is followed by the rest of that.
 func (c *CPU) rest(code *Code, sh Shared) {
-	if c.early {
-		c.enter(code, false)
-		return
-	}
-	c.Phase = Asleep
-	if code.Path.tells && c.Role == Isolated {
+	switch {
+	case c.way != AtSite:
+		c.goOn(code, sh)
+	case !code.Path.tells || c.Role != Isolated:
+		c.Phase = Asleep
+	case len(code.Path.WaySteps(OnExit)) > 0:
+		c.begin(OnExit, 0)
+	default:
+		c.Phase = Asleep
 		sh.LeaveKernel(int(c.ID))
 	}
 }

@@ -16,7 +16,7 @@ type Trail struct {
 
 // TrailStep is one step of somebody.
 type TrailStep struct {
-	Kind    byte // 'c': a CPU's step, 't': its timer; anything else is a patcher's
+	Kind    byte // 'c': a CPU's step, 't': its timer, 'n': an NMI; anything else is a patcher's
 	Who     int
 	Answers []int // to the questions that had more than one
 	Event   Event // of a CPU's step
@@ -53,6 +53,18 @@ func (r *runner) tick() {
 	}
 	r.trail.Do('t', r.id, r.chooser, func(Chooser) (Event, CPU) {
 		r.cpu.Tick(r.m.code, r.m)
+		return Nothing, r.cpu
+	})
+}
+
+// nmi lets a non-maskable interrupt come.
+func (r *runner) nmi() {
+	if r.trail == nil {
+		r.under = r.cpu.NMI()
+		return
+	}
+	r.trail.Do('n', r.id, r.chooser, func(Chooser) (Event, CPU) {
+		r.under = r.cpu.NMI()
 		return Nothing, r.cpu
 	})
 }

@@ -74,7 +74,7 @@ func TestFilePathRefused(t *testing.T) {
 			`6: miss: go back: without "sync" before it the CPU could fetch the same breakpoint for ever`},
 		{"miss:\nlook again\nmiss:\nfatal", `6: "miss:": line 4 has begun this section already`},
 		{"miss:\nfor each patch\nfatal\nend", `5: miss "for each patch": not one of`},
-		{"entry:\nact", `5: entry "act": not one of call a site, enter, catch up`},
+		{"entry:\nact", `5: entry "act": not one of sync, call a site, enter, catch up, await resume, load kernel cr3`},
 		{"hander:\nact", `4: "hander:": not one of`},
 		{"miss:\nfatal\nname: other", `6: "name:": headers come before the first section`},
 		{"miss:\n" + strings.Repeat("skip\n", 100), "more than 100 steps"},

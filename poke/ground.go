@@ -74,14 +74,25 @@ func (x *Executor) Release(ops uint64) { x.Machine.SetOps(ops, cpus.CalledFreed)
 
 // Lock implements Ground.
 func (x *Executor) Lock(mu Mutex) (took bool) {
+	if mu == HotplugLock && !x.Machine.HoldHotplug() {
+		return false
+	}
 	var broken *cpus.Violation
 	x.Shared.change(func(c *Commons) { took, broken = x.Shared.Lock(c, mu, x.ID, x.lease.CPU()) })
 	x.report(broken)
+	if mu == HotplugLock && !took {
+		x.Machine.LetHotplug()
+	}
 	return took
 }
 
 // Unlock implements Ground.
-func (x *Executor) Unlock(mu Mutex) { x.Shared.change(func(c *Commons) { c.Unlock(mu, x.ID) }) }
+func (x *Executor) Unlock(mu Mutex) {
+	had := int(x.Shared.commons.Load().Held[mu]) == x.ID+1
+	if x.Shared.change(func(c *Commons) { c.Unlock(mu, x.ID) }); mu == HotplugLock && had {
+		x.Machine.LetHotplug()
+	}
+}
 
 // Map implements Ground.
 func (x *Executor) Map(site int) { x.Shared.change(func(c *Commons) { c.Map(site) }) }

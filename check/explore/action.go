@@ -22,6 +22,7 @@ const (
 	unpark                  // a CPU goes on with a task that was
 	skip                    // a CPU goes on without looking for interrupts: only where that makes no difference
 	attend                  // a CPU looks again: likewise
+	nmi                     // a non-maskable interrupt comes
 	tick                    // a CPU's timer: only on live machines, since it takes possibilities away and adds none
 )
 
@@ -114,6 +115,9 @@ func (w *world) enabled(list []action) []action {
 	}
 	for i := range w.m.Roles {
 		c := &w.cpu[i]
+		if w.m.Code.Path.NMIs() && !c.InNMI() && c.Phase != cpus.Down {
+			list = append(list, action{kind: nmi, who: uint8(i)})
+		}
 		if w.leased(i) {
 			if w.Pending(i, false) || !c.Preemptible() {
 				list = append(list, action{kind: stepCPU, who: uint8(i)})
@@ -206,6 +210,8 @@ func (w *world) act(a action, ch cpus.Chooser) {
 		w.cpu[a.who].SkipPoll()
 	case attend:
 		w.cpu[a.who].Repoll()
+	case nmi:
+		w.under[a.who] = w.cpu[a.who].NMI()
 	case tick:
 		w.cpu[a.who].Tick(w.m.Code, w.shared)
 	}
@@ -216,10 +222,14 @@ func (w *world) stepCPU(i int, ch cpus.Chooser) {
 	if w.leased(i) && c.BetweenCalls() { // its own task makes no call meanwhile
 		c.Repoll()
 	}
-	was, looks := c.Phase, c.AtBorder() && !c.Polled()
+	was, looks := *c, c.AtBorder() && !c.Polled()
 	w.event = cpus.Step(c, w.m.Code, w.shared, ch, w.pad)
 	if !looks {
-		w.reached.cpu(was, w.event)
+		w.reached.cpu(&was, w.event)
+	}
+	if c.Over(w.m.Code) {
+		c.Return(w.under[i])
+		w.under[i] = cpus.CPU{ID: c.ID, Role: c.Role}
 	}
 	if w.pad.Found {
 		v := w.pad.Violation

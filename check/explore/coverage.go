@@ -24,15 +24,19 @@ type Coverage struct {
 type reached struct {
 	Steps, Traps uint64
 	Phases       uint64                         // bits
+	Ways         [cpus.NumSections]uint64       // by way: bits, one a step
 	Plans        [MaxPatchers][planWords]uint64 // by program: bits, one a step
 }
 
 const planWords = maxSteps/64 + 1
 
-// cpu counts a step of a CPU that was in a phase.
-func (r *reached) cpu(p cpus.Phase, e cpus.Event) {
+// cpu counts a step of a CPU that was in some state.
+func (r *reached) cpu(was *cpus.CPU, e cpus.Event) {
 	r.Steps++
-	r.Phases |= 1 << p
+	r.Phases |= 1 << was.Phase
+	if way, at := was.OnWay(); was.Phase == cpus.Crossing {
+		r.Ways[way] |= 1 << at
+	}
 	if e == cpus.Trap {
 		r.Traps++
 	}
@@ -45,6 +49,9 @@ func (r *reached) add(o *reached) {
 	r.Steps += o.Steps
 	r.Traps += o.Traps
 	r.Phases |= o.Phases
+	for i := range r.Ways {
+		r.Ways[i] |= o.Ways[i]
+	}
 	for i := range r.Plans {
 		for k := range r.Plans[i] {
 			r.Plans[i][k] |= o.Plans[i][k]
@@ -81,6 +88,7 @@ func (m *Model) coverage(r reached) Coverage {
 		}
 	}
 	m.eachPlace(func(ph cpus.Phase, name string) { place(r.Phases>>ph&1 != 0, name) })
+	m.eachWay(func(way cpus.Section, at int, name string) { place(r.Ways[way]>>at&1 != 0, name) })
 	return c
 }
 
@@ -88,7 +96,7 @@ func (m *Model) coverage(r reached) Coverage {
 // and roles say: the phase and its name.
 func (m *Model) eachPlace(f func(ph cpus.Phase, name string)) {
 	traps, user := m.traps(), slices.Contains(m.Roles, cpus.Isolated)
-	here := [cpus.NumSections]bool{cpus.AtSite: true, cpus.InHandler: traps, cpus.OnMiss: traps, cpus.OnEntry: user}
+	here := [cpus.NumSections]bool{cpus.AtSite: true, cpus.InHandler: traps, cpus.OnMiss: traps}
 	path := &m.Code.Path
 	for in := range cpus.Section(cpus.NumSections) {
 		for _, s := range path.Program(in).Steps() {
@@ -96,6 +104,9 @@ func (m *Model) eachPlace(f func(ph cpus.Phase, name string)) {
 				f(ph, fmt.Sprintf("%s: %s", in, s))
 			}
 		}
+	}
+	if path.ComesUp() && slices.Contains(m.Roles, cpus.Offline) {
+		f(cpus.Down, "CPU "+cpus.Down.Does())
 	}
 	rounds, stops := m.executes(poke.Sync), m.executes(poke.StopMachine)
 	grace := m.executes(poke.GracePeriod) || m.executes(poke.SynchronizeRCU)
@@ -112,6 +123,22 @@ func (m *Model) eachPlace(f func(ph cpus.Phase, name string)) {
 	} {
 		if c.here {
 			f(c.ph, "CPU "+c.ph.Does())
+		}
+	}
+}
+
+// eachWay calls f with every step of the ways that CPUs of this model may go, calls
+// aside.
+func (m *Model) eachWay(f func(way cpus.Section, at int, name string)) {
+	user := slices.Contains(m.Roles, cpus.Isolated)
+	here := [cpus.NumSections]bool{
+		cpus.OnEntry: user, cpus.OnExit: user, cpus.OnNMI: true, cpus.OnUp: slices.Contains(m.Roles, cpus.Offline),
+	}
+	for way := range cpus.Section(cpus.NumSections) {
+		for at, s := range m.Code.Path.WaySteps(way) {
+			if here[way] && s != cpus.DoCallEarly {
+				f(way, at, fmt.Sprintf("%s: %s", way, s))
+			}
 		}
 	}
 }

@@ -108,7 +108,7 @@ func (w *world) owesAnswer(cpu, patcher int) bool {
 // runs tells whether a CPU gets to what the patcher has sent it: not one that
 // stands still, unless the request gets through or somebody resumes it.
 func (w *world) runs(cpu, patcher int, able *[MaxPatchers]bool) bool {
-	c := &w.cpu[cpu]
+	c := w.own(cpu)
 	if c.Phase != cpus.Stopped || !w.stopped[cpu] {
 		return true
 	}
@@ -128,22 +128,31 @@ func (w *world) conserved(patcher int) bool {
 	return owed == int(w.left[patcher])
 }
 
-// owed is how many answers a CPU, and the task that is parked there, owe a patcher.
+// owed is how many answers a CPU, what an NMI has interrupted there, and the task that is
+// parked there, owe a patcher.
 func (w *world) owed(cpu, patcher int) (owed int) {
 	n := len(w.m.Roles)
-	c := &w.cpu[cpu]
 	for _, r := range w.box[cpu] {
 		if r != 0 && r.sender() == patcher {
 			owed++
 		}
 	}
+	owed += owes(&w.cpu[cpu], patcher, n)
+	if w.cpu[cpu].InNMI() {
+		owed += owes(&w.under[cpu], patcher, n)
+	}
+	if t := &w.parked[cpu]; t.Owes && int(t.Quiesce)/n == patcher {
+		owed++
+	}
+	return owed
+}
+
+// owes is how many of them a CPU has taken and not given, among n.
+func owes(c *cpus.CPU, patcher, n int) (owed int) {
 	if (c.Phase == cpus.Syncing || c.Phase == cpus.Answering) && int(c.Taken.Ticket)/n == patcher {
 		owed++
 	}
-	if t, owes := c.Asked(); owes && int(t)/n == patcher {
-		owed++
-	}
-	if t := &w.parked[cpu]; t.Owes && int(t.Quiesce)/n == patcher {
+	if t, quiet := c.Asked(); quiet && int(t)/n == patcher {
 		owed++
 	}
 	return owed

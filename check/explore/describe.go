@@ -35,6 +35,8 @@ func (w *world) describe(before *world, a action, answers []uint8) Step {
 		s.What = "goes on without looking for interrupts"
 	case attend:
 		s.What = "will look for interrupts"
+	case nmi:
+		s.What = "an NMI comes"
 	}
 	for i := range w.m.Roles {
 		s.CPUs = append(s.CPUs, w.cpuState(i))
@@ -70,6 +72,9 @@ func stateOf(c *cpus.CPU) string {
 	if c.Phase == cpus.Calling {
 		s += fmt.Sprintf(", ops %#x", c.Ops)
 	}
+	if way, at := c.OnWay(); way != cpus.AtSite {
+		s += fmt.Sprintf(", %s step %d", way, at+1)
+	}
 	return s
 }
 
@@ -82,6 +87,9 @@ func (w *world) cpuState(i int) string {
 	s := c.Phase.String()
 	if c.Phase != cpus.Boundary && c.Phase != cpus.Asleep && !c.InInterrupt() {
 		s += fmt.Sprintf(" %d", c.Site)
+	}
+	if way, _ := c.OnWay(); way != cpus.AtSite {
+		s += fmt.Sprintf(", %s", way)
 	}
 	if w.parked[i].There() {
 		s += fmt.Sprintf(", parked %s %d", w.parked[i].Phase, w.parked[i].Site)
@@ -212,7 +220,7 @@ func (w *world) didCPU(was *cpus.CPU, i int) string {
 			return "looks for interrupts: there is one"
 		case c.Phase == cpus.Arriving:
 			return "the stopper runs"
-		case c.Phase == cpus.Entering:
+		case c.Phase == cpus.Crossing:
 			return "is interrupted in user space"
 		case c.Polled():
 			return "looks for interrupts: none"
@@ -242,8 +250,35 @@ func (w *world) didCPU(was *cpus.CPU, i int) string {
 		return "calls " + w.opsName(was.Ops) + " for " + site + ": " + w.event.String()
 	case cpus.Searching:
 		return "looks " + site + " up"
+	case cpus.Crossing:
+		return w.didCross(was, c)
+	case cpus.Down:
+		if c.Phase == cpus.Crossing {
+			return "is being brought up"
+		}
 	}
 	return was.Phase.Does()
+}
+
+// didCross says what a step on a way was.
+func (w *world) didCross(was, c *cpus.CPU) string {
+	way, at := was.OnWay()
+	s := w.m.Code.Path.WaySteps(way)[at]
+	what := map[cpus.PathStep]string{
+		cpus.DoCallEarly: "is about to call a traced function", cpus.DoEnter: "says that it is in the kernel",
+		cpus.DoCatchUp: "fetches afresh: it was left out", cpus.DoSync: "fetches afresh",
+		cpus.DoAwaitResume: "may go on", cpus.DoLeave: "says that it is in user space",
+		cpus.DoLeaveAgain: "says that it is in user space, as before", cpus.DoLookAtCR3: "looks which page tables are loaded",
+		cpus.DoLoadKernelCR3: "loads the kernel's page tables", cpus.DoLoadUserCR3: "loads user space's page tables",
+		cpus.DoComeOnline: "is online: rounds reach it",
+	}[s]
+	switch now, on := c.OnWay(); {
+	case now == way && on == at && c.Phase == was.Phase:
+		return "waits: the machine stands still"
+	case way == cpus.OnNMI && !c.InNMI():
+		what += "; the NMI is over"
+	}
+	return what
 }
 
 func (w *world) didFetch(was, c *cpus.CPU, site string) string {

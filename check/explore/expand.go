@@ -36,12 +36,14 @@ func (e *expander) answers() []uint8 { return e.script.given[:e.script.at] }
 type saved struct {
 	cpu     [MaxCPUs]cpus.CPU
 	parked  [MaxCPUs]cpus.Task
+	under   [MaxCPUs]cpus.CPU
 	state   state
 	patcher [MaxPatchers]poke.Progress
 	room    [MaxPatchers][maxBuffered]poke.StoreID
 }
 
 func newExpander(m *Model, r Reductions) *expander {
+	r.Order = r.Order && !m.Code.Path.NMIs() && !m.Code.Path.ComesUp() // what commutes there nobody has shown
 	return &expander{m: m, w: newWorld(m), reduce: r, next: make([]uint64, m.layout.words)}
 }
 
@@ -95,10 +97,10 @@ func (e *expander) pack(words []uint64, a action) {
 		copy(e.next, words)
 		for cpus := touched &^ touchedShared; cpus != 0; cpus &= cpus - 1 {
 			i := bits.TrailingZeros16(uint16(cpus))
-			e.next[i] = w.packCPU(i)
+			w.packOwn(e.next, i)
 		}
 		if touched&touchedShared != 0 {
-			shared := e.next[len(e.m.Roles):]
+			shared := e.next[e.m.layout.own*len(e.m.Roles):]
 			clear(shared)
 			w.packShared(&packer{w: shared})
 		}
@@ -126,6 +128,9 @@ func (e *expander) save(changed uint, shared bool) {
 	if e.m.Preempt {
 		copy(e.saved.parked[:n], w.parked[:n])
 	}
+	if e.m.Code.Path.NMIs() {
+		copy(e.saved.under[:n], w.under[:n])
+	}
 	e.saved.state = w.state // holds the CPUs' boxes too
 	if !shared {
 		return
@@ -137,6 +142,9 @@ func (e *expander) save(changed uint, shared bool) {
 
 func (e *expander) restore(a action) {
 	w, n := e.w, len(e.m.Roles)
+	if e.m.Code.Path.NMIs() {
+		copy(w.under[:n], e.saved.under[:n])
+	}
 	if a.kind == stepCPU && w.touched == 0 {
 		w.cpu[a.who] = e.saved.cpu[a.who]
 		return

@@ -59,6 +59,9 @@ func (w *world) Release(ops uint64) { w.ops = w.m.table.Set(w.ops, ops, cpus.Cal
 
 // Lock implements poke.Ground.
 func (w *world) Lock(mu poke.Mutex) bool {
+	if mu == poke.HotplugLock && w.comesUp() {
+		return false
+	}
 	took, broken := w.m.rules.Lock(&w.Commons, mu, w.actor, w.m.homes[w.actor])
 	w.violate(broken)
 	return took
@@ -125,7 +128,7 @@ func (w *world) Send(c cpus.Cause, lazy bool) {
 func (w *world) send(c cpus.Cause, lazy bool) (targets int8) {
 	for i := range w.m.Roles {
 		switch {
-		case i == w.m.homes[w.actor]:
+		case i == w.m.homes[w.actor] || w.offline(i):
 			continue
 		case lazy:
 			var out bool

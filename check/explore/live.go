@@ -116,7 +116,7 @@ func Record(ctx context.Context, m *Model, seed uint64, max int) (*Trace, error)
 			answers = append(answers, uint8(n))
 		}
 		step := Step{Do: a.spell(answers), Event: s.Event.String()}
-		if a.kind == stepCPU || a.kind == tick {
+		if a.kind == stepCPU || a.kind == tick || a.kind == nmi {
 			step.After = stateOf(&s.CPU)
 		}
 		t.Steps = append(t.Steps, step)

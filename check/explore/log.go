@@ -73,9 +73,10 @@ func (w *world) forget() {
 	traits := &w.m.Code.Traits
 	for i := range w.m.Roles {
 		c := &w.cpu[i]
-		if c.Phase == cpus.Asleep && traits.InterruptSyncs && !w.m.Code.Path.Tells() && w.m.Code.Deaf>>i&1 == 0 {
-			// Nothing but an interrupt gets it to fetch anything, and that
-			// makes it fetch afresh.
+		asleep := c.Phase == cpus.Asleep && traits.InterruptSyncs && !w.m.Code.Path.Tells() && !w.m.Code.Path.NMIs()
+		if asleep && w.m.Code.Deaf>>i&1 == 0 || c.Phase == cpus.Down {
+			// Nothing but an interrupt, or being brought up, gets it to fetch anything,
+			// and that makes it fetch afresh.
 			c.Synced = w.Seq()
 			w.touched |= touchedCPU(i)
 		}
@@ -109,6 +110,7 @@ func (w *world) cut(from, n int) {
 	for i := range w.m.Roles {
 		w.cpu[i].Shift(first, by)
 		w.parked[i].Promise = w.parked[i].Promise.Shift(first, by)
+		w.under[i].Promise = w.under[i].Promise.Shift(first, by)
 	}
 	for i := range w.m.Code.Sites {
 		w.settled[i] = w.settled[i].Shift(first, by)

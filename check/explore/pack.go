@@ -34,6 +34,7 @@ const (
 // layout is how the words of a model's states are laid out.
 type layout struct {
 	words  int
+	own    int  // of each CPU
 	stores int  // of text, at most, that some CPU has not seen
 	text   uint // bits of a text's index
 	site   uint
@@ -72,10 +73,13 @@ func (m *Model) layOut() {
 		l.at = max(l.at, width(len(p.Plan)+1))
 		l.locks = l.locks || slices.ContainsFunc(p.Plan, func(s poke.Step) bool { return s.Op == poke.Lock })
 	}
-	l.words = len(m.Roles)
-	if m.Preempt {
-		l.words *= 2
+	if l.own = 1; m.Preempt {
+		l.own++
 	}
+	if m.Code.Path.Ways() {
+		l.own++
+	}
+	l.words = l.own * len(m.Roles)
 	var p packer
 	p.w = make([]uint64, 64)
 	w := newWorld(m)
@@ -134,18 +138,23 @@ func (p *packer) bool(b bool, n uint) {
 // pack writes the world into words.
 func (w *world) pack(words []uint64) {
 	clear(words)
-	n := len(w.m.Roles)
-	for i := range n {
-		words[i] = w.packCPU(i)
-		if w.m.Preempt {
-			words[n+i] = w.m.codec.PackTask(&w.parked[i])
-		}
+	for i := range w.m.Roles {
+		w.packOwn(words, i)
 	}
-	if w.m.Preempt {
-		n *= 2
-	}
-	p := packer{w: words[n:]}
+	p := packer{w: words[w.m.layout.own*len(w.m.Roles):]}
 	w.packShared(&p)
+}
+
+// packOwn writes the words of one CPU: its own, its preempted task's, and its ways'.
+func (w *world) packOwn(words []uint64, i int) {
+	n := len(w.m.Roles)
+	words[i] = w.packCPU(i)
+	if w.m.Preempt {
+		words[n+i] = w.m.codec.PackTask(&w.parked[i])
+	}
+	if w.m.Code.Path.Ways() {
+		words[(w.m.layout.own-1)*n+i] = w.m.codec.PackWay(&w.cpu[i], &w.under[i])
+	}
 }
 
 func (w *world) packCPU(i int) uint64 {
@@ -229,18 +238,21 @@ func (w *world) unpack(words []uint64) { w.unpackOver(nil, words) }
 func (w *world) unpackOver(is, words []uint64) (changed uint, shared bool) {
 	same := func(i int) bool { return is != nil && is[i] == words[i] }
 	n := len(w.m.Roles)
+	ways := (w.m.layout.own - 1) * n
 	for i := range n {
-		if !same(i) {
-			w.unpackCPU(i, words[i])
-			changed |= 1 << i
-		}
 		if w.m.Preempt && !same(n+i) {
 			w.parked[i] = w.m.codec.UnpackTask(words[n+i], i)
 		}
+		on := w.m.Code.Path.Ways()
+		if same(i) && (!on || same(ways+i)) {
+			continue
+		}
+		w.unpackCPU(i, words[i])
+		if changed |= 1 << i; on {
+			w.m.codec.UnpackWay(words[ways+i], &w.cpu[i], &w.under[i])
+		}
 	}
-	if w.m.Preempt {
-		n *= 2
-	}
+	n *= w.m.layout.own
 	if is == nil || !slices.Equal(is[n:], words[n:]) {
 		p := packer{w: words[n:]}
 		w.unpackShared(&p)

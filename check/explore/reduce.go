@@ -279,8 +279,12 @@ func (w *world) runsOn(c *cpus.CPU, i int) bool {
 		return w.m.Refs == int3.NoRef || w.lookupsQuiet()
 	case cpus.Answering, cpus.Arriving: // others wait for it; the sooner the better
 		return true
-	case cpus.Returning, cpus.Retrying, cpus.Syncing, cpus.Resuming, cpus.CatchingUp: // fetches afresh
+	case cpus.Returning, cpus.Retrying, cpus.Syncing, cpus.Resuming: // fetches afresh
 		return true
+	case cpus.Crossing: // does so where it is on its way into the kernel
+		way, at := c.OnWay()
+		s := w.m.Code.Path.WaySteps(way)[at]
+		return s == cpus.DoCatchUp || s == cpus.DoSync
 	case cpus.Interrupted: // nobody else takes from its box
 		return w.alone()
 	case cpus.Calling:

@@ -35,6 +35,8 @@ type Stepped interface {
 	Park(cpu int)
 	Unpark(cpu, from int)
 	Tick(cpu int)
+	// NMI lets a non-maskable interrupt come, from which the CPU goes back by itself.
+	NMI(cpu int)
 
 	// Sit lets a patcher take a CPU over; Ground is what it then works on, and Stopping
 	// tells whether it has the machine stopped.
@@ -179,6 +181,8 @@ func (r *replay) act(a action, ch cpus.Chooser) (event cpus.Event, after string)
 		r.on.Change(cpu, (*cpus.CPU).SkipPoll)
 	case attend:
 		r.on.Change(cpu, (*cpus.CPU).Repoll)
+	case nmi:
+		r.on.NMI(cpu)
 	case tick:
 		r.on.Tick(cpu)
 	}

@@ -6,6 +6,7 @@ import (
 	"github.com/textpoke/textpoke/cpus"
 	"github.com/textpoke/textpoke/cpus/isa"
 	"github.com/textpoke/textpoke/int3"
+	"github.com/textpoke/textpoke/poke"
 	"github.com/textpoke/textpoke/records"
 )
 
@@ -144,11 +145,11 @@ func (w *world) Answer(t cpus.Ticket) {
 }
 
 // EnterKernel implements cpus.Shared.
-func (w *world) EnterKernel(cpu int) bool {
+func (w *world) EnterKernel(cpu int) cpus.Space {
 	was := w.space[cpu]
 	w.space[cpu] = 0
 	w.touched |= touchedCPU(cpu)
-	return was.Owes()
+	return was
 }
 
 // LeaveKernel implements cpus.Shared.
@@ -156,6 +157,36 @@ func (w *world) LeaveKernel(cpu int) {
 	w.space[cpu] = cpus.InUser
 	w.touched |= touchedCPU(cpu)
 }
+
+// own is what a CPU itself is about, beneath an NMI.
+func (w *world) own(cpu int) *cpus.CPU {
+	if w.cpu[cpu].InNMI() {
+		return &w.under[cpu]
+	}
+	return &w.cpu[cpu]
+}
+
+// offline tells whether rounds pass over a CPU.
+func (w *world) offline(cpu int) bool {
+	return w.m.Code.Path.ComesUp() && w.own(cpu).Offline(w.m.Code)
+}
+
+// comesUp tells whether some CPU is on its way to be online: who brings it up has the
+// lock of hotplug.
+func (w *world) comesUp() bool {
+	for i := range w.m.Roles {
+		if way, _ := w.own(i).OnWay(); way == cpus.OnUp {
+			return true
+		}
+	}
+	return false
+}
+
+// BringUp implements cpus.Shared; so do the other two: where CPUs are on their way says
+// it all.
+func (w *world) BringUp(int) bool { return w.Held[poke.HotplugLock] == 0 && !w.comesUp() }
+func (w *world) ComeOnline(int)   {}
+func (w *world) CameUp(int)       {}
 
 // Arrive implements cpus.Shared.
 func (w *world) Arrive(cpu int) {

@@ -18,12 +18,11 @@ func (e *expander) canonical(words []uint64) {
 	for i := 1; i < n; i++ {
 		for k := i; k > 0; k-- {
 			j := e.m.alike[k] // the CPU before it of the same class
-			if j < 0 || !less(words, k, int(j), n, e.m.Preempt) {
+			if j < 0 || !less(words, k, int(j), n, e.m.layout.own) {
 				break
 			}
-			words[k], words[j] = words[j], words[k]
-			if e.m.Preempt {
-				words[n+k], words[n+int(j)] = words[n+int(j)], words[n+k]
+			for at := 0; at < e.m.layout.own*n; at += n {
+				words[at+k], words[at+int(j)] = words[at+int(j)], words[at+k]
 			}
 			e.order[k], e.order[j] = e.order[j], e.order[k]
 			k = int(j) + 1
@@ -31,12 +30,14 @@ func (e *expander) canonical(words []uint64) {
 	}
 }
 
-// less orders CPUs by their words.
-func less(words []uint64, a, b, n int, preempt bool) bool {
-	if words[a] != words[b] || !preempt {
-		return words[a] < words[b]
+// less orders CPUs by their words, of which each has so many.
+func less(words []uint64, a, b, n, own int) bool {
+	for at := 0; at < own*n; at += n {
+		if words[at+a] != words[at+b] {
+			return words[at+a] < words[at+b]
+		}
 	}
-	return words[n+a] < words[n+b]
+	return false
 }
 
 // findAlike says for each CPU which one before it is its equal: of the same role,
@@ -77,7 +78,7 @@ func (m *Model) findPast() {
 // sitesAlike tells whether nothing tells one site from another any more but the
 // CPUs that are about it: every site is the same, and nobody will change that.
 func (w *world) sitesAlike() bool {
-	if w.logged > 0 || w.published != 0 || w.m.Preempt {
+	if w.logged > 0 || w.published != 0 || w.m.Preempt || w.m.Code.Path.NMIs() {
 		return false
 	}
 	for i := range w.m.Programs {

@@ -44,7 +44,8 @@ type Site struct {
 // "p0 c1:1,0 b0": patcher 0 steps, CPU 1 steps and its questions are answered by 1
 // and 0, patcher 0 begins. d0.1: the second of its buffered stores drains; k1: the
 // task of CPU 1 is preempted; u1.0: CPU 1 goes on with the task parked by CPU 0; s1: CPU
-// 1 does not look for interrupts; a1: it does, after all; t1: its timer ticks.
+// 1 does not look for interrupts; a1: it does, after all; n1: an NMI comes; t1: its timer
+// ticks.
 func (t *Trace) Schedule() string {
 	list := make([]string, len(t.Steps))
 	for i := range t.Steps {
@@ -53,7 +54,7 @@ func (t *Trace) Schedule() string {
 	return strings.Join(list, " ")
 }
 
-const kindLetters = "cpbdkusat"
+const kindLetters = "cpbdkusant"
 
 // spell writes an action as a schedule has it.
 func (a action) spell(answers []uint8) string {

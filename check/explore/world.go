@@ -16,6 +16,7 @@ type world struct {
 	m      *Model
 	cpu    [MaxCPUs]cpus.CPU
 	parked [MaxCPUs]cpus.Task
+	under  [MaxCPUs]cpus.CPU // what an NMI has interrupted
 	state
 	patcher [MaxPatchers]poke.Patcher
 
@@ -104,6 +105,11 @@ func newWorld(m *Model) *world {
 	w.shared, w.ground = w, w
 	for i, r := range m.Roles {
 		w.cpu[i] = cpus.CPU{ID: int32(i), Role: r, Synced: 1}
+		w.under[i] = cpus.CPU{ID: int32(i), Role: r}
+		if r == cpus.Offline { // busy, once it is online
+			w.cpu[i].Role, w.under[i].Role = cpus.Busy, cpus.Busy
+			w.cpu[i].PowerOff()
+		}
 	}
 	for i, p := range m.Programs {
 		w.patcher[i] = p.patcher(m.Code)

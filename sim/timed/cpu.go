@@ -136,6 +136,7 @@ func (m *Machine) step(i int, s *cpuState) Nanos {
 		m.padOf = i
 	}
 	before, begun := s.cpu.Phase, m.pad.Begun()
+	_, at := s.cpu.OnWay()
 	event := cpus.Step(&s.cpu, m.code, m, &m.steps, m.pad)
 	if event != cpus.Nothing {
 		s.tally[event]++
@@ -147,6 +148,9 @@ func (m *Machine) step(i int, s *cpuState) Nanos {
 		m.Report(m.pad.Violation)
 	}
 	cost, stolen := m.cost(i, s, before, event)
+	if before == cpus.Crossing {
+		cost, stolen = m.crossing(at)
+	}
 	if stolen {
 		s.stolen += cost
 	}
@@ -172,12 +176,16 @@ func (m *Machine) cost(i int, s *cpuState, before cpus.Phase, event cpus.Event) 
 		if s.cpu.Phase == cpus.Syncing || s.cpu.Phase == cpus.Answering {
 			return nanos(c.Handler), true
 		}
-	case cpus.Entering:
-		return nanos(c.UserEntry + c.DeferralEntry), false
-	case cpus.CatchingUp:
-		return nanos(c.CatchUp), true
 	}
 	return 0, false
+}
+
+// crossing is what a step on the way into the kernel takes: "enter", then "catch up".
+func (m *Machine) crossing(at int) (Nanos, bool) {
+	if at == 0 {
+		return nanos(m.costs.UserEntry + m.costs.DeferralEntry), false
+	}
+	return nanos(m.costs.CatchUp), true
 }
 
 // owed is a cost with those that were put off until it.

@@ -73,6 +73,9 @@ func (m *Machine) Release(ops uint64) { m.SetOps(ops, cpus.CalledFreed) }
 
 // Lock implements poke.Ground.
 func (m *Machine) Lock(mu poke.Mutex) bool {
+	if mu == poke.HotplugLock && m.bringing {
+		return false
+	}
 	took, broken := m.rules.Lock(&m.Commons, mu, 0, m.patch.home)
 	m.breaks(broken)
 	return took

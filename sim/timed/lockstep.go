@@ -12,21 +12,28 @@ import (
 // patcher, who works on the Lockstep (poke.Ground). Nothing takes any time then. What a
 // store has replaced can be fetched until a CPU synchronises, as if Costs.FetchLag had no
 // end, and interrupts have arrived when they are sent.
-type Lockstep struct{ *Machine }
+type Lockstep struct {
+	*Machine
+	under []cpus.CPU // what an NMI has interrupted
+}
 
 // NewLockstep builds such a machine; what things take makes no difference. Every CPU is
 // between two calls, in the kernel.
 func NewLockstep(cfg Config) (*Lockstep, error) {
 	cfg.Costs = &calibration.Costs{}
-	m, err := New(cfg)
+	m, err := build(cfg)
 	if err != nil {
 		return nil, err
 	}
 	for i := range m.cpus {
 		s := &m.cpus[i]
 		s.cpu, s.space = cpus.CPU{ID: int32(i), Role: s.cpu.Role, Synced: 1}, 0
+		if s.cpu.Role == cpus.Offline {
+			s.cpu.Role = cpus.Busy
+			s.cpu.PowerOff()
+		}
 	}
-	return &Lockstep{m}, nil
+	return &Lockstep{m, make([]cpus.CPU, len(m.cpus))}, nil
 }
 
 // Window implements cpus.Shared.
@@ -88,8 +95,14 @@ func (l *Lockstep) Step(cpu int, ch cpus.Chooser) cpus.Event {
 	if l.pad.Found {
 		l.Report(l.pad.Violation)
 	}
+	if c := &l.cpus[cpu].cpu; c.Over(l.code) {
+		c.Return(l.under[cpu])
+	}
 	return event
 }
+
+// NMI lets a non-maskable interrupt come, whatever the CPU is in the middle of.
+func (l *Lockstep) NMI(cpu int) { l.under[cpu] = l.cpus[cpu].cpu.NMI() }
 
 // Park preempts a CPU's task. A grace period that had not asked the CPU yet asks the task.
 func (l *Lockstep) Park(cpu int) {

@@ -76,10 +76,11 @@ type Machine struct {
 	called cpus.OpsStates // of ops
 	rules  poke.Rules
 	poke.Commons
-	expose exposure
-	patch  patcher
-	stores stores
-	line   line // of the reference count that all CPUs share
+	bringing bool // a CPU is being brought up, in a Lockstep
+	expose   exposure
+	patch    patcher
+	stores   stores
+	line     line // of the reference count that all CPUs share
 	// comparisons is what the last lookup took.
 	comparisons int32
 	lookups     []lookup // by site, the last that found it
@@ -127,6 +128,15 @@ const (
 
 // New builds a machine at rest, at time 0.
 func New(cfg Config) (*Machine, error) {
+	m, err := build(cfg)
+	if err == nil {
+		err = expressible(cfg.Code)
+	}
+	return m, err
+}
+
+// build is New for whoever makes the CPUs' steps itself.
+func build(cfg Config) (*Machine, error) {
 	n := len(cfg.Roles)
 	switch {
 	case n == 0 || n > cpus.MaxCPUs:
@@ -137,9 +147,6 @@ func New(cfg Config) (*Machine, error) {
 		return nil, errors.New("no sites: nothing can be patched or called")
 	}
 	if err := cfg.Code.Complete(); err != nil {
-		return nil, err
-	}
-	if err := expressible(cfg.Code); err != nil {
 		return nil, err
 	}
 	if cfg.Called == 0 {
@@ -193,6 +200,11 @@ func expressible(c *cpus.Code) error {
 	entry := c.Path.Program(cpus.OnEntry)
 	usual := c.Path.With(cpus.EntryCatchesUp)
 	caught := usual.Program(cpus.OnEntry)
+	for _, way := range []cpus.Section{cpus.OnExit, cpus.OnNMI, cpus.OnUp} {
+		if p := c.Path.Program(way); p != (cpus.Program{}) {
+			return fmt.Errorf("the timed engine has no rule for the path \"%s: %s\" (the live engine and check take it)", way, p)
+		}
+	}
 	switch {
 	case c.Path.Tells() && entry != caught:
 		return fmt.Errorf("the timed engine has no rule for the path \"%s: %s\": want %q (the live engine and check take it)",

@@ -5,6 +5,7 @@ package timed
 import (
 	"github.com/textpoke/textpoke/cpus"
 	"github.com/textpoke/textpoke/cpus/isa"
+	"github.com/textpoke/textpoke/poke"
 	"github.com/textpoke/textpoke/records"
 )
 
@@ -91,15 +92,13 @@ func (m *Machine) Answer(cpus.Ticket) {
 }
 
 // EnterKernel implements cpus.Shared.
-func (m *Machine) EnterKernel(cpu int) bool {
+func (m *Machine) EnterKernel(cpu int) cpus.Space {
 	s := &m.cpus[cpu]
 	was := s.space
-	s.space = 0
-	if !was.Owes() {
-		return false
+	if s.space = 0; was.Owes() {
+		m.ledger.life[cpu].caughtUp()
 	}
-	m.ledger.life[cpu].caughtUp()
-	return true
+	return was
 }
 
 // LeaveKernel implements cpus.Shared.
@@ -107,6 +106,20 @@ func (m *Machine) LeaveKernel(cpu int) {
 	s := &m.cpus[cpu]
 	s.space, s.outside = cpus.InUser, m.now
 }
+
+// BringUp implements cpus.Shared: there is one patcher, and one CPU at a time that is
+// brought up.
+func (m *Machine) BringUp(int) bool {
+	if m.bringing || m.Held[poke.HotplugLock] != 0 {
+		return false
+	}
+	m.bringing = true
+	return true
+}
+
+// ComeOnline and CameUp implement cpus.Shared.
+func (m *Machine) ComeOnline(cpu int) { m.cpus[cpu].online = true }
+func (m *Machine) CameUp(int)         { m.bringing = false }
 
 // Arrive implements cpus.Shared.
 func (m *Machine) Arrive(cpu int) {

@@ -1,0 +1,158 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package cpus
+
+import "slices"
+
+// A way is a section of the path that a CPU goes through between two stretches of calls:
+// from user space into the kernel and back, through a non-maskable interrupt, and when
+// it comes online. It is made step by step, with interrupts off.
+
+// WaySteps are the steps of a section that is a way; none of one that is none.
+func (p *Path) WaySteps(in Section) []PathStep {
+	if in < OnEntry {
+		return nil
+	}
+	return p.programs[in].Steps()
+}
+
+// Ways tells whether a CPU has more to remember than where it is in a call: the ways
+// that it goes.
+func (p *Path) Ways() bool { return p.tells || p.NMIs() || p.ComesUp() }
+
+// NMIs tells whether non-maskable interrupts come, at any step of any CPU.
+func (p *Path) NMIs() bool { return p.programs[OnNMI] != Program{} }
+
+// ComesUp tells whether CPUs that are offline come online, at any time.
+func (p *Path) ComesUp() bool { return p.programs[OnUp] != Program{} }
+
+// earlyCall tells whether the way into the kernel begins with a call.
+func (p *Path) earlyCall() bool { return p.programs[OnEntry][0] == DoCallEarly }
+
+// What a CPU knows of its page tables and of what it has said, one bit each.
+const (
+	userCR3   uint8 = 1 << iota // user space's are loaded
+	kernelNMI                   // the NMI has found the kernel's: it leaves the way in and out out
+	saidUser                    // before "enter" the CPU had said that it is in user space
+	leftOut                     // and rounds had left it out
+)
+
+// begin begins a way at one of its steps.
+func (c *CPU) begin(way Section, at uint8) {
+	c.Phase, c.way, c.at = Crossing, way, at
+}
+
+// cross makes a step of the way that the CPU is on.
+func (c *CPU) cross(code *Code, sh Shared) {
+	steps := code.Path.WaySteps(c.way)
+	switch steps[c.at] {
+	case DoCallEarly:
+		c.Phase, c.Awake = Boundary, 1
+		c.at++
+		return
+	case DoEnter:
+		was := sh.EnterKernel(int(c.ID))
+		c.cr3 &^= saidUser | leftOut
+		if was&InUser != 0 {
+			c.cr3 |= saidUser
+		}
+		if was.Owes() {
+			c.cr3 |= leftOut
+		}
+	case DoCatchUp, DoSync:
+		c.Synced = sh.Seq()
+	case DoAwaitResume:
+		if !sh.Resumed(int(c.ID)) {
+			return
+		}
+	case DoLeave, DoLeaveAgain:
+		sh.LeaveKernel(int(c.ID))
+	case DoLookAtCR3:
+		if c.cr3&userCR3 == 0 {
+			c.cr3 |= kernelNMI
+		}
+	case DoLoadKernelCR3:
+		c.cr3 &^= userCR3
+	case DoLoadUserCR3:
+		c.cr3 |= userCR3
+	case DoComeOnline:
+		sh.ComeOnline(int(c.ID))
+	}
+	c.at++
+	c.goOn(code, sh)
+}
+
+// goOn passes over the steps that are left out, and ends the way behind its last one.
+func (c *CPU) goOn(code *Code, sh Shared) {
+	steps := code.Path.WaySteps(c.way)
+	for int(c.at) < len(steps) && c.leavesOut(steps) {
+		c.at++
+	}
+	if c.Phase = Crossing; int(c.at) < len(steps) {
+		return
+	}
+	switch c.way {
+	case OnEntry:
+		c.Phase, c.Awake = Boundary, awakeCalls
+		c.cr3 &= userCR3
+	case OnExit:
+		c.Phase = Asleep
+	case OnNMI:
+		return // whoever let it come goes back: see Over
+	case OnUp:
+		c.Phase = Boundary
+		sh.CameUp(int(c.ID))
+	}
+	c.way, c.at = AtSite, 0
+}
+
+// leavesOut tells whether the next step of the way is passed over.
+func (c *CPU) leavesOut(steps []PathStep) bool {
+	switch s := steps[c.at]; s {
+	case DoCallEarly, DoSync:
+		return false
+	case DoCatchUp, DoAwaitResume:
+		entered := slices.Contains(steps[:c.at], DoEnter)
+		return c.cr3&kernelNMI != 0 || entered && c.cr3&leftOut == 0
+	case DoLeaveAgain:
+		return c.cr3&kernelNMI != 0 || c.cr3&saidUser == 0
+	}
+	return c.cr3&kernelNMI != 0
+}
+
+// NMI interrupts the CPU, whatever it is in the middle of, and returns that; what it has
+// fetched ahead stays.
+func (c *CPU) NMI() (under CPU) {
+	under = *c
+	*c = CPU{ID: c.ID, Role: c.Role, Synced: c.Synced, cr3: c.cr3 & userCR3}
+	c.begin(OnNMI, 0)
+	under.Synced = 0
+	return under
+}
+
+// InNMI tells whether the CPU handles a non-maskable interrupt, Over whether it is
+// through with it: the CPU then has to go back, by Return.
+func (c *CPU) InNMI() bool { return c.way == OnNMI }
+
+// Over is the end of what InNMI asks for.
+func (c *CPU) Over(code *Code) bool {
+	return c.way == OnNMI && c.Phase == Crossing && int(c.at) == len(code.Path.WaySteps(OnNMI))
+}
+
+// Return goes back to what an NMI has interrupted.
+func (c *CPU) Return(under CPU) {
+	under.Synced = c.Synced
+	*c = under
+}
+
+// OnWay tells which way the CPU is on, and at which of its steps; AtSite where it is on
+// none.
+func (c *CPU) OnWay() (way Section, at int) { return c.way, int(c.at) }
+
+// Offline tells whether rounds pass over the CPU: it is down, or on its way up.
+func (c *CPU) Offline(code *Code) bool {
+	return c.Phase == Down || c.way == OnUp && !slices.Contains(code.Path.WaySteps(OnUp)[:c.at], DoComeOnline)
+}
+
+// PowerOff makes the CPU one that is offline.
+func (c *CPU) PowerOff() { c.Phase = Down }
