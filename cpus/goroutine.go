@@ -122,7 +122,7 @@ func (r *runner) run() {
 	rng := rand.New(rand.NewPCG(r.chooser.rng.Uint64(), 0))
 	for {
 		r.steps(rng.IntN(quantum) + 1)
-		if r.m.code.Path.NMIs() && rng.IntN(nmiEvery) == 0 && !r.cpu.InNMI() && r.cpu.Phase != Down {
+		if r.m.code.Disturbs(&r.cpu) && rng.IntN(nmiEvery) == 0 {
 			r.nmi()
 		}
 		switch {

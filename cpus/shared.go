@@ -29,6 +29,9 @@ type Code struct {
 	// Deaf are the CPUs, one bit each, whose interrupts do not make them fetch
 	// afresh: a fault of the hardware or of its emulator.
 	Deaf uint64
+	// Disturbed are the CPUs, one bit each, that NMIs come to where the path has them; 0:
+	// every CPU.
+	Disturbed uint64
 	// Stretch is the order of length, in calls, of a stretch with interrupts
 	// masked. 0: maskStretch.
 	Stretch int

@@ -145,6 +145,13 @@ func (c *CPU) Return(under CPU) {
 	*c = under
 }
 
+// Disturbs tells whether an NMI can come to a CPU now: where the path has them, to one
+// that is not in another one and not offline.
+func (c *Code) Disturbs(cpu *CPU) bool {
+	here := c.Disturbed == 0 || c.Disturbed>>uint(cpu.ID)&1 != 0
+	return here && c.Path.NMIs() && !cpu.InNMI() && cpu.Phase != Down
+}
+
 // OnWay tells which way the CPU is on, and at which of its steps; AtSite where it is on
 // none.
 func (c *CPU) OnWay() (way Section, at int) { return c.way, int(c.at) }

@@ -115,7 +115,7 @@ func (w *world) enabled(list []action) []action {
 	}
 	for i := range w.m.Roles {
 		c := &w.cpu[i]
-		if w.m.Code.Path.NMIs() && !c.InNMI() && c.Phase != cpus.Down {
+		if w.m.Code.Disturbs(c) {
 			list = append(list, action{kind: nmi, who: uint8(i)})
 		}
 		if w.leased(i) {

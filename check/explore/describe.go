@@ -288,6 +288,9 @@ func (w *world) didFetch(was, c *cpus.CPU, site string) string {
 	if c.Phase == cpus.Asleep {
 		return "goes to sleep"
 	}
+	if c.Phase == cpus.Crossing {
+		return "sets out for user space"
+	}
 	insn := "fetches " + site
 	if was.Phase == cpus.Second {
 		insn = "fetches the second instruction of " + site

@@ -49,7 +49,8 @@ func (m *Model) findAlike() {
 			continue
 		}
 		for k := i - 1; k >= 0; k-- {
-			if m.Roles[k] == r && !m.houses(k) && m.Code.Deaf>>k&1 == m.Code.Deaf>>i&1 {
+			same := func(set uint64) bool { return set>>k&1 == set>>i&1 }
+			if m.Roles[k] == r && !m.houses(k) && same(m.Code.Deaf) && same(m.Code.Disturbed) {
 				m.alike[i] = int8(k)
 				break
 			}

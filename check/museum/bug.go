@@ -27,10 +27,9 @@ type Bug struct {
 	// Want is what breaks, in the way that the report says.
 	Want cpus.Property
 
-	// Tracer says that it is about who is called, and not about how text is changed.
-	Tracer bool
-	// Hardening says that nobody has seen it: upstream removed the danger.
-	Hardening bool
+	// About is what it is about beside how text is changed, or what it is if not a bug:
+	// one of the words of kinds.
+	About string
 
 	file     string    // that it is told in
 	sections []section // its machine, before and after the fix
@@ -105,15 +104,10 @@ func Cases() []Bug { return slices.DeleteFunc(All(), func(b Bug) bool { return b
 
 // Kind is what the bug is listed as.
 func (b *Bug) Kind() string {
-	switch {
-	case b.Number == "":
+	if b.Number == "" && b.About == aboutTracers {
 		return "tracer case"
-	case b.Tracer:
-		return "tracer bug"
-	case b.Hardening:
-		return "hardening"
 	}
-	return "bug"
+	return kinds[b.About]
 }
 
 // Named finds a bug or a case.

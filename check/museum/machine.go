@@ -50,6 +50,14 @@ var settings = map[string]func(s *stage, rest string) error{
 		s.code.Deaf, err = bit(rest, "cpu")
 		return err
 	},
+	"nmis": func(s *stage, rest string) (err error) { // come to no other one
+		at, ok := strings.CutPrefix(rest, "at ")
+		if !ok {
+			return fmt.Errorf("%q: want \"at cpu\" and a number", rest)
+		}
+		s.code.Disturbed, err = bit(at, "cpu")
+		return err
+	},
 	"probed": func(s *stage, rest string) (err error) { // somebody else's breakpoint is there throughout
 		s.code.Probed, err = bit(rest, "site")
 		return err

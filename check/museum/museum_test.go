@@ -30,7 +30,7 @@ func search(t *testing.T, b *Bug, fixed bool, o explore.Options, options ...Opti
 	if err != nil {
 		t.Fatal(err)
 	}
-	o.LimitStates = 200_000 // a second's worth
+	o.LimitStates = 1_000_000 // seconds' worth
 	r, err := explore.Explore(context.Background(), m, o)
 	if err != nil {
 		t.Fatal(err)
@@ -106,15 +106,17 @@ func TestFetchModels(t *testing.T) {
 		for _, f := range cpus.Fetches() {
 			reduce := explore.Options{Reduce: explore.Reductions{Symmetry: true, Order: true}}
 			expect(t, &b, true, reduce, WithFetch(f))
-			if b.Name == "ghost-int3" && (f == cpus.Weak || f == cpus.Coherent || f == cpus.Quadword) {
-				// A CPU that never fetches afresh tears first; an emulator does not.
+			tears := b.Name == "ghost-int3" || b.Name == "hit-while-brought-up"
+			if tears && (f == cpus.Weak || f == cpus.Coherent || f == cpus.Quadword) {
+				// A CPU that no round makes fetch afresh tears first; an emulator does not.
 				if _, r := search(t, &b, false, reduce, WithFetch(f)); r.Verdict != explore.Unsafe ||
 					r.Violation.Property != cpus.TornFetch {
 					t.Errorf("%s, %s: %s %v", b.Name, f, r.Verdict, r.Violation)
 				}
 				continue
 			}
-			if f == cpus.Atomic && b.Want == cpus.TornFetch {
+			apart := b.About == "proposal" // what misses a whole round mixes what no one store has left
+			if (f == cpus.Atomic || f == cpus.Ordered && apart) && b.Want == cpus.TornFetch {
 				if _, r := search(t, &b, false, reduce, WithFetch(f)); r.Verdict == explore.Unsafe &&
 					r.Violation.Property == b.Want {
 					t.Errorf("%s, %s: %s", b.Name, f, r.Violation)

@@ -98,6 +98,28 @@ var plots = map[string][]string{
 		"cpu 1: looks up whom to call directly for site 0: nobody", "cpu 1: asks what was promised"},
 	"direct-entry-removed-first": {"patcher 0: promises site 0", "patcher 0: Write direct call",
 		"cpu 1: looks up whom to call directly for site 0: nobody", "cpu 1: asks what was promised"},
+	"deferral-flag-late": {
+		"cpu 1: says that it is in user space", "cpu 1: fetches afresh", "patcher 0: Write breakpoint",
+		"patcher 0: Sync 1 lazy: done", "patcher 0: Write tail", "cpu 1: says that it is in the kernel", "cpu 1: fetches site 0: 0f",
+	},
+	"deferral-nmi-on-exit": {
+		"cpu 1: says that it is in user space", "cpu 1: an NMI comes", "cpu 1: looks which page tables", "patcher 0: Sync 1 lazy: done",
+		"patcher 0: Write tail", "cpu 1: fetches site 0: 0f",
+	},
+	"deferral-nmi-on-entry": {
+		"cpu 1: says that it is in the kernel", "cpu 1: an NMI comes", "cpu 1: looks which page tables",
+		"cpu 1: says that it is in user space; the NMI is over", "cpu 1: fetches afresh", "patcher 0: Sync 1 lazy: done",
+		"patcher 0: Write tail", "cpu 1: fetches site 0: 0f",
+	},
+	"nmi-in-stop-machine": {"cpu 1: stands still", "patcher 0: Write word", "cpu 1: an NMI comes", "cpu 1: fetches site 0: e8"},
+	"hit-while-brought-up": {
+		"patcher 0: Sync 2: done", "cpu 2: is being brought up", "patcher 0: Sync 3: done", "patcher 0: Unpublish",
+		"cpu 2: tries to take a reference",
+	},
+	"online-before-fetch": {
+		"cpu 1: is being brought up", "patcher 0: Write word", "patcher 0: Sync 1: done", "patcher 0: promises site 0", "cpu 1: is online",
+		"cpu 1: fetches site 0",
+	},
 	"multi-attach-free": {"patcher 0: GracePeriod: done", "patcher 0: Release", "fetches site 0: call",
 		"calls ops"},
 }

@@ -134,18 +134,22 @@ func (r *reader) add(said string) {
 	s.lines = append(s.lines, l)
 }
 
-// What a case can be about beside how text is changed, or what it is if not a bug.
-const (
-	aboutTracers   = "tracers"
-	aboutHardening = "hardening"
-)
+// aboutTracers: about who is called, and not about how text is changed.
+const aboutTracers = "tracers"
+
+// kinds is what a text is listed as, by what it is about: a rule is what kernels keep to
+// or would have to, a proposal was never merged, and what hardening has removed nobody
+// has met.
+var kinds = map[string]string{
+	"": "bug", aboutTracers: "tracer bug", "hardening": "hardening", "rule": "rule", "proposal": "proposal",
+}
 
 // bug is what the lines amount to.
 func (r *reader) bug() *Bug {
 	h := r.headers
 	return &Bug{
 		Name: h["name"], Number: h["number"], Title: h["title"], Versions: h["versions"], Source: h["source"],
-		Story: h["story"], Fix: h["fix"], Want: cpus.Property(h["breaks"]), Tracer: h["about"] == aboutTracers, Hardening: h["about"] == aboutHardening,
+		Story: h["story"], Fix: h["fix"], Want: cpus.Property(h["breaks"]), About: h["about"],
 		file: r.file, sections: r.sections,
 	}
 }

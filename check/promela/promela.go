@@ -63,6 +63,8 @@ func supported(m *explore.Model) error {
 		return no("tasks that are preempted")
 	case m.Code.Path.After() == cpus.DoLookUpDirect:
 		return no("calls that are looked up by the address of their site")
+	case m.Code.Path.NMIs():
+		return no("non-maskable interrupts")
 	case m.Code.Path.Masks():
 		return no("an entry that masks interrupts")
 	case m.Code.Path.Apart():
