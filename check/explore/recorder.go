@@ -40,7 +40,7 @@ func (r *recorder) act(a action, ch cpus.Chooser) {
 	r.reads, r.writes, r.adds = 0, 0, 0
 	w, who := r.w, int(a.who)
 	switch a.kind {
-	case stepCPU, skip, attend, tick:
+	case stepCPU, skip, attend, tick, nmi:
 		r.change(Registers, who)
 		for i := range w.m.Programs {
 			if w.m.homes[i] == who { // its own task waits while the patcher sits there
@@ -153,7 +153,7 @@ func (r *recorder) Answer(t cpus.Ticket) {
 	r.w.Answer(t)
 }
 
-func (r *recorder) EnterKernel(cpu int) bool {
+func (r *recorder) EnterKernel(cpu int) cpus.Space {
 	r.change(Mail, cpu)
 	return r.w.EnterKernel(cpu)
 }
@@ -162,6 +162,22 @@ func (r *recorder) LeaveKernel(cpu int) {
 	r.change(Mail, cpu)
 	r.w.LeaveKernel(cpu)
 }
+
+// online notes that who is online is read: every CPU's own way tells.
+func (r *recorder) online() {
+	for i := 0; i < len(r.w.m.Roles) && r.w.m.Code.Path.ComesUp(); i++ {
+		r.read(Registers, i)
+	}
+}
+
+func (r *recorder) BringUp(cpu int) bool {
+	r.online()
+	r.read(Locks, 0)
+	return r.w.BringUp(cpu)
+}
+
+func (r *recorder) ComeOnline(cpu int) { r.w.ComeOnline(cpu) }
+func (r *recorder) CameUp(cpu int)     { r.w.CameUp(cpu) }
 
 func (r *recorder) Arrive(cpu int) {
 	r.change(Mail, cpu)

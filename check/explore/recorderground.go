@@ -51,6 +51,7 @@ func (r *recorder) Release(ops uint64) {
 }
 
 func (r *recorder) Lock(mu poke.Mutex) bool {
+	r.online()
 	r.change(Locks, 0)
 	return r.w.Lock(mu)
 }
@@ -97,6 +98,7 @@ func (r *recorder) Clear() {
 }
 
 func (r *recorder) Send(c cpus.Cause, lazy bool) {
+	r.online()
 	r.send()
 	if c == cpus.Quiesce {
 		for i := range r.w.m.Roles {
@@ -122,6 +124,7 @@ func (r *recorder) Answered() bool {
 }
 
 func (r *recorder) StopMachine() bool {
+	r.online()
 	r.change(Stopping, 0)
 	if r.w.stopping == 0 {
 		r.send()
