@@ -142,6 +142,8 @@ type Summary struct {
 	Records     int // rounds of the records that the row shows
 	Model       int
 	Quietest    float64 // the smallest of the receivers' medians over repetitions: the clean value
+	Median      float64 // of all receivers' readings
+	Mode        int     // of them: the most frequent, of several the smallest
 	ExactShare  float64 // of the receivers' readings that are the model's
 	Background  float64 // median of what readings exceed the model by
 	Why         string  // the clean value differs; "" where it agrees
@@ -199,16 +201,17 @@ func summaryOf(rows []*Row) Summary {
 		Batches: r.Batches, Model: r.Model, Records: r.Kernel.RecordRounds(max(r.Batches, 0), r.Functions)[r.Measured.Row],
 	}
 	byCPU := map[int][]int{}
-	var beyond []int
+	var beyond, readings []int
 	exact := 0
 	for _, r := range rows {
 		byCPU[r.CPU] = append(byCPU[r.CPU], r.Delta)
-		beyond = append(beyond, r.Difference())
+		beyond, readings = append(beyond, r.Difference()), append(readings, r.Delta)
 		if r.Difference() == 0 {
 			exact++
 		}
 	}
 	s.Receivers, s.ExactShare, s.Background = len(byCPU), float64(exact)/float64(len(rows)), median(beyond)
+	s.Median, s.Mode = median(readings), mode(readings)
 	first := true
 	for _, deltas := range byCPU {
 		s.Repetitions = max(s.Repetitions, len(deltas))
@@ -224,4 +227,28 @@ func median(of []int) float64 {
 	sorted := slices.Sorted(slices.Values(of))
 	n := len(sorted)
 	return float64(sorted[(n-1)/2]+sorted[n/2]) / 2
+}
+
+// mode is the most frequent of some numbers, the smallest of several.
+func mode(of []int) int {
+	count, best := map[int]int{}, of[0]
+	for _, n := range of {
+		count[n]++
+	}
+	for n, times := range count {
+		if times > count[best] || times == count[best] && n < best {
+			best = n
+		}
+	}
+	return best
+}
+
+// statistics are ways to say in one number what receivers took.
+var statistics = []struct {
+	name string
+	of   func(*Summary) float64
+}{
+	{"quietest receiver: the smallest of the medians over repetitions", func(s *Summary) float64 { return s.Quietest }},
+	{"median of all receivers' readings", func(s *Summary) float64 { return s.Median }},
+	{"mode of all receivers' readings", func(s *Summary) float64 { return float64(s.Mode) }},
 }

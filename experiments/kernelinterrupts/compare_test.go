@@ -251,3 +251,26 @@ func TestTables(t *testing.T) {
 		}
 	}
 }
+
+// TestStatistics: of three receivers with a few repetitions, worked out by hand; and the quietest receiver
+// agrees most often, since background only adds.
+func TestStatistics(t *testing.T) {
+	if m := mode([]int{5, 3, 5, 3, 9}); m != 3 {
+		t.Errorf("mode %d, want the smaller of two", m)
+	}
+	if m := mode([]int{7, 9, 9}); m != 9 {
+		t.Errorf("mode %d", m)
+	}
+	r, err := answer(t).report()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if len(r.Statistics) != len(statistics) || r.Statistics[0].Exact != r.Exact || r.Statistics[0].Comparable != r.Comparable {
+		t.Fatalf("%+v", r.Statistics)
+	}
+	for _, s := range r.Statistics[1:] {
+		if s.Exact > r.Exact || s.Comparable != r.Comparable {
+			t.Errorf("%+v agrees more often than the quietest receiver", s)
+		}
+	}
+}

@@ -15,6 +15,7 @@ type report struct {
 	Rows                 []*reportRow
 	Readings             []*reportReadings
 	Fewer                []string
+	Statistics           []reportStatistic
 	Ledgers              []reportEntry
 	Measured, Unmodelled int
 	ModuleRecords        int
@@ -41,6 +42,11 @@ type (
 		Role                    string
 		All, Exact, More, Fewer int
 	}
+	// reportStatistic is how often one statistic is the model's.
+	reportStatistic struct {
+		Name              string
+		Exact, Comparable int
+	}
 	reportEntry struct {
 		Kernel, Scenario, Direction, Part, Cause, Row string
 		Pokes, Rounds                                 int
@@ -52,7 +58,28 @@ func (a *Answer) report() (*report, error) {
 	r := &report{Measured: len(a.Rows)}
 	a.toggles(r)
 	a.readings(r)
+	a.byStatistic(r)
 	return r, a.ledgers(r)
+}
+
+// byStatistic says of each statistic how often it is the model's, in the rows that can be
+// asked exactly.
+func (a *Answer) byStatistic(r *report) {
+	quiet := a.quiet()
+	for _, st := range statistics {
+		n := reportStatistic{Name: st.name}
+		for i := range a.Summaries {
+			s := &a.Summaries[i]
+			if !s.Load.Switches() || !quiet[rowKey{s.Kernel, s.CPUs, s.Row}] {
+				continue
+			}
+			n.Comparable++
+			if st.of(s) == float64(s.Model) {
+				n.Exact++
+			}
+		}
+		r.Statistics = append(r.Statistics, n)
+	}
 }
 
 // toggles says how many clean values agree. Those can be held against the model

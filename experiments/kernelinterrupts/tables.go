@@ -51,6 +51,8 @@ var summaryColumns = results.Columns[Summary]{
 		Cell: func(s Summary) any { return s.Model }},
 	{Name: "quietest_median", Doc: "smallest of the receivers' medians over repetitions: the clean value",
 		Cell: func(s Summary) any { return s.Quietest }},
+	{Name: "median", Doc: "of all receivers' readings", Cell: func(s Summary) any { return s.Median }},
+	{Name: "mode", Doc: "of all receivers' readings: the most frequent", Cell: func(s Summary) any { return s.Mode }},
 	{Name: "difference", Doc: "the clean value beyond the model",
 		Cell: func(s Summary) any { return s.Difference() }},
 	{Name: "exact_share", Doc: "share of the receivers' readings that are the model's exactly",

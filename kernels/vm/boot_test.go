@@ -5,7 +5,10 @@ package vm
 import (
 	"os"
 	"os/exec"
+	"slices"
 	"testing"
+
+	"github.com/textpoke/textpoke/results/interrupts"
 )
 
 // TestBoot boots a kernel of Linux 6.1 or later for x86 (the file that TEXTPOKE_KERNEL names; .ci/vm fetches
@@ -36,6 +39,25 @@ func TestBoot(t *testing.T) {
 	}
 	if len(m.Skips) != 1 || m.Skips[0].Action != "tracepoint:no_such_event" {
 		t.Errorf("skipped: %v", m.Skips)
+	}
+	clean := 0
+	for _, r := range m.Readings {
+		if r.Action == "static-key:sched_schedstats" && r.Direction != Control {
+			i := slices.IndexFunc(r.Rows, func(row Row) bool { return row.Name == "CAL" })
+			if i < 0 {
+				t.Fatalf("no row CAL in %+v", r)
+			}
+			delta := make([]int64, len(roles))
+			for cpu, n := range r.Rows[i].Interrupts {
+				delta[cpu] = int64(n)
+			}
+			if e := interrupts.Explain(delta); e.Known && e.Rounds == 3 && e.Sent[0] == 3 {
+				clean++
+			}
+		}
+	}
+	if clean == 0 {
+		t.Error("in no reading the counts are exactly three rounds that CPU 0 sent")
 	}
 	took := map[string]float64{}
 	for _, s := range m.Summaries() {
