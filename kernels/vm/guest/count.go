@@ -48,7 +48,6 @@ var firmwareEvents = []struct {
 	code        uint64
 	name, about string
 }{
-	{7, "FW_IPI_RECVD", "Firmware: interrupts received from other harts"},
 	{9, "FW_FENCE_I_RECVD", "Firmware: remote fence.i received"},
 	{11, "FW_SFENCE_VMA_RECVD", "Firmware: remote sfence.vma received"},
 	{13, "FW_SFENCE_VMA_ASID_RECVD", "Firmware: remote sfence.vma with ASID received"},
