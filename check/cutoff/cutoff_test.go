@@ -36,7 +36,7 @@ func each(t *testing.T, f func(t *testing.T, s explore.Setup)) {
 			}
 			for _, mutation := range append([]poke.Mutation{{}}, s.Protocol.Mutations(shape)...) {
 				for _, fetch := range fetches {
-					s.Mutation, s.Fetch = mutation, fetch
+					s.Mutation, s.Fetch, s.Workload = mutation, fetch, explore.Endless
 					t.Run(fmt.Sprintf("%s/%s/%s/%s", arch, protocol, mutation.Name, fetch), func(t *testing.T) { f(t, s) })
 				}
 			}
@@ -85,6 +85,13 @@ func TestConditions(t *testing.T) {
 		{"busy", "x86_64", "breakpoint", func(*explore.Setup) {}, "2", "", false},
 		{"two sites", "arm64", "word", func(s *explore.Setup) { s.Sites = 2 }, "2", "", false},
 		{"shared counter", "x86_64", "breakpoint", func(s *explore.Setup) { s.Refs = int3.SharedRef }, "2", "", false},
+		{"for ever", "x86_64", "breakpoint", func(s *explore.Setup) { s.Workload = explore.Endless }, "2", "", false},
+		{"for ever, a shared counter", "x86_64", "breakpoint", func(s *explore.Setup) {
+			s.Workload, s.Refs = explore.Endless, int3.SharedRef
+		}, "2", "", false},
+		{"for ever, two sites", "riscv64", "stop-machine", func(s *explore.Setup) {
+			s.Workload, s.Sites = explore.Endless, 2
+		}, "2", "", false},
 		{"no counter", "x86_64", "breakpoint", func(s *explore.Setup) { s.Refs = int3.NoRef }, "2", "", false},
 		{"a counter that outlives its batch", "x86_64", "breakpoint", func(s *explore.Setup) {
 			s.Refs, s.Mutation = int3.SharedRef, mutation("early-release")
