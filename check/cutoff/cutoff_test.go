@@ -18,7 +18,9 @@ import (
 // test has time for.
 func each(t *testing.T, f func(t *testing.T, s explore.Setup)) {
 	fetches := []cpus.Fetch{cpus.Weak}
-	protocols := map[string][]string{"x86_64": {"breakpoint", "stop-machine"}, "arm64": {"word", "stop-machine"}, "riscv64": {"word"}}
+	protocols := map[string][]string{
+		"x86_64": {"breakpoint", "stop-machine"}, "arm64": {"word", "stop-machine"}, "riscv64": {"word"},
+	}
 	if *long {
 		var all []string
 		for _, p := range poke.Protocols() {

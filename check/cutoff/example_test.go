@@ -18,7 +18,9 @@ func ExampleOf() {
 	if err != nil {
 		panic(err)
 	}
-	s := explore.Setup{Arch: arch, Protocol: poke.Named("breakpoint", arch.Traits()), Roles: make([]cpus.Role, 2), Sites: 1}
+	s := explore.Setup{
+		Arch: arch, Protocol: poke.Named("breakpoint", arch.Traits()), Roles: make([]cpus.Role, 2), Sites: 1,
+	}
 	m, err := s.Model()
 	if err != nil {
 		panic(err)

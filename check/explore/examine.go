@@ -186,7 +186,8 @@ func (x *examiner) stray(list *[]Stray, f Footprint, why string) {
 // footprint makes a step with its accesses noted, and holds it against the notes.
 func (x *examiner) footprint(words []uint64, a action, answers []uint8) Footprint {
 	x.base.unpack(words)
-	f := Footprint{Who: int(a.who), What: x.base.does(a), Patcher: a.kind == stepPatcher || a.kind == begin || a.kind == drain}
+	patcher := a.kind == stepPatcher || a.kind == begin || a.kind == drain
+	f := Footprint{Who: int(a.who), What: x.base.does(a), Patcher: patcher}
 	x.noted.w.unpack(words)
 	x.noted.act(a, &recorded{given: answers})
 	f.Reads, f.Writes, f.Adds = x.noted.reads, x.noted.writes, x.noted.adds
