@@ -3,6 +3,7 @@
 package sim
 
 import (
+	"cmp"
 	"fmt"
 	"slices"
 	"strconv"
@@ -202,13 +203,14 @@ func ledgerAxes() axis.Table[Config] {
 		},
 		Print: show(func(s *Scenario) string { return string(s.Name) }),
 	}, {
-		Flag: "kernel", Form: axis.One, Needs: "scenario", Names: ledger.Names(), Closed: true,
-		Doc: "`name` of the kernel whose ledger a scenario follows, and whose protocol and instruction set unless given",
+		Flag: "kernel", Form: axis.One, Needs: "scenario", Names: ledger.Names(), Files: true,
+		Doc: "`kernel` whose ledger a scenario follows, and whose protocol, instruction set and records unless given: " +
+			"a name, an image (vmlinuz, vmlinux, Image), or what kernel inspect --ledger wrote",
 		Parse: func(name string) (axis.Set[Config], error) {
-			k, err := ledger.Named(name)
+			k, err := ledger.Open(name)
 			return change(func(s *Scenario) { s.Kernel = k }), err
 		},
-		Print: show(func(s *Scenario) string { return s.Kernel.Name() }),
+		Print: show(func(s *Scenario) string { return cmp.Or(s.Kernel.File, s.Kernel.Name()) }),
 	}, {
 		Flag: "without-cause", Needs: "scenario", Names: ledger.SwitchNames(), Split: together,
 		Doc: "causes and parts that a scenario leaves out",

@@ -69,12 +69,12 @@ func follow(choices axis.Choices) (axis.Choices, error) {
 	if choices["buffer"] == nil {
 		choices["buffer"] = Axes.Named("buffer").Preset[:1]
 	}
-	if len(kernel) != 1 || !slices.Contains(ledger.Names(), kernel[0]) {
+	if len(kernel) != 1 {
 		return choices, nil // its axis says what is wrong
 	}
-	k, err := ledger.Named(kernel[0])
+	k, err := ledger.Open(kernel[0])
 	if err != nil {
-		return nil, err
+		return choices, nil
 	}
 	if arch, chosen := choices["arch"]; chosen && !slices.Equal(arch, []string{k.Arch}) {
 		return nil, fmt.Errorf("--kernel %s does not go with --arch %s", k.Name(), strings.Join(arch, ","))
@@ -159,6 +159,11 @@ const defaultSlots = 256
 func (g *Grid) open(ctx context.Context, configs []Config) (out []Config, err error) {
 	tables := map[string]*records.Table{}
 	for _, c := range configs {
+		if own := g.ownTable(); own != nil {
+			c.Table = own
+			out = append(out, c)
+			continue
+		}
 		arch := c.Arch.Traits().Name
 		if c.source == "" && g.choices["records"] == nil {
 			c.source = records.DefaultFor(arch)
@@ -182,6 +187,20 @@ func (g *Grid) open(ctx context.Context, configs []Config) (out []Config, err er
 		return nil, errors.New("no combination is left to do")
 	}
 	return out, nil
+}
+
+// ownTable is the records of the kernel that is chosen, where it is an image and nobody
+// names another table; nil otherwise.
+func (g *Grid) ownTable() *records.Table {
+	kernel := g.choices["kernel"]
+	if len(kernel) != 1 || g.choices["records"] != nil {
+		return nil
+	}
+	k, err := ledger.Open(kernel[0])
+	if err != nil {
+		return nil // its axis says so
+	}
+	return k.Own
 }
 
 // check finds out whether combinations can work at all. What is executed needs something

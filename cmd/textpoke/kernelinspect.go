@@ -13,6 +13,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/textpoke/textpoke/kernels/image"
+	"github.com/textpoke/textpoke/kernels/ledger"
 	"github.com/textpoke/textpoke/records"
 	"github.com/textpoke/textpoke/results"
 )
@@ -26,8 +27,8 @@ It needs CONFIG_KALLSYMS, which every distribution has.`
 
 // inspectFlags are what inspect writes and reads besides.
 type inspectFlags struct {
-	records, config, modules string
-	evidence                 bool
+	records, ledger, config, modules string
+	evidence                         bool
 }
 
 func kernelInspect(c *common) *cobra.Command {
@@ -39,7 +40,7 @@ func kernelInspect(c *common) *cobra.Command {
 		Example: "  textpoke kernel inspect /boot/vmlinuz\n" +
 			"  textpoke kernel inspect vmlinuz --records table.csv --evidence",
 		RunE: func(cmd *cobra.Command, args []string) error {
-			if err := refuseEmpty(cmd, "records", "config", "modules"); err != nil {
+			if err := refuseEmpty(cmd, "records", "ledger", "config", "modules"); err != nil {
 				return err
 			}
 			k, err := image.Open(args[0])
@@ -52,6 +53,8 @@ func kernelInspect(c *common) *cobra.Command {
 	}
 	cmd.Flags().StringVar(&f.records, "records", "",
 		"write the table of records into this `file`: CSV where its name ends in .csv, else as the kernel lists it")
+	cmd.Flags().StringVar(&f.ledger, "ledger", "", "write what predictions need into this `file`, which --kernel and predict read")
+	cmd.Flags().StringVar(&f.modules, "modules", "", "print the modules below this `directory` instead, and what of each can be patched")
 	cmd.Flags().StringVar(&f.config, "config", "", "`file` with the kernel's configuration, where the image carries none")
 	cmd.Flags().BoolVar(&f.evidence, "evidence", false, "print the mechanisms instead, and what in the code shows each")
 	return cmd
@@ -76,10 +79,60 @@ func (c *common) inspect(cmd *cobra.Command, k *image.Kernel, f inspectFlags) er
 			return fmt.Errorf("--records: %w", err)
 		}
 	}
-	if f.evidence {
+	if f.ledger != "" {
+		own, err := ledger.FromImage(k)
+		if err == nil {
+			err = writeWhole(f.ledger, func(w io.Writer) error { return ledger.WriteFacts(w, own) })
+		}
+		if err != nil {
+			return fmt.Errorf("--ledger: %w", err)
+		}
+	}
+	switch {
+	case f.modules != "":
+		modules, err := modulesIn(f.modules, k.Arch())
+		if err != nil {
+			return fmt.Errorf("--modules: %w", err)
+		}
+		return printRows(cmd.Context(), c, moduleColumns, "modules", modules)
+	case f.evidence:
 		return printRows(cmd.Context(), c, evidenceColumns, "mechanisms", evidenceOf(k))
 	}
 	return printRows(cmd.Context(), c, imageColumns, "kernel", []inspected{{k, t}})
+}
+
+// modulesIn reads all modules below a directory.
+func modulesIn(dir, arch string) (out []*image.Module, err error) {
+	paths, err := image.Modules(dir)
+	if err != nil {
+		return nil, err
+	}
+	for _, path := range paths {
+		m, err := image.OpenModule(path)
+		switch {
+		case err != nil:
+			return nil, err
+		case m.Arch != arch:
+			return nil, fmt.Errorf("%s is of %s, the image of %s", path, m.Arch, arch)
+		}
+		out = append(out, m)
+	}
+	if len(out) == 0 {
+		return nil, fmt.Errorf("%s: no modules (*.ko) below it", dir)
+	}
+	return out, nil
+}
+
+// moduleColumns are the columns of what modules hold.
+var moduleColumns = results.Columns[*image.Module]{
+	{Name: "module", Doc: "the file's name", Cell: func(m *image.Module) any { return m.Name }},
+	{Name: "records", Doc: "patchable call sites", Cell: func(m *image.Module) any { return m.Records }},
+	{Name: "static_call_sites", Doc: "each is patched by itself when the module is loaded",
+		Cell: func(m *image.Module) any { return m.Sites }},
+	{Name: "init_sites", Doc: "of them, in text that is thrown away", Cell: func(m *image.Module) any { return m.SitesInit }},
+	{Name: "branches", Doc: "of static keys", Cell: func(m *image.Module) any { return m.Branches }},
+	{Name: "foreign_keys", Doc: "static keys that are not the module's own",
+		Cell: func(m *image.Module) any { return len(m.Keys) }},
 }
 
 // writeTable writes records into a file that is whole, or not there.

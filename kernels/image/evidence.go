@@ -82,12 +82,40 @@ func (e *evidence) probes() {
 	}
 }
 
-// users: which ops those have that attach to many functions.
+// users: which ops those have that attach to many functions, and what else they change.
 func (e *evidence) users() {
-	if e.first("update_ftrace_direct_add") != "" && e.Has("direct_ops_alloc") || e.first("update_ftrace_direct_add") != "" &&
-		e.leads("register_fentry", 2, "update_ftrace_direct_add") != "" {
-		e.set(DirectShared, 1, "update_ftrace_direct_add is there, and the BPF trampoline uses it")
+	for _, f := range []string{"register_fentry", "bpf_trampoline_update", "__bpf_trampoline_link_prog", "direct_ops_add"} {
+		if way := e.leads(f, 3, "update_ftrace_direct_add"); way != "" {
+			e.set(DirectShared, 1, way)
+			e.set(DirectCuts, 1, way+": images stay until nobody returns into them")
+		}
 	}
+	if e.Has("direct_ops") && e.Calls("register_ftrace_direct")["register_ftrace_function"] > 0 && e.value(DirectShared) == 0 {
+		e.set(DirectShared, 1, "direct_ops is there") // 5.5 to 6.3
+	}
+	e.none("a function's program alone is not returned into", DirectCuts)
+	if e.Direct() {
+		e.set(DirectCalls, 1, "register_ftrace_direct is there")
+	}
+	e.none("no register_ftrace_direct", DirectCalls)
+	if e.first("bpf_kprobe_multi_link_attach") != "" {
+		e.set(MultiProbes, 1, "bpf_kprobe_multi_link_attach is there")
+	}
+	e.none("no bpf_kprobe_multi_link_attach", MultiProbes)
+	if e.first("kprobe_ftrace_handler") != "" {
+		e.set(ProbeOnRecord, 1, "kprobe_ftrace_handler is there")
+	}
+	e.none("no kprobe_ftrace_handler: a breakpoint is placed on records too", ProbeOnRecord)
+	if way := e.leads("register_fprobe_ips", 3, "register_ftrace_graph"); way != "" && !e.Has("fprobe_ftrace_ops") {
+		e.set(MultiGraph, 1, way)
+	}
+	e.none("fprobe has ops of its own for functions alone", MultiGraph)
+	for _, f := range []string{"cpa_flush", "change_page_attr_set_clr"} {
+		if way := e.leads(f, 3, append(broadcasts, "flush_tlb_kernel_range")...); way != "" {
+			e.set(PageFlushes, 1, way)
+		}
+	}
+	e.none("no cpa_flush", PageFlushes)
 	e.none("the BPF trampoline has an ops of its own for each function", DirectShared)
 	if e.Has("fprobe_ftrace_ops") || e.first("fprobe_ftrace_entry") != "" {
 		e.set(MultiStatic, 1, "fprobe has one ops for all without exit handlers")

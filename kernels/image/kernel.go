@@ -36,6 +36,7 @@ type Kernel struct {
 	parts       map[string][]uint64
 	called      map[string]map[string]int
 	notes       []string
+	unnamed     bool // no symbol of data is there
 }
 
 // Open reads an image from a file.

@@ -44,9 +44,15 @@ const (
 	GraphJumps    = "graph-jumps"     // rounds of the jump to function_graph in the common entry
 	ProbeRounds   = "probe-rounds"    // rounds of a breakpoint of a kprobe
 	ProbeStops    = "probe-stops"     // times that every CPU is stopped for it
+	DirectCalls   = "direct-calls"    // 1: functions can call a program directly
+	DirectCuts    = "direct-cuts"     // 1: the BPF trampoline of any program is cut off when it goes
+	MultiProbes   = "multi-probes"    // 1: a BPF link can probe many functions
 	DirectShared  = "direct-shared"   // 1: one ops serves all direct calls
 	MultiStatic   = "multi-static"    // 1: the ops of fprobe is static
+	MultiGraph    = "multi-graph"     // 1: fprobe is a user of function_graph
 	DirectMulti   = "direct-multi"    // 1: many functions are attached to directly at once
+	ProbeOnRecord = "probe-on-record" // 1: a kprobe on a record is an ops, and no breakpoint
+	PageFlushes   = "page-flushes"    // rounds, at the least, of a change of protection of pages
 )
 
 // finders look for mechanisms; together they name each constant once.
@@ -61,7 +67,8 @@ var finders = []struct {
 	{[]string{EntryCalls, EntryRounds, TrampolineAims, CoreSyncs}, (*evidence).entries},
 	{[]string{GraphFastPath, GraphOwnFunc, GraphJumps}, (*evidence).graph},
 	{[]string{ProbeRounds, ProbeStops}, (*evidence).probes},
-	{[]string{DirectShared, MultiStatic, DirectMulti}, (*evidence).users},
+	{[]string{DirectCalls, DirectShared, DirectCuts, MultiProbes, MultiStatic, MultiGraph, DirectMulti, ProbeOnRecord,
+		PageFlushes}, (*evidence).users},
 }
 
 // Mechanisms are what the code shows of how this kernel patches, in the order of the

@@ -2,7 +2,10 @@
 
 package image
 
-import "regexp"
+import (
+	"regexp"
+	"strings"
+)
 
 // Without CONFIG_KALLSYMS_ALL only text is named. The tables are then found by what
 // they hold, and get the names that they would have had.
@@ -14,6 +17,9 @@ const (
 	farJump  = 1 << 18 // bytes between a branch and its target, at the most
 	farData  = 1 << 27 // bytes between the start of a kernel and its last data
 )
+
+// Unnamed tells whether the image names no data, so that keys cannot be told apart.
+func (k *Kernel) Unnamed() bool { return !k.Has("__start___jump_table") || k.unnamed }
 
 func (k *Kernel) isText(addr uint64) bool { return k.stays(addr) || k.discarded(addr) }
 
@@ -34,6 +40,7 @@ func (k *Kernel) findJumps() {
 			o += max(8, jumpBytes*n)
 		}
 	}
+	k.unnamed = true
 	if most >= minJumps {
 		k.add("__start___jump_table", best)
 		k.add("__stop___jump_table", best+uint64(jumpBytes*most))
@@ -100,6 +107,7 @@ func (k *Kernel) findTracepoints() {
 	if k.Has("__start_ftrace_events") {
 		return
 	}
+	k.findSyscalls()
 	back := k.layouts.event - k.layouts.class
 	for _, s := range k.segments {
 		for o := int(k.layouts.event); o+8 <= len(s.data); o += 8 {
@@ -115,3 +123,20 @@ func (k *Kernel) findTracepoints() {
 		}
 	}
 }
+
+// wrappers are what functions of system calls are called (SYSCALL_DEFINE's wrappers).
+var wrappers = []string{"__x64_sys_", "__arm64_sys_", "__riscv_sys_"}
+
+// findSyscalls names the events of system calls after the functions.
+func (k *Kernel) findSyscalls() {
+	for _, name := range sortedNames(k.parts) {
+		for _, w := range wrappers {
+			if call, ok := strings.CutPrefix(name, w); ok {
+				k.Events = append(k.Events, Event{Group: syscallGroup, Name: "sys_enter_" + call},
+					Event{Group: syscallGroup, Name: "sys_exit_" + call})
+			}
+		}
+	}
+}
+
+const syscallGroup = "syscalls"

@@ -7,9 +7,11 @@ import (
 	"maps"
 	"slices"
 	"strings"
+	"sync"
 
 	"github.com/textpoke/textpoke/cpus"
 	"github.com/textpoke/textpoke/internal/spelling"
+	"github.com/textpoke/textpoke/records"
 )
 
 // Kernel is one release on one instruction set.
@@ -22,15 +24,14 @@ type Kernel struct {
 	StopRow       string // where it is counted that stoppers are woken
 	Records       Records
 
-	preset  bool // the one that its architecture stands for
-	rows    []Row
-	ledgers map[ledgerKey][]Entry
-	order   []Scenario // that it has ledgers of, as they are listed
-}
+	Facts *Facts         // that its ledgers follow from
+	Own   *records.Table // of its image; nil where only facts were read
+	File  string         // that it was read from; "" for a built-in kernel
 
-type ledgerKey struct {
-	scenario Scenario
-	enable   bool
+	preset  bool   // the one that its architecture stands for
+	callRow string // where smp_call_function is counted
+	rows    []Row
+	order   []Scenario // that it has ledgers of, as they are listed
 }
 
 // Records is what the update of the records themselves sends.
@@ -46,6 +47,14 @@ type Row struct {
 	Modelled  bool // ledgers say what is to be seen in it
 	SenderToo bool // a round is counted on the CPU that asks for it as well
 	About     string
+}
+
+// OwnShare is what of a row's rounds the CPU that asks for them takes itself.
+func OwnShare(r Row, rounds int) int {
+	if r.SenderToo {
+		return rounds
+	}
+	return 0
 }
 
 // Firmware tells whether a row is a counter of the firmware, which
@@ -75,7 +84,10 @@ type Basis string
 const (
 	Counted Basis = "counted" // by call stacks, on the kernel itself
 	Sourced Basis = "source"  // read in that release's source
-	Assumed Basis = "assumed" // as on another kernel, which the entry names
+	Assumed Basis = "assumed" // as on another kernel, which the entry names; or where an image does not say
+
+	FromTables Basis = "image" // counted in the image's tables
+	FromCode   Basis = "rule"  // what the kernel's mechanism sends, which its code shows
 )
 
 // Entry is pokes of one kind that a tracer makes besides those of the records.
@@ -86,15 +98,21 @@ type Entry struct {
 	Pokes         int    // keys, sites or calls
 	RoundsPerPoke int
 	AfterRecords  bool // it follows the update of the records
+	Sent          int  // rounds, in place of the product of the two, where they differ
 	Basis         Basis
 	Source        string
 }
 
 // Rounds is how many interrupts every other CPU takes for the entry.
-func (e Entry) Rounds() int { return e.Pokes * e.RoundsPerPoke }
+func (e Entry) Rounds() int { return e.Sent + e.Pokes*e.RoundsPerPoke }
 
-// Kernels are all kernels. Shared: do not write.
-func Kernels() []*Kernel { return builtin().kernels }
+// Kernels are the built-in kernels. Shared: do not write.
+func Kernels() (all []*Kernel) {
+	for _, name := range Names() {
+		all = append(all, builtin().named(name))
+	}
+	return all
+}
 
 // Names are their names.
 func Names() []string { return builtin().names() }
@@ -110,9 +128,10 @@ func Named(name string) (*Kernel, error) {
 
 // For is the kernel that an architecture stands for, nil if there is none.
 func For(arch string) *Kernel {
-	for _, k := range Kernels() {
-		if k.Arch == arch && k.preset {
-			return k
+	all := builtin()
+	for _, b := range all.entries {
+		if b.arch == arch && b.preset {
+			return all.named(b.name)
 		}
 	}
 	return nil
@@ -139,13 +158,63 @@ func (k *Kernel) Scenarios() []Scenario { return slices.Clone(k.order) }
 // Ledger is what switching sends besides the rounds of the records, in order. It
 // fails for what is not known of the kernel. The slice is the caller's.
 func (k *Kernel) Ledger(s Scenario, enable bool) ([]Entry, error) {
-	if entries, ok := k.ledgers[ledgerKey{s, enable}]; ok {
-		return slices.Clone(entries), nil
+	if !slices.Contains(k.order, s) {
+		return nil, fmt.Errorf("kernel %s, scenario %q: %w", k.Name(), s, spelling.NotOneOf(string(s), scenarioNames(k.order)))
 	}
-	if slices.Contains(k.order, s) {
-		return nil, fmt.Errorf("kernel %s, scenario %s: nothing is known of switching it off", k.Name(), s)
+	return k.replayed(s, enable)
+}
+
+// anyRecord stands for the records of a scenario, which somebody else chooses.
+var anyRecord = sync.OnceValues(func() (*records.Table, error) {
+	return records.New("any", "", []records.Raw{{Addr: 16, Symbol: "any"}})
+})
+
+// replayed is the ledger that follows from the kernel's image.
+func (k *Kernel) replayed(s Scenario, enable bool) ([]Entry, error) {
+	r, err := k.NewReplay()
+	if err != nil {
+		return nil, err
 	}
-	return nil, fmt.Errorf("kernel %s, scenario %q: %w", k.Name(), s, spelling.NotOneOf(string(s), scenarioNames(k.order)))
+	table, err := anyRecord()
+	if err != nil {
+		return nil, err
+	}
+	lines, err := r.Switch(string(s), true, table)
+	if err == nil && !enable {
+		lines, err = r.Switch(string(s), false, table)
+	}
+	if err != nil {
+		return nil, err
+	}
+	var entries []Entry
+	updates := 0
+	for _, l := range lines {
+		if l.Records > 0 {
+			updates++
+			continue
+		}
+		l.AfterRecords = updates > 0
+		entries = merge(entries, l.Entry)
+	}
+	if updates != 1 {
+		return nil, fmt.Errorf("kernel %s, scenario %s: it updates records %d times, not once", k.Name(), s, updates)
+	}
+	return entries, nil
+}
+
+// merge adds an entry to those before it: to one of its kind if there is one, so that a
+// part's static keys are one entry, and its static calls.
+func merge(entries []Entry, e Entry) []Entry {
+	for i := range entries {
+		b := &entries[i]
+		if b.Part == e.Part && b.Cause == e.Cause && b.Row == e.Row && b.AfterRecords == e.AfterRecords &&
+			b.RoundsPerPoke == e.RoundsPerPoke && b.Sent == 0 && e.Sent == 0 && b.Basis == e.Basis {
+			b.Pokes += e.Pokes
+			b.Source += "; " + e.Source
+			return entries
+		}
+	}
+	return append(entries, e)
 }
 
 // RowOf is where rounds of records, or wakeups of stoppers, are counted.
@@ -220,17 +289,15 @@ func ParseSwitch(without []string) (Switch, error) {
 	return s, nil
 }
 
-// SwitchNames are the causes and parts that occur in some ledger.
+// SwitchNames are the causes and parts that occur in ledgers of scenarios.
 func SwitchNames() []string {
-	seen := map[string]bool{}
-	for _, k := range Kernels() {
-		for _, entries := range k.ledgers {
-			for _, e := range entries {
-				seen[e.Cause.String()], seen[e.Part] = true, true
-			}
-		}
+	names := []string{"command-lines", "tracer-trampoline", "entry-calls", "own-probe", "fast-path", "graph-jump"}
+	for _, c := range []cpus.Cause{cpus.StaticKey, cpus.StaticCall, cpus.Trampoline, cpus.EntryCall, cpus.CoreSync,
+		cpus.PageAttributes} {
+		names = append(names, c.String())
 	}
-	return slices.Sorted(maps.Keys(seen))
+	slices.Sort(names)
+	return names
 }
 
 // Leave is the entries that are not left out.

@@ -4,12 +4,13 @@ package ledger
 
 import (
 	"bytes"
+	"compress/gzip"
 	"embed"
+	"fmt"
 	"io"
 	"slices"
+	"strings"
 	"sync"
-
-	"github.com/textpoke/textpoke/cpus"
 )
 
 //go:embed data/*.csv data/*.gz
@@ -22,7 +23,7 @@ var builtin = sync.OnceValue(func() *catalogue {
 	for _, f := range []struct {
 		name string
 		read func(file string, r io.Reader) error
-	}{{"kernels.csv", c.readKernels}, {"rows.csv", c.readRows}, {"ledger.csv", c.readLedger}} {
+	}{{"kernels.csv", c.readKernels}, {"rows.csv", c.readRows}} {
 		b, err := data.ReadFile("data/" + f.name)
 		if err == nil {
 			err = f.read(f.name, bytes.NewReader(b))
@@ -35,45 +36,85 @@ var builtin = sync.OnceValue(func() *catalogue {
 })
 
 // catalogue is kernels on their way from files.
-type catalogue struct{ kernels []*Kernel }
+type catalogue struct{ entries []*builtIn }
+
+// builtIn is a kernel that comes with the program. Its facts are read when somebody asks.
+type builtIn struct {
+	name, table, modules string
+	arch                 string
+	preset               bool
+	rows                 []Row
+	open                 func() (*Kernel, error)
+}
+
+// load reads the facts of a kernel, and adds what its image does not hold.
+func (b *builtIn) load() (*Kernel, error) {
+	file := "data/" + b.name + ".csv.gz"
+	packed, err := data.ReadFile(file)
+	if err != nil {
+		return nil, fmt.Errorf("%s: %w", file, err)
+	}
+	r, err := gzip.NewReader(bytes.NewReader(packed))
+	if err != nil {
+		return nil, fmt.Errorf("%s: %w", file, err)
+	}
+	k, err := ReadFacts(file, r)
+	if err != nil {
+		return nil, err
+	}
+	_, k.Release, _ = strings.Cut(b.name, "-")
+	k.Table, k.ModulesTable, k.preset = b.table, b.modules, b.preset
+	if b.rows != nil {
+		k.rows = b.rows
+	}
+	return k, nil
+}
 
 func (c *catalogue) names() []string {
-	out := make([]string, len(c.kernels))
-	for i, k := range c.kernels {
-		out[i] = k.Name()
+	out := make([]string, len(c.entries))
+	for i, b := range c.entries {
+		out[i] = b.name
 	}
 	return out
 }
 
-func (c *catalogue) named(name string) *Kernel {
+// entry finds a kernel by its name, nil if there is none.
+func (c *catalogue) entry(name string) *builtIn {
 	i := slices.Index(c.names(), name)
 	if i < 0 {
 		return nil
 	}
-	return c.kernels[i]
+	return c.entries[i]
 }
 
-const kernelsHeader = "kernel,arch,release,default,table,modules_table,protocol,sync_row,stop_row,records_cause,per_batch,per_record,per_update,source"
+// named is a kernel by its name, nil if there is none.
+func (c *catalogue) named(name string) *Kernel {
+	b := c.entry(name)
+	if b == nil {
+		return nil
+	}
+	k, err := b.open()
+	if err != nil {
+		panic(err)
+	}
+	return k
+}
+
+const kernelsHeader = "kernel,default,table,modules_table"
 
 func (c *catalogue) readKernels(file string, r io.Reader) error {
 	s := newSheet(file, r, kernelsHeader)
 	for s.next() {
-		k := &Kernel{
-			Arch: s.name(1), Release: s.name(2), preset: s.yes(3), Table: s.text(4), ModulesTable: s.text(5),
-			Protocol: s.name(6), SyncRow: s.name(7), StopRow: s.name(8),
-			Records: Records{
-				Cause:    causeNamed(s.one(9, cpus.Sync.String(), cpus.Stop.String())),
-				PerBatch: s.count(10), PerRecord: s.count(11), PerUpdate: s.count(12), Source: s.name(13),
-			},
-			ledgers: map[ledgerKey][]Entry{},
+		b := &builtIn{name: s.name(0), preset: s.yes(1), table: s.text(2), modules: s.text(3)}
+		b.open = sync.OnceValues(b.load)
+		var release bool
+		if b.arch, _, release = strings.Cut(b.name, "-"); !release {
+			s.fail(0, "kernel", b.name, "want its architecture and release, joined by -")
 		}
-		switch {
-		case s.cells[0] != k.Name():
-			s.fail(0, "kernel", s.cells[0], "its architecture and release make "+k.Name())
-		case c.named(k.Name()) != nil:
-			s.fail(0, "kernel", k.Name(), "stands there already")
+		if c.entry(b.name) != nil {
+			s.fail(0, "kernel", b.name, "stands there already")
 		}
-		c.kernels = append(c.kernels, k)
+		c.entries = append(c.entries, b)
 	}
 	return s.err
 }
@@ -83,67 +124,16 @@ const rowsHeader = "kernel,row,modelled,sender_too,about"
 func (c *catalogue) readRows(file string, r io.Reader) error {
 	s := newSheet(file, r, rowsHeader)
 	for s.next() {
-		k := c.kernelOf(s)
-		if s.err != nil {
+		b := c.entry(s.cells[0])
+		if b == nil {
+			s.fail(0, "kernel", s.cells[0], "no kernel of that name stands in kernels.csv")
 			break
 		}
 		row := Row{Name: s.name(1), Modelled: s.yes(2), SenderToo: s.yes(3), About: s.name(4)}
-		if _, twice := k.Row(row.Name); twice {
+		if slices.ContainsFunc(b.rows, func(r Row) bool { return r.Name == row.Name }) {
 			s.fail(1, "row", row.Name, "stands there already")
 		}
-		k.rows = append(k.rows, row)
+		b.rows = append(b.rows, row)
 	}
 	return s.err
-}
-
-const ledgerHeader = "kernel,scenario,direction,part,cause,row,pokes,rounds_per_poke,after_records,basis,source"
-
-func (c *catalogue) readLedger(file string, r io.Reader) error {
-	s := newSheet(file, r, ledgerHeader)
-	for s.next() {
-		k := c.kernelOf(s)
-		if s.err != nil {
-			break
-		}
-		key := ledgerKey{Scenario(s.one(1, scenarioNames(Scenarios())...)), s.one(2, "enable", "disable") == "enable"}
-		e := Entry{
-			Part: s.name(3), Cause: causeNamed(s.one(4, causeNames()...)), Row: s.name(5),
-			Pokes: s.count(6), RoundsPerPoke: s.count(7), AfterRecords: s.yes(8),
-			Basis: Basis(s.one(9, string(Counted), string(Sourced), string(Assumed))), Source: s.name(10),
-		}
-		before := k.ledgers[key]
-		switch row, ok := k.Row(e.Row); {
-		case !ok || !row.Modelled:
-			s.fail(5, "row", e.Row, "no modelled row of "+k.Name())
-		case len(before) > 0 && before[len(before)-1].AfterRecords && !e.AfterRecords:
-			s.fail(8, "after_records", s.cells[8], "what precedes it follows the records")
-		}
-		if !slices.Contains(k.order, key.scenario) {
-			k.order = append(k.order, key.scenario)
-		}
-		k.ledgers[key] = append(before, e)
-	}
-	return s.err
-}
-
-// kernelOf is the kernel that a row is of.
-func (c *catalogue) kernelOf(s *sheet) *Kernel {
-	k := c.named(s.cells[0])
-	if k == nil {
-		s.fail(0, "kernel", s.cells[0], "no kernel of that name stands in kernels.csv")
-	}
-	return k
-}
-
-func causeNames() []string {
-	out := make([]string, cpus.NumCauses)
-	for i := range out {
-		out[i] = cpus.Cause(i).String()
-	}
-	return out
-}
-
-// causeNamed is the cause of a name that is one.
-func causeNamed(name string) cpus.Cause {
-	return cpus.Cause(max(0, slices.Index(causeNames(), name)))
 }

@@ -73,36 +73,45 @@ func TestWrongMeasurements(t *testing.T) {
 	}
 }
 
-// TestWrongLedgers: so do the kernels' own files.
-func TestWrongLedgers(t *testing.T) {
-	const kernel = "a-1,a,1,no,,,word,CAL,RES,sync,3,0,0,src\n"
-	const row = "a-1,CAL,yes,no,calls\n"
-	const entry = "a-1,function-tracer,enable,part,static-key,CAL,1,3,yes,counted,src\n"
-	for _, tt := range []struct{ kernels, rows, ledger, want string }{
-		{strings.Replace(kernel, "a-1", "a-2", 1), "", "",
-			`kernels.csv:2: kernel "a-2": its architecture and release make a-1`},
-		{kernel + kernel, "", "", `kernels.csv:3: kernel "a-1": stands there already`},
-		{strings.Replace(kernel, "CAL", "", 1), "", "", `kernels.csv:2: sync_row "": want a name`},
-		{strings.Replace(kernel, "sync", "poke", 1), "", "", `kernels.csv:2: records_cause "poke": not one of sync, stop`},
-		{kernel, "b" + row, "", `rows.csv:2: kernel "ba-1"`},
-		{kernel, row + row, "", `rows.csv:3: row "CAL": stands there already`},
-		{kernel, strings.Replace(row, "yes", "maybe", 1), "", `rows.csv:2: modelled "maybe": not one of no, yes`},
-		{kernel, row, strings.Replace(entry, "CAL", "RES", 1), `ledger.csv:2: row "RES": no modelled row`},
-		{kernel, row, entry + strings.Replace(entry, "yes", "no", 1), `ledger.csv:3: after_records "no"`},
-		{kernel, row, strings.Replace(entry, "counted", "guessed", 1), `ledger.csv:2: basis "guessed"`},
-		{kernel, row, strings.Replace(entry, ",1,", ",x,", 1), `ledger.csv:2: pokes "x"`},
-		{kernel, row, strings.Replace(entry, "tracer", "trace", 1), `ledger.csv:2: scenario "function-trace"`},
+// TestWrongLists: so do the lists of kernels and of rows.
+func TestWrongLists(t *testing.T) {
+	const kernel, row = "a-1,no,,\n", "a-1,CAL,yes,no,calls\n"
+	for _, tt := range []struct{ kernels, rows, want string }{
+		{"a,no,,\n", "", `kernels.csv:2: kernel "a": want its architecture and release`},
+		{kernel + kernel, "", `kernels.csv:3: kernel "a-1": stands there already`},
+		{strings.Replace(kernel, "no", "maybe", 1), "", `kernels.csv:2: default "maybe": not one of no, yes`},
+		{kernel, "b" + row, `rows.csv:2: kernel "ba-1"`},
+		{kernel, row + row, `rows.csv:3: row "CAL": stands there already`},
+		{kernel, strings.Replace(row, "yes", "maybe", 1), `rows.csv:2: modelled "maybe": not one of no, yes`},
 	} {
 		var c catalogue
 		err := c.readKernels("kernels.csv", strings.NewReader(kernelsHeader+"\n"+tt.kernels))
 		if err == nil {
 			err = c.readRows("rows.csv", strings.NewReader(rowsHeader+"\n"+tt.rows))
 		}
-		if err == nil {
-			err = c.readLedger("ledger.csv", strings.NewReader(ledgerHeader+"\n"+tt.ledger))
-		}
 		if err == nil || !strings.HasPrefix(err.Error(), tt.want) {
 			t.Errorf("%v, want %s", err, tt.want)
+		}
+	}
+}
+
+// TestWrongFacts: and so does a file of facts.
+func TestWrongFacts(t *testing.T) {
+	const good = factsHeader + "\narch,arm64,0,,\nrelease,9.9,0,,\n"
+	if k, err := ReadFacts("f.csv", strings.NewReader(good)); err != nil || k.Name() != "arm64-9.9" {
+		t.Fatal(k, err)
+	}
+	for text, want := range map[string]string{
+		"":                                       "f.csv: no header",
+		factsHeader + "\n":                       `f.csv:1: fact "": the file names no arch`,
+		good + "key,k,-1,,\n":                    `f.csv:4: count "-1": want a whole number`,
+		good + "key,,1,,\n":                      `f.csv:4: name "": want a name`,
+		good + "event,open,1,,\n":                `f.csv:4: event "open": want GROUP/NAME`,
+		good + "guess,k,1,,\n":                   `f.csv:4: fact "guess": not one of arch`,
+		strings.Replace(good, "arm64", "vax", 1): `f.csv: arch "vax"`,
+	} {
+		if _, err := ReadFacts("f.csv", strings.NewReader(text)); err == nil || !strings.HasPrefix(err.Error(), want) {
+			t.Errorf("%v, want %s", err, want)
 		}
 	}
 }
@@ -132,24 +141,40 @@ func FuzzMeasured(f *testing.F) {
 	})
 }
 
-// FuzzLedger: so do the kernels' files.
-func FuzzLedger(f *testing.F) {
-	for _, name := range []string{"kernels.csv", "rows.csv", "ledger.csv"} {
-		b, err := data.ReadFile("data/" + name)
-		if err != nil {
-			f.Fatal(err)
-		}
-		f.Add(string(b))
-	}
+// FuzzFacts: whatever is read as facts is refused in one line, or replays without a
+// panic, and writes what reads as the same.
+func FuzzFacts(f *testing.F) {
+	f.Add(factsHeader + "\narch,arm64,0,,\nrelease,9.9,0,,\nmechanism,batch-rounds,3,,\nevent,a/b,0,c,\n")
+	f.Add(factsHeader + "\n")
 	f.Fuzz(func(t *testing.T, text string) {
-		c := catalogue{kernels: Kernels()[:0:0]}
-		for _, k := range Kernels() { // rows and ledgers of their own
-			own := *k
-			own.rows, own.ledgers, own.order = slices.Clone(k.rows), map[ledgerKey][]Entry{}, nil
-			c.kernels = append(c.kernels, &own)
+		k, err := ReadFacts("f", strings.NewReader(text))
+		if err != nil {
+			if strings.Contains(err.Error(), "\n") {
+				t.Fatalf("%q", err)
+			}
+			return
 		}
-		_ = c.readLedger("f", strings.NewReader(text))
-		_ = c.readRows("f", strings.NewReader(text))
-		_ = c.readKernels("f", strings.NewReader(text))
+		for _, action := range []string{"function-tracer", "function-graph", "event-group:all", "kprobe", "fentry", "kprobe-multi"} {
+			r, err := k.NewReplay()
+			if err != nil {
+				t.Fatal(err)
+			}
+			for _, on := range []bool{true, false} {
+				if _, err := r.Switch(action, on, nil); err != nil && strings.Contains(err.Error(), "\n") {
+					t.Fatalf("%q", err)
+				}
+			}
+		}
+		var first, second strings.Builder
+		if err := WriteFacts(&first, k); err != nil {
+			t.Fatal(err)
+		}
+		again, err := ReadFacts("f", strings.NewReader(first.String()))
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := WriteFacts(&second, again); err != nil || first.String() != second.String() {
+			t.Fatalf("written twice: %v\n%s\n%s", err, first.String(), second.String())
+		}
 	})
 }

@@ -1,0 +1,149 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package image
+
+import (
+	"bytes"
+	"debug/elf"
+	"errors"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+)
+
+// Module is what a kernel module says of itself before it is linked: places in its tables
+// are named by relocations.
+type Module struct {
+	Name      string // the file's, without what it is packed with
+	Arch      string
+	Records   int
+	Sites     int            // of static calls
+	SitesInit int            // of them, in text that is thrown away once it has started
+	Calls     map[string]int // sites, by the symbol of the key
+	Branches  int            // of static keys
+	Keys      map[string]int // branches of keys that the module does not define
+}
+
+// OpenModule reads a module, packed or not.
+func OpenModule(path string) (*Module, error) {
+	st, err := os.Stat(path)
+	if err != nil {
+		return nil, err
+	}
+	if st.IsDir() || st.Size() > MaxModule {
+		return nil, inFile(path, fail("", "not a kernel module"))
+	}
+	b, err := os.ReadFile(path)
+	if err != nil {
+		return nil, err
+	}
+	return ReadModule(path, b)
+}
+
+// ReadModule reads a module. Errors name file, which is not opened.
+func ReadModule(file string, b []byte) (*Module, error) {
+	for range maxLayers {
+		p := packedWith(b)
+		if p == nil {
+			break
+		}
+		var err error
+		if b, err = p.unpack(b, MaxModule); err != nil {
+			return nil, inFile(file, err)
+		}
+	}
+	f, err := elf.NewFile(bytes.NewReader(b))
+	if err != nil {
+		return nil, inFile(file, fail("", "not a kernel module: no ELF file"))
+	}
+	a := ofMachine(f.Machine)
+	if f.Type != elf.ET_REL || a == nil || f.Section(".modinfo") == nil {
+		return nil, inFile(file, fail("ELF file", "not a kernel module of %s", archNames()))
+	}
+	name, _, _ := strings.Cut(filepath.Base(file), ".ko")
+	m := &Module{Name: name, Arch: a.name, Calls: map[string]int{}, Keys: map[string]int{}}
+	syms, err := f.Symbols()
+	if err != nil && !errors.Is(err, elf.ErrNoSymbols) {
+		return nil, inFile(file, fail("symbols", "%s", cutShort(err)))
+	}
+	for _, s := range f.Sections {
+		if s.Type != elf.SHT_RELA || int(s.Info) >= len(f.Sections) {
+			continue
+		}
+		rela, err := s.Data()
+		if err != nil {
+			return nil, inFile(file, fail("section "+s.Name, "%s", cutShort(err)))
+		}
+		m.table(f, f.Sections[s.Info], rela, syms)
+	}
+	return m, nil
+}
+
+// place is what a relocation names.
+type place struct {
+	section string // in which it lies, "" outside of the module
+	symbol  string // or the section's name
+}
+
+// places are what the relocations of a table name, by where they stand. Where two stand
+// at one place, as riscv64's differences do, the first is the one that is added.
+func places(f *elf.File, rela []byte, syms []elf.Symbol) map[uint64]place {
+	out := make(map[uint64]place, len(rela)/relaBytes)
+	for ; len(rela) >= relaBytes; rela = rela[relaBytes:] {
+		at, n := le.Uint64(rela), le.Uint64(rela[8:])>>32
+		if _, twice := out[at]; twice || n == 0 || n > uint64(len(syms)) {
+			continue
+		}
+		y := syms[n-1]
+		p := place{symbol: y.Name}
+		if i := int(y.Section); y.Section != elf.SHN_UNDEF && i < len(f.Sections) {
+			p.section = f.Sections[i].Name
+		}
+		if p.symbol == "" {
+			p.symbol = p.section
+		}
+		out[at] = p
+	}
+	return out
+}
+
+// table counts one table of a module.
+func (m *Module) table(f *elf.File, s *elf.Section, rela []byte, syms []elf.Symbol) {
+	switch s.Name {
+	case "__mcount_loc", "__patchable_function_entries":
+		m.Records += len(rela) / relaBytes
+	case ".static_call_sites":
+		of := places(f, rela, syms)
+		for at := uint64(0); at < tableBytes(s, siteBytes); at += siteBytes {
+			m.Sites++
+			if strings.HasPrefix(of[at].section, ".init") {
+				m.SitesInit++
+			}
+			m.Calls[of[at+4].symbol]++
+		}
+	case "__jump_table":
+		of := places(f, rela, syms)
+		for at := uint64(0); at < tableBytes(s, jumpBytes); at += jumpBytes {
+			m.Branches++
+			if key := of[at+8]; key.section == "" && key.symbol != "" {
+				m.Keys[key.symbol]++
+			}
+		}
+	}
+}
+
+// tableBytes is a table's size in whole entries, no more than a file of a module holds.
+func tableBytes(s *elf.Section, entry uint64) uint64 { return min(s.Size, MaxModule) / entry * entry }
+
+// Modules are the modules below a directory, by path.
+func Modules(dir string) (paths []string, err error) {
+	err = filepath.WalkDir(dir, func(path string, d os.DirEntry, err error) error {
+		if err == nil && !d.IsDir() && strings.Contains(d.Name(), ".ko") {
+			paths = append(paths, path)
+		}
+		return err
+	})
+	slices.Sort(paths)
+	return paths, err
+}

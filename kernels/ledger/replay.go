@@ -1,0 +1,241 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package ledger
+
+import (
+	"fmt"
+	"slices"
+
+	"github.com/textpoke/textpoke/cpus"
+	"github.com/textpoke/textpoke/kernels/image"
+)
+
+// Replay goes through what a kernel does, and notes what that sends. It keeps what
+// decides about the next step: who hooks a tracepoint, which keys are on, which ops are
+// attached, which function the common entries call.
+type Replay struct {
+	k        *Kernel
+	rows     []Line
+	err      error
+	part     string
+	hooks    map[string][]string // probes of tracepoints, in the order in which they came
+	keys     map[string]int      // users of keys
+	shared   map[string]int      // events that share a probe
+	command  int                 // users of recording of command lines
+	fgraph   int                 // users of function_graph
+	ops      []*ops              // attached
+	chosen   string              // the function that traced functions are to reach
+	entry    string              // the one that the common entries call
+	made     map[string]bool     // ops whose trampolines were made
+	FirstUse bool                // trampolines of static ops are yet to be made
+}
+
+// Line is one thing that is sent, in the order in which it is.
+type Line struct {
+	Entry
+	Records int // changed by the update of records that the line stands for; 0 for others
+	Batches int // in which they are
+}
+
+// NewReplay starts with a kernel after boot: nothing is attached, and keys are off. It
+// fails for a kernel of which nothing but ledgers is known.
+func (k *Kernel) NewReplay() (*Replay, error) {
+	if k.Facts == nil {
+		return nil, fmt.Errorf("kernel %s: only what its ledgers tell is known, no image", k.Name())
+	}
+	return &Replay{k: k, hooks: map[string][]string{}, keys: map[string]int{}, shared: map[string]int{},
+		made: map[string]bool{}, chosen: noFunction, entry: noFunction}, nil
+}
+
+// Take is what was sent since the last time, and the first thing that the rules do not
+// cover.
+func (r *Replay) Take() ([]Line, error) {
+	rows, err := r.rows, r.err
+	r.rows, r.err = nil, nil
+	if err != nil {
+		return nil, fmt.Errorf("kernel %s: %w", r.k.Name(), err)
+	}
+	return rows, nil
+}
+
+func (r *Replay) fail(format string, args ...any) {
+	if r.err == nil {
+		r.err = fmt.Errorf(format, args...)
+	}
+}
+
+// mech is a mechanism's value; one that is not understood ends the replay.
+func (r *Replay) mech(name string) int {
+	if err := r.k.Facts.needs(name); err != nil && r.err == nil {
+		r.err = err
+	}
+	return r.k.Facts.value(name)
+}
+
+// in names the part of an action's work that f does.
+func (r *Replay) in(part string, f func()) {
+	outer := r.part
+	if outer == "" {
+		r.part = part
+	}
+	f()
+	r.part = outer
+}
+
+// sent notes pokes of so many rounds each; nothing is not noted.
+func (r *Replay) sent(cause cpus.Cause, row string, pokes, each int, basis Basis, source string) {
+	if pokes*each == 0 {
+		return
+	}
+	r.rows = append(r.rows, Line{Entry: Entry{Part: r.part, Cause: cause, Row: row, Pokes: pokes, RoundsPerPoke: each,
+		Basis: basis, Source: source}})
+}
+
+// key changes a key's branches (jump_label_update, kernel/jump_label.c).
+func (r *Replay) key(name string, branches int) {
+	if branches == 0 {
+		return
+	}
+	source := fmt.Sprintf("%d branches of %s", branches, name)
+	if r.mech(image.KeyBatched) > 0 {
+		batches := (branches + max(1, r.mech(image.BatchSlots)) - 1) / max(1, r.mech(image.BatchSlots))
+		r.sent(cpus.StaticKey, r.k.callRow, batches, r.mech(image.BatchRounds), r.k.Facts.numbers(), source+", in batches")
+	}
+	r.sent(cpus.StaticKey, r.k.callRow, branches, r.mech(image.BranchRounds), r.k.Facts.numbers(), source+", one by one")
+	r.sent(cpus.StaticKey, r.k.callRow, 1, r.mech(image.KeyRounds), r.k.Facts.numbers(), source)
+	r.sent(cpus.StaticKey, r.k.SyncRow, branches, r.mech(image.BranchFences), r.k.Facts.numbers(), source+", one by one")
+	r.sent(cpus.StaticKey, r.k.SyncRow, 1, r.mech(image.KeyFences), r.k.Facts.numbers(), source)
+}
+
+// use gives a key a user, or takes one: only the first and the last change text.
+func (r *Replay) use(name string, on bool) {
+	branches, ok := r.k.Facts.Keys[name]
+	if !ok && r.k.Facts.Unnamed && r.mech(image.KeyBatched)+r.mech(image.BranchRounds)+r.mech(image.BranchFences) == 0 {
+		branches, ok = 1, true // any number of them costs the same
+	}
+	if !ok {
+		r.fail("static key %q is not in the image, or has no branch that stays", name)
+		return
+	}
+	if on {
+		if r.keys[name]++; r.keys[name] == 1 {
+			r.key(name, branches)
+		}
+		return
+	}
+	if r.keys[name]--; r.keys[name] == 0 {
+		r.key(name, branches)
+	}
+}
+
+// call gives a static call another function: its trampoline and its sites, one by one
+// (__static_call_update, kernel/static_call_inline.c).
+func (r *Replay) call(name string) {
+	c, ok := r.k.Facts.Calls[name]
+	if !ok {
+		return // a kernel without static calls, or one without this
+	}
+	pokes := c.Sites
+	if c.Trampoline {
+		pokes++
+	}
+	r.sent(cpus.StaticCall, r.k.callRow, pokes, r.mech(image.CallRounds), r.k.Facts.numbers(),
+		fmt.Sprintf("trampoline and %d sites of %s, one by one", c.Sites, name))
+}
+
+// hook gives a tracepoint a probe (tracepoint_add_func, kernel/tracepoint.c).
+func (r *Replay) hook(tracepoint, probe string) {
+	tp, ok := r.k.Facts.Tracepoints[tracepoint]
+	if !ok {
+		r.fail("tracepoint %q is not in the image", tracepoint)
+		return
+	}
+	r.hooks[tracepoint] = append(r.hooks[tracepoint], probe)
+	switch len(r.hooks[tracepoint]) {
+	case 1:
+		for _, key := range tp.Switches {
+			r.use(key, true)
+		}
+		r.call(image.CallOf(tracepoint))
+		r.key(tracepoint, tp.Branches)
+	case 2:
+		r.call(image.CallOf(tracepoint))
+	}
+}
+
+// unhook takes a probe away (tracepoint_remove_func).
+func (r *Replay) unhook(tracepoint, probe string) {
+	tp := r.k.Facts.Tracepoints[tracepoint]
+	i := slices.Index(r.hooks[tracepoint], probe)
+	if i < 0 {
+		return
+	}
+	r.hooks[tracepoint] = slices.Delete(r.hooks[tracepoint], i, i+1)
+	switch len(r.hooks[tracepoint]) {
+	case 0:
+		for _, key := range tp.Switches {
+			r.use(key, false)
+		}
+		r.key(tracepoint, tp.Branches)
+		if r.mech(image.CallResets) > 0 {
+			r.call(image.CallOf(tracepoint))
+		}
+	case 1:
+		r.call(image.CallOf(tracepoint))
+	}
+}
+
+// record starts or stops recording of command lines (tracing_start_cmdline_record,
+// kernel/trace/trace_sched_switch.c).
+func (r *Replay) record(on bool) {
+	const probe = "command-lines"
+	if len(r.k.Facts.Recorder) == 0 {
+		r.fail("command lines: no rule holds: the tracepoints that recording them hooks are not found")
+	}
+	r.in(probe, func() {
+		if on {
+			if r.command++; r.command == 1 {
+				for _, tp := range r.k.Facts.Recorder {
+					r.hook(tp, probe)
+				}
+			}
+			return
+		}
+		if r.command--; r.command == 0 {
+			for _, tp := range slices.Backward(r.k.Facts.Recorder) {
+				r.unhook(tp, probe)
+			}
+		}
+	})
+}
+
+// syscalls is the group of events that share a probe on all system calls' way in, and
+// one on their way out (reg_event_syscall_enter, kernel/trace/trace_syscalls.c).
+const syscalls = "syscalls"
+
+// event enables a trace event, or disables it (__ftrace_event_enable_disable,
+// kernel/trace/trace_events.c).
+func (r *Replay) event(e image.Event, on bool) {
+	tp, probe := e.Tracepoint, e.Group+"/"+e.Name
+	if e.Group == syscalls {
+		tp, probe = "sys_enter", syscalls
+		if isExit(e.Name) {
+			tp = "sys_exit"
+		}
+		before := r.shared[tp]
+		if r.shared[tp]++; !on {
+			r.shared[tp] -= 2
+		}
+		if before > 0 && r.shared[tp] > 0 {
+			tp = ""
+		}
+	}
+	step := r.hook
+	if !on {
+		step = r.unhook
+	}
+	r.record(on)
+	if tp != "" {
+		r.in("tracepoint", func() { step(tp, probe) })
+	}
+}
