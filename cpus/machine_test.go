@@ -33,7 +33,7 @@ func occupy(t testing.TB, m *Machine, cpu int) *Lease {
 
 // stopMachine stops the machine and waits until it stands still.
 func stopMachine(s *Sender, l *Lease) {
-	for !s.StopMachine(l.CPU()) {
+	for !s.StopMachine(l.CPU(), false) {
 		l.Yield()
 	}
 	for !s.Stopped() {

@@ -55,7 +55,7 @@ func TestRoundsHoldTheHotplugLock(t *testing.T) {
 	if len(during) != 1 || during[0] || !free() {
 		t.Errorf("a round: free while it was sent: %v, and after it: %t", during, free())
 	}
-	if !s.StopMachine(0) {
+	if !s.StopMachine(0, false) {
 		t.Fatal("somebody else has the machine stopped")
 	}
 	s.Send(0, Sync, false)

@@ -148,7 +148,7 @@ func (s *Sender) send(from int, cause Cause, lazy bool) int {
 	targets := 0
 	for cpu := range m.online {
 		r := &s.requests[cpu]
-		if r.sent = cpu != from && m.online[cpu].Load() && !(lazy && m.leaveOut(cpu)); r.sent {
+		if r.sent = cpu != from && m.online[cpu].Load() && !(lazy && s.leaveOut(cpu, cause)); r.sent {
 			targets++
 		}
 	}
@@ -172,6 +172,18 @@ func (s *Sender) send(from int, cause Cause, lazy bool) int {
 		m.runners[cpu].ring()
 	}
 	return targets
+}
+
+// leaveOut leaves a CPU out, if it is in user space; one that must not come into a
+// machine that stands still finds that out before it is left out.
+func (s *Sender) leaveOut(cpu int, cause Cause) bool {
+	if cause != Stop {
+		return s.m.leaveOut(cpu)
+	}
+	s.m.stopped[cpu].Store(true)
+	out := s.m.leaveOut(cpu)
+	s.m.stopped[cpu].Store(out)
+	return out
 }
 
 // tell tells the listener of a round.

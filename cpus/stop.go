@@ -5,8 +5,9 @@ package cpus
 // StopMachine asks every other CPU to stand still with interrupts off
 // (stop_machine_cpuslocked, kernel/stop_machine.c); Stopped tells whether all do.
 // It is false while somebody else's machine stands still: arrive there first. No
-// CPU can be plugged or unplugged until ResumeMachine.
-func (s *Sender) StopMachine(from int) bool {
+// CPU can be plugged or unplugged until ResumeMachine. lazy: those in user space are left
+// out, and Resumed is false for them too until then.
+func (s *Sender) StopMachine(from int, lazy bool) bool {
 	m := s.m
 	if !m.stopping.CompareAndSwap(false, true) {
 		return false
@@ -14,7 +15,7 @@ func (s *Sender) StopMachine(from int) bool {
 	m.hotplug.RLock()
 	s.stopped = true
 	m.arrived.Store(0)
-	s.arriving = int32(s.send(from, Stop, false))
+	s.arriving = int32(s.send(from, Stop, lazy))
 	return true
 }
 

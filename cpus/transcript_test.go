@@ -103,7 +103,7 @@ func (s *stage) do(t *testing.T, d *datadriven.TestData) string {
 	case "round":
 		return fmt.Sprintf("%d CPUs are interrupted", s.Sender(0).Send(0, Sync, d.HasArg("lazy")))
 	case "stop":
-		return fmt.Sprintf("asked: %t", s.Sender(0).StopMachine(0))
+		return fmt.Sprintf("asked: %t", s.Sender(0).StopMachine(0, false))
 	case "resume":
 		s.Sender(0).ResumeMachine()
 		return ""

@@ -6,7 +6,7 @@ package poke
 type Count struct {
 	Steps  int
 	Rounds int // Sync steps
-	Lazy   int // of these, rounds that leave out CPUs in user space
+	Lazy   int // of these, and of Stops, those that leave out CPUs in user space
 	Stops  int // StopMachine steps
 	Writes int // stores
 	Graces int // GracePeriod steps
@@ -23,6 +23,9 @@ func (c *Count) Add(s Step) {
 		}
 	case StopMachine:
 		c.Stops++
+		if s.Lazy {
+			c.Lazy++
+		}
 	case Write:
 		c.Writes += int(s.To - s.From)
 	case GracePeriod:

@@ -296,6 +296,10 @@ func (st *Step) arguments(args []string) (reason string) {
 		st.Mutex = Mutex(name("lock", mutexNames[:]))
 	case Sync:
 		return st.round(args)
+	case StopMachine:
+		if st.Lazy = len(args) == 1 && args[0] == lazyWord; !st.Lazy && len(args) > 0 {
+			reason = fmt.Sprintf("%q: want %q or nothing behind %s", strings.Join(args, " "), lazyWord, st.Op)
+		}
 	default:
 		if len(args) > 0 {
 			reason = fmt.Sprintf("%q: want nothing behind %s", args[0], st.Op)

@@ -125,8 +125,8 @@ func (x *Executor) Send(c cpus.Cause, lazy bool) { x.sender.Send(x.lease.CPU(), 
 func (x *Executor) Answered() bool { return x.sender.Answered() }
 
 // StopMachine implements Ground.
-func (x *Executor) StopMachine() bool {
-	x.stopped = x.sender.StopMachine(x.lease.CPU())
+func (x *Executor) StopMachine(lazy bool) bool {
+	x.stopped = x.sender.StopMachine(x.lease.CPU(), lazy)
 	return x.stopped
 }
 

@@ -144,7 +144,7 @@ func (g *paper) Send(c cpus.Cause, _ bool) {
 	}
 }
 func (g *paper) Answered() bool { return true }
-func (g *paper) StopMachine() bool {
+func (g *paper) StopMachine(bool) bool {
 	g.must(!g.stopped, "the machine is stopped twice")
 	g.stopped, g.stops = true, g.stops+1
 	return true

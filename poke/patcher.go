@@ -52,9 +52,10 @@ type Ground interface {
 	Send(c cpus.Cause, lazy bool)
 	Answered() bool
 	// StopMachine asks the other CPUs to stand still, false while another
-	// patcher has them do so; Stopped tells whether all do, ResumeMachine lets
+	// patcher has them do so; lazy leaves out CPUs in user space, for whom Resumed is
+	// false all the same. Stopped tells whether all do, ResumeMachine lets
 	// them go on.
-	StopMachine() bool
+	StopMachine(lazy bool) bool
 	Stopped() bool
 	ResumeMachine()
 	// SyncSelf makes the patcher's own CPU fetch afresh.
@@ -176,7 +177,7 @@ func (p *Patcher) await(st Step, g Ground) Status {
 		case SynchronizeRCU:
 			g.Send(cpus.QuiesceCPUs, false)
 		case StopMachine:
-			if !g.StopMachine() {
+			if !g.StopMachine(st.Lazy) {
 				p.stage = asking
 			}
 		default: // WaitHandlers asks nobody

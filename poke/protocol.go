@@ -188,7 +188,7 @@ func (p *Protocol) one(s Shape, emit Emit) {
 
 // Lazy tells whether the protocol has rounds that leave out CPUs in user space.
 func (p *Protocol) Lazy(s Shape) bool {
-	return p.has(s, func(st Step) bool { return st.Op == Sync && st.Lazy })
+	return p.has(s, func(st Step) bool { return st.Lazy })
 }
 
 // Path is what CPUs do at sites of a shape, and in the handler of their breakpoints.

@@ -85,7 +85,7 @@ type Step struct {
 	Part     Part  // of Write
 	Round    uint8 // of Sync: its number in the batch, from 1
 	Mutex    Mutex // of Lock, Unlock
-	Lazy     bool  // of Sync: leaves out CPUs in user space, which catch up when they enter the kernel
+	Lazy     bool  // of Sync, StopMachine: leaves out CPUs in user space, which catch up when they enter the kernel
 	Undo     bool  // of Verify, Publish, Write, Attach, Release, Settle: towards the old text
 	From, To int32 // the patches [From, To) that the step is about
 }
@@ -98,11 +98,11 @@ func (s Step) Name() string {
 		name += " " + s.Part.String()
 	case Sync:
 		name += " " + strconv.Itoa(int(s.Round))
-		if s.Lazy {
-			name += " lazy"
-		}
 	case Lock, Unlock:
 		name += " " + s.Mutex.String()
+	}
+	if s.Lazy {
+		name += " " + lazyWord
 	}
 	return name
 }

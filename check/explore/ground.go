@@ -133,6 +133,7 @@ func (w *world) send(c cpus.Cause, lazy bool) (targets int8) {
 		case lazy:
 			var out bool
 			if w.space[i], out = w.space[i].LeaveOut(); out {
+				w.stopped[i] = w.stopped[i] || c == cpus.Stop
 				continue
 			}
 		}
@@ -151,13 +152,13 @@ func (w *world) send(c cpus.Cause, lazy bool) (targets int8) {
 func (w *world) Answered() bool { return w.left[w.actor] == 0 }
 
 // StopMachine implements poke.Ground.
-func (w *world) StopMachine() bool {
+func (w *world) StopMachine(lazy bool) bool {
 	if w.stopping != 0 {
 		return false
 	}
 	w.touched = touchedAll
 	w.stopping, w.arrived = int8(w.actor+1), 0
-	w.left[w.actor] = w.send(cpus.Stop, false)
+	w.left[w.actor] = w.send(cpus.Stop, lazy)
 	w.arriving = w.left[w.actor]
 	return true
 }

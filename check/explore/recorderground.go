@@ -123,14 +123,14 @@ func (r *recorder) Answered() bool {
 	return r.w.Answered()
 }
 
-func (r *recorder) StopMachine() bool {
+func (r *recorder) StopMachine(lazy bool) bool {
 	r.online()
 	r.change(Stopping, 0)
 	if r.w.stopping == 0 {
 		r.send()
 		r.write(Arrived, 0)
 	}
-	return r.w.StopMachine()
+	return r.w.StopMachine(lazy)
 }
 
 func (r *recorder) Stopped() bool {

@@ -112,6 +112,12 @@ var plots = map[string][]string{
 		"patcher 0: Write tail", "cpu 1: fetches site 0: 0f",
 	},
 	"nmi-in-stop-machine": {"cpu 1: stands still", "patcher 0: Write word", "cpu 1: an NMI comes", "cpu 1: fetches site 0: e8"},
+	"stop-machine-skips":  {"patcher 0: StopMachine lazy", "patcher 0: Write word", "cpu 1: fetches site 0: "},
+	"pin-never-set": {
+		"cpu 1: goes to user space", "patcher 0: StopMachine lazy", "patcher 0: Release", "cpu 1: fetches site 0: call", "cpu 1: calls",
+	},
+	"queued-key-early": {"patcher 0: Raise", "patcher 1: promises site 0", "fetches site 0: 0f"},
+	"queued-key-twice": {"patcher 0: Verify site 0", "patcher 0: Verify site 0"},
 	"hit-while-brought-up": {
 		"patcher 0: Sync 2: done", "cpu 2: is being brought up", "patcher 0: Sync 3: done", "patcher 0: Unpublish",
 		"cpu 2: tries to take a reference",

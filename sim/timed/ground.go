@@ -139,7 +139,11 @@ func (m *Machine) interrupt(c cpus.Cause, lazy bool, extra Nanos) {
 	p.sent, p.left = c, 0
 	for i := range m.cpus {
 		s := &m.cpus[i]
-		if i == p.home || !s.online || lazy && m.leaveOut(i) {
+		if i == p.home || !s.online {
+			continue
+		}
+		if lazy && m.leaveOut(i) {
+			s.stopped = c == cpus.Stop
 			continue
 		}
 		p.left++
@@ -187,10 +191,10 @@ func (m *Machine) quiesce(c cpus.Cause) {
 func (m *Machine) Answered() bool { return m.patch.left == 0 && m.now >= m.patch.busy }
 
 // StopMachine implements poke.Ground.
-func (m *Machine) StopMachine() bool {
+func (m *Machine) StopMachine(lazy bool) bool {
 	p := &m.patch
 	p.stopped, p.arrived = true, 0
-	m.interrupt(cpus.Stop, false, nanos(m.costs.StopWake))
+	m.interrupt(cpus.Stop, lazy, nanos(m.costs.StopWake))
 	p.asked = p.left
 	return true
 }

@@ -51,9 +51,9 @@ func (l *Lockstep) Send(c cpus.Cause, lazy bool) {
 }
 
 // StopMachine implements poke.Ground.
-func (l *Lockstep) StopMachine() bool {
+func (l *Lockstep) StopMachine(lazy bool) bool {
 	defer l.arrived()
-	return l.Machine.StopMachine()
+	return l.Machine.StopMachine(lazy)
 }
 
 // arrived lets time pass until everything that was sent is there; what a CPU makes of it
