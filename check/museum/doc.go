@@ -14,6 +14,7 @@
 //     machine.go lay the machine out.
 //   - The letter of a number is where an exhibit comes from: A breakpoints and
 //     static keys, B the core of ftrace, C arm64, D riscv64, E trampolines of BPF.
+//     P are rules about modes, NMIs and hotplug, and proposals that were not merged.
 //     T are the cases of tracers: the global pair of ops and function, literals and
 //     the ops that they name, direct calls.
 //   - What cannot be told in this machine's words is listed with the reason
