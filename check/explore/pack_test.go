@@ -43,6 +43,7 @@ func TestWordsKeepWhatMatters(t *testing.T) {
 		if m = leadOtherwise(rt, m); m.Code.Named() && !m.Code.Literals() {
 			m.Programs[0].Plan = withEntries(m.Programs[0].Plan)
 		}
+		goWays(rt, m)
 		if m.Prepare() != nil {
 			return
 		}
@@ -83,6 +84,33 @@ func TestWordsKeepWhatMatters(t *testing.T) {
 	})
 }
 
+// goWays draws the ways that CPUs go, and which of them are offline at first.
+func goWays(t *rapid.T, m *Model) {
+	for _, way := range []struct {
+		in    cpus.Section
+		steps []cpus.PathStep
+	}{
+		{cpus.OnNMI, []cpus.PathStep{cpus.DoCallEarly, cpus.DoSync}},
+		{cpus.OnNMI, []cpus.PathStep{
+			cpus.DoLookAtCR3, cpus.DoEnter, cpus.DoLoadKernelCR3, cpus.DoCallEarly, cpus.DoLoadUserCR3, cpus.DoLeaveAgain,
+		}},
+		{cpus.OnExit, []cpus.PathStep{cpus.DoLeave, cpus.DoLoadUserCR3}},
+		{cpus.OnUp, []cpus.PathStep{cpus.DoCallEarly, cpus.DoComeOnline, cpus.DoSync}},
+	} {
+		if !rapid.Bool().Draw(t, way.in.String()) {
+			continue
+		}
+		var err error
+		if m.Code.Path, err = m.Code.Path.Replace(way.in, way.steps...); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if last := len(m.Roles) - 1; m.Code.Path.ComesUp() && last > 0 {
+		m.Roles = slices.Clone(m.Roles)
+		m.Roles[last] = cpus.Offline
+	}
+}
+
 // touchedWrongly says what an action has changed without saying so.
 func touchedWrongly(w *world, a action, was state, before, after []uint64) string {
 	if a.kind == stepCPU && w.touched == 0 && was != w.state {
@@ -98,6 +126,8 @@ func touchedWrongly(w *world, a action, was state, before, after []uint64) strin
 		switch {
 		case i < n:
 			bit = touchedCPU(i)
+		case w.m.Code.Path.Ways() && i >= (w.m.layout.own-1)*n && i < w.m.layout.own*n:
+			bit = touchedCPU(i % n)
 		case w.m.Preempt && i < 2*n: // tasks move with whatever is more than a CPU's own
 			if touched != touchedCPU(int(a.who)) {
 				continue
