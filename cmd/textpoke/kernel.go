@@ -30,6 +30,7 @@ type measureFlags struct {
 	repetitions      int
 	memory           int
 	limit            time.Duration
+	compare          bool
 }
 
 func kernelMeasure(c *common) *cobra.Command {
@@ -41,7 +42,8 @@ func kernelMeasure(c *common) *cobra.Command {
 			"the processor, with a guest as its only program. CPU 0 switches each action on and off again; what\n" +
 			"every CPU takes meanwhile in every row of /proc/interrupts is counted, and what it takes when as\n" +
 			"long nothing is switched. For people, a row of interrupts is one line; for scripts, every count is.\n" +
-			"The Go tool builds the guest, once for each architecture." +
+			"The Go tool builds the guest, once for each architecture. --compare predicts from the image, as predict\n" +
+			"does, and the exit code is 1 where a prediction is wrong and nothing explains it." +
 			columnsHelp(vm.Columns.Table("interrupts")) +
 			strings.Replace(columnsHelp(vm.SummaryColumns.Table("summary")), "Columns:", "Columns for people:", 1),
 		Example: "  textpoke kernel measure /boot/vmlinuz-6.1.0-50-amd64 --action function-tracer --cpus 4\n" +
@@ -66,6 +68,7 @@ func kernelMeasure(c *common) *cobra.Command {
 	f.IntVar(&m.repetitions, "repetitions", 3, "`number` of times that each action is switched on and off")
 	f.StringSliceVar(&m.modules, "modules", nil, "`files` of kernel modules that are loaded first, in this order")
 	f.IntVar(&m.memory, "memory", 1024, "of the machine, in `MiB`")
+	f.BoolVar(&m.compare, "compare", false, "hold what is measured against what is predicted of the image")
 	f.DurationVar(&m.limit, "limit-time", 10*time.Minute, "give the machine up after this `time`")
 	return cmd
 }
@@ -73,7 +76,8 @@ func kernelMeasure(c *common) *cobra.Command {
 // actionColumns are the columns of what can be measured.
 var actionColumns = results.Columns[vm.Action]{
 	{Name: "action", Doc: "the name", Cell: func(a vm.Action) any { return a.Name }},
-	{Name: "argument", Doc: "what stands behind a colon", Cell: func(a vm.Action) any { return results.OrEmpty(a.Argument) }},
+	{Name: "argument", Doc: "what stands behind a colon",
+		Cell: func(a vm.Action) any { return results.OrEmpty(a.Argument) }},
 	{Name: "required", Doc: "whether it must stand there",
 		Cell: func(a vm.Action) any { return results.If(a.Argument != "", a.Must) }},
 	{Name: "meaning", Doc: "what is switched", Cell: func(a vm.Action) any { return a.Doc }},
@@ -119,6 +123,16 @@ func (m *measureFlags) measure(ctx context.Context, c *common, image string) err
 		return err
 	}
 	c.note(append([]string{image}, m.modules...)...)
+	var predicted vm.Predictions
+	if m.compare {
+		var notes []string
+		if predicted, notes, err = vm.Predict(image, m.actions); err != nil {
+			return err
+		}
+		for _, note := range notes {
+			fmt.Fprintln(c.streams.err, "textpoke:", note)
+		}
+	}
 	f, err := c.openFiles()
 	if err != nil {
 		return err
@@ -138,17 +152,41 @@ func (m *measureFlags) measure(ctx context.Context, c *common, image string) err
 	if len(measured.Readings) == 0 {
 		return fmt.Errorf("%s: no action could be done", image)
 	}
-	err = printMeasured(c, f, measured, failed == nil)
-	return errors.Join(failed, err)
+	all := measured.Compare(predicted)
+	if err := printMeasured(c, f, measured, all, failed == nil); err != nil || failed != nil || !m.compare {
+		return errors.Join(failed, err)
+	}
+	return printVerdict(c, all)
+}
+
+// printVerdict says how predictions did. One that is wrong is the answer no.
+func printVerdict(c *common, all []vm.Summary) error {
+	exact, explained, wrong := vm.Verdict(all)
+	w := c.streams.out
+	if !c.people() {
+		w = c.streams.err
+	}
+	fmt.Fprintf(w, "\npredicted exactly: %d; background or shared interrupts: %d; not explained: %d\n", exact, explained,
+		len(wrong))
+	for _, line := range wrong {
+		fmt.Fprintln(w, " ", line)
+	}
+	if len(wrong) > 0 {
+		return errNo
+	}
+	return nil
 }
 
 // printMeasured prints every count for scripts, and a line a row for people.
-func printMeasured(c *common, f *files, m *vm.Measurement, complete bool) error {
-	counts, err := vm.Columns.Fill("kernel-measure", pointers(m.Counts()))
+func printMeasured(c *common, f *files, m *vm.Measurement, all []vm.Summary, complete bool) error {
+	columns := results.Of(vm.Columns, func(c *vm.Compared) *vm.Count { return &c.Count })
+	if slices.ContainsFunc(all, func(s vm.Summary) bool { return s.Compared }) {
+		columns = slices.Concat(columns, vm.ComparedColumns)
+	}
+	counts, err := columns.Fill("kernel-measure", vm.WithPredictions(m.Counts(), all))
 	if err != nil {
 		return err
 	}
-	all := m.Summaries()
 	summaries, err := vm.SummaryColumns.Fill("summary", pointers(all))
 	if err != nil {
 		return err
@@ -156,7 +194,7 @@ func printMeasured(c *common, f *files, m *vm.Measurement, complete bool) error 
 	shown := counts
 	if c.people() {
 		// What is there anyway, such as timers, says nothing.
-		quiet := slices.DeleteFunc(slices.Clone(all), func(s vm.Summary) bool { return s.Quietest <= s.Idle })
+		quiet := slices.DeleteFunc(slices.Clone(all), func(s vm.Summary) bool { return s.Quietest <= s.Idle && !s.Compared })
 		if shown, err = vm.SummaryColumns.Fill("summary", pointers(quiet)); err != nil {
 			return err
 		}

@@ -43,6 +43,12 @@ func Compare(ctx context.Context, measured []ledger.Measured) (*Answer, error) {
 			return nil, err
 		}
 	}
+	a.explain()
+	return a, nil
+}
+
+// explain summarizes the rows, and says why any differs.
+func (a *Answer) explain() {
 	a.summarize()
 	idle := a.idle()
 	for i := range a.Rows {
@@ -53,7 +59,6 @@ func Compare(ctx context.Context, measured []ledger.Measured) (*Answer, error) {
 		s := &a.Summaries[i]
 		s.Why = s.why(idle[rowKey{s.Kernel, s.CPUs, s.Row}])
 	}
-	return a, nil
 }
 
 // model fills in what the ledger says.

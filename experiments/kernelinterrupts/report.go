@@ -53,13 +53,13 @@ type (
 	}
 )
 
-// report is made of the answer and of the ledgers.
-func (a *Answer) report() (*report, error) {
+// report is made of the answer.
+func (a *Answer) report() *report {
 	r := &report{Measured: len(a.Rows)}
 	a.toggles(r)
 	a.readings(r)
 	a.byStatistic(r)
-	return r, a.ledgers(r)
+	return r
 }
 
 // byStatistic says of each statistic how often it is the model's, in the rows that can be

@@ -14,8 +14,8 @@ import (
 // TestBoot boots a kernel of Linux 6.1 or later for x86 (the file that TEXTPOKE_KERNEL names; .ci/vm fetches
 // one) and counts around three actions what is known of every such kernel: a static key costs its receivers three
 // interrupts, both ways, and nothing else calls functions meanwhile (arch/x86/kernel/jump_label.c,
-// text_poke_bp_batch); the tracer's own trampoline gets its function when it is switched on, for three more than when it
-// is switched off; a static key interrupts isolated CPUs as well.
+// text_poke_bp_batch); the tracer's own trampoline gets its function when it is switched on, for three more than when
+// it is switched off; a static key interrupts isolated CPUs as well.
 func TestBoot(t *testing.T) {
 	image := os.Getenv("TEXTPOKE_KERNEL")
 	if !*long || image == "" {
@@ -39,6 +39,13 @@ func TestBoot(t *testing.T) {
 	}
 	if len(m.Skips) != 1 || m.Skips[0].Action != "tracepoint:no_such_event" {
 		t.Errorf("skipped: %v", m.Skips)
+	}
+	predicted, notes, err := Predict(image, []string{"static-key:sched_schedstats", "function-tracer:vfs_read"})
+	if err != nil || len(notes) > 0 {
+		t.Fatalf("%v, %q", err, notes)
+	}
+	if exact, _, wrong := Verdict(m.Compare(predicted)); len(wrong) > 0 || exact < 4 {
+		t.Errorf("%d predictions are exact, wrong are %q", exact, wrong)
 	}
 	clean := 0
 	for _, r := range m.Readings {
@@ -68,10 +75,11 @@ func TestBoot(t *testing.T) {
 			}
 		}
 	}
-	if on, off := took["static-key:sched_schedstats enable"], took["static-key:sched_schedstats disable"]; on != 3 || off != 3 {
+	on, off := took["static-key:sched_schedstats enable"], took["static-key:sched_schedstats disable"]
+	if on != 3 || off != 3 {
 		t.Errorf("a static key: %g and %g, want 3 and 3", on, off)
 	}
-	on, off := took["function-tracer:vfs_read enable"], took["function-tracer:vfs_read disable"]
+	on, off = took["function-tracer:vfs_read enable"], took["function-tracer:vfs_read disable"]
 	if on-off != 3 || off < 16 {
 		t.Errorf("the function tracer: %g and %g, want 3 apart and more than 16", on, off)
 	}

@@ -97,6 +97,9 @@ type guestError string
 
 func (e guestError) Error() string { return "the guest: " + string(e) }
 
+// fieldsOf is how many fields a kind of line has; a row has one for each CPU.
+var fieldsOf = map[string]int{"boot": 2, "skip": 2, "fail": 1, "reading": 4, "end": 0, "done": 0}
+
 type listener struct {
 	told    *Told
 	cpus    int
@@ -118,7 +121,7 @@ func (l *listener) line(text string) error {
 		return err
 	}
 	kind, fields := fields[0], fields[1:]
-	if n, ok := map[string]int{"boot": 2, "skip": 2, "fail": 1, "reading": 4, "end": 0, "done": 0}[kind]; ok && n != len(fields) {
+	if n, ok := fieldsOf[kind]; ok && n != len(fields) {
 		return fmt.Errorf("%d fields, want %d", len(fields), n)
 	}
 	if (kind == "row" || kind == "end") != (l.reading != nil) && kind != "fail" {

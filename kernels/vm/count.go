@@ -71,11 +71,42 @@ var Columns = results.Columns[*Count]{
 	{Name: "action", Doc: "what was switched", Cell: func(c *Count) any { return c.Action }},
 	{Name: "direction", Doc: "enable, disable, or idle: as long again with nothing switched and the patcher busy",
 		Cell: func(c *Count) any { return c.Direction }},
-	{Name: "row", Doc: "of /proc/interrupts; FW_ rows are counters of the firmware", Cell: func(c *Count) any { return c.Row }},
+	{Name: "row", Doc: "of /proc/interrupts; FW_ rows are counters of the firmware",
+		Cell: func(c *Count) any { return c.Row }},
 	{Name: "cpu", Doc: "that took them", Cell: func(c *Count) any { return c.CPU }},
 	{Name: "role", Doc: "patcher, or what the CPU does: idle, busy, isolated", Cell: func(c *Count) any { return c.Role }},
-	{Name: "repetition", Doc: "from 0; the first is also the first use since boot", Cell: func(c *Count) any { return c.Repetition }},
+	{Name: "repetition", Doc: "from 0; the first is also the first use since boot",
+		Cell: func(c *Count) any { return c.Repetition }},
 	{Name: "interrupts", Doc: "that the CPU took in the row", Cell: func(c *Count) any { return c.Interrupts }},
+}
+
+// ComparedColumns are what a comparison adds, on the counts of each row's quietest receiver.
+var ComparedColumns = results.Columns[*Compared]{
+	{Name: "predicted", Doc: "what a receiver should take", Cell: func(c *Compared) any { return c.Of.Predicted }},
+	{Name: "difference", Doc: "interrupts less predicted",
+		Cell: func(c *Compared) any { return c.Interrupts - c.Of.Predicted }},
+}.When(func(c *Compared) bool { return c.Of != nil })
+
+// Compared is a count with the summary of its row, where it is of the quietest receiver and
+// predicted.
+type Compared struct {
+	Count
+	Of *Summary // nil for any other
+}
+
+// WithPredictions adds to each count what is predicted of it.
+func WithPredictions(counts []Count, all []Summary) []*Compared {
+	out := make([]*Compared, len(counts))
+	for i, c := range counts {
+		out[i] = &Compared{Count: c}
+		for j := range all {
+			s := &all[j]
+			if s.Compared && s.CPU == c.CPU && s.Row == c.Row && s.Action == c.Action && s.Direction == c.Direction {
+				out[i].Of = s
+			}
+		}
+	}
+	return out
 }
 
 // Summary is one row of one action and direction, over receivers and repetitions.
@@ -97,6 +128,9 @@ type Summary struct {
 	Idle float64
 	// CPU is the quietest receiver, the first of several.
 	CPU int
+	// Predicted is what a receiver should take, where it is Compared.
+	Predicted int
+	Compared  bool
 }
 
 // Summaries are those of all actions and directions, the control aside, of rows in
@@ -127,8 +161,8 @@ func (m *Measurement) Summaries() (out []Summary) {
 // summaryOf is the summary of counts that differ in CPU and repetition only.
 func summaryOf(counts []Count) Summary {
 	first := counts[0]
-	s := Summary{Arch: first.Arch, Release: first.Release, Action: first.Action, Direction: first.Direction, Row: first.Row,
-		About: first.About, Isolated: -1, Quietest: -1}
+	s := Summary{Arch: first.Arch, Release: first.Release, Action: first.Action, Direction: first.Direction,
+		Row: first.Row, About: first.About, Isolated: -1, Quietest: -1}
 	byCPU, role := map[int][]int{}, map[int]string{}
 	last := 0
 	for _, c := range counts {
@@ -169,14 +203,21 @@ func median(of []int) float64 {
 var SummaryColumns = results.Columns[*Summary]{
 	{Name: "action", Doc: "what was switched", Cell: func(s *Summary) any { return s.Action }},
 	{Name: "direction", Doc: "enable or disable", Cell: func(s *Summary) any { return s.Direction }},
-	{Name: "row", Doc: "of /proc/interrupts; FW_ rows are counters of the firmware", Cell: func(s *Summary) any { return s.Row }},
+	{Name: "row", Doc: "of /proc/interrupts; FW_ rows are counters of the firmware",
+		Cell: func(s *Summary) any { return s.Row }},
 	{Name: "quietest", Doc: "interrupts of the quietest receiver: the smallest of the receivers' medians over repetitions",
 		Cell: func(s *Summary) any { return s.Quietest }},
+	{Name: "predicted", Doc: "what a receiver should take; with --compare, where it is known",
+		Cell: func(s *Summary) any { return results.If(s.Compared, s.Predicted) }},
+	{Name: "difference", Doc: "quietest less predicted",
+		Cell: func(s *Summary) any { return results.If(s.Compared, s.Difference()) }},
+	{Name: "why", Doc: "it differs", Cell: func(s *Summary) any { return results.OrEmpty(s.Why()) }},
 	{Name: "isolated", Doc: "the same, of isolated receivers alone",
 		Cell: func(s *Summary) any { return results.If(s.Isolated >= 0, s.Isolated) }},
 	{Name: "least", Doc: "the fewest in any reading of a receiver", Cell: func(s *Summary) any { return s.Least }},
 	{Name: "most", Doc: "the most in any reading of a receiver", Cell: func(s *Summary) any { return s.Most }},
 	{Name: "patcher", Doc: "median of the CPU that switches", Cell: func(s *Summary) any { return s.Patcher }},
-	{Name: "idle", Doc: "the quietest receiver's, with nothing switched for as long", Cell: func(s *Summary) any { return s.Idle }},
+	{Name: "idle", Doc: "the quietest receiver's, with nothing switched for as long",
+		Cell: func(s *Summary) any { return s.Idle }},
 	{Name: "description", Doc: "of the row", Cell: func(s *Summary) any { return results.OrEmpty(s.About) }},
 }

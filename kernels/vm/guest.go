@@ -76,7 +76,8 @@ func buildGuest(ctx context.Context, e *emulator, names []string) ([]byte, error
 			return nil, err
 		}
 	}
-	build := exec.CommandContext(ctx, "go", "build", "-trimpath", "-buildvcs=false", "-ldflags", "-s -w", "-o", "init", ".")
+	build := exec.CommandContext(ctx, "go", "build", "-trimpath", "-buildvcs=false", "-ldflags", "-s -w",
+		"-o", "init", ".")
 	build.Dir = dir
 	build.Env = append(os.Environ(), "CGO_ENABLED=0", "GOOS=linux", "GOARCH="+e.goarch, "GOWORK=off", "GOFLAGS=")
 	if out, err := build.CombinedOutput(); err != nil {

@@ -24,13 +24,15 @@ func ParseCPUs(spec string) ([]cpus.Role, error) {
 		return nil, err
 	}
 	if len(roles) < 2 || len(roles) > mostCPUs {
-		return nil, &cpus.RoleError{Spec: spec, Part: spec, Reason: fmt.Sprintf("want 2 to %d CPUs: one switches, the others receive",
-			mostCPUs)}
+		return nil, &cpus.RoleError{Spec: spec, Part: spec,
+			Reason: fmt.Sprintf("want 2 to %d CPUs: one switches, the others receive",
+				mostCPUs)}
 	}
 	for i, r := range roles {
 		switch {
 		case r != cpus.Idle && r != cpus.Busy && r != cpus.Isolated:
-			return nil, &cpus.RoleError{Spec: spec, Part: r.String(), Reason: "a virtual machine's CPUs are idle, busy or isolated"}
+			return nil, &cpus.RoleError{Spec: spec, Part: r.String(),
+				Reason: "a virtual machine's CPUs are idle, busy or isolated"}
 		case i == 0 && r == cpus.Isolated:
 			return nil, &cpus.RoleError{Spec: spec, Part: r.String(), Reason: "CPU 0 switches, and cannot be isolated"}
 		}

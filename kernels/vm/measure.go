@@ -159,8 +159,9 @@ func (c *Config) boot(ctx context.Context, e *emulator, disk string) (*Told, err
 		return nil, fmt.Errorf("boot %s: %w", c.Image, err)
 	}
 	defer log.Close()
-	args := append([]string{"-accel", "tcg,thread=single", "-smp", fmt.Sprint(len(c.CPUs)), "-m", fmt.Sprintf("%dM", c.Memory),
-		"-display", "none", "-no-reboot", "-nodefaults", "-serial", "stdio", "-kernel", c.Image, "-initrd", disk,
+	args := append([]string{"-accel", "tcg,thread=single", "-smp", fmt.Sprint(len(c.CPUs)),
+		"-m", fmt.Sprintf("%dM", c.Memory), "-display", "none", "-no-reboot", "-nodefaults",
+		"-serial", "stdio", "-kernel", c.Image, "-initrd", disk,
 		"-append", commandLine(e, c.CPUs)}, e.machine...)
 	q := exec.CommandContext(ctx, e.qemu, args...)
 	q.WaitDelay = 5 * time.Second
@@ -201,7 +202,8 @@ func (c *Config) failed(ctx context.Context, told *Told, heard, ended error, com
 	case ended != nil:
 		return ended
 	case told.Release == "":
-		return fmt.Errorf("%w before the guest said anything: does it take an initial RAM disk and a serial console?", errDied)
+		return fmt.Errorf("%w before the guest said anything: does it take an initial RAM disk and a serial console?",
+			errDied)
 	}
 	return fmt.Errorf("%w before the guest was done", errDied)
 }

@@ -114,7 +114,8 @@ func FuzzListen(f *testing.F) {
 
 // TestCPIO: what cpio itself unpacks is what was packed; and by hand, the format's first file.
 func TestCPIO(t *testing.T) {
-	entries := []entry{{"dir", folder, nil}, {"dir/init", executable, []byte("text")}, {"odd", plain, []byte("12345")}, {"none", plain, nil}}
+	entries := []entry{{"dir", folder, nil}, {"dir/init", executable, []byte("text")},
+		{"odd", plain, []byte("12345")}, {"none", plain, nil}}
 	var b bytes.Buffer
 	if err := writeCPIO(&b, entries); err != nil {
 		t.Fatal(err)
@@ -138,7 +139,8 @@ func TestCPIO(t *testing.T) {
 		f := strings.Fields(line)
 		got = append(got, f[0]+" "+f[4]+" "+f[len(f)-1])
 	}
-	if d := cmp.Diff([]string{"drwxr-xr-x 0 dir", "-rwxr-xr-x 4 dir/init", "-rw-r--r-- 5 odd", "-rw-r--r-- 0 none"}, got); d != "" {
+	unpacked := []string{"drwxr-xr-x 0 dir", "-rwxr-xr-x 4 dir/init", "-rw-r--r-- 5 odd", "-rw-r--r-- 0 none"}
+	if d := cmp.Diff(unpacked, got); d != "" {
 		t.Error(d)
 	}
 }
@@ -172,7 +174,8 @@ func TestRecognise(t *testing.T) {
 		{head(0x64, 0x86)[:0x85], "", "no header"},
 	} {
 		e, why := recognise(c.head)
-		if (e == nil) != (c.arch == "") || e != nil && e.arch != c.arch || !strings.Contains(why, c.want) || (why == "") != (c.want == "") {
+		if (e == nil) != (c.arch == "") || e != nil && e.arch != c.arch ||
+			!strings.Contains(why, c.want) || (why == "") != (c.want == "") {
 			t.Errorf("%q: %+v, %q, want %s %q", c.head[:min(len(c.head), 8)], e, why, c.arch, c.want)
 		}
 	}
@@ -190,7 +193,8 @@ func TestCommandLine(t *testing.T) {
 	}
 	e := emulators()[0]
 	line := commandLine(&e, roles)
-	for _, want := range []string{"isolcpus=managed_irq,domain,2,3", "nohz_full=2,3", "rcu_nocbs=2,3", "console=", "panic=-1"} {
+	wanted := []string{"isolcpus=managed_irq,domain,2,3", "nohz_full=2,3", "rcu_nocbs=2,3", "console=", "panic=-1"}
+	for _, want := range wanted {
 		if !slices.ContainsFunc(strings.Fields(line), func(f string) bool { return strings.HasPrefix(f, want) }) {
 			t.Errorf("%q lacks %s", line, want)
 		}
@@ -211,7 +215,8 @@ func TestCommandLine(t *testing.T) {
 func TestCheckAction(t *testing.T) {
 	for action, want := range map[string]string{
 		"function-tracer": "", "function-tracer:vfs_*": "", "tracepoint:sched/sched_switch": "", "kprobe": "",
-		"function_tracer": "function-tracer", "tracepoint": "tracepoint:[GROUP/]NAME", "idle:3": "alone", "kprobe:a\nb": "one line",
+		"function_tracer": "function-tracer", "tracepoint": "tracepoint:[GROUP/]NAME",
+		"idle:3": "alone", "kprobe:a\nb": "one line",
 	} {
 		if err := CheckAction(action); (err == nil) != (want == "") || err != nil && !strings.Contains(err.Error(), want) {
 			t.Errorf("%q: %v, want %q", action, err, want)
@@ -222,7 +227,8 @@ func TestCheckAction(t *testing.T) {
 // TestSummaries: the quietest receiver is that of the smallest median, the patcher is
 // none, and rows without anything in them are left out.
 func TestSummaries(t *testing.T) {
-	m := Measurement{Arch: "a", CPUs: []cpus.Role{cpus.Idle, cpus.Idle, cpus.Busy, cpus.Isolated}, Told: Told{Release: "r"}}
+	m := Measurement{Arch: "a", CPUs: []cpus.Role{cpus.Idle, cpus.Idle, cpus.Busy, cpus.Isolated},
+		Told: Told{Release: "r"}}
 	read := func(direction string, repetition int, rows ...Row) {
 		m.Readings = append(m.Readings, Reading{Action: "x", Direction: direction, Repetition: repetition, Rows: rows})
 	}
@@ -236,6 +242,37 @@ func TestSummaries(t *testing.T) {
 		Repetitions: 3, Quietest: 19, Isolated: 19, Least: 19, Most: 31, Patcher: 1, Idle: 1, CPU: 3}}
 	if d := cmp.Diff(want, got); d != "" {
 		t.Error(d)
+	}
+	p := Predictions{
+		{"x", Enable}:  {"CAL": 18, "RES": 0, "TLB": 4},
+		{"x", Disable}: {"CAL": 0},
+		{"y", Enable}:  {"CAL": 7},
+	}
+	compared := m.Compare(p)
+	var lines []string
+	for i := range compared {
+		s := &compared[i]
+		lines = append(lines, fmt.Sprint(s.Direction, " ", s.Row, " ", s.Compared, " ", s.Difference(), " ", s.Why()))
+	}
+	// Not more than in the control: 1; and nothing at all in a row that was predicted.
+	if d := cmp.Diff([]string{"enable CAL true 1 background", "enable TLB true -4 not explained"}, lines); d != "" {
+		t.Error(d)
+	}
+	exact, explained, wrong := Verdict(compared)
+	if exact != 0 || explained != 1 || len(wrong) != 1 {
+		t.Errorf("%d exact, %d explained, %q", exact, explained, wrong)
+	}
+	with := 0
+	for _, c := range WithPredictions(m.Counts(), compared) {
+		if c.Of != nil {
+			with++
+			if c.CPU != 3 || c.Row != "CAL" || c.Direction != Enable {
+				t.Errorf("%+v", c.Count)
+			}
+		}
+	}
+	if with != 3 { // repetitions
+		t.Errorf("%d counts have a prediction", with)
 	}
 	// Seven readings, two rows, four CPUs: zeros too.
 	if n := len(m.Counts()); n != 7*2*4 {

@@ -25,7 +25,8 @@ var limits = []Limit{
 }
 
 // BudgetHelp says what can be limited.
-const BudgetHelp = "rounds (of an interval), burst (interrupts that a CPU takes in an interval), isolated (the same of isolated CPUs)"
+const BudgetHelp = "rounds (of an interval), burst (interrupts that a CPU takes in an interval), " +
+	"isolated (the same of isolated CPUs)"
 
 // ParseBudget reads limits such as isolated=0 and burst=100.
 func ParseBudget(items []string) (budget []Limit, err error) {

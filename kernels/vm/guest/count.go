@@ -186,8 +186,8 @@ func tell(name, direction string, repetition int, took time.Duration, rows []row
 	say("end")
 }
 
-// measure does an action so many times, each with a control: as long with nothing switched, CPU 0 busy. A repetition is told
-// when it is over, since the console interrupts too.
+// measure does an action so many times, each with a control: as long with nothing switched, CPU 0 busy. A
+// repetition is told when it is over, since the console interrupts too.
 func (c *counter) measure(name string, repetitions int) error {
 	a, err := newAction(name)
 	if err != nil {

@@ -1,0 +1,85 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package vm
+
+import (
+	"fmt"
+	"maps"
+	"slices"
+)
+
+// Switched is one direction of one action.
+type Switched struct{ Action, Direction string }
+
+// Predictions are what receivers are predicted to take: interrupts by row. What is
+// not predicted is missing; a row that is, is there with 0.
+type Predictions map[Switched]map[string]int
+
+// Why a difference is there.
+const (
+	Background = "background"          // also while nothing is switched, or where a single receiver takes all of it
+	Shared     = "shared an interrupt" // two calls that one interrupt carried: one fewer than predicted
+	Unknown    = "not explained"
+)
+
+// Compare adds predictions to summaries, also of rows in which nothing was counted.
+func (m *Measurement) Compare(p Predictions) []Summary {
+	all := m.Summaries()
+	var seen []Switched
+	for _, r := range m.Readings {
+		k := Switched{r.Action, r.Direction}
+		if p[k] == nil || slices.Contains(seen, k) {
+			continue
+		}
+		seen = append(seen, k)
+		for _, row := range slices.Sorted(maps.Keys(p[k])) {
+			n := p[k][row]
+			i := slices.IndexFunc(all, func(s Summary) bool {
+				return s.Action == k.Action && s.Direction == k.Direction && s.Row == row
+			})
+			switch {
+			case i >= 0:
+				all[i].Predicted, all[i].Compared = n, true
+			case n != 0: // nothing was counted
+				all = append(all, Summary{Arch: m.Arch, Release: m.Release, Action: k.Action, Direction: k.Direction, Row: row,
+					Receivers: len(m.CPUs) - 1, Isolated: -1, Predicted: n, Compared: true})
+			}
+		}
+	}
+	return all
+}
+
+// Difference is what the quietest receiver takes beyond the prediction.
+func (s *Summary) Difference() float64 { return s.Quietest - float64(s.Predicted) }
+
+// Why says why it differs; "" where it does not. Only what is Unknown speaks against the
+// prediction.
+func (s *Summary) Why() string {
+	switch d := s.Difference(); {
+	case !s.Compared || d == 0:
+		return ""
+	case d > 0 && (s.Receivers == 1 || d <= s.Idle):
+		return Background
+	case d < 0 && d >= -1 && s.Most >= s.Predicted:
+		return Shared
+	}
+	return Unknown
+}
+
+// Verdict is how many summaries agree, how many differ for a reason that is known, and
+// which do not: a line each.
+func Verdict(all []Summary) (exact, explained int, wrong []string) {
+	for i := range all {
+		switch s := &all[i]; {
+		case !s.Compared:
+		case s.Why() == "":
+			exact++
+		case s.Why() != Unknown:
+			explained++
+		default:
+			wrong = append(wrong, fmt.Sprintf("%s %s, row %s: predicted %d, the quietest receiver took %g", s.Action,
+				s.Direction, s.Row, s.Predicted, s.Quietest))
+		}
+	}
+	return exact, explained, wrong
+}
