@@ -92,10 +92,12 @@ func (k *Codec) Site(w uint64) (site int, about bool) {
 	ph := c.Phase
 	switch ph {
 	case Interrupted, Syncing, Answering:
-		ph = c.Back
+		if ph = c.Back; ph == backStopped {
+			ph = Stopped
+		}
 	}
 	switch ph {
-	case Boundary, Asleep, Arriving, Stopped, backStopped, Resuming, Crossing, Down:
+	case Boundary, Asleep, Arriving, Stopped, Resuming, Crossing, Down:
 		return 0, false
 	}
 	return int(w >> atSite & (1<<bitsSite - 1)), true
