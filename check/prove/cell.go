@@ -1,0 +1,311 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package prove
+
+import (
+	"slices"
+
+	"github.com/textpoke/textpoke/cpus"
+	"github.com/textpoke/textpoke/cpus/isa"
+	"github.com/textpoke/textpoke/int3"
+	"github.com/textpoke/textpoke/poke"
+	"github.com/textpoke/textpoke/records"
+)
+
+// What a CPU was asked for.
+const (
+	askedNothing uint8 = iota
+	askedSync          // waits in its box
+	askedStop
+	askedQuiesce
+	askedQuiesceCPUs
+	owesAnswer // taken, and not answered
+	numAsked
+)
+
+var askedFor = map[cpus.Cause]uint8{
+	cpus.Sync: askedSync, cpus.Stop: askedStop, cpus.Quiesce: askedQuiesce, cpus.QuiesceCPUs: askedQuiesceCPUs,
+}
+
+// Whether a CPU is to stand still.
+const (
+	runs uint8 = iota
+	toStand
+	stands
+	numStand
+)
+
+// What is promised of a site: nothing, that nobody executes what came before the
+// newest text, or what came before the text to come.
+const (
+	unsettled uint8 = iota
+	settledNow
+	settledToCome
+	numSettled
+)
+
+// What a batch has about a site: nothing, or the instruction to act as.
+const (
+	noEntry uint8 = iota
+	actsNew
+	actsOld
+	numEntries
+)
+
+// siteDone is when the step is through with a site; before, the accesses it has made.
+const siteDone = 2
+
+// Positions of texts, and the promises that CPUs remember: about what is promised now,
+// or about what was promised once.
+const (
+	newest  cpus.Seq = 50
+	present cpus.Seq = 100
+)
+
+var (
+	promisedNow  = cpus.PromiseOf(2, 2)
+	promisedOnce = cpus.PromiseOf(1, 1)
+)
+
+// cell is the ground of one step: one CPU and one site. It implements cpus.Shared,
+// poke.Ground and cpus.Chooser, and notes what the step reads and writes. What is
+// read is as in a view, or where there is none, anything.
+type cell struct {
+	m  *machine
+	of *view // nil: anything
+
+	script
+	know    view
+	known   [numAttrs]bool
+	written [numAttrs]bool
+	b       branch
+	level   level // of the patcher's step
+}
+
+// begin forgets the last run; the answers stay.
+func (c *cell) begin(b branch) {
+	c.known, c.written, c.b = [numAttrs]bool{}, [numAttrs]bool{}, b
+	c.at = 0
+}
+
+// read is the value of an attribute of the actor, which the step depends on.
+func (c *cell) read(a attr) uint8 {
+	if !c.known[a] {
+		c.known[a] = true
+		if c.of != nil {
+			c.know[a] = c.of[a]
+		} else {
+			c.know[a] = uint8(c.ask(c.m.size(a)))
+		}
+		c.b.when = append(c.b.when, cond{own, []test{{a, only(c.know[a])}}})
+	}
+	return c.know[a]
+}
+
+// write gives an attribute of the actor a value.
+func (c *cell) write(a attr, x uint8) { c.know[a], c.known[a], c.written[a] = x, true, true }
+
+// effect notes one that is not about the actor alone.
+func (c *cell) effect(u update) { c.b.then = append(c.b.then, u) }
+
+// needs notes a condition about every CPU or site.
+func (c *cell) needs(who scope, any ...test) { c.b.when = append(c.b.when, cond{who, any}) }
+
+// end is what the step has amounted to.
+func (c *cell) end() branch {
+	for a := range numAttrs {
+		if c.written[a] {
+			c.b.then = append(c.b.then, update{attr: a, to: c.know[a]})
+		}
+	}
+	return c.b
+}
+
+// Choose implements cpus.Chooser.
+func (c *cell) Choose(what cpus.Choice, n int) int {
+	switch what {
+	case cpus.ChooseLinger: // to linger is not to be scheduled
+		return 0
+	case cpus.ChooseDrain:
+		n = min(n, 2)
+	}
+	return c.ask(n)
+}
+
+// Window implements cpus.Shared.
+func (c *cell) Window(_ int, _ cpus.Seq, buf []cpus.Version) ([]cpus.Version, cpus.Promise) {
+	w := c.m.windows.list[c.read(window)]
+	buf = buf[:0]
+	add := func(t uint8) {
+		buf = append(buf, cpus.Version{Seq: newest - cpus.Seq(len(buf)), Text: c.m.texts.list[t]})
+	}
+	if !c.m.ordered {
+		add(c.read(text))
+	}
+	for _, t := range w.list[:w.n] {
+		if c.m.ordered || t != c.read(text) {
+			add(t)
+		}
+	}
+	promise := cpus.PromiseOf(0, 2)
+	switch c.read(settled) {
+	case settledNow:
+		promise = cpus.PromiseOf(newest, 2)
+	case settledToCome:
+		promise = cpus.PromiseOf(newest+1, 2)
+	}
+	return buf, promise
+}
+
+// Peek implements cpus.Shared and poke.Ground.
+func (c *cell) Peek(int) isa.Text { return c.m.texts.list[c.read(text)] }
+
+// Seq implements cpus.Shared.
+func (c *cell) Seq() cpus.Seq { return present }
+
+// Settled implements cpus.Shared.
+func (c *cell) Settled(int) cpus.Promise {
+	if c.read(settled) == unsettled {
+		return cpus.PromiseOf(0, 3)
+	}
+	return promisedNow
+}
+
+// Literal implements cpus.Shared and poke.Ground.
+func (c *cell) Literal(int) uint64 { return c.m.literals.list[c.read(literal)] }
+
+// CallOps implements cpus.Shared.
+func (c *cell) CallOps(ops uint64) cpus.Outcome {
+	return c.m.table.Call(c.m.ops.list[c.read(opsStates)], ops)
+}
+
+// Enter implements cpus.Handler. What a count amounts to is the patcher's reference and
+// those of the CPUs whose handlers are between taking one and giving it back.
+func (c *cell) Enter(int) bool {
+	if c.read(reference) != 0 {
+		return true
+	}
+	if c.m.refs != int3.SharedRef {
+		return false
+	}
+	if c.ask(2) == 0 {
+		c.needs(every, test{does, c.m.holding(false)})
+		return false
+	}
+	c.needs(some, test{does, c.m.holding(true)})
+	return true
+}
+
+// Find implements cpus.Handler.
+func (c *cell) Find(at records.Addr, p *cpus.Probe) (isa.Insn, cpus.Found) {
+	if c.read(published) == 0 {
+		return isa.Insn{}, cpus.TornDown
+	}
+	entry := c.read(entry)
+	if entry == noEntry {
+		return isa.Insn{}, cpus.NoEntry
+	}
+	if c.m.misplaced && c.ask(2) == 1 {
+		return isa.Insn{}, cpus.NoEntry
+	}
+	index, acts := poke.Batch(c.m.code, c.m.lookup, false, c.m.patches[:1], entry == actsOld)
+	slot, ok := index.Find(at, p)
+	if !ok {
+		return isa.Insn{}, cpus.NoEntry
+	}
+	return acts[slot], cpus.Hit
+}
+
+// Leave implements cpus.Handler.
+func (c *cell) Leave(int) {}
+
+// pending tells whether a request waits that the CPU would take.
+func (c *cell) pending(masked bool) bool {
+	switch c.read(asked) {
+	case askedSync:
+		return !masked || c.m.code.Traits.MaskedRounds
+	case askedStop, askedQuiesce, askedQuiesceCPUs:
+		return !masked
+	}
+	return false
+}
+
+// Pending implements cpus.Shared.
+func (c *cell) Pending(_ int, masked bool) bool { return c.pending(masked) }
+
+// Take implements cpus.Shared.
+func (c *cell) Take(_ int, masked bool) (cpus.Taken, bool) {
+	if !c.pending(masked) {
+		return cpus.Taken{}, false
+	}
+	is := c.read(asked)
+	c.write(asked, owesAnswer)
+	for cause, x := range askedFor {
+		if x == is {
+			return cpus.Taken{Cause: cause}, true
+		}
+	}
+	return cpus.Taken{}, false
+}
+
+// Answer implements cpus.Shared.
+func (c *cell) Answer(cpus.Ticket) { c.write(asked, askedNothing) }
+
+// EnterKernel and LeaveKernel implement cpus.Shared.
+func (c *cell) EnterKernel(int) cpus.Space {
+	was := cpus.Space(c.read(space))
+	c.write(space, 0)
+	return was
+}
+
+// LeaveKernel is the other half.
+func (c *cell) LeaveKernel(int) { c.write(space, uint8(cpus.InUser)) }
+
+// BringUp, ComeOnline and CameUp implement cpus.Shared; newMachine refuses paths that have
+// them.
+func (c *cell) BringUp(int) bool { return false }
+
+// ComeOnline is for CPUs that come up.
+func (c *cell) ComeOnline(int) {}
+
+// CameUp is for CPUs that come up.
+func (c *cell) CameUp(int) {}
+
+// Arrive and Resumed implement cpus.Shared.
+func (c *cell) Arrive(int) { c.write(stand, stands) }
+
+// Resumed is the other half.
+func (c *cell) Resumed(int) bool { return c.read(stand) != stands }
+
+// script gives every answer in turn, as the explorer's does: it repeats a prefix of
+// answers and goes on with zeros; next moves to the next answers.
+type script struct {
+	given, of []uint8
+	at        int
+}
+
+func (s *script) ask(n int) int {
+	if n <= 1 {
+		return 0
+	}
+	if s.at == len(s.given) {
+		s.given, s.of = append(s.given, 0), append(s.of, 0)
+	}
+	s.of[s.at] = uint8(n)
+	s.at++
+	return int(s.given[s.at-1])
+}
+
+// next moves on to answers that were not given yet; false when there are none.
+func (s *script) next() bool {
+	s.given, s.of = s.given[:s.at], s.of[:s.at]
+	for i, x := range slices.Backward(s.given) {
+		if x+1 < s.of[i] {
+			s.given[i]++
+			s.given, s.of = s.given[:i+1], s.of[:i+1]
+			return true
+		}
+		s.given, s.of = s.given[:i], s.of[:i]
+	}
+	return false
+}

@@ -1,0 +1,219 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package prove
+
+import (
+	"context"
+
+	"github.com/textpoke/textpoke/cpus"
+)
+
+// broken is a property that a view's step breaks.
+type broken struct {
+	property cpus.Property
+	why      string
+	step     string
+	at       int // the view
+}
+
+// closure is all views that there can be, and how each came about.
+type closure struct {
+	*machine
+	views  []view
+	index  map[view]int
+	from   []int    // the view before; -1
+	by     []string // the step that led from there
+	broken []broken // the first way to break each property
+	steps  int      // from one view to another
+
+	fired   map[string]bool // names of steps that some view makes
+	foreign map[uint8][]branch
+	noted   map[string]bool
+	looks   map[uint8][]int // by what the CPU does: views
+	holders map[view]bool   // by what is the patcher's alone: some handler holds a reference
+	grew    bool            // holders did
+}
+
+// closeViews goes from view to view until no step leads to another one. Steps that break
+// something lead nowhere. It ends early when ctx does, and with the limit that is hit.
+func (m *machine) closeViews(ctx context.Context) (c *closure, err error) {
+	c = &closure{machine: m, index: map[view]int{}, fired: map[string]bool{}, foreign: map[uint8][]branch{},
+		noted: map[string]bool{}, looks: map[uint8][]int{}, holders: map[view]bool{}}
+	defer func() {
+		if l, ok := recover().(limit); ok {
+			err = &LimitError{string(l)}
+		}
+	}()
+	for _, v := range m.initial() {
+		c.add(v, -1, "at first")
+	}
+	for i := 0; i < len(c.views) || c.grew; i++ {
+		if i == len(c.views) { // what only some state allows, in those that were seen before
+			i, c.grew = 0, false
+		}
+		if i&255 == 0 && ctx.Err() != nil {
+			return c, context.Cause(ctx)
+		}
+		c.expand(i)
+	}
+	return c, nil
+}
+
+// LimitError says that the views are more than there is room for.
+type LimitError struct{ What string }
+
+func (e *LimitError) Error() string { return e.What }
+
+// patchersOwn is the patcher's part of a view.
+func patchersOwn(v *view) (p view) {
+	for a := range numAttrs {
+		if attrs[a].of == ofPatcher {
+			p[a] = v[a]
+		}
+	}
+	return p
+}
+
+// add notes a view.
+func (c *closure) add(v view, from int, by string) {
+	c.steps++
+	if _, ok := c.index[v]; ok {
+		return
+	}
+	i := len(c.views)
+	c.index[v] = i
+	c.views, c.from, c.by = append(c.views, v), append(c.from, from), append(c.by, by)
+	c.looks[v[does]] = append(c.looks[v[does]], i)
+	if g := patchersOwn(&v); c.code.Path.Holds(c.cpus.list[v[does]].Phase) && !c.holders[g] {
+		c.holders[g], c.grew = true, true
+	}
+	for _, b := range c.foreign[v[does]] {
+		c.apply(i, &b, part{cpu: true})
+	}
+}
+
+// expand makes every step that concerns a view.
+func (c *closure) expand(i int) {
+	v := c.views[i]
+	for _, b := range c.stepsOfCPU(v[does], &v) {
+		c.fromAfar(v[does], b)
+		c.apply(i, &b, part{cpu: true, site: true})
+	}
+	for _, b := range append(c.stepsOfPatcher(v[place], &v), c.drains(&v)...) {
+		c.apply(i, &b, part{b.onCPU, b.onSite})
+		if b.broken != "" {
+			continue
+		}
+		if b.onCPU {
+			c.apply(i, &b, part{site: b.onSite})
+		}
+		if b.onSite {
+			c.apply(i, &b, part{cpu: b.onCPU})
+		}
+		if b.onCPU && b.onSite {
+			c.apply(i, &b, part{})
+		}
+	}
+}
+
+// fromAfar notes what a step of a CPU looks like from another site: its site's part of
+// it is unknown there.
+func (c *closure) fromAfar(d uint8, b branch) {
+	if b.broken != "" {
+		return
+	}
+	e := c.elsewhere(d)
+	far := branch{name: b.name + " elsewhere", onCPU: true}
+	for _, w := range b.when {
+		if a := w.any[0].attr; w.who != own || a != does && attrs[a].of != ofSite && attrs[a].of != ofPair {
+			far.when = append(far.when, w)
+		}
+	}
+	changes := false
+	for _, u := range b.then {
+		if u.attr == does {
+			u.to = c.elsewhere(u.to)
+			changes = changes || u.to != e
+		} else {
+			changes = true
+		}
+		far.then = append(far.then, u)
+	}
+	key := string(e) + far.key()
+	if !changes || c.noted[key] {
+		return
+	}
+	c.noted[key] = true
+	c.foreign[e] = append(c.foreign[e], far)
+	for _, i := range c.looks[e] {
+		c.apply(i, &far, part{cpu: true})
+	}
+}
+
+// apply makes a step from a view, if it can be made there.
+func (c *closure) apply(i int, b *branch, p part) {
+	for pick := range uint8(2) {
+		v := c.views[i]
+		if v[chosen] = pick; pick == 1 && !b.picks {
+			return
+		}
+		if !c.may(&v, b, p) {
+			continue
+		}
+		if b.broken != "" {
+			c.breaks(i, b)
+			continue
+		}
+		c.fired[b.name] = true
+		to := c.after(&v, b, p)
+		to[chosen] = 0
+		c.add(to, i, b.name)
+	}
+}
+
+// may tells whether a view lets a step be made.
+func (c *closure) may(v *view, b *branch, p part) bool {
+	for _, w := range b.when {
+		switch {
+		case w.who == own && !p.concerns(w.any[0].attr):
+		case anyHolds(w.any, v):
+		case w.who == some && w.any[0].attr == does && c.holders[patchersOwn(v)]:
+		default:
+			return false
+		}
+	}
+	return true
+}
+
+// after is the view behind a step.
+func (m *machine) after(v *view, b *branch, p part) view {
+	to := *v
+	for _, u := range b.then {
+		of := attrs[u.attr].of
+		onlyOne := u.ofCPUs == own && (of == ofCPU || of == ofPair) && !p.cpu ||
+			u.ofSites == own && (of == ofSite || of == ofPair || u.how == older) && !p.site
+		if onlyOne || !allHold(u.provided, v) {
+			continue
+		}
+		switch u.how {
+		case set:
+			to[u.attr] = u.to
+		case push:
+			to[window] = m.pushed(v[window], u.to)
+		case fresh:
+			to[window] = m.onlyText(v[text])
+		case older:
+			to[does] = m.older(v[does])
+		}
+	}
+	return to
+}
+
+func (c *closure) breaks(i int, b *branch) {
+	for _, x := range c.broken {
+		if x.property == b.broken {
+			return
+		}
+	}
+	c.broken = append(c.broken, broken{b.broken, b.why, b.name, i})
+}

@@ -1,0 +1,104 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package prove
+
+import "github.com/textpoke/textpoke/cpus"
+
+// stepsOfCPU are what the next step of a CPU that does d can amount to: in a view, or
+// in any state where there is none.
+func (m *machine) stepsOfCPU(d uint8, of *view) (out []branch) {
+	was := m.cpus.list[d]
+	c := &cell{m: m, of: of}
+	looks := []bool{false}
+	if was.AtBorder() || was.Phase == cpus.Stopped {
+		looks = []bool{true, false}
+	}
+	for _, look := range looks {
+		name := "cpu " + was.Phase.Does()
+		if look && was.AtBorder() {
+			name = "cpu looks for interrupts"
+		}
+		for more := true; more; more = c.next() {
+			c.begin(branch{name: name, onCPU: true, onSite: true, when: []cond{
+				{own, []test{{does, only(d)}}}, {own, []test{{home, only(0)}}}}})
+			is := was
+			if is.SkipPoll(); look {
+				is.Repoll()
+			}
+			m.pad.Forget()
+			cpus.Step(&is, m.code, c, c, m.pad)
+			if m.pad.Found {
+				c.b.broken, c.b.why = m.pad.Violation.Property, m.pad.Violation.Why
+				out = append(out, c.b)
+				continue
+			}
+			if is.Synced == present {
+				c.effect(update{attr: window, how: fresh, ofSites: every})
+			}
+			if to := m.cpu(is); to != d {
+				c.write(does, to)
+			}
+			if b := c.end(); len(b.then) > 0 {
+				out = append(out, b)
+			}
+		}
+	}
+	return out
+}
+
+// cpu is the number of what a CPU does: positions are left out, windows have them.
+func (m *machine) cpu(c cpus.CPU) uint8 {
+	c.Synced, c.Site = 1, 0
+	c.Repoll()
+	switch {
+	case c.Promise.Seq() == 0:
+		c.Promise = 0
+	case c.Promise != promisedOnce:
+		c.Promise = promisedNow
+	}
+	canonical := cpus.CPU{Role: c.Role}
+	m.codec.Unpack(m.codec.Pack(&c), &canonical)
+	return m.cpus.index(canonical)
+}
+
+// about tells whether a CPU is in the middle of something about a site.
+func (m *machine) about(d uint8) bool {
+	c := m.cpus.list[d]
+	_, about := m.codec.Site(m.codec.Pack(&c))
+	return about
+}
+
+// elsewhere is what a CPU looks like from a site that it is not about: as if it stood
+// between two calls.
+func (m *machine) elsewhere(d uint8) uint8 {
+	if !m.about(d) {
+		return d
+	}
+	c := m.cpus.list[d]
+	switch c.Phase {
+	case cpus.Interrupted, cpus.Syncing, cpus.Answering:
+		c.Back = cpus.Boundary
+	default:
+		c.Phase = cpus.Boundary
+	}
+	return m.cpu(c)
+}
+
+// older is what a CPU does when what was promised of its site is so no more.
+func (m *machine) older(d uint8) uint8 {
+	c := m.cpus.list[d]
+	if c.Promise == promisedNow {
+		c.Promise = promisedOnce
+	}
+	return m.cpu(c)
+}
+
+// holding is what CPUs do whose handlers hold a reference, or all else.
+func (m *machine) holding(is bool) (s values) {
+	for d, c := range m.cpus.list {
+		if m.code.Path.Holds(c.Phase) == is {
+			s = s.union(only(uint8(d)))
+		}
+	}
+	return s
+}

@@ -1,0 +1,159 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package prove
+
+import (
+	"github.com/textpoke/textpoke/cpus"
+	"github.com/textpoke/textpoke/cpus/isa"
+	"github.com/textpoke/textpoke/int3"
+	"github.com/textpoke/textpoke/poke"
+)
+
+// What the patcher works on: poke.Ground. What it does to every CPU or every site is
+// noted as an effect; what it waits for, as a condition that must hold of all.
+
+// Store implements poke.Ground.
+func (c *cell) Store(site, off, n int, t isa.Text) {
+	if site != 0 {
+		return
+	}
+	now := c.m.texts.index(c.m.texts.list[c.read(text)].Splice(off, n, t))
+	c.write(text, now)
+	if c.read(settled) == settledToCome {
+		c.write(settled, settledNow)
+	}
+	c.effect(update{attr: window, how: push, to: now, ofCPUs: every})
+}
+
+// StoreLiteral implements poke.Ground.
+func (c *cell) StoreLiteral(site int, ops uint64) {
+	if site == 0 {
+		c.write(literal, c.m.literals.index(ops))
+	}
+}
+
+// Unsettle implements poke.Ground: what a CPU takes for promised is so no more.
+func (c *cell) Unsettle(site int) {
+	if site == 0 {
+		c.write(settled, unsettled)
+		c.effect(update{attr: does, how: older, ofCPUs: every})
+	}
+}
+
+// Settle implements poke.Ground.
+func (c *cell) Settle(site int, want isa.Text) {
+	switch {
+	case site != 0:
+	case c.Peek(site) == want:
+		c.write(settled, settledNow)
+	default:
+		c.write(settled, settledToCome)
+	}
+}
+
+// Publish implements poke.Ground.
+func (c *cell) Publish(_ []poke.Patch, undo bool) {
+	acts := actsNew
+	if undo {
+		acts = actsOld
+	}
+	c.write(published, 1)
+	in := c.level.covers()
+	c.effect(update{attr: entry, to: acts, ofSites: every, provided: []test{{role, in}}})
+	c.effect(update{attr: entry, to: noEntry, ofSites: every, provided: []test{{role, without(in, int(numRoles))}}})
+	c.write(reference, 1)
+}
+
+// Unpublish implements poke.Ground.
+func (c *cell) Unpublish() { c.write(reference, 0) }
+
+// Drained implements poke.Ground.
+func (c *cell) Drained() bool {
+	c.b.when = append(c.b.when, cond{own, []test{{reference, only(0)}}})
+	if c.m.refs != int3.NoRef {
+		c.needs(every, test{does, c.m.holding(false)})
+	}
+	return true
+}
+
+// Clear implements poke.Ground.
+func (c *cell) Clear() {
+	c.write(published, 0)
+	c.effect(update{attr: entry, to: noEntry, ofSites: every})
+}
+
+// Attach and Release implement poke.Ground.
+func (c *cell) Attach(ops uint64) { c.setOps(ops, cpus.CalledTracer) }
+
+// Release is the other half.
+func (c *cell) Release(ops uint64) { c.setOps(ops, cpus.CalledFreed) }
+
+func (c *cell) setOps(ops uint64, o cpus.Outcome) {
+	c.write(opsStates, c.m.ops.index(c.m.table.Set(c.m.ops.list[c.read(opsStates)], ops, o)))
+}
+
+// Lock and Unlock implement poke.Ground: there is one patcher.
+func (c *cell) Lock(poke.Mutex) bool { return true }
+
+// Unlock is the other half.
+func (c *cell) Unlock(poke.Mutex) {}
+
+// Map, Raise and Raised implement poke.Ground; newProgram refuses plans that have them.
+func (c *cell) Map(int) {}
+
+// Raise is for several patchers.
+func (c *cell) Raise() {}
+
+// Raised is for several patchers.
+func (c *cell) Raised() bool { return false }
+
+// Send implements poke.Ground.
+func (c *cell) Send(cause cpus.Cause, lazy bool) {
+	to := []test{{home, only(0)}}
+	if lazy {
+		inUser := only(uint8(cpus.InUser))
+		owes, _ := cpus.InUser.LeaveOut()
+		c.effect(update{attr: space, to: uint8(owes), ofCPUs: every, provided: []test{to[0], {space, inUser}}})
+		to = append(to, test{space, only(0)})
+	}
+	c.effect(update{attr: asked, to: askedFor[cause], ofCPUs: every, provided: to})
+}
+
+// Answered implements poke.Ground.
+func (c *cell) Answered() bool {
+	c.needs(every, test{asked, only(askedNothing)})
+	return true
+}
+
+// StopMachine implements poke.Ground.
+func (c *cell) StopMachine() bool {
+	to := []test{{home, only(0)}}
+	c.effect(update{attr: asked, to: askedStop, ofCPUs: every, provided: to})
+	c.effect(update{attr: stand, to: toStand, ofCPUs: every, provided: to})
+	return true
+}
+
+// Stopped implements poke.Ground.
+func (c *cell) Stopped() bool {
+	c.Answered()
+	c.needs(every, test{stand, only(runs, stands)})
+	return true
+}
+
+// ResumeMachine implements poke.Ground.
+func (c *cell) ResumeMachine() { c.effect(update{attr: stand, to: runs, ofCPUs: every}) }
+
+// SyncSelf implements poke.Ground.
+func (c *cell) SyncSelf() {
+	c.effect(update{attr: window, how: fresh, ofCPUs: every, ofSites: every, provided: []test{{home, only(1)}}})
+}
+
+// without is the values below n that are not in s.
+func without(s values, n int) (t values) {
+	for x := range n {
+		if !s.has(uint8(x)) {
+			t = t.union(only(uint8(x)))
+		}
+	}
+	return t
+}

@@ -1,0 +1,245 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package prove
+
+import (
+	"errors"
+	"slices"
+
+	"github.com/textpoke/textpoke/check/explore"
+	"github.com/textpoke/textpoke/cpus"
+	"github.com/textpoke/textpoke/cpus/isa"
+	"github.com/textpoke/textpoke/int3"
+	"github.com/textpoke/textpoke/poke"
+	"github.com/textpoke/textpoke/records"
+)
+
+// versions is a window: numbers of texts. Where order matters, the newest is first and
+// neighbours differ; else they are in the order of their numbers.
+type versions struct {
+	n    uint8
+	list [maxVersions]uint8
+}
+
+// maxVersions is how many stores to one site a CPU can fetch between, in models in which
+// their order matters.
+const maxVersions = 12
+
+// stores are those to one site that are not visible yet: one to the text and one to the
+// literal at most, since a younger one to the same place waits for the older. Each is a
+// number of machine.stores, plus 1.
+type stores struct{ text, literal uint8 }
+
+// machine is what is to be proved, with the domains of all attributes.
+type machine struct {
+	code      *cpus.Code
+	patches   []poke.Patch // of the site of a view, and of another one
+	nopOps    uint64
+	lookup    int3.Lookup
+	refs      int3.Refs
+	misplaced bool // an index can miss what is in it
+	ordered   bool // windows keep their order
+	rules     poke.Rules
+	overfull  bool // batches may hold more than the vector
+	table     cpus.OpsTable
+	codec     cpus.Codec
+	program   *program
+	roles     []cpus.Role
+
+	texts    domain[isa.Text]
+	literals domain[uint64]
+	ops      domain[cpus.OpsStates]
+	cpus     domain[cpus.CPU]
+	windows  domain[versions]
+	waits    domain[stores]
+	places   domain[spot]
+	stores   []poke.StoreID // those that can wait
+
+	first view // of the patcher and a site before anything has happened
+	pad   *cpus.Scratchpad
+}
+
+// newMachine lays out one site of a protocol, and compiles what the patcher does for
+// ever.
+func newMachine(s *explore.Setup) (*machine, error) {
+	two := *s
+	two.Sites, two.Lengths = 2, s.Lengths[:min(len(s.Lengths), 1)]
+	two.Preempt, two.Switch, two.Patchers = false, false, 1
+	if len(two.Roles) < 2 {
+		two.Roles = []cpus.Role{cpus.Busy, cpus.Busy}
+	}
+	from, err := two.Model()
+	if err != nil {
+		return nil, err
+	}
+	code := *from.Code
+	if code.Path.NMIs() || code.Path.ComesUp() {
+		return nil, &ShapeError{"a path with a program for NMIs or for CPUs that come online: no view tells of these"}
+	}
+	code.Sites = code.Sites[:1]
+	m := &machine{
+		code: &code, patches: from.Programs[0].Patches, nopOps: from.NopOps, lookup: s.Lookup, refs: s.Refs,
+		overfull: s.Mutation.Overfull && s.Protocol.Batching == poke.Buffered,
+		roles:    []cpus.Role{cpus.Busy}, pad: cpus.NewScratchpad(),
+	}
+	m.misplaced = s.Mutation.Unsorted && m.misses()
+	if code.Path.Tells() {
+		m.roles = append(m.roles, cpus.Isolated)
+	}
+	m.rules = poke.NewRules(m.code, max(from.Slots, 1))
+	m.texts.of, m.literals.of, m.ops.of, m.cpus.of = text, literal, opsStates, does
+	m.windows.of, m.waits.of, m.places.of = window, waiting, place
+	m.ordered = (code.Fetch == cpus.Coherent || code.Fetch == cpus.Ordered) &&
+		code.Arch.Grain(code.Sites[0]) < code.Traits.FetchLen
+	if m.program, err = newProgram(s, &code, m.patches[:1]); err != nil {
+		return nil, err
+	}
+	if err := m.findValues(from); err != nil {
+		return nil, err
+	}
+	m.begin()
+	return m, nil
+}
+
+// misses tells whether an index misses an address that it holds, when it is built in some
+// order other than that of the addresses. That it never does otherwise is for package
+// int3 to show, whose indexes are held against a map.
+func (m *machine) misses() bool {
+	for order := range 4 {
+		var batch []poke.Patch
+		for i := range 4 {
+			p := m.patches[0]
+			p.Addr += records.Addr(64 * ((i + order) % 4))
+			batch = append(batch, p)
+		}
+		slices.Reverse(batch)
+		index, _ := poke.Batch(m.code, m.lookup, true, batch, false)
+		for _, p := range batch {
+			if _, ok := index.Find(p.Addr, &cpus.Probe{}); !ok {
+				return true
+			}
+		}
+	}
+	return false
+}
+
+// site is the patch of the view's site.
+func (m *machine) site() *poke.Patch { return &m.patches[0] }
+
+// findValues lists the texts and literals that a site can have, what a CPU can have
+// loaded, and which stores can wait.
+func (m *machine) findValues(from *explore.Model) error {
+	m.texts.index(from.Initial[0])
+	m.literals.index(from.Literals[0])
+	p := poke.Patcher{Code: m.code, Patches: m.patches, Plan: m.program.plans.own}
+	for at, st := range p.Plan {
+		if st.Op == poke.Write {
+			m.stores = append(m.stores, poke.StoreID{At: int32(at)})
+		}
+	}
+	m.closeTexts(&p)
+	m.codec = cpus.Codec{Code: m.code, NopOps: m.nopOps, CPUs: 1, Firsts: make([][]isa.Text, 1)}
+	add := func(v uint64) {
+		if !slices.Contains(m.codec.Ops, v) {
+			m.codec.Ops = append(m.codec.Ops, v)
+		}
+	}
+	add(m.nopOps)
+	for _, v := range m.literals.list {
+		add(v)
+	}
+	n := m.code.Traits.FetchLen
+	for _, t := range m.texts.list {
+		act := poke.Act(m.code, m.site().Addr, t)
+		if act.Kind == isa.Call {
+			add(uint64(act.Target))
+		}
+		m.codec.Acts = append(m.codec.Acts, act)
+		if first := t.Slice(0, n); m.code.Insns() == 2 && !slices.Contains(m.codec.Firsts[0], first) {
+			m.codec.Firsts[0] = append(m.codec.Firsts[0], first)
+		}
+	}
+	m.codec.Acts = append(m.codec.Acts, isa.Insn{})
+	if len(m.codec.Ops) > cpus.CodecValues || len(m.codec.Acts) > cpus.CodecValues {
+		return errors.New("more texts than can be told apart")
+	}
+	real := []uint64{m.site().OldOps, m.site().NewOps}
+	table, states, err := cpus.NewOpsTable(m.nopOps, real...)
+	if err != nil {
+		return err
+	}
+	m.table = table
+	for _, v := range real {
+		outcome := cpus.CalledWild
+		if slices.Contains(from.Attached, v) {
+			outcome = cpus.CalledTracer
+		}
+		states = m.table.Set(states, v, outcome)
+	}
+	m.ops.index(states)
+	return nil
+}
+
+// closeTexts lists what stores make of what can be there, in any order.
+func (m *machine) closeTexts(p *poke.Patcher) {
+	for before := 0; before < len(m.texts.list)+len(m.literals.list); {
+		before = len(m.texts.list) + len(m.literals.list)
+		for _, id := range m.stores {
+			_, off, n, t, code := p.StoreAt(id)
+			for i := 0; code && i < len(m.texts.list); i++ {
+				m.texts.index(m.texts.list[i].Splice(off, n, t))
+			}
+			for i := 0; !code && i < len(m.literals.list); i++ {
+				m.literals.index(uint64(isa.Text(m.literals.list[i]).Splice(off, n, t)))
+			}
+		}
+	}
+}
+
+// begin finds the view of a busy CPU before anything has happened, but for what the CPU
+// does.
+func (m *machine) begin() {
+	var v view
+	v[place] = m.places.index(spot{})
+	v[waiting] = m.waits.index(stores{})
+	v[window] = m.windows.index(versions{n: 1})
+	m.first = v
+}
+
+// initial are the views before anything has happened.
+func (m *machine) initial() (list []view) {
+	for _, r := range m.roles {
+		v := m.first
+		v[does] = m.cpu(cpus.CPU{Role: r})
+		list = append(list, v)
+	}
+	return list
+}
+
+// pushed is a window when a store comes.
+func (m *machine) pushed(w, t uint8) uint8 {
+	is := m.windows.list[w]
+	list := slices.Clone(is.list[:is.n])
+	switch {
+	case !m.ordered && slices.Contains(list, t), m.ordered && list[0] == t:
+		return w
+	case m.ordered:
+		list = slices.Insert(list, 0, t)
+	default:
+		list = append(list, t)
+		slices.Sort(list)
+	}
+	if len(list) > maxVersions {
+		panic(limit("a CPU can fetch between more than 12 stores to one site, whose order matters"))
+	}
+	is = versions{n: uint8(len(list))}
+	copy(is.list[:], list)
+	return m.windows.index(is)
+}
+
+// onlyText is the window of a CPU that has just synchronised.
+func (m *machine) onlyText(t uint8) uint8 {
+	w := versions{n: 1}
+	w.list[0] = t
+	return m.windows.index(w)
+}

@@ -1,0 +1,99 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package prove
+
+import (
+	"fmt"
+	"slices"
+
+	"github.com/textpoke/textpoke/cpus"
+)
+
+// obligations are what solvers must refute: that it does not begin in a view, that some
+// step leads out of the views, and that in a view some property can break.
+func (c *closure) obligations(f form) []Obligation {
+	steps, broken := c.allSteps()
+	w := newWriter(c, f, cubesOf(c.views))
+	out := []Obligation{w.beginning()}
+	for _, s := range steps {
+		out = append(out, w.step(s.name, s.branches))
+	}
+	for _, s := range broken {
+		out = append(out, w.never(cpus.Property(s.name), s.branches))
+	}
+	return out
+}
+
+// named is branches of one step, or that break one property.
+type named struct {
+	name     string
+	branches []branch
+}
+
+// allSteps are the steps of the whole machine, whether or not a view makes them: of CPUs
+// that do what some view says, and of the patcher where some view has it. What a step
+// reads can have any value.
+func (c *closure) allSteps() (steps, broken []named) {
+	var all []branch
+	var ds, ps values
+	for _, v := range c.views {
+		ds, ps = ds.union(only(v[does])), ps.union(only(v[place]))
+	}
+	for _, d := range ds.list(len(c.cpus.list)) {
+		all = append(all, c.stepsOfCPU(d, nil)...)
+	}
+	for _, p := range ps.list(len(c.places.list)) {
+		all = append(all, c.stepsOfPatcher(p, nil)...)
+	}
+	all = append(all, c.drains(nil)...)
+	note := func(list *[]named, name string, b branch) {
+		i := slices.IndexFunc(*list, func(n named) bool { return n.name == name })
+		if i < 0 {
+			i = len(*list)
+			*list = append(*list, named{name: name})
+		}
+		(*list)[i].branches = append((*list)[i].branches, b)
+	}
+	for _, b := range all {
+		if b.broken != "" {
+			b.then = nil
+			note(&broken, string(b.broken), b)
+		} else {
+			note(&steps, b.name, b)
+		}
+	}
+	return steps, broken
+}
+
+// beginning is the obligation that all is in a view before anything has happened.
+func (w *writer) beginning() Obligation {
+	var idle values
+	for _, v := range w.initial() {
+		idle = idle.union(only(v[does]))
+	}
+	first := w.everyPair(func(c, s string) string {
+		var all []string
+		for _, a := range state() {
+			in := only(w.first[a])
+			if a == does {
+				in = idle
+			}
+			all = append(all, w.is(a, term(a, "", c, s), in))
+		}
+		return conj(all)
+	})
+	return Obligation{Name: "begin", About: "before anything has happened all is as some view says", Fires: true,
+		head: w.head, guard: fmt.Sprintf("(assert %s)\n", first),
+		goal: fmt.Sprintf("(assert (not %s))\n", inView("", "c1", "s1"))}
+}
+
+// never is the obligation that no view lets a property be broken.
+func (w *writer) never(p cpus.Property, branches []branch) Obligation {
+	var ways []string
+	for _, o := range w.outcomes(branches) {
+		ways = append(ways, w.guardOf(&o))
+	}
+	return Obligation{Name: "never-" + slug(string(p)), About: "no view allows a step that breaks this: " + string(p), Fires: true,
+		head: w.head, guard: fmt.Sprintf("(assert %s)\n", w.everyPair(func(c, s string) string { return inView("", c, s) })),
+		goal: fmt.Sprintf("(assert %s)\n", disj(ways))}
+}

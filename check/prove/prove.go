@@ -1,0 +1,119 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package prove
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+
+	"github.com/textpoke/textpoke/check/explore"
+	"github.com/textpoke/textpoke/cpus"
+	"github.com/textpoke/textpoke/poke"
+)
+
+// Proof is what is known of a protocol for any number of CPUs, sites and updates.
+type Proof struct {
+	closure *closure
+	// Broken are the properties that steps of views break: none where the protocol is
+	// proved. A view that breaks something may be one that no machine gets to.
+	Broken []Break
+	// Condition is why nothing can be said at all: the plan is of a shape that views
+	// cannot tell, or they are too many. "" where they tell.
+	Condition string
+}
+
+// Break is a property that some view lets a step break, and the way there.
+type Break struct {
+	Property cpus.Property
+	Step     string
+	Story    string
+}
+
+// Close finds every view of a protocol. Errors are those of the request; what cannot be
+// proved is no error.
+//
+// It looks at weak fetches first: they have every fetch of every other model, so that
+// what cannot break with them breaks with none.
+func Close(ctx context.Context, s *explore.Setup) (*Proof, error) {
+	weak := *s
+	weak.Fetch = cpus.Weak
+	p, err := closeWith(ctx, &weak)
+	if err != nil || p.Closed() || s.Fetch == cpus.Weak {
+		return p, err
+	}
+	finer, err := closeWith(ctx, s)
+	if err == nil && finer.Condition != "" { // the order of stores is too much to remember
+		return p, nil
+	}
+	return finer, err
+}
+
+// closeWith is Close with the fetch model as it is.
+func closeWith(ctx context.Context, s *explore.Setup) (*Proof, error) {
+	m, err := newMachine(s)
+	var impossible *poke.ImpossibleError
+	var shape *ShapeError
+	switch {
+	case errors.As(err, &impossible):
+		return &Proof{Condition: fmt.Sprintf("%s: %s", impossible.Property, impossible.Reason)}, nil
+	case errors.As(err, &shape):
+		return &Proof{Condition: shape.Reason}, nil
+	case err != nil:
+		return nil, err
+	}
+	c, err := m.closeViews(ctx)
+	var limit *LimitError
+	switch {
+	case errors.As(err, &limit):
+		return &Proof{closure: c, Condition: limit.Error()}, nil
+	case err != nil:
+		return nil, err
+	}
+	p := &Proof{closure: c}
+	for _, b := range c.broken {
+		p.Broken = append(p.Broken, Break{b.property, b.step, c.story(b)})
+	}
+	return p, nil
+}
+
+// Views is how many there are.
+func (p *Proof) Views() int {
+	if p.closure == nil {
+		return 0
+	}
+	return len(p.closure.views)
+}
+
+// Closed tells whether no step leads out of the views, and none breaks anything.
+func (p *Proof) Closed() bool { return p.Condition == "" && len(p.Broken) == 0 }
+
+// Obligations are what solvers must refute for the proof to hold of the whole machine:
+// written with quantifiers, or for the CPUs and sites that each is about.
+func (p *Proof) Obligations(withQuantifiers bool) []Obligation {
+	if withQuantifiers {
+		return p.closure.obligations(quantified)
+	}
+	return p.closure.obligations(ground)
+}
+
+// Certify asks a solver about the obligations, and returns those that it does not
+// refute, with its answers.
+func (p *Proof) Certify(ctx context.Context, s *Solver) (n int, open []string, err error) {
+	list := p.Obligations(false)
+	open, err = s.refute(ctx, list)
+	return len(list), open, err
+}
+
+// Why says in a line what is not proved; "" where all is.
+func (p *Proof) Why() string {
+	if p.Condition != "" {
+		return p.Condition
+	}
+	var list []string
+	for _, b := range p.Broken {
+		list = append(list, fmt.Sprintf("%s: %s", b.Property, b.Step))
+	}
+	return strings.Join(list, "; ")
+}

@@ -1,0 +1,142 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package prove
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/textpoke/textpoke/check"
+	"github.com/textpoke/textpoke/check/explore"
+	"github.com/textpoke/textpoke/cpus"
+	"github.com/textpoke/textpoke/results"
+	"github.com/textpoke/textpoke/sched"
+)
+
+// Verdict is what is known of a protocol.
+type Verdict string
+
+// The verdicts.
+const (
+	Proved   Verdict = "proved"   // no state of any machine breaks anything
+	Refuted  Verdict = "refuted"  // some machine does, and there is the way
+	Unproved Verdict = "unproved" // neither is known
+)
+
+// Row is the answer to one question.
+type Row struct {
+	*check.Question
+	*Proof
+	Verdict     Verdict
+	Condition   string // what is not proved, and of what kind the failure is
+	Obligations int    // that a solver was asked about, or that were written
+	Solver      string
+	// Found is the explorer's answer where the views alone do not tell; nil where it was
+	// not asked or found nothing.
+	Found *check.VerdictRow
+}
+
+// Ask proves, or looks for the counterexample. The solver may be nil.
+func Ask(ctx context.Context, q *check.Question, s *Solver, o explore.Options) (*Row, error) {
+	p, err := Close(ctx, &q.Setup)
+	if err != nil {
+		return nil, err
+	}
+	r := &Row{Question: q, Proof: p, Verdict: Unproved, Solver: "none", Condition: p.Why()}
+	if q.Preempt && p.Closed() {
+		r.Condition = "a task that is preempted can be anywhere, and no view is about one"
+	}
+	if r.Condition == "" {
+		r.Verdict = Proved
+		if s == nil {
+			return r, nil
+		}
+		var open []string
+		r.Solver = s.Name
+		if r.Obligations, open, err = p.Certify(ctx, s); err != nil || len(open) == 0 {
+			return r, err
+		}
+		r.Verdict, r.Condition = Unproved, strings.Join(open, "; ")
+		return r, nil
+	}
+	if r.Found, err = counterexample(ctx, q, o); err != nil {
+		return nil, err
+	}
+	switch {
+	case r.Found != nil:
+		r.Verdict = Refuted
+	case len(p.Broken) > 0:
+		r.Condition += " (possibly a false alarm: no machine of 1 or 2 sites and 2 or 3 CPUs does so)"
+	}
+	return r, nil
+}
+
+// counterexample looks for a machine that breaks something, the smallest first; nil where
+// there is none, or none that the limits let it find.
+func counterexample(ctx context.Context, q *check.Question, o explore.Options) (*check.VerdictRow, error) {
+	for _, size := range []struct{ sites, cpus int }{{1, 2}, {1, 3}, {2, 2}, {2, 3}} {
+		small := *q
+		small.Sites, small.Roles = size.sites, slices.Repeat([]cpus.Role{cpus.Busy}, size.cpus)
+		if q.Setup.Mutation.Overfull {
+			small.Buffer = sched.Buffer{Slots: 1}
+		}
+		if q.Setup.Mutation.Unsorted {
+			small.Order = sched.Descending
+		}
+		if q.Model.Code.Path.Tells() {
+			small.Roles[size.cpus-1] = cpus.Isolated
+		}
+		if err := small.Build(); err != nil {
+			return nil, err
+		}
+		row, err := small.Ask(ctx, o)
+		if err != nil {
+			return nil, err
+		}
+		if row.Verdict == explore.Unsafe {
+			return &row, nil
+		}
+	}
+	return nil, nil
+}
+
+// Columns are the columns of a table of proofs.
+var Columns = results.Columns[*Row]{
+	{Name: "arch", Doc: "instruction set", Cell: func(r *Row) any { return r.Arch.Traits().Name }},
+	{Name: "protocol", Doc: "how text is changed", Cell: func(r *Row) any { return r.Protocol }},
+	{Name: "mutation", Doc: "defect put into the protocol", Cell: func(r *Row) any { return results.OrEmpty(r.Mutation) }},
+	{Name: "fetch", Doc: "how finely versions of text mix in a fetch", Cell: func(r *Row) any { return r.Fetch.String() }},
+	{Name: "refs", Doc: "how handlers are counted", Cell: func(r *Row) any { return r.Refs.String() }},
+	{Name: "preempt", Doc: "whether tasks can be preempted between any two instructions",
+		Cell: func(r *Row) any { return r.Preempt }},
+	{Name: "verdict", Cell: func(r *Row) any { return string(r.Verdict) },
+		Doc: "proved: nothing can break, however many CPUs, sites and updates; refuted: something does, on the machine of so " +
+			"many CPUs and sites; unproved: neither is known"},
+	{Name: "condition", Doc: "what is not proved: the property and the step, or what no view can tell",
+		Cell: func(r *Row) any { return results.OrEmpty(r.Condition) }},
+	{Name: "cpus", Doc: "of which machines that holds: of any, or of one with so many CPUs",
+		Cell: func(r *Row) any { return r.number(func(m *explore.Model) int { return len(m.Roles) }) }},
+	{Name: "sites", Doc: "likewise sites", Cell: func(r *Row) any {
+		return r.number(func(m *explore.Model) int { return len(m.Code.Sites) })
+	}},
+	{Name: "updates", Doc: "likewise updates", Cell: func(r *Row) any {
+		return results.If(r.Verdict != Unproved, "any")
+	}},
+	{Name: "views", Doc: "what one CPU and one site can be to each other", Cell: func(r *Row) any { return r.Views() }},
+	{Name: "obligations", Doc: "scripts that the solver has refuted, or that were written",
+		Cell: func(r *Row) any { return results.If(r.Obligations > 0, r.Obligations) }},
+	{Name: "solver", Doc: "who was asked", Cell: func(r *Row) any { return r.Solver }},
+}
+
+// number is any where that is proved, and that of the counterexample where there is one.
+func (r *Row) number(of func(*explore.Model) int) any {
+	switch {
+	case r.Verdict == Proved:
+		return "any"
+	case r.Found != nil:
+		return fmt.Sprint(of(r.Found.Model))
+	}
+	return results.Empty
+}

@@ -1,0 +1,94 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package prove
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os/exec"
+	"runtime"
+	"strings"
+	"sync"
+
+	"golang.org/x/sync/errgroup"
+)
+
+// Solver decides obligations: z3 or cvc5, both of which Debian has.
+type Solver struct {
+	Name string
+	path string
+	args []string
+
+	mu      sync.Mutex
+	decided map[string]string // by script: obligations of several protocols are often the same
+}
+
+// Solvers are the names of those that are known; "none" asks none.
+var Solvers = []string{"z3", "cvc5", "none"}
+
+// arguments make a solver read a script from its input, and give up after half a minute.
+var arguments = map[string][]string{
+	"z3":   {"-in", "-T:30"},
+	"cvc5": {"--lang=smt2", "--tlimit=30000"},
+}
+
+// NewSolver finds an installed solver by name; nil for "none".
+func NewSolver(name string) (*Solver, error) {
+	if name == "none" {
+		return nil, nil
+	}
+	path, err := exec.LookPath(name)
+	if err != nil {
+		return nil, fmt.Errorf("solver %s is not installed (Debian has it as package %s): %w", name, name, err)
+	}
+	return &Solver{Name: name, path: path, args: arguments[name], decided: map[string]string{}}, nil
+}
+
+// decide is a solver's answer to a script: sat, unsat, unknown or what went wrong.
+func (s *Solver) decide(ctx context.Context, script string) (string, error) {
+	s.mu.Lock()
+	answer, ok := s.decided[script]
+	s.mu.Unlock()
+	if ok {
+		return answer, nil
+	}
+	cmd := exec.CommandContext(ctx, s.path, s.args...)
+	cmd.Stdin = strings.NewReader(script)
+	out, err := cmd.CombinedOutput()
+	if ctx.Err() != nil {
+		return "", context.Cause(ctx)
+	}
+	answer, _, _ = strings.Cut(strings.TrimSpace(string(out)), "\n")
+	var failed *exec.ExitError
+	if err != nil && !errors.As(err, &failed) {
+		return "", fmt.Errorf("solver %s: %w", s.Name, err)
+	}
+	s.mu.Lock()
+	s.decided[script] = answer
+	s.mu.Unlock()
+	return answer, nil
+}
+
+// Refute asks the solver about obligations, several at once, and returns those that it
+// does not refute, with what it says.
+func (s *Solver) refute(ctx context.Context, list []Obligation) (open []string, err error) {
+	answers := make([]string, len(list))
+	group, ctx := errgroup.WithContext(ctx)
+	group.SetLimit(runtime.GOMAXPROCS(0))
+	for i := range list {
+		group.Go(func() (err error) {
+			answers[i], err = s.decide(ctx, list[i].script(true))
+			return err
+		})
+	}
+	if err := group.Wait(); err != nil {
+		return nil, err
+	}
+	for i, a := range answers {
+		if a != "unsat" {
+			open = append(open, fmt.Sprintf("%s: %s says %q", list[i].Name, s.Name, a))
+		}
+	}
+	return open, nil
+}

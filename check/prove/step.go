@@ -1,0 +1,348 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package prove
+
+import (
+	"context"
+	"slices"
+	"strings"
+
+	"github.com/textpoke/textpoke/cpus"
+	"github.com/textpoke/textpoke/int3"
+	"github.com/textpoke/textpoke/poke"
+)
+
+// countOverwritten is broken when a batch is published while a handler still holds a
+// reference: setting the count anew forgets the handler.
+const countOverwritten cpus.Property = "count-overwritten"
+
+// next is the place behind a spot.
+func (m *machine) next(s spot) uint8 { return m.places.index(spot{item: s.item + 1}) }
+
+// at begins a branch of the patcher's at a place.
+func (m *machine) atPlace(p uint8) branch {
+	s := m.places.list[p]
+	return branch{name: m.spell(s), when: []cond{{own, []test{{place, only(p)}}}}}
+}
+
+// spell names what is done at a spot.
+func (m *machine) spell(s spot) string {
+	it := m.program.items[s.item]
+	name := "patcher: " + kindNames[it.kind]
+	if it.kind == atStep {
+		name = "patcher: " + m.program.plans.own[it.at].Name()
+	}
+	if it.undo {
+		name += " back"
+	}
+	return name
+}
+
+// stepsOfPatcher are what the patcher's next step at a place can amount to.
+func (m *machine) stepsOfPatcher(p uint8, of *view) []branch {
+	s := m.places.list[p]
+	it := m.program.items[s.item]
+	b := m.atPlace(p)
+	goOn := func(b branch, to uint8, then ...update) branch {
+		b.when, b.then = slices.Clone(b.when), append([]update{{attr: place, to: to}}, then...)
+		return b
+	}
+	picked := test{chosen, only(1)}
+	switch it.kind {
+	case atRest:
+		return m.sit(b, goOn)
+	case atChoice:
+		return m.choose(b, goOn)
+	case enterBatch:
+		b.picks = true
+		return []branch{goOn(b, m.next(s), update{attr: role, to: inBatch, ofSites: every,
+			provided: []test{picked, {role, only(later)}}})}
+	case leaveBatch, leavePatch:
+		was, is, rest := only(inBatch, current, passed), through, later
+		if it.kind == leavePatch {
+			was, is, rest = only(current), passed, inBatch
+		}
+		then := update{attr: role, to: is, ofSites: every, provided: []test{{role, was}}}
+		again := goOn(b, m.places.index(spot{item: uint16(it.back)}), then)
+		on := goOn(b, m.next(s), then)
+		on.when = append(on.when, cond{every, []test{{role, without(only(rest), int(numRoles))}}})
+		return []branch{again, on}
+	case ifLast:
+		all := goOn(b, m.next(s))
+		all.when = append(all.when, cond{every, []test{{enabled, only(0)}}})
+		other := int(s.item) + 1
+		for m.program.items[other].kind != finish {
+			other++
+		}
+		return []branch{all, goOn(b, m.places.index(spot{item: uint16(other + 1)}))}
+	case enterPatch:
+		b.onSite = true
+		b = goOn(b, m.next(s), update{attr: role, to: current})
+		b.when = append(b.when, cond{own, []test{{role, only(inBatch)}}})
+		return []branch{b}
+	case finish:
+		return append(m.left(b, it), goOn(b, m.places.index(spot{item: 1}), update{attr: role, to: out, ofSites: every}))
+	}
+	switch m.program.plans.own[it.at].Op {
+	case poke.Verify, poke.Write, poke.Settle:
+		b.onSite = true
+		covers := it.level.covers()
+		on := goOn(b, m.next(s), update{attr: done, to: 0, ofSites: every})
+		on.onSite = false
+		on.when = append(on.when, cond{every, []test{{role, without(covers, int(numRoles))}, {done, only(siteDone)}}})
+		b.when = append(b.when, cond{own, []test{{role, covers}}})
+		return append(m.stepAtSite(b, it, of), on)
+	}
+	return m.stepForAll(b, s, it)
+}
+
+// sit takes a CPU over that stands between two calls.
+func (m *machine) sit(b branch, goOn func(branch, uint8, ...update) branch) []branch {
+	var idle values
+	for d, c := range m.cpus.list {
+		if c.Preemptible() && c.Role.RunsPatcher() {
+			idle = idle.union(only(uint8(d)))
+		}
+	}
+	b.onCPU = true
+	b = goOn(b, m.places.index(spot{item: 1}), update{attr: home, to: 1})
+	b.when = append(b.when, cond{own, []test{{does, idle}}})
+	return []branch{b}
+}
+
+// choose begins an update of any sites, or goes.
+func (m *machine) choose(b branch, goOn func(branch, uint8, ...update) branch) []branch {
+	all := []branch{goOn(b, m.places.index(spot{}), update{attr: home, to: 0, ofCPUs: every})}
+	for _, start := range m.program.starts {
+		it := m.program.items[start]
+		was, is := uint8(0), uint8(1)
+		if it.undo {
+			was, is = 1, 0
+		}
+		who := []test{{chosen, only(1)}, {enabled, only(was)}}
+		u := goOn(b, m.places.index(spot{item: uint16(start)}),
+			update{attr: role, to: later, ofSites: every, provided: who},
+			update{attr: enabled, to: is, ofSites: every, provided: who})
+		u.picks = true
+		all = append(all, u)
+	}
+	return all
+}
+
+// left is what an update must not leave at its sites.
+func (m *machine) left(b branch, it item) []branch {
+	want := m.site().New
+	if it.undo {
+		want = m.site().Old
+	}
+	wrong, arrived := without(only(m.texts.index(want)), len(m.texts.list)), values{}
+	for i, w := range m.waits.list {
+		if w.text == 0 {
+			arrived = arrived.union(only(uint8(i)))
+		}
+	}
+	b.onSite, b.broken, b.why = true, cpus.BrokenSite, "the update is over and left this instead of "+want.Format(m.code.Len)
+	b.when = append(slices.Clone(b.when), cond{own, []test{{role, ofUpdate.covers()}}},
+		cond{own, []test{{text, wrong}}}, cond{own, []test{{waiting, arrived}}})
+	return []branch{b}
+}
+
+// patcher is one at an item, with stores that wait.
+func (m *machine) patcher(plan []poke.Step, at int, stage uint8, waits ...poke.StoreID) *poke.Patcher {
+	p := &poke.Patcher{Code: m.code, Patches: m.patches, Plan: plan}
+	p.Resume(poke.Progress{At: at, Stage: stage, Buffered: waits})
+	return p
+}
+
+// stepAtSite is what a step that is made site by site does at one.
+func (m *machine) stepAtSite(b branch, it item, of *view) (all []branch) {
+	c := &cell{m: m, of: of, level: it.level}
+	for more := true; more; more = c.next() {
+		c.begin(b)
+		c.b.when = slices.Clone(b.when)
+		stage := c.read(done)
+		if stage == siteDone {
+			continue
+		}
+		waits := c.m.waits.list[c.read(waiting)]
+		p := m.patcher(m.program.plans.own, it.at, stage, m.buffered(waits)...)
+		if _, err := p.Step(context.Background(), c, c); err != nil {
+			c.b.broken, c.b.why = cpus.BrokenSite, "the patcher does not find what it expects: "+err.Error()
+			all = append(all, c.b)
+			continue
+		}
+		at, _, stage := p.Place()
+		if at != it.at {
+			stage = siteDone
+		}
+		c.write(done, stage)
+		if now := m.waitsOf(p); now != waits {
+			c.write(waiting, m.waits.index(now))
+		}
+		all = append(all, c.end())
+	}
+	return all
+}
+
+// stepForAll is what a step does that is about all sites at once.
+func (m *machine) stepForAll(b branch, s spot, it item) (all []branch) {
+	c := &cell{m: m, level: it.level}
+	for more := true; more; more = c.next() {
+		c.begin(b)
+		c.b.when = slices.Clone(b.when)
+		if m.orders(it, s.stage) {
+			c.needs(every, test{waiting, only(m.waits.index(stores{}))})
+		}
+		p := m.patcher(m.program.plans.own, it.at, s.stage)
+		_, _ = p.Step(context.Background(), c, c) // only steps at a site fail
+		at, _, stage := p.Place()
+		to := spot{item: s.item, stage: stage}
+		if at != it.at {
+			to = spot{item: s.item + 1}
+		}
+		c.write(place, m.places.index(to))
+		all = append(all, c.end())
+		all = append(all, m.violations(b, it, s.stage)...)
+	}
+	return all
+}
+
+// orders tells whether a step waits for stores that are not visible yet: a store to
+// another site that waits then keeps it from going on.
+func (m *machine) orders(it item, stage uint8) bool {
+	if len(m.stores) == 0 {
+		return false
+	}
+	other := m.stores[0]
+	other.Patch = 1
+	p := m.patcher(m.program.plans.other, it.at, stage, other)
+	c := &cell{m: m, of: &m.first, level: it.level}
+	_, _ = p.Step(context.Background(), c, c)
+	return p.Waiting() == 0
+}
+
+// violations is what a step about all sites must not find.
+func (m *machine) violations(b branch, it item, stage uint8) (all []branch) {
+	st := m.program.plans.own[it.at]
+	bad := func(p cpus.Property, why string, when ...cond) {
+		b := b
+		b.broken, b.why, b.when = p, why, append(slices.Clone(b.when), when...)
+		all = append(all, b)
+	}
+	switch {
+	case stage > 0:
+	case st.Op == poke.Publish && m.overfull:
+		if v := m.rules.Overflows(0, slices.Repeat(m.patches[:1], m.rules.Slots+1)); v != nil {
+			bad(v.Property, v.Why)
+		}
+	case st.Op == poke.Sync, st.Op == poke.GracePeriod, st.Op == poke.SynchronizeRCU, st.Op == poke.StopMachine:
+		var busy values
+		for x := askedSync; x < numAsked; x++ {
+			busy = busy.union(only(x))
+		}
+		bad(cpus.Conservation, "a CPU still owes the answer to an earlier request", cond{some, []test{{asked, busy}}})
+	}
+	if st.Op == poke.Publish && m.refs != int3.NoRef {
+		bad(countOverwritten, "a handler holds a reference, and publishing sets the count anew",
+			cond{some, []test{{does, m.holding(true)}}})
+	}
+	return all
+}
+
+// buffered are stores as a patcher has them.
+func (m *machine) buffered(w stores) (ids []poke.StoreID) {
+	for _, n := range []uint8{w.text, w.literal} {
+		if n > 0 {
+			ids = append(ids, m.stores[n-1])
+		}
+	}
+	return ids
+}
+
+// waitsOf is the other way round: equal stores count as one.
+func (m *machine) waitsOf(p *poke.Patcher) (w stores) {
+	for _, id := range p.Progress(nil).Buffered {
+		is := storeOf(p, id)
+		n := uint8(1 + slices.IndexFunc(m.stores, func(s poke.StoreID) bool { return storeOf(p, s) == is }))
+		if is.code {
+			w.text = n
+		} else {
+			w.literal = n
+		}
+	}
+	return w
+}
+
+type storeValue struct {
+	off, n int
+	text   any
+	code   bool
+}
+
+func storeOf(p *poke.Patcher, id poke.StoreID) storeValue {
+	_, off, n, t, code := p.StoreAt(id)
+	return storeValue{off, n, t, code}
+}
+
+// drains are the stores that become visible by themselves.
+func (m *machine) drains(of *view) (all []branch) {
+	c := &cell{m: m, of: of}
+	for more := true; more; more = c.next() {
+		c.begin(branch{name: "a store becomes visible", onSite: true})
+		waits := m.waits.list[c.read(waiting)]
+		ids := m.buffered(waits)
+		if len(ids) == 0 {
+			continue
+		}
+		p := m.patcher(m.program.plans.own, 0, 0, ids...)
+		p.Drain(c.ask(len(ids)), c)
+		c.write(waiting, m.waits.index(m.waitsOf(p)))
+		all = append(all, c.end())
+	}
+	return all
+}
+
+// size is how many values an attribute has had so far.
+func (m *machine) size(a attr) int {
+	switch a {
+	case place:
+		return len(m.places.list)
+	case opsStates:
+		return len(m.ops.list)
+	case text:
+		return len(m.texts.list)
+	case literal:
+		return len(m.literals.list)
+	case waiting:
+		return len(m.waits.list)
+	case does:
+		return len(m.cpus.list)
+	case window:
+		return len(m.windows.list)
+	case role:
+		return int(numRoles)
+	case done:
+		return siteDone + 1
+	case settled:
+		return int(numSettled)
+	case entry:
+		return int(numEntries)
+	case asked:
+		return int(numAsked)
+	case stand:
+		return int(numStand)
+	case space:
+		return 4
+	}
+	return 2
+}
+
+// slug is a name for a file.
+func slug(s string) string {
+	return strings.Trim(strings.Map(func(r rune) rune {
+		if r >= 'a' && r <= 'z' || r >= '0' && r <= '9' {
+			return r
+		}
+		return '-'
+	}, strings.ToLower(s)), "-")
+}

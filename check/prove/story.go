@@ -1,0 +1,98 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package prove
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/textpoke/textpoke/cpus/isa"
+)
+
+// way is how a view came about: the views before it, the first one first.
+func (c *closure) way(i int) (list []int) {
+	for ; i >= 0; i = c.from[i] {
+		list = append(list, i)
+	}
+	slices.Reverse(list)
+	return list
+}
+
+// Story is the shortest way through views to what a step breaks: each step, and what it
+// changes of the view.
+func (c *closure) story(b broken) string {
+	var out strings.Builder
+	var before view
+	for n, i := range c.way(b.at) {
+		v := c.views[i]
+		var now []string
+		for a := range numAttrs {
+			if n == 0 || v[a] != before[a] {
+				now = append(now, fmt.Sprintf("%s %s", a, c.value(a, v[a])))
+			}
+		}
+		before = v
+		fmt.Fprintf(&out, "%3d %-40s %s\n", n, c.by[i], strings.Join(now, ", "))
+	}
+	fmt.Fprintf(&out, "    %-40s %s: %s\n", b.step, b.property, b.why)
+	return out.String()
+}
+
+// value says what a value of an attribute means.
+func (m *machine) value(a attr, x uint8) string {
+	names := map[attr][]string{
+		role:    {"none", "later", "in the batch", "current", "passed", "through"},
+		settled: {"no", "newest", "to come"}, entry: {"none", "new", "old"}, done: {"no", "half", "yes"},
+		asked: {"nothing", "sync", "stop", "grace period", "RCU grace period", "taken"},
+		stand: {"no", "to", "stands"}, space: {"kernel", "user", "2", "user, left out"},
+	}
+	switch a {
+	case place:
+		s := m.places.list[x]
+		return fmt.Sprintf("%d.%d %s", s.item, s.stage, m.spell(s))
+	case opsStates:
+		return fmt.Sprintf("%b", m.ops.list[x])
+	case text:
+		return m.texts.list[x].Format(m.code.Len)
+	case literal:
+		return fmt.Sprintf("%#x", m.literals.list[x])
+	case waiting:
+		return fmt.Sprint(m.waits.list[x])
+	case does:
+		return m.doing(x)
+	case window:
+		w := m.windows.list[x]
+		var list []string
+		for _, t := range w.list[:w.n] {
+			list = append(list, m.texts.list[t].Format(m.code.Len))
+		}
+		return "{" + strings.Join(list, ", ") + "}"
+	}
+	if list := names[a]; list != nil {
+		return list[x]
+	}
+	return []string{"no", "yes"}[x]
+}
+
+// doing says what a CPU does.
+func (m *machine) doing(d uint8) string {
+	c := m.cpus.list[d]
+	s := fmt.Sprintf("%s %s", c.Role, c.Phase)
+	if c.InInterrupt() {
+		s += " (from " + c.Back.String() + ")"
+	}
+	if c.Owes() {
+		s += " owes"
+	}
+	if c.Act.Kind != isa.Unknown {
+		s += " " + c.Act.Kind.String()
+	}
+	if c.Ops != 0 {
+		s += fmt.Sprintf(" ops %#x", c.Ops)
+	}
+	if c.Promise != 0 {
+		s += fmt.Sprintf(" promise %d", c.Promise.Seq())
+	}
+	return s
+}

@@ -1,0 +1,154 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package main
+
+import (
+	"context"
+	"fmt"
+	"os"
+	"path/filepath"
+	"runtime"
+	"slices"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"github.com/textpoke/textpoke/check"
+	"github.com/textpoke/textpoke/check/explore"
+	"github.com/textpoke/textpoke/check/prove"
+	"github.com/textpoke/textpoke/results"
+	"github.com/textpoke/textpoke/sim/axis"
+)
+
+// proveAxes are those of check that a proof is not for any value of by itself.
+var proveAxes = func() (t axis.Table[check.Question]) {
+	for _, a := range check.Axes {
+		if slices.Contains([]string{"arch", "layout", "plan", "protocol", "refs", "lookup", "mutate", "fetch", "preempt"},
+			a.Flag) {
+			t = append(t, a)
+		}
+	}
+	return t
+}()
+
+// proveFlags is the flags of prove.
+type proveFlags struct {
+	smt, solver string
+	limitTime   time.Duration
+}
+
+func proveCommand(c *common) *cobra.Command {
+	var p proveFlags
+	cmd := &cobra.Command{
+		Use:   "prove",
+		Short: "is it safe, however many CPUs and sites? a proof that other solvers check",
+		Long: "prove closes a protocol's views: what one CPU and one site can be to each other at each place of\n" +
+			"the plan, however many others there are, while the patcher for ever enables and disables any of\n" +
+			"the sites. That no step leads out of the views, and that none breaks anything in one, is then\n" +
+			"put to a solver (docs/proofs.md). What is not proved is looked for with the explorer: refuted\n" +
+			"means that it has found the way; the exit code is 1 unless all is proved. Lists mean the cross\n" +
+			"product." + columnsHelp(prove.Columns.Table("prove")),
+		Example: "  textpoke prove --arch x86_64\n" +
+			"  textpoke prove --arch x86_64 --protocol breakpoint --mutate all\n" +
+			"  textpoke prove --arch arm64 --smt obligations --solver cvc5\n" +
+			"  textpoke prove --plan my.plan --arch riscv64",
+		Args: cobra.NoArgs,
+		RunE: func(cmd *cobra.Command, _ []string) error { return p.run(cmd, c) },
+	}
+	addAxes(cmd, proveAxes)
+	f := cmd.Flags()
+	f.StringVar(&p.smt, "smt", "", "write the obligations into this `directory`, one SMT-LIB file each")
+	f.StringVar(&p.solver, "solver", "z3", "who checks them: z3, cvc5, or none, which leaves it to the views")
+	offer(cmd, "solver", prove.Solvers)
+	f.DurationVar(&p.limitTime, "limit-time", time.Minute, "look for one counterexample for this `time` at most, on each "+
+		"size of machine")
+	return cmd
+}
+
+func (p *proveFlags) run(cmd *cobra.Command, c *common) error {
+	solver, err := named("solver", p.solver, prove.Solvers, prove.NewSolver)
+	if err != nil {
+		return err
+	}
+	if p.limitTime <= 0 {
+		return fmt.Errorf("--limit-time %v: want a time above 0", p.limitTime)
+	}
+	choices := chosen(cmd, proveAxes)
+	c.note(choices["plan"]...)
+	questions, err := check.Questions(choices)
+	if err != nil {
+		return err
+	}
+	all := true
+	var rows []*prove.Row
+	err = c.rows(cmd.Context(), prove.Columns.Table("prove"), len(questions), func(i int, o *output) error {
+		row, err := p.one(cmd.Context(), questions[i], solver, len(questions) > 1)
+		if err != nil {
+			return err
+		}
+		rows, all = append(rows, row), all && row.Verdict == prove.Proved
+		return o.add(prove.Columns.Cells(row)...)
+	})
+	c.printBroken(rows)
+	if err == nil && !all {
+		return errNo
+	}
+	return err
+}
+
+// one answers one question, and writes its obligations.
+func (p *proveFlags) one(ctx context.Context, q *check.Question, s *prove.Solver, several bool) (*prove.Row, error) {
+	row, err := prove.Ask(ctx, q, s, p.options())
+	if err != nil || p.smt == "" || row.Views() == 0 {
+		return row, err
+	}
+	dir := p.smt
+	if several {
+		name := fmt.Sprintf("%s-%s-%s-%s", q.Arch.Traits().Name, q.Protocol, q.Fetch, q.Refs)
+		if q.Mutation != "" {
+			name += "-" + q.Mutation
+		}
+		dir = filepath.Join(dir, name)
+	}
+	for _, form := range []struct {
+		dir        string
+		quantified bool
+	}{{dir, false}, {filepath.Join(dir, "quantified"), true}} {
+		if err := os.MkdirAll(form.dir, 0o777); err != nil {
+			return nil, err
+		}
+		list := row.Proof.Obligations(form.quantified)
+		row.Obligations = len(list)
+		for _, o := range list {
+			for name, goal := range map[string]bool{o.Name + ".smt2": true, o.Name + ".vacuous.smt2": false} {
+				if err := os.WriteFile(filepath.Join(form.dir, name), []byte(o.Text(goal)), 0o666); err != nil {
+					return nil, err
+				}
+			}
+		}
+	}
+	return row, nil
+}
+
+// printBroken prints, for people, how what is not proved breaks.
+func (c *common) printBroken(rows []*prove.Row) {
+	if c.format != results.FormatTable {
+		return
+	}
+	for _, r := range rows {
+		switch {
+		case r.Found != nil:
+			fmt.Fprintf(c.streams.out, "\n%s\n%s", check.Command(r.Found.Flags()), r.Found.Trace.Explain())
+		case r.Verdict == prove.Unproved:
+			for _, b := range r.Broken {
+				fmt.Fprintf(c.streams.out, "\nA way through views that no machine may have:\n%s", b.Story)
+			}
+		}
+	}
+}
+
+// options are those of the search for a counterexample.
+func (p *proveFlags) options() explore.Options {
+	all, _ := explore.ParseReductions("all") // which is one of them
+	return explore.Options{Reduce: all, Workers: runtime.GOMAXPROCS(0), LimitTime: p.limitTime}
+}
