@@ -125,8 +125,8 @@ func (c *cell) Answered() bool {
 	return true
 }
 
-// StopMachine implements poke.Ground.
-func (c *cell) StopMachine() bool {
+// StopMachine implements poke.Ground; newProgram refuses plans whose are lazy.
+func (c *cell) StopMachine(bool) bool {
 	to := []test{{home, only(0)}}
 	c.effect(update{attr: asked, to: askedStop, ofCPUs: every, provided: to})
 	c.effect(update{attr: stand, to: toStand, ofCPUs: every, provided: to})

@@ -186,9 +186,11 @@ func (e *ShapeError) Error() string { return e.Reason }
 // tellable refuses steps that are about other patchers.
 func tellable(plan []poke.Step) error {
 	for _, st := range plan {
-		switch st.Op {
-		case poke.Map, poke.Raise, poke.Expect:
+		switch {
+		case st.Op == poke.Map, st.Op == poke.Raise, st.Op == poke.Expect:
 			return &ShapeError{st.Name() + ": it is about other patchers, and in a view there is one"}
+		case st.Op == poke.StopMachine && st.Lazy:
+			return &ShapeError{st.Name() + ": no view tells which CPUs it has left out"}
 		}
 	}
 	return nil
