@@ -2,7 +2,11 @@
 
 package cpus
 
-import "github.com/textpoke/textpoke/cpus/isa"
+import (
+	"slices"
+
+	"github.com/textpoke/textpoke/cpus/isa"
+)
 
 // Codec writes the CPUs of a small machine as words, for whoever holds many
 // states of it. What a CPU's phase makes irrelevant is left out, so that two
@@ -12,8 +16,33 @@ type Codec struct {
 	NopOps uint64
 	Ops    []uint64     // every value that a loaded ops can have, at most CodecValues
 	Acts   []isa.Insn   // every instruction that handlers can act as, at most CodecValues
-	Firsts [][]isa.Text // by site: every first instruction of a pair, at most CodecValues
+	Inside [][]Executed // by site: what can be executed of it so far, at most CodecValues
 	CPUs   int          // tickets name a sender by the quotient
+}
+
+// Executed is how far a CPU has come at a site of several instructions: the version of
+// it that is being executed, and where its next instruction begins.
+type Executed struct {
+	Text isa.Text
+	Off  uint8
+}
+
+// Halfway lists how far a CPU can have come at a site that holds one of some texts.
+func (c *Code) Halfway(site int, texts []isa.Text) (list []Executed) {
+	add := func(e Executed) {
+		if e.Off > 0 && !slices.Contains(list, e) {
+			list = append(list, e)
+		}
+	}
+	for _, t := range texts {
+		for off := range c.Insns(site, t) {
+			add(Executed{t, uint8(off)})
+			if c.Path.goesBack {
+				add(Executed{garbled, uint8(off)})
+			}
+		}
+	}
+	return list
 }
 
 // The fields of a word, from the lowest bit.
@@ -26,7 +55,7 @@ const (
 	bitsAwake   = 2
 	bitsSynced  = 5
 	bitsPromise = bitsSynced + 3
-	bitsValue   = 5 // of ops, act or first
+	bitsValue   = 5 // of ops, act or what is begun
 	bitsSender  = 2
 
 	atBack    = bitsPhase
@@ -111,8 +140,8 @@ func (k *Codec) WithSite(w uint64, site int) uint64 {
 // packTask writes what the phase makes matter of the call that is being made.
 func (k *Codec) packTask(ph Phase, c *CPU) (w uint64) {
 	switch ph {
-	case Second:
-		w = index(k.Firsts[c.Site], c.First) << atValue
+	case Inside:
+		w = index(k.Inside[c.Site], Executed{c.Text, c.Off}) << atValue
 	case Entered:
 		w = packPromise(c.Promise)
 	case Calling, Doubting:
@@ -130,13 +159,23 @@ func (k *Codec) packTask(ph Phase, c *CPU) (w uint64) {
 	if k.carries(ph) { // beside the value; what is promised matters later only
 		w |= index(k.Ops, c.Ops) << atPromise
 	}
+	if inHandler(ph) {
+		w |= uint64(c.Off) << atTrapped
+	}
 	return w
 }
+
+// inHandler tells whether a CPU in this phase has run into a breakpoint.
+func inHandler(ph Phase) bool { return ph >= Trapped && ph <= Retrying }
+
+// atTrapped is where the offset stands at which a CPU ran into a breakpoint: above the
+// ops that it carries.
+const atTrapped = atPromise + bitsValue
 
 // carries tells whether a CPU in this phase has loaded the ops that it will call a
 // function with.
 func (k *Codec) carries(ph Phase) bool {
-	return k.Code.Path.apart && (ph == Again || ph >= Trapped && ph <= Retrying)
+	return k.Code.Path.apart && (ph == Again || ph == Inside || inHandler(ph))
 }
 
 // found tells whether the handler has looked the address up before this phase.
@@ -194,10 +233,14 @@ func (k *Codec) Unpack(w uint64, c *CPU) {
 func (k *Codec) unpackTask(ph Phase, w uint64, c *CPU) {
 	value := w >> atValue & (CodecValues - 1)
 	switch ph {
-	case Second:
-		c.First = k.Firsts[c.Site][value]
-		at := k.Code.Sites[c.Site]
-		c.Scratch = uint64(k.Code.Arch.Decode(at, c.First, 0).Target)
+	case Inside:
+		b := k.Inside[c.Site][value]
+		c.Text, c.Off = b.Text, b.Off
+		for off, insn := range k.Code.Insns(int(c.Site), b.Text) {
+			if off < int(b.Off) && insn.Kind == isa.Scratch {
+				c.Scratch = uint64(insn.Target)
+			}
+		}
 	case Entered:
 		c.Promise = unpackPromise(w)
 	case Calling, Doubting:
@@ -210,6 +253,9 @@ func (k *Codec) unpackTask(ph Phase, w uint64, c *CPU) {
 	if k.carries(ph) {
 		c.Ops = k.Ops[w>>atPromise&(CodecValues-1)]
 	}
+	if inHandler(ph) {
+		c.Off = uint8(w >> atTrapped & 7)
+	}
 }
 
 // TaskBits is how many bits a parked task takes.
@@ -220,7 +266,7 @@ func (k *Codec) PackTask(t *Task) uint64 {
 	if !t.There() {
 		return 0
 	}
-	c := CPU{Phase: t.Phase, Site: t.Site, Promise: t.Promise, First: t.First, Ops: t.Ops}
+	c := CPU{Phase: t.Phase, Site: t.Site, Promise: t.Promise, Text: t.Text, Off: t.Off, Ops: t.Ops}
 	w := uint64(t.Phase) | uint64(t.Site)<<3
 	w |= k.packTask(t.Phase, &c) >> atPromise << (3 + bitsSite)
 	if t.Owes {
@@ -236,7 +282,7 @@ func (k *Codec) UnpackTask(w uint64, cpu int) (t Task) {
 	}
 	c := CPU{Site: int32(w >> 3 & (CodecSites - 1))}
 	k.unpackTask(Phase(w&7), w>>(3+bitsSite)<<atPromise, &c)
-	t = Task{Phase: Phase(w & 7), Site: c.Site, Promise: c.Promise, Scratch: c.Scratch, First: c.First, Ops: c.Ops}
+	t = Task{Phase: Phase(w & 7), Site: c.Site, Promise: c.Promise, Scratch: c.Scratch, Text: c.Text, Off: c.Off, Ops: c.Ops}
 	if owes := w >> (TaskBits - 1 - bitsSender); owes&1 != 0 {
 		t.Owes, t.Quiesce = true, Ticket(int(owes>>1)*k.CPUs+cpu)
 	}

@@ -15,7 +15,7 @@ const (
 	Boundary Phase = iota // between two calls
 	Asleep                // idle, or in user space: nothing but interrupts
 	Again                 // goes back to the site it came from
-	Second                // between the two instructions of a pair
+	Inside                // between two instructions of one site
 	Entered               // in the common entry: the ops is loaded next
 	Calling               // the ops is loaded: it is called next
 
@@ -46,6 +46,7 @@ type CPU struct {
 	Phase Phase
 	Back  Phase // where an interrupt or a trap leads back to
 	Role  Role
+	Off   uint8 // of a site of several instructions: the offset of the one that comes next
 
 	polled bool // looked for interrupts at this border
 	hit    bool // the handler found an entry
@@ -63,7 +64,7 @@ type CPU struct {
 	Synced  Seq      // position of the last synchronisation
 	Promise Promise  // the site's promise when it was fetched
 	Scratch uint64   // scratch register (t0)
-	First   isa.Text // first instruction of a pair, as executed
+	Text    isa.Text // of a site of several instructions: the version of it that is being executed
 	Ops     uint64   // loaded ops
 	Act     isa.Insn // what the trap handler acts as
 	Taken   Taken    // interrupt being handled
@@ -123,7 +124,7 @@ func (c *CPU) Preemptible() bool {
 // phaseWords are the phases for people: what the CPU is, and what it does next.
 var phaseWords = [...]struct{ is, does string }{
 	Boundary: {"between calls", "calls"}, Asleep: {"asleep", "sleeps"}, Again: {"back at site", "goes back to the site"},
-	Second: {"between halves of", "goes on with the pair"}, Entered: {"entered from",
+	Inside: {"inside", "goes on inside the site"}, Entered: {"entered from",
 		"loads the ops"}, Calling: {"calling for", "calls the ops"},
 	Trapped: {"trapped at", "tries to take a reference on the batch"}, Searching: {"looking up", "looks the address up"},
 	Leaving: {"found", "gives the reference back"}, Returning: {"returning from trap at", "returns from the trap"},

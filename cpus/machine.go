@@ -70,9 +70,7 @@ func NewMachine(cfg Config) (*Machine, error) {
 	case len(cfg.Code.Sites) == 0:
 		return nil, errors.New("no sites: nothing can be patched or called")
 	}
-	if err := cfg.Code.Complete(); err != nil {
-		return nil, err
-	}
+	cfg.Code.Complete()
 	m := &Machine{
 		Handler: cfg.Handler,
 		Text:    newText(len(cfg.Code.Sites), cfg.Initial, cfg.NopOps),

@@ -53,8 +53,6 @@ const (
 	DoUnmask
 	DoLoadOps
 	DoFetch
-	DoFetchFirst
-	DoFetchSecond
 	DoLoadLiteral
 	DoLookUpDirect
 	DoCall
@@ -93,9 +91,7 @@ var pathSteps = [numPathSteps]struct {
 	DoMask:         {"mask interrupts", "interrupts are held back behind the next step", 1 << AtSite},
 	DoUnmask:       {"unmask interrupts", "and are taken again", 1 << AtSite},
 	DoLoadOps:      {"load ops", "loads the ops that the function at the site is called with", 1 << AtSite},
-	DoFetch:        {"fetch site", "fetches the site's only instruction and executes it", 1 << AtSite},
-	DoFetchFirst:   {"fetch first", "fetches the first of two instructions and executes it", 1 << AtSite},
-	DoFetchSecond:  {"fetch second", "fetches the second one and executes it", 1 << AtSite},
+	DoFetch:        {"fetch site", "fetches the site's instruction and executes it: one after the other where it has several", 1 << AtSite},
 	DoLoadLiteral:  {"load literal", "loads the ops that the site's literal names", 1 << AtSite},
 	DoLookUpDirect: {"look up direct call", "where the site calls the common entry: looks up whom to call", 1 << AtSite},
 	DoCall:         {"call", "calls the ops, or what the site itself calls", 1 << AtSite},
@@ -111,7 +107,7 @@ var pathSteps = [numPathSteps]struct {
 	DoSkip: {"skip", "goes on behind the site, which calls nobody", 1<<InHandler | 1<<OnMiss},
 
 	DoLookAgain: {"look again", "reads the text; a breakpoint that is still there is nobody's", 1 << OnMiss},
-	DoGoBack:    {"go back", "goes back to the site", 1 << OnMiss},
+	DoGoBack:    {"go back", "goes back to the site's first instruction", 1<<InHandler | 1<<OnMiss},
 	DoFatal:     {"fatal", "nobody knows the breakpoint: the end", 1 << OnMiss},
 
 	DoCallEarly: {"call a site", "calls a traced function", 1<<OnEntry | 1<<OnNMI | 1<<OnUp},

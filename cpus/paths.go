@@ -10,12 +10,10 @@ type Variant uint8
 // The variants.
 const (
 	SiteCalls Variant = iota
-	SitePair
 	SiteCallOps
 	SiteApart
 	SiteApartMasked
 	SiteDirect
-	SiteDirectPair
 	HandlerActs
 	HandlerActsStale
 	HandlerSkips
@@ -33,11 +31,7 @@ var variants = [numVariants]struct {
 	in           Section
 	steps        []PathStep
 }{
-	SiteCalls: {"calls", "x86_64: the site's own call says whom", AtSite, []PathStep{DoFetch, DoCall}},
-	SitePair: {
-		"pair", "riscv64 until Linux 6.15: auipc and jalr", AtSite,
-		[]PathStep{DoFetchFirst, DoFetchSecond, DoCall},
-	},
+	SiteCalls: {"calls", "x86_64: the site's own call says whom; riscv64 until Linux 6.15, by auipc and jalr", AtSite, []PathStep{DoFetch, DoCall}},
 	SiteCallOps: {
 		"call-ops", "CALL_OPS: ftrace_caller loads the ops from the literal before the function, " +
 			"arch/arm64/kernel/entry-ftrace.S since Linux 6.3, arch/riscv/kernel/mcount-dyn.S since 6.16", AtSite,
@@ -58,10 +52,6 @@ var variants = [numVariants]struct {
 			"in direct_functions (ftrace_find_rec_direct, kernel/trace/ftrace.c, Linux 7.1) or in the " +
 			"direct_call of its one ops", AtSite,
 		[]PathStep{DoFetch, DoLookUpDirect, DoCall},
-	},
-	SiteDirectPair: {
-		"direct-pair", "the same with sites of two instructions", AtSite,
-		[]PathStep{DoFetchFirst, DoFetchSecond, DoLookUpDirect, DoCall},
 	},
 	HandlerActs: {
 		"acts", "poke_int3_handler, arch/x86/kernel/alternative.c; smp_text_poke_int3_handler since Linux 6.16", InHandler,
@@ -116,10 +106,7 @@ func (p Path) With(v Variant) Path {
 // lazy: where rounds leave out those in user space.
 func NativePath(t isa.Traits, length int, lazy bool) Path {
 	list := []Variant{SiteCalls, HandlerActs, MissForgives}
-	switch {
-	case length != t.FetchLen:
-		list[0] = SitePair
-	case t.CallOps:
+	if t.CallOps && length == t.FetchLen {
 		list[0] = SiteCallOps
 	}
 	if !t.TrapSyncs {
@@ -135,11 +122,9 @@ func NativePath(t isa.Traits, length int, lazy bool) Path {
 	return p
 }
 
-// Complete takes a Code that states no path for what its architecture does by
-// itself, and holds the path against the sites.
-func (c *Code) Complete() error {
+// Complete takes a Code that states no path for what its architecture does by itself.
+func (c *Code) Complete() {
 	if !c.Path.Stated() {
 		c.Path = NativePath(c.Traits, c.Len, false)
 	}
-	return c.Path.Fits(c.Insns())
 }

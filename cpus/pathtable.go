@@ -12,14 +12,14 @@ type table struct {
 
 	after  PathStep // what follows the fetch: DoLoadLiteral, DoLookUpDirect or DoCall
 	missed PathStep // how a miss ends: DoGoBack, DoSkip or DoFatal
-	insns  uint8    // that a site has
 
-	apart  bool // the ops is loaded before the site is fetched
-	syncs  bool // the handler makes the CPU fetch afresh at its end
-	skips  bool // and goes on behind the site
-	again  bool // a miss looks at the text again
-	tells  bool // the CPU says where it is: in the kernel or in user space
-	refers bool // the handler takes a reference
+	apart    bool // the ops is loaded before the site is fetched
+	syncs    bool // the handler makes the CPU fetch afresh at its end
+	skips    bool // and goes on behind the site
+	goesBack bool // and goes back to the site's first instruction
+	again    bool // a miss looks at the text again
+	tells    bool // the CPU says where it is: in the kernel or in user space
+	refers   bool // the handler takes a reference
 
 	masked uint32 // phases, one bit each, at whose border interrupts are held back
 	holds  uint32 // phases in which the handler holds a reference
@@ -29,10 +29,11 @@ type table struct {
 // phaseOf is the phase in which a step is made. The first one of a call is made at
 // the Boundary between two calls, and a fetch again when the handler goes back to it.
 var phaseOf = [numPathSteps]Phase{
-	DoFetch: Again, DoFetchFirst: Again, DoFetchSecond: Second,
+	DoFetch:       Again,
 	DoLoadLiteral: Entered, DoLookUpDirect: Entered, DoCall: Calling,
 	DoTakeReference: Trapped, DoLookUp: Searching, DoGiveBack: Leaving, DoAct: Returning, DoSkip: Returning,
-	DoEnter: Crossing, DoCatchUp: Crossing, DoAwaitResume: Crossing, DoLeave: Crossing, DoLeaveAgain: Crossing,
+	DoGoBack: Retrying,
+	DoEnter:  Crossing, DoCatchUp: Crossing, DoAwaitResume: Crossing, DoLeave: Crossing, DoLeaveAgain: Crossing,
 	DoLookAtCR3: Crossing, DoLoadKernelCR3: Crossing, DoLoadUserCR3: Crossing, DoComeOnline: Crossing,
 }
 
@@ -43,7 +44,7 @@ func (p *Path) PhaseOf(in Section, s PathStep) (Phase, bool) {
 	switch s {
 	case DoMask, DoUnmask, DoSync, DoCallEarly:
 		return 0, false
-	case DoFetch, DoFetchFirst:
+	case DoFetch:
 		if !p.apart {
 			return Boundary, true
 		}
@@ -88,11 +89,11 @@ func wrong(at int, format string, args ...any) *PathError {
 
 // siteOrder is where a step of a call has its place among the others, from 1.
 var siteOrder = [numPathSteps]int{
-	DoLoadOps: 1, DoFetch: 2, DoFetchFirst: 2, DoFetchSecond: 3, DoLoadLiteral: 4, DoLookUpDirect: 4, DoCall: 5,
+	DoLoadOps: 1, DoFetch: 2, DoLoadLiteral: 3, DoLookUpDirect: 3, DoCall: 4,
 }
 
-// compileSite takes: load ops, or nothing; one fetch, or two; load literal, look up
-// direct call, or nothing; call. Interrupts may be masked over some of it.
+// compileSite takes: load ops, or nothing; the fetch; load literal, look up direct
+// call, or nothing; call. Interrupts may be masked over some of it.
 func (p *Path) compileSite(steps []PathStep) *PathError {
 	var at PathStep
 	mask := -1 // the index of the DoMask that holds
@@ -106,26 +107,23 @@ func (p *Path) compileSite(steps []PathStep) *PathError {
 		switch {
 		case at == DoCall:
 			return wrong(i, "%s: the call is over", s)
-		case s == DoFetchFirst && p.apart:
-			return wrong(i, "%s: an ops that is loaded apart from a pair of instructions: want a site of one", s)
-		case siteOrder[s] == 4 && p.apart && p.insns > 0:
+		case siteOrder[s] == 3 && p.apart && siteOrder[at] == 2:
 			return wrong(i, "%s: the ops is loaded already", s)
-		case siteOrder[s] <= siteOrder[at], (s == DoFetchSecond) != (at == DoFetchFirst), siteOrder[s] > 3 && p.insns == 0:
-			return wrong(i, "%s: out of its order: want the ops or not, one fetch or two, "+
+		case siteOrder[s] <= siteOrder[at], siteOrder[s] > 2 && siteOrder[at] < 2:
+			return wrong(i, "%s: out of its order: want the ops or not, the fetch, "+
 				"the literal or the direct call or neither, the call", s)
 		}
 		switch at = s; s {
 		case DoLoadOps:
 			p.apart = true
-		case DoFetch:
-			p.insns = 1
-		case DoFetchSecond:
-			p.insns = 2
 		case DoLoadLiteral, DoLookUpDirect:
 			p.after = s
 		}
 		if mask >= 0 {
 			p.masked |= 1 << phaseOf[s]
+			if s == DoFetch {
+				p.masked |= 1 << Inside
+			}
 		}
 	}
 	p.masked &^= 1 << Boundary // before the first step they are not masked yet
@@ -158,14 +156,15 @@ func maskAt(i int, s PathStep, mask *int) *PathError {
 	return nil
 }
 
-// compileHandler takes a look-up, perhaps a reference around some of it, and an end.
+// compileHandler takes a look-up, perhaps a reference around some of it, and an end;
+// who only goes back need not look up.
 func (p *Path) compileHandler(steps []PathStep) *PathError {
 	var seen [numPathSteps]int // indexes, from 1
 	before := noStep
 	var phase Phase
 	for i, s := range steps {
 		switch {
-		case before == DoAct || before == DoSkip:
+		case before.endsHandler():
 			return wrong(i, "%s: the handler is over", s)
 		case seen[s] > 0:
 			return wrong(i, "%s: a second time", s)
@@ -173,8 +172,10 @@ func (p *Path) compileHandler(steps []PathStep) *PathError {
 			return wrong(i, "%s: no reference is taken before it", s)
 		case (s == DoAct || s == DoSkip) && seen[DoLookUp] == 0:
 			return wrong(i, "%s: nothing looks the address up: nobody could tell whose breakpoint it is", s)
-		case before == DoSync && s != DoAct && s != DoSkip:
+		case before == DoSync && !s.endsHandler():
 			return wrong(i, "%s: want the handler's end behind %q", s, DoSync)
+		case s == DoGoBack && before != DoSync:
+			return wrong(i, "%s: without %q before it the CPU could fetch the same breakpoint for ever", s, DoSync)
 		}
 		seen[s], before = i+1, s
 		if s == DoSync {
@@ -195,16 +196,19 @@ func (p *Path) compileHandler(steps []PathStep) *PathError {
 		}
 	}
 	p.next[Boundary] = 0
-	p.refers, p.skips = seen[DoTakeReference] > 0, before == DoSkip
+	p.refers, p.skips, p.goesBack = seen[DoTakeReference] > 0, before == DoSkip, before == DoGoBack
 	switch {
-	case before != DoAct && before != DoSkip:
-		return wrong(len(steps)-1, "want it to end with %q or %q", DoAct, DoSkip)
+	case !before.endsHandler():
+		return wrong(len(steps)-1, "want it to end with %q, %q or %q", DoAct, DoSkip, DoGoBack)
 	case p.refers && seen[DoGiveBack] == 0:
 		at := seen[DoTakeReference] - 1
 		return wrong(at, "%s: nothing gives it back: whoever waits for handlers would wait for ever", DoTakeReference)
 	}
 	return nil
 }
+
+// endsHandler tells whether nothing of the handler can follow the step.
+func (s PathStep) endsHandler() bool { return s == DoAct || s == DoSkip || s == DoGoBack }
 
 // compileMiss takes: look again, or not; then sync and go back, skip, or fatal.
 func (p *Path) compileMiss(steps []PathStep) *PathError {
@@ -237,9 +241,6 @@ func (p *Path) compileMiss(steps []PathStep) *PathError {
 	return nil
 }
 
-// Insns is how many instructions the path takes a site to have.
-func (p *Path) Insns() int { return int(p.insns) }
-
 // Apart tells whether the ops and the function to call with it are read in two
 // places: the ops first.
 func (p *Path) Apart() bool { return p.apart }
@@ -261,20 +262,3 @@ func (p *Path) Holds(ph Phase) bool { return p.holds>>ph&1 != 0 }
 
 // reads tells whether some data names what a site calls.
 func (p *Path) reads() bool { return p.apart || p.after == DoLoadLiteral || p.after == DoLookUpDirect }
-
-// Fits tells what is wrong with the path for sites of so many instructions.
-func (p *Path) Fits(insns int) error {
-	if p.Insns() == insns {
-		return nil
-	}
-	for at, s := range p.programs[AtSite].Steps() {
-		if s == DoFetch || s == DoFetchFirst {
-			want := fmt.Sprintf("%q", DoFetch)
-			if insns == 2 {
-				want = fmt.Sprintf("%q and %q", DoFetchFirst, DoFetchSecond)
-			}
-			return &PathError{AtSite, at, fmt.Sprintf("%s: a site is made of %d: want %s", s, insns, want)}
-		}
-	}
-	return nil
-}

@@ -21,6 +21,7 @@ type twin struct {
 	noted  struct{ literal, peek, find, outcome, enter, leftOut []int }
 	log    []string
 	masked bool
+	pair   bool
 	event  Event
 	broken Property
 }
@@ -46,8 +47,8 @@ func (w *twin) border(masked bool) {
 func (w *twin) call() {
 	steps := w.path.Program(AtSite).Steps()
 	var ops, target uint64
-	first := slices.IndexFunc(steps, func(s PathStep) bool { return s == DoFetch || s == DoFetchFirst })
-	before := false
+	first := slices.Index(steps, DoFetch)
+	before, half := false, false
 	for i := 0; i < len(steps); i++ {
 		switch steps[i] {
 		case DoMask:
@@ -64,21 +65,17 @@ func (w *twin) call() {
 			ops = w.ops[w.ask("literal", &w.noted.literal)]
 		case DoLookUpDirect:
 			ops = w.ops[w.ask("literal", &w.noted.literal)]
-		case DoFetch, DoFetchFirst, DoFetchSecond:
+		case DoFetch:
 			text := fetchable[w.ask("fetch", &w.noted.peek)]
-			last := steps[i] != DoFetchFirst
 			switch text {
 			case "breakpoint":
 				end, to := w.handler()
 				switch end {
 				case DoGoBack:
-					i = first - 1
+					i, half = first-1, false
 					continue
 				case DoAct:
-					text, target, last = "call", to, true
-					for ; steps[i] != DoFetch && steps[i] != DoFetchSecond; i++ {
-						w.masked = w.masked && steps[i] != DoUnmask
-					}
+					text, target, half = "call", to, true
 					if to == 0 {
 						text = "nop"
 					}
@@ -93,7 +90,9 @@ func (w *twin) call() {
 			case "other":
 				target = w.ops[1]
 			}
-			if !last {
+			if w.pair && !half {
+				half = true
+				i--
 				continue
 			}
 			if text == "nop" {
@@ -143,10 +142,11 @@ func (w *twin) handler() (end PathStep, target uint64) {
 			if s == DoSync {
 				w.ask("seq", nil)
 			}
-			if end := steps[i]; end == DoAct {
+			switch steps[i] {
+			case DoAct:
 				return DoAct, acts[found]
-			} else if end == DoSkip {
-				return DoSkip, 0
+			case DoSkip, DoGoBack:
+				return steps[i], 0
 			}
 		}
 	}
@@ -277,7 +277,7 @@ func stays(p *Path) []stay {
 
 // asTwin lets a CPU make a call, or go a way, beside the twin.
 func asTwin(t *testing.T, rt *rapid.T, path Path) (event Event) {
-	pair := path.Insns() == 2
+	pair := rapid.Bool().Draw(rt, "pair")
 	f := newFixture(t, map[bool]string{false: "x86_64", true: "riscv64"}[pair], 1, busy(1), noHandler{}, Weak)
 	code := *f.code
 	code.Path = path
@@ -316,7 +316,7 @@ func asTwin(t *testing.T, rt *rapid.T, path Path) (event Event) {
 			break
 		}
 	}
-	want := &twin{path: path, entry: uint64(code.Entry), ops: sh.ops, noted: sh.noted}
+	want := &twin{path: path, pair: pair, entry: uint64(code.Entry), ops: sh.ops, noted: sh.noted}
 	got := sh.log
 	if want.end(what); what != aCall { // who rests looks more often
 		pending := func(s string) bool { return s == "pending" }

@@ -3,6 +3,8 @@
 package cpus
 
 import (
+	"iter"
+
 	"github.com/textpoke/textpoke/cpus/isa"
 	"github.com/textpoke/textpoke/records"
 )
@@ -16,10 +18,15 @@ type Code struct {
 	Fetch  Fetch
 	Sites  []records.Addr // first patchable byte of each site
 	Len    int            // patchable bytes of a site
+	Lens   []uint8        // of each site, where not all have Len
 	Entry  records.Addr   // ftrace_caller: what sites call
 	// Path is what CPUs do at sites and in handlers. The zero Path is the
 	// architecture's own, which Complete puts here.
 	Path Path
+	// Meant are the texts that patches lead from and to, of whichever site. A text that
+	// is none of them is half of a change: nobody may execute it to its end. Without any,
+	// whatever was stored is taken for meant.
+	Meant []isa.Text
 	// Always says that every site leads to a tracer before, during and after
 	// every update: a call that reaches none is lost, whatever was promised.
 	Always bool
@@ -41,12 +48,54 @@ type Code struct {
 	Dispatch func(cpu, site int) Outcome
 }
 
-// Insns is how many instructions a site is made of: 1, or 2 for a pair.
-func (c *Code) Insns() int { return c.Len / c.Traits.FetchLen }
+// Several tells whether sites are longer than what one fetch reads, so that none is a
+// single instruction: riscv64's pairs. Others may hold several all the same: x86_64's
+// instructions have the length that they have.
+func (c *Code) Several() bool { return c.Len > c.Traits.FetchLen }
+
+// Length is how many bytes of a site can be patched.
+func (c *Code) Length(site int) int {
+	if c.Lens == nil {
+		return c.Len
+	}
+	return int(c.Lens[site])
+}
+
+// Insns are the instructions that a site with such a text is executed as, from its
+// first byte on, each with its offset: up to the one that leads away, or the last.
+func (c *Code) Insns(site int, t isa.Text) iter.Seq2[int, isa.Insn] {
+	return func(yield func(int, isa.Insn) bool) {
+		var scratch uint64
+		for off := 0; off < c.Length(site); {
+			insn, n := c.insn(site, t.Slice(off, c.Length(site)-off), off, scratch)
+			if !yield(off, insn) || insn.Kind.LeadsAway() {
+				return
+			}
+			if off += n; insn.Kind == isa.Scratch {
+				scratch = uint64(insn.Target)
+			}
+		}
+	}
+}
+
+// insn reads the instruction at an offset of a site, of the text from there on, and
+// says how many bytes it takes: one that nobody knows is as long as a fetch.
+func (c *Code) insn(site int, t isa.Text, off int, scratch uint64) (insn isa.Insn, n int) {
+	at := c.Sites[site]
+	n = min(c.Traits.FetchLen, c.Len-off)
+	if !c.Several() { // several compute it themselves
+		scratch = c.Arch.Scratch(isa.Site{Addr: at, Len: uint8(c.Len)}, c.Entry)
+	}
+	insn = c.Arch.Decode(at+records.Addr(off), t.Slice(0, n), scratch)
+	if insn.Len > 0 {
+		n = min(n, int(insn.Len))
+	}
+	return insn, n
+}
 
 // Literals tells whether sites have a literal that names their ops; otherwise
 // the call itself does. Pairs are from before there were literals.
-func (c *Code) Literals() bool { return c.Traits.CallOps && c.Insns() == 1 }
+func (c *Code) Literals() bool { return c.Traits.CallOps && !c.Several() }
 
 // Named tells whether there is data that names what a site calls: its literal, its
 // entry in the table of direct calls, or the ops that is loaded apart.

@@ -31,9 +31,9 @@ func Step(c *CPU, code *Code, sh Shared, ch Chooser, pad *Scratchpad) Event {
 		}
 		return Nothing
 	case Again:
-		return c.fetch(0, code, sh, ch, pad)
-	case Second:
-		return c.fetch(1, code, sh, ch, pad)
+		return c.first(code, sh, ch, pad)
+	case Inside:
+		return c.fetch(code, sh, ch, pad)
 	case Entered:
 		c.Ops, c.Phase = sh.Literal(int(c.Site)), Calling
 		return Nothing
@@ -86,7 +86,7 @@ func (c *CPU) call(code *Code, sh Shared, ch Chooser, pad *Scratchpad) Event {
 		c.Ops, c.Phase = sh.Literal(int(c.Site)), Again
 		return Nothing
 	}
-	return c.fetch(0, code, sh, ch, pad)
+	return c.first(code, sh, ch, pad)
 }
 
 // maskStretch is the usual stretch with interrupts masked, in calls. Long
@@ -121,27 +121,42 @@ func (c *CPU) rest(code *Code, sh Shared) {
 	}
 }
 
-// fetch reads instruction i of the site and executes it.
-func (c *CPU) fetch(i int, code *Code, sh Shared, ch Chooser, pad *Scratchpad) Event {
-	n := code.Traits.FetchLen
-	off := i * n
-	window, settled := sh.Window(int(c.Site), c.Synced, pad.window)
+// first fetches and executes the site's first instruction.
+func (c *CPU) first(code *Code, sh Shared, ch Chooser, pad *Scratchpad) Event {
+	c.Off, c.Text, c.Scratch = 0, 0, 0
+	return c.fetch(code, sh, ch, pad)
+}
+
+// garbled stands for the text of a site of which a CPU has executed an instruction that
+// mixes versions, with the operands of one and the opcode of another. It does no harm
+// where the CPU runs into a breakpoint next and its handler has it start again.
+const garbled = ^isa.Text(0)
+
+// fetch reads the site's next instruction and executes it.
+func (c *CPU) fetch(code *Code, sh Shared, ch Chooser, pad *Scratchpad) Event {
+	site, off := int(c.Site), int(c.Off)
+	n := min(code.Traits.FetchLen, code.Len-off)
+	window, settled := sh.Window(site, c.Synced, pad.window)
 	pad.window = window
-	at := code.Sites[c.Site] + records.Addr(off)
 	text := window[0].Text.Slice(off, n)
 	mixed := len(window) > 1
 	if mixed {
-		text = code.mix(window, at, off, n, ch)
+		text = code.mix(window, code.Sites[site]+records.Addr(off), off, n, ch)
 	}
-	if i == 0 {
-		c.Scratch = 0
-	}
-	insn := c.decode(code, text, off)
-	if insn.Kind == isa.Breakpoint {
+	insn, n := code.insn(site, text, off, c.Scratch)
+	text = text.Slice(0, n)
+	inside := off+n < code.Length(site) && !insn.Kind.LeadsAway()
+	torn := mixed && insn.Kind != isa.Breakpoint && !seen(window, 0, off, n, text)
+	switch {
+	case c.Text == garbled && (insn.Kind != isa.Breakpoint || !code.Path.goesBack):
+		return c.broken(code, pad, TornFetch, text, n, "behind an instruction that mixes versions: %v")
+	case insn.Kind == isa.Breakpoint:
 		c.Phase = code.Path.trap
 		return Trap
-	}
-	if mixed && !seen(window, 0, off, n, text) {
+	case torn && inside && insn.Kind == isa.Plain && code.Path.goesBack:
+		c.Off, c.Text, c.Phase = uint8(off+n), garbled, Inside
+		return Nothing
+	case torn:
 		return c.broken(code, pad, TornFetch, text, n, "mixes versions: %v")
 	}
 	stale := settled.Seq() != 0 && !seen(window, settled.Seq(), off, n, text)
@@ -149,14 +164,19 @@ func (c *CPU) fetch(i int, code *Code, sh Shared, ch Chooser, pad *Scratchpad) E
 		c.violate(code, pad, StaleAfterCompletion, text, n, "the update had completed, this CPU last synchronised "+
 			"before its stores: %v")
 	}
-	if code.Path.insns == 2 {
-		if i == 0 {
-			c.First, c.Scratch, c.Phase = text, uint64(insn.Target), Second
-			return Nothing
+	done := c.Text.Splice(off, n, text).Slice(0, off+n)
+	if !c.goesOn(window, off+n, done) {
+		return c.broken(code, pad, HalfPair, done, off+n, "no version has these instructions one behind the other: %v")
+	}
+	if inside {
+		c.Off, c.Phase = uint8(off+n), Inside
+		if insn.Kind == isa.Scratch {
+			c.Scratch = uint64(insn.Target)
 		}
-		if pair := c.First.Splice(off, n, text); !seen(window, 0, 0, 2*n, pair) {
-			return c.broken(code, pad, HalfPair, pair, 2*n, "the first instruction was executed before the second changed: %v")
-		}
+		return Nothing
+	}
+	if !code.meant(off+n, done) {
+		return c.broken(code, pad, TornFetch, done, off+n, "half of a change: %v")
 	}
 	if code.Always && insn.Kind != isa.Call && !stale {
 		c.Phase = Boundary
@@ -166,6 +186,28 @@ func (c *CPU) fetch(i int, code *Code, sh Shared, ch Chooser, pad *Scratchpad) E
 	}
 	c.Promise = settled
 	return c.execute(code, ch, insn, stale, pad)
+}
+
+// goesOn tells whether the n bytes that were executed of a site are those of one of
+// its versions: one that can be fetched, or the one that was begun with.
+func (c *CPU) goesOn(window []Version, n int, done isa.Text) bool {
+	for _, v := range window {
+		if v.Text.Slice(0, n) == done {
+			c.Text = v.Text
+			return true
+		}
+	}
+	return c.Text.Slice(0, n) == done
+}
+
+// meant tells whether n bytes are the beginning of a text that patches lead to.
+func (c *Code) meant(n int, done isa.Text) bool {
+	for _, t := range c.Meant {
+		if t.Slice(0, n) == done {
+			return true
+		}
+	}
+	return len(c.Meant) == 0
 }
 
 // seen tells whether some version from since on has this text.
@@ -179,15 +221,6 @@ func seen(window []Version, since Seq, off, n int, text isa.Text) bool {
 		}
 	}
 	return false
-}
-
-// decode reads the instruction at off of the current site.
-func (c *CPU) decode(code *Code, text isa.Text, off int) isa.Insn {
-	at := code.Sites[c.Site]
-	if code.Insns() == 1 { // a pair computes it itself
-		c.Scratch = code.Arch.Scratch(isa.Site{Addr: at, Len: uint8(code.Len)}, code.Entry)
-	}
-	return code.Arch.Decode(at+records.Addr(off), text, c.Scratch)
 }
 
 // execute does what the site's last instruction says, or what a trap handler

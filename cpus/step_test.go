@@ -227,7 +227,7 @@ func TestLeavingATrapSynchronises(t *testing.T) {
 // TestStopWaitsForTheCall: who is woken for stop_machine stands still between two
 // calls, not inside one: its stopper is a task, and takes over where tasks give way.
 func TestStopWaitsForTheCall(t *testing.T) {
-	for _, phase := range []Phase{Again, Second, Entered, Calling} {
+	for _, phase := range []Phase{Again, Inside, Entered, Calling} {
 		f := newFixture(t, "arm64", 1, busy(2), noHandler{}, Weak)
 		c, pad := &f.runners[1].cpu, NewScratchpad()
 		c.Phase, c.stop, c.Ops = phase, true, testTracer

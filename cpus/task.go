@@ -8,10 +8,11 @@ import "github.com/textpoke/textpoke/cpus/isa"
 // value, like CPU.
 type Task struct {
 	Phase   Phase // Boundary: there is none
+	Off     uint8
 	Site    int32
 	Promise Promise
 	Scratch uint64
-	First   isa.Text
+	Text    isa.Text
 	Ops     uint64
 
 	Owes    bool   // an answer to a grace period
@@ -32,7 +33,7 @@ func (c *CPU) CanPark() bool {
 func (c *CPU) Park(code *Code, sh Shared) Task {
 	c.Tick(code, sh)
 	t := Task{
-		Phase: c.Phase, Site: c.Site, Promise: c.Promise, Scratch: c.Scratch, First: c.First, Ops: c.Ops,
+		Phase: c.Phase, Site: c.Site, Promise: c.Promise, Scratch: c.Scratch, Text: c.Text, Off: c.Off, Ops: c.Ops,
 		Owes: c.quiet, Quiesce: c.Quiesce,
 	}
 	c.Phase, c.polled, c.quiet, c.Linger = Boundary, false, false, 0
@@ -47,6 +48,7 @@ func (c *CPU) CanUnpark() bool {
 // Unpark goes on with a task where it was preempted, there or on another CPU.
 // Nothing is fetched afresh for that.
 func (c *CPU) Unpark(t Task) {
-	c.Phase, c.Site, c.Promise, c.Scratch, c.First, c.Ops = t.Phase, t.Site, t.Promise, t.Scratch, t.First, t.Ops
+	c.Phase, c.Site, c.Off, c.Text, c.Scratch = t.Phase, t.Site, t.Off, t.Text, t.Scratch
+	c.Promise, c.Ops = t.Promise, t.Ops
 	c.polled, c.quiet, c.Quiesce = false, t.Owes, t.Quiesce
 }

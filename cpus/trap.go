@@ -44,7 +44,9 @@ func (c *CPU) trap(code *Code, sh Shared, ch Chooser, pad *Scratchpad) Event {
 		c.Synced, c.Phase = sh.Seq(), Again
 		return Nothing
 	}
-	if c.Phase = code.Path.next[c.Phase]; c.Phase == Returning && !c.hit {
+	c.Phase = code.Path.next[c.Phase]
+	end := c.Phase == Returning || c.Phase == Retrying
+	if end && !c.hit && code.Path.found>>c.Phase&1 != 0 {
 		c.Phase = Missed
 		return Miss
 	}
@@ -71,7 +73,7 @@ func (c *CPU) act(code *Code, ch Chooser, pad *Scratchpad) Event {
 // miss is what follows when nobody owns a breakpoint.
 func (c *CPU) miss(code *Code, sh Shared, pad *Scratchpad) Event {
 	n := code.Traits.BreakpointLen
-	now := sh.Peek(int(c.Site)).Slice(0, n)
+	now := sh.Peek(int(c.Site)).Slice(int(c.Off), n)
 	gone := now != code.Arch.Breakpoint()
 	switch how := code.Path.missed; {
 	case code.Probed>>uint(c.Site)&1 != 0:

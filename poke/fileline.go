@@ -291,6 +291,9 @@ func (st *Step) arguments(args []string) (reason string) {
 	}
 	switch st.Op {
 	case Write:
+		if len(args) > 0 && args[0] == Bytes.String() {
+			return st.span(args[1:])
+		}
 		st.Part = Part(name("part", partNames[:]))
 	case Lock, Unlock:
 		st.Mutex = Mutex(name("lock", mutexNames[:]))
@@ -306,6 +309,24 @@ func (st *Step) arguments(args []string) (reason string) {
 		}
 	}
 	return reason
+}
+
+// span reads which bytes of a site are stored.
+func (st *Step) span(args []string) (reason string) {
+	st.Part = Bytes
+	const want = "of a site's bytes, from 0 to 7, such as 1-6"
+	if len(args) == 0 {
+		return "want those " + want + " behind it"
+	}
+	span, ok := parseSpan(args[0])
+	switch {
+	case !ok:
+		return fmt.Sprintf("bytes %q: want those %s", args[0], want)
+	case len(args) > 1:
+		return fmt.Sprintf("%q: want nothing behind the bytes", args[1])
+	}
+	st.Span = span
+	return ""
 }
 
 // round reads the number of a round, and whether it is lazy.

@@ -99,7 +99,7 @@ func canEnd(plan []Step, s Shape) bool {
 func (s Step) spelled() string {
 	switch s.Op {
 	case Write:
-		return fmt.Sprintf("%s %s", s.Op, s.Part)
+		return s.Name()
 	case Publish, Map:
 		return s.Op.String()
 	}
@@ -237,6 +237,10 @@ func (o *order) write(line int, st Step) *misplaced {
 		if !s.Tail() {
 			return misplace(line, "Write tail: a site has no tail: a breakpoint covers all of its %d bytes (write "+
 				"\"Write tail if tail\")", s.Len)
+		}
+	case Bytes:
+		if int(st.Span.To) > s.Len {
+			return misplace(line, "%s: a site has %d bytes", st.Name(), s.Len)
 		}
 	case Literal, LiteralLow, LiteralHigh:
 		if !s.Literals() {

@@ -76,9 +76,6 @@ func (f *planFile) pathOn(s Shape, lazy bool) (cpus.Path, *PlanError) {
 		}
 	}
 	p, err := cpus.NewPath(sections)
-	if err == nil {
-		err = p.Fits(s.Len / s.Traits.FetchLen)
-	}
 	var wrong *cpus.PathError
 	if !errors.As(err, &wrong) {
 		return p, nil

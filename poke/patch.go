@@ -52,22 +52,12 @@ func (p *Patch) ops(undo bool) uint64 {
 	return p.NewOps
 }
 
-// Act is the instruction that a trap handler acts as while the site is being
-// changed to t.
-func Act(code *cpus.Code, at records.Addr, t isa.Text) isa.Insn {
-	n := code.Traits.FetchLen
-	var scratch uint64
-	if code.Insns() == 1 { // a pair computes it itself
-		scratch = code.Arch.Scratch(isa.Site{Addr: at, Len: uint8(code.Len)}, code.Entry)
+// Act is the instruction that a trap handler acts as while a site is being changed to
+// t: the one that leads away from it, or the last.
+func Act(code *cpus.Code, site int, t isa.Text) (act isa.Insn) {
+	for _, act = range code.Insns(site, t) {
 	}
-	var insn isa.Insn
-	for i := range code.Insns() {
-		insn = code.Arch.Decode(at+records.Addr(i*n), t.Slice(i*n, n), scratch)
-		if insn.Kind == isa.Scratch {
-			scratch = uint64(insn.Target)
-		}
-	}
-	return insn
+	return act
 }
 
 // Batch builds what is published about a batch: the index that handlers search,
@@ -87,7 +77,7 @@ func Batch(code *cpus.Code, k int3.Lookup, asQueued bool, patches []Patch, undo 
 	acts := make([]isa.Insn, len(slots))
 	for i, p := range slots {
 		b.Addrs[i] = p.Addr
-		acts[i] = Act(code, p.Addr, p.text(undo))
+		acts[i] = Act(code, int(p.Site), p.text(undo))
 		if i > 0 && p.Group != slots[i-1].Group {
 			b.Starts = append(b.Starts, i)
 		}

@@ -357,6 +357,9 @@ func (p *Patcher) storeOf(of StoreID) store {
 		}
 	case Word:
 		s.n = whole
+	case Bytes: // those that the site has
+		s.off, s.n = st.Span.From, max(min(st.Span.To, whole), st.Span.From)-st.Span.From
+		s.text = s.text.Slice(int(s.off), int(s.n))
 	case Literal:
 		s.data, s.n, s.text = true, 8, ops
 	case LiteralLow, LiteralHigh:

@@ -56,9 +56,10 @@ const (
 	Literal                 // the pointer to the ops
 	LiteralLow              // its lower half: a misaligned pointer takes two stores
 	LiteralHigh             // its upper half
+	Bytes                   // some bytes of the site, by one store: Step.Span says which
 )
 
-var partNames = [...]string{"breakpoint", "tail", "head", "word", "literal", "literal-low", "literal-high"}
+var partNames = [...]string{"breakpoint", "tail", "head", "word", "literal", "literal-low", "literal-high", "bytes"}
 
 func (p Part) String() string { return partNames[p] }
 
@@ -79,10 +80,28 @@ var mutexNames = [NumMutexes]string{"text_mutex", "ftrace_lock", "jump_label_mut
 
 func (m Mutex) String() string { return mutexNames[m] }
 
+// Span is a run of a site's bytes [From, To).
+type Span struct{ From, To uint8 }
+
+// String is the span as files spell it: "0-2", the last byte included.
+func (s Span) String() string { return fmt.Sprintf("%d-%d", s.From, s.To-1) }
+
+// parseSpan reads what String writes, and "3" for "3-3".
+func parseSpan(text string) (s Span, ok bool) {
+	first, last, ranges := strings.Cut(text, "-")
+	if !ranges {
+		last = first
+	}
+	from, err := strconv.ParseUint(first, 10, 3)
+	to, err2 := strconv.ParseUint(last, 10, 3)
+	return Span{uint8(from), uint8(to) + 1}, err == nil && err2 == nil && from <= to
+}
+
 // Step is one step of a plan.
 type Step struct {
 	Op       Op
 	Part     Part  // of Write
+	Span     Span  // of Write bytes
 	Round    uint8 // of Sync: its number in the batch, from 1
 	Mutex    Mutex // of Lock, Unlock
 	Lazy     bool  // of Sync, StopMachine: leaves out CPUs in user space, which catch up when they enter the kernel
@@ -95,7 +114,9 @@ func (s Step) Name() string {
 	name := s.Op.String()
 	switch s.Op {
 	case Write:
-		name += " " + s.Part.String()
+		if name += " " + s.Part.String(); s.Part == Bytes {
+			name += " " + s.Span.String()
+		}
 	case Sync:
 		name += " " + strconv.Itoa(int(s.Round))
 	case Lock, Unlock:

@@ -28,7 +28,11 @@ func ParseStep(text string) (Step, error) {
 	if st.Op.undoes() && len(args) > 0 && args[len(args)-1] == backWord {
 		st.Undo, args = true, args[:len(args)-1]
 	}
-	if n := len(args); n > 0 && (st.Op.undoes() || st.Op == Map) {
+	fewest := 1
+	if st.Op == Write && len(args) > 0 && args[0] == Bytes.String() { // the bytes come before the patches
+		fewest = 3
+	}
+	if n := len(args); n >= fewest && (st.Op.undoes() || st.Op == Map) {
 		if r, ok := ParseRange(args[n-1]); ok {
 			st.From, st.To, args = int32(r.From), int32(r.To), args[:n-1]
 		}

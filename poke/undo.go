@@ -152,7 +152,7 @@ func undoPhases(steps []Step, done int32, s Shape, emit Emit) {
 
 // progress is how many patches of each part were written, and whether the batch
 // is published, after steps of which the last one failed after done patches.
-func progress(steps []Step, done int32) (written [LiteralHigh + 1]int, published bool) {
+func progress(steps []Step, done int32) (written [Bytes + 1]int, published bool) {
 	for i, st := range steps {
 		failed := i == len(steps)-1
 		switch {

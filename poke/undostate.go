@@ -105,7 +105,11 @@ func regular(plan []Step) bool {
 		writes = writes || st.Op == Write
 		publishes = publishes || st.Op == Publish
 		switch st.Op {
-		case Verify, Publish, Write, Fence, Sync, Unpublish, WaitHandlers, GracePeriod:
+		case Write:
+			if st.Part == Bytes { // no part of a built-in protocol
+				return false
+			}
+		case Verify, Publish, Fence, Sync, Unpublish, WaitHandlers, GracePeriod:
 		case StopMachine, Lock:
 			if writes || publishes {
 				return false
@@ -134,7 +138,7 @@ func regular(plan []Step) bool {
 // the end, or whole sites.
 func regularBatch(steps []Step) bool {
 	var ops [Expect + 1]int
-	var parts [LiteralHigh + 1]int
+	var parts [Bytes + 1]int
 	for _, st := range steps {
 		ops[st.Op]++
 		if (st.Op == Write || st.Op == Publish) && ops[Unpublish] != ops[WaitHandlers] {

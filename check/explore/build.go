@@ -233,6 +233,9 @@ func (s *Setup) layOut(m *Model) ([][]poke.Patch, error) {
 		}
 		m.Code.Len = max(m.Code.Len, int(site.Len))
 		m.Code.Sites = append(m.Code.Sites, site.Addr)
+		if len(s.Lengths) > 0 {
+			m.Code.Lens = append(m.Code.Lens, site.Len)
+		}
 		owner := i % s.patchers()
 		p, err := s.patch(m, arch, site, owner)
 		if err != nil {

@@ -7,6 +7,7 @@ import (
 	"slices"
 
 	"github.com/textpoke/textpoke/cpus"
+	"github.com/textpoke/textpoke/cpus/isa"
 	"github.com/textpoke/textpoke/poke"
 )
 
@@ -119,6 +120,7 @@ func (m *Model) eachPlace(f func(ph cpus.Phase, name string)) {
 		{cpus.Syncing, rounds || stops && m.Code.Traits.InterruptSyncs},
 		{cpus.Answering, rounds || stops}, // grace periods are answered between two calls
 		{cpus.Arriving, stops}, {cpus.Stopped, stops}, {cpus.Resuming, stops},
+		{cpus.Inside, m.several()},
 		{cpus.Doubting, m.Code.Named() && m.executes(poke.Settle)},
 	} {
 		if c.here {
@@ -143,6 +145,11 @@ func (m *Model) eachWay(f func(way cpus.Section, at int, name string)) {
 	}
 }
 
+// several tells whether some site can be left between two of its instructions.
+func (m *Model) several() bool {
+	return slices.ContainsFunc(m.codec.Inside, func(b []cpus.Executed) bool { return len(b) > 0 })
+}
+
 // RestsOn is what a safe verdict takes for granted of the machine: isa.Traits.RestsOn
 // where CPUs read data behind the text that they execute, a literal or what a handler
 // looks up; "" otherwise.
@@ -153,9 +160,20 @@ func (m *Model) RestsOn() string {
 	return ""
 }
 
-// traps tells whether a program writes breakpoints.
+// traps tells whether a CPU can come to a breakpoint: whether a program writes one, or
+// some text has one in it.
 func (m *Model) traps() bool {
-	return m.anyStep(func(st poke.Step) bool { return st.Op == poke.Write && st.Part == poke.Breakpoint })
+	if m.anyStep(func(st poke.Step) bool { return st.Op == poke.Write && st.Part == poke.Breakpoint }) {
+		return true
+	}
+	for site, list := range m.texts {
+		for _, t := range list {
+			if poke.Act(m.Code, site, t).Kind == isa.Breakpoint {
+				return true
+			}
+		}
+	}
+	return false
 }
 
 func (m *Model) executes(op poke.Op) bool {

@@ -4,6 +4,7 @@ package explore
 
 import (
 	"fmt"
+	"strings"
 
 	"github.com/textpoke/textpoke/cpus"
 	"github.com/textpoke/textpoke/cpus/isa"
@@ -137,19 +138,20 @@ func (w *world) opsName(addr uint64) string {
 }
 
 // partName is what a Write stores, for people.
-func (w *world) partName(p poke.Part) string {
+func (w *world) partName(st poke.Step) string {
+	p := st.Part
 	names := [...]string{poke.Literal: "direct call", poke.LiteralLow: "lower half of the direct call",
 		poke.LiteralHigh: "upper half of the direct call"}
-	if w.m.Code.Path.After() == cpus.DoLookUpDirect && p >= poke.Literal {
+	if w.m.Code.Path.After() == cpus.DoLookUpDirect && p >= poke.Literal && p <= poke.LiteralHigh {
 		return names[p]
 	}
-	return p.String()
+	return strings.TrimPrefix(st.Name(), "Write ")
 }
 
 func where(c *cpus.CPU) string {
 	switch c.Phase {
-	case cpus.Second:
-		return fmt.Sprintf("between the two instructions of site %d", c.Site)
+	case cpus.Inside:
+		return fmt.Sprintf("inside site %d, behind %s", c.Site, c.Text.Format(int(c.Off)))
 	case cpus.Again:
 		return fmt.Sprintf("before site %d", c.Site)
 	}
@@ -169,7 +171,7 @@ func (w *world) didPatcher(was *poke.Patcher, i int) string {
 		return what + ": waits"
 	case st.Op == poke.Write:
 		patch := &was.Patches[st.From+was.Done]
-		what = fmt.Sprintf("Write %s of site %d", w.partName(st.Part), patch.Site)
+		what = fmt.Sprintf("Write %s of site %d", w.partName(st), patch.Site)
 		if p.Waiting() > was.Waiting() {
 			what += ", into the store buffer"
 		} else if p.At == was.At && p.Done == was.Done {
@@ -228,7 +230,7 @@ func (w *world) didCPU(was *cpus.CPU, i int) string {
 		return "answers the grace period"
 	}
 	switch was.Phase {
-	case cpus.Boundary, cpus.Again, cpus.Second:
+	case cpus.Boundary, cpus.Again, cpus.Inside:
 		if w.m.Code.Path.Apart() && c.Phase == cpus.Again && was.Phase == cpus.Boundary {
 			return "loads the ops before " + site + ": " + w.opsName(c.Ops)
 		}
@@ -292,16 +294,22 @@ func (w *world) didFetch(was, c *cpus.CPU, site string) string {
 		return "sets out for user space"
 	}
 	insn := "fetches " + site
-	if was.Phase == cpus.Second {
-		insn = "fetches the second instruction of " + site
+	if was.Phase == cpus.Inside {
+		insn = fmt.Sprintf("fetches %s+%d", site, was.Off)
 	}
 	switch {
+	case w.found != nil && w.found.Property == cpus.HalfPair:
+		return insn + ": " + w.found.Bytes[3*int(was.Off):] // three characters a byte
 	case w.found != nil:
 		return insn + ": " + w.found.Bytes
 	case c.Phase == cpus.Trapped:
 		return insn + ": a breakpoint"
-	case c.Phase == cpus.Second:
-		return insn + ", first instruction: " + c.First.Format(w.m.Code.Traits.FetchLen)
+	case c.Phase == cpus.Inside:
+		from := 0
+		if was.Phase == cpus.Inside {
+			from = int(was.Off)
+		}
+		return insn + ": " + c.Text.Slice(from, int(c.Off)-from).Format(int(c.Off)-from)
 	case c.Phase == cpus.Boundary:
 		return insn + ": " + isa.Nop.String()
 	}

@@ -119,8 +119,10 @@ func (w *world) cut(from, n int) {
 
 // grains is how many parts of one fetch at a site can come from different versions.
 func (m *Model) grains(site int) (n int) {
-	for i := range m.Code.Insns() {
-		n = max(n, m.Code.Grains(m.Code.Sites[site]+records.Addr(i*m.Code.Traits.FetchLen)))
+	at := m.Code.Sites[site]
+	n = m.Code.Grains(at)
+	for _, e := range m.codec.Inside[site] {
+		n = max(n, m.Code.Grains(at+records.Addr(e.Off)))
 	}
 	return n
 }

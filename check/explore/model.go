@@ -85,9 +85,7 @@ func (m *Model) Prepare() error {
 	m.rules = poke.NewRules(m.Code, m.Slots, m.plans()...)
 	m.codec = cpus.Codec{Code: m.Code, NopOps: m.NopOps, CPUs: len(m.Roles)}
 	m.findHomes()
-	if err := m.Code.Complete(); err != nil {
-		return err
-	}
+	m.Code.Complete()
 	if m.Code.Path.Masks() && m.Preempt {
 		return errors.New("an entry that masks interrupts and is preempted: it is one or the other")
 	}
@@ -103,6 +101,7 @@ func (m *Model) Prepare() error {
 			return err
 		}
 	}
+	m.findMeant()
 	for _, p := range m.Programs {
 		m.final = append(m.final, p.finals(m.Initial))
 	}
@@ -227,7 +226,7 @@ func (m *Model) findOps() error {
 func (m *Model) findTexts() error {
 	astray := m.maps()
 	m.texts = make([][]isa.Text, len(m.Code.Sites))
-	m.codec.Firsts = make([][]isa.Text, len(m.Code.Sites))
+	m.codec.Inside = make([][]cpus.Executed, len(m.Code.Sites))
 	stores := 0
 	for site := range m.texts {
 		list := []isa.Text{m.Initial[site]}
@@ -250,12 +249,10 @@ func (m *Model) findTexts() error {
 		}
 		m.texts[site] = list
 		m.addTargets(site, list)
-		if m.Code.Insns() == 2 {
-			for _, t := range list {
-				if first := t.Slice(0, m.Code.Traits.FetchLen); !slices.Contains(m.codec.Firsts[site], first) {
-					m.codec.Firsts[site] = append(m.codec.Firsts[site], first)
-				}
-			}
+		m.codec.Inside[site] = m.Code.Halfway(site, list)
+		if n := len(m.codec.Inside[site]); n > cpus.CodecValues {
+			return fmt.Errorf("site %d can be left in the middle in %d ways: at most %d can be told apart", site, n,
+				cpus.CodecValues)
 		}
 	}
 	if n := len(m.codec.Ops); n > cpus.CodecValues {
@@ -282,7 +279,7 @@ func (m *Model) addTargets(site int, texts []isa.Text) {
 		return
 	}
 	for _, t := range texts {
-		insn := poke.Act(m.Code, m.Code.Sites[site], t)
+		insn := poke.Act(m.Code, site, t)
 		if insn.Kind == isa.Call && !slices.Contains(m.codec.Ops, uint64(insn.Target)) {
 			m.codec.Ops = append(m.codec.Ops, uint64(insn.Target))
 		}

@@ -177,7 +177,6 @@ func TestReferencesBelowNone(t *testing.T) {
 func TestContradictions(t *testing.T) {
 	for name, change := range map[string]func(m *Model){
 		"one or the oth": func(m *Model) { m.Code.Path, m.Preempt = m.Code.Path.With(cpus.SiteApartMasked), true },
-		"made of 2":      func(m *Model) { m.Code.Len = 2 * m.Code.Traits.FetchLen },
 	} {
 		s := setup(t, "arm64", "native", "", 2, 1)
 		m, err := s.Model()

@@ -88,12 +88,10 @@ func leadOtherwise(t *rapid.T, m *Model) *Model {
 	code := *m.Code
 	switch rapid.SampledFrom([]string{"as it says", "as it says", "direct", "apart"}).Draw(t, "way") {
 	case "direct":
-		code.Path = code.Path.With([]cpus.Variant{cpus.SiteDirect, cpus.SiteDirectPair}[code.Insns()-1])
+		code.Path = code.Path.With(cpus.SiteDirect)
 	case "apart":
-		if code.Insns() == 1 {
-			code.Path = code.Path.With(cpus.SiteApart)
-		}
-		if code.Insns() == 1 && !m.Preempt && rapid.Bool().Draw(t, "entry masked") {
+		code.Path = code.Path.With(cpus.SiteApart)
+		if !m.Preempt && rapid.Bool().Draw(t, "entry masked") {
 			code.Path = code.Path.With(cpus.SiteApartMasked)
 		}
 	}

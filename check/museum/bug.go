@@ -27,6 +27,11 @@ type Bug struct {
 	// Want is what breaks, in the way that the report says.
 	Want cpus.Property
 
+	// Otherwise is what breaks instead where fetches are as one of these models has them.
+	Otherwise map[cpus.Fetch]cpus.Property
+	// Rests are the fetch models that the fix relies on; without it, it holds with all.
+	Rests []cpus.Fetch
+
 	// About is what it is about beside how text is changed, or what it is if not a bug:
 	// one of the words of kinds.
 	About string
@@ -100,7 +105,9 @@ func Bugs() []Bug { return slices.DeleteFunc(All(), func(b Bug) bool { return b.
 
 // Cases are what tracers must keep to, each with what breaks where it is not kept:
 // told as bugs are, though no kernel was released with them.
-func Cases() []Bug { return slices.DeleteFunc(All(), func(b Bug) bool { return b.Number != "" }) }
+func Cases() []Bug {
+	return slices.DeleteFunc(All(), func(b Bug) bool { return b.Number != "" || b.About != aboutTracers })
+}
 
 // Kind is what the bug is listed as.
 func (b *Bug) Kind() string {

@@ -11,6 +11,7 @@ import (
 
 	"github.com/textpoke/textpoke/cpus"
 	"github.com/textpoke/textpoke/cpus/isa"
+	"github.com/textpoke/textpoke/cpus/x86_64"
 	"github.com/textpoke/textpoke/int3"
 	"github.com/textpoke/textpoke/internal/spelling"
 )
@@ -26,6 +27,15 @@ var settings = map[string]func(s *stage, rest string) error{
 	"layout": func(s *stage, rest string) error { // "pair": a site was two instructions
 		s.code.Layout = isa.Pair
 		return only(rest, "pair")
+	},
+	"length": func(s *stage, rest string) error { // of sites, in bytes: a piece of a program
+		n, err := strconv.Atoi(rest)
+		region, ok := x86_64.Region(n)
+		if err != nil || !ok || s.code.Arch == nil || s.code.Traits.Name != x86_64.Name {
+			return fmt.Errorf("length %q: want 1 to 8 bytes of x86_64, whose sites have the lengths of their instructions", rest)
+		}
+		s.code.Arch, s.code.Traits = region, region.Traits()
+		return nil
 	},
 	"cpus": func(s *stage, rest string) (err error) {
 		s.m.Roles, err = cpus.ParseRoles(rest)

@@ -32,6 +32,14 @@ var plots = map[string][]string{
 	},
 	"jump-label-early-return": {"patcher 0: Raise", "patcher 1: Expect", "patcher 1: promises site 0",
 		"cpu 1: fetches site 0"},
+	"gvisor-usertrap": {
+		"patcher 0: Write bytes 5-5", "patcher 0: Write bytes 1-6", "cpu 1: fetches site 0: b8 24 25 80 02", "cpu 1: fetches site 0+5: 0f 05",
+	},
+	"chimera-spliced":     {"patcher 0: Write bytes 0-0 of site 1", "fetches site 1: e9 48"},
+	"chimera-link-torn":   {"patcher 0: Write bytes 1-4", "fetches site 0: e9 11 22 33 00"},
+	"dragonos-static-key": {"patcher 0: Write word", "fetches site 0: e9 37 42 ff 00"},
+	"optprobe-inside":     {"cpu 1: fetches site 0: 55", "cpu 1: answers", "patcher 0: Write tail", "cpu 1: fetches site 0+1: 37"},
+	"two-nops":            {"cpu 1: fetches site 0: 90", "patcher 0: Write tail", "cpu 1: fetches site 0+1: 20"},
 	"arm64-jump-label":    {"patcher 0: Write word", "patcher 0: promises site 0", "cpu 1: fetches site 0"},
 	"direct-address-kept": {"patcher 0: Verify site 0", "patcher 0: Verify site 0"},
 	"mismatched-ops": {
@@ -42,8 +50,8 @@ var plots = map[string][]string{
 		"cpu 1: calls"},
 	"init-text-plt": {"patcher 0: Write word", "cpu 1: fetches site 0: a breakpoint", "cpu 1: looks whether"},
 	"auipc-preempted": {
-		"cpu 1: fetches site 0, first instruction", "cpu 1: a timer interrupt: the task is preempted between the two instructions", "cpu 1: stands still",
-		"patcher 0: Write word", "patcher 0: Resume", "goes on with the task", "fetches the second instruction",
+		"cpu 1: fetches site 0: 97 02 ff ff", "cpu 1: a timer interrupt: the task is preempted inside site 0", "cpu 1: stands still",
+		"patcher 0: Write word", "patcher 0: Resume", "goes on with the task", "fetches site 0+4: e7 82 02 24",
 	},
 	"ipi-in-stop-machine": {"patcher 0: StopMachine: asks", "cpu 1: stands still", "patcher 0: Write word",
 		"patcher 0: Sync 1: asks", "patcher 0: Sync 1: waits"},

@@ -20,7 +20,7 @@ const (
 )
 
 var (
-	caseHeaders  = []string{"name", "number", "title", "versions", "source", "story", "fix", "breaks", "about"}
+	caseHeaders  = []string{"name", "number", "title", "versions", "source", "story", "fix", "breaks", "otherwise", "rests", "about"}
 	caseSections = append([]string{machineSection, textSection, patchSection, patcherSection}, cpus.SectionNames()...)
 )
 
@@ -90,7 +90,7 @@ func read(file, text string) (*Bug, error) {
 			return nil, err
 		}
 	}
-	return r.bug(), nil
+	return r.bug()
 }
 
 // head reads the line of a header or of a section.
@@ -142,14 +142,43 @@ const aboutTracers = "tracers"
 // has met.
 var kinds = map[string]string{
 	"": "bug", aboutTracers: "tracer bug", "hardening": "hardening", "rule": "rule", "proposal": "proposal",
+	"elsewhere": "elsewhere",
 }
 
 // bug is what the lines amount to.
-func (r *reader) bug() *Bug {
+func (r *reader) bug() (*Bug, error) {
 	h := r.headers
-	return &Bug{
+	b := &Bug{
 		Name: h["name"], Number: h["number"], Title: h["title"], Versions: h["versions"], Source: h["source"],
 		Story: h["story"], Fix: h["fix"], Want: cpus.Property(h["breaks"]), About: h["about"],
-		file: r.file, sections: r.sections,
+		file: r.file, sections: r.sections, Otherwise: map[cpus.Fetch]cpus.Property{},
 	}
+	var err error
+	if h["rests"] != "" {
+		if b.Rests, err = fetches(h["rests"]); err != nil {
+			return nil, fmt.Errorf("%s: rests: %w", r.file, err)
+		}
+	}
+	if property, models, _ := strings.Cut(h["otherwise"], " with "); property != "" {
+		list, err := fetches(models)
+		if err != nil {
+			return nil, fmt.Errorf("%s: otherwise: %w", r.file, err)
+		}
+		for _, f := range list {
+			b.Otherwise[f] = cpus.Property(property)
+		}
+	}
+	return b, nil
+}
+
+// fetches reads a list of fetch models.
+func fetches(text string) (list []cpus.Fetch, err error) {
+	for name := range strings.SplitSeq(text, ", ") {
+		f, err := cpus.ParseFetch(name)
+		if err != nil {
+			return nil, err
+		}
+		list = append(list, f)
+	}
+	return list, nil
 }

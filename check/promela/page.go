@@ -73,7 +73,7 @@ func (x *export) page() *page {
 	writes := func(which func(poke.Step) bool) bool { return slices.ContainsFunc(x.program.Plan, which) }
 	p := &page{
 		Title: x.title(), Home: cpus.Housekeeper(x.m.Roles),
-		Pair: x.code.Insns() == 2, Literals: x.code.Literals(), Buffered: t.StoresBuffered,
+		Pair: x.code.Several(), Literals: x.code.Literals(), Buffered: t.StoresBuffered,
 		Publishes:      writes(func(s poke.Step) bool { return s.Op == poke.Publish }),
 		Traps:          writes(handles) || slices.ContainsFunc(x.sites, site.traps),
 		Stops:          writes(func(s poke.Step) bool { return s.Op == poke.StopMachine }),

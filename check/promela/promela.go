@@ -72,6 +72,15 @@ func supported(m *explore.Model) error {
 	case m.Code.Literals() && m.Code.Path.After() != cpus.DoLoadLiteral:
 		return no("a site's literal that nobody loads")
 	}
+	for site, list := range m.Texts() {
+		for _, t := range list {
+			for off := range m.Code.Insns(site, t) {
+				if off%m.Code.Traits.FetchLen != 0 {
+					return no("a site of several instructions that are shorter than a fetch")
+				}
+			}
+		}
+	}
 	for _, r := range m.Roles {
 		if r != cpus.Busy {
 			return no("%s CPUs", r)
@@ -94,7 +103,7 @@ func supported(m *explore.Model) error {
 			if writes += int(st.To - st.From); writes > maxWrites {
 				return no("over %d stores", maxWrites)
 			}
-			if st.Part == poke.Breakpoint && m.Code.Insns() > 1 {
+			if st.Part == poke.Breakpoint && m.Code.Several() {
 				return no("breakpoints in pairs of instructions")
 			}
 		}
@@ -107,7 +116,7 @@ func callsNobody(m *explore.Model) bool {
 	for i := range m.Programs[0].Patches {
 		p := &m.Programs[0].Patches[i]
 		for _, t := range []isa.Text{p.Old, p.New} {
-			if poke.Act(m.Code, p.Addr, t).Kind != isa.Call {
+			if poke.Act(m.Code, int(p.Site), t).Kind != isa.Call {
 				return true
 			}
 		}

@@ -52,7 +52,7 @@ func (x *export) findSites() {
 				}
 			}
 		}
-		for k := range x.code.Insns() {
+		for k := range x.code.Len / x.code.Traits.FetchLen {
 			s.insns = append(s.insns, x.insn(&s, k))
 		}
 		x.sites = append(x.sites, s)
@@ -206,7 +206,7 @@ func (x *export) execute(s *site, t isa.Text) (insn isa.Insn) {
 		scratch = x.code.Arch.Scratch(isa.Site{Addr: s.addr, Len: uint8(x.code.Len)}, x.code.Entry)
 	}
 	n := x.code.Traits.FetchLen
-	for i := range x.code.Insns() {
+	for i := range x.code.Len / n {
 		insn = x.code.Arch.Decode(s.addr+records.Addr(i*n), t.Slice(i*n, n), scratch)
 		scratch = uint64(insn.Target)
 	}

@@ -69,11 +69,21 @@ const (
 	Breakpoint          // traps
 	Scratch             // computes Target into the scratch register (auipc t0)
 	Return              // returns to whoever called the function
+	Plain               // the program's own: does what it does, and goes on behind itself
 )
 
-var kindNames = [...]string{"unknown", "nop", "call", "jump", "breakpoint", "scratch", "return"}
+var kindNames = [...]string{"unknown", "nop", "call", "jump", "breakpoint", "scratch", "return", "plain"}
 
 func (k InsnKind) String() string { return kindNames[k] }
+
+// LeadsAway tells whether what follows such an instruction is not the one behind it.
+func (k InsnKind) LeadsAway() bool {
+	switch k {
+	case Call, Jump, Breakpoint, Return:
+		return true
+	}
+	return false
+}
 
 // Insn is one decoded instruction.
 type Insn struct {

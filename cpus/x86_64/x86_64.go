@@ -37,6 +37,33 @@ const (
 
 	// Int3 is CC, the one-byte breakpoint.
 	Int3 isa.Text = 0xCC
+
+	// Invalid is 06, no instruction in 64-bit mode: who comes to it traps (#UD). Patchers of
+	// user space put it where they want a SIGILL.
+	Invalid isa.Text = 0x06
+)
+
+// plain are instructions of programs, of which patchers replace several by one: their
+// first bytes, and how long each is with its operands. Longer ones come first.
+var plain = []struct {
+	text isa.Text
+	n    int // of the bytes that tell it
+	len  uint8
+}{
+	{0x24648D48, 4, 5}, // lea disp8(%rsp),%rsp
+	{0xE58948, 3, 3},   // mov %rsp,%rbp
+	{0xEC8348, 3, 4},   // sub imm8,%rsp
+	{0xFF8B, 2, 2},     // mov %edi,%edi
+	{0x050F, 2, 2},     // syscall
+	{0xC031, 2, 2},     // xor %eax,%eax
+	{0x55, 1, 1},       // push %rbp
+	{0xB8, 1, 5},       // mov imm32,%eax
+}
+
+// indirect is ff 24 25, jmp *disp32: through a pointer at an absolute address.
+const (
+	indirect    isa.Text = 0x2524FF
+	IndirectLen          = 7
 )
 
 // The first bytes of the branches that the text poker writes or emulates
@@ -77,6 +104,10 @@ var Arch isa.Arch = arch{SiteLen}
 // the target, as conditional tail calls of static calls do (__static_call_transform,
 // arch/x86/kernel/static_call.c).
 func Sized(n int) (isa.Arch, bool) { return arch{n}, slices.Contains(Lengths, n) }
+
+// Region is x86_64 with sites of n bytes, 1 to 8, that hold whatever a program has
+// there: several instructions, perhaps.
+func Region(n int) (isa.Arch, bool) { return arch{n}, 1 <= n && n <= 8 }
 
 type arch struct{ len int }
 
@@ -165,13 +196,29 @@ func (arch) Scratch(isa.Site, records.Addr) uint64 { return 0 }
 // Decode knows the instructions that a site can hold: nops, call rel32, jmp and jcc
 // of either length, ret and int3. Only as many bytes of t count as they have. A
 // conditional jump is a Jump to its target: which way it goes is not modelled.
-// Everything else is Unknown, also where it would do the same, as a call with
-// a prefix: no patcher writes it.
+// Some instructions of programs are Plain. Everything else is Unknown, also where it
+// would do the same, as a call with a prefix: no patcher writes it.
 func (arch) Decode(at records.Addr, t isa.Text, _ uint64) isa.Insn {
+	if insn := branches(at, t); insn.Kind != isa.Unknown {
+		return insn
+	}
+	if t.Slice(0, 3) == indirect {
+		return isa.Insn{Kind: isa.Jump, Len: IndirectLen, Target: records.Addr(int32(t >> 24))}
+	}
+	for _, p := range plain {
+		if t.Slice(0, p.n) == p.text {
+			return isa.Insn{Kind: isa.Plain, Len: p.len}
+		}
+	}
+	return isa.Insn{}
+}
+
+// branches are the instructions that patchers write, with the nops in their place.
+func branches(at records.Addr, t isa.Text) isa.Insn {
 	switch byte(t) {
 	case CallOpcode:
 		return isa.Insn{Kind: isa.Call, Len: SiteLen, Target: rel32(at, t)}
-	case byte(Int3):
+	case byte(Int3), byte(Invalid):
 		return isa.Insn{Kind: isa.Breakpoint, Len: Int3Len}
 	case byte(Nop5 & 0xFF):
 		if t&0xFF_FFFF_FFFF == Nop5 {

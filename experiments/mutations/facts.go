@@ -146,7 +146,7 @@ func oneWord(q *check.Question) bool {
 
 // pair tells whether a site is two instructions.
 func pair(q *check.Question) bool {
-	return q.Setup.Protocol.Layout == isa.Pair && q.Model.Code.Insns() == 2
+	return q.Setup.Protocol.Layout == isa.Pair && q.Model.Code.Several()
 }
 
 // pairPreempted tells whether tasks can be preempted between the two.

@@ -162,7 +162,7 @@ func (m *Machine) step(i int, s *cpuState) Nanos {
 func (m *Machine) cost(i int, s *cpuState, before cpus.Phase, event cpus.Event) (Nanos, bool) {
 	c := m.costs
 	switch before {
-	case cpus.Boundary, cpus.Again, cpus.Second:
+	case cpus.Boundary, cpus.Again, cpus.Inside:
 		if event == cpus.Trap {
 			return nanos(c.TrapEntry), true
 		}
