@@ -48,7 +48,7 @@ func (c *Code) Halfway(site int, texts []isa.Text) (list []Executed) {
 // The fields of a word, from the lowest bit.
 const (
 	bitsPhase   = 5
-	bitsBack    = 3
+	bitsBack    = 4
 	bitsFlags   = 4
 	bitsSite    = 2
 	bitsMasked  = 2
@@ -166,7 +166,7 @@ func (k *Codec) packTask(ph Phase, c *CPU) (w uint64) {
 }
 
 // inHandler tells whether a CPU in this phase has run into a breakpoint.
-func inHandler(ph Phase) bool { return ph >= Trapped && ph <= Retrying }
+func inHandler(ph Phase) bool { return ph == Signalled || ph >= Trapped && ph <= Retrying }
 
 // atTrapped is where the offset stands at which a CPU ran into a breakpoint: above the
 // ops that it carries.

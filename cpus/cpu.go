@@ -12,12 +12,14 @@ type Phase uint8
 // The phases. Up to Calling they are borders between instructions, where
 // interrupts are taken.
 const (
-	Boundary Phase = iota // between two calls
-	Asleep                // idle, or in user space: nothing but interrupts
-	Again                 // goes back to the site it came from
-	Inside                // between two instructions of one site
-	Entered               // in the common entry: the ops is loaded next
-	Calling               // the ops is loaded: it is called next
+	Boundary  Phase = iota // between two calls
+	Asleep                 // idle, or in user space: nothing but interrupts
+	Again                  // goes back to the site it came from
+	Inside                 // between two instructions of one site
+	Entered                // in the common entry: the ops is loaded next
+	Calling                // the ops is loaded: it is called next
+	Guarded                // the site's guard is armed: waits until it is not
+	Signalled              // the kernel has taken the trap and delivers a signal: its handler comes next
 
 	Trapped     // ran into a breakpoint: takes a reference
 	Searching   // looks the address up
@@ -36,7 +38,7 @@ const (
 	Down        // offline
 	numPhases
 
-	lastBorder = Calling
+	lastBorder = Signalled
 )
 
 // CPU is one CPU's own state: a small value that can be copied and compared.
@@ -126,6 +128,7 @@ var phaseWords = [...]struct{ is, does string }{
 	Boundary: {"between calls", "calls"}, Asleep: {"asleep", "sleeps"}, Again: {"back at site", "goes back to the site"},
 	Inside: {"inside", "goes on inside the site"}, Entered: {"entered from",
 		"loads the ops"}, Calling: {"calling for", "calls the ops"},
+	Guarded: {"before the guard of", "looks at the guard"}, Signalled: {"signalled at", "begins the signal's handler"},
 	Trapped: {"trapped at", "tries to take a reference on the batch"}, Searching: {"looking up", "looks the address up"},
 	Leaving: {"found", "gives the reference back"}, Returning: {"returning from trap at", "returns from the trap"},
 	Missed: {"missed", "looks whether the breakpoint is still there"}, Retrying: {"retrying",

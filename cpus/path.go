@@ -52,6 +52,8 @@ const (
 	DoMask
 	DoUnmask
 	DoLoadOps
+	DoFetchGuard
+	DoAwaitGuard
 	DoFetch
 	DoLoadLiteral
 	DoLookUpDirect
@@ -88,9 +90,18 @@ var pathSteps = [numPathSteps]struct {
 	text, does string
 	in         uint8
 }{
-	DoMask:         {"mask interrupts", "interrupts are held back behind the next step", 1 << AtSite},
-	DoUnmask:       {"unmask interrupts", "and are taken again", 1 << AtSite},
-	DoLoadOps:      {"load ops", "loads the ops that the function at the site is called with", 1 << AtSite},
+	DoMask: {"mask interrupts", "interrupts are held back behind the next step", 1 << AtSite},
+	DoUnmask: {
+		"unmask interrupts", "and are taken again; a signal's handler, in user space, has them on from the trap on",
+		1<<AtSite | 1<<InHandler,
+	},
+	DoLoadOps: {"load ops", "loads the ops that the function at the site is called with", 1 << AtSite},
+	DoFetchGuard: {
+		"fetch guard", "fetches the word that guards the site: disarmed, what is fetched behind it is as new", 1 << AtSite,
+	},
+	DoAwaitGuard: {
+		"await guard", "loads the word that guards the site, as data, until it is disarmed; not where it was fetched so", 1 << AtSite,
+	},
 	DoFetch:        {"fetch site", "fetches the site's instruction and executes it: one after the other where it has several", 1 << AtSite},
 	DoLoadLiteral:  {"load literal", "loads the ops that the site's literal names", 1 << AtSite},
 	DoLookUpDirect: {"look up direct call", "where the site calls the common entry: looks up whom to call", 1 << AtSite},
@@ -100,8 +111,8 @@ var pathSteps = [numPathSteps]struct {
 	DoLookUp:        {"look up", "looks the address up; a miss where it has no entry", 1 << InHandler},
 	DoGiveBack:      {"give back", "gives the reference back", 1 << InHandler},
 	DoSync: {
-		"sync", "makes the CPU fetch afresh; in a handler together with what follows",
-		1<<InHandler | 1<<OnMiss | 1<<OnEntry | 1<<OnNMI | 1<<OnUp,
+		"sync", "makes the CPU fetch afresh; in a handler together with what follows, behind a guard with the look at it",
+		1<<AtSite | 1<<InHandler | 1<<OnMiss | 1<<OnEntry | 1<<OnNMI | 1<<OnUp,
 	},
 	DoAct:  {"act", "goes on as the instruction that was found", 1 << InHandler},
 	DoSkip: {"skip", "goes on behind the site, which calls nobody", 1<<InHandler | 1<<OnMiss},

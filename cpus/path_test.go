@@ -44,10 +44,12 @@ func TestEveryLegalProgram(t *testing.T) {
 	for in, want := range [NumSections]int{
 		// The fetch: alone, or with the literal or the direct call behind it, or with
 		// the ops before it. Masked until any later border.
-		AtSite: 1 + 2 + 1 + (1 + 2*2 + 2),
+		// With a guard before it that is fetched or not, behind which it syncs or not.
+		AtSite: 1 + 2 + 1 + (1 + 2*2 + 2) + 2*2*(1+2),
 		// Act or skip, each with sync or without, or sync and back: the look-up alone, or
 		// in one of three places about the reference. Back, with a reference or without.
-		InHandler: (2*2+1)*(1+3) + 2,
+		// A signal's is any of them with interrupts on.
+		InHandler: 2 * ((2*2+1)*(1+3) + 2),
 		// skip, fatal, each with a second look or without; back.
 		OnMiss: 2*2 + 1,
 		// Nothing; one of three; two of five but the pair that does neither say nor

@@ -13,6 +13,11 @@ type table struct {
 	after  PathStep // what follows the fetch: DoLoadLiteral, DoLookUpDirect or DoCall
 	missed PathStep // how a miss ends: DoGoBack, DoSkip or DoFatal
 
+	guards       bool // a word guards the site
+	fetchesGuard bool // which is fetched first, among the instructions
+	guardSyncs   bool // and a CPU that has found it armed fetches afresh behind it
+	signals      bool // the handler is a signal's: interrupts are on until it begins
+
 	apart    bool // the ops is loaded before the site is fetched
 	syncs    bool // the handler makes the CPU fetch afresh at its end
 	skips    bool // and goes on behind the site
@@ -29,7 +34,7 @@ type table struct {
 // phaseOf is the phase in which a step is made. The first one of a call is made at
 // the Boundary between two calls, and a fetch again when the handler goes back to it.
 var phaseOf = [numPathSteps]Phase{
-	DoFetch:       Again,
+	DoFetchGuard: Boundary, DoAwaitGuard: Guarded, DoFetch: Again,
 	DoLoadLiteral: Entered, DoLookUpDirect: Entered, DoCall: Calling,
 	DoTakeReference: Trapped, DoLookUp: Searching, DoGiveBack: Leaving, DoAct: Returning, DoSkip: Returning,
 	DoGoBack: Retrying,
@@ -45,7 +50,7 @@ func (p *Path) PhaseOf(in Section, s PathStep) (Phase, bool) {
 	case DoMask, DoUnmask, DoSync, DoCallEarly:
 		return 0, false
 	case DoFetch:
-		if !p.apart {
+		if !p.apart && !p.guards {
 			return Boundary, true
 		}
 	case DoLookAgain, DoFatal:
@@ -89,11 +94,12 @@ func wrong(at int, format string, args ...any) *PathError {
 
 // siteOrder is where a step of a call has its place among the others, from 1.
 var siteOrder = [numPathSteps]int{
-	DoLoadOps: 1, DoFetch: 2, DoLoadLiteral: 3, DoLookUpDirect: 3, DoCall: 4,
+	DoLoadOps: 1, DoFetchGuard: 1, DoAwaitGuard: 2, DoSync: 3, DoFetch: 4, DoLoadLiteral: 5, DoLookUpDirect: 5, DoCall: 6,
 }
 
-// compileSite takes: load ops, or nothing; the fetch; load literal, look up direct
-// call, or nothing; call. Interrupts may be masked over some of it.
+// compileSite takes: load ops, or a guard, or nothing; the fetch; load literal, look up
+// direct call, or nothing; call. Interrupts may be masked over some of it, where there is
+// no guard.
 func (p *Path) compileSite(steps []PathStep) *PathError {
 	var at PathStep
 	mask := -1 // the index of the DoMask that holds
@@ -107,15 +113,24 @@ func (p *Path) compileSite(steps []PathStep) *PathError {
 		switch {
 		case at == DoCall:
 			return wrong(i, "%s: the call is over", s)
-		case siteOrder[s] == 3 && p.apart && siteOrder[at] == 2:
+		case siteOrder[s] == 5 && p.apart && at == DoFetch:
 			return wrong(i, "%s: the ops is loaded already", s)
-		case siteOrder[s] <= siteOrder[at], siteOrder[s] > 2 && siteOrder[at] < 2:
-			return wrong(i, "%s: out of its order: want the ops or not, the fetch, "+
+		case (s == DoFetchGuard || s == DoAwaitGuard) && steps[0] == DoMask:
+			return wrong(i, "%s: whoever disarms it could wait for this CPU for ever: interrupts are masked", s)
+		case siteOrder[s] <= siteOrder[at], siteOrder[s] > 4 && siteOrder[at] < 4,
+			s == DoAwaitGuard && at == DoLoadOps, s == DoSync && at != DoAwaitGuard, s == DoFetch && at == DoFetchGuard:
+			return wrong(i, "%s: out of its order: want the ops or a guard or neither, the fetch, "+
 				"the literal or the direct call or neither, the call", s)
 		}
 		switch at = s; s {
 		case DoLoadOps:
 			p.apart = true
+		case DoFetchGuard:
+			p.fetchesGuard = true
+		case DoAwaitGuard:
+			p.guards = true
+		case DoSync:
+			p.guardSyncs = true
 		case DoLoadLiteral, DoLookUpDirect:
 			p.after = s
 		}
@@ -163,7 +178,13 @@ func (p *Path) compileHandler(steps []PathStep) *PathError {
 	before := noStep
 	var phase Phase
 	for i, s := range steps {
+		if s == DoUnmask && i == 0 {
+			p.signals = true
+			continue
+		}
 		switch {
+		case s == DoUnmask:
+			return wrong(i, "%s: want it first", s)
 		case before.endsHandler():
 			return wrong(i, "%s: the handler is over", s)
 		case seen[s] > 0:
@@ -256,9 +277,20 @@ func (p *Path) Masks() bool { return p.masked != 0 }
 // that rounds can leave them out.
 func (p *Path) Tells() bool { return p.tells }
 
+// Guards tells whether a word guards the sites.
+func (p *Path) Guards() bool { return p.guards }
+
+// Signals tells whether a trap's handler is that of a signal.
+func (p *Path) Signals() bool { return p.signals }
+
+// GoesBack tells whether the handler ends with going back to the site.
+func (p *Path) GoesBack() bool { return p.goesBack }
+
 // Holds tells whether the handler holds a reference in a phase: whoever waits for
 // handlers waits for this CPU.
 func (p *Path) Holds(ph Phase) bool { return p.holds>>ph&1 != 0 }
 
 // reads tells whether some data names what a site calls.
-func (p *Path) reads() bool { return p.apart || p.after == DoLoadLiteral || p.after == DoLookUpDirect }
+func (p *Path) reads() bool {
+	return p.apart || p.guards || p.after == DoLoadLiteral || p.after == DoLookUpDirect
+}

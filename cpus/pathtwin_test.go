@@ -65,6 +65,20 @@ func (w *twin) call() {
 			ops = w.ops[w.ask("literal", &w.noted.literal)]
 		case DoLookUpDirect:
 			ops = w.ops[w.ask("literal", &w.noted.literal)]
+		case DoFetchGuard:
+			if !w.armed() {
+				w.ask("seq", nil)
+				i = slices.Index(steps, DoFetch) - 1
+			}
+		case DoAwaitGuard:
+			syncs := steps[i+1] == DoSync
+			for w.armed() {
+				w.border(false)
+			}
+			if syncs {
+				w.ask("seq", nil)
+				i++
+			}
 		case DoFetch:
 			text := fetchable[w.ask("fetch", &w.noted.peek)]
 			switch text {
@@ -120,6 +134,12 @@ func (w *twin) call() {
 	}
 }
 
+// armed looks at the guard.
+func (w *twin) armed() bool {
+	w.ask("literal", &w.noted.literal)
+	return w.ask("call", &w.noted.outcome) == int(CalledNobody)
+}
+
 // handler interprets the handler and what follows a miss.
 func (w *twin) handler() (end PathStep, target uint64) {
 	acts := []uint64{0, w.ops[0], w.ops[1]}
@@ -127,6 +147,8 @@ func (w *twin) handler() (end PathStep, target uint64) {
 	steps := w.path.Program(InHandler).Steps()
 	for i, s := range steps {
 		switch s {
+		case DoUnmask:
+			w.border(false)
 		case DoTakeReference:
 			if w.ask("take reference", &w.noted.enter) == 0 {
 				return w.miss(), 0

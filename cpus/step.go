@@ -30,6 +30,12 @@ func Step(c *CPU, code *Code, sh Shared, ch Chooser, pad *Scratchpad) Event {
 			c.enter(true, code)
 		}
 		return Nothing
+	case Guarded:
+		c.guarded(code, sh)
+		return Nothing
+	case Signalled:
+		c.Phase = code.Path.trap
+		return Nothing
 	case Again:
 		return c.first(code, sh, ch, pad)
 	case Inside:
@@ -86,8 +92,38 @@ func (c *CPU) call(code *Code, sh Shared, ch Chooser, pad *Scratchpad) Event {
 		c.Ops, c.Phase = sh.Literal(int(c.Site)), Again
 		return Nothing
 	}
+	if code.Path.guards {
+		c.guard(code, sh)
+		return Nothing
+	}
 	return c.first(code, sh, ch, pad)
 }
+
+// guard comes to the word that guards the site: one that is fetched among instructions,
+// as the operand of a compare, is followed by what was stored before it (AMD APM vol. 2,
+// 7.6.1, "Asynchronous modification"); one that is loaded as data is followed by anything.
+func (c *CPU) guard(code *Code, sh Shared) {
+	c.Phase = Guarded
+	switch {
+	case !code.Path.fetchesGuard:
+		c.guarded(code, sh)
+	case !c.armed(sh):
+		c.Synced, c.Phase = sh.Seq(), Again
+	}
+}
+
+// guarded looks whether the guard is still armed.
+func (c *CPU) guarded(code *Code, sh Shared) {
+	if c.armed(sh) {
+		return
+	}
+	if c.Phase = Again; code.Path.guardSyncs {
+		c.Synced = sh.Seq()
+	}
+}
+
+// armed tells whether the word that guards the site names nobody.
+func (c *CPU) armed(sh Shared) bool { return sh.CallOps(sh.Literal(int(c.Site))) == CalledNobody }
 
 // maskStretch is the usual stretch with interrupts masked, in calls. Long
 // against a round, short against a run.
@@ -151,7 +187,9 @@ func (c *CPU) fetch(code *Code, sh Shared, ch Chooser, pad *Scratchpad) Event {
 	case c.Text == garbled && (insn.Kind != isa.Breakpoint || !code.Path.goesBack):
 		return c.broken(code, pad, TornFetch, text, n, "behind an instruction that mixes versions: %v")
 	case insn.Kind == isa.Breakpoint:
-		c.Phase = code.Path.trap
+		if c.Phase = code.Path.trap; code.Path.signals {
+			c.Phase = Signalled
+		}
 		return Trap
 	case torn && inside && insn.Kind == isa.Plain && code.Path.goesBack:
 		c.Off, c.Text, c.Phase = uint8(off+n), garbled, Inside

@@ -120,7 +120,7 @@ func (m *Model) eachPlace(f func(ph cpus.Phase, name string)) {
 		{cpus.Syncing, rounds || stops && m.Code.Traits.InterruptSyncs},
 		{cpus.Answering, rounds || stops}, // grace periods are answered between two calls
 		{cpus.Arriving, stops}, {cpus.Stopped, stops}, {cpus.Resuming, stops},
-		{cpus.Inside, m.several()},
+		{cpus.Inside, m.several()}, {cpus.Signalled, traps && path.Signals()},
 		{cpus.Doubting, m.Code.Named() && m.executes(poke.Settle)},
 	} {
 		if c.here {

@@ -230,7 +230,12 @@ func (w *world) didCPU(was *cpus.CPU, i int) string {
 		return "answers the grace period"
 	}
 	switch was.Phase {
+	case cpus.Guarded:
+		return w.didGuard(c, "loads", site)
 	case cpus.Boundary, cpus.Again, cpus.Inside:
+		if w.m.Code.Path.Guards() && was.Phase == cpus.Boundary {
+			return w.didGuard(c, "comes to", site)
+		}
 		if w.m.Code.Path.Apart() && c.Phase == cpus.Again && was.Phase == cpus.Boundary {
 			return "loads the ops before " + site + ": " + w.opsName(c.Ops)
 		}
@@ -283,6 +288,15 @@ func (w *world) didCross(was, c *cpus.CPU) string {
 	return what
 }
 
+// didGuard says what a look at the word that guards a site has found.
+func (w *world) didGuard(c *cpus.CPU, does, site string) string {
+	state := "disarmed"
+	if c.Phase == cpus.Guarded {
+		state = "armed"
+	}
+	return does + " the guard of " + site + ": " + state
+}
+
 func (w *world) didFetch(was, c *cpus.CPU, site string) string {
 	if c.Phase == cpus.Asleep && c.Role == cpus.Isolated {
 		return "goes to user space"
@@ -302,7 +316,7 @@ func (w *world) didFetch(was, c *cpus.CPU, site string) string {
 		return insn + ": " + w.found.Bytes[3*int(was.Off):] // three characters a byte
 	case w.found != nil:
 		return insn + ": " + w.found.Bytes
-	case c.Phase == cpus.Trapped:
+	case c.Phase == cpus.Trapped, c.Phase == cpus.Signalled:
 		return insn + ": a breakpoint"
 	case c.Phase == cpus.Inside:
 		from := 0

@@ -32,6 +32,16 @@ var plots = map[string][]string{
 	},
 	"jump-label-early-return": {"patcher 0: Raise", "patcher 1: Expect", "patcher 1: promises site 0",
 		"cpu 1: fetches site 0"},
+	"user-trap-after-membarrier": {
+		"cpu 1: fetches site 0: a breakpoint", "cpu 1: answers the sender", "cpu 1: begins the signal's handler", "cpu 1: looks whether",
+	},
+	"openjdk-slow-path": {
+		"patcher 0: Write bytes 1-4", "cpu 1: comes to the guard of site 0: armed", "patcher 0: Write literal",
+		"loads the guard of site 0: disarmed", "fetches site 0: b8 10",
+	},
+	"openjdk-guard-as-data": {"patcher 0: Write word", "patcher 0: Write literal", "comes to the guard of site 0: disarmed",
+		"fetches site 0: 00 02"},
+	"wasmtime-no-membarrier": {"patcher 0: Write word", "patcher 0: promises site 0", "fetches site 0: 1f"},
 	"gvisor-usertrap": {
 		"patcher 0: Write bytes 5-5", "patcher 0: Write bytes 1-6", "cpu 1: fetches site 0: b8 24 25 80 02", "cpu 1: fetches site 0+5: 0f 05",
 	},

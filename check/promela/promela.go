@@ -65,6 +65,12 @@ func supported(m *explore.Model) error {
 		return no("calls that are looked up by the address of their site")
 	case m.Code.Path.NMIs():
 		return no("non-maskable interrupts")
+	case m.Code.Path.Guards():
+		return no("a word that guards a site")
+	case m.Code.Path.Signals():
+		return no("a handler that is a signal's")
+	case m.Code.Path.GoesBack():
+		return no("a handler that goes back to the site")
 	case m.Code.Path.Masks():
 		return no("an entry that masks interrupts")
 	case m.Code.Path.Apart():
@@ -100,6 +106,9 @@ func supported(m *explore.Model) error {
 			}
 			stopped = !stopped
 		case poke.Write:
+			if st.Part == poke.Bytes {
+				return no("a step %s", st)
+			}
 			if writes += int(st.To - st.From); writes > maxWrites {
 				return no("over %d stores", maxWrites)
 			}

@@ -138,7 +138,7 @@ func (m *machine) findValues(from *explore.Model) error {
 		}
 	}
 	m.closeTexts(&p)
-	m.codec = cpus.Codec{Code: m.code, NopOps: m.nopOps, CPUs: 1, Firsts: make([][]isa.Text, 1)}
+	m.codec = cpus.Codec{Code: m.code, NopOps: m.nopOps, CPUs: 1}
 	add := func(v uint64) {
 		if !slices.Contains(m.codec.Ops, v) {
 			m.codec.Ops = append(m.codec.Ops, v)
@@ -148,17 +148,14 @@ func (m *machine) findValues(from *explore.Model) error {
 	for _, v := range m.literals.list {
 		add(v)
 	}
-	n := m.code.Traits.FetchLen
 	for _, t := range m.texts.list {
-		act := poke.Act(m.code, m.site().Addr, t)
+		act := poke.Act(m.code, int(m.site().Site), t)
 		if act.Kind == isa.Call {
 			add(uint64(act.Target))
 		}
 		m.codec.Acts = append(m.codec.Acts, act)
-		if first := t.Slice(0, n); m.code.Insns() == 2 && !slices.Contains(m.codec.Firsts[0], first) {
-			m.codec.Firsts[0] = append(m.codec.Firsts[0], first)
-		}
 	}
+	m.codec.Inside = [][]cpus.Executed{m.code.Halfway(int(m.site().Site), m.texts.list)}
 	m.codec.Acts = append(m.codec.Acts, isa.Insn{})
 	if len(m.codec.Ops) > cpus.CodecValues || len(m.codec.Acts) > cpus.CodecValues {
 		return errors.New("more texts than can be told apart")
