@@ -100,8 +100,11 @@ func (n *names) relative(l layout, base uint64, all []Symbol) (perCPU, ok bool) 
 }
 
 // ascend tells whether addresses ascend within the first so many symbols, and within
-// the others.
+// the others, and reach further than a byte a symbol.
 func ascend(all []Symbol, first int) bool {
+	if len(all) == 0 || all[len(all)-1].Addr-all[0].Addr < uint64(len(all)) {
+		return false
+	}
 	for i := 1; i < len(all); i++ {
 		if all[i].Addr < all[i-1].Addr && i != first {
 			return false
