@@ -40,8 +40,12 @@ func (m *machine) closeViews(ctx context.Context) (c *closure, err error) {
 	c = &closure{machine: m, index: map[view]int{}, fired: map[string]bool{}, foreign: map[uint8][]branch{},
 		noted: map[string]bool{}, looks: map[uint8][]int{}, holders: map[view]bool{}}
 	defer func() {
-		if l, ok := recover().(limit); ok {
+		switch l := recover().(type) {
+		case nil:
+		case limit:
 			err = &LimitError{string(l)}
+		default: // a mistake of ours must not look like an end
+			panic(l)
 		}
 	}()
 	for _, v := range m.initial() {
