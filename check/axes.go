@@ -40,8 +40,8 @@ var Axes = func() axis.Table[Question] {
 		}
 		return named(name)
 	}
-	return inOrder(t, "arch", "layout", "plan", "protocol", "cpus", "sites", "buffer", "order", "lookup", "refs", "mutate",
-		"fetch", "preempt")
+	return inOrder(t, "arch", "layout", "plan", "protocol", "cpus", "sites", "buffer", "order", "lookup", "refs",
+		"patchers", "switch", "mutate", "fetch", "preempt") // what mutations there are hangs on what is before them
 }()
 
 // inOrder puts some axes first.

@@ -28,6 +28,7 @@ var planTexts = map[string]string{
 	"clears": `batching: buffered
 every batch:
     Publish
+    Fence             if stores-buffered
     Write breakpoint
     Fence             if stores-buffered
     Sync 1
@@ -89,6 +90,7 @@ every batch:
 	"waits": `batching: single
 every batch:
     Publish
+    Fence             if stores-buffered
     Write breakpoint
     Fence             if stores-buffered
     GracePeriod

@@ -2,83 +2,138 @@
 
 package poke
 
-import "github.com/textpoke/textpoke/cpus/isa"
+import (
+	"github.com/textpoke/textpoke/cpus"
+	"github.com/textpoke/textpoke/cpus/isa"
+)
+
+// place is where a store goes. The order of stores to one place is kept everywhere.
+type place struct {
+	kind placeKind
+	site int32  // of text and literals
+	ops  uint64 // that is attached or released
+}
+
+type placeKind uint8
+
+const (
+	siteText    placeKind = iota
+	siteLiteral           // the pointer to its ops
+	theBatch              // what handlers find, and the references on it
+	anOps                 // what a call through it amounts to
+)
 
 // store is one store on its way to memory.
 type store struct {
-	site   int32
+	place
 	off, n uint8
-	text   isa.Text // or the ops
-	data   bool     // a literal
+	text   isa.Text // or the ops that a literal is to name
 	of     StoreID  // which it is
 }
 
 // buffer holds stores that are not visible yet, the oldest first. Younger stores
-// may overtake those in it, but for stores to the same place: their order is kept
-// everywhere.
+// may overtake those in it, but for stores to the same place.
 type buffer []store
 
 // bufferedStores bounds the buffer: about what current cores have.
 const bufferedStores = 56
 
-// makeWay makes one store visible that must be before s: an older one to the
-// same place, or the oldest where the buffer is full. It tells whether there was
-// one.
-func (b *buffer) makeWay(s store, g Ground) bool {
-	for i, old := range *b {
-		if old.site == s.site && old.data == s.data {
-			b.release(i, g)
-			return true
+// oldest is the oldest store to a place, -1 for none.
+func (b buffer) oldest(at place) int {
+	for i := range b {
+		if b[i].place == at {
+			return i
 		}
 	}
-	if len(*b) == bufferedStores {
-		return b.drainOne(g)
-	}
-	return false
+	return -1
 }
 
 // over is what a load of this CPU reads where memory has t: its own stores that
 // wait come first.
-func (b buffer) over(site int32, data bool, t isa.Text) isa.Text {
+func (b buffer) over(at place, t isa.Text) isa.Text {
 	for _, s := range b {
-		if s.site == site && s.data == data {
+		if s.place == at {
 			t = t.Splice(int(s.off), int(s.n), s.text)
 		}
 	}
 	return t
 }
 
+// put makes a store, or lets it wait where stores do. It is false when another one
+// had to become visible before: an older one to the same place, or the oldest where
+// the buffer is full.
+func (p *Patcher) put(s store, g Ground, ch cpus.Chooser) bool {
+	if p.Code.Traits.StoresBuffered {
+		if p.push(s.place, g) {
+			return false
+		}
+		if len(p.buffer) == bufferedStores {
+			p.release(0, g)
+			return false
+		}
+		if ch.Choose(cpus.ChooseDrain, 4) == 0 { // one in four is overtaken by younger ones
+			p.buffer = append(p.buffer, s)
+			return true
+		}
+	}
+	p.make(s, g)
+	return true
+}
+
+// push makes the oldest store to a place visible, and tells whether there was one.
+func (p *Patcher) push(at place, g Ground) bool {
+	i := p.buffer.oldest(at)
+	if i >= 0 {
+		p.release(i, g)
+	}
+	return i >= 0
+}
+
 // drainOne makes the oldest store visible, and tells whether there was one.
-func (b *buffer) drainOne(g Ground) bool {
-	if len(*b) == 0 {
+func (p *Patcher) drainOne(g Ground) bool {
+	if len(p.buffer) == 0 {
 		return false
 	}
-	b.release(0, g)
+	p.release(0, g)
 	return true
 }
 
 // drain makes all visible.
-func (b *buffer) drain(g Ground) {
-	for b.drainOne(g) {
+func (p *Patcher) drain(g Ground) {
+	for p.drainOne(g) {
 	}
 }
 
-func (b *buffer) release(i int, g Ground) {
-	(*b)[i].apply(g)
-	*b = append((*b)[:i], (*b)[i+1:]...)
+func (p *Patcher) release(i int, g Ground) {
+	p.make(p.buffer[i], g)
+	p.buffer = append(p.buffer[:i], p.buffer[i+1:]...)
 }
 
-// apply is the store itself. Half of a pointer goes beside the other half as it
+// make is the store itself. Half of a pointer goes beside the other half as it
 // is by then; nobody else writes literals, so that reading it is no access of its
 // own.
-func (s store) apply(g Ground) {
-	if !s.data {
+func (p *Patcher) make(s store, g Ground) {
+	st := p.Plan[s.of.At]
+	switch s.kind {
+	case siteText:
 		g.Store(int(s.site), int(s.off), int(s.n), s.text)
-		return
+	case siteLiteral:
+		ops := s.text
+		if s.n < 8 {
+			ops = isa.Text(g.Literal(int(s.site))).Splice(int(s.off), int(s.n), s.text)
+		}
+		g.StoreLiteral(int(s.site), uint64(ops))
+	case theBatch:
+		if st.Op == Publish {
+			g.Publish(int(s.of.At), p.Patches[st.From:st.To], st.Undo)
+		} else {
+			g.Unpublish()
+		}
+	default:
+		if st.Op == Attach {
+			g.Attach(s.ops)
+		} else {
+			g.Release(s.ops)
+		}
 	}
-	ops := s.text
-	if s.n < 8 {
-		ops = isa.Text(g.Literal(int(s.site))).Splice(int(s.off), int(s.n), s.text)
-	}
-	g.StoreLiteral(int(s.site), uint64(ops))
 }

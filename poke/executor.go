@@ -177,7 +177,7 @@ func (x *Executor) settle(u *Update, patches []Patch, undo bool) {
 
 // takeBack executes the plan that undoes what p has done. Nothing cancels it.
 func (x *Executor) takeBack(u *Update, p *Patcher) error {
-	p.buffer.drain(x)
+	p.drain(x)
 	tries := 0
 	back := &Patcher{Code: p.Code, Patches: p.Patches, Plan: Undo(p.Plan, p.At, p.Done, u.Shape)}
 	if x.Fault != nil {
@@ -189,8 +189,8 @@ func (x *Executor) takeBack(u *Update, p *Patcher) error {
 			return nil
 		}
 		if tries++; tries == storeTries {
-			back.buffer.drain(x) // what was stored arrives all the same
-			if x.stopped {       // the CPUs at least must go on
+			back.drain(x)  // what was stored arrives all the same
+			if x.stopped { // the CPUs at least must go on
 				x.ResumeMachine()
 			}
 			return err

@@ -230,7 +230,7 @@ func undoneAt(t *testing.T, rt rapid.TB, p *Protocol, s Shape, plan []Step, k in
 		if err := drive(t, t.Context(), b, g, cpus.NewRandom(uint64(k), 2)); err != nil {
 			rt.Fatal(err)
 		}
-		b.buffer.drain(g)
+		b.drain(g)
 		for i := range patches {
 			if !g.is(&patches[i], true, s.Literals()) {
 				rt.Errorf("%s, store %d of %v failed, back by %v: site %d holds %s, ops %d", s.Traits.Name, k, plan, back, i,

@@ -104,7 +104,7 @@ func (x *Executor) Raise() { x.Shared.change(func(c *Commons) { c.Told = true })
 func (x *Executor) Raised() bool { return x.Shared.commons.Load().Told }
 
 // Publish implements Ground.
-func (x *Executor) Publish(patches []Patch, undo bool) {
+func (x *Executor) Publish(_ int, patches []Patch, undo bool) {
 	x.report(x.Shared.Overflows(x.lease.CPU(), patches))
 	x.Table.Publish(Batch(x.Machine.Code(), x.Lookup, x.AsQueued, patches, undo))
 }

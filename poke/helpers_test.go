@@ -110,7 +110,7 @@ func (g *paper) Store(site, off, n int, t isa.Text) {
 }
 func (g *paper) StoreLiteral(site int, ops uint64) { g.ops[site] = ops }
 func (g *paper) Unsettle(int)                      {}
-func (g *paper) Publish([]Patch, bool) {
+func (g *paper) Publish(int, []Patch, bool) {
 	g.must(g.published == 0, "something is published before what was is forgotten")
 	g.published++
 	g.refs = 1

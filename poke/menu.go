@@ -60,7 +60,7 @@ func (p *Patcher) Ready(g Ground, f func(c *Choice)) {
 	}
 	for i := range bits.Len64(looked) {
 		patch := &p.Patches[i]
-		switch p.buffer.over(patch.Site, false, g.Peek(int(patch.Site))) {
+		switch p.buffer.over(place{kind: siteText, site: patch.Site}, g.Peek(int(patch.Site))) {
 		case patch.Old:
 			old |= 1 << i
 		case patch.New:

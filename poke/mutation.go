@@ -15,16 +15,18 @@ type Mutation struct {
 	Name    string
 	Summary string // one line
 
-	// Steps rewrites the plan; nil leaves it as it is.
-	Steps func(Step, Emit)
+	// Steps is an Emit that rewrites a plan on its way to the next one; nil leaves it as
+	// it is. Each plan gets its own.
+	Steps func(next Emit) Emit
 	// Path is what CPUs do otherwise.
 	Path []cpus.Variant
 	// Unsorted: patches are queued whatever their order.
 	Unsorted bool
 	// Overfull: patches are queued whether or not a slot is left.
 	Overfull bool
-	// NoMutex: patchers change text without text_mutex.
-	NoMutex bool
+	// Around does so with a program, plans and what surrounds them. Only who executes
+	// programs can tell what becomes of it.
+	Around func(next Emit) Emit
 	// holds tells whether the protocol has what the mutation breaks.
 	holds func(p *Protocol, s Shape) bool
 }
@@ -33,7 +35,7 @@ var mutations = []Mutation{
 	dropSync(1, false), dropSync(2, false), dropSync(3, false), dropSync(3, true),
 	{
 		Name: "no-breakpoint", Summary: "write the new text over the old in one go",
-		Steps: func(s Step, emit Emit) {
+		Steps: each(func(s Step, emit Emit) {
 			switch {
 			case s.Op == Write && s.Part == Breakpoint:
 				s.Part = Word
@@ -41,12 +43,12 @@ var mutations = []Mutation{
 				return
 			}
 			emit(s)
-		},
+		}),
 		holds: traps,
 	},
 	{
 		Name: "late-publish", Summary: "place the breakpoints first, make them findable after the first round",
-		Steps: func(s Step, emit Emit) {
+		Steps: each(func(s Step, emit Emit) {
 			if s.Op == Publish {
 				return
 			}
@@ -54,7 +56,7 @@ var mutations = []Mutation{
 			if s.Op == Sync && s.Round == 1 {
 				emit(Step{Op: Publish, From: s.From, To: s.To, Undo: s.Undo})
 			}
-		},
+		}),
 		holds: traps,
 	},
 	{
@@ -69,7 +71,7 @@ var mutations = []Mutation{
 	},
 	{
 		Name: "early-release", Summary: "take the batch away while its breakpoints are still in the text",
-		Steps: func(s Step, emit Emit) {
+		Steps: each(func(s Step, emit Emit) {
 			switch {
 			case s.Op == Write && s.Part == Head && !s.Undo:
 				emit(Step{Op: Unpublish, From: s.From, To: s.To})
@@ -79,7 +81,7 @@ var mutations = []Mutation{
 			default:
 				emit(s)
 			}
-		},
+		}),
 		holds: traps,
 	},
 	{
@@ -88,8 +90,20 @@ var mutations = []Mutation{
 		holds: func(_ *Protocol, s Shape) bool { return s.Traits.StoresBuffered },
 	},
 	{
+		Name:    "no-publish-fence",
+		Summary: "let breakpoints overtake what handlers look up (without the smp_wmb of text_poke_bp_batch)",
+		Steps:   dropBehind(Publish, Fence),
+		holds:   func(p *Protocol, s Shape) bool { return s.Traits.StoresBuffered && traps(p, s) },
+	},
+	{
+		Name:    "no-attach-fence",
+		Summary: "let text that names an ops overtake what makes the ops",
+		Around:  dropBehind(Attach, Fence),
+		holds:   namesUnfenced,
+	},
+	{
 		Name: "misaligned-literal", Summary: "literals across their alignment take two stores",
-		Steps: func(s Step, emit Emit) {
+		Steps: each(func(s Step, emit Emit) {
 			if s.Op != Write || s.Part != Literal {
 				emit(s)
 				return
@@ -98,7 +112,7 @@ var mutations = []Mutation{
 			emit(s)
 			s.Part = LiteralHigh
 			emit(s)
-		},
+		}),
 		holds: func(_ *Protocol, s Shape) bool { return s.Literals() },
 	},
 	{
@@ -113,14 +127,26 @@ var mutations = []Mutation{
 	},
 	{
 		Name: "no-mutex", Summary: "let several patchers change text without text_mutex",
-		NoMutex: true,
-		holds:   func(_ *Protocol, s Shape) bool { return s.Patchers > 1 },
+		Around: drop(func(s Step) bool { return (s.Op == Lock || s.Op == Unlock) && s.Mutex == TextMutex }),
+		holds:  func(_ *Protocol, s Shape) bool { return s.Patchers > 1 },
 	},
 }
 
 func traps(p *Protocol, _ Shape) bool { return p.Traps }
 
 func queues(p *Protocol, _ Shape) bool { return p.Traps && p.Batching == Buffered }
+
+// namesUnfenced tells whether sites that call something already can come to name another
+// ops before a fence of the plan's own has made that visible. Where they call nothing yet
+// nobody looks at what they name before the fence behind it.
+func namesUnfenced(p *Protocol, s Shape) bool {
+	names, over := false, !s.Traits.StoresBuffered || !s.Switch
+	p.one(s, func(st Step) {
+		over = over || st.Op == Fence || st.Op == StopMachine
+		names = names || !over && st.Op == Write && st.Part != Breakpoint
+	})
+	return names
+}
 
 // dropSync leaves out the n-th round of each batch.
 func dropSync(n uint8, noRecheck bool) Mutation {
@@ -142,11 +168,29 @@ func dropSync(n uint8, noRecheck bool) Mutation {
 	return m
 }
 
+// each rewrites every step by itself.
+func each(rewrite func(Step, Emit)) func(Emit) Emit {
+	return func(next Emit) Emit { return func(s Step) { rewrite(s, next) } }
+}
+
 // drop leaves steps out.
-func drop(which func(Step) bool) func(Step, Emit) {
-	return func(s Step, emit Emit) {
+func drop(which func(Step) bool) func(Emit) Emit {
+	return each(func(s Step, emit Emit) {
 		if !which(s) {
 			emit(s)
+		}
+	})
+}
+
+// dropBehind leaves the steps of a kind out that follow one of another kind at once.
+func dropBehind(first, second Op) func(Emit) Emit {
+	return func(next Emit) Emit {
+		last := second
+		return func(s Step) {
+			if s.Op != second || last != first {
+				next(s)
+			}
+			last = s.Op
 		}
 	}
 }
@@ -207,5 +251,17 @@ func (m Mutation) Through(emit Emit) Emit {
 	if m.Steps == nil {
 		return emit
 	}
-	return func(s Step) { m.Steps(s, emit) }
+	return m.Steps(emit)
+}
+
+// OnProgram mutates a program: plans, and what surrounds them.
+func (m Mutation) OnProgram(program []Step) (out []Step) {
+	if m.Around == nil {
+		return program
+	}
+	emit := m.Around(func(s Step) { out = append(out, s) })
+	for _, s := range program {
+		emit(s)
+	}
+	return out
 }

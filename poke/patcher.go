@@ -26,8 +26,8 @@ type Ground interface {
 	// the checks' bookkeeping and no access of the protocol.
 	Unsettle(site int)
 
-	// Publish makes patches findable for trap handlers.
-	Publish(patches []Patch, undo bool)
+	// Publish makes patches findable for trap handlers; step is where in its plan.
+	Publish(step int, patches []Patch, undo bool)
 	Unpublish()
 	Drained() bool
 	Clear()
@@ -112,14 +112,12 @@ func (p *Patcher) Step(ctx context.Context, g Ground, ch cpus.Chooser) (Status, 
 		return Ran, p.verify(st, g)
 	case Write:
 		return Ran, p.write(st, g, ch)
-	case Publish:
-		g.Publish(p.Patches[st.From:st.To], st.Undo)
-		p.next()
-	case Unpublish:
-		g.Unpublish()
-		p.next()
+	case Publish, Unpublish, Attach, Release:
+		if p.put(p.storeOf(StoreID{int32(p.At), st.From}), g, ch) {
+			p.next()
+		}
 	case Fence:
-		if p.buffer.drainOne(g) {
+		if p.drainOne(g) {
 			return Ran, nil
 		}
 		g.SyncSelf()
@@ -165,7 +163,7 @@ const (
 func (p *Patcher) await(st Step, g Ground) Status {
 	switch p.stage {
 	case asking:
-		if orders(st.Op) && p.buffer.drainOne(g) {
+		if orders(st.Op) && p.drainOne(g) || st.Op == WaitHandlers && p.push(place{kind: theBatch}, g) {
 			return Ran
 		}
 		p.stage = waiting
@@ -226,20 +224,19 @@ func (p *Patcher) around(st Step, g Ground) Status {
 			return Waits
 		}
 	case Unlock:
-		if p.buffer.drainOne(g) { // a release
+		if p.drainOne(g) { // a release
 			return Ran
 		}
 		g.Unlock(st.Mutex)
-	case Attach:
-		g.Attach(p.Patches[st.From].ops(st.Undo))
-	case Release:
-		g.Release(p.Patches[st.From].ops(!st.Undo))
 	case Settle:
 		patch := &p.Patches[st.From+p.Done]
 		g.Settle(int(patch.Site), patch.text(st.Undo))
 		p.advance(st)
 		return Ran
 	case Clear:
+		if p.push(place{kind: theBatch}, g) {
+			return Ran
+		}
 		g.Clear()
 	case Map:
 		g.Map(int(p.Patches[st.From].Site))
@@ -275,7 +272,8 @@ func (p *Patcher) verify(st Step, g Ground) error {
 	}
 	patch := &p.Patches[st.From+p.Done]
 	if p.stage == 0 {
-		if got, want := p.buffer.over(patch.Site, false, g.Peek(int(patch.Site))), patch.text(!st.Undo); got != want {
+		got := p.buffer.over(place{kind: siteText, site: patch.Site}, g.Peek(int(patch.Site)))
+		if want := patch.text(!st.Undo); got != want {
 			return &MismatchError{patch.Addr, want.Format(p.Code.Len), got.Format(p.Code.Len)}
 		}
 		g.Unsettle(int(patch.Site))
@@ -283,7 +281,7 @@ func (p *Patcher) verify(st Step, g Ground) error {
 			p.stage = 1
 			return nil
 		}
-	} else if got, want := uint64(p.buffer.over(patch.Site, true,
+	} else if got, want := uint64(p.buffer.over(place{kind: siteLiteral, site: patch.Site},
 		isa.Text(g.Literal(int(patch.Site))))), patch.ops(!st.Undo); got != want {
 		return &MismatchError{patch.Addr, fmt.Sprintf("ops %#x", want), fmt.Sprintf("ops %#x", got)}
 	}
@@ -323,25 +321,25 @@ func (p *Patcher) write(st Step, g Ground, ch cpus.Chooser) error {
 		p.advance(st)
 		return nil
 	}
-	if p.Code.Traits.StoresBuffered {
-		if p.buffer.makeWay(s, g) {
-			return nil
-		}
-		if ch.Choose(cpus.ChooseDrain, 4) == 0 { // one in four is overtaken by younger ones
-			p.buffer = append(p.buffer, s)
-			p.advance(st)
-			return nil
-		}
+	if p.put(s, g, ch) {
+		p.advance(st)
 	}
-	s.apply(g)
-	p.advance(st)
 	return nil
 }
 
-// storeOf is the store that a Write makes for one patch.
+// storeOf is the store that a step makes for one patch.
 func (p *Patcher) storeOf(of StoreID) store {
-	st, patch := p.Plan[of.At], &p.Patches[of.Patch]
-	s := store{of: of, site: patch.Site, text: patch.text(st.Undo)}
+	st := p.Plan[of.At]
+	switch st.Op {
+	case Publish, Unpublish:
+		return store{of: of, place: place{kind: theBatch}}
+	case Attach:
+		return store{of: of, place: place{kind: anOps, ops: p.Patches[of.Patch].ops(st.Undo)}}
+	case Release:
+		return store{of: of, place: place{kind: anOps, ops: p.Patches[of.Patch].ops(!st.Undo)}}
+	}
+	patch := &p.Patches[of.Patch]
+	s := store{of: of, place: place{kind: siteText, site: patch.Site}, text: patch.text(st.Undo)}
 	bp := uint8(p.Code.Traits.BreakpointLen)
 	whole := uint8(patch.len(p.Code))
 	ops := isa.Text(patch.ops(st.Undo))
@@ -361,9 +359,9 @@ func (p *Patcher) storeOf(of StoreID) store {
 		s.off, s.n = st.Span.From, max(min(st.Span.To, whole), st.Span.From)-st.Span.From
 		s.text = s.text.Slice(int(s.off), int(s.n))
 	case Literal:
-		s.data, s.n, s.text = true, 8, ops
+		s.kind, s.n, s.text = siteLiteral, 8, ops
 	case LiteralLow, LiteralHigh:
-		s.data, s.off, s.n = true, 4*uint8(st.Part-LiteralLow), 4
+		s.kind, s.off, s.n = siteLiteral, 4*uint8(st.Part-LiteralLow), 4
 		s.text = ops.Slice(int(s.off), 4)
 	}
 	return s

@@ -130,7 +130,7 @@ func TestDeadlockIsRefused(t *testing.T) {
 // and what it does not offer is refused by name.
 func TestMutationsChangeThePlan(t *testing.T) {
 	everyProtocol(t, func(t *testing.T, p *Protocol, s Shape) {
-		s.Patches, s.Detach = 5, true
+		s.Patches, s.Detach, s.Switch = 5, true, true
 		plan := compile(t, p, s, 3)
 		for _, name := range MutationNames() {
 			m, err := p.Mutation(name, s)
@@ -145,7 +145,11 @@ func TestMutationsChangeThePlan(t *testing.T) {
 			for _, st := range plan {
 				emit(st)
 			}
-			if cmp.Equal(plan, mutant) && m.Path == nil && !m.Unsorted && !m.Overfull {
+			program := Life{Patches: s.Patches, Fenced: s.Traits.StoresBuffered}.Toggle(plan, plan)
+			if m.Around != nil && cmp.Equal(program, m.OnProgram(program)) {
+				t.Errorf("%s: leaves the program as it is", name)
+			}
+			if cmp.Equal(plan, mutant) && m.Around == nil && m.Path == nil && !m.Unsorted && !m.Overfull {
 				t.Errorf("%s: leaves the plan as it is", name)
 			}
 		}

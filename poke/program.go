@@ -11,6 +11,10 @@ type Life struct {
 	// text_mutex is held while text is changed, unless the plan takes it itself, and ftrace_lock while an ops is got rid
 	// of
 	Locked bool
+	// Fenced: a fence makes an ops visible before text can name it. Registering a tracer
+	// takes and gives back ftrace_lock (register_ftrace_function), and what maps text to
+	// write to it ends in a barrier: dsb(ishst) in set_pte (arch/arm64/include/asm/pgtable.h).
+	Fenced bool
 }
 
 // Toggle is a tracer's whole life: its ops is attached, the plan enable makes all
@@ -27,6 +31,9 @@ func (l Life) Toggle(enable, disable []Step) []Step {
 func (l Life) Update(plan []Step, undo, attach, release bool) (out []Step) {
 	if attach {
 		out = append(out, l.around(Attach, undo))
+		if l.Fenced {
+			out = append(out, Step{Op: Fence})
+		}
 	}
 	if undo {
 		plan = Backwards(plan)

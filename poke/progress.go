@@ -2,7 +2,11 @@
 
 package poke
 
-import "github.com/textpoke/textpoke/cpus/isa"
+import (
+	"slices"
+
+	"github.com/textpoke/textpoke/cpus/isa"
+)
 
 // Progress is how far a Patcher has got, as a value that can be copied.
 type Progress struct {
@@ -38,7 +42,7 @@ func (p *Patcher) Resume(g Progress) {
 // code, else of its literal.
 func (p *Patcher) StoreAt(id StoreID) (site, off, n int, text isa.Text, code bool) {
 	s := p.storeOf(id)
-	return int(s.site), int(s.off), int(s.n), s.text, !s.data
+	return int(s.site), int(s.off), int(s.n), s.text, s.kind == siteText
 }
 
 // Begun tells whether the step that comes next has made an access already, InPatch
@@ -57,25 +61,47 @@ func (p *Patcher) Waiting() int { return len(p.buffer) }
 
 // Holds is the other half of Waiting.
 func (p *Patcher) Holds(site int32, literal bool) bool {
-	for _, s := range p.buffer {
-		if s.site == site && s.data == literal {
-			return true
-		}
+	at := place{kind: siteText, site: site}
+	if literal {
+		at.kind = siteLiteral
 	}
-	return false
+	return p.buffer.oldest(at) >= 0
+}
+
+// HoldsBatch tells whether a Publish or an Unpublish is buffered, HoldsOps whether an
+// Attach or a Release is.
+func (p *Patcher) HoldsBatch() bool { return p.holds(theBatch) }
+func (p *Patcher) HoldsOps() bool   { return p.holds(anOps) }
+
+func (p *Patcher) holds(k placeKind) bool {
+	return slices.ContainsFunc(p.buffer, func(s store) bool { return s.kind == k })
 }
 
 // Drain makes the i-th of the buffered stores visible, unless an older one to the
 // same place must be first.
 func (p *Patcher) Drain(i int, g Ground) bool {
-	if i >= len(p.buffer) {
+	if i >= len(p.buffer) || p.buffer.oldest(p.buffer[i].place) < i {
 		return false
 	}
-	for _, old := range p.buffer[:i] {
-		if old.site == p.buffer[i].site && old.data == p.buffer[i].data {
-			return false
+	p.release(i, g)
+	return true
+}
+
+// Stores lists every store that the plan can let wait, and tells how many can wait at
+// once: one for each place.
+func (p *Patcher) Stores() (list []StoreID, most int) {
+	places := map[place]bool{}
+	for at, st := range p.Plan {
+		if st.Op == Write {
+			for i := st.From; i < st.To; i++ {
+				list = append(list, StoreID{int32(at), i})
+			}
+		} else if st.Op.stores() {
+			list = append(list, StoreID{int32(at), st.From})
 		}
 	}
-	p.buffer.release(i, g)
-	return true
+	for _, of := range list {
+		places[p.storeOf(of).place] = true
+	}
+	return list, len(places)
 }

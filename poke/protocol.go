@@ -49,7 +49,8 @@ type Shape struct {
 	Patches int  // of the whole update
 	Detach  bool // the last user of an ops goes: wait before it is released
 
-	Patchers int // at work at the same time; 0 is one
+	Patchers int  // at work at the same time; 0 is one
+	Switch   bool // sites call one ops, and go over to another
 
 	// Entry, where set, is the length of one patch's site, and whether its new text
 	// begins with a breakpoint: where sites are not all alike.

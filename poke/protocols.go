@@ -131,6 +131,7 @@ func threePhases(s Shape, r Range, emit Emit) {
 		over(Step{Op: Sync, Round: n})
 	}
 	over(Step{Op: Publish})
+	fence(s, emit) // smp_wmb: who sees the breakpoint finds what is published (smp_rmb in the handler)
 	over(Step{Op: Write, Part: Breakpoint})
 	round(1)
 	if s.Tail() {

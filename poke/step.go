@@ -44,6 +44,15 @@ var opNames = [...]string{"Verify", "Publish", "Write", "Fence", "Sync", "StopMa
 
 func (o Op) String() string { return opNames[o] }
 
+// stores tells whether a step of this kind is a store, which can wait in a buffer.
+func (o Op) stores() bool {
+	switch o {
+	case Write, Publish, Unpublish, Attach, Release:
+		return true
+	}
+	return false
+}
+
 // Part is what a Write stores of each patch.
 type Part uint8
 

@@ -128,6 +128,7 @@ func undoPhases(steps []Step, done int32, s Shape, emit Emit) {
 	}
 	if !published && written[Breakpoint]+written[Word] > 0 {
 		batch.over(emit)(Step{Op: Publish, Undo: true})
+		fence(s, emit)
 		published = true
 	}
 	if n := written[Head]; n > 0 {

@@ -83,7 +83,7 @@ func TestUndoFromEverywhere(t *testing.T) {
 				if want := map[bool]error{false: ErrInjected, true: context.Canceled}[cancelled]; !errors.Is(err, want) {
 					t.Fatalf("store %d: %v, want %v", k, err, want)
 				}
-				pt.buffer.drain(g)
+				pt.drain(g)
 				back := &Patcher{Code: g.code, Patches: patches, Plan: Undo(pt.Plan, pt.At, pt.Done, s)}
 				if err := drive(t, t.Context(), back, g, cpus.NewRandom(uint64(k), 2)); err != nil {
 					t.Fatal(err)
@@ -199,7 +199,7 @@ func failStore(t *testing.T, p *Protocol, s Shape, plan []Step, k int) (*paper, 
 		return ErrInjected
 	}
 	failed := drive(t, t.Context(), pt, g, cpus.NewRandom(uint64(k), 1)) != nil
-	pt.buffer.drain(g)
+	pt.drain(g)
 	return g, pt, failed
 }
 
@@ -213,7 +213,7 @@ func failAt(t *testing.T, p *Protocol, s Shape, plan []Step, k int) bool {
 		if err := drive(t, t.Context(), back, g, cpus.NewRandom(uint64(k), 2)); err != nil {
 			t.Fatal(err)
 		}
-		back.buffer.drain(g)
+		back.drain(g)
 	}
 	for i := range patches {
 		if !g.is(&patches[i], failed, s.Literals()) {

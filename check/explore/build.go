@@ -165,15 +165,18 @@ func (s *Setup) program(shape poke.Shape, patches []poke.Patch) (Program, error)
 
 // life is how updates of such a shape are told.
 func (s *Setup) life(shape poke.Shape) poke.Life {
-	return poke.Life{Patches: shape.Patches, Settles: s.Protocol.Settles(shape), Locked: s.patchers() > 1}
+	return poke.Life{
+		Patches: shape.Patches, Settles: s.Protocol.Settles(shape), Locked: s.patchers() > 1,
+		Fenced: shape.Traits.StoresBuffered,
+	}
 }
 
-// spared is a plan without what there is nothing of: an ops to be freed, or a lock.
+// spared is a plan without what there is nothing of: an ops to be freed, or what the
+// mutation leaves out.
 func (s *Setup) spared(shape poke.Shape, plan []poke.Step) []poke.Step {
-	return slices.DeleteFunc(plan, func(st poke.Step) bool {
-		return st.Op == poke.Release && !shape.Frees() ||
-			s.Mutation.NoMutex && (st.Op == poke.Lock || st.Op == poke.Unlock) && st.Mutex == poke.TextMutex
-	})
+	return s.Mutation.OnProgram(slices.DeleteFunc(plan, func(st poke.Step) bool {
+		return st.Op == poke.Release && !shape.Frees()
+	}))
 }
 
 // Shape is the shape of the updates, for those who ask what the protocol offers.
@@ -185,6 +188,7 @@ func (s *Setup) Shape() (poke.Shape, error) {
 	site, err := longest.Site(firstSite, s.Protocol.Layout)
 	return poke.Shape{
 		Traits: longest.Traits(), Len: int(site.Len), Patches: s.Sites, Detach: true, Patchers: s.patchers(),
+		Switch: s.Switch,
 	}, err
 }
 

@@ -75,9 +75,9 @@ func (w *world) Raise()       { w.Told = true }
 func (w *world) Raised() bool { return w.Told }
 
 // Publish implements poke.Ground.
-func (w *world) Publish(patches []poke.Patch, _ bool) {
+func (w *world) Publish(step int, patches []poke.Patch, _ bool) {
 	w.violate(w.m.rules.Overflows(w.m.homes[w.actor], patches))
-	w.published = uint8(w.m.batches[w.actor][w.patcher[w.actor].At].number)
+	w.published = uint8(w.m.batches[w.actor][step].number)
 	w.eachRef(func(r *int8) { *r = 1 })
 	w.touched = touchedAll
 }

@@ -22,7 +22,7 @@ const (
 	maxStores   = cpus.CodecSynced - 3 // of text that some CPU may not have seen
 	maxTexts    = 16                   // of one site
 	maxOps      = 8
-	maxBuffered = 8
+	maxBuffered = 1<<bitsCount - 1 // stores that wait
 )
 
 // Model is a small machine whose every interleaving is to be explored.
@@ -343,13 +343,17 @@ func (m *Model) findStores() error {
 	}
 	for i, p := range m.Programs {
 		l := &m.stores[i]
-		for at, s := range p.Plan {
-			l.first = append(l.first, len(l.all))
-			for k := s.From; s.Op == poke.Write && k < s.To; k++ {
-				l.all = append(l.all, poke.StoreID{At: int32(at), Patch: k})
-			}
+		patcher := p.patcher(m.Code)
+		var most int
+		if l.all, most = patcher.Stores(); most > maxBuffered {
+			return fmt.Errorf("%d stores that can wait at the same time: at most %d", most, maxBuffered)
+		}
+		l.first = make([]int, len(p.Plan))
+		for k, of := range slices.Backward(l.all) {
+			l.first[of.At] = k
 		}
 		m.layout.store = max(m.layout.store, width(len(l.all)))
+		m.layout.buffered += most
 	}
 	return nil
 }

@@ -33,16 +33,17 @@ const (
 
 // layout is how the words of a model's states are laid out.
 type layout struct {
-	words  int
-	own    int  // of each CPU
-	stores int  // of text, at most, that some CPU has not seen
-	text   uint // bits of a text's index
-	site   uint
-	ops    uint // bits of an index of ops
-	locks  bool // some program takes one
-	batch  uint
-	at     uint // of a place in a plan
-	store  uint // of a store that can wait in a buffer
+	words    int
+	own      int  // of each CPU
+	stores   int  // of text, at most, that some CPU has not seen
+	buffered int  // stores that can wait at once, of all programs
+	text     uint // bits of a text's index
+	site     uint
+	ops      uint // bits of an index of ops
+	locks    bool // some program takes one
+	batch    uint
+	at       uint // of a place in a plan
+	store    uint // of a store that can wait in a buffer
 }
 
 func width(n int) uint { return uint(bits.Len(uint(max(n-1, 0)))) }
@@ -86,10 +87,7 @@ func (m *Model) layOut() {
 	w.logged = l.stores
 	w.packShared(&p)
 	// The rest of the log and of the buffers may be longer than in that world.
-	total := p.i*64 + int(p.off) + len(m.Programs)*maxBuffered*int(l.store)
-	if !m.Code.Traits.StoresBuffered {
-		total = p.i*64 + int(p.off)
-	}
+	total := p.i*64 + int(p.off) + l.buffered*int(l.store)
 	l.words += (total + 63) / 64
 }
 

@@ -6,6 +6,7 @@ import (
 	"testing"
 
 	"github.com/textpoke/textpoke/cpus"
+	"github.com/textpoke/textpoke/poke"
 )
 
 // TestSeveralPatchers: two patchers with sites of their own and text_mutex between
@@ -18,7 +19,9 @@ func TestSeveralPatchers(t *testing.T) {
 			for _, mutation := range []string{"", "no-mutex"} {
 				s := setup(t, arch, protocol, "", 3, 2)
 				s.Patchers = 2
-				s.Mutation.NoMutex = mutation != ""
+				if mutation != "" {
+					s.Mutation = noMutex(t)
+				}
 				want := Safe
 				if mutation != "" && breaks {
 					want = Unsafe
@@ -33,6 +36,18 @@ func TestSeveralPatchers(t *testing.T) {
 			}
 		}
 	}
+}
+
+// noMutex is the defect of patchers that take no text_mutex.
+func noMutex(t *testing.T) poke.Mutation {
+	t.Helper()
+	for _, m := range poke.AllMutations() {
+		if m.Name == "no-mutex" {
+			return m
+		}
+	}
+	t.Fatal("no mutation leaves text_mutex out")
+	return poke.Mutation{}
 }
 
 // replays forces what a search has found on the live machine.
@@ -52,13 +67,15 @@ func replays(t *testing.T, s Setup, r *Result) {
 func TestReductionsWithSeveralPatchers(t *testing.T) {
 	for _, arch := range cpus.ArchNames() {
 		for _, protocol := range []string{"native", "stop-machine"} {
-			for _, noMutex := range []bool{false, true} {
+			for _, without := range []bool{false, true} {
 				s := setup(t, arch, protocol, "", 2, 2)
 				s.Patchers = 2
-				s.Mutation.NoMutex = noMutex
+				if without {
+					s.Mutation = noMutex(t)
+				}
 				want := explore(t, s, Options{})
 				if got := explore(t, s, Options{Reduce: all}); got.Verdict != want.Verdict || got.States > want.States {
-					t.Errorf("%s %s, no mutex %t: %s with %d states, want %s with at most %d", arch, protocol, noMutex, got.Verdict,
+					t.Errorf("%s %s, no mutex %t: %s with %d states, want %s with at most %d", arch, protocol, without, got.Verdict,
 						got.States, want.Verdict, want.States)
 				}
 			}
@@ -97,6 +114,53 @@ func TestSwitch(t *testing.T) {
 				continue
 			}
 			replays(t, s, got)
+		}
+	}
+}
+
+// TestTablesAreStores: what a patcher tells handlers and tracers waits in its store buffer
+// as its text does, and a fence is there for each: without it, who sees the breakpoint
+// finds nothing published, and who loads what a site names finds no ops there. Where
+// stores do not wait there is nothing to leave out.
+func TestTablesAreStores(t *testing.T) {
+	for _, c := range []struct {
+		protocol, mutation string
+		change             bool
+		breaks             cpus.Property
+	}{
+		{"breakpoint", "no-publish-fence", false, cpus.UnhandledBreakpoint},
+		{"breakpoint-global", "no-publish-fence", true, cpus.UnhandledBreakpoint},
+		{"word", "no-attach-fence", true, cpus.TornLiteral},
+	} {
+		for _, arch := range cpus.ArchNames() {
+			s := setup(t, arch, c.protocol, "", 2, 1)
+			s.Switch = c.change
+			shape, err := s.Shape()
+			if err != nil {
+				t.Fatal(err)
+			}
+			m, err := s.Protocol.Mutation(c.mutation, shape)
+			if buffered := shape.Traits.StoresBuffered; !buffered {
+				if err == nil {
+					t.Errorf("%s %s offers %s", arch, c.protocol, c.mutation)
+				}
+				continue
+			}
+			if err != nil {
+				t.Fatal(err)
+			}
+			if got := explore(t, s, Options{}); got.Verdict != Safe {
+				t.Errorf("%s %s: %s %v", arch, c.protocol, got.Verdict, got.Violation)
+			}
+			s.Mutation = m
+			for _, r := range []Reductions{{}, all} {
+				got := explore(t, s, Options{Reduce: r})
+				if got.Verdict != Unsafe || got.Violation.Property != c.breaks {
+					t.Errorf("%s %s %s: %s %v, want %s", arch, c.protocol, c.mutation, got.Verdict, got.Violation, c.breaks)
+					continue
+				}
+				replays(t, s, got)
+			}
 		}
 	}
 }

@@ -76,10 +76,10 @@ func (r *recorder) Raised() bool {
 	return r.w.Raised()
 }
 
-func (r *recorder) Publish(patches []poke.Patch, undo bool) {
+func (r *recorder) Publish(step int, patches []poke.Patch, undo bool) {
 	r.write(Batch, 0)
 	r.eachRef(r.write)
-	r.w.Publish(patches, undo)
+	r.w.Publish(step, patches, undo)
 }
 
 func (r *recorder) Unpublish() {

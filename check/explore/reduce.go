@@ -140,7 +140,7 @@ func (w *world) callsQuiet() bool {
 		if at < len(p.Plan) && p.Plan[at].Op == poke.GracePeriod && p.Begun() {
 			at++ // CPUs that have answered are waited for no more
 		}
-		if !w.m.quiet[i][at].calls {
+		if !w.m.quiet[i][at].calls || p.HoldsOps() {
 			return false
 		}
 	}
@@ -152,7 +152,7 @@ func (w *world) lookupsQuiet() bool {
 		return false
 	}
 	for i := range w.m.Programs {
-		if !w.m.quiet[i][w.patcher[i].At].lookups {
+		if p := &w.patcher[i]; !w.m.quiet[i][p.At].lookups || p.HoldsBatch() {
 			return false
 		}
 	}
@@ -199,7 +199,7 @@ func (w *world) entriesQuiet(cpu int) bool {
 		if at < len(p.Plan) && p.Plan[at].Op == poke.Sync && p.Begun() {
 			at++ // the CPU may have answered
 		}
-		if !w.m.quiet[i][at].entries {
+		if !w.m.quiet[i][at].entries || p.HoldsBatch() {
 			return false
 		}
 	}
@@ -232,7 +232,7 @@ func (w *world) runPatcherOn(i int, ch cpus.Chooser) {
 		case st.Op == poke.Settle && w.settled[p.Patches[st.From+p.Done].Site].Seq() == 0:
 			// The sooner the more is promised, unless it takes a promise's place.
 		case st.Op == poke.Sync && p.Finishing(): // fetches afresh itself
-		case st.Op == poke.WaitHandlers && (!p.Begun() || p.Finishing() && w.m.Refs != int3.NoRef):
+		case st.Op == poke.WaitHandlers && !p.HoldsBatch() && (!p.Begun() || p.Finishing() && w.m.Refs != int3.NoRef):
 		default:
 			return
 		}

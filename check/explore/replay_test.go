@@ -61,7 +61,9 @@ func TestRecordsOfSeveralPatchers(t *testing.T) {
 	for i, arch := range append(cpus.ArchNames(), cpus.ArchNames()...) {
 		s := setup(t, arch, "breakpoint", "", 3, 2)
 		s.Patchers = 2
-		s.Mutation.NoMutex = i >= len(cpus.ArchNames())
+		if i >= len(cpus.ArchNames()) {
+			s.Mutation = noMutex(t)
+		}
 		m, err := s.Model()
 		if err != nil {
 			t.Fatal(err)
@@ -73,7 +75,7 @@ func TestRecordsOfSeveralPatchers(t *testing.T) {
 			if err != nil {
 				t.Fatalf("%s, seed %d: %v", arch, seed, err)
 			}
-			if s.Mutation.NoMutex {
+			if s.Mutation.Name != "" {
 				continue
 			}
 			if n, err := Conform(m, trace); err != nil {

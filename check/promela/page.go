@@ -28,6 +28,7 @@ type page struct {
 	Texts, Versions   int
 	Numbers           []int
 	OpsNames          []string
+	OpsStored         []uint // that are attached or released
 	May, Has, Calls   string
 	Names, Acts       string
 	Ops               []string

@@ -86,21 +86,27 @@ func (x *export) once(st poke.Step) string {
 		}
 		return fmt.Sprintf("publish(%d)", len(x.acts))
 	case poke.Attach, poke.Release:
-		p := &x.program.Patches[st.From]
-		ops := p.NewOps
-		if st.Undo != (st.Op == poke.Release) {
-			ops = p.OldOps
+		if ops, changes := x.changes(st); changes {
+			return fmt.Sprintf("%s(%d)", strings.ToLower(st.Op.String()), ops)
 		}
-		if ops == x.m.NopOps { // it stays what it is
-			return ""
-		}
-		return fmt.Sprintf("%s(%d)", strings.ToLower(st.Op.String()), x.opsNumber(ops))
+		return ""
 	}
 	return map[poke.Op]string{
 		poke.Fence: "fence()", poke.Sync: "round()", poke.StopMachine: "stop_machine()", poke.Resume: "resume()",
 		poke.Unpublish: "unpublish()", poke.WaitHandlers: "wait_handlers()", poke.Clear: "clear()",
 		poke.GracePeriod: "grace_period()", poke.SynchronizeRCU: "grace_period()", // no task is preempted
 	}[st.Op]
+}
+
+// changes tells which ops a step attaches or releases; the one that calls nobody stays
+// what it is.
+func (x *export) changes(st poke.Step) (ops uint, changes bool) {
+	p := &x.program.Patches[st.From]
+	addr := p.NewOps
+	if st.Undo != (st.Op == poke.Release) {
+		addr = p.OldOps
+	}
+	return x.opsNumber(addr), (st.Op == poke.Attach || st.Op == poke.Release) && addr != x.m.NopOps
 }
 
 // final is what the program leaves at a site: of several patches the last one

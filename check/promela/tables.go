@@ -66,6 +66,11 @@ func (x *export) opsTable(p *page) {
 		p.Ops = append(p.Ops, o)
 		p.OpsNames = append(p.OpsNames, fmt.Sprintf("%d: %#x %s", i+1, addr, what))
 	}
+	for _, st := range x.program.Plan {
+		if ops, changes := x.changes(st); changes && !slices.Contains(p.OpsStored, ops) {
+			p.OpsStored = append(p.OpsStored, ops)
+		}
+	}
 }
 
 // literalTable says what the versions of each literal name.

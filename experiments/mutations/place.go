@@ -41,6 +41,8 @@ var placements = map[string]placement{
 	},
 	"early-release":      {needs: asItIs},
 	"no-fence":           {needs: "stores that wait in a store buffer; only architectures that have one offer it"},
+	"no-publish-fence":   {needs: "likewise, and breakpoints"},
+	"no-attach-fence":    {needs: "sites that call one ops and go over to another; the matrix has none, and offers it to none (textpoke check --switch)"},
 	"misaligned-literal": {needs: "two ops whose addresses differ in both halves, so that half of each is neither: those of the model do"},
 	"no-grace-period":    {needs: "an ops that is released in the end, and a CPU that is on its way to it: every program ends so"},
 	"no-stop":            {needs: asItIs},

@@ -96,7 +96,7 @@ func (m *Machine) breaks(broken *cpus.Violation) {
 }
 
 // Publish implements poke.Ground.
-func (m *Machine) Publish(patches []poke.Patch, undo bool) {
+func (m *Machine) Publish(_ int, patches []poke.Patch, undo bool) {
 	m.breaks(m.rules.Overflows(m.patch.home, patches))
 	m.batch++
 	m.Table.Publish(poke.Batch(m.code, m.cfg.Lookup, m.cfg.AsQueued, patches, undo))

@@ -40,7 +40,7 @@ func crowd(t *testing.T, n int, phase cpus.Phase, search Nanos) *Machine {
 	if err != nil {
 		t.Fatal(err)
 	}
-	m.Publish([]poke.Patch{{Addr: 0x1000}}, false)
+	m.Publish(0, []poke.Patch{{Addr: 0x1000}}, false)
 	for i := range m.cpus {
 		if m.cpus[i].cpu.Phase = phase; phase == cpus.Leaving && !m.Enter(i) {
 			t.Fatal("no reference")

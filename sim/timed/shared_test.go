@@ -45,7 +45,7 @@ func TestFindRemembers(t *testing.T) {
 						batch = append(batch, poke.Patch{Site: int32(i), Addr: at, Old: x86_64.Nop5, New: call})
 					}
 				}
-				m.Publish(batch, false)
+				m.Publish(0, batch, false)
 			default:
 				site := rapid.IntRange(0, len(code.Sites)-1).Draw(t, "site")
 				m.padOf = rapid.IntRange(0, 1).Draw(t, "cpu")

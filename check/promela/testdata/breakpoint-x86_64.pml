@@ -233,8 +233,23 @@ missed:	/* nobody knows the breakpoint */
 	poll();
 	atomic { fetch(0); execute() };
 }
-
 /* ---- The patcher ---- */
+
+/* Handlers find a batch; no further handler does. */
+inline make_findable(batch)
+{
+	published = batch;
+	refs[0] = 1;
+	refs[1] = 1;
+	skip
+}
+
+inline take_references_back()
+{
+	refs[0]--;
+	refs[1]--;
+	skip
+}
 
 /* The site must be one of these versions; a promise about it is taken back. */
 #define reads(s)	(newest[s])
@@ -278,27 +293,13 @@ inline grace_period()
 	unanswered == 0
 }
 
-inline publish(batch)
-{
-	atomic {
-		published = batch;
-		refs[0] = 1;
-		refs[1] = 1;
-	}
-}
-
-inline unpublish()
-{
-	atomic {
-		refs[0]--;
-		refs[1]--;
-	}
-}
+inline publish(batch) { atomic { make_findable(batch) } }
+inline unpublish() { atomic { take_references_back() } }
 
 inline wait_handlers()
 {
 	refs[0] == 0 && refs[1] == 0;
-	clear()
+	published = 0
 }
 
 inline clear()

@@ -233,12 +233,12 @@ calling:	/* the ops is loaded */
 	:: atomic { since[site] != promise || taken_back[site] != count -> ops = 0; promise = 0; count = 0; site = 0 }; goto boundary
 	fi;
 }
-
 /* ---- The patcher ---- */
 
 /* Stores wait in a buffer. One to the same place is let out before the next one goes in. */
 bit text_waits[SITES];
 bit literal_waits[SITES];
+mtype ops_waits[3];	/* what each ops is to become; 0: what it is */
 
 inline drain_text(s)
 {
@@ -250,6 +250,11 @@ inline drain_literal(s)
 	atomic { literal_waits[s] -> d_step { literal_waits[s] = 0; literal[s]++ } }
 }
 
+inline drain_ops(ops)
+{
+	atomic { ops_waits[ops] != 0 -> d_step { outcome[ops] = ops_waits[ops]; ops_waits[ops] = 0 } }
+}
+
 active proctype buffer()
 {
 end:	do
@@ -257,6 +262,7 @@ end:	do
 	:: drain_literal(0)
 	:: drain_text(1)
 	:: drain_literal(1)
+	:: drain_ops(2)
 	od
 }
 
@@ -300,7 +306,7 @@ inline write_literal(s)
 	od
 }
 
-#define nothing_waits	(!text_waits[0] && !literal_waits[0] && !text_waits[1] && !literal_waits[1])
+#define nothing_waits	(!text_waits[0] && !literal_waits[0] && !text_waits[1] && !literal_waits[1] && ops_waits[2] == 0)
 
 /* One of the stores that wait becomes visible. */
 inline drain_one()
@@ -310,6 +316,7 @@ inline drain_one()
 	:: drain_literal(0)
 	:: drain_text(1)
 	:: drain_literal(1)
+	:: drain_ops(2)
 	fi
 }
 
@@ -347,8 +354,16 @@ inline grace_period()
 }
 
 /* The ops may be called; it is freed. */
-inline attach(ops) { outcome[ops] = tracer }
-inline release(ops) { outcome[ops] = freed }
+inline store_ops(ops, what)
+{
+	do
+	:: drain_ops(ops)
+	:: atomic { ops_waits[ops] == 0 -> if :: ops_waits[ops] = what :: outcome[ops] = what fi }; break
+	od
+}
+
+inline attach(ops) { store_ops(ops, tracer) }
+inline release(ops) { store_ops(ops, freed) }
 
 /* From now on nobody executes what was there before one of these versions, or before the next one where that is still to come. */
 inline settle(s, versions)
@@ -369,6 +384,7 @@ active proctype patcher()
 {
 	lease!HOME;
 	attach(2);	/* Attach */
+	fence();	/* Fence */
 	verify(0, 5);	/* Verify 0..1 */
 	verify_literal(0, 5);
 	verify(1, 5);
