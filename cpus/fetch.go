@@ -22,7 +22,8 @@ const (
 	Weak Fetch = iota
 	// Coherent: the grains are read one after the other, from the lowest address
 	// up, and stores become visible in their order: no grain comes from an older
-	// version than the one before it. The head is read before the tail.
+	// version than the one before it, but where it lies in the next aligned quadword,
+	// which a store reaches by itself. The head is read before the tail.
 	Coherent
 	// Ordered: stores become visible one after the other; only the grains of
 	// one store in flight can mix, with the version it replaces.
@@ -30,7 +31,11 @@ const (
 	// Quadword: what lies in one aligned quadword is read at once; what lies in two
 	// is two reads, each of which may see any version (AMD APM vol. 2, 7.6.1).
 	Quadword
-	// Atomic: a fetch sees one whole version.
+	// Atomic: a fetch reads all at once. What it sees is one whole version where the
+	// instruction lies in one aligned quadword; a store that does not may have reached one
+	// of two (SDM vol. 3A, 8.1.1, AMD APM vol. 2, 7.3.2: accesses within an aligned
+	// quadword are atomic, of others nothing is said that fits all), so that it is seen in
+	// flight there.
 	Atomic
 )
 
@@ -54,15 +59,13 @@ func ParseFetch(s string) (Fetch, error) {
 	return 0, fmt.Errorf("fetch model %q: not one of %v", s, fetchNames)
 }
 
-// quadword is the unit of Quadword, in bytes.
+// quadword is what one store replaces whole, in bytes.
 const quadword = 8
 
 // part is how many bytes at address at never mix.
 func (c *Code) part(at records.Addr) int {
 	switch grain := c.Arch.Grain(at); c.Fetch {
-	case Atomic:
-		return quadword // no instruction is longer
-	case Quadword:
+	case Quadword, Atomic:
 		return max(grain, quadword-int(at%quadword))
 	default:
 		return grain
@@ -86,17 +89,21 @@ func (c *Code) mix(window []Version, at records.Addr, off, n int, ch Chooser) is
 	if w >= n {
 		return window[among(window, off, n, ch)].Text.Slice(off, n)
 	}
-	base := 0
-	if c.Fetch == Ordered {
+	base, reach := 0, len(window)
+	inFlight := c.Fetch == Ordered || c.Fetch == Atomic // one store at most
+	if inFlight {
 		base = amongPairs(window, off, n, ch)
 	}
 	var t isa.Text
 	for i := 0; i < n; i += w {
 		w = min(c.part(at+records.Addr(i)), n-i)
 		from := base
+		if i > 0 && (at+records.Addr(i))%quadword == 0 { // the last store may not have got here
+			reach = min(reach+1, len(window))
+		}
 		switch {
-		case c.Fetch != Ordered:
-			from = among(window, off+i, w, ch)
+		case !inFlight:
+			from = among(window[:reach], off+i, w, ch)
 		case base > 0 && window[base].Text.Slice(off+i, w) != window[base-1].Text.Slice(off+i, w):
 			from -= ch.Choose(ChooseGrain, 2) // this version or the store right after it
 		}
@@ -105,7 +112,7 @@ func (c *Code) mix(window []Version, at records.Addr, off, n int, ch Chooser) is
 			return t
 		}
 		if c.Fetch == Coherent { // the oldest that has this text leaves the most to what follows
-			window = window[:last(window, from, off+i, w)+1]
+			reach = last(window[:reach], from, off+i, w) + 1
 		}
 	}
 	return t

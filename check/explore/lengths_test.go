@@ -87,3 +87,19 @@ func answerTo(t *testing.T, m *Model) *Result {
 	}
 	return r
 }
+
+// TestAStoreIsWholeWithinAQuadword: a fetch that reads all at once helps only where the
+// store replaces all at once: sites of two bytes from 4 mod 8 on lie in one aligned
+// quadword, those of five and six in two.
+func TestAStoreIsWholeWithinAQuadword(t *testing.T) {
+	for length, want := range map[int]Verdict{2: Safe, 5: Unsafe, 6: Unsafe} {
+		s := setup(t, "x86_64", "breakpoint", "no-breakpoint", 2, 1)
+		s.Fetch, s.Lengths = cpus.Atomic, []int{length}
+		for _, r := range []Reductions{{}, all} {
+			got := explore(t, s, Options{Reduce: r})
+			if got.Verdict != want || want == Unsafe && got.Violation.Property != cpus.TornFetch {
+				t.Errorf("%d bytes: %s %v, want %s", length, got.Verdict, got.Violation, want)
+			}
+		}
+	}
+}

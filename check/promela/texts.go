@@ -135,17 +135,18 @@ func (x *export) number(in *insn, t isa.Text) int {
 func (x *export) mixes(window []isa.Text, at records.Addr, n int) []isa.Text {
 	grain := x.code.Arch.Grain(at)
 	cut := func(border int) bool { return border%grain == 0 }
+	quadword := func(border int) bool { return cut(border) && (uint64(at)+uint64(border))%8 == 0 }
 	switch x.code.Fetch {
 	case cpus.Atomic:
-		return window
+		cut = quadword
 	case cpus.Quadword:
-		return blends(window, n, func(border int) bool { return cut(border) && (uint64(at)+uint64(border))%8 == 0 })
+		return blends(window, n, quadword)
 	case cpus.Weak:
 		return blends(window, n, cut)
 	case cpus.Coherent:
-		return upwards(window, n, cut)
+		return upwards(window, 0, 0, n, cut, quadword)
 	}
-	var out []isa.Text // Ordered: one store is in flight at most
+	var out []isa.Text // Ordered and Atomic: one store is in flight at most
 	for i := range window {
 		out = append(out, blends(window[i:min(i+2, len(window))], n, cut)...)
 	}
@@ -170,20 +171,22 @@ func blends(of []isa.Text, n int, cut func(border int) bool) []isa.Text {
 	return out
 }
 
-// upwards takes each part from the text of the one before it or a later one.
-func upwards(of []isa.Text, n int, cut func(border int) bool) (out []isa.Text) {
-	w := width(0, n, cut)
-	for i, v := range of {
-		if w == n {
-			out = append(out, v.Slice(0, n))
-			continue
+// upwards takes each part of n bytes, from at on, from a text as old as the i-th or newer;
+// the part behind it from one as old as that or newer, or where a quadword begins from the
+// one before that.
+func upwards(of []isa.Text, i, at, n int, cut, quadword func(border int) bool) []isa.Text {
+	if at == n {
+		return []isa.Text{0}
+	}
+	w := width(at, n, cut)
+	var out []isa.Text
+	for ; i < len(of); i++ {
+		next := i
+		if quadword(at + w) {
+			next = max(i-1, 0)
 		}
-		var rest []isa.Text
-		for _, later := range of[i:] {
-			rest = append(rest, later.Slice(w, n-w))
-		}
-		for _, tail := range upwards(rest, n-w, func(border int) bool { return cut(border + w) }) {
-			out = append(out, v.Slice(0, w).Splice(w, n-w, tail))
+		for _, rest := range upwards(of, next, at+w, n, cut, quadword) {
+			out = append(out, rest.Splice(at, w, of[i].Slice(at, w)))
 		}
 	}
 	return out
