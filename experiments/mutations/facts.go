@@ -60,7 +60,6 @@ var facts = []fact{
 			return shapeOf(q).Tail() && (is(q, "no-breakpoint") || q.Setup.Protocol.OneStore && q.Mutation == "")
 		},
 		Verdict: explore.Unsafe, Property: cpus.TornFetch,
-		Differs: "A fetch that sees whole versions cannot tear. What protocol word lacks there is a round that ends the old call before the ops is released.",
 	},
 	{
 		Claim:  "A nop and a call of one aligned word may replace each other while other CPUs run them, with no breakpoint.",

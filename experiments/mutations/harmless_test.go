@@ -86,8 +86,8 @@ func TestExplanationsRestOnSomething(t *testing.T) {
 			question{"x86_64 breakpoint drop-sync-1 coherent", 2, false}, "torn-fetch",
 		},
 		"versions come whole": {
-			question{"x86_64 breakpoint no-breakpoint atomic", 2, false},
-			question{"x86_64 breakpoint no-breakpoint ordered", 2, false}, "torn-fetch",
+			question{"x86_64 breakpoint drop-sync-1 atomic", 2, false},
+			question{"x86_64 breakpoint drop-sync-1 quadword", 2, false}, "torn-fetch",
 		},
 		"other sites' rounds stand between": {
 			question{"x86_64 per-site drop-sync-3 weak", 2, false},

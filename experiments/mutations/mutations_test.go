@@ -47,7 +47,7 @@ var expectations = []struct{ arches, protocols, mutations, fetches, want, source
 		"Intel SDM vol. 3A, \"Handling Self- and Cross-Modifying Code\": likewise of the second modification"},
 	{"x86_64", "breakpoint native breakpoint-global per-site", "drop-sync-2", "coherent ordered atomic", "safe",
 		"fd4363fff3d9: according to Intel very likely not necessary"},
-	{"x86_64", "breakpoint native breakpoint-global per-site", "no-breakpoint", "weak coherent ordered", "torn-fetch",
+	{"x86_64", "breakpoint native breakpoint-global per-site", "no-breakpoint", "weak coherent ordered atomic", "torn-fetch",
 		"Intel SDM vol. 3A, \"Handling Self- and Cross-Modifying Code\": unsynchronised cross-modifying code"},
 	{"x86_64", "breakpoint native breakpoint-global per-site", "drop-sync-1 drop-sync-2 no-breakpoint", "quadword",
 		"torn-fetch", "AMD APM vol. 2, 7.6.1: one store within an aligned quadword; these sites lie in two"},
