@@ -101,6 +101,9 @@ func TestBugsOnLargerMachines(t *testing.T) {
 	}
 }
 
+// halves are defects that one store across a border of quadwords has, half done.
+var halves = map[string]bool{"nmi-in-stop-machine": true, "stop-machine-skips": true}
+
 // TestFetchModels: what is stale as a whole breaks with every model of fetches; what is
 // torn needs one that tears, and some break otherwise then. Fixes hold with all of them,
 // or with those that they rest on and no other.
@@ -116,7 +119,7 @@ func TestFetchModels(t *testing.T) {
 			_, r := search(t, &b, false, reduce, WithFetch(f))
 			apart := strings.HasPrefix(b.Name, "deferral-") // what misses a whole round mixes what no one store has left
 			switch {
-			case (f == cpus.Atomic || f == cpus.Ordered && apart) && want == cpus.TornFetch:
+			case (f == cpus.Atomic && !halves[b.Name] || f == cpus.Ordered && apart) && want == cpus.TornFetch:
 				if r.Verdict == explore.Unsafe && strings.HasPrefix(r.Violation.Why, "mixes versions") {
 					t.Errorf("%s, %s: %s", b.Name, f, r.Violation)
 				}
