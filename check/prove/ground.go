@@ -52,7 +52,7 @@ func (c *cell) Settle(site int, want isa.Text) {
 }
 
 // Publish implements poke.Ground.
-func (c *cell) Publish(_ []poke.Patch, undo bool) {
+func (c *cell) Publish(_ int, _ []poke.Patch, undo bool) {
 	acts := actsNew
 	if undo {
 		acts = actsOld

@@ -3,11 +3,13 @@
 package prove
 
 import (
+	"cmp"
 	"fmt"
 	"slices"
 
 	"github.com/textpoke/textpoke/check/explore"
 	"github.com/textpoke/textpoke/cpus"
+	"github.com/textpoke/textpoke/cpus/isa"
 	"github.com/textpoke/textpoke/poke"
 )
 
@@ -96,7 +98,8 @@ type piece struct {
 func newProgram(s *explore.Setup, code *cpus.Code, patches []poke.Patch) (*program, error) {
 	p := &program{items: []item{{kind: atRest}, {kind: atChoice}}}
 	shape := poke.Shape{Traits: code.Traits, Len: code.Len}
-	life := poke.Life{Patches: 1, Settles: s.Protocol.Settles(poke.Shape{Traits: code.Traits, Len: code.Len, Patches: 1})}
+	life := poke.Life{Patches: 1, Settles: s.Protocol.Settles(poke.Shape{Traits: code.Traits, Len: code.Len, Patches: 1}),
+		Fenced: code.Traits.StoresBuffered}
 	var around [2][]poke.Step
 	for _, st := range life.Toggle(nil, nil) {
 		if st.Undo {
@@ -109,7 +112,11 @@ func newProgram(s *explore.Setup, code *cpus.Code, patches []poke.Patch) (*progr
 	if err != nil {
 		return nil, err
 	}
-	p.add(slices.Concat(steps(around[0][:1]), enable, steps(around[0][1:]), []piece{{kind: finish}}), false)
+	attach := 1
+	if life.Fenced {
+		attach = 2
+	}
+	p.add(slices.Concat(steps(around[0][:attach]), enable, steps(around[0][attach:]), []piece{{kind: finish}}), false)
 	shape.Detach = true
 	disable, err := compile(s, shape, patches)
 	if err != nil {
@@ -196,6 +203,28 @@ func tellable(plan []poke.Step) error {
 	return nil
 }
 
+// fenced refuses tables that wait in a store buffer while anything else is done: no view
+// tells that they do. Where a step that pushes them out comes next, it makes no difference
+// whether they wait until then.
+//
+// The ops of a tracer is fenced when it is attached (poke.Life), and nobody attaches
+// another one before its release is over: that is to the same place.
+func fenced(plan []poke.Step, t isa.Traits) error {
+	for i, st := range plan {
+		if !t.StoresBuffered || st.Op != poke.Publish && st.Op != poke.Unpublish {
+			continue
+		}
+		if i+1 < len(plan) {
+			switch plan[i+1].Op {
+			case poke.Fence, poke.WaitHandlers, poke.Clear, poke.GracePeriod, poke.SynchronizeRCU, poke.Unlock:
+				continue
+			}
+		}
+		return &ShapeError{st.Name() + " without a fence behind it: no view tells that it waits in a store buffer"}
+	}
+	return nil
+}
+
 // compile is one update as pieces: its steps are about site 0, and what is repeated
 // is marked.
 func compile(s *explore.Setup, shape poke.Shape, patches []poke.Patch) ([]piece, error) {
@@ -218,7 +247,7 @@ func compile(s *explore.Setup, shape poke.Shape, patches []poke.Patch) ([]piece,
 		yield(poke.Range{From: 0, To: n})
 		to = len(plan)
 	}, s.Mutation.Through(func(st poke.Step) { plan = append(plan, st) }))
-	if err := tellable(plan); err != nil {
+	if err := cmp.Or(tellable(plan), fenced(plan, shape.Traits)); err != nil {
 		return nil, err
 	}
 	var pieces []piece

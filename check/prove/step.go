@@ -194,7 +194,7 @@ func (m *machine) stepForAll(b branch, s spot, it item) (all []branch) {
 			c.needs(every, test{waiting, only(m.waits.index(stores{}))})
 		}
 		p := m.patcher(m.program.plans.own, it.at, s.stage)
-		_, _ = p.Step(context.Background(), c, c) // only steps at a site fail
+		_, _ = p.Step(context.Background(), c, atOnce{c}) // only steps at a site fail
 		at, _, stage := p.Place()
 		to := spot{item: s.item, stage: stage}
 		if at != it.at {
@@ -205,6 +205,16 @@ func (m *machine) stepForAll(b branch, s spot, it item) (all []branch) {
 		all = append(all, m.violations(b, it, s.stage)...)
 	}
 	return all
+}
+
+// atOnce chooses as the cell does, and lets no store wait: see fenced.
+type atOnce struct{ *cell }
+
+func (c atOnce) Choose(what cpus.Choice, n int) int {
+	if what == cpus.ChooseDrain {
+		return n - 1
+	}
+	return c.cell.Choose(what, n)
 }
 
 // orders tells whether a step waits for stores that are not visible yet: a store to
