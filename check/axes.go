@@ -64,7 +64,7 @@ func ownAxes() axis.Table[Question] {
 	workload := axis.Field("workload", "what patchers do: "+"endless, any sites are enabled or disabled, in any order, for ever; "+
 		"once, all are enabled and disabled again", explore.ParseWorkload,
 		func(q *Question) *explore.Workload { return &q.Workload }, explore.Workload.String)
-	workload.Names, workload.Preset = explore.WorkloadNames(), explore.WorkloadNames()[1:]
+	workload.Names, workload.Preset = explore.WorkloadNames(), explore.WorkloadNames()[:1]
 	patchers := axis.Field("patchers", fmt.Sprintf("`number` of patchers, up to %d, that share the sites between them, "+
 		"each with an ops of its own", explore.MaxPatchers), parseCount, func(q *Question) *int { return &q.Patchers },
 		func(n int) string {

@@ -144,7 +144,7 @@ func (r *VerdictRow) Covered() string {
 	if r.Options.Liveness {
 		line += "; every update can end and every CPU come back"
 	}
-	return wrapped(line + "; promises: " + r.Model.Promises())
+	return wrapped(line + "; promises: " + r.Model.Promises() + "; assumes: " + r.Model.Assumes())
 }
 
 // Flags are the words of a command line that ask it.

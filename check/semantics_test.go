@@ -305,6 +305,41 @@ func TestOneSemantics(t *testing.T) {
 	}
 }
 
+// TestEndlessIsForced: what breaks because patchers go on for ever can be forced on both
+// engines, the updates that were chosen one after the other.
+func TestEndlessIsForced(t *testing.T) {
+	forced := 0
+	for _, s := range semantics(t) {
+		q, err := s.question()
+		if err != nil {
+			t.Fatal(err)
+		}
+		q.Sites, q.Workload = 2, explore.Endless
+		if err := q.Build(); err != nil {
+			t.Fatal(err)
+		}
+		row, err := q.Ask(t.Context(), explore.Options{
+			LimitStates: 2e5, Reduce: explore.Reductions{Order: true, Symmetry: true, Sites: true},
+		})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if row.Verdict != explore.Unsafe {
+			continue
+		}
+		forced++
+		if _, err := explore.Replay(q.Model, row.Trace); err != nil {
+			t.Errorf("%s: %s cannot be forced on the live engine: %v", s, row.Violation.Property, err)
+		}
+		if _, err := ReplayTimed(q.Model, row.Trace); err != nil {
+			t.Errorf("%s: %s cannot be forced on the timed engine: %v", s, row.Violation.Property, err)
+		}
+	}
+	if forced < 50 {
+		t.Errorf("%d were unsafe: so few that this proves little", forced)
+	}
+}
+
 // staysWhole lets engines look for what the checker says cannot be.
 func (s semantic) staysWhole(t *testing.T) {
 	runs := uint64(1)

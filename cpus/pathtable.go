@@ -286,6 +286,9 @@ func (p *Path) Signals() bool { return p.signals }
 // GoesBack tells whether the handler ends with going back to the site.
 func (p *Path) GoesBack() bool { return p.goesBack }
 
+// Syncs tells whether the return from a trap makes the CPU fetch afresh.
+func (p *Path) Syncs() bool { return p.syncs }
+
 // Holds tells whether the handler holds a reference in a phase: whoever waits for
 // handlers waits for this CPU.
 func (p *Path) Holds(ph Phase) bool { return p.holds>>ph&1 != 0 }

@@ -6,6 +6,7 @@ import (
 	"math/bits"
 
 	"github.com/textpoke/textpoke/cpus"
+	"github.com/textpoke/textpoke/cpus/isa"
 )
 
 // Menu is what a patcher chooses from that goes on for ever: the updates whose steps lie
@@ -59,11 +60,10 @@ func (p *Patcher) Ready(g Ground, f func(c *Choice)) {
 		looked |= p.Menu[i].When.sites()
 	}
 	for i := range bits.Len64(looked) {
-		patch := &p.Patches[i]
-		switch p.buffer.over(place{kind: siteText, site: patch.Site}, g.Peek(int(patch.Site))) {
-		case patch.Old:
+		if p.finds(g, i, true) {
 			old |= 1 << i
-		case patch.New:
+		}
+		if p.finds(g, i, false) {
 			new |= 1 << i
 		}
 	}
@@ -72,6 +72,18 @@ func (p *Patcher) Ready(g Ground, f func(c *Choice)) {
 			f(c)
 		}
 	}
+}
+
+// finds tells whether a patch's site holds what it leads from (old) or to, as the patcher
+// itself sees it. Where sites have literals these tell texts apart that are equal.
+func (p *Patcher) finds(g Ground, patch int, old bool) bool {
+	is := &p.Patches[patch]
+	text := place{kind: siteText, site: is.Site}
+	if p.buffer.over(text, g.Peek(int(is.Site))) != is.text(old) {
+		return false
+	}
+	literal := place{kind: siteLiteral, site: is.Site}
+	return !p.Code.Literals() || uint64(p.buffer.over(literal, isa.Text(g.Literal(int(is.Site))))) == is.ops(old)
 }
 
 // choose begins one of the updates that can come next. A patcher knows what its sites

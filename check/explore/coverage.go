@@ -160,6 +160,23 @@ func (m *Model) RestsOn() string {
 	return ""
 }
 
+// Assumes is what every verdict takes for granted, in one line: what patchers do, what a
+// fetch may see, whether the return from a trap fetches afresh, and what there is not.
+func (m *Model) Assumes() string {
+	line := fmt.Sprintf("workload %s; fetch %s; ", m.Workload(), m.Code.Fetch)
+	switch {
+	case !m.traps():
+	case m.Code.Path.Syncs():
+		line += "the return from a trap fetches afresh; "
+	default:
+		line += "the return from a trap does not fetch afresh; "
+	}
+	if m.Code.Path.NMIs() {
+		return line + "not modelled: cache maintenance, alias mappings, nested traps"
+	}
+	return line + "not modelled: cache maintenance, alias mappings, non-maskable interrupts, nested traps"
+}
+
 // traps tells whether a CPU can come to a breakpoint: whether a program writes one, or
 // some text has one in it.
 func (m *Model) traps() bool {

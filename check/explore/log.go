@@ -16,11 +16,7 @@ import (
 
 // logLength is how many stores there can be in the log, of so many that are made once.
 func (m *Model) logLength(once int) (n int) {
-	endless := false
-	for _, p := range m.Programs {
-		endless = endless || p.Menu != nil
-	}
-	if !endless {
+	if m.Workload() == Once {
 		return min(once, maxStores)
 	}
 	for site, texts := range m.texts {

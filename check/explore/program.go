@@ -19,6 +19,14 @@ type Program struct {
 	Menu    poke.Menu
 }
 
+// Workload is what the model's patchers do.
+func (m *Model) Workload() Workload {
+	if slices.ContainsFunc(m.Programs, func(p Program) bool { return p.Menu != nil }) {
+		return Endless
+	}
+	return Once
+}
+
 // patcher is one that has not begun.
 func (p *Program) patcher(code *cpus.Code) poke.Patcher {
 	return poke.Patcher{Code: code, Patches: p.Patches, Plan: p.Plan, Menu: p.Menu, At: p.Menu.Starts(p.Plan)}

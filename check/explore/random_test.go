@@ -82,6 +82,12 @@ func randomPlan(t *rapid.T, s *Setup, patches int, literals, tail bool) (plan []
 	return plan
 }
 
+// randomGuard draws when an update can come: at any time, or where the first site is as
+// it was at first, or not.
+func randomGuard(t *rapid.T) poke.Guard {
+	return rapid.SampledFrom([]poke.Guard{{}, {}, {Old: 1}, {New: 1}}).Draw(t, "when")
+}
+
 // leadOtherwise draws how sites lead to tracers: as the model says, by direct calls,
 // or with an ops that is loaded apart. It returns another model, not Prepared.
 func leadOtherwise(t *rapid.T, m *Model) *Model {
@@ -153,8 +159,20 @@ func TestReductionsOnRandomPrograms(t *testing.T) {
 		fresh := leadOtherwise(rt, m)
 		fresh.anyEnd = true
 		patches := m.Programs[0].Patches
-		fresh.Programs = []Program{{Patches: patches, Plan: randomPlan(rt, &s, len(patches), fresh.Code.Named(),
-			m.Code.Len > m.Code.Traits.BreakpointLen)}}
+		program := Program{Patches: patches}
+		for n := rapid.IntRange(0, 3).Draw(rt, "updates"); ; n-- { // 0: one, once
+			from := len(program.Plan)
+			program.Plan = append(program.Plan, randomPlan(rt, &s, len(patches), fresh.Code.Named(),
+				m.Code.Len > m.Code.Traits.BreakpointLen)...)
+			if n == 0 && program.Menu == nil {
+				break
+			}
+			program.Menu = append(program.Menu, poke.Choice{From: from, To: len(program.Plan), Sites: 1, When: randomGuard(rt)})
+			if n == 1 {
+				break
+			}
+		}
+		fresh.Programs = []Program{program}
 		if err := fresh.Prepare(); err != nil {
 			return // too many stores, or texts
 		}

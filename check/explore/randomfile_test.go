@@ -126,6 +126,9 @@ func TestReductionsOnEditedPlans(t *testing.T) {
 			s.Roles = append(s.Roles, rapid.SampledFrom([]cpus.Role{cpus.Busy, cpus.Busy, cpus.Idle, cpus.IrqsOff,
 				cpus.Isolated}).Draw(rt, "role"))
 		}
+		if rapid.IntRange(0, 2).Draw(rt, "endless") == 0 {
+			s.Workload = Endless
+		}
 		if s.Sites == 2 && rapid.IntRange(0, 4).Draw(rt, "patchers") == 0 {
 			s.Patchers = 2
 		}
@@ -137,8 +140,8 @@ func TestReductionsOnEditedPlans(t *testing.T) {
 		verdict, wrong := agree(t, m)
 		verdicts[verdict]++
 		if wrong != "" {
-			rt.Errorf("%s\ntextpoke check --arch %s --plan random.plan --cpus %s --sites %d --fetch %s --refs %s --lookup %s%s\n%s",
-				wrong, a.Traits().Name, cpus.FormatRoles(s.Roles), s.Sites, s.Fetch, s.Refs, s.Lookup, s.extras(), text)
+			rt.Errorf("%s\ntextpoke check --arch %s --plan random.plan --cpus %s --sites %d --fetch %s --refs %s --lookup %s --workload %s%s\n%s",
+				wrong, a.Traits().Name, cpus.FormatRoles(s.Roles), s.Sites, s.Fetch, s.Refs, s.Lookup, s.Workload, s.extras(), text)
 		}
 	})
 	t.Logf("%v", verdicts)

@@ -117,6 +117,8 @@ var facts = []fact{
 			return is(q, "no-stop") && pair(q) && len(q.Model.Code.Sites) > 1
 		},
 		Verdict: explore.Unsafe, Property: cpus.HalfPair,
+		Differs: "Something else breaks in as few steps: without stop_machine nobody makes CPUs fetch afresh in stop-machine, and " +
+			"one executes the old pair once the update of a single site is over.",
 	},
 	{
 		Claim:   "stop_machine stops CPUs, not tasks: one that is preempted between the two instructions goes on with half of each.",

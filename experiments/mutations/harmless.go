@@ -99,14 +99,6 @@ var harmlessOnes = []harmless{
 			return is(q, "drop-sync-1", "drop-sync-2") && behindBreakpoints(q) && q.Fetch == cpus.Atomic
 		},
 	},
-	{
-		"other sites' rounds stand between",
-		"The handler that finds no entry looks again, sees that the breakpoint has gone, and goes back. It can only be wrong " +
-			"when the site's next breakpoint is there by then, and before that come the rounds of another site, which a CPU answers outside of handlers only.",
-		func(q *check.Question) bool {
-			return is(q, "drop-sync-3") && q.Setup.Protocol.Batching == poke.Single && len(q.Model.Code.Sites) > 1
-		},
-	},
 }
 
 // is tells whether the mutation is one of these.

@@ -24,7 +24,7 @@ const asItIs = "nothing more"
 var placements = map[string]placement{
 	"drop-sync-1": {needs: "a CPU that has not fetched afresh since the site was last written: any other CPU"},
 	"drop-sync-2": {needs: "likewise"},
-	"drop-sync-3": {needs: "a site that is changed again at once, so that an old breakpoint meets the next update: each is disabled after it was enabled"},
+	"drop-sync-3": {needs: "a site that is changed again at once, so that an old breakpoint meets the next update: patchers go on for ever"},
 	// No second look is needed for that: one old breakpoint will do.
 	"drop-sync-3-no-recheck": {needs: asItIs},
 	"no-breakpoint":          {needs: asItIs},
