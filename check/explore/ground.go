@@ -30,6 +30,7 @@ func (w *world) Store(site, off, n int, t isa.Text) {
 	}
 	w.log[w.logged] = store{uint8(site), text}
 	w.logged++
+	w.putOff(site)
 }
 
 // StoreLiteral implements poke.Ground.

@@ -36,29 +36,53 @@ func (m *Model) noRoom() string {
 // outdate counts the promises that are made now as the first ones: which of the earlier
 // ones a CPU has met makes no difference.
 func (w *world) outdate() {
-	renew := func(of int32, p *cpus.Promise, site int, now cpus.Promise) bool {
-		was := *p
-		switch {
-		case int(of) != site || was.Seq() == 0:
-		case was == now:
-			*p = cpus.PromiseOf(now.Seq(), 1)
-		default:
-			*p = cpus.PromiseOf(1, 0)
-		}
-		return *p != was
-	}
 	for site := range w.m.Code.Sites {
 		now := w.settled[site]
-		for i := range w.m.Roles {
-			c, t := &w.cpu[i], &w.parked[i]
-			if renew(c.Site, &c.Promise, site, now) {
-				w.touched |= touchedCPU(i)
-			}
-			if renew(t.Site, &t.Promise, site, now) {
-				w.touched = touchedAll
-			}
-		}
 		w.settled[site] = cpus.PromiseOf(now.Seq(), 1)
+		w.eachMet(site, func(p cpus.Promise) cpus.Promise {
+			if p == now {
+				return w.settled[site]
+			}
+			return cpus.PromiseOf(1, 0)
+		})
+	}
+}
+
+// eachMet exchanges what a site promised to those who are about it: CPUs, tasks that are
+// parked, and what NMIs have interrupted. Who has met no promise does not ask.
+func (w *world) eachMet(site int, f func(cpus.Promise) cpus.Promise) {
+	exchange := func(of int32, p *cpus.Promise, words touched) {
+		if int(of) != site || p.Seq() == 0 {
+			return
+		}
+		if was := *p; f(was) != was {
+			*p = f(was)
+			w.touched |= words
+		}
+	}
+	for i := range w.m.Roles {
+		exchange(w.cpu[i].Site, &w.cpu[i].Promise, touchedCPU(i))
+		exchange(w.parked[i].Site, &w.parked[i].Promise, touchedAll)
+		exchange(w.under[i].Site, &w.under[i].Promise, touchedAll)
+	}
+}
+
+// putOff keeps promises about a store to come where a store to another site has come
+// first: when that one is dropped, its position is an older version's.
+func (w *world) putOff(stored int) {
+	for site := range w.m.Code.Sites {
+		was := w.settled[site]
+		if site == stored || was.Seq() != w.Seq() {
+			continue
+		}
+		now := was.With(w.Seq() + 1)
+		w.settled[site] = now
+		w.eachMet(site, func(p cpus.Promise) cpus.Promise {
+			if p == was {
+				return now
+			}
+			return p
+		})
 	}
 }
 
