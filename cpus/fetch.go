@@ -124,10 +124,13 @@ func among(window []Version, off, w int, ch Chooser) int {
 }
 
 // amongPairs chooses one of the versions that differ in n bytes at off themselves, or in
-// those that the store after them leaves.
+// those that the store after them leaves. A store that leaves what it found is none.
 func amongPairs(window []Version, off, n int, ch Chooser) int {
 	text := func(i int) isa.Text { return window[max(i, 0)].Text.Slice(off, n) }
 	return oneOf(len(window), ch, func(i int) bool {
+		if i > 0 && text(i) == text(i-1) {
+			return false
+		}
 		for k := range i {
 			if text(k) == text(i) && text(k-1) == text(i-1) {
 				return false

@@ -174,6 +174,7 @@ func TestReductionsOnRandomPrograms(t *testing.T) {
 		}
 		fresh.Programs = []Program{program}
 		if err := fresh.Prepare(); err != nil {
+			verdicts["refused"]++
 			return // too many stores, or texts
 		}
 		verdict, wrong := agree(t, fresh)
@@ -182,6 +183,7 @@ func TestReductionsOnRandomPrograms(t *testing.T) {
 			rt.Errorf("%s\n%s\n%v", wrong, fresh.Code.Path, fresh.Programs[0].Plan)
 		}
 	})
+	t.Logf("%v", verdicts)
 	if verdicts[string(Safe)] == 0 || verdicts[string(Unsafe)] == 0 {
 		t.Errorf("%v: not both verdicts", verdicts)
 	}

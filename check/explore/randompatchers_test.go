@@ -95,6 +95,7 @@ func TestReductionsOnRandomPatchers(t *testing.T) {
 			rt.Errorf("%s\n%s\n%v", wrong, fresh.Code.Path, fresh.Programs)
 		}
 	})
+	t.Logf("%v", verdicts)
 	// a fifth of the draws may miss one
 	if !testing.Short() && (verdicts[string(Safe)] == 0 || verdicts[string(Unsafe)] == 0) {
 		t.Errorf("%v: not both verdicts", verdicts)

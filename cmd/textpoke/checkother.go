@@ -127,6 +127,13 @@ func (k *checkFlags) traced(cmd *cobra.Command, c *common, path string) (*check.
 	if err := other.ParseFlags(t.Model); err != nil {
 		return nil, nil, fmt.Errorf("trace %s: model %q: %w", path, t.Model, err)
 	}
+	if f := other.Flags(); !f.Changed("workload") && !f.Changed("bug") { // saved when there was no other one
+		once := []string{"--workload", explore.Once.String()}
+		if err := other.ParseFlags(once); err != nil {
+			return nil, nil, fmt.Errorf("trace %s: %w", path, err)
+		}
+		t.Model = append(t.Model, once...)
+	}
 	q, err := of.one(other, c, "replay")
 	if err != nil {
 		return nil, nil, fmt.Errorf("trace %s: model %q: %w", path, t.Model, err)
