@@ -46,3 +46,28 @@ func BenchmarkExplore(b *testing.B) {
 			})
 	}
 }
+
+// BenchmarkEndless is how long it takes to explore everything there is of the endless
+// workload on 2 CPUs with 2 sites: all protocols, sound and with every defect, on every
+// architecture, in every fetch model.
+func BenchmarkEndless(b *testing.B) {
+	for _, reduce := range []Reductions{all, {}} {
+		b.Run("reduce="+reduce.String(), func(b *testing.B) {
+			var questions, states uint64
+			for b.Loop() {
+				questions, states = 0, 0
+				eachSetup(b, 2, 2, func(name string, s Setup) {
+					s.Workload = Endless
+					r := explore(b, s, Options{Reduce: reduce})
+					if r.Verdict == Incomplete {
+						b.Errorf("%s: %s", name, r.Cut)
+					}
+					questions++
+					states += r.States
+				})
+			}
+			b.ReportMetric(float64(questions), "questions")
+			b.ReportMetric(float64(states), "states")
+		})
+	}
+}

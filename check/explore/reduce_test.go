@@ -18,6 +18,11 @@ var long = flag.Bool("long", false, "run slow tests")
 // every defect, in every fetch model.
 func everything(t *testing.T, ncpus, sites int, f func(t *testing.T, name string, s Setup)) {
 	t.Helper()
+	eachSetup(t, ncpus, sites, func(name string, s Setup) { f(t, name, s) })
+}
+
+func eachSetup(t testing.TB, ncpus, sites int, f func(name string, s Setup)) {
+	t.Helper()
 	for _, arch := range cpus.ArchNames() {
 		a, err := cpus.ParseArch(arch)
 		if err != nil {
@@ -37,7 +42,7 @@ func everything(t *testing.T, ncpus, sites int, f func(t *testing.T, name string
 				for _, fetch := range cpus.Fetches() {
 					s := setup(t, arch, protocol, mutation, ncpus, sites)
 					s.Fetch = fetch
-					f(t, fmt.Sprintf("%s/%s/%s/%s", arch, protocol, mutation, fetch), s)
+					f(fmt.Sprintf("%s/%s/%s/%s", arch, protocol, mutation, fetch), s)
 				}
 			}
 		}
