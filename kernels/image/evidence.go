@@ -126,3 +126,27 @@ func (e *evidence) users() {
 	}
 	e.none("no bpf_trampoline_multi_attach", DirectMulti)
 }
+
+// programs: how the pages of a BPF trampoline are made executable, and whether the kernel
+// has a program of its own. Between 6.3 and 6.10, hid_bpf_init loads one that hooks
+// __hid_bpf_tail_call (drivers/hid/bpf/hid_bpf_jmp_table.c): its ops stays in the list.
+func (e *evidence) programs() {
+	const update, atBoot, preload = "bpf_trampoline_update", "hid_bpf_init", "hid_bpf_preload_skel"
+	calls := e.Calls(update)
+	switch {
+	case calls["set_memory_ro"] > 0 && calls["set_memory_x"] > 0:
+		e.set(DirectFlushes, 2, update+" calls set_memory_ro and set_memory_x")
+	case calls["set_memory_rox"] > 0:
+		e.set(DirectFlushes, 1, update+" calls set_memory_rox")
+	case calls["set_memory_x"] > 0:
+		e.set(DirectFlushes, 1, update+" calls set_memory_x")
+	}
+	e.none("no BPF trampoline", DirectFlushes)
+	if e.first(update) != "" && e.value(DirectFlushes) == 0 {
+		e.set(DirectFlushes, 1, "the buffer in which a BPF trampoline is built is freed")
+	}
+	if e.Calls(atBoot)[preload] > 0 {
+		e.set(DirectAtBoot, 1, atBoot+" calls "+preload)
+	}
+	e.none("no "+preload, DirectAtBoot)
+}

@@ -53,6 +53,8 @@ const (
 	DirectMulti   = "direct-multi"    // 1: many functions are attached to directly at once
 	ProbeOnRecord = "probe-on-record" // 1: a kprobe on a record is an ops, and no breakpoint
 	PageFlushes   = "page-flushes"    // rounds, at the least, of a change of protection of pages
+	DirectFlushes = "direct-flushes"  // such changes that a new BPF trampoline takes
+	DirectAtBoot  = "direct-at-boot"  // 1: the kernel attaches a BPF program of its own while it boots
 )
 
 // finders look for mechanisms; together they name each constant once.
@@ -69,6 +71,7 @@ var finders = []struct {
 	{[]string{ProbeRounds, ProbeStops}, (*evidence).probes},
 	{[]string{DirectCalls, DirectShared, DirectCuts, MultiProbes, MultiStatic, MultiGraph, DirectMulti, ProbeOnRecord,
 		PageFlushes}, (*evidence).users},
+	{[]string{DirectFlushes, DirectAtBoot}, (*evidence).programs},
 }
 
 // Mechanisms are what the code shows of how this kernel patches, in the order of the

@@ -9,9 +9,13 @@ import (
 	"github.com/textpoke/textpoke/kernels/image"
 )
 
-// image of a BPF trampoline: the buffer in which it is built is freed each time.
-func (r *Replay) build() {
-	r.in("bpf-image", func() { r.flush(1, "the buffer in which a BPF trampoline was built is freed") })
+// build makes n BPF trampolines: the protection of their pages changes each time, or the
+// buffer in which one is built is freed.
+func (r *Replay) build(n int) {
+	r.in("bpf-image", func() {
+		each := r.mech(image.DirectFlushes)
+		r.flush(n*each, fmt.Sprintf("%d BPF trampolines: %s", n, r.k.Facts.Mechanisms[image.DirectFlushes].Evidence))
+	})
 }
 
 // cut takes an old BPF trampoline out of use: what returns into it skips the programs
@@ -28,7 +32,7 @@ func (r *Replay) cut(n int) {
 func (r *Replay) directly(symbol string, on, exit bool) {
 	o := directOps
 	if r.mech(image.DirectShared) == 0 {
-		o = &ops{name: "direct call of " + symbol, dynamic: true, direct: true}
+		o = direct(symbol)
 	}
 	users := r.shared["fentry "+symbol]
 	cuts := exit || r.mech(image.DirectCuts) > 0
@@ -38,7 +42,7 @@ func (r *Replay) directly(symbol string, on, exit bool) {
 	}
 	if on {
 		r.shared["fentry "+symbol]++
-		r.build()
+		r.build(1)
 		switch {
 		case users > 0:
 			if exit {
@@ -60,7 +64,7 @@ func (r *Replay) directly(symbol string, on, exit bool) {
 		r.cut(1)
 	}
 	if users > 1 {
-		r.build()
+		r.build(1)
 		r.swap()
 		return
 	}
@@ -69,6 +73,21 @@ func (r *Replay) directly(symbol string, on, exit bool) {
 		return
 	}
 	r.detach(o.name, 1, 1)
+}
+
+// direct is the ops of one function's BPF trampoline.
+func direct(symbol string) *ops {
+	return &ops{name: "direct call of " + symbol, dynamic: true, direct: true}
+}
+
+// boot is what is attached once the kernel has booted.
+func (r *Replay) boot() {
+	if r.k.Facts.value(image.DirectAtBoot) == 0 {
+		return
+	}
+	r.ops = append(r.ops, direct("__hid_bpf_tail_call"))
+	r.chosen = r.choose()
+	r.entry = r.chosen
 }
 
 func (r *Replay) attached(name string) bool {
@@ -121,7 +140,7 @@ func (r *Replay) tracingMulti(on bool, n, batches int) {
 		return
 	}
 	if on {
-		r.in("bpf-image", func() { r.flush(n, fmt.Sprintf("the buffers in which %d BPF trampolines were built are freed", n)) })
+		r.build(n)
 		r.attach(directOps, n, batches)
 		return
 	}

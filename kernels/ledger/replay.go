@@ -37,14 +37,17 @@ type Line struct {
 	Batches int // in which they are
 }
 
-// NewReplay starts with a kernel after boot: nothing is attached, and keys are off. It
+// NewReplay starts with a kernel after boot: nothing is attached but what the kernel
+// attaches itself, and keys are off. It
 // fails for a kernel of which nothing but ledgers is known.
 func (k *Kernel) NewReplay() (*Replay, error) {
 	if k.Facts == nil {
 		return nil, fmt.Errorf("kernel %s: only what its ledgers tell is known, no image", k.Name())
 	}
-	return &Replay{k: k, hooks: map[string][]string{}, keys: map[string]int{}, shared: map[string]int{},
-		made: map[string]bool{}, chosen: noFunction, entry: noFunction}, nil
+	r := &Replay{k: k, hooks: map[string][]string{}, keys: map[string]int{}, shared: map[string]int{},
+		made: map[string]bool{}, chosen: noFunction, entry: noFunction}
+	r.boot()
+	return r, nil
 }
 
 // Take is what was sent since the last time, and the first thing that the rules do not
