@@ -149,4 +149,8 @@ func (e *evidence) programs() {
 		e.set(DirectAtBoot, 1, atBoot+" calls "+preload)
 	}
 	e.none("no "+preload, DirectAtBoot)
+	if way := e.leads("arch_uprobe_optimize", 2, broadcasts...); way != "" {
+		e.set(UprobeCalls, 1, way)
+	}
+	e.none("no arch_uprobe_optimize that reaches every CPU", UprobeCalls)
 }

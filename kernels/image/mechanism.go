@@ -55,6 +55,7 @@ const (
 	PageFlushes   = "page-flushes"    // rounds, at the least, of a change of protection of pages
 	DirectFlushes = "direct-flushes"  // such changes that a new BPF trampoline takes
 	DirectAtBoot  = "direct-at-boot"  // 1: the kernel attaches a BPF program of its own while it boots
+	UprobeCalls   = "uprobe-calls"    // 1: the breakpoint of a uprobe may become a call
 )
 
 // finders look for mechanisms; together they name each constant once.
@@ -71,7 +72,7 @@ var finders = []struct {
 	{[]string{ProbeRounds, ProbeStops}, (*evidence).probes},
 	{[]string{DirectCalls, DirectShared, DirectCuts, MultiProbes, MultiStatic, MultiGraph, DirectMulti, ProbeOnRecord,
 		PageFlushes}, (*evidence).users},
-	{[]string{DirectFlushes, DirectAtBoot}, (*evidence).programs},
+	{[]string{DirectFlushes, DirectAtBoot, UprobeCalls}, (*evidence).programs},
 }
 
 // Mechanisms are what the code shows of how this kernel patches, in the order of the

@@ -41,7 +41,10 @@ var actions = []Action{
 	{"fexit", "SYMBOL", false, "a BPF program on a function's entry and end", doFexit},
 	{"kprobe-multi", "NUMBER", false, "one BPF link to the first so many functions, without a number 1", doMulti},
 	{"tracing-multi", "NUMBER", false, "one BPF link of fentry programs to the first so many functions", doTracingMulti},
-	{"module-load", "FILE", true, "a kernel module is loaded; what it sends when it goes is not known", doModule},
+	{"module-load", "FILE", true, "a kernel module is loaded, and unloaded again", doModule},
+	{"module-unload", "FILE", true, "a kernel module that is there is unloaded, and loaded again", doUnload},
+	{"uprobe", "PROGRAM[@PROCESSES]", true, "probes on all USDT sites of a program, hit in so many processes, one unless given",
+		doUprobes},
 }
 
 // Actions are all that can be predicted of a kernel with an image.
