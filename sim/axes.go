@@ -193,9 +193,13 @@ func ledgerAxes() axis.Table[Config] {
 		}
 	}
 	return axis.Table[Config]{{
-		Flag: "scenario", Names: scenarios, Closed: true,
-		Doc: "tracers to switch on and off, with all that a kernel sends for it (then --buffer is 256 unless given)",
+		Flag: "scenario", Names: scenarios,
+		Doc: "what is switched on and off, with all that a kernel sends for it: a tracer, or an action of kernel predict, " +
+			"NAME or NAME:ARGUMENT (then --buffer is 256 unless given)",
 		Parse: func(name string) (axis.Set[Config], error) {
+			if _, _, err := ledger.ParseAction(name); err != nil {
+				return nil, err
+			}
 			return func(c *Config) error {
 				c.Scenario = &Scenario{Name: ledger.Scenario(name), Kernel: ledger.For(c.Arch.Traits().Name)}
 				return nil

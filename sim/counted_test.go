@@ -24,7 +24,7 @@ func TestInterruptsThatAreOnlyCounted(t *testing.T) {
 				if k == nil {
 					continue
 				}
-				c.Scenario = &Scenario{Name: k.Scenarios()[0], Kernel: k}
+				c.Scenario = &Scenario{Name: ledger.Scenarios()[0], Kernel: k}
 			}
 			j := newJob(t, c)
 			if j.check() != nil {

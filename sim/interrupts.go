@@ -7,6 +7,7 @@ import (
 	"io"
 
 	"github.com/textpoke/textpoke/cpus"
+	"github.com/textpoke/textpoke/records"
 	"github.com/textpoke/textpoke/results/interrupts"
 )
 
@@ -38,7 +39,7 @@ type counted struct {
 // rowsOf are the rows that show what a run counts, as the kernel lays them out.
 func (c *Config) rowsOf() []counted {
 	if c.Scenario != nil {
-		return c.Scenario.rows()
+		return c.Scenario.rows(c.Table)
 	}
 	t := c.Arch.Traits()
 	return []counted{ // the waking of stoppers is rescheduling
@@ -49,10 +50,10 @@ func (c *Config) rowsOf() []counted {
 }
 
 // rows are those of the scenario's kernel that its ledger says something of.
-func (s *Scenario) rows() (out []counted) {
+func (s *Scenario) rows(t *records.Table) (out []counted) {
 	in := map[cpus.Cause]string{cpus.Sync: s.Kernel.SyncRow, cpus.Stop: s.Kernel.StopRow}
 	for _, enable := range []bool{true, false} {
-		entries, _ := s.Kernel.Ledger(s.Name, enable) // what is not known is in no row
+		entries, _ := s.Kernel.Ledger(s.Name, enable, t) // what is not known is in no row
 		for _, e := range entries {
 			in[e.Cause] = e.Row
 		}

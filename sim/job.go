@@ -76,6 +76,9 @@ func NewJob(c Config) (*Job, error) {
 		}
 		j.queue = append(j.queue, rec)
 	}
+	if err := j.pick(); err != nil {
+		return nil, err
+	}
 	if len(j.queue) == 0 || c.Table.HasLengths() { // as long as the longest that could be
 		if site, err := j.Arch.Site(4, j.protocol.Layout); err == nil {
 			j.shape.Len = int(site.Len)
@@ -122,6 +125,10 @@ func (j *Job) Warnings() (out []string) {
 // nothing is why there is nothing to execute: counting may begin with no record,
 // a machine may not.
 func (j *Job) nothing() error {
+	if j.Scenario != nil && j.skipped == 0 && len(j.unmatched) == 0 {
+		return fmt.Errorf("scenario %s changes no record that is chosen: engines change records; plan and kernel predict tell what it sends",
+			j.Scenario.Name)
+	}
 	return fmt.Errorf("records %s: nothing to patch: the filter leaves no record that %s can patch (%d refused for their alignment)",
 		j.Table.Name(), j.shape.Traits.Name, j.skipped)
 }

@@ -90,7 +90,7 @@ func Switches(c *Config) (out []*Switch, err error) {
 		return nil, err
 	}
 	for _, enable := range []bool{true, false} {
-		entries, err := c.Scenario.Entries(enable)
+		entries, err := j.Scenario.Entries(j.Table, enable)
 		if err != nil && out == nil {
 			return nil, fmt.Errorf("--%w", err)
 		}

@@ -4,6 +4,7 @@ package sim
 
 import (
 	"fmt"
+	"slices"
 
 	"github.com/textpoke/textpoke/cpus"
 	"github.com/textpoke/textpoke/cpus/isa"
@@ -21,16 +22,33 @@ type Scenario struct {
 	Off    ledger.Switch // what is left out
 }
 
-// Entries are what is sent besides the records' rounds, nil without a scenario.
-func (s *Scenario) Entries(enable bool) ([]ledger.Entry, error) {
+// Entries are what is sent besides the rounds of a table's records, nil without a scenario.
+func (s *Scenario) Entries(t *records.Table, enable bool) ([]ledger.Entry, error) {
 	if s == nil {
 		return nil, nil
 	}
-	entries, err := s.Kernel.Ledger(s.Name, enable)
+	entries, err := s.Kernel.Ledger(s.Name, enable, t)
 	if err != nil {
 		return nil, fmt.Errorf("scenario %s: %w", s.Name, err)
 	}
 	return s.Off.Leave(entries), nil
+}
+
+// pick leaves the records that the scenario changes in the queue.
+func (j *Job) pick() error {
+	if j.Scenario == nil {
+		return nil
+	}
+	which, all, err := j.Scenario.Kernel.Picks(j.Scenario.Name, j.Table)
+	if err != nil || all {
+		return err
+	}
+	picked := make(map[records.Addr]bool, len(which))
+	for _, at := range which {
+		picked[at] = true
+	}
+	j.queue = slices.DeleteFunc(j.queue, func(rec int) bool { return !picked[j.Table.Addr(rec)] })
+	return nil
 }
 
 // aux is sites of the kernel's own that no record names: branches of static keys,
@@ -138,7 +156,7 @@ func roundsIn(plan []poke.Step) int {
 // parts are all updates of one switch: what comes before the records, these, and
 // what comes after.
 func (t *Timed) parts(u *poke.Update, enable bool) ([]timed.Part, error) {
-	entries, err := t.job.Scenario.Entries(enable)
+	entries, err := t.job.Scenario.Entries(t.job.Table, enable)
 	if err != nil {
 		return nil, err
 	}
@@ -160,7 +178,7 @@ func (t *Timed) parts(u *poke.Update, enable bool) ([]timed.Part, error) {
 
 // otherRounds is what a scenario sends besides the records' rounds: rounds by cause.
 func (j *Job) otherRounds(enable bool) (rounds [cpus.NumCauses]int, err error) {
-	entries, err := j.Scenario.Entries(enable)
+	entries, err := j.Scenario.Entries(j.Table, enable)
 	for _, e := range entries {
 		rounds[e.Cause] += e.Rounds()
 	}
@@ -169,7 +187,7 @@ func (j *Job) otherRounds(enable bool) (rounds [cpus.NumCauses]int, err error) {
 
 // addOtherRounds adds what a scenario sends to a row that counts the records' rounds.
 func (r *RunRow) addOtherRounds(j *Job, enable bool) error {
-	entries, err := j.Scenario.Entries(enable)
+	entries, err := j.Scenario.Entries(j.Table, enable)
 	if err != nil {
 		return err
 	}

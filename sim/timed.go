@@ -55,7 +55,7 @@ func newTimed(j *Job, calls timed.Thinning) (*Timed, error) {
 	}
 	called := len(t.sites.code.Sites)
 	for _, enable := range []bool{true, false} {
-		entries, err := j.Scenario.Entries(enable)
+		entries, err := j.Scenario.Entries(j.Table, enable)
 		if err != nil {
 			return nil, err
 		}

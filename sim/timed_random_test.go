@@ -90,7 +90,7 @@ func drawnTimed(t *testing.T, rt *rapid.T) Config {
 		c.Calibration.Costs.TickInterval = min(c.Calibration.Costs.TickInterval, 1e6)
 	}
 	if k := ledger.For(arch); k != nil && rapid.IntRange(0, 3).Draw(rt, "scenario") == 0 {
-		c.Scenario = &Scenario{Name: rapid.SampledFrom(k.Scenarios()).Draw(rt, "tracer"), Kernel: k}
+		c.Scenario = &Scenario{Name: rapid.SampledFrom(ledger.Scenarios()).Draw(rt, "tracer"), Kernel: k}
 	}
 	return c
 }

@@ -70,7 +70,7 @@ func (r *Row) model() error {
 	if r.Modelled = row.Modelled; !r.Modelled || !r.Load.Switches() {
 		return nil
 	}
-	entries, err := r.Kernel.Ledger(r.Load.Scenario(), r.Enable)
+	entries, err := r.Kernel.Ledger(r.Load.Scenario(), r.Enable, nil)
 	if err != nil {
 		return err
 	}

@@ -99,7 +99,7 @@ func TestExactly(t *testing.T) {
 		beyond, listed := aside[name]
 		entries, records := 0, s.Records
 		if s.Load.Switches() {
-			list, err := s.Kernel.Ledger(s.Load.Scenario(), strings.HasSuffix(s.Scenario, "_enable"))
+			list, err := s.Kernel.Ledger(s.Load.Scenario(), strings.HasSuffix(s.Scenario, "_enable"), nil)
 			if err != nil {
 				t.Fatal(err)
 			}

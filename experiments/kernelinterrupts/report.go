@@ -188,9 +188,9 @@ func (a *Answer) ledgers(r *report) error {
 		if !measured[k] {
 			continue
 		}
-		for _, s := range k.Scenarios() {
+		for _, s := range ledger.Scenarios() {
 			for _, direction := range []string{"enable", "disable"} {
-				entries, err := k.Ledger(s, direction == "enable")
+				entries, err := k.Ledger(s, direction == "enable", nil)
 				if err != nil {
 					return err
 				}

@@ -22,29 +22,30 @@ type Action struct {
 	Must     bool   // the argument must stand there
 	Doc      string
 
-	do func(a *asked, on bool) error
+	do    func(a *asked, on bool) error
+	picks func(a *asked) ([]records.Addr, error) // the records that it changes; nil where it changes none
 }
 
 // actions are all that the rules know.
 var actions = []Action{
-	{"function-tracer", "FILTER", false, "the function tracer, on all functions or on those of a filter", doFunction},
-	{"function-tracer-first", "FILTER", false, "likewise, the first time since boot: its trampoline is made", doFirst},
-	{"function-graph", "FILTER", false, "the function_graph tracer", doGraph},
-	{"instance", "FILTER", false, "the function tracer of another instance, while nothing else is traced", doInstance},
-	{"filter-change", "FROM>TO", true, "the function tracer's filter is changed while it is on, and changed back", doFilter},
-	{"tracepoint", "[GROUP/]NAME", true, "one trace event", doEvent},
-	{"event-group", "NAME", true, "all trace events of a group; \"all\" is all of all", doGroup},
-	{"static-key", "NAME", true, "a static key, by the symbol of it: sched_schedstats", doKey},
-	{"kprobe", "SYMBOL[+OFFSET]", false, "an event of a kprobe, at vfs_read without a symbol", doProbe},
-	{"kretprobe", "SYMBOL", false, "an event of a return probe, at vfs_read without a symbol", doProbe},
-	{"fentry", "SYMBOL", false, "a BPF program on a function's entry, vfs_read without a symbol", doFentry},
-	{"fexit", "SYMBOL", false, "a BPF program on a function's entry and end", doFexit},
-	{"kprobe-multi", "NUMBER", false, "one BPF link to the first so many functions, without a number 1", doMulti},
-	{"tracing-multi", "NUMBER", false, "one BPF link of fentry programs to the first so many functions", doTracingMulti},
-	{"module-load", "FILE", true, "a kernel module is loaded, and unloaded again", doModule},
-	{"module-unload", "FILE", true, "a kernel module that is there is unloaded, and loaded again", doUnload},
+	{"function-tracer", "FILTER", false, "the function tracer, on all functions or on those of a filter", doFunction, pickFilter},
+	{"function-tracer-first", "FILTER", false, "likewise, the first time since boot: its trampoline is made", doFirst, pickFilter},
+	{"function-graph", "FILTER", false, "the function_graph tracer", doGraph, pickFilter},
+	{"instance", "FILTER", false, "the function tracer of another instance, while nothing else is traced", doInstance, pickFilter},
+	{"filter-change", "FROM>TO", true, "the function tracer's filter is changed while it is on, and changed back", doFilter, pickChange},
+	{"tracepoint", "[GROUP/]NAME", true, "one trace event", doEvent, nil},
+	{"event-group", "NAME", true, "all trace events of a group; \"all\" is all of all", doGroup, nil},
+	{"static-key", "NAME", true, "a static key, by the symbol of it: sched_schedstats", doKey, nil},
+	{"kprobe", "SYMBOL[+OFFSET]", false, "an event of a kprobe, at vfs_read without a symbol", doProbe, pickSymbol},
+	{"kretprobe", "SYMBOL", false, "an event of a return probe, at vfs_read without a symbol", doProbe, pickSymbol},
+	{"fentry", "SYMBOL", false, "a BPF program on a function's entry, vfs_read without a symbol", doFentry, pickSymbol},
+	{"fexit", "SYMBOL", false, "a BPF program on a function's entry and end", doFexit, pickSymbol},
+	{"kprobe-multi", "NUMBER", false, "one BPF link to the first so many functions, without a number 1", doMulti, pickFirst},
+	{"tracing-multi", "NUMBER", false, "one BPF link of fentry programs to the first so many functions", doTracingMulti, pickFirst},
+	{"module-load", "FILE", true, "a kernel module is loaded, and unloaded again", doModule, nil},
+	{"module-unload", "FILE", true, "a kernel module that is there is unloaded, and loaded again", doUnload, nil},
 	{"uprobe", "PROGRAM[@PROCESSES]", true, "probes on all USDT sites of a program, hit in so many processes, one unless given",
-		doUprobes},
+		doUprobes, nil},
 }
 
 // Actions are all that can be predicted of a kernel with an image.
@@ -190,23 +191,9 @@ func doFilter(a *asked, on bool) error {
 	if !ok {
 		return fmt.Errorf("argument %q: want two filters, as vfs_read>vfs_*", a.arg)
 	}
-	old, err := a.chosenBy(from)
+	changed, old, err := a.changed(from, to)
 	if err != nil {
 		return err
-	}
-	now, err := a.chosenBy(to)
-	if err != nil {
-		return err
-	}
-	seen := map[records.Addr]int{}
-	for _, at := range slices.Concat(old, now) {
-		seen[at]++
-	}
-	var changed []records.Addr
-	for _, at := range a.table.Addrs() {
-		if seen[at] == 1 {
-			changed = append(changed, at)
-		}
 	}
 	if !a.attached(globalOps.name) {
 		a.function(globalOps, true, len(old), a.batchesOf(old))

@@ -16,7 +16,7 @@ func Example() {
 		fmt.Println(err)
 		return
 	}
-	entries, err := k.Ledger(ledger.FunctionTracer, true)
+	entries, err := k.Ledger(ledger.FunctionTracer, true, nil)
 	if err != nil {
 		fmt.Println(err)
 		return

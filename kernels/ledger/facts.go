@@ -107,7 +107,6 @@ func fromFacts(arch, release string, f *Facts, table *records.Table) (*Kernel, e
 		k.rows = append(k.rows, Row{k.SyncRow, true, true, "remote fences by firmware: flush_icache_all"})
 	}
 	k.Records = f.records()
-	k.order = Scenarios()
 	return k, nil
 }
 

@@ -31,7 +31,6 @@ type Kernel struct {
 	preset  bool   // the one that its architecture stands for
 	callRow string // where smp_call_function is counted
 	rows    []Row
-	order   []Scenario // that it has ledgers of, as they are listed
 }
 
 // Records is what the update of the records themselves sends.
@@ -152,16 +151,17 @@ func (k *Kernel) Row(name string) (Row, bool) {
 	return k.rows[i], true
 }
 
-// Scenarios are those that the kernel has a ledger of.
-func (k *Kernel) Scenarios() []Scenario { return slices.Clone(k.order) }
-
-// Ledger is what switching sends besides the rounds of the records, in order. It
-// fails for what is not known of the kernel. The slice is the caller's.
-func (k *Kernel) Ledger(s Scenario, enable bool) ([]Entry, error) {
-	if !slices.Contains(k.order, s) {
-		return nil, fmt.Errorf("kernel %s, scenario %q: %w", k.Name(), s, spelling.NotOneOf(string(s), scenarioNames(k.order)))
+// Ledger is what switching sends besides the rounds of the records, in order: one of the
+// scenarios, or any of [Actions] that changes the records of a table once. The table may
+// be nil where a scenario names none of its records. It fails for what is not known of
+// the kernel. The slice is the caller's.
+func (k *Kernel) Ledger(s Scenario, enable bool, t *records.Table) ([]Entry, error) {
+	entries, updates, err := k.replayed(s, enable, t)
+	if err == nil && updates > 1 {
+		return nil, fmt.Errorf("kernel %s, scenario %s: it updates records %d times; only kernel predict tells of more than one",
+			k.Name(), s, updates)
 	}
-	return k.replayed(s, enable)
+	return entries, err
 }
 
 // anyRecord stands for the records of a scenario, which somebody else chooses.
@@ -169,25 +169,29 @@ var anyRecord = sync.OnceValues(func() (*records.Table, error) {
 	return records.New("any", "", []records.Raw{{Addr: 16, Symbol: "any"}})
 })
 
-// replayed is the ledger that follows from the kernel's image.
-func (k *Kernel) replayed(s Scenario, enable bool) ([]Entry, error) {
+// replayed is the ledger that follows from the kernel's image, and how often records are
+// updated.
+func (k *Kernel) replayed(s Scenario, enable bool, t *records.Table) (entries []Entry, updates int, err error) {
+	action, arg, err := ParseAction(string(s))
+	if err != nil {
+		return nil, 0, fmt.Errorf("kernel %s, scenario: %w", k.Name(), err)
+	}
 	r, err := k.NewReplay()
 	if err != nil {
-		return nil, err
+		return nil, 0, err
 	}
-	table, err := anyRecord()
-	if err != nil {
-		return nil, err
+	if free(action, arg) {
+		if t, err = anyRecord(); err != nil {
+			return nil, 0, err
+		}
 	}
-	lines, err := r.Switch(string(s), true, table)
+	lines, err := r.Switch(string(s), true, t)
 	if err == nil && !enable {
-		lines, err = r.Switch(string(s), false, table)
+		lines, err = r.Switch(string(s), false, t)
 	}
 	if err != nil {
-		return nil, err
+		return nil, 0, err
 	}
-	var entries []Entry
-	updates := 0
 	for _, l := range lines {
 		if l.Records > 0 {
 			updates++
@@ -196,10 +200,7 @@ func (k *Kernel) replayed(s Scenario, enable bool) ([]Entry, error) {
 		l.AfterRecords = updates > 0
 		entries = merge(entries, l.Entry)
 	}
-	if updates != 1 {
-		return nil, fmt.Errorf("kernel %s, scenario %s: it updates records %d times, not once", k.Name(), s, updates)
-	}
-	return entries, nil
+	return entries, updates, nil
 }
 
 // merge adds an entry to those before it: to one of its kind if there is one, so that a
@@ -307,14 +308,6 @@ func (s Switch) Leave(entries []Entry) []Entry {
 		if !s.off[e.Part] && !s.off[e.Cause.String()] {
 			out = append(out, e)
 		}
-	}
-	return out
-}
-
-func scenarioNames(all []Scenario) []string {
-	out := make([]string, len(all))
-	for i, s := range all {
-		out[i] = string(s)
 	}
 	return out
 }

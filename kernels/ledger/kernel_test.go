@@ -24,7 +24,7 @@ func mustKernel(t *testing.T, name string) *Kernel {
 
 func mustLedger(t *testing.T, k *Kernel, s Scenario, enable bool) []Entry {
 	t.Helper()
-	entries, err := k.Ledger(s, enable)
+	entries, err := k.Ledger(s, enable, nil)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -75,9 +75,9 @@ func TestLedgers(t *testing.T) {
 // ftrace_caller change before and after; nothing orders loads before.
 func TestOrder(t *testing.T) {
 	for _, k := range Kernels() {
-		for _, s := range k.Scenarios() {
+		for _, s := range Scenarios() {
 			for _, enable := range []bool{true, false} {
-				entries, err := k.Ledger(s, enable)
+				entries, err := k.Ledger(s, enable, nil)
 				if err != nil {
 					continue
 				}
@@ -272,7 +272,7 @@ func TestUnknown(t *testing.T) {
 	if err == nil || !strings.Contains(err.Error(), "did you mean x86_64-6.12") {
 		t.Error(err)
 	}
-	_, err = mustKernel(t, "x86_64-5.0").Ledger("function-trace", true)
+	_, err = mustKernel(t, "x86_64-5.0").Ledger("function-trace", true, nil)
 	if err == nil || !strings.Contains(err.Error(), "not one of function-tracer") {
 		t.Error(err)
 	}

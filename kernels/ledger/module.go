@@ -50,7 +50,9 @@ func (r *Replay) load(m *image.Module) {
 			r.key(key, m.Keys[key])
 		}
 	}
-	traces := func(o *ops) bool { return o.name == globalOps.name || o.name == graphOps.name || o.name == graphStub.name }
+	traces := func(o *ops) bool {
+		return o.name == globalOps.name || o.name == graphOps.name || o.name == graphStub.name
+	}
 	if slices.ContainsFunc(r.ops, traces) && r.mech(image.UpdateStops) == 0 {
 		batches := 0
 		if slots := r.k.Facts.value(image.BatchSlots); slots > 0 {
