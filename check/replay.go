@@ -30,7 +30,7 @@ func ReplayTimed(m *explore.Model, t *explore.Trace) (*cpus.Violation, error) {
 	machine, err := timed.NewLockstep(timed.Config{
 		Code: m.Code, Roles: m.Roles, Lookup: m.Lookup, Refs: m.Refs,
 		NopOps: m.NopOps, Initial: func(site int) isa.Text { return m.Initial[site] },
-		Slots: m.Slots, AsQueued: m.AsQueued,
+		Slots: m.Slots, Filling: m.Filling,
 	})
 	if err != nil {
 		return nil, err

@@ -181,7 +181,7 @@ func (s semantic) order() sched.Ordering {
 func (s semantic) question() (*Question, error) {
 	sites := 1
 	queues := s.mutation == "overfull-batch" || s.mutation == "unsorted-batch"
-	if queues || strings.HasPrefix(s.protocol.Name, "maps") || *long {
+	if queues || s.mutation == "shifted-batch" || strings.HasPrefix(s.protocol.Name, "maps") || *long {
 		sites = 2
 	}
 	q := &Question{Sites: sites, Config: sim.Config{

@@ -68,6 +68,7 @@ func TestDirect(t *testing.T) {
 			f.Store(0, 0, f.code.Len, call)
 			if c.trapped {
 				h.at, h.act = f.code.Sites[0], isa.Insn{Kind: isa.Call, Target: target}
+				f.Begin(0, Change{f.Peek(0), call})
 				f.Store(0, 0, f.code.Traits.BreakpointLen, f.code.Arch.Breakpoint())
 			}
 			if c.promised {

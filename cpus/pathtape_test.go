@@ -46,7 +46,11 @@ func (s *tape) Window(_ int, _ Seq, buf []Version) ([]Version, Promise) {
 func (s *tape) Peek(int) isa.Text {
 	return s.text[[]string{"nop", "breakpoint"}[s.note("peek", &s.noted.peek, 2)]]
 }
-func (s *tape) Seq() Seq            { s.note("seq", nil, 0); return 1 }
+func (s *tape) Seq() Seq { s.note("seq", nil, 0); return 1 }
+func (s *tape) Changing(int) Change {
+	found := []string{"nop", "call", "other"}[s.noted.find[len(s.noted.find)-1]]
+	return Change{From: s.text["nop"], To: s.text[found]}
+}
 func (s *tape) Settled(int) Promise { return 0 }
 func (s *tape) Literal(int) uint64  { return s.ops[s.note("literal", &s.noted.literal, len(s.ops))] }
 func (s *tape) CallOps(uint64) Outcome {

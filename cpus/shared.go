@@ -101,6 +101,24 @@ func (c *Code) Literals() bool { return c.Traits.CallOps && !c.Several() }
 // entry in the table of direct calls, or the ops that is loaded apart.
 func (c *Code) Named() bool { return c.Literals() || c.Path.reads() }
 
+// Act is the instruction that a trap handler acts as while a site is being changed to
+// t: the one that leads away from it, or the last.
+func (c *Code) Act(site int, t isa.Text) (act isa.Insn) {
+	for _, act = range c.Insns(site, t) {
+	}
+	return act
+}
+
+// Change is what an update makes of a site: what its breakpoint stands for meanwhile.
+type Change struct{ From, To isa.Text }
+
+// Allows tells whether a handler may act as an instruction at the site meanwhile: as the
+// site did before the update, or as it does after it.
+func (is Change) Allows(c *Code, site int, act isa.Insn) bool {
+	from, to := c.Act(site, is.From), c.Act(site, is.To)
+	return act.Kind == from.Kind && act.Target == from.Target || act.Kind == to.Kind && act.Target == to.Target
+}
+
 // Handler answers a CPU that ran into a breakpoint.
 type Handler interface {
 	// Enter takes a reference on what is published; false when nothing is.
@@ -158,6 +176,10 @@ type Shared interface {
 	Seq() Seq
 	// Settled re-reads a site's promise.
 	Settled(site int) Promise
+
+	// Changing is the update of a site that was begun last; like promises it is the
+	// checks' bookkeeping.
+	Changing(site int) Change
 
 	// Literal reads the pointer to a site's ops; CallOps calls through one.
 	Literal(site int) uint64

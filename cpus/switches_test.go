@@ -77,6 +77,7 @@ func TestApart(t *testing.T) {
 		f.Store(0, 0, f.code.Len, call)
 		if c.trapped {
 			h.at, h.act = at, isa.Insn{Kind: isa.Call, Target: target}
+			f.Begin(0, Change{f.Peek(0), call})
 			f.Store(0, 0, f.code.Traits.BreakpointLen, f.code.Arch.Breakpoint())
 		}
 		for steps := 0; !pad.Found && cpu.Phase != Boundary; steps++ {

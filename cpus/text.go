@@ -55,6 +55,7 @@ const changing = math.MaxUint64
 type Text struct {
 	sites   []siteText
 	history []atomic.Pointer[version] // of sites that were stored to: the newest version, and those before it
+	changes []atomic.Pointer[Change]  // by site: the update begun last
 	newest  atomic.Uint64             // Seq of the last store
 	oldest  atomic.Uint64             // no CPU can fetch a version that was replaced by then
 	store   sync.Mutex
@@ -66,7 +67,7 @@ type Text struct {
 
 // newText starts every site with one version, initial(i), and a literal.
 func newText(n int, initial func(i int) isa.Text, literal uint64) *Text {
-	t := &Text{sites: make([]siteText, n), history: make([]atomic.Pointer[version], n)}
+	t := &Text{sites: make([]siteText, n), history: make([]atomic.Pointer[version], n), changes: make([]atomic.Pointer[Change], n)}
 	for i := range t.sites {
 		s := &t.sites[i]
 		s.seq.Store(1)
@@ -181,6 +182,15 @@ func (t *Text) Settle(site int, want isa.Text) {
 func (t *Text) Unsettle(site int) {
 	s := &t.sites[site].settled
 	s.Store(uint64(Promise(s.Load()).TakenBack()))
+}
+
+// Begin notes which update of a site is begun, Changing is the last that was.
+func (t *Text) Begin(site int, c Change) { t.changes[site].Store(&c) }
+func (t *Text) Changing(site int) Change {
+	if c := t.changes[site].Load(); c != nil {
+		return *c
+	}
+	return Change{}
 }
 
 // Settled is the site's promise.

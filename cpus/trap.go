@@ -30,6 +30,9 @@ func (c *CPU) trap(code *Code, sh Shared, ch Chooser, pad *Scratchpad) Event {
 			c.violate(code, pad, UseAfterFree, code.Arch.Breakpoint(), n, "the handler looks for it in a batch that is "+
 				"no more: %v")
 		}
+		if c.hit && !code.Path.skips { // who skips acts as nothing that was found
+			c.judge(code, sh.Changing(int(c.Site)), pad)
+		}
 	case Leaving:
 		sh.Leave(int(c.ID))
 	case Returning:
@@ -51,6 +54,18 @@ func (c *CPU) trap(code *Code, sh Shared, ch Chooser, pad *Scratchpad) Event {
 		return Miss
 	}
 	return Nothing
+}
+
+// judge holds the instruction that the handler found against what the plan says of the
+// site. The published batch is no witness: it is what is judged.
+func (c *CPU) judge(code *Code, is Change, pad *Scratchpad) {
+	site := int(c.Site)
+	if is.Allows(code, site, c.Act) {
+		return
+	}
+	pad.window = pad.window[:0] // nothing was fetched for this
+	c.violate(code, pad, WrongInstruction, code.Arch.Breakpoint(), code.Traits.BreakpointLen, fmt.Sprintf(
+		"the handler acts as %s, the site changes from %s to %s%%v", c.Act, code.Act(site, is.From), code.Act(site, is.To)))
 }
 
 // act goes on as the instruction that the handler found.

@@ -15,6 +15,7 @@ type Property string
 const (
 	TornFetch            Property = "torn-fetch"             // executed neither the old, the new, nor a breakpoint
 	UnhandledBreakpoint  Property = "unhandled-breakpoint"   // a trap found no entry and was not forgiven
+	WrongInstruction     Property = "wrong-instruction"      // a handler acts as what the site's breakpoint does not stand for
 	StaleAfterCompletion Property = "stale-after-completion" // executed the old instruction after the update had promised otherwise
 	HalfPair             Property = "half-pair"              // the halves of a pair come from different versions
 	TornLiteral          Property = "torn-literal"           // called through half of a pointer

@@ -116,6 +116,9 @@ func (p *Patcher) make(s store, g Ground) {
 	st := p.Plan[s.of.At]
 	switch s.kind {
 	case siteText:
+		if st.Part == Breakpoint {
+			p.begin(st, s.of.Patch, g)
+		}
 		g.Store(int(s.site), int(s.off), int(s.n), s.text)
 	case siteLiteral:
 		ops := s.text
@@ -125,6 +128,9 @@ func (p *Patcher) make(s store, g Ground) {
 		g.StoreLiteral(int(s.site), uint64(ops))
 	case theBatch:
 		if st.Op == Publish {
+			for i := st.From; i < st.To; i++ {
+				p.begin(st, i, g)
+			}
 			g.Publish(int(s.of.At), p.Patches[st.From:st.To], st.Undo)
 		} else {
 			g.Unpublish()
@@ -136,4 +142,9 @@ func (p *Patcher) make(s store, g Ground) {
 			g.Release(s.ops)
 		}
 	}
+}
+
+// begin notes what a step begins to make of a patch's site.
+func (p *Patcher) begin(st Step, patch int32, g Ground) {
+	g.Begin(int(p.Patches[patch].Site), p.Patches[patch].Change(st.Undo))
 }

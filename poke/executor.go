@@ -23,9 +23,8 @@ type Executor struct {
 	// on any other that houses patchers, between two steps.
 	Home    int
 	Migrate bool
-	// AsQueued builds the index in the order in which patches were queued,
-	// whether or not that is an order it can search.
-	AsQueued bool
+	// Filling is how batches get into the vector.
+	Filling Filling
 	// Fault, where set, may make a store fail.
 	Fault func(st Step, patch int32) error
 	// Trail, where set, records the executor's steps.

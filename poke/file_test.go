@@ -326,10 +326,10 @@ func TestMutationsOfFiles(t *testing.T) {
 		want string
 	}{
 		{steps("Publish", "Write breakpoint", "Write head", "Sync 3", "Unpublish", "WaitHandlers"),
-			"[drop-sync-3 drop-sync-3-no-recheck no-breakpoint unsorted-batch overfull-batch early-release no-grace-period]"},
+			"[drop-sync-3 drop-sync-3-no-recheck no-breakpoint unsorted-batch overfull-batch shifted-batch early-release no-grace-period]"},
 		// Without a head to be written, nothing would take the batch away.
 		{steps("Publish", "Write breakpoint", "Sync 1", "Write word", "Unpublish", "WaitHandlers"),
-			"[drop-sync-1 no-breakpoint late-publish unsorted-batch overfull-batch no-grace-period]"},
+			"[drop-sync-1 no-breakpoint late-publish unsorted-batch overfull-batch shifted-batch no-grace-period]"},
 		{steps("StopMachine", "Write word", "Resume"), "[no-grace-period no-stop]"},
 	} {
 		p := parse(t, "my.plan", []byte(tt.src))

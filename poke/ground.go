@@ -63,6 +63,9 @@ func (x *Executor) StoreLiteral(site int, ops uint64) { x.Machine.StoreLiteral(s
 // Unsettle implements Ground.
 func (x *Executor) Unsettle(site int) { x.Machine.Unsettle(site) }
 
+// Begin implements Ground.
+func (x *Executor) Begin(site int, c cpus.Change) { x.Machine.Begin(site, c) }
+
 // Settle implements Ground.
 func (x *Executor) Settle(site int, want isa.Text) { x.Machine.Settle(site, want) }
 
@@ -106,7 +109,7 @@ func (x *Executor) Raised() bool { return x.Shared.commons.Load().Told }
 // Publish implements Ground.
 func (x *Executor) Publish(_ int, patches []Patch, undo bool) {
 	x.report(x.Shared.Overflows(x.lease.CPU(), patches))
-	x.Table.Publish(Batch(x.Machine.Code(), x.Lookup, x.AsQueued, patches, undo))
+	x.Table.Publish(Batch(x.Machine.Code(), x.Lookup, x.Filling, patches, undo))
 }
 
 // Unpublish implements Ground.

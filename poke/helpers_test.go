@@ -88,6 +88,7 @@ type paper struct {
 	code      *cpus.Code
 	text      []isa.Text
 	ops       []uint64
+	begun     map[int]cpus.Change
 	published int // batches published and not cleared
 	refs      int
 	stopped   bool
@@ -104,13 +105,26 @@ func (g *paper) Literal(site int) uint64 { return g.ops[site] }
 func (g *paper) Store(site, off, n int, t isa.Text) {
 	g.text[site] = g.text[site].Splice(off, n, t)
 	g.must(g.mapped == 0 || g.mapped == site+1, "a store goes to another site's page")
+	if bp := g.code.Traits.BreakpointLen; off == 0 && t.Slice(0, bp) == g.code.Arch.Breakpoint() {
+		_, begun := g.begun[site]
+		g.must(begun, "a breakpoint is placed before the update is begun")
+	}
 	if g.text[site].Slice(0, g.code.Traits.BreakpointLen) == g.code.Arch.Breakpoint() && g.refs == 0 {
 		g.exposed = append(g.exposed, "a breakpoint is placed that no handler finds")
 	}
 }
 func (g *paper) StoreLiteral(site int, ops uint64) { g.ops[site] = ops }
-func (g *paper) Unsettle(int)                      {}
-func (g *paper) Publish(int, []Patch, bool) {
+func (g *paper) Begin(site int, c cpus.Change) {
+	if g.begun == nil {
+		g.begun = map[int]cpus.Change{}
+	}
+	g.begun[site] = c
+}
+func (g *paper) Unsettle(int) {}
+func (g *paper) Publish(_ int, patches []Patch, undo bool) {
+	for i := range patches {
+		g.must(g.begun[int(patches[i].Site)] == patches[i].Change(undo), "a site is published before its update is begun")
+	}
 	g.must(g.published == 0, "something is published before what was is forgotten")
 	g.published++
 	g.refs = 1

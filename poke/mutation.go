@@ -20,8 +20,8 @@ type Mutation struct {
 	Steps func(next Emit) Emit
 	// Path is what CPUs do otherwise.
 	Path []cpus.Variant
-	// Unsorted: patches are queued whatever their order.
-	Unsorted bool
+	// Filling is how batches get into the vector: AsQueued, whatever the patches' order.
+	Filling Filling
 	// Overfull: patches are queued whether or not a slot is left.
 	Overfull bool
 	// Around does so with a program, plans and what surrounds them. Only who executes
@@ -61,13 +61,18 @@ var mutations = []Mutation{
 	},
 	{
 		Name: "unsorted-batch", Summary: "queue addresses in any order, as Linux 6.16-rc1 did for single pokes",
-		Unsorted: true,
-		holds:    queues,
+		Filling: AsQueued,
+		holds:   queues,
 	},
 	{
 		Name: "overfull-batch", Summary: "queue addresses behind the vector's end, as Linux 6.16-rc1 did too",
 		Overfull: true,
 		holds:    queues,
+	},
+	{
+		Name: "shifted-batch", Summary: "queue each instruction one slot behind its address: handlers act as the neighbour's",
+		Filling: Shifted,
+		holds:   func(p *Protocol, _ Shape) bool { return p.Traps && p.Batching != Single },
 	},
 	{
 		Name: "early-release", Summary: "take the batch away while its breakpoints are still in the text",

@@ -52,32 +52,41 @@ func (p *Patch) ops(undo bool) uint64 {
 	return p.NewOps
 }
 
-// Act is the instruction that a trap handler acts as while a site is being changed to
-// t: the one that leads away from it, or the last.
-func Act(code *cpus.Code, site int, t isa.Text) (act isa.Insn) {
-	for _, act = range code.Insns(site, t) {
-	}
-	return act
+// Change is what the patch makes of its site.
+func (p *Patch) Change(undo bool) cpus.Change {
+	return cpus.Change{From: p.text(!undo), To: p.text(undo)}
 }
 
+// Filling is how a batch gets into the vector that handlers search.
+type Filling uint8
+
+// The ways. All but the first are defects.
+const (
+	Sorted   Filling = iota // in the order in which the index searches
+	AsQueued                // in the order in which patches were queued, searched or not
+	Shifted                 // sorted, each instruction one slot behind its address
+)
+
 // Batch builds what is published about a batch: the index that handlers search,
-// and what they act as at each of its slots. asQueued leaves the patches in the
-// order in which they were queued, whether or not that is one that the index can
-// search.
-func Batch(code *cpus.Code, k int3.Lookup, asQueued bool, patches []Patch, undo bool) (int3.Index, []isa.Insn) {
+// and what they act as at each of its slots.
+func Batch(code *cpus.Code, k int3.Lookup, f Filling, patches []Patch, undo bool) (int3.Index, []isa.Insn) {
 	place := func(p *Patch) int3.Place { return int3.Place{Group: p.Group, Addr: p.Addr} }
 	slots := make([]*Patch, len(patches))
 	for i := range patches {
 		slots[i] = &patches[i]
 	}
-	if !asQueued {
+	if f != AsQueued {
 		slices.SortStableFunc(slots, func(a, b *Patch) int { return k.Compare(place(a), place(b)) })
 	}
 	b := int3.Batch{Addrs: make([]records.Addr, len(slots))}
 	acts := make([]isa.Insn, len(slots))
 	for i, p := range slots {
 		b.Addrs[i] = p.Addr
-		acts[i] = Act(code, int(p.Site), p.text(undo))
+		holds := p
+		if f == Shifted {
+			holds = slots[(i+len(slots)-1)%len(slots)]
+		}
+		acts[i] = code.Act(int(p.Site), holds.text(undo))
 		if i > 0 && p.Group != slots[i-1].Group {
 			b.Starts = append(b.Starts, i)
 		}

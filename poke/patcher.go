@@ -26,6 +26,10 @@ type Ground interface {
 	// the checks' bookkeeping and no access of the protocol.
 	Unsettle(site int)
 
+	// Begin notes what an update makes of a site, before the site is published and
+	// before its breakpoint is stored. It is bookkeeping, too.
+	Begin(site int, c cpus.Change)
+
 	// Publish makes patches findable for trap handlers; step is where in its plan.
 	Publish(step int, patches []Patch, undo bool)
 	Unpublish()

@@ -149,7 +149,7 @@ func TestMutationsChangeThePlan(t *testing.T) {
 			if m.Around != nil && cmp.Equal(program, m.OnProgram(program)) {
 				t.Errorf("%s: leaves the program as it is", name)
 			}
-			if cmp.Equal(plan, mutant) && m.Around == nil && m.Path == nil && !m.Unsorted && !m.Overfull {
+			if cmp.Equal(plan, mutant) && m.Around == nil && m.Path == nil && m.Filling == Sorted && !m.Overfull {
 				t.Errorf("%s: leaves the plan as it is", name)
 			}
 		}

@@ -142,7 +142,7 @@ func (j *Job) batches(n int, at func(i int) records.Addr) iter.Seq[sched.Batch] 
 	if j.mutation.Overfull {
 		b = sched.Dynamic
 	}
-	return sched.CutFor(j.protocol.Batching, n, at, b, j.mutation.Unsorted)
+	return sched.CutFor(j.protocol.Batching, n, at, b, j.mutation.Filling == poke.AsQueued)
 }
 
 // compile emits the plan of an update of batches, with the defect in it.
@@ -201,7 +201,7 @@ func (j *Job) lookupBatch(r poke.Range, buf *int3.Batch) int3.Batch {
 		return p
 	}
 	compare := func(a, b int) int { return j.Lookup.Compare(place(a), place(b)) }
-	if !j.mutation.Unsorted && !slices.IsSortedFunc(slots, compare) {
+	if j.mutation.Filling != poke.AsQueued && !slices.IsSortedFunc(slots, compare) {
 		slots = slices.Clone(slots)
 		slices.SortStableFunc(slots, compare)
 	}

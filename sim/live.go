@@ -55,7 +55,7 @@ func NewLive(j *Job) (*Live, error) {
 	l.patcher = poke.NewExecutor(m, table, j.Lookup, cpus.NewRandom(j.Seed, 0), 0)
 	l.patcher.Home = cpus.Housekeeper(j.Roles)
 	l.patcher.Migrate = j.Migrate
-	l.patcher.AsQueued = j.mutation.Unsorted
+	l.patcher.Filling = j.mutation.Filling
 	if j.protocol.Batching == poke.Buffered {
 		l.patcher.Shared.Slots = j.Buffer.Slots
 	}

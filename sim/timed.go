@@ -70,7 +70,7 @@ func newTimed(j *Job, calls timed.Thinning) (*Timed, error) {
 		Called: called,
 		Code:   &t.sites.code, Roles: j.Roles, Costs: j.costs(), Lookup: j.Lookup, Refs: j.Refs,
 		NopOps: nopOps, Initial: t.sites.initial,
-		Seed: j.Seed, AsQueued: j.mutation.Unsorted, Migrate: j.Migrate, Preempt: j.Preempt, Calls: calls,
+		Seed: j.Seed, Filling: j.mutation.Filling, Migrate: j.Migrate, Preempt: j.Preempt, Calls: calls,
 		Listener: listen(j), OutOfTurn: cmp.Or(j.OutOfTurn, timed.UsuallyOutOfTurn),
 	}
 	if j.protocol.Batching == poke.Buffered {

@@ -81,7 +81,7 @@ func (s *Setup) Model() (*Model, error) {
 			Arch: longest, Traits: longest.Traits(), Layout: s.Protocol.Layout, Fetch: s.Fetch,
 			Entry: entryAt, Stretch: 1, Always: s.Switch,
 		},
-		Roles: s.Roles, NopOps: nopOps, Lookup: s.Lookup, Refs: s.Refs, AsQueued: s.Mutation.Unsorted,
+		Roles: s.Roles, NopOps: nopOps, Lookup: s.Lookup, Refs: s.Refs, Filling: s.Mutation.Filling,
 		Preempt: s.Preempt, SameSites: s.patchers() == 1 && len(s.Lengths) < 2,
 	}
 	if s.Early && !slices.Contains(s.Roles, cpus.Isolated) {
@@ -289,7 +289,7 @@ func (s *Setup) compile(shape poke.Shape, patches []poke.Patch, back bool) (plan
 	}
 	at := func(i int) records.Addr { return patches[i].Addr }
 	ranges := func(yield func(poke.Range) bool) {
-		for b := range sched.CutFor(s.Protocol.Batching, len(patches), at, b, s.Mutation.Unsorted) {
+		for b := range sched.CutFor(s.Protocol.Batching, len(patches), at, b, s.Mutation.Filling == poke.AsQueued) {
 			if !yield(b.Range) {
 				return
 			}

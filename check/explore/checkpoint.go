@@ -43,7 +43,7 @@ func (s *search) digest() string {
 	fmt.Fprintln(h, code.Traits, code.Layout, code.Fetch, code.Sites, code.Len, code.Entry, code.Path,
 		code.Always, code.Probed, code.Deaf, code.Stretch)
 	fmt.Fprintf(h, "%#v\n", m.Programs) // a step in words does not say all
-	fmt.Fprintln(h, m.Roles, m.Initial, m.Literals, m.NopOps, m.Attached, m.Lookup, m.Refs, m.Slots, m.AsQueued, m.Preempt)
+	fmt.Fprintln(h, m.Roles, m.Initial, m.Literals, m.NopOps, m.Attached, m.Lookup, m.Refs, m.Slots, m.Filling, m.Preempt)
 	fmt.Fprintln(h, s.o.Reduce, s.o.Exact)
 	return fmt.Sprintf("%x", h.Sum(nil))
 }

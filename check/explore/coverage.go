@@ -185,7 +185,7 @@ func (m *Model) traps() bool {
 	}
 	for site, list := range m.texts {
 		for _, t := range list {
-			if poke.Act(m.Code, site, t).Kind == isa.Breakpoint {
+			if m.Code.Act(site, t).Kind == isa.Breakpoint {
 				return true
 			}
 		}

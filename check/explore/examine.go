@@ -219,6 +219,9 @@ func (x *examiner) unnoted(words []uint64, f Footprint, a action, answers []uint
 	if ch.bad || len(ch.given) > 0 {
 		missed = "it asks something else"
 	}
+	if a.kind == stepCPU && x.apart.breaks() != x.noted.w.breaks() {
+		missed = "what it breaks"
+	}
 	f.Writes.Each(func(t Thing) {
 		if !x.apart.same(x.noted.w, t) {
 			missed = fmt.Sprintf("what it makes of %s", t)
@@ -233,6 +236,14 @@ func (x *examiner) unnoted(words []uint64, f Footprint, a action, answers []uint
 		missed += " depends on something that was not noted"
 	}
 	return missed
+}
+
+// breaks is what the last action broke, "" for nothing.
+func (w *world) breaks() cpus.Property {
+	if w.found == nil {
+		return ""
+	}
+	return w.found.Property
 }
 
 // count is a thing that is a number.

@@ -8,6 +8,7 @@ import (
 
 	"github.com/textpoke/textpoke/cpus"
 	"github.com/textpoke/textpoke/int3"
+	"github.com/textpoke/textpoke/poke"
 )
 
 // TestFootprintsAreWhole: steps touch what is noted and nothing else, and are the same
@@ -51,6 +52,7 @@ func examined(t *testing.T) map[string]*Model {
 		}
 		out[name] = m
 	}
+	out["changes"] = twoChanges(t)
 	return out
 }
 
@@ -107,7 +109,7 @@ func leaveOut(t *testing.T, m *Model, states uint64, had, caught map[miss]int) {
 // TestModelsOfOtherSizes: With takes over all that a model is made of.
 func TestModelsOfOtherSizes(t *testing.T) {
 	m := examined(t)["lazy"]
-	m.Slots, m.AsQueued, m.Lookup, m.Refs = 3, true, 1, int3.SharedRef
+	m.Slots, m.Filling, m.Lookup, m.Refs = 3, poke.AsQueued, 1, int3.SharedRef
 	o, err := m.With([]cpus.Role{cpus.Busy, cpus.Isolated, cpus.Idle}, 0)
 	if err != nil {
 		t.Fatal(err)

@@ -39,6 +39,13 @@ func (w *world) StoreLiteral(site int, ops uint64) { w.literal[site] = ops }
 // Unsettle implements poke.Ground.
 func (w *world) Unsettle(site int) { w.settled[site] = w.settled[site].TakenBack() }
 
+// Begin implements poke.Ground.
+func (w *world) Begin(site int, c cpus.Change) {
+	if len(w.m.changes[site]) > 1 {
+		w.change[site] = uint8(w.m.changeIndex(site, c))
+	}
+}
+
 // Settle implements poke.Ground; see cpus.Text.Settle.
 func (w *world) Settle(site int, want isa.Text) {
 	seq, text := cpus.Seq(1), w.m.texts[site][w.base[site]]

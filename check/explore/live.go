@@ -64,7 +64,7 @@ func (m *Model) live(trail *cpus.Trail, seed uint64) (*liveMachine, error) {
 	shared := poke.NewShared(m.rules)
 	for i := range m.Programs {
 		x := poke.NewExecutor(machine, table, m.Lookup, cpus.NewRandom(seed, uint64(1000+i)), i)
-		x.Home, x.AsQueued, x.Shared, x.Trail, x.ID = m.homes[i], m.AsQueued, shared, trail, i
+		x.Home, x.Filling, x.Shared, x.Trail, x.ID = m.homes[i], m.Filling, shared, trail, i
 		l.executors = append(l.executors, x)
 	}
 	return l, nil

@@ -35,11 +35,11 @@ type Model struct {
 	NopOps   uint64
 	Attached []uint64 // ops that may be called from the start
 
-	Lookup   int3.Lookup
-	Refs     int3.Refs
-	Slots    int  // of the vector, 0 for as many as there are patches
-	AsQueued bool // indexes are built in the order of queueing
-	Preempt  bool // tasks may be preempted between any two instructions
+	Lookup  int3.Lookup
+	Refs    int3.Refs
+	Slots   int          // of the vector, 0 for as many as there are patches
+	Filling poke.Filling // of the vector
+	Preempt bool         // tasks may be preempted between any two instructions
 
 	// SameSites says that all sites are patched in the same way: from the same
 	// instruction to the same one, with the same ops.
@@ -57,14 +57,15 @@ type Model struct {
 	table    cpus.OpsTable
 	attached cpus.OpsStates // of table, at first
 	rules    poke.Rules
-	texts    [][]isa.Text // by site: every text that it can have
-	batches  [][]*batch   // by program and step: what a Publish publishes
-	flat     []*batch     // the same, numbered from 1
-	final    [][][]left   // by program and update: what must be there in the end
-	stores   []storeList  // by program: every store that can be buffered
-	quiet    [][]quiet    // by program and step, for reductions
-	alike    []int8       // by CPU: the equal one before it, -1 for none
-	past     []int        // by program: the first step that is about no site any more
+	texts    [][]isa.Text    // by site: every text that it can have
+	changes  [][]cpus.Change // by site: what updates make of it
+	batches  [][]*batch      // by program and step: what a Publish publishes
+	flat     []*batch        // the same, numbered from 1
+	final    [][][]left      // by program and update: what must be there in the end
+	stores   []storeList     // by program: every store that can be buffered
+	quiet    [][]quiet       // by program and step, for reductions
+	alike    []int8          // by CPU: the equal one before it, -1 for none
+	past     []int           // by program: the first step that is about no site any more
 	layout   layout
 }
 
@@ -96,7 +97,7 @@ func (m *Model) Prepare() error {
 	if len(m.homes) < len(m.Programs) {
 		return fmt.Errorf("%d patchers on %d CPUs that may house one", len(m.Programs), len(m.homes))
 	}
-	for _, find := range []func() error{m.checkWidths, m.findOps, m.findTexts, m.findBatches, m.findStores} {
+	for _, find := range []func() error{m.checkWidths, m.findOps, m.findTexts, m.findChanges, m.findBatches, m.findStores} {
 		if err := find(); err != nil {
 			return err
 		}
@@ -279,7 +280,7 @@ func (m *Model) addTargets(site int, texts []isa.Text) {
 		return
 	}
 	for _, t := range texts {
-		insn := poke.Act(m.Code, site, t)
+		insn := m.Code.Act(site, t)
 		if insn.Kind == isa.Call && !slices.Contains(m.codec.Ops, uint64(insn.Target)) {
 			m.codec.Ops = append(m.codec.Ops, uint64(insn.Target))
 		}
@@ -310,7 +311,7 @@ func (m *Model) findBatches() error {
 				continue
 			}
 			b := &batch{number: len(m.flat) + 1}
-			b.index, b.acts = poke.Batch(m.Code, m.Lookup, m.AsQueued, p.Patches[s.From:s.To], s.Undo)
+			b.index, b.acts = poke.Batch(m.Code, m.Lookup, m.Filling, p.Patches[s.From:s.To], s.Undo)
 			for _, act := range b.acts {
 				if !slices.Contains(m.codec.Acts, act) {
 					m.codec.Acts = append(m.codec.Acts, act)

@@ -133,6 +133,14 @@ func (r *recorder) Settled(site int) cpus.Promise {
 	return r.w.Settled(site)
 }
 
+// Changing reads nothing where there is one update that it can be.
+func (r *recorder) Changing(site int) cpus.Change {
+	if len(r.w.m.changes[site]) > 1 {
+		r.read(Changing, site)
+	}
+	return r.w.Changing(site)
+}
+
 func (r *recorder) CallOps(addr uint64) cpus.Outcome {
 	r.read(Operations, 0)
 	return r.w.CallOps(addr)

@@ -33,6 +33,13 @@ func (r *recorder) Unsettle(site int) {
 	r.w.Unsettle(site)
 }
 
+func (r *recorder) Begin(site int, c cpus.Change) {
+	if len(r.w.m.changes[site]) > 1 {
+		r.write(Changing, site)
+	}
+	r.w.Begin(site, c)
+}
+
 func (r *recorder) Settle(site int, want isa.Text) {
 	r.read(Text, site)
 	r.read(Stores, 0)

@@ -100,7 +100,7 @@ func (m *Model) findQuiet() {
 				}
 				before := list[u.From]
 				for at := u.To - 1; at >= u.From; at-- {
-					after = m.quietBefore(p.Plan[at], after)
+					after = m.quietBefore(p, p.Plan[at], after)
 					list[at] = after
 				}
 				changed = changed || list[u.From] != before
@@ -114,7 +114,7 @@ func (m *Model) findQuiet() {
 }
 
 // quietBefore is what cannot happen from a step on, given what cannot behind it.
-func (m *Model) quietBefore(st poke.Step, q quiet) quiet {
+func (m *Model) quietBefore(p *Program, st poke.Step, q quiet) quiet {
 	switch st.Op {
 	case poke.Attach, poke.Release:
 		q.calls = false
@@ -122,6 +122,8 @@ func (m *Model) quietBefore(st poke.Step, q quiet) quiet {
 		q.calls = true
 	case poke.Publish, poke.Clear:
 		q.lookups, q.entries = false, false
+	case poke.Write: // what its breakpoint stands for is judged with what is looked up
+		q.lookups = q.lookups && !(st.Part == poke.Breakpoint && m.manyChanges(p, st))
 	case poke.Unpublish:
 		q.entries = false
 	case poke.Sync:
@@ -152,7 +154,8 @@ func (w *world) lookupsQuiet() bool {
 		return false
 	}
 	for i := range w.m.Programs {
-		if p := &w.patcher[i]; !w.m.quiet[i][p.At].lookups || p.HoldsBatch() {
+		if p := &w.patcher[i]; !w.m.quiet[i][p.At].lookups || p.HoldsBatch() ||
+			w.m.layout.change > 0 && p.Waiting() > 0 { // a breakpoint, perhaps
 			return false
 		}
 	}

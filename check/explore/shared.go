@@ -39,6 +39,14 @@ func (w *world) Peek(site int) isa.Text { return w.m.texts[site][w.newest(site)]
 // Settled implements cpus.Shared.
 func (w *world) Settled(site int) cpus.Promise { return w.settled[site] }
 
+// Changing implements cpus.Shared.
+func (w *world) Changing(site int) (c cpus.Change) {
+	if list := w.m.changes[site]; len(list) > 0 {
+		c = list[w.change[site]]
+	}
+	return c
+}
+
 // Literal implements cpus.Shared and poke.Ground.
 func (w *world) Literal(site int) uint64 { return w.literal[site] }
 

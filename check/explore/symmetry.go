@@ -88,7 +88,7 @@ func (w *world) sitesAlike() bool {
 		}
 	}
 	for i := range w.m.Code.Sites {
-		if w.base[i] != w.base[0] || w.settled[i] != w.settled[0] || w.literal[i] != w.literal[0] {
+		if w.base[i] != w.base[0] || w.settled[i] != w.settled[0] || w.change[i] != w.change[0] || w.literal[i] != w.literal[0] {
 			return false
 		}
 	}

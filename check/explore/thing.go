@@ -22,7 +22,8 @@ const (
 	Text       = Parked + MaxCPUs      // of a site
 	Literal    = Text + MaxSites       // of a site
 	Promised   = Literal + MaxSites    // of a site; the checks' bookkeeping
-	Place      = Promised + MaxSites   // of a patcher: how far its program is, and its store buffer
+	Changing   = Promised + MaxSites   // of a site: the update begun last; likewise
+	Place      = Changing + MaxSites   // of a patcher: how far its program is, and its store buffer
 	Answers    = Place + MaxPatchers   // of a patcher: how many it waits for
 	Operations = Answers + MaxPatchers // which ops may be called
 	Batch      = Operations + 1        // what is published
@@ -43,7 +44,7 @@ var kinds = [...]struct {
 	word  string
 }{
 	{Registers, "registers of cpu"}, {Mail, "mailbox of cpu"}, {Parked, "task parked by cpu"}, {Text, "text of site"},
-	{Literal, "literal of site"}, {Promised, "promise of site"}, {Place, "program of patcher"},
+	{Literal, "literal of site"}, {Promised, "promise of site"}, {Changing, "update of site"}, {Place, "program of patcher"},
 	{Answers, "answers to patcher"}, {Operations, "ops"}, {Batch, "published batch"}, {References, "shared references"},
 	{Arrived, "count of CPUs that stand still"}, {Stopping, "stopped machine"}, {Locks, "locks"},
 	{Window, "mapped page"}, {Flag, "flag"}, {Stores, "count of stores"},

@@ -25,6 +25,8 @@ func (w *world) same(o *world, t Thing) bool {
 		return w.literal[n] == o.literal[n]
 	case Promised:
 		return w.settled[n] == o.settled[n]
+	case Changing:
+		return w.change[n] == o.change[n]
 	case Place:
 		return w.sat[n] == o.sat[n] && samePlace(&w.patcher[n], &o.patcher[n])
 	case Answers:
@@ -105,6 +107,8 @@ func (w *world) take(o *world, t Thing) {
 		w.literal[n] = o.literal[n]
 	case Promised:
 		w.settled[n] = o.settled[n]
+	case Changing:
+		w.change[n] = o.change[n]
 	case Place:
 		if w.sat[n] = o.sat[n]; n < len(w.m.Programs) {
 			w.patcher[n].Resume(o.patcher[n].Progress(nil))

@@ -16,7 +16,7 @@ func (m *Model) With(roles []cpus.Role, deaf uint64) (*Model, error) {
 	code.Deaf = deaf
 	o := &Model{
 		Code: &code, Roles: slices.Clone(roles), Programs: m.Programs, Initial: m.Initial, Literals: m.Literals,
-		NopOps: m.NopOps, Attached: m.Attached, Lookup: m.Lookup, Refs: m.Refs, Slots: m.Slots, AsQueued: m.AsQueued,
+		NopOps: m.NopOps, Attached: m.Attached, Lookup: m.Lookup, Refs: m.Refs, Slots: m.Slots, Filling: m.Filling,
 		Preempt: m.Preempt, SameSites: m.SameSites, ticks: m.ticks, anyEnd: m.anyEnd,
 	}
 	return o, o.Prepare()

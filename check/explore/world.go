@@ -45,6 +45,7 @@ type state struct {
 	logged int
 
 	settled [MaxSites]cpus.Promise
+	change  [MaxSites]uint8 // the update begun last, as an index of changes
 	literal [MaxSites]uint64
 	ops     cpus.OpsStates
 

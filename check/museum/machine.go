@@ -14,6 +14,7 @@ import (
 	"github.com/textpoke/textpoke/cpus/x86_64"
 	"github.com/textpoke/textpoke/int3"
 	"github.com/textpoke/textpoke/internal/spelling"
+	"github.com/textpoke/textpoke/poke"
 )
 
 // settings are what a case can say of its machine, by the first word of a line.
@@ -53,7 +54,7 @@ var settings = map[string]func(s *stage, rest string) error{
 		s.m.Slots, err = strconv.Atoi(rest)
 		return err
 	},
-	"queued":  func(s *stage, rest string) error { s.m.AsQueued = true; return only(rest, "in any order") },
+	"queued":  func(s *stage, rest string) error { s.m.Filling = poke.AsQueued; return only(rest, "in any order") },
 	"preempt": func(s *stage, rest string) error { s.m.Preempt = true; return only(rest, "") },
 	"always":  func(s *stage, rest string) error { s.code.Always = true; return only(rest, "traced") },
 	"deaf": func(s *stage, rest string) (err error) { // interrupts do not make the CPU fetch afresh

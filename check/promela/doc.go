@@ -14,6 +14,9 @@
 // CPUs forget; here every site counts its own, which is enough where one patcher
 // makes them.
 //
+// What handlers act as is not asked there: a model in which that can be wrong, which a
+// plan of one patcher tells by itself (acts.go), is refused.
+//
 //	spin -a model.pml && gcc -O2 -DSAFETY -o pan pan.c && ./pan -m1000000
 //
 // ends with an assertion violated, which names a property, where the model is

@@ -130,7 +130,7 @@ func (x *export) final(site int32) (t isa.Text) {
 
 // batch works out what handlers find in a batch, by site.
 func (x *export) batch(patches []poke.Patch, undo bool) {
-	index, acts := poke.Batch(x.code, x.m.Lookup, x.m.AsQueued, patches, undo)
+	index, acts := poke.Batch(x.code, x.m.Lookup, x.m.Filling, patches, undo)
 	row := make([]uint, len(x.sites))
 	for i := range x.sites {
 		slot, ok := index.Find(x.sites[i].addr, &x.probe)

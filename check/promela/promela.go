@@ -95,6 +95,9 @@ func supported(m *explore.Model) error {
 	if m.Code.Always && callsNobody(m) {
 		return no("a site that calls nobody meanwhile, though it must always lead to a tracer")
 	}
+	if actsWrong(m) {
+		return no("handlers that act as an instruction that is not the site's")
+	}
 	stopped, writes := false, 0
 	for _, st := range m.Programs[0].Plan {
 		switch st.Op {
@@ -125,7 +128,7 @@ func callsNobody(m *explore.Model) bool {
 	for i := range m.Programs[0].Patches {
 		p := &m.Programs[0].Patches[i]
 		for _, t := range []isa.Text{p.Old, p.New} {
-			if poke.Act(m.Code, int(p.Site), t).Kind != isa.Call {
+			if m.Code.Act(int(p.Site), t).Kind != isa.Call {
 				return true
 			}
 		}

@@ -171,6 +171,9 @@ func (c *cell) Settled(int) cpus.Promise {
 	return promisedNow
 }
 
+// Changing implements cpus.Shared: all updates of the site exchange the same two texts.
+func (c *cell) Changing(int) cpus.Change { return c.m.site().Change(false) }
+
 // Literal implements cpus.Shared and poke.Ground.
 func (c *cell) Literal(int) uint64 { return c.m.literals.list[c.read(literal)] }
 
@@ -208,7 +211,10 @@ func (c *cell) Find(at records.Addr, p *cpus.Probe) (isa.Insn, cpus.Found) {
 	if c.m.misplaced && c.ask(2) == 1 {
 		return isa.Insn{}, cpus.NoEntry
 	}
-	index, acts := poke.Batch(c.m.code, c.m.lookup, false, c.m.patches[:1], entry == actsOld)
+	if c.m.shifted && c.ask(2) == 1 {
+		return c.m.neighbours(entry == actsOld), cpus.Hit
+	}
+	index, acts := poke.Batch(c.m.code, c.m.lookup, poke.Sorted, c.m.patches[:1], entry == actsOld)
 	slot, ok := index.Find(at, p)
 	if !ok {
 		return isa.Insn{}, cpus.NoEntry

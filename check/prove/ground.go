@@ -40,6 +40,9 @@ func (c *cell) Unsettle(site int) {
 	}
 }
 
+// Begin implements poke.Ground; see Changing.
+func (c *cell) Begin(int, cpus.Change) {}
+
 // Settle implements poke.Ground.
 func (c *cell) Settle(site int, want isa.Text) {
 	switch {

@@ -38,6 +38,7 @@ type machine struct {
 	lookup    int3.Lookup
 	refs      int3.Refs
 	misplaced bool // an index can miss what is in it
+	shifted   bool // an entry can be the next site's
 	ordered   bool // windows keep their order
 	rules     poke.Rules
 	overfull  bool // batches may hold more than the vector
@@ -87,7 +88,8 @@ func newMachine(s *explore.Setup) (*machine, error) {
 		overfull: s.Mutation.Overfull && s.Protocol.Batching == poke.Buffered,
 		roles:    []cpus.Role{cpus.Busy}, pad: cpus.NewScratchpad(),
 	}
-	m.misplaced = s.Mutation.Unsorted && m.misses()
+	m.misplaced = s.Mutation.Filling == poke.AsQueued && m.misses()
+	m.shifted = s.Mutation.Filling == poke.Shifted && s.Protocol.Batching != poke.Single
 	if code.Path.Tells() {
 		m.roles = append(m.roles, cpus.Isolated)
 	}
@@ -118,7 +120,7 @@ func (m *machine) misses() bool {
 			batch = append(batch, p)
 		}
 		slices.Reverse(batch)
-		index, _ := poke.Batch(m.code, m.lookup, true, batch, false)
+		index, _ := poke.Batch(m.code, m.lookup, poke.AsQueued, batch, false)
 		for _, p := range batch {
 			if _, ok := index.Find(p.Addr, &cpus.Probe{}); !ok {
 				return true
@@ -130,6 +132,13 @@ func (m *machine) misses() bool {
 
 // site is the patch of the view's site.
 func (m *machine) site() *poke.Patch { return &m.patches[0] }
+
+// neighbours is what a handler acts as at the view's site where the batch has the
+// instruction of the next one there.
+func (m *machine) neighbours(undo bool) isa.Insn {
+	c := m.patches[1].Change(undo)
+	return m.code.Act(int(m.site().Site), c.To)
+}
 
 // findValues lists the texts and literals that a site can have, what a CPU can have
 // loaded, and which stores can wait.
@@ -153,8 +162,12 @@ func (m *machine) findValues(from *explore.Model) error {
 	for _, v := range m.literals.list {
 		add(v)
 	}
-	for _, t := range append(slices.Clone(m.texts.list), m.site().Old, m.site().New) {
-		act := poke.Act(m.code, int(m.site().Site), t)
+	acted := append(slices.Clone(m.texts.list), m.site().Old, m.site().New)
+	if m.shifted {
+		acted = append(acted, m.patches[1].Old, m.patches[1].New)
+	}
+	for _, t := range acted {
+		act := m.code.Act(int(m.site().Site), t)
 		if act.Kind == isa.Call {
 			add(uint64(act.Target))
 		}

@@ -11,6 +11,7 @@ import (
 	"github.com/textpoke/textpoke/check"
 	"github.com/textpoke/textpoke/check/explore"
 	"github.com/textpoke/textpoke/cpus"
+	"github.com/textpoke/textpoke/poke"
 	"github.com/textpoke/textpoke/results"
 	"github.com/textpoke/textpoke/sched"
 )
@@ -82,7 +83,7 @@ func counterexample(ctx context.Context, q *check.Question, o explore.Options) (
 		if q.Setup.Mutation.Overfull {
 			small.Buffer = sched.Buffer{Slots: 1}
 		}
-		if q.Setup.Mutation.Unsorted {
+		if q.Setup.Mutation.Filling == poke.AsQueued {
 			small.Order = sched.Descending
 		}
 		if q.Model.Code.Path.Tells() {

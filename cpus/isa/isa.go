@@ -92,6 +92,14 @@ type Insn struct {
 	Target records.Addr // of Call and Jump; the computed value of Scratch
 }
 
+func (i Insn) String() string {
+	switch i.Kind {
+	case Call, Jump:
+		return i.Kind.String() + " " + i.Target.String()
+	}
+	return i.Kind.String()
+}
+
 // Layout chooses between the two shapes that sites have had. Instruction sets
 // that only ever had one ignore it.
 type Layout uint8

@@ -18,7 +18,7 @@ import (
 // Sizes on paper: the whole matrix fits on a landscape A4 page.
 const (
 	margin     = 6 * vg.Millimeter
-	lineHeight = 3.42 * vg.Millimeter
+	lineHeight = 3.34 * vg.Millimeter
 	groupGap   = 1.2 * vg.Millimeter // above a protocol
 	labelWidth = 34 * vg.Millimeter
 	cellWidth  = 6.85 * vg.Millimeter

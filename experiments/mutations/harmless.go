@@ -23,9 +23,9 @@ type harmless struct {
 var harmlessOnes = []harmless{
 	{
 		"nothing more to queue",
-		"There is one site, and so one patch a batch: it is sorted, and it fits into any buffer.",
+		"There is one site, and so one patch a batch: it is sorted, it has no neighbour, and it fits into any buffer.",
 		func(q *check.Question) bool {
-			return len(q.Model.Code.Sites) == 1 && is(q, "unsorted-batch", "overfull-batch")
+			return len(q.Model.Code.Sites) == 1 && is(q, "unsorted-batch", "overfull-batch", "shifted-batch")
 		},
 	},
 	{

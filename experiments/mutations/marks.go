@@ -35,6 +35,7 @@ var (
 	propertyMarks = []mark{ // named as cpus.Property is
 		{string(cpus.TornFetch), "TF", rgb(0xd55e00), white},
 		{string(cpus.UnhandledBreakpoint), "UB", rgb(0x0072b2), white},
+		{string(cpus.WrongInstruction), "WI", rgb(0x5e3c99), white},
 		{string(cpus.UseAfterFree), "UF", rgb(0x56b4e9), black},
 		{string(cpus.TornLiteral), "TL", rgb(0xf0e442), black},
 		{string(cpus.HalfPair), "HP", rgb(0xcc79a7), black},

@@ -39,6 +39,7 @@ var placements = map[string]placement{
 		needs: "a buffer of one slot: in one that grows as needed no patch is one too many",
 		put:   func(q *check.Question) { q.Buffer = sched.Buffer{Slots: 1} },
 	},
+	"shifted-batch":      {needs: "a batch of two sites, so that there is a neighbour: calls are relative, and what is one at its own site is another one at the next"},
 	"early-release":      {needs: asItIs},
 	"no-fence":           {needs: "stores that wait in a store buffer; only architectures that have one offer it"},
 	"no-publish-fence":   {needs: "likewise, and breakpoints"},

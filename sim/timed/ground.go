@@ -58,6 +58,9 @@ func (m *Machine) Unsettle(site int) {
 	*s = s.TakenBack()
 }
 
+// Begin implements poke.Ground.
+func (m *Machine) Begin(site int, c cpus.Change) { m.text.changes[site] = c }
+
 // Settle implements poke.Ground. What is promised while a store for the site waits is
 // broken by every call until that arrives.
 func (m *Machine) Settle(site int, want isa.Text) {
@@ -99,7 +102,7 @@ func (m *Machine) breaks(broken *cpus.Violation) {
 func (m *Machine) Publish(_ int, patches []poke.Patch, undo bool) {
 	m.breaks(m.rules.Overflows(m.patch.home, patches))
 	m.batch++
-	m.Table.Publish(poke.Batch(m.code, m.cfg.Lookup, m.cfg.AsQueued, patches, undo))
+	m.Table.Publish(poke.Batch(m.code, m.cfg.Lookup, m.cfg.Filling, patches, undo))
 	sites := make([]int32, 0, len(patches))
 	for i := range patches {
 		if int(patches[i].Site) < m.cfg.Called {

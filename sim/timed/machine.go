@@ -27,10 +27,10 @@ type Config struct {
 	NopOps  uint64
 	Initial func(site int) isa.Text
 	Seed    uint64
-	// Slots is what the vector has room for, 0 for as many as there are; AsQueued
-	// builds indexes in the order in which patches were queued.
-	Slots    int
-	AsQueued bool
+	// Slots is what the vector has room for, 0 for as many as there are; Filling is
+	// how batches get into it.
+	Slots   int
+	Filling poke.Filling
 	// Migrate lets the patcher go on on another CPU between two steps, Preempt lets
 	// tasks be preempted inside tracers, and the patcher between two batches.
 	Migrate, Preempt bool
@@ -216,7 +216,7 @@ func expressible(c *cpus.Code) error {
 
 // leads tells where a call of a site as it is gets to.
 func (m *Machine) leads(site int) cpus.Outcome {
-	insn := poke.Act(m.code, site, m.text.peek(site))
+	insn := m.code.Act(site, m.text.peek(site))
 	ops := uint64(insn.Target)
 	if m.code.Literals() {
 		ops = m.text.literals[site]

@@ -106,7 +106,7 @@ func newRig(t testing.TB, c rigged) *rig {
 	path, err := r.protocol.Path(r.shape)
 	must(err)
 	code.Path = r.mutation.OnPath(path)
-	c.Code, c.NopOps, c.AsQueued = code, rigNop, r.mutation.Unsorted
+	c.Code, c.NopOps, c.Filling = code, rigNop, r.mutation.Filling
 	c.Initial = func(i int) isa.Text { return r.enable[i].Old }
 	c.Roles, err = cpus.ParseRoles(c.roles)
 	must(err)
@@ -150,7 +150,7 @@ func (r *rig) try(enable bool) (Outcome, error) {
 	}
 	ranges := func(yield func(poke.Range) bool) {
 		at := func(i int) records.Addr { return patches[i].Addr }
-		for b := range sched.CutFor(r.protocol.Batching, len(patches), at, buffer, r.mutation.Unsorted) {
+		for b := range sched.CutFor(r.protocol.Batching, len(patches), at, buffer, r.mutation.Filling == poke.AsQueued) {
 			if !yield(b.Range) {
 				return
 			}

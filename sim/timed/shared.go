@@ -31,6 +31,9 @@ func (m *Machine) Seq() cpus.Seq { return m.text.seq() }
 // Settled implements cpus.Shared.
 func (m *Machine) Settled(site int) cpus.Promise { return m.text.sites[site].settled }
 
+// Changing implements cpus.Shared.
+func (m *Machine) Changing(site int) cpus.Change { return m.text.changes[site] }
+
 // Literal implements cpus.Shared and poke.Ground.
 func (m *Machine) Literal(site int) uint64 { return m.text.literals[site] }
 

@@ -12,9 +12,10 @@ import (
 // text is the text of all sites, with the stores of the update that is under way.
 type text struct {
 	sites    []site
-	stored   []int32  // by site: its last store, plus 1; 0 for none
-	literals []uint64 // by site
-	log      []store  // the i-th is at position first+i
+	stored   []int32       // by site: its last store, plus 1; 0 for none
+	literals []uint64      // by site
+	changes  []cpus.Change // by site: the update begun last
+	log      []store       // the i-th is at position first+i
 	first    cpus.Seq
 }
 
@@ -37,7 +38,7 @@ type store struct {
 }
 
 func newText(n int, initial func(i int) isa.Text, literal uint64) text {
-	t := text{sites: make([]site, n), stored: make([]int32, n), literals: make([]uint64, n), first: 2}
+	t := text{sites: make([]site, n), stored: make([]int32, n), literals: make([]uint64, n), changes: make([]cpus.Change, n), first: 2}
 	for i := range t.sites {
 		t.sites[i] = site{is: cpus.Version{Seq: 1, Text: initial(i)}, at: longAgo}
 		t.literals[i] = literal
