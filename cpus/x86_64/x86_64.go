@@ -62,8 +62,9 @@ var plain = []struct {
 
 // indirect is ff 24 25, jmp *disp32: through a pointer at an absolute address.
 const (
-	indirect    isa.Text = 0x2524FF
-	IndirectLen          = 7
+	indirect = isa.Text(0x2524FF)
+	// IndirectLen is its length in bytes.
+	IndirectLen = 7
 )
 
 // The first bytes of the branches that the text poker writes or emulates

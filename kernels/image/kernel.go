@@ -82,7 +82,7 @@ func load(path string) (b []byte, hash string, err error) {
 	}
 	b = make([]byte, st.Size())
 	copy(b, head)
-	if n, err = io.ReadFull(f, b[min(len(b), n):]); err != nil && !errors.Is(err, io.EOF) {
+	if _, err = io.ReadFull(f, b[min(len(b), n):]); err != nil && !errors.Is(err, io.EOF) {
 		return nil, "", fmt.Errorf("read %s: %w", path, err)
 	}
 	sum := sha256.Sum256(b)

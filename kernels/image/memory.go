@@ -47,13 +47,6 @@ func (m *memory) span(from, to uint64) []byte {
 	return nil
 }
 
-func (m *memory) u32(addr uint64) (uint32, bool) {
-	if b := m.at(addr); len(b) >= 4 {
-		return le.Uint32(b), true
-	}
-	return 0, false
-}
-
 func (m *memory) u64(addr uint64) (uint64, bool) {
 	if b := m.at(addr); len(b) >= 8 {
 		return le.Uint64(b), true
@@ -65,12 +58,6 @@ func (m *memory) u64(addr uint64) (uint64, bool) {
 func (m *memory) pointer(addr uint64) uint64 {
 	v, _ := m.u64(addr)
 	return v
-}
-
-// relative is the address that four bytes hold relative to where they lie.
-func (m *memory) relative(addr uint64) uint64 {
-	v, _ := m.u32(addr)
-	return addr + signed(v, 32)
 }
 
 // maxName is the longest name that is read: KSYM_NAME_LEN (include/linux/kallsyms.h,

@@ -3,7 +3,6 @@
 package image
 
 import (
-	"cmp"
 	"slices"
 )
 
@@ -103,15 +102,5 @@ func (k *Kernel) KeyNames() map[uint64]string {
 	for key := range k.Keys.Branches {
 		out[key] = k.Name(key)
 	}
-	return out
-}
-
-// sortedKeys are the addresses of a table, ascending.
-func sortedKeys[V any](m map[uint64]V) []uint64 {
-	out := make([]uint64, 0, len(m))
-	for key := range m {
-		out = append(out, key)
-	}
-	slices.SortFunc(out, cmp.Compare)
 	return out
 }

@@ -22,7 +22,6 @@ type Replay struct {
 	keys     map[string]int      // users of keys
 	shared   map[string]int      // events that share a probe
 	command  int                 // users of recording of command lines
-	fgraph   int                 // users of function_graph
 	ops      []*ops              // attached
 	chosen   string              // the function that traced functions are to reach
 	entry    string              // the one that the common entries call
