@@ -83,11 +83,16 @@ func (w *world) sitesAlike() bool {
 		return false
 	}
 	for i := range w.m.Programs {
-		if p := &w.patcher[i]; p.At < w.m.past[i] || p.Waiting() > 0 {
+		if p := &w.patcher[i]; p.At < w.m.past[i] || p.HoldsBatch() {
 			return false
 		}
 	}
 	for i := range w.m.Code.Sites {
+		for k := range w.m.Programs { // an ops that waits to be released is about no site
+			if p := &w.patcher[k]; p.Holds(int32(i), false) || p.Holds(int32(i), true) {
+				return false
+			}
+		}
 		if w.base[i] != w.base[0] || w.settled[i] != w.settled[0] || w.change[i] != w.change[0] || w.literal[i] != w.literal[0] {
 			return false
 		}
