@@ -34,6 +34,7 @@ type Row struct {
 	Condition   string // what is not proved, and of what kind the failure is
 	Obligations int    // that a solver was asked about, or that were written
 	Solver      string
+	Cutoff      string // what Second has found; "" where it was not asked
 	// Found is the explorer's answer where the views alone do not tell; nil where it was
 	// not asked or found nothing.
 	Found *check.VerdictRow
@@ -129,6 +130,8 @@ var Columns = results.Columns[*Row]{
 	{Name: "obligations", Doc: "scripts that the solver has refuted, or that were written",
 		Cell: func(r *Row) any { return results.If(r.Obligations > 0, r.Obligations) }},
 	{Name: "solver", Doc: "who was asked", Cell: func(r *Row) any { return r.Solver }},
+	{Name: "cutoff", Doc: "with --cutoff: verdict and CPUs of the machine of one site that stands for every larger one; none, and " +
+		"the conditions that fail, where there is no such machine", Cell: func(r *Row) any { return results.OrEmpty(r.Cutoff) }},
 }
 
 // number is any where that is proved, and that of the counterexample where there is one.

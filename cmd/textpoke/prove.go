@@ -35,6 +35,7 @@ var proveAxes = func() (t axis.Table[check.Question]) {
 type proveFlags struct {
 	smt, solver string
 	limitTime   time.Duration
+	cutoff      bool
 }
 
 func proveCommand(c *common) *cobra.Command {
@@ -60,6 +61,8 @@ func proveCommand(c *common) *cobra.Command {
 	f.StringVar(&p.smt, "smt", "", "write the obligations into this `directory`, one SMT-LIB file each")
 	f.StringVar(&p.solver, "solver", "z3", "who checks them: z3, cvc5, or none, which leaves it to the views")
 	offer(cmd, "solver", prove.Solvers)
+	f.BoolVar(&p.cutoff, "cutoff", false, "also search the machine that stands for every larger one (docs/cutoff.md); both "+
+		"ways must agree")
 	f.DurationVar(&p.limitTime, "limit-time", time.Minute, "look for one counterexample for this `time` at most, on each "+
 		"size of machine")
 	return cmd
@@ -99,6 +102,9 @@ func (p *proveFlags) run(cmd *cobra.Command, c *common) error {
 // one answers one question, and writes its obligations.
 func (p *proveFlags) one(ctx context.Context, q *check.Question, s *prove.Solver, several bool) (*prove.Row, error) {
 	row, err := prove.Ask(ctx, q, s, p.options())
+	if err == nil && p.cutoff {
+		err = row.Second(ctx, p.options())
+	}
 	if err != nil || p.smt == "" || row.Views() == 0 {
 		return row, err
 	}

@@ -1,0 +1,43 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package prove
+
+import (
+	"context"
+	"errors"
+	"testing"
+
+	"github.com/textpoke/textpoke/check"
+	"github.com/textpoke/textpoke/check/explore"
+	"github.com/textpoke/textpoke/sim/axis"
+)
+
+// TestTwoWays: views and cutoff say the same of a protocol and of what breaks it, and a
+// proof of what breaks would be found out.
+func TestTwoWays(t *testing.T) {
+	for _, c := range []struct {
+		mutation, cutoff string
+		verdict          Verdict
+	}{{"", "safe with --cpus 2", Proved}, {"drop-sync-3", "unsafe with --cpus 2", Refuted}} {
+		choices := axis.Choices{"arch": {"x86_64"}, "protocol": {"breakpoint"}}
+		if c.mutation != "" {
+			choices["mutate"] = []string{c.mutation}
+		}
+		questions, err := check.Questions(choices)
+		if err != nil {
+			t.Fatal(err)
+		}
+		o := explore.Options{Workers: 1}
+		r, err := Ask(context.Background(), questions[0], nil, o)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := r.Second(context.Background(), o); err != nil || r.Cutoff != c.cutoff || r.Verdict != c.verdict {
+			t.Errorf("%q: %s, %s, %v; want %s, %s", c.mutation, r.Verdict, r.Cutoff, err, c.verdict, c.cutoff)
+		}
+		r.Verdict = Proved
+		if err := r.Second(context.Background(), o); errors.Is(err, ErrDisagree) != (c.verdict == Refuted) {
+			t.Errorf("%q, said to be proved: %v", c.mutation, err)
+		}
+	}
+}
