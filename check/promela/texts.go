@@ -134,8 +134,9 @@ func (x *export) number(in *insn, t isa.Text) int {
 // versions, the oldest first.
 func (x *export) mixes(window []isa.Text, at records.Addr, n int) []isa.Text {
 	grain := x.code.Arch.Grain(at)
-	cut := func(border int) bool { return border%grain == 0 }
-	quadword := func(border int) bool { return cut(border) && (uint64(at)+uint64(border))%8 == 0 }
+	grained := func(border int) bool { return border%grain == 0 }
+	quadword := func(border int) bool { return grained(border) && (uint64(at)+uint64(border))%8 == 0 }
+	cut := grained
 	switch x.code.Fetch {
 	case cpus.Atomic:
 		cut = quadword
