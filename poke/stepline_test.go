@@ -16,6 +16,10 @@ func TestParseStep(t *testing.T) {
 		switch st.Op {
 		case Write:
 			st.Part = Part(rapid.IntRange(0, len(partNames)-1).Draw(rt, "part"))
+			if st.Part == Bytes {
+				st.Span.From = rapid.Uint8Range(0, 7).Draw(rt, "first byte")
+				st.Span.To = 1 + rapid.Uint8Range(st.Span.From, 7).Draw(rt, "last byte")
+			}
 		case Lock, Unlock:
 			st.Mutex = Mutex(rapid.IntRange(0, NumMutexes-1).Draw(rt, "lock"))
 		case Sync:
