@@ -48,20 +48,15 @@ type CPU struct {
 	Phase Phase
 	Back  Phase // where an interrupt or a trap leads back to
 	Role  Role
-	Off   uint8 // of a site of several instructions: the offset of the one that comes next
 
 	polled bool // looked for interrupts at this border
 	hit    bool // the handler found an entry
 	quiet  bool // owes an answer to a grace period
 	stop   bool // was woken for stop_machine
-	cr3    uint8
 
 	Masked uint16 // calls left with interrupts masked
 	Linger uint16 // steps left before the loaded ops is called
 	Awake  uint16 // calls left before an idle CPU sleeps again, or a way goes on
-
-	way Section // that the CPU is on, AtSite where it is on none
-	at  uint8   // which of its steps comes next
 
 	Synced  Seq      // position of the last synchronisation
 	Promise Promise  // the site's promise when it was fetched
@@ -71,6 +66,11 @@ type CPU struct {
 	Act     isa.Insn // what the trap handler acts as
 	Taken   Taken    // interrupt being handled
 	Quiesce Ticket   // the grace period to answer
+
+	Off uint8 // of a site of several instructions: the offset of the one that comes next
+	cr3 uint8
+	way Section // that the CPU is on, AtSite where it is on none
+	at  uint8   // which of its steps comes next
 }
 
 // Event is what one step amounted to.
