@@ -61,9 +61,14 @@ func ownAxes() axis.Table[Question] {
 	sites := axis.Field("sites", fmt.Sprintf("`list` of numbers of sites, each up to %d", explore.MaxSites),
 		parseCount, func(q *Question) *int { return &q.Sites }, strconv.Itoa)
 	sites.Preset = []string{"2"}
-	workload := axis.Field("workload", "what patchers do: "+"endless, any sites are enabled or disabled, in any order, for ever; "+
-		"once, all are enabled and disabled again", explore.ParseWorkload,
-		func(q *Question) *explore.Workload { return &q.Workload }, explore.Workload.String)
+	workload := axis.Field(
+		"workload",
+		"what patchers do: "+"endless, any sites are enabled or disabled, in any order, for ever; "+
+			"once, all are enabled and disabled again",
+		explore.ParseWorkload,
+		func(q *Question) *explore.Workload { return &q.Workload },
+		explore.Workload.String,
+	)
 	workload.Names, workload.Preset = explore.WorkloadNames(), explore.WorkloadNames()[:1]
 	patchers := axis.Field("patchers", fmt.Sprintf("`number` of patchers, up to %d, that share the sites between them, "+
 		"each with an ops of its own", explore.MaxPatchers), parseCount, func(q *Question) *int { return &q.Patchers },
@@ -78,11 +83,17 @@ func ownAxes() axis.Table[Question] {
 		sites, workload,
 		axis.Bool("preempt", "tasks can be preempted between any two instructions, and go on later, anywhere",
 			func(q *Question) *bool { return &q.Preempt }),
-		axis.Bool("early", "traced code also runs on the way in from user space, before a CPU that rounds left out has caught up",
-			func(q *Question) *bool { return &q.Early }),
+		axis.Bool(
+			"early",
+			"traced code also runs on the way in from user space, before a CPU that rounds left out has caught up",
+			func(q *Question) *bool { return &q.Early },
+		),
 		patchers,
-		axis.Bool("switch", "every site calls one ops throughout and goes over to another, in place of being enabled and disabled",
-			func(q *Question) *bool { return &q.Switch }),
+		axis.Bool(
+			"switch",
+			"every site calls one ops throughout and goes over to another, in place of being enabled and disabled",
+			func(q *Question) *bool { return &q.Switch },
+		),
 	}
 }
 

@@ -50,7 +50,8 @@ type Listed struct{ Kind, Name, What, Source string }
 
 var listColumns = results.Columns[Listed]{
 	{Name: "kind", Cell: func(l Listed) any { return l.Kind },
-		Doc: "protocol, mutation, bug, tracer bug, tracer case, rule, proposal, omitted bug or litmus test; tracers are about who is called"},
+		Doc: "protocol, mutation, bug, tracer bug, tracer case, rule, proposal, omitted bug or litmus test; tracers are " +
+			"about who is called"},
 	{Name: "name", Doc: "as the flags spell it", Cell: func(l Listed) any { return l.Name }},
 	{Name: "what", Doc: "what it is", Cell: func(l Listed) any { return l.What }},
 	{Name: "source", Detail: true, Doc: "where the kernel does it, who has found it, or why it cannot be told",

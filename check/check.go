@@ -133,8 +133,17 @@ func (r *VerdictRow) Covered() string {
 		what = strings.TrimSuffix(r.Model.Code.Traits.Name+" "+r.Protocol+" "+r.Mutation, " ")
 	}
 	c := &r.Coverage
-	line := fmt.Sprintf("%s, cpus %s, sites %d, fetch %s: %d steps of CPUs, %d traps; %d of %d places of plan and path were reached",
-		what, cpus.FormatRoles(r.Model.Roles), len(r.Model.Code.Sites), r.Model.Code.Fetch, c.Steps, c.Traps, c.Places, c.Of)
+	line := fmt.Sprintf(
+		"%s, cpus %s, sites %d, fetch %s: %d steps of CPUs, %d traps; %d of %d places of plan and path were reached",
+		what,
+		cpus.FormatRoles(r.Model.Roles),
+		len(r.Model.Code.Sites),
+		r.Model.Code.Fetch,
+		c.Steps,
+		c.Traps,
+		c.Places,
+		c.Of,
+	)
 	if len(c.Never) > 0 {
 		line += "; never reached: " + strings.Join(c.Never, "; ")
 	}

@@ -282,7 +282,15 @@ func (k *Codec) UnpackTask(w uint64, cpu int) (t Task) {
 	}
 	c := CPU{Site: int32(w >> 3 & (CodecSites - 1))}
 	k.unpackTask(Phase(w&7), w>>(3+bitsSite)<<atPromise, &c)
-	t = Task{Phase: Phase(w & 7), Site: c.Site, Promise: c.Promise, Scratch: c.Scratch, Text: c.Text, Off: c.Off, Ops: c.Ops}
+	t = Task{
+		Phase:   Phase(w & 7),
+		Site:    c.Site,
+		Promise: c.Promise,
+		Scratch: c.Scratch,
+		Text:    c.Text,
+		Off:     c.Off,
+		Ops:     c.Ops,
+	}
 	if owes := w >> (TaskBits - 1 - bitsSender); owes&1 != 0 {
 		t.Owes, t.Quiesce = true, Ticket(int(owes>>1)*k.CPUs+cpu)
 	}

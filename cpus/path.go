@@ -100,9 +100,14 @@ var pathSteps = [numPathSteps]struct {
 		"fetch guard", "fetches the word that guards the site: disarmed, what is fetched behind it is as new", 1 << AtSite,
 	},
 	DoAwaitGuard: {
-		"await guard", "loads the word that guards the site, as data, until it is disarmed; not where it was fetched so", 1 << AtSite,
+		"await guard", "loads the word that guards the site, as data, until it is disarmed; not where it was " +
+			"fetched so", 1 << AtSite,
 	},
-	DoFetch:        {"fetch site", "fetches the site's instruction and executes it: one after the other where it has several", 1 << AtSite},
+	DoFetch: {
+		"fetch site",
+		"fetches the site's instruction and executes it: one after the other where it has several",
+		1 << AtSite,
+	},
 	DoLoadLiteral:  {"load literal", "loads the ops that the site's literal names", 1 << AtSite},
 	DoLookUpDirect: {"look up direct call", "where the site calls the common entry: looks up whom to call", 1 << AtSite},
 	DoCall:         {"call", "calls the ops, or what the site itself calls", 1 << AtSite},
@@ -136,7 +141,8 @@ var pathSteps = [numPathSteps]struct {
 	DoLeave:      {"leave", "says that the CPU is in user space", 1<<OnExit | 1<<OnNMI},
 	DoLeaveAgain: {"leave again", "says so only where the CPU had said it before \"enter\"", 1 << OnNMI},
 	DoLookAtCR3: {
-		"look at cr3", "leaves all but the call and \"sync\" out where the kernel's page tables are loaded already", 1 << OnNMI,
+		"look at cr3", "leaves all but the call and \"sync\" out where the kernel's page tables are loaded " +
+			"already", 1 << OnNMI,
 	},
 	DoLoadKernelCR3: {"load kernel cr3", "loads the kernel's page tables", 1<<OnEntry | 1<<OnNMI},
 	DoLoadUserCR3:   {"load user cr3", "loads the page tables of user space", 1<<OnExit | 1<<OnNMI},

@@ -31,7 +31,12 @@ var variants = [numVariants]struct {
 	in           Section
 	steps        []PathStep
 }{
-	SiteCalls: {"calls", "x86_64: the site's own call says whom; riscv64 until Linux 6.15, by auipc and jalr", AtSite, []PathStep{DoFetch, DoCall}},
+	SiteCalls: {
+		"calls",
+		"x86_64: the site's own call says whom; riscv64 until Linux 6.15, by auipc and jalr",
+		AtSite,
+		[]PathStep{DoFetch, DoCall},
+	},
 	SiteCallOps: {
 		"call-ops", "CALL_OPS: ftrace_caller loads the ops from the literal before the function, " +
 			"arch/arm64/kernel/entry-ftrace.S since Linux 6.3, arch/riscv/kernel/mcount-dyn.S since 6.16", AtSite,

@@ -67,7 +67,11 @@ type Text struct {
 
 // newText starts every site with one version, initial(i), and a literal.
 func newText(n int, initial func(i int) isa.Text, literal uint64) *Text {
-	t := &Text{sites: make([]siteText, n), history: make([]atomic.Pointer[version], n), changes: make([]atomic.Pointer[Change], n)}
+	t := &Text{
+		sites:   make([]siteText, n),
+		history: make([]atomic.Pointer[version], n),
+		changes: make([]atomic.Pointer[Change], n),
+	}
 	for i := range t.sites {
 		s := &t.sites[i]
 		s.seq.Store(1)

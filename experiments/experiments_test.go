@@ -146,7 +146,8 @@ More.
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
 	a, err = squares.Run(ctx, config{}, Lab{})
-	want = "# Experiment squares\n\nHow big is a square?\n\n## Answer\n\n**Cut short:** 0 of 2 rows were finished.\n\n**0 of them**\n\nMore.\n\nNone.\n"
+	want = "# Experiment squares\n\nHow big is a square?\n\n## Answer\n\n**Cut short:** 0 of 2 rows were " +
+		"finished.\n\n**0 of them**\n\nMore.\n\nNone.\n"
 	if got := written(t, a, "report.md"); !errors.Is(err, context.Canceled) || got != want {
 		t.Errorf("%v\n%s", err, got)
 	}

@@ -82,7 +82,8 @@ func (m Machine) check() error {
 
 // Machines is the field --calibration.
 func Machines(to *[]Machine, preset string) *Field {
-	const doc = "`list` of machines that times are modelled of: files, or names, each with @CPUS where it is to have another number of CPUs"
+	const doc = "`list` of machines that times are modelled of: files, or names, each with @CPUS where it is to have " +
+		"another number of CPUs"
 	return List(to, "calibration", preset, doc, FieldKind[Machine]{
 		Names: calibration.Names(), Parse: ParseMachine, Format: Machine.String, Check: Machine.check,
 		NamesFile: func(s string) bool {

@@ -27,10 +27,10 @@ var layoutText string
 // how published figures are shown.
 var layout = template.Must(template.New("report").Funcs(template.FuncMap{
 	"head": head, "row": row, "table": markdown, "join": strings.Join,
-	"thousands": Thousands, "host": func() string {
-		return runtime.GOOS + ", " +
-			runtime.GOARCH
-	}, "size": Size, "pair": couple, "tenth": Tenth, "span": Span, "short": Short, "four": Four, "us": func(ns float64) string { return Four(ns / 1e3) }, "seconds": Seconds, "percent": Percent, "duration": Duration, "fixed": Fixed, "p": P,
+	"host":      func() string { return runtime.GOOS + ", " + runtime.GOARCH },
+	"thousands": Thousands, "size": Size, "pair": couple, "tenth": Tenth, "span": Span, "short": Short,
+	"four": Four, "us": func(ns float64) string { return Four(ns / 1e3) }, "seconds": Seconds,
+	"percent": Percent, "duration": Duration, "fixed": Fixed, "p": P,
 }).Parse(layoutText))
 
 // prose is what an experiment's report.md.tmpl says.

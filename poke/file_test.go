@@ -235,7 +235,8 @@ func TestCompileRefuses(t *testing.T) {
 // what is wrong on the first.
 func TestWrongOnEveryArchitecture(t *testing.T) {
 	_, err := ParseProtocol("my.plan", []byte(steps("Write literal if not literal", "Write tail if not tail")))
-	if want := `my.plan:3: on x86_64: Write literal: a site has no literal (write "Write literal if literal")`; err == nil || err.Error() != want {
+	if want := `my.plan:3: on x86_64: Write literal: a site has no literal (write "Write literal if literal")`; err == nil ||
+		err.Error() != want {
 		t.Errorf("%v, want %s", err, want)
 	}
 }
@@ -260,7 +261,8 @@ func TestParseAccepts(t *testing.T) {
 		"published by nobody's need": steps("Publish", "Write word", "Unpublish", "WaitHandlers"),
 		"a stop for each patch":      steps("for each patch", "StopMachine", "Write word", "Resume", "end"),
 		"everything at once": lines("name: x", "batching: single", "layout: pair", "once before:",
-			"Lock cpu_hotplug_lock", "every batch:", "for each patch", "Map", "Write word", "end", "SynchronizeRCU", "once after:", "GracePeriod", "Unlock cpu_hotplug_lock"),
+			"Lock cpu_hotplug_lock", "every batch:", "for each "+
+				"patch", "Map", "Write word", "end", "SynchronizeRCU", "once after:", "GracePeriod", "Unlock cpu_hotplug_lock"),
 		"written once": lines("name: x", "once before:", "Write word"),
 		"sections in any order": lines("name: x", "once after:", "Resume", "every batch:", "Write word", "once before:",
 			"StopMachine"),
@@ -292,18 +294,36 @@ func TestHeaders(t *testing.T) {
 
 // TestPlanOfFile is a plan with everything in it, step by step.
 func TestPlanOfFile(t *testing.T) {
-	p := parse(t, "my.plan", []byte(lines("name: x",
-		"once before:", "Lock text_mutex",
-		"every batch:", "Publish", "Write breakpoint", "Sync 1 lazy", "for each patch", "Map", "Write word", "Fence if stores-buffered and not tail", "end",
-		"GracePeriod if tail", "Unpublish", "Clear", "Sync 2",
-		"once after:", "SynchronizeRCU", "Unlock text_mutex")))
+	p := parse(t, "my.plan", []byte(lines(
+		"name: x",
+		"once before:",
+		"Lock text_mutex",
+		"every batch:",
+		"Publish",
+		"Write breakpoint",
+		"Sync 1 lazy",
+		"for each patch",
+		"Map",
+		"Write word",
+		"Fence if stores-buffered and not tail",
+		"end",
+		"GracePeriod if tail",
+		"Unpublish",
+		"Clear",
+		"Sync 2",
+		"once after:",
+		"SynchronizeRCU",
+		"Unlock text_mutex",
+	)))
 	want := map[string]string{
 		"x86_64": "Verify 0..2; Lock text_mutex; " +
-			"Publish 0..1; Write breakpoint 0..1; Sync 1 lazy; Map 0; Write word 0; Map 1; Write word 1; GracePeriod; Unpublish; Clear; Sync 2; " +
+			"Publish 0..1; Write breakpoint 0..1; Sync 1 lazy; Map 0; Write word 0; Map 1; Write word 1; GracePeriod; " +
+			"Unpublish; Clear; Sync 2; " +
 			"Publish 2; Write breakpoint 2; Sync 1 lazy; Map 2; Write word 2; GracePeriod; Unpublish; Clear; Sync 2; " +
 			"SynchronizeRCU; Unlock text_mutex; GracePeriod",
 		"arm64": "Verify 0..2; Lock text_mutex; " +
-			"Publish 0..1; Write breakpoint 0..1; Sync 1 lazy; Map 0; Write word 0; Fence; Map 1; Write word 1; Fence; Unpublish; Clear; Sync 2; " +
+			"Publish 0..1; Write breakpoint 0..1; Sync 1 lazy; Map 0; Write word 0; Fence; Map 1; Write word 1; Fence; " +
+			"Unpublish; Clear; Sync 2; " +
 			"Publish 2; Write breakpoint 2; Sync 1 lazy; Map 2; Write word 2; Fence; Unpublish; Clear; Sync 2; " +
 			"SynchronizeRCU; Unlock text_mutex; GracePeriod",
 	}
@@ -326,7 +346,8 @@ func TestMutationsOfFiles(t *testing.T) {
 		want string
 	}{
 		{steps("Publish", "Write breakpoint", "Write head", "Sync 3", "Unpublish", "WaitHandlers"),
-			"[drop-sync-3 drop-sync-3-no-recheck no-breakpoint unsorted-batch overfull-batch shifted-batch early-release no-grace-period]"},
+			"[drop-sync-3 drop-sync-3-no-recheck no-breakpoint unsorted-batch overfull-batch shifted-batch early-release " +
+				"no-grace-period]"},
 		// Without a head to be written, nothing would take the batch away.
 		{steps("Publish", "Write breakpoint", "Sync 1", "Write word", "Unpublish", "WaitHandlers"),
 			"[drop-sync-1 no-breakpoint late-publish unsorted-batch overfull-batch shifted-batch no-grace-period]"},

@@ -19,10 +19,20 @@ func FuzzParseProtocol(f *testing.F) {
 	for _, sh := range ShippedPlans() {
 		f.Add(sh.Text)
 	}
-	f.Add([]byte("name: x\r\nevery batch:\n for each patch\nMap\nWrite word if not tail and literal\nend\nonce after:\nLock text_mutex\nUnlock text_mutex"))
+	f.Add(
+		[]byte(
+			"name: x\r\nevery batch:\n for each patch\nMap\nWrite word if not tail and literal\nend\nonce after:\nLock " +
+				"text_mutex\nUnlock text_mutex",
+		),
+	)
 	f.Add([]byte("\ufeffname: \xff"))
-	f.Add([]byte("name: both\nevery batch:\nPublish\nWrite breakpoint\nUnpublish\nWaitHandlers\nonce after:\nWrite word\n" + DefaultPath() +
-		"entry:\ncall a site\nenter\ncatch up"))
+	f.Add(
+		[]byte(
+			"name: both\nevery batch:\nPublish\nWrite breakpoint\nUnpublish\nWaitHandlers\nonce after:\nWrite " +
+				"word\n" + DefaultPath() +
+				"entry:\ncall a site\nenter\ncatch up",
+		),
+	)
 	f.Fuzz(func(t *testing.T, src []byte) {
 		p, err := ParseProtocol("f.plan", src)
 		if err != nil {

@@ -65,7 +65,8 @@ func TestFilePathRefused(t *testing.T) {
 		{"site:\nfetch site\nif tail\ncall", `6: "if": no step before it`},
 		{"site:\nfetch site\ncall if tall", `6: condition "tall": not one of`},
 		{"site:\nfetch site", `5: site: want it to end with "call"`},
-		{"site:\nfetch site\nfetch site\ncall", `6: site: fetch site: out of its order: want the ops or a guard or neither, the fetch`},
+		{"site:\nfetch site\nfetch " +
+			"site\ncall", `6: site: fetch site: out of its order: want the ops or a guard or neither, the fetch`},
 		{"handler:\nlook up\nact\nmiss:", `7: "miss:": nothing in it: want a step a line below it`},
 		{"handler: act", `4: "act": want nothing behind "handler:": steps begin on the next line`},
 		{"handler:\ntake reference\nlook up\nact",

@@ -13,16 +13,19 @@ var protocols = []*Protocol{
 	{
 		Name:    "breakpoint",
 		Summary: "three phases behind breakpoints, three rounds a batch",
-		Source:  "text_poke_bp_batch, arch/x86/kernel/alternative.c, Linux 5.6 to 6.15; smp_text_poke_batch_finish since 6.16",
-		Traps:   true,
-		open:    nothing, batch: threePhases, close: nothing,
+		Source: "text_poke_bp_batch, arch/x86/kernel/alternative.c, Linux 5.6 to 6.15; smp_text_poke_batch_finish since " +
+			"6.16",
+		Traps: true,
+		open:  nothing, batch: threePhases, close: nothing,
 	},
 	{
-		Name:    "breakpoint-lazy",
-		Summary: "three phases behind breakpoints; rounds leave out CPUs in user space, which catch up when they next enter the kernel",
-		Source:  "Schneider, \"context_tracking,x86: Defer some IPIs until a user->kernel transition\", v7, linux-kernel, November 2025; not merged, and v8 and v9 do otherwise",
-		Traps:   true,
-		open:    nothing, batch: lazily(threePhases), close: nothing,
+		Name: "breakpoint-lazy",
+		Summary: "three phases behind breakpoints; rounds leave out CPUs in user space, which catch up when they next " +
+			"enter the kernel",
+		Source: "Schneider, \"context_tracking,x86: Defer some IPIs until a user->kernel transition\", v7, " +
+			"linux-kernel, November 2025; not merged, and v8 and v9 do otherwise",
+		Traps: true,
+		open:  nothing, batch: lazily(threePhases), close: nothing,
 	},
 	{
 		Name:     "word",

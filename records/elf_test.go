@@ -251,7 +251,8 @@ func TestELFErrors(t *testing.T) {
 		{"10 bytes", good[:10], Options{}, "ELF file cut short"},
 		{"cut short", good[:100], Options{}, "ELF file cut short or malformed: EOF"},
 		{"nothing patchable", x86File(t, elf.ET_EXEC, func(b *elfBuild) { b.text(0x1000, make([]byte, 8)) }), Options{},
-			"lists no patchable functions: no section __mcount_loc or __patchable_function_entries and no symbol __start_mcount_loc (compile with -fpatchable-function-entry)"},
+			"lists no patchable functions: no section __mcount_loc or __patchable_function_entries and no symbol " +
+				"__start_mcount_loc (compile with -fpatchable-function-entry)"},
 		{"odd size", x86File(t, elf.ET_EXEC, func(b *elfBuild) {
 			b.section(elfSec{name: secMcount, kind: elf.SHT_PROGBITS, data: make([]byte, 12)})
 		}), Options{}, `section "__mcount_loc": 12 bytes, not a multiple of 8`},

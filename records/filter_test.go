@@ -15,7 +15,8 @@ import (
 func filterTable(t testing.TB) *Table {
 	t.Helper()
 	var recs []Raw
-	for i, n := range strings.Fields("vfs_read vfs_write tcp_ack mutex_lock lock_page page_end a.b [x] ext4_read:ext4 ext4_lock:ext4 loop_end:loop tun:8021q") {
+	for i, n := range strings.Fields("vfs_read vfs_write tcp_ack mutex_lock lock_page page_end a.b [x] ext4_read:ext4 " +
+		"ext4_lock:ext4 loop_end:loop tun:8021q") {
 		sym, mod, _ := strings.Cut(n, ":")
 		recs = append(recs, Raw{Addr(0x1000 + 16*i), sym, mod})
 	}
@@ -229,7 +230,19 @@ func TestGlobAgainstTwin(t *testing.T) {
 // TestFilterAgainstTwin compares a whole filter with a loop over sets of names.
 func TestFilterAgainstTwin(t *testing.T) {
 	tab := filterTable(t)
-	exprs := []string{"vfs_*", "!*read", ":mod:ext4", "!:mod:*", "*lock*", "!tcp_ack", "*:mod:!loop", "*end", "!*", "3", "!9"}
+	exprs := []string{
+		"vfs_*",
+		"!*read",
+		":mod:ext4",
+		"!:mod:*",
+		"*lock*",
+		"!tcp_ack",
+		"*:mod:!loop",
+		"*end",
+		"!*",
+		"3",
+		"!9",
+	}
 	rapid.Check(t, func(t *rapid.T) {
 		seq := rapid.SliceOfN(rapid.SampledFrom(exprs), 0, 6).Draw(t, "filter")
 		f, err := ParseFilter(seq)
@@ -264,7 +277,10 @@ func TestUnmatched(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if got, want := f.Unmatched(filterTable(t)), []string{"nosuch_*", "!alsonot", ":mod:xfs", "4711"}; !slices.Equal(got, want) {
+	if got, want := f.Unmatched(filterTable(t)), []string{"nosuch_*", "!alsonot", ":mod:xfs", "4711"}; !slices.Equal(
+		got,
+		want,
+	) {
 		t.Errorf("%q, want %q", got, want)
 	}
 }

@@ -175,8 +175,15 @@ func (k *kallsyms) resolve(b *builder) error {
 			var ok bool
 			if b.addrs[i], ok = k.unnamed(c.unnamed()); !ok {
 				b.line = b.lineOf(i)
-				return b.fail(quoted("symbol", key.symbol),
-					fmt.Sprintf("listed more often than %s has text symbols of that name, %d, and there is no room for another function before the next symbol", k.file, len(c.addrs)))
+				return b.fail(
+					quoted("symbol", key.symbol),
+					fmt.Sprintf(
+						"listed more often than %s has text symbols of that name, %d, and there is no room for another function "+
+							"before the next symbol",
+						k.file,
+						len(c.addrs),
+					),
+				)
 			}
 			continue
 		}

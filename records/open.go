@@ -102,8 +102,14 @@ func unknownSource(src string, err error) error {
 	if near := spelling.Nearest(src, names); near != "" {
 		hint = fmt.Sprintf("did you mean %s? ", near)
 	}
-	return fmt.Errorf("records %q: no such file and no such table; %sbuilt-in tables are %s, generated ones start with %s (%w)",
-		src, hint, strings.Join(names, ", "), genPrefix, err)
+	return fmt.Errorf(
+		"records %q: no such file and no such table; %sbuilt-in tables are %s, generated ones start with %s (%w)",
+		src,
+		hint,
+		strings.Join(names, ", "),
+		genPrefix,
+		err,
+	)
 }
 
 // Read makes a table from a stream. The content tells what it is, possibly

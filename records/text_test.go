@@ -12,7 +12,8 @@ import (
 	"github.com/google/go-cmp/cmp"
 )
 
-const addrsText = "ffffffff81002014 a\nffffffff81002064 b\nffffffffc0203014 m1 [ext4]\nffffffffc0203044 m2 [ext4]\nffffffffc0100014 o [loop]\n"
+const addrsText = "ffffffff81002014 a\nffffffff81002064 b\nffffffffc0203014 m1 [ext4]\nffffffffc0203044 m2 " +
+	"[ext4]\nffffffffc0100014 o [loop]\n"
 
 var addrsRaws = []Raw{
 	{0xffffffff81002014, "a", ""}, {0xffffffff81002064, "b", ""},

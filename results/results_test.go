@@ -206,8 +206,9 @@ func TestExactTexts(t *testing.T) {
 		}
 	}
 	for f, want := range map[Format]string{
-		FormatCSV:  "a,b_ns\n\"x,\"\"y\"\" <&>\",0.25\n,5\ntrue,\n",
-		FormatJSON: "[\n{\"a\":\"x,\\\"y\\\" <&>\",\"b_ns\":0.25},\n{\"a\":null,\"b_ns\":5},\n{\"a\":true,\"b_ns\":null}\n]\n",
+		FormatCSV: "a,b_ns\n\"x,\"\"y\"\" <&>\",0.25\n,5\ntrue,\n",
+		FormatJSON: "[\n{\"a\":\"x,\\\"y\\\" " +
+			"<&>\",\"b_ns\":0.25},\n{\"a\":null,\"b_ns\":5},\n{\"a\":true,\"b_ns\":null}\n]\n",
 	} {
 		var b bytes.Buffer
 		if err := Write(&b, f, tab); err != nil {

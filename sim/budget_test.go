@@ -135,10 +135,12 @@ func TestParseBudget(t *testing.T) {
 	for text, want := range map[string]string{
 		"isolatd=0": `budget "isolatd=0": not one of isolated, burst, ipis, traps, lost, update, stolen; did you mean isolated?`,
 		"":          "not one of", "=": "not one of", "ipis": `budget "ipis": want a whole number from 0, such as ipis=5`,
-		"ipis=": "want a whole number", "ipis=-1": "want a whole number", "ipis=1.5": "want a whole number", "ipis=5/ms": "want a whole number",
+		"ipis=": "want a whole number", "ipis=-1": "want a whole number", "ipis=1.5": "want a whole " +
+			"number", "ipis=5/ms": "want a whole number",
 		"ipis=99999999999999999999": "want a whole number", "ipis=9007199254740993": "want a whole number",
 		"burst=5": "such as burst=5/ms", "burst=5/s": "such as burst=5/ms", "burst=/ms": "such as burst=5/ms",
-		"update=5": "want a time with its unit, such as update=2ms", "update=-5ms": "want a time", "update=NaN": "want a time",
+		"update=5": "want a time with its unit, such as " +
+			"update=2ms", "update=-5ms": "want a time", "update=NaN": "want a time",
 		"ipis=1,ipis=2": `budget "ipis=2": ipis is limited twice`,
 	} {
 		if b, err := ParseBudget(strings.Split(text, ",")); err == nil || !strings.Contains(err.Error(), want) {

@@ -116,8 +116,17 @@ func (j *Job) Warnings() (out []string) {
 			j.Table.Name(), arch, j.skipped, j.skipped+len(j.queue)))
 	}
 	if j.protocol.OneStore && j.torn > 0 {
-		out = append(out, fmt.Sprintf("protocol %s relies on one store replacing a whole site, and on %s that is not so for %d of %d sites: CPUs may fetch mixtures",
-			j.Protocol, arch, j.torn, len(j.queue)))
+		out = append(
+			out,
+			fmt.Sprintf(
+				"protocol %s relies on one store replacing a whole site, and on %s that is not so for %d of %d sites: CPUs may "+
+					"fetch mixtures",
+				j.Protocol,
+				arch,
+				j.torn,
+				len(j.queue),
+			),
+		)
 	}
 	return out
 }
@@ -126,11 +135,17 @@ func (j *Job) Warnings() (out []string) {
 // a machine may not.
 func (j *Job) nothing() error {
 	if j.Scenario != nil && j.skipped == 0 && len(j.unmatched) == 0 {
-		return fmt.Errorf("scenario %s changes no record that is chosen: engines change records; plan and kernel predict tell what it sends",
-			j.Scenario.Name)
+		return fmt.Errorf(
+			"scenario %s changes no record that is chosen: engines change records; plan and kernel predict tell what it sends",
+			j.Scenario.Name,
+		)
 	}
-	return fmt.Errorf("records %s: nothing to patch: the filter leaves no record that %s can patch (%d refused for their alignment)",
-		j.Table.Name(), j.shape.Traits.Name, j.skipped)
+	return fmt.Errorf(
+		"records %s: nothing to patch: the filter leaves no record that %s can patch (%d refused for their alignment)",
+		j.Table.Name(),
+		j.shape.Traits.Name,
+		j.skipped,
+	)
 }
 
 // at is the address of the i-th record of the queue.

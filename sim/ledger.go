@@ -37,10 +37,14 @@ var LedgerColumns = results.Columns[LedgerRow]{
 	{Name: "ipis", Doc: "interrupts that all other CPUs take together", Cell: func(r LedgerRow) any { return r.ipis }},
 	{Name: "ipis_per_cpu", Detail: true, Doc: "of a total: interrupts that each CPU but the sender takes",
 		Cell: func(r LedgerRow) any { return results.If(r.Total(), r.rounds) }},
-	{Name: "ipis_isolated_max", Detail: true, Doc: "of a total: interrupts that an isolated CPU takes; empty where none is",
+	{
+		Name:   "ipis_isolated_max",
+		Detail: true,
+		Doc:    "of a total: interrupts that an isolated CPU takes; empty where none is",
 		Cell: func(r LedgerRow) any {
 			return results.If(r.Total() && slices.Contains(r.count.Roles, cpus.Isolated), r.rounds)
-		}},
+		},
+	},
 	{Name: "basis", Detail: true, Doc: "how the number is known: counted, source or assumed; plan: by counting the plan",
 		Cell: func(r LedgerRow) any { return results.OrEmpty(r.basis) }},
 	{Name: "source", Detail: true, Doc: "where it stands",

@@ -36,7 +36,10 @@ func newTimed(j *Job, calls timed.Thinning) (*Timed, error) {
 	t := &Timed{job: j, counts: cpus.NewCounts(len(j.Roles))}
 	switch {
 	case j.Calibration == nil && j.Mutation != "":
-		return nil, fmt.Errorf("mutation %s on the timed engine: without a calibration nothing is executed that it could break: name one", j.Mutation)
+		return nil, fmt.Errorf(
+			"mutation %s on the timed engine: without a calibration nothing is executed that it could break: name one",
+			j.Mutation,
+		)
 	case j.Calibration == nil:
 		return t, nil
 	}

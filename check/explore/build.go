@@ -119,7 +119,9 @@ func (s *Setup) validate() error {
 		return errors.New("no CPU")
 	case slices.ContainsFunc(s.Roles, func(r cpus.Role) bool { return !r.Valid() }):
 		return errors.New("a CPU has a role that there is not")
-	case int(s.Fetch) >= len(cpus.FetchNames()), int(s.Lookup) >= len(int3.LookupNames()), int(s.Refs) >= len(int3.RefsNames()):
+	case int(s.Fetch) >= len(cpus.FetchNames()),
+		int(s.Lookup) >= len(int3.LookupNames()),
+		int(s.Refs) >= len(int3.RefsNames()):
 		return errors.New("a fetch model, a lookup or a kind of references that there is not")
 	}
 	return nil

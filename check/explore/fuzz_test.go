@@ -31,7 +31,8 @@ func FuzzTrace(f *testing.F) {
 		f.Fatal(err)
 	}
 	f.Add(whole)
-	f.Add([]byte(`{"format":1,"model":["x"],"steps":[{"do":"u0.7"},{"do":"b3"},{"do":"c255:1,2"},{"do":"d0.9"},{"do":"t1"},{"do":"k1"}]}`))
+	f.Add([]byte(`{"format":1,"model":["x"],"steps":[` +
+		`{"do":"u0.7"},{"do":"b3"},{"do":"c255:1,2"},{"do":"d0.9"},{"do":"t1"},{"do":"k1"}]}`))
 	f.Fuzz(func(t *testing.T, b []byte) {
 		trace, err := parseTrace(b)
 		if err != nil {

@@ -54,17 +54,22 @@ type littleMachine struct {
 
 // protocolSteps are the kernel's, in order (smp_text_poke_batch_finish,
 // arch/x86/kernel/alternative.c, Linux 6.16); "each" is one access a site.
-const protocolSteps = "each verify;publish;each breakpoint;round 1;each tail;round 2;each head;round 3;unpublish;drain;clear;each promise"
+const protocolSteps = "each verify;publish;each breakpoint;round 1;each tail;round 2;each head;round " +
+	"3;unpublish;drain;clear;each promise"
 
 // mutated are the steps with a defect.
 var mutated = map[string]string{
-	"":              protocolSteps,
-	"drop-sync-1":   strings.Replace(protocolSteps, "round 1;", "", 1),
-	"drop-sync-2":   strings.Replace(protocolSteps, "round 2;", "", 1),
-	"drop-sync-3":   strings.Replace(protocolSteps, "round 3;", "", 1),
-	"late-publish":  strings.NewReplacer("publish;each breakpoint;round 1;", "each breakpoint;round 1;publish;").Replace(protocolSteps),
-	"early-release": strings.NewReplacer("each head;round 3;unpublish;drain;clear;", "unpublish;drain;clear;each head;round 3;").Replace(protocolSteps),
-	"no-breakpoint": strings.NewReplacer("each breakpoint", "each word", "each tail;", "", "each head;", "").Replace(protocolSteps),
+	"":            protocolSteps,
+	"drop-sync-1": strings.Replace(protocolSteps, "round 1;", "", 1),
+	"drop-sync-2": strings.Replace(protocolSteps, "round 2;", "", 1),
+	"drop-sync-3": strings.Replace(protocolSteps, "round 3;", "", 1),
+	"late-publish": strings.NewReplacer("publish;each breakpoint;round 1;", "each breakpoint;round 1;publish;").
+		Replace(protocolSteps),
+	"early-release": strings.NewReplacer("each head;round 3;unpublish;drain;clear;", "unpublish;drain;clear;each "+
+		"head;round 3;").
+		Replace(protocolSteps),
+	"no-breakpoint": strings.NewReplacer("each breakpoint", "each word", "each tail;", "", "each head;", "").
+		Replace(protocolSteps),
 }
 
 // littleSearch closes the states of n sites and CPUs.

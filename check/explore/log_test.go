@@ -156,7 +156,12 @@ func checkLog(rt *rapid.T, t *testing.T, fetch cpus.Fetch) (dropped int) {
 	}
 	m.Code.Sites[1] += records.Addr(rapid.IntRange(0, 7).Draw(rt, "at"))
 	few := rapid.IntRange(2, 4).Draw(rt, "texts")
-	a := &annals{m: m, synced: make([]int, len(m.Roles)), promise: make([]promise, 2), met: make([]promise, 3*len(m.Roles))}
+	a := &annals{
+		m:       m,
+		synced:  make([]int, len(m.Roles)),
+		promise: make([]promise, 2),
+		met:     make([]promise, 3*len(m.Roles)),
+	}
 	for site := range m.texts {
 		m.texts[site] = nil
 		for len(m.texts[site]) < few {
@@ -174,7 +179,8 @@ func checkLog(rt *rapid.T, t *testing.T, fetch cpus.Fetch) (dropped int) {
 	for range rapid.IntRange(1, 60).Draw(rt, "steps") {
 		cpu, site := rapid.IntRange(0, 2).Draw(rt, "cpu"), min(rapid.IntRange(0, 3).Draw(rt, "site")/3, 1)
 		text := rapid.SampledFrom(m.texts[site]).Draw(rt, "text")
-		do := rapid.SampledFrom([]string{"store", "store", "store", "store", "store", "sync", "settle", "meet"}).Draw(rt, "do")
+		do := rapid.SampledFrom([]string{"store", "store", "store", "store", "store", "sync", "settle", "meet"}).
+			Draw(rt, "do")
 		if do == "settle" && a.promise[site].made { // who promises anew has taken back first
 			do = "take back"
 		}

@@ -118,7 +118,10 @@ func (m *Model) checkSizes() error {
 	case n < 1 || n > MaxCPUs:
 		return fmt.Errorf("%d CPUs: every interleaving can be explored of 1 to %d", n, MaxCPUs)
 	case slices.Contains(m.Roles, cpus.Offline) && !m.Code.Path.ComesUp():
-		return fmt.Errorf("an offline CPU takes no part: leave it out, or say how it comes online (section %q of the path)", cpus.OnUp)
+		return fmt.Errorf(
+			"an offline CPU takes no part: leave it out, or say how it comes online (section %q of the path)",
+			cpus.OnUp,
+		)
 	}
 	switch n := len(m.Code.Sites); {
 	case n < 1 || n > MaxSites:

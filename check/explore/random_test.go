@@ -103,8 +103,9 @@ func leadOtherwise(t *rapid.T, m *Model) *Model {
 	}
 	code.Path = handleOtherwise(t, code.Path)
 	return &Model{
-		Code: &code, Roles: m.Roles, Programs: slices.Clone(m.Programs), Initial: m.Initial, Literals: m.Literals, NopOps: m.NopOps,
-		Attached: m.Attached, Lookup: m.Lookup, Refs: m.Refs, Slots: m.Slots, Filling: m.Filling, Preempt: m.Preempt, SameSites: m.SameSites,
+		Code: &code, Roles: m.Roles, Programs: slices.Clone(m.Programs), Initial: m.Initial, Literals: m.Literals,
+		NopOps: m.NopOps, Attached: m.Attached, Lookup: m.Lookup, Refs: m.Refs, Slots: m.Slots, Filling: m.Filling,
+		Preempt: m.Preempt, SameSites: m.SameSites,
 	}
 }
 

@@ -150,8 +150,20 @@ func TestReductionsOnEditedPlans(t *testing.T) {
 		verdict, wrong := agree(t, m)
 		verdicts[verdict]++
 		if wrong != "" {
-			rt.Errorf("%s\ntextpoke check --arch %s --plan random.plan --cpus %s --sites %d --fetch %s --refs %s --lookup %s --workload %s%s\n%s",
-				wrong, a.Traits().Name, cpus.FormatRoles(s.Roles), s.Sites, s.Fetch, s.Refs, s.Lookup, s.Workload, s.extras(), text)
+			rt.Errorf(
+				"%s\ntextpoke check --arch %s --plan random.plan --cpus %s --sites %d --fetch %s --refs %s --lookup %s "+
+					"--workload %s%s\n%s",
+				wrong,
+				a.Traits().Name,
+				cpus.FormatRoles(s.Roles),
+				s.Sites,
+				s.Fetch,
+				s.Refs,
+				s.Lookup,
+				s.Workload,
+				s.extras(),
+				text,
+			)
 		}
 	})
 	t.Logf("%v", verdicts)

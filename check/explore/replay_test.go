@@ -126,9 +126,10 @@ func TestReplayRefuses(t *testing.T) {
 	trace := explore(t, s, Options{}).Trace
 	last := len(trace.Steps) - 1
 	for want, damage := range map[string]func(*Trace){
-		"the trace has no steps":                            func(t *Trace) { t.Steps = nil },
-		"step 3, p0: 0 sites: want 2":                       func(t *Trace) { t.Steps[2].Sites = nil },
-		"step 3, p0: 4 sites: want 2":                       func(t *Trace) { t.Steps[2].Sites = slices.Repeat(t.Steps[2].Sites, 2) },
+		"the trace has no steps":      func(t *Trace) { t.Steps = nil },
+		"step 3, p0: 0 sites: want 2": func(t *Trace) { t.Steps[2].Sites = nil },
+		"step 3, p0: 4 sites: " +
+			"want 2": func(t *Trace) { t.Steps[2].Sites = slices.Repeat(t.Steps[2].Sites, 2) },
 		"step 3, p0: 3 CPUs: want 2":                        func(t *Trace) { t.Steps[2].CPUs = make([]string, 3) },
 		"step 3, p0: site 1: what 0 CPUs may fetch: want 2": func(t *Trace) { t.Steps[2].Sites[1].Fetch = nil },
 		fmt.Sprintf("step %d, %s: violation: %q, the trace says %q", last, trace.Steps[last-1].Do, "",

@@ -44,7 +44,10 @@ var kinds = [...]struct {
 	word  string
 }{
 	{Registers, "registers of cpu"}, {Mail, "mailbox of cpu"}, {Parked, "task parked by cpu"}, {Text, "text of site"},
-	{Literal, "literal of site"}, {Promised, "promise of site"}, {Changing, "update of site"}, {Place, "program of patcher"},
+	{
+		Literal,
+		"literal of site",
+	}, {Promised, "promise of site"}, {Changing, "update of site"}, {Place, "program of patcher"},
 	{Answers, "answers to patcher"}, {Operations, "ops"}, {Batch, "published batch"}, {References, "shared references"},
 	{Arrived, "count of CPUs that stand still"}, {Stopping, "stopped machine"}, {Locks, "locks"},
 	{Window, "mapped page"}, {Flag, "flag"}, {Stores, "count of stores"},

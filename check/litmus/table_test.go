@@ -186,9 +186,12 @@ func TestCatalogue(t *testing.T) {
 // TestOrderOfData asks the best known tests of data alone: what each family
 // keeps in order without code being involved.
 func TestOrderOfData(t *testing.T) {
-	const mp = "data x\ndata y\nthread p\nwrite x 1\n%\nwrite y 1\nthread q\na = read y\n%\nb = read x\noutcome q:a=1 q:b=0\n"
-	const sb = "data x\ndata y\nthread p\nwrite x 1\n%\na = read y\nthread q\nwrite y 1\n%\nb = read x\noutcome p:a=0 q:b=0\n"
-	const lb = "data x\ndata y\nthread p\na = read x\n%\nwrite y 1\nthread q\nb = read y\n%\nwrite x 1\noutcome p:a=1 q:b=1\n"
+	const mp = "data x\ndata y\nthread p\nwrite x 1\n%\nwrite y 1\nthread q\na = read y\n%\nb = read x\noutcome q:a=1 " +
+		"q:b=0\n"
+	const sb = "data x\ndata y\nthread p\nwrite x 1\n%\na = read y\nthread q\nwrite y 1\n%\nb = read x\noutcome p:a=0 " +
+		"q:b=0\n"
+	const lb = "data x\ndata y\nthread p\na = read x\n%\nwrite y 1\nthread q\nb = read y\n%\nwrite x 1\noutcome p:a=1 " +
+		"q:b=1\n"
 	for _, c := range []struct {
 		shape, first, second, class string
 		want                        Verdict

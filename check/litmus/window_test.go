@@ -190,7 +190,8 @@ func stepOnce(t *testing.T, m *cpus.Machine, code *cpus.Code, ch cpus.Chooser, o
 
 // TestWindowVerdicts: a handful by hand, of each kind of synchronisation.
 func TestWindowVerdicts(t *testing.T) {
-	const flag = "test t\nsite a 0\ndata f\nthread w\nstore a 1\n%\nwrite f 1\nthread c\nr = read f\n%\ns = exec a\noutcome c:r=1 c:s=0\nexpect none "
+	const flag = "test t\nsite a 0\ndata f\nthread w\nstore a 1\n%\nwrite f 1\nthread c\nr = read f\n%\ns = exec " +
+		"a\noutcome c:r=1 c:s=0\nexpect none "
 	for _, c := range []struct {
 		writer, reader, class string
 		want                  Verdict

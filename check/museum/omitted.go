@@ -73,7 +73,8 @@ var omitted = []Omitted{
 		"ops are called through sites only: there is no list of them that anybody walks",
 	},
 	{
-		"crossing-literal", "C24", "literals of functions that GCC does not align when it optimises for size (b3f11af9b2ce, 6.3)",
+		"crossing-literal", "C24", "literals of functions that GCC does not align when it optimises for size " +
+			"(b3f11af9b2ce, 6.3)",
 		"no kernel called through one: such sites were refused from the first version on, and the warnings were reported; " +
 			"literal-misaligned is the case of what that prevents",
 	},

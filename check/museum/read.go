@@ -20,7 +20,19 @@ const (
 )
 
 var (
-	caseHeaders  = []string{"name", "number", "title", "versions", "source", "story", "fix", "breaks", "otherwise", "rests", "about"}
+	caseHeaders = []string{
+		"name",
+		"number",
+		"title",
+		"versions",
+		"source",
+		"story",
+		"fix",
+		"breaks",
+		"otherwise",
+		"rests",
+		"about",
+	}
 	caseSections = append([]string{machineSection, textSection, patchSection, patcherSection}, cpus.SectionNames()...)
 )
 

@@ -93,7 +93,12 @@ func (w *writer) never(p cpus.Property, branches []branch) Obligation {
 	for _, o := range w.outcomes(branches) {
 		ways = append(ways, w.guardOf(&o))
 	}
-	return Obligation{Name: "never-" + slug(string(p)), About: "no view allows a step that breaks this: " + string(p), Fires: true,
-		head: w.head, guard: fmt.Sprintf("(assert %s)\n", w.everyPair(func(c, s string) string { return inView("", c, s) })),
-		goal: fmt.Sprintf("(assert %s)\n", disj(ways))}
+	return Obligation{
+		Name:  "never-" + slug(string(p)),
+		About: "no view allows a step that breaks this: " + string(p),
+		Fires: true,
+		head:  w.head,
+		guard: fmt.Sprintf("(assert %s)\n", w.everyPair(func(c, s string) string { return inView("", c, s) })),
+		goal:  fmt.Sprintf("(assert %s)\n", disj(ways)),
+	}
 }

@@ -102,7 +102,8 @@ var breaks = map[string]map[string]string{
 	"x86_64": {
 		"drop-sync-1": "torn-fetch", "drop-sync-2": "torn-fetch", "drop-sync-3": "unhandled-breakpoint",
 		"drop-sync-3-no-recheck": "unhandled-breakpoint", "no-breakpoint": "torn-fetch",
-		"late-publish": "unhandled-breakpoint", "unsorted-batch": "", "overfull-batch": "overflow", "shifted-batch": "wrong-instruction",
+		"late-publish": "unhandled-breakpoint", "unsorted-batch": "", "overfull-batch": "overflow",
+		"shifted-batch": "wrong-instruction",
 		"early-release": "unhandled-breakpoint", "no-grace-period": "use-after-free",
 	},
 	"arm64": {

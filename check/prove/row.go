@@ -114,7 +114,8 @@ var Columns = results.Columns[*Row]{
 	{Name: "preempt", Doc: "whether tasks can be preempted between any two instructions",
 		Cell: func(r *Row) any { return r.Preempt }},
 	{Name: "verdict", Cell: func(r *Row) any { return string(r.Verdict) },
-		Doc: "proved: nothing can break, however many CPUs, sites and updates; refuted: something does, on the machine of so " +
+		Doc: "proved: nothing can break, however many CPUs, sites and updates; refuted: something does, on the machine " +
+			"of so " +
 			"many CPUs and sites; unproved: neither is known"},
 	{Name: "condition", Doc: "what is not proved: the property and the step, or what no view can tell",
 		Cell: func(r *Row) any { return results.OrEmpty(r.Condition) }},
@@ -130,8 +131,12 @@ var Columns = results.Columns[*Row]{
 	{Name: "obligations", Doc: "scripts that the solver has refuted, or that were written",
 		Cell: func(r *Row) any { return results.If(r.Obligations > 0, r.Obligations) }},
 	{Name: "solver", Doc: "who was asked", Cell: func(r *Row) any { return r.Solver }},
-	{Name: "cutoff", Doc: "with --cutoff: verdict and CPUs of the machine of one site that stands for every larger one; none, and " +
-		"the conditions that fail, where there is no such machine", Cell: func(r *Row) any { return results.OrEmpty(r.Cutoff) }},
+	{
+		Name: "cutoff",
+		Doc: "with --cutoff: verdict and CPUs of the machine of one site that stands for every larger one; none, and " +
+			"the conditions that fail, where there is no such machine",
+		Cell: func(r *Row) any { return results.OrEmpty(r.Cutoff) },
+	},
 }
 
 // number is any where that is proved, and that of the counterexample where there is one.

@@ -141,7 +141,9 @@ func (m *machine) left(b branch, it item) []branch {
 			arrived = arrived.union(only(uint8(i)))
 		}
 	}
-	b.onSite, b.broken, b.why = true, cpus.BrokenSite, "the update is over and left this instead of "+want.Format(m.code.Len)
+	b.onSite, b.broken, b.why = true, cpus.BrokenSite, "the update is over and left this instead of "+want.Format(
+		m.code.Len,
+	)
 	b.when = append(slices.Clone(b.when), cond{own, []test{{role, ofUpdate.covers()}}},
 		cond{own, []test{{text, wrong}}}, cond{own, []test{{waiting, arrived}}})
 	return []branch{b}

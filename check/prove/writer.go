@@ -65,7 +65,10 @@ func newWriter(c *closure, f form, inv []cube) *writer {
 		line("(declare-fun %s (%s) %s)", a, params(a), sortOf(a))
 	}
 	line("(declare-fun at (Cpu) Site)")
-	line("(declare-const c0 Cpu)\n(declare-const s0 Site)\n(declare-const c1 Cpu)\n(declare-const s1 Site)\n(declare-const c9 Cpu)")
+	line(
+		"(declare-const c0 Cpu)\n(declare-const s0 Site)\n(declare-const c1 Cpu)\n(declare-const s1 " +
+			"Site)\n(declare-const c9 Cpu)",
+	)
 	w.tables(line)
 	w.invariant(line, "V", inv)
 	w.invariant(line, "W", w.elsewhereCubes(inv))
@@ -282,7 +285,13 @@ func (w *writer) step(name string, branches []branch) Obligation {
 		at = "(ite (= c c0) s0 (at c))"
 	}
 	fmt.Fprintf(&b, "(define-fun at-next ((c Cpu)) Site %s)\n", at)
-	return Obligation{Name: "step-" + slug(name), Step: name, About: "every view behind this step is one of the views: " + name,
-		Fires: w.fired[name], head: w.head, guard: b.String(),
-		goal: fmt.Sprintf("(assert (not %s))\n", inView("-next", "c1", "s1"))}
+	return Obligation{
+		Name:  "step-" + slug(name),
+		Step:  name,
+		About: "every view behind this step is one of the views: " + name,
+		Fires: w.fired[name],
+		head:  w.head,
+		guard: b.String(),
+		goal:  fmt.Sprintf("(assert (not %s))\n", inView("-next", "c1", "s1")),
+	}
 }

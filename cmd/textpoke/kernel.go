@@ -33,6 +33,17 @@ type measureFlags struct {
 	compare          bool
 }
 
+// listed says whether --action asks which actions there are.
+func listed(actions []string) bool { return len(actions) == 1 && actions[0] == "list" }
+
+// withImage does something with the image that a command was given.
+func withImage(cmd *cobra.Command, args []string, do func(image string) error) error {
+	if len(args) != 1 {
+		return fmt.Errorf("usage: %s IMAGE --action A", cmd.CommandPath())
+	}
+	return do(args[0])
+}
+
 func kernelMeasure(c *common) *cobra.Command {
 	var m measureFlags
 	cmd := &cobra.Command{
@@ -51,13 +62,10 @@ func kernelMeasure(c *common) *cobra.Command {
 			"  textpoke kernel measure --action list",
 		Args: cobra.MaximumNArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
-			if len(m.actions) == 1 && m.actions[0] == "list" {
+			if listed(m.actions) {
 				return printRows(cmd.Context(), c, actionColumns, "actions", vm.Actions())
 			}
-			if len(args) != 1 {
-				return errors.New("usage: textpoke kernel measure IMAGE --action A")
-			}
-			return m.measure(cmd.Context(), c, args[0])
+			return withImage(cmd, args, func(image string) error { return m.measure(cmd.Context(), c, image) })
 		},
 	}
 	f := cmd.Flags()

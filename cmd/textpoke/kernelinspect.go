@@ -53,8 +53,11 @@ func kernelInspect(c *common) *cobra.Command {
 	}
 	cmd.Flags().StringVar(&f.records, "records", "",
 		"write the table of records into this `file`: CSV where its name ends in .csv, else as the kernel lists it")
-	cmd.Flags().StringVar(&f.ledger, "ledger", "", "write what predictions need into this `file`, which --kernel and predict read")
-	cmd.Flags().StringVar(&f.modules, "modules", "", "print the modules below this `directory` instead, and what of each can be patched")
+	cmd.Flags().
+		StringVar(&f.ledger, "ledger", "", "write what predictions need into this `file`, which --kernel and predict read")
+	cmd.Flags().
+		StringVar(&f.modules, "modules", "", "print the modules below this `directory` instead, and what of each can be "+
+			"patched")
 	cmd.Flags().StringVar(&f.config, "config", "", "`file` with the kernel's configuration, where the image carries none")
 	cmd.Flags().BoolVar(&f.evidence, "evidence", false, "print the mechanisms instead, and what in the code shows each")
 	return cmd
@@ -129,7 +132,11 @@ var moduleColumns = results.Columns[*image.Module]{
 	{Name: "records", Doc: "patchable call sites", Cell: func(m *image.Module) any { return m.Records }},
 	{Name: "static_call_sites", Doc: "each is patched by itself when the module is loaded",
 		Cell: func(m *image.Module) any { return m.Sites }},
-	{Name: "init_sites", Doc: "of them, in text that is thrown away", Cell: func(m *image.Module) any { return m.SitesInit }},
+	{
+		Name: "init_sites",
+		Doc:  "of them, in text that is thrown away",
+		Cell: func(m *image.Module) any { return m.SitesInit },
+	},
 	{Name: "branches", Doc: "of static keys", Cell: func(m *image.Module) any { return m.Branches }},
 	{Name: "foreign_keys", Doc: "static keys that are not the module's own",
 		Cell: func(m *image.Module) any { return len(m.Keys) }},
@@ -192,7 +199,12 @@ var imageColumns = slices.Concat(
 			Cell: func(i inspected) any { return results.If(i.Slots() > 0, i.Slots()) }},
 	},
 	results.Columns[inspected]{
-		{Name: "form", Detail: true, Doc: "how it was packed, from the outside in", Cell: func(i inspected) any { return i.Form() }},
+		{
+			Name:   "form",
+			Detail: true,
+			Doc:    "how it was packed, from the outside in",
+			Cell:   func(i inspected) any { return i.Form() },
+		},
 		{Name: "symbols", Detail: true, Doc: "that the image names", Cell: func(i inspected) any {
 			n, _ := i.Symbols()
 			return n

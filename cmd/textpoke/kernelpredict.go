@@ -4,7 +4,6 @@ package main
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"slices"
 	"strings"
@@ -36,13 +35,10 @@ func kernelPredict(c *common) *cobra.Command {
 			"  textpoke kernel predict vmlinuz --action tracepoint:sched_switch --state recording=on --budget 10\n" +
 			"  textpoke kernel predict --action list",
 		RunE: func(cmd *cobra.Command, args []string) error {
-			if len(p.actions) == 1 && p.actions[0] == "list" {
+			if listed(p.actions) {
 				return printRows(cmd.Context(), c, predictableColumns, "actions", ledger.Actions())
 			}
-			if len(args) != 1 {
-				return errors.New("usage: textpoke kernel predict IMAGE --action A")
-			}
-			return p.predict(cmd.Context(), c, args[0])
+			return withImage(cmd, args, func(image string) error { return p.predict(cmd.Context(), c, image) })
 		},
 	}
 	f := cmd.Flags()
@@ -52,7 +48,12 @@ func kernelPredict(c *common) *cobra.Command {
 	f.StringSliceVar(&p.state, "state", nil, "`list` of what is so already: "+ledger.StateHelp)
 	f.StringArrayVar(&p.filter, "filter", nil, "`functions` that may be traced, in the kernel's syntax; again for more")
 	f.StringVar(&p.records, "records", "", "`table` of records in place of the image's (textpoke records list)")
-	f.IntVar(&p.budget, "budget", 0, "interrupts that a CPU may take for one switch, a `number`; more, and the exit code is 1")
+	f.IntVar(
+		&p.budget,
+		"budget",
+		0,
+		"interrupts that a CPU may take for one switch, a `number`; more, and the exit code is 1",
+	)
 	return cmd
 }
 
@@ -140,8 +141,10 @@ func (p *predictFlags) predict(ctx context.Context, c *common, name string) erro
 		return err
 	}
 	if i := slices.IndexFunc(rows, func(r predicted) bool { return p.over(r) }); p.budget > 0 && i >= 0 {
-		return noError{fmt.Errorf("--budget %d: %s, %s: a CPU takes %d in row %s", p.budget, rows[i].action, rows[i].direction,
-			rows[i].interrupts, rows[i].row)}
+		return noError{
+			fmt.Errorf("--budget %d: %s, %s: a CPU takes %d in row %s", p.budget, rows[i].action, rows[i].direction,
+				rows[i].interrupts, rows[i].row),
+		}
 	}
 	return nil
 }
@@ -180,7 +183,12 @@ func (p *predictFlags) table(ctx context.Context, c *common, k *ledger.Kernel) (
 }
 
 // both switches an action on and off.
-func (p *predictFlags) both(k *ledger.Kernel, t *records.Table, action string, roles []cpus.Role) (out []predicted, err error) {
+func (p *predictFlags) both(
+	k *ledger.Kernel,
+	t *records.Table,
+	action string,
+	roles []cpus.Role,
+) (out []predicted, err error) {
 	r, err := k.NewReplay()
 	if err != nil {
 		return nil, err

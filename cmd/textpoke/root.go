@@ -76,8 +76,20 @@ func rootCommand(s streams) *cobra.Command {
 		}
 		return refuseEmpty(cmd, "out", "kallsyms")
 	}
-	root.AddCommand(runCommand(c), planCommand(c), checkCommand(c), proveCommand(c), experimentCommand(c), calibrateCommand(c),
-		recordsCommand(c), interruptsCommand(c), kernelCommand(c), serveCommand(c), ctlCommand(c), versionCommand(c))
+	root.AddCommand(
+		runCommand(c),
+		planCommand(c),
+		checkCommand(c),
+		proveCommand(c),
+		experimentCommand(c),
+		calibrateCommand(c),
+		recordsCommand(c),
+		interruptsCommand(c),
+		kernelCommand(c),
+		serveCommand(c),
+		ctlCommand(c),
+		versionCommand(c),
+	)
 	root.InitDefaultCompletionCmd()
 	if completion, _, err := root.Find([]string{"completion"}); err == nil {
 		completion.Short = "completion of commands and flags for a shell"

@@ -142,8 +142,9 @@ func TestTraits(t *testing.T) {
 		Name: "riscv64", Layout: "call-ops", FetchLen: 4, BreakpointLen: 4, Breakpoint: "ebreak", Resync: "fence.i", CallOps: true,
 		MaskedRounds: true, StoresBuffered: true, RoundPerLiteral: true, RoundAtEnd: true,
 		FirmwareRounds: true,
-		RestsOn:        "MP.FR+fence+po being forbidden, which Ziccid or in-order decode forbids and the base model (Ziccif alone) allows",
-		InterruptRow:   "FW_FENCE_I_RECVD", InterruptName: riscv64.FenceName,
+		RestsOn: "MP.FR+fence+po being forbidden, which Ziccid or in-order decode forbids and the base model " +
+			"(Ziccif alone) allows",
+		InterruptRow: "FW_FENCE_I_RECVD", InterruptName: riscv64.FenceName,
 		StopRow: "IPI0", StopName: "Rescheduling interrupts",
 	}
 	if got := riscv64.Arch.Traits(); got != want {

@@ -109,8 +109,14 @@ func partChart(b *both) *plots.Chart {
 	if b == nil {
 		return c
 	}
-	c.Title = fmt.Sprintf("%s functions one ops at a time: %s of %s are waits",
-		experiments.Thousands(b.On.Counts.Functions), experiments.Seconds(b.Off.GracePeriods()), experiments.Seconds(b.seconds()))
+	c.Title = fmt.Sprintf(
+		"%s functions one ops at a time: %s of %s are waits",
+		experiments.Thousands(
+			b.On.Counts.Functions,
+		),
+		experiments.Seconds(b.Off.GracePeriods()),
+		experiments.Seconds(b.seconds()),
+	)
 	if b.On.Counts.Ops == 1 {
 		c.Title = fmt.Sprintf("%s functions take %s", experiments.Thousands(b.On.Counts.Functions),
 			experiments.Seconds(b.seconds()))

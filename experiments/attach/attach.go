@@ -69,7 +69,8 @@ func (c *Config) fields() []*experiments.Field {
 		experiments.List(&c.Ways, "way", strings.Join(ways, ","), "`list` of ways to attach", experiments.OneOf(ways)),
 		experiments.Strings(&c.Calibrations, "calibration", "calibration", "",
 			"`calibration` that times rest on, of its instruction set: a built-in one or a file; "+
-				"repeatable (default: for each the one whose CPUs are nearest to 64)", func(s string) bool { return !slices.Contains(calibration.Names(), s) }),
+				"repeatable (default: for each the one whose CPUs are nearest to "+
+				"64)", func(s string) bool { return !slices.Contains(calibration.Names(), s) }),
 		experiments.File(&c.Published, "published",
 			"`file` in place of the published times: CSV with case, functions, attach_s, detach_s, note, source"),
 	}

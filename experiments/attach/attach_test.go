@@ -73,9 +73,11 @@ func TestPredicted(t *testing.T) {
 		// 1.069 / 48712 * 26620 = 0.58418
 		"kprobe_multi modules 2023,attach,26620,time in proportion to functions,kprobe_multi 2022,0.182,0.5841",
 		// 1.666961239 + 27 * 0.1
-		"bpftrace fentry ksys_* per-trampoline ops,both,27,one wait of 100 ms a function,bpftrace fentry ksys_* single direct ops,4.416004987,4.366961239",
+		"bpftrace fentry ksys_* per-trampoline ops,both,27,one wait of 100 ms a function,bpftrace fentry ksys_* single " +
+			"direct ops,4.416004987,4.366961239",
 		// (4.416004987 - 1.666961239) / 27 = 0.10182
-		"a detach of x86_64-6.12 in an emulator,detach,1,one wait of 101.8 ms,bpftrace fentry ksys_* per-trampoline ops; bpftrace fentry ksys_* single direct ops,0.129,0.1018",
+		"a detach of x86_64-6.12 in an emulator,detach,1,one wait of 101.8 ms,bpftrace fentry ksys_* per-trampoline ops; " +
+			"bpftrace fentry ksys_* single direct ops,0.129,0.1018",
 	} {
 		if !strings.Contains(text, want) {
 			t.Errorf("no %q in:\n%s", want, text)
@@ -94,7 +96,8 @@ func TestPredicted(t *testing.T) {
 func TestOthers(t *testing.T) {
 	file := filepath.Join(t.TempDir(), "times.csv")
 	if err := os.WriteFile(file,
-		[]byte("case,functions,attach_s,detach_s,note\nkprobe_multi here,100,1,2,\nnothing known,5,1,,\n"), 0o666); err != nil {
+		[]byte("case,functions,attach_s,detach_s,note\nkprobe_multi here,100,1,2,\nnothing "+
+			"known,5,1,,\n"), 0o666); err != nil {
 		t.Fatal(err)
 	}
 	r := trial.Must(t, Experiment, "--functions", "100,200", "--kernel", "x86_64-6.12", "--way", "kprobe-multi",

@@ -126,9 +126,10 @@ const mostCPUs = 4096
 // crossovers is where stores begin to dominate, against CPUs.
 func (a *answer) crossovers() *plots.Chart {
 	c := &plots.Chart{
-		Title:    "Above its line a machine's update is stores, below it is rounds",
-		Subtitle: "Lines: (3 rounds + fences) / stores of one site, by the calibrations' costs. Marks: fitted to the engine's updates, modelled",
-		X:        plots.Axis{Label: "CPUs", Log: true}, Y: plots.Axis{Label: "slots of the vector", Log: true},
+		Title: "Above its line a machine's update is stores, below it is rounds",
+		Subtitle: "Lines: (3 rounds + fences) / stores of one site, by the calibrations' costs. Marks: fitted to the " +
+			"engine's updates, modelled",
+		X: plots.Axis{Label: "CPUs", Log: true}, Y: plots.Axis{Label: "slots of the vector", Log: true},
 	}
 	own := plots.Series{Name: "the engine", Kind: plots.Points}
 	for _, m := range a.Config.Machines {

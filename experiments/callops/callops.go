@@ -56,8 +56,12 @@ func (c Config) Validate() error { return spec.Validate(c) }
 
 func (c *Config) fields() []*experiments.Field {
 	return []*experiments.Field{
-		experiments.File(&c.Published, "published",
-			"`file` in place of the published table: CSV with kernel, block, relevant_tracers, irrelevant_tracers, calls, total_ns, per_call_ns, overhead_ns"),
+		experiments.File(
+			&c.Published,
+			"published",
+			"`file` in place of the published table: CSV with kernel, block, relevant_tracers, irrelevant_tracers, calls, "+
+				"total_ns, per_call_ns, overhead_ns",
+		),
 		experiments.Counts(&c.Hold, "hold", "2,100",
 			"`list` of numbers of tracers, the ones that vary: rows that are held out of the fits and predicted", 0, maxTracers),
 		experiments.Flag(&c.NoTime, "no-time", "time nothing: the same bytes on every machine"),
@@ -111,8 +115,11 @@ func (r *row) predicted() bool { return r.path != nil && r.path.line != nil }
 var columns = slices.Concat(results.Columns[*row]{
 	{Name: "kernel", Doc: "without_call_ops: the list function for every call; with_call_ops: a literal at the site",
 		Cell: func(r *row) any { return r.Kernel }},
-	{Name: "block", Doc: "what varies: irrelevant0 and irrelevant1 the tracers of another function, relevant those of this one",
-		Cell: func(r *row) any { return r.Block }},
+	{
+		Name: "block",
+		Doc:  "what varies: irrelevant0 and irrelevant1 the tracers of another function, relevant those of this one",
+		Cell: func(r *row) any { return r.Block },
+	},
 	{Name: "relevant_tracers", Doc: "tracers of the function that is called",
 		Cell: func(r *row) any { return r.Relevant }},
 	{Name: "irrelevant_tracers", Doc: "tracers of another one", Cell: func(r *row) any { return r.Irrelevant }},
@@ -121,7 +128,8 @@ var columns = slices.Concat(results.Columns[*row]{
 	{Name: "walked", Doc: "entries of the list that it walks: exact",
 		Cell: func(r *row) any { return r.counts.walked }},
 	{Name: "called", Doc: "callbacks that it calls: exact", Cell: func(r *row) any { return r.counts.called }},
-}, clock.Columns("live", "time of one call on this machine, median of the measurements", func(r *row) *fit.Estimate { return r.live }),
+}, clock.Columns("live", "time of one call on this machine, median of the "+
+	"measurements", func(r *row) *fit.Estimate { return r.live }),
 	results.Columns[*row]{
 		{Name: "published_ns", Doc: "time of one call by the published total",
 			Cell: func(r *row) any { return r.PerCall }},

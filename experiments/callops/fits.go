@@ -35,9 +35,14 @@ func newPaths() []*path {
 			of: func(c published.CallCost) bool {
 				return c.Kernel == published.WithCallOps && c.Relevant == 1
 			}},
-		{name: "skip", doc: "the list function, which skips what does not trace the function; against tracers of another function", x: irrelevant, of: func(c published.CallCost) bool {
-			return c.Kernel == published.WithoutCallOps && c.Block == published.Irrelevant1
-		}},
+		{
+			name: "skip",
+			doc:  "the list function, which skips what does not trace the function; against tracers of another function",
+			x:    irrelevant,
+			of: func(c published.CallCost) bool {
+				return c.Kernel == published.WithoutCallOps && c.Block == published.Irrelevant1
+			},
+		},
 		{name: "call", doc: "the list function of both kernels, which calls each of them; against tracers of the function",
 			x: relevant, of: func(c published.CallCost) bool {
 				return c.Block == published.RelevantBlock && c.Relevant > 0
@@ -84,8 +89,11 @@ type named struct {
 
 // fitColumns are those of fits.csv.
 var fitColumns = results.Columns[named]{
-	{Name: "path", Doc: "how the call goes; with live, on this machine: time of a call against tracers of another function",
-		Cell: func(l named) any { return l.name }},
+	{
+		Name: "path",
+		Doc:  "how the call goes; with live, on this machine: time of a call against tracers of another function",
+		Cell: func(l named) any { return l.name },
+	},
 	{Name: "rows", Doc: "rows that the line goes through", Cell: func(l named) any { return l.N }},
 	{Name: "intercept_ns", Doc: "overhead, or time, with 0 of what varies",
 		Cell: func(l named) any { return l.Intercept.Value }},

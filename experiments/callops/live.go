@@ -54,7 +54,15 @@ func newCell(kernel string, relevant, irrelevant int) (*cell, counts, error) {
 	c.way.Call(0, c.ctx)
 	c.ctx.Count(nil)
 	if cost := c.way.Cost(0); cost != n || c.ctx.Hits != uint64(relevant) {
-		return nil, counts{}, fmt.Errorf("%s, %d relevant and %d irrelevant tracers: a call takes %+v and calls %d, and is said to take %+v", kernel, relevant, irrelevant, n, c.ctx.Hits, cost)
+		return nil, counts{}, fmt.Errorf(
+			"%s, %d relevant and %d irrelevant tracers: a call takes %+v and calls %d, and is said to take %+v",
+			kernel,
+			relevant,
+			irrelevant,
+			n,
+			c.ctx.Hits,
+			cost,
+		)
 	}
 	return c, counts{n.Loads, n.Walked, n.Called}, nil
 }

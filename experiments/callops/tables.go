@@ -175,7 +175,8 @@ func (a *answer) Shapes() (out []shape) {
 func (a *answer) shapeTable() experiments.Table {
 	s := experiments.Table{Title: "How shapes differ", Columns: []string{"machine", "one tracer, list, ns",
 		"with a literal, ns", "of the list",
-		"an unrelated tracer adds, list, ns", "of one tracer", "a relevant one adds, ns", "of one tracer", "an unrelated one adds, literal, ns"}}
+		"an unrelated tracer adds, list, ns", "of one tracer", "a relevant one adds, ns", "of one tracer", "an unrelated " +
+			"one adds, literal, ns"}}
 	for _, m := range a.Shapes() {
 		s.Rows = append(s.Rows, []string{m.Machine, fmt.Sprintf("%.2f", m.list), fmt.Sprintf("%.2f", m.literal),
 			fmt.Sprintf("%.3f", m.literal/m.list),

@@ -39,8 +39,9 @@ type Config struct {
 var prose string
 
 var spec = experiments.Spec[Config, *row]{
-	Name:  "call-ops-alternatives",
-	Short: "what would the designs cost that were turned down? loads, bytes, allocations, stores that belong together, time, verdict",
+	Name: "call-ops-alternatives",
+	Short: "what would the designs cost that were turned down? loads, bytes, allocations, stores that belong " +
+		"together, time, verdict",
 	Examples: []string{
 		"call-ops-alternatives --out call-ops-alternatives",
 		"call-ops-alternatives --irrelevant 0,200 --functions 50000 --no-time --format csv",
@@ -96,8 +97,12 @@ func (r *row) ofDirect(n int) string {
 
 var columns = slices.Concat(results.Columns[*row]{
 	{Name: "design", Doc: "what a site leads to", Cell: func(r *row) any { return r.Name }},
-	{Name: "users", Doc: "who is attached to the function: a callback, a direct trampoline out of branch range, or both; two callbacks where there are no trampolines",
-		Cell: func(r *row) any { return r.Users.String() }},
+	{
+		Name: "users",
+		Doc: "who is attached to the function: a callback, a direct trampoline out of branch range, or both; two " +
+			"callbacks where there are no trampolines",
+		Cell: func(r *row) any { return r.Users.String() },
+	},
 	{Name: "irrelevant", Doc: "tracers of another function", Cell: func(r *row) any { return r.Irrelevant }},
 	{Name: "loads", Doc: "objects that a call reads on its way", Cell: func(r *row) any { return r.Cost.Loads }},
 	{Name: "hashes", Doc: "of these ways, lookups of an address in a hash",
@@ -117,7 +122,8 @@ var columns = slices.Concat(results.Columns[*row]{
 		Cell: func(r *row) any { return results.If(r.verdict != "", r.Checked.String()) }},
 	{Name: "verdict", Doc: "is it safe? the checker's",
 		Cell: func(r *row) any { return results.OrEmpty(string(r.verdict)) }},
-}, clock.Columns("call", "time of a call on this machine, median of the measurements", func(r *row) *fit.Estimate { return r.Time }),
+}, clock.Columns("call", "time of a call on this machine, median of the "+
+	"measurements", func(r *row) *fit.Estimate { return r.Time }),
 	results.Columns[*row]{clock.Repeats("thousands of calls", func(r *row) int { return r.repeats })})
 
 func measure(ctx context.Context, s *experiments.Study[Config, *row]) (*experiments.Findings, error) {

@@ -117,7 +117,8 @@ var designs = []design{
 		Attach:  "another hash is published, then the sites",
 		Detach:  "the sites, then another hash; a grace period before the old one is freed",
 		Modify:  "one store to the function's entry, while its site is led over the list",
-		Checked: tableFirst, Why: "the table names a trampoline before its site is patched; in the other order calls are lost",
+		Checked: tableFirst, Why: "the table names a trampoline before its site is patched; in the other order calls are " +
+			"lost",
 	},
 	{
 		Name: "record-at-site", Kind: kind("intermediate", true), SiteBytes: 2 * pointer, OpsBytes: pointer, Words: 2,

@@ -97,8 +97,12 @@ var columns = slices.Concat(results.Columns[*row]{
 	{Name: "arch", Doc: "instruction set", Cell: func(r *row) any { return r.Arch }},
 	{Name: "first", Doc: "the client that is there", Cell: func(r *row) any { return r.First }},
 	{Name: "second", Doc: "the client that comes", Cell: func(r *row) any { return r.Second }},
-	{Name: "result", Doc: "shared, silent (attached, but nobody is called), apart (not through the function tracer), refused, " +
-		"or unsupported (the first one was refused)", Cell: func(r *row) any { return string(r.Result) }},
+	{
+		Name: "result",
+		Doc: "shared, silent (attached, but nobody is called), apart (not through the function tracer), refused, " +
+			"or unsupported (the first one was refused)",
+		Cell: func(r *row) any { return string(r.Result) },
+	},
 	{Name: "errno", Doc: "what the second one is told, 0 for success; of an unsupported pair, what the first one is told",
 		Cell: func(r *row) any { return r.Errno.String() }},
 	{Name: "why", Doc: "the rule", Cell: func(r *row) any { return results.OrEmpty(r.Why) }},

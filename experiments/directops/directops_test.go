@@ -103,7 +103,8 @@ func TestExact(t *testing.T) {
 func TestOthers(t *testing.T) {
 	file := filepath.Join(t.TempDir(), "times.csv")
 	if err := os.WriteFile(file,
-		[]byte("case,functions,attach_s,detach_s,note\na per-trampoline ops,10,3,,\na single direct ops,10,1,,\n"), 0o666); err != nil {
+		[]byte("case,functions,attach_s,detach_s,note\na per-trampoline ops,10,3,,\na single direct "+
+			"ops,10,1,,\n"), 0o666); err != nil {
 		t.Fatal(err)
 	}
 	r := trial.Must(t, Experiment, "--arch", "arm64", "--trampolines", "1", "--published", file)

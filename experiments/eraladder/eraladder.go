@@ -91,7 +91,8 @@ var columns = results.Columns[*row]{
 		Doc:  "of the rounds, remote fences: interrupts that firmware may send, which /proc/interrupts then does not show",
 		Cell: func(r *row) any { return results.If(r.era.Arch.Traits().MaskedRounds, r.Rounds) }},
 	{Name: "ipis_per_cpu",
-		Doc:  "interrupts that each CPU but the sender takes, those that wake stoppers among them unless they are counted apart from fences (riscv64)",
+		Doc: "interrupts that each CPU but the sender takes, those that wake stoppers among them unless they are " +
+			"counted apart from fences (riscv64)",
 		Cell: func(r *row) any { return r.IPIsPerCPU }},
 	{Name: "formula", Doc: "rounds for n sites, as they follow from the source",
 		Cell: func(r *row) any { return r.Formula }},

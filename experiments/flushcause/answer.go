@@ -84,7 +84,8 @@ func (a answer) Comparisons() (out []experiments.Comparison) {
 		if t := r.Arch.Traits(); t.BreakpointLen < t.FetchLen && r.Buffer.Slots == 170 && r.real() {
 			out = append(out, experiments.Comparison{
 				What: "batches closed because 170 slots were full, " + r.Source, Published: 250, Ours: float64(r.FlushFull),
-				Source: "Bristot de Oliveira, linux-kernel, 2019-10-02: \"250+ intermediate text_poke_finish() because of a full buffer\"",
+				Source: "Bristot de Oliveira, linux-kernel, 2019-10-02: \"250+ intermediate text_poke_finish() because of a " +
+					"full buffer\"",
 			})
 		}
 	}

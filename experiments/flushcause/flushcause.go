@@ -57,8 +57,11 @@ func (c Config) Validate() error { return spec.Validate(c) }
 
 func (c *Config) fields() []*experiments.Field {
 	return []*experiments.Field{
-		experiments.Tables(&c.Records,
-			"`table` of records: a built-in one, a file or gen:...; repeatable (default: those of real kernels, and three generated ones)"),
+		experiments.Tables(
+			&c.Records,
+			"`table` of records: a built-in one, a file or gen:...; repeatable (default: those of real kernels, and three "+
+				"generated ones)",
+		),
 		experiments.File(&c.Kallsyms, "kallsyms", "`file` with the addresses for a list of functions without"),
 		experiments.Buffers(&c.Buffers, "128,170,256,dynamic"),
 		experiments.Roles(&c.Roles, "8", "`machine`"),

@@ -82,8 +82,12 @@ func (a *answer) Comparisons() (out []experiments.Comparison) {
 	for _, g := range groups(a.Rows) {
 		bare := a.untraced[g.threads].Value
 		out = append(out, experiments.Comparison{
-			What:      "time added without the four costs, of that with them: " + g.name(),
-			Published: extra(*o) / extra(*u), Ours: (g.by[0].live.Value - bare) / (g.by[combinations-1].live.Value - bare), Source: source,
+			What: "time added without the four costs, of that with them: " + g.name(),
+			Published: extra(
+				*o,
+			) / extra(
+				*u,
+			), Ours: (g.by[0].live.Value - bare) / (g.by[combinations-1].live.Value - bare), Source: source,
 		})
 	}
 	return out
@@ -92,7 +96,8 @@ func (a *answer) Comparisons() (out []experiments.Comparison) {
 // chart is the ladder in counts.
 func (a *answer) chart() *plots.Chart {
 	c := &plots.Chart{
-		Title: "What is left of a call when the four costs of fprobe go", X: plots.Axis{Names: []string{}}, Y: plots.Axis{Label: "number, for one call and its return"},
+		Title: "What is left of a call when the four costs of " +
+			"fprobe go", X: plots.Axis{Names: []string{}}, Y: plots.Axis{Label: "number, for one call and its return"},
 		Subtitle: "program on entry; counted: 1 all registers, 2 list function, 3 every return hooked, 4 pool",
 	}
 	bars := experiments.Curves{Kind: plots.Bars}

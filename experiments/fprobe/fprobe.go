@@ -46,8 +46,9 @@ type Config struct {
 var prose string
 
 var spec = experiments.Spec[Config, *row]{
-	Name:  "fprobe",
-	Short: "which of the four costs matters? each switched off, counted and timed; per cents turned into time before they are added",
+	Name: "fprobe",
+	Short: "which of the four costs matters? each switched off, counted and timed; per cents turned into time before " +
+		"they are added",
 	Examples: []string{
 		"fprobe --out fprobe",
 		"fprobe --add bpf-on-direct-calls,bpf-on-fprobe-optimised --no-time",

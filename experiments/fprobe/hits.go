@@ -65,7 +65,8 @@ func (c *Config) addUp(hits []published.Hit) (*sum, error) {
 
 // refusal says why per cents of throughput are not added.
 func refusal(chosen []published.Hit) error {
-	const why = "--add-as percent: hits are shares of a throughput, and each would be a share of what the others left: they do not add"
+	const why = "--add-as percent: hits are shares of a throughput, and each would be a share of what the others " +
+		"left: they do not add"
 	if len(chosen) < 2 {
 		return fmt.Errorf("%s; add times, time x 1/(1 - p/100)", why)
 	}
@@ -95,7 +96,9 @@ func hitsChart(hits []published.Hit) *plots.Chart {
 	c := &plots.Chart{
 		Title:    "Per cents of throughput hide how much time is lost",
 		Subtitle: "published hits of a bench, and the same as time of one turn",
-		X:        plots.Axis{Label: "per cent of the throughput, or of the time, without a program"}, Y: plots.Axis{Names: []string{}},
+		X: plots.Axis{
+			Label: "per cent of the throughput, or of the time, without a program",
+		}, Y: plots.Axis{Names: []string{}},
 	}
 	bars := experiments.Curves{Kind: plots.Lying}
 	for i, h := range hits {

@@ -100,7 +100,8 @@ var columns = slices.Concat(results.Columns[*row]{
 	{Name: "comparisons_mean", Doc: "comparisons of addresses until one is found, mean over all of them",
 		Cell: func(r *row) any { return r.Cost.Mean() }},
 	{Name: "comparisons_max", Doc: "and the most", Cell: func(r *row) any { return r.Cost.Max }},
-}, clock.Columns("find", "time of one lookup on this machine, median of the measurements", func(r *row) *fit.Estimate { return r.Time }),
+}, clock.Columns("find", "time of one lookup on this machine, median of the "+
+	"measurements", func(r *row) *fit.Estimate { return r.Time }),
 	results.Columns[*row]{clock.Repeats("thousands of lookups", func(r *row) int { return r.repeats })})
 
 func measure(ctx context.Context, s *experiments.Study[Config, *row]) (*experiments.Findings, error) {

@@ -23,12 +23,18 @@ func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 func TestBurst(t *testing.T) {
 	r := trial.Must(t, Experiment, "--cpus", "64")
 	want := map[string]string{
-		"x86_64-6.12 native 170": "756", "x86_64-6.12 native 256": "504", "x86_64-6.12 native dynamic": "3", "x86_64-6.12 breakpoint-global ": "3",
-		"gen x86_64 native 170": "795", "gen x86_64 native 256": "528", "gen x86_64 native dynamic": "3", "gen x86_64 breakpoint-global ": "3",
-		"arm64-6.12 native ": "0", "arm64-6.12 breakpoint 170": "849", "arm64-6.12 breakpoint 256": "564", "arm64-6.12 breakpoint dynamic": "3", "arm64-6.12 breakpoint-global ": "3",
-		"gen arm64 native ": "0", "gen arm64 breakpoint 170": "795", "gen arm64 breakpoint 256": "528", "gen arm64 breakpoint dynamic": "3", "gen arm64 breakpoint-global ": "3",
-		"riscv64-7.2 native ": "41846", "riscv64-7.2 breakpoint 170": "741", "riscv64-7.2 breakpoint 256": "492", "riscv64-7.2 breakpoint dynamic": "3", "riscv64-7.2 breakpoint-global ": "3",
-		"gen riscv64 native ": "45001", "gen riscv64 breakpoint 170": "795", "gen riscv64 breakpoint 256": "528", "gen riscv64 breakpoint dynamic": "3", "gen riscv64 breakpoint-global ": "3",
+		"x86_64-6.12 native 170": "756", "x86_64-6.12 native 256": "504", "x86_64-6.12 native " +
+			"dynamic": "3", "x86_64-6.12 breakpoint-global ": "3",
+		"gen x86_64 native 170": "795", "gen x86_64 native 256": "528", "gen x86_64 native dynamic": "3", "gen x86_64 " +
+			"breakpoint-global ": "3",
+		"arm64-6.12 native ": "0", "arm64-6.12 breakpoint 170": "849", "arm64-6.12 breakpoint 256": "564", "arm64-6.12 " +
+			"breakpoint dynamic": "3", "arm64-6.12 breakpoint-global ": "3",
+		"gen arm64 native ": "0", "gen arm64 breakpoint 170": "795", "gen arm64 breakpoint 256": "528", "gen arm64 " +
+			"breakpoint dynamic": "3", "gen arm64 breakpoint-global ": "3",
+		"riscv64-7.2 native ": "41846", "riscv64-7.2 breakpoint 170": "741", "riscv64-7.2 breakpoint " +
+			"256": "492", "riscv64-7.2 breakpoint dynamic": "3", "riscv64-7.2 breakpoint-global ": "3",
+		"gen riscv64 native ": "45001", "gen riscv64 breakpoint 170": "795", "gen riscv64 breakpoint " +
+			"256": "528", "gen riscv64 breakpoint dynamic": "3", "gen riscv64 breakpoint-global ": "3",
 	}
 	if len(r.Table.Rows) != len(want) {
 		t.Fatalf("%d rows, want %d", len(r.Table.Rows), len(want))

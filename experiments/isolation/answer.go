@@ -119,7 +119,15 @@ func (a *answer) Interrupts() experiments.Table {
 		line := []string{"interrupt everybody", "any", fmt.Sprint(r.IPIs), fmt.Sprint(r.ipisMax), fmt.Sprint(r.burst),
 			span(float64(r.quiet)), "", "", "", ""}
 		if r.lazy {
-			line[0], line[1], line[6], line[7], line[8] = "lazy", experiments.Short(r.entries), percent(r.found()), percent(r.expected()), fmt.Sprint(r.catchUps)
+			line[0], line[1], line[6], line[7], line[8] = "lazy", experiments.Short(
+				r.entries,
+			), percent(
+				r.found(),
+			), percent(
+				r.expected(),
+			), fmt.Sprint(
+				r.catchUps,
+			)
 			if r.catchUps > 0 {
 				line[9] = experiments.Short(r.coalesced())
 			}
@@ -189,8 +197,13 @@ func (a *answer) Comparisons() (out []experiments.Comparison) {
 				experiments.Comparison{What: a.Each.Measurement, Published: a.Each.Value,
 					Ours: float64(everybody.IPIs) / float64(everybody.isolated()), Source: a.Each.Source})
 			if lazy != nil && a.left.Measurement != "" {
-				out = append(out, experiments.Comparison{What: fmt.Sprintf("%s (here: %s entries a second)", a.left.Measurement,
-					experiments.Short(lazy.entries)), Published: a.left.Value, Ours: float64(lazy.IPIs), Exact: true, Source: a.left.Source})
+				out = append(out, experiments.Comparison{What: fmt.Sprintf(
+					"%s (here: %s entries a second)",
+					a.left.Measurement,
+					experiments.Short(
+						lazy.entries,
+					),
+				), Published: a.left.Value, Ours: float64(lazy.IPIs), Exact: true, Source: a.left.Source})
 			}
 		}
 	}

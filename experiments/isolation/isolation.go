@@ -70,8 +70,14 @@ func (c *Config) fields() []*experiments.Field {
 		experiments.Machines(&c.Machines, "e5-2699,e7-8890,gold-6248"),
 		experiments.One(&c.Hours, "hours", fmt.Sprint(publishedHours), "`hours` of virtual time",
 			experiments.Number("hours above 0, a year at most", func(v float64) bool { return v > 0 && v <= 24*365 })),
-		experiments.Count(&c.Isolated, "isolated", 0,
-			"`number` of isolated CPUs of each machine (default: as many as the published interrupts are spread over)", 0, cpus.MaxCPUs),
+		experiments.Count(
+			&c.Isolated,
+			"isolated",
+			0,
+			"`number` of isolated CPUs of each machine (default: as many as the published interrupts are spread over)",
+			0,
+			cpus.MaxCPUs,
+		),
 		experiments.Count(&c.Sites, "sites", 4, "`number` of sites that each update changes", 1, 256),
 		experiments.Rates(&c.Updates, "updates", "1,60", "`list` of updates an hour, beside the rate that is fitted"),
 		experiments.Rates(&c.Entries, "entries", "0.01,0.1,1,10,100,1000,10000,100000",
@@ -160,7 +166,9 @@ func (f *figures) read(file string) (err error) {
 		}
 	}
 	if !f.haveTotal || !f.haveEach {
-		return fmt.Errorf("published figures: neither rates nor machines follow without IPIs in 6 h, of all and per isolated CPU, above 0")
+		return fmt.Errorf(
+			"published figures: neither rates nor machines follow without IPIs in 6 h, of all and per isolated CPU, above 0",
+		)
 	}
 	return nil
 }

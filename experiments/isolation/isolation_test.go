@@ -137,7 +137,10 @@ func TestOthers(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	put("\"IPIs in 6 h, all isolated CPUs, without deferral\",180,count,me\n\"IPIs in 6 h, per isolated CPU, without deferral\",36,count,me\n")
+	put(
+		"\"IPIs in 6 h, all isolated CPUs, without deferral\",180,count,me\n\"IPIs in 6 h, per isolated CPU, without " +
+			"deferral\",36,count,me\n",
+	)
 	r := trial.Must(t, Experiment, "--published", file, "--calibration", "e5-2699", "--entries", "10")
 	if r.Cell(t, 2, "updates_per_hour") != "2" || r.Cell(t, 2, "ipis_isolated") != "180" ||
 		r.Cell(t, 2, "cpus") != "busy=39,isolated=5" {

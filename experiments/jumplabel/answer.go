@@ -96,7 +96,8 @@ func (a *answer) differ() error {
 // Switches is rounds and times.
 func (a *answer) Switches() experiments.Table {
 	s := experiments.Table{Columns: []string{
-		"machine", "entries", "way", "rounds", "by the fit (ms)", "modelled (ms)", "95 % interval", "published (ms)", "error", "basis", "traps",
+		"machine", "entries", "way", "rounds", "by the fit (ms)", "modelled (ms)", "95 % interval", "published " +
+			"(ms)", "error", "basis", "traps",
 	}}
 	for _, r := range a.Rows {
 		known := r.known()
@@ -105,7 +106,8 @@ func (a *answer) Switches() experiments.Table {
 			was, off = experiments.Four(known.UpdateMS.Value), fmt.Sprintf("%+.1f %%", r.off())
 		}
 		s.Rows = append(s.Rows, []string{
-			r.Machine.String(), fmt.Sprint(r.Entries), r.name, fmt.Sprint(r.Counted.Rounds), experiments.Four(a.Facts.Fit.update(r.Entries, r.Counted.Rounds) / 1e6),
+			r.Machine.String(), fmt.Sprint(r.Entries), r.name, fmt.Sprint(r.Counted.Rounds),
+			experiments.Four(a.Facts.Fit.update(r.Entries, r.Counted.Rounds) / 1e6),
 			experiments.Four(r.update.Mean / 1e6), experiments.Four(r.update.Low/1e6) + " to " +
 				experiments.Four(r.update.High/1e6), was, off, r.basis(), experiments.Four(r.traps.Mean),
 		})
@@ -116,7 +118,8 @@ func (a *answer) Switches() experiments.Table {
 // Handlers is what a search costs, by each reading of the two published points.
 func (a *answer) Handlers() experiments.Table {
 	s := experiments.Table{Columns: []string{
-		"entries", "comparisons, mean", "most", "btree, mean", "by levels", "by the mean", "by the most", "by a btree's mean", "published",
+		"entries", "comparisons, mean", "most", "btree, mean", "by levels", "by the mean", "by the most", "by a btree's " +
+			"mean", "published",
 	}}
 	for _, n := range a.Config.Entries {
 		x, at := a.Facts.Search.handlers(n), stepsOf(n)

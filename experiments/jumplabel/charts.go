@@ -15,9 +15,13 @@ import (
 // times is the time of switching against entries, both ways.
 func (a *answer) times() *plots.Chart {
 	c := &plots.Chart{
-		Title:    "One by one a key's time grows with its entries; batched it hardly does",
-		Subtitle: fmt.Sprintf("Modelled by the timed engine, mean of %d switches with 95 %% intervals. The curves were fitted to the pair published in 2019", a.Config.Repeat),
-		X:        plots.Axis{Label: "entries of the static key", Log: true}, Y: plots.Axis{Label: "time of switching it (ms)",
+		Title: "One by one a key's time grows with its entries; batched it hardly does",
+		Subtitle: fmt.Sprintf(
+			"Modelled by the timed engine, mean of %d switches with 95 %% intervals. The curves were fitted to the pair "+
+				"published in 2019",
+			a.Config.Repeat,
+		),
+		X: plots.Axis{Label: "entries of the static key", Log: true}, Y: plots.Axis{Label: "time of switching it (ms)",
 			Log: true},
 	}
 	points, curves := experiments.Curves{Kind: plots.Points}, experiments.Curves{Kind: plots.Curve}
@@ -50,9 +54,10 @@ func (a *answer) times() *plots.Chart {
 // search is the handler's time against the entries that it searches.
 func (a *answer) search() *plots.Chart {
 	c := &plots.Chart{
-		Title:    fmt.Sprintf("Each doubling of a batch costs the handler about %.0f ns", a.Facts.Search.Level),
-		Subtitle: "Comparisons are counted exactly; what one takes is fitted to the two published points, and all else is a prediction",
-		X:        plots.Axis{Label: "entries searched", Log: true}, Y: plots.Axis{Label: "handler (ns)"},
+		Title: fmt.Sprintf("Each doubling of a batch costs the handler about %.0f ns", a.Facts.Search.Level),
+		Subtitle: "Comparisons are counted exactly; what one takes is fitted to the two published points, and all else " +
+			"is a prediction",
+		X: plots.Axis{Label: "entries searched", Log: true}, Y: plots.Axis{Label: "handler (ns)"},
 	}
 	levels := plots.Series{Name: "log2 levels", Kind: plots.Curve}
 	mean := plots.Series{Name: "binary search, mean comparisons"}

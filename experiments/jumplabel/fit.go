@@ -57,7 +57,9 @@ func read(file string) (*facts, error) {
 	}
 	if f.slow.Rounds == f.fast.Rounds || f.slow.Entries != f.fast.Entries || searched(f.slow) != 1 ||
 		searched(f.fast) < 2 {
-		return nil, errors.New("published figures: want update_ms and int3_handler_ns of one key, switched one entry by one and in one batch")
+		return nil, errors.New(
+			"published figures: want update_ms and int3_handler_ns of one key, switched one entry by one and in one batch",
+		)
 	}
 	f.Fit = solve(f.slow, f.fast, f.slow.UpdateMS.Value, f.fast.UpdateMS.Value)
 	f.Search = searches(f.slow.HandlerNS.Value, f.fast.HandlerNS.Value, searched(f.fast))

@@ -70,8 +70,15 @@ func (c *Config) fields() []*experiments.Field {
 		experiments.Counts(&c.Entries, "entries", "1,2,4,8,16,32,56,64,128,170,256",
 			"`list` of numbers of entries that a key has", 1, 1<<16),
 		experiments.Machines(&c.Machines, fitted), calls,
-		experiments.Count(&c.Repeat, "repeat", 400,
-			"`times` that each key is switched on the timed engine: one takes what the slowest CPU of each round takes, which varies", 1, 1_000_000),
+		experiments.Count(
+			&c.Repeat,
+			"repeat",
+			400,
+			"`times` that each key is switched on the timed engine: one takes what the slowest CPU of each round takes, "+
+				"which varies",
+			1,
+			1_000_000,
+		),
 		experiments.File(&c.Published, "published",
 			"`file` with published times in place of those that come with the program"),
 	}
@@ -165,8 +172,11 @@ var columns = results.Columns[*row]{
 	{Name: "lookup_max", Detail: true, Doc: "and the most", Cell: func(r *row) any { return r.Vector.Max }},
 	{Name: "lookup_btree_mean", Detail: true, Doc: "the same in a btree",
 		Cell: func(r *row) any { return r.btree.Mean() }},
-	{Name: "handler_ns", Doc: "handler with that mean: its references and comparisons as the calibration has them, modelled",
-		Cell: func(r *row) any { return r.handler() }},
+	{
+		Name: "handler_ns",
+		Doc:  "handler with that mean: its references and comparisons as the calibration has them, modelled",
+		Cell: func(r *row) any { return r.handler() },
+	},
 	{Name: "handler_published_ns", Doc: "what the series of 2019 says",
 		Cell: func(r *row) any { return results.If(r.known().HandlerNS.Known, r.known().HandlerNS.Value) }},
 }

@@ -108,9 +108,21 @@ func (a *Answer) toggles(r *report) {
 			row.differs(s.Why)
 		}
 		if s.Why == everyReceiver || s.Why == unexplained {
-			r.Unexplained = append(r.Unexplained,
-				fmt.Sprintf("%s, %d CPUs, %s of %d functions, row %s: %g, model %d, on each of %d receivers in the median of %d repetitions",
-					s.Kernel.Name(), s.CPUs, s.Scenario, s.Functions, s.Row, s.Quietest, s.Model, s.Receivers, s.Repetitions))
+			r.Unexplained = append(
+				r.Unexplained,
+				fmt.Sprintf(
+					"%s, %d CPUs, %s of %d functions, row %s: %g, model %d, on each of %d receivers in the median of %d repetitions",
+					s.Kernel.Name(),
+					s.CPUs,
+					s.Scenario,
+					s.Functions,
+					s.Row,
+					s.Quietest,
+					s.Model,
+					s.Receivers,
+					s.Repetitions,
+				),
+			)
 		}
 	}
 	for _, row := range r.Rows {
@@ -172,8 +184,18 @@ func (a *Answer) readings(r *report) {
 			of[k].More++
 		default:
 			of[k].Fewer++
-			r.Fewer = append(r.Fewer, fmt.Sprintf("%s, %d CPUs, %s of %d functions, repetition %d, CPU %d, row %s: %d, model %d",
-				row.Kernel.Name(), row.CPUs, row.Scenario, row.Functions, row.Repetition, row.CPU, row.Measured.Row, row.Delta, row.Model))
+			r.Fewer = append(r.Fewer, fmt.Sprintf(
+				"%s, %d CPUs, %s of %d functions, repetition %d, CPU %d, row %s: %d, model %d",
+				row.Kernel.Name(),
+				row.CPUs,
+				row.Scenario,
+				row.Functions,
+				row.Repetition,
+				row.CPU,
+				row.Measured.Row,
+				row.Delta,
+				row.Model,
+			))
 		}
 	}
 }

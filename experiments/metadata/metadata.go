@@ -68,10 +68,21 @@ func (c *Config) fields() []*experiments.Field {
 			tables.ParseKind, tables.TableKind.String),
 		experiments.Counts(&c.Functions, "functions", "1,16,64,256,1024,4096,16384,43871,50000,65536",
 			"`list` of numbers of functions that are hooked", 1, maxFunctions),
-		experiments.File(&c.Published, "published",
-			"`file` in place of the published throughputs: CSV with bench, table, mps; tables are \"N fixed buckets\" and resizable"),
-		experiments.Count(&c.All, "all", 43871,
-			"`number` of functions that were hooked when those were taken; 43,871 is from another run of the same bench in the same year", 1, maxFunctions),
+		experiments.File(
+			&c.Published,
+			"published",
+			"`file` in place of the published throughputs: CSV with bench, table, mps; tables are \"N fixed buckets\" and "+
+				"resizable",
+		),
+		experiments.Count(
+			&c.All,
+			"all",
+			43871,
+			"`number` of functions that were hooked when those were taken; 43,871 is from another run of the same bench in "+
+				"the same year",
+			1,
+			maxFunctions,
+		),
 		experiments.Flag(&c.NoTime, "no-time", "count only: the same bytes on every machine"),
 		experiments.Repeats(&c.Repeats, 11, "`number` of measurements of each table, 6 or more"),
 	}

@@ -63,7 +63,9 @@ func TestOthers(t *testing.T) {
 		}
 	}
 	// 11 rounds on 4 CPUs: 5, 4, 0 and 2 sent.
-	put("text-poke-batched,enable,0,0,6,6,me\ntext-poke-batched,enable,1,0,7,7,me\ntext-poke-batched,enable,2,0,11,11,me\ntext-poke-batched,enable,3,0,9,9,me\n")
+	put(
+		"text-poke-batched,enable,0,0,6,6,me\ntext-poke-batched,enable,1,0,7,7,me\ntext-poke-batched,enable,2,0,11,11,me\ntext-poke-batched,enable,3,0,9,9,me\n",
+	)
 	r := trial.Must(t, Experiment, "--published", file)
 	if r.Headline != "The uneven row is one patcher that moved: 11 rounds, 5 from CPU 0, 4 from CPU 1, 2 from CPU 3" {
 		t.Errorf("%q", r.Headline)

@@ -97,8 +97,16 @@ func (p *page) draw(c draw.Canvas) {
 	p.c = c
 	y := p.height - margin
 	p.write(margin, y-4*vg.Millimeter, 11, true, text.XLeft, color.Black, p.m.Title)
-	p.write(margin, y-9*vg.Millimeter, 7.5, false, text.XLeft, color.Black,
-		"Number: steps of the shortest way to break it. Letters and colour: what breaks first. Empty: the protocol has nothing for this mutation to break.")
+	p.write(
+		margin,
+		y-9*vg.Millimeter,
+		7.5,
+		false,
+		text.XLeft,
+		color.Black,
+		"Number: steps of the shortest way to break it. Letters and colour: what breaks first. Empty: the protocol has "+
+			"nothing for this mutation to break.",
+	)
 	x := margin
 	for _, groups := range p.panels {
 		p.panel(groups, x, y-headHeight)

@@ -26,35 +26,46 @@ type fact struct {
 
 var facts = []fact{
 	{
-		Claim:   "After a breakpoint was written every CPU must serialise before the bytes behind it change.",
-		Source:  "Intel SDM vol. 3A, \"Handling Self- and Cross-Modifying Code\"; the first step of text_poke_bp_batch, arch/x86/kernel/alternative.c",
+		Claim: "After a breakpoint was written every CPU must serialise before the bytes behind it change.",
+		Source: "Intel SDM vol. 3A, \"Handling Self- and Cross-Modifying Code\"; the first step of text_poke_bp_batch, " +
+			"arch/x86/kernel/alternative.c",
 		about:   func(q *check.Question) bool { return is(q, "drop-sync-1") && behindBreakpoints(q) },
 		Verdict: explore.Unsafe, Property: cpus.TornFetch,
-		Differs: "The rule covers processors of which nothing more is promised. Where no fetch mixes more than the versions on either side of one store, which these fetch models assume and no manual promises, the round guards against nothing.",
+		Differs: "The rule covers processors of which nothing more is promised. Where no fetch mixes more than the " +
+			"versions on either side of one store, which these fetch models assume and no manual promises, the round guards " +
+			"against nothing.",
 	},
 	{
-		Claim:   "The middle round is \"very likely not necessary\" according to Intel, and is kept: \"better safe than sorry (plus there's not only Intel)\".",
+		Claim: "The middle round is \"very likely not necessary\" according to Intel, and is kept: \"better safe than " +
+			"sorry (plus there's not only Intel)\".",
 		Source:  "comment in text_poke_bp, fd4363fff3d9, Jiri Kosina, July 2013 (Linux 3.12); still there in 6.16",
 		about:   func(q *check.Question) bool { return is(q, "drop-sync-2") && behindBreakpoints(q) },
 		Verdict: explore.Safe,
-		Differs: "These fetch models let a CPU see the new first byte before the new bytes behind it, as if the processor fetched them from before the second store. They are weaker than what Intel is quoted with, which is the coherent one, and are what the cautious half of the comment is about.",
+		Differs: "These fetch models let a CPU see the new first byte before the new bytes behind it, as if the " +
+			"processor fetched them from before the second store. They are weaker than what Intel is quoted with, which is " +
+			"the coherent one, and are what the cautious half of the comment is about.",
 	},
 	{
-		Claim:   "A CPU that runs into a breakpoint whose batch has gone is forgiven: the handler looks at the text again (until Linux 6.2).",
+		Claim: "A CPU that runs into a breakpoint whose batch has gone is forgiven: the handler looks at the text " +
+			"again (until Linux 6.2).",
 		Source:  "kprobe_int3_handler, arch/x86/kernel/kprobes/core.c, until 8e791f7eba4c (6.3) removed the second look",
 		about:   func(q *check.Question) bool { return is(q, "drop-sync-3") && behindBreakpoints(q) },
 		Verdict: explore.Safe,
-		Differs: "The second look tells a breakpoint that has gone from one that is there, not whose it is. Without the last round a CPU can miss the batch, and by the time it looks again the next update of the same site has written its own breakpoint: " +
+		Differs: "The second look tells a breakpoint that has gone from one that is there, not whose it is. Without the " +
+			"last round a CPU can miss the batch, and by the time it looks again the next update of the same site has " +
+			"written its own breakpoint: " +
 			"that is taken for a stray one. Kernels never tried: they have the last round.",
 	},
 	{
-		Claim:   "Since Linux 6.3 a breakpoint without an entry is fatal, so that the last round must reach everybody.",
-		Source:  "oopses at random int3s, linux-kernel, January 2024, where QEMU 6.2 kept old translations after the round; 8e791f7eba4c",
+		Claim: "Since Linux 6.3 a breakpoint without an entry is fatal, so that the last round must reach everybody.",
+		Source: "oopses at random int3s, linux-kernel, January 2024, where QEMU 6.2 kept old translations after the " +
+			"round; 8e791f7eba4c",
 		about:   func(q *check.Question) bool { return is(q, "drop-sync-3-no-recheck") && behindBreakpoints(q) },
 		Verdict: explore.Unsafe, Property: cpus.UnhandledBreakpoint,
 	},
 	{
-		Claim:  "Several bytes must not be replaced under a running CPU without a breakpoint, whatever the order of the stores.",
+		Claim: "Several bytes must not be replaced under a running CPU without a breakpoint, whatever the order of the " +
+			"stores.",
 		Source: "Intel SDM vol. 3A, \"Handling Self- and Cross-Modifying Code\"; AMD APM vol. 2, 7.6.1",
 		about: func(q *check.Question) bool {
 			return shapeOf(q).Tail() && (is(q, "no-breakpoint") || q.Setup.Protocol.OneStore && q.Mutation == "")
@@ -62,8 +73,9 @@ var facts = []fact{
 		Verdict: explore.Unsafe, Property: cpus.TornFetch,
 	},
 	{
-		Claim:  "A nop and a call of one aligned word may replace each other while other CPUs run them, with no breakpoint.",
-		Source: "Arm ARM (DDI 0487) B2.2.5, \"Concurrent modification and execution of instructions\"; for riscv64 Ziccif, and ftrace since Linux 6.16",
+		Claim: "A nop and a call of one aligned word may replace each other while other CPUs run them, with no breakpoint.",
+		Source: "Arm ARM (DDI 0487) B2.2.5, \"Concurrent modification and execution of instructions\"; for riscv64 " +
+			"Ziccif, and ftrace since Linux 6.16",
 		about: func(q *check.Question) bool {
 			return oneWord(q) && (is(q, "no-breakpoint") || q.Setup.Protocol.OneStore && q.Mutation == "")
 		},
@@ -76,8 +88,9 @@ var facts = []fact{
 		Verdict: explore.Unsafe, Property: cpus.UnhandledBreakpoint,
 	},
 	{
-		Claim:   "An address that is queued out of order is missed by the handler's bisection.",
-		Source:  "2aebf5ee43bf \"x86/alternatives: Fix int3 handling failure from broken text_poke array\", Masami Hiramatsu, June 2025 (6.16-rc)",
+		Claim: "An address that is queued out of order is missed by the handler's bisection.",
+		Source: "2aebf5ee43bf \"x86/alternatives: Fix int3 handling failure from broken text_poke array\", Masami " +
+			"Hiramatsu, June 2025 (6.16-rc)",
 		about:   func(q *check.Question) bool { return is(q, "unsorted-batch") && len(q.Model.Code.Sites) > 1 },
 		Verdict: explore.Unsafe, Property: cpus.UnhandledBreakpoint,
 	},
@@ -111,23 +124,28 @@ var facts = []fact{
 		Verdict: explore.Unsafe, Property: cpus.Deadlock,
 	},
 	{
-		Claim:  "The two instructions of a pair cannot change one after the other under a running CPU: stop_machine is there for them.",
-		Source: "comment in ftrace_arch_code_modify_prepare, arch/riscv/kernel/ftrace.c, until Linux 6.15: \"can't be patched while the kernel is running, so we need to use stop_machine()\"",
+		Claim: "The two instructions of a pair cannot change one after the other under a running CPU: stop_machine is " +
+			"there for them.",
+		Source: "comment in ftrace_arch_code_modify_prepare, arch/riscv/kernel/ftrace.c, until Linux 6.15: \"can't be " +
+			"patched while the kernel is running, so we need to use stop_machine()\"",
 		about: func(q *check.Question) bool {
 			return is(q, "no-stop") && pair(q) && len(q.Model.Code.Sites) > 1
 		},
 		Verdict: explore.Unsafe, Property: cpus.HalfPair,
-		Differs: "Something else breaks in as few steps: without stop_machine nobody makes CPUs fetch afresh in stop-machine, and " +
+		Differs: "Something else breaks in as few steps: without stop_machine nobody makes CPUs fetch afresh in " +
+			"stop-machine, and " +
 			"one executes the old pair once the update of a single site is over.",
 	},
 	{
-		Claim:   "stop_machine stops CPUs, not tasks: one that is preempted between the two instructions goes on with half of each.",
+		Claim: "stop_machine stops CPUs, not tasks: one that is preempted between the two instructions goes on with " +
+			"half of each.",
 		Source:  "8547649981e6 \"riscv: ftrace: Fixup panic by disabling preemption\", Andy Chiu, January 2023 (6.3)",
 		about:   func(q *check.Question) bool { return q.Mutation == "" && pairPreempted(q) },
 		Verdict: explore.Unsafe, Property: cpus.HalfPair,
 	},
 	{
-		Claim:  "A remote fence overtakes the stores before it, and the other CPU fetches the old instruction once more, for good.",
+		Claim: "A remote fence overtakes the stores before it, and the other CPU fetches the old instruction once more, " +
+			"for good.",
 		Source: "ca358692de41 \"riscv: add a data fence for CMODX in the kernel mode\", Andy Chiu, 2025 (6.16)",
 		about: func(q *check.Question) bool {
 			return is(q, "no-fence") && q.Model.Code.Traits.RoundAtEnd && q.Setup.Protocol.OneStore

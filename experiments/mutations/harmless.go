@@ -35,7 +35,8 @@ var harmlessOnes = []harmless{
 	},
 	{
 		"nobody is on the way",
-		"A CPU comes to a standstill between two calls, never on its way from a site to the ops, and it fetches afresh before it goes on. " +
+		"A CPU comes to a standstill between two calls, never on its way from a site to the ops, and it fetches afresh " +
+			"before it goes on. " +
 			"Tasks that are preempted on that way need the grace period all the same (--preempt).",
 		func(q *check.Question) bool {
 			return is(q, "no-grace-period") && sends(q, poke.StopMachine) && !q.Preempt
@@ -43,7 +44,8 @@ var harmlessOnes = []harmless{
 	},
 	{
 		"everybody fetches afresh anyway",
-		"Every CPU fetches afresh when it is let go on, after the last store: the remote fence after each site comes to nobody who could run the site meanwhile.",
+		"Every CPU fetches afresh when it is let go on, after the last store: the remote fence after each site comes to " +
+			"nobody who could run the site meanwhile.",
 		func(q *check.Question) bool { return is(q, "drop-sync-1") && sends(q, poke.StopMachine) },
 	},
 	{
@@ -64,7 +66,8 @@ var harmlessOnes = []harmless{
 	},
 	{
 		"nothing is promised",
-		"The protocol says nothing of when other CPUs run the new text, so that a store that comes late breaks no promise. Whichever of literal and branch comes first, " +
+		"The protocol says nothing of when other CPUs run the new text, so that a store that comes late breaks no " +
+			"promise. Whichever of literal and branch comes first, " +
 			"nop_ops can be called; and the grace period, which orders memory, stands before the ops is released.",
 		func(q *check.Question) bool {
 			return is(q, "no-fence") && q.Setup.Protocol.OneStore && !q.Setup.Protocol.Settles(shapeOf(q))
@@ -72,12 +75,14 @@ var harmlessOnes = []harmless{
 	},
 	{
 		"one word, one store",
-		"A site is one word, which one store replaces and one fetch reads: there is nothing in between that a breakpoint could cover.",
+		"A site is one word, which one store replaces and one fetch reads: there is nothing in between that a breakpoint " +
+			"could cover.",
 		func(q *check.Question) bool { return is(q, "no-breakpoint") && !shapeOf(q).Tail() },
 	},
 	{
 		"stores come in order",
-		"Only the versions on either side of one store mix. The first and the last of the three stores change one byte, to and from the breakpoint; " +
+		"Only the versions on either side of one store mix. The first and the last of the three stores change one byte, " +
+			"to and from the breakpoint; " +
 			"the second changes what lies behind a breakpoint on both sides of it.",
 		func(q *check.Question) bool {
 			return is(q, "drop-sync-1", "drop-sync-2") && behindBreakpoints(q) && q.Fetch == cpus.Ordered
@@ -85,7 +90,8 @@ var harmlessOnes = []harmless{
 	},
 	{
 		"the head is read first",
-		"No part of a fetch is older than the one before it. The tail is stored before the head: a CPU that reads the new head reads the new tail behind it, " +
+		"No part of a fetch is older than the one before it. The tail is stored before the head: a CPU that reads the " +
+			"new head reads the new tail behind it, " +
 			"and one that reads a breakpoint reads no tail.",
 		func(q *check.Question) bool {
 			return is(q, "drop-sync-2") && behindBreakpoints(q) && q.Fetch == cpus.Coherent

@@ -52,7 +52,13 @@ func TestReportOfLess(t *testing.T) {
 	preempted := wholeGrid()
 	preempted["protocol"], preempted["preempt"] = []string{"stop-machine"}, []string{"true"}
 	lazy := wholeGrid()
-	lazy["arch"], lazy["protocol"], lazy["cpus"] = []string{"arm64"}, []string{"breakpoint-lazy"}, []string{"busy=1,isolated=1"}
+	lazy["arch"], lazy["protocol"], lazy["cpus"] = []string{
+		"arm64",
+	}, []string{
+		"breakpoint-lazy",
+	}, []string{
+		"busy=1,isolated=1",
+	}
 	some := answerOf(39, ask(t, small, search).Rows[:5]...)
 	unexplained := answerOf(1, slices.Clone(wholeAnswer(t).Rows)...)
 	for i, r := range unexplained.Rows {

@@ -46,7 +46,8 @@ func (r *row) Named() string {
 // Choices is the answer for each budget.
 func (a *answer) Choices() experiments.Table {
 	s := experiments.Table{Columns: []string{
-		"machine", "budget (1/ms)", "choice", "takes (1/ms)", "rounds", "pages", "update (ms)", "an entry into the kernel (ns)", "nearest of the cheaper", "would take (1/ms)",
+		"machine", "budget (1/ms)", "choice", "takes (1/ms)", "rounds", "pages", "update (ms)", "an entry into the " +
+			"kernel (ns)", "nearest of the cheaper", "would take (1/ms)",
 	}}
 	for _, r := range a.Rows {
 		cells := []string{r.Machine.String(), fmt.Sprintf("%g", r.Budget), "none", "", "", "", "", ""}
@@ -69,7 +70,8 @@ func (a *answer) Choices() experiments.Table {
 // Ladders are all choices of all machines, cheapest first.
 func (a *answer) Ladders() experiments.Table {
 	s := experiments.Table{Columns: []string{
-		"machine", "choice", "takes (1/ms)", "most in a millisecond", "pages", "update (ms)", "exposure (ms)", "right for budgets",
+		"machine", "choice", "takes (1/ms)", "most in a millisecond", "pages", "update (ms)", "exposure " +
+			"(ms)", "right for budgets",
 	}}
 	for _, l := range a.Done {
 		right := l.thresholds()

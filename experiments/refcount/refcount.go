@@ -80,8 +80,12 @@ func (c *Config) fields() []*experiments.Field {
 				"that has waited longest changes places with any of those that wait: near 0 serves in turn, 1 draws lots", shares),
 		experiments.Rate(&c.Calls, "calls",
 			"calls of each patched function a second on each CPU (default: the calibration's calls, spread over 164)"),
-		experiments.File(&c.Published, "published",
-			"`file` in place of the published figures: CSV with measurement, entries, hardware_threads, update_us, program_ns, source"),
+		experiments.File(
+			&c.Published,
+			"published",
+			"`file` in place of the published figures: CSV with measurement, entries, hardware_threads, update_us, "+
+				"program_ns, source",
+		),
 	}
 }
 

@@ -49,7 +49,8 @@ func (a *answer) find(mechanism string) *row {
 func (a *answer) Comparisons() (out []experiments.Comparison) {
 	for _, j := range experiments.Where(a.Claims, (*judged).ofRuns) {
 		out = append(out, experiments.Comparison{
-			What: j.Text + ", per cent of throughput", Published: j.claimed, Ours: j.Percent.Value, Source: published.TriggerRuns.Source,
+			What: j.Text + ", per cent of " +
+				"throughput", Published: j.claimed, Ours: j.Percent.Value, Source: published.TriggerRuns.Source,
 		})
 	}
 	return out

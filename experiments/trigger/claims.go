@@ -131,8 +131,11 @@ func (j *judged) ofRuns() bool { return j.Table == tableRuns }
 // claimColumns are those of claims.csv.
 var claimColumns = results.Columns[*judged]{
 	{Name: "claim", Doc: "what the cover letter says", Cell: func(j *judged) any { return j.Text }},
-	{Name: "table", Doc: "runs: several runs, compared pair by pair; one run: that of everything, with the spread of the others",
-		Cell: func(j *judged) any { return j.Table }},
+	{
+		Name: "table",
+		Doc:  "runs: several runs, compared pair by pair; one run: that of everything, with the spread of the others",
+		Cell: func(j *judged) any { return j.Table },
+	},
 	{Name: "claimed_percent", Doc: "throughput against the other mechanism's, claimed",
 		Cell: func(j *judged) any { return j.claimed }},
 	{Name: "percent", Doc: "and found", Cell: func(j *judged) any { return j.Percent.Value }},

@@ -30,8 +30,9 @@ type Config struct {
 var prose string
 
 var spec = experiments.Spec[Config, *row]{
-	Name:  "trigger",
-	Short: "fentry, fexit, fmod_ret, kprobe and their multi forms: nanoseconds a call, and the claims of the series put to the test",
+	Name: "trigger",
+	Short: "fentry, fexit, fmod_ret, kprobe and their multi forms: nanoseconds a call, and the claims of the series " +
+		"put to the test",
 	Examples: []string{
 		"trigger --out trigger",
 		"trigger --published mine.csv --published-runs my-runs.csv --margin 1 --format csv",
@@ -148,8 +149,16 @@ func (c *Config) rows(triggers []published.Trigger, runs []published.TriggerRun)
 	for _, t := range triggers {
 		row := &row{Trigger: t, loop: loops[t.Mechanism]}
 		if row.CallNS = t.NS() - base.NS(); !row.loop && row.CallNS <= 0 {
-			return nil, fmt.Errorf("%s:%d: %s %v: is not slower than %s, %v on line %d, which does the same with nobody attached",
-				c.from(), t.Line, t.Mechanism, t.MPS, base.Mechanism, base.MPS, base.Line)
+			return nil, fmt.Errorf(
+				"%s:%d: %s %v: is not slower than %s, %v on line %d, which does the same with nobody attached",
+				c.from(),
+				t.Line,
+				t.Mechanism,
+				t.MPS,
+				base.Mechanism,
+				base.MPS,
+				base.Line,
+			)
 		}
 		if row.known = has(runs, t.Mechanism); row.known {
 			if row.Runs, row.ApartP, err = another(runs, t); err != nil {

@@ -18,7 +18,11 @@ type answer struct {
 }
 
 func (a *answer) findings() *experiments.Findings {
-	return &experiments.Findings{Report: a, Pictures: []experiments.Picture{{Picture: a.chart().Picture()}}, No: a.differ()}
+	return &experiments.Findings{
+		Report:   a,
+		Pictures: []experiments.Picture{{Picture: a.chart().Picture()}},
+		No:       a.differ(),
+	}
 }
 
 // Worst is the row with the most interrupts; nil where none sends any.
@@ -63,7 +67,14 @@ func (a *answer) Comparisons() (out []experiments.Comparison) {
 		for _, phase := range []string{published.FirstHit, published.Disable} {
 			if m, ok := r.measured[phase]; ok {
 				out = append(out, experiments.Comparison{
-					What:      fmt.Sprintf("%s, %s, %d sites, %d processes: interrupts, %s", r.Release, r.Insn, r.Sites, r.Processes, phase),
+					What: fmt.Sprintf(
+						"%s, %s, %d sites, %d processes: interrupts, %s",
+						r.Release,
+						r.Insn,
+						r.Sites,
+						r.Processes,
+						phase,
+					),
 					Published: float64(m.Interrupts), Ours: float64(r.in(phase)), Exact: true, Source: m.Source,
 				})
 			}

@@ -69,7 +69,13 @@ func (c *Config) fields() []*experiments.Field {
 		},
 	}
 	return []*experiments.Field{
-		experiments.List(&c.Releases, "releases", "6.12,6.18,7.1.3,7.1.9,7.2", "`list` of releases of x86-64 kernels", release),
+		experiments.List(
+			&c.Releases,
+			"releases",
+			"6.12,6.18,7.1.3,7.1.9,7.2",
+			"`list` of releases of x86-64 kernels",
+			release,
+		),
 		experiments.Counts(&c.Sites, "sites", "1,10,100", "`list` of numbers of sites of each kind", 1, maxSites),
 		experiments.Counts(&c.Processes, "processes", "1,2,4",
 			"`list` of numbers of processes that each hit every site", 1, maxProcesses),
@@ -127,14 +133,25 @@ var columns = results.Columns[*row]{
 		Cell: func(r *row) any { return r.Insn.String() }},
 	{Name: "sites", Doc: "places in the program with a probe", Cell: func(r *row) any { return r.Sites }},
 	{Name: "processes", Doc: "that each hit every site", Cell: func(r *row) any { return r.Processes }},
-	{Name: "becomes", Doc: "what the breakpoint becomes at the first hit; unknown where no release of the line was measured",
-		Cell: func(r *row) any { return r.what() }},
+	{
+		Name: "becomes",
+		Doc:  "what the breakpoint becomes at the first hit; unknown where no release of the line was measured",
+		Cell: func(r *row) any { return r.what() },
+	},
 	{Name: "ipis_first_hit", Doc: "interrupts of every other CPU at the first hits, sent by the probed program",
 		Cell: func(r *row) any { return results.If(r.predicted(), r.FirstHit) }},
 	{Name: "ipis_disable", Doc: "interrupts of every other CPU when the last probe is removed",
 		Cell: func(r *row) any { return results.If(r.predicted(), r.Disable) }},
-	{Name: "measured_first_hit", Doc: "what an idle CPU took, measured", Cell: func(r *row) any { return r.read(published.FirstHit) }},
-	{Name: "measured_disable", Doc: "likewise, at the removal", Cell: func(r *row) any { return r.read(published.Disable) }},
+	{
+		Name: "measured_first_hit",
+		Doc:  "what an idle CPU took, measured",
+		Cell: func(r *row) any { return r.read(published.FirstHit) },
+	},
+	{
+		Name: "measured_disable",
+		Doc:  "likewise, at the removal",
+		Cell: func(r *row) any { return r.read(published.Disable) },
+	},
 }
 
 func measure(ctx context.Context, s *experiments.Study[Config, *row]) (*experiments.Findings, error) {
@@ -189,7 +206,8 @@ func (r *row) predict(readings []published.UprobeReading) (err error) {
 	r.Cost = r.Does.Cost(r.Sites, r.Processes)
 	r.measured = map[string]published.UprobeReading{}
 	for _, m := range readings {
-		if m.Release == r.Release && m.Insn == r.Insn.String() && m.Sites == int64(r.Sites) && m.Processes == int64(r.Processes) {
+		if m.Release == r.Release && m.Insn == r.Insn.String() && m.Sites == int64(r.Sites) &&
+			m.Processes == int64(r.Processes) {
 			r.measured[m.Phase] = m
 		}
 	}

@@ -24,7 +24,8 @@ func TestRows(t *testing.T) {
 	}
 	// At 10 sites and 2 processes.
 	want := map[string]string{
-		"6.12 nop5": "breakpoint 0 10", "6.12 nop10": "refused  ", "6.18 nop5": "call, for good 60 0", "6.18 nop10": "refused  ",
+		"6.12 nop5": "breakpoint 0 10", "6.12 nop10": "refused  ", "6.18 nop5": "call, for good " +
+			"60 0", "6.18 nop10": "refused  ",
 		"7.1.3 nop5": "call, for good 60 0", "7.1.3 nop10": "refused  ", "7.1.9 nop5": "call, and back 60 60",
 		"7.1.9 nop10": "refused  ", "7.2 nop5": "breakpoint 0 0", "7.2 nop10": "call, and back 60 60",
 	}
@@ -50,8 +51,10 @@ func TestRows(t *testing.T) {
 // of a probe that is said to be refused.
 func TestDiffer(t *testing.T) {
 	for line, want := range map[string]string{
-		"7.2,nop10,1,1,first-hit,4\n": "7.2, nop10, 1 sites, 1 processes: 3 interrupts are predicted at first-hit, measured are 4",
-		"6.12,nop10,1,1,disable,0\n":  "6.12, nop10, 1 sites, 1 processes: 0 interrupts are predicted at disable, measured are 0",
+		"7.2,nop10,1,1,first-hit,4\n": "7.2, nop10, 1 sites, 1 processes: 3 interrupts are predicted at first-hit, " +
+			"measured are 4",
+		"6.12,nop10,1,1,disable,0\n": "6.12, nop10, 1 sites, 1 processes: 0 interrupts are predicted at disable, " +
+			"measured are 0",
 	} {
 		file := filepath.Join(t.TempDir(), "readings.csv")
 		if err := os.WriteFile(file, []byte("release,insn,sites,processes,phase,interrupts\n"+line), 0o600); err != nil {

@@ -35,7 +35,8 @@ func (e *evidence) entries() {
 	}
 	e.none("no "+aim+" that changes text", TrampolineAims)
 	for _, f := range []string{"ftrace_modify_all_code", "arch_ftrace_update_code"} {
-		if e.Has("ftrace_sync_ipi") && (e.Calls(f)["smp_call_function"] > 0 || e.Calls(f)["smp_call_function_many_cond"] > 0) {
+		if e.Has("ftrace_sync_ipi") &&
+			(e.Calls(f)["smp_call_function"] > 0 || e.Calls(f)["smp_call_function_many_cond"] > 0) {
 			e.set(CoreSyncs, 1, f+" calls smp_call_function, and ftrace_sync_ipi is there")
 		}
 	}
@@ -90,7 +91,8 @@ func (e *evidence) users() {
 			e.set(DirectCuts, 1, way+": images stay until nobody returns into them")
 		}
 	}
-	if e.Has("direct_ops") && e.Calls("register_ftrace_direct")["register_ftrace_function"] > 0 && e.value(DirectShared) == 0 {
+	if e.Has("direct_ops") && e.Calls("register_ftrace_direct")["register_ftrace_function"] > 0 &&
+		e.value(DirectShared) == 0 {
 		e.set(DirectShared, 1, "direct_ops is there") // 5.5 to 6.3
 	}
 	e.none("a function's program alone is not returned into", DirectCuts)

@@ -38,7 +38,8 @@ func TestNoKernel(t *testing.T) {
 		"text that is packed": gz(t, []byte("hello")), "packed again and again": twice,
 		"a packed file that is cut short": gz(t, bytes.Repeat([]byte("kernel"), 1000))[:40],
 		"a raw image without a banner":    raw,
-		"a header of EFI zboot":           append([]byte("MZ\x00\x00zimg\xff\xff\xff\xff\xff\xff\xff\xff"), make([]byte, 100)...),
+		"a header of EFI " +
+			"zboot": append([]byte("MZ\x00\x00zimg\xff\xff\xff\xff\xff\xff\xff\xff"), make([]byte, 100)...),
 	} {
 		_, err := Read("f", b)
 		if err == nil || !strings.HasPrefix(err.Error(), "f: ") || strings.Contains(err.Error(), "\n") {

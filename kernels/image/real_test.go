@@ -34,13 +34,27 @@ func factsOf(k *Kernel) []string {
 	_, layout := k.Symbols()
 	n, _ := k.Symbols()
 	_, unknown := k.Mechanisms()
-	return []string{k.Hash, k.Arch(), k.Release, k.Form(), strings.ReplaceAll(layout, ",", " "), fmt.Sprint(n), fmt.Sprint(len(k.Records.Sites)),
-		fmt.Sprint(k.Records.Init), fmt.Sprint(k.Records.Invalid + k.Records.Empty), fmt.Sprint(len(k.Keys.Branches)),
-		fmt.Sprint(k.Sites.Entries - k.Sites.Init), fmt.Sprint(len(k.Events)), fmt.Sprint(k.CallOps()), k.Protocol(),
-		fmt.Sprint(len(unknown))}
+	return []string{
+		k.Hash,
+		k.Arch(),
+		k.Release,
+		k.Form(),
+		strings.ReplaceAll(layout, ",", " "),
+		fmt.Sprint(n),
+		fmt.Sprint(len(k.Records.Sites)),
+		fmt.Sprint(k.Records.Init),
+		fmt.Sprint(k.Records.Invalid + k.Records.Empty),
+		fmt.Sprint(len(k.Keys.Branches)),
+		fmt.Sprint(k.Sites.Entries - k.Sites.Init),
+		fmt.Sprint(len(k.Events)),
+		fmt.Sprint(k.CallOps()),
+		k.Protocol(),
+		fmt.Sprint(len(unknown)),
+	}
 }
 
-const goldenHeader = "sha256,arch,release,form,layout,symbols,records,init_records,invalid_records,static_keys,static_call_sites,trace_events,call_ops,protocol,not_understood"
+const goldenHeader = "sha256,arch,release,form,layout,symbols,records," +
+	"init_records,invalid_records,static_keys,static_call_sites,trace_events,call_ops,protocol,not_understood"
 
 // TestRealImages holds images against what is known of them by their hash. Records of
 // x86_64 6.12.107 (42757), arm64 6.12.107 (48048), riscv64 7.2.13 (41845) and riscv64

@@ -59,7 +59,12 @@ func (k *Kernel) apply(d, relas []byte) {
 		}
 	}
 	k.segments[0].addr = base
-	k.note("%d relocations give pointers, %d of them empty in the image; linked at %#x", len(relas)/relaBytes, filled, base)
+	k.note(
+		"%d relocations give pointers, %d of them empty in the image; linked at %#x",
+		len(relas)/relaBytes,
+		filled,
+		base,
+	)
 }
 
 // settle finds out where a raw image without such relocations is linked. Symbols that

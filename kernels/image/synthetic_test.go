@@ -202,7 +202,11 @@ func TestLayouts(t *testing.T) {
 // iterator lets the tracepoint of sched_switch point to its iterator.
 func (s *synthetic) iterator() {
 	const tp, iter = synTables + 0x1800, synText + 32*9
-	s.syms = append(s.syms, Symbol{synBase + tp, 'D', "__tracepoint_sched_switch"}, Symbol{synBase + iter, 't', "__traceiter_sched_switch"})
+	s.syms = append(
+		s.syms,
+		Symbol{synBase + tp, 'D', "__tracepoint_sched_switch"},
+		Symbol{synBase + iter, 't', "__traceiter_sched_switch"},
+	)
 	slices.SortStableFunc(s.syms, func(a, b Symbol) int { return int(int64(a.Addr - b.Addr)) })
 	s.u64(tp+8+16, synBase+iter)
 	clear(s.data[synSyms:])
@@ -214,7 +218,8 @@ func (s *synthetic) check(t *testing.T, k *Kernel) {
 	t.Helper()
 	r := k.Records
 	if want := []uint64{synBase + synText, synBase + synText + 64}; !slices.Equal(r.Sites, want) || r.Marks != 4 || r.Empty != 1 ||
-		r.Init != 1 || r.Invalid != 0 || r.Order != 1 {
+		r.Init != 1 || r.Invalid != 0 ||
+		r.Order != 1 {
 		t.Errorf("%s: records %+v", s.layout, r)
 	}
 	const key = synBase + synTables + 0x1008
@@ -231,7 +236,10 @@ func (s *synthetic) check(t *testing.T, k *Kernel) {
 	if k.Release != "9.9.9-synthetic" || k.Preempt() != "rt" || k.Arch() != "riscv64" || k.Form() != "Image" {
 		t.Errorf("%s: %s %s %s %s", s.layout, k.Release, k.Preempt(), k.Arch(), k.Form())
 	}
-	if _, unknown := k.Mechanisms(); !slices.ContainsFunc(unknown, func(u string) bool { return strings.HasPrefix(u, UpdateRounds) }) {
+	if _, unknown := k.Mechanisms(); !slices.ContainsFunc(
+		unknown,
+		func(u string) bool { return strings.HasPrefix(u, UpdateRounds) },
+	) {
 		t.Errorf("%s: a kernel without any code is understood: %v", s.layout, unknown)
 	}
 	table, err := k.Table()

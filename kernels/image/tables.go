@@ -56,22 +56,32 @@ func (k *Kernel) table(first, last string, size uint64) (from uint64, b []byte) 
 	return from, b
 }
 
+// byKey sorts the places that a table of entries of size bytes names, each relative to
+// itself, by what they belong to. It counts the entries, and those that are gone after boot.
+func (k *Kernel) byKey(at uint64, table []byte, size int, places map[uint64][]uint64,
+	key func(at uint64, entry []byte) uint64) (entries, gone int) {
+	for ; len(table) >= size; at, table = at+uint64(size), table[size:] {
+		entries++
+		place := at + signed(le.Uint32(table), 32)
+		if !k.stays(place) {
+			gone++
+			continue
+		}
+		of := key(at, table)
+		places[of] = append(places[of], place)
+	}
+	return entries, gone
+}
+
 func (k *Kernel) readKeys() {
 	k.Keys.Branches = map[uint64][]uint64{}
 	if !k.Has("__start___jump_table") {
 		k.findJumps()
 	}
 	at, b := k.table("__start___jump_table", "__stop___jump_table", jumpBytes)
-	for ; len(b) >= jumpBytes; at, b = at+jumpBytes, b[jumpBytes:] {
-		k.Keys.Entries++
-		branch := at + signed(le.Uint32(b), 32)
-		if !k.stays(branch) {
-			k.Keys.Init++
-			continue
-		}
-		key := at + 8 + le.Uint64(b[8:])&^3
-		k.Keys.Branches[key] = append(k.Keys.Branches[key], branch)
-	}
+	k.Keys.Entries, k.Keys.Init = k.byKey(at, b, jumpBytes, k.Keys.Branches, func(at uint64, entry []byte) uint64 {
+		return at + 8 + le.Uint64(entry[8:])&^3
+	})
 	for _, branches := range k.Keys.Branches { // jump_label_sort_entries
 		slices.Sort(branches)
 	}
@@ -83,16 +93,9 @@ func (k *Kernel) readSites() {
 		return
 	}
 	at, b := k.table("__start_static_call_sites", "__stop_static_call_sites", siteBytes)
-	for ; len(b) >= siteBytes; at, b = at+siteBytes, b[siteBytes:] {
-		k.Sites.Entries++
-		site := at + signed(le.Uint32(b), 32)
-		if !k.stays(site) {
-			k.Sites.Init++
-			continue
-		}
-		key := at + 4 + signed(le.Uint32(b[4:])&^3, 32)
-		k.Sites.Of[key] = append(k.Sites.Of[key], site)
-	}
+	k.Sites.Entries, k.Sites.Init = k.byKey(at, b, siteBytes, k.Sites.Of, func(at uint64, entry []byte) uint64 {
+		return at + 4 + signed(le.Uint32(entry[4:])&^3, 32)
+	})
 }
 
 // KeyNames are the keys by name: the symbol, with the distance from it where the key

@@ -61,7 +61,14 @@ func (r *Replay) trampoline(o *ops) {
 		return
 	}
 	r.made[o.name] = true
-	r.sent(cpus.Trampoline, r.k.callRow, 1, r.mech(image.TrampolineAims), r.k.Facts.code(), "the trampoline of "+o.name+" gets its function")
+	r.sent(
+		cpus.Trampoline,
+		r.k.callRow,
+		1,
+		r.mech(image.TrampolineAims),
+		r.k.Facts.code(),
+		"the trampoline of "+o.name+" gets its function",
+	)
 }
 
 // flush is a change of protection of pages. How many flushes it takes is not in an image.
@@ -91,7 +98,14 @@ func (r *Replay) update(n, batches int) {
 	r.records(n, batches)
 	if changed && r.chosen != listFunction {
 		r.in("core-sync", func() {
-			r.sent(cpus.CoreSync, r.k.callRow, r.mech(image.CoreSyncs), 1, r.k.Facts.code(), "ftrace_sync_ipi orders what the next function is called with")
+			r.sent(
+				cpus.CoreSync,
+				r.k.callRow,
+				r.mech(image.CoreSyncs),
+				1,
+				r.k.Facts.code(),
+				"ftrace_sync_ipi orders what the next function is called with",
+			)
 		})
 		r.entries(r.chosen)
 	}
@@ -118,8 +132,12 @@ func (r *Replay) records(n, batches int) {
 		r.mech(name)
 	}
 	rec := r.k.Records
-	l := Line{Records: n, Batches: batches, Entry: Entry{Part: "records", Cause: rec.Cause, Row: r.k.RowOf(rec.Cause), Pokes: n,
-		Basis: r.k.Facts.code(), Source: rec.Source}}
+	l := Line{
+		Records: n,
+		Batches: batches,
+		Entry: Entry{Part: "records", Cause: rec.Cause, Row: r.k.RowOf(rec.Cause), Pokes: n,
+			Basis: r.k.Facts.code(), Source: rec.Source},
+	}
 	l.Sent = batches*rec.PerBatch + n*rec.PerRecord + rec.PerUpdate
 	if rec.PerBatch > 0 {
 		l.Source = fmt.Sprintf("%d batches; %s", batches, l.Source)

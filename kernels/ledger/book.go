@@ -105,7 +105,12 @@ func ReadFacts(file string, r io.Reader) (*Kernel, error) {
 			}
 			f.Events = append(f.Events, image.Event{Group: group, Name: event, Tracepoint: s.text(3)})
 		default:
-			s.fail(0, "fact", kind, "not one of arch, release, records, image, mechanism, unknown, unnamed, recorder, tracepoint, call, key, event")
+			s.fail(
+				0,
+				"fact",
+				kind,
+				"not one of arch, release, records, image, mechanism, unknown, unnamed, recorder, tracepoint, call, key, event",
+			)
 		}
 	}
 	if s.err == nil && (arch == "" || release == "") {

@@ -22,7 +22,14 @@ func (r *Replay) build(n int) {
 // (bpf_tramp_image_put, kernel/bpf/trampoline.c).
 func (r *Replay) cut(n int) {
 	r.in("bpf-image", func() {
-		r.sent(cpus.Trampoline, r.k.callRow, n, r.mech(image.BatchRounds), Assumed, "old BPF trampolines are cut off, one by one")
+		r.sent(
+			cpus.Trampoline,
+			r.k.callRow,
+			n,
+			r.mech(image.BatchRounds),
+			Assumed,
+			"old BPF trampolines are cut off, one by one",
+		)
 	})
 }
 
@@ -178,8 +185,22 @@ func (r *Replay) probe(inside, on bool) {
 		if !on {
 			optimised()
 		}
-		r.sent(cpus.EntryCall, r.k.callRow, 1, r.mech(image.ProbeRounds), r.k.Facts.code(), "a breakpoint is placed, or taken away")
-		r.sent(cpus.Stop, r.k.StopRow, 1, r.mech(image.ProbeStops), r.k.Facts.code(), "every CPU stands still while a breakpoint is placed, or taken away")
+		r.sent(
+			cpus.EntryCall,
+			r.k.callRow,
+			1,
+			r.mech(image.ProbeRounds),
+			r.k.Facts.code(),
+			"a breakpoint is placed, or taken away",
+		)
+		r.sent(
+			cpus.Stop,
+			r.k.StopRow,
+			1,
+			r.mech(image.ProbeStops),
+			r.k.Facts.code(),
+			"every CPU stands still while a breakpoint is placed, or taken away",
+		)
 		if on {
 			optimised()
 		}

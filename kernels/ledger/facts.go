@@ -101,8 +101,10 @@ func fromFacts(arch, release string, f *Facts, table *records.Table) (*Kernel, e
 	if traits.FirmwareRounds {
 		k.SyncRow = traits.InterruptRow
 	}
-	k.rows = []Row{{Name: k.callRow, Modelled: true, About: "function calls: on_each_cpu, smp_call_function and their kind"},
-		{Name: k.StopRow, Modelled: f.value(image.UpdateStops) > 0, About: "wakeups by the scheduler, of stoppers too"}}
+	k.rows = []Row{
+		{Name: k.callRow, Modelled: true, About: "function calls: on_each_cpu, smp_call_function and their kind"},
+		{Name: k.StopRow, Modelled: f.value(image.UpdateStops) > 0, About: "wakeups by the scheduler, of stoppers too"},
+	}
 	if traits.FirmwareRounds {
 		k.rows = append(k.rows, Row{k.SyncRow, true, true, "remote fences by firmware: flush_icache_all"})
 	}

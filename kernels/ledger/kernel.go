@@ -158,8 +158,12 @@ func (k *Kernel) Row(name string) (Row, bool) {
 func (k *Kernel) Ledger(s Scenario, enable bool, t *records.Table) ([]Entry, error) {
 	entries, updates, err := k.replayed(s, enable, t)
 	if err == nil && updates > 1 {
-		return nil, fmt.Errorf("kernel %s, scenario %s: it updates records %d times; only kernel predict tells of more than one",
-			k.Name(), s, updates)
+		return nil, fmt.Errorf(
+			"kernel %s, scenario %s: it updates records %d times; only kernel predict tells of more than one",
+			k.Name(),
+			s,
+			updates,
+		)
 	}
 	return entries, err
 }

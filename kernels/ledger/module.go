@@ -61,7 +61,10 @@ func (r *Replay) load(m *image.Module) {
 		r.sent(cpus.Sync, r.k.SyncRow, batches, r.mech(image.BatchRounds), Assumed,
 			fmt.Sprintf("%d records of %s in %d batches: the tracer that is on may trace them all", m.Records, m.Name, batches))
 	}
-	r.flush(leastProtections, "the protection of text, of read-only and of writable pages changes: together three to twenty were seen")
+	r.flush(
+		leastProtections,
+		"the protection of text, of read-only and of writable pages changes: together three to twenty were seen",
+	)
 }
 
 // leastProtections is how many changes of protection a module takes at the least: its

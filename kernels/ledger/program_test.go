@@ -65,12 +65,14 @@ func TestUprobes(t *testing.T) {
 	if got := taken(t, r); got != 10 {
 		t.Errorf("6.12, off: %d, measured 1 a probe", got)
 	}
-	for spec, want := range map[string]string{"uprobe:/no/such": "no such file", "uprobe:x@0": "processes", "uprobe": "want uprobe:"} {
+	for spec, want := range map[string]string{"uprobe:/no/such": "no such " +
+		"file", "uprobe:x@0": "processes", "uprobe": "want uprobe:"} {
 		if _, err := mustReplay(t, "x86_64-7.2").Switch(spec, true, nil); err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("%s: %v, want %s", spec, err, want)
 		}
 	}
-	if _, err := mustReplay(t, "arm64-6.12").Switch("uprobe:x", true, nil); err == nil || !strings.Contains(err.Error(), "only x86-64") {
+	if _, err := mustReplay(t, "arm64-6.12").Switch("uprobe:x", true, nil); err == nil ||
+		!strings.Contains(err.Error(), "only x86-64") {
 		t.Error(err)
 	}
 }

@@ -80,7 +80,17 @@ func TestMeasuredActions(t *testing.T) {
 	}
 	for _, c := range cells {
 		if on, off := switched(t, c.kernel, c.action, c.row, c.state...); on != c.on || off != c.off {
-			t.Errorf("%s, %s %s, row %s: %d and %d, measured %d and %d", c.kernel, c.action, c.state, c.row, on, off, c.on, c.off)
+			t.Errorf(
+				"%s, %s %s, row %s: %d and %d, measured %d and %d",
+				c.kernel,
+				c.action,
+				c.state,
+				c.row,
+				on,
+				off,
+				c.on,
+				c.off,
+			)
 		}
 	}
 }
@@ -129,7 +139,8 @@ func TestNotUnderstood(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if _, err := r.Switch("function-tracer", true, nil); err == nil || !strings.Contains(err.Error(), "command lines: no rule holds") {
+	if _, err := r.Switch("function-tracer", true, nil); err == nil ||
+		!strings.Contains(err.Error(), "command lines: no rule holds") {
 		t.Error(err)
 	}
 	for _, tt := range []struct{ kernel, action, want string }{

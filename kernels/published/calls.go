@@ -40,8 +40,9 @@ type CallCost struct {
 // call_ops and 122 without, and over the list 5,038 and 15,791 beside 100 and 200
 // irrelevant ones.
 var CallCosts = &Set[CallCost]{
-	Name:   "riscv-call-ops",
-	Source: "Puranjay Mohan, \"[RFC PATCH] riscv: Implement HAVE_DYNAMIC_FTRACE_WITH_CALL_OPS\", 2024-03-06; sample module ftrace-ops on QEMU",
+	Name: "riscv-call-ops",
+	Source: "Puranjay Mohan, \"[RFC PATCH] riscv: Implement HAVE_DYNAMIC_FTRACE_WITH_CALL_OPS\", 2024-03-06; sample " +
+		"module ftrace-ops on QEMU",
 	columns: []string{"kernel", "block", "relevant_tracers", "irrelevant_tracers", "calls", "total_ns", "per_call_ns",
 		"overhead_ns"},
 	parse: func(c *cells) CallCost {
@@ -151,7 +152,9 @@ var M1Calls = &Set[CallTime]{
 	parse: func(c *cells) CallTime {
 		return CallTime{
 			Kernel: c.oneOf("kernel", WithoutCallOps, WithCallOps), Relevant: int(c.count("relevant_tracers")),
-			Irrelevant: int(c.count("irrelevant_tracers")), PerCallNS: c.figure("per_call_ns"), OverheadNS: c.above0("overhead_ns"),
+			Irrelevant: int(
+				c.count("irrelevant_tracers"),
+			), PerCallNS: c.figure("per_call_ns"), OverheadNS: c.above0("overhead_ns"),
 		}
 	},
 	key: func(r CallTime) string { return fmt.Sprintf("%s %d %d", r.Kernel, r.Relevant, r.Irrelevant) },

@@ -131,8 +131,9 @@ func (h *Hit) Slowdown() float64 { return 1 / (1 - h.Percent/100) }
 
 // Hits is the table of those.
 var Hits = &Set[Hit]{
-	Name:    "rpi4-bench-hit",
-	Source:  "Florent Revest, RFC about BPF tracing for arm64 using fprobe, bpf list, 2022-11-08, quoted 2022-11-17; Raspberry Pi 4, BPF bench",
+	Name: "rpi4-bench-hit",
+	Source: "Florent Revest, RFC about BPF tracing for arm64 using fprobe, bpf list, 2022-11-08, quoted 2022-11-17; " +
+		"Raspberry Pi 4, BPF bench",
 	columns: []string{"mechanism", "performance_hit_percent"},
 	parse: func(c *cells) Hit {
 		p := c.figure("performance_hit_percent")

@@ -106,7 +106,14 @@ func TestReadProgram(t *testing.T) {
 		want := []Site{
 			{"app", "crossing", textAt + 8, textFile + 8, Nop10, true}, {"app", "ten", textAt + 32, textFile + 32, Nop10, false},
 			{"app", "five", textAt + 64, textFile + 64, Nop5, false}, {"app", "one", textAt + 96, textFile + 96, Nop1, false},
-			{"app", "push", textAt + 128, textFile + 128, Other, false}, {"app", "cut", textAt + 195, textFile + 195, Other, false},
+			{
+				"app",
+				"push",
+				textAt + 128,
+				textFile + 128,
+				Other,
+				false,
+			}, {"app", "cut", textAt + 195, textFile + 195, Other, false},
 		}
 		if !slices.Equal(p.Sites, want) {
 			t.Errorf("%+v, want %+v", p.Sites, want)
@@ -128,9 +135,10 @@ func TestBadPrograms(t *testing.T) {
 		return b
 	}
 	for want, data := range map[string][]byte{
-		"not an ELF file":                    []byte("#!/bin/sh\n"),
-		"is for EM_AARCH64 ELFCLASS64":       change(func(b []byte) { b[18] = 183 }),
-		"has no USDT probes":                 change(func(b []byte) { copy(b[bytes.Index(b, []byte(".note.stapsdt")):], ".bote") }),
+		"not an ELF file":              []byte("#!/bin/sh\n"),
+		"is for EM_AARCH64 ELFCLASS64": change(func(b []byte) { b[18] = 183 }),
+		"has no USDT " +
+			"probes": change(func(b []byte) { copy(b[bytes.Index(b, []byte(".note.stapsdt")):], ".bote") }),
 		"note 1: is cut off":                 change(func(b []byte) { b[notes+7] = 0x7f }),
 		"note 1: app:crossing at 0x55400ff8": change(func(b []byte) { b[notes+12+8+3] = 0x55 }),
 	} {

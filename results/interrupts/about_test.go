@@ -128,7 +128,8 @@ func TestNamed(t *testing.T) {
 	if got := leftOver(counts, cpus); got != want {
 		t.Errorf("%q, want %q", got, want)
 	}
-	if got, want := senders(counts, 727, cpus), "CPU 100 (600), CPU 0 (1), CPU 1 (1), CPU 2 (1), 124 more CPUs (124)"; got != want {
+	if got, want := senders(counts, 727, cpus), "CPU 100 (600), CPU 0 (1), CPU 1 (1), CPU 2 (1), 124 more CPUs "+
+		"(124)"; got != want {
 		t.Errorf("%q, want %q", got, want)
 	}
 	if got := senders(counts[:1], 1, cpus); got != "CPU 0" {

@@ -52,22 +52,28 @@ func calls() Snapshot {
 
 func TestParseSpellings(t *testing.T) {
 	for name, text := range map[string]string{
-		"bare":                "CAL: 66070 46620 59955 59236 68707 63397 61644 62742 Function call interrupts",
-		"CRLF":                "CAL: 66070 46620 59955 59236 68707 63397 61644 62742 Function call interrupts\r\n",
-		"tabs":                "\tCAL:\t66070\t46620\t59955\t59236\t68707\t63397\t61644\t62742\tFunction call interrupts\n",
-		"header":              "   CPU0 CPU1 CPU2 CPU3 CPU4 CPU5 CPU6 CPU7\nCAL: 66070 46620 59955 59236 68707 63397 61644 62742 Function call interrupts\n",
-		"quoted":              "> CAL: 66070 46620 59955 59236 68707 63397 61644 62742 Function call interrupts\n",
-		"quoted more":         ">> | CAL: 66070 46620 59955 59236 68707 63397 61644 62742 Function call interrupts\n",
-		"one side of a diff":  "12c12\n< CAL: 66070 46620 59955 59236 68707 63397 61644 62742 Function call interrupts\n---\n",
-		"other side":          "+CAL: 66070 46620 59955 59236 68707 63397 61644 62742 Function call interrupts\n",
-		"wrapped":             "CAL: 66070 46620 59955 59236 68707\n     63397 61644 62742 Function call interrupts\n",
-		"wrapped twice":       "> CAL: 66070 46620 59955\n> 59236 68707 63397\n> 61644 62742 Function call interrupts\n",
-		"wrapped and quoted":  "> CAL:      66070      46620      59955      59236      68707\n63397 61644      62742   Function call interrupts\n",
+		"bare": "CAL: 66070 46620 59955 59236 68707 63397 61644 62742 Function call interrupts",
+		"CRLF": "CAL: 66070 46620 59955 59236 68707 63397 61644 62742 Function call interrupts\r\n",
+		"tabs": "\tCAL:\t66070\t46620\t59955\t59236\t68707\t63397\t61644\t62742\tFunction call interrupts\n",
+		"header": "   CPU0 CPU1 CPU2 CPU3 CPU4 CPU5 CPU6 CPU7\nCAL: 66070 46620 59955 59236 68707 63397 " +
+			"61644 62742 Function call interrupts\n",
+		"quoted":      "> CAL: 66070 46620 59955 59236 68707 63397 61644 62742 Function call interrupts\n",
+		"quoted more": ">> | CAL: 66070 46620 59955 59236 68707 63397 61644 62742 Function call interrupts\n",
+		"one side of a diff": "12c12\n< CAL: 66070 46620 59955 59236 68707 63397 61644 62742 Function call " +
+			"interrupts\n---\n",
+		"other side":    "+CAL: 66070 46620 59955 59236 68707 63397 61644 62742 Function call interrupts\n",
+		"wrapped":       "CAL: 66070 46620 59955 59236 68707\n     63397 61644 62742 Function call interrupts\n",
+		"wrapped twice": "> CAL: 66070 46620 59955\n> 59236 68707 63397\n> 61644 62742 Function call interrupts\n",
+		"wrapped and quoted": "> CAL:      66070      46620      59955      59236      68707\n63397 61644      62742   " +
+			"Function call interrupts\n",
 		"wrapped description": "CAL: 66070 46620 59955 59236 68707 63397 61644 62742   Function call\ninterrupts\n",
 		"description below":   "CAL: 66070 46620 59955 59236 68707 63397 61644 62742\nFunction call interrupts\n\nprose\n",
-		"wrapped header":      "CPU0 CPU1 CPU2 CPU3 CPU4\n   CPU5 CPU6 CPU7\nCAL:      66070      46620      59955      59236\n68707 63397 61644 62742\nFunction call interrupts\n",
-		"among prose": "Date: Fri Oct 04 2019 - 04:10:57 EST\nOn 04/10/2019 00:10, Steven wrote:\n10:30 it was.\n\n- a list\n-- \n" +
-			"CAL: 66070 46620 59955 59236 68707 63397 61644 62742 Function call interrupts\n\n(Just showing the calls)\n120 were sent. NOTE: 2nd try\n",
+		"wrapped header": "CPU0 CPU1 CPU2 CPU3 CPU4\n   CPU5 CPU6 CPU7\nCAL:      66070      46620      59955      " +
+			"59236\n68707 63397 61644 62742\nFunction call interrupts\n",
+		"among prose": "Date: Fri Oct 04 2019 - 04:10:57 EST\nOn 04/10/2019 00:10, Steven wrote:\n10:30 it was.\n\n- a " +
+			"list\n-- \n" +
+			"CAL: 66070 46620 59955 59236 68707 63397 61644 62742 Function call interrupts\n\n(Just showing the calls)\n120 " +
+			"were sent. NOTE: 2nd try\n",
 		"numbers follow": "CAL: 66070 46620 59955 59236 68707 63397 61644 62742 Function call interrupts\n120 115 657\n",
 		"prose follows":  "CAL: 66070 46620 59955 59236 68707 63397 61644 62742 Function call interrupts\nThat is the row.\n",
 	} {

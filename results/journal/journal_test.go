@@ -141,10 +141,12 @@ func TestAnotherRun(t *testing.T) {
 			h.Args = []string{"plan",
 				"textpoke", "--seed=1,2"}
 		},
-		"SHA-256 of a.csv: 12 there, 13 here":                               func(h *Header) { h.Inputs = map[string]string{"a.csv": "13", "b\xff.csv": "34"} },
-		"SHA-256 of b\uFFFD.csv: 34 there, none here; SHA-256 of c: none t": func(h *Header) { h.Inputs = map[string]string{"a.csv": "12", "c": "1"} },
-		"columns: plan.a plan.b there, plan.a here":                         func(h *Header) { h.Columns = "plan.a" },
-		"combinations: 100 there, 5 here":                                   func(h *Header) { h.Points = 5 },
+		"SHA-256 of a.csv: 12 there, 13 " +
+			"here": func(h *Header) { h.Inputs = map[string]string{"a.csv": "13", "b\xff.csv": "34"} },
+		"SHA-256 of b\uFFFD.csv: 34 there, none here; SHA-256 of c: " +
+			"none t": func(h *Header) { h.Inputs = map[string]string{"a.csv": "12", "c": "1"} },
+		"columns: plan.a plan.b there, plan.a here": func(h *Header) { h.Columns = "plan.a" },
+		"combinations: 100 there, 5 here":           func(h *Header) { h.Points = 5 },
 	} {
 		h := header
 		change(&h)

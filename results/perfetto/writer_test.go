@@ -58,7 +58,8 @@ func TestEverythingIsRead(t *testing.T) {
 	for _, tr := range f.Under("run") {
 		got += fmt.Sprintf("%s %d %v %v %v\n", tr.Name, tr.Rank, tr.Counter, tr.Slices, tr.Values)
 	}
-	want := "a 2 false [{outer 10 1099511627776 false 0 [] []} {send 12 12 true 1 [1 2] []} {inner 12 15 false 1 [] [1]}] []\n" +
+	want := "a 2 false [{outer 10 1099511627776 false 0 [] []} {send 12 12 true 1 [1 2] []} {inner 12 15 false 1 [] " +
+		"[1]}] []\n" +
 		"b 1 false [{inner 13 13 false 0 [] [2]} {" + long[:maxName] + " 14 14 false 0 [] []}] []\n" +
 		"n 0 true [] [{14 -3}]\n"
 	if got != want {

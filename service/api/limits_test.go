@@ -115,12 +115,21 @@ func TestVanish(t *testing.T) {
 		case 0:
 			c.write("POST /v1/upda")
 		case 1:
-			c.write("POST /v1/updates HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/json\r\nContent-Length: 1000\r\n\r\n{\"client\":")
+			c.write(
+				"POST /v1/updates HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/json\r\nContent-Length: " +
+					"1000\r\n\r\n{\"client\":",
+			)
 		case 2:
 			c.write("GET /v1/events HTTP/1.1\r\nHost: localhost\r\n\r\n")
 		case 3:
 			body := request("gone", true, `,"filter":["*"],"wait":true`)
-			c.write(fmt.Sprintf("POST /v1/updates HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/json\r\nContent-Length: %d\r\n\r\n%s", len(body), body))
+			c.write(
+				fmt.Sprintf(
+					"POST /v1/updates HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/json\r\nContent-Length: %d\r\n\r\n%s",
+					len(body),
+					body,
+				),
+			)
 			accepted++
 		}
 		if i%4 == 3 { // it is accepted before its client goes

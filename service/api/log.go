@@ -73,7 +73,13 @@ func (h *Handler) done(a *answer, r *http.Request) {
 // with what clients send.
 func methodName(m string) string {
 	switch m {
-	case http.MethodGet, http.MethodHead, http.MethodPost, http.MethodPut, http.MethodDelete, http.MethodOptions, http.MethodPatch:
+	case http.MethodGet,
+		http.MethodHead,
+		http.MethodPost,
+		http.MethodPut,
+		http.MethodDelete,
+		http.MethodOptions,
+		http.MethodPatch:
 		return m
 	}
 	return "other"

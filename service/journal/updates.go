@@ -198,13 +198,22 @@ func (s *Store) Updates(ctx context.Context, q Query) (out []Update, err error) 
 }
 
 // columns are those of an Update, as scanUpdate reads them.
-const columns = "id, client, COALESCE(key, ''), ops, enable, records, state, batch, error, submitted, began, ended, deadline"
+const columns = "id, client, COALESCE(key, ''), ops, enable, records, state, batch, error, submitted, began, " +
+	"ended, deadline"
 
 func scanUpdate(scan func(...any) error, more ...any) (u Update, err error) {
 	var submitted, began, ended, deadline int64
 	err = scan(append([]any{&u.ID, &u.Client, &u.Key, &u.Ops, &u.Enable, &u.Records, &u.State, &u.Batch, &u.Error,
 		&submitted, &began, &ended, &deadline}, more...)...)
-	u.Submitted, u.Began, u.Ended, u.Deadline = fromNanos(submitted), fromNanos(began), fromNanos(ended), fromNanos(deadline)
+	u.Submitted, u.Began, u.Ended, u.Deadline = fromNanos(
+		submitted,
+	), fromNanos(
+		began,
+	), fromNanos(
+		ended,
+	), fromNanos(
+		deadline,
+	)
 	return u, err
 }
 

@@ -196,7 +196,8 @@ func TestNamed(t *testing.T) {
 	}
 	tab.do(chromedp.Focus("#canvas"), chromedp.KeyEvent(kb.End), chromedp.KeyEvent(kb.ArrowUp))
 	if got := ask[string](tab,
-		`$("canvas").getAttribute("aria-valuetext")`); got != "CPU 6, idle, online: interrupts: 6 static_key, 504 sync; 72 rounds sent, 17 traps." {
+		`$("canvas").getAttribute("aria-valuetext")`); got != "CPU 6, idle, online: interrupts: 6 static_key, 504 sync; "+
+		"72 rounds sent, 17 traps." {
 		t.Errorf("chosen: %q", got)
 	}
 	tab.picture("few-light")

@@ -23,8 +23,12 @@ var html string
 
 // Policy is the page's Content-Security-Policy: its own style and script, known
 // by their hashes, its own server, and pictures that it has fetched from there.
-var Policy = fmt.Sprintf("default-src 'none'; script-src '%s'; style-src '%s'; connect-src 'self'; img-src data: blob:; "+
-	"base-uri 'none'; form-action 'none'; frame-ancestors 'none'", hash("script"), hash("style"))
+var Policy = fmt.Sprintf(
+	"default-src 'none'; script-src '%s'; style-src '%s'; connect-src 'self'; img-src data: blob:; "+
+		"base-uri 'none'; form-action 'none'; frame-ancestors 'none'",
+	hash("script"),
+	hash("style"),
+)
 
 // hash is that of the text inside an element, as a policy spells it (Content
 // Security Policy Level 3, section 2.3.1).

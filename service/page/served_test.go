@@ -155,10 +155,14 @@ func TestServed(t *testing.T) {
 
 	tab.do(chromedp.Focus("#canvas"), chromedp.KeyEvent(kb.Home), chromedp.KeyEvent(kb.ArrowDown), chromedp.Focus("#plug"),
 		chromedp.KeyEvent(kb.Enter))
-	tab.await(`$("interrupts").tBodies[0].rows[1]?.cells[1].textContent === "offline" && $("plug").textContent === "Plug in CPU 1"`)
+	tab.await(
+		`$("interrupts").tBodies[0].rows[1]?.cells[1].textContent === "offline" && $("plug").textContent === "Plug in CPU 1"`,
+	)
 
 	tab.do(chromedp.SetValue(`#update [name=filter]`, "nothing_is_called_this"), chromedp.Click("#update button"))
-	tab.await(`$("answer").classList.contains("bad") && document.activeElement.name === "filter" && document.activeElement.getAttribute("aria-invalid") === "true"`)
+	tab.await(
+		`$("answer").classList.contains("bad") && document.activeElement.name === "filter" && document.activeElement.getAttribute("aria-invalid") === "true"`,
+	)
 }
 
 // TestToken: a page that may not read asks for a token, and one that may only read

@@ -310,7 +310,10 @@ func (m *Machine) happenUntil(ctx context.Context, done func() bool) error {
 			return nil
 		}
 		if m.happen(); m.now > horizon {
-			return fmt.Errorf("the virtual time is %v years: that is what the calibration comes to here, and longer than this engine counts", int64(m.now/(365*24*3600*1e9)))
+			return fmt.Errorf(
+				"the virtual time is %v years: that is what the calibration comes to here, and longer than this engine counts",
+				int64(m.now/(365*24*3600*1e9)),
+			)
 		}
 	}
 	return nil

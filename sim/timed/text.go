@@ -38,7 +38,13 @@ type store struct {
 }
 
 func newText(n int, initial func(i int) isa.Text, literal uint64) text {
-	t := text{sites: make([]site, n), stored: make([]int32, n), literals: make([]uint64, n), changes: make([]cpus.Change, n), first: 2}
+	t := text{
+		sites:    make([]site, n),
+		stored:   make([]int32, n),
+		literals: make([]uint64, n),
+		changes:  make([]cpus.Change, n),
+		first:    2,
+	}
 	for i := range t.sites {
 		t.sites[i] = site{is: cpus.Version{Seq: 1, Text: initial(i)}, at: longAgo}
 		t.literals[i] = literal
