@@ -162,12 +162,30 @@ func (s *Service) commit(end coordinator.End) error {
 		p.end = &us[i]
 	}
 	s.cfg.At(BeforeAnswer)
-	if err := s.store.Answer(us, wanted(ps, end)); err != nil {
+	if err := s.answer(us, wanted(ps, end)); err != nil {
 		s.breakDown(err)
 		return err
 	}
 	s.cfg.At(AfterAnswer)
 	return nil
+}
+
+// answer writes down how updates ended. Where there is no room for it, or whatever
+// else may pass, it tries until there is, or until nobody has patience any more:
+// meanwhile nobody is told, and the service is not ready.
+func (s *Service) answer(us []Update, wants []journal.Want) error {
+	for {
+		err := s.store.Answer(us, wants)
+		if err == nil || !journal.Passing(err) {
+			return err
+		}
+		s.log.Error("how updates ended cannot be written yet", zap.Int("updates", len(us)), zap.Error(err))
+		select {
+		case <-s.cfg.Retry():
+		case <-s.patience.Done():
+			return err
+		}
+	}
 }
 
 // stateOf is how an update ended.

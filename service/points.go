@@ -12,6 +12,7 @@ const (
 	AfterApply    = "after apply"   // the text is changed, the journal does not know
 	BeforeAnswer  = "before answer"
 	AfterAnswer   = "after answer" // the journal knows, and nobody has been told
+	DuringLook    = "during look"  // between the looks at what is on its way and at the journal
 	BeforeCompact = "before compact"
 	DuringCompact = "during compact" // some of it is removed
 	AfterCompact  = "after compact"

@@ -53,7 +53,10 @@ type Config struct {
 	Gather    time.Duration // how long an update waits for company, 0: not at all
 	Keep      journal.Keep  // what stays in the journal
 	Compact   time.Duration // time between two compactions, 0: only by Service.Compact
+	Look      time.Duration // time between two looks at the journal, 0: only by Service.Look
 
+	// Retry tells when to write again what could not be written; nil: after a second.
+	Retry func() <-chan time.Time
 	// At, where set, is called at every point of Points, and may end the process.
 	At func(point string)
 	// Fault, where set, makes stores into the text fail (poke.Executor.Fault), but
@@ -92,6 +95,10 @@ type Service struct {
 	beside sync.WaitGroup
 	once   sync.Once
 
+	failed   chan struct{}      // closed by breakDown
+	patience context.Context    // until no more tries to write the journal are worth while
+	giveUp   context.CancelFunc // of that
+
 	merged, batches atomic.Uint64                          // see Stats
 	phase           atomic.Pointer[atomic.Pointer[string]] // of the last batch; see present
 
@@ -113,14 +120,18 @@ func Start(ctx context.Context, cfg Config) (*Service, error) {
 	if cfg.PerClient == 0 {
 		cfg.PerClient = max(cfg.Queue/4, 1)
 	}
+	if cfg.Retry == nil {
+		cfg.Retry = func() <-chan time.Time { return time.After(time.Second) }
+	}
 	if cfg.At == nil {
 		cfg.At = func(string) {}
 	}
 	s := &Service{
 		cfg: cfg, log: cfg.Log, store: cfg.Store,
 		events: newRing(), names: newNames(cfg.Sim.Table),
-		open: map[int64]*pending{}, clients: map[string]int{},
+		open: map[int64]*pending{}, clients: map[string]int{}, failed: make(chan struct{}),
 	}
+	s.patience, s.giveUp = context.WithCancel(context.WithoutCancel(ctx))
 	s.cfg.Sim.Listener, s.cfg.Sim.Log = s.listener(), s.log
 	job, err := sim.NewJob(s.cfg.Sim)
 	if err != nil {
@@ -136,13 +147,17 @@ func Start(ctx context.Context, cfg Config) (*Service, error) {
 		return nil, err
 	}
 	if cfg.Compact > 0 {
-		s.beside.Go(func() { s.compacting(s.alive) })
+		s.beside.Go(func() { s.every(s.alive, cfg.Compact, "compaction", s.compact) })
+	}
+	if cfg.Look > 0 {
+		s.beside.Go(func() { s.every(s.alive, cfg.Look, "journal", s.Look) })
 	}
 	s.ready.Store(true)
 	return s, nil
 }
 
-// Ready is nil when updates are accepted and can be carried out.
+// Ready is nil when updates are accepted and can be carried out. While the journal
+// cannot be written it says why; that may pass, unless the error is ErrBroken.
 func (s *Service) Ready() error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -154,7 +169,21 @@ func (s *Service) Ready() error {
 	case !s.ready.Load():
 		return errors.New("the machine is being brought up")
 	}
-	return nil
+	return s.store.Trouble()
+}
+
+// Failed is closed when the service has broken down: Ready says why. Nothing brings
+// it back but another Start.
+func (s *Service) Failed() <-chan struct{} { return s.failed }
+
+// Look looks whether the journal is still there, and after a transaction has failed
+// whether the next one can succeed. What will not pass breaks the service down.
+func (s *Service) Look(ctx context.Context) error {
+	err := s.store.Check(ctx)
+	if err != nil && !journal.Passing(err) && ctx.Err() == nil {
+		s.breakDown(err)
+	}
+	return err
 }
 
 // breakDown ends what can go on no more: the journal cannot be written, or the text
@@ -167,6 +196,8 @@ func (s *Service) breakDown(why error) {
 		return
 	}
 	s.broken = fmt.Errorf("%w: %w", ErrBroken, why)
+	close(s.failed)
+	s.giveUp()
 	s.log.Error("broken down", zap.Error(why))
 	for _, p := range s.open {
 		p.leave()
@@ -186,6 +217,7 @@ func (s *Service) Drain(ctx context.Context) (left []Update, err error) {
 	s.closed = true
 	s.mu.Unlock()
 	if s.coord != nil {
+		defer context.AfterFunc(ctx, s.giveUp)()
 		err = s.coord.Close(ctx)
 	}
 	for _, p := range s.pending() {
@@ -204,6 +236,7 @@ func (s *Service) Close() error {
 	s.once.Do(func() {
 		s.ready.Store(false)
 		s.stop()
+		s.giveUp()
 		s.beside.Wait()
 		s.events.close()
 		s.live.Close()
@@ -222,8 +255,14 @@ func (s *Service) Compact(ctx context.Context) (removed int64, err error) {
 	return removed, err
 }
 
-func (s *Service) compacting(ctx context.Context) {
-	tick := time.NewTicker(s.cfg.Compact)
+func (s *Service) compact(ctx context.Context) error {
+	_, err := s.Compact(ctx)
+	return err
+}
+
+// every does something over and over, until ctx ends.
+func (s *Service) every(ctx context.Context, period time.Duration, what string, do func(context.Context) error) {
+	tick := time.NewTicker(period)
 	defer tick.Stop()
 	for {
 		select {
@@ -231,8 +270,8 @@ func (s *Service) compacting(ctx context.Context) {
 			return
 		case <-tick.C:
 		}
-		if _, err := s.Compact(ctx); err != nil && ctx.Err() == nil {
-			s.log.Error("compaction", zap.Error(err))
+		if err := do(ctx); err != nil && ctx.Err() == nil {
+			s.log.Error(what, zap.Error(err))
 		}
 	}
 }

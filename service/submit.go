@@ -85,8 +85,11 @@ func (s *Service) Submit(ctx context.Context, r Request) (Update, error) {
 	digest := r.digest()
 	if r.Key != "" { // a client that asks again is never refused, for a full queue or its deadline
 		u, err := s.store.ByKey(ctx, r.Client, r.Key, digest)
+		if err == nil {
+			return s.now(ctx, u)
+		}
 		if !errors.Is(err, ErrNotFound) {
-			return s.present(u), err
+			return u, err
 		}
 	}
 	now := time.Now()
@@ -108,7 +111,10 @@ func (s *Service) Submit(ctx context.Context, r Request) (Update, error) {
 	u, err := s.store.Accept(order, func(u Update) { p = s.enter(u, which) })
 	if p == nil {
 		s.dismiss(r.Client)
-		return s.present(u), s.refused(err)
+		if err != nil {
+			return u, s.refused(err)
+		}
+		return s.now(ctx, u)
 	}
 	s.cfg.At(AfterAccept)
 	s.submit(ctx, p)
@@ -116,10 +122,14 @@ func (s *Service) Submit(ctx context.Context, r Request) (Update, error) {
 }
 
 // refused is what a client is told of an update that the journal has not accepted.
-// Nothing is lost with it: others may have more luck.
+// Nothing is lost with it. Unless what is wrong may pass, nobody has more luck.
 func (s *Service) refused(err error) error {
-	if err != nil && !errors.Is(err, ErrKeyReused) && !errors.Is(err, ErrClosed) {
-		s.log.Error("not accepted", zap.Error(err))
+	if err == nil || errors.Is(err, ErrKeyReused) || errors.Is(err, ErrClosed) {
+		return err
+	}
+	s.log.Error("not accepted", zap.Error(err))
+	if s.store.Trouble() != nil && !journal.Passing(err) {
+		s.breakDown(err)
 	}
 	return err
 }
@@ -182,14 +192,6 @@ func (s *Service) submit(ctx context.Context, p *pending) {
 	p.ticket <- t
 }
 
-// present is an update as it is now, where it is on its way.
-func (s *Service) present(u Update) Update {
-	if p := s.pendingOf(u.ID); p != nil {
-		return p.update()
-	}
-	return u
-}
-
 // find is an update that is on its way, or else as it has ended. One that the
 // journal has and nobody knows yet is being entered: whoever writes next comes after
 // that.
@@ -237,13 +239,24 @@ func (s *Service) Wait(ctx context.Context, id int64) (Update, error) {
 	}
 }
 
-// Update is the update of that ID, as it is now.
+// Update is the update of that ID, as it is now. Who is on their way is looked up
+// before the journal is: what has left the one by then has its end in the other, and
+// whatever was told of an update before, this is no earlier state.
 func (s *Service) Update(ctx context.Context, id int64) (Update, error) {
-	u, err := s.store.Update(ctx, id)
-	if err != nil {
-		return u, err
+	p := s.pendingOf(id)
+	s.cfg.At(DuringLook)
+	if p != nil {
+		return p.update(), nil
 	}
-	return s.present(u), nil
+	return s.store.Update(ctx, id)
+}
+
+// now is an update that the journal has shown, as it is now.
+func (s *Service) now(ctx context.Context, u Update) (Update, error) {
+	if u.State.Final() {
+		return u, nil
+	}
+	return s.Update(ctx, u.ID)
 }
 
 // Updates lists updates, ascending by ID.
@@ -252,8 +265,11 @@ func (s *Service) Updates(ctx context.Context, q Query) ([]Update, error) {
 		return s.onTheirWay(q), nil
 	}
 	us, err := s.store.Updates(ctx, q)
+	s.cfg.At(DuringLook)
 	for i := range us {
-		us[i] = s.present(us[i])
+		if err == nil {
+			us[i], err = s.now(ctx, us[i])
+		}
 	}
 	return us, err
 }

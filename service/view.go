@@ -122,6 +122,7 @@ type Stats struct {
 	Violations int    // seen, at most as many as are kept
 	Queued     int    // updates on their way
 	Enabled    int    // records
+	Ready      bool   // see Service.Ready
 }
 
 // Stats reads the counters.
@@ -136,6 +137,7 @@ func (s *Service) Stats() Stats {
 		out.Rounds += counts.TotalRounds(cpus.Cause(k))
 		out.IPIs += counts.TotalTaken(cpus.Cause(k))
 	}
+	out.Ready = s.Ready() == nil
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	out.Queued, out.Enabled = s.total, s.coord.Snapshot().Enabled()

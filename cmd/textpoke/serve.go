@@ -98,9 +98,20 @@ func (s *serveFlags) run(cmd *cobra.Command) error {
 		select {
 		case <-ctx.Done():
 		case err = <-v.failed:
+		case <-v.gone():
+			err = v.service.Ready()
 		}
 	}
 	return errors.Join(err, v.stop())
+}
+
+// gone is closed when the service has broken down, and with it all that it is for: the
+// process ends, and whoever started it may do so again.
+func (v *serving) gone() <-chan struct{} {
+	if v.service == nil {
+		return nil // it was stopped before it was there
+	}
+	return v.service.Failed()
 }
 
 // listen opens the port: until the machine runs, requests are told so.
@@ -131,7 +142,7 @@ func (v *serving) start(ctx context.Context, s *serveFlags, config sim.Config) (
 	began := time.Now()
 	v.service, err = service.Start(ctx, service.Config{
 		Sim: config, Store: v.store, Log: v.log, Queue: s.queue, PerClient: s.perClient,
-		MaxWait: s.maxWait, Gather: s.gather, Keep: s.keep(), Compact: compactEvery,
+		MaxWait: s.maxWait, Gather: s.gather, Keep: s.keep(), Compact: compactEvery, Look: lookEvery,
 	})
 	if err == nil {
 		v.lab, err = lab.Start(lab.Config{Store: v.store, Log: v.log, Revision: built.Revision, Experiments: catalogue.All()})
@@ -151,6 +162,10 @@ func (v *serving) start(ctx context.Context, s *serveFlags, config sim.Config) (
 
 // compactEvery is the time between two looks at what is too old to be kept.
 const compactEvery = 10 * time.Minute
+
+// lookEvery is the time between two looks whether the journal is there and can be
+// written.
+const lookEvery = time.Second
 
 // stop ends everything in order. A second signal ends the waiting: what is on the
 // disk by then is all that was promised.

@@ -4,6 +4,7 @@ package api
 
 import (
 	"encoding/json"
+	"errors"
 	"net/http"
 	"path"
 	"runtime/debug"
@@ -14,6 +15,7 @@ import (
 	"go.uber.org/zap"
 
 	"github.com/textpoke/textpoke/service"
+	"github.com/textpoke/textpoke/service/journal"
 	"github.com/textpoke/textpoke/service/lab"
 )
 
@@ -94,14 +96,27 @@ func (h *Handler) Drain() { h.drains.Store(true) }
 // Stop ends streams of events. It is called once, after Drain.
 func (h *Handler) Stop() { close(h.stopped) }
 
-func (h *Handler) status() string {
+// health is whether requests are taken, and why not.
+func (h *Handler) health() Health {
+	r := h.running.Load()
 	switch {
 	case h.drains.Load():
-		return "draining"
-	case h.running.Load() == nil:
-		return "starting"
+		return Health{Status: "draining"}
+	case r == nil:
+		return Health{Status: "starting"}
 	}
-	return "ok"
+	err := r.service.Ready()
+	reason := "the server's log says why"
+	if trouble := new(journal.TroubleError); errors.As(err, &trouble) {
+		reason = trouble.Kind.Error() // and not which file: anybody may ask
+	}
+	switch {
+	case errors.Is(err, service.ErrBroken):
+		return Health{"broken", reason}
+	case err != nil:
+		return Health{"unable", reason}
+	}
+	return Health{Status: "ok"}
 }
 
 // route is one thing that can be asked for.

@@ -44,6 +44,7 @@ type world struct {
 	client  *http.Client
 	service *service.Service
 	lab     *lab.Lab
+	store   *journal.Store
 	log     bytes.Buffer
 	token   string
 	ask     chan struct{} // what the experiment "waits" waits for
@@ -89,7 +90,7 @@ func newWorld(t testing.TB, change ...func(*service.Config, *Config)) *world {
 	if err != nil {
 		t.Fatal(err)
 	}
-	sc.Store = st
+	sc.Store, w.store = st, st
 	if w.service, err = service.Start(t.Context(), sc); err != nil {
 		t.Fatal(err)
 	}

@@ -27,16 +27,21 @@ func (h *Handler) openapi(w http.ResponseWriter, _ *http.Request) error {
 	return nil
 }
 
+// healthz tells whether the process is worth keeping: one that has broken down is
+// not, though it will end by itself.
 func (h *Handler) healthz(w http.ResponseWriter, _ *http.Request) error {
-	return send(w, http.StatusOK, Health{"ok"})
+	if now := h.health(); now.Status == "broken" {
+		return send(w, http.StatusServiceUnavailable, now)
+	}
+	return send(w, http.StatusOK, Health{Status: "ok"})
 }
 
 func (h *Handler) readyz(w http.ResponseWriter, _ *http.Request) error {
-	status := h.status()
-	if status != "ok" {
-		return send(w, http.StatusServiceUnavailable, Health{status})
+	now := h.health()
+	if now.Status != "ok" {
+		return send(w, http.StatusServiceUnavailable, now)
 	}
-	return send(w, http.StatusOK, Health{status})
+	return send(w, http.StatusOK, now)
 }
 
 func (h *Handler) version(w http.ResponseWriter, _ *http.Request) error {

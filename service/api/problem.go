@@ -56,6 +56,10 @@ func problemOf(err error) *Problem {
 		return problem(http.StatusConflict, "key", "%v", err)
 	case is(service.ErrTooLate), is(cpus.ErrLastOne):
 		return problem(http.StatusConflict, "", "%v", err)
+	case is(journal.ErrFull):
+		return problem(http.StatusInsufficientStorage, "", "the server's disk is full: nothing is accepted until there is room")
+	case is(service.ErrBroken), is(journal.ErrBroken), journal.Passing(err):
+		return problem(http.StatusServiceUnavailable, "", "the journal cannot be written; the server's log says why")
 	case is(service.ErrClosed), is(lab.ErrClosed), is(context.Canceled), is(context.DeadlineExceeded):
 		return problem(http.StatusServiceUnavailable, "", "the service is stopping, or the request took too long")
 	}
@@ -69,7 +73,7 @@ func (p *Problem) write(w http.ResponseWriter) {
 	p.RequestID = h.Get(requestIDHeader)
 	h.Set("Content-Type", "application/problem+json")
 	switch p.Status {
-	case http.StatusTooManyRequests, http.StatusServiceUnavailable:
+	case http.StatusTooManyRequests, http.StatusServiceUnavailable, http.StatusInsufficientStorage:
 		h.Set("Retry-After", strconv.Itoa(retryAfter))
 	case http.StatusUnauthorized:
 		h.Set("WWW-Authenticate", `Bearer realm="textpoke"`)

@@ -41,8 +41,18 @@ var stats = []stat{
 		func(s *service.Stats) float64 { return float64(s.Violations) }),
 	newStat("queued", "Updates on their way.", prometheus.GaugeValue,
 		func(s *service.Stats) float64 { return float64(s.Queued) }),
+	newStat("ready", "1 while updates are accepted and carried out, 0 while the journal cannot be written.",
+		prometheus.GaugeValue, func(s *service.Stats) float64 { return one(s.Ready) }),
 	newStat("enabled_records", "Records that are enabled.", prometheus.GaugeValue,
 		func(s *service.Stats) float64 { return float64(s.Enabled) }),
+}
+
+// one is 1 for what is so.
+func one(is bool) float64 {
+	if is {
+		return 1
+	}
+	return 0
 }
 
 // Describe implements prometheus.Collector.

@@ -149,11 +149,13 @@ type Stats struct {
 	Violations int    `json:"violations"`
 	Queued     int    `json:"queued"`
 	Enabled    int    `json:"enabled"`
+	Ready      bool   `json:"ready"`
 }
 
 // Health is how the server is.
 type Health struct {
 	Status string `json:"status"`
+	Reason string `json:"reason,omitempty"`
 }
 
 // Version is what program answers.

@@ -49,18 +49,18 @@ func create(ctx context.Context, file string, id Identity) error {
 	fresh := file + ".new"
 	for _, left := range []string{fresh, fresh + "-journal"} { // of one who was killed here
 		if err := os.Remove(left); err != nil && !errors.Is(err, os.ErrNotExist) {
-			return fmt.Errorf("data: %w", err)
+			return err
 		}
 	}
 	if err := fill(ctx, fresh, id); err != nil {
-		return fmt.Errorf("%s: %w", fresh, err)
+		return explain(fresh, err)
 	}
 	if err := os.Rename(fresh, file); err != nil {
-		return fmt.Errorf("data: %w", err)
+		return err
 	}
 	dir, err := os.Open(filepath.Dir(file))
 	if err != nil {
-		return fmt.Errorf("data: %w", err)
+		return err
 	}
 	defer dir.Close()
 	return dir.Sync()
@@ -102,7 +102,7 @@ const (
 func checkHeader(file string) error {
 	f, err := os.Open(file)
 	if err != nil {
-		return fmt.Errorf("data: %w", err)
+		return err
 	}
 	defer f.Close() // before SQLite opens it, which has no locks to lose yet
 	head := make([]byte, headerLen)
@@ -110,7 +110,7 @@ func checkHeader(file string) error {
 	case errors.Is(err, io.EOF), errors.Is(err, io.ErrUnexpectedEOF):
 		return &DamagedError{file, "it is shorter than its header"}
 	case err != nil:
-		return fmt.Errorf("data: %w", err)
+		return err
 	}
 	if string(head[:len(magic)]) != magic {
 		return &ForeignError{file, "not a file of textpoke serve: it does not begin as SQLite's do"}
@@ -144,12 +144,4 @@ func (s *Store) check(ctx context.Context, id Identity) error {
 			got.Records, got.Count, got.Hash, id.Records, id.Count, id.Hash)}
 	}
 	return nil
-}
-
-// unsound tells a damaged file from one that could not be read.
-func (s *Store) unsound(ctx context.Context, err error) error {
-	if ctx.Err() != nil {
-		return fmt.Errorf("%s: %w", s.file, err)
-	}
-	return &DamagedError{s.file, err.Error()}
 }

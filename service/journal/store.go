@@ -18,6 +18,7 @@ import (
 	"os"
 	"path/filepath"
 	"sync"
+	"sync/atomic"
 	"syscall"
 
 	_ "modernc.org/sqlite" // the driver
@@ -48,6 +49,10 @@ type Store struct {
 
 	closing sync.RWMutex // guards jobs' closing against senders
 	closed  bool
+
+	opened  os.FileInfo           // the file, as it was opened
+	trouble atomic.Pointer[error] // what the last transaction failed with
+	fault   atomic.Pointer[func() error]
 }
 
 // LockedError refuses a file that somebody else has open.
@@ -82,7 +87,7 @@ func Open(ctx context.Context, dir string, id Identity) (*Store, error) {
 		ended: make(chan struct{})}
 	if err := s.open(ctx, dir, id); err != nil {
 		_ = s.release() // the first error is the one to tell
-		return nil, err
+		return nil, explain(s.file, err)
 	}
 	go s.run()
 	return s, nil
@@ -101,6 +106,9 @@ func (s *Store) open(ctx context.Context, dir string, id Identity) error {
 		return err
 	}
 	var err error
+	if s.opened, err = os.Stat(s.file); err != nil {
+		return err
+	}
 	if s.write, err = connect(s.file, 1, writePragmas); err != nil {
 		return err
 	}
@@ -136,10 +144,10 @@ func (s *Store) prepare(ctx context.Context) (err error) {
 // (fcntl(2); https://www.sqlite.org/howtocorrupt.html, 2.2).
 func (s *Store) takeLock(dir string) (err error) {
 	if err := os.MkdirAll(dir, 0o700); err != nil {
-		return fmt.Errorf("data: %w", err)
+		return err
 	}
 	if s.lock, err = os.Open(dir); err != nil {
-		return fmt.Errorf("data: %w", err)
+		return err
 	}
 	switch err := syscall.Flock(int(s.lock.Fd()), syscall.LOCK_EX|syscall.LOCK_NB); {
 	case errors.Is(err, syscall.EWOULDBLOCK):
@@ -199,7 +207,7 @@ func (s *Store) failed(err error) error {
 	if s.closed {
 		return ErrClosed
 	}
-	return fmt.Errorf("%s: %w", s.file, err)
+	return explain(s.file, err)
 }
 
 // release closes whatever is open, the lock last.

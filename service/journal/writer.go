@@ -5,7 +5,6 @@ package journal
 import (
 	"context"
 	"database/sql"
-	"fmt"
 )
 
 // job is a part of a transaction. It is tried again by itself when the
@@ -59,10 +58,10 @@ func (s *Store) run() {
 }
 
 // carryOut writes a group with one transaction, or each by itself, so that nobody
-// pays for another's error.
+// pays for another's error. A file that cannot be written is everybody's.
 func (s *Store) carryOut(group []*job) {
-	err := s.transact(group)
-	if err != nil && len(group) > 1 {
+	err := s.note(s.transact(group))
+	if err != nil && len(group) > 1 && !hopeless(err) {
 		for _, j := range group {
 			s.carryOut([]*job{j})
 		}
@@ -73,20 +72,25 @@ func (s *Store) carryOut(group []*job) {
 	}
 }
 
-func (s *Store) transact(group []*job) error {
+func (s *Store) transact(group []*job) (err error) {
 	tx, err := s.write.BeginTx(context.Background(), nil)
 	if err != nil {
-		return fmt.Errorf("%s: %w", s.file, err)
+		return err
 	}
+	defer func() {
+		if err != nil {
+			_ = tx.Rollback() // the first error is the one to tell
+		}
+	}()
 	for _, j := range group {
 		if err := j.do(tx); err != nil {
-			_ = tx.Rollback() // the first error is the one to tell
-			return fmt.Errorf("%s: %w", s.file, err)
+			return err
 		}
 	}
-	if err := tx.Commit(); err != nil {
-		_ = tx.Rollback()
-		return fmt.Errorf("%s: %w", s.file, err)
+	if f := s.fault.Load(); f != nil && *f != nil {
+		if err := (*f)(); err != nil {
+			return err
+		}
 	}
-	return nil
+	return tx.Commit()
 }
