@@ -33,6 +33,7 @@ func (s *Service) recover(ctx context.Context) error {
 	s.coord, err = coordinator.New(context.WithoutCancel(ctx), coordinator.Config{
 		Records: s.cfg.Sim.Table.Len(), Apply: s.apply, Commit: s.commit,
 		Queue: max(s.cfg.Queue, len(orders)+1), MaxWait: s.cfg.MaxWait, Gather: s.cfg.Gather,
+		Linger: linger, Now: s.cfg.Now,
 		Listener: coordinator.Listener{Began: s.began, Ended: s.tellEnd, Split: func(requests int, err error) {
 			s.log.Debug("merged update failed, trying its requests one by one", zap.Int("requests", requests), zap.Error(err))
 		}},
@@ -65,6 +66,10 @@ func (s *Service) recover(ctx context.Context) error {
 	s.log.Info("recovered", zap.Int("clients", len(wants)), zap.Int("carried out", len(again)))
 	return s.brokenDown()
 }
+
+// linger is how many times an update's duration the next one waits for as many
+// requests as the last one had: see BenchmarkCoalesce, with which it was chosen.
+const linger = 4
 
 // restore makes live with one update what the journal calls live.
 func (s *Service) restore(ctx context.Context, wants []journal.Want) error {
@@ -112,8 +117,7 @@ func (s *Service) apply(ctx context.Context, changes []coordinator.Change) error
 }
 
 // began is the coordinator's: these are about to be carried out.
-func (s *Service) began(ts []*coordinator.Ticket) {
-	now := time.Now().UTC()
+func (s *Service) began(at time.Time, ts []*coordinator.Ticket) {
 	s.mu.Lock()
 	s.batch++
 	batch := s.batch
@@ -125,7 +129,7 @@ func (s *Service) began(ts []*coordinator.Ticket) {
 	s.phase.Store(phase)
 	for _, p := range s.of(ts) {
 		u := p.update()
-		u.State, u.Batch, u.Began = journal.Running, batch, now
+		u.State, u.Batch, u.Began = journal.Running, batch, at.UTC()
 		p.now.Store(&present{u, phase})
 		s.tell(u)
 	}

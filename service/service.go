@@ -57,6 +57,8 @@ type Config struct {
 
 	// Retry tells when to write again what could not be written; nil: after a second.
 	Retry func() <-chan time.Time
+	// Now is the clock that deadlines are compared with; nil: time.Now.
+	Now func() time.Time
 	// At, where set, is called at every point of Points, and may end the process.
 	At func(point string)
 	// Fault, where set, makes stores into the text fail (poke.Executor.Fault), but
@@ -119,6 +121,9 @@ func Start(ctx context.Context, cfg Config) (*Service, error) {
 	}
 	if cfg.PerClient == 0 {
 		cfg.PerClient = max(cfg.Queue/4, 1)
+	}
+	if cfg.Now == nil {
+		cfg.Now = time.Now
 	}
 	if cfg.Retry == nil {
 		cfg.Retry = func() <-chan time.Time { return time.After(time.Second) }

@@ -92,7 +92,7 @@ func (s *Service) Submit(ctx context.Context, r Request) (Update, error) {
 			return u, err
 		}
 	}
-	now := time.Now()
+	now := s.cfg.Now()
 	if !r.Deadline.IsZero() && !r.Deadline.After(now) {
 		return Update{}, &FieldError{"deadline", "is over already"}
 	}

@@ -49,6 +49,15 @@ type Config struct {
 	// Gather is how long an update waits for company once there is a request.
 	// 0: not at all; requests still meet while the update before them runs.
 	Gather time.Duration
+	// Linger has an update wait until as many requests have come as the last one
+	// carried and were waiting at its end, though no longer after that end than so
+	// many times what an update takes in the mean. Who is answered asks again a little
+	// later: without this, clients fall into two halves, one being carried out while
+	// the other arrives. A client that is alone never waits. 0: not at all.
+	Linger float64
+
+	// Now is the clock that deadlines are compared with; nil: time.Now.
+	Now func() time.Time
 
 	Listener Listener
 }
@@ -65,6 +74,8 @@ func (c *Config) validate() error {
 		return fmt.Errorf("coordinator: longest wait %v: want 0 or more", c.MaxWait)
 	case c.Gather < 0:
 		return fmt.Errorf("coordinator: gathering for %v: want 0 or more", c.Gather)
+	case !(c.Linger >= 0):
+		return fmt.Errorf("coordinator: lingering for %v times an update: want 0 or more", c.Linger)
 	}
 	return nil
 }
@@ -97,6 +108,7 @@ type Coordinator struct {
 	cfg   Config
 	queue chan *Ticket
 	wants *wants // run's alone
+	last  last   // run's alone
 	shown shown
 
 	submit  sync.RWMutex // guards queue's closing against senders
@@ -117,6 +129,9 @@ func New(ctx context.Context, cfg Config) (*Coordinator, error) {
 	}
 	if cfg.Queue == 0 {
 		cfg.Queue = 1024
+	}
+	if cfg.Now == nil {
+		cfg.Now = time.Now
 	}
 	ctx, cancel := context.WithCancelCause(ctx)
 	c := &Coordinator{
@@ -152,11 +167,6 @@ func (c *Coordinator) Submit(ctx context.Context, rs ...Request) (*Ticket, error
 	default:
 	}
 	t := newTicket(c, rs)
-	select {
-	case <-t.done: // its deadline was over
-		return t, nil
-	default:
-	}
 	var err error
 	select {
 	case c.queue <- t:

@@ -2,11 +2,14 @@
 
 package coordinator
 
+import "time"
+
 // Listener is told what a Coordinator does. Every function may be nil. Those about
 // updates are called by the goroutine that carries requests out, one at a time.
 type Listener struct {
-	// Began is told which requests are about to be carried out together.
-	Began func(ts []*Ticket)
+	// Began is told which requests are about to be carried out together, and when they
+	// were taken up: no deadline was over by then.
+	Began func(at time.Time, ts []*Ticket)
 	// Split is told that an update of so many requests failed, and that each is
 	// tried by itself now.
 	Split func(requests int, err error)
@@ -18,9 +21,9 @@ type Listener struct {
 // Tee tells two listeners, the first one first.
 func Tee(a, b Listener) Listener {
 	return Listener{
-		Began: func(ts []*Ticket) {
-			a.began(ts)
-			b.began(ts)
+		Began: func(at time.Time, ts []*Ticket) {
+			a.began(at, ts)
+			b.began(at, ts)
 		},
 		Split: func(requests int, err error) {
 			a.split(requests, err)
@@ -33,9 +36,9 @@ func Tee(a, b Listener) Listener {
 	}
 }
 
-func (l Listener) began(ts []*Ticket) {
+func (l Listener) began(at time.Time, ts []*Ticket) {
 	if l.Began != nil {
-		l.Began(ts)
+		l.Began(at, ts)
 	}
 }
 

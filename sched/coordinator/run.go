@@ -12,14 +12,29 @@ func (c *Coordinator) run(ctx context.Context) {
 	defer close(c.ended)
 	defer context.AfterFunc(ctx, c.stop)()
 	for first := range c.queue {
-		if ts := c.gather(ctx, first); len(ts) > 0 { // all may have been withdrawn
-			c.update(ctx, ts)
+		at, ts := c.takeUp(c.gather(ctx, first))
+		if len(ts) == 0 { // all have been withdrawn, or come too late
+			continue
 		}
+		c.update(ctx, at, ts)
+		c.last.ended(at, c.cfg.Now(), len(ts), len(c.queue))
 	}
 }
 
-// gather takes up everything that waits by now.
+// takeUp takes those that still wait, all at one moment.
+func (c *Coordinator) takeUp(waiting []*Ticket) (at time.Time, ts []*Ticket) {
+	at = c.cfg.Now()
+	for _, t := range waiting {
+		if t.takeUp(at) {
+			ts = append(ts, t)
+		}
+	}
+	return at, ts
+}
+
+// gather waits for company, and is everything that waits by then.
 func (c *Coordinator) gather(ctx context.Context, first *Ticket) []*Ticket {
+	all := []*Ticket{first}
 	if c.cfg.Gather > 0 {
 		select {
 		case <-time.After(c.cfg.Gather):
@@ -27,26 +42,77 @@ func (c *Coordinator) gather(ctx context.Context, first *Ticket) []*Ticket {
 		case <-ctx.Done():
 		}
 	}
-	var all []*Ticket
-	for t, more := first, len(c.queue); ; t, more = <-c.queue, more-1 {
-		if t.take() {
-			all = append(all, t)
-		}
-		if more == 0 {
+	return c.linger(ctx, c.waiting(all))
+}
+
+// waiting adds what is in the queue.
+func (c *Coordinator) waiting(all []*Ticket) []*Ticket {
+	for range len(c.queue) {
+		all = append(all, <-c.queue)
+	}
+	return all
+}
+
+// linger adds those that come until there are as many as are expected.
+func (c *Coordinator) linger(ctx context.Context, all []*Ticket) []*Ticket {
+	wait := c.last.until(c.cfg.Linger).Sub(c.cfg.Now())
+	if wait <= 0 || len(all) >= c.last.expected {
+		return all
+	}
+	enough := time.NewTimer(wait)
+	defer enough.Stop()
+	for len(all) < min(c.last.expected, c.cfg.Queue) {
+		select {
+		case t, open := <-c.queue:
+			if !open {
+				return all
+			}
+			all = c.waiting(append(all, t))
+		case <-enough.C:
+			return all
+		case <-c.closing:
+			return all
+		case <-ctx.Done():
 			return all
 		}
 	}
+	return all
+}
+
+// last is what the updates so far let expect of the next one.
+type last struct {
+	at       time.Time     // when the last one ended
+	took     time.Duration // running mean; see ended
+	expected int           // requests: those that it carried, and those that waited at its end
+}
+
+// memory is how much of the mean the last update is: 1/8, as TCP smooths round trips
+// (RFC 6298, 2.3).
+const memory = 8
+
+func (l *last) ended(from, to time.Time, carried, waiting int) {
+	took := to.Sub(from)
+	if l.at.IsZero() {
+		l.took = took
+	}
+	l.took += (took - l.took) / memory
+	l.at, l.expected = to, carried+waiting
+}
+
+// until is how long the next one waits.
+func (l *last) until(times float64) time.Time {
+	return l.at.Add(time.Duration(times * float64(l.took)))
 }
 
 // update carries requests out together. When that fails each is tried by itself,
 // so that one client's bad record does not cost the others theirs. An update that
 // failed because it was cancelled is not tried again.
-func (c *Coordinator) update(ctx context.Context, ts []*Ticket) {
-	us, err := c.try(ctx, ts)
+func (c *Coordinator) update(ctx context.Context, at time.Time, ts []*Ticket) {
+	us, err := c.try(ctx, at, ts)
 	if err != nil && ctx.Err() == nil && len(ts) > 1 && c.broken.Load() == nil {
 		c.cfg.Listener.split(len(ts), err)
 		for _, t := range ts {
-			c.update(ctx, []*Ticket{t})
+			c.update(ctx, at, []*Ticket{t})
 		}
 		return
 	}
@@ -55,14 +121,14 @@ func (c *Coordinator) update(ctx context.Context, ts []*Ticket) {
 
 // try applies what requests change together, and tells what they changed. When it
 // fails nothing is changed.
-func (c *Coordinator) try(ctx context.Context, ts []*Ticket) ([]undo, error) {
+func (c *Coordinator) try(ctx context.Context, at time.Time, ts []*Ticket) ([]undo, error) {
 	if ctx.Err() != nil {
 		return nil, ErrClosed
 	}
 	if why := c.broken.Load(); why != nil {
 		return nil, *why
 	}
-	c.cfg.Listener.began(ts)
+	c.cfg.Listener.began(at, ts)
 	var us []undo
 	for _, t := range ts {
 		for _, r := range t.requests {

@@ -46,7 +46,8 @@ type Ticket struct {
 	state    atomic.Uint32
 	done     chan struct{}
 	err      error
-	expiry   *time.Timer // nil: waits as long as it takes
+	deadline time.Time   // the zero time: waits as long as it takes
+	expiry   *time.Timer // at the deadline; nil for none
 }
 
 // The states of a ticket. Whoever takes it answers it.
@@ -57,17 +58,17 @@ const (
 
 func newTicket(c *Coordinator, rs []Request) *Ticket {
 	t := &Ticket{requests: rs, of: c, done: make(chan struct{})}
-	wait, bounded := c.cfg.MaxWait, c.cfg.MaxWait > 0
+	now := c.cfg.Now()
+	if c.cfg.MaxWait > 0 {
+		t.deadline = now.Add(c.cfg.MaxWait)
+	}
 	for _, r := range rs {
-		if !r.Deadline.IsZero() && (!bounded || time.Until(r.Deadline) < wait) {
-			wait, bounded = time.Until(r.Deadline), true
+		if !r.Deadline.IsZero() && (t.deadline.IsZero() || r.Deadline.Before(t.deadline)) {
+			t.deadline = r.Deadline
 		}
 	}
-	switch {
-	case bounded && wait <= 0: // now: a timer might come after an update
-		t.expire()
-	case bounded:
-		t.expiry = time.AfterFunc(wait, t.expire)
+	if !t.deadline.IsZero() {
+		t.expiry = time.AfterFunc(t.deadline.Sub(now), t.expire)
 	}
 	return t
 }
@@ -91,7 +92,18 @@ func (t *Ticket) Cancel() bool {
 	return true
 }
 
-// expire is called by the ticket's timer.
+// takeUp is what an update does at a moment: it takes the request, unless its time is
+// up by then. Timers come late: those of a process that was stopped, after the clock
+// has gone on, come when it is all over.
+func (t *Ticket) takeUp(at time.Time) bool {
+	if !t.deadline.IsZero() && !at.Before(t.deadline) {
+		t.expire()
+		return false
+	}
+	return t.take()
+}
+
+// expire is called by the ticket's timer, too.
 func (t *Ticket) expire() {
 	if t.state.CompareAndSwap(queued, taken) {
 		t.of.answer([]*Ticket{t}, nil, ErrExpired)

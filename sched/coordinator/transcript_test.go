@@ -75,7 +75,7 @@ func newStage(t *testing.T, cfg Config) *stage {
 		}
 	}
 	cfg.Listener = Listener{
-		Began: func(ts []*Ticket) { s.say("together: %s", s.named(ts)) },
+		Began: func(_ time.Time, ts []*Ticket) { s.say("together: %s", s.named(ts)) },
 		Split: func(n int, err error) { s.say("%v: the %d requests are tried one by one", err, n) },
 		Ended: func(e End) {
 			how := "live"
