@@ -28,7 +28,7 @@ func calibrateCommand(c *common) *cobra.Command {
 			"times that modelled costs rest on, each with an interval and how it is known. A round to n CPUs\n" +
 			"is measured by membarrier(2), which sends the same interrupts as a round of text patching. What\n" +
 			"only a kernel could measure is taken over from another calibration, marked as assumed and\n" +
-			"listed on stderr. Best run on a machine that does nothing else.\n\n" +
+			"ranged on stderr. Best run on a machine that does nothing else.\n\n" +
 			"--format table shows the quantities for reading; csv is the file, and the default.",
 		Example: "  textpoke calibrate --name mine >mine.csv\n  textpoke calibrate --time 20s --base e5-2699 --out DIR\n" +
 			"  textpoke calibrate show sg2042 --format table",
@@ -207,30 +207,48 @@ func calibrateList(c *common) *cobra.Command {
 	return &cobra.Command{
 		Use: "list", Short: "the built-in calibrations", Args: cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			return printRows(cmd.Context(), c, calibrationColumns, "calibrations", calibration.Builtins())
+			var rows []ranged
+			for _, cal := range calibration.Builtins() {
+				rows = append(rows, ranged{cal, cal.RoundSpread(listSeed, cal.CPUs-1)})
+			}
+			return printRows(cmd.Context(), c, calibrationColumns, "calibrations", rows)
 		},
 	}
 }
 
+// ranged is a calibration in the list, with the range of a round to all CPUs but one.
+type ranged struct {
+	*calibration.Calibration
+	round calibration.Spread
+}
+
+// listSeed draws the ranges of the list: always the same.
+const listSeed = 1
+
 // calibrationColumns are the columns of the list of built-in calibrations.
-var calibrationColumns = results.Columns[*calibration.Calibration]{
-	{Name: "name", Doc: "for --calibration", Cell: func(cal *calibration.Calibration) any { return cal.Name }},
-	{Name: "arch", Doc: "instruction set", Cell: func(cal *calibration.Calibration) any { return cal.Arch }},
-	{Name: "cpus", Doc: "logical CPUs", Cell: func(cal *calibration.Calibration) any { return cal.CPUs }},
+var calibrationColumns = results.Columns[ranged]{
+	{Name: "name", Doc: "for --calibration", Cell: func(l ranged) any { return l.Name }},
+	{Name: "arch", Doc: "instruction set", Cell: func(l ranged) any { return l.Arch }},
+	{Name: "cpus", Doc: "logical CPUs", Cell: func(l ranged) any { return l.CPUs }},
 	{Name: "round_ns", Doc: "mean of a round to all CPUs but one, modelled from the quantities",
-		Cell: func(cal *calibration.Calibration) any { return cal.Costs.Round(cal.CPUs - 1) }},
+		Cell: func(l ranged) any { return l.round.Likely }},
+	{Name: "round_low_ns", Doc: "lower end of it, over the intervals of the quantities, modelled",
+		Cell: func(l ranged) any { return l.round.Low }},
+	{Name: "round_high_ns", Doc: "upper end of it", Cell: func(l ranged) any { return l.round.High }},
+	{Name: "round_hangs_on", Doc: "quantity on which that range hangs most",
+		Cell: func(l ranged) any { return l.round.On() }},
 	{Name: "published", Doc: "quantities that stand in a source like that", Cell: known(calibration.Published)},
 	{Name: "derived", Doc: "quantities that were computed from such", Cell: known(calibration.Derived)},
 	{Name: "measured", Doc: "quantities that textpoke calibrate measured", Cell: known(calibration.Measured)},
 	{Name: "assumed", Doc: "quantities of which an order of magnitude was assumed", Cell: known(calibration.Assumed)},
-	{Name: "machine", Doc: "which one it is", Cell: func(cal *calibration.Calibration) any { return cal.Machine }},
+	{Name: "machine", Doc: "which one it is", Cell: func(l ranged) any { return l.Machine }},
 }
 
 // known counts the quantities that are known in one way.
-func known(how calibration.Basis) func(*calibration.Calibration) any {
-	return func(cal *calibration.Calibration) any {
+func known(how calibration.Basis) func(ranged) any {
+	return func(l ranged) any {
 		n := 0
-		for _, e := range cal.Entries {
+		for _, e := range l.Entries {
 			if e.Basis == how {
 				n++
 			}

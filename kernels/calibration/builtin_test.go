@@ -100,6 +100,14 @@ func TestPerCPUReferences(t *testing.T) {
 	within(t, "164 entries", c.Flip(164, 1, 479), 702e3, 0.005)
 }
 
+// TestBroadcast: the same for the guest of 4180bf1b655a: 100,000 rounds to one target
+// and to all other 79, less the dry run.
+func TestBroadcast(t *testing.T) {
+	c := builtin("kvm-80").Costs
+	within(t, "one target", c.Round(1), (251301666-2392199)/1e5, 0.005)
+	within(t, "79 targets", c.Round(79), (9282161150-2392199)/1e5, 0.005)
+}
+
 // TestDeferral: getpid before and after, exactly as published (v7, 2025-11-14).
 func TestDeferral(t *testing.T) {
 	for name, want := range map[string][2]float64{"e5-2699": {770, 1340}, "e7-8890": {1040, 1320},
@@ -143,7 +151,7 @@ func TestRanges(t *testing.T) {
 	if low != 2513 || math.Abs(high-1.4e6/3) > 500 { // 251301666 ns / 100,000, and 1.4 ms / 3
 		t.Errorf("a round takes %g to %g ns", low, high)
 	}
-	for _, name := range []string{"jump-label-24", "refcount-480"} {
+	for _, name := range []string{"jump-label-24", "refcount-480", "kvm-80"} {
 		c := builtin(name)
 		if r := c.Costs.Round(c.CPUs - 1); r < low || r > high {
 			t.Errorf("%s: a round of %g ns lies outside", name, r)

@@ -130,8 +130,7 @@ func (m *machine) result(c Config, passes map[string][]float64, cut bool) *Resul
 		if !strings.HasPrefix(base.Source, takenOver) {
 			base.Source = fmt.Sprintf("%s %s, which says: %s: %s", takenOver, c.Base.Name, base.Basis, base.Source)
 		}
-		base.Basis = calibration.Assumed
-		r.add(base)
+		r.add(base.Elsewhere())
 	}
 	return r
 }

@@ -1,0 +1,208 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package calibration
+
+import (
+	"math"
+	"math/rand/v2"
+	"slices"
+)
+
+// Unsure is by which factor, either way, a quantity may be off that is assumed and
+// of which its file says no more.
+const Unsure = 4
+
+// Interval is where the quantity lies: what its source says. Where that says
+// nothing, what is assumed may be off by a factor of Unsure, and all else is what
+// it is.
+func (e Entry) Interval() (low, high float64) {
+	switch {
+	case e.Bounded():
+		return e.Low, e.High
+	case e.Basis == Assumed:
+		return e.Value / Unsure, min(e.Value*Unsure, e.Quantity.Unit.most())
+	}
+	return e.Value, e.Value
+}
+
+// Elsewhere is the entry where it is taken over for another machine: assumed, and as
+// wide at least as what is assumed and has no interval.
+func (e Entry) Elsewhere() Entry {
+	if e.Basis == Assumed {
+		return e
+	}
+	low, high := e.Interval()
+	e.Basis, e.Low, e.High = Assumed, 0, 0
+	wideLow, wideHigh := e.Interval()
+	e.Low, e.High = min(low, wideLow), max(high, wideHigh)
+	return e
+}
+
+// law is how a quantity is drawn: triangular about its value, over its interval; of
+// its logarithm where the interval is above 0, so that half and twice weigh the same.
+type law struct {
+	low, mode, high float64
+	logs            bool
+	value           float64 // the mode itself
+}
+
+func (e Entry) law() law {
+	low, high := e.Interval()
+	if low > 0 {
+		return law{math.Log(low), math.Log(e.Value), math.Log(high), true, e.Value}
+	}
+	return law{low, e.Value, high, false, e.Value}
+}
+
+// at is the value that a share of all are below (the inverse of the distribution).
+func (l law) at(share float64) float64 {
+	width := l.high - l.low
+	if width == 0 {
+		return l.value
+	}
+	v := l.high - math.Sqrt((1-share)*width*(l.high-l.mode))
+	if share < (l.mode-l.low)/width {
+		v = l.low + math.Sqrt(share*width*(l.mode-l.low))
+	}
+	if l.logs {
+		v = math.Exp(v)
+	}
+	return v
+}
+
+// Spread is a modelled figure and how far it may be off.
+type Spread struct {
+	Likely    float64 // with every quantity at its value
+	Low, High float64 // 95 of 100 samples lie between them
+	// Hangs is the quantity on which the figure hangs most; nil where it hangs on none.
+	Hangs *Quantity
+	// Assumed is the share of the figure that rests on quantities that are assumed.
+	Assumed float64
+}
+
+// Scaled is the spread of so many times the figure.
+func (s Spread) Scaled(by float64) Spread {
+	s.Likely, s.Low, s.High = by*s.Likely, by*s.Low, by*s.High
+	return s
+}
+
+// On names the quantity that the figure hangs on most; "" where there is none.
+func (s Spread) On() string {
+	if s.Hangs == nil {
+		return ""
+	}
+	return s.Hangs.Name
+}
+
+// Samples is how many times all quantities are drawn for a spread.
+const Samples = 500
+
+// Within is the share of samples that a spread lets lie between its ends.
+const Within = 0.95
+
+// nudge is by how much a quantity is changed to see what part of a figure is its.
+const nudge = 0.01
+
+// Spreads are the spreads of figures that follow from values of entries: figures
+// writes them, from values in the order of the entries. samples times all values are
+// drawn, each by itself; the same seed draws the same.
+//
+// What a figure hangs on is found one at a time: of all quantities, each moved from
+// its one end to the other while the others stay at their values, it is the one that
+// moves the figure most. What share is assumed: of what the figure changes when each
+// quantity grows by a hundredth, the share of those that are assumed. For times that
+// are sums of costs that is their share of the sum (Euler's theorem on homogeneous
+// functions).
+func Spreads(entries []Entry, seed uint64, samples, figures int, at func(values, figures []float64)) []Spread {
+	laws, values := make([]law, len(entries)), make([]float64, len(entries))
+	for i, e := range entries {
+		laws[i], values[i] = e.law(), e.Value
+	}
+	likely, found := make([]float64, figures), make([]float64, figures)
+	at(values, likely)
+	out := make([]Spread, figures)
+	for k := range out {
+		out[k].Likely = likely[k]
+	}
+	oneAtATime(entries, values, out, at)
+	drawn := make([][]float64, figures)
+	random := rand.New(rand.NewPCG(seed, streamSamples))
+	for range samples {
+		for i, l := range laws {
+			values[i] = l.at(random.Float64())
+		}
+		at(values, found)
+		for k, v := range found {
+			drawn[k] = append(drawn[k], v)
+		}
+	}
+	for k := range out {
+		out[k].Low, out[k].High = ends(drawn[k], likely[k])
+	}
+	return out
+}
+
+// streamSamples keeps the samples apart from what else is drawn with a seed.
+const streamSamples = 0x72616e6765
+
+// ends are the order statistics between which Within of the samples lie; what is
+// likely lies between them too.
+func ends(drawn []float64, likely float64) (low, high float64) {
+	if len(drawn) == 0 {
+		return likely, likely
+	}
+	slices.Sort(drawn)
+	cut := int(float64(len(drawn)) * (1 - Within) / 2)
+	return min(likely, drawn[cut]), max(likely, drawn[len(drawn)-1-cut])
+}
+
+// oneAtATime finds what each figure hangs on, and what share of it is assumed.
+func oneAtATime(entries []Entry, values []float64, out []Spread, at func(values, figures []float64)) {
+	n := len(out)
+	most, assumed, all := make([]float64, n), make([]float64, n), make([]float64, n)
+	a, b := make([]float64, n), make([]float64, n)
+	for i, e := range entries {
+		low, high := e.Interval()
+		if low < high {
+			values[i] = low
+			at(values, a)
+			values[i] = high
+			at(values, b)
+			for k := range out {
+				if swing := math.Abs(b[k] - a[k]); swing > most[k] {
+					most[k], out[k].Hangs = swing, e.Quantity
+				}
+			}
+		}
+		values[i] = e.Value * (1 + nudge)
+		at(values, a)
+		values[i] = e.Value
+		for k := range out {
+			d := math.Abs(a[k] - out[k].Likely)
+			if all[k] += d; e.Basis == Assumed {
+				assumed[k] += d
+			}
+		}
+	}
+	for k := range out {
+		if all[k] > 0 {
+			out[k].Assumed = assumed[k] / all[k]
+		}
+	}
+}
+
+// Spreads are the spreads of figures that follow from the calibration's costs.
+func (c *Calibration) Spreads(seed uint64, samples, figures int, at func(c *Costs, figures []float64)) []Spread {
+	return Spreads(c.Entries, seed, samples, figures, func(values, figures []float64) {
+		costs := c.Costs
+		for i, e := range c.Entries {
+			*e.Quantity.Of(&costs) = values[i]
+		}
+		at(&costs, figures)
+	})
+}
+
+// RoundSpread is the spread of the mean time of a round to that many targets.
+func (c *Calibration) RoundSpread(seed uint64, targets int) Spread {
+	return c.Spreads(seed, Samples, 1, func(c *Costs, out []float64) { out[0] = c.Round(targets) })[0]
+}
