@@ -59,6 +59,10 @@ func ParseFetch(s string) (Fetch, error) {
 	return 0, fmt.Errorf("fetch model %q: not one of %v", s, fetchNames)
 }
 
+// InOrder tells whether it matters in which order the versions of a window came: to Weak and
+// Quadword they are a set.
+func (f Fetch) InOrder() bool { return f != Weak && f != Quadword }
+
 // quadword is what one store replaces whole, in bytes.
 const quadword = 8
 

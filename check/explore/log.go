@@ -20,7 +20,7 @@ func (m *Model) logLength(once int) (n int) {
 		return min(once, maxStores)
 	}
 	for site, texts := range m.texts {
-		if m.grains(site) > 1 && (m.Code.Fetch == cpus.Coherent || m.Code.Fetch == cpus.Ordered) {
+		if m.grains(site) > 1 && m.Code.Fetch.InOrder() {
 			return maxStores
 		}
 		n += len(m.Roles) + 2 + len(texts) // begin some window or are promised, or differ; see spare
@@ -184,20 +184,21 @@ func (w *world) history(site int) (h history) {
 //     that comes again is spare;
 //   - coherent, as the set of its subsequences no longer than there are grains: one is
 //     spare before so many runs through all texts that follow (Simon, "Piecewise testable
-//     events", LNCS 33, 1975);
-//   - ordered, as the set of neighbours: a way from one text back to it is spare before
-//     the same steps.
+//     events", LNCS 33, 1975). Across a border of quadwords the tail may be that of the
+//     version before: its text must be among those that follow, too;
+//   - ordered, or atomic across a border of quadwords, as the set of neighbours: a way from
+//     one text back to it is spare before the same steps.
 func (m *Model) spare(h *history, site int) (from, to int) {
 	grains := m.grains(site)
 	for i := 1; i < h.n-1; i++ {
 		switch {
 		case h.kept[i]:
-		case grains == 1 || m.Code.Fetch != cpus.Coherent && m.Code.Fetch != cpus.Ordered:
+		case grains == 1 || !m.Code.Fetch.InOrder():
 			if slices.Contains(h.text[i+1:h.n], h.text[i]) {
 				return i, i + 1
 			}
 		case m.Code.Fetch == cpus.Coherent:
-			if runs(h.text[i:h.n]) >= grains {
+			if slices.Contains(h.text[i:h.n], h.text[i-1]) && runs(h.text[i:h.n]) >= grains {
 				return i, i + 1
 			}
 		default:

@@ -80,12 +80,11 @@ func (a *annals) settle(site int, want isa.Text) {
 // first.
 func fetchable(m *Model, site int, versions []isa.Text) map[isa.Text]bool {
 	at, n := m.Code.Sites[site], m.Code.Traits.FetchLen
+	quadword := func(i int) bool { return i > 0 && (int(at)+i)%8 == 0 }
+	whole := m.Code.Fetch == cpus.Quadword || m.Code.Fetch == cpus.Atomic
 	var cuts []int // where the parts begin that never mix
 	for i := range n {
-		grain := m.Code.Arch.Grain(at + records.Addr(i))
-		switch {
-		case i == 0, m.Code.Fetch == cpus.Quadword && (int(at)+i)%8 == 0 && i%grain == 0,
-			m.Code.Fetch != cpus.Atomic && m.Code.Fetch != cpus.Quadword && i%grain == 0:
+		if grain := m.Code.Arch.Grain(at + records.Addr(i)); i == 0 || i%grain == 0 && (!whole || quadword(i)) {
 			cuts = append(cuts, i)
 		}
 	}
@@ -102,7 +101,11 @@ func fetchable(m *Model, site int, versions []isa.Text) map[isa.Text]bool {
 			}
 			next := map[fetched]bool{}
 			for _, f := range list {
-				for v := f.from; v < to; v++ {
+				from := f.from
+				if coherent && quadword(cut) { // the last store may not have got here
+					from = max(from-1, 0)
+				}
+				for v := from; v < to; v++ {
 					g := fetched{f.text.Splice(cut, end-cut, versions[v].Slice(cut, end-cut)), f.from}
 					if coherent {
 						g.from = v
@@ -120,7 +123,7 @@ func fetchable(m *Model, site int, versions []isa.Text) map[isa.Text]bool {
 			out[f.text] = true
 		}
 	}
-	if m.Code.Fetch != cpus.Ordered {
+	if m.Code.Fetch != cpus.Ordered && m.Code.Fetch != cpus.Atomic {
 		add(mix(0, len(versions), m.Code.Fetch == cpus.Coherent))
 		return out
 	}

@@ -96,8 +96,7 @@ func newMachine(s *explore.Setup) (*machine, error) {
 	m.rules = poke.NewRules(m.code, max(from.Slots, 1))
 	m.texts.of, m.literals.of, m.ops.of, m.cpus.of = text, literal, opsStates, does
 	m.windows.of, m.waits.of, m.places.of = window, waiting, place
-	m.ordered = (code.Fetch == cpus.Coherent || code.Fetch == cpus.Ordered) &&
-		code.Arch.Grain(code.Sites[0]) < code.Traits.FetchLen
+	m.ordered = code.Fetch.InOrder() && code.Grains(code.Sites[0]) > 1
 	if m.program, err = newProgram(s, &code, m.patches[:1]); err != nil {
 		return nil, err
 	}
