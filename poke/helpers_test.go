@@ -211,5 +211,5 @@ func world(t testing.TB, p *Protocol, s Shape) (*paper, []Patch) {
 
 // is tells whether a site is wholly old or wholly new.
 func (g *paper) is(p *Patch, undo bool, literals bool) bool {
-	return g.text[p.Site] == p.text(undo) && (!literals || g.ops[p.Site] == p.ops(undo))
+	return g.text[p.Site] == p.text(undo) && (!literals || g.ops[p.Site] == p.Ops(undo))
 }

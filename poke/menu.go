@@ -83,7 +83,7 @@ func (p *Patcher) finds(g Ground, patch int, old bool) bool {
 		return false
 	}
 	literal := place{kind: siteLiteral, site: is.Site}
-	return !p.Code.Literals() || uint64(p.buffer.over(literal, isa.Text(g.Literal(int(is.Site))))) == is.ops(old)
+	return !p.Code.Literals() || uint64(p.buffer.over(literal, isa.Text(g.Literal(int(is.Site))))) == is.Ops(old)
 }
 
 // choose begins one of the updates that can come next. A patcher knows what its sites

@@ -44,8 +44,9 @@ func (p *Patch) len(code *cpus.Code) int {
 	return int(p.Len)
 }
 
-// ops is what the literal is to name.
-func (p *Patch) ops(undo bool) uint64 {
+// Ops is what the patch leaves in its site's literal; what was there before, where it is
+// undone.
+func (p *Patch) Ops(undo bool) uint64 {
 	if undo {
 		return p.OldOps
 	}

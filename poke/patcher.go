@@ -286,7 +286,7 @@ func (p *Patcher) verify(st Step, g Ground) error {
 			return nil
 		}
 	} else if got, want := uint64(p.buffer.over(place{kind: siteLiteral, site: patch.Site},
-		isa.Text(g.Literal(int(patch.Site))))), patch.ops(!st.Undo); got != want {
+		isa.Text(g.Literal(int(patch.Site))))), patch.Ops(!st.Undo); got != want {
 		return &MismatchError{patch.Addr, fmt.Sprintf("ops %#x", want), fmt.Sprintf("ops %#x", got)}
 	}
 	p.advance(st)
@@ -338,15 +338,15 @@ func (p *Patcher) storeOf(of StoreID) store {
 	case Publish, Unpublish:
 		return store{of: of, place: place{kind: theBatch}}
 	case Attach:
-		return store{of: of, place: place{kind: anOps, ops: p.Patches[of.Patch].ops(st.Undo)}}
+		return store{of: of, place: place{kind: anOps, ops: p.Patches[of.Patch].Ops(st.Undo)}}
 	case Release:
-		return store{of: of, place: place{kind: anOps, ops: p.Patches[of.Patch].ops(!st.Undo)}}
+		return store{of: of, place: place{kind: anOps, ops: p.Patches[of.Patch].Ops(!st.Undo)}}
 	}
 	patch := &p.Patches[of.Patch]
 	s := store{of: of, place: place{kind: siteText, site: patch.Site}, text: patch.text(st.Undo)}
 	bp := uint8(p.Code.Traits.BreakpointLen)
 	whole := uint8(patch.len(p.Code))
-	ops := isa.Text(patch.ops(st.Undo))
+	ops := isa.Text(patch.Ops(st.Undo))
 	switch st.Part {
 	case Breakpoint:
 		s.n, s.text = bp, p.Code.Arch.Breakpoint()

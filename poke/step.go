@@ -72,6 +72,11 @@ var partNames = [...]string{"breakpoint", "tail", "head", "word", "literal", "li
 
 func (p Part) String() string { return partNames[p] }
 
+// WritesLiteral tells whether the step stores pointers to ops, or halves of them.
+func (s *Step) WritesLiteral() bool {
+	return s.Op == Write && (s.Part == Literal || s.Part == LiteralLow || s.Part == LiteralHigh)
+}
+
 // Mutex is a lock that patchers take.
 type Mutex uint8
 

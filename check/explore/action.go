@@ -311,12 +311,25 @@ func (w *world) finish(i, update int) {
 		return
 	}
 	for _, l := range w.m.final[i][update] {
-		if got := w.Peek(int(l.site)); got != l.text && !p.Holds(l.site, false) && !w.m.sharedSite(i, l.site) {
-			n := w.m.Code.Len
-			w.violate(&cpus.Violation{
-				Property: cpus.BrokenSite, CPU: home, Site: int(l.site), Addr: w.m.Code.Sites[l.site], Bytes: got.Format(n),
-				Why: "the program is over and left this instead of " + l.text.Format(n),
-			})
+		if !w.m.sharedSite(i, l.site) {
+			w.holdSite(p, home, l)
 		}
 	}
+}
+
+// holdSite holds a site against what an update was to leave there, as far as it is there
+// by now.
+func (w *world) holdSite(p *poke.Patcher, home int, l left) {
+	v := cpus.Violation{Property: cpus.BrokenSite, CPU: home, Site: int(l.site), Addr: w.m.Code.Sites[l.site]}
+	text, ops, n := w.Peek(v.Site), w.Literal(v.Site), w.m.Code.Len
+	switch {
+	case text != l.text && !p.Holds(l.site, false):
+		v.Bytes, v.Why = text.Format(n), "the program is over and left this instead of "+l.text.Format(n)
+	case w.m.Code.Literals() && ops != l.ops && !p.Holds(l.site, true):
+		v.Bytes = fmt.Sprintf("%#x", ops)
+		v.Why = fmt.Sprintf("the program is over and left this ops in the literal instead of %#x", l.ops)
+	default:
+		return
+	}
+	w.violate(&v)
 }

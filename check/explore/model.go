@@ -104,7 +104,7 @@ func (m *Model) Prepare() error {
 	}
 	m.findMeant()
 	for _, p := range m.Programs {
-		m.final = append(m.final, p.finals(m.Initial))
+		m.final = append(m.final, p.finals(m.Initial, m.Literals))
 	}
 	m.findQuiet()
 	m.findAlike()

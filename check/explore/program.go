@@ -78,18 +78,19 @@ func (p *Program) title(u *poke.Choice) string {
 type left struct {
 	site, patch int32 // the patch that says so
 	text        isa.Text
+	ops         uint64 // of the literal
 }
 
 // finals works out what each update of a program leaves at its sites: what the last
-// patch of a site leads to that the update verifies or promises. A program that is one
-// update leaves the others as they were.
-func (p *Program) finals(initial []isa.Text) (out [][]left) {
+// patch of a site leads to that the update verifies or promises; its literal also where
+// the update writes it alone. A program that is one update leaves the others as they were.
+func (p *Program) finals(initial []isa.Text, literals []uint64) (out [][]left) {
 	for _, u := range p.updates() {
 		var list []left
 		of := func(site int32) *left {
 			k := slices.IndexFunc(list, func(l left) bool { return l.site == site })
 			if k < 0 {
-				k, list = len(list), append(list, left{site: site, text: initial[site]})
+				k, list = len(list), append(list, left{site: site, text: initial[site], ops: literals[site]})
 			}
 			return &list[k]
 		}
@@ -97,14 +98,18 @@ func (p *Program) finals(initial []isa.Text) (out [][]left) {
 			of(p.Patches[i].Site)
 		}
 		for _, s := range p.Plan[u.From:u.To] {
-			for i := s.From; (s.Op == poke.Verify || s.Op == poke.Settle) && i < s.To; i++ {
+			text := s.Op == poke.Verify || s.Op == poke.Settle
+			if !text && !s.WritesLiteral() {
+				continue
+			}
+			for i := s.From; i < s.To; i++ {
 				patch := &p.Patches[i]
 				l := of(patch.Site)
 				if i < l.patch {
 					continue
 				}
-				if l.patch, l.text = i, patch.New; s.Undo {
-					l.text = patch.Old
+				if l.patch, l.ops = i, patch.Ops(s.Undo); text {
+					l.text = patch.Change(s.Undo).To
 				}
 			}
 		}

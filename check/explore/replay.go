@@ -248,7 +248,8 @@ func (r *replay) violation(want *cpus.Violation) *cpus.Violation {
 	case want.Property == cpus.BrokenSite && r.err != nil:
 		return &v
 	case want.Property == cpus.BrokenSite && r.ended:
-		if got := r.on.Peek(want.Site).Format(r.m.Code.Len); got == want.Bytes {
+		text, ops := r.on.Peek(want.Site).Format(r.m.Code.Len), r.on.Ground(i).Literal(want.Site)
+		if want.Bytes == text || want.Bytes == fmt.Sprintf("%#x", ops) {
 			return &v
 		}
 	case want.Property == cpus.Deadlock && r.hangs(i):
