@@ -56,8 +56,9 @@ func (m *machine) cpu(c cpus.CPU) uint8 {
 	case c.Promise != promisedOnce:
 		c.Promise = promisedNow
 	}
-	canonical := cpus.CPU{Role: c.Role}
+	canonical, under := cpus.CPU{Role: c.Role}, cpus.CPU{}
 	m.codec.Unpack(m.codec.Pack(&c), &canonical)
+	m.codec.UnpackWay(m.codec.PackWay(&c, &under), &canonical, &under)
 	return m.cpus.index(canonical)
 }
 
