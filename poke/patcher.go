@@ -159,11 +159,10 @@ func orders(op Op) bool { return op == GracePeriod || op == SynchronizeRCU }
 const (
 	asking = iota
 	waiting
-	finishing
+	clearing
 )
 
-// await does the steps that ask others for something, wait until they have done
-// it, and finish off: on_each_cpu runs its function on the sending CPU too.
+// await does the steps that ask others for something and wait until they have done it.
 func (p *Patcher) await(st Step, g Ground) Status {
 	switch p.stage {
 	case asking:
@@ -173,7 +172,7 @@ func (p *Patcher) await(st Step, g Ground) Status {
 		p.stage = waiting
 		switch st.Op {
 		case Sync:
-			g.Send(cpus.Sync, st.Lazy)
+			p.round(st, g)
 		case GracePeriod:
 			g.Send(cpus.Quiesce, false)
 		case SynchronizeRCU:
@@ -197,19 +196,27 @@ func (p *Patcher) await(st Step, g Ground) Status {
 		if !done() {
 			return Waits
 		}
-		switch p.stage = finishing; st.Op {
-		case StopMachine, GracePeriod, SynchronizeRCU:
+		if p.stage = clearing; st.Op != WaitHandlers {
 			p.next()
 		}
-	case finishing:
-		if st.Op == Sync {
-			g.SyncSelf()
-		} else {
-			g.Clear()
-		}
+	case clearing:
+		g.Clear()
 		p.next()
 	}
 	return Ran
+}
+
+// round asks the other CPUs to fetch afresh. Where the kernel does so on the sender's own
+// CPU too, that is before it waits: flush_icache_all fences there first
+// (arch/riscv/mm/cacheflush.c, Linux 7.1), on_each_cpu runs its function there once the
+// others are asked (smp_call_function_many_cond, kernel/smp.c). With whatever another
+// patcher stores between the two, its own CPU can as well fetch what was there before:
+// so they are one step.
+func (p *Patcher) round(st Step, g Ground) {
+	g.Send(cpus.Sync, st.Lazy)
+	if !p.Code.Traits.RoundSparesSelf {
+		g.SyncSelf()
+	}
 }
 
 // advance counts one patch of the current step.

@@ -46,11 +46,11 @@ func (p *Patcher) StoreAt(id StoreID) (site, off, n int, text isa.Text, code boo
 }
 
 // Begun tells whether the step that comes next has made an access already, InPatch
-// whether that was of the patch it is at, Finishing whether what others had to do
-// for it is done.
-func (p *Patcher) Begun() bool     { return p.stage > 0 || p.Done > 0 }
-func (p *Patcher) InPatch() bool   { return p.stage > 0 }
-func (p *Patcher) Finishing() bool { return p.stage == finishing }
+// whether that was of the patch it is at, Clearing whether all handlers have left that a
+// WaitHandlers waits for.
+func (p *Patcher) Begun() bool    { return p.stage > 0 || p.Done > 0 }
+func (p *Patcher) InPatch() bool  { return p.stage > 0 }
+func (p *Patcher) Clearing() bool { return p.stage == clearing }
 
 // Place is where the patcher is, without what it has buffered.
 func (p *Patcher) Place() (at int, done int32, stage uint8) { return p.At, p.Done, p.stage }

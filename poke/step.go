@@ -16,8 +16,8 @@ const (
 	Verify       Op = iota // read the sites, compare with what is expected
 	Publish                // make the batch findable for trap handlers, take a reference
 	Write                  // store a part of each patch
-	Fence                  // make the stores visible before anything that follows, fetch afresh here
-	Sync                   // a round: every other CPU fetches afresh and answers
+	Fence                  // dsb and isb: the stores are visible before anything follows; this CPU alone fetches afresh
+	Sync                   // a round: the other CPUs fetch afresh and answer; see Traits.RoundSparesSelf for this one
 	StopMachine            // every other CPU stands still with interrupts off
 	Resume                 // they go on, each fetching afresh first
 	Unpublish              // give the reference back: no handler can enter any more

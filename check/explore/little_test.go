@@ -270,11 +270,10 @@ func (s *littleSearch) round(m *littleMachine) bool {
 		}
 	}
 	if m.asked = !m.asked; m.asked {
+		s.fresh(m, &m.cpu[0])
 		s.reach(*m)
-		return false
 	}
-	s.fresh(m, &m.cpu[0])
-	return true
+	return !m.asked
 }
 
 // access is one of the update's accesses to a site.

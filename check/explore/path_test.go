@@ -23,7 +23,7 @@ func TestBothSides(t *testing.T) {
 	if text == nil {
 		t.Fatal("the document has no plan two-rounds")
 	}
-	for miss, depth := range map[string]int{"fatal": 25, "look again\nsync\ngo back": 31} {
+	for miss, depth := range map[string]int{"fatal": 23, "look again\nsync\ngo back": 29} {
 		src := strings.Replace(string(text[1]), "    fatal\n", miss+"\n", 1)
 		p, err := poke.ParseProtocol("two-rounds.plan", []byte(src))
 		if err != nil {

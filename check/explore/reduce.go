@@ -174,7 +174,7 @@ func (w *world) oneByOne(list []action) []action {
 		return list
 	}
 	p := &w.patcher[0]
-	if p.Waiting() > 0 || !p.Begun() || p.Finishing() {
+	if p.Waiting() > 0 || !p.Begun() {
 		return list
 	}
 	if op := p.Plan[p.At].Op; op != poke.Sync && op != poke.StopMachine {
@@ -234,8 +234,7 @@ func (w *world) runPatcherOn(i int, ch cpus.Chooser) {
 		case st.Op == poke.Verify && (p.InPatch() || w.settled[p.Patches[st.From+p.Done].Site].Seq() == 0):
 		case st.Op == poke.Settle && w.settled[p.Patches[st.From+p.Done].Site].Seq() == 0:
 			// The sooner the more is promised, unless it takes a promise's place.
-		case st.Op == poke.Sync && p.Finishing(): // fetches afresh itself
-		case st.Op == poke.WaitHandlers && !p.HoldsBatch() && (!p.Begun() || p.Finishing() && w.m.Refs != int3.NoRef):
+		case st.Op == poke.WaitHandlers && !p.HoldsBatch() && (!p.Begun() || p.Clearing() && w.m.Refs != int3.NoRef):
 		default:
 			return
 		}

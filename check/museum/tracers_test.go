@@ -18,7 +18,7 @@ const (
 	patcher1 = 1 // a step of one access: Attach, Release, Publish, Settle, Fence, a store
 	verify   = 2 // word and literal
 	verify1  = 1 // where there is no literal
-	rounds   = 3 // a patcher asks, has its answers, and fetches afresh itself
+	rounds   = 2 // a patcher asks, and has its answers
 	grace    = 2 // asks, has its answers
 
 	// A site of x86 by breakpoints: Verify, Publish, three stores with a round

@@ -29,6 +29,7 @@ type page struct {
 	Numbers           []int
 	OpsNames          []string
 	OpsStored         []uint // that are attached or released
+	SparesSelf        bool   // a round leaves the patcher's own CPU as it is
 	May, Has, Calls   string
 	Names, Acts       string
 	Ops               []string
@@ -79,7 +80,8 @@ func (x *export) page() *page {
 		Traps:          writes(handles) || slices.ContainsFunc(x.sites, site.traps),
 		Stops:          writes(func(s poke.Step) bool { return s.Op == poke.StopMachine }),
 		InterruptSyncs: t.InterruptSyncs, TrapSyncs: x.does(cpus.InHandler, cpus.DoSync), MaskedRounds: t.MaskedRounds,
-		Deaf: x.code.Deaf, Probed: x.code.Probed, Fatal: x.does(cpus.OnMiss, cpus.DoFatal),
+		SparesSelf: t.RoundSparesSelf,
+		Deaf:       x.code.Deaf, Probed: x.code.Probed, Fatal: x.does(cpus.OnMiss, cpus.DoFatal),
 		Counted: x.m.Refs != int3.NoRef, Always: x.code.Always,
 		MissSkips: x.does(cpus.OnMiss, cpus.DoSkip), LooksAgain: x.does(cpus.OnMiss, cpus.DoLookAgain),
 		Refers: x.does(cpus.InHandler, cpus.DoTakeReference), Handler: x.handler(),

@@ -101,10 +101,14 @@ func (a arch) Traits() isa.Traits {
 		TrapSyncs:      true,
 		InterruptSyncs: true,
 		StoresBuffered: true,
-		InterruptRow:   "IPI1",
-		InterruptName:  "Function call interrupts",
-		StopRow:        "IPI0",
-		StopName:       "Rescheduling interrupts",
+
+		// kick_all_cpus_sync, kernel/smp.c: smp_call_function leaves the sender out. The isb
+		// behind its own stores is in caches_clean_inval_pou (arch/arm64/mm/cache.S).
+		RoundSparesSelf: true,
+		InterruptRow:    "IPI1",
+		InterruptName:   "Function call interrupts",
+		StopRow:         "IPI0",
+		StopName:        "Rescheduling interrupts",
 	}
 }
 

@@ -222,7 +222,7 @@ func TestCallWantsAlignedAddresses(t *testing.T) {
 func TestTraits(t *testing.T) {
 	want := isa.Traits{
 		Name: "arm64", FetchLen: 4, BreakpointLen: 4, Breakpoint: "brk", Resync: "isb", CallOps: true,
-		TrapSyncs: true, InterruptSyncs: true, StoresBuffered: true,
+		TrapSyncs: true, InterruptSyncs: true, StoresBuffered: true, RoundSparesSelf: true,
 		InterruptRow: "IPI1", InterruptName: "Function call interrupts",
 		StopRow: "IPI0", StopName: "Rescheduling interrupts",
 	}

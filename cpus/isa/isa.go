@@ -163,11 +163,12 @@ type Traits struct {
 	SingleDirectOps bool // one ops for all direct trampolines (HAVE_SINGLE_FTRACE_DIRECT_OPS, Linux 7.0)
 	VerifyFirst     bool // all sites are compared before the first is written (ftrace_replace_code)
 
-	TrapSyncs      bool // taking and leaving a trap makes the CPU fetch afresh
-	InterruptSyncs bool // so does any interrupt
-	MaskedRounds   bool // rounds reach CPUs that have interrupts masked (remote fences by firmware)
-	FirmwareRounds bool // the firmware counts rounds, on the sender as well, and /proc/interrupts does not
-	StoresBuffered bool // a store needs a fence before a round may rely on it
+	TrapSyncs       bool // taking and leaving a trap makes the CPU fetch afresh
+	InterruptSyncs  bool // so does any interrupt
+	MaskedRounds    bool // rounds reach CPUs that have interrupts masked (remote fences by firmware)
+	FirmwareRounds  bool // the firmware counts rounds, on the sender as well, and /proc/interrupts does not
+	RoundSparesSelf bool // a round leaves the sender's own CPU as it is, which elsewhere fetches afresh too
+	StoresBuffered  bool // a store needs a fence before a round may rely on it
 
 	// What the current kernel's word-by-word update sends on top of the
 	// stores; meaningful where CallOps is set.

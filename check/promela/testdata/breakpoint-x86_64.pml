@@ -281,9 +281,8 @@ inline send(request)
 
 inline round()
 {
-	atomic { send(sync_request) };
-	unanswered == 0;
-	atomic { sync(HOME) }
+	atomic { send(sync_request); sync(HOME) };
+	unanswered == 0
 }
 
 /* Until no task is on its way to an ops. */

@@ -339,8 +339,7 @@ inline send(request)
 inline round()
 {
 	atomic { send(sync_request) };
-	unanswered == 0;
-	atomic { sync(HOME) }
+	unanswered == 0
 }
 
 /* Until no task is on its way to an ops. It orders memory. */
