@@ -252,6 +252,9 @@ func (w *world) stepPatcher(i int, ch cpus.Chooser) {
 	at2, done2, stage2 := p.Place()
 	w.waits = status == poke.Waits && at == at2 && done == done2 && stage == stage2
 	if w.chose = choosing; choosing {
+		if w.waits && w.stuck(i) {
+			w.violate(w.deadlock(i))
+		}
 		return
 	}
 	if !w.waits {

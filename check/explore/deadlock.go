@@ -45,7 +45,7 @@ func (w *world) canMove(i int, able *[MaxPatchers]bool) bool {
 		return true
 	}
 	if p.Between() {
-		return true
+		return w.begins(i, able)
 	}
 	switch st := p.Plan[p.At]; st.Op {
 	case poke.Lock:
@@ -71,6 +71,16 @@ func (w *world) canMove(i int, able *[MaxPatchers]bool) bool {
 	default:
 		return true
 	}
+}
+
+// begins tells whether a patcher between two updates will find its sites as one of them
+// begins: as they are, or when others that change them get on.
+func (w *world) begins(i int, able *[MaxPatchers]bool) (ready bool) {
+	w.patcher[i].Ready(w.ground, func(*poke.Choice) { ready = true })
+	for k := range w.m.Programs {
+		ready = ready || k != i && able[k] && w.m.shares(k)
+	}
+	return ready
 }
 
 // drains tells whether handlers that a patcher waits for can have left one day:
@@ -161,6 +171,10 @@ func owes(c *cpus.CPU, patcher, n int) (owed int) {
 // deadlock says who waits for whom.
 func (w *world) deadlock(i int) *cpus.Violation {
 	p := &w.patcher[i]
+	if p.Between() {
+		return &cpus.Violation{Property: cpus.Deadlock, CPU: w.m.homes[i],
+			Why: fmt.Sprintf("patcher %d finds its sites as none of its updates begins", i)}
+	}
 	st := p.Plan[p.At]
 	why := fmt.Sprintf("patcher %d waits at %s", i, st)
 	switch st.Op {

@@ -150,7 +150,9 @@ func (l *liveness) state(state uint32, words, next []uint64) []uint64 {
 	l.well = append(l.well, l.at.goals())
 	place := 0
 	for i := range l.m.Programs {
-		place += l.at.patcher[i].At
+		if p := &l.at.patcher[i]; !p.Endless() || !p.Between() {
+			place += p.At
+		}
 	}
 	l.places = append(l.places, uint16(place))
 	l.first = append(l.first, uint32(len(l.to)))
@@ -253,6 +255,14 @@ func (l *liveness) reverse() (from, begin []uint32) {
 	return from, begin
 }
 
+// whereabouts says where a patcher is, for people.
+func (w *world) whereabouts(i int) string {
+	if p := &w.patcher[i]; !p.Between() {
+		return fmt.Sprintf("is at %s", p.Plan[p.At])
+	}
+	return "is between two updates"
+}
+
 // witness is the way into a state from where there is none to some goal.
 func (l *liveness) witness(state uint32) (*Trace, error) {
 	lost := l.well[state]
@@ -263,9 +273,8 @@ func (l *liveness) witness(state uint32) (*Trace, error) {
 	v := &t.Violation
 	for i := range l.m.Programs {
 		if lost>>i&1 == 0 {
-			p := &w.patcher[i]
 			*v = cpus.Violation{Property: cpus.StuckUpdate, CPU: l.m.homes[i], Why: fmt.Sprintf(
-				"patcher %d is at %s, and nothing that anybody can do from here on lets its update end", i, p.Plan[p.At])}
+				"patcher %d %s, and nothing that anybody can do from here on lets an update of its end", i, w.whereabouts(i))}
 			return t, nil
 		}
 	}

@@ -3,6 +3,7 @@
 package explore
 
 import (
+	"strings"
 	"testing"
 
 	"github.com/textpoke/textpoke/cpus"
@@ -113,5 +114,41 @@ func TestLivenessIsCut(t *testing.T) {
 	}
 	if r := explore(t, s, Options{Reduce: all, Liveness: true, LimitStates: 900}); r.Verdict != Incomplete {
 		t.Errorf("%s: the search is through before the limit, and liveness is not", r.Verdict)
+	}
+}
+
+// TestPlansThatHangForEver: patchers that go on for ever hang in the middle of an update, or
+// between two of them, when what one has left is what none begins with.
+func TestPlansThatHangForEver(t *testing.T) {
+	for _, test := range []struct {
+		arch, plan string
+		why        string
+	}{
+		{"x86_64", "StopMachine\n Sync 1\n for each patch\n Write word\n end\n Resume\n", "patcher 0 is at Sync 1"},
+		{"arm64", "for each patch\n Write word\n end\n", "patcher 0 is between two updates"},
+	} {
+		protocol, err := poke.ParseProtocol("hangs", []byte("name: hangs\nbatching: whole\nevery batch:\n"+test.plan))
+		if err != nil {
+			t.Fatal(err)
+		}
+		s := setup(t, test.arch, poke.Native, "", 2, 1)
+		s.Protocol, s.Workload = protocol, Endless
+		m, err := s.Model()
+		if err != nil {
+			t.Fatal(err)
+		}
+		m.anyEnd = true // nobody looks at what is left: the next update finds it, or none comes
+		got := lives(t, m)
+		if got.Verdict != Unsafe || got.Violation.Property != cpus.StuckUpdate ||
+			!strings.HasPrefix(got.Violation.Why, test.why) {
+			t.Errorf("%s: %s %v, want an update that is stuck: %s", test.plan, got.Verdict, got.Violation, test.why)
+		}
+		if verdict, err := checked(t, s); verdict != Unsafe || err != nil {
+			t.Errorf("%s: %s, %v", test.plan, verdict, err)
+		}
+		if got, err := Explore(t.Context(), m, Options{Reduce: all}); err != nil || got.Verdict != Unsafe ||
+			got.Violation.Property != cpus.Deadlock {
+			t.Errorf("%s: %v %v, want a deadlock", test.plan, got, err)
+		}
 	}
 }
