@@ -3,6 +3,8 @@
 package check
 
 import (
+	"os"
+	"path/filepath"
 	"strings"
 	"testing"
 
@@ -10,6 +12,7 @@ import (
 	"github.com/textpoke/textpoke/cpus"
 	"github.com/textpoke/textpoke/sched"
 	"github.com/textpoke/textpoke/sim"
+	"github.com/textpoke/textpoke/sim/axis"
 )
 
 // TestTimedReplayRefuses: what the timed engine cannot express it refuses by name.
@@ -27,5 +30,34 @@ func TestTimedReplayRefuses(t *testing.T) {
 	_, err = ReplayTimed(q.Model, &explore.Trace{})
 	if err == nil || !strings.Contains(err.Error(), "one patcher, the trace has 2") {
 		t.Errorf("%v", err)
+	}
+}
+
+// TestNobodySaysTheyAreBack: a CPU that comes into the kernel without saying so is left out
+// by lazy rounds on both engines, whatever it executes meanwhile.
+func TestNobodySaysTheyAreBack(t *testing.T) {
+	plan := filepath.Join(t.TempDir(), "silent.plan")
+	text := "name: silent\nbatching: whole\nevery batch:\nPublish\nfor each patch\nWrite breakpoint\nend\nSync 1 lazy\n" +
+		"for each patch\nWrite tail\nend\nSync 9\nfor each patch\nWrite head\nend\nSync 3 lazy\nUnpublish\n" +
+		"WaitHandlers\nentry:\ncatch up\n"
+	if err := os.WriteFile(plan, []byte(text), 0o666); err != nil {
+		t.Fatal(err)
+	}
+	questions, err := Questions(axis.Choices{
+		"plan": {plan}, "arch": {"x86_64"}, "sites": {"2"}, "switch": {"true"}, "fetch": {"coherent"},
+		"refs": {"none"}, "cpus": {"busy=1,isolated=1"},
+	})
+	if err != nil || len(questions) != 1 {
+		t.Fatal(questions, err)
+	}
+	q := questions[0]
+	row, err := q.Ask(t.Context(), explore.Options{Reduce: explore.Reductions{Order: true, Symmetry: true, Sites: true}})
+	if err != nil || row.Verdict != explore.Unsafe {
+		t.Fatal(row.Verdict, err)
+	}
+	for _, engine := range []sim.EngineKind{sim.LiveEngine, sim.TimedEngine} {
+		if _, err := Replay(engine, q.Model, row.Trace); err != nil {
+			t.Errorf("%s: %v", engine, err)
+		}
 	}
 }

@@ -21,9 +21,6 @@ func (m *Machine) leaveOut(i int) bool {
 	if s.cpu.Role != cpus.Isolated {
 		return false
 	}
-	if s.cpu.Phase != cpus.Asleep {
-		return false
-	}
 	if s.space == cpus.InUser && m.jitter.Float64() < m.inKernel(m.now-s.outside) {
 		m.comeIn(i) // it was in the kernel already
 		return false
