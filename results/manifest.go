@@ -39,6 +39,11 @@ type Manifest struct {
 	// Complete is false when the run was cut short: the files hold what was
 	// finished by then.
 	Complete bool `json:"complete"`
+	// Part is the part that the files hold of a sweep that is divided among machines; nil
+	// for all of it.
+	Part *Part `json:"part,omitempty"`
+	// Exit is the exit code, where the answer that the files hold is not yes.
+	Exit int `json:"exit,omitempty"`
 	// Reused is how many rows an interrupted run had finished before, and this one
 	// took over.
 	Reused int `json:"reused,omitempty"`
@@ -46,6 +51,16 @@ type Manifest struct {
 	Files []ManifestFile `json:"files"`
 	// Documents names the files beside the tables, if there are any.
 	Documents []string `json:"documents,omitempty"`
+}
+
+// Part is one of Of parts of a sweep, the Index-th from 0: of its Points points the
+// Index-th and every Of-th after it.
+type Part struct {
+	Index  int `json:"index"`
+	Of     int `json:"of"`
+	Points int `json:"points"`
+	// Rows is how many rows of the first table every point has.
+	Rows int `json:"rows_per_point"`
 }
 
 // ManifestFile describes one table in the directory.

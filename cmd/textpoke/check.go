@@ -51,13 +51,14 @@ func checkCommand(c *common) *cobra.Command {
 		Args: cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error { return k.run(cmd, c) },
 	}
-	k.register(cmd)
+	k.register(cmd, c)
 	return cmd
 }
 
-func (k *checkFlags) register(cmd *cobra.Command) {
+func (k *checkFlags) register(cmd *cobra.Command, c *common) {
 	addAxes(cmd, check.Axes)
 	k.searchFlags.register(cmd)
+	addShard(cmd, c)
 	f := cmd.Flags()
 	f.StringArrayVar(&k.bug, "bug", nil,
 		"`name` of a scenario of the museum, a bug or a tracer case (--list), in place of a protocol; repeatable")
@@ -108,6 +109,7 @@ func (k *checkFlags) run(cmd *cobra.Command, c *common) error {
 	if len(questions) > 1 && (k.trace != "" || k.checkpoint != "") {
 		return fmt.Errorf("--trace and --checkpoint are for one question, and these are %d", len(questions))
 	}
+	questions = divided(c, questions)
 	rows, err := k.ask(cmd.Context(), c, questions, o, &output{table: check.Columns.Table("check")})
 	c.printCoverage(rows)
 	unsafe := slices.DeleteFunc(rows, func(r check.VerdictRow) bool { return r.Verdict != explore.Unsafe })

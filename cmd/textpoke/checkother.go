@@ -123,7 +123,7 @@ func (k *checkFlags) traced(cmd *cobra.Command, c *common, path string) (*check.
 	c.note(path)
 	var of checkFlags
 	other := &cobra.Command{SilenceErrors: true, SilenceUsage: true}
-	of.register(other)
+	of.register(other, &common{})
 	if err := other.ParseFlags(t.Model); err != nil {
 		return nil, nil, fmt.Errorf("trace %s: model %q: %w", path, t.Model, err)
 	}

@@ -56,9 +56,10 @@ func experimentAll(c *common, all []*experimentFlags) *cobra.Command {
 			if err != nil {
 				return err
 			}
-			return runAll(cmd.Context(), c, chosen, figures)
+			return runAll(cmd.Context(), c, divided(c, chosen), figures)
 		},
 	}
+	addShard(cmd, c)
 	names(cmd, &only, "only", nil, experimentNames(all), "experiments to run in place of all: ")
 	cmd.Flags().StringVar(&figures, "figures", "", "also put each experiment's SVG into this `directory`")
 	return cmd
@@ -86,16 +87,19 @@ func runAll(ctx context.Context, c *common, all []*experimentFlags, figures stri
 	}
 	var done []tried
 	index := func(w io.Writer) error { return writeIndex(w, done) }
-	out := &output{table: triedColumns.Table("all"), documents: []results.Document{{Name: "index.md", Write: index}}}
+	out := &output{table: triedColumns.Table("all"), documents: []results.Document{{Name: indexName, Write: index}}}
 	err := c.each(ctx, out, len(all), func(i int, out *output) error {
 		own := *c
-		own.out, own.inputs, own.calibrations = filepath.Join(c.out, all[i].Name), nil, nil
+		own.out, own.inputs, own.calibrations, own.part = filepath.Join(c.out, all[i].Name), nil, nil, nil
 		answer, err := all[i].run(ctx, &own, true)
 		if answer == nil {
 			return err
 		}
 		t := tried{all[i].Experiment, answer, err}
 		done = append(done, t)
+		if answer.No != nil {
+			out.exit = exitNo
+		}
 		if err == nil {
 			t.err = shelve(shelf, answer)
 		}
@@ -122,12 +126,15 @@ func shelve(shelf *results.Dir, a *experiments.Answer) error {
 	return nil
 }
 
+// indexName says what came of all experiments, with a section for each.
+const indexName, indexSection = "index.md", "\n## "
+
 // writeIndex writes index.md, which says what became of the experiments, for people.
 func writeIndex(w io.Writer, done []tried) error {
 	b := bufio.NewWriter(w)
 	fmt.Fprint(b, "# Experiments\n")
 	for _, d := range done {
-		fmt.Fprintf(b, "\n## %s\n\n%s\n\n", d.Name, d.Question)
+		fmt.Fprintf(b, "%s%s\n\n%s\n\n", indexSection, d.Name, d.Question)
 		if d.err != nil {
 			fmt.Fprint(b, "**Cut short.** ")
 		}

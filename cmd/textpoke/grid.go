@@ -23,8 +23,9 @@ type gridFlags struct {
 	kallsyms string
 }
 
-func (g *gridFlags) register(cmd *cobra.Command) {
+func (g *gridFlags) register(cmd *cobra.Command, c *common) {
 	g.sweepFlags.register(cmd)
+	addShard(cmd, c)
 	addAxes(cmd, sim.Axes.For(g.uses))
 	cmd.Flags().StringVar(&g.kallsyms, "kallsyms", "", "`file` with the addresses that a list of functions "+
 		"lacks, as /proc/kallsyms has them")

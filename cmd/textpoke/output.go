@@ -24,7 +24,7 @@ func (c *common) openFiles() (*files, error) {
 		return nil, nil
 	}
 	f := &files{manifest: results.Manifest{
-		Version: built.Version, Revision: built.Revision, Args: c.args, Started: c.start,
+		Version: built.Version, Revision: built.Revision, Args: c.args, Started: c.start, Part: c.part,
 	}}
 	if len(c.seeds) > 1 {
 		f.manifest.Seeds = c.seeds
@@ -94,6 +94,7 @@ type output struct {
 	hidden bool          // stdout shows something else
 	w      results.RowWriter
 	rows   int
+	exit   int // what the rows so far make of the exit code
 
 	documents []results.Document // written under --out when the rows are there
 }
@@ -174,6 +175,9 @@ func (o *output) finish(f *files, failed error, more ...*results.Table) error {
 	}
 	if err == nil {
 		err = f.document(o.documents)
+	}
+	if f != nil && f.manifest.Exit == 0 {
+		f.manifest.Exit = o.exit
 	}
 	if err == nil {
 		err = f.close(failed == nil)

@@ -49,6 +49,8 @@ func planCommand(c *common) *cobra.Command {
 			switch {
 			case steps && scenario:
 				return errors.New("--steps does not go with --scenario")
+			case (steps || scenario) && cmd.Flags().Changed("shard"):
+				return errors.New("--shard goes without --steps and --scenario: points have different numbers of rows there")
 			case steps && (g.resume || g.limits != nil):
 				return errors.New("--steps goes without --resume and --budget: it prints plans, not rows")
 			}
@@ -69,7 +71,7 @@ func planCommand(c *common) *cobra.Command {
 			return s.run(cmd.Context())
 		},
 	}
-	g.register(cmd)
+	g.register(cmd, c)
 	cmd.Flags().BoolVar(&steps, "steps", false, "print the plans themselves")
 	cmd.Flags().StringVar(&show, "show", "",
 		"print a built-in `protocol` as a file for --plan, and nothing else: "+strings.Join(shippedPlans(), ", "))

@@ -51,7 +51,7 @@ func (s *sweep) openJournal(f *files) error {
 		f.manifest.Reused += len(e.Rows)
 	}
 	if s.flags.resume {
-		text := fmt.Sprintf("textpoke: reused %d of %d rows", f.manifest.Reused, len(s.configs)*s.perPoint)
+		text := fmt.Sprintf("textpoke: reused %d of %d rows", f.manifest.Reused, len(s.mine)*s.perPoint)
 		if s.again != "" && f.manifest.Reused > 0 {
 			text += "; " + s.again
 		}

@@ -21,6 +21,7 @@ import (
 	"github.com/textpoke/textpoke/kernels/calibration"
 	"github.com/textpoke/textpoke/records"
 	"github.com/textpoke/textpoke/results"
+	"github.com/textpoke/textpoke/results/shard"
 )
 
 // streams is where a command reads and writes.
@@ -40,6 +41,8 @@ type common struct {
 	args   []string // the command line, for the manifest
 	start  time.Time
 	inputs []string // files that were read
+	shard  shard.Shard
+	part   *results.Part // what shard is of the sweep at hand, nil for all of it
 
 	calibrations []*calibration.Calibration // that times rest on
 }
@@ -88,6 +91,7 @@ func rootCommand(s streams) *cobra.Command {
 		kernelCommand(c),
 		serveCommand(c),
 		ctlCommand(c),
+		mergeCommand(c),
 		versionCommand(c),
 	)
 	root.InitDefaultCompletionCmd()

@@ -48,7 +48,7 @@ func runCommand(c *common) *cobra.Command {
 		Args: cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error { return r.run(cmd, c) },
 	}
-	r.gridFlags.register(cmd)
+	r.gridFlags.register(cmd, c)
 	f := cmd.Flags()
 	f.DurationVar(&r.forTime, "for", 0,
 		"stress: for this `time`, such as 10s, clients enable and disable random sets, with trouble")

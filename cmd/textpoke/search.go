@@ -73,6 +73,7 @@ func (s *searchFlags) ask(ctx context.Context, c *common, questions []*check.Que
 		row.Rate = s.rate
 		rows = append(rows, row)
 		unsafe, cut = unsafe || row.Verdict == explore.Unsafe, cut || row.Verdict == explore.Incomplete
+		out.exit = exitOf(unsafe, cut)
 		return out.add(check.Columns.Cells(&row)...)
 	})
 	switch {

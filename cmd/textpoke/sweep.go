@@ -83,6 +83,7 @@ type sweep struct {
 	journal *journal.Journal
 	reused  map[int]journal.Entry
 	bar     *progressbar.ProgressBar
+	mine    []int    // the points of this shard
 	over    []string // rows that are over the budget
 	unknown error    // what a row does not know of the budget
 	texts   bool     // there was text above the table
@@ -94,6 +95,7 @@ type sweep struct {
 // item is a row on its way from its point to the output.
 type item struct {
 	journal.Row
+	number int // among the rows of all shards, from 0
 	reused bool
 }
 
@@ -105,6 +107,8 @@ func (s *sweep) run(ctx context.Context) error {
 			return fmt.Errorf("--%w", err)
 		}
 	}
+	s.divide(len(s.configs), s.perPoint)
+	s.mine = s.shard.Points(len(s.configs))
 	f, err := s.openFiles()
 	if err != nil {
 		return err
@@ -117,7 +121,7 @@ func (s *sweep) run(ctx context.Context) error {
 		}
 	}
 	s.openBar()
-	failed := inOrder(ctx, len(s.configs), s.jobs(), s.make, s.take)
+	failed := inOrder(ctx, len(s.mine), s.jobs(), s.make, s.take)
 	if s.bar != nil {
 		_ = s.bar.Clear() // nobody reads what cannot be written there
 	}
@@ -140,7 +144,7 @@ func (s *sweep) jobs() int {
 
 // openBar shows somebody who watches how far it is.
 func (s *sweep) openBar() {
-	rows := (len(s.configs) - len(s.reused)) * s.perPoint
+	rows := (len(s.mine) - len(s.reused)) * s.perPoint
 	if !s.stderrIsTerminal() || rows < 2 {
 		return
 	}
@@ -149,12 +153,14 @@ func (s *sweep) openBar() {
 		progressbar.OptionSetRenderBlankState(true), progressbar.OptionClearOnFinish())
 }
 
-// make makes the rows of a point, or takes them from the journal. A finished point
-// is in the journal while its rows wait for their turn.
-func (s *sweep) make(ctx context.Context, i int, give func(item)) error {
+// make makes the rows of a point, the n-th of this shard, or takes them from the journal. A
+// finished point is in the journal while its rows wait for their turn.
+func (s *sweep) make(ctx context.Context, n int, give func(item)) error {
+	i := s.mine[n]
+	number := i * s.perPoint
 	if e, ok := s.reused[i]; ok {
-		for _, row := range e.Rows {
-			give(item{row, true})
+		for k, row := range e.Rows {
+			give(item{row, number + k, true})
 		}
 		s.complain(i, e.Wrong)
 		return nil
@@ -164,7 +170,8 @@ func (s *sweep) make(ctx context.Context, i int, give func(item)) error {
 		if s.journal != nil {
 			e.Rows = append(e.Rows, row)
 		}
-		give(item{row, false})
+		give(item{row, number, false})
+		number++
 	})
 	s.complain(i, wrong)
 	if err == nil && s.journal != nil {
@@ -194,19 +201,18 @@ func (s *sweep) take(it item) error {
 			return fmt.Errorf("write: %w", err)
 		}
 	}
-	number := s.out.rows
 	if err := s.out.addRow(it.Cells); err != nil {
 		return err
 	}
 	if s.out.keep {
 		for _, cells := range it.Others {
-			s.beside.Rows = append(s.beside.Rows, append(journal.Cells{results.Int(int64(number))}, cells[1:]...))
+			s.beside.Rows = append(s.beside.Rows, append(journal.Cells{results.Int(int64(it.number))}, cells[1:]...))
 		}
 	}
 	if s.bar != nil && !it.reused {
 		_ = s.bar.Add(1)
 	}
-	s.hold(number, it.Cells)
+	s.hold(it.number, it.Cells)
 	return nil
 }
 
@@ -229,6 +235,9 @@ func (s *sweep) hold(number int, cells []results.Value) {
 func (s *sweep) finish(f *files, failed error) error {
 	if s.texts {
 		fmt.Fprintln(s.streams.out) // the table follows
+	}
+	if f != nil && len(s.wrong)+len(s.over) > 0 {
+		f.manifest.Exit = exitNo
 	}
 	var tables []*results.Table
 	if s.beside != nil {

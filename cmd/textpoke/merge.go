@@ -1,0 +1,189 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package main
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"github.com/textpoke/textpoke/results"
+	"github.com/textpoke/textpoke/results/shard"
+)
+
+// shardFlag reads which part of a sweep is asked for.
+type shardFlag struct{ *shard.Shard }
+
+func (s shardFlag) Set(text string) (err error) {
+	*s.Shard, err = shard.Parse(text)
+	return err
+}
+
+func (s shardFlag) String() string {
+	if s.Shard == nil { // the flag package asks the zero value
+		return ""
+	}
+	return s.Shard.String()
+}
+
+func (shardFlag) Type() string { return "i/n" }
+
+// addShard adds the flag to a command that goes through points.
+func addShard(cmd *cobra.Command, c *common) {
+	cmd.Flags().Var(shardFlag{&c.shard}, "shard",
+		"do only part `i/n` of it, i from 0: the i-th point and every n-th after it; /n takes i from "+
+			"JOB_COMPLETION_INDEX or SLURM_ARRAY_TASK_ID. See merge")
+}
+
+// divide notes which part of n points, with so many rows each, the files will hold.
+func (c *common) divide(n, rows int) {
+	if c.shard.Of > 0 {
+		c.part = &results.Part{Index: c.shard.Index, Of: c.shard.Of, Points: n, Rows: rows}
+	}
+}
+
+// divided are the points of this shard, with a row each.
+func divided[T any](c *common, all []T) (mine []T) {
+	c.divide(len(all), 1)
+	for _, i := range c.shard.Points(len(all)) {
+		mine = append(mine, all[i])
+	}
+	return mine
+}
+
+// exitOf is the exit code of rows some of which say no, or were cut short.
+func exitOf(no, cut bool) int {
+	switch {
+	case no:
+		return exitNo
+	case cut:
+		return exitCut
+	}
+	return exitDone
+}
+
+// mergedColumns are the columns of what merge has written.
+var mergedColumns = results.Columns[results.ManifestFile]{
+	{Name: "file", Doc: "the table", Cell: func(f results.ManifestFile) any { return f.Name }},
+	{Name: "rows", Doc: "its rows, those of all shards", Cell: func(f results.ManifestFile) any { return f.Rows }},
+}
+
+func mergeCommand(c *common) *cobra.Command {
+	return &cobra.Command{
+		Use:   "merge DIR...",
+		Short: "put the shards of a sweep together",
+		Long: "merge reads what --shard 0/n to n-1/n have written under --out, in any order, and writes under\n" +
+			"its own --out what one machine would have written without --shard, byte for byte. Shards that\n" +
+			"are of different sweeps, missing or unfinished are refused. The exit code is the sweep's." +
+			columnsHelp(mergedColumns.Table("merged")),
+		Example: "  textpoke plan --arch x86_64 --cpus 8,64 --shard 0/2 --out a\n" +
+			"  textpoke plan --arch x86_64 --cpus 8,64 --shard 1/2 --out b\n" +
+			"  textpoke merge a b --out whole",
+		Args: cobra.MinimumNArgs(1),
+		RunE: func(cmd *cobra.Command, dirs []string) error {
+			if c.out == "" {
+				return errors.New("--out \"\": want the directory that the tables go to")
+			}
+			whole, err := shard.Merge(dirs)
+			if err != nil {
+				return err
+			}
+			return c.write(cmd, whole)
+		},
+	}
+}
+
+// write writes what shards make together, the manifest last, and answers as they did.
+func (c *common) write(cmd *cobra.Command, whole *shard.Whole) error {
+	dir, err := results.OpenDir(c.out)
+	if err != nil {
+		return err
+	}
+	if err := whole.Write(dir); err != nil {
+		return err
+	}
+	if strings.HasPrefix(strings.Join(whole.Manifest.Args, " "), "textpoke experiment all") {
+		if err := gather(c.out, whole); err != nil {
+			return err
+		}
+	}
+	if err := dir.WriteManifest(whole.Manifest); err != nil {
+		return err
+	}
+	own := *c
+	own.out = "" // that directory is the sweep's
+	if err := printRows(cmd.Context(), &own, mergedColumns, "merged", whole.Manifest.Files); err != nil {
+		return err
+	}
+	switch whole.Manifest.Exit {
+	case exitDone:
+		return nil
+	case exitCut:
+		return errCut
+	}
+	return errNo
+}
+
+// gather copies the directories of experiments, which their rows name, and puts the index
+// together.
+func gather(out string, whole *shard.Whole) error {
+	n, index := len(whole.Dirs), ""
+	for i, row := range whole.Rows() {
+		from, name := whole.Dirs[i%n], row[0]
+		if err := copyFiles(filepath.Join(from, name), filepath.Join(out, name)); err != nil {
+			return fmt.Errorf("merge: %w", err)
+		}
+		text, err := os.ReadFile(filepath.Join(from, indexName))
+		if err != nil {
+			return fmt.Errorf("merge: %w", err)
+		}
+		sections := strings.Split(string(text), indexSection)
+		if len(sections) < 2+i/n {
+			return fmt.Errorf("merge: %s: no section about %s", filepath.Join(from, indexName), name)
+		}
+		if i == 0 {
+			index = sections[0]
+		}
+		index += indexSection + sections[1+i/n]
+	}
+	dir, err := results.OpenDir(out)
+	if err != nil {
+		return err
+	}
+	return dir.Write(indexName, func(w io.Writer) error {
+		_, err := io.WriteString(w, index)
+		return err
+	})
+}
+
+// copyFiles copies the files of a directory.
+func copyFiles(from, to string) error {
+	files, err := os.ReadDir(from)
+	if err != nil {
+		return err
+	}
+	dir, err := results.OpenDir(to)
+	if err != nil {
+		return err
+	}
+	for _, f := range files {
+		err := dir.Write(f.Name(), func(w io.Writer) error {
+			r, err := os.Open(filepath.Join(from, f.Name()))
+			if err != nil {
+				return err
+			}
+			defer r.Close()
+			_, err = io.Copy(w, r)
+			return err
+		})
+		if err != nil {
+			return err
+		}
+	}
+	return nil
+}
