@@ -1,0 +1,83 @@
+// SPDX-License-Identifier: Apache-2.0
+
+//go:build linux && amd64
+
+package live
+
+import (
+	"sync/atomic"
+	"unsafe"
+)
+
+// block is what the handler and the call loop know of a thread. Register R13 holds its
+// address while the thread is in foreign code. The handler runs outside of Go's
+// knowledge: nothing here is a pointer that Go would follow.
+type block struct {
+	in          uint64 // 1 while the thread is in foreign code
+	begun       uint64 // calls begun
+	traced      uint64 // calls that reached a tracer; counted by its code, which wants a short offset
+	untraced    uint64 // calls that came back without
+	wrong       uint64 // calls that landed where nothing should ever go
+	traps       uint64
+	hits        uint64 // traps that found their entry
+	misses      uint64 // traps that found none, and the breakpoint had gone
+	unhandled   uint64 // traps that found none, and the breakpoint was still there
+	comparisons uint64 // of all look-ups
+	refs        uint32 // references that handlers hold, and the batch's own; 0: nobody may enter
+	_           uint32
+	sp          uint64 // stack pointer of the call loop
+	random      uint64 // state of its generator
+	faults      uint64 // calls that ended in a fault
+	broken      uint64 // calls that did not do what had been promised
+	brokenAt    uint64 // address of the first such site
+	fault       Fault
+	stop        uint64 // not 0: the loop ends before its next call
+	_           [8]uint64
+}
+
+// blockBytes is the room of a block: no two in one pair of cache lines.
+const blockBytes = 256
+
+var _ [blockBytes - unsafe.Sizeof(block{})]byte // it fits
+
+// Fault is what a thread ran into when it executed what is no instruction of the plan.
+type Fault struct {
+	Signal uint64
+	PC     uint64 // where
+	Site   uint64 // the site that was called
+	Bytes  uint64 // eight bytes there, when the signal came
+}
+
+// Counts are what a thread has done. Begun = Traced + Untraced + Wrong + Faults and
+// Traps = Hits + Misses + Unhandled whenever the thread stands between two calls.
+type Counts struct {
+	Begun, Traced, Untraced, Wrong, Faults uint64
+	Traps, Hits, Misses, Unhandled         uint64
+	Comparisons                            uint64 // of all look-ups
+	Broken                                 uint64 // calls that did not do what had been promised
+}
+
+// Sub is by field.
+func (c Counts) Sub(o Counts) Counts { return c.combine(o, func(a, b uint64) uint64 { return a - b }) }
+
+// Add is by field.
+func (c Counts) Add(o Counts) Counts { return c.combine(o, func(a, b uint64) uint64 { return a + b }) }
+
+func (c Counts) combine(o Counts, f func(a, b uint64) uint64) Counts {
+	return Counts{
+		f(c.Begun, o.Begun), f(c.Traced, o.Traced), f(c.Untraced, o.Untraced), f(c.Wrong, o.Wrong), f(c.Faults, o.Faults),
+		f(c.Traps, o.Traps), f(c.Hits, o.Hits), f(c.Misses, o.Misses), f(c.Unhandled, o.Unhandled),
+		f(c.Comparisons, o.Comparisons), f(c.Broken, o.Broken),
+	}
+}
+
+// counts reads them while the thread runs: each is exact, together they are when it
+// stands.
+func (b *block) counts() Counts {
+	l := func(p *uint64) uint64 { return atomic.LoadUint64(p) }
+	return Counts{
+		l(&b.begun), l(&b.traced), l(&b.untraced), l(&b.wrong), l(&b.faults),
+		l(&b.traps), l(&b.hits), l(&b.misses), l(&b.unhandled),
+		l(&b.comparisons), l(&b.broken),
+	}
+}

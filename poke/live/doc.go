@@ -1,0 +1,21 @@
+// SPDX-License-Identifier: Apache-2.0
+
+// Package live patches code that the threads of this process are executing, by the
+// very plans that poke compiles: call sites in executable memory, real one-byte
+// breakpoints, a trap handler that does what a kernel's does, and membarrier's
+// sync-core command as the round.
+//
+//   - Text (text.go) is the sites, mapped twice: executable for threads, writable for
+//     the patcher.
+//   - Thread (thread.go) is a thread of the operating system that calls sites. Its
+//     block (block.go) is all that the trap handler knows of it.
+//   - The handler (handler_amd64.s) looks breakpoints up in what Ground (ground.go),
+//     a poke.Ground, has published.
+//   - A round (round.go) is membarrier, and the wait until every thread has passed a
+//     border between two calls: a signal is delivered with interrupts on, so that
+//     membarrier alone may end between a trap and its handler, where a kernel's round
+//     cannot.
+//
+// All of it is for Linux on x86-64; elsewhere Open says that there is none. One
+// machine can be open in a process at a time: the handler serves one text.
+package live

@@ -1,0 +1,86 @@
+// SPDX-License-Identifier: Apache-2.0
+
+//go:build linux && amd64
+
+package live
+
+import (
+	"errors"
+	"fmt"
+	"sync/atomic"
+	"unsafe"
+
+	"golang.org/x/sys/unix"
+)
+
+// What the handler and the call loop read. They are plain words because nothing else
+// can be read outside of Go's knowledge; those that change while threads run are
+// exchanged atomically.
+var (
+	textBase, textSize     uintptr
+	blocksBase, blocksSize uintptr
+	promisesBase           uintptr
+	siteLen                uintptr
+	published              uintptr // a table of breakpoints; 0 for none
+	inFlight               uintptr // a list of sites; 0 for none
+	chained                [maxSignal + 1]uintptr
+)
+
+const maxSignal = 64
+
+func handlerPC() (handler, restorer uintptr)
+
+// open tells whether a machine is.
+var open atomic.Bool
+
+// ErrOpen refuses a second machine.
+var ErrOpen = errors.New("a machine is open in this process: there can be one at a time")
+
+// sigaction is the kernel's struct (arch/x86/include/uapi/asm/signal.h).
+type sigaction struct{ handler, flags, restorer, mask uintptr }
+
+const (
+	saSiginfo  = 0x4
+	saRestorer = 0x04000000
+	saOnStack  = 0x08000000
+)
+
+// caught are the signals of instructions: a breakpoint's, and what else a thread may
+// run into in broken text.
+var caught = []unix.Signal{unix.SIGTRAP, unix.SIGILL, unix.SIGSEGV, unix.SIGBUS, unix.SIGFPE}
+
+// catch puts the handler in front of Go's, and returns what takes it away again.
+func catch() (release func() error, err error) {
+	handler, restorer := handlerPC()
+	var old []sigaction
+	release = func() error {
+		for i, was := range old {
+			if err := setAction(caught[i], &was, nil); err != nil {
+				return err
+			}
+		}
+		return nil
+	}
+	for _, sig := range caught {
+		var was sigaction
+		if err := setAction(sig, nil, &was); err != nil {
+			return nil, errors.Join(err, release())
+		}
+		chained[sig] = was.handler
+		ours := sigaction{handler, saSiginfo | saRestorer | saOnStack, restorer, ^uintptr(0)}
+		if err := setAction(sig, &ours, nil); err != nil {
+			return nil, errors.Join(err, release())
+		}
+		old = append(old, was)
+	}
+	return release, nil
+}
+
+func setAction(sig unix.Signal, action, was *sigaction) error {
+	_, _, e := unix.RawSyscall6(unix.SYS_RT_SIGACTION, uintptr(sig), uintptr(unsafe.Pointer(action)),
+		uintptr(unsafe.Pointer(was)), unsafe.Sizeof(sigaction{}.mask), 0, 0)
+	if e != 0 {
+		return fmt.Errorf("handler of %v: %w", sig, e)
+	}
+	return nil
+}

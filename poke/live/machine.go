@@ -1,0 +1,150 @@
+// SPDX-License-Identifier: Apache-2.0
+
+//go:build linux && amd64
+
+package live
+
+import (
+	"errors"
+	"fmt"
+	"unsafe"
+
+	"golang.org/x/sys/unix"
+
+	"github.com/textpoke/textpoke/cpus"
+	"github.com/textpoke/textpoke/cpus/isa"
+	"github.com/textpoke/textpoke/records"
+)
+
+// Config is what a machine is made of.
+type Config struct {
+	// Code is the instruction set of this machine and where the sites are.
+	Code *cpus.Code
+	// Tracers are the addresses that sites may call. Default: Code.Entry.
+	Tracers []records.Addr
+	// Initial is what stands at a site at first.
+	Initial func(site int) isa.Text
+	// Threads is how many threads may call sites, at least one.
+	Threads int
+	// Seed fixes which sites they pick.
+	Seed uint64
+	// Pads fills what lies between sites and tracers, so that calls which a broken plan
+	// leads astray are counted and come back. It takes as much memory as the text spans.
+	Pads bool
+}
+
+// Machine is text, and the threads that execute it.
+type Machine struct {
+	text    *Text
+	blocks  memory
+	threads []*Thread
+	release func() error
+
+	// What the handler and the loop read and Go must keep.
+	tables [2][]uint64 // published last, and before
+	flying *List
+}
+
+// Open makes the machine, and puts its trap handler in front of Go's. Close must
+// follow, when no thread calls a site any more. Errors say what this system or the
+// request lacks; ErrOpen is one of them.
+func Open(c Config) (m *Machine, err error) {
+	if err := c.validate(); err != nil {
+		return nil, err
+	}
+	if !open.CompareAndSwap(false, true) {
+		return nil, ErrOpen
+	}
+	m = &Machine{}
+	defer func() {
+		if err != nil {
+			m.unmap()
+			open.Store(false)
+		}
+	}()
+	if err := register(); err != nil {
+		return nil, err
+	}
+	if m.text, err = newText(c.Code, c.Tracers, c.Pads); err != nil {
+		return nil, err
+	}
+	for i := range c.Code.Sites {
+		text := c.Initial(i)
+		copy(m.text.rw.bytes(int(m.text.offsets[i]), c.Code.Len), text.Bytes(c.Code.Len))
+		m.Settle(i, text)
+	}
+	if m.blocks, err = mapMemory("blocks", -1, c.Threads*blockBytes, unix.PROT_READ|unix.PROT_WRITE,
+		unix.MAP_PRIVATE|unix.MAP_ANONYMOUS); err != nil {
+		return nil, err
+	}
+	for i := range c.Threads {
+		t := &Thread{m, (*block)(pointer(m.blocks.at + uintptr(i*blockBytes)))}
+		t.b.random = c.Seed*0x9e3779b97f4a7c15 + uint64(i+1)*0xd1342543de82ef95 | 1
+		m.threads = append(m.threads, t)
+	}
+	textBase, textSize = m.text.rx.at, uintptr(m.text.rx.size)
+	promisesBase, siteLen = m.text.promises.at, uintptr(c.Code.Len)
+	blocksBase, blocksSize = m.blocks.at, uintptr(c.Threads*blockBytes)
+	m.release, err = catch()
+	return m, err
+}
+
+func (c *Config) validate() error {
+	switch {
+	case c.Code == nil || len(c.Code.Sites) == 0:
+		return errors.New("no sites")
+	case c.Code.Traits.Name != hostArch:
+		return fmt.Errorf("sites of %s: this machine executes %s", c.Code.Traits.Name, hostArch)
+	case c.Initial == nil:
+		return errors.New("nothing says what stands at the sites")
+	case c.Threads < 1:
+		return fmt.Errorf("%d threads: want one or more", c.Threads)
+	}
+	if len(c.Tracers) == 0 {
+		c.Tracers = []records.Addr{c.Code.Entry}
+	}
+	return nil
+}
+
+// hostArch is the instruction set of this machine.
+const hostArch = "x86_64"
+
+// Close takes the handler away and frees the memory.
+func (m *Machine) Close() error {
+	err := m.release()
+	textSize, blocksSize, published, inFlight = 0, 0, 0, 0
+	m.unmap()
+	open.Store(false)
+	return err
+}
+
+func (m *Machine) unmap() {
+	if m.text != nil {
+		m.text.close()
+	}
+	m.blocks.unmap()
+}
+
+// Threads are those that may call sites.
+func (m *Machine) Threads() []*Thread { return m.threads }
+
+// Peek is what stands at a site.
+func (m *Machine) Peek(site int) isa.Text { return m.text.peek(site) }
+
+// Counts is what all threads have done.
+func (m *Machine) Counts() (sum Counts) {
+	for _, t := range m.threads {
+		sum = sum.Add(t.Counts())
+	}
+	return sum
+}
+
+// SetInFlight lets half of all calls go to some sites; nil to none in particular.
+func (m *Machine) SetInFlight(l *List) {
+	var at uintptr
+	if l != nil {
+		at = uintptr(unsafe.Pointer(&l.words[0]))
+	}
+	storeWord(&inFlight, at)
+	m.flying = l
+}

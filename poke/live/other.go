@@ -1,0 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
+//go:build !(linux && amd64)
+
+package live

@@ -1,0 +1,167 @@
+// SPDX-License-Identifier: Apache-2.0
+
+//go:build linux && amd64
+
+package live
+
+import (
+	"fmt"
+	"unsafe"
+
+	"golang.org/x/sys/unix"
+
+	"github.com/textpoke/textpoke/cpus"
+	"github.com/textpoke/textpoke/cpus/isa"
+	"github.com/textpoke/textpoke/records"
+)
+
+// Text is call sites in executable memory, each followed by a return. Addresses are
+// those of the records, moved by one difference, so that distances, cache lines, pages
+// and the bytes of calls are the kernel's. It is mapped twice, as a kernel's text and
+// poking_mm are: executable for threads, writable for the patcher.
+type Text struct {
+	code     *cpus.Code
+	low      records.Addr // of the record space, at offset 0
+	rx, rw   memory
+	offsets  []uint32
+	promises memory // a word a site, for the call loop
+}
+
+const (
+	pageSize = 4096
+	// reach is how far rel32 reaches, in bytes.
+	reach = 1 << 31
+	// padBytes is the distance of landing pads.
+	padBytes = 32
+)
+
+// Each tracer's code: inc the thread's counter; mov bl, 1; ret.
+// Where nothing should ever go: inc another one; mov bl, 2; ret.
+func landing(counter uintptr, mark byte) []byte {
+	return []byte{0x49, 0xff, 0x45, byte(counter), 0xb3, mark, 0xc3}
+}
+
+var (
+	tracerCode = landing(unsafe.Offsetof(block{}.traced), calledTracer)
+	padCode    = landing(unsafe.Offsetof(block{}.wrong), calledWrong)
+)
+
+// What BL says when a call comes back.
+const (
+	calledNobody = iota
+	calledTracer
+	calledWrong
+	calledFault
+)
+
+// newText lays sites and tracers out. pads fills all that lies between them with
+// landing pads, for plans that may call anywhere; it touches every page.
+func newText(code *cpus.Code, tracers []records.Addr, pads bool) (t *Text, err error) {
+	low, high := code.Sites[0], code.Sites[0]
+	for _, list := range [][]records.Addr{code.Sites, tracers} {
+		for _, a := range list {
+			low, high = min(low, a), max(high, a)
+		}
+	}
+	low &^= pageSize - 1
+	span := uint64(high-low) + 3*pageSize
+	if span >= reach {
+		return nil, fmt.Errorf("sites and tracers span %d bytes: a call reaches %d", span, reach)
+	}
+	size := int(span &^ (pageSize - 1))
+	t = &Text{code: code, low: low, offsets: make([]uint32, len(code.Sites))}
+	defer func() {
+		if err != nil {
+			t.close()
+		}
+	}()
+	if err = t.mapBoth(size); err != nil {
+		return nil, err
+	}
+	if t.promises, err = mapMemory("promises", -1, 8*len(code.Sites), unix.PROT_READ|unix.PROT_WRITE,
+		unix.MAP_PRIVATE|unix.MAP_ANONYMOUS|unix.MAP_POPULATE); err != nil {
+		return nil, err
+	}
+	if pads {
+		fill := t.rw.bytes(0, size)
+		for off := 0; off < size; off += padBytes {
+			for i := off; i < off+padBytes-len(padCode); i++ {
+				fill[i] = 0x90
+			}
+			copy(fill[off+padBytes-len(padCode):], padCode)
+		}
+	}
+	for _, a := range tracers {
+		copy(t.rw.bytes(t.offset(a), len(tracerCode)), tracerCode)
+	}
+	for i, a := range code.Sites {
+		t.offsets[i] = uint32(t.offset(a))
+		t.rw.bytes(t.offset(a)+code.Len, 1)[0] = 0xc3
+	}
+	return t, nil
+}
+
+// mapBoth maps one file twice.
+func (t *Text) mapBoth(size int) error {
+	fd, err := unix.MemfdCreate("textpoke", unix.MFD_CLOEXEC)
+	if err != nil {
+		return fmt.Errorf("memory for text: %w", err)
+	}
+	defer unix.Close(fd)
+	if err := unix.Ftruncate(fd, int64(size)); err != nil {
+		return fmt.Errorf("memory for %d bytes of text: %w", size, err)
+	}
+	const flags = unix.MAP_SHARED | unix.MAP_NORESERVE
+	if t.rw, err = mapMemory("text, to be written", fd, size, unix.PROT_READ|unix.PROT_WRITE, flags); err != nil {
+		return err
+	}
+	t.rx, err = mapMemory("text, to be executed", fd, size, unix.PROT_READ|unix.PROT_EXEC, flags)
+	return err
+}
+
+func (t *Text) close() {
+	t.rx.unmap()
+	t.rw.unmap()
+	t.promises.unmap()
+}
+
+func (t *Text) offset(a records.Addr) int { return int(a - t.low) }
+
+// exec is where threads see an address of the records.
+func (t *Text) exec(a records.Addr) uint64 { return uint64(t.rx.at) + uint64(a-t.low) }
+
+// record is the address of the records that threads see at pc.
+func (t *Text) record(pc uint64) records.Addr { return t.low + records.Addr(pc-uint64(t.rx.at)) }
+
+// write is where the patcher writes a byte of a site.
+func (t *Text) write(site, off int) unsafe.Pointer {
+	return pointer(t.rw.at + uintptr(t.offsets[site]) + uintptr(off))
+}
+
+// peek is what stands at a site.
+func (t *Text) peek(site int) isa.Text {
+	return isa.TextOf(t.rw.bytes(int(t.offsets[site]), t.code.Len)...)
+}
+
+// promise is a site's word: how often it was changed, and in the lowest two bits what
+// calls of it do.
+func (t *Text) promise(site int) *uint64 { return (*uint64)(pointer(t.promises.at + 8*uintptr(site))) }
+
+// What a site's word promises.
+const (
+	promisesNothing = iota
+	promisesNobody  // calls come back at once
+	promisesTracer  // calls reach a tracer
+	promiseBits     = 3
+)
+
+// list is what the call loop picks from: how many, then for each its offset and its
+// number.
+func (t *Text) list(sites []int32) []uint64 {
+	list := make([]uint64, 1, 1+len(sites))
+	list[0] = uint64(len(sites))
+	for _, s := range sites {
+		list = append(list, uint64(t.offsets[s])|uint64(s)<<32)
+	}
+	return list
+}
