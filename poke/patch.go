@@ -71,6 +71,12 @@ const (
 // Batch builds what is published about a batch: the index that handlers search,
 // and what they act as at each of its slots.
 func Batch(code *cpus.Code, k int3.Lookup, f Filling, patches []Patch, undo bool) (int3.Index, []isa.Insn) {
+	b, acts := Vector(code, k, f, patches, undo)
+	return int3.Build(k, b), acts
+}
+
+// Vector is the slots of such an index, and what handlers act as at each.
+func Vector(code *cpus.Code, k int3.Lookup, f Filling, patches []Patch, undo bool) (int3.Batch, []isa.Insn) {
 	place := func(p *Patch) int3.Place { return int3.Place{Group: p.Group, Addr: p.Addr} }
 	slots := make([]*Patch, len(patches))
 	for i := range patches {
@@ -92,5 +98,5 @@ func Batch(code *cpus.Code, k int3.Lookup, f Filling, patches []Patch, undo bool
 			b.Starts = append(b.Starts, i)
 		}
 	}
-	return int3.Build(k, b), acts
+	return b, acts
 }

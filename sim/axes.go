@@ -26,10 +26,12 @@ const (
 	UsePlan uint = 1 << iota
 	UseLive
 	UseTimed
+	UseHardware
 	UseCheck
 
-	useRun = UseLive | UseTimed
-	useAll = UsePlan | useRun | UseCheck
+	useModel = UseLive | UseTimed // engines whose machine is a model
+	useRun   = useModel | UseHardware
+	useAll   = UsePlan | useRun | UseCheck
 )
 
 // Axes are all that can be chosen about a Config, in the order in which lists are
@@ -123,15 +125,15 @@ func machineAxes() axis.Table[Config] {
 	buffer := axis.Field("buffer", "vector sizes: a number of slots (TP_VEC_MAX), or as many as there are patches",
 		parseBuffer, func(c *Config) *sched.Buffer { return &c.Buffer }, sched.Buffer.String)
 	buffer.Names, buffer.Preset = []string{sched.Dynamic.String()}, []string{"256", "dynamic"}
-	return used(useAll, machine,
+	return slices.Concat(used(useAll, machine), used(UsePlan|useModel|UseCheck,
 		preset("weak", axis.Names("fetch", "ways in which versions of text mix in a fetch", cpus.FetchNames(),
 			cpus.ParseFetch,
 			func(c *Config) *cpus.Fetch { return &c.Fetch }, cpus.Fetch.String)),
 		preset("btree", axis.Names("lookup", "indexes that trap handlers search", int3.LookupNames(), int3.ParseLookup,
 			func(c *Config) *int3.Lookup { return &c.Lookup }, int3.Lookup.String)),
 		preset("percpu", axis.Names("refs", "kinds of handlers' reference counts", int3.RefsNames(), int3.ParseRefs,
-			func(c *Config) *int3.Refs { return &c.Refs }, int3.Refs.String)),
-		buffer)
+			func(c *Config) *int3.Refs { return &c.Refs }, int3.Refs.String))),
+		used(useAll, buffer))
 }
 
 // scenarioAxes are what else is switched and called.
@@ -148,7 +150,7 @@ func scenarioAxes() axis.Table[Config] {
 		}
 		return c.Tracers.Dispatch.Name
 	}
-	return slices.Concat(used(UsePlan|UseTimed, ledgerAxes()...), used(useRun, ways, axis.Axis[Config]{
+	return slices.Concat(used(UsePlan|UseTimed, ledgerAxes()...), used(useModel, ways, axis.Axis[Config]{
 		Flag: "tracers", Form: axis.One, Preset: []string{"relevant=1"}, Needs: "dispatch", Applies: traced,
 		Doc: "`numbers` of tracers of the functions that are called, and of one that nobody calls, " +
 			"such as relevant=1,irrelevant=100",
@@ -238,7 +240,8 @@ func engineAxes() axis.Table[Config] {
 		func(c *Config) *uint64 { return &c.Seed }, func(n uint64) string { return strconv.FormatUint(n, 10) })
 	seed.Form = axis.Elsewhere
 	engine := preset(engineNames[0], axis.Names("engine",
-		"engines that execute the plans, live with goroutines or timed in virtual nanoseconds",
+		"engines that execute the plans, live with goroutines, timed in virtual nanoseconds or hardware on this "+
+			"machine's own CPUs",
 		engineNames, ParseEngine, func(c *Config) *EngineKind { return &c.Engine }, func(k EngineKind) string {
 			if k == LiveEngine { // which a stress run does not like to be told
 				return ""
@@ -269,7 +272,7 @@ func engineAxes() axis.Table[Config] {
 				func(c *Config) **float64 { return &c.Entries }),
 			axis.Bool("preempt", "timed engine: tasks may be preempted inside tracers, and the patcher between two batches",
 				func(c *Config) *bool { return &c.Preempt })),
-		used(useRun, axis.Bool("migrate", "the patcher may change CPUs in the middle (a stress run does anyway)",
+		used(useModel, axis.Bool("migrate", "the patcher may change CPUs in the middle (a stress run does anyway)",
 			func(c *Config) *bool { return &c.Migrate })))
 }
 

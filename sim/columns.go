@@ -58,8 +58,8 @@ var PlanColumns = slices.Concat(
 			Doc: "index that trap handlers search"},
 	}.When(func(r *PlanRow) bool { return r.Lookup.Hits > 0 }),
 	results.Columns[*PlanRow]{
-		{Name: "fetch", Doc: "how finely versions of text mix in a fetch",
-			Cell: func(r *PlanRow) any { return r.Fetch.String() }},
+		{Name: "fetch", Doc: "how finely versions of text mix in a fetch; empty on the hardware engine",
+			Cell: func(r *PlanRow) any { return emptyUnless(r.Engine != HardwareEngine, r.Fetch.String()) }},
 		{Name: "mutation", Doc: "defect put into the protocol",
 			Cell: func(r *PlanRow) any { return results.OrEmpty(r.Mutation) }},
 		{Name: "skipped", Doc: "records that the kernel refuses for their alignment",
@@ -113,6 +113,7 @@ var RunColumns = slices.Concat(
 	},
 	countedColumns.When(func(r *RunRow) bool { return !r.CountedOnly }),
 	modelledColumns.When(isModelled),
+	executedColumns,
 	results.Of(stressColumns, func(r *RunRow) *StressCounts { return r.Stress }).
 		When(func(r *RunRow) bool { return r.Stress != nil }),
 	tracerColumns.When(func(r *RunRow) bool { return r.Tracers != nil }),

@@ -117,6 +117,11 @@ func (c *Config) complete() (err error) {
 	if c.Protocol == "" && c.Plan == nil {
 		c.Protocol = poke.Native
 	}
+	if c.Engine == HardwareEngine {
+		if err := c.completeHardware(); err != nil {
+			return err
+		}
+	}
 	if c.Roles == nil {
 		c.Roles = make([]cpus.Role, DefaultCPUs)
 	}

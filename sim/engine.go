@@ -28,16 +28,21 @@ type EngineKind uint8
 
 // The engines.
 const (
-	LiveEngine  EngineKind = iota // goroutines and the wall clock
-	TimedEngine                   // one event queue and virtual nanoseconds
+	LiveEngine     EngineKind = iota // goroutines and the wall clock
+	TimedEngine                      // one event queue and virtual nanoseconds
+	HardwareEngine                   // the CPUs of this machine
 )
 
-var engineNames = []string{"live", "timed"}
+var engineNames = []string{"live", "timed", "hardware"}
 
 // EngineNames lists the engines as --engine spells them.
 func EngineNames() []string { return engineNames }
 
 func (k EngineKind) String() string { return engineNames[k] }
+
+// ReplayNames lists those that a counterexample can be forced on: on a real machine
+// nobody chooses what is fetched.
+func ReplayNames() []string { return engineNames[:HardwareEngine] }
 
 // ParseEngine reads an engine's name.
 func ParseEngine(s string) (EngineKind, error) {
@@ -51,8 +56,11 @@ func ParseEngine(s string) (EngineKind, error) {
 
 // NewEngine builds the engine that a job is for.
 func NewEngine(j *Job) (Engine, error) {
-	if j.Engine == TimedEngine {
+	switch j.Engine {
+	case TimedEngine:
 		return NewTimed(j)
+	case HardwareEngine:
+		return NewHardware(j)
 	}
 	return NewLive(j)
 }

@@ -14,9 +14,11 @@ import (
 	"github.com/textpoke/textpoke/cpus"
 	"github.com/textpoke/textpoke/kernels/ledger"
 	"github.com/textpoke/textpoke/poke"
+	"github.com/textpoke/textpoke/poke/live"
 	"github.com/textpoke/textpoke/records"
 	"github.com/textpoke/textpoke/sched"
 	"github.com/textpoke/textpoke/sim/axis"
+	"github.com/textpoke/textpoke/sim/hardware"
 )
 
 // Grid is the cross product of lists of choices: the combinations that are counted or
@@ -33,6 +35,9 @@ type Grid struct {
 // an error that begins with its flag, as all errors do that are about one value.
 func NewGrid(uses uint, choices axis.Choices, o records.Options) (*Grid, error) {
 	choices, err := follow(choices)
+	if err == nil {
+		choices, err = here(choices)
+	}
 	if err != nil {
 		return nil, err
 	}
@@ -56,7 +61,8 @@ func NewGrid(uses uint, choices axis.Choices, o records.Options) (*Grid, error) 
 }
 
 // engines are those that can execute a combination.
-var engines = []axis.Engine{{Name: LiveEngine.String(), Uses: UseLive}, {Name: TimedEngine.String(), Uses: UseTimed}}
+var engines = []axis.Engine{{Name: LiveEngine.String(), Uses: UseLive}, {Name: TimedEngine.String(), Uses: UseTimed},
+	{Name: HardwareEngine.String(), Uses: UseHardware}}
 
 // follow lets a scenario choose what is left open: a vector of one size, and what its
 // kernel patches.
@@ -82,6 +88,26 @@ func follow(choices axis.Choices) (axis.Choices, error) {
 	choices["arch"] = []string{k.Arch}
 	if choices["protocol"] == nil && choices["plan"] == nil {
 		choices["protocol"] = []string{k.Protocol}
+	}
+	return choices, nil
+}
+
+// here lets the hardware engine choose what is left open: the instruction set and the
+// CPUs of this machine.
+func here(choices axis.Choices) (axis.Choices, error) {
+	if !slices.Equal(choices["engine"], []string{HardwareEngine.String()}) {
+		return choices, nil
+	}
+	choices = maps.Clone(choices)
+	if choices["arch"] == nil {
+		choices["arch"] = []string{live.Arch.Traits().Name}
+	}
+	if choices["cpus"] == nil {
+		allowed, err := hardware.Allowed()
+		if err != nil {
+			return nil, err
+		}
+		choices["cpus"] = []string{fmt.Sprint(allowed)}
 	}
 	return choices, nil
 }

@@ -76,6 +76,7 @@ type RunRow struct {
 	Dispatched  *DispatchCounts     // only with tracers
 	Stress      *StressCounts       // only under stress
 	Modelled    *Modelled           // only of the timed engine
+	Executed    *Executed           // only of the hardware engine
 	CountedOnly bool                // nothing was executed: there was no calibration
 	OtherRounds [cpus.NumCauses]int // of Rounds, those of a scenario that are not the records'
 

@@ -74,8 +74,8 @@ func (k *checkFlags) register(cmd *cobra.Command, c *common) {
 	f.StringVar(&k.trace, "trace", "", "save the counterexample, if there is one, in this `file`, as JSON")
 	f.StringVar(&k.replay, "replay", "", "force the counterexample in this `file` on another engine")
 	f.StringVar(&k.engine, "engine", sim.LiveEngine.String(),
-		"with --replay: `engine` that it is forced on: "+strings.Join(sim.EngineNames(), " or "))
-	offer(cmd, "engine", sim.EngineNames())
+		"with --replay: `engine` that it is forced on: "+strings.Join(sim.ReplayNames(), " or "))
+	offer(cmd, "engine", sim.ReplayNames())
 	f.StringVar(&k.record, "record", "", "run it on the live engine, and save what every CPU did in this `file`")
 	f.StringVar(&k.conform, "conform", "",
 		"take the run that is recorded in this `file` through the checker's semantics, step by step")

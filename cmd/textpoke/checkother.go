@@ -143,7 +143,7 @@ func (k *checkFlags) traced(cmd *cobra.Command, c *common, path string) (*check.
 
 // runReplay forces a counterexample on another engine.
 func (k *checkFlags) runReplay(cmd *cobra.Command, c *common) error {
-	engine, err := named("engine", k.engine, sim.EngineNames(), sim.ParseEngine)
+	engine, err := named("engine", k.engine, sim.ReplayNames(), sim.ParseEngine)
 	if err != nil {
 		return err
 	}

@@ -31,13 +31,13 @@ type runFlags struct {
 }
 
 func runCommand(c *common) *cobra.Command {
-	r := runFlags{gridFlags: gridFlags{uses: sim.UseLive | sim.UseTimed}}
+	r := runFlags{gridFlags: gridFlags{uses: sim.UseLive | sim.UseTimed | sim.UseHardware}}
 	cmd := &cobra.Command{
 		Use:   "run",
 		Short: "do it: change every record while CPUs execute them",
 		Long: "run enables and disables every record of a real kernel on a machine of goroutines that\n" +
 			"execute them all the time, and counts; or, with --engine timed, on a modelled machine in\n" +
-			"virtual time. Lists mean the cross product. Any violation is printed, and the exit code is 1." +
+			"virtual time, or, with --engine hardware, on the CPUs of this machine. Lists mean the cross product. Any violation is printed, and the exit code is 1." +
 			columnsHelp(sim.RunColumns.Table("run")),
 		Example: "  textpoke run --arch x86_64 --interrupts\n" +
 			"  textpoke run --arch arm64 --cpus busy=6,isolated=2 --protocol native,breakpoint\n" +
@@ -135,17 +135,17 @@ func (r *runFlags) run(cmd *cobra.Command, c *common) error {
 }
 
 // workers is how many combinations are worked on at a time, 0 for one a core. The
-// live engine's CPUs are goroutines that never rest, and a timeline is of one run
+// CPUs of the live and hardware engines never rest, and a timeline is of one run
 // after the other.
 func (r *runFlags) workers(configs []sim.Config) (int, error) {
-	live := executedBy(configs, sim.LiveEngine)
+	live := executedBy(configs, sim.LiveEngine) || executedBy(configs, sim.HardwareEngine)
 	switch {
 	case !live && r.trace == "":
 		return 0, nil
 	case r.jobs <= 1:
 		return 1, nil
 	case live:
-		return 0, fmt.Errorf("--jobs %d: want 1 with the live engine, whose CPUs are goroutines that never rest", r.jobs)
+		return 0, fmt.Errorf("--jobs %d: want 1 with the live and hardware engines, whose CPUs never rest", r.jobs)
 	}
 	return 0, fmt.Errorf("--jobs %d: want 1 with --trace: a timeline shows one run after the other", r.jobs)
 }

@@ -21,40 +21,41 @@ type block struct {
 	traps       uint64
 	hits        uint64 // traps that found their entry
 	misses      uint64 // traps that found none, and the breakpoint had gone
-	unhandled   uint64 // traps that found none, and the breakpoint was still there
+	unhandled   uint64 // calls that ended in a trap that found none, and was not forgiven
 	comparisons uint64 // of all look-ups
 	refs        uint32 // references that handlers hold, and the batch's own; 0: nobody may enter
 	_           uint32
 	sp          uint64 // stack pointer of the call loop
 	random      uint64 // state of its generator
 	faults      uint64 // calls that ended in a fault
-	broken      uint64 // calls that did not do what had been promised
-	brokenAt    uint64 // address of the first such site
-	fault       Fault
+	lost        uint64 // calls that reached nobody though a tracer had been promised
+	stale       uint64 // calls that reached a tracer though it had been promised that none does
 	stop        uint64 // not 0: the loop ends before its next call
-	_           [8]uint64
+
+	fault, landed, missed, broken Finding // the first of each kind; broken: lost or stale
 }
 
 // blockBytes is the room of a block: no two in one pair of cache lines.
-const blockBytes = 256
+const blockBytes = 512
 
 var _ [blockBytes - unsafe.Sizeof(block{})]byte // it fits
 
-// Fault is what a thread ran into when it executed what is no instruction of the plan.
-type Fault struct {
-	Signal uint64
-	PC     uint64 // where
+// Finding is what a thread met that no sound plan lets it meet.
+type Finding struct {
+	Signal uint64 // of a fault
+	PC     uint64 // where the fault was
 	Site   uint64 // the site that was called
-	Bytes  uint64 // eight bytes there, when the signal came
+	Bytes  uint64 // eight bytes there, when it was found
 }
 
-// Counts are what a thread has done. Begun = Traced + Untraced + Wrong + Faults and
-// Traps = Hits + Misses + Unhandled whenever the thread stands between two calls.
+// Counts are what a thread has done. Begun = Traced + Untraced + Wrong + Unhandled +
+// Faults and Traps = Hits + Misses + Unhandled whenever the thread stands between two
+// calls and no fault has cut a trap short.
 type Counts struct {
-	Begun, Traced, Untraced, Wrong, Faults uint64
-	Traps, Hits, Misses, Unhandled         uint64
-	Comparisons                            uint64 // of all look-ups
-	Broken                                 uint64 // calls that did not do what had been promised
+	Begun, Traced, Untraced, Wrong, Unhandled, Faults uint64
+	Traps, Hits, Misses                               uint64
+	Comparisons                                       uint64 // of all look-ups
+	Lost, Stale                                       uint64 // of Untraced and Traced: calls that broke a promise
 }
 
 // Sub is by field.
@@ -65,9 +66,10 @@ func (c Counts) Add(o Counts) Counts { return c.combine(o, func(a, b uint64) uin
 
 func (c Counts) combine(o Counts, f func(a, b uint64) uint64) Counts {
 	return Counts{
-		f(c.Begun, o.Begun), f(c.Traced, o.Traced), f(c.Untraced, o.Untraced), f(c.Wrong, o.Wrong), f(c.Faults, o.Faults),
-		f(c.Traps, o.Traps), f(c.Hits, o.Hits), f(c.Misses, o.Misses), f(c.Unhandled, o.Unhandled),
-		f(c.Comparisons, o.Comparisons), f(c.Broken, o.Broken),
+		f(c.Begun, o.Begun), f(c.Traced, o.Traced), f(c.Untraced, o.Untraced), f(c.Wrong, o.Wrong),
+		f(c.Unhandled, o.Unhandled), f(c.Faults, o.Faults),
+		f(c.Traps, o.Traps), f(c.Hits, o.Hits), f(c.Misses, o.Misses),
+		f(c.Comparisons, o.Comparisons), f(c.Lost, o.Lost), f(c.Stale, o.Stale),
 	}
 }
 
@@ -76,8 +78,8 @@ func (c Counts) combine(o Counts, f func(a, b uint64) uint64) Counts {
 func (b *block) counts() Counts {
 	l := func(p *uint64) uint64 { return atomic.LoadUint64(p) }
 	return Counts{
-		l(&b.begun), l(&b.traced), l(&b.untraced), l(&b.wrong), l(&b.faults),
-		l(&b.traps), l(&b.hits), l(&b.misses), l(&b.unhandled),
-		l(&b.comparisons), l(&b.broken),
+		l(&b.begun), l(&b.traced), l(&b.untraced), l(&b.wrong), l(&b.unhandled), l(&b.faults),
+		l(&b.traps), l(&b.hits), l(&b.misses),
+		l(&b.comparisons), l(&b.lost), l(&b.stale),
 	}
 }

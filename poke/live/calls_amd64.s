@@ -55,8 +55,9 @@ picked:
 	INCQ block_begun(R13)
 	XORL BX, BX
 	CALL R9
-	CMPQ BX, $const_calledNobody
-	JNE  marked
+	CMPQ BX, $const_calledTracer
+	JHI  astray
+	JEQ  marked
 	INCQ block_untraced(R13)
 marked:
 	MOVQ R11, AX
@@ -65,15 +66,29 @@ marked:
 	DECQ AX
 	CMPQ AX, BX
 	JEQ  loop
-	// Not what was promised: is the promise still there?
-	CMPQ R11, (SI)
+	CMPQ R11, (SI) // not what was promised: is the promise still there?
 	JNE  loop
-	CMPQ BX, $const_calledTracer
-	JHI  loop // counted elsewhere
-	INCQ block_broken(R13)
-	CMPQ block_brokenAt(R13), $0
+	TESTQ AX, AX
+	JEQ  stale
+	INCQ block_lost(R13)
+	JMP  broken
+stale:
+	INCQ block_stale(R13)
+broken:
+	CMPQ (block_broken+Finding_Site)(R13), $0
 	JNE  loop
-	MOVQ R9, block_brokenAt(R13)
+	MOVQ (R9), AX
+	MOVQ AX, (block_broken+Finding_Bytes)(R13)
+	MOVQ R9, (block_broken+Finding_Site)(R13)
+	JMP  loop
+astray: // counted elsewhere
+	CMPQ BX, $const_calledWrong
+	JNE  loop
+	CMPQ (block_landed+Finding_Site)(R13), $0
+	JNE  loop
+	MOVQ (R9), AX
+	MOVQ AX, (block_landed+Finding_Bytes)(R13)
+	MOVQ R9, (block_landed+Finding_Site)(R13)
 	JMP  loop
 done:
 	MOVQ $0, block_in(R13)
@@ -101,4 +116,14 @@ again:
 	JMP  again
 out:
 	MOVQ $0, block_in(R13)
+	RET
+
+// func spin(rounds int64)
+//
+// Is in user code, and at no site.
+TEXT ·spin(SB), NOSPLIT, $0-8
+	MOVQ rounds+0(FP), CX
+round:
+	DECQ CX
+	JGT  round
 	RET

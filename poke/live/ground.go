@@ -5,13 +5,17 @@
 package live
 
 import (
+	"context"
 	"fmt"
-	"slices"
 	"sync/atomic"
+	"time"
 	"unsafe"
+
+	"golang.org/x/sys/unix"
 
 	"github.com/textpoke/textpoke/cpus"
 	"github.com/textpoke/textpoke/cpus/isa"
+	"github.com/textpoke/textpoke/int3"
 	"github.com/textpoke/textpoke/poke"
 )
 
@@ -36,7 +40,7 @@ func (m *Machine) Unsettle(site int) { m.promiseTo(site, promisesNothing) }
 // Settle promises that calls do what a text says from now on.
 func (m *Machine) Settle(site int, want isa.Text) {
 	code := m.text.code
-	if poke.Act(code, code.Sites[site], want).Kind == isa.Call {
+	if code.Act(site, want).Kind == isa.Call {
 		m.promiseTo(site, promisesTracer)
 	} else {
 		m.promiseTo(site, promisesNobody)
@@ -68,37 +72,20 @@ func (m *Machine) store(site, off, n int, t isa.Text) {
 	}
 }
 
-// publish makes patches findable.
-func (m *Machine) publish(patches []poke.Patch, undo bool) {
-	code, n := m.text.code, len(patches)
-	order := make([]int32, n)
-	for i := range order {
-		order[i] = int32(i)
-	}
-	slices.SortStableFunc(order, func(a, b int32) int {
-		switch {
-		case patches[a].Addr < patches[b].Addr:
-			return -1
-		case patches[a].Addr > patches[b].Addr:
-			return 1
-		}
-		return 0
-	})
+// publish makes patches findable: how many, their addresses, what each acts as.
+func (m *Machine) publish(f poke.Filling, patches []poke.Patch, undo bool) {
+	slots, acts := poke.Vector(m.text.code, int3.Vector, f, patches, undo)
+	n := len(acts)
 	t := make([]uint64, 1+2*n)
 	t[0] = uint64(n)
-	for i, o := range order {
-		p := &patches[o]
-		text := p.New
-		if undo {
-			text = p.Old
-		}
-		t[1+i] = m.text.exec(p.Addr)
-		if insn := poke.Act(code, p.Addr, text); insn.Kind == isa.Call {
+	for i, insn := range acts {
+		t[1+i] = m.text.exec(slots.Addrs[i])
+		if insn.Kind == isa.Call {
 			t[1+n+i] = m.text.exec(insn.Target)
 		}
 	}
 	storeWord(&published, uintptr(unsafe.Pointer(&t[0])))
-	m.tables = [2][]uint64{t, m.tables[0]} // a handler that nobody waited for may still read the one before
+	m.kept = append(m.kept, t) // a handler that nobody waits for may read it for as long as the plan runs
 	for _, t := range m.threads {
 		atomic.AddUint32(&t.b.refs, 1)
 	}
@@ -121,30 +108,88 @@ func (m *Machine) drained() bool {
 	return true
 }
 
-// Ground is the machine as a plan sees it, one patcher's. The patcher's own thread must
-// call no site while it patches.
+// Ground is the machine as a plan sees it, one patcher's: a poke.Workplace. The thread
+// of the patcher must call no site while it patches.
 type Ground struct {
 	m       *Machine
 	rules   poke.Rules
 	commons poke.Commons
+	filling poke.Filling
 	round   round
 	looks   int
+	halted  bool
+	err     error // why a round could not be sent; the plan must not go on then
 
-	// What was done so far.
+	// What was done so far: Rounds and Stops that were sent, Stores that were made.
 	Rounds, Stops, Stores int
-	// Answers are those of threads to rounds.
-	Answers int
-	// Err is why a round could not be sent; the plan must not go on then.
-	Err error
+	// Answers and Halts are, by thread, the rounds that it has answered and the times
+	// that it has stood still.
+	Answers, Halts []int
+	// Times are those of rounds, from the request to the last answer.
+	Times []time.Duration
+	sent  time.Time
+	// Broken are the rules of patchers that were broken.
+	Broken []cpus.Violation
+	// Aim lets threads that call at random prefer the sites that are being changed.
+	Aim bool
 }
 
 // Ground is one for a patcher. slots is what the protocol's vector has room for, 0 for
 // as many as there are patches.
-func (m *Machine) Ground(slots int) *Ground {
-	return &Ground{m: m, rules: poke.NewRules(m.text.code, slots)}
+func (m *Machine) Ground(slots int, f poke.Filling) *Ground {
+	n := len(m.threads)
+	return &Ground{m: m, rules: poke.NewRules(m.text.code, slots), filling: f,
+		Answers: make([]int, n), Halts: make([]int, n)}
 }
 
-var _ poke.Ground = (*Ground)(nil)
+var _ poke.Workplace = (*Ground)(nil)
+
+// Begin implements poke.Ground: what threads act as is seen by what they promise.
+func (g *Ground) Begin(int, cpus.Change) {}
+
+// Step implements poke.Workplace. Stores are made at once: the CPU has a buffer of its own.
+func (g *Ground) Step(ctx context.Context, p *poke.Patcher) (poke.Status, error) {
+	if g.err != nil {
+		return poke.Ran, g.err
+	}
+	return p.Step(ctx, g, atOnce{})
+}
+
+// atOnce lets no store wait.
+type atOnce struct{}
+
+func (atOnce) Choose(cpus.Choice, int) int { return 1 }
+
+// Wait implements poke.Workplace: rounds are over within microseconds where threads run.
+func (g *Ground) Wait(ctx context.Context, op poke.Op) error {
+	if g.looks++; g.looks%patience == 0 {
+		unix.RawSyscall(unix.SYS_SCHED_YIELD, 0, 0, 0)
+	}
+	if op == poke.Lock || op == poke.Expect {
+		return context.Cause(ctx)
+	}
+	return g.err
+}
+
+// Passed implements poke.Workplace.
+func (g *Ground) Passed(_ context.Context, p *poke.Patcher, _ poke.Step, failed bool) error {
+	if g.Aim && !failed {
+		if sites := p.InFlight(); sites != nil {
+			g.m.aim(g.m.List(sites))
+		}
+	}
+	return nil
+}
+
+// Late implements poke.Workplace.
+func (g *Ground) Late(p *poke.Patcher) { p.Drain(0, g) }
+
+// Free implements poke.Workplace.
+func (g *Ground) Free() {
+	if g.halted {
+		g.ResumeMachine()
+	}
+}
 
 // Peek implements poke.Ground.
 func (g *Ground) Peek(site int) isa.Text { return g.m.Peek(site) }
@@ -155,7 +200,15 @@ func (g *Ground) Literal(int) uint64 { return 0 }
 // Store implements poke.Ground.
 func (g *Ground) Store(site, off, n int, t isa.Text) {
 	g.Stores++
+	site, broken := g.rules.Lands(g.commons, 0, site, n, t)
+	g.breaks(broken)
 	g.m.store(site, off, n, t)
+}
+
+func (g *Ground) breaks(broken *cpus.Violation) {
+	if broken != nil {
+		g.Broken = append(g.Broken, *broken)
+	}
 }
 
 // StoreLiteral implements poke.Ground.
@@ -168,17 +221,16 @@ func (g *Ground) Unsettle(site int) { g.m.Unsettle(site) }
 func (g *Ground) Settle(site int, want isa.Text) { g.m.Settle(site, want) }
 
 // Publish implements poke.Ground.
-func (g *Ground) Publish(patches []poke.Patch, undo bool) { g.m.publish(patches, undo) }
+func (g *Ground) Publish(_ int, patches []poke.Patch, undo bool) {
+	g.breaks(g.rules.Overflows(0, patches))
+	g.m.publish(g.filling, patches, undo)
+}
 
 // Unpublish implements poke.Ground.
 func (g *Ground) Unpublish() { g.m.unpublish() }
 
 // Drained implements poke.Ground.
-func (g *Ground) Drained() bool {
-	relax(g.looks)
-	g.looks++
-	return g.m.drained()
-}
+func (g *Ground) Drained() bool { return g.m.drained() }
 
 // Clear implements poke.Ground.
 func (g *Ground) Clear() { storeWord(&published, 0) }
@@ -189,68 +241,93 @@ func (g *Ground) Release(uint64) {}
 
 // Lock implements poke.Ground: the only patcher finds every lock free.
 func (g *Ground) Lock(mu poke.Mutex) bool {
-	took, _ := g.rules.Lock(&g.commons, mu, 0, 0)
+	took, broken := g.rules.Lock(&g.commons, mu, 0, 0)
+	g.breaks(broken)
 	return took
 }
 
 // Unlock implements poke.Ground.
 func (g *Ground) Unlock(mu poke.Mutex) { g.commons.Unlock(mu, 0) }
 
-// Map implements poke.Ground: all pages are mapped.
-func (g *Ground) Map(int) {}
+// Map implements poke.Ground.
+func (g *Ground) Map(site int) { g.commons.Map(site) }
 
 // Raise and Raised implement poke.Ground.
 func (g *Ground) Raise()       { g.commons.Told = true }
 func (g *Ground) Raised() bool { return g.commons.Told }
 
-// Send implements poke.Ground. Every cause is a round: grace periods end when every
-// thread has passed a border between two calls.
-func (g *Ground) Send(cpus.Cause, bool) {
-	g.Rounds++
-	g.looks = 0
-	if err := g.m.send(&g.round); err != nil && g.Err == nil {
-		g.Err = err
+// Send implements poke.Ground. A grace period sends nothing: it ends when every thread
+// has passed a border between two calls, which every call does.
+func (g *Ground) Send(c cpus.Cause, _ bool) {
+	g.round.counts = int(c) < cpus.NumCauses
+	if g.round.counts {
+		g.Rounds++
+	}
+	g.looks, g.sent = 0, time.Now()
+	if err := g.m.send(&g.round); err != nil {
+		g.err = err
 	}
 }
 
 // Answered implements poke.Ground.
 func (g *Ground) Answered() bool {
-	relax(g.looks)
-	g.looks++
-	if !g.m.over(&g.round) {
-		return false
+	over := true
+	for i := range g.m.threads {
+		switch {
+		case g.round.answered[i]:
+		case !g.m.passed(&g.round, i):
+			over = false
+		default:
+			g.round.answered[i] = true
+			if g.round.counts {
+				g.Answers[i]++
+			}
+		}
 	}
-	g.Answers += len(g.m.threads)
-	return true
+	if over && g.round.counts {
+		g.Times = append(g.Times, time.Since(g.sent))
+	}
+	return over
 }
 
-// StopMachine implements poke.Ground: threads stop before their next call.
-func (g *Ground) StopMachine() bool {
+// StopMachine implements poke.Ground: threads stop before their next call. The barrier
+// lets no thread begin one that it had not begun when it is over: a store and the load
+// behind it may change places on this machine.
+func (g *Ground) StopMachine(bool) bool {
 	g.Stops++
 	g.looks = 0
+	g.halted = true
 	for _, t := range g.m.threads {
 		t.Halt()
+	}
+	if err := g.m.send(&g.round); err != nil {
+		g.err = err
 	}
 	return true
 }
 
 // Stopped implements poke.Ground.
 func (g *Ground) Stopped() bool {
-	relax(g.looks)
-	g.looks++
-	for _, t := range g.m.threads {
-		if !t.Between() {
-			return false
+	over := true
+	for i, t := range g.m.threads {
+		switch {
+		case g.round.answered[i]:
+		case !t.Between():
+			over = false
+		default:
+			g.round.answered[i] = true
+			g.Halts[i]++
 		}
 	}
-	return true
+	return over
 }
 
 // ResumeMachine implements poke.Ground. Threads fetch afresh before they go on.
 func (g *Ground) ResumeMachine() {
-	if err := membarrier(privateExpeditedSyncCore); err != nil && g.Err == nil {
-		g.Err = fmt.Errorf("resume: %w", err)
+	if err := membarrier(privateExpeditedSyncCore); err != nil {
+		g.err = fmt.Errorf("resume: %w", err)
 	}
+	g.halted = false
 	for _, t := range g.m.threads {
 		t.Continue()
 	}

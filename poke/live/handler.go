@@ -23,6 +23,7 @@ var (
 	siteLen                uintptr
 	published              uintptr // a table of breakpoints; 0 for none
 	inFlight               uintptr // a list of sites; 0 for none
+	unforgiving            uintptr // not 0: a breakpoint without an entry ends its call
 	chained                [maxSignal + 1]uintptr
 )
 

@@ -92,31 +92,37 @@ absent:
 	LOCK
 	DECL block_refs(R13)
 nobody: // the breakpoint may have gone meanwhile (kprobe_int3_handler until Linux 6.2)
+	CMPQ ·unforgiving(SB), $0
+	JNE  unhandled
 	CMPB (R9), $0xcc
 	JEQ  unhandled
 	INCQ block_misses(R13)
 	JMP  go
-unhandled: // a kernel would die; this thread goes on as if nobody were called
+unhandled: // a kernel would die; here only the call ends
 	INCQ block_unhandled(R13)
-	ADDQ ·siteLen(SB), R9
-	JMP  go
+	CMPQ (block_missed+Finding_Site)(R13), $0
+	JNE  bail
+	MOVQ (R9), AX
+	MOVQ AX, (block_missed+Finding_Bytes)(R13)
+	MOVQ R9, (block_missed+Finding_Site)(R13)
+	JMP  bail
 
 fault: // the call of the site ends here, marked
 	INCQ block_faults(R13)
-	CMPQ (block_fault+Fault_Signal)(R13), $0
+	CMPQ (block_fault+Finding_Signal)(R13), $0
 	JNE  bail
 	MOVL DI, AX
-	MOVQ AX, (block_fault+Fault_Signal)(R13)
+	MOVQ AX, (block_fault+Finding_Signal)(R13)
 	MOVQ CONTEXT_RIP, AX
-	MOVQ AX, (block_fault+Fault_PC)(R13)
+	MOVQ AX, (block_fault+Finding_PC)(R13)
 	MOVQ CONTEXT_R9, CX
-	MOVQ CX, (block_fault+Fault_Site)(R13)
+	MOVQ CX, (block_fault+Finding_Site)(R13)
 	MOVQ CX, R8
 	SUBQ ·textBase(SB), R8
 	CMPQ R8, ·textSize(SB)
 	JAE  bail
 	MOVQ (CX), AX
-	MOVQ AX, (block_fault+Fault_Bytes)(R13)
+	MOVQ AX, (block_fault+Finding_Bytes)(R13)
 bail:
 	MOVQ block_sp(R13), SI
 	MOVQ -8(SI), AX // where the loop's call returns to

@@ -31,6 +31,12 @@ type Config struct {
 	// Pads fills what lies between sites and tracers, so that calls which a broken plan
 	// leads astray are counted and come back. It takes as much memory as the text spans.
 	Pads bool
+	// Unforgiving lets every breakpoint without an entry end its call, as Linux does since
+	// 6.3; otherwise only those that are still there do.
+	Unforgiving bool
+	// Borderless lets rounds be over when membarrier is, which is not enough: a thread may
+	// have met a breakpoint then and not have got to its handler.
+	Borderless bool
 }
 
 // Machine is text, and the threads that execute it.
@@ -40,9 +46,9 @@ type Machine struct {
 	threads []*Thread
 	release func() error
 
-	// What the handler and the loop read and Go must keep.
-	tables [2][]uint64 // published last, and before
-	flying *List
+	borderless bool // see Config.Borderless
+
+	kept [][]uint64 // what the handler and the loop may be reading, and Go must keep
 }
 
 // Open makes the machine, and puts its trap handler in front of Go's. Close must
@@ -55,7 +61,7 @@ func Open(c Config) (m *Machine, err error) {
 	if !open.CompareAndSwap(false, true) {
 		return nil, ErrOpen
 	}
-	m = &Machine{}
+	m = &Machine{borderless: c.Borderless}
 	defer func() {
 		if err != nil {
 			m.unmap()
@@ -85,6 +91,10 @@ func Open(c Config) (m *Machine, err error) {
 	textBase, textSize = m.text.rx.at, uintptr(m.text.rx.size)
 	promisesBase, siteLen = m.text.promises.at, uintptr(c.Code.Len)
 	blocksBase, blocksSize = m.blocks.at, uintptr(c.Threads*blockBytes)
+	unforgiving = 0
+	if c.Unforgiving {
+		unforgiving = 1
+	}
 	m.release, err = catch()
 	return m, err
 }
@@ -93,8 +103,8 @@ func (c *Config) validate() error {
 	switch {
 	case c.Code == nil || len(c.Code.Sites) == 0:
 		return errors.New("no sites")
-	case c.Code.Traits.Name != hostArch:
-		return fmt.Errorf("sites of %s: this machine executes %s", c.Code.Traits.Name, hostArch)
+	case c.Code.Traits.Name != Arch.Traits().Name:
+		return fmt.Errorf("sites of %s: this machine executes %s", c.Code.Traits.Name, Arch.Traits().Name)
 	case c.Initial == nil:
 		return errors.New("nothing says what stands at the sites")
 	case c.Threads < 1:
@@ -106,13 +116,11 @@ func (c *Config) validate() error {
 	return nil
 }
 
-// hostArch is the instruction set of this machine.
-const hostArch = "x86_64"
-
 // Close takes the handler away and frees the memory.
 func (m *Machine) Close() error {
 	err := m.release()
 	textSize, blocksSize, published, inFlight = 0, 0, 0, 0
+	m.kept = nil
 	m.unmap()
 	open.Store(false)
 	return err
@@ -139,12 +147,16 @@ func (m *Machine) Counts() (sum Counts) {
 	return sum
 }
 
-// SetInFlight lets half of all calls go to some sites; nil to none in particular.
-func (m *Machine) SetInFlight(l *List) {
-	var at uintptr
-	if l != nil {
-		at = uintptr(unsafe.Pointer(&l.words[0]))
-	}
-	storeWord(&inFlight, at)
-	m.flying = l
+// aim lets half of all calls go to some sites, and Forget to none in particular.
+func (m *Machine) aim(l *List) {
+	m.kept = append(m.kept, l.words)
+	storeWord(&inFlight, uintptr(unsafe.Pointer(&l.words[0])))
 }
+
+// Forget ends what updates have let threads prefer. Every thread must pass a border
+// between two calls before the next update begins: see Recycle.
+func (m *Machine) Forget() { storeWord(&inFlight, 0) }
+
+// Recycle frees what earlier updates have published. Every thread must have passed a
+// border between two calls since the last one was over.
+func (m *Machine) Recycle() { m.kept = nil }

@@ -6,7 +6,6 @@ package live
 
 import (
 	"fmt"
-	"runtime"
 	"sync/atomic"
 
 	"golang.org/x/sys/unix"
@@ -37,8 +36,9 @@ func register() error {
 
 // round is one request to all threads.
 type round struct {
-	begun []uint64 // calls of each thread when it was sent
-	asked bool
+	counts   bool     // it is a round, and no grace period
+	begun    []uint64 // calls of each thread when it was sent
+	answered []bool   // by thread
 }
 
 // send makes every thread fetch afresh, and notes where each is.
@@ -46,34 +46,21 @@ func (m *Machine) send(r *round) error {
 	if err := membarrier(privateExpeditedSyncCore); err != nil {
 		return fmt.Errorf("round: %w", err)
 	}
-	r.begun = r.begun[:0]
+	r.begun, r.answered = r.begun[:0], r.answered[:0]
 	for _, t := range m.threads {
 		r.begun = append(r.begun, atomic.LoadUint64(&t.b.begun))
+		r.answered = append(r.answered, false)
 	}
-	r.asked = true
 	return nil
 }
 
-// over tells whether every thread has passed a border between two calls since, or is
-// at none of its sites. The signal of a breakpoint is delivered with interrupts on:
+// passed tells whether a thread has passed a border between two calls since, or is at
+// none of its sites. The signal of a breakpoint is delivered with interrupts on:
 // membarrier may end between the trap and its handler.
-func (m *Machine) over(r *round) bool {
-	for i, t := range m.threads {
-		if atomic.LoadUint64(&t.b.begun) == r.begun[i] && atomic.LoadUint64(&t.b.in) != 0 {
-			return false
-		}
-	}
-	r.asked = false
-	return true
+func (m *Machine) passed(r *round, thread int) bool {
+	b := m.threads[thread].b
+	return m.borderless || atomic.LoadUint64(&b.begun) != r.begun[thread] || atomic.LoadUint64(&b.in) == 0
 }
 
-// patience is how often a patcher looks before it lets other goroutines run: a round is
-// over within microseconds where threads run.
+// patience is how often a patcher looks before it lets other threads have its CPU.
 const patience = 100
-
-// relax lets others run every so often.
-func relax(looks int) {
-	if looks%patience == patience-1 {
-		runtime.Gosched()
-	}
-}

@@ -6,6 +6,7 @@ package live
 
 import (
 	"fmt"
+	"slices"
 	"unsafe"
 
 	"golang.org/x/sys/unix"
@@ -54,8 +55,8 @@ const (
 	calledFault
 )
 
-// newText lays sites and tracers out. pads fills all that lies between them with
-// landing pads, for plans that may call anywhere; it touches every page.
+// newText lays sites and tracers out. pads fills what lies between them, on the pages
+// that they lie on, with landing pads, for plans that may call anywhere.
 func newText(code *cpus.Code, tracers []records.Addr, pads bool) (t *Text, err error) {
 	low, high := code.Sites[0], code.Sites[0]
 	for _, list := range [][]records.Addr{code.Sites, tracers} {
@@ -83,13 +84,7 @@ func newText(code *cpus.Code, tracers []records.Addr, pads bool) (t *Text, err e
 		return nil, err
 	}
 	if pads {
-		fill := t.rw.bytes(0, size)
-		for off := 0; off < size; off += padBytes {
-			for i := off; i < off+padBytes-len(padCode); i++ {
-				fill[i] = 0x90
-			}
-			copy(fill[off+padBytes-len(padCode):], padCode)
-		}
+		t.fill(slices.Concat(code.Sites, tracers))
 	}
 	for _, a := range tracers {
 		copy(t.rw.bytes(t.offset(a), len(tracerCode)), tracerCode)
@@ -99,6 +94,24 @@ func newText(code *cpus.Code, tracers []records.Addr, pads bool) (t *Text, err e
 		t.rw.bytes(t.offset(a)+code.Len, 1)[0] = 0xc3
 	}
 	return t, nil
+}
+
+// fill fills the pages of some addresses with landing pads.
+func (t *Text) fill(addrs []records.Addr) {
+	var pads [pageSize]byte
+	for off := range pads {
+		pads[off] = 0x90
+	}
+	for off := padBytes; off <= pageSize; off += padBytes {
+		copy(pads[off-len(padCode):], padCode)
+	}
+	done := map[int]bool{}
+	for _, a := range addrs {
+		if page := t.offset(a) &^ (pageSize - 1); !done[page] {
+			copy(t.rw.bytes(page, pageSize), pads[:])
+			done[page] = true
+		}
+	}
 }
 
 // mapBoth maps one file twice.

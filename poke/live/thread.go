@@ -5,16 +5,17 @@
 package live
 
 import (
+	"fmt"
 	"runtime"
 	"sync/atomic"
 
 	"golang.org/x/sys/unix"
-
-	"github.com/textpoke/textpoke/records"
 )
 
 //go:noescape
 func stretch(b *block, calls int64, list *uint64)
+
+func spin(rounds int64)
 
 //go:noescape
 func callSite(b *block, at uintptr, calls int64)
@@ -24,6 +25,20 @@ func callSite(b *block, at uintptr, calls int64)
 type Thread struct {
 	m *Machine
 	b *block
+}
+
+// Allowed are the CPUs of this machine that the process may use.
+func Allowed() (list []int, err error) {
+	var set unix.CPUSet
+	if err := unix.SchedGetaffinity(0, &set); err != nil {
+		return nil, fmt.Errorf("CPUs that this process may use: %w", err)
+	}
+	for cpu := 0; len(list) < set.Count(); cpu++ {
+		if set.IsSet(cpu) {
+			list = append(list, cpu)
+		}
+	}
+	return list, nil
 }
 
 // Pin locks the calling goroutine to its thread, and that to one CPU of the machine;
@@ -79,19 +94,33 @@ func (t *Thread) Between() bool { return atomic.LoadUint64(&t.b.in) == 0 }
 // Counts is what the thread has done.
 func (t *Thread) Counts() Counts { return t.b.counts() }
 
-// Fault is the first fault that the thread ran into, with addresses of the records.
-func (t *Thread) Fault() (f Fault, site records.Addr, any bool) {
-	if atomic.LoadUint64(&t.b.fault.Signal) == 0 {
-		return f, 0, false
+// Kind is what a Finding is of.
+type Kind uint8
+
+// The kinds.
+const (
+	Fault  Kind = iota // executed what the CPU refuses
+	Landed             // called where nothing should ever go
+	Missed             // met a breakpoint that nobody knew
+	Broken             // did not do what had been promised
+)
+
+// Found is the first finding of a kind, with addresses of the records; false for none.
+func (t *Thread) Found(k Kind) (f Finding, any bool) {
+	p := [...]*Finding{&t.b.fault, &t.b.landed, &t.b.missed, &t.b.broken}[k]
+	if atomic.LoadUint64(&p.Site) == 0 {
+		return f, false
 	}
-	return t.b.fault, t.m.text.record(t.b.fault.Site), true
+	f = *p
+	f.Site = uint64(t.m.text.record(f.Site))
+	if f.PC != 0 {
+		f.PC = uint64(t.m.text.record(f.PC))
+	}
+	return f, true
 }
 
-// Broken is the first site that did not do what had been promised, if one has.
-func (t *Thread) Broken() (records.Addr, bool) {
-	at := atomic.LoadUint64(&t.b.brokenAt)
-	return t.m.text.record(at), at != 0
-}
+// Spin is in user code for a moment, and calls no site.
+func Spin(rounds int) { spin(int64(rounds)) }
 
 // List is sites to be called.
 type List struct{ words []uint64 }

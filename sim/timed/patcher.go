@@ -128,11 +128,7 @@ func (m *Machine) carryOut(ctx context.Context, part Part) error {
 	if part.Frees != 0 {
 		m.Release(part.Frees)
 	}
-	if part.Settles {
-		for i := range part.Patches {
-			m.Settle(int(part.Patches[i].Site), part.Patches[i].New)
-		}
-	}
+	part.Promise(m)
 	return nil
 }
 

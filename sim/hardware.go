@@ -1,0 +1,191 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package sim
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"time"
+
+	"go.uber.org/zap"
+
+	"github.com/textpoke/textpoke/cpus"
+	"github.com/textpoke/textpoke/cpus/isa"
+	"github.com/textpoke/textpoke/int3"
+	"github.com/textpoke/textpoke/poke"
+	"github.com/textpoke/textpoke/poke/live"
+	"github.com/textpoke/textpoke/results"
+	"github.com/textpoke/textpoke/sim/hardware"
+)
+
+// Hardware is a job on the CPUs of this machine.
+type Hardware struct {
+	job     *Job
+	sites   *sites
+	machine *hardware.Machine
+	counts  cpus.Counts // of all updates so far
+	cpus.Reports
+	audit
+}
+
+// NewHardware lays the table out in executable memory and starts the threads. Close must
+// follow; there can be one in a process at a time.
+func NewHardware(j *Job) (*Hardware, error) {
+	s, err := j.sites()
+	if err != nil {
+		return nil, err
+	}
+	if err := hardware.Expressible(s.code.Path); err != nil {
+		return nil, fmt.Errorf("protocol %s on the hardware engine: %w", j.Protocol, err)
+	}
+	cfg := hardware.Config{
+		Code: &s.code, Initial: s.initial, Roles: j.Roles, Filling: j.mutation.Filling, Seed: j.Seed, Broken: j.suspect(),
+	}
+	if j.protocol.Batching == poke.Buffered {
+		cfg.Slots = j.Buffer.Slots
+	}
+	h := &Hardware{job: j, sites: s, counts: cpus.NewCounts(len(j.Roles))}
+	if h.machine, err = hardware.New(cfg); err != nil {
+		return nil, err
+	}
+	h.audit = audit{h, s.code.Len, false}
+	return h, nil
+}
+
+// suspect tells whether CPUs may be led astray by the job's plans: by those that have a
+// defect, and by those that nobody has proved.
+func (j *Job) suspect() bool {
+	return j.Mutation != "" || j.Config.Plan != nil || j.torn > 0 && j.protocol.OneStore
+}
+
+// Peek and Literal are what the audit sees.
+func (h *Hardware) Peek(site int) isa.Text { return h.machine.Peek(site) }
+
+// Literal is 0: sites of this instruction set have none.
+func (h *Hardware) Literal(int) uint64 { return 0 }
+
+// Violations implements Engine.
+func (h *Hardware) Violations() []cpus.Violation {
+	_, first := h.Reports.Violations()
+	return first
+}
+
+// Counts implements Engine.
+func (h *Hardware) Counts() cpus.Counts { return h.counts }
+
+// Fault makes stores of the following updates fail as f says; nil for none. No update may
+// be running.
+func (h *Hardware) Fault(f func(st poke.Step, patch int32) error) { h.machine.Fault(f) }
+
+// Close implements Engine. Twice is as good as once.
+func (h *Hardware) Close() {
+	if err := h.machine.Close(); err != nil {
+		h.job.Log.Warn("the breakpoint handler is still there", zap.Error(err))
+	}
+}
+
+// Update implements Engine.
+func (h *Hardware) Update(ctx context.Context, enable bool) (RunRow, error) {
+	row, err := h.job.runRow(ctx, "hardware", enable)
+	if err != nil {
+		return row, err
+	}
+	patches := h.job.patches(h.sites, enable)
+	u, err := h.job.update(patches, !enable)
+	if err != nil {
+		return row, err
+	}
+	if err := hardware.Lazy(u.Plan); err != nil {
+		return row, fmt.Errorf("protocol %s on the hardware engine: %w", h.job.Protocol, err)
+	}
+	before, _ := h.Reports.Violations()
+	out, err := h.machine.Update(ctx, u)
+	if err != nil {
+		return row, fmt.Errorf("%s: %w", row.Direction, err)
+	}
+	row.Counts, row.Tallies, row.Elapsed = out.Counts, out.Tallies, out.Elapsed
+	h.counts = h.counts.Plus(out.Counts)
+	row.sum(h.job.Roles)
+	row.Executed = executed(&out)
+	for _, v := range out.Findings {
+		h.Report(v)
+	}
+	h.checkSites(patches)
+	h.checkRounds(h.job, &row)
+	h.checkCalls(&row)
+	h.checkStores(u, out.Stores)
+	after, _ := h.Reports.Violations()
+	row.Violations = after - before + out.Total - uint64(len(out.Findings))
+	return row, nil
+}
+
+// checkStores holds the stores that were made against those of the plan.
+func (a audit) checkStores(u *poke.Update, stores int) {
+	var planned poke.Count
+	for _, st := range u.Plan {
+		planned.Add(st)
+	}
+	if stores != planned.Writes {
+		a.report(cpus.Conservation, "%d stores were made, the plan has %d", stores, planned.Writes)
+	}
+}
+
+// Executed is what only the hardware engine can tell of an update.
+type Executed struct {
+	Stores              int // to text
+	Answers             uint64
+	Compared            uint64 // comparisons of all look-ups
+	RoundMedian         time.Duration
+	RoundMax, RoundsAll time.Duration
+}
+
+// executed sums up what an update did.
+func executed(out *hardware.Outcome) *Executed {
+	e := &Executed{Stores: out.Stores, Answers: out.Counts.TotalTaken(cpus.Sync), Compared: out.Compared}
+	if n := len(out.Took); n > 0 {
+		sorted := slices.Sorted(slices.Values(out.Took))
+		e.RoundMedian, e.RoundMax = sorted[n/2], sorted[n-1]
+		for _, d := range sorted {
+			e.RoundsAll += d
+		}
+	}
+	return e
+}
+
+// executedColumns are what the hardware engine adds.
+var executedColumns = results.Of(results.Columns[*Executed]{
+	{Name: "stores", Doc: "stores to text", Cell: func(e *Executed) any { return e.Stores }},
+	{Name: "answers", Doc: "threads that passed a border between two calls, over all rounds",
+		Cell: func(e *Executed) any { return e.Answers }},
+	{Name: "round_median_ns", Doc: "from a request until the last thread has passed a border, in user space",
+		Cell: func(e *Executed) any { return e.RoundMedian.Nanoseconds() }},
+	{Name: "round_max_ns", Detail: true, Doc: "and the longest", Cell: func(e *Executed) any { return e.RoundMax.Nanoseconds() }},
+	{Name: "rounds_ns", Detail: true, Doc: "and all together, of elapsed_ns",
+		Cell: func(e *Executed) any { return e.RoundsAll.Nanoseconds() }},
+	{Name: "comparisons", Detail: true, Doc: "of addresses that handlers made",
+		Cell: func(e *Executed) any { return e.Compared }},
+}, func(r *RunRow) *Executed { return r.Executed }).When(func(r *RunRow) bool { return r.Executed != nil })
+
+// completeHardware settles what the hardware engine leaves no choice about.
+func (c *Config) completeHardware() error {
+	if arch := live.Arch.Traits().Name; c.Arch.Traits().Name != arch {
+		return fmt.Errorf("%s on the hardware engine: it executes %s", c.Arch.Traits().Name, arch)
+	}
+	allowed, err := hardware.Allowed()
+	if err != nil {
+		return err
+	}
+	if c.Roles == nil {
+		c.Roles = make([]cpus.Role, max(allowed, 1))
+	}
+	c.Lookup = int3.Vector // as the kernel's own handler
+	if c.Tracers != nil || c.Scenario != nil || c.Migrate || c.Preempt || c.Calibration != nil || c.Timeline != nil {
+		return fmt.Errorf("the hardware engine has one tracer and one patcher that stays where it is, no scenario, no " +
+			"calibration and no timeline")
+	}
+	if err := hardware.Fits(c.Roles, allowed); err != nil {
+		return fmt.Errorf("CPUs %s on the hardware engine: %w", cpus.FormatRoles(c.Roles), err)
+	}
+	return nil
+}

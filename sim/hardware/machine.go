@@ -1,0 +1,239 @@
+// SPDX-License-Identifier: Apache-2.0
+
+//go:build linux && amd64
+
+package hardware
+
+import (
+	"context"
+	"fmt"
+	"runtime"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"github.com/textpoke/textpoke/cpus"
+	"github.com/textpoke/textpoke/cpus/isa"
+	"github.com/textpoke/textpoke/poke"
+	"github.com/textpoke/textpoke/poke/live"
+)
+
+// Machine is threads of this process that execute a text, and one that patches it.
+type Machine struct {
+	cfg     Config
+	live    *live.Machine
+	cpus    []*cpu // those online, in the order of the threads
+	home    int    // of these, where the patcher sits
+	driver  poke.Driver
+	end     atomic.Bool
+	running sync.WaitGroup
+	procs   int // GOMAXPROCS before
+}
+
+// cpu is one CPU and the thread that is on it.
+type cpu struct {
+	id   int // in the Config's roles
+	on   int // of the machine below
+	role cpus.Role
+	*live.Thread
+	seat sync.Mutex // held while calls are made, or by who takes the CPU over
+	err  error      // why the thread could not begin
+}
+
+// stretch is how many calls a thread makes before it looks whether somebody wants its
+// CPU: nothing preempts it meanwhile.
+const stretch = 1000
+
+// Allowed is how many CPUs this process may use.
+func Allowed() (int, error) {
+	list, err := live.Allowed()
+	return len(list), err
+}
+
+// New makes the machine and starts its threads. Close must follow. There can be one in a
+// process at a time: live.ErrOpen refuses another.
+func New(cfg Config) (m *Machine, err error) {
+	allowed, err := live.Allowed()
+	if err != nil {
+		return nil, fmt.Errorf("%w: %w", ErrNone, err)
+	}
+	if err := Fits(cfg.Roles, len(allowed)); err != nil {
+		return nil, err
+	}
+	m = &Machine{cfg: cfg, driver: poke.Driver{Code: cfg.Code}}
+	for id, role := range cfg.Roles {
+		if role == cpus.Offline {
+			continue
+		}
+		if id == cpus.Housekeeper(cfg.Roles) {
+			m.home = len(m.cpus)
+		}
+		m.cpus = append(m.cpus, &cpu{id: id, on: allowed[len(m.cpus)], role: role})
+	}
+	m.live, err = live.Open(live.Config{
+		Code: cfg.Code, Initial: cfg.Initial, Threads: len(m.cpus), Seed: cfg.Seed, Pads: cfg.Broken,
+		Unforgiving: unforgiving(cfg.Code.Path), Borderless: cfg.Borderless,
+	})
+	if err != nil {
+		return nil, fmt.Errorf("%w: %w", ErrNone, err)
+	}
+	m.procs = runtime.GOMAXPROCS(max(runtime.GOMAXPROCS(0), len(m.cpus)+2)) // threads that never rest need one each
+	all := make([]int32, len(cfg.Code.Sites))
+	for i := range all {
+		all[i] = int32(i)
+	}
+	sites := m.live.List(all)
+	var ready sync.WaitGroup
+	for i, c := range m.cpus {
+		c.Thread = m.live.Threads()[i]
+		ready.Add(1)
+		m.running.Go(func() { m.run(c, sites, ready.Done) })
+	}
+	ready.Wait()
+	for _, c := range m.cpus {
+		if c.err != nil {
+			_ = m.Close()
+			return nil, fmt.Errorf("CPU %d: %w", c.on, c.err)
+		}
+	}
+	return m, nil
+}
+
+// run is a thread's life.
+func (m *Machine) run(c *cpu, sites *live.List, ready func()) {
+	unpin, err := live.Pin(c.on)
+	c.err = err
+	ready()
+	if err != nil {
+		return
+	}
+	defer unpin()
+	for !m.end.Load() {
+		c.seat.Lock()
+		if c.role == cpus.Isolated {
+			live.Spin(stretch)
+		} else {
+			c.Stretch(stretch, sites)
+		}
+		c.seat.Unlock()
+	}
+}
+
+// Fault makes stores of the following updates fail as f says; nil for none. No update may
+// be running.
+func (m *Machine) Fault(f func(st poke.Step, patch int32) error) { m.driver.Fault = f }
+
+// Close ends the threads. No update may be running. Twice is as good as once.
+func (m *Machine) Close() error {
+	if m.end.Swap(true) {
+		return nil
+	}
+	m.running.Wait()
+	runtime.GOMAXPROCS(m.procs)
+	return m.live.Close()
+}
+
+// Peek is what stands at a site.
+func (m *Machine) Peek(site int) isa.Text { return m.live.Peek(site) }
+
+// aftermath is how many calls every busy CPU makes after an update, so that it can break
+// what the update promised.
+const aftermath = 8 * stretch
+
+// Update carries an update out and lets the CPUs go on for a while. An update that does
+// not get through is an error, a *poke.Error; findings are not.
+func (m *Machine) Update(ctx context.Context, u *poke.Update) (out Outcome, err error) {
+	unpin, err := live.Pin(m.cpus[m.home].on)
+	if err != nil {
+		return out, fmt.Errorf("CPU %d: %w", m.cpus[m.home].on, err)
+	}
+	defer unpin()
+	if err := m.goOn(ctx, 1); err != nil { // every thread is at it
+		return out, err
+	}
+	m.live.Recycle()
+	before := m.read()
+	g := m.live.Ground(m.cfg.Slots, m.cfg.Filling)
+	g.Aim = true
+	m.cpus[m.home].seat.Lock()
+	start := time.Now()
+	err = m.driver.Run(ctx, g, u)
+	out.Elapsed = time.Since(start)
+	m.cpus[m.home].seat.Unlock()
+	if err == nil {
+		err = m.goOn(ctx, aftermath)
+	}
+	m.live.Forget()
+	after := m.read()
+	m.fill(&out, g, before, after)
+	return out, err
+}
+
+// goOn lets every busy CPU make so many calls more.
+func (m *Machine) goOn(ctx context.Context, calls uint64) error {
+	for _, c := range m.cpus {
+		if c.role == cpus.Isolated {
+			continue
+		}
+		for from := c.Counts().Begun; c.Counts().Begun-from < calls; {
+			if ctx.Err() != nil {
+				return context.Cause(ctx)
+			}
+			time.Sleep(time.Microsecond)
+		}
+	}
+	return nil
+}
+
+// read is what each CPU has done, read while it stands between two calls.
+func (m *Machine) read() []live.Counts {
+	list := make([]live.Counts, len(m.cpus))
+	for i, c := range m.cpus {
+		c.seat.Lock()
+		list[i] = c.Counts()
+		c.seat.Unlock()
+	}
+	return list
+}
+
+// fill writes down what an update did.
+func (m *Machine) fill(out *Outcome, g *live.Ground, before, after []live.Counts) {
+	n := len(m.cfg.Roles)
+	out.Stores, out.Took = g.Stores, g.Times
+	out.Counts, out.Tallies = cpus.NewCounts(n), make([]cpus.Tally, n)
+	home := m.cpus[m.home].id
+	others := uint64(len(m.cpus) - 1)
+	out.Counts.Rounds[home][cpus.Sync], out.Counts.Rounds[home][cpus.Stop] = uint64(g.Rounds), uint64(g.Stops)
+	out.Counts.Sent[cpus.Sync], out.Counts.Sent[cpus.Stop] = uint64(g.Rounds)*others, uint64(g.Stops)*others
+	for i, c := range m.cpus {
+		if i != m.home {
+			out.Counts.Taken[c.id][cpus.Sync], out.Counts.Taken[c.id][cpus.Stop] = uint64(g.Answers[i]), uint64(g.Halts[i])
+		}
+		did := after[i].Sub(before[i])
+		broken := did.Wrong + did.Unhandled + did.Faults
+		out.Tallies[c.id] = cpus.Tally{
+			cpus.Begun: did.Begun, cpus.Traced: did.Traced, cpus.Untraced: did.Untraced - did.Lost, cpus.Lost: did.Lost,
+			cpus.Broken: broken, cpus.Trap: did.Traps, cpus.Miss: did.Misses + did.Unhandled,
+		}
+		out.Compared += did.Comparisons
+		out.Total += broken + did.Lost + did.Stale
+		m.findings(out, c, did)
+	}
+	out.Total += uint64(len(g.Broken))
+	out.Findings = append(out.Findings, g.Broken...)
+	if err := conserved(before, after); err != nil {
+		out.Total++
+		out.Findings = append(out.Findings, cpus.Violation{Property: cpus.Conservation, CPU: -1, Site: -1, Why: err.Error()})
+	}
+}
+
+// conserved holds traps against what became of them.
+func conserved(before, after []live.Counts) error {
+	for i := range after {
+		if d := after[i].Sub(before[i]); d.Traps != d.Hits+d.Misses+d.Unhandled {
+			return fmt.Errorf("thread %d: %d traps, %d that found an entry and %d that found none", i, d.Traps, d.Hits,
+				d.Misses+d.Unhandled)
+		}
+	}
+	return nil
+}

@@ -1,0 +1,120 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package sim
+
+import (
+	"errors"
+	"strings"
+	"testing"
+
+	"github.com/textpoke/textpoke/cpus"
+	"github.com/textpoke/textpoke/poke"
+	"github.com/textpoke/textpoke/sim/hardware"
+)
+
+// newHardware is the engine, where this machine has one.
+func newHardware(t testing.TB, c Config) *Hardware {
+	t.Helper()
+	skipWithout(t)
+	c.Engine = HardwareEngine
+	h, err := NewHardware(newJob(t, c))
+	if errors.Is(err, hardware.ErrNone) {
+		t.Skip(err)
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(h.Close)
+	return h
+}
+
+// skipWithout skips a test where two CPUs or the system are missing.
+func skipWithout(t testing.TB) {
+	t.Helper()
+	if n, err := hardware.Allowed(); err != nil || n < 2 {
+		t.Skipf("no hardware engine here: %d CPUs, %v", n, err)
+	}
+}
+
+// TestHardware: what the plan says is what this machine's CPUs do.
+func TestHardware(t *testing.T) {
+	for _, roles := range []string{"2", "busy=1,isolated=1"} {
+		for _, protocol := range []string{"native", "stop-machine"} {
+			t.Run(protocol+"/"+roles, func(t *testing.T) {
+				c := config(t, "x86_64", protocol, "gen:n=12,groups=2", roles)
+				c.Buffer.Slots = 8
+				h := newHardware(t, c)
+				for _, enable := range []bool{true, false} {
+					row, err := h.Update(t.Context(), enable)
+					if err != nil {
+						t.Fatal(err)
+					}
+					if row.Violations != 0 {
+						t.Errorf("%d violations, %v", row.Violations, h.Violations())
+					}
+					others := uint64(len(row.Roles) - 1)
+					if n := row.Counts.TotalRounds(cpus.Sync); n != uint64(row.Rounds) || row.Executed.Answers != n*others {
+						t.Errorf("%d rounds, %d answers; the plan has %d", n, row.Executed.Answers, row.Rounds)
+					}
+					if row.Calls == 0 {
+						t.Error("nobody called anything")
+					}
+				}
+			})
+		}
+	}
+}
+
+// TestHardwareRefuses: what threads cannot do is refused, with the reason.
+func TestHardwareRefuses(t *testing.T) {
+	skipWithout(t)
+	for _, tt := range []struct {
+		arch, protocol, roles, reason string
+	}{
+		{"x86_64", "native", "busy=1,idle=1", "nothing interrupts a thread that sleeps"},
+		{"x86_64", "native", "busy=1,irqsoff=1", "cannot mask them"},
+		{"x86_64", "native", "8000", "this process may use"},
+		{"x86_64", "native", "1", "want two or more"},
+		{"arm64", "native", "2", "arm64 on the hardware engine: it executes x86_64"},
+		{"x86_64", "breakpoint-lazy", "2", "threads' own handler does otherwise"},
+	} {
+		c := config(t, tt.arch, tt.protocol, "gen:n=4", tt.roles)
+		c.Engine = HardwareEngine
+		j, err := NewJob(c)
+		if err == nil {
+			_, err = NewHardware(j)
+		}
+		if err == nil || !strings.Contains(err.Error(), tt.reason) {
+			t.Errorf("%+v: %v", tt, err)
+		}
+	}
+}
+
+// TestHardwareLeavesSitesWhole: an update that fails in the middle is taken back by the
+// protocol itself, while CPUs execute the sites.
+func TestHardwareLeavesSitesWhole(t *testing.T) {
+	h := newHardware(t, config(t, "x86_64", "native", "gen:n=4", "2"))
+	for fails := range 12 { // every store
+		stores := 0
+		h.Fault(func(poke.Step, int32) error {
+			if stores++; stores == fails+1 {
+				return poke.ErrInjected
+			}
+			return nil
+		})
+		_, err := h.Update(t.Context(), true)
+		var failed *poke.Error
+		if !errors.As(err, &failed) || failed.State != poke.AllOld {
+			t.Fatalf("store %d: %v", fails, err)
+		}
+		for _, p := range h.job.patches(h.sites, true) {
+			if got := h.Peek(int(p.Site)); got != p.Old {
+				t.Fatalf("store %d: site %d holds %s", fails, p.Site, got.Format(5))
+			}
+		}
+	}
+	h.Fault(nil)
+	if row, err := h.Update(t.Context(), true); err != nil || row.Violations != 0 {
+		t.Fatalf("%v, %v", err, h.Violations())
+	}
+}
