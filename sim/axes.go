@@ -116,6 +116,20 @@ func protocolAxes() axis.Table[Config] {
 			func(c *Config) *sched.Ordering { return &c.Order }, sched.Ordering.String)))
 }
 
+// modelled are axes that say nothing of a real machine.
+func modelled(uses uint, axes ...axis.Axis[Config]) axis.Table[Config] {
+	for i := range axes {
+		print := axes[i].Print
+		axes[i].Print = func(c *Config) string {
+			if c.Engine == HardwareEngine {
+				return ""
+			}
+			return print(c)
+		}
+	}
+	return used(uses, axes...)
+}
+
 // machineAxes are the machine that it is patched on.
 func machineAxes() axis.Table[Config] {
 	machine := preset("8", axis.Field("cpus", "`machine`: a number of CPUs, several numbers, or roles "+
@@ -125,7 +139,7 @@ func machineAxes() axis.Table[Config] {
 	buffer := axis.Field("buffer", "vector sizes: a number of slots (TP_VEC_MAX), or as many as there are patches",
 		parseBuffer, func(c *Config) *sched.Buffer { return &c.Buffer }, sched.Buffer.String)
 	buffer.Names, buffer.Preset = []string{sched.Dynamic.String()}, []string{"256", "dynamic"}
-	return slices.Concat(used(useAll, machine), used(UsePlan|useModel|UseCheck,
+	return slices.Concat(used(useAll, machine), modelled(UsePlan|useModel|UseCheck,
 		preset("weak", axis.Names("fetch", "ways in which versions of text mix in a fetch", cpus.FetchNames(),
 			cpus.ParseFetch,
 			func(c *Config) *cpus.Fetch { return &c.Fetch }, cpus.Fetch.String)),
@@ -272,6 +286,8 @@ func engineAxes() axis.Table[Config] {
 				func(c *Config) **float64 { return &c.Entries }),
 			axis.Bool("preempt", "timed engine: tasks may be preempted inside tracers, and the patcher between two batches",
 				func(c *Config) *bool { return &c.Preempt })),
+		used(UseHardware, axis.Bool("in-process", "hardware engine: execute plans that may break in this process, too, which "+
+			"may die of them", func(c *Config) *bool { return &c.InProcess })),
 		used(useModel, axis.Bool("migrate", "the patcher may change CPUs in the middle (a stress run does anyway)",
 			func(c *Config) *bool { return &c.Migrate })))
 }

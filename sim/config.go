@@ -88,6 +88,9 @@ type Config struct {
 	// OutOfTurn is the share of visits of a shared reference count that break the order
 	// of waiting, to 1. Default: timed.UsuallyOutOfTurn.
 	OutOfTurn float64
+	// InProcess executes broken plans on the hardware engine in this process, too, which
+	// may die of them. Default: a process of their own.
+	InProcess bool
 	// Preempt lets tasks be preempted inside tracers, and the patcher between batches.
 	Preempt bool
 }
@@ -238,8 +241,11 @@ func (c *Config) String() string {
 	if c.Plan != nil {
 		protocol += " of " + c.Plan.File
 	}
-	s := fmt.Sprintf("%s %s, buffer %s, order %s, %s CPUs, %s, lookup %s, fetch %s",
-		c.Arch.Traits().Name, protocol, c.Buffer, c.Order, cpus.FormatRoles(c.Roles), c.Table.Name(), c.Lookup, c.Fetch)
+	s := fmt.Sprintf("%s %s, buffer %s, order %s, %s CPUs, %s", c.Arch.Traits().Name, protocol, c.Buffer, c.Order,
+		cpus.FormatRoles(c.Roles), c.Table.Name())
+	if c.Engine != HardwareEngine {
+		s += fmt.Sprintf(", lookup %s, fetch %s", c.Lookup, c.Fetch)
+	}
 	for _, a := range Axes {
 		value := a.Print(c)
 		switch usual := len(a.Preset) == 1 && a.Preset[0] == value; {

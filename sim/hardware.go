@@ -23,10 +23,19 @@ import (
 type Hardware struct {
 	job     *Job
 	sites   *sites
-	machine *hardware.Machine
+	cfg     hardware.Config
+	machine executing
 	counts  cpus.Counts // of all updates so far
 	cpus.Reports
 	audit
+}
+
+// executing is a machine, here or in a process of its own.
+type executing interface {
+	Update(ctx context.Context, u *poke.Update) (hardware.Outcome, error)
+	Peek(site int) isa.Text
+	Fault(f func(st poke.Step, patch int32) error)
+	Close() error
 }
 
 // NewHardware lays the table out in executable memory and starts the threads. Close must
@@ -45,18 +54,44 @@ func NewHardware(j *Job) (*Hardware, error) {
 	if j.protocol.Batching == poke.Buffered {
 		cfg.Slots = j.Buffer.Slots
 	}
-	h := &Hardware{job: j, sites: s, counts: cpus.NewCounts(len(j.Roles))}
-	if h.machine, err = hardware.New(cfg); err != nil {
+	h := &Hardware{job: j, sites: s, cfg: cfg, counts: cpus.NewCounts(len(j.Roles))}
+	if h.machine, err = newExecuting(cfg, cfg.Broken && !j.InProcess); err != nil {
 		return nil, err
 	}
 	h.audit = audit{h, s.code.Len, false}
 	return h, nil
 }
 
+// newExecuting makes the machine, in a process of its own if apart.
+func newExecuting(cfg hardware.Config, apart bool) (executing, error) {
+	if apart {
+		return hardware.NewChild(cfg)
+	}
+	return hardware.New(cfg)
+}
+
 // suspect tells whether CPUs may be led astray by the job's plans: by those that have a
 // defect, and by those that nobody has proved.
 func (j *Job) suspect() bool {
 	return j.Mutation != "" || j.Config.Plan != nil || j.torn > 0 && j.protocol.OneStore
+}
+
+// again makes another machine in place of one that an update has not survived, as that
+// was to leave it.
+func (h *Hardware) again(patches []poke.Patch) (err error) {
+	initial, left := h.cfg.Initial, make(map[int]isa.Text, len(patches))
+	for i := range patches {
+		left[int(patches[i].Site)] = patches[i].New
+	}
+	h.cfg.Initial = func(site int) isa.Text {
+		if text, changed := left[site]; changed {
+			return text
+		}
+		return initial(site)
+	}
+	h.Close()
+	h.machine, err = newExecuting(h.cfg, true)
+	return err
 }
 
 // Peek and Literal are what the audit sees.
@@ -107,10 +142,14 @@ func (h *Hardware) Update(ctx context.Context, enable bool) (RunRow, error) {
 	row.Counts, row.Tallies, row.Elapsed = out.Counts, out.Tallies, out.Elapsed
 	h.counts = h.counts.Plus(out.Counts)
 	row.sum(h.job.Roles)
-	row.Executed = executed(&out)
 	for _, v := range out.Findings {
 		h.Report(v)
 	}
+	if out.Died {
+		row.Violations = out.Total
+		return row, h.again(patches)
+	}
+	row.Executed = executed(&out)
 	h.checkSites(patches)
 	h.checkRounds(h.job, &row)
 	h.checkCalls(&row)

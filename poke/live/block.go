@@ -31,6 +31,8 @@ type block struct {
 	lost        uint64 // calls that reached nobody though a tracer had been promised
 	stale       uint64 // calls that reached a tracer though it had been promised that none does
 	stop        uint64 // not 0: the loop ends before its next call
+	at          uint64 // the site that is being called, or was last
+	base        uint64 // where threads see the text's first byte
 
 	fault, landed, missed, broken Finding // the first of each kind; broken: lost or stale
 }

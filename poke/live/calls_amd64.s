@@ -54,6 +54,7 @@ picked:
 	MOVQ (SI), R11
 	INCQ block_begun(R13)
 	XORL BX, BX
+	MOVQ R9, block_at(R13)
 	CALL R9
 	CMPQ BX, $const_calledTracer
 	JHI  astray

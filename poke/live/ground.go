@@ -11,8 +11,6 @@ import (
 	"time"
 	"unsafe"
 
-	"golang.org/x/sys/unix"
-
 	"github.com/textpoke/textpoke/cpus"
 	"github.com/textpoke/textpoke/cpus/isa"
 	"github.com/textpoke/textpoke/int3"
@@ -115,6 +113,7 @@ type Ground struct {
 	rules   poke.Rules
 	commons poke.Commons
 	filling poke.Filling
+	self    int // the thread that patches, -1 where that is none of the machine's
 	round   round
 	looks   int
 	halted  bool
@@ -135,10 +134,10 @@ type Ground struct {
 }
 
 // Ground is one for a patcher. slots is what the protocol's vector has room for, 0 for
-// as many as there are patches.
-func (m *Machine) Ground(slots int, f poke.Filling) *Ground {
+// as many as there are patches. self is the thread that patches, which is halted, or -1.
+func (m *Machine) Ground(slots int, f poke.Filling, self int) *Ground {
 	n := len(m.threads)
-	return &Ground{m: m, rules: poke.NewRules(m.text.code, slots), filling: f,
+	return &Ground{m: m, rules: poke.NewRules(m.text.code, slots), filling: f, self: self,
 		Answers: make([]int, n), Halts: make([]int, n)}
 }
 
@@ -162,9 +161,7 @@ func (atOnce) Choose(cpus.Choice, int) int { return 1 }
 
 // Wait implements poke.Workplace: rounds are over within microseconds where threads run.
 func (g *Ground) Wait(ctx context.Context, op poke.Op) error {
-	if g.looks++; g.looks%patience == 0 {
-		unix.RawSyscall(unix.SYS_SCHED_YIELD, 0, 0, 0)
-	}
+	relax(&g.looks)
 	if op == poke.Lock || op == poke.Expect {
 		return context.Cause(ctx)
 	}
@@ -274,7 +271,7 @@ func (g *Ground) Answered() bool {
 	over := true
 	for i := range g.m.threads {
 		switch {
-		case g.round.answered[i]:
+		case i == g.self || g.round.answered[i]:
 		case !g.m.passed(&g.round, i):
 			over = false
 		default:
@@ -297,8 +294,10 @@ func (g *Ground) StopMachine(bool) bool {
 	g.Stops++
 	g.looks = 0
 	g.halted = true
-	for _, t := range g.m.threads {
-		t.Halt()
+	for i, t := range g.m.threads {
+		if i != g.self {
+			t.Halt()
+		}
 	}
 	if err := g.m.send(&g.round); err != nil {
 		g.err = err
@@ -311,7 +310,7 @@ func (g *Ground) Stopped() bool {
 	over := true
 	for i, t := range g.m.threads {
 		switch {
-		case g.round.answered[i]:
+		case i == g.self || g.round.answered[i]:
 		case !t.Between():
 			over = false
 		default:
@@ -328,8 +327,10 @@ func (g *Ground) ResumeMachine() {
 		g.err = fmt.Errorf("resume: %w", err)
 	}
 	g.halted = false
-	for _, t := range g.m.threads {
-		t.Continue()
+	for i, t := range g.m.threads {
+		if i != g.self {
+			t.Continue()
+		}
 	}
 }
 

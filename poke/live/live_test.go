@@ -107,7 +107,7 @@ func TestFlips(t *testing.T) {
 					}
 				})
 			}
-			g := m.Ground(0, poke.Sorted)
+			g := m.Ground(0, poke.Sorted, -1)
 			var want poke.Count
 			for range 3 {
 				for _, thread := range m.Threads() { // each calls something between two updates

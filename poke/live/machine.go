@@ -7,6 +7,7 @@ package live
 import (
 	"errors"
 	"fmt"
+	"os"
 	"unsafe"
 
 	"golang.org/x/sys/unix"
@@ -37,6 +38,9 @@ type Config struct {
 	// Borderless lets rounds be over when membarrier is, which is not enough: a thread may
 	// have met a breakpoint then and not have got to its handler.
 	Borderless bool
+	// Blocks and Text are the files in which threads note what they do and the sites lie,
+	// for an Autopsy. Default: memory that goes with the process.
+	Blocks, Text *os.File
 }
 
 // Machine is text, and the threads that execute it.
@@ -71,7 +75,7 @@ func Open(c Config) (m *Machine, err error) {
 	if err := register(); err != nil {
 		return nil, err
 	}
-	if m.text, err = newText(c.Code, c.Tracers, c.Pads); err != nil {
+	if m.text, err = newText(c.Code, c.Tracers, c.Pads, c.Text); err != nil {
 		return nil, err
 	}
 	for i := range c.Code.Sites {
@@ -79,13 +83,13 @@ func Open(c Config) (m *Machine, err error) {
 		copy(m.text.rw.bytes(int(m.text.offsets[i]), c.Code.Len), text.Bytes(c.Code.Len))
 		m.Settle(i, text)
 	}
-	if m.blocks, err = mapMemory("blocks", -1, c.Threads*blockBytes, unix.PROT_READ|unix.PROT_WRITE,
-		unix.MAP_PRIVATE|unix.MAP_ANONYMOUS); err != nil {
+	if m.blocks, err = mapBlocks(c.Threads*blockBytes, c.Blocks); err != nil {
 		return nil, err
 	}
 	for i := range c.Threads {
 		t := &Thread{m, (*block)(pointer(m.blocks.at + uintptr(i*blockBytes)))}
 		t.b.random = c.Seed*0x9e3779b97f4a7c15 + uint64(i+1)*0xd1342543de82ef95 | 1
+		t.b.base = uint64(m.text.rx.at)
 		m.threads = append(m.threads, t)
 	}
 	textBase, textSize = m.text.rx.at, uintptr(m.text.rx.size)
@@ -97,6 +101,18 @@ func Open(c Config) (m *Machine, err error) {
 	}
 	m.release, err = catch()
 	return m, err
+}
+
+// mapBlocks maps the threads' blocks, of a file where there is one.
+func mapBlocks(size int, file *os.File) (memory, error) {
+	const prot = unix.PROT_READ | unix.PROT_WRITE
+	if file == nil {
+		return mapMemory("blocks", -1, size, prot, unix.MAP_PRIVATE|unix.MAP_ANONYMOUS)
+	}
+	if err := file.Truncate(int64(size)); err != nil {
+		return memory{}, fmt.Errorf("memory for blocks: %w", err)
+	}
+	return mapMemory("blocks", int(file.Fd()), size, prot, unix.MAP_SHARED)
 }
 
 func (c *Config) validate() error {

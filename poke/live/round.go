@@ -64,3 +64,36 @@ func (m *Machine) passed(r *round, thread int) bool {
 
 // patience is how often a patcher looks before it lets other threads have its CPU.
 const patience = 100
+
+func relax(looks *int) {
+	if *looks++; *looks%patience == 0 {
+		unix.RawSyscall(unix.SYS_SCHED_YIELD, 0, 0, 0)
+	}
+}
+
+// Standing calls f while every thread stands between two calls. Threads that are halted
+// stay so; no update may be running.
+func (m *Machine) Standing(f func()) error {
+	var halted []*Thread
+	for _, t := range m.threads {
+		if atomic.SwapUint64(&t.b.stop, 1) == 0 {
+			halted = append(halted, t)
+		}
+	}
+	defer func() {
+		for _, t := range halted {
+			t.Continue()
+		}
+	}()
+	if err := membarrier(privateExpeditedSyncCore); err != nil { // as in StopMachine
+		return fmt.Errorf("let threads stand still: %w", err)
+	}
+	looks := 0
+	for _, t := range m.threads {
+		for !t.Between() {
+			relax(&looks)
+		}
+	}
+	f()
+	return nil
+}

@@ -6,6 +6,7 @@ package live
 
 import (
 	"fmt"
+	"os"
 	"slices"
 	"unsafe"
 
@@ -57,14 +58,8 @@ const (
 
 // newText lays sites and tracers out. pads fills what lies between them, on the pages
 // that they lie on, with landing pads, for plans that may call anywhere.
-func newText(code *cpus.Code, tracers []records.Addr, pads bool) (t *Text, err error) {
-	low, high := code.Sites[0], code.Sites[0]
-	for _, list := range [][]records.Addr{code.Sites, tracers} {
-		for _, a := range list {
-			low, high = min(low, a), max(high, a)
-		}
-	}
-	low &^= pageSize - 1
+func newText(code *cpus.Code, tracers []records.Addr, pads bool, file *os.File) (t *Text, err error) {
+	low, high := bounds(code, tracers)
 	span := uint64(high-low) + 3*pageSize
 	if span >= reach {
 		return nil, fmt.Errorf("sites and tracers span %d bytes: a call reaches %d", span, reach)
@@ -76,7 +71,7 @@ func newText(code *cpus.Code, tracers []records.Addr, pads bool) (t *Text, err e
 			t.close()
 		}
 	}()
-	if err = t.mapBoth(size); err != nil {
+	if err = t.mapBoth(size, file); err != nil {
 		return nil, err
 	}
 	if t.promises, err = mapMemory("promises", -1, 8*len(code.Sites), unix.PROT_READ|unix.PROT_WRITE,
@@ -94,6 +89,17 @@ func newText(code *cpus.Code, tracers []records.Addr, pads bool) (t *Text, err e
 		t.rw.bytes(t.offset(a)+code.Len, 1)[0] = 0xc3
 	}
 	return t, nil
+}
+
+// bounds are the first page of a text and its last address.
+func bounds(code *cpus.Code, tracers []records.Addr) (low, high records.Addr) {
+	low, high = code.Sites[0], code.Sites[0]
+	for _, list := range [][]records.Addr{code.Sites, tracers} {
+		for _, a := range list {
+			low, high = min(low, a), max(high, a)
+		}
+	}
+	return low &^ (pageSize - 1), high
 }
 
 // fill fills the pages of some addresses with landing pads.
@@ -115,15 +121,17 @@ func (t *Text) fill(addrs []records.Addr) {
 }
 
 // mapBoth maps one file twice.
-func (t *Text) mapBoth(size int) error {
-	fd, err := unix.MemfdCreate("textpoke", unix.MFD_CLOEXEC)
-	if err != nil {
-		return fmt.Errorf("memory for text: %w", err)
+func (t *Text) mapBoth(size int, file *os.File) (err error) {
+	if file == nil {
+		if file, err = File("text"); err != nil {
+			return err
+		}
+		defer file.Close()
 	}
-	defer unix.Close(fd)
-	if err := unix.Ftruncate(fd, int64(size)); err != nil {
+	if err := file.Truncate(int64(size)); err != nil {
 		return fmt.Errorf("memory for %d bytes of text: %w", size, err)
 	}
+	fd := int(file.Fd())
 	const flags = unix.MAP_SHARED | unix.MAP_NORESERVE
 	if t.rw, err = mapMemory("text, to be written", fd, size, unix.PROT_READ|unix.PROT_WRITE, flags); err != nil {
 		return err

@@ -119,6 +119,11 @@ func (t *Thread) Found(k Kind) (f Finding, any bool) {
 	return f, true
 }
 
+// ForgetFound forgets what was found. The thread must stand between two calls.
+func (t *Thread) ForgetFound() {
+	t.b.fault, t.b.landed, t.b.missed, t.b.broken = Finding{}, Finding{}, Finding{}, Finding{}
+}
+
 // Spin is in user code for a moment, and calls no site.
 func Spin(rounds int) { spin(int64(rounds)) }
 

@@ -5,6 +5,7 @@ package hardware
 import (
 	"errors"
 	"fmt"
+	"os"
 	"time"
 
 	"github.com/textpoke/textpoke/cpus"
@@ -31,6 +32,8 @@ type Config struct {
 	Broken bool
 	// Borderless lets a round be over when membarrier is (see live.Config).
 	Borderless bool
+
+	blocks, text *os.File // of a child, which its parent reads when it is dead
 }
 
 // ErrNone says that this machine has none, and why.
@@ -110,5 +113,6 @@ type Outcome struct {
 	Took     []time.Duration // of each round, from the request to the last answer
 	Compared uint64          // comparisons of all look-ups
 	Total    uint64          // properties violated
+	Died     bool            // the machine's process has, and nothing but Findings is known
 	Findings []cpus.Violation
 }

@@ -6,6 +6,7 @@ package hardware
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"runtime"
 	"sync"
@@ -36,8 +37,26 @@ type cpu struct {
 	on   int // of the machine below
 	role cpus.Role
 	*live.Thread
-	seat sync.Mutex // held while calls are made, or by who takes the CPU over
-	err  error      // why the thread could not begin
+	err error // why the thread could not begin
+
+	leased atomic.Bool   // somebody has taken the CPU over
+	back   chan struct{} // tells that it is given back
+}
+
+// lease takes the CPU over as soon as its thread stands between two calls.
+func (c *cpu) lease() {
+	c.leased.Store(true)
+	c.Halt()
+}
+
+// release gives it back.
+func (c *cpu) release() {
+	c.leased.Store(false)
+	c.Continue()
+	select {
+	case c.back <- struct{}{}:
+	default: // one that is told already looks again
+	}
 }
 
 // stretch is how many calls a thread makes before it looks whether somebody wants its
@@ -68,11 +87,12 @@ func New(cfg Config) (m *Machine, err error) {
 		if id == cpus.Housekeeper(cfg.Roles) {
 			m.home = len(m.cpus)
 		}
-		m.cpus = append(m.cpus, &cpu{id: id, on: allowed[len(m.cpus)], role: role})
+		m.cpus = append(m.cpus, &cpu{id: id, on: allowed[len(m.cpus)], role: role, back: make(chan struct{}, 1)})
 	}
 	m.live, err = live.Open(live.Config{
 		Code: cfg.Code, Initial: cfg.Initial, Threads: len(m.cpus), Seed: cfg.Seed, Pads: cfg.Broken,
 		Unforgiving: unforgiving(cfg.Code.Path), Borderless: cfg.Borderless,
+		Blocks: cfg.blocks, Text: cfg.text,
 	})
 	if err != nil {
 		return nil, fmt.Errorf("%w: %w", ErrNone, err)
@@ -109,13 +129,14 @@ func (m *Machine) run(c *cpu, sites *live.List, ready func()) {
 	}
 	defer unpin()
 	for !m.end.Load() {
-		c.seat.Lock()
+		for c.leased.Load() {
+			<-c.back
+		}
 		if c.role == cpus.Isolated {
 			live.Spin(stretch)
 		} else {
 			c.Stretch(stretch, sites)
 		}
-		c.seat.Unlock()
 	}
 }
 
@@ -152,21 +173,28 @@ func (m *Machine) Update(ctx context.Context, u *poke.Update) (out Outcome, err 
 		return out, err
 	}
 	m.live.Recycle()
-	before := m.read()
-	g := m.live.Ground(m.cfg.Slots, m.cfg.Filling)
+	home := m.cpus[m.home]
+	home.lease()
+	before, err := m.read(true)
+	if err != nil {
+		home.release()
+		return out, err
+	}
+	g := m.live.Ground(m.cfg.Slots, m.cfg.Filling, m.home)
 	g.Aim = true
-	m.cpus[m.home].seat.Lock()
 	start := time.Now()
 	err = m.driver.Run(ctx, g, u)
 	out.Elapsed = time.Since(start)
-	m.cpus[m.home].seat.Unlock()
+	home.release()
 	if err == nil {
 		err = m.goOn(ctx, aftermath)
 	}
 	m.live.Forget()
-	after := m.read()
-	m.fill(&out, g, before, after)
-	return out, err
+	after, failed := m.read(false)
+	if failed == nil {
+		m.fill(&out, g, before, after)
+	}
+	return out, errors.Join(err, failed)
 }
 
 // goOn lets every busy CPU make so many calls more.
@@ -185,15 +213,18 @@ func (m *Machine) goOn(ctx context.Context, calls uint64) error {
 	return nil
 }
 
-// read is what each CPU has done, read while it stands between two calls.
-func (m *Machine) read() []live.Counts {
-	list := make([]live.Counts, len(m.cpus))
-	for i, c := range m.cpus {
-		c.seat.Lock()
-		list[i] = c.Counts()
-		c.seat.Unlock()
-	}
-	return list
+// read is what each CPU has done, read while it stands between two calls; fresh: what was
+// found is forgotten.
+func (m *Machine) read(fresh bool) (list []live.Counts, err error) {
+	err = m.live.Standing(func() {
+		for _, c := range m.cpus {
+			list = append(list, c.Counts())
+			if fresh {
+				c.ForgetFound()
+			}
+		}
+	})
+	return list, err
 }
 
 // fill writes down what an update did.

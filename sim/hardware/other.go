@@ -13,6 +13,15 @@ import (
 	"github.com/textpoke/textpoke/poke"
 )
 
+// Child is what only Linux on x86-64 can have.
+type Child struct{ Machine }
+
+// NewChild says that there is none.
+func NewChild(Config) (*Child, error) {
+	_, err := Allowed()
+	return nil, err
+}
+
 // Machine is what only Linux on x86-64 can have.
 type Machine struct{}
 

@@ -1,0 +1,308 @@
+// SPDX-License-Identifier: Apache-2.0
+
+//go:build linux && amd64
+
+package hardware
+
+import (
+	"bytes"
+	"context"
+	"encoding/gob"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"os/exec"
+	"os/signal"
+	"strconv"
+	"strings"
+
+	"golang.org/x/sys/unix"
+
+	"github.com/textpoke/textpoke/cpus"
+	"github.com/textpoke/textpoke/cpus/isa"
+	"github.com/textpoke/textpoke/poke"
+	"github.com/textpoke/textpoke/poke/live"
+	"github.com/textpoke/textpoke/records"
+)
+
+// Child is a Machine in a process of its own, for plans that may do anything at all. Its
+// text and what its threads note are files of this process, which are read when it is dead.
+type Child struct {
+	cfg          Config
+	cmd          *exec.Cmd
+	in           io.Closer
+	send         *gob.Encoder
+	receive      *gob.Decoder
+	blocks, text *os.File
+	stderr       bytes.Buffer
+	last         map[int32]isa.Text // of the sites of the last update
+	dead         bool
+}
+
+// childOf names, in a child's environment, the process that it is the child of.
+const childOf = "TEXTPOKE_HARDWARE_CHILD_OF"
+
+// What a child is sent: first what to be, then what to do.
+type (
+	hello struct {
+		Sites      []records.Addr
+		Entry      records.Addr
+		Len        int
+		Layout     isa.Layout
+		Path       string
+		Initial    []isa.Text
+		Roles      []cpus.Role
+		Slots      int
+		Filling    poke.Filling
+		Seed       uint64
+		Borderless bool
+	}
+	request struct {
+		Cancel bool // what is under way
+		Update *poke.Update
+	}
+	reply struct {
+		Outcome Outcome
+		Err     string
+		Failed  *poke.Error // without its errors, which are in Err
+		Text    []isa.Text  // of each patch's site, when all is over
+		Begun   bool        // the machine is there
+	}
+)
+
+// NewChild starts a process, of this program, that has the machine. Close must follow.
+func NewChild(cfg Config) (c *Child, err error) {
+	allowed, err := Allowed()
+	if err != nil {
+		return nil, err
+	}
+	if err := Fits(cfg.Roles, allowed); err != nil {
+		return nil, err
+	}
+	c = &Child{cfg: cfg, last: map[int32]isa.Text{}}
+	defer func() {
+		if err != nil {
+			_ = c.Close()
+		}
+	}()
+	if c.blocks, err = live.File("blocks"); err != nil {
+		return nil, err
+	}
+	if c.text, err = live.File("text"); err != nil {
+		return nil, err
+	}
+	cmd := exec.Command("/proc/self/exe")
+	cmd.Env = append(os.Environ(), childOf+"="+strconv.Itoa(os.Getpid()))
+	cmd.ExtraFiles = []*os.File{c.blocks, c.text}
+	cmd.Stderr = &c.stderr
+	in, err := cmd.StdinPipe()
+	if err != nil {
+		return nil, err
+	}
+	out, err := cmd.StdoutPipe()
+	if err != nil {
+		return nil, err
+	}
+	if err := cmd.Start(); err != nil {
+		return nil, fmt.Errorf("start a process for plans that may break: %w", err)
+	}
+	c.cmd, c.in, c.send, c.receive = cmd, in, gob.NewEncoder(in), gob.NewDecoder(out)
+	code := cfg.Code
+	h := hello{code.Sites, code.Entry, code.Len, code.Layout, code.Path.String(), nil, cfg.Roles, cfg.Slots, cfg.Filling,
+		cfg.Seed, cfg.Borderless}
+	for i := range code.Sites {
+		h.Initial = append(h.Initial, cfg.Initial(i))
+	}
+	if err := c.send.Encode(h); err != nil {
+		return nil, c.died(err)
+	}
+	var r reply
+	if err := c.receive.Decode(&r); err != nil {
+		return nil, c.died(err)
+	}
+	if !r.Begun {
+		return nil, fmt.Errorf("%w: %s", ErrNone, r.Err)
+	}
+	return c, nil
+}
+
+// Fault has nothing to fail: stores of a child are its own.
+func (c *Child) Fault(func(poke.Step, int32) error) {}
+
+// died is what a process says that is dead.
+func (c *Child) died(err error) error {
+	c.dead = true
+	_ = c.in.Close()
+	if waited := c.cmd.Wait(); waited != nil {
+		err = waited
+	}
+	line, _, _ := strings.Cut(c.stderr.String(), "\n")
+	if line != "" {
+		return fmt.Errorf("the process ended with %w: %s", err, line)
+	}
+	return fmt.Errorf("the process ended with %w", err)
+}
+
+// Close ends the process.
+func (c *Child) Close() error {
+	if c.cmd != nil && !c.dead {
+		c.dead = true
+		_ = c.in.Close() // which it waits for
+		_ = c.cmd.Wait()
+	}
+	for _, f := range []*os.File{c.blocks, c.text} {
+		if f != nil {
+			_ = f.Close()
+		}
+	}
+	c.blocks, c.text = nil, nil
+	return nil
+}
+
+// Peek is what the last update left at one of its sites.
+func (c *Child) Peek(site int) isa.Text { return c.last[int32(site)] }
+
+// ErrDead refuses updates after one that the process has not survived.
+var ErrDead = errors.New("the machine's process has died of an earlier update")
+
+// Update is as a Machine's. That the process dies of it is a finding.
+func (c *Child) Update(ctx context.Context, u *poke.Update) (Outcome, error) {
+	if c.dead {
+		return Outcome{}, ErrDead
+	}
+	sent := *u
+	sent.Shape.Entry = nil // no function goes through a pipe; who takes it back asks for none
+	if err := c.send.Encode(request{Update: &sent}); err != nil {
+		return c.autopsy(u, c.died(err)), nil
+	}
+	stop := context.AfterFunc(ctx, func() { _ = c.send.Encode(request{Cancel: true}) })
+	var r reply
+	err := c.receive.Decode(&r)
+	stop()
+	if err != nil {
+		return c.autopsy(u, c.died(err)), nil
+	}
+	for i, p := range u.Patches {
+		c.last[p.Site] = r.Text[i]
+	}
+	switch {
+	case r.Err == "":
+		return r.Outcome, nil
+	case ctx.Err() != nil:
+		return r.Outcome, context.Cause(ctx)
+	case r.Failed != nil:
+		r.Failed.Err = errors.New(r.Err)
+		return r.Outcome, r.Failed
+	}
+	return r.Outcome, errors.New(r.Err)
+}
+
+// autopsy tells what threads were at when the process died.
+func (c *Child) autopsy(u *poke.Update, died error) Outcome {
+	n := len(c.cfg.Roles)
+	out := Outcome{Died: true, Counts: cpus.NewCounts(n), Tallies: make([]cpus.Tally, n)}
+	for _, d := range live.Autopsy(c.blocks, c.text, c.cfg.Code) {
+		out.Findings = append(out.Findings, cpus.Violation{
+			Property: cpus.TornFetch, CPU: online(c.cfg.Roles, d.Thread), Site: d.Site, Addr: c.cfg.Code.Sites[d.Site],
+			Bytes: isa.TextOf(d.Bytes[:c.cfg.Code.Len]...).Format(c.cfg.Code.Len),
+			Why:   fmt.Sprintf("%v, while this CPU executed the site: %s by then", died, disassembled(d.Bytes)),
+		})
+	}
+	if len(out.Findings) == 0 {
+		out.Findings = []cpus.Violation{{Property: cpus.TornFetch, CPU: -1, Site: -1, Why: died.Error()}}
+	}
+	out.Total = uint64(len(out.Findings))
+	return out
+}
+
+// online is the CPU that the n-th thread is on.
+func online(roles []cpus.Role, n int) int {
+	for cpu, r := range roles {
+		if r == cpus.Offline {
+			continue
+		}
+		if n--; n < 0 {
+			return cpu
+		}
+	}
+	return -1
+}
+
+// init makes a child of a process that NewChild has started: whatever program it is, it
+// gets no further.
+func init() {
+	if os.Getenv(childOf) != strconv.Itoa(os.Getppid()) {
+		return
+	}
+	serve(os.Stdin, os.Stdout)
+	os.Exit(0)
+}
+
+// serve is a child's life.
+func serve(in io.Reader, out io.Writer) {
+	signal.Ignore(unix.SIGINT, unix.SIGTERM) // the parent says when to end
+	receive, send := gob.NewDecoder(in), gob.NewEncoder(out)
+	var h hello
+	if receive.Decode(&h) != nil {
+		return
+	}
+	m, err := h.machine()
+	if err != nil {
+		_ = send.Encode(reply{Err: err.Error()})
+		return
+	}
+	if send.Encode(reply{Begun: true}) != nil {
+		return
+	}
+	requests := make(chan *poke.Update)
+	ctx, cancel := context.WithCancel(context.Background())
+	go func() {
+		defer close(requests)
+		defer cancel()
+		for {
+			var r request
+			if receive.Decode(&r) != nil {
+				return
+			}
+			if r.Cancel {
+				cancel()
+			} else {
+				requests <- r.Update
+			}
+		}
+	}()
+	for u := range requests {
+		var r reply
+		r.Outcome, err = m.Update(ctx, u)
+		if err != nil {
+			r.Err = err.Error()
+			var failed *poke.Error
+			if errors.As(err, &failed) {
+				r.Err = fmt.Sprint(failed.Err)
+				r.Failed = &poke.Error{State: failed.State, Begun: failed.Begun, Step: failed.Step, Patch: failed.Patch}
+			}
+		}
+		for i := range u.Patches {
+			r.Text = append(r.Text, m.Peek(int(u.Patches[i].Site)))
+		}
+		if send.Encode(r) != nil {
+			return
+		}
+	}
+}
+
+// machine is what a child is asked to be.
+func (h *hello) machine() (*Machine, error) {
+	path, err := cpus.ParsePath(h.Path)
+	if err != nil {
+		return nil, err
+	}
+	code := &cpus.Code{Arch: live.Arch, Traits: live.Arch.Traits(), Layout: h.Layout, Sites: h.Sites, Entry: h.Entry,
+		Len: h.Len, Path: path}
+	return New(Config{
+		Code: code, Initial: func(site int) isa.Text { return h.Initial[site] }, Roles: h.Roles, Slots: h.Slots,
+		Filling: h.Filling, Seed: h.Seed, Broken: true, Borderless: h.Borderless,
+		blocks: os.NewFile(3, "blocks"), text: os.NewFile(4, "text"),
+	})
+}
