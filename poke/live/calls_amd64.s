@@ -128,3 +128,20 @@ round:
 	DECQ CX
 	JGT  round
 	RET
+
+// func callOnce(b *block, at uintptr) (called uint64)
+//
+// Calls one site, and tells what BL says when it comes back. Nobody reads the calls that
+// reached nobody: they are those begun that reached no tracer.
+TEXT ·callOnce(SB), NOSPLIT, $32-24
+	MOVQ b+0(FP), R13
+	MOVQ at+8(FP), R9
+	MOVQ SP, block_sp(R13)
+	MOVQ $1, block_in(R13)
+	INCQ block_begun(R13)
+	XORL BX, BX
+	CALL R9
+	MOVQ $0, block_in(R13)
+	MOVBQZX BX, AX
+	MOVQ AX, called+16(FP)
+	RET

@@ -11,11 +11,13 @@
 //     block (block.go) is all that the trap handler knows of it.
 //   - The handler (handler_amd64.s) looks breakpoints up in what Ground (ground.go),
 //     a poke.Ground, has published.
+//   - Switches (switches.go) are call sites of one's own that other goroutines call: all
+//     that a program needs to be instrumented while it runs.
 //   - A round (round.go) is membarrier, and the wait until every thread has passed a
 //     border between two calls: a signal is delivered with interrupts on, so that
 //     membarrier alone may end between a trap and its handler, where a kernel's round
 //     cannot.
 //
-// All of it is for Linux on x86-64; elsewhere Open says that there is none. One
+// All of it is for Linux on x86-64; elsewhere Define says that there is none. One
 // machine can be open in a process at a time: the handler serves one text.
 package live

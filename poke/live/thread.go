@@ -18,6 +18,9 @@ func stretch(b *block, calls int64, list *uint64)
 func spin(rounds int64)
 
 //go:noescape
+func callOnce(b *block, at uintptr) (called uint64)
+
+//go:noescape
 func callSite(b *block, at uintptr, calls int64)
 
 // Thread is what calls sites: one goroutine at a time may, which is then locked to its

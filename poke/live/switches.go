@@ -1,0 +1,197 @@
+// SPDX-License-Identifier: Apache-2.0
+
+//go:build linux && amd64
+
+package live
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"sync"
+
+	"github.com/textpoke/textpoke/cpus"
+	"github.com/textpoke/textpoke/cpus/isa"
+	"github.com/textpoke/textpoke/poke"
+	"github.com/textpoke/textpoke/records"
+)
+
+// Where the sites of Switches lie: each in an aligned sixteen bytes, so that none crosses a
+// cache line, and what enabled ones call a page below them.
+const (
+	switchesAt    records.Addr = 0xffffffff81001000
+	switchesApart              = 16
+	switchesEntry              = switchesAt - 0x1000
+)
+
+// Switches are call sites of this process that are switched on and off while threads call
+// them: a call of one that is off costs a nop. Methods are for any goroutine.
+//
+// Sites are changed by the protocol breakpoint of package poke, all of an update in one
+// batch. What it rests on is proved for CPUs that mix the bytes of old and new text as
+// they like, any number of them, of sites and of updates:
+//
+//	textpoke prove --arch x86_64 --protocol breakpoint --fetch weak
+//
+// and on three things that no proof covers: that membarrier's sync-core command makes
+// every thread of this process execute a serializing instruction (membarrier(2), Linux
+// 4.16), that a store of one byte is seen whole, and that a CPU which executes the first
+// byte of a breakpoint does not look at what lies behind it.
+//
+// It is no way to change code that a compiler has made, or that of another process: only
+// sites that Define lays out are ever written. It is no boundary of security. Whoever
+// blocks or replaces SIGTRAP's handler while it is there (a debugger, a library for
+// crashes) takes the breakpoints' handler away.
+type Switches struct {
+	machine *Machine
+	ground  *Ground
+	driver  poke.Driver
+	proto   *poke.Protocol
+	off, on []isa.Text // by site
+
+	mu      sync.Mutex // held by who changes something below
+	enabled []bool
+	free    []*Thread
+}
+
+// Define lays so many sites out, all off, for up to so many threads at a time. Close must
+// follow. Errors are of this system, or ErrOpen: there is one machine in a process.
+func Define(sites, threads int) (*Switches, error) {
+	if sites < 1 || threads < 1 {
+		return nil, fmt.Errorf("%d sites and %d threads: want one or more of each", sites, threads)
+	}
+	code := &cpus.Code{Arch: Arch, Traits: Arch.Traits(), Entry: switchesEntry}
+	s := &Switches{proto: poke.Named("breakpoint", code.Traits), enabled: make([]bool, sites)}
+	for i := range sites {
+		at, err := Arch.Site(switchesAt+records.Addr(i*switchesApart), isa.Pair)
+		if err != nil {
+			return nil, fmt.Errorf("site %d: %w", i, err)
+		}
+		call, _, err := Arch.Enabled(at, isa.Destination{Target: code.Entry, Entry: code.Entry})
+		if err != nil {
+			return nil, fmt.Errorf("site %d: %w", i, err)
+		}
+		code.Sites, code.Len = append(code.Sites, at.Addr), int(at.Len)
+		s.off, s.on = append(s.off, Arch.Disabled(at)), append(s.on, call)
+	}
+	code.Complete()
+	m, err := Open(Config{Code: code, Initial: func(i int) isa.Text { return s.off[i] }, Threads: threads})
+	if err != nil {
+		return nil, err
+	}
+	s.machine, s.driver = m, poke.Driver{Code: code}
+	s.ground = m.Ground(0, poke.Sorted, -1)
+	s.free = slices.Clone(m.Threads())
+	return s, nil
+}
+
+// Close takes everything away. No thread may call a site any more.
+func (s *Switches) Close() error { return s.machine.Close() }
+
+// Register makes the calling goroutine one that may call sites: what it gets is for one
+// goroutine at a time.
+func (s *Switches) Register() (*Caller, error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	n := len(s.free)
+	if n == 0 {
+		return nil, fmt.Errorf("%d threads are registered, and there is no room for another", len(s.machine.threads))
+	}
+	t := s.free[n-1]
+	s.free = s.free[:n-1]
+	return &Caller{t, s}, nil
+}
+
+// Caller is a goroutine that calls sites.
+type Caller struct {
+	t *Thread
+	s *Switches
+}
+
+// Unregister ends that.
+func (c *Caller) Unregister() {
+	c.s.mu.Lock()
+	defer c.s.mu.Unlock()
+	c.s.free = append(c.s.free, c.t)
+}
+
+// Call calls a site, and tells whether it is on. When Enable has returned it is, for every
+// call that begins, until Disable is called, and the other way round. It panics, as an
+// index does, where there is no such site.
+func (c *Caller) Call(site int) bool {
+	text := c.t.m.text
+	return callOnce(c.t.b, text.rx.at+uintptr(text.offsets[site])) == calledTracer
+}
+
+// Enable switches sites on, all or none, and Disable off: when they return, every call that
+// begins does what was asked for. Sites that are so already are left alone. An error is
+// that of a number that no site has, of ctx, or a *poke.Error, and leaves every site as it
+// was, unless that says otherwise (poke.Stuck).
+func (s *Switches) Enable(ctx context.Context, sites ...int) error { return s.change(ctx, true, sites) }
+
+// Disable is the other way round.
+func (s *Switches) Disable(ctx context.Context, sites ...int) error {
+	return s.change(ctx, false, sites)
+}
+
+func (s *Switches) change(ctx context.Context, on bool, sites []int) error {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	var patches []poke.Patch
+	for _, i := range sites {
+		if i < 0 || i >= len(s.enabled) {
+			return fmt.Errorf("site %d: there are %d", i, len(s.enabled))
+		}
+		if s.enabled[i] != on {
+			patches = append(patches, s.patch(i, on))
+		}
+	}
+	slices.SortFunc(patches, func(a, b poke.Patch) int { return int(a.Site - b.Site) })
+	patches = slices.CompactFunc(patches, func(a, b poke.Patch) bool { return a.Site == b.Site })
+	if len(patches) == 0 {
+		return nil
+	}
+	code := s.driver.Code
+	u := &poke.Update{Patches: patches, Shape: poke.Shape{Traits: code.Traits, Len: code.Len, Patches: len(patches)}}
+	u.Settles = s.proto.Settles(u.Shape)
+	whole := func(yield func(poke.Range) bool) { yield(poke.Range{To: len(patches)}) }
+	if err := s.proto.Compile(u.Shape, whole, func(st poke.Step) { u.Plan = append(u.Plan, st) }); err != nil {
+		return err
+	}
+	if err := s.driver.Run(ctx, s.ground, u); err != nil {
+		return err
+	}
+	// Its last step has waited until no handler looks at what it had published.
+	s.machine.Recycle()
+	s.ground.Times = s.ground.Times[:0]
+	for i := range patches {
+		s.enabled[patches[i].Site] = on
+	}
+	return nil
+}
+
+// patch is the change of a site.
+func (s *Switches) patch(site int, on bool) poke.Patch {
+	p := poke.Patch{Site: int32(site), Addr: s.driver.Code.Sites[site], Old: s.off[site], New: s.on[site]}
+	if !on {
+		p.Old, p.New = p.New, p.Old
+	}
+	return p
+}
+
+// Check looks whether the bytes of every site are what they must be.
+func (s *Switches) Check() error {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	for i, on := range s.enabled {
+		want := s.off[i]
+		if on {
+			want = s.on[i]
+		}
+		if got := s.machine.Peek(i); got != want {
+			n := s.driver.Code.Len
+			return &poke.MismatchError{Addr: s.driver.Code.Sites[i], Want: want.Format(n), Got: got.Format(n)}
+		}
+	}
+	return nil
+}

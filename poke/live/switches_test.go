@@ -1,0 +1,188 @@
+// SPDX-License-Identifier: Apache-2.0
+
+//go:build linux && amd64
+
+package live
+
+import (
+	"context"
+	"errors"
+	"runtime"
+	"sync"
+	"sync/atomic"
+	"testing"
+
+	"github.com/textpoke/textpoke/poke"
+)
+
+func define(t testing.TB, sites, threads int) *Switches {
+	t.Helper()
+	s, err := Define(sites, threads)
+	if err != nil {
+		t.Skip(err)
+	}
+	t.Cleanup(func() {
+		if err := s.Close(); err != nil {
+			t.Error(err)
+		}
+	})
+	return s
+}
+
+// FuzzSwitches switches what it is told while threads call everything: each byte is a site
+// and a direction. After every update every site holds what it must, and every call that
+// lies between two changes of its site does what the last one said.
+func FuzzSwitches(f *testing.F) {
+	f.Add([]byte{0, 1, 2, 0x80, 0xff, 3, 0x83, 7, 7, 0x87, 0x82, 0xc1})
+	f.Fuzz(func(t *testing.T, ops []byte) {
+		const sites = 8
+		s := define(t, sites, 2)
+		var told [sites]atomic.Uint64 // twice how often it was changed, and 1 for on; odd multiples while it is
+		var end atomic.Bool
+		var wait sync.WaitGroup
+		for range 2 {
+			c, err := s.Register()
+			if err != nil {
+				t.Fatal(err)
+			}
+			wait.Go(func() {
+				defer c.Unregister()
+				for i := 0; !end.Load(); i++ {
+					site := i % sites
+					before := told[site].Load()
+					on := c.Call(site)
+					if told[site].Load() == before && before&2 == 0 && on != (before&1 != 0) {
+						t.Errorf("site %d is on: %v, the last update said %v", site, on, !on)
+						return
+					}
+					if i%1000 == 0 {
+						runtime.Gosched()
+					}
+				}
+			})
+		}
+		ctx, cancelled := t.Context(), canceled()
+		for _, op := range ops[:min(len(ops), 40)] {
+			site, on := int(op&7), op&0x80 == 0
+			change, with := s.Enable, ctx
+			if !on {
+				change = s.Disable
+			}
+			if op&0x40 != 0 { // which must change nothing
+				with = cancelled
+			}
+			was := told[site].Load()
+			told[site].Store(was + 2) // it changes
+			err := change(with, site, (site+int(op>>3&7))%sites&^7|site)
+			now := was &^ 1
+			if on && err == nil || err != nil && was&1 != 0 {
+				now |= 1
+			}
+			told[site].Store(now + 4)
+			var failed *poke.Error
+			if err != nil && (!errors.As(err, &failed) || failed.State != poke.AllOld || with == ctx) {
+				t.Fatal(err)
+			}
+			if err := s.Check(); err != nil {
+				t.Fatal(err)
+			}
+		}
+		end.Store(true)
+		wait.Wait()
+	})
+}
+
+func canceled() context.Context {
+	ctx, cancel := context.WithCancel(context.Background())
+	cancel()
+	return ctx
+}
+
+// TestSwitchesRefuse: what there is not is named, and nothing changes.
+func TestSwitchesRefuse(t *testing.T) {
+	s := define(t, 3, 1)
+	for _, site := range []int{-1, 3} {
+		if err := s.Enable(t.Context(), 0, site); err == nil {
+			t.Errorf("site %d was enabled", site)
+		}
+	}
+	c, err := s.Register()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := s.Register(); err == nil {
+		t.Error("a second thread was registered")
+	}
+	if c.Call(0) {
+		t.Error("site 0 is on")
+	}
+	if err := s.Enable(t.Context(), 0, 0, 2); err != nil || !c.Call(0) || c.Call(1) || !c.Call(2) {
+		t.Error("not what was asked for: ", err)
+	}
+	if n := testing.AllocsPerRun(100, func() { c.Call(0); c.Call(1) }); n != 0 {
+		t.Errorf("%v allocations a call", n)
+	}
+	c.Unregister()
+	if _, err := s.Register(); err != nil {
+		t.Error(err)
+	}
+	if err := s.Check(); err != nil {
+		t.Error(err)
+	}
+}
+
+// BenchmarkSwitches flips one site of a hundred that two threads call all the time.
+func BenchmarkSwitches(b *testing.B) {
+	s := define(b, 100, 2)
+	defer runtime.GOMAXPROCS(runtime.GOMAXPROCS(4))
+	var end atomic.Bool
+	var wait sync.WaitGroup
+	for range 2 {
+		c, err := s.Register()
+		if err != nil {
+			b.Fatal(err)
+		}
+		wait.Go(func() {
+			for !end.Load() {
+				for i := range 100 {
+					c.Call(i)
+				}
+			}
+		})
+	}
+	on := true
+	for b.Loop() {
+		change := s.Enable
+		if !on {
+			change = s.Disable
+		}
+		if err := change(b.Context(), 7); err != nil {
+			b.Fatal(err)
+		}
+		on = !on
+	}
+	b.StopTimer()
+	end.Store(true)
+	wait.Wait()
+}
+
+// BenchmarkCall is a call of a site that is off.
+func BenchmarkCall(b *testing.B) {
+	s := define(b, 1, 1)
+	c, err := s.Register()
+	if err != nil {
+		b.Fatal(err)
+	}
+	b.Run("one", func(b *testing.B) {
+		for b.Loop() {
+			c.Call(0)
+		}
+	})
+	b.Run("loop", func(b *testing.B) { // nothing but the call, as the hardware engine measures it
+		const calls = 1000
+		for b.Loop() {
+			c.t.Call(0, calls)
+		}
+		b.ReportMetric(float64(b.Elapsed().Nanoseconds())/float64(b.N)/calls, "ns/call")
+	})
+}
