@@ -3,6 +3,7 @@
 package records
 
 import (
+	"context"
 	"fmt"
 	"iter"
 	"strconv"
@@ -107,6 +108,13 @@ func parseTerm(expr string) (t term, reason string) {
 // Match returns the chosen records' indices in the table, ascending; all of them
 // for an empty filter, none (an empty slice) if nothing matches.
 func (f Filter) Match(t *Table) []int {
+	match, _ := f.MatchContext(context.Background(), t) // which does not end
+	return match
+}
+
+// MatchContext is Match, unless ctx ends first: it is looked at before each of the
+// filter's expressions.
+func (f Filter) MatchContext(ctx context.Context, t *Table) ([]int, error) {
 	n := t.Len()
 	chosen := make([]bool, n)
 	if f.Empty() || f.terms[0].remove {
@@ -115,6 +123,9 @@ func (f Filter) Match(t *Table) []int {
 		}
 	}
 	for _, term := range f.terms {
+		if ctx.Err() != nil {
+			return nil, context.Cause(ctx)
+		}
 		for i := range term.all(t) {
 			chosen[i] = !term.remove
 		}
@@ -131,8 +142,11 @@ func (f Filter) Match(t *Table) []int {
 			match = append(match, i)
 		}
 	}
-	return match
+	return match, nil
 }
+
+// Len is how many expressions the filter has: what Match costs grows with it.
+func (f Filter) Len() int { return len(f.terms) }
 
 // Unmatched lists the expressions that match no record of a table, added or
 // removed: the kernel refuses to write such a one (EINVAL).

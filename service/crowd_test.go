@@ -66,7 +66,7 @@ func TestCrowd(t *testing.T) {
 			users[rec]++
 		}
 	}
-	all, err := s.Records(RecordQuery{After: -1, Limit: 1000})
+	all, err := s.Records(t.Context(), RecordQuery{After: -1, Limit: 1000})
 	if err != nil {
 		t.Fatal(err)
 	}

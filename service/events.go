@@ -4,6 +4,7 @@ package service
 
 import (
 	"sync"
+	"time"
 
 	"github.com/textpoke/textpoke/cpus"
 )
@@ -25,7 +26,7 @@ const (
 // Event is something that has happened. Times are nanoseconds since the machine was
 // built.
 type Event struct {
-	ID      int64 // ascending by one
+	ID      int64 // ascending by one, from the microseconds since 1970 at which the server was started on
 	Kind    EventKind
 	FromNS  int64
 	UntilNS int64
@@ -63,6 +64,7 @@ func (b *budget) spend(at int64) bool {
 type ring struct {
 	mu      sync.Mutex
 	events  []Event // of ID i at i%kept
+	first   int64   // of this start
 	next    int64
 	readers map[chan Event]bool
 	closed  bool
@@ -71,8 +73,13 @@ type ring struct {
 	skipped                    uint64
 }
 
-func newRing() *ring {
-	return &ring{events: make([]Event, kept), next: 1, readers: map[chan Event]bool{}}
+// newRing is nobody's, of a server that was started at a time. Its events' IDs begin
+// there: they ascend from one start to the next, as fewer than a million events are
+// told a second, and who has heard some of an earlier start is known by what it heard.
+// They stay below 2^53, which JSON's readers count to.
+func newRing(started time.Time) *ring {
+	first := started.UnixMicro()
+	return &ring{events: make([]Event, kept), first: first, next: first, readers: map[chan Event]bool{}}
 }
 
 // add tells an event. Readers that are too slow are dropped, not waited for.
@@ -115,8 +122,8 @@ func (r *ring) leaveOut(e *Event) bool {
 	return !told
 }
 
-// Events is what has happened after the event of that ID, what happens from now on,
-// and a way to end it. gap tells that some of it is not known any more. live is
+// Events is what has happened after the event of that ID (0: all that is known), what
+// happens from now on, and a way to end it. gap tells that some of it is not known any more. live is
 // closed for a reader who is too slow, and by Close.
 func (s *Service) Events(after int64) (past []Event, live <-chan Event, cancel func(), gap bool) {
 	return s.events.read(after)
@@ -125,8 +132,11 @@ func (s *Service) Events(after int64) (past []Event, live <-chan Event, cancel f
 func (r *ring) read(after int64) (past []Event, live <-chan Event, cancel func(), gap bool) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	first := max(1, r.next-kept)
-	gap = after+1 < first || after >= r.next // of an earlier start
+	if after == 0 { // everything
+		after = r.first - 1
+	}
+	first := max(r.first, r.next-kept)
+	gap = after+1 < first || after >= r.next // of another start, whatever the clock said then
 	if after >= r.next {
 		after = 0
 	}

@@ -3,17 +3,24 @@
 package service
 
 import (
+	"fmt"
 	"testing"
+	"time"
 
 	"github.com/textpoke/textpoke/service/journal"
 )
+
+// born is when the rings of these tests are started; before is the ID before its first.
+var born = time.UnixMicro(1_000_000)
+
+const before = 999_999
 
 func updateEvent(id int64) Event { return Event{Kind: UpdateChanged, Update: &Update{ID: id}} }
 
 // TestEventsResume: who comes back with the last ID it has seen misses nothing and
 // sees nothing twice, or is told that something is missing.
 func TestEventsResume(t *testing.T) {
-	r := newRing()
+	r := newRing(born)
 	for i := range 10 {
 		r.add(updateEvent(int64(i)))
 	}
@@ -21,7 +28,11 @@ func TestEventsResume(t *testing.T) {
 		after, first int64
 		n            int
 		gap          bool
-	}{{0, 1, 10, false}, {4, 5, 6, false}, {10, 0, 0, false}, {99, 1, 10, true}} {
+	}{
+		{0, before + 1, 10, false}, {before, before + 1, 10, false}, {before + 4, before + 5, 6, false},
+		{before + 10, 0, 0, false}, {before + 99, before + 1, 10, true}, // of the future
+		{4, before + 1, 10, true}, {10, before + 1, 10, true}, // of an earlier start
+	} {
 		past, _, cancel, gap := r.read(tt.after)
 		cancel()
 		if len(past) != tt.n || gap != tt.gap || tt.n > 0 && past[0].ID != tt.first {
@@ -31,11 +42,11 @@ func TestEventsResume(t *testing.T) {
 	for i := range kept {
 		r.add(updateEvent(int64(i)))
 	}
-	past, live, cancel, gap := r.read(9)
-	if !gap || len(past) != kept || past[0].ID != 11 {
+	past, live, cancel, gap := r.read(before + 9)
+	if !gap || len(past) != kept || past[0].ID != before+11 {
 		t.Errorf("gap %t, %d events from %d on, want those that are kept", gap, len(past), past[0].ID)
 	}
-	if past, _, cancel, gap := r.read(10); gap || len(past) != kept {
+	if past, _, cancel, gap := r.read(before + 10); gap || len(past) != kept {
 		t.Errorf("gap %t, %d events: none is missing", gap, len(past))
 		cancel()
 	}
@@ -49,15 +60,38 @@ func TestEventsResume(t *testing.T) {
 	}
 }
 
+// TestEventsOfAnEarlierStart: who comes back to a server that was restarted is told
+// that something is missing, and hears all that there is.
+func TestEventsOfAnEarlierStart(t *testing.T) {
+	w := newWorld(t)
+	s, kill := w.start(t)
+	do(t, s, enable("a", "fn1"))
+	past, _, cancel, _ := s.Events(0)
+	cancel()
+	last := past[len(past)-1].ID
+	kill()
+	s, _ = w.start(t)
+	for i := range 10 { // more events than there were
+		do(t, s, enable("a", fmt.Sprintf("fn%d", 2+i)))
+	}
+	all, _, cancel, _ := s.Events(0)
+	cancel()
+	past, _, cancel, gap := s.Events(last)
+	cancel()
+	if !gap || len(past) < len(all) || past[0].ID <= last {
+		t.Errorf("gap %t, %d events from %d on after %d, want a gap and all %d", gap, len(past), past[0].ID, last, len(all))
+	}
+}
+
 // TestSlowReader is dropped; others go on.
 func TestSlowReader(t *testing.T) {
-	r := newRing()
+	r := newRing(born)
 	_, slow, _, _ := r.read(0)
 	_, fast, _, _ := r.read(0)
 	for i := range backlog + 1 {
 		r.add(updateEvent(int64(i)))
-		if e := <-fast; e.ID != int64(i+1) {
-			t.Fatalf("event %d, want %d", e.ID, i+1)
+		if e := <-fast; e.ID != int64(before+i+1) {
+			t.Fatalf("event %d, want %d", e.ID, before+i+1)
 		}
 	}
 	n := 0
@@ -76,7 +110,7 @@ func TestSlowReader(t *testing.T) {
 // TestEventsAreSampled: no more of the machine's than promised, none of the
 // updates' is left out, and what is left out is counted.
 func TestEventsAreSampled(t *testing.T) {
-	r := newRing()
+	r := newRing(born)
 	const windows, each = 3, 2*sample + 5
 	for w := range windows {
 		for i := range each {

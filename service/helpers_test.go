@@ -110,7 +110,7 @@ func do(t testing.TB, s *Service, r Request) Update {
 // enabled is the indexes of the records that are.
 func enabled(t testing.TB, s *Service) (out []int) {
 	t.Helper()
-	all, err := s.Records(RecordQuery{After: -1, Limit: 1 << 20})
+	all, err := s.Records(t.Context(), RecordQuery{After: -1, Limit: 1 << 20})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -4,6 +4,7 @@ package service
 
 import (
 	"cmp"
+	"context"
 	"crypto/sha256"
 	"encoding/binary"
 	"encoding/hex"
@@ -35,20 +36,48 @@ func newNames(t *records.Table) *names {
 	return n
 }
 
-// choose is the records that a request is about, ascending.
-func (n *names) choose(r *Request, patchable func(int) bool) (which []int, err error) {
-	if len(r.Filter) > 0 {
-		f, err := records.ParseFilter(r.Filter)
-		if err != nil {
-			return nil, &FieldError{"filter", err.Error()}
-		}
-		which = slices.DeleteFunc(f.Match(n.table), func(rec int) bool { return !patchable(rec) })
-		if len(which) == 0 {
-			return nil, &FieldError{"filter", "leaves no record that can be patched"}
-		}
-		return which, nil
+// MaxPatterns is how many expressions a filter has at most: each is held against every
+// record.
+const MaxPatterns = 100
+
+// match is the records that a filter chooses. Few filters are held against the records
+// at the same time, so that the others do not keep the machine from its cores; the rest
+// wait, and who has gone is not worked for.
+func (s *Service) match(ctx context.Context, exprs []string) ([]int, error) {
+	f, err := records.ParseFilter(exprs)
+	if err == nil && f.Len() > MaxPatterns {
+		err = fmt.Errorf("%d patterns, want at most %d", f.Len(), MaxPatterns)
 	}
-	for _, name := range r.Records {
+	if err != nil {
+		return nil, &FieldError{"filter", err.Error()}
+	}
+	select {
+	case s.matching <- struct{}{}:
+		defer func() { <-s.matching }()
+	case <-ctx.Done():
+		return nil, context.Cause(ctx)
+	}
+	return f.MatchContext(ctx, s.cfg.Sim.Table)
+}
+
+// choose is the records that a request is about, ascending.
+func (s *Service) choose(ctx context.Context, r *Request) (which []int, err error) {
+	if len(r.Filter) == 0 {
+		return s.names.named(r.Records, s.live.Patchable)
+	}
+	if which, err = s.match(ctx, r.Filter); err != nil {
+		return nil, err
+	}
+	which = slices.DeleteFunc(which, func(rec int) bool { return !s.live.Patchable(rec) })
+	if len(which) == 0 {
+		return nil, &FieldError{"filter", "leaves no record that can be patched"}
+	}
+	return which, nil
+}
+
+// named is the records of that symbol or address, ascending.
+func (n *names) named(list []string, patchable func(int) bool) (which []int, err error) {
+	for _, name := range list {
 		found := n.find(name)
 		if len(found) == 0 {
 			return nil, &FieldError{"records", fmt.Sprintf("%q: no such symbol or address", clip(name))}

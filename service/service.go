@@ -20,6 +20,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"runtime"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -97,6 +98,8 @@ type Service struct {
 	beside sync.WaitGroup
 	once   sync.Once
 
+	matching chan struct{} // holds one for each filter that is being held against the records
+
 	failed   chan struct{}      // closed by breakDown
 	patience context.Context    // until no more tries to write the journal are worth while
 	giveUp   context.CancelFunc // of that
@@ -133,7 +136,8 @@ func Start(ctx context.Context, cfg Config) (*Service, error) {
 	}
 	s := &Service{
 		cfg: cfg, log: cfg.Log, store: cfg.Store,
-		events: newRing(), names: newNames(cfg.Sim.Table),
+		matching: make(chan struct{}, max(runtime.GOMAXPROCS(0)/2, 1)),
+		events:   newRing(cfg.Now()), names: newNames(cfg.Sim.Table),
 		open: map[int64]*pending{}, clients: map[string]int{}, failed: make(chan struct{}),
 	}
 	s.patience, s.giveUp = context.WithCancel(context.WithoutCancel(ctx))

@@ -83,7 +83,7 @@ func TestChoose(t *testing.T) {
 	if got := enabled(t, s); !slices.Equal(got, want) {
 		t.Errorf("enabled are %v, want %v", got, want)
 	}
-	some, err := s.Records(RecordQuery{Filter: []string{"fn9*"}, After: 90, Limit: 2})
+	some, err := s.Records(t.Context(), RecordQuery{Filter: []string{"fn9*"}, After: 90, Limit: 2})
 	if err != nil || len(some) != 2 || some[0].Index != 91 || !some[0].Enabled || some[0].Users != 1 ||
 		some[0].Symbol != "fn91" {
 		t.Errorf("%+v, %v", some, err)

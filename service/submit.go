@@ -96,7 +96,7 @@ func (s *Service) Submit(ctx context.Context, r Request) (Update, error) {
 	if !r.Deadline.IsZero() && !r.Deadline.After(now) {
 		return Update{}, &FieldError{"deadline", "is over already"}
 	}
-	which, err := s.names.choose(&r, s.live.Patchable)
+	which, err := s.choose(ctx, &r)
 	if err != nil {
 		return Update{}, err
 	}

@@ -115,7 +115,7 @@ const every = 1 << 20
 
 // names lists the records, each by its symbol.
 func (m *machine) names() (out []string, err error) {
-	all, err := m.Records(service.RecordQuery{After: -1, Limit: every})
+	all, err := m.Records(context.Background(), service.RecordQuery{After: -1, Limit: every})
 	for _, r := range all {
 		out = append(out, r.Symbol)
 	}
@@ -124,7 +124,7 @@ func (m *machine) names() (out []string, err error) {
 
 // enabled is the records that are enabled, as one look sees them.
 func (m *machine) enabled() (set uint64, err error) {
-	all, err := m.Records(service.RecordQuery{After: -1, Limit: every})
+	all, err := m.Records(context.Background(), service.RecordQuery{After: -1, Limit: every})
 	for i, r := range all {
 		if r.Enabled {
 			set |= 1 << i

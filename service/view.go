@@ -31,17 +31,17 @@ type Record struct {
 
 // Records lists records with their present state, all as of one moment: what the
 // journal has, so that a restart takes back nothing that is shown here.
-func (s *Service) Records(q RecordQuery) ([]Record, error) {
-	f, err := records.ParseFilter(q.Filter)
+func (s *Service) Records(ctx context.Context, q RecordQuery) ([]Record, error) {
+	which, err := s.match(ctx, q.Filter)
 	if err != nil {
-		return nil, &FieldError{"filter", err.Error()}
+		return nil, err
 	}
 	if q.Limit == 0 {
 		q.Limit = 100
 	}
 	t := s.cfg.Sim.Table
 	var out []Record
-	for _, i := range f.Match(t) {
+	for _, i := range which {
 		if i > q.After && len(out) < q.Limit {
 			out = append(out, Record{Index: i, Addr: t.Addr(i), Symbol: t.Symbol(i), Module: t.Module(i)})
 		}

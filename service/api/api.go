@@ -6,6 +6,7 @@ import (
 	"encoding/json"
 	"errors"
 	"net/http"
+	"net/url"
 	"path"
 	"runtime/debug"
 	"strings"
@@ -46,7 +47,7 @@ func (l Limits) withDefaults() Limits {
 // Bounds of what a request holds; the document says them too.
 const (
 	maxText     = 1000 // bytes of a pattern, a symbol, a parameter
-	maxPatterns = 100  // each is held against every record
+	maxPatterns = service.MaxPatterns
 	maxRecords  = 100_000
 	maxPage     = 1000
 )
@@ -189,11 +190,13 @@ func (h *Handler) mux() http.Handler {
 
 // guard lets those in who may, and words errors.
 func (h *Handler) guard(rt route) http.Handler {
-	origin := http.NewCrossOriginProtection()
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		a := w.(*answer)
 		a.route = rt.path
-		err := h.allowed(rt, r, origin)
+		err := h.allowed(rt, r)
+		if err == nil && !takesBody(rt) && r.ContentLength != 0 {
+			err = problem(http.StatusBadRequest, "", "nothing is read here: want no body")
+		}
 		if err == nil {
 			err = rt.serve(h, w, r)
 		}
@@ -205,18 +208,58 @@ func (h *Handler) guard(rt route) http.Handler {
 			a.err = err
 		}
 		if a.status == 0 { // otherwise the answer has begun, and is cut off
-			p.write(w)
+			refuse(w, r, a, p)
 		}
 	})
 }
 
+// takesBody tells whether a route reads what is sent.
+func takesBody(rt route) bool { return rt.method == http.MethodPost || rt.method == http.MethodPut }
+
+// refuse sends a problem. Where the body has not come yet nobody waits for it: the
+// server would, so that the connection could be used again, and whoever may do nothing
+// could hold all of them with requests that are sent by half.
+func refuse(w http.ResponseWriter, r *http.Request, a *answer, p *Problem) {
+	if r.ContentLength == 0 || a.wholly {
+		p.write(w)
+		return
+	}
+	w.Header().Set("Connection", "close")
+	p.write(w)
+	out := http.NewResponseController(w)
+	_ = out.Flush()                          // who does not read it has gone
+	_ = out.SetReadDeadline(time.Unix(1, 0)) // what has no deadlines waits for nobody
+}
+
+// crossSite refuses what a browser sends on behalf of another site's page: whatever the
+// method, as a picture's address can ask for work too. A link to our page is no such
+// request. Browsers that do not say which site asks (Sec-Fetch-Site,
+// https://www.w3.org/TR/fetch-metadata/) may say the origin.
+func crossSite(rt route, r *http.Request) error {
+	switch from := r.Header.Get("Sec-Fetch-Site"); from {
+	case "same-origin", "none":
+		return nil
+	case "":
+	default:
+		if rt.path == "/" && r.Header.Get("Sec-Fetch-Mode") == "navigate" {
+			return nil
+		}
+		return problem(http.StatusForbidden, "Sec-Fetch-Site", "%.20q: want a request of this server's own page", from)
+	}
+	origin := r.Header.Get("Origin")
+	if u, err := url.Parse(origin); origin != "" && (err != nil || u.Host != r.Host) {
+		return problem(http.StatusForbidden, "Origin", "%.100q: want a request of this server's own page", origin)
+	}
+	return nil
+}
+
 // allowed tells why a request is not to be answered.
-func (h *Handler) allowed(rt route, r *http.Request, origin *http.CrossOriginProtection) error {
+func (h *Handler) allowed(rt route, r *http.Request) error {
 	if h.cfg.Tokens.None() && !local(r.Host) {
 		return problem(http.StatusForbidden, "Host", "%.100q: without tokens, only localhost is answered", r.Host)
 	}
-	if err := origin.Check(r); err != nil {
-		return problem(http.StatusForbidden, "Origin", "%v", err)
+	if err := crossSite(rt, r); err != nil {
+		return err
 	}
 	if err := h.cfg.Tokens.check(r, rt.access); err != nil {
 		return err

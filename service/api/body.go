@@ -3,6 +3,7 @@
 package api
 
 import (
+	"bytes"
 	"encoding/json"
 	"errors"
 	"io"
@@ -13,13 +14,27 @@ import (
 	"unicode/utf8"
 )
 
-// readBody reads a JSON object into v, strictly: unknown fields and anything behind
-// it are wrong. Errors name the field where there is one.
+// readBody reads a JSON object into v, strictly: what is not UTF-8, fields that are
+// unknown, spelled otherwise or said twice, and anything behind it are wrong. Two
+// texts that differ never become the same. Errors name the field where there is one.
 func (h *Handler) readBody(w http.ResponseWriter, r *http.Request, v any) error {
 	if ct, _, err := mime.ParseMediaType(r.Header.Get("Content-Type")); err != nil || ct != "application/json" {
 		return problem(http.StatusUnsupportedMediaType, "Content-Type", "want application/json")
 	}
-	dec := json.NewDecoder(http.MaxBytesReader(w, r.Body, h.cfg.Limits.Body))
+	if coding := r.Header.Get("Content-Encoding"); coding != "" && !strings.EqualFold(coding, "identity") {
+		return problem(http.StatusUnsupportedMediaType, "Content-Encoding", "%.20q: want the body as it is", coding)
+	}
+	body, err := io.ReadAll(http.MaxBytesReader(w, r.Body, h.cfg.Limits.Body))
+	if err != nil {
+		return bodyProblem(err)
+	}
+	if a, ok := w.(*answer); ok {
+		a.wholly = true
+	}
+	if err := exact(body, fieldsOf(v)); err != nil {
+		return err
+	}
+	dec := json.NewDecoder(bytes.NewReader(body))
 	dec.DisallowUnknownFields()
 	if err := dec.Decode(v); err != nil {
 		return bodyProblem(err)

@@ -27,6 +27,7 @@ type answer struct {
 	status int
 	bytes  int64
 	err    error
+	wholly bool // the request's body was read to its end
 }
 
 func newRequestID() string { return rand.Text()[:16] }

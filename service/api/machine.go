@@ -24,7 +24,7 @@ func (h *Handler) records(w http.ResponseWriter, r *http.Request) error {
 		return err
 	}
 	q.Limit = limit + 1
-	found, err := h.running.Load().service.Records(q)
+	found, err := h.running.Load().service.Records(r.Context(), q)
 	if err != nil {
 		return err
 	}
