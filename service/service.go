@@ -50,6 +50,7 @@ type Config struct {
 
 	Queue     int           // updates on their way, 0: 1024
 	PerClient int           // of these one client's, 0: a quarter of Queue
+	Clients   int           // pairs of client and ops that want something, 0: 100,000
 	MaxWait   time.Duration // longest wait in the queue, 0: as long as it takes
 	Gather    time.Duration // how long an update waits for company, 0: not at all
 	Keep      journal.Keep  // what stays in the journal
@@ -71,6 +72,7 @@ type Config struct {
 var (
 	ErrQueueFull       = errors.New("as many updates are on their way as may be")
 	ErrClientQueueFull = errors.New("this client has as many updates on their way as it may")
+	ErrTooManyClients  = errors.New("as many clients want something as may be: first others must disable all of theirs")
 	ErrNotFound        = journal.ErrNotFound
 	ErrTooLate         = errors.New("the update is being carried out, or has ended")
 	ErrKeyReused       = journal.ErrKeyReused
@@ -127,6 +129,9 @@ func Start(ctx context.Context, cfg Config) (*Service, error) {
 	}
 	if cfg.Now == nil {
 		cfg.Now = time.Now
+	}
+	if cfg.Clients == 0 {
+		cfg.Clients = 100_000
 	}
 	if cfg.Retry == nil {
 		cfg.Retry = func() <-chan time.Time { return time.After(time.Second) }

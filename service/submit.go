@@ -100,6 +100,9 @@ func (s *Service) Submit(ctx context.Context, r Request) (Update, error) {
 	if err != nil {
 		return Update{}, err
 	}
+	if err := s.room(ctx, &r); err != nil {
+		return Update{}, err
+	}
 	if err := s.admit(r.Client); err != nil {
 		return Update{}, err
 	}
@@ -130,6 +133,22 @@ func (s *Service) refused(err error) error {
 	s.log.Error("not accepted", zap.Error(err))
 	if s.store.Trouble() != nil && !journal.Passing(err) {
 		s.breakDown(err)
+	}
+	return err
+}
+
+// room refuses one more client where there are as many as may be: what each wants is
+// kept in memory. All that is on its way may be of a new one.
+func (s *Service) room(ctx context.Context, r *Request) error {
+	s.mu.Lock()
+	coming := s.total
+	s.mu.Unlock()
+	if !r.Enable || s.coord.Clients()+coming < s.cfg.Clients {
+		return nil
+	}
+	known, err := s.store.HasWants(ctx, r.Client, r.Ops)
+	if err == nil && !known {
+		err = ErrTooManyClients
 	}
 	return err
 }

@@ -141,7 +141,7 @@ func (v *serving) listen(s *serveFlags, secure *tls.Config) error {
 func (v *serving) start(ctx context.Context, s *serveFlags, config sim.Config) (err error) {
 	began := time.Now()
 	v.service, err = service.Start(ctx, service.Config{
-		Sim: config, Store: v.store, Log: v.log, Queue: s.queue, PerClient: s.perClient,
+		Sim: config, Store: v.store, Log: v.log, Queue: s.queue, PerClient: s.perClient, Clients: s.clients,
 		MaxWait: s.maxWait, Gather: s.gather, Keep: s.keep(), Compact: compactEvery, Look: lookEvery,
 	})
 	if err == nil {

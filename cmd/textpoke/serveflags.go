@@ -33,7 +33,7 @@ type serveFlags struct {
 	arch, protocol, records   string
 	buffer, cpus              string
 	drain, gather, maxWait    time.Duration
-	queue, perClient          int
+	queue, perClient, clients int
 	connections, eventStreams int
 	keepAge                   time.Duration
 	keepUpdates, keepMegabyte int
@@ -63,6 +63,7 @@ func (s *serveFlags) register(cmd *cobra.Command) {
 		"how `long` an update may wait until it expires (default: as long as it takes)")
 	f.IntVar(&s.queue, "queue", 1024, "`number` of updates that may be on their way")
 	f.IntVar(&s.perClient, "per-client", 256, "`number` of them that may be of one client")
+	f.IntVar(&s.clients, "clients", 100_000, "`number` of pairs of client and ops that may want something")
 	f.IntVar(&s.connections, "connections", 4096, "`number` of connections; with more, the longest idle is closed")
 	f.IntVar(&s.eventStreams, "streams", 64, "`number` of streams of events at a time")
 	f.DurationVar(&s.keepAge, "keep-age", 30*24*time.Hour, "how `long` ended updates and results are kept; 0: always")
@@ -83,8 +84,9 @@ func (s *serveFlags) check(cmd *cobra.Command) error {
 	for _, n := range []struct {
 		flag       string
 		value, low int
-	}{{"queue", s.queue, 1}, {"per-client", s.perClient, 1}, {"connections", s.connections, 1}, {"streams", s.eventStreams,
-		1}, {"keep-updates", s.keepUpdates, 0}, {"keep-results", s.keepMegabyte, 0}} {
+	}{{"queue", s.queue, 1}, {"per-client", s.perClient, 1}, {"clients", s.clients, 1},
+		{"connections", s.connections, 1}, {"streams", s.eventStreams,
+			1}, {"keep-updates", s.keepUpdates, 0}, {"keep-results", s.keepMegabyte, 0}} {
 		if n.value < n.low {
 			return fmt.Errorf("--%s %d: want at least %d", n.flag, n.value, n.low)
 		}

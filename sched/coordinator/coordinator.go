@@ -233,3 +233,6 @@ func (c *Coordinator) Stats() Stats {
 
 // Snapshot is who is wanted now, as of one moment: what was committed.
 func (c *Coordinator) Snapshot() *Snapshot { return c.shown.snapshot() }
+
+// Clients is how many clients want something.
+func (c *Coordinator) Clients() int { return c.shown.clientsNow() }

@@ -155,11 +155,7 @@ func (c *Coordinator) try(ctx context.Context, at time.Time, ts []*Ticket) ([]un
 // lacking is what the text lacks of what is wanted, by record. Opposite wishes
 // about one record have met in their number and left nothing to do.
 func (c *Coordinator) lacking(us []undo) (out []Change) {
-	all := c.wants.changed(us)
-	if all == nil {
-		return nil
-	}
-	for rec := range all.all() {
+	for _, rec := range c.wants.changed(us) {
 		if want := c.wants.users[rec] > 0; want != c.shown.live(rec) {
 			out = append(out, Change{rec, want})
 		}

@@ -40,6 +40,7 @@ type shown struct {
 	mu      sync.Mutex
 	users   []int32
 	enabled int
+	clients int
 	last    *Snapshot // nil where something has changed since
 }
 
@@ -49,13 +50,13 @@ func (s *shown) live(record int) bool { return s.users[record] > 0 }
 // follow shows what requests have changed.
 func (s *shown) follow(w *wants, us []undo) {
 	all := w.changed(us)
-	if all == nil {
+	if len(all) == 0 {
 		return
 	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	s.last = nil
-	for rec := range all.all() {
+	s.last, s.clients = nil, len(w.clients)
+	for _, rec := range all {
 		was, is := s.users[rec] > 0, w.users[rec] > 0
 		s.users[rec] = w.users[rec]
 		switch {
@@ -65,6 +66,13 @@ func (s *shown) follow(w *wants, us []undo) {
 			s.enabled--
 		}
 	}
+}
+
+// clientsNow is how many clients want something.
+func (s *shown) clientsNow() int {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.clients
 }
 
 func (s *shown) snapshot() *Snapshot {

@@ -14,29 +14,68 @@ type wants struct {
 	users   []int32         // clients that want the record
 }
 
-// set is a set of records: a bit for each, since clients may want all.
+// set is a set of records: their numbers, ascending, while they are few, and else a bit
+// for each record, since clients may want all. Names that want one record each are not
+// to cost what all records do.
 type set struct {
-	bits []uint64
+	few  []int32
+	bits []uint64 // nil while few has them
 	n    int
 }
 
-func (w *wants) newSet() *set { return &set{bits: make([]uint64, (len(w.users)+63)/64)} }
+// dense is how many numbers take as much memory as a bit for each record.
+func (w *wants) dense() int { return len(w.users) / 32 }
 
-func (s *set) has(rec int) bool { return s != nil && s.bits[rec/64]>>(rec%64)&1 != 0 }
+func (s *set) has(rec int) bool {
+	switch {
+	case s == nil:
+		return false
+	case s.bits != nil:
+		return s.bits[rec/64]>>(rec%64)&1 != 0
+	}
+	_, found := slices.BinarySearch(s.few, int32(rec))
+	return found
+}
 
-// flip changes whether a record is in the set.
-func (s *set) flip(rec int) {
-	s.bits[rec/64] ^= 1 << (rec % 64)
-	if s.has(rec) {
+// flipIn changes whether a record is in a set.
+func (w *wants) flipIn(s *set, rec int) {
+	if s.bits == nil && s.n >= w.dense() {
+		s.bits = make([]uint64, (len(w.users)+63)/64)
+		for _, r := range s.few {
+			s.bits[r/64] |= 1 << (r % 64)
+		}
+		s.few = nil
+	}
+	was := s.has(rec)
+	switch at, _ := slices.BinarySearch(s.few, int32(rec)); {
+	case s.bits != nil:
+		s.bits[rec/64] ^= 1 << (rec % 64)
+	case was:
+		s.few = slices.Delete(s.few, at, at+1)
+	default:
+		s.few = slices.Insert(s.few, at, int32(rec))
+	}
+	if !was {
 		s.n++
-	} else {
-		s.n--
+		return
+	}
+	s.n--
+	if s.bits != nil && s.n < w.dense()/4 { // not at once, or one record would make it go to and fro
+		for r := range s.all() {
+			s.few = append(s.few, int32(r))
+		}
+		s.bits = nil
 	}
 }
 
 // all is the set's records, ascending.
 func (s *set) all() iter.Seq[int] {
 	return func(yield func(int) bool) {
+		for _, rec := range s.few {
+			if !yield(int(rec)) {
+				return
+			}
+		}
 		for i, word := range s.bits {
 			for ; word != 0; word &= word - 1 {
 				if !yield(i*64 + bits.TrailingZeros64(word)) {
@@ -75,10 +114,10 @@ func (w *wants) add(r Request) undo {
 			continue
 		}
 		if u.changed == nil {
-			u.changed = w.newSet()
+			u.changed = &set{}
 		}
 		w.flip(r.Client, rec)
-		u.changed.flip(rec)
+		w.flipIn(u.changed, rec)
 	}
 	return u
 }
@@ -87,10 +126,10 @@ func (w *wants) add(r Request) undo {
 func (w *wants) flip(client string, rec int) {
 	mine := w.clients[client]
 	if mine == nil {
-		mine = w.newSet()
+		mine = &set{}
 		w.clients[client] = mine
 	}
-	mine.flip(rec)
+	w.flipIn(mine, rec)
 	if mine.has(rec) {
 		w.users[rec]++
 		return
@@ -112,18 +151,26 @@ func (w *wants) takeBack(us []undo) {
 	}
 }
 
-// changed is the records that requests have changed for anybody, nil for none.
-func (w *wants) changed(us []undo) (all *set) {
+// changed is the records that requests have changed for anybody, ascending.
+func (w *wants) changed(us []undo) (all []int) {
+	union, total := &set{}, 0
+	for _, u := range us {
+		if u.changed != nil {
+			total += u.changed.n
+		}
+	}
+	if total >= w.dense() { // one by one the first would be moved for each of the others
+		union.bits = make([]uint64, (len(w.users)+63)/64)
+	}
 	for _, u := range us {
 		if u.changed == nil {
 			continue
 		}
-		if all == nil {
-			all = w.newSet()
-		}
-		for i, word := range u.changed.bits {
-			all.bits[i] |= word
+		for rec := range u.changed.all() {
+			if !union.has(rec) {
+				w.flipIn(union, rec)
+			}
 		}
 	}
-	return all
+	return slices.Collect(union.all())
 }

@@ -48,7 +48,7 @@ func problemOf(err error) *Problem {
 		return badField(field.Field, "%s", field.Reason)
 	case errors.As(err, &size):
 		return problem(http.StatusRequestEntityTooLarge, "", "the body has more than %d bytes", size.Limit)
-	case is(service.ErrQueueFull), is(service.ErrClientQueueFull), is(lab.ErrFull), is(errStreams):
+	case is(service.ErrQueueFull), is(service.ErrClientQueueFull), is(service.ErrTooManyClients), is(lab.ErrFull), is(errStreams):
 		return problem(http.StatusTooManyRequests, "", "%v", err)
 	case is(service.ErrNotFound), is(journal.ErrNotFound):
 		return problem(http.StatusNotFound, "", "%v", err)

@@ -121,6 +121,15 @@ func (s *Store) Wants(ctx context.Context) (out []Want, err error) {
 	return out, err
 }
 
+// HasWants tells whether a client wants anything with one ops.
+func (s *Store) HasWants(ctx context.Context, client, ops string) (yes bool, err error) {
+	if err = s.read.QueryRowContext(ctx, "SELECT EXISTS (SELECT 1 FROM wants WHERE client=? AND ops=?)", client,
+		ops).Scan(&yes); err != nil {
+		err = s.failed(err)
+	}
+	return yes, err
+}
+
 // Unanswered is what was accepted and has not ended, in that order.
 func (s *Store) Unanswered(ctx context.Context) (out []Order, err error) {
 	err = s.each(ctx, "SELECT "+columns+", digest, which FROM updates WHERE state=? ORDER BY id", []any{Queued},
