@@ -51,6 +51,7 @@ type runner struct {
 	asleep atomic.Bool
 	seat   chan struct{} // holds a token: whoever takes it may lease the CPU
 	wanted atomic.Bool   // somebody waits for the lease
+	stroll stroll
 	leased chan struct{} // the goroutine hands the CPU over
 	back   chan bool     // and gets it back; false: ends
 }
@@ -139,7 +140,11 @@ func (r *runner) run() {
 				r.tick()
 				r.synced.Store(uint64(r.cpu.Synced))
 			}
-			runtime.Gosched()
+			if g, stop := r.mayStop(); stop {
+				r.stop(g)
+			} else {
+				runtime.Gosched()
+			}
 		}
 	}
 }

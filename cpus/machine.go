@@ -57,6 +57,7 @@ type Machine struct {
 	listener  *Listener
 	built     time.Time
 	rounds    atomic.Uint64 // sent while somebody listens
+	gait      atomic.Int32  // Gait
 }
 
 // NewMachine builds a machine at rest.

@@ -107,6 +107,8 @@ func (s *Service) apply(ctx context.Context, changes []coordinator.Change) error
 		return err
 	}
 	s.cfg.At(BeforeApply)
+	s.rest(true)
+	defer s.rest(false)
 	err := s.live.Apply(ctx, changes)
 	s.cfg.At(AfterApply)
 	var failed *poke.Error

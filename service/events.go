@@ -126,7 +126,12 @@ func (r *ring) leaveOut(e *Event) bool {
 // happens from now on, and a way to end it. gap tells that some of it is not known any more. live is
 // closed for a reader who is too slow, and by Close.
 func (s *Service) Events(after int64) (past []Event, live <-chan Event, cancel func(), gap bool) {
-	return s.events.read(after)
+	past, live, end, gap := s.events.read(after)
+	s.watching()
+	return past, live, func() {
+		end()
+		s.watching()
+	}, gap
 }
 
 func (r *ring) read(after int64) (past []Event, live <-chan Event, cancel func(), gap bool) {
@@ -150,6 +155,13 @@ func (r *ring) read(after int64) (past []Event, live <-chan Event, cancel func()
 	}
 	r.readers[c] = true
 	return past, c, func() { r.drop(c) }, gap
+}
+
+// watched tells whether anybody reads.
+func (r *ring) watched() bool {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return len(r.readers) > 0
 }
 
 func (r *ring) drop(c chan Event) {

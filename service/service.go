@@ -10,8 +10,8 @@
 // accepted and not answered is carried out as if it had come then; that it may have
 // been in the old machine's text already makes no difference to the new one's.
 //
-// The order of locks: a goroutine that holds Service.mu may take ring.mu, and
-// nobody takes them the other way round. Neither is held while the journal is
+// The order of locks: a goroutine that holds Service.mu or Service.gait may take
+// ring.mu, and nobody takes them the other way round. Neither is held while the journal is
 // written, the machine is waited for, or a caller's function runs. The journal's
 // writer takes both, one after the other, holding nothing.
 package service
@@ -27,6 +27,7 @@ import (
 
 	"go.uber.org/zap"
 
+	"github.com/textpoke/textpoke/cpus"
 	"github.com/textpoke/textpoke/poke"
 	"github.com/textpoke/textpoke/sched/coordinator"
 	"github.com/textpoke/textpoke/service/journal"
@@ -106,6 +107,9 @@ type Service struct {
 	patience context.Context    // until no more tries to write the journal are worth while
 	giveUp   context.CancelFunc // of that
 
+	gait     sync.Mutex // orders what the machine is told of its gait
+	patching bool       // an update of the text runs; gait guards it
+
 	merged, batches atomic.Uint64                          // see Stats
 	phase           atomic.Pointer[atomic.Pointer[string]] // of the last batch; see present
 
@@ -167,7 +171,36 @@ func Start(ctx context.Context, cfg Config) (*Service, error) {
 		s.beside.Go(func() { s.every(s.alive, cfg.Look, "journal", s.Look) })
 	}
 	s.ready.Store(true)
+	s.rest(false)
 	return s, nil
+}
+
+// rest lets the machine rest unless its text is being patched: nothing else asks what
+// its CPUs do but those who watch, and they need not see all of it.
+func (s *Service) rest(patching bool) {
+	s.gait.Lock()
+	defer s.gait.Unlock()
+	s.patching = patching
+	s.setGait()
+}
+
+// setGait is called with gait held.
+func (s *Service) setGait() {
+	switch {
+	case s.patching:
+		s.live.SetGait(cpus.Running)
+	case s.events.watched():
+		s.live.SetGait(cpus.Paced)
+	default:
+		s.live.SetGait(cpus.Resting)
+	}
+}
+
+// watching follows those who watch coming and going.
+func (s *Service) watching() {
+	s.gait.Lock()
+	defer s.gait.Unlock()
+	s.setGait()
 }
 
 // Ready is nil when updates are accepted and can be carried out. While the journal

@@ -64,6 +64,9 @@ func (l *Live) Plug(ctx context.Context, cpu int) error { return l.machine.Plug(
 // Online tells whether a CPU takes part.
 func (l *Live) Online(cpu int) bool { return l.machine.Online(cpu) }
 
+// SetGait says how much the CPUs' own tasks do while no update runs.
+func (l *Live) SetGait(g cpus.Gait) { l.machine.SetGait(g) }
+
 // Now is the time by the machine's clock, in nanoseconds since it was built.
 func (l *Live) Now() int64 { return l.machine.Now() }
 

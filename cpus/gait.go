@@ -1,0 +1,74 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package cpus
+
+import (
+	"sync/atomic"
+	"time"
+)
+
+// Gait is how much the CPUs' own tasks do. Interrupts are answered and leases are given
+// in every gait.
+type Gait int32
+
+// The gaits. Where nobody patches, watches or counts, calls only take the host's cores
+// from others.
+const (
+	Running Gait = iota // all the time: evidence under true parallelism
+	Paced               // a quantum in each pace
+	Resting             // until something waits for them
+)
+
+// pace is how long a CPU that is paced waits between two quanta: long beside the
+// microseconds that one takes, and short for whoever watches.
+const pace = time.Millisecond
+
+// aftermath is how many quanta a CPU runs on once it may rest, so that it can break
+// what the last update promised.
+const aftermath = 8
+
+// SetGait says how much the CPUs do from now on: a machine that was built is Running.
+func (m *Machine) SetGait(g Gait) {
+	m.gait.Store(int32(g))
+	for _, r := range m.runners {
+		r.ring()
+	}
+}
+
+// stroll is what a goroutine knows of its gait.
+type stroll struct {
+	since int         // quanta since it last ran all the time
+	still atomic.Bool // it waits; for tests
+}
+
+// mayStop counts a quantum, and tells whether the CPU may stop behind it.
+func (r *runner) mayStop() (g Gait, stop bool) {
+	if g = Gait(r.m.gait.Load()); g == Running {
+		r.stroll.since = 0
+		return g, false
+	}
+	r.stroll.since++
+	return g, r.stroll.since > aftermath && r.cpu.BetweenCalls()
+}
+
+// stop waits as the gait says, or until something waits for the CPU. What it may fetch
+// stays as it is: it has not synchronised.
+func (r *runner) stop(g Gait) {
+	defer r.asleep.Store(false)
+	r.raiseFlag()
+	if !r.lastLook() || Gait(r.m.gait.Load()) != g {
+		return
+	}
+	r.stroll.still.Store(true)
+	defer r.stroll.still.Store(false)
+	if g == Resting {
+		<-r.bell
+		return
+	}
+	next := time.NewTimer(pace)
+	defer next.Stop()
+	select {
+	case <-r.bell:
+	case <-next.C:
+	}
+}
