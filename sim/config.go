@@ -91,6 +91,12 @@ type Config struct {
 	// InProcess executes broken plans on the hardware engine in this process, too, which
 	// may die of them. Default: a process of their own.
 	InProcess bool
+	// Borderless lets a round of the hardware engine be over when membarrier is, which is
+	// not enough (experiments/round).
+	Borderless bool
+	// Even lets threads of the hardware engine call all sites alike. Default: half of the
+	// calls go to those that are being changed.
+	Even bool
 	// Preempt lets tasks be preempted inside tracers, and the patcher between batches.
 	Preempt bool
 }

@@ -50,6 +50,7 @@ func NewHardware(j *Job) (*Hardware, error) {
 	}
 	cfg := hardware.Config{
 		Code: &s.code, Initial: s.initial, Roles: j.Roles, Filling: j.mutation.Filling, Seed: j.Seed, Broken: j.suspect(),
+		Borderless: j.Borderless, Even: j.Even,
 	}
 	if j.protocol.Batching == poke.Buffered {
 		cfg.Slots = j.Buffer.Slots
@@ -177,6 +178,7 @@ type Executed struct {
 	Compared            uint64 // comparisons of all look-ups
 	RoundMedian         time.Duration
 	RoundMax, RoundsAll time.Duration
+	Stolen              float64 // mean time that calls lost of each CPU that went on calling, in nanoseconds
 }
 
 // executed sums up what an update did.
@@ -188,6 +190,10 @@ func executed(out *hardware.Outcome) *Executed {
 		for _, d := range sorted {
 			e.RoundsAll += d
 		}
+	}
+	if out.Callers > 0 {
+		spent := float64(out.Called) * float64(out.Pace) / 1000
+		e.Stolen = float64(out.Elapsed) - spent/float64(out.Callers)
 	}
 	return e
 }
@@ -202,6 +208,8 @@ var executedColumns = results.Of(results.Columns[*Executed]{
 	{Name: "round_max_ns", Detail: true, Doc: "and the longest", Cell: func(e *Executed) any { return e.RoundMax.Nanoseconds() }},
 	{Name: "rounds_ns", Detail: true, Doc: "and all together, of elapsed_ns",
 		Cell: func(e *Executed) any { return e.RoundsAll.Nanoseconds() }},
+	{Name: "lost_ns", Detail: true, Doc: "time that a CPU which went on calling did not call, mean: rounds, traps, and " +
+		"whatever else ran there", Cell: func(e *Executed) any { return e.Stolen }},
 	{Name: "comparisons", Detail: true, Doc: "of addresses that handlers made",
 		Cell: func(e *Executed) any { return e.Compared }},
 }, func(r *RunRow) *Executed { return r.Executed }).When(func(r *RunRow) bool { return r.Executed != nil })

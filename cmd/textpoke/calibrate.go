@@ -16,6 +16,7 @@ import (
 	"github.com/textpoke/textpoke/kernels/calibration"
 	"github.com/textpoke/textpoke/kernels/microbench"
 	"github.com/textpoke/textpoke/results"
+	"github.com/textpoke/textpoke/sim/hardware"
 )
 
 func calibrateCommand(c *common) *cobra.Command {
@@ -26,7 +27,9 @@ func calibrateCommand(c *common) *cobra.Command {
 		Short: "what rounds and their parts take on this machine; list, show",
 		Long: "calibrate measures this machine, without special rights, and prints a calibration file: the\n" +
 			"times that modelled costs rest on, each with an interval and how it is known. A round to n CPUs\n" +
-			"is measured by membarrier(2), which sends the same interrupts as a round of text patching. What\n" +
+			"is measured by membarrier(2), which sends the same interrupts as a round of text patching. Where\n" +
+			"the hardware engine runs (run --engine hardware), what a breakpoint, a store, a comparison and\n" +
+			"publishing take is measured too, in user space: a signal is not a trap gate. What\n" +
 			"only a kernel could measure is taken over from another calibration, marked as assumed and\n" +
 			"ranged on stderr. Best run on a machine that does nothing else.\n\n" +
 			"--format table shows the quantities for reading; csv is the file, and the default.",
@@ -107,6 +110,13 @@ func (c *common) calibrate(cmd *cobra.Command, config microbench.Config) error {
 	f, err := c.openFiles()
 	if err != nil {
 		return err
+	}
+	also, done, none := hardware.Benches()
+	if none != nil {
+		fmt.Fprintf(c.err, "textpoke: %v\n", none)
+	} else {
+		config.Also = also
+		defer done()
 	}
 	r, err := microbench.Run(cmd.Context(), config)
 	if r == nil {

@@ -13,9 +13,11 @@ import (
 	"strings"
 
 	"github.com/spf13/cobra"
+	"go.uber.org/zap"
 
 	"github.com/textpoke/textpoke/experiments"
 	"github.com/textpoke/textpoke/results"
+	"github.com/textpoke/textpoke/sim/hardware"
 )
 
 // triedColumns are the columns of what became of all experiments.
@@ -92,6 +94,10 @@ func runAll(ctx context.Context, c *common, all []*experimentFlags, figures stri
 		own := *c
 		own.out, own.inputs, own.calibrations, own.part = filepath.Join(c.out, all[i].Name), nil, nil, nil
 		answer, err := all[i].run(ctx, &own, true)
+		if errors.Is(err, hardware.ErrNone) {
+			c.logger().Warn("left out", zap.String("experiment", all[i].Name), zap.Error(err))
+			return nil
+		}
 		if answer == nil {
 			return err
 		}

@@ -25,6 +25,9 @@ import (
 	"github.com/textpoke/textpoke/experiments/pareto"
 	"github.com/textpoke/textpoke/experiments/reach"
 	"github.com/textpoke/textpoke/experiments/refcount"
+	"github.com/textpoke/textpoke/experiments/round"
+	"github.com/textpoke/textpoke/experiments/silicon"
+	"github.com/textpoke/textpoke/experiments/straddle"
 	"github.com/textpoke/textpoke/experiments/trigger"
 	"github.com/textpoke/textpoke/experiments/uprobes"
 	"github.com/textpoke/textpoke/results"
@@ -55,6 +58,9 @@ func All() []*experiments.Experiment {
 		metadata.Experiment,
 		fprobe.Experiment,
 		uprobes.Experiment,
+		silicon.Experiment,
+		straddle.Experiment,
+		round.Experiment,
 	}
 }
 

@@ -32,6 +32,16 @@ type Config struct {
 	// Time is how long it may take, over the least number of passes, which takes
 	// some tens of milliseconds.
 	Time time.Duration
+	// Also measures more, each once in every pass.
+	Also []Bench
+}
+
+// Bench measures one quantity, in nanoseconds.
+type Bench struct {
+	Quantity string // as files call it
+	Basis    calibration.Basis
+	Text     string // how
+	Run      func() float64
 }
 
 // Missing is a quantity that was not measured.
@@ -73,6 +83,9 @@ func Run(ctx context.Context, c Config) (*Result, error) {
 		for name, v := range m.pass(ctx) {
 			passes[name] = append(passes[name], v)
 		}
+		for _, b := range c.Also {
+			passes[b.Quantity] = append(passes[b.Quantity], b.Run())
+		}
 	}
 	return m.result(c, passes, ctx.Err() != nil), ctx.Err()
 }
@@ -101,6 +114,17 @@ const takenOver = "not measured: taken over from"
 // habits are the quantities that are not the machine's but of what runs on it.
 var habits = []string{"masked_stretch", "away", "calls", "skew", "tracer", "entries", "kernel_stretch"}
 
+// method is how a quantity is measured, if it can be.
+func (c *Config) method(quantity string) (how method, can bool) {
+	for _, b := range c.Also {
+		if b.Quantity == quantity {
+			return method{b.Basis, b.Text}, true
+		}
+	}
+	how, can = methods[quantity]
+	return how, can
+}
+
 // result puts the calibration together.
 func (m *machine) result(c Config, passes map[string][]float64, cut bool) *Result {
 	r := &Result{Calibration: &calibration.Calibration{
@@ -108,7 +132,7 @@ func (m *machine) result(c Config, passes map[string][]float64, cut bool) *Resul
 	}}
 	for _, base := range c.Base.Entries {
 		q := base.Quantity.Name
-		how, can := methods[q]
+		how, can := c.method(q)
 		if value, low, high, ok := summarize(passes[q]); ok {
 			r.add(calibration.Entry{Quantity: base.Quantity, Value: value, Low: low, High: high,
 				Basis: how.basis, Source: fmt.Sprintf("%s; %d passes of textpoke calibrate", how.text, len(passes[q]))})

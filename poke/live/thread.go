@@ -77,6 +77,14 @@ func (t *Thread) Stretch(calls int, list *List) {
 	runtime.UnlockOSThread()
 }
 
+// Practise is Stretch of a thread that is halted, by whoever halted it. What is called
+// counts as calls of the thread.
+func (t *Thread) Practise(calls int, list *List) {
+	t.Continue()
+	t.Stretch(calls, list)
+	t.Halt()
+}
+
 // Call calls one site so many times.
 func (t *Thread) Call(site, calls int) {
 	runtime.LockOSThread()

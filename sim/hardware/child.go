@@ -57,6 +57,7 @@ type (
 		Filling    poke.Filling
 		Seed       uint64
 		Borderless bool
+		Even       bool
 	}
 	request struct {
 		Cancel bool // what is under way
@@ -110,7 +111,7 @@ func NewChild(cfg Config) (c *Child, err error) {
 	c.cmd, c.in, c.send, c.receive = cmd, in, gob.NewEncoder(in), gob.NewDecoder(out)
 	code := cfg.Code
 	h := hello{code.Sites, code.Entry, code.Len, code.Layout, code.Path.String(), nil, cfg.Roles, cfg.Slots, cfg.Filling,
-		cfg.Seed, cfg.Borderless}
+		cfg.Seed, cfg.Borderless, cfg.Even}
 	for i := range code.Sites {
 		h.Initial = append(h.Initial, cfg.Initial(i))
 	}
@@ -302,7 +303,7 @@ func (h *hello) machine() (*Machine, error) {
 		Len: h.Len, Path: path}
 	return New(Config{
 		Code: code, Initial: func(site int) isa.Text { return h.Initial[site] }, Roles: h.Roles, Slots: h.Slots,
-		Filling: h.Filling, Seed: h.Seed, Broken: true, Borderless: h.Borderless,
+		Filling: h.Filling, Seed: h.Seed, Broken: true, Borderless: h.Borderless, Even: h.Even,
 		blocks: os.NewFile(3, "blocks"), text: os.NewFile(4, "text"),
 	})
 }

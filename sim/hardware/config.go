@@ -32,6 +32,9 @@ type Config struct {
 	Broken bool
 	// Borderless lets a round be over when membarrier is (see live.Config).
 	Borderless bool
+	// Even lets threads call all sites alike; otherwise half of their calls go to those that
+	// are being changed.
+	Even bool
 
 	blocks, text *os.File // of a child, which its parent reads when it is dead
 }
@@ -112,6 +115,9 @@ type Outcome struct {
 	Tallies  []cpus.Tally    // by CPU, until every busy one has gone on for a while
 	Took     []time.Duration // of each round, from the request to the last answer
 	Compared uint64          // comparisons of all look-ups
+	Called   uint64          // calls that were begun while the plan was executed
+	Callers  int             // CPUs that called meanwhile
+	Pace     time.Duration   // of a thousand calls of one CPU that nobody disturbs, before the update
 	Total    uint64          // properties violated
 	Died     bool            // the machine's process has, and nothing but Findings is known
 	Findings []cpus.Violation

@@ -10,6 +10,7 @@ import (
 	"runtime"
 
 	"github.com/textpoke/textpoke/cpus/isa"
+	"github.com/textpoke/textpoke/kernels/microbench"
 	"github.com/textpoke/textpoke/poke"
 )
 
@@ -24,6 +25,12 @@ func NewChild(Config) (*Child, error) {
 
 // Machine is what only Linux on x86-64 can have.
 type Machine struct{}
+
+// Benches says that there are none.
+func Benches() ([]microbench.Bench, func(), error) {
+	_, err := Allowed()
+	return nil, nil, err
+}
 
 // Allowed implements nothing here.
 func Allowed() (int, error) {

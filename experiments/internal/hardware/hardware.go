@@ -1,0 +1,90 @@
+// SPDX-License-Identifier: Apache-2.0
+
+// Package hardware is what experiments on this machine's own CPUs share.
+package hardware
+
+import (
+	"context"
+	"math"
+	"os"
+	"strings"
+
+	"gonum.org/v1/gonum/mathext"
+
+	"github.com/textpoke/textpoke/cpus"
+	"github.com/textpoke/textpoke/experiments"
+	"github.com/textpoke/textpoke/poke/live"
+	"github.com/textpoke/textpoke/records"
+	"github.com/textpoke/textpoke/sched"
+	"github.com/textpoke/textpoke/sim"
+)
+
+// Config is a combination on the CPUs of this machine: as many as may be used, or two.
+func Config(lab experiments.Lab, t *records.Table, b sched.Buffer) sim.Config {
+	return sim.Config{
+		Arch: live.Arch, Table: t, Buffer: b, Roles: []cpus.Role{cpus.Busy, cpus.Busy}, Seed: lab.Seed,
+		Engine: sim.HardwareEngine, Revision: lab.Revision, Log: lab.Log,
+	}
+}
+
+// Flip enables and disables everything in turn, so many times, and hands each row
+// over, with the first violations so far.
+func Flip(ctx context.Context, c sim.Config, times int, each func(*sim.RunRow, []cpus.Violation)) error {
+	j, err := sim.NewJob(c)
+	if err != nil {
+		return err
+	}
+	h, err := sim.NewHardware(j)
+	if err != nil {
+		return err
+	}
+	defer h.Close()
+	for i := range times {
+		row, err := h.Update(ctx, i%2 == 0)
+		if err != nil {
+			return err
+		}
+		each(&row, h.Violations())
+	}
+	return nil
+}
+
+// Share is k of n, with the interval that holds the true share with a probability of at
+// least 95 %: Clopper and Pearson, "The use of confidence or fiducial limits illustrated
+// in the case of the binomial", Biometrika 26 (1934).
+type Share struct{ K, N int }
+
+const alpha = 0.05
+
+// Low is the lower end.
+func (s Share) Low() float64 {
+	if s.K == 0 {
+		return 0
+	}
+	return mathext.InvRegIncBeta(float64(s.K), float64(s.N-s.K+1), alpha/2)
+}
+
+// High is the upper end.
+func (s Share) High() float64 {
+	if s.K == s.N {
+		return 1
+	}
+	return mathext.InvRegIncBeta(float64(s.K+1), float64(s.N-s.K), 1-alpha/2)
+}
+
+// Value is the share that was seen.
+func (s Share) Value() float64 { return float64(s.K) / math.Max(1, float64(s.N)) }
+
+// Processor is what this machine calls its CPUs.
+func Processor() string {
+	text, err := os.ReadFile("/proc/cpuinfo")
+	if err != nil {
+		return "unknown"
+	}
+	for line := range strings.Lines(string(text)) {
+		if key, value, ok := strings.Cut(line, ":"); ok && strings.TrimSpace(key) == "model name" {
+			return strings.TrimSpace(value)
+		}
+	}
+	return "unknown"
+}

@@ -1,0 +1,161 @@
+// SPDX-License-Identifier: Apache-2.0
+
+// Package round asks whether membarrier alone is a round: whether a breakpoint's handler
+// can still be on its way when it is over.
+package round
+
+import (
+	"context"
+	_ "embed"
+	"fmt"
+	"math"
+
+	"github.com/textpoke/textpoke/cpus"
+	"github.com/textpoke/textpoke/experiments"
+	"github.com/textpoke/textpoke/experiments/internal/hardware"
+	"github.com/textpoke/textpoke/records"
+	"github.com/textpoke/textpoke/results"
+	"github.com/textpoke/textpoke/results/plots"
+	"github.com/textpoke/textpoke/sched"
+	"github.com/textpoke/textpoke/sim"
+)
+
+// Config says how often it is tried.
+type Config struct {
+	// Updates is how many updates there are of each kind. Default: 400.
+	Updates int
+	// Sites is how many sites an update changes. Default: 16.
+	Sites int
+}
+
+//go:embed report.md.tmpl
+var prose string
+
+var spec = experiments.Spec[Config, row]{
+	Name:     "round",
+	Short:    "is membarrier's sync-core command a round? with and without the wait at a border",
+	Examples: []string{"round --out round", "round --updates 20000 --format csv"},
+	Prose:    prose, Columns: columns, Fields: (*Config).fields, Measure: measure,
+}
+
+// Experiment is the question.
+var Experiment = spec.Experiment()
+
+// Run answers the question.
+func Run(ctx context.Context, c Config, lab experiments.Lab) (*experiments.Answer, error) {
+	return spec.Run(ctx, c, lab)
+}
+
+// Validate tells which field Run would refuse.
+func (c Config) Validate() error { return spec.Validate(c) }
+
+func (c *Config) fields() []*experiments.Field {
+	return []*experiments.Field{
+		experiments.Count(&c.Updates, "updates", 400, "`number` of updates of each kind", 1, 10_000_000),
+		experiments.Count(&c.Sites, "sites", 16, "`number` of sites that an update changes", 1, 10_000),
+	}
+}
+
+// row is one kind of round.
+type row struct {
+	Wait       bool
+	Updates    int
+	Rounds     int
+	Median     float64 // of the updates' medians, the least
+	Traps      uint64
+	Misses     uint64
+	Violations uint64
+}
+
+var columns = results.Columns[row]{
+	{Name: "round", Doc: "membarrier alone, or until every thread has passed a border between two calls, too",
+		Cell: func(r row) any { return r.Kind() }},
+	{Name: "updates", Doc: "that were made", Cell: func(r row) any { return r.Updates }},
+	{Name: "rounds", Doc: "in all of them", Cell: func(r row) any { return r.Rounds }},
+	{Name: "traps", Doc: "times that a CPU ran into a breakpoint", Cell: func(r row) any { return r.Traps }},
+	{Name: "trap_misses", Doc: "traps that found no entry", Cell: func(r row) any { return r.Misses }},
+	{Name: "share_low", Doc: "of the traps: lower end, with 95 % (Clopper and Pearson)",
+		Cell: func(r row) any { return r.Share().Low() }},
+	{Name: "share_high", Doc: "upper end", Cell: func(r row) any { return r.Share().High() }},
+	{Name: "round_median_ns", Doc: "of the update whose median is least", Cell: func(r row) any { return r.Median }},
+	{Name: "violations", Doc: "properties violated", Cell: func(r row) any { return r.Violations }},
+}
+
+// Kind is the round in words.
+func (r row) Kind() string {
+	if r.Wait {
+		return "membarrier and border"
+	}
+	return "membarrier"
+}
+
+// Share is the traps that found no entry.
+func (r row) Share() hardware.Share { return hardware.Share{K: int(r.Misses), N: int(r.Traps)} }
+
+func measure(ctx context.Context, s *experiments.Study[Config, row]) (*experiments.Findings, error) {
+	table, err := records.Open(ctx, fmt.Sprintf("gen:n=%d", s.Config.Sites), records.Options{})
+	if err != nil {
+		return nil, err
+	}
+	err = experiments.Each(ctx, s, []bool{false, true}, func(wait bool) (row, error) {
+		r := row{Wait: wait, Median: math.Inf(1)}
+		c := hardware.Config(s.Lab, table, sched.Dynamic)
+		c.Borderless = !wait
+		err := hardware.Flip(ctx, c, s.Config.Updates, func(u *sim.RunRow, _ []cpus.Violation) {
+			r.Updates++
+			r.Rounds += u.Rounds
+			r.Traps += u.Traps
+			r.Misses += u.Misses
+			r.Violations += u.Violations
+			r.Median = min(r.Median, float64(u.Executed.RoundMedian))
+		})
+		return r, err
+	})
+	a := &answer{s.Rows, hardware.Processor()}
+	return &experiments.Findings{
+		Report: a, Pictures: []experiments.Picture{{Picture: a.chart().Picture()}}, No: a.wrong(),
+	}, err
+}
+
+// answer is what was found.
+type answer struct {
+	Rows      []row
+	Processor string
+}
+
+// wrong is set when a trap found no entry though rounds waited for it.
+func (a *answer) wrong() error {
+	for _, r := range a.Rows {
+		if r.Wait && (r.Misses > 0 || r.Violations > 0) {
+			return fmt.Errorf("%d of %d traps found no entry, though rounds wait at the border; %d violations", r.Misses, r.Traps,
+				r.Violations)
+		}
+	}
+	return nil
+}
+
+// Headline is the answer in one line.
+func (a *answer) Headline() string {
+	text := ""
+	for _, r := range a.Rows {
+		if text != "" {
+			text += "; "
+		}
+		text += fmt.Sprintf("%s: %d of %d traps found no entry", r.Kind(), r.Misses, r.Traps)
+	}
+	return text
+}
+
+func (a *answer) chart() *plots.Chart {
+	c := &plots.Chart{
+		Title: "Traps that found no entry, with the correct plan", Subtitle: a.Processor,
+		X: plots.Axis{Names: []string{}}, Y: plots.Axis{Label: "share of traps"},
+	}
+	curves := experiments.Curves{Kind: plots.Points}
+	for i, r := range a.Rows {
+		c.X.Names = append(c.X.Names, r.Kind())
+		curves.Between("share, 95 %", float64(i), r.Share().Value(), r.Share().Low(), r.Share().High())
+	}
+	c.Series = curves.Series
+	return c
+}

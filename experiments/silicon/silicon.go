@@ -1,0 +1,252 @@
+// SPDX-License-Identifier: Apache-2.0
+
+// Package silicon measures on this machine's own CPUs what a vector's size costs: rounds,
+// traps and time against slots, beside what the timed engine predicts from a calibration
+// that is taken on the same machine.
+package silicon
+
+import (
+	"context"
+	_ "embed"
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/textpoke/textpoke/cpus"
+	"github.com/textpoke/textpoke/experiments"
+	"github.com/textpoke/textpoke/experiments/internal/hardware"
+	"github.com/textpoke/textpoke/kernels/calibration"
+	"github.com/textpoke/textpoke/kernels/microbench"
+	"github.com/textpoke/textpoke/poke/live"
+	"github.com/textpoke/textpoke/records"
+	"github.com/textpoke/textpoke/results"
+	"github.com/textpoke/textpoke/results/plots"
+	"github.com/textpoke/textpoke/sched"
+	"github.com/textpoke/textpoke/sim"
+	engine "github.com/textpoke/textpoke/sim/hardware"
+)
+
+// Config says what is measured.
+type Config struct {
+	// Records is the table. Default: the built-in kernel of x86_64.
+	Records string
+	// Buffers are the vectors. Default: 32 to 1,024 slots, and as many as patches.
+	Buffers []sched.Buffer
+	// Repeats is how often everything is enabled and disabled. Default: 6.
+	Repeats int
+}
+
+//go:embed report.md.tmpl
+var prose string
+
+var spec = experiments.Spec[Config, row]{
+	Name:     "silicon",
+	Short:    "rounds, traps and time against the vector's size, measured on this machine's own CPUs",
+	Examples: []string{"silicon --out silicon", "silicon --records gen:n=45000,order=sorted --buffer 256,dynamic --format csv"},
+	Prose:    prose, Columns: columns, Fields: (*Config).fields, Measure: measure,
+}
+
+// Experiment is the question.
+var Experiment = spec.Experiment()
+
+// Run answers the question.
+func Run(ctx context.Context, c Config, lab experiments.Lab) (*experiments.Answer, error) {
+	return spec.Run(ctx, c, lab)
+}
+
+// Validate tells which field Run would refuse.
+func (c Config) Validate() error { return spec.Validate(c) }
+
+func (c *Config) fields() []*experiments.Field {
+	return []*experiments.Field{
+		experiments.Records(&c.Records, records.DefaultFor(live.Arch.Traits().Name), "`table` of records"),
+		experiments.Buffers(&c.Buffers, "32,128,256,1024,dynamic"),
+		experiments.Repeats(&c.Repeats, 6, "`number` of times that everything is enabled and disabled"),
+	}
+}
+
+// row is a vector.
+type row struct {
+	Records, Rounds int
+	Buffer          sched.Buffer
+	Measured        figures
+	Modelled        figures
+	InRounds        float64 // of the measured time, the share that rounds take
+	Violations      uint64
+}
+
+// figures are medians over the updates that enable everything.
+type figures struct{ Time, Traps, Lost float64 }
+
+var columns = results.Columns[row]{
+	{Name: "records", Doc: "that are changed", Cell: func(r row) any { return r.Records }},
+	{Name: "buffer", Doc: "slots of the vector", Cell: func(r row) any { return r.Buffer.String() }},
+	{Name: "rounds", Doc: "of an update: counted, and those of the plan", Cell: func(r row) any { return r.Rounds }},
+	{Name: "update_ns", Doc: "median time of an update, measured in user space", Cell: func(r row) any { return r.Measured.Time }},
+	{Name: "rounds_share", Doc: "of that time, what rounds take", Cell: func(r row) any { return r.InRounds }},
+	{Name: "traps", Doc: "median of an update, measured", Cell: func(r row) any { return r.Measured.Traps }},
+	{Name: "lost_ns", Doc: "median time in which the other CPU did not call, measured", Cell: func(r row) any { return r.Measured.Lost }},
+	{Name: "modelled_update_ns", Doc: "by the timed engine, from a calibration of this machine",
+		Cell: func(r row) any { return r.Modelled.Time }},
+	{Name: "modelled_traps", Doc: "by it, too", Cell: func(r row) any { return r.Modelled.Traps }},
+	{Name: "modelled_stolen_ns", Doc: "by it, too", Cell: func(r row) any { return r.Modelled.Lost }},
+	{Name: "update_ratio", Doc: "modelled by measured time", Cell: func(r row) any { return r.Modelled.Time / r.Measured.Time }},
+}
+
+func measure(ctx context.Context, s *experiments.Study[Config, row]) (*experiments.Findings, error) {
+	if _, err := engine.Allowed(); err != nil {
+		return nil, err
+	}
+	table, err := records.Open(ctx, s.Config.Records, records.Options{Arch: live.Arch.Traits().Name})
+	if err != nil {
+		return nil, err
+	}
+	k, err := calibrated(ctx)
+	if err != nil {
+		return nil, err
+	}
+	err = experiments.Each(ctx, s, s.Config.Buffers, func(b sched.Buffer) (row, error) {
+		c := hardware.Config(s.Lab, table, b)
+		c.Even = true
+		r, err := execute(ctx, c, s.Config.Repeats)
+		if err == nil {
+			err = r.model(ctx, c, k)
+		}
+		return r, err
+	})
+	a := &answer{s.Rows, hardware.Processor(), k}
+	return &experiments.Findings{
+		Report: a, Pictures: []experiments.Picture{{Picture: a.chart().Picture()}}, No: a.violated(),
+	}, err
+}
+
+// calibrationTime is how long a calibration is taken for.
+const calibrationTime = time.Second
+
+// calibrated is a calibration of this machine.
+func calibrated(ctx context.Context) (*calibration.Calibration, error) {
+	also, done, err := engine.Benches()
+	if err != nil {
+		return nil, err
+	}
+	defer done()
+	arch := live.Arch.Traits().Name
+	r, err := microbench.Run(ctx, microbench.Config{
+		Name: "this-machine", Arch: arch, Base: calibration.Nearest(arch, 2), Time: calibrationTime, Also: also,
+	})
+	if err != nil {
+		return nil, err
+	}
+	return r.Calibration, nil
+}
+
+// execute measures one vector.
+func execute(ctx context.Context, c sim.Config, repeats int) (r row, err error) {
+	r.Buffer = c.Buffer
+	var times, rounds, traps, lost []float64
+	err = hardware.Flip(ctx, c, 2*repeats, func(u *sim.RunRow, _ []cpus.Violation) {
+		r.Violations += u.Violations
+		if u.Direction != "enable" {
+			return
+		}
+		r.Records, r.Rounds = u.Patches, u.Rounds
+		times = append(times, float64(u.Elapsed))
+		rounds = append(rounds, float64(u.Executed.RoundsAll)/float64(u.Elapsed))
+		traps = append(traps, float64(u.Traps))
+		lost = append(lost, u.Executed.Stolen)
+	})
+	if err == nil {
+		r.Measured, r.InRounds = figures{median(times), median(traps), median(lost)}, median(rounds)
+	}
+	return r, err
+}
+
+func median(list []float64) float64 {
+	slices.Sort(list)
+	n := len(list)
+	return (list[(n-1)/2] + list[n/2]) / 2
+}
+
+// model asks the timed engine about the same vector, with calls as even and as fast as
+// those of the threads.
+func (r *row) model(ctx context.Context, c sim.Config, k *calibration.Calibration) error {
+	even := *k
+	even.Costs.Skew = 0
+	calls := callsPerSecond
+	c.Engine, c.Calibration, c.Even, c.Calls = sim.TimedEngine, &even, false, &calls
+	j, err := sim.NewJob(c)
+	if err != nil {
+		return err
+	}
+	e, err := sim.NewTimed(j)
+	if err != nil {
+		return err
+	}
+	defer e.Close()
+	u, err := e.Update(ctx, true)
+	if err == nil {
+		r.Modelled = figures{float64(u.Modelled.Update), float64(u.Traps), u.Modelled.StolenMean}
+	}
+	return err
+}
+
+// callsPerSecond is about what a thread makes that picks among tens of thousands of sites.
+const callsPerSecond float64 = 50e6
+
+// answer is what was measured.
+type answer struct {
+	Rows        []row
+	Processor   string
+	Calibration *calibration.Calibration
+}
+
+// Headline is the answer in one line.
+func (a *answer) Headline() string {
+	var parts []string
+	for _, r := range a.Rows {
+		parts = append(parts, fmt.Sprintf("%s slots: %d rounds, %.3g ms, %.0f traps", r.Buffer, r.Rounds, r.Measured.Time/1e6,
+			r.Measured.Traps))
+	}
+	return strings.Join(parts, "; ")
+}
+
+// Millis is a time of the report.
+func (a *answer) Millis(ns float64) string { return fmt.Sprintf("%.3g", ns/1e6) }
+
+// Assumed is how many quantities of the calibration nobody has measured.
+func (a *answer) Assumed() (n int) {
+	for _, e := range a.Calibration.Entries {
+		if e.Basis == calibration.Assumed {
+			n++
+		}
+	}
+	return n
+}
+
+func (a *answer) violated() error {
+	for _, r := range a.Rows {
+		if r.Violations > 0 {
+			return fmt.Errorf("%s slots: %d violations of the plan as it is", r.Buffer, r.Violations)
+		}
+	}
+	return nil
+}
+
+func (a *answer) chart() *plots.Chart {
+	c := &plots.Chart{
+		Title: "An update on this machine's own CPUs, by the vector's size", Subtitle: a.Processor,
+		X: plots.Axis{Names: []string{}, Label: "slots"}, Y: plots.Axis{Label: "time of an update, ms"},
+	}
+	curves := experiments.Curves{Kind: plots.Bars}
+	for i, r := range a.Rows {
+		c.X.Names = append(c.X.Names, r.Buffer.String())
+		curves.Add("measured", float64(i), r.Measured.Time/1e6, fmt.Sprintf("%.0f traps", r.Measured.Traps))
+		curves.Add("modelled, calibrated here", float64(i), r.Modelled.Time/1e6, fmt.Sprintf("%.0f traps", r.Modelled.Traps))
+	}
+	c.Series = curves.Series
+	return c
+}
+
+// Ratio is the modelled time by the measured one.
+func (r row) Ratio() float64 { return r.Modelled.Time / r.Measured.Time }

@@ -1,0 +1,254 @@
+// SPDX-License-Identifier: Apache-2.0
+
+// Package straddle asks which defects of a protocol this machine's own CPUs show, by where
+// in a cache line and a page a site lies.
+package straddle
+
+import (
+	"context"
+	_ "embed"
+	"fmt"
+	"slices"
+
+	"github.com/textpoke/textpoke/cpus"
+	"github.com/textpoke/textpoke/experiments"
+	"github.com/textpoke/textpoke/experiments/internal/hardware"
+	"github.com/textpoke/textpoke/poke"
+	"github.com/textpoke/textpoke/poke/live"
+	"github.com/textpoke/textpoke/records"
+	"github.com/textpoke/textpoke/results"
+	"github.com/textpoke/textpoke/results/plots"
+	"github.com/textpoke/textpoke/sched"
+	"github.com/textpoke/textpoke/sim"
+)
+
+// Config says what is tried, and how often.
+type Config struct {
+	// Mutations are the defects. Default: those of the breakpoint protocol that text can
+	// show, and none.
+	Mutations []string
+	// Updates is how many updates each is tried in. Default: 40.
+	Updates int
+	// Sites is how many sites an update changes. Default: 32.
+	Sites int
+}
+
+//go:embed report.md.tmpl
+var prose string
+
+var spec = experiments.Spec[Config, row]{
+	Name:     "straddle",
+	Short:    "where in a line or page must a site lie for a broken plan to show on this machine's CPUs?",
+	Examples: []string{"straddle --out straddle", "straddle --mutate no-breakpoint --updates 400 --format csv"},
+	Prose:    prose, Columns: columns, Fields: (*Config).fields, Measure: measure,
+}
+
+// Experiment is the question.
+var Experiment = spec.Experiment()
+
+// Run answers the question.
+func Run(ctx context.Context, c Config, lab experiments.Lab) (*experiments.Answer, error) {
+	return spec.Run(ctx, c, lab)
+}
+
+// Validate tells which field Run would refuse.
+func (c Config) Validate() error { return spec.Validate(c) }
+
+// sound stands for no defect: the control.
+const sound = "none"
+
+func (c *Config) fields() []*experiments.Field {
+	return []*experiments.Field{
+		experiments.List(&c.Mutations, "mutate",
+			sound+",no-breakpoint,drop-sync-1,drop-sync-2,drop-sync-3-no-recheck,late-publish,early-release",
+			"`list` of defects, "+sound+" for the plan as it is", experiments.OneOf(append(poke.MutationNames(), sound))),
+		experiments.Count(&c.Updates, "updates", 40, "`number` of updates that each is tried in", 1, 1_000_000),
+		experiments.Count(&c.Sites, "sites", 32, "`number` of sites that an update changes", 1, 10_000),
+	}
+}
+
+// place is where a site lies.
+type place struct {
+	name   string
+	offset records.Addr // in its page
+}
+
+// places are all that a site of five bytes can straddle. Offsets inside a line are those of
+// its second sixteen bytes.
+func places() []place {
+	list := []place{
+		{"inside eight aligned bytes", 16}, {"across eight bytes", 21}, {"across sixteen bytes", 29},
+	}
+	for k := records.Addr(1); k < 5; k++ {
+		list = append(list, place{fmt.Sprintf("across a line, %d before", k), 128 - k})
+	}
+	for k := records.Addr(1); k < 5; k++ {
+		list = append(list, place{fmt.Sprintf("across a page, %d before", k), 4096 - k})
+	}
+	return list
+}
+
+// row is a defect at a place.
+type row struct {
+	place
+	Mutation   string
+	met        hardware.Share // updates in which something was found
+	changes    int            // of sites
+	Traps      uint64
+	Properties []cpus.Property
+}
+
+var columns = results.Columns[row]{
+	{Name: "mutation", Doc: "defect of the plan; none: the plan as it is", Cell: func(r row) any { return r.Mutation }},
+	{Name: "place", Doc: "where the sites lie", Cell: func(r row) any { return r.name }},
+	{Name: "offset", Doc: "of their first byte in its page", Cell: func(r row) any { return int(r.offset) }},
+	{Name: "updates", Doc: "that were made", Cell: func(r row) any { return r.met.N }},
+	{Name: "changes", Doc: "of sites, in all of them", Cell: func(r row) any { return r.changes }},
+	{Name: "met", Doc: "updates in which something was found", Cell: func(r row) any { return r.met.K }},
+	{Name: "share", Doc: "of the updates", Cell: func(r row) any { return r.met.Value() }},
+	{Name: "share_low", Doc: "lower end of it, with 95 % (Clopper and Pearson)", Cell: func(r row) any { return r.met.Low() }},
+	{Name: "share_high", Doc: "upper end", Cell: func(r row) any { return r.met.High() }},
+	{Name: "property", Doc: "that was violated first; empty where none was", Cell: func(r row) any { return r.Property() }},
+	{Name: "traps", Detail: true, Doc: "times that a CPU ran into a breakpoint", Cell: func(r row) any { return r.Traps }},
+}
+
+// Property is the first one that was violated.
+func (r row) Property() any {
+	if len(r.Properties) == 0 {
+		return results.Empty
+	}
+	return string(r.Properties[0])
+}
+
+type point struct {
+	mutation string
+	place
+}
+
+func measure(ctx context.Context, s *experiments.Study[Config, row]) (*experiments.Findings, error) {
+	var points []point
+	for _, m := range s.Config.Mutations {
+		for _, p := range places() {
+			points = append(points, point{m, p})
+		}
+	}
+	err := experiments.Each(ctx, s, points, func(p point) (row, error) { return try(ctx, s, p) })
+	a := &answer{s.Rows, hardware.Processor(), s.Config.Sites}
+	return &experiments.Findings{
+		Report: a, Pictures: []experiments.Picture{{Picture: a.chart().Picture()}}, No: a.unsound(),
+	}, err
+}
+
+// try tries one point.
+func try(ctx context.Context, s *experiments.Study[Config, row], p point) (row, error) {
+	const base = 0xffffffff81000000
+	var raw []records.Raw
+	for i := range s.Config.Sites {
+		raw = append(raw, records.Raw{Addr: base + records.Addr(i)*8192 + p.offset, Symbol: fmt.Sprintf("f%d", i)})
+	}
+	table, err := records.New("straddle", live.Arch.Traits().Name, raw)
+	if err != nil {
+		return row{}, err
+	}
+	c := hardware.Config(s.Lab, table, sched.Dynamic)
+	if p.mutation != sound {
+		c.Mutation = p.mutation
+	}
+	r := row{place: p.place, Mutation: p.mutation}
+	err = hardware.Flip(ctx, c, s.Config.Updates, func(u *sim.RunRow, found []cpus.Violation) {
+		r.met.N++
+		r.changes += u.Patches
+		r.Traps += u.Traps
+		if u.Violations > 0 {
+			r.met.K++
+		}
+		for _, v := range found {
+			if !slices.Contains(r.Properties, v.Property) {
+				r.Properties = append(r.Properties, v.Property)
+			}
+		}
+	})
+	return r, err
+}
+
+// answer is what was found.
+type answer struct {
+	Rows      []row
+	Processor string
+	Sites     int
+}
+
+// Defect is a defect in all places.
+type Defect struct {
+	Mutation, Where, Properties string
+	Met                         hardware.Share
+}
+
+// Defects are the defects, each over all places.
+func (a *answer) Defects() (list []Defect) {
+	for _, m := range experiments.Distinct(a.Rows, func(r row) string { return r.Mutation }) {
+		d := Defect{Mutation: m}
+		var properties []cpus.Property
+		for _, r := range experiments.Where(a.Rows, func(r row) bool { return r.Mutation == m }) {
+			d.Met.K, d.Met.N = d.Met.K+r.met.K, d.Met.N+r.met.N
+			if r.met.K > 0 {
+				d.Where += fmt.Sprintf("%s (%d of %d); ", r.name, r.met.K, r.met.N)
+			}
+			for _, p := range r.Properties {
+				if !slices.Contains(properties, p) {
+					properties = append(properties, p)
+					d.Properties += string(p) + " "
+				}
+			}
+		}
+		list = append(list, d)
+	}
+	return list
+}
+
+// Met are the defects that were met.
+func (a *answer) Met() (n int) {
+	for _, d := range a.Defects() {
+		if d.Met.K > 0 && d.Mutation != sound {
+			n++
+		}
+	}
+	return n
+}
+
+// Tried are all defects.
+func (a *answer) Tried() (n int) {
+	for _, d := range a.Defects() {
+		if d.Mutation != sound {
+			n++
+		}
+	}
+	return n
+}
+
+// unsound is set when the plan as it is breaks.
+func (a *answer) unsound() error {
+	for _, r := range a.Rows {
+		if r.Mutation == sound && r.met.K > 0 {
+			return fmt.Errorf("the plan as it is broke %v in %d of %d updates, %s", r.Properties, r.met.K, r.met.N, r.name)
+		}
+	}
+	return nil
+}
+
+func (a *answer) chart() *plots.Chart {
+	c := &plots.Chart{
+		Title: "What broken plans show, by where their sites lie", Subtitle: a.Processor,
+		X: plots.Axis{Names: []string{}}, Y: plots.Axis{Label: "share of updates in which something was found"},
+	}
+	for _, p := range places() {
+		c.X.Names = append(c.X.Names, fmt.Sprint(int(p.offset)))
+	}
+	curves := experiments.Curves{Kind: plots.Points}
+	for _, r := range a.Rows {
+		x := float64(slices.Index(places(), r.place))
+		curves.Between(r.Mutation, x, r.met.Value(), r.met.Low(), r.met.High())
+	}
+	c.Series = curves.Series
+	return c
+}

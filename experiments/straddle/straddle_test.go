@@ -1,0 +1,43 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package straddle
+
+import (
+	"errors"
+	"strings"
+	"testing"
+
+	"github.com/textpoke/textpoke/experiments/internal/trial"
+	"github.com/textpoke/textpoke/sim/hardware"
+)
+
+// TestStraddle: a late publish is met wherever sites lie, and the plan as it is shows
+// nothing anywhere.
+func TestStraddle(t *testing.T) {
+	r := trial.Run(t, Experiment, "--mutate", "none,late-publish", "--updates", "4", "--sites", "16")
+	if errors.Is(r.Err, hardware.ErrNone) {
+		t.Skip(r.Err)
+	}
+	if r.Err != nil || r.No != nil {
+		t.Fatal(r.Err, r.No)
+	}
+	if len(r.Table.Rows) != 2*len(places()) {
+		t.Fatalf("%d rows", len(r.Table.Rows))
+	}
+	met := 0
+	for i := range r.Table.Rows {
+		n := r.Cell(t, i, "met")
+		if r.Cell(t, i, "mutation") == sound && n != "0" || r.Cell(t, i, "changes") != "64" {
+			t.Errorf("row %v", r.Table.Rows[i])
+		}
+		if n != "0" {
+			met++
+		}
+	}
+	if met == 0 {
+		t.Error("a late publish was met nowhere")
+	}
+	if !strings.Contains(string(r.Document(t, "report.md")), "Absence is no proof") {
+		t.Error("the report does not say what absence is")
+	}
+}

@@ -1,0 +1,134 @@
+// SPDX-License-Identifier: Apache-2.0
+
+//go:build linux && amd64
+
+package hardware
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	"github.com/textpoke/textpoke/cpus"
+	"github.com/textpoke/textpoke/cpus/isa"
+	"github.com/textpoke/textpoke/kernels/calibration"
+	"github.com/textpoke/textpoke/kernels/microbench"
+	"github.com/textpoke/textpoke/poke"
+	"github.com/textpoke/textpoke/poke/live"
+	"github.com/textpoke/textpoke/records"
+)
+
+// bench is a machine of which costs are taken.
+type bench struct {
+	*live.Machine
+	code    *cpus.Code
+	patches []poke.Patch
+}
+
+const (
+	benchSites = 256
+	trapsAPass = 200
+)
+
+// Benches measure what the patcher does at a site and what a breakpoint takes, in user
+// space, on a machine of its own until done is called.
+func Benches() (list []microbench.Bench, done func(), err error) {
+	if _, err := Allowed(); err != nil {
+		return nil, nil, err
+	}
+	b := &bench{code: &cpus.Code{Arch: live.Arch, Traits: live.Arch.Traits(), Entry: 0xffffffff81000000}}
+	for i := range benchSites {
+		at, err := live.Arch.Site(b.code.Entry+0x1000+records.Addr(64*i), isa.Pair)
+		if err != nil {
+			return nil, nil, err
+		}
+		call, _, err := live.Arch.Enabled(at, isa.Destination{Target: b.code.Entry, Entry: b.code.Entry})
+		if err != nil {
+			return nil, nil, err
+		}
+		b.code.Sites, b.code.Len = append(b.code.Sites, at.Addr), int(at.Len)
+		b.patches = append(b.patches, poke.Patch{Site: int32(i), Addr: at.Addr, Old: live.Arch.Disabled(at), New: call})
+	}
+	b.code.Complete()
+	b.Machine, err = live.Open(live.Config{Code: b.code, Threads: 1,
+		Initial: func(i int) isa.Text { return b.patches[i].Old }})
+	if err != nil {
+		return nil, nil, fmt.Errorf("%w: %w", ErrNone, err)
+	}
+	const userSpace = ", in user space: a signal and not a trap gate"
+	half := func() float64 { return b.trap() / 2 }
+	for _, m := range []struct {
+		quantity, text string
+		basis          calibration.Basis
+		run            func() float64
+	}{
+		{"verify", "comparing a site with what it must hold, in user space", calibration.Measured, b.verify},
+		{"publish", "building the sorted vector that handlers search, by patch, in user space", calibration.Measured, b.publish},
+		{"store", "a store of one byte to executable memory, in user space: its other mapping is there, and a kernel makes one each time", calibration.Measured, b.store},
+		{"fence", "CPUID, which serializes; a hypervisor may take it", calibration.Measured, b.fence},
+		{"trap_entry", "half of int3, SIGTRAP, its handler and back" + userSpace, calibration.Derived, half},
+		{"trap_exit", "half of int3, SIGTRAP, its handler and back" + userSpace, calibration.Derived, half},
+	} {
+		list = append(list, microbench.Bench{Quantity: m.quantity, Basis: m.basis, Text: m.text, Run: m.run})
+	}
+	return list, func() { _ = b.Close() }, nil
+}
+
+// each is what f takes for each of n, in nanoseconds.
+func each(n int, f func()) float64 {
+	start := time.Now()
+	f()
+	return float64(time.Since(start)) / float64(n)
+}
+
+// trap is what a call of a site with a breakpoint takes more than one without.
+func (b *bench) trap() float64 {
+	thread, g := b.Threads()[0], b.Ground(0, poke.Sorted, -1)
+	plain := each(trapsAPass, func() { thread.Call(0, trapsAPass) })
+	g.Publish(0, b.patches, true)
+	g.Store(0, 0, 1, live.Arch.Breakpoint())
+	trapped := each(trapsAPass, func() { thread.Call(0, trapsAPass) })
+	g.Store(0, 0, 1, b.patches[0].Old)
+	g.Unpublish()
+	g.Clear()
+	b.Recycle()
+	return trapped - plain
+}
+
+func (b *bench) verify() float64 {
+	g := b.Ground(0, poke.Sorted, -1)
+	p := &poke.Patcher{Code: b.code, Patches: b.patches, Plan: []poke.Step{{Op: poke.Verify, To: benchSites}}}
+	return each(benchSites, func() {
+		for status := poke.Ran; status != poke.Ended; {
+			status, _ = g.Step(context.Background(), p)
+		}
+	})
+}
+
+func (b *bench) publish() float64 {
+	g := b.Ground(0, poke.Sorted, -1)
+	defer b.Recycle()
+	return each(benchSites, func() {
+		g.Publish(0, b.patches, false)
+		g.Unpublish()
+		g.Clear()
+	})
+}
+
+func (b *bench) store() float64 {
+	g := b.Ground(0, poke.Sorted, -1)
+	return each(benchSites, func() {
+		for i := range b.patches {
+			g.Store(i, 0, 1, b.patches[i].Old)
+		}
+	})
+}
+
+func (b *bench) fence() float64 {
+	g := b.Ground(0, poke.Sorted, -1)
+	return each(10, func() {
+		for range 10 {
+			g.SyncSelf()
+		}
+	})
+}
