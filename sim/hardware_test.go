@@ -3,6 +3,7 @@
 package sim
 
 import (
+	"context"
 	"errors"
 	"strings"
 	"testing"
@@ -116,5 +117,41 @@ func TestHardwareLeavesSitesWhole(t *testing.T) {
 	h.Fault(nil)
 	if row, err := h.Update(t.Context(), true); err != nil || row.Violations != 0 {
 		t.Fatalf("%v, %v", err, h.Violations())
+	}
+}
+
+// TestHardwareCancelled: whoever wants an end gets one, with every site as it was, wherever
+// the update is by then.
+func TestHardwareCancelled(t *testing.T) {
+	for _, protocol := range []string{"native", "stop-machine"} {
+		h := newHardware(t, config(t, "x86_64", protocol, "gen:n=4", "2"))
+		for at := range 4 {
+			ctx, cancel := context.WithCancel(t.Context())
+			stores := 0
+			h.Fault(func(poke.Step, int32) error {
+				if stores++; stores == at+1 {
+					cancel()
+				}
+				return nil
+			})
+			_, err := h.Update(ctx, true)
+			var failed *poke.Error
+			if !errors.Is(err, context.Canceled) || errors.As(err, &failed) && failed.State != poke.AllOld {
+				t.Errorf("%s, store %d: %v", protocol, at, err)
+			}
+			for _, p := range h.job.patches(h.sites, true) {
+				want := p.Old
+				if failed == nil { // it was through, and only what follows was cut short
+					want = p.New
+				}
+				if got := h.Peek(int(p.Site)); got != want {
+					t.Errorf("%s, store %d: site %d holds %s", protocol, at, p.Site, got.Format(5))
+				}
+			}
+			if through := failed == nil; through != (protocol == "stop-machine" && at == 3) {
+				t.Errorf("%s, store %d: through: %v", protocol, at, through)
+			}
+		}
+		h.Close()
 	}
 }

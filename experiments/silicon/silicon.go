@@ -73,20 +73,22 @@ type row struct {
 	Measured        figures
 	Modelled        figures
 	InRounds        float64 // of the measured time, the share that rounds take
+	Median          float64 // time of all updates
 	Violations      uint64
 }
 
-// figures are medians over the updates that enable everything.
+// figures are those of one update that enables everything.
 type figures struct{ Time, Traps, Lost float64 }
 
 var columns = results.Columns[row]{
 	{Name: "records", Doc: "that are changed", Cell: func(r row) any { return r.Records }},
 	{Name: "buffer", Doc: "slots of the vector", Cell: func(r row) any { return r.Buffer.String() }},
 	{Name: "rounds", Doc: "of an update: counted, and those of the plan", Cell: func(r row) any { return r.Rounds }},
-	{Name: "update_ns", Doc: "median time of an update, measured in user space", Cell: func(r row) any { return r.Measured.Time }},
-	{Name: "rounds_share", Doc: "of that time, what rounds take", Cell: func(r row) any { return r.InRounds }},
-	{Name: "traps", Doc: "median of an update, measured", Cell: func(r row) any { return r.Measured.Traps }},
-	{Name: "lost_ns", Doc: "median time in which the other CPU did not call, measured", Cell: func(r row) any { return r.Measured.Lost }},
+	{Name: "update_ns", Doc: "time of the fastest of the updates that enable everything, measured in user space", Cell: func(r row) any { return r.Measured.Time }},
+	{Name: "update_median_ns", Detail: true, Doc: "median time of these updates", Cell: func(r row) any { return r.Median }},
+	{Name: "rounds_share", Doc: "of the fastest one's time, what rounds take", Cell: func(r row) any { return r.InRounds }},
+	{Name: "traps", Doc: "of the fastest one, measured", Cell: func(r row) any { return r.Measured.Traps }},
+	{Name: "lost_ns", Doc: "time in which the other CPU did not call meanwhile, measured", Cell: func(r row) any { return r.Measured.Lost }},
 	{Name: "modelled_update_ns", Doc: "by the timed engine, from a calibration of this machine",
 		Cell: func(r row) any { return r.Modelled.Time }},
 	{Name: "modelled_traps", Doc: "by it, too", Cell: func(r row) any { return r.Modelled.Traps }},
@@ -144,7 +146,7 @@ func calibrated(ctx context.Context) (*calibration.Calibration, error) {
 // execute measures one vector.
 func execute(ctx context.Context, c sim.Config, repeats int) (r row, err error) {
 	r.Buffer = c.Buffer
-	var times, rounds, traps, lost []float64
+	var times []float64
 	err = hardware.Flip(ctx, c, 2*repeats, func(u *sim.RunRow, _ []cpus.Violation) {
 		r.Violations += u.Violations
 		if u.Direction != "enable" {
@@ -152,12 +154,13 @@ func execute(ctx context.Context, c sim.Config, repeats int) (r row, err error) 
 		}
 		r.Records, r.Rounds = u.Patches, u.Rounds
 		times = append(times, float64(u.Elapsed))
-		rounds = append(rounds, float64(u.Executed.RoundsAll)/float64(u.Elapsed))
-		traps = append(traps, float64(u.Traps))
-		lost = append(lost, u.Executed.Stolen)
+		if len(times) == 1 || float64(u.Elapsed) < r.Measured.Time {
+			r.Measured = figures{float64(u.Elapsed), float64(u.Traps), u.Executed.Stolen}
+			r.InRounds = float64(u.Executed.RoundsAll) / float64(u.Elapsed)
+		}
 	})
 	if err == nil {
-		r.Measured, r.InRounds = figures{median(times), median(traps), median(lost)}, median(rounds)
+		r.Median = median(times)
 	}
 	return r, err
 }

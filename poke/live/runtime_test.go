@@ -1,0 +1,97 @@
+// SPDX-License-Identifier: Apache-2.0
+
+//go:build linux && amd64
+
+package live
+
+import (
+	"bytes"
+	"os"
+	"os/signal"
+	"runtime"
+	"runtime/pprof"
+	"sync"
+	"sync/atomic"
+	"testing"
+
+	"golang.org/x/sys/unix"
+)
+
+// TestGoGoesOn: while sites are switched and called, the collector runs all the time, a
+// profiler interrupts, stacks grow, and signals that are not ours reach Go: a nil pointer
+// panics and is recovered, a SIGTRAP that somebody sends is delivered to who asked for it.
+func TestGoGoesOn(t *testing.T) {
+	s := define(t, 8, 2)
+	var profile bytes.Buffer
+	if err := pprof.StartCPUProfile(&profile); err != nil {
+		t.Skip(err)
+	}
+	defer pprof.StopCPUProfile()
+	foreign := make(chan os.Signal, 1)
+	signal.Notify(foreign, unix.SIGTRAP)
+	defer signal.Stop(foreign)
+	var end atomic.Bool
+	var wait sync.WaitGroup
+	for range 2 {
+		c, err := s.Register()
+		if err != nil {
+			t.Fatal(err)
+		}
+		wait.Go(func() {
+			defer c.Unregister()
+			for i := 0; !end.Load(); i++ {
+				c.Call(i & 7)
+				if i%10_000 == 0 {
+					deep(i % 300)
+				}
+			}
+		})
+	}
+	wait.Go(func() {
+		for !end.Load() {
+			runtime.GC()
+		}
+	})
+	for i := range 40 {
+		if err := s.Enable(t.Context(), i&7, (i+3)&7); err != nil {
+			t.Fatal(err)
+		}
+		if !nilPanics() {
+			t.Fatal("a nil pointer did not panic")
+		}
+		if err := s.Disable(t.Context(), i&7, (i+3)&7); err != nil {
+			t.Fatal(err)
+		}
+		if err := s.Check(); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := unix.Kill(os.Getpid(), unix.SIGTRAP); err != nil {
+		t.Fatal(err)
+	}
+	<-foreign
+	end.Store(true)
+	wait.Wait()
+	for _, th := range s.machine.Threads() {
+		c := th.Counts()
+		if c.Traps != c.Hits || c.Wrong+c.Unhandled+c.Faults != 0 {
+			t.Errorf("%+v", c)
+		}
+	}
+}
+
+func nilPanics() (yes bool) {
+	defer func() { yes = recover() != nil }()
+	var p *int
+	*p = 1
+	return false
+}
+
+// deep makes a stack grow.
+func deep(n int) int {
+	var room [256]byte
+	if n == 0 {
+		return int(room[0])
+	}
+	return deep(n-1) + int(room[n&255])
+}
