@@ -307,32 +307,40 @@ func TestPromisesOfWhatNeverComes(t *testing.T) {
 	}
 }
 
-// TestStoresOfTheSameAreNone: a store that leaves the text that it found is dropped from
-// the log, and is nothing to choose from on the live machine.
-func TestStoresOfTheSameAreNone(t *testing.T) {
+// TestEnginesAskTheSame: what is dropped from the log is nothing to choose from on the live
+// machine, which keeps it: stores of what is there already, and of what comes again.
+func TestEnginesAskTheSame(t *testing.T) {
 	for _, fetch := range cpus.Fetches() {
-		s := setup(t, "x86_64", "breakpoint", "", 2, 1)
-		s.Fetch = fetch
-		m, err := s.Model()
-		if err != nil {
-			t.Fatal(err)
-		}
-		write := func(part poke.Part) poke.Step { return poke.Step{Op: poke.Write, Part: part, To: 1} }
-		m.Programs[0].Plan = []poke.Step{write(poke.Word), write(poke.Head), write(poke.Breakpoint)}
-		m.Roles[1] = cpus.Idle // so that nobody fetches before the plan is through
-		m = &Model{
-			Code: m.Code, Roles: m.Roles, Initial: m.Initial, Literals: m.Literals, NopOps: m.NopOps,
-			Lookup: m.Lookup, Refs: m.Refs, SameSites: true, anyEnd: true, Programs: m.Programs,
-		}
-		if err := m.Prepare(); err != nil {
-			t.Fatal(err)
-		}
-		got, err := Explore(t.Context(), m, Options{})
-		if err != nil || got.Verdict != Unsafe {
-			t.Fatal(got, err)
-		}
-		if _, err := Replay(m, got.Trace); err != nil {
-			t.Errorf("%s: %v", fetch, err)
+		for _, parts := range [][]poke.Part{
+			{poke.Word, poke.Head, poke.Breakpoint},
+			{poke.Breakpoint, poke.Breakpoint, poke.Head, poke.Word, poke.Breakpoint, poke.Head},
+		} {
+			s := setup(t, "x86_64", "breakpoint", "", 2, 1)
+			s.Fetch = fetch
+			m, err := s.Model()
+			if err != nil {
+				t.Fatal(err)
+			}
+			plan := []poke.Step{{Op: poke.Attach, To: 1}}
+			for _, part := range parts {
+				plan = append(plan, poke.Step{Op: poke.Write, Part: part, To: 1})
+			}
+			m.Roles[1] = cpus.Idle // so that nobody fetches before the plan is through
+			m = &Model{
+				Code: m.Code, Roles: m.Roles, Initial: m.Initial, Literals: m.Literals, NopOps: m.NopOps,
+				Lookup: m.Lookup, Refs: m.Refs, SameSites: true, anyEnd: true,
+				Programs: []Program{{Patches: m.Programs[0].Patches, Plan: plan}},
+			}
+			if err := m.Prepare(); err != nil {
+				t.Fatal(err)
+			}
+			got, err := Explore(t.Context(), m, Options{})
+			if err != nil || got.Verdict != Unsafe {
+				t.Fatal(got, err)
+			}
+			if _, err := Replay(m, got.Trace); err != nil {
+				t.Errorf("%s, %v: %v", fetch, parts, err)
+			}
 		}
 	}
 }
