@@ -41,7 +41,7 @@ var Axes = func() axis.Table[Question] {
 		return named(name)
 	}
 	return inOrder(t, "arch", "layout", "plan", "protocol", "cpus", "sites", "buffer", "order", "lookup", "refs",
-		"patchers", "switch", "mutate", "fetch", "preempt") // what mutations there are hangs on what is before them
+		"patchers", "contend", "switch", "mutate", "fetch", "preempt") // what mutations there are hangs on what is before them
 }()
 
 // inOrder puts some axes first.
@@ -89,6 +89,8 @@ func ownAxes() axis.Table[Question] {
 			func(q *Question) *bool { return &q.Early },
 		),
 		patchers,
+		axis.Bool("contend", "every patcher wants all sites, and takes what it finds there under text_mutex for the old text",
+			func(q *Question) *bool { return &q.Contend }),
 		axis.Bool(
 			"switch",
 			"every site calls one ops throughout and goes over to another, in place of being enabled and disabled",

@@ -23,6 +23,7 @@ type Question struct {
 	Workload   explore.Workload
 	Early      bool // traced code runs on the way in from user space
 	Patchers   int
+	Contend    bool // every patcher wants all sites
 	Switch     bool // sites go over from one ops to another
 
 	Bug   string // of the museum, in place of a protocol
@@ -94,7 +95,7 @@ func (q *Question) build() error {
 	q.Setup = explore.Setup{
 		Arch: arch, Protocol: q.Definition(), Roles: q.Roles, Sites: q.Sites, Fetch: q.Fetch, Preempt: q.Preempt,
 		Buffer: q.Buffer, Descending: q.Order == sched.Descending, Lookup: q.Lookup, Refs: q.Refs,
-		Early: q.Early, Patchers: q.Patchers, Switch: q.Switch, Workload: q.Workload,
+		Early: q.Early, Patchers: q.Patchers, Contend: q.Contend, Switch: q.Switch, Workload: q.Workload,
 	}
 	if q.Mutation == "" {
 		return nil

@@ -81,6 +81,8 @@ var Columns = slices.Concat(
 			Cell: func(r *VerdictRow) any { return r.Options.Liveness }},
 		{Name: "patchers", Detail: true, Doc: "patchers at work at the same time",
 			Cell: func(r *VerdictRow) any { return len(r.Model.Programs) }},
+		{Name: "contend", Detail: true, Doc: "whether every patcher wants all sites, in place of some of its own",
+			Cell: func(r *VerdictRow) any { return r.Contend }},
 		{Name: "switch", Detail: true, Cell: func(r *VerdictRow) any { return r.Switch },
 			Doc: "whether sites go over from one ops to another, in place of being enabled and disabled"},
 		{Name: "workload", Detail: true,

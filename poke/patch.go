@@ -20,6 +20,9 @@ type Patch struct {
 	Len      uint8 // patchable bytes of the site; 0 for those of all sites
 	// The ops that the site's literal names, where sites have one.
 	OldOps, NewOps uint64
+	// Contended: other patchers change the site too. Whatever instruction is there is taken
+	// for the old one, whatever the literal names.
+	Contended bool
 }
 
 // text is what the site is to hold.

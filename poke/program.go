@@ -63,15 +63,19 @@ func (l Life) change(plan []Step, undo, release bool) (out []Step) {
 	if n := len(plan); n > 0 && plan[n-1].Op == GracePeriod {
 		text, grace = plan[:n-1], plan[n-1:]
 	}
-	if takes(plan, TextMutex) {
-		out = append(out, text...)
-	} else {
-		out = append(out, Step{Op: Lock, Mutex: TextMutex})
-		out = append(out, text...)
-		out = append(out, Step{Op: Unlock, Mutex: TextMutex})
+	if !takes(plan, TextMutex) {
+		text = slices.Concat([]Step{{Op: Lock, Mutex: TextMutex}}, text, []Step{{Op: Unlock, Mutex: TextMutex}})
 	}
-	if l.Settles {
-		out = append(out, l.around(Settle, undo))
+	// The promise is made before another patcher can change the same sites.
+	for i := len(text) - 1; ; i-- {
+		if text[i].Op == Unlock && text[i].Mutex == TextMutex {
+			out = append(out, text[:i]...)
+			if l.Settles {
+				out = append(out, l.around(Settle, undo))
+			}
+			out = append(out, text[i:]...)
+			break
+		}
 	}
 	if release {
 		out = append(out, Step{Op: Lock, Mutex: FtraceLock})

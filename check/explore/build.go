@@ -18,7 +18,7 @@ import (
 // Setup is a protocol to be checked. A patcher attaches an ops, enables sites,
 // disables them again, and releases the ops; or it makes sites go over from one
 // ops to another: once, or for ever. Several patchers do so with an ops and sites of
-// their own.
+// their own, or each with all sites.
 type Setup struct {
 	Arch     isa.Arch
 	Protocol *poke.Protocol
@@ -38,6 +38,7 @@ type Setup struct {
 
 	Workload Workload
 	Patchers int  // that share the sites between them; 0 is one
+	Contend  bool // every patcher wants all sites, and takes what is there for their old text
 	Switch   bool // all sites call one ops throughout, and go over to another one
 }
 
@@ -119,6 +120,11 @@ func (s *Setup) validate() error {
 		return errors.New("no CPU")
 	case slices.ContainsFunc(s.Roles, func(r cpus.Role) bool { return !r.Valid() }):
 		return errors.New("a CPU has a role that there is not")
+	case s.Contend && s.patchers() < 2:
+		return errors.New("one patcher contends with nobody: want 2 or more")
+	case s.Contend && s.Switch:
+		return errors.New("sites that several patchers contend for are enabled and disabled: they do not go over " +
+			"from one ops to another")
 	case int(s.Fetch) >= len(cpus.FetchNames()),
 		int(s.Lookup) >= len(int3.LookupNames()),
 		int(s.Refs) >= len(int3.RefsNames()):
@@ -217,14 +223,14 @@ func (s *Setup) longest() (longest isa.Arch, err error) {
 }
 
 // layOut places the sites and makes each patcher's patches. Site i is that of patcher
-// i modulo their number.
+// i modulo their number, or of all.
 func (s *Setup) layOut(m *Model) ([][]poke.Patch, error) {
 	switch {
 	case s.Sites < 1 || s.Sites > MaxSites:
 		return nil, fmt.Errorf("%d sites: every interleaving can be explored of 1 to %d", s.Sites, MaxSites)
 	case s.patchers() > MaxPatchers:
 		return nil, fmt.Errorf("%d patchers: want 1 to %d", s.patchers(), MaxPatchers)
-	case s.patchers() > s.Sites:
+	case s.patchers() > s.Sites && !s.Contend:
 		return nil, fmt.Errorf("%d patchers for %d sites: each wants one", s.patchers(), s.Sites)
 	}
 	patches := make([][]poke.Patch, s.patchers())
@@ -242,14 +248,19 @@ func (s *Setup) layOut(m *Model) ([][]poke.Patch, error) {
 		if len(s.Lengths) > 0 {
 			m.Code.Lens = append(m.Code.Lens, site.Len)
 		}
-		owner := i % s.patchers()
-		p, err := s.patch(m, arch, site, owner)
-		if err != nil {
-			return nil, err
+		for owner := range patches {
+			if !s.Contend && owner != i%len(patches) {
+				continue
+			}
+			p, err := s.patch(m, arch, site, owner)
+			if err != nil {
+				return nil, err
+			}
+			if p.Site = int32(i); len(m.Initial) == i {
+				m.Initial, m.Literals = append(m.Initial, p.Old), append(m.Literals, p.OldOps)
+			}
+			patches[owner] = append(patches[owner], p)
 		}
-		p.Site = int32(i)
-		m.Initial, m.Literals = append(m.Initial, p.Old), append(m.Literals, p.OldOps)
-		patches[owner] = append(patches[owner], p)
 	}
 	if s.Descending {
 		for _, own := range patches {
@@ -265,13 +276,18 @@ func (s *Setup) patch(m *Model, arch isa.Arch, site isa.Site, owner int) (poke.P
 	calls := func(i int) (isa.Text, uint64, error) {
 		ops, entry := s.tracer(m, i)
 		target := entry
+		if s.Contend && m.Code.Literals() { // else all would write the same: literals tell tracers apart
+			target += records.Addr(entryStep * i)
+		}
 		if site.Len == 2 { // a jump of two bytes goes to a label nearby
 			target = site.Addr + siteStep/2
 		}
 		text, _, err := arch.Enabled(site, isa.Destination{Target: target, Entry: entry})
 		return text, ops, err
 	}
-	p := poke.Patch{Addr: site.Addr, Len: site.Len, Old: arch.Disabled(site), OldOps: nopOps}
+	p := poke.Patch{
+		Addr: site.Addr, Len: site.Len, Old: arch.Disabled(site), OldOps: nopOps, Contended: s.Contend,
+	}
 	var err error
 	if p.New, p.NewOps, err = calls(owner); err != nil || !s.Switch {
 		return p, err

@@ -38,6 +38,69 @@ func TestSeveralPatchers(t *testing.T) {
 	}
 }
 
+// TestContention: two patchers that want the same site are safe with text_mutex between them.
+// Without it they are not, but for what changes one word and has no promise to break: arm64's
+// ftrace takes no text_mutex (aarch64_insn_patch_text_nosync, arch/arm64/kernel/patching.c).
+func TestContention(t *testing.T) {
+	for _, arch := range cpus.ArchNames() {
+		for _, protocol := range []string{"native", "breakpoint", "stop-machine"} {
+			for _, without := range []bool{false, true} {
+				s := setup(t, arch, protocol, "", 2, 1)
+				s.Patchers, s.Contend, s.Workload = 2, true, Endless
+				want := Safe
+				if without {
+					s.Mutation = noMutex(t)
+					if arch != "arm64" || protocol != "native" {
+						want = Unsafe
+					}
+				}
+				got := explore(t, s, Options{Reduce: all})
+				if got.Verdict != want {
+					t.Errorf("%s %s, no mutex %t: %s, want %s: %v", arch, protocol, without, got.Verdict, want, got.Violation)
+				}
+				if got.Verdict == Unsafe {
+					replays(t, s, got)
+				}
+			}
+		}
+	}
+}
+
+// TestContentionFindsTheOther: a patcher finds the other one's text and goes on, each in as
+// many states: nothing tells the two apart but the CPUs that they sit on.
+func TestContentionFindsTheOther(t *testing.T) {
+	s := setup(t, "x86_64", "breakpoint", "", 2, 1)
+	s.Patchers, s.Contend, s.Workload = 2, true, Endless
+	m, err := s.Model()
+	if err != nil {
+		t.Fatal(err)
+	}
+	a, b := m.Programs[0].Patches[0], m.Programs[1].Patches[0]
+	if a.Site != b.Site || a.Old != b.Old || a.New == b.New {
+		t.Fatalf("patches %+v and %+v: want one site, one text to begin with, and two to go to", a, b)
+	}
+	full, err := newSearch(m, Options{Exact: true})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if r, err := full.run(t.Context()); err != nil || r.Verdict != Safe {
+		t.Fatal(r, err)
+	}
+	found, w := [2]int{}, newWorld(m)
+	err = full.seen.each(func(_ uint64, words []uint64) error {
+		w.unpack(words)
+		for i, other := range []poke.Patch{b, a} {
+			if p := &w.patcher[i]; !p.Between() && p.Plan[p.At].Op == poke.Publish && w.Peek(0) == other.New {
+				found[i]++
+			}
+		}
+		return nil
+	})
+	if err != nil || found[0] == 0 || found[0] != found[1] {
+		t.Errorf("%d states in which a patcher has found the other one's text, %v", found, err)
+	}
+}
+
 // noMutex is the defect of patchers that take no text_mutex.
 func noMutex(t *testing.T) poke.Mutation {
 	t.Helper()
@@ -67,16 +130,17 @@ func replays(t *testing.T, s Setup, r *Result) {
 func TestReductionsWithSeveralPatchers(t *testing.T) {
 	for _, arch := range cpus.ArchNames() {
 		for _, protocol := range []string{"native", "stop-machine"} {
-			for _, without := range []bool{false, true} {
-				s := setup(t, arch, protocol, "", 2, 2)
-				s.Patchers = 2
+			for i := range 4 {
+				without, contend := i&1 != 0, i&2 != 0
+				s := setup(t, arch, protocol, "", 2, 2-i/2)
+				s.Patchers, s.Contend = 2, contend
 				if without {
 					s.Mutation = noMutex(t)
 				}
 				want := explore(t, s, Options{})
 				if got := explore(t, s, Options{Reduce: all}); got.Verdict != want.Verdict || got.States > want.States {
-					t.Errorf("%s %s, no mutex %t: %s with %d states, want %s with at most %d", arch, protocol, without, got.Verdict,
-						got.States, want.Verdict, want.States)
+					t.Errorf("%s %s, no mutex %t, contend %t: %s with %d states, want %s with at most %d", arch, protocol, without,
+						contend, got.Verdict, got.States, want.Verdict, want.States)
 				}
 			}
 		}

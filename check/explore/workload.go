@@ -93,6 +93,11 @@ type variant struct {
 // updates are the ways to change a set of a patcher's sites one way, by what the rest of
 // them hold.
 func (s *Setup) updates(set, all uint64, undo bool) (out []variant) {
+	if s.Contend {
+		// What the sites hold is for the update to find, under text_mutex. Once all are
+		// disabled, whoever enabled them, none leads to this patcher's ops.
+		return []variant{{poke.Choice{Sites: set, Undo: undo}, !undo, undo && set == all}}
+	}
 	rest := all &^ set
 	either, never := []bool{false, true}, []bool{false}
 	attaches, releases := either, either

@@ -173,6 +173,7 @@ var plots = map[string][]string{
 			"site 0", "cpu 1: is online",
 		"cpu 1: fetches site 0",
 	},
+	"kprobe-over-jump-label": {"patcher 1: Write breakpoint", "patcher 1: Unlock text_mutex", "patcher 0: Verify site 0"},
 	"multi-attach-free": {"patcher 0: GracePeriod: done", "patcher 0: Release", "fetches site 0: call",
 		"calls ops"},
 }
