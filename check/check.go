@@ -124,27 +124,28 @@ func (q *Question) Ask(ctx context.Context, o explore.Options) (VerdictRow, erro
 	return VerdictRow{Question: q, Result: r, Options: o}, err
 }
 
-// Covered says in a sentence what a safe verdict rests on; "" for another one.
-func (r *VerdictRow) Covered() string {
-	if r.Verdict != explore.Safe {
-		return ""
-	}
+// RestsOn says in a sentence what a verdict rests on: what it takes for granted, and a safe
+// one on what was covered, too.
+func (r *VerdictRow) RestsOn() string {
 	what := r.Bug
 	if ofProtocol(r) {
 		what = strings.TrimSuffix(r.Model.Code.Traits.Name+" "+r.Protocol+" "+r.Mutation, " ")
 	}
+	line := fmt.Sprintf("%s, cpus %s, sites %d, fetch %s: ", what, cpus.FormatRoles(r.Model.Roles),
+		len(r.Model.Code.Sites), r.Model.Code.Fetch)
+	if r.Verdict == explore.Safe {
+		line += r.covered() + "; promises: " + r.Model.Promises()
+	} else {
+		line += string(r.Verdict)
+	}
+	return wrapped(line + "; assumes: " + r.Model.Assumes())
+}
+
+// covered says what was looked at, of a safe verdict.
+func (r *VerdictRow) covered() string {
 	c := &r.Coverage
-	line := fmt.Sprintf(
-		"%s, cpus %s, sites %d, fetch %s: %d steps of CPUs, %d traps; %d of %d places of plan and path were reached",
-		what,
-		cpus.FormatRoles(r.Model.Roles),
-		len(r.Model.Code.Sites),
-		r.Model.Code.Fetch,
-		c.Steps,
-		c.Traps,
-		c.Places,
-		c.Of,
-	)
+	line := fmt.Sprintf("%d steps of CPUs, %d traps; %d of %d places of plan and path were reached", c.Steps, c.Traps,
+		c.Places, c.Of)
 	if len(c.Never) > 0 {
 		line += "; never reached: " + strings.Join(c.Never, "; ")
 	}
@@ -154,7 +155,7 @@ func (r *VerdictRow) Covered() string {
 	if r.Options.Liveness {
 		line += "; every update can end and every CPU come back"
 	}
-	return wrapped(line + "; promises: " + r.Model.Promises() + "; assumes: " + r.Model.Assumes())
+	return line
 }
 
 // Flags are the words of a command line that ask it.

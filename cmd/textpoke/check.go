@@ -111,7 +111,7 @@ func (k *checkFlags) run(cmd *cobra.Command, c *common) error {
 	}
 	questions = divided(c, questions)
 	rows, err := k.ask(cmd.Context(), c, questions, o, &output{table: check.Columns.Table("check")})
-	c.printCoverage(rows)
+	c.printRests(rows)
 	unsafe := slices.DeleteFunc(rows, func(r check.VerdictRow) bool { return r.Verdict != explore.Unsafe })
 	c.printTraces(unsafe)
 	if e := k.saveTrace(c, unsafe); e != nil && err == errNo {
@@ -151,16 +151,14 @@ func (k *checkFlags) questions(cmd *cobra.Command, c *common) ([]*check.Question
 	return check.Questions(choices)
 }
 
-// printCoverage prints what each safe verdict rests on, for people. A row that comes
-// alone has it in its columns.
-func (c *common) printCoverage(rows []check.VerdictRow) {
+// printRests prints what each verdict rests on, for people. A row that comes alone has it in
+// its columns.
+func (c *common) printRests(rows []check.VerdictRow) {
 	if c.format != results.FormatTable || len(rows) == 1 {
 		return
 	}
 	for i := range rows {
-		if covered := rows[i].Covered(); covered != "" {
-			fmt.Fprintf(c.streams.out, "\n%s", covered)
-		}
+		fmt.Fprintf(c.streams.out, "\n%s", rows[i].RestsOn())
 	}
 }
 
