@@ -37,7 +37,8 @@ func runCommand(c *common) *cobra.Command {
 		Short: "do it: change every record while CPUs execute them",
 		Long: "run enables and disables every record of a real kernel on a machine of goroutines that\n" +
 			"execute them all the time, and counts; or, with --engine timed, on a modelled machine in\n" +
-			"virtual time, or, with --engine hardware, on the CPUs of this machine. Lists mean the cross product. Any violation is printed, and the exit code is 1." +
+			"virtual time, or, with --engine hardware, on the CPUs of this machine. Lists mean the cross\n" +
+			"product. Any violation is printed, and the exit code is 1." +
 			columnsHelp(sim.RunColumns.Table("run")),
 		Example: "  textpoke run --arch x86_64 --interrupts\n" +
 			"  textpoke run --arch arm64 --cpus busy=6,isolated=2 --protocol native,breakpoint\n" +

@@ -17,6 +17,7 @@ import (
 	"github.com/rogpeppe/go-internal/testscript"
 
 	"github.com/textpoke/textpoke/results/interrupts"
+	"github.com/textpoke/textpoke/sim/hardware"
 )
 
 var update = flag.Bool("update", false, "rewrite the scripts' expected texts")
@@ -50,7 +51,12 @@ func TestScripts(t *testing.T) {
 				os.WriteFile(e.WorkDir+"/crlf.csv", []byte(crlf), 0o666))
 		},
 		Condition: func(cond string) (bool, error) {
-			if cond != "interrupts" {
+			switch cond {
+			case "hardware":
+				n, err := hardware.Allowed()
+				return err == nil && n > 1, nil
+			case "interrupts":
+			default:
 				return false, fmt.Errorf("no condition %q", cond)
 			}
 			s, err := interrupts.Read(interrupts.ProcFile)
