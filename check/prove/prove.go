@@ -20,8 +20,11 @@ type Proof struct {
 	// proved. A view that breaks something may be one that no machine gets to.
 	Broken []Break
 	// Condition is why nothing can be said at all: the plan is of a shape that views
-	// cannot tell, or they are too many. "" where they tell.
+	// cannot tell. "" where they tell.
 	Condition string
+	// Cut is the limit that was hit before every view was found, with the fetch model that
+	// was asked for; "" for none.
+	Cut string
 }
 
 // Break is a property that some view lets a step break, and the way there.
@@ -44,7 +47,8 @@ func Close(ctx context.Context, s *explore.Setup) (*Proof, error) {
 		return p, err
 	}
 	finer, err := closeWith(ctx, s)
-	if err == nil && finer.Condition != "" { // the order of stores is too much to remember
+	if err == nil && finer.Cut != "" { // the order of stores is too much to remember
+		p.Cut = finer.Cut
 		return p, nil
 	}
 	return finer, err
@@ -67,7 +71,7 @@ func closeWith(ctx context.Context, s *explore.Setup) (*Proof, error) {
 	var limit *LimitError
 	switch {
 	case errors.As(err, &limit):
-		return &Proof{closure: c, Condition: limit.Error()}, nil
+		return &Proof{closure: c, Cut: limit.Error()}, nil
 	case err != nil:
 		return nil, err
 	}
@@ -87,7 +91,7 @@ func (p *Proof) Views() int {
 }
 
 // Closed tells whether no step leads out of the views, and none breaks anything.
-func (p *Proof) Closed() bool { return p.Condition == "" && len(p.Broken) == 0 }
+func (p *Proof) Closed() bool { return p.Condition == "" && p.Cut == "" && len(p.Broken) == 0 }
 
 // Obligations are what solvers must refute for the proof to hold of the whole machine:
 // written with quantifiers, or for the CPUs and sites that each is about.
@@ -99,8 +103,8 @@ func (p *Proof) Obligations(withQuantifiers bool) []Obligation {
 }
 
 // Certify asks a solver about the obligations, and returns those that it does not
-// refute, with its answers.
-func (p *Proof) Certify(ctx context.Context, s *Solver) (n int, open []string, err error) {
+// refute.
+func (p *Proof) Certify(ctx context.Context, s *Solver) (n int, open []Open, err error) {
 	list := p.Obligations(false)
 	open, err = s.refute(ctx, list)
 	return len(list), open, err
@@ -114,6 +118,9 @@ func (p *Proof) Why() string {
 	var list []string
 	for _, b := range p.Broken {
 		list = append(list, fmt.Sprintf("%s: %s", b.Property, b.Step))
+	}
+	if p.Cut != "" {
+		list = append(list, "a limit is reached: "+p.Cut)
 	}
 	return strings.Join(list, "; ")
 }

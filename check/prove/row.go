@@ -23,7 +23,9 @@ type Verdict string
 const (
 	Proved   Verdict = "proved"   // no state of any machine breaks anything
 	Refuted  Verdict = "refuted"  // some machine does, and there is the way
-	Unproved Verdict = "unproved" // neither is known
+	Unproved Verdict = "unproved" // neither can be told
+	// Incomplete: a limit was hit, and nothing is known about what lies beyond.
+	Incomplete Verdict = "incomplete"
 )
 
 // Row is the answer to one question.
@@ -55,29 +57,49 @@ func Ask(ctx context.Context, q *check.Question, s *Solver, o explore.Options) (
 		if s == nil {
 			return r, nil
 		}
-		var open []string
-		r.Solver = s.Name
-		if r.Obligations, open, err = p.Certify(ctx, s); err != nil || len(open) == 0 {
-			return r, err
-		}
-		r.Verdict, r.Condition = Unproved, strings.Join(open, "; ")
-		return r, nil
+		return r, r.certify(ctx, s)
 	}
-	if r.Found, err = counterexample(ctx, q, o); err != nil {
+	var cut string
+	if r.Found, cut, err = counterexample(ctx, q, o); err != nil {
 		return nil, err
 	}
 	switch {
 	case r.Found != nil:
 		r.Verdict = Refuted
+	case cut != "":
+		r.Verdict = Incomplete
+		r.Condition += " (the search for a machine that does so was cut short: " + cut + ")"
+	case p.Cut != "":
+		r.Verdict = Incomplete
 	case len(p.Broken) > 0:
 		r.Condition += " (possibly a false alarm: no machine of 1 or 2 sites and 2 or 3 CPUs does so)"
 	}
 	return r, nil
 }
 
+// certify asks the solver. One that contradicts is not believed, nor are the views; one
+// that gives up leaves it open.
+func (r *Row) certify(ctx context.Context, s *Solver) error {
+	n, open, err := r.Proof.Certify(ctx, s)
+	r.Solver, r.Obligations = s.Name, n
+	if err != nil || len(open) == 0 {
+		return err
+	}
+	r.Verdict = Incomplete
+	var said []string
+	for _, o := range open {
+		if said = append(said, o.String()); o.Answer == "sat" {
+			r.Verdict = Unproved
+		}
+	}
+	r.Condition = strings.Join(said, "; ")
+	return nil
+}
+
 // counterexample looks for a machine that breaks something, the smallest first; nil where
-// there is none, or none that the limits let it find.
-func counterexample(ctx context.Context, q *check.Question, o explore.Options) (*check.VerdictRow, error) {
+// there is none. cut says which limit ended the first search that did not get through.
+func counterexample(ctx context.Context, q *check.Question, o explore.Options) (found *check.VerdictRow, cut string,
+	err error) {
 	for _, size := range []struct{ sites, cpus int }{{1, 2}, {1, 3}, {2, 2}, {2, 3}} {
 		small := *q
 		small.Sites, small.Roles = size.sites, slices.Repeat([]cpus.Role{cpus.Busy}, size.cpus)
@@ -91,17 +113,19 @@ func counterexample(ctx context.Context, q *check.Question, o explore.Options) (
 			small.Roles[size.cpus-1] = cpus.Isolated
 		}
 		if err := small.Build(); err != nil {
-			return nil, err
+			return nil, "", err
 		}
 		row, err := small.Ask(ctx, o)
-		if err != nil {
-			return nil, err
-		}
-		if row.Verdict == explore.Unsafe {
-			return &row, nil
+		switch {
+		case err != nil:
+			return nil, "", err
+		case row.Verdict == explore.Unsafe:
+			return &row, "", nil
+		case row.Verdict == explore.Incomplete && cut == "":
+			cut = fmt.Sprintf("%d sites, %d CPUs: %s", size.sites, size.cpus, row.Cut)
 		}
 	}
-	return nil, nil
+	return nil, cut, nil
 }
 
 // Columns are the columns of a table of proofs.
@@ -115,8 +139,7 @@ var Columns = results.Columns[*Row]{
 		Cell: func(r *Row) any { return r.Preempt }},
 	{Name: "verdict", Cell: func(r *Row) any { return string(r.Verdict) },
 		Doc: "proved: nothing can break, however many CPUs, sites and updates; refuted: something does, on the machine " +
-			"of so " +
-			"many CPUs and sites; unproved: neither is known"},
+			"of so many CPUs and sites; unproved: neither can be told; incomplete: a limit was hit before"},
 	{Name: "condition", Doc: "what is not proved: the property and the step, or what no view can tell",
 		Cell: func(r *Row) any { return results.OrEmpty(r.Condition) }},
 	{Name: "cpus", Doc: "of which machines that holds: of any, or of one with so many CPUs",
@@ -125,7 +148,7 @@ var Columns = results.Columns[*Row]{
 		return r.number(func(m *explore.Model) int { return len(m.Code.Sites) })
 	}},
 	{Name: "updates", Doc: "likewise updates", Cell: func(r *Row) any {
-		return results.If(r.Verdict != Unproved, "any")
+		return results.If(r.Verdict == Proved || r.Verdict == Refuted, "any")
 	}},
 	{Name: "views", Doc: "what one CPU and one site can be to each other", Cell: func(r *Row) any { return r.Views() }},
 	{Name: "obligations", Doc: "scripts that the solver has refuted, or that were written",

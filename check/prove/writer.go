@@ -86,7 +86,11 @@ func (w *writer) invariant(line func(string, ...any), name string, inv []cube) {
 	for _, x := range inv {
 		var all []string
 		for _, a := range state() {
-			if is := w.is(a, a.String()+"_", x[a]); is != "true" {
+			is := w.is(a, a.String()+"_", x[a])
+			if a == window && is == "true" { // any that a view has
+				is = "(not (= window_ noWindow))"
+			}
+			if is != "true" {
 				all = append(all, is)
 			}
 		}

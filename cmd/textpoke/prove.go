@@ -47,8 +47,8 @@ func proveCommand(c *common) *cobra.Command {
 			"the plan, however many others there are, while the patcher for ever enables and disables any of\n" +
 			"the sites. That no step leads out of the views, and that none breaks anything in one, is then\n" +
 			"put to a solver (docs/proofs.md). What is not proved is looked for with the explorer: refuted\n" +
-			"means that it has found the way; the exit code is 1 unless all is proved. Lists mean the cross\n" +
-			"product." + columnsHelp(prove.Columns.Table("prove")),
+			"means that it has found the way. The exit code is 1 unless all is proved, and 3 where nothing but\n" +
+			"a limit keeps it from that: it is incomplete. Lists mean the cross product." + columnsHelp(prove.Columns.Table("prove")),
 		Example: "  textpoke prove --arch x86_64\n" +
 			"  textpoke prove --arch x86_64 --protocol breakpoint --mutate all\n" +
 			"  textpoke prove --arch arm64 --smt obligations --solver cvc5\n" +
@@ -87,19 +87,33 @@ func (p *proveFlags) run(cmd *cobra.Command, c *common) error {
 	if err != nil {
 		return err
 	}
-	all := true
 	var rows []*prove.Row
 	err = c.rows(cmd.Context(), prove.Columns.Table("prove"), len(questions), func(i int, o *output) error {
 		row, err := p.one(cmd.Context(), questions[i], solver, len(questions) > 1)
 		if err != nil {
 			return err
 		}
-		rows, all = append(rows, row), all && row.Verdict == prove.Proved
+		rows = append(rows, row)
 		return o.add(prove.Columns.Cells(row)...)
 	})
 	c.printBroken(rows)
-	if err == nil && !all {
-		return errNo
+	if err != nil {
+		return err
+	}
+	return answer(rows)
+}
+
+// answer is the exit code's: no, unless all is proved; cut short where limits alone keep
+// it from being.
+func answer(rows []*prove.Row) (err error) {
+	for _, r := range rows {
+		switch r.Verdict {
+		case prove.Proved:
+		case prove.Incomplete:
+			err = errCut
+		default:
+			return errNo
+		}
 	}
 	return err
 }
@@ -150,7 +164,7 @@ func (c *common) printBroken(rows []*prove.Row) {
 		switch {
 		case r.Found != nil:
 			fmt.Fprintf(c.streams.out, "\n%s\n%s", check.Command(r.Found.Flags()), r.Found.Trace.Explain())
-		case r.Verdict == prove.Unproved:
+		case r.Verdict != prove.Proved:
 			for _, b := range r.Broken {
 				fmt.Fprintf(c.streams.out, "\nA way through views that no machine may have:\n%s", b.Story)
 			}
