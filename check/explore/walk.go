@@ -4,6 +4,7 @@ package explore
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"slices"
 
@@ -20,6 +21,9 @@ type Move struct {
 	Who      int
 	What     string // in words
 }
+
+// ErrTooMany says that there are more states than Walk has room for.
+var ErrTooMany = errors.New("too many states")
 
 // Walk goes through every state that a model can reach, and leaves nothing out but what
 // violates a property. It calls at with each state once, before any step that leads to
@@ -50,7 +54,7 @@ func Walk(ctx context.Context, m *Model, limit int, at func(state int, is *Momen
 			if !ok {
 				to = len(number)
 				if to == limit {
-					failed = fmt.Errorf("more than %d states", limit)
+					failed = fmt.Errorf("%w: more than %d", ErrTooMany, limit)
 					return false
 				}
 				number[key] = to
@@ -69,7 +73,7 @@ func Walk(ctx context.Context, m *Model, limit int, at func(state int, is *Momen
 		case failed != nil:
 			return failed
 		case e.full:
-			return fmt.Errorf("%s", m.noRoom())
+			return fmt.Errorf("%w: %s", ErrTooMany, m.noRoom())
 		}
 	}
 	return nil

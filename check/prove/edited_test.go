@@ -15,8 +15,9 @@ import (
 	"github.com/textpoke/textpoke/poke"
 )
 
-// edited are the breakpoint protocol's plan with one step left out; with -long also with
-// any two exchanged.
+// edited are the breakpoint protocol's plan with one step left out, with two neighbours
+// exchanged and with its first step moved; with -long also with any two exchanged, and any
+// one moved anywhere.
 func edited() map[string][]string {
 	plan := []string{"Publish", "Write breakpoint", "Sync 1", "Write tail", "Sync 2", "Write head", "Sync 3",
 		"Unpublish", "WaitHandlers"}
@@ -28,10 +29,15 @@ func edited() map[string][]string {
 			grace[i] = "GracePeriod"
 			all["a grace period for "+plan[i]] = grace
 		}
-		for k := i + 1; *long && k < len(plan); k++ {
-			swapped := slices.Clone(plan)
-			swapped[i], swapped[k] = swapped[k], swapped[i]
-			all[fmt.Sprintf("%s and %s exchanged", plan[i], plan[k])] = swapped
+		for k := range plan {
+			if k > i && (*long || k == i+1) {
+				swapped := slices.Clone(plan)
+				swapped[i], swapped[k] = swapped[k], swapped[i]
+				all[fmt.Sprintf("%s and %s exchanged", plan[i], plan[k])] = swapped
+			}
+			if rest := all["without "+plan[i]]; k != i && (*long || i == 0 && k > 1 && k < 5) {
+				all[fmt.Sprintf("%s moved to %d", plan[i], k)] = slices.Insert(slices.Clone(rest), k, plan[i])
+			}
 		}
 	}
 	return all

@@ -15,7 +15,10 @@ import (
 	"github.com/textpoke/textpoke/poke"
 )
 
-var long = flag.Bool("long", false, "every protocol, architecture and fetch model, by both solvers")
+var (
+	long = flag.Bool("long", false, "every protocol, architecture and fetch model")
+	both = flag.Bool("both", false, "ask both solvers about what each architecture's kernel does")
+)
 
 // setup is a protocol with a mutation on an instruction set; nil where it has none such.
 func setup(t *testing.T, arch, protocol, mutation string) *explore.Setup {

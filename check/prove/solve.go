@@ -27,12 +27,14 @@ type Solver struct {
 // Solvers are the names of those that are known; "none" asks none.
 var Solvers = []string{"z3", "cvc5", "none"}
 
-// arguments make a solver read a script from its input, and give up after half a minute.
-// z3 takes a third of the time where it goes about it without its preprocessing and
-// looks at everything: the obligations are cases upon cases, and all of them matter.
+// arguments make a solver read a script from its input, and give up when it has done some
+// ten times as much as the most that an obligation takes, however busy the machine is.
+// z3 takes a quarter of the time where it goes about it without its preprocessing, looks at
+// everything and tries false first, cvc5 a twentieth where its solver decides by itself what
+// to look at next: the obligations are cases upon cases, and all of them matter.
 var arguments = map[string][]string{
-	"z3":   {"-in", "-T:30", "tactic.default_tactic=smt", "smt.relevancy=0"},
-	"cvc5": {"--lang=smt2", "--tlimit=30000"},
+	"z3":   {"-in", "rlimit=200000000", "tactic.default_tactic=smt", "smt.relevancy=0", "smt.phase_selection=0"},
+	"cvc5": {"--lang=smt2", "--rlimit=200000000", "--decision=internal"},
 }
 
 // NewSolver finds an installed solver by name; nil for "none".
@@ -81,25 +83,30 @@ type Open struct {
 
 func (o Open) String() string { return fmt.Sprintf("%s: %s says %q", o.Obligation, o.Solver, o.Answer) }
 
-// refute asks the solver about obligations, several at once, and returns those that it
-// does not refute.
+// refute asks the solver about obligations, and returns those that it does not refute.
 func (s *Solver) refute(ctx context.Context, list []Obligation) (open []Open, err error) {
+	answers, err := s.answers(ctx, list, true)
+	for i, a := range answers {
+		if a != "unsat" {
+			open = append(open, Open{list[i].Name, s.Name, a})
+		}
+	}
+	return open, err
+}
+
+// answers asks the solver about obligations, with or without their goals, several at once.
+func (s *Solver) answers(ctx context.Context, list []Obligation, goal bool) ([]string, error) {
 	answers := make([]string, len(list))
 	group, ctx := errgroup.WithContext(ctx)
 	group.SetLimit(runtime.GOMAXPROCS(0))
 	for i := range list {
 		group.Go(func() (err error) {
-			answers[i], err = s.decide(ctx, list[i].script(true))
+			answers[i], err = s.decide(ctx, list[i].script(goal))
 			return err
 		})
 	}
 	if err := group.Wait(); err != nil {
 		return nil, err
 	}
-	for i, a := range answers {
-		if a != "unsat" {
-			open = append(open, Open{list[i].Name, s.Name, a})
-		}
-	}
-	return open, nil
+	return answers, nil
 }

@@ -9,6 +9,7 @@ import (
 	"testing"
 
 	"github.com/textpoke/textpoke/cpus"
+	"github.com/textpoke/textpoke/poke"
 )
 
 // solver is an installed one.
@@ -21,33 +22,62 @@ func solver(t *testing.T, name string) *Solver {
 	return s
 }
 
-// TestCertificate: z3 refutes every obligation of x86_64's protocol, and none of them is
-// empty: without its goal each can be satisfied, or its step can never be made, and the
-// views say so too.
+// certified are the certificates that a solver is asked about: one of each architecture,
+// or of every protocol that is proved there.
+func certified(t *testing.T, f func(arch, protocol string, p *Proof)) {
+	protocols := []string{"stop-machine"}
+	if *long {
+		protocols = poke.Names()
+	}
+	for _, arch := range cpus.ArchNames() {
+		for _, protocol := range protocols {
+			if p := closed(t, setup(t, arch, protocol, "")); p.Closed() {
+				f(arch, protocol, p)
+			}
+		}
+	}
+}
+
+// TestCertificate: z3 refutes every obligation.
 func TestCertificate(t *testing.T) {
 	z3 := solver(t, "z3")
-	archs, protocols := []string{"arm64"}, []string{"word"}
-	if *long {
-		archs, protocols = cpus.ArchNames(), []string{"stop-machine", "breakpoint", "native"}
+	certified(t, func(arch, protocol string, p *Proof) {
+		n, open, err := p.Certify(context.Background(), z3)
+		if err != nil || len(open) > 0 || n < 20 {
+			t.Errorf("%s %s: %d obligations, open %v, error %v", arch, protocol, n, open, err)
+		}
+	})
+}
+
+// TestNoneIsEmpty: without its goal each obligation can be satisfied, or its step can
+// never be made, and the views say so too.
+func TestNoneIsEmpty(t *testing.T) {
+	z3 := solver(t, "z3")
+	certified(t, func(arch, protocol string, p *Proof) {
+		list := p.Obligations(false)
+		answers, err := z3.answers(context.Background(), list, false)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for i, o := range list {
+			if want := map[bool]string{true: "sat", false: "unsat"}[o.Fires]; answers[i] != want {
+				t.Errorf("%s %s: %s without its goal: %s, want %s", arch, protocol, o.Name, answers[i], want)
+			}
+		}
+	})
+}
+
+// TestNative: both solvers refute every obligation of what each architecture's kernel does.
+func TestNative(t *testing.T) {
+	if !*long && !*both {
+		t.Skip("only with -both or -long")
 	}
-	for _, arch := range archs {
-		for _, protocol := range protocols {
-			p := closed(t, setup(t, arch, protocol, ""))
-			if !p.Closed() {
-				continue
-			}
-			n, open, err := p.Certify(context.Background(), z3)
+	for _, name := range []string{"z3", "cvc5"} {
+		s := solver(t, name)
+		for _, arch := range cpus.ArchNames() {
+			n, open, err := closed(t, setup(t, arch, poke.Native, "")).Certify(context.Background(), s)
 			if err != nil || len(open) > 0 || n < 20 {
-				t.Errorf("%s %s: %d obligations, open %v, error %v", arch, protocol, n, open, err)
-			}
-			for _, o := range p.Obligations(false) {
-				got, err := z3.decide(context.Background(), o.script(false))
-				if err != nil {
-					t.Fatal(err)
-				}
-				if want := map[bool]string{true: "sat", false: "unsat"}[o.Fires]; got != want {
-					t.Errorf("%s %s: %s without its goal: %s, want %s", arch, protocol, o.Name, got, want)
-				}
+				t.Errorf("%s, %s: %d obligations, open %v, error %v", name, arch, n, open, err)
 			}
 		}
 	}
@@ -58,7 +88,8 @@ func TestCertificate(t *testing.T) {
 func TestMutationsBreakOneObligation(t *testing.T) {
 	z3 := solver(t, "z3")
 	for _, c := range []struct{ arch, protocol, mutation string }{
-		{"x86_64", "stop-machine", "no-stop"}, {"arm64", "native", "misaligned-literal"}, {"arm64", "native", "no-grace-period"},
+		{"x86_64", "stop-machine", "no-stop"},
+		{"arm64", "native", "misaligned-literal"}, {"arm64", "native", "no-grace-period"},
 		{"x86_64", "native", "drop-sync-1"}, {"x86_64", "native", "drop-sync-3"},
 		{"x86_64", "native", "overfull-batch"}, {"x86_64", "native", "early-release"}, {"x86_64", "native", "late-publish"},
 		{"riscv64", "native", "drop-sync-2"},

@@ -1,0 +1,66 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package prove
+
+import (
+	"context"
+	"fmt"
+	"testing"
+
+	"github.com/textpoke/textpoke/check"
+	"github.com/textpoke/textpoke/check/explore"
+	"github.com/textpoke/textpoke/cpus"
+	"github.com/textpoke/textpoke/poke"
+	"github.com/textpoke/textpoke/sim/axis"
+)
+
+// TestMutationsAgree: of every mutation of every protocol, views and explorer say the
+// same: what is proved no search finds, and what is not proved it does, or a limit is hit.
+func TestMutationsAgree(t *testing.T) {
+	protocols, fetches := []string{"stop-machine"}, []string{"weak"}
+	if *long {
+		protocols, fetches = poke.Names()[1:], cpus.FetchNames() // native is one of the others
+	}
+	for _, arch := range cpus.ArchNames() {
+		for _, protocol := range protocols {
+			questions, err := check.Questions(axis.Choices{"arch": {arch}, "protocol": {protocol}, "mutate": {"all"},
+				"fetch": fetches})
+			if err != nil {
+				t.Fatal(err)
+			}
+			broken := 0
+			for _, q := range questions {
+				if q.Mutation != "" && !agree(t, q) {
+					broken++
+				}
+			}
+			if broken == 0 {
+				t.Errorf("%s %s: no mutation breaks anything", arch, protocol)
+			}
+		}
+	}
+}
+
+// agree asks both ways, and tells whether nothing breaks.
+func agree(t *testing.T, q *check.Question) (proved bool) {
+	name := fmt.Sprintf("%s %s %s, fetch %s", q.Arch.Traits().Name, q.Protocol, q.Mutation, q.Fetch)
+	all, _ := explore.ParseReductions("all")
+	o := explore.Options{Reduce: all, Workers: 1}
+	r, err := Ask(context.Background(), q, nil, o)
+	switch {
+	case err != nil:
+		t.Errorf("%s: %v", name, err)
+	case r.Verdict == Proved:
+		found, cut, err := counterexample(context.Background(), q, o)
+		if err != nil || found != nil {
+			t.Errorf("%s is proved, and the search finds %v, error %v", name, found, err)
+		}
+		t.Logf("%s breaks nothing; cut %q", name, cut)
+		return true
+	case r.Verdict == Incomplete:
+		t.Logf("%s: %s", name, r.Condition)
+	case r.Verdict != Refuted:
+		t.Errorf("%s: %s: %s", name, r.Verdict, r.Condition)
+	}
+	return false
+}
