@@ -21,7 +21,11 @@ type DivergedError struct {
 }
 
 func (e *DivergedError) Error() string {
-	return fmt.Sprintf("step %d, %s: %s: %q, the trace says %q", e.Step, e.Do, e.What, e.Got, e.Want)
+	text := fmt.Sprintf("step %d, %s: %s", e.Step, e.Do, e.What)
+	if e.Got == "" && e.Want == "" {
+		return text
+	}
+	return fmt.Sprintf("%s: %q, the trace says %q", text, e.Got, e.Want)
 }
 
 // Stepped is an engine whose CPUs and patchers make their steps one by one, as they are
