@@ -16,6 +16,7 @@ import (
 	"github.com/textpoke/textpoke/poke"
 	"github.com/textpoke/textpoke/poke/live"
 	"github.com/textpoke/textpoke/results"
+	"github.com/textpoke/textpoke/results/interrupts"
 	"github.com/textpoke/textpoke/sim/hardware"
 )
 
@@ -136,6 +137,7 @@ func (h *Hardware) Update(ctx context.Context, enable bool) (RunRow, error) {
 		return row, fmt.Errorf("protocol %s on the hardware engine: %w", h.job.Protocol, err)
 	}
 	before, _ := h.Reports.Violations()
+	seen, readable := callInterrupts()
 	out, err := h.machine.Update(ctx, u)
 	if err != nil {
 		return row, fmt.Errorf("%s: %w", row.Direction, err)
@@ -151,6 +153,9 @@ func (h *Hardware) Update(ctx context.Context, enable bool) (RunRow, error) {
 		return row, h.again(patches)
 	}
 	row.Executed = executed(&out)
+	if now, ok := callInterrupts(); ok && readable {
+		row.Executed.Seen, row.Executed.HasSeen = now-seen, true
+	}
 	h.checkSites(patches)
 	h.checkRounds(h.job, &row)
 	h.checkCalls(&row)
@@ -171,6 +176,23 @@ func (a audit) checkStores(u *poke.Update, stores int) {
 	}
 }
 
+// callInterrupts is how many function-call interrupts this machine has counted so far.
+func callInterrupts() (sum int64, ok bool) {
+	s, err := interrupts.Read(interrupts.ProcFile)
+	if err != nil {
+		return 0, false
+	}
+	for _, r := range s.Rows {
+		if r.Name == "CAL" {
+			for _, n := range r.Counts {
+				sum += n
+			}
+			return sum, true
+		}
+	}
+	return 0, false
+}
+
 // Executed is what only the hardware engine can tell of an update.
 type Executed struct {
 	Stores              int // to text
@@ -178,6 +200,8 @@ type Executed struct {
 	Compared            uint64 // comparisons of all look-ups
 	RoundMedian         time.Duration
 	RoundMax, RoundsAll time.Duration
+	Seen                int64 // function-call interrupts that /proc/interrupts has counted on all CPUs meanwhile
+	HasSeen             bool
 	Stolen              float64 // mean time that calls lost of each CPU that went on calling, in nanoseconds
 }
 
@@ -210,6 +234,9 @@ var executedColumns = results.Of(results.Columns[*Executed]{
 		Cell: func(e *Executed) any { return e.RoundsAll.Nanoseconds() }},
 	{Name: "lost_ns", Detail: true, Doc: "time that a CPU which went on calling did not call, mean: rounds, traps, and " +
 		"whatever else ran there", Cell: func(e *Executed) any { return e.Stolen }},
+	{Name: "seen_ipis", Detail: true, Doc: "function-call interrupts that this machine counted meanwhile (/proc/interrupts), " +
+		"whoever sent them: they reach only threads that run; empty where it counts none",
+		Cell: func(e *Executed) any { return emptyUnless(e.HasSeen, e.Seen) }},
 	{Name: "comparisons", Detail: true, Doc: "of addresses that handlers made",
 		Cell: func(e *Executed) any { return e.Compared }},
 }, func(r *RunRow) *Executed { return r.Executed }).When(func(r *RunRow) bool { return r.Executed != nil })

@@ -52,3 +52,19 @@ func Autopsy(blocks, text *os.File, code *cpus.Code) (list []Executing) {
 		}
 	}
 }
+
+// Begun are the calls that each thread of a machine has begun, 0 for one that is at no site
+// now.
+func Begun(blocks *os.File) (list []uint64) {
+	b := make([]byte, blockBytes)
+	for i := 0; ; i++ {
+		if n, _ := blocks.ReadAt(b, int64(i*blockBytes)); n < len(b) {
+			return list
+		}
+		begun := uint64(0)
+		if binary.LittleEndian.Uint64(b[unsafe.Offsetof(block{}.in):]) != 0 {
+			begun = binary.LittleEndian.Uint64(b[unsafe.Offsetof(block{}.begun):])
+		}
+		list = append(list, begun)
+	}
+}

@@ -175,14 +175,18 @@ func (c *Child) Update(ctx context.Context, u *poke.Update) (Outcome, error) {
 	sent := *u
 	sent.Shape.Entry = nil // no function goes through a pipe; who takes it back asks for none
 	if err := c.send.Encode(request{Update: &sent}); err != nil {
-		return c.autopsy(u, c.died(err)), nil
+		return c.autopsy(c.died(err), false), nil
 	}
-	stop := context.AfterFunc(ctx, func() { _ = c.send.Encode(request{Cancel: true}) })
+	stop := c.watch(ctx)
 	var r reply
 	err := c.receive.Decode(&r)
-	stop()
-	if err != nil {
-		return c.autopsy(u, c.died(err)), nil
+	stuck := stop()
+	switch {
+	case err != nil && ctx.Err() != nil: // it did not end in time, and what was its is gone
+		_ = c.died(err)
+		return Outcome{}, context.Cause(ctx)
+	case err != nil:
+		return c.autopsy(c.died(err), stuck), nil
 	}
 	for i, p := range u.Patches {
 		c.last[p.Site] = r.Text[i]
@@ -199,19 +203,22 @@ func (c *Child) Update(ctx context.Context, u *poke.Update) (Outcome, error) {
 	return r.Outcome, errors.New(r.Err)
 }
 
-// autopsy tells what threads were at when the process died.
-func (c *Child) autopsy(u *poke.Update, died error) Outcome {
-	n := len(c.cfg.Roles)
+// autopsy tells what threads were at when the process died; stuck: one did not come back.
+func (c *Child) autopsy(died error, stuck bool) Outcome {
+	n, property := len(c.cfg.Roles), cpus.TornFetch
+	if stuck {
+		property, died = cpus.StuckCPU, errors.New("a thread did not come back from a call")
+	}
 	out := Outcome{Died: true, Counts: cpus.NewCounts(n), Tallies: make([]cpus.Tally, n)}
 	for _, d := range live.Autopsy(c.blocks, c.text, c.cfg.Code) {
 		out.Findings = append(out.Findings, cpus.Violation{
-			Property: cpus.TornFetch, CPU: online(c.cfg.Roles, d.Thread), Site: d.Site, Addr: c.cfg.Code.Sites[d.Site],
+			Property: property, CPU: online(c.cfg.Roles, d.Thread), Site: d.Site, Addr: c.cfg.Code.Sites[d.Site],
 			Bytes: isa.TextOf(d.Bytes[:c.cfg.Code.Len]...).Format(c.cfg.Code.Len),
 			Why:   fmt.Sprintf("%v, while this CPU executed the site: %s by then", died, disassembled(d.Bytes)),
 		})
 	}
 	if len(out.Findings) == 0 {
-		out.Findings = []cpus.Violation{{Property: cpus.TornFetch, CPU: -1, Site: -1, Why: died.Error()}}
+		out.Findings = []cpus.Violation{{Property: property, CPU: -1, Site: -1, Why: died.Error()}}
 	}
 	out.Total = uint64(len(out.Findings))
 	return out

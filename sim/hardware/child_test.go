@@ -1,0 +1,150 @@
+// SPDX-License-Identifier: Apache-2.0
+
+//go:build linux && amd64
+
+package hardware
+
+import (
+	"context"
+	"errors"
+	"strings"
+	"testing"
+
+	"go.uber.org/goleak"
+
+	"github.com/textpoke/textpoke/cpus"
+	"github.com/textpoke/textpoke/cpus/isa"
+	"github.com/textpoke/textpoke/poke"
+	"github.com/textpoke/textpoke/poke/live"
+	"github.com/textpoke/textpoke/records"
+)
+
+func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+
+// machineOf is two CPUs and some sites, and the update that enables them.
+func machineOf(t *testing.T, sites int) (Config, *poke.Update) {
+	t.Helper()
+	if n, err := Allowed(); err != nil || n < 2 {
+		t.Skipf("%d CPUs, %v", n, err)
+	}
+	code := &cpus.Code{Arch: live.Arch, Traits: live.Arch.Traits(), Entry: 0xffffffff81000000}
+	u := &poke.Update{Shape: poke.Shape{Traits: code.Traits, Patches: sites}}
+	for i := range sites {
+		at, err := live.Arch.Site(code.Entry+0x1000+records.Addr(64*i), isa.Pair)
+		if err != nil {
+			t.Fatal(err)
+		}
+		call, _, err := live.Arch.Enabled(at, isa.Destination{Target: code.Entry, Entry: code.Entry})
+		if err != nil {
+			t.Fatal(err)
+		}
+		code.Sites, code.Len = append(code.Sites, at.Addr), int(at.Len)
+		u.Patches = append(u.Patches, poke.Patch{Site: int32(i), Addr: at.Addr, Old: live.Arch.Disabled(at), New: call})
+	}
+	code.Complete()
+	u.Shape.Len = code.Len
+	p := poke.Named("breakpoint", code.Traits)
+	u.Settles = p.Settles(u.Shape)
+	whole := func(yield func(poke.Range) bool) { yield(poke.Range{To: sites}) }
+	if err := p.Compile(u.Shape, whole, func(st poke.Step) { u.Plan = append(u.Plan, st) }); err != nil {
+		t.Fatal(err)
+	}
+	initial := func(i int) isa.Text { return u.Patches[i].Old }
+	return Config{Code: code, Initial: initial, Roles: make([]cpus.Role, 2)}, u
+}
+
+func child(t *testing.T, cfg Config) *Child {
+	t.Helper()
+	c, err := NewChild(cfg)
+	if errors.Is(err, ErrNone) {
+		t.Skip(err)
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = c.Close() })
+	return c
+}
+
+// TestChildIsAMachine: an update by a child counts what one here counts.
+func TestChildIsAMachine(t *testing.T) {
+	cfg, u := machineOf(t, 6)
+	c := child(t, cfg)
+	out, err := c.Update(t.Context(), u)
+	if err != nil || out.Total != 0 || out.Stores != 18 || out.Counts.TotalRounds(cpus.Sync) != 3 ||
+		out.Counts.TotalTaken(cpus.Sync) != 3 {
+		t.Errorf("%+v, %v", out, err)
+	}
+	for i, p := range u.Patches {
+		if c.Peek(i) != p.New {
+			t.Errorf("site %d: %s", i, c.Peek(i).Format(5))
+		}
+	}
+	// A second one in this process would be refused; the child's is not this process's.
+	m, err := New(cfg)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := New(cfg); !errors.Is(err, live.ErrOpen) {
+		t.Errorf("a second machine: %v", err)
+	}
+	if err := m.Close(); err != nil {
+		t.Error(err)
+	}
+}
+
+// TestDeathIsAFinding: of a process that dies in the middle is told what it was at.
+func TestDeathIsAFinding(t *testing.T) {
+	cfg, u := machineOf(t, 2)
+	c := child(t, cfg)
+	if _, err := c.Update(t.Context(), u); err != nil { // its threads call
+		t.Fatal(err)
+	}
+	if err := c.cmd.Process.Kill(); err != nil {
+		t.Fatal(err)
+	}
+	out, err := c.Update(t.Context(), u)
+	if err != nil || !out.Died || out.Total == 0 || len(out.Findings) == 0 {
+		t.Fatalf("%+v, %v", out, err)
+	}
+	for _, f := range out.Findings {
+		if !strings.Contains(f.Why, "signal: killed") {
+			t.Errorf("%v", f)
+		}
+		if f.Site >= 0 && f.Bytes != u.Patches[f.Site].New.Format(5) {
+			t.Errorf("%v: site %d holds %s", f, f.Site, u.Patches[f.Site].New.Format(5))
+		}
+	}
+	if _, err := c.Update(t.Context(), u); !errors.Is(err, ErrDead) {
+		t.Errorf("one more update: %v", err)
+	}
+}
+
+// TestChildEndsWhenAsked: an end that is asked for comes, whatever the child is at.
+func TestChildEndsWhenAsked(t *testing.T) {
+	cfg, u := machineOf(t, 2)
+	c := child(t, cfg)
+	ctx, cancel := context.WithCancel(t.Context())
+	cancel()
+	if _, err := c.Update(ctx, u); !errors.Is(err, context.Canceled) {
+		t.Errorf("%v", err)
+	}
+}
+
+// TestTrapsAreConserved: a trap that neither found its entry nor missed it is told.
+func TestTrapsAreConserved(t *testing.T) {
+	before := []live.Counts{{Traps: 5, Hits: 5}, {Traps: 3, Hits: 3}}
+	for _, tt := range []struct {
+		now  live.Counts
+		good bool
+	}{
+		{live.Counts{Traps: 3, Hits: 3}, true},
+		{live.Counts{Traps: 9, Hits: 6, Misses: 2, Unhandled: 1}, true},
+		{live.Counts{Traps: 9, Hits: 8}, false},
+		{live.Counts{Traps: 3, Hits: 4}, false},
+	} {
+		if err := conserved(before, []live.Counts{before[0], tt.now}); (err == nil) != tt.good {
+			t.Errorf("%+v: %v", tt.now, err)
+		}
+	}
+}
