@@ -155,3 +155,27 @@ func TestHardwareCancelled(t *testing.T) {
 		h.Close()
 	}
 }
+
+// dies is a machine that does not survive its first update.
+type dies struct{ executing }
+
+func (d dies) Update(context.Context, *poke.Update) (hardware.Outcome, error) {
+	out := hardware.Outcome{Died: true, Counts: cpus.NewCounts(2), Tallies: make([]cpus.Tally, 2), Total: 1}
+	out.Findings = []cpus.Violation{{Property: cpus.TornFetch, CPU: 1, Site: -1, Why: "it died"}}
+	return out, nil
+}
+
+// TestHardwareGoesOnAfterADeath: the row tells of it, and the next update finds a machine
+// whose sites are as the one before was to leave them.
+func TestHardwareGoesOnAfterADeath(t *testing.T) {
+	h := newHardware(t, config(t, "x86_64", "native", "gen:n=4", "2"))
+	h.machine = dies{h.machine}
+	row, err := h.Update(t.Context(), true)
+	if err != nil || row.Violations != 1 || len(h.Violations()) != 1 || row.Executed != nil {
+		t.Fatalf("%+v, %v, %v", row, h.Violations(), err)
+	}
+	row, err = h.Update(t.Context(), false)
+	if err != nil || row.Violations != 0 || row.Executed.Stores != 12 {
+		t.Fatalf("%+v, %v, %v", row, h.Violations(), err)
+	}
+}
