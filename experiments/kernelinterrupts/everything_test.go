@@ -86,7 +86,7 @@ func actionCells(t *testing.T) (cells []cell) {
 
 // TestEverythingMeasured keeps two shares over all that was measured, in rows that count
 // nothing while nothing is switched: what can be asked, and what is exact. Whatever else
-// differs has a reason, or stands in aside.
+// differs has a reason, or stands in aside. What docs/kernels.md tells of it is what comes out.
 func TestEverythingMeasured(t *testing.T) {
 	cells := actionCells(t)
 	a := answer(t)
@@ -117,6 +117,10 @@ func TestEverythingMeasured(t *testing.T) {
 		asked++
 	}
 	t.Logf("%d cells: %d asked, %d exact", len(cells), asked, exact)
+	told := fmt.Sprintf("%d of %d cells can be asked, %d are exact", asked, len(cells), exact)
+	if doc, err := os.ReadFile("../../docs/kernels.md"); err != nil || !strings.Contains(string(doc), told) {
+		t.Errorf("docs/kernels.md does not say %q (%v)", told, err)
+	}
 	if 100*asked < 95*len(cells) || 100*exact < 90*len(cells) {
 		t.Errorf("%d cells: %d can be asked (want 95 %%), %d are exact (want 90 %%)", len(cells), asked, exact)
 	}

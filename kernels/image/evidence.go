@@ -5,6 +5,8 @@ package image
 import (
 	"cmp"
 	"fmt"
+	"slices"
+	"strings"
 )
 
 // entries: the calls inside the common entries, and an ops' own trampoline.
@@ -30,6 +32,7 @@ func (e *evidence) entries() {
 	default:
 		return
 	}
+	e.keeps()
 	if way := e.leads(aim, 3, append(pokers, broadcasts...)...); way != "" {
 		e.set(TrampolineAims, e.pokeRounds(), way)
 	}
@@ -41,6 +44,30 @@ func (e *evidence) entries() {
 		}
 	}
 	e.none("no call of ftrace_sync_ipi", CoreSyncs)
+}
+
+// keeps looks for the variable in which update_ftrace_func, which compilers put into its
+// caller, keeps what the entries call (kernel/trace/ftrace.c, since Linux 6.2: "ftrace:
+// Avoid needless updates of the ftrace function call"). A variable of the same file says
+// whether the image names data at all.
+func (e *evidence) keeps() {
+	const kept, neighbour = "save_func", "saved_ftrace_func"
+	switch {
+	case e.value(EntryRounds) == 0:
+		e.none("the common entries cost no rounds", EntryKept)
+	case e.hasStatic(kept):
+		e.set(EntryKept, 1, kept+" is there")
+	case e.Has(neighbour):
+		e.set(EntryKept, 0, "no "+kept+" beside "+neighbour)
+	default:
+		e.reason = "the image names no data, such as " + neighbour
+	}
+}
+
+// hasStatic tells whether there is a function's own variable of a name. Compilers number
+// them.
+func (e *evidence) hasStatic(name string) bool {
+	return slices.ContainsFunc(e.all, func(s Symbol) bool { return s.Name == name || strings.HasPrefix(s.Name, name+".") })
 }
 
 // pokeRounds is the rounds of one changed place.
@@ -100,10 +127,10 @@ func (e *evidence) users() {
 		e.set(DirectCalls, 1, "register_ftrace_direct is there")
 	}
 	e.none("no register_ftrace_direct", DirectCalls)
-	if e.first("bpf_kprobe_multi_link_attach") != "" {
-		e.set(MultiProbes, 1, "bpf_kprobe_multi_link_attach is there")
+	if way := e.leads("bpf_kprobe_multi_link_attach", 2, "register_fprobe_ips"); way != "" {
+		e.set(MultiProbes, 1, way)
 	}
-	e.none("no bpf_kprobe_multi_link_attach", MultiProbes)
+	e.none("no bpf_kprobe_multi_link_attach that leads to register_fprobe_ips", MultiProbes) // without CONFIG_FPROBE
 	if e.first("kprobe_ftrace_handler") != "" {
 		e.set(ProbeOnRecord, 1, "kprobe_ftrace_handler is there")
 	}
@@ -155,4 +182,25 @@ func (e *evidence) programs() {
 		e.set(UprobeCalls, 1, way)
 	}
 	e.none("no arch_uprobe_optimize that reaches every CPU", UprobeCalls)
+}
+
+// detaching: who takes an ops of its own away waits until every CPU has switched tasks,
+// for which each is given work (ftrace_shutdown, kernel/trace/ftrace.c: ftrace_sync in
+// 5.4, synchronize_rcu_tasks_rude in 5.10). Later that one is empty where the idle loop
+// is not traced (kernel/rcu/tasks.h, Linux 7.2).
+func (e *evidence) detaching() {
+	const rude = "synchronize_rcu_tasks_rude"
+	e.reason = e.whatCalled("unregister_ftrace_function")
+	way := e.leads("unregister_ftrace_function", 3, "schedule_on_each_cpu", rude)
+	switch {
+	case len(e.parts["unregister_ftrace_function"]) == 0:
+		e.none("no unregister_ftrace_function", DetachWakes)
+	case strings.HasSuffix(way, rude):
+		if waits := e.leads(rude, 1, "synchronize_rcu_tasks_generic", "__wait_rcu_gp"); waits != "" {
+			e.set(DetachWakes, 1, way+" calls "+strings.TrimPrefix(waits, rude+" calls "))
+		}
+		e.none(rude+" waits for nothing", DetachWakes)
+	case way != "":
+		e.set(DetachWakes, 1, way)
+	}
 }

@@ -36,6 +36,7 @@ const (
 	CallResets     = "call-resets"     // 1: a tracepoint that loses its last probe gets its first static call back
 	EntryCalls     = "entry-calls"     // calls in the common entries that are patched
 	EntryRounds    = "entry-rounds"    // rounds of each
+	EntryKept      = "entry-kept"      // 1: they are left alone where they call the right function already
 	TrampolineAims = "trampoline-aims" // rounds when an ops' own trampoline gets its function
 	CoreSyncs      = "core-syncs"      // rounds that order loads when the traced function changes
 
@@ -54,6 +55,7 @@ const (
 	ProbeOnRecord = "probe-on-record" // 1: a kprobe on a record is an ops, and no breakpoint
 	PageFlushes   = "page-flushes"    // rounds, at the least, of a change of protection of pages
 	DirectFlushes = "direct-flushes"  // such changes that a new BPF trampoline takes
+	DetachWakes   = "detach-wakes"    // times that every CPU is woken when an ops of somebody's own goes
 	DirectAtBoot  = "direct-at-boot"  // 1: the kernel attaches a BPF program of its own while it boots
 	UprobeCalls   = "uprobe-calls"    // 1: the breakpoint of a uprobe may become a call
 )
@@ -67,12 +69,13 @@ var finders = []struct {
 	{[]string{UpdateRounds, UpdateStops, UpdateFences, RecordFences}, (*evidence).records},
 	{[]string{KeyBatched, KeyRounds, KeyFences, BranchRounds, BranchFences}, (*evidence).keys},
 	{[]string{CallRounds, CallResets}, (*evidence).calls},
-	{[]string{EntryCalls, EntryRounds, TrampolineAims, CoreSyncs}, (*evidence).entries},
+	{[]string{EntryCalls, EntryRounds, EntryKept, TrampolineAims, CoreSyncs}, (*evidence).entries},
 	{[]string{GraphFastPath, GraphOwnFunc, GraphJumps}, (*evidence).graph},
 	{[]string{ProbeRounds, ProbeStops}, (*evidence).probes},
 	{[]string{DirectCalls, DirectShared, DirectCuts, MultiProbes, MultiStatic, MultiGraph, DirectMulti, ProbeOnRecord,
 		PageFlushes}, (*evidence).users},
 	{[]string{DirectFlushes, DirectAtBoot, UprobeCalls}, (*evidence).programs},
+	{[]string{DetachWakes}, (*evidence).detaching},
 }
 
 // Mechanisms are what the code shows of how this kernel patches, in the order of the

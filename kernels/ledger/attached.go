@@ -76,10 +76,21 @@ func (r *Replay) flush(n int, source string) {
 	r.sent(cpus.PageAttributes, r.k.callRow, n, r.mech(image.PageFlushes), Assumed, source)
 }
 
-// detach is ftrace_shutdown.
+// detach is ftrace_shutdown. An ops that may be freed is waited for.
 func (r *Replay) detach(name string, n, batches int) {
-	r.ops = slices.DeleteFunc(r.ops, func(o *ops) bool { return o.name == name })
+	i := slices.IndexFunc(r.ops, func(o *ops) bool { return o.name == name })
+	if i < 0 {
+		return
+	}
+	dynamic := r.ops[i].dynamic
+	r.ops = slices.Delete(r.ops, i, i+1)
 	r.update(n, batches)
+	if dynamic {
+		r.in("rcu", func() {
+			r.sent(cpus.CoreSync, r.k.callRow, 1, r.mech(image.DetachWakes), Assumed,
+				"each CPU is given work, and woken; a busy one counts that as rescheduling")
+		})
+	}
 }
 
 // update is ftrace_run_update_code: the common entries call the list function while
@@ -113,7 +124,7 @@ func (r *Replay) update(n, batches int) {
 
 // entries lets the calls in the common entries go to a function (update_ftrace_func).
 func (r *Replay) entries(to string) {
-	if r.entry == to {
+	if r.entry == to && r.mech(image.EntryKept) > 0 {
 		return
 	}
 	r.entry = to

@@ -127,9 +127,6 @@ func (r *Replay) multi(on bool, n, batches int) {
 		o = multiOps
 	}
 	if on {
-		if o.dynamic {
-			r.in("tracer-trampoline", func() { r.flush(1, "the buffer in which a trampoline is built") })
-		}
 		r.attach(o, n, batches)
 		return
 	}

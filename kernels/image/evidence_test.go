@@ -1,0 +1,67 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package image
+
+import (
+	"fmt"
+	"testing"
+)
+
+// evidenceOf is of a kernel with these variables and functions, and what each calls.
+func evidenceOf(variables []string, calls map[string]string) *evidence {
+	k := &Kernel{called: map[string]map[string]int{}, parts: map[string][]uint64{}}
+	var all []Symbol
+	for i, v := range variables {
+		all = append(all, Symbol{Name: v, Addr: uint64(i)})
+	}
+	k.symbols = newSymbols("", all)
+	for f, to := range calls {
+		k.parts[f], k.called[f] = []uint64{1}, map[string]int{to: 1}
+	}
+	return &evidence{Kernel: k, values: map[string]Mechanism{}}
+}
+
+// TestKeeps: of 6.1 and 6.2 on Ubuntu's and Debian's kernels, and of one that names no data.
+func TestKeeps(t *testing.T) {
+	for _, c := range []struct {
+		variables []string
+		rounds    int
+		want      string
+	}{
+		{[]string{"saved_ftrace_func"}, 3, "0 true"},
+		{[]string{"saved_ftrace_func", "save_func.4"}, 3, "1 true"},
+		{[]string{"saved_ftrace_func", "devfreq_powersave_func"}, 3, "0 true"},
+		{nil, 3, "0 false"},
+		{nil, 0, "0 true"},
+	} {
+		e := evidenceOf(c.variables, nil)
+		e.set(EntryRounds, c.rounds, "")
+		e.keeps()
+		m, known := e.values[EntryKept]
+		if got := fmt.Sprint(m.Value, known); got != c.want {
+			t.Errorf("%s, %d rounds: %s, want %s", c.variables, c.rounds, got, c.want)
+		}
+	}
+}
+
+// TestDetaching: the functions and their calls are those of Linux 5.4, 6.1 and 7.2.
+func TestDetaching(t *testing.T) {
+	const unregister, shutdown, rude = "unregister_ftrace_function", "ftrace_shutdown", "synchronize_rcu_tasks_rude"
+	for name, c := range map[string]struct {
+		calls map[string]string
+		want  string
+	}{
+		"5.4":     {map[string]string{unregister: shutdown, shutdown: "schedule_on_each_cpu"}, "1 true"},
+		"6.1":     {map[string]string{unregister: shutdown, shutdown: rude, rude: "__wait_rcu_gp"}, "1 true"},
+		"7.2":     {map[string]string{unregister: shutdown, shutdown: rude, rude: "__x86_return_thunk"}, "0 true"},
+		"another": {map[string]string{unregister: shutdown, shutdown: "something_new"}, "0 false"},
+		"none":    {nil, "0 true"},
+	} {
+		e := evidenceOf(nil, c.calls)
+		e.detaching()
+		m, known := e.values[DetachWakes]
+		if got := fmt.Sprint(m.Value, known); got != c.want {
+			t.Errorf("%s: %s, want %s", name, got, c.want)
+		}
+	}
+}
