@@ -93,8 +93,7 @@ func (t *textPatching) Percent() float64 { return 100 * t.Text.Value / t.All.Val
 
 // TextPatching is nil where it is not published.
 func (a *answer) TextPatching() *textPatching {
-	t := &textPatching{a.measured("calls to isolated CPUs in 3 h"),
-		a.measured("calls to isolated CPUs in 3 h, do_sync_core")}
+	t := &textPatching{a.measured(allCalls), a.measured(textCalls)}
 	if t.All.Value <= 0 || t.Text.Value <= 0 {
 		return nil
 	}

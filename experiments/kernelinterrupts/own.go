@@ -52,7 +52,7 @@ func compareOwn(file, kernel string) (*Answer, error) {
 		known, ok := k.Row(c.Row)
 		model, modelled := predicted[vm.Switched{Action: c.Action, Direction: c.Direction}][c.Row]
 		if row.Modelled = ok && known.Modelled && (modelled || load == ledger.Idle); modelled {
-			row.Model = model
+			row.Model = model.Rounds
 			if row.Patcher && !known.SenderToo {
 				row.Model = 0
 			}

@@ -37,6 +37,7 @@ func (e *evidence) entries() {
 		e.set(TrampolineAims, e.pokeRounds(), way)
 	}
 	e.none("no "+aim+" that changes text", TrampolineAims)
+	e.pages(aim)
 	for _, f := range []string{"ftrace_modify_all_code", "arch_ftrace_update_code"} {
 		if e.Has("ftrace_sync_ipi") &&
 			(e.Calls(f)["smp_call_function"] > 0 || e.Calls(f)["smp_call_function_many_cond"] > 0) {
@@ -45,6 +46,30 @@ func (e *evidence) entries() {
 	}
 	e.none("no call of ftrace_sync_ipi", CoreSyncs)
 }
+
+// pages: how often the protection of a trampoline's pages changes.
+func (e *evidence) pages(aim string) {
+	calls := e.Calls(aim)
+	switch way := e.leads(aim, 2, "execmem_alloc_rw"); {
+	case way != "" && e.leads("execmem_alloc_rw", 1, "set_memory_nx") != "":
+		e.set(TrampFlushes, cachedPages, way+" calls set_memory_nx, so that its pages are of a cache")
+		e.set(TrampFrees, cachedPages, "they go back to that cache")
+	case calls["set_memory_ro"] > 0 && calls["set_memory_x"] > 0:
+		e.set(TrampFlushes, 2, aim+" calls set_memory_ro and set_memory_x")
+	case e.value(TrampolineAims) > 0:
+		e.set(TrampFlushes, 1, aim+" makes its pages executable")
+	}
+	if e.value(TrampFlushes) > 0 && e.value(TrampFrees) == 0 {
+		e.set(TrampFrees, 1, "its pages are unmapped")
+	}
+	e.none("no trampoline that can be told", TrampFlushes, TrampFrees)
+}
+
+// cachedPages is how many flushes pages of the cache of executable memory take at the
+// least, both ways: nx, for which a large page is split, rw, and rox, after which small
+// ones are joined (execmem_alloc_rw and __execmem_cache_free, mm/execmem.c, Linux 7.2,
+// counted by their callers on the kernel itself).
+const cachedPages = 5
 
 // keeps looks for the variable in which update_ftrace_func, which compilers put into its
 // caller, keeps what the entries call (kernel/trace/ftrace.c, since Linux 6.2: "ftrace:

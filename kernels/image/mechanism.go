@@ -38,6 +38,8 @@ const (
 	EntryRounds    = "entry-rounds"    // rounds of each
 	EntryKept      = "entry-kept"      // 1: they are left alone where they call the right function already
 	TrampolineAims = "trampoline-aims" // rounds when an ops' own trampoline gets its function
+	TrampFlushes   = "tramp-flushes"   // changes of protection, at the least, when that trampoline is made
+	TrampFrees     = "tramp-frees"     // flushes, at the least, when it is freed
 	CoreSyncs      = "core-syncs"      // rounds that order loads when the traced function changes
 
 	GraphFastPath = "graph-fast-path" // 1: a single user of function_graph is called by static calls
@@ -69,7 +71,8 @@ var finders = []struct {
 	{[]string{UpdateRounds, UpdateStops, UpdateFences, RecordFences}, (*evidence).records},
 	{[]string{KeyBatched, KeyRounds, KeyFences, BranchRounds, BranchFences}, (*evidence).keys},
 	{[]string{CallRounds, CallResets}, (*evidence).calls},
-	{[]string{EntryCalls, EntryRounds, EntryKept, TrampolineAims, CoreSyncs}, (*evidence).entries},
+	{[]string{EntryCalls, EntryRounds, EntryKept, TrampolineAims, TrampFlushes, TrampFrees, CoreSyncs},
+		(*evidence).entries},
 	{[]string{GraphFastPath, GraphOwnFunc, GraphJumps}, (*evidence).graph},
 	{[]string{ProbeRounds, ProbeStops}, (*evidence).probes},
 	{[]string{DirectCalls, DirectShared, DirectCuts, MultiProbes, MultiStatic, MultiGraph, DirectMulti, ProbeOnRecord,

@@ -43,15 +43,9 @@ func OpenModule(path string) (*Module, error) {
 
 // ReadModule reads a module. Errors name file, which is not opened.
 func ReadModule(file string, b []byte) (*Module, error) {
-	for range maxLayers {
-		p := packedWith(b)
-		if p == nil {
-			break
-		}
-		var err error
-		if b, err = p.unpack(b, MaxModule); err != nil {
-			return nil, inFile(file, err)
-		}
+	b, err := Unpack(b, MaxModule)
+	if err != nil {
+		return nil, inFile(file, err)
 	}
 	f, err := elf.NewFile(bytes.NewReader(b))
 	if err != nil {

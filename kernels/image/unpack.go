@@ -26,7 +26,7 @@ func unwrap(b []byte) (*memory, error) {
 		case isBzImage(b):
 			form = append(form, "bzImage")
 			b, err = bzPayload(b)
-		case bytes.HasPrefix(b, []byte("MZ")) && len(b) > 64 && string(b[4:8]) == "zimg":
+		case isZboot(b):
 			form = append(form, "zboot")
 			b, err = zbootPayload(b)
 		case rawArch(b) != nil:
@@ -46,6 +46,30 @@ func unwrap(b []byte) (*memory, error) {
 	}
 	return nil, fail(strings.Join(form, "/"), "packed more than %d times", maxLayers-1)
 }
+
+// Unpack takes off what a file is packed with, and EFI's zboot around it, until at most
+// limit bytes are left that are neither: what a boot loader hands over, or what the kernel
+// loads as a module.
+func Unpack(b []byte, limit int) ([]byte, error) {
+	for range maxLayers {
+		var err error
+		switch p := packedWith(b); {
+		case isZboot(b):
+			b, err = zbootPayload(b)
+		case p != nil:
+			b, err = p.unpack(b, limit)
+		default:
+			return b, nil
+		}
+		if err != nil {
+			return nil, err
+		}
+	}
+	return nil, fail("", "packed more than %d times", maxLayers-1)
+}
+
+// isZboot looks for the magic of EFI's header (drivers/firmware/efi/libstub/zboot-header.S).
+func isZboot(b []byte) bool { return len(b) > 64 && string(b[:2]) == "MZ" && string(b[4:8]) == "zimg" }
 
 // isBzImage looks for the magic of the setup header (Documentation/arch/x86/boot.rst).
 func isBzImage(b []byte) bool { return len(b) > 0x260 && string(b[0x202:0x206]) == "HdrS" }

@@ -57,7 +57,7 @@ func (r *Replay) attach(o *ops, n, batches int) {
 func (r *Replay) trampoline(o *ops) {
 	if o.dynamic || r.FirstUse && !r.made[o.name] {
 		r.made[o.name] = true
-		r.flush(1, "the trampoline of "+o.name+" is made: its pages' protection changes, once or more")
+		r.flush(r.mech(image.TrampFlushes), "the trampoline of "+o.name+" is made: so many changes of protection, or more")
 		return
 	}
 	r.made[o.name] = true
@@ -82,14 +82,18 @@ func (r *Replay) detach(name string, n, batches int) {
 	if i < 0 {
 		return
 	}
-	dynamic := r.ops[i].dynamic
+	o := r.ops[i]
 	r.ops = slices.Delete(r.ops, i, i+1)
 	r.update(n, batches)
-	if dynamic {
-		r.in("rcu", func() {
-			r.sent(cpus.CoreSync, r.k.callRow, 1, r.mech(image.DetachWakes), Assumed,
-				"each CPU is given work, and woken; a busy one counts that as rescheduling")
-		})
+	if !o.dynamic {
+		return
+	}
+	r.in("rcu", func() {
+		r.sent(cpus.CoreSync, r.k.wakeRow(), 1, r.mech(image.DetachWakes), Assumed,
+			"each CPU is given work, and woken; a busy one counts that as rescheduling")
+	})
+	if !o.direct && r.mech(image.TrampolineAims) > 0 {
+		r.in("tracer-trampoline", func() { r.flush(r.mech(image.TrampFrees), "the trampoline of "+o.name+" is freed") })
 	}
 }
 

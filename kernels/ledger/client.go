@@ -131,9 +131,6 @@ func (r *Replay) multi(on bool, n, batches int) {
 		return
 	}
 	r.detach(o.name, n, batches)
-	if o.dynamic {
-		r.in("tracer-trampoline", func() { r.flush(1, "the trampoline of "+o.name+" is freed") })
-	}
 }
 
 // tracingMulti is one BPF link to n functions (bpf_trampoline_multi_attach): only the

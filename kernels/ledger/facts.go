@@ -94,16 +94,17 @@ func fromFacts(arch, release string, f *Facts, table *records.Table) (*Kernel, e
 	}
 	traits := a.Traits()
 	k := &Kernel{
-		Arch: arch, Release: release, Facts: f, Own: table, StopRow: traits.StopRow, callRow: callRow(traits),
+		Arch: arch, Release: release, Facts: f, Own: table, callRow: callRow(traits),
 		Protocol: f.protocol(),
 	}
-	k.SyncRow = k.callRow
+	k.SyncRow, k.StopRow = k.callRow, k.stopRow(traits)
 	if traits.FirmwareRounds {
 		k.SyncRow = traits.InterruptRow
 	}
 	k.rows = []Row{
 		{Name: k.callRow, Modelled: true, About: "function calls: on_each_cpu, smp_call_function and their kind"},
-		{Name: k.StopRow, Modelled: f.value(image.UpdateStops) > 0, About: "wakeups by the scheduler, of stoppers too"},
+		{Name: traits.StopRow, Modelled: f.value(image.UpdateStops) > 0 && k.StopRow == traits.StopRow,
+			About: "wakeups by the scheduler, of stoppers too"},
 	}
 	if traits.FirmwareRounds {
 		k.rows = append(k.rows, Row{k.SyncRow, true, true, "remote fences by firmware: flush_icache_all"})
@@ -119,6 +120,34 @@ func callRow(t isa.Traits) string {
 		return "IPI1"
 	}
 	return t.InterruptRow
+}
+
+// since tells whether the release is this one or a later one. What a scheduler's inlined
+// function does is not in the call graph.
+func (k *Kernel) since(major, minor int) bool {
+	var have [2]int
+	if _, err := fmt.Sscanf(k.Release, "%d.%d", &have[0], &have[1]); err != nil {
+		return false
+	}
+	return have[0] > major || have[0] == major && have[1] >= minor
+}
+
+// wakeRow is where an idle CPU counts that it was woken: as a call where the wakeup is put
+// into its queue (ttwu_queue_cond, kernel/sched/core.c, as in 6.1; 5.10 sends it a
+// rescheduling interrupt).
+func (k *Kernel) wakeRow() string {
+	if k.since(6, 0) {
+		return k.callRow
+	}
+	return k.StopRow
+}
+
+// stopRow is the same for stoppers, which 6.12 does not put into that queue any more.
+func (k *Kernel) stopRow(traits isa.Traits) string {
+	if k.since(6, 0) && !k.since(6, 12) {
+		return k.callRow
+	}
+	return traits.StopRow
 }
 
 // value is a mechanism's, 0 where it is not understood.

@@ -4,19 +4,14 @@ package vm
 
 import (
 	"bytes"
-	"compress/gzip"
-	"errors"
 	"fmt"
-	"io"
 	"os"
-	"path"
 	"path/filepath"
 	"slices"
 	"strings"
 
-	"github.com/ulikunitz/xz"
-
 	"github.com/textpoke/textpoke/internal/spelling"
+	"github.com/textpoke/textpoke/kernels/image"
 )
 
 // Action is something that can be switched on and off and counted around.
@@ -33,6 +28,8 @@ const moduleLoad = "module-load"
 var actions = []Action{
 	{"function-tracer", "FILTER", false, "the function tracer, on all functions or on those of a filter"},
 	{"function-graph", "FILTER", false, "the function_graph tracer, likewise"},
+	{"instance", "FILTER", false, "the function tracer of another instance, likewise"},
+	{"filter-change", "FROM>TO", true, "the function tracer's filter is changed while it is on, and changed back"},
 	{"tracepoint", "[GROUP/]NAME", true, "one trace event"},
 	{"event-group", "NAME", true, "all trace events of a group; \"all\" is all of all"},
 	{"static-key", "NAME", true, "a static key that a file below /proc/sys switches, such as sched_schedstats"},
@@ -40,6 +37,7 @@ var actions = []Action{
 		"an event of a kprobe, at vfs_read without a symbol; 0.2 s follow, in which it is optimised"},
 	{"kretprobe", "SYMBOL", false, "likewise, of a return probe"},
 	{"kprobe-multi", "NUMBER", false, "one BPF link to the first so many functions, without a number 1"},
+	{"tracing-multi", "NUMBER", false, "likewise, a link of fentry programs, since Linux 7.2"},
 	{"fentry", "SYMBOL", false, "a BPF program on a function's entry, vfs_read without a symbol"},
 	{"fexit", "SYMBOL", false, "likewise, on its entry and its end"},
 	{moduleLoad, "FILE", true, "a kernel module is loaded, and unloaded again"},
@@ -71,8 +69,19 @@ func CheckAction(action string) error {
 	return nil
 }
 
-// mostModule bounds an unpacked module, in bytes.
-const mostModule = 256 << 20
+// asMeasured is what the guest calls an action: it knows no folders of the host.
+func asMeasured(action string) string {
+	if name, file, _ := strings.Cut(action, ":"); name == moduleLoad {
+		return name + ":" + moduleName(file)
+	}
+	return action
+}
+
+// moduleName is a module's file without what it is packed with.
+func moduleName(file string) string {
+	name, _, _ := strings.Cut(filepath.Base(file), ".ko")
+	return name + ".ko"
+}
 
 // moduleEntry is a kernel module as the guest loads it: unpacked.
 func moduleEntry(file string) (entry, error) {
@@ -80,30 +89,11 @@ func moduleEntry(file string) (entry, error) {
 	if err != nil {
 		return entry{}, fmt.Errorf("module: %w", err)
 	}
-	name := filepath.Base(file)
-	for {
-		var r io.Reader
-		switch {
-		case bytes.HasPrefix(text, []byte("\xfd7zXZ\x00")):
-			r, err = xz.NewReader(bytes.NewReader(text))
-		case bytes.HasPrefix(text, []byte{0x1f, 0x8b}):
-			r, err = gzip.NewReader(bytes.NewReader(text))
-		default:
-			name = strings.TrimSuffix(name, path.Ext(name)) + ".ko"
-			if !bytes.HasPrefix(text, []byte("\x7fELF")) {
-				return entry{}, fmt.Errorf("module %s: no ELF file, nor one packed by gzip or xz", file)
-			}
-			return entry{name, plain, text}, nil
-		}
-		if err == nil {
-			text, err = io.ReadAll(io.LimitReader(r, mostModule+1))
-		}
-		if err == nil && len(text) > mostModule {
-			err = errors.New("more than 256 MiB unpacked")
-		}
-		if err != nil {
-			return entry{}, fmt.Errorf("module %s: %w", file, err)
-		}
-		name = strings.TrimSuffix(name, path.Ext(name))
+	if text, err = image.Unpack(text, image.MaxModule); err != nil {
+		return entry{}, fmt.Errorf("module %s: %w", file, err)
 	}
+	if !bytes.HasPrefix(text, []byte("\x7fELF")) {
+		return entry{}, fmt.Errorf("module %s: no ELF file, nor a packed one", file)
+	}
+	return entry{moduleName(file), plain, text}, nil
 }

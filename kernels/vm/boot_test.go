@@ -21,7 +21,7 @@ func TestBoot(t *testing.T) {
 	if !*long || image == "" {
 		t.Skip("skipped: boots the kernel that TEXTPOKE_KERNEL names, with -long; .ci/vm does so")
 	}
-	e, err := emulatorFor(image)
+	_, e, err := bootable(image, t.TempDir())
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -6,18 +6,26 @@ import (
 	"fmt"
 	"maps"
 	"slices"
+	"strings"
 )
 
 // Switched is one direction of one action.
 type Switched struct{ Action, Direction string }
 
-// Predictions are what receivers are predicted to take: interrupts by row. What is
+// Prediction is what a receiver should take in a row.
+type Prediction struct {
+	Rounds  int
+	Flushes int // of them, for pages whose protection changes: so many or more
+}
+
+// Predictions are what receivers are predicted to take, by row. What is
 // not predicted is missing; a row that is, is there with 0.
-type Predictions map[Switched]map[string]int
+type Predictions map[Switched]map[string]Prediction
 
 // Why a difference is there.
 const (
 	Background = "background"          // also while nothing is switched, or where a single receiver takes all of it
+	Pages      = "flushes of pages"    // more than the least: which pages are split or freed together, no image tells
 	Shared     = "shared an interrupt" // two calls that one interrupt carried: one fewer than predicted
 	Unknown    = "not explained"
 )
@@ -39,10 +47,10 @@ func (m *Measurement) Compare(p Predictions) []Summary {
 			})
 			switch {
 			case i >= 0:
-				all[i].Predicted, all[i].Compared = n, true
-			case n != 0: // nothing was counted
+				all[i].Predicted, all[i].Flushes, all[i].Compared = n.Rounds, n.Flushes, true
+			case n.Rounds != 0: // nothing was counted
 				all = append(all, Summary{Arch: m.Arch, Release: m.Release, Action: k.Action, Direction: k.Direction, Row: row,
-					Receivers: len(m.CPUs) - 1, Isolated: -1, Predicted: n, Compared: true})
+					Receivers: len(m.CPUs) - 1, Isolated: -1, Predicted: n.Rounds, Flushes: n.Flushes, Compared: true})
 			}
 		}
 	}
@@ -60,10 +68,24 @@ func (s *Summary) Why() string {
 		return ""
 	case d > 0 && (s.Receivers == 1 || d <= s.Idle):
 		return Background
+	case d > 0 && d <= float64(s.moreFlushes()):
+		return Pages
 	case d < 0 && d >= -1 && s.Most >= s.Predicted:
 		return Shared
 	}
 	return Unknown
+}
+
+// moduleFlushes is the most changes of protection that one module was seen to take.
+const moduleFlushes = 20
+
+// moreFlushes is how many flushes there may be beyond the least: as many again, or what
+// modules were seen to take.
+func (s *Summary) moreFlushes() int {
+	if s.Flushes > 0 && strings.HasPrefix(s.Action, moduleLoad+":") {
+		return moduleFlushes - s.Flushes
+	}
+	return s.Flushes
 }
 
 // Verdict is how many summaries agree, how many differ for a reason that is known, and

@@ -128,9 +128,10 @@ type Summary struct {
 	Idle float64
 	// CPU is the quietest receiver, the first of several.
 	CPU int
-	// Predicted is what a receiver should take, where it is Compared.
-	Predicted int
-	Compared  bool
+	// Predicted is what a receiver should take, where it is Compared; of that, Flushes at
+	// the least are for pages.
+	Predicted, Flushes int
+	Compared           bool
 }
 
 // Summaries are those of all actions and directions, the control aside, of rows in

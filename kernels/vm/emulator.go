@@ -11,9 +11,12 @@ import (
 	"fmt"
 	"io"
 	"os"
+	"path/filepath"
 	"strconv"
 	"strings"
 	"sync"
+
+	"github.com/textpoke/textpoke/kernels/image"
 )
 
 // emulator is how kernels of an architecture are booted.
@@ -47,11 +50,32 @@ var emulators = sync.OnceValue(func() []emulator {
 // ErrNotBootable is a file that no emulator here boots.
 var ErrNotBootable = errors.New("no kernel image that can be booted")
 
-// emulatorFor reads from the head of an image what it is. What the kernel's EFI stub
-// makes of an image is the head of a Windows program, in which its machine stands
-// (arch/*/kernel/efi-header.S, arch/x86/boot/header.S).
-func emulatorFor(image string) (*emulator, error) {
-	f, err := os.Open(image)
+// bootable finds out how an image is booted. QEMU loads neither EFI's zboot nor images
+// that are packed whole: what is inside is written to dir, and is the file to boot.
+func bootable(kernel, dir string) (file string, e *emulator, err error) {
+	head, err := headOf(kernel)
+	if err != nil {
+		return "", nil, err
+	}
+	file = kernel
+	if packed(head) {
+		if file, err = unpacked(kernel, dir); err == nil {
+			head, err = headOf(file)
+		}
+		if err != nil {
+			return "", nil, err
+		}
+	}
+	e, why := recognise(head)
+	if why != "" {
+		return "", nil, fmt.Errorf("%s: %w: %s", kernel, ErrNotBootable, why)
+	}
+	return file, e, nil
+}
+
+// headOf is the first bytes of a file.
+func headOf(file string) ([]byte, error) {
+	f, err := os.Open(file)
 	if err != nil {
 		return nil, fmt.Errorf("read kernel: %w", err)
 	}
@@ -59,25 +83,41 @@ func emulatorFor(image string) (*emulator, error) {
 	head := make([]byte, 4096)
 	n, err := io.ReadFull(f, head)
 	if err != nil && !errors.Is(err, io.ErrUnexpectedEOF) && err != io.EOF {
-		return nil, fmt.Errorf("read kernel %s: %w", image, err)
+		return nil, fmt.Errorf("read kernel %s: %w", file, err)
 	}
-	e, why := recognise(head[:n])
-	if why != "" {
-		return nil, fmt.Errorf("%s: %w: %s", image, ErrNotBootable, why)
-	}
-	return e, nil
+	return head[:n], nil
 }
 
+// packed tells whether an image is to be unpacked before it is booted.
+func packed(head []byte) bool {
+	return bytes.HasPrefix(head, []byte("\x1f\x8b")) || bytes.HasPrefix(head, []byte("MZ\x00\x00zimg"))
+}
+
+// unpacked writes what is inside of a packed image into a folder.
+func unpacked(file, dir string) (string, error) {
+	b, err := os.ReadFile(file)
+	if err != nil {
+		return "", fmt.Errorf("read kernel: %w", err)
+	}
+	if b, err = image.Unpack(b, image.MaxUnpacked); err != nil {
+		return "", fmt.Errorf("%s: %w: %w", file, ErrNotBootable, err)
+	}
+	inside := filepath.Join(dir, "kernel")
+	if err := os.WriteFile(inside, b, 0o600); err != nil {
+		return "", fmt.Errorf("unpack kernel %s: %w", file, err)
+	}
+	return inside, nil
+}
+
+// recognise reads from the head of an image what it is. What the kernel's EFI stub
+// makes of an image is the head of a Windows program, in which its machine stands
+// (arch/*/kernel/efi-header.S, arch/x86/boot/header.S).
 func recognise(head []byte) (*emulator, string) {
 	switch {
 	case bytes.HasPrefix(head, []byte("\x7fELF")):
 		return nil, "it is an ELF file; boot the vmlinuz or Image that was made of it"
-	case bytes.HasPrefix(head, []byte("\x1f\x8b")):
-		return nil, "it is packed by gzip; unpack it first"
 	case len(head) < 0x40 || !bytes.HasPrefix(head, []byte("MZ")):
 		return nil, "it does not begin as one"
-	case string(head[4:8]) == "zimg":
-		return nil, "it is an EFI zboot image, which QEMU does not load; unpack it first"
 	}
 	at := binary.LittleEndian.Uint32(head[0x3c:])
 	if at > uint32(len(head)-6) || string(head[at:at+4]) != "PE\x00\x00" {

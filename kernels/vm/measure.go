@@ -20,7 +20,7 @@ import (
 
 // Config is what is booted, and what is measured.
 type Config struct {
-	// Image is the file of the kernel: a bzImage, or an Image.
+	// Image is the file of the kernel: a bzImage, or an Image, which may be packed by gzip or as EFI's zboot.
 	Image string
 	// CPUs are the machine's, as [ParseCPUs] reads them.
 	CPUs []cpus.Role
@@ -56,25 +56,25 @@ func Measure(ctx context.Context, c Config) (*Measurement, error) {
 	if c.Progress == nil {
 		c.Progress = func(string) {}
 	}
-	e, err := emulatorFor(c.Image)
+	dir, err := os.MkdirTemp("", "textpoke-vm-")
+	if err != nil {
+		return nil, fmt.Errorf("boot %s: %w", c.Image, err)
+	}
+	defer os.RemoveAll(dir)
+	kernel, e, err := bootable(c.Image, dir)
 	if err != nil {
 		return nil, err
 	}
 	if _, err := exec.LookPath(e.qemu); err != nil {
 		return nil, fmt.Errorf("boot %s: %s is not installed (Debian's package %s)", c.Image, e.qemu, e.debian)
 	}
-	dir, err := os.MkdirTemp("", "textpoke-vm-")
-	if err != nil {
-		return nil, fmt.Errorf("boot %s: %w", c.Image, err)
-	}
-	defer os.RemoveAll(dir)
 	disk := filepath.Join(dir, "initramfs")
 	if err := c.initramfs(ctx, e, disk); err != nil {
 		return nil, err
 	}
 	m := &Measurement{Arch: e.arch, CPUs: c.CPUs}
 	for boots := 1; ; boots++ {
-		told, err := c.boot(ctx, e, disk)
+		told, err := c.boot(ctx, e, kernel, disk)
 		if told != nil {
 			m.Told = *told
 		}
@@ -130,9 +130,8 @@ func (c *Config) initramfs(ctx context.Context, e *emulator, file string) error 
 				return err
 			}
 			files = append(files, f)
-			a = moduleLoad + ":" + f.name
 		}
-		fmt.Fprintf(&job, "action %s\n", a)
+		fmt.Fprintf(&job, "action %s\n", asMeasured(a))
 	}
 	for _, cpu := range withRole(c.CPUs[1:], cpus.Busy) {
 		fmt.Fprintf(&job, "busy %s\n", cpu)
@@ -153,7 +152,7 @@ func (c *Config) initramfs(ctx context.Context, e *emulator, file string) error 
 }
 
 // boot runs the machine until it switches itself off.
-func (c *Config) boot(ctx context.Context, e *emulator, disk string) (*Told, error) {
+func (c *Config) boot(ctx context.Context, e *emulator, kernel, disk string) (*Told, error) {
 	log, err := os.CreateTemp("", "textpoke-console-*.log")
 	if err != nil {
 		return nil, fmt.Errorf("boot %s: %w", c.Image, err)
@@ -161,7 +160,7 @@ func (c *Config) boot(ctx context.Context, e *emulator, disk string) (*Told, err
 	defer log.Close()
 	args := append([]string{"-accel", "tcg,thread=single", "-smp", fmt.Sprint(len(c.CPUs)),
 		"-m", fmt.Sprintf("%dM", c.Memory), "-display", "none", "-no-reboot", "-nodefaults",
-		"-serial", "stdio", "-kernel", c.Image, "-initrd", disk,
+		"-serial", "stdio", "-kernel", kernel, "-initrd", disk,
 		"-append", commandLine(e, c.CPUs)}, e.machine...)
 	q := exec.CommandContext(ctx, e.qemu, args...)
 	q.WaitDelay = 5 * time.Second

@@ -5,6 +5,7 @@ package vm
 import (
 	"fmt"
 
+	"github.com/textpoke/textpoke/cpus"
 	"github.com/textpoke/textpoke/kernels/ledger"
 )
 
@@ -28,18 +29,24 @@ func Predict(kernel string, actions []string) (p Predictions, notes []string, er
 				notes = append(notes, fmt.Sprintf("not predicted: %s %s: %v", action, direction, err))
 				break
 			}
-			rows := map[string]int{}
+			rows := map[string]Prediction{}
 			for _, row := range k.Rows() {
 				if row.Modelled {
-					rows[row.Name] = 0
+					rows[row.Name] = Prediction{}
 				}
 			}
 			for _, l := range lines {
-				if _, modelled := rows[l.Row]; modelled {
-					rows[l.Row] += l.Rounds()
+				p, modelled := rows[l.Row]
+				if !modelled {
+					continue
 				}
+				p.Rounds += l.Rounds()
+				if l.Cause == cpus.PageAttributes {
+					p.Flushes += l.Rounds()
+				}
+				rows[l.Row] = p
 			}
-			p[Switched{action, direction}] = rows
+			p[Switched{asMeasured(action), direction}] = rows
 		}
 	}
 	return p, notes, nil

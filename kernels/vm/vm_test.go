@@ -4,10 +4,13 @@ package vm
 
 import (
 	"bytes"
+	"compress/gzip"
+	"encoding/binary"
 	"errors"
 	"flag"
 	"fmt"
 	"hash/crc32"
+	"os"
 	"os/exec"
 	"path/filepath"
 	"slices"
@@ -18,6 +21,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/textpoke/textpoke/cpus"
+	"github.com/textpoke/textpoke/kernels/ledger"
 )
 
 var long = flag.Bool("long", false, "run slow tests")
@@ -166,10 +170,8 @@ func TestRecognise(t *testing.T) {
 		{head(0x64, 0x50), "riscv64", ""},
 		{head(0x4c, 0x01), "", "machine 0x014c"},
 		{[]byte("\x7fELF and more"), "", "ELF"},
-		{[]byte("\x1f\x8b\x08"), "", "gzip"},
 		{nil, "", "does not begin"},
 		{make([]byte, 4096), "", "does not begin"},
-		{append([]byte("MZ\x00\x00zimg"), make([]byte, 100)...), "", "zboot"},
 		{append(head()[:0x3c], 0xff, 0xff, 0xff, 0xff), "", "no header"},
 		{head(0x64, 0x86)[:0x85], "", "no header"},
 	} {
@@ -182,6 +184,102 @@ func TestRecognise(t *testing.T) {
 	_, err := Measure(t.Context(), Config{Image: filepath.Join(t.TempDir(), "none")})
 	if err == nil {
 		t.Error("no file is no error")
+	}
+}
+
+// zboot wraps an image as drivers/firmware/efi/libstub/zboot-header.S does: where its payload is, and how long.
+func zboot(payload []byte) []byte {
+	b := make([]byte, 128)
+	copy(b, "MZ\x00\x00zimg")
+	binary.LittleEndian.PutUint32(b[8:], uint32(len(b)))
+	binary.LittleEndian.PutUint32(b[12:], uint32(len(payload)))
+	return append(b, payload...)
+}
+
+// TestBootable: what is inside of a packed image is booted, byte by byte.
+func TestBootable(t *testing.T) {
+	raw := head(0x64, 0xaa)
+	var z bytes.Buffer
+	w := gzip.NewWriter(&z)
+	if _, err := w.Write(raw); err != nil {
+		t.Fatal(err)
+	}
+	if err := w.Close(); err != nil {
+		t.Fatal(err)
+	}
+	for name, c := range map[string]struct {
+		image []byte
+		want  string // of the error
+	}{
+		"raw":          {raw, ""},
+		"gzip":         {z.Bytes(), ""},
+		"zboot":        {zboot(z.Bytes()), ""},
+		"cut":          {zboot(z.Bytes())[:140], "cut off"},
+		"broken":       {zboot(append([]byte("\x1f\x8b\x08"), make([]byte, 100)...)), "gzip data"},
+		"empty inside": {zboot(make([]byte, 100)), "does not begin as one"},
+	} {
+		file := filepath.Join(t.TempDir(), "image")
+		if err := os.WriteFile(file, c.image, 0o600); err != nil {
+			t.Fatal(err)
+		}
+		inside, e, err := bootable(file, t.TempDir())
+		if c.want != "" {
+			if !errors.Is(err, ErrNotBootable) || !strings.Contains(err.Error(), c.want) || strings.Contains(err.Error(), "\n") {
+				t.Errorf("%s: %v, want %q", name, err, c.want)
+			}
+			continue
+		}
+		if err != nil {
+			t.Errorf("%s: %v", name, err)
+			continue
+		}
+		if got, err := os.ReadFile(inside); err != nil || !bytes.Equal(got, raw) || e.arch != "arm64" {
+			t.Errorf("%s: %v, %s, %d bytes", name, err, e.arch, len(got))
+		}
+	}
+}
+
+// TestActions: what can be measured can be predicted, by the same names and arguments, but for doing nothing.
+func TestActions(t *testing.T) {
+	for _, a := range actions {
+		i := slices.IndexFunc(ledger.Actions(), func(l ledger.Action) bool { return l.Name == a.Name })
+		if i < 0 {
+			if a.Name != "idle" {
+				t.Errorf("action %s cannot be predicted", a.Name)
+			}
+			continue
+		}
+		if l := ledger.Actions()[i]; l.Argument != a.Argument || l.Must != a.Must {
+			t.Errorf("action %s: argument %q, and that of the prediction is %q", a.Name, a.Argument, l.Argument)
+		}
+	}
+}
+
+// TestWhy: what was predicted as the least may be more, and nothing else may.
+func TestWhy(t *testing.T) {
+	for _, c := range []struct {
+		action           string
+		quietest         float64
+		predicted, flush int
+		want             string
+	}{
+		{"instance", 47, 47, 5, ""}, {"instance", 49, 47, 5, Pages}, {"instance", 53, 47, 5, Unknown},
+		{"fentry", 17, 10, 0, Unknown}, {"fentry", 12, 11, 2, Pages},
+		{"fentry", 10, 11, 2, Shared}, {"fentry", 9, 11, 2, Unknown},
+		{"module-load:dummy.ko", 18, 6, 3, Pages}, {"module-load:dummy.ko", 24, 6, 3, Unknown},
+		{"module-load:dummy.ko", 18, 6, 0, Unknown},
+	} {
+		s := Summary{Action: c.action, Quietest: c.quietest, Most: 60, Receivers: 3, Predicted: c.predicted, Flushes: c.flush,
+			Compared: true}
+		if got := s.Why(); got != c.want {
+			t.Errorf("%+v: %q", c, got)
+		}
+	}
+	if got := asMeasured("module-load:/lib/modules/x/dummy.ko.xz"); got != "module-load:dummy.ko" {
+		t.Error(got)
+	}
+	if got := asMeasured("kprobe:vfs_read"); got != "kprobe:vfs_read" {
+		t.Error(got)
 	}
 }
 
@@ -244,9 +342,9 @@ func TestSummaries(t *testing.T) {
 		t.Error(d)
 	}
 	p := Predictions{
-		{"x", Enable}:  {"CAL": 18, "RES": 0, "TLB": 4},
-		{"x", Disable}: {"CAL": 0},
-		{"y", Enable}:  {"CAL": 7},
+		{"x", Enable}:  {"CAL": {Rounds: 18}, "RES": {}, "TLB": {Rounds: 4}},
+		{"x", Disable}: {"CAL": {}},
+		{"y", Enable}:  {"CAL": {Rounds: 7}},
 	}
 	compared := m.Compare(p)
 	var lines []string

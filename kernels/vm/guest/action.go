@@ -30,7 +30,10 @@ var kinds = map[string]func(arg string) (*action, error){
 	"static-key":      staticKey,
 	"kprobe":          func(arg string) (*action, error) { return kprobe("p", arg) },
 	"kretprobe":       func(arg string) (*action, error) { return kprobe("r", arg) },
+	"instance":        instance,
+	"filter-change":   filterChange,
 	"kprobe-multi":    kprobeMulti,
+	"tracing-multi":   tracingMulti,
 	"fentry":          func(arg string) (*action, error) { return trampoline(traceFentry, arg) },
 	"fexit":           func(arg string) (*action, error) { return trampoline(traceFexit, arg) },
 	"module-load":     module,
@@ -79,6 +82,48 @@ func tracer(name, filter string) (*action, error) {
 		return nil, fmt.Errorf("filter %q: %w", filter, err)
 	}
 	a.close = func() { _ = write(tracing+"set_ftrace_filter", "") }
+	return a, nil
+}
+
+// instance is the function tracer of another instance; the argument is a filter.
+func instance(filter string) (*action, error) {
+	const dir = tracing + "instances/vm/"
+	if err := os.Mkdir(dir, 0o700); err != nil {
+		return nil, err
+	}
+	gone := func() { _ = os.Remove(dir) }
+	for _, w := range [][2]string{{"tracing_on", "0"}, {"buffer_size_kb", "64"}, {"set_ftrace_filter", filter}} {
+		if err := write(dir+w[0], w[1]); err != nil {
+			gone()
+			return nil, fmt.Errorf("instance: %s: %w", w[0], err)
+		}
+	}
+	a, err := writes(dir+"current_tracer", "function", "nop")
+	if err != nil {
+		gone()
+		return nil, err
+	}
+	a.close = gone
+	return a, nil
+}
+
+// filterChange changes the function tracer's filter while it is on; the argument is FROM>TO.
+func filterChange(filters string) (*action, error) {
+	from, to, ok := strings.Cut(filters, ">")
+	if !ok {
+		return nil, fmt.Errorf("%q: want two filters", filters)
+	}
+	a, err := tracer("function", from)
+	if err != nil {
+		return nil, err
+	}
+	const file = tracing + "set_ftrace_filter"
+	if err := errors.Join(write(file, to), write(file, from), a.on()); err != nil {
+		return nil, err
+	}
+	nop := a.off
+	a.on, a.off = func() error { return write(file, to) }, func() error { return write(file, from) }
+	a.close = func() { _ = errors.Join(nop(), write(file, "")) }
 	return a, nil
 }
 

@@ -6,6 +6,7 @@ package main
 
 import (
 	"bufio"
+	"bytes"
 	"encoding/binary"
 	"errors"
 	"fmt"
@@ -30,6 +31,7 @@ const (
 	traceFentry      = 24
 	traceFexit       = 25
 	traceKprobeMulti = 42
+	traceFentryMulti = 59 // since Linux 7.2
 )
 
 type bpfAttr [144]byte
@@ -107,11 +109,20 @@ func trampoline(attach uint32, function string) (*action, error) {
 	}, program), nil
 }
 
-// functionID is the number of a function's type in BTF (Documentation/bpf/btf.rst).
+// functionID is the number of a function's type.
 func functionID(file, function string) (uint32, error) {
+	ids, err := functionIDs(file, map[string]bool{function: true})
+	if err == nil && ids[function] == 0 {
+		err = fmt.Errorf("%s: no function %s", file, function)
+	}
+	return ids[function], err
+}
+
+// functionIDs are the numbers of functions' types in BTF (Documentation/bpf/btf.rst); those that it lacks are left out.
+func functionIDs(file string, wanted map[string]bool) (map[string]uint32, error) {
 	b, err := os.ReadFile(file)
 	if err != nil {
-		return 0, err
+		return nil, err
 	}
 	u32 := func(at int) int { return int(binary.LittleEndian.Uint32(b[at:])) }
 	types, strs := u32(4)+u32(8), u32(4)+u32(16)
@@ -119,28 +130,79 @@ func functionID(file, function string) (uint32, error) {
 	each := map[int]int{4: 12, 5: 12, 6: 8, 13: 8, 15: 12, 19: 12}
 	once := map[int]int{1: 4, 3: 12, 14: 4, 17: 4}
 	const funcKind = 12
+	ids := map[string]uint32{}
 	for id, at, end := uint32(1), types, types+u32(12); at < end; id++ {
 		info := u32(at + 4)
 		kind, members := info>>24&0x1f, info&0xffff
 		if kind == funcKind {
 			name := b[strs+u32(at):]
-			if len(name) > len(function) && string(name[:len(function)]) == function && name[len(function)] == 0 {
-				return id, nil
+			if n := bytes.IndexByte(name, 0); n >= 0 && wanted[string(name[:n])] {
+				ids[string(name[:n])] = id
 			}
 		}
 		at += 12 + members*each[kind] + once[kind]
 	}
-	return 0, fmt.Errorf("%s: no function %s", file, function)
+	return ids, nil
+}
+
+// number reads how many functions there are to be, 1 unless it is said.
+func number(count string) (int, error) {
+	if count == "" {
+		return 1, nil
+	}
+	n, err := strconv.Atoi(count)
+	if err != nil || n < 1 {
+		return 0, fmt.Errorf("%q: want a number of functions", count)
+	}
+	return n, nil
+}
+
+// tracingMulti is one link to so many functions by trampolines: the first that have a type.
+func tracingMulti(count string) (*action, error) {
+	n, err := number(count)
+	if err != nil {
+		return nil, err
+	}
+	names, err := unique(2 * n)
+	if err != nil {
+		return nil, err
+	}
+	wanted := map[string]bool{}
+	for _, name := range names {
+		wanted[name] = true
+	}
+	numbers, err := functionIDs("/sys/kernel/btf/vmlinux", wanted)
+	if err != nil {
+		return nil, err
+	}
+	var ids []uint32
+	for _, name := range names {
+		if id := numbers[name]; id != 0 && len(ids) < n {
+			ids = append(ids, id)
+		}
+	}
+	if len(ids) < n {
+		return nil, fmt.Errorf("%d functions of the first %d have a type, want %d", len(ids), len(names), n)
+	}
+	program, err := loadEmpty(progTracing, traceFentryMulti, 0)
+	if err != nil {
+		return nil, err
+	}
+	return attached(func() (int, error) {
+		var a bpfAttr
+		a.u32(0, uint32(program))
+		a.u32(8, traceFentryMulti)
+		a.pointer(16, unsafe.Pointer(&ids[0]))
+		a.u32(32, uint32(n))
+		return bpf(linkCreate, &a, ids)
+	}, program), nil
 }
 
 // kprobeMulti is one link to so many functions, the first of a name that no other has.
 func kprobeMulti(count string) (*action, error) {
-	if count == "" {
-		count = "1"
-	}
-	n, err := strconv.Atoi(count)
-	if err != nil || n < 1 {
-		return nil, fmt.Errorf("%q: want a number of functions", count)
+	n, err := number(count)
+	if err != nil {
+		return nil, err
 	}
 	names, err := unique(n)
 	if err != nil {
