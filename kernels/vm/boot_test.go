@@ -3,9 +3,13 @@
 package vm
 
 import (
+	"encoding/csv"
 	"os"
 	"os/exec"
+	"path/filepath"
 	"slices"
+	"strconv"
+	"strings"
 	"testing"
 
 	"github.com/textpoke/textpoke/results/interrupts"
@@ -82,5 +86,69 @@ func TestBoot(t *testing.T) {
 	on, off = took["function-tracer:vfs_read enable"], took["function-tracer:vfs_read disable"]
 	if on-off != 3 || off < 16 {
 		t.Errorf("the function tracer: %g and %g, want 3 apart and more than 16", on, off)
+	}
+}
+
+// TestWatch: textpoke kernel watch, run in a machine in which it is known what happens. A static key is switched on
+// and off twice, at three rounds each, and CPU 0 sends all of them. The isolated CPU takes these, and hardly another;
+// the budget of two an interval is exceeded. Boots the kernel that TEXTPOKE_KERNEL names.
+func TestWatch(t *testing.T) {
+	kernel := os.Getenv("TEXTPOKE_KERNEL")
+	if !*long || kernel == "" {
+		t.Skip("skipped: boots the kernel that TEXTPOKE_KERNEL names, with -long; .ci/vm does so")
+	}
+	_, e, err := bootable(kernel, t.TempDir())
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := exec.LookPath(e.qemu); err != nil {
+		t.Skipf("skipped: %s is not installed: nothing is booted", e.qemu)
+	}
+	program := filepath.Join(t.TempDir(), "textpoke")
+	build := exec.Command("go", "build", "-ldflags", "-s -w", "-o", program, "github.com/textpoke/textpoke/cmd/textpoke")
+	build.Env = append(os.Environ(), "CGO_ENABLED=0", "GOOS=linux", "GOARCH="+e.goarch)
+	if out, err := build.CombinedOutput(); err != nil {
+		t.Fatalf("%v: %s", err, out)
+	}
+	roles, err := ParseCPUs("idle=3,isolated=1")
+	if err != nil {
+		t.Fatal(err)
+	}
+	const repetitions, rounds = 2, 3
+	m, err := Measure(t.Context(), Config{Image: kernel, CPUs: roles, Watcher: program, Repetitions: repetitions,
+		Actions: []string{"watched:static-key:sched_schedstats"}, Progress: func(s string) { t.Log(s) }})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if len(m.Watched) != 1 || len(m.Readings) != 3*repetitions {
+		t.Fatalf("%d watched, %d readings, %v", len(m.Watched), len(m.Readings), m.Skips)
+	}
+	t.Log(m.Watched[0].Text)
+	rows, err := csv.NewReader(strings.NewReader(m.Watched[0].Text)).ReadAll()
+	if err != nil {
+		t.Fatal(err)
+	}
+	taken, sent := 0, 0
+	for _, r := range rows[1:] {
+		cell := func(name string) string { return r[slices.Index(rows[0], name)] }
+		n, err := strconv.Atoi(cell("isolated"))
+		if err != nil {
+			t.Fatalf("%v: %v", r, err)
+		}
+		taken += n
+		if strings.HasPrefix(cell("sent_by"), "CPU 0") {
+			found, err := strconv.Atoi(cell("rounds"))
+			if err != nil {
+				t.Fatalf("%v: %v", r, err)
+			}
+			sent += found
+		}
+	}
+	// A scheduler may send the isolated CPU a call of its own now and then.
+	if want := 2 * repetitions * rounds; sent != want || taken < want || taken > want+rounds {
+		t.Errorf("CPU 0 sent %d rounds, the isolated one took %d interrupts, want %d", sent, taken, want)
+	}
+	if m.Watched[0].Code != 1 {
+		t.Errorf("exit code %d: want 1, over the budget", m.Watched[0].Code)
 	}
 }

@@ -45,7 +45,14 @@ type Told struct {
 	Release  string
 	Readings []Reading
 	Skips    []Skip
+	Watched  []Watched
 	Done     bool // it came to its end
+}
+
+// Watched is what a watcher told in the machine, and the code that it ended with.
+type Watched struct {
+	Text string
+	Code int
 }
 
 // mark begins the guest's lines. A checksum of what follows the checksum comes
@@ -98,7 +105,7 @@ type guestError string
 func (e guestError) Error() string { return "the guest: " + string(e) }
 
 // fieldsOf is how many fields a kind of line has; a row has one for each CPU.
-var fieldsOf = map[string]int{"boot": 2, "skip": 2, "fail": 1, "reading": 4, "end": 0, "done": 0}
+var fieldsOf = map[string]int{"boot": 2, "skip": 2, "watched": 2, "fail": 1, "reading": 4, "end": 0, "done": 0}
 
 type listener struct {
 	told    *Told
@@ -132,6 +139,10 @@ func (l *listener) line(text string) error {
 		l.told.Release = fields[0]
 	case "skip":
 		l.told.Skips = append(l.told.Skips, Skip{fields[0], fields[1]})
+	case "watched":
+		w := Watched{Text: fields[1]}
+		w.Code, err = strconv.Atoi(fields[0])
+		l.told.Watched = append(l.told.Watched, w)
 	case "fail":
 		return guestError(fields[0])
 	case "reading":

@@ -30,6 +30,8 @@ type Config struct {
 	Repetitions int
 	// Modules are files of kernel modules that are loaded first, in this order.
 	Modules []string
+	// Watcher is a textpoke program for the machine, which watches actions named watched:ACTION; "" for none.
+	Watcher string
 	// Memory of the machine in MiB; 0 for 1,024.
 	Memory int
 	// Progress is told what has been done, one line at a time; nil for nobody.
@@ -112,6 +114,13 @@ func (c *Config) initramfs(ctx context.Context, e *emulator, file string) error 
 		return err
 	}
 	files := []entry{{"proc", folder, nil}, {"sys", folder, nil}, {"dev", folder, nil}, {"init", executable, program}}
+	if c.Watcher != "" {
+		text, err := os.ReadFile(c.Watcher)
+		if err != nil {
+			return fmt.Errorf("watcher: %w", err)
+		}
+		files = append(files, entry{"textpoke", executable, text})
+	}
 	var job strings.Builder
 	fmt.Fprintf(&job, "repetitions %d\n", c.Repetitions)
 	for _, m := range c.Modules {

@@ -36,21 +36,23 @@ func TestListen(t *testing.T) {
 	console := "[    0.1] Booting\r\n" + said(`boot "6.1.0 \"x\"" 0-2`) +
 		"[    3.2] something" + said(`reading "kprobe:vfs read" enable 1 2500`) +
 		said(`row CAL "Function call interrupts" 0 19 20`) + "[ 4.0] noise\n" + said(`row 4 "" 1 0 0`) + said("end") +
-		said(`skip "fentry" "no BTF"`) + said("done")
+		said(`skip "fentry" "no BTF"`) + said(`watched 1 "at_s\n1"`) +
+		said("done")
 	heard := 0
 	told, err := listen(strings.NewReader(console), func(*Told) { heard++ })
 	if err != nil {
 		t.Fatal(err)
 	}
-	want := &Told{Release: `6.1.0 "x"`, Done: true, Skips: []Skip{{"fentry", "no BTF"}}, Readings: []Reading{{
-		Action: "kprobe:vfs read", Direction: Enable, Repetition: 1, Took: 2500 * time.Microsecond,
-		Rows: []Row{{"CAL", "Function call interrupts", []int{0, 19, 20}}, {"4", "", []int{1, 0, 0}}},
-	}}}
+	want := &Told{Release: `6.1.0 "x"`, Done: true, Skips: []Skip{{"fentry", "no BTF"}},
+		Watched: []Watched{{"at_s\n1", 1}}, Readings: []Reading{{
+			Action: "kprobe:vfs read", Direction: Enable, Repetition: 1, Took: 2500 * time.Microsecond,
+			Rows: []Row{{"CAL", "Function call interrupts", []int{0, 19, 20}}, {"4", "", []int{1, 0, 0}}},
+		}}}
 	if d := cmp.Diff(want, told); d != "" {
 		t.Error(d)
 	}
-	if heard != 4 {
-		t.Errorf("heard %d times, want of boot, reading, skip and end", heard)
+	if heard != 5 {
+		t.Errorf("heard %d times, want of boot, reading, skip, watched and end", heard)
 	}
 }
 
@@ -65,6 +67,7 @@ func TestListenRefuses(t *testing.T) {
 		"fields":    {said("skip a"), "1 fields, want 2"},
 		"direction": {said("reading a up 0 1"), "direction"},
 		"negative":  {said("reading a enable -1 1"), "repetition"},
+		"code":      {said(`watched x ""`), "x"},
 		"row":       {said("row CAL x 1"), "out of place"},
 		"count":     {reading + said("row CAL x 1 -2"), "no count"},
 		"few":       {reading + said("row CAL x"), "a count for each CPU"},

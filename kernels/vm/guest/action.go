@@ -42,6 +42,9 @@ var kinds = map[string]func(arg string) (*action, error){
 
 func newAction(name string) (*action, error) {
 	kind, arg, _ := strings.Cut(name, ":")
+	if kind == "watched" {
+		return watched(arg)
+	}
 	f, ok := kinds[kind]
 	if !ok {
 		return nil, fmt.Errorf("the guest knows no action %q", kind)
