@@ -3,6 +3,7 @@
 package sim
 
 import (
+	"math"
 	"slices"
 
 	"github.com/textpoke/textpoke/cpus"
@@ -157,6 +158,7 @@ var modelledColumns = slices.Concat(
 		{Name: "exposure_ns", Doc: "mean time that a patched site held a breakpoint, modelled",
 			Cell: func(r *RunRow) any { return int64(r.Modelled.Exposure) }},
 	},
+	rangeColumns,
 	results.Columns[*RunRow]{
 		{Name: "stolen_isolated_max_ns", Detail: true, Doc: "from the isolated CPU that lost most, modelled",
 			Cell: func(r *RunRow) any { return int64(r.Modelled.IsolatedStolen) }},
@@ -176,6 +178,34 @@ var modelledColumns = slices.Concat(
 			Cell: func(r *RunRow) any { return emptyUnless(r.Modelled.Rate, r.Modelled.EventRate) }},
 	},
 )
+
+// rangeColumns are how far these times may be off.
+var rangeColumns = results.Of(results.Columns[*Ranges]{
+	{Name: "update_range_low_ns", Doc: "lower end of update_ns: 95 % of draws of the calibration's quantities are within",
+		Cell: func(r *Ranges) any { return math.Round(r.Update.Low) }},
+	{Name: "update_range_high_ns", Doc: "and its upper end",
+		Cell: func(r *Ranges) any { return math.Round(r.Update.High) }},
+	{Name: "update_hangs_on", Doc: "quantity of the calibration that moves update_ns most, from its one end to the other",
+		Cell: func(r *Ranges) any { return results.OrEmpty(r.Update.On()) }},
+	{Name: "update_assumed_percent", Doc: "share of update_ns that rests on quantities which are assumed",
+		Cell: func(r *Ranges) any { return tenths(100 * r.Update.Assumed) }},
+	{Name: "stolen_range_low_ns", Detail: true, Doc: "lower end of stolen_mean_ns",
+		Cell: func(r *Ranges) any { return math.Round(r.Stolen.Low) }},
+	{Name: "stolen_range_high_ns", Detail: true, Doc: "and its upper end",
+		Cell: func(r *Ranges) any { return math.Round(r.Stolen.High) }},
+	{Name: "stolen_hangs_on", Detail: true, Doc: "quantity that moves stolen_mean_ns most",
+		Cell: func(r *Ranges) any { return results.OrEmpty(r.Stolen.On()) }},
+	{Name: "exposure_range_low_ns", Detail: true, Doc: "lower end of exposure_ns",
+		Cell: func(r *Ranges) any { return math.Round(r.Exposure.Low) }},
+	{Name: "exposure_range_high_ns", Detail: true, Doc: "and its upper end",
+		Cell: func(r *Ranges) any { return math.Round(r.Exposure.High) }},
+	{Name: "exposure_hangs_on", Detail: true, Doc: "quantity that moves exposure_ns most",
+		Cell: func(r *Ranges) any { return results.OrEmpty(r.Exposure.On()) }},
+}, func(r *RunRow) *Ranges { return r.Modelled.Ranges() }).
+	When(func(r *RunRow) bool { return r.Modelled.Ranges() != nil })
+
+// tenths has one digit behind the point.
+func tenths(v float64) float64 { return math.Round(10*v) / 10 }
 
 // stressColumns are what only a stress run counts.
 var stressColumns = results.Columns[*StressCounts]{

@@ -202,13 +202,18 @@ func (c *Config) validateNames() error {
 // costs are the calibration's, with the load that was asked for.
 func (c *Config) costs() *calibration.Costs {
 	costs := c.Calibration.Costs
+	return c.asked(&costs)
+}
+
+// asked puts into costs what the request says in the calibration's place.
+func (c *Config) asked(costs *calibration.Costs) *calibration.Costs {
 	if c.Calls != nil {
 		costs.Calls = *c.Calls
 	}
 	if c.Entries != nil {
 		costs.Entries = *c.Entries
 	}
-	return &costs
+	return costs
 }
 
 // Calling is how often a busy CPU calls traced functions on the timed engine, in

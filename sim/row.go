@@ -96,6 +96,7 @@ type Modelled struct {
 	Events      uint64
 	EventRate   float64 // events a second of the wall clock
 	Rate        bool    // it is to be printed, though it is another one every time
+	reach       *reach  // nil where no range is known
 
 	HasQuiet                      bool // there are isolated CPUs
 	IsolatedStolen, IsolatedQuiet timed.Nanos

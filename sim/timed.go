@@ -21,6 +21,7 @@ type Timed struct {
 	job     *Job
 	sites   *sites
 	machine *timed.Machine // nil without a calibration
+	config  timed.Config   // of it
 	ops     uint64
 	tracing *tracing
 	counts  cpus.Counts // of all updates so far
@@ -69,7 +70,7 @@ func newTimed(j *Job, calls timed.Thinning) (*Timed, error) {
 	if t.tracing, err = newTracing(j, &t.sites.code); err != nil {
 		return nil, err
 	}
-	cfg := timed.Config{
+	t.config = timed.Config{
 		Called: called,
 		Code:   &t.sites.code, Roles: j.Roles, Costs: j.costs(), Lookup: j.Lookup, Refs: j.Refs,
 		NopOps: nopOps, Initial: t.sites.initial,
@@ -77,9 +78,9 @@ func newTimed(j *Job, calls timed.Thinning) (*Timed, error) {
 		Listener: listen(j), OutOfTurn: cmp.Or(j.OutOfTurn, timed.UsuallyOutOfTurn),
 	}
 	if j.protocol.Batching == poke.Buffered {
-		cfg.Slots = j.Buffer.Slots
+		t.config.Slots = j.Buffer.Slots
 	}
-	if t.machine, err = timed.New(cfg); err != nil {
+	if t.machine, err = timed.New(t.config); err != nil {
 		return nil, err
 	}
 	t.ops = j.ops(t.sites.code.Entry)
@@ -141,6 +142,7 @@ func (t *Timed) Update(ctx context.Context, enable bool) (RunRow, error) {
 	}
 	wall := time.Since(start)
 	t.fill(&row, &out, wall)
+	row.Modelled.reach = &reach{config: &t.job.Config, estimate: timed.NewEstimate(&t.config, parts, &out)}
 	if t.tracing != nil {
 		d := t.tracing.all().add(dispatched, -1)
 		row.Dispatched = &d

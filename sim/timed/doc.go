@@ -20,6 +20,7 @@
 //   - buffer.go says which stores of the patcher wait in its store buffer, and how long.
 //   - patcher.go executes an update; ground.go is what it works on, shared.go what
 //     the CPUs share, text.go the versions of text, ledger.go the interrupts.
+//   - estimate.go says what an update would take on other costs, without executing it.
 //
 // Times are as good as the calibration. A CPU that handles a trap or an interrupt
 // does nothing else meanwhile; caches, pipelines and memory are in the calibration
