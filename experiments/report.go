@@ -15,6 +15,7 @@ import (
 	"strings"
 	"text/template"
 
+	"github.com/textpoke/textpoke/kernels/calibration"
 	"github.com/textpoke/textpoke/results"
 	"github.com/textpoke/textpoke/results/fit"
 	"github.com/textpoke/textpoke/results/plots"
@@ -30,7 +31,7 @@ var layout = template.Must(template.New("report").Funcs(template.FuncMap{
 	"host":      func() string { return runtime.GOOS + ", " + runtime.GOARCH },
 	"thousands": Thousands, "size": Size, "pair": couple, "tenth": Tenth, "span": Span, "short": Short,
 	"four": Four, "us": func(ns float64) string { return Four(ns / 1e3) }, "seconds": Seconds,
-	"percent": Percent, "duration": Duration, "fixed": Fixed, "p": P,
+	"percent": Percent, "lacks": Lacks, "duration": Duration, "fixed": Fixed, "p": P,
 }).Parse(layoutText))
 
 // prose is what an experiment's report.md.tmpl says.
@@ -97,6 +98,54 @@ type Comparison struct {
 	Published, Ours float64
 	Exact           bool // both are counts: they are the same or they are not
 	Source          string
+	Low, High       float64 // the range of ours, where it is modelled; both 0 where there is none
+}
+
+// Ranged tells whether ours has a range.
+func (c Comparison) Ranged() bool { return c.Low != 0 || c.High != 0 }
+
+// Inside tells whether the published figure lies in it.
+func (c Comparison) Inside() bool { return c.Low <= c.Published && c.Published <= c.High }
+
+// Missing is the mechanism that the model lacks where the figure lies outside; "" where
+// none is known.
+func (c Comparison) Missing() string { return missing[c.What] }
+
+// Lack is a mechanism that a model lacks, and the figures that lie outside for want of it.
+type Lack struct {
+	Mechanism string
+	Figures   []string
+}
+
+// Lacks are those of the figures that lie outside of their ranges, in their order.
+func Lacks(all []Comparison) (out []Lack) {
+	outside := Outside(all)
+	for _, m := range Distinct(outside, Comparison.Missing) {
+		l := Lack{Mechanism: m}
+		for _, c := range Where(outside, func(c Comparison) bool { return c.Missing() == m }) {
+			l.Figures = append(l.Figures, c.What)
+		}
+		out = append(out, l)
+	}
+	return out
+}
+
+// here is ours with its range.
+func (c Comparison) here() string {
+	if !c.Ranged() {
+		return figure(c.Ours)
+	}
+	return fmt.Sprintf("%s (%s to %s)", figure(c.Ours), figure(c.Low), figure(c.High))
+}
+
+// Ranged is a time in nanoseconds with its range, as people read it: likely (low to high).
+func Ranged(s calibration.Spread) string {
+	return fmt.Sprintf("%s (%s to %s)", Duration(s.Likely), Duration(s.Low), Duration(s.High))
+}
+
+// Outside are those that lie outside of their ranges.
+func Outside(all []Comparison) []Comparison {
+	return Where(all, func(c Comparison) bool { return c.Ranged() && !c.Inside() })
 }
 
 // Error is how far ours is from the published figure: a difference of counts,
@@ -114,7 +163,7 @@ func (c Comparison) Error() string {
 
 // Row is the comparison as the report shows it.
 func (c Comparison) Row() string {
-	return row(c.What, figure(c.Published), figure(c.Ours), c.Error(), c.Source)
+	return row(c.What, figure(c.Published), c.here(), c.Error(), c.Source)
 }
 
 // figure prints a figure with as many digits as are worth reading.

@@ -87,6 +87,14 @@ func (a *answer) Comparisons() (out []experiments.Comparison) {
 	return out
 }
 
+// Predictions are those of published times.
+func (a *answer) Predictions() (out []experiments.Comparison) {
+	for _, p := range a.Predicted {
+		out = append(out, p.pair())
+	}
+	return out
+}
+
 // Different are the measurements that are not the model's.
 func (a *answer) Different() []comparison {
 	return experiments.Where(a.Measured, func(c comparison) bool { return c.difference() != 0 })

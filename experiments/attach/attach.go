@@ -106,11 +106,20 @@ type row struct {
 	Counts    attachcost.Counts
 	Machine   *attachcost.Machine
 	Parts     []attachcost.Part
+	Spread    calibration.Spread // of all of it, in nanoseconds
+	seed      uint64
 	largest   int64 // published number of functions of that way
 }
 
 // Seconds is the modelled time of all of it.
 func (r *row) Seconds() float64 { return attachcost.Whole(r.Parts) / 1e9 }
+
+// Range is that time with its range, as people read it.
+func (r *row) Range() string {
+	s := r.Spread.Scaled(1e-9)
+	return fmt.Sprintf("%s (%s to %s)", experiments.Seconds(r.Seconds()), experiments.Seconds(s.Low),
+		experiments.Seconds(s.High))
+}
 
 // GracePeriods is the modelled time of its waits, in seconds.
 func (r *row) GracePeriods() float64 {
@@ -149,6 +158,13 @@ var columns = slices.Concat(results.Columns[*row]{
 }, partColumns(), results.Columns[*row]{
 	{Name: "modelled_ns", Doc: "modelled time of all of it",
 		Cell: func(r *row) any { return attachcost.Whole(r.Parts) }},
+	{Name: "modelled_range_low_ns", Doc: "lower end of it: 95 % of draws of the quantities are within",
+		Cell: func(r *row) any { return r.Spread.Low }},
+	{Name: "modelled_range_high_ns", Doc: "and its upper end", Cell: func(r *row) any { return r.Spread.High }},
+	{Name: "modelled_hangs_on", Doc: "quantity that moves it most",
+		Cell: func(r *row) any { return results.OrEmpty(r.Spread.On()) }},
+	{Name: "modelled_assumed_percent", Doc: "share of it that rests on quantities which are assumed",
+		Cell: func(r *row) any { return 100 * r.Spread.Assumed }},
 	{Name: "extrapolated", Doc: "more functions than in any published case of the way",
 		Cell: func(r *row) any { return r.Counts.Functions > r.largest }},
 })
@@ -203,7 +219,7 @@ func measure(ctx context.Context, s *experiments.Study[Config, *row]) (*experime
 			a.Unknown = append(a.Unknown, times[i].Case)
 		}
 	}
-	rows, err := s.Config.rows(all, machines, times)
+	rows, err := s.Config.rows(all, machines, times, s.Lab.Seed)
 	if err != nil {
 		return nil, err
 	}
@@ -233,7 +249,7 @@ func (c *Config) machines(all []*attachcost.Kernel) (map[string]*attachcost.Mach
 // rows are those to come, attaching and detaching in turn: what a kernel cannot do is
 // left out.
 func (c *Config) rows(all []*attachcost.Kernel, machines map[string]*attachcost.Machine,
-	times []published.AttachTime) (out []*row, err error) {
+	times []published.AttachTime, seed uint64) (out []*row, err error) {
 	for _, name := range c.Kernels {
 		k := experiments.First(all, func(k *attachcost.Kernel) bool { return k.Name == name })
 		for _, way := range c.Ways {
@@ -248,7 +264,7 @@ func (c *Config) rows(all []*attachcost.Kernel, machines map[string]*attachcost.
 				for _, direction := range []string{published.Attach, published.Detach} {
 					out = append(out, &row{
 						Kernel: k, Way: w, direction: direction, Counts: attachcost.Counts{Functions: int64(n)},
-						Machine: machines[k.Arch], largest: largest(times, w.Name),
+						Machine: machines[k.Arch], seed: seed, largest: largest(times, w.Name),
 					})
 				}
 			}
@@ -262,6 +278,7 @@ func (r *row) count() (err error) {
 	r.Counts, err = counted(r.Kernel, r.Way, r.direction, r.Counts.Functions, records)
 	if err == nil {
 		r.Parts = r.Machine.Waterfall(&r.Counts, r.direction == published.Attach)
+		r.Spread = r.Machine.Spread(&r.Counts, r.direction == published.Attach, r.seed)
 	}
 	return err
 }

@@ -12,7 +12,9 @@ import (
 
 	"go.uber.org/goleak"
 
+	"github.com/textpoke/textpoke/experiments"
 	"github.com/textpoke/textpoke/experiments/internal/trial"
+	"github.com/textpoke/textpoke/kernels/published"
 )
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
@@ -37,7 +39,7 @@ func TestRows(t *testing.T) {
 		cell := func(column string) string { return r.Cell(t, i, column) }
 		sum, rounds := 0.0, 0.0
 		for _, c := range r.Table.Columns {
-			if strings.HasSuffix(c.Name, "_ns") && c.Name != "modelled_ns" {
+			if strings.HasSuffix(c.Name, "_ns") && !strings.HasPrefix(c.Name, "modelled_") {
 				sum += number(t, cell(c.Name))
 			}
 			if strings.HasPrefix(c.Name, "rounds_") && !strings.HasSuffix(c.Name, "_ns") {
@@ -89,6 +91,26 @@ func TestPredicted(t *testing.T) {
 	}
 	if !strings.Contains(measured, "x86_64-7.2,tracing-multi,attach,255,reading,271,272,1,") {
 		t.Errorf("measured.csv:\n%s", measured)
+	}
+}
+
+// TestPairs holds every published time against the range of its predictions.
+func TestPairs(t *testing.T) {
+	all := known()
+	times, err := published.AttachTimes.Read("")
+	if err != nil {
+		t.Fatal(err)
+	}
+	predictions, err := predict(all, times)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var pairs []experiments.Comparison
+	for _, p := range predictions {
+		pairs = append(pairs, p.pair())
+	}
+	for _, own := range []string{"kprobe_multi", "single direct ops", "bpftrace", "a detach"} {
+		trial.Pairs(t, own, pairs)
 	}
 }
 

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"strings"
 
+	"github.com/textpoke/textpoke/experiments"
 	"github.com/textpoke/textpoke/kernels/attachcost"
 	"github.com/textpoke/textpoke/kernels/calibration"
 	"github.com/textpoke/textpoke/kernels/published"
@@ -21,6 +22,26 @@ type prediction struct {
 	Fitted    string  // the rows that it was fitted to; "" for none
 	Published float64 // seconds; 0 where nobody has published any: an extrapolation
 	Predicted float64
+	Low, High float64 // its range; what is fitted to another case has none of its own
+	HangsOn   string  // the quantity that moves it most
+}
+
+// pair is the prediction as a published figure with ours beside it.
+func (p prediction) pair() experiments.Comparison {
+	return experiments.Comparison{What: fmt.Sprintf("%s, %s of %d: %s", p.What, p.Direction, p.Functions, p.How),
+		Published: p.Published, Ours: p.Predicted, Low: p.Low, High: p.High}
+}
+
+// Range is the prediction as people read it, in seconds.
+func (p prediction) Range() string {
+	return fmt.Sprintf("%.4g (%.4g to %.4g)", p.Predicted, p.Low, p.High)
+}
+
+// ranged gives predictions the range of a quantity that they are a multiple of.
+func ranged(p prediction, e calibration.Entry, fixed, times float64) prediction {
+	low, high := e.Interval()
+	p.Low, p.High, p.HangsOn = fixed+times*low/1e9, fixed+times*high/1e9, e.Quantity.Name
+	return p
 }
 
 // ErrorPercent is how far it is off.
@@ -95,9 +116,9 @@ func modelled(all []*attachcost.Kernel, machines []*attachcost.Machine, t *publi
 				if err != nil {
 					return nil, err
 				}
-				ns := attachcost.Whole(m.Waterfall(&c, d.direction == published.Attach))
+				s := m.Spread(&c, d.direction == published.Attach, predictSeed).Scaled(1e-9)
 				out = append(out, prediction{t.Case, d.direction, t.Functions, "counts of " + k.Name + ", machine " + m.Name, "",
-					d.seconds, ns / 1e9})
+					d.seconds, s.Likely, s.Low, s.High, s.On()})
 			}
 		}
 		break // the oldest kernel that has the way: the cases are older than any newer one
@@ -131,9 +152,9 @@ func inProportion(times []published.AttachTime) (out []prediction) {
 			for _, f := range directions(from) {
 				for _, d := range directions(to) {
 					if f.direction == d.direction {
+						s := f.seconds / float64(from.Functions) * float64(to.Functions)
 						out = append(out, prediction{to.Case, d.direction, to.Functions, "time in proportion to functions", from.Case,
-							d.seconds,
-							f.seconds / float64(from.Functions) * float64(to.Functions)})
+							d.seconds, s, s, s, ""})
 					}
 				}
 			}
@@ -163,19 +184,29 @@ func waits(all []*attachcost.Kernel, times []published.AttachTime) (out []predic
 				continue
 			}
 			n := float64(with.Functions)
-			out = append(out, prediction{with.Case, "both", with.Functions, fmt.Sprintf("one wait of %g ms a function",
-				1e3*statedWait), without.Case, with.AttachS, without.AttachS + n*statedWait})
+			grace := graceOf(calibration.Nearest("x86_64", nearTo))
+			out = append(out, ranged(prediction{What: with.Case, Direction: "both", Functions: with.Functions,
+				How: fmt.Sprintf("one wait of %g ms a function", 1e3*statedWait), Fitted: without.Case,
+				Published: with.AttachS, Predicted: without.AttachS + n*statedWait}, grace, without.AttachS, n))
 			wait := (with.AttachS - without.AttachS) / n
 			for _, k := range all {
 				if !k.SharedDirectOps && k.Basis["wait_ms"].Basis == "counted" {
-					out = append(out, prediction{"a detach of " + k.Name + " in an emulator", published.Detach, 1,
-						fmt.Sprintf("one wait of %.1f ms", 1e3*wait),
-						with.Case + "; " + without.Case, k.Wait.Seconds(), wait})
+					out = append(out, ranged(prediction{What: "a detach of " + k.Name + " in an emulator",
+						Direction: published.Detach, Functions: 1, How: fmt.Sprintf("one wait of %.1f ms", 1e3*wait),
+						Fitted: with.Case + "; " + without.Case, Published: k.Wait.Seconds(), Predicted: wait}, grace, 0, 1))
 				}
 			}
 		}
 	}
 	return out
+}
+
+// predictSeed draws the ranges of predictions: published cases are the same always.
+const predictSeed = 1
+
+// graceOf is what a machine's calibration says of a grace period.
+func graceOf(c *calibration.Calibration) calibration.Entry {
+	return experiments.First(c.Entries, func(e calibration.Entry) bool { return e.Quantity.Name == "grace_period" })
 }
 
 // predictedColumns are those of predicted.csv.
@@ -190,4 +221,13 @@ var predictedColumns = results.Columns[prediction]{
 	{Name: "published_s", Doc: "seconds that were published", Cell: func(p prediction) any { return p.Published }},
 	{Name: "predicted_s", Doc: "seconds by the model", Cell: func(p prediction) any { return p.Predicted }},
 	{Name: "error_percent", Doc: "of the published time", Cell: func(p prediction) any { return p.ErrorPercent() }},
+	{Name: "predicted_range_low_s", Doc: "lower end of the prediction's range; of one that is fitted to a case, itself",
+		Cell: func(p prediction) any { return p.Low }},
+	{Name: "predicted_range_high_s", Doc: "and its upper end", Cell: func(p prediction) any { return p.High }},
+	{Name: "hangs_on", Doc: "quantity that moves the prediction most",
+		Cell: func(p prediction) any { return results.OrEmpty(p.HangsOn) }},
+	{Name: "inside", Doc: "whether the published time lies in that range",
+		Cell: func(p prediction) any { return p.pair().Inside() }},
+	{Name: "missing", Doc: "mechanism that the model lacks where it does not",
+		Cell: func(p prediction) any { return results.OrEmpty(p.pair().Missing()) }},
 }

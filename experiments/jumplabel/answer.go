@@ -8,6 +8,7 @@ import (
 	"io"
 
 	"github.com/textpoke/textpoke/experiments"
+	"github.com/textpoke/textpoke/kernels/calibration"
 	"github.com/textpoke/textpoke/results"
 	"github.com/textpoke/textpoke/sim/timeline"
 )
@@ -44,6 +45,18 @@ func (a *answer) find(m experiments.Machine, entries int, w way) *row {
 
 // pair is the published key on a machine, one by one and batched.
 type pair struct{ Slow, Fast *row }
+
+// traps is how many breakpoints are run into batched for each one by one, over the
+// calibration's intervals, as a multiple of what it likely is: as many as sites hold
+// breakpoints long, for two rounds and the stores of those that are switched together.
+func (p *pair) traps() calibration.Spread {
+	m := p.Fast.Machine
+	s := m.Spreads(rangeSeed, calibration.Samples, 1, func(c *calibration.Costs, out []float64) {
+		rounds := 2 * (c.Round(m.Online-1) + c.Fence)
+		out[0] = (rounds + 2*float64(p.Fast.Entries)*c.Store) / (rounds + 2*c.Store)
+	})[0]
+	return s.Scaled(1 / s.Likely)
+}
 
 // pair is nil where one of them is missing.
 func (a *answer) pair(m experiments.Machine) *pair {
@@ -96,7 +109,8 @@ func (a *answer) differ() error {
 // Switches is rounds and times.
 func (a *answer) Switches() experiments.Table {
 	s := experiments.Table{Columns: []string{
-		"machine", "entries", "way", "rounds", "by the fit (ms)", "modelled (ms)", "95 % interval", "published " +
+		"machine", "entries", "way", "rounds", "by the fit (ms)",
+		"modelled, likely (low to high) (ms)", "95 % interval", "published " +
 			"(ms)", "error", "basis", "traps",
 	}}
 	for _, r := range a.Rows {
@@ -108,7 +122,9 @@ func (a *answer) Switches() experiments.Table {
 		s.Rows = append(s.Rows, []string{
 			r.Machine.String(), fmt.Sprint(r.Entries), r.name, fmt.Sprint(r.Counted.Rounds),
 			experiments.Four(a.Facts.Fit.update(r.Entries, r.Counted.Rounds) / 1e6),
-			experiments.Four(r.update.Mean / 1e6), experiments.Four(r.update.Low/1e6) + " to " +
+			fmt.Sprintf("%s (%s to %s)", experiments.Four(r.update.Mean/1e6), experiments.Four(r.spread.Low/1e6),
+				experiments.Four(r.spread.High/1e6)),
+			experiments.Four(r.update.Low/1e6) + " to " +
 				experiments.Four(r.update.High/1e6), was, off, r.basis(), experiments.Four(r.traps.Mean),
 		})
 	}
@@ -153,18 +169,21 @@ func (a *answer) Comparisons() (out []experiments.Comparison) {
 				on := fmt.Sprintf("%s (%s)", m, r.basis())
 				if k.UpdateMS.Known {
 					out = append(out, experiments.Comparison{What: k.Measurement + ", time (ms), " + on, Published: k.UpdateMS.Value,
-						Ours: r.update.Mean / 1e6, Source: k.Source})
+						Ours: r.update.Mean / 1e6, Source: k.Source, Low: r.spread.Low / 1e6, High: r.spread.High / 1e6})
 				}
 				if k.HandlerNS.Known {
+					h := r.handlerSpread()
 					out = append(out, experiments.Comparison{What: k.Measurement + ", handler (ns), " + on,
-						Published: k.HandlerNS.Value, Ours: r.handler(), Source: k.Source})
+						Published: k.HandlerNS.Value, Ours: r.handler(), Source: k.Source, Low: h.Low, High: h.High})
 				}
 			}
 		}
 		if p := a.pair(m); p != nil && p.Slow.traps.Mean > 0 {
+			ours := p.Fast.traps.Mean / p.Slow.traps.Mean
+			s := p.traps().Scaled(ours)
 			out = append(out, experiments.Comparison{
 				What: fmt.Sprintf("breakpoints run into, batched over one by one, %s (prediction)",
-					m), Published: trapsBatched, Ours: p.Fast.traps.Mean / p.Slow.traps.Mean, Source: a.Facts.fast.Source,
+					m), Published: trapsBatched, Ours: ours, Source: a.Facts.fast.Source, Low: s.Low, High: s.High,
 			})
 		}
 	}

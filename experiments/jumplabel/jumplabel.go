@@ -13,6 +13,7 @@ import (
 	"github.com/textpoke/textpoke/experiments"
 	"github.com/textpoke/textpoke/experiments/internal/modelled"
 	"github.com/textpoke/textpoke/int3"
+	"github.com/textpoke/textpoke/kernels/calibration"
 	"github.com/textpoke/textpoke/kernels/published"
 	"github.com/textpoke/textpoke/records"
 	"github.com/textpoke/textpoke/results"
@@ -110,7 +111,8 @@ type row struct {
 	Machine  experiments.Machine
 	Entries  int
 	Counted  sim.PlanRow
-	update   sample // in nanoseconds
+	update   sample             // in nanoseconds
+	spread   calibration.Spread // of that mean
 	Exposure sample
 	traps    sample // a switch
 	facts    *facts
@@ -157,6 +159,13 @@ var columns = results.Columns[*row]{
 	{Name: "update_low_ns", Detail: true, Doc: "lower end of the 95 % interval of that mean",
 		Cell: func(r *row) any { return r.update.Low }},
 	{Name: "update_high_ns", Detail: true, Doc: "and its upper end", Cell: func(r *row) any { return r.update.High }},
+	{Name: "update_range_low_ns", Doc: "lower end of update_ns, over the intervals of the calibration's quantities",
+		Cell: func(r *row) any { return r.spread.Low }},
+	{Name: "update_range_high_ns", Doc: "and its upper end", Cell: func(r *row) any { return r.spread.High }},
+	{Name: "update_hangs_on", Doc: "quantity that moves update_ns most",
+		Cell: func(r *row) any { return results.OrEmpty(r.spread.On()) }},
+	{Name: "update_assumed_percent", Detail: true, Doc: "share of update_ns that rests on quantities which are assumed",
+		Cell: func(r *row) any { return 100 * r.spread.Assumed }},
 	{Name: "update_published_ns", Doc: "what the series of 2019 says",
 		Cell: func(r *row) any { return results.If(r.known().UpdateMS.Known, r.known().UpdateMS.Value*1e6) }},
 	{Name: "error_percent", Doc: "by how much the modelled time is off",
@@ -191,10 +200,21 @@ func (r *row) basis() string {
 
 // handler is what the calibration makes of a search, in nanoseconds, without the
 // way into the handler and out of it.
-func (r *row) handler() float64 {
-	c := &r.Machine.Costs
+func (r *row) handler() float64 { return r.handlerOf(&r.Machine.Costs) }
+
+func (r *row) handlerOf(c *calibration.Costs) float64 {
 	return 2*c.Reference + c.Comparison*r.Vector.Mean()
 }
+
+// handlerSpread is how far that may be off.
+func (r *row) handlerSpread() calibration.Spread {
+	return r.Machine.Spreads(rangeSeed, calibration.Samples, 1, func(c *calibration.Costs, out []float64) {
+		out[0] = r.handlerOf(c)
+	})[0]
+}
+
+// rangeSeed draws the ranges of what no update was executed for.
+const rangeSeed = 1
 
 func measure(ctx context.Context, s *experiments.Study[Config, *row]) (*experiments.Findings, error) {
 	a := &answer{Study: s}
@@ -256,11 +276,15 @@ func (a *answer) try(ctx context.Context, lab experiments.Lab, m experiments.Mac
 			return nil, fmt.Errorf("%s: %d properties violated", c.String(), u.Violations)
 		}
 		out.Counted = u.PlanRow
+		if i == 0 {
+			out.spread = u.Modelled.Ranges().Update
+		}
 		c.Timeline = nil
 		update, exposure, traps = append(update, float64(u.Modelled.Update)), append(exposure,
 			float64(u.Modelled.Exposure)), append(traps, float64(u.Traps))
 	}
 	out.update, out.Exposure, out.traps = sampleOf(update), sampleOf(exposure), sampleOf(traps)
+	out.spread = out.spread.Scaled(out.update.Mean / out.spread.Likely)
 	searched := int3.Batch{Addrs: c.Table.Addrs()[:n/w.batches(n)]}
 	out.Vector, out.btree = int3.NewCoster(int3.Vector).Of(searched), int3.NewCoster(int3.BTree).Of(searched)
 	return out, nil

@@ -14,6 +14,7 @@ import (
 	"testing"
 
 	"go.uber.org/goleak"
+	"go.uber.org/zap"
 	"pgregory.net/rapid"
 
 	"github.com/textpoke/textpoke/experiments"
@@ -70,6 +71,25 @@ func TestRows(t *testing.T) {
 			t.Errorf("%q lacks what was published", picture)
 		}
 	}
+}
+
+// TestPairs holds every published figure against the range of the model.
+func TestPairs(t *testing.T) {
+	m, err := experiments.ParseMachine(fitted)
+	if err != nil {
+		t.Fatal(err)
+	}
+	calls := 1e5
+	f, err := measure(t.Context(), &experiments.Study[Config, *row]{
+		Config: Config{Entries: []int{56}, Machines: []experiments.Machine{m}, Calls: &calls, Repeat: 20},
+		Lab:    experiments.Lab{Seed: 1, Log: zap.NewNop()},
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	a := f.Report.(*answer)
+	trial.Pairs(t, "sched_schedstats", a.Comparisons())
+	trial.Pairs(t, "breakpoints run into", a.Comparisons())
 }
 
 // TestTimeline: the published key's first switch is there both ways, 168 rounds and 3

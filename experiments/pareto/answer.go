@@ -46,7 +46,8 @@ func (r *row) Named() string {
 // Choices is the answer for each budget.
 func (a *answer) Choices() experiments.Table {
 	s := experiments.Table{Columns: []string{
-		"machine", "budget (1/ms)", "choice", "takes (1/ms)", "rounds", "pages", "update (ms)", "an entry into the " +
+		"machine", "budget (1/ms)", "choice", "takes (1/ms)", "rounds", "pages",
+		"update, likely (low to high) (ms)", "an entry into the " +
 			"kernel (ns)", "nearest of the cheaper", "would take (1/ms)",
 	}}
 	for _, r := range a.Rows {
@@ -54,7 +55,7 @@ func (a *answer) Choices() experiments.Table {
 		if c := r.choice; c != nil {
 			copy(cells[2:], []string{
 				c.String(), fmt.Sprintf("%.3g", c.taken), fmt.Sprint(c.Rounds), fmt.Sprint(c.BufferPages),
-				fmt.Sprintf("%.4g", float64(c.Modelled.Update)/1e6), fmt.Sprintf("+%.3g", c.standing),
+				c.milliseconds(), fmt.Sprintf("+%.3g", c.standing),
 			})
 		}
 		if c := r.nearest; c != nil {
@@ -70,7 +71,8 @@ func (a *answer) Choices() experiments.Table {
 // Ladders are all choices of all machines, cheapest first.
 func (a *answer) Ladders() experiments.Table {
 	s := experiments.Table{Columns: []string{
-		"machine", "choice", "takes (1/ms)", "most in a millisecond", "pages", "update (ms)", "exposure " +
+		"machine", "choice", "takes (1/ms)", "most in a millisecond", "pages",
+		"update, likely (low to high) (ms)", "exposure " +
 			"(ms)", "right for budgets",
 	}}
 	for _, l := range a.Done {
@@ -83,7 +85,7 @@ func (a *answer) Ladders() experiments.Table {
 			s.Rows = append(s.Rows, []string{
 				l.Machine.String(), c.String(), fmt.Sprintf("%.3g",
 					c.taken), fmt.Sprint(c.IsolatedBurst), fmt.Sprint(c.BufferPages),
-				fmt.Sprintf("%.4g", float64(c.Modelled.Update)/1e6), exposure, between(right, c),
+				c.milliseconds(), exposure, between(right, c),
 			})
 		}
 	}

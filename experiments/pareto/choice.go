@@ -7,11 +7,13 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"math"
 	"slices"
 
 	"github.com/textpoke/textpoke/cpus"
 	"github.com/textpoke/textpoke/experiments"
 	"github.com/textpoke/textpoke/experiments/internal/modelled"
+	"github.com/textpoke/textpoke/kernels/calibration"
 	"github.com/textpoke/textpoke/poke"
 	"github.com/textpoke/textpoke/results"
 	"github.com/textpoke/textpoke/sched"
@@ -52,6 +54,24 @@ func (c *choice) of(what any) any {
 		return results.Empty
 	}
 	return what
+}
+
+// end is an end of the update's range, where one is known.
+func (c *choice) end(of func(calibration.Spread) float64) any {
+	ranges := c.Modelled.Ranges()
+	if ranges == nil {
+		return results.Empty
+	}
+	return math.Round(of(ranges.Update))
+}
+
+// milliseconds is the update's time with its range, as people read it.
+func (c *choice) milliseconds() string {
+	likely := fmt.Sprintf("%.4g", float64(c.Modelled.Update)/1e6)
+	if ranges := c.Modelled.Ranges(); ranges != nil {
+		likely += fmt.Sprintf(" (%.3g to %.3g)", ranges.Update.Low/1e6, ranges.Update.High/1e6)
+	}
+	return likely
 }
 
 // String names it for people.

@@ -12,6 +12,7 @@ import (
 	"github.com/textpoke/textpoke/cpus"
 	"github.com/textpoke/textpoke/experiments"
 	"github.com/textpoke/textpoke/experiments/internal/modelled"
+	"github.com/textpoke/textpoke/kernels/calibration"
 	"github.com/textpoke/textpoke/poke"
 	"github.com/textpoke/textpoke/results"
 )
@@ -107,6 +108,10 @@ var columns = slices.Concat(results.Columns[*row]{
 		Cell: func(r *row) any { return r.choice.of(r.choice.BufferPages) }},
 	{Name: "update_ns", Doc: "from the first verification to the last answer, modelled",
 		Cell: func(r *row) any { return int64(r.choice.Modelled.Update) }},
+	{Name: "update_range_low_ns", Doc: "lower end of it, over the intervals of the calibration's quantities",
+		Cell: func(r *row) any { return r.choice.end(func(s calibration.Spread) float64 { return s.Low }) }},
+	{Name: "update_range_high_ns", Doc: "and its upper end",
+		Cell: func(r *row) any { return r.choice.end(func(s calibration.Spread) float64 { return s.High }) }},
 	{Name: "exposure_ns", Detail: true,
 		Doc:  "mean time that a site held a breakpoint, modelled; empty where there is none",
 		Cell: func(r *row) any { return r.choice.of(int64(r.choice.Modelled.Exposure)) }},

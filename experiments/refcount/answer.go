@@ -94,7 +94,7 @@ func (a answer) single() []*row {
 func (a answer) Growth() experiments.Table {
 	return experiments.Pivot(a.single(), []string{"calibration", "CPUs"},
 		func(r *row) []string { return []string{r.Machine.Name, fmt.Sprint(len(r.Roles))} },
-		(*row).series, func(r *row) string { return experiments.Duration(r.UpdateNS()) })
+		(*row).series, (*row).Range)
 }
 
 // Pairs are the updates of which a figure is published.
@@ -106,7 +106,9 @@ func (a answer) Pairs() []*row {
 func (a answer) Comparisons() (out []experiments.Comparison) {
 	for _, r := range a.Pairs() {
 		out = append(out, experiments.Comparison{
-			What: r.What() + ", us", Published: r.published.UpdateUS.Value, Ours: r.UpdateNS() / 1000, Source: r.published.Source,
+			What: r.What() + ", us", Published: r.published.UpdateUS.Value, Ours: r.UpdateNS() / 1000,
+			Source: r.published.Source,
+			Low:    r.spread.Low / 1000, High: r.spread.High / 1000,
 		})
 	}
 	return out

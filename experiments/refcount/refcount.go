@@ -14,6 +14,7 @@ import (
 	"github.com/textpoke/textpoke/experiments"
 	"github.com/textpoke/textpoke/experiments/internal/modelled"
 	"github.com/textpoke/textpoke/int3"
+	"github.com/textpoke/textpoke/kernels/calibration"
 	"github.com/textpoke/textpoke/kernels/published"
 	"github.com/textpoke/textpoke/records"
 	"github.com/textpoke/textpoke/results"
@@ -108,6 +109,7 @@ type row struct {
 	point
 	modelled.Update
 	Calls     float64            // of what is patched, a second and CPU
+	spread    calibration.Spread // of its time; without ends where none are known
 	published published.Refcount // Entries is 0 where there is none
 }
 
@@ -121,6 +123,17 @@ func (r *row) Ratio() float64 {
 
 // UpdateNS is the time of the update, modelled.
 func (r *row) UpdateNS() float64 { return float64(r.Modelled.Update) }
+
+// Ranged tells whether it is known how far the time may be off.
+func (r *row) Ranged() bool { return r.spread.High > 0 }
+
+// Range is the time with its range, where that is known, as people read it.
+func (r *row) Range() string {
+	if !r.Ranged() {
+		return experiments.Duration(r.UpdateNS())
+	}
+	return experiments.Ranged(r.spread)
+}
 
 // PublishedNS is the time that was published.
 func (r *row) PublishedNS() float64 { return r.published.UpdateUS.Value * 1000 }
@@ -140,6 +153,13 @@ var columns = results.Columns[*row]{
 	{Name: "traps", Doc: "breakpoints that CPUs ran into", Cell: func(r *row) any { return r.Traps }},
 	{Name: "update_ns", Doc: "from the first verification to the last answer, modelled",
 		Cell: func(r *row) any { return int64(r.Modelled.Update) }},
+	{Name: "update_range_low_ns", Doc: "lower end of it over the intervals of the calibration's quantities; with a " +
+		"shared counter, where a figure is published: with every quantity at its low end",
+		Cell: func(r *row) any { return results.If(r.Ranged(), r.spread.Low) }},
+	{Name: "update_range_high_ns", Doc: "and its upper end",
+		Cell: func(r *row) any { return results.If(r.Ranged(), r.spread.High) }},
+	{Name: "update_hangs_on", Detail: true, Doc: "quantity that moves it most",
+		Cell: func(r *row) any { return results.OrEmpty(r.spread.On()) }},
 	{Name: "stolen_mean_ns", Doc: "time taken from a CPU by interrupts and traps, modelled",
 		Cell: func(r *row) any { return r.Modelled.StolenMean }},
 	{Name: "stolen_max_ns", Detail: true, Doc: "from the CPU that lost most, modelled",
@@ -189,25 +209,52 @@ func (c *Config) shares(refs int3.Refs) []float64 {
 }
 
 // measure carries the row's update out.
-func (r *row) measure(ctx context.Context, c *Config, lab experiments.Lab) error {
-	each := r.Machine.Costs.Calls / publishedEntries
-	if c.Calls != nil {
-		each = *c.Calls
+func (r *row) measure(ctx context.Context, c *Config, lab experiments.Lab) (err error) {
+	each := func(k *calibration.Calibration) float64 {
+		if c.Calls != nil {
+			return *c.Calls
+		}
+		return k.Costs.Calls / publishedEntries
 	}
-	r.Calls = each * float64(r.Entries)
+	r.Calls = each(r.Machine.Calibration) * float64(r.Entries)
+	if r.Update, err = r.enable(ctx, lab, r.Machine.Calibration, r.Calls); err != nil {
+		return err
+	}
+	if ranges := r.Modelled.Ranges(); ranges != nil {
+		r.spread = ranges.Update
+		return nil
+	}
+	if r.published.Entries == 0 {
+		return nil
+	}
+	// Handlers wait for one line, and nothing but another run says how long.
+	r.spread = calibration.Spread{Likely: r.UpdateNS()}
+	for end, to := range map[calibration.End]*float64{calibration.Short: &r.spread.Low, calibration.Long: &r.spread.High} {
+		k := r.Machine.At(end)
+		u, err := r.enable(ctx, lab, k, each(k)*float64(r.Entries))
+		if err != nil {
+			return err
+		}
+		*to = float64(u.Modelled.Update)
+	}
+	return nil
+}
+
+// enable is the row's update on a machine with some costs, and so many calls.
+func (r *row) enable(ctx context.Context, lab experiments.Lab, k *calibration.Calibration,
+	calls float64) (u modelled.Update, err error) {
 	arch, err := r.Machine.ISA()
 	if err != nil {
-		return err
+		return u, err
 	}
 	t, err := records.Open(ctx, fmt.Sprintf("gen:n=%d,order=sorted", r.Entries), records.Options{})
 	if err != nil {
-		return err
+		return u, err
 	}
-	r.Update, err = modelled.Enable(ctx, lab, sim.Config{
-		Arch: arch, Protocol: "breakpoint", Buffer: sched.Dynamic, Lookup: int3.Vector, Refs: r.Refs, Table: t, Roles: r.Machine.Busy(),
-		Seed: lab.Seed, Calibration: r.Machine.Calibration, Calls: &r.Calls, OutOfTurn: r.OutOfTurn,
+	return modelled.Enable(ctx, lab, sim.Config{
+		Arch: arch, Protocol: "breakpoint", Buffer: sched.Dynamic, Lookup: int3.Vector, Refs: r.Refs, Table: t,
+		Roles: r.Machine.Busy(), Seed: lab.Seed, Calibration: k, Calls: &calls, OutOfTurn: r.OutOfTurn,
 	}, math.MaxInt)
-	return err
 }
 
 // find finds what was published of such an update.

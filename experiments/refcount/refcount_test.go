@@ -10,8 +10,11 @@ import (
 	"testing"
 
 	"go.uber.org/goleak"
+	"go.uber.org/zap"
 
+	"github.com/textpoke/textpoke/experiments"
 	"github.com/textpoke/textpoke/experiments/internal/trial"
+	"github.com/textpoke/textpoke/int3"
 )
 
 var long = flag.Bool("long", false, "run slow tests")
@@ -91,6 +94,32 @@ func TestPublished(t *testing.T) {
 		}
 	}
 	r.Figure(t)
+}
+
+// TestPairs holds every published figure against the range of the model.
+func TestPairs(t *testing.T) {
+	if testing.Short() {
+		t.Skip("eight seconds: not with -short")
+	}
+	m, err := experiments.ParseMachine("refcount-480")
+	if err != nil {
+		t.Fatal(err)
+	}
+	f, err := measure(t.Context(), &experiments.Study[Config, *row]{
+		Config: Config{Machines: []experiments.Machine{m}, Entries: []int{2, 164}, OutOfTurn: []float64{0.001},
+			Refs: []int3.Refs{int3.PerCPU, int3.SharedRef}},
+		Lab: experiments.Lab{Seed: 1, Log: zap.NewNop()},
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	pairs := f.Report.(*answer).Comparisons()
+	if len(pairs) != 4 {
+		t.Errorf("%d figures, want 4", len(pairs))
+	}
+	for _, own := range []string{"shared counter", "counter for each CPU"} {
+		trial.Pairs(t, own, pairs)
+	}
 }
 
 // TestWrong: what cannot be asked is said in one line.

@@ -3,6 +3,8 @@
 package attachcost
 
 import (
+	"slices"
+
 	"github.com/textpoke/textpoke/kernels/calibration"
 )
 
@@ -20,16 +22,47 @@ type Extra struct {
 // a kmalloc; some tens of instructions emitted and a page filled.
 var Assumed = Extra{Walk: 2, Entry: 15, Allocate: 30, Image: 20_000}
 
+// intervals are where each of these lies, with the reason.
+var intervals = []struct {
+	of        func(*Extra) *float64
+	name, doc string
+	low, high float64
+	why       string
+}{
+	{func(x *Extra) *float64 { return &x.Walk }, "walk", "a record looked at", 0.5, 20,
+		"records come in order and ahead of time; or each with a miss and a hash that is long"},
+	{func(x *Extra) *float64 { return &x.Entry }, "entry", "an entry put into a hash", 3, 100,
+		"its bucket is here; or it and the entry are in memory"},
+	{func(x *Extra) *float64 { return &x.Allocate }, "allocate", "an allocation", 10, 300,
+		"from the CPU's own list; or from a page that is cleared first"},
+	{func(x *Extra) *float64 { return &x.Image }, "image", "a trampoline generated and copied", 5e3, 200e3,
+		"a few instructions; or with a page that is mapped and made executable by itself"},
+}
+
+// entries are these as entries of a calibration have it.
+func (x Extra) entries() (out []calibration.Entry) {
+	for _, i := range intervals {
+		out = append(out, calibration.Entry{
+			Quantity: &calibration.Quantity{Name: i.name, Unit: calibration.Time, Doc: i.doc},
+			Value:    *i.of(&x), Low: min(i.low, *i.of(&x)), High: max(i.high, *i.of(&x)),
+			Basis: calibration.Assumed, Source: i.why,
+		})
+	}
+	return out
+}
+
 // Machine is what times are modelled for.
 type Machine struct {
 	*calibration.Calibration
 	Extra
 	round float64 // to all other CPUs
+
+	rounds map[calibration.Costs]float64 // of what was drawn: each time counts are asked for, the same again
 }
 
 // NewMachine is a machine with what a calibration says.
 func NewMachine(c *calibration.Calibration, x Extra) *Machine {
-	return &Machine{c, x, c.Costs.Round(c.CPUs - 1)}
+	return &Machine{c, x, c.Costs.Round(c.CPUs - 1), map[calibration.Costs]float64{}}
 }
 
 // Part is one step of the way to the whole time.
@@ -71,6 +104,32 @@ func (m *Machine) Waterfall(c *Counts, attach bool) []Part {
 		out[i] = Part{name, counts[i], ns[i]}
 	}
 	return out
+}
+
+// Spread, one call at a time, is how far the time of counts may be off, over the intervals of the
+// calibration's quantities and of what is assumed beside these.
+func (m *Machine) Spread(c *Counts, attach bool, seed uint64) calibration.Spread {
+	entries := slices.Concat(m.Entries, m.Extra.entries())
+	return calibration.Spreads(entries, seed, calibration.Samples, 1, func(values, out []float64) {
+		k, x := *m.Calibration, m.Extra
+		for i, e := range m.Entries {
+			*e.Quantity.Of(&k.Costs) = values[i]
+		}
+		for i, v := range values[len(m.Entries):] {
+			*intervals[i].of(&x) = v
+		}
+		out[0] = Whole((&Machine{Calibration: &k, Extra: x, round: m.drawn(&k.Costs)}).Waterfall(c, attach))
+	})[0]
+}
+
+// drawn is a round on costs that were drawn, worked out once.
+func (m *Machine) drawn(c *calibration.Costs) float64 {
+	round, ok := m.rounds[*c]
+	if !ok {
+		round = c.Round(m.CPUs - 1)
+		m.rounds[*c] = round
+	}
+	return round
 }
 
 // Whole is the sum, in nanoseconds.

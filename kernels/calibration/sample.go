@@ -25,6 +25,27 @@ func (e Entry) Interval() (low, high float64) {
 	return e.Value, e.Value
 }
 
+// End is one end of all intervals.
+type End uint8
+
+// The ends. What happens more often makes updates longer, as what takes longer does.
+const (
+	Short End = iota
+	Long
+)
+
+// At is the calibration with every quantity at that end.
+func (c *Calibration) At(end End) *Calibration {
+	out := c.Clone()
+	for _, e := range c.Entries {
+		low, high := e.Interval()
+		if *e.Quantity.Of(&out.Costs) = low; end == Long {
+			*e.Quantity.Of(&out.Costs) = high
+		}
+	}
+	return out
+}
+
 // Elsewhere is the entry where it is taken over for another machine: assumed, and as
 // wide at least as what is assumed and has no interval.
 func (e Entry) Elsewhere() Entry {
