@@ -7,6 +7,7 @@ import (
 
 	"pgregory.net/rapid"
 
+	"github.com/textpoke/textpoke/kernels/calibration"
 	"github.com/textpoke/textpoke/kernels/published"
 )
 
@@ -288,5 +289,27 @@ func TestWrong(t *testing.T) {
 	}
 	if _, err := ParseWay("fenty"); err == nil || err.Error() == "" {
 		t.Error("fenty")
+	}
+}
+
+// TestSpread: over intervals that move one part alone, the ends are that part's: an image
+// takes 5 to 200 us, and 1000 of them are all that changes.
+func TestSpread(t *testing.T) {
+	k := &calibration.Calibration{CPUs: 2}
+	for i := range calibration.Quantities {
+		q := &calibration.Quantities[i]
+		k.Entries = append(k.Entries, calibration.Entry{Quantity: q, Value: 100, Basis: calibration.Published})
+		*q.Of(&k.Costs) = 100
+	}
+	m, c := NewMachine(k, Assumed), &Counts{Images: 1000, SiteStores: 50}
+	whole := Whole(m.Waterfall(c, true))
+	s := m.Spread(c, true, 1)
+	rest := whole - 1000*Assumed.Image
+	if s.Likely != whole || s.On() != "image" || s.Low < rest+1000*5e3 || s.High > rest+1000*200e3 ||
+		s.Low > rest+1000*8e3 || s.High < rest+1000*100e3 {
+		t.Errorf("%+v of %g", s, whole)
+	}
+	if d := m.Spread(c, false, 1); d.Low != d.High || d.Hangs != nil {
+		t.Errorf("without images: %+v", d)
 	}
 }
