@@ -184,7 +184,7 @@ func waits(all []*attachcost.Kernel, times []published.AttachTime) (out []predic
 				continue
 			}
 			n := float64(with.Functions)
-			grace := graceOf(calibration.Nearest("x86_64", nearTo))
+			grace := graceOf(calibration.Nearest(all[0].Arch, nearTo)) // it is the same on all of them
 			out = append(out, ranged(prediction{What: with.Case, Direction: "both", Functions: with.Functions,
 				How: fmt.Sprintf("one wait of %g ms a function", 1e3*statedWait), Fitted: without.Case,
 				Published: with.AttachS, Predicted: without.AttachS + n*statedWait}, grace, without.AttachS, n))
