@@ -60,6 +60,8 @@ type Config struct {
 
 	// Retry tells when to write again what could not be written; nil: after a second.
 	Retry func() <-chan time.Time
+	// Pause waits between two transactions of a compaction; nil: by the clock.
+	Pause func(ctx context.Context, d time.Duration)
 	// Now is the clock that deadlines are compared with; nil: time.Now.
 	Now func() time.Time
 	// At, where set, is called at every point of Points, and may end the process.
@@ -136,6 +138,9 @@ func Start(ctx context.Context, cfg Config) (*Service, error) {
 	}
 	if cfg.Clients == 0 {
 		cfg.Clients = 100_000
+	}
+	if cfg.Pause == nil {
+		cfg.Pause = pause
 	}
 	if cfg.Retry == nil {
 		cfg.Retry = func() <-chan time.Time { return time.After(time.Second) }
@@ -297,9 +302,24 @@ func (s *Service) Close() error {
 // Compact removes from the journal what Config.Keep does not keep.
 func (s *Service) Compact(ctx context.Context) (removed int64, err error) {
 	s.cfg.At(BeforeCompact)
-	removed, err = s.store.Compact(ctx, time.Now(), s.cfg.Keep, func() { s.cfg.At(DuringCompact) })
+	removed, err = s.store.Compact(ctx, s.cfg.Now(), s.cfg.Keep, func(took time.Duration) {
+		s.cfg.At(DuringCompact)
+		s.cfg.Pause(ctx, (compactShare-1)*took)
+	})
 	s.cfg.At(AfterCompact)
 	return removed, err
+}
+
+// compactShare is the part of the writer's time that compaction takes at most: one in
+// so many.
+const compactShare = 4
+
+// pause waits, unless ctx ends first.
+func pause(ctx context.Context, d time.Duration) {
+	select {
+	case <-time.After(d):
+	case <-ctx.Done():
+	}
 }
 
 func (s *Service) compact(ctx context.Context) error {

@@ -142,7 +142,7 @@ func (v *serving) start(ctx context.Context, s *serveFlags, config sim.Config) (
 	began := time.Now()
 	v.service, err = service.Start(ctx, service.Config{
 		Sim: config, Store: v.store, Log: v.log, Queue: s.queue, PerClient: s.perClient, Clients: s.clients,
-		MaxWait: s.maxWait, Gather: s.gather, Keep: s.keep(), Compact: compactEvery, Look: lookEvery,
+		MaxWait: s.maxWait, Gather: s.gather, Keep: s.keep(), Compact: s.compactEvery, Look: lookEvery,
 	})
 	if err == nil {
 		v.lab, err = lab.Start(lab.Config{Store: v.store, Log: v.log, Revision: built.Revision, Experiments: catalogue.All()})
@@ -159,9 +159,6 @@ func (v *serving) start(ctx context.Context, s *serveFlags, config sim.Config) (
 		zap.Int("count", config.Table.Len()), zap.String("cpus", cpus.FormatRoles(config.Roles)), zap.String("data", s.data))
 	return nil
 }
-
-// compactEvery is the time between two looks at what is too old to be kept.
-const compactEvery = 10 * time.Minute
 
 // lookEvery is the time between two looks whether the journal is there and can be
 // written.

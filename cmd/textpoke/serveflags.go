@@ -35,7 +35,7 @@ type serveFlags struct {
 	drain, gather, maxWait    time.Duration
 	queue, perClient, clients int
 	connections, eventStreams int
-	keepAge                   time.Duration
+	keepAge, compactEvery     time.Duration
 	keepUpdates, keepMegabyte int
 }
 
@@ -68,6 +68,8 @@ func (s *serveFlags) register(cmd *cobra.Command) {
 	f.IntVar(&s.eventStreams, "streams", 64, "`number` of streams of events at a time")
 	f.DurationVar(&s.keepAge, "keep-age", 30*24*time.Hour, "how `long` ended updates and results are kept; 0: always")
 	f.IntVar(&s.keepUpdates, "keep-updates", 1_000_000, "`number` of ended updates that are kept; 0: all")
+	f.DurationVar(&s.compactEvery, "compact-every", 10*time.Second,
+		"the `time` between two looks at what is not to be kept any more")
 	f.IntVar(&s.keepMegabyte, "keep-results", 1024, "`MiB` of results that are kept; 0: all")
 	offer(cmd, "arch", cpus.ArchNames())
 	offer(cmd, "protocol", poke.Names())
@@ -98,6 +100,9 @@ func (s *serveFlags) check(cmd *cobra.Command) error {
 		if d.value < 0 {
 			return fmt.Errorf("--%s %v: want a time that is not negative", d.flag, d.value)
 		}
+	}
+	if s.compactEvery <= 0 {
+		return fmt.Errorf("--compact-every %v: want a time above 0", s.compactEvery)
 	}
 	if (s.tlsCert == "") != (s.tlsKey == "") {
 		return errors.New("--tls-cert goes with --tls-key")

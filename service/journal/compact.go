@@ -17,84 +17,177 @@ type Keep struct {
 	Bytes   int64         // of the results of the youngest runs; 0: however large
 }
 
-// chunk is how many rows one transaction removes at most, so that nobody waits long
-// for the writer.
-const chunk = 500
+// How many rows one transaction removes: fewer after one that took longer than slow, and
+// more after one that was quick, so that nobody waits long for the writer. A run's
+// files may be large.
+const (
+	fewRows, firstRows, mostRows = 8, 64, 1024
+	slow                         = 10 * time.Millisecond
+	fewRuns                      = 8
+)
 
-// Compact removes what is not to be kept, and gives the room back to the file
-// system. What has not ended is never removed. between is called after each
-// transaction.
-func (s *Store) Compact(ctx context.Context, now time.Time, keep Keep, between func()) (removed int64, err error) {
-	var old int64
+// Compact removes what is not to be kept, and gives the room back to the file system
+// where it is much. What has not ended is never removed. Of an age the oldest go, up to
+// the first that is younger. between is called after each transaction, with how long
+// it kept the writer.
+func (s *Store) Compact(ctx context.Context, now time.Time, keep Keep,
+	between func(took time.Duration)) (removed int64, err error) {
+	c := compaction{Store: s, old: -1, between: between}
 	if keep.Age > 0 {
-		old = nanos(now.Add(-keep.Age))
+		c.old = nanos(now.Add(-keep.Age))
 	}
-	few := keep.Updates
-	if few == 0 {
-		few = -1 // no limit
+	if c.update, err = s.lastUpdate(ctx, keep.Updates); err != nil {
+		return 0, err
 	}
-	for _, stmt := range []struct {
-		sql  string
-		args []any
-	}{
-		{`DELETE FROM updates WHERE id IN (SELECT id FROM updates WHERE state <> ? AND ended < ? LIMIT ?)`,
-			[]any{Queued, old, chunk}},
-		{`DELETE FROM updates WHERE ?2 >= 0 AND id IN (SELECT id FROM updates WHERE state <> ?1 ORDER BY id DESC LIMIT ?3 OFFSET max(?2, 0))`, []any{Queued, few, chunk}},
-		{`DELETE FROM runs WHERE id IN (SELECT id FROM runs WHERE state <> ? AND ended < ? LIMIT ?)`,
-			[]any{Running, old, chunk}},
-		{`DELETE FROM runs WHERE ?2 > 0 AND state <> ?1 AND
-			(SELECT SUM(bytes) FROM runs AS younger WHERE younger.id >= runs.id) > ?2`, []any{Running, keep.Bytes}},
-	} {
-		for more := true; more; {
-			n, err := s.remove(ctx, stmt.sql, stmt.args)
-			if err != nil {
-				return removed, err
-			}
-			removed += n
-			between()
-			more = n == chunk
-		}
+	if c.run, err = s.lastRun(ctx, keep.Bytes); err != nil {
+		return 0, err
 	}
-	return removed, s.giveBack()
+	if err = c.all(ctx, "updates", Queued, c.update, firstRows); err == nil {
+		err = c.all(ctx, "runs", Running, c.run, fewRuns)
+	}
+	if err == nil {
+		err = c.giveBack(ctx)
+	}
+	return c.removed, err
 }
 
-func (s *Store) remove(ctx context.Context, stmt string, args []any) (n int64, err error) {
-	if ctx.Err() != nil {
-		return 0, context.Cause(ctx)
+// lastUpdate is the greatest ID that goes when so many of the youngest updates that
+// have ended stay; 0 for none. IDs have no gaps but where something was removed, so
+// that nothing needs to be counted but those that have not ended.
+func (s *Store) lastUpdate(ctx context.Context, keep int) (last int64, err error) {
+	if keep == 0 {
+		return 0, nil
 	}
-	err = s.change(func(tx *sql.Tx) error {
-		row, err := tx.Exec(stmt, args...)
+	if err := s.read.QueryRowContext(ctx, "SELECT COALESCE(MAX(id), 0) FROM updates").Scan(&last); err != nil {
+		return 0, s.failed(err)
+	}
+	last -= int64(keep)
+	err = s.each(ctx, "SELECT id FROM updates WHERE state=? ORDER BY id DESC", []any{Queued},
+		func(scan func(...any) error) error {
+			var id int64
+			err := scan(&id)
+			if id > last { // it stays, and is none of those
+				last--
+			}
+			return err
+		})
+	return max(last, 0), err
+}
+
+// lastRun is the greatest ID of a run that goes when the results of the youngest may be
+// so large; 0 for none.
+func (s *Store) lastRun(ctx context.Context, keep int64) (last int64, err error) {
+	if keep == 0 {
+		return 0, nil
+	}
+	sum := int64(0)
+	err = s.each(ctx, "SELECT id, bytes FROM runs ORDER BY id DESC", nil, func(scan func(...any) error) error {
+		var id, bytes int64
+		err := scan(&id, &bytes)
+		if sum += bytes; sum > keep && last == 0 {
+			last = id
+		}
+		return err
+	})
+	return last, err
+}
+
+// compaction is one on its way.
+type compaction struct {
+	*Store
+	old         int64 // what ended before this goes; -1: nothing for its age
+	update, run int64 // and up to these IDs
+	removed     int64
+	between     func(took time.Duration)
+}
+
+// all removes the rows of a table from its beginning on, up to the first that stays. A
+// state is of those that have not ended.
+func (c *compaction) all(ctx context.Context, table string, unended State, last int64, rows int) error {
+	most := rows
+	if table == "updates" {
+		most = mostRows
+	}
+	for {
+		if ctx.Err() != nil {
+			return context.Cause(ctx)
+		}
+		n, took := 0, time.Duration(0)
+		err := c.change(func(tx *sql.Tx) (err error) {
+			start := time.Now()
+			n, err = c.first(tx, table, unended, last, rows)
+			took = time.Since(start)
+			return err
+		})
 		if err != nil {
 			return err
 		}
-		n, err = row.RowsAffected()
-		return err
-	})
+		c.removed += int64(n)
+		c.between(took)
+		if n < rows {
+			return nil
+		}
+		if took > slow {
+			rows = max(rows/2, fewRows)
+		} else if took < slow/2 {
+			rows = min(2*rows, most)
+		}
+	}
+}
+
+// first removes as many rows as go, of the first so many.
+func (c *compaction) first(tx *sql.Tx, table string, unended State, last int64, rows int) (n int, err error) {
+	found, err := tx.Query("SELECT id, ended FROM "+table+" WHERE state <> ? ORDER BY id LIMIT ?", unended, rows)
+	if err != nil {
+		return 0, err
+	}
+	var id, ended, until int64
+	for found.Next() && err == nil {
+		if err = found.Scan(&id, &ended); err == nil && id > last && ended >= c.old {
+			break
+		}
+		n, until = n+1, id
+	}
+	if err = errors.Join(err, found.Err(), found.Close()); err != nil || n == 0 {
+		return 0, err
+	}
+	_, err = tx.Exec("DELETE FROM "+table+" WHERE id <= ? AND state <> ?", until, unended)
 	return n, err
 }
 
-// pagesBack is how many free pages Compact gives back at a time.
-const pagesBack = 4096
+// pagesBack is how many free pages are given back at a time.
+const pagesBack = 256
 
-// giveBack shortens the file, and empties SQLite's own journal into it. Readers may
-// be in the way of the latter: then the next time does it.
-func (s *Store) giveBack() error {
-	err := s.change(func(tx *sql.Tx) error {
-		rows, err := tx.Query(fmt.Sprintf("PRAGMA incremental_vacuum(%d)", pagesBack))
-		if err != nil {
+// giveBack shortens the file where more than a quarter of it is free: what is less is
+// soon written again.
+func (c *compaction) giveBack(ctx context.Context) error {
+	for ctx.Err() == nil {
+		took, more := time.Duration(0), false
+		err := c.change(func(tx *sql.Tx) error {
+			start := time.Now()
+			defer func() { took = time.Since(start) }()
+			var free, all int64
+			if err := tx.QueryRow("SELECT freelist_count, page_count FROM pragma_freelist_count, pragma_page_count").Scan(&free,
+				&all); err != nil {
+				return err
+			}
+			if more = free > all/4 && free > pagesBack; !more {
+				return nil
+			}
+			rows, err := tx.Query(fmt.Sprintf("PRAGMA incremental_vacuum(%d)", pagesBack))
+			if err != nil {
+				return err
+			}
+			for rows.Next() { // a page a row
+			}
+			return errors.Join(rows.Err(), rows.Close())
+		})
+		if err != nil || !more {
 			return err
 		}
-		for rows.Next() { // a page a row
-		}
-		return errors.Join(rows.Err(), rows.Close())
-	})
-	if err != nil {
-		return err
+		c.between(took)
 	}
-	if _, err := s.write.Exec("PRAGMA wal_checkpoint(TRUNCATE)"); err != nil {
-		return s.failed(err)
-	}
-	return nil
+	return context.Cause(ctx)
 }
 
 // Size is how many bytes the file takes, without SQLite's own journal.

@@ -144,7 +144,7 @@ func (m *model) compact(r *rapid.T) {
 		}
 		young++
 	}
-	if n, err := m.store.Compact(m.t.Context(), m.clock, keep, func() {}); err != nil || n != want {
+	if n, err := m.store.Compact(m.t.Context(), m.clock, keep, func(time.Duration) {}); err != nil || n != want {
 		r.Fatalf("%d removed, %v, want %d", n, err, want)
 	}
 }

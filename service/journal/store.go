@@ -168,8 +168,9 @@ const MostFiles = 1 + 3*(1+readers)
 // synchronous=FULL syncs the journal with every commit, so that none is lost with
 // the power either (https://www.sqlite.org/pragma.html#pragma_synchronous).
 const (
-	writePragmas = "_pragma=journal_mode(wal)&_pragma=synchronous(full)&_pragma=foreign_keys(1)&_txlock=immediate"
-	readPragmas  = "_pragma=query_only(1)&_pragma=cache_size(-1024)"
+	writePragmas = "_pragma=journal_mode(wal)&_pragma=synchronous(full)&_pragma=foreign_keys(1)&_txlock=immediate" +
+		"&_pragma=journal_size_limit(16777216)" // what readers have made longer is cut again
+	readPragmas = "_pragma=query_only(1)&_pragma=cache_size(-1024)"
 )
 
 func connect(file string, conns int, pragmas string) (*sql.DB, error) {
