@@ -145,7 +145,7 @@ func (v *serving) start(ctx context.Context, s *serveFlags, config sim.Config) (
 		MaxWait: s.maxWait, Gather: s.gather, Keep: s.keep(), Compact: s.compactEvery, Look: lookEvery,
 	})
 	if err == nil {
-		v.lab, err = lab.Start(lab.Config{Store: v.store, Log: v.log, Revision: built.Revision, Experiments: catalogue.All()})
+		v.lab, err = lab.Start(ctx, lab.Config{Store: v.store, Log: v.log, Revision: built.Revision, Experiments: catalogue.All()})
 	}
 	switch {
 	case err == nil:

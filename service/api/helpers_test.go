@@ -94,7 +94,7 @@ func newWorld(t testing.TB, change ...func(*service.Config, *Config)) *world {
 	if w.service, err = service.Start(t.Context(), sc); err != nil {
 		t.Fatal(err)
 	}
-	if w.lab, err = lab.Start(lab.Config{Store: st, Log: zap.NewNop(), Queue: 2,
+	if w.lab, err = lab.Start(t.Context(), lab.Config{Store: st, Log: zap.NewNop(), Queue: 2,
 		Experiments: w.experiments()}); err != nil {
 		t.Fatal(err)
 	}

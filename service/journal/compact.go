@@ -4,7 +4,6 @@ package journal
 
 import (
 	"context"
-	"database/sql"
 	"errors"
 	"fmt"
 	"time"
@@ -42,8 +41,8 @@ func (s *Store) Compact(ctx context.Context, now time.Time, keep Keep,
 	if c.run, err = s.lastRun(ctx, keep.Bytes); err != nil {
 		return 0, err
 	}
-	if err = c.all(ctx, "updates", Queued, c.update, firstRows); err == nil {
-		err = c.all(ctx, "runs", Running, c.run, fewRuns)
+	if err = c.all(ctx, "updates", c.update, firstRows); err == nil {
+		err = c.all(ctx, "runs", c.run, fewRuns)
 	}
 	if err == nil {
 		err = c.giveBack(ctx)
@@ -62,7 +61,7 @@ func (s *Store) lastUpdate(ctx context.Context, keep int) (last int64, err error
 		return 0, s.failed(err)
 	}
 	last -= int64(keep)
-	err = s.each(ctx, "SELECT id FROM updates WHERE state=? ORDER BY id DESC", []any{Queued},
+	err = s.each(ctx, "SELECT id FROM updates WHERE state='queued' ORDER BY id DESC", nil,
 		func(scan func(...any) error) error {
 			var id int64
 			err := scan(&id)
@@ -101,9 +100,11 @@ type compaction struct {
 	between     func(took time.Duration)
 }
 
-// all removes the rows of a table from its beginning on, up to the first that stays. A
-// state is of those that have not ended.
-func (c *compaction) all(ctx context.Context, table string, unended State, last int64, rows int) error {
+// hasEnded is what goes at all.
+const hasEnded = "state NOT IN ('queued', 'running')"
+
+// all removes the rows of a table from its beginning on, up to the first that stays.
+func (c *compaction) all(ctx context.Context, table string, last int64, rows int) error {
 	most := rows
 	if table == "updates" {
 		most = mostRows
@@ -113,9 +114,9 @@ func (c *compaction) all(ctx context.Context, table string, unended State, last 
 			return context.Cause(ctx)
 		}
 		n, took := 0, time.Duration(0)
-		err := c.change(func(tx *sql.Tx) (err error) {
+		err := c.change(func(tx *txn) (err error) {
 			start := time.Now()
-			n, err = c.first(tx, table, unended, last, rows)
+			n, err = c.first(tx, table, last, rows)
 			took = time.Since(start)
 			return err
 		})
@@ -136,8 +137,8 @@ func (c *compaction) all(ctx context.Context, table string, unended State, last 
 }
 
 // first removes as many rows as go, of the first so many.
-func (c *compaction) first(tx *sql.Tx, table string, unended State, last int64, rows int) (n int, err error) {
-	found, err := tx.Query("SELECT id, ended FROM "+table+" WHERE state <> ? ORDER BY id LIMIT ?", unended, rows)
+func (c *compaction) first(tx *txn, table string, last int64, rows int) (n int, err error) {
+	found, err := tx.Query("SELECT id, ended FROM "+table+" WHERE "+hasEnded+" ORDER BY id LIMIT ?", rows)
 	if err != nil {
 		return 0, err
 	}
@@ -151,7 +152,8 @@ func (c *compaction) first(tx *sql.Tx, table string, unended State, last int64, 
 	if err = errors.Join(err, found.Err(), found.Close()); err != nil || n == 0 {
 		return 0, err
 	}
-	_, err = tx.Exec("DELETE FROM "+table+" WHERE id <= ? AND state <> ?", until, unended)
+	tx.wrote(until)
+	_, err = tx.Exec("DELETE FROM "+table+" WHERE id <= ? AND "+hasEnded, until)
 	return n, err
 }
 
@@ -163,7 +165,7 @@ const pagesBack = 256
 func (c *compaction) giveBack(ctx context.Context) error {
 	for ctx.Err() == nil {
 		took, more := time.Duration(0), false
-		err := c.change(func(tx *sql.Tx) error {
+		err := c.change(func(tx *txn) error {
 			start := time.Now()
 			defer func() { took = time.Since(start) }()
 			var free, all int64

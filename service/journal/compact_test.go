@@ -3,7 +3,6 @@
 package journal
 
 import (
-	"database/sql"
 	"testing"
 	"time"
 )
@@ -13,10 +12,10 @@ import (
 func TestCompactIsSmallSteps(t *testing.T) {
 	s := openIn(t, t.TempDir())
 	const all, keep, open = 20_000, 1000, 7
-	err := s.change(func(tx *sql.Tx) error {
+	err := s.change(func(tx *txn) error {
 		_, err := tx.Exec(`WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i+1 FROM n WHERE i < ?)
-			INSERT INTO updates (client, ops, enable, records, which, digest, state, submitted, ended, deadline)
-			SELECT 'c' || (i % 97), 'o', 1, 1, x'', 'd', CASE WHEN i % ? = 1 THEN 'queued' ELSE 'live' END, i, i, 0 FROM n`,
+			INSERT INTO updates (client, ops, enable, records, which, digest, state, submitted, ended, deadline,
+				asked, told) SELECT 'c' || (i % 97), 'o', 1, 1, x'', 'd', CASE WHEN i % ? = 1 THEN 'queued' ELSE 'live' END, i, i, 0, 0, 0 FROM n`,
 			all, all/open+1)
 		return err
 	})
@@ -62,10 +61,7 @@ func TestCompactIsSmallSteps(t *testing.T) {
 func TestCompactGivesBack(t *testing.T) {
 	s := openIn(t, t.TempDir())
 	for range 3 {
-		r, err := s.BeginRun("large", time.Unix(1, 0))
-		if err != nil {
-			t.Fatal(err)
-		}
+		r := began(t, s, "large", time.Unix(1, 0))
 		if err := s.EndRun(r.ID, Done, "", time.Unix(1, 0), []File{{Name: "a", Data: make([]byte, 4<<20)}}); err != nil {
 			t.Fatal(err)
 		}

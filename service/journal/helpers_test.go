@@ -59,7 +59,7 @@ func accept(t testing.TB, s *Store, o Order) Update {
 func image(t testing.TB, dir string) string {
 	t.Helper()
 	to := t.TempDir()
-	for _, name := range []string{FileName, FileName + "-wal"} {
+	for _, name := range []string{FileName, FileName + "-wal", HeadName} {
 		data, err := os.ReadFile(filepath.Join(dir, name))
 		if os.IsNotExist(err) {
 			continue
@@ -72,4 +72,18 @@ func image(t testing.TB, dir string) string {
 		}
 	}
 	return to
+}
+
+// began has a run begin at once.
+func began(t testing.TB, s *Store, name string, at time.Time) Run {
+	t.Helper()
+	r, err := s.AddRun(name, "", at)
+	if err == nil {
+		err = s.BeginRun(r.ID)
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	r.State = Running
+	return r
 }

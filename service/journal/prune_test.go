@@ -29,9 +29,7 @@ func TestPruneRuns(t *testing.T) {
 	} {
 		s := openIn(t, t.TempDir())
 		for id := int64(1); id <= 6; id++ {
-			if _, err := s.BeginRun(fmt.Sprint(id), hour(0)); err != nil {
-				t.Fatal(err)
-			}
+			began(t, s, fmt.Sprint(id), hour(0))
 			if id == 2 {
 				continue
 			}

@@ -5,6 +5,7 @@ package journal
 import (
 	"context"
 	"database/sql"
+	"errors"
 	"fmt"
 	"time"
 )
@@ -16,7 +17,8 @@ const Done State = "done"
 type Run struct {
 	ID           int64
 	Name         string
-	State        State // Running, Done, Failed or Cancelled
+	Request      string // what was asked for, for those who run it; "" in files of version 1
+	State        State  // Queued, Running, Done, Failed or Cancelled
 	Error        string
 	Began, Ended time.Time
 	Bytes        int64 // of its files
@@ -28,11 +30,14 @@ type File struct {
 	Data       []byte
 }
 
-// BeginRun writes down that a run begins, and gives it its ID.
-func (s *Store) BeginRun(name string, at time.Time) (r Run, err error) {
-	r = Run{Name: name, State: Running, Began: at}
-	err = s.change(func(tx *sql.Tx) error {
-		row, err := tx.Exec("INSERT INTO runs (name, state, began) VALUES (?, ?, ?)", name, Running, nanos(at))
+// AddRun writes down that a run waits, and gives it its ID.
+func (s *Store) AddRun(name, request string, at time.Time) (r Run, err error) {
+	r = Run{Name: name, Request: request, State: Queued, Began: at}
+	err = s.change(func(tx *txn) error {
+		sum := runSum(&r)
+		tx.wrote(sum)
+		row, err := tx.Exec("INSERT INTO runs (name, request, state, began, sum) VALUES (?, ?, ?, ?, ?)", name, request,
+			Queued, nanos(at), sum)
 		if err != nil {
 			return err
 		}
@@ -42,43 +47,84 @@ func (s *Store) BeginRun(name string, at time.Time) (r Run, err error) {
 	return r, err
 }
 
+// BeginRun writes down that a run which waited runs.
+func (s *Store) BeginRun(id int64) error {
+	return s.change(func(tx *txn) error {
+		return s.changeRun(tx, id, func(r *Run) { r.State = Running })
+	})
+}
+
 // EndRun writes down how a run ended, with its results.
 func (s *Store) EndRun(id int64, state State, why string, at time.Time, files []File) error {
-	return s.change(func(tx *sql.Tx) error {
+	return s.change(func(tx *txn) error {
 		bytes := int64(0)
 		for _, f := range files {
 			bytes += int64(len(f.Data))
-			if _, err := tx.Exec("INSERT INTO files VALUES (?, ?, ?, ?)", id, f.Name, f.Type, f.Data); err != nil {
+			sum := sumOf(id, f.Name, f.Type, f.Data)
+			tx.wrote(sum)
+			if _, err := tx.Exec("INSERT INTO files VALUES (?, ?, ?, ?, ?)", id, f.Name, f.Type, f.Data, sum); err != nil {
 				return err
 			}
 		}
-		row, err := tx.Exec("UPDATE runs SET state=?, error=?, ended=?, bytes=? WHERE id=? AND state=?", state, why,
-			nanos(at), bytes, id, Running)
-		if err != nil {
+		return s.changeRun(tx, id, func(r *Run) { r.State, r.Error, r.Ended, r.Bytes = state, why, at, bytes })
+	})
+}
+
+// changeRun changes a run that has not ended.
+func (s *Store) changeRun(tx *txn, id int64, change func(*Run)) error {
+	r, err := s.scanRun(tx.QueryRow("SELECT "+runColumns+" FROM runs WHERE id=?", id).Scan)
+	if errors.Is(err, sql.ErrNoRows) || err == nil && r.State.Final() {
+		return fmt.Errorf("run %d has ended: %w", id, ErrNotFound)
+	}
+	if err != nil {
+		return err
+	}
+	change(&r)
+	sum := runSum(&r)
+	tx.wrote(sum)
+	_, err = tx.Exec("UPDATE runs SET state=?, error=?, ended=?, bytes=?, sum=? WHERE id=?", r.State, r.Error,
+		nanos(r.Ended), r.Bytes, sum, id)
+	return err
+}
+
+// Abandon ends the runs that a killed server has left running, and returns those that
+// wait, in their order.
+func (s *Store) Abandon(ctx context.Context, at time.Time) (waiting []Run, err error) {
+	var cut []int64
+	err = s.each(ctx, "SELECT "+runColumns+" FROM runs WHERE NOT "+hasEnded+" ORDER BY id", nil,
+		func(scan func(...any) error) error {
+			r, err := s.scanRun(scan)
+			if r.State == Running {
+				cut = append(cut, r.ID)
+			} else {
+				waiting = append(waiting, r)
+			}
 			return err
-		}
-		if n, err := row.RowsAffected(); err != nil || n != 1 {
-			return fmt.Errorf("run %d is not running: %w", id, ErrNotFound)
+		})
+	if err != nil || cut == nil {
+		return waiting, err
+	}
+	return waiting, s.change(func(tx *txn) error {
+		for _, id := range cut {
+			if err := s.changeRun(tx, id, func(r *Run) {
+				r.State, r.Error, r.Ended = Failed, "the server ended first", at
+			}); err != nil {
+				return err
+			}
 		}
 		return nil
 	})
 }
 
-// AbandonRuns ends the runs that a killed server has left running.
-func (s *Store) AbandonRuns(at time.Time) error {
-	return s.change(func(tx *sql.Tx) error {
-		_, err := tx.Exec("UPDATE runs SET state=?, error=?, ended=? WHERE state=?", Failed, "the server ended first",
-			nanos(at), Running)
-		return err
-	})
-}
+const runColumns = "id, name, request, state, error, began, ended, bytes, sum"
 
-const runColumns = "id, name, state, error, began, ended, bytes"
-
-func scanRun(scan func(...any) error) (r Run, err error) {
-	var began, ended int64
-	err = scan(&r.ID, &r.Name, &r.State, &r.Error, &began, &ended, &r.Bytes)
+func (s *Store) scanRun(scan func(...any) error) (r Run, err error) {
+	var began, ended, sum int64
+	err = scan(&r.ID, &r.Name, &r.Request, &r.State, &r.Error, &began, &ended, &r.Bytes, &sum)
 	r.Began, r.Ended = fromNanos(began), fromNanos(ended)
+	if err == nil && sum != runSum(&r) {
+		err = s.damagedRow("run %d", r.ID)
+	}
 	return r, err
 }
 
@@ -89,7 +135,7 @@ func (s *Store) Runs(ctx context.Context, after int64, limit int) (out []Run, er
 	}
 	err = s.each(ctx, "SELECT "+runColumns+" FROM runs WHERE id > ? ORDER BY id LIMIT ?", []any{after, limit},
 		func(scan func(...any) error) error {
-			r, err := scanRun(scan)
+			r, err := s.scanRun(scan)
 			out = append(out, r)
 			return err
 		})
@@ -98,7 +144,7 @@ func (s *Store) Runs(ctx context.Context, after int64, limit int) (out []Run, er
 
 // Run is the run of that ID, with the names and types of its files.
 func (s *Store) Run(ctx context.Context, id int64) (r Run, files []File, err error) {
-	if r, err = scanRun(s.read.QueryRowContext(ctx, "SELECT "+runColumns+" FROM runs WHERE id=?", id).Scan); err != nil {
+	if r, err = s.scanRun(s.read.QueryRowContext(ctx, "SELECT "+runColumns+" FROM runs WHERE id=?", id).Scan); err != nil {
 		return r, nil, s.absent(fmt.Sprintf("run %d", id), err)
 	}
 	err = s.each(ctx, "SELECT name, type FROM files WHERE run=? ORDER BY name", []any{id},
@@ -114,9 +160,13 @@ func (s *Store) Run(ctx context.Context, id int64) (r Run, files []File, err err
 // File is one of a run's files.
 func (s *Store) File(ctx context.Context, run int64, name string) (f File, err error) {
 	f.Name = name
-	if err = s.read.QueryRowContext(ctx, "SELECT type, data FROM files WHERE run=? AND name=?", run, name).Scan(&f.Type,
-		&f.Data); err != nil {
+	var sum int64
+	if err = s.read.QueryRowContext(ctx, "SELECT type, data, sum FROM files WHERE run=? AND name=?", run, name).Scan(&f.Type,
+		&f.Data, &sum); err != nil {
 		return f, s.absent(fmt.Sprintf("file %q of run %d", name, run), err)
+	}
+	if sum != sumOf(run, name, f.Type, f.Data) {
+		return f, s.damagedRow("file %q of run %d", name, run)
 	}
 	return f, nil
 }

@@ -42,6 +42,9 @@ type Store struct {
 	read  *sql.DB
 	write *sql.DB
 
+	tip  *tip
+	last head // run's alone, once it runs
+
 	insert, finish, want, forget *sql.Stmt // the writer's, of what is written all the time
 
 	jobs  chan *job
@@ -98,14 +101,20 @@ func (s *Store) open(ctx context.Context, dir string, id Identity) error {
 		return err
 	}
 	if _, err := os.Stat(s.file); errors.Is(err, os.ErrNotExist) {
+		if err := alone(dir); err != nil {
+			return err
+		}
 		if err := create(ctx, s.file, id); err != nil {
 			return err
 		}
 	}
-	if err := checkHeader(s.file); err != nil {
+	if err := upgrade(ctx, s.file); err != nil {
 		return err
 	}
 	var err error
+	if s.tip, err = openTip(dir); err != nil {
+		return err
+	}
 	if s.opened, err = os.Stat(s.file); err != nil {
 		return err
 	}
@@ -126,14 +135,26 @@ func (s *Store) prepare(ctx context.Context) (err error) {
 		stmt **sql.Stmt
 		text string
 	}{
-		{&s.insert, `INSERT INTO updates (client, key, ops, enable, records, which, digest, state, submitted, deadline)
-			VALUES (?, NULLIF(?, ''), ?, ?, ?, ?, ?, ?, ?, ?)`},
-		{&s.finish, "UPDATE updates SET state=?, batch=?, error=?, began=?, ended=? WHERE id=? AND state=?"},
-		{&s.want, "REPLACE INTO wants VALUES (?, ?, ?)"},
+		{&s.insert, `INSERT INTO updates (client, key, ops, enable, records, which, digest, state, submitted, deadline,
+			asked, told) VALUES (?, NULLIF(?, ''), ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)`},
+		{&s.finish, "UPDATE updates SET state=?, batch=?, error=?, began=?, ended=?, told=? WHERE id=? AND state='queued'"},
+		{&s.want, "REPLACE INTO wants VALUES (?, ?, ?, ?)"},
 		{&s.forget, "DELETE FROM wants WHERE client=? AND ops=?"},
 	} {
 		if *p.stmt, err = s.write.PrepareContext(ctx, p.text); err != nil {
 			return s.unsound(ctx, err)
+		}
+	}
+	return nil
+}
+
+// alone refuses a directory whose database is gone while what belongs to it is there:
+// SQLite would take the log of the old one for that of a new one.
+func alone(dir string) error {
+	for _, name := range []string{FileName + "-wal", FileName + "-shm", HeadName} {
+		info, err := os.Stat(filepath.Join(dir, name))
+		if err == nil && info.Size() > 0 {
+			return &DamagedError{filepath.Join(dir, FileName), "it is gone, and " + name + ", which belongs to it, is there"}
 		}
 	}
 	return nil
@@ -161,9 +182,9 @@ func (s *Store) takeLock(dir string) (err error) {
 // readers is how many goroutines read at the same time; the others wait.
 const readers = 4
 
-// MostFiles is how many open files a Store has at most: the lock, and for the writer
+// MostFiles is how many open files a Store has at most: the lock, the head, and for the writer
 // and each reader the database, its log and the log's index (*.db, -wal, -shm).
-const MostFiles = 1 + 3*(1+readers)
+const MostFiles = 2 + 3*(1+readers)
 
 // synchronous=FULL syncs the journal with every commit, so that none is lost with
 // the power either (https://www.sqlite.org/pragma.html#pragma_synchronous).
@@ -219,6 +240,9 @@ func (s *Store) release() error {
 	}
 	if s.write != nil {
 		errs = append(errs, s.write.Close())
+	}
+	if s.tip != nil && s.tip.out != nil {
+		errs = append(errs, s.tip.out.Close())
 	}
 	if s.lock != nil {
 		errs = append(errs, s.lock.Close())

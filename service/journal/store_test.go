@@ -122,11 +122,8 @@ func TestRuns(t *testing.T) {
 	dir := t.TempDir()
 	s := openIn(t, dir)
 	at := time.Unix(10, 0).UTC()
-	r, err := s.BeginRun("ipi-burst", at)
-	if err != nil {
-		t.Fatal(err)
-	}
-	lost, err := s.BeginRun("lost", at)
+	r, lost := began(t, s, "ipi-burst", at), began(t, s, "lost", at)
+	waits, err := s.AddRun("waits", `{"seed":7}`, at)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -141,13 +138,16 @@ func TestRuns(t *testing.T) {
 		t.Fatal(err)
 	}
 	s = openIn(t, dir)
-	if err := s.AbandonRuns(at); err != nil {
-		t.Fatal(err)
+	for range 2 {
+		if again, err := s.Abandon(t.Context(), at); err != nil || cmp.Diff(again, []Run{waits}) != "" {
+			t.Fatalf("%v, %v wait, want %v", err, again, waits)
+		}
 	}
 	got, err := s.Runs(t.Context(), 0, 0)
 	want := []Run{
-		{r.ID, "ipi-burst", Done, "", at, at, 10},
-		{lost.ID, "lost", Failed, "the server ended first", at, at, 0},
+		{r.ID, "ipi-burst", "", Done, "", at, at, 10},
+		{lost.ID, "lost", "", Failed, "the server ended first", at, at, 0},
+		waits,
 	}
 	if err != nil || cmp.Diff(got, want) != "" {
 		t.Errorf("%v, %v", cmp.Diff(got, want), err)

@@ -4,7 +4,6 @@ package journal
 
 import (
 	"context"
-	"database/sql"
 	"errors"
 	"fmt"
 	"os"
@@ -201,9 +200,9 @@ func (s *Store) Probe() error {
 	if err := s.same(); err != nil {
 		return s.note(err)
 	}
-	return s.change(func(tx *sql.Tx) error {
-		_, err := tx.Exec("UPDATE identity SET batch=batch")
-		return err
+	return s.change(func(tx *txn) error {
+		tx.wrote(0)
+		return nil
 	})
 }
 

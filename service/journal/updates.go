@@ -32,22 +32,24 @@ func (s *Store) Accept(o Order, entered func(Update)) (u Update, err error) {
 				entered(u)
 			}
 		},
-		do: func(tx *sql.Tx) error {
+		do: func(tx *txn) error {
 			fresh, refused = false, nil
 			if o.Key != "" {
-				u, refused = byKey(context.Background(), tx, o.Client, o.Key, o.Digest)
+				u, refused = s.byKey(context.Background(), tx, o.Client, o.Key, o.Digest)
 				if !errors.Is(refused, ErrNotFound) {
 					return nil
 				}
 				refused = nil
 			}
-			row, err := tx.Stmt(s.insert).Exec(
-				o.Client, o.Key, o.Ops, o.Enable, o.Records, which, o.Digest, Queued, nanos(o.Submitted), nanos(o.Deadline))
+			u, fresh = o.Update, true
+			u.State = Queued
+			asked := askedSum(&u, o.Digest)
+			row, err := tx.Stmt(s.insert).Exec(o.Client, o.Key, o.Ops, o.Enable, o.Records, which, o.Digest, Queued,
+				nanos(o.Submitted), nanos(o.Deadline), asked, toldSum(&u))
 			if err != nil {
 				return err
 			}
-			u, fresh = o.Update, true
-			u.State = Queued
+			tx.wrote(asked)
 			u.ID, err = row.LastInsertId()
 			return err
 		},
@@ -56,7 +58,7 @@ func (s *Store) Accept(o Order, entered func(Update)) (u Update, err error) {
 }
 
 // Pass returns when all that was written before has been entered.
-func (s *Store) Pass() error { return s.commit(&job{do: func(*sql.Tx) error { return nil }}) }
+func (s *Store) Pass() error { return s.commit(&job{do: func(*txn) error { return nil }}) }
 
 // Answer writes down how updates ended, in final states, and what their clients
 // want now; all of it or nothing.
@@ -65,11 +67,11 @@ func (s *Store) Answer(us []Update, wants []Want) error {
 	for i, w := range wants {
 		blobs[i] = encode(w.Which)
 	}
-	return s.change(func(tx *sql.Tx) error {
-		batch := int64(0)
+	return s.change(func(tx *txn) error {
 		for _, u := range us {
-			batch = max(batch, u.Batch)
-			row, err := tx.Stmt(s.finish).Exec(u.State, u.Batch, u.Error, nanos(u.Began), nanos(u.Ended), u.ID, Queued)
+			tx.next.batch = max(tx.next.batch, u.Batch)
+			tx.wrote(toldSum(&u))
+			row, err := tx.Stmt(s.finish).Exec(u.State, u.Batch, u.Error, nanos(u.Began), nanos(u.Ended), toldSum(&u), u.ID)
 			if err != nil {
 				return err
 			}
@@ -77,15 +79,14 @@ func (s *Store) Answer(us []Update, wants []Want) error {
 				return fmt.Errorf("update %d is answered already (%w)", u.ID, err)
 			}
 		}
-		if _, err := tx.Exec("UPDATE identity SET batch=max(batch, ?)", batch); err != nil {
-			return err
-		}
 		for i, w := range wants {
+			sum := sumOf(w.Client, w.Ops, blobs[i])
+			tx.wrote(sum)
 			var err error
 			if len(w.Which) == 0 {
 				_, err = tx.Stmt(s.forget).Exec(w.Client, w.Ops)
 			} else {
-				_, err = tx.Stmt(s.want).Exec(w.Client, w.Ops, blobs[i])
+				_, err = tx.Stmt(s.want).Exec(w.Client, w.Ops, blobs[i], sum)
 			}
 			if err != nil {
 				return err
@@ -97,20 +98,28 @@ func (s *Store) Answer(us []Update, wants []Want) error {
 
 // LastBatch is the greatest number of a batch that was ever answered.
 func (s *Store) LastBatch(ctx context.Context) (n int64, err error) {
-	if err = s.read.QueryRowContext(ctx, "SELECT batch FROM identity").Scan(&n); err != nil {
+	_, h, err := readIdentity(ctx, s.read)
+	switch {
+	case errors.Is(err, errSums):
+		err = &DamagedError{s.file, err.Error()}
+	case err != nil:
 		err = s.failed(err)
 	}
-	return n, err
+	return h.batch, err
 }
 
 // Wants is what every client wants, by client and ops.
 func (s *Store) Wants(ctx context.Context) (out []Want, err error) {
-	err = s.each(ctx, "SELECT client, ops, which FROM wants ORDER BY client, ops", nil,
+	err = s.each(ctx, "SELECT client, ops, which, sum FROM wants ORDER BY client, ops", nil,
 		func(scan func(...any) error) error {
 			var w Want
 			var which []byte
-			if err := scan(&w.Client, &w.Ops, &which); err != nil {
+			var sum int64
+			if err := scan(&w.Client, &w.Ops, &which, &sum); err != nil {
 				return err
+			}
+			if sum != sumOf(w.Client, w.Ops, which) {
+				return s.damagedRow("what client %.40q wants with ops %.40q", w.Client, w.Ops)
 			}
 			if w.Which, err = decode(which, s.count); err != nil {
 				return &DamagedError{s.file, fmt.Sprintf("what client %q wants with ops %q: %v", w.Client, w.Ops, err)}
@@ -132,11 +141,11 @@ func (s *Store) HasWants(ctx context.Context, client, ops string) (yes bool, err
 
 // Unanswered is what was accepted and has not ended, in that order.
 func (s *Store) Unanswered(ctx context.Context) (out []Order, err error) {
-	err = s.each(ctx, "SELECT "+columns+", digest, which FROM updates WHERE state=? ORDER BY id", []any{Queued},
+	err = s.each(ctx, "SELECT "+columns+", which FROM updates WHERE state='queued' ORDER BY id", nil,
 		func(scan func(...any) error) error {
 			var o Order
 			var which []byte
-			if o.Update, err = scanUpdate(scan, &o.Digest, &which); err != nil {
+			if o.Update, err = s.scanUpdate(scan, &o.Digest, &which); err != nil {
 				return err
 			}
 			if o.Which, err = decode(which, s.count); err != nil {
@@ -150,7 +159,7 @@ func (s *Store) Unanswered(ctx context.Context) (out []Order, err error) {
 
 // Update is the update of that ID.
 func (s *Store) Update(ctx context.Context, id int64) (Update, error) {
-	u, err := scanUpdate(s.read.QueryRowContext(ctx, "SELECT "+columns+" FROM updates WHERE id=?", id).Scan)
+	u, err := s.scanUpdate(s.read.QueryRowContext(ctx, "SELECT "+columns+" FROM updates WHERE id=?", id).Scan, new(string))
 	if err != nil {
 		return u, s.absent(fmt.Sprintf("update %d", id), err)
 	}
@@ -160,21 +169,16 @@ func (s *Store) Update(ctx context.Context, id int64) (Update, error) {
 // ByKey is the update for which a client has used a key; ErrKeyReused if that was
 // another request.
 func (s *Store) ByKey(ctx context.Context, client, key, digest string) (Update, error) {
-	u, err := byKey(ctx, s.read, client, key, digest)
-	if err != nil && !errors.Is(err, ErrNotFound) && !errors.Is(err, ErrKeyReused) {
+	u, err := s.byKey(ctx, s.read, client, key, digest)
+	if err != nil && !errors.Is(err, ErrNotFound) && !errors.Is(err, ErrKeyReused) && !explained(err) {
 		err = s.failed(err)
 	}
 	return u, err
 }
 
-// querier is a database or a transaction of it.
-type querier interface {
-	QueryRowContext(ctx context.Context, query string, args ...any) *sql.Row
-}
-
-func byKey(ctx context.Context, q querier, client, key, digest string) (Update, error) {
+func (s *Store) byKey(ctx context.Context, q querier, client, key, digest string) (Update, error) {
 	var then string
-	u, err := scanUpdate(q.QueryRowContext(ctx, "SELECT "+columns+", digest FROM updates WHERE client=? AND key=?", client,
+	u, err := s.scanUpdate(q.QueryRowContext(ctx, "SELECT "+columns+" FROM updates WHERE client=? AND key=?", client,
 		key).Scan, &then)
 	switch {
 	case errors.Is(err, sql.ErrNoRows):
@@ -192,38 +196,40 @@ func (s *Store) Updates(ctx context.Context, q Query) (out []Update, err error) 
 		where, args = append(where, "client=?"), append(args, q.Client)
 	}
 	if q.State != "" {
-		where, args = append(where, "state=?"), append(args, q.State)
+		where = append(where, "state='"+string(q.State)+"'") // a constant, as the index of some states is
 	}
 	if q.Limit == 0 {
 		q.Limit = 100
 	}
 	stmt := "SELECT " + columns + " FROM updates WHERE " + strings.Join(where, " AND ") + " ORDER BY id LIMIT ?"
 	err = s.each(ctx, stmt, append(args, q.Limit), func(scan func(...any) error) error {
-		u, err := scanUpdate(scan)
+		u, err := s.scanUpdate(scan, new(string))
 		out = append(out, u)
 		return err
 	})
 	return out, err
 }
 
-// columns are those of an Update, as scanUpdate reads them.
+// columns are those of an Update, with the digest and both sums, as scanUpdate reads
+// them.
 const columns = "id, client, COALESCE(key, ''), ops, enable, records, state, batch, error, submitted, began, " +
-	"ended, deadline"
+	"ended, deadline, digest, asked, told"
 
-func scanUpdate(scan func(...any) error, more ...any) (u Update, err error) {
-	var submitted, began, ended, deadline int64
+func (s *Store) scanUpdate(scan func(...any) error, digest *string, more ...any) (u Update, err error) {
+	var submitted, began, ended, deadline, asked, told int64
 	err = scan(append([]any{&u.ID, &u.Client, &u.Key, &u.Ops, &u.Enable, &u.Records, &u.State, &u.Batch, &u.Error,
-		&submitted, &began, &ended, &deadline}, more...)...)
-	u.Submitted, u.Began, u.Ended, u.Deadline = fromNanos(
-		submitted,
-	), fromNanos(
-		began,
-	), fromNanos(
-		ended,
-	), fromNanos(
-		deadline,
-	)
+		&submitted, &began, &ended, &deadline, digest, &asked, &told}, more...)...)
+	u.Submitted, u.Began = fromNanos(submitted), fromNanos(began)
+	u.Ended, u.Deadline = fromNanos(ended), fromNanos(deadline)
+	if err == nil && (asked != askedSum(&u, *digest) || told != toldSum(&u)) {
+		err = s.damagedRow("update %d", u.ID)
+	}
 	return u, err
+}
+
+// damagedRow is the error of a row that is not as it was written.
+func (s *Store) damagedRow(format string, args ...any) error {
+	return &DamagedError{s.file, fmt.Sprintf(format, args...) + ": " + errSums.Error()}
 }
 
 // nanos is a time as the file has it: nanoseconds since 1970, 0 for the zero time.
@@ -264,6 +270,9 @@ func (s *Store) each(ctx context.Context, stmt string, args []any,
 func (s *Store) absent(what string, err error) error {
 	if errors.Is(err, sql.ErrNoRows) {
 		return fmt.Errorf("%s: %w", what, ErrNotFound)
+	}
+	if explained(err) {
+		return err
 	}
 	return fmt.Errorf("%s: %w", what, s.failed(err))
 }

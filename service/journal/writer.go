@@ -4,13 +4,12 @@ package journal
 
 import (
 	"context"
-	"database/sql"
 )
 
 // job is a part of a transaction. It is tried again by itself when the
 // transaction that it shared with others failed.
 type job struct {
-	do   func(tx *sql.Tx) error
+	do   func(tx *txn) error
 	then func() // the writer calls it when it is on the disk; nil for nothing
 	err  error
 	done chan struct{} // closed when it is on the disk, or err says why not
@@ -20,7 +19,7 @@ type job struct {
 const maxGroup = 512
 
 // change has something written.
-func (s *Store) change(do func(tx *sql.Tx) error) error { return s.commit(&job{do: do}) }
+func (s *Store) change(do func(tx *txn) error) error { return s.commit(&job{do: do}) }
 
 // commit hands a job to the writer, and returns when it is on the disk. It is
 // written even if nobody waits for it any more.
@@ -73,10 +72,11 @@ func (s *Store) carryOut(group []*job) {
 }
 
 func (s *Store) transact(group []*job) (err error) {
-	tx, err := s.write.BeginTx(context.Background(), nil)
+	begun, err := s.write.BeginTx(context.Background(), nil)
 	if err != nil {
 		return err
 	}
+	tx := &txn{Tx: begun, next: s.last}
 	defer func() {
 		if err != nil {
 			_ = tx.Rollback() // the first error is the one to tell
@@ -87,10 +87,29 @@ func (s *Store) transact(group []*job) (err error) {
 			return err
 		}
 	}
+	if err := tx.close(s.last); err != nil {
+		return err
+	}
 	if f := s.fault.Load(); f != nil && *f != nil {
 		if err := (*f)(); err != nil {
 			return err
 		}
 	}
-	return tx.Commit()
+	if err := tx.Commit(); err != nil {
+		return err
+	}
+	return s.advance(tx.next)
+}
+
+// advance writes the head of what is on the disk by now. Where that cannot be done the
+// next start cannot tell whether anything is missing: this is the last one.
+func (s *Store) advance(next head) error {
+	if next == s.last {
+		return nil
+	}
+	s.last = next
+	if err := s.tip.put(next); err != nil {
+		return &TroubleError{s.tip.file, ErrBroken, err}
+	}
+	return nil
 }

@@ -6,6 +6,7 @@ package lab
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"sync"
@@ -60,6 +61,9 @@ const (
 	Cancelled State = "cancelled"
 )
 
+// Final tells whether nothing changes any more.
+func (s State) Final() bool { return s != Queued && s != Running }
+
 // Result is one run of an experiment.
 type Result struct {
 	ID    int64
@@ -93,24 +97,49 @@ type run struct {
 	done       chan struct{}
 }
 
-// Start makes a lab. Runs that an earlier process left unfinished have failed.
-func Start(cfg Config) (*Lab, error) {
+// Start makes a lab. Runs that an earlier process was in the middle of have failed, and
+// those that waited still do.
+func Start(ctx context.Context, cfg Config) (*Lab, error) {
 	if cfg.Queue == 0 {
 		cfg.Queue = 16
 	}
 	if cfg.Longest == 0 {
 		cfg.Longest = 10 * time.Minute
 	}
-	if err := cfg.Store.AbandonRuns(time.Now()); err != nil {
+	waiting, err := cfg.Store.Abandon(ctx, time.Now())
+	if err != nil {
 		return nil, err
 	}
 	l := &Lab{cfg: cfg, wake: make(chan struct{}, 1), ended: make(chan struct{}), active: map[int64]*run{}}
 	l.ctx, l.end = context.WithCancel(context.Background())
+	for _, kept := range waiting {
+		if err := l.again(kept); err != nil {
+			l.end()
+			return nil, err
+		}
+	}
 	go l.work()
 	return l, nil
 }
 
-// Close cancels what runs and what waits, and returns when nothing does any more.
+// again puts a run that waited before a restart into the queue. What this program does
+// not know or not like any more has failed.
+func (l *Lab) again(kept journal.Run) error {
+	var q Question
+	err := json.Unmarshal([]byte(kept.Request), &q)
+	var x *run
+	if err == nil {
+		x, err = l.prepare(q)
+	}
+	if err != nil {
+		return l.cfg.Store.EndRun(kept.ID, journal.Failed, err.Error(), time.Now(), nil)
+	}
+	l.enter(x, kept)
+	return nil
+}
+
+// Close cancels what runs, leaves what waits to the next start, and returns when nothing
+// runs any more.
 func (l *Lab) Close() {
 	l.mu.Lock()
 	l.closed = true
@@ -122,7 +151,7 @@ func (l *Lab) Close() {
 // Experiments are those that can be run.
 func (l *Lab) Experiments() []*experiments.Experiment { return l.cfg.Experiments }
 
-// Question is what is asked for: an experiment by name, the seed of every random
+// Question is what is asked for, and kept until it is answered: an experiment by name, the seed of every random
 // choice, and texts for some fields of its Config, by their keys. A field that holds a
 // list may have several.
 type Question struct {
@@ -134,22 +163,14 @@ type Question struct {
 // Submit puts an experiment at the end of the queue. The error is ErrName, a
 // *ConfigError, ErrFull or ErrClosed, or says why the queue could not be kept.
 func (l *Lab) Submit(q Question) (Result, error) {
-	for _, e := range l.Experiments() {
-		if e.Name != q.Name {
-			continue
-		}
-		x := &run{experiment: e, request: e.New(), done: make(chan struct{})}
-		x.Seed = q.Seed
-		var err error
-		if x.Config, err = configure(x.request, q.Config); err != nil {
-			return Result{}, err
-		}
-		return l.submit(x)
+	x, err := l.prepare(q)
+	if err != nil {
+		return Result{}, err
 	}
-	return Result{}, fmt.Errorf("%w: %.40q", ErrName, q.Name)
-}
-
-func (l *Lab) submit(x *run) (Result, error) {
+	request, err := json.Marshal(q)
+	if err != nil {
+		return Result{}, err
+	}
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	switch {
@@ -158,18 +179,38 @@ func (l *Lab) submit(x *run) (Result, error) {
 	case len(l.queue) >= l.cfg.Queue:
 		return Result{}, ErrFull
 	}
-	kept, err := l.cfg.Store.BeginRun(x.experiment.Name, time.Now())
+	kept, err := l.cfg.Store.AddRun(x.experiment.Name, string(request), time.Now())
 	if err != nil {
 		return Result{}, err
 	}
+	l.enter(x, kept)
+	return x.Result, nil
+}
+
+// prepare finds an experiment and configures it.
+func (l *Lab) prepare(q Question) (*run, error) {
+	for _, e := range l.Experiments() {
+		if e.Name != q.Name {
+			continue
+		}
+		x := &run{experiment: e, request: e.New(), done: make(chan struct{})}
+		x.Seed = q.Seed
+		var err error
+		x.Config, err = configure(x.request, q.Config)
+		return x, err
+	}
+	return nil, fmt.Errorf("%w: %.40q", ErrName, q.Name)
+}
+
+// enter puts a run that is kept into the queue; mu is held, or nobody else is there.
+func (l *Lab) enter(x *run, kept journal.Run) {
 	x.ID, x.Name, x.State, x.Submitted = kept.ID, kept.Name, Queued, kept.Began
-	x.ctx, x.cancel = context.WithTimeout(l.ctx, l.cfg.Longest)
+	x.ctx, x.cancel = context.WithCancel(l.ctx)
 	l.queue, l.active[x.ID] = append(l.queue, x), x
 	select {
 	case l.wake <- struct{}{}:
 	default: // it will look anyway
 	}
-	return x.Result, nil
 }
 
 // next takes the first that waits.
@@ -203,9 +244,17 @@ func (l *Lab) work() {
 
 // carryOut runs one and keeps what came out.
 func (l *Lab) carryOut(x *run) {
-	defer x.cancel()
+	defer func() { x.cancel() }()
+	if l.ctx.Err() != nil { // it waits for the next start
+		close(x.done)
+		return
+	}
 	table := x.experiment.Table()
-	answer, err := l.answer(x, &table)
+	var answer *experiments.Answer
+	err := l.begin(x)
+	if err == nil {
+		answer, err = l.answer(x, &table)
+	}
 	end := Result{Summary: Summary{Seed: x.Seed, Config: x.Config, Rows: len(table.Rows)}}
 	if answer != nil {
 		end.Answer = answer.Headline
@@ -237,6 +286,19 @@ func (l *Lab) carryOut(x *run) {
 	defer l.mu.Unlock()
 	delete(l.active, x.ID)
 	close(x.done)
+}
+
+// begin writes down that a run begins; its time counts from now on.
+func (l *Lab) begin(x *run) error {
+	if err := x.ctx.Err(); err != nil {
+		return err
+	}
+	stop := x.cancel
+	ctx, cancel := context.WithTimeout(x.ctx, l.cfg.Longest)
+	l.mu.Lock()
+	x.ctx, x.cancel = ctx, func() { cancel(); stop() }
+	l.mu.Unlock()
+	return l.cfg.Store.BeginRun(x.ID)
 }
 
 // answer asks the experiment. A panic in it is its

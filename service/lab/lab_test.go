@@ -53,7 +53,7 @@ var endless = &experiments.Experiment{
 // start starts a lab on a store that outlives it.
 func start(t *testing.T, st *journal.Store, longest time.Duration) *Lab {
 	t.Helper()
-	l, err := Start(Config{Store: st, Log: zap.NewNop(), Experiments: []*experiments.Experiment{endless},
+	l, err := Start(t.Context(), Config{Store: st, Log: zap.NewNop(), Experiments: []*experiments.Experiment{endless},
 		Longest: longest})
 	if err != nil {
 		t.Fatal(err)
@@ -93,22 +93,57 @@ func TestLongest(t *testing.T) {
 	}
 }
 
-// TestClose: what runs and what waits has an end, and nothing more is taken.
+// TestClose: what runs has an end, nothing more is taken, and what waits is run after
+// the next start, as it was asked for.
 func TestClose(t *testing.T) {
 	st := open(t)
 	l := start(t, st, 0)
 	for range 3 {
-		if _, err := l.Submit(Question{Name: "endless"}); err != nil {
+		if _, err := l.Submit(Question{Name: "endless", Seed: 9, Config: map[string][]string{"some_numbers": {"4", "2"}}}); err != nil {
 			t.Fatal(err)
 		}
+	}
+	for { // until the first runs
+		if r, err := l.Result(t.Context(), 1); err != nil || r.State == Running && r.Rows == 3 {
+			break
+		}
+		time.Sleep(time.Millisecond)
 	}
 	l.Close()
 	if _, err := l.Submit(Question{Name: "endless"}); !errors.Is(err, ErrClosed) {
 		t.Errorf("Submit after Close: %v", err)
 	}
-	for id := int64(1); id <= 3; id++ {
-		if r, err := l.Result(t.Context(), id); err != nil || r.State != Cancelled {
+	l = start(t, st, 0)
+	if r, err := l.Result(t.Context(), 1); err != nil || r.State != Cancelled {
+		t.Errorf("%+v %v", r, err)
+	}
+	for id := int64(2); id <= 3; id++ {
+		r, err := l.Result(t.Context(), id)
+		for err == nil && r.State == Queued && id == 2 {
+			time.Sleep(time.Millisecond)
+			r, err = l.Result(t.Context(), id)
+		}
+		if err != nil || r.State.Final() || r.Seed != 9 || r.Config["some_numbers"] != "4,2" || !l.Cancel(id) {
 			t.Errorf("%d: %+v %v", id, r, err)
+		}
+		if r, err := l.Wait(t.Context(), id); err != nil || r.State != Cancelled {
+			t.Errorf("%d: %+v %v", id, r, err)
+		}
+	}
+}
+
+// TestUnknownAfterRestart: what this program cannot run any more has failed.
+func TestUnknownAfterRestart(t *testing.T) {
+	st := open(t)
+	for _, request := range []string{`{"Name":"gone"}`, `{"Name":"endless","Config":{"no_such_field":["1"]}}`, ``} {
+		if _, err := st.AddRun("gone", request, time.Now()); err != nil {
+			t.Fatal(err)
+		}
+	}
+	l := start(t, st, 0)
+	for id := int64(1); id <= 3; id++ {
+		if r, err := l.Result(t.Context(), id); err != nil || r.State != Failed || r.Error == "" {
+			t.Errorf("%+v %v", r, err)
 		}
 	}
 }
@@ -116,7 +151,10 @@ func TestClose(t *testing.T) {
 // TestKilled: what a process left unfinished has failed when the next one starts.
 func TestKilled(t *testing.T) {
 	st := open(t)
-	kept, err := st.BeginRun("endless", time.Now())
+	kept, err := st.AddRun("endless", "", time.Now())
+	if err == nil {
+		err = st.BeginRun(kept.ID)
+	}
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -158,7 +196,7 @@ func TestConfig(t *testing.T) {
 // TestFields: an experiment of the catalogue runs with the fields that were asked for,
 // and none of them takes a file of the server.
 func TestFields(t *testing.T) {
-	l, err := Start(Config{Store: open(t), Log: zap.NewNop(), Experiments: catalogue.All()})
+	l, err := Start(t.Context(), Config{Store: open(t), Log: zap.NewNop(), Experiments: catalogue.All()})
 	if err != nil {
 		t.Fatal(err)
 	}

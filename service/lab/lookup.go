@@ -56,6 +56,8 @@ func (l *Lab) result(kept journal.Run) Result {
 		r.State = Failed
 	case journal.Cancelled:
 		r.State = Cancelled
+	case journal.Queued:
+		r.State = Queued
 	default: // it has just ended, or its end could not be kept
 		r.State = Running
 	}
