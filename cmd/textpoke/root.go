@@ -90,6 +90,8 @@ func rootCommand(s streams) *cobra.Command {
 		interruptsCommand(c),
 		kernelCommand(c),
 		serveCommand(c),
+		backupCommand(),
+		restoreCommand(),
 		ctlCommand(c),
 		mergeCommand(c),
 		versionCommand(c),

@@ -37,7 +37,10 @@ func serveCommand(c *common) *cobra.Command {
 			"waits is merged into one update. What it has accepted is in a file below --data before it\n" +
 			"answers, and survives a kill. /openapi.json describes the API, and / is a page. SIGTERM or\n" +
 			"an interrupt carries out what was accepted, within --drain, and exits with 0; a second one\n" +
-			"stops at once: what is left is done at the next start.",
+			"stops at once: what is left is done at the next start. SIGHUP reads --token-file and the\n" +
+			"certificate again. Where NOTIFY_SOCKET is set it tells systemd when it is ready." +
+			"\n\nWith --verify it says what a directory holds and what of it is sound." +
+			columnsHelp(partColumns.Table("parts")),
 		Example: "  textpoke serve --data /var/lib/textpoke\n" +
 			"  textpoke serve --data D --listen 0.0.0.0:7070 --token-file tokens --tls-cert cert.pem --tls-key key.pem\n" +
 			"  textpoke serve --data D --records gen:n=2000 --cpus busy=6,isolated=2 --buffer dynamic",
@@ -45,6 +48,9 @@ func serveCommand(c *common) *cobra.Command {
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			if err := s.check(cmd); err != nil {
 				return err
+			}
+			if s.verify != "" {
+				return s.verifyData(cmd.Context())
 			}
 			if !cmd.Flags().Changed("log") {
 				c.level = zapcore.InfoLevel
@@ -66,6 +72,8 @@ type serving struct {
 	service *service.Service
 	lab     *lab.Lab
 	drain   time.Duration
+
+	certificate keyPair
 }
 
 func (s *serveFlags) run(cmd *cobra.Command) error {
@@ -74,7 +82,8 @@ func (s *serveFlags) run(cmd *cobra.Command) error {
 	if err != nil {
 		return err
 	}
-	secure, err := s.tls()
+	v := &serving{failed: make(chan error, 1), drain: s.drain}
+	secure, err := v.certificate.load(s)
 	if err != nil {
 		return err
 	}
@@ -82,7 +91,7 @@ func (s *serveFlags) run(cmd *cobra.Command) error {
 	if err != nil {
 		return err
 	}
-	v := &serving{log: s.logger(), failed: make(chan error, 1), drain: s.drain}
+	v.log = s.logger()
 	if v.store, err = journal.Open(ctx, s.data, service.Identity(config.Table)); err != nil {
 		return fmt.Errorf("--data %s: %w", s.data, err)
 	}
@@ -93,16 +102,53 @@ func (s *serveFlags) run(cmd *cobra.Command) error {
 	if err := v.listen(s, secure); err != nil {
 		return errors.Join(err, v.store.Close())
 	}
+	hangup := make(chan os.Signal, 1)
+	signal.Notify(hangup, syscall.SIGHUP)
+	defer signal.Stop(hangup)
 	err = v.start(ctx, s, config)
 	if err == nil {
+		err = v.serve(ctx, s, hangup)
+	}
+	v.tell("STOPPING=1")
+	return errors.Join(err, v.stop())
+}
+
+// serve waits until there is a reason to stop.
+func (v *serving) serve(ctx context.Context, s *serveFlags, hangup <-chan os.Signal) error {
+	for {
 		select {
 		case <-ctx.Done():
-		case err = <-v.failed:
+			return nil
+		case err := <-v.failed:
+			return err
 		case <-v.gone():
-			err = v.service.Ready()
+			return v.service.Ready()
+		case <-hangup:
+			v.reload(s)
 		}
 	}
-	return errors.Join(err, v.stop())
+}
+
+// reload reads again who may do what, and the certificate. What cannot be read leaves
+// all as it was.
+func (v *serving) reload(s *serveFlags) {
+	tokens, err := s.tokens()
+	if err == nil {
+		_, err = v.certificate.load(s)
+	}
+	if err != nil {
+		v.log.Error("not read again: all is as it was", zap.Error(err))
+		return
+	}
+	v.handler.SetTokens(tokens)
+	v.log.Info("read again", zap.String("token_file", s.tokenFile), zap.String("tls_cert", s.tlsCert))
+}
+
+// tell tells systemd, where that started us.
+func (v *serving) tell(state string) {
+	if err := notify(state); err != nil {
+		v.log.Warn("NOTIFY_SOCKET", zap.Error(err))
+	}
 }
 
 // gone is closed when the service has broken down, and with it all that it is for: the
@@ -155,6 +201,7 @@ func (v *serving) start(ctx context.Context, s *serveFlags, config sim.Config) (
 		return err
 	}
 	v.handler.Ready(v.service, v.lab)
+	v.tell("READY=1")
 	v.log.Info("ready", zap.Duration("after", time.Since(began)), zap.String("records", config.Table.Name()),
 		zap.Int("count", config.Table.Len()), zap.String("cpus", cpus.FormatRoles(config.Roles)), zap.String("data", s.data))
 	return nil

@@ -249,3 +249,76 @@ func TestServeSecondSignal(t *testing.T) {
 		t.Error("it still waits")
 	}
 }
+
+// TestServeReload: SIGHUP reads the tokens again and ends nothing; a file that is wrong
+// leaves those that were.
+func TestServeReload(t *testing.T) {
+	file := filepath.Join(t.TempDir(), "tokens")
+	write := func(text string) string {
+		t.Helper()
+		if err := os.WriteFile(file, []byte(text), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		return file
+	}
+	s := serve(t, "--token-file", write("full 0123456789abcdef\n"))
+	status := func(token string) int {
+		t.Helper()
+		req, err := http.NewRequestWithContext(t.Context(), "GET", s.url+"/v1/stats", nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		req.Header.Set("Authorization", "Bearer "+token)
+		resp, err := http.DefaultClient.Do(req)
+		if err != nil {
+			t.Fatal(err)
+		}
+		resp.Body.Close()
+		return resp.StatusCode
+	}
+	hangup := func() {
+		t.Helper()
+		if err := syscall.Kill(os.Getpid(), syscall.SIGHUP); err != nil {
+			t.Fatal(err)
+		}
+	}
+	awaitReady(t, func() bool { return status("0123456789abcdef") == 200 })
+	write("full fedcba9876543210\n")
+	hangup()
+	awaitReady(t, func() bool { return status("fedcba9876543210") == 200 })
+	if got := status("0123456789abcdef"); got != 401 {
+		t.Errorf("the old token: %d", got)
+	}
+	write("nonsense\n")
+	hangup()
+	if code, log := s.stop(); code != exitDone && code != exitCut || strings.Count(log, `"msg":"read again"`) != 1 {
+		t.Errorf("%d %s", code, log)
+	}
+}
+
+// TestServeNotifies: systemd is told when requests are taken, and when no more.
+func TestServeNotifies(t *testing.T) {
+	name := filepath.Join(t.TempDir(), "notify")
+	c, err := net.ListenUnixgram("unixgram", &net.UnixAddr{Name: name, Net: "unixgram"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer c.Close()
+	t.Setenv("NOTIFY_SOCKET", name)
+	s := serve(t)
+	told := func() string {
+		b := make([]byte, 100)
+		n, err := c.Read(b)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return string(b[:n])
+	}
+	if got := told(); got != "READY=1" {
+		t.Error(got)
+	}
+	s.stop()
+	if got := told(); got != "STOPPING=1" {
+		t.Error(got)
+	}
+}

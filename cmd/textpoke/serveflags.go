@@ -10,6 +10,7 @@ import (
 	"net/netip"
 	"os"
 	"strings"
+	"sync/atomic"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -27,7 +28,7 @@ import (
 type serveFlags struct {
 	*common
 	listen, data              string
-	tokenFile                 string
+	verify, tokenFile         string
 	tlsCert, tlsKey           string
 	insecure                  bool
 	arch, protocol, records   string
@@ -44,6 +45,8 @@ func (s *serveFlags) register(cmd *cobra.Command) {
 	f.StringVar(&s.listen, "listen", "127.0.0.1:7070",
 		"`address` and port; port 0 takes a free one. Other than loopback needs --token-file, and TLS or --insecure")
 	f.StringVar(&s.data, "data", "", "`directory` for what must not be lost")
+	f.StringVar(&s.verify, "verify", "", "say what is sound in a server's `directory`, and change nothing; "+
+		"what is not, and the exit code is 1")
 	f.StringVar(&s.tokenFile, "token-file", "",
 		"`file` with who may do what: lines \"full TOKEN\" and \"read TOKEN\" (default: everybody on this "+
 			"machine may do everything)")
@@ -77,6 +80,12 @@ func (s *serveFlags) register(cmd *cobra.Command) {
 
 // check refuses what cannot be meant.
 func (s *serveFlags) check(cmd *cobra.Command) error {
+	if s.verify != "" && cmd.Flags().NFlag() > 1 && s.data != "" {
+		return errors.New("--verify goes without --data")
+	}
+	if s.verify != "" {
+		return nil
+	}
 	if err := refuseEmpty(cmd, "listen", "token-file", "tls-cert", "tls-key", "records"); err != nil {
 		return err
 	}
@@ -150,8 +159,13 @@ func (s *serveFlags) tokens() (api.Tokens, error) {
 	return api.ReadTokens(f, s.tokenFile)
 }
 
-// tls reads the certificate; nil without one.
-func (s *serveFlags) tls() (*tls.Config, error) {
+// keyPair is the server's certificate with its key, as it was read last.
+type keyPair struct {
+	atomic.Pointer[tls.Certificate]
+}
+
+// load reads it; nil without one.
+func (c *keyPair) load(s *serveFlags) (*tls.Config, error) {
 	if s.tlsCert == "" {
 		return nil, nil
 	}
@@ -159,8 +173,9 @@ func (s *serveFlags) tls() (*tls.Config, error) {
 	if err != nil {
 		return nil, fmt.Errorf("--tls-cert %s, --tls-key %s: %w", s.tlsCert, s.tlsKey, err)
 	}
-	return &tls.Config{Certificates: []tls.Certificate{cert}, MinVersion: tls.VersionTLS12,
-		NextProtos: []string{"h2", "http/1.1"}}, nil
+	c.Store(&cert)
+	return &tls.Config{MinVersion: tls.VersionTLS12, NextProtos: []string{"h2", "http/1.1"},
+		GetCertificate: func(*tls.ClientHelloInfo) (*tls.Certificate, error) { return c.Load(), nil }}, nil
 }
 
 // machine is what the service runs. A table says which architecture it is of; one

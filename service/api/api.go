@@ -68,6 +68,7 @@ type Handler struct {
 	metrics *metrics
 	streams atomic.Int64
 	running atomic.Pointer[running]
+	tokens  atomic.Pointer[Tokens]
 	stopped chan struct{} // closed by Stop
 	drains  atomic.Bool
 }
@@ -82,6 +83,7 @@ type running struct {
 func New(cfg Config) *Handler {
 	cfg.Limits = cfg.Limits.withDefaults()
 	h := &Handler{cfg: cfg, stopped: make(chan struct{})}
+	h.tokens.Store(&cfg.Tokens)
 	h.metrics = newMetrics(h)
 	h.routes = h.mux()
 	return h
@@ -89,6 +91,9 @@ func New(cfg Config) *Handler {
 
 // Ready hands over what requests are about: from now on they are answered.
 func (h *Handler) Ready(s *service.Service, l *lab.Lab) { h.running.Store(&running{s, l}) }
+
+// SetTokens changes who may do what, for all requests from now on.
+func (h *Handler) SetTokens(t Tokens) { h.tokens.Store(&t) }
 
 // Drain refuses what would change anything, and says so in /readyz; questions are
 // still answered.
@@ -255,13 +260,13 @@ func crossSite(rt route, r *http.Request) error {
 
 // allowed tells why a request is not to be answered.
 func (h *Handler) allowed(rt route, r *http.Request) error {
-	if h.cfg.Tokens.None() && !local(r.Host) {
+	if h.tokens.Load().None() && !local(r.Host) {
 		return problem(http.StatusForbidden, "Host", "%.100q: without tokens, only localhost is answered", r.Host)
 	}
 	if err := crossSite(rt, r); err != nil {
 		return err
 	}
-	if err := h.cfg.Tokens.check(r, rt.access); err != nil {
+	if err := h.tokens.Load().check(r, rt.access); err != nil {
 		return err
 	}
 	switch {

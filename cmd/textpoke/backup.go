@@ -1,0 +1,88 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package main
+
+import (
+	"context"
+	"fmt"
+	"slices"
+
+	"github.com/spf13/cobra"
+
+	"github.com/textpoke/textpoke/results"
+	"github.com/textpoke/textpoke/service/journal"
+)
+
+// dataFlag is the flag for a server's directory.
+func dataFlag(cmd *cobra.Command, data *string) {
+	cmd.Flags().StringVar(data, "data", "", "the server's `directory`")
+	if err := cmd.MarkFlagRequired("data"); err != nil {
+		panic(err) // it has just been defined
+	}
+}
+
+func backupCommand() *cobra.Command {
+	var data string
+	cmd := &cobra.Command{
+		Use:   "backup FILE",
+		Short: "copy what a textpoke serve keeps, while it runs",
+		Long: "backup writes all that is below --data into one new file, as of one moment. The server may run\n" +
+			"meanwhile. Every sum in the copy is looked at before it gets its name. textpoke restore makes a\n" +
+			"directory of it.",
+		Example: "  textpoke backup --data tp-data monday.db",
+		Args:    cobra.ExactArgs(1),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			return aboutCopy(args[0], journal.Backup(cmd.Context(), data, args[0]))
+		},
+	}
+	dataFlag(cmd, &data)
+	return cmd
+}
+
+func restoreCommand() *cobra.Command {
+	var data string
+	cmd := &cobra.Command{
+		Use:   "restore FILE",
+		Short: "make a directory for textpoke serve of a backup",
+		Long: "restore makes the directory --data of what textpoke backup wrote, once every sum in it was looked\n" +
+			"at. A directory that has a database is left as it is.",
+		Example: "  textpoke restore --data tp-data monday.db",
+		Args:    cobra.ExactArgs(1),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			return aboutCopy(args[0], journal.Restore(cmd.Context(), args[0], data))
+		},
+	}
+	dataFlag(cmd, &data)
+	return cmd
+}
+
+// aboutCopy says which copy an error is about.
+func aboutCopy(file string, err error) error {
+	if err != nil {
+		return fmt.Errorf("%s: %w", file, err)
+	}
+	return nil
+}
+
+// partColumns are what serve --verify prints.
+var partColumns = results.Columns[journal.Part]{
+	{Name: "part", Doc: "of what the directory holds", Cell: func(p journal.Part) any { return p.Name }},
+	{Name: "rows", Doc: "in it, or commits of the head", Cell: func(p journal.Part) any { return p.Rows }},
+	{Name: "sound", Doc: "whether all of it is as it was written", Cell: func(p journal.Part) any { return p.Wrong == "" }},
+	{Name: "wrong", Doc: "what is not", Cell: func(p journal.Part) any { return p.Wrong }},
+}
+
+// verify says what of a directory is sound.
+func (s *serveFlags) verifyData(ctx context.Context) error {
+	parts, err := journal.Verify(ctx, s.verify)
+	if err != nil {
+		return fmt.Errorf("--verify %s: %w", s.verify, err)
+	}
+	if err := printRows(ctx, s.common, partColumns, "parts", parts); err != nil {
+		return err
+	}
+	if slices.ContainsFunc(parts, func(p journal.Part) bool { return p.Wrong != "" }) {
+		return errNo
+	}
+	return nil
+}
