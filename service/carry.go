@@ -124,6 +124,7 @@ func (s *Service) began(at time.Time, ts []*coordinator.Ticket) {
 	s.batch++
 	batch := s.batch
 	s.mu.Unlock()
+	observe(s.cfg.Observer.Carried, len(ts))
 	s.merged.Add(uint64(len(ts)))
 	s.batches.Add(1)
 	phase := &atomic.Pointer[string]{}
@@ -131,6 +132,7 @@ func (s *Service) began(at time.Time, ts []*coordinator.Ticket) {
 	s.phase.Store(phase)
 	for _, p := range s.of(ts) {
 		u := p.update()
+		observe(s.cfg.Observer.Began, at.Sub(u.Submitted))
 		u.State, u.Batch, u.Began = journal.Running, batch, at.UTC()
 		p.now.Store(&present{u, phase})
 		s.tell(u)
@@ -237,6 +239,7 @@ func (s *Service) tellEnd(end coordinator.End) {
 	}
 	s.mu.Unlock()
 	for _, p := range ps {
+		observe(s.cfg.Observer.Ended, p.end.Ended.Sub(p.end.Submitted))
 		s.tell(*p.end)
 		close(p.done)
 	}

@@ -58,6 +58,7 @@ type Config struct {
 	Compact   time.Duration // time between two compactions, 0: only by Service.Compact
 	Look      time.Duration // time between two looks at the journal, 0: only by Service.Look
 
+	Observer Observer // is told how long things take
 	// Retry tells when to write again what could not be written; nil: after a second.
 	Retry func() <-chan time.Time
 	// Pause waits between two transactions of a compaction; nil: by the clock.
@@ -87,6 +88,16 @@ var (
 type FieldError struct{ Field, Reason string }
 
 func (e *FieldError) Error() string { return fmt.Sprintf("%s: %s", e.Field, e.Reason) }
+
+// Observer is told how long what clients wait for takes, and how many share it. Every
+// function may be nil; none may block.
+type Observer struct {
+	Accepted func(time.Duration) // an update was made durable
+	Began    func(time.Duration) // one was taken up, so long after that
+	Ended    func(time.Duration) // its end is durable, so long after it was asked for
+	Carried  func(requests int)  // a batch began
+	Written  func(time.Duration) // a transaction of the journal is on the disk
+}
 
 // Service is a running machine and its clients' updates.
 type Service struct {
@@ -155,6 +166,7 @@ func Start(ctx context.Context, cfg Config) (*Service, error) {
 		open: map[int64]*pending{}, clients: map[string]int{}, failed: make(chan struct{}),
 	}
 	s.patience, s.giveUp = context.WithCancel(context.WithoutCancel(ctx))
+	s.store.OnCommit(cfg.Observer.Written)
 	s.cfg.Sim.Listener, s.cfg.Sim.Log = s.listener(), s.log
 	job, err := sim.NewJob(s.cfg.Sim)
 	if err != nil {

@@ -111,6 +111,7 @@ func (s *Service) Submit(ctx context.Context, r Request) (Update, error) {
 		Client: r.Client, Key: r.Key, Ops: r.Ops, Enable: r.Enable, Records: len(which), Submitted: now.UTC(), Deadline: r.Deadline,
 	}}
 	var p *pending
+	start := time.Now()
 	u, err := s.store.Accept(order, func(u Update) { p = s.enter(u, which) })
 	if p == nil {
 		s.dismiss(r.Client)
@@ -119,9 +120,17 @@ func (s *Service) Submit(ctx context.Context, r Request) (Update, error) {
 		}
 		return s.now(ctx, u)
 	}
+	observe(s.cfg.Observer.Accepted, time.Since(start))
 	s.cfg.At(AfterAccept)
 	s.submit(ctx, p)
 	return p.update(), nil
+}
+
+// observe tells an observer, where there is one.
+func observe[T any](tell func(T), v T) {
+	if tell != nil {
+		tell(v)
+	}
 }
 
 // refused is what a client is told of an update that the journal has not accepted.

@@ -123,6 +123,7 @@ type Stats struct {
 	Queued     int    // updates on their way
 	Enabled    int    // records
 	Ready      bool   // see Service.Ready
+	Journal    int64  // bytes of the file, without SQLite's own log
 }
 
 // Stats reads the counters.
@@ -138,6 +139,7 @@ func (s *Service) Stats() Stats {
 		out.IPIs += counts.TotalTaken(cpus.Cause(k))
 	}
 	out.Ready = s.Ready() == nil
+	out.Journal = s.store.Size()
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	out.Queued, out.Enabled = s.total, s.coord.Snapshot().Enabled()

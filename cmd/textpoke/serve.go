@@ -189,6 +189,7 @@ func (v *serving) start(ctx context.Context, s *serveFlags, config sim.Config) (
 	v.service, err = service.Start(ctx, service.Config{
 		Sim: config, Store: v.store, Log: v.log, Queue: s.queue, PerClient: s.perClient, Clients: s.clients,
 		MaxWait: s.maxWait, Gather: s.gather, Keep: s.keep(), Compact: s.compactEvery, Look: lookEvery,
+		Observer: v.handler.Observer(),
 	})
 	if err == nil {
 		v.lab, err = lab.Start(ctx, lab.Config{Store: v.store, Log: v.log, Revision: built.Revision, Experiments: catalogue.All()})

@@ -91,6 +91,8 @@ func newWorld(t testing.TB, change ...func(*service.Config, *Config)) *world {
 		t.Fatal(err)
 	}
 	sc.Store, w.store = st, st
+	w.handler = New(hc)
+	sc.Observer = w.handler.Observer()
 	if w.service, err = service.Start(t.Context(), sc); err != nil {
 		t.Fatal(err)
 	}
@@ -98,7 +100,6 @@ func newWorld(t testing.TB, change ...func(*service.Config, *Config)) *world {
 		Experiments: w.experiments()}); err != nil {
 		t.Fatal(err)
 	}
-	w.handler = New(hc)
 	w.http = httptest.NewUnstartedServer(nil)
 	w.http.Config = w.handler.Server(64)
 	w.http.Config.ConnContext = func(ctx context.Context, c net.Conn) context.Context {

@@ -10,6 +10,8 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 	"github.com/prometheus/client_golang/prometheus/collectors"
 	"github.com/prometheus/client_golang/prometheus/promhttp"
+
+	"github.com/textpoke/textpoke/service"
 )
 
 // metrics is what Prometheus reads: requests by route and status, streams, what
@@ -19,6 +21,7 @@ type metrics struct {
 	requests *prometheus.CounterVec
 	took     *prometheus.HistogramVec
 	serve    http.Handler
+	observer service.Observer
 }
 
 func newMetrics(h *Handler) *metrics {
@@ -38,9 +41,33 @@ func newMetrics(h *Handler) *metrics {
 		prometheus.NewGaugeFunc(prometheus.GaugeOpts{
 			Name: "textpoke_event_streams", Help: "Streams of events that are open.",
 		}, func() float64 { return float64(h.streams.Load()) }))
+	seconds := func(name, help string) func(time.Duration) {
+		h := prometheus.NewHistogram(prometheus.HistogramOpts{
+			Name: "textpoke_" + name + "_seconds", Help: help, Buckets: prometheus.ExponentialBuckets(0.0001, 3, 12), // to 18 s
+		})
+		registry.MustRegister(h)
+		return func(d time.Duration) { h.Observe(d.Seconds()) }
+	}
+	carried := prometheus.NewHistogram(prometheus.HistogramOpts{Name: "textpoke_batch_requests",
+		Help: "Updates that one batch took up together.", Buckets: prometheus.ExponentialBuckets(1, 2, 11)}) // to 1024
+	registry.MustRegister(carried, prometheus.NewGaugeFunc(prometheus.GaugeOpts{
+		Name: "textpoke_build_info", Help: "Always 1; the labels say which program this is.",
+		ConstLabels: prometheus.Labels{"version": h.cfg.Version.Version, "revision": h.cfg.Version.Revision,
+			"goversion": h.cfg.Version.Go},
+	}, func() float64 { return 1 }))
+	m.observer = service.Observer{
+		Accepted: seconds("accept", "Time until an update that was asked for was durable."),
+		Began:    seconds("wait", "Time from there until a batch took it up."),
+		Ended:    seconds("live", "Time from asking until the end was durable."),
+		Written:  seconds("journal_commit", "Time that a transaction takes to get on the disk."),
+		Carried:  func(requests int) { carried.Observe(float64(requests)) },
+	}
 	m.serve = promhttp.HandlerFor(registry, promhttp.HandlerOpts{})
 	return m
 }
+
+// Observer feeds the metrics of a service with what it observes.
+func (h *Handler) Observer() service.Observer { return h.metrics.observer }
 
 func (m *metrics) count(a *answer, method string, took time.Duration) {
 	m.requests.WithLabelValues(a.route, methodName(method), strconv.Itoa(a.status)).Inc()

@@ -43,6 +43,8 @@ var stats = []stat{
 		func(s *service.Stats) float64 { return float64(s.Queued) }),
 	newStat("ready", "1 while updates are accepted and carried out, 0 while the journal cannot be written.",
 		prometheus.GaugeValue, func(s *service.Stats) float64 { return one(s.Ready) }),
+	newStat("journal_bytes", "The file that holds what must not be lost, without SQLite's own log.",
+		prometheus.GaugeValue, func(s *service.Stats) float64 { return float64(s.Journal) }),
 	newStat("enabled_records", "Records that are enabled.", prometheus.GaugeValue,
 		func(s *service.Stats) float64 { return float64(s.Enabled) }),
 }

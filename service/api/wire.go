@@ -150,6 +150,7 @@ type Stats struct {
 	Queued     int    `json:"queued"`
 	Enabled    int    `json:"enabled"`
 	Ready      bool   `json:"ready"`
+	Journal    int64  `json:"journal"`
 }
 
 // Health is how the server is.

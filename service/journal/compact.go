@@ -6,6 +6,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"os"
 	"time"
 )
 
@@ -192,11 +193,12 @@ func (c *compaction) giveBack(ctx context.Context) error {
 	return context.Cause(ctx)
 }
 
-// Size is how many bytes the file takes, without SQLite's own journal.
-func (s *Store) Size(ctx context.Context) (n int64, err error) {
-	if err = s.read.QueryRowContext(ctx,
-		"SELECT page_count * page_size FROM pragma_page_count, pragma_page_size").Scan(&n); err != nil {
-		err = s.failed(err)
+// Size is how many bytes the file takes, without SQLite's own log; 0 where that cannot be
+// told.
+func (s *Store) Size() int64 {
+	info, err := os.Stat(s.file)
+	if err != nil {
+		return 0
 	}
-	return n, err
+	return info.Size()
 }

@@ -20,6 +20,7 @@ import (
 	"sync"
 	"sync/atomic"
 	"syscall"
+	"time"
 
 	_ "modernc.org/sqlite" // the driver
 )
@@ -56,6 +57,7 @@ type Store struct {
 	opened  os.FileInfo           // the file, as it was opened
 	trouble atomic.Pointer[error] // what the last transaction failed with
 	fault   atomic.Pointer[func() error]
+	written atomic.Pointer[func(time.Duration)]
 }
 
 // LockedError refuses a file that somebody else has open.

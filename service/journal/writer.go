@@ -4,6 +4,7 @@ package journal
 
 import (
 	"context"
+	"time"
 )
 
 // job is a part of a transaction. It is tried again by itself when the
@@ -95,11 +96,19 @@ func (s *Store) transact(group []*job) (err error) {
 			return err
 		}
 	}
+	start := time.Now()
 	if err := tx.Commit(); err != nil {
 		return err
 	}
+	if f := s.written.Load(); f != nil && *f != nil {
+		(*f)(time.Since(start))
+	}
 	return s.advance(tx.next)
 }
+
+// OnCommit has f told how long each transaction takes to get on the disk; it must not
+// block.
+func (s *Store) OnCommit(f func(time.Duration)) { s.written.Store(&f) }
 
 // advance writes the head of what is on the disk by now. Where that cannot be done the
 // next start cannot tell whether anything is missing: this is the last one.
