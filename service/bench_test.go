@@ -5,12 +5,17 @@ package service_test
 import (
 	"context"
 	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
 	"sync"
 	"sync/atomic"
 	"testing"
 	"time"
 
 	"github.com/HdrHistogram/hdrhistogram-go"
+
+	"github.com/textpoke/textpoke/service"
 )
 
 // BenchmarkCoalesce is what an update costs when so many clients want something at
@@ -36,16 +41,72 @@ func BenchmarkCoalesce(b *testing.B) {
 	}
 }
 
-// BenchmarkSubmit is how long 64 clients wait until an update is durably accepted,
-// and how many are a second, each of them live before its client asks for the next.
+// BenchmarkSubmit is how long so many clients wait until an update is durably accepted and
+// until it is live, how many are a second, each of them live before its client asks for
+// the next, and what an update costs the disk: transactions, each of which is a sync, and
+// bytes written. Beside it is what two syncs of this disk take: a client that is alone
+// waits for its acceptance and for its end.
 func BenchmarkSubmit(b *testing.B) {
-	m := started(b, setup{dir: b.TempDir(), records: "gen:n=4096", cpus: "busy=1,idle=1", buffer: "dynamic"})
-	took := hdrhistogram.New(1, int64(time.Minute), 3)
-	done := load{machine: m, on: make([]bool, 64), took: took}.run(b, b.N)
-	b.ReportMetric(done.perSecond, "updates/s")
-	for _, q := range []float64{50, 99, 99.9} {
-		b.ReportMetric(float64(took.ValueAtQuantile(q))/1e6, fmt.Sprintf("p%v-ms", q))
+	for _, clients := range []int{1, 64} {
+		b.Run(fmt.Sprintf("clients=%d", clients), func(b *testing.B) {
+			var commits atomic.Int64
+			m := started(b, setup{dir: b.TempDir(), records: "gen:n=4096", cpus: "busy=8", buffer: "dynamic",
+				observer: service.Observer{Written: func(time.Duration) { commits.Add(1) }}})
+			accepted, live := hdrhistogram.New(1, int64(time.Minute), 3), hdrhistogram.New(1, int64(time.Minute), 3)
+			commits.Store(0)
+			bytes := written(b)
+			done := load{machine: m, on: make([]bool, clients), took: accepted, lived: live}.run(b, b.N)
+			b.ReportMetric(float64(written(b)-bytes)/float64(b.N), "disk-bytes/op")
+			b.ReportMetric(float64(commits.Load())/float64(b.N), "syncs/op")
+			b.ReportMetric(done.perSecond, "updates/s")
+			for _, q := range []float64{50, 99} {
+				b.ReportMetric(float64(accepted.ValueAtQuantile(q))/1e6, fmt.Sprintf("accept-p%v-ms", q))
+				b.ReportMetric(float64(live.ValueAtQuantile(q))/1e6, fmt.Sprintf("live-p%v-ms", q))
+			}
+			b.ReportMetric(twoSyncs(b), "two-syncs-p50-ms")
+		})
 	}
+}
+
+// written is how many bytes this process has had written to disks (proc(5), write_bytes).
+func written(b *testing.B) (n int64) {
+	b.Helper()
+	text, err := os.ReadFile("/proc/self/io")
+	if err != nil {
+		b.Skip("/proc does not say what is written")
+	}
+	_, rest, _ := strings.Cut(string(text), "\nwrite_bytes: ")
+	if _, err := fmt.Sscan(rest, &n); err != nil {
+		b.Fatal(err)
+	}
+	return n
+}
+
+// twoSyncs is the median time, in milliseconds, of writing a page to a file and syncing
+// it, twice.
+func twoSyncs(b *testing.B) float64 {
+	b.Helper()
+	f, err := os.Create(filepath.Join(b.TempDir(), "sync"))
+	if err != nil {
+		b.Fatal(err)
+	}
+	defer f.Close()
+	h := hdrhistogram.New(1, int64(time.Minute), 3)
+	for range 100 {
+		start := time.Now()
+		for range 2 {
+			if _, err := f.Write(make([]byte, 4096)); err != nil {
+				b.Fatal(err)
+			}
+			if err := f.Sync(); err != nil {
+				b.Fatal(err)
+			}
+		}
+		if err := h.RecordValue(int64(time.Since(start))); err != nil {
+			b.Fatal(err)
+		}
+	}
+	return float64(h.ValueAtQuantile(50)) / 1e6
 }
 
 // load is clients that switch their own records on and off, as fast as they are
@@ -55,6 +116,7 @@ type load struct {
 	on      []bool                  // of each client, whether its records are enabled
 	mutex   *sync.Mutex             // where set, each holds it from asking until it is live
 	took    *hdrhistogram.Histogram // where set, how long until an update is accepted, in ns
+	lived   *hdrhistogram.Histogram // where set, how long until it is live, in ns
 }
 
 // cost is what a load came to, for each update.
@@ -73,11 +135,11 @@ func (l load) run(tb testing.TB, updates int) cost {
 	before, start := l.machine.rounds(), time.Now()
 	for i := range l.on {
 		clients.Go(func() {
-			own := hdrhistogram.New(1, int64(time.Minute), 3)
+			own, ended := hdrhistogram.New(1, int64(time.Minute), 3), hdrhistogram.New(1, int64(time.Minute), 3)
 			mine := all[i*len(all)/len(l.on):][:recordsEach]
 			for left.Add(-1) >= 0 {
 				l.on[i] = !l.on[i]
-				if err := l.one(tb.Context(), fmt.Sprintf("client%d", i), mine, l.on[i], own); err != nil {
+				if err := l.one(tb.Context(), fmt.Sprintf("client%d", i), mine, l.on[i], own, ended); err != nil {
 					tb.Error(err)
 					return
 				}
@@ -86,6 +148,9 @@ func (l load) run(tb testing.TB, updates int) cost {
 			defer mu.Unlock()
 			if l.took != nil {
 				l.took.Merge(own)
+			}
+			if l.lived != nil {
+				l.lived.Merge(ended)
 			}
 		})
 	}
@@ -98,7 +163,7 @@ func (l load) run(tb testing.TB, updates int) cost {
 const recordsEach = 4
 
 func (l load) one(ctx context.Context, client string, records []string, enable bool,
-	took *hdrhistogram.Histogram) error {
+	took, lived *hdrhistogram.Histogram) error {
 	if l.mutex != nil {
 		l.mutex.Lock()
 		defer l.mutex.Unlock()
@@ -112,6 +177,9 @@ func (l load) one(ctx context.Context, client string, records []string, enable b
 		return err
 	}
 	u, err = l.machine.Wait(ctx, u.ID)
+	if err == nil {
+		err = lived.RecordValue(int64(time.Since(start)))
+	}
 	if err == nil && u.State != "live" {
 		err = fmt.Errorf("update %d is %s: %s", u.ID, u.State, u.Error)
 	}

@@ -85,7 +85,8 @@ func TestNobodyIsToldFirst(t *testing.T) {
 func imageOf(t testing.TB, dir string) string {
 	t.Helper()
 	to := t.TempDir()
-	for _, name := range []string{journal.FileName, journal.FileName + "-wal"} {
+	// The head comes first: an older one than the database's is what a kill may leave.
+	for _, name := range []string{journal.HeadName, journal.FileName, journal.FileName + "-wal"} {
 		data, err := os.ReadFile(filepath.Join(dir, name))
 		if errors.Is(err, os.ErrNotExist) {
 			continue

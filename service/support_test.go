@@ -35,6 +35,7 @@ type setup struct {
 	compact            time.Duration
 	at                 func(point string)
 	fault              func(poke.Step, int32) error
+	observer           service.Observer
 }
 
 // machine is a service as these tests use it.
@@ -83,6 +84,7 @@ func start(ctx context.Context, s setup) (*machine, error) {
 		Sim: sim.Config{Arch: arch, Protocol: "breakpoint", Table: table, Roles: roles, Buffer: buffer, Seed: s.seed +
 			1}, Store: kept,
 		Log: zap.NewNop(), Keep: journal.Keep{Updates: keepUpdates}, Compact: s.compact, At: s.at, Fault: s.fault,
+		Observer: s.observer,
 	})
 	if err != nil {
 		return nil, errors.Join(err, kept.Close())

@@ -59,7 +59,7 @@ func accept(t testing.TB, s *Store, o Order) Update {
 func image(t testing.TB, dir string) string {
 	t.Helper()
 	to := t.TempDir()
-	for _, name := range []string{FileName, FileName + "-wal", HeadName} {
+	for _, name := range []string{HeadName, FileName, FileName + "-wal"} {
 		data, err := os.ReadFile(filepath.Join(dir, name))
 		if os.IsNotExist(err) {
 			continue
