@@ -73,8 +73,8 @@ func (f *ctlFlags) open() (*server, error) {
 	return s, nil
 }
 
-// token is the first line's last word: the token alone, or a line of the server's
-// own file.
+// token is the first line's token: it is alone there, or the second word, as in the
+// server's own file.
 func (f *ctlFlags) token() (string, error) {
 	if f.tokenFile == "" {
 		return "", nil
@@ -86,7 +86,7 @@ func (f *ctlFlags) token() (string, error) {
 	for line := range strings.Lines(string(b)) {
 		words := strings.Fields(line)
 		if len(words) > 0 && !strings.HasPrefix(words[0], "#") {
-			return words[len(words)-1], nil
+			return words[min(1, len(words)-1)], nil
 		}
 	}
 	return "", fmt.Errorf("--token-file %s: there is no token in it", f.tokenFile)

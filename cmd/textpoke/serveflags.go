@@ -48,7 +48,7 @@ func (s *serveFlags) register(cmd *cobra.Command) {
 	f.StringVar(&s.verify, "verify", "", "say what is sound in a server's `directory`, and change nothing; "+
 		"what is not, and the exit code is 1")
 	f.StringVar(&s.tokenFile, "token-file", "",
-		"`file` with who may do what: lines \"full TOKEN\" and \"read TOKEN\" (default: everybody on this "+
+		"`file` with who may do what: lines \"full TOKEN\", \"read TOKEN\" and \"own TOKEN CLIENT...\" (default: everybody on this "+
 			"machine may do everything)")
 	f.StringVar(&s.tlsCert, "tls-cert", "", "`file` with the certificate (PEM)")
 	f.StringVar(&s.tlsKey, "tls-key", "", "`file` with its key (PEM)")

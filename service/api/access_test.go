@@ -13,6 +13,7 @@ import (
 const (
 	fullToken = "full-0123456789abcdef"
 	readToken = "read-0123456789abcdef"
+	ownToken  = "own-0123456789abcdef"
 )
 
 func tokens(t testing.TB, text string) Tokens {
@@ -27,7 +28,7 @@ func tokens(t testing.TB, text string) Tokens {
 // TestTokens: who may do what, on every route. No token is ever in the log.
 func TestTokens(t *testing.T) {
 	w := ready(t, func(_ *service.Config, c *Config) {
-		c.Tokens = tokens(t, "# ours\n\nfull "+fullToken+"\nread "+readToken+"\n")
+		c.Tokens = tokens(t, "# ours\n\nfull "+fullToken+"\nread "+readToken+"\nown "+ownToken+" a b\n")
 	})
 	for _, r := range routes() {
 		path := strings.NewReplacer("{id}", "99", "{name}", "x").Replace(r.path)
@@ -37,7 +38,7 @@ func TestTokens(t *testing.T) {
 		for _, c := range []struct {
 			token string
 			has   Access
-		}{{"", Open}, {"wrong-0123456789abcdef", Open}, {readToken, Read}, {fullToken, Full}} {
+		}{{"", Open}, {"wrong-0123456789abcdef", Open}, {readToken, Read}, {ownToken, Own}, {fullToken, Full}} {
 			w.token = c.token
 			var body any
 			if r.method == "POST" || r.method == "PUT" {
@@ -76,9 +77,10 @@ func TestReadTokens(t *testing.T) {
 		{"", "tokens: there is no token in it"},
 		{"# nothing\n", "tokens: there is no token in it"},
 		{"full short-secret\n", "tokens:1: the token has 12 characters, want at least 16"},
-		{"\nsecret-0123456789abcdef\n", "tokens:2: want full or read, a blank, and a token"},
-		{"admin secret-0123456789abcdef\n", "tokens:1: want full or read, a blank, and a token"},
-		{"full secret-0123456789abcdef more\n", "tokens:1: want full or read, a blank, and a token"},
+		{"\nsecret-0123456789abcdef\n", "tokens:2: want full or read and a token, or own, a token, and names of clients"},
+		{"admin secret-0123456789abcdef\n", "tokens:1: want full or read and a token, or own, a token, and names of clients"},
+		{"full secret-0123456789abcdef more\n", "tokens:1: want full or read and a token, or own, a token, and names of clients"},
+		{"own secret-0123456789abcdef\n", "tokens:1: want full or read and a token, or own, a token, and names of clients"},
 		{"full " + strings.Repeat("secret", 20000), "tokens: bufio.Scanner: token too long"},
 	} {
 		_, err := ReadTokens(strings.NewReader(c.text), "tokens")
@@ -87,7 +89,7 @@ func TestReadTokens(t *testing.T) {
 		}
 	}
 	both := tokens(t, "read "+fullToken+"\nfull "+fullToken+"\n")
-	if got := both.access(fullToken); got != Full {
+	if got, _ := both.access(fullToken); got != Full {
 		t.Errorf("a token that is there twice allows %v", got)
 	}
 }
@@ -125,5 +127,35 @@ func TestOtherSites(t *testing.T) {
 		if r := w.send(req); r.status != c.want && !(c.host == "[" && r.status == 400) { // net/http may refuse that one
 			t.Errorf("%s: %d, want %d: %s", c.name, r.status, c.want, r.body)
 		}
+	}
+}
+
+// TestNamesAreBound: a token that names clients asks for their updates and cancels them,
+// and nobody else's.
+func TestNamesAreBound(t *testing.T) {
+	w := ready(t, func(_ *service.Config, c *Config) {
+		c.Tokens = tokens(t, "full "+fullToken+"\nown "+ownToken+" a b\n")
+	})
+	as := func(token, method, path string, body any) int {
+		t.Helper()
+		w.token = token
+		return w.do(method, path, body).status
+	}
+	for _, c := range []struct {
+		token, client string
+		want          int
+	}{{ownToken, "a", 202}, {ownToken, "b", 202}, {ownToken, "c", 403}, {ownToken, "", 403}, {fullToken, "c", 202}} {
+		if got := as(c.token, "POST", "/v1/updates", request(c.client, true, `,"filter":["fn1"]`)); got != c.want {
+			t.Errorf("%s asks as %q: %d, want %d", c.token, c.client, got, c.want)
+		}
+	}
+	is[Update](w.do("GET", "/v1/updates/3?wait=true", nil), 200) // nothing is queued any more
+	for path, want := range map[string]int{"/v1/updates/1": 409, "/v1/updates/3": 403, "/v1/updates/99": 404} {
+		if got := as(ownToken, "DELETE", path, nil); got != want {
+			t.Errorf("it cancels %s: %d, want %d", path, got, want)
+		}
+	}
+	if got := as(ownToken, "PUT", "/v1/cpus/1", `{"online":false}`); got != 403 {
+		t.Errorf("it unplugs a CPU: %d", got)
 	}
 }

@@ -141,10 +141,10 @@ func routes() []route {
 		{"GET", "/readyz", Open, (*Handler).readyz},
 		{"GET", "/version", Open, (*Handler).version},
 		{"GET", "/metrics", Read, (*Handler).exposition},
-		{"POST", "/v1/updates", Full, (*Handler).submit},
+		{"POST", "/v1/updates", Own, (*Handler).submit},
 		{"GET", "/v1/updates", Read, (*Handler).updates},
 		{"GET", "/v1/updates/{id}", Read, (*Handler).update},
-		{"DELETE", "/v1/updates/{id}", Full, (*Handler).cancel},
+		{"DELETE", "/v1/updates/{id}", Own, (*Handler).cancel},
 		{"GET", "/v1/records", Read, (*Handler).records},
 		{"GET", "/v1/cpus", Read, (*Handler).cpus},
 		{"PUT", "/v1/cpus/{id}", Full, (*Handler).plug},
@@ -198,7 +198,7 @@ func (h *Handler) guard(rt route) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		a := w.(*answer)
 		a.route = rt.path
-		err := h.allowed(rt, r)
+		err := h.allowed(rt, r, a)
 		if err == nil && !takesBody(rt) && r.ContentLength != 0 {
 			err = problem(http.StatusBadRequest, "", "nothing is read here: want no body")
 		}
@@ -259,21 +259,22 @@ func crossSite(rt route, r *http.Request) error {
 }
 
 // allowed tells why a request is not to be answered.
-func (h *Handler) allowed(rt route, r *http.Request) error {
+func (h *Handler) allowed(rt route, r *http.Request, a *answer) error {
 	if h.tokens.Load().None() && !local(r.Host) {
 		return problem(http.StatusForbidden, "Host", "%.100q: without tokens, only localhost is answered", r.Host)
 	}
 	if err := crossSite(rt, r); err != nil {
 		return err
 	}
-	if err := h.tokens.Load().check(r, rt.access); err != nil {
+	var err error
+	if a.clients, err = h.tokens.Load().check(r, rt.access); err != nil {
 		return err
 	}
 	switch {
 	case rt.access == Open || rt.path == "/metrics":
 	case h.running.Load() == nil:
 		return problem(http.StatusServiceUnavailable, "", "the machine is being started")
-	case rt.access == Full && h.drains.Load():
+	case rt.access > Read && h.drains.Load():
 		return problem(http.StatusServiceUnavailable, "", "the service is stopping")
 	}
 	return nil

@@ -191,7 +191,7 @@ func TestAccessIsTheDocuments(t *testing.T) {
 	if err := json.Unmarshal(document, &doc); err != nil {
 		t.Fatal(err)
 	}
-	names := map[Access]string{Read: "read", Full: "full"}
+	names := map[Access]string{Read: "read", Own: "own", Full: "full"}
 	for _, r := range routes() {
 		security := doc.Paths[r.path][strings.ToLower(r.method)].Security
 		switch {

@@ -21,13 +21,14 @@ var errPanicked = errors.New("a handler panicked")
 // answer is a response that is remembered for the log and the metrics.
 type answer struct {
 	http.ResponseWriter
-	id     string
-	began  time.Time
-	route  string // as the document spells it
-	status int
-	bytes  int64
-	err    error
-	wholly bool // the request's body was read to its end
+	id      string
+	began   time.Time
+	route   string // as the document spells it
+	status  int
+	bytes   int64
+	err     error
+	clients []string // whose updates the token is for; nil: everybody's
+	wholly  bool     // the request's body was read to its end
 }
 
 func newRequestID() string { return rand.Text()[:16] }

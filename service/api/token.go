@@ -9,6 +9,7 @@ import (
 	"fmt"
 	"io"
 	"net/http"
+	"slices"
 	"strings"
 )
 
@@ -19,6 +20,7 @@ type Access uint8
 const (
 	Open Access = iota // what anybody may: ask for health, version, this API and the page
 	Read
+	Own // ask for updates of the clients that the token names, and cancel them
 	Full
 )
 
@@ -28,16 +30,17 @@ type Tokens struct{ entries []token }
 // token is a hash of a token, so that all are of one length and none is in a dump
 // of memory.
 type token struct {
-	sum    [sha256.Size]byte
-	access Access
+	sum     [sha256.Size]byte
+	access  Access
+	clients []string // of Own
 }
 
 // shortestToken is how many characters a token has at least: 16 random letters or
 // digits cannot be guessed.
 const shortestToken = 16
 
-// ReadTokens reads lines "full TOKEN" and "read TOKEN"; empty lines and those that
-// begin with # say nothing. Errors name file and line, and never a token.
+// ReadTokens reads lines "full TOKEN", "read TOKEN" and "own TOKEN CLIENT..."; empty lines
+// and those that begin with # say nothing. Errors name file and line, and never a token.
 func ReadTokens(r io.Reader, name string) (Tokens, error) {
 	var t Tokens
 	lines := bufio.NewScanner(r)
@@ -46,15 +49,15 @@ func ReadTokens(r io.Reader, name string) (Tokens, error) {
 		if len(words) == 0 || strings.HasPrefix(words[0], "#") {
 			continue
 		}
-		access, ok := map[string]Access{"full": Full, "read": Read}[words[0]]
+		access, ok := map[string]Access{"full": Full, "read": Read, "own": Own}[words[0]]
 		switch {
-		case !ok || len(words) != 2:
-			return Tokens{}, fmt.Errorf("%s:%d: want full or read, a blank, and a token", name, n)
+		case !ok || len(words) < 2 || (access == Own) != (len(words) > 2):
+			return Tokens{}, fmt.Errorf("%s:%d: want full or read and a token, or own, a token, and names of clients", name, n)
 		case len(words[1]) < shortestToken:
 			return Tokens{}, fmt.Errorf("%s:%d: the token has %d characters, want at least %d", name, n, len(words[1]),
 				shortestToken)
 		}
-		t.entries = append(t.entries, token{sha256.Sum256([]byte(words[1])), access})
+		t.entries = append(t.entries, token{sha256.Sum256([]byte(words[1])), access, words[2:]})
 	}
 	if err := lines.Err(); err != nil {
 		return Tokens{}, fmt.Errorf("%s: %w", name, err)
@@ -68,32 +71,48 @@ func ReadTokens(r io.Reader, name string) (Tokens, error) {
 // None tells whether there are no tokens.
 func (t Tokens) None() bool { return len(t.entries) == 0 }
 
-// access is what a token allows. It takes the same time whatever the token is: all
-// are compared, each in constant time.
-func (t Tokens) access(presented string) Access {
+// access is what a token allows, and the clients that it names. It takes the same time
+// whatever the token is: all are compared, each in constant time.
+func (t Tokens) access(presented string) (Access, []string) {
 	sum := sha256.Sum256([]byte(presented))
-	best := 0
-	for _, e := range t.entries {
-		same := subtle.ConstantTimeCompare(sum[:], e.sum[:])
-		best = subtle.ConstantTimeSelect(same, max(best, int(e.access)), best)
+	best, at := 0, len(t.entries)
+	for i, e := range t.entries {
+		same := subtle.ConstantTimeCompare(sum[:], e.sum[:]) & subtle.ConstantTimeLessOrEq(best, int(e.access))
+		best = subtle.ConstantTimeSelect(same, int(e.access), best)
+		at = subtle.ConstantTimeSelect(same, i, at)
 	}
-	return Access(best)
+	if Access(best) == Own {
+		return Own, t.entries[at].clients
+	}
+	return Access(best), nil
 }
 
-// check refuses what the request's token does not allow.
-func (t Tokens) check(r *http.Request, need Access) error {
+// check refuses what the request's token does not allow, and says whose updates it is
+// about; nil for everybody's.
+func (t Tokens) check(r *http.Request, need Access) (clients []string, err error) {
 	if need == Open || t.None() {
-		return nil
+		return nil, nil
 	}
 	scheme, presented, _ := strings.Cut(r.Header.Get("Authorization"), " ")
 	if !strings.EqualFold(scheme, "Bearer") || presented == "" {
-		return problem(http.StatusUnauthorized, "Authorization", "want Bearer and a token")
+		return nil, problem(http.StatusUnauthorized, "Authorization", "want Bearer and a token")
 	}
-	switch have := t.access(strings.TrimSpace(presented)); {
+	have, clients := t.access(strings.TrimSpace(presented))
+	switch {
 	case have == Open:
-		return problem(http.StatusUnauthorized, "Authorization", "no such token")
+		return nil, problem(http.StatusUnauthorized, "Authorization", "no such token")
+	case have == Own && need > Own:
+		return nil, problem(http.StatusForbidden, "Authorization", "this token may only read, and ask for updates of its clients")
 	case have < need:
-		return problem(http.StatusForbidden, "Authorization", "this token may only read")
+		return nil, problem(http.StatusForbidden, "Authorization", "this token may only read")
+	}
+	return clients, nil
+}
+
+// mine refuses what is about a client that the request's token does not name.
+func mine(w http.ResponseWriter, client string) error {
+	if a, ok := w.(*answer); ok && a.clients != nil && !slices.Contains(a.clients, client) {
+		return problem(http.StatusForbidden, "client", "%.40q: this token is for %s", client, strings.Join(a.clients, ", "))
 	}
 	return nil
 }

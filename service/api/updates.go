@@ -28,6 +28,9 @@ func (h *Handler) submit(w http.ResponseWriter, r *http.Request) error {
 	if err := q.check(); err != nil {
 		return err
 	}
+	if err := mine(w, q.Client); err != nil {
+		return err
+	}
 	s := h.running.Load().service
 	u, err := s.Submit(r.Context(), service.Request{
 		Client: q.Client, Key: q.Key, Ops: q.Ops, Enable: *q.Enable,
@@ -134,8 +137,15 @@ func (h *Handler) cancel(w http.ResponseWriter, r *http.Request) error {
 	if err := p.check(); err != nil {
 		return err
 	}
-	u, err := h.running.Load().service.Cancel(r.Context(), id)
+	s := h.running.Load().service
+	u, err := s.Update(r.Context(), id)
+	if err == nil {
+		err = mine(w, u.Client)
+	}
 	if err != nil {
+		return err
+	}
+	if u, err = s.Cancel(r.Context(), id); err != nil {
 		return err
 	}
 	return send(w, http.StatusOK, newUpdate(u))
