@@ -69,6 +69,7 @@ type Handler struct {
 	streams atomic.Int64
 	running atomic.Pointer[running]
 	tokens  atomic.Pointer[Tokens]
+	conns   *connLimit    // of Server; nil without
 	stopped chan struct{} // closed by Stop
 	drains  atomic.Bool
 }

@@ -24,7 +24,9 @@ func (h *Handler) readBody(w http.ResponseWriter, r *http.Request, v any) error 
 	if coding := r.Header.Get("Content-Encoding"); coding != "" && !strings.EqualFold(coding, "identity") {
 		return problem(http.StatusUnsupportedMediaType, "Content-Encoding", "%.20q: want the body as it is", coding)
 	}
+	ended := h.conns.awaits(r)
 	body, err := io.ReadAll(http.MaxBytesReader(w, r.Body, h.cfg.Limits.Body))
+	ended()
 	if err != nil {
 		return bodyProblem(err)
 	}

@@ -112,6 +112,13 @@ func (c *contract) RoundTrip(req *http.Request) (*http.Response, error) {
 	return resp, nil
 }
 
+// CloseIdleConnections is for http.Client's.
+func (c *contract) CloseIdleConnections() {
+	if t, ok := c.next.(*http.Transport); ok {
+		t.CloseIdleConnections()
+	}
+}
+
 // check holds one answer against the document. A path or method that it does not
 // know must be answered with a problem.
 func (c *contract) check(req *http.Request, resp *http.Response) error {

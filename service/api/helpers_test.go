@@ -102,11 +102,12 @@ func newWorld(t testing.TB, change ...func(*service.Config, *Config)) *world {
 	}
 	w.http = httptest.NewUnstartedServer(nil)
 	w.http.Config = w.handler.Server(64)
+	known := w.http.Config.ConnContext
 	w.http.Config.ConnContext = func(ctx context.Context, c net.Conn) context.Context {
 		if err := c.(*net.TCPConn).SetWriteBuffer(4096); err != nil { // slow readers show sooner
 			t.Error(err)
 		}
-		return ctx
+		return known(ctx, c)
 	}
 	w.http.Start()
 	transport := w.http.Client().Transport.(*http.Transport)

@@ -166,13 +166,19 @@ func TestIdleConnections(t *testing.T) {
 	before := runtime.NumGoroutine()
 	for i := range n {
 		c := w.raw(t)
-		if i%2 == 0 {
-			c.write("GET /v1/st") // half a request is no more than none
+		switch i % 5 { // half a request is no more than none
+		case 0:
+			c.write("GET /v1/st")
+		case 1, 2, 3:
+			c.write("POST /v1/updates HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/json\r\n" +
+				"Content-Length: 1000\r\n\r\n{")
 		}
 		if i%100 == 0 {
 			is[Stats](w.do("GET", "/v1/stats", nil), 200)
 		}
 	}
+	w.client.CloseIdleConnections()
+	is[Stats](w.do("GET", "/v1/stats", nil), 200) // on a connection behind all of these
 	deadline := time.Now().Add(headTime / 2) // before their time is up anyway
 	for runtime.NumGoroutine() > before+2*limit && time.Now().Before(deadline) {
 		time.Sleep(5 * time.Millisecond)
@@ -180,6 +186,7 @@ func TestIdleConnections(t *testing.T) {
 	if now := runtime.NumGoroutine(); now > before+2*limit {
 		t.Errorf("%d goroutines before, %d with %d connections", before, now, n)
 	}
+	w.client.CloseIdleConnections()
 	is[Update](w.do("POST", "/v1/updates", request("a", true, `,"filter":["*"],"wait":true`)), 200)
 	stream.until(1)
 }

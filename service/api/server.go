@@ -4,6 +4,7 @@ package api
 
 import (
 	"container/list"
+	"context"
 	"log"
 	"net"
 	"net/http"
@@ -27,6 +28,7 @@ const (
 // holds connections keeps nobody out.
 func (h *Handler) Server(connections int) *http.Server {
 	c := &connLimit{most: connections, open: map[net.Conn]*list.Element{}}
+	h.conns = c
 	return &http.Server{
 		Handler:           h,
 		ReadHeaderTimeout: headTime,
@@ -35,7 +37,10 @@ func (h *Handler) Server(connections int) *http.Server {
 		IdleTimeout:       idleTime,
 		MaxHeaderBytes:    headSize,
 		ConnState:         c.changed,
-		ErrorLog:          h.errorLog(),
+		ConnContext: func(ctx context.Context, conn net.Conn) context.Context {
+			return context.WithValue(ctx, connKey{}, conn)
+		},
+		ErrorLog: h.errorLog(),
 	}
 }
 
@@ -79,6 +84,34 @@ func (c *connLimit) note(conn net.Conn, s http.ConnState) net.Conn {
 	out := c.idle.Remove(c.idle.Front()).(net.Conn)
 	delete(c.open, out)
 	return out
+}
+
+// connKey is where a request's context has its connection.
+type connKey struct{}
+
+// awaits counts a request's connection as idle while its body is read: who sends half of
+// one holds a connection as much as who sends nothing. It returns the end of that.
+func (c *connLimit) awaits(r *http.Request) (ended func()) {
+	conn, ok := r.Context().Value(connKey{}).(net.Conn)
+	if c == nil || !ok || r.ProtoMajor != 1 { // several requests share one of HTTP/2
+		return func() {}
+	}
+	c.mark(conn, true)
+	return func() { c.mark(conn, false) }
+}
+
+func (c *connLimit) mark(conn net.Conn, idle bool) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	at, known := c.open[conn]
+	switch {
+	case !known: // it was one too many
+	case idle && at == nil:
+		c.open[conn] = c.idle.PushBack(conn)
+	case !idle && at != nil:
+		c.idle.Remove(at)
+		c.open[conn] = nil
+	}
 }
 
 // errorLog is for what net/http has to say: mostly of clients that do not speak
