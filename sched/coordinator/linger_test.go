@@ -125,12 +125,18 @@ func TestAloneNeverWaits(t *testing.T) {
 		time.Sleep(time.Second) // which it takes
 		x.release(1)
 		begun := time.Now()
-		if time.Sleep(time.Second); len(x.calls) != 1 {
-			t.Errorf("%d updates began: one more request was expected", len(x.calls))
+		calls := func() int {
+			synctest.Wait()
+			x.mu.Lock()
+			defer x.mu.Unlock()
+			return len(x.calls)
+		}
+		time.Sleep(time.Second)
+		if n := calls(); n != 1 {
+			t.Errorf("%d updates began: one more request was expected", n)
 		}
 		time.Sleep(4 * time.Second)
-		synctest.Wait()
-		if len(x.calls) != 2 {
+		if calls() != 2 {
 			t.Errorf("%v after the last update's end it still waits", time.Since(begun))
 		}
 		x.release(1)

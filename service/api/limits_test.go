@@ -179,7 +179,7 @@ func TestIdleConnections(t *testing.T) {
 	}
 	w.client.CloseIdleConnections()
 	is[Stats](w.do("GET", "/v1/stats", nil), 200) // on a connection behind all of these
-	deadline := time.Now().Add(headTime / 2) // before their time is up anyway
+	deadline := time.Now().Add(headTime / 2)      // before their time is up anyway
 	for runtime.NumGoroutine() > before+2*limit && time.Now().Before(deadline) {
 		time.Sleep(5 * time.Millisecond)
 	}
