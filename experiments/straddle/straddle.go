@@ -27,7 +27,7 @@ type Config struct {
 	// Mutations are the defects. Default: those of the breakpoint protocol that text can
 	// show, and none.
 	Mutations []string
-	// Updates is how many updates each is tried in. Default: 40.
+	// Updates is how many updates each is tried in. Default: 16.
 	Updates int
 	// Sites is how many sites an update changes. Default: 32.
 	Sites int
@@ -62,7 +62,7 @@ func (c *Config) fields() []*experiments.Field {
 		experiments.List(&c.Mutations, "mutate",
 			sound+",no-breakpoint,drop-sync-1,drop-sync-2,drop-sync-3-no-recheck,late-publish,early-release",
 			"`list` of defects, "+sound+" for the plan as it is", experiments.OneOf(append(poke.MutationNames(), sound))),
-		experiments.Count(&c.Updates, "updates", 40, "`number` of updates that each is tried in", 1, 1_000_000),
+		experiments.Count(&c.Updates, "updates", 16, "`number` of updates that each is tried in", 1, 1_000_000),
 		experiments.Count(&c.Sites, "sites", 32, "`number` of sites that an update changes", 1, 10_000),
 	}
 }
