@@ -109,11 +109,12 @@ func parseCount(value string) (int, error) {
 }
 
 // Questions builds the model of every combination of choices, so that a wrong one costs
-// nothing. Errors about one value begin with its flag.
-func Questions(choices axis.Choices) ([]*Question, error) {
+// nothing. Errors about one value begin with its flag. Notes say what was left out because
+// it lacks the mutation that others have.
+func Questions(choices axis.Choices) (out []*Question, notes []string, err error) {
 	g, err := Axes.Read(choices)
 	if err != nil {
-		return nil, err
+		return nil, nil, err
 	}
 	all, err := g.Cross([]Question{{}}, func(flag string, so []Question) ([]Question, error) {
 		if flag == "mutate" {
@@ -122,16 +123,20 @@ func Questions(choices axis.Choices) ([]*Question, error) {
 		return so, nil
 	})
 	if err != nil {
-		return nil, err
+		return nil, nil, err
 	}
-	out := make([]*Question, len(all))
+	var passed poke.Passed
 	for i := range all {
-		out[i] = &all[i]
-		if err := out[i].Build(); err != nil {
-			return nil, err
+		left, err := passed.Take(all[i].Mutation, all[i].Build())
+		if err != nil {
+			return nil, nil, err
+		}
+		if !left {
+			out = append(out, &all[i])
 		}
 	}
-	return out, nil
+	notes, err = passed.Notes()
+	return out, notes, err
 }
 
 // withMutations multiplies the questions about all mutations by those that their

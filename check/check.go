@@ -3,6 +3,7 @@
 package check
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"strings"
@@ -34,12 +35,13 @@ type Question struct {
 	about *museum.Bug
 }
 
-// storyWidth is how wide a story is printed, in characters.
+// storyWidth is how wide a story is printed where no screen says it, in characters.
 const storyWidth = 120
 
 // Story tells a scenario of the museum: what happened, where, and what upstream
-// did about it. Of a protocol it tells what CPUs do, where its file says so.
-func (q *Question) Story() string {
+// did about it. Of a protocol it tells what CPUs do, where its file says so. The screen
+// is so many characters wide, 0 for any.
+func (q *Question) Story(width int) string {
 	b := q.about
 	switch {
 	case b == nil && q.Setup.Protocol != nil && q.Setup.Protocol.StatesPath():
@@ -47,14 +49,15 @@ func (q *Question) Story() string {
 	case b == nil:
 		return ""
 	}
-	return wrapped(fmt.Sprintf("%s (%s)", b.Title, b.Versions), "Source: "+b.Source, b.Story, "Fix: "+b.Fix)
+	return wrapped(width, fmt.Sprintf("%s (%s)", b.Title, b.Versions), "Source: "+b.Source, b.Story, "Fix: "+b.Fix)
 }
 
 // wrapped is paragraphs in lines that people read.
-func wrapped(paragraphs ...string) string {
+func wrapped(width int, paragraphs ...string) string {
+	width = cmp.Or(width, storyWidth)
 	var out strings.Builder
 	for _, p := range paragraphs {
-		for line := range strings.SplitSeq(text.WrapSoft(p, storyWidth), "\n") {
+		for line := range strings.SplitSeq(text.WrapSoft(p, width), "\n") {
 			fmt.Fprintln(&out, strings.TrimRight(line, " "))
 		}
 	}
@@ -125,8 +128,8 @@ func (q *Question) Ask(ctx context.Context, o explore.Options) (VerdictRow, erro
 }
 
 // RestsOn says in a sentence what a verdict rests on: what it takes for granted, and a safe
-// one on what was covered, too.
-func (r *VerdictRow) RestsOn() string {
+// one on what was covered, too. The screen is so many characters wide, 0 for any.
+func (r *VerdictRow) RestsOn(width int) string {
 	what := r.Bug
 	if ofProtocol(r) {
 		what = strings.TrimSuffix(r.Model.Code.Traits.Name+" "+r.Protocol+" "+r.Mutation, " ")
@@ -138,7 +141,7 @@ func (r *VerdictRow) RestsOn() string {
 	} else {
 		line += string(r.Verdict)
 	}
-	return wrapped(line + "; assumes: " + r.Model.Assumes())
+	return wrapped(width, line+"; assumes: " + r.Model.Assumes())
 }
 
 // covered says what was looked at, of a safe verdict.
@@ -159,10 +162,15 @@ func (r *VerdictRow) covered() string {
 }
 
 // Flags are the words of a command line that ask it.
-func (q *Question) Flags() []string {
+func (q *Question) Flags() []string { return q.flags(Axes.Flags) }
+
+// Short are as many of them as it takes.
+func (q *Question) Short() []string { return q.flags(Axes.Short) }
+
+func (q *Question) flags(of func(*Question) []string) []string {
 	switch {
 	case q.Bug == "":
-		return Axes.Flags(q)
+		return of(q)
 	case q.Fixed:
 		return []string{"--bug", q.Bug, "--fixed"}
 	}

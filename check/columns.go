@@ -38,9 +38,9 @@ var Columns = slices.Concat(
 			Cell: func(r *VerdictRow) any { return cpus.FormatRoles(r.Model.Roles) }},
 		{Name: "fetch", Doc: "how finely versions of text mix in a fetch",
 			Cell: func(r *VerdictRow) any { return r.Model.Code.Fetch.String() }},
-		{Name: "preempt", Doc: "whether tasks can be preempted between any two instructions",
+		{Name: "preempt", Detail: true, Doc: "whether tasks can be preempted between any two instructions",
 			Cell: func(r *VerdictRow) any { return r.Model.Preempt }},
-		{Name: "verdict", Cell: func(r *VerdictRow) any { return string(r.Verdict) },
+		{Name: "verdict", Lead: true, Cell: func(r *VerdictRow) any { return string(r.Verdict) },
 			Doc: "safe: nothing can break in any interleaving; unsafe: there is a way; " +
 				"incomplete: cut short, nothing is known of the rest"},
 	},
@@ -60,7 +60,7 @@ var Columns = slices.Concat(
 			Cell: func(r *VerdictRow) any { return int(float64(r.States) / r.Elapsed.Seconds()) }},
 	}.When(func(r *VerdictRow) bool { return r.Rate && r.Elapsed > 0 }),
 	verdictColumns{
-		{Name: "complete", Doc: "whether every state was looked at, or as many as it takes to be sure of the shortest way",
+		{Name: "complete", Detail: true, Doc: "whether every state was looked at, or as many as it takes to be sure of the shortest way",
 			Cell: func(r *VerdictRow) any { return r.Verdict != explore.Incomplete }},
 	},
 	verdictColumns{

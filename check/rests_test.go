@@ -50,7 +50,7 @@ func TestVerdictsSayWhatTheyRestOn(t *testing.T) {
 			t.Errorf("%v: %v, promises %v, assumes %v; want %s, %s", c.choices, cells["verdict"], cells["promises"],
 				cells["assumes"], c.verdict, c.promises)
 		}
-		if told := strings.Join(strings.Fields(r.RestsOn()), " "); !strings.Contains(told, c.tells) ||
+		if told := strings.Join(strings.Fields(r.RestsOn(0)), " "); !strings.Contains(told, c.tells) ||
 			strings.Contains(told, "promises") != (c.promises != "") {
 			t.Errorf("%v: %q, want %q", c.choices, told, c.tells)
 		}

@@ -68,6 +68,8 @@ type Lab struct {
 // finished rows say.
 type Answer struct {
 	Headline  string        // the answer in one line
+	Opening   string        // what it rests on: paragraphs in Markdown
+	Basis     string        // what modelled times rest on, a sentence; "" where there are none
 	Table     results.Table // the rows
 	Documents []results.Document
 	// No is set when the answer is that something is not as it must be.

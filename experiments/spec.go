@@ -98,7 +98,11 @@ func (s *Spec[C, R]) Answer(study *Study[C, R], found *Findings) (*Answer, error
 	if err != nil {
 		return nil, err
 	}
-	a.Headline = report.Headline
+	body, err := p.part("body", found.Report)
+	if err != nil {
+		return nil, err
+	}
+	a.Headline, a.Opening, a.Basis = report.Headline, opening(body), basis(a.Table, found.Report)
 	a.Documents = append(append(a.Documents, report.document()), found.Documents...)
 	return a, nil
 }

@@ -3,7 +3,9 @@
 package poke
 
 import (
+	"errors"
 	"fmt"
+	"maps"
 	"slices"
 	"strings"
 
@@ -239,8 +241,56 @@ func (p *Protocol) Mutation(name string, s Shape) (Mutation, error) {
 		}
 		offered = append(offered, m.Name)
 	}
-	return Mutation{}, fmt.Errorf("mutation %q: protocol %s on %s has nothing of the kind; it offers %s",
-		name, p.Name, s.Traits.Name, strings.Join(offered, ", "))
+	return Mutation{}, &NotOffered{Mutation: name, Protocol: p.Name, Arch: s.Traits.Name, Offered: offered}
+}
+
+// NotOffered says that a protocol has no mutation of a name, and which it has.
+type NotOffered struct {
+	Mutation, Protocol, Arch string
+	Offered                  []string
+}
+
+func (n *NotOffered) Error() string {
+	return fmt.Sprintf("mutation %q: protocol %s on %s has nothing of the kind; it offers %s",
+		n.Mutation, n.Protocol, n.Arch, strings.Join(n.Offered, ", "))
+}
+
+// Passed collects what does not offer the mutation that is asked for, where others do.
+type Passed struct {
+	fits  map[string]bool
+	first map[string]error
+	notes []string
+}
+
+// Take takes what came of one combination with a mutation. It tells whether that is to be
+// left out; any other error comes back.
+func (p *Passed) Take(mutation string, err error) (out bool, _ error) {
+	if p.fits == nil {
+		p.fits, p.first = map[string]bool{}, map[string]error{}
+	}
+	var lacks *NotOffered
+	if !errors.As(err, &lacks) {
+		p.fits[mutation] = p.fits[mutation] || err == nil
+		return false, err
+	}
+	if p.first[lacks.Mutation] == nil {
+		p.first[lacks.Mutation] = err
+	}
+	note := fmt.Sprintf("left out: %s on %s, which has no %s", lacks.Protocol, lacks.Arch, lacks.Mutation)
+	if !slices.Contains(p.notes, note) {
+		p.notes = append(p.notes, note)
+	}
+	return true, nil
+}
+
+// Notes are what was left out. A mutation that nothing offers is an error.
+func (p *Passed) Notes() ([]string, error) {
+	for _, name := range slices.Sorted(maps.Keys(p.first)) {
+		if !p.fits[name] {
+			return nil, p.first[name]
+		}
+	}
+	return p.notes, nil
 }
 
 // OnPath mutates what CPUs do.

@@ -11,9 +11,9 @@ import (
 // the column is called and means, and how its cell follows from a row. It is the
 // only place where a column is described.
 type Col[R any] struct {
-	// Name, Doc and Detail are those of [Column].
-	Name, Doc string
-	Detail    bool
+	// Name, Doc, Detail and Lead are those of [Column].
+	Name, Doc    string
+	Detail, Lead bool
 	// Cell is what [ValueOf] takes, or [Empty] where the column does not apply.
 	Cell func(R) any
 }
@@ -25,7 +25,7 @@ type Columns[R any] []Col[R]
 func (cs Columns[R]) Table(name string) Table {
 	t := Table{Name: name, Columns: make([]Column, len(cs))}
 	for i, c := range cs {
-		t.Columns[i] = Column{Name: c.Name, Doc: c.Doc, Detail: c.Detail}
+		t.Columns[i] = Column{Name: c.Name, Doc: c.Doc, Detail: c.Detail, Lead: c.Lead}
 	}
 	return t
 }
@@ -83,7 +83,7 @@ func (cs Columns[R]) When(applies func(R) bool) Columns[R] {
 func Of[Whole, Part any](cs Columns[Part], part func(Whole) Part) Columns[Whole] {
 	out := make(Columns[Whole], len(cs))
 	for i, c := range cs {
-		out[i] = Col[Whole]{Name: c.Name, Doc: c.Doc, Detail: c.Detail,
+		out[i] = Col[Whole]{Name: c.Name, Doc: c.Doc, Detail: c.Detail, Lead: c.Lead,
 			Cell: func(row Whole) any { return c.Cell(part(row)) }}
 	}
 	return out

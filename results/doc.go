@@ -22,13 +22,17 @@
 //
 // [WriteTable] is for reading, and leaves out what says nothing:
 //
-//   - A column that is empty in every row is not shown.
+//   - A column that is empty in every row is not shown, and one that is a detail is
+//     shown only when it is asked for.
 //   - A column that has the same value in every row, of two rows or more, is
-//     printed once above the table, as "name: value";
-//   - A single row that would be wider than [MaxWidth] is printed downwards, one
-//     "name: value" line per column.
-//   - Floats are rounded to six significant digits; integers are printed in
+//     printed once above the table, as "name: value", unless it leads.
+//   - Times and sizes have a unit beside them (465.7 ms, 668.1 KiB), which their
+//     column's name then lacks.
+//   - Other floats are rounded to six significant digits; integers are printed in
 //     full and without separators, so that a seed can be copied into a command.
+//   - A single row that would be wider than [MaxWidth] is printed downwards, one
+//     "name: value" line per column. On a screen ([Look]) several rows that do not fit
+//     are printed side by side, their columns downwards.
 //   - Numbers stand at the right of their column, everything else at the left.
 //   - Text with control characters is quoted, so that a row stays one line.
 //

@@ -83,12 +83,17 @@ type RowWriter interface {
 // written when they are added; a table needs all rows to know its widths and
 // appears when the writer is closed.
 func NewWriter(w io.Writer, f Format, columns []Column) (RowWriter, error) {
+	return Look{}.NewWriter(w, f, columns)
+}
+
+// NewWriter starts a stream of rows, with this look where it is a table for people.
+func (l Look) NewWriter(w io.Writer, f Format, columns []Column) (RowWriter, error) {
 	switch f.String() {
 	case string(FormatTable):
 		if err := checkColumns(columns); err != nil {
 			return nil, err
 		}
-		return &tableWriter{w: w, table: Table{Columns: columns}}, nil
+		return &tableWriter{w: w, look: l, table: Table{Columns: columns}}, nil
 	case string(FormatCSV):
 		return NewCSVWriter(w, columns)
 	case string(FormatJSON):
@@ -111,6 +116,7 @@ func writeAll(w RowWriter, t Table) error {
 // tableWriter keeps the rows until it is closed.
 type tableWriter struct {
 	w     io.Writer
+	look  Look
 	table Table
 }
 
@@ -124,4 +130,4 @@ func (t *tableWriter) AddRow(row []Value) error {
 	return nil
 }
 
-func (t *tableWriter) Close() error { return WriteTable(t.w, t.table) }
+func (t *tableWriter) Close() error { return t.look.WriteTable(t.w, t.table) }

@@ -24,9 +24,11 @@ type Column struct {
 	Name string `json:"name"`
 	// Doc is one sentence about what the column holds.
 	Doc string `json:"doc"`
-	// Detail columns are left out of the table for people when it has several
-	// rows; files and streams have them all.
+	// Detail columns are left out of the table for people unless they are asked for;
+	// files and streams have them all.
 	Detail bool `json:"-"`
+	// Lead columns stand in the table for people even where all rows have the same.
+	Lead bool `json:"-"`
 }
 
 // Table is columns and rows of cells. Name is the name of the file that it

@@ -5,6 +5,7 @@ package results
 import (
 	"fmt"
 	"io"
+	"slices"
 	"strconv"
 	"strings"
 	"unicode"
@@ -14,26 +15,38 @@ import (
 	"github.com/jedib0t/go-pretty/v6/text"
 )
 
-// MaxWidth is the width, in terminal columns, above which a single row is
-// printed downwards instead of across.
+// MaxWidth is the width, in characters, above which a single row is printed downwards
+// instead of across, and a paragraph is broken, where no screen says how wide it is.
 const MaxWidth = 120
 
 // tableDigits is the number of significant digits of a float in a table.
 const tableDigits = 6
 
+// Look is how a table for people looks. The zero Look is that of files and pipes.
+type Look struct {
+	// Width is that of the screen, in characters; 0 where there is none, and several
+	// rows are as wide as they are.
+	Width int
+	// Paint colours a cell of a column, with escape sequences; nil for no colours.
+	Paint func(column, cell string) string
+}
+
 // WriteTable writes the table for people; the package comment says what is
 // left out and why.
-func WriteTable(w io.Writer, t Table) error {
+func WriteTable(w io.Writer, t Table) error { return Look{}.WriteTable(w, t) }
+
+// WriteTable writes the table for people with this look.
+func (l Look) WriteTable(w io.Writer, t Table) error {
 	if err := t.Check(); err != nil {
 		return err
 	}
-	if _, err := io.WriteString(w, render(t)); err != nil {
+	if _, err := io.WriteString(w, l.render(t)); err != nil {
 		return fmt.Errorf("write table: %w", err)
 	}
 	return nil
 }
 
-func render(t Table) string {
+func (l Look) render(t Table) string {
 	if len(t.Rows) == 0 {
 		return "no rows\n"
 	}
@@ -46,31 +59,75 @@ func render(t Table) string {
 	if len(varying) == 0 {
 		return "no values\n"
 	}
-	across := grid(t, varying)
-	if len(t.Rows) == 1 && width(across) > MaxWidth {
-		return lines(t, varying)
-	}
+	across := l.fitting(t, varying)
 	if len(constant) == 0 {
 		return across
 	}
-	return paragraph(t, constant) + "\n" + across
+	return l.paragraph(t, constant) + "\n" + across
+}
+
+// fitting prints columns across, or as narrow as the screen is.
+func (l Look) fitting(t Table, columns []int) string {
+	across := l.grid(t, columns, nil)
+	switch wide := width(across); {
+	case wide <= l.wide(), l.Width == 0 && len(t.Rows) > 1:
+		return across
+	case len(t.Rows) > 1:
+		if wrapped := l.wrapped(t, columns, wide); wrapped != nil {
+			return l.grid(t, columns, wrapped)
+		}
+	}
+	return l.downwards(t, columns)
+}
+
+// wide is how wide a line may be.
+func (l Look) wide() int {
+	if l.Width > 0 {
+		return l.Width
+	}
+	return MaxWidth
+}
+
+// leastWrapped is how narrow a column of sentences gets before rows are printed
+// downwards.
+const leastWrapped = 32
+
+// wrapped is how wide the widest column of text may be, by column, so that a grid of so
+// much width fits; nil where it would get too narrow to be read.
+func (l Look) wrapped(t Table, columns []int, wide int) map[int]int {
+	widest, most := 0, 0
+	for _, c := range columns {
+		longest := 0
+		for _, row := range t.Rows {
+			if s := t.shown(row, c); strings.Contains(s, " ") {
+				longest = max(longest, displayed(s))
+			}
+		}
+		if longest > most {
+			widest, most = c, longest
+		}
+	}
+	if room := most - (wide - l.wide()); room >= max(leastWrapped, len(t.Columns[widest].Name)) {
+		return map[int]int{widest: room}
+	}
+	return nil
 }
 
 // paragraph prints what all rows have in common, "name: value" after
-// "name: value", broken at MaxWidth.
-func paragraph(t Table, columns []int) string {
+// "name: value", broken where the line ends.
+func (l Look) paragraph(t Table, columns []int) string {
 	var b strings.Builder
 	used := 0
 	for _, c := range columns {
-		s := cell(t.Rows[0][c])
+		s := t.shown(t.Rows[0], c)
 		if s == "" {
 			continue
 		}
-		s = t.Columns[c].Name + ": " + s
-		n := text.StringWidthWithoutEscSequences(s)
+		n := displayed(t.heading(c)) + 2 + displayed(s)
+		s = t.heading(c) + ": " + l.paint(t, c, s)
 		switch {
 		case used == 0:
-		case used+3+n > MaxWidth:
+		case used+3+n > l.wide():
 			b.WriteString("\n")
 			used = 0
 		default:
@@ -92,26 +149,15 @@ func split(t Table) (constant, varying []int) {
 			same = same && row[c] == first
 		}
 		switch {
-		case t.Columns[c].Detail && len(t.Rows) > 1:
+		case t.Columns[c].Detail:
 		case same && first.IsEmpty():
-		case same:
+		case same && !t.Columns[c].Lead && len(t.Rows) > 1:
 			constant = append(constant, c)
 		default:
 			varying = append(varying, c)
 		}
 	}
 	return constant, varying
-}
-
-// lines prints "name: value" of the first row for each of the columns.
-func lines(t Table, columns []int) string {
-	var b strings.Builder
-	for _, c := range columns {
-		if s := cell(t.Rows[0][c]); s != "" {
-			fmt.Fprintf(&b, "%s: %s\n", t.Columns[c].Name, s)
-		}
-	}
-	return b.String()
 }
 
 // plain is columns two blanks apart and a rule below the header: nothing that a
@@ -129,27 +175,29 @@ func plain() table.Style {
 	}
 }
 
-// grid prints the given columns of all rows.
-func grid(t Table, columns []int) string {
+// grid prints the given columns of all rows; text of wrapped columns goes on in the next
+// line.
+func (l Look) grid(t Table, columns []int, wrapped map[int]int) string {
 	w := table.NewWriter()
 	w.SetStyle(plain())
 	w.SuppressTrailingSpaces()
 	header := make(table.Row, len(columns))
 	configs := make([]table.ColumnConfig, len(columns))
 	for i, c := range columns {
-		header[i] = t.Columns[c].Name
+		header[i] = t.heading(c)
 		align := text.AlignLeft
 		if numeric(t, c) {
 			align = text.AlignRight
 		}
-		configs[i] = table.ColumnConfig{Number: i + 1, Align: align, AlignHeader: align}
+		configs[i] = table.ColumnConfig{Number: i + 1, Align: align, AlignHeader: align, WidthMax: wrapped[c],
+			WidthMaxEnforcer: text.WrapSoft}
 	}
 	w.AppendHeader(header)
 	w.SetColumnConfigs(configs)
 	for _, row := range t.Rows {
 		cells := make(table.Row, len(columns))
 		for i, c := range columns {
-			cells[i] = cell(row[c])
+			cells[i] = l.paint(t, c, t.shown(row, c))
 		}
 		w.AppendRow(cells)
 	}
@@ -166,7 +214,47 @@ func numeric(t Table, c int) bool {
 	return true
 }
 
-// cell is a value as people read it.
+// heading is what people read above a column: without the unit that its cells name, if
+// no other column is called that.
+func (t Table) heading(c int) string {
+	name := t.Columns[c].Name
+	_, ending := t.Columns[c].said()
+	short := strings.TrimSuffix(name, ending)
+	if slices.ContainsFunc(t.Columns, func(other Column) bool { return other.Name == short }) {
+		return name
+	}
+	return short
+}
+
+// said is how people read the column's numbers, and which ending of its name says so.
+func (c Column) said() (say func(float64) string, ending string) {
+	for ending, say := range people {
+		if strings.HasSuffix(c.Name, ending) {
+			return say, ending
+		}
+	}
+	return nil, ""
+}
+
+// shown is a cell as people read it.
+func (t Table) shown(row []Value, c int) string {
+	v := row[c]
+	if f, is := v.Number(); is {
+		if say, ending := t.Columns[c].said(); ending != "" {
+			return say(f)
+		}
+	}
+	return cell(v)
+}
+
+func (l Look) paint(t Table, c int, s string) string {
+	if l.Paint == nil || s == "" {
+		return s
+	}
+	return l.Paint(t.Columns[c].Name, s)
+}
+
+// cell is a value of a column without a unit as people read it.
 func cell(v Value) string {
 	switch v.kind {
 	case KindFloat:
@@ -189,7 +277,7 @@ func printable(s string) bool {
 func width(s string) int {
 	longest := 0
 	for line := range strings.Lines(s) {
-		longest = max(longest, utf8.RuneCountInString(strings.TrimSuffix(line, "\n")))
+		longest = max(longest, displayed(strings.TrimSuffix(line, "\n")))
 	}
 	return longest
 }

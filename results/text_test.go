@@ -4,6 +4,7 @@ package results
 
 import (
 	"bytes"
+	"strconv"
 	"strings"
 	"testing"
 
@@ -11,21 +12,21 @@ import (
 	"pgregory.net/rapid"
 )
 
-// TestDetailColumns: left out of a table of several rows, whatever they hold,
-// and shown in full where there is one row.
+// TestDetailColumns: left out of a table for people, whatever they hold, and there for
+// scripts. A column that leads is there though all rows have the same.
 func TestDetailColumns(t *testing.T) {
 	table := Table{Name: "t", Columns: []Column{{Name: "kept"}, {Name: "fine", Detail: true},
-		{Name: "same", Detail: true}}}
+		{Name: "same", Detail: true}, {Name: "first", Lead: true}}}
 	for i := range 2 {
 		var b strings.Builder
-		if err := table.Add(i, 10+i, 7); err != nil {
+		if err := table.Add(i, 10+i, 7, 5); err != nil {
 			t.Fatal(err)
 		}
 		if err := WriteTable(&b, table); err != nil {
 			t.Fatal(err)
 		}
-		if one := i == 0; strings.Contains(b.String(), "fine") != one || strings.Contains(b.String(), "same") != one {
-			t.Errorf("%d rows:\n%s", i+1, b.String())
+		if s := b.String(); strings.Contains(s, "fine") || strings.Contains(s, "same") || !strings.Contains(s, "kept  first\n") {
+			t.Errorf("%d rows:\n%s", i+1, s)
 		}
 		b.Reset()
 		if err := WriteCSV(&b, table); err != nil || !strings.Contains(b.String(), "fine,same") {
@@ -104,4 +105,52 @@ func TestTableViewStaysInLine(t *testing.T) {
 			}
 		}
 	})
+}
+
+// TestScreens: on a screen nothing is wider than it, and nothing is missing.
+func TestScreens(t *testing.T) {
+	for _, width := range []int{30, 46, 80, 120} {
+		t.Run(strconv.Itoa(width), func(t *testing.T) {
+			look := Look{Width: width, Paint: func(column, cell string) string {
+				if column == "safe" {
+					return "\x1b[32m" + cell + "\x1b[0m"
+				}
+				return cell
+			}}
+			var b strings.Builder
+			said := showcase(t, 3)
+			said.Columns = append(said.Columns, Column{Name: "why"})
+			for i := range said.Rows {
+				said.Rows[i] = append(said.Rows[i], String(strings.Repeat("for a reason that takes time to tell, ", i+1)+"in short."))
+			}
+			for _, tab := range []Table{showcase(t, 3), showcase(t, 1), said} {
+				if err := look.WriteTable(&b, tab); err != nil {
+					t.Fatal(err)
+				}
+				b.WriteString("\n")
+			}
+			for line := range strings.Lines(b.String()) {
+				if n := displayed(strings.TrimSuffix(line, "\n")); n > width {
+					t.Errorf("%d characters: %s", n, line)
+				}
+			}
+			if n := strings.Count(b.String(), "\x1b[32mtrue\x1b[0m"); n != 5 {
+				t.Errorf("%d cells are painted, want 5", n)
+			}
+			golden.Check(t, "screen-"+strconv.Itoa(width), strings.ReplaceAll(b.String(), "\x1b", "ESC"))
+		})
+	}
+}
+
+func TestPeople(t *testing.T) {
+	for _, tt := range []struct{ got, want string }{
+		{Nanoseconds(0), "0 ns"}, {Nanoseconds(99), "99 ns"}, {Nanoseconds(-1500), "-1.5 us"},
+		{Nanoseconds(465748370), "465.7 ms"}, {Nanoseconds(1e9), "1 s"}, {Nanoseconds(119e9), "119 s"},
+		{Nanoseconds(85.4 * 60e9), "85.4 min"}, {Nanoseconds(1e15), "277.8 h"}, {Nanoseconds(1e17), "27778 h"},
+		{Bytes(16), "16 B"}, {Bytes(4096), "4 KiB"}, {Bytes(684112), "668.1 KiB"}, {Bytes(1e13), "9313 GiB"},
+	} {
+		if tt.got != tt.want {
+			t.Errorf("%s, want %s", tt.got, tt.want)
+		}
+	}
 }

@@ -35,16 +35,16 @@ var PlanColumns = slices.Concat(
 			Doc: "batches closed because nothing followed"},
 	}.When(isBuffered),
 	results.Columns[*PlanRow]{
-		{Name: "rounds", Cell: func(r *PlanRow) any { return r.Rounds },
+		{Name: "rounds", Lead: true, Cell: func(r *PlanRow) any { return r.Rounds },
 			Doc: "requests to all other CPUs to synchronise"},
 		{Name: "ipis", Cell: func(r *PlanRow) any { return r.IPIs },
 			Doc: "interrupts that all CPUs take together; " +
 				"plan counts lazy rounds as if isolated CPUs stayed in user space, run says what they took"},
-		{Name: "ipis_per_cpu", Cell: func(r *PlanRow) any { return r.IPIsPerCPU },
+		{Name: "ipis_per_cpu", Lead: true, Cell: func(r *PlanRow) any { return r.IPIsPerCPU },
 			Doc: "interrupts that each CPU but the sender takes, if no round leaves it out; " +
 				"under stress, the most that one took; " +
 				"where the firmware counts rounds (riscv64), these alone if there are any"},
-		{Name: "stops", Doc: "times that all CPUs stand still", Cell: func(r *PlanRow) any { return r.Stops }},
+		{Name: "stops", Detail: true, Doc: "times that all CPUs stand still", Cell: func(r *PlanRow) any { return r.Stops }},
 	},
 	results.Columns[*PlanRow]{
 		{Name: "buffer_bytes", Doc: "size of the vector", Cell: func(r *PlanRow) any { return r.BufferBytes }},
@@ -52,18 +52,18 @@ var PlanColumns = slices.Concat(
 			Doc: "size of the vector in pages of 4096 bytes"},
 	}.When(isBuffered),
 	results.Columns[*PlanRow]{
-		{Name: "lookup_mean", Cell: func(r *PlanRow) any { return r.Lookup.Mean() },
+		{Name: "lookup_mean", Detail: true, Cell: func(r *PlanRow) any { return r.Lookup.Mean() },
 			Doc: "comparisons of addresses until a trap handler finds its entry, mean over all patches"},
 		{Name: "lookup_max", Detail: true, Doc: "and the most", Cell: func(r *PlanRow) any { return r.Lookup.Max }},
 		{Name: "lookup", Detail: true, Cell: func(r *PlanRow) any { return r.Config.Lookup.String() },
 			Doc: "index that trap handlers search"},
 	}.When(func(r *PlanRow) bool { return r.Lookup.Hits > 0 }),
 	results.Columns[*PlanRow]{
-		{Name: "fetch", Doc: "how finely versions of text mix in a fetch; empty on the hardware engine",
+		{Name: "fetch", Detail: true, Doc: "how finely versions of text mix in a fetch; empty on the hardware engine",
 			Cell: func(r *PlanRow) any { return emptyUnless(r.Engine != HardwareEngine, r.Fetch.String()) }},
 		{Name: "mutation", Doc: "defect put into the protocol",
 			Cell: func(r *PlanRow) any { return results.OrEmpty(r.Mutation) }},
-		{Name: "skipped", Doc: "records that the kernel refuses for their alignment",
+		{Name: "skipped", Detail: true, Doc: "records that the kernel refuses for their alignment",
 			Cell: func(r *PlanRow) any { return r.Skipped }},
 		{Name: "table", Detail: true, Cell: func(r *PlanRow) any { return r.Table.Name() },
 			Doc: "table that the records are of, as asked for"},

@@ -169,7 +169,7 @@ func (g *Grid) Combinations(ctx context.Context) (configs []Config, warnings []s
 			return g.open(ctx, so)
 		case "mutate":
 			// Whether one can work depends on what has been multiplied so far alone.
-			warnings, err = g.check(ctx, so)
+			so, warnings, err = g.check(ctx, so)
 			return so, err
 		}
 		return so, nil
@@ -230,8 +230,9 @@ func (g *Grid) ownTable() *records.Table {
 }
 
 // check finds out whether combinations can work at all. What is executed needs something
-// to patch.
-func (g *Grid) check(ctx context.Context, configs []Config) (warnings []string, err error) {
+// to patch. Those whose protocol lacks the mutation are left out where others have it.
+func (g *Grid) check(ctx context.Context, configs []Config) (kept []Config, warnings []string, err error) {
+	var passed poke.Passed
 	for _, c := range configs {
 		j, err := NewJob(c)
 		if err == nil {
@@ -243,14 +244,20 @@ func (g *Grid) check(ctx context.Context, configs []Config) (warnings []string, 
 		if err == nil {
 			err = ctx.Err()
 		}
+		out, err := passed.Take(c.Mutation, err)
 		if err != nil {
-			return nil, err
+			return nil, nil, err
 		}
+		if out {
+			continue
+		}
+		kept = append(kept, c)
 		for _, w := range j.Warnings() {
 			if !slices.Contains(warnings, w) {
 				warnings = append(warnings, w)
 			}
 		}
 	}
-	return warnings, nil
+	notes, err := passed.Notes()
+	return kept, append(notes, warnings...), err
 }

@@ -18,7 +18,23 @@ const explainWidth = 30
 // patcher and CPU that does something, the bytes of each site after the step, and
 // what those CPUs may fetch of the sites that they are about, the newest first,
 // where that is not simply what is there. Then which property broke, and why.
-func (t *Trace) Explain() string {
+func (t *Trace) Explain() string { return t.ExplainIn(0) }
+
+// ExplainIn is Explain on a screen that is so many characters wide, 0 for any: where the
+// table is wider, the steps are numbered lines.
+func (t *Trace) ExplainIn(width int) string {
+	if len(t.Steps) == 0 {
+		return ""
+	}
+	told := t.table()
+	if first, _, _ := strings.Cut(told, "\n"); width > 0 && text.StringWidthWithoutEscSequences(first) > width {
+		told = t.lines(width)
+	}
+	return told + "\n" + t.verdict(width)
+}
+
+// table is the steps as a table.
+func (t *Trace) table() string {
 	who := t.columns()
 	w := table.NewWriter()
 	w.SetStyle(table.StyleLight)
@@ -27,9 +43,6 @@ func (t *Trace) Explain() string {
 	header := table.Row{"step"}
 	for _, name := range who {
 		header = append(header, name)
-	}
-	if len(t.Steps) == 0 {
-		return ""
 	}
 	for i := range t.Steps[0].Sites {
 		header = append(header, fmt.Sprintf("site %d", i))
@@ -43,7 +56,45 @@ func (t *Trace) Explain() string {
 		widths = append(widths, table.ColumnConfig{Number: i + 1, WidthMax: explainWidth, WidthMaxEnforcer: text.WrapSoft})
 	}
 	w.SetColumnConfigs(widths)
-	return w.Render() + "\n" + t.verdict()
+	return w.Render()
+}
+
+// lines is the steps as numbered lines, each with what has changed below it.
+func (t *Trace) lines(width int) string {
+	who := t.columns()
+	var b strings.Builder
+	for n := range t.Steps {
+		s := &t.Steps[n]
+		below := t.windows(n, who)
+		for i, site := range s.Sites {
+			if n == 0 || site.Bytes != t.Steps[n-1].Sites[i].Bytes || site.Literal != t.Steps[n-1].Sites[i].Literal {
+				below = slices.Insert(below, 0, fmt.Sprintf("site %d: %s", i, site.text()))
+			}
+		}
+		line := fmt.Sprintf("%3d. %s: %s", n+1, s.Who, s.What)
+		b.WriteString(indented(line, 5, width))
+		for _, line := range below {
+			b.WriteString(indented("     | "+line, 9, width))
+		}
+	}
+	return strings.TrimSuffix(b.String(), "\n")
+}
+
+// indented breaks a line where the screen ends, and goes on with so many blanks; with
+// width 0 nowhere.
+func indented(line string, by, width int) string {
+	if width <= by {
+		return line + "\n"
+	}
+	first, rest, _ := strings.Cut(text.WrapSoft(line, width), "\n")
+	out := strings.TrimRight(first, " ") + "\n"
+	if rest != "" {
+		rest = strings.Join(strings.Fields(rest), " ")
+		for next := range strings.SplitSeq(text.WrapSoft(rest, width-by), "\n") {
+			out += strings.Repeat(" ", by) + strings.TrimRight(next, " ") + "\n"
+		}
+	}
+	return out
 }
 
 // row is one step of Explain.
@@ -58,13 +109,21 @@ func (t *Trace) row(n int, who []string) table.Row {
 		row = append(row, what)
 	}
 	for _, site := range s.Sites {
-		bytes := site.Bytes
-		if site.Literal != "" {
-			bytes += " (" + site.Literal + ")"
-		}
-		row = append(row, bytes)
+		row = append(row, site.text())
 	}
-	return append(row, strings.Join(t.windows(n, who), "\n"))
+	windows := t.windows(n, who)
+	for i := range windows {
+		windows[i] = text.WrapSoft(windows[i], 2*explainWidth)
+	}
+	return append(row, strings.Join(windows, "\n"))
+}
+
+// text is what is there of a site, for people.
+func (s Site) text() string {
+	if s.Literal == "" {
+		return s.Bytes
+	}
+	return s.Bytes + " (" + s.Literal + ")"
 }
 
 // windows is what CPUs may fetch besides what is there, after a step, where that
@@ -81,8 +140,7 @@ func (t *Trace) windows(n int, who []string) (lines []string) {
 				was = strings.Join(t.Steps[n-1].Sites[i].Fetch[cpu], " <- ")
 			}
 			if now != was && (n > 0 || len(site.Fetch[cpu]) > 1) {
-				line := fmt.Sprintf("cpu %d, site %d: %s", cpu, i, now)
-				lines = append(lines, text.WrapSoft(line, 2*explainWidth))
+				lines = append(lines, fmt.Sprintf("cpu %d, site %d: %s", cpu, i, now))
 			}
 		}
 	}
@@ -90,15 +148,15 @@ func (t *Trace) windows(n int, who []string) (lines []string) {
 }
 
 // verdict is the property that broke, and why.
-func (t *Trace) verdict() string {
+func (t *Trace) verdict(width int) string {
 	v := t.Violation
 	s := fmt.Sprintf("%s: CPU %d", v.Property, v.CPU)
 	if v.Bytes != "" {
 		s += fmt.Sprintf(", site %d at %s, bytes %s", v.Site, v.Addr, v.Bytes)
 	}
-	s += ": " + v.Why + "\n"
+	s = indented(s+": "+v.Why, 2, width)
 	if !t.Shortest {
-		s += "There may be a shorter way: looking for it step by step would have taken too much room.\n"
+		s += indented("There may be a shorter way: looking for it step by step would have taken too much room.", 2, width)
 	}
 	return s
 }

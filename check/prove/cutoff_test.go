@@ -23,7 +23,7 @@ func TestTwoWays(t *testing.T) {
 		if c.mutation != "" {
 			choices["mutate"] = []string{c.mutation}
 		}
-		questions, err := check.Questions(choices)
+		questions, _, err := check.Questions(choices)
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -137,7 +137,7 @@ var Columns = results.Columns[*Row]{
 	{Name: "refs", Doc: "how handlers are counted", Cell: func(r *Row) any { return r.Refs.String() }},
 	{Name: "preempt", Doc: "whether tasks can be preempted between any two instructions",
 		Cell: func(r *Row) any { return r.Preempt }},
-	{Name: "verdict", Cell: func(r *Row) any { return string(r.Verdict) },
+	{Name: "verdict", Lead: true, Cell: func(r *Row) any { return string(r.Verdict) },
 		Doc: "proved: nothing can break, however many CPUs, sites and updates; refuted: something does, on the machine " +
 			"of so many CPUs and sites; unproved: neither can be told; incomplete: a limit was hit before"},
 	{Name: "condition", Doc: "what is not proved: the property and the step, or what no view can tell",

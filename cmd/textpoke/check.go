@@ -16,8 +16,9 @@ import (
 	"go.uber.org/zap"
 
 	"github.com/textpoke/textpoke/check/explore"
-	"github.com/textpoke/textpoke/results"
+	"github.com/textpoke/textpoke/cpus"
 	"github.com/textpoke/textpoke/sim"
+	"github.com/textpoke/textpoke/sim/axis"
 )
 
 // checkFlags is the flags of check.
@@ -148,30 +149,56 @@ func (k *checkFlags) questions(cmd *cobra.Command, c *common) ([]*check.Question
 		return nil, errors.New("--fixed goes with --bug")
 	}
 	c.note(choices["plan"]...)
-	return check.Questions(choices)
+	return c.ofChoices(choices)
 }
 
-// printRests prints what each verdict rests on, for people. A row that comes alone has it in
-// its columns.
+// ofChoices makes the questions of all combinations, and says which were left out.
+func (c *common) ofChoices(choices axis.Choices) ([]*check.Question, error) {
+	questions, notes, err := check.Questions(choices)
+	for _, n := range notes {
+		c.logger().Warn(n)
+	}
+	return questions, err
+}
+
+// answerLine is the answer, in a line.
+func (c *common) answerLine(rows []check.VerdictRow) string {
+	if len(rows) != 1 {
+		return check.Answers(rows)
+	}
+	line := c.painted(rows[0].Answer())
+	if q := rows[0].Question; rows[0].Verdict == explore.Safe && provable(q) {
+		line += "; for any number: " + sim.Command(append([]string{"prove"}, proveAxes.Short(q)...)...)
+	}
+	return line
+}
+
+// provable tells whether prove can be asked the same of any number of CPUs and sites.
+func provable(q *check.Question) bool {
+	return q.Bug == "" && q.Patchers <= 1 && !q.Switch && !q.Early && !q.Preempt &&
+		!slices.ContainsFunc(q.Roles, func(r cpus.Role) bool { return r != cpus.Busy })
+}
+
+// printRests prints what each verdict rests on, for people.
 func (c *common) printRests(rows []check.VerdictRow) {
-	if c.format != results.FormatTable || len(rows) == 1 {
+	if !c.people() {
 		return
 	}
 	for i := range rows {
-		fmt.Fprintf(c.streams.out, "\n%s", rows[i].RestsOn())
+		fmt.Fprintf(c.streams.out, "\n%s", rows[i].RestsOn(c.width()))
 	}
 }
 
 // printTraces prints how each unsafe question breaks, for people.
 func (c *common) printTraces(unsafe []check.VerdictRow) {
-	if c.format != results.FormatTable {
+	if !c.people() {
 		return
 	}
 	for i := range unsafe {
 		r := &unsafe[i]
-		fmt.Fprintf(c.streams.out, "\n%s\n%s", check.Command(r.Flags()), r.Story())
+		fmt.Fprintf(c.streams.out, "\n%s\n%s", check.Command(r.Short()), r.Story(c.width()))
 		if r.Trace != nil {
-			fmt.Fprint(c.streams.out, r.Trace.Explain())
+			fmt.Fprint(c.streams.out, r.Trace.ExplainIn(c.width()))
 		}
 	}
 }

@@ -164,7 +164,7 @@ func (k *checkFlags) runReplay(cmd *cobra.Command, c *common) error {
 	}
 	if c.format == results.FormatTable {
 		fmt.Fprintf(c.streams.out, "%s\n%s\nOn the %s engine these %d steps end in the same violation:\n%s\n",
-			check.Command(t.Model), t.Explain(), engine, len(t.Steps), v)
+			check.Command(t.Model), t.ExplainIn(c.width()), engine, len(t.Steps), v)
 		return errNo
 	}
 	row := check.VerdictRow{Question: q, Result: &explore.Result{Verdict: explore.Unsafe, Violation: v, Trace: t,

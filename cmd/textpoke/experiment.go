@@ -5,6 +5,7 @@ package main
 import (
 	"context"
 	"errors"
+	"fmt"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -60,6 +61,7 @@ type experimentFlags struct {
 	*experiments.Experiment
 	cmd     *cobra.Command
 	request *experiments.Request
+	rows    bool // people see them, too
 }
 
 // newExperiment makes the command of an experiment.
@@ -72,7 +74,10 @@ func newExperiment(c *common, e *experiments.Experiment) *experimentFlags {
 		Example: "  textpoke experiment " + strings.Join(e.Examples, "\n  textpoke experiment "),
 		Args:    cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			answer, err := x.run(cmd.Context(), c, false)
+			answer, err := x.run(cmd.Context(), c, c.people() && !x.rows && c.columns == nil)
+			if answer != nil {
+				c.printFindings(x.Question, answer)
+			}
 			if err == nil && answer.No != nil {
 				err = noError{answer.No}
 			}
@@ -80,12 +85,33 @@ func newExperiment(c *common, e *experiments.Experiment) *experimentFlags {
 		},
 	}
 	experiments.Bind(x.cmd.Flags(), x.request.Fields)
+	x.cmd.Flags().BoolVar(&x.rows, "rows", false, "also print the rows that the answer is made of")
 	for _, f := range x.request.Fields {
 		if len(f.Names) > 0 {
 			offer(x.cmd, f.Name, f.Names)
 		}
 	}
 	return x
+}
+
+// printFindings prints, for people, the question, the answer, and what that rests on.
+func (c *common) printFindings(question string, a *experiments.Answer) {
+	if !c.people() {
+		return
+	}
+	var parts []string
+	for paragraph := range strings.SplitSeq(question+"\n\n"+c.painted("ANSWER: "+a.Headline)+"\n\n"+a.Opening, "\n\n") {
+		if paragraph != "" {
+			parts = append(parts, c.filled(paragraph))
+		}
+	}
+	if a.Basis != "" {
+		parts = append(parts, c.filled(a.Basis))
+	}
+	if c.out == "" {
+		parts = append(parts, "--rows prints the rows; --out DIR writes them with report and pictures.")
+	}
+	fmt.Fprintln(c.streams.out, strings.Join(parts, "\n\n"))
 }
 
 // run answers the question: rows to stdout, unless hidden, and with --out all

@@ -208,7 +208,7 @@ func printMeasured(c *common, f *files, m *vm.Measurement, all []vm.Summary, com
 		}
 		fmt.Fprintf(c.streams.out, "%s %s, booted\n\n", m.Arch, m.Release)
 	}
-	if err := results.Write(c.streams.out, c.format, shown); err != nil {
+	if err := c.write(shown); err != nil {
 		return err
 	}
 	if err := f.write(&counts, &summaries); err != nil {

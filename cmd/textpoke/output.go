@@ -5,6 +5,7 @@ package main
 import (
 	"context"
 	"errors"
+	"fmt"
 	"time"
 
 	"github.com/textpoke/textpoke/results"
@@ -92,6 +93,8 @@ type output struct {
 	table  results.Table // for the files
 	keep   bool          // there will be files
 	hidden bool          // stdout shows something else
+	above  func() string // what people read above the table, when all rows are there; nil for nothing
+	shown  []int         // columns on stdout
 	w      results.RowWriter
 	rows   int
 	exit   int // what the rows so far make of the exit code
@@ -101,10 +104,16 @@ type output struct {
 
 // begin starts stdout with the first row: a request that turns out to be wrong
 // before that leaves it empty.
-func (o *output) begin() (err error) {
-	if o.w == nil && !o.hidden {
-		o.w, err = results.NewWriter(o.c.streams.out, o.c.format, o.table.Columns)
+func (o *output) begin() error {
+	if o.w != nil || o.hidden {
+		return nil
 	}
+	shown, looks, err := o.c.pick(o.table.Columns)
+	if err != nil {
+		return err
+	}
+	o.shown = shown
+	o.w, err = o.c.look().NewWriter(o.c.streams.out, o.c.format, looks)
 	return err
 }
 
@@ -127,13 +136,16 @@ func (o *output) addRow(row []results.Value) error {
 	if o.hidden {
 		return nil
 	}
-	return o.w.AddRow(row)
+	return o.w.AddRow(picked(row, o.shown))
 }
 
 // end ends stdout.
 func (o *output) end() error {
 	if err := o.begin(); err != nil || o.hidden {
 		return err
+	}
+	if o.above != nil && o.c.people() {
+		fmt.Fprintf(o.c.streams.out, "%s\n\n", o.above())
 	}
 	return o.w.Close()
 }
@@ -148,6 +160,9 @@ func (c *common) rows(ctx context.Context, t results.Table, n int, row func(i in
 
 func (c *common) each(ctx context.Context, o *output, n int, row func(i int, o *output) error,
 	more ...*results.Table) error {
+	if _, _, err := c.pick(o.table.Columns); err != nil {
+		return err
+	}
 	f, err := c.openFiles()
 	if err != nil {
 		return err

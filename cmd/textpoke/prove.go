@@ -83,12 +83,13 @@ func (p *proveFlags) run(cmd *cobra.Command, c *common) error {
 	}
 	choices := chosen(cmd, proveAxes)
 	c.note(choices["plan"]...)
-	questions, err := check.Questions(choices)
+	questions, err := c.ofChoices(choices)
 	if err != nil {
 		return err
 	}
 	var rows []*prove.Row
-	err = c.rows(cmd.Context(), prove.Columns.Table("prove"), len(questions), func(i int, o *output) error {
+	out := &output{table: prove.Columns.Table("prove"), above: func() string { return c.painted(prove.Answers(rows)) }}
+	err = c.each(cmd.Context(), out, len(questions), func(i int, o *output) error {
 		row, err := p.one(cmd.Context(), questions[i], solver, len(questions) > 1)
 		if err != nil {
 			return err
@@ -163,7 +164,7 @@ func (c *common) printBroken(rows []*prove.Row) {
 	for _, r := range rows {
 		switch {
 		case r.Found != nil:
-			fmt.Fprintf(c.streams.out, "\n%s\n%s", check.Command(r.Found.Flags()), r.Found.Trace.Explain())
+			fmt.Fprintf(c.streams.out, "\n%s\n%s", check.Command(r.Found.Short()), r.Found.Trace.ExplainIn(c.width()))
 		case r.Verdict != prove.Proved:
 			for _, b := range r.Broken {
 				fmt.Fprintf(c.streams.out, "\nA way through views that no machine may have:\n%s", b.Story)

@@ -15,7 +15,6 @@ import (
 	"github.com/jedib0t/go-pretty/v6/text"
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
-	"go.uber.org/zap"
 	"go.uber.org/zap/zapcore"
 
 	"github.com/textpoke/textpoke/kernels/calibration"
@@ -44,6 +43,9 @@ type common struct {
 	shard  shard.Shard
 	part   *results.Part // what shard is of the sweep at hand, nil for all of it
 
+	columns []string // that stdout shows; nil for the usual ones
+	color   string   // one of colors
+
 	calibrations []*calibration.Calibration // that times rest on
 }
 
@@ -69,6 +71,10 @@ func rootCommand(s streams) *cobra.Command {
 	f.Var(seedFlag{c}, "seed",
 		"`number` that fixes random choices, but not which CPU runs when; plan and run also take a list")
 	f.Var(levelFlag{&c.level}, "log", "least serious log `level` that is written to stderr: "+strings.Join(levels, ", "))
+	f.StringSliceVar(&c.columns, "columns", nil,
+		"`names` of the columns that stdout shows, in this order; +NAME: beside the usual ones; all: every one")
+	f.StringVar(&c.color, "color", colors[0], "`when` answers are coloured: "+strings.Join(colors, ", "))
+	offer(root, "color", colors)
 	offer(root, "format", formatNames())
 	offer(root, "log", levels)
 	root.SetFlagErrorFunc(flagError)
@@ -76,6 +82,12 @@ func rootCommand(s streams) *cobra.Command {
 		c.args = commandLine(cmd, args)
 		if _, ok := cmd.Annotations[sweeps]; !ok && len(c.seeds) > 1 {
 			return fmt.Errorf("--seed %q: %s takes one seed", seedFlag{c}, cmd.CommandPath())
+		}
+		if !slices.Contains(colors, c.color) {
+			return fmt.Errorf("--color %q: %w", c.color, notOneOf(c.color, colors))
+		}
+		if cmd.Flags().Changed("columns") && len(c.columns) == 0 {
+			return errors.New("--columns: empty list")
 		}
 		return refuseEmpty(cmd, "out", "kallsyms")
 	}
@@ -232,13 +244,6 @@ func (l levelFlag) Set(s string) error {
 }
 
 func (levelFlag) Type() string { return "level" }
-
-// logger writes structured lines to stderr.
-func (c *common) logger() *zap.Logger {
-	enc := zap.NewProductionEncoderConfig()
-	enc.EncodeTime = zapcore.RFC3339NanoTimeEncoder
-	return zap.New(zapcore.NewCore(zapcore.NewJSONEncoder(enc), zapcore.AddSync(c.err), c.level))
-}
 
 // note remembers the files among the inputs, for the manifest. Built-in tables
 // come before files of their name.

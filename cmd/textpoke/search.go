@@ -10,7 +10,6 @@ import (
 	"time"
 
 	"github.com/textpoke/textpoke/check"
-	"go.uber.org/zap"
 
 	"github.com/spf13/cobra"
 
@@ -65,6 +64,7 @@ func (s *searchFlags) options() (explore.Options, error) {
 func (s *searchFlags) ask(ctx context.Context, c *common, questions []*check.Question, o explore.Options,
 	out *output) (rows []check.VerdictRow, err error) {
 	unsafe, cut := false, false
+	out.above = func() string { return c.answerLine(rows) }
 	err = c.each(ctx, out, len(questions), func(i int, out *output) error {
 		row, err := c.answer(ctx, questions[i], o)
 		if err != nil {
@@ -95,8 +95,7 @@ func (c *common) answer(ctx context.Context, q *check.Question, o explore.Option
 	}
 	row, err := q.Ask(ctx, o)
 	if err == nil && row.Verdict == explore.Incomplete {
-		c.logger().Warn("incomplete", zap.Strings("question", row.Flags()), zap.String("why", row.Cut),
-			zap.Int("complete_to_depth", row.Depth-1), zap.Uint64("states", row.States))
+		c.logger().Warn(row.CutShort())
 	}
 	return row, err
 }

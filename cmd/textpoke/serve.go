@@ -91,7 +91,7 @@ func (s *serveFlags) run(cmd *cobra.Command) error {
 	if err != nil {
 		return err
 	}
-	v.log = s.logger()
+	v.log = s.serverLog()
 	if v.store, err = journal.Open(ctx, s.data, service.Identity(config.Table)); err != nil {
 		return fmt.Errorf("--data %s: %w", s.data, err)
 	}

@@ -107,6 +107,9 @@ func (s *sweep) run(ctx context.Context) error {
 			return fmt.Errorf("--%w", err)
 		}
 	}
+	if _, _, err := s.pick(s.table.Columns); err != nil {
+		return err
+	}
 	s.divide(len(s.configs), s.perPoint)
 	s.mine = s.shard.Points(len(s.configs))
 	f, err := s.openFiles()

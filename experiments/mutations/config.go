@@ -13,8 +13,6 @@ import (
 	"strings"
 	"time"
 
-	"go.uber.org/zap"
-
 	"github.com/textpoke/textpoke/check"
 	"github.com/textpoke/textpoke/check/explore"
 	"github.com/textpoke/textpoke/cpus"
@@ -187,8 +185,7 @@ func measure(ctx context.Context, s *experiments.Study[Config, check.VerdictRow]
 		r, err := q.Ask(ctx, o)
 		if err == nil && r.Verdict == explore.Incomplete {
 			cut = true
-			s.Log.Warn("incomplete", zap.Strings("question", r.Flags()), zap.String("why", r.Cut),
-				zap.Int("complete_to_depth", r.Depth-1), zap.Uint64("states", r.States))
+			s.Log.Warn(r.CutShort())
 		}
 		return r, err
 	})

@@ -20,7 +20,7 @@ import (
 // Questions are the questions of the matrix: every protocol that was chosen as it is and
 // with every mutation that it offers, put where it can show.
 func Questions(choices axis.Choices) ([]*check.Question, error) {
-	all, err := check.Questions(choices)
+	all, _, err := check.Questions(choices)
 	if err != nil {
 		return nil, err
 	}

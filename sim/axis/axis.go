@@ -140,6 +140,17 @@ func (t Table[C]) Flags(c *C) (words []string) {
 	return words
 }
 
+// Short are the words that are needed to choose this combination: what is preset is left
+// out.
+func (t Table[C]) Short(c *C) (words []string) {
+	for i := range t {
+		if value := t[i].Print(c); !slices.Equal(t[i].Preset, []string{value}) {
+			words = append(words, t[i:i+1].Flags(c)...)
+		}
+	}
+	return words
+}
+
 // Of makes axes of a part of a combination axes of the whole.
 func Of[Whole, Part any](t Table[Part], part func(*Whole) *Part) Table[Whole] {
 	out := make(Table[Whole], len(t))

@@ -1,0 +1,36 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package prove
+
+import (
+	"fmt"
+	"strings"
+)
+
+// Answers is what proofs come to in a line, for people.
+func Answers(rows []*Row) string {
+	if len(rows) == 1 {
+		return rows[0].answer()
+	}
+	count := map[Verdict]int{}
+	for _, r := range rows {
+		count[r.Verdict]++
+	}
+	var parts []string
+	for _, v := range []Verdict{Refuted, Unproved, Proved} {
+		if n := count[v]; n > 0 {
+			parts = append(parts, fmt.Sprintf("%d %s", n, strings.ToUpper(string(v))))
+		}
+	}
+	return strings.Join(parts, ", ") + fmt.Sprintf(" of %d questions", len(rows))
+}
+
+func (r *Row) answer() string {
+	switch {
+	case r.Verdict == Proved:
+		return fmt.Sprintf("PROVED for any number of CPUs, sites and updates (%d views)", r.Views())
+	case r.Found != nil:
+		return fmt.Sprintf("REFUTED: %s in %d steps", r.Found.Violation.Property, r.Found.Depth)
+	}
+	return "UNPROVED: " + r.Condition
+}

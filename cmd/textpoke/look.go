@@ -1,0 +1,159 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package main
+
+import (
+	"cmp"
+	"fmt"
+	"os"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/jedib0t/go-pretty/v6/text"
+	"golang.org/x/term"
+
+	"github.com/textpoke/textpoke/results"
+)
+
+// colors are when words are coloured.
+var colors = []string{"auto", "always", "never"}
+
+// look is how what people read looks on stdout.
+func (c *common) look() results.Look {
+	return results.Look{Width: c.width(), Paint: func(column, cell string) string {
+		if column == "verdict" {
+			return c.paint(cell, cell)
+		}
+		return cell
+	}}
+}
+
+// width is how many characters wide stdout is, 0 where nothing limits it.
+func (c *common) width() int {
+	if n, err := strconv.Atoi(os.Getenv("COLUMNS")); err == nil && n > 0 {
+		return n
+	}
+	if f, ok := c.streams.out.(*os.File); ok {
+		if n, _, err := term.GetSize(int(f.Fd())); err == nil {
+			return n
+		}
+	}
+	return 0
+}
+
+// coloured tells whether stdout takes colours (https://no-color.org).
+func (c *common) coloured() bool {
+	f, ok := c.streams.out.(*os.File)
+	return c.color == "always" || c.color == "auto" && ok && term.IsTerminal(int(f.Fd())) &&
+		os.Getenv("NO_COLOR") == "" && os.Getenv("TERM") != "dumb"
+}
+
+// tones are the colours of words that say how an answer came out: green, red and yellow
+// (ECMA-48, select graphic rendition).
+var tones = map[string]string{
+	"safe": "32", "proved": "32", "unsafe": "1;31", "refuted": "1;31", "incomplete": "33", "unproved": "33", "answer": "1",
+}
+
+// paint colours text as an answer is coloured, if it is one.
+func (c *common) paint(answer, text string) string {
+	tone := tones[strings.ToLower(answer)]
+	if tone == "" || !c.coloured() {
+		return text
+	}
+	return "\x1b[" + tone + "m" + text + "\x1b[0m"
+}
+
+// painted colours the first word of a line.
+func (c *common) painted(line string) string {
+	end := strings.IndexFunc(line, func(r rune) bool { return r < 'A' || r > 'Z' })
+	if end < 0 {
+		end = len(line)
+	}
+	return c.paint(line[:end], line[:end]) + line[end:]
+}
+
+// filled breaks a paragraph where the screen ends. Lists keep their lines.
+func (c *common) filled(paragraph string) string {
+	width := cmp.Or(c.width(), results.MaxWidth)
+	lines := strings.Split(paragraph, "\n")
+	if !slices.ContainsFunc(lines, func(l string) bool { return strings.HasPrefix(l, "- ") || strings.HasPrefix(l, "  ") }) {
+		lines = []string{strings.Join(strings.Fields(paragraph), " ")}
+	}
+	for i, line := range lines {
+		if lines[i] = line; text.StringWidthWithoutEscSequences(line) > width {
+			lines[i] = text.WrapSoft(line, width)
+		}
+	}
+	var out []string
+	for line := range strings.SplitSeq(strings.Join(lines, "\n"), "\n") {
+		out = append(out, strings.TrimRight(line, " "))
+	}
+	return strings.Join(out, "\n")
+}
+
+// pick chooses the columns that stdout shows, by their numbers, and says how they look:
+// all where nobody has chosen any.
+func (c *common) pick(columns []results.Column) (shown []int, looks []results.Column, err error) {
+	looks = slices.Clone(columns)
+	names := make([]string, len(columns))
+	for i := range columns {
+		names[i], shown = columns[i].Name, append(shown, i)
+	}
+	if c.columns == nil {
+		return shown, looks, nil
+	}
+	ask := func(i int) { looks[i].Detail, looks[i].Lead = false, true }
+	more := strings.HasPrefix(c.columns[0], "+") || c.columns[0] == "all"
+	if !more {
+		shown = nil
+	}
+	for _, name := range c.columns {
+		if name == "all" {
+			for i := range looks {
+				looks[i].Detail = false
+			}
+			continue
+		}
+		plain := strings.TrimPrefix(name, "+")
+		i := slices.Index(names, plain)
+		if i < 0 {
+			return nil, nil, fmt.Errorf("--columns %q: %w", plain, notOneOf(plain, names))
+		}
+		if ask(i); !more {
+			shown = append(shown, i)
+		}
+	}
+	var of []results.Column
+	for _, i := range shown {
+		of = append(of, looks[i])
+	}
+	return shown, of, nil
+}
+
+// write writes a table that is there already, as stdout shows it.
+func (c *common) write(t results.Table) error {
+	shown, looks, err := c.pick(t.Columns)
+	if err != nil {
+		return err
+	}
+	w, err := c.look().NewWriter(c.streams.out, c.format, looks)
+	if err != nil {
+		return err
+	}
+	for _, row := range t.Rows {
+		if err := w.AddRow(picked(row, shown)); err != nil {
+			return err
+		}
+	}
+	return w.Close()
+}
+
+// picked are the cells of the columns that are shown.
+func picked(row []results.Value, shown []int) []results.Value {
+	cells := make([]results.Value, len(shown))
+	for i, c := range shown {
+		cells[i] = row[c]
+	}
+	return cells
+}
