@@ -141,7 +141,7 @@ func (r *VerdictRow) RestsOn(width int) string {
 	} else {
 		line += string(r.Verdict)
 	}
-	return wrapped(width, line+"; assumes: " + r.Model.Assumes())
+	return wrapped(width, line+"; assumes: "+r.Model.Assumes())
 }
 
 // covered says what was looked at, of a safe verdict.

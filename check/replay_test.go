@@ -43,7 +43,7 @@ func TestNobodySaysTheyAreBack(t *testing.T) {
 	if err := os.WriteFile(plan, []byte(text), 0o666); err != nil {
 		t.Fatal(err)
 	}
-	questions, err := Questions(axis.Choices{
+	questions, _, err := Questions(axis.Choices{
 		"plan": {plan}, "arch": {"x86_64"}, "sites": {"2"}, "switch": {"true"}, "fetch": {"coherent"},
 		"refs": {"none"}, "cpus": {"busy=1,isolated=1"},
 	})

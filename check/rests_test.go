@@ -33,7 +33,7 @@ func TestVerdictsSayWhatTheyRestOn(t *testing.T) {
 		{axis.Choices{"arch": {"x86_64"}, "workload": {"once"}}, 10, explore.Incomplete, "",
 			": incomplete; assumes: workload once"},
 	} {
-		all, err := Questions(c.choices)
+		all, _, err := Questions(c.choices)
 		if err != nil {
 			t.Fatal(err)
 		}

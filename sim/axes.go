@@ -53,7 +53,7 @@ func targetAxes() axis.Table[Config] {
 	arch.Preset = arch.Names
 	filter := axis.Field("filter",
 		"`pattern` of records to change, in the kernel's filter syntax: vfs_*, :mod:ext4, !tcp_*; "+
-			"repeated, each adds to it; separated by commas, they are several filters",
+			"repeated, each adds to it; separated by commas, they are several filters; @FILE is a file of them, one a line",
 		func(patterns string) (records.Filter, error) { return records.ParseFilter([]string{patterns}) },
 		func(c *Config) *records.Filter { return &c.Filter }, records.Filter.String)
 	filter.Form, filter.Split = axis.Repeat, splitFilters

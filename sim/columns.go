@@ -217,6 +217,12 @@ var stressColumns = results.Columns[*StressCounts]{
 		Cell: func(s *StressCounts) any { return s.Plugs }},
 }
 
+// CountedColumns are the columns of plan: what run measures of isolated CPUs, it counts.
+var CountedColumns = slices.Concat(PlanColumns, results.Columns[*PlanRow]{
+	{Name: "ipis_isolated_max", Detail: true, Cell: func(r *PlanRow) any { return r.IPIsPerCPU - r.Lazy },
+		Doc: "most interrupts that an isolated CPU takes, if it stays in user space"},
+}.When(func(r *PlanRow) bool { return r.Isolated() > 0 }))
+
 // CPUColumns are the columns of a table with a row for each run, CPU and cause.
 var CPUColumns = results.Columns[CPURow]{
 	{Name: "run", Doc: "row of run.csv, from 0", Cell: func(r CPURow) any { return r.run }},

@@ -114,9 +114,17 @@ const maxFilters = 100_000
 func splitFilters(values []string) ([]string, error) {
 	combined := []string{""}
 	for _, value := range values {
+		patterns := alternatives(value)
+		if file, is := strings.CutPrefix(value, "@"); is {
+			all, err := filterFile(file)
+			if err != nil {
+				return nil, err
+			}
+			patterns = []string{all}
+		}
 		var more []string
 		for _, before := range combined {
-			for _, pattern := range alternatives(value) {
+			for _, pattern := range patterns {
 				if strings.TrimSpace(pattern) == "" {
 					return nil, fmt.Errorf("filter %q: empty", pattern)
 				}
@@ -129,6 +137,28 @@ func splitFilters(values []string) ([]string, error) {
 		combined = more
 	}
 	return combined, nil
+}
+
+// filterFile is the patterns of a file, one a line, as one filter. Blank lines and those
+// that begin with # say nothing; the module behind a name, as the kernel's lists have it,
+// is left out.
+func filterFile(path string) (string, error) {
+	b, err := os.ReadFile(path)
+	if err != nil {
+		return "", fmt.Errorf("filter: %w", err)
+	}
+	var all []string
+	for line := range strings.Lines(string(b)) {
+		if fields := strings.Fields(line); len(fields) > 0 && fields[0][0] != '#' {
+			if all = append(all, fields[0]); len(fields) > 2 || len(fields) == 2 && fields[1][0] != '[' {
+				return "", fmt.Errorf("filter: %s: %q: want one pattern a line", path, strings.TrimSpace(line))
+			}
+		}
+	}
+	if len(all) == 0 {
+		return "", fmt.Errorf("filter: %s: no pattern in it", path)
+	}
+	return strings.Join(all, " "), nil
 }
 
 // alternatives splits a list of patterns at its commas, but for those that a glob

@@ -23,7 +23,7 @@ func TestMutationsAgree(t *testing.T) {
 	}
 	for _, arch := range cpus.ArchNames() {
 		for _, protocol := range protocols {
-			questions, err := check.Questions(axis.Choices{"arch": {arch}, "protocol": {protocol}, "mutate": {"all"},
+			questions, _, err := check.Questions(axis.Choices{"arch": {arch}, "protocol": {protocol}, "mutate": {"all"},
 				"fetch": fetches})
 			if err != nil {
 				t.Fatal(err)

@@ -17,7 +17,7 @@ func Answers(rows []*Row) string {
 		count[r.Verdict]++
 	}
 	var parts []string
-	for _, v := range []Verdict{Refuted, Unproved, Proved} {
+	for _, v := range []Verdict{Refuted, Unproved, Incomplete, Proved} {
 		if n := count[v]; n > 0 {
 			parts = append(parts, fmt.Sprintf("%d %s", n, strings.ToUpper(string(v))))
 		}
@@ -32,5 +32,5 @@ func (r *Row) answer() string {
 	case r.Found != nil:
 		return fmt.Sprintf("REFUTED: %s in %d steps", r.Found.Violation.Property, r.Found.Depth)
 	}
-	return "UNPROVED: " + r.Condition
+	return strings.ToUpper(string(r.Verdict)) + ": " + r.Condition
 }

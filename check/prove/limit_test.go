@@ -38,7 +38,7 @@ func TestLimits(t *testing.T) {
 		if c.mutation != "" {
 			choices["mutate"] = []string{c.mutation}
 		}
-		questions, err := check.Questions(choices)
+		questions, _, err := check.Questions(choices)
 		if err != nil {
 			t.Fatal(err)
 		}

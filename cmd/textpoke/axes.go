@@ -11,6 +11,11 @@ import (
 	"github.com/textpoke/textpoke/sim/axis"
 )
 
+// short are the letters of the flags that are typed most.
+var short = map[string]string{
+	"arch": "a", "buffer": "b", "cpus": "c", "mutate": "m", "protocol": "p", "records": "r", "sites": "s",
+}
+
 // addAxes adds a flag for each axis, with its help and what shells complete.
 func addAxes[C any](cmd *cobra.Command, axes axis.Table[C]) {
 	f := cmd.Flags()
@@ -18,11 +23,11 @@ func addAxes[C any](cmd *cobra.Command, axes axis.Table[C]) {
 		a := &axes[i]
 		switch a.Form {
 		case axis.List:
-			f.StringSlice(a.Flag, a.Preset, a.Usage())
+			f.StringSliceP(a.Flag, short[a.Flag], a.Preset, a.Usage())
 		case axis.Repeat:
-			f.StringArray(a.Flag, a.Preset, a.Usage())
+			f.StringArrayP(a.Flag, short[a.Flag], a.Preset, a.Usage())
 		case axis.One:
-			f.String(a.Flag, strings.Join(a.Preset, ","), a.Usage())
+			f.StringP(a.Flag, short[a.Flag], strings.Join(a.Preset, ","), a.Usage())
 		case axis.Switch:
 			f.Bool(a.Flag, false, a.Usage())
 		}

@@ -153,7 +153,7 @@ func (c *common) printCalibration(cmd *cobra.Command, cal *calibration.Calibrati
 		return err
 	}
 	if cmd.Flags().Changed("format") && c.format != results.FormatCSV {
-		err = c.write(t)
+		err = c.printTable(t)
 	} else {
 		err = write(c.streams.out)
 	}

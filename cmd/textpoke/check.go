@@ -3,6 +3,7 @@
 package main
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"maps"
@@ -28,6 +29,7 @@ type checkFlags struct {
 	bug, litmus                                        []string
 	fixed, list                                        bool
 	export, trace, replay, record, conform, checkpoint string
+	html                                               string
 	engine                                             string
 	every                                              time.Duration
 	resume, liveness                                   bool
@@ -73,6 +75,8 @@ func (k *checkFlags) register(cmd *cobra.Command, c *common) {
 		"write the model in the `language` of another checker instead of exploring it: promela")
 	offer(cmd, "export", exports)
 	f.StringVar(&k.trace, "trace", "", "save the counterexample, if there is one, in this `file`, as JSON")
+	f.StringVar(&k.html, "html", "",
+		"write a page to this `file`, on which counterexamples are stepped forwards and backwards; - is stdout")
 	f.StringVar(&k.replay, "replay", "", "force the counterexample in this `file` on another engine")
 	f.StringVar(&k.engine, "engine", sim.LiveEngine.String(),
 		"with --replay: `engine` that it is forced on: "+strings.Join(sim.ReplayNames(), " or "))
@@ -111,10 +115,15 @@ func (k *checkFlags) run(cmd *cobra.Command, c *common) error {
 		return fmt.Errorf("--trace and --checkpoint are for one question, and these are %d", len(questions))
 	}
 	questions = divided(c, questions)
-	rows, err := k.ask(cmd.Context(), c, questions, o, &output{table: check.Columns.Table("check")})
-	c.printRests(rows)
-	unsafe := slices.DeleteFunc(rows, func(r check.VerdictRow) bool { return r.Verdict != explore.Unsafe })
-	c.printTraces(unsafe)
+	rows, err := k.ask(cmd.Context(), c, questions, o, &output{table: check.Columns.Table("check"), hidden: k.html == "-"})
+	unsafe := slices.DeleteFunc(slices.Clone(rows), func(r check.VerdictRow) bool { return r.Verdict != explore.Unsafe })
+	if k.html != "" && len(rows) > 0 && (err == nil || err == errNo) {
+		err = cmp.Or(c.toFile(k.html, pageOf(rows).Write), err)
+	}
+	if k.html != "-" {
+		c.printRests(rows)
+		c.printTraces(unsafe)
+	}
 	if e := k.saveTrace(c, unsafe); e != nil && err == errNo {
 		err = e
 	}

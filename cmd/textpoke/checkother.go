@@ -4,6 +4,7 @@ package main
 
 import (
 	"bufio"
+	"cmp"
 	"errors"
 	"fmt"
 	"maps"
@@ -45,7 +46,7 @@ func (k *checkFlags) instead(cmd *cobra.Command) (do func(*cobra.Command, *commo
 	if cmd.Flags().Changed("engine") && k.replay == "" {
 		return nil, errors.New("--engine goes with --replay")
 	}
-	return do, refuseEmpty(cmd, "export", "replay", "record", "conform", "trace", "checkpoint")
+	return do, refuseEmpty(cmd, "export", "replay", "record", "conform", "trace", "checkpoint", "html")
 }
 
 // printList lists what can be checked.
@@ -162,13 +163,18 @@ func (k *checkFlags) runReplay(cmd *cobra.Command, c *common) error {
 	if err != nil {
 		return fmt.Errorf("trace %s: %w", k.replay, err)
 	}
-	if c.format == results.FormatTable {
+	row := check.VerdictRow{Question: q, Result: &explore.Result{Verdict: explore.Unsafe, Violation: v, Trace: t,
+		Depth: len(t.Steps)}}
+	if k.html != "" {
+		if err := c.toFile(k.html, pageOf([]check.VerdictRow{row}).Write); err != nil || k.html == "-" {
+			return cmp.Or(err, errNo)
+		}
+	}
+	if c.people() {
 		fmt.Fprintf(c.streams.out, "%s\n%s\nOn the %s engine these %d steps end in the same violation:\n%s\n",
 			check.Command(t.Model), t.ExplainIn(c.width()), engine, len(t.Steps), v)
 		return errNo
 	}
-	row := check.VerdictRow{Question: q, Result: &explore.Result{Verdict: explore.Unsafe, Violation: v, Trace: t,
-		Depth: len(t.Steps)}}
 	if err := c.rows(cmd.Context(), check.Columns.Table("check"), 1, func(_ int, o *output) error {
 		return o.add(check.Columns.Cells(&row)...)
 	}); err != nil {

@@ -79,7 +79,7 @@ func ctlWatch(f *ctlFlags) *cobra.Command {
 	var after int64
 	var kinds []string
 	cmd := &cobra.Command{
-		Use:   "watch [ID]",
+		Use: "watch [ID]", Annotations: map[string]string{live: ""},
 		Short: "wait for an update's end, or follow what happens",
 		Long: "watch ID prints an update when it has ended; the exit code is 1 unless it is live then.\n" +
 			"Without ID it prints what happens, one event a line, until it is interrupted or the server\n" +

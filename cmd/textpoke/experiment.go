@@ -124,7 +124,6 @@ func (x *experimentFlags) run(ctx context.Context, c *common, hidden bool) (*exp
 		lab := experiments.Lab{Seed: c.seed, Revision: built.Revision, Log: c.logger(), Add: out.add}
 		if c.stderrIsTerminal() {
 			lab.Progress = c.overwrite
-			defer c.clearLine()
 		}
 		answer, err = x.request.Run(ctx, lab)
 		if errors.Is(err, experiments.ErrLimits) {

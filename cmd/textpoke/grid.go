@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"math"
 	"slices"
+	"strings"
 
 	"github.com/spf13/cobra"
 
@@ -46,6 +47,11 @@ func (g *gridFlags) grid(cmd *cobra.Command, c *common) (grid *sim.Grid, err err
 		return nil, err
 	}
 	c.note(grid.Files()...)
+	for _, pattern := range choices["filter"] {
+		if file, is := strings.CutPrefix(pattern, "@"); is {
+			c.note(file)
+		}
+	}
 	if g.limits, err = g.sweepFlags.read(cmd); err == nil && !g.yes {
 		err = refuseMany(grid.Points())
 	}

@@ -115,7 +115,7 @@ func interruptsDiff(c *common) *cobra.Command {
 func interruptsSample(c *common) *cobra.Command {
 	var e explainFlags
 	cmd := &cobra.Command{
-		Use:   "sample -- COMMAND [ARGUMENT...]",
+		Use: "sample -- COMMAND [ARGUMENT...]", Annotations: map[string]string{live: ""},
 		Short: "take both snapshots around a command on this machine",
 		Long: "sample reads /proc/interrupts before and after a command, whose output goes to stderr, and\n" +
 			"compares the two as diff does. When the command fails, the exit code is 1.",

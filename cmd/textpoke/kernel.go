@@ -148,9 +148,6 @@ func (m *measureFlags) measure(ctx context.Context, c *common, image string) err
 	limited, cancel := context.WithTimeout(ctx, m.limit)
 	defer cancel()
 	measured, failed := vm.Measure(limited, config)
-	if c.stderrIsTerminal() {
-		c.clearLine()
-	}
 	if measured == nil || len(measured.Readings) == 0 && failed != nil {
 		return failed
 	}
@@ -208,7 +205,7 @@ func printMeasured(c *common, f *files, m *vm.Measurement, all []vm.Summary, com
 		}
 		fmt.Fprintf(c.streams.out, "%s %s, booted\n\n", m.Arch, m.Release)
 	}
-	if err := c.write(shown); err != nil {
+	if err := c.printTable(shown); err != nil {
 		return err
 	}
 	if err := f.write(&counts, &summaries); err != nil {

@@ -27,7 +27,7 @@ type watchFlags struct {
 func kernelWatch(c *common) *cobra.Command {
 	var w watchFlags
 	cmd := &cobra.Command{
-		Use:   "watch [READING...]",
+		Use: "watch [READING...]", Annotations: map[string]string{live: ""},
 		Short: "rounds, senders and bursts on this machine, as they happen",
 		Long: "watch reads /proc/interrupts at an interval and tells, of every row of function calls that grew, how\n" +
 			"many rounds that is nearest to, who sent them and how many one CPU took. It goes on until it is\n" +

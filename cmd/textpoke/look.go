@@ -34,8 +34,8 @@ func (c *common) width() int {
 	if n, err := strconv.Atoi(os.Getenv("COLUMNS")); err == nil && n > 0 {
 		return n
 	}
-	if f, ok := c.streams.out.(*os.File); ok {
-		if n, _, err := term.GetSize(int(f.Fd())); err == nil {
+	if c.screen != nil {
+		if n, _, err := term.GetSize(int(c.screen.Fd())); err == nil {
 			return n
 		}
 	}
@@ -44,15 +44,13 @@ func (c *common) width() int {
 
 // coloured tells whether stdout takes colours (https://no-color.org).
 func (c *common) coloured() bool {
-	f, ok := c.streams.out.(*os.File)
-	return c.color == "always" || c.color == "auto" && ok && term.IsTerminal(int(f.Fd())) &&
-		os.Getenv("NO_COLOR") == "" && os.Getenv("TERM") != "dumb"
+	return c.color == "always" || c.color == "auto" && c.screen != nil && os.Getenv("NO_COLOR") == "" && os.Getenv("TERM") != "dumb"
 }
 
 // tones are the colours of words that say how an answer came out: green, red and yellow
 // (ECMA-48, select graphic rendition).
 var tones = map[string]string{
-	"safe": "32", "proved": "32", "unsafe": "1;31", "refuted": "1;31", "incomplete": "33", "unproved": "33", "answer": "1",
+	"safe": "32", "proved": "32", "unsafe": "1;31", "refuted": "1;31", "incomplete": "33", "unproved": "33", "answer": "1", "cost": "1", "yes": "32", "no": "1;31",
 }
 
 // paint colours text as an answer is coloured, if it is one.
@@ -131,8 +129,8 @@ func (c *common) pick(columns []results.Column) (shown []int, looks []results.Co
 	return shown, of, nil
 }
 
-// write writes a table that is there already, as stdout shows it.
-func (c *common) write(t results.Table) error {
+// printTable writes a table that is there already, as stdout shows it.
+func (c *common) printTable(t results.Table) error {
 	shown, looks, err := c.pick(t.Columns)
 	if err != nil {
 		return err

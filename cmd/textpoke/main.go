@@ -23,6 +23,7 @@ const (
 	exitNo    = 1 // the answer is no: a violation, figures that do not add up
 	exitWrong = 2 // the request is wrong
 	exitCut   = 3 // cut short: what was finished is written
+	exitAlone = 4 // no server answers
 )
 
 func main() {
@@ -43,12 +44,23 @@ type noError struct{ error }
 func (noError) Is(target error) bool { return target == errNo }
 func (n noError) Unwrap() error      { return n.error }
 
+// noServer is that nobody answers at the address that was asked.
+type noServer struct{ error }
+
+func (n noServer) Unwrap() error { return n.error }
+
 // run carries one command line out and returns the exit code. What is wrong is
 // one line on stderr.
 func run(ctx context.Context, args []string, s streams) int {
-	root := rootCommand(s)
+	c := newCommon(s)
+	root := rootCommand(c)
 	root.SetArgs(args)
 	err := root.ExecuteContext(ctx)
+	c.unwatch()
+	c.forgetStdin()
+	if shown := c.pager.flush(); err == nil {
+		err = shown
+	}
 	if err == nil {
 		return exitDone
 	}
@@ -64,6 +76,9 @@ func run(ctx context.Context, args []string, s streams) int {
 		return exitNo
 	case cut || ctx.Err() != nil:
 		return exitCut
+	}
+	if errors.As(err, new(noServer)) {
+		return exitAlone
 	}
 	return exitWrong
 }

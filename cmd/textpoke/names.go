@@ -87,8 +87,24 @@ func wanted(f *pflag.Flag, err error) string {
 	return err.Error()
 }
 
+// completed are the names that can stand where a shell is, also behind the commas of a
+// list, each with what was typed before it.
+func completed(names []string, typed string) (out []string) {
+	at := strings.LastIndexByte(typed, ',') + 1
+	before := strings.Split(typed[:at], ",")
+	for _, name := range names {
+		if strings.HasPrefix(name, typed[at:]) && !slices.Contains(before, name) {
+			out = append(out, typed[:at]+name)
+		}
+	}
+	return out
+}
+
 // offer lets the shell complete a flag's values.
 func offer(cmd *cobra.Command, flag string, names []string) {
 	// The flag stands in the same function: it cannot be missing.
-	_ = cmd.RegisterFlagCompletionFunc(flag, cobra.FixedCompletions(names, cobra.ShellCompDirectiveNoFileComp))
+	_ = cmd.RegisterFlagCompletionFunc(flag, func(_ *cobra.Command, _ []string, typed string) ([]string,
+		cobra.ShellCompDirective) {
+		return completed(names, typed), cobra.ShellCompDirectiveNoFileComp
+	})
 }

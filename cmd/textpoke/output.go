@@ -145,7 +145,9 @@ func (o *output) end() error {
 		return err
 	}
 	if o.above != nil && o.c.people() {
-		fmt.Fprintf(o.c.streams.out, "%s\n\n", o.above())
+		if line := o.above(); line != "" {
+			fmt.Fprintf(o.c.streams.out, "%s\n\n", line)
+		}
 	}
 	return o.w.Close()
 }

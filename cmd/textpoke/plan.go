@@ -28,7 +28,7 @@ func planCommand(c *common) *cobra.Command {
 		Short: "what an update would cost, by counting alone",
 		Long: "plan counts what enabling every record would cost: batches, rounds, interrupts, memory and\n" +
 			"comparisons of a lookup. Nothing is executed. Lists mean the cross product. --scenario adds what a\n" +
-			"kernel sends besides, cause by cause, and what each receiver takes." + columnsHelp(sim.PlanColumns.Table("plan")) +
+			"kernel sends besides, cause by cause, and what each receiver takes." + columnsHelp(sim.CountedColumns.Table("plan")) +
 			strings.Replace(columnsHelp(sim.LedgerColumns.Table("ledger")), "Columns:", "Columns with --scenario:", 1),
 		Example: "  textpoke plan --arch x86_64 --buffer 128,170,256,dynamic\n" +
 			"  textpoke plan --records gen:n=45000,order=sorted --cpus 8,64,512 --format csv\n" +
@@ -66,7 +66,8 @@ func planCommand(c *common) *cobra.Command {
 			}
 			s := &sweep{
 				common: c, flags: &g.sweepFlags, configs: configs, perPoint: 1,
-				table: withChosen(sim.PlanColumns.Table("plan"), grid), point: count,
+				table: withChosen(sim.CountedColumns.Table("plan"), grid), point: count,
+				counts: "ipis_per_cpu",
 			}
 			return s.run(cmd.Context())
 		},
@@ -89,7 +90,7 @@ func count(ctx context.Context, c *sim.Config, add func(journal.Row)) (wrong str
 	if err != nil {
 		return "", err
 	}
-	cells, err := sim.PlanColumns.Row(&row)
+	cells, err := sim.CountedColumns.Row(&row)
 	if err == nil {
 		add(journal.Row{Cells: cells})
 	}

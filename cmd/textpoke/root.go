@@ -32,6 +32,9 @@ type streams struct {
 // common is the flags of every command.
 type common struct {
 	streams
+	stdin  string   // the file that stdin was put into, "" for none
+	screen *os.File // stdout where it is a terminal, nil otherwise
+	pager  *pager   // what is written to it, unless it is to be seen at once
 	format results.Format
 	out    string // directory, "" for none
 	seed   uint64 // the first of seeds
@@ -43,14 +46,34 @@ type common struct {
 	shard  shard.Shard
 	part   *results.Part // what shard is of the sweep at hand, nil for all of it
 
-	columns []string // that stdout shows; nil for the usual ones
-	color   string   // one of colors
+	progress *progress
+	columns  []string // that stdout shows; nil for the usual ones
+	color    string   // one of colors
 
 	calibrations []*calibration.Calibration // that times rest on
 }
 
-func rootCommand(s streams) *cobra.Command {
-	c := &common{streams: s, format: results.FormatTable, level: zapcore.WarnLevel, start: time.Now()}
+// live marks commands whose output is seen as it comes.
+const live = "live"
+
+func newCommon(s streams) *common {
+	c := &common{streams: s, format: results.FormatTable, level: zapcore.WarnLevel, start: time.Now(),
+		progress: &progress{}}
+	if p := newPager(s.out); p != nil {
+		c.screen, c.pager, c.streams.out = p.screen, p, p
+	}
+	return c
+}
+
+// unpaged lets output be seen as it comes.
+func (c *common) unpaged() {
+	if c.pager != nil {
+		c.pager.off = true
+	}
+}
+
+func rootCommand(c *common) *cobra.Command {
+	s := c.streams
 	c.seed, c.seeds = 1, []uint64{1}
 	root := &cobra.Command{
 		Use:   "textpoke",
@@ -66,8 +89,8 @@ func rootCommand(s streams) *cobra.Command {
 	root.SetOut(s.out)
 	root.SetErr(s.err)
 	f := root.PersistentFlags()
-	f.Var(formatFlag{&c.format}, "format", "how stdout looks: table, csv or json")
-	f.StringVar(&c.out, "out", "", "also write files into this `directory`")
+	f.VarP(formatFlag{&c.format}, "format", "f", "how stdout looks: table, csv or json")
+	f.StringVarP(&c.out, "out", "o", "", "also write files into this `directory`")
 	f.Var(seedFlag{c}, "seed",
 		"`number` that fixes random choices, but not which CPU runs when; plan and run also take a list")
 	f.Var(levelFlag{&c.level}, "log", "least serious log `level` that is written to stderr: "+strings.Join(levels, ", "))
@@ -79,7 +102,15 @@ func rootCommand(s streams) *cobra.Command {
 	offer(root, "log", levels)
 	root.SetFlagErrorFunc(flagError)
 	root.PersistentPreRunE = func(cmd *cobra.Command, args []string) error {
+		if _, is := cmd.Annotations[live]; is {
+			c.unpaged()
+		} else {
+			c.watch(cmd.CommandPath())
+		}
 		c.args = commandLine(cmd, args)
+		if err := c.readStdin(cmd, args); err != nil {
+			return err
+		}
 		if _, ok := cmd.Annotations[sweeps]; !ok && len(c.seeds) > 1 {
 			return fmt.Errorf("--seed %q: %s takes one seed", seedFlag{c}, cmd.CommandPath())
 		}
@@ -96,6 +127,7 @@ func rootCommand(s streams) *cobra.Command {
 		planCommand(c),
 		checkCommand(c),
 		proveCommand(c),
+		lessonsCommand(c),
 		experimentCommand(c),
 		calibrateCommand(c),
 		recordsCommand(c),
@@ -107,6 +139,7 @@ func rootCommand(s streams) *cobra.Command {
 		ctlCommand(c),
 		mergeCommand(c),
 		versionCommand(c),
+		installCommand(c),
 	)
 	root.InitDefaultCompletionCmd()
 	if completion, _, err := root.Find([]string{"completion"}); err == nil {

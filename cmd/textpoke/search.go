@@ -91,7 +91,6 @@ func (s *searchFlags) ask(ctx context.Context, c *common, questions []*check.Que
 func (c *common) answer(ctx context.Context, q *check.Question, o explore.Options) (check.VerdictRow, error) {
 	if c.stderrIsTerminal() {
 		o.Watch = func(p explore.Progress) { c.overwrite(p.String()) }
-		defer c.clearLine()
 	}
 	row, err := q.Ask(ctx, o)
 	if err == nil && row.Verdict == explore.Incomplete {

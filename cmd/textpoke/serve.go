@@ -31,7 +31,7 @@ import (
 func serveCommand(c *common) *cobra.Command {
 	s := &serveFlags{common: c}
 	cmd := &cobra.Command{
-		Use:   "serve",
+		Use: "serve", Annotations: map[string]string{live: ""},
 		Short: "let many clients patch one machine, over HTTP",
 		Long: "serve runs the live machine and lets many clients enable and disable tracers at once: what\n" +
 			"waits is merged into one update. What it has accepted is in a file below --data before it\n" +

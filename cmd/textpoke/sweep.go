@@ -79,14 +79,19 @@ type sweep struct {
 	// for people.
 	point func(ctx context.Context, c *sim.Config, add func(journal.Row)) (wrong string, err error)
 
+	counts string // column whose range is the answer, "" for none
+
 	out     output
 	journal *journal.Journal
 	reused  map[int]journal.Entry
 	bar     *progressbar.ProgressBar
 	mine    []int    // the points of this shard
 	over    []string // rows that are over the budget
-	unknown error    // what a row does not know of the budget
-	texts   bool     // there was text above the table
+	counted bool     // least and most are those of counts
+	least   float64
+	most    float64
+	unknown error // what a row does not know of the budget
+	texts   bool  // there was text above the table
 
 	mu    sync.Mutex
 	wrong map[int]string // by point
@@ -118,6 +123,9 @@ func (s *sweep) run(ctx context.Context) error {
 	}
 	s.wrong = map[int]string{}
 	s.out = output{c: s.common, table: s.table, keep: f != nil}
+	if s.counts != "" || s.flags.limits != nil {
+		s.out.above = s.answer
+	}
 	if f != nil {
 		if err := s.openJournal(f); err != nil {
 			return err
@@ -151,6 +159,7 @@ func (s *sweep) openBar() {
 	if !s.stderrIsTerminal() || rows < 2 {
 		return
 	}
+	s.unwatch()
 	s.bar = progressbar.NewOptions(rows, progressbar.OptionSetWriter(s.streams.err),
 		progressbar.OptionSetDescription("rows"), progressbar.OptionShowCount(), progressbar.OptionSetPredictTime(true),
 		progressbar.OptionSetRenderBlankState(true), progressbar.OptionClearOnFinish())
@@ -216,7 +225,43 @@ func (s *sweep) take(it item) error {
 		_ = s.bar.Add(1)
 	}
 	s.hold(it.number, it.Cells)
+	s.count(it.Cells)
 	return nil
+}
+
+// count keeps the range of the column that is the answer.
+func (s *sweep) count(cells []results.Value) {
+	i := slices.IndexFunc(s.table.Columns, func(c results.Column) bool { return c.Name == s.counts })
+	if i < 0 {
+		return
+	}
+	if n, is := cells[i].Number(); is {
+		if s.counted {
+			s.least, s.most = min(s.least, n), max(s.most, n)
+		} else {
+			s.least, s.most, s.counted = n, n, true
+		}
+	}
+}
+
+// answer is what the rows come to, in a line, for people: whether they keep to the budget,
+// and what they cost a CPU.
+func (s *sweep) answer() string {
+	var parts []string
+	switch {
+	case len(s.over) > 0:
+		parts = append(parts, fmt.Sprintf("NO: over the budget in %d of %d rows", len(s.over), s.out.rows))
+	case s.flags.limits != nil && s.unknown == nil:
+		parts = append(parts, "YES: within the budget")
+	}
+	if s.counted {
+		n := fmt.Sprint(s.least)
+		if s.least != s.most {
+			n += fmt.Sprintf(" to %v", s.most)
+		}
+		parts = append(parts, "COST: "+n+" interrupts of each CPU")
+	}
+	return s.painted(strings.Join(parts, "; "))
 }
 
 // hold holds a row against the budget.

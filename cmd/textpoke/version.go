@@ -13,6 +13,9 @@ import (
 	"github.com/textpoke/textpoke/service/api"
 )
 
+// release is the version that .ci/release builds, "" for other builds.
+var release string
+
 // built is the program, as its build recorded it; results carry it.
 var built = func() api.Version {
 	info, _ := debug.ReadBuildInfo()
@@ -24,10 +27,13 @@ var built = func() api.Version {
 // changes; "" where the build did not record it, as go run does not.
 func buildOf(info *debug.BuildInfo) api.Version {
 	v := api.Version{Version: "(devel)", Go: runtime.Version(), Platform: runtime.GOOS + "/" + runtime.GOARCH}
+	if release != "" {
+		v.Version = release
+	}
 	if info == nil {
 		return v
 	}
-	if info.Main.Version != "" {
+	if info.Main.Version != "" && release == "" {
 		v.Version = info.Main.Version
 	}
 	dirty := ""

@@ -1,0 +1,102 @@
+// SPDX-License-Identifier: Apache-2.0
+
+// Package stepper makes pages on which a trace of the checker is stepped forwards and
+// backwards: CPUs side by side, the bytes of each site, what each CPU may fetch of it, and
+// in the end why a property broke.
+//
+// A page is one HTML file with its style and its script inside. It asks nobody for
+// anything, follows the reader's choice of light or dark, and can be used with keys alone.
+// Without a script the steps are there to be read.
+package stepper
+
+import (
+	"crypto/sha256"
+	_ "embed"
+	"encoding/base64"
+	"fmt"
+	"html/template"
+	"io"
+
+	"github.com/textpoke/textpoke/check/explore"
+	"github.com/textpoke/textpoke/cpus"
+)
+
+// Page is what is shown, from top to bottom.
+type Page struct {
+	Title    string
+	Lead     string // a paragraph below the title; "" for none
+	Chapters []Chapter
+}
+
+// Chapter is a question with its answers. A page of one chapter needs no title for it.
+type Chapter struct {
+	Title      string
+	Paragraphs []string
+	Cases      []Case
+}
+
+// Case is what a command has answered, with the way there.
+type Case struct {
+	Command string
+	Answer  string         // in a line
+	Trace   *explore.Trace // nil: there is none to step
+}
+
+var (
+	//go:embed page.html.tmpl
+	layout string
+	//go:embed page.css
+	style string
+	//go:embed page.js
+	script string
+
+	page = template.Must(template.New("page").Funcs(template.FuncMap{
+		"broken": func(p cpus.Property) string { return broken[p] },
+		"number": func(i int) int { return i + 1 },
+	}).Parse(layout))
+)
+
+// policy is the page's Content-Security-Policy (Level 3, section 2.3.1): its own style and
+// script, known by their hashes, and nothing else.
+var policy = fmt.Sprintf("default-src 'none'; img-src data:; script-src '%s'; style-src '%s'; base-uri 'none'; "+
+	"form-action 'none'", hash(script), hash(style))
+
+func hash(text string) string {
+	sum := sha256.Sum256([]byte(text))
+	return "sha256-" + base64.StdEncoding.EncodeToString(sum[:])
+}
+
+// broken says in a sentence what it means that a property breaks.
+var broken = map[cpus.Property]string{
+	cpus.TornFetch: "The CPU executed something that is neither the old instruction, nor the new one, nor a " +
+		"breakpoint: bytes of several versions, taken for one instruction.",
+	cpus.UnhandledBreakpoint:  "The CPU ran into a breakpoint, and its handler found nobody who had placed it.",
+	cpus.WrongInstruction:     "The handler acted as another instruction than the one that the breakpoint stands for.",
+	cpus.StaleAfterCompletion: "The update had promised that nobody executes the old instruction any more, and one CPU did.",
+	cpus.HalfPair:             "The CPU executed the first instruction of one version and the second of another.",
+	cpus.TornLiteral:          "The CPU called through a pointer of which only half had been written.",
+	cpus.UseAfterFree:         "The CPU called through an ops that had been released.",
+	cpus.MismatchedOps:        "A tracer's function was called with what belongs to another tracer.",
+	cpus.LostCall:             "A tracer missed a call that it had been promised.",
+	cpus.Deadlock:             "Nobody can take another step.",
+	cpus.LockOrder:            "Two locks are taken in both orders: two patchers can wait for each other for ever.",
+	cpus.Overflow:             "The batch holds more patches than its vector has slots.",
+	cpus.Conservation:         "The interrupts that were taken are not those that were sent.",
+	cpus.BrokenSite:           "All is over, and a site is neither old nor new.",
+	cpus.StuckUpdate:          "Whatever anybody does from here on, the update cannot end.",
+	cpus.StuckCPU:             "Whatever anybody does from here on, the CPU cannot come back between two calls.",
+}
+
+// Write writes the page.
+func (p Page) Write(w io.Writer) error {
+	err := page.Execute(w, struct {
+		Page
+		Policy string
+		Style  template.CSS
+		Script template.JS
+	}{p, policy, template.CSS(style), template.JS(script)})
+	if err != nil {
+		return fmt.Errorf("write page: %w", err)
+	}
+	return nil
+}

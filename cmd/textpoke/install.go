@@ -1,0 +1,167 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package main
+
+import (
+	"bytes"
+	"fmt"
+	"io"
+	"maps"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
+
+	"github.com/textpoke/textpoke/results"
+)
+
+func installCommand(c *common) *cobra.Command {
+	prefix := "~/.local"
+	cmd := &cobra.Command{
+		Use:   "install",
+		Short: "put the program, its man pages and the completion of shells where they belong",
+		Long: "install copies the program to PREFIX/bin, a man page for every command to PREFIX/share/man/man1, and\n" +
+			"the completion of bash, zsh and fish to where these shells look for it below PREFIX/share. What was\n" +
+			"there of an earlier version is replaced. Each file's name is printed.",
+		Example: "  textpoke install\n  sudo textpoke install --prefix /usr/local",
+		Args:    cobra.NoArgs,
+		RunE:    func(cmd *cobra.Command, _ []string) error { return c.install(cmd.Root(), prefix) },
+	}
+	cmd.Flags().StringVar(&prefix, "prefix", prefix, "`directory` that everything goes below")
+	return cmd
+}
+
+// install writes all files below a prefix.
+func (c *common) install(root *cobra.Command, prefix string) error {
+	if rest, is := strings.CutPrefix(prefix, "~/"); is {
+		home, err := os.UserHomeDir()
+		if err != nil {
+			return err
+		}
+		prefix = filepath.Join(home, rest)
+	}
+	files := map[string]func(io.Writer) error{
+		"share/bash-completion/completions/textpoke": func(w io.Writer) error { return root.GenBashCompletionV2(w, true) },
+		"share/zsh/site-functions/_textpoke":         root.GenZshCompletion,
+		"share/fish/vendor_completions.d/textpoke.fish": func(w io.Writer) error {
+			return root.GenFishCompletion(w, true)
+		},
+	}
+	var pages func(cmd *cobra.Command)
+	pages = func(cmd *cobra.Command) {
+		if cmd.Hidden {
+			return
+		}
+		cmd.InitDefaultHelpFlag()
+		files["share/man/man1/"+manName(cmd)+".1"] = func(w io.Writer) error { return writeMan(w, cmd) }
+		for _, sub := range cmd.Commands() {
+			pages(sub)
+		}
+	}
+	pages(root)
+	for _, name := range slices.Sorted(maps.Keys(files)) {
+		path := filepath.Join(prefix, name)
+		if err := c.toFile(path, files[name]); err != nil {
+			return err
+		}
+		fmt.Fprintln(c.streams.out, path)
+	}
+	return c.installProgram(filepath.Join(prefix, "bin", "textpoke"))
+}
+
+// installProgram copies this program, unless it is there already.
+func (c *common) installProgram(path string) error {
+	self, err := os.Executable()
+	if err != nil {
+		return err
+	}
+	from, err := os.Stat(self)
+	if err != nil {
+		return err
+	}
+	if there, err := os.Stat(path); err == nil && os.SameFile(from, there) {
+		return nil
+	}
+	b, err := os.ReadFile(self)
+	if err != nil {
+		return err
+	}
+	dir, err := results.OpenDir(filepath.Dir(path))
+	if err == nil {
+		err = dir.Write(filepath.Base(path), func(w io.Writer) error { _, err := w.Write(b); return err })
+	}
+	if err == nil {
+		err = os.Chmod(path, 0o755)
+	}
+	fmt.Fprintln(c.streams.out, path)
+	return err
+}
+
+// manName is what a command's page is called: textpoke-plan.
+func manName(cmd *cobra.Command) string { return strings.ReplaceAll(cmd.CommandPath(), " ", "-") }
+
+// writeMan writes a command's page for man (man(7)).
+func writeMan(w io.Writer, cmd *cobra.Command) error {
+	var b bytes.Buffer
+	fmt.Fprintf(&b, ".TH %s 1 \"\" \"textpoke %s\" \"textpoke\"\n", strings.ToUpper(manName(cmd)), built.Version)
+	fmt.Fprintf(&b, ".SH NAME\n%s \\- %s\n", manName(cmd), roff(cmd.Short))
+	fmt.Fprintf(&b, ".SH SYNOPSIS\n.B %s\n", roff(cmd.UseLine()))
+	if cmd.Long != "" {
+		fmt.Fprintf(&b, ".SH DESCRIPTION\n.nf\n%s\n.fi\n", roff(cmd.Long))
+	}
+	flags := func(title string, set *pflag.FlagSet) {
+		if !set.HasAvailableFlags() {
+			return
+		}
+		fmt.Fprintf(&b, ".SH %s\n", title)
+		set.VisitAll(func(f *pflag.Flag) {
+			value, usage := pflag.UnquoteUsage(f)
+			name := "--" + f.Name
+			if f.Shorthand != "" {
+				name = "-" + f.Shorthand + ", " + name
+			}
+			if value != "" {
+				name += " " + value
+			}
+			if f.DefValue != "" && f.DefValue != "false" && f.DefValue != "[]" {
+				usage += " (default " + strings.Trim(f.DefValue, "[]") + ")"
+			}
+			fmt.Fprintf(&b, ".TP\n.B %s\n%s\n", roff(name), roff(usage))
+		})
+	}
+	flags("OPTIONS", cmd.LocalFlags())
+	flags("OPTIONS OF EVERY COMMAND", cmd.InheritedFlags())
+	if cmd.Example != "" {
+		fmt.Fprintf(&b, ".SH EXAMPLES\n.nf\n%s\n.fi\n", roff(cmd.Example))
+	}
+	fmt.Fprint(&b, ".SH EXIT STATUS\n0: done. 1: the answer is no. 2: the request is wrong. 3: cut short. 4: no server answers.\n")
+	var also []string
+	if cmd.HasParent() {
+		also = append(also, manName(cmd.Parent())+"(1)")
+	}
+	for _, sub := range cmd.Commands() {
+		if !sub.Hidden {
+			also = append(also, manName(sub)+"(1)")
+		}
+	}
+	if len(also) > 0 {
+		fmt.Fprintf(&b, ".SH SEE ALSO\n%s\n", roff(strings.Join(also, ", ")))
+	}
+	_, err := w.Write(b.Bytes())
+	return err
+}
+
+// roff is text that roff takes for nothing else.
+func roff(s string) string {
+	s = strings.NewReplacer(`\`, `\e`, "-", `\-`).Replace(s)
+	lines := strings.Split(s, "\n")
+	for i, line := range lines {
+		if strings.HasPrefix(line, ".") || strings.HasPrefix(line, "'") {
+			lines[i] = `\&` + line
+		}
+	}
+	return strings.Join(lines, "\n")
+}
