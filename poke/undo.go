@@ -13,11 +13,21 @@ package poke
 // is for plans of the built-in protocols' form, with their defects. Others go
 // back while every CPU stands still: whatever a plan did, that is safe.
 func Undo(plan []Step, at int, done int32, s Shape) []Step {
+	return takenBack(plan, at, done, s, regular(plan))
+}
+
+// UndoStanding is Undo while every CPU stands still, whatever the plan's form: without a
+// round, where the protocol's own way back would take many.
+func UndoStanding(plan []Step, at int, done int32, s Shape) []Step {
+	return takenBack(plan, at, done, s, false)
+}
+
+func takenBack(plan []Step, at int, done int32, s Shape, backwards bool) []Step {
 	u := undo{shape: s}
 	for _, st := range plan[:at] {
 		u.follow(st)
 	}
-	if regular(plan) {
+	if backwards {
 		u.backwards(plan, at, done)
 	} else {
 		u.standingStill(plan, at, done)

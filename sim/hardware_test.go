@@ -123,8 +123,9 @@ func TestHardwareLeavesSitesWhole(t *testing.T) {
 // TestHardwareCancelled: whoever wants an end gets one, with every site as it was, wherever
 // the update is by then.
 func TestHardwareCancelled(t *testing.T) {
-	for _, protocol := range []string{"native", "stop-machine"} {
-		h := newHardware(t, config(t, "x86_64", protocol, "gen:n=4", "2"))
+	for protocol, table := range map[string]string{"native": "gen:n=4", "stop-machine": "gen:n=4",
+		"per-site": "gen:n=400"} { // whose way back would take as many rounds as its way there
+		h := newHardware(t, config(t, "x86_64", protocol, table, "2"))
 		for at := range 4 {
 			ctx, cancel := context.WithCancel(t.Context())
 			stores := 0
