@@ -4,6 +4,8 @@
 
 package live
 
+//lint:file-ignore U1000 the assembly reads what Go only writes
+
 import (
 	"errors"
 	"fmt"
