@@ -10,6 +10,7 @@ import (
 	"path/filepath"
 	"syscall"
 
+	"golang.org/x/sys/unix"
 	"modernc.org/sqlite"
 	sqlite3 "modernc.org/sqlite/lib"
 )
@@ -130,18 +131,10 @@ func errnoKind(err error) error {
 	return nil
 }
 
-// What surroundings asks faccessat(2) for: the right to write (W_OK, unistd.h), of the
-// effective user (AT_EACCESS, fcntl.h), of a path from here (AT_FDCWD, fcntl.h).
-const (
-	wOK       = 2
-	atEaccess = 0x200
-	atFdcwd   = -100
-)
-
 // surroundings tries what SQLite does not say: why a file cannot be opened for
-// writing. The file itself is not opened: closing it would drop SQLite's locks.
+// writing, as the effective user. The file itself is not opened: closing it would drop SQLite's locks.
 func surroundings(file string) error {
-	if err := syscall.Faccessat(atFdcwd, file, wOK, atEaccess); err != nil {
+	if err := unix.Faccessat(unix.AT_FDCWD, file, unix.W_OK, unix.AT_EACCESS); err != nil {
 		if kind := errnoKind(err); kind != nil {
 			return kind
 		}
