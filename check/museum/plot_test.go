@@ -57,6 +57,13 @@ var plots = map[string][]string{
 	"chimera-spliced":     {"patcher 0: Write bytes 0-0 of site 1", "fetches site 1: e9 48"},
 	"chimera-link-torn":   {"patcher 0: Write bytes 1-4", "fetches site 0: e9 11 22 33 00"},
 	"dragonos-static-key": {"patcher 0: Write word", "fetches site 0: e9 37 42 ff 00"},
+	"livepatch-without-tasks": {
+		"cpu 1: fetches site 0: call", "cpu 1: stands still", "patcher 0: Write word", "patcher 0: Release",
+		"goes on with the task that was preempted on CPU", "calls ops ",
+	},
+	"nop10-restored-whole": {
+		"cpu 1: fetches site 0: 48 89 e5", "cpu 1: answers", "patcher 0: Write tail", "cpu 1: fetches site 0+3: 00 00",
+	},
 	"optprobe-inside": {
 		"cpu 1: fetches site 0: 55",
 		"cpu 1: answers",

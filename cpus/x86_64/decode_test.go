@@ -49,11 +49,11 @@ func isPlain(inst x86asm.Inst) bool {
 	return false
 }
 
-// disassembled is what x/arch says about the seven bytes of t, as our kinds. It
+// disassembled is what x/arch says about the eight bytes of t, as our kinds. It
 // looks at operands and prefixes, not at bytes, so that it shares nothing with
 // Decode.
 func disassembled(at records.Addr, t isa.Text) isa.Insn {
-	inst, err := x86asm.Decode(t.Bytes(x86.IndirectLen), 64)
+	inst, err := x86asm.Decode(t.Bytes(x86.Nop8Len), 64)
 	if err != nil {
 		if byte(t) == 0x06 { // push %es, which 64-bit mode has not
 			return isa.Insn{Kind: isa.Breakpoint, Len: 1}
@@ -88,6 +88,11 @@ func disassembled(at records.Addr, t isa.Text) isa.Insn {
 		return isa.Insn{Kind: isa.Nop, Len: n}
 	case inst.Op == x86asm.INT && n == 1: // the two-byte int 3 is CD 03
 		return isa.Insn{Kind: isa.Breakpoint, Len: n}
+	case inst.Op == x86asm.NOP && n == 8:
+		// With eight bytes and no prefix there are a base or an index, and 32 bits.
+		if _, ok := inst.Args[0].(x86asm.Mem); ok && inst.MemBytes == 4 && byte(t>>16) == 0x84 {
+			return isa.Insn{Kind: isa.Nop, Len: n}
+		}
 	case inst.Op == x86asm.NOP && n == 5:
 		// With five bytes and no prefix there is a displacement of 8 bits.
 		if m, ok := inst.Args[0].(x86asm.Mem); ok && inst.MemBytes == 4 &&
@@ -103,7 +108,7 @@ var known = []isa.Text{
 	x86.Nop5, x86.Nop2, x86.Int3,
 	isa.TextOf(0xE8, 1, 2, 3, 4), isa.TextOf(0xE9, 0xFB, 0xFF, 0xFF, 0xFF), isa.TextOf(0xEB, 0xFE),
 	isa.TextOf(0x66, 0xEB, 0xFE), isa.TextOf(0x40, 0x90), isa.TextOf(0x66, 0x66, 0x90),
-	isa.TextOf(0x66, 0x0F, 0x1F, 0x04, 0x00), isa.TextOf(0x0F, 0x1F, 0x84, 0, 0),
+	isa.TextOf(0x66, 0x0F, 0x1F, 0x04, 0x00), isa.TextOf(0x0F, 0x1F, 0x84, 0, 0), isa.TextOf(0x0F, 0x1F, 0x84, 0xE8, 1, 2, 3, 4),
 	isa.TextOf(0xCD, 0x03), isa.TextOf(0xF3, 0x90), isa.TextOf(0xC3), isa.TextOf(0xC2),
 	x86.Invalid, isa.TextOf(0xFF, 0x24, 0x25, 0x80, 0x02, 0x06), isa.TextOf(0xB8, 1, 2, 3, 4), isa.TextOf(0x0F, 0x05),
 	isa.TextOf(0x55), isa.TextOf(0x48, 0x89, 0xE5), isa.TextOf(0x48, 0x83, 0xEC, 8), isa.TextOf(0x8B, 0xFF),
@@ -115,7 +120,7 @@ var known = []isa.Text{
 func checkDecode(t rapid.TB, at records.Addr, text isa.Text) {
 	t.Helper()
 	if got, want := x86.Arch.Decode(at, text, 0), disassembled(at, text); got != want {
-		t.Fatalf("Decode(%s, % s) = %+v, x/arch says %+v", at, text.Format(x86.IndirectLen), got, want)
+		t.Fatalf("Decode(%s, % s) = %+v, x/arch says %+v", at, text.Format(x86.Nop8Len), got, want)
 	}
 }
 
@@ -126,14 +131,14 @@ func anyAddr(t *rapid.T, label string) records.Addr {
 func TestDecodeAgreesWithDisassembler(t *testing.T) {
 	for _, text := range known {
 		checkDecode(t, 0xffffffff81000000, text)
-		for bit := range 8 * x86.IndirectLen {
+		for bit := range 8 * x86.Nop8Len {
 			checkDecode(t, 0xffffffff81000000, text^1<<bit)
 		}
 	}
 	rng := rand.New(rand.NewPCG(1, 2))
 	for range 200_000 {
 		// Most random bytes are no branch: let half of them begin like one.
-		text := isa.Text(rng.Uint64()) & isa.Mask(x86.IndirectLen)
+		text := isa.Text(rng.Uint64()) & isa.Mask(x86.Nop8Len)
 		if rng.IntN(2) == 0 {
 			text = text.Splice(0, 1, known[rng.IntN(len(known))])
 		}
@@ -144,7 +149,7 @@ func TestDecodeAgreesWithDisassembler(t *testing.T) {
 func TestDecodeIgnoresBytesBehindSite(t *testing.T) {
 	for _, text := range known {
 		want := x86.Arch.Decode(0x1000, text, 0)
-		if got := x86.Arch.Decode(0x1000, text|^isa.Mask(x86.IndirectLen), 1); got != want {
+		if got := x86.Arch.Decode(0x1000, text|^isa.Mask(x86.Nop8Len), 1); got != want {
 			t.Errorf("% s: %+v, with bytes behind it %+v", text.Format(x86.SiteLen), want, got)
 		}
 	}
@@ -173,7 +178,7 @@ func FuzzDecode(f *testing.F) {
 		f.Add(uint64(0xffffffff81000000), uint64(text))
 	}
 	f.Fuzz(func(t *testing.T, at, text uint64) {
-		checkDecode(t, records.Addr(at), isa.Text(text)&isa.Mask(x86.IndirectLen))
+		checkDecode(t, records.Addr(at), isa.Text(text)&isa.Mask(x86.Nop8Len))
 		x86.Arch.Decode(records.Addr(at), isa.Text(text), at)
 	})
 }

@@ -60,6 +60,14 @@ var plain = []struct {
 	{0xB8, 1, 5},       // mov imm32,%eax
 }
 
+// nop8 is 0f 1f 84, nopl disp32(base,index,scale): a nop whatever the five bytes behind it are
+// (x86_nops[8], arch/x86/include/asm/nops.h; that of ten bytes has 66 2e before it).
+const (
+	nop8 = isa.Text(0x841F0F)
+	// Nop8Len is its length in bytes.
+	Nop8Len = 8
+)
+
 // indirect is ff 24 25, jmp *disp32: through a pointer at an absolute address.
 const (
 	indirect = isa.Text(0x2524FF)
@@ -222,6 +230,9 @@ func branches(at records.Addr, t isa.Text) isa.Insn {
 	case byte(Int3), byte(Invalid):
 		return isa.Insn{Kind: isa.Breakpoint, Len: Int3Len}
 	case byte(Nop5 & 0xFF):
+		if t&0xFF_FFFF == nop8 {
+			return isa.Insn{Kind: isa.Nop, Len: Nop8Len}
+		}
 		if t&0xFF_FFFF_FFFF == Nop5 {
 			return isa.Insn{Kind: isa.Nop, Len: SiteLen}
 		}
