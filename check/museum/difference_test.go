@@ -67,12 +67,12 @@ func paths(a, b *cpus.Path) (list []Change) {
 }
 
 // fields compares the exported fields of two values, but what is compared by
-// itself.
+// itself, and how words are fetched, which follows from them.
 func fields[T any](prefix string, a, b T) (list []Change) {
 	x, y := reflect.ValueOf(a), reflect.ValueOf(b)
 	for i := range x.NumField() {
 		f := x.Type().Field(i)
-		if !f.IsExported() || f.Name == "Programs" || f.Name == "Path" || prefix == "" && f.Name == "Code" {
+		if !f.IsExported() || f.Name == "Programs" || f.Name == "Path" || f.Name == "Arch" || prefix == "" && f.Name == "Code" {
 			continue
 		}
 		if p, q := x.Field(i).Interface(), y.Field(i).Interface(); !reflect.DeepEqual(p, q) {

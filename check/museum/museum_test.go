@@ -105,6 +105,10 @@ func TestBugsOnLargerMachines(t *testing.T) {
 var halves = map[string]bool{"nmi-in-stop-machine": true, "stop-machine-skips": true, "chimera-link-torn": true,
 	"dragonos-static-key": true}
 
+// words are defects of one aligned word of arm64. Models that fetch more at once are about
+// x86_64: to them it is whole, whatever Arm leaves open.
+var words = map[string]bool{"fex-load-to-branch": true, "dynamorio-stub": true}
+
 // TestFetchModels: what is stale as a whole breaks with every model of fetches; what is
 // torn needs one that tears, and some break otherwise then. Fixes hold with all of them,
 // or with those that they rest on and no other.
@@ -120,7 +124,8 @@ func TestFetchModels(t *testing.T) {
 			_, r := search(t, &b, false, reduce, WithFetch(f))
 			apart := strings.HasPrefix(b.Name, "deferral-") // what misses a whole round mixes what no one store has left
 			switch {
-			case (f == cpus.Atomic && !halves[b.Name] || f == cpus.Ordered && apart) && want == cpus.TornFetch:
+			case (f == cpus.Atomic && !halves[b.Name] || f == cpus.Ordered && apart || f == cpus.Quadword && words[b.Name]) &&
+				want == cpus.TornFetch:
 				if r.Verdict == explore.Unsafe && strings.HasPrefix(r.Violation.Why, "mixes versions") {
 					t.Errorf("%s, %s: %s", b.Name, f, r.Violation)
 				}

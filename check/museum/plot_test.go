@@ -57,6 +57,8 @@ var plots = map[string][]string{
 	"chimera-spliced":     {"patcher 0: Write bytes 0-0 of site 1", "fetches site 1: e9 48"},
 	"chimera-link-torn":   {"patcher 0: Write bytes 1-4", "fetches site 0: e9 11 22 33 00"},
 	"dragonos-static-key": {"patcher 0: Write word", "fetches site 0: e9 37 42 ff 00"},
+	"fex-load-to-branch":  {"patcher 0: Write word", "fetches site 0: "},
+	"dynamorio-stub":      {"patcher 0: Write word", "fetches site 0: "},
 	"livepatch-without-tasks": {
 		"cpu 1: fetches site 0: call", "cpu 1: stands still", "patcher 0: Write word", "patcher 0: Release",
 		"goes on with the task that was preempted on CPU", "calls ops ",

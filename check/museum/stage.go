@@ -75,7 +75,23 @@ func (b *Bug) laidOut(isFixed bool) (*explore.Model, error) {
 	if err := s.path(); err != nil {
 		return nil, fmt.Errorf("%s: %w", b.file, err)
 	}
+	s.fetched()
 	return s.m, nil
+}
+
+// fetched has words of arm64 fetched in pieces where some instruction of the case may not
+// be replaced under a running CPU, nor replace another one.
+func (s *stage) fetched() {
+	texts := slices.Clone(s.m.Initial)
+	for _, p := range s.m.Programs {
+		for i := range p.Patches {
+			texts = append(texts, p.Patches[i].New)
+		}
+	}
+	unlisted := func(t isa.Text) bool { return !arm64.Listed(t) }
+	if s.code.Traits.Name == arm64.Name && slices.ContainsFunc(texts, unlisted) {
+		s.code.Arch = arm64.Unlisted(s.code.Arch)
+	}
 }
 
 // path puts what the case says of CPUs in place of what they do by themselves.

@@ -195,6 +195,43 @@ func (arch) Decode(at records.Addr, t isa.Text, _ uint64) isa.Insn {
 // where no instruction begins, it is what is left of the word.
 func (arch) Grain(at records.Addr) int { return InsnLen - int(at%InsnLen) }
 
+// listed are the instructions that may replace each other while other CPUs execute them:
+// Arm ARM (DDI 0487) B2.2.5, "Concurrent modification and execution of instructions".
+var listed = []struct{ mask, opcode isa.Text }{
+	{BMask, B},
+	{BLMask, BL},
+	{0xFF000010, 0x54000000}, // B.cond
+	{0x7E000000, 0x34000000}, // CBZ, CBNZ
+	{0x7E000000, 0x36000000}, // TBZ, TBNZ
+	{0xFFE0001F, 0xD4000001}, // SVC
+	{0xFFE0001F, 0xD4000002}, // HVC
+	{0xFFE0001F, 0xD4000003}, // SMC
+	{BrkMask, Brk},
+	{0xFFFFF0FF, 0xD50330DF}, // ISB
+	{0xFFFFFFFF, Nop},
+}
+
+// Listed tells whether an instruction is one of those that may replace each other, and be
+// replaced, under a running CPU. Of any other Arm does not say what the CPU executes.
+func Listed(t isa.Text) bool {
+	for _, l := range listed {
+		if t&l.mask == l.opcode {
+			return true
+		}
+	}
+	return false
+}
+
+// Unlisted is arm64 where other instructions than those of the list are replaced. What a
+// CPU executes meanwhile is constrained unpredictable; bytes of the old one and of the new
+// one stand for that.
+func Unlisted(a isa.Arch) isa.Arch { return unlisted{a} }
+
+type unlisted struct{ isa.Arch }
+
+func (unlisted) Grain(records.Addr) int                 { return 1 }
+func (unlisted) AtomicStore(_ records.Addr, n int) bool { return n == 1 }
+
 // AtomicStore is true of an aligned word (an instruction: B2.2.5, with both
 // the old and the new one in its list) and of an aligned doubleword as data
 // (the literal). Two instructions in one doubleword are still fetched as two.

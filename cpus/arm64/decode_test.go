@@ -136,3 +136,35 @@ func BenchmarkDecode(b *testing.B) {
 		})
 	}
 }
+
+// TestListedAgreesWithDisassembler: B2.2.5 by mnemonic. x/arch knows neither HVC nor SMC:
+// exceptions of opcode 0 whose lowest bits are 2 and 3 (Arm ARM, C4.1).
+func TestListedAgreesWithDisassembler(t *testing.T) {
+	check := func(text isa.Text) {
+		t.Helper()
+		inst, err := arm64asm.Decode(text.Bytes(arm64.InsnLen))
+		exception := text.Slice(0, 4)
+		want := exception>>21 == 0xD4000000>>21 && (exception&0x1F == 2 || exception&0x1F == 3)
+		if err == nil {
+			switch inst.Op {
+			case arm64asm.B, arm64asm.BL, arm64asm.BRK, arm64asm.CBNZ, arm64asm.CBZ, arm64asm.HVC, arm64asm.ISB, arm64asm.NOP,
+				arm64asm.SMC, arm64asm.SVC, arm64asm.TBNZ, arm64asm.TBZ:
+				want = true
+			}
+		}
+		if got := arm64.Listed(text); got != want {
+			t.Errorf("%08X: listed %v, x/arch says %s, %v", uint32(text), got, inst, err)
+		}
+	}
+	kinds := []isa.Text{0x34000040, 0xB5000041, 0x36080042, 0xB7F80043, 0xD4000002, 0xD4000003, 0xA9000780, 0x58000041}
+	for _, text := range append(kinds, known...) {
+		check(text)
+		for bit := range 32 {
+			check(text ^ 1<<bit)
+		}
+	}
+	rng := rand.New(rand.NewPCG(3, 4))
+	for range 200_000 {
+		check(isa.Text(rng.Uint32()))
+	}
+}
