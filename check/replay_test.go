@@ -9,6 +9,7 @@ import (
 	"testing"
 
 	"github.com/textpoke/textpoke/check/explore"
+	"github.com/textpoke/textpoke/check/museum"
 	"github.com/textpoke/textpoke/cpus"
 	"github.com/textpoke/textpoke/sched"
 	"github.com/textpoke/textpoke/sim"
@@ -58,6 +59,28 @@ func TestNobodySaysTheyAreBack(t *testing.T) {
 	for _, engine := range []sim.EngineKind{sim.LiveEngine, sim.TimedEngine} {
 		if _, err := Replay(engine, q.Model, row.Trace); err != nil {
 			t.Errorf("%s: %v", engine, err)
+		}
+	}
+}
+
+// TestTimedReplaysBugs: forced on the timed engine, each bug of the museum ends in the
+// violation that it is about. What has several patchers is refused by name.
+func TestTimedReplaysBugs(t *testing.T) {
+	for _, b := range museum.All() {
+		m, err := b.Model(false)
+		if err != nil {
+			t.Fatal(err)
+		}
+		r, err := explore.Explore(t.Context(), m, explore.Options{})
+		if err != nil || r.Trace == nil {
+			t.Fatalf("%s: %+v, %v", b.Name, r, err)
+		}
+		v, err := ReplayTimed(m, r.Trace)
+		switch refused := err != nil && strings.Contains(err.Error(), "one patcher, the trace has 2"); {
+		case refused != (len(m.Programs) > 1) || err != nil && !refused:
+			t.Errorf("%s: %d patchers: %v", b.Name, len(m.Programs), err)
+		case err == nil && v.Property != b.Want:
+			t.Errorf("%s: %s, want %s", b.Name, v, b.Want)
 		}
 	}
 }
