@@ -66,6 +66,7 @@ var plots = map[string][]string{
 	"nop10-restored-whole": {
 		"cpu 1: fetches site 0: 48 89 e5", "cpu 1: answers", "patcher 0: Write tail", "cpu 1: fetches site 0+3: 00 00",
 	},
+	"nop10-other-trampoline": {"patcher 0: Sync 1: done", "patcher 0: Write word", "cpu 1: fetches site 0: e8"},
 	"optprobe-inside": {
 		"cpu 1: fetches site 0: 55",
 		"cpu 1: answers",
