@@ -10,6 +10,7 @@ import (
 	"github.com/textpoke/textpoke/experiments/callops"
 	"github.com/textpoke/textpoke/experiments/callopsalternatives"
 	"github.com/textpoke/textpoke/experiments/coexist"
+	"github.com/textpoke/textpoke/experiments/combine"
 	"github.com/textpoke/textpoke/experiments/directops"
 	"github.com/textpoke/textpoke/experiments/eraladder"
 	"github.com/textpoke/textpoke/experiments/flushcause"
@@ -38,6 +39,7 @@ func All() []*experiments.Experiment {
 	return []*experiments.Experiment{
 		ipiburst.Experiment,
 		flushcause.Experiment,
+		combine.Experiment,
 		eraladder.Experiment,
 		buffersize.Experiment,
 		pareto.Experiment,

@@ -1,0 +1,189 @@
+// SPDX-License-Identifier: Apache-2.0
+
+// Package combine asks how many interrupts a kernel would save whose tasks shared
+// their rounds where they wait for text_mutex today.
+package combine
+
+import (
+	"context"
+	_ "embed"
+	"math"
+
+	"github.com/textpoke/textpoke/experiments"
+	"github.com/textpoke/textpoke/poke"
+	"github.com/textpoke/textpoke/results"
+)
+
+// Config says who asks for what how often.
+type Config struct {
+	// Machines are the calibrations whose times order what happens, and their CPUs.
+	// Default: jump-label-24.
+	Machines []experiments.Machine
+	// Clients are the numbers of tasks that ask for updates, 1 to 1,024. Default:
+	// 1, 2, 8, 64.
+	Clients []int
+	// Loads are the shares of its time, above 0 and up to 1, that a client would spend
+	// on updates if it were alone; the rest it pauses. Default: 0.01, 0.1, 0.5, 1.
+	Loads []float64
+	// Patches are what one update changes, 1 to 64 sites that no other client changes.
+	// Default: 4.
+	Patches int
+	// Updates is how often each client asks, 1 to 10,000. Default: 100.
+	Updates int
+}
+
+//go:embed report.md.tmpl
+var prose string
+
+var spec = experiments.Spec[Config, *row]{
+	Name:  "combine",
+	Short: "how many interrupts would tasks save that shared rounds where they wait for text_mutex?",
+	Examples: []string{
+		"combine --out combine",
+		"combine --clients 1,2,3,4 --load 0.2,1 --calibration vm-2@8 --format csv",
+	},
+	Prose: prose, Columns: columns, Fields: (*Config).fields, Measure: measure,
+}
+
+// Experiment is the question.
+var Experiment = spec.Experiment()
+
+// Run answers the question.
+func Run(ctx context.Context, c Config, lab experiments.Lab) (*experiments.Answer, error) {
+	return spec.Run(ctx, c, lab)
+}
+
+// Validate tells which field Run would refuse.
+func (c Config) Validate() error { return spec.Validate(c) }
+
+var shares = experiments.Number("numbers above 0 and up to 1", func(v float64) bool { return v > 0 && v <= 1 })
+
+func (c *Config) fields() []*experiments.Field {
+	return []*experiments.Field{
+		experiments.Machines(&c.Machines, "jump-label-24"),
+		experiments.Counts(&c.Clients, "clients", "1,2,8,64", "`list` of numbers of tasks that ask for updates", 1, 1024),
+		experiments.List(&c.Loads, "load", "0.01,0.1,0.5,1",
+			"`list` of shares of its time that a client would spend on updates if it were alone", shares),
+		experiments.Count(&c.Patches, "patches", 4, "`number` of sites that one update changes", 1, 64),
+		experiments.Count(&c.Updates, "updates", 100, "`number` of updates that each client asks for", 1, 10_000),
+	}
+}
+
+// point is clients on a machine.
+type point struct {
+	Machine experiments.Machine
+	Clients int
+	Load    float64
+	batches []batch
+	round   nanos
+}
+
+// row is what their updates come to one way.
+type row struct {
+	*point
+	scheme
+	outcome
+	today int // rounds of today's kernel
+}
+
+// RoundsPerUpdate is the mean.
+func (r *row) RoundsPerUpdate() float64 { return float64(r.Rounds) / float64(r.Updates) }
+
+// IPIs are the interrupts that all CPUs take together.
+func (r *row) IPIs() int { return (&poke.Count{Rounds: r.Rounds}).IPIs(r.Machine.Online, 0) }
+
+// IPIsPerCPU are those of one update that a CPU takes, in the mean over CPUs.
+func (r *row) IPIsPerCPU() float64 {
+	return float64(r.IPIs()) / float64(r.Updates*r.Machine.Online)
+}
+
+// Saved is the share of today's rounds, and so of interrupts, that are not sent.
+func (r *row) Saved() float64 { return 1 - float64(r.Rounds)/float64(r.today) }
+
+// Ideal is the rounds of an update if every batch carried out all clients.
+func (r *row) Ideal() float64 { return float64(len(r.batches[r.Clients])) / float64(r.Clients) }
+
+// TimesIdeal is how far from that the rounds are.
+func (r *row) TimesIdeal() float64 { return r.RoundsPerUpdate() / r.Ideal() }
+
+// ContendedShare is the share of updates that were asked for while another was under way.
+func (r *row) ContendedShare() float64 { return float64(r.Contended) / float64(r.Updates) }
+
+// Latency is the mean time from asking until done, in rounds that one client would wait for.
+func (r *row) Latency() float64 { return float64(r.latency) / float64(r.Updates) / float64(r.round) }
+
+var columns = results.Columns[*row]{
+	{Name: "calibration", Doc: "machine whose times order what happens",
+		Cell: func(r *row) any { return r.Machine.Name }},
+	{Name: "cpus", Doc: "its CPUs, all busy", Cell: func(r *row) any { return r.Machine.Online }},
+	{Name: "clients", Doc: "tasks that ask for updates", Cell: func(r *row) any { return r.Clients }},
+	{Name: "load", Doc: "share of its time that a client would spend on updates if it were alone",
+		Cell: func(r *row) any { return r.Load }},
+	{Name: "scheme", Doc: "mutex: what the kernel does; combine: the holder carries out all that wait; " +
+		"linger: and waits for those just served; share: a round serves all that stored before it",
+		Cell: func(r *row) any { return r.scheme.Name }},
+	{Name: "updates", Detail: true, Doc: "of all clients together", Cell: func(r *row) any { return r.Updates }},
+	{Name: "contended", Doc: "share of updates that were asked for while another was under way",
+		Cell: func(r *row) any { return r.ContendedShare() }},
+	{Name: "rounds", Doc: "requests to all other CPUs to synchronise", Cell: func(r *row) any { return r.Rounds }},
+	{Name: "rounds_per_update", Doc: "in the mean", Cell: func(r *row) any { return r.RoundsPerUpdate() }},
+	{Name: "ipis", Detail: true, Doc: "interrupts that all CPUs take together",
+		Cell: func(r *row) any { return r.IPIs() }},
+	{Name: "ipis_per_cpu", Doc: "interrupts that a CPU takes for an update, in the mean over CPUs and updates",
+		Cell: func(r *row) any { return r.IPIsPerCPU() }},
+	{Name: "saved", Doc: "share of mutex's rounds that are not sent", Cell: func(r *row) any { return r.Saved() }},
+	{Name: "ideal", Detail: true, Doc: "rounds of an update if every batch carried out all clients",
+		Cell: func(r *row) any { return r.Ideal() }},
+	{Name: "times_ideal", Doc: "rounds_per_update over ideal", Cell: func(r *row) any { return r.TimesIdeal() }},
+	{Name: "latency", Doc: "modelled time from asking until done, in rounds' times, mean",
+		Cell: func(r *row) any { return r.Latency() }},
+}
+
+func measure(ctx context.Context, s *experiments.Study[Config, *row]) (*experiments.Findings, error) {
+	c := &s.Config
+	s.Asked = len(c.Machines) * len(c.Clients) * len(c.Loads) * len(schemes)
+	a := &answer{Study: s}
+	err := c.each(ctx, func(p *point) error {
+		alone := p.batches[1].takes(p.round)
+		drawn := pauses(s.Seed, p.Clients, c.Updates, float64(alone)*(1-p.Load)/p.Load)
+		now := 0
+		for _, way := range schemes {
+			r := &row{point: p, scheme: way, outcome: simulate(way, p.round, p.batches, drawn)}
+			if way.Name == today {
+				now = r.Rounds
+			}
+			r.today = now
+			if err := s.Add(r); err != nil {
+				return err
+			}
+		}
+		return nil
+	})
+	return &experiments.Findings{Report: a, Pictures: []experiments.Picture{{Picture: a.chart().Picture()}}}, err
+}
+
+// each goes over the points.
+func (c *Config) each(ctx context.Context, do func(*point) error) error {
+	most := 0
+	for _, n := range c.Clients {
+		most = max(most, n)
+	}
+	for _, m := range c.Machines {
+		all, err := batches(ctx, m, most, c.Patches)
+		if err != nil {
+			return err
+		}
+		round := nanos(math.Round(m.Costs.Round(m.Online - 1)))
+		for _, n := range c.Clients {
+			for _, load := range c.Loads {
+				if err := ctx.Err(); err != nil {
+					return err
+				}
+				if err := do(&point{m, n, load, all, round}); err != nil {
+					return err
+				}
+			}
+		}
+	}
+	return nil
+}
