@@ -45,7 +45,8 @@ func experimentAll(c *common, all []*experimentFlags) *cobra.Command {
 		Short: "runs every experiment, each into a directory of its own below --out",
 		Long: "all runs every experiment with the defaults of its flags. --out DIR is needed: each\n" +
 			"experiment writes into DIR/NAME what it writes by itself, and DIR/index.md says what\n" +
-			"came out. Every table and figure in docs/ and in the README is made like that." +
+			"came out; DIR/report.html holds it all, to attach to a mail. Every table and figure in\n" +
+			"docs/ and in the README is made like that." +
 			columnsHelp(triedColumns.Table("all")),
 		Example: "  textpoke experiment all --out experiments\n" +
 			"  textpoke experiment all --out experiments --figures docs/figures",
@@ -111,6 +112,9 @@ func runAll(ctx context.Context, c *common, all []*experimentFlags, figures stri
 		}
 		return errors.Join(out.add(triedColumns.Cells(t)...), t.err)
 	})
+	if len(done) > 0 {
+		err = errors.Join(err, c.writePage(c.out, filepath.Join(c.out, reportName)))
+	}
 	for _, t := range done {
 		if err == nil && t.answer.No != nil {
 			return noError{fmt.Errorf("%s: %w", t.Name, t.answer.No)}

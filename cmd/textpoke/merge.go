@@ -107,13 +107,19 @@ func (c *common) write(cmd *cobra.Command, whole *shard.Whole) error {
 	if err := whole.Write(dir); err != nil {
 		return err
 	}
-	if strings.HasPrefix(strings.Join(whole.Manifest.Args, " "), "textpoke experiment all") {
+	all := strings.HasPrefix(strings.Join(whole.Manifest.Args, " "), "textpoke experiment all")
+	if all {
 		if err := gather(c.out, whole); err != nil {
 			return err
 		}
 	}
 	if err := dir.WriteManifest(whole.Manifest); err != nil {
 		return err
+	}
+	if all {
+		if err := c.writePage(c.out, filepath.Join(c.out, reportName)); err != nil {
+			return err
+		}
 	}
 	own := *c
 	own.out = "" // that directory is the sweep's

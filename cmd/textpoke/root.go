@@ -138,6 +138,7 @@ func rootCommand(c *common) *cobra.Command {
 		restoreCommand(),
 		ctlCommand(c),
 		mergeCommand(c),
+		reportCommand(c),
 		versionCommand(c),
 		installCommand(c),
 	)

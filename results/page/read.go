@@ -1,0 +1,191 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package page
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"html/template"
+	"io/fs"
+	"maps"
+	"path"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/textpoke/textpoke/results"
+)
+
+// ErrNone means that a directory holds no results.
+var ErrNone = errors.New("no " + results.ManifestName + ": nothing was finished there")
+
+// Page is what was read of a directory.
+type Page struct {
+	Title    string
+	Sections []*Section // the directory itself, then those below it
+}
+
+// Section is one directory with a manifest.
+type Section struct {
+	Name     string // its path below the first, "." for the first
+	Command  string // for the shell
+	Manifest results.Manifest
+	Unknown  bool // no manifest: the run did not get to its end
+	Inputs   []Input
+	Pictures []Picture
+	Prose    []template.HTML // Markdown, rendered
+	Tables   []Table
+	Texts    []Text
+	Lacks    []string // what is wrong with files that are named
+}
+
+// Input is what was read, and the SHA-256 of its contents.
+type Input struct{ Name, Sum string }
+
+// Picture is a picture as an address that holds it all.
+type Picture struct {
+	Name   string
+	Source template.URL
+}
+
+// Text is a document that is neither a picture nor Markdown.
+type Text struct {
+	Name, Body string
+	Lines      int // of the file
+	Cut        bool
+}
+
+// Read reads a directory of results and those right below it. quote makes one word of
+// the shell out of a text. The error is [ErrNone] where no directory has a manifest.
+func Read(files fs.FS, quote func(string) string) (*Page, error) {
+	below, err := fs.Glob(files, "*/"+results.ManifestName)
+	if err != nil {
+		return nil, err
+	}
+	p := &Page{}
+	for _, name := range append([]string{results.ManifestName}, below...) {
+		s, err := readSection(files, path.Dir(name), quote)
+		if errors.Is(err, fs.ErrNotExist) && name == results.ManifestName && len(below) > 0 {
+			s, err = &Section{Name: ".", Unknown: true}, nil
+		}
+		if errors.Is(err, fs.ErrNotExist) {
+			return nil, ErrNone
+		}
+		if err != nil {
+			return nil, err
+		}
+		p.Sections = append(p.Sections, s)
+	}
+	p.Title = "textpoke"
+	if args := p.Sections[0].Manifest.Args; len(args) > 0 {
+		words := slices.DeleteFunc(slices.Clone(args), func(a string) bool { return strings.HasPrefix(a, "-") })
+		p.Title = strings.Join(words, " ")
+	}
+	return p, nil
+}
+
+// readSection reads a directory. The error is [fs.ErrNotExist] where it has no manifest.
+func readSection(files fs.FS, dir string, quote func(string) string) (*Section, error) {
+	name := path.Join(dir, results.ManifestName)
+	text, err := fs.ReadFile(files, name)
+	if err != nil {
+		return nil, err
+	}
+	s := &Section{Name: dir}
+	if err := json.Unmarshal(text, &s.Manifest); err != nil {
+		return nil, fmt.Errorf("%s: %w", name, err)
+	}
+	words := make([]string, len(s.Manifest.Args))
+	for i, arg := range s.Manifest.Args {
+		words[i] = quote(arg)
+	}
+	s.Command = strings.Join(words, " ")
+	for _, in := range slices.Sorted(maps.Keys(s.Manifest.Inputs)) {
+		s.Inputs = append(s.Inputs, Input{in, s.Manifest.Inputs[in]})
+	}
+	for _, f := range s.Manifest.Files {
+		s.take(files, f.Name, func(text []byte) error {
+			if err := s.table(f.Name, f.Columns, text); err != nil {
+				return err
+			}
+			if n := s.Tables[len(s.Tables)-1].Of; n != f.Rows {
+				return fmt.Errorf("%s says that it has %d rows; shown as it is, with %d", results.ManifestName, f.Rows, n)
+			}
+			return nil
+		})
+	}
+	for _, doc := range s.Manifest.Documents {
+		if s.twice(doc) {
+			continue
+		}
+		s.take(files, doc, func(text []byte) error { return s.document(doc, text) })
+	}
+	return s, nil
+}
+
+// take reads a file of the directory, or notes what is wrong with it.
+func (s *Section) take(files fs.FS, name string, use func([]byte) error) {
+	err := fmt.Errorf("%q is not a plain file name", name)
+	if name == path.Base(name) && fs.ValidPath(name) {
+		var text []byte
+		if text, err = fs.ReadFile(files, path.Join(s.Name, name)); err == nil {
+			err = use(text)
+		}
+	}
+	if err != nil {
+		s.Lacks = append(s.Lacks, fmt.Sprintf("%s: %v", name, err))
+	}
+}
+
+// twice tells whether a document says what the page has from elsewhere: a picture in
+// pixels which is there to be scaled, and the index of the directories below.
+func (s *Section) twice(doc string) bool {
+	stem, pixels := strings.CutSuffix(doc, ".png")
+	return pixels && slices.Contains(s.Manifest.Documents, stem+".svg") || doc == "index.md"
+}
+
+func (s *Section) table(name string, columns []results.Column, text []byte) error {
+	t, err := readTable(name, columns, text)
+	if err == nil {
+		s.Tables = append(s.Tables, t)
+	}
+	return err
+}
+
+// document takes up a document.
+func (s *Section) document(name string, text []byte) error {
+	switch path.Ext(name) {
+	case ".svg", ".png":
+		source, err := picture(name, text)
+		if err == nil {
+			s.Pictures = append(s.Pictures, Picture{name, source})
+		}
+		return err
+	case ".csv":
+		return s.table(name, nil, text)
+	case ".md":
+		html, err := prose(text)
+		if err == nil {
+			s.Prose = append(s.Prose, html)
+		}
+		return err
+	}
+	s.Texts = append(s.Texts, cutText(name, string(text)))
+	return nil
+}
+
+// Took is how long the run took, to the second.
+func (s *Section) Took() time.Duration { return s.Manifest.Finished.Sub(s.Manifest.Started) }
+
+// Seeds are the seeds of random choices, "" for none.
+func (s *Section) Seeds() string {
+	seeds := s.Manifest.Seeds
+	if s.Manifest.Seed != nil {
+		seeds = []uint64{*s.Manifest.Seed}
+	}
+	return strings.Trim(strings.ReplaceAll(fmt.Sprint(seeds), " ", ", "), "[]")
+}
+
+// Calibrations are the names of those that times rest on.
+func (s *Section) Calibrations() string { return strings.ReplaceAll(s.Manifest.Calibration, ",", ", ") }
