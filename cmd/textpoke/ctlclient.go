@@ -117,7 +117,10 @@ func (s *server) send(ctx context.Context, method, path string, body any) (*http
 	if err != nil {
 		var about *url.Error
 		if ctx.Err() == nil && errors.As(err, &about) { // it says the method and the whole path
-			err = noServer{fmt.Errorf("--server %s: %w", s.url, about.Err)}
+			err = fmt.Errorf("--server %s: %w", s.url, about.Err)
+			if untrusted := (*tls.CertificateVerificationError)(nil); !errors.As(err, &untrusted) {
+				err = noServer{err}
+			}
 		}
 		return nil, err
 	}

@@ -200,7 +200,7 @@ func TestServeStops(t *testing.T) {
 	if r := <-watched; r.code != exitDone && !strings.Contains(r.err, s.url) {
 		t.Errorf("watch: %+v", r)
 	}
-	if r := textpoke(t, "ctl", "--server", s.url, "status"); r.code != exitWrong {
+	if r := textpoke(t, "ctl", "--server", s.url, "status"); r.code != exitAlone {
 		t.Errorf("it still answers: %+v", r)
 	}
 }

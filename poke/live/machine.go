@@ -49,6 +49,7 @@ type Machine struct {
 	blocks  memory
 	threads []*Thread
 	release func() error
+	closed  bool
 
 	borderless bool // see Config.Borderless
 
@@ -58,25 +59,28 @@ type Machine struct {
 // Open makes the machine, and puts its trap handler in front of Go's. Close must
 // follow, when no thread calls a site any more. Errors say what this system or the
 // request lacks; ErrOpen is one of them.
-func Open(c Config) (m *Machine, err error) {
+func Open(c Config) (*Machine, error) {
 	if err := c.validate(); err != nil {
 		return nil, err
 	}
 	if !open.CompareAndSwap(false, true) {
 		return nil, ErrOpen
 	}
-	m = &Machine{borderless: c.Borderless}
-	defer func() {
-		if err != nil {
-			m.unmap()
-			open.Store(false)
-		}
-	}()
-	if err := register(); err != nil {
+	m := &Machine{borderless: c.Borderless}
+	if err := m.open(&c); err != nil {
+		m.unmap()
+		open.Store(false)
 		return nil, err
 	}
+	return m, nil
+}
+
+func (m *Machine) open(c *Config) (err error) {
+	if err := register(); err != nil {
+		return err
+	}
 	if m.text, err = newText(c.Code, c.Tracers, c.Pads, c.Text); err != nil {
-		return nil, err
+		return err
 	}
 	for i := range c.Code.Sites {
 		text := c.Initial(i)
@@ -84,7 +88,7 @@ func Open(c Config) (m *Machine, err error) {
 		m.Settle(i, text)
 	}
 	if m.blocks, err = mapBlocks(c.Threads*blockBytes, c.Blocks); err != nil {
-		return nil, err
+		return err
 	}
 	for i := range c.Threads {
 		t := &Thread{m, (*block)(pointer(m.blocks.at + uintptr(i*blockBytes)))}
@@ -100,7 +104,7 @@ func Open(c Config) (m *Machine, err error) {
 		unforgiving = 1
 	}
 	m.release, err = catch()
-	return m, err
+	return err
 }
 
 // mapBlocks maps the threads' blocks, of a file where there is one.
@@ -115,6 +119,9 @@ func mapBlocks(size int, file *os.File) (memory, error) {
 	return mapMemory("blocks", int(file.Fd()), size, prot, unix.MAP_SHARED)
 }
 
+// maxThreads is more than Linux has (PID_MAX_LIMIT, include/linux/threads.h).
+const maxThreads = 1 << 22
+
 func (c *Config) validate() error {
 	switch {
 	case c.Code == nil || len(c.Code.Sites) == 0:
@@ -123,8 +130,8 @@ func (c *Config) validate() error {
 		return fmt.Errorf("sites of %s: this machine executes %s", c.Code.Traits.Name, Arch.Traits().Name)
 	case c.Initial == nil:
 		return errors.New("nothing says what stands at the sites")
-	case c.Threads < 1:
-		return fmt.Errorf("%d threads: want one or more", c.Threads)
+	case c.Threads < 1 || c.Threads > maxThreads:
+		return fmt.Errorf("%d threads: want 1 to %d", c.Threads, maxThreads)
 	}
 	if len(c.Tracers) == 0 {
 		c.Tracers = []records.Addr{c.Code.Entry}
@@ -132,8 +139,12 @@ func (c *Config) validate() error {
 	return nil
 }
 
-// Close takes the handler away and frees the memory.
+// Close takes the handler away and frees the memory. A second one does nothing.
 func (m *Machine) Close() error {
+	if m.closed {
+		return nil
+	}
+	m.closed = true
 	err := m.release()
 	textSize, blocksSize, published, inFlight = 0, 0, 0, 0
 	m.kept = nil

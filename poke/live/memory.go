@@ -26,10 +26,12 @@ func mapMemory(what string, fd, size, prot, flags int) (memory, error) {
 	return memory{at, size}, nil
 }
 
-func (m memory) unmap() {
+// unmap gives the mapping back, once.
+func (m *memory) unmap() {
 	if m.size > 0 {
 		unix.Syscall(unix.SYS_MUNMAP, m.at, uintptr(m.size), 0)
 	}
+	*m = memory{}
 }
 
 // pointer is an address in the mapping. The detour by a pointer to the address is for

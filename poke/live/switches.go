@@ -6,6 +6,7 @@ package live
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"slices"
 	"sync"
@@ -52,13 +53,20 @@ type Switches struct {
 	mu      sync.Mutex // held by who changes something below
 	enabled []bool
 	free    []*Thread
+	closed  bool
 }
+
+// ErrClosed is what Switches say that are closed.
+var ErrClosed = errors.New("the switches are closed")
+
+// maxSites are as many as a call reaches.
+const maxSites = reach/switchesApart - 1024
 
 // Define lays so many sites out, all off, for up to so many threads at a time. Close must
 // follow. Errors are of this system, or ErrOpen: there is one machine in a process.
 func Define(sites, threads int) (*Switches, error) {
-	if sites < 1 || threads < 1 {
-		return nil, fmt.Errorf("%d sites and %d threads: want one or more of each", sites, threads)
+	if sites < 1 || sites > maxSites || threads < 1 {
+		return nil, fmt.Errorf("%d sites and %d threads: want 1 to %d sites, and one thread or more", sites, threads, maxSites)
 	}
 	code := &cpus.Code{Arch: Arch, Traits: Arch.Traits(), Entry: switchesEntry}
 	s := &Switches{proto: poke.Named("breakpoint", code.Traits), enabled: make([]bool, sites)}
@@ -85,8 +93,14 @@ func Define(sites, threads int) (*Switches, error) {
 	return s, nil
 }
 
-// Close takes everything away. No thread may call a site any more.
-func (s *Switches) Close() error { return s.machine.Close() }
+// Close takes everything away, when an update that is under way is over. No thread may call
+// a site any more. A second one does nothing.
+func (s *Switches) Close() error {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.closed = true
+	return s.machine.Close()
+}
 
 // Register makes the calling goroutine one that may call sites: what it gets is for one
 // goroutine at a time.
@@ -94,6 +108,9 @@ func (s *Switches) Register() (*Caller, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	n := len(s.free)
+	if s.closed {
+		return nil, ErrClosed
+	}
 	if n == 0 {
 		return nil, fmt.Errorf("%d threads are registered, and there is no room for another", len(s.machine.threads))
 	}
@@ -108,11 +125,14 @@ type Caller struct {
 	s *Switches
 }
 
-// Unregister ends that.
+// Unregister ends that, once: whoever calls a site afterwards panics.
 func (c *Caller) Unregister() {
 	c.s.mu.Lock()
 	defer c.s.mu.Unlock()
-	c.s.free = append(c.s.free, c.t)
+	if c.t != nil {
+		c.s.free = append(c.s.free, c.t)
+	}
+	c.t = nil
 }
 
 // Call calls a site, and tells whether it is on. When Enable has returned it is, for every
@@ -137,6 +157,9 @@ func (s *Switches) Disable(ctx context.Context, sites ...int) error {
 func (s *Switches) change(ctx context.Context, on bool, sites []int) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
+	if s.closed {
+		return ErrClosed
+	}
 	var patches []poke.Patch
 	for _, i := range sites {
 		if i < 0 || i >= len(s.enabled) {
@@ -183,6 +206,9 @@ func (s *Switches) patch(site int, on bool) poke.Patch {
 func (s *Switches) Check() error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
+	if s.closed {
+		return ErrClosed
+	}
 	for i, on := range s.enabled {
 		want := s.off[i]
 		if on {

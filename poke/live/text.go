@@ -58,24 +58,21 @@ const (
 
 // newText lays sites and tracers out. pads fills what lies between them, on the pages
 // that they lie on, with landing pads, for plans that may call anywhere.
-func newText(code *cpus.Code, tracers []records.Addr, pads bool, file *os.File) (t *Text, err error) {
+func newText(code *cpus.Code, tracers []records.Addr, pads bool, file *os.File) (*Text, error) {
 	low, high := bounds(code, tracers)
 	span := uint64(high-low) + 3*pageSize
 	if span >= reach {
 		return nil, fmt.Errorf("sites and tracers span %d bytes: a call reaches %d", span, reach)
 	}
 	size := int(span &^ (pageSize - 1))
-	t = &Text{code: code, low: low, offsets: make([]uint32, len(code.Sites))}
-	defer func() {
-		if err != nil {
-			t.close()
-		}
-	}()
-	if err = t.mapBoth(size, file); err != nil {
-		return nil, err
+	t := &Text{code: code, low: low, offsets: make([]uint32, len(code.Sites))}
+	err := t.mapBoth(size, file)
+	if err == nil {
+		t.promises, err = mapMemory("promises", -1, 8*len(code.Sites), unix.PROT_READ|unix.PROT_WRITE,
+			unix.MAP_PRIVATE|unix.MAP_ANONYMOUS|unix.MAP_POPULATE)
 	}
-	if t.promises, err = mapMemory("promises", -1, 8*len(code.Sites), unix.PROT_READ|unix.PROT_WRITE,
-		unix.MAP_PRIVATE|unix.MAP_ANONYMOUS|unix.MAP_POPULATE); err != nil {
+	if err != nil {
+		t.close()
 		return nil, err
 	}
 	if pads {

@@ -14,8 +14,10 @@ import (
 	"os"
 	"os/exec"
 	"os/signal"
+	"slices"
 	"strconv"
 	"strings"
+	"syscall"
 
 	"golang.org/x/sys/unix"
 
@@ -73,7 +75,7 @@ type (
 )
 
 // NewChild starts a process, of this program, that has the machine. Close must follow.
-func NewChild(cfg Config) (c *Child, err error) {
+func NewChild(cfg Config) (*Child, error) {
 	allowed, err := Allowed()
 	if err != nil {
 		return nil, err
@@ -81,17 +83,21 @@ func NewChild(cfg Config) (c *Child, err error) {
 	if err := Fits(cfg.Roles, allowed); err != nil {
 		return nil, err
 	}
-	c = &Child{cfg: cfg, last: map[int32]isa.Text{}}
-	defer func() {
-		if err != nil {
-			_ = c.Close()
-		}
-	}()
-	if c.blocks, err = live.File("blocks"); err != nil {
+	c := &Child{cfg: cfg, last: map[int32]isa.Text{}}
+	if err := c.start(); err != nil {
+		_ = c.Close()
 		return nil, err
 	}
+	return c, nil
+}
+
+// start starts the process and waits until it has the machine.
+func (c *Child) start() (err error) {
+	if c.blocks, err = live.File("blocks"); err != nil {
+		return err
+	}
 	if c.text, err = live.File("text"); err != nil {
-		return nil, err
+		return err
 	}
 	cmd := exec.Command("/proc/self/exe")
 	cmd.Env = append(os.Environ(), childOf+"="+strconv.Itoa(os.Getpid()))
@@ -99,33 +105,33 @@ func NewChild(cfg Config) (c *Child, err error) {
 	cmd.Stderr = &c.stderr
 	in, err := cmd.StdinPipe()
 	if err != nil {
-		return nil, err
+		return err
 	}
 	out, err := cmd.StdoutPipe()
 	if err != nil {
-		return nil, err
+		return err
 	}
 	if err := cmd.Start(); err != nil {
-		return nil, fmt.Errorf("start a process for plans that may break: %w", err)
+		return fmt.Errorf("start a process for plans that may break: %w", err)
 	}
 	c.cmd, c.in, c.send, c.receive = cmd, in, gob.NewEncoder(in), gob.NewDecoder(out)
-	code := cfg.Code
+	cfg, code := &c.cfg, c.cfg.Code
 	h := hello{code.Sites, code.Entry, code.Len, code.Layout, code.Path.String(), nil, cfg.Roles, cfg.Slots, cfg.Filling,
 		cfg.Seed, cfg.Borderless, cfg.Even}
 	for i := range code.Sites {
 		h.Initial = append(h.Initial, cfg.Initial(i))
 	}
 	if err := c.send.Encode(h); err != nil {
-		return nil, c.died(err)
+		return c.died(err)
 	}
 	var r reply
 	if err := c.receive.Decode(&r); err != nil {
-		return nil, c.died(err)
+		return c.died(err)
 	}
 	if !r.Begun {
-		return nil, fmt.Errorf("%w: %s", ErrNone, r.Err)
+		return fmt.Errorf("%w: %s", ErrNone, r.Err)
 	}
-	return c, nil
+	return nil
 }
 
 // Fault has nothing to fail: stores of a child are its own.
@@ -186,7 +192,11 @@ func (c *Child) Update(ctx context.Context, u *poke.Update) (Outcome, error) {
 		_ = c.died(err)
 		return Outcome{}, context.Cause(ctx)
 	case err != nil:
-		return c.autopsy(c.died(err), stuck), nil
+		died := c.died(err)
+		if !stuck && fromOutside(died) {
+			return Outcome{}, fmt.Errorf("the machine's process was killed from outside: %w", died)
+		}
+		return c.autopsy(died, stuck), nil
 	}
 	for i, p := range u.Patches {
 		c.last[p.Site] = r.Text[i]
@@ -201,6 +211,18 @@ func (c *Child) Update(ctx context.Context, u *poke.Update) (Outcome, error) {
 		return r.Outcome, r.Failed
 	}
 	return r.Outcome, errors.New(r.Err)
+}
+
+// fromOutside tells whether a process ended as no text makes it end, however broken: by a
+// signal that somebody has sent, or for want of memory.
+func fromOutside(died error) bool {
+	var exit *exec.ExitError
+	if !errors.As(died, &exit) || strings.Contains(died.Error(), "out of memory") {
+		return true
+	}
+	status, ok := exit.Sys().(syscall.WaitStatus)
+	sent := []syscall.Signal{unix.SIGKILL, unix.SIGTERM, unix.SIGHUP, unix.SIGINT, unix.SIGQUIT}
+	return ok && status.Signaled() && slices.Contains(sent, status.Signal())
 }
 
 // autopsy tells what threads were at when the process died; stuck: one did not come back.

@@ -11,6 +11,7 @@ import (
 	"testing"
 
 	"go.uber.org/goleak"
+	"golang.org/x/sys/unix"
 
 	"github.com/textpoke/textpoke/cpus"
 	"github.com/textpoke/textpoke/cpus/isa"
@@ -100,7 +101,7 @@ func TestDeathIsAFinding(t *testing.T) {
 	if _, err := c.Update(t.Context(), u); err != nil { // its threads call
 		t.Fatal(err)
 	}
-	if err := c.cmd.Process.Kill(); err != nil {
+	if err := c.cmd.Process.Signal(unix.SIGSEGV); err != nil { // as text makes it end
 		t.Fatal(err)
 	}
 	out, err := c.Update(t.Context(), u)
@@ -108,7 +109,7 @@ func TestDeathIsAFinding(t *testing.T) {
 		t.Fatalf("%+v, %v", out, err)
 	}
 	for _, f := range out.Findings {
-		if !strings.Contains(f.Why, "signal: killed") {
+		if !strings.Contains(f.Why, "the process ended with ") {
 			t.Errorf("%v", f)
 		}
 		if f.Site >= 0 && f.Bytes != u.Patches[f.Site].New.Format(5) {
@@ -117,6 +118,24 @@ func TestDeathIsAFinding(t *testing.T) {
 	}
 	if _, err := c.Update(t.Context(), u); !errors.Is(err, ErrDead) {
 		t.Errorf("one more update: %v", err)
+	}
+}
+
+// TestKilledIsNoFinding: somebody who kills the process has found nothing about the plan.
+func TestKilledIsNoFinding(t *testing.T) {
+	for _, sig := range []unix.Signal{unix.SIGKILL, unix.SIGHUP} {
+		cfg, u := machineOf(t, 2)
+		c := child(t, cfg)
+		if _, err := c.Update(t.Context(), u); err != nil {
+			t.Fatal(err)
+		}
+		if err := c.cmd.Process.Signal(sig); err != nil {
+			t.Fatal(err)
+		}
+		out, err := c.Update(t.Context(), u)
+		if err == nil || out.Died || len(out.Findings) > 0 || !strings.Contains(err.Error(), "killed from outside") {
+			t.Errorf("%v: %+v, %v", sig, out, err)
+		}
 	}
 }
 
