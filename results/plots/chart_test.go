@@ -13,6 +13,7 @@ import (
 	"testing"
 
 	"gonum.org/v1/plot/vg"
+	"gonum.org/v1/plot/vg/draw"
 )
 
 var lookAt = flag.String("look", "", "also write the charts into this `directory`, to be looked at")
@@ -181,5 +182,25 @@ func TestCurve(t *testing.T) {
 	}
 	if line, curve, points := paths(Line), paths(Curve), paths(Points); line-curve != 3+1 || line-points != 1+1 {
 		t.Errorf("%d paths of a line, %d of a curve, %d of points", line, curve, points)
+	}
+}
+
+// TestTextTakesTheRoomItWasMeasuredFor: every line of text says its width, also one with
+// characters that SVG escapes. The widths are those of Liberation Sans: 2048 units of its
+// files are the size, and A is 1366 of them, < is 1196; in bold, A is 1479.
+func TestTextTakesTheRoomItWasMeasuredFor(t *testing.T) {
+	var svg bytes.Buffer
+	p := Picture{Width: 100, Height: 100, Draw: func(c draw.Canvas) {
+		Style{Size: 16}.Write(c, 0, 0, "A<")
+		Style{Size: 32, Bold: true}.Write(c, 0, 50, "A")
+	}}
+	if err := WriteSVG(&svg, p); err != nil {
+		t.Fatal(err)
+	}
+	for _, units := range []float64{16 * (1366 + 1196), 32 * 1479} {
+		want := fmt.Sprintf(`<text textLength="%.5g" lengthAdjust="spacingAndGlyphs" x=`, units/2048)
+		if !strings.Contains(svg.String(), want) {
+			t.Errorf("no %s in\n%s", want, &svg)
+		}
 	}
 }

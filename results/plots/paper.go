@@ -4,8 +4,12 @@ package plots
 
 import (
 	"bytes"
+	"fmt"
+	"html"
 	"image/color"
 	"io"
+	"regexp"
+	"strconv"
 
 	xfont "golang.org/x/image/font"
 	"gonum.org/v1/plot/font"
@@ -39,9 +43,28 @@ func WriteSVG(w io.Writer, p Picture) error {
 		return err
 	}
 	// Letters of these fonts are as wide as those that they were measured in.
-	_, err := w.Write(bytes.ReplaceAll(b.Bytes(), []byte("font-family:Liberation Sans"),
-		[]byte("font-family:Liberation Sans,Arial,Helvetica,sans-serif")))
+	_, err := w.Write(held(bytes.ReplaceAll(b.Bytes(), []byte("font-family:Liberation Sans"),
+		[]byte("font-family:Liberation Sans,Arial,Helvetica,sans-serif"))))
 	return err
+}
+
+// line is a text element of the library's: its attributes, with weight and size of the
+// font, and the text.
+var line = regexp.MustCompile(`<text ([^>]*font-weight:(\w+);[^>]*font-size:([0-9.]+)px[^>]*)>([^<]+)</text>`)
+
+// held says of each line of text how wide it was measured, so that it takes that room
+// and no more where a browser has none of the fonts and takes one with wider letters.
+func held(svg []byte) []byte {
+	return line.ReplaceAllFunc(svg, func(element []byte) []byte {
+		part := line.FindSubmatch(element)
+		size, err := strconv.ParseFloat(string(part[3]), 64)
+		if err != nil {
+			return element
+		}
+		wide := Style{Size: size, Bold: string(part[2]) == "bold"}.Wide(html.UnescapeString(string(part[4])))
+		return fmt.Appendf(nil, `<text textLength="%.5g" lengthAdjust="spacingAndGlyphs" %s>%s</text>`, wide.Points(),
+			part[1], part[4])
+	})
 }
 
 // WritePNG draws the picture as PNG.
