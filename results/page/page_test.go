@@ -62,7 +62,7 @@ func written(t *testing.T, d fstest.MapFS) string {
 func TestPage(t *testing.T) {
 	m := sample()
 	m.Documents = []string{"report.md", "p.svg", "p.png", "raw.txt", "more.csv"}
-	d := dir(t, m, "plan.csv", plan, "p.svg", `<svg xmlns="http://www.w3.org/2000/svg"><g/></svg>`, "raw.txt", "CAL: 1\n", "more.csv", "n\n3\n",
+	d := dir(t, m, "plan.csv", plan, "p.svg", `<svg xmlns="http://www.w3.org/2000/svg"><g/></svg>`, "raw.txt", "CAL: 1\n", "more.csv", "n\n9.718034473887316\n",
 		"report.md", "# Title\n\n[web](https://kernel.org) and [file](plan.csv)\n\n| a | b |\n|---|---|\n| 1 | 2 |\n")
 	below := sample()
 	below.Complete, below.Exit, below.Seed = false, 3, nil

@@ -82,6 +82,11 @@ func cell(name, text string) Cell {
 	if err != nil {
 		return Cell{Name: name, Text: text}
 	}
+	if strings.Contains(text, ".") { // six digits, as in tables for people
+		if v, err = strconv.ParseFloat(strconv.FormatFloat(v, 'g', 6, 64), 64); err == nil {
+			text = strconv.FormatFloat(v, 'f', -1, 64)
+		}
+	}
 	switch (results.Column{Name: name}).Unit() {
 	case "ns":
 		text = results.Nanoseconds(v)
