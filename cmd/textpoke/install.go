@@ -25,7 +25,7 @@ func installCommand(c *common) *cobra.Command {
 		Short: "put the program, its man pages and the completion of shells where they belong",
 		Long: "install copies the program to PREFIX/bin, a man page for every command to PREFIX/share/man/man1, and\n" +
 			"the completion of bash, zsh and fish to where these shells look for it below PREFIX/share. What was\n" +
-			"there of an earlier version is replaced. Each file's name is printed.",
+			"there of an earlier version is replaced.",
 		Example: "  textpoke install\n  sudo textpoke install --prefix /usr/local",
 		Args:    cobra.NoArgs,
 		RunE:    func(cmd *cobra.Command, _ []string) error { return c.install(cmd.Root(), prefix) },
@@ -67,9 +67,14 @@ func (c *common) install(root *cobra.Command, prefix string) error {
 		if err := c.toFile(path, files[name]); err != nil {
 			return err
 		}
-		fmt.Fprintln(c.streams.out, path)
 	}
-	return c.installProgram(filepath.Join(prefix, "bin", "textpoke"))
+	program, shells := filepath.Join(prefix, "bin", "textpoke"), 3
+	if err := c.installProgram(program); err != nil {
+		return err
+	}
+	fmt.Fprintf(c.streams.out, "%s, %d man pages and %d completions below %s\n", program, len(files)-shells, shells,
+		filepath.Join(prefix, "share"))
+	return nil
 }
 
 // installProgram copies this program, unless it is there already.
@@ -96,7 +101,6 @@ func (c *common) installProgram(path string) error {
 	if err == nil {
 		err = os.Chmod(path, 0o755)
 	}
-	fmt.Fprintln(c.streams.out, path)
 	return err
 }
 

@@ -78,8 +78,8 @@ func mergeCommand(c *common) *cobra.Command {
 		Use:   "merge DIR...",
 		Short: "put the shards of a sweep together",
 		Long: "merge reads what --shard 0/n to n-1/n have written under --out, in any order, and writes under\n" +
-			"its own --out what one machine would have written without --shard, byte for byte. Shards that\n" +
-			"are of different sweeps, missing or unfinished are refused. The exit code is the sweep's." +
+			"its own --out the tables that one machine would have written without --shard, byte for byte. Shards\n" +
+			"that are of different sweeps, missing or unfinished are refused. The exit code is the sweep's." +
 			columnsHelp(mergedColumns.Table("merged")),
 		Example: "  textpoke plan --arch x86_64 --cpus 8,64 --shard 0/2 --out a\n" +
 			"  textpoke plan --arch x86_64 --cpus 8,64 --shard 1/2 --out b\n" +
@@ -93,9 +93,24 @@ func mergeCommand(c *common) *cobra.Command {
 			if err != nil {
 				return err
 			}
+			for _, dir := range dirs {
+				if same(dir, c.out) {
+					return fmt.Errorf("--out %s: it is one of the shards, which would be lost", c.out)
+				}
+			}
 			return c.write(cmd, whole)
 		},
 	}
+}
+
+// same tells whether two names are of one directory.
+func same(a, b string) bool {
+	x, err := os.Stat(a)
+	if err != nil {
+		return false
+	}
+	y, err := os.Stat(b)
+	return err == nil && os.SameFile(x, y)
 }
 
 // write writes what shards make together, the manifest last, and answers as they did.

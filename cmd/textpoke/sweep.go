@@ -81,17 +81,17 @@ type sweep struct {
 
 	counts string // column whose range is the answer, "" for none
 
-	out     output
-	journal *journal.Journal
-	reused  map[int]journal.Entry
-	bar     *progressbar.ProgressBar
-	mine    []int    // the points of this shard
-	over    []string // rows that are over the budget
-	counted bool     // least and most are those of counts
-	least   float64
-	most    float64
-	unknown error // what a row does not know of the budget
-	texts   bool  // there was text above the table
+	out      output
+	journal  *journal.Journal
+	reused   map[int]journal.Entry
+	bar      *progressbar.ProgressBar
+	mine     []int    // the points of this shard
+	over     []string // rows that are over the budget
+	cost     span     // of what each CPU takes
+	isolated span     // of what the isolated CPU takes that takes most
+	cut      bool     // some rows are missing
+	unknown  error    // what a row does not know of the budget
+	texts    bool     // there was text above the table
 
 	mu    sync.Mutex
 	wrong map[int]string // by point
@@ -225,23 +225,38 @@ func (s *sweep) take(it item) error {
 		_ = s.bar.Add(1)
 	}
 	s.hold(it.number, it.Cells)
-	s.count(it.Cells)
+	s.cost.count(s.table.Columns, s.counts, it.Cells)
+	s.isolated.count(s.table.Columns, "ipis_isolated_max", it.Cells)
 	return nil
 }
 
-// count keeps the range of the column that is the answer.
-func (s *sweep) count(cells []results.Value) {
-	i := slices.IndexFunc(s.table.Columns, func(c results.Column) bool { return c.Name == s.counts })
+// span is the least and the most of some numbers.
+type span struct {
+	least, most float64
+	known       bool
+}
+
+// count counts a row's cell in, where it is a number.
+func (r *span) count(columns []results.Column, name string, cells []results.Value) {
+	i := slices.IndexFunc(columns, func(c results.Column) bool { return c.Name == name })
 	if i < 0 {
 		return
 	}
-	if n, is := cells[i].Number(); is {
-		if s.counted {
-			s.least, s.most = min(s.least, n), max(s.most, n)
-		} else {
-			s.least, s.most, s.counted = n, n, true
-		}
+	n, is := cells[i].Number()
+	switch {
+	case !is:
+	case r.known:
+		r.least, r.most = min(r.least, n), max(r.most, n)
+	default:
+		r.least, r.most, r.known = n, n, true
 	}
+}
+
+func (r *span) String() string {
+	if r.least == r.most {
+		return fmt.Sprint(r.least)
+	}
+	return fmt.Sprintf("%v to %v", r.least, r.most)
 }
 
 // answer is what the rows come to, in a line, for people: whether they keep to the budget,
@@ -249,17 +264,23 @@ func (s *sweep) count(cells []results.Value) {
 func (s *sweep) answer() string {
 	var parts []string
 	switch {
+	case len(s.over) > 0 && s.out.rows == 1:
+		parts = append(parts, "NO: over the budget")
 	case len(s.over) > 0:
 		parts = append(parts, fmt.Sprintf("NO: over the budget in %d of %d rows", len(s.over), s.out.rows))
-	case s.flags.limits != nil && s.unknown == nil:
+	case s.flags.limits != nil && s.unknown == nil && !s.cut:
 		parts = append(parts, "YES: within the budget")
 	}
-	if s.counted {
-		n := fmt.Sprint(s.least)
-		if s.least != s.most {
-			n += fmt.Sprintf(" to %v", s.most)
+	if s.cost.known {
+		cost := "COST: "
+		if s.cut {
+			cost = fmt.Sprintf("COST so far (%d of %d rows): ", s.out.rows, len(s.mine)*s.perPoint)
 		}
-		parts = append(parts, "COST: "+n+" interrupts of each CPU")
+		cost += s.cost.String() + " interrupts of each CPU"
+		if s.isolated.known {
+			cost += ", " + s.isolated.String() + " of an isolated one"
+		}
+		parts = append(parts, cost)
 	}
 	return s.painted(strings.Join(parts, "; "))
 }
@@ -281,6 +302,7 @@ func (s *sweep) hold(number int, cells []results.Value) {
 
 // finish ends stdout and the files.
 func (s *sweep) finish(f *files, failed error) error {
+	s.cut = failed != nil
 	if s.texts {
 		fmt.Fprintln(s.streams.out) // the table follows
 	}

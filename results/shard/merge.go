@@ -107,10 +107,15 @@ func readParts(dirs []string) ([]*part, error) {
 
 func readPart(dir string) (*part, error) {
 	path := filepath.Join(dir, results.ManifestName)
-	text, err := os.ReadFile(path)
+	f, err := open(path)
 	if errors.Is(err, os.ErrNotExist) {
 		return nil, fmt.Errorf("%s: no %s: nothing was finished there", dir, results.ManifestName)
 	}
+	if err != nil {
+		return nil, err
+	}
+	defer f.Close()
+	text, err := io.ReadAll(f)
 	if err != nil {
 		return nil, fmt.Errorf("read shard: %w", err)
 	}
@@ -192,11 +197,23 @@ func interleave(parts []*part, file int) (rows [][]string, err error) {
 	return append(rows, slices.Concat(byPoint...)...), nil
 }
 
-// readRows reads a table, its header first.
-func readRows(name string, columns []results.Column) ([][]string, error) {
-	f, err := os.Open(name)
+// open opens a file: what is none, a pipe or a device, may have no end.
+func open(name string) (*os.File, error) {
+	info, err := os.Stat(name)
+	if err == nil && !info.Mode().IsRegular() {
+		err = fmt.Errorf("%s: not a file", name)
+	}
 	if err != nil {
 		return nil, fmt.Errorf("read shard: %w", err)
+	}
+	return os.Open(name)
+}
+
+// readRows reads a table, its header first.
+func readRows(name string, columns []results.Column) ([][]string, error) {
+	f, err := open(name)
+	if err != nil {
+		return nil, err
 	}
 	defer f.Close()
 	rows, err := csv.NewReader(f).ReadAll()

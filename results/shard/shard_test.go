@@ -195,11 +195,19 @@ func TestRefused(t *testing.T) {
 	if err := s.write(whole, nil, nil); err != nil {
 		t.Fatal(err)
 	}
+	device := make("device", 1, 2, nil)
+	if err := os.Remove(filepath.Join(device, "main.csv")); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.Symlink("/dev/zero", filepath.Join(device, "main.csv")); err != nil {
+		t.Skip(err)
+	}
 	for _, test := range []struct {
 		dirs []string
 		err  string
 	}{
 		{nil, "no shards"},
+		{[]string{a, device}, "main.csv: not a file"},
 		{[]string{a}, "shard 1/2 is missing"},
 		{[]string{a, b, a}, "are both shard 0/2"},
 		{[]string{whole}, "was made without --shard"},
