@@ -60,8 +60,12 @@ var Columns = slices.Concat(
 			Cell: func(r *VerdictRow) any { return int(float64(r.States) / r.Elapsed.Seconds()) }},
 	}.When(func(r *VerdictRow) bool { return r.Rate && r.Elapsed > 0 }),
 	verdictColumns{
-		{Name: "complete", Detail: true, Doc: "whether every state was looked at, or as many as it takes to be sure of the shortest way",
-			Cell: func(r *VerdictRow) any { return r.Verdict != explore.Incomplete }},
+		{
+			Name:   "complete",
+			Detail: true,
+			Doc:    "whether every state was looked at, or as many as it takes to be sure of the shortest way",
+			Cell:   func(r *VerdictRow) any { return r.Verdict != explore.Incomplete },
+		},
 	},
 	verdictColumns{
 		{Name: "buffer", Detail: true, Doc: "slots of the vector that patches are queued in",

@@ -25,7 +25,8 @@ func TestDetailColumns(t *testing.T) {
 		if err := WriteTable(&b, table); err != nil {
 			t.Fatal(err)
 		}
-		if s := b.String(); strings.Contains(s, "fine") || strings.Contains(s, "same") || !strings.Contains(s, "kept  first\n") {
+		if s := b.String(); strings.Contains(s, "fine") || strings.Contains(s, "same") ||
+			!strings.Contains(s, "kept  first\n") {
 			t.Errorf("%d rows:\n%s", i+1, s)
 		}
 		b.Reset()
@@ -121,7 +122,10 @@ func TestScreens(t *testing.T) {
 			said := showcase(t, 3)
 			said.Columns = append(said.Columns, Column{Name: "why"})
 			for i := range said.Rows {
-				said.Rows[i] = append(said.Rows[i], String(strings.Repeat("for a reason that takes time to tell, ", i+1)+"in short."))
+				said.Rows[i] = append(
+					said.Rows[i],
+					String(strings.Repeat("for a reason that takes time to tell, ", i+1)+"in short."),
+				)
 			}
 			for _, tab := range []Table{showcase(t, 3), showcase(t, 1), said} {
 				if err := look.WriteTable(&b, tab); err != nil {

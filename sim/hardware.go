@@ -229,14 +229,23 @@ var executedColumns = results.Of(results.Columns[*Executed]{
 		Cell: func(e *Executed) any { return e.Answers }},
 	{Name: "round_median_ns", Doc: "from a request until the last thread has passed a border, in user space",
 		Cell: func(e *Executed) any { return e.RoundMedian.Nanoseconds() }},
-	{Name: "round_max_ns", Detail: true, Doc: "and the longest", Cell: func(e *Executed) any { return e.RoundMax.Nanoseconds() }},
+	{
+		Name:   "round_max_ns",
+		Detail: true,
+		Doc:    "and the longest",
+		Cell:   func(e *Executed) any { return e.RoundMax.Nanoseconds() },
+	},
 	{Name: "rounds_ns", Detail: true, Doc: "and all together, of elapsed_ns",
 		Cell: func(e *Executed) any { return e.RoundsAll.Nanoseconds() }},
 	{Name: "lost_ns", Detail: true, Doc: "time that a CPU which went on calling did not call, mean: rounds, traps, and " +
 		"whatever else ran there", Cell: func(e *Executed) any { return e.Stolen }},
-	{Name: "seen_ipis", Detail: true, Doc: "function-call interrupts that this machine counted meanwhile (/proc/interrupts), " +
-		"whoever sent them: they reach only threads that run; empty where it counts none",
-		Cell: func(e *Executed) any { return emptyUnless(e.HasSeen, e.Seen) }},
+	{
+		Name:   "seen_ipis",
+		Detail: true,
+		Doc: "function-call interrupts that this machine counted meanwhile (/proc/interrupts), " +
+			"whoever sent them: they reach only threads that run; empty where it counts none",
+		Cell: func(e *Executed) any { return emptyUnless(e.HasSeen, e.Seen) },
+	},
 	{Name: "comparisons", Detail: true, Doc: "of addresses that handlers made",
 		Cell: func(e *Executed) any { return e.Compared }},
 }, func(r *RunRow) *Executed { return r.Executed }).When(func(r *RunRow) bool { return r.Executed != nil })

@@ -141,7 +141,10 @@ func writeMan(w io.Writer, cmd *cobra.Command) error {
 	if cmd.Example != "" {
 		fmt.Fprintf(&b, ".SH EXAMPLES\n.nf\n%s\n.fi\n", roff(cmd.Example))
 	}
-	fmt.Fprint(&b, ".SH EXIT STATUS\n0: done. 1: the answer is no. 2: the request is wrong. 3: cut short. 4: no server answers.\n")
+	fmt.Fprint(
+		&b,
+		".SH EXIT STATUS\n0: done. 1: the answer is no. 2: the request is wrong. 3: cut short. 4: no server answers.\n",
+	)
 	var also []string
 	if cmd.HasParent() {
 		also = append(also, manName(cmd.Parent())+"(1)")

@@ -44,13 +44,15 @@ func (c *common) width() int {
 
 // coloured tells whether stdout takes colours (https://no-color.org).
 func (c *common) coloured() bool {
-	return c.color == "always" || c.color == "auto" && c.screen != nil && os.Getenv("NO_COLOR") == "" && os.Getenv("TERM") != "dumb"
+	return c.color == "always" ||
+		c.color == "auto" && c.screen != nil && os.Getenv("NO_COLOR") == "" && os.Getenv("TERM") != "dumb"
 }
 
 // tones are the colours of words that say how an answer came out: green, red and yellow
 // (ECMA-48, select graphic rendition).
 var tones = map[string]string{
-	"safe": "32", "proved": "32", "unsafe": "1;31", "refuted": "1;31", "incomplete": "33", "unproved": "33", "answer": "1", "cost": "1", "yes": "32", "no": "1;31",
+	"safe": "32", "proved": "32", "unsafe": "1;31", "refuted": "1;31", "incomplete": "33", "unproved": "33",
+	"answer": "1", "cost": "1", "yes": "32", "no": "1;31",
 }
 
 // paint colours text as an answer is coloured, if it is one.
@@ -75,7 +77,10 @@ func (c *common) painted(line string) string {
 func (c *common) filled(paragraph string) string {
 	width := cmp.Or(c.width(), results.MaxWidth)
 	lines := strings.Split(paragraph, "\n")
-	if !slices.ContainsFunc(lines, func(l string) bool { return strings.HasPrefix(l, "- ") || strings.HasPrefix(l, "  ") }) {
+	if !slices.ContainsFunc(
+		lines,
+		func(l string) bool { return strings.HasPrefix(l, "- ") || strings.HasPrefix(l, "  ") },
+	) {
 		lines = []string{strings.Join(strings.Fields(paragraph), " ")}
 	}
 	for i, line := range lines {

@@ -48,7 +48,8 @@ func proveCommand(c *common) *cobra.Command {
 			"the sites. That no step leads out of the views, and that none breaks anything in one, is then\n" +
 			"put to a solver (docs/proofs.md). What is not proved is looked for with the explorer: refuted\n" +
 			"means that it has found the way. The exit code is 1 unless all is proved, and 3 where nothing but\n" +
-			"a limit keeps it from that: it is incomplete. Lists mean the cross product." + columnsHelp(prove.Columns.Table("prove")),
+			"a limit keeps it from that: it is incomplete. Lists mean the cross " +
+			"product." + columnsHelp(prove.Columns.Table("prove")),
 		Example: "  textpoke prove --arch x86_64\n" +
 			"  textpoke prove --arch x86_64 --protocol breakpoint --mutate all\n" +
 			"  textpoke prove --arch arm64 --smt obligations --solver cvc5\n" +

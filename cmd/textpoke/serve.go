@@ -192,7 +192,10 @@ func (v *serving) start(ctx context.Context, s *serveFlags, config sim.Config) (
 		Observer: v.handler.Observer(),
 	})
 	if err == nil {
-		v.lab, err = lab.Start(ctx, lab.Config{Store: v.store, Log: v.log, Revision: built.Revision, Experiments: catalogue.All()})
+		v.lab, err = lab.Start(
+			ctx,
+			lab.Config{Store: v.store, Log: v.log, Revision: built.Revision, Experiments: catalogue.All()},
+		)
 	}
 	switch {
 	case err == nil:

@@ -47,9 +47,14 @@ func (s *serveFlags) register(cmd *cobra.Command) {
 	f.StringVar(&s.data, "data", "", "`directory` for what must not be lost")
 	f.StringVar(&s.verify, "verify", "", "say what is sound in a server's `directory`, and change nothing; "+
 		"what is not, and the exit code is 1")
-	f.StringVar(&s.tokenFile, "token-file", "",
-		"`file` with who may do what: lines \"full TOKEN\", \"read TOKEN\" and \"own TOKEN CLIENT...\" (default: everybody on this "+
-			"machine may do everything)")
+	f.StringVar(
+		&s.tokenFile,
+		"token-file",
+		"",
+		"`file` with who may do what: lines \"full TOKEN\", \"read TOKEN\" and \"own TOKEN CLIENT...\" (default: "+
+			"everybody on this "+
+			"machine may do everything)",
+	)
 	f.StringVar(&s.tlsCert, "tls-cert", "", "`file` with the certificate (PEM)")
 	f.StringVar(&s.tlsKey, "tls-key", "", "`file` with its key (PEM)")
 	f.BoolVar(&s.insecure, "insecure", false, "listen beyond loopback without TLS: tokens can be read on the way")

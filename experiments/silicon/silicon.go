@@ -41,10 +41,13 @@ type Config struct {
 var prose string
 
 var spec = experiments.Spec[Config, row]{
-	Name:     "silicon",
-	Short:    "rounds, traps and time against the vector's size, measured on this machine's own CPUs",
-	Examples: []string{"silicon --out silicon", "silicon --records gen:n=45000,order=sorted --buffer 256,dynamic --format csv"},
-	Prose:    prose, Columns: columns, Fields: (*Config).fields, Measure: measure,
+	Name:  "silicon",
+	Short: "rounds, traps and time against the vector's size, measured on this machine's own CPUs",
+	Examples: []string{
+		"silicon --out silicon",
+		"silicon --records gen:n=45000,order=sorted --buffer 256,dynamic --format csv",
+	},
+	Prose: prose, Columns: columns, Fields: (*Config).fields, Measure: measure,
 }
 
 // Experiment is the question.
@@ -84,16 +87,37 @@ var columns = results.Columns[row]{
 	{Name: "records", Doc: "that are changed", Cell: func(r row) any { return r.Records }},
 	{Name: "buffer", Doc: "slots of the vector", Cell: func(r row) any { return r.Buffer.String() }},
 	{Name: "rounds", Doc: "of an update: counted, and those of the plan", Cell: func(r row) any { return r.Rounds }},
-	{Name: "update_ns", Doc: "time of the fastest of the updates that enable everything, measured in user space", Cell: func(r row) any { return r.Measured.Time }},
-	{Name: "update_median_ns", Detail: true, Doc: "median time of these updates", Cell: func(r row) any { return r.Median }},
-	{Name: "rounds_share", Doc: "of the fastest one's time, what rounds take", Cell: func(r row) any { return r.InRounds }},
+	{
+		Name: "update_ns",
+		Doc:  "time of the fastest of the updates that enable everything, measured in user space",
+		Cell: func(r row) any { return r.Measured.Time },
+	},
+	{
+		Name:   "update_median_ns",
+		Detail: true,
+		Doc:    "median time of these updates",
+		Cell:   func(r row) any { return r.Median },
+	},
+	{
+		Name: "rounds_share",
+		Doc:  "of the fastest one's time, what rounds take",
+		Cell: func(r row) any { return r.InRounds },
+	},
 	{Name: "traps", Doc: "of the fastest one, measured", Cell: func(r row) any { return r.Measured.Traps }},
-	{Name: "lost_ns", Doc: "time in which the other CPU did not call meanwhile, measured", Cell: func(r row) any { return r.Measured.Lost }},
+	{
+		Name: "lost_ns",
+		Doc:  "time in which the other CPU did not call meanwhile, measured",
+		Cell: func(r row) any { return r.Measured.Lost },
+	},
 	{Name: "modelled_update_ns", Doc: "by the timed engine, from a calibration of this machine",
 		Cell: func(r row) any { return r.Modelled.Time }},
 	{Name: "modelled_traps", Doc: "by it, too", Cell: func(r row) any { return r.Modelled.Traps }},
 	{Name: "modelled_stolen_ns", Doc: "by it, too", Cell: func(r row) any { return r.Modelled.Lost }},
-	{Name: "update_ratio", Doc: "modelled by measured time", Cell: func(r row) any { return r.Modelled.Time / r.Measured.Time }},
+	{
+		Name: "update_ratio",
+		Doc:  "modelled by measured time",
+		Cell: func(r row) any { return r.Modelled.Time / r.Measured.Time },
+	},
 }
 
 func measure(ctx context.Context, s *experiments.Study[Config, row]) (*experiments.Findings, error) {

@@ -23,11 +23,19 @@ import (
 // sample is the manifest of a run with one table.
 func sample() results.Manifest {
 	seed := uint64(7)
-	return results.Manifest{Version: "v1.2.3", Revision: "abc", Args: []string{"textpoke", "plan", "--filter=a b"}, Seed: &seed,
-		Calibration: "vm-2,gold-6248", Inputs: map[string]string{"sites.txt": "00ff"}, Complete: true,
-		Started: time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC), Finished: time.Date(2026, 1, 2, 3, 5, 5, 0, time.UTC),
+	return results.Manifest{
+		Version:     "v1.2.3",
+		Revision:    "abc",
+		Args:        []string{"textpoke", "plan", "--filter=a b"},
+		Seed:        &seed,
+		Calibration: "vm-2,gold-6248",
+		Inputs:      map[string]string{"sites.txt": "00ff"},
+		Complete:    true,
+		Started:     time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC),
+		Finished:    time.Date(2026, 1, 2, 3, 5, 5, 0, time.UTC),
 		Files: []results.ManifestFile{{Name: "plan.csv", Rows: 2, Columns: []results.Column{
-			{Name: "arch", Doc: "instruction set"}, {Name: "update_ns", Doc: "how long"}, {Name: "skipped", Doc: "left out"}}}}}
+			{Name: "arch", Doc: "instruction set"}, {Name: "update_ns", Doc: "how long"}, {Name: "skipped", Doc: "left out"}}}},
+	}
 }
 
 const plan = "arch,update_ns,skipped\nx86_64,465748370,\nx86_64,12,\n"
@@ -62,8 +70,20 @@ func written(t *testing.T, d fstest.MapFS) string {
 func TestPage(t *testing.T) {
 	m := sample()
 	m.Documents = []string{"report.md", "p.svg", "p.png", "raw.txt", "more.csv"}
-	d := dir(t, m, "plan.csv", plan, "p.svg", `<svg xmlns="http://www.w3.org/2000/svg"><g/></svg>`, "raw.txt", "CAL: 1\n", "more.csv", "n\n9.718034473887316\n",
-		"report.md", "# Title\n\n[web](https://kernel.org) and [file](plan.csv)\n\n| a | b |\n|---|---|\n| 1 | 2 |\n")
+	d := dir(
+		t,
+		m,
+		"plan.csv",
+		plan,
+		"p.svg",
+		`<svg xmlns="http://www.w3.org/2000/svg"><g/></svg>`,
+		"raw.txt",
+		"CAL: 1\n",
+		"more.csv",
+		"n\n9.718034473887316\n",
+		"report.md",
+		"# Title\n\n[web](https://kernel.org) and [file](plan.csv)\n\n| a | b |\n|---|---|\n| 1 | 2 |\n",
+	)
 	below := sample()
 	below.Complete, below.Exit, below.Seed = false, 3, nil
 	below.Part = &results.Part{Index: 1, Of: 4}
@@ -82,16 +102,48 @@ func TestForeignTextIsText(t *testing.T) {
 	m.Inputs = map[string]string{evil: evil}
 	m.Files[0].Columns = []results.Column{{Name: evil, Doc: evil}, {Name: "b", Doc: evil}}
 	m.Files = append(m.Files, results.ManifestFile{Name: "../" + evil}, results.ManifestFile{Name: evil})
-	m.Documents = []string{"report.md", "raw.txt", "evil.svg", "on.svg", "away.svg", "no.svg", "flat.png", "type.svg", "sheet.svg", evil + ".svg"}
+	m.Documents = []string{
+		"report.md",
+		"raw.txt",
+		"evil.svg",
+		"on.svg",
+		"away.svg",
+		"no.svg",
+		"flat.png",
+		"type.svg",
+		"sheet.svg",
+		evil + ".svg",
+	}
 	field := `"` + strings.ReplaceAll(evil, `"`, `""`) + `"`
 	const open = `<svg xmlns="http://www.w3.org/2000/svg" `
-	page := written(t, dir(t, m, "plan.csv", field+",b\n"+field+",1\n"+field+field[1:]+",2\n"+"same,"+field+"\n",
-		"raw.txt", evil, "report.md", evil+"\n\n[a](javascript:alert(1)) ![b](javascript:alert(2)) <script>alert(3)</script>\n\n# "+evil,
-		"evil.svg", open+`><script>alert(1)</script></svg>`, "on.svg", open+`onload="alert(1)"/>`,
-		"away.svg", open+`><use href="https://example.com/x"/></svg>`, "no.svg", evil, "flat.png", evil,
-		"type.svg", `<!DOCTYPE svg [<!ENTITY a "b">]>`+open+"/>", "sheet.svg", `<?xml-stylesheet href="x"?>`+open+"/>"))
-	allowed := strings.Fields("html head meta title style body header h1 h2 h3 nav main section p pre dl dt dd details summary " +
-		"code div table thead tbody tr th td span b figure img figcaption")
+	page := written(t, dir(
+		t,
+		m,
+		"plan.csv",
+		field+",b\n"+field+",1\n"+field+field[1:]+",2\n"+"same,"+field+"\n",
+		"raw.txt",
+		evil,
+		"report.md",
+		evil+"\n\n[a](javascript:alert(1)) ![b](javascript:alert(2)) <script>alert(3)</script>\n\n# "+evil,
+		"evil.svg",
+		open+`><script>alert(1)</script></svg>`,
+		"on.svg",
+		open+`onload="alert(1)"/>`,
+		"away.svg",
+		open+`><use href="https://example.com/x"/></svg>`,
+		"no.svg",
+		evil,
+		"flat.png",
+		evil,
+		"type.svg",
+		`<!DOCTYPE svg [<!ENTITY a "b">]>`+open+"/>",
+		"sheet.svg",
+		`<?xml-stylesheet href="x"?>`+open+"/>",
+	))
+	allowed := strings.Fields(
+		"html head meta title style body header h1 h2 h3 nav main section p pre dl dt dd details summary " +
+			"code div table thead tbody tr th td span b figure img figcaption",
+	)
 	attributes := strings.Fields("lang charset name content http-equiv id class scope title tabindex role aria-label")
 	for z := html.NewTokenizer(strings.NewReader(page)); ; {
 		kind := z.Next()

@@ -48,7 +48,11 @@ func problemOf(err error) *Problem {
 		return badField(field.Field, "%s", field.Reason)
 	case errors.As(err, &size):
 		return problem(http.StatusRequestEntityTooLarge, "", "the body has more than %d bytes", size.Limit)
-	case is(service.ErrQueueFull), is(service.ErrClientQueueFull), is(service.ErrTooManyClients), is(lab.ErrFull), is(errStreams):
+	case is(service.ErrQueueFull),
+		is(service.ErrClientQueueFull),
+		is(service.ErrTooManyClients),
+		is(lab.ErrFull),
+		is(errStreams):
 		return problem(http.StatusTooManyRequests, "", "%v", err)
 	case is(service.ErrNotFound), is(journal.ErrNotFound):
 		return problem(http.StatusNotFound, "", "%v", err)
@@ -57,7 +61,11 @@ func problemOf(err error) *Problem {
 	case is(service.ErrTooLate), is(cpus.ErrLastOne):
 		return problem(http.StatusConflict, "", "%v", err)
 	case is(journal.ErrFull):
-		return problem(http.StatusInsufficientStorage, "", "the server's disk is full: nothing is accepted until there is room")
+		return problem(
+			http.StatusInsufficientStorage,
+			"",
+			"the server's disk is full: nothing is accepted until there is room",
+		)
 	case is(service.ErrBroken), is(journal.ErrBroken), journal.Passing(err):
 		return problem(http.StatusServiceUnavailable, "", "the journal cannot be written; the server's log says why")
 	case is(service.ErrClosed), is(lab.ErrClosed), is(context.Canceled), is(context.DeadlineExceeded):

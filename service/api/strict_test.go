@@ -160,7 +160,8 @@ func TestHalfSentRequests(t *testing.T) {
 			t.Fatal(err)
 		}
 		answer, err := io.ReadAll(c)
-		if err != nil || !strings.HasPrefix(string(answer), "HTTP/1.1 4") || !strings.Contains(string(answer), "Connection: close") {
+		if err != nil || !strings.HasPrefix(string(answer), "HTTP/1.1 4") ||
+			!strings.Contains(string(answer), "Connection: close") {
 			t.Errorf("%q: %v, and it is still open: %s", head, err, answer)
 		}
 	}

@@ -330,7 +330,8 @@ func TestVerify(t *testing.T) {
 		t.Error("a running server's directory was looked at")
 	}
 	for _, harm := range []struct{ part, stmt string }{
-		{"", ""}, {"updates", "UPDATE updates SET batch=batch+1 WHERE id=3"}, {"updates", "UPDATE updates SET client='x' WHERE id=3"},
+		{"", ""}, {"updates", "UPDATE updates SET batch=batch+1 WHERE id=3"}, {"updates", "UPDATE updates SET client='x' " +
+			"WHERE id=3"},
 		{"wants", "UPDATE wants SET ops='p' WHERE client='client1'"}, {"runs", "UPDATE runs SET bytes=7 WHERE id=1"},
 		{"files", "UPDATE files SET type='x'"}, {"identity", "UPDATE identity SET batch=0"},
 		{"head", "UPDATE identity SET commits=commits-1, sum=textpoke_sum(records, hash, count, batch, commits-1, chain)"},

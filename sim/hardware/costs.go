@@ -63,8 +63,10 @@ func Benches() (list []microbench.Bench, done func(), err error) {
 		run            func() float64
 	}{
 		{"verify", "comparing a site with what it must hold, in user space", calibration.Measured, b.verify},
-		{"publish", "building the sorted vector that handlers search, by patch, in user space", calibration.Measured, b.publish},
-		{"store", "a store of one byte to executable memory, in user space: its other mapping is there, and a kernel makes one each time", calibration.Measured, b.store},
+		{"publish", "building the sorted vector that handlers search, by patch, in user " +
+			"space", calibration.Measured, b.publish},
+		{"store", "a store of one byte to executable memory, in user space: its other mapping is there, and a kernel " +
+			"makes one each time", calibration.Measured, b.store},
 		{"fence", "CPUID, which serializes; a hypervisor may take it", calibration.Measured, b.fence},
 		{"trap_entry", "half of int3, SIGTRAP, its handler and back" + userSpace, calibration.Derived, half},
 		{"trap_exit", "half of int3, SIGTRAP, its handler and back" + userSpace, calibration.Derived, half},
