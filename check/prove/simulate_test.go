@@ -82,14 +82,14 @@ type pair struct {
 func (s *simulation) run() error {
 	first := s.states[0]
 	first.patcher[place] = s.places.index(spot{})
-	todo, seen := []pair{{0, key([]whole{first})}}, map[pair]bool{}
-	seen[todo[0]] = true
+	queue, seen := []pair{{0, key([]whole{first})}}, map[pair]bool{}
+	seen[queue[0]] = true
 	if err := s.inside(&first); err != nil {
 		return err
 	}
-	for len(todo) > 0 {
-		from := todo[len(todo)-1]
-		todo = todo[:len(todo)-1]
+	for len(queue) > 0 {
+		from := queue[len(queue)-1]
+		queue = queue[:len(queue)-1]
 		for _, mv := range s.moves[from.state] {
 			s.steps++
 			to := s.follow(sets(from.set), mv)
@@ -104,7 +104,7 @@ func (s *simulation) run() error {
 			}
 			if next := (pair{mv.To, key(to)}); !seen[next] {
 				seen[next] = true
-				todo = append(todo, next)
+				queue = append(queue, next)
 			}
 		}
 	}
