@@ -144,6 +144,40 @@ func TestAloneNeverWaits(t *testing.T) {
 	})
 }
 
+// TestWhoIsToldIsNoCompany: a request that a client makes as soon as it is told how the
+// last one ended did not wait at that one's end, however soon it comes.
+func TestWhoIsToldIsNoCompany(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		const rounds, update = 20, time.Millisecond
+		var c *Coordinator
+		n, last := 0, make(chan *Ticket, 1)
+		ask := func() {
+			n++
+			enough := n == rounds
+			ticket, err := c.Submit(t.Context(), Request{Client: "a", Enable: n%2 != 0, Records: []int{0}})
+			if err != nil {
+				t.Error(err)
+			}
+			if enough {
+				last <- ticket
+			}
+		}
+		begun := time.Now()
+		c = started(t, t.Context(), Config{Records: 1, Linger: 1000,
+			Apply: func(context.Context, []Change) error { time.Sleep(update); return nil },
+			Listener: Listener{Ended: func(End) {
+				if n < rounds {
+					ask()
+				}
+			}}})
+		ask()
+		<-(<-last).Done()
+		if took := time.Since(begun); took != rounds*update {
+			t.Errorf("%v for %d updates of %v", took, rounds, update)
+		}
+	})
+}
+
 // TestLingerEndsWithClose: who closes does not wait for company.
 func TestLingerEndsWithClose(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {

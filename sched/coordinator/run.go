@@ -17,7 +17,6 @@ func (c *Coordinator) run(ctx context.Context) {
 			continue
 		}
 		c.update(ctx, at, ts)
-		c.last.ended(at, c.cfg.Now(), len(ts), len(c.queue))
 	}
 }
 
@@ -106,8 +105,10 @@ func (l *last) until(times float64) time.Time {
 
 // update carries requests out together. When that fails each is tried by itself,
 // so that one client's bad record does not cost the others theirs. An update that
-// failed because it was cancelled is not tried again.
+// failed because it was cancelled is not tried again. Who waits at its end is counted
+// before anybody is told: who is told asks again, and is no company for itself.
 func (c *Coordinator) update(ctx context.Context, at time.Time, ts []*Ticket) {
+	begun := c.cfg.Now()
 	us, err := c.try(ctx, at, ts)
 	if err != nil && ctx.Err() == nil && len(ts) > 1 && c.broken.Load() == nil {
 		c.cfg.Listener.split(len(ts), err)
@@ -116,7 +117,9 @@ func (c *Coordinator) update(ctx context.Context, at time.Time, ts []*Ticket) {
 		}
 		return
 	}
-	c.answer(ts, us, err)
+	end := c.settle(ts, us, err)
+	c.last.ended(begun, c.cfg.Now(), len(ts), len(c.queue))
+	c.tell(end)
 }
 
 // try applies what requests change together, and tells what they changed. When it
@@ -163,16 +166,20 @@ func (c *Coordinator) lacking(us []undo) (out []Change) {
 	return out
 }
 
-// answer ends requests that were taken: their end is committed, then snapshots show
-// it, then listeners and those who wait are told.
-func (c *Coordinator) answer(ts []*Ticket, us []undo, err error) {
+// settle ends requests that were taken: their end is committed, then snapshots show it.
+func (c *Coordinator) settle(ts []*Ticket, us []undo, err error) End {
 	end := End{ts, err, c.wants}
 	if end.Err = c.commit(end); end.Err == nil {
 		c.shown.follow(c.wants, us)
 	}
+	return end
+}
+
+// tell tells listeners and those who wait how requests that are settled have ended.
+func (c *Coordinator) tell(end End) {
 	c.cfg.Listener.ended(end)
-	c.requests.Add(uint64(len(ts)))
-	for _, t := range ts {
+	c.requests.Add(uint64(len(end.Tickets)))
+	for _, t := range end.Tickets {
 		t.err = end.Err
 		close(t.done)
 	}

@@ -88,7 +88,7 @@ func (t *Ticket) Cancel() bool {
 	if !t.take() {
 		return false
 	}
-	t.of.answer([]*Ticket{t}, nil, ErrCancelled)
+	t.withdraw(ErrCancelled)
 	return true
 }
 
@@ -106,9 +106,12 @@ func (t *Ticket) takeUp(at time.Time) bool {
 // expire is called by the ticket's timer, too.
 func (t *Ticket) expire() {
 	if t.state.CompareAndSwap(queued, taken) {
-		t.of.answer([]*Ticket{t}, nil, ErrExpired)
+		t.withdraw(ErrExpired)
 	}
 }
+
+// withdraw answers a request that was taken by somebody else than an update.
+func (t *Ticket) withdraw(why error) { t.of.tell(t.of.settle([]*Ticket{t}, nil, why)) }
 
 // take stops a request's waiting, and tells whether it still waited.
 func (t *Ticket) take() bool {
