@@ -121,21 +121,28 @@ func (s *Service) apply(ctx context.Context, changes []coordinator.Change) error
 
 // began is the coordinator's: these are about to be carried out.
 func (s *Service) began(at time.Time, ts []*coordinator.Ticket) {
-	s.mu.Lock()
-	s.batch++
-	batch := s.batch
-	s.mu.Unlock()
-	observe(s.cfg.Observer.Carried, len(ts))
-	s.merged.Add(uint64(len(ts)))
-	s.batches.Add(1)
+	ps := s.of(ts)
+	if len(ps) == 0 { // what was live is made live again: nobody asked for that
+		return
+	}
+	observe(s.cfg.Observer.Carried, len(ps))
 	phase := &atomic.Pointer[string]{}
 	phase.Store(new(string))
 	s.phase.Store(phase)
-	for _, p := range s.of(ts) {
+	s.mu.Lock()
+	s.batch++
+	s.progress.batches++
+	s.progress.merged += uint64(len(ps))
+	s.progress.sizes = keepLast(s.progress.sizes, statusBatches, Batch{s.batch, len(ps)})
+	for _, p := range ps {
+		u := p.update()
+		u.State, u.Batch, u.Began = journal.Running, s.batch, at.UTC()
+		p.now.Store(&present{u, phase})
+	}
+	s.mu.Unlock()
+	for _, p := range ps {
 		u := p.update()
 		observe(s.cfg.Observer.Began, at.Sub(u.Submitted))
-		u.State, u.Batch, u.Began = journal.Running, batch, at.UTC()
-		p.now.Store(&present{u, phase})
 		s.tell(u)
 	}
 }
@@ -238,6 +245,7 @@ func (s *Service) tellEnd(end coordinator.End) {
 		delete(s.open, p.end.ID)
 		s.count(p.end.Client, -1)
 	}
+	s.progress.answered += uint64(len(ps))
 	s.mu.Unlock()
 	for _, p := range ps {
 		observe(s.cfg.Observer.Ended, p.end.Ended.Sub(p.end.Submitted))

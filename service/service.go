@@ -123,8 +123,7 @@ type Service struct {
 	gait     sync.Mutex // orders what the machine is told of its gait
 	patching bool       // an update of the text runs; gait guards it
 
-	merged, batches atomic.Uint64                          // see Stats
-	phase           atomic.Pointer[atomic.Pointer[string]] // of the last batch; see present
+	phase atomic.Pointer[atomic.Pointer[string]] // of the last batch; see present
 
 	mu      sync.Mutex
 	closed  bool
@@ -133,6 +132,10 @@ type Service struct {
 	clients map[string]int // updates on their way, also those not accepted yet
 	total   int            // of all clients
 	batch   int64          // number of the last batch
+
+	progress progress
+
+	tallied atomic.Pointer[[]cpus.Tally] // the last; see Status
 }
 
 // Start opens the service: what the journal calls live is live when it returns, and

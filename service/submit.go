@@ -200,6 +200,7 @@ func (s *Service) enter(u Update, which []int) *pending {
 	p := newPending(u, which)
 	s.mu.Lock()
 	s.open[u.ID] = p
+	s.progress.updates = keepLast(s.progress.updates, statusUpdates, p)
 	s.mu.Unlock()
 	s.tell(u)
 	return p

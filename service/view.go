@@ -58,41 +58,6 @@ func (s *Service) Records(ctx context.Context, q RecordQuery) ([]Record, error) 
 	return out, nil
 }
 
-// CPU is one CPU and what it has done since the machine was built.
-type CPU struct {
-	ID                       int
-	Role                     string
-	Online                   bool
-	Taken                    map[string]uint64 // interrupts by cause; causes without any are left out
-	RoundsSent, Traps, Calls uint64
-}
-
-// CPUs looks at every CPU, one after the other: each is stopped for a moment
-// between two calls, and one that the patcher sits on is waited for.
-func (s *Service) CPUs(ctx context.Context) ([]CPU, error) {
-	ctx, cancel := s.whileAlive(ctx)
-	defer cancel()
-	tallies, err := s.live.Tallies(ctx)
-	if err != nil {
-		return nil, err
-	}
-	c := s.live.Counts()
-	out := make([]CPU, len(tallies))
-	for i := range out {
-		out[i] = CPU{
-			ID: i, Role: s.cfg.Sim.Roles[i].String(), Online: s.live.Online(i), Taken: map[string]uint64{},
-			Traps: tallies[i][cpus.Trap], Calls: tallies[i].Calls(),
-		}
-		for k := range cpus.NumCauses {
-			out[i].RoundsSent += c.Rounds[i][k]
-			if n := c.Taken[i][k]; n > 0 {
-				out[i].Taken[cpus.Cause(k).String()] = n
-			}
-		}
-	}
-	return out, nil
-}
-
 // Unplug takes a CPU out, and Plug brings it back; one that is so already stays so. It is not remembered: after a
 // restart all CPUs have the roles that they were given.
 func (s *Service) Unplug(ctx context.Context, cpu int) error {
@@ -108,43 +73,6 @@ func (s *Service) Interrupts(w io.Writer) error { return s.live.WriteInterrupts(
 
 // Violations are the first of the promises that the machine has seen broken.
 func (s *Service) Violations() []cpus.Violation { return s.live.Violations() }
-
-// Stats counts what the service has done since it was started.
-type Stats struct {
-	Requests   uint64 // answered, in any way
-	Merged     uint64 // taken up by batches; a batch that failed is tried again one by one
-	Batches    uint64 // taken up together
-	Updates    uint64 // of the text
-	Failed     uint64 // of these
-	Changes    uint64 // records switched
-	Rounds     uint64 // of interrupts
-	IPIs       uint64 // taken
-	Violations int    // seen, at most as many as are kept
-	Queued     int    // updates on their way
-	Enabled    int    // records
-	Ready      bool   // see Service.Ready
-	Journal    int64  // bytes of the file, without SQLite's own log
-}
-
-// Stats reads the counters.
-func (s *Service) Stats() Stats {
-	c := s.coord.Stats()
-	out := Stats{
-		Requests: c.Requests, Updates: c.Updates, Failed: c.Failed, Changes: c.Changes,
-		Merged: s.merged.Load(), Batches: s.batches.Load(), Violations: len(s.live.Violations()),
-	}
-	counts := s.live.Counts()
-	for k := range cpus.NumCauses {
-		out.Rounds += counts.TotalRounds(cpus.Cause(k))
-		out.IPIs += counts.TotalTaken(cpus.Cause(k))
-	}
-	out.Ready = s.Ready() == nil
-	out.Journal = s.store.Size()
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	out.Queued, out.Enabled = s.total, s.coord.Snapshot().Enabled()
-	return out
-}
 
 func (s *Service) plug(ctx context.Context, cpu int, in bool) error {
 	if cpu < 0 || cpu >= len(s.cfg.Sim.Roles) {

@@ -3,94 +3,19 @@
 package lessons
 
 import (
-	"context"
-	"flag"
 	"fmt"
 	"os"
-	"os/exec"
 	"path/filepath"
 	"strings"
 	"testing"
-	"time"
 
-	"github.com/chromedp/cdproto/emulation"
-	"github.com/chromedp/cdproto/log"
-	"github.com/chromedp/cdproto/network"
-	"github.com/chromedp/cdproto/runtime"
 	"github.com/chromedp/chromedp"
 	"github.com/chromedp/chromedp/kb"
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/textpoke/textpoke/check/explore"
+	"github.com/textpoke/textpoke/internal/browser"
 )
-
-var (
-	withBrowser = flag.Bool("browser", false, "look at the page with chromium")
-	look        = flag.String("look", "", "keep screenshots in this directory")
-)
-
-// open opens a page in a new browser. Whatever it complains about fails the test, and so
-// does asking anybody for anything.
-func open(t *testing.T, file string) context.Context {
-	t.Helper()
-	if !*withBrowser {
-		t.Skip("without -browser (see .ci/browser) nobody looks at the page")
-	}
-	binary, err := exec.LookPath("chromium")
-	if err != nil {
-		t.Skip("chromium is not installed: nobody looks at the page")
-	}
-	ctx, cancel := context.WithTimeout(t.Context(), 90*time.Second)
-	t.Cleanup(cancel)
-	ctx, stop := chromedp.NewContext(ctx, chromedp.WithListener(func(event any) {
-		switch e := event.(type) {
-		case *runtime.EventExceptionThrown:
-			t.Errorf("the page threw %s: %+v", e.ExceptionDetails.Text, e.ExceptionDetails.Exception)
-		case *log.EventEntryAdded:
-			t.Errorf("the browser complained: %s", e.Entry.Text)
-		case *network.EventRequestWillBeSent:
-			if u := e.Request.URL; !strings.HasPrefix(u, "file:") && !strings.HasPrefix(u, "data:") {
-				t.Errorf("the page asked for %s", u)
-			}
-		}
-	}), chromedp.WithAllocatorOptions(
-		chromedp.ExecPath(binary), chromedp.UserDataDir(t.TempDir()), chromedp.WindowSize(1280, 900),
-		chromedp.Headless, chromedp.NoSandbox, chromedp.DisableGPU, chromedp.NoFirstRun,
-		chromedp.Flag("disable-background-networking", true), chromedp.Flag("disable-component-update", true)))
-	t.Cleanup(stop)
-	do(t, ctx, chromedp.Navigate("file://"+file))
-	return ctx
-}
-
-func do(t *testing.T, ctx context.Context, actions ...chromedp.Action[chromedp.Void]) {
-	t.Helper()
-	if err := chromedp.Do(ctx, actions...); err != nil {
-		t.Fatal(err)
-	}
-}
-
-func told[T any](t *testing.T, ctx context.Context, expression string) T {
-	t.Helper()
-	v, err := chromedp.Run(ctx, chromedp.Evaluate[T](expression, chromedp.EvalAwaitPromise))
-	if err != nil {
-		t.Fatalf("%s: %v", expression, err)
-	}
-	return v
-}
-
-func picture(t *testing.T, ctx context.Context, name string) {
-	t.Helper()
-	if *look == "" {
-		return
-	}
-	png, err := chromedp.Run(ctx, chromedp.FullScreenshot(100))
-	if err == nil {
-		err = os.WriteFile(filepath.Join(*look, name+".png"), png, 0o644)
-	}
-	if err != nil {
-		t.Fatal(err)
-	}
-}
 
 // shown is what a stepper shows, read from the page.
 type shown struct {
@@ -130,6 +55,7 @@ func must(t *explore.Trace, n int) (m shown) {
 // TestStepping steps every counterexample of the lessons forwards and backwards by keys,
 // and compares what is shown with the trace.
 func TestStepping(t *testing.T) {
+	browser.Need(t)
 	p, err := Page(t.Context())
 	if err != nil {
 		t.Fatal(err)
@@ -145,12 +71,12 @@ func TestStepping(t *testing.T) {
 	if err := f.Close(); err != nil {
 		t.Fatal(err)
 	}
-	ctx := open(t, file)
+	tab := browser.Open(t, "file://"+file, "file:")
 	at := 0
 	for _, c := range p.Chapters {
 		for _, c := range c.Cases {
 			if c.Trace != nil {
-				step(t, ctx, at, c.Trace)
+				step(tab, at, c.Trace)
 				at++
 			}
 		}
@@ -158,53 +84,49 @@ func TestStepping(t *testing.T) {
 	if at != 7 {
 		t.Errorf("%d counterexamples, want 7", at)
 	}
-	picture(t, ctx, "wide-light")
+	tab.Picture("wide-light")
 	for _, width := range []int64{390, 320} {
-		do(t, ctx, chromedp.EmulateViewport(width, 844))
-		if over := told[int](t, ctx, `document.documentElement.scrollWidth - innerWidth`); over > 0 {
+		tab.Do(chromedp.EmulateViewport(width, 844))
+		if over := browser.Ask[int](tab, `document.documentElement.scrollWidth - innerWidth`); over > 0 {
 			t.Errorf("on a screen of %d pixels the page is %d too wide", width, over)
 		}
-		if small := told[int](t, ctx, `[...document.querySelectorAll("button")].filter(b => b.getBoundingClientRect().height < 40 ||
+		if small := browser.Ask[int](tab, `[...document.querySelectorAll("button")].filter(b => b.getBoundingClientRect().height < 40 ||
 			b.getBoundingClientRect().width < 40).length`); small > 0 {
 			t.Errorf("on a screen of %d pixels %d buttons are too small for a finger", width, small)
 		}
-		picture(t, ctx, fmt.Sprintf("narrow-%d", width))
+		tab.Picture(fmt.Sprintf("narrow-%d", width))
 	}
-	features := []*emulation.MediaFeature{{Name: "prefers-color-scheme", Value: "dark"}}
-	if _, err := chromedp.Call(ctx, emulation.SetEmulatedMedia,
-		emulation.SetEmulatedMediaParams{Features: features}); err != nil {
-		t.Fatal(err)
-	}
-	do(t, ctx, chromedp.EmulateViewport(1280, 900))
-	if paper := told[string](t, ctx, `getComputedStyle(document.body).backgroundColor`); paper != "rgb(20, 22, 26)" {
+	tab.Scheme("dark")
+	tab.Do(chromedp.EmulateViewport(1280, 900))
+	if paper := browser.Ask[string](tab, `getComputedStyle(document.body).backgroundColor`); paper != "rgb(20, 22, 26)" {
 		t.Errorf("in the dark the page is %s", paper)
 	}
-	picture(t, ctx, "wide-dark")
+	tab.Picture("wide-dark")
 }
 
 // step steps one counterexample there and back.
-func step(t *testing.T, ctx context.Context, at int, trace *explore.Trace) {
-	t.Helper()
+func step(tab *browser.Tab, at int, trace *explore.Trace) {
+	tab.Helper()
 	compare := func(n int) {
-		t.Helper()
-		got, want := told[shown](t, ctx, fmt.Sprintf(read, at)), must(trace, n)
+		tab.Helper()
+		got, want := browser.Ask[shown](tab, fmt.Sprintf(read, at)), must(trace, n)
 		if diff := cmp.Diff(want, got); diff != "" {
-			t.Fatalf("counterexample %d (-want +got): %s", at, diff)
+			tab.Fatalf("counterexample %d (-want +got): %s", at, diff)
 		}
 	}
-	told[bool](t, ctx, fmt.Sprintf(`(document.querySelectorAll(".stepper")[%d].closest(".case").focus(), true)`, at))
+	browser.Ask[bool](tab, fmt.Sprintf(`(document.querySelectorAll(".stepper")[%d].closest(".case").focus(), true)`, at))
 	compare(0)
 	last := len(trace.Steps) - 1
 	for n := 1; n <= last; n++ {
-		do(t, ctx, chromedp.KeyEvent(kb.ArrowRight))
+		tab.Do(chromedp.KeyEvent(kb.ArrowRight))
 		compare(n)
 	}
-	do(t, ctx, chromedp.KeyEvent(kb.ArrowRight))
+	tab.Do(chromedp.KeyEvent(kb.ArrowRight))
 	compare(last)
 	for n := last - 1; n >= 0; n-- {
-		do(t, ctx, chromedp.KeyEvent(kb.ArrowLeft))
+		tab.Do(chromedp.KeyEvent(kb.ArrowLeft))
 		compare(n)
 	}
-	do(t, ctx, chromedp.KeyEvent(kb.End))
+	tab.Do(chromedp.KeyEvent(kb.End))
 	compare(last)
 }

@@ -151,6 +151,7 @@ func routes() []route {
 		{"PUT", "/v1/cpus/{id}", Full, (*Handler).plug},
 		{"GET", "/v1/interrupts", Read, (*Handler).interrupts},
 		{"GET", "/v1/stats", Read, (*Handler).stats},
+		{"GET", "/v1/status", Read, (*Handler).status},
 		{"GET", "/v1/compare", Read, (*Handler).compare},
 		{"GET", "/v1/events", Read, (*Handler).events},
 		{"GET", "/v1/experiments", Read, (*Handler).experiments},

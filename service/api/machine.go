@@ -43,11 +43,23 @@ func (h *Handler) cpus(w http.ResponseWriter, r *http.Request) error {
 	if err != nil {
 		return err
 	}
-	all := CPUs{CPUs: []CPU{}}
-	for _, c := range found {
-		all.CPUs = append(all.CPUs, newCPU(c))
+	return send(w, http.StatusOK, CPUs{newCPUs(found)})
+}
+
+// status is all that a screen shows, as of one moment.
+func (h *Handler) status(w http.ResponseWriter, r *http.Request) error {
+	now, err := h.running.Load().service.Status(r.Context())
+	if err != nil {
+		return err
 	}
-	return send(w, http.StatusOK, all)
+	out := Status{Stats: Stats(now.Stats), CPUs: newCPUs(now.CPUs), Updates: []Update{}, Batches: []Batch{}}
+	for _, u := range now.Updates {
+		out.Updates = append(out.Updates, newUpdate(u))
+	}
+	for _, b := range now.Batches {
+		out.Batches = append(out.Batches, Batch(b))
+	}
+	return send(w, http.StatusOK, out)
 }
 
 // plug unplugs a CPU or plugs it in; asked for twice, it is done once.

@@ -96,6 +96,14 @@ func newCPU(c service.CPU) CPU {
 	}
 }
 
+func newCPUs(found []service.CPU) []CPU {
+	all := []CPU{}
+	for _, c := range found {
+		all = append(all, newCPU(c))
+	}
+	return all
+}
+
 // CPUs is all CPUs.
 type CPUs struct {
 	CPUs []CPU `json:"cpus"`
@@ -151,6 +159,20 @@ type Stats struct {
 	Enabled    int    `json:"enabled"`
 	Ready      bool   `json:"ready"`
 	Journal    int64  `json:"journal"`
+}
+
+// Batch is updates that were taken up together.
+type Batch struct {
+	ID       int64 `json:"id"`
+	Requests int   `json:"requests"`
+}
+
+// Status is all that a screen shows, as of one moment.
+type Status struct {
+	Stats   Stats    `json:"stats"`
+	CPUs    []CPU    `json:"cpus"`
+	Updates []Update `json:"updates"`
+	Batches []Batch  `json:"batches"`
 }
 
 // Health is how the server is.

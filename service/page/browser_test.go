@@ -3,138 +3,31 @@
 package page_test
 
 import (
-	"context"
-	"flag"
-	"os"
-	"os/exec"
-	"path/filepath"
+	"fmt"
+	"slices"
 	"strings"
 	"testing"
 	"time"
 
 	"github.com/chromedp/cdproto/accessibility"
-	"github.com/chromedp/cdproto/emulation"
-	"github.com/chromedp/cdproto/log"
-	"github.com/chromedp/cdproto/network"
-	"github.com/chromedp/cdproto/runtime"
 	"github.com/chromedp/chromedp"
 	"github.com/chromedp/chromedp/kb"
-)
 
-var (
-	withBrowser = flag.Bool("browser", false, "look at the page with chromium")
-	look        = flag.String("look", "", "keep screenshots in this directory")
+	"github.com/textpoke/textpoke/internal/browser"
 )
-
-// tab is the page in a browser.
-type tab struct {
-	*testing.T
-	ctx context.Context
-}
 
 // browse opens a server's page and waits until it has something to show.
-func browse(t *testing.T, server string) *tab {
+func browse(t *testing.T, server string) *browser.Tab {
 	t.Helper()
 	tab := open(t, server)
-	tab.do(chromedp.WaitVisible("#interrupts tbody tr"))
+	tab.Do(chromedp.WaitVisible("#interrupts tbody tr"))
 	return tab
 }
 
-// open opens a server's page in a new browser. Whatever the page complains about
-// fails the test, and so does a request to anybody but that server.
-func open(t *testing.T, server string) *tab {
+// open opens a server's page, which may ask nobody but that server.
+func open(t *testing.T, server string) *browser.Tab {
 	t.Helper()
-	if !*withBrowser {
-		t.Skip("without -browser (see .ci/browser) nobody looks at the page")
-	}
-	binary, err := exec.LookPath("chromium")
-	if err != nil {
-		t.Skip("chromium is not installed: nobody looks at the page")
-	}
-	ctx, cancel := context.WithTimeout(t.Context(), 90*time.Second)
-	t.Cleanup(cancel)
-	ctx, stop := chromedp.NewContext(ctx, chromedp.WithListener(func(event any) { listen(t, server, event) }),
-		chromedp.WithAllocatorOptions(
-			chromedp.ExecPath(binary), chromedp.UserDataDir(t.TempDir()), chromedp.WindowSize(1280, 1400),
-			chromedp.Headless, chromedp.NoSandbox, chromedp.DisableGPU, chromedp.NoFirstRun,
-			chromedp.Flag("disable-quic", true), chromedp.Flag("disable-background-networking", true),
-			chromedp.Flag("disable-component-update", true), chromedp.Flag("disable-sync", true)))
-	t.Cleanup(stop)
-	tab := &tab{t, ctx}
-	tab.do(chromedp.Navigate(server))
-	return tab
-}
-
-// listen hears what the page complains about and whom it asks.
-func listen(t *testing.T, server string, event any) {
-	switch e := event.(type) {
-	case *runtime.EventExceptionThrown:
-		t.Errorf("the page threw %s, line %d: %+v", e.ExceptionDetails.Text, e.ExceptionDetails.LineNumber,
-			e.ExceptionDetails.Exception)
-	case *runtime.EventConsoleAPICalled:
-		t.Errorf("the page complained: %v", e.Args)
-	case *log.EventEntryAdded:
-		if e.Entry.Source != log.EntrySourceNetwork { // a request may be refused; whom it asked is looked at below
-			t.Errorf("the browser complained: %s", e.Entry.Text)
-		}
-	case *network.EventRequestWillBeSent:
-		if u := e.Request.URL; !strings.HasPrefix(u, server+"/") && !strings.HasPrefix(u, "data:") &&
-			!strings.HasPrefix(u, "blob:"+server) {
-			t.Errorf("the page asked for %s", u)
-		}
-	}
-}
-
-// do does things in the page.
-func (t *tab) do(actions ...chromedp.Action[chromedp.Void]) {
-	t.Helper()
-	if err := chromedp.Do(t.ctx, actions...); err != nil {
-		t.Fatal(err)
-	}
-}
-
-// await waits until an expression is true in the page.
-func (t *tab) await(expression string) {
-	t.Helper()
-	if _, err := chromedp.Run(t.ctx, chromedp.Poll[bool](expression,
-		chromedp.WithPollingTimeout(30*time.Second))); err != nil {
-		t.Fatalf("waited for %s: %v", expression, err)
-	}
-}
-
-// ask evaluates an expression in the page.
-func ask[T any](t *tab, expression string) T {
-	t.Helper()
-	v, err := chromedp.Run(t.ctx, chromedp.Evaluate[T](expression, chromedp.EvalAwaitPromise))
-	if err != nil {
-		t.Fatalf("%s: %v", expression, err)
-	}
-	return v
-}
-
-// scheme chooses light or dark.
-func (t *tab) scheme(name string) {
-	t.Helper()
-	features := []*emulation.MediaFeature{{Name: "prefers-color-scheme", Value: name}}
-	if _, err := chromedp.Call(t.ctx, emulation.SetEmulatedMedia,
-		emulation.SetEmulatedMediaParams{Features: features}); err != nil {
-		t.Fatal(err)
-	}
-}
-
-// picture keeps a screenshot of the whole page, if asked.
-func (t *tab) picture(name string) {
-	t.Helper()
-	if *look == "" {
-		return
-	}
-	png, err := chromedp.Run(t.ctx, chromedp.FullScreenshot(100))
-	if err == nil {
-		err = os.WriteFile(filepath.Join(*look, name+".png"), png, 0o644)
-	}
-	if err != nil {
-		t.Fatal(err)
-	}
+	return browser.Open(t, server, server+"/", "blob:"+server)
 }
 
 // TestManyEvents: with 256 CPUs and 10,000 events a second the picture goes on
@@ -143,7 +36,7 @@ func TestManyEvents(t *testing.T) {
 	tab := browse(t, simulated(t, 256, 10000).URL)
 	time.Sleep(2 * time.Second)
 	type measured struct{ Frames, Events, Left, Longest, CPUs float64 }
-	seen := ask[measured](tab, `new Promise(done => {
+	seen := browser.Ask[measured](tab, `new Promise(done => {
 		const begun = performance.now(), events = tracks.seen, left = tracks.left;
 		let last = begun, frames = 0, longest = 0;
 		requestAnimationFrame(function frame(now) {
@@ -159,16 +52,16 @@ func TestManyEvents(t *testing.T) {
 	if seen.CPUs != 256 || seen.Frames < 20 || seen.Events < 9000 {
 		t.Errorf("%+v: want 256 CPUs, at least 20 frames and 9000 events a second", seen)
 	}
-	tab.picture("many-light")
-	tab.scheme("dark")
-	tab.picture("many-dark")
+	tab.Picture("many-light")
+	tab.Scheme("dark")
+	tab.Picture("many-dark")
 }
 
 // TestNamed: whatever can be operated or read as a whole has a name for those who
 // do not see it, and CPUs can be chosen without a mouse.
 func TestNamed(t *testing.T) {
 	tab := browse(t, simulated(t, 8, 100).URL)
-	tree, err := chromedp.Call(tab.ctx, accessibility.GetFullAXTree, accessibility.GetFullAXTreeParams{})
+	tree, err := chromedp.Call(tab.Context, accessibility.GetFullAXTree, accessibility.GetFullAXTreeParams{})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -194,17 +87,69 @@ func TestNamed(t *testing.T) {
 			t.Errorf("%d of role %s, want %d", seen[role], role, least)
 		}
 	}
-	tab.do(chromedp.Focus("#canvas"), chromedp.KeyEvent(kb.End), chromedp.KeyEvent(kb.ArrowUp))
-	if got := ask[string](tab,
+	tab.Do(chromedp.Focus("#canvas"), chromedp.KeyEvent(kb.End), chromedp.KeyEvent(kb.ArrowUp))
+	if got := browser.Ask[string](tab,
 		`$("canvas").getAttribute("aria-valuetext")`); got != "CPU 6, idle, online: interrupts: 6 static_key, 504 sync; "+
 		"72 rounds sent, 17 traps." {
 		t.Errorf("chosen: %q", got)
 	}
-	tab.picture("few-light")
-	tab.do(chromedp.EmulateViewport(400, 900))
-	time.Sleep(2 * time.Second)
-	if over := ask[int](tab, `document.documentElement.scrollWidth - innerWidth`); over > 0 {
-		t.Errorf("on a narrow screen the page is %d pixels too wide", over)
+	tab.Picture("few-light")
+	tab.Scheme("dark")
+	tab.Picture("few-dark")
+}
+
+// TestNarrow: on a telephone nothing is cut, in either scheme; what is drawn has an axis,
+// and says what it is where somebody points.
+func TestNarrow(t *testing.T) {
+	tab := browse(t, simulated(t, 64, 100).URL)
+	for _, width := range []int64{1280, 390, 320} {
+		tab.Do(chromedp.EmulateViewport(width, 844))
+		tab.Await(`tracks.width <= innerWidth && tracks.drawn.length > 50`)
+		if over := browser.Ask[int](tab, `document.documentElement.scrollWidth - innerWidth`); over > 0 {
+			t.Errorf("on a screen of %d pixels the page is %d pixels too wide", width, over)
+		}
+		if cut := tab.TooWide(); len(cut) > 0 {
+			t.Errorf("on a screen of %d pixels these are cut: %q", width, cut)
+		}
+		ticks := browser.Ask[[]string](tab, `[...$("axis").children].map(tick => tick.textContent)`)
+		if len(ticks) < 4 || ticks[0] != "now" || ticks[len(ticks)-1] != "s before now" {
+			t.Errorf("on a screen of %d pixels the axis has %q", width, ticks)
+		}
+		if on := browser.Ask[int](tab, `(() => {
+			const boxes = [...$("axis").querySelectorAll("span")].map(tick => tick.getBoundingClientRect()).sort((a, b) => a.left - b.left);
+			return boxes.filter((box, i) => i && box.left < boxes[i - 1].right).length;
+		})()`); on > 0 {
+			t.Errorf("on a screen of %d pixels %d of the axis' figures lie on others", width, on)
+		}
+		tab.Picture(fmt.Sprintf("width-%d", width))
 	}
-	tab.picture("narrow")
+}
+
+// TestTips: whoever points at the tracks is told what is there, and at a figure what it
+// counts.
+func TestTips(t *testing.T) {
+	tab := browse(t, simulated(t, 8, 100).URL)
+	tab.Await(`tracks.drawn.length > 100`)
+	said := browser.Ask[[]string](tab, `(() => {
+		const said = new Set();
+		$("pause").click();
+		for (let x = 105; x < tracks.width; x++) for (let y = 4; y < tracks.height; y += tracks.row / 2) {
+			const event = new PointerEvent("pointermove"), at = $("canvas").getBoundingClientRect();
+			Object.defineProperty(event, "offsetX", {value: x});
+			Object.defineProperty(event, "offsetY", {value: y});
+			$("canvas").dispatchEvent(event);
+			if (!$("tip").hidden) said.add($("tip").textContent.replace(/[\d.]+( s ago| ms)/g, "T$1").replace(/\d+/g, "N"));
+		}
+		return [...said].sort();
+	})()`)
+	want := []string{
+		"CPU N asked N CPUs to answer (sync), T s ago", "CPU N ran into a breakpoint, T ms, T s ago",
+		"CPU N took an interrupt (sync), T ms, T s ago", "patcher on CPU N: Sync N, T ms, T s ago",
+	}
+	if !slices.Equal(said, want) {
+		t.Errorf("the tracks say %q, want %q", said, want)
+	}
+	if mute := browser.Ask[int](tab, `[...$("figures").querySelectorAll("dt")].filter(name => !name.title).length`); mute > 0 {
+		t.Errorf("%d figures do not say what they count", mute)
+	}
 }

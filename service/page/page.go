@@ -3,8 +3,8 @@
 // Package page is what the service shows at /: one HTML file with its style and
 // its script inside, that asks nobody but the server it came from.
 //
-// It reads /v1/cpus, /v1/stats, /v1/updates, /v1/compare and /v1/experiments, and
-// follows /v1/events, a sample; what it counts it takes from the former.
+// Every figure is of one answer of /v1/status, so that none disagrees with another. The
+// tracks follow /v1/events, a sample. /v1/compare and /v1/experiments have the rest.
 package page
 
 import (

@@ -18,14 +18,14 @@ import (
 	"github.com/chromedp/chromedp"
 	"github.com/chromedp/chromedp/kb"
 	"golang.org/x/sync/errgroup"
+
+	"github.com/textpoke/textpoke/internal/browser"
 )
 
 // served is a real server, started as people start it, and its address.
 func served(t *testing.T, more ...string) string {
 	t.Helper()
-	if !*withBrowser {
-		t.Skip("without -browser (see .ci/browser) nobody looks at the page")
-	}
+	browser.Need(t)
 	program := filepath.Join(t.TempDir(), "textpoke")
 	if out, err := exec.Command("go", "build", "-o", program, "../../cmd/textpoke").CombinedOutput(); err != nil {
 		t.Fatalf("%v: %s", err, out)
@@ -108,59 +108,89 @@ func together(t *testing.T, server string, clients int) {
 	}
 }
 
+// watchFigures notes whenever what the page shows of a server that has had fewer than
+// twenty updates does not add up.
+func watchFigures(tab *browser.Tab) {
+	browser.Ask[bool](tab, `(() => {
+		globalThis.disagreements = [];
+		globalThis.looked = 0;
+		const figure = name => +[...$("figures").children].find(f => f.firstChild.textContent === name).lastChild.textContent.replaceAll(",", "");
+		new MutationObserver(() => {
+			looked++;
+			const rows = [...$("updates").tBodies[0].rows], ended = rows.filter(row => row.cells[4].textContent === "live").length;
+			const newest = Math.max(0, ...rows.map(row => +row.cells[5].textContent));
+			if (figure("answered") !== ended) disagreements.push("answered " + figure("answered") + ", in the list " + ended);
+			if (figure("answered") + figure("waiting") !== rows.length) disagreements.push("waiting " + figure("waiting") + ", in the list " + (rows.length - ended));
+			if (figure("batches") !== newest) disagreements.push("batches " + figure("batches") + ", in the list " + newest);
+			if (figure("batches") !== $("bars").children.length) disagreements.push("batches " + figure("batches") + ", bars " + $("bars").children.length);
+			const sent = [...$("interrupts").tBodies[0].rows].reduce((n, row) => n + +row.cells[row.cells.length - 2].textContent, 0);
+			if (figure("rounds") !== sent) disagreements.push("rounds " + figure("rounds") + ", of the CPUs " + sent);
+		}).observe($("figures"), {childList: true});
+		return true;
+	})()`)
+}
+
 // TestServed drives the page of a real server with the keyboard: an update is seen
 // live, an experiment's plot is seen, and what the page says is so. What the server
 // refuses is said where it is wrong.
 func TestServed(t *testing.T) {
 	server := served(t, "--cpus", "busy=5,idle=1,isolated=2", "--records", "x86_64-6.12", "--gather", "100ms")
 	tab := browse(t, server)
-	tab.await(`$("link").textContent === "connected"`)
+	tab.Await(`$("link").textContent === "connected"`)
 
-	tab.do(chromedp.KeyEvent(kb.Tab), chromedp.KeyEvent(kb.Enter)) // the link that skips to the form
-	tab.do(chromedp.Focus(`#update [name=filter]`), chromedp.SetValue(`#update [name=filter]`, "vfs_*"),
+	tab.Do(chromedp.KeyEvent(kb.Tab), chromedp.KeyEvent(kb.Enter)) // the link that skips to the form
+	tab.Do(chromedp.Focus(`#update [name=filter]`), chromedp.SetValue(`#update [name=filter]`, "vfs_*"),
 		chromedp.KeyEvent(kb.Enter))
-	tab.await(`/^Update \d+: live, in batch \d+ after \d+ ms$/.test($("answer").textContent)`)
+	tab.Await(`/^Update \d+: live, in batch \d+ after \d+ ms$/.test($("answer").textContent)`)
 	if on, all := enabled(t, server, "vfs_*"); on != all || all < 10 {
 		t.Errorf("the page says live, and %d of %d records are enabled", on, all)
 	}
-	tab.await(`$("updates").tBodies[0].rows[0]?.cells[4].textContent === "live"`)
-	tab.await(`tracks.drawn.length > 0`)
-	tab.await(`tracks.cpus.every(cpu => cpu.taken.sync > 0 || cpu.rounds_sent > 0)`)
+	tab.Await(`$("updates").tBodies[0].rows[0]?.cells[4].textContent === "live"`)
+	tab.Await(`tracks.drawn.length > 0`)
+	tab.Await(`tracks.cpus.every(cpu => cpu.taken.sync > 0 || cpu.rounds_sent > 0)`)
 
-	tab.await(`new Set(tracks.drawn.filter(event => event.kind === "step").map(event => event.name)).size >= 9`)
-	tab.do(chromedp.SetValue("#span", "update"))
-	ask[bool](tab, `$("span").dispatchEvent(new Event("change"))`)
-	if got := ask[float64](tab, "tracks.span()"); got <= 0.1 || got > 10_000 {
+	tab.Await(`new Set(tracks.drawn.filter(event => event.kind === "step").map(event => event.name)).size >= 9`)
+	tab.Do(chromedp.SetValue("#span", "update"))
+	browser.Ask[bool](tab, `$("span").dispatchEvent(new Event("change"))`)
+	if got := browser.Ask[float64](tab, "tracks.span()"); got <= 0.1 || got > 10_000 {
 		t.Errorf("the last update took %v ms", got)
 	}
 
+	watchFigures(tab)
 	together(t, server, 8)
-	tab.await(`[...batches.values()].some(clients => clients.size > 1)`)
+	tab.Await(`shown.batches.some(batch => batch.requests > 1)`)
+	tab.Await(`$("state").textContent === "idle" && $("phase").textContent === "patcher: idle"`)
+	if seen := browser.Ask[[]string](tab, `[...new Set(disagreements)]`); len(seen) > 0 {
+		t.Errorf("figures disagree: %q", seen)
+	}
+	if looked := browser.Ask[int](tab, "looked"); looked < 3 {
+		t.Errorf("the figures changed %d times", looked)
+	}
 
-	tab.do(chromedp.Click("#recount"))
-	tab.await(`/^\d+ records are enabled.$/.test($("counted").textContent)`)
+	tab.Do(chromedp.Click("#recount"))
+	tab.Await(`/^\d+ records were enabled then.$/.test($("counted").textContent)`)
 
-	tab.do(chromedp.SetValue(`#experiment [name=name]`, "ipi-burst"), chromedp.Focus("#experiment button"),
+	tab.Do(chromedp.SetValue(`#experiment [name=name]`, "ipi-burst"), chromedp.Focus("#experiment button"),
 		chromedp.KeyEvent(kb.Enter))
-	tab.await(`!$("plot").hidden && $("plot").complete && $("plot").naturalWidth > 100`)
-	tab.await(`$("files").children.length >= 3`)
-	if said := ask[string](tab, `$("progress").textContent`); !strings.HasPrefix(said, "ipi-burst: done") {
+	tab.Await(`!$("plot").hidden && $("plot").complete && $("plot").naturalWidth > 100`)
+	tab.Await(`$("files").children.length >= 3`)
+	if said := browser.Ask[string](tab, `$("progress").textContent`); !strings.HasPrefix(said, "ipi-burst: done") {
 		t.Errorf("the experiment ended so: %q", said)
 	}
-	tab.picture("served-light")
-	tab.scheme("dark")
-	tab.do(chromedp.SetValue(`#update [name=filter]`, "tcp_*"), chromedp.Click("#update button"))
-	tab.await(`mine > 1 && updates.get(mine)?.state === "live"`)
-	tab.picture("served-dark")
+	tab.Picture("served-light")
+	tab.Scheme("dark")
+	tab.Do(chromedp.SetValue(`#update [name=filter]`, "tcp_*"), chromedp.Click("#update button"))
+	tab.Await(`/^Update 1\d: live/.test($("answer").textContent)`)
+	tab.Picture("served-dark")
 
-	tab.do(chromedp.Focus("#canvas"), chromedp.KeyEvent(kb.Home), chromedp.KeyEvent(kb.ArrowDown), chromedp.Focus("#plug"),
+	tab.Do(chromedp.Focus("#canvas"), chromedp.KeyEvent(kb.Home), chromedp.KeyEvent(kb.ArrowDown), chromedp.Focus("#plug"),
 		chromedp.KeyEvent(kb.Enter))
-	tab.await(
+	tab.Await(
 		`$("interrupts").tBodies[0].rows[1]?.cells[1].textContent === "offline" && $("plug").textContent === "Plug in CPU 1"`,
 	)
 
-	tab.do(chromedp.SetValue(`#update [name=filter]`, "nothing_is_called_this"), chromedp.Click("#update button"))
-	tab.await(
+	tab.Do(chromedp.SetValue(`#update [name=filter]`, "nothing_is_called_this"), chromedp.Click("#update button"))
+	tab.Await(
 		`$("answer").classList.contains("bad") && document.activeElement.name === "filter" && document.activeElement.getAttribute("aria-invalid") === "true"`,
 	)
 }
@@ -173,9 +203,9 @@ func TestToken(t *testing.T) {
 		t.Fatal(err)
 	}
 	tab := open(t, served(t, "--records", "gen:n=100", "--token-file", tokens))
-	tab.do(chromedp.WaitVisible("#login"))
-	tab.do(chromedp.SendKeys("#token", "fedcba9876543210fedc"+kb.Enter), chromedp.WaitVisible("#interrupts tbody tr"))
-	tab.await(`$("link").textContent === "connected" && $("login").hidden`)
-	tab.do(chromedp.Click("#update button"))
-	tab.await(`$("answer").textContent === "Authorization: this token may only read"`)
+	tab.Do(chromedp.WaitVisible("#login"))
+	tab.Do(chromedp.SendKeys("#token", "fedcba9876543210fedc"+kb.Enter), chromedp.WaitVisible("#interrupts tbody tr"))
+	tab.Await(`$("link").textContent === "connected" && $("login").hidden`)
+	tab.Do(chromedp.Click("#update button"))
+	tab.Await(`$("answer").textContent === "Authorization: this token may only read"`)
 }

@@ -30,9 +30,20 @@ func simulated(t *testing.T, cpus, perSecond int) *httptest.Server {
 			"rounds_sent": 504 / (i + 1), "traps": 17 * (i % 5), "calls": 1000,
 		})
 	}
-	answer("/v1/cpus", object{"cpus": all})
-	answer("/v1/stats", object{"requests": 640, "updates": 20, "rounds": 504, "ipis": 504 * (cpus - 1)})
-	answer("/v1/updates", object{"updates": []object{}})
+	now := time.Now()
+	var updates []object
+	for i := range 12 {
+		updates = append(updates, object{"id": 640 - i, "client": fmt.Sprintf("client-%d", i), "ops": "function",
+			"enable": i%3 != 0, "records": 42757 / (i + 1), "state": "live", "batch": 20, "submitted": now, "ended": now})
+	}
+	updates[1]["state"], updates[1]["error"] = "failed", "store into record 17: injected"
+	answer("/v1/status", object{
+		"stats": object{"requests": 640, "merged": 640, "batches": 20, "updates": 20, "failed": 1, "changes": 42757,
+			"rounds": 504, "ipis": 504 * (cpus - 1), "violations": 0, "queued": 0, "enabled": 42757, "ready": true,
+			"journal": 49152},
+		"cpus": all, "updates": updates, "batches": []object{{"id": 18, "requests": 1}, {"id": 19, "requests": 27},
+			{"id": 20, "requests": 64}},
+	})
 	answer("/v1/experiments",
 		object{"experiments": []object{{"name": "ipi-burst", "question": "How many?", "short": "bursts"}}})
 	answer("/v1/compare", object{"records": 42757, "costs": []object{

@@ -1,0 +1,170 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package service
+
+import (
+	"context"
+	"time"
+
+	"github.com/textpoke/textpoke/cpus"
+)
+
+// Stats counts what the service has done since it was started.
+type Stats struct {
+	Requests   uint64 // answered, in any way
+	Merged     uint64 // taken up by batches; a batch that failed is tried again one by one
+	Batches    uint64 // taken up together
+	Updates    uint64 // of the text
+	Failed     uint64 // of these
+	Changes    uint64 // records switched
+	Rounds     uint64 // of interrupts
+	IPIs       uint64 // taken
+	Violations int    // seen, at most as many as are kept
+	Queued     int    // updates that were accepted and have not ended
+	Enabled    int    // records
+	Ready      bool   // see Service.Ready
+	Journal    int64  // bytes of the file, without SQLite's own log
+}
+
+// CPU is one CPU and what it has done since the machine was built.
+type CPU struct {
+	ID                       int
+	Role                     string
+	Online                   bool
+	Taken                    map[string]uint64 // interrupts by cause; causes without any are left out
+	RoundsSent, Traps, Calls uint64
+}
+
+// Batch is updates that were taken up together.
+type Batch struct {
+	ID       int64
+	Requests int
+}
+
+// Status is what a screen shows of a service, all as of one moment.
+type Status struct {
+	Stats   Stats
+	CPUs    []CPU    // their traps and calls are of the last moment when all CPUs could be stopped
+	Updates []Update // the last since the start, the youngest first
+	Batches []Batch  // likewise, the oldest first
+}
+
+// How much of the past a Status has.
+const (
+	statusUpdates = 20
+	statusBatches = 40
+)
+
+// progress is what a service has done so far, of which Service.mu guards every part: whoever
+// reads all of it reads one moment.
+type progress struct {
+	answered, merged, batches uint64 // see Stats
+	updates                   []*pending
+	sizes                     []Batch
+}
+
+// keepLast appends, and forgets what is older than the last n.
+func keepLast[T any](list []T, n int, v T) []T {
+	if len(list) >= n {
+		copy(list, list[len(list)-n+1:])
+		list = list[:n-1]
+	}
+	return append(list, v)
+}
+
+// Stats reads the counters.
+func (s *Service) Stats() Stats {
+	ready := s.Ready() == nil
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.stats(ready, s.live.Counts())
+}
+
+// stats is called with mu held.
+func (s *Service) stats(ready bool, counts cpus.Counts) Stats {
+	c := s.coord.Stats()
+	out := Stats{
+		Requests: s.progress.answered, Merged: s.progress.merged, Batches: s.progress.batches,
+		Updates: c.Updates, Failed: c.Failed, Changes: c.Changes, Violations: len(s.live.Violations()),
+		Queued: len(s.open), Enabled: s.coord.Snapshot().Enabled(), Ready: ready, Journal: s.store.Size(),
+	}
+	for k := range cpus.NumCauses {
+		out.Rounds += counts.TotalRounds(cpus.Cause(k))
+		out.IPIs += counts.TotalTaken(cpus.Cause(k))
+	}
+	return out
+}
+
+// CPUs looks at every CPU, one after the other: each is stopped for a moment
+// between two calls, and one that the patcher sits on is waited for.
+func (s *Service) CPUs(ctx context.Context) ([]CPU, error) {
+	tallies, err := s.tallies(ctx)
+	if err != nil {
+		return nil, err
+	}
+	return s.cpus(tallies, s.live.Counts()), nil
+}
+
+// Status is everything that a screen shows at once, so that no number of it disagrees
+// with another. It does not wait for the patcher.
+func (s *Service) Status(ctx context.Context) (Status, error) {
+	tallies, err := s.talliesSoon(ctx)
+	if err != nil {
+		return Status{}, err
+	}
+	ready := s.Ready() == nil
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	counts := s.live.Counts()
+	out := Status{Stats: s.stats(ready, counts), CPUs: s.cpus(tallies, counts), Batches: append([]Batch(nil),
+		s.progress.sizes...)}
+	for i := range s.progress.updates {
+		out.Updates = append(out.Updates, s.progress.updates[len(s.progress.updates)-1-i].update())
+	}
+	return out, nil
+}
+
+func (s *Service) tallies(ctx context.Context) ([]cpus.Tally, error) {
+	ctx, cancel := s.whileAlive(ctx)
+	defer cancel()
+	all, err := s.live.Tallies(ctx)
+	if err == nil {
+		s.tallied.Store(&all)
+	}
+	return all, err
+}
+
+// glance is how long a screen waits for CPUs to be between two calls.
+const glance = 20 * time.Millisecond
+
+// talliesSoon is the tallies of now, or of the last time when no patcher sat on a CPU for
+// long.
+func (s *Service) talliesSoon(ctx context.Context) ([]cpus.Tally, error) {
+	soon, cancel := context.WithTimeout(ctx, glance)
+	defer cancel()
+	all, err := s.tallies(soon)
+	if err == nil || ctx.Err() != nil || s.alive.Err() != nil {
+		return all, err
+	}
+	if last := s.tallied.Load(); last != nil {
+		return *last, nil
+	}
+	return make([]cpus.Tally, len(s.cfg.Sim.Roles)), nil
+}
+
+func (s *Service) cpus(tallies []cpus.Tally, c cpus.Counts) []CPU {
+	out := make([]CPU, len(tallies))
+	for i := range out {
+		out[i] = CPU{
+			ID: i, Role: s.cfg.Sim.Roles[i].String(), Online: s.live.Online(i), Taken: map[string]uint64{},
+			Traps: tallies[i][cpus.Trap], Calls: tallies[i].Calls(),
+		}
+		for k := range cpus.NumCauses {
+			out[i].RoundsSent += c.Rounds[i][k]
+			if n := c.Taken[i][k]; n > 0 {
+				out[i].Taken[cpus.Cause(k).String()] = n
+			}
+		}
+	}
+	return out
+}
