@@ -25,6 +25,8 @@ type table struct {
 	again    bool // a miss looks at the text again
 	tells    bool // the CPU says where it is: in the kernel or in user space
 	refers   bool // the handler takes a reference
+	nmis     bool // there is a program for NMIs
+	comesUp  bool // and one for CPUs that come online
 
 	masked uint32 // phases, one bit each, at whose border interrupts are held back
 	holds  uint32 // phases in which the handler holds a reference
@@ -84,6 +86,7 @@ func (p *Path) compile() error {
 			return err
 		}
 	}
+	p.nmis, p.comesUp = p.programs[OnNMI] != Program{}, p.programs[OnUp] != Program{}
 	return nil
 }
 

@@ -18,13 +18,13 @@ func (p *Path) WaySteps(in Section) []PathStep {
 
 // Ways tells whether a CPU has more to remember than where it is in a call: the ways
 // that it goes.
-func (p *Path) Ways() bool { return p.tells || p.NMIs() || p.ComesUp() }
+func (p *Path) Ways() bool { return p.tells || p.nmis || p.comesUp }
 
 // NMIs tells whether non-maskable interrupts come, at any step of any CPU.
-func (p *Path) NMIs() bool { return p.programs[OnNMI] != Program{} }
+func (p *Path) NMIs() bool { return p.nmis }
 
 // ComesUp tells whether CPUs that are offline come online, at any time.
-func (p *Path) ComesUp() bool { return p.programs[OnUp] != Program{} }
+func (p *Path) ComesUp() bool { return p.comesUp }
 
 // earlyCall tells whether the way into the kernel begins with a call.
 func (p *Path) earlyCall() bool { return p.programs[OnEntry][0] == DoCallEarly }

@@ -169,10 +169,10 @@ func (w *world) enabledPatcher(list []action, i int) []action {
 func (w *world) perform(a action, ch cpus.Chooser) {
 	w.found, w.event, w.waits, w.chose = nil, cpus.Nothing, false, false
 	w.act(a, ch)
-	if a.kind == stepPatcher {
+	if a.kind == stepPatcher && !w.waits {
 		w.outdate()
 	}
-	if w.logged > 0 {
+	if w.logged > 0 && !w.waits && (a.kind != stepCPU || w.needsLess(int(a.who))) {
 		w.forget()
 	}
 	if w.observe != nil {
@@ -222,10 +222,11 @@ func (w *world) stepCPU(i int, ch cpus.Chooser) {
 	if w.leased(i) && c.BetweenCalls() { // its own task makes no call meanwhile
 		c.Repoll()
 	}
-	was, looks := *c, c.AtBorder() && !c.Polled()
+	looks := c.AtBorder() && !c.Polled()
+	w.was = *c
 	w.event = cpus.Step(c, w.m.Code, w.shared, ch, w.pad)
 	if !looks {
-		w.reached.cpu(&was, w.event)
+		w.reached.cpu(&w.was, w.event)
 	}
 	if c.Over(w.m.Code) {
 		c.Return(w.under[i])

@@ -20,7 +20,7 @@ func (m *Model) logLength(once int) (n int) {
 		return min(once, maxStores)
 	}
 	for site, texts := range m.texts {
-		if m.grains(site) > 1 && m.Code.Fetch.InOrder() {
+		if m.grains[site] > 1 && m.Code.Fetch.InOrder() {
 			return maxStores
 		}
 		n += len(m.Roles) + 2 + len(texts) // begin some window or are promised, or differ; see spare
@@ -86,6 +86,14 @@ func (w *world) putOff(stored int) {
 	}
 }
 
+// needsLess tells whether a CPU's own step may have made it or others need less of the
+// log than before: what nobody needed by then is forgotten already. Most steps do not.
+func (w *world) needsLess(cpu int) bool {
+	c := &w.cpu[cpu]
+	return w.touched&touchedShared != 0 || c.Synced != w.was.Synced ||
+		c.Phase != w.was.Phase && (c.Phase == cpus.Asleep || c.Phase == cpus.Down)
+}
+
 // forget drops the stores that every CPU has seen, and counts positions from there: how
 // long ago is all that matters. Then it drops those that make no difference.
 func (w *world) forget() {
@@ -137,14 +145,16 @@ func (w *world) cut(from, n int) {
 	}
 }
 
-// grains is how many parts of one fetch at a site can come from different versions.
-func (m *Model) grains(site int) (n int) {
-	at := m.Code.Sites[site]
-	n = m.Code.Grains(at)
-	for _, e := range m.codec.Inside[site] {
-		n = max(n, m.Code.Grains(at+records.Addr(e.Off)))
+// findGrains works out how many parts of one fetch at a site can come from different
+// versions.
+func (m *Model) findGrains() {
+	m.grains = make([]int, len(m.Code.Sites))
+	for site, at := range m.Code.Sites {
+		m.grains[site] = m.Code.Grains(at)
+		for _, e := range m.codec.Inside[site] {
+			m.grains[site] = max(m.grains[site], m.Code.Grains(at+records.Addr(e.Off)))
+		}
 	}
-	return n
 }
 
 // history is what a site's text has been, the oldest first; the first is what every CPU
@@ -189,7 +199,7 @@ func (w *world) history(site int) (h history) {
 //   - ordered, or atomic across a border of quadwords, as the set of neighbours: a way from
 //     one text back to it is spare before the same steps.
 func (m *Model) spare(h *history, site int) (from, to int) {
-	grains := m.grains(site)
+	grains := m.grains[site]
 	for i := 1; i < h.n-1; i++ {
 		switch {
 		case h.kept[i]:

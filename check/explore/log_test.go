@@ -344,3 +344,45 @@ func TestEnginesAskTheSame(t *testing.T) {
 		}
 	}
 }
+
+// TestNothingIsLeftToForget: in every state that is reached the log holds nothing that
+// could be dropped, though most steps do not look; see needsLess.
+func TestNothingIsLeftToForget(t *testing.T) {
+	limit := 500
+	if *long {
+		limit = 20000
+	}
+	states := 0
+	eachSetup(t, 3, 2, func(name string, s Setup) {
+		if s.Roles[2] = cpus.Idle; s.Fetch != cpus.Weak && s.Fetch != cpus.Ordered {
+			return
+		}
+		s.Workload = Endless
+		m, err := s.Model()
+		if err != nil {
+			t.Fatal(err)
+		}
+		w, words := newWorld(m), make([]uint64, m.layout.words)
+		e := newExpander(m, Reductions{})
+		queue := [][]uint64{e.initial()}
+		seen := map[string]bool{stateKey(queue[0]): true}
+		for ; len(queue) > 0 && len(seen) < limit; queue = queue[1:] {
+			e.expand(queue[0], func(found *cpus.Violation) bool {
+				if key := stateKey(e.next); found == nil && !seen[key] {
+					seen[key] = true
+					queue = append(queue, slices.Clone(e.next))
+					w.unpack(e.next)
+					w.outdate()
+					w.forget()
+					if w.pack(words); !slices.Equal(words, e.next) {
+						t.Fatalf("%s: after %s the log holds %v, of which is left %v", name, e.w.does(e.action),
+							e.w.log[:e.w.logged], w.log[:w.logged])
+					}
+				}
+				return true
+			})
+		}
+		states += len(seen)
+	})
+	t.Logf("%d states", states)
+}

@@ -58,6 +58,7 @@ type Model struct {
 	attached cpus.OpsStates // of table, at first
 	rules    poke.Rules
 	texts    [][]isa.Text    // by site: every text that it can have
+	grains   []int           // by site: see findGrains
 	changes  [][]cpus.Change // by site: what updates make of it
 	batches  [][]*batch      // by program and step: what a Publish publishes
 	flat     []*batch        // the same, numbered from 1
@@ -262,6 +263,7 @@ func (m *Model) findTexts() error {
 	if n := len(m.codec.Ops); n > cpus.CodecValues {
 		return fmt.Errorf("%d values that a call can have: at most %d can be told apart", n, cpus.CodecValues)
 	}
+	m.findGrains()
 	m.layout.stores = m.logLength(stores)
 	return nil
 }

@@ -60,10 +60,11 @@ type printSegment struct {
 }
 
 // The set is at most so full, and grows by half, so that a state takes 9.4 to 14.1
-// bytes.
+// bytes. As long as it is little it grows faster: what it takes is little, too.
 const (
 	fullNum, fullDen = 17, 20
 	firstSlots       = 64
+	littleSlots      = 4096 // of a segment
 )
 
 // slot spreads the lower bits of a fingerprint over n slots.
@@ -149,7 +150,11 @@ func (s *printSegment) insertAll(b *arrivals, which []uint16) {
 
 func (s *printSegment) grow() {
 	old := s.slots
-	s.slots = make([]uint64, max(firstSlots, len(old)+len(old)/2))
+	more := len(old) / 2
+	if len(old) < littleSlots {
+		more = 3 * len(old)
+	}
+	s.slots = make([]uint64, max(firstSlots, len(old)+more))
 	s.n = 0
 	for _, fp := range old {
 		if fp != 0 {

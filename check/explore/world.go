@@ -22,7 +22,8 @@ type world struct {
 
 	// Not state: room, and what the action that is under way amounts to.
 	pad     *cpus.Scratchpad
-	actor   int // the patcher that acts
+	actor   int      // the patcher that acts
+	was     cpus.CPU // the CPU that acts, before its step
 	found   *cpus.Violation
 	event   cpus.Event
 	waits   bool // the patcher's step changed nothing
