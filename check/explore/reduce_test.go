@@ -80,9 +80,10 @@ func TestTicksMakeNoDifference(t *testing.T) {
 // and property where only equal CPUs are exchanged, the same places reached where it
 // is safe.
 func TestReductionsKeepVerdicts(t *testing.T) {
-	compare := func(t *testing.T, name string, s Setup) {
+	each := []Reductions{{Symmetry: true}, {Sites: true}, {Symmetry: true, Sites: true}, {Order: true}, all}
+	compareSome := func(t *testing.T, name string, s Setup, list []Reductions) {
 		want := explore(t, s, Options{Workers: 1})
-		for _, r := range []Reductions{{Symmetry: true}, {Sites: true}, {Symmetry: true, Sites: true}, {Order: true}, all} {
+		for _, r := range list {
 			got := explore(t, s, Options{Reduce: r, Workers: 1})
 			if got.Verdict != want.Verdict {
 				t.Errorf("%s: reduce %s: %s, want %s (%v)", name, r, got.Verdict, want.Verdict, want.Violation)
@@ -98,6 +99,7 @@ func TestReductionsKeepVerdicts(t *testing.T) {
 			}
 		}
 	}
+	compare := func(t *testing.T, name string, s Setup) { compareSome(t, name, s, each) }
 	preempted := func(t *testing.T, name string, s Setup) {
 		s.Preempt = true
 		compare(t, name+"/preempt", s)
@@ -105,6 +107,10 @@ func TestReductionsKeepVerdicts(t *testing.T) {
 	endless := func(t *testing.T, name string, s Setup) {
 		s.Workload = Endless
 		compare(t, name+"/endless", s)
+	}
+	together := func(t *testing.T, name string, s Setup) {
+		s.Workload = Endless
+		compareSome(t, name+"/endless", s, []Reductions{all})
 	}
 	weakly := func(f func(*testing.T, string, Setup)) func(*testing.T, string, Setup) {
 		return func(t *testing.T, name string, s Setup) {
@@ -120,7 +126,8 @@ func TestReductionsKeepVerdicts(t *testing.T) {
 	}
 	everything(t, 2, 1, compare)
 	everything(t, 2, 2, weakly(compare))
-	everything(t, 2, 2, weakly(endless))
+	everything(t, 2, 1, weakly(endless))
+	everything(t, 2, 2, weakly(together))
 	everything(t, 2, 1, weakly(preempted))
 	if *long {
 		everything(t, 3, 1, compare)
