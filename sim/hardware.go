@@ -200,14 +200,16 @@ type Executed struct {
 	Compared            uint64 // comparisons of all look-ups
 	RoundMedian         time.Duration
 	RoundMax, RoundsAll time.Duration
-	Seen                int64 // function-call interrupts that /proc/interrupts has counted on all CPUs meanwhile
+	Waited              *time.Duration // of the patcher for its CPU, while others had it; nil where nobody says
+	Seen                int64          // function-call interrupts that /proc/interrupts has counted on all CPUs meanwhile
 	HasSeen             bool
 	Stolen              float64 // mean time that calls lost of each CPU that went on calling, in nanoseconds
 }
 
 // executed sums up what an update did.
 func executed(out *hardware.Outcome) *Executed {
-	e := &Executed{Stores: out.Stores, Answers: out.Counts.TotalTaken(cpus.Sync), Compared: out.Compared}
+	e := &Executed{Stores: out.Stores, Answers: out.Counts.TotalTaken(cpus.Sync), Compared: out.Compared,
+		Waited: out.Waited}
 	if n := len(out.Took); n > 0 {
 		sorted := slices.Sorted(slices.Values(out.Took))
 		e.RoundMedian, e.RoundMax = sorted[n/2], sorted[n-1]
@@ -237,6 +239,13 @@ var executedColumns = results.Of(results.Columns[*Executed]{
 	},
 	{Name: "rounds_ns", Detail: true, Doc: "and all together, of elapsed_ns",
 		Cell: func(e *Executed) any { return e.RoundsAll.Nanoseconds() }},
+	{Name: "waited_ns", Detail: true, Doc: "time of elapsed_ns in which the patcher could have run and its CPU had others " +
+		"(/proc/thread-self/schedstat); empty where the kernel does not say", Cell: func(e *Executed) any {
+		if e.Waited == nil {
+			return results.Empty
+		}
+		return e.Waited.Nanoseconds()
+	}},
 	{Name: "lost_ns", Detail: true, Doc: "time that a CPU which went on calling did not call, mean: rounds, traps, and " +
 		"whatever else ran there", Cell: func(e *Executed) any { return e.Stolen }},
 	{

@@ -6,17 +6,29 @@ import (
 	"bytes"
 	"context"
 	"encoding/csv"
+	"fmt"
 	"os"
 	"path/filepath"
 	"strings"
 	"testing"
 
 	"github.com/rogpeppe/go-internal/testscript"
+
+	"github.com/textpoke/textpoke/internal/sandbox"
 )
 
-// TestMain lets scripts run this very program as textpoke.
+// TestMain lets scripts run this very program as textpoke, without what
+// TEXTPOKE_TEST_FORBIDDEN names, if it does.
 func TestMain(m *testing.M) {
-	testscript.Main(m, map[string]func(){"textpoke": main})
+	testscript.Main(m, map[string]func(){"textpoke": func() {
+		if what := os.Getenv("TEXTPOKE_TEST_FORBIDDEN"); what != "" {
+			if err := sandbox.Forbid(what); err != nil {
+				fmt.Fprintln(os.Stderr, err)
+				os.Exit(1)
+			}
+		}
+		main()
+	}})
 }
 
 // result is what a command line came to.

@@ -16,6 +16,7 @@ import (
 
 	"github.com/rogpeppe/go-internal/testscript"
 
+	"github.com/textpoke/textpoke/internal/sandbox"
 	"github.com/textpoke/textpoke/results/interrupts"
 	"github.com/textpoke/textpoke/sim/hardware"
 )
@@ -55,6 +56,8 @@ func TestScripts(t *testing.T) {
 			case "hardware":
 				n, err := hardware.Allowed()
 				return err == nil && n > 1, nil
+			case "sandboxes":
+				return sandbox.Works(), nil
 			case "interrupts":
 			default:
 				return false, fmt.Errorf("no condition %q", cond)

@@ -75,13 +75,32 @@ type row struct {
 	Buffer          sched.Buffer
 	Measured        figures
 	Modelled        figures
-	InRounds        float64 // of the measured time, the share that rounds take
-	Median          float64 // time of all updates
+	Waited          *time.Duration // of the measured time, the patcher for its CPU
+	Median          float64        // time of all updates
 	Violations      uint64
 }
 
-// figures are those of one update that enables everything.
-type figures struct{ Time, Traps, Lost float64 }
+// figures are those of one update that enables everything; times are in nanoseconds.
+type figures struct{ Time, InRounds, Round, Traps, Lost float64 }
+
+// Share is what rounds take of the time.
+func (f figures) Share() float64 { return f.InRounds / f.Time }
+
+// Steps is the time outside of rounds, in which the patcher does what the plan says at sites.
+func (f figures) Steps() float64 { return f.Time - f.InRounds }
+
+// Held is what rounds took beyond their median, or beyond a modelled one where that is less:
+// of few rounds the median is held up itself.
+func (r row) Held() float64 {
+	usual := r.Measured.Round
+	if r.Rounds < few {
+		usual = min(usual, r.Modelled.Round)
+	}
+	return max(0, r.Measured.InRounds-float64(r.Rounds)*usual)
+}
+
+// few rounds have a median that says little.
+const few = 10
 
 var columns = results.Columns[row]{
 	{Name: "records", Doc: "that are changed", Cell: func(r row) any { return r.Records }},
@@ -101,8 +120,18 @@ var columns = results.Columns[row]{
 	{
 		Name: "rounds_share",
 		Doc:  "of the fastest one's time, what rounds take",
-		Cell: func(r row) any { return r.InRounds },
+		Cell: func(r row) any { return r.Measured.Share() },
 	},
+	{Name: "round_median_ns", Doc: "of its rounds", Cell: func(r row) any { return r.Measured.Round }},
+	{Name: "held_ns", Detail: true, Cell: func(r row) any { return r.Held() },
+		Doc: "what all of them took beyond that: rounds that wait until a thread has its CPU again"},
+	{Name: "waited_ns", Detail: true, Doc: "time in which the patcher could have run and its CPU had others; empty where the " +
+		"kernel does not say", Cell: func(r row) any {
+		if r.Waited == nil {
+			return results.Empty
+		}
+		return r.Waited.Nanoseconds()
+	}},
 	{Name: "traps", Doc: "of the fastest one, measured", Cell: func(r row) any { return r.Measured.Traps }},
 	{
 		Name: "lost_ns",
@@ -111,13 +140,16 @@ var columns = results.Columns[row]{
 	},
 	{Name: "modelled_update_ns", Doc: "by the timed engine, from a calibration of this machine",
 		Cell: func(r row) any { return r.Modelled.Time }},
+	{Name: "modelled_round_ns", Doc: "mean round, by the calibration", Cell: func(r row) any { return r.Modelled.Round }},
 	{Name: "modelled_traps", Doc: "by it, too", Cell: func(r row) any { return r.Modelled.Traps }},
 	{Name: "modelled_stolen_ns", Doc: "by it, too", Cell: func(r row) any { return r.Modelled.Lost }},
 	{
 		Name: "update_ratio",
 		Doc:  "modelled by measured time",
-		Cell: func(r row) any { return r.Modelled.Time / r.Measured.Time },
+		Cell: func(r row) any { return r.Ratio() },
 	},
+	{Name: "present_ratio", Doc: "and by the measured time less the greater of held_ns and waited_ns, in which threads had no CPU",
+		Cell: func(r row) any { return r.Present() }},
 }
 
 func measure(ctx context.Context, s *experiments.Study[Config, row]) (*experiments.Findings, error) {
@@ -179,8 +211,9 @@ func execute(ctx context.Context, c sim.Config, repeats int) (r row, err error) 
 		r.Records, r.Rounds = u.Patches, u.Rounds
 		times = append(times, float64(u.Elapsed))
 		if len(times) == 1 || float64(u.Elapsed) < r.Measured.Time {
-			r.Measured = figures{float64(u.Elapsed), float64(u.Traps), u.Executed.Stolen}
-			r.InRounds = float64(u.Executed.RoundsAll) / float64(u.Elapsed)
+			x := u.Executed
+			r.Measured = figures{float64(u.Elapsed), float64(x.RoundsAll), float64(x.RoundMedian), float64(u.Traps), x.Stolen}
+			r.Waited = x.Waited
 		}
 	})
 	if err == nil {
@@ -213,7 +246,9 @@ func (r *row) model(ctx context.Context, c sim.Config, k *calibration.Calibratio
 	defer e.Close()
 	u, err := e.Update(ctx, true)
 	if err == nil {
-		r.Modelled = figures{float64(u.Modelled.Update), float64(u.Traps), u.Modelled.StolenMean}
+		round := k.Costs.Round(len(c.Roles) - 1)
+		r.Modelled = figures{float64(u.Modelled.Update), float64(u.Rounds) * round, round, float64(u.Traps),
+			u.Modelled.StolenMean}
 	}
 	return err
 }
@@ -240,6 +275,12 @@ func (a *answer) Headline() string {
 
 // Millis is a time of the report.
 func (a *answer) Millis(ns float64) string { return fmt.Sprintf("%.3g", ns/1e6) }
+
+// Micros is a time of the report.
+func (a *answer) Micros(ns float64) string { return fmt.Sprintf("%.3g", ns/1e3) }
+
+// Wait is how long a patcher waited.
+func (a *answer) Wait(d *time.Duration) string { return a.Millis(float64(*d)) }
 
 // Assumed is how many quantities of the calibration nobody has measured.
 func (a *answer) Assumed() (n int) {
@@ -277,3 +318,16 @@ func (a *answer) chart() *plots.Chart {
 
 // Ratio is the modelled time by the measured one.
 func (r row) Ratio() float64 { return r.Modelled.Time / r.Measured.Time }
+
+// Away is the time in which a thread that the update needed had no CPU, at the least: a
+// patcher that waits for its own does so in rounds, too.
+func (r row) Away() (ns float64) {
+	ns = r.Held()
+	if r.Waited != nil {
+		ns = max(ns, float64(*r.Waited))
+	}
+	return min(ns, r.Measured.Time)
+}
+
+// Present is the modelled time by the measured one less what threads were away.
+func (r row) Present() float64 { return r.Modelled.Time / max(1, r.Measured.Time-r.Away()) }

@@ -15,6 +15,7 @@ import (
 	"github.com/textpoke/textpoke/cpus"
 	"github.com/textpoke/textpoke/cpus/isa"
 	"github.com/textpoke/textpoke/cpus/x86_64"
+	"github.com/textpoke/textpoke/int3"
 	"github.com/textpoke/textpoke/poke"
 	"github.com/textpoke/textpoke/records"
 )
@@ -143,5 +144,37 @@ func TestFlips(t *testing.T) {
 			}
 			t.Logf("%+v, %d rounds", c, g.Rounds)
 		})
+	}
+}
+
+// TestComparisons: the handler's search compares as often as that of an int3.Vector does, which
+// plan counts, for every address of batches of every size up to 70.
+func TestComparisons(t *testing.T) {
+	const most = 70
+	code, list := patches(t, most, 0x140)
+	m, err := Open(Config{Code: code, Initial: func(i int) isa.Text { return list[i].Old }, Threads: 1})
+	if err != nil {
+		t.Skip(err)
+	}
+	defer m.Close()
+	thread, g := m.Threads()[0], m.Ground(0, poke.Sorted, -1)
+	for i := range list {
+		g.Store(i, 0, 1, x86_64.Arch.Breakpoint())
+	}
+	for n := 1; n <= most; n++ {
+		g.Publish(0, list[:n], false)
+		index := int3.Build(int3.Vector, int3.Batch{Addrs: code.Sites[:n]})
+		for i := range n {
+			before := thread.Counts()
+			thread.Call(i, 1)
+			did := thread.Counts().Sub(before)
+			var want cpus.Probe
+			index.Find(code.Sites[i], &want)
+			if did.Hits != 1 || did.Traced != 1 || did.Comparisons != uint64(want.Comparisons) {
+				t.Errorf("address %d of %d: %+v, want %d comparisons", i, n, did, want.Comparisons)
+			}
+		}
+		g.Unpublish()
+		g.Clear()
 	}
 }

@@ -9,43 +9,20 @@ import (
 	"fmt"
 	"os"
 	"os/exec"
-	"strconv"
 	"strings"
 	"testing"
-	"unsafe"
 
-	"golang.org/x/sys/unix"
+	"github.com/textpoke/textpoke/internal/sandbox"
 )
 
-// forbidden names, in the environment of a child, the system call that it is to do without.
+// forbidden names, in the environment of a child, what it is to do without.
 const forbidden = "TEXTPOKE_TEST_FORBIDDEN"
-
-// forbid lets a system call of this process fail, as sandboxes do (seccomp(2)).
-func forbid(number int) error {
-	const load, equal, answer = unix.BPF_LD | unix.BPF_W | unix.BPF_ABS, unix.BPF_JMP | unix.BPF_JEQ | unix.BPF_K,
-		unix.BPF_RET | unix.BPF_K
-	filter := []unix.SockFilter{
-		{Code: load}, // struct seccomp_data begins with the number
-		{Code: equal, K: uint32(number), Jf: 1},
-		{Code: answer, K: unix.SECCOMP_RET_ERRNO | uint32(unix.EPERM)},
-		{Code: answer, K: unix.SECCOMP_RET_ALLOW},
-	}
-	program := unix.SockFprog{Len: uint16(len(filter)), Filter: &filter[0]}
-	if err := unix.Prctl(unix.PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0); err != nil {
-		return err
-	}
-	if _, _, e := unix.Syscall(unix.SYS_SECCOMP, unix.SECCOMP_SET_MODE_FILTER, unix.SECCOMP_FILTER_FLAG_TSYNC,
-		uintptr(unsafe.Pointer(&program))); e != 0 {
-		return e
-	}
-	return nil
-}
 
 // TestRefusals: where the system lacks or forbids what a machine needs, that is an error, and
 // the next one can be opened all the same.
 func TestRefusals(t *testing.T) {
-	if number, err := strconv.Atoi(os.Getenv(forbidden)); err == nil {
-		if err := forbid(number); err != nil {
+	if what := os.Getenv(forbidden); what != "" {
+		if err := sandbox.Forbid(what); err != nil {
 			fmt.Printf("cannot forbid: %v\n", err)
 			return
 		}
@@ -59,9 +36,9 @@ func TestRefusals(t *testing.T) {
 		return
 	}
 	define(t, 1, 1) // or there is nothing to forbid
-	for name, number := range map[string]int{"membarrier": unix.SYS_MEMBARRIER, "memfd_create": unix.SYS_MEMFD_CREATE} {
+	for _, name := range []string{"membarrier", "memfd_create", "executable memory"} {
 		cmd := exec.Command(os.Args[0], "-test.run=^TestRefusals$", "-test.v")
-		cmd.Env = append(os.Environ(), forbidden+"="+strconv.Itoa(number))
+		cmd.Env = append(os.Environ(), forbidden+"="+name)
 		out, err := cmd.CombinedOutput()
 		if strings.Contains(string(out), "cannot forbid") {
 			t.Skip(string(out))

@@ -10,8 +10,6 @@ import (
 	"os/signal"
 	"runtime"
 	"runtime/pprof"
-	"sync"
-	"sync/atomic"
 	"testing"
 
 	"golang.org/x/sys/unix"
@@ -21,7 +19,7 @@ import (
 // profiler interrupts, stacks grow, and signals that are not ours reach Go: a nil pointer
 // panics and is recovered, a SIGTRAP that somebody sends is delivered to who asked for it.
 func TestGoGoesOn(t *testing.T) {
-	s := define(t, 8, 2)
+	s := define(t, 8, 3)
 	var profile bytes.Buffer
 	if err := pprof.StartCPUProfile(&profile); err != nil {
 		t.Skip(err)
@@ -30,27 +28,15 @@ func TestGoGoesOn(t *testing.T) {
 	foreign := make(chan os.Signal, 1)
 	signal.Notify(foreign, unix.SIGTRAP)
 	defer signal.Stop(foreign)
-	var end atomic.Bool
-	var wait sync.WaitGroup
-	for range 2 {
-		c, err := s.Register()
-		if err != nil {
-			t.Fatal(err)
+	stop := callers(t, s, 2, func(c *Caller, i int) {
+		c.Call(i & 7)
+		if i%10_000 == 0 {
+			deep(i % 300)
 		}
-		wait.Go(func() {
-			defer c.Unregister()
-			for i := 0; !end.Load(); i++ {
-				c.Call(i & 7)
-				if i%10_000 == 0 {
-					deep(i % 300)
-				}
-			}
-		})
-	}
-	wait.Go(func() {
-		for !end.Load() {
-			runtime.GC()
-		}
+	})
+	stopCollecting := callers(t, s, 1, func(c *Caller, i int) {
+		c.Call(i & 7)
+		runtime.GC()
 	})
 	for i := range 40 {
 		if err := s.Enable(t.Context(), i&7, (i+3)&7); err != nil {
@@ -70,8 +56,8 @@ func TestGoGoesOn(t *testing.T) {
 		t.Fatal(err)
 	}
 	<-foreign
-	end.Store(true)
-	wait.Wait()
+	stop()
+	stopCollecting()
 	for _, th := range s.machine.Threads() {
 		c := th.Counts()
 		if c.Traps != c.Hits || c.Wrong+c.Unhandled+c.Faults != 0 {

@@ -29,6 +29,32 @@ func define(t testing.TB, sites, threads int) *Switches {
 	return s
 }
 
+// callers registers n goroutines, each of which does something over and over, the i-th time
+// with i. They end when stop is called, and with the test.
+func callers(t testing.TB, s *Switches, n int, do func(c *Caller, i int)) (stop func()) {
+	t.Helper()
+	var end atomic.Bool
+	var wait sync.WaitGroup
+	stop = func() {
+		end.Store(true)
+		wait.Wait()
+	}
+	t.Cleanup(stop)
+	for range n {
+		c, err := s.Register()
+		if err != nil {
+			t.Fatal(err)
+		}
+		wait.Go(func() {
+			defer c.Unregister()
+			for i := 0; !end.Load(); i++ {
+				do(c, i)
+			}
+		})
+	}
+	return stop
+}
+
 // FuzzSwitches switches what it is told while threads call everything: each byte is a site
 // and a direction. After every update every site holds what it must, and every call that
 // lies between two changes of its site does what the last one said.
@@ -38,29 +64,17 @@ func FuzzSwitches(f *testing.F) {
 		const sites = 8
 		s := define(t, sites, 2)
 		var told [sites]atomic.Uint64 // twice how often it was changed, and 1 for on; odd multiples while it is
-		var end atomic.Bool
-		var wait sync.WaitGroup
-		for range 2 {
-			c, err := s.Register()
-			if err != nil {
-				t.Fatal(err)
+		stop := callers(t, s, 2, func(c *Caller, i int) {
+			site := i % sites
+			before := told[site].Load()
+			on := c.Call(site)
+			if told[site].Load() == before && before&2 == 0 && on != (before&1 != 0) && !t.Failed() {
+				t.Errorf("site %d is on: %v, the last update said %v", site, on, !on)
 			}
-			wait.Go(func() {
-				defer c.Unregister()
-				for i := 0; !end.Load(); i++ {
-					site := i % sites
-					before := told[site].Load()
-					on := c.Call(site)
-					if told[site].Load() == before && before&2 == 0 && on != (before&1 != 0) {
-						t.Errorf("site %d is on: %v, the last update said %v", site, on, !on)
-						return
-					}
-					if i%1000 == 0 {
-						runtime.Gosched()
-					}
-				}
-			})
-		}
+			if i%1000 == 0 {
+				runtime.Gosched()
+			}
+		})
 		ctx, cancelled := t.Context(), canceled()
 		for _, op := range ops[:min(len(ops), 40)] {
 			site, on := int(op&7), op&0x80 == 0
@@ -87,8 +101,7 @@ func FuzzSwitches(f *testing.F) {
 				t.Fatal(err)
 			}
 		}
-		end.Store(true)
-		wait.Wait()
+		stop()
 	})
 }
 
@@ -135,21 +148,11 @@ func TestSwitchesRefuse(t *testing.T) {
 func BenchmarkSwitches(b *testing.B) {
 	s := define(b, 100, 2)
 	defer runtime.GOMAXPROCS(runtime.GOMAXPROCS(4))
-	var end atomic.Bool
-	var wait sync.WaitGroup
-	for range 2 {
-		c, err := s.Register()
-		if err != nil {
-			b.Fatal(err)
+	callers(b, s, 2, func(c *Caller, _ int) {
+		for i := range 100 {
+			c.Call(i)
 		}
-		wait.Go(func() {
-			for !end.Load() {
-				for i := range 100 {
-					c.Call(i)
-				}
-			}
-		})
-	}
+	})
 	on := true
 	for b.Loop() {
 		change := s.Enable
@@ -161,9 +164,6 @@ func BenchmarkSwitches(b *testing.B) {
 		}
 		on = !on
 	}
-	b.StopTimer()
-	end.Store(true)
-	wait.Wait()
 }
 
 // BenchmarkCall is a call of a site that is off.

@@ -18,6 +18,7 @@ import (
 	"strconv"
 	"strings"
 	"syscall"
+	"time"
 
 	"golang.org/x/sys/unix"
 
@@ -39,6 +40,7 @@ type Child struct {
 	blocks, text *os.File
 	stderr       bytes.Buffer
 	last         map[int32]isa.Text // of the sites of the last update
+	patience     time.Duration      // with a thread that does not come back from a call
 	dead         bool
 }
 
@@ -83,7 +85,7 @@ func NewChild(cfg Config) (*Child, error) {
 	if err := Fits(cfg.Roles, allowed); err != nil {
 		return nil, err
 	}
-	c := &Child{cfg: cfg, last: map[int32]isa.Text{}}
+	c := &Child{cfg: cfg, last: map[int32]isa.Text{}, patience: patience}
 	if err := c.start(); err != nil {
 		_ = c.Close()
 		return nil, err

@@ -9,6 +9,7 @@ import (
 	"errors"
 	"strings"
 	"testing"
+	"time"
 
 	"go.uber.org/goleak"
 	"golang.org/x/sys/unix"
@@ -135,6 +136,33 @@ func TestKilledIsNoFinding(t *testing.T) {
 		out, err := c.Update(t.Context(), u)
 		if err == nil || out.Died || len(out.Findings) > 0 || !strings.Contains(err.Error(), "killed from outside") {
 			t.Errorf("%v: %+v, %v", sig, out, err)
+		}
+	}
+}
+
+// TestStuckThreadIsAFinding: a thread that never passes a border holds up every round. Its
+// process is ended, and what it was at is told; a finding, though nobody asked for an end.
+func TestStuckThreadIsAFinding(t *testing.T) {
+	cfg, u := machineOf(t, 2)
+	forever := isa.TextOf(0xeb, 0xfe) // jmp to itself
+	cfg.Initial = func(i int) isa.Text {
+		if i == 1 {
+			return forever
+		}
+		return u.Patches[i].Old
+	}
+	c := child(t, cfg)
+	c.patience = 200 * time.Millisecond
+	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
+	defer cancel()
+	out, err := c.Update(ctx, u)
+	if err != nil || !out.Died || out.Total == 0 {
+		t.Fatalf("%+v, %v", out, err)
+	}
+	for _, f := range out.Findings {
+		if f.Property != cpus.StuckCPU || f.Site != 1 || !strings.Contains(f.Why, "did not come back from a call") ||
+			!strings.Contains(f.Why, "jmp") {
+			t.Errorf("%+v", f)
 		}
 	}
 }

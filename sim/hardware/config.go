@@ -114,6 +114,7 @@ type Outcome struct {
 	Counts   cpus.Counts
 	Tallies  []cpus.Tally    // by CPU, until every busy one has gone on for a while
 	Took     []time.Duration // of each round, from the request to the last answer
+	Waited   *time.Duration  // in which the patcher could have run and its CPU had others; nil where nobody says
 	Compared uint64          // comparisons of all look-ups
 	Called   uint64          // calls that were begun while the plan was executed
 	Callers  int             // CPUs that called meanwhile

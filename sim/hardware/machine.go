@@ -200,9 +200,13 @@ func (m *Machine) Update(ctx context.Context, u *poke.Update) (out Outcome, err 
 	m.driver.Standing = planned.Rounds > manyRounds
 	g := m.live.Ground(m.cfg.Slots, m.cfg.Filling, m.home)
 	g.Aim = !m.cfg.Even
+	waited, told := queued()
 	start := time.Now()
 	err = m.driver.Run(ctx, g, u)
 	out.Elapsed = time.Since(start)
+	if now, still := queued(); told && still {
+		out.Waited = new(now - waited)
+	}
 	out.Called = m.begun() - begun
 	home.release()
 	if err == nil {

@@ -18,8 +18,8 @@ import (
 const (
 	// lastWords is how long a child may take to leave every site whole when it is to end.
 	lastWords = 500 * time.Millisecond
-	// looking is how often one looks whether its threads get on.
-	looking = time.Second
+	// looks is how often one looks whether its threads get on while patience lasts.
+	looks = 20
 	// patience is how much of the CPUs a child may use while a thread stays in one call:
 	// a call takes microseconds.
 	patience = 20 * time.Second
@@ -31,7 +31,7 @@ const (
 func (c *Child) watch(ctx context.Context) (stop func() (stuck bool)) {
 	over, watched := make(chan struct{}), make(chan bool)
 	go func() {
-		tick := time.NewTicker(looking)
+		tick := time.NewTicker(c.patience / looks)
 		defer tick.Stop()
 		done := ctx.Done()
 		var kill <-chan time.Time
@@ -52,7 +52,7 @@ func (c *Child) watch(ctx context.Context) (stop func() (stuck bool)) {
 				now, used := live.Begun(c.blocks), c.used()
 				if !stays(calls, now) {
 					calls, since = now, used
-				} else if used-since > patience {
+				} else if used-since > c.patience {
 					_ = c.cmd.Process.Kill()
 					<-over
 					watched <- true
@@ -93,4 +93,17 @@ func (c *Child) used() time.Duration {
 	_, _ = fmt.Sscan(fields[11], &user)
 	_, _ = fmt.Sscan(fields[12], &system)
 	return time.Duration(user+system) * 10 * time.Millisecond
+}
+
+// queued is how long the calling thread could have run, so far, while its CPU had others: the
+// second field of schedstat (Documentation/scheduler/sched-stats.rst, Linux 6.12); false where
+// the kernel does not say.
+func queued() (time.Duration, bool) {
+	text, err := os.ReadFile("/proc/thread-self/schedstat")
+	if err != nil {
+		return 0, false
+	}
+	var ran, waited int64
+	_, err = fmt.Sscan(string(text), &ran, &waited)
+	return time.Duration(waited), err == nil && ran > 0
 }
