@@ -42,13 +42,17 @@ func noBug(name string) error {
 			return fmt.Errorf("--bug %q: it cannot be told in this machine's words: %s", name, o.Reason)
 		}
 	}
+	if spelling.Nearest(name, names) == "" {
+		return fmt.Errorf("--bug %q: none of %d scenarios: textpoke check --list names them", name, len(names))
+	}
 	return fmt.Errorf("--bug %q: %w", name, spelling.NotOneOf(name, names))
 }
 
 // Listed is something that can be checked, or why it cannot.
 type Listed struct{ Kind, Name, What, Source string }
 
-var listColumns = results.Columns[Listed]{
+// ListColumns are the columns of what can be checked.
+var ListColumns = results.Columns[Listed]{
 	{Name: "kind", Cell: func(l Listed) any { return l.Kind },
 		Doc: "protocol, mutation, bug, tracer bug, tracer case, rule, proposal, omitted bug or litmus test; tracers are " +
 			"about who is called"},
@@ -81,5 +85,5 @@ func List() (results.Table, error) {
 		}
 		all = append(all, Listed{"litmus", test.Name, test.About, test.Source})
 	}
-	return listColumns.Fill("list", all)
+	return ListColumns.Fill("list", all)
 }

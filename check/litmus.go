@@ -15,8 +15,8 @@ import (
 	"github.com/textpoke/textpoke/results"
 )
 
-// litmusColumns are the columns of a table of litmus tests' answers.
-var litmusColumns = results.Columns[*litmus.Row]{
+// LitmusColumns are the columns of a table of litmus tests' answers.
+var LitmusColumns = results.Columns[*litmus.Row]{
 	{Name: "test", Doc: "name of the test", Cell: func(r *litmus.Row) any { return r.Test }},
 	{Name: "class", Doc: "machine class: arm with (DIC,IDC) of CTR_EL0, intel, amd, rv by what it promises of fetches",
 		Cell: func(r *litmus.Row) any { return r.Class }},
@@ -71,7 +71,7 @@ func Litmus(ctx context.Context, names []string) (t results.Table, differ []stri
 			all = append(all, &rows[i])
 		}
 	}
-	t, err = litmusColumns.Fill("litmus", all)
+	t, err = LitmusColumns.Fill("litmus", all)
 	return t, differ, err
 }
 

@@ -47,6 +47,9 @@ func (e *RoleError) Error() string {
 // CPUs are numbered in the order given.
 func ParseRoles(spec string) ([]Role, error) {
 	if n, err := strconv.Atoi(spec); err == nil {
+		if n == 0 {
+			return nil, &RoleError{spec, spec, fmt.Sprintf("want 1 to %d", MaxCPUs)}
+		}
 		spec = fmt.Sprintf("%s=%d", Busy, n)
 	}
 	var roles []Role

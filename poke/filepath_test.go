@@ -61,7 +61,7 @@ func TestFilePath(t *testing.T) {
 func TestFilePathRefused(t *testing.T) {
 	for _, c := range []struct{ path, want string }{
 		{"site:\nfetch sight\ncall",
-			`5: site "fetch sight": not one of mask interrupts, unmask interrupts, load ops, fetch guard, await guard, fetch site`},
+			`5: site "fetch sight": not one of 10 names; did you mean fetch site?`},
 		{"site:\nfetch site\nif tail\ncall", `6: "if": no step before it`},
 		{"site:\nfetch site\ncall if tall", `6: condition "tall": not one of`},
 		{"site:\nfetch site", `5: site: want it to end with "call"`},

@@ -277,7 +277,7 @@ func (c *Config) completeHardware() error {
 			"calibration and no timeline")
 	}
 	if err := hardware.Fits(c.Roles, allowed); err != nil {
-		return fmt.Errorf("CPUs %s on the hardware engine: %w", cpus.FormatRoles(c.Roles), err)
+		return fmt.Errorf("--cpus %s: the hardware engine: %w", cpus.FormatRoles(c.Roles), err)
 	}
 	return nil
 }

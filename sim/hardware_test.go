@@ -74,7 +74,7 @@ func TestHardwareRefuses(t *testing.T) {
 	}{
 		{"x86_64", "native", "busy=1,idle=1", "nothing interrupts a thread that sleeps"},
 		{"x86_64", "native", "busy=1,irqsoff=1", "cannot mask them"},
-		{"x86_64", "native", "8000", "this process may use"},
+		{"x86_64", "native", "8000", "it can use"},
 		{"x86_64", "native", "1", "want two or more"},
 		{"arm64", "native", "2", "arm64 on the hardware engine: it executes x86_64"},
 		{"x86_64", "breakpoint-lazy", "2", "threads' own handler does otherwise"},

@@ -145,18 +145,18 @@ func splitFilters(values []string) ([]string, error) {
 func filterFile(path string) (string, error) {
 	b, err := os.ReadFile(path)
 	if err != nil {
-		return "", fmt.Errorf("filter: %w", err)
+		return "", err
 	}
 	var all []string
 	for line := range strings.Lines(string(b)) {
 		if fields := strings.Fields(line); len(fields) > 0 && fields[0][0] != '#' {
 			if all = append(all, fields[0]); len(fields) > 2 || len(fields) == 2 && fields[1][0] != '[' {
-				return "", fmt.Errorf("filter: %s: %q: want one pattern a line", path, strings.TrimSpace(line))
+				return "", fmt.Errorf("@%s: %q: want one pattern a line", path, strings.TrimSpace(line))
 			}
 		}
 	}
 	if len(all) == 0 {
-		return "", fmt.Errorf("filter: %s: no pattern in it", path)
+		return "", fmt.Errorf("@%s: no pattern in it", path)
 	}
 	return strings.Join(all, " "), nil
 }

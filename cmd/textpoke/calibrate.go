@@ -53,6 +53,7 @@ func calibrateCommand(c *common) *cobra.Command {
 			return c.calibrate(cmd, microbench.Config{Name: name, Arch: hostArch(), Base: from, Time: budget})
 		},
 	}
+	c.prints(cmd, "with --format json", quantityColumns(new(calibration.Calibration)).Table("quantities"))
 	f := cmd.Flags()
 	f.StringVar(&name, "name", "measured", "`name` of the calibration, which results will carry")
 	f.StringVar(&base, "base", "",
@@ -194,7 +195,7 @@ func quantityColumns(cal *calibration.Calibration) results.Columns[calibration.E
 }
 
 func calibrateShow(c *common) *cobra.Command {
-	return &cobra.Command{
+	return c.prints(&cobra.Command{
 		Use: "show NAME", Short: "a calibration as a file, with the source of every number", Args: cobra.ExactArgs(1),
 		Long: "show prints a calibration, built in or from a file: as a file with the source of every number,\n" +
 			"to be changed under another name; with --format table for reading.",
@@ -210,11 +211,11 @@ func calibrateShow(c *common) *cobra.Command {
 			}
 			return c.printCalibration(cmd, cal, f, true)
 		},
-	}
+	}, "with --format json", quantityColumns(new(calibration.Calibration)).Table("quantities"))
 }
 
 func calibrateList(c *common) *cobra.Command {
-	return &cobra.Command{
+	return c.prints(&cobra.Command{
 		Use: "list", Short: "the built-in calibrations", Args: cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			var rows []ranged
@@ -223,7 +224,7 @@ func calibrateList(c *common) *cobra.Command {
 			}
 			return printRows(cmd.Context(), c, calibrationColumns, "calibrations", rows)
 		},
-	}
+	}, "", calibrationColumns.Table("calibrations"))
 }
 
 // ranged is a calibration in the list, with the range of a round to all CPUs but one.

@@ -43,7 +43,7 @@ func checkCommand(c *common) *cobra.Command {
 		Long: "check explores every interleaving of a few CPUs that execute a few sites while a patcher\n" +
 			"enables and disables them. Safe means that nothing can break. Of what can, the shortest way to\n" +
 			"break it is printed, and the exit code is 1. A search that is cut short, by a limit too, is\n" +
-			"incomplete, and the exit code is 3. Lists mean the cross product." + columnsHelp(check.Columns.Table("check")),
+			"incomplete, and the exit code is 3. Lists mean the cross product.",
 		Example: "  textpoke check --arch x86_64\n" +
 			"  textpoke check --arch x86_64 --mutate drop-sync-1\n" +
 			"  textpoke check --arch x86_64,arm64 --protocol breakpoint --cpus 2,3,4 --format csv\n" +
@@ -54,6 +54,9 @@ func checkCommand(c *common) *cobra.Command {
 		Args: cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error { return k.run(cmd, c) },
 	}
+	c.prints(cmd, "", check.Columns.Table("check"))
+	c.prints(cmd, "with --list", check.ListColumns.Table("list"))
+	c.prints(cmd, "with --litmus", check.LitmusColumns.Table("litmus"))
 	k.register(cmd, c)
 	return cmd
 }
@@ -118,7 +121,7 @@ func (k *checkFlags) run(cmd *cobra.Command, c *common) error {
 	rows, err := k.ask(cmd.Context(), c, questions, o, &output{table: check.Columns.Table("check"), hidden: k.html == "-"})
 	unsafe := slices.DeleteFunc(slices.Clone(rows), func(r check.VerdictRow) bool { return r.Verdict != explore.Unsafe })
 	if k.html != "" && len(rows) > 0 && (err == nil || err == errNo) {
-		err = cmp.Or(c.toFile(k.html, pageOf(rows).Write), err)
+		err = cmp.Or(c.toPage(k.html, pageOf(rows).Write), err)
 	}
 	if k.html != "-" {
 		c.printRests(rows)
@@ -179,7 +182,10 @@ func (c *common) answerLine(rows []check.VerdictRow) string {
 	if q := rows[0].Question; rows[0].Verdict == explore.Safe && provable(q) {
 		line += "; for any number: " + sim.Command(append([]string{"prove"}, proveAxes.Short(q)...)...)
 	}
-	return line
+	if width := c.width(); width > 0 && displayed(line) > width {
+		line = strings.Replace(line, "; for any", "\nfor any", 1)
+	}
+	return c.asTyped(line)
 }
 
 // provable tells whether prove can be asked the same of any number of CPUs and sites.
@@ -194,7 +200,7 @@ func (c *common) printRests(rows []check.VerdictRow) {
 		return
 	}
 	for i := range rows {
-		fmt.Fprintf(c.streams.out, "\n%s", rows[i].RestsOn(c.width()))
+		fmt.Fprintf(c.streams.out, "\n%s", c.asTyped(rows[i].RestsOn(c.width())))
 	}
 }
 
@@ -205,7 +211,8 @@ func (c *common) printTraces(unsafe []check.VerdictRow) {
 	}
 	for i := range unsafe {
 		r := &unsafe[i]
-		fmt.Fprintf(c.streams.out, "\n%s\n%s", check.Command(r.Short()), r.Story(c.width()))
+		command := c.asTyped(check.Command(r.Short()))
+		fmt.Fprintf(c.streams.out, "\n%s\n%s", c.narrowed(command), r.Story(c.width()))
 		if r.Trace != nil {
 			fmt.Fprint(c.streams.out, r.Trace.ExplainIn(c.width()))
 		}

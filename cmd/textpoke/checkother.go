@@ -55,7 +55,29 @@ func (k *checkFlags) printList(cmd *cobra.Command, c *common) error {
 	if err != nil {
 		return err
 	}
-	return c.whole(cmd.Context(), t)
+	if !c.people() || c.columns != nil {
+		return c.whole(cmd.Context(), t)
+	}
+	var kinds []string
+	groups := map[string][]described{}
+	for _, row := range t.Rows {
+		kind := row[0].String()
+		if groups[kind] == nil {
+			kinds = append(kinds, kind)
+		}
+		groups[kind] = append(groups[kind], described{row[1].String(), row[2].String()})
+	}
+	counts := make([]string, len(kinds))
+	for i, kind := range kinds {
+		counts[i] = fmt.Sprintf("%d %s", len(groups[kind]), kind)
+	}
+	width := cmp.Or(c.width(), results.MaxWidth)
+	head := fmt.Sprintf("%d in all: %s", len(t.Rows), strings.Join(counts, ", "))
+	fmt.Fprintln(c.streams.out, filled(head, width))
+	for _, kind := range kinds {
+		list(c.streams.out, fmt.Sprintf("%s (%d)", kind, len(groups[kind])), width, groups[kind])
+	}
+	return c.written(cmd.Context(), t)
 }
 
 // runLitmus asks whether outcomes are allowed.
@@ -166,7 +188,7 @@ func (k *checkFlags) runReplay(cmd *cobra.Command, c *common) error {
 	row := check.VerdictRow{Question: q, Result: &explore.Result{Verdict: explore.Unsafe, Violation: v, Trace: t,
 		Depth: len(t.Steps)}}
 	if k.html != "" {
-		if err := c.toFile(k.html, pageOf([]check.VerdictRow{row}).Write); err != nil || k.html == "-" {
+		if err := c.toPage(k.html, pageOf([]check.VerdictRow{row}).Write); err != nil || k.html == "-" {
 			return cmp.Or(err, errNo)
 		}
 	}

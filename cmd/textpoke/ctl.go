@@ -100,7 +100,7 @@ func ctlSwitch(f *ctlFlags, enable bool) *cobra.Command {
 		Short: name + " records, and wait until that is live",
 		Long: name + " asks for one update and prints it. A record stays enabled while any client wants it for\n" +
 			"any ops. Without --filter and --record it is about all records. When the update fails, or\n" +
-			"is cancelled, the exit code is 1." + columnsHelp(updateColumns.Table("updates")),
+			"is cancelled, the exit code is 1.",
 		Example: "  textpoke ctl " + name + " --filter 'vfs_*'\n" +
 			"  textpoke ctl " + name + " --client deploy --ops kprobe --record vfs_read --key 2f1c --format json",
 		Args: cobra.NoArgs,
@@ -125,6 +125,7 @@ func ctlSwitch(f *ctlFlags, enable bool) *cobra.Command {
 			return f.ended(ctx, s, &u)
 		}),
 	}
+	f.prints(cmd, "", updateColumns.Table("updates"))
 	p := cmd.Flags()
 	p.StringVar(&req.Client, "client", clientName(), "`name` of who asks")
 	p.StringVar(&req.Key, "key", "", "idempotency `key`: asked again with the same one, it is the same update")
@@ -161,9 +162,8 @@ func ctlStatus(f *ctlFlags) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "status [ID]",
 		Short: "updates, or one of them, as they stand",
-		Long: "status lists updates in the order of their submission, or prints one." +
-			columnsHelp(updateColumns.Table("updates")),
-		Args: cobra.MaximumNArgs(1),
+		Long:  "status lists updates in the order of their submission, or prints one.",
+		Args:  cobra.MaximumNArgs(1),
 		RunE: f.asking(func(ctx context.Context, s *server, args []string) error {
 			if len(args) == 1 {
 				return f.one(ctx, s, http.MethodGet, args[0])
@@ -178,6 +178,7 @@ func ctlStatus(f *ctlFlags) *cobra.Command {
 			return f.print(ctx, updates...)
 		}),
 	}
+	f.prints(cmd, "", updateColumns.Table("updates"))
 	p := cmd.Flags()
 	p.StringVar(&client, "client", "", "only updates of the client of this `name`")
 	p.StringVar(&state, "state", "", "only those in this `state`: queued, running, live, failed, cancelled, expired")
@@ -224,14 +225,14 @@ func (f *ctlFlags) one(ctx context.Context, s *server, method, id string) error 
 }
 
 func ctlCancel(f *ctlFlags) *cobra.Command {
-	return &cobra.Command{
+	return f.prints(&cobra.Command{
 		Use:   "cancel ID",
 		Short: "cancel an update that is queued",
 		Args:  cobra.ExactArgs(1),
 		RunE: f.asking(func(ctx context.Context, s *server, args []string) error {
 			return f.one(ctx, s, http.MethodDelete, args[0])
 		}),
-	}
+	}, "", updateColumns.Table("updates"))
 }
 
 func ctlInterrupts(f *ctlFlags) *cobra.Command {

@@ -119,7 +119,7 @@ func (s *server) send(ctx context.Context, method, path string, body any) (*http
 		if ctx.Err() == nil && errors.As(err, &about) { // it says the method and the whole path
 			err = fmt.Errorf("--server %s: %w", s.url, about.Err)
 			if untrusted := (*tls.CertificateVerificationError)(nil); !errors.As(err, &untrusted) {
-				err = noServer{err}
+				err = noServer{fmt.Errorf("%w; textpoke serve --data DIR starts one", err)}
 			}
 		}
 		return nil, err

@@ -48,8 +48,7 @@ func ctlCPUs(f *ctlFlags) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "cpus",
 		Short: "the machine's CPUs and what each has taken",
-		Long: "cpus lists the CPUs, after it has unplugged some or plugged them in again." +
-			columnsHelp(ctlCPUColumns.Table("cpus")),
+		Long:  "cpus lists the CPUs, after it has unplugged some or plugged them in again.",
 		Example: "  textpoke ctl cpus\n" +
 			"  textpoke ctl cpus --unplug 3",
 		Args: cobra.NoArgs,
@@ -69,6 +68,7 @@ func ctlCPUs(f *ctlFlags) *cobra.Command {
 			return printRows(ctx, f.common, ctlCPUColumns, "cpus", all.CPUs)
 		}),
 	}
+	f.prints(cmd, "", ctlCPUColumns.Table("cpus"))
 	cmd.Flags().IntSliceVar(&unplug, "unplug", nil, "`list` of CPUs to unplug first")
 	cmd.Flags().IntSliceVar(&plug, "plug", nil, "`list` of CPUs to plug in, after that")
 	return cmd
@@ -100,6 +100,7 @@ func ctlWatch(f *ctlFlags) *cobra.Command {
 			return f.ended(ctx, s, &u)
 		}),
 	}
+	f.prints(cmd, "with ID", updateColumns.Table("updates"))
 	cmd.Flags().Int64Var(&after, "after", 0, "begin behind the event of this `number`, as far as the server still knows")
 	cmd.Flags().StringSliceVar(&kinds, "kind", nil, "`list` of kinds of events to print (default: all)")
 	return cmd

@@ -3,6 +3,7 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -41,7 +42,8 @@ func experimentNames(all []*experimentFlags) (names []string) {
 }
 
 func experimentList(c *common) *cobra.Command {
-	return &cobra.Command{
+	list, _ := catalogue.List() // that can be filled is tested
+	return c.prints(&cobra.Command{
 		Use:   "list",
 		Short: "the experiments, and what each of them asks",
 		Args:  cobra.NoArgs,
@@ -52,7 +54,7 @@ func experimentList(c *common) *cobra.Command {
 			}
 			return c.whole(cmd.Context(), t)
 		},
-	}
+	}, "", list)
 }
 
 // experimentFlags is one experiment with its command, and the request that the flags
@@ -70,7 +72,7 @@ func newExperiment(c *common, e *experiments.Experiment) *experimentFlags {
 	x.cmd = &cobra.Command{
 		Use:     e.Name,
 		Short:   e.Short,
-		Long:    e.About + columnsHelp(e.Table()),
+		Long:    e.About,
 		Example: "  textpoke experiment " + strings.Join(e.Examples, "\n  textpoke experiment "),
 		Args:    cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
@@ -84,6 +86,7 @@ func newExperiment(c *common, e *experiments.Experiment) *experimentFlags {
 			return err
 		},
 	}
+	c.prints(x.cmd, "", e.Table())
 	experiments.Bind(x.cmd.Flags(), x.request.Fields)
 	x.cmd.Flags().BoolVar(&x.rows, "rows", false, "also print the rows that the answer is made of")
 	for _, f := range x.request.Fields {
@@ -94,22 +97,21 @@ func newExperiment(c *common, e *experiments.Experiment) *experimentFlags {
 	return x
 }
 
-// printFindings prints, for people, the question, the answer, and what that rests on.
+// printFindings prints, for people, the answer, what was asked, and what the answer rests on.
 func (c *common) printFindings(question string, a *experiments.Answer) {
 	if !c.people() {
 		return
 	}
-	var parts []string
-	for paragraph := range strings.SplitSeq(question+"\n\n"+c.painted("ANSWER: "+a.Headline)+"\n\n"+a.Opening, "\n\n") {
-		if paragraph != "" {
-			parts = append(parts, c.filled(paragraph))
-		}
-	}
-	if a.Basis != "" {
-		parts = append(parts, c.filled(a.Basis))
-	}
+	paragraphs := append([]string{c.painted("ANSWER: " + a.Headline), question}, strings.Split(a.Opening, "\n\n")...)
+	paragraphs = append(paragraphs, a.Basis)
 	if c.out == "" {
-		parts = append(parts, "--rows prints the rows; --out DIR writes them with report and pictures.")
+		paragraphs = append(paragraphs, "--rows prints the rows; --out DIR writes them with report and pictures.")
+	}
+	var parts []string
+	for _, p := range paragraphs {
+		if p != "" {
+			parts = append(parts, filled(p, cmp.Or(c.width(), results.MaxWidth)))
+		}
 	}
 	fmt.Fprintln(c.streams.out, strings.Join(parts, "\n\n"))
 }

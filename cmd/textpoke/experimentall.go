@@ -46,8 +46,7 @@ func experimentAll(c *common, all []*experimentFlags) *cobra.Command {
 		Long: "all runs every experiment with the defaults of its flags. --out DIR is needed: each\n" +
 			"experiment writes into DIR/NAME what it writes by itself, and DIR/index.md says what\n" +
 			"came out; DIR/report.html holds it all, to attach to a mail. Every table and figure in\n" +
-			"docs/ and in the README is made like that." +
-			columnsHelp(triedColumns.Table("all")),
+			"docs/ and in the README is made like that.",
 		Example: "  textpoke experiment all --out experiments\n" +
 			"  textpoke experiment all --out experiments --figures docs/figures",
 		Args: cobra.NoArgs,
@@ -62,6 +61,7 @@ func experimentAll(c *common, all []*experimentFlags) *cobra.Command {
 			return runAll(cmd.Context(), c, divided(c, chosen), figures)
 		},
 	}
+	c.prints(cmd, "", triedColumns.Table("all"))
 	addShard(cmd, c)
 	names(cmd, &only, "only", nil, experimentNames(all), "experiments to run in place of all: ")
 	cmd.Flags().StringVar(&figures, "figures", "", "also put each experiment's SVG into this `directory`")

@@ -3,7 +3,6 @@
 package main
 
 import (
-	"bytes"
 	"fmt"
 	"io"
 	"maps"
@@ -13,7 +12,6 @@ import (
 	"strings"
 
 	"github.com/spf13/cobra"
-	"github.com/spf13/pflag"
 
 	"github.com/textpoke/textpoke/results"
 )
@@ -56,7 +54,7 @@ func (c *common) install(root *cobra.Command, prefix string) error {
 			return
 		}
 		cmd.InitDefaultHelpFlag()
-		files["share/man/man1/"+manName(cmd)+".1"] = func(w io.Writer) error { return writeMan(w, cmd) }
+		files["share/man/man1/"+manName(cmd)+".1"] = func(w io.Writer) error { return c.writeMan(w, cmd) }
 		for _, sub := range cmd.Commands() {
 			pages(sub)
 		}
@@ -64,7 +62,10 @@ func (c *common) install(root *cobra.Command, prefix string) error {
 	pages(root)
 	for _, name := range slices.Sorted(maps.Keys(files)) {
 		path := filepath.Join(prefix, name)
-		if err := c.toFile(path, files[name]); err != nil {
+		if _, err := results.OpenDir(filepath.Dir(path)); err != nil {
+			return err
+		}
+		if err := toFile(path, files[name]); err != nil {
 			return err
 		}
 	}
@@ -102,73 +103,4 @@ func (c *common) installProgram(path string) error {
 		err = os.Chmod(path, 0o755)
 	}
 	return err
-}
-
-// manName is what a command's page is called: textpoke-plan.
-func manName(cmd *cobra.Command) string { return strings.ReplaceAll(cmd.CommandPath(), " ", "-") }
-
-// writeMan writes a command's page for man (man(7)).
-func writeMan(w io.Writer, cmd *cobra.Command) error {
-	var b bytes.Buffer
-	fmt.Fprintf(&b, ".TH %s 1 \"\" \"textpoke %s\" \"textpoke\"\n", strings.ToUpper(manName(cmd)), built.Version)
-	fmt.Fprintf(&b, ".SH NAME\n%s \\- %s\n", manName(cmd), roff(cmd.Short))
-	fmt.Fprintf(&b, ".SH SYNOPSIS\n.B %s\n", roff(cmd.UseLine()))
-	if cmd.Long != "" {
-		fmt.Fprintf(&b, ".SH DESCRIPTION\n.nf\n%s\n.fi\n", roff(cmd.Long))
-	}
-	flags := func(title string, set *pflag.FlagSet) {
-		if !set.HasAvailableFlags() {
-			return
-		}
-		fmt.Fprintf(&b, ".SH %s\n", title)
-		set.VisitAll(func(f *pflag.Flag) {
-			value, usage := pflag.UnquoteUsage(f)
-			name := "--" + f.Name
-			if f.Shorthand != "" {
-				name = "-" + f.Shorthand + ", " + name
-			}
-			if value != "" {
-				name += " " + value
-			}
-			if f.DefValue != "" && f.DefValue != "false" && f.DefValue != "[]" {
-				usage += " (default " + strings.Trim(f.DefValue, "[]") + ")"
-			}
-			fmt.Fprintf(&b, ".TP\n.B %s\n%s\n", roff(name), roff(usage))
-		})
-	}
-	flags("OPTIONS", cmd.LocalFlags())
-	flags("OPTIONS OF EVERY COMMAND", cmd.InheritedFlags())
-	if cmd.Example != "" {
-		fmt.Fprintf(&b, ".SH EXAMPLES\n.nf\n%s\n.fi\n", roff(cmd.Example))
-	}
-	fmt.Fprint(
-		&b,
-		".SH EXIT STATUS\n0: done. 1: the answer is no. 2: the request is wrong. 3: cut short. 4: no server answers.\n",
-	)
-	var also []string
-	if cmd.HasParent() {
-		also = append(also, manName(cmd.Parent())+"(1)")
-	}
-	for _, sub := range cmd.Commands() {
-		if !sub.Hidden {
-			also = append(also, manName(sub)+"(1)")
-		}
-	}
-	if len(also) > 0 {
-		fmt.Fprintf(&b, ".SH SEE ALSO\n%s\n", roff(strings.Join(also, ", ")))
-	}
-	_, err := w.Write(b.Bytes())
-	return err
-}
-
-// roff is text that roff takes for nothing else.
-func roff(s string) string {
-	s = strings.NewReplacer(`\`, `\e`, "-", `\-`).Replace(s)
-	lines := strings.Split(s, "\n")
-	for i, line := range lines {
-		if strings.HasPrefix(line, ".") || strings.HasPrefix(line, "'") {
-			lines[i] = `\&` + line
-		}
-	}
-	return strings.Join(lines, "\n")
 }

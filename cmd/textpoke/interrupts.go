@@ -81,8 +81,10 @@ func interruptsDiff(c *common) *cobra.Command {
 			"that the deltas tell how many rounds there were and how many each CPU sent. When no rounds\n" +
 			"explain them exactly, the exit code is 1, and the rounds that they are nearest to are named, with\n" +
 			"what is left over. --background takes off what the machine takes anyway.",
-		Example: "  cat /proc/interrupts >before; echo function >/sys/kernel/tracing/current_tracer\n" +
-			"  cat /proc/interrupts >after; textpoke interrupts diff before after --slots 256\n" +
+		Example: "  cat /proc/interrupts >before\n" +
+			"  echo function >/sys/kernel/tracing/current_tracer\n" +
+			"  cat /proc/interrupts >after\n" +
+			"  textpoke interrupts diff before after --slots 256\n" +
 			"  textpoke interrupts diff mail.txt mail.txt",
 		Args: cobra.ExactArgs(2),
 		RunE: func(cmd *cobra.Command, args []string) error {
@@ -106,6 +108,7 @@ func interruptsDiff(c *common) *cobra.Command {
 			return c.report(pairs, o)
 		},
 	}
+	c.prints(cmd, "", interrupts.Columns())
 	e.register(cmd)
 	cmd.Flags().StringVar(&background, "background", "",
 		"a `file`: a reading as long before BEFORE as AFTER is after it, with nothing switched in between")
@@ -142,6 +145,7 @@ func interruptsSample(c *common) *cobra.Command {
 			return noError{fmt.Errorf("sample %s: %w", args[0], failed)}
 		},
 	}
+	c.prints(cmd, "", interrupts.Columns())
 	e.register(cmd)
 	return cmd
 }

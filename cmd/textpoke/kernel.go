@@ -7,7 +7,6 @@ import (
 	"errors"
 	"fmt"
 	"slices"
-	"strings"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -54,9 +53,7 @@ func kernelMeasure(c *common) *cobra.Command {
 			"every CPU takes meanwhile in every row of /proc/interrupts is counted, and what it takes when as\n" +
 			"long nothing is switched. For people, a row of interrupts is one line; for scripts, every count is.\n" +
 			"The Go tool builds the guest, once for each architecture. --compare predicts from the image, as predict\n" +
-			"does, and the exit code is 1 where a prediction is wrong and nothing explains it." +
-			columnsHelp(vm.Columns.Table("interrupts")) +
-			strings.Replace(columnsHelp(vm.SummaryColumns.Table("summary")), "Columns:", "Columns for people:", 1),
+			"does, and the exit code is 1 where a prediction is wrong and nothing explains it.",
 		Example: "  textpoke kernel measure /boot/vmlinuz-6.1.0-50-amd64 --action function-tracer --cpus 4\n" +
 			"  textpoke kernel measure Image --action tracepoint:sched_switch,kprobe:vfs_read --cpus idle=3,isolated=1\n" +
 			"  textpoke kernel measure --action list",
@@ -68,6 +65,9 @@ func kernelMeasure(c *common) *cobra.Command {
 			return withImage(cmd, args, func(image string) error { return m.measure(cmd.Context(), c, image) })
 		},
 	}
+	c.prints(cmd, "", vm.Columns.Table("interrupts"))
+	c.prints(cmd, forPeople, vm.SummaryColumns.Table("summary"))
+	c.prints(cmd, "with --action list", actionColumns.Table("actions"))
 	f := cmd.Flags()
 	f.StringSliceVar(&m.actions, "action", []string{"function-tracer"},
 		"`list` of what is switched, NAME or NAME:ARGUMENT; \"list\" prints what there is")

@@ -35,8 +35,7 @@ func kernelInspect(c *common) *cobra.Command {
 	var f inspectFlags
 	cmd := &cobra.Command{
 		Use: "inspect IMAGE", Short: "what a kernel's image is and holds", Args: cobra.ExactArgs(1),
-		Long: "inspect unpacks a kernel's image and tells what in it can be patched, and how." + imagesHelp +
-			columnsHelp(imageColumns.Table("kernel")),
+		Long: "inspect unpacks a kernel's image and tells what in it can be patched, and how." + imagesHelp,
 		Example: "  textpoke kernel inspect /boot/vmlinuz\n" +
 			"  textpoke kernel inspect vmlinuz --records table.csv --evidence",
 		RunE: func(cmd *cobra.Command, args []string) error {
@@ -51,6 +50,9 @@ func kernelInspect(c *common) *cobra.Command {
 			return c.inspect(cmd, k, f)
 		},
 	}
+	c.prints(cmd, "", imageColumns.Table("kernel"))
+	c.prints(cmd, "with --modules", moduleColumns.Table("modules"))
+	c.prints(cmd, "with --evidence", evidenceColumns.Table("mechanisms"))
 	cmd.Flags().StringVar(&f.records, "records", "",
 		"write the table of records into this `file`: CSV where its name ends in .csv, else as the kernel lists it")
 	cmd.Flags().

@@ -30,7 +30,7 @@ func kernelPredict(c *common) *cobra.Command {
 		Long: "predict replays what a kernel does when something is switched on and off again, with the tables of its\n" +
 			"image: cause by cause, and what CPUs of each role take in each row of /proc/interrupts. IMAGE may also be\n" +
 			"what inspect --ledger wrote. A mechanism that is not understood is an error that names it. With --budget,\n" +
-			"the exit code is 1 where a CPU takes more." + columnsHelp(predictColumns.Table("prediction")),
+			"the exit code is 1 where a CPU takes more.",
 		Example: "  textpoke kernel predict /boot/vmlinuz --action function-tracer --cpus busy=6,isolated=2\n" +
 			"  textpoke kernel predict vmlinuz --action tracepoint:sched_switch --state recording=on --budget 10\n" +
 			"  textpoke kernel predict --action list",
@@ -41,6 +41,8 @@ func kernelPredict(c *common) *cobra.Command {
 			return withImage(cmd, args, func(image string) error { return p.predict(cmd.Context(), c, image) })
 		},
 	}
+	c.prints(cmd, "", predictColumns.Table("prediction"))
+	c.prints(cmd, "with --action list", predictableColumns.Table("actions"))
 	f := cmd.Flags()
 	f.StringSliceVar(&p.actions, "action", []string{string(ledger.FunctionTracer)},
 		"`list` of what is switched, NAME or NAME:ARGUMENT; \"list\" prints what there is")

@@ -32,13 +32,14 @@ func kernelWatch(c *common) *cobra.Command {
 		Long: "watch reads /proc/interrupts at an interval and tells, of every row of function calls that grew, how\n" +
 			"many rounds that is nearest to, who sent them and how many one CPU took. It goes on until it is\n" +
 			"interrupted, or for as long as --for says. Instead of the machine, saved readings can be watched,\n" +
-			"one an interval. When a row exceeds the budget the exit code is 1." + columnsHelp(watch.Columns.Table("watch")),
+			"one an interval. When a row exceeds the budget the exit code is 1.",
 		Example: "  textpoke kernel watch --interval 100ms\n" +
 			"  textpoke kernel watch --for 1m --budget isolated=0,burst=100 --format csv\n" +
 			"  textpoke kernel watch --names --trace watch.pftrace",
 		RunE: func(cmd *cobra.Command, args []string) error { return w.watch(cmd, c, args) },
 		Args: cobra.ArbitraryArgs,
 	}
+	c.prints(cmd, "", watch.Columns.Table("watch"))
 	f := cmd.Flags()
 	f.DurationVar(&w.interval, "interval", time.Second, "`time` between two readings")
 	f.DurationVar(&w.length, "for", 0, "end after this `time` (default: when it is interrupted)")

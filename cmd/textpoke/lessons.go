@@ -3,7 +3,9 @@
 package main
 
 import (
+	"fmt"
 	"io"
+	"os"
 	"path/filepath"
 
 	"github.com/spf13/cobra"
@@ -28,7 +30,7 @@ func lessonsCommand(c *common) *cobra.Command {
 			if err != nil {
 				return err
 			}
-			return c.toFile(args[0], page.Write)
+			return c.toPage(args[0], page.Write)
 		},
 	}
 }
@@ -49,14 +51,27 @@ func pageOf(rows []check.VerdictRow) stepper.Page {
 	return p
 }
 
-// toFile writes a file, complete or not at all; - is stdout.
-func (c *common) toFile(path string, write func(io.Writer) error) error {
+// toPage writes a page for a browser, and says so; - is stdout.
+func (c *common) toPage(path string, write func(io.Writer) error) error {
 	if path == "-" {
 		return write(c.streams.out)
 	}
-	dir, err := results.OpenDir(filepath.Dir(path))
-	if err != nil {
+	if err := toFile(path, write); err != nil {
 		return err
+	}
+	fmt.Fprintf(c.streams.err, "textpoke: wrote %s: open it in a browser\n", path)
+	return nil
+}
+
+// toFile writes a file, complete or not at all, into a directory that is there.
+func toFile(path string, write func(io.Writer) error) error {
+	folder := filepath.Dir(path)
+	if info, err := os.Stat(folder); err != nil || !info.IsDir() {
+		return fmt.Errorf("write %s: there is no directory %s", path, folder)
+	}
+	dir, err := results.OpenDir(folder)
+	if err != nil {
+		return fmt.Errorf("write %s: %w", path, err)
 	}
 	return dir.Write(filepath.Base(path), write)
 }

@@ -3,14 +3,12 @@
 package main
 
 import (
-	"cmp"
 	"fmt"
 	"os"
 	"slices"
 	"strconv"
 	"strings"
 
-	"github.com/jedib0t/go-pretty/v6/text"
 	"golang.org/x/term"
 
 	"github.com/textpoke/textpoke/results"
@@ -71,28 +69,6 @@ func (c *common) painted(line string) string {
 		end = len(line)
 	}
 	return c.paint(line[:end], line[:end]) + line[end:]
-}
-
-// filled breaks a paragraph where the screen ends. Lists keep their lines.
-func (c *common) filled(paragraph string) string {
-	width := cmp.Or(c.width(), results.MaxWidth)
-	lines := strings.Split(paragraph, "\n")
-	if !slices.ContainsFunc(
-		lines,
-		func(l string) bool { return strings.HasPrefix(l, "- ") || strings.HasPrefix(l, "  ") },
-	) {
-		lines = []string{strings.Join(strings.Fields(paragraph), " ")}
-	}
-	for i, line := range lines {
-		if lines[i] = line; text.StringWidthWithoutEscSequences(line) > width {
-			lines[i] = text.WrapSoft(line, width)
-		}
-	}
-	var out []string
-	for line := range strings.SplitSeq(strings.Join(lines, "\n"), "\n") {
-		out = append(out, strings.TrimRight(line, " "))
-	}
-	return strings.Join(out, "\n")
 }
 
 // pick chooses the columns that stdout shows, by their numbers, and says how they look:

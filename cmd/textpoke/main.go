@@ -56,7 +56,7 @@ func run(ctx context.Context, args []string, s streams) int {
 	root := rootCommand(c)
 	root.SetArgs(args)
 	err := root.ExecuteContext(ctx)
-	c.unwatch()
+	c.progress.unwatch()
 	c.forgetStdin()
 	if shown := c.pager.flush(); err == nil {
 		err = shown
@@ -67,9 +67,9 @@ func run(ctx context.Context, args []string, s streams) int {
 	cut := sim.Stopped(err) || errors.Is(err, errCut)
 	switch {
 	case cut:
-		fmt.Fprintln(s.err, "textpoke: cut short; what was finished is written and marked incomplete")
+		fmt.Fprintln(s.err, "textpoke: cut short;", c.kept)
 	case err != errNo:
-		fmt.Fprintf(s.err, "textpoke: %s\n", strings.ReplaceAll(err.Error(), "\n", "; "))
+		fmt.Fprintf(s.err, "textpoke: %s\n", strings.ReplaceAll(c.asTyped(err.Error()), "\n", "; "))
 	}
 	switch {
 	case errors.Is(err, errNo): // also when it was cut short after that

@@ -146,7 +146,7 @@ func (o *output) end() error {
 	}
 	if o.above != nil && o.c.people() {
 		if line := o.above(); line != "" {
-			fmt.Fprintf(o.c.streams.out, "%s\n\n", line)
+			fmt.Fprintf(o.c.streams.out, "%s\n\n", o.c.narrowed(line))
 		}
 	}
 	return o.w.Close()
@@ -210,6 +210,13 @@ func (c *common) whole(ctx context.Context, t results.Table) error {
 	rows := t.Rows
 	t.Rows = nil
 	return c.rows(ctx, t, len(rows), func(i int, o *output) error { return o.addRow(rows[i]) })
+}
+
+// written writes a table under --out whose rows stdout shows in another way.
+func (c *common) written(ctx context.Context, t results.Table) error {
+	rows := t.Rows
+	t.Rows = nil
+	return c.each(ctx, &output{table: t, hidden: true}, len(rows), func(i int, o *output) error { return o.addRow(rows[i]) })
 }
 
 // printRows writes a table of rows that are there already.

@@ -4,10 +4,10 @@ package main
 
 import (
 	"bufio"
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
-	"io"
 	"slices"
 	"strings"
 
@@ -28,8 +28,7 @@ func planCommand(c *common) *cobra.Command {
 		Short: "what an update would cost, by counting alone",
 		Long: "plan counts what enabling every record would cost: batches, rounds, interrupts, memory and\n" +
 			"comparisons of a lookup. Nothing is executed. Lists mean the cross product. --scenario adds what a\n" +
-			"kernel sends besides, cause by cause, and what each receiver takes." + columnsHelp(sim.CountedColumns.Table("plan")) +
-			strings.Replace(columnsHelp(sim.LedgerColumns.Table("ledger")), "Columns:", "Columns with --scenario:", 1),
+			"kernel sends besides, cause by cause, and what each receiver takes.",
 		Example: "  textpoke plan --arch x86_64 --buffer 128,170,256,dynamic\n" +
 			"  textpoke plan --records gen:n=45000,order=sorted --cpus 8,64,512 --format csv\n" +
 			"  textpoke plan --arch x86_64 --filter 'vfs_*' --steps\n" +
@@ -67,11 +66,14 @@ func planCommand(c *common) *cobra.Command {
 			s := &sweep{
 				common: c, flags: &g.sweepFlags, configs: configs, perPoint: 1,
 				table: withChosen(sim.CountedColumns.Table("plan"), grid), point: count,
-				counts: "ipis_per_cpu",
 			}
+			s.headline = s.costs
 			return s.run(cmd.Context())
 		},
 	}
+	c.prints(cmd, "", sim.CountedColumns.Table("plan"))
+	c.prints(cmd, "with --scenario", sim.LedgerColumns.Table("ledger"))
+	c.prints(cmd, "with --steps", stepColumns.Table("steps"))
 	g.register(cmd, c)
 	cmd.Flags().BoolVar(&steps, "steps", false, "print the plans themselves")
 	cmd.Flags().StringVar(&show, "show", "",
@@ -81,20 +83,20 @@ func planCommand(c *common) *cobra.Command {
 }
 
 // count makes the row of one combination.
-func count(ctx context.Context, c *sim.Config, add func(journal.Row)) (wrong string, err error) {
+func count(ctx context.Context, c *sim.Config, add func(journal.Row)) (wrong string, broken []string, err error) {
 	job, err := sim.NewJob(*c)
 	if err != nil {
-		return "", err
+		return "", nil, err
 	}
 	row, err := job.Count(ctx)
 	if err != nil {
-		return "", err
+		return "", nil, err
 	}
 	cells, err := sim.CountedColumns.Row(&row)
 	if err == nil {
 		add(journal.Row{Cells: cells})
 	}
-	return "", err
+	return "", nil, err
 }
 
 // planStep is one step of one combination's plan, both counted from 0.
@@ -150,7 +152,7 @@ func printSteps(ctx context.Context, c *common, configs []sim.Config) error {
 			return err
 		}
 		if people {
-			if err := writeSteps(c.streams.out, job, plan); err != nil {
+			if err := c.writeSteps(job, plan); err != nil {
 				return err
 			}
 		}
@@ -164,9 +166,11 @@ func printSteps(ctx context.Context, c *common, configs []sim.Config) error {
 }
 
 // writeSteps prints one plan for people.
-func writeSteps(w io.Writer, j *sim.Job, plan []poke.Step) error {
-	b := bufio.NewWriter(w)
-	fmt.Fprintf(b, "# %s\n", j)
+func (c *common) writeSteps(j *sim.Job, plan []poke.Step) error {
+	b := bufio.NewWriter(c.streams.out)
+	for _, line := range broken(j.String(), cmp.Or(c.width(), results.MaxWidth)-2) {
+		fmt.Fprintf(b, "# %s\n", line)
+	}
 	if path := j.StatedPath(); path != "" {
 		fmt.Fprintf(b, "%s\n", path)
 	}

@@ -49,7 +49,7 @@ func proveCommand(c *common) *cobra.Command {
 			"put to a solver (docs/proofs.md). What is not proved is looked for with the explorer: refuted\n" +
 			"means that it has found the way. The exit code is 1 unless all is proved, and 3 where nothing but\n" +
 			"a limit keeps it from that: it is incomplete. Lists mean the cross " +
-			"product." + columnsHelp(prove.Columns.Table("prove")),
+			"product.",
 		Example: "  textpoke prove --arch x86_64\n" +
 			"  textpoke prove --arch x86_64 --protocol breakpoint --mutate all\n" +
 			"  textpoke prove --arch arm64 --smt obligations --solver cvc5\n" +
@@ -58,6 +58,7 @@ func proveCommand(c *common) *cobra.Command {
 		RunE: func(cmd *cobra.Command, _ []string) error { return p.run(cmd, c) },
 	}
 	addAxes(cmd, proveAxes)
+	c.prints(cmd, "", prove.Columns.Table("prove"))
 	f := cmd.Flags()
 	f.StringVar(&p.smt, "smt", "", "write the obligations into this `directory`, one SMT-LIB file each")
 	f.StringVar(&p.solver, "solver", "z3", "who checks them: z3, cvc5, or none, which leaves it to the views")

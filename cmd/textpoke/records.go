@@ -54,12 +54,12 @@ var builtinColumns = results.Columns[records.Builtin]{
 }
 
 func recordsList(c *common) *cobra.Command {
-	return &cobra.Command{
+	return c.prints(&cobra.Command{
 		Use: "list", Short: "the built-in tables", Args: cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			return printRows(cmd.Context(), c, builtinColumns, "records", records.Builtins())
 		},
-	}
+	}, "", builtinColumns.Table("records"))
 }
 
 // sourcesHelp says what SRC, and --records, can be.
@@ -80,7 +80,7 @@ SRC, as --records, is one of:
                base        address where the core kernel starts (0xffffffff81000000)`
 
 func recordsShow(c *common, opt *records.Options) *cobra.Command {
-	return &cobra.Command{
+	return c.prints(&cobra.Command{
 		Use: "show SRC", Short: "what is in a table: counts, groups, spacing, modules, order breaks",
 		Args:    cobra.ExactArgs(1),
 		Long:    "show tells what is in a table: counts, groups, spacing, modules, order breaks." + sourcesHelp,
@@ -92,7 +92,7 @@ func recordsShow(c *common, opt *records.Options) *cobra.Command {
 			}
 			return printRows(cmd.Context(), c, shownColumns, "records", []shown{{t, t.Stats()}})
 		},
-	}
+	}, "", shownColumns.Table("records"))
 }
 
 // shown is a table and what is in it.

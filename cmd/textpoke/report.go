@@ -51,5 +51,5 @@ func (c *common) writePage(dir, file string) error {
 	if err != nil {
 		return fmt.Errorf("%s: %w", dir, err)
 	}
-	return c.toFile(file, p.Write)
+	return c.toPage(file, p.Write)
 }

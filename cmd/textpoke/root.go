@@ -12,7 +12,6 @@ import (
 	"strings"
 	"time"
 
-	"github.com/jedib0t/go-pretty/v6/text"
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 	"go.uber.org/zap/zapcore"
@@ -33,6 +32,7 @@ type streams struct {
 type common struct {
 	streams
 	stdin  string   // the file that stdin was put into, "" for none
+	kept   string   // what becomes of a run that is cut short, for people
 	screen *os.File // stdout where it is a terminal, nil otherwise
 	pager  *pager   // what is written to it, unless it is to be seen at once
 	format results.Format
@@ -48,7 +48,8 @@ type common struct {
 
 	progress *progress
 	columns  []string // that stdout shows; nil for the usual ones
-	color    string   // one of colors
+	tables   map[*cobra.Command][]printed
+	color    string // one of colors
 
 	calibrations []*calibration.Calibration // that times rest on
 }
@@ -57,8 +58,11 @@ type common struct {
 const live = "live"
 
 func newCommon(s streams) *common {
-	c := &common{streams: s, format: results.FormatTable, level: zapcore.WarnLevel, start: time.Now(),
-		progress: &progress{}}
+	c := &common{streams: s, kept: "what was finished is written and marked incomplete", format: results.FormatTable, level: zapcore.WarnLevel, start: time.Now(),
+		progress: newProgress(s.err), tables: map[*cobra.Command][]printed{}}
+	if c.progress != nil {
+		c.streams.err = c.progress
+	}
 	if p := newPager(s.out); p != nil {
 		c.screen, c.pager, c.streams.out = p.screen, p, p
 	}
@@ -105,7 +109,7 @@ func rootCommand(c *common) *cobra.Command {
 		if _, is := cmd.Annotations[live]; is {
 			c.unpaged()
 		} else {
-			c.watch(cmd.CommandPath())
+			c.progress.watch(cmd.CommandPath())
 		}
 		c.args = commandLine(cmd, args)
 		if err := c.readStdin(cmd, args); err != nil {
@@ -148,7 +152,7 @@ func rootCommand(c *common) *cobra.Command {
 	}
 	wordArgs(root)
 	root.SetHelpCommand(helpCommand())
-	root.SetUsageTemplate(strings.ReplaceAll(root.UsageTemplate(), ".FlagUsages", ".FlagUsagesWrapped 100"))
+	root.SetHelpFunc(c.help)
 	return root
 }
 
@@ -199,7 +203,11 @@ func exactly(args cobra.PositionalArgs) cobra.PositionalArgs {
 			return nil
 		}
 		if args(cmd, nil) == nil {
-			return fmt.Errorf("%q: %s takes no arguments", a[0], cmd.CommandPath())
+			meant := ""
+			if cmd.Flags().Lookup("filter") != nil {
+				meant = "; did you mean --filter " + quote(a[0]) + "?"
+			}
+			return fmt.Errorf("%q: %s takes no arguments%s", a[0], cmd.CommandPath(), meant)
 		}
 		return fmt.Errorf("usage: %s %s", cmd.Parent().CommandPath(), cmd.Use)
 	}
@@ -327,22 +335,4 @@ func commandLine(cmd *cobra.Command, args []string) []string {
 		line = append(line, "--")
 	}
 	return append(line, args...)
-}
-
-// columnsHelp lists what a command's columns hold, for its help.
-func columnsHelp(t results.Table) string {
-	var b strings.Builder
-	b.WriteString("\n\nColumns:\n")
-	width := 0
-	for _, c := range t.Columns {
-		width = max(width, len(c.Name))
-	}
-	for _, c := range t.Columns {
-		name := c.Name
-		for line := range strings.SplitSeq(text.WrapSoft(c.Doc, 95-width), "\n") {
-			fmt.Fprintf(&b, "  %-*s %s\n", width, name, strings.TrimRight(line, " "))
-			name = ""
-		}
-	}
-	return strings.TrimRight(b.String(), "\n")
 }

@@ -38,8 +38,7 @@ func runCommand(c *common) *cobra.Command {
 		Long: "run enables and disables every record of a real kernel on a machine of goroutines that\n" +
 			"execute them all the time, and counts; or, with --engine timed, on a modelled machine in\n" +
 			"virtual time, or, with --engine hardware, on the CPUs of this machine. Lists mean the cross\n" +
-			"product. Any violation is printed, and the exit code is 1." +
-			columnsHelp(sim.RunColumns.Table("run")),
+			"product. Any violation is printed, and the exit code is 1.",
 		Example: "  textpoke run --arch x86_64 --interrupts\n" +
 			"  textpoke run --arch arm64 --cpus busy=6,isolated=2 --protocol native,breakpoint\n" +
 			"  textpoke run --arch x86_64 --plan my.plan\n" +
@@ -49,6 +48,7 @@ func runCommand(c *common) *cobra.Command {
 		Args: cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error { return r.run(cmd, c) },
 	}
+	c.prints(cmd, "", sim.RunColumns.Table("run"))
 	r.gridFlags.register(cmd, c)
 	f := cmd.Flags()
 	f.DurationVar(&r.forTime, "for", 0,
@@ -126,6 +126,7 @@ func (r *runFlags) run(cmd *cobra.Command, c *common) error {
 	if r.forTime > 0 {
 		w.perPoint, w.point = 1, s.stress
 	}
+	w.headline = w.outcome
 	err = trace.close(w.run(cmd.Context()))
 	if c.format == results.FormatTable {
 		printRanges(c.streams.out, configs)
@@ -175,51 +176,59 @@ type runner struct {
 }
 
 // updates enables everything and disables it again.
-func (s *runner) updates(ctx context.Context, c *sim.Config, add func(journal.Row)) (wrong string, err error) {
+func (s *runner) updates(ctx context.Context, c *sim.Config, add func(journal.Row)) (wrong string, broken []string,
+	err error) {
 	c.Revision, c.Log = built.Revision, s.log
 	j, err := sim.NewJob(*c)
 	if err != nil {
-		return "", err
+		return "", nil, err
 	}
 	engine, err := sim.NewEngine(j)
 	if err != nil {
-		return "", err
+		return "", nil, err
 	}
 	defer engine.Close()
 	for _, enable := range []bool{true, false} {
-		before := engine.Counts()
-		row, err := engine.Update(ctx, enable)
-		if err != nil {
-			return s.violations(c, engine.Violations()), s.failed(c, err)
-		}
-		if row.Modelled != nil {
-			row.Modelled.Rate = s.flags.rate
-		}
-		var text strings.Builder
-		if s.flags.interrupts {
-			if err := sim.WriteInterrupts(&text, row, before, engine.Counts()); err != nil {
-				return "", err
-			}
-		}
-		if err := s.add(row, text.String(), add); err != nil {
-			return "", err
+		if err = s.update(ctx, engine, enable, add); err != nil {
+			break
 		}
 	}
-	return s.violations(c, engine.Violations()), nil
+	wrong, broken = s.violations(c, engine.Violations())
+	return wrong, broken, s.failed(c, err)
+}
+
+// update enables or disables everything.
+func (s *runner) update(ctx context.Context, engine sim.Engine, enable bool, add func(journal.Row)) error {
+	before := engine.Counts()
+	row, err := engine.Update(ctx, enable)
+	if err != nil {
+		return err
+	}
+	if row.Modelled != nil {
+		row.Modelled.Rate = s.flags.rate
+	}
+	var text strings.Builder
+	if s.flags.interrupts {
+		if err := sim.WriteInterrupts(&text, row, before, engine.Counts()); err != nil {
+			return err
+		}
+	}
+	return s.add(row, text.String(), add)
 }
 
 // stress lets many clients at it.
-func (s *runner) stress(ctx context.Context, c *sim.Config, add func(journal.Row)) (wrong string, err error) {
+func (s *runner) stress(ctx context.Context, c *sim.Config, add func(journal.Row)) (wrong string, broken []string,
+	err error) {
 	c.Revision, c.Log = built.Revision, s.log
 	row, first, err := sim.Stress(ctx, *c, s.flags.forTime, s.trouble)
-	wrong = s.violations(c, first)
+	wrong, broken = s.violations(c, first)
+	if err == nil {
+		err = s.add(row, "", add)
+	}
 	if err != nil {
-		return wrong, s.failed(c, err)
+		return wrong, broken, s.failed(c, err)
 	}
-	if err := s.add(row, "", add); err != nil {
-		return wrong, err
-	}
-	return wrong, ctx.Err() // a stress run that was cut short is not finished
+	return wrong, broken, ctx.Err() // a stress run that was cut short is not finished
 }
 
 // add adds a row and those of its CPUs.
@@ -268,21 +277,25 @@ func (s *runner) repeat(c *sim.Config) string {
 // shownViolations is how many violations of one job are printed.
 const shownViolations = 8
 
-// violations says what went wrong in one combination, and how to see it again; ""
-// if nothing did.
-func (s *runner) violations(c *sim.Config, first []cpus.Violation) string {
+// violations says what went wrong in one combination, and how to see it again, and which
+// properties that broke; "" if nothing did.
+func (s *runner) violations(c *sim.Config, first []cpus.Violation) (wrong string, broken []string) {
 	if len(first) == 0 {
-		return ""
+		return "", nil
 	}
 	var b strings.Builder
 	fmt.Fprintf(&b, "\nviolations of %s\n", c)
 	for i, v := range first {
-		if i == shownViolations {
-			fmt.Fprintf(&b, "  and more\n")
-			break
+		if property := string(v.Property); !slices.Contains(broken, property) {
+			broken = append(broken, property)
 		}
-		fmt.Fprintf(&b, "  %s\n", v)
+		switch {
+		case i < shownViolations:
+			fmt.Fprintf(&b, "  %s\n", v)
+		case i == shownViolations:
+			fmt.Fprintf(&b, "  and more\n")
+		}
 	}
 	fmt.Fprintf(&b, "  repeat with: %s\n", s.repeat(c))
-	return b.String()
+	return b.String(), broken
 }

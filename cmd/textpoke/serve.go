@@ -39,8 +39,7 @@ func serveCommand(c *common) *cobra.Command {
 			"an interrupt carries out what was accepted, within --drain, and exits with 0; a second one\n" +
 			"stops at once: what is left is done at the next start. SIGHUP reads --token-file and the\n" +
 			"certificate again. Where NOTIFY_SOCKET is set it tells systemd when it is ready." +
-			"\n\nWith --verify it says what a directory holds and what of it is sound." +
-			columnsHelp(partColumns.Table("parts")),
+			"\n\nWith --verify it says what a directory holds and what of it is sound.",
 		Example: "  textpoke serve --data /var/lib/textpoke\n" +
 			"  textpoke serve --data D --listen 0.0.0.0:7070 --token-file tokens --tls-cert cert.pem --tls-key key.pem\n" +
 			"  textpoke serve --data D --records gen:n=2000 --cpus busy=6,isolated=2 --buffer dynamic",
@@ -58,6 +57,7 @@ func serveCommand(c *common) *cobra.Command {
 			return s.run(cmd)
 		},
 	}
+	c.prints(cmd, "with --verify", partColumns.Table("parts"))
 	s.register(cmd)
 	return cmd
 }

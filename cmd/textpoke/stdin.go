@@ -8,6 +8,7 @@ import (
 	"io"
 	"os"
 	"slices"
+	"strings"
 
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
@@ -84,6 +85,14 @@ func (c *common) spool() (string, error) {
 		return "", fmt.Errorf("read stdin: %w", err)
 	}
 	return c.stdin, nil
+}
+
+// asTyped names stdin in a text as whoever typed the command did.
+func (c *common) asTyped(text string) string {
+	if c.stdin == "" {
+		return text
+	}
+	return strings.ReplaceAll(text, c.stdin, "-")
 }
 
 // forgetStdin removes that file.

@@ -12,7 +12,6 @@ import (
 	"strings"
 	"sync"
 
-	"github.com/schollz/progressbar/v3"
 	"github.com/spf13/cobra"
 
 	"github.com/textpoke/textpoke/results"
@@ -75,23 +74,26 @@ type sweep struct {
 	beside   *results.Table // of what is beside them, nil for none; its first column is the number of the row
 	workers  int            // if --jobs does not say
 	again    string         // what to know of rows that are reused, "" for nothing
-	// point makes the rows of one combination, and says what is wrong with them,
-	// for people.
-	point func(ctx context.Context, c *sim.Config, add func(journal.Row)) (wrong string, err error)
+	// point makes the rows of one combination, and says what is wrong with them, for
+	// people, and which properties that breaks.
+	point func(ctx context.Context, c *sim.Config, add func(journal.Row)) (wrong string, broken []string, err error)
 
-	counts string // column whose range is the answer, "" for none
+	headline func() string // what the rows come to, beside the budget
 
 	out      output
 	journal  *journal.Journal
 	reused   map[int]journal.Entry
-	bar      *progressbar.ProgressBar
+	done     int      // rows, of those that are not reused
 	mine     []int    // the points of this shard
 	over     []string // rows that are over the budget
 	cost     span     // of what each CPU takes
 	isolated span     // of what the isolated CPU takes that takes most
-	cut      bool     // some rows are missing
-	unknown  error    // what a row does not know of the budget
-	texts    bool     // there was text above the table
+
+	violations, lost span
+	broken           map[string]bool // properties
+	cut              bool            // some rows are missing
+	unknown          error           // what a row does not know of the budget
+	texts            bool            // there was text above the table
 
 	mu    sync.Mutex
 	wrong map[int]string // by point
@@ -121,21 +123,15 @@ func (s *sweep) run(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	s.wrong = map[int]string{}
+	s.wrong, s.broken = map[int]string{}, map[string]bool{}
 	s.out = output{c: s.common, table: s.table, keep: f != nil}
-	if s.counts != "" || s.flags.limits != nil {
-		s.out.above = s.answer
-	}
+	s.out.above = s.answer
 	if f != nil {
 		if err := s.openJournal(f); err != nil {
 			return err
 		}
 	}
-	s.openBar()
 	failed := inOrder(ctx, len(s.mine), s.jobs(), s.make, s.take)
-	if s.bar != nil {
-		_ = s.bar.Clear() // nobody reads what cannot be written there
-	}
 	err = s.finish(f, failed)
 	if s.journal != nil {
 		err = errors.Join(err, s.closeJournal(err == nil))
@@ -153,18 +149,6 @@ func (s *sweep) jobs() int {
 	return runtime.GOMAXPROCS(0)
 }
 
-// openBar shows somebody who watches how far it is.
-func (s *sweep) openBar() {
-	rows := (len(s.mine) - len(s.reused)) * s.perPoint
-	if !s.stderrIsTerminal() || rows < 2 {
-		return
-	}
-	s.unwatch()
-	s.bar = progressbar.NewOptions(rows, progressbar.OptionSetWriter(s.streams.err),
-		progressbar.OptionSetDescription("rows"), progressbar.OptionShowCount(), progressbar.OptionSetPredictTime(true),
-		progressbar.OptionSetRenderBlankState(true), progressbar.OptionClearOnFinish())
-}
-
 // make makes the rows of a point, the n-th of this shard, or takes them from the journal. A
 // finished point is in the journal while its rows wait for their turn.
 func (s *sweep) make(ctx context.Context, n int, give func(item)) error {
@@ -174,39 +158,39 @@ func (s *sweep) make(ctx context.Context, n int, give func(item)) error {
 		for k, row := range e.Rows {
 			give(item{row, number + k, true})
 		}
-		s.complain(i, e.Wrong)
+		s.complain(i, e.Wrong, e.Broken)
 		return nil
 	}
 	e := journal.Entry{Point: i, Key: s.key(i)}
-	wrong, err := s.point(ctx, &s.configs[i], func(row journal.Row) {
+	wrong, broken, err := s.point(ctx, &s.configs[i], func(row journal.Row) {
 		if s.journal != nil {
 			e.Rows = append(e.Rows, row)
 		}
 		give(item{row, number, false})
 		number++
 	})
-	s.complain(i, wrong)
+	s.complain(i, wrong, broken)
 	if err == nil && s.journal != nil {
-		e.Wrong = wrong
+		e.Wrong, e.Broken = wrong, broken
 		err = s.journal.Add(e)
 	}
 	return err
 }
 
-func (s *sweep) complain(i int, wrong string) {
+func (s *sweep) complain(i int, wrong string, broken []string) {
 	if wrong == "" {
 		return
 	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.wrong[i] = wrong
+	for _, property := range broken {
+		s.broken[property] = true
+	}
 }
 
 // take writes a row.
 func (s *sweep) take(it item) error {
-	if s.bar != nil && (it.Text != "" || s.format != results.FormatTable) {
-		_ = s.bar.Clear()
-	}
 	if it.Text != "" {
 		s.texts = true
 		if _, err := fmt.Fprint(s.streams.out, it.Text); err != nil {
@@ -221,19 +205,22 @@ func (s *sweep) take(it item) error {
 			s.beside.Rows = append(s.beside.Rows, append(journal.Cells{results.Int(int64(it.number))}, cells[1:]...))
 		}
 	}
-	if s.bar != nil && !it.reused {
-		_ = s.bar.Add(1)
+	if !it.reused {
+		s.done++
+		s.overwrite(fmt.Sprintf("%d of %d rows", s.done, (len(s.mine)-len(s.reused))*s.perPoint))
 	}
 	s.hold(it.number, it.Cells)
-	s.cost.count(s.table.Columns, s.counts, it.Cells)
-	s.isolated.count(s.table.Columns, "ipis_isolated_max", it.Cells)
+	for name, sum := range map[string]*span{"ipis_per_cpu": &s.cost, "ipis_isolated_max": &s.isolated,
+		"violations": &s.violations, "lost_calls": &s.lost} {
+		sum.count(s.table.Columns, name, it.Cells)
+	}
 	return nil
 }
 
-// span is the least and the most of some numbers.
+// span is the least, the most and the sum of some numbers.
 type span struct {
-	least, most float64
-	known       bool
+	least, most, sum float64
+	known            bool
 }
 
 // count counts a row's cell in, where it is a number.
@@ -243,6 +230,9 @@ func (r *span) count(columns []results.Column, name string, cells []results.Valu
 		return
 	}
 	n, is := cells[i].Number()
+	if is {
+		r.sum += n
+	}
 	switch {
 	case !is:
 	case r.known:
@@ -257,32 +247,6 @@ func (r *span) String() string {
 		return fmt.Sprint(r.least)
 	}
 	return fmt.Sprintf("%v to %v", r.least, r.most)
-}
-
-// answer is what the rows come to, in a line, for people: whether they keep to the budget,
-// and what they cost a CPU.
-func (s *sweep) answer() string {
-	var parts []string
-	switch {
-	case len(s.over) > 0 && s.out.rows == 1:
-		parts = append(parts, "NO: over the budget")
-	case len(s.over) > 0:
-		parts = append(parts, fmt.Sprintf("NO: over the budget in %d of %d rows", len(s.over), s.out.rows))
-	case s.flags.limits != nil && s.unknown == nil && !s.cut:
-		parts = append(parts, "YES: within the budget")
-	}
-	if s.cost.known {
-		cost := "COST: "
-		if s.cut {
-			cost = fmt.Sprintf("COST so far (%d of %d rows): ", s.out.rows, len(s.mine)*s.perPoint)
-		}
-		cost += s.cost.String() + " interrupts of each CPU"
-		if s.isolated.known {
-			cost += ", " + s.isolated.String() + " of an isolated one"
-		}
-		parts = append(parts, cost)
-	}
-	return s.painted(strings.Join(parts, "; "))
 }
 
 // hold holds a row against the budget.
@@ -302,7 +266,11 @@ func (s *sweep) hold(number int, cells []results.Value) {
 
 // finish ends stdout and the files.
 func (s *sweep) finish(f *files, failed error) error {
-	s.cut = failed != nil
+	if s.cut = failed != nil; s.journal != nil {
+		s.kept += "; go on with --resume"
+	} else {
+		s.kept = "--out DIR keeps what is finished, and --resume goes on with it"
+	}
 	if s.texts {
 		fmt.Fprintln(s.streams.out) // the table follows
 	}
@@ -324,7 +292,7 @@ func (s *sweep) verdict(err error) error {
 		w = s.streams.err
 	}
 	for _, i := range slices.Sorted(maps.Keys(s.wrong)) {
-		fmt.Fprint(w, s.wrong[i])
+		fmt.Fprint(w, s.narrowed(s.asTyped(s.wrong[i])))
 	}
 	if len(s.over) > 0 {
 		fmt.Fprintf(w, "\nover the budget\n  %s\n", strings.Join(s.over, "\n  "))

@@ -4,6 +4,7 @@ package main
 
 import (
 	"fmt"
+	"io"
 	"os"
 	"sync"
 	"time"
@@ -11,34 +12,46 @@ import (
 	"golang.org/x/term"
 )
 
-// stderrIsTerminal tells whether somebody watches.
-func (c *common) stderrIsTerminal() bool {
-	f, ok := c.streams.err.(*os.File)
-	return ok && term.IsTerminal(int(f.Fd()))
-}
-
 // patience is how long a command takes until somebody who watches is told that it is
 // still at it.
 const patience = 2 * time.Second
 
 // progress is the one line that says how far a command has got, or that it is still at
-// it.
+// it. Whatever else is written to stderr takes its place until it is drawn again. A nil
+// one shows nothing: nobody watches.
 type progress struct {
+	screen io.Writer
+	width  func() int // of the screen; 0 where nobody knows
+
 	mu    sync.Mutex
 	line  string
+	begun time.Time
 	shown bool
-	stop  chan struct{}
+	stop  chan struct{} // nil while nothing is watched
 }
 
-// watch shows the line of a command that takes longer than anybody waits without a word,
-// until the function that it returns is called.
-func (c *common) watch(name string) (end func()) {
-	if !c.stderrIsTerminal() {
-		return func() {}
+// newProgress is the line of a terminal; nil for what is none.
+func newProgress(w io.Writer) *progress {
+	f, is := w.(*os.File)
+	if !is || !term.IsTerminal(int(f.Fd())) {
+		return nil
 	}
-	p := c.progress
-	p.line, p.stop = name, make(chan struct{})
-	begun := time.Now()
+	return &progress{screen: f, width: func() int {
+		n, _, _ := term.GetSize(int(f.Fd())) // 0 where it fails
+		return n
+	}}
+}
+
+// stderrIsTerminal tells whether somebody watches.
+func (c *common) stderrIsTerminal() bool { return c.progress != nil }
+
+// watch shows the line of a command that takes longer than anybody waits without a word,
+// until unwatch.
+func (p *progress) watch(name string) {
+	if p == nil {
+		return
+	}
+	p.line, p.begun, p.stop = name, time.Now(), make(chan struct{})
 	go func(stop chan struct{}) {
 		tick := time.NewTicker(time.Second / 2)
 		defer tick.Stop()
@@ -46,52 +59,69 @@ func (c *common) watch(name string) (end func()) {
 			select {
 			case <-stop:
 				return
-			case now := <-tick.C:
-				if d := now.Sub(begun); d >= patience {
-					c.draw(fmt.Sprintf(" (%v)", d.Truncate(time.Second)))
-				}
+			case <-tick.C:
+				p.draw()
 			}
 		}
 	}(p.stop)
-	return c.unwatch
 }
 
-// unwatch ends the line: something else is about to show how far it is, or all is over.
-func (c *common) unwatch() {
-	p := c.progress
+// unwatch ends the line.
+func (p *progress) unwatch() {
+	if p == nil {
+		return
+	}
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	if p.stop != nil {
 		close(p.stop)
 		p.stop = nil
 	}
+	p.wipe()
+}
+
+// say changes the line.
+func (p *progress) say(line string) {
+	if p == nil {
+		return
+	}
+	p.mu.Lock()
+	p.line = line
+	p.mu.Unlock()
+	p.draw()
+}
+
+// overwrite changes the line that says how far a command has got.
+func (c *common) overwrite(line string) { c.progress.say(line) }
+
+// draw shows the line with the time that it took so far, once that is worth a word.
+func (p *progress) draw() {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	took := time.Since(p.begun)
+	if p.stop == nil || took < patience {
+		return
+	}
+	line, more := p.line, fmt.Sprintf(" (%v)", took.Truncate(time.Second))
+	if room := p.width() - 1 - len(more); room >= 0 && len(line) > room { // a second line would stay
+		line = line[:room]
+	}
+	p.shown = true
+	fmt.Fprint(p.screen, "\r\x1b[K", line, more)
+}
+
+// wipe takes the line away. The caller holds the lock.
+func (p *progress) wipe() {
 	if p.shown {
-		fmt.Fprint(c.streams.err, "\r\x1b[K")
+		fmt.Fprint(p.screen, "\r\x1b[K")
 	}
 	p.shown = false
 }
 
-// draw shows the line with more behind it.
-func (c *common) draw(more string) {
-	p := c.progress
+// Write writes to the screen in the line's place.
+func (p *progress) Write(b []byte) (int, error) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	if p.stop != nil {
-		line := p.line + more
-		if f, ok := c.streams.err.(*os.File); ok {
-			if width, _, err := term.GetSize(int(f.Fd())); err == nil && len(line) >= width { // a second line would stay
-				line = line[:max(0, width-1-len(more))] + more
-			}
-		}
-		p.shown = true
-		fmt.Fprint(c.streams.err, "\r\x1b[K", line)
-	}
-}
-
-// overwrite shows a line that the next one overwrites.
-func (c *common) overwrite(line string) {
-	c.progress.mu.Lock()
-	c.progress.line = line
-	c.progress.mu.Unlock()
-	c.draw("")
+	p.wipe()
+	return p.screen.Write(b)
 }

@@ -68,12 +68,12 @@ var versionColumns = results.Columns[api.Version]{
 }
 
 func versionCommand(c *common) *cobra.Command {
-	return &cobra.Command{
+	return c.prints(&cobra.Command{
 		Use:   "version",
 		Short: "what this program is",
 		Args:  cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			return printRows(cmd.Context(), c, versionColumns, "version", []api.Version{built})
 		},
-	}
+	}, "", versionColumns.Table("version"))
 }

@@ -56,7 +56,7 @@ var wrong = []struct{ line, want string }{
 	{"plan --mutate drop-sync", `did you mean drop-sync-1?`},
 	{"plan --mutate=", `--mutate: empty list`},
 	{"plan --arch arm64 --mutate drop-sync-1", `it offers no-fence`},
-	{"plan --cpus 0", `--cpus "0": at least one CPU must be busy`},
+	{"plan --cpus 0", `--cpus "0": want 1 to 8192`},
 	{"plan --cpus -3", `--cpus "-3": the number of CPUs must be`},
 	{"plan --cpus 9999999", `--cpus "9999999": more than 8192 CPUs`},
 	{"plan --cpus 99999999999999999999", `--cpus "99999999999999999999": want a number of CPUs`},

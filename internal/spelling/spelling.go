@@ -40,7 +40,15 @@ func Hint(name string, valid []string) string {
 	return ""
 }
 
-// NotOneOf says that a name is none of the valid ones, and which was meant.
+// enough is how many characters of names somebody reads who has only mistyped one.
+const enough = 100
+
+// NotOneOf says that a name is none of the valid ones, and which was meant. Of many names,
+// only that one is named, if one is near.
 func NotOneOf(name string, valid []string) error {
-	return fmt.Errorf("not one of %s%s", strings.Join(valid, ", "), Hint(name, valid))
+	all, meant := strings.Join(valid, ", "), Nearest(name, valid)
+	if len(all) > enough && meant != "" {
+		return fmt.Errorf("not one of %d names; did you mean %s?", len(valid), meant)
+	}
+	return fmt.Errorf("not one of %s%s", all, Hint(name, valid))
 }

@@ -24,6 +24,10 @@ func TestNotOneOf(t *testing.T) {
 		[]string{"word", "pair"}).Error(), "not one of word, pair; did you mean word?"; got != want {
 		t.Errorf("%q, want %q", got, want)
 	}
+	many := append(make([]string, 100), "word")
+	if got, want := NotOneOf("wrod", many).Error(), "not one of 101 names; did you mean word?"; got != want {
+		t.Errorf("%q, want %q", got, want)
+	}
 	if got, want := NotOneOf("neither", []string{"word", "pair"}).Error(), "not one of word, pair"; got != want {
 		t.Errorf("%q, want %q", got, want)
 	}

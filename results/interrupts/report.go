@@ -176,7 +176,11 @@ var (
 				Cell: func(r reportRow) any { return results.OrEmpty(r.Description) }},
 		},
 	).When(func(r reportRow) bool { return r.count == noCount })
+	allColumns = slices.Concat(rowColumn, cpuColumns, summaryColumns, pairColumn)
 )
+
+// Columns is an empty table of all that a [Report] has for scripts.
+func Columns() results.Table { return allColumns.Table("interrupts") }
 
 // NewReport compares each pair and explains its rows.
 func NewReport(pairs []Pair, o Options) (*Report, error) {
@@ -205,7 +209,7 @@ func NewReport(pairs []Pair, o Options) (*Report, error) {
 	var errs [3]error
 	r.CPUs, errs[0] = slices.Concat(pairColumn, rowColumn, cpuColumns).Fill("interrupts-cpus", counts)
 	r.Summary, errs[1] = slices.Concat(pairColumn, rowColumn, summaryColumns).Fill("interrupts-summary", summaries)
-	r.all, errs[2] = slices.Concat(rowColumn, cpuColumns, summaryColumns, pairColumn).Fill("interrupts", all)
+	r.all, errs[2] = allColumns.Fill("interrupts", all)
 	return r, errors.Join(errs[:]...)
 }
 

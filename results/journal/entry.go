@@ -87,6 +87,8 @@ type Entry struct {
 	Key   string `json:"key"`   // the combination itself
 	Rows  []Row  `json:"rows"`
 	Wrong string `json:"wrong,omitempty"` // what is wrong with it, for people
+	// Broken are the properties that this breaks.
+	Broken []string `json:"broken,omitempty"`
 }
 
 // Row is a row of the table, and what goes with it.

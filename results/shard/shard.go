@@ -9,6 +9,7 @@
 package shard
 
 import (
+	"errors"
 	"fmt"
 	"os"
 	"strconv"
@@ -33,16 +34,15 @@ func Parse(text string) (Shard, error) {
 		}
 	}
 	if index == "" && ok {
-		return Shard{}, fmt.Errorf("shard %q: neither %s is set, which would say its index", text,
-			strings.Join(indexes, " nor "))
+		return Shard{}, fmt.Errorf("neither %s is set, which would say the index", strings.Join(indexes, " nor "))
 	}
 	n, err := strconv.Atoi(of)
 	if !ok || err != nil || n < 1 {
-		return Shard{}, fmt.Errorf("shard %q: want i/n, such as 0/4, or /4 where the environment says i", text)
+		return Shard{}, errors.New("want i/n, such as 0/4, or /4 where the environment says i")
 	}
 	i, err := strconv.Atoi(index)
 	if err != nil || i < 0 || i >= n {
-		return Shard{}, fmt.Errorf("shard %q: index %q%s: want 0 to %d", text, index, from, n-1)
+		return Shard{}, fmt.Errorf("index %q%s: want 0 to %d", index, from, n-1)
 	}
 	return Shard{i, n}, nil
 }

@@ -62,7 +62,7 @@ func Fits(roles []cpus.Role, allowed int) error {
 	case allowed < 2:
 		return fmt.Errorf("%w: this process may use one CPU, and wants two: one that patches, one that calls", ErrNone)
 	case online > allowed:
-		return fmt.Errorf("%d CPUs: this process may use %d", online, allowed)
+		return fmt.Errorf("it can use %d CPUs here, not %d", allowed, online)
 	case online < 2:
 		return fmt.Errorf("%d CPU: want two or more, one that patches and one that calls", online)
 	}
