@@ -55,9 +55,7 @@ func (s *Service) recover(ctx context.Context) error {
 		s.mu.Unlock()
 		again = append(again, s.enter(o.Update, o.Which))
 	}
-	for _, p := range again {
-		s.submit(ctx, p)
-	}
+	s.handIn(ctx)
 	for _, p := range again {
 		if _, err := s.Wait(ctx, p.update().ID); err != nil {
 			return fmt.Errorf("carry out what was accepted: %w", err)

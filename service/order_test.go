@@ -176,3 +176,33 @@ func TestKilledAtEveryPoint(t *testing.T) {
 		t.Errorf("only %d points: %v", len(images), slices.Sorted(maps.Keys(images)))
 	}
 }
+
+// TestAGroupIsHandedInAtOnce: what is accepted and not handed in yet comes to the
+// coordinator in one go, in the journal's order, whoever hands it in.
+func TestAGroupIsHandedInAtOnce(t *testing.T) {
+	const clients = 40
+	w := newWorld(t)
+	s, _ := w.start(t)
+	var ids []int64
+	for i := range clients {
+		which := []int{i}
+		_, err := s.store.Accept(journal.Order{Which: which, Update: Update{Client: fmt.Sprint("c", i/2), Ops: "o",
+			Enable: i%2 == 0, Records: 1, Submitted: time.Now()}}, func(u Update) { s.enter(u, which) })
+		if err != nil {
+			t.Fatal(err)
+		}
+		ids = append(ids, int64(i+1))
+		s.mu.Lock()
+		s.count(fmt.Sprint("c", i/2), 1) // as admit does
+		s.mu.Unlock()
+	}
+	u := do(t, s, enable("last", "fn99"))
+	for _, id := range ids {
+		if got, err := s.Wait(t.Context(), id); err != nil || got.State != journal.Live || got.Batch != u.Batch {
+			t.Errorf("%+v, %v: want live in batch %d", got, err, u.Batch)
+		}
+	}
+	if st := s.Stats(); st.Batches != 1 || st.Merged != clients+1 {
+		t.Errorf("%+v, want one batch", st)
+	}
+}

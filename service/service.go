@@ -10,10 +10,11 @@
 // accepted and not answered is carried out as if it had come then; that it may have
 // been in the old machine's text already makes no difference to the new one's.
 //
-// The order of locks: a goroutine that holds Service.mu or Service.gait may take
-// ring.mu, and nobody takes them the other way round. Neither is held while the journal is
-// written, the machine is waited for, or a caller's function runs. The journal's
-// writer takes both, one after the other, holding nothing.
+// The order of locks: a goroutine that holds Service.handing may take Service.mu, and one
+// that holds Service.mu or Service.gait may take ring.mu; nobody takes them the other way
+// round. None is held while the journal is written, the machine is waited for, or a caller's
+// function runs, but for handing, which is held until the coordinator has room. The
+// journal's writer takes mu and ring.mu, one after the other, holding nothing.
 package service
 
 import (
@@ -125,13 +126,17 @@ type Service struct {
 
 	phase atomic.Pointer[atomic.Pointer[string]] // of the last batch; see present
 
-	mu      sync.Mutex
-	closed  bool
-	broken  error
-	open    map[int64]*pending
-	clients map[string]int // updates on their way, also those not accepted yet
-	total   int            // of all clients
-	batch   int64          // number of the last batch
+	handing sync.Mutex // orders what the coordinator is given
+
+	mu     sync.Mutex
+	closed bool
+	broken error
+	open   map[int64]*pending
+	// accepted is what the coordinator has not been given yet, in the journal's order.
+	accepted []*pending
+	clients  map[string]int // updates on their way, also those not accepted yet
+	total    int            // of all clients
+	batch    int64          // number of the last batch
 
 	progress progress
 

@@ -122,7 +122,7 @@ func (s *Service) Submit(ctx context.Context, r Request) (Update, error) {
 	}
 	observe(s.cfg.Observer.Accepted, time.Since(start))
 	s.cfg.At(AfterAccept)
-	s.submit(ctx, p)
+	s.handIn(ctx)
 	return p.update(), nil
 }
 
@@ -200,25 +200,41 @@ func (s *Service) enter(u Update, which []int) *pending {
 	p := newPending(u, which)
 	s.mu.Lock()
 	s.open[u.ID] = p
+	s.accepted = append(s.accepted, p)
 	s.progress.updates = keepLast(s.progress.updates, statusUpdates, p)
 	s.mu.Unlock()
 	s.tell(u)
 	return p
 }
 
-// submit hands an accepted update to the coordinator. A closed one leaves it to
-// the next start.
-func (s *Service) submit(ctx context.Context, p *pending) {
-	u := p.update()
-	t, err := s.coord.Submit(context.WithoutCancel(ctx), coordinator.Request{
-		Client: owner(u.Client, u.Ops), Enable: u.Enable, Records: p.which, ID: u.ID, Deadline: u.Deadline,
-	})
-	if err != nil {
-		s.log.Info("left for the next start", zap.Int64("update", u.ID), zap.Error(err))
-		p.leave()
+// handIn hands to the coordinator in one go what was accepted by now: whatever shared a
+// transaction of the journal shares an update of the text. Whoever comes first does it
+// for all, in the order of acceptance; the others wait until it is done. A coordinator that
+// is closed leaves it to the next start.
+func (s *Service) handIn(ctx context.Context) {
+	s.handing.Lock()
+	defer s.handing.Unlock()
+	s.mu.Lock()
+	ps := s.accepted
+	s.accepted = nil
+	s.mu.Unlock()
+	if len(ps) == 0 {
 		return
 	}
-	p.ticket <- t
+	rs := make([]coordinator.Request, len(ps))
+	for i, p := range ps {
+		u := p.update()
+		rs[i] = coordinator.Request{Client: owner(u.Client, u.Ops), Enable: u.Enable, Records: p.which, ID: u.ID,
+			Deadline: u.Deadline}
+	}
+	ts, err := s.coord.SubmitEach(context.WithoutCancel(ctx), rs...)
+	for i, t := range ts {
+		ps[i].ticket <- t
+	}
+	for _, p := range ps[len(ts):] {
+		s.log.Info("left for the next start", zap.Int64("update", p.update().ID), zap.Error(err))
+		p.leave()
+	}
 }
 
 // find is an update that is on its way, or else as it has ended. One that the

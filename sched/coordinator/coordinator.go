@@ -151,9 +151,32 @@ func New(ctx context.Context, cfg Config) (*Coordinator, error) {
 // carried out with one update or none. It blocks while the queue is full, until
 // ctx ends or the wait is over.
 func (c *Coordinator) Submit(ctx context.Context, rs ...Request) (*Ticket, error) {
-	for _, r := range rs {
-		if err := r.check(c.cfg.Records); err != nil {
-			return nil, err
+	ts, err := c.submitAll(ctx, rs)
+	if err != nil {
+		return nil, err
+	}
+	return ts[0], nil
+}
+
+// SubmitEach hands requests in that come at the same moment, each by itself: the update that
+// takes up one of them takes up all. It blocks as Submit does. With an error it
+// returns the tickets of the first ones, which are on their way all the same.
+func (c *Coordinator) SubmitEach(ctx context.Context, rs ...Request) ([]*Ticket, error) {
+	alone := make([][]Request, len(rs))
+	for i := range rs {
+		alone[i] = rs[i : i+1 : i+1]
+	}
+	return c.submitAll(ctx, alone...)
+}
+
+// submitAll queues tickets one behind the other, each of which knows when the last one is
+// there.
+func (c *Coordinator) submitAll(ctx context.Context, each ...[]Request) (ts []*Ticket, err error) {
+	for _, rs := range each {
+		for _, r := range rs {
+			if err := r.check(c.cfg.Records); err != nil {
+				return nil, err
+			}
 		}
 	}
 	if ctx.Err() != nil {
@@ -166,20 +189,35 @@ func (c *Coordinator) Submit(ctx context.Context, rs ...Request) (*Ticket, error
 		return nil, ErrClosed
 	default:
 	}
-	t := newTicket(c, rs)
-	var err error
+	var all chan struct{} // nil for one that comes alone
+	if len(each) > 1 {
+		all = make(chan struct{})
+		defer close(all)
+	}
+	for _, rs := range each {
+		t := newTicket(c, rs, all)
+		if err := c.enqueue(ctx, t); err != nil {
+			return ts, err
+		}
+		ts = append(ts, t)
+	}
+	return ts, nil
+}
+
+// enqueue waits for room. A ticket that expires meanwhile is answered as in the queue.
+func (c *Coordinator) enqueue(ctx context.Context, t *Ticket) (err error) {
 	select {
 	case c.queue <- t:
-		return t, nil
-	case <-t.done: // expired, as in the queue
-		return t, nil
+		return nil
+	case <-t.done:
+		return nil
 	case <-c.closing:
 		err = ErrClosed
 	case <-ctx.Done():
 		err = context.Cause(ctx)
 	}
 	t.take()
-	return nil, err
+	return err
 }
 
 // Do submits a request and waits until it is live. When ctx ends first the

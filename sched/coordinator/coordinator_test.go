@@ -6,6 +6,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -280,4 +281,51 @@ func TestDeadlineWasOver(t *testing.T) {
 		t.Fatal(err)
 	}
 	wantCalls(t, x)
+}
+
+// TestSubmitEach: what is handed in together is taken up together, also where there is not
+// room for all at once and others come in between; each is a request by itself all the same.
+func TestSubmitEach(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		x := newFake(40)
+		x.bad = 7
+		var sizes []int
+		c := x.start(t, Config{Queue: 2, Listener: Listener{Began: func(_ time.Time, ts []*Ticket) {
+			sizes = append(sizes, len(ts))
+		}}})
+		var rs []Request
+		for i := range 20 {
+			rs = append(rs, enable(fmt.Sprint("client", i), i))
+		}
+		rs[7].Records = nil
+		ts, err := c.SubmitEach(t.Context(), rs...)
+		if err != nil || len(ts) != len(rs) {
+			t.Fatalf("%d tickets, %v", len(ts), err)
+		}
+		synctest.Wait()
+		for _, ticket := range ts {
+			wantErr(t, ticket, nil)
+		}
+		if !slices.Equal(sizes, []int{20}) {
+			t.Errorf("updates of %v requests, want one of 20", sizes)
+		}
+		ts, err = c.SubmitEach(t.Context(), enable("a", 30), enable("b", 7), enable("c", 31))
+		if err != nil {
+			t.Fatal(err)
+		}
+		synctest.Wait()
+		wantErr(t, ts[0], nil)
+		wantErr(t, ts[1], errBad)
+		wantErr(t, ts[2], nil)
+		if ts, err := c.SubmitEach(t.Context(), enable("a", 1), enable("b", 40)); err == nil || ts != nil {
+			t.Errorf("%v, %v: there is no record 40", ts, err)
+		}
+		if err := c.Close(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+		if ts, err := c.SubmitEach(t.Context(), rs...); !errors.Is(err, ErrClosed) || ts != nil {
+			t.Errorf("%v, %v: it is closed", ts, err)
+		}
+		x.settled(t, c)
+	})
 }

@@ -41,15 +41,43 @@ func (c *Coordinator) gather(ctx context.Context, first *Ticket) []*Ticket {
 		case <-ctx.Done():
 		}
 	}
-	return c.linger(ctx, c.waiting(all))
+	return c.linger(ctx, c.waiting(all, 0))
 }
 
-// waiting adds what is in the queue.
-func (c *Coordinator) waiting(all []*Ticket) []*Ticket {
+// waiting adds what is in the queue, and what was handed in together with the tickets from
+// the i-th on.
+func (c *Coordinator) waiting(all []*Ticket, i int) []*Ticket {
+	all = c.queued(all)
+	for ; i < len(all); i++ {
+		if there := all[i].company; there != nil {
+			all = c.company(all, there)
+		}
+	}
+	return all
+}
+
+// queued adds what is in the queue.
+func (c *Coordinator) queued(all []*Ticket) []*Ticket {
 	for range len(c.queue) {
 		all = append(all, <-c.queue)
 	}
 	return all
+}
+
+// company adds what comes until all that were handed in together are there. They may be
+// more than the queue has room for.
+func (c *Coordinator) company(all []*Ticket, there <-chan struct{}) []*Ticket {
+	for {
+		select {
+		case t, open := <-c.queue:
+			if !open { // which it is only once they are there
+				return all
+			}
+			all = append(all, t)
+		case <-there:
+			return c.queued(all)
+		}
+	}
 }
 
 // linger adds those that come until there are as many as are expected.
@@ -66,7 +94,7 @@ func (c *Coordinator) linger(ctx context.Context, all []*Ticket) []*Ticket {
 			if !open {
 				return all
 			}
-			all = c.waiting(append(all, t))
+			all = c.waiting(append(all, t), len(all))
 		case <-enough.C:
 			return all
 		case <-c.closing:

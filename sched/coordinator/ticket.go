@@ -42,6 +42,7 @@ func (r *Request) check(records int) error {
 // Ticket is a request on its way, or several that go together.
 type Ticket struct {
 	requests []Request
+	company  <-chan struct{} // closed when all that were handed in with it are in the queue; nil: alone
 	of       *Coordinator
 	state    atomic.Uint32
 	done     chan struct{}
@@ -56,8 +57,8 @@ const (
 	taken
 )
 
-func newTicket(c *Coordinator, rs []Request) *Ticket {
-	t := &Ticket{requests: rs, of: c, done: make(chan struct{})}
+func newTicket(c *Coordinator, rs []Request, company <-chan struct{}) *Ticket {
+	t := &Ticket{requests: rs, company: company, of: c, done: make(chan struct{})}
 	now := c.cfg.Now()
 	if c.cfg.MaxWait > 0 {
 		t.deadline = now.Add(c.cfg.MaxWait)
