@@ -3,8 +3,6 @@
 package buffersize
 
 import (
-	"context"
-	"errors"
 	"flag"
 	"fmt"
 	"math"
@@ -31,15 +29,6 @@ func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 // few is the experiment with so few records that it is quick.
 var few = []string{"--records", "gen:n=2000,order=sorted", "--calibration", "jump-label-24,refcount-480@64"}
 
-func number(t *testing.T, r *trial.Result, row int, column string) float64 {
-	t.Helper()
-	v, err := strconv.ParseFloat(r.Cell(t, row, column), 64)
-	if err != nil {
-		t.Fatal(err)
-	}
-	return v
-}
-
 // TestCounts holds rounds and memory against formulas, and times against the
 // plan's parts added up.
 func TestCounts(t *testing.T) {
@@ -49,7 +38,7 @@ func TestCounts(t *testing.T) {
 		t.Fatalf("%d rows, want %d", len(r.Table.Rows), 2*sizes)
 	}
 	for i := range r.Table.Rows {
-		cell := func(column string) float64 { return number(t, r, i, column) }
+		cell := func(column string) float64 { return r.Number(t, i, column) }
 		slots, err := strconv.Atoi(r.Cell(t, i, "buffer"))
 		if err != nil {
 			slots = n
@@ -71,7 +60,7 @@ func TestCounts(t *testing.T) {
 		if off := math.Abs(update/formula - 1); off > 0.005+0.5/math.Sqrt(3*batches)*cell("rounds_share") {
 			t.Errorf("%v slots: %v ns, the formula gives %v", slots, update, formula)
 		}
-		if i%sizes > 0 && (cell("exposure_ns") < number(t, r, i-1, "exposure_ns") || cell("rounds_share") > number(t, r, i-1,
+		if i%sizes > 0 && (cell("exposure_ns") < r.Number(t, i-1, "exposure_ns") || cell("rounds_share") > r.Number(t, i-1,
 			"rounds_share")) {
 			t.Errorf("%v: a bigger vector holds breakpoints longer, and rounds have less of it", r.Table.Rows[i])
 		}
@@ -92,7 +81,7 @@ func TestFormulas(t *testing.T) {
 	r := trial.Must(t, Experiment, "--records", "gen:n=800,order=sorted", "--calibration", "graviton2@4,sg2042@4,vm-2@4",
 		"--buffer", "1,16,dynamic", "--calls", "0")
 	for i := range r.Table.Rows {
-		update, formula := number(t, r, i, "update_ns"), number(t, r, i, "update_formula_ns")
+		update, formula := r.Number(t, i, "update_ns"), r.Number(t, i, "update_formula_ns")
 		if off := math.Abs(update/formula - 1); off > 0.02 {
 			t.Errorf("%v: %v ns, the formula gives %v", r.Table.Rows[i], update, formula)
 		}
@@ -112,11 +101,11 @@ func checkTrap(t *testing.T, r *trial.Result, i, slots int) {
 	}
 	c := &k.Costs
 	always := c.TrapEntry + c.TrapExit + 2*c.Reference
-	mean, most := number(t, r, i, "trap_mean_ns"), always+c.Comparison*float64(bits.Len(uint(slots)))
+	mean, most := r.Number(t, i, "trap_mean_ns"), always+c.Comparison*float64(bits.Len(uint(slots)))
 	if mean < always+c.Comparison-3 || mean > most+3 { // each step is rounded to a nanosecond
 		t.Errorf("%d slots: %v ns a trap, want %v to %v", slots, mean, always+c.Comparison, most)
 	}
-	if sum := mean * number(t, r, i, "traps"); math.Abs(sum/number(t, r, i, "trap_time_ns")-1) > 1e-9 {
+	if sum := mean * r.Number(t, i, "traps"); math.Abs(sum/r.Number(t, i, "trap_time_ns")-1) > 1e-9 {
 		t.Errorf("%d slots: %v ns in all traps", slots, sum)
 	}
 }
@@ -237,17 +226,7 @@ func TestFigure(t *testing.T) {
 	trial.Must(t, Experiment).Figure(t)
 }
 
-func TestCut(t *testing.T) {
-	ctx, cancel := context.WithCancel(t.Context())
-	cancel()
-	r := trial.RunWith(ctx, t, Experiment, few...)
-	if !errors.Is(r.Err, context.Canceled) {
-		t.Fatal(r.Err)
-	}
-	if !strings.Contains(string(r.Document(t, "report.md")), "0 of 24 rows were finished") {
-		t.Error("the report does not say what is missing")
-	}
-}
+func TestCut(t *testing.T) { trial.CutShort(t, Experiment, few...) }
 
 func TestWrong(t *testing.T) {
 	for _, tt := range [][2]string{

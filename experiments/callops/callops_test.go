@@ -8,7 +8,6 @@ import (
 	"math"
 	"os"
 	"path/filepath"
-	"strconv"
 	"strings"
 	"testing"
 
@@ -23,15 +22,6 @@ import (
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
-func number(t *testing.T, r *trial.Result, row int, column string) float64 {
-	t.Helper()
-	v, err := strconv.ParseFloat(r.Cell(t, row, column), 64)
-	if err != nil {
-		t.Fatal(err)
-	}
-	return v
-}
-
 // TestCounts: what a call walks and loads, from the structures. Over the list: the
 // head, and of each tracer that is attached anywhere itself, its hash, a bucket, and
 // the entry if there is one. Functions of both filters share no bucket.
@@ -41,7 +31,7 @@ func TestCounts(t *testing.T) {
 		t.Fatalf("%d rows", len(r.Table.Rows))
 	}
 	for i := range r.Table.Rows {
-		relevant, irrelevant := number(t, r, i, "relevant_tracers"), number(t, r, i, "irrelevant_tracers")
+		relevant, irrelevant := r.Number(t, i, "relevant_tracers"), r.Number(t, i, "irrelevant_tracers")
 		list := 1 + 4*relevant + 3*irrelevant
 		walked, loads := relevant+irrelevant, list
 		switch {
@@ -53,7 +43,7 @@ func TestCounts(t *testing.T) {
 		default:
 			loads = 2 + list
 		}
-		if number(t, r, i, "walked") != walked || number(t, r, i, "loads") != loads || number(t, r, i, "called") != relevant {
+		if r.Number(t, i, "walked") != walked || r.Number(t, i, "loads") != loads || r.Number(t, i, "called") != relevant {
 			t.Errorf("row %d: %s loads, %s walked, %s called; want %v, %v, %v", i, r.Cell(t, i, "loads"), r.Cell(t, i, "walked"),
 				r.Cell(t, i, "called"), loads, walked, relevant)
 		}
@@ -82,8 +72,8 @@ func TestPredictions(t *testing.T) {
 		if r.Cell(t, i, "path") != "skip" {
 			continue
 		}
-		n := number(t, r, i, "irrelevant_tracers")
-		if got, want := number(t, r, i, "predicted_ns"), intercept+slope*n; math.Abs(got-want) > 1e-6*want {
+		n := r.Number(t, i, "irrelevant_tracers")
+		if got, want := r.Number(t, i, "predicted_ns"), intercept+slope*n; math.Abs(got-want) > 1e-6*want {
 			t.Errorf("%v unrelated: %v, want %v", n, got, want)
 		}
 		if held := r.Cell(t, i, "held_out") == "true"; held != (n == 2 || n == 100) {
@@ -107,7 +97,7 @@ func TestLive(t *testing.T) {
 	r := trial.Must(t, Experiment, "--repeats", "6")
 	least := map[string]float64{}
 	for i := range r.Table.Rows {
-		low, mid, high := number(t, r, i, "live_low_ns"), number(t, r, i, "live_ns"), number(t, r, i, "live_high_ns")
+		low, mid, high := r.Number(t, i, "live_low_ns"), r.Number(t, i, "live_ns"), r.Number(t, i, "live_high_ns")
 		if low > mid || mid > high || low <= 0 {
 			t.Errorf("row %d: %v %v %v", i, low, mid, high)
 		}

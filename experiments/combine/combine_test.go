@@ -15,16 +15,6 @@ import (
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
-// number is a cell that must be one.
-func number(t *testing.T, r *trial.Result, row int, column string) float64 {
-	t.Helper()
-	n, err := strconv.ParseFloat(r.Cell(t, row, column), 64)
-	if err != nil {
-		t.Fatal(err)
-	}
-	return n
-}
-
 // perBatch is what x86_64 sends for so many patches: three rounds for each 256 of them.
 func perBatch(patches int) int { return 3 * ((patches + 255) / 256) }
 
@@ -36,7 +26,7 @@ func TestSaturated(t *testing.T) {
 	const m, patches = 7, 4
 	r := trial.Must(t, Experiment, "--clients", "1,2,3,8,32,64,65,66,129", "--load", "1", "--updates", strconv.Itoa(m))
 	for i := range r.Table.Rows {
-		n := int(number(t, r, i, "clients"))
+		n := int(r.Number(t, i, "clients"))
 		one, others := perBatch(patches), perBatch((n-1)*patches)
 		want := map[string]int{"mutex": n * m * one, "combine": m * (one + others),
 			"linger": one + others + (m-1)*perBatch(n*patches), "share": 2 * one * m}
@@ -44,7 +34,7 @@ func TestSaturated(t *testing.T) {
 			want = map[string]int{"mutex": 3 * m, "combine": 3 * m, "linger": 3 * m, "share": 3 * m}
 		}
 		way := r.Cell(t, i, "scheme")
-		rounds := int(number(t, r, i, "rounds"))
+		rounds := int(r.Number(t, i, "rounds"))
 		if way == "share" && n > 32 { // stores of one phase take longer than a round
 			if rounds <= want[way] || rounds > n*m*3 {
 				t.Errorf("share, %d clients: %d rounds", n, rounds)
@@ -52,10 +42,10 @@ func TestSaturated(t *testing.T) {
 		} else if rounds != want[way] {
 			t.Errorf("%s, %d clients: %d rounds, want %d", way, n, rounds, want[way])
 		}
-		if got := int(number(t, r, i, "updates")); got != n*m {
+		if got := int(r.Number(t, i, "updates")); got != n*m {
 			t.Errorf("%s, %d clients: %d updates, want %d", way, n, got, n*m)
 		}
-		if cpus := int(number(t, r, i, "cpus")); int(number(t, r, i, "ipis")) != rounds*(cpus-1) {
+		if cpus := int(r.Number(t, i, "cpus")); int(r.Number(t, i, "ipis")) != rounds*(cpus-1) {
 			t.Errorf("%s, %d clients: interrupts are not rounds times the other CPUs", way, n)
 		}
 	}
@@ -71,13 +61,13 @@ func TestBounds(t *testing.T) {
 		t.Fatalf("%d rows, want %d", len(r.Table.Rows), want)
 	}
 	for i := range r.Table.Rows {
-		saved, times := number(t, r, i, "saved"), number(t, r, i, "times_ideal")
+		saved, times := r.Number(t, i, "saved"), r.Number(t, i, "times_ideal")
 		alone, now := r.Cell(t, i, "clients") == "1", r.Cell(t, i, "scheme") == today
-		if saved < 0 || times < 1 || (alone || now) && saved != 0 || alone && number(t, r, i, "contended") != 0 {
+		if saved < 0 || times < 1 || (alone || now) && saved != 0 || alone && r.Number(t, i, "contended") != 0 {
 			t.Errorf("%v", r.Table.Rows[i])
 		}
 		if way := r.Cell(t, i, "scheme"); way == "combine" || way == "share" {
-			n, updates, rounds := number(t, r, i, "clients"), number(t, r, i, "updates"), number(t, r, i, "rounds")
+			n, updates, rounds := r.Number(t, i, "clients"), r.Number(t, i, "updates"), r.Number(t, i, "rounds")
 			// Half a pair may be left over at the end.
 			if n > 1 && n*rounds < 2*3*updates-3*n || n == 2 && rounds != 3*updates {
 				t.Errorf("%s, %g clients: %g rounds for %g updates", way, n, rounds, updates)

@@ -3,8 +3,6 @@
 package flushcause
 
 import (
-	"context"
-	"errors"
 	"fmt"
 	"strconv"
 	"strings"
@@ -17,16 +15,6 @@ import (
 )
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
-
-// number is a cell that must be one.
-func number(t *testing.T, r *trial.Result, row int, column string) int {
-	t.Helper()
-	n, err := strconv.Atoi(r.Cell(t, row, column))
-	if err != nil {
-		t.Fatal(err)
-	}
-	return n
-}
 
 // walk cuts a list of addresses by the kernel's rules, as tp_order_fail and
 // text_poke_flush have them, one address after the other.
@@ -71,7 +59,7 @@ func TestCounts(t *testing.T) {
 		if err != nil {
 			slots = n
 		}
-		full, order, rounds := number(t, r, i, "flush_full"), number(t, r, i, "flush_order"), number(t, r, i, "rounds")
+		full, order, rounds := r.Count(t, i, "flush_full"), r.Count(t, i, "flush_order"), r.Count(t, i, "rounds")
 		batches := (n + slots - 1) / slots
 		switch r.Cell(t, i, "order") {
 		case "table":
@@ -79,7 +67,7 @@ func TestCounts(t *testing.T) {
 				t.Errorf("%s: %d full, %d order; want %d, %d", name, full, order, f, o)
 			}
 		case "sorted":
-			if full != batches-1 || order != 0 || number(t, r, i, "rounds_saved") != 0 {
+			if full != batches-1 || order != 0 || r.Count(t, i, "rounds_saved") != 0 {
 				t.Errorf("%s: want %d full, 0 order, 0 saved", name, batches-1)
 			}
 		case "descending":
@@ -87,12 +75,12 @@ func TestCounts(t *testing.T) {
 				t.Errorf("%s: want %d flushes for order, %d rounds", name, n-1, 3*n)
 			}
 		}
-		if flushes := number(t, r, i, "flushes"); flushes != full+order+1 || rounds != 3*flushes ||
-			number(t, r, i, "ipis") != 7*rounds {
+		if flushes := r.Count(t, i, "flushes"); flushes != full+order+1 || rounds != 3*flushes ||
+			r.Count(t, i, "ipis") != 7*rounds {
 			t.Errorf("%s: the causes do not add up", name)
 		}
-		if saved := number(t, r, i, "rounds_saved"); saved != rounds-3*batches ||
-			number(t, r, i, "rounds_sorted") != 3*batches {
+		if saved := r.Count(t, i, "rounds_saved"); saved != rounds-3*batches ||
+			r.Count(t, i, "rounds_sorted") != 3*batches {
 			t.Errorf("%s: %d rounds saved, want %d", name, saved, rounds-3*batches)
 		}
 	}
@@ -113,16 +101,6 @@ func TestReport(t *testing.T) {
 	sorted := trial.Must(t, Experiment, "--records", "gen:n=100,order=sorted")
 	if want := "As they stand, these tables cost no round more than sorted ones"; sorted.Headline != want {
 		t.Errorf("%q", sorted.Headline)
-	}
-}
-
-// TestCut: what was counted is told.
-func TestCut(t *testing.T) {
-	ctx, cancel := context.WithCancel(t.Context())
-	cancel()
-	r := trial.RunWith(ctx, t, Experiment, "--records", "gen:n=100,order=sorted")
-	if !errors.Is(r.Err, context.Canceled) {
-		t.Fatal(r.Err)
 	}
 }
 

@@ -20,15 +20,6 @@ import (
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
-func number(t *testing.T, r *trial.Result, row int, column string) float64 {
-	t.Helper()
-	v, err := strconv.ParseFloat(r.Cell(t, row, column), 64)
-	if err != nil {
-		t.Fatal(err)
-	}
-	return v
-}
-
 // TestCounts: all combinations, from the structures. Over the list a call reads the
 // head, and of each ops itself, its hash, a bucket, and the entry of the one that
 // traces the function; with a literal that and the ops. Then the fprobe. A hook from
@@ -57,8 +48,8 @@ func TestCounts(t *testing.T) {
 					loads, atomics = loads+1, 2
 				}
 			}
-			if number(t, r, i, "loads") != loads || number(t, r, i, "walked") != walked ||
-				number(t, r, i, "registers_saved") != saved || number(t, r, i, "atomics") != atomics {
+			if r.Number(t, i, "loads") != loads || r.Number(t, i, "walked") != walked ||
+				r.Number(t, i, "registers_saved") != saved || r.Number(t, i, "atomics") != atomics {
 				t.Errorf("%v\nwant %v loads, %v walked, %v saved, %v atomics", r.Table.Rows[i], loads, walked, saved, atomics)
 			}
 		}
@@ -102,7 +93,7 @@ func TestReport(t *testing.T) {
 func TestLive(t *testing.T) {
 	r := trial.Must(t, Experiment, "--repeats", "6", "--threads", "1")
 	for i := range r.Table.Rows {
-		if low, mid, high := number(t, r, i, "live_low_ns"), number(t, r, i, "live_ns"), number(t, r, i,
+		if low, mid, high := r.Number(t, i, "live_low_ns"), r.Number(t, i, "live_ns"), r.Number(t, i,
 			"live_high_ns"); low > mid || mid > high || low <= 0 {
 			t.Errorf("row %d: %v %v %v", i, low, mid, high)
 		}
@@ -111,7 +102,7 @@ func TestLive(t *testing.T) {
 		}
 	}
 	// Rows go from all four costs down to none; the low ends are the least disturbed.
-	if all, none := number(t, r, 0, "live_low_ns"), number(t, r, combinations-1, "live_low_ns"); all <= none {
+	if all, none := r.Number(t, 0, "live_low_ns"), r.Number(t, combinations-1, "live_low_ns"); all <= none {
 		t.Errorf("all costs: %v ns, none: %v", all, none)
 	}
 	if report := string(r.Document(t, "report.md")); !strings.Contains(report,

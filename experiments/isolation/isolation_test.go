@@ -7,7 +7,6 @@ import (
 	"math"
 	"os"
 	"path/filepath"
-	"strconv"
 	"strings"
 	"testing"
 
@@ -19,15 +18,6 @@ import (
 var long = flag.Bool("long", false, "run slow tests")
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
-
-func number(t *testing.T, r *trial.Result, row int, column string) float64 {
-	t.Helper()
-	v, err := strconv.ParseFloat(r.Cell(t, row, column), 64)
-	if err != nil {
-		t.Fatalf("row %d: %s: %v", row, column, err)
-	}
-	return v
-}
 
 // near tells whether a count is what a binomial law of n and p gives, but for once in
 // thousands of times. draws of them are independent. What the law
@@ -44,7 +34,7 @@ func near(got, p, n, draws float64) bool {
 func check(t *testing.T, r *trial.Result, hours, isolated float64) {
 	t.Helper()
 	for i := range r.Table.Rows {
-		num := func(column string) float64 { return number(t, r, i, column) }
+		num := func(column string) float64 { return r.Number(t, i, column) }
 		updates := math.Round(num("updates_per_hour") * hours)
 		rounds := 3 * updates
 		if num("updates") != updates || num("rounds") != rounds {

@@ -3,8 +3,6 @@
 package jumplabel
 
 import (
-	"context"
-	"errors"
 	"flag"
 	"math"
 	"os"
@@ -202,17 +200,7 @@ func TestFigure(t *testing.T) {
 	trial.Must(t, Experiment).Figure(t)
 }
 
-func TestCut(t *testing.T) {
-	ctx, cancel := context.WithCancel(t.Context())
-	cancel()
-	r := trial.RunWith(ctx, t, Experiment, few...)
-	if !errors.Is(r.Err, context.Canceled) {
-		t.Fatal(r.Err)
-	}
-	if !strings.Contains(string(r.Document(t, "report.md")), "0 of 8 rows were finished") {
-		t.Error("the report does not say what is missing")
-	}
-}
+func TestCut(t *testing.T) { trial.CutShort(t, Experiment, few...) }
 
 func TestWrong(t *testing.T) {
 	header := "measurement,entries,rounds,update_ms,int3_handler_ns,machine,source\n"

@@ -8,7 +8,6 @@ import (
 	"math"
 	"os"
 	"path/filepath"
-	"strconv"
 	"strings"
 	"testing"
 
@@ -22,15 +21,6 @@ import (
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
-func number(t *testing.T, r *trial.Result, row int, column string) float64 {
-	t.Helper()
-	v, err := strconv.ParseFloat(r.Cell(t, row, column), 64)
-	if err != nil {
-		t.Fatalf("row %d, %s: %v", row, column, err)
-	}
-	return v
-}
-
 // TestCounts holds the counts against what is known of chains, of linear probing and
 // of an array.
 func TestCounts(t *testing.T) {
@@ -39,7 +29,7 @@ func TestCounts(t *testing.T) {
 		t.Fatalf("%d rows", len(r.Table.Rows))
 	}
 	for i := range r.Table.Rows {
-		kind, n := r.Cell(t, i, "table"), number(t, r, i, "functions")
+		kind, n := r.Cell(t, i, "table"), r.Number(t, i, "functions")
 		if r.Cell(t, i, "hot_ns") != "" || r.Cell(t, i, "repeats") != "" || r.Cell(t, i, "heap_bytes_per_function") != "" {
 			t.Error("a time without having asked for one")
 		}
@@ -49,7 +39,7 @@ func TestCounts(t *testing.T) {
 			}
 			continue
 		}
-		comparisons, loads, lines := number(t, r, i, "comparisons_mean"), number(t, r, i, "loads_mean"), number(t, r, i,
+		comparisons, loads, lines := r.Number(t, i, "comparisons_mean"), r.Number(t, i, "loads_mean"), r.Number(t, i,
 			"lines_mean")
 		want := map[string][3]float64{
 			"fixed-256": {1 + (n-1)/512, 3 + (n-1)/512, 3 + (n-1)/512}, "fixed-1024": {1 + (n-1)/2048, 3 + (n-1)/2048,
@@ -124,19 +114,19 @@ func TestTimes(t *testing.T) {
 	for i := range r.Table.Rows {
 		for _, c := range [][3]string{{"hot_low_ns", "hot_ns", "hot_high_ns"}, {"random_low_ns", "random_ns",
 			"random_high_ns"}, {"hot_of_one_low", "hot_of_one", "hot_of_one_high"}} {
-			low, mid, high := number(t, r, i, c[0]), number(t, r, i, c[1]), number(t, r, i, c[2])
+			low, mid, high := r.Number(t, i, c[0]), r.Number(t, i, c[1]), r.Number(t, i, c[2])
 			if low > mid || mid > high || low <= 0 {
 				t.Errorf("%s: %v, %v, %v", c[1], low, mid, high)
 			}
 		}
 		heap := r.Cell(t, i, "heap_bytes_per_function")
-		if few := number(t, r, i, "functions") < 1000; r.Cell(t, i, "repeats") != "6" || few != (heap == "") ||
-			!few && number(t, r, i, "heap_bytes_per_function") < 40 {
+		if few := r.Number(t, i, "functions") < 1000; r.Cell(t, i, "repeats") != "6" || few != (heap == "") ||
+			!few && r.Number(t, i, "heap_bytes_per_function") < 40 {
 			t.Errorf("%v", r.Table.Rows[i])
 		}
 	}
 	// Rows 3 and 4: 10,000 functions. 20 comparisons take longer than one.
-	if number(t, r, 3, "hot_low_ns") <= number(t, r, 4, "hot_low_ns") || number(t, r, 3, "hot_of_one") < 2 {
+	if r.Number(t, 3, "hot_low_ns") <= r.Number(t, 4, "hot_low_ns") || r.Number(t, 3, "hot_of_one") < 2 {
 		t.Errorf("%v\n%v", r.Table.Rows[3], r.Table.Rows[4])
 	}
 	report := string(r.Document(t, "report.md"))

@@ -3,8 +3,6 @@
 package pareto
 
 import (
-	"context"
-	"errors"
 	"flag"
 	"slices"
 	"strconv"
@@ -159,17 +157,7 @@ func TestFigure(t *testing.T) {
 	trial.Must(t, Experiment).Figure(t)
 }
 
-func TestCut(t *testing.T) {
-	ctx, cancel := context.WithCancel(t.Context())
-	cancel()
-	r := trial.RunWith(ctx, t, Experiment, few...)
-	if !errors.Is(r.Err, context.Canceled) || len(r.Table.Rows) > 0 {
-		t.Fatal(r.Err)
-	}
-	if !strings.Contains(string(r.Document(t, "report.md")), "0 of 18 rows were finished") {
-		t.Error("the report does not say what is missing")
-	}
-}
+func TestCut(t *testing.T) { trial.CutShort(t, Experiment, few...) }
 
 func TestWrong(t *testing.T) {
 	for _, tt := range [][2]string{

@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
-	"strconv"
 	"strings"
 	"testing"
 
@@ -20,24 +19,14 @@ import (
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
-func number(t *testing.T, s string) int {
-	t.Helper()
-	n, err := strconv.Atoi(s)
-	if err != nil {
-		t.Fatal(err)
-	}
-	return n
-}
-
 // TestReach: what every site answers is what the manuals state, on every table
 // and at every distance; and what no kernel has met is counted.
 func TestReach(t *testing.T) {
 	r := trial.Must(t, Experiment)
 	partly, missed := 0, 0
 	for i := range r.Table.Rows {
-		sites, direct, stated := number(t, r.Cell(t, i, "sites")), number(t, r.Cell(t, i, "direct")), number(t,
-			r.Cell(t, i, "stated"))
-		if n := direct + number(t, r.Cell(t, i, "through_entry")) + number(t, r.Cell(t, i, "unreachable")); n != sites {
+		sites, direct, stated := r.Count(t, i, "sites"), r.Count(t, i, "direct"), r.Count(t, i, "stated")
+		if n := direct + r.Count(t, i, "through_entry") + r.Count(t, i, "unreachable"); n != sites {
 			t.Errorf("row %d: %d of %d sites", i, n, sites)
 		}
 		if r.Cell(t, i, "contiguous_share") != "" && direct != stated {
@@ -46,7 +35,7 @@ func TestReach(t *testing.T) {
 		if direct > 0 && direct < sites {
 			partly++
 		}
-		missed += number(t, r.Cell(t, i, "missed"))
+		missed += r.Count(t, i, "missed")
 	}
 	if partly < 20 || missed == 0 {
 		t.Errorf("%d places are reached by some sites only, %d sites would land elsewhere", partly, missed)
@@ -72,7 +61,7 @@ func TestMissed(t *testing.T) {
 		if r.Cell(t, i, "layout") != published.WordSite || r.Cell(t, i, "side") != "below" {
 			continue
 		}
-		d := int64(number(t, r.Cell(t, i, "distance_bytes")))
+		d := int64(r.Count(t, i, "distance_bytes"))
 		want := 0
 		for _, addr := range table.Addrs() {
 			auipc := int64(addr) - 4
@@ -81,7 +70,7 @@ func TestMissed(t *testing.T) {
 				want++
 			}
 		}
-		if got := number(t, r.Cell(t, i, "missed")); got != want || d > 0 && want == 0 {
+		if got := r.Count(t, i, "missed"); got != want || d > 0 && want == 0 {
 			t.Errorf("%d below: %d missed, want %d", d, got, want)
 		}
 		checked++

@@ -10,6 +10,7 @@ import (
 	"flag"
 	"os"
 	"path/filepath"
+	"strconv"
 	"strings"
 	"testing"
 
@@ -119,6 +120,26 @@ func (r *Result) Cell(t *testing.T, row int, column string) string {
 	}
 	t.Fatalf("no column %s", column)
 	return ""
+}
+
+// Number is a cell of a row that holds a number.
+func (r *Result) Number(t *testing.T, row int, column string) float64 {
+	t.Helper()
+	v, err := strconv.ParseFloat(r.Cell(t, row, column), 64)
+	if err != nil {
+		t.Fatalf("row %d: %s: %v", row, column, err)
+	}
+	return v
+}
+
+// Count is a cell of a row that holds a whole number.
+func (r *Result) Count(t *testing.T, row int, column string) int {
+	t.Helper()
+	n, err := strconv.Atoi(r.Cell(t, row, column))
+	if err != nil {
+		t.Fatalf("row %d: %s: %v", row, column, err)
+	}
+	return n
 }
 
 // Figure compares the experiment's picture with the one that docs show.
