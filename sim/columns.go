@@ -153,12 +153,12 @@ var modelledColumns = slices.Concat(
 			Cell: func(r *RunRow) any { return int64(r.Modelled.Grace) }},
 		{Name: "stolen_mean_ns", Doc: "time taken from a CPU by interrupts, traps and catching up, modelled",
 			Cell: func(r *RunRow) any { return r.Modelled.StolenMean }},
-		{Name: "stolen_max_ns", Doc: "from the CPU that lost most, modelled",
+		{Name: "stolen_max_ns", Doc: "from the CPU that lost most, modelled; as far off as stolen_mean_ns, in proportion",
 			Cell: func(r *RunRow) any { return int64(r.Modelled.StolenMax) }},
 		{Name: "exposure_ns", Doc: "mean time that a patched site held a breakpoint, modelled",
 			Cell: func(r *RunRow) any { return int64(r.Modelled.Exposure) }},
 	},
-	rangeColumns,
+	results.Of(RangeColumns, func(r *RunRow) *Ranges { return r.Modelled.Ranges() }),
 	results.Columns[*RunRow]{
 		{Name: "stolen_isolated_max_ns", Detail: true, Doc: "from the isolated CPU that lost most, modelled",
 			Cell: func(r *RunRow) any { return int64(r.Modelled.IsolatedStolen) }},
@@ -179,8 +179,8 @@ var modelledColumns = slices.Concat(
 	},
 )
 
-// rangeColumns are how far these times may be off.
-var rangeColumns = results.Of(results.Columns[*Ranges]{
+// RangeColumns are how far these times may be off.
+var RangeColumns = results.Columns[*Ranges]{
 	{Name: "update_range_low_ns", Doc: "lower end of update_ns: 95 % of draws of the calibration's quantities are within",
 		Cell: func(r *Ranges) any { return math.Round(r.Update.Low) }},
 	{Name: "update_range_high_ns", Doc: "and its upper end",
@@ -201,8 +201,7 @@ var rangeColumns = results.Of(results.Columns[*Ranges]{
 		Cell: func(r *Ranges) any { return math.Round(r.Exposure.High) }},
 	{Name: "exposure_hangs_on", Detail: true, Doc: "quantity that moves exposure_ns most",
 		Cell: func(r *Ranges) any { return results.OrEmpty(r.Exposure.On()) }},
-}, func(r *RunRow) *Ranges { return r.Modelled.Ranges() }).
-	When(func(r *RunRow) bool { return r.Modelled.Ranges() != nil })
+}
 
 // tenths has one digit behind the point.
 func tenths(v float64) float64 { return math.Round(10*v) / 10 }

@@ -23,10 +23,9 @@ type reach struct {
 	ranges   *Ranges
 }
 
-// Ranges are those of the update; nil where an estimate says nothing: handlers shared
-// one counter, and CPUs ran into breakpoints.
+// Ranges are those of the update; nil where none was executed.
 func (v *Modelled) Ranges() *Ranges {
-	if v == nil || v.reach == nil || v.reach.estimate.Shares(v.reach.config.Refs) {
+	if v == nil || v.reach == nil {
 		return nil
 	}
 	v.reach.once.Do(func() { v.reach.ranges = v.work() })

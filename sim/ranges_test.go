@@ -118,8 +118,38 @@ func TestRangesOfRow(t *testing.T) {
 	if r := toggle(t, newTimedFor(t, c, timed.HotOnly))[0].Modelled.Ranges(); r.Stolen.On() == "calls" {
 		t.Error("what was asked for moves the range")
 	}
-	c.Refs = int3.SharedRef
-	if r := toggle(t, newTimedFor(t, c, timed.HotOnly))[0].Modelled.Ranges(); r != nil {
-		t.Errorf("CPUs that wait for one line: %+v", r)
+}
+
+// TestEstimateOfSharedCounter: where handlers wait for the line of one counter an estimate is
+// good to a third, be it that all CPUs wait for it all the time or that hardly one does. Costs
+// that turn the one into the other are beyond it.
+func TestEstimateOfSharedCounter(t *testing.T) {
+	for _, tt := range []struct {
+		calibration, roles string
+		calls              float64
+	}{{"refcount-480", "busy=64", 1e5}, {"vm-2", "busy=8", 1e6}} {
+		k, err := calibration.Open(tt.calibration)
+		if err != nil {
+			t.Fatal(err)
+		}
+		c := timedConfig(t, k.Arch, "breakpoint", "gen:n=32,order=sorted", tt.roles, k.Costs)
+		c.Calibration, c.Buffer, c.Refs, c.Calls = k, sched.Dynamic, int3.SharedRef, &tt.calls
+		_, _, row := enabled(t, c, &k.Costs, 1)
+		r := row.Modelled.Ranges()
+		for _, s := range []calibration.Spread{r.Update, r.Stolen, r.Exposure} {
+			if !(0 < s.Low && s.Low < s.Likely && s.Likely < s.High) || s.Hangs == nil {
+				t.Errorf("%s: %+v", tt.roles, s)
+			}
+		}
+		for _, other := range draws(k, 3, 3) {
+			want, _, _ := enabled(t, c, &other, 3)
+			update, exposure, stolen := row.Modelled.reach.estimate.Figures(c.asked(&other))
+			for i, got := range []float64{update, exposure, stolen} {
+				if math.Abs(got-want[i]) > want[i]/3 {
+					t.Errorf("%s: %s: estimated %.0f ns, executed %.0f", tt.roles, []string{"update", "exposure", "stolen"}[i], got,
+						want[i])
+				}
+			}
+		}
 	}
 }

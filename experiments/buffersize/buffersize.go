@@ -7,12 +7,15 @@ package buffersize
 import (
 	"context"
 	_ "embed"
+	"fmt"
 	"slices"
 
 	"github.com/textpoke/textpoke/cpus"
 	"github.com/textpoke/textpoke/experiments"
 	"github.com/textpoke/textpoke/experiments/internal/modelled"
+	"github.com/textpoke/textpoke/kernels/calibration"
 	"github.com/textpoke/textpoke/results"
+	"github.com/textpoke/textpoke/sim"
 )
 
 // Config says which sizes are tried on which machines. Default of Machines: vm-2 with
@@ -78,13 +81,19 @@ func (r *row) ATrap() string {
 	return experiments.Fixed(0, r.trap())
 }
 
-// UpdateMS, ExposureMS and TrapMS are modelled times in milliseconds.
-func (r *row) UpdateMS() string   { return ms(r.Modelled.Update) }
-func (r *row) ExposureMS() string { return ms(r.Modelled.Exposure) }
-func (r *row) TrapMS() string     { return ms(r.TrapTime()) }
+// UpdateMS, ExposureMS and StolenMS, the mean of a CPU, are modelled times in milliseconds,
+// with their ranges.
+func (r *row) UpdateMS() string   { return within(r.Modelled.Ranges().Update) }
+func (r *row) ExposureMS() string { return within(r.Modelled.Ranges().Exposure) }
+func (r *row) StolenMS() string   { return within(r.Modelled.Ranges().Stolen) }
 
-// StolenMS is the mean time stolen from a CPU, in milliseconds.
-func (r *row) StolenMS() float64 { return r.Modelled.StolenMean / 1e6 }
+func within(s calibration.Spread) string {
+	s = s.Scaled(1e-6)
+	return fmt.Sprintf("%.4g (%.3g to %.3g)", s.Likely, s.Low, s.High)
+}
+
+// TrapMS is the time of all traps, in milliseconds: it goes as what is stolen.
+func (r *row) TrapMS() string { return ms(r.TrapTime()) }
 
 // columns are those of the table. Rows that were only counted have no times.
 var columns = slices.Concat(results.Columns[*row]{
@@ -123,7 +132,8 @@ var columns = slices.Concat(results.Columns[*row]{
 		Cell: func(r *row) any { return int64(r.Modelled.StolenMax) }},
 	{Name: "burst_isolated_max", Doc: "most interrupts that an isolated CPU took in one millisecond, modelled",
 		Cell: func(r *row) any { return results.If(r.HasIsolated, r.IsolatedBurst) }},
-}.When((*row).timed), frontColumns())
+}.When((*row).timed),
+	results.Of(sim.RangeColumns, func(r *row) *sim.Ranges { return r.Modelled.Ranges() }).When((*row).timed), frontColumns())
 
 // frontColumns name, for each front, the size that dominates.
 func frontColumns() (out results.Columns[*row]) {

@@ -20,9 +20,12 @@ type attachRow struct {
 	Way         attachcost.Way
 	Functions   int
 	On, Off     attachcost.Counts
-	onNS, offNS float64
+	onNS, offNS calibration.Spread
 	Machine     string
 }
+
+// seed is of the draws that ranges are made of.
+const seed = 1
 
 // attach counts it for every kernel of the instruction sets that are asked for.
 func (c *Config) attach(kernels []*attachcost.Kernel) (out []*attachRow, err error) {
@@ -49,7 +52,7 @@ func (c *Config) attach(kernels []*attachcost.Kernel) (out []*attachRow, err err
 					if row.Off, err = attachcost.Detach(k, w, int64(n), tableRecords); err != nil {
 						return nil, err
 					}
-					row.onNS, row.offNS = attachcost.Whole(m.Waterfall(&row.On, true)), attachcost.Whole(m.Waterfall(&row.Off, false))
+					row.onNS, row.offNS = m.Spread(&row.On, true, seed), m.Spread(&row.Off, false, seed)
 					out = append(out, row)
 				}
 			}
@@ -64,11 +67,14 @@ const tableRecords = 50000
 // Copied is the entries of hashes that attaching and detaching copy.
 func (r *attachRow) Copied() int64 { return r.On.Copied + r.Off.Copied }
 
-// OnS and OffS are the modelled times of attaching and detaching.
+// OnS and OffS are the modelled times of attaching and detaching, with their ranges.
 func (r *attachRow) OnS() string  { return seconds(r.onNS) }
 func (r *attachRow) OffS() string { return seconds(r.offNS) }
 
-func seconds(ns float64) string { return fmt.Sprintf("%.3g s", ns/1e9) }
+func seconds(s calibration.Spread) string {
+	s = s.Scaled(1e-9)
+	return fmt.Sprintf("%.3g s (%.3g to %.3g)", s.Likely, s.Low, s.High)
+}
 
 // attachColumns are those of attach.csv.
 var attachColumns = results.Columns[*attachRow]{
@@ -86,6 +92,11 @@ var attachColumns = results.Columns[*attachRow]{
 		Cell: func(r *attachRow) any { return r.Off.Waits }},
 	{Name: "calibration", Doc: "machine that times are modelled for",
 		Cell: func(r *attachRow) any { return r.Machine }},
-	{Name: "attach_ns", Doc: "modelled time", Cell: func(r *attachRow) any { return r.onNS }},
-	{Name: "detach_ns", Doc: "modelled time", Cell: func(r *attachRow) any { return r.offNS }},
+	{Name: "attach_ns", Doc: "modelled time", Cell: func(r *attachRow) any { return r.onNS.Likely }},
+	{Name: "attach_range_low_ns", Doc: "lower end of it: 95 % of draws of the quantities are within",
+		Cell: func(r *attachRow) any { return r.onNS.Low }},
+	{Name: "attach_range_high_ns", Doc: "and its upper end", Cell: func(r *attachRow) any { return r.onNS.High }},
+	{Name: "detach_ns", Doc: "modelled time", Cell: func(r *attachRow) any { return r.offNS.Likely }},
+	{Name: "detach_range_low_ns", Doc: "lower end of it", Cell: func(r *attachRow) any { return r.offNS.Low }},
+	{Name: "detach_range_high_ns", Doc: "and its upper end", Cell: func(r *attachRow) any { return r.offNS.High }},
 }

@@ -8,6 +8,7 @@ import (
 	"strings"
 
 	"github.com/textpoke/textpoke/experiments"
+	"github.com/textpoke/textpoke/kernels/calibration"
 	"github.com/textpoke/textpoke/kernels/published"
 	"github.com/textpoke/textpoke/results/plots"
 )
@@ -34,6 +35,11 @@ func span(ns float64) string {
 		}
 	}
 	return experiments.Short(ns) + " ns"
+}
+
+// within is a length of time with its range.
+func within(s calibration.Spread) string {
+	return fmt.Sprintf("%s (%s to %s)", span(s.Likely), span(s.Low), span(s.High))
 }
 
 func percent(share float64) string { return experiments.Short(100*share) + " %" }
@@ -175,8 +181,8 @@ func (a *answer) Time() experiments.Table {
 			continue
 		}
 		c := r.Machine.Costs
-		line := []string{m, span(c.UserEntry + c.UserExit), span(c.UserEntry + c.UserExit + c.DeferralEntry), span(r.saved),
-			experiments.Short(r.entries), span(r.dearer()), ""}
+		line := []string{m, span(c.UserEntry + c.UserExit), span(c.UserEntry + c.UserExit + c.DeferralEntry),
+			within(r.spread.saved), experiments.Short(r.entries), within(r.spread.dearer), ""}
 		if e, ok := r.breakEven(); ok {
 			line[6] = experiments.Short(e)
 		}

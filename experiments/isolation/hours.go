@@ -11,6 +11,7 @@ import (
 	"github.com/textpoke/textpoke/cpus"
 	"github.com/textpoke/textpoke/experiments"
 	"github.com/textpoke/textpoke/int3"
+	"github.com/textpoke/textpoke/kernels/calibration"
 	"github.com/textpoke/textpoke/records"
 	"github.com/textpoke/textpoke/results"
 	"github.com/textpoke/textpoke/sched"
@@ -37,6 +38,27 @@ type row struct {
 	quiet                    timed.Nanos
 	stolen                   float64 // from an isolated CPU in an hour, in nanoseconds
 	saved                    float64 // of that
+	spread                   spreads
+}
+
+// spreads are how far a row's times may be off.
+type spreads struct{ stolen, saved, dearer calibration.Spread }
+
+// taken is what is stolen on some costs, from an isolated CPU in an hour: what interrupts and
+// catching up take, as often as they were counted. Traps are next to none.
+func (r *row) taken(c *calibration.Costs) float64 {
+	all := float64(r.IPIs)*c.Handler + float64(r.catchUps)*c.CatchUp
+	return all / float64(r.isolated()) / r.hours
+}
+
+// ranges works out how far a row's times may be off, of which everybody is what it is held against.
+func (r *row) ranges(everybody *row) {
+	s := r.Machine.Spreads(r.seed, calibration.Samples, 3, func(c *calibration.Costs, out []float64) {
+		out[0] = r.taken(c)
+		out[1] = everybody.taken(c) - out[0]
+		out[2] = r.entries * 3600 * c.DeferralEntry
+	})
+	r.spread = spreads{s[0], s[1], s[2]}
 }
 
 // EvenAt is the entries a second at which saving and cost are equal; 0 where nothing is.

@@ -132,11 +132,25 @@ var columns = slices.Concat(results.Columns[*row]{
 	{Name: "stolen_ns_per_hour",
 		Doc:  "time taken from an isolated CPU by interrupts, traps and catching up, mean, modelled",
 		Cell: func(r *row) any { return r.stolen }},
+	{Name: "stolen_range_low_ns_per_hour", Detail: true,
+		Doc: "lower end of it: 95 % of draws of the calibration's quantities are within", Cell: func(r *row) any {
+			return r.spread.stolen.Low
+		}},
+	{Name: "stolen_range_high_ns_per_hour", Detail: true, Doc: "and its upper end",
+		Cell: func(r *row) any { return r.spread.stolen.High }},
 }, results.Columns[*row]{
 	{Name: "saved_ns_per_hour", Doc: "what deferral saves of it, modelled",
 		Cell: func(r *row) any { return r.saved }},
+	{Name: "saved_range_low_ns_per_hour", Detail: true, Doc: "lower end of it",
+		Cell: func(r *row) any { return r.spread.saved.Low }},
+	{Name: "saved_range_high_ns_per_hour", Detail: true, Doc: "and its upper end",
+		Cell: func(r *row) any { return r.spread.saved.High }},
 	{Name: "entries_ns_per_hour", Doc: "what its dearer entries cost, modelled",
 		Cell: func(r *row) any { return r.dearer() }},
+	{Name: "entries_range_low_ns_per_hour", Detail: true, Doc: "lower end of it",
+		Cell: func(r *row) any { return r.spread.dearer.Low }},
+	{Name: "entries_range_high_ns_per_hour", Detail: true, Doc: "and its upper end",
+		Cell: func(r *row) any { return r.spread.dearer.High }},
 	{Name: "break_even_entries_per_s", Doc: "entries at which both would be equal",
 		Cell: func(r *row) any { return r.even() }},
 }.When(isLazy))
@@ -200,6 +214,7 @@ func measure(ctx context.Context, s *experiments.Study[Config, *row]) (*experime
 			everybody = r
 		}
 		r.saved = everybody.stolen - r.stolen
+		r.ranges(everybody)
 		return r, nil
 	})
 	return &experiments.Findings{Report: a, Pictures: []experiments.Picture{{Picture: a.chart().Picture()}}}, err

@@ -109,7 +109,7 @@ type row struct {
 	point
 	modelled.Update
 	Calls     float64            // of what is patched, a second and CPU
-	spread    calibration.Spread // of its time; without ends where none are known
+	spread    calibration.Spread // of its time
 	published published.Refcount // Entries is 0 where there is none
 }
 
@@ -124,16 +124,8 @@ func (r *row) Ratio() float64 {
 // UpdateNS is the time of the update, modelled.
 func (r *row) UpdateNS() float64 { return float64(r.Modelled.Update) }
 
-// Ranged tells whether it is known how far the time may be off.
-func (r *row) Ranged() bool { return r.spread.High > 0 }
-
-// Range is the time with its range, where that is known, as people read it.
-func (r *row) Range() string {
-	if !r.Ranged() {
-		return experiments.Duration(r.UpdateNS())
-	}
-	return experiments.Ranged(r.spread)
-}
+// Range is the time with its range, as people read it.
+func (r *row) Range() string { return experiments.Ranged(r.spread) }
 
 // PublishedNS is the time that was published.
 func (r *row) PublishedNS() float64 { return r.published.UpdateUS.Value * 1000 }
@@ -155,9 +147,9 @@ var columns = results.Columns[*row]{
 		Cell: func(r *row) any { return int64(r.Modelled.Update) }},
 	{Name: "update_range_low_ns", Doc: "lower end of it over the intervals of the calibration's quantities; with a " +
 		"shared counter, where a figure is published: with every quantity at its low end",
-		Cell: func(r *row) any { return results.If(r.Ranged(), r.spread.Low) }},
+		Cell: func(r *row) any { return r.spread.Low }},
 	{Name: "update_range_high_ns", Doc: "and its upper end",
-		Cell: func(r *row) any { return results.If(r.Ranged(), r.spread.High) }},
+		Cell: func(r *row) any { return r.spread.High }},
 	{Name: "update_hangs_on", Detail: true, Doc: "quantity that moves it most",
 		Cell: func(r *row) any { return results.OrEmpty(r.spread.On()) }},
 	{Name: "stolen_mean_ns", Doc: "time taken from a CPU by interrupts and traps, modelled",
@@ -220,15 +212,11 @@ func (r *row) measure(ctx context.Context, c *Config, lab experiments.Lab) (err 
 	if r.Update, err = r.enable(ctx, lab, r.Machine.Calibration, r.Calls); err != nil {
 		return err
 	}
-	if ranges := r.Modelled.Ranges(); ranges != nil {
-		r.spread = ranges.Update
+	r.spread = r.Modelled.Ranges().Update
+	if r.published.Entries == 0 || !r.shared() {
 		return nil
 	}
-	if r.published.Entries == 0 {
-		return nil
-	}
-	// Handlers wait for one line, and nothing but another run says how long.
-	r.spread = calibration.Spread{Likely: r.UpdateNS()}
+	// Handlers wait for one line, and another run says best how long.
 	for end, to := range map[calibration.End]*float64{calibration.Short: &r.spread.Low, calibration.Long: &r.spread.High} {
 		k := r.Machine.At(end)
 		u, err := r.enable(ctx, lab, k, each(k)*float64(r.Entries))

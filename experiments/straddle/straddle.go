@@ -27,7 +27,7 @@ type Config struct {
 	// Mutations are the defects. Default: those of the breakpoint protocol that text can
 	// show, and none.
 	Mutations []string
-	// Updates is how many updates each is tried in. Default: 16.
+	// Updates is how many updates each is tried in. Default: 48.
 	Updates int
 	// Sites is how many sites an update changes. Default: 32.
 	Sites int
@@ -62,7 +62,7 @@ func (c *Config) fields() []*experiments.Field {
 		experiments.List(&c.Mutations, "mutate",
 			sound+",no-breakpoint,drop-sync-1,drop-sync-2,drop-sync-3-no-recheck,late-publish,early-release",
 			"`list` of defects, "+sound+" for the plan as it is", experiments.OneOf(append(poke.MutationNames(), sound))),
-		experiments.Count(&c.Updates, "updates", 16, "`number` of updates that each is tried in", 1, 1_000_000),
+		experiments.Count(&c.Updates, "updates", 48, "`number` of updates that each is tried in", 1, 1_000_000),
 		experiments.Count(&c.Sites, "sites", 32, "`number` of sites that an update changes", 1, 10_000),
 	}
 }
@@ -239,14 +239,17 @@ func (a *answer) unsound() error {
 func (a *answer) chart() *plots.Chart {
 	c := &plots.Chart{
 		Title: "What broken plans show, by where their sites lie", Subtitle: a.Processor,
-		X: plots.Axis{Names: []string{}}, Y: plots.Axis{Label: "share of updates in which something was found"},
+		X: plots.Axis{Names: []string{}, Label: "first byte in its page: inside of a line, across a line, across a page"},
+		Y: plots.Axis{Label: "share of updates in which something was found"},
 	}
+	mutations := experiments.Distinct(a.Rows, func(r row) string { return r.Mutation })
 	for _, p := range places() {
 		c.X.Names = append(c.X.Names, fmt.Sprint(int(p.offset)))
 	}
 	curves := experiments.Curves{Kind: plots.Points}
 	for _, r := range a.Rows {
-		x := float64(slices.Index(places(), r.place))
+		beside := float64(slices.Index(mutations, r.Mutation)) - float64(len(mutations)-1)/2
+		x := float64(slices.Index(places(), r.place)) + beside/float64(len(mutations)+2)
 		curves.Between(r.Mutation, x, r.met.Value(), r.met.Low(), r.met.High())
 	}
 	c.Series = curves.Series

@@ -174,3 +174,23 @@ func TestDocument(t *testing.T) {
 		t.Errorf("it does not say %s", count)
 	}
 }
+
+// TestBasesAreDocumented: docs/calibrations.md says how many quantities rest on what.
+func TestBasesAreDocumented(t *testing.T) {
+	n, all := map[Basis]int{}, 0
+	for _, c := range Builtins() {
+		for _, e := range c.Entries {
+			n[e.Basis]++
+			all++
+		}
+	}
+	doc, err := os.ReadFile("../../docs/calibrations.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	want := fmt.Sprintf("Of the %d quantities of the ten, %d are measured, %d published, %d derived from what was published or "+
+		"measured, and %d assumed", all, n[Measured], n[Published], n[Derived], n[Assumed])
+	if text := strings.Join(strings.Fields(string(doc)), " "); !strings.Contains(text, want) || len(Builtins()) != 10 {
+		t.Errorf("it does not say: %s", want)
+	}
+}

@@ -169,6 +169,7 @@ func (m *Machine) cost(i int, s *cpuState, before cpus.Phase, event cpus.Event) 
 	case cpus.Trapped, cpus.Leaving:
 		return m.reference(s), true
 	case cpus.Searching:
+		m.compared += uint64(m.comparisons)
 		return s.owed(nanos(c.Comparison * float64(m.comparisons))), true
 	case cpus.Returning, cpus.Missed:
 		return s.owed(nanos(c.TrapExit)), true

@@ -39,26 +39,36 @@ func (u units) at(prices *units) (ns float64) {
 // other costs than those that it was executed with, without executing it again. A
 // patcher's steps are linear in the costs; a round has a mean in closed form
 // (calibration.Costs.RoundTo); and traps come as often as CPUs call what is exposed.
+// Where handlers share one counter, what CPUs and patcher waited for its line is visits,
+// and each of these takes what passing the line on takes: as many on other costs.
 // What is left out: that a target which handles a trap takes a round's interrupt
-// later, that a handler is waited for, migrations and preemption. Where handlers
-// share one counter and CPUs wait for its line, an estimate says nothing.
-// TestEstimate holds it against the engine.
+// later, that a handler is waited for, migrations and preemption, and that a line which
+// gets faster may have fewer CPUs wait for it. TestEstimate holds it against the engine.
 type Estimate struct {
 	update, exposure units                // of the whole update; of one patch, on average
 	all, fewer       []calibration.Target // of rounds, and of rounds that leave out who is in user space
 	stopping         []calibration.Target // of stop_machine, which masks hold back everywhere
+	shared           bool                 // counter of handlers
 	online, busy     float64
 	taken            float64 // interrupts
 	caughtUp         float64
 	traps            float64
 	comparisons      float64 // of a trap
 	references       float64 // of a trap
+	queued           visits  // for the line that all handlers share
 	hazard           float64 // traps of a CPU that has time, in a nanosecond of exposure and a call a second
 }
 
+// visits are those of the line of a shared counter that somebody waited for, on average: in
+// a trap, and by the patcher in the update and while a site held its breakpoint.
+type visits struct{ trap, update, exposure float64 }
+
+// visit is what one takes.
+func visit(c *calibration.Costs) float64 { return c.LineTransfer + c.Reference }
+
 // NewEstimate takes an update apart that was executed with a configuration.
 func NewEstimate(cfg *Config, parts []Part, out *Outcome) *Estimate {
-	e := &Estimate{caughtUp: float64(out.CaughtUp)}
+	e := &Estimate{caughtUp: float64(out.CaughtUp), shared: cfg.Refs == int3.SharedRef}
 	if cfg.Refs == int3.PerCPU {
 		e.references = 2
 	}
@@ -177,18 +187,32 @@ func (e *Estimate) fit(c *calibration.Costs, out *Outcome) {
 	if e.traps == 0 || e.busy == 0 {
 		return
 	}
-	if c.Comparison > 0 {
-		e.comparisons = max(0, (stolen-e.taken*c.Handler-e.caughtUp*c.CatchUp)/e.traps-e.trap(c)) / c.Comparison
+	e.comparisons = float64(out.Compared) / e.traps
+	if v := visit(c); e.shared && v > 0 {
+		update, exposure := e.times(c)
+		e.queued = visits{
+			trap:     max(0, (stolen-e.taken*c.Handler-e.caughtUp*c.CatchUp)/e.traps-e.trap(c)) / v,
+			update:   max(0, float64(out.Update)-update) / v,
+			exposure: max(0, float64(out.Exposure)-exposure) / v,
+		}
 	}
 	update, exposure := e.times(c)
-	if busy := 1 - e.traps*e.trap(c)/(e.busy*update); busy > 0 && exposure*c.Calls > 0 {
+	busy := 1 - e.traps*e.trap(c)/(e.busy*update)
+	if e.shared {
+		busy = max(busy, leastBusy)
+	}
+	if busy > 0 && exposure*c.Calls > 0 {
 		e.hazard = e.traps / (e.busy * exposure * c.Calls * busy)
 	}
 }
 
+// leastBusy is the share of its time that a CPU has left for calls, where all of them wait for
+// a line: next to none, and no less than none.
+const leastBusy = 1e-3
+
 // trap is what one trap takes.
 func (e *Estimate) trap(c *calibration.Costs) float64 {
-	return c.TrapEntry + c.TrapExit + e.references*c.Reference + e.comparisons*c.Comparison
+	return c.TrapEntry + c.TrapExit + e.references*c.Reference + e.comparisons*c.Comparison + e.queued.trap*visit(c)
 }
 
 // prices are what each kind takes.
@@ -209,7 +233,7 @@ func (e *Estimate) prices(c *calibration.Costs) *units {
 
 func (e *Estimate) times(c *calibration.Costs) (update, exposure float64) {
 	p := e.prices(c)
-	return e.update.at(p), e.exposure.at(p)
+	return e.update.at(p) + e.queued.update*visit(c), e.exposure.at(p) + e.queued.exposure*visit(c)
 }
 
 // Figures are the time of the update, the mean time that a patched site holds a
@@ -224,9 +248,4 @@ func (e *Estimate) Figures(c *calibration.Costs) (update, exposure, stolen float
 	}
 	stolen = (e.taken*c.Handler + e.caughtUp*c.CatchUp + traps*trap) / max(e.online, 1)
 	return update, exposure, stolen
-}
-
-// Shares tells whether CPUs waited for the line of a counter that all share.
-func (e *Estimate) Shares(refs int3.Refs) bool {
-	return refs == int3.SharedRef && e.traps > 0 && e.busy > 1
 }

@@ -81,8 +81,9 @@ type Machine struct {
 	patch    patcher
 	stores   stores
 	line     line // of the reference count that all CPUs share
-	// comparisons is what the last lookup took.
+	// comparisons is what the last lookup took, compared all of an update together.
 	comparisons int32
+	compared    uint64
 	lookups     []lookup // by site, the last that found it
 	batch       uint32   // number of what is published, or was
 

@@ -59,6 +59,7 @@ type Outcome struct {
 	Events   uint64
 	Counts   cpus.Counts
 	Tallies  []cpus.Tally
+	Compared uint64  // comparisons of all lookups
 	Stolen   []Nanos // by CPU: in interrupts, traps and catching up
 	LeftOut  uint64  // targets that lazy rounds left out, in user space
 	CaughtUp uint64  // times that a CPU made up for that, since the update before this one was over
@@ -135,6 +136,7 @@ func (m *Machine) carryOut(ctx context.Context, part Part) error {
 // open opens the books.
 func (m *Machine) open() {
 	m.text.forget()
+	m.compared = 0
 	m.ledger.open(len(m.cpus), m.now)
 	m.stole()
 	m.calls.open(m.now)
@@ -157,6 +159,7 @@ func (m *Machine) quiet() bool {
 // close reads the books.
 func (m *Machine) close(out *Outcome) {
 	out.Counts, out.Quiet = m.ledger.counts()
+	out.Compared = m.compared
 	for i := range m.cpus {
 		s := &m.cpus[i]
 		out.Tallies = append(out.Tallies, s.tally)
