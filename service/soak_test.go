@@ -3,23 +3,31 @@
 package service_test
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
+	"flag"
 	"fmt"
 	"math/rand/v2"
 	"os"
 	"os/exec"
+	"path/filepath"
 	"runtime"
 	"strconv"
 	"strings"
+	"sync"
 	"sync/atomic"
 	"testing"
 	"time"
 
 	"golang.org/x/sync/errgroup"
 
+	"github.com/textpoke/textpoke/service"
 	"github.com/textpoke/textpoke/service/journal"
 )
+
+// soakFor is how long TestMemory soaks.
+var soakFor = flag.Duration("soak", 0, "how long TestMemory keeps a service at work (default 1s, an hour with -long)")
 
 // usage is what a process holds.
 type usage struct {
@@ -28,13 +36,20 @@ type usage struct {
 	Files      int
 	Goroutines int
 	Updates    uint64 // carried out so far
+	Journal    int64  // bytes of the file and its log
+	Kept       int64  // updates in it
+	Late       int64  // of these, those that had been too many for a minute
 }
 
-const soakEnv = "TEXTPOKE_TEST_SOAK"
+const (
+	soakEnv  = "TEXTPOKE_TEST_SOAK"
+	soakKeep = 2000 // updates
+)
 
 // TestSoakLife is not a test but what TestMemory starts in a process of its own:
 // 512 clients, 50,000 records and 64 CPUs, for as long as the environment says. It
-// says what it uses before it begins and after each fifth of the time.
+// says what it uses before it begins and after each fifth of the time. Whatever goes wrong
+// with an update is a failure.
 func TestSoakLife(t *testing.T) {
 	d, err := time.ParseDuration(os.Getenv(soakEnv))
 	if err != nil {
@@ -48,17 +63,82 @@ func TestSoakLife(t *testing.T) {
 		fmt.Printf("usage %s\n", b)
 	}
 	say(used(t))
-	m := started(t, setup{dir: t.TempDir(), records: "gen:n=50000", cpus: "busy=64", buffer: "256"})
+	dir := t.TempDir()
+	m := started(t, setup{dir: dir, records: "gen:n=50000", cpus: "busy=64", buffer: "256", keep: soakKeep,
+		compact: 10 * time.Second})
+	minute := watch(t, m, time.Minute)
+	var updates uint64
 	for range 5 {
 		ctx, cancel := context.WithTimeout(t.Context(), d/5)
-		updates, err := soak(ctx, m)
+		n, err := soak(ctx, m)
 		cancel()
 		if err != nil {
 			t.Fatal(err)
 		}
 		u := used(t)
-		u.Updates = updates
+		updates += n
+		u.Updates, u.Journal = updates, m.store.Size()
+		if log, err := os.Stat(filepath.Join(dir, journal.FileName+"-wal")); err == nil {
+			u.Journal += log.Size()
+		}
+		first, last := m.ends(t)
+		u.Kept, u.Late = last-first+1, max(minute()-soakKeep-first+1, 0)
 		say(u)
+	}
+}
+
+// ends is the IDs of the oldest and of the youngest update that are kept.
+func (m *machine) ends(t *testing.T) (first, last int64) {
+	us, err := m.Updates(t.Context(), service.Query{Limit: 1})
+	if err != nil {
+		t.Fatal(err)
+	}
+	now, err := m.Status(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	if len(us) == 0 {
+		return 1, 0
+	}
+	return us[0].ID, now.Updates[0].ID
+}
+
+// watch notes how many updates there have been, and tells how many there were so long ago.
+func watch(t *testing.T, m *machine, ago time.Duration) (then func() int64) {
+	t.Helper()
+	type seen struct {
+		at   time.Time
+		last int64
+	}
+	var mu sync.Mutex
+	var all []seen
+	done := make(chan struct{})
+	var group sync.WaitGroup
+	group.Go(func() {
+		tick := time.NewTicker(time.Second)
+		defer tick.Stop()
+		for {
+			select {
+			case <-done:
+				return
+			case at := <-tick.C:
+				_, last := m.ends(t)
+				mu.Lock()
+				all = append(all, seen{at, last})
+				mu.Unlock()
+			}
+		}
+	})
+	t.Cleanup(func() { close(done); group.Wait() })
+	return func() (last int64) {
+		mu.Lock()
+		defer mu.Unlock()
+		for _, s := range all {
+			if time.Since(s.at) >= ago {
+				last = s.last
+			}
+		}
+		return last
 	}
 }
 
@@ -115,7 +195,10 @@ func soak(ctx context.Context, m *machine) (uint64, error) {
 				if err != nil {
 					return err
 				}
-				if _, err := m.Wait(context.WithoutCancel(ctx), u.ID); err != nil {
+				if u, err = m.Wait(context.WithoutCancel(ctx), u.ID); err == nil && u.State != journal.Live {
+					err = fmt.Errorf("update %d is %s: %s", u.ID, u.State, u.Error)
+				}
+				if err != nil {
 					return err
 				}
 				updates.Add(1)
@@ -132,6 +215,7 @@ func soak(ctx context.Context, m *machine) (uint64, error) {
 const (
 	mostMemory = 256 << 20
 	mostGrowth = 16 << 20
+	mostLonger = 16 << 20 // of the journal, beside the log that is as long as it may be
 )
 
 // How many files and goroutines there are at one moment depends on how many clients
@@ -145,13 +229,15 @@ const (
 	machineGoroutines = 64 + 5 + 5
 )
 
-// TestMemory holds a soak against the aims. With -long it takes an hour.
+// TestMemory holds a soak against the aims: memory, handles and the journal's size are
+// flat, no update fails, and what is not to be kept has gone within a minute. With -long it
+// takes an hour.
 func TestMemory(t *testing.T) {
 	if raced() {
 		t.Skip("the race detector takes memory of its own")
 	}
-	d := time.Second
-	if *long {
+	d := cmp.Or(*soakFor, time.Second)
+	if *long && *soakFor == 0 {
 		d = time.Hour
 	}
 	cmd := exec.CommandContext(t.Context(), os.Args[0], "-test.run=^TestSoakLife$", "-test.timeout=0")
@@ -180,6 +266,12 @@ func TestMemory(t *testing.T) {
 	}
 	if last.Heap > settled.Heap+mostGrowth {
 		t.Errorf("the heap grew from %d to %d KiB", settled.Heap>>10, last.Heap>>10)
+	}
+	if settled.Updates > soakKeep && last.Journal > settled.Journal+mostLonger {
+		t.Errorf("the journal grew from %d to %d KiB", settled.Journal>>10, last.Journal>>10)
+	}
+	if last.Late > 0 {
+		t.Errorf("%d updates had been too many for a minute, of %d that are kept", last.Late, last.Kept)
 	}
 	if most := before.Files + journal.MostFiles + pollFiles; last.Files > most {
 		t.Errorf("%d files, %d before it began: want at most %d", last.Files, before.Files, most)

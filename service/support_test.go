@@ -33,6 +33,7 @@ type setup struct {
 	buffer             string // "": 4 slots, so that updates have several batches
 	seed               uint64
 	compact            time.Duration
+	keep               int // 0: keepUpdates
 	at                 func(point string)
 	fault              func(poke.Step, int32) error
 	observer           service.Observer
@@ -83,7 +84,7 @@ func start(ctx context.Context, s setup) (*machine, error) {
 	served, err := service.Start(ctx, service.Config{
 		Sim: sim.Config{Arch: arch, Protocol: "breakpoint", Table: table, Roles: roles, Buffer: buffer, Seed: s.seed +
 			1}, Store: kept,
-		Log: zap.NewNop(), Keep: journal.Keep{Updates: keepUpdates}, Compact: s.compact, At: s.at, Fault: s.fault,
+		Log: zap.NewNop(), Keep: journal.Keep{Updates: cmp.Or(s.keep, keepUpdates)}, Compact: s.compact, At: s.at, Fault: s.fault,
 		Observer: s.observer,
 	})
 	if err != nil {
