@@ -5,9 +5,14 @@ package service
 import (
 	"context"
 	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
 	"testing"
 	"time"
 
+	"github.com/textpoke/textpoke/records"
 	"github.com/textpoke/textpoke/service/journal"
 )
 
@@ -50,5 +55,53 @@ func TestCompactionLeavesTime(t *testing.T) {
 	}
 	if n, err := s.Compact(t.Context()); err != nil || n != 2 || pauses == 0 {
 		t.Errorf("%d removed, %v, %d pauses", n, err, pauses)
+	}
+}
+
+// TestAnotherTable: after a restart with another table, what clients want is where the names
+// are now; what is lost is told, by an event, a count and an update of the client's.
+func TestAnotherTable(t *testing.T) {
+	w := newWorld(t)
+	s, kill := w.start(t)
+	do(t, s, enable("a", "fn3", "fn98", "fn99"))
+	do(t, s, enable("b", "fn98"))
+	kill()
+	fewer := filepath.Join(t.TempDir(), "fewer.csv")
+	text := "address,symbol,module,group\n"
+	for i := 98; i > 0; i-- { // every number is another, and two are gone
+		text += fmt.Sprintf("%#x,fn%d,,0\n", 0xffffffff81000000+uint64(99-i)*0x1000, i)
+	}
+	if err := os.WriteFile(fewer, []byte(text), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	table, err := records.Open(t.Context(), fewer, records.Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	w.Sim.Table = table
+	s, _ = w.start(t)
+	all, err := s.Records(t.Context(), RecordQuery{After: -1, Limit: 1000})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, r := range all {
+		if want := map[string]int{"fn3": 1, "fn98": 2}[r.Symbol]; r.Users != want {
+			t.Errorf("%s has %d users, want %d", r.Symbol, r.Users, want)
+		}
+	}
+	if v := s.CheckText(); len(v) > 0 {
+		t.Errorf("%v", v)
+	}
+	past, _, cancel, _ := s.Events(0)
+	cancel()
+	if len(past) == 0 || past[len(past)-1].Update == nil || past[len(past)-1].Update.ID != 3 {
+		t.Errorf("%+v: want the update that says so", past)
+	}
+	u, err := s.Update(t.Context(), 3)
+	if err != nil || u.Client != "a" || u.Enable || u.Records != 1 || !strings.HasSuffix(u.Error, "do not have fn99") {
+		t.Errorf("%+v, %v", u, err)
+	}
+	if lost := s.Stats().Lost; lost != 1 {
+		t.Errorf("%d lost, want 1", lost)
 	}
 }

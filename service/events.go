@@ -6,6 +6,8 @@ import (
 	"sync"
 	"time"
 
+	"go.uber.org/zap"
+
 	"github.com/textpoke/textpoke/cpus"
 )
 
@@ -187,6 +189,17 @@ func (r *ring) close() {
 func (s *Service) tell(u Update) {
 	now := s.live.Now()
 	s.events.add(Event{Kind: UpdateChanged, CPU: -1, FromNS: now, UntilNS: now, Update: &u})
+}
+
+// tellLost tells what clients lost because the table is another than before. The journal
+// has it too, as updates of theirs.
+func (s *Service) tellLost() {
+	for _, u := range s.store.Remapped() {
+		s.log.Warn("not in this table", zap.Int64("update", u.ID), zap.String("client", u.Client), zap.String("ops", u.Ops),
+			zap.Int("records", u.Records), zap.String("lost", u.Error))
+		s.lost += u.Records
+		s.tell(u)
+	}
 }
 
 // listener tells the machine's events.

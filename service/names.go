@@ -123,15 +123,19 @@ func printable(s string) bool {
 }
 
 // Identity is what the journal of a table's updates is about: SHA-256 of every
-// record's address, symbol and module.
+// record's address, symbol and module, and their names as the kernel prints them.
 func Identity(t *records.Table) journal.Identity {
 	h := sha256.New()
 	var b []byte
+	names := make([]string, t.Len())
 	for i := range t.Len() {
+		if names[i] = t.Symbol(i); t.Module(i) != "" {
+			names[i] += " [" + t.Module(i) + "]"
+		}
 		b = binary.BigEndian.AppendUint64(b[:0], uint64(t.Addr(i)))
 		b = append(b, t.Symbol(i)...)
 		b = append(append(b, 0), t.Module(i)...)
 		h.Write(append(b, 0))
 	}
-	return journal.Identity{Records: t.Name(), Hash: hex.EncodeToString(h.Sum(nil)), Count: t.Len()}
+	return journal.Identity{Records: t.Name(), Hash: hex.EncodeToString(h.Sum(nil)), Count: t.Len(), Names: names}
 }

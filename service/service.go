@@ -139,6 +139,7 @@ type Service struct {
 	batch    int64          // number of the last batch
 
 	progress progress
+	lost     int // see Stats; as of the start
 
 	tallied atomic.Pointer[[]cpus.Tally] // the last; see Status
 }
@@ -195,6 +196,7 @@ func Start(ctx context.Context, cfg Config) (*Service, error) {
 	if cfg.Look > 0 {
 		s.beside.Go(func() { s.every(s.alive, cfg.Look, "journal", s.Look) })
 	}
+	s.tellLost()
 	s.ready.Store(true)
 	s.rest(false)
 	return s, nil

@@ -24,6 +24,7 @@ type Stats struct {
 	Enabled    int    // records
 	Ready      bool   // see Service.Ready
 	Journal    int64  // bytes of the file, without SQLite's own log
+	Lost       int    // records that were wanted, at the start, and are not in the table any more
 }
 
 // CPU is one CPU and what it has done since the machine was built.
@@ -87,6 +88,7 @@ func (s *Service) stats(ready bool, counts cpus.Counts) Stats {
 		Requests: s.progress.answered, Merged: s.progress.merged, Batches: s.progress.batches,
 		Updates: c.Updates, Failed: c.Failed, Changes: c.Changes, Violations: len(s.live.Violations()),
 		Queued: len(s.open), Enabled: s.coord.Snapshot().Enabled(), Ready: ready, Journal: s.store.Size(),
+		Lost: s.lost,
 	}
 	for k := range cpus.NumCauses {
 		out.Rounds += counts.TotalRounds(cpus.Cause(k))

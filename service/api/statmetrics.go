@@ -45,6 +45,8 @@ var stats = []stat{
 		prometheus.GaugeValue, func(s *service.Stats) float64 { return one(s.Ready) }),
 	newStat("journal_bytes", "The file that holds what must not be lost, without SQLite's own log.",
 		prometheus.GaugeValue, func(s *service.Stats) float64 { return float64(s.Journal) }),
+	newStat("lost_records", "Records that clients wanted at the start and that the table does not have any more.",
+		prometheus.GaugeValue, func(s *service.Stats) float64 { return float64(s.Lost) }),
 	newStat("enabled_records", "Records that are enabled.", prometheus.GaugeValue,
 		func(s *service.Stats) float64 { return float64(s.Enabled) }),
 }

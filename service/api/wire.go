@@ -159,6 +159,7 @@ type Stats struct {
 	Enabled    int    `json:"enabled"`
 	Ready      bool   `json:"ready"`
 	Journal    int64  `json:"journal"`
+	Lost       int    `json:"lost"`
 }
 
 // Batch is updates that were taken up together.

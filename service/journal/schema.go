@@ -15,10 +15,13 @@ import (
 )
 
 // version is that of the schema.
-const version = 2
+const version = 3
 
 // applicationID marks our files: "tpok" (https://www.sqlite.org/pragma.html#pragma_application_id).
 const applicationID = 0x74706f6b
+
+// namesTable holds one row: what the records that numbers stand for are called.
+const namesTable = "CREATE TABLE names (list BLOB NOT NULL, sum INTEGER NOT NULL)"
 
 // schema is made at once: of a file that exists all tables do. An update's records
 // and a client's are runs of record numbers, see encode. asked, told and sum are sums
@@ -49,7 +52,7 @@ CREATE TABLE files (
 	run INTEGER NOT NULL REFERENCES runs (id) ON DELETE CASCADE,
 	name TEXT NOT NULL, type TEXT NOT NULL, data BLOB NOT NULL, sum INTEGER NOT NULL, PRIMARY KEY (run, name)
 );
-`
+` + namesTable + ";"
 
 // create makes a file under another name first: there is none that is half made.
 func create(ctx context.Context, file string, id Identity, more ...func(*sql.Tx) error) error {
@@ -93,6 +96,11 @@ func fill(ctx context.Context, file string, id Identity, more []func(*sql.Tx) er
 	if _, err := tx.ExecContext(ctx, "INSERT INTO identity VALUES (?, ?, ?, 0, 0, zeroblob(32), 0)", id.Records, id.Hash,
 		id.Count); err != nil {
 		return errors.Join(err, tx.Rollback())
+	}
+	if id.Names != nil {
+		if _, err := putNames(tx, id.Names); err != nil {
+			return errors.Join(err, tx.Rollback())
+		}
 	}
 	for _, do := range more {
 		if err := do(tx); err != nil {
@@ -141,7 +149,7 @@ func checkHeader(file string) (schemaVersion int, err error) {
 	return int(binary.BigEndian.Uint32(head[versionAt:])), nil
 }
 
-// check looks whether the file is whole, and about the same records.
+// check looks whether the file is whole, and brings it to the records that it is opened with.
 func (s *Store) check(ctx context.Context, id Identity) error {
 	wrong, err := integrity(ctx, s.write)
 	if err != nil {
@@ -157,12 +165,11 @@ func (s *Store) check(ctx context.Context, id Identity) error {
 	if err != nil {
 		return s.unsound(ctx, err)
 	}
-	if got != id {
-		return &ForeignError{s.file, fmt.Sprintf("it is about the records %s (%d, %s), and these are %s (%d, %s)",
-			got.Records, got.Count, got.Hash, id.Records, id.Count, id.Hash)}
-	}
 	s.last = h
-	return s.tip.follow(h)
+	if err := s.tip.follow(h); err != nil {
+		return err
+	}
+	return s.follow(ctx, got, id)
 }
 
 // integrity is what SQLite finds wrong in tables, indexes and pages; "" for nothing.

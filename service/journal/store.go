@@ -28,11 +28,18 @@ import (
 // FileName is the file's name in its directory.
 const FileName = "textpoke.db"
 
-// Identity is what a file is about; one about something else is refused.
+// Identity is what a file is about. One about another table is brought to this one where
+// the names of both are known, and refused otherwise.
 type Identity struct {
-	Records string // name of the table
-	Hash    string // of its records
-	Count   int    // records
+	Records string   // name of the table
+	Hash    string   // of its records
+	Count   int      // records
+	Names   []string // of the records, of which several may have one; nil: not known
+}
+
+// same tells whether two are of one table.
+func (id Identity) same(as Identity) bool {
+	return id.Records == as.Records && id.Hash == as.Hash && id.Count == as.Count
 }
 
 // Store is the open file. All methods may be called by many at the same time.
@@ -53,6 +60,8 @@ type Store struct {
 
 	closing sync.RWMutex // guards jobs' closing against senders
 	closed  bool
+
+	remapped []Update // see Remapped
 
 	opened  os.FileInfo           // the file, as it was opened
 	trouble atomic.Pointer[error] // what the last transaction failed with

@@ -64,6 +64,7 @@ const (
 	wantOf  = "textpoke_sum(client, ops, which)"
 	runOf   = "textpoke_sum(name, request, state, error, began, ended, bytes)"
 	fileOf  = "textpoke_sum(run, name, type, data)"
+	namesOf = "textpoke_sum(list)"
 )
 
 func askedSum(u *Update, digest string) int64 {

@@ -9,13 +9,16 @@ import (
 	"fmt"
 )
 
-// upgrade makes a file of today's version of one of version 1: a new one beside it, that
-// takes its place when it is whole. Files of other versions are refused.
+// upgrade makes a file of today's version of one of an earlier one. Of version 1: a new one
+// beside it, that takes its place when it is whole. Version 2 lacks one table. Files of
+// other versions are refused.
 func upgrade(ctx context.Context, file string) error {
 	found, err := checkHeader(file)
 	switch {
 	case err != nil || found == version:
 		return err
+	case found == 2:
+		return addNames(ctx, file)
 	case found != 1:
 		return &ForeignError{file, fmt.Sprintf("its schema is of version %d, and this program knows up to %d", found, version)}
 	}
@@ -24,6 +27,44 @@ func upgrade(ctx context.Context, file string) error {
 		return err
 	}
 	return create(ctx, file, id, func(tx *sql.Tx) error { return copyFirst(ctx, tx, file) })
+}
+
+// addNames adds the table that a file of version 2 lacks. One who was killed here may have
+// left it in the log.
+func addNames(ctx context.Context, file string) (err error) {
+	db, err := connect(file, 1, writePragmas)
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, db.Close()) }()
+	old := &Store{file: file}
+	wrong, err := integrity(ctx, db)
+	if err != nil {
+		return old.unsound(ctx, err)
+	}
+	if wrong != "" {
+		return &DamagedError{file, wrong}
+	}
+	var found int
+	if err := db.QueryRowContext(ctx, "PRAGMA user_version").Scan(&found); err != nil {
+		return old.unsound(ctx, err)
+	}
+	if found == 2 {
+		tx, err := db.BeginTx(ctx, nil)
+		if err != nil {
+			return old.unsound(ctx, err)
+		}
+		for _, stmt := range []string{namesTable, fmt.Sprintf("PRAGMA user_version=%d", version)} {
+			if _, err := tx.ExecContext(ctx, stmt); err != nil {
+				return errors.Join(old.unsound(ctx, err), tx.Rollback())
+			}
+		}
+		if err := tx.Commit(); err != nil {
+			return explain(file, err)
+		}
+	}
+	_, err = db.ExecContext(ctx, "PRAGMA wal_checkpoint(TRUNCATE)") // who looks at the header sees the version
+	return err
 }
 
 // settle looks whether a file of version 1 is whole, empties its log into it, and says

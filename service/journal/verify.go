@@ -114,7 +114,7 @@ func soundFile(ctx context.Context, file string) (p parts, err error) {
 	p.add("identity", 1, wrong)
 	for _, t := range []struct{ table, bad string }{
 		{"updates", "asked <> " + askedOf + " OR told <> " + toldOf}, {"wants", "sum <> " + wantOf},
-		{"runs", "sum <> " + runOf}, {"files", "sum <> " + fileOf},
+		{"runs", "sum <> " + runOf}, {"files", "sum <> " + fileOf}, {"names", "sum <> " + namesOf},
 	} {
 		p.count(ctx, db, t.table, t.bad)
 	}
