@@ -96,7 +96,7 @@ func (p *packing) unpack(b []byte, limit int) ([]byte, error) {
 		defer c.Close()
 	}
 	var out bytes.Buffer
-	out.Grow(min(6*len(b), limit))
+	out.Grow(min(sizeOf(b), limit) + bytes.MinRead)
 	n, err := io.Copy(&out, io.LimitReader(r, int64(limit)+1))
 	switch {
 	case n > int64(limit):
@@ -105,6 +105,18 @@ func (p *packing) unpack(b []byte, limit int) ([]byte, error) {
 		return nil, fail(p.name+" data", "%s", cutShort(err))
 	}
 	return out.Bytes(), nil
+}
+
+// sizeOf is how much room what is packed takes: the size that the build appends in four
+// bytes, where that is likely.
+func sizeOf(b []byte) int {
+	const most = 20 // times smaller than it was
+	if len(b) >= 4 {
+		if n := int(le.Uint32(b[len(b)-4:])); n >= len(b) && n <= most*len(b) {
+			return n
+		}
+	}
+	return 6 * len(b)
 }
 
 // whole tells whether a stream was read to its end although the reader stumbled over

@@ -6,7 +6,6 @@ import (
 	"bytes"
 	"cmp"
 	"debug/elf"
-	"io"
 	"slices"
 	"strings"
 )
@@ -22,7 +21,7 @@ func unwrap(b []byte) (*memory, error) {
 		var err error
 		switch {
 		case bytes.HasPrefix(b, []byte(elf.ELFMAG)):
-			return readELF(bytes.NewReader(b), append(form, "ELF"))
+			return readELF(b, append(form, "ELF"))
 		case isBzImage(b):
 			form = append(form, "bzImage")
 			b, err = bzPayload(b)
@@ -113,12 +112,16 @@ func rawImage(b []byte, form []string) (*memory, error) {
 	if len(b) > MaxUnpacked {
 		return nil, fail("Image", "%d MiB, more than %d", len(b)>>20, MaxUnpacked>>20)
 	}
-	return &memory{arch: rawArch(b), form: strings.Join(form, "/"), segments: []segment{{0, slices.Clone(b)}}}, nil
+	a := rawArch(b)
+	if len(form) == 1 {
+		b = slices.Clone(b) // relocations are written, and it is the caller's
+	}
+	return &memory{arch: a, form: strings.Join(form, "/"), segments: []segment{{0, b}}}, nil
 }
 
-// readELF reads the segments of an ELF file, and nothing else of it.
-func readELF(r io.ReaderAt, form []string) (*memory, error) {
-	f, err := elf.NewFile(r)
+// readELF finds the segments of an ELF file, and nothing else of it. They stay where they are.
+func readELF(b []byte, form []string) (*memory, error) {
+	f, err := elf.NewFile(bytes.NewReader(b))
 	if err != nil {
 		return nil, fail("ELF file", "%s", cutShort(err))
 	}
@@ -139,11 +142,10 @@ func readELF(r io.ReaderAt, form []string) (*memory, error) {
 		if sum += p.Filesz; p.Filesz > MaxUnpacked || sum > MaxUnpacked || p.Vaddr+p.Filesz < p.Vaddr {
 			return nil, fail("ELF file", "its segments take more than %d MiB", MaxUnpacked>>20)
 		}
-		data, err := io.ReadAll(p.Open())
-		if err != nil || uint64(len(data)) != p.Filesz {
+		if p.Off > uint64(len(b)) || p.Filesz > uint64(len(b))-p.Off {
 			return nil, fail("ELF file", "segment at %#x is cut short", p.Vaddr)
 		}
-		m.segments = append(m.segments, segment{p.Vaddr, data})
+		m.segments = append(m.segments, segment{p.Vaddr, b[p.Off : p.Off+p.Filesz : p.Off+p.Filesz]})
 	}
 	if len(m.segments) == 0 {
 		return nil, fail("ELF file", "holds no segment of a kernel")
