@@ -232,6 +232,13 @@ func ledgerAxes() axis.Table[Config] {
 		},
 		Print: show(func(s *Scenario) string { return cmp.Or(s.Kernel.File, s.Kernel.Name()) }),
 	}, {
+		Flag: "state", Needs: "scenario", Split: together,
+		Doc: "`list` of what is so already before a scenario: " + ledger.StateHelp,
+		Parse: func(facts string) (axis.Set[Config], error) {
+			return change(func(s *Scenario) { s.Kernel = s.Kernel.In(strings.Split(facts, ",")) }), nil
+		},
+		Print: show(func(s *Scenario) string { return strings.Join(s.Kernel.State(), ",") }),
+	}, {
 		Flag: "without-cause", Needs: "scenario", Names: ledger.SwitchNames(), Split: together,
 		Doc: "causes and parts that a scenario leaves out",
 		Parse: func(names string) (axis.Set[Config], error) {

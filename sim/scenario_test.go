@@ -20,19 +20,25 @@ func TestScenarioTakes(t *testing.T) {
 		kernel          string
 		scenario        ledger.Scenario
 		enable, disable int
-		other           int // in a row of the other kind
+		other           int      // in a row of the other kind
+		state           []string // without the steps that it takes off: 11 pokes, a key
 	}{
-		{"x86_64-6.12", ledger.FunctionTracer, 3*168 + 49, 3*168 + 46, 0},
-		{"x86_64-6.12", ledger.FunctionGraph, 3*168 + 67, 3*168 + 64, 0},
-		{"arm64-6.12", ledger.FunctionTracer, 4, 4, 0},
-		{"riscv64-7.2", ledger.FunctionTracer, 41845 + 4, 41845 + 4, 1},
+		{"x86_64-6.12", ledger.FunctionTracer, 3*168 + 49, 3*168 + 46, 0, nil},
+		{"x86_64-6.12", ledger.FunctionGraph, 3*168 + 67, 3*168 + 64, 0, nil},
+		{"arm64-6.12", ledger.FunctionTracer, 4, 4, 0, nil},
+		{"riscv64-7.2", ledger.FunctionTracer, 41845 + 4, 41845 + 4, 1, nil},
+		{"x86_64-6.12", ledger.FunctionTracer, 3*168 + 49 - 33, 3*168 + 46 - 33, 0, []string{"recording=on"}},
+		{"x86_64-6.12", ledger.FunctionTracer, 3*168 + 49 - 3, 3*168 + 46 - 3, 0, []string{"probe=sched_switch:1"}},
+		{"arm64-6.12", ledger.FunctionTracer, 3, 3, 0, []string{"sched_schedstats=on", "probe=sched_switch:1"}},
 	} {
 		k, err := ledger.Named(c.kernel)
 		if err != nil {
 			t.Fatal(err)
 		}
 		cfg := timedConfig(t, k.Arch, "native", records.DefaultFor(k.Arch), "busy=2,isolated=1,idle=1", plainCosts())
+		k = k.In(c.state)
 		cfg.Scenario = &Scenario{Name: c.scenario, Kernel: k}
+		predicted, planned := replayed(t, k, c.scenario, cfg.Table), totals(t, cfg)
 		m := newTimedFor(t, cfg, timed.HotOnly)
 		for i, row := range toggle(t, m) {
 			want := []int{c.enable, c.disable}[i]
@@ -46,6 +52,10 @@ func TestScenarioTakes(t *testing.T) {
 						sum, want+c.other)
 				}
 			}
+			if predicted[i] != want+c.other || planned[i] != want+c.other {
+				t.Errorf("%s, %s, %s: predicted %d, planned %d, the kernel's took %d", c.kernel, c.scenario, row.Direction,
+					predicted[i], planned[i], want+c.other)
+			}
 			if row.IPIsPerCPU != want || row.OtherIPIsPerCPU != c.other {
 				t.Errorf("%s, %s, %s: %d and %d interrupts per CPU in the row, want %d and %d",
 					c.kernel, c.scenario, row.Direction, row.IPIsPerCPU, row.OtherIPIsPerCPU, want, c.other)
@@ -55,4 +65,44 @@ func TestScenarioTakes(t *testing.T) {
 			t.Error(v)
 		}
 	}
+}
+
+// replayed is what a receiver takes in all rows, on and off, as kernel predict has it.
+func replayed(t *testing.T, k *ledger.Kernel, s ledger.Scenario, table *records.Table) (sums [2]int) {
+	t.Helper()
+	r, err := k.NewReplay(table)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for i := range sums {
+		lines, err := r.Switch(string(s), i == 0, table)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, l := range lines {
+			sums[i] += l.Rounds()
+		}
+	}
+	return sums
+}
+
+// totals is the same as plan has it.
+func totals(t *testing.T, c Config) (sums [2]int) {
+	t.Helper()
+	both, err := Switches(&c)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for i, s := range both {
+		rows, err := s.Ledger(t.Context())
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, r := range rows {
+			if r.Total() {
+				sums[i] += r.rounds
+			}
+		}
+	}
+	return sums
 }

@@ -29,7 +29,7 @@ type measureFlags struct {
 	repetitions      int
 	memory           int
 	limit            time.Duration
-	compare          bool
+	compare, callers bool
 }
 
 // listed says whether --action asks which actions there are.
@@ -77,6 +77,8 @@ func kernelMeasure(c *common) *cobra.Command {
 	f.StringSliceVar(&m.modules, "modules", nil, "`files` of kernel modules that are loaded first, in this order")
 	f.IntVar(&m.memory, "memory", 1024, "of the machine, in `MiB`")
 	f.BoolVar(&m.compare, "compare", false, "hold what is measured against what is predicted of the image")
+	f.BoolVar(&m.callers, "callers", false,
+		"name who interrupts others, by stacks of CPU 0, in place of counts, which probes change")
 	f.DurationVar(&m.limit, "limit-time", 10*time.Minute, "give the machine up after this `time`")
 	return cmd
 }
@@ -109,11 +111,13 @@ func (m *measureFlags) config(c *common, image string) (vm.Config, error) {
 		return vm.Config{}, fmt.Errorf("--repetitions %d: want 1 to 1000", m.repetitions)
 	case m.memory < 256:
 		return vm.Config{}, fmt.Errorf("--memory %d: want at least 256 MiB", m.memory)
+	case m.callers && m.compare:
+		return vm.Config{}, errors.New("--callers does not go with --compare: the counts are not the action's alone")
 	case m.limit <= 0:
 		return vm.Config{}, fmt.Errorf("--limit-time %v: want a time", m.limit)
 	}
 	return vm.Config{Image: image, CPUs: roles, Actions: m.actions, Repetitions: m.repetitions, Modules: m.modules,
-		Memory: m.memory, Progress: c.stage()}, nil
+		Memory: m.memory, Callers: m.callers, Progress: c.stage()}, nil
 }
 
 // stage shows somebody who watches what has been done.
@@ -156,6 +160,9 @@ func (m *measureFlags) measure(ctx context.Context, c *common, image string) err
 	}
 	if len(measured.Readings) == 0 {
 		return fmt.Errorf("%s: no action could be done", image)
+	}
+	if m.callers {
+		return errors.Join(failed, printRows(ctx, c, vm.CallerColumns, "callers", measured.Stacks()))
 	}
 	all := measured.Compare(predicted)
 	if err := printMeasured(c, f, measured, all, failed == nil); err != nil || failed != nil || !m.compare {

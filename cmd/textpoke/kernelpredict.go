@@ -191,12 +191,9 @@ func (p *predictFlags) both(
 	action string,
 	roles []cpus.Role,
 ) (out []predicted, err error) {
-	r, err := k.NewReplay()
+	r, err := k.In(p.state).NewReplay(t)
 	if err != nil {
 		return nil, err
-	}
-	if err := r.Tell(p.state, t); err != nil {
-		return nil, fmt.Errorf("--%w", err)
 	}
 	for i, direction := range []string{"enable", "disable"} {
 		lines, err := r.Switch(action, i == 0, t)

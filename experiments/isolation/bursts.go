@@ -72,7 +72,7 @@ func (a *answer) Bursts() (experiments.Table, error) {
 	}
 	text := a.measured(textCalls).Value
 	for _, action := range actions {
-		r, err := k.NewReplay()
+		r, err := k.NewReplay(nil)
 		if err != nil {
 			return s, err
 		}

@@ -60,11 +60,8 @@ func actionCells(t *testing.T) (cells []cell) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		r, err := k.NewReplay()
+		r, err := k.In(state).NewReplay(nil)
 		if err != nil {
-			t.Fatal(err)
-		}
-		if err := r.Tell(state, nil); err != nil {
 			t.Fatal(err)
 		}
 		for i, direction := range []string{"enable", "disable"} {

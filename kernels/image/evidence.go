@@ -3,6 +3,7 @@
 package image
 
 import (
+	"bytes"
 	"cmp"
 	"fmt"
 	"slices"
@@ -203,10 +204,23 @@ func (e *evidence) programs() {
 		e.set(DirectAtBoot, 1, atBoot+" calls "+preload)
 	}
 	e.none("no "+preload, DirectAtBoot)
-	if way := e.leads("arch_uprobe_optimize", 2, broadcasts...); way != "" {
-		e.set(UprobeCalls, 1, way)
+	switch way := e.leads("arch_uprobe_optimize", 2, broadcasts...); {
+	case way != "" && e.constant(overRedZone):
+		e.set(UprobeCalls, 10, way+"; lea -0x80(%rsp),%rsp is a constant")
+	case way != "":
+		e.set(UprobeCalls, 5, way)
 	}
 	e.none("no arch_uprobe_optimize that reaches every CPU", UprobeCalls)
+}
+
+// overRedZone is lea -0x80(%rsp),%rsp, with which begins what takes the place of a nop of ten
+// bytes: programs have a red zone (arch/x86/kernel/uprobes.c, linux-next 554ba38456da).
+const overRedZone = "\x48\x8d\x64\x24\x80"
+
+// constant tells whether some bytes stand behind the kernel's text.
+func (e *evidence) constant(s string) bool {
+	_, text, ok := e.limits("_stext", "_etext")
+	return ok && bytes.Contains(e.at(text), []byte(s))
 }
 
 // detaching: who takes an ops of its own away waits until every CPU has switched tasks,

@@ -59,7 +59,7 @@ const (
 	DirectFlushes = "direct-flushes"  // such changes that a new BPF trampoline takes
 	DetachWakes   = "detach-wakes"    // times that every CPU is woken when an ops of somebody's own goes
 	DirectAtBoot  = "direct-at-boot"  // 1: the kernel attaches a BPF program of its own while it boots
-	UprobeCalls   = "uprobe-calls"    // 1: the breakpoint of a uprobe may become a call
+	UprobeCalls   = "uprobe-calls"    // so many bytes of nop below a uprobe may become a call
 )
 
 // finders look for mechanisms; together they name each constant once.

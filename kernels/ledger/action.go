@@ -90,7 +90,8 @@ var actions = []Action{
 		"uprobe",
 		"PROGRAM[@PROCESSES]",
 		true,
-		"probes on all USDT sites of a program, hit in so many processes, one unless given",
+		"probes on all USDT sites of a program, or on those of a sample such as 3xnop5 (nop1, nop5, nop10, other), " +
+			"hit in so many processes, one unless given",
 		doUprobes,
 		nil,
 	},

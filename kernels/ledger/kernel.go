@@ -28,8 +28,9 @@ type Kernel struct {
 	Own   *records.Table // of its image; nil where only facts were read
 	File  string         // that it was read from; "" for a built-in kernel
 
-	preset  bool   // the one that its architecture stands for
-	callRow string // where smp_call_function is counted
+	preset  bool     // the one that its architecture stands for
+	state   []string // what is so already, see [Kernel.In]
+	callRow string   // where smp_call_function is counted
 	rows    []Row
 }
 
@@ -180,7 +181,7 @@ func (k *Kernel) replayed(s Scenario, enable bool, t *records.Table) (entries []
 	if err != nil {
 		return nil, 0, fmt.Errorf("kernel %s, scenario: %w", k.Name(), err)
 	}
-	r, err := k.NewReplay()
+	r, err := k.NewReplay(t)
 	if err != nil {
 		return nil, 0, err
 	}

@@ -22,7 +22,7 @@ func (k *Kernel) Picks(s Scenario, t *records.Table) (which []records.Addr, all 
 	if err != nil || updates == 0 {
 		return nil, false, err
 	}
-	r, err := k.NewReplay()
+	r, err := k.NewReplay(t)
 	if err != nil {
 		return nil, false, err
 	}

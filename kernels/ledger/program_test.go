@@ -25,7 +25,7 @@ func taken(t *testing.T, r *Replay) (n int) {
 
 func mustReplay(t *testing.T, kernel string) *Replay {
 	t.Helper()
-	r, err := mustKernel(t, kernel).NewReplay()
+	r, err := mustKernel(t, kernel).NewReplay(nil)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -65,6 +65,15 @@ func TestUprobes(t *testing.T) {
 	if got := taken(t, r); got != 10 {
 		t.Errorf("6.12, off: %d, measured 1 a probe", got)
 	}
+	for _, c := range []struct {
+		kernel, program string
+		on, off         int
+	}{{"x86_64-6.12", "2xnop5@2", 0, 2}, {"x86_64-7.2", "2xnop10@2", 12, 12}, {"x86_64-7.2", "5xother", 0, 0},
+		{"x86_64-7.1", "2xnop5@2", 12, 0}} {
+		if on, off := switched(t, c.kernel, "uprobe:"+c.program, "CAL"); on != c.on || off != c.off {
+			t.Errorf("%s, %s: %d and %d, want %d and %d", c.kernel, c.program, on, off, c.on, c.off)
+		}
+	}
 	for spec, want := range map[string]string{"uprobe:/no/such": "no such " +
 		"file", "uprobe:x@0": "processes", "uprobe": "want uprobe:"} {
 		if _, err := mustReplay(t, "x86_64-7.2").Switch(spec, true, nil); err == nil || !strings.Contains(err.Error(), want) {
@@ -90,7 +99,7 @@ func TestLoad(t *testing.T) {
 	}
 	m := &image.Module{Records: 300, Keys: map[string]int{"sched_schedstats": 2}}
 	r := mustReplay(t, "x86_64-7.2")
-	if err := r.Tell([]string{"sched_schedstats=on", "action=function-tracer"}, nil); err != nil {
+	if err := r.tellAll([]string{"sched_schedstats=on", "action=function-tracer"}, nil); err != nil {
 		t.Fatal(err)
 	}
 	r.load(m)
@@ -116,7 +125,7 @@ func TestOwnProgram(t *testing.T) {
 	}
 	facts.Mechanisms[image.DirectAtBoot] = image.Mechanism{Name: image.DirectAtBoot, Value: 1}
 	k.Facts = &facts
-	r, err := k.NewReplay()
+	r, err := k.NewReplay(nil)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -155,7 +155,7 @@ func FuzzFacts(f *testing.F) {
 			return
 		}
 		for _, action := range []string{"function-tracer", "function-graph", "event-group:all", "kprobe", "fentry", "kprobe-multi"} {
-			r, err := k.NewReplay()
+			r, err := k.NewReplay(nil)
 			if err != nil {
 				t.Fatal(err)
 			}

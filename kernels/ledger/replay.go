@@ -8,6 +8,7 @@ import (
 
 	"github.com/textpoke/textpoke/cpus"
 	"github.com/textpoke/textpoke/kernels/image"
+	"github.com/textpoke/textpoke/records"
 )
 
 // Replay goes through what a kernel does, and notes what that sends. It keeps what
@@ -37,15 +38,19 @@ type Line struct {
 }
 
 // NewReplay starts with a kernel after boot: nothing is attached but what the kernel
-// attaches itself, and keys are off. It
-// fails for a kernel of which nothing but ledgers is known.
-func (k *Kernel) NewReplay() (*Replay, error) {
+// attaches itself, keys are off, and then what the kernel's state tells is done, with the
+// records of a table, which may be nil. It fails for a kernel of which nothing but
+// ledgers is known.
+func (k *Kernel) NewReplay(t *records.Table) (*Replay, error) {
 	if k.Facts == nil {
 		return nil, fmt.Errorf("kernel %s: only what its ledgers tell is known, no image", k.Name())
 	}
 	r := &Replay{k: k, hooks: map[string][]string{}, keys: map[string]int{}, shared: map[string]int{},
 		made: map[string]bool{}, chosen: noFunction, entry: noFunction}
 	r.boot()
+	if err := r.tellAll(k.state, t); err != nil {
+		return nil, fmt.Errorf("kernel %s: %w", k.Name(), err)
+	}
 	return r, nil
 }
 

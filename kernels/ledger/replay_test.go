@@ -12,11 +12,8 @@ import (
 func switched(t *testing.T, kernel, action, row string, state ...string) (on, off int) {
 	t.Helper()
 	k := mustKernel(t, kernel)
-	r, err := k.NewReplay()
+	r, err := k.In(state).NewReplay(nil)
 	if err != nil {
-		t.Fatal(err)
-	}
-	if err := r.Tell(state, nil); err != nil {
 		t.Fatal(err)
 	}
 	for i, sum := range []*int{&on, &off} {
@@ -109,7 +106,7 @@ func TestTwice(t *testing.T) {
 		}
 		for _, action := range []string{"function-tracer", "function-graph", "instance", "event-group:all", "kprobe", "fentry",
 			"kprobe-multi:300"} {
-			r, err := k.NewReplay()
+			r, err := k.NewReplay(nil)
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -139,7 +136,7 @@ func TestNotUnderstood(t *testing.T) {
 	facts := *k.Facts
 	k.Facts = &facts
 	facts.Recorder = nil
-	r, err := k.NewReplay()
+	r, err := k.NewReplay(nil)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -160,7 +157,7 @@ func TestNotUnderstood(t *testing.T) {
 		{"x86_64-6.12", "tracepoint", "want tracepoint:[GROUP/]NAME"},
 		{"x86_64-6.12", "function-tracer:vfs_*", "no table of its records"},
 	} {
-		r, err := mustKernel(t, tt.kernel).NewReplay()
+		r, err := mustKernel(t, tt.kernel).NewReplay(nil)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -178,7 +175,7 @@ func BenchmarkPredict(b *testing.B) {
 	}
 	b.Run("all-events", func(b *testing.B) {
 		for b.Loop() {
-			r, err := k.NewReplay()
+			r, err := k.NewReplay(nil)
 			if err != nil {
 				b.Fatal(err)
 			}

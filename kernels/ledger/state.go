@@ -10,18 +10,29 @@ import (
 	"github.com/textpoke/textpoke/records"
 )
 
-// StateHelp says what [Replay.Tell] reads.
+// StateHelp says what [Kernel.In] reads.
 const StateHelp = "KEY=on (a static key), probe=TRACEPOINT[:N] (so many probes), recording=on (of command lines), " +
 	"action=ACTION (it is on)"
 
-// Tell tells a replay what an image cannot: what is on or attached already. Each fact is
-// NAME=VALUE, see [StateHelp].
-func (r *Replay) Tell(facts []string, t *records.Table) error {
+// In is the kernel in a state that no image tells: what is on or attached already. Each
+// fact is NAME=VALUE, see [StateHelp]; what is wrong with one is told when it is replayed.
+func (k *Kernel) In(state []string) *Kernel {
+	in := *k
+	in.state = state
+	return &in
+}
+
+// State is what was told with [Kernel.In].
+func (k *Kernel) State() []string { return k.state }
+
+// tellAll does what makes the state what it is. Nobody counts what that sends.
+func (r *Replay) tellAll(facts []string, t *records.Table) error {
 	for _, fact := range facts {
-		if err := r.tell(fact, t); err != nil {
-			return fmt.Errorf("state %q: %w", fact, err)
+		err := r.tell(fact, t)
+		if _, unknown := r.Take(); err == nil {
+			err = unknown
 		}
-		if _, err := r.Take(); err != nil {
+		if err != nil {
 			return fmt.Errorf("state %q: %w", fact, err)
 		}
 	}

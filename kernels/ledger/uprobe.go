@@ -4,56 +4,37 @@ package ledger
 
 import (
 	"fmt"
-	"strconv"
-	"strings"
 
 	"github.com/textpoke/textpoke/cpus"
 	"github.com/textpoke/textpoke/kernels/image"
 	"github.com/textpoke/textpoke/kernels/uprobes"
 )
 
-// maxProcesses bounds the processes that a program is probed in (PID_MAX_LIMIT,
-// include/linux/threads.h).
-const maxProcesses = 4 << 20
-
 // doUprobes probes all sites of a program. Switched on, the program itself sends the
 // rounds, in each process when it first hits a site; switched off, whoever takes the
 // probes away. What a release does is looked up, and the image must not contradict it.
 func doUprobes(a *asked, on bool) error {
-	file, number, given := strings.Cut(a.arg, "@")
-	processes := 1
-	if given {
-		var err error
-		if processes, err = strconv.Atoi(number); err != nil || processes < 1 || processes > maxProcesses {
-			return fmt.Errorf("processes %q: want 1 to %d", number, maxProcesses)
-		}
-	}
 	if a.mech(image.BatchRounds) == 0 {
 		return fmt.Errorf("kernel of %s: only x86-64 replaces the breakpoints of probes", a.k.Arch)
 	}
-	p, err := uprobes.ReadProgram(file)
+	p, processes, err := uprobes.OpenTarget(a.arg)
 	if err != nil {
 		return err
 	}
-	calls := a.mech(image.UprobeCalls) > 0
-	some := false
+	nop := a.mech(image.UprobeCalls)
 	for i, sites := range p.Count() {
 		insn := uprobes.Insn(i)
-		b, err := uprobes.Of(a.k.Release, insn)
+		b, err := uprobes.OfImage(a.k.Release, nop, insn)
 		switch {
 		case err != nil:
 			return err
 		case !b.Known:
-			return fmt.Errorf("release %s: nobody has measured what it does with probes on %v", a.k.Release, insn)
+			return fmt.Errorf("mechanism %s: no rule holds: nobody has measured what releases such as %s do with probes "+
+				"where the image says: %s", image.UprobeCalls, a.k.Release, a.k.Facts.Mechanisms[image.UprobeCalls].Evidence)
 		case b.Refused && sites > 0:
-			return fmt.Errorf("program %s: release %s refuses probes on %d sites of a %v", file, a.k.Release, sites, insn)
+			return fmt.Errorf("program %s: release %s refuses probes on %d sites of a %v", p.File, a.k.Release, sites, insn)
 		}
-		some = some || b.Replaces
 		a.uprobes(b, insn, sites, processes, on)
-	}
-	if some != calls {
-		return fmt.Errorf("mechanism %s: no rule holds: releases such as %s replace breakpoints: %t, and the image says %s",
-			image.UprobeCalls, a.k.Release, some, a.k.Facts.Mechanisms[image.UprobeCalls].Evidence)
 	}
 	return nil
 }

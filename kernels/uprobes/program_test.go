@@ -4,8 +4,6 @@ package uprobes
 
 import (
 	"bytes"
-	"debug/elf"
-	"encoding/binary"
 	"os"
 	"path/filepath"
 	"slices"
@@ -15,60 +13,9 @@ import (
 
 // Where the test's program lies.
 const (
-	textAt   = 0x400ff0
-	textFile = 0x1ff0
-	baseAt   = 0x402000
+	textAt = 0x400ff0
+	fileAt = textFile + textAt%pageSize
 )
-
-// probe is a note to be written, with what stands at its place.
-type probe struct {
-	name string
-	at   uint64
-}
-
-// program writes an x86-64 program with some text and notes. by is how far it was
-// moved after it was linked.
-func program(text []byte, by uint64, probes ...probe) []byte {
-	var notes bytes.Buffer
-	for _, p := range probes {
-		var desc bytes.Buffer
-		for _, v := range []uint64{p.at - by, baseAt - by, 0} {
-			binary.Write(&desc, binary.LittleEndian, v)
-		}
-		desc.WriteString("app\x00" + p.name + "\x008@%rax\x00")
-		binary.Write(&notes, binary.LittleEndian, []uint32{8, uint32(desc.Len()), 3})
-		notes.WriteString("stapsdt\x00")
-		notes.Write(desc.Bytes())
-		notes.Write(make([]byte, -notes.Len()&3))
-	}
-	names := "\x00.text\x00.note.stapsdt\x00.stapsdt.base\x00.shstrtab\x00"
-	at := func(name string) uint32 { return uint32(strings.Index(names, name+"\x00")) }
-	const notesFile = 0x3000
-	namesFile := uint64(notesFile + notes.Len())
-	sections := []elf.Section64{
-		{},
-		{Name: at(".text"), Type: 1, Flags: 6, Addr: textAt, Off: textFile, Size: uint64(len(text)), Addralign: 1},
-		{Name: at(".note.stapsdt"), Type: 7, Off: notesFile, Size: uint64(notes.Len()), Addralign: 4},
-		{Name: at(".stapsdt.base"), Type: 1, Flags: 2, Addr: baseAt, Off: textFile, Size: 1, Addralign: 1},
-		{Name: at(".shstrtab"), Type: 3, Off: namesFile, Size: uint64(len(names)), Addralign: 1},
-	}
-	var out bytes.Buffer
-	h := elf.Header64{
-		Type: 2, Machine: 62, Version: 1, Phoff: 64, Shoff: namesFile + uint64(len(names)), Ehsize: 64, Phentsize: 56,
-		Phnum: 1, Shentsize: 64, Shnum: uint16(len(sections)), Shstrndx: 4,
-	}
-	copy(h.Ident[:], "\x7fELF\x02\x01\x01")
-	binary.Write(&out, binary.LittleEndian, h)
-	binary.Write(&out, binary.LittleEndian, elf.Prog64{Type: 1, Flags: 5, Off: textFile, Vaddr: textAt,
-		Filesz: uint64(len(text)), Memsz: uint64(len(text)), Align: 4096})
-	out.Write(make([]byte, textFile-out.Len()))
-	out.Write(text)
-	out.Write(make([]byte, notesFile-out.Len()))
-	out.Write(notes.Bytes())
-	out.WriteString(names)
-	binary.Write(&out, binary.LittleEndian, sections)
-	return out.Bytes()
-}
 
 // text is a nop10 that crosses a page, then one of each kind.
 func text() ([]byte, []probe) {
@@ -99,21 +46,15 @@ func write(t *testing.T, data []byte) string {
 func TestReadProgram(t *testing.T) {
 	code, probes := text()
 	for _, by := range []uint64{0, 0x10000} {
-		p, err := ReadProgram(write(t, program(code, by, probes...)))
+		p, err := ReadProgram(write(t, program(code, textAt, by, probes...)))
 		if err != nil {
 			t.Fatal(err)
 		}
 		want := []Site{
-			{"app", "crossing", textAt + 8, textFile + 8, Nop10, true}, {"app", "ten", textAt + 32, textFile + 32, Nop10, false},
-			{"app", "five", textAt + 64, textFile + 64, Nop5, false}, {"app", "one", textAt + 96, textFile + 96, Nop1, false},
-			{
-				"app",
-				"push",
-				textAt + 128,
-				textFile + 128,
-				Other,
-				false,
-			}, {"app", "cut", textAt + 195, textFile + 195, Other, false},
+			{"app", "crossing", textAt + 8, fileAt + 8, Nop10, true}, {"app", "ten", textAt + 32, fileAt + 32, Nop10, false},
+			{"app", "five", textAt + 64, fileAt + 64, Nop5, false}, {"app", "one", textAt + 96, fileAt + 96, Nop1, false},
+			{"app", "push", textAt + 128, fileAt + 128, Other, false},
+			{"app", "cut", textAt + 195, fileAt + 195, Other, false},
 		}
 		if !slices.Equal(p.Sites, want) {
 			t.Errorf("%+v, want %+v", p.Sites, want)
@@ -127,7 +68,7 @@ func TestReadProgram(t *testing.T) {
 // TestBadPrograms: each gets a line that says what is wrong.
 func TestBadPrograms(t *testing.T) {
 	code, probes := text()
-	good := program(code, 0, probes...)
+	good := program(code, textAt, 0, probes...)
 	notes := bytes.Index(good, []byte("stapsdt\x00")) - 12
 	change := func(f func(b []byte)) []byte {
 		b := bytes.Clone(good)
@@ -155,7 +96,7 @@ func TestBadPrograms(t *testing.T) {
 // FuzzProgram: whatever a file holds, reading it ends, and what it says holds together.
 func FuzzProgram(f *testing.F) {
 	code, probes := text()
-	f.Add(program(code, 0, probes...))
+	f.Add(program(code, textAt, 0, probes...))
 	f.Fuzz(func(t *testing.T, data []byte) {
 		sites, err := readSites(bytes.NewReader(data))
 		if err != nil {

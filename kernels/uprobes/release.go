@@ -84,6 +84,41 @@ func Of(name string, i Insn) (Behaviour, error) {
 	return Behaviour{}, nil
 }
 
+// OfImage is the same for a kernel whose image shows that a nop of so many bytes may become
+// a call; 0 for none. Distributions carry what later releases do: Ubuntu's 7.0.0-43 does
+// what 7.2 does. Known is false where the image speaks against the release, and not for
+// one of the others alone.
+func OfImage(name string, nop int, i Insn) (b Behaviour, err error) {
+	if b, err = Of(name, i); err != nil {
+		return b, err
+	}
+	r, err := parseRelease(name)
+	var alike []line
+	for _, l := range lines {
+		switch {
+		case l.nop() != nop:
+		case !r.before(l.from) && !l.to.before(r):
+			return b, err
+		default:
+			alike = append(alike, l)
+		}
+	}
+	if len(alike) != 1 || nop == 0 {
+		return Behaviour{}, err
+	}
+	return alike[0].of[i], err
+}
+
+// nop is how long the nop is that may become a call, 0 for none.
+func (l *line) nop() int {
+	for i, b := range l.of {
+		if b.Replaces {
+			return Insn(i).Len()
+		}
+	}
+	return 0
+}
+
 // parseRelease reads the numbers that a release begins with.
 func parseRelease(name string) (r release, err error) {
 	numbers := name

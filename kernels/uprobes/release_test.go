@@ -69,3 +69,29 @@ func TestLines(t *testing.T) {
 		t.Error("an instruction that there is not")
 	}
 }
+
+// TestOfImage: what an image shows comes before its release, where it can be told. Ubuntu's
+// 7.0.0-43 was booted: 3 for each site of a nop10 and process, both ways, and 0 for a nop5.
+func TestOfImage(t *testing.T) {
+	for _, c := range []struct {
+		release      string
+		nop          int
+		insn         Insn
+		known        bool
+		hit, disable int
+	}{
+		{"7.0.0-43-generic", 10, Nop10, true, 3, 3}, {"7.0.0-43-generic", 10, Nop5, true, 0, 0},
+		{"7.0.0", 5, Nop5, true, 3, 0}, {"7.1.9", 5, Nop5, true, 3, 3}, {"7.1.5", 10, Nop10, true, 3, 3},
+		{"6.12.107", 0, Nop5, true, 0, 1}, {"7.2.13", 10, Nop10, true, 3, 3}, {"7.1.5", 5, Nop5, false, 0, 0},
+		{"6.17.0", 5, Nop5, false, 0, 0}, {"7.2", 5, Nop5, false, 0, 0}, {"7.2", 0, Nop10, false, 0, 0},
+		{"7.4", 10, Nop10, true, 3, 3}, {"7.4", 5, Nop5, false, 0, 0},
+	} {
+		b, err := OfImage(c.release, c.nop, c.insn)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if got := b.Cost(1, 1); b.Known != c.known || b.Refused || got != (Cost{c.hit, c.disable}) {
+			t.Errorf("%s, a nop of %d, %v: %+v %v", c.release, c.nop, c.insn, b, got)
+		}
+	}
+}

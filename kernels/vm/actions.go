@@ -12,6 +12,7 @@ import (
 
 	"github.com/textpoke/textpoke/internal/spelling"
 	"github.com/textpoke/textpoke/kernels/image"
+	"github.com/textpoke/textpoke/kernels/uprobes"
 )
 
 // Action is something that can be switched on and off and counted around.
@@ -22,7 +23,11 @@ type Action struct {
 	Doc      string
 }
 
-const moduleLoad = "module-load"
+// The actions that take a file of the host along.
+const (
+	moduleLoad = "module-load"
+	uprobe     = "uprobe"
+)
 
 // actions are what the guest can do (guest/action.go).
 var actions = []Action{
@@ -41,6 +46,9 @@ var actions = []Action{
 	{"fentry", "SYMBOL", false, "a BPF program on a function's entry, vfs_read without a symbol"},
 	{"fexit", "SYMBOL", false, "likewise, on its entry and its end"},
 	{moduleLoad, "FILE", true, "a kernel module is loaded, and unloaded again"},
+	{uprobe, "PROGRAM[@PROCESSES]", true,
+		"probes on all USDT sites of a program that hits them whenever it reads a byte, and writes it back, in so many " +
+			"processes; a sample such as 3xnop5 (nop1, nop5, nop10, other) is one"},
 	{"idle", "", false, "nothing, for a second"},
 }
 
@@ -71,10 +79,43 @@ func CheckAction(action string) error {
 
 // asMeasured is what the guest calls an action: it knows no folders of the host.
 func asMeasured(action string) string {
-	if name, file, _ := strings.Cut(action, ":"); name == moduleLoad {
+	switch name, file, _ := strings.Cut(action, ":"); name {
+	case moduleLoad:
 		return name + ":" + moduleName(file)
+	case uprobe:
+		return name + ":" + filepath.Base(file)
 	}
 	return action
+}
+
+// filesOf are what an action takes along.
+func filesOf(action string) ([]entry, error) {
+	switch name, arg, _ := strings.Cut(action, ":"); name {
+	case moduleLoad:
+		f, err := moduleEntry(arg)
+		return []entry{f}, err
+	case uprobe:
+		return probedEntries(arg)
+	}
+	return nil, nil
+}
+
+// probedEntries are a program that is to be probed, and the list of where: offsets in its file.
+func probedEntries(target string) ([]entry, error) {
+	p, _, err := uprobes.OpenTarget(target)
+	if err != nil {
+		return nil, err
+	}
+	text, err := p.Text()
+	if err != nil {
+		return nil, err
+	}
+	var sites strings.Builder
+	for _, s := range p.Sites {
+		fmt.Fprintf(&sites, "%#x\n", s.Offset)
+	}
+	name := "probed-" + filepath.Base(p.File)
+	return []entry{{name, executable, text}, {name + ".sites", plain, []byte(sites.String())}}, nil
 }
 
 // moduleName is a module's file without what it is packed with.

@@ -30,7 +30,8 @@ const (
 	Unknown    = "not explained"
 )
 
-// Compare adds predictions to summaries, also of rows in which nothing was counted.
+// Compare adds predictions to summaries, also of rows in which nothing was counted: where nothing is
+// predicted, the first.
 func (m *Measurement) Compare(p Predictions) []Summary {
 	all := m.Summaries()
 	var seen []Switched
@@ -40,7 +41,8 @@ func (m *Measurement) Compare(p Predictions) []Summary {
 			continue
 		}
 		seen = append(seen, k)
-		for _, row := range slices.Sorted(maps.Keys(p[k])) {
+		silent := !slices.ContainsFunc(slices.Collect(maps.Values(p[k])), func(n Prediction) bool { return n.Rounds > 0 })
+		for at, row := range slices.Sorted(maps.Keys(p[k])) {
 			n := p[k][row]
 			i := slices.IndexFunc(all, func(s Summary) bool {
 				return s.Action == k.Action && s.Direction == k.Direction && s.Row == row
@@ -48,9 +50,9 @@ func (m *Measurement) Compare(p Predictions) []Summary {
 			switch {
 			case i >= 0:
 				all[i].Predicted, all[i].Flushes, all[i].Compared = n.Rounds, n.Flushes, true
-			case n.Rounds != 0: // nothing was counted
+			case n.Rounds != 0, silent && at == 0: // nothing was counted; where nothing should be, one row says so
 				all = append(all, Summary{Arch: m.Arch, Release: m.Release, Action: k.Action, Direction: k.Direction, Row: row,
-					Receivers: len(m.CPUs) - 1, Isolated: -1, Predicted: n.Rounds, Flushes: n.Flushes, Compared: true})
+					Receivers: len(m.CPUs) - 1, Isolated: -1, CPU: 1, Predicted: n.Rounds, Flushes: n.Flushes, Compared: true})
 			}
 		}
 	}

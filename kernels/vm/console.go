@@ -17,11 +17,12 @@ import (
 // The directions of a reading.
 const (
 	Enable  = "enable"
+	Again   = "again" // what is probed is hit once more
 	Disable = "disable"
 	Control = "idle" // nothing was switched for as long as the longer of the two took
 )
 
-var directions = []string{Enable, Disable, Control}
+var directions = []string{Enable, Again, Disable, Control}
 
 // Reading is what was counted around one action.
 type Reading struct {
@@ -46,7 +47,14 @@ type Told struct {
 	Readings []Reading
 	Skips    []Skip
 	Watched  []Watched
+	Callers  []Caller
 	Done     bool // it came to its end
+}
+
+// Caller is a stack that the CPU that switches had when it interrupted others.
+type Caller struct {
+	Action, Direction string
+	Stack             string // the innermost function first, with " < " between
 }
 
 // Watched is what a watcher told in the machine, and the code that it ended with.
@@ -105,7 +113,7 @@ type guestError string
 func (e guestError) Error() string { return "the guest: " + string(e) }
 
 // fieldsOf is how many fields a kind of line has; a row has one for each CPU.
-var fieldsOf = map[string]int{"boot": 2, "skip": 2, "watched": 2, "fail": 1, "reading": 4, "end": 0, "done": 0}
+var fieldsOf = map[string]int{"boot": 2, "skip": 2, "watched": 2, "caller": 3, "fail": 1, "reading": 4, "end": 0, "done": 0}
 
 type listener struct {
 	told    *Told
@@ -143,6 +151,8 @@ func (l *listener) line(text string) error {
 		w := Watched{Text: fields[1]}
 		w.Code, err = strconv.Atoi(fields[0])
 		l.told.Watched = append(l.told.Watched, w)
+	case "caller":
+		l.told.Callers = append(l.told.Callers, Caller{fields[0], fields[1], fields[2]})
 	case "fail":
 		return guestError(fields[0])
 	case "reading":

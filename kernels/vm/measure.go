@@ -30,10 +30,13 @@ type Config struct {
 	Repetitions int
 	// Modules are files of kernel modules that are loaded first, in this order.
 	Modules []string
+	// Callers has the guest tell who interrupts others, in place of clean counts.
+	Callers bool
 	// Watcher is a textpoke program for the machine, which watches actions named watched:ACTION; "" for none.
 	Watcher string
 	// Memory of the machine in MiB; 0 for 1,024.
 	Memory int
+	debug  string // a socket on which QEMU's gdb server listens; "" for none
 	// Progress is told what has been done, one line at a time; nil for nobody.
 	Progress func(string)
 }
@@ -132,13 +135,14 @@ func (c *Config) initramfs(ctx context.Context, e *emulator, file string) error 
 		fmt.Fprintf(&job, "module %s\n", f.name)
 	}
 	for _, a := range c.Actions {
-		name, arg, _ := strings.Cut(a, ":")
-		if name == moduleLoad {
-			f, err := moduleEntry(arg)
-			if err != nil {
-				return err
-			}
-			files = append(files, f)
+		more, err := filesOf(a)
+		if err != nil {
+			return err
+		}
+		files = append(files, more...)
+		if c.Callers {
+			job.WriteString("action callers:" + asMeasured(a) + "\n")
+			continue
 		}
 		fmt.Fprintf(&job, "action %s\n", asMeasured(a))
 	}
@@ -171,6 +175,9 @@ func (c *Config) boot(ctx context.Context, e *emulator, kernel, disk string) (*T
 		"-m", fmt.Sprintf("%dM", c.Memory), "-display", "none", "-no-reboot", "-nodefaults",
 		"-serial", "stdio", "-kernel", kernel, "-initrd", disk,
 		"-append", commandLine(e, c.CPUs)}, e.machine...)
+	if c.debug != "" {
+		args = append(args, "-gdb", "unix:path="+c.debug+",server=on,wait=off")
+	}
 	q := exec.CommandContext(ctx, e.qemu, args...)
 	q.WaitDelay = 5 * time.Second
 	var complaint bytes.Buffer

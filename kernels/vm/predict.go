@@ -4,6 +4,7 @@ package vm
 
 import (
 	"fmt"
+	"strings"
 
 	"github.com/textpoke/textpoke/cpus"
 	"github.com/textpoke/textpoke/kernels/ledger"
@@ -19,9 +20,12 @@ func Predict(kernel string, actions []string) (p Predictions, notes []string, er
 	}
 	p = Predictions{}
 	for _, action := range actions {
-		r, err := k.NewReplay()
+		r, err := k.NewReplay(k.Own)
 		if err != nil {
 			return nil, nil, fmt.Errorf("predict: %w", err)
+		}
+		if strings.HasPrefix(action, uprobe+":") { // a site that was hit is a call, or stays a breakpoint
+			p[Switched{asMeasured(action), Again}] = modelled(k)
 		}
 		for i, direction := range []string{Enable, Disable} {
 			lines, err := r.Switch(action, i == 0, k.Own)
@@ -29,15 +33,10 @@ func Predict(kernel string, actions []string) (p Predictions, notes []string, er
 				notes = append(notes, fmt.Sprintf("not predicted: %s %s: %v", action, direction, err))
 				break
 			}
-			rows := map[string]Prediction{}
-			for _, row := range k.Rows() {
-				if row.Modelled {
-					rows[row.Name] = Prediction{}
-				}
-			}
+			rows := modelled(k)
 			for _, l := range lines {
-				p, modelled := rows[l.Row]
-				if !modelled {
+				p, ok := rows[l.Row]
+				if !ok {
 					continue
 				}
 				p.Rounds += l.Rounds()
@@ -50,4 +49,15 @@ func Predict(kernel string, actions []string) (p Predictions, notes []string, er
 		}
 	}
 	return p, notes, nil
+}
+
+// modelled is nothing, in every row that a kernel's rules model.
+func modelled(k *ledger.Kernel) map[string]Prediction {
+	rows := map[string]Prediction{}
+	for _, row := range k.Rows() {
+		if row.Modelled {
+			rows[row.Name] = Prediction{}
+		}
+	}
+	return rows
 }

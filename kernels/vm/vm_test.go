@@ -21,7 +21,6 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/textpoke/textpoke/cpus"
-	"github.com/textpoke/textpoke/kernels/ledger"
 )
 
 var long = flag.Bool("long", false, "run slow tests")
@@ -37,22 +36,25 @@ func TestListen(t *testing.T) {
 		"[    3.2] something" + said(`reading "kprobe:vfs read" enable 1 2500`) +
 		said(`row CAL "Function call interrupts" 0 19 20`) + "[ 4.0] noise\n" + said(`row 4 "" 1 0 0`) + said("end") +
 		said(`skip "fentry" "no BTF"`) + said(`watched 1 "at_s\n1"`) +
-		said("done")
+		said(`caller a enable "f < g"`) + said(`caller a enable "f < g"`) + said("done")
 	heard := 0
 	told, err := listen(strings.NewReader(console), func(*Told) { heard++ })
 	if err != nil {
 		t.Fatal(err)
 	}
 	want := &Told{Release: `6.1.0 "x"`, Done: true, Skips: []Skip{{"fentry", "no BTF"}},
-		Watched: []Watched{{"at_s\n1", 1}}, Readings: []Reading{{
+		Watched: []Watched{{"at_s\n1", 1}}, Callers: []Caller{{"a", Enable, "f < g"}, {"a", Enable, "f < g"}}, Readings: []Reading{{
 			Action: "kprobe:vfs read", Direction: Enable, Repetition: 1, Took: 2500 * time.Microsecond,
 			Rows: []Row{{"CAL", "Function call interrupts", []int{0, 19, 20}}, {"4", "", []int{1, 0, 0}}},
 		}}}
 	if d := cmp.Diff(want, told); d != "" {
 		t.Error(d)
 	}
-	if heard != 5 {
-		t.Errorf("heard %d times, want of boot, reading, skip, watched and end", heard)
+	if heard != 7 {
+		t.Errorf("heard %d times, want of boot, reading, skip, watched, callers and end", heard)
+	}
+	if got := (&Measurement{Told: *told}).Stacks(); len(got) != 1 || got[0].Times != 2 || got[0].Stack != "f < g" {
+		t.Errorf("%+v", got)
 	}
 }
 
@@ -242,50 +244,6 @@ func TestBootable(t *testing.T) {
 	}
 }
 
-// TestActions: what can be measured can be predicted, by the same names and arguments, but for doing nothing.
-func TestActions(t *testing.T) {
-	for _, a := range actions {
-		i := slices.IndexFunc(ledger.Actions(), func(l ledger.Action) bool { return l.Name == a.Name })
-		if i < 0 {
-			if a.Name != "idle" {
-				t.Errorf("action %s cannot be predicted", a.Name)
-			}
-			continue
-		}
-		if l := ledger.Actions()[i]; l.Argument != a.Argument || l.Must != a.Must {
-			t.Errorf("action %s: argument %q, and that of the prediction is %q", a.Name, a.Argument, l.Argument)
-		}
-	}
-}
-
-// TestWhy: what was predicted as the least may be more, and nothing else may.
-func TestWhy(t *testing.T) {
-	for _, c := range []struct {
-		action           string
-		quietest         float64
-		predicted, flush int
-		want             string
-	}{
-		{"instance", 47, 47, 5, ""}, {"instance", 49, 47, 5, Pages}, {"instance", 53, 47, 5, Unknown},
-		{"fentry", 17, 10, 0, Unknown}, {"fentry", 12, 11, 2, Pages},
-		{"fentry", 10, 11, 2, Shared}, {"fentry", 9, 11, 2, Unknown},
-		{"module-load:dummy.ko", 18, 6, 3, Pages}, {"module-load:dummy.ko", 24, 6, 3, Unknown},
-		{"module-load:dummy.ko", 18, 6, 0, Unknown},
-	} {
-		s := Summary{Action: c.action, Quietest: c.quietest, Most: 60, Receivers: 3, Predicted: c.predicted, Flushes: c.flush,
-			Compared: true}
-		if got := s.Why(); got != c.want {
-			t.Errorf("%+v: %q", c, got)
-		}
-	}
-	if got := asMeasured("module-load:/lib/modules/x/dummy.ko.xz"); got != "module-load:dummy.ko" {
-		t.Error(got)
-	}
-	if got := asMeasured("kprobe:vfs_read"); got != "kprobe:vfs_read" {
-		t.Error(got)
-	}
-}
-
 // TestCommandLine: isolated CPUs are isolated in every way that the kernel has.
 func TestCommandLine(t *testing.T) {
 	roles, err := ParseCPUs("idle=2,isolated=2")
@@ -308,19 +266,6 @@ func TestCommandLine(t *testing.T) {
 	} {
 		if _, err := ParseCPUs(spec); err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("%s: %v, want %q", spec, err, want)
-		}
-	}
-}
-
-// TestCheckAction: what the guest cannot do is refused before anything is booted.
-func TestCheckAction(t *testing.T) {
-	for action, want := range map[string]string{
-		"function-tracer": "", "function-tracer:vfs_*": "", "tracepoint:sched/sched_switch": "", "kprobe": "",
-		"function_tracer": "function-tracer", "tracepoint": "tracepoint:[GROUP/]NAME",
-		"idle:3": "alone", "kprobe:a\nb": "one line",
-	} {
-		if err := CheckAction(action); (err == nil) != (want == "") || err != nil && !strings.Contains(err.Error(), want) {
-			t.Errorf("%q: %v, want %q", action, err, want)
 		}
 	}
 }
@@ -355,24 +300,25 @@ func TestSummaries(t *testing.T) {
 		s := &compared[i]
 		lines = append(lines, fmt.Sprint(s.Direction, " ", s.Row, " ", s.Compared, " ", s.Difference(), " ", s.Why()))
 	}
-	// Not more than in the control: 1; and nothing at all in a row that was predicted.
-	if d := cmp.Diff([]string{"enable CAL true 1 background", "enable TLB true -4 not explained"}, lines); d != "" {
+	// Not more than in the control: 1; nothing at all in a row that was predicted; and nothing, as predicted.
+	told := []string{"enable CAL true 1 background", "enable TLB true -4 not explained", "disable CAL true 0 "}
+	if d := cmp.Diff(told, lines); d != "" {
 		t.Error(d)
 	}
 	exact, explained, wrong := Verdict(compared)
-	if exact != 0 || explained != 1 || len(wrong) != 1 {
+	if exact != 1 || explained != 1 || len(wrong) != 1 {
 		t.Errorf("%d exact, %d explained, %q", exact, explained, wrong)
 	}
 	with := 0
 	for _, c := range WithPredictions(m.Counts(), compared) {
 		if c.Of != nil {
 			with++
-			if c.CPU != 3 || c.Row != "CAL" || c.Direction != Enable {
+			if c.Row != "CAL" || (Switched{c.Action, c.Direction}) != (Switched{"x", Enable}) && c.CPU != 1 {
 				t.Errorf("%+v", c.Count)
 			}
 		}
 	}
-	if with != 3 { // repetitions
+	if with != 4 { // repetitions, and the one of disable
 		t.Errorf("%d counts have a prediction", with)
 	}
 	// Seven readings, two rows, four CPUs: zeros too.

@@ -17,8 +17,10 @@ import (
 
 // action is something that can be switched on and off again.
 type action struct {
+	prepare func() error // done before each repetition, and not counted; nil for nothing
 	on, off func() error
-	close   func() // takes back what was prepared; nil for nothing
+	again   func() error // what is counted between the two; nil for nothing
+	close   func()       // takes back what was prepared; nil for nothing
 }
 
 // kinds are the actions by the part of their name before the colon; what is behind it is the argument.
@@ -37,13 +39,18 @@ var kinds = map[string]func(arg string) (*action, error){
 	"fentry":          func(arg string) (*action, error) { return trampoline(traceFentry, arg) },
 	"fexit":           func(arg string) (*action, error) { return trampoline(traceFexit, arg) },
 	"module-load":     module,
+	"uprobe":          uprobe,
+	"bring-up":        bringUp,
 	"idle":            func(string) (*action, error) { return &action{on: second, off: second}, nil },
 }
 
 func newAction(name string) (*action, error) {
 	kind, arg, _ := strings.Cut(name, ":")
-	if kind == "watched" {
+	switch kind {
+	case "watched":
 		return watched(arg)
+	case "callers":
+		return called(arg)
 	}
 	f, ok := kinds[kind]
 	if !ok {
@@ -176,12 +183,7 @@ func kprobe(kind, where string) (*action, error) {
 	if where == "" {
 		where = "vfs_read"
 	}
-	f, err := os.OpenFile(tracing+"kprobe_events", os.O_WRONLY|os.O_APPEND, 0)
-	if err != nil {
-		return nil, err
-	}
-	_, err = fmt.Fprintf(f, "%s:vm/probe %s\n", kind, where)
-	if err := errors.Join(err, f.Close()); err != nil {
+	if err := add(tracing+"kprobe_events", fmt.Sprintf("%s:vm/probe %s\n", kind, where)); err != nil {
 		return nil, fmt.Errorf("kprobe at %s: %w", where, err)
 	}
 	a, err := writes(tracing+"events/vm/probe/enable", "1", "0")

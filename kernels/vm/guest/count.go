@@ -199,12 +199,20 @@ func (c *counter) measure(name string, repetitions int) error {
 	for i := range repetitions {
 		var told []func()
 		longest := time.Duration(0)
+		if a.prepare != nil {
+			if err := a.prepare(); err != nil {
+				return fmt.Errorf("prepare: %w", err)
+			}
+		}
 		for _, d := range []struct {
 			name string
 			do   func() error
 		}{
-			{"enable", a.on}, {"disable", a.off}, {"idle", func() error { idle(longest); return nil }},
+			{"enable", a.on}, {"again", a.again}, {"disable", a.off}, {"idle", func() error { idle(longest); return nil }},
 		} {
+			if d.do == nil {
+				continue
+			}
 			time.Sleep(20 * time.Millisecond) // what the last one left is over
 			rows, took, err := c.around(d.do)
 			if err != nil {

@@ -29,8 +29,8 @@ type job struct {
 }
 
 func main() {
-	if len(os.Args) == 3 && os.Args[1] == "spin" {
-		spin(os.Args[2])
+	if len(os.Args) == 3 {
+		map[string]func(string){"spin": spin, "hotplug": hotplug}[os.Args[1]](os.Args[2])
 	}
 	if os.Getenv("PINNED") == "" {
 		start()
@@ -86,7 +86,7 @@ func work() error {
 		}
 	}
 	for _, cpu := range j.busy {
-		if _, err := syscall.ForkExec("/init", []string{"init", "spin", cpu}, &syscall.ProcAttr{}); err != nil {
+		if err := another("spin", cpu); err != nil {
 			return fmt.Errorf("busy CPU %s: %w", cpu, err)
 		}
 	}
@@ -136,6 +136,13 @@ func pin(cpu int) error {
 	return nil
 }
 
+// another starts a process of the guest that does something else. It has this one's files: without any, it would open
+// /dev/null, which there is not, and end.
+func another(task, arg string) error {
+	_, err := syscall.ForkExec("/init", []string{"init", task, arg}, &syscall.ProcAttr{Files: []uintptr{0, 1, 2}})
+	return err
+}
+
 // spin is a task that keeps its CPU in the kernel.
 func spin(cpu string) {
 	n, err := strconv.Atoi(cpu)
@@ -148,8 +155,12 @@ func spin(cpu string) {
 	os.Exit(1)
 }
 
-func write(file, text string) error {
-	f, err := os.OpenFile(file, os.O_WRONLY|os.O_TRUNC, 0)
+// write replaces what a file holds, and add adds to it.
+func write(file, text string) error { return writeWith(os.O_TRUNC, file, text) }
+func add(file, text string) error   { return writeWith(os.O_APPEND, file, text) }
+
+func writeWith(flag int, file, text string) error {
+	f, err := os.OpenFile(file, os.O_WRONLY|flag, 0)
 	if err != nil {
 		return err
 	}

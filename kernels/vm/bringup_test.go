@@ -1,0 +1,168 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package vm
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/textpoke/textpoke/kernels/image"
+)
+
+// TestHitWhileBroughtUp forces on a kernel what docs/findings.md says of ftrace and CPUs that are brought up: one that
+// is stopped between a breakpoint and its handler, as a host may stop it, is waited for while it is online, and all
+// goes on. Before it is, nobody waits; the batch is dropped, and the kernel dies of a breakpoint that nobody knows. Boots the x86 kernel
+// that TEXTPOKE_KERNEL names; it must be one since Linux 6.3.
+func TestHitWhileBroughtUp(t *testing.T) {
+	kernel := os.Getenv("TEXTPOKE_KERNEL")
+	if !*long || kernel == "" {
+		t.Skip("skipped: boots the kernel that TEXTPOKE_KERNEL names, with -long; .ci/vm does so")
+	}
+	dir := t.TempDir()
+	file, e, err := bootable(kernel, dir)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := exec.LookPath(e.qemu); err != nil || e.arch != "x86_64" {
+		t.Skipf("skipped: %s is not installed, or the kernel is of %s: nothing is booted", e.qemu, e.arch)
+	}
+	img, err := image.Open(kernel)
+	if err != nil {
+		t.Fatal(err)
+	}
+	s, err := newStopper(t, img)
+	if err != nil {
+		t.Fatal(err)
+	}
+	roles, err := ParseCPUs("2")
+	if err != nil {
+		t.Fatal(err)
+	}
+	ctx, cancel := context.WithTimeout(t.Context(), 5*time.Minute)
+	defer cancel()
+	up := make(chan bool, 1)
+	c := Config{Image: kernel, CPUs: roles, Memory: 1024, Repetitions: 1, Actions: []string{"bring-up:240"},
+		debug: filepath.Join(dir, "gdb"), Progress: func(line string) {
+			t.Log(line)
+			if strings.HasSuffix(line, " is up") {
+				up <- true
+			}
+		}}
+	disk := filepath.Join(dir, "initramfs")
+	if err := c.initramfs(ctx, e, disk); err != nil {
+		t.Fatal(err)
+	}
+	forced := make(chan error, 1)
+	go func() {
+		<-up
+		err := s.force(ctx, c.debug)
+		if forced <- err; err != nil {
+			cancel() // the machine stands still
+		}
+	}()
+	told, err := c.boot(ctx, e, file, disk)
+	if told != nil && len(told.Skips) > 0 {
+		t.Fatal(told.Skips)
+	}
+	if err := <-forced; err != nil {
+		t.Fatal(err)
+	}
+	var died *bootError
+	if !errors.As(err, &died) || !errors.Is(err, errDied) {
+		t.Fatalf("%v: want a kernel that panicked", err)
+	}
+	console, err := os.ReadFile(died.log)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, want := range []string{"int3: 0000", "CPU: 1 ", "Kernel panic"} {
+		if !bytes.Contains(console, []byte(want)) {
+			t.Errorf("the console does not say %q: %s", want, died.log)
+		}
+	}
+	if !t.Failed() {
+		_ = os.Remove(died.log)
+	}
+}
+
+// stopper stops CPUs where they are to be.
+type stopper struct {
+	*debugger
+	t                          *testing.T
+	handler, round, mask, site uint64 // where they lie; the site is that of the function
+	function                   uint64 // that a CPU executes before it is online
+}
+
+func newStopper(t *testing.T, img *image.Kernel) (*stopper, error) {
+	s := &stopper{t: t}
+	for name, at := range map[string]*uint64{"notify_cpu_starting": &s.function, "on_each_cpu_cond_mask": &s.round,
+		"__cpu_online_mask": &s.mask, "poke_int3_handler": &s.handler, "smp_text_poke_int3_handler": &s.handler} {
+		if addr, ok := img.Addr(name); ok {
+			*at = addr
+		}
+	}
+	for _, at := range img.Records.Sites {
+		if at >= s.function && at < s.function+16 {
+			s.site = at
+		}
+	}
+	if s.handler == 0 || s.mask == 0 || s.round == 0 || s.site == 0 {
+		return nil, fmt.Errorf("a symbol is not there: %+v", *s)
+	}
+	return s, nil
+}
+
+// held is for how long a CPU is not given any time.
+const held = time.Second
+
+// force holds CPU 1 at the handler while it is online, which the kernel outlives, and then while it is not yet: stopped
+// in a function of the way up, it waits until CPU 0 has written a breakpoint there, runs into it, and is held.
+func (s *stopper) force(ctx context.Context, socket string) (err error) {
+	if s.debugger, err = attach(ctx, socket); err != nil {
+		return err
+	}
+	online := func() bool { return s.memory(s.mask, 1)[0]&2 != 0 }
+	s.until(s.handler, -1, func(cpu int) bool { return cpu == 1 && online() })
+	s.t.Log("CPU 1 is online and runs into a breakpoint")
+	s.only(0)
+	s.pause(held)
+	s.until(s.function, -1, func(cpu int) bool { return cpu == 1 && !online() })
+	s.t.Log("CPU 1 is on its way up")
+	s.until(s.round, 0, func(int) bool { return s.memory(s.site, 1)[0] == breakpoint })
+	s.until(s.handler, 1, func(int) bool { return true })
+	before, mask := s.memory(s.site, 5), s.memory(s.mask, 1)
+	s.only(0)
+	s.pause(held)
+	s.t.Logf("with CPUs %#x online, CPU 1 has run into % x at %#x; after %v it is % x", mask, before, s.site, held,
+		s.memory(s.site, 5))
+	s.goOn()
+	return s.err
+}
+
+// until lets one CPU go on, or all with -1, until one comes to an address and that is what was wanted.
+func (s *stopper) until(at uint64, who int, wanted func(cpu int) bool) {
+	for s.err == nil {
+		s.ask(fmt.Sprintf("Z1,%x,1", at))
+		if who < 0 {
+			s.goOn()
+		} else {
+			s.only(who)
+		}
+		cpu := s.stopped()
+		s.ask(fmt.Sprintf("z1,%x,1", at))
+		if s.err != nil || wanted(cpu) {
+			return
+		}
+		s.step(cpu)
+	}
+}
+
+const breakpoint = 0xcc

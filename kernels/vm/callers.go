@@ -1,0 +1,36 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package vm
+
+import (
+	"slices"
+
+	"github.com/textpoke/textpoke/results"
+)
+
+// Stack is a stack of callers, and how often it interrupted others in all repetitions.
+type Stack struct {
+	Caller
+	Times int
+}
+
+// Stacks are all stacks of all actions, as they first occurred.
+func (m *Measurement) Stacks() (out []Stack) {
+	for _, c := range m.Callers {
+		i := slices.IndexFunc(out, func(s Stack) bool { return s.Caller == c })
+		if i < 0 {
+			i, out = len(out), append(out, Stack{Caller: c})
+		}
+		out[i].Times++
+	}
+	return out
+}
+
+// CallerColumns are those of stacks.
+var CallerColumns = results.Columns[Stack]{
+	{Name: "action", Doc: "what was switched", Cell: func(s Stack) any { return s.Action }},
+	{Name: "direction", Doc: "enable or disable", Cell: func(s Stack) any { return s.Direction }},
+	{Name: "times", Doc: "that CPU 0 interrupted others from there, in all repetitions",
+		Cell: func(s Stack) any { return s.Times }},
+	{Name: "stack", Doc: "the innermost function first", Cell: func(s Stack) any { return s.Stack }},
+}
