@@ -3,6 +3,7 @@
 package journal
 
 import (
+	"cmp"
 	"context"
 	"database/sql"
 	"errors"
@@ -19,7 +20,7 @@ type Run struct {
 	Name         string
 	Request      string // what was asked for, for those who run it; "" in files of version 1
 	State        State  // Queued, Running, Done, Failed or Cancelled
-	Error        string
+	Error        string // why it failed, or begins again
 	Began, Ended time.Time
 	Bytes        int64 // of its files
 }
@@ -87,16 +88,33 @@ func (s *Store) changeRun(tx *txn, id int64, change func(*Run)) error {
 	return err
 }
 
-// Abandon ends the runs that a killed server has left running, and returns those that
-// wait, in their order.
-func (s *Store) Abandon(ctx context.Context, at time.Time) (waiting []Run, err error) {
+// Why a run that has begun waits again, in its Error.
+const (
+	stoppedFirst = "begins again: the server was stopped while it ran"
+	endedFirst   = "begins again: the server ended while it ran"
+)
+
+// PutBack writes down that a run which has begun waits for the next start: the server is
+// being stopped.
+func (s *Store) PutBack(id int64) error {
+	return s.change(func(tx *txn) error {
+		return s.changeRun(tx, id, func(r *Run) { r.State, r.Error = Queued, cmp.Or(r.Error, stoppedFirst) })
+	})
+}
+
+// Resume returns the runs that wait, in their order. Those that a killed server has left
+// running are among them; but one that was running twice when a server ended has failed: it
+// may be what ended them.
+func (s *Store) Resume(ctx context.Context, at time.Time) (waiting []Run, err error) {
 	var cut []int64
 	err = s.each(ctx, "SELECT "+runColumns+" FROM runs WHERE NOT "+hasEnded+" ORDER BY id", nil,
 		func(scan func(...any) error) error {
 			r, err := s.scanRun(scan)
 			if r.State == Running {
 				cut = append(cut, r.ID)
-			} else {
+				resume(&r, at)
+			}
+			if r.State == Queued {
 				waiting = append(waiting, r)
 			}
 			return err
@@ -106,14 +124,21 @@ func (s *Store) Abandon(ctx context.Context, at time.Time) (waiting []Run, err e
 	}
 	return waiting, s.change(func(tx *txn) error {
 		for _, id := range cut {
-			if err := s.changeRun(tx, id, func(r *Run) {
-				r.State, r.Error, r.Ended = Failed, "the server ended first", at
-			}); err != nil {
+			if err := s.changeRun(tx, id, func(r *Run) { resume(r, at) }); err != nil {
 				return err
 			}
 		}
 		return nil
 	})
+}
+
+// resume is what becomes of a run that was cut off.
+func resume(r *Run, at time.Time) {
+	if r.Error == endedFirst {
+		r.State, r.Error, r.Ended = Failed, "the server ended twice while it ran", at
+		return
+	}
+	r.State, r.Error = Queued, endedFirst
 }
 
 const runColumns = "id, name, request, state, error, began, ended, bytes, sum"

@@ -117,7 +117,7 @@ func TestAnsweredOnce(t *testing.T) {
 	}
 }
 
-// TestRuns: results are kept, and those of a killed server do not run for ever.
+// TestRuns: results are kept, and what a killed server was at begins again, once.
 func TestRuns(t *testing.T) {
 	dir := t.TempDir()
 	s := openIn(t, dir)
@@ -138,15 +138,22 @@ func TestRuns(t *testing.T) {
 		t.Fatal(err)
 	}
 	s = openIn(t, dir)
+	cut := Run{lost.ID, "lost", "", Queued, endedFirst, at, time.Time{}, 0}
 	for range 2 {
-		if again, err := s.Abandon(t.Context(), at); err != nil || cmp.Diff(again, []Run{waits}) != "" {
-			t.Fatalf("%v, %v wait, want %v", err, again, waits)
+		if again, err := s.Resume(t.Context(), at); err != nil || cmp.Diff(again, []Run{cut, waits}) != "" {
+			t.Fatalf("%v, %v wait, want %v", err, again, []Run{cut, waits})
 		}
+	}
+	if err := s.BeginRun(lost.ID); err != nil {
+		t.Fatal(err)
+	}
+	if again, err := s.Resume(t.Context(), at); err != nil || cmp.Diff(again, []Run{waits}) != "" {
+		t.Fatalf("%v, %v wait, want %v", err, again, waits)
 	}
 	got, err := s.Runs(t.Context(), 0, 0)
 	want := []Run{
 		{r.ID, "ipi-burst", "", Done, "", at, at, 10},
-		{lost.ID, "lost", "", Failed, "the server ended first", at, at, 0},
+		{lost.ID, "lost", "", Failed, "the server ended twice while it ran", at, at, 0},
 		waits,
 	}
 	if err != nil || cmp.Diff(got, want) != "" {

@@ -69,7 +69,7 @@ type Result struct {
 	ID    int64
 	Name  string
 	State State
-	Error string // why it failed
+	Error string // why it failed, or begins again
 	Summary
 	Submitted, Ended time.Time
 	Files            []journal.File // without what they hold
@@ -90,6 +90,7 @@ const summaryName = "summary.json"
 // run is one that has not ended.
 type run struct {
 	Result
+	withdrawn  bool // by somebody who asked for that
 	experiment *experiments.Experiment
 	request    *experiments.Request
 	ctx        context.Context
@@ -97,8 +98,8 @@ type run struct {
 	done       chan struct{}
 }
 
-// Start makes a lab. Runs that an earlier process was in the middle of have failed, and
-// those that waited still do.
+// Start makes a lab. Runs that waited still do, and those that an earlier process was in
+// the middle of begin again.
 func Start(ctx context.Context, cfg Config) (*Lab, error) {
 	if cfg.Queue == 0 {
 		cfg.Queue = 16
@@ -106,7 +107,7 @@ func Start(ctx context.Context, cfg Config) (*Lab, error) {
 	if cfg.Longest == 0 {
 		cfg.Longest = 10 * time.Minute
 	}
-	waiting, err := cfg.Store.Abandon(ctx, time.Now())
+	waiting, err := cfg.Store.Resume(ctx, time.Now())
 	if err != nil {
 		return nil, err
 	}
@@ -138,8 +139,8 @@ func (l *Lab) again(kept journal.Run) error {
 	return nil
 }
 
-// Close cancels what runs, leaves what waits to the next start, and returns when nothing
-// runs any more.
+// Close leaves what waits and what runs to the next start, and returns when nothing runs any
+// more.
 func (l *Lab) Close() {
 	l.mu.Lock()
 	l.closed = true
@@ -204,7 +205,7 @@ func (l *Lab) prepare(q Question) (*run, error) {
 
 // enter puts a run that is kept into the queue; mu is held, or nobody else is there.
 func (l *Lab) enter(x *run, kept journal.Run) {
-	x.ID, x.Name, x.State, x.Submitted = kept.ID, kept.Name, Queued, kept.Began
+	x.ID, x.Name, x.State, x.Submitted, x.Error = kept.ID, kept.Name, Queued, kept.Began, kept.Error
 	x.ctx, x.cancel = context.WithCancel(l.ctx)
 	l.queue, l.active[x.ID] = append(l.queue, x), x
 	select {
@@ -255,6 +256,9 @@ func (l *Lab) carryOut(x *run) {
 	if err == nil {
 		answer, err = l.answer(x, &table)
 	}
+	if errors.Is(err, context.Canceled) && l.putBack(x) {
+		return
+	}
 	end := Result{Summary: Summary{Seed: x.Seed, Config: x.Config, Rows: len(table.Rows)}}
 	if answer != nil {
 		end.Answer = answer.Headline
@@ -286,6 +290,21 @@ func (l *Lab) carryOut(x *run) {
 	defer l.mu.Unlock()
 	delete(l.active, x.ID)
 	close(x.done)
+}
+
+// putBack leaves a run that has begun to the next start, unless somebody has cancelled it.
+func (l *Lab) putBack(x *run) bool {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if x.withdrawn || l.ctx.Err() == nil {
+		return false
+	}
+	if err := l.cfg.Store.PutBack(x.ID); err != nil {
+		l.cfg.Log.Error("left running", zap.Int64("result", x.ID), zap.Error(err))
+	}
+	delete(l.active, x.ID)
+	close(x.done)
+	return true
 }
 
 // begin writes down that a run begins; its time counts from now on.

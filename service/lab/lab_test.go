@@ -93,8 +93,8 @@ func TestLongest(t *testing.T) {
 	}
 }
 
-// TestClose: what runs has an end, nothing more is taken, and what waits is run after
-// the next start, as it was asked for.
+// TestClose: nothing more is taken, and what runs or waits is run after the next start, as it
+// was asked for; what runs begins again, and says so.
 func TestClose(t *testing.T) {
 	st := open(t)
 	l := start(t, st, 0)
@@ -113,17 +113,18 @@ func TestClose(t *testing.T) {
 	if _, err := l.Submit(Question{Name: "endless"}); !errors.Is(err, ErrClosed) {
 		t.Errorf("Submit after Close: %v", err)
 	}
-	l = start(t, st, 0)
-	if r, err := l.Result(t.Context(), 1); err != nil || r.State != Cancelled {
+	if r, err := l.Result(t.Context(), 1); err != nil || r.State != Queued || r.Error == "" {
 		t.Errorf("%+v %v", r, err)
 	}
-	for id := int64(2); id <= 3; id++ {
+	l = start(t, st, 0)
+	for id := int64(1); id <= 3; id++ {
 		r, err := l.Result(t.Context(), id)
-		for err == nil && r.State == Queued && id == 2 {
+		for err == nil && (r.State == Queued || r.Rows < 3) {
 			time.Sleep(time.Millisecond)
 			r, err = l.Result(t.Context(), id)
 		}
-		if err != nil || r.State.Final() || r.Seed != 9 || r.Config["some_numbers"] != "4,2" || !l.Cancel(id) {
+		if err != nil || r.State.Final() || r.Seed != 9 || r.Config["some_numbers"] != "4,2" ||
+			(r.Error != "") != (id == 1) || !l.Cancel(id) {
 			t.Errorf("%d: %+v %v", id, r, err)
 		}
 		if r, err := l.Wait(t.Context(), id); err != nil || r.State != Cancelled {
@@ -148,22 +149,43 @@ func TestUnknownAfterRestart(t *testing.T) {
 	}
 }
 
-// TestKilled: what a process left unfinished has failed when the next one starts.
+// TestKilled: what a killed process left running begins again when the next one starts,
+// before what waited, and says so; killed again, it has failed: it may be the reason.
 func TestKilled(t *testing.T) {
 	st := open(t)
-	kept, err := st.AddRun("endless", "", time.Now())
-	if err == nil {
-		err = st.BeginRun(kept.ID)
+	ids := make([]int64, 2)
+	for i := range ids {
+		kept, err := st.AddRun("endless", `{"Name":"endless","Seed":5}`, time.Now())
+		if err != nil {
+			t.Fatal(err)
+		}
+		ids[i] = kept.ID
 	}
-	if err != nil {
-		t.Fatal(err)
+	for range 2 {
+		if err := st.BeginRun(ids[0]); err != nil { // and nobody ends it
+			t.Fatal(err)
+		}
+		l := start(t, st, 0)
+		r, err := l.Result(t.Context(), ids[0])
+		if r.State == Failed {
+			break
+		}
+		for err == nil && r.State != Running {
+			time.Sleep(time.Millisecond)
+			r, err = l.Result(t.Context(), ids[0])
+		}
+		if err != nil || r.Error != "begins again: the server ended while it ran" || r.Seed != 5 {
+			t.Errorf("%+v %v", r, err)
+		}
+		if r, err := l.Result(t.Context(), ids[1]); err != nil || r.State != Queued || r.Error != "" {
+			t.Errorf("%+v %v: want it to wait", r, err)
+		}
+		l.Close() // which puts it back
 	}
 	l := start(t, st, 0)
-	if r, err := l.Result(t.Context(), kept.ID); err != nil || r.State != Failed || r.Error == "" {
-		t.Errorf("%+v %v", r, err)
-	}
 	all, err := l.Results(t.Context(), 0, 10)
-	if err != nil || len(all) != 1 || all[0].State != Failed {
+	if err != nil || len(all) != 2 || all[0].State != Failed || all[0].Error != "the server ended twice while it ran" ||
+		all[1].State.Final() {
 		t.Errorf("%+v %v", all, err)
 	}
 }

@@ -104,6 +104,7 @@ func (l *Lab) Cancel(id int64) bool {
 	x := l.active[id]
 	waits := -1
 	if x != nil {
+		x.withdrawn = true
 		x.cancel()
 		if waits = slices.Index(l.queue, x); waits >= 0 {
 			l.queue = slices.Delete(l.queue, waits, waits+1)
