@@ -41,6 +41,27 @@ func BenchmarkCoalesce(b *testing.B) {
 	}
 }
 
+// BenchmarkLinger is what waiting for company brings, by how long an update waits at most:
+// rounds over those that it takes when all clients share every update, and updates a
+// second. An operation is one update of each client.
+func BenchmarkLinger(b *testing.B) {
+	for _, clients := range []int{1, 8, 64, 512} {
+		for _, times := range []float64{-1, 1, 2, 4, 8} { // -1: none
+			b.Run(fmt.Sprintf("clients=%d/f=%v", clients, max(times, 0)), func(b *testing.B) {
+				m := started(b, setup{dir: b.TempDir(), records: "gen:n=4096", cpus: "busy=3,idle=1", buffer: "dynamic",
+					linger: times})
+				l := load{machine: m, on: make([]bool, clients)}
+				l.run(b, 2*clients) // until it is known how many there are
+				b.ResetTimer()
+				done := l.run(b, clients*b.N)
+				b.ReportMetric(done.rounds*float64(clients)/3, "times-ideal")
+				b.ReportMetric(done.perSecond, "updates/s")
+				b.ReportMetric(0, "ns/op")
+			})
+		}
+	}
+}
+
 // BenchmarkSubmit is how long so many clients wait until an update is durably accepted and
 // until it is live, how many are a second, each of them live before its client asks for
 // the next, and what an update costs the disk: transactions, each of which is a sync, and

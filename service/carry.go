@@ -33,7 +33,7 @@ func (s *Service) recover(ctx context.Context) error {
 	s.coord, err = coordinator.New(context.WithoutCancel(ctx), coordinator.Config{
 		Records: s.cfg.Sim.Table.Len(), Apply: s.apply, Commit: s.commit,
 		Queue: max(s.cfg.Queue, len(orders)+1), MaxWait: s.cfg.MaxWait, Gather: s.cfg.Gather,
-		Linger: linger, Now: s.cfg.Now,
+		Linger: max(s.cfg.Linger, 0), Now: s.cfg.Now,
 		Listener: coordinator.Listener{Began: s.began, Ended: s.tellEnd, Split: func(requests int, err error) {
 			s.log.Debug("merged update failed, trying its requests one by one", zap.Int("requests", requests), zap.Error(err))
 		}},
@@ -66,8 +66,8 @@ func (s *Service) recover(ctx context.Context) error {
 }
 
 // linger is how many times an update's duration the next one waits for as many
-// requests as the last one had. What it brings is what BenchmarkCoalesce shows; smaller and
-// larger ones were not compared.
+// requests as the last one had: BenchmarkLinger compares it with less and with more
+// (docs/service.md).
 const linger = 4
 
 // restore makes live with one update what the journal calls live.

@@ -55,6 +55,7 @@ type Config struct {
 	Clients   int           // pairs of client and ops that want something, 0: 100,000
 	MaxWait   time.Duration // longest wait in the queue, 0: as long as it takes
 	Gather    time.Duration // how long an update waits for company, 0: not at all
+	Linger    float64       // see coordinator.Config.Linger; 0: 4, below 0: not at all
 	Keep      journal.Keep  // what stays in the journal
 	Compact   time.Duration // time between two compactions, 0: only by Service.Compact
 	Look      time.Duration // time between two looks at the journal, 0: only by Service.Look
@@ -155,6 +156,9 @@ func Start(ctx context.Context, cfg Config) (*Service, error) {
 	}
 	if cfg.Now == nil {
 		cfg.Now = time.Now
+	}
+	if cfg.Linger == 0 {
+		cfg.Linger = linger
 	}
 	if cfg.Clients == 0 {
 		cfg.Clients = 100_000

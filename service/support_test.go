@@ -34,6 +34,7 @@ type setup struct {
 	seed               uint64
 	compact            time.Duration
 	keep               int // 0: keepUpdates
+	linger             float64
 	at                 func(point string)
 	fault              func(poke.Step, int32) error
 	observer           service.Observer
@@ -85,7 +86,7 @@ func start(ctx context.Context, s setup) (*machine, error) {
 		Sim: sim.Config{Arch: arch, Protocol: "breakpoint", Table: table, Roles: roles, Buffer: buffer, Seed: s.seed +
 			1}, Store: kept,
 		Log: zap.NewNop(), Keep: journal.Keep{Updates: cmp.Or(s.keep, keepUpdates)}, Compact: s.compact, At: s.at, Fault: s.fault,
-		Observer: s.observer,
+		Observer: s.observer, Linger: s.linger,
 	})
 	if err != nil {
 		return nil, errors.Join(err, kept.Close())
