@@ -24,14 +24,15 @@ var LitmusColumns = results.Columns[*litmus.Row]{
 	{Name: "verdict", Doc: "whether some execution ends so: allowed or forbidden",
 		Cell: func(r *litmus.Row) any { return r.Verdict.String() }},
 	{Name: "expected", Doc: "what the file's source says", Cell: expected},
-	{Name: "agrees", Doc: "whether the two are the same, or nothing is expected",
+	{Name: "agrees", Kind: results.Boolean, Doc: "whether the two are the same, or nothing is expected",
 		Cell: func(r *litmus.Row) any { return r.Agrees }},
 	{Name: "window", Doc: "the answer of the coarser model that protocols are checked against",
 		Cell: func(r *litmus.Row) any { return r.Window.String() }},
 	{Name: "relation", Doc: "how that stands to what is expected: weaker allows more, stronger less",
 		Cell: func(r *litmus.Row) any { return r.Relation.String() }},
 	{Name: "why", Doc: "and why", Cell: why},
-	{Name: "states", Detail: true, Doc: "states explored", Cell: func(r *litmus.Row) any { return r.States }},
+	{Name: "states", Kind: results.Integer,
+		Detail: true, Doc: "states explored", Cell: func(r *litmus.Row) any { return r.States }},
 }
 
 func expected(r *litmus.Row) any {

@@ -26,8 +26,9 @@ func TestColumns(t *testing.T) {
 	own := results.Columns[update]{{Name: "arch", Doc: "instruction set",
 		Cell: func(u update) any { return results.OrEmpty(u.arch) }}}
 	cost := results.Columns[costs]{
-		{Name: "rounds", Doc: "requests to synchronise", Cell: func(c costs) any { return c.rounds }},
-		{Name: "update_ns", Doc: "how long it took", Detail: true, Cell: func(c costs) any { return c.took }},
+		{Name: "rounds", Kind: results.Integer, Doc: "requests to synchronise", Cell: func(c costs) any { return c.rounds }},
+		{Name: "update_ns", Kind: results.Integer, Doc: "how long it took", Detail: true,
+			Cell: func(c costs) any { return c.took }},
 	}
 	all := append(own, results.Of(cost[:1], func(u update) costs { return u.costs })...)
 	all = append(all, results.Of(cost[1:],

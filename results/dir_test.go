@@ -178,7 +178,7 @@ func TestOpenDirErrors(t *testing.T) {
 func TestWriteCSVFile(t *testing.T) {
 	d := openDir(t)
 	tab := twoColumns()
-	if err := tab.Add(1, Empty); err != nil {
+	if err := tab.Add("1", Empty); err != nil {
 		t.Fatal(err)
 	}
 	if err := d.WriteCSV(tab); err != nil {

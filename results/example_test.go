@@ -18,7 +18,8 @@ func Example() {
 	}
 	columns := results.Columns[update]{
 		{Name: "buffer", Doc: "slots of the vector", Cell: func(u update) any { return u.buffer }},
-		{Name: "rounds", Doc: "requests to synchronise", Cell: func(u update) any { return u.rounds }},
+		{Name: "rounds", Kind: results.Integer, Doc: "requests to synchronise",
+			Cell: func(u update) any { return u.rounds }},
 	}
 	table, err := columns.Fill("plan", []update{{"256", 504}, {"dynamic", 3}})
 	if err == nil {

@@ -106,6 +106,18 @@ func (m *Manifest) AddTable(t Table) {
 // AddDocument names a file that was written with [Dir.WriteDocument].
 func (m *Manifest) AddDocument(d Document) { m.Documents = append(m.Documents, d.Name) }
 
+// ReadManifest reads the manifest. Where there is none the error is fs.ErrNotExist.
+func (d *Dir) ReadManifest() (m Manifest, err error) {
+	text, err := os.ReadFile(filepath.Join(d.path, ManifestName))
+	if err == nil {
+		err = json.Unmarshal(text, &m)
+	}
+	if err != nil {
+		err = fmt.Errorf("read %s: %w", filepath.Join(d.path, ManifestName), err)
+	}
+	return m, err
+}
+
 // WriteManifest writes the manifest to manifest.json. It comes last: a directory
 // without a manifest belongs to a run that did not get to its end.
 func (d *Dir) WriteManifest(m Manifest) error {

@@ -3,6 +3,7 @@
 package results
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"regexp"
@@ -17,6 +18,32 @@ var (
 	ErrColumns = errors.New("results: bad columns")
 )
 
+// Kind is what the cells of a column are, as JSON Schema calls it.
+type Kind string
+
+// The kinds. The zero Kind is Text.
+const (
+	Text    Kind = ""
+	Integer Kind = "integer"
+	Number  Kind = "number" // integers, too
+	Boolean Kind = "boolean"
+)
+
+// holds tells whether a cell is of this kind, or empty.
+func (k Kind) holds(v Value) bool {
+	switch v.kind {
+	case KindEmpty:
+		return true
+	case KindString:
+		return k == Text
+	case KindInt, KindUint:
+		return k == Integer || k == Number
+	case KindFloat:
+		return k == Number
+	}
+	return k == Boolean
+}
+
 // Column describes one column of a table.
 type Column struct {
 	// Name is what scripts rely on: lower case, digits and underscores, ending in
@@ -24,11 +51,25 @@ type Column struct {
 	Name string `json:"name"`
 	// Doc is one sentence about what the column holds.
 	Doc string `json:"doc"`
+	// Kind is what its cells are, where they are not empty.
+	Kind Kind `json:"kind,omitempty"`
 	// Detail columns are left out of the table for people unless they are asked for;
 	// files and streams have them all.
 	Detail bool `json:"-"`
 	// Lead columns stand in the table for people even where all rows have the same.
 	Lead bool `json:"-"`
+}
+
+// holds refuses what cannot stand in the column.
+func (c Column) holds(v Value) error {
+	err := v.check()
+	if err == nil && !c.Kind.holds(v) {
+		err = fmt.Errorf("%q is no %s", v, cmp.Or(c.Kind, "string"))
+	}
+	if err != nil {
+		return fmt.Errorf("%w: column %s: %w", ErrRow, c.Name, err)
+	}
+	return nil
 }
 
 // Table is columns and rows of cells. Name is the name of the file that it
@@ -87,8 +128,8 @@ func checkRow(columns []Column, row []Value) error {
 		return fmt.Errorf("%w: %d cells for %d columns", ErrRow, len(row), len(columns))
 	}
 	for i, v := range row {
-		if err := v.check(); err != nil {
-			return fmt.Errorf("%w: column %s: %w", ErrRow, columns[i].Name, err)
+		if err := columns[i].holds(v); err != nil {
+			return err
 		}
 	}
 	return nil
@@ -103,6 +144,9 @@ func makeRow(columns []Column, cells []any) ([]Value, error) {
 		v, err := ValueOf(x)
 		if err != nil {
 			return nil, fmt.Errorf("%w: column %s: %w", ErrRow, columns[i].Name, err)
+		}
+		if err := columns[i].holds(v); err != nil {
+			return nil, err
 		}
 		row[i] = v
 	}

@@ -15,8 +15,9 @@ import (
 // TestDetailColumns: left out of a table for people, whatever they hold, and there for
 // scripts. A column that leads is there though all rows have the same.
 func TestDetailColumns(t *testing.T) {
-	table := Table{Name: "t", Columns: []Column{{Name: "kept"}, {Name: "fine", Detail: true},
-		{Name: "same", Detail: true}, {Name: "first", Lead: true}}}
+	table := Table{Name: "t", Columns: []Column{{Name: "kept", Kind: Integer},
+		{Name: "fine", Kind: Integer, Detail: true}, {Name: "same", Kind: Integer, Detail: true},
+		{Name: "first", Kind: Integer, Lead: true}}}
 	for i := range 2 {
 		var b strings.Builder
 		if err := table.Add(i, 10+i, 7, 5); err != nil {
@@ -39,7 +40,16 @@ func TestDetailColumns(t *testing.T) {
 func planColumns() []Column {
 	var columns []Column
 	for name := range strings.SplitSeq("arch,protocol,buffer,cpus,patches,flushes,flush_order,rounds,ipis,lookup_mean,seed,safe,elapsed_ns,reason", ",") {
-		columns = append(columns, Column{Name: name})
+		kind := Integer
+		switch name {
+		case "arch", "protocol", "buffer", "reason":
+			kind = Text
+		case "lookup_mean":
+			kind = Number
+		case "safe":
+			kind = Boolean
+		}
+		columns = append(columns, Column{Name: name, Kind: kind})
 	}
 	return columns
 }
@@ -72,7 +82,7 @@ func tableText(t *testing.T, tab Table) string {
 }
 
 func TestTableView(t *testing.T) {
-	same := Table{Columns: []Column{{Name: "a"}, {Name: "b"}}, Rows: [][]Value{{Int(1), Empty}, {Int(1), Empty}}}
+	same := Table{Columns: []Column{{Name: "a", Kind: Integer}, {Name: "b"}}, Rows: [][]Value{{Int(1), Empty}, {Int(1), Empty}}}
 	wide := showcase(t, 1)
 	wide.Columns[1].Name = strings.Repeat("long_name_", 4) + "x"
 	for name, tab := range map[string]Table{

@@ -135,7 +135,7 @@ var Columns = results.Columns[*Row]{
 	{Name: "mutation", Doc: "defect put into the protocol", Cell: func(r *Row) any { return results.OrEmpty(r.Mutation) }},
 	{Name: "fetch", Doc: "how finely versions of text mix in a fetch", Cell: func(r *Row) any { return r.Fetch.String() }},
 	{Name: "refs", Doc: "how handlers are counted", Cell: func(r *Row) any { return r.Refs.String() }},
-	{Name: "preempt", Doc: "whether tasks can be preempted between any two instructions",
+	{Name: "preempt", Kind: results.Boolean, Doc: "whether tasks can be preempted between any two instructions",
 		Cell: func(r *Row) any { return r.Preempt }},
 	{Name: "verdict", Lead: true, Cell: func(r *Row) any { return string(r.Verdict) },
 		Doc: "proved: nothing can break, however many CPUs, sites and updates; refuted: something does, on the machine " +
@@ -150,8 +150,9 @@ var Columns = results.Columns[*Row]{
 	{Name: "updates", Doc: "likewise updates", Cell: func(r *Row) any {
 		return results.If(r.Verdict == Proved || r.Verdict == Refuted, "any")
 	}},
-	{Name: "views", Doc: "what one CPU and one site can be to each other", Cell: func(r *Row) any { return r.Views() }},
-	{Name: "obligations", Doc: "scripts that the solver has refuted, or that were written",
+	{Name: "views", Kind: results.Integer,
+		Doc: "what one CPU and one site can be to each other", Cell: func(r *Row) any { return r.Views() }},
+	{Name: "obligations", Kind: results.Integer, Doc: "scripts that the solver has refuted, or that were written",
 		Cell: func(r *Row) any { return results.If(r.Obligations > 0, r.Obligations) }},
 	{Name: "solver", Doc: "who was asked", Cell: func(r *Row) any { return r.Solver }},
 	{

@@ -67,8 +67,10 @@ func aboutCopy(file string, err error) error {
 // partColumns are what serve --verify prints.
 var partColumns = results.Columns[journal.Part]{
 	{Name: "part", Doc: "of what the directory holds", Cell: func(p journal.Part) any { return p.Name }},
-	{Name: "rows", Doc: "in it, or commits of the head", Cell: func(p journal.Part) any { return p.Rows }},
-	{Name: "sound", Doc: "whether all of it is as it was written", Cell: func(p journal.Part) any { return p.Wrong == "" }},
+	{Name: "rows", Kind: results.Integer,
+		Doc: "in it, or commits of the head", Cell: func(p journal.Part) any { return p.Rows }},
+	{Name: "sound", Kind: results.Boolean,
+		Doc: "whether all of it is as it was written", Cell: func(p journal.Part) any { return p.Wrong == "" }},
 	{Name: "wrong", Doc: "what is not", Cell: func(p journal.Part) any { return p.Wrong }},
 }
 

@@ -38,14 +38,16 @@ func ctlCommand(c *common) *cobra.Command {
 // updateColumns are the columns of updates.
 var updateColumns = slices.Concat(
 	results.Columns[api.Update]{
-		{Name: "id", Doc: "of the update", Cell: func(u api.Update) any { return u.ID }},
+		{Name: "id", Kind: results.Integer, Doc: "of the update", Cell: func(u api.Update) any { return u.ID }},
 		{Name: "client", Doc: "who asked for it", Cell: func(u api.Update) any { return u.Client }},
 		{Name: "ops", Doc: "the tracer that the records are for", Cell: func(u api.Update) any { return u.Ops }},
 		{Name: "direction", Doc: "enable or disable", Cell: func(u api.Update) any { return directionName(u.Enable) }},
-		{Name: "records", Doc: "how many it is about", Cell: func(u api.Update) any { return u.Records }},
+		{Name: "records", Kind: results.Integer,
+			Doc: "how many it is about", Cell: func(u api.Update) any { return u.Records }},
 		{Name: "state", Doc: "queued, running, live, failed, cancelled or expired",
 			Cell: func(u api.Update) any { return u.State }},
-		{Name: "batch", Doc: "the merged update of the machine that carried it out; several share one",
+		{Name: "batch", Kind: results.Integer,
+			Doc:  "the merged update of the machine that carried it out; several share one",
 			Cell: func(u api.Update) any { return results.If(u.Batch != 0, u.Batch) }},
 		{Name: "phase", Doc: "what the machine is doing for it",
 			Cell: func(u api.Update) any { return results.OrEmpty(u.Phase) }},
@@ -55,9 +57,9 @@ var updateColumns = slices.Concat(
 			Cell: func(u api.Update) any { return u.Submitted.Format(time.RFC3339Nano) }},
 	},
 	results.Columns[api.Update]{
-		{Name: "waited_ns", Doc: "until it began",
+		{Name: "waited_ns", Kind: results.Integer, Doc: "until it began",
 			Cell: func(u api.Update) any { return u.Began.Sub(u.Submitted).Nanoseconds() }},
-		{Name: "took_ns", Doc: "from then until it ended",
+		{Name: "took_ns", Kind: results.Integer, Doc: "from then until it ended",
 			Cell: func(u api.Update) any { return results.If(u.HasEnded(), u.Ended.Sub(u.Began).Nanoseconds()) }},
 	}.When(func(u api.Update) bool { return !u.Began.IsZero() }),
 	results.Columns[api.Update]{

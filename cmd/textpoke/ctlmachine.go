@@ -22,13 +22,16 @@ import (
 // ctlCPUColumns are the columns of the machine's CPUs.
 var ctlCPUColumns = slices.Concat(
 	results.Columns[api.CPU]{
-		{Name: "cpu", Doc: "its number", Cell: func(c api.CPU) any { return c.ID }},
+		{Name: "cpu", Kind: results.Integer, Doc: "its number", Cell: func(c api.CPU) any { return c.ID }},
 		{Name: "role", Doc: "what it does", Cell: func(c api.CPU) any { return c.Role }},
-		{Name: "online", Doc: "whether it is plugged in", Cell: func(c api.CPU) any { return c.Online }},
-		{Name: "rounds_sent", Doc: "requests to all others that it sent",
+		{Name: "online", Kind: results.Boolean,
+			Doc: "whether it is plugged in", Cell: func(c api.CPU) any { return c.Online }},
+		{Name: "rounds_sent", Kind: results.Integer, Doc: "requests to all others that it sent",
 			Cell: func(c api.CPU) any { return c.RoundsSent }},
-		{Name: "traps", Doc: "breakpoints that it ran into", Cell: func(c api.CPU) any { return c.Traps }},
-		{Name: "calls", Doc: "calls of the tracer that it made", Cell: func(c api.CPU) any { return c.Calls }},
+		{Name: "traps", Kind: results.Integer,
+			Doc: "breakpoints that it ran into", Cell: func(c api.CPU) any { return c.Traps }},
+		{Name: "calls", Kind: results.Integer,
+			Doc: "calls of the tracer that it made", Cell: func(c api.CPU) any { return c.Calls }},
 	},
 	takenColumns(),
 )
@@ -37,7 +40,8 @@ var ctlCPUColumns = slices.Concat(
 func takenColumns() (cs results.Columns[api.CPU]) {
 	for i := range cpus.NumCauses {
 		cause := cpus.Cause(i).String()
-		cs = append(cs, results.Col[api.CPU]{Name: "taken_" + strings.ReplaceAll(cause, "-", "_"),
+		cs = append(cs, results.Col[api.CPU]{Name: "taken_" + strings.ReplaceAll(cause, "-", "_"), Kind: results.Integer,
+
 			Doc: "interrupts taken: " + cause, Cell: func(c api.CPU) any { return c.Taken[cause] }})
 	}
 	return cs

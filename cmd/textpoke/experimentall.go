@@ -24,8 +24,9 @@ import (
 var triedColumns = results.Columns[tried]{
 	{Name: "name", Doc: "the experiment, and the directory that its files are in",
 		Cell: func(t tried) any { return t.Name }},
-	{Name: "complete", Doc: "whether it was carried through", Cell: func(t tried) any { return t.err == nil }},
-	{Name: "as_it_must_be", Doc: "whether nothing came out that must not",
+	{Name: "complete", Kind: results.Boolean,
+		Doc: "whether it was carried through", Cell: func(t tried) any { return t.err == nil }},
+	{Name: "as_it_must_be", Kind: results.Boolean, Doc: "whether nothing came out that must not",
 		Cell: func(t tried) any { return t.answer.No == nil }},
 	{Name: "answer", Doc: "the answer in one line", Cell: func(t tried) any { return t.answer.Headline }},
 }

@@ -88,7 +88,7 @@ var actionColumns = results.Columns[vm.Action]{
 	{Name: "action", Doc: "the name", Cell: func(a vm.Action) any { return a.Name }},
 	{Name: "argument", Doc: "what stands behind a colon",
 		Cell: func(a vm.Action) any { return results.OrEmpty(a.Argument) }},
-	{Name: "required", Doc: "whether it must stand there",
+	{Name: "required", Kind: results.Boolean, Doc: "whether it must stand there",
 		Cell: func(a vm.Action) any { return results.If(a.Argument != "", a.Must) }},
 	{Name: "meaning", Doc: "what is switched", Cell: func(a vm.Action) any { return a.Doc }},
 }

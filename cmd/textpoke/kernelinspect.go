@@ -131,16 +131,18 @@ func modulesIn(dir, arch string) (out []*image.Module, err error) {
 // moduleColumns are the columns of what modules hold.
 var moduleColumns = results.Columns[*image.Module]{
 	{Name: "module", Doc: "the file's name", Cell: func(m *image.Module) any { return m.Name }},
-	{Name: "records", Doc: "patchable call sites", Cell: func(m *image.Module) any { return m.Records }},
-	{Name: "static_call_sites", Doc: "each is patched by itself when the module is loaded",
+	{Name: "records", Kind: results.Integer,
+		Doc: "patchable call sites", Cell: func(m *image.Module) any { return m.Records }},
+	{Name: "static_call_sites", Kind: results.Integer, Doc: "each is patched by itself when the module is loaded",
 		Cell: func(m *image.Module) any { return m.Sites }},
 	{
-		Name: "init_sites",
+		Name: "init_sites", Kind: results.Integer,
 		Doc:  "of them, in text that is thrown away",
 		Cell: func(m *image.Module) any { return m.SitesInit },
 	},
-	{Name: "branches", Doc: "of static keys", Cell: func(m *image.Module) any { return m.Branches }},
-	{Name: "foreign_keys", Doc: "static keys that are not the module's own",
+	{Name: "branches", Kind: results.Integer,
+		Doc: "of static keys", Cell: func(m *image.Module) any { return m.Branches }},
+	{Name: "foreign_keys", Kind: results.Integer, Doc: "static keys that are not the module's own",
 		Cell: func(m *image.Module) any { return len(m.Keys) }},
 }
 
@@ -176,28 +178,32 @@ var imageColumns = slices.Concat(
 	results.Columns[inspected]{
 		{Name: "arch", Doc: "instruction set", Cell: func(i inspected) any { return i.Arch() }},
 		{Name: "release", Doc: "as uname -r has it", Cell: func(i inspected) any { return i.Release }},
-		{Name: "records", Doc: "patchable call sites, after boot", Cell: func(i inspected) any { return i.table.Len() }},
-		{Name: "groups", Doc: "runs of records that are sorted inside",
+		{Name: "records", Kind: results.Integer,
+			Doc: "patchable call sites, after boot", Cell: func(i inspected) any { return i.table.Len() }},
+		{Name: "groups", Kind: results.Integer, Doc: "runs of records that are sorted inside",
 			Cell: func(i inspected) any { return len(i.table.Groups()) }},
-		{Name: "init_records", Doc: "in text that is thrown away after boot",
+		{Name: "init_records", Kind: results.Integer, Doc: "in text that is thrown away after boot",
 			Cell: func(i inspected) any { return i.Records.Init }},
-		{Name: "invalid_records", Doc: "of weak functions that lost: never patched",
+		{Name: "invalid_records", Kind: results.Integer, Doc: "of weak functions that lost: never patched",
 			Cell: func(i inspected) any { return i.Records.Invalid + i.Records.Empty }},
-		{Name: "static_keys", Doc: "with branches in text that stays",
+		{Name: "static_keys", Kind: results.Integer, Doc: "with branches in text that stays",
 			Cell: func(i inspected) any { return len(i.Keys.Branches) }},
-		{Name: "static_call_sites", Doc: "in text that stays",
+		{Name: "static_call_sites", Kind: results.Integer, Doc: "in text that stays",
 			Cell: func(i inspected) any { return i.Sites.Entries - i.Sites.Init }},
-		{Name: "trace_events", Doc: "in the core kernel", Cell: func(i inspected) any { return len(i.Events) }},
-		{Name: "call_ops", Doc: "each record has a literal that names its ops",
+		{Name: "trace_events", Kind: results.Integer,
+			Doc: "in the core kernel", Cell: func(i inspected) any { return len(i.Events) }},
+		{Name: "call_ops", Kind: results.Boolean, Doc: "each record has a literal that names its ops",
 			Cell: func(i inspected) any { return i.CallOps() }},
-		{Name: "direct_calls", Doc: "functions can be attached to without the common entry",
+		{Name: "direct_calls", Kind: results.Boolean, Doc: "functions can be attached to without the common entry",
 			Cell: func(i inspected) any { return i.Direct() }},
-		{Name: "bti", Doc: "most functions begin with a landing pad", Cell: func(i inspected) any { return i.LandingPads() }},
+		{Name: "bti", Kind: results.Boolean,
+			Doc: "most functions begin with a landing pad", Cell: func(i inspected) any { return i.LandingPads() }},
 		{Name: "preempt", Doc: "model of preemption; empty where neither banner nor configuration say",
 			Cell: func(i inspected) any { return results.OrEmpty(i.preempt()) }},
 		{Name: "protocol", Doc: "how records are changed; empty where that is not understood",
 			Cell: func(i inspected) any { return results.OrEmpty(i.Protocol()) }},
-		{Name: "slots", Doc: "of the vector of patches; empty where there is none, or the image does not say",
+		{Name: "slots", Kind: results.Integer,
+			Doc:  "of the vector of patches; empty where there is none, or the image does not say",
 			Cell: func(i inspected) any { return results.If(i.Slots() > 0, i.Slots()) }},
 	},
 	results.Columns[inspected]{
@@ -207,10 +213,11 @@ var imageColumns = slices.Concat(
 			Doc:    "how it was packed, from the outside in",
 			Cell:   func(i inspected) any { return i.Form() },
 		},
-		{Name: "symbols", Detail: true, Doc: "that the image names", Cell: func(i inspected) any {
-			n, _ := i.Symbols()
-			return n
-		}},
+		{Name: "symbols", Kind: results.Integer,
+			Detail: true, Doc: "that the image names", Cell: func(i inspected) any {
+				n, _ := i.Symbols()
+				return n
+			}},
 		{Name: "layout", Detail: true, Doc: "of its symbol table", Cell: func(i inspected) any {
 			_, layout := i.Symbols()
 			return layout
@@ -246,7 +253,7 @@ type mechanism struct {
 
 var evidenceColumns = results.Columns[mechanism]{
 	{Name: "mechanism", Doc: "what the code shows", Cell: func(m mechanism) any { return m.name }},
-	{Name: "value", Doc: "how many, or 1 for yes; empty where it is not understood",
+	{Name: "value", Kind: results.Integer, Doc: "how many, or 1 for yes; empty where it is not understood",
 		Cell: func(m mechanism) any { return m.value }},
 	{Name: "evidence", Doc: "what shows it", Cell: func(m mechanism) any { return m.shows }},
 }

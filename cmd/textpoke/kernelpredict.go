@@ -64,7 +64,7 @@ var predictableColumns = results.Columns[ledger.Action]{
 	{Name: "action", Doc: "the name", Cell: func(a ledger.Action) any { return a.Name }},
 	{Name: "argument", Doc: "what stands behind a colon",
 		Cell: func(a ledger.Action) any { return results.OrEmpty(a.Argument) }},
-	{Name: "required", Doc: "whether it must stand there",
+	{Name: "required", Kind: results.Boolean, Doc: "whether it must stand there",
 		Cell: func(a ledger.Action) any { return results.If(a.Argument != "", a.Must) }},
 	{Name: "meaning", Doc: "what is switched", Cell: func(a ledger.Action) any { return a.Doc }},
 }
@@ -89,12 +89,13 @@ var predictColumns = results.Columns[predicted]{
 		Cell: func(p predicted) any {
 			return p.cause(func(l *ledger.Line) any { return l.Cause.String() }, results.Empty)
 		}},
-	{Name: "pokes", Doc: "keys, sites, calls or records; empty for a total",
+	{Name: "pokes", Kind: results.Integer, Doc: "keys, sites, calls or records; empty for a total",
 		Cell: func(p predicted) any { return p.cause(func(l *ledger.Line) any { return l.Pokes }, results.Empty) }},
 	{Name: "row", Doc: "of /proc/interrupts, or counter of the firmware", Cell: func(p predicted) any { return p.row }},
 	{Name: "role", Doc: "receiver: every other online CPU; in a total, CPUs of a role, and the patcher's own share",
 		Cell: func(p predicted) any { return p.role }},
-	{Name: "interrupts", Doc: "that each of them takes", Cell: func(p predicted) any { return p.interrupts }},
+	{Name: "interrupts", Kind: results.Integer,
+		Doc: "that each of them takes", Cell: func(p predicted) any { return p.interrupts }},
 	{Name: "basis", Doc: "how it is known: image (its tables), rule (its mechanism), assumed (no file tells)",
 		Cell: func(p predicted) any {
 			return p.cause(func(l *ledger.Line) any { return string(l.Basis) }, results.Empty)

@@ -70,7 +70,8 @@ func exitOf(no, cut bool) int {
 // mergedColumns are the columns of what merge has written.
 var mergedColumns = results.Columns[results.ManifestFile]{
 	{Name: "file", Doc: "the table", Cell: func(f results.ManifestFile) any { return f.Name }},
-	{Name: "rows", Doc: "its rows, those of all shards", Cell: func(f results.ManifestFile) any { return f.Rows }},
+	{Name: "rows", Kind: results.Integer,
+		Doc: "its rows, those of all shards", Cell: func(f results.ManifestFile) any { return f.Rows }},
 }
 
 func mergeCommand(c *common) *cobra.Command {

@@ -112,27 +112,31 @@ func hasOp(ops ...poke.Op) func(planStep) bool {
 // stepColumns are the columns of a table of the steps of plans.
 var stepColumns = slices.Concat(
 	results.Columns[planStep]{
-		{Name: "run", Doc: "combination, from 0", Cell: func(s planStep) any { return s.run }},
-		{Name: "step", Doc: "number of the step, from 1", Cell: func(s planStep) any { return s.n + 1 }},
+		{Name: "run", Kind: results.Integer, Doc: "combination, from 0", Cell: func(s planStep) any { return s.run }},
+		{Name: "step", Kind: results.Integer,
+			Doc: "number of the step, from 1", Cell: func(s planStep) any { return s.n + 1 }},
 		{Name: "op", Doc: "what it does", Cell: func(s planStep) any { return s.Op.String() }},
 	},
 	results.Columns[planStep]{
 		{Name: "part", Doc: "what a Write stores of each patch", Cell: func(s planStep) any { return s.Part.String() }},
 	}.When(hasOp(poke.Write)),
 	results.Columns[planStep]{
-		{Name: "round", Doc: "of a Sync: its number within its batch", Cell: func(s planStep) any { return s.Round }},
+		{Name: "round", Kind: results.Integer,
+			Doc: "of a Sync: its number within its batch", Cell: func(s planStep) any { return s.Round }},
 	}.When(hasOp(poke.Sync)),
 	results.Columns[planStep]{
-		{Name: "patch_from", Doc: "first patch that the step is about; empty where it is about none",
+		{Name: "patch_from", Kind: results.Integer,
+			Doc:  "first patch that the step is about; empty where it is about none",
 			Cell: func(s planStep) any { return s.From }},
-		{Name: "patch_to", Doc: "one past the last", Cell: func(s planStep) any { return s.To }},
+		{Name: "patch_to", Kind: results.Integer,
+			Doc: "one past the last", Cell: func(s planStep) any { return s.To }},
 	}.When(func(s planStep) bool { return s.From < s.To }),
 	results.Columns[planStep]{
 		{Name: "lock", Doc: "that a Lock takes or an Unlock gives back",
 			Cell: func(s planStep) any { return s.Mutex.String() }},
 	}.When(hasOp(poke.Lock, poke.Unlock)),
 	results.Columns[planStep]{
-		{Name: "lazy", Doc: "of a Sync: whether it leaves out CPUs in user space",
+		{Name: "lazy", Kind: results.Boolean, Doc: "of a Sync: whether it leaves out CPUs in user space",
 			Cell: func(s planStep) any { return s.Lazy }},
 	}.When(hasOp(poke.Sync)),
 )

@@ -8,6 +8,7 @@ import (
 	"errors"
 	"fmt"
 	"maps"
+	"os"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -23,12 +24,7 @@ var aside = []string{"out", "resume", "jobs", "yes", "format", "log", "budget"}
 // openJournal opens the journal, and takes over what is in it.
 func (s *sweep) openJournal(f *files) error {
 	h := journal.Header{Version: built.Version, Revision: built.Revision, Inputs: s.hashes(f), Points: len(s.configs)}
-	for _, arg := range s.args {
-		name, _, _ := strings.Cut(strings.TrimPrefix(arg, "--"), "=")
-		if !slices.Contains(aside, name) {
-			h.Args = append(h.Args, arg)
-		}
-	}
+	h.Args = rowArgs(s.args)
 	tables := []results.Table{s.table}
 	if s.beside != nil {
 		tables = append(tables, *s.beside)
@@ -38,7 +34,12 @@ func (s *sweep) openJournal(f *files) error {
 			h.Columns += t.Name + "." + c.Name + " "
 		}
 	}
-	j, entries, err := journal.Open(filepath.Join(s.common.out, s.table.Name+".csv.part"), h, s.flags.resume)
+	if s.flags.resume {
+		if reused, err := s.finished(f, h); err != nil || reused {
+			return err
+		}
+	}
+	j, entries, err := journal.Open(s.journalPath(), h, s.flags.resume)
 	if err != nil {
 		return err
 	}
@@ -50,14 +51,84 @@ func (s *sweep) openJournal(f *files) error {
 		s.reused[e.Point] = e
 		f.manifest.Reused += len(e.Rows)
 	}
-	if s.flags.resume {
-		text := fmt.Sprintf("textpoke: reused %d of %d rows", f.manifest.Reused, len(s.mine)*s.perPoint)
-		if s.again != "" && f.manifest.Reused > 0 {
-			text += "; " + s.again
-		}
-		fmt.Fprintln(s.streams.err, text)
-	}
+	s.sayReused(f.manifest.Reused)
 	return nil
+}
+
+// sayReused says how many rows are there already.
+func (s *sweep) sayReused(n int) {
+	if n == 0 {
+		return
+	}
+	text := fmt.Sprintf("textpoke: reused %d of %d rows", n, len(s.mine)*s.perPoint)
+	if s.again != "" {
+		text += "; " + s.again
+	}
+	fmt.Fprintln(s.streams.err, text)
+}
+
+// finished takes over all rows of a directory whose manifest says that this sweep was
+// carried through. What printed text beside its rows, or found something wrong, has to be
+// done again: tables do not have that.
+func (s *sweep) finished(f *files, h journal.Header) (bool, error) {
+	if _, err := os.Stat(s.journalPath()); err == nil {
+		return false, nil // a later run was interrupted
+	}
+	m, err := f.dir.ReadManifest()
+	switch {
+	case errors.Is(err, os.ErrNotExist):
+		return false, nil
+	case err != nil:
+		return false, err
+	}
+	same := m.Complete && m.Exit == 0 && m.Version == h.Version && m.Revision == h.Revision &&
+		slices.Equal(rowArgs(m.Args), h.Args) && maps.Equal(m.Inputs, h.Inputs)
+	if !same || s.spoken {
+		return false, nil
+	}
+	t, err := f.dir.ReadCSV(s.table.Name, s.table.Columns)
+	if err != nil || len(t.Rows) != len(s.mine)*s.perPoint {
+		return false, nil // another version's, or changed since: it is made again
+	}
+	others := make([][]journal.Cells, len(s.configs)*s.perPoint)
+	if s.beside != nil {
+		beside, err := f.dir.ReadCSV(s.beside.Name, s.beside.Columns)
+		if err != nil {
+			return false, nil
+		}
+		for _, row := range beside.Rows {
+			n, is := row[0].Number()
+			if !is || int(n) >= len(others) {
+				return false, nil
+			}
+			others[int(n)] = append(others[int(n)], row)
+		}
+	}
+	s.reused = map[int]journal.Entry{}
+	for k, point := range s.mine {
+		e := journal.Entry{Point: point}
+		for i := range s.perPoint {
+			e.Rows = append(e.Rows, journal.Row{Cells: t.Rows[k*s.perPoint+i], Others: others[point*s.perPoint+i]})
+		}
+		s.reused[point] = e
+	}
+	f.manifest.Reused = len(t.Rows)
+	s.sayReused(len(t.Rows))
+	return true, nil
+}
+
+// journalPath is where the journal is.
+func (s *sweep) journalPath() string { return filepath.Join(s.common.out, s.table.Name+".csv.part") }
+
+// rowArgs are the arguments that rows depend on.
+func rowArgs(args []string) (out []string) {
+	for _, arg := range args {
+		name, _, _ := strings.Cut(strings.TrimPrefix(arg, "--"), "=")
+		if !slices.Contains(aside, name) {
+			out = append(out, arg)
+		}
+	}
+	return out
 }
 
 // key names a combination in the journal.

@@ -143,6 +143,7 @@ func rootCommand(c *common) *cobra.Command {
 		ctlCommand(c),
 		mergeCommand(c),
 		reportCommand(c),
+		schemaCommand(c),
 		versionCommand(c),
 		installCommand(c),
 	)

@@ -119,6 +119,7 @@ func (r *runFlags) run(cmd *cobra.Command, c *common) error {
 	w := &sweep{
 		common: c, flags: &r.sweepFlags, configs: configs, perPoint: 2,
 		table: withChosen(sim.RunColumns.Table("run"), grid), beside: &perCPU, workers: workers, point: s.updates,
+		spoken: r.interrupts,
 	}
 	if workers == 1 {
 		w.again = "their times, traps and calls are those of the run that was interrupted: another would have others"

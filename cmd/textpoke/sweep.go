@@ -94,6 +94,7 @@ type sweep struct {
 	cut              bool            // some rows are missing
 	unknown          error           // what a row does not know of the budget
 	texts            bool            // there was text above the table
+	spoken           bool            // rows come with text that tables do not have
 
 	mu    sync.Mutex
 	wrong map[int]string // by point

@@ -133,47 +133,54 @@ var columns = slices.Concat(results.Columns[*row]{
 	{Name: "kernel", Doc: "instruction set and release", Cell: func(r *row) any { return r.Kernel.Name }},
 	{Name: "way", Doc: "how functions are attached to", Cell: func(r *row) any { return r.Way.Name }},
 	{Name: "direction", Doc: "attach or detach", Cell: func(r *row) any { return r.direction }},
-	{Name: "functions", Doc: "attached to, of a table of 50,000",
+	{Name: "functions", Kind: results.Integer, Doc: "attached to, of a table of 50,000",
 		Cell: func(r *row) any { return r.Counts.Functions }},
-	{Name: "ops", Doc: "objects that they are attached through", Cell: func(r *row) any { return r.Counts.Ops }},
-	{Name: "calls", Doc: "of the kernel's interface, one after the other",
+	{Name: "ops", Kind: results.Integer,
+		Doc: "objects that they are attached through", Cell: func(r *row) any { return r.Counts.Ops }},
+	{Name: "calls", Kind: results.Integer, Doc: "of the kernel's interface, one after the other",
 		Cell: func(r *row) any { return r.Counts.Calls }},
-	{Name: "trampolines", Doc: "generated, or given up", Detail: true,
+	{Name: "trampolines", Kind: results.Integer, Doc: "generated, or given up", Detail: true,
 		Cell: func(r *row) any { return r.Counts.Images }},
-	{Name: "rounds", Doc: "of interrupts that each other CPU takes", Cell: func(r *row) any { return r.Rounds() }},
+	{Name: "rounds", Kind: results.Integer,
+		Doc: "of interrupts that each other CPU takes", Cell: func(r *row) any { return r.Rounds() }},
 }, causeColumns(), results.Columns[*row]{
-	{Name: "site_stores", Doc: "stores to sites and their literals", Detail: true,
+	{Name: "site_stores", Kind: results.Integer, Doc: "stores to sites and their literals", Detail: true,
 		Cell: func(r *row) any { return r.Counts.SiteStores }},
-	{Name: "records_walked", Doc: "records that the kernel's loops look at",
+	{Name: "records_walked", Kind: results.Integer, Doc: "records that the kernel's loops look at",
 		Cell: func(r *row) any { return r.Counts.Walked }},
-	{Name: "entries_copied", Doc: "entries of hashes made", Cell: func(r *row) any { return r.Counts.Copied }},
-	{Name: "allocations", Doc: "of memory, entries included", Detail: true,
+	{Name: "entries_copied", Kind: results.Integer,
+		Doc: "entries of hashes made", Cell: func(r *row) any { return r.Counts.Copied }},
+	{Name: "allocations", Kind: results.Integer, Doc: "of memory, entries included", Detail: true,
 		Cell: func(r *row) any { return r.Counts.Allocations }},
-	{Name: "list_changes", Doc: "of the list of ops", Detail: true,
+	{Name: "list_changes", Kind: results.Integer, Doc: "of the list of ops", Detail: true,
 		Cell: func(r *row) any { return r.Counts.ListChanges }},
-	{Name: "grace_periods", Doc: "waits until every task has scheduled, one after the other",
+	{Name: "grace_periods", Kind: results.Integer, Doc: "waits until every task has scheduled, one after the other",
 		Cell: func(r *row) any { return r.Counts.Waits }},
 	{Name: "calibration", Doc: "machine that times are modelled for",
 		Cell: func(r *row) any { return r.Machine.Name }},
 }, partColumns(), results.Columns[*row]{
-	{Name: "modelled_ns", Doc: "modelled time of all of it",
+	{Name: "modelled_ns", Kind: results.Number, Doc: "modelled time of all of it",
 		Cell: func(r *row) any { return attachcost.Whole(r.Parts) }},
-	{Name: "modelled_range_low_ns", Doc: "lower end of it: 95 % of draws of the quantities are within",
+	{Name: "modelled_range_low_ns", Kind: results.Number,
+		Doc:  "lower end of it: 95 % of draws of the quantities are within",
 		Cell: func(r *row) any { return r.Spread.Low }},
-	{Name: "modelled_range_high_ns", Doc: "and its upper end", Cell: func(r *row) any { return r.Spread.High }},
+	{Name: "modelled_range_high_ns", Kind: results.Number,
+		Doc: "and its upper end", Cell: func(r *row) any { return r.Spread.High }},
 	{Name: "modelled_hangs_on", Doc: "quantity that moves it most",
 		Cell: func(r *row) any { return results.OrEmpty(r.Spread.On()) }},
-	{Name: "modelled_assumed_percent", Doc: "share of it that rests on quantities which are assumed",
+	{Name: "modelled_assumed_percent", Kind: results.Number,
+		Doc:  "share of it that rests on quantities which are assumed",
 		Cell: func(r *row) any { return 100 * r.Spread.Assumed }},
-	{Name: "extrapolated", Doc: "more functions than in any published case of the way",
+	{Name: "extrapolated", Kind: results.Boolean, Doc: "more functions than in any published case of the way",
 		Cell: func(r *row) any { return r.Counts.Functions > r.largest }},
 })
 
 // causeColumns are the rounds by cause.
 func causeColumns() (out results.Columns[*row]) {
 	for c := range attachcost.NumCauses {
-		out = append(out, results.Col[*row]{Name: "rounds_" + column(attachcost.Cause(c).String()), Doc: "of these, for " +
-			roundDocs[c], Detail: true,
+		out = append(out, results.Col[*row]{Name: "rounds_" + column(attachcost.Cause(c).String()), Kind: results.Integer,
+			Doc: "of these, for " +
+				roundDocs[c], Detail: true,
 			Cell: func(r *row) any { return r.Counts.Rounds[c] }})
 	}
 	return out
@@ -182,7 +189,8 @@ func causeColumns() (out results.Columns[*row]) {
 // partColumns are the modelled times by part.
 func partColumns() (out results.Columns[*row]) {
 	for i, p := range attachcost.PartNames {
-		out = append(out, results.Col[*row]{Name: column(p) + "_ns", Doc: "modelled time of: " + p, Detail: true,
+		out = append(out, results.Col[*row]{Name: column(p) + "_ns", Kind: results.Number,
+			Doc: "modelled time of: " + p, Detail: true,
 			Cell: func(r *row) any { return r.Parts[i].NS }})
 	}
 	return out

@@ -83,11 +83,11 @@ func refusal(chosen []published.Hit) error {
 // hitColumns are those of hits.csv.
 var hitColumns = results.Columns[published.Hit]{
 	{Name: "mechanism", Doc: "how the program is attached", Cell: func(h published.Hit) any { return h.Mechanism }},
-	{Name: "hit_percent", Doc: "by how much the bench's throughput falls, published",
+	{Name: "hit_percent", Kind: results.Number, Doc: "by how much the bench's throughput falls, published",
 		Cell: func(h published.Hit) any { return h.Percent }},
-	{Name: "slowdown", Doc: "time of a turn over that without a program: 1/(1 - hit/100)",
+	{Name: "slowdown", Kind: results.Number, Doc: "time of a turn over that without a program: 1/(1 - hit/100)",
 		Cell: func(h published.Hit) any { return h.Slowdown() }},
-	{Name: "extra_percent", Doc: "by how much a turn is longer, of the turn without a program",
+	{Name: "extra_percent", Kind: results.Number, Doc: "by how much a turn is longer, of the turn without a program",
 		Cell: func(h published.Hit) any { return 100 * extra(h) }},
 }
 

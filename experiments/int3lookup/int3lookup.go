@@ -94,12 +94,14 @@ func (r *row) InGroups() string {
 
 var columns = slices.Concat(results.Columns[*row]{
 	{Name: "lookup", Doc: "index that is searched", Cell: func(r *row) any { return r.Kind.String() }},
-	{Name: "patches", Doc: "addresses in it", Cell: func(r *row) any { return r.Patches }},
-	{Name: "groups", Doc: "groups that they are in; empty where that makes no difference",
+	{Name: "patches", Kind: results.Integer, Doc: "addresses in it", Cell: func(r *row) any { return r.Patches }},
+	{Name: "groups", Kind: results.Integer, Doc: "groups that they are in; empty where that makes no difference",
 		Cell: func(r *row) any { return results.If(r.Groups > 0, r.Groups) }},
-	{Name: "comparisons_mean", Doc: "comparisons of addresses until one is found, mean over all of them",
+	{Name: "comparisons_mean", Kind: results.Number,
+		Doc:  "comparisons of addresses until one is found, mean over all of them",
 		Cell: func(r *row) any { return r.Cost.Mean() }},
-	{Name: "comparisons_max", Doc: "and the most", Cell: func(r *row) any { return r.Cost.Max }},
+	{Name: "comparisons_max", Kind: results.Integer,
+		Doc: "and the most", Cell: func(r *row) any { return r.Cost.Max }},
 }, clock.Columns("find", "time of one lookup on this machine, median of the "+
 	"measurements", func(r *row) *fit.Estimate { return r.Time }),
 	results.Columns[*row]{clock.Repeats("thousands of lookups", func(r *row) int { return r.repeats })})

@@ -109,14 +109,16 @@ var columns = results.Columns[*row]{
 	{Name: "buffer", Doc: "slots of the vector that patches are queued in; empty where there is none",
 		Cell: func(r *row) any { return results.OrEmpty(r.Vector()) }},
 	{Name: "cpus", Doc: "CPUs by role", Cell: func(r *row) any { return cpus.FormatRoles(r.Roles) }},
-	{Name: "patches", Doc: "records changed", Cell: func(r *row) any { return r.Patches }},
-	{Name: "flushes", Doc: "batches; empty where nothing is queued",
+	{Name: "patches", Kind: results.Integer, Doc: "records changed", Cell: func(r *row) any { return r.Patches }},
+	{Name: "flushes", Kind: results.Integer, Doc: "batches; empty where nothing is queued",
 		Cell: func(r *row) any { return results.If(r.Buffered, r.Flushes) }},
-	{Name: "rounds", Doc: "requests to all other CPUs to synchronise, for enabling and again for disabling",
+	{Name: "rounds", Kind: results.Integer,
+		Doc:  "requests to all other CPUs to synchronise, for enabling and again for disabling",
 		Cell: func(r *row) any { return r.Rounds }},
-	{Name: "ipis_per_cpu", Doc: "interrupts that each CPU but the sender takes, each time",
+	{Name: "ipis_per_cpu", Kind: results.Integer, Doc: "interrupts that each CPU but the sender takes, each time",
 		Cell: func(r *row) any { return r.IPIsPerCPU }},
-	{Name: "ipis", Doc: "interrupts that all CPUs take together, each time", Cell: func(r *row) any { return r.IPIs }},
+	{Name: "ipis", Kind: results.Integer,
+		Doc: "interrupts that all CPUs take together, each time", Cell: func(r *row) any { return r.IPIs }},
 }
 
 func measure(ctx context.Context, s *experiments.Study[Config, *row]) (*experiments.Findings, error) {

@@ -70,15 +70,19 @@ type row struct {
 var columns = results.Columns[row]{
 	{Name: "round", Doc: "membarrier alone, or until every thread has passed a border between two calls, too",
 		Cell: func(r row) any { return r.Kind() }},
-	{Name: "updates", Doc: "that were made", Cell: func(r row) any { return r.Updates }},
-	{Name: "rounds", Doc: "in all of them", Cell: func(r row) any { return r.Rounds }},
-	{Name: "traps", Doc: "times that a CPU ran into a breakpoint", Cell: func(r row) any { return r.Traps }},
-	{Name: "trap_misses", Doc: "traps that found no entry", Cell: func(r row) any { return r.Misses }},
-	{Name: "share_low", Doc: "of the traps: lower end, with 95 % (Clopper and Pearson)",
+	{Name: "updates", Kind: results.Integer, Doc: "that were made", Cell: func(r row) any { return r.Updates }},
+	{Name: "rounds", Kind: results.Integer, Doc: "in all of them", Cell: func(r row) any { return r.Rounds }},
+	{Name: "traps", Kind: results.Integer,
+		Doc: "times that a CPU ran into a breakpoint", Cell: func(r row) any { return r.Traps }},
+	{Name: "trap_misses", Kind: results.Integer,
+		Doc: "traps that found no entry", Cell: func(r row) any { return r.Misses }},
+	{Name: "share_low", Kind: results.Number, Doc: "of the traps: lower end, with 95 % (Clopper and Pearson)",
 		Cell: func(r row) any { return r.Share().Low() }},
-	{Name: "share_high", Doc: "upper end", Cell: func(r row) any { return r.Share().High() }},
-	{Name: "round_median_ns", Doc: "of the update whose median is least", Cell: func(r row) any { return r.Median }},
-	{Name: "violations", Doc: "properties violated", Cell: func(r row) any { return r.Violations }},
+	{Name: "share_high", Kind: results.Number, Doc: "upper end", Cell: func(r row) any { return r.Share().High() }},
+	{Name: "round_median_ns", Kind: results.Number,
+		Doc: "of the update whose median is least", Cell: func(r row) any { return r.Median }},
+	{Name: "violations", Kind: results.Integer,
+		Doc: "properties violated", Cell: func(r row) any { return r.Violations }},
 }
 
 // Kind is the round in words.

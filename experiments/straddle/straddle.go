@@ -101,15 +101,20 @@ type row struct {
 var columns = results.Columns[row]{
 	{Name: "mutation", Doc: "defect of the plan; none: the plan as it is", Cell: func(r row) any { return r.Mutation }},
 	{Name: "place", Doc: "where the sites lie", Cell: func(r row) any { return r.name }},
-	{Name: "offset", Doc: "of their first byte in its page", Cell: func(r row) any { return int(r.offset) }},
-	{Name: "updates", Doc: "that were made", Cell: func(r row) any { return r.met.N }},
-	{Name: "changes", Doc: "of sites, in all of them", Cell: func(r row) any { return r.changes }},
-	{Name: "met", Doc: "updates in which something was found", Cell: func(r row) any { return r.met.K }},
-	{Name: "share", Doc: "of the updates", Cell: func(r row) any { return r.met.Value() }},
-	{Name: "share_low", Doc: "lower end of it, with 95 % (Clopper and Pearson)", Cell: func(r row) any { return r.met.Low() }},
-	{Name: "share_high", Doc: "upper end", Cell: func(r row) any { return r.met.High() }},
+	{Name: "offset", Kind: results.Integer,
+		Doc: "of their first byte in its page", Cell: func(r row) any { return int(r.offset) }},
+	{Name: "updates", Kind: results.Integer, Doc: "that were made", Cell: func(r row) any { return r.met.N }},
+	{Name: "changes", Kind: results.Integer,
+		Doc: "of sites, in all of them", Cell: func(r row) any { return r.changes }},
+	{Name: "met", Kind: results.Integer,
+		Doc: "updates in which something was found", Cell: func(r row) any { return r.met.K }},
+	{Name: "share", Kind: results.Number, Doc: "of the updates", Cell: func(r row) any { return r.met.Value() }},
+	{Name: "share_low", Kind: results.Number,
+		Doc: "lower end of it, with 95 % (Clopper and Pearson)", Cell: func(r row) any { return r.met.Low() }},
+	{Name: "share_high", Kind: results.Number, Doc: "upper end", Cell: func(r row) any { return r.met.High() }},
 	{Name: "property", Doc: "that was violated first; empty where none was", Cell: func(r row) any { return r.Property() }},
-	{Name: "traps", Detail: true, Doc: "times that a CPU ran into a breakpoint", Cell: func(r row) any { return r.Traps }},
+	{Name: "traps", Kind: results.Integer,
+		Detail: true, Doc: "times that a CPU ran into a breakpoint", Cell: func(r row) any { return r.Traps }},
 }
 
 // Property is the first one that was violated.

@@ -125,31 +125,38 @@ func (r reportRow) cpu() any {
 // The columns.
 var (
 	pairColumn = results.Columns[reportRow]{
-		{Name: "pair", Doc: "Which comparison it is, counted from 1; empty when there is only one.",
+		{Name: "pair", Kind: results.Integer,
+			Doc:  "Which comparison it is, counted from 1; empty when there is only one.",
 			Cell: func(r reportRow) any { return results.If(r.pair > 0, r.pair) }},
 	}
 	rowColumn = results.Columns[reportRow]{
 		{Name: "row", Doc: "The name of the row in /proc/interrupts.", Cell: func(r reportRow) any { return r.Name }},
 	}
 	cpuColumns = results.Columns[reportRow]{
-		{Name: "cpu", Doc: "The CPU; empty on a summary, and on rows that count for the whole machine.",
+		{Name: "cpu", Kind: results.Integer,
+			Doc:  "The CPU; empty on a summary, and on rows that count for the whole machine.",
 			Cell: reportRow.cpu},
-		{Name: "before", Doc: "The count before.", Cell: func(r reportRow) any { return r.of(r.Before) }},
-		{Name: "after", Doc: "The count after.", Cell: func(r reportRow) any { return r.of(r.After) }},
-		{Name: "delta", Doc: "The interrupts that the CPU took in between.",
+		{Name: "before", Kind: results.Integer,
+			Doc: "The count before.", Cell: func(r reportRow) any { return r.of(r.Before) }},
+		{Name: "after", Kind: results.Integer,
+			Doc: "The count after.", Cell: func(r reportRow) any { return r.of(r.After) }},
+		{Name: "delta", Kind: results.Integer, Doc: "The interrupts that the CPU took in between.",
 			Cell: func(r reportRow) any { return r.of(r.Delta) }},
-		{Name: "sent_rounds", Doc: "The rounds that this CPU must have sent.",
+		{Name: "sent_rounds", Kind: results.Integer, Doc: "The rounds that this CPU must have sent.",
 			Cell: func(r reportRow) any { return r.of(r.Sent) }},
 	}.When(func(r reportRow) bool { return r.count != noCount })
 	summaryColumns = slices.Concat(
 		results.Columns[reportRow]{
-			{Name: "rounds", Doc: "The rounds of interrupts, each from one CPU to all others, that explain the row.",
+			{Name: "rounds", Kind: results.Integer,
+				Doc:  "The rounds of interrupts, each from one CPU to all others, that explain the row.",
 				Cell: func(r reportRow) any { return r.Rounds }},
-			{Name: "senders", Doc: "How many CPUs sent them; more than one if the patcher migrated.",
+			{Name: "senders", Kind: results.Integer,
+				Doc:  "How many CPUs sent them; more than one if the patcher migrated.",
 				Cell: func(r reportRow) any { return r.Senders }},
 		}.When(func(r reportRow) bool { return r.Known }),
 		results.Columns[reportRow]{
-			{Name: "about", Doc: "Where it is not consistent: the rounds that the counts are nearest to.",
+			{Name: "about", Kind: results.Integer,
+				Doc:  "Where it is not consistent: the rounds that the counts are nearest to.",
 				Cell: func(r reportRow) any { return r.near.Rounds }},
 		}.When(func(r reportRow) bool { return !r.Known && r.near != nil }),
 		results.Columns[reportRow]{
@@ -157,18 +164,18 @@ var (
 				Cell: func(r reportRow) any { return results.OrEmpty(r.sentBy()) }},
 			{Name: "left_over", Doc: "The interrupts that no round explains, and where.",
 				Cell: func(r reportRow) any { return results.OrEmpty(r.leftOver()) }},
-			{Name: "interrupts", Doc: "The interrupts that all CPUs took together.",
+			{Name: "interrupts", Kind: results.Integer, Doc: "The interrupts that all CPUs took together.",
 				Cell: func(r reportRow) any { return results.If(r.Delta != nil, r.interrupts()) }},
-			{Name: "consistent",
+			{Name: "consistent", Kind: results.Boolean,
 				Doc:  "Whether any sequence of rounds gives these deltas; empty on rows that are not explained.",
 				Cell: func(r reportRow) any { return results.If(r.explained, r.Consistent) }},
 			{Name: "reason", Doc: "Why it is not consistent, or what else to know.",
 				Cell: func(r reportRow) any { return results.OrEmpty(r.Reason) }},
 		},
 		results.Columns[reportRow]{
-			{Name: "patches_min", Doc: "The fewest patches that need so many rounds.",
+			{Name: "patches_min", Kind: results.Integer, Doc: "The fewest patches that need so many rounds.",
 				Cell: func(r reportRow) any { return r.patches.Min }},
-			{Name: "patches_max", Doc: "The most patches that so many rounds allow.",
+			{Name: "patches_max", Kind: results.Integer, Doc: "The most patches that so many rounds allow.",
 				Cell: func(r reportRow) any { return r.patches.Max }},
 		}.When(func(r reportRow) bool { return r.patches != nil }),
 		results.Columns[reportRow]{

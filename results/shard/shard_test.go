@@ -75,8 +75,9 @@ type sweep struct {
 
 // write writes the points of a shard as commands do.
 func (s sweep) write(dir string, part *results.Part, change func(*results.Manifest)) error {
-	main := results.Table{Name: "main", Columns: []results.Column{{Name: "point"}, {Name: "text"}}}
-	beside := results.Table{Name: "beside", Columns: []results.Column{{Name: "row"}, {Name: "k"}}}
+	main := results.Table{Name: "main", Columns: []results.Column{{Name: "point", Kind: results.Integer}, {Name: "text"}}}
+	beside := results.Table{Name: "beside", Columns: []results.Column{{Name: "row", Kind: results.Integer},
+		{Name: "k", Kind: results.Integer}}}
 	mine := Shard{}
 	if part != nil {
 		mine = Shard{part.Index, part.Of}

@@ -138,7 +138,7 @@ func (w *world) experiments() []*experiments.Experiment {
 		return &experiments.Experiment{
 			Name: name, Question: "what does it " + name + "?", Short: name,
 			Table: func() results.Table {
-				return results.Table{Name: name, Columns: []results.Column{{Name: "n", Doc: "a number"}}}
+				return results.Table{Name: name, Columns: []results.Column{{Name: "n", Kind: results.Integer, Doc: "a number"}}}
 			},
 			New: func() *experiments.Request {
 				var numbers []int

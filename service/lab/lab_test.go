@@ -24,7 +24,7 @@ func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 var endless = &experiments.Experiment{
 	Name: "endless",
 	Table: func() results.Table {
-		return results.Table{Name: "endless", Columns: []results.Column{{Name: "n", Doc: "a number"}}}
+		return results.Table{Name: "endless", Columns: []results.Column{{Name: "n", Kind: results.Integer, Doc: "a number"}}}
 	},
 	New: func() *experiments.Request {
 		var c struct {

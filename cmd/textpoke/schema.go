@@ -1,0 +1,82 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package main
+
+import (
+	"encoding/json"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"github.com/textpoke/textpoke/results"
+)
+
+func schemaCommand(c *common) *cobra.Command {
+	return &cobra.Command{
+		Use:   "schema [COMMAND...]",
+		Short: "what --format json of a command is, as a JSON Schema",
+		Long: "schema prints a JSON Schema (draft 2020-12) of what a command writes with --format json: a list of\n" +
+			"objects that have a member for each column. Where a command has several tables, by its flags, it is one\n" +
+			"of them. Without a command it prints the schemas of all, each below $defs under the command's name.\n" +
+			"Columns that --columns leaves out are not in the output, and all are in the schema.",
+		Example: "  textpoke schema plan\n  textpoke schema kernel inspect\n  textpoke schema >textpoke.schema.json",
+		Args:    cobra.ArbitraryArgs,
+		RunE: func(cmd *cobra.Command, args []string) error {
+			root := cmd.Root()
+			if len(args) == 0 {
+				return c.writeSchema(c.allSchemas(root))
+			}
+			about, rest, err := root.Find(args)
+			if err != nil || len(rest) > 0 || len(c.schemas(about)) == 0 {
+				var names []string
+				for _, p := range c.allSchemas(root).Defs {
+					names = append(names, p.Name)
+				}
+				return notOneOf(strings.Join(args, " "), names)
+			}
+			return c.writeSchema(c.schemaOf(about))
+		},
+	}
+}
+
+// schemas are those of the tables that a command writes as JSON.
+func (c *common) schemas(cmd *cobra.Command) (all []results.Schema) {
+	for _, t := range c.tables[cmd] {
+		if t.when == forPeople {
+			continue
+		}
+		s := results.SchemaOf(t.Table)
+		s.Title = strings.TrimSpace(cmd.CommandPath() + " " + t.when)
+		all = append(all, s)
+	}
+	return all
+}
+
+// schemaOf is the schema of a command, which has a table at least.
+func (c *common) schemaOf(cmd *cobra.Command) results.Schema {
+	all := c.schemas(cmd)
+	if len(all) == 1 {
+		return all[0]
+	}
+	return results.Schema{Title: cmd.CommandPath(), AnyOf: all}
+}
+
+// allSchemas are those of a command and of all below it.
+func (c *common) allSchemas(cmd *cobra.Command) (all results.Schema) {
+	if len(c.schemas(cmd)) > 0 {
+		name := strings.TrimPrefix(cmd.CommandPath(), cmd.Root().Name()+" ")
+		all.Defs = append(all.Defs, results.Property{Name: name, Schema: c.schemaOf(cmd)})
+	}
+	for _, sub := range cmd.Commands() {
+		all.Defs = append(all.Defs, c.allSchemas(sub).Defs...)
+	}
+	return all
+}
+
+func (c *common) writeSchema(s results.Schema) error {
+	s.Dialect = results.SchemaDialect
+	e := json.NewEncoder(c.streams.out)
+	e.SetEscapeHTML(false)
+	e.SetIndent("", "  ")
+	return e.Encode(s)
+}
