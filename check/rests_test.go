@@ -15,9 +15,18 @@ import (
 // TestVerdictsSayWhatTheyRestOn: who sends no round promises nothing, and says so beside
 // "safe"; every verdict, whatever it is, says what it assumes.
 func TestVerdictsSayWhatTheyRestOn(t *testing.T) {
-	plan := filepath.Join(t.TempDir(), "silent.plan")
-	if err := os.WriteFile(plan, []byte("name: silent\nevery batch:\n    Write word\n    Fence\n"), 0o600); err != nil {
-		t.Fatal(err)
+	write := func(name, locks string) string {
+		file := filepath.Join(t.TempDir(), name)
+		text := "name: " + name + "\n" + locks + "every batch:\n    Write word\n    Fence\n"
+		if err := os.WriteFile(file, []byte(text), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		return file
+	}
+	plan, bare := write("silent", ""), write("bare", "locks: plan\n")
+	two := func(plan string) axis.Choices {
+		return axis.Choices{"arch": {"arm64"}, "layout": {"plain"}, "plan": {plan}, "patchers": {"2"}, "cpus": {"3"},
+			"workload": {"once"}}
 	}
 	for _, c := range []struct {
 		choices         axis.Choices
@@ -32,6 +41,8 @@ func TestVerdictsSayWhatTheyRestOn(t *testing.T) {
 			": unsafe; assumes: workload endless; fetch weak; the return from a trap fetches afresh; not modelled: "},
 		{axis.Choices{"arch": {"x86_64"}, "workload": {"once"}}, 10, explore.Incomplete, "",
 			": incomplete; assumes: workload once"},
+		{two(plan), 0, explore.Safe, "nothing", "fetch weak; text_mutex held around every update; not modelled"},
+		{two(bare), 0, explore.Safe, "nothing", "fetch weak; no text_mutex; not modelled"},
 	} {
 		all, _, err := Questions(c.choices)
 		if err != nil {

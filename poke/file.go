@@ -119,7 +119,11 @@ func (f *planFile) protocol() (*Protocol, error) {
 	if err != nil {
 		return nil, err
 	}
-	p.Batching, p.Layout = Batching(batching), isa.Layout(layout)
+	locks, err := f.oneOf("locks", locksNames)
+	if err != nil {
+		return nil, err
+	}
+	p.Batching, p.Layout, p.Locks = Batching(batching), isa.Layout(layout), Locks(locks)
 	p.Traps, p.OneStore = f.writes()
 	p.open, p.batch, p.close = f.emitter(onceBefore), f.emitter(everyBatch), f.emitter(onceAfter)
 	p.statesPath = slices.ContainsFunc(f.paths[:], func(s pathSection) bool { return s.line > 0 })
@@ -154,9 +158,10 @@ const (
 )
 
 var (
-	headerNames   = []string{"name", "summary", "source", "batching", "layout"}
+	headerNames   = []string{"name", "summary", "source", "batching", "layout", "locks"}
 	batchingNames = []string{Buffered: "buffered", Whole: "whole", Single: "single"}
 	layoutNames   = []string{isa.Word: "word", isa.Pair: "pair"}
+	locksNames    = []string{LocksOfCaller: "caller", LocksOfPlan: "plan"}
 )
 
 // writes derives what is true of the protocol whatever the instruction set.

@@ -42,7 +42,7 @@ func TestPlanFilesDoc(t *testing.T) {
 		}
 	}
 	_, format, _ := strings.Cut(doc, "## What a file says")
-	words := slices.Concat(headerNames, batchingNames, layoutNames, stepNames, partNames[:], mutexNames[:],
+	words := slices.Concat(headerNames, batchingNames, layoutNames, locksNames, stepNames, partNames[:], mutexNames[:],
 		conditionWords(), allSections(),
 		[]string{loopBegins, loopEnds, ifWord, andWord, notWord, lazyWord})
 	for i := range cpus.NumSections {

@@ -97,6 +97,7 @@ func somePlan(t *rapid.T) string {
 	d.line("name: drawn")
 	d.line("batching: " + rapid.SampledFrom(batchingNames).Draw(t, "batching"))
 	d.line("layout: " + rapid.SampledFrom(layoutNames).Draw(t, "layout"))
+	d.line("locks: " + rapid.SampledFrom(locksNames).Draw(t, "locks"))
 	around := rapid.SampledFrom([][2][]string{
 		{}, {{"StopMachine"}, {"Resume"}}, {{"Lock text_mutex"}, {"Unlock text_mutex"}}, {{"Publish"},
 			{"Unpublish", "WaitHandlers"}},

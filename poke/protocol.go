@@ -29,6 +29,7 @@ type Protocol struct {
 	Layout   isa.Layout // the shape that sites had in its time
 	Traps    bool       // CPUs can run into its breakpoints
 	OneStore bool       // relies on one store replacing a whole site at once
+	Locks    Locks      // who takes them, where there are several patchers
 	File     string     // that it was read from, "" for a built-in one
 
 	open, batch, close func(Shape, Range, Emit)
@@ -36,6 +37,19 @@ type Protocol struct {
 	path               func(Shape) (cpus.Path, error) // nil: the architecture's own
 	statesPath         bool
 }
+
+// Locks says who keeps several patchers apart.
+type Locks uint8
+
+// The locks.
+const (
+	// LocksOfCaller: who calls holds text_mutex while text is changed, as text_poke_bp's
+	// callers do (lockdep_assert_held in arch/x86/kernel/alternative.c), and ftrace_lock while
+	// an ops is got rid of; unless the plan takes text_mutex itself.
+	LocksOfCaller Locks = iota
+	// LocksOfPlan: text_mutex is held where the plan takes it, and nowhere else.
+	LocksOfPlan
+)
 
 // Stated tells whether the protocol says anything: one that was neither built in nor
 // read from a file has no step.

@@ -13,4 +13,8 @@
 // every step that they make in a machine a little larger than the cutoff, by
 // explore.Examine, and says which condition fails where one does. docs/cutoff.md has the
 // argument in full.
+//
+// Sites are left out in another way, and one by one: a machine of one site among others
+// stands for those of any number of them. Sites holds every step of machines of two sites
+// against it, by explore.ExamineSites.
 package cutoff

@@ -21,7 +21,8 @@ const (
 	park                    // a CPU's task is preempted
 	unpark                  // a CPU goes on with a task that was
 	skip                    // a CPU goes on without looking for interrupts: only where that makes no difference
-	attend                  // a CPU looks again: likewise
+	attend                  // a CPU looks again: likewise, or for what is about sites that are not in the model
+	afresh                  // a CPU fetches afresh, for such a site; see Among
 	nmi                     // a non-maskable interrupt comes
 	tick                    // a CPU's timer: only on live machines, since it takes possibilities away and adds none
 )
@@ -32,6 +33,9 @@ type action struct {
 	who  uint8 // the CPU or the patcher
 	arg  uint8 // of drain: which store; of unpark: whose task
 }
+
+// ofPatcher tells whether a patcher makes it, who is its number then.
+func (a action) ofPatcher() bool { return a.kind == stepPatcher || a.kind == begin || a.kind == drain }
 
 // script is a Chooser that gives every answer in turn: it repeats a prefix of
 // answers and goes on with zeros; next moves to the next answers.
@@ -117,6 +121,9 @@ func (w *world) enabled(list []action) []action {
 		c := &w.cpu[i]
 		if w.m.Code.Disturbs(c) {
 			list = append(list, action{kind: nmi, who: uint8(i)})
+		}
+		if w.m.among {
+			list = w.enabledAside(list, i)
 		}
 		if w.leased(i) {
 			if w.Pending(i, false) || !c.Preemptible() {
@@ -212,6 +219,8 @@ func (w *world) act(a action, ch cpus.Chooser) {
 		w.cpu[a.who].Repoll()
 	case nmi:
 		w.under[a.who] = w.cpu[a.who].NMI()
+	case afresh:
+		w.cpu[a.who].Synced = w.Seq()
 	case tick:
 		w.cpu[a.who].Tick(w.m.Code, w.shared)
 	}
@@ -253,6 +262,7 @@ func (w *world) stepPatcher(i int, ch cpus.Chooser) {
 	at2, done2, stage2 := p.Place()
 	w.waits = status == poke.Waits && at == at2 && done == done2 && stage == stage2
 	if w.chose = choosing; choosing {
+		w.waits = w.waits || w.m.among && w.leadsNowhere(i)
 		if w.waits && w.stuck(i) {
 			w.violate(w.deadlock(i))
 		}

@@ -106,6 +106,11 @@ func (s *Setup) Model() (*Model, error) {
 		}
 		m.Programs = append(m.Programs, program)
 	}
+	plan, err := s.compile(shape, patches[0], false)
+	if err != nil {
+		return nil, err
+	}
+	m.around = !takesMutex(plan)
 	return m, m.Prepare()
 }
 
@@ -168,7 +173,7 @@ func (s *Setup) program(shape poke.Shape, patches []poke.Patch) (Program, error)
 	if s.Switch {
 		plan = life.Switch(detach)
 	}
-	return Program{Patches: patches, Plan: s.spared(shape, plan)}, nil
+	return Program{Patches: patches, Plan: s.bare(attach, s.spared(shape, plan))}, nil
 }
 
 // life is how updates of such a shape are told.
@@ -177,6 +182,22 @@ func (s *Setup) life(shape poke.Shape) poke.Life {
 		Patches: shape.Patches, Settles: s.Protocol.Settles(shape), Locked: s.patchers() > 1,
 		Fenced: shape.Traits.StoresBuffered,
 	}
+}
+
+// takesMutex tells whether a plan takes text_mutex.
+func takesMutex(plan []poke.Step) bool {
+	return slices.Contains(plan, poke.Step{Op: poke.Lock, Mutex: poke.TextMutex})
+}
+
+// bare is a program without the text_mutex that is held around a plan, where it is only
+// the plan's to take.
+func (s *Setup) bare(plan, program []poke.Step) []poke.Step {
+	if s.Protocol.Locks == poke.LocksOfCaller || takesMutex(plan) {
+		return program
+	}
+	return slices.DeleteFunc(program, func(st poke.Step) bool {
+		return (st.Op == poke.Lock || st.Op == poke.Unlock) && st.Mutex == poke.TextMutex
+	})
 }
 
 // spared is a plan without what there is nothing of: an ops to be freed, or what the

@@ -161,9 +161,18 @@ func (m *Model) RestsOn() string {
 }
 
 // Assumes is what every verdict takes for granted, in one line: what patchers do, what a
-// fetch may see, whether the return from a trap fetches afresh, and what there is not.
+// fetch may see, who keeps several patchers apart, whether the return from a trap fetches afresh, and what there is not.
 func (m *Model) Assumes() string {
 	line := fmt.Sprintf("workload %s; fetch %s; ", m.Workload(), m.Code.Fetch)
+	switch {
+	case len(m.Programs) == 1:
+	case !m.anyStep(func(st poke.Step) bool { return st.Op == poke.Lock && st.Mutex == poke.TextMutex }):
+		line += "no text_mutex; "
+	case m.around:
+		line += "text_mutex held around every update; "
+	default:
+		line += "text_mutex as the plan takes it; "
+	}
 	switch {
 	case !m.traps():
 	case m.Code.Path.Syncs():

@@ -36,6 +36,8 @@ func (w *world) describe(before *world, a action, answers []uint8) Step {
 		s.What = "goes on without looking for interrupts"
 	case attend:
 		s.What = "will look for interrupts"
+	case afresh:
+		s.What = "fetches afresh, for a site that is not in the model"
 	case nmi:
 		s.What = "an NMI comes"
 	}

@@ -186,8 +186,7 @@ func (x *examiner) stray(list *[]Stray, f Footprint, why string) {
 // footprint makes a step with its accesses noted, and holds it against the notes.
 func (x *examiner) footprint(words []uint64, a action, answers []uint8) Footprint {
 	x.base.unpack(words)
-	patcher := a.kind == stepPatcher || a.kind == begin || a.kind == drain
-	f := Footprint{Who: int(a.who), What: x.base.does(a), Patcher: patcher}
+	f := Footprint{Who: int(a.who), What: x.base.does(a), Patcher: a.ofPatcher()}
 	x.noted.w.unpack(words)
 	x.noted.act(a, &recorded{given: answers})
 	f.Reads, f.Writes, f.Adds = x.noted.reads, x.noted.writes, x.noted.adds
@@ -276,6 +275,8 @@ func (w *world) does(a action) string {
 		return "is preempted"
 	case unpark:
 		return "goes on with a task that was preempted"
+	case afresh, attend:
+		return "has been at another site"
 	}
 	if c := &w.cpu[a.who]; !c.AtBorder() || c.Polled() {
 		return c.Phase.Does()

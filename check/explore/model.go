@@ -50,6 +50,10 @@ type Model struct {
 	// anyEnd leaves out the look at what programs leave at their sites, for those
 	// that do not say.
 	anyEnd bool
+	// around says that text_mutex is taken around plans, which do not take it.
+	around bool
+	// among says that the patcher changes sites that are not in the model, too; see Among.
+	among bool
 
 	codec    cpus.Codec
 	homes    []int

@@ -65,7 +65,11 @@ func (p *Program) title(u *poke.Choice) string {
 		}
 	}
 	name := "site "
-	if len(sites) > 1 {
+	switch len(sites) {
+	case 0:
+		name = "other sites"
+	case 1:
+	default:
 		name = "sites "
 	}
 	if name += strings.Join(sites, ", "); u.Undo {

@@ -40,14 +40,20 @@ func (r *recorder) act(a action, ch cpus.Chooser) {
 	r.reads, r.writes, r.adds = 0, 0, 0
 	w, who := r.w, int(a.who)
 	switch a.kind {
-	case stepCPU, skip, attend, tick, nmi:
+	case stepCPU, skip, attend, afresh, tick, nmi:
 		r.change(Registers, who)
 		for i := range w.m.Programs {
 			if w.m.homes[i] == who { // its own task waits while the patcher sits there
 				r.read(Place, i)
 			}
 		}
+		if a.kind == afresh {
+			r.read(Stores, 0)
+		}
 	case stepPatcher:
+		if w.m.among && w.patcher[who].Between() {
+			r.read(Operations, 0)
+		}
 		r.change(Place, who)
 		r.read(Registers, w.m.homes[who])
 	case begin:

@@ -12,14 +12,20 @@ import (
 // With is the same model with other CPUs, those of deaf (one bit each) among them
 // deaf; see cpus.Code.Deaf. It is prepared.
 func (m *Model) With(roles []cpus.Role, deaf uint64) (*Model, error) {
-	code := *m.Code
-	code.Deaf = deaf
-	o := &Model{
-		Code: &code, Roles: slices.Clone(roles), Programs: m.Programs, Initial: m.Initial, Literals: m.Literals,
-		NopOps: m.NopOps, Attached: m.Attached, Lookup: m.Lookup, Refs: m.Refs, Slots: m.Slots, Filling: m.Filling,
-		Preempt: m.Preempt, SameSites: m.SameSites, ticks: m.ticks, anyEnd: m.anyEnd,
-	}
+	o := m.copied()
+	o.Code.Deaf, o.Roles = deaf, slices.Clone(roles)
 	return o, o.Prepare()
+}
+
+// copied is the same model, not prepared.
+func (m *Model) copied() *Model {
+	code := *m.Code
+	return &Model{
+		Code: &code, Roles: m.Roles, Programs: m.Programs, Initial: m.Initial, Literals: m.Literals,
+		NopOps: m.NopOps, Attached: m.Attached, Lookup: m.Lookup, Refs: m.Refs, Slots: m.Slots, Filling: m.Filling,
+		Preempt: m.Preempt, SameSites: m.SameSites, ticks: m.ticks, anyEnd: m.anyEnd, around: m.around,
+		among: m.among,
+	}
 }
 
 // Homes are the CPUs that the patchers sit on, by patcher.

@@ -150,5 +150,5 @@ func (s *Setup) update(shape poke.Shape, patches []poke.Patch, u variant) ([]pok
 	if err != nil {
 		return nil, err
 	}
-	return s.spared(shape, s.life(shape).Update(plan, u.Undo, u.attach, u.release)), nil
+	return s.bare(plan, s.spared(shape, s.life(shape).Update(plan, u.Undo, u.attach, u.release))), nil
 }

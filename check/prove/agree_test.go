@@ -5,6 +5,7 @@ package prove
 import (
 	"context"
 	"fmt"
+	"slices"
 	"testing"
 
 	"github.com/textpoke/textpoke/check"
@@ -14,8 +15,21 @@ import (
 	"github.com/textpoke/textpoke/sim/axis"
 )
 
+// unsettled are the mutations that neither way settles. An isolated CPU may never fetch
+// afresh, and where the order of stores matters neither a view nor a state has room for
+// all that it may still fetch.
+var unsettled = []string{
+	"x86_64 breakpoint-lazy drop-sync-2, fetch coherent",
+	"x86_64 breakpoint-lazy drop-sync-2, fetch ordered",
+	"x86_64 breakpoint-lazy drop-sync-2, fetch atomic",
+}
+
+// enough is how many states are looked at for what is proved, or not settled.
+const enough = 200_000
+
 // TestMutationsAgree: of every mutation of every protocol, views and explorer say the
-// same: what is proved no search finds, and what is not proved it does, or a limit is hit.
+// same: what is proved no search finds, and what is not proved it does, but for what is
+// known not to be settled.
 func TestMutationsAgree(t *testing.T) {
 	protocols, fetches := []string{"stop-machine"}, []string{"weak"}
 	if *long {
@@ -45,7 +59,7 @@ func TestMutationsAgree(t *testing.T) {
 func agree(t *testing.T, q *check.Question) (proved bool) {
 	name := fmt.Sprintf("%s %s %s, fetch %s", q.Arch.Traits().Name, q.Protocol, q.Mutation, q.Fetch)
 	all, _ := explore.ParseReductions("all")
-	o := explore.Options{Reduce: all, Workers: 1}
+	o := explore.Options{Reduce: all, Workers: 1, LimitStates: enough}
 	r, err := Ask(context.Background(), q, nil, o)
 	switch {
 	case err != nil:
@@ -57,6 +71,8 @@ func agree(t *testing.T, q *check.Question) (proved bool) {
 		}
 		t.Logf("%s breaks nothing; cut %q", name, cut)
 		return true
+	case (r.Verdict == Incomplete) != slices.Contains(unsettled, name):
+		t.Errorf("%s: %s: %s; want it among what is not settled: %t", name, r.Verdict, r.Condition, r.Verdict != Incomplete)
 	case r.Verdict == Incomplete:
 		t.Logf("%s: %s", name, r.Condition)
 	case r.Verdict != Refuted:

@@ -157,8 +157,8 @@ var Columns = results.Columns[*Row]{
 	{Name: "solver", Doc: "who was asked", Cell: func(r *Row) any { return r.Solver }},
 	{
 		Name: "cutoff",
-		Doc: "with --cutoff: verdict and CPUs of the machine of one site that stands for every larger one; none, and " +
-			"the conditions that fail, where there is no such machine",
+		Doc: "with --cutoff: verdict and CPUs of the machine of one site that stands for every one of more CPUs, and " +
+			"whether it does for any sites; none, and the conditions that fail, where there is no such machine",
 		Cell: func(r *Row) any { return results.OrEmpty(r.Cutoff) },
 	},
 }
