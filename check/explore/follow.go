@@ -16,7 +16,7 @@ import (
 // which are about none of the sites that it changes, unless it is the same step.
 //
 // A step that violates a property must do so there too, as some site sees it, and is
-// followed no further.
+// followed no further. The first step that cannot be followed ends it.
 func ExamineSites(ctx context.Context, m *Model, limit uint64) (*Examination, error) {
 	x := &siteExaminer{e: newExpander(m, Reductions{}), equal: newExpander(m, Reductions{Symmetry: true}),
 		base: newWorld(m), canonical: make([]uint64, m.layout.words)}
@@ -35,7 +35,9 @@ func ExamineSites(ctx context.Context, m *Model, limit uint64) (*Examination, er
 			if ctx.Err() != nil {
 				return nil, context.Cause(ctx)
 			}
-			next = x.state(words, next)
+			if next = x.state(words, next); len(x.got.Unlike) > 0 {
+				return &x.got, nil
+			}
 		}
 		if level = next; limit > 0 && x.got.States >= limit && len(level) > 0 {
 			x.got.Cut = fmt.Sprintf("the limit of %d states is reached", limit)
