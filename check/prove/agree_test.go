@@ -15,10 +15,10 @@ import (
 	"github.com/textpoke/textpoke/sim/axis"
 )
 
-// unsettled are the mutations that neither way settles. An isolated CPU may never fetch
+// undecided are the mutations that neither way settles. An isolated CPU may never fetch
 // afresh, and where the order of stores matters neither a view nor a state has room for
 // all that it may still fetch.
-var unsettled = []string{
+var undecided = []string{
 	"x86_64 breakpoint-lazy drop-sync-2, fetch coherent",
 	"x86_64 breakpoint-lazy drop-sync-2, fetch ordered",
 	"x86_64 breakpoint-lazy drop-sync-2, fetch atomic",
@@ -71,7 +71,7 @@ func agree(t *testing.T, q *check.Question) (proved bool) {
 		}
 		t.Logf("%s breaks nothing; cut %q", name, cut)
 		return true
-	case (r.Verdict == Incomplete) != slices.Contains(unsettled, name):
+	case (r.Verdict == Incomplete) != slices.Contains(undecided, name):
 		t.Errorf("%s: %s: %s; want it among what is not settled: %t", name, r.Verdict, r.Condition, r.Verdict != Incomplete)
 	case r.Verdict == Incomplete:
 		t.Logf("%s: %s", name, r.Condition)
