@@ -11,6 +11,8 @@ import (
 	"slices"
 	"sort"
 	"strings"
+
+	"github.com/textpoke/textpoke/internal/inputs"
 )
 
 // kallsyms finds the text symbols of a running kernel by name.
@@ -45,7 +47,7 @@ type candidates struct {
 func (c *candidates) unnamed() int { return max(c.listed-len(c.addrs), 0) }
 
 func openKallsyms(ctx context.Context, path string) (*kallsyms, error) {
-	f, err := os.Open(path)
+	f, err := os.Open(inputs.Place(path))
 	if err != nil {
 		return nil, fmt.Errorf("kallsyms: %w", err)
 	}

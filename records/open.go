@@ -13,6 +13,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/textpoke/textpoke/internal/inputs"
 	"github.com/textpoke/textpoke/internal/spelling"
 )
 
@@ -68,7 +69,7 @@ func open(ctx context.Context, src string, opt Options) (*Table, error) {
 	if spec, ok := strings.CutPrefix(src, genPrefix); ok {
 		return generate(ctx, src, spec)
 	}
-	f, err := os.Open(src)
+	f, err := os.Open(inputs.Place(src))
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil, unknownSource(src, err)
 	}

@@ -13,6 +13,7 @@ import (
 	"strings"
 
 	"github.com/textpoke/textpoke/cpus"
+	"github.com/textpoke/textpoke/internal/inputs"
 	"github.com/textpoke/textpoke/internal/spelling"
 	"github.com/textpoke/textpoke/poke"
 	"github.com/textpoke/textpoke/records"
@@ -78,7 +79,7 @@ func openPlan(path string) (*poke.Protocol, error) {
 	if path == "" {
 		return nil, fmt.Errorf("%q: want a name", path)
 	}
-	f, err := os.Open(path)
+	f, err := os.Open(inputs.Place(path))
 	if err != nil {
 		return nil, err
 	}
@@ -143,7 +144,7 @@ func splitFilters(values []string) ([]string, error) {
 // that begin with # say nothing; the module behind a name, as the kernel's lists have it,
 // is left out.
 func filterFile(path string) (string, error) {
-	b, err := os.ReadFile(path)
+	b, err := os.ReadFile(inputs.Place(path))
 	if err != nil {
 		return "", err
 	}
@@ -202,7 +203,7 @@ func splitSources(values []string) (out []string, err error) {
 
 // isSource tells whether there is a table or a file of that name.
 func isSource(name string) bool {
-	_, err := os.Stat(name)
+	_, err := os.Stat(inputs.Place(name))
 	return err == nil || builtin(name) != nil
 }
 

@@ -65,6 +65,7 @@ func (k *checkFlags) register(cmd *cobra.Command, c *common) {
 	addAxes(cmd, check.Axes)
 	k.searchFlags.register(cmd)
 	addShard(cmd, c)
+	addQueue(cmd, c)
 	f := cmd.Flags()
 	f.StringArrayVar(&k.bug, "bug", nil,
 		"`name` of a scenario of the museum, a bug or a tracer case (--list), in place of a protocol; repeatable")
@@ -96,6 +97,10 @@ func (k *checkFlags) register(cmd *cobra.Command, c *common) {
 }
 
 func (k *checkFlags) run(cmd *cobra.Command, c *common) error {
+	if err := c.refuseQueued(cmd, "jobs", "checkpoint", "rate", "list", "litmus", "export", "replay", "record",
+		"conform"); err != nil {
+		return err
+	}
 	instead, err := k.instead(cmd)
 	switch {
 	case err != nil:
@@ -118,7 +123,12 @@ func (k *checkFlags) run(cmd *cobra.Command, c *common) error {
 		return fmt.Errorf("--trace and --checkpoint are for one question, and these are %d", len(questions))
 	}
 	questions = divided(c, questions)
-	rows, err := k.ask(cmd.Context(), c, questions, o, &output{table: check.Columns.Table("check"), hidden: k.html == "-"})
+	a := &asked{common: c, questions: questions, options: o}
+	if c.employ != nil {
+		c.employ(a.work())
+		return nil
+	}
+	rows, err := a.answers(cmd.Context(), k.rate, &output{table: check.Columns.Table("check"), hidden: k.html == "-"})
 	unsafe := slices.DeleteFunc(slices.Clone(rows), func(r check.VerdictRow) bool { return r.Verdict != explore.Unsafe })
 	if k.html != "" && len(rows) > 0 && (err == nil || err == errNo) {
 		err = cmp.Or(c.toPage(k.html, pageOf(rows).Write), err)

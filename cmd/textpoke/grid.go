@@ -27,6 +27,7 @@ type gridFlags struct {
 func (g *gridFlags) register(cmd *cobra.Command, c *common) {
 	g.sweepFlags.register(cmd)
 	addShard(cmd, c)
+	addQueue(cmd, c)
 	addAxes(cmd, sim.Axes.For(g.uses))
 	cmd.Flags().StringVar(&g.kallsyms, "kallsyms", "", "`file` with the addresses that a list of functions "+
 		"lacks, as /proc/kallsyms has them")
@@ -36,6 +37,9 @@ func (g *gridFlags) register(cmd *cobra.Command, c *common) {
 
 // grid reads the flags.
 func (g *gridFlags) grid(cmd *cobra.Command, c *common) (grid *sim.Grid, err error) {
+	if err := c.refuseQueued(cmd, "jobs", "steps", "scenario", "trace"); err != nil {
+		return nil, err
+	}
 	if err := c.kallsyms(g.kallsyms); err != nil {
 		return nil, err
 	}

@@ -19,7 +19,7 @@ import (
 
 // aside are the flags that rows do not depend on: a run that is resumed may have
 // others.
-var aside = []string{"out", "resume", "jobs", "yes", "format", "log", "budget"}
+var aside = []string{"out", "resume", "jobs", "yes", "format", "log", "budget", "queue"}
 
 // openJournal opens the journal, and takes over what is in it.
 func (s *sweep) openJournal(f *files) error {
@@ -138,7 +138,10 @@ func (s *sweep) key(i int) string {
 
 // closeJournal closes the journal, and removes it when all it has is written.
 func (s *sweep) closeJournal(complete bool) error {
-	if complete {
+	switch {
+	case s.journal == nil:
+		return nil
+	case complete:
 		return s.journal.Remove()
 	}
 	return s.journal.Close()

@@ -52,6 +52,10 @@ type common struct {
 	color    string // one of colors
 
 	calibrations []*calibration.Calibration // that times rest on
+
+	queue  string     // address of the queue that workers take points from, "" for none
+	employ func(work) // in a worker: takes the points in place of doing them
+	cores  int        // in a worker: for one point
 }
 
 // live marks commands whose output is seen as it comes.
@@ -142,6 +146,7 @@ func rootCommand(c *common) *cobra.Command {
 		restoreCommand(),
 		ctlCommand(c),
 		mergeCommand(c),
+		workerCommand(c),
 		reportCommand(c),
 		schemaCommand(c),
 		versionCommand(c),

@@ -105,6 +105,9 @@ func (r *runFlags) run(cmd *cobra.Command, c *common) error {
 	if r.rate && !executedBy(configs, sim.TimedEngine) {
 		return errors.New("--rate goes with --engine timed")
 	}
+	if c.queued() && executedBy(configs, sim.HardwareEngine) {
+		return errors.New("--queue goes without --engine hardware: rows are of the machine that it runs on")
+	}
 	workers, err := r.workers(configs)
 	if err != nil {
 		return err

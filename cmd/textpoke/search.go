@@ -4,6 +4,7 @@ package main
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"runtime"
 	"strings"
@@ -59,23 +60,70 @@ func (s *searchFlags) options() (explore.Options, error) {
 	}, nil
 }
 
-// ask puts questions to the checker and writes a row each. The error says what the
-// answers mean for the exit code.
-func (s *searchFlags) ask(ctx context.Context, c *common, questions []*check.Question, o explore.Options,
-	out *output) (rows []check.VerdictRow, err error) {
+// asked are questions that are put to the checker.
+type asked struct {
+	*common
+	questions []*check.Question
+	options   explore.Options
+}
+
+// ask puts one question to the checker, watched by whoever sits at a terminal.
+func (a *asked) ask(ctx context.Context, n int) (*explore.Result, error) {
+	o := a.options
+	switch {
+	case a.employ != nil:
+		o.Workers = a.cores
+	case a.stderrIsTerminal():
+		o.Watch = func(p explore.Progress) { a.overwrite(p.String()) }
+	}
+	row, err := a.questions[n].Ask(ctx, o)
+	return row.Result, err
+}
+
+// work is the questions, as points.
+func (a *asked) work() work {
+	w := work{do: parcels(a.ask)}
+	for _, q := range a.questions {
+		w.keys = append(w.keys, strings.Join(q.Flags(), " "))
+	}
+	return w
+}
+
+// hire finds who puts the questions. end is to be called when all is written, or never will be.
+func (a *asked) hire(ctx context.Context) (by crew[*explore.Result], end func(complete bool) error, err error) {
+	if a.queue == "" {
+		return here[*explore.Result](a.ask), func(bool) error { return nil }, nil
+	}
+	sent, err := a.submit(ctx, a.work().keys, nil)
+	if err != nil {
+		return nil, nil, err
+	}
+	return away[*explore.Result]{sent}, func(complete bool) error { return sent.end(ctx, complete) }, nil
+}
+
+// answers writes a row for each question. The error says what they mean for the exit code.
+func (a *asked) answers(ctx context.Context, rate bool, out *output) (rows []check.VerdictRow, err error) {
+	by, end, err := a.hire(ctx)
+	if err != nil {
+		return nil, err
+	}
 	unsafe, cut := false, false
-	out.above = func() string { return c.answerLine(rows) }
-	err = c.each(ctx, out, len(questions), func(i int, out *output) error {
-		row, err := c.answer(ctx, questions[i], o)
+	out.above = func() string { return a.answerLine(rows) }
+	err = a.each(ctx, out, len(a.questions), func(i int, out *output) error {
+		result, err := by.do(ctx, i)
 		if err != nil {
 			return err
 		}
-		row.Rate = s.rate
+		row := check.VerdictRow{Question: a.questions[i], Result: result, Options: a.options, Rate: rate}
+		if row.Verdict == explore.Incomplete {
+			a.logger().Warn(row.CutShort())
+		}
 		rows = append(rows, row)
 		unsafe, cut = unsafe || row.Verdict == explore.Unsafe, cut || row.Verdict == explore.Incomplete
 		out.exit = exitOf(unsafe, cut)
 		return out.add(check.Columns.Cells(&row)...)
 	})
+	err = errors.Join(err, end(err == nil))
 	switch {
 	case err != nil:
 		return rows, err
@@ -85,16 +133,4 @@ func (s *searchFlags) ask(ctx context.Context, c *common, questions []*check.Que
 		return rows, errCut
 	}
 	return rows, nil
-}
-
-// answer puts one question to the checker, watched by whoever sits at a terminal.
-func (c *common) answer(ctx context.Context, q *check.Question, o explore.Options) (check.VerdictRow, error) {
-	if c.stderrIsTerminal() {
-		o.Watch = func(p explore.Progress) { c.overwrite(p.String()) }
-	}
-	row, err := q.Ask(ctx, o)
-	if err == nil && row.Verdict == explore.Incomplete {
-		c.logger().Warn(row.CutShort())
-	}
-	return row, err
 }

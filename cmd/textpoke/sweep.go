@@ -81,6 +81,7 @@ type sweep struct {
 	headline func() string // what the rows come to, beside the budget
 
 	out      output
+	crew     crew[journal.Entry]
 	journal  *journal.Journal
 	reused   map[int]journal.Entry
 	done     int      // rows, of those that are not reused
@@ -120,6 +121,10 @@ func (s *sweep) run(ctx context.Context) error {
 	}
 	s.divide(len(s.configs), s.perPoint)
 	s.mine = s.shard.Points(len(s.configs))
+	if s.employ != nil {
+		s.employ(s.work())
+		return nil
+	}
 	f, err := s.openFiles()
 	if err != nil {
 		return err
@@ -132,16 +137,51 @@ func (s *sweep) run(ctx context.Context) error {
 			return err
 		}
 	}
+	end, err := s.hire(ctx)
+	if err != nil {
+		return err
+	}
 	failed := inOrder(ctx, len(s.mine), s.jobs(), s.make, s.take)
 	err = s.finish(f, failed)
-	if s.journal != nil {
-		err = errors.Join(err, s.closeJournal(err == nil))
+	err = errors.Join(err, end(err == nil))
+	return s.verdict(errors.Join(err, s.closeJournal(err == nil)))
+}
+
+// hire finds who does the points. end is to be called when all is written, or never will be.
+func (s *sweep) hire(ctx context.Context) (end func(complete bool) error, err error) {
+	if s.queue == "" || len(s.reused) == len(s.mine) {
+		s.crew = here[journal.Entry](s.entry)
+		return func(bool) error { return nil }, nil
 	}
-	return s.verdict(err)
+	sent, err := s.submit(ctx, s.work().keys, func(n int) bool { _, done := s.reused[s.mine[n]]; return done })
+	if err != nil {
+		return nil, errors.Join(err, s.closeJournal(false))
+	}
+	s.crew = away[journal.Entry]{sent}
+	return func(complete bool) error { return sent.end(ctx, complete) }, nil
+}
+
+// work is the points of this shard.
+func (s *sweep) work() work {
+	w := work{alone: s.workers == 1, do: parcels(s.entry)}
+	for _, i := range s.mine {
+		w.keys = append(w.keys, s.key(i))
+	}
+	return w
+}
+
+// entry is what the n-th point of this shard comes to, also where that ends with an error.
+func (s *sweep) entry(ctx context.Context, n int) (e journal.Entry, err error) {
+	i := s.mine[n]
+	e = journal.Entry{Point: i, Key: s.key(i)}
+	e.Wrong, e.Broken, err = s.point(ctx, &s.configs[i], func(row journal.Row) { e.Rows = append(e.Rows, row) })
+	return e, err
 }
 
 func (s *sweep) jobs() int {
 	switch {
+	case s.queue != "":
+		return 1 // that waits
 	case s.flags.jobs > 0:
 		return s.flags.jobs
 	case s.workers > 0:
@@ -150,29 +190,19 @@ func (s *sweep) jobs() int {
 	return runtime.GOMAXPROCS(0)
 }
 
-// make makes the rows of a point, the n-th of this shard, or takes them from the journal. A
-// finished point is in the journal while its rows wait for their turn.
-func (s *sweep) make(ctx context.Context, n int, give func(item)) error {
+// make gives the rows of a point, the n-th of this shard, which are made now or taken from the
+// journal.
+func (s *sweep) make(ctx context.Context, n int, give func(item)) (err error) {
 	i := s.mine[n]
-	number := i * s.perPoint
-	if e, ok := s.reused[i]; ok {
-		for k, row := range e.Rows {
-			give(item{row, number + k, true})
-		}
-		s.complain(i, e.Wrong, e.Broken)
-		return nil
+	e, again := s.reused[i]
+	if !again {
+		e, err = s.crew.do(ctx, n)
 	}
-	e := journal.Entry{Point: i, Key: s.key(i)}
-	wrong, broken, err := s.point(ctx, &s.configs[i], func(row journal.Row) {
-		if s.journal != nil {
-			e.Rows = append(e.Rows, row)
-		}
-		give(item{row, number, false})
-		number++
-	})
-	s.complain(i, wrong, broken)
-	if err == nil && s.journal != nil {
-		e.Wrong, e.Broken = wrong, broken
+	for k, row := range e.Rows {
+		give(item{row, i*s.perPoint + k, again})
+	}
+	s.complain(i, e.Wrong, e.Broken)
+	if err == nil && !again && s.journal != nil {
 		err = s.journal.Add(e)
 	}
 	return err
@@ -208,6 +238,8 @@ func (s *sweep) take(it item) error {
 	}
 	if !it.reused {
 		s.done++
+	}
+	if !it.reused && s.queue == "" { // which says how far its workers are
 		s.overwrite(fmt.Sprintf("%d of %d rows", s.done, (len(s.mine)-len(s.reused))*s.perPoint))
 	}
 	s.hold(it.number, it.Cells)

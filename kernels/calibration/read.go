@@ -12,6 +12,7 @@ import (
 	"strings"
 	"unicode"
 
+	"github.com/textpoke/textpoke/internal/inputs"
 	"github.com/textpoke/textpoke/internal/spelling"
 )
 
@@ -29,7 +30,7 @@ func Open(nameOrPath string) (*Calibration, error) {
 	if c := builtin(nameOrPath); c != nil {
 		return c, nil
 	}
-	f, err := os.Open(nameOrPath)
+	f, err := os.Open(inputs.Place(nameOrPath))
 	if errors.Is(err, os.ErrNotExist) {
 		return nil, fmt.Errorf("calibration %q: no such file, and %w", nameOrPath, spelling.NotOneOf(nameOrPath, Names()))
 	}

@@ -13,6 +13,8 @@ import (
 	"os"
 	"regexp"
 	"strings"
+
+	"github.com/textpoke/textpoke/internal/inputs"
 )
 
 // Kernel is what an image says. It is not changed once it has been read, but for what
@@ -59,7 +61,7 @@ const headBytes = 0x1000
 // load reads a file that begins as images do. A file of another kind is refused before
 // more of it is read.
 func load(path string) (b []byte, hash string, err error) {
-	f, err := os.Open(path)
+	f, err := os.Open(inputs.Place(path))
 	if err != nil {
 		return nil, "", err
 	}

@@ -10,6 +10,7 @@ import (
 	"os"
 	"sync"
 
+	"github.com/textpoke/textpoke/internal/inputs"
 	"github.com/textpoke/textpoke/internal/spelling"
 	"github.com/textpoke/textpoke/kernels/image"
 	"github.com/textpoke/textpoke/records"
@@ -29,7 +30,7 @@ func Open(name string) (*Kernel, error) {
 	}
 	opened.Lock()
 	defer opened.Unlock()
-	if k := opened.of[name]; k != nil {
+	if k := opened.of[inputs.Place(name)]; k != nil {
 		return k, nil
 	}
 	k, err := read(name)
@@ -40,12 +41,12 @@ func Open(name string) (*Kernel, error) {
 	if opened.of == nil {
 		opened.of = map[string]*Kernel{}
 	}
-	opened.of[name] = k
+	opened.of[inputs.Place(name)] = k
 	return k, nil
 }
 
 func read(path string) (*Kernel, error) {
-	f, err := os.Open(path)
+	f, err := os.Open(inputs.Place(path))
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil, fmt.Errorf("kernel %q: no file, and %w", path, spelling.NotOneOf(path, Names()))
 	}

@@ -1,0 +1,237 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package queue
+
+import (
+	"cmp"
+	"context"
+	"crypto/sha256"
+	"encoding/hex"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/nats-io/nats.go"
+	"github.com/nats-io/nats.go/jetstream"
+)
+
+const (
+	jobsStream  = "textpoke-jobs"
+	rowsStream  = "textpoke-rows"
+	filesBucket = "textpoke-files"
+
+	// keep is how long servers keep what nobody has removed.
+	keep = 30 * 24 * time.Hour
+	// patience is how long servers may take to agree who of them leads.
+	patience = 20 * time.Second
+	// pause is how long it takes until what failed is tried again.
+	pause = 100 * time.Millisecond
+)
+
+// Options are one end of the queue.
+type Options struct {
+	// Program says which programs make the same rows: those with the same text.
+	Program string
+	// Name is who this is, for people: a host and a process.
+	Name string
+	// AckWait is how long a job stays with a worker that gives no notice. Default: 30 s.
+	AckWait time.Duration
+	// Tries is how often a point is begun, at most: one that no worker survives ends the
+	// sweep. Default: 20.
+	Tries int
+}
+
+// Queue is a connection to the servers.
+type Queue struct {
+	Options
+	nc    *nats.Conn
+	js    jetstream.JetStream
+	jobs  jetstream.Stream
+	rows  jetstream.Stream
+	files jetstream.ObjectStore
+}
+
+// ErrNoServer means that nobody answers at the address.
+var ErrNoServer = errors.New("no server of a queue answers")
+
+// Connect connects to servers, nats://HOST:PORT or several of these with commas between them.
+func Connect(ctx context.Context, url string, o Options) (*Queue, error) {
+	o.AckWait, o.Tries = cmp.Or(o.AckWait, 30*time.Second), cmp.Or(o.Tries, 20)
+	nc, err := nats.Connect(url, nats.Name("textpoke "+o.Name), nats.MaxReconnects(-1), nats.ReconnectWait(pause),
+		nats.RetryOnFailedConnect(false), nats.ErrorHandler(func(*nats.Conn, *nats.Subscription, error) {}))
+	if err != nil {
+		return nil, fmt.Errorf("%w: %w", ErrNoServer, err)
+	}
+	q := &Queue{Options: o, nc: nc}
+	if err := q.open(ctx); err != nil {
+		nc.Close()
+		return nil, fmt.Errorf("queue %s: %w", nc.ConnectedUrlRedacted(), err)
+	}
+	return q, nil
+}
+
+// Close ends the connection.
+func (q *Queue) Close() { q.nc.Close() }
+
+// open finds the streams, or makes them.
+func (q *Queue) open(ctx context.Context) (err error) {
+	if q.js, err = jetstream.New(q.nc); err != nil {
+		return err
+	}
+	return q.persist(ctx, func(ctx context.Context) error { return q.streams(ctx) })
+}
+
+func (q *Queue) streams(ctx context.Context) (err error) {
+	one := jetstream.StreamConfig{
+		Discard: jetstream.DiscardNew, DiscardNewPerSubject: true, MaxMsgsPerSubject: 1, MaxAge: keep,
+		Storage: jetstream.FileStorage, Replicas: q.replicas(), AllowDirect: true,
+	}
+	jobs, rows := one, one
+	jobs.Name, jobs.Subjects, jobs.Retention = jobsStream, []string{"textpoke.job.>"}, jetstream.WorkQueuePolicy
+	jobs.Description = "points of sweeps that are to be done"
+	rows.Name, rows.Subjects = rowsStream, []string{"textpoke.row.>"}
+	rows.Description = "what points of sweeps came to"
+	if q.jobs, err = q.stream(ctx, jobs); err != nil {
+		return err
+	}
+	if q.rows, err = q.stream(ctx, rows); err != nil {
+		return err
+	}
+	q.files, err = q.js.ObjectStore(ctx, filesBucket)
+	if errors.Is(err, jetstream.ErrBucketNotFound) {
+		q.files, err = q.js.CreateOrUpdateObjectStore(ctx, jetstream.ObjectStoreConfig{
+			Bucket: filesBucket, Description: "what sweeps read", TTL: keep, Storage: jetstream.FileStorage,
+			Replicas: q.replicas(),
+		})
+	}
+	return err
+}
+
+func (q *Queue) stream(ctx context.Context, c jetstream.StreamConfig) (jetstream.Stream, error) {
+	s, err := q.js.Stream(ctx, c.Name)
+	if errors.Is(err, jetstream.ErrStreamNotFound) {
+		s, err = q.js.CreateStream(ctx, c)
+	}
+	if errors.Is(err, jetstream.ErrStreamNameAlreadyInUse) { // somebody else was as quick
+		s, err = q.js.Stream(ctx, c.Name)
+	}
+	return s, err
+}
+
+// replicas is on how many servers everything is kept: three where there are as many, so that
+// one of them may be lost.
+func (q *Queue) replicas() int {
+	if len(q.nc.Servers()) >= 3 {
+		return 3
+	}
+	return 1
+}
+
+// persist tries until it works, as servers come and go.
+func (q *Queue) persist(ctx context.Context, try func(context.Context) error) error {
+	ctx, cancel := context.WithTimeout(ctx, patience)
+	defer cancel()
+	for {
+		err := once(ctx, try)
+		switch {
+		case err == nil:
+			return nil
+		case errors.Is(err, jetstream.ErrJetStreamNotEnabled) || errors.Is(err, jetstream.ErrJetStreamNotEnabledForAccount):
+			return fmt.Errorf("%w: start the server with -js, or textpoke-queue", err)
+		}
+		if sleep(ctx, pause) != nil {
+			return err
+		}
+	}
+}
+
+// once tries for a few seconds.
+func once(ctx context.Context, try func(context.Context) error) error {
+	ctx, cancel := context.WithTimeout(ctx, 5*time.Second)
+	defer cancel()
+	return try(ctx)
+}
+
+func sleep(ctx context.Context, d time.Duration) error {
+	t := time.NewTimer(d)
+	defer t.Stop()
+	select {
+	case <-ctx.Done():
+		return ctx.Err()
+	case <-t.C:
+		return nil
+	}
+}
+
+// refused tells whether a message was refused because its subject has one.
+func refused(err error) bool {
+	var api *jetstream.APIError
+	if !errors.As(err, &api) {
+		return false
+	}
+	switch api.ErrorCode {
+	case jetstream.JSErrCodeStreamWrongLastSequence, jetstream.JSErrCodeStreamWrongLastSequenceConstant:
+		return true
+	}
+	return api.ErrorCode == storeFailed && api.Description == "maximum messages per subject exceeded"
+}
+
+// storeFailed is JSStreamStoreFailedF of the server's errors, with its reason as description
+// (nats-server 2.15, server/errors.json).
+const storeFailed = 10077
+
+// token is a part of a subject, of any text.
+func token(text string) string {
+	sum := sha256.Sum256([]byte(text))
+	return hex.EncodeToString(sum[:8])
+}
+
+// Run is what all points of a sweep have in common: what it takes to do any of them.
+type Run struct {
+	Program string            `json:"program"`
+	Args    []string          `json:"args"`   // that rows depend on, in a stable order
+	Inputs  map[string]string `json:"inputs"` // SHA-256 of each file that is read, by its name
+	Points  int               `json:"points"`
+	Keys    string            `json:"keys"` // SHA-256 of all points' keys
+}
+
+// id is the run's name: those of equal sweeps are equal.
+func (r *Run) id() string {
+	text, err := json.Marshal(r)
+	if err != nil { // the types rule it out
+		return ""
+	}
+	return token(string(text))
+}
+
+// job is a point that is to be done.
+type job struct {
+	Run   string `json:"run"`
+	Point int    `json:"point"` // its number, from 0
+	Key   string `json:"key"`   // what it is
+	Mark  string `json:"mark"`  // of who has submitted it
+}
+
+// outcome is what a point came to.
+type outcome struct {
+	Key    string          `json:"key"`
+	Worker string          `json:"worker"`
+	Nanos  int64           `json:"nanos"` // that it took
+	Data   json.RawMessage `json:"data,omitempty"`
+	Object string          `json:"object,omitempty"` // where Data is that has no room here
+	Lost   string          `json:"lost,omitempty"`   // why there is none
+	Mark   string          `json:"mark,omitempty"`   // the job's
+}
+
+func jobSubject(program, run string, point int) string {
+	return fmt.Sprintf("textpoke.job.%s.%s.%d", token(program), run, point)
+}
+
+func rowSubject(run string, point int) string { return fmt.Sprintf("textpoke.row.%s.%d", run, point) }
+
+func rowSubjects(run string) string { return "textpoke.row." + run + ".*" }
+
+func overSubject(run string) string { return "textpoke.over." + run }
+
+func objectName(run, what string) string { return run + "/" + what }

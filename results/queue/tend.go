@@ -1,0 +1,53 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package queue
+
+import (
+	"context"
+	"time"
+
+	"github.com/nats-io/nats.go/jetstream"
+)
+
+// again lets a point be done that came to nothing when the run was submitted before.
+func (r *Rows) again(n int) {
+	err := r.q.persist(r.life, func(ctx context.Context) error {
+		return r.q.rows.Purge(ctx, jetstream.WithPurgeSubject(rowSubject(r.id, n)))
+	})
+	if err == nil {
+		_ = r.publishOne(r.life, n) // otherwise tend does
+	}
+}
+
+// tend looks for what is missing whenever nothing has come for a while: rows that were not
+// told of, and jobs that are lost.
+func (r *Rows) tend() {
+	ctx := r.life
+	for sleep(ctx, r.q.AckWait) == nil {
+		r.mu.Lock()
+		quiet := time.Since(r.last) >= r.q.AckWait
+		var missing []int
+		for n, known := range r.known {
+			if !known {
+				missing = append(missing, n)
+			}
+		}
+		r.mu.Unlock()
+		if !quiet || len(missing) == 0 {
+			continue
+		}
+		there, err := r.there(ctx)
+		if err != nil {
+			continue // the servers are away
+		}
+		var lost []int
+		for _, n := range missing {
+			if !there[n] {
+				lost = append(lost, n)
+			} else if m, err := r.q.rows.GetLastMsgForSubject(ctx, rowSubject(r.id, n)); err == nil {
+				r.take(m.Subject, m.Data)
+			}
+		}
+		_ = r.publish(ctx, lost) // what is in the queue stays as it is
+	}
+}

@@ -1,0 +1,307 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package queue
+
+import (
+	"cmp"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"slices"
+	"sync"
+	"time"
+
+	"github.com/nats-io/nats.go"
+	"github.com/nats-io/nats.go/jetstream"
+)
+
+// Worker does points that others have submitted.
+type Worker struct {
+	// Jobs is how many points are worked on at a time. Default: 1.
+	Jobs int
+	// Idle ends Work when there was nothing to do for so long. Default: never.
+	Idle time.Duration
+	// Open makes a run's points ready to be done. files are where its inputs are, by name.
+	Open func(ctx context.Context, run Run, files map[string]string) (Points, error)
+	// Log is told what people should know; may be nil.
+	Log func(line string)
+}
+
+// Points does the points of one run. Its methods may be called from several goroutines.
+type Points interface {
+	// Key is what a point is, which must be what the queue calls it.
+	Key(n int) (string, error)
+	// Alone tells whether nothing may run beside a point.
+	Alone() bool
+	// Do is what a point comes to, as JSON. An error means that it did not come to anything:
+	// it goes to another worker, or this one, later.
+	Do(ctx context.Context, n int) ([]byte, error)
+	// Close is called when no more points of the run are done.
+	Close()
+}
+
+// station is a worker at work.
+type station struct {
+	*Queue
+	Worker
+	consumer jetstream.Consumer
+	alone    sync.RWMutex // held for writing by points that nothing may run beside
+
+	mu      sync.Mutex
+	runs    []*ready // the latest first
+	busy    map[*begun]time.Time
+	last    time.Time // when something was last done
+	trouble trouble
+	told    map[string]bool // lines
+}
+
+// Work does points until ctx ends, or there is nothing to do for as long as Idle. Points that
+// it was at go back to the queue.
+func (q *Queue) Work(ctx context.Context, w Worker) error {
+	w.Jobs = max(w.Jobs, 1)
+	if w.Log == nil {
+		w.Log = func(string) {}
+	}
+	s := &station{Queue: q, Worker: w, busy: map[*begun]time.Time{}, last: time.Now(), told: map[string]bool{}}
+	defer s.closeRuns()
+	for subject, hear := range map[string]nats.MsgHandler{
+		overSubject("*"):       func(m *nats.Msg) { s.over(runOf(m.Subject)) },
+		refusedSubject(q.Name): func(m *nats.Msg) { s.log(string(m.Data)) },
+	} {
+		heard, err := q.nc.Subscribe(subject, hear)
+		if err != nil {
+			return fmt.Errorf("queue: %w", err)
+		}
+		defer func() { _ = heard.Unsubscribe() }() // the connection is about to be closed
+	}
+	if err := s.consume(ctx); err != nil {
+		return fmt.Errorf("queue: %w", err)
+	}
+	ctx, cancel := context.WithCancel(ctx)
+	defer cancel()
+	var all, beating sync.WaitGroup
+	beating.Go(func() { s.beat(ctx) })
+	for range w.Jobs {
+		all.Go(func() { s.slot(ctx) })
+	}
+	all.Wait()
+	cancel()
+	beating.Wait()
+	return nil
+}
+
+// consume finds the consumer that all workers of this program share, or makes it.
+func (s *station) consume(ctx context.Context) error {
+	return s.persist(ctx, func(ctx context.Context) (err error) {
+		s.consumer, err = s.jobs.CreateOrUpdateConsumer(ctx, jetstream.ConsumerConfig{
+			Durable: "program-" + token(s.Program), Description: "textpoke " + s.Program,
+			FilterSubject: "textpoke.job." + token(s.Program) + ".>", AckPolicy: jetstream.AckExplicitPolicy,
+			AckWait: s.AckWait, MaxAckPending: 100_000, MaxWaiting: 10_000, InactiveThreshold: keep,
+		})
+		return err
+	})
+}
+
+// slot does one point after the other.
+func (s *station) slot(ctx context.Context) {
+	for ctx.Err() == nil && !s.idle() {
+		wait, cancel := context.WithTimeout(ctx, min(cmp.Or(s.Idle, 5*time.Second), 5*time.Second))
+		m, err := s.consumer.Next(jetstream.FetchContext(wait))
+		waited := wait.Err() != nil
+		cancel()
+		switch {
+		case err == nil:
+			s.job(ctx, m)
+			s.mu.Lock()
+			s.last = time.Now()
+			s.mu.Unlock()
+		case ctx.Err() != nil || waited || errors.Is(err, nats.ErrTimeout) || errors.Is(err, jetstream.ErrNoMessages):
+		case errors.Is(err, jetstream.ErrConsumerDeleted) || errors.Is(err, jetstream.ErrConsumerNotFound) ||
+			errors.Is(err, nats.ErrNoResponders):
+			// A server has lost it, or is away.
+			if s.consume(ctx) != nil {
+				_ = sleep(ctx, pause)
+			}
+		default:
+			_ = sleep(ctx, pause)
+		}
+	}
+}
+
+// idle tells whether there was nothing to do for too long.
+func (s *station) idle() bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.Idle > 0 && len(s.busy) == 0 && time.Since(s.last) >= s.Idle
+}
+
+// job does what a message asks for. It is not acknowledged before its row is there.
+func (s *station) job(ctx context.Context, m jetstream.Msg) {
+	var j job
+	if err := json.Unmarshal(m.Data(), &j); err != nil {
+		_ = m.TermWithReason(err.Error()) // nobody can read it
+		return
+	}
+	about := &begun{Run: j.Run, Key: j.Key}
+	s.mu.Lock()
+	s.busy[about] = time.Now()
+	s.mu.Unlock()
+	defer func() {
+		s.mu.Lock()
+		delete(s.busy, about)
+		s.mu.Unlock()
+	}()
+	notice, stop := context.WithCancel(ctx)
+	var noticing sync.WaitGroup
+	noticing.Go(func() {
+		for sleep(notice, s.AckWait/3) == nil {
+			_ = m.InProgress() // unheard, it goes to another worker, too
+		}
+	})
+	err := s.finish(ctx, m, &j)
+	stop()
+	noticing.Wait()
+	switch {
+	case err == nil:
+		_ = m.Ack() // unheard, it comes again, and its row is there
+	case errors.Is(err, errOver):
+		_ = m.TermWithReason(err.Error())
+	case ctx.Err() != nil || errors.Is(err, errCalledOff):
+		_ = m.Nak() // it may have been submitted again meanwhile
+		_ = s.nc.Flush()
+	default:
+		s.say(j.Run, err)
+		_ = m.NakWithDelay(s.beatEvery())
+	}
+}
+
+// errOver means that nobody wants a run's rows any more, errCalledOff that nobody wanted them
+// a moment ago.
+var (
+	errOver      = errors.New("the run is over")
+	errCalledOff = errors.New("the run was called off")
+)
+
+// finish does a point, and sees to it that its row is in the queue.
+func (s *station) finish(ctx context.Context, m jetstream.Msg, j *job) error {
+	tries := uint64(1)
+	if info, err := m.Metadata(); err == nil {
+		tries = info.NumDelivered
+	}
+	if tries > 1 {
+		if _, err := s.rows.GetLastMsgForSubject(ctx, rowSubject(j.Run, j.Point)); err == nil {
+			return nil // it was killed, or cut off, between the two
+		}
+	}
+	r, err := s.ready(ctx, j.Run)
+	if err != nil {
+		if tries >= uint64(s.Tries) {
+			return s.row(ctx, j, outcome{Lost: fmt.Sprintf("begun %d times: %v", tries, err)})
+		}
+		return err
+	}
+	defer r.release()
+	if key, err := r.points.Key(j.Point); err != nil || key != j.Key {
+		return s.row(ctx, j, outcome{Lost: fmt.Sprintf("worker %s has %q there, %v", s.Name, key, err)})
+	}
+	if tries > uint64(s.Tries) {
+		return s.row(ctx, j, outcome{Lost: fmt.Sprintf("no worker came to an end with it: it was begun %d times", tries-1)})
+	}
+	start := time.Now()
+	data, err := s.do(ctx, r, j.Point)
+	if err != nil {
+		if r.ctx.Err() != nil && ctx.Err() == nil {
+			return errCalledOff
+		}
+		return err
+	}
+	return s.row(ctx, j, outcome{Data: data, Nanos: int64(time.Since(start))})
+}
+
+// do does a point, beside others or alone.
+func (s *station) do(ctx context.Context, r *ready, n int) ([]byte, error) {
+	if r.points.Alone() {
+		s.alone.Lock()
+		defer s.alone.Unlock()
+	} else {
+		s.alone.RLock()
+		defer s.alone.RUnlock()
+	}
+	both, cancel := context.WithCancel(ctx)
+	defer cancel()
+	defer context.AfterFunc(r.ctx, cancel)()
+	return r.points.Do(both, n)
+}
+
+// row publishes what a point came to, until a server has it.
+func (s *station) row(ctx context.Context, j *job, o outcome) error {
+	o.Key, o.Mark, o.Worker = j.Key, j.Mark, s.Name
+	if int64(len(o.Data)) > s.nc.MaxPayload()/2 {
+		name := objectName(j.Run, fmt.Sprintf("row-%d", j.Point))
+		if err := s.persist(ctx, func(ctx context.Context) error {
+			_, err := s.files.PutBytes(ctx, name, o.Data)
+			return err
+		}); err != nil {
+			return err
+		}
+		o.Data, o.Object = nil, name
+	}
+	text, err := json.Marshal(o)
+	if err != nil {
+		return err
+	}
+	for {
+		_, err := s.js.Publish(ctx, rowSubject(j.Run, j.Point), text, jetstream.WithExpectLastSequencePerSubject(0))
+		if err == nil || refused(err) {
+			return nil
+		}
+		if err := sleep(ctx, pause); err != nil {
+			return err
+		}
+	}
+}
+
+// say tells people of trouble with a run, each kind once.
+func (s *station) say(run string, err error) {
+	s.mu.Lock()
+	s.trouble = trouble{run, err.Error()}
+	s.mu.Unlock()
+	s.log(fmt.Sprintf("run %s: %v", run, err))
+}
+
+// log tells people a line, once.
+func (s *station) log(line string) {
+	s.mu.Lock()
+	isNew := !s.told[line]
+	s.told[line] = true
+	s.mu.Unlock()
+	if isNew {
+		s.Log(line)
+	}
+}
+
+// beat tells who listens that this worker is there.
+func (s *station) beat(ctx context.Context) {
+	for {
+		s.tell(false)
+		if sleep(ctx, s.beatEvery()) != nil {
+			s.tell(true)
+			return
+		}
+	}
+}
+
+func (s *station) tell(ends bool) {
+	b := beat{Worker: s.Name, Program: s.Program, Ends: ends}
+	s.mu.Lock()
+	b.Trouble = s.trouble
+	for p, since := range s.busy {
+		b.Busy = append(b.Busy, begun{p.Run, p.Key, int64(time.Since(since))})
+	}
+	s.mu.Unlock()
+	slices.SortFunc(b.Busy, func(a, b begun) int { return cmp.Compare(b.Nanos, a.Nanos) })
+	if text, err := json.Marshal(b); err == nil {
+		_ = s.nc.Publish(beatSubject(s.Name), text) // nothing rests on it
+	}
+}
