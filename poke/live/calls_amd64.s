@@ -136,6 +136,8 @@ round:
 TEXT ·callOnce(SB), NOSPLIT, $32-24
 	MOVQ b+0(FP), R13
 	MOVQ at+8(FP), R9
+	CMPQ block_in(R13), $0
+	JNE  twice
 	MOVQ SP, block_sp(R13)
 	MOVQ $1, block_in(R13)
 	INCQ block_begun(R13)
@@ -144,4 +146,7 @@ TEXT ·callOnce(SB), NOSPLIT, $32-24
 	MOVQ $0, block_in(R13)
 	MOVBQZX BX, AX
 	MOVQ AX, called+16(FP)
+	RET
+twice:
+	MOVQ $const_calledTwice, called+16(FP)
 	RET

@@ -186,4 +186,7 @@ func (m *Machine) Forget() { storeWord(&inFlight, 0) }
 
 // Recycle frees what earlier updates have published. Every thread must have passed a
 // border between two calls since the last one was over.
-func (m *Machine) Recycle() { m.kept = nil }
+func (m *Machine) Recycle() {
+	clear(m.kept)
+	m.kept = m.kept[:0]
+}

@@ -51,6 +51,7 @@ type Switches struct {
 	off, on []isa.Text // by site
 
 	mu      sync.Mutex // held by who changes something below
+	update  poke.Update
 	enabled []bool
 	free    []*Thread
 	closed  bool
@@ -103,7 +104,8 @@ func (s *Switches) Close() error {
 }
 
 // Register makes the calling goroutine one that may call sites: what it gets is for one
-// goroutine at a time.
+// goroutine at a time. A server whose goroutines come and go keeps as many as it has of them at
+// a time, and hands them on.
 func (s *Switches) Register() (*Caller, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -137,10 +139,15 @@ func (c *Caller) Unregister() {
 
 // Call calls a site, and tells whether it is on. When Enable has returned it is, for every
 // call that begins, until Disable is called, and the other way round. It panics, as an
-// index does, where there is no such site.
+// index does, where there is no such site, and where another goroutine is seen to call as
+// the same Caller.
 func (c *Caller) Call(site int) bool {
 	text := c.t.m.text
-	return callOnce(c.t.b, text.rx.at+uintptr(text.offsets[site])) == calledTracer
+	called := callOnce(c.t.b, text.rx.at+uintptr(text.offsets[site]))
+	if called == calledTwice {
+		panic("live: two goroutines call as one Caller")
+	}
+	return called == calledTracer
 }
 
 // Enable switches sites on, all or none, and Disable off: when they return, every call that
@@ -160,7 +167,7 @@ func (s *Switches) change(ctx context.Context, on bool, sites []int) error {
 	if s.closed {
 		return ErrClosed
 	}
-	var patches []poke.Patch
+	patches := s.update.Patches[:0]
 	for _, i := range sites {
 		if i < 0 || i >= len(s.enabled) {
 			return fmt.Errorf("site %d: there are %d", i, len(s.enabled))
@@ -171,17 +178,14 @@ func (s *Switches) change(ctx context.Context, on bool, sites []int) error {
 	}
 	slices.SortFunc(patches, func(a, b poke.Patch) int { return int(a.Site - b.Site) })
 	patches = slices.CompactFunc(patches, func(a, b poke.Patch) bool { return a.Site == b.Site })
+	s.update.Patches = patches
 	if len(patches) == 0 {
 		return nil
 	}
-	code := s.driver.Code
-	u := &poke.Update{Patches: patches, Shape: poke.Shape{Traits: code.Traits, Len: code.Len, Patches: len(patches)}}
-	u.Settles = s.proto.Settles(u.Shape)
-	whole := func(yield func(poke.Range) bool) { yield(poke.Range{To: len(patches)}) }
-	if err := s.proto.Compile(u.Shape, whole, func(st poke.Step) { u.Plan = append(u.Plan, st) }); err != nil {
+	if err := s.plan(len(patches)); err != nil {
 		return err
 	}
-	if err := s.driver.Run(ctx, s.ground, u); err != nil {
+	if err := s.driver.Run(ctx, s.ground, &s.update); err != nil {
 		return err
 	}
 	// Its last step has waited until no handler looks at what it had published.
@@ -193,6 +197,22 @@ func (s *Switches) change(ctx context.Context, on bool, sites []int) error {
 	return nil
 }
 
+// plan makes the update's plan, which follows from the number of its patches.
+func (s *Switches) plan(patches int) error {
+	u, code := &s.update, s.driver.Code
+	if u.Shape.Patches == patches {
+		return nil
+	}
+	u.Shape, u.Plan = poke.Shape{Traits: code.Traits, Len: code.Len, Patches: patches}, u.Plan[:0]
+	u.Settles = s.proto.Settles(u.Shape)
+	whole := func(yield func(poke.Range) bool) { yield(poke.Range{To: patches}) }
+	err := s.proto.Compile(u.Shape, whole, func(st poke.Step) { u.Plan = append(u.Plan, st) })
+	if err != nil {
+		u.Shape.Patches = 0
+	}
+	return err
+}
+
 // patch is the change of a site.
 func (s *Switches) patch(site int, on bool) poke.Patch {
 	p := poke.Patch{Site: int32(site), Addr: s.driver.Code.Sites[site], Old: s.off[site], New: s.on[site]}
@@ -200,6 +220,18 @@ func (s *Switches) patch(site int, on bool) poke.Patch {
 		p.Old, p.New = p.New, p.Old
 	}
 	return p
+}
+
+// Enabled are the sites that are on, ascending: what the last updates have left.
+func (s *Switches) Enabled() (sites []int) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	for i, on := range s.enabled {
+		if on {
+			sites = append(sites, i)
+		}
+	}
+	return sites
 }
 
 // Check looks whether the bytes of every site are what they must be.

@@ -36,6 +36,9 @@ func (*Switches) Enable(context.Context, ...int) error { return errNone }
 // Disable is never got to.
 func (*Switches) Disable(context.Context, ...int) error { return errNone }
 
+// Enabled is never got to.
+func (*Switches) Enabled() []int { return nil }
+
 // Check is never got to.
 func (*Switches) Check() error { return errNone }
 

@@ -7,7 +7,10 @@ package live
 import (
 	"context"
 	"errors"
+	"fmt"
 	"runtime"
+	"slices"
+	"strings"
 	"sync"
 	"sync/atomic"
 	"testing"
@@ -132,6 +135,9 @@ func TestSwitchesRefuse(t *testing.T) {
 	if err := s.Enable(t.Context(), 0, 0, 2); err != nil || !c.Call(0) || c.Call(1) || !c.Call(2) {
 		t.Error("not what was asked for: ", err)
 	}
+	if on := s.Enabled(); !slices.Equal(on, []int{0, 2}) {
+		t.Errorf("on are %v", on)
+	}
 	if n := testing.AllocsPerRun(100, func() { c.Call(0); c.Call(1) }); n != 0 {
 		t.Errorf("%v allocations a call", n)
 	}
@@ -142,6 +148,23 @@ func TestSwitchesRefuse(t *testing.T) {
 	if err := s.Check(); err != nil {
 		t.Error(err)
 	}
+}
+
+// TestCallerOfTwo: a Caller that is in a call is none for another goroutine.
+func TestCallerOfTwo(t *testing.T) {
+	s := define(t, 1, 1)
+	c, err := s.Register()
+	if err != nil {
+		t.Fatal(err)
+	}
+	c.t.b.in = 1 // as a call that another goroutine is in has it
+	defer func() {
+		c.t.b.in = 0
+		if got := recover(); got == nil || !strings.Contains(fmt.Sprint(got), "two goroutines") || c.t.Counts().Begun != 0 {
+			t.Errorf("%v, %+v", got, c.t.Counts())
+		}
+	}()
+	c.Call(0)
 }
 
 // BenchmarkSwitches flips one site of a hundred that two threads call all the time.

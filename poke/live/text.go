@@ -54,6 +54,7 @@ const (
 	calledTracer
 	calledWrong
 	calledFault
+	calledTwice // it was not called: its block is another one's at the moment
 )
 
 // newText lays sites and tracers out. pads fills what lies between them, on the pages
