@@ -113,6 +113,7 @@ type row struct {
 	Counted  sim.PlanRow
 	update   sample             // in nanoseconds
 	spread   calibration.Spread // of that mean
+	exposed  calibration.Spread // of that of the exposure
 	Exposure sample
 	traps    sample // a switch
 	facts    *facts
@@ -181,6 +182,9 @@ var columns = results.Columns[*row]{
 		Cell: func(r *row) any { return r.basis() }},
 	{Name: "exposure_ns", Kind: results.Number, Detail: true, Doc: "mean time that a site held a breakpoint, modelled",
 		Cell: func(r *row) any { return r.Exposure.Mean }},
+	{Name: "exposure_range_low_ns", Kind: results.Number, Detail: true, Doc: "lower end of it", Cell: func(r *row) any { return r.exposed.Low }},
+	{Name: "exposure_range_high_ns", Kind: results.Number, Detail: true, Doc: "and its upper end",
+		Cell: func(r *row) any { return r.exposed.High }},
 	{Name: "traps", Kind: results.Number, Doc: "mean number of breakpoints run into while one key is switched",
 		Cell: func(r *row) any { return r.traps.Mean }},
 	{Name: "lookup_mean", Kind: results.Number,
@@ -195,6 +199,10 @@ var columns = results.Columns[*row]{
 		Doc:  "handler with that mean: its references and comparisons as the calibration has them, modelled",
 		Cell: func(r *row) any { return r.handler() },
 	},
+	{Name: "handler_range_low_ns", Kind: results.Number, Detail: true, Doc: "lower end of it",
+		Cell: func(r *row) any { return r.handlerSpread().Low }},
+	{Name: "handler_range_high_ns", Kind: results.Number, Detail: true, Doc: "and its upper end",
+		Cell: func(r *row) any { return r.handlerSpread().High }},
 	{Name: "handler_published_ns", Kind: results.Number, Doc: "what the series of 2019 says",
 		Cell: func(r *row) any { return results.If(r.known().HandlerNS.Known, r.known().HandlerNS.Value) }},
 }
@@ -286,7 +294,7 @@ func (a *answer) try(ctx context.Context, lab experiments.Lab, m experiments.Mac
 		}
 		out.Counted = u.PlanRow
 		if i == 0 {
-			out.spread = u.Modelled.Ranges().Update
+			out.spread, out.exposed = u.Modelled.Ranges().Update, u.Modelled.Ranges().Exposure
 		}
 		c.Timeline = nil
 		update, exposure, traps = append(update, float64(u.Modelled.Update)), append(exposure,
@@ -294,6 +302,9 @@ func (a *answer) try(ctx context.Context, lab experiments.Lab, m experiments.Mac
 	}
 	out.update, out.Exposure, out.traps = sampleOf(update), sampleOf(exposure), sampleOf(traps)
 	out.spread = out.spread.Scaled(out.update.Mean / out.spread.Likely)
+	if of := out.exposed.Likely; of > 0 {
+		out.exposed = out.exposed.Scaled(out.Exposure.Mean / of)
+	}
 	searched := int3.Batch{Addrs: c.Table.Addrs()[:n/w.batches(n)]}
 	out.Vector, out.btree = int3.NewCoster(int3.Vector).Of(searched), int3.NewCoster(int3.BTree).Of(searched)
 	return out, nil

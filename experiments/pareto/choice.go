@@ -13,7 +13,6 @@ import (
 	"github.com/textpoke/textpoke/cpus"
 	"github.com/textpoke/textpoke/experiments"
 	"github.com/textpoke/textpoke/experiments/internal/modelled"
-	"github.com/textpoke/textpoke/kernels/calibration"
 	"github.com/textpoke/textpoke/poke"
 	"github.com/textpoke/textpoke/results"
 	"github.com/textpoke/textpoke/sched"
@@ -56,22 +55,25 @@ func (c *choice) of(what any) any {
 	return what
 }
 
-// end is an end of the update's range, where one is known.
-func (c *choice) end(of func(calibration.Spread) float64) any {
-	ranges := c.Modelled.Ranges()
-	if ranges == nil {
-		return results.Empty
+// end is an end of a range of the update's.
+func (c *choice) end(of func(*sim.Ranges) float64) float64 {
+	return math.Round(of(c.Modelled.Ranges()))
+}
+
+// entry is how far what each entry takes longer may be off.
+func (c *choice) entry() (low, high float64) {
+	for _, e := range c.Calibration.Entries {
+		if e.Quantity.Name == "deferral_entry" && c.standing > 0 {
+			return e.Interval()
+		}
 	}
-	return math.Round(of(ranges.Update))
+	return 0, 0
 }
 
 // milliseconds is the update's time with its range, as people read it.
 func (c *choice) milliseconds() string {
-	likely := fmt.Sprintf("%.4g", float64(c.Modelled.Update)/1e6)
-	if ranges := c.Modelled.Ranges(); ranges != nil {
-		likely += fmt.Sprintf(" (%.3g to %.3g)", ranges.Update.Low/1e6, ranges.Update.High/1e6)
-	}
-	return likely
+	s := c.Modelled.Ranges().Update.Scaled(1e-6)
+	return fmt.Sprintf("%.4g (%.3g to %.3g)", s.Likely, s.Low, s.High)
 }
 
 // String names it for people.

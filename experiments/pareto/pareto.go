@@ -12,9 +12,9 @@ import (
 	"github.com/textpoke/textpoke/cpus"
 	"github.com/textpoke/textpoke/experiments"
 	"github.com/textpoke/textpoke/experiments/internal/modelled"
-	"github.com/textpoke/textpoke/kernels/calibration"
 	"github.com/textpoke/textpoke/poke"
 	"github.com/textpoke/textpoke/results"
+	"github.com/textpoke/textpoke/sim"
 )
 
 // Config says what can be chosen, on which machines, for which budgets. Default of
@@ -111,15 +111,29 @@ var columns = slices.Concat(results.Columns[*row]{
 		Cell: func(r *row) any { return int64(r.choice.Modelled.Update) }},
 	{Name: "update_range_low_ns", Kind: results.Number,
 		Doc:  "lower end of it, over the intervals of the calibration's quantities",
-		Cell: func(r *row) any { return r.choice.end(func(s calibration.Spread) float64 { return s.Low }) }},
+		Cell: func(r *row) any { return r.choice.end(func(s *sim.Ranges) float64 { return s.Update.Low }) }},
 	{Name: "update_range_high_ns", Kind: results.Number, Doc: "and its upper end",
-		Cell: func(r *row) any { return r.choice.end(func(s calibration.Spread) float64 { return s.High }) }},
+		Cell: func(r *row) any { return r.choice.end(func(s *sim.Ranges) float64 { return s.Update.High }) }},
 	{Name: "exposure_ns", Kind: results.Integer, Detail: true,
 		Doc:  "mean time that a site held a breakpoint, modelled; empty where there is none",
 		Cell: func(r *row) any { return r.choice.of(int64(r.choice.Modelled.Exposure)) }},
+	{Name: "exposure_range_low_ns", Kind: results.Number, Detail: true, Doc: "lower end of it", Cell: func(r *row) any {
+		return r.choice.of(r.choice.end(func(s *sim.Ranges) float64 { return s.Exposure.Low }))
+	}},
+	{Name: "exposure_range_high_ns", Kind: results.Number, Detail: true, Doc: "and its upper end", Cell: func(r *row) any {
+		return r.choice.of(r.choice.end(func(s *sim.Ranges) float64 { return s.Exposure.High }))
+	}},
 	{Name: "entry_ns", Kind: results.Number,
 		Doc:  "what each entry of an isolated CPU into the kernel takes longer, for ever, modelled",
 		Cell: func(r *row) any { return r.choice.standing }},
+	{Name: "entry_range_low_ns", Kind: results.Number, Detail: true, Doc: "lower end of it: the calibration's interval", Cell: func(r *row) any {
+		low, _ := r.choice.entry()
+		return low
+	}},
+	{Name: "entry_range_high_ns", Kind: results.Number, Detail: true, Doc: "and its upper end", Cell: func(r *row) any {
+		_, high := r.choice.entry()
+		return high
+	}},
 }.When(func(r *row) bool { return r.choice != nil }), results.Columns[*row]{
 	{Name: "cheaper_protocol", Detail: true, Doc: "of all that are cheaper, the choice that takes least",
 		Cell: func(r *row) any { return r.nearest.Protocol }},

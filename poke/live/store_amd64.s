@@ -26,9 +26,18 @@ TEXT ·store4(SB), NOSPLIT, $0-12
 	RET
 
 // func serialize()
-// CPUID is a serializing instruction (Intel SDM vol. 3, 9.3; AMD APM vol. 2, 7.6.4).
-TEXT ·serialize(SB), NOSPLIT, $0-0
-	XORL AX, AX
-	XORL CX, CX
-	CPUID
-	RET
+// IRET is a serializing instruction (Intel SDM vol. 3, 9.3; AMD APM vol. 2, 7.6.4), and the one
+// that no hypervisor takes: it returns from here, as the kernel's iret_to_self does
+// (arch/x86/include/asm/sync_core.h, Linux 6.12).
+TEXT ·serialize(SB), NOSPLIT|NOFRAME, $0-0
+	MOVQ (SP), AX
+	LEAQ 8(SP), CX
+	XORL DX, DX
+	MOVW SS, DX
+	PUSHQ DX
+	PUSHQ CX
+	PUSHFQ
+	MOVW CS, DX
+	PUSHQ DX
+	PUSHQ AX
+	IRETQ

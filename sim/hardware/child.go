@@ -183,7 +183,7 @@ func (c *Child) Update(ctx context.Context, u *poke.Update) (Outcome, error) {
 	sent := *u
 	sent.Shape.Entry = nil // no function goes through a pipe; who takes it back asks for none
 	if err := c.send.Encode(request{Update: &sent}); err != nil {
-		return c.autopsy(c.died(err), false), nil
+		return c.ended(err, false)
 	}
 	stop := c.watch(ctx)
 	var r reply
@@ -194,11 +194,7 @@ func (c *Child) Update(ctx context.Context, u *poke.Update) (Outcome, error) {
 		_ = c.died(err)
 		return Outcome{}, context.Cause(ctx)
 	case err != nil:
-		died := c.died(err)
-		if !stuck && fromOutside(died) {
-			return Outcome{}, fmt.Errorf("the machine's process was killed from outside: %w", died)
-		}
-		return c.autopsy(died, stuck), nil
+		return c.ended(err, stuck)
 	}
 	for i, p := range u.Patches {
 		c.last[p.Site] = r.Text[i]
@@ -213,6 +209,15 @@ func (c *Child) Update(ctx context.Context, u *poke.Update) (Outcome, error) {
 		return r.Outcome, r.Failed
 	}
 	return r.Outcome, errors.New(r.Err)
+}
+
+// ended is what an update came to whose process is dead; stuck: it was ended for that.
+func (c *Child) ended(err error, stuck bool) (Outcome, error) {
+	died := c.died(err)
+	if !stuck && fromOutside(died) {
+		return Outcome{}, fmt.Errorf("the machine's process was killed from outside: %w", died)
+	}
+	return c.autopsy(died, stuck), nil
 }
 
 // fromOutside tells whether a process ended as no text makes it end, however broken: by a

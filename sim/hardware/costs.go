@@ -77,7 +77,7 @@ func Benches() (list []microbench.Bench, done func(), err error) {
 			"space", calibration.Measured, b.publish},
 		{"store", "a plan's store of one byte to text that another CPU executes, in user space: its other mapping is there, " +
 			"and a kernel makes one each time", calibration.Measured, b.store},
-		{"fence", "CPUID, which serializes; a hypervisor may take it", calibration.Measured, b.fence},
+		{"fence", "a return by IRET, which serializes", calibration.Measured, b.fence},
 		{"trap_entry", "half of int3, SIGTRAP, its handler and back" + userSpace, calibration.Derived, half},
 		{"trap_exit", "half of int3, SIGTRAP, its handler and back" + userSpace, calibration.Derived, half},
 	} {
@@ -169,8 +169,8 @@ func (b *bench) publish() float64 {
 
 func (b *bench) fence() float64 {
 	g := b.Ground(0, poke.Sorted, -1)
-	return each(10, func() {
-		for range 10 {
+	return each(100, func() {
+		for range 100 {
 			g.SyncSelf()
 		}
 	})
