@@ -203,13 +203,14 @@ type Executed struct {
 	Waited              *time.Duration // of the patcher for its CPU, while others had it; nil where nobody says
 	Seen                int64          // function-call interrupts that /proc/interrupts has counted on all CPUs meanwhile
 	HasSeen             bool
-	Stolen              float64 // mean time that calls lost of each CPU that went on calling, in nanoseconds
+	Pace                time.Duration // of a thousand calls of one CPU that nobody disturbs
+	Stolen              float64       // mean time that calls lost of each CPU that went on calling, in nanoseconds
 }
 
 // executed sums up what an update did.
 func executed(out *hardware.Outcome) *Executed {
 	e := &Executed{Stores: out.Stores, Answers: out.Counts.TotalTaken(cpus.Sync), Compared: out.Compared,
-		Waited: out.Waited}
+		Waited: out.Waited, Pace: out.Pace}
 	if n := len(out.Took); n > 0 {
 		sorted := slices.Sorted(slices.Values(out.Took))
 		e.RoundMedian, e.RoundMax = sorted[n/2], sorted[n-1]

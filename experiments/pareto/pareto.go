@@ -126,10 +126,11 @@ var columns = slices.Concat(results.Columns[*row]{
 	{Name: "entry_ns", Kind: results.Number,
 		Doc:  "what each entry of an isolated CPU into the kernel takes longer, for ever, modelled",
 		Cell: func(r *row) any { return r.choice.standing }},
-	{Name: "entry_range_low_ns", Kind: results.Number, Detail: true, Doc: "lower end of it: the calibration's interval", Cell: func(r *row) any {
-		low, _ := r.choice.entry()
-		return low
-	}},
+	{Name: "entry_range_low_ns", Kind: results.Number, Detail: true,
+		Doc: "lower end of it: the calibration's interval", Cell: func(r *row) any {
+			low, _ := r.choice.entry()
+			return low
+		}},
 	{Name: "entry_range_high_ns", Kind: results.Number, Detail: true, Doc: "and its upper end", Cell: func(r *row) any {
 		_, high := r.choice.entry()
 		return high

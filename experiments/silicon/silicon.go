@@ -76,6 +76,7 @@ type row struct {
 	Measured        figures
 	Modelled        figures
 	Waited          *time.Duration // of the measured time, the patcher for its CPU
+	Calls           float64        // a second, of a CPU that nobody disturbs
 	Median          float64        // time of all updates
 	Violations      uint64
 }
@@ -142,6 +143,9 @@ var columns = results.Columns[row]{
 		Doc:  "time in which the other CPU did not call meanwhile, measured",
 		Cell: func(r row) any { return r.Measured.Lost },
 	},
+	{Name: "calls_per_s", Kind: results.Number,
+		Doc:  "that a CPU makes which nobody disturbs, measured before each update: the most",
+		Cell: func(r row) any { return r.Calls }},
 	{Name: "modelled_update_ns", Kind: results.Number, Doc: "by the timed engine, from a calibration of this machine",
 		Cell: func(r row) any { return r.Modelled.Time }},
 	{Name: "modelled_round_ns", Kind: results.Number,
@@ -218,6 +222,7 @@ func execute(ctx context.Context, c sim.Config, repeats int) (r row, err error) 
 		}
 		r.Records, r.Rounds = u.Patches, u.Rounds
 		times = append(times, float64(u.Elapsed))
+		r.Calls = max(r.Calls, 1000/u.Executed.Pace.Seconds())
 		if len(times) == 1 || float64(u.Elapsed) < r.Measured.Time {
 			x := u.Executed
 			r.Measured = figures{float64(u.Elapsed), float64(x.RoundsAll), float64(x.RoundMedian), float64(u.Traps), x.Stolen}
@@ -241,8 +246,7 @@ func median(list []float64) float64 {
 func (r *row) model(ctx context.Context, c sim.Config, k *calibration.Calibration) error {
 	even := *k
 	even.Costs.Skew = 0
-	calls := callsPerSecond
-	c.Engine, c.Calibration, c.Even, c.Calls = sim.TimedEngine, &even, false, &calls
+	c.Engine, c.Calibration, c.Even, c.Calls = sim.TimedEngine, &even, false, &r.Calls
 	j, err := sim.NewJob(c)
 	if err != nil {
 		return err
@@ -260,9 +264,6 @@ func (r *row) model(ctx context.Context, c sim.Config, k *calibration.Calibratio
 	}
 	return err
 }
-
-// callsPerSecond is about what a thread makes that picks among tens of thousands of sites.
-const callsPerSecond float64 = 50e6
 
 // answer is what was measured.
 type answer struct {
@@ -289,6 +290,15 @@ func (a *answer) Micros(ns float64) string { return fmt.Sprintf("%.3g", ns/1e3) 
 
 // Wait is how long a patcher waited.
 func (a *answer) Wait(d *time.Duration) string { return a.Millis(float64(*d)) }
+
+// Calls are the most and the least calls a second, in millions.
+func (a *answer) Calls() string {
+	least, most := a.Rows[0].Calls, a.Rows[0].Calls
+	for _, r := range a.Rows {
+		least, most = min(least, r.Calls), max(most, r.Calls)
+	}
+	return fmt.Sprintf("%.3g to %.3g", least/1e6, most/1e6)
+}
 
 // Assumed is how many quantities of the calibration nobody has measured.
 func (a *answer) Assumed() (n int) {
