@@ -138,7 +138,7 @@ func (m *measureFlags) measure(ctx context.Context, c *common, image string) err
 	var predicted vm.Predictions
 	if m.compare {
 		var notes []string
-		if predicted, notes, err = vm.Predict(image, m.actions); err != nil {
+		if predicted, notes, err = vm.Predict(image, m.actions, config.CPUs); err != nil {
 			return err
 		}
 		for _, note := range notes {

@@ -36,7 +36,7 @@ func compareOwn(file, kernel string) (*Answer, error) {
 			actions = append(actions, r.Action)
 		}
 	}
-	predicted, _, err := vm.Predict(kernel, actions)
+	predicted, _, err := vm.Predict(kernel, actions, m.CPUs)
 	if err != nil {
 		return nil, err
 	}

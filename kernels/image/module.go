@@ -23,6 +23,45 @@ type Module struct {
 	Calls     map[string]int // sites, by the symbol of the key
 	Branches  int            // of static keys
 	Keys      map[string]int // branches of keys that the module does not define
+	Areas     map[Area]bool  // of memory that it takes
+}
+
+// Area is memory that a module's sections share (enum mod_mem_type, include/linux/module.h, Linux 6.4).
+type Area uint8
+
+// The areas. Symbols of its own are in InitData, and struct module is in Data.
+const (
+	Text Area = iota
+	Data
+	Rodata
+	AfterInit // written while the module starts, and read-only then
+	InitText
+	InitData
+	InitRodata
+)
+
+// afterInit are the sections that become read-only (module_mark_ro_after_init, kernel/module/main.c, Linux 6.12).
+var afterInit = []string{".data..ro_after_init", "__jump_table", ".static_call_sites"}
+
+// area is where a section goes (__layout_sections and module_init_layout_section).
+func area(s *elf.Section) (a Area, ok bool) {
+	switch {
+	case s.Flags&elf.SHF_ALLOC == 0 || s.Size == 0 || s.Name == ".modinfo" || s.Name == "__versions" ||
+		s.Name == ".data..percpu":
+		return 0, false
+	case slices.Contains(afterInit, s.Name):
+		return AfterInit, true
+	case s.Flags&elf.SHF_EXECINSTR != 0:
+		a = Text
+	case s.Flags&elf.SHF_WRITE != 0:
+		a = Data
+	default:
+		a = Rodata
+	}
+	if strings.HasPrefix(s.Name, ".init") {
+		a = [...]Area{Text: InitText, Data: InitData, Rodata: InitRodata}[a]
+	}
+	return a, true
 }
 
 // OpenModule reads a module, packed or not.
@@ -56,12 +95,16 @@ func ReadModule(file string, b []byte) (*Module, error) {
 		return nil, inFile(file, fail("ELF file", "not a kernel module of %s", archNames()))
 	}
 	name, _, _ := strings.Cut(filepath.Base(file), ".ko")
-	m := &Module{Name: name, Arch: a.name, Calls: map[string]int{}, Keys: map[string]int{}}
+	m := &Module{Name: name, Arch: a.name, Calls: map[string]int{}, Keys: map[string]int{},
+		Areas: map[Area]bool{Data: true, InitData: true}}
 	syms, err := f.Symbols()
 	if err != nil && !errors.Is(err, elf.ErrNoSymbols) {
 		return nil, inFile(file, fail("symbols", "%s", cutShort(err)))
 	}
 	for _, s := range f.Sections {
+		if a, ok := area(s); ok {
+			m.Areas[a] = true
+		}
 		if s.Type != elf.SHT_RELA || int(s.Info) >= len(f.Sections) {
 			continue
 		}

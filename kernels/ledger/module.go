@@ -29,7 +29,7 @@ func (a *asked) module(load bool) error {
 			a.load(m)
 			return
 		}
-		a.flush(1, "the module's pages are freed: once or more; no text is changed")
+		a.unload(m)
 	})
 	return nil
 }
@@ -61,10 +61,49 @@ func (r *Replay) load(m *image.Module) {
 		r.sent(cpus.Sync, r.k.SyncRow, batches, r.mech(image.BatchRounds), Assumed,
 			fmt.Sprintf("%d records of %s in %d batches: the tracer that is on may trace them all", m.Records, m.Name, batches))
 	}
-	r.flush(
-		leastProtections,
-		"the protection of text, of read-only and of writable pages changes: together three to twenty were seen",
-	)
+	if !r.cached() {
+		r.flush(
+			leastProtections,
+			"the protection of text, of read-only and of writable pages changes: together three to twenty were seen",
+		)
+		return
+	}
+	if texts := has(m, image.Text, image.InitText); texts > 0 {
+		r.flush(3*texts+2, "text is taken from the cache of executable memory, twice where some "+
+			"is for the start alone: a large page is split, each part becomes nx, rw and rox, and the page is joined again")
+	}
+	r.flush(has(m, image.Rodata, image.InitRodata), "constants become read-only")
+	r.flush(1+has(m, image.AfterInit), "what is read-only after the start becomes so; the file's copy is unmapped before")
+	r.flush(cachedFree*has(m, image.InitText)+has(m, image.InitData, image.InitRodata),
+		"what was for the start is freed, after a grace period")
+}
+
+// unload is free_module, which frees one area after the other.
+func (r *Replay) unload(m *image.Module) {
+	if !r.cached() {
+		r.flush(1, "the module's pages are freed: once or more; no text is changed")
+		return
+	}
+	r.flush(cachedFree*has(m, image.Text), "text goes back to the cache of executable memory")
+	r.flush(has(m, image.Data, image.Rodata, image.AfterInit), "other areas are unmapped, one by one")
+}
+
+// cached tells whether text comes from the cache of executable memory (execmem_alloc_rw, mm/execmem.c), a module's as
+// a trampoline's.
+func (r *Replay) cached() bool { return r.mech(image.TrampFlushes) >= cachedFree }
+
+// cachedFree is what an area of text takes that goes back to that cache: a large page is split, nx, rw, rox, and it is
+// joined again. Their callers were counted on Linux 7.2 (kernel measure --callers), as what a load takes.
+const cachedFree = 5
+
+// has is how many of these areas a module takes.
+func has(m *image.Module, areas ...image.Area) (n int) {
+	for _, a := range areas {
+		if m.Areas[a] {
+			n++
+		}
+	}
+	return n
 }
 
 // leastProtections is how many changes of protection a module takes at the least: its

@@ -4,6 +4,7 @@ package vm
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 
 	"github.com/textpoke/textpoke/cpus"
@@ -12,11 +13,14 @@ import (
 
 // Predict works out from a kernel, an image or what else [ledger.Open] takes, what each
 // action sends a receiver: by the rows that the rules model. What cannot be predicted is
-// left out, and notes say why, a line each.
-func Predict(kernel string, actions []string) (p Predictions, notes []string, err error) {
+// left out, and notes say why, a line each. The roles are those of the CPUs that are booted.
+func Predict(kernel string, actions []string, roles []cpus.Role) (p Predictions, notes []string, err error) {
 	k, err := ledger.Open(kernel)
 	if err != nil {
 		return nil, nil, fmt.Errorf("predict: %w", err)
+	}
+	if slices.Contains(roles, cpus.Isolated) && k.Facts.Keys[tracking] > 0 {
+		k = k.In([]string{tracking + "=on"})
 	}
 	p = Predictions{}
 	for _, action := range actions {
@@ -50,6 +54,9 @@ func Predict(kernel string, actions []string) (p Predictions, notes []string, er
 	}
 	return p, notes, nil
 }
+
+// tracking is a key that is on where CPUs are nohz_full (ct_cpu_track_user, kernel/context_tracking.c).
+const tracking = "context_tracking_key"
 
 // modelled is nothing, in every row that a kernel's rules model.
 func modelled(k *ledger.Kernel) map[string]Prediction {

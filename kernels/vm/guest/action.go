@@ -194,12 +194,15 @@ func kprobe(kind, where string) (*action, error) {
 	on := a.on
 	a.on = func() error {
 		err := on()
-		time.Sleep(200 * time.Millisecond)
+		later()
 		return err
 	}
 	a.close = func() { _ = write(tracing+"kprobe_events", "") }
 	return a, nil
 }
+
+// later is when what the kernel has put off is over, such as freeing what a module only needs to start.
+func later() { time.Sleep(200 * time.Millisecond) }
 
 // module is a kernel module in the initramfs.
 func module(file string) (*action, error) {
@@ -209,8 +212,12 @@ func module(file string) (*action, error) {
 	}
 	name := moduleName(file)
 	return &action{
-		on: func() error { return initModule(file, text) },
+		on: func() error {
+			defer later()
+			return initModule(file, text)
+		},
 		off: func() error {
+			defer later()
 			p, err := syscall.BytePtrFromString(name)
 			if err != nil {
 				return err
