@@ -17,10 +17,11 @@ const (
 	FormatTable Format = "table"
 	FormatCSV   Format = "csv"
 	FormatJSON  Format = "json"
+	FormatBench Format = "benchfmt"
 )
 
 // Formats lists the valid formats, the default first.
-func Formats() []Format { return []Format{FormatTable, FormatCSV, FormatJSON} }
+func Formats() []Format { return []Format{FormatTable, FormatCSV, FormatJSON, FormatBench} }
 
 // ParseFormat reads the name of a format, as Formats spells it.
 func ParseFormat(s string) (Format, error) {
@@ -63,6 +64,8 @@ func Write(w io.Writer, f Format, t Table) error {
 		return WriteCSV(w, t)
 	case string(FormatJSON):
 		return WriteJSON(w, t)
+	case string(FormatBench):
+		return WriteBench(w, t)
 	}
 	_, err := ParseFormat(string(f))
 	return err
@@ -80,8 +83,8 @@ type RowWriter interface {
 }
 
 // NewWriter starts a stream of rows in the given format. CSV and JSON rows are
-// written when they are added; a table needs all rows to know its widths and
-// appears when the writer is closed.
+// written when they are added; a table needs all rows to know its widths, benchmarks to
+// know what they have in common, and both appear when the writer is closed.
 func NewWriter(w io.Writer, f Format, columns []Column) (RowWriter, error) {
 	return Look{}.NewWriter(w, f, columns)
 }
@@ -98,6 +101,11 @@ func (l Look) NewWriter(w io.Writer, f Format, columns []Column) (RowWriter, err
 		return NewCSVWriter(w, columns)
 	case string(FormatJSON):
 		return newJSONWriter(w, columns)
+	case string(FormatBench):
+		if err := checkColumns(columns); err != nil {
+			return nil, err
+		}
+		return &benchWriter{w, Table{Name: l.Name, Columns: columns}}, nil
 	}
 	_, err := ParseFormat(string(f))
 	return nil, err

@@ -56,6 +56,8 @@ type Column struct {
 	// Detail columns are left out of the table for people unless they are asked for;
 	// files and streams have them all.
 	Detail bool `json:"-"`
+	// Axis columns say what was asked for, also where they are numbers.
+	Axis bool `json:"-"`
 	// Lead columns stand in the table for people even where all rows have the same.
 	Lead bool `json:"-"`
 }

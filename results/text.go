@@ -24,6 +24,8 @@ const tableDigits = 6
 
 // Look is how a table for people looks. The zero Look is that of files and pipes.
 type Look struct {
+	// Name is the table's, which benchmarks are called after.
+	Name string
 	// Width is that of the screen, in characters; 0 where there is none, and several
 	// rows are as wide as they are.
 	Width int

@@ -3,6 +3,7 @@
 package main
 
 import (
+	"errors"
 	"fmt"
 	"os"
 	"slices"
@@ -17,9 +18,9 @@ import (
 // colors are when words are coloured.
 var colors = []string{"auto", "always", "never"}
 
-// look is how what people read looks on stdout.
-func (c *common) look() results.Look {
-	return results.Look{Width: c.width(), Paint: func(column, cell string) string {
+// look is how a table looks on stdout.
+func (c *common) look(table string) results.Look {
+	return results.Look{Name: table, Width: c.width(), Paint: func(column, cell string) string {
 		if column == "verdict" {
 			return c.paint(cell, cell)
 		}
@@ -71,6 +72,11 @@ func (c *common) painted(line string) string {
 	return c.paint(line[:end], line[:end]) + line[end:]
 }
 
+// isFlag tells whether the command has a flag of a column's name: it says what was asked for.
+func (c *common) isFlag(column string) bool {
+	return c.flags != nil && c.flags.Lookup(strings.ReplaceAll(column, "_", "-")) != nil
+}
+
 // pick chooses the columns that stdout shows, by their numbers, and says how they look:
 // all where nobody has chosen any.
 func (c *common) pick(columns []results.Column) (shown []int, looks []results.Column, err error) {
@@ -78,6 +84,13 @@ func (c *common) pick(columns []results.Column) (shown []int, looks []results.Co
 	names := make([]string, len(columns))
 	for i := range columns {
 		names[i], shown = columns[i].Name, append(shown, i)
+	}
+	for i, name := range names {
+		stem, rate := strings.CutSuffix(name, "_per_s")
+		looks[i].Axis = c.isFlag(stem) && (rate || !slices.Contains(names, name+"_per_s"))
+	}
+	if c.format == results.FormatBench && !slices.ContainsFunc(looks, results.Column.Figure) {
+		return nil, nil, errors.New("--format benchfmt: there are no figures to compare")
 	}
 	if c.columns == nil {
 		return shown, looks, nil
@@ -116,7 +129,7 @@ func (c *common) printTable(t results.Table) error {
 	if err != nil {
 		return err
 	}
-	w, err := c.look().NewWriter(c.streams.out, c.format, looks)
+	w, err := c.look(t.Name).NewWriter(c.streams.out, c.format, looks)
 	if err != nil {
 		return err
 	}

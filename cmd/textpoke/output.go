@@ -113,7 +113,7 @@ func (o *output) begin() error {
 		return err
 	}
 	o.shown = shown
-	o.w, err = o.c.look().NewWriter(o.c.streams.out, o.c.format, looks)
+	o.w, err = o.c.look(o.table.Name).NewWriter(o.c.streams.out, o.c.format, looks)
 	return err
 }
 

@@ -5,12 +5,17 @@ package main
 import (
 	"bytes"
 	"cmp"
+	"errors"
 	"io"
 	"os"
 	"os/exec"
 
 	"golang.org/x/term"
 )
+
+// notFound is how shells exit, or with one more, where there is no such program, or none
+// that can be executed (POSIX, Shell Command Language, 2.8.2).
+const notFound = 126
 
 // pager keeps what is meant for a screen until all of it is there. What is longer than the
 // screen goes through the program that PAGER names, less without one, as git does it.
@@ -50,15 +55,17 @@ func (p *pager) flush() error {
 		_, err := p.kept.WriteTo(p.screen)
 		return err
 	}
-	whole := bytes.NewReader(p.kept.Bytes())
 	less := exec.Command("sh", "-c", name)
-	less.Stdin, less.Stdout, less.Stderr = whole, p.screen, os.Stderr
+	less.Stdin, less.Stdout, less.Stderr = bytes.NewReader(p.kept.Bytes()), p.screen, os.Stderr
 	if os.Getenv("LESS") == "" { // end where all fits, colours, and leave the text there
 		less.Env = append(os.Environ(), "LESS=FRX")
 	}
-	if err := less.Run(); err != nil && whole.Len() == int(whole.Size()) { // there is no such program
-		_, err := p.kept.WriteTo(p.screen)
-		return err
+	err = less.Run()
+	if exit := (*exec.ExitError)(nil); errors.As(err, &exit) && exit.ExitCode() < notFound {
+		return nil // who leaves the pager early has seen enough
 	}
-	return nil // who leaves the pager early has seen enough
+	if err != nil { // there is no such program
+		_, err = p.kept.WriteTo(p.screen)
+	}
+	return err
 }

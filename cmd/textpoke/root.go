@@ -48,6 +48,7 @@ type common struct {
 
 	progress *progress
 	columns  []string // that stdout shows; nil for the usual ones
+	flags    *pflag.FlagSet
 	tables   map[*cobra.Command][]printed
 	color    string // one of colors
 
@@ -97,7 +98,7 @@ func rootCommand(c *common) *cobra.Command {
 	root.SetOut(s.out)
 	root.SetErr(s.err)
 	f := root.PersistentFlags()
-	f.VarP(formatFlag{&c.format}, "format", "f", "how stdout looks: table, csv or json")
+	f.VarP(formatFlag{&c.format}, "format", "f", "how stdout looks: table, csv, json or benchfmt")
 	f.StringVarP(&c.out, "out", "o", "", "also write files into this `directory`")
 	f.Var(seedFlag{c}, "seed",
 		"`number` that fixes random choices, but not which CPU runs when; plan and run also take a list")
@@ -115,7 +116,7 @@ func rootCommand(c *common) *cobra.Command {
 		} else {
 			c.progress.watch(cmd.CommandPath())
 		}
-		c.args = commandLine(cmd, args)
+		c.args, c.flags = commandLine(cmd, args), cmd.Flags()
 		if err := c.readStdin(cmd, args); err != nil {
 			return err
 		}

