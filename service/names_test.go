@@ -14,7 +14,7 @@ import (
 func TestManyNames(t *testing.T) {
 	names, most := 4_000, uint64(8<<20)
 	if *long {
-		names, most = 80_000, 96<<20
+		names, most = 80_000, 48<<20
 	}
 	dir := t.TempDir()
 	kind := setup{dir: dir, records: "gen:n=40000", cpus: "busy=2", buffer: "dynamic", keep: 1000}

@@ -134,14 +134,11 @@ func (c *contract) check(req *http.Request, resp *http.Response) error {
 	at, content := "/components/responses/Problem", json.RawMessage(nil)
 	if known {
 		status := fmt.Sprint(resp.StatusCode)
-		if op.Responses[status] == nil {
-			status = "default"
+		if content = op.Responses[status]; content == nil {
+			return fmt.Errorf("status %s is not declared", status)
 		}
-		content = op.Responses[status]
 		if !bytes.Contains(content, []byte("components/responses/Problem")) {
 			at = "/paths/" + escape.Replace(template) + "/" + method + "/responses/" + status
-		} else if resp.StatusCode < 400 {
-			return fmt.Errorf("status %d is not in the document", resp.StatusCode)
 		}
 	} else if resp.StatusCode < 400 {
 		return fmt.Errorf("is not in the document and answered with %d", resp.StatusCode)
