@@ -3,6 +3,7 @@
 package records
 
 import (
+	"context"
 	"regexp"
 	"slices"
 	"strings"
@@ -282,5 +283,36 @@ func TestUnmatched(t *testing.T) {
 		want,
 	) {
 		t.Errorf("%q, want %q", got, want)
+	}
+}
+
+// lasting is a context that ends once it was looked at so many times.
+type lasting struct {
+	context.Context
+	looks int
+}
+
+func (l *lasting) Err() error {
+	if l.looks--; l.looks < 0 {
+		return context.Canceled
+	}
+	return nil
+}
+
+// TestMatchContext: whoever has gone is not worked for beyond the expression at hand.
+func TestMatchContext(t *testing.T) {
+	table, err := Open(t.Context(), "gen:n=10", Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	f, err := ParseFilter([]string{"fn1", "fn2", "fn3", "fn4"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for looks := range 6 {
+		match, err := f.MatchContext(&lasting{t.Context(), looks}, table)
+		if ended := looks < 4; (err != nil) != ended || !ended && len(match) != 4 {
+			t.Errorf("ended at look %d: %v, %v", looks, match, err)
+		}
 	}
 }

@@ -105,3 +105,34 @@ func TestAnotherTable(t *testing.T) {
 		t.Errorf("%d lost, want 1", lost)
 	}
 }
+
+// TestFewFiltersAtATime: while as many filters as may be are held against the records, the
+// next one waits, and goes when its client does.
+func TestFewFiltersAtATime(t *testing.T) {
+	s, _ := newWorld(t).start(t)
+	for range cap(s.matching) {
+		s.matching <- struct{}{}
+	}
+	gone, cancel := context.WithCancel(t.Context())
+	cancel()
+	if all, err := s.Records(gone, RecordQuery{After: -1}); !errors.Is(err, context.Canceled) {
+		t.Errorf("%d records, %v: want it to wait until its client has gone", len(all), err)
+	}
+	done := make(chan error, 1)
+	go func() {
+		all, err := s.Records(t.Context(), RecordQuery{After: -1})
+		if err == nil && len(all) != 100 {
+			err = fmt.Errorf("%d records", len(all))
+		}
+		done <- err
+	}()
+	select {
+	case err := <-done:
+		t.Fatalf("it did not wait: %v", err)
+	case <-time.After(50 * time.Millisecond): // it would have been done in a thousandth of it
+	}
+	<-s.matching
+	if err := <-done; err != nil {
+		t.Error(err)
+	}
+}

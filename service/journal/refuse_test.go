@@ -136,3 +136,41 @@ func TestWantsDamagedInside(t *testing.T) {
 		t.Errorf("another byte: %v", err)
 	}
 }
+
+// TestRowsDamagedInside: whatever cell of a row is another, nobody is told what it says.
+func TestRowsDamagedInside(t *testing.T) {
+	whole := t.TempDir()
+	s := openIn(t, whole)
+	furnish(t, s)
+	if err := s.Close(); err != nil {
+		t.Fatal(err)
+	}
+	for table, cells := range map[string]string{
+		"updates": "client key ops enable records digest state batch error submitted began ended deadline asked told",
+		"wants":   "client ops which sum",
+		"runs":    "name request state error began ended bytes sum",
+		"files":   "type data sum",
+	} {
+		for cell := range strings.FieldsSeq(cells) {
+			s := openIn(t, image(t, whole))
+			var kind string
+			if err := s.write.QueryRow("SELECT typeof(" + cell + ") FROM " + table).Scan(&kind); err != nil {
+				t.Fatal(err)
+			}
+			other := map[string]string{"integer": cell + "+1", "text": cell + "||'x'", "blob": "CAST(" + cell + "||x'00' AS BLOB)"}
+			if cell == "enable" { // 0 or 1
+				other[kind] = "1-enable"
+			}
+			if _, err := s.write.Exec("UPDATE " + table + " SET " + cell + "=" + other[kind]); err != nil {
+				t.Fatal(err)
+			}
+			var damaged *DamagedError
+			if _, err := everything(t, s); !errors.As(err, &damaged) {
+				t.Errorf("%s.%s is served: %v", table, cell, err)
+			}
+			if err := s.Close(); err != nil {
+				t.Fatal(err)
+			}
+		}
+	}
+}
