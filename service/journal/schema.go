@@ -54,6 +54,10 @@ CREATE TABLE files (
 );
 ` + namesTable + ";"
 
+// pageSize is small, because what one update changes is little and on many pages: each
+// transaction writes all pages that it touches.
+const pageSize = 1024
+
 // create makes a file under another name first: there is none that is half made.
 func create(ctx context.Context, file string, id Identity, more ...func(*sql.Tx) error) error {
 	fresh := file + ".new"
@@ -78,11 +82,15 @@ func create(ctx context.Context, file string, id Identity, more ...func(*sql.Tx)
 
 // fill makes the tables of a new file.
 func fill(ctx context.Context, file string, id Identity, more []func(*sql.Tx) error) (err error) {
-	db, err := connect(file, 1, "_pragma=auto_vacuum(incremental)&_pragma=synchronous(full)")
+	db, err := connect(file, 1, "_pragma=synchronous(full)")
 	if err != nil {
 		return err
 	}
 	defer func() { err = errors.Join(err, db.Close()) }()
+	// In this order: the latter makes a page, and the driver would say it first.
+	if _, err := db.ExecContext(ctx, fmt.Sprintf("PRAGMA page_size=%d; PRAGMA auto_vacuum=incremental", pageSize)); err != nil {
+		return err
+	}
 	tx, err := db.BeginTx(ctx, nil)
 	if err != nil {
 		return err
