@@ -30,7 +30,7 @@ func (m *Measurement) Stacks() (out []Stack) {
 var CallerColumns = results.Columns[Stack]{
 	{Name: "action", Doc: "what was switched", Cell: func(s Stack) any { return s.Action }},
 	{Name: "direction", Doc: "enable or disable", Cell: func(s Stack) any { return s.Direction }},
-	{Name: "times", Doc: "that CPU 0 interrupted others from there, in all repetitions",
+	{Name: "times", Kind: results.Integer, Doc: "that CPU 0 interrupted others from there, in all repetitions",
 		Cell: func(s Stack) any { return s.Times }},
 	{Name: "stack", Doc: "the innermost function first", Cell: func(s Stack) any { return s.Stack }},
 }

@@ -53,8 +53,12 @@ func TestListen(t *testing.T) {
 	if heard != 7 {
 		t.Errorf("heard %d times, want of boot, reading, skip, watched, callers and end", heard)
 	}
-	if got := (&Measurement{Told: *told}).Stacks(); len(got) != 1 || got[0].Times != 2 || got[0].Stack != "f < g" {
+	got := (&Measurement{Told: *told}).Stacks()
+	if len(got) != 1 || got[0].Times != 2 || got[0].Stack != "f < g" {
 		t.Errorf("%+v", got)
+	}
+	if _, err := CallerColumns.Fill("callers", got); err != nil {
+		t.Error(err)
 	}
 }
 
