@@ -35,13 +35,14 @@ const (
 	Data
 	Rodata
 	AfterInit // written while the module starts, and read-only then
+	CallTable // of static calls: part of AfterInit in 7.2, and of Data in 6.12
 	InitText
 	InitData
 	InitRodata
 )
 
 // afterInit are the sections that become read-only (module_mark_ro_after_init, kernel/module/main.c, Linux 6.12).
-var afterInit = []string{".data..ro_after_init", "__jump_table", ".static_call_sites"}
+var afterInit = []string{".data..ro_after_init", "__jump_table"}
 
 // area is where a section goes (__layout_sections and module_init_layout_section).
 func area(s *elf.Section) (a Area, ok bool) {
@@ -51,6 +52,8 @@ func area(s *elf.Section) (a Area, ok bool) {
 		return 0, false
 	case slices.Contains(afterInit, s.Name):
 		return AfterInit, true
+	case s.Name == ".static_call_sites":
+		return CallTable, true
 	case s.Flags&elf.SHF_EXECINSTR != 0:
 		a = Text
 	case s.Flags&elf.SHF_WRITE != 0:

@@ -61,40 +61,56 @@ func (r *Replay) load(m *image.Module) {
 		r.sent(cpus.Sync, r.k.SyncRow, batches, r.mech(image.BatchRounds), Assumed,
 			fmt.Sprintf("%d records of %s in %d batches: the tracer that is on may trace them all", m.Records, m.Name, batches))
 	}
-	if !r.cached() {
-		r.flush(
-			leastProtections,
-			"the protection of text, of read-only and of writable pages changes: together three to twenty were seen",
-		)
-		return
+	texts, inits := has(m, image.Text, image.InitText), has(m, image.InitData, image.InitRodata)
+	switch {
+	case r.cached():
+		if texts > 0 {
+			r.flush(3*texts+2, "text is taken from the cache of executable memory, twice where some is for the start alone: "+
+				"a large page is split, each part becomes nx, rw and rox, and the page is joined again")
+		}
+		r.flush(has(m, image.Rodata, image.InitRodata), "constants become read-only")
+		r.flush(1+min(1, has(m, image.AfterInit, image.CallTable)),
+			"what is read-only after the start becomes so; the file's copy is unmapped before")
+		r.flush(cachedFree*has(m, image.InitText)+inits, "what was for the start is freed, after a grace period")
+	case r.areas():
+		r.flush(texts, "text becomes executable, that of the start too")
+		r.flush(has(m, image.Rodata, image.InitRodata), "constants become read-only")
+		r.flush(1+has(m, image.AfterInit), "what is read-only after the start becomes so; the file's copy is unmapped before")
+		r.flush(has(m, image.InitText)+inits, "what was for the start is unmapped, after a grace period")
+	default:
+		r.flush(leastProtections,
+			"the protection of text, of read-only and of writable pages changes: together three to twenty were seen")
 	}
-	if texts := has(m, image.Text, image.InitText); texts > 0 {
-		r.flush(3*texts+2, "text is taken from the cache of executable memory, twice where some "+
-			"is for the start alone: a large page is split, each part becomes nx, rw and rox, and the page is joined again")
-	}
-	r.flush(has(m, image.Rodata, image.InitRodata), "constants become read-only")
-	r.flush(1+has(m, image.AfterInit), "what is read-only after the start becomes so; the file's copy is unmapped before")
-	r.flush(cachedFree*has(m, image.InitText)+has(m, image.InitData, image.InitRodata),
-		"what was for the start is freed, after a grace period")
 }
 
 // unload is free_module, which frees one area after the other.
 func (r *Replay) unload(m *image.Module) {
-	if !r.cached() {
+	switch {
+	case r.cached():
+		r.flush(cachedFree*has(m, image.Text), "text goes back to the cache of executable memory")
+		r.flush(has(m, image.Data, image.Rodata)+min(1, has(m, image.AfterInit, image.CallTable)),
+			"other areas are unmapped, one by one")
+	case r.areas():
+		r.flush(has(m, image.Text, image.Data, image.Rodata, image.AfterInit), "areas are unmapped, one by one")
+	default:
 		r.flush(1, "the module's pages are freed: once or more; no text is changed")
-		return
 	}
-	r.flush(cachedFree*has(m, image.Text), "text goes back to the cache of executable memory")
-	r.flush(has(m, image.Data, image.Rodata, image.AfterInit), "other areas are unmapped, one by one")
 }
 
 // cached tells whether text comes from the cache of executable memory (execmem_alloc_rw, mm/execmem.c), a module's as
 // a trampoline's.
 func (r *Replay) cached() bool { return r.mech(image.TrampFlushes) >= cachedFree }
 
+// areas tells whether memory is kept by area (enum mod_mem_type, since Linux 6.4). x86's was looked at.
+func (r *Replay) areas() bool { return r.mech(image.BatchRounds) > 0 && r.k.since(6, 4) }
+
 // cachedFree is what an area of text takes that goes back to that cache: a large page is split, nx, rw, rox, and it is
-// joined again. Their callers were counted on Linux 7.2 (kernel measure --callers), as what a load takes.
+// joined again. Who sends it was counted on Linux 7.2, and on 6.12 for areas (kernel measure --callers).
 const cachedFree = 5
+
+// leastProtections is how many changes of protection a module takes at the least on other kernels: its text becomes
+// executable, its constants read-only, its data not executable (kernel/module/strict_rwx.c, Linux 6.1).
+const leastProtections = 3
 
 // has is how many of these areas a module takes.
 func has(m *image.Module, areas ...image.Area) (n int) {
@@ -105,9 +121,3 @@ func has(m *image.Module, areas ...image.Area) (n int) {
 	}
 	return n
 }
-
-// leastProtections is how many changes of protection a module takes at the least: its
-// text becomes executable, its constants read-only, its data not executable
-// (module_enable_text_rox, module_enable_rodata_ro, module_enable_data_nx,
-// kernel/module/strict_rwx.c, Linux 6.12).
-const leastProtections = 3

@@ -92,7 +92,7 @@ func TestUprobes(t *testing.T) {
 // unloaded. Keys that are on are told, and a tracer that is on traces the module too.
 func TestLoad(t *testing.T) {
 	areas := map[image.Area]bool{}
-	for _, a := range []image.Area{image.Text, image.InitText, image.Data, image.InitData, image.Rodata, image.AfterInit} {
+	for _, a := range []image.Area{image.Text, image.InitText, image.Data, image.InitData, image.Rodata, image.CallTable} {
 		areas[a] = true
 	}
 	dummy := &image.Module{Sites: 1, Areas: areas}
@@ -106,6 +106,13 @@ func TestLoad(t *testing.T) {
 	r.unload(dummy)
 	if got := taken(t, r); got != 8 {
 		t.Errorf("dummy, unloaded: %d", got)
+	}
+	r = mustReplay(t, "x86_64-6.12")
+	r.load(dummy)
+	on := taken(t, r)
+	r.unload(dummy)
+	if off := taken(t, r); on != 3+2+1+1+2 || off != 3 {
+		t.Errorf("dummy on 6.12: %d and %d, the least that were measured are 9 and 3", on, off)
 	}
 	m := &image.Module{Records: 300, Keys: map[string]int{"sched_schedstats": 2}}
 	r = mustReplay(t, "x86_64-7.2")
