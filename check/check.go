@@ -115,7 +115,8 @@ type VerdictRow struct {
 	*Question
 	*explore.Result
 	Options explore.Options
-	Rate    bool // say how fast it was, which is another number every time
+	Swarm   uint64 // searches of the swarm; 0 where it was one search of everything
+	Rate    bool   // say how fast it was, which is another number every time
 }
 
 // Ask explores a question's model.
@@ -125,6 +126,15 @@ func (q *Question) Ask(ctx context.Context, o explore.Options) (VerdictRow, erro
 		r.Trace.Model = q.Flags()
 	}
 	return VerdictRow{Question: q, Result: r, Options: o}, err
+}
+
+// Roam is one search of a swarm through a question's model.
+func (q *Question) Roam(ctx context.Context, by explore.Member) (*explore.Result, error) {
+	r, err := explore.Roam(ctx, q.Model, by)
+	if err == nil && r.Trace != nil {
+		r.Trace.Model = q.Flags()
+	}
+	return r, err
 }
 
 // RestsOn says in a sentence what a verdict rests on: what it takes for granted, and a safe

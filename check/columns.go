@@ -43,7 +43,7 @@ var Columns = slices.Concat(
 			Cell: func(r *VerdictRow) any { return r.Model.Preempt }},
 		{Name: "verdict", Lead: true, Cell: func(r *VerdictRow) any { return string(r.Verdict) },
 			Doc: "safe: nothing can break in any interleaving; unsafe: there is a way; " +
-				"incomplete: cut short, nothing is known of the rest"},
+				"incomplete: cut short, nothing is known of the rest; not found: a swarm has met nothing, which proves nothing"},
 	},
 	verdictColumns{
 		{Name: "property", Doc: "what breaks", Cell: func(r *VerdictRow) any { return string(r.Violation.Property) }},
@@ -67,7 +67,9 @@ var Columns = slices.Concat(
 			Name: "complete", Kind: results.Boolean,
 			Detail: true,
 			Doc:    "whether every state was looked at, or as many as it takes to be sure of the shortest way",
-			Cell:   func(r *VerdictRow) any { return r.Verdict != explore.Incomplete },
+			Cell: func(r *VerdictRow) any {
+				return r.Verdict == explore.Safe || r.Verdict == explore.Unsafe && r.Swarm == 0
+			},
 		},
 	},
 	verdictColumns{
@@ -106,6 +108,11 @@ var Columns = slices.Concat(
 			Detail: true, Doc: "whether traced code runs on the way in from user space, before catching up",
 			Cell: func(r *VerdictRow) any { return r.Early }},
 	},
+	verdictColumns{
+		{Name: "swarm", Kind: results.Integer, Detail: true,
+			Doc:  "searches of the swarm; empty where one search looks at everything",
+			Cell: func(r *VerdictRow) any { return int(r.Swarm) }},
+	}.When(func(r *VerdictRow) bool { return r.Swarm > 0 }),
 	verdictColumns{
 		{Name: "collision", Kind: results.Number,
 			Detail: true, Doc: "probability that some state was taken for another; empty in exact mode",

@@ -156,7 +156,7 @@ func (t *Trace) verdict(width int) string {
 	}
 	s = indented(s+": "+v.Why, 2, width)
 	if !t.Shortest {
-		s += indented("There may be a shorter way: looking for it step by step would have taken too much room.", 2, width)
+		s += indented("There may be a shorter way: nobody has looked at all of them.", 2, width)
 	}
 	return s
 }

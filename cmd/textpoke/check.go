@@ -108,6 +108,9 @@ func (k *checkFlags) run(cmd *cobra.Command, c *common) error {
 	case instead != nil:
 		return instead(cmd, c)
 	}
+	if err := k.refuseSwarm(cmd); err != nil {
+		return err
+	}
 	o, err := k.options()
 	if err != nil {
 		return err
@@ -123,7 +126,7 @@ func (k *checkFlags) run(cmd *cobra.Command, c *common) error {
 		return fmt.Errorf("--trace and --checkpoint are for one question, and these are %d", len(questions))
 	}
 	questions = divided(c, questions)
-	a := &asked{common: c, questions: questions, options: o}
+	a := &asked{common: c, questions: questions, options: o, swarm: k.swarm}
 	if c.employ != nil {
 		c.employ(a.work())
 		return nil
@@ -142,6 +145,26 @@ func (k *checkFlags) run(cmd *cobra.Command, c *common) error {
 	}
 	return err
 }
+
+// refuseSwarm refuses what a swarm does not know.
+func (k *checkFlags) refuseSwarm(cmd *cobra.Command) error {
+	changed := cmd.Flags().Changed
+	switch {
+	case !changed("swarm"):
+		return nil
+	case k.swarm < 1 || k.swarm > maxSwarm:
+		return fmt.Errorf("--swarm %d: want 1 to %d searches", k.swarm, maxSwarm)
+	}
+	for _, name := range []string{"exact", "liveness", "limit-time", "limit-memory", "checkpoint", "rate"} {
+		if changed(name) {
+			return fmt.Errorf("--%s goes without --swarm, whose searches are bounded by --limit-states alone", name)
+		}
+	}
+	return nil
+}
+
+// maxSwarm is how many searches nobody asks for by mistake.
+const maxSwarm = 100_000
 
 // options reads the flags of the search.
 func (k *checkFlags) options() (explore.Options, error) {
@@ -225,6 +248,9 @@ func (c *common) printTraces(unsafe []check.VerdictRow) {
 		fmt.Fprintf(c.streams.out, "\n%s\n%s", c.narrowed(command), r.Story(c.width()))
 		if r.Trace != nil {
 			fmt.Fprint(c.streams.out, r.Trace.ExplainIn(c.width()))
+		}
+		if r.Swarm > 0 {
+			fmt.Fprintf(c.streams.out, "On the live engine these %d steps end in the same violation.\n", r.Depth)
 		}
 	}
 }

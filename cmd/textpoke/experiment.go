@@ -88,6 +88,7 @@ func newExperiment(c *common, e *experiments.Experiment) *experimentFlags {
 	}
 	c.prints(x.cmd, "", e.Table())
 	experiments.Bind(x.cmd.Flags(), x.request.Fields)
+	refuseShard(x.cmd)
 	x.cmd.Flags().BoolVar(&x.rows, "rows", false, "also print the rows that the answer is made of")
 	for _, f := range x.request.Fields {
 		if len(f.Names) > 0 {

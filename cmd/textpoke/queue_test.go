@@ -73,6 +73,7 @@ func TestQueue(t *testing.T) {
 		"check --arch x86_64 --sites 1 --mutate all",
 		"check --arch x86_64 --sites 1 --cpus 3 --limit-states 50 --reduce none",
 		"check --bug lost-text-mutex --format csv",
+		"check --arch x86_64 --sites 1,2 --mutate drop-sync-1 --swarm 3 --limit-states 1000",
 	} {
 		var args []string
 		for word := range strings.FieldsSeq(line) {
@@ -149,6 +150,9 @@ func TestQueueRefuses(t *testing.T) {
 		{"plan --queue nats://127.0.0.1:1 --jobs 2", exitWrong, "--jobs goes without --queue"},
 		{"run --queue nats://127.0.0.1:1 --trace x", exitWrong, "--trace goes without --queue"},
 		{"check --queue nats://127.0.0.1:1 --record x", exitWrong, "--record goes without --queue"},
+		{"check --swarm 0", exitWrong, "--swarm 0: want 1 to"},
+		{"check --swarm 2 --limit-time 1s", exitWrong, "--limit-time goes without --swarm"},
+		{"experiment pareto --shard 0/2", exitWrong, "its report is made of all of its rows"},
 		{"worker", exitWrong, `--queue "": want the address`},
 		{"worker --queue nats://127.0.0.1:1", exitAlone, "no server of a queue answers"},
 		{"worker --queue nats://127.0.0.1:1 --jobs 0", exitWrong, "--jobs 0: want 1 or more"},

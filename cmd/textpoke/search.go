@@ -3,6 +3,7 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -15,6 +16,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/textpoke/textpoke/check/explore"
+	"github.com/textpoke/textpoke/sim"
 )
 
 // searchFlags is the flags that say how a search is made: what it may cost, and leave
@@ -25,6 +27,7 @@ type searchFlags struct {
 	jobs                     int
 	limitStates, limitMemory uint64 // memory in MiB
 	limitTime                time.Duration
+	swarm                    uint64
 }
 
 func (s *searchFlags) register(cmd *cobra.Command) {
@@ -38,6 +41,9 @@ func (s *searchFlags) register(cmd *cobra.Command) {
 	f.Uint64Var(&s.limitStates, "limit-states", 0, "stop at this `number` of states, at the end of a level; 0 for none")
 	f.Uint64Var(&s.limitMemory, "limit-memory", 4096, "stop when states and queue take so many `MiB`; 0 for no limit")
 	f.DurationVar(&s.limitTime, "limit-time", 0, "stop after this `time`, such as 10m; 0 for none")
+	f.Uint64Var(&s.swarm, "swarm", 0,
+		"`number` of searches, each in an order of its own and of --limit-states (1000000 unless told), in place of one of "+
+			"everything: for finding where that does not fit, and not for proving")
 	f.BoolVar(&s.rate, "rate", false, "fill in states_per_s, which is another number every time")
 }
 
@@ -65,18 +71,26 @@ type asked struct {
 	*common
 	questions []*check.Question
 	options   explore.Options
+	swarm     uint64 // searches for each question, in place of one of everything; 0 for none
 }
+
+// searches is how many there are for a question.
+func (a *asked) searches() int { return max(int(a.swarm), 1) }
 
 // ask puts one question to the checker, watched by whoever sits at a terminal.
 func (a *asked) ask(ctx context.Context, n int) (*explore.Result, error) {
-	o := a.options
+	o, q := a.options, a.questions[n/a.searches()]
+	if a.swarm > 0 {
+		return q.Roam(ctx, explore.Member{Number: uint64(n % a.searches()), Reduce: o.Reduce,
+			States: cmp.Or(o.LimitStates, explore.SwarmStates)})
+	}
 	switch {
 	case a.employ != nil:
 		o.Workers = a.cores
 	case a.stderrIsTerminal():
 		o.Watch = func(p explore.Progress) { a.overwrite(p.String()) }
 	}
-	row, err := a.questions[n].Ask(ctx, o)
+	row, err := q.Ask(ctx, o)
 	return row.Result, err
 }
 
@@ -84,7 +98,12 @@ func (a *asked) ask(ctx context.Context, n int) (*explore.Result, error) {
 func (a *asked) work() work {
 	w := work{do: parcels(a.ask)}
 	for _, q := range a.questions {
-		w.keys = append(w.keys, strings.Join(q.Flags(), " "))
+		key := strings.Join(q.Flags(), " ")
+		for n := range a.searches() {
+			if w.keys = append(w.keys, key); a.swarm > 0 {
+				w.keys[len(w.keys)-1] += fmt.Sprintf(", search %d", n)
+			}
+		}
 	}
 	return w
 }
@@ -101,6 +120,39 @@ func (a *asked) hire(ctx context.Context) (by crew[*explore.Result], end func(co
 	return away[*explore.Result]{sent}, func(complete bool) error { return sent.end(ctx, complete) }, nil
 }
 
+// result is what the searches for a question come to. The way that a swarm has found must break
+// the live machine, too.
+func (a *asked) result(ctx context.Context, by crew[*explore.Result], i int) (*explore.Result, error) {
+	if a.swarm == 0 {
+		return by.do(ctx, i)
+	}
+	var all []*explore.Result
+	workers := a.options.Workers
+	if a.queue != "" {
+		workers = 1 // that waits
+	}
+	err := inOrder(ctx, a.searches(), workers, func(ctx context.Context, n int, give func(*explore.Result)) error {
+		r, err := by.do(ctx, i*a.searches()+n)
+		if err == nil {
+			give(r)
+		}
+		return err
+	}, func(r *explore.Result) error {
+		if all = append(all, r); a.queue == "" {
+			a.overwrite(fmt.Sprintf("%d of %d searches", len(all), a.searches()))
+		}
+		return nil
+	})
+	if err != nil {
+		return nil, err
+	}
+	best := explore.Best(all)
+	if best.Verdict == explore.Unsafe {
+		_, err = check.Replay(sim.LiveEngine, a.questions[i].Model, best.Trace)
+	}
+	return best, err
+}
+
 // answers writes a row for each question. The error says what they mean for the exit code.
 func (a *asked) answers(ctx context.Context, rate bool, out *output) (rows []check.VerdictRow, err error) {
 	by, end, err := a.hire(ctx)
@@ -110,16 +162,21 @@ func (a *asked) answers(ctx context.Context, rate bool, out *output) (rows []che
 	unsafe, cut := false, false
 	out.above = func() string { return a.answerLine(rows) }
 	err = a.each(ctx, out, len(a.questions), func(i int, out *output) error {
-		result, err := by.do(ctx, i)
+		result, err := a.result(ctx, by, i)
 		if err != nil {
 			return err
 		}
-		row := check.VerdictRow{Question: a.questions[i], Result: result, Options: a.options, Rate: rate}
-		if row.Verdict == explore.Incomplete {
+		row := check.VerdictRow{Question: a.questions[i], Result: result, Options: a.options, Rate: rate,
+			Swarm: a.swarm}
+		open := row.Verdict == explore.Incomplete || row.Verdict == explore.NotFound
+		if open {
 			a.logger().Warn(row.CutShort())
 		}
+		if row.Verdict == explore.NotFound {
+			a.kept = "a swarm that finds nothing proves nothing"
+		}
 		rows = append(rows, row)
-		unsafe, cut = unsafe || row.Verdict == explore.Unsafe, cut || row.Verdict == explore.Incomplete
+		unsafe, cut = unsafe || row.Verdict == explore.Unsafe, cut || open
 		out.exit = exitOf(unsafe, cut)
 		return out.add(check.Columns.Cells(&row)...)
 	})

@@ -21,7 +21,7 @@ import (
 )
 
 // employ lets a worker do points until the test ends, or it is dismissed.
-func employ(t *testing.T, q *Queue, c *team) (dismiss func()) {
+func employ(t testing.TB, q *Queue, c *team) (dismiss func()) {
 	t.Helper()
 	ctx, cancel := context.WithCancel(t.Context())
 	var working sync.WaitGroup
@@ -36,7 +36,7 @@ func employ(t *testing.T, q *Queue, c *team) (dismiss func()) {
 }
 
 // submit submits points that must be done.
-func submit(t *testing.T, q *Queue, n int, inputs ...string) *Rows {
+func submit(t testing.TB, q *Queue, n int, inputs ...string) *Rows {
 	t.Helper()
 	r, err := q.Submit(t.Context(), Submission{Args: []string{"square"}, Keys: keys(n), Inputs: inputs})
 	if err != nil {
