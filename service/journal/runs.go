@@ -145,7 +145,7 @@ const runColumns = "id, name, request, state, error, began, ended, bytes, sum"
 
 func (s *Store) scanRun(scan func(...any) error) (r Run, err error) {
 	var began, ended, sum int64
-	err = scan(&r.ID, &r.Name, &r.Request, &r.State, &r.Error, &began, &ended, &r.Bytes, &sum)
+	err = s.badCell(scan(&r.ID, &r.Name, &r.Request, &r.State, &r.Error, &began, &ended, &r.Bytes, &sum))
 	r.Began, r.Ended = fromNanos(began), fromNanos(ended)
 	if err == nil && sum != runSum(&r) {
 		err = s.damagedRow("run %d", r.ID)
@@ -188,7 +188,7 @@ func (s *Store) File(ctx context.Context, run int64, name string) (f File, err e
 	var sum int64
 	if err = s.read.QueryRowContext(ctx, "SELECT type, data, sum FROM files WHERE run=? AND name=?", run, name).Scan(&f.Type,
 		&f.Data, &sum); err != nil {
-		return f, s.absent(fmt.Sprintf("file %q of run %d", name, run), err)
+		return f, s.absent(fmt.Sprintf("file %q of run %d", name, run), s.badCell(err))
 	}
 	if sum != sumOf(run, name, f.Type, f.Data) {
 		return f, s.damagedRow("file %q of run %d", name, run)

@@ -115,7 +115,7 @@ func (s *Store) Wants(ctx context.Context) (out []Want, err error) {
 			var w Want
 			var which []byte
 			var sum int64
-			if err := scan(&w.Client, &w.Ops, &which, &sum); err != nil {
+			if err := s.badCell(scan(&w.Client, &w.Ops, &which, &sum)); err != nil {
 				return err
 			}
 			if sum != sumOf(w.Client, w.Ops, which) {
@@ -217,14 +217,23 @@ const columns = "id, client, COALESCE(key, ''), ops, enable, records, state, bat
 
 func (s *Store) scanUpdate(scan func(...any) error, digest *string, more ...any) (u Update, err error) {
 	var submitted, began, ended, deadline, asked, told int64
-	err = scan(append([]any{&u.ID, &u.Client, &u.Key, &u.Ops, &u.Enable, &u.Records, &u.State, &u.Batch, &u.Error,
-		&submitted, &began, &ended, &deadline, digest, &asked, &told}, more...)...)
+	err = s.badCell(scan(append([]any{&u.ID, &u.Client, &u.Key, &u.Ops, &u.Enable, &u.Records, &u.State, &u.Batch, &u.Error,
+		&submitted, &began, &ended, &deadline, digest, &asked, &told}, more...)...))
 	u.Submitted, u.Began = fromNanos(submitted), fromNanos(began)
 	u.Ended, u.Deadline = fromNanos(ended), fromNanos(deadline)
 	if err == nil && (asked != askedSum(&u, *digest) || told != toldSum(&u)) {
 		err = s.damagedRow("update %d", u.ID)
 	}
 	return u, err
+}
+
+// badCell is the error of a cell that is of another kind than what was written: the row is
+// not looked at then, nor its sum (database/sql, convertAssign).
+func (s *Store) badCell(err error) error {
+	if err != nil && strings.HasPrefix(err.Error(), "sql: Scan error") {
+		return &DamagedError{s.file, err.Error()}
+	}
+	return err
 }
 
 // damagedRow is the error of a row that is not as it was written.
