@@ -112,7 +112,7 @@ func (a *answer) Quick() []prediction {
 
 // partChart is the parts of the dearest.
 func partChart(b *both) *plots.Chart {
-	c := &plots.Chart{Title: "Nothing was counted", X: plots.Axis{Label: "modelled time (s)", Log: true},
+	c := &plots.Chart{Title: "Nothing was counted", X: plots.Axis{Label: "modelled time (s)"},
 		Y: plots.Axis{Names: []string{}}}
 	if b == nil {
 		return c

@@ -4,7 +4,6 @@ package callopsalternatives
 
 import (
 	"fmt"
-	"math"
 	"slices"
 
 	"github.com/textpoke/textpoke/experiments"
@@ -51,16 +50,11 @@ func (a *answer) Verdict(design string) string {
 func (a *answer) chart() *plots.Chart {
 	c := &plots.Chart{
 		Title: "The ops at the site is two loads away, until somebody joins",
-		X:     plots.Axis{Label: "loads on the way to the tracers", Log: true, From: 0.5}, Y: plots.Axis{Names: []string{}},
+		X:     plots.Axis{Label: "loads on the way to the tracers"}, Y: plots.Axis{Names: []string{}},
 	}
 	if len(a.Config.Irrelevant) > 0 {
 		c.Subtitle = fmt.Sprintf("with %d tracers of another function", a.Config.Irrelevant[len(a.Config.Irrelevant)-1])
 	}
-	most := int64(1)
-	for _, r := range a.Rows {
-		most = max(most, r.Cost.Loads)
-	}
-	c.X.To = math.Pow(10, math.Ceil(math.Log10(float64(most+1))))
 	for i := range designs {
 		c.Y.Names = append(c.Y.Names, designs[i].Name)
 	}

@@ -96,8 +96,8 @@ func (a answer) Comparisons() (out []experiments.Comparison) {
 func (a answer) chart() *plots.Chart {
 	c := &plots.Chart{
 		Title: "Address order decides the rounds, and one sort makes it free",
-		X:     plots.Axis{Label: "rounds (interrupts per CPU)", Log: true}, Y: plots.Axis{Label: "slots of the vector",
-			Names: []string{}},
+		X:     plots.Axis{Label: "rounds (interrupts per CPU)"},
+		Y:     plots.Axis{Label: "slots of the vector", Names: []string{}},
 	}
 	d := a.Drawn()
 	if d == nil {

@@ -231,12 +231,16 @@ func (a *answer) Comparisons() (out []experiments.Comparison) {
 	return out
 }
 
+// busiest is how many entries a second the picture goes to: all that is beyond costs more
+// than it saves, too.
+const busiest = 100
+
 // chart is what an hour of dearer entries costs, against what is saved.
 func (a *answer) chart() *plots.Chart {
 	c := &plots.Chart{
 		Title: "Deferral buys quiet, not time: dearer entries soon cost more than it saves",
-		X: plots.Axis{Label: "entries into the kernel of an isolated CPU (1/s)",
-			Log: true}, Y: plots.Axis{Label: "time of one CPU in an hour (us)", Log: true},
+		X:     plots.Axis{Label: "entries into the kernel of an isolated CPU (1/s)", Log: true},
+		Y:     plots.Axis{Label: "time of one CPU in an hour (ms)", Log: true},
 	}
 	if len(a.Rows) == 0 {
 		return c
@@ -250,10 +254,13 @@ func (a *answer) chart() *plots.Chart {
 			if r.Machine.String() != m || !r.fitted || !r.lazy || r.entries == 0 {
 				continue
 			}
-			if r.saved > 0 {
-				saved.X, saved.Y = append(saved.X, r.entries), append(saved.Y, r.saved/1000)
+			if r.entries > busiest {
+				continue
 			}
-			cost.X, cost.Y = append(cost.X, r.entries), append(cost.Y, r.dearer()/1000)
+			if r.saved > 0 {
+				saved.X, saved.Y = append(saved.X, r.entries), append(saved.Y, r.saved/1e6)
+			}
+			cost.X, cost.Y = append(cost.X, r.entries), append(cost.Y, r.dearer()/1e6)
 		}
 		if i == 0 {
 			c.Series = append(c.Series, saved)

@@ -327,8 +327,8 @@ func (a *answer) chart() *plots.Chart {
 	curves := experiments.Curves{Kind: plots.Bars}
 	for i, r := range a.Rows {
 		c.X.Names = append(c.X.Names, r.Buffer.String())
-		curves.Add("measured", float64(i), r.Measured.Time/1e6, fmt.Sprintf("%.0f traps", r.Measured.Traps))
-		curves.Add("modelled, calibrated here", float64(i), r.Modelled.Time/1e6, fmt.Sprintf("%.0f traps", r.Modelled.Traps))
+		curves.Add("measured", float64(i), r.Measured.Time/1e6, fmt.Sprintf("%.3g", r.Measured.Time/1e6))
+		curves.Add("modelled, calibrated here", float64(i), r.Modelled.Time/1e6, fmt.Sprintf("%.3g", r.Modelled.Time/1e6))
 	}
 	c.Series = curves.Series
 	return c

@@ -9,7 +9,6 @@ import (
 	"io"
 
 	"github.com/klauspost/compress/zstd"
-	"github.com/pierrec/lz4/v4"
 	"github.com/therootcompany/xz"
 	"github.com/ulikunitz/xz/lzma"
 )
@@ -67,8 +66,6 @@ func openZstd(r io.Reader) (io.Reader, error) {
 	}
 	return z.IOReadCloser(), nil
 }
-
-func openLZ4(r io.Reader) (io.Reader, error) { return lz4.NewReader(r), nil }
 
 func openLZMA(r io.Reader) (io.Reader, error) {
 	return lzma.ReaderConfig{DictCap: 1 << 12}.NewReader(r)
