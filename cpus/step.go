@@ -145,6 +145,7 @@ func (c *CPU) enter(early bool, code *Code) {
 // way is followed by the rest of that.
 func (c *CPU) rest(code *Code, sh Shared) {
 	switch {
+	case c.stop && code.Path.tells && c.Role == Isolated: // its stopper runs first, in the kernel
 	case c.way != AtSite:
 		c.goOn(code, sh)
 	case !code.Path.tells || c.Role != Isolated:

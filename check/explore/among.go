@@ -120,14 +120,17 @@ func (p *Program) offer(c poke.Choice, steps []poke.Step) (from int) {
 // before what is left out of its end.
 var idle = poke.Step{Op: poke.Verify}
 
-// update leaves out of an update what is about other sites. Two fences one behind the
-// other are one. at and same are as in narrowing.
+// update leaves out of an update what is about other sites, and the fences behind it: what
+// those push out becomes visible at any time by itself. at and same are as in narrowing.
 func (n *narrowing) update(plan []poke.Step) (steps []poke.Step, at []int, same []bool) {
+	aside := false
 	for _, st := range plan {
 		is, ok := n.step(st)
-		again := st.Op == poke.Fence && len(steps) > 0 && steps[len(steps)-1] == is
-		at, same = append(at, len(steps)), append(same, ok && !again)
-		if ok && !again {
+		if st.Op != poke.Fence {
+			aside = !ok
+		}
+		at, same = append(at, len(steps)), append(same, !aside)
+		if !aside {
 			steps = append(steps, is)
 		}
 	}

@@ -112,14 +112,20 @@ func (c *cell) Raised() bool { return false }
 
 // Send implements poke.Ground.
 func (c *cell) Send(cause cpus.Cause, lazy bool) {
-	to := []test{{home, only(0)}}
-	if lazy {
-		inUser := only(uint8(cpus.InUser))
-		owes, _ := cpus.InUser.LeaveOut()
-		c.effect(update{attr: space, to: uint8(owes), ofCPUs: every, provided: []test{to[0], {space, inUser}}})
-		to = append(to, test{space, only(0)})
-	}
+	to, _ := c.send(lazy)
 	c.effect(update{attr: asked, to: askedFor[cause], ofCPUs: every, provided: to})
+}
+
+// send says whom a request goes to, and whom it leaves out.
+func (c *cell) send(lazy bool) (to, leftOut []test) {
+	away := test{home, only(0)}
+	if !lazy {
+		return []test{away}, nil
+	}
+	owes, _ := cpus.InUser.LeaveOut()
+	leftOut = []test{away, {space, only(uint8(cpus.InUser), uint8(owes))}}
+	c.effect(update{attr: space, to: uint8(owes), ofCPUs: every, provided: leftOut})
+	return []test{away, {space, only(0)}}, leftOut
 }
 
 // Answered implements poke.Ground.
@@ -128,9 +134,13 @@ func (c *cell) Answered() bool {
 	return true
 }
 
-// StopMachine implements poke.Ground; newProgram refuses plans whose are lazy.
-func (c *cell) StopMachine(bool) bool {
-	to := []test{{home, only(0)}}
+// StopMachine implements poke.Ground. Whoever is left out is to stand still when it comes
+// in, and is not waited for.
+func (c *cell) StopMachine(lazy bool) bool {
+	to, leftOut := c.send(lazy)
+	if lazy {
+		c.effect(update{attr: stand, to: stands, ofCPUs: every, provided: leftOut})
+	}
 	c.effect(update{attr: asked, to: askedStop, ofCPUs: every, provided: to})
 	c.effect(update{attr: stand, to: toStand, ofCPUs: every, provided: to})
 	return true

@@ -78,11 +78,6 @@ func newMachine(s *explore.Setup) (*machine, error) {
 		return nil, &ShapeError{"a path with a program for NMIs or for CPUs that come online: no view tells of these"}
 	}
 	code.Sites = code.Sites[:1]
-	if steps := code.Path.Program(cpus.AtSite); slices.ContainsFunc(steps.Steps(), func(st cpus.PathStep) bool {
-		return st == cpus.DoFetchGuard || st == cpus.DoAwaitGuard
-	}) {
-		return nil, &ShapeError{"a path with a guard: a view is of one site, and a guard is another one"}
-	}
 	m := &machine{
 		code: &code, patches: from.Programs[0].Patches, nopOps: from.NopOps, lookup: s.Lookup, refs: s.Refs,
 		overfull: s.Mutation.Overfull && s.Protocol.Batching == poke.Buffered,

@@ -196,8 +196,6 @@ func tellable(plan []poke.Step) error {
 		switch {
 		case st.Op == poke.Map, st.Op == poke.Raise, st.Op == poke.Expect:
 			return &ShapeError{st.Name() + ": it is about other patchers, and in a view there is one"}
-		case st.Op == poke.StopMachine && st.Lazy:
-			return &ShapeError{st.Name() + ": no view tells which CPUs it has left out"}
 		}
 	}
 	return nil
