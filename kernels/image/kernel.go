@@ -77,7 +77,7 @@ func load(path string) (b []byte, hash string, err error) {
 		return nil, "", fmt.Errorf("%s: it is a directory", path)
 	case err != nil && !errors.Is(err, io.ErrUnexpectedEOF) && !errors.Is(err, io.EOF):
 		return nil, "", err
-	case !Looks(head):
+	case !known(head):
 		return nil, "", inFile(path, fail("", "not a kernel image: want vmlinuz, vmlinux, Image or zboot"))
 	case st.Size() > MaxFile:
 		return nil, "", inFile(path, fail("", "%d MiB, more than %d", st.Size()>>20, MaxFile>>20))
@@ -91,10 +91,13 @@ func load(path string) (b []byte, hash string, err error) {
 	return b, hex.EncodeToString(sum[:]), nil
 }
 
-// Looks tells whether a file that begins like this may be an image.
-func Looks(head []byte) bool {
-	return bytes.HasPrefix(head, []byte(elf.ELFMAG)) || isBzImage(head) || bytes.HasPrefix(head, []byte("MZ")) ||
-		rawArch(head) != nil || packedWith(head) != nil || bytes.HasPrefix(head, []byte(magicLZO))
+// Looks tells whether a file that begins like this is meant for an image: it may be a program for EFI that is none.
+func Looks(head []byte) bool { return known(head) || bytes.HasPrefix(head, []byte("MZ")) }
+
+// known tells whether a file that begins like this is of a form that is read.
+func known(head []byte) bool {
+	return bytes.HasPrefix(head, []byte(elf.ELFMAG)) || isBzImage(head) || isZboot(head) || rawArch(head) != nil ||
+		packedWith(head) != nil || bytes.HasPrefix(head, []byte(magicLZO))
 }
 
 // Read reads an image. Errors name file, which is not opened.

@@ -47,8 +47,7 @@ var actions = []Action{
 	{"fexit", "SYMBOL", false, "likewise, on its entry and its end"},
 	{moduleLoad, "FILE", true, "a kernel module is loaded, and unloaded again"},
 	{uprobe, "PROGRAM[@PROCESSES]", true,
-		"probes on all USDT sites of a program that hits them whenever it reads a byte, and writes it back, in so many " +
-			"processes; a sample such as 3xnop5 (nop1, nop5, nop10, other) is one"},
+		"USDT probes of a program, which hits them for each byte it reads; 3xnop5 is a sample"},
 	{"idle", "", false, "nothing, for a second"},
 }
 
