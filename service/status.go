@@ -75,19 +75,19 @@ func keepLast[T any](list []T, n int, v T) []T {
 
 // Stats reads the counters.
 func (s *Service) Stats() Stats {
-	ready := s.Ready() == nil
+	ready, size := s.Ready() == nil, s.store.Size()
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	return s.stats(ready, s.live.Counts())
+	return s.stats(ready, size, s.live.Counts())
 }
 
-// stats is called with mu held.
-func (s *Service) stats(ready bool, counts cpus.Counts) Stats {
+// stats is called with mu held, and asks neither for that nor for the disk.
+func (s *Service) stats(ready bool, size int64, counts cpus.Counts) Stats {
 	c := s.coord.Stats()
 	out := Stats{
 		Requests: s.progress.answered, Merged: s.progress.merged, Batches: s.progress.batches,
 		Updates: c.Updates, Failed: c.Failed, Changes: c.Changes, Violations: len(s.live.Violations()),
-		Queued: len(s.open), Enabled: s.coord.Snapshot().Enabled(), Ready: ready, Journal: s.store.Size(),
+		Queued: len(s.open), Enabled: s.coord.Snapshot().Enabled(), Ready: ready, Journal: size,
 		Lost: s.lost,
 	}
 	for k := range cpus.NumCauses {
@@ -114,11 +114,11 @@ func (s *Service) Status(ctx context.Context) (Status, error) {
 	if err != nil {
 		return Status{}, err
 	}
-	ready := s.Ready() == nil
+	ready, size := s.Ready() == nil, s.store.Size()
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	counts := s.live.Counts()
-	out := Status{Stats: s.stats(ready, counts), CPUs: s.cpus(tallies, counts), Batches: append([]Batch(nil),
+	out := Status{Stats: s.stats(ready, size, counts), CPUs: s.cpus(tallies, counts), Batches: append([]Batch(nil),
 		s.progress.sizes...)}
 	for i := range s.progress.updates {
 		out.Updates = append(out.Updates, s.progress.updates[len(s.progress.updates)-1-i].update())
