@@ -31,12 +31,17 @@ func BugQuestions(names []string, fixed bool) ([]*Question, error) {
 	return out, nil
 }
 
-// noBug says why there is no scenario of a name.
-func noBug(name string) error {
-	var names []string
+// BugNames are the names of the museum's scenarios.
+func BugNames() (names []string) {
 	for _, b := range museum.All() {
 		names = append(names, b.Name)
 	}
+	return names
+}
+
+// noBug says why there is no scenario of a name.
+func noBug(name string) error {
+	names := BugNames()
 	for _, o := range museum.OmittedBugs() {
 		if o.Name == name {
 			return fmt.Errorf("--bug %q: it cannot be told in this machine's words: %s", name, o.Reason)

@@ -6,6 +6,7 @@ import (
 	"context"
 	"fmt"
 	"slices"
+	"strings"
 
 	"github.com/spf13/cobra"
 
@@ -21,7 +22,7 @@ func dataFlag(cmd *cobra.Command, data *string) {
 	}
 }
 
-func backupCommand() *cobra.Command {
+func backupCommand(c *common) *cobra.Command {
 	var data string
 	cmd := &cobra.Command{
 		Use:   "backup FILE",
@@ -32,14 +33,15 @@ func backupCommand() *cobra.Command {
 		Example: "  textpoke backup --data tp-data monday.db",
 		Args:    cobra.ExactArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
-			return aboutCopy(args[0], journal.Backup(cmd.Context(), data, args[0]))
+			err := journal.Backup(cmd.Context(), data, args[0])
+			return c.copied(args[0], err, "wrote "+args[0]+": textpoke restore makes a directory of it")
 		},
 	}
 	dataFlag(cmd, &data)
 	return cmd
 }
 
-func restoreCommand() *cobra.Command {
+func restoreCommand(c *common) *cobra.Command {
 	var data string
 	cmd := &cobra.Command{
 		Use:   "restore FILE",
@@ -49,19 +51,23 @@ func restoreCommand() *cobra.Command {
 		Example: "  textpoke restore --data tp-data monday.db",
 		Args:    cobra.ExactArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
-			return aboutCopy(args[0], journal.Restore(cmd.Context(), args[0], data))
+			err := journal.Restore(cmd.Context(), args[0], data)
+			return c.copied(args[0], err, "made "+data+": textpoke serve --data "+quote(data)+" goes on from there")
 		},
 	}
 	dataFlag(cmd, &data)
 	return cmd
 }
 
-// aboutCopy says which copy an error is about.
-func aboutCopy(file string, err error) error {
-	if err != nil {
-		return fmt.Errorf("%s: %w", file, err)
+// copied says what was made, or which copy an error is about.
+func (c *common) copied(file string, err error, made string) error {
+	switch {
+	case err == nil:
+		fmt.Fprintln(c.streams.err, "textpoke: "+made)
+	case !strings.HasPrefix(err.Error(), file+":"):
+		err = fmt.Errorf("%s: %w", file, err)
 	}
-	return nil
+	return err
 }
 
 // partColumns are what serve --verify prints.

@@ -61,7 +61,7 @@ func calibrateCommand(c *common) *cobra.Command {
 			"this instruction set whose number of CPUs is nearest)")
 	f.DurationVar(&budget, "time", 2*time.Second, "how long to measure, a `time`")
 	offer(cmd, "base", calibration.Names())
-	cmd.AddCommand(calibrateList(c), calibrateShow(c))
+	cmd.AddCommand(calibrateList(c), offerArgs(calibrateShow(c), calibration.Names))
 	return cmd
 }
 

@@ -17,6 +17,7 @@ import (
 	"go.uber.org/zap"
 
 	"github.com/textpoke/textpoke/check/explore"
+	"github.com/textpoke/textpoke/check/litmus"
 	"github.com/textpoke/textpoke/cpus"
 	"github.com/textpoke/textpoke/sim"
 	"github.com/textpoke/textpoke/sim/axis"
@@ -69,12 +70,14 @@ func (k *checkFlags) register(cmd *cobra.Command, c *common) {
 	f := cmd.Flags()
 	f.StringArrayVar(&k.bug, "bug", nil,
 		"`name` of a scenario of the museum, a bug or a tracer case (--list), in place of a protocol; repeatable")
+	offer(cmd, "bug", check.BugNames())
 	f.BoolVar(&k.fixed, "fixed", false, "with --bug: with the upstream fix")
 	f.BoolVar(&k.list, "list", false,
 		"list protocols, mutations, bugs and litmus tests, and the bugs that it cannot tell, with the reason")
 	f.StringArrayVar(&k.litmus, "litmus", nil,
 		"`file` with a litmus test of the fetch model, or the name of a shipped one (--list): is its outcome "+
 			"allowed? repeatable")
+	offer(cmd, "litmus", append([]string{"all"}, litmus.ShippedNames()...))
 	f.StringVar(&k.export, "export", "",
 		"write the model in the `language` of another checker instead of exploring it: promela")
 	offer(cmd, "export", exports)

@@ -100,6 +100,14 @@ func completed(names []string, typed string) (out []string) {
 	return out
 }
 
+// offerArgs lets the shell complete a command's arguments, by names or by files.
+func offerArgs(cmd *cobra.Command, names func() []string) *cobra.Command {
+	cmd.ValidArgsFunction = func(_ *cobra.Command, _ []string, typed string) ([]string, cobra.ShellCompDirective) {
+		return completed(names(), typed), cobra.ShellCompDirectiveDefault
+	}
+	return cmd
+}
+
 // offer lets the shell complete a flag's values.
 func offer(cmd *cobra.Command, flag string, names []string) {
 	// The flag stands in the same function: it cannot be missing.

@@ -25,8 +25,17 @@ func recordsCommand(c *common) *cobra.Command {
 	f.StringVar(&opt.Arch, "arch", "", "instruction `set`, where the source does not tell: "+strings.Join(cpus.ArchNames(),
 		", "))
 	offer(cmd, "arch", cpus.ArchNames())
-	cmd.AddCommand(recordsList(c), recordsShow(c, &opt), recordsConvert(c, &opt))
+	cmd.AddCommand(recordsList(c), offerArgs(recordsShow(c, &opt), builtinRecords),
+		offerArgs(recordsConvert(c, &opt), builtinRecords))
 	return cmd
+}
+
+// builtinRecords are the names of the built-in tables.
+func builtinRecords() (names []string) {
+	for _, b := range records.Builtins() {
+		names = append(names, b.Name)
+	}
+	return names
 }
 
 // openRecords opens what a command is about.

@@ -12,7 +12,7 @@ import (
 )
 
 func schemaCommand(c *common) *cobra.Command {
-	return &cobra.Command{
+	cmd := &cobra.Command{
 		Use:   "schema [COMMAND...]",
 		Short: "what --format json of a command is, as a JSON Schema",
 		Long: "schema prints a JSON Schema (draft 2020-12) of what a command writes with --format json: a list of\n" +
@@ -28,15 +28,18 @@ func schemaCommand(c *common) *cobra.Command {
 			}
 			about, rest, err := root.Find(args)
 			if err != nil || len(rest) > 0 || len(c.schemas(about)) == 0 {
-				var names []string
-				for _, p := range c.allSchemas(root).Defs {
-					names = append(names, p.Name)
-				}
+				names, _ := cmd.ValidArgsFunction(cmd, nil, "")
 				return notOneOf(strings.Join(args, " "), names)
 			}
 			return c.writeSchema(c.schemaOf(about))
 		},
 	}
+	return offerArgs(cmd, func() (names []string) {
+		for _, p := range c.allSchemas(cmd.Root()).Defs {
+			names = append(names, p.Name)
+		}
+		return names
+	})
 }
 
 // schemas are those of the tables that a command writes as JSON.
