@@ -53,6 +53,7 @@ func complete(t *testing.T, r *Rows, text string) {
 	if err != nil || got != want(len(r.keys), text) {
 		t.Errorf("%v\n%.1000s", err, got)
 	}
+	eventually(t, "every job was taken from the queue", func() bool { jobs, _ := left(t, r.q); return jobs == 0 })
 	info, err := r.q.rows.Info(t.Context())
 	if n := uint64(len(r.keys)); err != nil || info.State.Msgs != n || info.State.LastSeq != n {
 		t.Errorf("%v: %d rows, the last is number %d, of %d points", err, info.State.Msgs, info.State.LastSeq, n)
@@ -68,7 +69,7 @@ func complete(t *testing.T, r *Rows, text string) {
 	}
 }
 
-func eventually(t *testing.T, what string, is func() bool) {
+func eventually(t testing.TB, what string, is func() bool) {
 	t.Helper()
 	for until := time.Now().Add(20 * time.Second); !is(); {
 		if time.Now().After(until) {
@@ -167,7 +168,6 @@ func TestRowIsThere(t *testing.T) {
 	c := newTeam()
 	employ(t, connect(t, s.ClientURL(), o), c)
 	complete(t, r, "")
-	eventually(t, "the job was taken from the queue", func() bool { jobs, _ := left(t, r.q); return jobs == 0 })
 	if done := c.done.Load(); done != 2 {
 		t.Errorf("2 points were left to do, and %d were done", done)
 	}
@@ -178,7 +178,12 @@ func TestGoesOn(t *testing.T) {
 	s := alone(t)
 	c := newTeam()
 	q := connect(t, s.ClientURL(), Options{})
-	submit(t, q, 30).Close() // killed
+	for range 2 {
+		submit(t, q, 30).Close() // killed
+		if jobs, _ := left(t, q); jobs != 30 {
+			t.Errorf("%d jobs of 30 points", jobs)
+		}
+	}
 	dismiss := employ(t, connect(t, s.ClientURL(), Options{}), c)
 	eventually(t, "all are done", func() bool { return c.done.Load() == 30 })
 	dismiss()
@@ -201,6 +206,9 @@ func TestGoesOn(t *testing.T) {
 	eventually(t, "one has begun", func() bool { return c.done.Load() == 1 })
 	if err := r.Leave(t.Context()); err != nil {
 		t.Error(err)
+	}
+	if jobs, _ := left(t, q); jobs != 0 {
+		t.Errorf("%d jobs are left that nobody wants", jobs)
 	}
 	eventually(t, "it was called off", func() bool { return c.closed.Load() == c.opened.Load() })
 	r = submit(t, q, 30) // which a queue that remembers the jobs for minutes would not have
