@@ -81,7 +81,7 @@ type sweep struct {
 	headline func() string // what the rows come to, beside the budget
 
 	out      output
-	crew     crew[journal.Entry]
+	crew     crew[journal.Entry] // nil: this process
 	journal  *journal.Journal
 	reused   map[int]journal.Entry
 	done     int      // rows, of those that are not reused
@@ -150,7 +150,6 @@ func (s *sweep) run(ctx context.Context) error {
 // hire finds who does the points. end is to be called when all is written, or never will be.
 func (s *sweep) hire(ctx context.Context) (end func(complete bool) error, err error) {
 	if s.queue == "" || len(s.reused) == len(s.mine) {
-		s.crew = here[journal.Entry](s.entry)
 		return func(bool) error { return nil }, nil
 	}
 	sent, err := s.submit(ctx, s.work().keys, func(n int) bool { _, done := s.reused[s.mine[n]]; return done })
@@ -171,10 +170,18 @@ func (s *sweep) work() work {
 }
 
 // entry is what the n-th point of this shard comes to, also where that ends with an error.
-func (s *sweep) entry(ctx context.Context, n int) (e journal.Entry, err error) {
+func (s *sweep) entry(ctx context.Context, n int) (journal.Entry, error) {
+	return s.follow(ctx, n, func(journal.Row) {})
+}
+
+// follow is entry, and gives each row as soon as it is there.
+func (s *sweep) follow(ctx context.Context, n int, give func(journal.Row)) (e journal.Entry, err error) {
 	i := s.mine[n]
 	e = journal.Entry{Point: i, Key: s.key(i)}
-	e.Wrong, e.Broken, err = s.point(ctx, &s.configs[i], func(row journal.Row) { e.Rows = append(e.Rows, row) })
+	e.Wrong, e.Broken, err = s.point(ctx, &s.configs[i], func(row journal.Row) {
+		e.Rows = append(e.Rows, row)
+		give(row)
+	})
 	return e, err
 }
 
@@ -195,11 +202,20 @@ func (s *sweep) jobs() int {
 func (s *sweep) make(ctx context.Context, n int, give func(item)) (err error) {
 	i := s.mine[n]
 	e, again := s.reused[i]
-	if !again {
-		e, err = s.crew.do(ctx, n)
+	given := 0
+	add := func(row journal.Row) {
+		give(item{row, i*s.perPoint + given, again})
+		given++
 	}
-	for k, row := range e.Rows {
-		give(item{row, i*s.perPoint + k, again})
+	switch {
+	case again:
+	case s.crew != nil:
+		e, err = s.crew.do(ctx, n)
+	default:
+		e, err = s.follow(ctx, n, add)
+	}
+	for _, row := range e.Rows[given:] {
+		add(row)
 	}
 	s.complain(i, e.Wrong, e.Broken)
 	if err == nil && !again && s.journal != nil {
