@@ -51,8 +51,8 @@ More.
 {{with .}}{{template "comparisons" (index . 0).Published}}{{end}}
 `,
 	Columns: results.Columns[pair]{
-		{Name: "n", Doc: "number", Cell: func(p pair) any { return p.N }},
-		{Name: "square", Doc: "its square", Cell: func(p pair) any { return p.Square }},
+		{Name: "n", Doc: "number", Kind: results.Integer, Cell: func(p pair) any { return p.N }},
+		{Name: "square", Doc: "its square", Kind: results.Integer, Cell: func(p pair) any { return p.Square }},
 	},
 	Fields: func(c *config) []*Field {
 		return []*Field{Counts(&c.Numbers, "n", "1,2", "`list` of numbers", 1, 9)}

@@ -213,7 +213,7 @@ func TestUndoOfAnyFile(t *testing.T) {
 			rt.Logf("the plan:\n%s", src)
 		}
 	})
-	if accepted == 0 || stores < 100 {
+	if !testing.Short() && (accepted == 0 || stores < 100) { // in short runs rapid draws a fifth
 		t.Errorf("%d plans were accepted, %d stores failed", accepted, stores)
 	}
 }

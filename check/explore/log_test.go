@@ -158,6 +158,7 @@ func checkLog(rt *rapid.T, t *testing.T, fetch cpus.Fetch) (dropped int) {
 		rt.Fatal(err)
 	}
 	m.Code.Sites[1] += records.Addr(rapid.IntRange(0, 7).Draw(rt, "at"))
+	m.findGrains()
 	few := rapid.IntRange(2, 4).Draw(rt, "texts")
 	a := &annals{
 		m:       m,
