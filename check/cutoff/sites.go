@@ -7,12 +7,14 @@ import (
 	"fmt"
 
 	"github.com/textpoke/textpoke/check/explore"
+	"github.com/textpoke/textpoke/cpus"
 	"github.com/textpoke/textpoke/poke"
 )
 
 // The names of the conditions on sites, besides AllStates.
 const (
 	OnePatcher  = "one-patcher"   // one patcher, for ever, and no task is preempted
+	Alike       = "alike"         // where a site begins makes no difference
 	Batches     = "batches"       // a batch has every site's entry, however many there are
 	SamePlans   = "same-plans"    // more sites add nothing to what one of them sees of the plans
 	SameForSite = "same-for-site" // what one site sees of a step is steps of a machine of that site among others
@@ -52,8 +54,12 @@ func Sites(ctx context.Context, s *explore.Setup, limit uint64) (*Answer, error)
 		return m
 	}
 	a.Model = among(2, 0)
-	a.Conditions = []Condition{onePatcher(s), batches(s), {SamePlans, true, "more sites add no update"}}
-	for _, pair := range [][2]*explore.Model{{among(3, 0), a.Model}, {among(4, 0, 1), among(3, 0, 1)}} {
+	a.Conditions = []Condition{onePatcher(s), alike(s), batches(s, models[explore.MaxEndless]),
+		{SamePlans, true, "more sites add no update"}}
+	// The second site's updates too: any of the sites can be the one that is broken.
+	for _, pair := range [][2]*explore.Model{
+		{among(2, 1), a.Model}, {among(3, 0), a.Model}, {among(4, 0, 1), among(3, 0, 1)},
+	} {
 		if update := pair[0].Differs(pair[1]); update != "" {
 			a.Conditions[2] = Condition{SamePlans, false, update}
 		}
@@ -98,14 +104,38 @@ func onePatcher(s *explore.Setup) Condition {
 	return c
 }
 
+// alike asks whether it makes a difference where in an aligned quadword a site begins. The
+// models lay all out in the same way.
+func alike(s *explore.Setup) Condition {
+	c := Condition{Name: Alike}
+	switch crossings, err := s.Crossings(); {
+	case err != nil:
+		c.Why = err.Error()
+	case s.Fetch == cpus.Weak:
+		c.Holds, c.Why = true, "with weak fetches any byte may be of any version, wherever a site begins"
+	case len(crossings) == 1:
+		c.Holds, c.Why = true, "sites that lie across a border of quadwords do so at the same byte"
+	default:
+		c.Why = fmt.Sprintf("with %s fetches it makes a difference at which byte a site crosses a border of quadwords",
+			s.Fetch)
+	}
+	return c
+}
+
 // batches asks of batches what package int3 shows of every index: that what it holds is
-// found.
-func batches(s *explore.Setup) Condition {
+// found. The largest update that is looked at must be of several batches where a larger
+// one is.
+func batches(s *explore.Setup, largest *explore.Model) Condition {
 	switch {
 	case s.Mutation.Overfull:
 		return Condition{Batches, false, "a batch of more sites overflows"}
 	case s.Mutation.Filling != poke.Sorted:
 		return Condition{Batches, false, "what a batch says of a site depends on the sites beside it"}
+	case largest.Slots >= explore.MaxEndless:
+		return Condition{Batches, false, fmt.Sprintf("an update of several batches of %d slots has more sites than "+
+			"any that is looked at", largest.Slots)}
+	case largest.Slots > 0 && largest.Publishes() > largest.Slots:
+		return Condition{Batches, false, "a batch of more sites overflows"}
 	}
 	return Condition{Batches, true, "a batch is sorted and fits its vector, and an index finds what it holds"}
 }

@@ -10,6 +10,7 @@ import (
 	"github.com/textpoke/textpoke/check/cutoff"
 	"github.com/textpoke/textpoke/check/explore"
 	"github.com/textpoke/textpoke/cpus"
+	"github.com/textpoke/textpoke/poke"
 	"github.com/textpoke/textpoke/sched"
 )
 
@@ -74,6 +75,22 @@ func bounded(t *testing.T, m *explore.Model) explore.Verdict {
 // TestSiteConditions: what has no machine of one site among others, and which condition
 // says so.
 func TestSiteConditions(t *testing.T) {
+	published, err := poke.ParseProtocol("published.plan", []byte(`name: published
+batching: buffered
+once before:
+    Publish
+    Write breakpoint
+    Sync 1
+    Write tail
+    Sync 2
+    Write head
+    Sync 3
+    Unpublish
+    WaitHandlers
+`))
+	if err != nil {
+		t.Fatal(err)
+	}
 	for _, c := range []struct {
 		name, arch, protocol string
 		change               func(s *explore.Setup)
@@ -91,6 +108,16 @@ func TestSiteConditions(t *testing.T) {
 		{"a vector that overflows", "x86_64", "breakpoint", func(s *explore.Setup) {
 			s.Mutation, s.Buffer = mutation("overfull-batch"), sched.Buffer{Slots: 3}
 		}, cutoff.Batches},
+		{"one batch for every buffer", "x86_64", "breakpoint", func(s *explore.Setup) {
+			s.Protocol, s.Buffer = published, sched.Buffer{Slots: 2}
+		}, cutoff.Batches},
+		{"batches larger than any machine", "x86_64", "breakpoint", func(s *explore.Setup) {
+			s.Buffer = sched.Buffer{Slots: explore.MaxEndless}
+		}, cutoff.Batches},
+		{"sites that cross elsewhere", "x86_64", "breakpoint", func(s *explore.Setup) {
+			s.Fetch = cpus.Atomic
+		}, cutoff.Alike},
+		{"sites that cross at words", "arm64", "breakpoint", func(s *explore.Setup) { s.Fetch = cpus.Atomic }, ""},
 		{"a neighbour's entry", "x86_64", "breakpoint", func(s *explore.Setup) {
 			s.Mutation = mutation("shifted-batch")
 		}, cutoff.SameForSite},

@@ -42,6 +42,18 @@ func (m *Model) Differs(o *Model) string {
 	return ""
 }
 
+// Publishes is how many entries the largest batch has that a program publishes.
+func (m *Model) Publishes() (n int) {
+	for _, p := range m.Programs {
+		for _, s := range p.Plan {
+			if s.Op == poke.Publish {
+				n = max(n, int(s.To-s.From))
+			}
+		}
+	}
+	return n
+}
+
 // narrowing leads from a model of one patcher to that of some of its sites.
 type narrowing struct {
 	wide, m *Model

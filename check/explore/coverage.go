@@ -164,6 +164,9 @@ func (m *Model) RestsOn() string {
 // fetch may see, who keeps several patchers apart, whether the return from a trap fetches afresh, and what there is not.
 func (m *Model) Assumes() string {
 	line := fmt.Sprintf("workload %s; fetch %s; ", m.Workload(), m.Code.Fetch)
+	if at := m.Code.Sites[0]; m.Code.Fetch != cpus.Weak && m.Code.Arch.Grain(at) == 1 {
+		line += fmt.Sprintf("sites at %d mod 8; ", at%8) // see Crossings
+	}
 	switch {
 	case len(m.Programs) == 1:
 	case !m.anyStep(func(st poke.Step) bool { return st.Op == poke.Lock && st.Mutex == poke.TextMutex }):

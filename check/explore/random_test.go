@@ -185,7 +185,7 @@ func TestReductionsOnRandomPrograms(t *testing.T) {
 		}
 	})
 	t.Logf("%v", verdicts)
-	if verdicts[string(Safe)] == 0 || verdicts[string(Unsafe)] == 0 {
+	if !testing.Short() && (verdicts[string(Safe)] == 0 || verdicts[string(Unsafe)] == 0) { // else they are few
 		t.Errorf("%v: not both verdicts", verdicts)
 	}
 }

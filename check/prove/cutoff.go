@@ -55,6 +55,9 @@ func (r *Row) Second(ctx context.Context, o explore.Options) error {
 	if found.Verdict != explore.Safe {
 		return nil
 	}
+	if q.Model.SharesReferences() { // a CPU may get in here because another one holds elsewhere
+		q.Setup.Roles = a.Examined
+	}
 	sites, err := anySites(ctx, &q.Setup, o)
 	r.Cutoff += sites
 	return err

@@ -11,6 +11,7 @@ import (
 
 	"github.com/textpoke/textpoke/check"
 	"github.com/textpoke/textpoke/check/explore"
+	"github.com/textpoke/textpoke/cpus"
 	"github.com/textpoke/textpoke/poke"
 	"github.com/textpoke/textpoke/sim/axis"
 )
@@ -127,4 +128,36 @@ func questions(t *testing.T, arch, text, mutate string) []*check.Question {
 		t.Fatal(err)
 	}
 	return list
+}
+
+// TestWhereSitesLie: a plan that is safe with sites that cross a border of quadwords behind
+// their fourth byte, and with no others, is not proved. Weak fetches break it anywhere.
+func TestWhereSitesLie(t *testing.T) {
+	p, err := poke.ParseProtocol("quad.plan", []byte(`name: quad
+batching: buffered
+every batch:
+    Publish
+    Write breakpoint
+    Sync 1
+    Write bytes 4-4
+    Sync 2
+    Write bytes 0-3
+    Sync 3
+    Unpublish
+    WaitHandlers
+`))
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, fetch := range []cpus.Fetch{cpus.Quadword, cpus.Atomic, cpus.Coherent} {
+		s := setup(t, "x86_64", "native", "")
+		s.Protocol, s.Fetch = p, fetch
+		if usual, err := closeWith(t.Context(), s); err != nil || !usual.Closed() {
+			t.Errorf("%s: at 4 mod 8: %v, %v", fetch, usual.Why(), err)
+		}
+		proof, err := Close(t.Context(), s)
+		if err != nil || proof.Closed() || !strings.HasPrefix(proof.Why(), "where all sites lie further on by 1: torn-fetch") {
+			t.Errorf("%s: %q, %v", fetch, proof.Why(), err)
+		}
+	}
 }

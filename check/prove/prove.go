@@ -46,12 +46,39 @@ func Close(ctx context.Context, s *explore.Setup) (*Proof, error) {
 	if err != nil || p.Closed() || s.Fetch == cpus.Weak {
 		return p, err
 	}
-	finer, err := closeWith(ctx, s)
+	finer, err := closeCrossings(ctx, s)
 	if err == nil && finer.Cut != "" { // the order of stores is too much to remember
 		p.Cut = finer.Cut
 		return p, nil
 	}
 	return finer, err
+}
+
+// closeCrossings is Close with the fetch model as it is, wherever sites lie. The proof is
+// that of the usual place, where all others are proved, too.
+func closeCrossings(ctx context.Context, s *explore.Setup) (*Proof, error) {
+	shifts, err := s.Crossings()
+	if err != nil {
+		return nil, err
+	}
+	var usual *Proof
+	for _, shift := range shifts {
+		at := *s
+		at.Shift = shift
+		p, err := closeWith(ctx, &at)
+		switch {
+		case err != nil || p.Cut != "":
+			return p, err
+		case !p.Closed() && shift != 0:
+			p.Condition, p.Broken = fmt.Sprintf("where all sites lie further on by %d: %s", shift, p.Why()), nil
+			return p, nil
+		case !p.Closed():
+			return p, nil
+		case usual == nil:
+			usual = p
+		}
+	}
+	return usual, nil
 }
 
 // closeWith is Close with the fetch model as it is.

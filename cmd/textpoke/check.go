@@ -19,6 +19,7 @@ import (
 	"github.com/textpoke/textpoke/check/explore"
 	"github.com/textpoke/textpoke/check/litmus"
 	"github.com/textpoke/textpoke/cpus"
+	"github.com/textpoke/textpoke/sched"
 	"github.com/textpoke/textpoke/sim"
 	"github.com/textpoke/textpoke/sim/axis"
 )
@@ -215,7 +216,7 @@ func (c *common) answerLine(rows []check.VerdictRow) string {
 		return check.Answers(rows)
 	}
 	line := c.painted(rows[0].Answer())
-	if q := rows[0].Question; rows[0].Verdict == explore.Safe && provable(q) {
+	if q := rows[0].Question; rows[0].Verdict == explore.Safe && !rows[0].Options.Liveness && provable(q) {
 		line += "; for any number: " + sim.Command(append([]string{"prove"}, proveAxes.Short(q)...)...)
 	}
 	if width := c.width(); width > 0 && displayed(line) > width {
@@ -226,7 +227,7 @@ func (c *common) answerLine(rows []check.VerdictRow) string {
 
 // provable tells whether prove can be asked the same of any number of CPUs and sites.
 func provable(q *check.Question) bool {
-	return q.Bug == "" && q.Patchers <= 1 && !q.Switch && !q.Early && !q.Preempt &&
+	return q.Bug == "" && q.Buffer == sched.Dynamic && q.Patchers <= 1 && !q.Switch && !q.Early && !q.Preempt &&
 		!slices.ContainsFunc(q.Roles, func(r cpus.Role) bool { return r != cpus.Busy })
 }
 
