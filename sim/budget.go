@@ -117,6 +117,9 @@ func (b Budget) Check(t results.Table, c *Config) error {
 		if l.modelled && (c.Engine != TimedEngine || c.Calibration == nil) {
 			return fmt.Errorf("budget %s: only the timed engine knows the %s, and only with a calibration", l, l.doc)
 		}
+		if l.name == "burst" && c.Engine == HardwareEngine {
+			return fmt.Errorf("budget %s: the hardware engine does not know the %s", l, l.doc)
+		}
 		if l.name == "isolated" && c.Isolated() == 0 {
 			return fmt.Errorf("budget %s: no CPU is isolated in %s", l, c)
 		}

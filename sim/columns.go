@@ -152,7 +152,7 @@ var countedColumns = results.Columns[*RunRow]{
 	{Name: "ipis_isolated_max", Kind: results.Integer, Doc: "most interrupts that an isolated CPU took",
 		Cell: func(r *RunRow) any { return emptyUnless(r.HasIsolated, r.IsolatedMax) }},
 	{Name: "burst_max", Kind: results.Integer, Doc: "most interrupts that a CPU took in one millisecond",
-		Cell: func(r *RunRow) any { return r.Burst }},
+		Cell: func(r *RunRow) any { return emptyUnless(r.Engine != HardwareEngine.String(), r.Burst) }},
 	{Name: "elapsed_ns", Kind: results.Integer,
 		Doc:  "from the first verification to the last answer, by the wall clock",
 		Cell: func(r *RunRow) any { return emptyUnless(!isModelled(r), r.Elapsed.Nanoseconds()) }},

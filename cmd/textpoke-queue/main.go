@@ -76,7 +76,9 @@ func command(out, errs io.Writer) *cobra.Command {
 			"  textpoke-queue --name a --listen 0.0.0.0:4222 --cluster 0.0.0.0:6222 --routes nats://b:6222,nats://c:6222\n" +
 			"  textpoke-queue --workers 2 -- textpoke plan --arch x86_64 --cpus 8,64",
 		SilenceErrors: true, SilenceUsage: true,
-		RunE: func(cmd *cobra.Command, args []string) error { return o.run(cmd.Context(), args) },
+		RunE: func(cmd *cobra.Command, args []string) error {
+			return o.run(cmd.Context(), args, cmd.Flags().Changed("workers"))
+		},
 	}
 	f := cmd.Flags()
 	f.StringVar(&o.listen, "listen", "127.0.0.1:4222", "`address` that it listens on; port 0 is a free one")
@@ -90,7 +92,10 @@ func command(out, errs io.Writer) *cobra.Command {
 }
 
 // run runs a server until ctx ends, or a command has.
-func (o *flags) run(ctx context.Context, args []string) error {
+func (o *flags) run(ctx context.Context, args []string, counted bool) error {
+	if counted && len(args) == 0 {
+		return errors.New("--workers goes with a COMMAND: -- textpoke plan ...")
+	}
 	if o.data == "" {
 		dir, err := os.MkdirTemp("", "textpoke-queue-*")
 		if err != nil {

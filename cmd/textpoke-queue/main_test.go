@@ -64,6 +64,15 @@ func TestCommand(t *testing.T) {
 	}
 }
 
+// TestWorkersOfNothing: workers without a command would have nobody's program.
+func TestWorkersOfNothing(t *testing.T) {
+	var out, errs bytes.Buffer
+	code := execute(t.Context(), []string{"--workers", "2"}, &out, &errs)
+	if code != 2 || !strings.Contains(errs.String(), "--workers goes with a COMMAND") {
+		t.Errorf("exit code %d\n%s%s", code, out.String(), errs.String())
+	}
+}
+
 // stopAtLine ends a server when it has said its address.
 type stopAtLine struct {
 	bytes.Buffer

@@ -80,6 +80,8 @@ var wrong = []struct{ line, want string }{
 	{"plan --filter nosuch_*", `nothing to patch: the filter leaves no record`},
 	{"run --filter nosuch_*", `nothing to patch: the filter leaves no record`},
 	{"plan --kallsyms=", `--kallsyms "": want a name`},
+	{"kernel predict x86_64-6.12 --action fentry:nosuch", `filter "nosuch": no record matches`},
+	{"kernel predict x86_64-6.12 --action fexit:nosuch", `filter "nosuch": no record matches`},
 	{"plan --kallsyms @/nosuch", `--kallsyms: stat`},
 	{"records show gen:n=1 --kallsyms @", `--kallsyms: it is a directory`},
 

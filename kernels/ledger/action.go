@@ -318,13 +318,19 @@ func doProbe(a *asked, on bool) error {
 // defaultSymbol is what is probed where nothing else is said.
 const defaultSymbol = "vfs_read"
 
-func doFentry(a *asked, on bool) error {
-	a.directly(cmp.Or(a.arg, defaultSymbol), on, false)
-	return nil
-}
+func doFentry(a *asked, on bool) error { return a.program(on, false) }
 
-func doFexit(a *asked, on bool) error {
-	a.directly(cmp.Or(a.arg, defaultSymbol), on, true)
+func doFexit(a *asked, on bool) error { return a.program(on, true) }
+
+// program is a BPF program on one function, also at its end.
+func (a *asked) program(on, atEnd bool) error {
+	symbol := cmp.Or(a.arg, defaultSymbol)
+	if a.table != nil {
+		if _, _, err := a.chosen(symbol); err != nil {
+			return err
+		}
+	}
+	a.directly(symbol, on, atEnd)
 	return nil
 }
 

@@ -21,7 +21,7 @@ func Backup(ctx context.Context, dir, to string) (err error) {
 		return &ForeignError{from, fmt.Sprintf("its schema is of version %d: start a server on it first", found)}
 	}
 	if _, err := os.Stat(to); err == nil {
-		return fmt.Errorf("%s is there already: want the name of a new file", to)
+		return fmt.Errorf("%s: it is there already: want the name of a new file", to)
 	}
 	db, err := connect(from, 1, "_pragma=cache_size(-1024)") // VACUUM INTO is no query
 	if err != nil {
@@ -40,7 +40,7 @@ func Backup(ctx context.Context, dir, to string) (err error) {
 		return err
 	}
 	if wrong := found.wrong(); wrong != "" {
-		return &DamagedError{from, wrong}
+		return noBackup(from, wrong)
 	}
 	return place(fresh, to)
 }
@@ -66,6 +66,9 @@ func place(fresh, to string) error {
 
 // Restore makes a directory of a backup. There must be no database in it yet.
 func Restore(ctx context.Context, from, dir string) (err error) {
+	if err := checkBackup(from); err != nil {
+		return err
+	}
 	s := &Store{file: filepath.Join(dir, FileName)}
 	defer func() { err = errors.Join(err, s.release()) }()
 	if err := s.takeLock(dir); err != nil {
@@ -76,9 +79,6 @@ func Restore(ctx context.Context, from, dir string) (err error) {
 	}
 	if err := alone(dir); err != nil {
 		return err
-	}
-	if _, err := checkHeader(from); err != nil {
-		return explain(from, err)
 	}
 	fresh := s.file + ".new"
 	if err := copyFile(from, fresh); err != nil {
@@ -99,6 +99,27 @@ func Restore(ctx context.Context, from, dir string) (err error) {
 		return err
 	}
 	return errors.Join(s.tip.put(found.head), s.tip.out.Sync())
+}
+
+// checkBackup looks whether a file begins as a backup does.
+func checkBackup(file string) error {
+	var foreign *ForeignError
+	var damaged *DamagedError
+	_, err := checkHeader(file)
+	switch {
+	case err == nil:
+		return nil
+	case errors.As(err, &foreign):
+		return noBackup(file, foreign.Why)
+	case errors.As(err, &damaged):
+		return noBackup(file, damaged.Why)
+	}
+	return explain(file, err)
+}
+
+// noBackup says so, with nothing of what a server's own file would want.
+func noBackup(file, why string) error {
+	return fmt.Errorf("%s: %s: want what textpoke backup wrote", file, why)
 }
 
 func copyFile(from, to string) error {
