@@ -94,7 +94,7 @@ func command(out, errs io.Writer) *cobra.Command {
 // run runs a server until ctx ends, or a command has.
 func (o *flags) run(ctx context.Context, args []string, counted bool) error {
 	if counted && len(args) == 0 {
-		return errors.New("--workers goes with a COMMAND: -- textpoke plan ...")
+		return errors.New("--workers goes with a COMMAND, such as: -- textpoke plan")
 	}
 	if o.data == "" {
 		dir, err := os.MkdirTemp("", "textpoke-queue-*")
