@@ -30,9 +30,12 @@ func benchmarks(t rapid.TB, text []byte) (all []*benchfmt.Result) {
 }
 
 func TestWriteBench(t *testing.T) {
-	tab := Table{Name: "run-all", Columns: []Column{{Name: "arch"}, {Name: "calibration"}, {Name: "sites", Kind: Integer, Axis: true},
-		{Name: "seed", Kind: Integer, Axis: true}, {Name: "rounds", Kind: Integer}, {Name: "update_ns", Kind: Number},
-		{Name: "buffer_bytes", Kind: Integer}, {Name: "stops", Kind: Integer, Detail: true}}}
+	tab := Table{
+		Name: "run-all",
+		Columns: []Column{{Name: "arch"}, {Name: "calibration"}, {Name: "sites", Kind: Integer, Axis: true},
+			{Name: "seed", Kind: Integer, Axis: true}, {Name: "rounds", Kind: Integer}, {Name: "update_ns", Kind: Number},
+			{Name: "buffer_bytes", Kind: Integer}, {Name: "stops", Kind: Integer, Detail: true}},
+	}
 	for _, row := range [][]any{
 		{"x86_64", "refcount-480", 1, 7, 504, 2.5e9, 4096, 0}, {"x86_64", "a b/c", 2, 8, 3, Empty, Empty, 0},
 		{"x86_64", Empty, 2, 8, Empty, Empty, Empty, 0},
@@ -94,7 +97,8 @@ func TestBenchOfAnyTable(t *testing.T) {
 					t.Fatalf("%v came back as %v", f, all[0].Values[i].Value)
 				}
 			}
-			if _, parts := all[0].Name.Parts(); len(parts) > 0 && parts[len(parts)-1][0] == '-' && string(parts[len(parts)-1]) != "-1" {
+			if _, parts := all[0].Name.Parts(); len(parts) > 0 && parts[len(parts)-1][0] == '-' &&
+				string(parts[len(parts)-1]) != "-1" {
 				t.Fatalf("processors in %s", all[0].Name)
 			}
 			all = all[1:]

@@ -63,8 +63,15 @@ type common struct {
 const live = "live"
 
 func newCommon(s streams) *common {
-	c := &common{streams: s, kept: "what was finished is written and marked incomplete", format: results.FormatTable, level: zapcore.WarnLevel, start: time.Now(),
-		progress: newProgress(s.err), tables: map[*cobra.Command][]printed{}}
+	c := &common{
+		streams:  s,
+		kept:     "what was finished is written and marked incomplete",
+		format:   results.FormatTable,
+		level:    zapcore.WarnLevel,
+		start:    time.Now(),
+		progress: newProgress(s.err),
+		tables:   map[*cobra.Command][]printed{},
+	}
 	if c.progress != nil {
 		c.streams.err = c.progress
 	}

@@ -86,10 +86,10 @@ func TestUprobes(t *testing.T) {
 	}
 }
 
-// TestLoad: a module takes three rounds a site: 7.2's ext4 has 432 sites, and 1308 were
-// measured before what was for its start had gone, and while a large page was split; its kvm 808, and 2441. By the stacks of those who sent them, dummy takes 8
-// for two parts of text, 1 for its constants, 2 after the start and 6 when what was for the start goes, and 8 when it is
-// unloaded. Keys that are on are told, and a tracer that is on traces the module too.
+// TestLoad: a module takes three rounds a site: 7.2's ext4 has 432 sites, and 1308 were measured before what was for
+// its start had gone, and while a large page was split; its kvm 808, and 2441. By the stacks of those who sent them,
+// dummy takes 8 for two parts of text, 1 for its constants, 2 after the start and 6 when what was for the start goes,
+// and 8 when it is unloaded. Keys that are on are told, and a tracer that is on traces the module too.
 func TestLoad(t *testing.T) {
 	areas := map[image.Area]bool{}
 	for _, a := range []image.Area{image.Text, image.InitText, image.Data, image.InitData, image.Rodata, image.CallTable} {

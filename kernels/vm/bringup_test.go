@@ -17,10 +17,10 @@ import (
 	"github.com/textpoke/textpoke/kernels/image"
 )
 
-// TestHitWhileBroughtUp forces on a kernel what docs/findings.md says of ftrace and CPUs that are brought up: one that
-// is stopped between a breakpoint and its handler, as a host may stop it, is waited for while it is online, and all
-// goes on. Before it is, nobody waits; the batch is dropped, and the kernel dies of a breakpoint that nobody knows. Boots the x86 kernel
-// that TEXTPOKE_KERNEL names; it must be one since Linux 6.3.
+// TestHitWhileBroughtUp forces on a kernel what docs/findings.md says of ftrace and CPUs that are brought up: one
+// that is stopped between a breakpoint and its handler, as a host may stop it, is waited for while it is online, and
+// all goes on. Before it is, nobody waits; the batch is dropped, and the kernel dies of a breakpoint that nobody
+// knows. Boots the x86 kernel that TEXTPOKE_KERNEL names; it must be one since Linux 6.3.
 func TestHitWhileBroughtUp(t *testing.T) {
 	kernel := os.Getenv("TEXTPOKE_KERNEL")
 	if !*long || kernel == "" {

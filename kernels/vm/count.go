@@ -69,9 +69,12 @@ var Columns = results.Columns[*Count]{
 	{Name: "arch", Doc: "instruction set", Cell: func(c *Count) any { return c.Arch }},
 	{Name: "release", Doc: "of the kernel, as it says itself", Cell: func(c *Count) any { return c.Release }},
 	{Name: "action", Doc: "what was switched", Cell: func(c *Count) any { return c.Action }},
-	{Name: "direction", Doc: "enable, disable, or idle: as long again with nothing switched and the patcher busy; of uprobe also again: " +
-		"sites that were hit are hit once more",
-		Cell: func(c *Count) any { return c.Direction }},
+	{
+		Name: "direction",
+		Doc: "enable, disable, or idle: as long again with nothing switched and the patcher busy; of uprobe also again: " +
+			"sites that were hit are hit once more",
+		Cell: func(c *Count) any { return c.Direction },
+	},
 	{Name: "row", Doc: "of /proc/interrupts; FW_ rows are counters of the firmware",
 		Cell: func(c *Count) any { return c.Row }},
 	{Name: "cpu", Kind: results.Integer, Doc: "that took them", Cell: func(c *Count) any { return c.CPU }},
@@ -206,7 +209,11 @@ func median(of []int) float64 {
 // SummaryColumns are those of summaries.
 var SummaryColumns = results.Columns[*Summary]{
 	{Name: "action", Doc: "what was switched", Cell: func(s *Summary) any { return s.Action }},
-	{Name: "direction", Doc: "enable, disable, or again: what is probed is hit once more", Cell: func(s *Summary) any { return s.Direction }},
+	{
+		Name: "direction",
+		Doc:  "enable, disable, or again: what is probed is hit once more",
+		Cell: func(s *Summary) any { return s.Direction },
+	},
 	{Name: "row", Doc: "of /proc/interrupts; FW_ rows are counters of the firmware",
 		Cell: func(s *Summary) any { return s.Row }},
 	{Name: "quietest", Kind: results.Number,

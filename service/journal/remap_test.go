@@ -159,16 +159,7 @@ func TestUpgradeSecond(t *testing.T) {
 	}
 	for _, id := range []Identity{someone, named} {
 		s := openAs(t, dir, id)
-		got, err := everything(t, s)
-		if err != nil {
-			t.Fatal(err)
-		}
-		if diff := cmp.Diff(want, got); diff != "" {
-			t.Error(diff)
-		}
-		if err := s.Close(); err != nil {
-			t.Fatal(err)
-		}
+		closeWith(t, s, want)
 	}
 	openAs(t, dir, other)
 }

@@ -16,6 +16,21 @@ import (
 	"github.com/google/go-cmp/cmp"
 )
 
+// closeWith closes a journal that says what is wanted.
+func closeWith(t *testing.T, s *Store, want []any) {
+	t.Helper()
+	got, err := everything(t, s)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Error(diff)
+	}
+	if err := s.Close(); err != nil {
+		t.Fatal(err)
+	}
+}
+
 // everything is what a journal says, of all that there is.
 func everything(t *testing.T, s *Store) (all []any, err error) {
 	t.Helper()
@@ -256,16 +271,7 @@ func TestUpgrade(t *testing.T) {
 	}
 	for range 2 {
 		s := openIn(t, dir)
-		got, err := everything(t, s)
-		if err != nil {
-			t.Fatal(err)
-		}
-		if diff := cmp.Diff(want, got); diff != "" {
-			t.Error(diff)
-		}
-		if err := s.Close(); err != nil {
-			t.Fatal(err)
-		}
+		closeWith(t, s, want)
 	}
 	s := openIn(t, dir)
 	if u := accept(t, s, order("a", "", 1)); u.ID != 13 {
