@@ -15,6 +15,8 @@ import (
 	"github.com/textpoke/textpoke/cpus"
 	"github.com/textpoke/textpoke/cpus/isa"
 	"github.com/textpoke/textpoke/int3"
+	"github.com/textpoke/textpoke/internal/choice"
+	"github.com/textpoke/textpoke/internal/choice/flags"
 	"github.com/textpoke/textpoke/records"
 	"github.com/textpoke/textpoke/results"
 	"github.com/textpoke/textpoke/results/plots"
@@ -241,17 +243,15 @@ func TestFlags(t *testing.T) {
 	fields := []*Field{
 		Arches(&arches), Buffers(&buffers, "7,dynamic"), Lookups(&kinds),
 		Counts(&counts, "n", "1,2", "`list` of n", 1, 9), Roles(&roles, "busy=2,isolated=1", "`machine`"),
-		Strings(&texts, "text", "text", "one", "`texts`", NoFile), Flag(&yes, "yes", "or no"), File(&file, "file", "`file`"),
+		Strings(&texts, "text", "text", "one", "`texts`", nil), Flag(&yes, "yes", "or no"), File(&file, "file", "`file`"),
 		Count(&one, "one", 3, "`number`", 0, 5), Sizes(&sizes, "size", "4K", "`list` of sizes", 1<<40), Repeats(&repeats, 15,
 			"`number`"),
 	}
-	for _, field := range fields {
-		if err := field.complete(); err != nil {
-			t.Fatal(err)
-		}
+	if err := choice.Complete(fields); err != nil {
+		t.Fatal(err)
 	}
-	Bind(f, fields)
-	if err := Validate(fields); err != nil {
+	flags.Bind(f, fields...)
+	if err := choice.Validate(fields); err != nil {
 		t.Error(err)
 	}
 	if len(arches) != 3 || len(buffers) != 2 || buffers[1] != sched.Dynamic || len(kinds) != 4 || len(counts) != 2 ||
@@ -304,12 +304,10 @@ func TestMachines(t *testing.T) {
 		Machines(&machines, "jump-label-24,vm-2@8,vm-2@1"), Rates(&budgets, "budget", "0,2.5",
 			"`list` of budgets"), Rate(&rate, "calls", "`rate` of calls"),
 	}
-	for _, field := range fields {
-		if err := field.complete(); err != nil {
-			t.Fatal(err)
-		}
+	if err := choice.Complete(fields); err != nil {
+		t.Fatal(err)
 	}
-	Bind(f, fields)
+	flags.Bind(f, fields...)
 	for i, want := range []struct{ name, busy, shielded string }{
 		{"jump-label-24", "24", "busy=18,isolated=6"}, {"vm-2@8", "8", "busy=6,isolated=2"}, {"vm-2@1", "1", "1"},
 	} {
@@ -331,13 +329,13 @@ func TestMachines(t *testing.T) {
 	}
 	for text, want := range map[string]bool{"vm-2": false, "vm-2@9": false, "vm-2,jump-label-24@4": false,
 		"vm-2,/etc/passwd": true, "x@4": true} {
-		if got := fields[0].NamesFile(text); got != want {
+		if got := fields[0].IsFile(text); got != want {
 			t.Errorf("%s: %v", text, got)
 		}
 	}
 	for _, m := range []Machine{{}, {machines[0].Calibration, 0}} {
 		wrong := []Machine{m}
-		if err := Validate([]*Field{Machines(&wrong, "")}); err == nil {
+		if err := choice.Validate([]*Field{Machines(&wrong, "")}); err == nil {
 			t.Errorf("%+v", m)
 		}
 	}

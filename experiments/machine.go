@@ -19,7 +19,7 @@ type Machine struct {
 	Online int
 }
 
-// String is how --calibration spells it.
+// String is how the field calibration spells it.
 func (m Machine) String() string {
 	if m.Online == m.CPUs {
 		return m.Name
@@ -80,7 +80,7 @@ func (m Machine) check() error {
 	return nil
 }
 
-// Machines is the field --calibration.
+// Machines is the field calibration.
 func Machines(to *[]Machine, preset string) *Field {
 	const doc = "`list` of machines that times are modelled of: files, or names, each with @CPUS where it is to have " +
 		"another number of CPUs"

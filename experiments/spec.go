@@ -8,6 +8,7 @@ import (
 
 	"go.uber.org/zap"
 
+	"github.com/textpoke/textpoke/internal/choice"
 	"github.com/textpoke/textpoke/results"
 )
 
@@ -51,7 +52,7 @@ func (s *Spec[C, R]) Validate(c C) error {
 }
 
 func (s *Spec[C, R]) validate(c *C, fields []*Field) error {
-	if err := Validate(fields); err != nil || s.Check == nil {
+	if err := choice.Validate(fields); err != nil || s.Check == nil {
 		return err
 	}
 	return s.Check(c)
@@ -63,12 +64,7 @@ func (s *Spec[C, R]) complete(c *C) ([]*Field, error) {
 		return nil, nil
 	}
 	fields := s.Fields(c)
-	for _, f := range fields {
-		if err := f.complete(); err != nil {
-			return nil, err
-		}
-	}
-	return fields, nil
+	return fields, choice.Complete(fields)
 }
 
 func (s *Spec[C, R]) run(ctx context.Context, c *C, fields []*Field, lab Lab) (*Answer, error) {

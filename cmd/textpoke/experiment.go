@@ -15,6 +15,7 @@ import (
 
 	"github.com/textpoke/textpoke/experiments"
 	"github.com/textpoke/textpoke/experiments/catalogue"
+	"github.com/textpoke/textpoke/internal/choice/flags"
 	"github.com/textpoke/textpoke/results"
 )
 
@@ -87,7 +88,7 @@ func newExperiment(c *common, e *experiments.Experiment) *experimentFlags {
 		},
 	}
 	c.prints(x.cmd, "", e.Table())
-	experiments.Bind(x.cmd.Flags(), x.request.Fields)
+	flags.Bind(x.cmd.Flags(), x.request.Fields...)
 	refuseShard(x.cmd)
 	x.cmd.Flags().BoolVar(&x.rows, "rows", false, "also print the rows that the answer is made of")
 	for _, f := range x.request.Fields {
@@ -150,11 +151,11 @@ func (x *experimentFlags) inputs(c *common) {
 	for _, f := range x.request.Fields {
 		switch v := f.Get().(type) {
 		case string:
-			if f.NamesFile(v) {
+			if f.IsFile(v) {
 				c.note(v)
 			}
 		case []string:
-			c.note(slices.DeleteFunc(slices.Clone(v), func(s string) bool { return !f.NamesFile(s) })...)
+			c.note(slices.DeleteFunc(slices.Clone(v), func(s string) bool { return !f.IsFile(s) })...)
 		case []experiments.Machine:
 			for _, m := range v {
 				if !seen[m.Name] {

@@ -29,7 +29,7 @@ func TestAll(t *testing.T) {
 			if f.Doc == "" || f.Type == "" || f.Default != "" && f.String() == "" {
 				t.Errorf("%s: field %s: %q, %s", e.Name, f.Name, f.Doc, f.Type)
 			}
-			if f.NamesFile(f.Default) && f.Default != "" {
+			if f.IsFile(f.Default) && f.Default != "" {
 				t.Errorf("%s: the default of %s is a file", e.Name, f.Name)
 			}
 		}

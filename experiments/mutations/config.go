@@ -117,7 +117,7 @@ func (c *Config) fields() []*experiments.Field {
 		experiments.Strings(&c.Machines, "cpus", "machine",
 			"2", fmt.Sprintf("`machine`: a number of CPUs up to %d, several numbers, or roles "+
 				"(busy, idle, isolated, irqsoff, offline) such as busy=2,isolated=1; "+
-				"repeatable", explore.MaxCPUs), experiments.NoFile),
+				"repeatable", explore.MaxCPUs), nil),
 		experiments.Counts(&c.Sites, "sites",
 			"2", fmt.Sprintf("`list` of numbers of sites, each up to %d", explore.MaxSites), 1, explore.MaxSites),
 		experiments.Flag(&c.Preempt, "preempt",

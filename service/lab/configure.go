@@ -82,7 +82,7 @@ func setField(f *experiments.Field, texts []string) error {
 
 // bounded refuses files of the server, and what would take all of its memory.
 func bounded(f *experiments.Field, text string) error {
-	if f.NamesFile(text) {
+	if f.IsFile(text) {
 		return errors.New("a file of the server cannot be named")
 	}
 	numbers := text

@@ -235,7 +235,7 @@ func TestFields(t *testing.T) {
 	files := 0
 	for _, e := range catalogue.All() {
 		for _, f := range e.New().Fields {
-			if !f.NamesFile("/etc/passwd") {
+			if !f.IsFile("/etc/passwd") {
 				continue
 			}
 			files++

@@ -19,6 +19,7 @@ import (
 	"go.uber.org/zap"
 
 	"github.com/textpoke/textpoke/experiments"
+	"github.com/textpoke/textpoke/internal/choice/flags"
 	"github.com/textpoke/textpoke/results"
 )
 
@@ -43,11 +44,11 @@ func Run(t *testing.T, e *experiments.Experiment, args ...string) *Result {
 // RunWith is Run with another context.
 func RunWith(ctx context.Context, t *testing.T, e *experiments.Experiment, args ...string) *Result {
 	t.Helper()
-	flags := pflag.NewFlagSet(e.Name, pflag.ContinueOnError)
+	set := pflag.NewFlagSet(e.Name, pflag.ContinueOnError)
 	request := e.New()
-	experiments.Bind(flags, request.Fields)
+	flags.Bind(set, request.Fields...)
 	r := &Result{Table: e.Table()}
-	if r.Err = flags.Parse(args); r.Err != nil {
+	if r.Err = set.Parse(args); r.Err != nil {
 		return r
 	}
 	r.Answer, r.Err = request.Run(ctx, experiments.Lab{Seed: 1, Revision: "test", Log: zap.NewNop(), Add: r.Table.Add})
