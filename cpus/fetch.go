@@ -3,9 +3,11 @@
 package cpus
 
 import (
+	"errors"
 	"fmt"
 
 	"github.com/textpoke/textpoke/cpus/isa"
+	"github.com/textpoke/textpoke/internal/spelling"
 	"github.com/textpoke/textpoke/records"
 )
 
@@ -25,9 +27,6 @@ const (
 	// version than the one before it, but where it lies in the next aligned quadword,
 	// which a store reaches by itself. The head is read before the tail.
 	Coherent
-	// Ordered: stores become visible one after the other; only the grains of
-	// one store in flight can mix, with the version it replaces.
-	Ordered
 	// Quadword: what lies in one aligned quadword is read at once; what lies in two
 	// is two reads, each of which may see any version (AMD APM vol. 2, 7.6.1).
 	Quadword
@@ -39,13 +38,13 @@ const (
 	Atomic
 )
 
-var fetchNames = []string{"weak", "coherent", "ordered", "quadword", "atomic"}
+var fetchNames = []string{"weak", "coherent", "quadword", "atomic"}
 
 // FetchNames lists the models as --fetch spells them, Fetches themselves.
 func FetchNames() []string { return fetchNames }
 
 // Fetches lists the models.
-func Fetches() []Fetch { return []Fetch{Weak, Coherent, Ordered, Quadword, Atomic} }
+func Fetches() []Fetch { return []Fetch{Weak, Coherent, Quadword, Atomic} }
 
 func (f Fetch) String() string { return fetchNames[f] }
 
@@ -56,7 +55,11 @@ func ParseFetch(s string) (Fetch, error) {
 			return Fetch(i), nil
 		}
 	}
-	return 0, fmt.Errorf("fetch model %q: not one of %v", s, fetchNames)
+	if s == "ordered" { // two versions with one store between them, in any mixture
+		return 0, errors.New(`fetch "ordered": retired, since no manual states it; the nearest is coherent, ` +
+			`which keeps the order of stores, too`)
+	}
+	return 0, fmt.Errorf("fetch %q: %w", s, spelling.NotOneOf(s, fetchNames))
 }
 
 // InOrder tells whether it matters in which order the versions of a window came: to Weak and
@@ -94,7 +97,7 @@ func (c *Code) mix(window []Version, at records.Addr, off, n int, ch Chooser) is
 		return window[among(window, off, n, ch)].Text.Slice(off, n)
 	}
 	base, reach := 0, len(window)
-	inFlight := c.Fetch == Ordered || c.Fetch == Atomic // one store at most
+	inFlight := c.Fetch == Atomic // one store at most
 	if inFlight {
 		base = amongPairs(window, off, n, ch)
 	}

@@ -139,10 +139,11 @@ func machineAxes() axis.Table[Config] {
 	buffer := axis.Field("buffer", "vector sizes: a number of slots (TP_VEC_MAX), or as many as there are patches",
 		parseBuffer, func(c *Config) *sched.Buffer { return &c.Buffer }, sched.Buffer.String)
 	buffer.Names, buffer.Preset = []string{sched.Dynamic.String()}, []string{"256", "dynamic"}
+	fetch := axis.Field("fetch", "ways in which versions of text mix in a fetch", cpus.ParseFetch,
+		func(c *Config) *cpus.Fetch { return &c.Fetch }, cpus.Fetch.String)
+	fetch.Names = cpus.FetchNames()
 	return slices.Concat(used(useAll, machine), modelled(UsePlan|useModel|UseCheck,
-		preset("weak", axis.Names("fetch", "ways in which versions of text mix in a fetch", cpus.FetchNames(),
-			cpus.ParseFetch,
-			func(c *Config) *cpus.Fetch { return &c.Fetch }, cpus.Fetch.String)),
+		preset("weak", fetch),
 		preset("btree", axis.Names("lookup", "indexes that trap handlers search", int3.LookupNames(), int3.ParseLookup,
 			func(c *Config) *int3.Lookup { return &c.Lookup }, int3.Lookup.String)),
 		preset("percpu", axis.Names("refs", "kinds of handlers' reference counts", int3.RefsNames(), int3.ParseRefs,

@@ -196,7 +196,7 @@ func (w *world) history(site int) (h history) {
 //     spare before so many runs through all texts that follow (Simon, "Piecewise testable
 //     events", LNCS 33, 1975). Across a border of quadwords the tail may be that of the
 //     version before: its text must be among those that follow, too;
-//   - ordered, or atomic across a border of quadwords, as the set of neighbours: a way from
+//   - atomic across a border of quadwords, as the set of neighbours: a way from
 //     one text back to it is spare before the same steps.
 func (m *Model) spare(h *history, site int) (from, to int) {
 	grains := m.grains[site]

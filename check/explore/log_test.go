@@ -123,7 +123,7 @@ func fetchable(m *Model, site int, versions []isa.Text) map[isa.Text]bool {
 			out[f.text] = true
 		}
 	}
-	if m.Code.Fetch != cpus.Ordered && m.Code.Fetch != cpus.Atomic {
+	if m.Code.Fetch != cpus.Atomic {
 		add(mix(0, len(versions), m.Code.Fetch == cpus.Coherent))
 		return out
 	}
@@ -355,7 +355,7 @@ func TestNothingIsLeftToForget(t *testing.T) {
 	}
 	states := 0
 	eachSetup(t, 3, 2, func(name string, s Setup) {
-		if s.Roles[2] = cpus.Idle; s.Fetch != cpus.Weak && s.Fetch != cpus.Ordered {
+		if s.Roles[2] = cpus.Idle; s.Fetch != cpus.Weak && s.Fetch != cpus.Coherent {
 			return
 		}
 		s.Workload = Endless

@@ -136,20 +136,17 @@ func (x *export) mixes(window []isa.Text, at records.Addr, n int) []isa.Text {
 	grain := x.code.Arch.Grain(at)
 	grained := func(border int) bool { return border%grain == 0 }
 	quadword := func(border int) bool { return grained(border) && (uint64(at)+uint64(border))%8 == 0 }
-	cut := grained
 	switch x.code.Fetch {
-	case cpus.Atomic:
-		cut = quadword
+	case cpus.Weak:
+		return blends(window, n, grained)
+	case cpus.Coherent:
+		return upwards(window, 0, 0, n, grained, quadword)
 	case cpus.Quadword:
 		return blends(window, n, quadword)
-	case cpus.Weak:
-		return blends(window, n, cut)
-	case cpus.Coherent:
-		return upwards(window, 0, 0, n, cut, quadword)
 	}
-	var out []isa.Text // Ordered and Atomic: one store is in flight at most
+	var out []isa.Text // Atomic: one store is in flight at most
 	for i := range window {
-		out = append(out, blends(window[i:min(i+2, len(window))], n, cut)...)
+		out = append(out, blends(window[i:min(i+2, len(window))], n, quadword)...)
 	}
 	return out
 }

@@ -19,10 +19,8 @@ import (
 // afresh, and where the order of stores matters neither a view nor a state has room for
 // all that it may still fetch.
 var undecided = []string{
-	"x86_64 breakpoint-lazy drop-sync-1, fetch ordered",
 	"x86_64 breakpoint-lazy drop-sync-1, fetch atomic",
 	"x86_64 breakpoint-lazy drop-sync-2, fetch coherent",
-	"x86_64 breakpoint-lazy drop-sync-2, fetch ordered",
 	"x86_64 breakpoint-lazy drop-sync-2, fetch atomic",
 }
 

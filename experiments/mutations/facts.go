@@ -31,8 +31,8 @@ var facts = []fact{
 			"arch/x86/kernel/alternative.c",
 		about:   func(q *check.Question) bool { return is(q, "drop-sync-1") && behindBreakpoints(q) },
 		Verdict: explore.Unsafe, Property: cpus.TornFetch,
-		Differs: "The rule covers processors of which nothing more is promised. Where no fetch mixes more than the " +
-			"versions on either side of one store, which these fetch models assume and no manual promises, the round guards " +
+		Differs: "The rule covers processors of which nothing more is promised. Where a CPU fetches the " +
+			"whole instruction at once, which this fetch model assumes and no manual of Intel's promises, the round guards " +
 			"against nothing.",
 	},
 	{

@@ -80,15 +80,6 @@ var harmlessOnes = []harmless{
 		func(q *check.Question) bool { return is(q, "no-breakpoint") && !shapeOf(q).Tail() },
 	},
 	{
-		"stores come in order",
-		"Only the versions on either side of one store mix. The first and the last of the three stores change one byte, " +
-			"to and from the breakpoint; " +
-			"the second changes what lies behind a breakpoint on both sides of it.",
-		func(q *check.Question) bool {
-			return is(q, "drop-sync-1", "drop-sync-2") && behindBreakpoints(q) && q.Fetch == cpus.Ordered
-		},
-	},
-	{
 		"the head is read first",
 		"No part of a fetch is older than the one before it. The tail is stored before the head: a CPU that reads the " +
 			"new head reads the new tail behind it, " +

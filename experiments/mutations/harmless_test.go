@@ -78,10 +78,6 @@ func TestExplanationsRestOnSomething(t *testing.T) {
 			question{"riscv64 breakpoint no-breakpoint weak", 2, false},
 			question{"x86_64 breakpoint no-breakpoint weak", 2, false}, "torn-fetch",
 		},
-		"stores come in order": {
-			question{"x86_64 breakpoint drop-sync-1 ordered", 2, false},
-			question{"x86_64 breakpoint drop-sync-1 weak", 2, false}, "torn-fetch",
-		},
 		"the head is read first": { // which is no help where the tail is stored under the old head
 			question{"x86_64 breakpoint drop-sync-2 coherent", 2, false},
 			question{"x86_64 breakpoint drop-sync-1 coherent", 2, false}, "torn-fetch",

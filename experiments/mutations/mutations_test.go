@@ -36,7 +36,7 @@ var expectations = []struct{ arches, protocols, mutations, fetches, want, source
 		"ftrace_make_call, arch/arm64/kernel/ftrace.c, since Linux 6.3; stop_machine is arch_ftrace_update_code's default"},
 	{"riscv64", "native stop-machine fence-per-write", "-", "*", "safe",
 		"ftrace of riscv64 since Linux 6.16, from 6.9 to 6.15, and until 6.8 with firmware fences"},
-	{"x86_64", "word", "-", "weak coherent ordered quadword", "torn-fetch",
+	{"x86_64", "word", "-", "weak coherent quadword", "torn-fetch",
 		"Intel SDM vol. 3A, \"Guaranteed Atomic Operations\": five bytes anywhere are not one access"},
 	{"x86_64 arm64", "fence-per-write", "*", "*", "deadlock",
 		"c97bf629963e: rounds by interrupts while interrupts are masked"},
@@ -45,13 +45,13 @@ var expectations = []struct{ arches, protocols, mutations, fetches, want, source
 		"Intel SDM vol. 3A, \"Handling Self- and Cross-Modifying Code\": serialise before modified code is executed"},
 	{"x86_64", "breakpoint native breakpoint-global per-site", "drop-sync-2", "weak", "torn-fetch",
 		"Intel SDM vol. 3A, \"Handling Self- and Cross-Modifying Code\": likewise of the second modification"},
-	{"x86_64", "breakpoint native breakpoint-global per-site", "drop-sync-2", "coherent ordered atomic", "safe",
+	{"x86_64", "breakpoint native breakpoint-global per-site", "drop-sync-2", "coherent atomic", "safe",
 		"fd4363fff3d9: according to Intel very likely not necessary"},
 	{
 		"x86_64",
 		"breakpoint native breakpoint-global per-site",
 		"no-breakpoint",
-		"weak coherent ordered atomic",
+		"weak coherent atomic",
 		"torn-fetch",
 		"Intel SDM vol. 3A, \"Handling Self- and Cross-Modifying Code\": unsynchronised cross-modifying code",
 	},
@@ -74,7 +74,7 @@ var expectations = []struct{ arches, protocols, mutations, fetches, want, source
 		"ftrace_arch_code_modify_prepare: can't be patched while the kernel is running"},
 	{"riscv64", "stop-machine", "no-stop", "*", "stale-after-completion", // as deep as half a pair; it is named first
 		"RISC-V unprivileged manual, Zifencei: no other hart sees the store without its own fence.i"},
-	{"x86_64", "stop-machine", "no-stop", "weak coherent ordered", "torn-fetch",
+	{"x86_64", "stop-machine", "no-stop", "weak coherent", "torn-fetch",
 		"Intel SDM vol. 3A, \"Handling Self- and Cross-Modifying Code\""},
 	{"arm64", "native word", "no-grace-period", "*", "use-after-free", "e21aa341785c"},
 	{"riscv64", "native word", "no-grace-period", "*", "use-after-free", "e21aa341785c"},
@@ -211,11 +211,11 @@ func TestUnexpected(t *testing.T) {
 		t.Error(err)
 	}
 	for spec, want := range map[string]string{
-		"x86_64 word - weak":            "no store",
-		"x86_64 word - atomic":          "no round",
-		"arm64 fence-per-write - weak":  "its rounds",
-		"riscv64 word - weak":           "",
-		"x86_64 stop-machine - ordered": "",
+		"x86_64 word - weak":           "no store",
+		"x86_64 word - atomic":         "no round",
+		"arm64 fence-per-write - weak": "its rounds",
+		"riscv64 word - weak":          "",
+		"x86_64 stop-machine - atomic": "",
 	} {
 		if why := knownUnsafe(one(t, spec, 2, false).Question); !strings.HasPrefix(why, want) || (why == "") != (want == "") {
 			t.Errorf("%s: %q", spec, why)
