@@ -92,10 +92,9 @@ func TestAnotherTable(t *testing.T) {
 	if v := s.CheckText(); len(v) > 0 {
 		t.Errorf("%v", v)
 	}
-	past, _, cancel, _ := s.Events(0)
-	cancel()
-	if len(past) == 0 || past[len(past)-1].Update == nil || past[len(past)-1].Update.ID != 3 {
-		t.Errorf("%+v: want the update that says so", past)
+	told, _ := past(s, 0)
+	if len(told) == 0 || told[len(told)-1].Update == nil || told[len(told)-1].Update.ID != 3 {
+		t.Errorf("%+v: want the update that says so", told)
 	}
 	u, err := s.Update(t.Context(), 3)
 	if err != nil || u.Client != "a" || u.Enable || u.Records != 1 || !strings.HasSuffix(u.Error, "do not have fn99") {

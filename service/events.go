@@ -4,6 +4,7 @@ package service
 
 import (
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"go.uber.org/zap"
@@ -26,7 +27,7 @@ const (
 )
 
 // Event is something that has happened. Times are nanoseconds since the machine was
-// built.
+// built. All readers share one: nobody changes it.
 type Event struct {
 	ID      int64 // ascending by one, from the microseconds since 1970 at which the server was started on
 	Kind    EventKind
@@ -38,11 +39,26 @@ type Event struct {
 	Hit     bool
 	Skipped uint64  // events of the machine left out since the one before
 	Update  *Update // nil unless UpdateChanged
+
+	text atomic.Pointer[[]byte] // see Text
+}
+
+// Text is an event as encode writes it. The first reader that asks has it encoded, for all
+// of them.
+func (e *Event) Text(encode func(*Event) ([]byte, error)) ([]byte, error) {
+	if text := e.text.Load(); text != nil {
+		return *text, nil
+	}
+	text, err := encode(e)
+	if err == nil {
+		e.text.Store(&text)
+	}
+	return text, err
 }
 
 const (
 	kept     = 1 << 14 // events that can be read again
-	backlog  = 1 << 13 // events that a reader may be behind
+	piece    = 256     // events that a reader gets at a time
 	sampleNS = 10_000_000
 	sample   = 33 // in sampleNS at most, of the patcher, of interrupts and of traps each: 9,900 events a second together
 )
@@ -62,46 +78,45 @@ func (b *budget) spend(at int64) bool {
 	return b.inside <= sample
 }
 
-// ring is the last events and who reads them.
+// ring is the last events. Those who tell events take a lock for a moment; readers take none,
+// so that no number of them holds up the machine or the journal.
 type ring struct {
-	mu      sync.Mutex
-	events  []Event // of ID i at i%kept
-	first   int64   // of this start
-	next    int64
-	readers map[chan Event]bool
-	closed  bool
+	slots   [kept]atomic.Pointer[Event] // the event of ID i at i%kept
+	first   int64                       // of this start
+	next    atomic.Int64
+	more    atomic.Pointer[chan struct{}] // closed when there is another event; nil while nobody waits
+	readers atomic.Int64
+	ended   chan struct{}
 
+	telling                    sync.Mutex // guards what follows
+	closed                     bool
 	patcher, interrupts, traps budget
 	skipped                    uint64
 }
 
-// newRing is nobody's, of a server that was started at a time. Its events' IDs begin
+// newRing is the ring of a server that was started at a time. Its events' IDs begin
 // there: they ascend from one start to the next, as fewer than a million events are
-// told a second, and who has heard some of an earlier start is known by what it heard.
+// told a second, so that a reader's last ID shows whether it is of an earlier start.
 // They stay below 2^53, which JSON's readers count to.
 func newRing(started time.Time) *ring {
-	first := started.UnixMicro()
-	return &ring{events: make([]Event, kept), first: first, next: first, readers: map[chan Event]bool{}}
+	r := &ring{first: started.UnixMicro(), ended: make(chan struct{})}
+	r.next.Store(r.first)
+	return r
 }
 
-// add tells an event. Readers that are too slow are dropped, not waited for.
-func (r *ring) add(e Event) {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	if r.closed || r.leaveOut(&e) {
+// add tells an event. It waits for no reader.
+func (r *ring) add(e *Event) {
+	r.telling.Lock()
+	defer r.telling.Unlock()
+	if r.closed || r.leaveOut(e) {
 		return
 	}
-	e.ID, e.Skipped = r.next, r.skipped
+	e.ID, e.Skipped = r.next.Load(), r.skipped
 	r.skipped = 0
-	r.events[e.ID%kept] = e
-	r.next++
-	for c := range r.readers {
-		select {
-		case c <- e:
-		default:
-			delete(r.readers, c)
-			close(c)
-		}
+	r.slots[e.ID%kept].Store(e)
+	r.next.Store(e.ID + 1)
+	if more := r.more.Swap(nil); more != nil {
+		close(*more)
 	}
 }
 
@@ -124,71 +139,107 @@ func (r *ring) leaveOut(e *Event) bool {
 	return !told
 }
 
-// Events is what has happened after the event of that ID (0: all that is known), what
-// happens from now on, and a way to end it. gap tells that some of it is not known any more. live is
-// closed for a reader who is too slow, and by Close.
-func (s *Service) Events(after int64) (past []Event, live <-chan Event, cancel func(), gap bool) {
-	past, live, end, gap := s.events.read(after)
-	s.watching()
-	return past, live, func() {
-		end()
-		s.watching()
-	}, gap
-}
-
-func (r *ring) read(after int64) (past []Event, live <-chan Event, cancel func(), gap bool) {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	if after == 0 { // everything
-		after = r.first - 1
-	}
-	first := max(r.first, r.next-kept)
-	gap = after+1 < first || after >= r.next // of another start, whatever the clock said then
-	if after >= r.next {
-		after = 0
-	}
-	for id := max(after+1, first); id < r.next; id++ {
-		past = append(past, r.events[id%kept])
-	}
-	c := make(chan Event, backlog)
-	if r.closed {
-		close(c)
-		return past, c, func() {}, gap
-	}
-	r.readers[c] = true
-	return past, c, func() { r.drop(c) }, gap
-}
-
-// watched tells whether anybody reads.
-func (r *ring) watched() bool {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	return len(r.readers) > 0
-}
-
-func (r *ring) drop(c chan Event) {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	if r.readers[c] {
-		delete(r.readers, c)
-		close(c)
+// wait is closed when there is an event behind those before next.
+func (r *ring) wait(next int64) <-chan struct{} {
+	for {
+		more := r.more.Load()
+		if more == nil {
+			fresh := make(chan struct{})
+			if !r.more.CompareAndSwap(nil, &fresh) {
+				continue
+			}
+			more = &fresh
+		}
+		if r.next.Load() > next { // told before the channel was there
+			now := make(chan struct{})
+			close(now)
+			return now
+		}
+		return *more
 	}
 }
 
 func (r *ring) close() {
-	r.mu.Lock()
-	defer r.mu.Unlock()
+	r.telling.Lock()
+	defer r.telling.Unlock()
 	r.closed = true
-	for c := range r.readers {
-		delete(r.readers, c)
-		close(c)
-	}
+	close(r.ended)
 }
+
+// Reader reads events in pieces, each at its own pace. It is one goroutine's.
+type Reader struct {
+	ring  *ring
+	next  int64 // the ID of the event that it reads next
+	gap   bool  // what it asked for is of another start
+	close func()
+}
+
+// Events is a reader of what has happened after the event of that ID (0: all that is known)
+// and of what happens from now on. Close must follow.
+func (s *Service) Events(after int64) *Reader {
+	s.events.readers.Add(1)
+	s.watching()
+	r := s.events.read(after)
+	r.close = sync.OnceFunc(func() {
+		s.events.readers.Add(-1)
+		s.watching()
+	})
+	return r
+}
+
+func (r *ring) read(after int64) *Reader {
+	if after == 0 { // everything
+		after = max(r.first, r.next.Load()-kept) - 1
+	}
+	if after < r.first-1 || after >= r.next.Load() { // of another start, whatever the clock said then
+		return &Reader{ring: r, next: max(r.first, r.next.Load()-kept), gap: true}
+	}
+	return &Reader{ring: r, next: after + 1}
+}
+
+// Gap is how many events before the reader's next one are not known any more, so that it
+// misses them; -1 for those of an earlier start, which nobody counts. 0 for none. It tells
+// of each gap once.
+func (r *Reader) Gap() (missed int64) {
+	if r.gap {
+		r.gap, missed = false, -1
+	}
+	if oldest := r.ring.next.Load() - kept; r.next < oldest {
+		if missed == 0 {
+			missed = oldest - r.next
+		}
+		r.next = oldest
+	}
+	return missed
+}
+
+// Read appends the next events to those given, at most 256 of them. Where it returns none
+// there are none yet, or the reader has fallen behind, of which Gap tells.
+func (r *Reader) Read(into []*Event) []*Event {
+	until := min(r.ring.next.Load(), r.next+piece)
+	for ; r.next < until; r.next++ {
+		e := r.ring.slots[r.next%kept].Load()
+		if e.ID != r.next { // overwritten
+			break
+		}
+		into = append(into, e)
+	}
+	return into
+}
+
+// More is closed when there is something to read, and Ended when the service is closed.
+func (r *Reader) More() <-chan struct{} { return r.ring.wait(r.next) }
+
+// Ended is closed when no more events will come.
+func (r *Reader) Ended() <-chan struct{} { return r.ring.ended }
+
+// Close ends the reading.
+func (r *Reader) Close() { r.close() }
 
 // tell tells everybody how an update is now.
 func (s *Service) tell(u Update) {
 	now := s.live.Now()
-	s.events.add(Event{Kind: UpdateChanged, CPU: -1, FromNS: now, UntilNS: now, Update: &u})
+	s.events.add(&Event{Kind: UpdateChanged, CPU: -1, FromNS: now, UntilNS: now, Update: &u})
 }
 
 // tellLost tells what clients lost because the table is another than before. The journal
@@ -207,23 +258,23 @@ func (s *Service) listener() *cpus.Listener {
 	r := s.events
 	return &cpus.Listener{
 		Round: func(_ uint64, from int, cause cpus.Cause, targets int, at int64) {
-			r.add(Event{Kind: RoundSent, CPU: from, Name: cause.String(), Count: targets, FromNS: at, UntilNS: at})
+			r.add(&Event{Kind: RoundSent, CPU: from, Name: cause.String(), Count: targets, FromNS: at, UntilNS: at})
 		},
 		Interrupt: func(_ uint64, cpu int, cause cpus.Cause, from, until int64) {
-			r.add(Event{Kind: Interrupted, CPU: cpu, Name: cause.String(), FromNS: from, UntilNS: until})
+			r.add(&Event{Kind: Interrupted, CPU: cpu, Name: cause.String(), FromNS: from, UntilNS: until})
 		},
 		Trap: func(cpu int, from, until int64, hit bool) {
-			r.add(Event{Kind: Trapped, CPU: cpu, Hit: hit, FromNS: from, UntilNS: until})
+			r.add(&Event{Kind: Trapped, CPU: cpu, Hit: hit, FromNS: from, UntilNS: until})
 		},
 		Step: func(cpu int, name string, from, until int64) {
-			r.add(Event{Kind: Stepped, CPU: cpu, Name: name, FromNS: from, UntilNS: until})
+			r.add(&Event{Kind: Stepped, CPU: cpu, Name: name, FromNS: from, UntilNS: until})
 			if phase := s.phase.Load(); phase != nil {
 				phase.Store(&name)
 			}
 			s.cfg.At(AfterStep + name)
 		},
 		Batch: func(at int64, fill int) {
-			r.add(Event{Kind: Published, CPU: -1, Count: fill, FromNS: at, UntilNS: at})
+			r.add(&Event{Kind: Published, CPU: -1, Count: fill, FromNS: at, UntilNS: at})
 		},
 	}
 }

@@ -15,7 +15,25 @@ var born = time.UnixMicro(1_000_000)
 
 const before = 999_999
 
-func updateEvent(id int64) Event { return Event{Kind: UpdateChanged, Update: &Update{ID: id}} }
+func updateEvent(id int64) *Event { return &Event{Kind: UpdateChanged, Update: &Update{ID: id}} }
+
+// all is what a reader reads until there is no more, and what it missed.
+func all(r *Reader) (events []*Event, missed int64) {
+	missed = r.Gap()
+	for {
+		n := len(events)
+		if events = r.Read(events); len(events) == n {
+			return events, missed
+		}
+	}
+}
+
+// past is what a service has told.
+func past(s *Service, after int64) ([]*Event, int64) {
+	r := s.Events(after)
+	defer r.Close()
+	return all(r)
+}
 
 // TestEventsResume: who comes back with the last ID it has seen misses nothing and
 // sees nothing twice, or is told that something is missing.
@@ -27,36 +45,45 @@ func TestEventsResume(t *testing.T) {
 	for _, tt := range []struct {
 		after, first int64
 		n            int
-		gap          bool
+		missed       int64
 	}{
-		{0, before + 1, 10, false}, {before, before + 1, 10, false}, {before + 4, before + 5, 6, false},
-		{before + 10, 0, 0, false}, {before + 99, before + 1, 10, true}, // of the future
-		{4, before + 1, 10, true}, {10, before + 1, 10, true}, // of an earlier start
+		{0, before + 1, 10, 0}, {before, before + 1, 10, 0}, {before + 4, before + 5, 6, 0},
+		{before + 10, 0, 0, 0}, {before + 99, before + 1, 10, -1}, // of the future
+		{4, before + 1, 10, -1}, {10, before + 1, 10, -1}, // of an earlier start
 	} {
-		past, _, cancel, gap := r.read(tt.after)
-		cancel()
-		if len(past) != tt.n || gap != tt.gap || tt.n > 0 && past[0].ID != tt.first {
-			t.Errorf("after %d: %d events, gap %t, want %d and %t", tt.after, len(past), gap, tt.n, tt.gap)
+		past, missed := all(r.read(tt.after))
+		if len(past) != tt.n || missed != tt.missed || tt.n > 0 && past[0].ID != tt.first {
+			t.Errorf("after %d: %d events, %d missed, want %d and %d", tt.after, len(past), missed, tt.n, tt.missed)
 		}
 	}
 	for i := range kept {
 		r.add(updateEvent(int64(i)))
 	}
-	past, live, cancel, gap := r.read(before + 9)
-	if !gap || len(past) != kept || past[0].ID != before+11 {
-		t.Errorf("gap %t, %d events from %d on, want those that are kept", gap, len(past), past[0].ID)
+	past, missed := all(r.read(before + 9))
+	if missed != 1 || len(past) != kept || past[0].ID != before+11 {
+		t.Errorf("%d missed, %d events from %d on, want those that are kept", missed, len(past), past[0].ID)
 	}
-	if past, _, cancel, gap := r.read(before + 10); gap || len(past) != kept {
-		t.Errorf("gap %t, %d events: none is missing", gap, len(past))
-		cancel()
+	if past, missed := all(r.read(before + 10)); missed != 0 || len(past) != kept {
+		t.Errorf("%d missed, %d events: none is missing", missed, len(past))
+	}
+}
+
+// TestMore: a reader that has read all is woken by the next event, also by one that was told
+// while it looked.
+func TestMore(t *testing.T) {
+	r := newRing(born)
+	reader := r.read(0)
+	more := reader.More()
+	select {
+	case <-more:
+		t.Error("there is nothing to read")
+	default:
 	}
 	r.add(updateEvent(1))
-	if e := <-live; e.ID != past[len(past)-1].ID+1 {
-		t.Errorf("event %d follows %d", e.ID, past[len(past)-1].ID)
-	}
-	cancel()
-	if _, open := <-live; open {
-		t.Error("goes on after cancel")
+	<-more
+	<-reader.More()
+	if got := reader.Read(nil); len(got) != 1 || got[0].ID != before+1 {
+		t.Errorf("%v", got)
 	}
 }
 
@@ -66,44 +93,66 @@ func TestEventsOfAnEarlierStart(t *testing.T) {
 	w := newWorld(t)
 	s, kill := w.start(t)
 	do(t, s, enable("a", "fn1"))
-	past, _, cancel, _ := s.Events(0)
-	cancel()
-	last := past[len(past)-1].ID
+	known, _ := past(s, 0)
+	last := known[len(known)-1].ID
 	kill()
 	s, _ = w.start(t)
 	for i := range 10 { // more events than there were
 		do(t, s, enable("a", fmt.Sprintf("fn%d", 2+i)))
 	}
-	all, _, cancel, _ := s.Events(0)
-	cancel()
-	past, _, cancel, gap := s.Events(last)
-	cancel()
-	if !gap || len(past) < len(all) || past[0].ID <= last {
-		t.Errorf("gap %t, %d events from %d on after %d, want a gap and all %d", gap, len(past), past[0].ID, last, len(all))
+	want, _ := past(s, 0)
+	got, missed := past(s, last)
+	if missed != -1 || len(got) < len(want) || got[0].ID <= last {
+		t.Errorf("%d missed, %d events from %d on after %d, want a gap and all %d", missed, len(got), got[0].ID, last,
+			len(want))
 	}
 }
 
-// TestSlowReader is dropped; others go on.
+// TestSlowReader: a reader that falls behind is told how many events it missed, and reads on;
+// others miss nothing.
 func TestSlowReader(t *testing.T) {
 	r := newRing(born)
-	_, slow, _, _ := r.read(0)
-	_, fast, _, _ := r.read(0)
-	for i := range backlog + 1 {
+	slow, fast := r.read(0), r.read(0)
+	const more = 2*kept + 7
+	for i := range more {
 		r.add(updateEvent(int64(i)))
-		if e := <-fast; e.ID != int64(before+i+1) {
-			t.Fatalf("event %d, want %d", e.ID, before+i+1)
+		if e := fast.Read(nil); fast.Gap() != 0 || len(e) != 1 || e[0].ID != int64(before+i+1) {
+			t.Fatalf("events %v, want %d", e, before+i+1)
 		}
 	}
-	n := 0
-	for range slow {
-		n++
+	if e := slow.Read(nil); len(e) != 0 {
+		t.Errorf("%d events of those that were overwritten", len(e))
 	}
-	if n != backlog {
-		t.Errorf("the slow one has got %d events before it was dropped, want %d", n, backlog)
+	if past, missed := all(slow); missed != more-kept || len(past) != kept || past[0].ID != before+1+more-kept {
+		t.Errorf("%d missed, %d events from %d on", missed, len(past), past[0].ID)
 	}
 	r.close()
-	if _, open := <-fast; open {
-		t.Error("goes on after close")
+	<-fast.Ended()
+}
+
+// TestReadersTakeNoLock: a reader reads while an event is being told, and one is told while
+// readers are anywhere.
+func TestReadersTakeNoLock(t *testing.T) {
+	r := newRing(born)
+	r.add(updateEvent(1))
+	r.telling.Lock()
+	defer r.telling.Unlock()
+	if past, missed := all(r.read(0)); len(past) != 1 || missed != 0 {
+		t.Errorf("%v, %d missed", past, missed)
+	}
+}
+
+// TestEventIsEncodedOnce, whoever asks.
+func TestEventIsEncodedOnce(t *testing.T) {
+	e, n := updateEvent(1), 0
+	for range 3 {
+		text, err := e.Text(func(*Event) ([]byte, error) { n++; return []byte("text"), nil })
+		if err != nil || string(text) != "text" {
+			t.Error(string(text), err)
+		}
+	}
+	if n != 1 {
+		t.Errorf("encoded %d times", n)
 	}
 }
 
@@ -114,14 +163,13 @@ func TestEventsAreSampled(t *testing.T) {
 	const windows, each = 3, 2*sample + 5
 	for w := range windows {
 		for i := range each {
-			r.add(Event{Kind: Trapped, UntilNS: int64(w)*sampleNS + int64(i)})
+			r.add(&Event{Kind: Trapped, UntilNS: int64(w)*sampleNS + int64(i)})
 		}
-		r.add(Event{Kind: Stepped, UntilNS: int64(w)*sampleNS + each})
-		r.add(Event{Kind: Interrupted, UntilNS: int64(w)*sampleNS + each})
+		r.add(&Event{Kind: Stepped, UntilNS: int64(w)*sampleNS + each})
+		r.add(&Event{Kind: Interrupted, UntilNS: int64(w)*sampleNS + each})
 		r.add(updateEvent(1))
 	}
-	past, _, cancel, _ := r.read(0)
-	cancel()
+	past, _ := all(r.read(0))
 	kinds, skipped := map[EventKind]int{}, 0
 	for _, e := range past {
 		skipped += int(e.Skipped)
@@ -138,18 +186,20 @@ func TestEventsAreSampled(t *testing.T) {
 func TestEventsOfAnUpdate(t *testing.T) {
 	w := newWorld(t)
 	s, _ := w.start(t)
-	past, live, cancel, gap := s.Events(0)
-	defer cancel()
-	if len(past) != 0 || gap {
-		t.Errorf("%v, gap %t", past, gap)
+	r := s.Events(0)
+	defer r.Close()
+	if past, missed := all(r); len(past) != 0 || missed != 0 {
+		t.Errorf("%v, %d missed", past, missed)
 	}
 	do(t, s, enable("a", "fn1"))
 	var states []State
 	kinds := map[EventKind]int{}
 	for len(states) < 3 {
-		e := <-live
-		if kinds[e.Kind]++; e.Update != nil {
-			states = append(states, e.Update.State)
+		<-r.More()
+		for _, e := range r.Read(nil) {
+			if kinds[e.Kind]++; e.Update != nil {
+				states = append(states, e.Update.State)
+			}
 		}
 	}
 	if states[0] != journal.Queued || states[1] != journal.Running || states[2] != journal.Live {

@@ -42,18 +42,17 @@ func TestNobodyIsToldFirst(t *testing.T) {
 		for _, u := range journal {
 			inJournal[u.ID] = u.State
 		}
-		told, err := s.Updates(t.Context(), Query{})
+		listed, err := s.Updates(t.Context(), Query{})
 		if err != nil {
 			t.Error(err)
 		}
-		for _, u := range told {
+		for _, u := range listed {
 			if u.State.Final() && inJournal[u.ID] != u.State {
 				t.Errorf("%s: update %d is called %s, the journal has %s", point, u.ID, u.State, inJournal[u.ID])
 			}
 		}
-		past, _, cancel, _ := s.Events(0)
-		cancel()
-		for _, e := range past {
+		told, _ := past(s, 0)
+		for _, e := range told {
 			if e.Update != nil && (inJournal[e.Update.ID] == "" || e.Update.State.Final() &&
 				inJournal[e.Update.ID] != e.Update.State) {
 				t.Errorf("%s: an event tells of update %d as %s, the journal has %q", point, e.Update.ID, e.Update.State,

@@ -44,7 +44,7 @@ func TestRests(t *testing.T) {
 	if !atRest(t) {
 		t.Error("after an update: busy")
 	}
-	_, _, cancel, _ := s.Events(0)
+	watcher := s.Events(0)
 	calls := func() (n uint64) {
 		t.Helper()
 		all, err := s.live.Tallies(t.Context())
@@ -59,7 +59,7 @@ func TestRests(t *testing.T) {
 	for before := calls(); calls() < before+1000; { // more than looking makes of it soon
 		time.Sleep(time.Millisecond)
 	}
-	cancel()
+	watcher.Close()
 	if !atRest(t) {
 		t.Error("after the last one who watched: busy")
 	}

@@ -11,10 +11,10 @@
 // been in the old machine's text already makes no difference to the new one's.
 //
 // The order of locks: a goroutine that holds Service.handing may take Service.mu, and one
-// that holds Service.mu or Service.gait may take ring.mu; nobody takes them the other way
-// round. None is held while the journal is written, the machine is waited for, or a caller's
-// function runs, but for handing, which is held until the coordinator has room. The
-// journal's writer takes mu and ring.mu, one after the other, holding nothing.
+// that holds any lock may take ring.telling, which is held for a moment to tell an event.
+// Readers of events take no lock. None is held while the journal is written, the machine is
+// waited for, or a caller's function runs, but for handing, which is held until the
+// coordinator has room.
 package service
 
 import (
@@ -220,7 +220,7 @@ func (s *Service) setGait() {
 	switch {
 	case s.patching:
 		s.live.SetGait(cpus.Running)
-	case s.events.watched():
+	case s.events.readers.Load() > 0:
 		s.live.SetGait(cpus.Paced)
 	default:
 		s.live.SetGait(cpus.Resting)

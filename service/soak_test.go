@@ -81,26 +81,26 @@ func TestSoakLife(t *testing.T) {
 		if log, err := os.Stat(filepath.Join(dir, journal.FileName+"-wal")); err == nil {
 			u.Journal += log.Size()
 		}
-		first, last := m.ends(t)
+		first, last, err := m.ends(t.Context())
+		if err != nil {
+			t.Fatal(err)
+		}
 		u.Kept, u.Late = last-first+1, max(minute()-soakKeep-first+1, 0)
 		say(u)
 	}
 }
 
 // ends is the IDs of the oldest and of the youngest update that are kept.
-func (m *machine) ends(t *testing.T) (first, last int64) {
-	us, err := m.Updates(t.Context(), service.Query{Limit: 1})
+func (m *machine) ends(ctx context.Context) (first, last int64, err error) {
+	us, err := m.Updates(ctx, service.Query{Limit: 1})
 	if err != nil {
-		t.Fatal(err)
+		return 0, 0, err
 	}
-	now, err := m.Status(t.Context())
-	if err != nil {
-		t.Fatal(err)
+	now, err := m.Status(ctx)
+	if err != nil || len(us) == 0 {
+		return 1, 0, err
 	}
-	if len(us) == 0 {
-		return 1, 0
-	}
-	return us[0].ID, now.Updates[0].ID
+	return us[0].ID, now.Updates[0].ID, nil
 }
 
 // watch notes how many updates there have been, and tells how many there were so long ago.
@@ -112,24 +112,31 @@ func watch(t *testing.T, m *machine, ago time.Duration) (then func() int64) {
 	}
 	var mu sync.Mutex
 	var all []seen
-	done := make(chan struct{})
+	// The test's own context ends before its clean-up, in the middle of a look.
+	ctx, done := context.WithCancel(context.Background())
 	var group sync.WaitGroup
 	group.Go(func() {
 		tick := time.NewTicker(time.Second)
 		defer tick.Stop()
 		for {
 			select {
-			case <-done:
+			case <-ctx.Done():
 				return
 			case at := <-tick.C:
-				_, last := m.ends(t)
+				_, last, err := m.ends(ctx)
+				if err != nil {
+					if ctx.Err() == nil {
+						t.Error(err)
+					}
+					return
+				}
 				mu.Lock()
 				all = append(all, seen{at, last})
 				mu.Unlock()
 			}
 		}
 	})
-	t.Cleanup(func() { close(done); group.Wait() })
+	t.Cleanup(func() { done(); group.Wait() })
 	return func() (last int64) {
 		mu.Lock()
 		defer mu.Unlock()

@@ -91,7 +91,7 @@ func (s *Service) plug(ctx context.Context, cpu int, in bool) error {
 		return err
 	}
 	now := s.live.Now()
-	s.events.add(Event{Kind: Plugged, CPU: cpu, Hit: in, FromNS: now, UntilNS: now})
+	s.events.add(&Event{Kind: Plugged, CPU: cpu, Hit: in, FromNS: now, UntilNS: now})
 	return nil
 }
 

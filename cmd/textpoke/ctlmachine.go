@@ -144,6 +144,9 @@ func (f *ctlFlags) event(kind, data string) (err error) {
 		return err
 	}
 	var e api.Event
+	if kind == "gap" {
+		return f.gap(data)
+	}
 	if err := json.Unmarshal([]byte(data), &e); err != nil {
 		return fmt.Errorf("event %s: %w", kind, err)
 	}
@@ -151,12 +154,23 @@ func (f *ctlFlags) event(kind, data string) (err error) {
 	return err
 }
 
+// gap prints that some events are not known any more.
+func (f *ctlFlags) gap(data string) error {
+	var gap api.Gap
+	if err := json.Unmarshal([]byte(data), &gap); err != nil {
+		return fmt.Errorf("event gap: %w", err)
+	}
+	what := "what was before is not known any more"
+	if gap.Missed > 0 {
+		what = fmt.Sprintf("%d events before are not known any more", gap.Missed)
+	}
+	_, err := fmt.Fprintf(f.streams.out, "%12s  gap        %s\n", "", what)
+	return err
+}
+
 // describe is an event for people.
 func describe(kind string, e *api.Event) string {
 	line := fmt.Sprintf("%12.6f  %-9s", float64(e.FromNS)/1e9, kind)
-	if kind == "gap" {
-		return fmt.Sprintf("%12s  gap        what was before is not known any more", "")
-	}
 	if u := e.Update; u != nil {
 		line += fmt.Sprintf("  update %d of %s: %s", u.ID, u.Client, u.State)
 		if u.Batch != 0 {

@@ -3,6 +3,7 @@
 package api
 
 import (
+	"bytes"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -18,12 +19,13 @@ import (
 // between and for the detection of clients that have vanished.
 const beat = 15 * time.Second
 
-// burst is how many events are written before they are sent off.
-const burst = 256
+// pace is how long a stream waits between two pieces of what has happened: none of them takes
+// the machine's cores for itself, however many there are and however often they are opened.
+const pace = 20 * time.Millisecond
 
-// events streams what happens. A reader that falls behind is cut off by the
-// service, and one that does not take what is written by the deadline: both
-// resume with Last-Event-ID.
+// events streams what happens, in pieces. A reader that falls behind is told how many events
+// it missed. One that does not take what is written by the deadline is cut off, and resumes
+// with Last-Event-ID.
 func (h *Handler) events(w http.ResponseWriter, r *http.Request) error {
 	p := newParams(r)
 	after := p.number("after", 0, 0, math.MaxInt64)
@@ -39,16 +41,15 @@ func (h *Handler) events(w http.ResponseWriter, r *http.Request) error {
 	}
 	defer h.streams.Add(-1)
 	keepOpen(w)
-	backlog, live, cancel, gap := h.running.Load().service.Events(after)
-	defer cancel()
 	w.Header().Set("Content-Type", "text/event-stream")
 	w.WriteHeader(http.StatusOK)
 	if r.Method == http.MethodHead {
 		return nil
 	}
-	s := &stream{w: w, out: http.NewResponseController(w), patience: h.cfg.Limits.Write}
-	for err := s.begin(backlog, gap); err == nil; {
-		err = s.next(live, r.Context().Done(), h.stopped)
+	s := &stream{w: w, out: http.NewResponseController(w), patience: h.cfg.Limits.Write,
+		from: h.running.Load().service.Events(after), gone: r.Context().Done(), stopped: h.stopped}
+	defer s.from.Close()
+	for s.piece() == nil && s.wait() == nil {
 	}
 	return nil // the client has gone, or is too slow, or is cut off: none of it is a failure here
 }
@@ -57,91 +58,90 @@ var errEnded = errors.New("the stream has ended")
 
 // stream writes events to one reader.
 type stream struct {
-	w        io.Writer
-	out      *http.ResponseController
-	patience time.Duration
+	w             io.Writer
+	out           *http.ResponseController
+	patience      time.Duration
+	from          *service.Reader
+	gone, stopped <-chan struct{}
+	events        []*service.Event
+	text          bytes.Buffer
 }
 
-// begin writes what has happened already.
-func (s *stream) begin(backlog []service.Event, gap bool) error {
-	if err := s.extend(); err != nil {
-		return err
-	}
-	if gap {
-		if _, err := io.WriteString(s.w, "event: gap\ndata: {}\n\n"); err != nil {
+// piece sends what there is, as much as a reader gets at a time.
+func (s *stream) piece() error {
+	s.text.Reset()
+	if missed := s.from.Gap(); missed != 0 {
+		gap, err := json.Marshal(Gap{max(missed, 0)})
+		if err != nil {
 			return err
 		}
+		fmt.Fprintf(&s.text, "event: gap\ndata: %s\n\n", gap)
 	}
-	for i := range backlog {
-		if i%burst == burst-1 {
-			if err := s.flush(); err != nil {
-				return err
-			}
-		}
-		if err := s.write(&backlog[i]); err != nil {
+	s.events = s.from.Read(s.events[:0])
+	for _, e := range s.events {
+		text, err := e.Text(encodeEvent)
+		if err != nil {
 			return err
 		}
+		s.text.Write(text)
 	}
-	return s.flush()
+	return s.send()
 }
 
-// next waits for events, and sends those off that are there by then.
-func (s *stream) next(live <-chan service.Event, gone <-chan struct{}, stopped <-chan struct{}) error {
-	alive := time.NewTimer(beat)
-	defer alive.Stop()
-	select {
-	case <-gone:
-		return errEnded
-	case <-stopped:
-		return errEnded
-	case <-alive.C:
-		if err := s.extend(); err != nil {
-			return err
-		}
-		if _, err := io.WriteString(s.w, ": still here\n\n"); err != nil {
-			return err
-		}
-		return s.flush()
-	case e, ok := <-live:
-		if err := s.extend(); err != nil {
-			return err
-		}
-		for n := 1; ok; n++ {
-			if err := s.write(&e); err != nil {
-				return err
-			}
-			if n == burst || len(live) == 0 {
-				return s.flush()
-			}
-			e, ok = <-live
-		}
-		_ = s.flush() // it is cut off
-		return errEnded
-	}
-}
-
-func (s *stream) write(e *service.Event) error {
+// encodeEvent is an event as every stream sends it.
+func encodeEvent(e *service.Event) ([]byte, error) {
 	b, err := json.Marshal(newEvent(e))
 	if err != nil {
-		return err
+		return nil, err
 	}
-	_, err = fmt.Fprintf(s.w, "id: %d\nevent: %s\ndata: %s\n\n", e.ID, e.Kind, b)
-	return err
+	return fmt.Appendf(nil, "id: %d\nevent: %s\ndata: %s\n\n", e.ID, e.Kind, b), nil
 }
 
-// extend gives the reader time for what is written next.
-func (s *stream) extend() error { return s.deadline(time.Now().Add(s.patience)) }
+// wait waits until there is more, and says now and then that the stream is alive.
+func (s *stream) wait() error {
+	rest, alive := time.NewTimer(pace), time.NewTimer(beat)
+	defer rest.Stop()
+	defer alive.Stop()
+	for more := (<-chan struct{})(nil); ; {
+		select {
+		case <-s.gone:
+			return errEnded
+		case <-s.stopped:
+			return errEnded
+		case <-s.from.Ended():
+			return errEnded
+		case <-rest.C:
+			more = s.from.More()
+		case <-more:
+			return nil
+		case <-alive.C:
+			s.text.Reset()
+			s.text.WriteString(": still here\n\n")
+			if err := s.send(); err != nil {
+				return err
+			}
+			alive.Reset(beat)
+		}
+	}
+}
+
+// send gives the reader its time for what is written.
+func (s *stream) send() error {
+	if err := s.deadline(time.Now().Add(s.patience)); err != nil {
+		return err
+	}
+	if _, err := s.w.Write(s.text.Bytes()); err != nil {
+		return err
+	}
+	if err := s.out.Flush(); err != nil {
+		return err
+	}
+	return s.deadline(time.Time{}) // HTTP/2 ends a stream whose deadline passes, though nothing is written
+}
 
 func (s *stream) deadline(at time.Time) error {
 	if err := s.out.SetWriteDeadline(at); !errors.Is(err, http.ErrNotSupported) {
 		return err
 	}
 	return nil
-}
-
-func (s *stream) flush() error {
-	if err := s.out.Flush(); err != nil {
-		return err
-	}
-	return s.deadline(time.Time{}) // HTTP/2 ends a stream whose deadline passes, though nothing is written
 }

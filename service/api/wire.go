@@ -129,6 +129,11 @@ type Event struct {
 	Update  *Update `json:"update,omitempty"`
 }
 
+// Gap says that events before the next one are not known any more.
+type Gap struct {
+	Missed int64 `json:"missed,omitempty"` // how many, unless they are of an earlier start
+}
+
 func newEvent(e *service.Event) Event {
 	out := Event{
 		ID: e.ID, Kind: string(e.Kind), FromNS: e.FromNS, UntilNS: e.UntilNS,
