@@ -45,7 +45,7 @@ type runner struct {
 	chooser *Random
 	trail   *Trail        // nil unless steps are recorded
 	watch   *watch        // nil unless somebody listens
-	synced  atomic.Uint64 // cpu.Synced, for those who forget old versions
+	synced  atomic.Uint64 // cpu.Synced or less, for those who forget old versions; see noteSynced
 
 	bell   chan struct{} // rung for a sleeping CPU when something waits
 	asleep atomic.Bool
@@ -83,11 +83,14 @@ func newRunner(m *Machine, cpu int, role Role, seed uint64) *runner {
 		leased:  make(chan struct{}),
 		back:    make(chan bool),
 	}
-	if m.code.Path.ComesUp() && !m.online[cpu].Load() {
-		r.cpu.PowerOff()
+	r.synced.Store(1)
+	if !m.online[cpu].Load() {
+		r.synced.Store(fetchesNothing)
+		if m.code.Path.ComesUp() {
+			r.cpu.PowerOff()
+		}
 	}
 	r.chooser.busy = &m.inFlight
-	r.synced.Store(1)
 	r.seat <- struct{}{}
 	return r
 }
@@ -138,7 +141,7 @@ func (r *runner) run() {
 		default:
 			if rng.IntN(tickEvery) == 0 {
 				r.tick()
-				r.synced.Store(uint64(r.cpu.Synced))
+				r.noteSynced()
 			}
 			if g, stop := r.mayStop(); stop {
 				r.stop(g)
@@ -160,8 +163,21 @@ func (r *runner) steps(n int) {
 	}
 	r.tally[Begun] = r.pad.begun
 	if r.cpu.Synced != before {
-		r.synced.Store(uint64(r.cpu.Synced))
+		r.noteSynced()
 	}
+}
+
+// fetchesNothing is the position of a CPU for which no old version is kept: it fetches
+// nothing before it has synchronised.
+const fetchesNothing = math.MaxUint64
+
+// noteSynced tells those who forget old versions what the CPU may still fetch.
+func (r *runner) noteSynced() {
+	if r.cpu.Phase == Down {
+		r.synced.Store(fetchesNothing)
+		return
+	}
+	r.synced.Store(uint64(r.cpu.Synced))
 }
 
 func (r *runner) step() {
@@ -186,8 +202,8 @@ func (r *runner) step() {
 // fetch anything that is old already: nothing is held for it.
 func (r *runner) sleep() {
 	if r.m.code.Traits.InterruptSyncs && !r.m.code.Path.tells {
-		r.synced.Store(math.MaxUint64)
-		defer func() { r.synced.Store(uint64(r.cpu.Synced)) }()
+		r.synced.Store(fetchesNothing)
+		defer r.noteSynced()
 	}
 	defer r.asleep.Store(false)
 	for _, access := range fallAsleep {
@@ -275,8 +291,8 @@ func (l *Lease) CPU() int { return l.r.id }
 
 // Sync makes the leased CPU itself fetch afresh.
 func (l *Lease) Sync() {
+	l.r.synced.Store(uint64(l.r.m.Seq()))
 	l.r.cpu.Synced = l.r.m.Seq()
-	l.r.synced.Store(uint64(l.r.cpu.Synced))
 	l.r.m.refresh()
 }
 

@@ -38,6 +38,7 @@ func (m *Machine) Unplug(ctx context.Context, cpu int) error {
 	r.lease()
 	(&Lease{r}).answerInterrupts()
 	m.online[cpu].Store(false)
+	r.synced.Store(fetchesNothing)
 	return nil // the goroutine rests in its hand-over until Plug
 }
 
@@ -59,8 +60,14 @@ func (m *Machine) HoldHotplug() bool {
 func (m *Machine) LetHotplug() { m.readers.Add(-1) }
 
 // BringUp implements Shared: the lock is cpus_write_lock. Only where a path says how
-// CPUs come online; see Plug.
-func (m *Machine) BringUp(int) bool { return m.readers.CompareAndSwap(0, -1) }
+// CPUs come online; see Plug. What the CPU synchronises with next must be kept from now on.
+func (m *Machine) BringUp(cpu int) bool {
+	if !m.readers.CompareAndSwap(0, -1) {
+		return false
+	}
+	m.runners[cpu].synced.Store(uint64(m.Seq()))
+	return true
+}
 
 // ComeOnline and CameUp implement Shared.
 func (m *Machine) ComeOnline(cpu int) { m.online[cpu].Store(true) }

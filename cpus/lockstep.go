@@ -19,7 +19,7 @@ func (m *Machine) StartLockstep() *Lockstep {
 		m.wait.Go(func() {
 			for order := range orders {
 				order(r)
-				r.synced.Store(uint64(r.cpu.Synced))
+				r.noteSynced()
 				l.done <- struct{}{}
 			}
 		})

@@ -210,13 +210,12 @@ func (s *Sender) Wait(l *Lease) {
 	}
 }
 
-// refresh recomputes which versions no CPU can fetch any more.
+// refresh recomputes which versions no CPU can fetch any more. One that is brought up
+// fetches before it is online.
 func (m *Machine) refresh() {
 	oldest := m.Seq()
-	for cpu, r := range m.runners {
-		if m.online[cpu].Load() {
-			oldest = min(oldest, Seq(r.synced.Load()))
-		}
+	for _, r := range m.runners {
+		oldest = min(oldest, Seq(r.synced.Load()))
 	}
 	m.Text.oldest.Store(uint64(oldest))
 }

@@ -355,6 +355,7 @@ func (s *Setup) compile(shape poke.Shape, patches []poke.Patch, back bool) (plan
 		}
 	}
 	emit := s.Mutation.Through(func(st poke.Step) { plan = append(plan, st) })
+	shape.Patches = len(patches) // of one patcher among several
 	shape.Entry = func(i int) (int, bool) {
 		text := patches[i].New
 		if back {

@@ -130,7 +130,7 @@ func (m *Machine) Send(c cpus.Cause, lazy bool) {
 	case int(c) < cpus.NumCauses:
 		m.interrupt(c, lazy, 0)
 	default:
-		m.quiesce(c)
+		m.quiesce(c, false)
 	}
 }
 
@@ -146,7 +146,7 @@ func (m *Machine) interrupt(c cpus.Cause, lazy bool, extra Nanos) {
 			continue
 		}
 		if lazy && m.leaveOut(i) {
-			s.stopped = c == cpus.Stop
+			s.stopped = s.stopped || c == cpus.Stop
 			continue
 		}
 		p.left++
@@ -169,17 +169,18 @@ func (m *Machine) interrupt(c cpus.Cause, lazy bool, extra Nanos) {
 }
 
 // quiesce asks every CPU, and with cpus.Quiesce every preempted task, to say when it
-// is in no trampoline. That interrupts nobody, and takes its time in any case. Where
-// a CPU in user space is known to be there, nobody asks it (context tracking,
-// kernel/context_tracking.c).
-func (m *Machine) quiesce(c cpus.Cause) {
+// is in no trampoline. That interrupts nobody, and takes its time in any case. A CPU that
+// is known to be in user space is asked only if user says so: RCU does not wait for it
+// (context tracking, kernel/context_tracking.c).
+func (m *Machine) quiesce(c cpus.Cause, user bool) {
 	p := &m.patch
 	p.sent, p.left = c, 0
 	p.busy = m.now + nanos(m.costs.GracePeriod)
 	m.ledger.pause(m.now)
 	for i := range m.cpus {
 		s := &m.cpus[i]
-		if i != p.home && s.online && (s.cpu.Role != cpus.Isolated || s.cpu.Phase != cpus.Asleep) {
+		away := s.cpu.Role == cpus.Isolated && s.cpu.Phase == cpus.Asleep
+		if i != p.home && s.online && (user || !away) {
 			p.left++
 			m.ask(m.now, evArrive, i)
 		}

@@ -44,9 +44,14 @@ func (l *Lockstep) Window(site int, synced cpus.Seq, buf []cpus.Version) ([]cpus
 // never is before every store.
 const never Nanos = -1
 
-// Send implements poke.Ground.
+// Send implements poke.Ground. A grace period asks CPUs in user space too, as the checker's
+// does: they come in and answer.
 func (l *Lockstep) Send(c cpus.Cause, lazy bool) {
-	l.Machine.Send(c, lazy)
+	if int(c) < cpus.NumCauses {
+		l.Machine.Send(c, lazy)
+	} else {
+		l.quiesce(c, true)
+	}
 	l.arrived()
 }
 

@@ -18,7 +18,7 @@ import (
 // synchronisation, and an event will take it into the kernel.
 func (m *Machine) leaveOut(i int) bool {
 	s := &m.cpus[i]
-	if s.cpu.Role != cpus.Isolated {
+	if s.space&cpus.InUser == 0 {
 		return false
 	}
 	if s.space == cpus.InUser && m.jitter.Float64() < m.inKernel(m.now-s.outside) {
