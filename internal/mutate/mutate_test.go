@@ -87,7 +87,8 @@ func TestDraw(t *testing.T) {
 	}
 	even := func(f fault) bool { return f.line%2 == 0 }
 	a, b, c := draw(all, 10, 1, even), draw(all, 10, 1, even), draw(all, 10, 2, even)
-	if len(a) != 10 || !slices.Equal(a, b) || slices.Equal(a, c) || !slices.Equal(a, slices.DeleteFunc(b, func(f fault) bool { return !even(f) })) {
+	if len(a) != 10 || !slices.Equal(a, b) || slices.Equal(a, c) ||
+		slices.ContainsFunc(a, func(f fault) bool { return !even(f) }) {
 		t.Errorf("drawn: %v, %v and %v", a, b, c)
 	}
 	if n := len(draw(all, 0, 1, even)); n != 25 {
