@@ -139,7 +139,9 @@ func interruptsSample(c *common) *cobra.Command {
 			if err != nil && !errors.As(err, &failed) {
 				return fmt.Errorf("sample %s: %w", args[0], err)
 			}
-			if err := c.report([]interrupts.Pair{pair}, o); err != nil || failed == nil {
+			// That the command failed is told, whether the figures add up or not.
+			err = c.report([]interrupts.Pair{pair}, o)
+			if failed == nil || err != nil && !errors.Is(err, errNo) {
 				return err
 			}
 			return noError{fmt.Errorf("sample %s: %w", args[0], failed)}
