@@ -23,13 +23,13 @@ const AllMutations = "all"
 // multiplied: those of a combination that the checker knows, and its own.
 var Axes = func() axis.Table[Question] {
 	t := slices.Concat(ownAxes(), axis.Of(sim.Axes.For(sim.UseCheck), func(q *Question) *sim.Config { return &q.Config }))
-	t.Named("buffer").Preset = []string{sched.Dynamic.String()}
+	t.Named("buffer").Default = sched.Dynamic.String()
 	t.Named("order").Names = []string{sched.Table.String(), sched.Descending.String()} // others are one of these
-	t.Named("cpus").Preset = []string{"2"}
+	t.Named("cpus").Default = "2"
 	t.Named("cpus").Doc = fmt.Sprintf("`machine`: a number of CPUs up to %d, several numbers, or roles "+
 		"(busy, idle, isolated, irqsoff, offline) such as busy=2,isolated=1; repeatable", explore.MaxCPUs)
 	layout := t.Named("layout") // there is no table that would say
-	layout.Names, layout.Preset = cpus.LayoutNames(), nil
+	layout.Names, layout.Default = cpus.LayoutNames(), ""
 	layout.Doc = "layouts of sites, by kernel configuration (default: each instruction set's usual one)"
 	mutate := t.Named("mutate")
 	named := mutate.Parse
@@ -45,12 +45,12 @@ var Axes = func() axis.Table[Question] {
 }()
 
 // inOrder puts some axes first.
-func inOrder(t axis.Table[Question], flags ...string) axis.Table[Question] {
+func inOrder(t axis.Table[Question], names ...string) axis.Table[Question] {
 	place := func(a axis.Axis[Question]) int {
-		if i := slices.Index(flags, a.Flag); i >= 0 {
+		if i := slices.Index(names, a.Name); i >= 0 {
 			return i
 		}
-		return len(flags)
+		return len(names)
 	}
 	slices.SortStableFunc(t, func(a, b axis.Axis[Question]) int { return cmp.Compare(place(a), place(b)) })
 	return t
@@ -60,7 +60,7 @@ func inOrder(t axis.Table[Question], flags ...string) axis.Table[Question] {
 func ownAxes() axis.Table[Question] {
 	sites := axis.Field("sites", fmt.Sprintf("`list` of numbers of sites, each up to %d", explore.MaxSites),
 		parseCount, func(q *Question) *int { return &q.Sites }, strconv.Itoa)
-	sites.Preset = []string{"2"}
+	sites.Default = "2"
 	workload := axis.Field(
 		"workload",
 		"what patchers do: "+"endless, any sites are enabled or disabled, in any order, for ever; "+
@@ -69,7 +69,7 @@ func ownAxes() axis.Table[Question] {
 		func(q *Question) *explore.Workload { return &q.Workload },
 		explore.Workload.String,
 	)
-	workload.Names, workload.Preset = explore.WorkloadNames(), explore.WorkloadNames()[:1]
+	workload.Names, workload.Default = explore.WorkloadNames(), explore.WorkloadNames()[0]
 	patchers := axis.Field("patchers", fmt.Sprintf("`number` of patchers, up to %d, that share the sites between them, "+
 		"each with an ops of its own", explore.MaxPatchers), parseCount, func(q *Question) *int { return &q.Patchers },
 		func(n int) string {
@@ -78,7 +78,7 @@ func ownAxes() axis.Table[Question] {
 			}
 			return strconv.Itoa(n)
 		})
-	patchers.Form, patchers.Preset = axis.One, []string{"1"}
+	patchers.Form, patchers.Default = axis.One, "1"
 	return axis.Table[Question]{
 		sites, workload,
 		axis.Bool("preempt", "tasks can be preempted between any two instructions, and go on later, anywhere",
@@ -109,15 +109,15 @@ func parseCount(value string) (int, error) {
 }
 
 // Questions builds the model of every combination of choices, so that a wrong one costs
-// nothing. Errors about one value begin with its flag. Notes say what was left out because
+// nothing. Errors about one value begin with its name. Notes say what was left out because
 // it lacks the mutation that others have.
 func Questions(choices axis.Choices) (out []*Question, notes []string, err error) {
 	g, err := Axes.Read(choices)
 	if err != nil {
 		return nil, nil, err
 	}
-	all, err := g.Cross([]Question{{}}, func(flag string, so []Question) ([]Question, error) {
-		if flag == "mutate" {
+	all, err := g.Cross([]Question{{}}, func(name string, so []Question) ([]Question, error) {
+		if name == "mutate" {
 			return withMutations(so)
 		}
 		return so, nil

@@ -12,6 +12,7 @@ import (
 	"github.com/textpoke/textpoke/cpus"
 	"github.com/textpoke/textpoke/cpus/isa"
 	"github.com/textpoke/textpoke/int3"
+	"github.com/textpoke/textpoke/internal/choice"
 	"github.com/textpoke/textpoke/kernels/calibration"
 	"github.com/textpoke/textpoke/kernels/ledger"
 	"github.com/textpoke/textpoke/poke"
@@ -50,7 +51,7 @@ func used(uses uint, axes ...axis.Axis[Config]) axis.Table[Config] {
 func targetAxes() axis.Table[Config] {
 	arch := axis.Names("arch", "instruction sets", cpus.ArchNames(), cpus.ParseArch,
 		func(c *Config) *isa.Arch { return &c.Arch }, func(a isa.Arch) string { return a.Traits().Name })
-	arch.Preset = arch.Names
+	arch.Default = strings.Join(arch.Names, ",")
 	filter := axis.Field("filter",
 		"`pattern` of records to change, in the kernel's filter syntax: vfs_*, :mod:ext4, !tcp_*; "+
 			"repeated, each adds to it; separated by commas, they are several filters; @FILE is a file of them, one a line",
@@ -59,9 +60,10 @@ func targetAxes() axis.Table[Config] {
 	filter.Form, filter.Split = axis.Repeat, splitFilters
 	return slices.Concat(used(useAll, arch), used(UsePlan|useRun,
 		axis.Axis[Config]{
-			Flag: "records", Form: axis.Repeat, Column: "table", Files: true, Split: splitSources,
-			Doc: "`table` of records: a built-in one (textpoke records list), a file, or gen:n=40000,groups=7,... " +
-				"(textpoke records show --help), or several; repeatable (default: each architecture's own kernel)",
+			Form: axis.Repeat, Column: "table", Split: splitSources,
+			Spec: choice.Spec{Name: "records", NamesFile: choice.AnyFile, Offers: tableNames,
+				Doc: "`table` of records: a built-in one (textpoke records list), a file, or gen:n=40000,groups=7,... " +
+					"(textpoke records show -h), or several; repeatable (default: each architecture's own kernel)"},
 			Parse: func(src string) (axis.Set[Config], error) {
 				return func(c *Config) error { c.source = src; return nil }, nil // opened by Combinations
 			},
@@ -75,11 +77,19 @@ func targetAxes() axis.Table[Config] {
 		filter))
 }
 
+// tableNames are the built-in tables.
+func tableNames() (names []string) {
+	for _, b := range records.Builtins() {
+		names = append(names, b.Name)
+	}
+	return names
+}
+
 // protocolAxes are how it is patched.
 func protocolAxes() axis.Table[Config] {
 	protocol := axis.Names("protocol", "protocols", poke.Names(), same,
 		func(c *Config) *string { return &c.Protocol }, itself)
-	protocol.Preset = []string{poke.Native}
+	protocol.Default = poke.Native
 	protocol.Print = func(c *Config) string {
 		if c.Plan != nil {
 			return ""
@@ -95,8 +105,9 @@ func protocolAxes() axis.Table[Config] {
 		}))
 	return used(useAll,
 		axis.Axis[Config]{
-			Flag: "plan", Form: axis.Repeat, Files: true, Replaces: "protocol",
-			Doc: "`file` with a protocol (docs/plan-files.md), in place of --protocol; repeatable",
+			Form: axis.Repeat, Replaces: "protocol",
+			Spec: choice.Spec{Name: "plan", NamesFile: choice.AnyFile,
+				Doc: "`file` with a protocol (docs/plan-files.md), in place of a built-in one; repeatable"},
 			Parse: func(path string) (axis.Set[Config], error) {
 				p, err := openPlan(path)
 				return func(c *Config) error { c.Plan, c.Protocol = p, p.Name; return nil }, err
@@ -138,7 +149,7 @@ func machineAxes() axis.Table[Config] {
 	machine.Form, machine.Split = axis.Repeat, splitMachines
 	buffer := axis.Field("buffer", "vector sizes: a number of slots (TP_VEC_MAX), or as many as there are patches",
 		parseBuffer, func(c *Config) *sched.Buffer { return &c.Buffer }, sched.Buffer.String)
-	buffer.Names, buffer.Preset = []string{sched.Dynamic.String()}, []string{"256", "dynamic"}
+	buffer.Names, buffer.Default = []string{sched.Dynamic.String()}, "256,dynamic"
 	fetch := axis.Field("fetch", "ways in which versions of text mix in a fetch", cpus.ParseFetch,
 		func(c *Config) *cpus.Fetch { return &c.Fetch }, cpus.Fetch.String)
 	fetch.Names = cpus.FetchNames()
@@ -166,9 +177,10 @@ func scenarioAxes() axis.Table[Config] {
 		return c.Tracers.Dispatch.Name
 	}
 	return slices.Concat(used(UsePlan|UseTimed, ledgerAxes()...), used(useModel, ways, axis.Axis[Config]{
-		Flag: "tracers", Form: axis.One, Preset: []string{"relevant=1"}, Needs: "dispatch", Applies: traced,
-		Doc: "`numbers` of tracers of the functions that are called, and of one that nobody calls, " +
-			"such as relevant=1,irrelevant=100",
+		Form: axis.One, Needs: "dispatch", Applies: traced,
+		Spec: choice.Spec{Name: "tracers", Default: "relevant=1",
+			Doc: "`numbers` of tracers of the functions that are called, and of one that nobody calls, " +
+				"such as relevant=1,irrelevant=100"},
 		Parse: func(value string) (axis.Set[Config], error) {
 			t, err := ParseTracers(value)
 			return func(c *Config) error {
@@ -210,9 +222,9 @@ func ledgerAxes() axis.Table[Config] {
 		}
 	}
 	return axis.Table[Config]{{
-		Flag: "scenario", Names: scenarios,
-		Doc: "what is switched on and off, with all that a kernel sends for it: a tracer, or an action of kernel predict, " +
-			"NAME or NAME:ARGUMENT (then --buffer is 256 unless given)",
+		Spec: choice.Spec{Name: "scenario", Names: scenarios,
+			Doc: "what is switched on and off, with all that a kernel sends for it: a tracer, or an action of kernel predict, " +
+				"NAME or NAME:ARGUMENT (then the buffer is 256 unless given)"},
 		Parse: func(name string) (axis.Set[Config], error) {
 			if _, _, err := ledger.ParseAction(name); err != nil {
 				return nil, err
@@ -224,24 +236,26 @@ func ledgerAxes() axis.Table[Config] {
 		},
 		Print: show(func(s *Scenario) string { return string(s.Name) }),
 	}, {
-		Flag: "kernel", Form: axis.One, Needs: "scenario", Names: ledger.Names(), Files: true,
-		Doc: "`kernel` whose ledger a scenario follows, and whose protocol, instruction set and records unless given: " +
-			"a name, an image (vmlinuz, vmlinux, Image), or what kernel inspect --ledger wrote",
+		Form: axis.One, Needs: "scenario",
+		Spec: choice.Spec{Name: "kernel", Names: ledger.Names(), NamesFile: choice.AnyFile,
+			Doc: "`kernel` whose ledger a scenario follows, and whose protocol, instruction set and records unless given: " +
+				"a name, an image (vmlinuz, vmlinux, Image), or a ledger that kernel inspect wrote"},
 		Parse: func(name string) (axis.Set[Config], error) {
 			k, err := ledger.Open(name)
 			return change(func(s *Scenario) { s.Kernel = k }), err
 		},
 		Print: show(func(s *Scenario) string { return cmp.Or(s.Kernel.File, s.Kernel.Name()) }),
 	}, {
-		Flag: "state", Needs: "scenario", Split: together,
-		Doc: "`list` of what is so already before a scenario: " + ledger.StateHelp,
+		Needs: "scenario", Split: together,
+		Spec: choice.Spec{Name: "state", Doc: "`list` of what is so already before a scenario: " + ledger.StateHelp},
 		Parse: func(facts string) (axis.Set[Config], error) {
 			return change(func(s *Scenario) { s.Kernel = s.Kernel.In(strings.Split(facts, ",")) }), nil
 		},
 		Print: show(func(s *Scenario) string { return strings.Join(s.Kernel.State(), ",") }),
 	}, {
-		Flag: "without-cause", Needs: "scenario", Names: ledger.SwitchNames(), Split: together,
-		Doc: "causes and parts that a scenario leaves out",
+		Needs: "scenario", Split: together,
+		Spec: choice.Spec{Name: "without-cause", Names: ledger.SwitchNames(),
+			Doc: "causes and parts that a scenario leaves out"},
 		Parse: func(names string) (axis.Set[Config], error) {
 			off, err := ledger.ParseSwitch(strings.Split(names, ","))
 			return change(func(s *Scenario) { s.Off = off }), err
@@ -253,9 +267,9 @@ func ledgerAxes() axis.Table[Config] {
 // engineAxes are what executes it, and with what load.
 func engineAxes() axis.Table[Config] {
 	isTimed := func(c *Config) bool { return c.Engine == TimedEngine }
-	perSecond := func(flag, doc string, field func(*Config) **float64) axis.Axis[Config] {
-		a := axis.Field(flag, doc, parseRate, field, formatRate)
-		a.Column, a.Silent, a.Applies = flag+"_per_s", true, isTimed
+	perSecond := func(name, doc string, field func(*Config) **float64) axis.Axis[Config] {
+		a := axis.Field(name, doc, parseRate, field, formatRate)
+		a.Unit, a.Column, a.Silent, a.Applies = "per_s", name+"_per_s", true, isTimed
 		return a
 	}
 	seed := axis.Field("seed", "", func(s string) (uint64, error) { return strconv.ParseUint(s, 0, 64) },
@@ -274,9 +288,10 @@ func engineAxes() axis.Table[Config] {
 		used(UsePlan|useRun, seed),
 		used(useRun, engine),
 		used(UseTimed, axis.Axis[Config]{
-			Flag: "calibration", Files: true, Silent: true, Applies: isTimed,
-			Doc: "`list` of what everything takes: built-in machines (textpoke calibrate list) or files; " +
-				"without any, the timed engine counts and names no time",
+			Silent: true, Applies: isTimed,
+			Spec: choice.Spec{Name: "calibration", Offers: calibration.Names, NamesFile: choice.AnyFile,
+				Doc: "`list` of what everything takes: built-in machines (textpoke calibrate list) or files; " +
+					"without any, the timed engine counts and names no time"},
 			Parse: func(name string) (axis.Set[Config], error) {
 				k, err := calibration.Open(name)
 				return func(c *Config) error { return c.calibrate(k) }, err
@@ -312,7 +327,7 @@ func (c *Config) calibrate(k *calibration.Calibration) error {
 
 // preset gives an axis one value that applies when none is chosen.
 func preset(value string, a axis.Axis[Config]) axis.Axis[Config] {
-	a.Preset = []string{value}
+	a.Default = value
 	return a
 }
 

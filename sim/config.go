@@ -259,10 +259,10 @@ func (c *Config) String() string {
 	}
 	for _, a := range Axes {
 		value := a.Print(c)
-		switch usual := len(a.Preset) == 1 && a.Preset[0] == value; {
-		case value == "" || usual || slices.Contains(inSentence, a.Flag):
+		switch {
+		case value == "" || value == a.Default || slices.Contains(inSentence, a.Name):
 		case a.Form == axis.Switch:
-			s += ", " + a.Flag
+			s += ", " + a.Name
 		default:
 			s += ", " + a.ColumnName() + " " + value
 		}

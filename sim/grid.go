@@ -12,6 +12,7 @@ import (
 	"strings"
 
 	"github.com/textpoke/textpoke/cpus"
+	"github.com/textpoke/textpoke/internal/choice"
 	"github.com/textpoke/textpoke/kernels/ledger"
 	"github.com/textpoke/textpoke/poke"
 	"github.com/textpoke/textpoke/poke/live"
@@ -32,7 +33,7 @@ type Grid struct {
 
 // NewGrid reads choices for those who use the combinations: [UsePlan], or [UseLive] and
 // [UseTimed], of which the axis engine chooses. What is chosen and not known to them is
-// an error that begins with its flag, as all errors do that are about one value.
+// an error that begins with its name, as all errors do that are about one value.
 func NewGrid(uses uint, choices axis.Choices, o records.Options) (*Grid, error) {
 	choices, err := follow(choices)
 	if err == nil {
@@ -55,7 +56,7 @@ func NewGrid(uses uint, choices axis.Choices, o records.Options) (*Grid, error) 
 	}
 	inUse := choices["engine"]
 	if inUse == nil {
-		inUse = axes.Named("engine").Preset
+		inUse = axes.Named("engine").Presets()
 	}
 	return g, g.Refuse(engines, inUse)
 }
@@ -73,7 +74,7 @@ func follow(choices axis.Choices) (axis.Choices, error) {
 	}
 	choices = maps.Clone(choices)
 	if choices["buffer"] == nil {
-		choices["buffer"] = Axes.Named("buffer").Preset[:1]
+		choices["buffer"] = Axes.Named("buffer").Presets()[:1]
 	}
 	if len(kernel) != 1 {
 		return choices, nil // its axis says what is wrong
@@ -83,7 +84,8 @@ func follow(choices axis.Choices) (axis.Choices, error) {
 		return choices, nil
 	}
 	if arch, chosen := choices["arch"]; chosen && !slices.Equal(arch, []string{k.Arch}) {
-		return nil, fmt.Errorf("--kernel %s does not go with --arch %s", k.Name(), strings.Join(arch, ","))
+		return nil, choice.Errorf("%s %s does not go with %s %s", choice.Name("kernel"), k.Name(), choice.Name("arch"),
+			strings.Join(arch, ","))
 	}
 	choices["arch"] = []string{k.Arch}
 	if choices["protocol"] == nil && choices["plan"] == nil {

@@ -159,20 +159,20 @@ func TestRefused(t *testing.T) {
 		choices axis.Choices
 		want    string
 	}{
-		{axis.Choices{"preempt": {"true"}}, "--preempt goes with --engine timed: the live engine does not know it"},
+		{axis.Choices{"preempt": {"true"}}, "preempt goes with engine timed: the live engine does not know it"},
 		{axis.Choices{"engine": {"timed", "live"}, "preempt": {"true"}},
-			"--preempt goes with --engine timed: the live engine"},
-		{axis.Choices{"engine": {"live"}, "calls": {"7"}}, "--calls goes with --engine timed: the live engine"},
+			"preempt goes with engine timed: the live engine"},
+		{axis.Choices{"engine": {"live"}, "calls": {"7"}}, "calls goes with engine timed: the live engine"},
 		{axis.Choices{"engine": {"live", "timed"}, "scenario": {"function-tracer"}},
-			"--scenario goes with --engine timed: the live engine"},
-		{axis.Choices{"kernel": {"x86_64-6.12"}}, "--kernel goes with --scenario"},
-		{axis.Choices{"tracers": {"relevant=2"}}, "--tracers goes with --dispatch"},
-		{axis.Choices{"plan": {"x"}, "protocol": {"word"}}, "--plan goes in place of --protocol"},
-		{axis.Choices{"arch": {}}, "--arch: empty list"},
-		{axis.Choices{"fetch": {"waek"}}, `--fetch "waek": not one of`},
-		{axis.Choices{"sites": {"2"}}, "--sites: there is no such axis"},
+			"scenario goes with engine timed: the live engine"},
+		{axis.Choices{"kernel": {"x86_64-6.12"}}, "kernel goes with scenario"},
+		{axis.Choices{"tracers": {"relevant=2"}}, "tracers goes with dispatch"},
+		{axis.Choices{"plan": {"x"}, "protocol": {"word"}}, "plan goes in place of protocol"},
+		{axis.Choices{"arch": {}}, "arch: empty list"},
+		{axis.Choices{"fetch": {"waek"}}, `fetch "waek": not one of`},
+		{axis.Choices{"sites": {"2"}}, "sites: there is no such axis"},
 		{axis.Choices{"engine": {"timed"}, "scenario": {"function-tracer"}, "kernel": {"x86_64-6.12"}, "arch": {"arm64"}},
-			"--kernel x86_64-6.12 does not go with --arch arm64"},
+			"kernel x86_64-6.12 does not go with arch arm64"},
 	} {
 		_, err := NewGrid(UseLive|UseTimed, tt.choices, records.Options{})
 		if err == nil || !strings.HasPrefix(err.Error(), tt.want) {

@@ -3,8 +3,6 @@
 package main
 
 import (
-	"strings"
-
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 
@@ -23,17 +21,15 @@ func addAxes[C any](cmd *cobra.Command, axes axis.Table[C]) {
 		a := &axes[i]
 		switch a.Form {
 		case axis.List:
-			f.StringSliceP(a.Flag, short[a.Flag], a.Preset, a.Usage())
+			f.StringSliceP(a.Name, short[a.Name], a.Presets(), a.Usage())
 		case axis.Repeat:
-			f.StringArrayP(a.Flag, short[a.Flag], a.Preset, a.Usage())
+			f.StringArrayP(a.Name, short[a.Name], a.Presets(), a.Usage())
 		case axis.One:
-			f.StringP(a.Flag, short[a.Flag], strings.Join(a.Preset, ","), a.Usage())
+			f.StringP(a.Name, short[a.Name], a.Default, a.Usage())
 		case axis.Switch:
-			f.Bool(a.Flag, false, a.Usage())
+			f.Bool(a.Name, false, a.Usage())
 		}
-		if len(a.Names) > 0 {
-			offer(cmd, a.Flag, a.Names)
-		}
+		complete(cmd, &a.Spec)
 	}
 }
 
@@ -41,13 +37,13 @@ func addAxes[C any](cmd *cobra.Command, axes axis.Table[C]) {
 func chosen[C any](cmd *cobra.Command, axes axis.Table[C]) axis.Choices {
 	choices := axis.Choices{}
 	for _, a := range axes {
-		f := cmd.Flags().Lookup(a.Flag)
+		f := cmd.Flags().Lookup(a.Name)
 		if a.Form == axis.Elsewhere || f == nil || !f.Changed {
 			continue
 		}
-		choices[a.Flag] = []string{f.Value.String()}
+		choices[a.Name] = []string{f.Value.String()}
 		if list, ok := f.Value.(pflag.SliceValue); ok {
-			choices[a.Flag] = append([]string{}, list.GetSlice()...)
+			choices[a.Name] = append([]string{}, list.GetSlice()...)
 		}
 	}
 	return choices

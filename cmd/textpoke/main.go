@@ -14,6 +14,7 @@ import (
 	"strings"
 	"syscall"
 
+	"github.com/textpoke/textpoke/internal/choice"
 	"github.com/textpoke/textpoke/sim"
 )
 
@@ -49,6 +50,11 @@ type noServer struct{ error }
 
 func (n noServer) Unwrap() error { return n.error }
 
+// spelled is an error's text, with choices as flags spell them.
+func spelled(err error) string {
+	return choice.Spell(err, func(name string) string { return "--" + name })
+}
+
 // run carries one command line out and returns the exit code. What is wrong is
 // one line on stderr.
 func run(ctx context.Context, args []string, s streams) int {
@@ -69,7 +75,7 @@ func run(ctx context.Context, args []string, s streams) int {
 	case cut:
 		fmt.Fprintln(s.err, "textpoke: cut short;", c.kept)
 	case err != errNo:
-		fmt.Fprintf(s.err, "textpoke: %s\n", strings.ReplaceAll(c.asTyped(err.Error()), "\n", "; "))
+		fmt.Fprintf(s.err, "textpoke: %s\n", strings.ReplaceAll(c.asTyped(spelled(err)), "\n", "; "))
 	}
 	switch {
 	case errors.Is(err, errNo): // also when it was cut short after that

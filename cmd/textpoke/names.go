@@ -11,6 +11,7 @@ import (
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 
+	"github.com/textpoke/textpoke/internal/choice"
 	"github.com/textpoke/textpoke/internal/spelling"
 	"github.com/textpoke/textpoke/sim"
 )
@@ -106,6 +107,22 @@ func offerArgs(cmd *cobra.Command, names func() []string) *cobra.Command {
 		return completed(names(), typed), cobra.ShellCompDirectiveDefault
 	}
 	return cmd
+}
+
+// complete lets the shell complete the values of a choice, beside files where it may name them.
+func complete(cmd *cobra.Command, s *choice.Spec) {
+	if s.Offers == nil && len(s.Names) == 0 {
+		return
+	}
+	directive := cobra.ShellCompDirectiveNoFileComp
+	if s.NamesFile != nil {
+		directive = cobra.ShellCompDirectiveDefault
+	}
+	// The flag was added by the caller, unless it stands elsewhere.
+	_ = cmd.RegisterFlagCompletionFunc(s.Name, func(_ *cobra.Command, _ []string, typed string) ([]string,
+		cobra.ShellCompDirective) {
+		return completed(s.Completions(), typed), directive
+	})
 }
 
 // offer lets the shell complete a flag's values.

@@ -24,7 +24,7 @@ import (
 var proveAxes = func() (t axis.Table[check.Question]) {
 	for _, a := range check.Axes {
 		if slices.Contains([]string{"arch", "layout", "plan", "protocol", "refs", "lookup", "mutate", "fetch", "preempt"},
-			a.Flag) {
+			a.Name) {
 			t = append(t, a)
 		}
 	}

@@ -25,8 +25,10 @@ type Spec struct {
 	Type    string   // what kind of value it is, such as list, machine or file
 	Unit    string   // of numbers, as columns have it: ns, bytes, per_s; "" for none
 	Default string   // as text; "" where the zero value says it
-	Names   []string // the values that have names
+	Names   []string // the values that have names, which help lists
 	Closed  bool     // there are no other values
+	// Offers are names that shells complete and help does not list, as something else does; nil for Names.
+	Offers func() []string
 
 	// Repeated tells whether each text adds a value to those before it.
 	Repeated bool
@@ -49,6 +51,14 @@ func (s *Spec) Usage() string {
 		usage += ": " + strings.Join(s.Names, ", ")
 	}
 	return usage
+}
+
+// Completions are the names that a shell completes.
+func (s *Spec) Completions() []string {
+	if s.Offers != nil {
+		return s.Offers()
+	}
+	return s.Names
 }
 
 // IsFile tells whether a text is looked for among the files of this machine.

@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Package axis is what can be chosen about combinations, one declaration a choice. From
-// a [Table] of them follow the flags of a command with their help, the cross product of
-// lists, the command that repeats one combination, and which engine refuses what.
+// Package axis binds choices to combinations. From a [Table] of them follow the cross product of
+// lists, the words that choose one combination again, and which engine refuses what.
 //
 // A combination is a struct C of the caller's; an [Axis] reads text into it and prints
 // what it has. Nothing here knows what the choices mean.
@@ -12,9 +11,11 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+
+	"github.com/textpoke/textpoke/internal/choice"
 )
 
-// Form is how the values of an axis are given on a command line.
+// Form is how the values of an axis are given.
 type Form uint8
 
 // The forms.
@@ -23,7 +24,7 @@ const (
 	Repeat                // one value each time; Split may find several in it
 	One                   // one value
 	Switch                // there or not: the values are true and false
-	Elsewhere             // by a flag that does not belong to the table
+	Elsewhere             // by somebody else, who knows of them
 )
 
 // Set puts one value into a combination.
@@ -37,46 +38,37 @@ func (u Unfit) Error() string { return string(u) }
 
 // Axis is one thing that can be chosen about combinations.
 type Axis[C any] struct {
-	// Flag is its name, as the command line spells it without dashes.
-	Flag string
-	// Doc is what the values are. Names are those with a name, which help lists and
-	// shells complete; Closed: there are no others.
-	Doc    string
-	Names  []string
-	Closed bool
-	Form   Form
-	// Preset is the values when none is chosen; without any, combinations are left as
-	// they are.
-	Preset []string
+	// Spec declares it. Without a default, combinations are left as they are where none is
+	// chosen.
+	choice.Spec
+	Form Form
 	// Uses are the engines and commands that know the axis, as bits whose meaning is the
 	// caller's.
 	Uses uint
 	// Silent: rows of engines that do not know the axis have nothing in its column, and
 	// an engine that does stands beside them.
 	Silent bool
-	// Needs is the flag of an axis without which this one says nothing. Replaces is that
+	// Needs is the name of an axis without which this one says nothing. Replaces is that
 	// of an axis in whose place this one is chosen.
 	Needs, Replaces string
-	// Column is the column that shows it; "" where that is called as the flag is.
+	// Column is the column that shows it; "" where that is called as the axis is.
 	Column string
-	// Files: values may name files.
-	Files bool
 	// Split makes single values of what was given; nil for what is one already.
 	Split func(given []string) ([]string, error)
 	// Parse reads a value, once for all combinations that it is put into. Errors begin
-	// with the value, quoted, or with the axis's flag.
+	// with the value, quoted, or with the axis's name.
 	Parse func(value string) (Set[C], error)
 	// Applies tells whether the axis makes a difference to a combination, nil for always.
 	// One to which it makes none is not multiplied.
 	Applies func(*C) bool
-	// Print is the value that a combination has, "" where the flag would be left out.
+	// Print is the value that a combination has, "" where it need not be chosen.
 	Print func(*C) string
 }
 
 // Field declares an axis of a field: how a value is read, and printed.
-func Field[C, V any](flag, doc string, parse func(string) (V, error), field func(*C) *V, print func(V) string) Axis[C] {
+func Field[C, V any](name, doc string, parse func(string) (V, error), field func(*C) *V, print func(V) string) Axis[C] {
 	return Axis[C]{
-		Flag: flag, Doc: doc,
+		Spec: choice.Spec{Name: name, Doc: doc},
 		Parse: func(value string) (Set[C], error) {
 			v, err := parse(value)
 			return func(c *C) error { *field(c) = v; return nil }, err
@@ -86,16 +78,16 @@ func Field[C, V any](flag, doc string, parse func(string) (V, error), field func
 }
 
 // Names declares an axis of a field whose values all have names.
-func Names[C, V any](flag, doc string, names []string, parse func(string) (V, error), field func(*C) *V,
+func Names[C, V any](name, doc string, names []string, parse func(string) (V, error), field func(*C) *V,
 	print func(V) string) Axis[C] {
-	a := Field(flag, doc, parse, field, print)
+	a := Field(name, doc, parse, field, print)
 	a.Names, a.Closed = names, true
 	return a
 }
 
 // Bool declares an axis of a field that is set or not.
-func Bool[C any](flag, doc string, field func(*C) *bool) Axis[C] {
-	a := Field(flag, doc, strconv.ParseBool, field, func(on bool) string {
+func Bool[C any](name, doc string, field func(*C) *bool) Axis[C] {
+	a := Field(name, doc, strconv.ParseBool, field, func(on bool) string {
 		if on {
 			return "true"
 		}
@@ -118,9 +110,9 @@ func (t Table[C]) For(uses uint) (out Table[C]) {
 	return out
 }
 
-// Named is the axis of a flag, nil without one.
-func (t Table[C]) Named(flag string) *Axis[C] {
-	if i := slices.IndexFunc(t, func(a Axis[C]) bool { return a.Flag == flag }); i >= 0 {
+// Named is the axis of a name, nil without one.
+func (t Table[C]) Named(name string) *Axis[C] {
+	if i := slices.IndexFunc(t, func(a Axis[C]) bool { return a.Name == name }); i >= 0 {
 		return &t[i]
 	}
 	return nil
@@ -132,9 +124,9 @@ func (t Table[C]) Flags(c *C) (words []string) {
 		switch value := a.Print(c); {
 		case value == "":
 		case a.Form == Switch:
-			words = append(words, "--"+a.Flag)
+			words = append(words, "--"+a.Name)
 		default:
-			words = append(words, "--"+a.Flag, value)
+			words = append(words, "--"+a.Name, value)
 		}
 	}
 	return words
@@ -144,7 +136,7 @@ func (t Table[C]) Flags(c *C) (words []string) {
 // out.
 func (t Table[C]) Short(c *C) (words []string) {
 	for i := range t {
-		if value := t[i].Print(c); !slices.Equal(t[i].Preset, []string{value}) {
+		if value := t[i].Print(c); t[i].Default != value {
 			words = append(words, t[i:i+1].Flags(c)...)
 		}
 	}
@@ -156,8 +148,8 @@ func Of[Whole, Part any](t Table[Part], part func(*Whole) *Part) Table[Whole] {
 	out := make(Table[Whole], len(t))
 	for i, a := range t {
 		out[i] = Axis[Whole]{
-			Flag: a.Flag, Doc: a.Doc, Names: a.Names, Closed: a.Closed, Form: a.Form, Preset: a.Preset, Uses: a.Uses, Silent: a.Silent,
-			Needs: a.Needs, Replaces: a.Replaces, Column: a.Column, Files: a.Files, Split: a.Split,
+			Spec: a.Spec, Form: a.Form, Uses: a.Uses, Silent: a.Silent, Needs: a.Needs, Replaces: a.Replaces,
+			Column: a.Column, Split: a.Split,
 			Parse: func(value string) (Set[Whole], error) {
 				set, err := a.Parse(value)
 				return func(c *Whole) error { return set(part(c)) }, err
@@ -171,14 +163,22 @@ func Of[Whole, Part any](t Table[Part], part func(*Whole) *Part) Table[Whole] {
 	return out
 }
 
+// Presets are the values when none is chosen.
+func (a *Axis[C]) Presets() []string {
+	switch {
+	case a.Default == "":
+		return nil
+	case a.Form == List:
+		return strings.Split(a.Default, ",")
+	}
+	return []string{a.Default}
+}
+
 // Usage is the axis's help.
 func (a *Axis[C]) Usage() string {
-	usage := a.Doc
-	if a.Form == List && !strings.Contains(usage, "`") {
-		usage = "`list` of " + usage
+	s := a.Spec
+	if a.Form == List {
+		s.Type = "list"
 	}
-	if len(a.Names) > 0 {
-		usage += ": " + strings.Join(a.Names, ", ")
-	}
-	return usage
+	return s.Usage()
 }

@@ -9,6 +9,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/textpoke/textpoke/internal/choice"
 	"github.com/textpoke/textpoke/sim/axis"
 )
 
@@ -26,12 +27,13 @@ const (
 
 var trips = axis.Table[trip]{
 	{
-		Flag: "by", Doc: "means", Names: []string{"road", "river"}, Closed: true, Preset: []string{"road"}, Uses: car | boat,
+		Spec:  choice.Spec{Name: "by", Doc: "means", Names: []string{"road", "river"}, Closed: true, Default: "road"},
+		Uses:  car | boat,
 		Parse: func(by string) (axis.Set[trip], error) { return func(t *trip) error { t.by = by; return nil }, nil },
 		Print: func(t *trip) string { return t.by },
 	},
 	{
-		Flag: "miles", Doc: "distances", Uses: car | boat, Column: "distance",
+		Spec: choice.Spec{Name: "miles", Doc: "distances"}, Uses: car | boat, Column: "distance",
 		Parse: func(value string) (axis.Set[trip], error) {
 			n, err := strconv.Atoi(value)
 			return func(t *trip) error {
@@ -80,11 +82,11 @@ func TestRead(t *testing.T) {
 		choices axis.Choices
 		want    string
 	}{
-		{axis.Choices{"by": {"rail"}}, `--by "rail": not one of road, river`},
-		{axis.Choices{"by": {}}, "--by: empty list"},
-		{axis.Choices{"miles": {"x"}}, "--miles strconv.Atoi"},
-		{axis.Choices{"fast": {"true"}}, "--fast goes with --miles"},
-		{axis.Choices{"wide": {"1"}}, "--wide: there is no such axis"},
+		{axis.Choices{"by": {"rail"}}, `by "rail": not one of road, river`},
+		{axis.Choices{"by": {}}, "by: empty list"},
+		{axis.Choices{"miles": {"x"}}, "miles strconv.Atoi"},
+		{axis.Choices{"fast": {"true"}}, "fast goes with miles"},
+		{axis.Choices{"wide": {"1"}}, "wide: there is no such axis"},
 	} {
 		if _, err := trips.Read(tt.choices); err == nil || !strings.HasPrefix(err.Error(), tt.want) {
 			t.Errorf("%v: %v, want %s", tt.choices, err, tt.want)
@@ -122,10 +124,10 @@ func TestRefuse(t *testing.T) {
 		want  string
 	}{
 		{trips, []string{"car"}, ""},
-		{trips, []string{"boat"}, "--fast goes with --engine car: the boat engine does not know it"},
-		{trips, []string{"car", "boat"}, "--fast goes with --engine car: the boat engine does not know it"},
+		{trips, []string{"boat"}, "fast goes with engine car: the boat engine does not know it"},
+		{trips, []string{"car", "boat"}, "fast goes with engine car: the boat engine does not know it"},
 		{silent, []string{"car", "boat"}, ""},
-		{silent, []string{"boat"}, "--fast goes with --engine car: the boat engine does not know it"},
+		{silent, []string{"boat"}, "fast goes with engine car: the boat engine does not know it"},
 	} {
 		g, err := tt.table.Read(axis.Choices{"miles": {"1"}, "fast": {"true"}})
 		if err != nil {

@@ -4,16 +4,15 @@ package axis
 
 import (
 	"errors"
-	"fmt"
 	"io/fs"
 	"math"
 	"slices"
 	"strings"
 
-	"github.com/textpoke/textpoke/internal/spelling"
+	"github.com/textpoke/textpoke/internal/choice"
 )
 
-// Choices are what was chosen, by flag. What is not there was left open.
+// Choices are what was chosen, by name. What is not there was left open.
 type Choices map[string][]string
 
 // Grid is the values of each axis of a table, read and ready to be multiplied.
@@ -28,24 +27,24 @@ type line[C any] struct {
 	sets   []Set[C]
 }
 
-// Read reads choices. Errors begin with the flag that they are about.
+// Read reads choices. Errors are those of package choice, and begin with the axis that they are about.
 func (t Table[C]) Read(choices Choices) (*Grid[C], error) {
-	for flag := range choices {
-		if t.Named(flag) == nil {
-			return nil, fmt.Errorf("--%s: there is no such axis", flag)
+	for name := range choices {
+		if t.Named(name) == nil {
+			return nil, choice.Errorf("%s: there is no such axis", choice.Name(name))
 		}
 	}
 	g := &Grid[C]{}
 	for i := range t {
 		a := &t[i]
-		given, chosen := choices[a.Flag]
+		given, chosen := choices[a.Name]
 		if err := t.goTogether(a, chosen, choices); err != nil {
 			return nil, err
 		}
 		if !chosen && t.replaced(a, choices) {
 			given = nil
 		} else if !chosen {
-			given = a.Preset
+			given = a.Presets()
 		}
 		l, err := a.read(given, chosen)
 		if err != nil {
@@ -62,10 +61,10 @@ func (t Table[C]) goTogether(a *Axis[C], chosen bool, choices Choices) error {
 		return nil
 	}
 	if _, ok := choices[a.Needs]; a.Needs != "" && !ok {
-		return fmt.Errorf("--%s goes with --%s", a.Flag, a.Needs)
+		return choice.Errorf("%s goes with %s", choice.Name(a.Name), choice.Name(a.Needs))
 	}
 	if _, ok := choices[a.Replaces]; a.Replaces != "" && ok {
-		return fmt.Errorf("--%s goes in place of --%s: want one of them", a.Flag, a.Replaces)
+		return choice.Errorf("%s goes in place of %s: want one of them", choice.Name(a.Name), choice.Name(a.Replaces))
 	}
 	return nil
 }
@@ -73,7 +72,7 @@ func (t Table[C]) goTogether(a *Axis[C], chosen bool, choices Choices) error {
 // replaced tells whether another axis was chosen in place of this one.
 func (t Table[C]) replaced(a *Axis[C], choices Choices) bool {
 	for _, other := range t {
-		if _, ok := choices[other.Flag]; ok && other.Replaces == a.Flag {
+		if _, ok := choices[other.Name]; ok && other.Replaces == a.Name {
 			return true
 		}
 	}
@@ -84,7 +83,7 @@ func (t Table[C]) replaced(a *Axis[C], choices Choices) bool {
 func (a *Axis[C]) read(given []string, chosen bool) (line[C], error) {
 	l := line[C]{Axis: a, chosen: chosen}
 	if chosen && len(given) == 0 {
-		return l, fmt.Errorf("--%s: empty list", a.Flag)
+		return l, choice.Errorf("%s: empty list", choice.Name(a.Name))
 	}
 	l.values = given
 	if a.Split != nil && len(given) > 0 {
@@ -94,8 +93,8 @@ func (a *Axis[C]) read(given []string, chosen bool) (line[C], error) {
 		}
 	}
 	for _, value := range l.values {
-		if a.Closed && !slices.Contains(a.Names, value) {
-			return l, fmt.Errorf("--%s %q: %w", a.Flag, value, spelling.NotOneOf(value, a.Names))
+		if err := a.Known(value); err != nil {
+			return l, choice.Errorf("%s %q: %w", choice.Name(a.Name), value, err)
 		}
 		set, err := a.Parse(value)
 		if err != nil {
@@ -106,20 +105,20 @@ func (a *Axis[C]) read(given []string, chosen bool) (line[C], error) {
 	return l, nil
 }
 
-// named lets an error begin with the flag, unless it begins with the name of a file, and
+// named lets an error begin with the axis, unless it begins with the name of a file, and
 // its line.
 func (a *Axis[C]) named(value string, err error) error {
 	text := err.Error()
 	var path *fs.PathError
 	switch {
-	case a.Files && strings.HasPrefix(text, value+":"):
+	case a.IsFile(value) && strings.HasPrefix(text, value+":"):
 		return err
 	case errors.As(err, &path):
-		return fmt.Errorf("--%s: %w", a.Flag, err)
-	case strings.HasPrefix(text, a.Flag+" "):
-		return fmt.Errorf("--%w", err)
+		return choice.Errorf("%s: %w", choice.Name(a.Name), err)
+	case strings.HasPrefix(text, a.Name+" "):
+		return choice.Errorf("%s %s", choice.Name(a.Name), strings.TrimPrefix(text, a.Name+" "))
 	}
-	return fmt.Errorf("--%s %w", a.Flag, err)
+	return choice.Errorf("%s %w", choice.Name(a.Name), err)
 }
 
 // Points is how many combinations there are at most: as many as lists multiply to,
@@ -128,7 +127,7 @@ func (g *Grid[C]) Points(except ...string) int {
 	points := 1
 	for _, l := range g.lines {
 		n := max(len(l.sets), 1)
-		if slices.Contains(except, l.Flag) {
+		if slices.Contains(except, l.Name) {
 			n = 1
 		}
 		if points > math.MaxInt/n {
@@ -154,9 +153,7 @@ func (g *Grid[C]) Several() map[string]bool {
 // Files are the values that may name files.
 func (g *Grid[C]) Files() (names []string) {
 	for _, l := range g.lines {
-		if l.Axis.Files {
-			names = append(names, l.values...)
-		}
+		names = append(names, slices.DeleteFunc(slices.Clone(l.values), func(v string) bool { return !l.IsFile(v) })...)
 	}
 	return names
 }
@@ -166,7 +163,7 @@ func (a *Axis[C]) ColumnName() string {
 	if a.Column != "" {
 		return a.Column
 	}
-	return a.Flag
+	return a.Name
 }
 
 // Engine is something that can make use of some axes.
@@ -190,8 +187,8 @@ func (g *Grid[C]) Refuse(all []Engine, inUse []string) error {
 			}
 		}
 		if l.chosen && len(not) > 0 && !(heard && l.Silent) {
-			return fmt.Errorf("--%s goes with --engine %s: the %s engine does not know it", l.Flag, strings.Join(know, ","),
-				not[0])
+			return choice.Errorf("%s goes with %s %s: the %s engine does not know it", choice.Name(l.Name),
+				choice.Name("engine"), strings.Join(know, ","), not[0])
 		}
 	}
 	return nil
@@ -199,13 +196,13 @@ func (g *Grid[C]) Refuse(all []Engine, inUse []string) error {
 
 // Cross multiplies combinations by all axes. After each axis, the combinations so far
 // go through then.
-func (g *Grid[C]) Cross(base []C, then func(flag string, so []C) ([]C, error)) ([]C, error) {
+func (g *Grid[C]) Cross(base []C, then func(name string, so []C) ([]C, error)) ([]C, error) {
 	for _, l := range g.lines {
 		var err error
 		if base, err = l.cross(base); err != nil {
 			return nil, err
 		}
-		if base, err = then(l.Flag, base); err != nil {
+		if base, err = then(l.Name, base); err != nil {
 			return nil, err
 		}
 	}
