@@ -32,9 +32,9 @@ const (
 	Quadword
 	// Atomic: a fetch reads all at once. What it sees is one whole version where the
 	// instruction lies in one aligned quadword; a store that does not may have reached one
-	// of two (SDM vol. 3A, 8.1.1, AMD APM vol. 2, 7.3.2: accesses within an aligned
-	// quadword are atomic, of others nothing is said that fits all), so that it is seen in
-	// flight there.
+	// of two (AMD APM vol. 2, 7.3.2: accesses within an aligned quadword are atomic; Intel's
+	// SDM, "Guaranteed Atomic Operations", promises it within a cache line since P6), so that it
+	// is seen in flight there.
 	Atomic
 )
 

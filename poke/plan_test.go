@@ -80,7 +80,7 @@ func TestRounds(t *testing.T) {
 			{"x86_64", "per-site", 3 * n, 0},      // jump labels to 5.2
 			{"x86_64", "stop-machine", 0, 1},
 			{"riscv64", "stop-machine", 0, 1},
-			{"riscv64", "fence-per-write", n, 1}, // to 6.8
+			{"riscv64", "fence-per-write", n, 1}, // to 6.9
 		} {
 			a, _ := cpus.ParseArch(tt.arch)
 			p := Named(tt.protocol, a.Traits())

@@ -151,7 +151,7 @@ func (e *ImpossibleError) Error() string {
 
 // check finds rounds that nobody could answer: CPUs that stand still have
 // interrupts masked, so that only rounds that masking does not hold back reach
-// them. Linux 6.4 to 6.8 on riscv64 machines without firmware fences hung like
+// them. Linux 6.4 to 6.9 on riscv64 machines without firmware fences hung like
 // that (627922843235, fixed by c97bf629963e).
 func (p *Protocol) check(s Shape) error {
 	if p.fits != nil {

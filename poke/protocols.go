@@ -37,7 +37,7 @@ var protocols = []*Protocol{
 	{
 		Name:     "stop-machine",
 		Summary:  "every CPU stands still, one writes, all fetch afresh",
-		Source:   "arch_ftrace_update_code, kernel/trace/ftrace.c; riscv64 as of c97bf629963e, Linux 6.9 to 6.15",
+		Source:   "arch_ftrace_update_code, kernel/trace/ftrace.c; riscv64 as of c97bf629963e, Linux 6.10 to 6.15",
 		Batching: Whole, Layout: isa.Pair,
 		open: stop, batch: plainWrites, close: resume,
 	},
@@ -58,7 +58,7 @@ var protocols = []*Protocol{
 	{
 		Name:     "fence-per-write",
 		Summary:  "every CPU stands still, a remote fence after each site",
-		Source:   "patch_text_nosync under stop_machine, arch/riscv/kernel/ftrace.c, until Linux 6.8",
+		Source:   "patch_text_nosync under stop_machine, arch/riscv/kernel/ftrace.c, until Linux 6.9",
 		Batching: Single, Layout: isa.Pair,
 		open: stop, batch: writeAndRound, close: resume,
 	},

@@ -20,8 +20,8 @@ const (
 	FModRet
 )
 
-// MaxTrampLinks is how many programs a trampoline can have, BPF_MAX_TRAMP_LINKS
-// (include/linux/bpf.h, 7.1).
+// MaxTrampLinks is how many programs a trampoline can have: BPF_MAX_TRAMP_LINKS
+// (include/linux/bpf.h, 6.12). In 7.2.13 it is 36 on x86_64 and 37 on arm64.
 const MaxTrampLinks = 38
 
 // Prog is one attached program; programs with the same number are the same.

@@ -16,6 +16,10 @@ var plots = map[string][]string{
 		"patcher 0: Write head", "patcher 0: Sync 3: done", "patcher 0: Clear", "cpu 1: fetches site 1: a " +
 			"breakpoint", "cpu 1: looks site 1 up",
 	},
+	"try-get-desc": {
+		"patcher 0: Sync 3: done", "cpu 1: tries to take a reference", "patcher 0: Unpublish",
+		"patcher 0: WaitHandlers: done", "cpu 1: looks site 1 up",
+	},
 	"unsorted-array": {"patcher 0: Publish 0..1", "cpu 1: fetches site 0: a breakpoint", "cpu 1: looks site 0 up"},
 	"overfull-array": {"patcher 0: Publish 0..1"},
 	"nop-while-patching": {"patcher 0: Write breakpoint", "cpu 1: fetches site 0: a breakpoint", "cpu 1: looks site 0 up",

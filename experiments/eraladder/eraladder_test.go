@@ -31,15 +31,17 @@ func TestLadder(t *testing.T) {
 		{"x86_64 jump label 5.6-", [3]string{"3", "3", "528"}, "0"},
 		{"arm64 ftrace 5.0-6.2", [3]string{"0", "0", "0"}, "0"},
 		{"arm64 ftrace 6.3-", [3]string{"0", "0", "0"}, "0"},
-		{"arm64 jump label -6.10", [3]string{"0", "0", "0"}, "0"},
+		{"arm64 jump label -4.20", [3]string{"0", "0", "0"}, "1"},
+		{"arm64 jump label 5.0-6.10", [3]string{"0", "0", "0"}, "0"},
 		{"arm64 jump label 6.11-", [3]string{"1", "1", "1"}, "0"},
 		{"riscv64 ftrace 5.0-6.2", [3]string{"1", "256", "45000"}, "1"},
-		{"riscv64 ftrace 6.3-6.8", [3]string{"1", "256", "45000"}, "1"},
-		{"riscv64 ftrace 6.9-6.15", [3]string{"0", "0", "0"}, "1"},
+		{"riscv64 ftrace 6.3-6.9", [3]string{"1", "256", "45000"}, "1"},
+		{"riscv64 ftrace 6.10-6.15", [3]string{"0", "0", "0"}, "1"},
 		{"riscv64 ftrace without CALL_OPS 6.16-", [3]string{"1", "1", "1"}, "0"},
 		{"riscv64 ftrace 6.16-", [3]string{"2", "257", "45001"}, "0"},
 		{"riscv64 jump label -6.9", [3]string{"1", "256", "45000"}, "0"},
-		{"riscv64 jump label 6.10-", [3]string{"1", "1", "1"}, "0"},
+		{"riscv64 jump label 6.10-6.10", [3]string{"0", "0", "0"}, "0"},
+		{"riscv64 jump label 6.11-", [3]string{"1", "1", "1"}, "0"},
 	}
 	r := trial.Must(t, Experiment)
 	if len(r.Table.Rows) != 3*len(want) {
@@ -91,7 +93,7 @@ func TestDiffer(t *testing.T) {
 
 func TestFlags(t *testing.T) {
 	r := trial.Must(t, Experiment, "--arch", "arm64", "--sites", "7", "--cpus", "2")
-	if len(r.Table.Rows) != 4 || r.Cell(t, 3, "ipis_per_cpu") != "1" {
+	if len(r.Table.Rows) != 5 || r.Cell(t, 4, "ipis_per_cpu") != "1" {
 		t.Errorf("%v", r.Table.Rows)
 	}
 	for _, tt := range [][2]string{{"--sites=0", "want whole numbers from 1"}, {"--arch=amr64", "did you mean arm64"}} {

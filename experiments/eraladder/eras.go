@@ -38,6 +38,8 @@ func (e *era) Releases() string {
 		return "to " + e.To
 	case e.To == "":
 		return "since " + e.From
+	case e.From == e.To:
+		return "in " + e.From
 	}
 	return e.From + " to " + e.To
 }

@@ -117,7 +117,7 @@ var facts = []fact{
 	},
 	{
 		Claim:  "Rounds by interrupts inside stop_machine are never answered; those by firmware are.",
-		Source: "c97bf629963e \"riscv: Fix text patching when IPI are used\", Alexandre Ghiti (6.9), of 627922843235 (6.4)",
+		Source: "c97bf629963e \"riscv: Fix text patching when IPI are used\", Alexandre Ghiti (6.10), of 627922843235 (6.4)",
 		about: func(q *check.Question) bool {
 			return q.Mutation == "" && sends(q, poke.StopMachine) && sends(q, poke.Sync) && !q.Model.Code.Traits.MaskedRounds
 		},

@@ -35,7 +35,7 @@ var expectations = []struct{ arches, protocols, mutations, fetches, want, source
 	{"arm64", "word native stop-machine", "-", "*", "safe",
 		"ftrace_make_call, arch/arm64/kernel/ftrace.c, since Linux 6.3; stop_machine is arch_ftrace_update_code's default"},
 	{"riscv64", "native stop-machine fence-per-write", "-", "*", "safe",
-		"ftrace of riscv64 since Linux 6.16, from 6.9 to 6.15, and until 6.8 with firmware fences"},
+		"ftrace of riscv64 since Linux 6.16, from 6.10 to 6.15, and until 6.9 with firmware fences"},
 	{"x86_64", "word", "-", "weak coherent quadword", "torn-fetch",
 		"Intel SDM vol. 3A, \"Guaranteed Atomic Operations\": five bytes anywhere are not one access"},
 	{"x86_64 arm64", "fence-per-write", "*", "*", "deadlock",

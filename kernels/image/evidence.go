@@ -141,14 +141,16 @@ func (e *evidence) users() {
 	for _, f := range []string{"register_fentry", "bpf_trampoline_update", "__bpf_trampoline_link_prog", "direct_ops_add"} {
 		if way := e.leads(f, 3, "update_ftrace_direct_add"); way != "" {
 			e.set(DirectShared, 1, way)
-			e.set(DirectCuts, 1, way+": images stay until nobody returns into them")
 		}
+	}
+	if skip := "arch_bpf_trampoline_skip"; e.Has(skip) { // since 7.2.10 or 7.2.11: bpf_trampoline_skip_prog
+		e.set(DirectCuts, 1, skip+" is there: each image jumps over a program that goes")
 	}
 	if e.Has("direct_ops") && e.Calls("register_ftrace_direct")["register_ftrace_function"] > 0 &&
 		e.value(DirectShared) == 0 {
 		e.set(DirectShared, 1, "direct_ops is there") // 5.5 to 6.3
 	}
-	e.none("a function's program alone is not returned into", DirectCuts)
+	e.none("no arch_bpf_trampoline_skip: only an image that calls the function is cut off", DirectCuts)
 	if e.Direct() {
 		e.set(DirectCalls, 1, "register_ftrace_direct is there")
 	}

@@ -48,7 +48,7 @@ const (
 	ProbeRounds   = "probe-rounds"    // rounds of a breakpoint of a kprobe
 	ProbeStops    = "probe-stops"     // times that every CPU is stopped for it
 	DirectCalls   = "direct-calls"    // 1: functions can call a program directly
-	DirectCuts    = "direct-cuts"     // 1: the BPF trampoline of any program is cut off when it goes
+	DirectCuts    = "direct-cuts"     // 1: the trampoline of any BPF program jumps over it when it goes
 	MultiProbes   = "multi-probes"    // 1: a BPF link can probe many functions
 	DirectShared  = "direct-shared"   // 1: one ops serves all direct calls
 	MultiStatic   = "multi-static"    // 1: the ops of fprobe is static

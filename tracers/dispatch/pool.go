@@ -63,7 +63,9 @@ func (p *Pool) put(n *node) {
 // frame is one hooked return on a task's shadow stack.
 type frame struct{ of *probe }
 
-// shadowFrames is how many returns a task can have hooked: SHADOW_STACK_SIZE is 4096
-// bytes and a frame with one user takes 32 of them, kernel/trace/fgraph.c of Linux 6.14
-// (four words of struct ftrace_ret_stack without the optional ones).
-const shadowFrames = 4096 / 32
+// shadowFrames is how many returns a task can have hooked on x86_64 where users reserve no
+// data (ftrace_push_return_trace and SHADOW_STACK_MAX_OFFSET, kernel/trace/fgraph.c, Linux
+// 7.2.13): of the 512 words of a stack a frame takes 4, three of struct ftrace_ret_stack and
+// one that leads back to it, and the last frame leaves 16 words and a frame free. arm64 and
+// riscv64, whose frames have 5 words, have room for 98.
+const shadowFrames = (512-(3+1+16)-(3+1)-1)/4 + 1
