@@ -188,12 +188,10 @@ func (w *world) perform(a action, ch cpus.Chooser) {
 }
 
 func (w *world) act(a action, ch cpus.Chooser) {
-	switch a.kind {
-	case stepCPU:
-	case stepPatcher, drain:
-		w.touched |= touchedShared
-	default:
-		w.touched = touchedAll
+	if a.kind == stepCPU { // most are
+		w.noteStep(int(a.who))
+	} else {
+		w.noteAction(a)
 	}
 	switch a.kind {
 	case stepCPU:
@@ -204,7 +202,7 @@ func (w *world) act(a action, ch cpus.Chooser) {
 		w.begin(int(a.who))
 	case drain:
 		w.actor = int(a.who)
-		w.waits = !w.patcher[a.who].Drain(int(a.arg), w.ground)
+		w.waits = !w.patcher[a.who].Drain(int(a.arg), w)
 	case park:
 		w.park(int(a.who))
 	case unpark:
@@ -252,7 +250,7 @@ func (w *world) stepPatcher(i int, ch cpus.Chooser) {
 	p := &w.patcher[i]
 	at, done, stage := p.Place()
 	choosing := p.Between()
-	status, err := p.Step(context.Background(), w.ground, ch)
+	status, err := p.Step(context.Background(), w, ch)
 	if err != nil {
 		w.violate(&cpus.Violation{Property: cpus.BrokenSite, CPU: w.m.homes[i],
 			Site: int(p.Patches[p.Plan[p.At].From+p.Done].Site),
@@ -316,7 +314,7 @@ func (w *world) finish(i, update int) {
 	}
 	home := w.m.homes[i]
 	w.cpu[home].Repoll()
-	w.touched |= touchedCPU(home)
+	w.change(Registers, home)
 	if w.stopping == int8(i+1) && w.arriving > 0 {
 		w.violate(&cpus.Violation{Property: cpus.Deadlock, CPU: home,
 			Why: "the program is over, and nobody lets the CPUs go on that it has stopped"})
@@ -335,7 +333,7 @@ func (w *world) finish(i, update int) {
 // by now.
 func (w *world) holdSite(p *poke.Patcher, home int, l left) {
 	v := cpus.Violation{Property: cpus.BrokenSite, CPU: home, Site: int(l.site), Addr: w.m.Code.Sites[l.site]}
-	text, ops, n := w.Peek(v.Site), w.Literal(v.Site), w.m.Code.Len
+	text, ops, n := w.m.texts[v.Site][w.newest(v.Site)], w.literal[v.Site], w.m.Code.Len
 	switch {
 	case text != l.text && !p.Holds(l.site, false):
 		v.Bytes, v.Why = text.Format(n), "the program is over and left this instead of "+l.text.Format(n)

@@ -76,7 +76,7 @@ func (w *world) canMove(i int, able *[MaxPatchers]bool) bool {
 // begins tells whether a patcher between two updates will find its sites as one of them
 // begins: as they are, or when others that change them get on.
 func (w *world) begins(i int, able *[MaxPatchers]bool) (ready bool) {
-	w.patcher[i].Ready(w.ground, func(*poke.Choice) { ready = true })
+	w.patcher[i].Ready(w, func(*poke.Choice) { ready = true })
 	for k := range w.m.Programs {
 		ready = ready || k != i && able[k] && w.m.shares(k)
 	}

@@ -104,11 +104,12 @@ type examiner struct {
 	got    Examination
 	prints map[Footprint]bool
 
-	noted             *recorder
-	base, apart, past *world // as before the step; that with much exchanged; an earlier state
-	pasts             []uint64
-	smaller           []*smaller
-	canonical         []uint64
+	// The world as before the step, as behind it, as before it with much exchanged, and as it
+	// was in an earlier state.
+	base, noted, apart, past *world
+	pasts                    []uint64
+	smaller                  []*smaller
+	canonical                []uint64
 }
 
 // earlier is how many earlier states are kept to exchange things with.
@@ -117,7 +118,7 @@ const earlier = 61
 func newExaminer(m *Model) (*examiner, error) {
 	x := &examiner{
 		m: m, e: newExpander(m, Reductions{}), equal: newExpander(m, Reductions{Symmetry: true}),
-		prints: map[Footprint]bool{}, noted: newRecorder(m), base: newWorld(m), apart: newWorld(m), past: newWorld(m),
+		prints: map[Footprint]bool{}, noted: newWorld(m), base: newWorld(m), apart: newWorld(m), past: newWorld(m),
 		canonical: make([]uint64, m.layout.words),
 	}
 	for cpu := range m.Roles {
@@ -187,8 +188,8 @@ func (x *examiner) stray(list *[]Stray, f Footprint, why string) {
 func (x *examiner) footprint(words []uint64, a action, answers []uint8) Footprint {
 	x.base.unpack(words)
 	f := Footprint{Who: int(a.who), What: x.base.does(a), Patcher: a.ofPatcher()}
-	x.noted.w.unpack(words)
-	x.noted.act(a, &recorded{given: answers})
+	x.noted.unpack(words)
+	x.noted.once(a, &recorded{given: answers})
 	f.Reads, f.Writes, f.Adds = x.noted.reads, x.noted.writes, x.noted.adds
 	if !x.prints[f] {
 		x.prints[f] = true
@@ -198,10 +199,17 @@ func (x *examiner) footprint(words []uint64, a action, answers []uint8) Footprin
 	return f
 }
 
+// once makes an action happen, and nothing of what follows it; its notes are all that there
+// are.
+func (w *world) once(a action, ch cpus.Chooser) {
+	w.notes, w.found, w.event, w.waits = notes{}, nil, cpus.Nothing, false
+	w.act(a, ch)
+}
+
 // unnoted says what a footprint misses.
 func (x *examiner) unnoted(words []uint64, f Footprint, a action, answers []uint8) string {
 	for t := range numThings {
-		if !(f.Writes | f.Adds).Has(t) && !x.noted.w.same(x.base, t) {
+		if !(f.Writes | f.Adds).Has(t) && !x.noted.same(x.base, t) {
 			return fmt.Sprintf("it changes %s, which was not noted", t)
 		}
 	}
@@ -212,22 +220,21 @@ func (x *examiner) unnoted(words []uint64, f Footprint, a action, answers []uint
 	var was [numThings]int
 	f.Adds.Each(func(t Thing) { was[t] = x.apart.count(t) })
 	ch := &recorded{given: answers}
-	x.apart.found, x.apart.event, x.apart.waits = nil, cpus.Nothing, false
-	x.apart.act(a, ch)
+	x.apart.once(a, ch)
 	missed := ""
 	if ch.bad || len(ch.given) > 0 {
 		missed = "it asks something else"
 	}
-	if a.kind == stepCPU && x.apart.breaks() != x.noted.w.breaks() {
+	if a.kind == stepCPU && x.apart.breaks() != x.noted.breaks() {
 		missed = "what it breaks"
 	}
 	f.Writes.Each(func(t Thing) {
-		if !x.apart.same(x.noted.w, t) {
+		if !x.apart.same(x.noted, t) {
 			missed = fmt.Sprintf("what it makes of %s", t)
 		}
 	})
 	(f.Adds &^ f.Writes).Each(func(t Thing) {
-		if x.apart.count(t)-was[t] != x.noted.w.count(t)-x.base.count(t) {
+		if x.apart.count(t)-was[t] != x.noted.count(t)-x.base.count(t) {
 			missed = fmt.Sprintf("what it adds to %s", t)
 		}
 	})

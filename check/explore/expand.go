@@ -62,7 +62,7 @@ func (e *expander) expand(words []uint64, f func(found *cpus.Violation) bool) {
 	for _, a := range e.list {
 		e.script.restart(nil)
 		for more := true; more; {
-			w.touched, w.full = 0, false
+			w.notes, w.full = notes{}, false
 			w.perform(a, &e.script)
 			if e.reduce.Order {
 				w.runOn(a, &e.script)
@@ -87,19 +87,16 @@ func (e *expander) expand(words []uint64, f func(found *cpus.Violation) bool) {
 // pack writes the world, which was read from words before the action, into next.
 // Most steps change nothing but the CPU that makes them.
 func (e *expander) pack(words []uint64, a action) {
-	w, touched := e.w, e.w.touched
-	if a.kind == stepCPU {
-		touched |= touchedCPU(int(a.who))
-	}
-	if e.m.Preempt && touched != touchedCPU(int(a.who)) || touched == touchedAll {
+	w := e.w
+	own, shared := w.written()
+	if e.m.Preempt && !(a.kind == stepCPU && own == 1<<a.who && !shared) { // tasks move with it
 		w.pack(e.next)
 	} else {
 		copy(e.next, words)
-		for cpus := touched &^ touchedShared; cpus != 0; cpus &= cpus - 1 {
-			i := bits.TrailingZeros16(uint16(cpus))
-			w.packOwn(e.next, i)
+		for ; own != 0; own &= own - 1 {
+			w.packOwn(e.next, bits.TrailingZeros(own))
 		}
-		if touched&touchedShared != 0 {
+		if shared {
 			shared := e.next[e.m.layout.own*len(e.m.Roles):]
 			clear(shared)
 			w.packShared(&packer{w: shared})
@@ -145,7 +142,7 @@ func (e *expander) restore(a action) {
 	if e.m.Code.Path.NMIs() {
 		copy(w.under[:n], e.saved.under[:n])
 	}
-	if a.kind == stepCPU && w.touched == 0 {
+	if a.kind == stepCPU && w.onlyItself(int(a.who)) {
 		w.cpu[a.who] = e.saved.cpu[a.who]
 		return
 	}

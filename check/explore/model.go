@@ -57,6 +57,7 @@ type Model struct {
 
 	codec    cpus.Codec
 	homes    []int
+	seats    [MaxCPUs]Things // by CPU: the programs of patchers that sit there
 	ops      []uint64
 	table    cpus.OpsTable
 	attached cpus.OpsStates // of table, at first
@@ -180,6 +181,9 @@ func (m *Model) findHomes() {
 		if r.RunsPatcher() {
 			m.homes = append(m.homes, cpu)
 		}
+	}
+	for i, cpu := range m.homes[:min(len(m.homes), len(m.Programs))] {
+		m.seats[cpu] = m.seats[cpu].With(Place + Thing(i))
 	}
 }
 

@@ -176,7 +176,7 @@ func (w *world) packShared(p *packer) {
 	for i := range m.Code.Sites {
 		p.put(uint64(w.base[i]), l.text)
 		p.put(uint64(w.settled[i].Seq()), 5)
-		p.put(uint64(w.change[i]), l.change)
+		p.put(uint64(w.begun[i]), l.change)
 		if m.Code.Named() {
 			p.put(m.opsIndex(w.literal[i]), l.ops)
 		}
@@ -278,7 +278,7 @@ func (w *world) unpackShared(p *packer) {
 	for i := range m.Code.Sites {
 		w.base[i] = uint8(p.get(l.text))
 		w.settled[i] = cpus.PromiseOf(cpus.Seq(p.get(5)), 1)
-		w.change[i] = uint8(p.get(l.change))
+		w.begun[i] = uint8(p.get(l.change))
 		if m.Code.Named() {
 			w.literal[i] = m.codec.Ops[p.get(l.ops)]
 		}

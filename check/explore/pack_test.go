@@ -61,7 +61,7 @@ func TestWordsKeepWhatMatters(t *testing.T) {
 			x, y := &dice{answers}, &dice{answers}
 			was := whole.state
 			copy(before, a)
-			whole.touched = 0
+			whole.notes = notes{}
 			whole.perform(act, x)
 			packed.perform(act, y)
 			if fmt.Sprint(whole.found) != fmt.Sprint(packed.found) || whole.event != packed.event ||
@@ -72,7 +72,7 @@ func TestWordsKeepWhatMatters(t *testing.T) {
 				return
 			}
 			whole.pack(a)
-			if why := touchedWrongly(whole, act, was, before, a); why != "" {
+			if why := writtenWrongly(whole, act, was, before, a); why != "" {
 				rt.Fatalf("%s: %s", act.spell(nil), why)
 			}
 			packed.pack(b)
@@ -111,30 +111,28 @@ func goWays(t *rapid.T, m *Model) {
 	}
 }
 
-// touchedWrongly says what an action has changed without saying so.
-func touchedWrongly(w *world, a action, was state, before, after []uint64) string {
-	if a.kind == stepCPU && w.touched == 0 && was != w.state {
-		return "nothing was touched, and what is shared is not what it was"
+// writtenWrongly says what an action has changed without noting it.
+func writtenWrongly(w *world, a action, was state, before, after []uint64) string {
+	if a.kind == stepCPU && w.onlyItself(int(a.who)) && was != w.state {
+		return "nothing was written but what the CPU itself knows, and what is shared is not what it was"
 	}
-	touched := w.touched
-	if a.kind == stepCPU {
-		touched |= touchedCPU(int(a.who))
-	}
+	own, shared := w.written()
 	n := len(w.m.Roles)
 	for i := range after {
-		bit := touchedShared
+		noted := shared
 		switch {
 		case i < n:
-			bit = touchedCPU(i)
+			noted = own>>i&1 != 0
 		case w.m.Code.Path.Ways() && i >= (w.m.layout.own-1)*n && i < w.m.layout.own*n:
-			bit = touchedCPU(i % n)
+			noted = own>>(i%n)&1 != 0
 		case w.m.Preempt && i < 2*n: // tasks move with whatever is more than a CPU's own
-			if touched != touchedCPU(int(a.who)) {
+			if a.kind != stepCPU || own != 1<<a.who || shared {
 				continue
 			}
+			noted = false
 		}
-		if before[i] != after[i] && touched&bit == 0 {
-			return fmt.Sprintf("word %d changed, touched %b", i, touched)
+		if before[i] != after[i] && !noted {
+			return fmt.Sprintf("word %d changed, written are %s", i, w.writes|w.adds)
 		}
 	}
 	return ""

@@ -147,13 +147,13 @@ func (n *narrowing) projectSites(w, o *world) {
 	}
 	for site := range n.m.Code.Sites {
 		if slices.Contains(n.gone, site) {
-			o.settled[site], o.change[site] = cpus.PromiseOf(0, 1), 0
+			o.settled[site], o.begun[site] = cpus.PromiseOf(0, 1), 0
 			o.base[site], o.literal[site] = n.m.textIndex(site, n.m.Initial[site]), n.m.Literals[site]
 			continue
 		}
 		o.base[site] = n.m.textIndex(site, n.wide.texts[site][w.base[site]])
 		if list := n.wide.changes[site]; len(n.m.changes[site]) > 1 {
-			o.change[site] = uint8(n.m.changeIndex(site, list[w.change[site]]))
+			o.begun[site] = uint8(n.m.changeIndex(site, list[w.begun[site]]))
 		}
 	}
 }

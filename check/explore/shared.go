@@ -14,10 +14,17 @@ import (
 // atomics.
 
 // Seq implements cpus.Shared.
-func (w *world) Seq() cpus.Seq { return cpus.Seq(w.logged + 1) }
+func (w *world) Seq() cpus.Seq {
+	w.read(Stores, 0)
+	return w.seq()
+}
+
+func (w *world) seq() cpus.Seq { return cpus.Seq(w.logged + 1) }
 
 // Window implements cpus.Shared.
 func (w *world) Window(site int, synced cpus.Seq, buf []cpus.Version) ([]cpus.Version, cpus.Promise) {
+	w.read(Text, site)
+	w.read(Promised, site)
 	buf = buf[:0]
 	texts := w.m.texts[site]
 	for i := w.logged - 1; i >= 0; i-- {
@@ -34,24 +41,40 @@ func (w *world) Window(site int, synced cpus.Seq, buf []cpus.Version) ([]cpus.Ve
 }
 
 // Peek implements cpus.Shared and poke.Ground.
-func (w *world) Peek(site int) isa.Text { return w.m.texts[site][w.newest(site)] }
+func (w *world) Peek(site int) isa.Text {
+	w.read(Text, site)
+	return w.m.texts[site][w.newest(site)]
+}
 
 // Settled implements cpus.Shared.
-func (w *world) Settled(site int) cpus.Promise { return w.settled[site] }
+func (w *world) Settled(site int) cpus.Promise {
+	w.read(Promised, site)
+	return w.settled[site]
+}
 
-// Changing implements cpus.Shared.
+// Changing implements cpus.Shared. It reads nothing where there is one update that it can be.
 func (w *world) Changing(site int) (c cpus.Change) {
-	if list := w.m.changes[site]; len(list) > 0 {
-		c = list[w.change[site]]
+	list := w.m.changes[site]
+	if len(list) > 1 {
+		w.read(Changing, site)
+	}
+	if len(list) > 0 {
+		c = list[w.begun[site]]
 	}
 	return c
 }
 
 // Literal implements cpus.Shared and poke.Ground.
-func (w *world) Literal(site int) uint64 { return w.literal[site] }
+func (w *world) Literal(site int) uint64 {
+	w.read(Literal, site)
+	return w.literal[site]
+}
 
 // CallOps implements cpus.Shared.
-func (w *world) CallOps(addr uint64) cpus.Outcome { return w.m.table.Call(w.ops, addr) }
+func (w *world) CallOps(addr uint64) cpus.Outcome {
+	w.read(Operations, 0)
+	return w.m.table.Call(w.ops, addr)
+}
 
 // ref is the counter that a CPU's handler changes. One that all share is kept with
 // a patcher's CPU, which symmetry never moves.
@@ -62,29 +85,23 @@ func (w *world) ref(cpu int) *int8 {
 	return &w.refs[w.m.homes[0]]
 }
 
-// touchRef says in whose word the counter is.
-func (w *world) touchRef(cpu int) {
-	if w.m.Refs != int3.PerCPU {
-		cpu = w.m.homes[0]
-	}
-	w.touched |= touchedCPU(cpu)
-}
-
 // Enter implements cpus.Handler.
 func (w *world) Enter(cpu int) bool {
+	w.noteRef((*notes).read, cpu)
 	r := w.ref(cpu)
 	if *r == 0 {
 		return false
 	}
 	if w.m.Refs != int3.NoRef {
+		w.noteRef((*notes).write, cpu)
 		*r++
-		w.touchRef(cpu)
 	}
 	return true
 }
 
 // Find implements cpus.Handler.
 func (w *world) Find(at records.Addr, p *cpus.Probe) (isa.Insn, cpus.Found) {
+	w.read(Batch, 0)
 	if w.published == 0 {
 		return isa.Insn{}, cpus.TornDown
 	}
@@ -96,11 +113,11 @@ func (w *world) Find(at records.Addr, p *cpus.Probe) (isa.Insn, cpus.Found) {
 	return b.acts[slot], cpus.Hit
 }
 
-// Leave implements cpus.Handler.
+// Leave implements cpus.Handler. It subtracts without looking.
 func (w *world) Leave(cpu int) {
 	if w.m.Refs != int3.NoRef {
+		w.noteRef((*notes).add, cpu)
 		*w.ref(cpu)--
-		w.touchRef(cpu)
 	}
 }
 
@@ -111,6 +128,7 @@ func (w *world) maskable(r request) bool {
 
 // Pending implements cpus.Shared.
 func (w *world) Pending(cpu int, masked bool) bool {
+	w.read(Mail, cpu)
 	for _, r := range w.box[cpu] {
 		if r != 0 && !(masked && w.maskable(r)) {
 			return true
@@ -121,6 +139,7 @@ func (w *world) Pending(cpu int, masked bool) bool {
 
 // Take implements cpus.Shared: what masking does not hold back comes first.
 func (w *world) Take(cpu int, masked bool) (cpus.Taken, bool) {
+	w.change(Mail, cpu)
 	for _, maskable := range []bool{false, true} {
 		if maskable && masked {
 			break
@@ -136,7 +155,6 @@ func (w *world) Take(cpu int, masked bool) (cpus.Taken, bool) {
 }
 
 func (w *world) removeRequest(cpu, i int) {
-	w.touched |= touchedCPU(cpu)
 	b := &w.box[cpu]
 	copy(b[i:], b[i+1:])
 	b[len(b)-1] = 0
@@ -148,22 +166,23 @@ func (w *world) ticket(sender, cpu int) cpus.Ticket {
 
 // Answer implements cpus.Shared.
 func (w *world) Answer(t cpus.Ticket) {
-	w.left[int(t)/len(w.m.Roles)]--
-	w.touched |= touchedShared
+	sender := int(t) / len(w.m.Roles)
+	w.add(Answers, sender)
+	w.left[sender]--
 }
 
 // EnterKernel implements cpus.Shared.
 func (w *world) EnterKernel(cpu int) cpus.Space {
+	w.change(Mail, cpu)
 	was := w.space[cpu]
 	w.space[cpu] = 0
-	w.touched |= touchedCPU(cpu)
 	return was
 }
 
 // LeaveKernel implements cpus.Shared.
 func (w *world) LeaveKernel(cpu int) {
+	w.change(Mail, cpu)
 	w.space[cpu] = cpus.InUser
-	w.touched |= touchedCPU(cpu)
 }
 
 // own is what a CPU itself is about, beneath an NMI.
@@ -192,16 +211,24 @@ func (w *world) comesUp() bool {
 
 // BringUp implements cpus.Shared; so do the other two: where CPUs are on their way says
 // it all.
-func (w *world) BringUp(int) bool { return w.Held[poke.HotplugLock] == 0 && !w.comesUp() }
-func (w *world) ComeOnline(int)   {}
-func (w *world) CameUp(int)       {}
+func (w *world) BringUp(int) bool {
+	w.noteOnline()
+	w.read(Locks, 0)
+	return w.Held[poke.HotplugLock] == 0 && !w.comesUp()
+}
+func (w *world) ComeOnline(int) {}
+func (w *world) CameUp(int)     {}
 
 // Arrive implements cpus.Shared.
 func (w *world) Arrive(cpu int) {
+	w.change(Mail, cpu)
+	w.add(Arrived, 0)
 	w.stopped[cpu] = true
 	w.arrived++
-	w.touched |= touchedCPU(cpu) | touchedShared
 }
 
 // Resumed implements cpus.Shared.
-func (w *world) Resumed(cpu int) bool { return !w.stopped[cpu] }
+func (w *world) Resumed(cpu int) bool {
+	w.read(Mail, cpu)
+	return !w.stopped[cpu]
+}

@@ -93,7 +93,7 @@ func (w *world) sitesAlike() bool {
 				return false
 			}
 		}
-		if w.base[i] != w.base[0] || w.settled[i] != w.settled[0] || w.change[i] != w.change[0] ||
+		if w.base[i] != w.base[0] || w.settled[i] != w.settled[0] || w.begun[i] != w.begun[0] ||
 			w.literal[i] != w.literal[0] {
 			return false
 		}

@@ -26,7 +26,7 @@ func (w *world) same(o *world, t Thing) bool {
 	case Promised:
 		return w.settled[n] == o.settled[n]
 	case Changing:
-		return w.change[n] == o.change[n]
+		return w.begun[n] == o.begun[n]
 	case Place:
 		return w.sat[n] == o.sat[n] && samePlace(&w.patcher[n], &o.patcher[n])
 	case Answers:
@@ -108,7 +108,7 @@ func (w *world) take(o *world, t Thing) {
 	case Promised:
 		w.settled[n] = o.settled[n]
 	case Changing:
-		w.change[n] = o.change[n]
+		w.begun[n] = o.begun[n]
 	case Place:
 		if w.sat[n] = o.sat[n]; n < len(w.m.Programs) {
 			w.patcher[n].Resume(o.patcher[n].Progress(nil))

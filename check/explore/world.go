@@ -27,16 +27,15 @@ type world struct {
 	found   *cpus.Violation
 	event   cpus.Event
 	waits   bool // the patcher's step changed nothing
-	touched touched
+	notes        // what the actions since they were last cleared have read and written
 	chose   bool // the patcher's step chose an update
 	full    bool // a store found no room in the log
 	reached reached
 	// observe, where set, is told of every action once it has happened.
 	observe func(action)
-	// What CPUs and patchers make their accesses through: the world itself, or
-	// somebody who notes them.
+	// shared is what CPUs make their accesses through: the world, but for tests of CPUs
+	// that others are unkind to.
 	shared cpus.Shared
-	ground poke.Ground
 }
 
 // state is what CPUs and patchers share.
@@ -46,7 +45,7 @@ type state struct {
 	logged int
 
 	settled [MaxSites]cpus.Promise
-	change  [MaxSites]uint8 // the update begun last, as an index of changes
+	begun   [MaxSites]uint8 // the update begun last, as an index of changes
 	literal [MaxSites]uint64
 	ops     cpus.OpsStates
 
@@ -89,22 +88,10 @@ const (
 	done
 )
 
-// touched says which words of a state an action may have changed besides that of the
-// CPU which made it: a bit for each CPU, and one for what all share. Whoever writes
-// state sets it; nobody need compare states then.
-type touched uint16
-
-const (
-	touchedShared touched = 1 << MaxCPUs
-	touchedAll            = touchedShared<<1 - 1
-)
-
-func touchedCPU(cpu int) touched { return 1 << cpu }
-
 // newWorld is the model before anything has happened.
 func newWorld(m *Model) *world {
 	w := &world{m: m, pad: cpus.NewScratchpad()}
-	w.shared, w.ground = w, w
+	w.shared = w
 	for i, r := range m.Roles {
 		w.cpu[i] = cpus.CPU{ID: int32(i), Role: r, Synced: 1}
 		w.under[i] = cpus.CPU{ID: int32(i), Role: r}
