@@ -3,7 +3,6 @@
 package records
 
 import (
-	"bufio"
 	"context"
 	"fmt"
 	"io"
@@ -59,12 +58,12 @@ func openKallsyms(ctx context.Context, path string) (*kallsyms, error) {
 // (kernel/kallsyms.c, s_show), and keeps text symbols: t and T, and weak
 // functions, w and W.
 func readKallsyms(ctx context.Context, file string, r io.Reader) (*kallsyms, error) {
-	s, err := unpack(ctx, file, r)
+	in, err := unpacked(ctx, file, r)
 	if err != nil {
 		return nil, err
 	}
 	k := &kallsyms{file: file, texts: map[symbolKey]*candidates{}}
-	l := &lines{ctx: ctx, file: file, r: bufio.NewReaderSize(s.r, MaxLine)}
+	l := &lines{ctx: ctx, file: file, r: in}
 	zeros := 0
 	for {
 		line, err := l.next()

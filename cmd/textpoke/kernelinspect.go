@@ -95,7 +95,7 @@ func (c *common) inspect(cmd *cobra.Command, k *image.Kernel, f inspectFlags) er
 	}
 	switch {
 	case f.modules != "":
-		modules, err := modulesIn(f.modules, k.Arch())
+		modules, err := modulesIn(f.modules, k.Arch.Name)
 		if err != nil {
 			return fmt.Errorf("--modules: %w", err)
 		}
@@ -176,7 +176,7 @@ type inspected struct {
 // imageColumns are the columns of what an image holds.
 var imageColumns = slices.Concat(
 	results.Columns[inspected]{
-		{Name: "arch", Doc: "instruction set", Cell: func(i inspected) any { return i.Arch() }},
+		{Name: "arch", Doc: "instruction set", Cell: func(i inspected) any { return i.Arch.Name }},
 		{Name: "release", Doc: "as uname -r has it", Cell: func(i inspected) any { return i.Release }},
 		{Name: "records", Kind: results.Integer,
 			Doc: "patchable call sites, after boot", Cell: func(i inspected) any { return i.table.Len() }},
@@ -197,7 +197,7 @@ var imageColumns = slices.Concat(
 		{Name: "direct_calls", Kind: results.Boolean, Doc: "functions can be attached to without the common entry",
 			Cell: func(i inspected) any { return i.Direct() }},
 		{Name: "bti", Kind: results.Boolean,
-			Doc: "most functions begin with a landing pad", Cell: func(i inspected) any { return i.LandingPads() }},
+			Doc: "most functions begin with a landing pad", Cell: func(i inspected) any { return i.Records.LandingPads() }},
 		{Name: "preempt", Doc: "model of preemption; empty where neither banner nor configuration say",
 			Cell: func(i inspected) any { return results.OrEmpty(i.preempt()) }},
 		{Name: "protocol", Doc: "how records are changed; empty where that is not understood",
@@ -211,20 +211,14 @@ var imageColumns = slices.Concat(
 			Name:   "form",
 			Detail: true,
 			Doc:    "how it was packed, from the outside in",
-			Cell:   func(i inspected) any { return i.Form() },
+			Cell:   func(i inspected) any { return i.Form },
 		},
 		{Name: "symbols", Kind: results.Integer,
-			Detail: true, Doc: "that the image names", Cell: func(i inspected) any {
-				n, _ := i.Symbols()
-				return n
-			}},
-		{Name: "layout", Detail: true, Doc: "of its symbol table", Cell: func(i inspected) any {
-			_, layout := i.Symbols()
-			return layout
-		}},
+			Detail: true, Doc: "that the image names", Cell: func(i inspected) any { return len(i.All) }},
+		{Name: "layout", Detail: true, Doc: "of its symbol table", Cell: func(i inspected) any { return i.Layout }},
 		{Name: "sha256", Detail: true, Doc: "of the file", Cell: func(i inspected) any { return i.Hash }},
 		{Name: "notes", Detail: true, Doc: "what was found by what it holds, and what was not found",
-			Cell: func(i inspected) any { return results.OrEmpty(strings.Join(i.Notes(), "; ")) }},
+			Cell: func(i inspected) any { return results.OrEmpty(strings.Join(i.Notes, "; ")) }},
 	},
 )
 

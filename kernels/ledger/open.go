@@ -14,6 +14,8 @@ import (
 	"github.com/textpoke/textpoke/internal/spelling"
 	"github.com/textpoke/textpoke/kernels/image"
 	"github.com/textpoke/textpoke/records"
+	"github.com/textpoke/textpoke/records/unpack"
+	"github.com/textpoke/textpoke/records/vmlinux"
 )
 
 // opened are the kernels of files, each read once.
@@ -59,7 +61,7 @@ func read(path string) (*Kernel, error) {
 	if err != nil && !errors.Is(err, io.ErrUnexpectedEOF) && !errors.Is(err, io.EOF) {
 		return nil, fmt.Errorf("read %s: %w", path, err)
 	}
-	if image.Looks(head[:n]) {
+	if vmlinux.Looks(head[:n]) || unpack.Of(head[:n]) != nil {
 		img, err := image.Open(path)
 		if err != nil {
 			return nil, err

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-package image
+package vmlinux_test
 
 import (
 	"bytes"
@@ -9,6 +9,10 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+
+	"github.com/textpoke/textpoke/records/fakekernel"
+	"github.com/textpoke/textpoke/records/unpack"
+	"github.com/textpoke/textpoke/records/vmlinux"
 )
 
 func gz(t *testing.T, b []byte) []byte {
@@ -28,7 +32,7 @@ func gz(t *testing.T, b []byte) []byte {
 func TestNoKernel(t *testing.T) {
 	elf := append([]byte("\x7fELF\x02\x01\x01"), make([]byte, 57)...)
 	twice := []byte("hello")
-	for range maxLayers + 1 {
+	for range unpack.Layers + 1 {
 		twice = gz(t, twice)
 	}
 	raw := make([]byte, 4096)
@@ -41,7 +45,7 @@ func TestNoKernel(t *testing.T) {
 		"a header of EFI " +
 			"zboot": append([]byte("MZ\x00\x00zimg\xff\xff\xff\xff\xff\xff\xff\xff"), make([]byte, 100)...),
 	} {
-		_, err := Read("f", b)
+		_, err := read(b)
 		if err == nil || !strings.HasPrefix(err.Error(), "f: ") || strings.Contains(err.Error(), "\n") {
 			t.Errorf("%s: %v", name, err)
 		}
@@ -59,13 +63,47 @@ func TestHugeFile(t *testing.T) {
 	if err := f.Truncate(4 << 30); err != nil {
 		t.Skip(err)
 	}
-	if _, err := Open(path); err == nil || !strings.Contains(err.Error(), "not a kernel image") {
+	if _, err := vmlinux.Open(path); err == nil || !strings.Contains(err.Error(), "not a kernel image") {
 		t.Error(err)
 	}
 	if _, err := f.WriteAt([]byte("\x7fELF"), 0); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := Open(path); err == nil || !strings.Contains(err.Error(), "MiB") {
+	if _, err := vmlinux.Open(path); err == nil || !strings.Contains(err.Error(), "ELF file: ") {
 		t.Error(err)
 	}
+}
+
+// TestLayouts: every layout of kallsyms gives the same symbols.
+func TestLayouts(t *testing.T) {
+	for _, layout := range fakekernel.Layouts {
+		s := fakekernel.Make(layout)
+		k, err := read(s.Data)
+		if layout == "offsets-last,place-relative" {
+			// Nothing absolute says where it is linked, and no pointer to an iterator.
+			if err == nil || !strings.Contains(err.Error(), "where it is linked cannot be told") {
+				t.Errorf("%s: %v", layout, err)
+			}
+			s = fakekernel.Make(layout)
+			s.Iterator()
+			k, err = read(s.Data)
+		}
+		if err != nil {
+			t.Errorf("%s: %v", layout, err)
+			continue
+		}
+		if n, got := len(k.All), k.Layout; n != len(s.Names) || got != layout {
+			t.Errorf("%s: %d symbols in layout %s, want %d", layout, n, got, len(s.Names))
+		}
+		for i, y := range s.Names {
+			if k.All[i] != y {
+				t.Fatalf("%s: symbol %d is %v, want %v", layout, i, k.All[i], y)
+			}
+		}
+	}
+}
+
+// read reads a kernel that is called f.
+func read(b []byte) (*vmlinux.Kernel, error) {
+	return vmlinux.Read("f", bytes.NewReader(b), int64(len(b)))
 }

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-package image
+package vmlinux
 
 // layout is one way in which kallsyms has had its addresses (scripts/kallsyms.c).
 type layout struct {
@@ -31,8 +31,8 @@ func align(n, to int) int { return (n + to - 1) / to * to }
 
 // decode gives the names their addresses; nil in no known layout. Addresses must ascend
 // as the kernel's own search wants them (get_symbol_pos, kernel/kallsyms.c).
-func (n *names) decode(m *memory) *symbols {
-	d := n.seg.data
+func (n *names) decode(m *Memory) *Symbols {
+	d := n.seg.Data
 	all := n.expand()
 	if all == nil {
 		return nil
@@ -47,7 +47,7 @@ func (n *names) decode(m *memory) *symbols {
 		}
 		if l.ownPlace {
 			if n.place(l, all) {
-				return newSymbols(name, all)
+				return NewSymbols(name, all)
 			}
 			continue
 		}
@@ -59,7 +59,7 @@ func (n *names) decode(m *memory) *symbols {
 			if perCPU {
 				name += ",absolute-percpu"
 			}
-			return newSymbols(name, all)
+			return NewSymbols(name, all)
 		}
 	}
 	return nil
@@ -69,7 +69,7 @@ func (n *names) decode(m *memory) *symbols {
 func (n *names) place(l layout, all []Symbol) bool {
 	for i := range all {
 		at := l.offsets + 4*i
-		all[i].Addr = n.seg.addr + uint64(at) + signed(le.Uint32(n.seg.data[at:]), 32)
+		all[i].Addr = n.seg.Addr + uint64(at) + uint64(int32(le.Uint32(n.seg.Data[at:])))
 	}
 	return ascend(all, 0)
 }
@@ -80,7 +80,7 @@ func (n *names) place(l layout, all []Symbol) bool {
 func (n *names) relative(l layout, base uint64, all []Symbol) (perCPU, ok bool) {
 	negative := 0
 	for i := range all {
-		v := le.Uint32(n.seg.data[l.offsets+4*i:])
+		v := le.Uint32(n.seg.Data[l.offsets+4*i:])
 		if all[i].Addr = base + uint64(v); int32(v) < 0 {
 			negative++
 		}
@@ -90,8 +90,8 @@ func (n *names) relative(l layout, base uint64, all []Symbol) (perCPU, ok bool) 
 	}
 	absolute := 0
 	for i := range all {
-		v := le.Uint32(n.seg.data[l.offsets+4*i:])
-		if all[i].Addr = base - 1 - signed(v, 32); int32(v) >= 0 {
+		v := le.Uint32(n.seg.Data[l.offsets+4*i:])
+		if all[i].Addr = base - 1 - uint64(int32(v)); int32(v) >= 0 {
 			all[i].Addr = uint64(v)
 			absolute = i + 1
 		}

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-package image
+package vmlinux
 
 import (
 	"bytes"
@@ -10,7 +10,7 @@ import (
 // Linux): each name is its length and its tokens, 256 tokens stand for texts, and a
 // marker tells where every 256th name begins.
 type names struct {
-	seg     segment
+	seg     Segment
 	tokens  [256]string
 	table   int // where the tokens begin, from the start of the segment
 	end     int // behind the index of the tokens
@@ -28,18 +28,18 @@ const (
 	maxTokenText = 64        // bytes of one token's text
 )
 
-// readKallsyms finds and decodes kallsyms. It needs nothing but the bytes: the ten
+// ReadSymbols finds and decodes kallsyms. It needs nothing but the bytes: the ten
 // digits stand for themselves among the tokens, the index that follows proves the
 // tokens, and the names prove their number against the markers.
-func readKallsyms(m *memory) (*symbols, error) {
+func ReadSymbols(m *Memory) (*Symbols, error) {
 	var digits []byte
 	for c := byte('0'); c <= '9'; c++ {
 		digits = append(digits, c, 0)
 	}
 	reason := "no table of tokens"
-	for _, seg := range m.segments {
+	for _, seg := range m.Segments {
 		for from := 0; ; {
-			i := bytes.Index(seg.data[from:], digits)
+			i := bytes.Index(seg.Data[from:], digits)
 			if i < 0 {
 				break
 			}
@@ -57,12 +57,12 @@ func readKallsyms(m *memory) (*symbols, error) {
 			from += i + 1
 		}
 	}
-	return nil, fail("kernel", "no symbol table that is understood (%s); CONFIG_KALLSYMS is needed", reason)
+	return nil, Fail("kernel", "no symbol table that is understood (%s); CONFIG_KALLSYMS is needed", reason)
 }
 
 // readTokens reads the table around the token '0', and insists on the index behind it.
 func (n *names) readTokens(zero int) bool {
-	d, at := n.seg.data, zero
+	d, at := n.seg.Data, zero
 	for range '0' {
 		if at < 2 {
 			return false
@@ -96,10 +96,10 @@ func (n *names) findMarkers() bool {
 	if n.markersBefore(n.table) {
 		return true
 	}
-	d := n.seg.data
+	d := n.seg.Data
 	u := func(at int) uint32 { return le.Uint32(d[at:]) }
 	for end := (n.table - 3*minSymbols) &^ 3; end > n.table-3*maxSymbols && end >= 12; end -= 4 {
-		if u(end-12) < u(end-8) && u(end-8) < u(end-4) && u(end-4)-u(end-8) < markerEvery*maxName &&
+		if u(end-12) < u(end-8) && u(end-8) < u(end-4) && u(end-4)-u(end-8) < markerEvery*MaxName &&
 			n.markersBefore(end) {
 			n.seqs = true
 			return true
@@ -111,7 +111,7 @@ func (n *names) findMarkers() bool {
 // markersBefore reads markers that end at a place, and the names that end where they
 // begin.
 func (n *names) markersBefore(end int) bool {
-	d := n.seg.data
+	d := n.seg.Data
 	u := func(at int) uint32 { return le.Uint32(d[at:]) }
 	top := end &^ 3
 	for top >= 8 && u(top-4) == 0 { // padding
@@ -138,11 +138,11 @@ func (n *names) findCount(markers int) bool {
 		return false
 	}
 	high := (markers - int(last)) &^ 3
-	for p := high; p >= max(0, high-markerEvery*(maxName+2)); p -= 4 {
-		if p+4 > len(n.seg.data) {
+	for p := high; p >= max(0, high-markerEvery*(MaxName+2)); p -= 4 {
+		if p+4 > len(n.seg.Data) {
 			continue
 		}
-		count := le.Uint32(n.seg.data[p:])
+		count := le.Uint32(n.seg.Data[p:])
 		if (uint64(count)+markerEvery-1)/markerEvery != uint64(len(n.markers)) {
 			continue
 		}
@@ -163,7 +163,7 @@ func (n *names) walk(first, count, end int) bool {
 		if i%markerEvery == 0 && uint32(at-first) != n.markers[i/markerEvery] {
 			return false
 		}
-		size, head := nameSize(n.seg.data[min(at, end):end])
+		size, head := nameSize(n.seg.Data[min(at, end):end])
 		if at += head + size; size == 0 || at > end {
 			return false
 		}
@@ -189,14 +189,14 @@ func (n *names) expand() []Symbol {
 	at := n.first
 	var buf []byte
 	for i := range out {
-		size, head := nameSize(n.seg.data[at:])
+		size, head := nameSize(n.seg.Data[at:])
 		at += head
 		buf = buf[:0]
-		for _, c := range n.seg.data[at : at+size] {
+		for _, c := range n.seg.Data[at : at+size] {
 			buf = append(buf, n.tokens[c]...)
 		}
 		at += size
-		if len(buf) < 2 || len(buf) > maxName {
+		if len(buf) < 2 || len(buf) > MaxName {
 			return nil
 		}
 		out[i].Type, out[i].Name = buf[0], string(buf[1:])

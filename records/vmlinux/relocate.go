@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-package image
+package vmlinux
 
 import "slices"
 
@@ -21,11 +21,11 @@ func (k *Kernel) relocate() {
 	if !k.raw() {
 		return
 	}
-	d := k.segments[0].data
+	d := k.Segments[0].Data
 	best, count := 0, 0
 	for p := 0; p+relaBytes <= len(d); {
 		n := 0
-		for q := p; q+relaBytes <= len(d) && le.Uint64(d[q+8:]) == k.arch.relative && inKernelHalf(le.Uint64(d[q:])); q += relaBytes {
+		for q := p; q+relaBytes <= len(d) && le.Uint64(d[q+8:]) == k.Arch.relative && inKernelHalf(le.Uint64(d[q:])); q += relaBytes {
 			n++
 		}
 		if n > count {
@@ -58,8 +58,8 @@ func (k *Kernel) apply(d, relas []byte) {
 			le.PutUint64(d[at:], le.Uint64(r[16:]))
 		}
 	}
-	k.segments[0].addr = base
-	k.note(
+	k.Segments[0].Addr = base
+	k.Note(
 		"%d relocations give pointers, %d of them empty in the image; linked at %#x",
 		len(relas)/relaBytes,
 		filled,
@@ -75,7 +75,7 @@ func (k *Kernel) settle() error {
 	}
 	for _, name := range []string{"_text", "_stext", "_start"} {
 		if at, ok := k.Addr(name); ok && inKernelHalf(at) {
-			k.segments[0].addr = at &^ 0xfffff
+			k.Segments[0].Addr = at &^ 0xfffff
 			return nil
 		}
 	}
@@ -83,12 +83,12 @@ func (k *Kernel) settle() error {
 	tp, ok1 := k.Addr("__tracepoint_sched_switch")
 	iter, ok2 := k.Addr("__traceiter_sched_switch")
 	for at := tp + 8; ok1 && ok2 && at < tp+96; at += 8 {
-		if v := k.pointer(at); inKernelHalf(v) && (v-iter)&0xfff == 0 && v-iter <= ^uint64(0)-k.reaches() {
-			k.note("addends are in place; linked at %#x, by a pointer to __traceiter_sched_switch", v-iter)
-			k.segments[0].addr = v - iter
+		if v := k.Pointer(at); inKernelHalf(v) && (v-iter)&0xfff == 0 && v-iter <= ^uint64(0)-k.reaches() {
+			k.Note("addends are in place; linked at %#x, by a pointer to __traceiter_sched_switch", v-iter)
+			k.Segments[0].Addr = v - iter
 			k.shift(v - iter)
 			return nil
 		}
 	}
-	return fail("kernel", "where it is linked cannot be told")
+	return Fail("kernel", "where it is linked cannot be told")
 }
