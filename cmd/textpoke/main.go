@@ -61,7 +61,10 @@ func run(ctx context.Context, args []string, s streams) int {
 	c := newCommon(s)
 	root := rootCommand(c)
 	root.SetArgs(args)
-	err := root.ExecuteContext(ctx)
+	err := experimentFile(c, root, args)
+	if err == nil {
+		err = root.ExecuteContext(ctx)
+	}
 	c.progress.unwatch()
 	c.forgetStdin()
 	if shown := c.pager.flush(); err == nil {
