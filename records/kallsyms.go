@@ -6,7 +6,6 @@ import (
 	"context"
 	"fmt"
 	"io"
-	"os"
 	"slices"
 	"sort"
 	"strings"
@@ -46,7 +45,7 @@ type candidates struct {
 func (c *candidates) unnamed() int { return max(c.listed-len(c.addrs), 0) }
 
 func openKallsyms(ctx context.Context, path string) (*kallsyms, error) {
-	f, err := os.Open(inputs.Place(path))
+	f, err := inputs.Open(path)
 	if err != nil {
 		return nil, fmt.Errorf("kallsyms: %w", err)
 	}

@@ -9,7 +9,6 @@ import (
 	"fmt"
 	"io"
 	"io/fs"
-	"os"
 	"slices"
 	"strings"
 
@@ -71,7 +70,7 @@ func open(ctx context.Context, src string, opt Options) (*Table, error) {
 	if spec, ok := strings.CutPrefix(src, genPrefix); ok {
 		return generate(ctx, src, spec)
 	}
-	f, err := os.Open(inputs.Place(src))
+	f, err := inputs.Open(src)
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil, unknownSource(src, err)
 	}

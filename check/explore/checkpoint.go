@@ -14,7 +14,7 @@ import (
 	"os"
 	"time"
 
-	"github.com/google/renameio/v2"
+	"github.com/textpoke/textpoke/internal/files"
 )
 
 // A checkpoint is a line of JSON, then words in little-endian order: what was
@@ -70,24 +70,25 @@ func (s *search) canSave() error {
 	if s.o.Checkpoint == "" {
 		return nil
 	}
-	f, err := renameio.NewPendingFile(s.o.Checkpoint)
+	f, err := files.Create(s.o.Checkpoint, 0o600)
 	if err != nil {
 		return fmt.Errorf("checkpoint %s: %w", s.o.Checkpoint, err)
 	}
-	return f.Cleanup()
+	f.Abort()
+	return nil
 }
 
 func (s *search) save() error {
 	s.lastSave = time.Now()
-	f, err := renameio.NewPendingFile(s.o.Checkpoint)
+	f, err := files.Create(s.o.Checkpoint, 0o600)
 	if err == nil {
-		defer f.Cleanup()
+		defer f.Abort()
 		sum := sha256.New()
 		if err = s.write(bufio.NewWriterSize(io.MultiWriter(f, sum), 1<<20)); err == nil {
 			_, err = f.Write(sum.Sum(nil))
 		}
 		if err == nil {
-			err = f.CloseAtomicallyReplace()
+			err = f.Commit()
 		}
 	}
 	if err != nil {

@@ -9,9 +9,9 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/google/renameio/v2"
 	"github.com/spf13/cobra"
 
+	"github.com/textpoke/textpoke/internal/files"
 	"github.com/textpoke/textpoke/kernels/image"
 	"github.com/textpoke/textpoke/kernels/ledger"
 	"github.com/textpoke/textpoke/records"
@@ -87,7 +87,7 @@ func (c *common) inspect(cmd *cobra.Command, k *image.Kernel, f inspectFlags) er
 	if f.ledger != "" {
 		own, err := ledger.FromImage(k)
 		if err == nil {
-			err = writeWhole(f.ledger, func(w io.Writer) error { return ledger.WriteFacts(w, own) })
+			err = files.Write(f.ledger, 0o644, func(w io.Writer) error { return ledger.WriteFacts(w, own) })
 		}
 		if err != nil {
 			return fmt.Errorf("--ledger: %w", err)
@@ -152,19 +152,7 @@ func writeTable(path string, t *records.Table) error {
 	if strings.HasSuffix(path, ".csv") {
 		write = records.WriteCSV
 	}
-	return writeWhole(path, func(w io.Writer) error { return write(w, t) })
-}
-
-func writeWhole(path string, write func(io.Writer) error) error {
-	file, err := renameio.NewPendingFile(path, renameio.WithPermissions(0o644))
-	if err != nil {
-		return err
-	}
-	defer file.Cleanup()
-	if err := write(file); err != nil {
-		return err
-	}
-	return file.CloseAtomicallyReplace()
+	return files.Write(path, 0o644, func(w io.Writer) error { return write(w, t) })
 }
 
 // inspected is an image and its table of records.

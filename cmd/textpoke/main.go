@@ -15,6 +15,7 @@ import (
 	"syscall"
 
 	"github.com/textpoke/textpoke/internal/choice"
+	"github.com/textpoke/textpoke/internal/inputs"
 	"github.com/textpoke/textpoke/sim"
 )
 
@@ -30,6 +31,8 @@ const (
 func main() {
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	defer stop()
+	context.AfterFunc(ctx, stop) // a second signal ends the process at once
+	inputs.Until(ctx)
 	os.Exit(run(ctx, os.Args[1:], streams{os.Stdin, os.Stdout, os.Stderr}))
 }
 

@@ -5,6 +5,7 @@ package main
 import (
 	"context"
 	"fmt"
+	"io"
 	"os"
 	"path/filepath"
 	"runtime"
@@ -16,6 +17,7 @@ import (
 	"github.com/textpoke/textpoke/check"
 	"github.com/textpoke/textpoke/check/explore"
 	"github.com/textpoke/textpoke/check/prove"
+	"github.com/textpoke/textpoke/internal/files"
 	"github.com/textpoke/textpoke/results"
 	"github.com/textpoke/textpoke/sim/axis"
 )
@@ -149,7 +151,10 @@ func (p *proveFlags) one(ctx context.Context, q *check.Question, s *prove.Solver
 		row.Obligations = len(list)
 		for _, o := range list {
 			for name, goal := range map[string]bool{o.Name + ".smt2": true, o.Name + ".vacuous.smt2": false} {
-				if err := os.WriteFile(filepath.Join(form.dir, name), []byte(o.Text(goal)), 0o666); err != nil {
+				if err := files.Write(filepath.Join(form.dir, name), 0o666, func(w io.Writer) error {
+					_, err := io.WriteString(w, o.Text(goal))
+					return err
+				}); err != nil {
 					return nil, err
 				}
 			}

@@ -11,7 +11,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"os"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -167,7 +166,7 @@ func Open(path string) (*experiments.Experiment, error) {
 
 // read reads a file, and one byte more than is allowed at most.
 func read(path string) ([]byte, error) {
-	file, err := os.Open(inputs.Place(path))
+	file, err := inputs.Open(path)
 	if err != nil {
 		return nil, err
 	}

@@ -11,6 +11,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/textpoke/textpoke/internal/inputs"
 	"github.com/textpoke/textpoke/records/unpack"
 	"github.com/textpoke/textpoke/records/vmlinux"
 )
@@ -85,7 +86,7 @@ func OpenModule(path string) (*Module, error) {
 	if st.IsDir() || st.Size() > MaxModule {
 		return nil, vmlinux.InFile(path, vmlinux.Fail("", "not a kernel module"))
 	}
-	b, err := os.ReadFile(path)
+	b, err := inputs.Read(path, MaxModule)
 	if err != nil {
 		return nil, err
 	}

@@ -7,7 +7,6 @@ import (
 	"fmt"
 	"io"
 	"io/fs"
-	"os"
 	"sync"
 
 	"github.com/textpoke/textpoke/internal/inputs"
@@ -48,7 +47,7 @@ func Open(name string) (*Kernel, error) {
 }
 
 func read(path string) (*Kernel, error) {
-	f, err := os.Open(inputs.Place(path))
+	f, err := inputs.Open(path)
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil, fmt.Errorf("kernel %q: no file, and %w", path, spelling.NotOneOf(path, Names()))
 	}

@@ -10,7 +10,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"os"
 	"regexp"
 
 	"github.com/textpoke/textpoke/internal/inputs"
@@ -38,7 +37,7 @@ const HeadBytes = 0x1000
 
 // Open reads a kernel from a file. A file of another kind is refused by its first page.
 func Open(path string) (*Kernel, error) {
-	f, err := os.Open(inputs.Place(path))
+	f, err := inputs.Open(path)
 	if err != nil {
 		return nil, err
 	}
