@@ -107,6 +107,7 @@ func (s *Setup) Model() (*Model, error) {
 		}
 		m.Programs = append(m.Programs, program)
 	}
+	shape.Patches = len(patches[0])
 	plan, err := s.compile(shape, patches[0], false)
 	if err != nil {
 		return nil, err

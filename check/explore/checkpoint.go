@@ -14,7 +14,7 @@ import (
 	"os"
 	"time"
 
-	"github.com/textpoke/textpoke/internal/files"
+	"github.com/google/renameio/v2"
 )
 
 // A checkpoint is a line of JSON, then words in little-endian order: what was
@@ -70,25 +70,24 @@ func (s *search) canSave() error {
 	if s.o.Checkpoint == "" {
 		return nil
 	}
-	f, err := files.Create(s.o.Checkpoint, 0o600)
+	f, err := renameio.NewPendingFile(s.o.Checkpoint)
 	if err != nil {
 		return fmt.Errorf("checkpoint %s: %w", s.o.Checkpoint, err)
 	}
-	f.Abort()
-	return nil
+	return f.Cleanup()
 }
 
 func (s *search) save() error {
 	s.lastSave = time.Now()
-	f, err := files.Create(s.o.Checkpoint, 0o600)
+	f, err := renameio.NewPendingFile(s.o.Checkpoint)
 	if err == nil {
-		defer f.Abort()
+		defer f.Cleanup()
 		sum := sha256.New()
 		if err = s.write(bufio.NewWriterSize(io.MultiWriter(f, sum), 1<<20)); err == nil {
 			_, err = f.Write(sum.Sum(nil))
 		}
 		if err == nil {
-			err = f.Commit()
+			err = f.CloseAtomicallyReplace()
 		}
 	}
 	if err != nil {

@@ -7,9 +7,9 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"os"
 
-	"github.com/textpoke/textpoke/internal/files"
-	"github.com/textpoke/textpoke/internal/inputs"
+	"github.com/google/renameio/v2"
 )
 
 // traceFormat is the version of the format of trace files.
@@ -21,13 +21,13 @@ type traceFile struct {
 	*Trace
 }
 
-// Save writes the trace as JSON.
+// Save writes the trace as JSON: to a temporary name that is then renamed.
 func (t *Trace) Save(path string) error {
 	b, err := json.MarshalIndent(traceFile{traceFormat, t}, "", " ")
 	if err != nil {
 		return fmt.Errorf("trace %s: %w", path, err)
 	}
-	if err := files.Write(path, 0o644, func(w io.Writer) error { _, err := w.Write(append(b, '\n')); return err }); err != nil {
+	if err := renameio.WriteFile(path, append(b, '\n'), 0o644); err != nil {
 		return fmt.Errorf("trace %s: %w", path, err)
 	}
 	return nil
@@ -38,7 +38,7 @@ const maxTraceFile = 256 << 20
 
 // LoadTrace reads a trace. Errors name the file and what is wrong with it.
 func LoadTrace(path string) (*Trace, error) {
-	f, err := inputs.Open(path)
+	f, err := os.Open(path)
 	if err != nil {
 		return nil, fmt.Errorf("trace: %w", err)
 	}

@@ -38,6 +38,24 @@ func TestSeveralPatchers(t *testing.T) {
 	}
 }
 
+// TestLoopOutsideOfBatches: of two patchers each goes through its own sites, wherever the
+// loop stands that does.
+func TestLoopOutsideOfBatches(t *testing.T) {
+	p, err := poke.ParseProtocol("loop.plan", []byte(
+		"name: loop\nbatching: whole\nonce after:\n    for each patch\n        Write word\n        Fence\n    end\n"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	s := setup(t, "arm64", poke.Native, "", 3, 2)
+	s.Protocol, s.Patchers = p, 2
+	for _, w := range []Workload{Once, Endless} {
+		s.Workload = w
+		if m, err := s.Model(); err != nil || len(m.Programs) != 2 || len(m.Programs[1].Patches) == 0 {
+			t.Errorf("%s: %v", w, err)
+		}
+	}
+}
+
 // TestContention: two patchers that want the same site are safe with text_mutex between them.
 // Without it they are not, but for what changes one word and has no promise to break: arm64's
 // ftrace takes no text_mutex (aarch64_insn_patch_text_nosync, arch/arm64/kernel/patching.c).

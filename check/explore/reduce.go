@@ -164,7 +164,8 @@ func (w *world) lookupsQuiet() bool {
 
 // oneByOne leaves of what may happen next the steps of one CPU that has yet to
 // answer the round, or the call to stand still, that the only patcher waits for.
-// The patcher can do nothing before that, and CPUs do nothing to each other, so
+// The patcher can do nothing before that, and CPUs do nothing to each other (but where
+// one that is in the handler lets another one in), so
 // that all that others can do meanwhile can as well be done when this CPU has
 // answered (a persistent set: Godefroid, "Partial-Order Methods for the
 // Verification of Concurrent Systems", LNCS 1032, 1996). It gets to answer after a
@@ -174,7 +175,7 @@ func (w *world) oneByOne(list []action) []action {
 		return list
 	}
 	p := &w.patcher[0]
-	if p.Waiting() > 0 || !p.Begun() {
+	if p.Waiting() > 0 || !p.Begun() || w.letsIn() {
 		return list
 	}
 	if op := p.Plan[p.At].Op; op != poke.Sync && op != poke.StopMachine {
@@ -189,11 +190,30 @@ func (w *world) oneByOne(list []action) []action {
 	return list
 }
 
+// letsIn tells whether handlers alone hold the count that they share: then who tries to
+// take a reference gets it because another one is inside, and not behind that.
+func (w *world) letsIn() bool {
+	if w.m.Refs != int3.SharedRef {
+		return false
+	}
+	held := *w.ref(0)
+	for i := range w.cpu {
+		if w.m.Code.Path.Holds(w.cpu[i].Phase) {
+			held--
+		}
+	}
+	return held == 0 && *w.ref(0) > 0
+}
+
 // entriesQuiet tells whether a handler that is about to take a reference can take
 // it at once: there is one to be had, and it cannot be given back before the CPU
 // has answered a round, which it does not in the handler.
-func (w *world) entriesQuiet(cpu int) bool {
-	if *w.ref(cpu) == 0 {
+func (w *world) entriesQuiet(cpu int) bool { return *w.ref(cpu) > 0 && w.keepsReference() }
+
+// keepsReference tells whether the patcher's own reference is there, and stays there until
+// each CPU that is in the handler has left it and has answered a round.
+func (w *world) keepsReference() bool {
+	if w.letsIn() {
 		return false
 	}
 	for i := range w.m.Programs {
@@ -207,6 +227,12 @@ func (w *world) entriesQuiet(cpu int) bool {
 		}
 	}
 	return true
+}
+
+// leavesQuiet tells whether a handler that holds a reference can look up and give it back
+// at once: nobody gets in meanwhile who would not get in behind it.
+func (w *world) leavesQuiet() bool {
+	return w.lookupsQuiet() && (w.m.Refs != int3.SharedRef || w.keepsReference())
 }
 
 // runOn goes on with whoever has just made a step for as long as the next one
@@ -276,9 +302,9 @@ func (w *world) runsOn(c *cpus.CPU, i int) bool {
 	case cpus.Trapped:
 		return w.entriesQuiet(i)
 	case cpus.Searching: // only who holds a reference is waited for
-		return w.m.Code.Path.Holds(c.Phase) && w.lookupsQuiet()
+		return w.m.Code.Path.Holds(c.Phase) && w.leavesQuiet()
 	case cpus.Leaving: // before it others wait, unless they publish again without
-		return w.m.Refs == int3.NoRef || w.lookupsQuiet()
+		return w.m.Refs == int3.NoRef || w.leavesQuiet()
 	case cpus.Answering, cpus.Arriving: // others wait for it; the sooner the better
 		return true
 	case cpus.Returning, cpus.Retrying, cpus.Syncing, cpus.Resuming: // fetches afresh

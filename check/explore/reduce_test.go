@@ -5,10 +5,12 @@ package explore
 import (
 	"flag"
 	"fmt"
+	"os"
 	"slices"
 	"testing"
 
 	"github.com/textpoke/textpoke/cpus"
+	"github.com/textpoke/textpoke/int3"
 	"github.com/textpoke/textpoke/poke"
 )
 
@@ -136,5 +138,31 @@ func TestReductionsKeepVerdicts(t *testing.T) {
 		everything(t, 3, 1, endless)
 		everything(t, 2, 2, preempted)
 		everything(t, 3, 1, weakly(preempted))
+	}
+}
+
+// TestHandlersLetOthersIn: with one count for all a handler gets in because another one is
+// inside. No reduction may take that one's steps together.
+func TestHandlersLetOthersIn(t *testing.T) {
+	const file = "testdata/late-entry.plan"
+	src, err := os.ReadFile(file)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for refs, want := range map[int3.Refs]cpus.Property{int3.PerCPU: "", int3.NoRef: "", int3.SharedRef: cpus.UseAfterFree} {
+		s := setup(t, "x86_64", "breakpoint", "", 3, 1)
+		s.Refs, s.Workload = refs, Endless
+		if s.Protocol, err = poke.ParseProtocol(file, src); err != nil {
+			t.Fatal(err)
+		}
+		for _, r := range reductions {
+			var found cpus.Property
+			if got := explore(t, s, Options{Reduce: r.Reductions}); got.Violation != nil {
+				found = got.Violation.Property
+			}
+			if found != want {
+				t.Errorf("refs %s, reduce %s: %q, want %q", refs, r.name, found, want)
+			}
+		}
 	}
 }
