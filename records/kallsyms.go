@@ -3,9 +3,11 @@
 package records
 
 import (
+	"bufio"
 	"context"
 	"fmt"
 	"io"
+	"os"
 	"slices"
 	"sort"
 	"strings"
@@ -45,7 +47,7 @@ type candidates struct {
 func (c *candidates) unnamed() int { return max(c.listed-len(c.addrs), 0) }
 
 func openKallsyms(ctx context.Context, path string) (*kallsyms, error) {
-	f, err := inputs.Open(path)
+	f, err := os.Open(inputs.Place(path))
 	if err != nil {
 		return nil, fmt.Errorf("kallsyms: %w", err)
 	}
@@ -57,12 +59,12 @@ func openKallsyms(ctx context.Context, path string) (*kallsyms, error) {
 // (kernel/kallsyms.c, s_show), and keeps text symbols: t and T, and weak
 // functions, w and W.
 func readKallsyms(ctx context.Context, file string, r io.Reader) (*kallsyms, error) {
-	in, err := unpacked(ctx, file, r)
+	s, err := unpack(ctx, file, r)
 	if err != nil {
 		return nil, err
 	}
 	k := &kallsyms{file: file, texts: map[symbolKey]*candidates{}}
-	l := &lines{ctx: ctx, file: file, r: in}
+	l := &lines{ctx: ctx, file: file, r: bufio.NewReaderSize(s.r, MaxLine)}
 	zeros := 0
 	for {
 		line, err := l.next()

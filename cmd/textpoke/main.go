@@ -15,7 +15,6 @@ import (
 	"syscall"
 
 	"github.com/textpoke/textpoke/internal/choice"
-	"github.com/textpoke/textpoke/internal/inputs"
 	"github.com/textpoke/textpoke/sim"
 )
 
@@ -31,8 +30,6 @@ const (
 func main() {
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	defer stop()
-	context.AfterFunc(ctx, stop) // a second signal ends the process at once
-	inputs.Until(ctx)
 	os.Exit(run(ctx, os.Args[1:], streams{os.Stdin, os.Stdout, os.Stderr}))
 }
 
@@ -64,10 +61,7 @@ func run(ctx context.Context, args []string, s streams) int {
 	c := newCommon(s)
 	root := rootCommand(c)
 	root.SetArgs(args)
-	err := experimentFile(c, root, args)
-	if err == nil {
-		err = root.ExecuteContext(ctx)
-	}
+	err := root.ExecuteContext(ctx)
 	c.progress.unwatch()
 	c.forgetStdin()
 	if shown := c.pager.flush(); err == nil {

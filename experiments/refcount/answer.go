@@ -7,9 +7,7 @@ import (
 	"math"
 
 	"github.com/textpoke/textpoke/experiments"
-	"github.com/textpoke/textpoke/experiments/form"
 	"github.com/textpoke/textpoke/int3"
-	"github.com/textpoke/textpoke/results"
 	"github.com/textpoke/textpoke/results/plots"
 )
 
@@ -26,7 +24,7 @@ func (r *row) What() string {
 	}
 	s := fmt.Sprintf("%s, %d entries, %d CPUs", counter, r.Entries, len(r.Roles))
 	if r.shared() {
-		s += ", " + results.Percent(r.OutOfTurn) + " out of turn"
+		s += ", " + experiments.Percent(r.OutOfTurn) + " out of turn"
 	}
 	return s
 }
@@ -93,7 +91,7 @@ func (a answer) single() []*row {
 }
 
 // Growth is an update's time against CPUs, a machine a line.
-func (a answer) Growth() form.Table {
+func (a answer) Growth() experiments.Table {
 	return experiments.Pivot(a.single(), []string{"calibration", "CPUs"},
 		func(r *row) []string { return []string{r.Machine.Name, fmt.Sprint(len(r.Roles))} },
 		(*row).series, (*row).Range)
@@ -139,7 +137,7 @@ func (a answer) chart() *plots.Chart {
 	}
 	c.Subtitle = fmt.Sprintf("modelled, calibration %s; %s calls of each patched function a second and CPU",
 		worst.Machine.Name,
-		results.Thousands(math.Floor(worst.Calls/float64(worst.Entries)+0.5)))
+		plots.Thousands(math.Floor(worst.Calls/float64(worst.Entries)+0.5)))
 	known := plots.Series{Name: "published", Kind: plots.Points}
 	shown := experiments.Where(a.Rows, func(r *row) bool { // other orders of waiting of the worst batch alone
 		return r.Machine.Name == worst.Machine.Name && (!r.shared() || r.Entries == worst.Entries ||
@@ -159,7 +157,7 @@ func (a answer) chart() *plots.Chart {
 	if worst.Ratio() > 0 {
 		c.Notes = append(c.Notes, plots.Note{X: 0.93 * float64(len(worst.Roles)), Y: worst.published.UpdateUS.Value,
 			Right: true,
-			Text:  fmt.Sprintf("published: %s shared, on %d CPUs", results.Duration(worst.PublishedNS()), len(worst.Roles))})
+			Text:  fmt.Sprintf("published: %s shared, on %d CPUs", experiments.Duration(worst.PublishedNS()), len(worst.Roles))})
 	}
 	return c
 }
@@ -167,7 +165,7 @@ func (a answer) chart() *plots.Chart {
 // series is what the row's line is called.
 func (r *row) series() string {
 	if r.shared() {
-		return fmt.Sprintf("shared, %d, %s out of turn", r.Entries, results.Percent(r.OutOfTurn))
+		return fmt.Sprintf("shared, %d, %s out of turn", r.Entries, experiments.Percent(r.OutOfTurn))
 	}
 	return fmt.Sprintf("per CPU, %d entries", r.Entries)
 }

@@ -5,19 +5,18 @@ package image
 import (
 	"fmt"
 	"testing"
-
-	"github.com/textpoke/textpoke/records/vmlinux"
 )
 
 // evidenceOf is of a kernel with these variables and functions, and what each calls.
 func evidenceOf(variables []string, calls map[string]string) *evidence {
-	var all []vmlinux.Symbol
+	k := &Kernel{called: map[string]map[string]int{}, parts: map[string][]uint64{}}
+	var all []Symbol
 	for i, v := range variables {
-		all = append(all, vmlinux.Symbol{Name: v, Addr: uint64(i)})
+		all = append(all, Symbol{Name: v, Addr: uint64(i)})
 	}
-	k := &Kernel{Kernel: &vmlinux.Kernel{Symbols: vmlinux.NewSymbols("", all)}, called: map[string]map[string]int{}}
+	k.symbols = newSymbols("", all)
 	for f, to := range calls {
-		k.Parts[f], k.called[f] = []uint64{1}, map[string]int{to: 1}
+		k.parts[f], k.called[f] = []uint64{1}, map[string]int{to: 1}
 	}
 	return &evidence{Kernel: k, values: map[string]Mechanism{}}
 }

@@ -3,18 +3,16 @@
 package published
 
 import (
-	"bytes"
 	"embed"
 	"encoding/csv"
 	"errors"
 	"fmt"
 	"io"
 	"math"
+	"os"
 	"slices"
 	"strconv"
 	"strings"
-
-	"github.com/textpoke/textpoke/internal/inputs"
 )
 
 //go:embed data/*.csv
@@ -29,9 +27,6 @@ type Set[T any] struct {
 	key     func(T) string // what a row is about; rows about the same contradict each other. nil: any may repeat
 }
 
-// maxFile is how long a table may be, in bytes.
-const maxFile = 16 << 20
-
 // Read reads the table: that of a file, or, for "", the one that comes with the
 // program. Errors are a *ParseError or about the file as a whole.
 func (s *Set[T]) Read(file string) ([]T, error) {
@@ -43,11 +38,12 @@ func (s *Set[T]) Read(file string) ([]T, error) {
 		defer f.Close()
 		return s.read(s.Name, f)
 	}
-	text, err := inputs.Read(file, maxFile)
+	f, err := os.Open(file)
 	if err != nil {
 		return nil, fmt.Errorf("published figures: %w", err)
 	}
-	return s.read(file, bytes.NewReader(text))
+	defer f.Close()
+	return s.read(file, f)
 }
 
 // read reads the table from r, which errors call name.

@@ -6,8 +6,6 @@ import (
 	"errors"
 	"fmt"
 	"os"
-
-	"github.com/textpoke/textpoke/internal/inputs"
 )
 
 // ProcFile is where Linux shows the interrupts of the running machine.
@@ -15,7 +13,7 @@ const ProcFile = "/proc/interrupts"
 
 // Read reads a snapshot from a file, such as [ProcFile].
 func Read(path string) (Snapshot, error) {
-	f, err := inputs.Open(path)
+	f, err := os.Open(path)
 	if err != nil {
 		return Snapshot{}, fmt.Errorf("read interrupts: %w", err)
 	}
@@ -31,7 +29,7 @@ func Load(before, after string) ([]Pair, error) {
 		return nil, fmt.Errorf("read interrupts: %w", err)
 	}
 	if same {
-		f, err := inputs.Open(before)
+		f, err := os.Open(before)
 		if err != nil {
 			return nil, fmt.Errorf("read interrupts: %w", err)
 		}

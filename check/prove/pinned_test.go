@@ -1,0 +1,60 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package prove
+
+import (
+	"flag"
+	"fmt"
+	"os"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/textpoke/textpoke/cpus"
+	"github.com/textpoke/textpoke/int3"
+	"github.com/textpoke/textpoke/poke"
+)
+
+var rewrite = flag.Bool("update", false, "write testdata/certificates.txt")
+
+// TestCertificatesArePinned: how many views each certificate has, how often a step leads
+// from one to another, and what its obligations are called. Whoever changes a number says
+// why: a view that is lost is a state that nobody looks at.
+func TestCertificatesArePinned(t *testing.T) {
+	var b strings.Builder
+	for _, arch := range cpus.ArchNames() {
+		for _, protocol := range poke.Names() {
+			for _, refs := range []int3.Refs{int3.PerCPU, int3.SharedRef, int3.NoRef} {
+				s := setup(t, arch, protocol, "")
+				if s.Refs = refs; refs != int3.PerCPU && (!s.Protocol.Traps || protocol == "breakpoint-lazy") {
+					continue
+				}
+				p := closed(t, s)
+				if !p.Closed() {
+					continue
+				}
+				fmt.Fprintf(&b, "%s %s, refs %s: %d views, %d steps\n", arch, protocol, refs, p.Views(), p.closure.steps)
+				if refs != int3.PerCPU {
+					continue
+				}
+				for _, o := range p.Obligations(false) {
+					fmt.Fprintf(&b, "    %s, made %t\n", o.Name, o.Fires)
+				}
+			}
+		}
+	}
+	const path = "testdata/certificates.txt"
+	if *rewrite {
+		if err := os.WriteFile(path, []byte(b.String()), 0o644); err != nil {
+			t.Fatal(err)
+		}
+	}
+	want, err := os.ReadFile(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if d := cmp.Diff(string(want), b.String()); d != "" {
+		t.Errorf("%s (-want +got):\n%s", path, d)
+	}
+}
