@@ -3,6 +3,7 @@
 package sim
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"slices"
@@ -22,13 +23,10 @@ import (
 
 // Hardware is a job on the CPUs of this machine.
 type Hardware struct {
-	job     *Job
-	sites   *sites
 	cfg     hardware.Config
 	machine executing
-	counts  cpus.Counts // of all updates so far
-	cpus.Reports
-	audit
+	found   cpus.Reports
+	updater
 }
 
 // executing is a machine, here or in a process of its own.
@@ -56,11 +54,11 @@ func NewHardware(j *Job) (*Hardware, error) {
 	if j.protocol.Batching == poke.Buffered {
 		cfg.Slots = j.Buffer.Slots
 	}
-	h := &Hardware{job: j, sites: s, cfg: cfg, counts: cpus.NewCounts(len(j.Roles))}
+	h := &Hardware{cfg: cfg}
 	if h.machine, err = newExecuting(cfg, cfg.Broken && !j.InProcess); err != nil {
 		return nil, err
 	}
-	h.audit = audit{h, s.code.Len, false}
+	h.updater = newUpdater(j, seen{h}, s, nil)
 	return h, nil
 }
 
@@ -96,20 +94,16 @@ func (h *Hardware) again(patches []poke.Patch) (err error) {
 	return err
 }
 
-// Peek and Literal are what the audit sees.
-func (h *Hardware) Peek(site int) isa.Text { return h.machine.Peek(site) }
+// seen is what is seen of a machine from outside, be it another one after each update.
+type seen struct{ h *Hardware }
 
-// Literal is 0: sites of this instruction set have none.
-func (h *Hardware) Literal(int) uint64 { return 0 }
+func (s seen) Peek(site int) isa.Text                         { return s.h.machine.Peek(site) }
+func (s seen) Report(v cpus.Violation)                        { s.h.found.Report(v) }
+func (s seen) Violations() (total uint64, l []cpus.Violation) { return s.h.found.Violations() }
 
-// Violations implements Engine.
-func (h *Hardware) Violations() []cpus.Violation {
-	_, first := h.Reports.Violations()
-	return first
-}
-
-// Counts implements Engine.
-func (h *Hardware) Counts() cpus.Counts { return h.counts }
+// Literal is 0: sites of this instruction set have none. Nor is there an ops to be set.
+func (seen) Literal(int) uint64          { return 0 }
+func (seen) SetOps(uint64, cpus.Outcome) {}
 
 // Fault makes stores of the following updates fail as f says; nil for none. No update may
 // be running.
@@ -124,45 +118,30 @@ func (h *Hardware) Close() {
 
 // Update implements Engine.
 func (h *Hardware) Update(ctx context.Context, enable bool) (RunRow, error) {
-	row, err := h.job.runRow(ctx, "hardware", enable)
-	if err != nil {
-		return row, err
-	}
-	patches := h.job.patches(h.sites, enable)
-	u, err := h.job.update(patches, !enable)
-	if err != nil {
-		return row, err
-	}
-	if err := hardware.Lazy(u.Plan); err != nil {
-		return row, fmt.Errorf("protocol %s on the hardware engine: %w", h.job.Protocol, err)
-	}
-	before, _ := h.Reports.Violations()
-	seen, readable := callInterrupts()
-	out, err := h.machine.Update(ctx, u)
-	if err != nil {
-		return row, fmt.Errorf("%s: %w", row.Direction, err)
-	}
-	row.Counts, row.Tallies, row.Elapsed = out.Counts, out.Tallies, out.Elapsed
-	h.counts = h.counts.Plus(out.Counts)
-	row.sum(h.job.Roles)
-	for _, v := range out.Findings {
-		h.Report(v)
-	}
-	if out.Died {
-		row.Violations = out.Total
-		return row, h.again(patches)
-	}
-	row.Executed = executed(&out)
-	if now, ok := callInterrupts(); ok && readable {
-		row.Executed.Seen, row.Executed.HasSeen = now-seen, true
-	}
-	h.checkSites(patches)
-	h.checkRounds(h.job, &row)
-	h.checkCalls(&row)
-	h.checkStores(u, out.Stores)
-	after, _ := h.Reports.Violations()
-	row.Violations = after - before + out.Total - uint64(len(out.Findings))
-	return row, nil
+	return h.update(ctx, "hardware", enable, func(u *poke.Update, row *RunRow) error {
+		if err := hardware.Lazy(u.Plan); err != nil {
+			return fmt.Errorf("protocol %s on the hardware engine: %w", h.job.Protocol, err)
+		}
+		before, readable := callInterrupts()
+		out, err := h.machine.Update(ctx, u)
+		if err != nil {
+			return err
+		}
+		row.Counts, row.Tallies, row.Elapsed = out.Counts, out.Tallies, out.Elapsed
+		for _, v := range out.Findings {
+			h.found.Report(v)
+		}
+		row.Violations = out.Total - uint64(len(out.Findings)) // that nobody has kept
+		if out.Died {
+			return cmp.Or(h.again(u.Patches), errDied)
+		}
+		row.Executed = executed(&out)
+		if now, ok := callInterrupts(); ok && readable {
+			row.Executed.Seen, row.Executed.HasSeen = now-before, true
+		}
+		h.checkStores(u, out.Stores)
+		return nil
+	})
 }
 
 // checkStores holds the stores that were made against those of the plan.

@@ -109,7 +109,7 @@ func TestHardwareLeavesSitesWhole(t *testing.T) {
 			t.Fatalf("store %d: %v", fails, err)
 		}
 		for _, p := range h.job.patches(h.sites, true) {
-			if got := h.Peek(int(p.Site)); got != p.Old {
+			if got := h.on.Peek(int(p.Site)); got != p.Old {
 				t.Fatalf("store %d: site %d holds %s", fails, p.Site, got.Format(5))
 			}
 		}
@@ -145,7 +145,7 @@ func TestHardwareCancelled(t *testing.T) {
 				if failed == nil { // it was through, and only what follows was cut short
 					want = p.New
 				}
-				if got := h.Peek(int(p.Site)); got != want {
+				if got := h.on.Peek(int(p.Site)); got != want {
 					t.Errorf("%s, store %d: site %d holds %s", protocol, at, p.Site, got.Format(5))
 				}
 			}

@@ -5,10 +5,7 @@ package sim
 import (
 	"context"
 	"errors"
-	"fmt"
 	"time"
-
-	"go.uber.org/zap"
 
 	"github.com/textpoke/textpoke/cpus"
 	"github.com/textpoke/textpoke/cpus/isa"
@@ -19,13 +16,9 @@ import (
 // Live is a job on the live machine: CPUs are goroutines that call the table's
 // functions all the time, while a patcher changes them.
 type Live struct {
-	job     *Job
-	sites   *sites
 	machine *cpus.Machine
 	patcher *poke.Executor
-	ops     uint64
-	tracing *tracing
-	audit
+	updater
 }
 
 // NewLive builds the machine and starts its CPUs. Close must follow.
@@ -47,8 +40,7 @@ func NewLive(j *Job) (*Live, error) {
 	if err != nil {
 		return nil, err
 	}
-	l := &Live{job: j, sites: s, machine: m, ops: j.ops(s.code.Entry), tracing: tracing, audit: audit{m, s.code.Len,
-		j.shape.Literals()}}
+	l := &Live{machine: m, updater: newUpdater(j, m, s, tracing)}
 	if err := m.AddOps(l.ops); err != nil {
 		return nil, err
 	}
@@ -66,82 +58,37 @@ func NewLive(j *Job) (*Live, error) {
 // Close ends the CPUs' goroutines. No update may be running.
 func (l *Live) Close() { l.machine.Stop() }
 
-// Violations are the first of the violations since the machine was built.
-func (l *Live) Violations() []cpus.Violation {
-	_, first := l.machine.Violations()
-	return first
-}
-
 // Update enables or disables everything that the job is about, with one update,
 // and tells what it did. An update that failed and left every site whole is an
 // error, violations are not.
 func (l *Live) Update(ctx context.Context, enable bool) (RunRow, error) {
-	row, err := l.job.runRow(ctx, "live", enable)
-	if err != nil {
-		return row, err
-	}
-	before, err := l.read(ctx)
-	if err != nil {
-		return row, err
-	}
-	l.machine.Ledger.ForgetBursts()
-	patches := l.job.patches(l.sites, enable)
-	u, err := l.job.update(patches, !enable)
-	if err != nil {
-		return row, err
-	}
-	if err := l.begin(enable); err != nil {
-		return row, err
-	}
-	start := time.Now()
-	if err := l.patcher.Run(ctx, u); err != nil {
-		return row, fmt.Errorf("%s: %w", row.Direction, err)
-	}
-	row.Elapsed = time.Since(start)
-	if !enable && l.job.shape.Frees() { // nobody wants the tracer any more
-		l.machine.SetOps(l.ops, cpus.CalledFreed)
-	}
-	if err := l.finish(ctx, &row, before); err != nil {
-		return row, err
-	}
-	if err := l.tracing.end(enable); err != nil {
-		return row, err
-	}
-	l.checkSites(patches)
-	l.checkRounds(l.job, &row)
-	row.Violations = l.violations() - before.violations
-	l.job.Log.Debug("update done", zap.String("direction", row.Direction), zap.Duration("elapsed", row.Elapsed),
-		zap.Int("rounds", row.Rounds), zap.Uint64("violations", row.Violations))
-	return row, nil
-}
-
-// begin is what comes before text changes.
-func (l *Live) begin(enable bool) error {
-	if err := l.tracing.begin(enable); err != nil {
-		return err
-	}
-	if enable {
-		l.machine.SetOps(l.ops, cpus.CalledTracer)
-	}
-	return nil
+	return l.update(ctx, "live", enable, func(u *poke.Update, row *RunRow) error {
+		before, err := l.read(ctx)
+		if err != nil {
+			return err
+		}
+		l.machine.Ledger.ForgetBursts()
+		start := time.Now()
+		if err := l.patcher.Run(ctx, u); err != nil {
+			return err
+		}
+		row.Elapsed = time.Since(start)
+		if !enable && l.job.shape.Frees() { // nobody wants the tracer any more
+			l.machine.SetOps(l.ops, cpus.CalledFreed)
+		}
+		return l.finish(ctx, row, before)
+	})
 }
 
 // reading is the state of all counters at one time.
 type reading struct {
 	counts     cpus.Counts
 	tallies    []cpus.Tally
-	violations uint64
 	dispatched DispatchCounts
 }
 
-func (l *Live) violations() uint64 {
-	n, _ := l.machine.Violations()
-	return n
-}
-
 func (l *Live) read(ctx context.Context) (reading, error) {
-	r := reading{counts: l.machine.Ledger.Read(), tallies: make([]cpus.Tally, len(l.job.Roles)),
-		violations: l.violations()}
+	r := reading{counts: l.machine.Ledger.Read(), tallies: make([]cpus.Tally, len(l.job.Roles))}
 	err := l.machine.Visit(ctx, func(cpu int, t cpus.Tally) {
 		r.tallies[cpu] = t
 		r.dispatched = r.dispatched.add(l.tracing.of(cpu), 1)
@@ -168,12 +115,10 @@ func (l *Live) finish(ctx context.Context, row *RunRow, before reading) error {
 	for cpu := range row.Tallies {
 		row.Tallies[cpu] = row.Tallies[cpu].Sub(before.tallies[cpu])
 	}
-	row.sum(l.job.Roles)
 	if l.tracing != nil {
 		d := after.dispatched.add(before.dispatched, -1)
 		row.Dispatched = &d
 	}
-	l.checkCalls(row)
 	return nil
 }
 

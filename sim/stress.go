@@ -114,6 +114,7 @@ func (s *stress) run(ctx context.Context, d time.Duration) (RunRow, error) {
 	if err != nil {
 		return row, err
 	}
+	violations := s.violations()
 	s.machine.Ledger.ForgetBursts()
 	start := time.Now()
 	coord, err := coordinator.New(context.WithoutCancel(ctx), coordinator.Config{Records: s.job.Table.Len(),
@@ -143,8 +144,10 @@ func (s *stress) run(ctx context.Context, d time.Duration) (RunRow, error) {
 	if err := s.finish(context.WithoutCancel(ctx), &row, before); err != nil {
 		return row, err
 	}
+	row.sum(s.job.Roles)
+	s.checkCalls(&row)
 	s.settleUp(&row, coord)
-	row.Violations = s.violations() - before.violations
+	row.Violations = s.violations() - violations
 	return row, nil
 }
 

@@ -18,14 +18,9 @@ import (
 // Timed is a job on the machine in virtual time. Its Config's Calibration says what
 // everything takes; without one it only counts.
 type Timed struct {
-	job     *Job
-	sites   *sites
 	machine *timed.Machine // nil without a calibration
 	config  timed.Config   // of it
-	ops     uint64
-	tracing *tracing
-	counts  cpus.Counts // of all updates so far
-	audit
+	updater
 }
 
 // NewTimed builds the machine.
@@ -34,7 +29,7 @@ func NewTimed(j *Job) (*Timed, error) {
 }
 
 func newTimed(j *Job, calls timed.Thinning) (*Timed, error) {
-	t := &Timed{job: j, counts: cpus.NewCounts(len(j.Roles))}
+	t := &Timed{updater: updater{job: j, counts: cpus.NewCounts(len(j.Roles))}}
 	switch {
 	case j.Calibration == nil && j.Mutation != "":
 		return nil, fmt.Errorf(
@@ -53,27 +48,28 @@ func newTimed(j *Job, calls timed.Thinning) (*Timed, error) {
 			"calibration's fetch lag; textpoke check decides", zap.String("mutation", j.Mutation), zap.Float64("fetch_lag_ns",
 			lag))
 	}
-	var err error
-	if t.sites, err = j.sites(); err != nil {
+	sites, err := j.sites()
+	if err != nil {
 		return nil, err
 	}
-	called := len(t.sites.code.Sites)
+	called := len(sites.code.Sites)
 	for _, enable := range []bool{true, false} {
 		entries, err := j.Scenario.Entries(j.Table, enable)
 		if err != nil {
 			return nil, err
 		}
-		if err := t.sites.addAux(j, pokes(entries)-len(t.sites.aux.patch)); err != nil {
+		if err := sites.addAux(j, pokes(entries)-len(sites.aux.patch)); err != nil {
 			return nil, err
 		}
 	}
-	if t.tracing, err = newTracing(j, &t.sites.code); err != nil {
+	tracing, err := newTracing(j, &sites.code)
+	if err != nil {
 		return nil, err
 	}
 	t.config = timed.Config{
 		Called: called,
-		Code:   &t.sites.code, Roles: j.Roles, Costs: j.costs(), Lookup: j.Lookup, Refs: j.Refs,
-		NopOps: nopOps, Initial: t.sites.initial,
+		Code:   &sites.code, Roles: j.Roles, Costs: j.costs(), Lookup: j.Lookup, Refs: j.Refs,
+		NopOps: nopOps, Initial: sites.initial,
 		Seed: j.Seed, Filling: j.mutation.Filling, Migrate: j.Migrate, Preempt: j.Preempt, Calls: calls,
 		Listener: listen(j), OutOfTurn: cmp.Or(j.OutOfTurn, timed.UsuallyOutOfTurn),
 	}
@@ -83,25 +79,9 @@ func newTimed(j *Job, calls timed.Thinning) (*Timed, error) {
 	if t.machine, err = timed.New(t.config); err != nil {
 		return nil, err
 	}
-	t.ops = j.ops(t.sites.code.Entry)
-	if err := t.machine.AddOps(t.ops); err != nil {
-		return nil, err
-	}
-	t.audit = audit{t.machine, t.sites.code.Len, j.shape.Literals()}
-	return t, nil
+	t.updater = newUpdater(j, t.machine, sites, tracing)
+	return t, t.machine.AddOps(t.ops)
 }
-
-// Violations are the first of the violations since the machine was built.
-func (t *Timed) Violations() []cpus.Violation {
-	if t.machine == nil {
-		return nil
-	}
-	_, first := t.machine.Violations()
-	return first
-}
-
-// Counts implements Engine.
-func (t *Timed) Counts() cpus.Counts { return t.counts }
 
 // Close implements Engine: nothing runs.
 func (t *Timed) Close() {}
@@ -109,56 +89,31 @@ func (t *Timed) Close() {}
 // Update enables or disables everything that the job is about, with one update, and
 // tells what it did and what that would have taken. Violations are no error.
 func (t *Timed) Update(ctx context.Context, enable bool) (RunRow, error) {
-	row, err := t.job.runRow(ctx, "timed", enable)
-	if err != nil {
-		return row, err
-	}
-	if t.machine == nil {
+	row, err := t.update(ctx, "timed", enable, func(u *poke.Update, row *RunRow) error {
+		parts, err := t.parts(u, enable)
+		if err != nil {
+			return err
+		}
+		dispatched := t.tracing.all()
+		start := time.Now()
+		out, err := t.machine.Update(ctx, parts...)
+		if err != nil {
+			return err
+		}
+		t.fill(row, &out, time.Since(start))
+		row.Modelled.reach = &reach{config: &t.job.Config, estimate: timed.NewEstimate(&t.config, parts, &out)}
+		if t.tracing != nil {
+			d := t.tracing.all().add(dispatched, -1)
+			row.Dispatched = &d
+		}
+		t.checkDeferred(t.job, row)
+		return nil
+	})
+	if err == nil && t.machine == nil {
 		row.CountedOnly = true
 		t.counts = t.counts.Plus(row.counts())
-		return row, nil
 	}
-	patches := t.job.patches(t.sites, enable)
-	u, err := t.job.update(patches, !enable)
-	if err != nil {
-		return row, err
-	}
-	if err := t.tracing.begin(enable); err != nil {
-		return row, err
-	}
-	if enable {
-		t.machine.SetOps(t.ops, cpus.CalledTracer)
-	}
-	parts, err := t.parts(u, enable)
-	if err != nil {
-		return row, err
-	}
-	dispatched := t.tracing.all()
-	before, _ := t.machine.Violations()
-	start := time.Now()
-	out, err := t.machine.Update(ctx, parts...)
-	if err != nil {
-		return row, fmt.Errorf("%s: %w", row.Direction, err)
-	}
-	wall := time.Since(start)
-	t.fill(&row, &out, wall)
-	row.Modelled.reach = &reach{config: &t.job.Config, estimate: timed.NewEstimate(&t.config, parts, &out)}
-	if t.tracing != nil {
-		d := t.tracing.all().add(dispatched, -1)
-		row.Dispatched = &d
-	}
-	if err := t.tracing.end(enable); err != nil {
-		return row, err
-	}
-	t.checkSites(patches)
-	t.checkRounds(t.job, &row)
-	t.checkDeferred(t.job, &row)
-	t.checkCalls(&row)
-	after, _ := t.machine.Violations()
-	row.Violations = after - before
-	t.job.Log.Debug("update done", zap.String("direction", row.Direction), zap.Int64("update_ns", int64(out.Update)),
-		zap.Uint64("events", out.Events), zap.Duration("wall", wall))
-	return row, nil
+	return row, err
 }
 
 // counts are the interrupts of a row that was only counted: its one patcher stays where
@@ -205,8 +160,6 @@ func (t *Timed) Life(cpu int) timed.Life {
 // fill writes what the machine has counted and timed into the row.
 func (t *Timed) fill(row *RunRow, out *timed.Outcome, wall time.Duration) {
 	row.Counts, row.Tallies, row.Stolen = out.Counts, out.Tallies, out.Stolen
-	t.counts = t.counts.Plus(out.Counts)
-	row.sum(t.job.Roles)
 	v := &Modelled{
 		Calibration: t.job.Calibration.Name,
 		Update:      out.Update, Grace: out.Grace, Exposure: out.Exposure, Events: out.Events,
