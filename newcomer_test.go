@@ -11,16 +11,16 @@ import (
 	"testing"
 )
 
-// TestNewcomersProgram runs the README's program as it stands.
+// TestNewcomersProgram runs the program of docs/from-go.md as it stands.
 func TestNewcomersProgram(t *testing.T) {
-	b, err := os.ReadFile("README.md")
+	b, err := os.ReadFile("docs/from-go.md")
 	if err != nil {
 		t.Fatal(err)
 	}
 	_, rest, found := strings.Cut(string(b), "```go\n")
 	program, _, ended := strings.Cut(rest, "```\n")
 	if !found || !ended {
-		t.Fatal("the README has no program")
+		t.Fatal("docs/from-go.md has no program")
 	}
 	file := filepath.Join(t.TempDir(), "main.go")
 	if err := os.WriteFile(file, []byte(program), 0o600); err != nil {
