@@ -28,7 +28,7 @@ var below = map[string][]string{
 		"internal"},
 	"check":    {"sim", "sched", "poke", "int3", "cpus", "records", "results", "internal"},
 	"sim":      {"kernels", "tracers", "sched", "poke", "int3", "cpus", "records", "results", "internal"},
-	"kernels":  {"tracers", "int3", "cpus", "records", "results", "internal"},
+	"kernels":  {"tracers", "sched", "poke", "int3", "cpus", "records", "results", "internal"},
 	"tracers":  {"cpus", "records", "internal"},
 	"sched":    {"poke", "records"},
 	"poke":     {"int3", "cpus", "records", "internal"},

@@ -116,6 +116,18 @@ func Cut(n int, at func(i int) records.Addr, b Buffer, unsorted bool) iter.Seq[B
 	}
 }
 
+// Batches is how many batches patches are cut into, whose addresses at gives.
+func Batches(n int, at func(i int) records.Addr, b Buffer) (batches int) {
+	for range Cut(n, at, b, false) {
+		batches++
+	}
+	return batches
+}
+
+// Ascending gives addresses that ascend, for patches of which only that is known: no
+// batch of them is closed early.
+func Ascending(i int) records.Addr { return records.Addr(i) }
+
 // CutFor cuts as a protocol wants it: only those that queue in a vector know
 // flushes and their causes.
 func CutFor(how poke.Batching, n int, at func(i int) records.Addr, b Buffer, unsorted bool) iter.Seq[Batch] {

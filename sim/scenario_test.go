@@ -75,7 +75,7 @@ func replayed(t *testing.T, k *ledger.Kernel, s ledger.Scenario, table *records.
 		t.Fatal(err)
 	}
 	for i := range sums {
-		lines, err := r.Switch(string(s), i == 0, table)
+		lines, err := r.Switch(string(s), i == 0)
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -191,10 +191,14 @@ func (x *change) trampoline(o *Ops) {
 		c.next += trampolineStep
 		o.Flags |= OpsAllocTramp
 		c.tramps[o.Trampoline] = &tramp{ops: o, aims: o.Effective()}
-		x.Trampolines++
+		if c.Release.Used && !o.has(OpsDynamic) {
+			x.step(StepAim, o)
+			return
+		}
+		x.step(StepTrampoline, o)
 	case o.has(OpsAllocTramp):
 		c.tramps[o.Trampoline].aims = o.Effective()
-		x.Reaims++
+		x.step(StepAim, o)
 	}
 }
 
@@ -217,6 +221,9 @@ func (x *change) shutdown(o *Ops, cmd Command) error {
 	}
 	if update {
 		cmd |= UpdateCalls
+	}
+	if c.list.n == 0 {
+		x.Walked += len(c.flags) // whether any record has a flag left
 	}
 	was := o.Flags
 	x.later(func() { o.Flags = was })

@@ -31,8 +31,8 @@ func TestAttachDetach(t *testing.T) {
 			t.Errorf("calls %v", got)
 		}
 		r = must(t)(c.Detach(two))
-		if r.Tasks != 1 || r.TasksRude != 1 || !two.Released() {
-			t.Errorf("waits %d and %d, released %v", r.Tasks, r.TasksRude, two.Released())
+		if r.Count(StepTasks) != 1 || r.Count(StepRude) != 1 || !two.Released() {
+			t.Errorf("waits %d and %d, released %v", r.Count(StepTasks), r.Count(StepRude), two.Released())
 		}
 		for rec := range c.Records {
 			if c.Flags(rec)&^noClear != 0 || c.Text(rec) != c.nop(rec) {

@@ -94,6 +94,8 @@ func (b *BPF) join(x *change, rec int, p Prog) (*bpfTramp, error) {
 		t = &bpfTramp{b: b, rec: rec, ops: b.single}
 		if !b.c.traits.SingleDirectOps {
 			t.ops = NewOps(fmt.Sprintf("trampoline of record %d", rec), nil, OpsDynamic, rec)
+			x.HashEntries++ // its filter
+			x.Hashes++
 			t.ops.Share = b.share
 		}
 		b.tramps[rec] = t
@@ -118,17 +120,31 @@ func (b *BPF) Unlink(rec int, p Prog) (Report, error) {
 		if t == nil || !slices.Contains(t.progs, p) {
 			return &Error{Errno: ENOENT, Why: "no such program is attached", Source: "bpf_trampoline_unlink_prog, 7.1"}
 		}
-		t.remember(x)
-		t.progs = slices.DeleteFunc(slices.Clone(t.progs), func(q Prog) bool { return q == p })
+		t.leave(x, p)
 		if err := t.update(x); err != nil {
 			return err
 		}
-		if len(t.progs) == 0 {
-			delete(b.tramps, rec)
-			x.later(func() { b.tramps[rec] = t })
-		}
+		b.drop(x, t)
 		return nil
 	})
+}
+
+// leave takes a program out of a trampoline, which is still to be generated
+// (bpf_trampoline_remove_prog).
+func (t *bpfTramp) leave(x *change, p Prog) {
+	t.remember(x)
+	t.progs = slices.DeleteFunc(slices.Clone(t.progs), func(q Prog) bool { return q == p })
+	if t.b.c.Release.SkipProgram {
+		x.step(StepSkip, t.ops)
+	}
+}
+
+// drop forgets a trampoline without programs.
+func (b *BPF) drop(x *change, t *bpfTramp) {
+	if len(t.progs) == 0 {
+		delete(b.tramps, t.rec)
+		x.later(func() { b.tramps[t.rec] = t })
+	}
 }
 
 // remember says how the trampoline is taken back.
@@ -140,6 +156,18 @@ func (t *bpfTramp) remember(x *change) {
 // update generates the trampoline for its programs and gets it called
 // (bpf_trampoline_update).
 func (t *bpfTramp) update(x *change) error {
+	cut := t.image != 0 && t.orig && !t.b.c.Release.SkipProgram
+	if err := t.replace(x); err != nil {
+		return err
+	}
+	if cut {
+		x.step(StepSkip, t.ops)
+	}
+	return nil
+}
+
+// replace gets a new image called, or none where no program is left.
+func (t *bpfTramp) replace(x *change) error {
 	if len(t.progs) == 0 {
 		return t.unregister()
 	}
@@ -163,7 +191,7 @@ func (t *bpfTramp) generate(x *change) (image records.Addr) {
 	t.stack = t.orig && t.share
 	image = t.b.next
 	t.b.next += trampolineStep
-	x.Images++
+	x.step(StepImage, t.ops)
 	return image
 }
 

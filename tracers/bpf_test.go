@@ -24,11 +24,11 @@ func TestLivepatchFirst(t *testing.T) {
 		c := newCore(t, a, 4, TakeBack)
 		b := NewBPF(c, images)
 		must(t)(c.Attach(livepatch(1)))
-		if r := must(t)(b.Link(1, Prog{Kind: FEntry, Number: 1})); r.Images != 1 || r.Regenerations != 0 {
-			t.Errorf("fentry: %d images, %d again", r.Images, r.Regenerations)
+		if r := must(t)(b.Link(1, Prog{Kind: FEntry, Number: 1})); r.Count(StepImage) != 1 || r.Regenerations != 0 {
+			t.Errorf("fentry: %d images, %d again", r.Count(StepImage), r.Regenerations)
 		}
-		if r := must(t)(b.Link(1, Prog{Kind: FExit, Number: 2})); r.Images != 2 || r.Regenerations != 1 {
-			t.Errorf("fexit: %d images, %d again", r.Images, r.Regenerations)
+		if r := must(t)(b.Link(1, Prog{Kind: FExit, Number: 2})); r.Count(StepImage) != 2 || r.Regenerations != 1 {
+			t.Errorf("fexit: %d images, %d again", r.Count(StepImage), r.Regenerations)
 		}
 		if got := names(t, c, 1); !slices.Equal(got, []string{"livepatch", b.Image(1).String()}) {
 			t.Errorf("calls %v", got)
@@ -38,8 +38,8 @@ func TestLivepatchFirst(t *testing.T) {
 		}
 		b = NewBPF(c, images+1<<20)
 		must(t)(c.Attach(livepatch(2)))
-		if r := must(t)(b.Link(2, Prog{Kind: FExit, Number: 2})); r.Images != 2 || r.Regenerations != 1 {
-			t.Errorf("fexit alone: %d images, %d again", r.Images, r.Regenerations)
+		if r := must(t)(b.Link(2, Prog{Kind: FExit, Number: 2})); r.Count(StepImage) != 2 || r.Regenerations != 1 {
+			t.Errorf("fexit alone: %d images, %d again", r.Count(StepImage), r.Regenerations)
 		}
 	})
 }

@@ -146,10 +146,10 @@ func (x *change) depart(o *Ops) {
 		o.alive = fresh
 		return
 	}
-	x.TasksRude++
-	x.Tasks++
+	x.step(StepRude, o)
+	x.step(StepTasks, o)
 	if o.has(OpsAllocTramp) {
-		x.Freed++
+		x.step(StepFree, o)
 	}
 	d := &departure{o, c.epoch}
 	c.epoch++

@@ -10,32 +10,24 @@ import (
 	"github.com/textpoke/textpoke/records"
 )
 
-// Report is what a change did, counted exactly.
+// Report is what a change did: its steps, and how much work it was.
 type Report struct {
+	Steps  []Step  // in the order in which they were taken
 	Passes []*Pass // update passes, in order
 
-	ListChanges int // ops put into the list or taken out of it
-	Walked      int // records that the kernel's loops go over
-	Compared    int // hash lookups for requested addresses before anything is done
-
-	Trampolines   int // made for single ops: executable memory
-	Freed         int // of these, given back
-	Reaims        int // existing trampolines whose call is patched again: one single poke each
+	ListChanges   int // ops put into the list or taken out of it
+	Walked        int // records that the kernel's loops go over
+	Compared      int // hash lookups for requested addresses before anything is done
 	Hashes        int // hash tables allocated
 	HashEntries   int // entries allocated
 	HashCopied    int // of these, copies of entries that were there
-	Images        int // BPF trampolines generated
-	Regenerations int // of these, again because of a live patch
-
-	TasksRude int // synchronize_rcu_tasks_rude: waits
-	Tasks     int // synchronize_rcu_tasks: waits, about 100 ms each
-	CallTasks int // call_rcu_tasks: later, waits for nobody
-	CallRCU   int // call_rcu: later
-
-	Restored int // sites written back after a failure
+	Regenerations int // BPF trampolines that are generated again because of a live patch
+	CallTasks     int // call_rcu_tasks: later, waits for nobody
+	CallRCU       int // call_rcu: later
+	Restored      int // sites written back after a failure
 }
 
-// Patches goes through the patches of all passes.
+// Patches is how many sites all passes change.
 func (r *Report) Patches() (n int) {
 	for _, p := range r.Passes {
 		n += len(p.Patches)

@@ -72,6 +72,21 @@ type Stores struct {
 	Entry func(f *Func, o *Ops)
 }
 
+// Release is what kernels do in different ways. The zero value is Linux 7.1, some time
+// after it has booted.
+type Release struct {
+	// EntryAgain patches the calls in the common entries though they are right
+	// (update_ftrace_func, to Linux 6.1).
+	EntryAgain bool
+	// SkipProgram patches a BPF program that goes out of its trampoline
+	// (bpf_trampoline_skip_prog, from Linux 7.2.10 or 7.2.11 on). Before, a trampoline that
+	// calls the original function is cut off when it goes (bpf_tramp_image_put).
+	SkipProgram bool
+	// Used is true where the kernel's own ops were attached before: their trampolines are
+	// there, and are aimed.
+	Used bool
+}
+
 // Config is what a Core is made of. Arch and Records must be given; the zero value of
 // everything else is its default.
 type Config struct {
@@ -79,6 +94,7 @@ type Config struct {
 	Records []records.Addr // in the order in which the kernel walks them
 	Places  Places         // zero: an entry below the lowest record, trampolines above the highest
 	Policy  Policy
+	Release Release
 
 	// ForceList lets ftrace_caller call nothing but the list function
 	// (FTRACE_FORCE_LIST_FUNC, include/linux/ftrace.h).
@@ -244,7 +260,10 @@ func (c *Core) link(o, behind *Ops) {
 	if behind != nil {
 		next = &behind.next
 	}
-	o.next, *next = *next, o
+	o.next, o.prev, *next = *next, behind, o
+	if o.next != nil {
+		o.next.prev = o
+	}
 	c.list.n++
 	o.alive = attached
 	if c.Stores.List != nil {
@@ -255,10 +274,13 @@ func (c *Core) link(o, behind *Ops) {
 // unlink takes an ops out of the list and says behind whom it was.
 func (c *Core) unlink(o *Ops) (behind *Ops) {
 	next := &c.list.first
-	for *next != o {
-		behind, next = *next, &(*next).next
+	if behind = o.prev; behind != nil {
+		next = &behind.next
 	}
-	*next, o.next = o.next, nil
+	if *next = o.next; o.next != nil {
+		o.next.prev = behind
+	}
+	o.next, o.prev = nil, nil
 	c.list.n--
 	o.alive = leaving
 	if c.Stores.List != nil {

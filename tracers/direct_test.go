@@ -13,14 +13,7 @@ import (
 // a trampoline that is pointed elsewhere, six for ftrace_caller's two calls, three
 // for a batch of sites, one between (arch/x86/kernel/ftrace.c, 7.1).
 func broadcasts(r Report) int {
-	n := 3 * r.Reaims
-	for _, p := range r.Passes {
-		n += 6*p.FuncUpdates + p.Syncs
-		if len(p.Patches) > 0 {
-			n += 3
-		}
-	}
-	return n
+	return 3*r.Count(StepAim) + 6*r.Count(StepUpdateFunc) + r.Count(StepSync) + 3*r.Count(StepRecords)
 }
 
 // TestModifyCosts: a direct call of one site costs 9 broadcasts to modify where the
@@ -37,7 +30,7 @@ func TestModifyCosts(t *testing.T) {
 			must(t)(c.RegisterDirect(o, images))
 			must(t)(c.ModifyDirect(o, images+0x1000)) // makes tmp_ops' trampoline
 			r := must(t)(c.ModifyDirect(o, images+0x2000))
-			if got := broadcasts(r); got != want || len(r.Passes) != 2 || r.Tasks != 0 {
+			if got := broadcasts(r); got != want || len(r.Passes) != 2 || r.Count(StepTasks) != 0 {
 				t.Errorf("%s: %d broadcasts in %d passes, want %d\n%v", flags, got, len(r.Passes), want, r.Passes)
 			}
 		}
@@ -146,8 +139,8 @@ func TestSingleErrors(t *testing.T) {
 				r.HashEntries)
 		}
 		r = must(t)(c.DirectDel(o, request(0, 1, 2, 3)))
-		if r.Tasks != 0 || r.CallTasks != 1 || len(o.Filter) != 0 || o.has(OpsEnabled) {
-			t.Errorf("waits %d, later %d, %s", r.Tasks, r.CallTasks, o.Flags)
+		if r.Count(StepTasks) != 0 || r.CallTasks != 1 || len(o.Filter) != 0 || o.has(OpsEnabled) {
+			t.Errorf("waits %d, later %d, %s", r.Count(StepTasks), r.CallTasks, o.Flags)
 		}
 		must(t)(c.DirectAdd(o, request(1)))
 	})

@@ -37,7 +37,7 @@ func (c *Core) choose() {
 // retarget points ftrace_caller at a function (update_ftrace_func); a site's
 // literal leaves it nothing to do.
 func (c *Core) retarget(f *Func) (changed bool) {
-	if c.global.patched == f {
+	if c.global.patched == f && !c.Release.EntryAgain {
 		return false
 	}
 	c.pair(f, c.global.passed)

@@ -40,6 +40,47 @@ func (b *BPF) LinkMulti(recs []int, p Prog) (Report, error) {
 	})
 }
 
+// UnlinkMulti takes a program away from many functions at once
+// (bpf_trampoline_multi_detach). ENOENT: it is not attached to one of them; EOPNOTSUPP
+// where each trampoline needs an ops of its own.
+func (b *BPF) UnlinkMulti(recs []int, p Prog) (Report, error) {
+	return b.c.do(func(x *change) error {
+		const source = "bpf_trampoline_multi_detach, aef4dfa790b2"
+		if !b.c.traits.SingleDirectOps {
+			return refuse(EOPNOTSUPP, b.single, "each trampoline needs an ops of its own", source)
+		}
+		gone, stays := map[int]records.Addr{}, map[int]records.Addr{}
+		var all []*bpfTramp
+		for _, rec := range FunctionsOf(recs...) {
+			t := b.tramps[rec]
+			if t == nil || !slices.Contains(t.progs, p) {
+				return &Error{Errno: ENOENT, Record: b.c.Records[rec], Why: "no such program is attached", Source: source}
+			}
+			if t.leave(x, p); len(t.progs) == 0 {
+				gone[rec] = t.image
+			} else {
+				stays[rec] = t.generate(x)
+			}
+			all = append(all, t)
+		}
+		if len(gone) > 0 {
+			if _, err := b.c.DirectDel(b.single, gone); err != nil {
+				return err
+			}
+		}
+		if len(stays) > 0 {
+			if _, err := b.c.DirectMod(b.single, stays); err != nil {
+				return err
+			}
+		}
+		for _, t := range all {
+			t.image = stays[t.rec]
+			b.drop(x, t)
+		}
+		return nil
+	})
+}
+
 // callAll generates trampolines and gets them called.
 func (b *BPF) callAll(x *change, all []*bpfTramp) error {
 	first, other := map[int]records.Addr{}, map[int]records.Addr{}

@@ -113,9 +113,9 @@ type Ops struct {
 	// instruction pointer (ops_func); nil where it cannot.
 	Share func(Share, int) error
 
-	old   *hashes // before a change, while the text changes
-	next  *Ops    // in the list, while attached
-	alive state
+	old        *hashes // before a change, while the text changes
+	next, prev *Ops    // in the list, while attached
+	alive      state
 }
 
 // NewOps makes an ops that traces some functions, all if none are named. Add

@@ -25,24 +25,12 @@ const (
 	StopFuncRet     Command = 1 << 4
 )
 
-// StepKind is what a step of an update pass does.
-type StepKind uint8
-
-// The kinds of steps, in the order in which a pass may have them.
-const (
-	StepUpdateFunc StepKind = iota // patch the global function into ftrace_caller; nothing where sites have literals
-	StepPatch                      // a site
-	StepSetOp                      // function_trace_op := the ops of the wanted function
-	StepSync                       // smp_wmb and one round of interrupts that execute smp_rmb (ftrace_sync_ipi)
-	StepGraphStart                 // enable the graph caller
-	StepGraphStop
-)
-
-// Step is one step of an update pass.
-type Step struct {
-	Kind  StepKind
-	Func  *Func // of StepUpdateFunc
-	Patch int   // of StepPatch: which of the pass's patches
+// Pass is one update pass (ftrace_run_update_code): its steps in the kernel's
+// order (ftrace_modify_all_code).
+type Pass struct {
+	Command Command
+	Patches []Patch
+	Steps   []Step // as planned: a change of the common entry may find nothing to do
 }
 
 // Patch is the change of one site.
@@ -55,34 +43,17 @@ type Patch struct {
 	FlagsTo   Flags
 }
 
-// Pass is one update pass (ftrace_run_update_code): its steps in the kernel's
-// order (ftrace_modify_all_code).
-type Pass struct {
-	Command Command
-	Walked  int // records looked at
-	Patches []Patch
-	Steps   []Step
-
-	FuncUpdates int // of its steps, those that did change ftrace_caller: two single pokes each on x86_64
-	Syncs       int // rounds between them
-}
-
 // String prints the pass, a step a line.
 func (p *Pass) String() string {
 	var b strings.Builder
 	for _, s := range p.Steps {
-		switch s.Kind {
-		case StepUpdateFunc:
-			fmt.Fprintf(&b, "update_ftrace_func %s\n", s.Func.Name)
-		case StepPatch:
-			q := &p.Patches[s.Patch]
+		if s.Kind != StepRecords {
+			fmt.Fprintln(&b, s)
+			continue
+		}
+		for i := range p.Patches {
+			q := &p.Patches[i]
 			fmt.Fprintf(&b, "%s %s: %s -> %s\n", q.Decision, q.Addr, q.From, q.To)
-		case StepSetOp:
-			b.WriteString("set function_trace_op\n")
-		case StepSync:
-			b.WriteString("sync\n")
-		case StepGraphStart, StepGraphStop:
-			fmt.Fprintf(&b, "graph caller %v\n", s.Kind == StepGraphStart)
 		}
 	}
 	return b.String()
@@ -112,10 +83,15 @@ func (x *change) plan(cmd Command, recs []int) (*Pass, error) {
 		p.Steps = append(p.Steps, Step{Kind: StepUpdateFunc, Func: FuncList})
 	}
 	if cmd&(UpdateCalls|DisableCalls) != 0 {
-		p.Walked = len(c.flags)
 		x.Walked += len(c.flags)
+		if c.traits.VerifyFirst {
+			x.Walked += len(c.flags) // once to compare, once to queue
+		}
 		if err := c.planRecords(p, cmd&UpdateCalls != 0, recs); err != nil {
 			return nil, err
+		}
+		if len(p.Patches) > 0 {
+			p.Steps = append(p.Steps, Step{Kind: StepRecords, Pass: p})
 		}
 	}
 	if cmd&UpdateTraceFunc != 0 && c.global.wanted != FuncList {
@@ -142,7 +118,6 @@ func (c *Core) planRecords(p *Pass, enable bool, recs []int) error {
 		if q.From, q.To, err = c.ends(rec, d, to); err != nil {
 			return err
 		}
-		p.Steps = append(p.Steps, Step{Kind: StepPatch, Patch: len(p.Patches)})
 		p.Patches = append(p.Patches, q)
 		return nil
 	}
@@ -154,7 +129,7 @@ func (c *Core) planRecords(p *Pass, enable bool, recs []int) error {
 		}
 		return nil
 	}
-	p.Patches, p.Steps = slices.Grow(p.Patches, len(recs)), slices.Grow(p.Steps, len(recs))
+	p.Patches = slices.Grow(p.Patches, len(recs))
 	for _, rec := range recs {
 		if err := one(rec); err != nil {
 			return err
@@ -223,7 +198,7 @@ func (x *change) run(cmd Command, recs []int) error {
 	return x.execute(p)
 }
 
-// execute takes a pass's steps one by one.
+// execute takes a pass's steps one by one, and notes those that did something.
 func (x *change) execute(p *Pass) error {
 	c := x.c
 	done := 0
@@ -236,41 +211,44 @@ func (x *change) execute(p *Pass) error {
 	for _, s := range p.Steps {
 		switch s.Kind {
 		case StepUpdateFunc:
-			if c.retarget(s.Func) {
-				p.FuncUpdates++
+			if !c.retarget(s.Func) {
+				continue
 			}
-		case StepPatch:
-			if s.Patch == 0 && (c.traits.VerifyFirst || c.Policy != Kernel) {
-				if err := c.verify(p); err != nil {
-					return x.failed(err)
-				}
-			}
-			q := &p.Patches[s.Patch]
-			c.flags[q.Record] = q.FlagsTo // as the kernel: before the text
-			if err := c.write(q); err != nil {
-				if c.Policy != Kernel {
-					c.flags[q.Record] = q.FlagsFrom
-				}
+		case StepRecords:
+			x.Steps = append(x.Steps, s)
+			n, err := c.writeAll(p.Patches)
+			if done = n; err != nil {
 				return x.failed(err)
 			}
-			done++
+			continue
 		case StepSetOp:
 			c.pair(c.global.patched, c.global.op)
-		case StepSync:
-			p.Syncs++
 		}
+		x.Steps = append(x.Steps, s)
 	}
 	return nil
 }
 
-// verify compares all sites with what they must hold, before the first is written.
-func (c *Core) verify(p *Pass) error {
-	for i := range p.Patches {
-		if err := c.compare(&p.Patches[i]); err != nil {
-			return err
+// writeAll makes patches in their order, and says how many it made.
+func (c *Core) writeAll(patches []Patch) (done int, err error) {
+	if c.traits.VerifyFirst || c.Policy != Kernel {
+		for i := range patches {
+			if err := c.compare(&patches[i]); err != nil {
+				return 0, err
+			}
 		}
 	}
-	return nil
+	for i := range patches {
+		q := &patches[i]
+		c.flags[q.Record] = q.FlagsTo // as the kernel: before the text
+		if err := c.write(q); err != nil {
+			if c.Policy != Kernel {
+				c.flags[q.Record] = q.FlagsFrom
+			}
+			return i, err
+		}
+	}
+	return len(patches), nil
 }
 
 // compare compares a site with what it must hold.

@@ -118,15 +118,11 @@ func (p *play) step() {
 	p.did[name]++
 	then()
 	for _, pass := range r.Passes {
-		for _, s := range pass.Steps {
-			if s.Kind == StepPatch {
-				q := pass.Patches[s.Patch]
-				if p.text[q.Record].Text != q.From.Text {
-					p.t.Fatalf("%s: replay of record %d: %s, the pass expects %s", name, q.Record, p.text[q.Record],
-						q.From)
-				}
-				p.text[q.Record] = q.To
+		for _, q := range pass.Patches {
+			if p.text[q.Record].Text != q.From.Text {
+				p.t.Fatalf("%s: replay of record %d: %s, the pass expects %s", name, q.Record, p.text[q.Record], q.From)
 			}
+			p.text[q.Record] = q.To
 		}
 	}
 	p.check()

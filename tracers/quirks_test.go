@@ -214,20 +214,20 @@ func TestGlobal(t *testing.T) {
 		c := newCore(t, a, 3, TakeBack)
 		one := NewOps("one", user(0), 0, 1)
 		r := must(t)(c.Attach(one))
-		want := []StepKind{StepUpdateFunc, StepPatch, StepSetOp, StepSync, StepUpdateFunc}
+		want := []StepKind{StepUpdateFunc, StepRecords, StepSetOp, StepSync, StepUpdateFunc}
 		updates := 2
 		if a.Traits().CallOps {
 			updates = 0 // nothing to patch; the round is sent all the same
 		}
-		if got := kinds(r.Passes[0]); !slices.Equal(got, want) || r.Passes[0].FuncUpdates != updates ||
-			r.Passes[0].Syncs != 1 {
-			t.Errorf("steps %v, %d updates", got, r.Passes[0].FuncUpdates)
+		if got := kinds(r.Passes[0]); !slices.Equal(got, want) || r.Count(StepUpdateFunc) != updates ||
+			r.Count(StepSync) != 1 {
+			t.Errorf("steps %v, %d updates", got, r.Count(StepUpdateFunc))
 		}
 		if f, o := c.Global(); f != user(0) || o != one {
 			t.Errorf("%v, %v", f, o)
 		}
 		r = must(t)(c.Attach(NewOps("two", user(0), OpsRecursion, 2)))
-		if got := kinds(r.Passes[0]); !slices.Equal(got, []StepKind{StepUpdateFunc, StepPatch}) {
+		if got := kinds(r.Passes[0]); !slices.Equal(got, []StepKind{StepUpdateFunc, StepRecords}) {
 			t.Errorf("steps %v", got)
 		}
 		if f, _ := c.Global(); f != FuncList {

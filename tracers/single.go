@@ -86,6 +86,9 @@ func (c *Core) DirectDel(o *Ops, of map[int]records.Addr) (Report, error) {
 			return nil
 		}
 		x.HashCopied += len(filter)
+		if err := x.claim(o, o.Filter, filter, false); err != nil {
+			return err // never: functions that stay were asked about before
+		}
 		if err := x.rehash(o, hashes{filter, nil}, len(filter)); err != nil {
 			return err
 		}

@@ -197,7 +197,7 @@ func (p *predictFlags) both(
 		return nil, err
 	}
 	for i, direction := range []string{"enable", "disable"} {
-		lines, err := r.Switch(action, i == 0, t)
+		lines, err := r.Switch(action, i == 0)
 		if err != nil {
 			return nil, err
 		}

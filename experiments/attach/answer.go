@@ -6,7 +6,7 @@ import (
 	"fmt"
 
 	"github.com/textpoke/textpoke/experiments"
-	"github.com/textpoke/textpoke/kernels/attachcost"
+	"github.com/textpoke/textpoke/kernels/ledger"
 	"github.com/textpoke/textpoke/kernels/published"
 	"github.com/textpoke/textpoke/results/plots"
 )
@@ -36,7 +36,7 @@ func (b both) seconds() float64 { return b.On.Seconds() + b.Off.Seconds() }
 
 // Pairs are those of the most functions that were counted, in the order of rows.
 func (a *answer) Pairs() (out []both) {
-	n := int64(0)
+	n := 0
 	for _, r := range a.Rows {
 		n = max(n, r.Counts.Functions)
 	}
@@ -65,10 +65,10 @@ func (a *answer) Others() []both {
 }
 
 // Assumed is what is assumed of records, hashes and allocations.
-func (a *answer) Assumed() attachcost.Extra { return attachcost.Assumed }
+func (a *answer) Assumed() ledger.Extra { return ledger.AssumedExtra }
 
 // AssumedImageUS is the time to generate a trampoline, in microseconds.
-func (a *answer) AssumedImageUS() float64 { return attachcost.Assumed.Image / 1e3 }
+func (a *answer) AssumedImageUS() float64 { return ledger.AssumedExtra.Image / 1e3 }
 
 // InSeconds is a time in seconds.
 func (a *answer) InSeconds(ns float64) float64 { return ns / 1e9 }
@@ -129,7 +129,7 @@ func partChart(b *both) *plots.Chart {
 		c.Title = fmt.Sprintf("%s functions take %s", experiments.Thousands(b.On.Counts.Functions),
 			experiments.Seconds(b.seconds()))
 	}
-	c.Subtitle = fmt.Sprintf("%s on %s, machine %s; counts are exact, times modelled.", b.On.Way.Name, b.On.Kernel.Name,
+	c.Subtitle = fmt.Sprintf("%s on %s, machine %s; counts are exact, times modelled.", b.On.Way.Name, b.On.Kernel.Name(),
 		b.On.Machine.Name)
 	on, off := plots.Series{Name: published.Attach, Kind: plots.Lying}, plots.Series{Name: published.Detach,
 		Kind: plots.Lying}
@@ -159,7 +159,7 @@ func (a *answer) growth() *plots.Chart {
 	if most == nil {
 		return c
 	}
-	c.Subtitle = fmt.Sprintf("%s, machine %s; times modelled.", most.On.Kernel.Name, most.On.Machine.Name)
+	c.Subtitle = fmt.Sprintf("%s, machine %s; times modelled.", most.On.Kernel.Name(), most.On.Machine.Name)
 	var curves experiments.Curves
 	for i := 0; i+1 < len(a.Rows); i += 2 {
 		b := both{a.Rows[i], a.Rows[i+1]}

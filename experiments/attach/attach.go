@@ -10,10 +10,11 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+	"sync"
 
 	"github.com/textpoke/textpoke/experiments"
-	"github.com/textpoke/textpoke/kernels/attachcost"
 	"github.com/textpoke/textpoke/kernels/calibration"
+	"github.com/textpoke/textpoke/kernels/ledger"
 	"github.com/textpoke/textpoke/kernels/published"
 	"github.com/textpoke/textpoke/results"
 )
@@ -23,7 +24,7 @@ type Config struct {
 	// Functions are the numbers of functions, 1 to 50,000. Default: 1, 1000, 5000,
 	// 10000, 20000, 50000.
 	Functions []int
-	// Kernels are the kernels, by name. Default: all.
+	// Kernels are the kernels: built-in ones, images or files of facts. Default: four.
 	Kernels []string
 	// Ways are the ways to attach, by name. Default: all.
 	Ways []string
@@ -60,12 +61,12 @@ func Run(ctx context.Context, c Config, lab experiments.Lab) (*experiments.Answe
 func (c Config) Validate() error { return spec.Validate(c) }
 
 func (c *Config) fields() []*experiments.Field {
-	ways := attachcost.WayNames()
+	ways := ledger.WayNames()
 	return []*experiments.Field{
 		experiments.Counts(&c.Functions, "functions", "1,1000,5000,10000,20000,50000",
 			"`list` of numbers of functions", 1, records),
 		experiments.List(&c.Kernels,
-			"kernel", strings.Join(kernelNames(), ","), "`list` of kernels", experiments.OneOf(kernelNames())),
+			"kernel", strings.Join(usual, ","), "`list` of kernels: built-in ones, images or files of facts", kernels),
 		experiments.List(&c.Ways, "way", strings.Join(ways, ","), "`list` of ways to attach", experiments.OneOf(ways)),
 		experiments.Strings(&c.Calibrations, "calibration", "calibration", "",
 			"`calibration` that times rest on, of its instruction set: a built-in one or a file; "+
@@ -82,37 +83,48 @@ const records = 50000
 // nearTo is how many CPUs a machine should have that nobody asked for.
 const nearTo = 64
 
-// known are the kernels that the data knows.
-func known() []*attachcost.Kernel {
-	all, err := attachcost.Kernels()
-	if err != nil {
-		panic(fmt.Sprintf("attach: %v", err)) // embedded data: a mistake of ours
-	}
-	return all
+// usual are the kernels that are counted unless others are asked for: interrupts of the
+// first two were measured.
+var usual = []string{"x86_64-6.12", "x86_64-7.2", "arm64-6.12", "riscv64-7.2"}
+
+// kernels is the kind of their names.
+var kernels = experiments.FieldKind[string]{
+	Type: "kernel", Names: ledger.Names(), Format: strings.Clone,
+	NamesFile: func(s string) bool { return !slices.Contains(ledger.Names(), s) },
+	Parse: func(s string) (string, error) {
+		_, err := ledger.Open(s)
+		return s, err
+	},
 }
 
-func kernelNames() (out []string) {
-	for _, k := range known() {
-		out = append(out, k.Name)
+// known opens kernels.
+func known(names []string) (out []*ledger.Kernel, err error) {
+	for _, name := range names {
+		k, err := ledger.Open(name)
+		if err != nil {
+			return nil, err
+		}
+		out = append(out, k)
 	}
-	return out
+	return out, nil
 }
 
 // row is one number of functions, attached or detached in one way.
 type row struct {
-	Kernel    *attachcost.Kernel
-	Way       attachcost.Way
+	Kernel    *ledger.Kernel
+	Way       ledger.Way
 	direction string
-	Counts    attachcost.Counts
-	Machine   *attachcost.Machine
-	Parts     []attachcost.Part
+	tally     func() (on, off ledger.Tally, err error)
+	Counts    ledger.Tally
+	Machine   *ledger.Machine
+	Parts     []ledger.Part
 	Spread    calibration.Spread // of all of it, in nanoseconds
 	seed      uint64
-	largest   int64 // published number of functions of that way
+	largest   int // published number of functions of that way
 }
 
 // Seconds is the modelled time of all of it.
-func (r *row) Seconds() float64 { return attachcost.Whole(r.Parts) / 1e9 }
+func (r *row) Seconds() float64 { return ledger.Whole(r.Parts) / 1e9 }
 
 // Range is that time with its range, as people read it.
 func (r *row) Range() string {
@@ -123,14 +135,14 @@ func (r *row) Range() string {
 
 // GracePeriods is the modelled time of its waits, in seconds.
 func (r *row) GracePeriods() float64 {
-	return experiments.First(r.Parts, func(p attachcost.Part) bool { return p.Name == "grace periods" }).NS / 1e9
+	return experiments.First(r.Parts, func(p ledger.Part) bool { return p.Name == "grace periods" }).NS / 1e9
 }
 
 // Rounds are those of all causes.
-func (r *row) Rounds() int64 { return r.Counts.AllRounds() }
+func (r *row) Rounds() int { return r.Counts.AllRounds() }
 
 var columns = slices.Concat(results.Columns[*row]{
-	{Name: "kernel", Doc: "instruction set and release", Cell: func(r *row) any { return r.Kernel.Name }},
+	{Name: "kernel", Doc: "instruction set and release", Cell: func(r *row) any { return r.Kernel.Name() }},
 	{Name: "way", Doc: "how functions are attached to", Cell: func(r *row) any { return r.Way.Name }},
 	{Name: "direction", Doc: "attach or detach", Cell: func(r *row) any { return r.direction }},
 	{Name: "functions", Kind: results.Integer, Doc: "attached to, of a table of 50,000",
@@ -160,7 +172,7 @@ var columns = slices.Concat(results.Columns[*row]{
 		Cell: func(r *row) any { return r.Machine.Name }},
 }, partColumns(), results.Columns[*row]{
 	{Name: "modelled_ns", Kind: results.Number, Doc: "modelled time of all of it",
-		Cell: func(r *row) any { return attachcost.Whole(r.Parts) }},
+		Cell: func(r *row) any { return ledger.Whole(r.Parts) }},
 	{Name: "modelled_range_low_ns", Kind: results.Number,
 		Doc:  "lower end of it: 95 % of draws of the quantities are within",
 		Cell: func(r *row) any { return r.Spread.Low }},
@@ -177,8 +189,8 @@ var columns = slices.Concat(results.Columns[*row]{
 
 // causeColumns are the rounds by cause.
 func causeColumns() (out results.Columns[*row]) {
-	for c := range attachcost.NumCauses {
-		out = append(out, results.Col[*row]{Name: "rounds_" + column(attachcost.Cause(c).String()), Kind: results.Integer,
+	for c := range ledger.NumKinds {
+		out = append(out, results.Col[*row]{Name: "rounds_" + column(ledger.Kind(c).String()), Kind: results.Integer,
 			Doc: "of these, for " +
 				roundDocs[c], Detail: true,
 			Cell: func(r *row) any { return r.Counts.Rounds[c] }})
@@ -188,7 +200,7 @@ func causeColumns() (out results.Columns[*row]) {
 
 // partColumns are the modelled times by part.
 func partColumns() (out results.Columns[*row]) {
-	for i, p := range attachcost.PartNames {
+	for i, p := range ledger.PartNames {
 		out = append(out, results.Col[*row]{Name: column(p) + "_ns", Kind: results.Number,
 			Doc: "modelled time of: " + p, Detail: true,
 			Cell: func(r *row) any { return r.Parts[i].NS }})
@@ -196,9 +208,10 @@ func partColumns() (out results.Columns[*row]) {
 	return out
 }
 
-var roundDocs = [attachcost.NumCauses]string{"the sites", "the calls in the common entries",
+var roundDocs = [ledger.NumKinds]string{"the sites", "the calls in the common entries",
 	"the order of what entries load", "trampolines that are made",
-	"trampolines that are cut off", "an ops' own trampoline"}
+	"programs that are patched out of trampolines", "an ops' own trampoline", "CPUs that are woken for RCU",
+	"anything else, such as function_graph's own probe"}
 
 // column makes a name fit a column.
 func column(s string) string {
@@ -210,16 +223,19 @@ func measure(ctx context.Context, s *experiments.Study[Config, *row]) (*experime
 	if err != nil {
 		return nil, err
 	}
-	all := known()
+	all, err := known(s.Config.Kernels)
+	if err != nil {
+		return nil, err
+	}
 	machines, err := s.Config.machines(all)
 	if err != nil {
 		return nil, err
 	}
 	a := &answer{Study: s}
-	if a.Measured, err = compare(all); err != nil {
+	if a.Measured, err = compare(); err != nil {
 		return nil, err
 	}
-	if a.Predicted, err = predict(all, times); err != nil {
+	if a.Predicted, err = predict(times); err != nil {
 		return nil, err
 	}
 	for i := range times {
@@ -236,10 +252,10 @@ func measure(ctx context.Context, s *experiments.Study[Config, *row]) (*experime
 }
 
 // machines finds the machine for each instruction set.
-func (c *Config) machines(all []*attachcost.Kernel) (map[string]*attachcost.Machine, error) {
-	out := map[string]*attachcost.Machine{}
+func (c *Config) machines(all []*ledger.Kernel) (map[string]*ledger.Machine, error) {
+	out := map[string]*ledger.Machine{}
 	for _, k := range all {
-		out[k.Arch] = attachcost.NewMachine(calibration.Nearest(k.Arch, nearTo), attachcost.Assumed)
+		out[k.Arch] = ledger.NewMachine(calibration.Nearest(k.Arch, nearTo), ledger.AssumedExtra)
 	}
 	for _, name := range c.Calibrations {
 		c, err := calibration.Open(name)
@@ -249,19 +265,18 @@ func (c *Config) machines(all []*attachcost.Kernel) (map[string]*attachcost.Mach
 		if _, known := out[c.Arch]; !known {
 			return nil, fmt.Errorf("calibration %s is of %s, of which no kernel is", name, c.Arch)
 		}
-		out[c.Arch] = attachcost.NewMachine(c, attachcost.Assumed)
+		out[c.Arch] = ledger.NewMachine(c, ledger.AssumedExtra)
 	}
 	return out, nil
 }
 
 // rows are those to come, attaching and detaching in turn: what a kernel cannot do is
 // left out.
-func (c *Config) rows(all []*attachcost.Kernel, machines map[string]*attachcost.Machine,
+func (c *Config) rows(all []*ledger.Kernel, machines map[string]*ledger.Machine,
 	times []published.AttachTime, seed uint64) (out []*row, err error) {
-	for _, name := range c.Kernels {
-		k := experiments.First(all, func(k *attachcost.Kernel) bool { return k.Name == name })
+	for _, k := range all {
 		for _, way := range c.Ways {
-			w, err := attachcost.ParseWay(way)
+			w, err := ledger.ParseWay(way)
 			if err != nil {
 				return nil, err
 			}
@@ -269,9 +284,10 @@ func (c *Config) rows(all []*attachcost.Kernel, machines map[string]*attachcost.
 				continue
 			}
 			for _, n := range c.Functions {
+				tally := counting(k, w, n, records)
 				for _, direction := range []string{published.Attach, published.Detach} {
 					out = append(out, &row{
-						Kernel: k, Way: w, direction: direction, Counts: attachcost.Counts{Functions: int64(n)},
+						Kernel: k, Way: w, direction: direction, tally: tally, Counts: ledger.Tally{Functions: n},
 						Machine: machines[k.Arch], seed: seed, largest: largest(times, w.Name),
 					})
 				}
@@ -281,9 +297,25 @@ func (c *Config) rows(all []*attachcost.Kernel, machines map[string]*attachcost.
 	return out, nil
 }
 
+// counting counts both directions when one of them is asked for, once.
+func counting(k *ledger.Kernel, w ledger.Way, n, total int) func() (on, off ledger.Tally, err error) {
+	var on, off ledger.Tally
+	once := sync.OnceValue(func() (err error) {
+		on, off, err = k.Attach(w, n, total)
+		return err
+	})
+	return func() (ledger.Tally, ledger.Tally, error) {
+		err := once()
+		return on, off, err
+	}
+}
+
 // count fills a row in.
-func (r *row) count() (err error) {
-	r.Counts, err = counted(r.Kernel, r.Way, r.direction, r.Counts.Functions, records)
+func (r *row) count() error {
+	on, off, err := r.tally()
+	if r.Counts = on; r.direction == published.Detach {
+		r.Counts = off
+	}
 	if err == nil {
 		r.Parts = r.Machine.Waterfall(&r.Counts, r.direction == published.Attach)
 		r.Spread = r.Machine.Spread(&r.Counts, r.direction == published.Attach, r.seed)
@@ -291,9 +323,11 @@ func (r *row) count() (err error) {
 	return err
 }
 
-func counted(k *attachcost.Kernel, w attachcost.Way, direction string, n, total int64) (attachcost.Counts, error) {
-	if direction == published.Attach {
-		return attachcost.Attach(k, w, n, total)
+// counted is one direction of attaching to n functions.
+func counted(k *ledger.Kernel, w ledger.Way, direction string, n, total int) (ledger.Tally, error) {
+	on, off, err := k.Attach(w, n, total)
+	if direction == published.Detach {
+		on = off
 	}
-	return attachcost.Detach(k, w, n, total)
+	return on, err
 }

@@ -3,10 +3,7 @@
 package attach
 
 import (
-	"fmt"
-	"slices"
-
-	"github.com/textpoke/textpoke/kernels/attachcost"
+	"github.com/textpoke/textpoke/kernels/ledger"
 	"github.com/textpoke/textpoke/kernels/published"
 	"github.com/textpoke/textpoke/results"
 )
@@ -14,21 +11,21 @@ import (
 // comparison is one measured number of interrupts beside the model's.
 type comparison struct {
 	kernel, Way, Direction string
-	Functions              int64
-	Model, Measured        int64
+	Functions              int
+	Model, Measured        int
 	reading                bool // a single one; otherwise what the kernel's formula says
 	background             bool // the formula leaves wakeups of RCU and worker threads out
 	source                 string
 }
 
-func (c *comparison) difference() int64 { return c.Measured - c.Model }
+func (c *comparison) difference() int { return c.Measured - c.Model }
 
 // at are the numbers of functions at which formulas are looked at: around the
 // borders of batches, and many.
-var at = []int64{1, 2, 32, 255, 256, 257, 1000, 20000}
+var at = []int{1, 2, 32, 255, 256, 257, 1000, 20000}
 
 // compare holds the rounds against all measurements.
-func compare(all []*attachcost.Kernel) (out []comparison, err error) {
+func compare() (out []comparison, err error) {
 	formulas, err := published.AttachFormulas.Read("")
 	if err != nil {
 		return nil, err
@@ -40,30 +37,30 @@ func compare(all []*attachcost.Kernel) (out []comparison, err error) {
 	for _, f := range formulas {
 		for _, n := range at {
 			out = append(out, comparison{kernel: f.Kernel, Way: f.Way, Direction: f.Direction, Functions: n,
-				background: f.Background,
-				Measured:   f.PerFunction*n + f.PerBatch*((n+255)/256) + f.Fixed, source: f.Source})
+				background: f.Background, Measured: f.At(n), source: f.Source})
 		}
 	}
 	for _, r := range readings {
-		out = append(out, comparison{kernel: r.Kernel, Way: r.Way, Direction: r.Direction, Functions: r.Functions,
-			reading:  true,
-			Measured: r.Interrupts, source: r.Source})
+		out = append(out, comparison{kernel: r.Kernel, Way: r.Way, Direction: r.Direction, Functions: int(r.Functions),
+			reading: true, Measured: int(r.Interrupts), source: r.Source})
 	}
 	for i := range out {
 		c := &out[i]
-		at := slices.IndexFunc(all, func(k *attachcost.Kernel) bool { return k.Name == c.kernel })
-		if at < 0 {
-			return nil, fmt.Errorf("interrupts of %s, whose parts are not known", c.kernel)
-		}
-		w, err := attachcost.ParseWay(c.Way)
+		k, err := ledger.Named(c.kernel)
 		if err != nil {
 			return nil, err
 		}
-		counts, err := counted(all[at], w, c.Direction, c.Functions, records)
+		w, err := ledger.ParseWay(c.Way)
 		if err != nil {
 			return nil, err
 		}
-		c.Model = counts.AllRounds()
+		t, err := counted(k, w, c.Direction, c.Functions, c.Functions)
+		if err != nil {
+			return nil, err
+		}
+		if c.Model = t.AllRounds(); c.background {
+			c.Model -= t.Rounds[ledger.ForWakeups]
+		}
 	}
 	return out, nil
 }

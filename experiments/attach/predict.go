@@ -7,8 +7,8 @@ import (
 	"strings"
 
 	"github.com/textpoke/textpoke/experiments"
-	"github.com/textpoke/textpoke/kernels/attachcost"
 	"github.com/textpoke/textpoke/kernels/calibration"
+	"github.com/textpoke/textpoke/kernels/ledger"
 	"github.com/textpoke/textpoke/kernels/published"
 	"github.com/textpoke/textpoke/results"
 )
@@ -17,7 +17,7 @@ import (
 type prediction struct {
 	What      string // the published case
 	Direction string
-	Functions int64
+	Functions int
 	How       string  // by what model
 	Fitted    string  // the rows that it was fitted to; "" for none
 	Published float64 // seconds; 0 where nobody has published any: an extrapolation
@@ -61,10 +61,10 @@ func wayOf(t *published.AttachTime) string {
 }
 
 // largest is the most functions of any case of that way.
-func largest(times []published.AttachTime, way string) (n int64) {
+func largest(times []published.AttachTime, way string) (n int) {
 	for i := range times {
 		if wayOf(&times[i]) == way {
-			n = max(n, times[i].Functions)
+			n = max(n, int(times[i].Functions))
 		}
 	}
 	return n
@@ -74,10 +74,18 @@ func largest(times []published.AttachTime, way string) (n int64) {
 func whole(t *published.AttachTime) bool { return strings.Contains(t.Note, "whole command") }
 
 // predict works all published times out, in every way there is.
-func predict(all []*attachcost.Kernel, times []published.AttachTime) (out []prediction, err error) {
-	var machines []*attachcost.Machine
+func predict(times []published.AttachTime) (out []prediction, err error) {
+	all, err := known(usual)
+	if err != nil {
+		return nil, err
+	}
+	detaches, err := published.AttachWaits.Read("")
+	if err != nil {
+		return nil, err
+	}
+	var machines []*ledger.Machine
 	for _, c := range calibration.Builtins() {
-		machines = append(machines, attachcost.NewMachine(c, attachcost.Assumed))
+		machines = append(machines, ledger.NewMachine(c, ledger.AssumedExtra))
 	}
 	for i := range times {
 		t := &times[i]
@@ -91,15 +99,15 @@ func predict(all []*attachcost.Kernel, times []published.AttachTime) (out []pred
 		out = append(out, rows...)
 	}
 	out = append(out, inProportion(times)...)
-	return append(out, waits(all, times)...), nil
+	return append(out, waits(all[0].Arch, detaches, times)...), nil
 }
 
 // modelled predicts a case from counts and calibrations, nothing fitted: for each
 // machine of the kernel's instruction set, since the one that was measured is not
 // named.
-func modelled(all []*attachcost.Kernel, machines []*attachcost.Machine, t *published.AttachTime) (out []prediction,
+func modelled(all []*ledger.Kernel, machines []*ledger.Machine, t *published.AttachTime) (out []prediction,
 	err error) {
-	w, err := attachcost.ParseWay(wayOf(t))
+	w, err := ledger.ParseWay(wayOf(t))
 	if err != nil {
 		return nil, err
 	}
@@ -112,12 +120,13 @@ func modelled(all []*attachcost.Kernel, machines []*attachcost.Machine, t *publi
 				continue
 			}
 			for _, d := range directions(t) {
-				c, err := counted(k, w, d.direction, t.Functions, max(t.Functions, records))
+				n := int(t.Functions)
+				c, err := counted(k, w, d.direction, n, max(n, records))
 				if err != nil {
 					return nil, err
 				}
 				s := m.Spread(&c, d.direction == published.Attach, predictSeed).Scaled(1e-9)
-				out = append(out, prediction{t.Case, d.direction, t.Functions, "counts of " + k.Name + ", machine " + m.Name, "",
+				out = append(out, prediction{t.Case, d.direction, n, "counts of " + k.Name() + ", machine " + m.Name, "",
 					d.seconds, s.Likely, s.Low, s.High, s.On()})
 			}
 		}
@@ -153,7 +162,7 @@ func inProportion(times []published.AttachTime) (out []prediction) {
 				for _, d := range directions(to) {
 					if f.direction == d.direction {
 						s := f.seconds / float64(from.Functions) * float64(to.Functions)
-						out = append(out, prediction{to.Case, d.direction, to.Functions, "time in proportion to functions", from.Case,
+						out = append(out, prediction{to.Case, d.direction, int(to.Functions), "time in proportion to functions", from.Case,
 							d.seconds, s, s, s, ""})
 					}
 				}
@@ -175,7 +184,7 @@ const (
 
 // waits predicts a command that detaches with waits from the same without, and
 // back to back detaching in an emulator from what the two cases say of one wait.
-func waits(all []*attachcost.Kernel, times []published.AttachTime) (out []prediction) {
+func waits(arch string, detaches []published.AttachWait, times []published.AttachTime) (out []prediction) {
 	for i := range times {
 		for j := range times {
 			with, without := &times[i], &times[j]
@@ -184,16 +193,16 @@ func waits(all []*attachcost.Kernel, times []published.AttachTime) (out []predic
 				continue
 			}
 			n := float64(with.Functions)
-			grace := graceOf(calibration.Nearest(all[0].Arch, nearTo)) // it is the same on all of them
-			out = append(out, ranged(prediction{What: with.Case, Direction: "both", Functions: with.Functions,
+			grace := graceOf(calibration.Nearest(arch, nearTo)) // it is the same on all of them
+			out = append(out, ranged(prediction{What: with.Case, Direction: "both", Functions: int(with.Functions),
 				How: fmt.Sprintf("one wait of %g ms a function", 1e3*statedWait), Fitted: without.Case,
 				Published: with.AttachS, Predicted: without.AttachS + n*statedWait}, grace, without.AttachS, n))
 			wait := (with.AttachS - without.AttachS) / n
-			for _, k := range all {
-				if !k.SharedDirectOps && k.Basis["wait_ms"].Basis == "counted" {
-					out = append(out, ranged(prediction{What: "a detach of " + k.Name + " in an emulator",
+			for _, d := range detaches {
+				if d.Tasks {
+					out = append(out, ranged(prediction{What: "a detach of " + d.Kernel + " in an emulator",
 						Direction: published.Detach, Functions: 1, How: fmt.Sprintf("one wait of %.1f ms", 1e3*wait),
-						Fitted: with.Case + "; " + without.Case, Published: k.Wait.Seconds(), Predicted: wait}, grace, 0, 1))
+						Fitted: with.Case + "; " + without.Case, Published: float64(d.WaitMS) / 1e3, Predicted: wait}, grace, 0, 1))
 				}
 			}
 		}

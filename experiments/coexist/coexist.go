@@ -117,7 +117,7 @@ var columns = slices.Concat(results.Columns[*row]{
 	{Name: "patches", Kind: results.Integer, Detail: true, Doc: "sites changed meanwhile, each way counted",
 		Cell: func(r *row) any { return r.report.Patches() }},
 	{Name: "images", Kind: results.Integer, Detail: true, Doc: "BPF trampolines generated meanwhile",
-		Cell: func(r *row) any { return r.report.Images }},
+		Cell: func(r *row) any { return r.report.Count(tracers.StepImage) }},
 	{Name: "again", Kind: results.Integer, Detail: true, Doc: "of these, generated again for a live patch",
 		Cell: func(r *row) any { return r.report.Regenerations }},
 }, results.Columns[*row]{

@@ -5,8 +5,8 @@ package directops
 import (
 	"fmt"
 
-	"github.com/textpoke/textpoke/kernels/attachcost"
 	"github.com/textpoke/textpoke/kernels/calibration"
+	"github.com/textpoke/textpoke/kernels/ledger"
 	"github.com/textpoke/textpoke/results"
 )
 
@@ -16,10 +16,10 @@ const nearTo = 64
 // attachRow is attaching a trampoline to each of some functions, and detaching
 // them.
 type attachRow struct {
-	Kernel      *attachcost.Kernel
-	Way         attachcost.Way
+	Kernel      *ledger.Kernel
+	Way         ledger.Way
 	Functions   int
-	On, Off     attachcost.Counts
+	On, Off     ledger.Tally
 	onNS, offNS calibration.Spread
 	Machine     string
 }
@@ -28,16 +28,16 @@ type attachRow struct {
 const seed = 1
 
 // attach counts it for every kernel of the instruction sets that are asked for.
-func (c *Config) attach(kernels []*attachcost.Kernel) (out []*attachRow, err error) {
+func (c *Config) attach(kernels []*ledger.Kernel) (out []*attachRow, err error) {
 	for _, arch := range c.Arches {
 		own := arch.Traits().Name
-		m := attachcost.NewMachine(calibration.Nearest(own, nearTo), attachcost.Assumed)
+		m := ledger.NewMachine(calibration.Nearest(own, nearTo), ledger.AssumedExtra)
 		for _, k := range kernels {
 			if k.Arch != own {
 				continue
 			}
 			for _, name := range []string{"fentry", "tracing-multi"} {
-				w, err := attachcost.ParseWay(name)
+				w, err := ledger.ParseWay(name)
 				if err != nil {
 					return nil, err
 				}
@@ -46,10 +46,7 @@ func (c *Config) attach(kernels []*attachcost.Kernel) (out []*attachRow, err err
 				}
 				for _, n := range c.Trampolines {
 					row := &attachRow{Kernel: k, Way: w, Functions: n, Machine: m.Name}
-					if row.On, err = attachcost.Attach(k, w, int64(n), tableRecords); err != nil {
-						return nil, err
-					}
-					if row.Off, err = attachcost.Detach(k, w, int64(n), tableRecords); err != nil {
+					if row.On, row.Off, err = k.Attach(w, n, tableRecords); err != nil {
 						return nil, err
 					}
 					row.onNS, row.offNS = m.Spread(&row.On, true, seed), m.Spread(&row.Off, false, seed)
@@ -65,7 +62,7 @@ func (c *Config) attach(kernels []*attachcost.Kernel) (out []*attachRow, err err
 const tableRecords = 50000
 
 // Copied is the entries of hashes that attaching and detaching copy.
-func (r *attachRow) Copied() int64 { return r.On.Copied + r.Off.Copied }
+func (r *attachRow) Copied() int { return r.On.Copied + r.Off.Copied }
 
 // OnS and OffS are the modelled times of attaching and detaching, with their ranges.
 func (r *attachRow) OnS() string  { return seconds(r.onNS) }
@@ -78,7 +75,7 @@ func seconds(s calibration.Spread) string {
 
 // attachColumns are those of attach.csv.
 var attachColumns = results.Columns[*attachRow]{
-	{Name: "kernel", Doc: "instruction set and release", Cell: func(r *attachRow) any { return r.Kernel.Name }},
+	{Name: "kernel", Doc: "instruction set and release", Cell: func(r *attachRow) any { return r.Kernel.Name() }},
 	{Name: "way", Doc: "fentry: one by one; tracing-multi: all in one update",
 		Cell: func(r *attachRow) any { return r.Way.Name }},
 	{Name: "functions", Kind: results.Integer, Doc: "that have a trampoline each, of a table of 50,000",

@@ -10,7 +10,7 @@ import (
 
 	"github.com/textpoke/textpoke/cpus/isa"
 	"github.com/textpoke/textpoke/experiments"
-	"github.com/textpoke/textpoke/kernels/attachcost"
+	"github.com/textpoke/textpoke/kernels/ledger"
 	"github.com/textpoke/textpoke/kernels/published"
 	"github.com/textpoke/textpoke/records"
 	"github.com/textpoke/textpoke/results"
@@ -61,6 +61,9 @@ func (c *Config) fields() []*experiments.Field {
 	}
 }
 
+// counted are the kernels whose attaching is counted: both designs, and all instruction sets.
+var counted = []string{"x86_64-6.12", "x86_64-7.2", "arm64-6.12", "riscv64-7.2"}
+
 // row is the calls of one set-up.
 type row struct {
 	arch isa.Arch
@@ -102,9 +105,13 @@ func measure(ctx context.Context, s *experiments.Study[Config, *row]) (*experime
 	if err != nil {
 		return nil, err
 	}
-	kernels, err := attachcost.Kernels()
-	if err != nil {
-		return nil, err
+	var kernels []*ledger.Kernel
+	for _, name := range counted {
+		k, err := ledger.Named(name)
+		if err != nil {
+			return nil, err
+		}
+		kernels = append(kernels, k)
 	}
 	a := &answer{Study: s, times: times}
 	if a.Attached, err = c.attach(kernels); err != nil {
@@ -155,9 +162,9 @@ func (a *answer) count(ctx context.Context, paths [2]setup, ips []records.Addr, 
 }
 
 // has tells whether a kernel does it so: all that are known have one or the other.
-func has(kernels []*attachcost.Kernel, arch isa.Arch, s setup) bool {
+func has(kernels []*ledger.Kernel, arch isa.Arch, s setup) bool {
 	for _, k := range kernels {
-		if k.Arch == arch.Traits().Name && k.SharedDirectOps == s.one {
+		if k.Arch == arch.Traits().Name && k.SharedDirectOps() == s.one {
 			return true
 		}
 	}

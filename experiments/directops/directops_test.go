@@ -93,7 +93,7 @@ func TestExact(t *testing.T) {
 	if len(want) > 0 {
 		t.Errorf("no rows of %v", want)
 	}
-	if text := string(r.Document(t, "attach.csv")); !strings.Contains(text, "x86_64-6.12,fentry,1,1,10,10,2,1,") ||
+	if text := string(r.Document(t, "attach.csv")); !strings.Contains(text, "x86_64-6.12,fentry,1,1,10,11,2,1,") ||
 		!strings.Contains(text, "x86_64-7.2,tracing-multi,1,1,17,19,2,0,") {
 		t.Errorf("attach.csv:\n%s", text)
 	}

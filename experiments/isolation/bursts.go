@@ -79,7 +79,7 @@ func (a *answer) Bursts() (experiments.Table, error) {
 		var sums [2]int
 		patching := 0
 		for i := range sums {
-			lines, err := r.Switch(string(action), i == 0, nil)
+			lines, err := r.Switch(string(action), i == 0)
 			if err != nil {
 				return s, err
 			}

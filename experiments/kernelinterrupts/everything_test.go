@@ -60,7 +60,7 @@ func actionCells(t *testing.T) (cells []cell) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		r, err := k.In(state).NewReplay(nil)
+		r, err := k.In(state).NewReplay(named(t, action))
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -69,7 +69,7 @@ func actionCells(t *testing.T) (cells []cell) {
 			if c.measured, err = strconv.Atoi(row[4+i]); err != nil {
 				t.Fatal(err)
 			}
-			lines, err := r.Switch(action, i == 0, named(t, action))
+			lines, err := r.Switch(action, i == 0)
 			c.asked = err
 			for _, l := range lines {
 				if l.Row == row[3] {

@@ -202,6 +202,7 @@ func (e *evidence) programs() {
 	if e.first(update) != "" && e.value(DirectFlushes) == 0 {
 		e.set(DirectFlushes, 1, "the buffer in which a BPF trampoline is built is freed")
 	}
+	e.copying()
 	if e.Calls(atBoot)[preload] > 0 {
 		e.set(DirectAtBoot, 1, atBoot+" calls "+preload)
 	}
@@ -213,6 +214,35 @@ func (e *evidence) programs() {
 		e.set(UprobeCalls, 5, way)
 	}
 	e.none("no arch_uprobe_optimize that reaches every CPU", UprobeCalls)
+}
+
+// copying: what a new BPF trampoline sends when it is copied to where it runs, and one that
+// is changed there. arm64 kicks all CPUs after the copy, and to 6.12 once more
+// (flush_icache_range, arch/arm64/include/asm/cacheflush.h); riscv64 flushes instruction
+// caches, and changes text that may run while every CPU stands still (patch_text,
+// arch/riscv/kernel/patch.c). On x86-64 both are pokes and changes of protection.
+func (e *evidence) copying() {
+	const prepare, kick, insert = "arch_prepare_bpf_trampoline", "kick_all_cpus_sync", "aarch64_insn_copy"
+	n, why := 0, ""
+	if way := e.leads(insert, 2, kick); way != "" && e.leads(prepare, 2, insert) != "" {
+		n, why = 1, e.leads(prepare, 2, insert)+strings.TrimPrefix(way, insert)
+	}
+	if e.Calls(prepare)[kick] > 0 {
+		n, why = n+1, strings.TrimPrefix(why+", and "+prepare+" calls "+kick, ", and ")
+	}
+	if way := e.leads(prepare, 3, "flush_icache_all"); way != "" {
+		n, why = 1, way
+	}
+	if n > 0 {
+		e.set(DirectSyncs, n, why)
+	}
+	e.none(prepare+" leads to no other CPU, or to none alone", DirectSyncs)
+	for _, poke := range []string{"arch_bpf_trampoline_skip", "bpf_arch_text_poke"} {
+		if way := e.leads(poke, 2, "stop_machine_cpuslocked", "stop_machine"); way != "" {
+			e.set(SkipStops, 1, way)
+		}
+	}
+	e.none("no stop_machine behind bpf_arch_text_poke", SkipStops)
 }
 
 // overRedZone is lea -0x80(%rsp),%rsp, with which begins what takes the place of a nop of ten

@@ -57,6 +57,8 @@ const (
 	ProbeOnRecord = "probe-on-record" // 1: a kprobe on a record is an ops, and no breakpoint
 	PageFlushes   = "page-flushes"    // rounds, at the least, of a change of protection of pages
 	DirectFlushes = "direct-flushes"  // such changes that a new BPF trampoline takes
+	DirectSyncs   = "direct-syncs"    // times that other CPUs synchronise when it is copied to its place
+	SkipStops     = "skip-stops"      // times that every CPU is stopped when a BPF trampoline is changed in place
 	DetachWakes   = "detach-wakes"    // times that every CPU is woken when an ops of somebody's own goes
 	DirectAtBoot  = "direct-at-boot"  // 1: the kernel attaches a BPF program of its own while it boots
 	UprobeCalls   = "uprobe-calls"    // so many bytes of nop below a uprobe may become a call
@@ -77,7 +79,7 @@ var finders = []struct {
 	{[]string{ProbeRounds, ProbeStops}, (*evidence).probes},
 	{[]string{DirectCalls, DirectShared, DirectCuts, MultiProbes, MultiStatic, MultiGraph, DirectMulti, ProbeOnRecord,
 		PageFlushes}, (*evidence).users},
-	{[]string{DirectFlushes, DirectAtBoot, UprobeCalls}, (*evidence).programs},
+	{[]string{DirectFlushes, DirectSyncs, SkipStops, DirectAtBoot, UprobeCalls}, (*evidence).programs},
 	{[]string{DetachWakes}, (*evidence).detaching},
 }
 

@@ -3,16 +3,13 @@
 package ledger
 
 import (
-	"cmp"
-	"errors"
 	"fmt"
 	"slices"
-	"strconv"
 	"strings"
 
 	"github.com/textpoke/textpoke/internal/spelling"
 	"github.com/textpoke/textpoke/kernels/image"
-	"github.com/textpoke/textpoke/records"
+	"github.com/textpoke/textpoke/tracers"
 )
 
 // Action is something that can be switched on and off.
@@ -22,8 +19,7 @@ type Action struct {
 	Must     bool   // the argument must stand there
 	Doc      string
 
-	do    func(a *asked, on bool) error
-	picks func(a *asked) ([]records.Addr, error) // the records that it changes; nil where it changes none
+	do func(a *asked, on bool) error
 }
 
 // actions are all that the rules know.
@@ -34,7 +30,6 @@ var actions = []Action{
 		false,
 		"the function tracer, on all functions or on those of a filter",
 		doFunction,
-		pickFilter,
 	},
 	{
 		"function-tracer-first",
@@ -42,16 +37,14 @@ var actions = []Action{
 		false,
 		"likewise, the first time since boot: its trampoline is made",
 		doFirst,
-		pickFilter,
 	},
-	{"function-graph", "FILTER", false, "the function_graph tracer", doGraph, pickFilter},
+	{"function-graph", "FILTER", false, "the function_graph tracer", doGraph},
 	{
 		"instance",
 		"FILTER",
 		false,
 		"the function tracer of another instance, while nothing else is traced",
 		doInstance,
-		pickFilter,
 	},
 	{
 		"filter-change",
@@ -59,22 +52,20 @@ var actions = []Action{
 		true,
 		"the function tracer's filter is changed while it is on, and changed back",
 		doFilter,
-		pickChange,
 	},
-	{"tracepoint", "[GROUP/]NAME", true, "one trace event", doEvent, nil},
-	{"event-group", "NAME", true, "all trace events of a group; \"all\" is all of all", doGroup, nil},
-	{"static-key", "NAME", true, "a static key, by the symbol of it: sched_schedstats", doKey, nil},
-	{"kprobe", "SYMBOL[+OFFSET]", false, "an event of a kprobe, at vfs_read without a symbol", doProbe, pickSymbol},
-	{"kretprobe", "SYMBOL", false, "an event of a return probe, at vfs_read without a symbol", doProbe, pickSymbol},
-	{"fentry", "SYMBOL", false, "a BPF program on a function's entry, vfs_read without a symbol", doFentry, pickSymbol},
-	{"fexit", "SYMBOL", false, "a BPF program on a function's entry and end", doFexit, pickSymbol},
+	{"tracepoint", "[GROUP/]NAME", true, "one trace event", doEvent},
+	{"event-group", "NAME", true, "all trace events of a group; \"all\" is all of all", doGroup},
+	{"static-key", "NAME", true, "a static key, by the symbol of it: sched_schedstats", doKey},
+	{"kprobe", "SYMBOL[+OFFSET]", false, "an event of a kprobe, at vfs_read without a symbol", doProbe},
+	{"kretprobe", "SYMBOL", false, "an event of a return probe, at vfs_read without a symbol", doProbe},
+	{"fentry", "SYMBOL", false, "a BPF program on a function's entry, vfs_read without a symbol", doFentry},
+	{"fexit", "SYMBOL", false, "a BPF program on a function's entry and end", doFexit},
 	{
 		"kprobe-multi",
 		"NUMBER",
 		false,
 		"one BPF link to the first so many functions, without a number 1",
 		doMulti,
-		pickFirst,
 	},
 	{
 		"tracing-multi",
@@ -82,10 +73,9 @@ var actions = []Action{
 		false,
 		"one BPF link of fentry programs to the first so many functions",
 		doTracingMulti,
-		pickFirst,
 	},
-	{"module-load", "FILE", true, "a kernel module is loaded, and unloaded again", doModule, nil},
-	{"module-unload", "FILE", true, "a kernel module that is there is unloaded, and loaded again", doUnload, nil},
+	{"module-load", "FILE", true, "a kernel module is loaded, and unloaded again", doModule},
+	{"module-unload", "FILE", true, "a kernel module that is there is unloaded, and loaded again", doUnload},
 	{
 		"uprobe",
 		"PROGRAM[@PROCESSES]",
@@ -93,7 +83,6 @@ var actions = []Action{
 		"probes on all USDT sites of a program, or on those of a sample such as 3xnop5 (nop1, nop5, nop10, other), " +
 			"hit in so many processes, one unless given",
 		doUprobes,
-		nil,
 	},
 }
 
@@ -103,8 +92,7 @@ func Actions() []Action { return slices.Clone(actions) }
 // asked is an action with its argument, on a kernel in some state.
 type asked struct {
 	*Replay
-	arg   string
-	table *records.Table // nil where only counts are known
+	arg string
 }
 
 // ParseAction finds an action, and parts it from its argument.
@@ -130,14 +118,13 @@ func actionNames() (names []string) {
 	return names
 }
 
-// Switch does an action, or takes it back, and tells what that sends. The table's
-// records are those that the action may choose of.
-func (r *Replay) Switch(spec string, on bool, t *records.Table) ([]Line, error) {
+// Switch does an action, or takes it back, and tells what that sends.
+func (r *Replay) Switch(spec string, on bool) ([]Line, error) {
 	a, arg, err := ParseAction(spec)
 	if err != nil {
 		return nil, err
 	}
-	if err := a.do(&asked{r, arg, t}, on); err != nil {
+	if err := a.do(&asked{r, arg}, on); err != nil {
 		return nil, fmt.Errorf("kernel %s, action %s: %w", r.k.Name(), spec, err)
 	}
 	lines, err := r.Take()
@@ -147,90 +134,51 @@ func (r *Replay) Switch(spec string, on bool, t *records.Table) ([]Line, error) 
 	return lines, nil
 }
 
-// errNoTable is about a kernel whose records nobody has.
-var errNoTable = errors.New("no table of its records: name one (--records)")
+func doFunction(a *asked, on bool) error { return a.traceWith(globalOps, 0, on) }
 
-// chosen are the addresses of the records that a filter matches, as the kernel walks
-// them; all without a filter.
-func (a *asked) chosenBy(filter string) ([]records.Addr, error) {
-	if a.table == nil {
-		return nil, errNoTable
-	}
-	if filter == "" {
-		return a.table.Addrs(), nil
-	}
-	f, err := records.ParseFilter(strings.Fields(filter))
-	if err != nil {
-		return nil, err
-	}
-	var out []records.Addr
-	for _, i := range f.Match(a.table) {
-		out = append(out, a.table.Addr(i))
-	}
-	if len(out) == 0 {
-		return nil, fmt.Errorf("filter %q: no record matches", filter)
-	}
-	return out, nil
-}
-
-// batchesOf counts the batches of records in their order (text_poke_queue,
-// smp_text_poke_batch_add): one ends when it is full, and before a lower address.
-func (a *asked) batchesOf(addrs []records.Addr) int {
-	slots := a.k.Facts.value(image.BatchSlots)
-	if slots == 0 {
-		return 0
-	}
-	batches, n := 0, slots
-	for i, at := range addrs {
-		if n == slots || at < addrs[i-1] {
-			batches, n = batches+1, 0
-		}
-		n++
-	}
-	return batches
-}
-
-// chosen is how many records, and batches, a filter chooses.
-func (a *asked) chosen(filter string) (n, batches int, err error) {
-	if n := a.k.Facts.Records; a.table == nil && filter == "" && n > 0 {
-		return n, a.ascending(n), nil
-	}
-	addrs, err := a.chosenBy(filter)
-	return len(addrs), a.batchesOf(addrs), err
-}
-
-// ascending is how many batches so many records of the core kernel take: they ascend.
-func (a *asked) ascending(n int) int {
-	slots := a.k.Facts.value(image.BatchSlots)
-	if slots == 0 {
-		return 0
-	}
-	return (n + slots - 1) / slots
-}
-
-func doFunction(a *asked, on bool) error { return a.traceWith(globalOps, on) }
-
-func doInstance(a *asked, on bool) error { return a.traceWith(anInstance, on) }
-
-func (a *asked) traceWith(o *ops, on bool) error {
-	n, batches, err := a.chosen(a.arg)
-	if err == nil {
-		a.function(o, on, n, batches)
-	}
-	return err
-}
+func doInstance(a *asked, on bool) error { return a.traceWith(instance, tracers.OpsDynamic, on) }
 
 func doFirst(a *asked, on bool) error {
-	a.FirstUse = on
-	return doFunction(a, on)
+	a.firstUse = on
+	err := doFunction(a, on)
+	a.firstUse = false
+	return err
 }
 
-func doGraph(a *asked, on bool) error {
-	n, batches, err := a.chosen(a.arg)
-	if err == nil {
-		a.graph(on, n, batches)
+// traceWith is the function tracer (function_trace_init and function_trace_reset,
+// kernel/trace/trace_functions.c).
+func (a *asked) traceWith(calls string, flags tracers.OpsFlags, on bool) error {
+	recs, err := a.matched(a.arg)
+	if err != nil {
+		return err
 	}
-	return err
+	a.tracer().Release.Used = !a.firstUse
+	o := a.ownOps(calls, flags)
+	if on {
+		a.record(true)
+		a.attach(o, recs)
+	} else {
+		a.detach(o)
+		a.record(false)
+	}
+	return nil
+}
+
+// doGraph is the function_graph tracer (graph_trace_init and graph_trace_reset,
+// kernel/trace/trace_functions_graph.c).
+func doGraph(a *asked, on bool) error {
+	recs, err := a.matched(a.arg)
+	if err != nil {
+		return err
+	}
+	if on {
+		a.graphUser(true, recs)
+		a.record(true)
+	} else {
+		a.record(false)
+		a.graphUser(false, recs)
+	}
+	return nil
 }
 
 // doFilter is ftrace_hash_move_and_update_ops: one pass over the records that only one
@@ -240,17 +188,30 @@ func doFilter(a *asked, on bool) error {
 	if !ok {
 		return fmt.Errorf("argument %q: want two filters, as vfs_read>vfs_*", a.arg)
 	}
-	changed, old, err := a.changed(from, to)
+	old, err := a.matched(from)
 	if err != nil {
 		return err
 	}
-	if !a.attached(globalOps.name) {
-		a.function(globalOps, true, len(old), a.batchesOf(old))
+	now, err := a.matched(to)
+	if err != nil {
+		return err
+	}
+	o := a.ownOps(globalOps, 0)
+	if !a.on(globalOps) {
+		a.record(true)
+		a.attach(o, old)
 		if _, err := a.Take(); err != nil {
 			return err
 		}
 	}
-	a.update(len(changed), a.batchesOf(changed))
+	if !on {
+		old, now = now, old
+	}
+	rep, err := a.core.SetFilter(o, now...)
+	if err == nil && rep.Patches() == 0 {
+		return fmt.Errorf("filters %q and %q choose the same records", from, to)
+	}
+	a.did(rep, err)
 	return nil
 }
 
@@ -296,70 +257,4 @@ func doGroup(a *asked, on bool) error {
 func doKey(a *asked, on bool) error {
 	a.in("static-key", func() { a.use(a.arg, on) })
 	return nil
-}
-
-// doProbe is an event of a kprobe, which records command lines as every event does.
-func doProbe(a *asked, on bool) error {
-	symbol, offset, _ := strings.Cut(a.arg, "+")
-	where, err := strconv.ParseUint(cmp.Or(offset, "0"), 0, 64)
-	if err != nil {
-		return fmt.Errorf("offset %q: want a number", offset)
-	}
-	if a.table != nil {
-		if _, _, err := a.chosen(cmp.Or(symbol, defaultSymbol)); err != nil {
-			return err
-		}
-	}
-	a.record(on)
-	a.probe(where != 0, on)
-	return nil
-}
-
-// defaultSymbol is what is probed where nothing else is said.
-const defaultSymbol = "vfs_read"
-
-func doFentry(a *asked, on bool) error { return a.program(on, false) }
-
-func doFexit(a *asked, on bool) error { return a.program(on, true) }
-
-// program is a BPF program on one function, also at its end.
-func (a *asked) program(on, atEnd bool) error {
-	symbol := cmp.Or(a.arg, defaultSymbol)
-	if a.table != nil {
-		if _, _, err := a.chosen(symbol); err != nil {
-			return err
-		}
-	}
-	a.directly(symbol, on, atEnd)
-	return nil
-}
-
-// first is how many records the first so many are, and in how many batches.
-func (a *asked) first() (n, batches int, err error) {
-	if n, err = strconv.Atoi(cmp.Or(a.arg, "1")); err != nil || n < 1 {
-		return 0, 0, fmt.Errorf("number %q: want 1 or more", a.arg)
-	}
-	if a.table == nil {
-		return n, a.ascending(n), nil
-	}
-	if n > a.table.Len() {
-		return 0, 0, fmt.Errorf("number %d: the table has %d records", n, a.table.Len())
-	}
-	return n, a.batchesOf(a.table.Addrs()[:n]), nil
-}
-
-func doMulti(a *asked, on bool) error {
-	n, batches, err := a.first()
-	if err == nil {
-		a.multi(on, n, batches)
-	}
-	return err
-}
-
-func doTracingMulti(a *asked, on bool) error {
-	n, batches, err := a.first()
-	if err == nil {
-		a.tracingMulti(on, n, batches)
-	}
-	return err
 }

@@ -3,169 +3,110 @@
 package ledger
 
 import (
+	"cmp"
 	"fmt"
+	"slices"
+	"strconv"
+	"strings"
 
 	"github.com/textpoke/textpoke/cpus"
 	"github.com/textpoke/textpoke/kernels/image"
+	"github.com/textpoke/textpoke/tracers"
 )
 
-// build makes n BPF trampolines: the protection of their pages changes each time, or the
-// buffer in which one is built is freed.
-func (r *Replay) build(n int) {
-	r.in("bpf-image", func() {
-		each := r.mech(image.DirectFlushes)
-		r.flush(n*each, fmt.Sprintf("%d BPF trampolines: %s", n, r.k.Facts.Mechanisms[image.DirectFlushes].Evidence))
-	})
-}
+// defaultSymbol is what is probed where nothing else is said.
+const defaultSymbol = "vfs_read"
 
-// cut takes an old BPF trampoline out of use: what returns into it skips the programs
-// (bpf_tramp_image_put, kernel/bpf/trampoline.c).
-func (r *Replay) cut(n int) {
-	r.in("bpf-image", func() {
-		r.sent(
-			cpus.Trampoline,
-			r.k.callRow,
-			n,
-			r.mech(image.BatchRounds),
-			Assumed,
-			"old BPF trampolines are cut off, one by one",
-		)
-	})
-}
-
-// directly attaches a BPF program to one function, or detaches it. There may be one
-// already: then a second ops stands in for the first one while it is changed
-// (modify_ftrace_direct, kernel/trace/ftrace.c).
-func (r *Replay) directly(symbol string, on, exit bool) {
-	o := directOps
-	if r.mech(image.DirectShared) == 0 {
-		o = direct(symbol)
+// can fails with the reason where a kernel cannot do something, whose mechanism is 0.
+func (r *Replay) can(name, what string) bool {
+	if r.mech(name) > 0 {
+		return true
 	}
-	users := r.shared["fentry "+symbol]
-	cuts := exit || r.mech(image.DirectCuts) > 0
-	if r.mech(image.DirectCalls) == 0 {
-		r.fail("direct calls: no rule holds: %s", r.k.Facts.Mechanisms[image.DirectCalls].Evidence)
-		return
-	}
-	if on {
-		r.shared["fentry "+symbol]++
-		r.build(1)
-		switch {
-		case users > 0:
-			if exit {
-				r.cut(1)
-			}
-			r.swap()
-		case r.attached(o.name):
-			r.update(1, 1)
-		default:
-			r.attach(o, 1, 1)
-		}
-		if users == 0 {
-			r.shared[o.name]++
-		}
-		return
-	}
-	r.shared["fentry "+symbol]--
-	if cuts {
-		r.cut(1)
-	}
-	if users > 1 {
-		r.build(1)
-		r.swap()
-		return
-	}
-	if r.shared[o.name]--; r.shared[o.name] > 0 {
-		r.update(1, 1)
-		return
-	}
-	r.detach(o.name, 1, 1)
-}
-
-// direct is the ops of one function's BPF trampoline.
-func direct(symbol string) *ops {
-	return &ops{name: "direct call of " + symbol, dynamic: true, direct: true}
-}
-
-// boot is what is attached once the kernel has booted.
-func (r *Replay) boot() {
-	if r.k.Facts.value(image.DirectAtBoot) == 0 {
-		return
-	}
-	r.ops = append(r.ops, direct("__hid_bpf_tail_call"))
-	r.chosen = r.choose()
-	r.entry = r.chosen
-}
-
-func (r *Replay) attached(name string) bool {
-	for _, o := range r.ops {
-		if o.name == name {
-			return true
-		}
-	}
+	r.fail("%s: no rule holds: %s", what, r.k.Facts.Mechanisms[name].Evidence)
 	return false
 }
 
-// swap gives one function another direct call.
-func (r *Replay) swap() {
-	r.made[temporary.name] = true
-	r.attach(temporary, 1, 1)
-	r.detach(temporary.name, 1, 1)
+// graphUser is register_ftrace_graph and its counterpart (kernel/trace/fgraph.c).
+func (r *Replay) graphUser(on bool, recs []int) {
+	calls, flags := graphOps, tracers.OpsGraph
+	if r.mech(image.GraphOwnFunc) == 0 {
+		calls, flags = graphStub, tracers.OpsGraph|tracers.OpsStub
+	}
+	const probe = "own-probe"
+	o := r.ownOps(calls, flags)
+	if on {
+		if r.on(calls) {
+			r.fail("function_graph is on: no rule holds for a second user of it")
+			return
+		}
+		r.fastPath()
+		r.in(probe, func() { r.hook("sched_switch", probe) })
+		r.did(r.core.SetFilter(o, recs...))
+		r.did(r.core.StartGraph(o))
+		return
+	}
+	r.did(r.core.StopGraph(o))
+	r.fastPath()
+	r.in(probe, func() { r.unhook("sched_switch", probe) })
 }
 
-// multi is kprobe_multi on n functions: an fprobe (kernel/trace/fprobe.c).
-func (r *Replay) multi(on bool, n, batches int) {
-	o := aFprobe
+// fastPath is ftrace_graph_enable_direct and its counterpart.
+func (r *Replay) fastPath() {
+	if r.mech(image.GraphFastPath) > 0 {
+		r.in("fast-path", func() {
+			r.call("fgraph_func")
+			r.call("fgraph_retfunc")
+		})
+	}
+}
+
+// doProbe is an event of a kprobe, which records command lines as every event does.
+func doProbe(a *asked, on bool) error {
+	symbol, offset, _ := strings.Cut(a.arg, "+")
+	where, err := strconv.ParseUint(cmp.Or(offset, "0"), 0, 64)
+	if err != nil {
+		return fmt.Errorf("offset %q: want a number", offset)
+	}
+	symbol = cmp.Or(symbol, defaultSymbol)
+	rec, err := a.named(symbol)
+	if err != nil {
+		return err
+	}
+	a.record(on)
+	if where == 0 && a.mech(image.ProbeOnRecord) > 0 {
+		a.probe(rec, on)
+	} else {
+		a.breakpoint(where != 0, on)
+	}
+	return nil
+}
+
+// probe is a kprobe on a record: all of them share an ops, and those of one function the
+// record (__arm_kprobe_ftrace and register_aggr_kprobe, kernel/kprobes.c).
+func (r *Replay) probe(rec int, on bool) {
+	o, key := r.ownOps(kprobeOps, tracers.OpsSaveRegs), fmt.Sprint("kprobe ", rec)
+	users := r.shared[key]
+	if r.shared[key]++; !on {
+		r.shared[key] -= 2
+	}
+	others := slices.DeleteFunc(slices.Clone(o.Filter), func(other int) bool { return other == rec })
 	switch {
-	case r.mech(image.MultiProbes) == 0:
-		r.fail("kprobe-multi: no rule holds: %s", r.k.Facts.Mechanisms[image.MultiProbes].Evidence)
-		return
-	case r.mech(image.MultiGraph) > 0:
-		r.graphUser(on, n, batches)
-		return
-	case r.mech(image.MultiStatic) > 0:
-		o = multiOps
+	case on && users > 0 || !on && users != 1: // another one is there, or was not
+	case on && !r.on(kprobeOps):
+		r.attach(o, []int{rec})
+	case on:
+		r.did(r.core.SetFilter(o, append(others, rec)...))
+	case len(others) == 0:
+		r.detach(o)
+		o.Filter = nil
+	default:
+		r.did(r.core.SetFilter(o, others...))
 	}
-	if on {
-		r.attach(o, n, batches)
-		return
-	}
-	r.detach(o.name, n, batches)
 }
 
-// tracingMulti is one BPF link to n functions (bpf_trampoline_multi_attach): only the
-// records are batched.
-func (r *Replay) tracingMulti(on bool, n, batches int) {
-	if r.mech(image.DirectMulti) == 0 {
-		r.fail("tracing-multi: no rule holds: %s", r.k.Facts.Mechanisms[image.DirectMulti].Evidence)
-		return
-	}
-	if on {
-		r.build(n)
-		r.attach(directOps, n, batches)
-		return
-	}
-	r.cut(n)
-	r.detach(directOps.name, n, batches)
-}
-
-// probe is a kprobe on a record, or inside of a function.
-func (r *Replay) probe(inside, on bool) {
-	if !inside && r.mech(image.ProbeOnRecord) > 0 {
-		users := r.shared[kprobeOps.name]
-		if r.shared[kprobeOps.name]++; !on {
-			r.shared[kprobeOps.name] -= 2
-		}
-		switch {
-		case on && users == 0:
-			r.attach(kprobeOps, 1, 1)
-		case !on && users == 1:
-			r.detach(kprobeOps.name, 1, 1)
-		default:
-			r.update(1, 1)
-		}
-		return
-	}
+// breakpoint is a kprobe that lies on no record, or where records are not used for it. One
+// inside of a function may be optimised.
+func (r *Replay) breakpoint(inside, on bool) {
 	optimised := func() {
 		if inside && r.mech(image.BatchRounds) > 0 && r.mech(image.ProbeRounds) > 0 {
 			n := r.mech(image.BatchRounds)
@@ -179,24 +120,130 @@ func (r *Replay) probe(inside, on bool) {
 		if !on {
 			optimised()
 		}
-		r.sent(
-			cpus.EntryCall,
-			r.k.callRow,
-			1,
-			r.mech(image.ProbeRounds),
-			r.k.Facts.code(),
-			"a breakpoint is placed, or taken away",
-		)
-		r.sent(
-			cpus.Stop,
-			r.k.StopRow,
-			1,
-			r.mech(image.ProbeStops),
-			r.k.Facts.code(),
-			"every CPU stands still while a breakpoint is placed, or taken away",
-		)
+		r.sent(cpus.EntryCall, r.k.callRow, 1, r.mech(image.ProbeRounds), r.k.Facts.code(),
+			"a breakpoint is placed, or taken away")
+		r.sent(cpus.Stop, r.k.StopRow, 1, r.mech(image.ProbeStops), r.k.Facts.code(),
+			"every CPU stands still while a breakpoint is placed, or taken away")
 		if on {
 			optimised()
 		}
 	})
+}
+
+func doFentry(a *asked, on bool) error { return a.program(on, tracers.FEntry) }
+
+func doFexit(a *asked, on bool) error { return a.program(on, tracers.FExit) }
+
+// program attaches a BPF program to one function, or detaches the last one.
+func (a *asked) program(on bool, kind tracers.ProgKind) error {
+	symbol := cmp.Or(a.arg, defaultSymbol)
+	rec, err := a.named(symbol)
+	if err != nil {
+		return err
+	}
+	a.mech(image.DirectShared)
+	if !a.can(image.DirectCalls, "direct calls") {
+		return nil
+	}
+	progs := a.progs[symbol]
+	if on {
+		a.count++
+		p := tracers.Prog{Kind: kind, Number: a.count}
+		a.progs[symbol] = append(progs, p)
+		a.did(a.bpf.Link(rec, p))
+		return nil
+	}
+	if len(progs) == 0 {
+		return fmt.Errorf("no program is on %s", symbol)
+	}
+	a.progs[symbol] = progs[:len(progs)-1]
+	a.did(a.bpf.Unlink(rec, progs[len(progs)-1]))
+	return nil
+}
+
+// first is the first so many records.
+func (a *asked) first() ([]int, error) {
+	n, err := strconv.Atoi(cmp.Or(a.arg, "1"))
+	if err != nil || n < 1 {
+		return nil, fmt.Errorf("number %q: want 1 or more", a.arg)
+	}
+	all := len(a.tracer().Records)
+	if n > all {
+		return nil, fmt.Errorf("number %d: there are %d records", n, all)
+	}
+	return span(0, n), nil
+}
+
+// span is the numbers from one to below another.
+func span(from, to int) []int {
+	out := make([]int, to-from)
+	for i := range out {
+		out[i] = from + i
+	}
+	return out
+}
+
+func doMulti(a *asked, on bool) error {
+	recs, err := a.first()
+	if err == nil {
+		a.multi(on, recs)
+	}
+	return err
+}
+
+// multi is kprobe_multi on functions: an fprobe (kernel/trace/fprobe.c).
+func (r *Replay) multi(on bool, recs []int) {
+	if !r.can(image.MultiProbes, "kprobe-multi") {
+		return
+	}
+	if r.mech(image.MultiGraph) > 0 {
+		r.graphUser(on, recs)
+		return
+	}
+	o := r.ownOps(fprobeEach, tracers.OpsDynamic)
+	if r.mech(image.MultiStatic) > 0 {
+		o = r.ownOps(fprobeOps, 0)
+	}
+	if !on {
+		r.detach(o)
+		return
+	}
+	if o.Flags&tracers.OpsDynamic != 0 {
+		r.split()
+	}
+	r.attach(o, recs)
+}
+
+// split is a flush for a large page of the direct map. The first change of protection of a
+// page in it splits it (__split_large_page, arch/x86/mm/pat/set_memory.c, Linux 6.12): the
+// first link after boot was seen to do so, later ones were not.
+func (r *Replay) split() {
+	if flushes := r.mech(image.TrampFlushes); flushes > 0 && flushes < cachedFree {
+		r.in("tracer-trampoline", func() {
+			r.flush(1, "a large page of the direct map is split, where no page of it was changed before")
+		})
+	}
+}
+
+func doTracingMulti(a *asked, on bool) error {
+	recs, err := a.first()
+	if err == nil {
+		a.tracingMulti(on, recs)
+	}
+	return err
+}
+
+// tracingMulti is one BPF link to many functions (bpf_trampoline_multi_attach): only the
+// records are batched.
+func (r *Replay) tracingMulti(on bool, recs []int) {
+	if !r.can(image.DirectMulti, "tracing-multi") {
+		return
+	}
+	p := tracers.Prog{Kind: tracers.FEntry, Number: -2}
+	r.tracer()
+	if on {
+		r.did(r.bpf.LinkMulti(recs, p))
+	} else {
+		r.did(r.bpf.UnlinkMulti(recs, p))
+	}
 }

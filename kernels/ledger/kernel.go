@@ -41,6 +41,14 @@ type Records struct {
 	Source                         string
 }
 
+// Rounds is what the update of n records sends, in so many batches.
+func (r Records) Rounds(batches, n int) int {
+	if n == 0 {
+		return 0
+	}
+	return batches*r.PerBatch + n*r.PerRecord + r.PerUpdate
+}
+
 // Row is one row of /proc/interrupts, or a counter of the firmware.
 type Row struct {
 	Name      string
@@ -156,47 +164,12 @@ func (k *Kernel) Row(name string) (Row, bool) {
 // scenarios, or any of [Actions] that changes the records of a table once. The table may
 // be nil where a scenario names none of its records. It fails for what is not known of
 // the kernel. The slice is the caller's.
-func (k *Kernel) Ledger(s Scenario, enable bool, t *records.Table) ([]Entry, error) {
-	entries, updates, err := k.replayed(s, enable, t)
-	if err == nil && updates > 1 {
-		return nil, fmt.Errorf(
-			"kernel %s, scenario %s: it updates records %d times; only kernel predict tells of more than one",
-			k.Name(),
-			s,
-			updates,
-		)
-	}
-	return entries, err
-}
-
-// anyRecord stands for the records of a scenario, which somebody else chooses.
-var anyRecord = sync.OnceValues(func() (*records.Table, error) {
-	return records.New("any", "", []records.Raw{{Addr: 16, Symbol: "any"}})
-})
-
-// replayed is the ledger that follows from the kernel's image, and how often records are
-// updated.
-func (k *Kernel) replayed(s Scenario, enable bool, t *records.Table) (entries []Entry, updates int, err error) {
-	action, arg, err := ParseAction(string(s))
+func (k *Kernel) Ledger(s Scenario, enable bool, t *records.Table) (entries []Entry, err error) {
+	lines, _, err := k.replayed(s, enable, t)
 	if err != nil {
-		return nil, 0, fmt.Errorf("kernel %s, scenario: %w", k.Name(), err)
+		return nil, err
 	}
-	r, err := k.NewReplay(t)
-	if err != nil {
-		return nil, 0, err
-	}
-	if free(action, arg) {
-		if t, err = anyRecord(); err != nil {
-			return nil, 0, err
-		}
-	}
-	lines, err := r.Switch(string(s), true, t)
-	if err == nil && !enable {
-		lines, err = r.Switch(string(s), false, t)
-	}
-	if err != nil {
-		return nil, 0, err
-	}
+	updates := 0
 	for _, l := range lines {
 		if l.Records > 0 {
 			updates++
@@ -205,7 +178,58 @@ func (k *Kernel) replayed(s Scenario, enable bool, t *records.Table) (entries []
 		l.AfterRecords = updates > 0
 		entries = merge(entries, l.Entry)
 	}
-	return entries, updates, nil
+	if updates > 1 {
+		return nil, fmt.Errorf("kernel %s, scenario %s: it updates records %d times, which only predictions tell",
+			k.Name(), s, updates)
+	}
+	return entries, nil
+}
+
+// Picks are the records of a table that a scenario changes, as the kernel walks them. all
+// is true where the scenario leaves it to others which they are.
+func (k *Kernel) Picks(s Scenario, t *records.Table) (which []records.Addr, all bool, err error) {
+	lines, free, err := k.replayed(s, true, t)
+	if err != nil || free {
+		return nil, free, err
+	}
+	for _, l := range lines {
+		if l.pass != nil {
+			for i := range l.pass.Patches {
+				which = append(which, l.pass.Patches[i].Addr)
+			}
+		}
+	}
+	return which, false, nil
+}
+
+// anyRecord stands for the records of a scenario, which somebody else chooses.
+var anyRecord = sync.OnceValues(func() (*records.Table, error) {
+	return records.New("any", "", []records.Raw{{Addr: 16, Symbol: "any"}})
+})
+
+// replayed is what a scenario sends on a kernel in its state. free is true where the
+// scenario takes any records: then one stands for all, unless the state names some.
+func (k *Kernel) replayed(s Scenario, enable bool, t *records.Table) (lines []Line, free bool, err error) {
+	action, arg, err := ParseAction(string(s))
+	if err != nil {
+		return nil, false, fmt.Errorf("kernel %s, scenario: %w", k.Name(), err)
+	}
+	free = arg == "" && action.Argument == "FILTER"
+	named := slices.ContainsFunc(k.state, func(fact string) bool { return strings.HasPrefix(fact, "action=") })
+	if free && (!named || t == nil) {
+		if t, err = anyRecord(); err != nil {
+			return nil, false, err
+		}
+	}
+	r, err := k.NewReplay(t)
+	if err != nil {
+		return nil, false, err
+	}
+	lines, err = r.Switch(string(s), true)
+	if err == nil && !enable {
+		lines, err = r.Switch(string(s), false)
+	}
+	return lines, free, err
 }
 
 // merge adds an entry to those before it: to one of its kind if there is one, so that a
@@ -234,9 +258,8 @@ func (k *Kernel) RowOf(records cpus.Cause) string {
 // RecordRounds is what every other CPU takes for the records themselves: n of
 // them, in so many batches, by row.
 func (k *Kernel) RecordRounds(batches, n int) map[string]int {
-	r := k.Records
-	if sum := batches*r.PerBatch + n*r.PerRecord + r.PerUpdate; sum > 0 && n > 0 {
-		return map[string]int{k.RowOf(r.Cause): sum}
+	if sum := k.Records.Rounds(batches, n); sum > 0 {
+		return map[string]int{k.RowOf(k.Records.Cause): sum}
 	}
 	return map[string]int{}
 }

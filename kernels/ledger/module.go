@@ -9,6 +9,7 @@ import (
 
 	"github.com/textpoke/textpoke/cpus"
 	"github.com/textpoke/textpoke/kernels/image"
+	"github.com/textpoke/textpoke/sched"
 )
 
 func doModule(a *asked, on bool) error { return a.module(on) }
@@ -50,14 +51,8 @@ func (r *Replay) load(m *image.Module) {
 			r.key(key, m.Keys[key])
 		}
 	}
-	traces := func(o *ops) bool {
-		return o.name == globalOps.name || o.name == graphOps.name || o.name == graphStub.name
-	}
-	if slices.ContainsFunc(r.ops, traces) && r.mech(image.UpdateStops) == 0 {
-		batches := 0
-		if slots := r.k.Facts.value(image.BatchSlots); slots > 0 {
-			batches = (m.Records + slots - 1) / slots
-		}
+	if r.tracesAll() && r.mech(image.UpdateStops) == 0 {
+		batches := r.batches(m.Records, sched.Ascending)
 		r.sent(cpus.Sync, r.k.SyncRow, batches, r.mech(image.BatchRounds), Assumed,
 			fmt.Sprintf("%d records of %s in %d batches: the tracer that is on may trace them all", m.Records, m.Name, batches))
 	}

@@ -76,11 +76,11 @@ func TestUprobes(t *testing.T) {
 	}
 	for spec, want := range map[string]string{"uprobe:/no/such": "no such " +
 		"file", "uprobe:x@0": "processes", "uprobe": "want uprobe:"} {
-		if _, err := mustReplay(t, "x86_64-7.2").Switch(spec, true, nil); err == nil || !strings.Contains(err.Error(), want) {
+		if _, err := mustReplay(t, "x86_64-7.2").Switch(spec, true); err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("%s: %v, want %s", spec, err, want)
 		}
 	}
-	if _, err := mustReplay(t, "arm64-6.12").Switch("uprobe:x", true, nil); err == nil ||
+	if _, err := mustReplay(t, "arm64-6.12").Switch("uprobe:x", true); err == nil ||
 		!strings.Contains(err.Error(), "only x86-64") {
 		t.Error(err)
 	}
@@ -116,7 +116,7 @@ func TestLoad(t *testing.T) {
 	}
 	m := &image.Module{Records: 300, Keys: map[string]int{"sched_schedstats": 2}}
 	r = mustReplay(t, "x86_64-7.2")
-	if err := r.tellAll([]string{"sched_schedstats=on", "action=function-tracer"}, nil); err != nil {
+	if err := r.tellAll([]string{"sched_schedstats=on", "action=function-tracer"}); err != nil {
 		t.Fatal(err)
 	}
 	r.load(m)
@@ -147,7 +147,7 @@ func TestOwnProgram(t *testing.T) {
 		t.Fatal(err)
 	}
 	for i, want := range []int{39, 36} {
-		lines, err := r.Switch("kprobe", i == 0, nil)
+		lines, err := r.Switch("kprobe", i == 0)
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -160,7 +160,7 @@ func FuzzFacts(f *testing.F) {
 				t.Fatal(err)
 			}
 			for _, on := range []bool{true, false} {
-				if _, err := r.Switch(action, on, nil); err != nil && strings.Contains(err.Error(), "\n") {
+				if _, err := r.Switch(action, on); err != nil && strings.Contains(err.Error(), "\n") {
 					t.Fatalf("%q", err)
 				}
 			}

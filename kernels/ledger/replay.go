@@ -5,29 +5,30 @@ package ledger
 import (
 	"fmt"
 	"slices"
+	"strings"
 
 	"github.com/textpoke/textpoke/cpus"
 	"github.com/textpoke/textpoke/kernels/image"
 	"github.com/textpoke/textpoke/records"
+	"github.com/textpoke/textpoke/sched"
+	"github.com/textpoke/textpoke/tracers"
 )
 
 // Replay goes through what a kernel does, and notes what that sends. It keeps what
-// decides about the next step: who hooks a tracepoint, which keys are on, which ops are
-// attached, which function the common entries call.
+// decides about the next step: who hooks a tracepoint, which keys are on, and the
+// function tracer with all who are attached to it.
 type Replay struct {
 	k        *Kernel
-	rows     []Line
+	lines    []Line
+	work     Work
 	err      error
 	part     string
 	hooks    map[string][]string // probes of tracepoints, in the order in which they came
 	keys     map[string]int      // users of keys
-	shared   map[string]int      // events that share a probe
+	shared   map[string]int      // users of what several events or probes share
 	command  int                 // users of recording of command lines
-	ops      []*ops              // attached
-	chosen   string              // the function that traced functions are to reach
-	entry    string              // the one that the common entries call
-	made     map[string]bool     // ops whose trampolines were made
-	FirstUse bool                // trampolines of static ops are yet to be made
+	firstUse bool                // trampolines of the kernel's own ops are yet to be made
+	functions
 }
 
 // Line is one thing that is sent, in the order in which it is.
@@ -35,20 +36,21 @@ type Line struct {
 	Entry
 	Records int // changed by the update of records that the line stands for; 0 for others
 	Batches int // in which they are
+
+	pass *tracers.Pass
 }
 
 // NewReplay starts with a kernel after boot: nothing is attached but what the kernel
-// attaches itself, keys are off, and then what the kernel's state tells is done, with the
-// records of a table, which may be nil. It fails for a kernel of which nothing but
-// ledgers is known.
+// attaches itself, keys are off, and then what the kernel's state tells is done. Actions
+// choose of the records of a table; where it is nil, only their number is known. It fails
+// for a kernel of which nothing but ledgers is known.
 func (k *Kernel) NewReplay(t *records.Table) (*Replay, error) {
 	if k.Facts == nil {
 		return nil, fmt.Errorf("kernel %s: only what its ledgers tell is known, no image", k.Name())
 	}
 	r := &Replay{k: k, hooks: map[string][]string{}, keys: map[string]int{}, shared: map[string]int{},
-		made: map[string]bool{}, chosen: noFunction, entry: noFunction}
-	r.boot()
-	if err := r.tellAll(k.state, t); err != nil {
+		functions: functions{table: t, total: k.Facts.Records}}
+	if err := r.tellAll(k.state); err != nil {
 		return nil, fmt.Errorf("kernel %s: %w", k.Name(), err)
 	}
 	return r, nil
@@ -57,12 +59,12 @@ func (k *Kernel) NewReplay(t *records.Table) (*Replay, error) {
 // Take is what was sent since the last time, and the first thing that the rules do not
 // cover.
 func (r *Replay) Take() ([]Line, error) {
-	rows, err := r.rows, r.err
-	r.rows, r.err = nil, nil
+	lines, err := r.lines, r.err
+	r.lines, r.work, r.err = nil, Work{}, nil
 	if err != nil {
 		return nil, fmt.Errorf("kernel %s: %w", r.k.Name(), err)
 	}
-	return rows, nil
+	return lines, nil
 }
 
 func (r *Replay) fail(format string, args ...any) {
@@ -94,7 +96,7 @@ func (r *Replay) sent(cause cpus.Cause, row string, pokes, each int, basis Basis
 	if pokes*each == 0 {
 		return
 	}
-	r.rows = append(r.rows, Line{Entry: Entry{Part: r.part, Cause: cause, Row: row, Pokes: pokes, RoundsPerPoke: each,
+	r.lines = append(r.lines, Line{Entry: Entry{Part: r.part, Cause: cause, Row: row, Pokes: pokes, RoundsPerPoke: each,
 		Basis: basis, Source: source}})
 }
 
@@ -105,7 +107,7 @@ func (r *Replay) key(name string, branches int) {
 	}
 	source := fmt.Sprintf("%d branches of %s", branches, name)
 	if r.mech(image.KeyBatched) > 0 {
-		batches := (branches + max(1, r.mech(image.BatchSlots)) - 1) / max(1, r.mech(image.BatchSlots))
+		batches := sched.Batches(branches, sched.Ascending, sched.Buffer{Slots: max(1, r.mech(image.BatchSlots))})
 		r.sent(cpus.StaticKey, r.k.callRow, batches, r.mech(image.BatchRounds), r.k.Facts.numbers(), source+", in batches")
 	}
 	r.sent(cpus.StaticKey, r.k.callRow, branches, r.mech(image.BranchRounds), r.k.Facts.numbers(), source+", one by one")
@@ -219,6 +221,11 @@ func (r *Replay) record(on bool) {
 // syscalls is the group of events that share a probe on all system calls' way in, and
 // one on their way out (reg_event_syscall_enter, kernel/trace/trace_syscalls.c).
 const syscalls = "syscalls"
+
+// isExit tells whether an event of a system call is about its end.
+func isExit(event string) bool {
+	return strings.HasPrefix(event, "exit_") || strings.HasPrefix(event, "sys_exit_")
+}
 
 // event enables a trace event, or disables it (__ftrace_event_enable_disable,
 // kernel/trace/trace_events.c).

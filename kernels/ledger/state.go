@@ -6,8 +6,6 @@ import (
 	"fmt"
 	"strconv"
 	"strings"
-
-	"github.com/textpoke/textpoke/records"
 )
 
 // StateHelp says what [Kernel.In] reads.
@@ -26,9 +24,9 @@ func (k *Kernel) In(state []string) *Kernel {
 func (k *Kernel) State() []string { return k.state }
 
 // tellAll does what makes the state what it is. Nobody counts what that sends.
-func (r *Replay) tellAll(facts []string, t *records.Table) error {
+func (r *Replay) tellAll(facts []string) error {
 	for _, fact := range facts {
-		err := r.tell(fact, t)
+		err := r.tell(fact)
 		if _, unknown := r.Take(); err == nil {
 			err = unknown
 		}
@@ -39,7 +37,7 @@ func (r *Replay) tellAll(facts []string, t *records.Table) error {
 	return nil
 }
 
-func (r *Replay) tell(fact string, t *records.Table) error {
+func (r *Replay) tell(fact string) error {
 	name, value, ok := strings.Cut(fact, "=")
 	switch {
 	case !ok || value == "":
@@ -57,7 +55,7 @@ func (r *Replay) tell(fact string, t *records.Table) error {
 			r.hook(tp, fmt.Sprintf("told %d", i))
 		}
 	case name == "action":
-		_, err := r.Switch(value, true, t)
+		_, err := r.Switch(value, true)
 		return err
 	case value != "on":
 		return fmt.Errorf("value %q: want on", value)

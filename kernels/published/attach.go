@@ -2,7 +2,11 @@
 
 package published
 
-import "fmt"
+import (
+	"fmt"
+
+	"github.com/textpoke/textpoke/sched"
+)
 
 // The directions of what is attached.
 const (
@@ -10,25 +14,23 @@ const (
 	Detach = "detach"
 )
 
-// AttachPart is one number that attaching to functions depends on, of one kernel.
-type AttachPart struct {
-	Kernel, Part string
-	Value        int64
-	Basis        string // counted on the kernel itself, read in its source, or assumed
-	Source       string
+// AttachWait is what a detach took in a loop of them.
+type AttachWait struct {
+	Kernel string
+	WaitMS int64
+	Tasks  bool // it waits until every task has scheduled
+	Source string
 }
 
-// AttachParts is the table of those.
-var AttachParts = &Set[AttachPart]{
-	Name:    "attach-parts",
-	columns: []string{"kernel", "part", "value", "basis", sourceColumn},
-	parse: func(c *cells) AttachPart {
-		return AttachPart{
-			Kernel: c.words("kernel"), Part: c.words("part"), Value: c.count("value"),
-			Basis: c.oneOf("basis", "counted", "source", "assumed"), Source: c.source(),
-		}
+// AttachWaits is the table of those.
+var AttachWaits = &Set[AttachWait]{
+	Name:    "attach-waits",
+	columns: []string{"kernel", "wait_ms", "tasks", sourceColumn},
+	parse: func(c *cells) AttachWait {
+		return AttachWait{Kernel: c.words("kernel"), WaitMS: c.count("wait_ms"),
+			Tasks: c.oneOf("tasks", "yes", "no") == "yes", Source: c.source()}
 	},
-	key: func(p AttachPart) string { return p.Kernel + " " + p.Part },
+	key: func(w AttachWait) string { return w.Kernel },
 }
 
 // AttachInterrupts is how many interrupts the quietest receiver of a real kernel
@@ -40,6 +42,16 @@ type AttachInterrupts struct {
 	Background                   bool // and a few wakeups of RCU and worker threads
 	Source                       string
 }
+
+// At is what a receiver takes for n functions.
+func (a *AttachInterrupts) At(n int) int {
+	batches := sched.Batches(n, sched.Ascending, sched.Buffer{Slots: pageOfPatches})
+	return int(a.PerFunction)*n + int(a.PerBatch)*batches + int(a.Fixed)
+}
+
+// pageOfPatches is how many patches the vector of the measured kernels holds
+// (TP_VEC_MAX, arch/x86/kernel/alternative.c, Linux 6.12).
+const pageOfPatches = 256
 
 // AttachFormulas is the table of those.
 var AttachFormulas = &Set[AttachInterrupts]{

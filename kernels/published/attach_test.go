@@ -7,35 +7,27 @@ import (
 	"testing"
 )
 
-// TestAttachTables: what comes with the program agrees with itself: every kernel
-// of a measurement has its parts, and single readings are at most one above the
-// formula of their kernel.
+// TestAttachTables: what comes with the program agrees with itself: single readings are at
+// most one above the formula of their kernel, and the waits are those that were measured.
 func TestAttachTables(t *testing.T) {
-	parts := must(AttachParts.Read(""))(t)
+	waits := must(AttachWaits.Read(""))(t)
 	formulas := must(AttachFormulas.Read(""))(t)
-	of := map[string]int{}
-	for _, p := range parts {
-		of[p.Kernel]++
-	}
-	if len(of) != 4 {
-		t.Errorf("parts of %d kernels", len(of))
+	if len(waits) != 2 || waits[0].WaitMS != 129 || !waits[0].Tasks || waits[1].WaitMS != 15 || waits[1].Tasks {
+		t.Errorf("waits %+v", waits)
 	}
 	above := 0
 	for _, r := range must(AttachReadings.Read(""))(t) {
-		if of[r.Kernel] == 0 {
-			t.Errorf("%s has readings and no parts", r.Kernel)
-		}
 		found := false
 		for _, f := range formulas {
 			if f.Kernel != r.Kernel || f.Way != r.Way || f.Direction != r.Direction {
 				continue
 			}
 			found = true
-			d := r.Interrupts - (f.PerFunction*r.Functions + f.PerBatch*((r.Functions+255)/256) + f.Fixed)
+			d := int(r.Interrupts) - f.At(int(r.Functions))
 			if d < 0 || d > 1 {
 				t.Errorf("%+v is %d off", r, d)
 			}
-			above += int(d)
+			above += d
 		}
 		if !found {
 			t.Errorf("%+v has no formula", r)
@@ -63,11 +55,11 @@ func TestReaches(t *testing.T) {
 
 // TestAttachWrong: what is wrong is named with file, line and value.
 func TestAttachWrong(t *testing.T) {
-	const parts, formulas, readings = "kernel,part,value,basis,source\n", "kernel,way,direction,per_function,per_batch,fixed,background,source\n", "kernel,way,direction,functions,interrupts,source\n"
+	const waits, formulas, readings = "kernel,wait_ms,tasks,source\n", "kernel,way,direction,per_function,per_batch,fixed,background,source\n", "kernel,way,direction,functions,interrupts,source\n"
 	for _, tt := range []struct{ text, want string }{
-		{parts + "k,image,-1,counted,s", `f:2: value "-1": want a whole number, 0 or more`},
-		{parts + "k,image,1,guessed,s", `f:2: basis "guessed": want one of counted, source, assumed`},
-		{parts + "k,image,1,counted,s\nk,image,2,counted,s", `f:3: "k image": line 2 is about the same`},
+		{waits + "k,-1,yes,s", `f:2: wait_ms "-1": want a whole number, 0 or more`},
+		{waits + "k,1,maybe,s", `f:2: tasks "maybe": want one of yes, no`},
+		{waits + "k,1,yes,s\nk,2,yes,s", `f:3: "k": line 2 is about the same`},
 		{formulas + "k,w,on,1,2,3,no,s", `f:2: direction "on": want one of attach, detach`},
 		{formulas + "k,w,attach,1,2,3,maybe,s", `f:2: background "maybe": want one of yes, no`},
 		{readings + "k,w,attach,0,3,s", `f:2: functions "0": want a whole number, 1 or more`},
@@ -75,8 +67,8 @@ func TestAttachWrong(t *testing.T) {
 	} {
 		var err error
 		switch header, _, _ := strings.Cut(tt.text, "\n"); header + "\n" {
-		case parts:
-			_, err = AttachParts.read("f", strings.NewReader(tt.text))
+		case waits:
+			_, err = AttachWaits.read("f", strings.NewReader(tt.text))
 		case formulas:
 			_, err = AttachFormulas.read("f", strings.NewReader(tt.text))
 		default:

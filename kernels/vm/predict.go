@@ -32,7 +32,7 @@ func Predict(kernel string, actions []string, roles []cpus.Role) (p Predictions,
 			p[Switched{asMeasured(action), Again}] = modelled(k)
 		}
 		for i, direction := range []string{Enable, Disable} {
-			lines, err := r.Switch(action, i == 0, k.Own)
+			lines, err := r.Switch(action, i == 0)
 			if err != nil {
 				notes = append(notes, fmt.Sprintf("not predicted: %s %s: %v", action, direction, err))
 				break

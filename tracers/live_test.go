@@ -1,14 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 
-package attachcost
+package tracers_test
 
 import (
 	"errors"
 	"fmt"
 	"slices"
 	"testing"
-
-	"go.uber.org/goleak"
 
 	"github.com/textpoke/textpoke/cpus"
 	"github.com/textpoke/textpoke/cpus/isa"
@@ -17,8 +15,6 @@ import (
 	"github.com/textpoke/textpoke/records"
 	"github.com/textpoke/textpoke/tracers"
 )
-
-func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
 // lab is the core of the function tracer on real sites of a running machine: what
 // it decides, the executor of the architecture's own protocol does.

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-package attachcost
+package ledger
 
 import (
 	"slices"
@@ -17,10 +17,10 @@ type Extra struct {
 	Image    float64 // one trampoline generated and copied to where it runs
 }
 
-// Assumed are orders of magnitude: a quarter of a cache line of 64 bytes that
+// AssumedExtra are orders of magnitude: a quarter of a cache line of 64 bytes that
 // comes in order with one comparison or two; a store to a line of another bucket;
 // a kmalloc; some tens of instructions emitted and a page filled.
-var Assumed = Extra{Walk: 2, Entry: 15, Allocate: 30, Image: 20_000}
+var AssumedExtra = Extra{Walk: 2, Entry: 15, Allocate: 30, Image: 20_000}
 
 // intervals are where each of these lies, with the reason.
 var intervals = []struct {
@@ -68,36 +68,37 @@ func NewMachine(c *calibration.Calibration, x Extra) *Machine {
 // Part is one step of the way to the whole time.
 type Part struct {
 	Name  string
-	Count int64
+	Count int
 	NS    float64 // modelled, of all of them together
 }
 
 // PartNames are the parts that Waterfall has, in its order.
 var PartNames = []string{"stores to sites", "rounds for sites", "entry calls", "trampolines made",
-	"trampoline rounds", "records walked", "hash entries", "allocations", "grace periods"}
+	"trampoline rounds", "records walked", "hash entries", "allocations", "grace periods", "other rounds"}
 
 // Waterfall is how the time of counts is made up. Making trampolines is part of
 // attaching alone.
-func (m *Machine) Waterfall(c *Counts, attach bool) []Part {
+func (m *Machine) Waterfall(t *Tally, attach bool) []Part {
 	costs, round := &m.Costs, m.round
-	entries := c.Rounds[EntryCall] + c.Rounds[Order] + c.Rounds[OwnEntry]
-	images := c.Rounds[Image] + c.Rounds[OldImage]
-	made := int64(0)
+	entries := t.Rounds[ForEntries] + t.Rounds[ForOrder] + t.Rounds[ForOwn]
+	images, others := t.Rounds[ForImages]+t.Rounds[ForSkips], t.Rounds[ForWakeups]+t.Rounds[ForOthers]
+	made := 0
 	if attach {
-		made = c.Images
+		made = t.Images
 	}
-	counts := []int64{c.SiteStores, c.Rounds[Records], entries, made, images, c.Walked, c.Copied, c.Allocations,
-		c.Waits}
+	counts := []int{t.SiteStores, t.Rounds[ForRecords], entries, made, images, t.Walked, t.Copied, t.Allocations,
+		t.Waits, others}
 	ns := []float64{
-		float64(c.SiteStores)*costs.Store + float64(c.Functions)*(costs.Verify+costs.Publish),
-		float64(c.Rounds[Records]) * round,
-		float64(entries)*round + float64(c.Rounds[EntryCall])*costs.Store,
+		float64(t.SiteStores)*costs.Store + float64(t.Functions)*(costs.Verify+costs.Publish),
+		float64(t.Rounds[ForRecords]) * round,
+		float64(entries)*round + float64(t.Rounds[ForEntries])*costs.Store,
 		float64(made) * m.Image,
-		float64(images)*round + float64(c.Rounds[OldImage])*costs.Store,
-		float64(c.Walked) * m.Walk,
-		float64(c.Copied) * m.Entry,
-		float64(c.Allocations) * m.Allocate,
-		float64(c.Waits) * costs.GracePeriod,
+		float64(images)*round + float64(t.Rounds[ForSkips])*costs.Store,
+		float64(t.Walked) * m.Walk,
+		float64(t.Copied) * m.Entry,
+		float64(t.Allocations) * m.Allocate,
+		float64(t.Waits) * costs.GracePeriod,
+		float64(others) * round,
 	}
 	out := make([]Part, len(PartNames))
 	for i, name := range PartNames {
@@ -108,7 +109,7 @@ func (m *Machine) Waterfall(c *Counts, attach bool) []Part {
 
 // Spread, one call at a time, is how far the time of counts may be off, over the intervals of the
 // calibration's quantities and of what is assumed beside these.
-func (m *Machine) Spread(c *Counts, attach bool, seed uint64) calibration.Spread {
+func (m *Machine) Spread(t *Tally, attach bool, seed uint64) calibration.Spread {
 	entries := slices.Concat(m.Entries, m.Extra.entries())
 	return calibration.Spreads(entries, seed, calibration.Samples, 1, func(values, out []float64) {
 		k, x := *m.Calibration, m.Extra
@@ -118,7 +119,7 @@ func (m *Machine) Spread(c *Counts, attach bool, seed uint64) calibration.Spread
 		for i, v := range values[len(m.Entries):] {
 			*intervals[i].of(&x) = v
 		}
-		out[0] = Whole((&Machine{Calibration: &k, Extra: x, round: m.drawn(&k.Costs)}).Waterfall(c, attach))
+		out[0] = Whole((&Machine{Calibration: &k, Extra: x, round: m.drawn(&k.Costs)}).Waterfall(t, attach))
 	})[0]
 }
 
