@@ -35,7 +35,7 @@ var below = map[string][]string{
 	"int3":     {"cpus", "records"},
 	"cpus":     {"records", "internal"},
 	"records":  {"internal"},
-	"results":  {},
+	"results":  {"internal"},
 	"internal": {},
 }
 

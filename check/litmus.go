@@ -7,11 +7,11 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
-	"os"
 	"slices"
 	"strings"
 
 	"github.com/textpoke/textpoke/check/litmus"
+	"github.com/textpoke/textpoke/internal/inputs"
 	"github.com/textpoke/textpoke/results"
 )
 
@@ -101,7 +101,7 @@ func LitmusWitness(ctx context.Context, name string) (string, error) {
 
 // openLitmus reads a test from a file or, failing that, from those shipped.
 func openLitmus(name string) (*litmus.Test, error) {
-	f, err := os.Open(name)
+	f, err := inputs.Open(name)
 	if errors.Is(err, fs.ErrNotExist) && slices.Contains(litmus.ShippedNames(), name) {
 		return shippedLitmus(name)
 	}

@@ -14,6 +14,7 @@ import (
 
 	"github.com/textpoke/textpoke/cpus"
 	"github.com/textpoke/textpoke/cpus/isa"
+	"github.com/textpoke/textpoke/experiments/form"
 	"github.com/textpoke/textpoke/int3"
 	"github.com/textpoke/textpoke/internal/choice"
 	"github.com/textpoke/textpoke/internal/choice/flags"
@@ -190,36 +191,15 @@ func TestRun(t *testing.T) {
 	}
 }
 
-func TestP(t *testing.T) {
-	for p, want := range map[float64]string{1: "1.0000", 0.05: "0.0500", 0.0001: "0.0001", 0.00009: "below 0.0001",
-		0: "below 0.0001"} {
-		if got := P(p); got != want {
-			t.Errorf("%v: %s", p, got)
-		}
-	}
-}
-
 // TestPivot: a line a key, a column a name, whatever comes first.
 func TestPivot(t *testing.T) {
 	rows := []string{"a1", "a2", "b2", "b3", "a1"}
 	got := Pivot(rows, []string{"letter"}, func(s string) []string { return []string{s[:1]} },
 		func(s string) string { return s[1:] }, strings.ToUpper)
-	want := Table{Columns: []string{"letter", "1", "2", "3"}, Rows: [][]string{{"a", "A1", "A2", ""},
+	want := form.Table{Columns: []string{"letter", "1", "2", "3"}, Rows: [][]string{{"a", "A1", "A2", ""},
 		{"b", "", "B2", "B3"}}}
 	if !reflect.DeepEqual(got, want) {
 		t.Errorf("%v, want %v", got, want)
-	}
-}
-
-// TestFormats: figures as people read them.
-func TestFormats(t *testing.T) {
-	for got, want := range map[string]string{
-		Duration(456e3): "456 us", Duration(9.9994e6): "9999 us", Duration(47.4e6): "47 ms", Duration(1.204e9): "1.20 s",
-		Percent(0.12345): "12.35 %", Thousands(1234567): "1,234,567", Thousands(int64(12)): "12", Thousands(0.5): "0.5", Fixed(2, 1.005): "1.00",
-	} {
-		if got != want {
-			t.Errorf("%s, want %s", got, want)
-		}
 	}
 }
 

@@ -5,15 +5,22 @@ package experiments
 import (
 	"cmp"
 	"context"
+	"fmt"
+	"strings"
 
 	"go.uber.org/zap"
 
+	"github.com/textpoke/textpoke/experiments/form"
 	"github.com/textpoke/textpoke/internal/choice"
 	"github.com/textpoke/textpoke/results"
+	"github.com/textpoke/textpoke/results/plots"
 )
 
 // Spec declares an experiment: C is its Config, R one of its rows.
 type Spec[C, R any] struct {
+	// Form is the text of NAME.experiment: name, examples, columns, charts and report. Where it is "", the
+	// fields up to Columns say them.
+	Form     string
 	Name     string
 	Short    string
 	Examples []string
@@ -30,7 +37,15 @@ type Spec[C, R any] struct {
 	// Measure adds the rows to the study, and says what they show. When it is cut
 	// short it returns what the rows show by then, beside the error.
 	Measure func(context.Context, *Study[C, R]) (*Findings, error)
+
+	// Parsed is the form, where somebody has read it already, and Charts changes what it
+	// draws, by the end of the file's name; both may be nil.
+	Parsed *form.Form
+	Charts func(end string, c *plots.Chart, report any)
 }
+
+// ParseForm reads an experiment's form; name is what errors call it.
+func ParseForm(name string, src []byte) (*form.Form, error) { return form.Parse(name, src, layout) }
 
 // Run answers the question. Fields that have the zero value stand for their defaults.
 // When it is cut short, the answer is that of the finished rows, beside the error.
@@ -74,7 +89,8 @@ func (s *Spec[C, R]) run(ctx context.Context, c *C, fields []*Field, lab Lab) (*
 	if lab.Log == nil {
 		lab.Log = zap.NewNop()
 	}
-	study := &Study[C, R]{Config: *c, Lab: lab, columns: s.Columns, table: s.Columns.Table(s.Name)}
+	f := s.form()
+	study := &Study[C, R]{Config: *c, Lab: lab, columns: s.Columns, table: s.Columns.Table(f.Name)}
 	found, err := s.Measure(ctx, study)
 	if found == nil {
 		return nil, err
@@ -85,16 +101,24 @@ func (s *Spec[C, R]) run(ctx context.Context, c *C, fields []*Field, lab Lab) (*
 
 // Answer is the answer of what a study has found.
 func (s *Spec[C, R]) Answer(study *Study[C, R], found *Findings) (*Answer, error) {
+	f := s.form()
 	a := &Answer{Table: study.table, No: found.No}
-	for _, p := range found.Pictures {
-		a.Documents = append(a.Documents, p.Documents(s.Name)...)
+	rows, whole := any(study.Rows).([]form.Row) // with more than the table has
+	if !whole {
+		rows = form.RowsOf(a.Table)
 	}
-	p := parseProse(s.Name, s.Prose)
-	report, err := p.report(study.CutShort(), found.Report)
+	pictures, err := s.draw(rows, found.Report)
 	if err != nil {
 		return nil, err
 	}
-	body, err := p.part("body", found.Report)
+	for _, p := range append(pictures, found.Pictures...) {
+		a.Documents = append(a.Documents, p.Documents(f.Name)...)
+	}
+	report, err := newReport(f, study.CutShort(), found.Report)
+	if err != nil {
+		return nil, err
+	}
+	body, err := f.Part("body", found.Report)
 	if err != nil {
 		return nil, err
 	}
@@ -103,12 +127,49 @@ func (s *Spec[C, R]) Answer(study *Study[C, R], found *Findings) (*Answer, error
 	return a, nil
 }
 
+// draw are the pictures that the form declares.
+func (s *Spec[C, R]) draw(rows form.Rows, report any) (out []Picture, err error) {
+	f := s.form()
+	for i := range f.Charts {
+		c, err := f.Charts[i].Draw(rows, func(text *form.Text) (string, error) { return f.Fill(text, report) })
+		if err != nil {
+			return nil, err
+		}
+		if s.Charts != nil {
+			s.Charts(f.Charts[i].End, c, report)
+		}
+		out = append(out, Picture{f.Charts[i].End, c.Picture()})
+	}
+	return out, nil
+}
+
+// form is the experiment's. A mistake in one is ours.
+func (s *Spec[C, R]) form() *form.Form {
+	if s.Parsed != nil {
+		return s.Parsed
+	}
+	var err error
+	if s.Form != "" {
+		s.Parsed, err = ParseForm("form", []byte(s.Form))
+	} else {
+		s.Parsed, err = form.New(s.Name, s.Short, s.Examples, s.Prose, layout)
+	}
+	if err == nil && s.Columns == nil {
+		s.Columns, err = form.Bind[R](s.Parsed.Columns)
+	}
+	if err != nil {
+		panic(fmt.Sprintf("experiments: %v", err))
+	}
+	return s.Parsed
+}
+
 // Experiment is the experiment for those who do not know its Config.
 func (s *Spec[C, R]) Experiment() *Experiment {
-	p := parseProse(s.Name, s.Prose)
+	f := s.form()
 	return &Experiment{
-		Name: s.Name, Question: p.Question, Short: s.Short, About: p.About, Examples: s.Examples,
-		Table: func() results.Table { return s.Columns.Table(s.Name) },
+		Name: f.Name, Question: part(f, "question"), Short: f.Short, About: strings.TrimSpace(must(f, "about")),
+		Examples: f.Examples,
+		Table:    func() results.Table { return s.Columns.Table(f.Name) },
 		New: func() *Request {
 			c := new(C)
 			fields, err := s.complete(c)
@@ -116,9 +177,19 @@ func (s *Spec[C, R]) Experiment() *Experiment {
 				panic(err) // a default of ours
 			}
 			return &Request{Fields: fields, Run: func(ctx context.Context, lab Lab) (*Answer, error) {
-				return s.run(ctx, c,
-					fields, lab)
+				return s.run(ctx, c, fields, lab)
 			}}
 		},
 	}
 }
+
+// must is a part of a report that says the same whatever was found.
+func must(f *form.Form, name string) string {
+	s, err := f.Part(name, nil)
+	if err != nil {
+		panic(fmt.Sprintf("experiments: %v", err)) // a mistake of ours
+	}
+	return s
+}
+
+func part(f *form.Form, name string) string { return strings.Join(strings.Fields(must(f, name)), " ") }

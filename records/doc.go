@@ -56,7 +56,8 @@
 //	build.go     New, and the builder that every reader feeds
 //	store.go     how names and modules are kept
 //	sizing.go    the kernel's groups
-//	unpack.go    gzip, xz and their limits
+//	packed.go    packings, peeled off (package unpack)
+//	kernel.go    kernels' images (package vmlinux)
 //	lines.go     text, line by line
 //	lists.go     the kernel's lists; kallsyms.go for addresses of names
 //	csv.go       CSV, both ways

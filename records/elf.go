@@ -3,7 +3,6 @@
 package records
 
 import (
-	"bytes"
 	"context"
 	"debug/elf"
 	"encoding/binary"
@@ -26,10 +25,12 @@ const (
 // elfArch is what reading an architecture's ELF files takes.
 type elfArch struct {
 	name     string
-	absolute uint32 // relocation of an 8-byte word to symbol + addend
-	relative uint32 // and to load address + addend
-	modules  uint64 // where modules are laid out here, see layout
-	record   func(e *elfFile, entry uint64) uint64
+	absolute uint32                            // relocation of an 8-byte word to symbol + addend
+	relative uint32                            // and to load address + addend
+	modules  uint64                            // where modules are laid out here, see layout
+	record   func(t text, entry uint64) uint64 // from what the compiler marked to what is patched
+	pad      func(t text, at uint64) bool      // an indirect branch may land there
+	nop      func(t text, at uint64) bool      // what a compiler leaves for a tracer
 }
 
 // The module areas are those of a kernel whose image lies where it is linked:
@@ -40,17 +41,17 @@ var elfArches = map[elf.Machine]*elfArch{
 	elf.EM_X86_64: {
 		name:     "x86_64",
 		absolute: uint32(elf.R_X86_64_64), relative: uint32(elf.R_X86_64_RELATIVE),
-		modules: 0xffffffffc0000000, record: recordX86,
+		modules: 0xffffffffc0000000, record: recordX86, pad: padX86, nop: nopX86,
 	},
 	elf.EM_AARCH64: {
 		name:     "arm64",
 		absolute: uint32(elf.R_AARCH64_ABS64), relative: uint32(elf.R_AARCH64_RELATIVE),
-		modules: 0xffff80007c000000, record: recordARM64,
+		modules: 0xffff80007c000000, record: recordARM64, pad: padARM64, nop: nopARM64,
 	},
 	elf.EM_RISCV: {
 		name:     "riscv64",
 		absolute: uint32(elf.R_RISCV_64), relative: uint32(elf.R_RISCV_RELATIVE),
-		modules: 0xffffffff02000000, record: recordRISCV,
+		modules: 0xffffffff02000000, record: recordRISCV, pad: padRISCV, nop: nopRISCV,
 	},
 }
 
@@ -73,20 +74,6 @@ func (e *elfFile) fail(sec *elf.Section, reason string, args ...any) error {
 		err.Value = quoted("section", sec.Name)
 	}
 	return err
-}
-
-// readELFStream reads an ELF file that cannot be read in place. It is kept in
-// memory while it is read.
-func readELFStream(s *source, opt Options) (*Table, error) {
-	data, err := io.ReadAll(io.LimitReader(s.r, MaxPackedELF+1))
-	if err != nil {
-		return nil, readError(s.file, "", err)
-	}
-	if len(data) > MaxPackedELF {
-		return nil, &ParseError{File: s.file,
-			Reason: fmt.Sprintf("an ELF file that unpacks to more than %d MiB; unpack it first", MaxPackedELF>>20)}
-	}
-	return readELF(s.ctx, s.file, bytes.NewReader(data), int64(len(data)), opt)
 }
 
 // readELF reads the records of an ELF file as a kernel has them right after

@@ -6,6 +6,7 @@ import (
 	"cmp"
 	"debug/elf"
 	"encoding/binary"
+	"fmt"
 	"slices"
 )
 
@@ -24,6 +25,14 @@ const (
 	riscvCNop = 0x0001
 )
 
+// text is code with the functions in it: a kernel's or an ELF file's.
+type text interface {
+	functionAt(addr uint64) bool // one starts there
+	functionAfter(addr uint64) (at uint64, ok bool)
+	word(addr uint64) (insn uint32, ok bool) // four bytes, zeros where the code ends
+	release() string                         // of the kernel that it is or belongs to; "" where that is not told
+}
+
 // prefixBytes is what an architecture with per-site ops (CALL_OPS) reserves in
 // front of a function: room for a pointer.
 const prefixBytes = 8
@@ -32,14 +41,12 @@ const prefixBytes = 8
 // arch/x86/kernel/ftrace.c). Kernels never list NOPs in front of a function, but
 // programs compiled with -fpatchable-function-entry=N,M do: their records are
 // behind those, where the function starts.
-func recordX86(e *elfFile, entry uint64) uint64 {
+func recordX86(t text, entry uint64) uint64 {
 	at := entry
-	if i := e.syms.after(entry); i < len(e.syms.funcs) && !e.syms.functionAt(entry) && !e.syms.functionAt(entry-4) {
-		if fn := e.syms.funcs[i].addr; e.code.filled(entry, fn, x86Nop) {
-			at = fn
-		}
+	if fn, ok := t.functionAfter(entry); ok && !t.functionAt(entry) && !t.functionAt(entry-4) && filled(t, entry, fn, x86Nop) {
+		at = fn
 	}
-	if insn, ok := e.code.word(at); ok && insn == x86Endbr64 {
+	if padX86(t, at) {
 		return at + 4
 	}
 	return at
@@ -51,12 +58,12 @@ const x86PrefixMax = 64
 
 // filled tells whether all bytes from one address to another, not far behind it,
 // are the same.
-func (c *codeReader) filled(from, to uint64, with byte) bool {
+func filled(t text, from, to uint64, with byte) bool {
 	if to-from > x86PrefixMax {
 		return false
 	}
 	for at := from; at < to; at++ {
-		if insn, ok := c.word(at); !ok || byte(insn) != with {
+		if insn, ok := t.word(at); !ok || byte(insn) != with {
 			return false
 		}
 	}
@@ -69,28 +76,28 @@ func (c *codeReader) filled(from, to uint64, with byte) bool {
 // first of two NOPs and the record the second; a call to mcount is the record.
 // The symbols tell which, or the NOPs where there are none. Where the kernel
 // would refuse the record as misaligned it is kept here.
-func recordARM64(e *elfFile, entry uint64) uint64 {
-	if insn, ok := e.code.word(entry); ok && insn&armBLMask == armBL {
+func recordARM64(t text, entry uint64) uint64 {
+	if insn, ok := t.word(entry); ok && insn&armBLMask == armBL {
 		return entry
 	}
-	if !e.prefixed(entry, armPrefix) {
+	if !prefixed(t, entry, armPrefix) {
 		return entry + 4
 	}
 	fn := entry + prefixBytes
-	if insn, ok := e.code.word(fn); ok && insn&armBTIMask == armBTI {
+	if padARM64(t, fn) {
 		fn += 4
 	}
 	return fn + 4
 }
 
 // armPrefix looks for two NOPs, a landing pad or none, and two more NOPs.
-func armPrefix(c *codeReader, entry uint64) bool {
+func armPrefix(t text, entry uint64) bool {
 	at := entry
 	for n := range 4 {
-		insn, ok := c.word(at)
-		if n == 2 && ok && insn&armBTIMask == armBTI {
+		insn, ok := t.word(at)
+		if n == 2 && padARM64(t, at) {
 			at += 4
-			insn, ok = c.word(at)
+			insn, ok = t.word(at)
 		}
 		if !ok || insn != armNop {
 			return false
@@ -100,20 +107,30 @@ func armPrefix(c *codeReader, entry uint64) bool {
 	return true
 }
 
-// recordRISCV follows ftrace_call_adjust in arch/riscv/kernel/ftrace.c, Linux
-// 6.16 and later: the record is the second instruction, behind auipc, of a
-// function whose entry is listed itself or, with per-site ops, 8 bytes before.
-func recordRISCV(e *elfFile, entry uint64) uint64 {
-	if e.prefixed(entry, riscvPrefix) {
+// recordRISCV follows ftrace_call_adjust in arch/riscv/kernel/ftrace.c. With per-site ops the
+// entry lies 8 bytes before its function. Since Linux 6.16 the record is the second
+// instruction, behind auipc; before, auipc itself.
+func recordRISCV(t text, entry uint64) uint64 {
+	switch {
+	case prefixed(t, entry, riscvPrefix):
 		return entry + prefixBytes + 4
+	case before616(t.release()):
+		return entry
 	}
 	return entry + 4
 }
 
+// before616 tells whether a kernel's release is older than Linux 6.16; "" is a new one.
+func before616(release string) bool {
+	var major, minor int
+	n, _ := fmt.Sscanf(release, "%d.%d", &major, &minor)
+	return n == 2 && (major < 6 || major == 6 && minor < 16)
+}
+
 // riscvPrefix looks for 16 bytes of NOPs of either length.
-func riscvPrefix(c *codeReader, entry uint64) bool {
+func riscvPrefix(t text, entry uint64) bool {
 	for at := entry; at < entry+2*prefixBytes; {
-		insn, ok := c.word(at)
+		insn, ok := t.word(at)
 		switch {
 		case ok && insn == riscvNop:
 			at += 4
@@ -129,16 +146,47 @@ func riscvPrefix(c *codeReader, entry uint64) bool {
 // prefixed tells whether an entry lies before its function. A function starting
 // right there says no, one starting behind the prefix says yes, one starting
 // at a landing pad in front says no; without symbols the code says it.
-func (e *elfFile) prefixed(entry uint64, look func(*codeReader, uint64) bool) bool {
+func prefixed(t text, entry uint64, look func(text, uint64) bool) bool {
 	switch {
-	case e.syms.functionAt(entry):
-		return false
-	case e.syms.functionAt(entry + prefixBytes):
+	case t.functionAt(entry + prefixBytes): // first: a section's label may stand at the entry
 		return true
-	case e.syms.functionAt(entry - 4):
+	case t.functionAt(entry), t.functionAt(entry - 4):
 		return false
 	}
-	return look(&e.code, entry)
+	return look(t, entry)
+}
+
+// padX86 tells whether an endbr64 stands there.
+func padX86(t text, at uint64) bool {
+	insn, ok := t.word(at)
+	return ok && insn == x86Endbr64
+}
+
+// padARM64 tells whether a bti stands there: c, j or jc.
+func padARM64(t text, at uint64) bool {
+	insn, ok := t.word(at)
+	return ok && insn&armBTIMask == armBTI
+}
+
+// padRISCV: Linux builds no landing pads into riscv64's kernel.
+func padRISCV(text, uint64) bool { return false }
+
+// nopX86 tells whether a compiler left something for a tracer there: a call or a nop of
+// five bytes.
+func nopX86(t text, at uint64) bool {
+	insn, ok := t.word(at)
+	return ok && (byte(insn) == 0xe8 || insn == 0x00441f0f)
+}
+
+func nopARM64(t text, at uint64) bool {
+	first, _ := t.word(at)
+	second, _ := t.word(at + 4)
+	return first == armNop && second == armNop
+}
+
+func nopRISCV(t text, at uint64) bool {
+	insn, ok := t.word(at)
+	return ok && (insn == riscvNop || insn == riscvCNop<<16|riscvCNop)
 }
 
 // codeReader reads instructions. It keeps one window of the file, for entries

@@ -191,6 +191,42 @@ func (s *elfSymbols) appendName(buf []byte, addr uint64) []byte {
 	return strconv.AppendUint(append(buf, "sub_"...), addr, 16)
 }
 
+func (e *elfFile) functionAt(addr uint64) bool { return e.syms.functionAt(addr) }
+
+func (e *elfFile) functionAfter(addr uint64) (uint64, bool) {
+	i := e.syms.after(addr)
+	if i == len(e.syms.funcs) {
+		return 0, false
+	}
+	return e.syms.funcs[i].addr, true
+}
+
+func (e *elfFile) word(addr uint64) (uint32, bool) { return e.code.word(addr) }
+
+// release is the one that a module was built for.
+func (e *elfFile) release() string {
+	release, _, _ := strings.Cut(e.modinfo("vermagic"), " ")
+	return release
+}
+
+// modinfo is what a module says of itself, "" where it says nothing.
+func (e *elfFile) modinfo(what string) string {
+	sec := e.f.Section(".modinfo")
+	if sec == nil {
+		return ""
+	}
+	data, err := e.bytes(sec)
+	if err != nil {
+		return ""
+	}
+	for _, tag := range bytes.Split(data, []byte{0}) {
+		if value, ok := bytes.CutPrefix(tag, []byte(what+"=")); ok {
+			return string(value)
+		}
+	}
+	return ""
+}
+
 // nameOffset is where struct module keeps the name: behind its state and a list
 // head (include/linux/module.h), MODULE_NAME_LEN bytes.
 const (
@@ -201,14 +237,8 @@ const (
 // moduleName is the name that an unlinked file has as a module: as its
 // .modinfo says, or its struct module, or else the file's own.
 func (e *elfFile) moduleName() string {
-	if sec := e.f.Section(".modinfo"); sec != nil {
-		if data, err := e.bytes(sec); err == nil {
-			for _, tag := range bytes.Split(data, []byte{0}) {
-				if name, ok := bytes.CutPrefix(tag, []byte("name=")); ok && len(name) > 0 && printable(name) {
-					return string(name)
-				}
-			}
-		}
+	if name := e.modinfo("name"); name != "" && printable([]byte(name)) {
+		return name
 	}
 	if sec := e.f.Section(".gnu.linkonce.this_module"); sec != nil {
 		if data, err := e.bytes(sec); err == nil && len(data) > nameOffset {

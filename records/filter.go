@@ -112,8 +112,8 @@ func (f Filter) Match(t *Table) []int {
 	return match
 }
 
-// MatchContext is Match, unless ctx ends first: it is looked at before each of the
-// filter's expressions.
+// MatchContext is Match, unless ctx ends first: it is looked at before each pass over the
+// table.
 func (f Filter) MatchContext(ctx context.Context, t *Table) ([]int, error) {
 	n := t.Len()
 	chosen := make([]bool, n)
@@ -122,13 +122,9 @@ func (f Filter) MatchContext(ctx context.Context, t *Table) ([]int, error) {
 			chosen[i] = true
 		}
 	}
-	for _, term := range f.terms {
-		if ctx.Err() != nil {
-			return nil, context.Cause(ctx)
-		}
-		for i := range term.all(t) {
-			chosen[i] = !term.remove
-		}
+	err := f.walk(ctx, t, func(k, record int) { chosen[record] = !f.terms[k].remove })
+	if err != nil {
+		return nil, err
 	}
 	count := 0
 	for _, c := range chosen {
@@ -151,17 +147,52 @@ func (f Filter) Len() int { return len(f.terms) }
 // Unmatched lists the expressions that match no record of a table, added or
 // removed: the kernel refuses to write such a one (EINVAL).
 func (f Filter) Unmatched(t *Table) (exprs []string) {
-	for i, term := range f.terms {
-		matched := false
-		for range term.all(t) {
-			matched = true
-			break
-		}
-		if !matched {
-			exprs = append(exprs, f.words[i])
+	matched := make([]bool, len(f.terms))
+	_ = f.walk(context.Background(), t, func(k, _ int) { matched[k] = true }) // which does not end
+	for k, found := range matched {
+		if !found {
+			exprs = append(exprs, f.words[k])
 		}
 	}
 	return exprs
+}
+
+// walk tells visit which record matches which expression, in the order of the expressions. A
+// list of plain names that follow each other, all added or all removed, is one pass over the
+// table: their order makes no difference.
+func (f Filter) walk(ctx context.Context, t *Table, visit func(k, record int)) error {
+	for from := 0; from < len(f.terms); {
+		if ctx.Err() != nil {
+			return context.Cause(ctx)
+		}
+		to := from
+		for to < len(f.terms) && f.terms[to].plain() && f.terms[to].remove == f.terms[from].remove {
+			to++
+		}
+		if to-from < 2 {
+			for i := range f.terms[from].all(t) {
+				visit(from, i)
+			}
+			from++
+			continue
+		}
+		named := make(map[string][]int, to-from)
+		for k := from; k < to; k++ {
+			named[f.terms[k].fn.pattern] = append(named[f.terms[k].fn.pattern], k)
+		}
+		for i := range t.Len() {
+			for _, k := range named[t.Symbol(i)] {
+				visit(k, i)
+			}
+		}
+		from = to
+	}
+	return nil
+}
+
+// plain tells whether the term is the name of a function and nothing else.
+func (t *term) plain() bool {
+	return t.index == 0 && !t.byMod && !t.anyFn && t.fn.kind == globFull
 }
 
 // all are the records that the term matches.

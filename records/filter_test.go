@@ -286,6 +286,53 @@ func TestUnmatched(t *testing.T) {
 	}
 }
 
+// TestNames: a list of names, which is one pass over the table, chooses what its names choose one
+// after the other, with what stands between them.
+func TestNames(t *testing.T) {
+	tab := filterTable(t)
+	rapid.Check(t, func(r *rapid.T) {
+		var words []string
+		for range rapid.IntRange(1, 12).Draw(r, "words") {
+			word := rapid.SampledFrom([]string{"vfs_read", "vfs_write", "ext4_lock", "nosuch", "v*", "2", ":mod:ext4",
+				tab.Symbol(0), tab.Symbol(tab.Len() - 1)}).Draw(r, "word")
+			if rapid.Bool().Draw(r, "remove") {
+				word = "!" + word
+			}
+			words = append(words, word)
+		}
+		f, err := ParseFilter(words)
+		if err != nil {
+			r.Fatal(err)
+		}
+		chosen := make([]bool, tab.Len())
+		var unmatched []string
+		for i := range chosen {
+			chosen[i] = f.terms[0].remove
+		}
+		for k, term := range f.terms {
+			matched := false
+			for i := range term.all(tab) {
+				chosen[i], matched = !term.remove, true
+			}
+			if !matched {
+				unmatched = append(unmatched, words[k])
+			}
+		}
+		var want []int
+		for i, c := range chosen {
+			if c {
+				want = append(want, i)
+			}
+		}
+		if got := f.Match(tab); !slices.Equal(got, want) {
+			r.Errorf("%v chooses %v, want %v", words, got, want)
+		}
+		if got := f.Unmatched(tab); !slices.Equal(got, unmatched) {
+			r.Errorf("of %v %v match nothing, want %v", words, got, unmatched)
+		}
+	})
+}
+
 // lasting is a context that ends once it was looked at so many times.
 type lasting struct {
 	context.Context
@@ -305,7 +352,7 @@ func TestMatchContext(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	f, err := ParseFilter([]string{"fn1", "fn2", "fn3", "fn4"})
+	f, err := ParseFilter([]string{"?n1", "?n2", "?n3", "?n4"})
 	if err != nil {
 		t.Fatal(err)
 	}

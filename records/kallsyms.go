@@ -3,11 +3,9 @@
 package records
 
 import (
-	"bufio"
 	"context"
 	"fmt"
 	"io"
-	"os"
 	"slices"
 	"sort"
 	"strings"
@@ -47,7 +45,7 @@ type candidates struct {
 func (c *candidates) unnamed() int { return max(c.listed-len(c.addrs), 0) }
 
 func openKallsyms(ctx context.Context, path string) (*kallsyms, error) {
-	f, err := os.Open(inputs.Place(path))
+	f, err := inputs.Open(path)
 	if err != nil {
 		return nil, fmt.Errorf("kallsyms: %w", err)
 	}
@@ -59,12 +57,12 @@ func openKallsyms(ctx context.Context, path string) (*kallsyms, error) {
 // (kernel/kallsyms.c, s_show), and keeps text symbols: t and T, and weak
 // functions, w and W.
 func readKallsyms(ctx context.Context, file string, r io.Reader) (*kallsyms, error) {
-	s, err := unpack(ctx, file, r)
+	in, err := unpacked(ctx, file, r)
 	if err != nil {
 		return nil, err
 	}
 	k := &kallsyms{file: file, texts: map[symbolKey]*candidates{}}
-	l := &lines{ctx: ctx, file: file, r: bufio.NewReaderSize(s.r, MaxLine)}
+	l := &lines{ctx: ctx, file: file, r: in}
 	zeros := 0
 	for {
 		line, err := l.next()

@@ -9,12 +9,13 @@ import (
 	"fmt"
 	"io"
 	"io/fs"
-	"os"
 	"slices"
 	"strings"
 
 	"github.com/textpoke/textpoke/internal/inputs"
 	"github.com/textpoke/textpoke/internal/spelling"
+	"github.com/textpoke/textpoke/records/unpack"
+	"github.com/textpoke/textpoke/records/vmlinux"
 )
 
 // Options are what some sources need besides themselves. The zero value is
@@ -69,7 +70,7 @@ func open(ctx context.Context, src string, opt Options) (*Table, error) {
 	if spec, ok := strings.CutPrefix(src, genPrefix); ok {
 		return generate(ctx, src, spec)
 	}
-	f, err := os.Open(inputs.Place(src))
+	f, err := inputs.Open(src)
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil, unknownSource(src, err)
 	}
@@ -84,11 +85,11 @@ func open(ctx context.Context, src string, opt Options) (*Table, error) {
 	if st.IsDir() {
 		return nil, &ParseError{File: src, Reason: "a directory, not a file of records"}
 	}
-	// A plain ELF file is read in place: with its debug information a
-	// vmlinux is hundreds of megabytes.
-	var magic [4]byte
-	if n, _ := f.ReadAt(magic[:], 0); st.Mode().IsRegular() && bytes.Equal(magic[:n], magicELF) {
-		return readELF(ctx, src, f, st.Size(), opt)
+	// What is not packed is read in place: with its debug information a vmlinux
+	// is hundreds of megabytes.
+	head := make([]byte, vmlinux.HeadBytes)
+	if n, _ := f.ReadAt(head, 0); st.Mode().IsRegular() && vmlinux.Looks(head[:n]) {
+		return readLinked(ctx, src, f, st.Size(), opt)
 	}
 	return Read(ctx, src, f, opt)
 }
@@ -114,9 +115,10 @@ func unknownSource(src string, err error) error {
 }
 
 // Read makes a table from a stream. The content tells what it is, possibly
-// packed with gzip or xz:
+// packed with gzip, xz, zstd, bzip2, lz4 or lzma:
 //
-//   - ELF: a vmlinux, a module, any program with patchable entries
+//   - a kernel: vmlinuz, Image, zboot, vmlinux. Its records are those that it has after boot
+//   - another ELF file: a module, any program with patchable entries
 //   - CSV with the header address,symbol,module,group
 //   - the kernel's available_filter_functions_addrs: address symbol [module]
 //   - the kernel's available_filter_functions: symbol [module], needs Options.Kallsyms
@@ -127,27 +129,27 @@ func Read(ctx context.Context, file string, r io.Reader, opt Options) (*Table, e
 	if err := opt.validate(); err != nil {
 		return nil, err
 	}
-	s, err := unpack(ctx, file, r)
+	in, err := unpacked(ctx, file, r)
 	if err != nil {
 		return nil, err
 	}
-	head, err := s.r.Peek(MaxLine)
+	head, err := in.Peek(MaxLine)
 	if err != nil && err != io.EOF {
 		return nil, readError(file, "", err)
 	}
-	if bytes.HasPrefix(head, magicELF) {
-		return readELFStream(s, opt)
+	if vmlinux.Looks(head) {
+		return readWhole(ctx, file, in, opt)
 	}
 	if err := checkText(file, head); err != nil {
 		return nil, err
 	}
 	if bytes.HasPrefix(head, utf8BOM) {
 		head = head[len(utf8BOM):]
-		if _, err := s.r.Discard(len(utf8BOM)); err != nil {
+		if _, err := in.Discard(len(utf8BOM)); err != nil {
 			return nil, err
 		}
 	}
-	l := &lines{ctx: ctx, file: file, r: s.r}
+	l := &lines{ctx: ctx, file: file, r: in}
 	switch detect(head) {
 	case formatCSV:
 		return readCSV(l)
@@ -158,20 +160,25 @@ func Read(ctx context.Context, file string, r io.Reader, opt Options) (*Table, e
 	}
 }
 
+// readWhole reads what is no text, and does not lie in a file of its own: it is kept in
+// memory while it is read.
+func readWhole(ctx context.Context, file string, r io.Reader, opt Options) (*Table, error) {
+	data, err := unpack.All(r, 0, vmlinux.MaxUnpacked)
+	if err != nil {
+		return nil, readError(file, "packed", err)
+	}
+	return readLinked(ctx, file, bytes.NewReader(data), int64(len(data)), opt)
+}
+
 // checkText tells text from anything else by its first bytes.
 func checkText(file string, head []byte) error {
 	if len(head) == 0 {
 		return &ParseError{File: file, Reason: "empty"}
 	}
-	for _, u := range unsupplied {
-		if strings.HasPrefix(string(head[:min(8, len(head))]), u.magic) && bytes.IndexByte(head, 0) >= 0 {
-			return &ParseError{File: file, Reason: u.what}
-		}
-	}
 	for i, c := range head {
 		if c < ' ' && c != '\t' && c != '\n' && c != '\r' || c == 0x7f {
 			return &ParseError{File: file, Value: fmt.Sprintf("byte 0x%02x at offset %d", c, i),
-				Reason: "neither text, ELF, gzip nor xz"}
+				Reason: "neither text, ELF, a kernel image nor packed in a known way"}
 		}
 	}
 	return nil

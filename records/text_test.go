@@ -72,7 +72,7 @@ func TestTextErrors(t *testing.T) {
 		{"kallsyms", "1 T b\n",
 			`in:1: field "b": a module in brackets is expected; this looks like /proc/kallsyms, which lists symbols, not records`},
 		{"behind", "1 a [b] c\n", `in:1: field "c": nothing is expected behind the module`},
-		{"control", "1 a\n2 \x01\n", `in: byte 0x01 at offset 6: neither text, ELF, gzip nor xz`},
+		{"control", "1 a\n2 \x01\n", `in: byte 0x01 at offset 6: neither text, ELF, a kernel image nor packed in a known way`},
 		{"late control", "1 a\n" + strings.Repeat("\n", MaxLine) + "2 \x01\n",
 			`in:65538: symbol "\x01": holds blanks or control characters`},
 		{"twice", "1 a\n\n3 b\n2 c\n\n3 d\n", `in:6: address "0x3": already on line 3`},
@@ -82,16 +82,16 @@ func TestTextErrors(t *testing.T) {
 		{"empty", "", `in: empty`},
 		{"blank", "\n \n", `in: a list of functions without addresses; it needs the /proc/kallsyms of the same boot (--kallsyms FILE)`},
 		{"only weak", "1 __ftrace_invalid_address___1\n", `in: holds no records`},
-		{"junk", "\x00\x01\x02", `in: byte 0x00 at offset 0: neither text, ELF, gzip nor xz`},
-		{"zstd", "\x28\xb5\x2f\xfd\x00\x00", `in: packed with zstd; unpack it first (unzstd)`},
+		{"junk", "\x00\x01\x02", `in: byte 0x00 at offset 0: neither text, ELF, a kernel image nor packed in a known way`},
+		{"zstd", "\x28\xb5\x2f\xfd\x00\x00", `in: zstd data: cut short`},
 		{"bzImage", "MZ\x00\x00",
-			`in: a bootable kernel image; the ELF file inside is needed (the kernel's scripts/extract-vmlinux)`},
+			`in: not a kernel image: want vmlinuz, vmlinux, Image or zboot`},
 		{"short gzip", gz[:len(gz)-9], `in: gzip data: cut short`},
 		{"shorter gzip", gz[:4], `in: gzip data: cut short`},
 		{"bad gzip", gz[:len(gz)-6] + "xxxxxx", `in: gzip data: gzip: invalid checksum`},
-		{"short xz", xzText[:len(xzText)-20], `in: xz data: cut short`},
+		{"short xz", xzText[:len(xzText)-20], `in: xz data: cut short or corrupt`},
 		{"nested", nest, `in: packed more than 3 times`},
-		{"dictionary", bigDict, `in: xz data: dictionary of 256 MiB, more than 64`},
+		{"dictionary", bigDict, `in: xz data: xz: data is corrupt`},
 		{"CSV header", "address,symbol\n", `in:1: header "address,symbol": not address,symbol,module,group`},
 		{"CSV short", csvHeader + "\n1,a,\n",
 			`in:2: row "1,a,": 3 fields instead of the 4 fields address,symbol,module,group`},
@@ -121,7 +121,7 @@ func TestCut(t *testing.T) {
 	for _, whole := range []string{gzipped(t, addrsText), xzed(t, addrsText)} {
 		for i := 8; i < len(whole); i++ {
 			if _, err := readString(whole[:i], Options{}); err == nil ||
-				err.Error() != "in: "+packing(whole)+" data: cut short" {
+				!strings.HasPrefix(err.Error(), "in: "+packing(whole)+" data: cut short") {
 				t.Errorf("%d of %d bytes: %v", i, len(whole), err)
 			}
 		}
@@ -129,7 +129,7 @@ func TestCut(t *testing.T) {
 }
 
 func packing(s string) string {
-	if strings.HasPrefix(s, string(magicGzip)) {
+	if strings.HasPrefix(s, "\x1f\x8b") {
 		return "gzip"
 	}
 	return "xz"

@@ -11,7 +11,7 @@ import (
 	"path/filepath"
 	"strings"
 
-	"github.com/google/renameio/v2"
+	"github.com/textpoke/textpoke/internal/files"
 )
 
 // ManifestName is the file that a [Manifest] is written to.
@@ -59,55 +59,16 @@ func cause(err error) error {
 // Path is the directory's path as it was given.
 func (d *Dir) Path() string { return d.path }
 
-// File is a result file that is being written. Nobody sees it under its name
-// until Commit; Abort throws it away.
-type File struct {
-	name    string
-	pending *renameio.PendingFile
-}
-
-// Create starts the file of that name, under a temporary name in the same
-// directory. A file of that name that exists stays as it is until Commit.
-//
-//	f, err := dir.Create("runs.csv")
-//	if err != nil { return err }
-//	defer f.Abort() // does nothing after Commit
-//	...
-//	return f.Commit()
-func (d *Dir) Create(name string) (*File, error) {
+// Create starts the file of that name, which nobody sees until it is committed.
+func (d *Dir) Create(name string) (*files.File, error) {
 	if name == "" || name != filepath.Base(name) || strings.HasPrefix(name, ".") {
 		return nil, fmt.Errorf("create result file: %q is not a plain file name", name)
 	}
-	path := filepath.Join(d.path, name)
-	if info, err := os.Stat(path); err == nil && info.IsDir() {
-		return nil, fmt.Errorf("create result file: %s is a directory", path)
-	}
-	p, err := renameio.NewPendingFile(path, renameio.WithTempDir(d.path), renameio.WithPermissions(0o666))
+	f, err := files.Create(filepath.Join(d.path, name), 0o666)
 	if err != nil {
-		return nil, fmt.Errorf("create result file %s: %w", path, cause(err))
+		return nil, fmt.Errorf("result file: %w", err)
 	}
-	return &File{name: path, pending: p}, nil
-}
-
-// Write appends to the file.
-func (f *File) Write(b []byte) (int, error) { return f.pending.Write(b) }
-
-// Commit syncs the file to disk and gives it its name. If that fails, the
-// temporary file is removed.
-func (f *File) Commit() error {
-	if err := f.pending.CloseAtomicallyReplace(); err != nil {
-		f.Abort()
-		return fmt.Errorf("finish result file %s: %w", f.name, err)
-	}
-	return nil
-}
-
-// Abort removes the temporary file. After Commit, or a second time, it does
-// nothing.
-func (f *File) Abort() {
-	// What is left to do when even the removal fails is nothing that the caller
-	// could do better; the file keeps its hidden temporary name.
-	_ = f.pending.Cleanup()
+	return f, nil
 }
 
 // Write creates the file, lets fill write it and commits it. When fill fails or
@@ -119,7 +80,7 @@ func (d *Dir) Write(name string, fill func(io.Writer) error) error {
 	}
 	defer f.Abort()
 	if err := fill(f); err != nil {
-		return fmt.Errorf("write result file %s: %w", f.name, err)
+		return fmt.Errorf("write result file %s: %w", filepath.Join(d.path, name), err)
 	}
 	return f.Commit()
 }

@@ -173,3 +173,21 @@ func quoteJSON(s string) ([]byte, error) {
 	}
 	return bytes.TrimSuffix(b.Bytes(), []byte("\n")), nil
 }
+
+// Any is the cell as a Go value: a string, bool, int64, uint64 or float64; nil for
+// [Empty].
+func (v Value) Any() any {
+	switch v.kind {
+	case KindString:
+		return v.text
+	case KindInt:
+		return int64(v.bits)
+	case KindUint:
+		return v.bits
+	case KindFloat:
+		return v.float()
+	case KindBool:
+		return v.bits != 0
+	}
+	return nil
+}

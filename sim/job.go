@@ -8,6 +8,7 @@ import (
 	"iter"
 	"slices"
 	"sort"
+	"strings"
 
 	"github.com/textpoke/textpoke/cpus"
 	"github.com/textpoke/textpoke/cpus/isa"
@@ -108,8 +109,10 @@ func (j *Job) Warnings() (out []string) {
 	if j.found != "" {
 		out = append(out, j.found)
 	}
-	for _, expr := range j.unmatched {
-		out = append(out, fmt.Sprintf("records %s: filter %q matches no record", j.Table.Name(), expr))
+	if n := len(j.unmatched); n == 1 {
+		out = append(out, fmt.Sprintf("records %s: filter %q matches no record", j.Table.Name(), j.unmatched[0]))
+	} else if n > 1 {
+		out = append(out, fmt.Sprintf("records %s: %d filters match no record: %s", j.Table.Name(), n, firstOf(j.unmatched)))
 	}
 	if j.skipped > 0 {
 		out = append(out, fmt.Sprintf("records %s: %s refuses %d of %d for their alignment; they are left out",
@@ -129,6 +132,15 @@ func (j *Job) Warnings() (out []string) {
 		)
 	}
 	return out
+}
+
+// firstOf names the first few of many.
+func firstOf(names []string) string {
+	const few = 5
+	if len(names) > few {
+		return strings.Join(names[:few], ", ") + ", ..."
+	}
+	return strings.Join(names, ", ")
 }
 
 // nothing is why there is nothing to execute: counting may begin with no record,

@@ -79,7 +79,7 @@ func openPlan(path string) (*poke.Protocol, error) {
 	if path == "" {
 		return nil, fmt.Errorf("%q: want a name", path)
 	}
-	f, err := os.Open(inputs.Place(path))
+	f, err := inputs.Open(path)
 	if err != nil {
 		return nil, err
 	}
@@ -140,11 +140,17 @@ func splitFilters(values []string) ([]string, error) {
 	return combined, nil
 }
 
+// How long a file of patterns may be: a kernel's whole list has some 60,000 in two million bytes.
+const (
+	maxFilterFile = 32 << 20 // bytes
+	maxPatterns   = 500_000
+)
+
 // filterFile is the patterns of a file, one a line, as one filter. Blank lines and those
 // that begin with # say nothing; the module behind a name, as the kernel's lists have it,
 // is left out.
 func filterFile(path string) (string, error) {
-	b, err := os.ReadFile(inputs.Place(path))
+	b, err := inputs.Read(path, maxFilterFile)
 	if err != nil {
 		return "", err
 	}
@@ -155,6 +161,9 @@ func filterFile(path string) (string, error) {
 				return "", fmt.Errorf("@%s: %q: want one pattern a line", path, strings.TrimSpace(line))
 			}
 		}
+	}
+	if len(all) > maxPatterns {
+		return "", fmt.Errorf("@%s: more than %d patterns", path, maxPatterns)
 	}
 	if len(all) == 0 {
 		return "", fmt.Errorf("@%s: no pattern in it", path)

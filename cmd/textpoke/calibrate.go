@@ -147,7 +147,7 @@ func missingLines(missing []microbench.Missing) (lines []string) {
 
 // printCalibration writes the file to stdout, or a table of it where a format was
 // asked for, and the file under --out.
-func (c *common) printCalibration(cmd *cobra.Command, cal *calibration.Calibration, f *files, complete bool) error {
+func (c *common) printCalibration(cmd *cobra.Command, cal *calibration.Calibration, f *folder, complete bool) error {
 	write := cal.Write
 	t, err := quantityColumns(cal).Fill(cal.Name, cal.Entries)
 	if err != nil {

@@ -26,7 +26,7 @@ func experimentCommand(c *common) *cobra.Command {
 	}
 	cmd := &cobra.Command{
 		Use:   "experiment",
-		Short: "questions with all it takes to answer them again (list, all, or one of them)",
+		Short: "questions with all it takes to answer them again (list, all, one of them, or a FILE" + formEnding + ")",
 	}
 	cmd.AddCommand(experimentList(c), experimentAll(c, all))
 	for _, e := range all {
@@ -64,7 +64,8 @@ type experimentFlags struct {
 	*experiments.Experiment
 	cmd     *cobra.Command
 	request *experiments.Request
-	rows    bool // people see them, too
+	rows    bool   // people see them, too
+	file    string // that it stands in, "" for one of ours
 }
 
 // newExperiment makes the command of an experiment.
@@ -148,6 +149,9 @@ func (x *experimentFlags) run(ctx context.Context, c *common, hidden bool) (*exp
 // on, each once.
 func (x *experimentFlags) inputs(c *common) {
 	seen := map[string]bool{}
+	if x.file != "" {
+		c.note(x.file)
+	}
 	for _, f := range x.request.Fields {
 		switch v := f.Get().(type) {
 		case string:

@@ -190,7 +190,7 @@ func printVerdict(c *common, all []vm.Summary) error {
 }
 
 // printMeasured prints every count for scripts, and a line a row for people.
-func printMeasured(c *common, f *files, m *vm.Measurement, all []vm.Summary, complete bool) error {
+func printMeasured(c *common, f *folder, m *vm.Measurement, all []vm.Summary, complete bool) error {
 	columns := results.Of(vm.Columns, func(c *vm.Compared) *vm.Count { return &c.Count })
 	if slices.ContainsFunc(all, func(s vm.Summary) bool { return s.Compared }) {
 		columns = slices.Concat(columns, vm.ComparedColumns)

@@ -9,9 +9,9 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/google/renameio/v2"
 	"github.com/spf13/cobra"
 
+	"github.com/textpoke/textpoke/internal/files"
 	"github.com/textpoke/textpoke/kernels/image"
 	"github.com/textpoke/textpoke/kernels/ledger"
 	"github.com/textpoke/textpoke/records"
@@ -87,7 +87,7 @@ func (c *common) inspect(cmd *cobra.Command, k *image.Kernel, f inspectFlags) er
 	if f.ledger != "" {
 		own, err := ledger.FromImage(k)
 		if err == nil {
-			err = writeWhole(f.ledger, func(w io.Writer) error { return ledger.WriteFacts(w, own) })
+			err = files.Write(f.ledger, 0o644, func(w io.Writer) error { return ledger.WriteFacts(w, own) })
 		}
 		if err != nil {
 			return fmt.Errorf("--ledger: %w", err)
@@ -95,7 +95,7 @@ func (c *common) inspect(cmd *cobra.Command, k *image.Kernel, f inspectFlags) er
 	}
 	switch {
 	case f.modules != "":
-		modules, err := modulesIn(f.modules, k.Arch())
+		modules, err := modulesIn(f.modules, k.Arch.Name)
 		if err != nil {
 			return fmt.Errorf("--modules: %w", err)
 		}
@@ -152,19 +152,7 @@ func writeTable(path string, t *records.Table) error {
 	if strings.HasSuffix(path, ".csv") {
 		write = records.WriteCSV
 	}
-	return writeWhole(path, func(w io.Writer) error { return write(w, t) })
-}
-
-func writeWhole(path string, write func(io.Writer) error) error {
-	file, err := renameio.NewPendingFile(path, renameio.WithPermissions(0o644))
-	if err != nil {
-		return err
-	}
-	defer file.Cleanup()
-	if err := write(file); err != nil {
-		return err
-	}
-	return file.CloseAtomicallyReplace()
+	return files.Write(path, 0o644, func(w io.Writer) error { return write(w, t) })
 }
 
 // inspected is an image and its table of records.
@@ -176,7 +164,7 @@ type inspected struct {
 // imageColumns are the columns of what an image holds.
 var imageColumns = slices.Concat(
 	results.Columns[inspected]{
-		{Name: "arch", Doc: "instruction set", Cell: func(i inspected) any { return i.Arch() }},
+		{Name: "arch", Doc: "instruction set", Cell: func(i inspected) any { return i.Arch.Name }},
 		{Name: "release", Doc: "as uname -r has it", Cell: func(i inspected) any { return i.Release }},
 		{Name: "records", Kind: results.Integer,
 			Doc: "patchable call sites, after boot", Cell: func(i inspected) any { return i.table.Len() }},
@@ -197,7 +185,7 @@ var imageColumns = slices.Concat(
 		{Name: "direct_calls", Kind: results.Boolean, Doc: "functions can be attached to without the common entry",
 			Cell: func(i inspected) any { return i.Direct() }},
 		{Name: "bti", Kind: results.Boolean,
-			Doc: "most functions begin with a landing pad", Cell: func(i inspected) any { return i.LandingPads() }},
+			Doc: "most functions begin with a landing pad", Cell: func(i inspected) any { return i.Records.LandingPads() }},
 		{Name: "preempt", Doc: "model of preemption; empty where neither banner nor configuration say",
 			Cell: func(i inspected) any { return results.OrEmpty(i.preempt()) }},
 		{Name: "protocol", Doc: "how records are changed; empty where that is not understood",
@@ -211,20 +199,14 @@ var imageColumns = slices.Concat(
 			Name:   "form",
 			Detail: true,
 			Doc:    "how it was packed, from the outside in",
-			Cell:   func(i inspected) any { return i.Form() },
+			Cell:   func(i inspected) any { return i.Form },
 		},
 		{Name: "symbols", Kind: results.Integer,
-			Detail: true, Doc: "that the image names", Cell: func(i inspected) any {
-				n, _ := i.Symbols()
-				return n
-			}},
-		{Name: "layout", Detail: true, Doc: "of its symbol table", Cell: func(i inspected) any {
-			_, layout := i.Symbols()
-			return layout
-		}},
+			Detail: true, Doc: "that the image names", Cell: func(i inspected) any { return len(i.All) }},
+		{Name: "layout", Detail: true, Doc: "of its symbol table", Cell: func(i inspected) any { return i.Layout }},
 		{Name: "sha256", Detail: true, Doc: "of the file", Cell: func(i inspected) any { return i.Hash }},
 		{Name: "notes", Detail: true, Doc: "what was found by what it holds, and what was not found",
-			Cell: func(i inspected) any { return results.OrEmpty(strings.Join(i.Notes(), "; ")) }},
+			Cell: func(i inspected) any { return results.OrEmpty(strings.Join(i.Notes, "; ")) }},
 	},
 )
 

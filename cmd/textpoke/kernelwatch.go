@@ -6,11 +6,11 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"os"
 	"time"
 
 	"github.com/spf13/cobra"
 
+	"github.com/textpoke/textpoke/internal/files"
 	"github.com/textpoke/textpoke/kernels/watch"
 	"github.com/textpoke/textpoke/results"
 	"github.com/textpoke/textpoke/results/interrupts"
@@ -75,12 +75,12 @@ func (w *watchFlags) watch(cmd *cobra.Command, c *common, saved []string) (err e
 	}
 	l := &looker{flags: w, c: c, Watcher: watcher, budget: budget, out: &output{table: watch.Columns.Table("watch")}}
 	if w.trace != "" {
-		f, err := os.Create(w.trace)
+		f, err := files.Create(w.trace, 0o666)
 		if err != nil {
 			return fmt.Errorf("--trace: %w", err)
 		}
 		l.timeline = watch.NewTimeline(f)
-		defer func() { err = errors.Join(err, l.timeline.Close(), f.Close()) }()
+		defer func() { err = errors.Join(err, l.timeline.Close(), f.Commit()) }()
 	}
 	if w.names {
 		if l.names, err = watch.Listen(watch.Tracing); err != nil {

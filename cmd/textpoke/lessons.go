@@ -13,7 +13,7 @@ import (
 	"github.com/textpoke/textpoke/check"
 	"github.com/textpoke/textpoke/check/lessons"
 	"github.com/textpoke/textpoke/check/stepper"
-	"github.com/textpoke/textpoke/results"
+	"github.com/textpoke/textpoke/internal/files"
 )
 
 func lessonsCommand(c *common) *cobra.Command {
@@ -63,15 +63,11 @@ func (c *common) toPage(path string, write func(io.Writer) error) error {
 	return nil
 }
 
-// toFile writes a file, complete or not at all, into a directory that is there.
+// toFile writes a file into a directory that is there.
 func toFile(path string, write func(io.Writer) error) error {
 	folder := filepath.Dir(path)
 	if info, err := os.Stat(folder); err != nil || !info.IsDir() {
 		return fmt.Errorf("write %s: there is no directory %s", path, folder)
 	}
-	dir, err := results.OpenDir(folder)
-	if err != nil {
-		return fmt.Errorf("write %s: %w", path, err)
-	}
-	return dir.Write(filepath.Base(path), write)
+	return files.Write(path, 0o666, write)
 }

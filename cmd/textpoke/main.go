@@ -15,6 +15,7 @@ import (
 	"syscall"
 
 	"github.com/textpoke/textpoke/internal/choice"
+	"github.com/textpoke/textpoke/internal/inputs"
 	"github.com/textpoke/textpoke/sim"
 )
 
@@ -30,6 +31,8 @@ const (
 func main() {
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	defer stop()
+	context.AfterFunc(ctx, stop) // a second signal ends the process at once
+	inputs.Until(ctx)
 	os.Exit(run(ctx, os.Args[1:], streams{os.Stdin, os.Stdout, os.Stderr}))
 }
 
@@ -61,7 +64,10 @@ func run(ctx context.Context, args []string, s streams) int {
 	c := newCommon(s)
 	root := rootCommand(c)
 	root.SetArgs(args)
-	err := root.ExecuteContext(ctx)
+	err := experimentFile(c, root, args)
+	if err == nil {
+		err = root.ExecuteContext(ctx)
+	}
 	c.progress.unwatch()
 	c.forgetStdin()
 	if shown := c.pager.flush(); err == nil {

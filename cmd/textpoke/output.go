@@ -12,19 +12,19 @@ import (
 	"github.com/textpoke/textpoke/sim"
 )
 
-// files is what a command writes under --out. A nil one writes nothing.
-type files struct {
+// folder is what a command writes under --out. A nil one writes nothing.
+type folder struct {
 	dir      *results.Dir
 	manifest results.Manifest
 }
 
 // openFiles makes the directory and hashes the inputs, before anything runs, so
 // that nothing is computed in vain. Without --out it returns nil.
-func (c *common) openFiles() (*files, error) {
+func (c *common) openFiles() (*folder, error) {
 	if c.out == "" {
 		return nil, nil
 	}
-	f := &files{manifest: results.Manifest{
+	f := &folder{manifest: results.Manifest{
 		Version: built.Version, Revision: built.Revision, Args: c.args, Started: c.start, Part: c.part,
 	}}
 	if len(c.seeds) > 1 {
@@ -50,7 +50,7 @@ func (c *common) openFiles() (*files, error) {
 }
 
 // write writes tables.
-func (f *files) write(tables ...*results.Table) error {
+func (f *folder) write(tables ...*results.Table) error {
 	if f == nil {
 		return nil
 	}
@@ -64,7 +64,7 @@ func (f *files) write(tables ...*results.Table) error {
 }
 
 // document writes what stands beside the tables.
-func (f *files) document(docs []results.Document) error {
+func (f *folder) document(docs []results.Document) error {
 	if f == nil {
 		return nil
 	}
@@ -78,7 +78,7 @@ func (f *files) document(docs []results.Document) error {
 }
 
 // close writes the manifest, which comes last.
-func (f *files) close(complete bool) error {
+func (f *folder) close(complete bool) error {
 	if f == nil {
 		return nil
 	}
@@ -182,7 +182,7 @@ func (c *common) each(ctx context.Context, o *output, n int, row func(i int, o *
 // finish ends stdout, and writes the files with what was finished before failed,
 // if that is not nil. The error says both what failed and what could not be
 // written.
-func (o *output) finish(f *files, failed error, more ...*results.Table) error {
+func (o *output) finish(f *folder, failed error, more ...*results.Table) error {
 	if failed != nil && !sim.Stopped(failed) && o.rows == 0 {
 		return failed // nothing was finished
 	}

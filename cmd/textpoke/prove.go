@@ -5,6 +5,7 @@ package main
 import (
 	"context"
 	"fmt"
+	"io"
 	"os"
 	"path/filepath"
 	"runtime"
@@ -16,6 +17,7 @@ import (
 	"github.com/textpoke/textpoke/check"
 	"github.com/textpoke/textpoke/check/explore"
 	"github.com/textpoke/textpoke/check/prove"
+	"github.com/textpoke/textpoke/internal/files"
 	"github.com/textpoke/textpoke/results"
 	"github.com/textpoke/textpoke/sim/axis"
 )
@@ -149,7 +151,10 @@ func (p *proveFlags) one(ctx context.Context, q *check.Question, s *prove.Solver
 		row.Obligations = len(list)
 		for _, o := range list {
 			for name, goal := range map[string]bool{o.Name + ".smt2": true, o.Name + ".vacuous.smt2": false} {
-				if err := os.WriteFile(filepath.Join(form.dir, name), []byte(o.Text(goal)), 0o666); err != nil {
+				if err := files.Write(filepath.Join(form.dir, name), 0o666, func(w io.Writer) error {
+					_, err := io.WriteString(w, o.Text(goal))
+					return err
+				}); err != nil {
 					return nil, err
 				}
 			}
@@ -158,32 +163,21 @@ func (p *proveFlags) one(ctx context.Context, q *check.Question, s *prove.Solver
 	return row, nil
 }
 
-// printBroken prints, for people, how what is not proved breaks, and what proofs assume.
+// printBroken prints, for people, how what is not proved breaks.
 func (c *common) printBroken(rows []*prove.Row) {
 	if c.format != results.FormatTable {
 		return
 	}
-	assumed := map[string]bool{}
 	for _, r := range rows {
 		switch {
 		case r.Found != nil:
 			fmt.Fprintf(c.streams.out, "\n%s\n%s", check.Command(r.Found.Short()), r.Found.Trace.ExplainIn(c.width()))
-		case r.Verdict == prove.Proved:
-			c.printAssumed(r.Assumes(), assumed)
-		default:
+		case r.Verdict != prove.Proved:
 			for _, b := range r.Broken {
 				fmt.Fprintf(c.streams.out, "\nA way through views that no machine may have:\n%s", b.Story)
 			}
 		}
 	}
-}
-
-// printAssumed says once what proofs take for granted.
-func (c *common) printAssumed(what string, said map[string]bool) {
-	if !said[what] {
-		fmt.Fprintf(c.streams.out, "\n%s", check.Wrapped(c.width(), "assumes: "+what))
-	}
-	said[what] = true
 }
 
 // options are those of the search for a counterexample.

@@ -22,7 +22,7 @@ import (
 var aside = []string{"out", "resume", "jobs", "yes", "format", "log", "budget", "queue"}
 
 // openJournal opens the journal, and takes over what is in it.
-func (s *sweep) openJournal(f *files) error {
+func (s *sweep) openJournal(f *folder) error {
 	h := journal.Header{Version: built.Version, Revision: built.Revision, Inputs: s.hashes(f), Points: len(s.configs)}
 	h.Args = rowArgs(s.args)
 	tables := []results.Table{s.table}
@@ -70,7 +70,7 @@ func (s *sweep) sayReused(n int) {
 // finished takes over all rows of a directory whose manifest says that this sweep was
 // carried through. What printed text beside its rows, or found something wrong, has to be
 // done again: tables do not have that.
-func (s *sweep) finished(f *files, h journal.Header) (bool, error) {
+func (s *sweep) finished(f *folder, h journal.Header) (bool, error) {
 	if _, err := os.Stat(s.journalPath()); err == nil {
 		return false, nil // a later run was interrupted
 	}
@@ -149,7 +149,7 @@ func (s *sweep) closeJournal(complete bool) error {
 
 // hashes is those of the inputs, and of tables that came from a pipe: nobody can
 // read those files again.
-func (s *sweep) hashes(f *files) map[string]string {
+func (s *sweep) hashes(f *folder) map[string]string {
 	in := maps.Clone(f.manifest.Inputs)
 	if in == nil {
 		in = map[string]string{}

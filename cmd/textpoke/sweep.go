@@ -314,7 +314,7 @@ func (s *sweep) hold(number int, cells []results.Value) {
 }
 
 // finish ends stdout and the files.
-func (s *sweep) finish(f *files, failed error) error {
+func (s *sweep) finish(f *folder, failed error) error {
 	if s.cut = failed != nil; s.journal != nil {
 		s.kept += "; go on with --resume"
 	} else {

@@ -11,7 +11,7 @@ import (
 	"github.com/spf13/cobra"
 	"go.uber.org/zap"
 
-	"github.com/textpoke/textpoke/results"
+	"github.com/textpoke/textpoke/internal/files"
 	"github.com/textpoke/textpoke/sim"
 	"github.com/textpoke/textpoke/sim/timeline"
 )
@@ -23,7 +23,7 @@ const traceLimit = 256 << 20
 // traceFile is where --trace writes. A nil one is none.
 type traceFile struct {
 	timeline *timeline.Recorder
-	file     *results.File
+	file     *files.File
 	path     string
 	log      *zap.Logger
 }
@@ -35,16 +35,11 @@ func (c *common) openTrace(cmd *cobra.Command, path string, configs []sim.Config
 		return nil, err
 	}
 	t := &traceFile{path: path, log: c.logger()}
-	dir, name := filepath.Split(filepath.Clean(path))
-	dir = filepath.Clean(dir)
-	if _, err := os.Stat(dir); err != nil { // a wrong name makes no directory
+	if _, err := os.Stat(filepath.Dir(path)); err != nil { // a wrong name makes no directory
 		return nil, fmt.Errorf("--trace: %w", err)
 	}
-	d, err := results.OpenDir(dir)
-	if err != nil {
-		return nil, fmt.Errorf("--trace: %w", err)
-	}
-	if t.file, err = d.Create(name); err != nil {
+	var err error
+	if t.file, err = files.Create(path, 0o666); err != nil {
 		return nil, fmt.Errorf("--trace: %w", err)
 	}
 	t.timeline = timeline.New(t.file, nil, traceLimit)

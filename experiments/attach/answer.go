@@ -8,6 +8,7 @@ import (
 	"github.com/textpoke/textpoke/experiments"
 	"github.com/textpoke/textpoke/kernels/ledger"
 	"github.com/textpoke/textpoke/kernels/published"
+	"github.com/textpoke/textpoke/results"
 	"github.com/textpoke/textpoke/results/plots"
 )
 
@@ -119,15 +120,15 @@ func partChart(b *both) *plots.Chart {
 	}
 	c.Title = fmt.Sprintf(
 		"%s functions one ops at a time: %s of %s are waits",
-		experiments.Thousands(
+		results.Thousands(
 			b.On.Counts.Functions,
 		),
-		experiments.Seconds(b.Off.GracePeriods()),
-		experiments.Seconds(b.seconds()),
+		results.Seconds(b.Off.GracePeriods()),
+		results.Seconds(b.seconds()),
 	)
 	if b.On.Counts.Ops == 1 {
-		c.Title = fmt.Sprintf("%s functions take %s", experiments.Thousands(b.On.Counts.Functions),
-			experiments.Seconds(b.seconds()))
+		c.Title = fmt.Sprintf("%s functions take %s", results.Thousands(b.On.Counts.Functions),
+			results.Seconds(b.seconds()))
 	}
 	c.Subtitle = fmt.Sprintf("%s on %s, machine %s; counts are exact, times modelled.", b.On.Way.Name, b.On.Kernel.Name(),
 		b.On.Machine.Name)
@@ -142,7 +143,7 @@ func partChart(b *both) *plots.Chart {
 		}{{&on, p.NS}, {&off, q.NS}} {
 			if side.ns > 0 {
 				side.to.X, side.to.Y = append(side.to.X, side.ns/1e9), append(side.to.Y, float64(i))
-				side.to.Labels = append(side.to.Labels, experiments.Seconds(side.ns/1e9))
+				side.to.Labels = append(side.to.Labels, results.Seconds(side.ns/1e9))
 			}
 		}
 	}

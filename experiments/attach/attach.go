@@ -129,8 +129,8 @@ func (r *row) Seconds() float64 { return ledger.Whole(r.Parts) / 1e9 }
 // Range is that time with its range, as people read it.
 func (r *row) Range() string {
 	s := r.Spread.Scaled(1e-9)
-	return fmt.Sprintf("%s (%s to %s)", experiments.Seconds(r.Seconds()), experiments.Seconds(s.Low),
-		experiments.Seconds(s.High))
+	return fmt.Sprintf("%s (%s to %s)", results.Seconds(r.Seconds()), results.Seconds(s.Low),
+		results.Seconds(s.High))
 }
 
 // GracePeriods is the modelled time of its waits, in seconds.

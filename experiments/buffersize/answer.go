@@ -9,6 +9,7 @@ import (
 	"strings"
 
 	"github.com/textpoke/textpoke/experiments"
+	"github.com/textpoke/textpoke/experiments/form"
 )
 
 // answer is the rows that were finished.
@@ -110,8 +111,8 @@ func (a *answer) pair(m experiments.Machine, slots [2]int) (before, after *row) 
 }
 
 // Claims is where each claim of the thread holds.
-func (a *answer) Claims() experiments.Table {
-	s := experiments.Table{Columns: []string{
+func (a *answer) Claims() form.Table {
+	s := form.Table{Columns: []string{
 		"machine", "slots", "rounds", "update, modelled (ms)", "faster", "by the formula", "rounds' share before",
 		"fewer interrupts", "no visible speed-up", "not visible beside other work of (ms)",
 	}}
@@ -142,8 +143,8 @@ func hides(was, is float64) float64 { return (was - visible*is) / (visible - 1) 
 
 // Regions is where rounds dominate and where stores do, by the formula and as the
 // engine has it.
-func (a *answer) Regions() experiments.Table {
-	s := experiments.Table{Columns: []string{
+func (a *answer) Regions() form.Table {
+	s := form.Table{Columns: []string{
 		"machine", "a site's stores (ns)", "a batch's rounds (ns)", "crossover (slots)", "the engine's own crossover (slots)",
 		"ten times more is not visible from (slots)", "rounds dominate 170 slots from (CPUs)",
 	}}
@@ -176,8 +177,8 @@ func yes(b bool) string {
 }
 
 // Fronts is which sizes are on which front.
-func (a *answer) Fronts() experiments.Table {
-	s := experiments.Table{Columns: []string{"machine", "less of", "on the front", "dominated (by)"}}
+func (a *answer) Fronts() form.Table {
+	s := form.Table{Columns: []string{"machine", "less of", "on the front", "dominated (by)"}}
 	for _, m := range a.Config.Machines {
 		rows := timed(a.of(m))
 		if len(rows) == 0 {

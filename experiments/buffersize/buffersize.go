@@ -78,7 +78,7 @@ func (r *row) ATrap() string {
 	if r.Traps == 0 {
 		return "-"
 	}
-	return experiments.Fixed(0, r.trap())
+	return results.Fixed(0, r.trap())
 }
 
 // UpdateMS, ExposureMS and StolenMS, the mean of a CPU, are modelled times in milliseconds,

@@ -9,7 +9,6 @@ import (
 
 	"gonum.org/v1/gonum/stat"
 
-	"github.com/textpoke/textpoke/experiments"
 	"github.com/textpoke/textpoke/kernels/published"
 	"github.com/textpoke/textpoke/results"
 	"github.com/textpoke/textpoke/results/fit"
@@ -149,7 +148,7 @@ func judgeConstant(rows []*row) *judged {
 		found: fmt.Sprintf("%+.4f ns for each of them, %+.4f to %+.4f (95 %%); %+.1f %% to %+.1f %% with %.0f of them",
 			l.Slope.Value, l.Slope.Low, l.Slope.High,
 			100*l.Slope.Low*most/l.Intercept.Value, 100*l.Slope.High*most/l.Intercept.Value, most),
-		test: fmt.Sprintf("slope 0: p %s; changes by %.0f %% or more", experiments.P(l.SlopeP), 100*constant),
+		test: fmt.Sprintf("slope 0: p %s; changes by %.0f %% or more", results.P(l.SlopeP), 100*constant),
 		p:    slope.Within(-limit, limit).P, Verdict: slope.Claim(-limit, limit),
 	}
 }
@@ -181,7 +180,7 @@ func judgeThird(rows []*row) *judged {
 		found: fmt.Sprintf("to %.4f, %.4f to %.4f (95 %%); %.1f ns of %.1f ns, geometric means of %d and %d rows",
 			ratio.Value, ratio.Low, ratio.High,
 			math.Exp(stat.Mean(with, nil)), math.Exp(stat.Mean(without, nil)), len(with), len(without)),
-		test: fmt.Sprintf("exactly 1/3: p %s; not nearest to 1/3", experiments.P(m.Differs(math.Log(1.0/3)).P)),
+		test: fmt.Sprintf("exactly 1/3: p %s; not nearest to 1/3", results.P(m.Differs(math.Log(1.0/3)).P)),
 		p:    m.Within(math.Log(thirdLow), math.Log(thirdHigh)).P, Verdict: m.Claim(math.Log(thirdLow), math.Log(thirdHigh)),
 	}
 }

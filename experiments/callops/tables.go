@@ -6,12 +6,14 @@ import (
 	"fmt"
 
 	"github.com/textpoke/textpoke/experiments"
+	"github.com/textpoke/textpoke/experiments/form"
 	"github.com/textpoke/textpoke/kernels/published"
+	"github.com/textpoke/textpoke/results"
 	"github.com/textpoke/textpoke/results/fit"
 )
 
 // Tables are the report's.
-func (a *answer) Tables() (out []experiments.Table) {
+func (a *answer) Tables() (out []form.Table) {
 	for _, kernel := range []string{published.WithoutCallOps, published.WithCallOps} {
 		if s := a.matrix(kernel); len(s.Rows) > 0 {
 			out = append(out, s)
@@ -25,8 +27,8 @@ func (a *answer) Tables() (out []experiments.Table) {
 }
 
 // matrix is one kernel's rows in the layout of the mails.
-func (a *answer) matrix(kernel string) experiments.Table {
-	s := experiments.Table{Title: kernel, Columns: []string{"relevant", "irrelevant", "loads", "walked", "called"}}
+func (a *answer) matrix(kernel string) form.Table {
+	s := form.Table{Title: kernel, Columns: []string{"relevant", "irrelevant", "loads", "walked", "called"}}
 	if !a.Config.NoTime {
 		s.Columns = append(s.Columns, "here, ns", "95 % interval")
 	}
@@ -61,8 +63,8 @@ func (a *answer) matrix(kernel string) experiments.Table {
 	return s
 }
 
-func (a *answer) fitTable() experiments.Table {
-	s := experiments.Table{Title: "Lines through the published rows that are not held out",
+func (a *answer) fitTable() form.Table {
+	s := form.Table{Title: "Lines through the published rows that are not held out",
 		Columns: []string{"line", "rows", "intercept, ns", "95 % interval", "each tracer adds, ns", "95 % interval",
 			"p: nothing", "R2", "rows off by, sd", "what it is"}}
 	for _, p := range a.paths {
@@ -74,18 +76,18 @@ func (a *answer) fitTable() experiments.Table {
 		s.Rows = append(s.Rows, []string{
 			p.name, fmt.Sprint(l.N), fmt.Sprintf("%.1f", l.Intercept.Value), experiments.Span(1,
 				l.Intercept), fmt.Sprintf("%.2f", l.Slope.Value), experiments.Span(2, l.Slope),
-			experiments.P(l.SlopeP), fmt.Sprintf("%.5f", l.R2), fmt.Sprintf("%.1f %%", 100*l.ResidualSD), p.doc,
+			results.P(l.SlopeP), fmt.Sprintf("%.5f", l.R2), fmt.Sprintf("%.1f %%", 100*l.ResidualSD), p.doc,
 		})
 	}
 	return s
 }
 
-func (a *answer) claimTable() experiments.Table {
-	s := experiments.Table{Title: "The claims of the mail", Columns: []string{"claim", "found", "hypothesis", "p",
+func (a *answer) claimTable() form.Table {
+	s := form.Table{Title: "The claims of the mail", Columns: []string{"claim", "found", "hypothesis", "p",
 		"verdict"}}
 	for _, j := range []*judged{judgeConstant(a.Rows), judgeThird(a.Rows)} {
 		if j != nil {
-			s.Rows = append(s.Rows, []string{j.claim, j.found, j.test, experiments.P(j.p), string(j.Verdict)})
+			s.Rows = append(s.Rows, []string{j.claim, j.found, j.test, results.P(j.p), string(j.Verdict)})
 		}
 	}
 	return s
@@ -172,8 +174,8 @@ func (a *answer) Shapes() (out []shape) {
 }
 
 // shapeTable is the shapes.
-func (a *answer) shapeTable() experiments.Table {
-	s := experiments.Table{Title: "How shapes differ", Columns: []string{"machine", "one tracer, list, ns",
+func (a *answer) shapeTable() form.Table {
+	s := form.Table{Title: "How shapes differ", Columns: []string{"machine", "one tracer, list, ns",
 		"with a literal, ns", "of the list",
 		"an unrelated tracer adds, list, ns", "of one tracer", "a relevant one adds, ns", "of one tracer", "an unrelated " +
 			"one adds, literal, ns"}}

@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	"github.com/textpoke/textpoke/experiments"
+	"github.com/textpoke/textpoke/experiments/form"
 	"github.com/textpoke/textpoke/tracers"
 )
 
@@ -65,7 +66,7 @@ func (r *row) Cell() string {
 }
 
 // Matrix is the answers of an instruction set: who is there down, who comes across.
-func (a answer) Matrix(arch string) experiments.Table {
+func (a answer) Matrix(arch string) form.Table {
 	rows := experiments.Where(a.Rows, func(r *row) bool { return r.Arch == arch })
 	return experiments.Pivot(rows, []string{"first"}, func(r *row) []string { return []string{r.First} },
 		func(r *row) string { return r.Second }, (*row).Cell)

@@ -7,6 +7,8 @@ import (
 	"strconv"
 
 	"github.com/textpoke/textpoke/experiments"
+	"github.com/textpoke/textpoke/experiments/form"
+	"github.com/textpoke/textpoke/results"
 	"github.com/textpoke/textpoke/results/plots"
 )
 
@@ -59,28 +61,28 @@ func (a *answer) AloneSaves() (most float64) {
 }
 
 // table has a column a scheme.
-func (a *answer) table(cell func(*row) string) experiments.Table {
+func (a *answer) table(cell func(*row) string) form.Table {
 	keys := []string{"calibration", "clients", "load", "contended today"}
 	return experiments.Pivot(a.Rows, keys, func(r *row) []string {
 		now := experiments.First(a.Rows, func(n *row) bool { return n.point == r.point })
 		return []string{r.Machine.String(), strconv.Itoa(r.Clients), fmt.Sprint(r.Load),
-			experiments.Fixed(1, 100*now.ContendedShare()) + " %"}
+			results.Fixed(1, 100*now.ContendedShare()) + " %"}
 	}, func(r *row) string { return r.scheme.Name }, cell)
 }
 
 // Rounds are those of an update.
-func (a *answer) Rounds() experiments.Table {
-	return a.table(func(r *row) string { return experiments.Fixed(3, r.RoundsPerUpdate()) })
+func (a *answer) Rounds() form.Table {
+	return a.table(func(r *row) string { return results.Fixed(3, r.RoundsPerUpdate()) })
 }
 
 // Interrupts are those of an update that a CPU takes.
-func (a *answer) Interrupts() experiments.Table {
-	return a.table(func(r *row) string { return experiments.Fixed(3, r.IPIsPerCPU()) })
+func (a *answer) Interrupts() form.Table {
+	return a.table(func(r *row) string { return results.Fixed(3, r.IPIsPerCPU()) })
 }
 
 // Latencies are what updates take, in rounds.
-func (a *answer) Latencies() experiments.Table {
-	return a.table(func(r *row) string { return experiments.Fixed(1, r.Latency()) })
+func (a *answer) Latencies() form.Table {
+	return a.table(func(r *row) string { return results.Fixed(1, r.Latency()) })
 }
 
 // chart is the rounds of an update of clients that never pause, or pause least.

@@ -7,11 +7,12 @@ import (
 	"math"
 	"strings"
 
+	"gonum.org/v1/plot/vg"
+
 	"github.com/textpoke/textpoke/experiments"
 	"github.com/textpoke/textpoke/kernels/published"
 	"github.com/textpoke/textpoke/results"
 	"github.com/textpoke/textpoke/results/plots"
-	"gonum.org/v1/plot/vg"
 )
 
 // answer is what the rows say that were finished.
@@ -99,7 +100,7 @@ func chart(pairs []pair) *plots.Chart {
 		X: plots.Axis{Label: "loads of a call", Log: true}, Y: plots.Axis{Names: []string{}}}
 	curves := experiments.Curves{Kind: plots.Lying}
 	for i, p := range pairs {
-		c.Subtitle = fmt.Sprintf("%s trampolines.", experiments.Thousands(p.Each.Trampolines))
+		c.Subtitle = fmt.Sprintf("%s trampolines.", results.Thousands(p.Each.Trampolines))
 		c.Y.Names = append(c.Y.Names, fmt.Sprintf("%s, %s, %s", p.Each.Arch(), p.Each.Place(), p.Each.Path()))
 		curves.Add("an ops for each trampoline", p.Each.Loads, float64(i), label(p.Each))
 		curves.Add("one ops for all", p.One.Loads, float64(i), label(p.One))
@@ -111,7 +112,7 @@ func chart(pairs []pair) *plots.Chart {
 
 // label is the loads, with a remark where no kernel does it so.
 func label(r *row) string {
-	text := plots.Thousands(math.Round(10*r.Loads) / 10)
+	text := results.Thousands(math.Round(10*r.Loads) / 10)
 	if !r.InKernel {
 		text += " (in no kernel)"
 	}

@@ -6,9 +6,12 @@ import (
 	"fmt"
 	"slices"
 
-	"github.com/textpoke/textpoke/experiments"
-	"github.com/textpoke/textpoke/results/plots"
 	"gonum.org/v1/plot/vg"
+
+	"github.com/textpoke/textpoke/experiments"
+	"github.com/textpoke/textpoke/experiments/form"
+	"github.com/textpoke/textpoke/results"
+	"github.com/textpoke/textpoke/results/plots"
 )
 
 // answer is what the rows say that were finished.
@@ -58,8 +61,8 @@ func (a answer) Comparisons() (out []experiments.Comparison) {
 }
 
 // Ladder is an era a line.
-func (a answer) Ladder() experiments.Table {
-	s := experiments.Table{Columns: []string{"arch", "client", "releases", "protocol", "rounds", "stops"}}
+func (a answer) Ladder() form.Table {
+	s := form.Table{Columns: []string{"arch", "client", "releases", "protocol", "rounds", "stops"}}
 	for _, n := range a.Config.Sites {
 		s.Columns = append(s.Columns, fmt.Sprintf("interrupts per CPU, n = %d", n))
 	}
@@ -91,14 +94,14 @@ func (a answer) chart() *plots.Chart {
 	live := plots.Series{Name: "CPUs go on meanwhile", Kind: plots.Lying}
 	stopped := plots.Series{Name: "every CPU stands still meanwhile", Kind: plots.Lying}
 	for i, r := range rows {
-		c.X.Label = fmt.Sprintf("interrupts per CPU for %s sites", experiments.Thousands(r.Sites))
+		c.X.Label = fmt.Sprintf("interrupts per CPU for %s sites", results.Thousands(r.Sites))
 		c.Y.Names = append(c.Y.Names, fmt.Sprintf("%s %s, %s", r.ArchName(), r.Client, r.Releases()))
 		to := &live
 		if r.PlanRow.Stops > 0 {
 			to = &stopped
 		}
 		to.X, to.Y = append(to.X, float64(r.IPIsPerCPU)), append(to.Y, float64(i))
-		to.Labels = append(to.Labels, experiments.Thousands(r.IPIsPerCPU))
+		to.Labels = append(to.Labels, results.Thousands(r.IPIsPerCPU))
 	}
 	c.Series = experiments.Where([]plots.Series{live, stopped}, func(s plots.Series) bool { return len(s.X) > 0 })
 	c.Alone = true

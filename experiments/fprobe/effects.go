@@ -7,7 +7,7 @@ import (
 	"fmt"
 	"slices"
 
-	"github.com/textpoke/textpoke/experiments"
+	"github.com/textpoke/textpoke/experiments/form"
 	"github.com/textpoke/textpoke/results/fit"
 	"github.com/textpoke/textpoke/tracers/dispatch"
 )
@@ -84,8 +84,8 @@ func (g *group) counted(bit int) (n dispatch.Counts) {
 }
 
 // Effects is what each cost adds.
-func (a *answer) Effects() experiments.Table {
-	s := experiments.Table{Columns: []string{"program", "cost", "loads", "registers saved", "atomics"}}
+func (a *answer) Effects() form.Table {
+	s := form.Table{Columns: []string{"program", "cost", "loads", "registers saved", "atomics"}}
 	if !a.Config.NoTime {
 		s.Columns = append(s.Columns, "ns", "95 % interval")
 	}
@@ -108,8 +108,8 @@ func (a *answer) Effects() experiments.Table {
 }
 
 // Ladder goes down from all four costs to none.
-func (a *answer) Ladder() experiments.Table {
-	s := experiments.Table{Columns: []string{"program", "left of the four", "what ended the last one", "loads", "walked",
+func (a *answer) Ladder() form.Table {
+	s := form.Table{Columns: []string{"program", "left of the four", "what ended the last one", "loads", "walked",
 		"registers saved", "atomics"}}
 	if !a.Config.NoTime {
 		s.Columns = append(s.Columns, "ns", "95 % interval")

@@ -8,6 +8,7 @@ import (
 
 	"github.com/textpoke/textpoke/experiments"
 	"github.com/textpoke/textpoke/int3"
+	"github.com/textpoke/textpoke/results"
 	"github.com/textpoke/textpoke/results/plots"
 )
 
@@ -44,7 +45,7 @@ func (a *answer) chart() *plots.Chart {
 	n := slices.Max(a.Config.Patches)
 	c := &plots.Chart{
 		Title:    "A walk over groups loses to one index over everything",
-		Subtitle: fmt.Sprintf("%s patches, in groups that are shuffled among themselves", experiments.Thousands(n)),
+		Subtitle: fmt.Sprintf("%s patches, in groups that are shuffled among themselves", results.Thousands(n)),
 		X: plots.Axis{Label: "groups",
 			Log: true}, Y: plots.Axis{Label: "comparisons until an address is found (mean)"},
 	}

@@ -10,6 +10,7 @@ import (
 	"github.com/textpoke/textpoke/experiments"
 	"github.com/textpoke/textpoke/kernels/published"
 	"github.com/textpoke/textpoke/poke"
+	"github.com/textpoke/textpoke/results"
 	"github.com/textpoke/textpoke/results/plots"
 )
 
@@ -111,13 +112,13 @@ func (a answer) chart() *plots.Chart {
 		if r.Source != a.Config.Records {
 			continue
 		}
-		c.Subtitle = fmt.Sprintf("%s records", experiments.Thousands(r.Patches))
+		c.Subtitle = fmt.Sprintf("%s records", results.Thousands(r.Patches))
 		to := &other
 		if r.Protocol == poke.Native && (!r.Buffered || r.Buffer.Slots == 256) {
 			to = &native
 		}
 		to.X, to.Y = append(to.X, float64(r.IPIsPerCPU)), append(to.Y, float64(len(c.Y.Names)))
-		to.Labels = append(to.Labels, experiments.Thousands(r.IPIsPerCPU))
+		to.Labels = append(to.Labels, results.Thousands(r.IPIsPerCPU))
 		c.Y.Names = append(c.Y.Names, r.label())
 	}
 	c.Series = experiments.Where([]plots.Series{native, other}, func(s plots.Series) bool { return len(s.X) > 0 })

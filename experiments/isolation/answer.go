@@ -8,8 +8,10 @@ import (
 	"strings"
 
 	"github.com/textpoke/textpoke/experiments"
+	"github.com/textpoke/textpoke/experiments/form"
 	"github.com/textpoke/textpoke/kernels/calibration"
 	"github.com/textpoke/textpoke/kernels/published"
+	"github.com/textpoke/textpoke/results"
 	"github.com/textpoke/textpoke/results/plots"
 )
 
@@ -31,10 +33,10 @@ func span(ns float64) string {
 		ns   float64
 	}{{"h", hour}, {"min", hour / 60}, {"s", 1e9}, {"ms", 1e6}, {"us", 1e3}} {
 		if math.Abs(ns) >= u.ns {
-			return experiments.Short(ns/u.ns) + " " + u.name
+			return results.Short(ns/u.ns) + " " + u.name
 		}
 	}
-	return experiments.Short(ns) + " ns"
+	return results.Short(ns) + " ns"
 }
 
 // within is a length of time with its range.
@@ -42,7 +44,7 @@ func within(s calibration.Spread) string {
 	return fmt.Sprintf("%s (%s to %s)", span(s.Likely), span(s.Low), span(s.High))
 }
 
-func percent(share float64) string { return experiments.Short(100*share) + " %" }
+func percent(share float64) string { return results.Short(100*share) + " %" }
 
 // usual are the rows of one machine at one rate of updates: the one that interrupts
 // everybody, and the lazy one whose entries are nearest to the calibration's; nil
@@ -110,10 +112,10 @@ func (a *answer) TextPatching() *textPatching {
 func (a *answer) PublishedHours() int { return publishedHours }
 
 // Interrupts is what isolated CPUs take, of the first machine at the fitted rate.
-func (a *answer) Interrupts() experiments.Table {
-	s := experiments.Table{
-		Title: fmt.Sprintf("Interrupts in %s h, %s updates an hour, calibration %s", experiments.Short(a.Config.Hours),
-			experiments.Short(a.Rate()), a.machines()[0]),
+func (a *answer) Interrupts() form.Table {
+	s := form.Table{
+		Title: fmt.Sprintf("Interrupts in %s h, %s updates an hour, calibration %s", results.Short(a.Config.Hours),
+			results.Short(a.Rate()), a.machines()[0]),
 		Columns: []string{"rounds", "entries a second", "interrupts, all isolated", "most of one", "most in 1 ms",
 			"longest quiet", "found in the kernel", "expected", "catch-ups", "rounds a catch-up"},
 	}
@@ -124,7 +126,7 @@ func (a *answer) Interrupts() experiments.Table {
 		line := []string{"interrupt everybody", "any", fmt.Sprint(r.IPIs), fmt.Sprint(r.ipisMax), fmt.Sprint(r.burst),
 			span(float64(r.quiet)), "", "", "", ""}
 		if r.lazy {
-			line[0], line[1], line[6], line[7], line[8] = "lazy", experiments.Short(
+			line[0], line[1], line[6], line[7], line[8] = "lazy", results.Short(
 				r.entries,
 			), percent(
 				r.found(),
@@ -134,7 +136,7 @@ func (a *answer) Interrupts() experiments.Table {
 				r.catchUps,
 			)
 			if r.catchUps > 0 {
-				line[9] = experiments.Short(r.coalesced())
+				line[9] = results.Short(r.coalesced())
 			}
 		}
 		s.Rows = append(s.Rows, line)
@@ -143,8 +145,8 @@ func (a *answer) Interrupts() experiments.Table {
 }
 
 // Rates is what other rates of updates give.
-func (a *answer) Rates() experiments.Table {
-	s := experiments.Table{
+func (a *answer) Rates() form.Table {
+	s := form.Table{
 		Title: fmt.Sprintf("Other rates of updates, calibration %s", a.machines()[0]),
 		Columns: []string{"updates an hour", "interrupts of one CPU", "longest quiet", "with deferral", "longest quiet",
 			"entries a second", "rounds a catch-up"},
@@ -153,14 +155,14 @@ func (a *answer) Rates() experiments.Table {
 		if r.Machine.String() != a.machines()[0] || r.lazy {
 			continue
 		}
-		line := []string{experiments.Short(r.updates), fmt.Sprint(r.ipisMax), span(float64(r.quiet)), "", "", "", ""}
+		line := []string{results.Short(r.updates), fmt.Sprint(r.ipisMax), span(float64(r.quiet)), "", "", "", ""}
 		if r.fitted {
 			line[0] += " (fitted)"
 		}
 		if _, lazy := a.usual(r.Machine.String(), r.updates); lazy != nil {
-			line[3], line[4], line[5] = fmt.Sprint(lazy.ipisMax), span(float64(lazy.quiet)), experiments.Short(lazy.entries)
+			line[3], line[4], line[5] = fmt.Sprint(lazy.ipisMax), span(float64(lazy.quiet)), results.Short(lazy.entries)
 			if lazy.catchUps > 0 {
-				line[6] = experiments.Short(lazy.coalesced())
+				line[6] = results.Short(lazy.coalesced())
 			}
 		}
 		s.Rows = append(s.Rows, line)
@@ -169,9 +171,9 @@ func (a *answer) Rates() experiments.Table {
 }
 
 // Time is what deferral saves and costs an isolated CPU in an hour, machine by machine.
-func (a *answer) Time() experiments.Table {
-	s := experiments.Table{
-		Title: fmt.Sprintf("Time of an isolated CPU in an hour, modelled, %s updates an hour", experiments.Short(a.Rate())),
+func (a *answer) Time() form.Table {
+	s := form.Table{
+		Title: fmt.Sprintf("Time of an isolated CPU in an hour, modelled, %s updates an hour", results.Short(a.Rate())),
 		Columns: []string{"calibration", "system call before", "after", "saved in interrupts", "entries a second",
 			"dearer entries cost", "break-even, entries a second"},
 	}
@@ -182,9 +184,9 @@ func (a *answer) Time() experiments.Table {
 		}
 		c := r.Machine.Costs
 		line := []string{m, span(c.UserEntry + c.UserExit), span(c.UserEntry + c.UserExit + c.DeferralEntry),
-			within(r.spread.saved), experiments.Short(r.entries), within(r.spread.dearer), ""}
+			within(r.spread.saved), results.Short(r.entries), within(r.spread.dearer), ""}
 		if e, ok := r.breakEven(); ok {
-			line[6] = experiments.Short(e)
+			line[6] = results.Short(e)
 		}
 		s.Rows = append(s.Rows, line)
 	}
@@ -205,7 +207,7 @@ func (a *answer) Comparisons() (out []experiments.Comparison) {
 				out = append(out, experiments.Comparison{What: fmt.Sprintf(
 					"%s (here: %s entries a second)",
 					a.left.Measurement,
-					experiments.Short(
+					results.Short(
 						lazy.entries,
 					),
 				), Published: a.left.Value, Ours: float64(lazy.IPIs), Exact: true, Source: a.left.Source})
@@ -246,7 +248,7 @@ func (a *answer) chart() *plots.Chart {
 		return c
 	}
 	c.Subtitle = fmt.Sprintf("modelled, calibrations %s; %s updates an hour, fitted", strings.Join(a.machines(), ", "),
-		experiments.Short(a.Rate()))
+		results.Short(a.Rate()))
 	for i, m := range a.machines() {
 		saved := plots.Series{Name: "saved in interrupts"}
 		cost := plots.Series{Name: "dearer entries, " + m}

@@ -8,9 +8,10 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/textpoke/textpoke/experiments"
+	"github.com/textpoke/textpoke/experiments/form"
 	"github.com/textpoke/textpoke/kernels/ledger"
 	"github.com/textpoke/textpoke/kernels/published"
+	"github.com/textpoke/textpoke/results"
 )
 
 // allCalls is the published sum; its kinds stand behind a comma.
@@ -20,8 +21,8 @@ const allCalls = "calls to isolated CPUs in 3 h"
 const textCalls = allCalls + ", do_sync_core"
 
 // Kinds ranks what hits isolated CPUs, as it is published.
-func (a *answer) Kinds() experiments.Table {
-	s := experiments.Table{
+func (a *answer) Kinds() form.Table {
+	s := form.Table{
 		Title:   "Published " + allCalls + ", by what was called",
 		Columns: []string{"function", "what for", "calls", "share"},
 	}
@@ -39,9 +40,9 @@ func (a *answer) Kinds() experiments.Table {
 	slices.SortStableFunc(kinds, func(x, y published.Isolated) int { return cmp.Compare(y.Value, x.Value) })
 	for _, m := range kinds {
 		f := strings.TrimPrefix(m.Measurement, allCalls+", ")
-		s.Rows = append(s.Rows, []string{f, purposes[f], experiments.Short(m.Value), percent(m.Value / all)})
+		s.Rows = append(s.Rows, []string{f, purposes[f], results.Short(m.Value), percent(m.Value / all)})
 	}
-	s.Rows = append(s.Rows, []string{"others", "not told", experiments.Short(rest), percent(rest / all)})
+	s.Rows = append(s.Rows, []string{"others", "not told", results.Short(rest), percent(rest / all)})
 	return s
 }
 
@@ -60,12 +61,12 @@ var actions = []ledger.Scenario{"static-key:sched_schedstats", "tracepoint:sched
 
 // Bursts is what each isolated CPU takes when something is switched on the first of the
 // built-in kernels, which is of the architecture that the published calls are of.
-func (a *answer) Bursts() (experiments.Table, error) {
+func (a *answer) Bursts() (form.Table, error) {
 	k, err := ledger.Named(ledger.Names()[0])
 	if err != nil {
-		return experiments.Table{}, err
+		return form.Table{}, err
 	}
-	s := experiments.Table{
+	s := form.Table{
 		Title: "In one burst, on each isolated CPU, kernel " + k.Name(),
 		Columns: []string{"action", "on", "off", "of them rounds of text patching, on",
 			"of the published text patching of 3 h"},
@@ -92,7 +93,7 @@ func (a *answer) Bursts() (experiments.Table, error) {
 		}
 		line := []string{string(action), fmt.Sprint(sums[0]), fmt.Sprint(sums[1]), fmt.Sprint(patching), ""}
 		if text > 0 {
-			line[4] = experiments.Short(float64(sums[0])/text) + " times"
+			line[4] = results.Short(float64(sums[0])/text) + " times"
 		}
 		s.Rows = append(s.Rows, line)
 	}

@@ -8,6 +8,7 @@ import (
 	"io"
 
 	"github.com/textpoke/textpoke/experiments"
+	"github.com/textpoke/textpoke/experiments/form"
 	"github.com/textpoke/textpoke/kernels/calibration"
 	"github.com/textpoke/textpoke/results"
 	"github.com/textpoke/textpoke/sim/timeline"
@@ -107,8 +108,8 @@ func (a *answer) differ() error {
 }
 
 // Switches is rounds and times.
-func (a *answer) Switches() experiments.Table {
-	s := experiments.Table{Columns: []string{
+func (a *answer) Switches() form.Table {
+	s := form.Table{Columns: []string{
 		"machine", "entries", "way", "rounds", "by the fit (ms)",
 		"modelled, likely (low to high) (ms)", "95 % interval", "published " +
 			"(ms)", "error", "basis", "traps",
@@ -117,23 +118,23 @@ func (a *answer) Switches() experiments.Table {
 		known := r.known()
 		was, off := "-", "-"
 		if known.UpdateMS.Known {
-			was, off = experiments.Four(known.UpdateMS.Value), fmt.Sprintf("%+.1f %%", r.off())
+			was, off = results.Four(known.UpdateMS.Value), fmt.Sprintf("%+.1f %%", r.off())
 		}
 		s.Rows = append(s.Rows, []string{
 			r.Machine.String(), fmt.Sprint(r.Entries), r.name, fmt.Sprint(r.Counted.Rounds),
-			experiments.Four(a.Facts.Fit.update(r.Entries, r.Counted.Rounds) / 1e6),
-			fmt.Sprintf("%s (%s to %s)", experiments.Four(r.update.Mean/1e6), experiments.Four(r.spread.Low/1e6),
-				experiments.Four(r.spread.High/1e6)),
-			experiments.Four(r.update.Low/1e6) + " to " +
-				experiments.Four(r.update.High/1e6), was, off, r.basis(), experiments.Four(r.traps.Mean),
+			results.Four(a.Facts.Fit.update(r.Entries, r.Counted.Rounds) / 1e6),
+			fmt.Sprintf("%s (%s to %s)", results.Four(r.update.Mean/1e6), results.Four(r.spread.Low/1e6),
+				results.Four(r.spread.High/1e6)),
+			results.Four(r.update.Low/1e6) + " to " +
+				results.Four(r.update.High/1e6), was, off, r.basis(), results.Four(r.traps.Mean),
 		})
 	}
 	return s
 }
 
 // Handlers is what a search costs, by each reading of the two published points.
-func (a *answer) Handlers() experiments.Table {
-	s := experiments.Table{Columns: []string{
+func (a *answer) Handlers() form.Table {
+	s := form.Table{Columns: []string{
 		"entries", "comparisons, mean", "most", "btree, mean", "by levels", "by the mean", "by the most", "by a btree's " +
 			"mean", "published",
 	}}
@@ -142,12 +143,12 @@ func (a *answer) Handlers() experiments.Table {
 		was := "-"
 		for _, k := range a.Facts.rows {
 			if k.HandlerNS.Known && searched(k) == n {
-				was = experiments.Four(k.HandlerNS.Value)
+				was = results.Four(k.HandlerNS.Value)
 			}
 		}
 		s.Rows = append(s.Rows, []string{
 			fmt.Sprint(n), fmt.Sprintf("%.3f", at.mean), fmt.Sprint(at.deepest), fmt.Sprintf("%.3f", at.tree),
-			experiments.Four(x.level), experiments.Four(x.mean), experiments.Four(x.deepest), experiments.Four(x.tree), was,
+			results.Four(x.level), results.Four(x.mean), results.Four(x.deepest), results.Four(x.tree), was,
 		})
 	}
 	return s

@@ -4,9 +4,9 @@ package kernelinterrupts
 
 import (
 	"fmt"
-	"os"
 	"slices"
 
+	"github.com/textpoke/textpoke/internal/inputs"
 	"github.com/textpoke/textpoke/kernels/ledger"
 	"github.com/textpoke/textpoke/kernels/vm"
 )
@@ -14,7 +14,7 @@ import (
 // compareOwn holds a measurement of one's own, as kernel measure writes it, against what is
 // predicted of the kernel's image. What cannot be predicted has no model.
 func compareOwn(file, kernel string) (*Answer, error) {
-	f, err := os.Open(file)
+	f, err := inputs.Open(file)
 	if err != nil {
 		return nil, fmt.Errorf("measured: %w", err)
 	}

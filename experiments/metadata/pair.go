@@ -7,6 +7,7 @@ import (
 	"math/bits"
 
 	"github.com/textpoke/textpoke/experiments"
+	"github.com/textpoke/textpoke/experiments/form"
 	"github.com/textpoke/textpoke/kernels/published"
 )
 
@@ -81,8 +82,8 @@ func (a *answer) more(p *pair) float64 { return chain(a.Config.All, p.buckets) -
 func (a *answer) each(p *pair) float64 { return (p.fixed - p.resizable) / a.more(p) }
 
 // TakenApart is what the published pairs say.
-func (a *answer) TakenApart() experiments.Table {
-	s := experiments.Table{
+func (a *answer) TakenApart() form.Table {
+	s := form.Table{
 		Columns: []string{"bench", "buckets", "ns, fixed", "ns, resizable", "times as fast", "difference, ns",
 			"functions in a bucket", "comparisons, fixed", "comparisons, resizable", "ns a comparison"},
 	}

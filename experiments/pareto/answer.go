@@ -8,6 +8,7 @@ import (
 	"strings"
 
 	"github.com/textpoke/textpoke/experiments"
+	"github.com/textpoke/textpoke/experiments/form"
 	"github.com/textpoke/textpoke/results"
 	"github.com/textpoke/textpoke/results/plots"
 )
@@ -44,8 +45,8 @@ func (r *row) Named() string {
 }
 
 // Choices is the answer for each budget.
-func (a *answer) Choices() experiments.Table {
-	s := experiments.Table{Columns: []string{
+func (a *answer) Choices() form.Table {
+	s := form.Table{Columns: []string{
 		"machine", "budget (1/ms)", "choice", "takes (1/ms)", "rounds", "pages",
 		"update, likely (low to high) (ms)", "an entry into the " +
 			"kernel (ns)", "nearest of the cheaper", "would take (1/ms)",
@@ -69,8 +70,8 @@ func (a *answer) Choices() experiments.Table {
 }
 
 // Ladders are all choices of all machines, cheapest first.
-func (a *answer) Ladders() experiments.Table {
-	s := experiments.Table{Columns: []string{
+func (a *answer) Ladders() form.Table {
+	s := form.Table{Columns: []string{
 		"machine", "choice", "takes (1/ms)", "most in a millisecond", "pages",
 		"update, likely (low to high) (ms)", "exposure " +
 			"(ms)", "right for budgets",

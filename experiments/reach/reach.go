@@ -137,7 +137,7 @@ func (r *row) EvenShare() string {
 	if r.Limit.From != published.FromSite {
 		return ""
 	}
-	return experiments.Fixed(3, r.Even)
+	return results.Fixed(3, r.Even)
 }
 
 func measure(ctx context.Context, s *experiments.Study[Config, *row]) (*experiments.Findings, error) {

@@ -7,7 +7,9 @@ import (
 	"math"
 
 	"github.com/textpoke/textpoke/experiments"
+	"github.com/textpoke/textpoke/experiments/form"
 	"github.com/textpoke/textpoke/int3"
+	"github.com/textpoke/textpoke/results"
 	"github.com/textpoke/textpoke/results/plots"
 )
 
@@ -24,7 +26,7 @@ func (r *row) What() string {
 	}
 	s := fmt.Sprintf("%s, %d entries, %d CPUs", counter, r.Entries, len(r.Roles))
 	if r.shared() {
-		s += ", " + experiments.Percent(r.OutOfTurn) + " out of turn"
+		s += ", " + results.Percent(r.OutOfTurn) + " out of turn"
 	}
 	return s
 }
@@ -91,7 +93,7 @@ func (a answer) single() []*row {
 }
 
 // Growth is an update's time against CPUs, a machine a line.
-func (a answer) Growth() experiments.Table {
+func (a answer) Growth() form.Table {
 	return experiments.Pivot(a.single(), []string{"calibration", "CPUs"},
 		func(r *row) []string { return []string{r.Machine.Name, fmt.Sprint(len(r.Roles))} },
 		(*row).series, (*row).Range)
@@ -137,7 +139,7 @@ func (a answer) chart() *plots.Chart {
 	}
 	c.Subtitle = fmt.Sprintf("modelled, calibration %s; %s calls of each patched function a second and CPU",
 		worst.Machine.Name,
-		plots.Thousands(math.Floor(worst.Calls/float64(worst.Entries)+0.5)))
+		results.Thousands(math.Floor(worst.Calls/float64(worst.Entries)+0.5)))
 	known := plots.Series{Name: "published", Kind: plots.Points}
 	shown := experiments.Where(a.Rows, func(r *row) bool { // other orders of waiting of the worst batch alone
 		return r.Machine.Name == worst.Machine.Name && (!r.shared() || r.Entries == worst.Entries ||
@@ -157,7 +159,7 @@ func (a answer) chart() *plots.Chart {
 	if worst.Ratio() > 0 {
 		c.Notes = append(c.Notes, plots.Note{X: 0.93 * float64(len(worst.Roles)), Y: worst.published.UpdateUS.Value,
 			Right: true,
-			Text:  fmt.Sprintf("published: %s shared, on %d CPUs", experiments.Duration(worst.PublishedNS()), len(worst.Roles))})
+			Text:  fmt.Sprintf("published: %s shared, on %d CPUs", results.Duration(worst.PublishedNS()), len(worst.Roles))})
 	}
 	return c
 }
@@ -165,7 +167,7 @@ func (a answer) chart() *plots.Chart {
 // series is what the row's line is called.
 func (r *row) series() string {
 	if r.shared() {
-		return fmt.Sprintf("shared, %d, %s out of turn", r.Entries, experiments.Percent(r.OutOfTurn))
+		return fmt.Sprintf("shared, %d, %s out of turn", r.Entries, results.Percent(r.OutOfTurn))
 	}
 	return fmt.Sprintf("per CPU, %d entries", r.Entries)
 }

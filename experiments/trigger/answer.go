@@ -7,11 +7,12 @@ import (
 	"slices"
 	"strings"
 
+	"gonum.org/v1/plot/vg"
+
 	"github.com/textpoke/textpoke/experiments"
 	"github.com/textpoke/textpoke/kernels/published"
 	"github.com/textpoke/textpoke/results/fit"
 	"github.com/textpoke/textpoke/results/plots"
-	"gonum.org/v1/plot/vg"
 )
 
 // answer is the rows, and the claims put to the tables.

@@ -84,7 +84,7 @@ func (r *row) Call() string {
 	if r.loop {
 		return ""
 	}
-	return experiments.Fixed(2, r.CallNS)
+	return results.Fixed(2, r.CallNS)
 }
 
 // Apart is by how much the one run is off the others' mean, in per cent.

@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Package inputs says where the files are that a request names. They are where it says, but
-// for a worker, which does on one machine what was asked on another: rows must name the files
-// as the request does, and their contents came by another way.
+// Package inputs says where the files are that a request names, and how an error names a
+// place in one. Files are where the request says, but for a worker, which does on one machine
+// what was asked on another: rows must name the files as the request does, and their contents
+// came by another way.
 package inputs
 
 import "sync"

@@ -7,8 +7,6 @@ package spelling
 import (
 	"fmt"
 	"strings"
-
-	"github.com/agnivade/levenshtein"
 )
 
 // Nearest is the valid name that was probably meant, "" if none is near: one
@@ -20,7 +18,7 @@ func Nearest(name string, valid []string) string {
 	}
 	best, distance := "", len(name)/2+2
 	for _, v := range valid {
-		d := levenshtein.ComputeDistance(name, v)
+		d := distanceOf(name, v)
 		if strings.HasPrefix(v, name) {
 			d = 0
 		}
@@ -29,6 +27,28 @@ func Nearest(name string, valid []string) string {
 		}
 	}
 	return best
+}
+
+// distanceOf is how many letters have to be changed, added or dropped (Levenshtein), row
+// by row of the table of all beginnings.
+func distanceOf(a, b string) int {
+	row := make([]int, len(b)+1)
+	for j := range row {
+		row[j] = j
+	}
+	for i := range len(a) {
+		diagonal := row[0] // of the row above
+		row[0] = i + 1
+		for j := range len(b) {
+			change := diagonal
+			if a[i] != b[j] {
+				change++
+			}
+			diagonal = row[j+1]
+			row[j+1] = min(change, row[j]+1, diagonal+1)
+		}
+	}
+	return row[len(b)]
 }
 
 // Hint proposes the nearest name at the end of a sentence, as "; did you mean X?",

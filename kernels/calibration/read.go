@@ -30,7 +30,7 @@ func Open(nameOrPath string) (*Calibration, error) {
 	if c := builtin(nameOrPath); c != nil {
 		return c, nil
 	}
-	f, err := os.Open(inputs.Place(nameOrPath))
+	f, err := inputs.Open(nameOrPath)
 	if errors.Is(err, os.ErrNotExist) {
 		return nil, fmt.Errorf("calibration %q: no such file, and %w", nameOrPath, spelling.NotOneOf(nameOrPath, Names()))
 	}

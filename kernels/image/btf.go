@@ -21,19 +21,19 @@ type layouts struct {
 
 func (k *Kernel) readLayouts() {
 	k.layouts = layouts{class: 16, event: 24, system: 0, key: 8}
-	from, to, ok := k.limits("__start_BTF", "__stop_BTF")
+	from, to, ok := k.Limits("__start_BTF", "__stop_BTF")
 	if !ok {
-		k.note("no type information (BTF): structures are read as Linux has had them since 5.0")
+		k.Note("no type information (BTF): structures are read as Linux has had them since 5.0")
 		return
 	}
-	b := k.span(from, to)
+	b := k.Span(from, to)
 	if b == nil {
-		k.note("type information lies outside of the image")
+		k.Note("type information lies outside of the image")
 		return
 	}
 	spec, err := btf.LoadSpecFromReader(bytes.NewReader(b))
 	if err != nil {
-		k.note("type information: %v", err)
+		k.Note("type information: %v", err)
 		return
 	}
 	l := &k.layouts

@@ -2,6 +2,13 @@
 
 package image
 
+import (
+	"maps"
+	"slices"
+
+	"github.com/textpoke/textpoke/records/vmlinux"
+)
+
 // code is instructions and where they lie.
 type code struct {
 	at    uint64
@@ -93,15 +100,17 @@ func refsRISCV(c code, hit func(to uint64)) {
 	}
 }
 
+func sortedNames[V any](m map[string]V) []string { return slices.Sorted(maps.Keys(m)) }
+
 // maxBody bounds a function's code where no symbol follows it.
 const maxBody = 4096
 
 // bodies are a function's code: from each of its symbols to the next one behind it.
 // What a compiler split off a function, or made of it, belongs to it.
 func (k *Kernel) bodies(name string) (out []code) {
-	for _, at := range k.parts[name] {
-		b, end := k.at(at), uint64(maxBody)
-		if next := k.symbols.after(at); next != nil {
+	for _, at := range k.Parts[name] {
+		b, end := k.At(at), uint64(maxBody)
+		if next := k.After(at); next != nil {
 			end = next.Addr - at
 		}
 		if len(b) > 0 {
@@ -120,12 +129,12 @@ func (k *Kernel) Calls(name string) map[string]int {
 	}
 	out := map[string]int{}
 	for _, c := range k.bodies(name) {
-		k.arch.calls(c, func(to uint64) {
+		k.calls(c, func(to uint64) {
 			if to >= c.at && to < c.at+uint64(len(c.bytes)) {
 				return
 			}
-			for _, s := range k.symbols.starting(to) {
-				if to := plain(s.Name); s.isText() && to != name {
+			for _, s := range k.Starting(to) {
+				if to := vmlinux.Plain(s.Name); s.IsText() && to != name {
 					out[to]++
 				}
 			}
@@ -139,7 +148,7 @@ func (k *Kernel) Calls(name string) map[string]int {
 func (k *Kernel) Refs(name string) []uint64 {
 	var out []uint64
 	for _, c := range k.bodies(name) {
-		k.arch.refs(c, func(to uint64) { out = append(out, to) })
+		k.refs(c, func(to uint64) { out = append(out, to) })
 	}
 	return out
 }

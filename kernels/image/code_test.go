@@ -39,11 +39,10 @@ func TestDecoders(t *testing.T) {
 		{riscv64.Name, "jal zero, 0xffc", words(0xffdff06f), []uint64{0xffc}, nil},
 		{riscv64.Name, "auipc a0, 2; addi a0, a0, -8", words(0x00002517, 0xff850513), nil, []uint64{0x2ff8}},
 	} {
-		i := slices.IndexFunc(arches, func(a *arch) bool { return a.name == tt.arch })
 		c := code{0x1000, tt.bytes}
 		var calls, refs []uint64
-		arches[i].calls(c, func(to uint64) { calls = append(calls, to) })
-		arches[i].refs(c, func(to uint64) { refs = append(refs, to) })
+		decoders[tt.arch].calls(c, func(to uint64) { calls = append(calls, to) })
+		decoders[tt.arch].refs(c, func(to uint64) { refs = append(refs, to) })
 		if !slices.Equal(calls, tt.calls) || !slices.Equal(refs, tt.refs) {
 			t.Errorf("%s %s: calls %#x, refs %#x, want %#x and %#x", tt.arch, tt.what, calls, refs, tt.calls, tt.refs)
 		}

@@ -7,6 +7,8 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+
+	"github.com/textpoke/textpoke/records/vmlinux"
 )
 
 // Event is one trace event.
@@ -32,10 +34,10 @@ const (
 // they hold.
 func (k *Kernel) readEvents() {
 	k.tracepoints = map[uint64]string{}
-	for name, addrs := range k.names {
+	for name, addrs := range k.Names {
 		tp, ok := strings.CutPrefix(name, tracepointSymbol)
 		for _, at := range addrs {
-			if ok && k.text(k.pointer(at)) == tp { // __tracepoint_ext_NAME is something else
+			if ok && k.Text(k.Pointer(at)) == tp { // __tracepoint_ext_NAME is something else
 				k.tracepoints[at] = tp
 			}
 		}
@@ -46,7 +48,7 @@ func (k *Kernel) readEvents() {
 	if !k.Has("__start_ftrace_events") {
 		return
 	}
-	_, b := k.table("__start_ftrace_events", "__stop_ftrace_events", 8)
+	_, b := k.Between("__start_ftrace_events", "__stop_ftrace_events", 8)
 	for ; len(b) >= 8; b = b[8:] {
 		if e, ok := k.event(le.Uint64(b)); ok {
 			k.Events = append(k.Events, e)
@@ -56,16 +58,16 @@ func (k *Kernel) readEvents() {
 
 // event reads a struct trace_event_call.
 func (k *Kernel) event(call uint64) (Event, bool) {
-	e := Event{Group: k.text(k.pointer(k.pointer(call+k.layouts.class) + k.layouts.system))}
-	what := k.pointer(call + k.layouts.event)
+	e := Event{Group: k.Text(k.Pointer(k.Pointer(call+k.layouts.class) + k.layouts.system))}
+	what := k.Pointer(call + k.layouts.event)
 	if tp, ok := k.tracepoints[what]; ok {
 		e.Tracepoint, e.Name = tp, tp
 	} else {
-		e.Name = k.text(what)
+		e.Name = k.Text(what)
 	}
 	// What the symbol says comes first: an event may be called otherwise than its
 	// tracepoint (DEFINE_EVENT_FN and its kind).
-	for _, y := range k.starting(call) {
+	for _, y := range k.Starting(call) {
 		if name, ok := strings.CutPrefix(y.Name, eventSymbol); ok && e.Tracepoint != "" {
 			e.Name = name
 		}
@@ -87,7 +89,7 @@ func (k *Kernel) Tracepoints() (out []Tracepoint) {
 		tp := Tracepoint{Name: name, Key: at + k.layouts.key}
 		if reg := k.regFunc(at, name); reg != 0 {
 			if y, offset, ok := k.Symbol(reg); ok && offset == 0 {
-				tp.RegFunc, tp.Switches = plain(y.Name), k.keysIn(plain(y.Name))
+				tp.RegFunc, tp.Switches = vmlinux.Plain(y.Name), k.keysIn(vmlinux.Plain(y.Name))
 			}
 		}
 		out = append(out, tp)
@@ -103,16 +105,16 @@ func (k *Kernel) Tracepoints() (out []Tracepoint) {
 func (k *Kernel) regFunc(at uint64, name string) uint64 {
 	slot := at + k.layouts.key + 16
 	for p := slot; p < slot+48; p += 8 {
-		y, offset, ok := k.Symbol(k.pointer(p))
+		y, offset, ok := k.Symbol(k.Pointer(p))
 		if ok && offset == 0 && (y.Name == iteratorSymbol+name || y.Name == stubSymbol+name) {
 			slot = p + 8
 		}
 	}
-	v := cmp.Or(k.pointer(slot), k.pointer(slot+8))
-	if !k.stays(v) {
-		v = k.pointer(v)
+	v := cmp.Or(k.Pointer(slot), k.Pointer(slot+8))
+	if !k.Stays(v) {
+		v = k.Pointer(v)
 	}
-	if k.stays(v) {
+	if k.Stays(v) {
 		return v
 	}
 	return 0
@@ -164,7 +166,7 @@ type Call struct {
 // StaticCalls are all of them, by name.
 func (k *Kernel) StaticCalls() (out []Call) {
 	seen := map[string]bool{}
-	for name := range k.names {
+	for name := range k.Names {
 		for _, prefix := range []string{callKeySymbol, trampolineSymbol} {
 			if call, ok := strings.CutPrefix(name, prefix); ok && !seen[call] {
 				seen[call] = true

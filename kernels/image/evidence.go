@@ -8,6 +8,8 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+
+	"github.com/textpoke/textpoke/records/vmlinux"
 )
 
 // entries: the calls inside the common entries, and an ops' own trampoline.
@@ -93,7 +95,7 @@ func (e *evidence) keeps() {
 // hasStatic tells whether there is a function's own variable of a name. Compilers number
 // them.
 func (e *evidence) hasStatic(name string) bool {
-	return slices.ContainsFunc(e.all, func(s Symbol) bool { return s.Name == name || strings.HasPrefix(s.Name, name+".") })
+	return slices.ContainsFunc(e.All, func(s vmlinux.Symbol) bool { return s.Name == name || strings.HasPrefix(s.Name, name+".") })
 }
 
 // pokeRounds is the rounds of one changed place.
@@ -123,7 +125,7 @@ func (e *evidence) probes() {
 	const arm = "arch_arm_kprobe"
 	e.reason = e.whatCalled(arm)
 	switch stop := e.leads(arm, 4, "stop_machine_cpuslocked", "stop_machine"); {
-	case len(e.parts[arm]) == 0:
+	case len(e.Parts[arm]) == 0:
 		e.none("no "+arm, ProbeRounds, ProbeStops)
 	case stop != "":
 		e.set(ProbeStops, 1, stop)
@@ -251,8 +253,8 @@ const overRedZone = "\x48\x8d\x64\x24\x80"
 
 // constant tells whether some bytes stand behind the kernel's text.
 func (e *evidence) constant(s string) bool {
-	_, text, ok := e.limits("_stext", "_etext")
-	return ok && bytes.Contains(e.at(text), []byte(s))
+	_, text, ok := e.Limits("_stext", "_etext")
+	return ok && bytes.Contains(e.At(text), []byte(s))
 }
 
 // detaching: who takes an ops of its own away waits until every CPU has switched tasks,
@@ -264,7 +266,7 @@ func (e *evidence) detaching() {
 	e.reason = e.whatCalled("unregister_ftrace_function")
 	way := e.leads("unregister_ftrace_function", 3, "schedule_on_each_cpu", rude)
 	switch {
-	case len(e.parts["unregister_ftrace_function"]) == 0:
+	case len(e.Parts["unregister_ftrace_function"]) == 0:
 		e.none("no unregister_ftrace_function", DetachWakes)
 	case strings.HasSuffix(way, rude):
 		if waits := e.leads(rude, 1, "synchronize_rcu_tasks_generic", "__wait_rcu_gp"); waits != "" {

@@ -5,18 +5,19 @@ package image
 import (
 	"fmt"
 	"testing"
+
+	"github.com/textpoke/textpoke/records/vmlinux"
 )
 
 // evidenceOf is of a kernel with these variables and functions, and what each calls.
 func evidenceOf(variables []string, calls map[string]string) *evidence {
-	k := &Kernel{called: map[string]map[string]int{}, parts: map[string][]uint64{}}
-	var all []Symbol
+	var all []vmlinux.Symbol
 	for i, v := range variables {
-		all = append(all, Symbol{Name: v, Addr: uint64(i)})
+		all = append(all, vmlinux.Symbol{Name: v, Addr: uint64(i)})
 	}
-	k.symbols = newSymbols("", all)
+	k := &Kernel{Kernel: &vmlinux.Kernel{Symbols: vmlinux.NewSymbols("", all)}, called: map[string]map[string]int{}}
 	for f, to := range calls {
-		k.parts[f], k.called[f] = []uint64{1}, map[string]int{to: 1}
+		k.Parts[f], k.called[f] = []uint64{1}, map[string]int{to: 1}
 	}
 	return &evidence{Kernel: k, values: map[string]Mechanism{}}
 }

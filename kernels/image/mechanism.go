@@ -125,7 +125,7 @@ func (e *evidence) value(name string) int { return e.values[name].Value }
 
 // first is the first of some functions that the kernel has, "" if it has none.
 func (e *evidence) first(names ...string) string {
-	i := slices.IndexFunc(names, func(n string) bool { return len(e.parts[n]) > 0 })
+	i := slices.IndexFunc(names, func(n string) bool { return len(e.Parts[n]) > 0 })
 	if i < 0 {
 		return ""
 	}
@@ -145,7 +145,7 @@ func (e *evidence) leads(from string, depth int, to ...string) string {
 
 // whatCalled says what a function calls, for a mechanism that is not understood.
 func (e *evidence) whatCalled(name string) string {
-	if len(e.parts[name]) == 0 {
+	if len(e.Parts[name]) == 0 {
 		return name + " is not there"
 	}
 	calls := sortedNames(e.Calls(name))
@@ -278,7 +278,7 @@ func (e *evidence) calls() {
 	const transform = "arch_static_call_transform"
 	e.reason = e.whatCalled(transform)
 	switch way := e.leads(transform, 3, pokers...); {
-	case len(e.parts[transform]) == 0:
+	case len(e.Parts[transform]) == 0:
 		e.none("no "+transform, CallRounds, CallResets)
 		return
 	case way == "" || e.value(BatchRounds) == 0:

@@ -10,7 +10,17 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+
+	"github.com/textpoke/textpoke/internal/inputs"
+	"github.com/textpoke/textpoke/records/unpack"
+	"github.com/textpoke/textpoke/records/vmlinux"
 )
+
+// MaxModule bounds an unpacked module, in bytes.
+const MaxModule = 128 << 20
+
+// relaBytes is the size of Elf64_Rela: where, type, addend.
+const relaBytes = 24
 
 // Module is what a kernel module says of itself before it is linked: places in its tables
 // are named by relocations.
@@ -74,9 +84,9 @@ func OpenModule(path string) (*Module, error) {
 		return nil, err
 	}
 	if st.IsDir() || st.Size() > MaxModule {
-		return nil, inFile(path, fail("", "not a kernel module"))
+		return nil, vmlinux.InFile(path, vmlinux.Fail("", "not a kernel module"))
 	}
-	b, err := os.ReadFile(path)
+	b, err := inputs.Read(path, MaxModule)
 	if err != nil {
 		return nil, err
 	}
@@ -85,24 +95,24 @@ func OpenModule(path string) (*Module, error) {
 
 // ReadModule reads a module. Errors name file, which is not opened.
 func ReadModule(file string, b []byte) (*Module, error) {
-	b, err := Unpack(b, MaxModule)
+	b, err := vmlinux.Unpack(b, MaxModule)
 	if err != nil {
-		return nil, inFile(file, err)
+		return nil, vmlinux.InFile(file, err)
 	}
 	f, err := elf.NewFile(bytes.NewReader(b))
 	if err != nil {
-		return nil, inFile(file, fail("", "not a kernel module: no ELF file"))
+		return nil, vmlinux.InFile(file, vmlinux.Fail("", "not a kernel module: no ELF file"))
 	}
-	a := ofMachine(f.Machine)
+	a := vmlinux.OfMachine(f.Machine)
 	if f.Type != elf.ET_REL || a == nil || f.Section(".modinfo") == nil {
-		return nil, inFile(file, fail("ELF file", "not a kernel module of %s", archNames()))
+		return nil, vmlinux.InFile(file, vmlinux.Fail("ELF file", "not a kernel module of %s", vmlinux.ArchNames()))
 	}
 	name, _, _ := strings.Cut(filepath.Base(file), ".ko")
-	m := &Module{Name: name, Arch: a.name, Calls: map[string]int{}, Keys: map[string]int{},
+	m := &Module{Name: name, Arch: a.Name, Calls: map[string]int{}, Keys: map[string]int{},
 		Areas: map[Area]bool{Data: true, InitData: true}}
 	syms, err := f.Symbols()
 	if err != nil && !errors.Is(err, elf.ErrNoSymbols) {
-		return nil, inFile(file, fail("symbols", "%s", cutShort(err)))
+		return nil, vmlinux.InFile(file, vmlinux.Fail("symbols", "%s", unpack.Reason(err)))
 	}
 	for _, s := range f.Sections {
 		if a, ok := area(s); ok {
@@ -113,7 +123,7 @@ func ReadModule(file string, b []byte) (*Module, error) {
 		}
 		rela, err := s.Data()
 		if err != nil {
-			return nil, inFile(file, fail("section "+s.Name, "%s", cutShort(err)))
+			return nil, vmlinux.InFile(file, vmlinux.Fail("section "+s.Name, "%s", unpack.Reason(err)))
 		}
 		m.table(f, f.Sections[s.Info], rela, syms)
 	}

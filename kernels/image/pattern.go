@@ -21,30 +21,30 @@ const (
 // Unnamed tells whether the image names no data, so that keys cannot be told apart.
 func (k *Kernel) Unnamed() bool { return !k.Has("__start___jump_table") || k.unnamed }
 
-func (k *Kernel) isText(addr uint64) bool { return k.stays(addr) || k.discarded(addr) }
+func (k *Kernel) isText(addr uint64) bool { return k.Stays(addr) || k.Discarded(addr) }
 
 // findJumps takes the longest run of entries whose code and target lie in text and near
 // each other, and whose key is an aligned place that is no text.
 func (k *Kernel) findJumps() {
 	var best uint64
 	most := 0
-	for _, s := range k.segments {
-		for o := 0; o+jumpBytes <= len(s.data); {
+	for _, s := range k.Segments {
+		for o := 0; o+jumpBytes <= len(s.Data); {
 			n := 0
-			for p := o; p+jumpBytes <= len(s.data) && k.isJump(s.addr+uint64(p), s.data[p:]); p += jumpBytes {
+			for p := o; p+jumpBytes <= len(s.Data) && k.isJump(s.Addr+uint64(p), s.Data[p:]); p += jumpBytes {
 				n++
 			}
 			if n > most {
-				best, most = s.addr+uint64(o), n
+				best, most = s.Addr+uint64(o), n
 			}
 			o += max(8, jumpBytes*n)
 		}
 	}
 	k.unnamed = true
 	if most >= minJumps {
-		k.add("__start___jump_table", best)
-		k.add("__stop___jump_table", best+uint64(jumpBytes*most))
-		k.note("the table of branches is not named: %d entries at %#x by what they hold", most, best)
+		k.Add("__start___jump_table", best)
+		k.Add("__stop___jump_table", best+uint64(jumpBytes*most))
+		k.Note("the table of branches is not named: %d entries at %#x by what they hold", most, best)
 	}
 }
 
@@ -52,38 +52,9 @@ func (k *Kernel) isJump(at uint64, b []byte) bool {
 	branch, target := at+signed(le.Uint32(b), 32), at+4+signed(le.Uint32(b[4:]), 32)
 	key := at + 8 + le.Uint64(b[8:])&^3
 	apart := int64(branch - target)
-	low := k.segments[0].addr
+	low := k.Segments[0].Addr
 	return apart > -farJump && apart < farJump && key&7 == 0 && key >= low && key < low+farData &&
-		k.isText(branch) && k.isText(target) && !k.isText(key)
-}
-
-// findMarks takes the longest run of pointers to places in text most of which hold what
-// a compiler leaves for a tracer; some lost theirs, those of weak functions.
-func (k *Kernel) findMarks() {
-	var best uint64
-	most := 0
-	for _, s := range k.segments {
-		for o := 0; o+markBytes <= len(s.data); {
-			n, good, last := 0, 0, 0
-			for p := o; p+markBytes <= len(s.data) && k.isText(le.Uint64(s.data[p:])); p += markBytes {
-				n++
-				if k.arch.site(k.at(le.Uint64(s.data[p:]))) {
-					good, last = good+1, n
-				} else if n-last > 4 || good == 0 {
-					break
-				}
-			}
-			if last > most && good*100 > last*95 {
-				best, most = s.addr+uint64(o), last
-			}
-			o += markBytes * max(1, last)
-		}
-	}
-	if most >= minMarks {
-		k.add("__start_mcount_loc", best)
-		k.add("__stop_mcount_loc", best+uint64(markBytes*most))
-		k.note("the table of records is not named: %d entries at %#x by what they hold", most, best)
-	}
+		k.IsText(branch) && k.IsText(target) && !k.IsText(key)
 }
 
 var identifier = regexp.MustCompile(`^[a-z_][a-zA-Z0-9_]{2,60}$`)
@@ -93,31 +64,31 @@ var identifier = regexp.MustCompile(`^[a-z_][a-zA-Z0-9_]{2,60}$`)
 func (k *Kernel) findTracepoints() {
 	for key := range k.Keys.Branches {
 		at := key - k.layouts.key
-		name := k.text(k.pointer(at))
+		name := k.Text(k.Pointer(at))
 		if identifier.MatchString(name) &&
-			(k.stays(k.pointer(key+16)) || k.stays(k.pointer(key+24)) || k.stays(k.pointer(key+32)) || k.stays(k.pointer(key+40))) {
+			(k.Stays(k.Pointer(key+16)) || k.Stays(k.Pointer(key+24)) || k.Stays(k.Pointer(key+32)) || k.Stays(k.Pointer(key+40))) {
 			k.tracepoints[at] = name
-			k.add(tracepointSymbol+name, at)
+			k.Add(tracepointSymbol+name, at)
 		}
 	}
 	if len(k.tracepoints) == 0 {
 		return
 	}
-	k.note("tracepoints are not named: %d by what they hold", len(k.tracepoints))
+	k.Note("tracepoints are not named: %d by what they hold", len(k.tracepoints))
 	if k.Has("__start_ftrace_events") {
 		return
 	}
 	k.findSyscalls()
 	back := k.layouts.event - k.layouts.class
-	for _, s := range k.segments {
-		for o := int(k.layouts.event); o+8 <= len(s.data); o += 8 {
-			tp, ok := k.tracepoints[le.Uint64(s.data[o:])]
+	for _, s := range k.Segments {
+		for o := int(k.layouts.event); o+8 <= len(s.Data); o += 8 {
+			tp, ok := k.tracepoints[le.Uint64(s.Data[o:])]
 			if !ok {
 				continue
 			}
-			class := k.pointer(s.addr + uint64(o) - back)
-			if group := k.text(k.pointer(class + k.layouts.system)); identifier.MatchString(group) && !k.isText(class) &&
-				!k.isText(k.pointer(class)) {
+			class := k.Pointer(s.Addr + uint64(o) - back)
+			if group := k.Text(k.Pointer(class + k.layouts.system)); identifier.MatchString(group) && !k.IsText(class) &&
+				!k.IsText(k.Pointer(class)) {
 				k.Events = append(k.Events, Event{Group: group, Name: tp, Tracepoint: tp})
 			}
 		}
@@ -129,7 +100,7 @@ var wrappers = []string{"__x64_sys_", "__arm64_sys_", "__riscv_sys_"}
 
 // findSyscalls names the events of system calls after the functions.
 func (k *Kernel) findSyscalls() {
-	for _, name := range sortedNames(k.parts) {
+	for _, name := range sortedNames(k.Parts) {
 		for _, w := range wrappers {
 			if call, ok := strings.CutPrefix(name, w); ok {
 				k.Events = append(k.Events, Event{Group: syscallGroup, Name: "sys_enter_" + call},

@@ -3,6 +3,7 @@
 package image
 
 import (
+	"bytes"
 	"encoding/csv"
 	"fmt"
 	"math/rand/v2"
@@ -11,6 +12,8 @@ import (
 	"slices"
 	"strings"
 	"testing"
+
+	"github.com/textpoke/textpoke/records/vmlinux"
 )
 
 // realImages are images in the directory that the environment names: DIR/NAME/vmlinuz.
@@ -31,16 +34,14 @@ func realImages(t testing.TB) (paths []string) {
 
 // factsOf is what golden.csv holds of an image.
 func factsOf(k *Kernel) []string {
-	_, layout := k.Symbols()
-	n, _ := k.Symbols()
 	_, unknown := k.Mechanisms()
 	return []string{
 		k.Hash,
-		k.Arch(),
+		k.Arch.Name,
 		k.Release,
-		k.Form(),
-		strings.ReplaceAll(layout, ",", " "),
-		fmt.Sprint(n),
+		k.Form,
+		strings.ReplaceAll(k.Layout, ",", " "),
+		fmt.Sprint(len(k.All)),
 		fmt.Sprint(len(k.Records.Sites)),
 		fmt.Sprint(k.Records.Init),
 		fmt.Sprint(k.Records.Invalid + k.Records.Empty),
@@ -95,27 +96,28 @@ func TestScribbled(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		m, err := unwrap(b)
+		linked, err := vmlinux.Read(path, bytes.NewReader(b), int64(len(b)))
 		if err != nil {
 			t.Fatal(err)
 		}
 		r := rand.New(rand.NewPCG(1, uint64(i)))
 		for round := range 3 {
-			n := &memory{arch: m.arch, form: m.form}
-			for _, s := range m.segments {
-				d := slices.Clone(s.data)
+			n := &vmlinux.Memory{Arch: linked.Arch, Form: linked.Form}
+			for _, s := range linked.Segments {
+				d := slices.Clone(s.Data)
 				for range len(d) >> (8 + 2*round) {
 					d[r.IntN(len(d))] = byte(r.Uint32())
 				}
-				n.segments = append(n.segments, segment{s.addr, d})
+				n.Segments = append(n.Segments, vmlinux.Segment{Addr: s.Addr, Data: d})
 			}
-			k := &Kernel{memory: n, File: path, called: map[string]map[string]int{}}
-			if err := k.read(); err != nil {
+			again, err := vmlinux.FromMemory(path, n)
+			if err != nil {
 				if strings.Contains(err.Error(), "\n") {
 					t.Errorf("%q", err)
 				}
 				continue
 			}
+			k := Of(again)
 			k.use(t)
 		}
 	}
@@ -128,7 +130,7 @@ func (k *Kernel) use(t *testing.T) {
 	k.Tracepoints()
 	k.StaticCalls()
 	k.KeyNames()
-	k.LandingPads()
+	k.Records.LandingPads()
 	if _, err := k.Table(); err != nil && strings.Contains(err.Error(), "\n") {
 		t.Errorf("%q", err)
 	}

@@ -27,35 +27,6 @@ const (
 	siteBytes = 8  // s32 site, s32 key, whose low two bits are flags
 )
 
-// discarded tells whether an address is thrown away after boot.
-func (k *Kernel) discarded(addr uint64) bool {
-	for _, p := range [][2]string{{"__init_begin", "__init_end"}, {"_sinittext", "_einittext"}} {
-		if from, to, ok := k.limits(p[0], p[1]); ok && addr >= from && addr < to {
-			return true
-		}
-	}
-	return false
-}
-
-// stays tells whether an address is text that stays (core_kernel_text, kernel/extable.c).
-func (k *Kernel) stays(addr uint64) bool {
-	from, to, ok := k.limits("_stext", "_etext")
-	return ok && addr >= from && addr < to && !k.discarded(addr)
-}
-
-// table is the bytes between two symbols, a multiple of size.
-func (k *Kernel) table(first, last string, size uint64) (from uint64, b []byte) {
-	from, to, ok := k.limits(first, last)
-	if !ok {
-		k.note("no %s: the table is not there, or not named", first)
-		return 0, nil
-	}
-	if b = k.span(from, to-(to-from)%size); b == nil {
-		k.note("%s lies outside of the image", first)
-	}
-	return from, b
-}
-
 // byKey sorts the places that a table of entries of size bytes names, each relative to
 // itself, by what they belong to. It counts the entries, and those that are gone after boot.
 func (k *Kernel) byKey(at uint64, table []byte, size int, places map[uint64][]uint64,
@@ -63,7 +34,7 @@ func (k *Kernel) byKey(at uint64, table []byte, size int, places map[uint64][]ui
 	for ; len(table) >= size; at, table = at+uint64(size), table[size:] {
 		entries++
 		place := at + signed(le.Uint32(table), 32)
-		if !k.stays(place) {
+		if !k.Stays(place) {
 			gone++
 			continue
 		}
@@ -78,7 +49,7 @@ func (k *Kernel) readKeys() {
 	if !k.Has("__start___jump_table") {
 		k.findJumps()
 	}
-	at, b := k.table("__start___jump_table", "__stop___jump_table", jumpBytes)
+	at, b := k.Between("__start___jump_table", "__stop___jump_table", jumpBytes)
 	k.Keys.Entries, k.Keys.Init = k.byKey(at, b, jumpBytes, k.Keys.Branches, func(at uint64, entry []byte) uint64 {
 		return at + 8 + le.Uint64(entry[8:])&^3
 	})
@@ -92,7 +63,7 @@ func (k *Kernel) readSites() {
 	if !k.Has("__start_static_call_sites") {
 		return
 	}
-	at, b := k.table("__start_static_call_sites", "__stop_static_call_sites", siteBytes)
+	at, b := k.Between("__start_static_call_sites", "__stop_static_call_sites", siteBytes)
 	k.Sites.Entries, k.Sites.Init = k.byKey(at, b, siteBytes, k.Sites.Of, func(at uint64, entry []byte) uint64 {
 		return at + 4 + signed(le.Uint32(entry[4:])&^3, 32)
 	})

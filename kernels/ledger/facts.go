@@ -83,7 +83,7 @@ func FromImage(img *image.Kernel) (*Kernel, error) {
 		return nil, err
 	}
 	f.Records = table.Len()
-	return fromFacts(img.Arch(), img.Release, f, table)
+	return fromFacts(img.Arch.Name, img.Release, f, table)
 }
 
 // fromFacts makes a kernel of facts. The table may be nil.

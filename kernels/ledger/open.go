@@ -7,13 +7,14 @@ import (
 	"fmt"
 	"io"
 	"io/fs"
-	"os"
 	"sync"
 
 	"github.com/textpoke/textpoke/internal/inputs"
 	"github.com/textpoke/textpoke/internal/spelling"
 	"github.com/textpoke/textpoke/kernels/image"
 	"github.com/textpoke/textpoke/records"
+	"github.com/textpoke/textpoke/records/unpack"
+	"github.com/textpoke/textpoke/records/vmlinux"
 )
 
 // opened are the kernels of files, each read once.
@@ -46,7 +47,7 @@ func Open(name string) (*Kernel, error) {
 }
 
 func read(path string) (*Kernel, error) {
-	f, err := os.Open(inputs.Place(path))
+	f, err := inputs.Open(path)
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil, fmt.Errorf("kernel %q: no file, and %w", path, spelling.NotOneOf(path, Names()))
 	}
@@ -59,7 +60,7 @@ func read(path string) (*Kernel, error) {
 	if err != nil && !errors.Is(err, io.ErrUnexpectedEOF) && !errors.Is(err, io.EOF) {
 		return nil, fmt.Errorf("read %s: %w", path, err)
 	}
-	if image.Looks(head[:n]) {
+	if vmlinux.Looks(head[:n]) || unpack.Of(head[:n]) != nil {
 		img, err := image.Open(path)
 		if err != nil {
 			return nil, err

@@ -3,16 +3,18 @@
 package published
 
 import (
+	"bytes"
 	"embed"
 	"encoding/csv"
 	"errors"
 	"fmt"
 	"io"
 	"math"
-	"os"
 	"slices"
 	"strconv"
 	"strings"
+
+	"github.com/textpoke/textpoke/internal/inputs"
 )
 
 //go:embed data/*.csv
@@ -27,6 +29,9 @@ type Set[T any] struct {
 	key     func(T) string // what a row is about; rows about the same contradict each other. nil: any may repeat
 }
 
+// maxFile is how long a table may be, in bytes.
+const maxFile = 16 << 20
+
 // Read reads the table: that of a file, or, for "", the one that comes with the
 // program. Errors are a *ParseError or about the file as a whole.
 func (s *Set[T]) Read(file string) ([]T, error) {
@@ -38,12 +43,11 @@ func (s *Set[T]) Read(file string) ([]T, error) {
 		defer f.Close()
 		return s.read(s.Name, f)
 	}
-	f, err := os.Open(file)
+	text, err := inputs.Read(file, maxFile)
 	if err != nil {
 		return nil, fmt.Errorf("published figures: %w", err)
 	}
-	defer f.Close()
-	return s.read(file, f)
+	return s.read(file, bytes.NewReader(text))
 }
 
 // read reads the table from r, which errors call name.

@@ -13,6 +13,7 @@ import (
 	"github.com/textpoke/textpoke/internal/spelling"
 	"github.com/textpoke/textpoke/kernels/image"
 	"github.com/textpoke/textpoke/kernels/uprobes"
+	"github.com/textpoke/textpoke/records/vmlinux"
 )
 
 // Action is something that can be switched on and off and counted around.
@@ -129,7 +130,7 @@ func moduleEntry(file string) (entry, error) {
 	if err != nil {
 		return entry{}, fmt.Errorf("module: %w", err)
 	}
-	if text, err = image.Unpack(text, image.MaxModule); err != nil {
+	if text, err = vmlinux.Unpack(text, image.MaxModule); err != nil {
 		return entry{}, fmt.Errorf("module %s: %w", file, err)
 	}
 	if !bytes.HasPrefix(text, []byte("\x7fELF")) {

@@ -16,7 +16,7 @@ import (
 	"strings"
 	"sync"
 
-	"github.com/textpoke/textpoke/kernels/image"
+	"github.com/textpoke/textpoke/records/vmlinux"
 )
 
 // emulator is how kernels of an architecture are booted.
@@ -99,7 +99,7 @@ func unpacked(file, dir string) (string, error) {
 	if err != nil {
 		return "", fmt.Errorf("read kernel: %w", err)
 	}
-	if b, err = image.Unpack(b, image.MaxUnpacked); err != nil {
+	if b, err = vmlinux.Unpack(b, vmlinux.MaxUnpacked); err != nil {
 		return "", fmt.Errorf("%s: %w: %w", file, ErrNotBootable, err)
 	}
 	inside := filepath.Join(dir, "kernel")

@@ -6,6 +6,8 @@ import (
 	"errors"
 	"fmt"
 	"os"
+
+	"github.com/textpoke/textpoke/internal/inputs"
 )
 
 // ProcFile is where Linux shows the interrupts of the running machine.
@@ -13,7 +15,7 @@ const ProcFile = "/proc/interrupts"
 
 // Read reads a snapshot from a file, such as [ProcFile].
 func Read(path string) (Snapshot, error) {
-	f, err := os.Open(path)
+	f, err := inputs.Open(path)
 	if err != nil {
 		return Snapshot{}, fmt.Errorf("read interrupts: %w", err)
 	}
@@ -29,7 +31,7 @@ func Load(before, after string) ([]Pair, error) {
 		return nil, fmt.Errorf("read interrupts: %w", err)
 	}
 	if same {
-		f, err := os.Open(before)
+		f, err := inputs.Open(before)
 		if err != nil {
 			return nil, fmt.Errorf("read interrupts: %w", err)
 		}

@@ -5,10 +5,10 @@ package plots
 import (
 	"math"
 	"slices"
-	"strconv"
-	"strings"
 
 	"gonum.org/v1/plot"
+
+	"github.com/textpoke/textpoke/results"
 )
 
 // apply sets a library's axis up for values that go so far.
@@ -123,7 +123,7 @@ func (l logScale) Ticks(_, _ float64) (out []plot.Tick) {
 			}
 			t := plot.Tick{Value: v}
 			if m == 1 || decades <= 2 {
-				t.Label = Thousands(v)
+				t.Label = results.Thousands(v)
 			}
 			out = append(out, t)
 		}
@@ -139,7 +139,7 @@ func (plain) Ticks(low, high float64) []plot.Tick {
 	ticks := plot.DefaultTicks{}.Ticks(low, high)
 	for i := range ticks {
 		if ticks[i].Label != "" {
-			ticks[i].Label = Thousands(ticks[i].Value)
+			ticks[i].Label = results.Thousands(ticks[i].Value)
 		}
 	}
 	return ticks
@@ -152,28 +152,6 @@ type named []string
 func (n named) Ticks(_, _ float64) (out []plot.Tick) {
 	for i, name := range n {
 		out = append(out, plot.Tick{Value: float64(i), Label: name})
-	}
-	return out
-}
-
-// Thousands prints a number with its thousands apart.
-func Thousands(v float64) string {
-	s := strconv.FormatFloat(math.Round(v*1e6)/1e6, 'f', -1, 64)
-	whole, rest, frac := strings.Cut(s, ".")
-	sign := ""
-	if strings.HasPrefix(whole, "-") {
-		sign, whole = "-", whole[1:]
-	}
-	var parts []string
-	for len(whole) > 3 {
-		parts = append(parts, whole[len(whole)-3:])
-		whole = whole[:len(whole)-3]
-	}
-	parts = append(parts, whole)
-	slices.Reverse(parts)
-	out := sign + strings.Join(parts, ",")
-	if frac {
-		out += "." + rest
 	}
 	return out
 }

@@ -111,12 +111,6 @@ func TestScales(t *testing.T) {
 	if a, b := l.Normalize(0, 0, 10), l.Normalize(0, 0, 100); math.Abs((b-a)-(1-gap)/5) > 1e-12 {
 		t.Errorf("a decade is %v wide", b-a)
 	}
-	for v, want := range map[float64]string{0: "0", 999: "999", 45000: "45,000", 1234567: "1,234,567", 0.25: "0.25",
-		-1500.5: "-1,500.5"} {
-		if got := Thousands(v); got != want {
-			t.Errorf("%v is printed as %s", v, got)
-		}
-	}
 	for _, tt := range []struct {
 		v, below, above float64
 	}{{1, 1, 1}, {3, 2, 5}, {10, 10, 10}, {0, 1, 1}, {0.7, 0.5, 1}, {45001, 20000, 50000}, {1056, 1000, 2000}, {600, 500,

@@ -1,0 +1,251 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package form
+
+import (
+	"fmt"
+	"maps"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/textpoke/textpoke/internal/spelling"
+	"github.com/textpoke/textpoke/results"
+	"github.com/textpoke/textpoke/results/plots"
+)
+
+// columns reads lines such as
+//
+//	rounds_saved integer detail if rounds = rounds - sorted.rounds : rounds that one sort would save
+func (f *Form) columns(b block) error {
+	for _, it := range b.items {
+		c, err := column(it.text)
+		if err != nil {
+			return f.wrong(it.line, "%v", err)
+		}
+		c.Line = it.line
+		f.Columns = append(f.Columns, c)
+	}
+	return nil
+}
+
+// kinds are the words for the kinds of cells.
+var kinds = map[string]results.Kind{"text": results.Text, "integer": results.Integer, "number": results.Number,
+	"boolean": results.Boolean}
+
+func column(text string) (c Column, err error) {
+	head, doc, _ := strings.Cut(text, " : ")
+	c.Doc = strings.TrimSpace(doc)
+	head, from, computed := strings.Cut(head, " = ")
+	if from = strings.TrimSpace(from); computed && pathLike(from) {
+		c.Path = from
+	} else if computed {
+		if c.From, err = ParseExpr(from); err != nil {
+			return c, err
+		}
+	}
+	words := strings.Fields(head)
+	if len(words) == 0 || strings.Trim(words[0], "abcdefghijklmnopqrstuvwxyz0123456789_") != "" {
+		return c, fmt.Errorf("column %q: want a name of small letters, digits and _", text)
+	}
+	c.Name = words[0]
+	for i := 1; i < len(words); i++ {
+		kind, isKind := kinds[words[i]]
+		switch {
+		case isKind:
+			c.Kind = kind
+		case words[i] == "detail":
+			c.Detail = true
+		case words[i] == "lead":
+			c.Lead = true
+		case words[i] == "if" && i+1 < len(words):
+			i++
+			c.If = words[i]
+		default:
+			return c, fmt.Errorf("column %s: %q: want text, integer, number, boolean, detail, lead, if COLUMN, "+
+				"= EXPRESSION or : WHAT IT MEANS", c.Name, words[i])
+		}
+	}
+	return c, nil
+}
+
+// fields reads "key: value" lines, of which each key but those in several comes once.
+func (f *Form) fields(b block, valid []string, several string) (out map[string]item, more []item, err error) {
+	out = map[string]item{}
+	for _, it := range b.items {
+		key, value, _ := strings.Cut(it.text, ":")
+		value = strings.TrimSpace(value)
+		if !slices.Contains(valid, key) {
+			return nil, nil, f.wrong(it.line, "%s: %q: %v", b.key, key, spelling.NotOneOf(key, valid))
+		}
+		if key == several {
+			more = append(more, item{value, it.line})
+			continue
+		}
+		if _, twice := out[key]; twice {
+			return nil, nil, f.wrong(it.line, "%s: a second %s", b.key, key)
+		}
+		out[key] = item{value, it.line}
+	}
+	return out, more, nil
+}
+
+// expr reads an expression that may be missing.
+func (f *Form) expr(it item) (*Expr, error) {
+	if it.text == "" {
+		return nil, nil
+	}
+	e, err := ParseExpr(it.text)
+	if err != nil {
+		return nil, f.wrong(it.line, "%v", err)
+	}
+	return e, nil
+}
+
+// figure reads a published figure.
+func (f *Form) figure(b block) (err error) {
+	if b.value != "" {
+		return f.wrong(b.line, "figure: %q: want nothing behind it", b.value)
+	}
+	is, _, err := f.fields(b, []string{"what", "published", "ours", "low", "high", "where", "exact", "source"}, "")
+	if err != nil {
+		return err
+	}
+	fig := Figure{What: f.text(is["what"]), Source: f.text(is["source"]), Line: b.line}
+	for _, to := range []struct {
+		key string
+		to  **Expr
+	}{{"published", &fig.Published}, {"ours", &fig.Ours}, {"low", &fig.Low}, {"high", &fig.High},
+		{"where", &fig.Where}} {
+		if *to.to, err = f.expr(is[to.key]); err != nil {
+			return err
+		}
+	}
+	switch exact := is["exact"]; exact.text {
+	case "yes":
+		fig.Exact = true
+	case "", "no":
+	default:
+		return f.wrong(exact.line, "figure: exact %q: want yes or no", exact.text)
+	}
+	if fig.What == nil || fig.Published == nil || fig.Ours == nil {
+		return f.wrong(b.line, "figure: want what, published and ours")
+	}
+	f.Figures = append(f.Figures, fig)
+	return nil
+}
+
+// must reads "must: CONDITION : WHAT IS WRONG".
+func (f *Form) must(b block) (err error) {
+	condition, says, _ := strings.Cut(b.value, " : ")
+	m := Must{Says: f.text(item{strings.TrimSpace(says), b.line})}
+	if m.Says == nil {
+		return f.wrong(b.line, "must: want a condition, :, and what is wrong with a row of which it does not hold")
+	}
+	m.Holds, err = f.expr(item{condition, b.line})
+	f.Must = append(f.Must, m)
+	return err
+}
+
+// marks are the words for what a layer draws.
+var marks = map[string]plots.Mark{"line": plots.Line, "curve": plots.Curve, "points": plots.Points, "steps": plots.Steps,
+	"bars": plots.Bars, "lying": plots.Lying}
+
+// chart reads a picture.
+func (f *Form) chart(b block) (err error) {
+	is, layers, err := f.fields(b, []string{"title", "subtitle", "x", "y", "where", "only", "alone", "draw"}, "draw")
+	if err != nil {
+		return err
+	}
+	if b.value != "" && b.value[0] != '-' || strings.Trim(b.value, "abcdefghijklmnopqrstuvwxyz0123456789-") != "" {
+		return f.wrong(b.line, "chart: %q: want nothing, or the end of the file's name such as -front", b.value)
+	}
+	if slices.ContainsFunc(f.Charts, func(c Chart) bool { return c.End == b.value }) {
+		return f.wrong(b.line, "chart: a second one of this name")
+	}
+	c := Chart{End: b.value, Title: f.text(is["title"]), Subtitle: f.text(is["subtitle"]), Alone: is["alone"].text == "yes",
+		Line: b.line}
+	if c.Where, err = f.expr(is["where"]); err != nil {
+		return err
+	}
+	if only := is["only"]; only.text != "" {
+		column, value, _ := strings.Cut(only.text, " = ")
+		if c.Only, c.Is = column, f.text(item{value, only.line}); !identifier(column) || c.Is == nil {
+			return f.wrong(only.line, "only %q: want a column, =, and a template of its value", only.text)
+		}
+	}
+	if c.X, err = f.chartAxis(is["x"]); err != nil {
+		return err
+	}
+	if c.Y, err = f.chartAxis(is["y"]); err != nil {
+		return err
+	}
+	for _, l := range layers {
+		layer, err := f.layer(l)
+		if err != nil {
+			return err
+		}
+		if layer.X == nil && c.X.From == nil || layer.Y == nil && c.Y.From == nil {
+			return f.wrong(l.line, "chart: neither the axis nor this line says what x and y are")
+		}
+		c.Layers = append(c.Layers, layer)
+	}
+	if c.Title == nil || len(c.Layers) == 0 {
+		return f.wrong(b.line, "chart: want title and draw")
+	}
+	f.Charts = append(f.Charts, c)
+	return nil
+}
+
+// chartAxis reads "rounds log : rounds (interrupts per CPU)".
+func (f *Form) chartAxis(it item) (a ChartAxis, err error) {
+	from, label, _ := strings.Cut(" "+it.text, " : ")
+	from = strings.TrimSpace(from)
+	a.Label = f.text(item{strings.TrimSpace(label), it.line})
+	from, a.Log = strings.CutSuffix(" "+from, " log")
+	a.From, err = f.expr(item{strings.TrimSpace(from), it.line})
+	return a, err
+}
+
+// layer reads "lying x=rounds by=order label=rounds format=thousands"; values with
+// blanks stand in quotes.
+func (f *Form) layer(it item) (l Layer, err error) {
+	kind, rest, _ := strings.Cut(it.text, " ")
+	mark, ok := marks[kind]
+	if !ok {
+		return l, f.wrong(it.line, "draw %q: %v", kind, spelling.NotOneOf(kind, slices.Sorted(maps.Keys(marks))))
+	}
+	l.Mark = mark
+	to := map[string]**Expr{"x": &l.X, "y": &l.Y, "low": &l.Low, "high": &l.High, "label": &l.Label, "by": &l.By,
+		"where": &l.Where}
+	for rest = strings.TrimSpace(rest); rest != ""; rest = strings.TrimSpace(rest) {
+		key, value, _ := strings.Cut(rest, "=")
+		if strings.HasPrefix(value, `"`) || strings.HasPrefix(value, "`") {
+			quoted, err := strconv.QuotedPrefix(value)
+			if err != nil {
+				return l, f.wrong(it.line, "draw: %s: a quote is open", key)
+			}
+			rest = value[len(quoted):]
+			value, _ = strconv.Unquote(quoted)
+		} else {
+			value, rest, _ = strings.Cut(value, " ")
+		}
+		switch at := to[key]; {
+		case key == "name":
+			l.Name = value
+		case key == "format" && results.Say[value] != nil:
+			l.Format = value
+		case at == nil || *at != nil || value == "":
+			return l, f.wrong(it.line, "draw: %q: want one each of x, y, low, high, label, by, where, name and format, "+
+				"with = and a value", key)
+		default:
+			if *at, err = f.expr(item{value, it.line}); err != nil {
+				return l, err
+			}
+		}
+	}
+	if (l.Low == nil) != (l.High == nil) {
+		return l, f.wrong(it.line, "draw: low goes with high")
+	}
+	return l, nil
+}

@@ -1,0 +1,281 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package form
+
+import (
+	"errors"
+	"fmt"
+	"go/ast"
+	"go/parser"
+	"go/scanner"
+	"go/token"
+	"math"
+	"strconv"
+	"strings"
+)
+
+// Expr is an expression over the columns of a row, as Go writes it: numbers, texts in
+// quotes, names of columns, + - * / comparisons && || ! and some functions. What has to
+// do with an empty cell is empty itself, but for == "" and != "".
+type Expr struct {
+	Text string
+	node ast.Expr
+}
+
+// functions are those that expressions can call.
+var functions = map[string]func(...float64) float64{
+	"ceil":  func(v ...float64) float64 { return math.Ceil(v[0]) },
+	"floor": func(v ...float64) float64 { return math.Floor(v[0]) },
+	"round": func(v ...float64) float64 { return math.Round(v[0]) },
+	"log2":  func(v ...float64) float64 { return math.Log2(v[0]) },
+	"min":   func(v ...float64) float64 { return math.Min(v[0], v[1]) },
+	"max":   func(v ...float64) float64 { return math.Max(v[0], v[1]) },
+}
+
+// arity is how many values each takes.
+var arity = map[string]int{"ceil": 1, "floor": 1, "round": 1, "log2": 1, "min": 2, "max": 2}
+
+// ParseExpr reads an expression.
+func ParseExpr(text string) (*Expr, error) {
+	node, err := parser.ParseExpr(text)
+	if err != nil {
+		var list scanner.ErrorList
+		if errors.As(err, &list) {
+			err = errors.New(list[0].Msg)
+		}
+		return nil, fmt.Errorf("expression %q: %w", text, err)
+	}
+	if err := known(node); err != nil {
+		return nil, fmt.Errorf("expression %q: %w", text, err)
+	}
+	return &Expr{text, node}, nil
+}
+
+// known tells whether an expression is made of what Eval knows.
+func known(node ast.Expr) error {
+	switch n := node.(type) {
+	case *ast.BasicLit:
+		if n.Kind == token.INT || n.Kind == token.FLOAT || n.Kind == token.STRING {
+			return nil
+		}
+	case *ast.Ident:
+		return nil
+	case *ast.SelectorExpr:
+		if _, ok := n.X.(*ast.Ident); ok {
+			return nil
+		}
+	case *ast.ParenExpr:
+		return known(n.X)
+	case *ast.UnaryExpr:
+		if n.Op == token.SUB || n.Op == token.NOT {
+			return known(n.X)
+		}
+	case *ast.BinaryExpr:
+		if strings.Contains("+ - * / == != < <= > >= && ||", n.Op.String()) {
+			return errors.Join(known(n.X), known(n.Y))
+		}
+	case *ast.CallExpr:
+		name, ok := n.Fun.(*ast.Ident)
+		if ok && (name.Name == calc || name.Name == numberOf) && len(n.Args) == 1 {
+			return known(n.Args[0])
+		}
+		if !ok || functions[name.Name] == nil {
+			break
+		}
+		if len(n.Args) != arity[name.Name] {
+			return fmt.Errorf("%s takes %d values", name.Name, arity[name.Name])
+		}
+		for _, a := range n.Args {
+			if err := known(a); err != nil {
+				return err
+			}
+		}
+		return nil
+	}
+	return errors.New("want names, numbers, texts in quotes, + - * /, comparisons, && || !, " +
+		"and ceil floor round log2 min max number calc")
+}
+
+// Names are the columns that the expression is about, each once.
+func (e *Expr) Names() (names []string) {
+	seen := map[string]bool{}
+	add := func(name string) {
+		if !seen[name] {
+			seen[name], names = true, append(names, name)
+		}
+	}
+	ast.Inspect(e.node, func(n ast.Node) bool {
+		switch n := n.(type) {
+		case *ast.CallExpr:
+			for _, a := range n.Args {
+				for _, name := range (&Expr{node: a}).Names() {
+					add(name)
+				}
+			}
+			return false
+		case *ast.SelectorExpr:
+			add(selected(n))
+			return false
+		case *ast.Ident:
+			add(n.Name)
+		}
+		return true
+	})
+	return names
+}
+
+func selected(n *ast.SelectorExpr) string {
+	x, _ := n.X.(*ast.Ident)
+	return x.Name + "." + n.Sel.Name
+}
+
+// Eval is the value for a row: a float64, a string, a bool, or nil where it does not
+// apply. A name that no column has is an error.
+func (e *Expr) Eval(row Row) (any, error) {
+	v, err := eval(e.node, row)
+	if err != nil {
+		return nil, fmt.Errorf("expression %q: %w", e.Text, err)
+	}
+	if f, ok := v.(float64); ok && (math.IsNaN(f) || math.IsInf(f, 0)) {
+		return nil, nil
+	}
+	return v, nil
+}
+
+// Holds tells whether a condition holds of a row. A nil condition always does.
+func (e *Expr) Holds(row Row) (bool, error) {
+	if e == nil {
+		return true, nil
+	}
+	v, err := e.Eval(row)
+	return v != nil && v != false && v != "" && v != 0.0, err
+}
+
+func eval(node ast.Expr, row Row) (any, error) {
+	switch n := node.(type) {
+	case *ast.BasicLit:
+		if n.Kind == token.STRING {
+			return strconv.Unquote(n.Value)
+		}
+		return strconv.ParseFloat(strings.ReplaceAll(n.Value, "_", ""), 64)
+	case *ast.Ident:
+		return row.operand(n.Name)
+	case *ast.SelectorExpr:
+		return row.operand(selected(n))
+	case *ast.ParenExpr:
+		return eval(n.X, row)
+	case *ast.UnaryExpr:
+		v, err := eval(n.X, row)
+		if n.Op == token.NOT {
+			return v == nil || v == false || v == "" || v == 0.0, err
+		}
+		f, ok := v.(float64)
+		if v == nil || !ok {
+			return nil, err
+		}
+		return -f, err
+	case *ast.CallExpr:
+		return call(n, row)
+	}
+	n := node.(*ast.BinaryExpr)
+	x, err := eval(n.X, row)
+	if err != nil {
+		return nil, err
+	}
+	y, err := eval(n.Y, row)
+	if err != nil {
+		return nil, err
+	}
+	return binary(n.Op, x, y)
+}
+
+func call(n *ast.CallExpr, row Row) (any, error) {
+	name := n.Fun.(*ast.Ident).Name
+	if name == calc || name == numberOf {
+		return read(name, n.Args[0], row)
+	}
+	var values []float64
+	for _, a := range n.Args {
+		v, err := eval(a, row)
+		if err != nil || v == nil {
+			return nil, err
+		}
+		f, ok := v.(float64)
+		if !ok {
+			return nil, fmt.Errorf("%s of %v, which is no number", name, v)
+		}
+		values = append(values, f)
+	}
+	return functions[name](values...), nil
+}
+
+// calc is the value of an expression that stands in a cell, and numberOf that of a number.
+const calc, numberOf = "calc", "number"
+
+func read(name string, from ast.Expr, row Row) (any, error) {
+	v, err := eval(from, row)
+	text, isText := v.(string)
+	if err != nil || !isText {
+		return v, err
+	}
+	if name == numberOf {
+		return strconv.ParseFloat(text, 64)
+	}
+	inner, err := ParseExpr(text)
+	if err != nil {
+		return nil, err
+	}
+	if strings.Contains(text, calc) {
+		return nil, fmt.Errorf("%q: %s does not stand inside of itself", text, calc)
+	}
+	return inner.Eval(row)
+}
+
+// binary is an operator's value.
+func binary(op token.Token, x, y any) (any, error) {
+	truth := func(v any) bool { return v != nil && v != false && v != "" && v != 0.0 }
+	empty := func(v any) any {
+		if v == nil {
+			return ""
+		}
+		return v
+	}
+	switch op {
+	case token.EQL:
+		return empty(x) == empty(y), nil
+	case token.NEQ:
+		return empty(x) != empty(y), nil
+	case token.LAND:
+		return truth(x) && truth(y), nil
+	case token.LOR:
+		return truth(x) || truth(y), nil
+	}
+	if x == nil || y == nil {
+		return nil, nil
+	}
+	if s, ok := x.(string); ok && op == token.ADD {
+		return s + fmt.Sprint(y), nil
+	}
+	a, isA := x.(float64)
+	b, isB := y.(float64)
+	if !isA || !isB {
+		return nil, fmt.Errorf("%v %v %v: these are not both numbers", x, op, y)
+	}
+	switch op {
+	case token.ADD:
+		return a + b, nil
+	case token.SUB:
+		return a - b, nil
+	case token.MUL:
+		return a * b, nil
+	case token.QUO:
+		return a / b, nil
+	case token.LSS:
+		return a < b, nil
+	case token.LEQ:
+		return a <= b, nil
+	case token.GTR:
+		return a > b, nil
+	}
+	return a >= b, nil
+}

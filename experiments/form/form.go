@@ -1,0 +1,144 @@
+// SPDX-License-Identifier: Apache-2.0
+
+// Package form reads experiments that are data: one text file that says what is counted
+// or run, which columns a row has, which charts are drawn, which published figures stand
+// beside them, and what the report says. docs/experiments.md describes the form.
+//
+// Nothing here runs anything: experiments/grid does, and packages whose rows are computed
+// in Go declare their columns, charts and reports in the same form.
+package form
+
+import (
+	"fmt"
+	"text/template"
+
+	"github.com/textpoke/textpoke/results"
+	"github.com/textpoke/textpoke/results/plots"
+)
+
+// Form is an experiment as its file says it.
+type Form struct {
+	File     string // as errors call it
+	Name     string
+	Short    string   // what it is about, in a line
+	Examples []string // what follows "textpoke experiment "
+	Grid     *Grid    // nil where rows are computed in Go
+	Columns  []Column
+	Charts   []Chart
+	Figures  []Figure
+	Must     []Must
+	Prose    string // the template of the report
+	Line     int    // of its first line
+
+	all *template.Template
+}
+
+// Grid is what is counted or run: the cross product of the values of its axes, for each
+// of its points.
+type Grid struct {
+	Mode   string // "count", or "run"
+	Line   int
+	Axes   []Axis
+	Beside []Beside
+	// Labels are the names of the points' columns, Points their values; without any
+	// there is one point that says nothing.
+	Labels []string
+	Points []Point
+}
+
+// Axis is the values of an axis, as its flag would have them.
+type Axis struct {
+	Name, Values string
+	Fixed        bool // no flag changes it
+	Line         int
+}
+
+// Beside is each combination once more, with other values of some axes. Its columns are
+// called NAME.COLUMN in expressions.
+type Beside struct {
+	Name string
+	Axes []Axis
+}
+
+// Point is a line of a grid's points.
+type Point struct {
+	Line   int
+	Values []string
+}
+
+// Column declares a column of the table.
+type Column struct {
+	results.Column
+	From *Expr  // what its cells are; nil: the column of that name
+	Path string // of a row that is computed in Go: where its cells come from, "" for its name
+	If   string // the cell is empty where this one is; "" for never
+	Line int
+}
+
+// Figure is a published figure, and what stands beside it in the rows that it is about.
+type Figure struct {
+	What      *Text // a template of a row
+	Published *Expr
+	Ours      *Expr
+	Where     *Expr // nil for all rows
+	Exact     bool
+	Source    *Text
+	Low, High *Expr // the range of ours; nil for none
+	Line      int
+}
+
+// Must is what has to hold of every row, or the answer is no.
+type Must struct {
+	Holds *Expr
+	Says  *Text // what is wrong with a row of which it does not
+}
+
+// Chart declares a picture of the rows.
+type Chart struct {
+	End             string // of its file's name, "" or such as -front
+	Title, Subtitle *Text  // templates of what the report is made of
+	X, Y            ChartAxis
+	Where           *Expr  // rows that are drawn; nil for all
+	Only            string // of these, those in which this column has the value Is; "" for all
+	Is              *Text
+	Layers          []Layer
+	Alone           bool // no two series have a bar at the same place
+	Line            int
+}
+
+// ChartAxis is an axis of a chart.
+type ChartAxis struct {
+	From  *Expr // nil: layers say
+	Label *Text // nil for none
+	Log   bool
+}
+
+// Layer is a kind of mark, and the columns that it shows.
+type Layer struct {
+	Mark             plots.Mark
+	X, Y             *Expr // nil: the axis's
+	Low, High, Label *Expr // nil for none
+	By               *Expr // a series for each of its values
+	Name             string
+	Where            *Expr
+	Format           string // of labels
+}
+
+// Error says in one line what is wrong with a file.
+type Error struct {
+	File   string
+	Line   int // from 1
+	Reason string
+}
+
+func (e *Error) Error() string { return fmt.Sprintf("%s:%d: %s", e.File, e.Line, e.Reason) }
+
+// Axis is the axis of that name; nil if there is none.
+func (g *Grid) Axis(name string) *Axis {
+	for i := range g.Axes {
+		if g.Axes[i].Name == name {
+			return &g.Axes[i]
+		}
+	}
+	return nil
+}

@@ -1,0 +1,262 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package form
+
+import (
+	"bytes"
+	"encoding/csv"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+	"text/template"
+	"unicode/utf8"
+
+	"github.com/textpoke/textpoke/internal/spelling"
+)
+
+// MaxFile is the most bytes that a file may have, maxLine the most of a line above its
+// report.
+const (
+	MaxFile = 256 << 10
+	maxLine = 1000
+)
+
+// reportBegins is the line between the declarations and the report.
+const reportBegins = "---"
+
+// The keys at the beginning of a line, in the order in which docs have them.
+var keys = []string{"name", "short", "example", "grid", "beside", "points", "columns", "must", "chart", "figure"}
+
+// block is a key with its value, and the indented lines below it.
+type block struct {
+	key, value string
+	line       int
+	items      []item
+}
+
+type item struct {
+	text string
+	line int
+}
+
+// Parse reads a file; name is what errors call it, base has what its templates may use
+// besides. Errors are *Error.
+func Parse(name string, src []byte, base *template.Template) (*Form, error) {
+	f := &Form{File: name}
+	blocks, err := f.blocks(src)
+	if err != nil {
+		return nil, err
+	}
+	for _, b := range blocks {
+		if err := f.take(b); err != nil {
+			return nil, err
+		}
+	}
+	if f.Name == "" {
+		return nil, f.wrong(1, "no name: the file needs a line such as %q", "name: my-experiment")
+	}
+	if err := f.check(); err != nil {
+		return nil, err
+	}
+	return f, f.compile(base)
+}
+
+// New makes the form of an experiment whose columns are declared in Go: a name, a line
+// about it, examples, and the template of its report.
+func New(name, short string, examples []string, prose string, base *template.Template) (*Form, error) {
+	f := &Form{File: name, Name: name, Short: short, Examples: examples, Prose: prose, Line: 1}
+	return f, f.compile(base)
+}
+
+func (f *Form) wrong(line int, format string, args ...any) error {
+	return &Error{f.File, line, fmt.Sprintf(format, args...)}
+}
+
+// blocks cuts the text into its blocks and its report.
+func (f *Form) blocks(src []byte) (out []block, err error) {
+	if len(src) > MaxFile {
+		return nil, f.wrong(1, "%d bytes: want %d at most", len(src), MaxFile)
+	}
+	line := 0
+	for len(src) > 0 {
+		var text []byte
+		text, src, _ = bytes.Cut(src, []byte("\n"))
+		line++
+		s := strings.TrimRight(string(text), " \t\r")
+		if s == reportBegins {
+			f.Prose, f.Line = string(src), line+1
+			if !utf8.Valid(src) {
+				return nil, f.wrong(line+1, "the report is not UTF-8")
+			}
+			return out, nil
+		}
+		if out, err = f.add(out, s, line); err != nil {
+			return nil, err
+		}
+	}
+	return nil, f.wrong(line, "no report: want a line %s and the report's template below it", reportBegins)
+}
+
+// add takes a line.
+func (f *Form) add(out []block, s string, line int) ([]block, error) {
+	trimmed := strings.TrimSpace(s)
+	switch {
+	case len(s) > maxLine:
+		return nil, f.wrong(line, "%d bytes in a line: want %d at most", len(s), maxLine)
+	case !utf8.ValidString(s):
+		return nil, f.wrong(line, "not UTF-8")
+	case trimmed == "" || trimmed[0] == '#':
+		return out, nil
+	case s != strings.TrimLeft(s, " \t"):
+		if len(out) == 0 {
+			return nil, f.wrong(line, "%q is indented, and nothing is above it", trimmed)
+		}
+		b := &out[len(out)-1]
+		b.items = append(b.items, item{trimmed, line})
+		return out, nil
+	}
+	key, value, ok := strings.Cut(s, ":")
+	if !ok || !slices.Contains(keys, key) {
+		return nil, f.wrong(line, "%q: %v", key, spelling.NotOneOf(key, keys))
+	}
+	return append(out, block{key: key, value: strings.TrimSpace(value), line: line}), nil
+}
+
+// take reads a block.
+func (f *Form) take(b block) error {
+	switch b.key {
+	case "name":
+		if f.Name != "" {
+			return f.wrong(b.line, "a second name")
+		}
+		if b.value == "" || len(b.value) > 60 || strings.Trim(b.value, "abcdefghijklmnopqrstuvwxyz0123456789-") != "" {
+			return f.wrong(b.line, "name %q: want small letters, digits and -, 60 at most", b.value)
+		}
+		f.Name = b.value
+	case "short":
+		f.Short = b.value
+	case "example":
+		f.Examples = append(f.Examples, b.value)
+	case "grid":
+		return f.grid(b)
+	case "beside":
+		return f.beside(b)
+	case "points":
+		return f.points(b)
+	case "columns":
+		return f.columns(b)
+	case "chart":
+		return f.chart(b)
+	case "figure":
+		return f.figure(b)
+	case "must":
+		if err := f.must(b); err != nil {
+			return err
+		}
+	}
+	if len(b.items) > 0 {
+		return f.wrong(b.items[0].line, "%s has one value, and nothing below it", b.key)
+	}
+	return nil
+}
+
+// grid reads what is counted or run.
+func (f *Form) grid(b block) (err error) {
+	if f.Grid != nil {
+		return f.wrong(b.line, "a second grid")
+	}
+	if b.value != "count" && b.value != "run" {
+		return f.wrong(b.line, "grid %q: want count or run", b.value)
+	}
+	f.Grid = &Grid{Mode: b.value, Line: b.line}
+	f.Grid.Axes, err = f.axes(b)
+	return err
+}
+
+// axes reads lines such as "buffer: 128,256", which a flag changes, and
+// "protocol = breakpoint", which none does.
+func (f *Form) axes(b block) (out []Axis, err error) {
+	for _, it := range b.items {
+		at := strings.IndexAny(it.text, ":=")
+		if at < 0 {
+			return nil, f.wrong(it.line, "%q: want an axis, : or =, and its values", it.text)
+		}
+		a := Axis{Name: strings.TrimSpace(it.text[:at]), Values: strings.TrimSpace(it.text[at+1:]), Fixed: it.text[at] == '=',
+			Line: it.line}
+		if slices.ContainsFunc(out, func(other Axis) bool { return other.Name == a.Name }) {
+			return nil, f.wrong(it.line, "a second %s", a.Name)
+		}
+		out = append(out, a)
+	}
+	return out, nil
+}
+
+func (f *Form) beside(b block) error {
+	if f.Grid == nil {
+		return f.wrong(b.line, "beside: no grid is above it")
+	}
+	if !identifier(b.value) {
+		return f.wrong(b.line, "beside %q: want a name of letters", b.value)
+	}
+	axes, err := f.axes(b)
+	f.Grid.Beside = append(f.Grid.Beside, Beside{b.value, axes})
+	return err
+}
+
+func identifier(s string) bool {
+	return s != "" && strings.Trim(s, "abcdefghijklmnopqrstuvwxyz_") == ""
+}
+
+// points reads lines of comma-separated values below the names of axes and labels.
+func (f *Form) points(b block) error {
+	if f.Grid == nil {
+		return f.wrong(b.line, "points: no grid is above it")
+	}
+	for _, it := range b.items {
+		r := csv.NewReader(strings.NewReader(it.text))
+		r.TrimLeadingSpace = true
+		values, err := r.Read()
+		if err != nil {
+			var bad *csv.ParseError
+			if errors.As(err, &bad) {
+				err = bad.Err
+			}
+			return f.wrong(it.line, "%v", err)
+		}
+		switch {
+		case f.Grid.Labels == nil:
+			f.Grid.Labels = values
+		case len(values) != len(f.Grid.Labels):
+			return f.wrong(it.line, "%d values: want %d, one for each name", len(values), len(f.Grid.Labels))
+		default:
+			f.Grid.Points = append(f.Grid.Points, Point{it.line, values})
+		}
+	}
+	if len(f.Grid.Points) == 0 {
+		return f.wrong(b.line, "points: want a line of names, and lines of values below it")
+	}
+	return nil
+}
+
+// check tells what is missing or does not fit together.
+func (f *Form) check() error {
+	if len(f.Columns) == 0 {
+		return f.wrong(1, "no columns: the file needs a block that begins with %q", "columns:")
+	}
+	seen := map[string]bool{}
+	for _, c := range f.Columns {
+		if seen[c.Name] {
+			return f.wrong(c.Line, "a second column %s", c.Name)
+		}
+		seen[c.Name] = true
+	}
+	for _, c := range f.Columns {
+		if c.If != "" && f.Grid == nil && !seen[c.If] && !pathLike(c.If) {
+			return f.wrong(c.Line, "column %s: if %s: there is no such column", c.Name, c.If)
+		}
+	}
+	return nil
+}
+
+func pathLike(s string) bool { return s != "" && s[0] >= 'A' && s[0] <= 'Z' }

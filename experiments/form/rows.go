@@ -1,0 +1,139 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package form
+
+import (
+	"fmt"
+	"slices"
+
+	"github.com/textpoke/textpoke/results"
+)
+
+// Row is a row by its columns' names. Values are strings, bools, int64, uint64 and
+// float64; a cell that does not apply is nil.
+type Row map[string]any
+
+// Rows are those of a table.
+type Rows []Row
+
+// RowOf is a row of a table with these columns.
+func RowOf(columns []results.Column, cells []results.Value) Row {
+	row := make(Row, len(columns))
+	for i, c := range columns {
+		row[c.Name] = cells[i].Any()
+	}
+	return row
+}
+
+// RowsOf are the rows of a table.
+func RowsOf(t results.Table) Rows {
+	rows := make(Rows, len(t.Rows))
+	for i, cells := range t.Rows {
+		rows[i] = RowOf(t.Columns, cells)
+	}
+	return rows
+}
+
+// operand is a cell as expressions take it: all numbers are float64.
+func (r Row) operand(name string) (any, error) {
+	v, ok := r[name]
+	if !ok {
+		switch name {
+		case "true":
+			return true, nil
+		case "false":
+			return false, nil
+		}
+		return nil, fmt.Errorf("there is no column %s", name)
+	}
+	return number(v), nil
+}
+
+// number makes a float64 of whole numbers and leaves all else.
+func number(v any) any {
+	switch v := v.(type) {
+	case int:
+		return float64(v)
+	case int64:
+		return float64(v)
+	case uint64:
+		return float64(v)
+	}
+	return v
+}
+
+// Where are the rows that a condition holds of.
+func (rows Rows) Where(condition string) (out Rows, err error) {
+	e, err := ParseExpr(condition)
+	if err != nil {
+		return nil, err
+	}
+	return rows.where(e)
+}
+
+func (rows Rows) where(e *Expr) (out Rows, err error) {
+	for _, r := range rows {
+		ok, err := e.Holds(r)
+		if err != nil {
+			return nil, err
+		}
+		if ok {
+			out = append(out, r)
+		}
+	}
+	return out, nil
+}
+
+// First is the first row; nil if there is none.
+func (rows Rows) First() Row {
+	if len(rows) == 0 {
+		return nil
+	}
+	return rows[0]
+}
+
+// Most is the first of the rows in which a number is greatest; nil if none has it.
+func (rows Rows) Most(of string) (Row, error) {
+	return rows.extreme(of, func(v, than float64) bool { return v > than })
+}
+
+// Least is the first of the rows in which it is least.
+func (rows Rows) Least(of string) (Row, error) {
+	return rows.extreme(of, func(v, than float64) bool { return v < than })
+}
+
+func (rows Rows) extreme(of string, beats func(v, than float64) bool) (out Row, err error) {
+	e, err := ParseExpr(of)
+	if err != nil {
+		return nil, err
+	}
+	var best float64
+	for _, r := range rows {
+		v, err := e.Eval(r)
+		if err != nil {
+			return nil, err
+		}
+		if f, ok := v.(float64); ok && (out == nil || beats(f, best)) {
+			out, best = r, f
+		}
+	}
+	return out, nil
+}
+
+// Distinct are the values of an expression, each once, in the order in which they come.
+func (rows Rows) Distinct(of string) (out []any, err error) {
+	e, err := ParseExpr(of)
+	if err != nil {
+		return nil, err
+	}
+	for _, r := range rows {
+		v, err := e.Eval(r)
+		if err != nil {
+			return nil, err
+		}
+		if !slices.Contains(out, v) {
+			out = append(out, v)
+		}
+	}
+	return out, nil
+}

@@ -1,0 +1,376 @@
+// SPDX-License-Identifier: Apache-2.0
+
+// Package grid counts or runs what a form's grid asks for: an experiment that is data.
+// The values of the grid's axes can be changed by flags; what else has to be computed is
+// added in Go, as [More].
+package grid
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"github.com/textpoke/textpoke/experiments"
+	"github.com/textpoke/textpoke/experiments/form"
+	"github.com/textpoke/textpoke/internal/choice"
+	"github.com/textpoke/textpoke/internal/inputs"
+	"github.com/textpoke/textpoke/records"
+	"github.com/textpoke/textpoke/results"
+	"github.com/textpoke/textpoke/results/plots"
+	"github.com/textpoke/textpoke/sim"
+)
+
+// Config is what the flags of a grid have chosen.
+type Config struct {
+	Values   map[string]*string // of axes, as lists
+	Records  []string
+	Machines []experiments.Machine
+	Kallsyms string
+	Limit    int // of interrupts, above which an update is counted and not timed
+	Own      any // of [More]
+}
+
+// More is what an experiment computes besides its rows. All may be nil.
+type More struct {
+	Fields func(*Config) []*experiments.Field
+	// Prepare is called before the first row.
+	Prepare func(ctx context.Context, c *Config) error
+	// Compute finishes the report: what templates call More, comparisons and documents.
+	Compute func(*Report) error
+	// Open reads the files that the grid names; nil for those beside the experiment's.
+	Open func(name string) ([]byte, error)
+}
+
+// Report is what the templates of a grid's report are filled with.
+type Report struct {
+	*experiments.Study[Config, form.Row]
+	Form      *form.Form
+	Figures   []experiments.Comparison // the form's; Compute may add some
+	More      any
+	Charts    map[string]func(*plots.Chart) // what Compute adds to pictures, by the ends of their names
+	Documents []results.Document
+	No        error
+}
+
+// Table is the rows, as templates ask about them.
+func (r *Report) Table() form.Rows { return r.Rows }
+
+// Set is the value that an axis has.
+func (r *Report) Set(axis string) string {
+	if v := r.Config.Values[axis]; v != nil {
+		return *v
+	}
+	return ""
+}
+
+// Comparisons are the published figures, with what came out.
+func (r *Report) Comparisons() []experiments.Comparison { return r.Figures }
+
+// figures are the comparisons that the form declares.
+func (r *Report) figures() (out []experiments.Comparison, err error) {
+	for i := range r.Form.Figures {
+		some, err := r.compare(&r.Form.Figures[i])
+		if err != nil {
+			return nil, err
+		}
+		out = append(out, some...)
+	}
+	return out, nil
+}
+
+// compare holds a published figure against each of the rows that it is about.
+func (r *Report) compare(fig *form.Figure) (out []experiments.Comparison, err error) {
+	for _, row := range r.Rows {
+		if holds, err := fig.Where.Holds(row); err != nil || !holds {
+			if err != nil {
+				return nil, err
+			}
+			continue
+		}
+		c := experiments.Comparison{Exact: fig.Exact}
+		for _, n := range []struct {
+			from *form.Expr
+			to   *float64
+		}{{fig.Published, &c.Published}, {fig.Ours, &c.Ours}, {fig.Low, &c.Low}, {fig.High, &c.High}} {
+			if n.from == nil {
+				continue
+			}
+			v, err := n.from.Eval(row)
+			if err != nil {
+				return nil, err
+			}
+			*n.to, _ = v.(float64)
+		}
+		if c.What, err = r.Form.Fill(fig.What, row); err != nil {
+			return nil, err
+		}
+		if c.Source, err = r.Form.Fill(fig.Source, row); err != nil {
+			return nil, err
+		}
+		out = append(out, c)
+	}
+	return out, nil
+}
+
+// broken is the first row that is not as it must be.
+func (r *Report) broken() error {
+	for _, m := range r.Form.Must {
+		for _, row := range r.Rows {
+			ok, err := m.Holds.Holds(row)
+			if err != nil {
+				return err
+			}
+			if !ok {
+				says, err := r.Form.Fill(m.Says, row)
+				if err != nil {
+					return err
+				}
+				return fmt.Errorf("%s", says)
+			}
+		}
+	}
+	return nil
+}
+
+// Must is the experiment of a form that comes with the program.
+func Must(name, text string, more More) *experiments.Experiment {
+	f, err := experiments.ParseForm(name, []byte(text))
+	if err == nil {
+		var e *experiments.Experiment
+		if e, err = New(f, more); err == nil {
+			return e
+		}
+	}
+	panic(fmt.Sprintf("experiments: %v", err)) // a mistake of ours
+}
+
+// Open reads an experiment from a file. Errors name file and line.
+func Open(path string) (*experiments.Experiment, error) {
+	src, err := read(path)
+	if err != nil {
+		return nil, err
+	}
+	f, err := experiments.ParseForm(path, src)
+	if err != nil {
+		return nil, err
+	}
+	return New(f, More{Open: func(name string) ([]byte, error) {
+		return read(filepath.Join(filepath.Dir(inputs.Place(path)), name))
+	}})
+}
+
+// read reads a file, and one byte more than is allowed at most.
+func read(path string) ([]byte, error) {
+	file, err := inputs.Open(path)
+	if err != nil {
+		return nil, err
+	}
+	defer file.Close()
+	return io.ReadAll(io.LimitReader(file, form.MaxFile+1))
+}
+
+// New makes the experiment that a form says.
+func New(f *form.Form, more More) (*experiments.Experiment, error) {
+	g := &grid{form: f, more: more}
+	if err := g.check(); err != nil {
+		return nil, err
+	}
+	columns, err := g.columns()
+	if err != nil {
+		return nil, err
+	}
+	spec := &experiments.Spec[Config, form.Row]{Parsed: f, Columns: columns, Fields: g.fields, Measure: g.measure,
+		Charts: func(end string, c *plots.Chart, report any) {
+			if change := report.(*Report).Charts[end]; change != nil {
+				change(c)
+			}
+		}}
+	return spec.Experiment(), nil
+}
+
+// grid is a form with a grid.
+type grid struct {
+	form *form.Form
+	more More
+}
+
+func (g *grid) wrong(line int, format string, args ...any) error {
+	return &form.Error{File: g.form.File, Line: line, Reason: fmt.Sprintf(format, args...)}
+}
+
+// uses are the engines that the grid's combinations are for.
+func (g *grid) uses() uint {
+	if g.form.Grid.Mode == "count" {
+		return sim.UsePlan
+	}
+	return sim.UseLive | sim.UseTimed
+}
+
+// check holds the grid's axes and their values against those that there are.
+func (g *grid) check() error {
+	d := g.form.Grid
+	if d == nil {
+		return g.wrong(1, "no grid: the file needs a block that begins with %q or %q", "grid: count", "grid: run")
+	}
+	axes := slices.Clone(d.Axes)
+	for _, b := range d.Beside {
+		axes = append(axes, b.Axes...)
+	}
+	for _, p := range d.Points {
+		for i, name := range d.Labels {
+			if g.known(name) && p.Values[i] != "" {
+				axes = append(axes, form.Axis{Name: name, Values: p.Values[i], Line: p.Line})
+			}
+		}
+	}
+	for _, a := range axes {
+		if !g.known(a.Name) {
+			return g.wrong(a.Line, "%q: no such axis%s", a.Name, g.meant(a.Name))
+		}
+		if err := g.checkValues(a); err != nil {
+			return g.wrong(a.Line, "%s: %s", a.Name, strings.TrimPrefix(err.Error(), a.Name+" "))
+		}
+	}
+	return nil
+}
+
+// checkValues reads the values of an axis. Tables of records are opened later.
+func (g *grid) checkValues(a form.Axis) error {
+	values := strings.ReplaceAll(a.Values, keep, ",")
+	switch a.Name {
+	case recordsAxis:
+		return nil
+	case planAxis: // relative to the experiment's file
+		for _, name := range strings.Split(values, ",") {
+			if _, err := g.plan(name); err != nil {
+				return err
+			}
+		}
+		return nil
+	case calibrationAxis:
+		var machines []experiments.Machine
+		return experiments.Machines(&machines, "").Set(values)
+	case limitAxis:
+		var n int
+		return limitField(&n, "").Set(values)
+	}
+	_, err := g.sets(a.Name, values)
+	return err
+}
+
+// fields are the flags: those of axes that are not fixed, and those of More.
+func (g *grid) fields(c *Config) (out []*experiments.Field) {
+	if c.Values == nil {
+		c.Values = map[string]*string{}
+	}
+	for _, a := range g.form.Grid.Axes {
+		if c.Values[a.Name] == nil {
+			c.Values[a.Name] = new(string)
+		}
+		preset := a.Values
+		if _, rest, some := strings.Cut(a.Values, keep); some {
+			preset = rest
+		}
+		if a.Fixed {
+			*c.Values[a.Name] = a.Values
+			continue
+		}
+		switch a.Name {
+		case recordsAxis:
+			out = append(out, experiments.Tables(&c.Records, "`table` of records: a built-in one, a file or gen:...; "+
+				"repeatable (default: "+g.summary(preset)+")"),
+				experiments.File(&c.Kallsyms, "kallsyms", "`file` with the addresses for a list of functions without"))
+			*c.Values[a.Name] = preset
+		case calibrationAxis:
+			out = append(out, experiments.Machines(&c.Machines, preset))
+		case limitAxis:
+			out = append(out, limitField(&c.Limit, preset))
+		default:
+			out = append(out, g.field(a.Name, preset, c.Values[a.Name]))
+		}
+	}
+	if g.more.Fields != nil {
+		out = append(out, g.more.Fields(c)...)
+	}
+	return out
+}
+
+// summary is a list of tables, cut where it gets long.
+func (g *grid) summary(list string) string {
+	if len(list) > 100 {
+		return "those of real kernels, and generated ones"
+	}
+	return list
+}
+
+func limitField(to *int, preset string) *experiments.Field {
+	f := experiments.Count(to, limitAxis, 0, "what takes more `interrupts` than that, of all CPUs together, is counted and not timed",
+		0, int(^uint(0)>>1))
+	f.Default = preset
+	return f
+}
+
+// field is the flag of an axis of combinations.
+func (g *grid) field(name, preset string, to *string) *experiments.Field {
+	a := g.axes().Named(name)
+	return choice.One(to, name, preset, a.Doc, choice.Kind[string]{
+		Type: "list", Names: a.Names, Format: strings.Clone,
+		Parse: func(s string) (string, error) {
+			_, err := g.sets(name, s)
+			if err != nil { // who is asked says which value it is
+				err = errors.New(strings.TrimPrefix(err.Error(), fmt.Sprintf("%s %q: ", name, s)))
+			}
+			return s, err
+		},
+	})
+}
+
+// measure makes the rows.
+func (g *grid) measure(ctx context.Context, s *experiments.Study[Config, form.Row]) (*experiments.Findings, error) {
+	if g.more.Prepare != nil {
+		if err := g.more.Prepare(ctx, &s.Config); err != nil {
+			return nil, err
+		}
+	}
+	points, err := g.combinations(ctx, &s.Config, s.Seed)
+	if err != nil {
+		return nil, err
+	}
+	err = experiments.Each(ctx, s, points, func(p point) (form.Row, error) { return g.row(ctx, s, p) })
+	r := &Report{Study: s, Form: g.form, Charts: map[string]func(*plots.Chart){}}
+	if rerr := g.report(r); rerr != nil {
+		return nil, cmp.Or(err, rerr)
+	}
+	return &experiments.Findings{Report: r, Documents: r.Documents, No: r.No}, err
+}
+
+// report works out what the rows say.
+func (g *grid) report(r *Report) (err error) {
+	if r.Figures, err = r.figures(); err != nil {
+		return err
+	}
+	if g.more.Compute != nil {
+		if err = g.more.Compute(r); err != nil {
+			return err
+		}
+	}
+	if r.No == nil {
+		r.No = r.broken()
+	}
+	return nil
+}
+
+// breaks is how often an address of a table is lower than the one before it.
+func breaks(t *records.Table) (n int) {
+	for i := 1; i < t.Len(); i++ {
+		if t.Addr(i) < t.Addr(i-1) {
+			n++
+		}
+	}
+	return n
+}

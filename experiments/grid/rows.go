@@ -1,0 +1,227 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package grid
+
+import (
+	"context"
+	"errors"
+	"fmt"
+
+	"github.com/textpoke/textpoke/experiments"
+	"github.com/textpoke/textpoke/experiments/form"
+	"github.com/textpoke/textpoke/experiments/internal/modelled"
+	"github.com/textpoke/textpoke/results"
+	"github.com/textpoke/textpoke/sim"
+)
+
+// measured is a combination and what it took.
+type measured struct {
+	point
+	modelled.Update
+}
+
+// planColumns and runColumns are what a row can have, by name.
+var (
+	planColumns = results.Of(sim.CountedColumns, func(m *measured) *sim.PlanRow { return &m.PlanRow })
+	runColumns  = results.Of(sim.RunColumns, func(m *measured) *sim.RunRow { return &m.RunRow })
+)
+
+// facts are what a row has besides the columns of plan and run.
+var facts = results.Columns[*measured]{
+	{Name: "source", Doc: "table of records", Cell: func(m *measured) any { return m.point.Table.Name() }},
+	{Name: "n", Kind: results.Integer, Doc: "records changed", Cell: func(m *measured) any { return m.Patches }},
+	{Name: "breaks", Kind: results.Integer, Doc: "times that an address of the table is lower than the one before it",
+		Cell: func(m *measured) any { return breaks(m.point.Table) }},
+	{Name: "kernel", Kind: results.Boolean, Doc: "whether the table is that of a real kernel",
+		Cell: func(m *measured) any { return m.point.Table.Arch() != "" }},
+	{Name: "online", Kind: results.Integer, Doc: "CPUs that are online", Cell: func(m *measured) any { return m.point.Online() }},
+	{Name: "masked_rounds", Kind: results.Boolean, Doc: "whether rounds are remote fences, which masked interrupts do not hold up",
+		Cell: func(m *measured) any { return m.point.Arch.Traits().MaskedRounds }},
+	{Name: "calibration", Doc: "machine that times are modelled of",
+		Cell: func(m *measured) any { return results.If(m.machine.Calibration != nil, m.calibrationName()) }},
+	{Name: "machine", Doc: "the same, with @ and the number of its CPUs where that is another one",
+		Cell: func(m *measured) any { return results.If(m.machine.Calibration != nil, m.machineName()) }},
+	{Name: "trap_time_ns", Kind: results.Integer, Doc: "time that all CPUs together spent in traps, modelled",
+		Cell: func(m *measured) any { return results.If(m.Modelled != nil, m.trapTime()) }},
+	{Name: "burst_isolated_max", Kind: results.Integer,
+		Doc:  "most interrupts that an isolated CPU took in one millisecond, modelled",
+		Cell: func(m *measured) any { return results.If(m.Modelled != nil && m.HasIsolated, m.IsolatedBurst) }},
+}
+
+func (m *measured) calibrationName() string {
+	if m.machine.Calibration == nil {
+		return ""
+	}
+	return m.machine.Name
+}
+
+func (m *measured) machineName() string {
+	if m.machine.Calibration == nil {
+		return ""
+	}
+	return m.machine.String()
+}
+
+func (m *measured) trapTime() int64 {
+	if m.Modelled == nil {
+		return 0
+	}
+	return int64(m.TrapTime())
+}
+
+// offered are the columns of the grid's mode, and what a row has besides: a fact in place
+// of a column of the same name.
+func (g *grid) offered() (out results.Columns[*measured]) {
+	columns := planColumns
+	if g.form.Grid.Mode == "run" {
+		columns = runColumns
+	}
+	seen := map[string]bool{}
+	for _, c := range append(append(results.Columns[*measured]{}, facts...), columns...) {
+		if !seen[c.Name] {
+			out = append(out, c)
+		}
+		seen[c.Name] = true
+	}
+	return out
+}
+
+// columns are those that the form declares. What it does not say of one it has from the
+// column of that name.
+func (g *grid) columns() (out results.Columns[form.Row], err error) {
+	have := map[string]results.Column{}
+	for _, c := range g.offered().Table("").Columns {
+		have[c.Name] = c
+		for _, b := range g.form.Grid.Beside {
+			have[b.Name+"."+c.Name] = c
+		}
+	}
+	for _, name := range g.form.Grid.Labels {
+		have[name] = results.Column{Name: name}
+	}
+	for _, c := range g.form.Columns {
+		own := c.Column
+		from, ok := have[c.Name]
+		switch {
+		case c.Path != "":
+			return nil, g.wrong(c.Line, "column %s: %s: want an expression over the names of columns, in small letters", c.Name, c.Path)
+		case c.From != nil:
+			for _, name := range c.From.Names() {
+				if _, ok := have[name]; !ok {
+					return nil, g.wrong(c.Line, "column %s: there is no column %s", c.Name, name)
+				}
+			}
+		case !ok:
+			return nil, g.wrong(c.Line, "column %s: there is none of that name, and no = EXPRESSION", c.Name)
+		}
+		if _, ok := have[c.If]; c.If != "" && !ok {
+			return nil, g.wrong(c.Line, "column %s: if %s: there is no such column", c.Name, c.If)
+		}
+		if own.Kind == "" {
+			own.Kind = from.Kind
+		}
+		if own.Doc == "" {
+			own.Doc = from.Doc
+		}
+		have[c.Name] = own
+		out = append(out, results.Col[form.Row]{Name: own.Name, Doc: own.Doc, Kind: own.Kind, Detail: own.Detail, Lead: own.Lead,
+			Cell: func(r form.Row) any { return form.Cell(r[c.Name], own.Kind) }})
+	}
+	return out, nil
+}
+
+// row makes the row of a combination.
+func (g *grid) row(ctx context.Context, s *experiments.Study[Config, form.Row], p point) (form.Row, error) {
+	row := form.Row{}
+	if err := g.fill(ctx, s, p, "", row); err != nil {
+		return nil, err
+	}
+	for _, b := range g.form.Grid.Beside {
+		other := p
+		for _, a := range b.Axes {
+			sets, err := g.sets(a.Name, a.Values)
+			if err != nil {
+				return nil, err
+			}
+			if err := sets[0](&other.Config); err != nil {
+				return nil, err
+			}
+		}
+		if err := g.fill(ctx, s, other, b.Name+".", row); err != nil {
+			return nil, err
+		}
+	}
+	for name, v := range p.labels {
+		row[name] = v
+	}
+	for _, c := range g.form.Columns {
+		if c.From != nil {
+			v, err := c.From.Eval(row)
+			if err != nil {
+				return nil, g.wrong(c.Line, "%v", err)
+			}
+			row[c.Name] = v
+		}
+		if c.If != "" {
+			if v := row[c.If]; v == nil || v == false {
+				row[c.Name] = nil
+			}
+		}
+	}
+	return row, nil
+}
+
+// fill counts or runs a combination, and puts what it took into a row.
+func (g *grid) fill(ctx context.Context, s *experiments.Study[Config, form.Row], p point, prefix string, row form.Row) error {
+	m := &measured{point: p}
+	if err := g.do(ctx, s, m); err != nil {
+		return err
+	}
+	columns := g.offered()
+	cells, err := columns.Row(m)
+	if err != nil {
+		return err
+	}
+	for i, v := range cells {
+		row[prefix+columns[i].Name] = v.Any()
+	}
+	return nil
+}
+
+// do counts a combination, or runs one update that enables everything.
+func (g *grid) do(ctx context.Context, s *experiments.Study[Config, form.Row], m *measured) (err error) {
+	if g.form.Grid.Mode == "count" {
+		j, err := sim.NewJob(m.point.Config)
+		if err != nil {
+			return err
+		}
+		m.PlanRow, err = j.Count(ctx)
+		return err
+	}
+	if m.machine.Calibration != nil || m.point.Engine == sim.TimedEngine {
+		m.Update, err = modelled.Enable(ctx, s.Lab, m.point.Config, s.Config.Limit)
+	} else {
+		err = g.live(ctx, s, m)
+	}
+	if err == nil && m.Violations > 0 {
+		err = fmt.Errorf("%s: %d properties violated", m.point.Config.String(), m.Violations)
+	}
+	return err
+}
+
+// live runs an update on this machine's goroutines.
+func (g *grid) live(ctx context.Context, s *experiments.Study[Config, form.Row], m *measured) error {
+	c := m.point.Config
+	c.Revision, c.Log = s.Revision, s.Log
+	j, err := sim.NewJob(c)
+	if err != nil {
+		return err
+	}
+	e, err := sim.NewEngine(j)
+	if err != nil {
+		return err
+	}
+	defer e.Close()
+	m.RunRow, err = e.Update(ctx, true)
+	return errors.Join(err, ctx.Err())
+}

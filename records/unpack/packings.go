@@ -1,0 +1,132 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package unpack
+
+import (
+	"bytes"
+	"compress/bzip2"
+	"compress/gzip"
+	"encoding/binary"
+	"errors"
+	"io"
+
+	"github.com/klauspost/compress/zstd"
+	"github.com/pierrec/lz4/v4"
+	"github.com/therootcompany/xz"
+	"github.com/ulikunitz/xz/lzma"
+
+	"github.com/textpoke/textpoke/internal/inputs"
+)
+
+// Window is the largest dictionary that an unpacker may ask for, in bytes: what the
+// kernel's build uses (scripts/xz_wrap.sh and cmd_zstd22 of Linux 6.12).
+const Window = 128 << 20
+
+// Layers is how many packings and forms may be wrapped around each other: gzip around
+// zboot around gzip around an Image is the most that is built.
+const Layers = 4
+
+// Packing is one way to pack.
+type Packing struct {
+	Name  string
+	magic string
+	open  func(io.Reader) (io.Reader, error)
+}
+
+var packings = []*Packing{
+	{"gzip", "\x1f\x8b", func(r io.Reader) (io.Reader, error) { return gzip.NewReader(r) }},
+	// x86's filter for branches (BCJ), with which scripts/xz_wrap.sh packs, is read too.
+	{"xz", "\xfd7zXZ\x00", func(r io.Reader) (io.Reader, error) { return xz.NewReader(r, Window) }},
+	{"zstd", "\x28\xb5\x2f\xfd", openZstd},
+	{"bzip2", "BZh", func(r io.Reader) (io.Reader, error) { return bzip2.NewReader(r), nil }},
+	{"lz4", "\x02\x21\x4c\x18", openLZ4}, // the legacy frame: lz4 -l, as the kernel's build makes it
+	{"lz4", "\x04\x22\x4d\x18", openLZ4}, // the standard frame
+	{"lzma", "\x5d\x00\x00", func(r io.Reader) (io.Reader, error) { return lzma.ReaderConfig{DictCap: Window}.NewReader(r) }},
+}
+
+func openZstd(r io.Reader) (io.Reader, error) {
+	z, err := zstd.NewReader(r, zstd.WithDecoderConcurrency(1), zstd.WithDecoderMaxWindow(Window), zstd.WithDecoderLowmem(true))
+	if err != nil {
+		return nil, err
+	}
+	return z.IOReadCloser(), nil
+}
+
+func openLZ4(r io.Reader) (io.Reader, error) { return lz4.NewReader(r), nil }
+
+// Of is how a file is packed that begins with these bytes, nil if it is not.
+func Of(head []byte) *Packing {
+	for _, p := range packings {
+		if bytes.HasPrefix(head, []byte(p.magic)) {
+			return p
+		}
+	}
+	return nil
+}
+
+// Open reads all that is packed in r. The reader may have to be closed.
+func (p *Packing) Open(r io.Reader) (io.Reader, error) { return p.open(r) }
+
+// Bytes unpacks the first packed stream of b, at most limit bytes. It leaves alone what
+// follows the stream: the kernel's build appends the size (cmd_size_append), and some
+// payloads are padded. Errors are *[inputs.ParseError] without a file's name.
+func (p *Packing) Bytes(b []byte, limit int) ([]byte, error) {
+	r, err := p.open(bytes.NewReader(b))
+	if err != nil {
+		return nil, p.fail(err)
+	}
+	if c, ok := r.(io.Closer); ok {
+		defer c.Close()
+	}
+	if one, ok := r.(interface{ Multistream(bool) }); ok {
+		one.Multistream(false)
+	}
+	out, err := All(r, min(likelySize(b), limit), limit)
+	var much tooMuch
+	if err != nil && !errors.As(err, &much) && whole(b, len(out)) {
+		err = nil
+	}
+	if err != nil {
+		return nil, p.fail(err)
+	}
+	return out, nil
+}
+
+func (p *Packing) fail(err error) error {
+	return &inputs.ParseError{Value: p.Name + " data", Reason: Reason(err)}
+}
+
+// Reason words what is wrong with packed data.
+func Reason(err error) string {
+	switch {
+	case errors.Is(err, io.ErrUnexpectedEOF), errors.Is(err, io.EOF):
+		return "cut short"
+	case errors.Is(err, xz.ErrBuf):
+		return "cut short or corrupt"
+	}
+	return err.Error()
+}
+
+// likelySize is how much room what is packed takes: the size that the build appends in
+// four bytes, where that is likely.
+func likelySize(b []byte) int {
+	const most = 20 // times smaller than it was
+	if len(b) >= 4 {
+		if n := int(binary.LittleEndian.Uint32(b[len(b)-4:])); n >= len(b) && n <= most*len(b) {
+			return n
+		}
+	}
+	return 6 * len(b)
+}
+
+// whole tells whether a stream was read to its end although the reader stumbled over
+// what follows: the build appends the unpacked size in four bytes, which some readers
+// take for another frame (cmd_zstd22_with_size, cmd_lz4_with_size).
+func whole(b []byte, n int) bool {
+	for at := len(b) - 4; at >= 0 && at >= len(b)-64; at-- {
+		if n > 0 && int(binary.LittleEndian.Uint32(b[at:])) == n {
+			return true
+		}
+	}
+	return false
+}

@@ -1,0 +1,130 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package unpack
+
+import (
+	"bytes"
+	"encoding/binary"
+	"io"
+	"math/rand/v2"
+	"os/exec"
+	"strings"
+	"testing"
+
+	"github.com/pierrec/lz4/v4"
+)
+
+// legacyFrame packs as lz4 -l does, by another's hand.
+func legacyFrame(t *testing.T, b []byte) []byte {
+	t.Helper()
+	var out bytes.Buffer
+	w := lz4.NewWriter(&out)
+	err := w.Apply(lz4.LegacyOption(true))
+	if err == nil {
+		_, err = w.Write(b)
+	}
+	if err == nil {
+		err = w.Close()
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	return out.Bytes()
+}
+
+// texts are what is packed: one byte, what repeats itself, what cannot be packed, more than
+// a block of any packing, something short.
+func texts() map[string][]byte {
+	const block = 8 << 20 // of lz4's legacy frame, the largest
+	random := rand.New(rand.NewPCG(1, 2))
+	noise := make([]byte, 300_000)
+	for i := range noise {
+		noise[i] = byte(random.Uint32())
+	}
+	words := make([]byte, 0, block+100_000)
+	for len(words) < block+50_000 {
+		at := random.IntN(len(noise) - 300)
+		words = append(words, noise[at:at+random.IntN(300)]...)
+		words = append(words, bytes.Repeat(noise[at:at+1+random.IntN(5)], random.IntN(100))...)
+	}
+	return map[string][]byte{"one": {7}, "zeros": make([]byte, 100_000), "noise": noise, "words": words,
+		"short": []byte("abcabcabcabcabcabcabc")}
+}
+
+// TestLegacyLZ4: frames as the kernel's build makes them, with the size behind them.
+func TestLegacyLZ4(t *testing.T) {
+	for name, text := range texts() {
+		packed := legacyFrame(t, text)
+		for _, b := range [][]byte{packed, binary.LittleEndian.AppendUint32(packed, uint32(len(text)))} {
+			got, err := Of(b).Bytes(b, 16<<20)
+			if err != nil || !bytes.Equal(got, text) {
+				t.Errorf("%s: %d bytes of %d, %v", name, len(got), len(text), err)
+			}
+		}
+	}
+}
+
+// TestPrograms: what the packers' own programs make, in the ways in which the kernel's build
+// calls them (scripts/Makefile.lib), and with more behind it. Cut off anywhere, it is refused
+// in one line.
+func TestPrograms(t *testing.T) {
+	all := texts()
+	for _, c := range []struct{ packing, command string }{
+		{"gzip", "gzip -n -9"}, {"bzip2", "bzip2 -9"}, {"lzma", "lzma -9"}, {"lzma", "xz --format=lzma -9"},
+		{"xz", "xz --check=crc32 --x86 --lzma2=dict=32MiB"}, {"xz", "xz -9e"}, {"zstd", "zstd -19"},
+		{"zstd", "zstd -22 --ultra"}, {"lz4", "lz4 -l -9"}, {"lz4", "lz4 -9"},
+	} {
+		argv := strings.Fields(c.command)
+		if _, err := exec.LookPath(argv[0]); err != nil {
+			t.Logf("skipped: %v", err)
+			continue
+		}
+		for name, text := range all {
+			if name == "words" && c.packing != "lz4" {
+				text = text[:1<<19]
+			}
+			cmd := exec.Command(argv[0], append(argv[1:], "-c")...)
+			cmd.Stdin = bytes.NewReader(text)
+			packed, err := cmd.Output()
+			if err != nil {
+				t.Fatalf("%s: %v", c.command, err)
+			}
+			p := Of(packed)
+			if p == nil || p.Name != c.packing {
+				t.Errorf("%s: not recognised", c.command)
+				continue
+			}
+			for _, b := range [][]byte{packed, binary.LittleEndian.AppendUint32(packed, uint32(len(text)))} {
+				if got, err := p.Bytes(b, 16<<20); err != nil || !bytes.Equal(got, text) {
+					t.Errorf("%s of %s: %d bytes of %d, %v", c.command, name, len(got), len(text), err)
+				}
+			}
+			if _, err := p.Bytes(packed[:len(packed)/2], 16<<20); err == nil || strings.Contains(err.Error(), "\n") {
+				t.Errorf("%s of %s, half of it: %v", c.command, name, err)
+			}
+			if _, err := p.Bytes(packed, len(text)-1); len(text) > 1 && (err == nil || !strings.Contains(err.Error(), "unpacks to more than")) {
+				t.Errorf("%s of %s, one byte too long: %v", c.command, name, err)
+			}
+		}
+	}
+}
+
+// TestAll: whatever was likely, all of it is read and no more than the limit.
+func TestAll(t *testing.T) {
+	text := texts()["words"][:8_400_000]
+	for _, likely := range []int{0, 1, 100, 8 << 20, len(text) - 1, len(text), len(text) + 1, 2 * len(text)} {
+		if got, err := All(bytes.NewReader(text), likely, len(text)); err != nil || !bytes.Equal(got, text) {
+			t.Errorf("likely %d: %d bytes, %v", likely, len(got), err)
+		}
+		if _, err := All(bytes.NewReader(text), likely, len(text)-1); err == nil {
+			t.Errorf("likely %d: over the limit", likely)
+		}
+		if _, err := All(io.MultiReader(bytes.NewReader(text), broken{}), likely, len(text)); err != io.ErrClosedPipe {
+			t.Errorf("likely %d: %v", likely, err)
+		}
+	}
+}
+
+type broken struct{}
+
+func (broken) Read([]byte) (int, error) { return 0, io.ErrClosedPipe }

@@ -1,0 +1,168 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package vmlinux
+
+import (
+	"bytes"
+	"cmp"
+	"debug/elf"
+	"io"
+	"slices"
+	"strings"
+
+	"github.com/textpoke/textpoke/records/unpack"
+)
+
+// Limits on what is read, against files that unpack to more than a machine holds. A
+// distribution's kernel unpacks to 30 to 130 MiB.
+const (
+	MaxFile     = 256 << 20 // bytes of a file that is not ELF
+	MaxUnpacked = 256 << 20 // bytes of a kernel in memory
+)
+
+const magicLZO = "\x89LZO\x00\x0d\x0a\x1a\x0a" // nobody keeps a reader
+
+// unwrap turns a boot file into the kernel's memory, form by form.
+func unwrap(b []byte) (*Memory, error) {
+	var form []string
+	for range unpack.Layers {
+		var err error
+		switch {
+		case bytes.HasPrefix(b, []byte(elf.ELFMAG)):
+			return readELF(bytes.NewReader(b), append(form, "ELF"))
+		case isBzImage(b):
+			form = append(form, "bzImage")
+			b, err = bzPayload(b)
+		case isZboot(b):
+			form = append(form, "zboot")
+			b, err = zbootPayload(b)
+		case rawArch(b) != nil:
+			return rawImage(b, append(form, "Image"))
+		case bytes.HasPrefix(b, []byte(magicLZO)):
+			err = Fail("LZO data", "unpack it first (lzop -d)")
+		case unpack.Of(b) != nil:
+			p := unpack.Of(b)
+			form = append(form, p.Name)
+			b, err = p.Bytes(b, MaxUnpacked)
+		default:
+			return nil, Fail(strings.Join(form, "/"), "not a kernel image: want vmlinuz, vmlinux, Image or zboot")
+		}
+		if err != nil {
+			return nil, err
+		}
+	}
+	return nil, Fail(strings.Join(form, "/"), "packed more than %d times", unpack.Layers-1)
+}
+
+// Unpack takes off what a file is packed with, and EFI's zboot around it, until at most
+// limit bytes are left that are neither: what a boot loader hands over, or what the kernel
+// loads as a module.
+func Unpack(b []byte, limit int) ([]byte, error) {
+	for range unpack.Layers {
+		var err error
+		switch p := unpack.Of(b); {
+		case isZboot(b):
+			b, err = zbootPayload(b)
+		case p != nil:
+			b, err = p.Bytes(b, limit)
+		default:
+			return b, nil
+		}
+		if err != nil {
+			return nil, err
+		}
+	}
+	return nil, Fail("", "packed more than %d times", unpack.Layers-1)
+}
+
+// isZboot looks for the magic of EFI's header (drivers/firmware/efi/libstub/zboot-header.S).
+func isZboot(b []byte) bool { return len(b) > 64 && string(b[:2]) == "MZ" && string(b[4:8]) == "zimg" }
+
+// isBzImage looks for the magic of the setup header (Documentation/arch/x86/boot.rst).
+func isBzImage(b []byte) bool { return len(b) > 0x260 && string(b[0x202:0x206]) == "HdrS" }
+
+// bzPayload is what x86's setup header says: setup_sects at 0x1f1, payload_offset at
+// 0x248, payload_length at 0x24c, protocol 2.08 and later.
+func bzPayload(b []byte) ([]byte, error) {
+	const what = "bzImage"
+	if v := le.Uint16(b[0x206:]); v < 0x208 {
+		return nil, Fail(what, "boot protocol %d.%02d says not where its payload is", v>>8, v&0xff)
+	}
+	sectors := cmp.Or(uint64(b[0x1f1]), 4)
+	from := uint64(le.Uint32(b[0x248:])) + (sectors+1)*512
+	return payload(what, b, from, uint64(le.Uint32(b[0x24c:])))
+}
+
+// zbootPayload is what EFI's header says (drivers/firmware/efi/libstub/zboot-header.S).
+func zbootPayload(b []byte) ([]byte, error) {
+	return payload("zboot", b, uint64(le.Uint32(b[8:])), uint64(le.Uint32(b[12:])))
+}
+
+func payload(what string, b []byte, from, size uint64) ([]byte, error) {
+	if from > uint64(len(b)) || size > uint64(len(b))-from || size < 16 {
+		return nil, Fail(what, "its payload of %d bytes is cut off", size)
+	}
+	return b[from : from+size], nil
+}
+
+func rawArch(b []byte) *Arch {
+	for _, a := range arches {
+		if a.Magic != "" && len(b) > 64 && string(b[0x38:0x38+len(a.Magic)]) == a.Magic {
+			return a
+		}
+	}
+	return nil
+}
+
+// rawImage is a kernel as it lies in memory.
+func rawImage(b []byte, form []string) (*Memory, error) {
+	if len(b) > MaxUnpacked {
+		return nil, Fail("Image", "%d MiB, more than %d", len(b)>>20, MaxUnpacked>>20)
+	}
+	return &Memory{Arch: rawArch(b), Form: strings.Join(form, "/"), Segments: []Segment{{0, b}}}, nil
+}
+
+// readELF reads the segments of an ELF file, and nothing else of it.
+func readELF(r io.ReaderAt, form []string) (*Memory, error) {
+	f, err := elf.NewFile(r)
+	if err != nil {
+		return nil, Fail("ELF file", "%s", unpack.Reason(err))
+	}
+	m := &Memory{Arch: OfMachine(f.Machine), Form: strings.Join(form, "/")}
+	switch {
+	case m.Arch == nil:
+		return nil, Fail("ELF file", "instruction set %s is none of %s", f.Machine, ArchNames())
+	case f.Class != elf.ELFCLASS64 || f.ByteOrder != le:
+		return nil, Fail("ELF file", "%s, %s: want 64 bits, little endian", f.Class, f.Data)
+	case f.Type == elf.ET_REL:
+		return nil, Fail("ELF file", "a module or object, not a kernel")
+	}
+	sum := uint64(0)
+	for _, p := range f.Progs {
+		if p.Type != elf.PT_LOAD || p.Filesz == 0 || p.Vaddr < 1<<20 { // x86's per-CPU data is linked at 0 until 6.15
+			continue
+		}
+		if sum += p.Filesz; p.Filesz > MaxUnpacked || sum > MaxUnpacked || p.Vaddr+p.Filesz < p.Vaddr {
+			return nil, Fail("ELF file", "its segments take more than %d MiB", MaxUnpacked>>20)
+		}
+		data, err := io.ReadAll(p.Open()) // a size that the file does not have is not believed
+		if err != nil || uint64(len(data)) != p.Filesz {
+			return nil, Fail("ELF file", "segment at %#x is cut short", p.Vaddr)
+		}
+		m.Segments = append(m.Segments, Segment{p.Vaddr, data})
+	}
+	if len(m.Segments) == 0 {
+		return nil, Fail("ELF file", "holds no segment of a kernel")
+	}
+	slices.SortFunc(m.Segments, func(a, b Segment) int { return cmp.Compare(a.Addr, b.Addr) })
+	return m, nil
+}
+
+// ArchNames are the instruction sets that are read, in a list.
+func ArchNames() string {
+	var names []string
+	for _, a := range arches {
+		names = append(names, a.Name)
+	}
+	return strings.Join(names, ", ")
+}
