@@ -3,6 +3,8 @@
 package results
 
 import (
+	"crypto/sha256"
+	"encoding/hex"
 	"errors"
 	"fmt"
 	"io"
@@ -85,9 +87,12 @@ func (d *Dir) Write(name string, fill func(io.Writer) error) error {
 	return f.Commit()
 }
 
-// WriteCSV writes the table to NAME.csv, where NAME is the table's name.
-func (d *Dir) WriteCSV(t Table) error {
-	return d.Write(t.Name+".csv", func(w io.Writer) error { return WriteCSV(w, t) })
+// WriteCSV writes the table to NAME.csv, where NAME is the table's name, and returns the file's
+// SHA-256 in hexadecimal.
+func (d *Dir) WriteCSV(t Table) (sum string, err error) {
+	h := sha256.New()
+	err = d.Write(t.Name+".csv", func(w io.Writer) error { return WriteCSV(io.MultiWriter(w, h), t) })
+	return hex.EncodeToString(h.Sum(nil)), err
 }
 
 // ReadCSV reads the table that WriteCSV wrote under this name, if it has these columns.

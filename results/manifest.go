@@ -67,6 +67,7 @@ type Part struct {
 type ManifestFile struct {
 	Name    string   `json:"name"`
 	Rows    int      `json:"rows"`
+	SHA256  string   `json:"sha256,omitempty"` // of its contents, in hexadecimal
 	Columns []Column `json:"columns"`
 }
 
@@ -98,9 +99,9 @@ func (m *Manifest) AddInputFile(path string) error {
 	return m.AddInput(filepath.ToSlash(path), f)
 }
 
-// AddTable describes a table that was written with [Dir.WriteCSV].
-func (m *Manifest) AddTable(t Table) {
-	m.Files = append(m.Files, ManifestFile{Name: t.Name + ".csv", Rows: len(t.Rows), Columns: t.Columns})
+// AddTable describes a table that was written with [Dir.WriteCSV], which gave its SHA-256.
+func (m *Manifest) AddTable(t Table, sum string) {
+	m.Files = append(m.Files, ManifestFile{Name: t.Name + ".csv", Rows: len(t.Rows), SHA256: sum, Columns: t.Columns})
 }
 
 // AddDocument names a file that was written with [Dir.WriteDocument].

@@ -25,6 +25,8 @@ import (
 
 	"github.com/nats-io/nats-server/v2/server"
 	"github.com/spf13/cobra"
+
+	"github.com/textpoke/textpoke/internal/version"
 )
 
 func main() {
@@ -57,6 +59,7 @@ func execute(ctx context.Context, args []string, out, errs io.Writer) int {
 // flags are those of the program.
 type flags struct {
 	listen, data, tokenFile, name, cluster string
+	tlsCert, tlsKey, tlsCA                 string
 	routes                                 []string
 	workers                                int
 	out, errs                              io.Writer
@@ -75,15 +78,20 @@ func command(out, errs io.Writer) *cobra.Command {
 		Example: "  textpoke-queue --data /var/lib/textpoke-queue --listen 0.0.0.0:4222 --token-file token\n" +
 			"  textpoke-queue --name a --listen 0.0.0.0:4222 --cluster 0.0.0.0:6222 --routes nats://b:6222,nats://c:6222\n" +
 			"  textpoke-queue --workers 2 -- textpoke plan --arch x86_64 --cpus 8,64",
-		SilenceErrors: true, SilenceUsage: true,
+		SilenceErrors: true, SilenceUsage: true, Version: version.Built().Version,
 		RunE: func(cmd *cobra.Command, args []string) error {
 			return o.run(cmd.Context(), args, cmd.Flags().Changed("workers"))
 		},
 	}
+	cmd.SetVersionTemplate(version.Built().Line("textpoke-queue"))
 	f := cmd.Flags()
 	f.StringVar(&o.listen, "listen", "127.0.0.1:4222", "`address` that it listens on; port 0 is a free one")
 	f.StringVar(&o.data, "data", "", "`directory` that everything is kept in (default: a temporary one)")
-	f.StringVar(&o.tokenFile, "token-file", "", "`file` with a word that clients must know: nats://WORD@HOST:PORT")
+	f.StringVar(&o.tokenFile, "token-file", "", "`file` with a word that clients must know (their --token-file)")
+	f.StringVar(&o.tlsCert, "tls-cert", "", "`file` with the server's certificate (PEM)")
+	f.StringVar(&o.tlsKey, "tls-key", "", "`file` with its key (PEM)")
+	f.StringVar(&o.tlsCA, "tls-ca", "", "`file` with the authorities that clients' certificates must be of (PEM); without it "+
+		"clients need none")
 	f.StringVar(&o.name, "name", "", "`name` of the server in a cluster")
 	f.StringVar(&o.cluster, "cluster", "", "`address` for the other servers of a cluster")
 	f.StringSliceVar(&o.routes, "routes", nil, "`addresses` of the other servers, nats://HOST:PORT")
@@ -112,7 +120,7 @@ func (o *flags) run(ctx context.Context, args []string, counted bool) error {
 		if o.workers < 1 {
 			return fmt.Errorf("--workers %d: want 1 or more", o.workers)
 		}
-		options.Port = server.RANDOM_PORT // it is for nobody else
+		options.Port, options.TLSConfig = server.RANDOM_PORT, nil // it is for nobody else
 	}
 	s, err := server.NewServer(options)
 	if err != nil {
@@ -156,6 +164,13 @@ func (o *flags) options() (*server.Options, error) {
 		fmt.Fprintf(o.errs, "textpoke-queue: --listen %s without --token-file: whoever reaches it can give workers work\n",
 			o.listen)
 	}
+	if o.tlsCert != "" || o.tlsKey != "" || o.tlsCA != "" {
+		s.TLSConfig, err = server.GenTLSConfig(&server.TLSConfigOpts{CertFile: o.tlsCert, KeyFile: o.tlsKey, CaFile: o.tlsCA,
+			Verify: o.tlsCA != ""})
+		if err != nil {
+			return nil, fmt.Errorf("--tls-cert, --tls-key, --tls-ca: %w", err)
+		}
+	}
 	if o.cluster == "" {
 		return s, nil
 	}
@@ -188,6 +203,10 @@ func hostPort(flag, text string) (host string, port int, err error) {
 
 // carryOut runs a command and its workers.
 func (o *flags) carryOut(ctx context.Context, args []string, address string) error {
+	queue := []string{"--queue", address}
+	if o.tokenFile != "" {
+		queue = append(queue, "--token-file", o.tokenFile)
+	}
 	employed, dismiss := context.WithCancel(ctx)
 	var workers []*exec.Cmd
 	defer func() {
@@ -197,7 +216,7 @@ func (o *flags) carryOut(ctx context.Context, args []string, address string) err
 		}
 	}()
 	for range o.workers {
-		w := exec.CommandContext(employed, args[0], "worker", "--queue", address, "--jobs", "1")
+		w := exec.CommandContext(employed, args[0], append([]string{"worker", "--jobs", "1"}, queue...)...)
 		w.Cancel = func() error { return w.Process.Signal(syscall.SIGTERM) }
 		w.WaitDelay = 10 * time.Second
 		w.Stderr = quiet{}
@@ -206,7 +225,7 @@ func (o *flags) carryOut(ctx context.Context, args []string, address string) err
 		}
 		workers = append(workers, w)
 	}
-	cmd := exec.CommandContext(ctx, args[0], append(args[1:], "--queue", address)...)
+	cmd := exec.CommandContext(ctx, args[0], append(args[1:], queue...)...)
 	cmd.Stdin, cmd.Stdout, cmd.Stderr = os.Stdin, o.out, o.errs
 	cmd.Cancel = func() error { return cmd.Process.Signal(syscall.SIGTERM) }
 	cmd.WaitDelay = 30 * time.Second

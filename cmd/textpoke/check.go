@@ -67,7 +67,7 @@ func (k *checkFlags) register(cmd *cobra.Command, c *common) {
 	addAxes(cmd, check.Axes)
 	k.searchFlags.register(cmd)
 	addShard(cmd, c)
-	addQueue(cmd, c)
+	addQueue(cmd, c, "let workers do it that take points from this queue (see worker)")
 	f := cmd.Flags()
 	f.StringArrayVar(&k.bug, "bug", nil,
 		"`name` of a scenario of the museum, a bug or a tracer case (--list), in place of a protocol; repeatable")

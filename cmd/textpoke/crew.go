@@ -82,13 +82,6 @@ func parcels[T any](do func(ctx context.Context, n int) (T, error)) func(context
 	}
 }
 
-// addQueue adds the flag to a command that goes through points.
-func addQueue(cmd *cobra.Command, c *common) {
-	cmd.Flags().Var(addressFlag{&c.queue}, "queue",
-		"let workers do it that take points from this queue: `nats://HOST:PORT`, or several with commas between them. "+
-			"See worker")
-}
-
 // queued tells whether workers do the points, or this is one of them.
 func (c *common) queued() bool { return c.queue != "" || c.employ != nil }
 
@@ -112,12 +105,9 @@ type submitted struct {
 
 // submit puts points into the queue that are not done.
 func (c *common) submit(ctx context.Context, keys []string, done func(n int) bool) (*submitted, error) {
-	q, err := queue.Connect(ctx, c.queue, queue.Options{Program: programOf(built), Name: processName()})
-	if errors.Is(err, queue.ErrNoServer) {
-		return nil, noServer{fmt.Errorf("--queue: %w", err)}
-	}
+	q, err := c.connect(ctx, queue.Options{})
 	if err != nil {
-		return nil, fmt.Errorf("--queue: %w", err)
+		return nil, err
 	}
 	rows, err := q.Submit(ctx, queue.Submission{Args: rowArgs(c.args), Keys: keys, Inputs: c.inputs, Done: done})
 	if err != nil {

@@ -27,7 +27,7 @@ type gridFlags struct {
 func (g *gridFlags) register(cmd *cobra.Command, c *common) {
 	g.sweepFlags.register(cmd)
 	addShard(cmd, c)
-	addQueue(cmd, c)
+	addQueue(cmd, c, "let workers do it that take points from this queue (see worker)")
 	addAxes(cmd, sim.Axes.For(g.uses))
 	cmd.Flags().StringVar(&g.kallsyms, "kallsyms", "", "`file` with the addresses that a list of functions "+
 		"lacks, as /proc/kallsyms has them")

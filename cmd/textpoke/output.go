@@ -55,10 +55,11 @@ func (f *folder) write(tables ...*results.Table) error {
 		return nil
 	}
 	for _, t := range tables {
-		if err := f.dir.WriteCSV(*t); err != nil {
+		sum, err := f.dir.WriteCSV(*t)
+		if err != nil {
 			return err
 		}
-		f.manifest.AddTable(*t)
+		f.manifest.AddTable(*t, sum)
 	}
 	return nil
 }

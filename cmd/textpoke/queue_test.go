@@ -16,11 +16,11 @@ import (
 	nats "github.com/nats-io/nats-server/v2/server"
 )
 
-// queueServer is a queue for one test.
-func queueServer(t *testing.T) (address string) {
+// queueServer is a queue for one test, which may ask for a token.
+func queueServer(t *testing.T, token ...string) (address string) {
 	t.Helper()
 	s, err := nats.NewServer(&nats.Options{Host: "127.0.0.1", Port: nats.RANDOM_PORT, JetStream: true,
-		StoreDir: t.TempDir(), NoSigs: true, NoLog: true})
+		StoreDir: t.TempDir(), NoSigs: true, NoLog: true, Authorization: strings.Join(token, "")})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -33,14 +33,14 @@ func queueServer(t *testing.T) (address string) {
 }
 
 // hireWorker lets a worker take points until the test ends.
-func hireWorker(t *testing.T, address string) {
+func hireWorker(t *testing.T, address string, flags ...string) {
 	t.Helper()
 	ctx, dismiss := context.WithCancel(t.Context())
 	var working sync.WaitGroup
 	working.Go(func() {
 		var out, errs bytes.Buffer
-		if code := run(ctx, []string{"worker", "--queue", address, "--jobs", "2"}, streams{strings.NewReader(""), &out,
-			&errs}); code != exitDone || out.Len() > 0 {
+		args := append([]string{"worker", "--queue", address, "--jobs", "2"}, flags...)
+		if code := run(ctx, args, streams{strings.NewReader(""), &out, &errs}); code != exitDone || out.Len() > 0 {
 			t.Errorf("exit code %d, stderr: %s", code, errs.String())
 		}
 	})
@@ -137,6 +137,50 @@ func TestQueueGoesOn(t *testing.T) {
 	}
 }
 
+// TestQueueSecret: the word that a queue asks for stands in no file that is written, and in nothing that is printed.
+func TestQueueSecret(t *testing.T) {
+	const word = "hushword"
+	address := queueServer(t, word)
+	file := filepath.Join(t.TempDir(), "token")
+	if err := os.WriteFile(file, []byte(word+"\n"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	hireWorker(t, address, "--token-file", file)
+	for _, how := range [][]string{{"--queue", strings.Replace(address, "//", "//"+word+"@", 1)},
+		{"--queue", address, "--token-file", file}} {
+		out := t.TempDir()
+		r := textpoke(t, append(how, "plan", "--arch", "x86_64", "--records", "gen:n=9", "--out", out)...)
+		if r.code != exitDone || strings.Contains(r.out+r.err, word) {
+			t.Errorf("%v: exit code %d: %s%s", how, r.code, r.out, r.err)
+		}
+		files, err := filepath.Glob(out + "/*")
+		if err != nil || len(files) < 2 {
+			t.Fatalf("%v, %v", files, err)
+		}
+		for _, name := range files {
+			if text, err := os.ReadFile(name); err != nil || bytes.Contains(text, []byte(word)) {
+				t.Errorf("%v: the word stands in %s: %v", how, name, err)
+			}
+		}
+	}
+	if r := textpoke(t, "plan", "--records", "gen:n=9", "--queue", address); r.code != exitWrong {
+		t.Errorf("without the word: exit code %d: %s", r.code, r.err)
+	}
+}
+
+// TestQueueMarks: points that take too long are marked and listed, and the answer is no.
+func TestQueueMarks(t *testing.T) {
+	address := queueServer(t)
+	hireWorker(t, address, "--point-time", "1ns")
+	out := t.TempDir()
+	r := textpoke(t, "check", "--arch", "x86_64", "--sites", "2", "--cpus", "3", "--fetch", "weak,coherent", "--reduce", "none",
+		"--queue", address, "--out", out)
+	if r.code != exitNo || strings.Count(r.err, "it took longer than 1ns\n") != 2 ||
+		!strings.Contains(r.err, "2 of 2 points were not done") {
+		t.Errorf("exit code %d: %s", r.code, r.err)
+	}
+}
+
 // TestQueueRefuses are command lines that do not go together, and servers that are not there.
 func TestQueueRefuses(t *testing.T) {
 	for _, tt := range []struct {
@@ -154,8 +198,10 @@ func TestQueueRefuses(t *testing.T) {
 		{"check --swarm 2 --limit-time 1s", exitWrong, "--limit-time goes without --swarm"},
 		{"experiment pareto --shard 0/2", exitWrong, "its report is made of all of its rows"},
 		{"worker", exitWrong, `--queue "": want the address`},
-		{"worker --queue nats://127.0.0.1:1", exitAlone, "no server of a queue answers"},
-		{"worker --queue nats://127.0.0.1:1 --jobs 0", exitWrong, "--jobs 0: want 1 or more"},
+		{"plan --queue nats://127.0.0.1:1 --token-file /nowhere", exitWrong, "--token-file: open /nowhere: no such file"},
+		{"plan --queue nats://127.0.0.1:1 --token-file /dev/null", exitWrong, "--token-file /dev/null: it is empty"},
+		{"plan --queue nats://127.0.0.1:1 --tls-cert x", exitWrong, "--tls-cert goes with --tls-key"},
+		{"worker --queue nats://127.0.0.1:1 --jobs 0", exitWrong, `--jobs "0": want whole numbers from 1 to 65536`},
 	} {
 		r := textpoke(t, strings.Fields(tt.line)...)
 		if r.code != tt.code || !strings.Contains(r.err, tt.want) || strings.Count(r.err, "\n") != 1 {

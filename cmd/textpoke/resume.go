@@ -19,7 +19,7 @@ import (
 
 // aside are the flags that rows do not depend on: a run that is resumed may have
 // others.
-var aside = []string{"out", "resume", "jobs", "yes", "format", "log", "budget", "queue"}
+var aside = append([]string{"out", "resume", "jobs", "yes", "format", "log", "budget"}, queueFlags...)
 
 // openJournal opens the journal, and takes over what is in it.
 func (s *sweep) openJournal(f *folder) error {

@@ -19,6 +19,7 @@ import (
 	"github.com/textpoke/textpoke/kernels/calibration"
 	"github.com/textpoke/textpoke/records"
 	"github.com/textpoke/textpoke/results"
+	"github.com/textpoke/textpoke/results/queue"
 	"github.com/textpoke/textpoke/results/shard"
 )
 
@@ -54,9 +55,11 @@ type common struct {
 
 	calibrations []*calibration.Calibration // that times rest on
 
-	queue  string     // address of the queue that workers take points from, "" for none
-	employ func(work) // in a worker: takes the points in place of doing them
-	cores  int        // in a worker: for one point
+	queue  string // address of the queue that workers take points from, "" for none
+	access accessFlags
+	lost   []*queue.LostError // points that workers came to no end with
+	employ func(work)         // in a worker: takes the points in place of doing them
+	cores  int                // in a worker: for one point
 }
 
 // live marks commands whose output is seen as it comes.
@@ -100,7 +103,7 @@ func rootCommand(c *common) *cobra.Command {
 		SilenceUsage:  true,
 	}
 	root.Version = built.Version
-	root.SetVersionTemplate(versionLine(built))
+	root.SetVersionTemplate(built.Line("textpoke"))
 	root.SetIn(s.in)
 	root.SetOut(s.out)
 	root.SetErr(s.err)

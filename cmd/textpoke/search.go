@@ -153,6 +153,14 @@ func (a *asked) result(ctx context.Context, by crew[*explore.Result], i int) (*e
 	return best, err
 }
 
+// lostAtEnd is what was lost, after the last question.
+func (a *asked) lostAtEnd(i int) error {
+	if i+1 < len(a.questions) {
+		return nil
+	}
+	return a.lostPoints(len(a.questions))
+}
+
 // answers writes a row for each question. The error says what they mean for the exit code.
 func (a *asked) answers(ctx context.Context, rate bool, out *output) (rows []check.VerdictRow, err error) {
 	by, end, err := a.hire(ctx)
@@ -163,6 +171,9 @@ func (a *asked) answers(ctx context.Context, rate bool, out *output) (rows []che
 	out.above = func() string { return a.answerLine(rows) }
 	err = a.each(ctx, out, len(a.questions), func(i int, out *output) error {
 		result, err := a.result(ctx, by, i)
+		if a.lose(err) {
+			return a.lostAtEnd(i)
+		}
 		if err != nil {
 			return err
 		}
@@ -178,7 +189,7 @@ func (a *asked) answers(ctx context.Context, rate bool, out *output) (rows []che
 		rows = append(rows, row)
 		unsafe, cut = unsafe || row.Verdict == explore.Unsafe, cut || open
 		out.exit = exitOf(unsafe, cut)
-		return out.add(check.Columns.Cells(&row)...)
+		return errors.Join(out.add(check.Columns.Cells(&row)...), a.lostAtEnd(i))
 	})
 	err = errors.Join(err, end(err == nil))
 	switch {

@@ -142,6 +142,9 @@ func (s *sweep) run(ctx context.Context) error {
 		return err
 	}
 	failed := inOrder(ctx, len(s.mine), s.jobs(), s.make, s.take)
+	if failed == nil {
+		failed = s.lostPoints(len(s.mine))
+	}
 	err = s.finish(f, failed)
 	err = errors.Join(err, end(err == nil))
 	return s.verdict(errors.Join(err, s.closeJournal(err == nil)))
@@ -210,7 +213,9 @@ func (s *sweep) make(ctx context.Context, n int, give func(item)) (err error) {
 	switch {
 	case again:
 	case s.crew != nil:
-		e, err = s.crew.do(ctx, n)
+		if e, err = s.crew.do(ctx, n); s.lose(err) {
+			return nil // which is told at the end
+		}
 	default:
 		e, err = s.follow(ctx, n, add)
 	}

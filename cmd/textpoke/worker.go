@@ -9,7 +9,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"net/url"
 	"os"
 	"runtime"
 	"slices"
@@ -18,43 +17,21 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/textpoke/textpoke/internal/choice"
+	"github.com/textpoke/textpoke/internal/choice/flags"
 	"github.com/textpoke/textpoke/internal/inputs"
+	"github.com/textpoke/textpoke/internal/version"
 	"github.com/textpoke/textpoke/results/queue"
-	"github.com/textpoke/textpoke/service/api"
 )
 
-// addressFlag is addresses of a queue. What is shown of it holds no password.
-type addressFlag struct{ url *string }
-
-func (a addressFlag) Set(text string) error {
-	for one := range strings.SplitSeq(text, ",") {
-		u, err := url.Parse(one)
-		if err != nil || u.Host == "" || !slices.Contains([]string{"nats", "tls", "ws", "wss"}, u.Scheme) {
-			return errors.New("want nats://HOST:PORT")
-		}
-	}
-	*a.url = text
-	return nil
+// workerFlags is the flags of worker.
+type workerFlags struct {
+	jobs, tries, pointMemory int
+	idle, silence, pointTime time.Duration
 }
-
-func (a addressFlag) String() string {
-	if a.url == nil { // the flag package asks the zero value
-		return ""
-	}
-	all := strings.Split(*a.url, ",")
-	for i, one := range all {
-		if u, err := url.Parse(one); err == nil {
-			all[i] = u.Redacted()
-		}
-	}
-	return strings.Join(all, ",")
-}
-
-func (addressFlag) Type() string { return "address" }
 
 func workerCommand(c *common) *cobra.Command {
-	var jobs int
-	var idle time.Duration
+	var w workerFlags
 	cmd := &cobra.Command{
 		Use: "worker", Annotations: map[string]string{live: ""},
 		Short: "do points of sweeps that others put into a queue",
@@ -66,41 +43,50 @@ func workerCommand(c *common) *cobra.Command {
 			"  textpoke worker --queue nats://127.0.0.1:4222 --jobs 1 --idle 1m",
 		Args: cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			switch {
-			case c.queue == "":
+			if c.queue == "" {
 				return errors.New("--queue \"\": want the address of a queue, nats://HOST:PORT")
-			case jobs < 1:
-				return fmt.Errorf("--jobs %d: want 1 or more", jobs)
-			case idle < 0:
-				return fmt.Errorf("--idle %v: want a time above 0, or 0 for never", idle)
 			}
-			return c.work(cmd.Context(), jobs, idle)
+			return c.work(cmd.Context(), &w)
 		},
 	}
-	f := cmd.Flags()
-	f.Var(addressFlag{&c.queue}, "queue",
-		"take points from this queue: `nats://HOST:PORT`, or several with commas between them")
-	f.IntVar(&jobs, "jobs", runtime.GOMAXPROCS(0), "`number` of points that are worked on at a time")
-	f.DurationVar(&idle, "idle", 0, "end when there was nothing to do for this `time`, such as 1m; 0 for never")
+	addQueue(cmd, c, "take points from this queue")
+	w.jobs, w.tries, w.silence = runtime.GOMAXPROCS(0), 5, 30*time.Second
+	flags.Bind(cmd.Flags(),
+		choice.Count(&w.jobs, "jobs", 0, "`number` of points that are worked on at a time", 1, 1<<16),
+		choice.Time(&w.idle, "idle", 0, "end when there was nothing to do for this `time`, such as 1m; 0 for never", 0),
+		choice.Count(&w.tries, "tries", 0, "`number` of times that a point is begun: one that no worker survives is marked "+
+			"then, and the rest is done", 1, 1<<16),
+		choice.Time(&w.silence, "silence", 0, "a point goes to another worker when the one that has it says nothing for this "+
+			"`time`", time.Second),
+		choice.Time(&w.pointTime, "point-time", 0, "mark a point that takes longer than this `time`; 0 for no limit", 0),
+		choice.Count(&w.pointMemory, "point-memory", 0, "mark a point that takes more than so many `MiB`, and do one at a time; "+
+			"0 for no limit", 0, 1<<24))
 	return cmd
 }
 
 // work does points until somebody wants an end, or there are none.
-func (c *common) work(ctx context.Context, jobs int, idle time.Duration) error {
+func (c *common) work(ctx context.Context, w *workerFlags) error {
 	name := processName()
-	q, err := queue.Connect(ctx, c.queue, queue.Options{Program: programOf(built), Name: name})
-	if errors.Is(err, queue.ErrNoServer) {
-		return noServer{fmt.Errorf("--queue: %w", err)}
+	reach, cancel := ctx, func() {}
+	if w.idle > 0 {
+		reach, cancel = context.WithTimeout(ctx, w.idle)
+	}
+	q, err := c.connect(reach, queue.Options{AckWait: w.silence, Tries: w.tries, Waiting: func() {
+		fmt.Fprintf(c.streams.err, "textpoke: no server answers at %s: waiting for one\n", addressFlag{&c.queue})
+	}})
+	cancel()
+	if err != nil && ctx.Err() != nil {
+		return nil // told to end before there was anything to do
 	}
 	if err != nil {
-		return fmt.Errorf("--queue: %w", err)
+		return err
 	}
 	defer q.Close()
-	fmt.Fprintf(c.streams.err, "textpoke: worker %s of textpoke %s, %d at a time\n", name, programOf(built), jobs)
+	fmt.Fprintf(c.streams.err, "textpoke: worker %s of textpoke %s, %d at a time\n", name, programOf(built), w.jobs)
 	return q.Work(ctx, queue.Worker{
-		Jobs: jobs, Idle: idle, Log: func(line string) { fmt.Fprintf(c.streams.err, "textpoke: %s\n", line) },
+		Jobs: w.jobs, Idle: w.idle, Time: w.pointTime, Memory: uint64(w.pointMemory) << 20, Log: func(line string) { fmt.Fprintf(c.streams.err, "textpoke: %s\n", line) },
 		Open: func(ctx context.Context, run queue.Run, files map[string]string) (queue.Points, error) {
-			return employed(ctx, run, files, max(1, runtime.GOMAXPROCS(0)/jobs))
+			return employed(ctx, run, files, max(1, runtime.GOMAXPROCS(0)/w.jobs))
 		},
 	})
 }
@@ -150,7 +136,7 @@ func (e *employee) Close() {}
 
 // programOf names the programs whose rows are the same. Where the version does not say of
 // which source a program is, its contents do.
-func programOf(v api.Version) string {
+func programOf(v version.Program) string {
 	name := v.Version + " " + v.Revision
 	if v.Revision != "" && !strings.HasSuffix(v.Revision, "+") {
 		return name

@@ -10,6 +10,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"net"
 	"time"
 
 	"github.com/nats-io/nats.go"
@@ -37,9 +38,38 @@ type Options struct {
 	Name string
 	// AckWait is how long a job stays with a worker that gives no notice. Default: 30 s.
 	AckWait time.Duration
-	// Tries is how often a point is begun, at most: one that no worker survives ends the
-	// sweep. Default: 20.
+	// Tries is how often a point is begun, at most. One that no worker survives is lost: see
+	// [LostError]. Default: 5.
 	Tries int
+	// Access is what the servers ask for.
+	Access Access
+	// Waiting is called once where no server answers, and Connect waits for one then; nil: that
+	// is an error.
+	Waiting func()
+}
+
+// Access is what servers ask of those who connect. The zero Access is nothing.
+type Access struct {
+	Token       string // a word
+	Credentials string // file of a user's token and key, as nsc writes it
+	CA          string // file with the authorities that the servers' certificates are of
+	Cert, Key   string // files of a certificate of one's own, and of its key
+}
+
+func (a *Access) options() (all []nats.Option) {
+	if a.Token != "" {
+		all = append(all, nats.Token(a.Token))
+	}
+	if a.Credentials != "" {
+		all = append(all, nats.UserCredentials(a.Credentials))
+	}
+	if a.CA != "" {
+		all = append(all, nats.RootCAs(a.CA))
+	}
+	if a.Cert != "" {
+		all = append(all, nats.ClientCert(a.Cert, a.Key))
+	}
+	return all
 }
 
 // Queue is a connection to the servers.
@@ -57,11 +87,10 @@ var ErrNoServer = errors.New("no server of a queue answers")
 
 // Connect connects to servers, nats://HOST:PORT or several of these with commas between them.
 func Connect(ctx context.Context, url string, o Options) (*Queue, error) {
-	o.AckWait, o.Tries = cmp.Or(o.AckWait, 30*time.Second), cmp.Or(o.Tries, 20)
-	nc, err := nats.Connect(url, nats.Name("textpoke "+o.Name), nats.MaxReconnects(-1), nats.ReconnectWait(pause),
-		nats.RetryOnFailedConnect(false), nats.ErrorHandler(func(*nats.Conn, *nats.Subscription, error) {}))
+	o.AckWait, o.Tries = cmp.Or(o.AckWait, 30*time.Second), cmp.Or(o.Tries, 5)
+	nc, err := o.dial(ctx, url)
 	if err != nil {
-		return nil, fmt.Errorf("%w: %w", ErrNoServer, err)
+		return nil, err
 	}
 	q := &Queue{Options: o, nc: nc}
 	if err := q.open(ctx); err != nil {
@@ -69,6 +98,29 @@ func Connect(ctx context.Context, url string, o Options) (*Queue, error) {
 		return nil, fmt.Errorf("queue %s: %w", nc.ConnectedUrlRedacted(), err)
 	}
 	return q, nil
+}
+
+// dial connects, and waits for a server where it may.
+func (o *Options) dial(ctx context.Context, url string) (*nats.Conn, error) {
+	options := append(o.Access.options(), nats.Name("textpoke "+o.Name), nats.MaxReconnects(-1), nats.ReconnectWait(pause),
+		nats.RetryOnFailedConnect(false), nats.ErrorHandler(func(*nats.Conn, *nats.Subscription, error) {}))
+	for told := false; ; told = true {
+		nc, err := nats.Connect(url, options...)
+		away := errors.Is(err, nats.ErrNoServers) || errors.As(err, new(net.Error))
+		switch {
+		case err == nil:
+			return nc, nil
+		case !away:
+			return nil, err
+		case o.Waiting == nil:
+			return nil, fmt.Errorf("%w: %w", ErrNoServer, err)
+		case !told:
+			o.Waiting()
+		}
+		if sleep(ctx, 10*pause) != nil {
+			return nil, fmt.Errorf("%w: %w", ErrNoServer, err)
+		}
+	}
 }
 
 // Close ends the connection.

@@ -220,7 +220,7 @@ func (r *Rows) take(subject string, data []byte) {
 	r.changed = make(chan struct{})
 }
 
-// Await waits for what a point came to, once.
+// Await waits for what a point came to, once. The error is a *[LostError] where it came to nothing.
 func (r *Rows) Await(ctx context.Context, n int) ([]byte, error) {
 	for {
 		r.mu.Lock()
@@ -239,11 +239,16 @@ func (r *Rows) Await(ctx context.Context, n int) ([]byte, error) {
 	}
 }
 
+// LostError is that no worker came to an end with a point. It is done again when the run is submitted again.
+type LostError struct{ Key, Why string }
+
+func (e *LostError) Error() string { return fmt.Sprintf("queue: %s: %s", e.Key, e.Why) }
+
 // data is that of an outcome, wherever it is.
 func (r *Rows) data(ctx context.Context, o outcome) (data []byte, err error) {
 	switch {
 	case o.Lost != "":
-		return nil, fmt.Errorf("queue: %s: %s", o.Key, o.Lost)
+		return nil, &LostError{o.Key, o.Lost}
 	case o.Object == "":
 		return o.Data, nil
 	}

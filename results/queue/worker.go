@@ -22,6 +22,10 @@ type Worker struct {
 	Jobs int
 	// Idle ends Work when there was nothing to do for so long. Default: never.
 	Idle time.Duration
+	// Time is how long a point may take, and Memory how many bytes the process may hold meanwhile,
+	// with one point at a time then. A point that takes more is lost. Default: no limit.
+	Time   time.Duration
+	Memory uint64
 	// Open makes a run's points ready to be done. files are where its inputs are, by name.
 	Open func(ctx context.Context, run Run, files map[string]string) (Points, error)
 	// Log is told what people should know; may be nil.
@@ -194,6 +198,9 @@ func (s *station) finish(ctx context.Context, m jetstream.Msg, j *job) error {
 			return nil // it was killed, or cut off, between the two
 		}
 	}
+	if tries > uint64(s.Tries) { // before anything that may be the death of this worker, too
+		return s.row(ctx, j, outcome{Lost: fmt.Sprintf("no worker came to an end with it: it was begun %d times", tries-1)})
+	}
 	r, err := s.ready(ctx, j.Run)
 	if err != nil {
 		if tries >= uint64(s.Tries) {
@@ -205,11 +212,11 @@ func (s *station) finish(ctx context.Context, m jetstream.Msg, j *job) error {
 	if key, err := r.points.Key(j.Point); err != nil || key != j.Key {
 		return s.row(ctx, j, outcome{Lost: fmt.Sprintf("worker %s has %q there, %v", s.Name, key, err)})
 	}
-	if tries > uint64(s.Tries) {
-		return s.row(ctx, j, outcome{Lost: fmt.Sprintf("no worker came to an end with it: it was begun %d times", tries-1)})
-	}
 	start := time.Now()
 	data, err := s.do(ctx, r, j.Point)
+	if over := new(overError); errors.As(err, over) {
+		return s.row(ctx, j, outcome{Lost: over.Error()})
+	}
 	if err != nil {
 		if r.ctx.Err() != nil && ctx.Err() == nil {
 			return errCalledOff
@@ -221,17 +228,22 @@ func (s *station) finish(ctx context.Context, m jetstream.Msg, j *job) error {
 
 // do does a point, beside others or alone.
 func (s *station) do(ctx context.Context, r *ready, n int) ([]byte, error) {
-	if r.points.Alone() {
+	if r.points.Alone() || s.Memory > 0 {
 		s.alone.Lock()
 		defer s.alone.Unlock()
 	} else {
 		s.alone.RLock()
 		defer s.alone.RUnlock()
 	}
-	both, cancel := context.WithCancel(ctx)
-	defer cancel()
-	defer context.AfterFunc(r.ctx, cancel)()
-	return r.points.Do(both, n)
+	both, cancel := context.WithCancelCause(ctx)
+	defer cancel(nil)
+	defer context.AfterFunc(r.ctx, func() { cancel(nil) })()
+	defer s.limit(both, cancel)()
+	data, err := r.points.Do(both, n)
+	if over := new(overError); err != nil && errors.As(context.Cause(both), over) {
+		err = *over
+	}
+	return data, err
 }
 
 // row publishes what a point came to, until a server has it.

@@ -3,7 +3,9 @@
 package shard
 
 import (
+	"crypto/sha256"
 	"encoding/csv"
+	"encoding/hex"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -135,7 +137,8 @@ func readPart(dir string) (*part, error) {
 }
 
 // aside are the flags that may differ from shard to shard.
-var aside = []string{"--shard", "--out", "--resume", "--jobs", "--log", "--format", "--yes"}
+var aside = []string{"--shard", "--out", "--resume", "--jobs", "--log", "--format", "--yes", "--queue", "--token-file",
+	"--credentials", "--tls-ca", "--tls-cert", "--tls-key"}
 
 // plain is a command line without them.
 func plain(args []string) []string {
@@ -173,7 +176,7 @@ func interleave(parts []*part, file int) (rows [][]string, err error) {
 	byPoint := make([][][]string, of.Points)
 	for _, p := range parts {
 		name := filepath.Join(p.path, p.Files[file].Name)
-		all, err := readRows(name, p.Files[file].Columns)
+		all, err := readRows(name, p.Files[file])
 		if err != nil {
 			return nil, err
 		}
@@ -209,18 +212,22 @@ func open(name string) (*os.File, error) {
 	return os.Open(name)
 }
 
-// readRows reads a table, its header first.
-func readRows(name string, columns []results.Column) ([][]string, error) {
+// readRows reads a table, its header first. One that is not what was written is refused.
+func readRows(name string, about results.ManifestFile) ([][]string, error) {
 	f, err := open(name)
 	if err != nil {
 		return nil, err
 	}
 	defer f.Close()
-	rows, err := csv.NewReader(f).ReadAll()
+	sum := sha256.New()
+	rows, err := csv.NewReader(io.TeeReader(f, sum)).ReadAll()
 	if err != nil {
 		return nil, fmt.Errorf("%s: %w", name, err)
 	}
-	if len(rows) == 0 || !slices.EqualFunc(rows[0], columns, func(s string, c results.Column) bool {
+	if is := hex.EncodeToString(sum.Sum(nil)); about.SHA256 != "" && about.SHA256 != is {
+		return nil, fmt.Errorf("%s: it was edited: its SHA-256 is %.12s..., and %.12s... in its manifest", name, is, about.SHA256)
+	}
+	if len(rows) == 0 || !slices.EqualFunc(rows[0], about.Columns, func(s string, c results.Column) bool {
 		return s == c.Name
 	}) {
 		return nil, fmt.Errorf("%s: its header is not that of its manifest", name)
@@ -231,10 +238,14 @@ func readRows(name string, columns []results.Column) ([][]string, error) {
 // Write writes the tables.
 func (w *Whole) Write(dir *results.Dir) error {
 	for i, file := range w.Manifest.Files {
-		fill := func(to io.Writer) error { return results.WriteRecords(to, w.tables[i]) }
-		if err := dir.Write(file.Name, fill); err != nil {
+		sum := sha256.New()
+		err := dir.Write(file.Name, func(to io.Writer) error {
+			return results.WriteRecords(io.MultiWriter(to, sum), w.tables[i])
+		})
+		if err != nil {
 			return err
 		}
+		w.Manifest.Files[i].SHA256 = hex.EncodeToString(sum.Sum(nil))
 	}
 	return nil
 }

@@ -100,10 +100,11 @@ func (s sweep) write(dir string, part *results.Part, change func(*results.Manife
 	}
 	m := results.Manifest{Args: []string{"textpoke", "plan", "--out=" + dir}, Complete: true, Part: part}
 	for _, t := range []results.Table{main, beside} {
-		if err := d.WriteCSV(t); err != nil {
+		sum, err := d.WriteCSV(t)
+		if err != nil {
 			return err
 		}
-		m.AddTable(t)
+		m.AddTable(t, sum)
 	}
 	if part != nil {
 		m.Args = append(m.Args, fmt.Sprintf("--shard=%d/%d", part.Index, part.Of))
@@ -203,11 +204,18 @@ func TestRefused(t *testing.T) {
 	if err := os.Symlink("/dev/zero", filepath.Join(device, "main.csv")); err != nil {
 		t.Skip(err)
 	}
+	unsummed := func(m *results.Manifest) { // as versions wrote it that had no sums
+		for i := range m.Files {
+			m.Files[i].SHA256 = ""
+		}
+	}
+	edited := overwrite(make("edited", 1, 2, nil), "main.csv", "point,text\n1,x\n3,x\n")
 	for _, test := range []struct {
 		dirs []string
 		err  string
 	}{
 		{nil, "no shards"},
+		{[]string{a, edited}, "edited/main.csv: it was edited: its SHA-256 is "},
 		{[]string{a, device}, "main.csv: not a file"},
 		{[]string{a}, "shard 1/2 is missing"},
 		{[]string{a, b, a}, "are both shard 0/2"},
@@ -220,11 +228,11 @@ func TestRefused(t *testing.T) {
 		{[]string{a, make("input", 1, 2, func(m *results.Manifest) { m.AddSum("x", "00") })}, "inputs"},
 		{[]string{a, make("less", 1, 2, func(m *results.Manifest) { m.Files = m.Files[:1] })}, "other columns"},
 		{[]string{a, make("index", 1, 2, func(m *results.Manifest) { m.Part.Index = 7 })}, "shard 7/2"},
-		{[]string{a, overwrite(make("rows", 1, 2, nil), "main.csv", "point,text\n1,x\n")}, "1 rows, where 2 points have 2"},
-		{[]string{a, overwrite(make("header", 1, 2, nil), "main.csv", "points,text\n")}, "its header is not"},
+		{[]string{a, overwrite(make("rows", 1, 2, unsummed), "main.csv", "point,text\n1,x\n")}, "1 rows, where 2 points have 2"},
+		{[]string{a, overwrite(make("header", 1, 2, unsummed), "main.csv", "points,text\n")}, "its header is not"},
 		{[]string{a, overwrite(make("quote", 1, 2, nil), "main.csv", "point,text\n\"1,x\n")}, "main.csv: "},
-		{[]string{a, overwrite(make("row", 1, 2, nil), "beside.csv", "row,k\n0,0\n")}, `row "0" is not of shard 1/2`},
-		{[]string{a, overwrite(make("far", 1, 2, nil), "beside.csv", "row,k\n5,0\n")}, `row "5" is not of shard 1/2`},
+		{[]string{a, overwrite(make("row", 1, 2, unsummed), "beside.csv", "row,k\n0,0\n")}, `row "0" is not of shard 1/2`},
+		{[]string{a, overwrite(make("far", 1, 2, unsummed), "beside.csv", "row,k\n5,0\n")}, `row "5" is not of shard 1/2`},
 		{[]string{a, overwrite(make("json", 1, 2, nil), results.ManifestName, "{")}, "manifest.json: "},
 	} {
 		if _, err := Merge(test.dirs); err == nil || !strings.Contains(err.Error(), test.err) {

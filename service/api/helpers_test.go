@@ -76,7 +76,7 @@ func small(t testing.TB) service.Config {
 func newWorld(t testing.TB, change ...func(*service.Config, *Config)) *world {
 	t.Helper()
 	w := &world{t: t, ask: make(chan struct{})}
-	sc, hc := small(t), Config{Version: Version{"0", "abc", "go", "os/arch"}}
+	sc, hc := small(t), Config{Version: Version{Version: "0", Revision: "abc", Go: "go", Platform: "os/arch"}}
 	hc.Log = zap.New(zapcore.NewCore(zapcore.NewJSONEncoder(zap.NewProductionEncoderConfig()),
 		zapcore.Lock(zapcore.AddSync(&w.log)), zap.InfoLevel))
 	hc.Page = http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {

@@ -5,6 +5,7 @@ package api
 import (
 	"time"
 
+	"github.com/textpoke/textpoke/internal/version"
 	"github.com/textpoke/textpoke/service"
 )
 
@@ -188,12 +189,7 @@ type Health struct {
 }
 
 // Version is what program answers.
-type Version struct {
-	Version  string `json:"version"`
-	Revision string `json:"revision"`
-	Go       string `json:"go"`
-	Platform string `json:"platform"`
-}
+type Version = version.Program
 
 // Problem is a problem document (RFC 9457). It is an error too: what a client of
 // this package makes of an answer.
