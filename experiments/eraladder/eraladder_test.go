@@ -8,7 +8,7 @@ import (
 
 	"go.uber.org/goleak"
 
-	"github.com/textpoke/textpoke/experiments"
+	"github.com/textpoke/textpoke/experiments/grid"
 	"github.com/textpoke/textpoke/experiments/internal/trial"
 )
 
@@ -74,20 +74,12 @@ func TestLadder(t *testing.T) {
 
 // TestDiffer: a count that is not the formula's is the answer no.
 func TestDiffer(t *testing.T) {
-	all, err := eras()
-	if err != nil {
-		t.Fatal(err)
-	}
-	r := &row{era: &all[1], Sites: 10}
-	r.Rounds = 4
-	a := answer{&experiments.Study[Config, *row]{Rows: []*row{r}}}
-	if err := a.differ(); err == nil ||
-		err.Error() != "x86_64 ftrace 3.5 to 5.5: 4 rounds and 0 stops for 10 sites, not 3 and 0" {
-		t.Errorf("%v", err)
-	}
-	r.Rounds = 3
-	if err := a.differ(); err != nil {
-		t.Error(err)
+	const era, line = "x86_64 ftrace 3.5 to 5.5: 3 rounds and 0 stops for 10 sites, not ", "breakpoint-global,,3,0,"
+	for to, want := range map[string]string{"breakpoint-global,,4,0,": "4 and 0", "breakpoint-global,,3,1,": "3 and 1"} {
+		other := grid.Must("other", strings.Replace(text, line, to, 1), grid.More{Open: open})
+		if r := trial.Run(t, other, "--sites", "10", "--arch", "x86_64"); r.Err != nil || r.No == nil || r.No.Error() != era+want {
+			t.Errorf("%v, %+v", r.Err, r.Answer)
+		}
 	}
 }
 

@@ -16,9 +16,9 @@ import (
 // Where a pointer on the way is nil, and where the text at the end is "", the cell is
 // empty.
 func Bind[R any](declared []Column) (results.Columns[R], error) {
-	out := make(results.Columns[R], len(declared))
+	var out results.Columns[R]
 	cells := map[string]func(R) any{}
-	for i, c := range declared {
+	for _, c := range declared {
 		cell, err := source[R](c, cells)
 		if err != nil {
 			return nil, fmt.Errorf("column %s: %w", c.Name, err)
@@ -30,7 +30,10 @@ func Bind[R any](declared []Column) (results.Columns[R], error) {
 			}
 		}
 		cells[c.Name] = cell
-		out[i] = results.Col[R]{Name: c.Name, Doc: c.Doc, Kind: c.Kind, Detail: c.Detail, Lead: c.Lead, Cell: cell}
+		if c.Hidden {
+			continue
+		}
+		out = append(out, results.Col[R]{Name: c.Name, Doc: c.Doc, Kind: c.Kind, Detail: c.Detail, Lead: c.Lead, Cell: cell})
 	}
 	return out, nil
 }

@@ -36,6 +36,17 @@ func (c *Chart) Draw(rows Rows, say func(*Text) (string, error)) (*plots.Chart, 
 		rows = slices.DeleteFunc(rows, func(r Row) bool { return Said("", r[c.Only]) != is })
 	}
 	d := drawing{chart: c, out: out, index: map[string]int{}}
+	for _, r := range rows { // texts stand in the order of the rows, whatever is drawn first
+		v, err := cells(r, c.X.From, c.Y.From)
+		if err != nil {
+			return nil, err
+		}
+		for i, a := range []*plots.Axis{&out.X, &out.Y} {
+			if _, text := v[i].(string); text {
+				place(a, v[i])
+			}
+		}
+	}
 	for i := range c.Layers {
 		if err := d.layer(i, rows); err != nil {
 			return nil, err

@@ -54,6 +54,8 @@ func column(text string) (c Column, err error) {
 		switch {
 		case isKind:
 			c.Kind = kind
+		case words[i] == "hidden":
+			c.Hidden = true
 		case words[i] == "detail":
 			c.Detail = true
 		case words[i] == "lead":
@@ -62,7 +64,7 @@ func column(text string) (c Column, err error) {
 			i++
 			c.If = words[i]
 		default:
-			return c, fmt.Errorf("column %s: %q: want text, integer, number, boolean, detail, lead, if COLUMN, "+
+			return c, fmt.Errorf("column %s: %q: want text, integer, number, boolean, detail, lead, hidden, if COLUMN, "+
 				"= EXPRESSION or : WHAT IT MEANS", c.Name, words[i])
 		}
 	}

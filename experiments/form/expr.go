@@ -76,6 +76,9 @@ func known(node ast.Expr) error {
 		}
 	case *ast.CallExpr:
 		name, ok := n.Fun.(*ast.Ident)
+		if ok && name.Name == either && len(n.Args) == 3 {
+			return errors.Join(known(n.Args[0]), known(n.Args[1]), known(n.Args[2]))
+		}
 		if ok && (name.Name == calc || name.Name == numberOf) && len(n.Args) == 1 {
 			return known(n.Args[0])
 		}
@@ -93,7 +96,7 @@ func known(node ast.Expr) error {
 		return nil
 	}
 	return errors.New("want names, numbers, texts in quotes, + - * /, comparisons, && || !, " +
-		"and ceil floor round log2 min max number calc")
+		"and ceil floor round log2 min max number calc either")
 }
 
 // Names are the columns that the expression is about, each once.
@@ -148,7 +151,7 @@ func (e *Expr) Holds(row Row) (bool, error) {
 		return true, nil
 	}
 	v, err := e.Eval(row)
-	return v != nil && v != false && v != "" && v != 0.0, err
+	return truth(v), err
 }
 
 func eval(node ast.Expr, row Row) (any, error) {
@@ -167,7 +170,7 @@ func eval(node ast.Expr, row Row) (any, error) {
 	case *ast.UnaryExpr:
 		v, err := eval(n.X, row)
 		if n.Op == token.NOT {
-			return v == nil || v == false || v == "" || v == 0.0, err
+			return !truth(v), err
 		}
 		f, ok := v.(float64)
 		if v == nil || !ok {
@@ -191,6 +194,16 @@ func eval(node ast.Expr, row Row) (any, error) {
 
 func call(n *ast.CallExpr, row Row) (any, error) {
 	name := n.Fun.(*ast.Ident).Name
+	if name == either {
+		v, err := eval(n.Args[0], row)
+		if err != nil {
+			return nil, err
+		}
+		if truth(v) {
+			return eval(n.Args[1], row)
+		}
+		return eval(n.Args[2], row)
+	}
 	if name == calc || name == numberOf {
 		return read(name, n.Args[0], row)
 	}
@@ -209,8 +222,9 @@ func call(n *ast.CallExpr, row Row) (any, error) {
 	return functions[name](values...), nil
 }
 
-// calc is the value of an expression that stands in a cell, and numberOf that of a number.
-const calc, numberOf = "calc", "number"
+// calc is the value of an expression that stands in a cell, numberOf that of a number, and
+// either the second of its values where the first holds, else the third.
+const calc, numberOf, either = "calc", "number", "either"
 
 func read(name string, from ast.Expr, row Row) (any, error) {
 	v, err := eval(from, row)
@@ -231,9 +245,11 @@ func read(name string, from ast.Expr, row Row) (any, error) {
 	return inner.Eval(row)
 }
 
+// truth tells whether a value is one that holds.
+func truth(v any) bool { return v != nil && v != false && v != "" && v != 0.0 }
+
 // binary is an operator's value.
 func binary(op token.Token, x, y any) (any, error) {
-	truth := func(v any) bool { return v != nil && v != false && v != "" && v != 0.0 }
 	empty := func(v any) any {
 		if v == nil {
 			return ""

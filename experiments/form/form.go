@@ -72,7 +72,9 @@ type Column struct {
 	From *Expr  // what its cells are; nil: the column of that name
 	Path string // of a row that is computed in Go: where its cells come from, "" for its name
 	If   string // the cell is empty where this one is; "" for never
-	Line int
+	// Hidden columns are for expressions alone; the table does not have them.
+	Hidden bool
+	Line   int
 }
 
 // Figure is a published figure, and what stands beside it in the rows that it is about.

@@ -148,7 +148,7 @@ func TestExpr(t *testing.T) {
 		"a > 7 && yes": false, "a > 7 || none": false, "!yes": false, "!none": true, `!""`: true, "none > 1": nil,
 		"ceil(b)": 3.0, "floor(b)": 2.0, "round(2.4)": 2.0, "log2(8)": 3.0, "min(a, b)": 2.5, "max(a, b)": 7.0, "max(none, 1)": nil,
 		"u": 3.0, "x.a": 1.0, "calc(f)": 12.0, `number("5.5")`: 5.5, "number(a)": 7.0, "1_000": 1000.0, "true": true, "false": false,
-		"log2(0)": nil,
+		"log2(0)": nil, `either(a > 3, "yes", none)`: "yes", "either(a > 9, f, none)": nil, "either(none, 1, b)": 2.5,
 	} {
 		e, err := ParseExpr(text)
 		if err != nil {
@@ -333,7 +333,7 @@ func TestDoc(t *testing.T) {
 	}
 	_, doc, _ := strings.Cut(string(b), "## What a file says")
 	words := slices.Concat(keys, slices.Collect(maps.Keys(marks)), slices.Collect(maps.Keys(kinds)), parts,
-		slices.Collect(maps.Keys(functions)), slices.Collect(maps.Keys(results.Say)), []string{calc, numberOf, "if", "detail", "lead",
+		slices.Collect(maps.Keys(functions)), slices.Collect(maps.Keys(results.Say)), []string{calc, numberOf, either, "hidden", "if", "detail", "lead",
 			"title", "subtitle", "where", "only", "alone", "draw", "format", "by", "low", "high", "label", "what", "published", "ours",
 			"exact", "source", ".Table.Where", ".Table.Most", ".Least", ".First", ".Table.Distinct", ".Set"})
 	for _, w := range words {

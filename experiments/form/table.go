@@ -52,9 +52,9 @@ type heading struct {
 
 func parseHeading(text string) (h heading, err error) {
 	rest, format, _ := strings.Cut(text, " | ")
-	name, from, named := strings.Cut(rest, " = ")
-	if !named {
-		from = name
+	name, from := rest, rest
+	if i := strings.LastIndex(rest, " = "); i >= 0 { // headings can hold one
+		name, from = rest[:i], rest[i+len(" = "):]
 	}
 	h.name, h.format = strings.TrimSpace(name), strings.TrimSpace(format)
 	if h.format != "" && results.Say[h.format] == nil {

@@ -29,18 +29,19 @@ import (
 type Config struct {
 	Values   map[string]*string // of axes, as lists
 	Records  []string
+	Sites    []int // of sorted tables that are generated
 	Machines []experiments.Machine
 	Kallsyms string
-	Limit    int // of interrupts, above which an update is counted and not timed
-	Own      any // of [More]
+	Limit    int    // of interrupts, above which an update is counted and not timed
+	Own      string // of [More]'s field
 }
 
 // More is what an experiment computes besides its rows. All may be nil.
 type More struct {
 	Fields func(*Config) []*experiments.Field
-	// Prepare is called before the first row.
-	Prepare func(ctx context.Context, c *Config) error
-	// Compute finishes the report: what templates call More, comparisons and documents.
+	// Prepare is called before the first row; what it returns is what templates call More.
+	Prepare func(ctx context.Context, c *Config) (any, error)
+	// Compute finishes the report: comparisons, documents, what charts need.
 	Compute func(*Report) error
 	// Open reads the files that the grid names; nil for those beside the experiment's.
 	Open func(name string) ([]byte, error)
@@ -62,6 +63,9 @@ func (r *Report) Table() form.Rows { return r.Rows }
 
 // Set is the value that an axis has.
 func (r *Report) Set(axis string) string {
+	if axis == recordsAxis && len(r.Config.Records) > 0 {
+		return strings.Join(r.Config.Records, " ")
+	}
 	if v := r.Config.Values[axis]; v != nil {
 		return *v
 	}
@@ -252,6 +256,9 @@ func (g *grid) checkValues(a form.Axis) error {
 			}
 		}
 		return nil
+	case sitesAxis:
+		var n []int
+		return sitesField(&n, "").Set(values)
 	case calibrationAxis:
 		var machines []experiments.Machine
 		return experiments.Machines(&machines, "").Set(values)
@@ -286,6 +293,8 @@ func (g *grid) fields(c *Config) (out []*experiments.Field) {
 				"repeatable (default: "+g.summary(preset)+")"),
 				experiments.File(&c.Kallsyms, "kallsyms", "`file` with the addresses for a list of functions without"))
 			*c.Values[a.Name] = preset
+		case sitesAxis:
+			out = append(out, sitesField(&c.Sites, preset))
 		case calibrationAxis:
 			out = append(out, experiments.Machines(&c.Machines, preset))
 		case limitAxis:
@@ -306,6 +315,10 @@ func (g *grid) summary(list string) string {
 		return "those of real kernels, and generated ones"
 	}
 	return list
+}
+
+func sitesField(to *[]int, preset string) *experiments.Field {
+	return experiments.Counts(to, sitesAxis, preset, "`list` of numbers of sites that one update changes", 1, records.MaxRecords)
 }
 
 func limitField(to *int, preset string) *experiments.Field {
@@ -332,8 +345,10 @@ func (g *grid) field(name, preset string, to *string) *experiments.Field {
 
 // measure makes the rows.
 func (g *grid) measure(ctx context.Context, s *experiments.Study[Config, form.Row]) (*experiments.Findings, error) {
+	r := &Report{Study: s, Form: g.form, Charts: map[string]func(*plots.Chart){}}
 	if g.more.Prepare != nil {
-		if err := g.more.Prepare(ctx, &s.Config); err != nil {
+		var err error
+		if r.More, err = g.more.Prepare(ctx, &s.Config); err != nil {
 			return nil, err
 		}
 	}
@@ -342,7 +357,6 @@ func (g *grid) measure(ctx context.Context, s *experiments.Study[Config, form.Ro
 		return nil, err
 	}
 	err = experiments.Each(ctx, s, points, func(p point) (form.Row, error) { return g.row(ctx, s, p) })
-	r := &Report{Study: s, Form: g.form, Charts: map[string]func(*plots.Chart){}}
 	if rerr := g.report(r); rerr != nil {
 		return nil, cmp.Or(err, rerr)
 	}

@@ -27,6 +27,7 @@ const (
 	calibrationAxis = "calibration"
 	planAxis        = "plan"
 	limitAxis       = "limit-ipis"
+	sitesAxis       = "sites"
 	cpusAxis        = "cpus"
 )
 
@@ -68,7 +69,7 @@ func (g *grid) names() (out []string) {
 	for _, a := range g.axes() {
 		out = append(out, a.Name)
 	}
-	out = append(out, recordsAxis, planAxis)
+	out = append(out, recordsAxis, sitesAxis, planAxis)
 	if g.form.Grid.Mode == "run" {
 		out = append(out, calibrationAxis, limitAxis)
 	}
@@ -282,8 +283,11 @@ func (g *grid) sources(c *Config, values map[string]string) (sources []string, o
 			}
 		}
 	}
-	if len(c.Records) > 0 {
-		return c.Records, own
+	for _, n := range c.Sites {
+		sources = append(sources, fmt.Sprintf("gen:n=%d,order=sorted", n))
+	}
+	if len(c.Records) > 0 || sources != nil {
+		return append(sources, c.Records...), own
 	}
 	sources = strings.Fields(text)
 	if slices.Contains(sources, "kernels") {

@@ -29,6 +29,7 @@ var (
 // facts are what a row has besides the columns of plan and run.
 var facts = results.Columns[*measured]{
 	{Name: "source", Doc: "table of records", Cell: func(m *measured) any { return m.point.Table.Name() }},
+	{Name: "summary", Doc: "what the protocol does, in a line", Cell: func(m *measured) any { return m.Definition().Summary }},
 	{Name: "n", Kind: results.Integer, Doc: "records changed", Cell: func(m *measured) any { return m.Patches }},
 	{Name: "breaks", Kind: results.Integer, Doc: "times that an address of the table is lower than the one before it",
 		Cell: func(m *measured) any { return breaks(m.point.Table) }},
@@ -124,6 +125,9 @@ func (g *grid) columns() (out results.Columns[form.Row], err error) {
 			own.Doc = from.Doc
 		}
 		have[c.Name] = own
+		if c.Hidden {
+			continue
+		}
 		out = append(out, results.Col[form.Row]{Name: own.Name, Doc: own.Doc, Kind: own.Kind, Detail: own.Detail, Lead: own.Lead,
 			Cell: func(r form.Row) any { return form.Cell(r[c.Name], own.Kind) }})
 	}

@@ -41,7 +41,7 @@ func TestBurst(t *testing.T) {
 	}
 	for i := range r.Table.Rows {
 		source := r.Cell(t, i, "source")
-		if source == generated {
+		if source == "gen:n=45000,order=sorted" {
 			source = "gen " + r.Cell(t, i, "arch")
 		}
 		key := source + " " + r.Cell(t, i, "protocol") + " " + r.Cell(t, i, "buffer")
