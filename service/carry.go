@@ -19,17 +19,9 @@ import (
 // recover brings the text to where the journal says it was, and carries out what
 // was accepted and not answered.
 func (s *Service) recover(ctx context.Context) error {
-	wants, err := s.store.Wants(ctx)
-	if err != nil {
-		return err
-	}
-	orders, err := s.store.Unanswered(ctx)
-	if err != nil {
-		return err
-	}
-	if s.batch, err = s.store.LastBatch(ctx); err != nil {
-		return err
-	}
+	wants, orders := s.store.Wants(), s.store.Unanswered()
+	s.batch = s.store.LastBatch()
+	var err error
 	s.coord, err = coordinator.New(context.WithoutCancel(ctx), coordinator.Config{
 		Records: s.cfg.Sim.Table.Len(), Apply: s.apply, Commit: s.commit,
 		Queue: max(s.cfg.Queue, len(orders)+1), MaxWait: s.cfg.MaxWait, Gather: s.cfg.Gather,
@@ -167,7 +159,7 @@ func (s *Service) commit(end coordinator.End) error {
 	if len(ps) == 0 || errors.Is(end.Err, coordinator.ErrClosed) {
 		return nil
 	}
-	now := time.Now().UTC()
+	now := s.cfg.Now().UTC()
 	us := make([]Update, len(ps))
 	for i, p := range ps {
 		us[i] = p.update()
@@ -176,7 +168,7 @@ func (s *Service) commit(end coordinator.End) error {
 		p.end = &us[i]
 	}
 	s.cfg.At(BeforeAnswer)
-	if err := s.answer(us, wanted(ps, end)); err != nil {
+	if err := s.answer(us); err != nil {
 		s.breakDown(err)
 		return err
 	}
@@ -187,9 +179,9 @@ func (s *Service) commit(end coordinator.End) error {
 // answer writes down how updates ended. Where there is no room for it, or whatever
 // else may pass, it tries until there is, or until nobody has patience any more:
 // meanwhile nobody is told, and the service is not ready.
-func (s *Service) answer(us []Update, wants []journal.Want) error {
+func (s *Service) answer(us []Update) error {
 	for {
-		err := s.store.Answer(us, wants)
+		err := s.store.Answer(us)
 		if err == nil || !journal.Passing(err) {
 			return err
 		}
@@ -213,22 +205,6 @@ func stateOf(err error) (State, string) {
 		return journal.Expired, err.Error()
 	}
 	return journal.Failed, err.Error()
-}
-
-// wanted is what the clients of updates that are live want now.
-func wanted(ps []*pending, end coordinator.End) (out []journal.Want) {
-	if end.Err != nil {
-		return nil
-	}
-	seen := map[string]bool{}
-	for _, p := range ps {
-		u := p.update()
-		if who := owner(u.Client, u.Ops); !seen[who] {
-			seen[who] = true
-			out = append(out, journal.Want{Client: u.Client, Ops: u.Ops, Which: end.Wants(who)})
-		}
-	}
-	return out
 }
 
 // tellEnd is the coordinator's: everybody may hear now how updates ended.

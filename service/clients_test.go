@@ -13,7 +13,6 @@ import (
 	"time"
 
 	"github.com/textpoke/textpoke/records"
-	"github.com/textpoke/textpoke/service/journal"
 )
 
 // TestClientsAreBounded: names are not let in without end; those that are there go on,
@@ -36,26 +35,6 @@ func TestClientsAreBounded(t *testing.T) {
 	}
 	do(t, s, disable("c", "fn1", "fn2"))
 	do(t, s, enable("d", "fn1"))
-}
-
-// TestCompactionLeavesTime: between its transactions it leaves the writer to others three
-// times as long as it has kept it.
-func TestCompactionLeavesTime(t *testing.T) {
-	w := newWorld(t)
-	w.Keep = journal.Keep{Updates: 1}
-	pauses := 0
-	w.Pause = func(_ context.Context, d time.Duration) {
-		if pauses++; d <= 0 {
-			t.Errorf("pause %d: %v", pauses, d)
-		}
-	}
-	s, _ := w.start(t)
-	for range 3 {
-		do(t, s, enable("a", "fn1"))
-	}
-	if n, err := s.Compact(t.Context()); err != nil || n != 2 || pauses == 0 {
-		t.Errorf("%d removed, %v, %d pauses", n, err, pauses)
-	}
 }
 
 // TestAnotherTable: after a restart with another table, what clients want is where the names

@@ -9,6 +9,7 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
+	"strings"
 	"sync"
 	"sync/atomic"
 	"testing"
@@ -33,7 +34,7 @@ func TestNobodyIsToldFirst(t *testing.T) {
 			return
 		}
 		time.Sleep(5 * time.Millisecond) // whoever is told too early has time to show it
-		journal, err := s.store.Updates(t.Context(), journal.Query{})
+		journal, _, err := s.store.Updates(t.Context(), journal.Query{})
 		if err != nil {
 			t.Error(err)
 			return
@@ -84,8 +85,13 @@ func TestNobodyIsToldFirst(t *testing.T) {
 func imageOf(t testing.TB, dir string) string {
 	t.Helper()
 	to := t.TempDir()
-	// The head comes first: an older one than the database's is what a kill may leave.
-	for _, name := range []string{journal.HeadName, journal.FileName, journal.FileName + "-wal"} {
+	all, err := os.ReadDir(dir)
+	if err != nil {
+		t.Fatal(err)
+	}
+	slices.SortFunc(all, func(a, b os.DirEntry) int { return strings.Compare(b.Name(), a.Name()) })
+	for _, e := range all { // the head before the log: an older one is what a kill may leave
+		name := e.Name()
 		data, err := os.ReadFile(filepath.Join(dir, name))
 		if errors.Is(err, os.ErrNotExist) {
 			continue

@@ -63,8 +63,6 @@ type Config struct {
 	Observer Observer // is told how long things take
 	// Retry tells when to write again what could not be written; nil: after a second.
 	Retry func() <-chan time.Time
-	// Pause waits between two transactions of a compaction; nil: by the clock.
-	Pause func(ctx context.Context, d time.Duration)
 	// Now is the clock that deadlines are compared with; nil: time.Now.
 	Now func() time.Time
 	// At, where set, is called at every point of Points, and may end the process.
@@ -163,9 +161,6 @@ func Start(ctx context.Context, cfg Config) (*Service, error) {
 	if cfg.Clients == 0 {
 		cfg.Clients = 100_000
 	}
-	if cfg.Pause == nil {
-		cfg.Pause = pause
-	}
 	if cfg.Retry == nil {
 		cfg.Retry = func() <-chan time.Time { return time.After(time.Second) }
 	}
@@ -201,6 +196,9 @@ func Start(ctx context.Context, cfg Config) (*Service, error) {
 		s.beside.Go(func() { s.every(s.alive, cfg.Look, "journal", s.Look) })
 	}
 	s.tellLost()
+	for _, what := range s.store.Damage() {
+		s.log.Error("damaged, and all else is served", zap.String("what", what))
+	}
 	s.ready.Store(true)
 	s.rest(false)
 	return s, nil
@@ -249,6 +247,10 @@ func (s *Service) Ready() error {
 	}
 	return s.store.Trouble()
 }
+
+// Damage is what of the past could not be read at the start, a sentence each: updates that
+// have ended. All else is served.
+func (s *Service) Damage() []string { return s.store.Damage() }
 
 // Failed is closed when the service has broken down: Ready says why. Nothing brings
 // it back but another Start.
@@ -328,24 +330,9 @@ func (s *Service) Close() error {
 // Compact removes from the journal what Config.Keep does not keep.
 func (s *Service) Compact(ctx context.Context) (removed int64, err error) {
 	s.cfg.At(BeforeCompact)
-	removed, err = s.store.Compact(ctx, s.cfg.Now(), s.cfg.Keep, func(took time.Duration) {
-		s.cfg.At(DuringCompact)
-		s.cfg.Pause(ctx, (compactShare-1)*took)
-	})
+	removed, err = s.store.Compact(ctx, s.cfg.Now(), s.cfg.Keep, func() { s.cfg.At(DuringCompact) })
 	s.cfg.At(AfterCompact)
 	return removed, err
-}
-
-// compactShare is the part of the writer's time that compaction takes at most: one in
-// so many.
-const compactShare = 4
-
-// pause waits, unless ctx ends first.
-func pause(ctx context.Context, d time.Duration) {
-	select {
-	case <-time.After(d):
-	case <-ctx.Done():
-	}
 }
 
 func (s *Service) compact(ctx context.Context) error {

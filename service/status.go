@@ -23,8 +23,9 @@ type Stats struct {
 	Queued     int    // updates that were accepted and have not ended
 	Enabled    int    // records
 	Ready      bool   // see Service.Ready
-	Journal    int64  // bytes of the file, without SQLite's own log
+	Journal    int64  // bytes of the log
 	Lost       int    // records that were wanted, at the start, and are not in the table any more
+	Damaged    int    // parts of the journal's past that could not be read at the start; see Service.Damage
 }
 
 // CPU is one CPU and what it has done since the machine was built.
@@ -88,7 +89,7 @@ func (s *Service) stats(ready bool, size int64, counts cpus.Counts) Stats {
 		Requests: s.progress.answered, Merged: s.progress.merged, Batches: s.progress.batches,
 		Updates: c.Updates, Failed: c.Failed, Changes: c.Changes, Violations: len(s.live.Violations()),
 		Queued: len(s.open), Enabled: s.coord.Snapshot().Enabled(), Ready: ready, Journal: size,
-		Lost: s.lost,
+		Lost: s.lost, Damaged: len(s.store.Damage()),
 	}
 	for k := range cpus.NumCauses {
 		out.Rounds += counts.TotalRounds(cpus.Cause(k))

@@ -100,7 +100,7 @@ func (s *Service) Submit(ctx context.Context, r Request) (Update, error) {
 	if err != nil {
 		return Update{}, err
 	}
-	if err := s.room(ctx, &r); err != nil {
+	if err := s.room(&r); err != nil {
 		return Update{}, err
 	}
 	if err := s.admit(r.Client); err != nil {
@@ -148,18 +148,17 @@ func (s *Service) refused(err error) error {
 
 // room refuses one more client where there are as many as may be: what each wants is
 // kept in memory. All that is on its way may be of a new one.
-func (s *Service) room(ctx context.Context, r *Request) error {
+func (s *Service) room(r *Request) error {
 	s.mu.Lock()
 	coming := s.total
 	s.mu.Unlock()
 	if !r.Enable || s.coord.Clients()+coming < s.cfg.Clients {
 		return nil
 	}
-	known, err := s.store.HasWants(ctx, r.Client, r.Ops)
-	if err == nil && !known {
-		err = ErrTooManyClients
+	if !s.store.HasWants(r.Client, r.Ops) {
+		return ErrTooManyClients
 	}
-	return err
+	return nil
 }
 
 // admit makes room for one more update of a client, and dismiss gives it back.
@@ -304,12 +303,16 @@ func (s *Service) now(ctx context.Context, u Update) (Update, error) {
 	return s.Update(ctx, u.ID)
 }
 
-// Updates lists updates, ascending by ID.
+// Updates lists updates. Those that cannot be read are left out, and told in the log and by
+// Damage.
 func (s *Service) Updates(ctx context.Context, q Query) ([]Update, error) {
 	if q.State == journal.Queued || q.State == journal.Running {
 		return s.onTheirWay(q), nil
 	}
-	us, err := s.store.Updates(ctx, q)
+	us, damaged, err := s.store.Updates(ctx, q)
+	if len(damaged) > 0 {
+		s.log.Error("damaged", zap.Int64s("updates", damaged))
+	}
 	s.cfg.At(DuringLook)
 	for i := range us {
 		if err == nil {

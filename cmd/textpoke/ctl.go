@@ -111,7 +111,7 @@ func ctlSwitch(f *ctlFlags, enable bool) *cobra.Command {
 			case within < 0:
 				return fmt.Errorf("--within %v: want a time above 0, such as 10s", within)
 			case within > 0:
-				req.Deadline = time.Now().Add(within)
+				req.Deadline = new(time.Now().Add(within))
 			}
 			req.Wait = !noWait
 			if len(req.Filter)+len(req.Records) == 0 {

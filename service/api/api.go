@@ -5,6 +5,7 @@ package api
 import (
 	"encoding/json"
 	"errors"
+	"fmt"
 	"net/http"
 	"net/url"
 	"path"
@@ -122,6 +123,9 @@ func (h *Handler) health() Health {
 		return Health{"broken", reason}
 	case err != nil:
 		return Health{"unable", reason}
+	}
+	if harm := r.service.Damage(); len(harm) > 0 { // which updates, and not where: anybody may ask
+		return Health{"ok", fmt.Sprintf("of what has ended some is damaged and all else is served: %s", harm[0])}
 	}
 	return Health{Status: "ok"}
 }

@@ -7,6 +7,7 @@ import (
 	"net/http"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/textpoke/textpoke/service"
 )
@@ -139,6 +140,7 @@ func TestProblems(t *testing.T) {
 		{"POST", "/v1/updates", request("a", true, `,"filter":[`+strings.Repeat(`"a",`, maxPatterns)+`"b"]`), 400, "filter"},
 		{"POST", "/v1/updates", request("a", true, `,"filter":["`+strings.Repeat("a", maxText+1)+`"]`), 400, "filter[0]"},
 		{"POST", "/v1/updates", request("a", true, `,"filter":["*"],"deadline":"2001-01-01T00:00:00Z"`), 400, "deadline"},
+		{"POST", "/v1/updates", request("a", true, `,"filter":["*"],"deadline":"0001-01-01T00:00:00Z"`), 400, "deadline"},
 		{"POST", "/v1/updates", request("a", true, `,"filter":["*"],"nonsense":1`), 400, "nonsense"},
 		{"POST", "/v1/updates", request("a", true, `,"filter":7`), 400, "filter"},
 		{"POST", "/v1/updates", request("a\nb", true, `,"filter":["*"]`), 400, "client"},
@@ -226,4 +228,35 @@ func TestOpen(t *testing.T) {
 	}
 	is[Problem](w.do("POST", "/v1/updates", request("a", true, `,"filter":["*"]`)), 503)
 	is[Stats](w.do("GET", "/v1/stats", nil), 200) // questions are still answered
+}
+
+// TestDeadlineIsShown: also one beyond 2262, where 64 bits of nanoseconds end.
+func TestDeadlineIsShown(t *testing.T) {
+	w := ready(t)
+	const last = "9999-12-31T23:59:59.999999999Z"
+	u := is[Update](w.do("POST", "/v1/updates", request("a", true, `,"filter":["*"],"wait":true,"deadline":"`+last+`"`)), 200)
+	if got := u.Deadline.Format(time.RFC3339Nano); got != last || u.State != "live" {
+		t.Errorf("deadline %s, %s", got, u.State)
+	}
+	if got := is[Update](w.do("GET", "/v1/updates/1", nil), 200); !got.Deadline.Equal(u.Deadline) {
+		t.Errorf("%+v", got)
+	}
+}
+
+// TestIdempotencyKey: the header is another place for the key.
+func TestIdempotencyKey(t *testing.T) {
+	w := ready(t)
+	ask := func(body, key string) reply {
+		return w.do("POST", "/v1/updates", body, "Idempotency-Key", key)
+	}
+	body := `{"client":"a","enable":true,"filter":["*"]}`
+	first := is[Update](ask(body, `"k1"`), 202)
+	if again := is[Update](ask(body, "k1"), 202); again.ID != first.ID || again.Key != "k1" {
+		t.Errorf("%+v, want %+v", again, first)
+	}
+	for _, wrong := range []reply{ask(body, `""`), ask(`{"client":"a","key":"k","enable":true,"filter":["*"]}`, "k1")} {
+		if p := is[Problem](wrong, 400); p.Field != "Idempotency-Key" {
+			t.Errorf("%+v", p)
+		}
+	}
 }

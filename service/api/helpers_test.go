@@ -177,8 +177,8 @@ type reply struct {
 	body   string
 }
 
-// do asks. A body is JSON, where it is not a string.
-func (w *world) do(method, path string, body any) reply {
+// do asks. A body is JSON, where it is not a string. Names and values of headers may follow.
+func (w *world) do(method, path string, body any, header ...string) reply {
 	w.t.Helper()
 	var in io.Reader
 	switch b := body.(type) {
@@ -198,6 +198,9 @@ func (w *world) do(method, path string, body any) reply {
 	}
 	if in != nil {
 		req.Header.Set("Content-Type", "application/json")
+	}
+	for i := 0; i < len(header); i += 2 {
+		req.Header.Set(header[i], header[i+1])
 	}
 	return w.send(req)
 }

@@ -43,10 +43,12 @@ var stats = []stat{
 		func(s *service.Stats) float64 { return float64(s.Queued) }),
 	newStat("ready", "1 while updates are accepted and carried out, 0 while the journal cannot be written.",
 		prometheus.GaugeValue, func(s *service.Stats) float64 { return one(s.Ready) }),
-	newStat("journal_bytes", "The file that holds what must not be lost, without SQLite's own log.",
+	newStat("journal_bytes", "The log that holds what must not be lost.",
 		prometheus.GaugeValue, func(s *service.Stats) float64 { return float64(s.Journal) }),
 	newStat("lost_records", "Records that clients wanted at the start and that the table does not have any more.",
 		prometheus.GaugeValue, func(s *service.Stats) float64 { return float64(s.Lost) }),
+	newStat("damaged_parts", "Parts of the journal's past that could not be read at the start; all else is served.",
+		prometheus.GaugeValue, func(s *service.Stats) float64 { return float64(s.Damaged) }),
 	newStat("enabled_records", "Records that are enabled.", prometheus.GaugeValue,
 		func(s *service.Stats) float64 { return float64(s.Enabled) }),
 }

@@ -9,6 +9,7 @@ import (
 	"math"
 	"net/http"
 	"slices"
+	"strings"
 	"time"
 
 	"github.com/textpoke/textpoke/internal/spelling"
@@ -25,6 +26,9 @@ func (h *Handler) submit(w http.ResponseWriter, r *http.Request) error {
 	if err := h.readBody(w, r, &q); err != nil {
 		return err
 	}
+	if err := q.keyed(r); err != nil {
+		return err
+	}
 	if err := q.check(); err != nil {
 		return err
 	}
@@ -34,7 +38,7 @@ func (h *Handler) submit(w http.ResponseWriter, r *http.Request) error {
 	s := h.running.Load().service
 	u, err := s.Submit(r.Context(), service.Request{
 		Client: q.Client, Key: q.Key, Ops: q.Ops, Enable: *q.Enable,
-		Filter: q.Filter, Records: q.Records, Deadline: q.Deadline,
+		Filter: q.Filter, Records: q.Records, Deadline: q.deadline(),
 	})
 	if err != nil {
 		return err
@@ -52,10 +56,38 @@ func (h *Handler) submit(w http.ResponseWriter, r *http.Request) error {
 	return send(w, http.StatusAccepted, answer)
 }
 
+// deadline is the zero time for none.
+func (q *Request) deadline() time.Time {
+	if q.Deadline == nil {
+		return time.Time{}
+	}
+	return *q.Deadline
+}
+
+// keyed takes a request's key from the header that others have for it
+// (https://datatracker.ietf.org/doc/draft-ietf-httpapi-idempotency-key-header/), where it is a
+// string in quotes or a word.
+func (q *Request) keyed(r *http.Request) error {
+	said := r.Header.Values("Idempotency-Key")
+	switch {
+	case len(said) == 0:
+		return nil
+	case len(said) > 1 || q.Key != "":
+		return badField("Idempotency-Key", "the key is given twice")
+	}
+	if q.Key = strings.Trim(said[0], `"`); q.Key == "" {
+		return badField("Idempotency-Key", "is empty")
+	}
+	return nil
+}
+
 // check looks at what the service does not.
 func (q *Request) check() error {
 	if q.Ops == "" {
 		q.Ops = defaultOps
+	}
+	if q.Deadline != nil && q.Deadline.IsZero() {
+		return badField("deadline", "is over already")
 	}
 	if q.Enable == nil {
 		return badField("enable", "is missing: true to enable, false to disable")

@@ -11,14 +11,15 @@ import (
 
 // Request is what a client sends for an update.
 type Request struct {
-	Client   string    `json:"client"`
-	Key      string    `json:"key,omitempty"`
-	Ops      string    `json:"ops,omitempty"`
-	Enable   *bool     `json:"enable"`
-	Filter   []string  `json:"filter,omitempty"`
-	Records  []string  `json:"records,omitempty"`
-	Deadline time.Time `json:"deadline,omitzero"`
-	Wait     bool      `json:"wait,omitempty"`
+	Client  string   `json:"client"`
+	Key     string   `json:"key,omitempty"`
+	Ops     string   `json:"ops,omitempty"`
+	Enable  *bool    `json:"enable"`
+	Filter  []string `json:"filter,omitempty"`
+	Records []string `json:"records,omitempty"`
+	// Deadline is when it expires; nil for never. The year 1, Go's zero time, is long over.
+	Deadline *time.Time `json:"deadline,omitempty"`
+	Wait     bool       `json:"wait,omitempty"`
 }
 
 // Update is an accepted request, and what became of it.
@@ -36,6 +37,7 @@ type Update struct {
 	Submitted time.Time `json:"submitted"`
 	Began     time.Time `json:"began,omitzero"`
 	Ended     time.Time `json:"ended,omitzero"`
+	Deadline  time.Time `json:"deadline,omitzero"`
 }
 
 // HasEnded tells whether nothing more will become of it.
@@ -45,7 +47,7 @@ func newUpdate(u service.Update) Update {
 	return Update{
 		ID: u.ID, Client: u.Client, Key: u.Key, Ops: u.Ops, Enable: u.Enable, Records: u.Records,
 		State: string(u.State), Batch: u.Batch, Phase: u.Phase, Error: u.Error,
-		Submitted: u.Submitted, Began: u.Began, Ended: u.Ended,
+		Submitted: u.Submitted, Began: u.Began, Ended: u.Ended, Deadline: u.Deadline,
 	}
 }
 
@@ -166,6 +168,7 @@ type Stats struct {
 	Ready      bool   `json:"ready"`
 	Journal    int64  `json:"journal"`
 	Lost       int    `json:"lost"`
+	Damaged    int    `json:"damaged"`
 }
 
 // Batch is updates that were taken up together.

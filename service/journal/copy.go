@@ -6,132 +6,236 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"io"
+	"io/fs"
 	"os"
 	"path/filepath"
+	"slices"
 )
 
-// Backup copies a directory's database into a file, as of one moment: a server may run
-// on it meanwhile.
+// Backup copies all that a directory holds into a file, as of one moment: a server may run on
+// it meanwhile. The file is a segment, with the runs' files and the records' names in it.
 func Backup(ctx context.Context, dir, to string) (err error) {
-	from := filepath.Join(dir, FileName)
-	if found, err := checkHeader(from); err != nil {
-		return explain(from, err)
-	} else if found != version {
-		return &ForeignError{from, fmt.Sprintf("its schema is of version %d: start a server on it first", found)}
-	}
 	if _, err := os.Stat(to); err == nil {
 		return fmt.Errorf("%s: it is there already: want the name of a new file", to)
 	}
-	db, err := connect(from, 1, "_pragma=cache_size(-1024)") // VACUUM INTO is no query
-	if err != nil {
-		return err
+	d := &directory{path: dir}
+	for range 5 { // a server may remove a segment meanwhile
+		if ctx.Err() != nil {
+			return context.Cause(ctx)
+		}
+		if err = backupOf(d, to); !errors.Is(err, fs.ErrNotExist) {
+			break
+		}
 	}
-	defer func() { err = errors.Join(err, db.Close()) }()
-	fresh := to + ".new"
-	if err := os.Remove(fresh); err != nil && !errors.Is(err, os.ErrNotExist) {
-		return err
-	}
-	if _, err := db.ExecContext(ctx, "VACUUM INTO ?", fresh); err != nil {
-		return explain(from, err)
-	}
-	found, err := soundFile(ctx, fresh)
-	if err != nil {
-		return err
-	}
-	if wrong := found.wrong(); wrong != "" {
-		return noBackup(from, wrong)
-	}
-	return place(fresh, to)
+	return explain(dir, err)
 }
 
-// place gives a file that is whole its name, and has both on the disk.
-func place(fresh, to string) error {
-	f, err := os.OpenFile(fresh, os.O_RDWR, 0)
+func backupOf(d *directory, to string) error {
+	st := newState()
+	r, err := readLog(d, st.apply)
+	switch {
+	case err != nil:
+		return err
+	case len(r.segments) == 0:
+		if _, err := os.Stat(d.at(oldName)); err == nil {
+			return &ForeignError{d.at(oldName), "it is of an earlier version: start a server on it first"}
+		}
+		return fmt.Errorf("%s: there is no journal in it", d.path)
+	case len(r.harms) > 0:
+		return fmt.Errorf("%s: %s: nothing was written", d.path, &r.harms[0])
+	}
+	return backup(d, r.log, st, to)
+}
+
+// backup writes what a log holds into a file, which has its name once it is whole.
+func backup(d Disk, l *log, st *state, to string) error {
+	fresh := to + unfinished
+	out, err := openFile(fresh, os.O_RDWR|os.O_CREATE|os.O_TRUNC)
 	if err != nil {
 		return err
 	}
-	if err := errors.Join(f.Sync(), f.Close()); err != nil {
-		return err
+	f := frames{next: 1, synced: 1}
+	err = f.fill(out, func(each func(*entry) error) error { return contents(d, l, st, each) },
+		func(*entry, place) error { return nil })
+	if err := errors.Join(err, out.Close()); err != nil {
+		return errors.Join(err, os.Remove(fresh))
 	}
 	if err := os.Rename(fresh, to); err != nil {
 		return err
 	}
-	dir, err := os.Open(filepath.Dir(to))
-	if err != nil {
-		return err
-	}
-	return errors.Join(dir.Sync(), dir.Close())
+	return (&directory{path: filepath.Dir(to)}).Sync()
 }
 
-// Restore makes a directory of a backup. There must be no database in it yet.
-func Restore(ctx context.Context, from, dir string) (err error) {
-	if err := checkBackup(from); err != nil {
+// contents is all that a directory holds.
+func contents(d Disk, l *log, st *state, each func(*entry) error) error {
+	whole := *st
+	whole.Backup, whole.Link = true, link{}
+	file := func(name, sum string) error {
+		data, err := getFile(d, name, sum)
+		if err != nil {
+			return err
+		}
+		return each(&entry{File: &kept{name, data}})
+	}
+	if err := whole.snapshot(each); err != nil {
 		return err
 	}
-	s := &Store{file: filepath.Join(dir, FileName)}
-	defer func() { err = errors.Join(err, s.release()) }()
-	if err := s.takeLock(dir); err != nil {
-		return explain(s.file, err)
+	if st.Names != "" {
+		if err := file(st.Names, st.NamesSum); err != nil {
+			return err
+		}
 	}
-	if _, err := os.Stat(s.file); err == nil {
-		return fmt.Errorf("%s is there already: want a directory without one", s.file)
+	for _, r := range st.runs {
+		for _, f := range r.Files {
+			if err := file(f.Stored, f.Sum); err != nil {
+				return err
+			}
+		}
 	}
-	if err := alone(dir); err != nil {
-		return err
+	s := &Store{disk: d, log: l, state: st}
+	for i, r := range slices.Clone(st.rows) {
+		if r.state == "" || r.state == Queued {
+			continue
+		}
+		a, err := s.readRow(st.first+int64(i), r)
+		if err != nil {
+			return err
+		}
+		end := a.Update
+		a.State, a.Batch, a.Error = Queued, 0, ""
+		if err := each(&entry{Accept: a}); err != nil {
+			return err
+		}
+		if err := each(&entry{End: &ending{end, true}}); err != nil {
+			return err
+		}
 	}
-	fresh := s.file + ".new"
-	if err := copyFile(from, fresh); err != nil {
-		return explain(fresh, err)
-	}
-	found, err := soundFile(ctx, fresh)
-	if err != nil {
-		return err
-	}
-	if wrong := found.wrong(); wrong != "" {
-		return &DamagedError{from, wrong}
-	}
-	if s.tip, err = openTip(dir); err != nil {
-		return err
-	}
-	// A head without a database is refused: it comes first, and is empty until then.
-	if err := place(fresh, s.file); err != nil {
-		return err
-	}
-	return errors.Join(s.tip.put(found.head), s.tip.out.Sync())
+	return nil
 }
 
-// checkBackup looks whether a file begins as a backup does.
-func checkBackup(file string) error {
-	var foreign *ForeignError
-	var damaged *DamagedError
-	_, err := checkHeader(file)
-	switch {
-	case err == nil:
+// saved is a backup that is read.
+type saved struct {
+	file string
+	list []byte // the names
+	text []byte
+}
+
+// openBackup reads a backup and looks at every sum in it.
+func openBackup(file string) (b *saved, err error) {
+	b = &saved{file: file}
+	if b.text, err = os.ReadFile(file); err != nil {
+		return nil, err
+	}
+	names := ""
+	err = b.emit(func(e *entry) error {
+		switch {
+		case e.Begin != nil && e.Begin.Version != version:
+			return fmt.Errorf("%s: it is of version %d, and this program knows %d", file, e.Begin.Version, version)
+		case e.Begin != nil && !e.Begin.Backup:
+			return noBackup(file, "it is a part of a directory")
+		case e.Begin != nil:
+			names = e.Begin.Names
+		case e.File != nil && e.File.Name == names:
+			b.list = e.File.Data
+		}
 		return nil
-	case errors.As(err, &foreign):
-		return noBackup(file, foreign.Why)
-	case errors.As(err, &damaged):
-		return noBackup(file, damaged.Why)
+	})
+	return b, err
+}
+
+func (b *saved) names() ([]byte, error) { return b.list, nil }
+
+func (b *saved) close() error { return nil }
+
+func (b *saved) emit(each func(*entry) error) error {
+	var before link
+	for at, n := 0, uint64(1); at < len(b.text); n++ {
+		f, ok := parseFrame(b.text[at:])
+		if !ok || f.number != n || f.link != before.after(n, f.payload) {
+			if at == 0 {
+				return noBackup(b.file, "it does not begin as a backup does")
+			}
+			return &DamagedError{b.file, fmt.Sprintf("byte %d: a frame is not as it was written", at)}
+		}
+		e, err := decodeEntry(f.payload)
+		if err == nil && at == 0 && e.Begin == nil {
+			err = errors.New("it does not begin as a backup does")
+		}
+		if err != nil {
+			return noBackup(b.file, err.Error())
+		}
+		if err := each(&e); err != nil {
+			return err
+		}
+		at, before = at+f.size, f.link
 	}
-	return explain(file, err)
+	if len(b.text) == 0 {
+		return noBackup(b.file, "it is empty")
+	}
+	return nil
+}
+
+// Restore makes a directory of a backup. There must be no journal in it yet.
+func Restore(ctx context.Context, from, dir string) (err error) {
+	if _, logged, err := checkHeader(from); err == nil {
+		return restoreOlder(ctx, from, dir, logged)
+	}
+	b, err := openBackup(from)
+	if err != nil {
+		return err
+	}
+	d, err := makeDirectory(dir)
+	if err != nil {
+		return explain(dir, err)
+	}
+	return explain(dir, restore(ctx, d, func() (older, error) { return b, nil }))
+}
+
+// restoreOlder makes a directory of what an earlier version of backup wrote: one SQLite file
+// without a log. A server's own file has a log, which may hold all that was acknowledged.
+func restoreOlder(ctx context.Context, from, dir string, logged bool) error {
+	if logged {
+		return noBackup(from, "it is a server's own file, which goes with "+oldName+"-wal and "+oldHead+" beside it: "+
+			"start a server on a copy of the whole directory")
+	}
+	apart, err := os.MkdirTemp("", "textpoke-restore-")
+	if err != nil {
+		return err
+	}
+	defer os.RemoveAll(apart)
+	if err := copyFile(from, filepath.Join(apart, oldName)); err != nil {
+		return err
+	}
+	old, err := openSQLite(ctx, apart, filepath.Join(apart, oldName))
+	if err != nil {
+		return fmt.Errorf("%s: %w", from, err)
+	}
+	d, err := makeDirectory(dir)
+	if err != nil {
+		return explain(dir, errors.Join(err, old.close()))
+	}
+	return explain(dir, restore(ctx, d, func() (older, error) { return old, nil }))
+}
+
+func restore(_ context.Context, d *directory, from func() (older, error)) (err error) {
+	s := &Store{disk: d, file: d.path}
+	if err := d.Lock(); err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, s.release()) }()
+	names, err := d.List()
+	if err != nil {
+		return err
+	}
+	for _, name := range names {
+		if _, ok := segmentOf(name); ok || name == oldName || name == oldHead || name == headName {
+			return fmt.Errorf("%s is there already: want a directory without a journal", d.at(name))
+		}
+	}
+	return s.load(from)
 }
 
 // noBackup says so, with nothing of what a server's own file would want.
 func noBackup(file, why string) error {
 	return fmt.Errorf("%s: %s: want what textpoke backup wrote", file, why)
-}
-
-func copyFile(from, to string) error {
-	in, err := os.Open(from)
-	if err != nil {
-		return err
-	}
-	defer in.Close()
-	out, err := os.OpenFile(to, os.O_CREATE|os.O_TRUNC|os.O_WRONLY, 0o600)
-	if err != nil {
-		return err
-	}
-	_, err = io.Copy(out, in)
-	return errors.Join(err, out.Close())
 }

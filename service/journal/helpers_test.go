@@ -6,6 +6,8 @@ import (
 	"flag"
 	"os"
 	"path/filepath"
+	"slices"
+	"strings"
 	"testing"
 	"time"
 
@@ -25,6 +27,8 @@ func TestMain(m *testing.M) {
 }
 
 var someone = Identity{Records: "table", Hash: "abc", Count: 100}
+
+var someTime = time.Unix(1, 0).UTC()
 
 // openIn opens the journal of a directory, and closes it in the end.
 func openIn(t testing.TB, dir string) *Store {
@@ -55,23 +59,48 @@ func accept(t testing.TB, s *Store, o Order) Update {
 	return u
 }
 
-// image is a copy of a directory's files: what a process leaves that is killed now.
+// image is a copy of a directory's files: what a process leaves that is killed now. The head is
+// copied first: it may be older than the log.
 func image(t testing.TB, dir string) string {
 	t.Helper()
 	to := t.TempDir()
-	for _, name := range []string{HeadName, FileName, FileName + "-wal"} {
-		data, err := os.ReadFile(filepath.Join(dir, name))
-		if os.IsNotExist(err) {
-			continue
+	all, err := os.ReadDir(dir)
+	if err != nil {
+		t.Fatal(err)
+	}
+	slices.SortFunc(all, func(a, b os.DirEntry) int { return strings.Compare(b.Name(), a.Name()) })
+	for _, e := range all {
+		data, err := os.ReadFile(filepath.Join(dir, e.Name()))
+		if err == nil {
+			err = os.WriteFile(filepath.Join(to, e.Name()), data, 0o600)
 		}
 		if err != nil {
 			t.Fatal(err)
 		}
-		if err := os.WriteFile(filepath.Join(to, name), data, 0o600); err != nil {
-			t.Fatal(err)
-		}
 	}
 	return to
+}
+
+// logOf is the file of a directory's last segment.
+func logOf(t testing.TB, dir string) string {
+	t.Helper()
+	all, err := filepath.Glob(filepath.Join(dir, segmentPrefix+"*"+segmentSuffix))
+	if err != nil || len(all) == 0 {
+		t.Fatalf("%q, %v", all, err)
+	}
+	return slices.Max(all)
+}
+
+// change has a file of a directory changed.
+func change(t testing.TB, file string, do func(b []byte) []byte) {
+	t.Helper()
+	b, err := os.ReadFile(file)
+	if err == nil {
+		err = os.WriteFile(file, do(b), 0o600)
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
 }
 
 // began has a run begin at once.

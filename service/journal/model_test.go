@@ -55,6 +55,7 @@ func (m *model) tick() time.Time {
 func (m *model) accept(r *rapid.T) {
 	o := order(rapid.SampledFrom([]string{"a", "b"}).Draw(r, "client"), rapid.SampledFrom([]string{"", "k", "l"}).Draw(r,
 		"key"), drawWhich(r)...)
+	o.Enable = rapid.Bool().Draw(r, "enable")
 	o.Digest = rapid.SampledFrom([]string{"d", "e"}).Draw(r, "digest")
 	o.Submitted, o.State = m.tick(), Queued
 	var known *Order
@@ -102,7 +103,6 @@ func (m *model) answer(r *rapid.T) {
 	n := rapid.IntRange(1, min(3, len(ids))).Draw(r, "n")
 	m.batch++
 	var us []Update
-	var ws []Want
 	for _, id := range ids[:n] {
 		o := m.updates[id]
 		o.State = rapid.SampledFrom([]State{Live, Failed, Cancelled, Expired}).Draw(r, "state")
@@ -113,15 +113,24 @@ func (m *model) answer(r *rapid.T) {
 		m.updates[id] = o
 		us = append(us, o.Update)
 		if o.State == Live {
-			w := Want{Client: o.Client, Ops: o.Ops, Which: rapid.SampledFrom([][]int{nil, o.Which}).Draw(r, "wants")}
-			ws = append(ws, w)
-			if m.wants[[2]string{w.Client, w.Ops}] = w.Which; w.Which == nil {
-				delete(m.wants, [2]string{w.Client, w.Ops})
-			}
+			m.follow(o)
 		}
 	}
-	if err := m.store.Answer(us, ws); err != nil {
+	if err := m.store.Answer(us); err != nil {
 		r.Fatal(err)
+	}
+}
+
+// follow is what a client wants once an update of its is live.
+func (m *model) follow(o Order) {
+	who := [2]string{o.Client, o.Ops}
+	which := slices.DeleteFunc(slices.Clone(m.wants[who]), func(n int) bool { return slices.Contains(o.Which, n) })
+	if o.Enable {
+		which = append(which, o.Which...)
+		slices.Sort(which)
+	}
+	if m.wants[who] = which; len(which) == 0 {
+		delete(m.wants, who)
 	}
 }
 
@@ -144,7 +153,7 @@ func (m *model) compact(r *rapid.T) {
 		}
 		young++
 	}
-	if n, err := m.store.Compact(m.t.Context(), m.clock, keep, func(time.Duration) {}); err != nil || n != want {
+	if n, err := m.store.Compact(m.t.Context(), m.clock, keep, func() {}); err != nil || n != want {
 		r.Fatalf("%d removed, %v, want %d", n, err, want)
 	}
 }
@@ -195,16 +204,22 @@ func (m *model) check(r *rapid.T) {
 		wants = append(wants, Want{who[0], who[1], which})
 	}
 	slices.SortFunc(wants, func(a, b Want) int { return strings.Compare(a.Client, b.Client) })
-	m.same(r, "updates", func() (any, error) { return m.store.Updates(ctx, Query{Limit: 1000}) }, all)
-	m.same(r, "unanswered", func() (any, error) { return m.store.Unanswered(ctx) }, open)
-	m.same(r, "wants", func() (any, error) { return m.store.Wants(ctx) }, wants)
-	m.same(r, "last batch", func() (any, error) { return m.store.LastBatch(ctx) }, m.batch)
+	m.same(r, "updates", func() (any, error) { us, _, err := m.store.Updates(ctx, Query{Limit: 1000}); return us, err }, all)
+	m.same(r, "unanswered", func() (any, error) { return m.store.Unanswered(), nil }, open)
+	m.same(r, "wants", func() (any, error) { return m.store.Wants(), nil }, wants)
+	m.same(r, "last batch", func() (any, error) { return m.store.LastBatch(), nil }, m.batch)
+	newest := slices.Clone(all)
+	slices.Reverse(newest)
 	q := Query{Client: "a", State: Live, After: m.last / 2, Limit: 2}
 	some := slices.DeleteFunc(all, func(u Update) bool {
 		return u.Client != q.Client || u.State != q.State ||
 			u.ID <= q.After
 	})
-	m.same(r, "some updates", func() (any, error) { return m.store.Updates(ctx, q) }, some[:min(len(some), 2)])
+	m.same(r, "newest first", func() (any, error) {
+		us, _, err := m.store.Updates(ctx, Query{Newest: true, Limit: 3})
+		return us, err
+	}, newest[:min(len(newest), 3)])
+	m.same(r, "some updates", func() (any, error) { us, _, err := m.store.Updates(ctx, q); return us, err }, some[:min(len(some), 2)])
 }
 
 func (m *model) same(r *rapid.T, what string, read func() (any, error), want any) {

@@ -38,7 +38,7 @@ func TestPruneRuns(t *testing.T) {
 				t.Fatal(err)
 			}
 		}
-		removed, err := s.Compact(t.Context(), hour(10).Add(-time.Minute), c.keep, func(time.Duration) {})
+		removed, err := s.Compact(t.Context(), hour(10).Add(-time.Minute), c.keep, func() {})
 		if err != nil || removed != int64(6-len(c.want)) {
 			t.Errorf("%+v: %d removed, %v", c.keep, removed, err)
 		}

@@ -4,72 +4,83 @@ package journal
 
 import (
 	"bytes"
-	"encoding/binary"
 	"errors"
 	"os"
+	"os/exec"
 	"path/filepath"
 	"strings"
 	"testing"
 )
 
-// TestRefused: a file that is not ours, or not as we wrote it, is refused with its
-// name and what to do, and stays as it is.
+// TestRefused: a log that is not as it was written is refused with its name and what to do, and
+// the directory stays as it is: what may be made of it by somebody else is still there.
 func TestRefused(t *testing.T) {
 	whole := t.TempDir()
 	s := openIn(t, whole)
 	for range 200 {
 		accept(t, s, order("client", "", 1, 2, 3))
 	}
-	if err := s.Close(); err != nil {
-		t.Fatal(err)
-	}
-	good, err := os.ReadFile(filepath.Join(whole, FileName))
-	if err != nil {
-		t.Fatal(err)
-	}
-	with := func(change func(b []byte) []byte) []byte { return change(bytes.Clone(good)) }
+	left := image(t, whole) // of a server that was killed
 	var foreign *ForeignError
 	var damaged *DamagedError
 	for _, tt := range []struct {
-		name string
-		data []byte
-		want any
+		name   string
+		change func(b []byte) []byte
+		want   any
 	}{
-		{"empty", nil, &damaged},
-		{"half a header", good[:50], &damaged},
-		{"cut", good[:len(good)/2/4096*4096], &damaged},
-		{"cut inside a page", good[:len(good)-1000], &damaged},
-		{"text", bytes.Repeat([]byte("hello\n"), 1000), &foreign},
-		{"another program's", with(func(b []byte) []byte { binary.BigEndian.PutUint32(b[applicationAt:], 7); return b }),
-			&foreign},
-		{"newer", with(func(b []byte) []byte { binary.BigEndian.PutUint32(b[versionAt:], version+1); return b }), &foreign},
-		{"a page of zeros", with(func(b []byte) []byte { clear(b[3*4096 : 4*4096]); return b }), &damaged},
-		{"noise", with(func(b []byte) []byte {
+		{"empty", func([]byte) []byte { return nil }, &damaged},
+		{"half a frame", func(b []byte) []byte { return b[:50] }, &damaged},
+		{"cut", func(b []byte) []byte { return b[:len(b)/2] }, &damaged},
+		{"the last byte is gone", func(b []byte) []byte { return b[:len(b)-1] }, &damaged},
+		{"text", func([]byte) []byte { return bytes.Repeat([]byte("hello\n"), 1000) }, &damaged},
+		{"newer", func([]byte) []byte {
+			payload := []byte(`{"begin":{"version":5,"records":"x","hash":"y","count":1,"link":"` + strings.Repeat("00", 16) +
+				`","batch":0,"update":0,"run":0}}`)
+			return appendFrame(nil, frame{number: 1, synced: 1, link: link{}.after(1, payload), payload: payload})
+		}, &foreign},
+		{"a page of zeros", func(b []byte) []byte { clear(b[4096:8192]); return b }, &damaged},
+		{"one bit in the middle", func(b []byte) []byte { b[len(b)/2] ^= 4; return b }, &damaged},
+		{"one bit of the last frame", func(b []byte) []byte { b[len(b)-3] ^= 4; return b }, &damaged},
+		{"noise", func(b []byte) []byte {
 			for i := 4096; i < len(b); i += 7 {
 				b[i] ^= 0x5a
 			}
 			return b
-		}), &damaged},
+		}, &damaged},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
-			dir := t.TempDir()
-			file := filepath.Join(dir, FileName)
-			if err := os.WriteFile(file, tt.data, 0o600); err != nil {
-				t.Fatal(err)
-			}
+			dir := image(t, left)
+			change(t, logOf(t, dir), tt.change)
+			before := files(t, dir)
 			_, err := Open(t.Context(), dir, someone)
 			if !errors.As(err, tt.want) {
 				t.Fatalf("%v (%T), want %T", err, err, tt.want)
 			}
-			if !strings.Contains(err.Error(), file) || !strings.Contains(err.Error(), "move") || strings.Contains(err.Error(),
-				"\n") {
-				t.Errorf("%q does not say in one line which file, and what to do", err)
+			if !strings.Contains(err.Error(), "move") || strings.Contains(err.Error(), "\n") {
+				t.Errorf("%q does not say in one line what to do", err)
 			}
-			if after, _ := os.ReadFile(file); !bytes.Equal(after, tt.data) {
-				t.Error("the file has changed")
+			if after := files(t, dir); after != before {
+				t.Errorf("the directory has changed from %.200q to %.200q", before, after)
 			}
 		})
 	}
+}
+
+// files is all that a directory's files hold.
+func files(t *testing.T, dir string) (text string) {
+	t.Helper()
+	all, err := os.ReadDir(dir)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, e := range all {
+		b, err := os.ReadFile(filepath.Join(dir, e.Name()))
+		if err != nil {
+			t.Fatal(err)
+		}
+		text += e.Name() + ":" + string(b) + "\n"
+	}
+	return text
 }
 
 // TestOtherRecords: numbers of records mean nothing in another table, unless names are known.
@@ -87,13 +98,20 @@ func TestOtherRecords(t *testing.T) {
 	openIn(t, dir)
 }
 
-// TestLocked: one server at a time.
+// TestLocked: one server at a time, also where a second directory has hard links to the same
+// files.
 func TestLocked(t *testing.T) {
 	dir := t.TempDir()
 	s := openIn(t, dir)
-	var locked *LockedError
-	if _, err := Open(t.Context(), dir, someone); !errors.As(err, &locked) || !strings.Contains(err.Error(), dir) {
-		t.Errorf("a second one: %v", err)
+	linked := filepath.Join(t.TempDir(), "linked")
+	if out, err := exec.Command("cp", "-al", dir, linked).CombinedOutput(); err != nil {
+		t.Fatalf("%v: %s", err, out)
+	}
+	for _, at := range []string{dir, linked} {
+		var locked *LockedError
+		if _, err := Open(t.Context(), at, someone); !errors.As(err, &locked) || !strings.Contains(err.Error(), at) {
+			t.Errorf("a second one in %s: %v", at, err)
+		}
 	}
 	accept(t, s, order("a", "", 1))
 	if err := s.Close(); err != nil {
@@ -102,72 +120,45 @@ func TestLocked(t *testing.T) {
 	openIn(t, dir)
 }
 
-// TestHalfMade: one who was killed while he made the file has left nothing in the
-// way.
+// TestHalfMade: a server that was killed while it made a file has left nothing in the way.
 func TestHalfMade(t *testing.T) {
 	dir := t.TempDir()
-	for _, name := range []string{FileName + ".new", FileName + ".new-journal"} {
+	for _, name := range []string{segmentName(1) + unfinished, namesPrefix + "0", runPrefix + "7-0"} {
 		if err := os.WriteFile(filepath.Join(dir, name), []byte("half"), 0o600); err != nil {
 			t.Fatal(err)
 		}
 	}
 	accept(t, openIn(t, dir), order("a", "", 1))
-}
-
-// TestWantsDamagedInside: what SQLite cannot see is seen all the same.
-func TestWantsDamagedInside(t *testing.T) {
-	s := openIn(t, t.TempDir())
-	u := accept(t, s, order("a", "", 1))
-	u.State = Live
-	if err := s.Answer([]Update{u}, []Want{{"a", "o", []int{1}}}); err != nil {
-		t.Fatal(err)
-	}
-	if _, err := s.write.Exec("UPDATE wants SET which = x'0101' || substr(which, 3)"); err != nil {
-		t.Fatal(err)
-	}
-	if ws, err := s.Wants(t.Context()); err != nil || len(ws) != 1 || ws[0].Which[0] != 1 {
-		t.Errorf("the same bytes: %v, %v", ws, err)
-	}
-	if _, err := s.write.Exec("UPDATE wants SET which = x'0102' || substr(which, 3)"); err != nil {
-		t.Fatal(err)
-	}
-	var damaged *DamagedError
-	if _, err := s.Wants(t.Context()); !errors.As(err, &damaged) {
-		t.Errorf("another byte: %v", err)
-	}
-}
-
-// TestRowsDamagedInside: whatever cell of a row is another, nobody is told what it says.
-func TestRowsDamagedInside(t *testing.T) {
-	whole := t.TempDir()
-	s := openIn(t, whole)
-	furnish(t, s)
-	if err := s.Close(); err != nil {
-		t.Fatal(err)
-	}
-	for table, cells := range map[string]string{
-		"updates": "client key ops enable records digest state batch error submitted began ended deadline asked told",
-		"wants":   "client ops which sum",
-		"runs":    "name request state error began ended bytes sum",
-		"files":   "type data sum",
-	} {
-		for cell := range strings.FieldsSeq(cells) {
-			s := openIn(t, image(t, whole))
-			var kind string
-			if err := s.write.QueryRow("SELECT typeof(" + cell + ") FROM " + table).Scan(&kind); err != nil {
-				t.Fatal(err)
-			}
-			other := map[string]string{"integer": cell + "+1", "text": cell + "||'x'", "blob": "CAST(" + cell + "||x'00' AS BLOB)"}
-			if _, err := s.write.Exec("UPDATE " + table + " SET " + cell + "=" + other[kind]); err != nil {
-				t.Fatal(err)
-			}
-			var damaged *DamagedError
-			if _, err := everything(t, s); !errors.As(err, &damaged) {
-				t.Errorf("%s.%s is served: %v", table, cell, err)
-			}
-			if err := s.Close(); err != nil {
-				t.Fatal(err)
-			}
+	for range files(t, dir) {
+		if text := files(t, dir); strings.Contains(text, "half") {
+			t.Errorf("%.500q", text)
 		}
+		break
+	}
+}
+
+// TestModes: nobody but the owner reads what clients have asked for.
+func TestModes(t *testing.T) {
+	dir := filepath.Join(t.TempDir(), "data")
+	s := openAs(t, dir, table("t", "a", "b"))
+	r := began(t, s, "jump-label", someTime)
+	if err := s.EndRun(r.ID, Done, "", someTime, []File{{"a", "text/plain", []byte("x")}}); err != nil {
+		t.Fatal(err)
+	}
+	backup := filepath.Join(t.TempDir(), "backup")
+	if err := Backup(t.Context(), dir, backup); err != nil {
+		t.Fatal(err)
+	}
+	all, err := filepath.Glob(filepath.Join(dir, "*"))
+	if err != nil || len(all) < 5 {
+		t.Fatalf("%q, %v", all, err)
+	}
+	for _, file := range append(all, backup) {
+		if info, err := os.Stat(file); err != nil || info.Mode() != 0o600 {
+			t.Errorf("%s: %v, %v", file, info.Mode(), err)
+		}
+	}
+	if info, err := os.Stat(dir); err != nil || info.Mode().Perm() != 0o700 {
+		t.Errorf("%v, %v", info.Mode(), err)
 	}
 }

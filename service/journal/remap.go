@@ -5,21 +5,23 @@ package journal
 import (
 	"bytes"
 	"compress/flate"
-	"context"
-	"database/sql"
-	"errors"
 	"fmt"
 	"io"
-	"os"
+	"maps"
 	"path/filepath"
 	"slices"
 	"strings"
 	"time"
+
+	"github.com/RoaringBitmap/roaring/v2"
 )
 
 // The names of a table's records are kept beside their numbers, so that what clients want
 // can be found again in another table: after the kernel was changed, numbers and addresses
 // are others, and names are mostly not.
+
+// namesPrefix is what the names of files with names begin with.
+const namesPrefix = "names-"
 
 // packNames is how names are kept: one a line, packed (RFC 1951).
 func packNames(names []string) ([]byte, error) {
@@ -45,142 +47,118 @@ func unpackNames(list []byte) ([]string, error) {
 	return strings.Split(strings.TrimSuffix(string(text), "\n"), "\n"), nil
 }
 
-// putNames keeps the names of a table, and forgets those of another one.
-func putNames(tx *sql.Tx, names []string) (sum int64, err error) {
-	list, err := packNames(names)
-	if err != nil {
-		return 0, err
-	}
-	if _, err := tx.Exec("DELETE FROM names"); err != nil {
-		return 0, err
-	}
-	sum = sumOf(list)
-	_, err = tx.Exec("INSERT INTO names VALUES (?, ?)", list, sum)
-	return sum, err
-}
-
-// names is those of the file's table, packed; none in a file of an earlier version that has
-// not been opened with its own table since.
-func (s *Store) names(ctx context.Context) (list []byte, err error) {
-	var sum int64
-	err = s.write.QueryRowContext(ctx, "SELECT list, sum FROM names").Scan(&list, &sum)
-	switch {
-	case errors.Is(err, sql.ErrNoRows):
-		return nil, nil
-	case err != nil:
-		return nil, s.unsound(ctx, err)
-	case sum != sumOf(list):
-		return nil, s.damagedRow("names of the records")
-	}
-	return list, nil
-}
-
-// follow brings the file to the table that it is opened with: got is the one that it is
-// about.
-func (s *Store) follow(ctx context.Context, got, id Identity) error {
-	old, err := s.names(ctx)
-	switch {
-	case err != nil:
-		return err
-	case got.same(id) && (old != nil || id.Names == nil):
+// about makes the state one about a table, whose names are put on the disk before.
+func (s *Store) about(id Identity) error {
+	b := &s.state.beginning
+	b.Version, b.Records, b.Hash, b.Count = version, id.Records, id.Hash, id.Count
+	if id.Names == nil {
 		return nil
-	case got.same(id):
-		return s.transact([]*job{{do: func(tx *txn) error {
-			sum, err := putNames(tx.Tx, id.Names)
-			tx.wrote(sum)
+	}
+	list, err := packNames(id.Names)
+	if err != nil {
+		return err
+	}
+	return putNames(s.disk, b, list)
+}
+
+// putNames puts names on the disk, of which a beginning tells then.
+func putNames(d Disk, b *beginning, list []byte) error {
+	sum := sha(list)
+	b.Names, b.NamesSum = fmt.Sprintf("%s%.16s", namesPrefix, sum), sum
+	if err := putFile(d, b.Names, list); err != nil {
+		return err
+	}
+	return d.Sync()
+}
+
+// follow brings the directory to the table that it is opened with.
+func (s *Store) follow(id Identity) error {
+	got := &s.state.beginning
+	same := got.Records == id.Records && got.Hash == id.Hash && got.Count == id.Count
+	switch {
+	case got.Hash == "" || same && got.Names == "" && id.Names != nil:
+		if err := s.about(id); err != nil {
 			return err
-		}}})
-	case old == nil || id.Names == nil:
+		}
+		return s.rotate(nil)
+	case same:
+		return nil
+	case got.Names == "" || id.Names == nil:
 		return &ForeignError{s.file, fmt.Sprintf("it is about the records %s (%d, %s), these are %s (%d, %s), and it does "+
 			"not know the names of its own", got.Records, got.Count, got.Hash, id.Records, id.Count, id.Hash)}
 	}
-	names, err := unpackNames(old)
+	list, err := getFile(s.disk, got.Names, got.NamesSum)
+	if err != nil {
+		return err
+	}
+	names, err := unpackNames(list)
 	if err != nil || len(names) != got.Count {
-		return s.damagedRow("the names of %d records, of which there are %d", got.Count, len(names))
+		return &DamagedError{got.Names, fmt.Sprintf("the names of %d records, of which there are %d", got.Count, len(names))}
 	}
 	if got.Hash != id.Hash { // else the table has another name now, and that is all
-		if err := s.keepCopy(ctx, got); err != nil {
+		if err := s.keepCopy(); err != nil {
 			return err
 		}
 	}
-	return s.remap(ctx, newRenumbering(names, id.Names), got, id)
+	return s.remap(newRenumbering(names, id.Names), id)
 }
 
-// keepCopy keeps the file as it was with its table: a server may have been given the
-// wrong one.
-func (s *Store) keepCopy(ctx context.Context, got Identity) error {
-	to := filepath.Join(filepath.Dir(s.file), fmt.Sprintf("textpoke-%.8s-%d.db", got.Hash, s.last.commits))
-	if _, err := os.Stat(to); err == nil { // of one who was killed behind this
+// keepCopy keeps a backup of the directory as it was with its table: a server may have been
+// given the wrong one.
+func (s *Store) keepCopy() error {
+	if s.file == "" { // a disk that is simulated
 		return nil
 	}
-	return Backup(ctx, filepath.Dir(s.file), to)
+	to := filepath.Join(s.file, fmt.Sprintf("textpoke-%.8s-%d.backup", s.state.Hash, s.log.next-1))
+	return backup(s.disk, s.log, s.state, to)
 }
 
-// remap rewrites numbers of records, in one transaction with what the file is about. What
-// clients wanted and is not there any more becomes an update of theirs that took it away;
-// what was accepted and cannot be carried out as it was asked for any more has failed.
-func (s *Store) remap(ctx context.Context, r *renumbering, got, id Identity) error {
-	s.count = got.Count
-	defer func() { s.count = id.Count }()
-	wants, err := s.Wants(ctx)
-	if err != nil {
+// remap renumbers what is wanted and what is open, and begins a segment with that. What clients
+// wanted and is not there any more becomes an update of theirs that took it away; what was
+// accepted and cannot be carried out as it was asked for any more has failed.
+func (s *Store) remap(r *renumbering, id Identity) error {
+	st, at := s.state, time.Now().UTC()
+	if err := s.about(id); err != nil {
 		return err
 	}
-	orders, err := s.Unanswered(ctx)
-	if err != nil {
-		return err
+	var more []entry
+	for _, who := range slices.SortedFunc(maps.Keys(st.wants), compareOwners) {
+		now, gone, lost := r.numbers(which{st.wants[who]}.numbers())
+		if st.wants[who] = newWhich(now).Bitmap; len(now) == 0 {
+			delete(st.wants, who)
+		}
+		if lost > 0 {
+			more = append(more, s.tookAway(who, lost, missing(gone, id), at)...)
+		}
 	}
-	return s.transact([]*job{{do: func(tx *txn) error {
-		for _, w := range wants {
-			if err := s.remapWant(tx, r, w, id); err != nil {
-				return err
-			}
+	for _, a := range s.openOnes() {
+		now, gone, lost := r.numbers(a.Which.numbers())
+		changed := *a
+		changed.Which = newWhich(now)
+		if st.open[a.ID] = &changed; lost > 0 {
+			u := a.Update
+			u.State, u.Error, u.Ended = Failed, missing(gone, id), at
+			more = append(more, entry{End: &ending{Update: u}})
+			s.remapped = append(s.remapped, u)
 		}
-		for _, o := range orders {
-			if err := s.remapOrder(tx, r, o, id); err != nil {
-				return err
-			}
-		}
-		if _, err := tx.Exec("UPDATE identity SET records=?, hash=?, count=?", id.Records, id.Hash, id.Count); err != nil {
-			return err
-		}
-		sum, err := putNames(tx.Tx, id.Names)
-		tx.wrote(sum)
-		return err
-	}}})
+	}
+	return s.rotate(more)
 }
 
-func (s *Store) remapWant(tx *txn, r *renumbering, w Want, id Identity) (err error) {
-	now, gone, lost := r.numbers(w.Which)
-	blob := encode(now)
-	sum := sumOf(w.Client, w.Ops, blob)
-	tx.wrote(sum)
-	if len(now) == 0 {
-		_, err = tx.Exec("DELETE FROM wants WHERE client=? AND ops=?", w.Client, w.Ops)
-	} else {
-		_, err = tx.Exec("REPLACE INTO wants VALUES (?, ?, ?, ?)", w.Client, w.Ops, blob, sum)
+func (s *Store) openOnes() (out []*accepted) {
+	for _, id := range slices.Sorted(maps.Keys(s.state.open)) {
+		out = append(out, s.state.open[id])
 	}
-	if err != nil || lost == 0 {
-		return err
-	}
-	return s.tookAway(tx, Update{Client: w.Client, Ops: w.Ops, Records: lost, Error: missing(gone, id)})
+	return out
 }
 
-// tookAway adds the update that says what a client has lost.
-func (s *Store) tookAway(tx *txn, u Update) error {
-	at := time.Now().UTC()
-	u.State, u.Submitted, u.Began, u.Ended = Live, at, at, at
-	asked := askedSum(&u, "")
-	tx.wrote(asked)
-	row, err := tx.Exec(`INSERT INTO updates (client, ops, enable, records, which, digest, state, error, submitted, began,
-		ended, deadline, asked, told) VALUES (?, ?, 0, ?, ?, '', ?, ?, ?, ?, ?, 0, ?, ?)`, u.Client, u.Ops, u.Records,
-		encode(nil), u.State, u.Error, nanos(at), nanos(at), nanos(at), asked, toldSum(&u))
-	if err != nil {
-		return err
-	}
-	u.ID, err = row.LastInsertId()
+// tookAway is the update that says what a client has lost.
+func (s *Store) tookAway(who owner, lost int, why string, at time.Time) []entry {
+	s.state.Update++
+	u := Update{ID: s.state.Update, Client: who.client, Ops: who.ops, Records: lost, State: Live, Error: why, Submitted: at,
+		Began: at, Ended: at}
 	s.remapped = append(s.remapped, u)
-	return err
+	return []entry{{Accept: &accepted{Update: u, Which: which{roaring.New()}}}, {End: &ending{Update: u}}}
 }
 
 // missing says which records another table does not have, as far as there is room.
@@ -193,20 +171,7 @@ func missing(gone []string, id Identity) string {
 	return fmt.Sprintf("the records %s do not have %s%s", id.Records, strings.Join(gone, ", "), more)
 }
 
-func (s *Store) remapOrder(tx *txn, r *renumbering, o Order, id Identity) error {
-	now, gone, lost := r.numbers(o.Which)
-	u := o.Update
-	if lost > 0 {
-		u.State, u.Error, u.Ended = Failed, missing(gone, id), time.Now().UTC()
-		s.remapped = append(s.remapped, u)
-	}
-	tx.wrote(toldSum(&u))
-	_, err := tx.Exec("UPDATE updates SET which=?, state=?, error=?, ended=?, told=? WHERE id=?", encode(now), u.State, u.Error,
-		nanos(u.Ended), toldSum(&u), u.ID)
-	return err
-}
-
-// Remapped is the updates that ended when the file was opened with another table than
+// Remapped is the updates that ended when the directory was opened with another table than
 // before: what clients lost, each with what in its Error.
 func (s *Store) Remapped() []Update { return s.remapped }
 

@@ -5,9 +5,12 @@ package journal
 import (
 	"cmp"
 	"context"
-	"database/sql"
+	"crypto/sha256"
 	"errors"
 	"fmt"
+	"io/fs"
+	"maps"
+	"slices"
 	"time"
 )
 
@@ -16,13 +19,28 @@ const Done State = "done"
 
 // Run is an experiment that was started, and what became of it.
 type Run struct {
-	ID           int64
-	Name         string
-	Request      string // what was asked for, for those who run it; "" in files of version 1
-	State        State  // Queued, Running, Done, Failed or Cancelled
-	Error        string // why it failed, or begins again
-	Began, Ended time.Time
-	Bytes        int64 // of its files
+	ID      int64     `json:"id"`
+	Name    string    `json:"name"`
+	Request string    `json:"request"`         // what was asked for, for those who run it; "" in directories of version 1
+	State   State     `json:"state"`           // Queued, Running, Done, Failed or Cancelled
+	Error   string    `json:"error,omitempty"` // why it failed, or begins again
+	Began   time.Time `json:"began,omitzero"`
+	Ended   time.Time `json:"ended,omitzero"`
+	Bytes   int64     `json:"bytes,omitempty"` // of its files
+}
+
+// keptRun is a run and where its files are.
+type keptRun struct {
+	Run
+	Files []stored `json:"files,omitempty"`
+}
+
+// stored is a run's file, which is a file of the directory.
+type stored struct {
+	Name   string `json:"name"`
+	Type   string `json:"type"`
+	Stored string `json:"stored"`
+	Sum    string `json:"sum"` // SHA-256
 }
 
 // File is one of a run's results.
@@ -31,61 +49,90 @@ type File struct {
 	Data       []byte
 }
 
+// runPrefix is what the names of runs' files begin with.
+const runPrefix = "result-"
+
+func sha(data []byte) string {
+	sum := sha256.Sum256(data)
+	return hexOf(sum[:])
+}
+
 // AddRun writes down that a run waits, and gives it its ID.
 func (s *Store) AddRun(name, request string, at time.Time) (r Run, err error) {
-	r = Run{Name: name, Request: request, State: Queued, Began: at}
 	err = s.change(func(tx *txn) error {
-		sum := runSum(&r)
-		tx.wrote(sum)
-		row, err := tx.Exec("INSERT INTO runs (name, request, state, began, sum) VALUES (?, ?, ?, ?, ?)", name, request,
-			Queued, nanos(at), sum)
-		if err != nil {
-			return err
-		}
-		r.ID, err = row.LastInsertId()
-		return err
+		tx.run++
+		r = Run{ID: tx.run, Name: name, Request: request, State: Queued, Began: at.UTC()}
+		tx.add(entry{Run: &keptRun{Run: r}})
+		return nil
 	})
 	return r, err
 }
 
 // BeginRun writes down that a run which waited runs.
 func (s *Store) BeginRun(id int64) error {
-	return s.change(func(tx *txn) error {
-		return s.changeRun(tx, id, func(r *Run) { r.State = Running })
-	})
+	return s.changeRun(id, func(r *keptRun) { r.State = Running })
 }
 
 // EndRun writes down how a run ended, with its results.
 func (s *Store) EndRun(id int64, state State, why string, at time.Time, files []File) error {
-	return s.change(func(tx *txn) error {
-		bytes := int64(0)
-		for _, f := range files {
-			bytes += int64(len(f.Data))
-			sum := sumOf(id, f.Name, f.Type, f.Data)
-			tx.wrote(sum)
-			if _, err := tx.Exec("INSERT INTO files VALUES (?, ?, ?, ?, ?)", id, f.Name, f.Type, f.Data, sum); err != nil {
-				return err
-			}
+	var list []stored
+	bytes := int64(0)
+	for i, f := range files {
+		one := stored{f.Name, f.Type, fmt.Sprintf("%s%d-%d", runPrefix, id, i), sha(f.Data)}
+		if err := putFile(s.disk, one.Stored, f.Data); err != nil {
+			return s.note(err)
 		}
-		return s.changeRun(tx, id, func(r *Run) { r.State, r.Error, r.Ended, r.Bytes = state, why, at, bytes })
-	})
+		list, bytes = append(list, one), bytes+int64(len(f.Data))
+	}
+	if err := s.disk.Sync(); err != nil {
+		return s.note(err)
+	}
+	return s.changeRun(id, func(r *keptRun) { r.State, r.Error, r.Ended, r.Bytes, r.Files = state, why, at.UTC(), bytes, list })
 }
 
-// changeRun changes a run that has not ended.
-func (s *Store) changeRun(tx *txn, id int64, change func(*Run)) error {
-	r, err := s.scanRun(tx.QueryRow("SELECT "+runColumns+" FROM runs WHERE id=?", id).Scan)
-	if errors.Is(err, sql.ErrNoRows) || err == nil && r.State.Final() {
-		return fmt.Errorf("run %d has ended: %w", id, ErrNotFound)
-	}
+// putFile puts a file on the disk, but for its name.
+func putFile(d Disk, name string, data []byte) error {
+	f, err := d.Create(name)
 	if err != nil {
 		return err
 	}
-	change(&r)
-	sum := runSum(&r)
-	tx.wrote(sum)
-	_, err = tx.Exec("UPDATE runs SET state=?, error=?, ended=?, bytes=?, sum=? WHERE id=?", r.State, r.Error,
-		nanos(r.Ended), r.Bytes, sum, id)
-	return err
+	_, err = f.WriteAt(data, 0)
+	return errors.Join(err, f.Sync(), f.Close())
+}
+
+// getFile reads one that has a sum.
+func getFile(d Disk, name, sum string) ([]byte, error) {
+	f, err := d.Open(name)
+	if err != nil {
+		return nil, err
+	}
+	data, err := readAll(f)
+	if err := errors.Join(err, f.Close()); err != nil {
+		return nil, err
+	}
+	if sha(data) != sum {
+		return nil, &DamagedError{name, "it is not as it was written"}
+	}
+	return data, nil
+}
+
+// changeRun changes a run that has not ended.
+func (s *Store) changeRun(id int64, change func(*keptRun)) error {
+	return s.change(func(tx *txn) error {
+		r := tx.runs[id]
+		for i := range tx.entries { // in this transaction
+			if e := tx.entries[i].Run; e != nil && e.ID == id {
+				r = e
+			}
+		}
+		if r == nil || r.State.Final() {
+			return fmt.Errorf("run %d has ended: %w", id, ErrNotFound)
+		}
+		changed := *r
+		change(&changed)
+		tx.add(entry{Run: &changed})
+		return nil
+	})
 }
 
 // Why a run that has begun waits again, in its Error.
@@ -97,39 +144,25 @@ const (
 // PutBack writes down that a run which has begun waits for the next start: the server is
 // being stopped.
 func (s *Store) PutBack(id int64) error {
-	return s.change(func(tx *txn) error {
-		return s.changeRun(tx, id, func(r *Run) { r.State, r.Error = Queued, cmp.Or(r.Error, stoppedFirst) })
-	})
+	return s.changeRun(id, func(r *keptRun) { r.State, r.Error = Queued, cmp.Or(r.Error, stoppedFirst) })
 }
 
 // Resume returns the runs that wait, in their order. Those that a killed server has left
 // running are among them; but one that was running twice when a server ended has failed: it
 // may be what ended them.
-func (s *Store) Resume(ctx context.Context, at time.Time) (waiting []Run, err error) {
-	var cut []int64
-	err = s.each(ctx, "SELECT "+runColumns+" FROM runs WHERE NOT "+hasEnded+" ORDER BY id", nil,
-		func(scan func(...any) error) error {
-			r, err := s.scanRun(scan)
-			if r.State == Running {
-				cut = append(cut, r.ID)
-				resume(&r, at)
+func (s *Store) Resume(_ context.Context, at time.Time) (waiting []Run, err error) {
+	for _, r := range s.allRuns() {
+		if r.State == Running {
+			if err := s.changeRun(r.ID, func(r *keptRun) { resume(&r.Run, at.UTC()) }); err != nil {
+				return nil, err
 			}
-			if r.State == Queued {
-				waiting = append(waiting, r)
-			}
-			return err
-		})
-	if err != nil || cut == nil {
-		return waiting, err
-	}
-	return waiting, s.change(func(tx *txn) error {
-		for _, id := range cut {
-			if err := s.changeRun(tx, id, func(r *Run) { resume(r, at) }); err != nil {
-				return err
-			}
+			resume(&r, at.UTC())
 		}
-		return nil
-	})
+		if r.State == Queued {
+			waiting = append(waiting, r)
+		}
+	}
+	return waiting, nil
 }
 
 // resume is what becomes of a run that was cut off.
@@ -141,57 +174,57 @@ func resume(r *Run, at time.Time) {
 	r.State, r.Error = Queued, endedFirst
 }
 
-const runColumns = "id, name, request, state, error, began, ended, bytes, sum"
-
-func (s *Store) scanRun(scan func(...any) error) (r Run, err error) {
-	var began, ended, sum int64
-	err = s.badCell(scan(&r.ID, &r.Name, &r.Request, &r.State, &r.Error, &began, &ended, &r.Bytes, &sum))
-	r.Began, r.Ended = fromNanos(began), fromNanos(ended)
-	if err == nil && sum != runSum(&r) {
-		err = s.damagedRow("run %d", r.ID)
+// allRuns is all runs, ascending by ID.
+func (s *Store) allRuns() (out []Run) {
+	s.mu.RLock()
+	defer s.mu.RUnlock()
+	for _, id := range slices.Sorted(maps.Keys(s.state.runs)) {
+		out = append(out, s.state.runs[id].Run)
 	}
-	return r, err
+	return out
 }
 
 // Runs lists runs, ascending by ID, those behind after; limit 0 is 100.
-func (s *Store) Runs(ctx context.Context, after int64, limit int) (out []Run, err error) {
-	if limit == 0 {
-		limit = 100
-	}
-	err = s.each(ctx, "SELECT "+runColumns+" FROM runs WHERE id > ? ORDER BY id LIMIT ?", []any{after, limit},
-		func(scan func(...any) error) error {
-			r, err := s.scanRun(scan)
-			out = append(out, r)
-			return err
-		})
-	return out, err
+func (s *Store) Runs(_ context.Context, after int64, limit int) ([]Run, error) {
+	all := slices.DeleteFunc(s.allRuns(), func(r Run) bool { return r.ID <= after })
+	return all[:min(len(all), cmp.Or(limit, 100))], nil
 }
 
 // Run is the run of that ID, with the names and types of its files.
-func (s *Store) Run(ctx context.Context, id int64) (r Run, files []File, err error) {
-	if r, err = s.scanRun(s.read.QueryRowContext(ctx, "SELECT "+runColumns+" FROM runs WHERE id=?", id).Scan); err != nil {
-		return r, nil, s.absent(fmt.Sprintf("run %d", id), err)
+func (s *Store) Run(_ context.Context, id int64) (r Run, files []File, err error) {
+	s.mu.RLock()
+	defer s.mu.RUnlock()
+	found := s.state.runs[id]
+	if found == nil {
+		return r, nil, fmt.Errorf("run %d: %w", id, ErrNotFound)
 	}
-	err = s.each(ctx, "SELECT name, type FROM files WHERE run=? ORDER BY name", []any{id},
-		func(scan func(...any) error) error {
-			var f File
-			err := scan(&f.Name, &f.Type)
-			files = append(files, f)
-			return err
-		})
-	return r, files, err
+	for _, f := range found.Files {
+		files = append(files, File{Name: f.Name, Type: f.Type})
+	}
+	slices.SortFunc(files, func(a, b File) int { return cmp.Compare(a.Name, b.Name) })
+	return found.Run, files, nil
 }
 
 // File is one of a run's files.
-func (s *Store) File(ctx context.Context, run int64, name string) (f File, err error) {
-	f.Name = name
-	var sum int64
-	if err = s.read.QueryRowContext(ctx, "SELECT type, data, sum FROM files WHERE run=? AND name=?", run, name).Scan(&f.Type,
-		&f.Data, &sum); err != nil {
-		return f, s.absent(fmt.Sprintf("file %q of run %d", name, run), s.badCell(err))
+func (s *Store) File(_ context.Context, run int64, name string) (f File, err error) {
+	s.mu.RLock()
+	r := s.state.runs[run]
+	s.mu.RUnlock()
+	if r == nil {
+		return f, fmt.Errorf("run %d: %w", run, ErrNotFound)
 	}
-	if sum != sumOf(run, name, f.Type, f.Data) {
-		return f, s.damagedRow("file %q of run %d", name, run)
+	for _, have := range r.Files {
+		if have.Name != name {
+			continue
+		}
+		data, err := getFile(s.disk, have.Stored, have.Sum)
+		if errors.Is(err, fs.ErrNotExist) {
+			err = &DamagedError{have.Stored, "it is gone"}
+		}
+		if err != nil {
+			return f, fmt.Errorf("file %q of run %d: %w", name, run, explain(s.file, err))
+		}
+		return File{name, have.Type, data}, nil
 	}
-	return f, nil
+	return f, fmt.Errorf("file %q of run %d: %w", name, run, ErrNotFound)
 }

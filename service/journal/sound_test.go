@@ -10,6 +10,8 @@ import (
 	"os"
 	"path/filepath"
 	"reflect"
+	"slices"
+	"strings"
 	"testing"
 	"time"
 
@@ -19,7 +21,7 @@ import (
 // closeWith closes a journal that says what is wanted.
 func closeWith(t *testing.T, s *Store, want []any) {
 	t.Helper()
-	got, err := everything(t, s)
+	got, err := told(t, s)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -31,24 +33,31 @@ func closeWith(t *testing.T, s *Store, want []any) {
 	}
 }
 
-// everything is what a journal says, of all that there is.
-func everything(t *testing.T, s *Store) (all []any, err error) {
+// told is what a journal says, of all that there is.
+func told(t *testing.T, s *Store) (all []any, err error) {
 	t.Helper()
 	ctx := t.Context()
 	add := func(v any, e error) {
 		all, err = append(all, v), errors.Join(err, e)
 	}
-	us, e := s.Updates(ctx, Query{Limit: 1000})
+	us, damaged, e := s.Updates(ctx, Query{Limit: 1000})
 	add(us, e)
+	if len(damaged) > 0 {
+		err = errors.Join(err, &DamagedError{"", ranges(damaged)})
+	}
+	list := func(q Query) {
+		us, _, e := s.Updates(ctx, q)
+		add(us, e)
+	}
 	for _, u := range us {
 		add(s.Update(ctx, u.ID))
 		add(s.ByKey(ctx, u.Client, u.Key, "d"))
 	}
-	add(s.Updates(ctx, Query{Client: "client1", State: Live, Limit: 1000}))
-	add(s.Updates(ctx, Query{State: Failed, Limit: 1000}))
-	add(s.Unanswered(ctx))
-	add(s.Wants(ctx))
-	add(s.LastBatch(ctx))
+	list(Query{Client: "client1", State: Live, Limit: 1000})
+	list(Query{State: Failed, Limit: 1000})
+	add(s.Unanswered(), nil)
+	add(s.Wants(), nil)
+	add(s.LastBatch(), nil)
 	rs, e := s.Runs(ctx, 0, 0)
 	add(rs, e)
 	for _, r := range rs {
@@ -69,14 +78,10 @@ func furnish(t *testing.T, s *Store) {
 		}
 		u.State = []State{Live, Failed, Cancelled, Expired}[i%4]
 		u.Batch, u.Began, u.Ended = int64(i), time.Unix(int64(10+i), 0).UTC(), time.Unix(int64(20+i), 5).UTC()
-		var ws []Want
-		if u.State == Live {
-			ws = []Want{{u.Client, u.Ops, []int{i, i + 1, 50 + i}}}
-		}
 		if u.State == Failed {
 			u.Error = "store of 1 byte failed"
 		}
-		if err := s.Answer([]Update{u}, ws); err != nil {
+		if err := s.Answer([]Update{u}); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -88,102 +93,158 @@ func furnish(t *testing.T, s *Store) {
 	began(t, s, "cut-off", time.Unix(120, 0))
 }
 
-// TestFlippedBits: whichever bit of a directory's files changes, what is told afterwards
-// is what was written, or an error; also when a process was killed and left a log.
+// TestFlippedBits: whichever bit of a directory's files changes, also of one whose server was
+// killed, what is told afterwards is what was written, or an error; and what is not told is
+// named.
 func TestFlippedBits(t *testing.T) {
 	dir := t.TempDir()
 	s := openIn(t, dir)
+	s.segment = 700 // so that there are several
 	furnish(t, s)
-	want, err := everything(t, s)
+	want, err := told(t, s)
 	if err != nil {
 		t.Fatal(err)
 	}
-	killed := image(t, dir)
-	if err := s.Close(); err != nil {
-		t.Fatal(err)
+	left := image(t, dir)
+	all, err := filepath.Glob(filepath.Join(left, "*"))
+	if err != nil || len(all) < 6 {
+		t.Fatalf("%q, %v", all, err)
 	}
-	tries := 60
+	tries := 120
 	if *long {
 		tries = 6000
 	}
 	rng := rand.New(rand.NewPCG(1, 2))
-	refused := 0
-	for i := range tries {
-		from, name := dir, FileName
-		switch i % 3 {
-		case 1:
-			from, name = killed, FileName+"-wal"
-		case 2:
-			from = killed
-		}
-		harmed := image(t, from)
-		file := filepath.Join(harmed, name)
-		b, err := os.ReadFile(file)
-		if err != nil {
-			t.Fatal(err)
-		}
-		bit := rng.IntN(8 * len(b))
-		b[bit/8] ^= 1 << (bit % 8)
-		if err := os.WriteFile(file, b, 0o600); err != nil {
-			t.Fatal(err)
-		}
-		got, err := served(t, harmed)
+	refused, named := 0, 0
+	for range tries {
+		harmed := image(t, left)
+		name := filepath.Base(all[rng.IntN(len(all))])
+		bit := 0
+		change(t, filepath.Join(harmed, name), func(b []byte) []byte {
+			if len(b) > 0 {
+				bit = rng.IntN(8 * len(b))
+				b[bit/8] ^= 1 << (bit % 8)
+			}
+			return b
+		})
+		s, err := Open(t.Context(), harmed, someone)
 		if err != nil {
 			refused++
-		} else if !reflect.DeepEqual(got, want) {
+			continue
+		}
+		got, err := told(t, s)
+		var damaged *DamagedError
+		switch {
+		case errors.As(err, &damaged):
+			if named++; strings.HasSuffix(name, segmentSuffix) && len(s.Damage()) == 0 {
+				t.Errorf("bit %d of %s: the start did not say: %v", bit, name, err)
+			}
+		case err != nil:
+			t.Errorf("bit %d of %s: %v", bit, name, err)
+		case !reflect.DeepEqual(got, want):
 			t.Errorf("bit %d of %s is served: %s", bit, name, cmp.Diff(want, got))
 		}
+		if err := s.Close(); err != nil {
+			t.Error(err)
+		}
 	}
-	if refused < tries/10 {
-		t.Errorf("%d of %d were refused: what changed?", refused, tries)
+	if refused < tries/10 || named < tries/10 {
+		t.Errorf("%d of %d were refused, %d named: what changed?", refused, tries, named)
 	}
 }
 
-// served is all that a directory's journal tells, or why it does not.
-func served(t *testing.T, dir string) ([]any, error) {
-	t.Helper()
-	s, err := Open(t.Context(), dir, someone)
-	if err != nil {
-		return nil, err
-	}
-	defer s.Close()
-	all, err := everything(t, s)
-	var damaged *DamagedError
-	if errors.Is(err, ErrNotFound) && !errors.As(err, &damaged) {
-		t.Errorf("what is there is not found: %v", err)
-	}
-	if err != nil {
-		return nil, err
-	}
-	return all, nil
-}
-
-// TestLostCommits: a log whose first frame is damaged ends there for SQLite, which is
-// content with what was before; what was acknowledged since is missed.
-func TestLostCommits(t *testing.T) {
+// TestDamagedRow: a server whose old segment is damaged starts, names the updates that cannot be
+// read, and lists the others.
+func TestDamagedRow(t *testing.T) {
 	dir := t.TempDir()
 	s := openIn(t, dir)
-	for range 60 {
-		accept(t, s, order("a", "", 1))
+	for i := range 6 {
+		u := accept(t, s, order("a", fmt.Sprint(i), i))
+		u.State = Live
+		if err := s.Answer([]Update{u}); err != nil {
+			t.Fatal(err)
+		}
 	}
-	left := image(t, dir)
-	wal := filepath.Join(left, FileName+"-wal")
-	b, err := os.ReadFile(wal)
-	if err != nil {
+	first := logOf(t, dir)
+	s.segment = 0
+	u := accept(t, s, order("a", "", 7)) // the next segment
+	if err := s.Close(); err != nil {
 		t.Fatal(err)
 	}
-	b[32+24+100] ^= 1 // header, frame header (https://www.sqlite.org/walformat.html)
-	if err := os.WriteFile(wal, b, 0o600); err != nil {
-		t.Fatal(err)
+	change(t, first, func(b []byte) []byte {
+		b[bytes.Index(b, []byte(`"key":"2"`))] ^= 1
+		return b
+	})
+	s = openIn(t, dir)
+	if got := s.Damage(); len(got) != 2 || !strings.HasPrefix(got[0], "1 updates: 3") {
+		t.Errorf("%q", got)
 	}
-	var damaged *DamagedError
-	if _, err := Open(t.Context(), left, someone); !errors.As(err, &damaged) {
-		t.Errorf("%v, and 60 updates are gone", err)
+	us, damaged, err := s.Updates(t.Context(), Query{})
+	if err != nil || len(us) != 6 || !slices.Equal(damaged, []int64{3}) || us[5] != u {
+		t.Errorf("%v, %v, %v", us, damaged, err)
+	}
+	var harmed *DamagedError
+	if _, err := s.Update(t.Context(), 3); !errors.As(err, &harmed) || !strings.Contains(err.Error(), "update 3") {
+		t.Errorf("%v", err)
+	}
+	if w := s.Wants(); len(w) != 1 || len(w[0].Which) != 6 {
+		t.Errorf("%v: what is wanted is in the last segment", w)
+	}
+	change(t, first, func(b []byte) []byte { // while it runs
+		b[bytes.Index(b, []byte(`"key":"4"`))] ^= 1
+		return b
+	})
+	us, damaged, err = s.Updates(t.Context(), Query{})
+	if err != nil || len(us) != 5 || !slices.Equal(damaged, []int64{3, 5}) {
+		t.Errorf("%v, %v, %v", us, damaged, err)
 	}
 }
 
-// TestOrphans: what is left of a database that is gone is not made part of a new one,
-// and a database of another history is refused beside a head that knows better.
+// TestOlderPages: a page that is put back as it was an hour ago is noticed, wherever it lies: the
+// chain binds frames, and the head the last one.
+func TestOlderPages(t *testing.T) {
+	dir := t.TempDir()
+	s := openIn(t, dir)
+	for range 30 {
+		accept(t, s, order("a", "", 1, 2, 3))
+	}
+	before, err := os.ReadFile(logOf(t, dir))
+	if err != nil {
+		t.Fatal(err)
+	}
+	for range 300 {
+		accept(t, s, order("a", "", 1, 2, 3))
+	}
+	left := image(t, dir)
+	const page = 4096
+	for at := 0; at < len(before); at += page {
+		harmed := image(t, left)
+		change(t, logOf(t, harmed), func(b []byte) []byte {
+			old := make([]byte, page)
+			copy(old, before[at:])
+			copy(b[at:at+page], old)
+			return b
+		})
+		now, err := os.ReadFile(logOf(t, harmed))
+		if err != nil {
+			t.Fatal(err)
+		}
+		whole, err := os.ReadFile(logOf(t, left))
+		if err != nil {
+			t.Fatal(err)
+		}
+		if bytes.Equal(now, whole) {
+			continue // it has not changed since
+		}
+		var damaged *DamagedError
+		if _, err := Open(t.Context(), harmed, someone); !errors.As(err, &damaged) {
+			t.Errorf("the page at %d: %v", at, err)
+		}
+	}
+}
+
+// TestOrphans: a head that knows of more than there is refuses the rest, and one that is missing
+// refuses nothing: it is not synced, and may be gone after a cut of the power.
 func TestOrphans(t *testing.T) {
 	dir := t.TempDir()
 	s := openIn(t, dir)
@@ -195,39 +256,33 @@ func TestOrphans(t *testing.T) {
 		accept(t, s, order("a", "", 1))
 	}
 	left := image(t, dir)
-	remove := func(name string) {
-		t.Helper()
-		if err := os.Remove(filepath.Join(left, name)); err != nil {
-			t.Fatal(err)
-		}
-	}
 	var damaged *DamagedError
-	refused := func(what string) {
+	refused := func(what, dir string) {
 		t.Helper()
-		if _, err := Open(t.Context(), left, someone); !errors.As(err, &damaged) {
+		if _, err := Open(t.Context(), dir, someone); !errors.As(err, &damaged) {
 			t.Errorf("%s: %v", what, err)
 		}
 	}
-	head, err := os.ReadFile(filepath.Join(left, HeadName))
+	head, err := os.ReadFile(filepath.Join(left, headName))
 	if err != nil {
 		t.Fatal(err)
 	}
-	remove(FileName)
-	refused("a log and a head alone")
-	remove(HeadName)
-	refused("a log alone")
-	remove(FileName + "-wal")
-	openIn(t, left) // there is nothing at all
-	left = old
-	if err := os.WriteFile(filepath.Join(left, HeadName), head, 0o600); err != nil {
+	alone := image(t, left)
+	if err := os.Remove(logOf(t, alone)); err != nil {
 		t.Fatal(err)
 	}
-	refused("an older database")
-	remove(HeadName)
-	refused("no head")
+	refused("a head alone", alone)
+	change(t, filepath.Join(old, headName), func([]byte) []byte { return head })
+	refused("an older log", old)
+	if err := os.Remove(filepath.Join(left, headName)); err != nil {
+		t.Fatal(err)
+	}
+	if got := openIn(t, left).Unanswered(); len(got) != 6 {
+		t.Errorf("without a head: %v", got)
+	}
 }
 
-// TestOtherHistory: as many commits of another history are no substitute.
+// TestOtherHistory: as many frames of another history are no substitute.
 func TestOtherHistory(t *testing.T) {
 	var dirs []string
 	for _, client := range []string{"a", "b"} {
@@ -239,11 +294,11 @@ func TestOtherHistory(t *testing.T) {
 		}
 		dirs = append(dirs, dir)
 	}
-	b, err := os.ReadFile(filepath.Join(dirs[0], HeadName))
+	b, err := os.ReadFile(filepath.Join(dirs[0], headName))
 	if err != nil {
 		t.Fatal(err)
 	}
-	if err := os.WriteFile(filepath.Join(dirs[1], HeadName), b, 0o600); err != nil {
+	if err := os.WriteFile(filepath.Join(dirs[1], headName), b, 0o600); err != nil {
 		t.Fatal(err)
 	}
 	var damaged *DamagedError
@@ -260,12 +315,12 @@ func TestUpgrade(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if err := os.WriteFile(filepath.Join(dir, FileName), b, 0o600); err != nil {
+	if err := os.WriteFile(filepath.Join(dir, oldName), b, 0o600); err != nil {
 		t.Fatal(err)
 	}
 	fresh := openIn(t, t.TempDir())
 	furnish(t, fresh)
-	want, err := everything(t, fresh)
+	want, err := told(t, fresh)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -276,99 +331,5 @@ func TestUpgrade(t *testing.T) {
 	s := openIn(t, dir)
 	if u := accept(t, s, order("a", "", 1)); u.ID != 13 {
 		t.Errorf("the next update is %d, want 13", u.ID)
-	}
-}
-
-// TestBackup: a copy that is made while a server writes is one moment of it, can be
-// restored, and goes on by itself.
-func TestBackup(t *testing.T) {
-	dir := t.TempDir()
-	s := openIn(t, dir)
-	furnish(t, s)
-	want, err := everything(t, s)
-	if err != nil {
-		t.Fatal(err)
-	}
-	file := filepath.Join(t.TempDir(), "backup")
-	if err := Backup(t.Context(), dir, file); err != nil { // the server has it open
-		t.Fatal(err)
-	}
-	if err := Backup(t.Context(), dir, file); err == nil {
-		t.Error("one backup took another's place")
-	}
-	accept(t, s, order("later", "", 1))
-	to := filepath.Join(t.TempDir(), "restored")
-	if err := Restore(t.Context(), file, to); err != nil {
-		t.Fatal(err)
-	}
-	if err := Restore(t.Context(), file, to); err == nil {
-		t.Error("restored over what was there")
-	}
-	if parts, err := Verify(t.Context(), to); err != nil || len(parts) != 9 || unsound(parts) != "" {
-		t.Errorf("%v, %v", parts, err)
-	}
-	got, err := everything(t, openIn(t, to))
-	if err != nil || !reflect.DeepEqual(got, want) {
-		t.Errorf("%v %s", err, cmp.Diff(want, got))
-	}
-	b, err := os.ReadFile(file)
-	if err != nil {
-		t.Fatal(err)
-	}
-	b[bytes.LastIndex(b, []byte(Live))] ^= 0x10 // of some update's row
-	if err := os.WriteFile(file, b, 0o600); err != nil {
-		t.Fatal(err)
-	}
-	if err := Restore(t.Context(), file, filepath.Join(t.TempDir(), "damaged")); err == nil {
-		t.Error("a damaged backup was restored")
-	}
-}
-
-func unsound(parts []Part) string {
-	for _, p := range parts {
-		if p.Wrong != "" {
-			return p.Name
-		}
-	}
-	return ""
-}
-
-// TestVerify: it names the part that is wrong, and leaves everything as it is.
-func TestVerify(t *testing.T) {
-	dir := t.TempDir()
-	s := openIn(t, dir)
-	furnish(t, s)
-	if _, err := Verify(t.Context(), dir); err == nil {
-		t.Error("a running server's directory was looked at")
-	}
-	for _, harm := range []struct{ part, stmt string }{
-		{"", ""}, {"updates", "UPDATE updates SET batch=batch+1 WHERE id=3"}, {"updates", "UPDATE updates SET client='x' " +
-			"WHERE id=3"},
-		{"wants", "UPDATE wants SET ops='p' WHERE client='client1'"}, {"runs", "UPDATE runs SET bytes=7 WHERE id=1"},
-		{"files", "UPDATE files SET type='x'"}, {"identity", "UPDATE identity SET batch=0"},
-		{"head", "UPDATE identity SET commits=commits-1, sum=textpoke_sum(records, hash, count, batch, commits-1, chain)"},
-	} {
-		left := image(t, dir)
-		before, err := os.ReadDir(left)
-		if err != nil {
-			t.Fatal(err)
-		}
-		if harm.stmt != "" {
-			db, err := connect(filepath.Join(left, FileName), 1, writePragmas)
-			if err == nil {
-				_, err = db.Exec(harm.stmt)
-				err = errors.Join(err, db.Close())
-			}
-			if err != nil {
-				t.Fatal(err)
-			}
-		}
-		parts, err := Verify(t.Context(), left)
-		if err != nil || unsound(parts) != harm.part {
-			t.Errorf("%s: %v, %v", harm.stmt, parts, err)
-		}
-		if after, err := os.ReadDir(left); err != nil || harm.stmt == "" && len(after) != len(before) {
-			t.Errorf("%v %v, and there was %v", err, after, before)
-		}
 	}
 }

@@ -1,34 +1,33 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Package journal keeps what a service has promised, in one SQLite file: updates as
-// they were accepted and answered, what every client wants, and the results of
-// runs. What a method has returned from is on the disk.
+// Package journal keeps what a service has promised: updates as they were accepted and
+// answered, what every client wants, and the results of runs. What a method has returned from
+// is on the disk.
 //
-// Whoever writes waits for the one writer, which takes up all that wait and
-// commits them with one transaction (group commit, as in PostgreSQL's
-// commit_delay and MySQL's binlog): k clients pay for one sync of the disk.
+// It is a log and nothing else. Each update adds two frames of a few hundred bytes; what holds
+// now is in memory, and what has ended is read from the log where it lies. A log of segments
+// whose frames are chained finds every bit, frame and page that is not as it was written, and
+// is small enough to be put in front of a disk that lies (simulated_test.go).
+//
+// Whoever writes waits for the one writer, which takes up all that wait and puts them on the
+// disk with one sync (group commit, as in PostgreSQL's commit_delay and MySQL's binlog): k
+// clients pay for one sync.
 package journal
 
 import (
 	"context"
-	"database/sql"
 	"errors"
 	"fmt"
-	"net/url"
-	"os"
-	"path/filepath"
+	"strings"
 	"sync"
 	"sync/atomic"
-	"syscall"
 	"time"
-
-	_ "modernc.org/sqlite" // the driver
 )
 
-// FileName is the file's name in its directory.
-const FileName = "textpoke.db"
+// version is that of the log.
+const version = 4
 
-// Identity is what a file is about. One about another table is brought to this one where
+// Identity is what a directory is about. One about another table is brought to this one where
 // the names of both are known, and refused otherwise.
 type Identity struct {
 	Records string   // name of the table
@@ -37,23 +36,15 @@ type Identity struct {
 	Names   []string // of the records, of which several may have one; nil: not known
 }
 
-// same tells whether two are of one table.
-func (id Identity) same(as Identity) bool {
-	return id.Records == as.Records && id.Hash == as.Hash && id.Count == as.Count
-}
-
-// Store is the open file. All methods may be called by many at the same time.
+// Store is an open directory. All methods may be called by many at the same time.
 type Store struct {
-	file  string
-	count int      // records of the table
-	lock  *os.File // the directory
-	read  *sql.DB
-	write *sql.DB
+	file string // what errors name
+	disk Disk
+	log  *log // the writer's
 
-	tip  *tip
-	last head // run's alone, once it runs
-
-	insert, finish, want, forget *sql.Stmt // the writer's, of what is written all the time
+	mu    sync.RWMutex // guards what follows; the writer alone changes it
+	state *state
+	size  int64
 
 	jobs  chan *job
 	ended chan struct{}
@@ -62,162 +53,193 @@ type Store struct {
 	closed  bool
 
 	remapped []Update // see Remapped
+	damage   []string // see Damage
+	harm     []harm   // found at the start
+	segment  int64    // bytes after which another segment is begun
 
-	opened  os.FileInfo           // the file, as it was opened
 	trouble atomic.Pointer[error] // what the last transaction failed with
 	fault   atomic.Pointer[func() error]
 	written atomic.Pointer[func(time.Duration)]
 }
 
-// LockedError refuses a file that somebody else has open.
-type LockedError struct{ File string }
-
-func (e *LockedError) Error() string {
-	return fmt.Sprintf("%s: another server has it open; stop that one, or choose another directory", e.File)
-}
-
-// DamagedError refuses a file that is not as it was written.
-type DamagedError struct{ File, Why string }
-
-func (e *DamagedError) Error() string {
-	return fmt.Sprintf("%s: damaged: %s; put a copy of the whole directory back, or move it away to begin with nothing",
-		e.File, e.Why)
-}
-
-// ForeignError refuses a file that is whole and somebody else's.
-type ForeignError struct{ File, Why string }
-
-func (e *ForeignError) Error() string {
-	return fmt.Sprintf("%s: %s; choose another directory, or move the file away to begin with nothing", e.File, e.Why)
-}
+// segmentBytes is how much is written until a segment is closed: what is not kept any more is
+// removed by the segment.
+const segmentBytes = 4 << 20
 
 // ErrClosed is the answer of a store that is closed, or about to be.
 var ErrClosed = errors.New("closed: nothing more is accepted")
 
-// Open opens the file in a directory, and makes both where they are missing. A
-// file that is refused is left as it is.
+// Open opens a directory, and makes it where it is missing. One that is refused is left as
+// it is.
 func Open(ctx context.Context, dir string, id Identity) (*Store, error) {
-	s := &Store{file: filepath.Join(dir, FileName), count: id.Count, jobs: make(chan *job, 1024),
-		ended: make(chan struct{})}
-	if err := s.open(ctx, dir, id); err != nil {
-		_ = s.release() // the first error is the one to tell
-		return nil, explain(s.file, err)
+	d, err := makeDirectory(dir)
+	if err != nil {
+		return nil, explain(dir, err)
+	}
+	s, err := open(ctx, d, id, func() (older, error) { return openOlder(ctx, d.path) })
+	if err != nil {
+		return nil, explain(dir, err)
 	}
 	go s.run()
 	return s, nil
 }
 
-func (s *Store) open(ctx context.Context, dir string, id Identity) error {
-	if err := s.takeLock(dir); err != nil {
-		return err
-	}
-	if _, err := os.Stat(s.file); errors.Is(err, os.ErrNotExist) {
-		if err := alone(dir); err != nil {
-			return err
-		}
-		if err := create(ctx, s.file, id); err != nil {
-			return err
-		}
-	}
-	if err := upgrade(ctx, s.file); err != nil {
-		return err
-	}
-	var err error
-	if s.tip, err = openTip(dir); err != nil {
-		return err
-	}
-	if s.opened, err = os.Stat(s.file); err != nil {
-		return err
-	}
-	if s.write, err = connect(s.file, 1, writePragmas); err != nil {
-		return err
-	}
-	if s.read, err = connect(s.file, readers, readPragmas); err != nil {
-		return err
-	}
-	if err := s.check(ctx, id); err != nil {
-		return err
-	}
-	return s.prepare(ctx)
+// older is what a directory holds that has no log yet; nil for nothing.
+type older interface {
+	emit(each func(*entry) error) error
+	names() ([]byte, error) // packed
+	close() error
 }
 
-func (s *Store) prepare(ctx context.Context) (err error) {
-	for _, p := range []struct {
-		stmt **sql.Stmt
-		text string
-	}{
-		{&s.insert, `INSERT INTO updates (client, key, ops, enable, records, which, digest, state, submitted, deadline,
-			asked, told) VALUES (?, NULLIF(?, ''), ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)`},
-		{&s.finish, "UPDATE updates SET state=?, batch=?, error=?, began=?, ended=?, told=? WHERE id=? AND state='queued'"},
-		{&s.want, "REPLACE INTO wants VALUES (?, ?, ?, ?)"},
-		{&s.forget, "DELETE FROM wants WHERE client=? AND ops=?"},
-	} {
-		if *p.stmt, err = s.write.PrepareContext(ctx, p.text); err != nil {
-			return s.unsound(ctx, err)
+// open opens a disk without the writer.
+func open(ctx context.Context, d Disk, id Identity, before func() (older, error)) (_ *Store, err error) {
+	s := &Store{disk: d, jobs: make(chan *job, 1024), ended: make(chan struct{}), segment: segmentBytes}
+	if dir, ok := d.(*directory); ok {
+		s.file = dir.path
+	}
+	if err := d.Lock(); err != nil {
+		return nil, err
+	}
+	defer func() {
+		if err != nil {
+			err = errors.Join(err, s.release())
 		}
+	}()
+	if err := s.load(before); err != nil {
+		return nil, err
 	}
-	return nil
+	if ctx.Err() != nil {
+		return nil, context.Cause(ctx)
+	}
+	if err := s.follow(id); err != nil {
+		return nil, err
+	}
+	s.damage = s.findDamage()
+	return s, s.removeOrphans()
 }
 
-// alone refuses a directory whose database is gone while what belongs to it is there:
-// SQLite would take the log of the old one for that of a new one.
-func alone(dir string) error {
-	for _, name := range []string{FileName + "-wal", FileName + "-shm", HeadName} {
-		info, err := os.Stat(filepath.Join(dir, name))
-		if err == nil && info.Size() > 0 {
-			return &DamagedError{filepath.Join(dir, FileName), "it is gone, and " + name + ", which belongs to it, is there"}
-		}
-	}
-	return nil
-}
-
-// takeLock makes the directory this process's own. The directory and not the file:
-// closing any descriptor of that one would drop the locks that SQLite itself holds
-// (fcntl(2); https://www.sqlite.org/howtocorrupt.html, 2.2).
-func (s *Store) takeLock(dir string) (err error) {
-	if err := os.MkdirAll(dir, 0o700); err != nil {
-		return err
-	}
-	if s.lock, err = os.Open(dir); err != nil {
-		return err
-	}
-	switch err := syscall.Flock(int(s.lock.Fd()), syscall.LOCK_EX|syscall.LOCK_NB); {
-	case errors.Is(err, syscall.EWOULDBLOCK):
-		return &LockedError{s.file}
-	case err != nil:
-		return fmt.Errorf("lock %s: %w", dir, err)
-	}
-	return nil
-}
-
-// readers is how many goroutines read at the same time; the others wait.
-const readers = 4
-
-// MostFiles is how many open files a Store has at most: the lock, the head, and for the writer
-// and each reader the database, its log and the log's index (*.db, -wal, -shm).
-const MostFiles = 2 + 3*(1+readers)
-
-// synchronous=FULL syncs the journal with every commit, so that none is lost with
-// the power either (https://www.sqlite.org/pragma.html#pragma_synchronous).
-const (
-	writePragmas = "_pragma=journal_mode(wal)&_pragma=synchronous(full)&_pragma=foreign_keys(1)&_txlock=immediate" +
-		"&_pragma=journal_size_limit(16777216)" // what readers have made longer is cut again
-	readPragmas = "_pragma=query_only(1)&_pragma=cache_size(-1024)"
-)
-
-func connect(file string, conns int, pragmas string) (*sql.DB, error) {
-	u := url.URL{Scheme: "file", Opaque: (&url.URL{Path: file}).EscapedPath(), RawQuery: "_pragma=busy_timeout(10000)&" +
-		pragmas}
-	db, err := sql.Open("sqlite", u.String())
+// load reads the log, or begins one where there is none.
+func (s *Store) load(before func() (older, error)) error {
+	s.state = newState()
+	r, err := readLog(s.disk, s.state.apply)
 	if err != nil {
-		return nil, fmt.Errorf("%s: %w", file, err)
+		return err
 	}
-	db.SetMaxOpenConns(conns)
-	db.SetMaxIdleConns(conns)
-	return db, nil
+	s.log, s.harm = r.log, r.harms
+	if len(r.segments) > 0 {
+		if err := s.log.resume(); err != nil {
+			return err
+		}
+		s.measure()
+		return nil
+	}
+	s.log.next = 1
+	if err := s.log.openHead(); err != nil {
+		return err
+	}
+	old, err := before()
+	if err != nil || old == nil { // a new directory: follow begins it
+		return err
+	}
+	return errors.Join(s.bring(old), old.close())
 }
 
-// Close ends the writer once it has written what waits, and closes the file.
+// bring makes a log of what an earlier version has kept.
+func (s *Store) bring(old older) error {
+	list, err := old.names()
+	if err != nil {
+		return err
+	}
+	if list != nil {
+		if err := putNames(s.disk, &s.state.beginning, list); err != nil {
+			return err
+		}
+	}
+	name, sum := s.state.Names, s.state.NamesSum
+	if err := s.log.rotate(func(each func(*entry) error) error {
+		return old.emit(func(e *entry) error {
+			switch {
+			case e.Begin != nil:
+				e.Begin.Names, e.Begin.NamesSum, e.Begin.Backup = name, sum, false
+			case e.File != nil:
+				return putFile(s.disk, e.File.Name, e.File.Data)
+			}
+			return each(e)
+		})
+	}, s.state.apply); err != nil {
+		return err
+	}
+	s.measure()
+	return nil
+}
+
+// rotate begins a segment with all that holds, and more entries.
+func (s *Store) rotate(more []entry) error {
+	var entries []entry
+	var at []place
+	s.state.Link = s.log.link
+	if err := s.log.rotate(func(each func(*entry) error) error {
+		err := s.state.snapshot(each)
+		for i := range more {
+			if err == nil {
+				err = each(&more[i])
+			}
+		}
+		return err
+	}, func(e *entry, where place) error {
+		entries, at = append(entries, *e), append(at, where)
+		return nil
+	}); err != nil {
+		return err
+	}
+	return s.take(entries, at)
+}
+
+// take takes in what is on the disk by now.
+func (s *Store) take(entries []entry, at []place) error {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.measure()
+	for i := range entries {
+		if err := s.state.apply(&entries[i], at[i]); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// measure notes how much there is.
+func (s *Store) measure() {
+	s.size = s.log.end
+	for _, n := range s.log.sizes {
+		s.size += n
+	}
+}
+
+// removeOrphans removes what a server that was killed has begun and not finished.
+func (s *Store) removeOrphans() error {
+	names, err := s.disk.List()
+	if err != nil {
+		return err
+	}
+	needed := map[string]bool{s.state.Names: true}
+	for _, r := range s.state.runs {
+		for _, f := range r.Files {
+			needed[f.Stored] = true
+		}
+	}
+	for _, name := range names {
+		ours := strings.HasPrefix(name, runPrefix) || strings.HasPrefix(name, namesPrefix) ||
+			strings.HasPrefix(name, segmentPrefix) && strings.HasSuffix(name, unfinished)
+		if ours && !needed[name] {
+			err = errors.Join(err, s.disk.Remove(name))
+		}
+	}
+	return err
+}
+
+// Close ends the writer once it has written what waits, and closes the files. The error of one
+// whose directory was removed says so.
 func (s *Store) Close() error {
 	s.closing.Lock()
 	again := s.closed
@@ -230,33 +252,53 @@ func (s *Store) Close() error {
 		return ErrClosed
 	}
 	<-s.ended
-	return s.release()
-}
-
-// failed is why the file could not be read: it may be closed by now.
-func (s *Store) failed(err error) error {
-	s.closing.RLock()
-	defer s.closing.RUnlock()
-	if s.closed {
-		return ErrClosed
-	}
-	return explain(s.file, err)
+	return errors.Join(s.same(), s.release())
 }
 
 // release closes whatever is open, the lock last.
-func (s *Store) release() error {
-	var errs []error
-	if s.read != nil {
-		errs = append(errs, s.read.Close())
+func (s *Store) release() (err error) {
+	if s.log != nil {
+		err = s.log.close()
 	}
-	if s.write != nil {
-		errs = append(errs, s.write.Close())
+	return errors.Join(err, s.disk.Unlock())
+}
+
+// Size is how many bytes the log takes.
+func (s *Store) Size() int64 {
+	s.mu.RLock()
+	defer s.mu.RUnlock()
+	return s.size
+}
+
+// Damage is what of the past cannot be read any more, a sentence each: found at the start, and
+// all of it in what has ended. A damage of what still holds refuses the start.
+func (s *Store) Damage() []string { return s.damage }
+
+func (s *Store) findDamage() (list []string) {
+	ids := s.state.damaged()
+	if len(ids) > 0 {
+		list = append(list, fmt.Sprintf("%d updates: %s", len(ids), ranges(ids)))
 	}
-	if s.tip != nil && s.tip.out != nil {
-		errs = append(errs, s.tip.out.Close())
+	for _, h := range s.harm {
+		list = append(list, h.String())
 	}
-	if s.lock != nil {
-		errs = append(errs, s.lock.Close())
+	return list
+}
+
+// ranges writes ascending numbers as 3, 5-9.
+func ranges(ids []int64) string {
+	var out []string
+	for i := 0; i < len(ids); {
+		j := i
+		for j+1 < len(ids) && ids[j+1] == ids[j]+1 {
+			j++
+		}
+		if text := fmt.Sprint(ids[i]); j > i {
+			out = append(out, fmt.Sprintf("%s-%d", text, ids[j]))
+		} else {
+			out = append(out, text)
+		}
+		i = j + 1
 	}
-	return errors.Join(errs...)
+	return strings.Join(out, ", ")
 }

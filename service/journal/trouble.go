@@ -6,13 +6,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"os"
-	"path/filepath"
 	"syscall"
-
-	"golang.org/x/sys/unix"
-	"modernc.org/sqlite"
-	sqlite3 "modernc.org/sqlite/lib"
 )
 
 // What keeps a file from being read or written though nothing is wrong with what it
@@ -48,21 +42,14 @@ func Passing(err error) bool {
 	return errors.As(err, &t) && !errors.Is(t.Kind, ErrBroken)
 }
 
-// explain says what an error of SQLite or of the system means for a file. One that is
-// about neither the file nor what surrounds it is only given the file's name.
+// explain says what an error of the system means for a directory. One that is about neither
+// the directory nor what surrounds it is only given its name.
 func explain(file string, err error) error {
-	if explained(err) {
+	if err == nil || explained(err) {
 		return err
 	}
-	if kind := kindOf(file, err); kind != nil {
+	if kind := errnoKind(err); kind != nil {
 		return &TroubleError{file, kind, err}
-	}
-	var lite *sqlite.Error
-	if errors.As(err, &lite) {
-		switch lite.Code() & 0xff {
-		case sqlite3.SQLITE_CORRUPT, sqlite3.SQLITE_NOTADB:
-			return &DamagedError{file, err.Error()}
-		}
 	}
 	return fmt.Errorf("%s: %w", file, err)
 }
@@ -81,42 +68,6 @@ func hopeless(err error) bool {
 	return errors.As(err, &trouble) || errors.As(err, &damaged)
 }
 
-// unsound is what an error means that came while a file was looked at for the first
-// time: what cannot be explained otherwise is its damage.
-func (s *Store) unsound(ctx context.Context, err error) error {
-	switch {
-	case ctx.Err() != nil:
-		return fmt.Errorf("%s: %w", s.file, err)
-	case kindOf(s.file, err) != nil:
-		return explain(s.file, err)
-	}
-	return &DamagedError{s.file, err.Error()}
-}
-
-// kindOf is the kind of trouble that an error is, nil for none. The low byte of a
-// code of SQLite is its kind (https://www.sqlite.org/rescode.html).
-func kindOf(file string, err error) error {
-	if kind := errnoKind(err); kind != nil {
-		return kind
-	}
-	var lite *sqlite.Error
-	if !errors.As(err, &lite) {
-		return nil
-	}
-	switch code := lite.Code(); code & 0xff {
-	case sqlite3.SQLITE_FULL:
-		return ErrFull
-	case sqlite3.SQLITE_READONLY, sqlite3.SQLITE_CANTOPEN, sqlite3.SQLITE_PERM, sqlite3.SQLITE_AUTH:
-		return surroundings(file)
-	case sqlite3.SQLITE_IOERR:
-		if errors.Is(surroundings(file), ErrFull) && code != sqlite3.SQLITE_IOERR_FSYNC {
-			return ErrFull // of the log's index: SQLITE_IOERR_SHMSIZE
-		}
-		return ErrBroken
-	}
-	return nil
-}
-
 // errnoKind is the kind of an error of the system.
 func errnoKind(err error) error {
 	for _, k := range []struct{ errno, kind error }{
@@ -127,40 +78,6 @@ func errnoKind(err error) error {
 		if errors.Is(err, k.errno) {
 			return k.kind
 		}
-	}
-	return nil
-}
-
-// surroundings tries what SQLite does not say: why a file cannot be opened for
-// writing, as the effective user. The file itself is not opened: closing it would drop SQLite's locks.
-func surroundings(file string) error {
-	if err := unix.Faccessat(unix.AT_FDCWD, file, unix.W_OK, unix.AT_EACCESS); err != nil {
-		if kind := errnoKind(err); kind != nil {
-			return kind
-		}
-	}
-	probe, err := os.CreateTemp(filepath.Dir(file), ".probe-*")
-	if err == nil {
-		_, err = probe.Write(make([]byte, 1))
-		err = errors.Join(err, probe.Close(), os.Remove(probe.Name()))
-	}
-	if err == nil {
-		err = handles()
-	}
-	if kind := errnoKind(err); kind != nil {
-		return kind
-	}
-	return ErrPermission // of the log or its index, which somebody else has made
-}
-
-// handles tries to open as many files as a Store does at most.
-func handles() error {
-	for range MostFiles {
-		f, err := os.Open(os.DevNull)
-		if err != nil {
-			return err
-		}
-		defer f.Close()
 	}
 	return nil
 }
@@ -187,45 +104,50 @@ func (s *Store) Trouble() error {
 	return nil
 }
 
-// Probe writes something, to see whether that is possible, and looks whether the
-// file is still the one that was opened.
-func (s *Store) Probe() error {
-	if err := s.same(); err != nil {
-		return s.note(err)
-	}
-	return s.change(func(tx *txn) error {
-		tx.wrote(0)
-		return nil
-	})
-}
-
-// same looks whether the file's name still leads to it. A server whose directory was
-// removed would go on writing into what nobody can open any more.
+// same looks whether the directory is still there.
 func (s *Store) same() error {
-	now, err := os.Stat(s.file)
-	switch {
-	case errors.Is(err, os.ErrNotExist):
-		return &TroubleError{s.file, ErrBroken, errors.New("the file or its directory was removed")}
-	case err != nil:
-		return err
-	case !os.SameFile(now, s.opened):
-		return &TroubleError{s.file, ErrBroken, errors.New("another file has taken its place")}
+	if s.log == nil || s.log.out == nil {
+		return nil
 	}
-	return nil
+	return s.disk.Same(segmentName(s.log.last()), s.log.out)
 }
 
-// Check looks whether the file is still the one that was opened, and, after a
+// Check looks whether the directory is still the one that was opened, and, after a
 // transaction has failed, whether the next one can succeed.
 func (s *Store) Check(context.Context) error {
-	if s.Trouble() != nil {
-		return s.Probe()
-	}
-	if err := s.same(); err != nil {
-		return s.note(err)
-	}
-	return nil
+	return s.commit(&job{do: func(tx *txn) error {
+		if err := s.same(); err != nil {
+			return s.note(err)
+		}
+		if s.Trouble() != nil {
+			tx.add(entry{Forget: &forgotten{}}) // says nothing: whether it can be written is asked
+		}
+		return nil
+	}})
 }
 
 // Fault has every transaction fail with what f returns, unless that is nil: how
 // tests fill a disk. nil takes it away.
 func (s *Store) Fault(f func() error) { s.fault.Store(&f) }
+
+// LockedError refuses a directory that somebody else has open.
+type LockedError struct{ File string }
+
+func (e *LockedError) Error() string {
+	return fmt.Sprintf("%s: another server has it open; stop that one, or choose another directory", e.File)
+}
+
+// DamagedError refuses what is not as it was written.
+type DamagedError struct{ File, Why string }
+
+func (e *DamagedError) Error() string {
+	return fmt.Sprintf("%s: damaged: %s; put a copy of the whole directory back, or move it away to begin with nothing",
+		e.File, e.Why)
+}
+
+// ForeignError refuses a directory that is whole and somebody else's.
+type ForeignError struct{ File, Why string }
+
+func (e *ForeignError) Error() string {
+	return fmt.Sprintf("%s: %s; choose another directory, or move the file away to begin with nothing", e.File, e.Why)
+}

@@ -26,42 +26,24 @@ func calm(t *testing.T, err, kind error) {
 	}
 }
 
-// TestFull: while there is no room nothing is accepted, and it goes on once there
-// is. SQLite's own bound on a database's size stands for the disk's: the error is
-// the same SQLITE_FULL.
+// TestFull: while there is no room nothing is accepted, and it goes on once there is.
 func TestFull(t *testing.T) {
 	s := openIn(t, t.TempDir())
 	u := accept(t, s, order("a", "", 1))
-	pragma := func(text string) {
-		t.Helper()
-		if _, err := s.write.Exec("PRAGMA " + text); err != nil {
-			t.Fatal(err)
-		}
-	}
-	pragma("max_page_count = 1") // no less than there are
-	big := order(strings.Repeat("x", 100_000), "", 2)
-	_, err := s.Accept(big, func(Update) { t.Error("entered") })
+	s.Fault(func() error { return syscall.ENOSPC })
+	_, err := s.Accept(order("b", "", 2), func(Update) { t.Error("entered") })
 	calm(t, err, ErrFull)
 	calm(t, s.Trouble(), ErrFull)
-	pragma("max_page_count = 1000000")
+	calm(t, s.Check(t.Context()), ErrFull)
+	s.Fault(nil)
 	if err := s.Check(t.Context()); err != nil || s.Trouble() != nil {
 		t.Errorf("%v, %v, and there is room", err, s.Trouble())
 	}
-	accept(t, s, big)
+	accept(t, s, order("b", "", 2))
 	u.State = Live
-	if err := s.Answer([]Update{u}, nil); err != nil {
+	if err := s.Answer([]Update{u}); err != nil {
 		t.Error(err)
 	}
-}
-
-// TestReadOnlyIsNotDamage: a writer that may not write says so.
-func TestReadOnlyIsNotDamage(t *testing.T) {
-	s := openIn(t, t.TempDir())
-	if _, err := s.write.Exec("PRAGMA query_only=1"); err != nil { // SQLITE_READONLY
-		t.Fatal(err)
-	}
-	_, err := s.Accept(order("a", "", 1), func(Update) { t.Error("entered") })
-	calm(t, err, ErrPermission)
 }
 
 // TestErrno: what the system says, in words.
@@ -80,7 +62,7 @@ func TestErrno(t *testing.T) {
 func TestNotMine(t *testing.T) {
 	dir := t.TempDir()
 	closed(t, dir)
-	for _, name := range []string{dir, filepath.Join(dir, FileName)} {
+	for _, name := range []string{dir, logOf(t, dir)} {
 		if err := os.Chmod(name, 0o555); err != nil {
 			t.Fatal(err)
 		}
@@ -160,9 +142,9 @@ func TestNoHandles(t *testing.T) {
 func TestRemoved(t *testing.T) {
 	for name, harm := range map[string]func(dir string) error{
 		"the directory": os.RemoveAll,
-		"the file":      func(dir string) error { return os.Remove(filepath.Join(dir, FileName)) },
+		"the file":      func(dir string) error { return os.Remove(filepath.Join(dir, segmentName(1))) },
 		"another file": func(dir string) error {
-			file := filepath.Join(dir, FileName)
+			file := filepath.Join(dir, segmentName(1))
 			return errors.Join(os.WriteFile(file+"2", []byte("else"), 0o600), os.Rename(file+"2", file))
 		},
 	} {
@@ -175,8 +157,14 @@ func TestRemoved(t *testing.T) {
 			if err := harm(dir); err != nil {
 				t.Fatal(err)
 			}
+			if _, err := s.Accept(order("a", "", 1), func(Update) { t.Error("acknowledged") }); !errors.Is(err, ErrBroken) {
+				t.Errorf("%v, want ErrBroken", err)
+			}
 			if err := s.Check(t.Context()); !errors.Is(err, ErrBroken) || s.Trouble() == nil {
 				t.Errorf("%v, %v, want ErrBroken", err, s.Trouble())
+			}
+			if err := s.Close(); !errors.Is(err, ErrBroken) {
+				t.Errorf("closed: %v, want ErrBroken", err)
 			}
 		})
 	}

@@ -25,18 +25,22 @@ func (s State) Final() bool { return s != Queued && s != Running }
 
 // Update is what one client asked for, and what became of it.
 type Update struct {
-	ID      int64 // ascending in the order of acceptance, never used twice
-	Client  string
-	Key     string // the client's own name for it, "" for none
-	Ops     string
-	Enable  bool
-	Records int // how many it is about
-	State   State
-	Batch   int64  // number of the text's update that carried it out, 0: none yet
-	Phase   string // step that this one is at, while it is running
-	Error   string // why it failed
+	ID      int64  `json:"id"` // ascending in the order of acceptance, never used twice
+	Client  string `json:"client"`
+	Key     string `json:"key,omitempty"` // the client's own name for it, "" for none
+	Ops     string `json:"ops"`
+	Enable  bool   `json:"enable,omitempty"`
+	Records int    `json:"records"` // how many it is about
+	State   State  `json:"state"`
+	Batch   int64  `json:"batch,omitempty"` // number of the text's update that carried it out, 0: none yet
+	Phase   string `json:"-"`               // step that this one is at, while it is running
+	Error   string `json:"error,omitempty"` // why it failed
 
-	Submitted, Began, Ended, Deadline time.Time // the zero time: not yet, or none
+	// The zero time: not yet, or none.
+	Submitted time.Time `json:"submitted,omitzero"`
+	Began     time.Time `json:"began,omitzero"`
+	Ended     time.Time `json:"ended,omitzero"`
+	Deadline  time.Time `json:"deadline,omitzero"`
 }
 
 // Order is an update as it is accepted: with everything that is needed to carry
@@ -56,7 +60,10 @@ type Want struct {
 // Query chooses updates, ascending by ID.
 type Query struct {
 	Client string // "" for all
+	Ops    string // "" for all
 	State  State  // "" for all
 	After  int64  // only greater IDs
+	Before int64  // only smaller IDs; 0 for all
+	Newest bool   // descending by ID
 	Limit  int    // 0: 100
 }

@@ -5,10 +5,11 @@ package journal
 import (
 	"cmp"
 	"context"
-	"database/sql"
 	"errors"
 	"fmt"
-	"strings"
+	"io/fs"
+	"maps"
+	"slices"
 	"time"
 )
 
@@ -23,265 +24,257 @@ var ErrNotFound = errors.New("not found")
 // used its key before, for the same request, entered is not called, and that update
 // is returned.
 func (s *Store) Accept(o Order, entered func(Update)) (u Update, err error) {
-	which := encode(o.Which)
-	var fresh bool
-	var refused error // what is wrong with this one must not fail the others' transaction
+	fresh, records := false, newWhich(o.Which)
 	err = s.commit(&job{
 		then: func() {
 			if fresh {
 				entered(u)
 			}
 		},
-		do: func(tx *txn) error {
-			fresh, refused = false, nil
-			if o.Key != "" {
-				u, refused = s.byKey(context.Background(), tx, o.Client, o.Key, o.Digest)
-				if !errors.Is(refused, ErrNotFound) {
-					return nil
-				}
-				refused = nil
-			}
-			u, fresh = o.Update, true
-			u.State = Queued
-			asked := askedSum(&u, o.Digest)
-			row, err := tx.Stmt(s.insert).Exec(o.Client, o.Key, o.Ops, o.Enable, o.Records, which, o.Digest, Queued,
-				nanos(o.Submitted), nanos(o.Deadline), asked, toldSum(&u))
-			if err != nil {
+		do: func(tx *txn) (err error) {
+			u, err = s.known(tx, &o)
+			if fresh = errors.Is(err, ErrNotFound); !fresh {
 				return err
 			}
-			tx.wrote(asked)
-			u.ID, err = row.LastInsertId()
-			return err
+			tx.update++
+			u = o.Update
+			u.ID, u.State = tx.update, Queued
+			if o.Key != "" {
+				tx.keys[hashOf(o.Client, o.Key)] = int64(len(tx.entries))
+			}
+			tx.add(entry{Accept: &accepted{u, records, o.Digest}})
+			return nil
 		},
 	})
-	return u, cmp.Or(err, refused)
+	return u, err
+}
+
+// known is the update for which a client has used its key, also within this transaction.
+func (s *Store) known(tx *txn, o *Order) (Update, error) {
+	if o.Key == "" {
+		return Update{}, ErrNotFound
+	}
+	if i, ok := tx.keys[hashOf(o.Client, o.Key)]; ok {
+		return sameRequest(tx.entries[i].Accept, o.Client, o.Key, o.Digest)
+	}
+	return s.ByKey(context.Background(), o.Client, o.Key, o.Digest)
+}
+
+// sameRequest is an update if that is of a client's key and request.
+func sameRequest(a *accepted, client, key, digest string) (Update, error) {
+	switch {
+	case a.Client != client || a.Key != key:
+		return Update{}, ErrNotFound
+	case a.Digest != digest:
+		return a.Update, ErrKeyReused
+	}
+	return a.Update, nil
 }
 
 // Pass returns when all that was written before has been entered.
 func (s *Store) Pass() error { return s.commit(&job{do: func(*txn) error { return nil }}) }
 
-// Answer writes down how updates ended, in final states, and what their clients
-// want now; all of it or nothing.
-func (s *Store) Answer(us []Update, wants []Want) error {
-	blobs := make([][]byte, len(wants))
-	for i, w := range wants {
-		blobs[i] = encode(w.Which)
-	}
+// Answer writes down how updates ended, in final states. Of those that are live it follows
+// what their clients want now.
+func (s *Store) Answer(us []Update) error {
 	return s.change(func(tx *txn) error {
 		for _, u := range us {
-			tx.next.batch = max(tx.next.batch, u.Batch)
-			tx.wrote(toldSum(&u))
-			row, err := tx.Stmt(s.finish).Exec(u.State, u.Batch, u.Error, nanos(u.Began), nanos(u.Ended), toldSum(&u), u.ID)
-			if err != nil {
-				return err
+			if tx.open[u.ID] == nil {
+				return fmt.Errorf("update %d is answered already", u.ID)
 			}
-			if n, err := row.RowsAffected(); err != nil || n != 1 {
-				return fmt.Errorf("update %d is answered already (%w)", u.ID, err)
-			}
-		}
-		for i, w := range wants {
-			sum := sumOf(w.Client, w.Ops, blobs[i])
-			tx.wrote(sum)
-			var err error
-			if len(w.Which) == 0 {
-				_, err = tx.Stmt(s.forget).Exec(w.Client, w.Ops)
-			} else {
-				_, err = tx.Stmt(s.want).Exec(w.Client, w.Ops, blobs[i], sum)
-			}
-			if err != nil {
-				return err
-			}
+			tx.add(entry{End: &ending{Update: Update{ID: u.ID, State: u.State, Batch: u.Batch, Error: u.Error, Began: u.Began,
+				Ended: u.Ended}}})
 		}
 		return nil
 	})
 }
 
 // LastBatch is the greatest number of a batch that was ever answered.
-func (s *Store) LastBatch(ctx context.Context) (n int64, err error) {
-	_, h, err := readIdentity(ctx, s.read)
-	switch {
-	case errors.Is(err, errSums):
-		err = &DamagedError{s.file, err.Error()}
-	case err != nil:
-		err = s.failed(err)
-	}
-	return h.batch, err
+func (s *Store) LastBatch() int64 {
+	s.mu.RLock()
+	defer s.mu.RUnlock()
+	return s.state.Batch
 }
 
 // Wants is what every client wants, by client and ops.
-func (s *Store) Wants(ctx context.Context) (out []Want, err error) {
-	err = s.each(ctx, "SELECT client, ops, which, sum FROM wants ORDER BY client, ops", nil,
-		func(scan func(...any) error) error {
-			var w Want
-			var which []byte
-			var sum int64
-			if err := s.badCell(scan(&w.Client, &w.Ops, &which, &sum)); err != nil {
-				return err
-			}
-			if sum != sumOf(w.Client, w.Ops, which) {
-				return s.damagedRow("what client %.40q wants with ops %.40q", w.Client, w.Ops)
-			}
-			if w.Which, err = decode(which, s.count); err != nil {
-				return &DamagedError{s.file, fmt.Sprintf("what client %q wants with ops %q: %v", w.Client, w.Ops, err)}
-			}
-			out = append(out, w)
-			return nil
-		})
-	return out, err
+func (s *Store) Wants() (out []Want) {
+	s.mu.RLock()
+	defer s.mu.RUnlock()
+	for _, who := range slices.SortedFunc(maps.Keys(s.state.wants), compareOwners) {
+		out = append(out, Want{who.client, who.ops, which{s.state.wants[who]}.numbers()})
+	}
+	return out
 }
 
 // HasWants tells whether a client wants anything with one ops.
-func (s *Store) HasWants(ctx context.Context, client, ops string) (yes bool, err error) {
-	if err = s.read.QueryRowContext(ctx, "SELECT EXISTS (SELECT 1 FROM wants WHERE client=? AND ops=?)", client,
-		ops).Scan(&yes); err != nil {
-		err = s.failed(err)
-	}
-	return yes, err
+func (s *Store) HasWants(client, ops string) bool {
+	s.mu.RLock()
+	defer s.mu.RUnlock()
+	return s.state.wants[owner{client, ops}] != nil
 }
 
 // Unanswered is what was accepted and has not ended, in that order.
-func (s *Store) Unanswered(ctx context.Context) (out []Order, err error) {
-	err = s.each(ctx, "SELECT "+columns+", which FROM updates WHERE state='queued' ORDER BY id", nil,
-		func(scan func(...any) error) error {
-			var o Order
-			var which []byte
-			if o.Update, err = s.scanUpdate(scan, &o.Digest, &which); err != nil {
-				return err
-			}
-			if o.Which, err = decode(which, s.count); err != nil {
-				return &DamagedError{s.file, fmt.Sprintf("records of update %d: %v", o.ID, err)}
-			}
-			out = append(out, o)
-			return nil
-		})
-	return out, err
+func (s *Store) Unanswered() (out []Order) {
+	s.mu.RLock()
+	defer s.mu.RUnlock()
+	for _, id := range slices.Sorted(maps.Keys(s.state.open)) {
+		a := s.state.open[id]
+		out = append(out, Order{a.Update, a.Which.numbers(), a.Digest})
+	}
+	return out
 }
 
 // Update is the update of that ID.
-func (s *Store) Update(ctx context.Context, id int64) (Update, error) {
-	u, err := s.scanUpdate(s.read.QueryRowContext(ctx, "SELECT "+columns+" FROM updates WHERE id=?", id).Scan, new(string))
-	if err != nil {
-		return u, s.absent(fmt.Sprintf("update %d", id), err)
+func (s *Store) Update(_ context.Context, id int64) (Update, error) {
+	s.mu.RLock()
+	r, a := s.state.row(id), s.state.open[id]
+	var at row
+	if r != nil {
+		at = *r
 	}
-	return u, nil
+	s.mu.RUnlock()
+	switch {
+	case a != nil:
+		return a.Update, nil
+	case r == nil || at.state == "" && id <= s.gone():
+		return Update{}, fmt.Errorf("update %d: %w", id, ErrNotFound)
+	}
+	got, err := s.readRow(id, at)
+	if err != nil {
+		return Update{}, err
+	}
+	return got.Update, nil
+}
+
+func (s *Store) gone() int64 {
+	s.mu.RLock()
+	defer s.mu.RUnlock()
+	return s.state.Gone
+}
+
+// readRow reads an update that has ended.
+func (s *Store) readRow(id int64, at row) (a *accepted, err error) {
+	if (at.accept == place{} || at.end == place{}) {
+		return nil, &DamagedError{s.file, fmt.Sprintf("update %d: its frame is not as it was written", id)}
+	}
+	first, err := s.log.read(at.accept)
+	if err != nil {
+		return nil, s.unreadable(id, err)
+	}
+	last, err := s.log.read(at.end)
+	if err != nil {
+		return nil, s.unreadable(id, err)
+	}
+	if first.Accept == nil || first.Accept.ID != id || last.End == nil || last.End.ID != id {
+		return nil, &DamagedError{s.file, fmt.Sprintf("update %d: another frame is where its own was", id)}
+	}
+	a, e := first.Accept, last.End
+	a.State, a.Batch, a.Error, a.Began, a.Ended = e.State, e.Batch, e.Error, e.Began, e.Ended
+	return a, nil
+}
+
+// unreadable is why a row cannot be read: it may have been removed meanwhile.
+func (s *Store) unreadable(id int64, err error) error {
+	if errors.Is(err, fs.ErrNotExist) && id <= s.gone() {
+		return fmt.Errorf("update %d: %w", id, ErrNotFound)
+	}
+	return fmt.Errorf("update %d: %w", id, explain(s.file, err))
 }
 
 // ByKey is the update for which a client has used a key; ErrKeyReused if that was
 // another request.
-func (s *Store) ByKey(ctx context.Context, client, key, digest string) (Update, error) {
-	u, err := s.byKey(ctx, s.read, client, key, digest)
-	if err != nil && !errors.Is(err, ErrNotFound) && !errors.Is(err, ErrKeyReused) && !explained(err) {
-		err = s.failed(err)
+func (s *Store) ByKey(_ context.Context, client, key, digest string) (Update, error) {
+	s.mu.RLock()
+	id, ok := s.state.keys[hashOf(client, key)]
+	var at row
+	var open *accepted
+	if ok {
+		at, open = *s.state.row(id), s.state.open[id]
 	}
-	return u, err
-}
-
-func (s *Store) byKey(ctx context.Context, q querier, client, key, digest string) (Update, error) {
-	var then string
-	u, err := s.scanUpdate(q.QueryRowContext(ctx, "SELECT "+columns+" FROM updates WHERE client=? AND key=?", client,
-		key).Scan, &then)
+	s.mu.RUnlock()
 	switch {
-	case errors.Is(err, sql.ErrNoRows):
-		return u, ErrNotFound
-	case err == nil && then != digest:
-		return u, ErrKeyReused
+	case !ok:
+		return Update{}, ErrNotFound
+	case open != nil:
+		return sameRequest(open, client, key, digest)
 	}
-	return u, err
+	a, err := s.readRow(id, at)
+	if err != nil {
+		return Update{}, err
+	}
+	return sameRequest(a, client, key, digest)
 }
 
-// Updates lists updates.
-func (s *Store) Updates(ctx context.Context, q Query) (out []Update, err error) {
-	where, args := []string{"id > ?"}, []any{q.After}
+// chooses tells whether a row may be one that a query is for.
+func (q *Query) chooses(r *row, client uint64) bool {
+	return r.state != "" && (q.State == "" || r.state == q.State) && (client == 0 || r.client == client)
+}
+
+// Updates lists updates. Those that cannot be read any more it names in damaged.
+func (s *Store) Updates(ctx context.Context, q Query) (out []Update, damaged []int64, err error) {
+	after := q.After
+	for q.Limit = cmp.Or(q.Limit, 100); len(out) < q.Limit; {
+		ids := s.choose(q, q.Limit-len(out))
+		if len(ids) == 0 {
+			return out, damaged, nil
+		}
+		for _, id := range ids {
+			u, err := s.Update(ctx, id)
+			var harmed *DamagedError
+			switch {
+			case errors.As(err, &harmed):
+				damaged = append(damaged, id)
+			case errors.Is(err, ErrNotFound):
+			case err != nil:
+				return nil, nil, err
+			case (q.Client == "" || u.Client == q.Client) && (q.Ops == "" || u.Ops == q.Ops) && (q.State == "" || u.State == q.State):
+				out = append(out, u)
+			}
+		}
+		if last := ids[len(ids)-1]; q.Newest {
+			q.Before = last
+		} else {
+			q.After = last
+		}
+		if q.Newest && q.Before <= after+1 || ctx.Err() != nil {
+			return out, damaged, context.Cause(ctx)
+		}
+	}
+	return out, damaged, nil
+}
+
+// choose is the next IDs that a query may be for, in its order.
+func (s *Store) choose(q Query, most int) (ids []int64) {
+	s.mu.RLock()
+	defer s.mu.RUnlock()
+	client := uint64(0)
 	if q.Client != "" {
-		where, args = append(where, "client=?"), append(args, q.Client)
+		client = hashOf(q.Client)
 	}
-	if q.State != "" {
-		where = append(where, "state='"+string(q.State)+"'") // a constant, as the index of some states is
+	from, to := max(q.After+1, s.state.first), s.state.first+int64(len(s.state.rows))
+	if q.Before > 0 {
+		to = min(to, q.Before)
 	}
-	if q.Limit == 0 {
-		q.Limit = 100
+	for i := range max(to-from, 0) {
+		id := from + i
+		if q.Newest {
+			id = to - 1 - i
+		}
+		r := s.state.row(id)
+		if r.state == "" && id > s.state.Gone || q.chooses(r, client) { // of what is damaged nobody knows whose it is
+			if ids = append(ids, id); len(ids) == most {
+				break
+			}
+		}
 	}
-	stmt := "SELECT " + columns + " FROM updates WHERE " + strings.Join(where, " AND ") + " ORDER BY id LIMIT ?"
-	err = s.each(ctx, stmt, append(args, q.Limit), func(scan func(...any) error) error {
-		u, err := s.scanUpdate(scan, new(string))
-		out = append(out, u)
-		return err
-	})
-	return out, err
+	return ids
 }
 
-// columns are those of an Update, with the digest and both sums, as scanUpdate reads
-// them.
-const columns = "id, client, COALESCE(key, ''), ops, enable, records, state, batch, error, submitted, began, " +
-	"ended, deadline, digest, asked, told"
-
-func (s *Store) scanUpdate(scan func(...any) error, digest *string, more ...any) (u Update, err error) {
-	var submitted, began, ended, deadline, asked, told int64
-	err = s.badCell(scan(append([]any{&u.ID, &u.Client, &u.Key, &u.Ops, &u.Enable, &u.Records, &u.State, &u.Batch, &u.Error,
-		&submitted, &began, &ended, &deadline, digest, &asked, &told}, more...)...))
-	u.Submitted, u.Began = fromNanos(submitted), fromNanos(began)
-	u.Ended, u.Deadline = fromNanos(ended), fromNanos(deadline)
-	if err == nil && (asked != askedSum(&u, *digest) || told != toldSum(&u)) {
-		err = s.damagedRow("update %d", u.ID)
-	}
-	return u, err
-}
-
-// badCell is the error of a cell that is of another kind than what was written: the row is
-// not looked at then, nor its sum (database/sql, convertAssign).
-func (s *Store) badCell(err error) error {
-	if err != nil && strings.HasPrefix(err.Error(), "sql: Scan error") {
-		return &DamagedError{s.file, err.Error()}
-	}
-	return err
-}
-
-// damagedRow is the error of a row that is not as it was written.
-func (s *Store) damagedRow(format string, args ...any) error {
-	return &DamagedError{s.file, fmt.Sprintf(format, args...) + ": " + errSums.Error()}
-}
-
-// nanos is a time as the file has it: nanoseconds since 1970, 0 for the zero time.
+// nanos is a time in nanoseconds since 1970; 0 for the zero time. Only times of this server's
+// own clock are written so: a client's deadline may be beyond what they reach.
 func nanos(t time.Time) int64 {
 	if t.IsZero() {
 		return 0
 	}
 	return t.UnixNano()
-}
-
-func fromNanos(n int64) time.Time {
-	if n == 0 {
-		return time.Time{}
-	}
-	return time.Unix(0, n).UTC()
-}
-
-// each reads rows one by one.
-func (s *Store) each(ctx context.Context, stmt string, args []any,
-	row func(scan func(...any) error) error) (err error) {
-	rows, err := s.read.QueryContext(ctx, stmt, args...)
-	if err != nil {
-		return s.failed(err)
-	}
-	defer func() { err = errors.Join(err, rows.Close()) }()
-	for rows.Next() {
-		if err := row(rows.Scan); err != nil {
-			return err
-		}
-	}
-	if err := rows.Err(); err != nil {
-		return s.failed(err)
-	}
-	return nil
-}
-
-// absent says that there is no row, or why it could not be read.
-func (s *Store) absent(what string, err error) error {
-	if errors.Is(err, sql.ErrNoRows) {
-		return fmt.Errorf("%s: %w", what, ErrNotFound)
-	}
-	if explained(err) {
-		return err
-	}
-	return fmt.Errorf("%s: %w", what, s.failed(err))
 }

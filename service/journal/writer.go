@@ -2,19 +2,25 @@
 
 package journal
 
-import (
-	"context"
-	"time"
-)
+import "time"
 
-// job is a part of a transaction. It is tried again by itself when the
-// transaction that it shared with others failed.
+// job is what somebody wants written: entries that come together.
 type job struct {
-	do   func(tx *txn) error
-	then func() // the writer calls it when it is on the disk; nil for nothing
+	do   func(tx *txn) error // an error refuses this job, and none of the others
+	then func()              // the writer calls it when it is on the disk; nil for nothing
 	err  error
 	done chan struct{} // closed when it is on the disk, or err says why not
 }
+
+// txn is what one sync brings to the disk.
+type txn struct {
+	*state      // as it was before
+	entries     []entry
+	update, run int64            // the last IDs
+	keys        map[uint64]int64 // index into entries, of clients' keys
+}
+
+func (tx *txn) add(e entry) { tx.entries = append(tx.entries, e) }
 
 // maxGroup bounds a transaction.
 const maxGroup = 512
@@ -47,78 +53,67 @@ func (s *Store) run() {
 		}
 		s.carryOut(group)
 		for _, j := range group {
-			if j.err == nil && j.then != nil {
-				j.then()
-			}
-		}
-		for _, j := range group {
 			close(j.done)
 		}
 	}
 }
 
-// carryOut writes a group with one transaction, or each by itself, so that nobody
-// pays for another's error. A file that cannot be written is everybody's.
+// carryOut writes a group with one sync. A disk that cannot be written is everybody's trouble.
 func (s *Store) carryOut(group []*job) {
-	err := s.note(s.transact(group))
-	if err != nil && len(group) > 1 && !hopeless(err) {
+	tx := &txn{state: s.state, update: s.state.Update, run: s.state.LastRun, keys: map[uint64]int64{}}
+	for _, j := range group {
+		entries, update, run := len(tx.entries), tx.update, tx.run
+		if j.err = j.do(tx); j.err != nil {
+			tx.entries, tx.update, tx.run = tx.entries[:entries], update, run
+		}
+	}
+	if err := s.write(tx.entries); err != nil {
 		for _, j := range group {
-			s.carryOut([]*job{j})
+			if j.err == nil {
+				j.err = err
+			}
 		}
 		return
 	}
 	for _, j := range group {
-		j.err = err
+		if j.err == nil && j.then != nil {
+			j.then()
+		}
 	}
 }
 
-func (s *Store) transact(group []*job) (err error) {
-	begun, err := s.write.BeginTx(context.Background(), nil)
-	if err != nil {
+// write puts entries on the disk, and shows them. After an error that will not pass nothing is
+// written any more: what is on the disk by then, only the next start can tell.
+func (s *Store) write(entries []entry) error {
+	if err := s.Trouble(); len(entries) == 0 || err != nil && !Passing(err) {
 		return err
 	}
-	tx := &txn{Tx: begun, next: s.last}
-	defer func() {
-		if err != nil {
-			_ = tx.Rollback() // the first error is the one to tell
-		}
-	}()
-	for _, j := range group {
-		if err := j.do(tx); err != nil {
-			return err
-		}
-	}
-	if err := tx.close(s.last); err != nil {
-		return err
-	}
+	return s.note(s.append(entries))
+}
+
+func (s *Store) append(entries []entry) error {
 	if f := s.fault.Load(); f != nil && *f != nil {
 		if err := (*f)(); err != nil {
 			return err
 		}
 	}
 	start := time.Now()
-	if err := tx.Commit(); err != nil {
+	at, err := s.log.write(entries)
+	if err != nil {
 		return err
 	}
 	if f := s.written.Load(); f != nil && *f != nil {
 		(*f)(time.Since(start))
 	}
-	return s.advance(tx.next)
+	if err := s.take(entries, at); err != nil {
+		return err
+	}
+	if s.log.end-s.log.fresh > max(s.segment, 2*s.log.fresh) {
+		return s.rotate(nil)
+	}
+	return nil
 }
 
 // OnCommit has f told how long each transaction takes to get on the disk; it must not
 // block.
 func (s *Store) OnCommit(f func(time.Duration)) { s.written.Store(&f) }
-
-// advance writes the head of what is on the disk by now. Where that cannot be done the
-// next start cannot tell whether anything is missing: this is the last one.
-func (s *Store) advance(next head) error {
-	if next == s.last {
-		return nil
-	}
-	s.last = next
-	if err := s.tip.put(next); err != nil {
-		return &TroubleError{s.tip.file, ErrBroken, err}
-	}
-	return nil
-}

@@ -1,0 +1,114 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package journal
+
+import (
+	"errors"
+	"fmt"
+
+	"github.com/RoaringBitmap/roaring/v2"
+)
+
+// entry is what one frame says: one of these.
+type entry struct {
+	Begin  *beginning `json:"begin,omitempty"`
+	Accept *accepted  `json:"accept,omitempty"`
+	End    *ending    `json:"end,omitempty"`
+	Want   *wanted    `json:"want,omitempty"`
+	Run    *keptRun   `json:"run,omitempty"`
+	Forget *forgotten `json:"forget,omitempty"`
+	File   *kept      `json:"file,omitempty"`
+}
+
+// beginning is the first entry of every segment. What was wanted, open and kept of runs by
+// then follows it, so that older segments hold nothing but updates that have ended.
+type beginning struct {
+	Version  int    `json:"version"`
+	Records  string `json:"records"` // name of the table
+	Hash     string `json:"hash"`
+	Count    int    `json:"count"`
+	Names    string `json:"names,omitempty"` // the file with the names of its records
+	NamesSum string `json:"names_sum,omitempty"`
+	Link     link   `json:"link"`           // of the frame before
+	Batch    int64  `json:"batch"`          // greatest number of a batch that was ever answered
+	Update   int64  `json:"update"`         // the last ID of an update
+	LastRun  int64  `json:"run"`            // and of a run
+	Gone     int64  `json:"gone,omitempty"` // updates up to this ID that have ended are not kept
+	Backup   bool   `json:"backup,omitempty"`
+}
+
+// accepted is an Order.
+type accepted struct {
+	Update
+	Which  which  `json:"which"`
+	Digest string `json:"digest"`
+}
+
+// ending is how an update ended. One that is live changes what its client wants.
+type ending struct {
+	Update
+	Past bool `json:"past,omitempty"` // what its client wanted behind it is told apart
+}
+
+// wanted is what a client wants, in whole.
+type wanted struct {
+	Client string `json:"client"`
+	Ops    string `json:"ops"`
+	Which  which  `json:"which"`
+}
+
+// forgotten says what is not kept any more.
+type forgotten struct {
+	Updates int64   `json:"updates,omitempty"` // those that have ended, up to this ID
+	Runs    []int64 `json:"runs,omitempty"`
+}
+
+// kept is a file of a run: in a backup, which is one file.
+type kept struct {
+	Name string `json:"name"`
+	Data []byte `json:"data"`
+}
+
+// which is numbers of records.
+type which struct{ *roaring.Bitmap }
+
+func newWhich(ns []int) which {
+	w := which{roaring.New()}
+	for _, n := range ns {
+		w.Add(uint32(n))
+	}
+	w.RunOptimize()
+	return w
+}
+
+// numbers is them, ascending; nil for none.
+func (w which) numbers() (ns []int) {
+	for _, n := range w.ToArray() {
+		ns = append(ns, int(n))
+	}
+	return ns
+}
+
+// MarshalJSON writes base64 of https://github.com/RoaringBitmap/RoaringFormatSpec.
+func (w which) MarshalJSON() ([]byte, error) {
+	text, err := w.ToBase64()
+	return fmt.Appendf(nil, "%q", text), err
+}
+
+// UnmarshalJSON reads that. The frame's sum was looked at before.
+func (w *which) UnmarshalJSON(text []byte) error {
+	if len(text) < 2 {
+		return errors.New("want base64 of a bitmap")
+	}
+	w.Bitmap = roaring.New()
+	_, err := w.FromBase64(string(text[1 : len(text)-1]))
+	return err
+}
+
+// below refuses numbers that a table of so many records does not have.
+func (w which) below(count int) error {
+	if !w.IsEmpty() && int(w.Maximum()) >= count {
+		return fmt.Errorf("record %d: there are %d", w.Maximum(), count)
+	}
+	return nil
+}

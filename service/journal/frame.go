@@ -1,0 +1,114 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package journal
+
+import (
+	"bytes"
+	"crypto/sha256"
+	"encoding/binary"
+	"encoding/json"
+	"hash/crc32"
+)
+
+// A log is frames. Each has its number, how many frames were on the disk when it was written,
+// and a link: a hash of it and of the link before. So a frame that is missing, exchanged or
+// older than it should be is found by the next one, and one whose bits have changed by its sum.
+//
+//	length  uint32  of the payload
+//	sum     uint32  CRC-32C of all that follows
+//	number  uint64
+//	synced  uint64  all frames before this number were on the disk
+//	link    16 bytes, of SHA-256
+//	payload JSON, an entry
+const frameHeader = 4 + 4 + 8 + 8 + linkSize
+
+const linkSize = 16
+
+// maxPayload bounds what is taken for a length.
+const maxPayload = 1 << 28
+
+type link [linkSize]byte
+
+// MarshalText is what a link looks like in a payload.
+func (l link) MarshalText() ([]byte, error) { return []byte(hexOf(l[:])), nil }
+
+// UnmarshalText reads that.
+func (l *link) UnmarshalText(text []byte) error { return unhex(l[:], text) }
+
+var castagnoli = crc32.MakeTable(crc32.Castagnoli)
+
+// frame is one as it is read.
+type frame struct {
+	number, synced uint64
+	link           link
+	payload        []byte
+	size           int // with its header
+}
+
+// after is the link of a frame that follows one with link l.
+func (l link) after(number uint64, payload []byte) (next link) {
+	h := sha256.New()
+	h.Write(l[:])
+	h.Write(binary.BigEndian.AppendUint64(nil, number))
+	h.Write(payload)
+	copy(next[:], h.Sum(nil))
+	return next
+}
+
+// appendFrame writes one behind those in b.
+func appendFrame(b []byte, f frame) []byte {
+	b = binary.BigEndian.AppendUint32(b, uint32(len(f.payload)))
+	sum := len(b)
+	b = append(b, 0, 0, 0, 0)
+	b = binary.BigEndian.AppendUint64(b, f.number)
+	b = binary.BigEndian.AppendUint64(b, f.synced)
+	b = append(append(b, f.link[:]...), f.payload...)
+	binary.BigEndian.PutUint32(b[sum:], crc32.Checksum(b[sum+4:], castagnoli))
+	return b
+}
+
+// frameLen is how long the frame at the beginning of b says that it is.
+func frameLen(b []byte) int {
+	if len(b) < 4 {
+		return 0
+	}
+	return frameHeader + int(min(binary.BigEndian.Uint32(b), maxPayload))
+}
+
+// parseFrame reads the frame at the beginning of b.
+func parseFrame(b []byte) (f frame, ok bool) {
+	if len(b) < frameHeader {
+		return f, false
+	}
+	n := int(binary.BigEndian.Uint32(b))
+	if n == 0 || n > maxPayload || n > len(b)-frameHeader ||
+		crc32.Checksum(b[8:frameHeader+n], castagnoli) != binary.BigEndian.Uint32(b[4:]) {
+		return f, false
+	}
+	f = frame{number: binary.BigEndian.Uint64(b[8:]), synced: binary.BigEndian.Uint64(b[16:]),
+		payload: b[frameHeader : frameHeader+n], size: frameHeader + n}
+	copy(f.link[:], b[24:])
+	return f, true
+}
+
+// nextFrame finds the first whole frame with a greater number than a damaged one: where it
+// begins, or -1.
+func nextFrame(b []byte, damaged uint64) int {
+	for at := 0; at+frameHeader <= len(b); at++ {
+		if n := binary.BigEndian.Uint64(b[at+8:]); n <= damaged || n > damaged+1<<32 {
+			continue
+		}
+		if _, ok := parseFrame(b[at:]); ok {
+			return at
+		}
+	}
+	return -1
+}
+
+// decodeEntry reads a payload, strictly: a program does not go on from what it does not know.
+func decodeEntry(payload []byte) (e entry, err error) {
+	dec := json.NewDecoder(bytes.NewReader(payload))
+	dec.DisallowUnknownFields()
+	err = dec.Decode(&e)
+	return e, err
+}
