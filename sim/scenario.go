@@ -128,6 +128,10 @@ func (j *Job) entryPart(s *sites, e ledger.Entry) timed.Part {
 				poke.Step{Op: poke.Fence})
 		}
 		for n := range e.RoundsPerPoke {
+			if e.Cause == cpus.Stop {
+				u.Plan = append(u.Plan, poke.Step{Op: poke.StopMachine}, poke.Step{Op: poke.Resume})
+				continue
+			}
 			u.Plan = append(u.Plan, poke.Step{Op: poke.Sync, Round: uint8(n + 1)})
 		}
 	}

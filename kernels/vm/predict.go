@@ -16,9 +16,18 @@ import (
 // left out, and notes say why, a line each. The roles are those of the CPUs that are booted.
 func Predict(kernel string, actions []string, roles []cpus.Role) (p Predictions, notes []string, err error) {
 	k, err := ledger.Open(kernel)
+	if err == nil && k.Facts == nil {
+		_, err = k.NewReplay(nil) // says what is missing
+	}
 	if err != nil {
 		return nil, nil, fmt.Errorf("predict: %w", err)
 	}
+	p, notes = Predicted(k, actions, roles)
+	return p, notes, nil
+}
+
+// Predicted is the same for a kernel that was opened.
+func Predicted(k *ledger.Kernel, actions []string, roles []cpus.Role) (p Predictions, notes []string) {
 	if slices.Contains(roles, cpus.Isolated) && k.Facts.Keys[tracking] > 0 {
 		k = k.In([]string{tracking + "=on"})
 	}
@@ -26,7 +35,8 @@ func Predict(kernel string, actions []string, roles []cpus.Role) (p Predictions,
 	for _, action := range actions {
 		r, err := k.NewReplay(k.Own)
 		if err != nil {
-			return nil, nil, fmt.Errorf("predict: %w", err)
+			notes = append(notes, fmt.Sprintf("not predicted: %s: %v", action, err))
+			continue
 		}
 		if strings.HasPrefix(action, uprobe+":") { // a site that was hit is a call, or stays a breakpoint
 			p[Switched{asMeasured(action), Again}] = modelled(k)
@@ -52,7 +62,7 @@ func Predict(kernel string, actions []string, roles []cpus.Role) (p Predictions,
 			p[Switched{asMeasured(action), direction}] = rows
 		}
 	}
-	return p, notes, nil
+	return p, notes
 }
 
 // tracking is a key that is on where CPUs are nohz_full (ct_cpu_track_user, kernel/context_tracking.c).
