@@ -5,11 +5,14 @@
 package textpoke_test
 
 import (
+	"go/ast"
 	"go/parser"
 	"go/token"
 	"io/fs"
 	"os"
+	"os/exec"
 	"path/filepath"
+	"regexp"
 	"slices"
 	"strconv"
 	"strings"
@@ -117,6 +120,69 @@ func TestNothingAboveAsksForAnArchitecture(t *testing.T) {
 			}
 		}
 	})
+}
+
+// spellers are the files outside of cmd that may spell flags, and why.
+var spellers = map[string]string{
+	"check/check.go":            "the words that repeat a question",
+	"check/lessons/lessons.go":  "the words that repeat a lesson",
+	"check/prove/solve.go":      "solvers' own flags",
+	"kernels/vm/guest/watch.go": "the arguments of a watcher that is started",
+	"sim/axis/axis.go":          "the words that repeat a combination",
+	"experiments":               "examples of commands",
+	"internal/mutate":           "a program of its own, and what it starts",
+}
+
+// TestLibrariesSpeakNoCommandLine: what is chosen has a name, and the command line alone spells it as a flag.
+func TestLibrariesSpeakNoCommandLine(t *testing.T) {
+	flag := regexp.MustCompile(`(^|[^-!<\w])--[a-z]`)
+	eachGoFile(t, func(path string) {
+		folder := strings.Split(filepath.ToSlash(path), "/")
+		if len(folder) == 1 || folder[0] == "cmd" || strings.HasSuffix(path, "_test.go") {
+			return
+		}
+		for i := range folder {
+			if spellers[strings.Join(folder[:i+1], "/")] != "" {
+				return
+			}
+		}
+		set := token.NewFileSet()
+		file, err := parser.ParseFile(set, path, nil, 0)
+		if err != nil {
+			t.Fatal(err)
+		}
+		ast.Inspect(file, func(n ast.Node) bool {
+			if lit, is := n.(*ast.BasicLit); is && lit.Kind == token.STRING {
+				if text, err := strconv.Unquote(lit.Value); err == nil && flag.MatchString(text) {
+					t.Errorf("%s: %q spells a flag: name the choice (internal/choice)", set.Position(lit.Pos()), text)
+				}
+			}
+			return true
+		})
+	})
+}
+
+// light are packages that others import, and what importing them must not drag along.
+var light = map[string][]string{
+	"results/interrupts": {"go-pretty", "gonum", "go-moremath", "x/perf", "levenshtein"},
+	"records":            {"go-pretty", "gonum", "go-moremath", "x/perf", "levenshtein"},
+}
+
+// TestImportsAreLight asks the compiler what packages need.
+func TestImportsAreLight(t *testing.T) {
+	for pkg, heavy := range light {
+		out, err := exec.Command("go", "list", "-deps", "./"+pkg).CombinedOutput()
+		if err != nil {
+			t.Fatalf("%v: %s", err, out)
+		}
+		for dep := range strings.FieldsSeq(string(out)) {
+			for _, h := range heavy {
+				if strings.Contains(dep, h) {
+					t.Errorf("%s drags %s along", pkg, dep)
+				}
+			}
+		}
+	}
 }
 
 // TestFilesAreShort: a file of over 400 lines asks to be split.

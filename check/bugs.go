@@ -7,6 +7,7 @@ import (
 
 	"github.com/textpoke/textpoke/check/litmus"
 	"github.com/textpoke/textpoke/check/museum"
+	"github.com/textpoke/textpoke/internal/choice"
 	"github.com/textpoke/textpoke/internal/spelling"
 	"github.com/textpoke/textpoke/poke"
 	"github.com/textpoke/textpoke/results"
@@ -44,13 +45,14 @@ func noBug(name string) error {
 	names := BugNames()
 	for _, o := range museum.OmittedBugs() {
 		if o.Name == name {
-			return fmt.Errorf("--bug %q: it cannot be told in this machine's words: %s", name, o.Reason)
+			return choice.Errorf("%s %q: it cannot be told in this machine's words: %s", choice.Name("bug"), name, o.Reason)
 		}
 	}
 	if spelling.Nearest(name, names) == "" {
-		return fmt.Errorf("--bug %q: none of %d scenarios: textpoke check --list names them", name, len(names))
+		return choice.Errorf("%s %q: none of %d scenarios: textpoke check %s names them", choice.Name("bug"), name, len(names),
+			choice.Name("list"))
 	}
-	return fmt.Errorf("--bug %q: %w", name, spelling.NotOneOf(name, names))
+	return choice.Errorf("%s %q: %w", choice.Name("bug"), name, spelling.NotOneOf(name, names))
 }
 
 // Listed is something that can be checked, or why it cannot.

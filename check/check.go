@@ -13,6 +13,7 @@ import (
 	"github.com/textpoke/textpoke/check/explore"
 	"github.com/textpoke/textpoke/check/museum"
 	"github.com/textpoke/textpoke/cpus"
+	"github.com/textpoke/textpoke/internal/choice"
 	"github.com/textpoke/textpoke/sched"
 	"github.com/textpoke/textpoke/sim"
 )
@@ -82,8 +83,8 @@ func (q *Question) watched() error {
 	if len(q.Roles) > 1 {
 		return nil
 	}
-	return fmt.Errorf("--cpus %s: the patcher sits on the only CPU, and nobody executes a site meanwhile: want 2 or more",
-		cpus.FormatRoles(q.Roles))
+	return choice.Errorf("%s %s: the patcher sits on the only CPU, and nobody executes a site meanwhile: want 2 or more",
+		choice.Name("cpus"), cpus.FormatRoles(q.Roles))
 }
 
 // build makes the setup.

@@ -59,7 +59,7 @@ var Columns = slices.Concat(
 	},
 	verdictColumns{
 		{Name: "states_per_s", Kind: results.Integer, Detail: true,
-			Doc:  "how fast that was; only with --rate, since it is another number every time",
+			Doc:  "how fast that was; only where asked for (rate), since it is another number every time",
 			Cell: func(r *VerdictRow) any { return int(float64(r.States) / r.Elapsed.Seconds()) }},
 	}.When(func(r *VerdictRow) bool { return r.Rate && r.Elapsed > 0 }),
 	verdictColumns{

@@ -11,6 +11,7 @@ import (
 	"strings"
 
 	"github.com/textpoke/textpoke/check/litmus"
+	"github.com/textpoke/textpoke/internal/choice"
 	"github.com/textpoke/textpoke/internal/inputs"
 	"github.com/textpoke/textpoke/results"
 )
@@ -106,7 +107,7 @@ func openLitmus(name string) (*litmus.Test, error) {
 		return shippedLitmus(name)
 	}
 	if err != nil {
-		return nil, fmt.Errorf("--litmus: %w (textpoke check --list names those that are shipped)", err)
+		return nil, choice.Errorf("%s: %w (textpoke check %s names those that are shipped)", choice.Name("litmus"), err, choice.Name("list"))
 	}
 	defer f.Close()
 	return litmus.Parse(name, f)

@@ -19,7 +19,7 @@ var layouts = map[string][]isa.Arch{
 	x86_64.Name: {x86_64.Arch}, arm64.Name: arm64.Layouts, riscv64.Name: riscv64.Layouts,
 }
 
-// LayoutNames lists the layouts that sites may have as --layout spells them.
+// LayoutNames lists the layouts that sites may have.
 func LayoutNames() []string { return []string{isa.LayoutPlain, isa.LayoutCallOps, isa.LayoutBTI} }
 
 // Layouts are the same instruction set with each layout of sites that its kernels
@@ -39,7 +39,7 @@ func WithLayout(a isa.Arch, layout string) (isa.Arch, error) {
 	return nil, fmt.Errorf("layout %q: %s has sites of layout %s", layout, a.Traits().Name, strings.Join(known, ", "))
 }
 
-// ArchNames lists the instruction sets as --arch spells them.
+// ArchNames lists the instruction sets.
 func ArchNames() []string {
 	names := make([]string, len(arches))
 	for i, a := range arches {

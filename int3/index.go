@@ -33,7 +33,7 @@ const (
 
 var kindNames = []string{"btree", "vector", "groups", "hash"}
 
-// LookupNames lists the kinds as --lookup spells them.
+// LookupNames lists the kinds.
 func LookupNames() []string { return kindNames }
 
 func (k Lookup) String() string { return kindNames[k] }

@@ -24,7 +24,7 @@ const (
 
 var refsNames = []string{"percpu", "shared", "none"}
 
-// RefsNames lists the variants as --refs spells them.
+// RefsNames lists the variants.
 func RefsNames() []string { return refsNames }
 
 func (r Refs) String() string { return refsNames[r] }

@@ -205,7 +205,7 @@ func dropBehind(first, second Op) func(Emit) Emit {
 // AllMutations lists every mutation.
 func AllMutations() []Mutation { return slices.Clone(mutations) }
 
-// MutationNames lists the mutations as --mutate spells them.
+// MutationNames lists the mutations.
 func MutationNames() []string {
 	names := make([]string, len(mutations))
 	for i, m := range mutations {

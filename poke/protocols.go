@@ -90,7 +90,7 @@ func nativeOf(t isa.Traits) Protocol {
 // Native is the name of whatever an architecture's current kernel does.
 const Native = "native"
 
-// Names lists the protocols as --protocol spells them.
+// Names lists the protocols.
 func Names() []string {
 	names := []string{Native}
 	for _, p := range protocols {

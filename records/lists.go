@@ -80,7 +80,7 @@ func (b *builder) moduleField(symbol, rest []byte) ([]byte, error) {
 func readFunctions(l *lines, opt Options) (*Table, error) {
 	if opt.Kallsyms == "" {
 		return nil, &ParseError{File: l.file,
-			Reason: "a list of functions without addresses; it needs the /proc/kallsyms of the same boot (--kallsyms FILE)"}
+			Reason: "a list of functions without addresses; it needs the /proc/kallsyms of the same boot (kallsyms)"}
 	}
 	syms, err := openKallsyms(l.ctx, opt.Kallsyms)
 	if err != nil {

@@ -25,7 +25,7 @@ const (
 
 var orderNames = []string{"table", "sorted", "random", "descending"}
 
-// OrderNames lists the orderings as --order spells them.
+// OrderNames lists the orderings.
 func OrderNames() []string { return orderNames }
 
 func (o Ordering) String() string { return orderNames[o] }

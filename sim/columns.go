@@ -193,7 +193,7 @@ var modelledColumns = slices.Concat(
 		{Name: "events", Kind: results.Integer, Detail: true, Doc: "events of the timed engine",
 			Cell: func(r *RunRow) any { return r.Modelled.Events }},
 		{Name: "events_per_s", Kind: results.Number,
-			Detail: true, Doc: "of them, in a second of the wall clock; empty unless --rate",
+			Detail: true, Doc: "of them, in a second of the wall clock; empty unless asked for (rate)",
 			Cell: func(r *RunRow) any { return emptyUnless(r.Modelled.Rate, r.Modelled.EventRate) }},
 	},
 )

@@ -35,9 +35,6 @@ const (
 
 var engineNames = []string{"live", "timed", "hardware"}
 
-// EngineNames lists the engines as --engine spells them.
-func EngineNames() []string { return engineNames }
-
 func (k EngineKind) String() string { return engineNames[k] }
 
 // ReplayNames lists those that a counterexample can be forced on: on a real machine

@@ -14,6 +14,7 @@ import (
 	"github.com/textpoke/textpoke/cpus"
 	"github.com/textpoke/textpoke/cpus/isa"
 	"github.com/textpoke/textpoke/int3"
+	"github.com/textpoke/textpoke/internal/choice"
 	"github.com/textpoke/textpoke/poke"
 	"github.com/textpoke/textpoke/poke/live"
 	"github.com/textpoke/textpoke/results"
@@ -260,7 +261,7 @@ func (c *Config) completeHardware() error {
 			"calibration and no timeline")
 	}
 	if err := hardware.Fits(c.Roles, allowed); err != nil {
-		return fmt.Errorf("--cpus %s: the hardware engine: %w", cpus.FormatRoles(c.Roles), err)
+		return choice.Errorf("%s %s: the hardware engine: %w", choice.Name("cpus"), cpus.FormatRoles(c.Roles), err)
 	}
 	return nil
 }

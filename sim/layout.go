@@ -14,7 +14,7 @@ import (
 // AutoLayout finds the layout of sites in the table: LayoutOf.
 const AutoLayout = "auto"
 
-// LayoutNames lists the layouts as --layout spells them.
+// LayoutNames lists the layouts.
 func LayoutNames() []string { return append([]string{AutoLayout}, cpus.LayoutNames()...) }
 
 // LayoutOf is the instruction set with the layout of sites that a table's addresses
@@ -58,7 +58,7 @@ func (j *Job) settleLayout() (err error) {
 	}
 	found := LayoutOf(j.Arch, j.protocol, j.Table)
 	if layout := found.Traits().Layout; layout != cpus.Layouts(found)[0].Traits().Layout {
-		j.found = fmt.Sprintf("records %s: by their alignment sites are laid out as %s, not as %s; --layout chooses",
+		j.found = fmt.Sprintf("records %s: by their alignment sites are laid out as %s, not as %s; another layout can be chosen",
 			j.Table.Name(), layout, cpus.Layouts(found)[0].Traits().Layout)
 	}
 	j.Arch = found

@@ -32,7 +32,7 @@ type Trouble struct {
 // AllTrouble is everything.
 var AllTrouble = Trouble{true, true, true, true, true}
 
-// TroubleNames lists the kinds as --without spells them.
+// TroubleNames lists the kinds.
 func TroubleNames() []string { return []string{"migrate", "unplug", "mask", "fail", "cancel"} }
 
 // Without leaves kinds out.

@@ -29,7 +29,7 @@ type Reductions struct {
 	Order bool
 }
 
-// reductions are the names of the choices, as --reduce spells them.
+// reductions are the names of the choices,.
 var reductions = []struct {
 	name string
 	Reductions

@@ -56,7 +56,7 @@ func supported(m *explore.Model) error {
 	no := func(what string, args ...any) error { return &UnsupportedError{fmt.Sprintf(what, args...)} }
 	switch {
 	case m.Programs[0].Menu != nil:
-		return no("the endless workload; --workload once is said in it")
+		return no("the workload endless, but it can have the workload once")
 	case len(m.Programs) != 1:
 		return no("%d patchers", len(m.Programs))
 	case m.Preempt:

@@ -48,7 +48,7 @@ func (r *Row) Second(ctx context.Context, o explore.Options) error {
 	if err != nil {
 		return err
 	}
-	r.Cutoff = fmt.Sprintf("%s with --cpus %s", found.Verdict, cpus.FormatRoles(a.Roles))
+	r.Cutoff = fmt.Sprintf("%s with cpus %s", found.Verdict, cpus.FormatRoles(a.Roles))
 	if r.Verdict == Proved && found.Verdict == explore.Unsafe {
 		return fmt.Errorf("%s %s: %w: %s", r.Arch.Traits().Name, r.Protocol, ErrDisagree, found.Violation)
 	}

@@ -157,7 +157,7 @@ var Columns = results.Columns[*Row]{
 	{Name: "solver", Doc: "who was asked", Cell: func(r *Row) any { return r.Solver }},
 	{
 		Name: "cutoff",
-		Doc: "with --cutoff: verdict and CPUs of the machine of one site that stands for every one of more CPUs, and " +
+		Doc: "where asked for (cutoff): verdict and CPUs of the machine of one site that stands for every one of more CPUs, and " +
 			"whether it does for any sites; none, and the conditions that fail, where there is no such machine",
 		Cell: func(r *Row) any { return results.OrEmpty(r.Cutoff) },
 	},

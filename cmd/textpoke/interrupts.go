@@ -13,6 +13,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/textpoke/textpoke/results/interrupts"
+	"github.com/textpoke/textpoke/results/interrupts/report"
 )
 
 func interruptsCommand(c *common) *cobra.Command {
@@ -46,7 +47,7 @@ func (e *explainFlags) register(cmd *cobra.Command) {
 }
 
 func (e *explainFlags) options(cmd *cobra.Command) (interrupts.Options, error) {
-	o := interrupts.Options{Rows: e.rows, All: e.all, Slots: e.slots, Exact: e.exact, PerCPU: e.perCPU}
+	o := interrupts.Options{Rows: e.rows, All: e.all, Slots: e.slots, Exact: e.exact}
 	if cmd.Flags().Changed("slots") && e.slots < 1 {
 		return o, fmt.Errorf("--slots %d: want at least 1", e.slots)
 	}
@@ -105,10 +106,10 @@ func interruptsDiff(c *common) *cobra.Command {
 				c.note(background)
 				o.Background = &idle
 			}
-			return c.report(pairs, o)
+			return c.report(pairs, o, e.perCPU)
 		},
 	}
-	c.prints(cmd, "", interrupts.Columns())
+	c.prints(cmd, "", report.Columns())
 	e.register(cmd)
 	cmd.Flags().StringVar(&background, "background", "",
 		"a `file`: a reading as long before BEFORE as AFTER is after it, with nothing switched in between")
@@ -140,21 +141,21 @@ func interruptsSample(c *common) *cobra.Command {
 				return fmt.Errorf("sample %s: %w", args[0], err)
 			}
 			// That the command failed is told, whether the figures add up or not.
-			err = c.report([]interrupts.Pair{pair}, o)
+			err = c.report([]interrupts.Pair{pair}, o, e.perCPU)
 			if failed == nil || err != nil && !errors.Is(err, errNo) {
 				return err
 			}
 			return noError{fmt.Errorf("sample %s: %w", args[0], failed)}
 		},
 	}
-	c.prints(cmd, "", interrupts.Columns())
+	c.prints(cmd, "", report.Columns())
 	e.register(cmd)
 	return cmd
 }
 
 // report prints comparisons; figures that do not add up are the answer no.
-func (c *common) report(pairs []interrupts.Pair, o interrupts.Options) error {
-	r, err := interrupts.NewReport(pairs, o)
+func (c *common) report(pairs []interrupts.Pair, o interrupts.Options, perCPU bool) error {
+	r, err := report.NewReport(pairs, o, perCPU)
 	if err != nil {
 		return err
 	}

@@ -98,7 +98,7 @@ func mergeCommand(c *common) *cobra.Command {
 			if c.out == "" {
 				return errors.New("--out \"\": want the directory that the tables go to")
 			}
-			whole, err := shard.Merge(dirs)
+			whole, err := shard.Merge(dirs, func(args []string) []string { return without(args, ofShard) })
 			if err != nil {
 				return err
 			}
@@ -111,6 +111,9 @@ func mergeCommand(c *common) *cobra.Command {
 		},
 	}, "", mergedColumns.Table("merged"))
 }
+
+// ofShard are the flags that may differ from shard to shard.
+var ofShard = append([]string{"shard", "out", "resume", "jobs", "log", "format", "yes"}, queueFlags...)
 
 // same tells whether two names are of one directory.
 func same(a, b string) bool {

@@ -121,14 +121,14 @@ func (s *sweep) finished(f *folder, h journal.Header) (bool, error) {
 func (s *sweep) journalPath() string { return filepath.Join(s.common.out, s.table.Name+".csv.part") }
 
 // rowArgs are the arguments that rows depend on.
-func rowArgs(args []string) (out []string) {
-	for _, arg := range args {
-		name, _, _ := strings.Cut(strings.TrimPrefix(arg, "--"), "=")
-		if !slices.Contains(aside, name) {
-			out = append(out, arg)
-		}
-	}
-	return out
+func rowArgs(args []string) []string { return without(args, aside) }
+
+// without is a command line without some flags.
+func without(args, flags []string) []string {
+	return slices.DeleteFunc(slices.Clone(args), func(arg string) bool {
+		name, _, _ := strings.Cut(arg, "=")
+		return strings.HasPrefix(name, "--") && slices.Contains(flags, name[2:])
+	})
 }
 
 // key names a combination in the journal.

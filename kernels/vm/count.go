@@ -219,7 +219,7 @@ var SummaryColumns = results.Columns[*Summary]{
 	{Name: "quietest", Kind: results.Number,
 		Doc:  "interrupts of the quietest receiver: the smallest of the receivers' medians over repetitions",
 		Cell: func(s *Summary) any { return s.Quietest }},
-	{Name: "predicted", Kind: results.Integer, Doc: "what a receiver should take; with --compare, where it is known",
+	{Name: "predicted", Kind: results.Integer, Doc: "what a receiver should take; where asked for (compare) and known",
 		Cell: func(s *Summary) any { return results.If(s.Compared, s.Predicted) }},
 	{Name: "difference", Kind: results.Number, Doc: "quietest less predicted",
 		Cell: func(s *Summary) any { return results.If(s.Compared, s.Difference()) }},

@@ -29,7 +29,7 @@ type Row struct {
 type Watcher struct {
 	// Isolated are the CPUs that are to be left alone.
 	Isolated []int
-	// Options choose the rows, as of interrupts.NewReport.
+	// Options choose the rows, as of interrupts.Compare.
 	Options interrupts.Options
 
 	last *interrupts.Snapshot
@@ -156,6 +156,6 @@ var Columns = results.Columns[*Row]{
 	{Name: "burst_cpu", Kind: results.Integer, Doc: "that CPU", Cell: func(r *Row) any { return r.BurstCPU }},
 	{Name: "isolated", Kind: results.Integer, Doc: "the most that an isolated CPU took",
 		Cell: func(r *Row) any { return results.If(r.Isolated >= 0, r.Isolated) }},
-	{Name: "calls", Doc: "functions that were called on other CPUs, and how often: with --names",
+	{Name: "calls", Doc: "functions that were called on other CPUs, and how often: where asked for (names)",
 		Cell: func(r *Row) any { return results.OrEmpty(r.Calls) }},
 }

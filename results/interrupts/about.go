@@ -173,21 +173,22 @@ type Finding struct {
 
 // Find says what a pair of readings says of every row that rounds should account for.
 func Find(p Pair, o Options) ([]Finding, error) {
-	rows, err := o.deltas(p)
+	rows, err := Compare(p, o)
 	if err != nil {
 		return nil, err
 	}
 	var out []Finding
-	for _, r := range rows {
-		if !r.explained {
+	for i := range rows {
+		r := &rows[i]
+		if !r.Explained {
 			continue
 		}
-		f := Finding{RowDelta: r.RowDelta, SentBy: r.sentBy(), LeftOver: r.leftOver()}
+		f := Finding{RowDelta: r.RowDelta, SentBy: r.SentBy(), LeftOver: r.LeftOver()}
 		switch {
 		case r.Known:
 			f.Rounds, f.Exact, f.Follows = r.Rounds, true, true
-		case r.near != nil:
-			f.Rounds, f.Follows = r.near.Rounds, true
+		case r.Near != nil:
+			f.Rounds, f.Follows = r.Near.Rounds, true
 		}
 		out = append(out, f)
 	}

@@ -4,7 +4,6 @@ package interrupts
 
 import (
 	"slices"
-	"strings"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
@@ -134,32 +133,5 @@ func TestNamed(t *testing.T) {
 	}
 	if got := senders(counts[:1], 1, cpus); got != "CPU 0" {
 		t.Errorf("%q", got)
-	}
-}
-
-// TestBackground: what an idle reading grew by is taken off, and what remains is explained exactly.
-func TestBackground(t *testing.T) {
-	text := func(counts string) Snapshot { return parse(t, "CAL: "+counts+" Function call interrupts\n") }
-	idle, before, after := text("1 2 3 4"), text("1 3 3 9"), text("658 661 3 671")
-	o := Options{Background: &idle}
-	r, err := NewReport([]Pair{{before, after}}, o)
-	if err != nil || !r.Consistent {
-		t.Fatalf("%+v, %v", r, err)
-	}
-	var b strings.Builder
-	if err := r.Write(&b, "table"); err != nil {
-		t.Fatal(err)
-	}
-	if want := "CAL: 657 rounds, sent by CPU 2"; !strings.HasPrefix(b.String(), want+"\n") {
-		t.Errorf("%q, want %q", b.String(), want)
-	}
-	o.Background = nil
-	if r, err = NewReport([]Pair{{before, after}}, o); err != nil || r.Consistent {
-		t.Errorf("%+v, %v", r, err)
-	}
-	other := parse(t, "CAL: 1 2 3 Function call interrupts\n")
-	o.Background = &other
-	if _, err = NewReport([]Pair{{before, after}}, o); err == nil {
-		t.Error("an idle reading of three CPUs is taken for one of four")
 	}
 }

@@ -3,14 +3,11 @@
 package interrupts
 
 import (
-	"bytes"
 	"math"
 	"strings"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
-	"github.com/textpoke/textpoke/results"
-	"github.com/textpoke/textpoke/results/internal/golden"
 	"pgregory.net/rapid"
 )
 
@@ -176,108 +173,4 @@ func TestPatchesHoldsTheTruth(t *testing.T) {
 			t.Fatalf("%d rounds, %d slots, others %v: %+v, trying all gives %+v", rounds, slots, known, got, want)
 		}
 	})
-}
-
-func mailPairs(t *testing.T) []Pair {
-	t.Helper()
-	pairs, err := ParseDiff("mail", strings.NewReader(testdata(t, "mail-2019.txt")))
-	if err != nil {
-		t.Fatal(err)
-	}
-	return pairs
-}
-
-func filePair(t *testing.T) []Pair {
-	t.Helper()
-	text := testdata(t, "x86-8cpus-1offline.txt")
-	after := strings.NewReplacer("8901234", "8901300", "62742", "63399", "ERR:          0", "ERR:          2", "1024:",
-		"1025:").Replace(text)
-	return []Pair{{Before: parse(t, text), After: parse(t, after)}}
-}
-
-func TestReport(t *testing.T) {
-	for name, c := range map[string]struct {
-		pairs      []Pair
-		options    Options
-		consistent bool
-	}{
-		"report-mail":     {mailPairs(t), Options{Slots: 256}, true},
-		"report-one":      {mailPairs(t)[2:3], Options{Slots: 256, Other: Range{40, 52}}, true},
-		"report-file":     {filePair(t), Options{Slots: 256}, false},
-		"report-file-loc": {filePair(t), Options{Rows: []string{"LOC"}}, false},
-		"report-file-tlb": {filePair(t), Options{Rows: []string{"TLB"}}, true},
-	} {
-		t.Run(name, func(t *testing.T) {
-			r, err := NewReport(c.pairs, c.options)
-			if err != nil {
-				t.Fatal(err)
-			}
-			if r.Consistent != c.consistent {
-				t.Errorf("consistent %v, want %v", r.Consistent, c.consistent)
-			}
-			var b bytes.Buffer
-			for _, f := range []results.Format{results.FormatTable, results.FormatCSV} {
-				if err := r.Write(&b, f); err != nil {
-					t.Fatal(err)
-				}
-				b.WriteString("\n")
-			}
-			golden.Check(t, name, b.String())
-		})
-	}
-}
-
-func TestReportAllKeepsUnchangedRows(t *testing.T) {
-	r, err := NewReport(filePair(t), Options{All: true})
-	if err != nil {
-		t.Fatal(err)
-	}
-	if len(r.Summary.Rows) != 12 {
-		t.Errorf("%d rows, want 11 and the one that is only there afterwards", len(r.Summary.Rows))
-	}
-}
-
-// A single row is what its owner asks about, whatever its name.
-func TestReportExplainsTheOnlyRow(t *testing.T) {
-	only := []Pair{{Before: parse(t, "FW_FENCE_I_RECVD: 0 0 0 fences\n"),
-		After: parse(t, "FW_FENCE_I_RECVD: 0 7 7 fences\n")}}
-	r, err := NewReport(only, Options{})
-	if err != nil || !r.Consistent || r.Summary.Rows[0][2] != results.Int(7) {
-		t.Errorf("%v, %v", r, err)
-	}
-}
-
-// TestReportContradicted: fewer rounds than are known to be others do not add up.
-func TestReportContradicted(t *testing.T) {
-	for lo, want := range map[int64]bool{657: true, 658: false} { // the third diff has 657 rounds
-		r, err := NewReport(mailPairs(t)[2:3], Options{Slots: 170, Other: Range{lo, lo}})
-		if err != nil {
-			t.Fatal(err)
-		}
-		if r.Consistent != want {
-			t.Errorf("%d other rounds: consistent %v, want %v", lo, r.Consistent, want)
-		}
-	}
-}
-
-func TestReportErrors(t *testing.T) {
-	if _, err := NewReport(filePair(t), Options{Rows: []string{"CAL", "XYZ"}}); err == nil ||
-		!strings.Contains(err.Error(), `"XYZ"`) {
-		t.Errorf("a row that is not there: %v", err)
-	}
-	if _, err := NewReport(mailPairs(t), Options{Slots: -1}); err == nil {
-		t.Error("took a buffer of -1 slots")
-	}
-	p := mailPairs(t)[0]
-	p.After.CPUs = p.After.CPUs[1:]
-	if _, err := NewReport([]Pair{p}, Options{}); err == nil {
-		t.Error("compared different CPUs")
-	}
-	r, err := NewReport(mailPairs(t), Options{})
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := r.Write(&bytes.Buffer{}, "xml"); err == nil {
-		t.Error("wrote the format xml")
-	}
 }

@@ -86,8 +86,10 @@ func FuzzParseDiff(f *testing.F) {
 				}
 			}
 		}
-		if _, err := NewReport(pairs, Options{All: true, Slots: 1}); err != nil {
-			fuzzErr(t, err)
+		for _, p := range pairs {
+			if _, err := Compare(p, Options{All: true, Slots: 1}); err != nil {
+				fuzzErr(t, err)
+			}
 		}
 	})
 }

@@ -12,8 +12,9 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 	"github.com/google/go-cmp/cmp/cmpopts"
-	"github.com/textpoke/textpoke/results/internal/golden"
 	"pgregory.net/rapid"
+
+	"github.com/textpoke/textpoke/results/internal/golden"
 )
 
 // sameCounts compares snapshots by what they say, not by where it was read.

@@ -29,6 +29,8 @@ import (
 	"time"
 
 	"golang.org/x/sys/unix"
+
+	"github.com/textpoke/textpoke/internal/choice"
 )
 
 // ErrUnfinished means that the file holds points of a run that nobody resumed.
@@ -101,11 +103,11 @@ func (j *Journal) read(resume bool) ([]Entry, error) {
 	case err != nil:
 		return nil, err
 	case len(entries) > 0 && !resume:
-		return nil, fmt.Errorf("%s: %w after %d of %d combinations: go on with --resume, or remove the file to start over",
-			j.path, ErrUnfinished, len(entries), header.Points)
+		return nil, choice.Errorf("%s: %w after %d of %d combinations: go on with %s, or remove the file to start over",
+			j.path, ErrUnfinished, len(entries), header.Points, choice.Name("resume"))
 	case len(entries) > 0:
 		if err := j.header.same(header); err != nil {
-			return nil, fmt.Errorf("--resume: %s is of another run: %w", j.path, err)
+			return nil, choice.Errorf("%s: %s is of another run: %w", choice.Name("resume"), j.path, err)
 		}
 		j.entries = len(entries)
 	default:
@@ -162,7 +164,7 @@ func (j *Journal) write(v any) error {
 	line := fmt.Appendf(nil, "%08x %s\n", crc32.Checksum(text, castagnoli), text)
 	if _, err := j.file.Write(line); err != nil {
 		// What got through is a torn line: readers would cut it off, too.
-		return errors.Join(fmt.Errorf("journal: %w; what was finished is in %s: go on with --resume", err, j.path),
+		return errors.Join(choice.Errorf("journal: %w; what was finished is in %s: go on with %s", err, j.path, choice.Name("resume")),
 			j.rewind())
 	}
 	j.size += int64(len(line))

@@ -120,7 +120,7 @@ func TestDamage(t *testing.T) {
 func TestNothingFinishedIsThrownAway(t *testing.T) {
 	path, data := journalOf(t, 3)
 	_, _, err := Open(path, header, false)
-	if !errors.Is(err, ErrUnfinished) || !strings.Contains(err.Error(), "3 of 100 combinations: go on with --resume") {
+	if !errors.Is(err, ErrUnfinished) || !strings.Contains(err.Error(), "3 of 100 combinations: go on with resume") {
 		t.Errorf("opened without resume: %v", err)
 	}
 	if got, _ := os.ReadFile(path); string(got) != string(data) {

@@ -17,6 +17,7 @@ import (
 	"strconv"
 	"strings"
 
+	"github.com/textpoke/textpoke/internal/choice"
 	"github.com/textpoke/textpoke/results"
 )
 
@@ -35,14 +36,15 @@ type part struct {
 
 // Merge reads the directories of all shards of one sweep, in any order. It refuses what
 // one machine would not have written: shards of different sweeps, one that is missing, that
-// is there twice or was cut short, and tables that do not have the rows that they must.
-func Merge(dirs []string) (*Whole, error) {
-	parts, err := readParts(dirs)
+// is there twice or was cut short, and tables that do not have the rows that they must. plain
+// is a shard's arguments without those that may differ from shard to shard.
+func Merge(dirs []string, plain func(args []string) []string) (*Whole, error) {
+	parts, err := readParts(dirs, plain)
 	if err != nil {
 		return nil, err
 	}
 	w := &Whole{Manifest: parts[0].Manifest}
-	w.Manifest.Part, w.Manifest.Args = nil, plain(parts[0].Args)
+	w.Manifest.Part = nil
 	for _, p := range parts {
 		w.Dirs = append(w.Dirs, p.path)
 		w.Manifest.Exit = worse(w.Manifest.Exit, p.Exit)
@@ -74,7 +76,7 @@ func worse(a, b int) int {
 }
 
 // readParts reads the manifests and holds them against each other.
-func readParts(dirs []string) ([]*part, error) {
+func readParts(dirs []string, plain func([]string) []string) ([]*part, error) {
 	var first *part
 	byIndex := map[int]*part{}
 	for _, dir := range dirs {
@@ -82,6 +84,7 @@ func readParts(dirs []string) ([]*part, error) {
 		if err != nil {
 			return nil, err
 		}
+		p.Args = plain(p.Args)
 		if first == nil {
 			first = p
 		}
@@ -127,25 +130,13 @@ func readPart(dir string) (*part, error) {
 	}
 	switch s := p.Part; {
 	case s == nil:
-		return nil, fmt.Errorf("%s holds no shard: it was made without --shard", dir)
+		return nil, choice.Errorf("%s holds no shard: it was made without %s", dir, choice.Name("shard"))
 	case s.Of < 1 || s.Index < 0 || s.Index >= s.Of || s.Points < 0 || s.Rows < 1:
 		return nil, fmt.Errorf("%s: shard %d/%d of %d points with %d rows each", path, s.Index, s.Of, s.Points, s.Rows)
 	case !p.Complete:
-		return nil, fmt.Errorf("%s: shard %d/%d was cut short: go on with it first, with --resume", dir, s.Index, s.Of)
+		return nil, choice.Errorf("%s: shard %d/%d was cut short: go on with it first, with %s", dir, s.Index, s.Of, choice.Name("resume"))
 	}
 	return p, nil
-}
-
-// aside are the flags that may differ from shard to shard.
-var aside = []string{"--shard", "--out", "--resume", "--jobs", "--log", "--format", "--yes", "--queue", "--token-file",
-	"--credentials", "--tls-ca", "--tls-cert", "--tls-key"}
-
-// plain is a command line without them.
-func plain(args []string) []string {
-	return slices.DeleteFunc(slices.Clone(args), func(arg string) bool {
-		name, _, _ := strings.Cut(arg, "=")
-		return slices.Contains(aside, name)
-	})
 }
 
 // same tells how two shards differ that should be of one sweep.
@@ -154,8 +145,8 @@ func (p *part) same(q *part) error {
 	switch {
 	case a.Version != b.Version || a.Revision != b.Revision:
 		return fmt.Errorf("version %s %s, and %s %s", a.Version, a.Revision, b.Version, b.Revision)
-	case !slices.Equal(plain(a.Args), plain(b.Args)):
-		return fmt.Errorf("arguments %q, and %q", strings.Join(plain(a.Args), " "), strings.Join(plain(b.Args), " "))
+	case !slices.Equal(a.Args, b.Args):
+		return fmt.Errorf("arguments %q, and %q", strings.Join(a.Args, " "), strings.Join(b.Args, " "))
 	case !maps.Equal(a.Inputs, b.Inputs):
 		return errors.New("their inputs have other contents")
 	case a.Part.Of != b.Part.Of || a.Part.Points != b.Part.Points || a.Part.Rows != b.Part.Rows:

@@ -1,0 +1,155 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package interrupts
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+)
+
+// Options chooses which rows are compared, and how they are explained.
+type Options struct {
+	// Rows are the names of the rows to compare and to explain. Without any, all
+	// rows that changed are compared, and those are explained that count function
+	// calls, the interrupts of which rounds are made (CAL on x86, IPI1 on arm64
+	// and riscv64), or that are the only row.
+	Rows []string
+	// All keeps rows that did not change, which are left out otherwise unless they
+	// are explained.
+	All bool
+	// Slots, unless 0, asks for the interval of patches: see [Patches].
+	Slots int
+	// Other is how many of the rounds are known not to be those of patches.
+	Other Range
+	// Exact asks only for rounds that leave nothing over: what they are near to is left
+	// out, and two CPUs, of which every pair of counts fits, get their rounds.
+	Exact bool
+	// Background, unless nil, is a reading as long before each pair as the pair is apart,
+	// with nothing switched in between: what grew by then is taken off.
+	Background *Snapshot
+}
+
+// Comparison is an interrupt row of a pair of readings, with what it says.
+type Comparison struct {
+	RowDelta
+	Explained bool // whether rounds were looked for
+	Explanation
+	Near    *Nearest  // nil where nothing is near, or it was not asked for
+	Patches *Interval // nil where it was not asked for, or does not follow
+}
+
+// SentBy names the CPUs that sent the rounds, those with the most first; "" where nothing follows.
+func (r *Comparison) SentBy() string {
+	switch {
+	case r.Known && r.Rounds > 0:
+		return senders(r.Sent, r.Rounds, r.RowDelta.CPUs)
+	case !r.Known && r.Near != nil:
+		return senders(r.Near.Sent, r.Near.Rounds, r.RowDelta.CPUs)
+	}
+	return ""
+}
+
+// LeftOver is the interrupts that no round explains, and where.
+func (r *Comparison) LeftOver() string {
+	if r.Known || r.Near == nil {
+		return ""
+	}
+	return leftOver(r.Near.Left, r.RowDelta.CPUs)
+}
+
+// Interrupts is the sum of a row's growth.
+func (r *Comparison) Interrupts() (sum int64) {
+	for _, d := range r.Delta {
+		sum += d
+	}
+	return sum
+}
+
+// Sentence is what a row says, for people.
+func (r *Comparison) Sentence() string {
+	switch {
+	case r.Known && r.Rounds == 0:
+		return r.Name + ": no rounds"
+	case r.Known:
+		return fmt.Sprintf("%s: %s, sent by %s", r.Name, plural(int(r.Rounds), "round"), r.SentBy())
+	case r.Near == nil:
+		return r.Name + ": " + r.Reason
+	case r.Near.Rounds == 0:
+		return fmt.Sprintf("%s: no rounds; left over: %s", r.Name, r.LeftOver())
+	}
+	return fmt.Sprintf("%s: about %s, sent by %s; left over: %s", r.Name, plural(int(r.Near.Rounds), "round"), r.SentBy(),
+		r.LeftOver())
+}
+
+// Compare says what grew between two readings, row by row.
+func Compare(p Pair, o Options) (shown []Comparison, err error) {
+	deltas, err := Diff(p.Before, p.After)
+	if err != nil {
+		return nil, err
+	}
+	for _, name := range o.Rows {
+		if !slices.ContainsFunc(deltas, func(d RowDelta) bool { return d.Name == name }) {
+			return nil, &ParseError{p.Before.Name, 0, name, "there is no such row"}
+		}
+	}
+	if o.Background != nil {
+		idle, err := Diff(*o.Background, p.Before)
+		if err != nil {
+			return nil, err
+		}
+		deltas = Subtract(deltas, idle)
+	}
+	for _, d := range deltas {
+		row := Comparison{RowDelta: d}
+		switch {
+		case o.explains(d, len(deltas)):
+			err = row.explain(o)
+		case len(o.Rows) > 0 || !o.All && !d.Changed():
+			continue
+		case d.Missing() != "":
+			row.Reason = "the row is missing " + d.Missing()
+		}
+		if err != nil {
+			return nil, err
+		}
+		shown = append(shown, row)
+	}
+	return shown, nil
+}
+
+// explain explains the row, by patches too where the slots are known.
+func (f *Comparison) explain(o Options) error {
+	d := f.RowDelta
+	f.Explained, f.Explanation = true, d.Explain()
+	if !o.Exact && len(d.CPUs) == 2 && f.Known && f.Rounds > 0 {
+		// Consistent, whatever it is.
+		f.Explanation = Explanation{Consistent: true, Reason: "nothing follows: with two CPUs any two counts fit"}
+	}
+	if near, ok := Near(d.Delta); ok && !o.Exact && !f.Known && d.CPUs != nil {
+		f.Near = &near
+	}
+	if !f.Known || o.Slots == 0 {
+		return nil
+	}
+	patches, err := Patches(f.Rounds, o.Slots, o.Other)
+	if o.Other.Lo > f.Rounds { // what is known does not fit what was counted
+		f.Consistent = false
+	}
+	reasons := slices.DeleteFunc([]string{f.Reason, patches.Reason}, func(s string) bool { return s == "" })
+	f.Reason, f.Patches = strings.Join(reasons, "; "), &patches
+	return err
+}
+
+// explains tells whether the row is one that rounds should account for. Timers,
+// devices and rescheduling are not made of broadcasts.
+func (o Options) explains(d RowDelta, rows int) bool {
+	if len(o.Rows) > 0 {
+		return slices.Contains(o.Rows, d.Name)
+	}
+	if d.Description == "" {
+		return rows == 1 || d.Name == "CAL" || d.Name == "IPI1"
+	}
+	calls := strings.ToLower(d.Description)
+	return rows == 1 || strings.Contains(calls, "function call interrupts") && !strings.HasPrefix(calls, "single")
+}
