@@ -16,6 +16,7 @@ type layouts struct {
 	system    uint64 // of struct trace_event_class: the name of its group
 	key       uint64 // of struct tracepoint: its static key
 	poke      uint64 // bytes of struct text_poke_loc; 0 where it is not known
+	vector    uint64 // entries of the array of them; 0 where it is not in a structure
 	fromTypes bool   // the image says so
 }
 
@@ -42,6 +43,14 @@ func (k *Kernel) readLayouts() {
 	member(spec, "trace_event_call", "tp", &l.event)
 	member(spec, "trace_event_class", "system", &l.system)
 	member(spec, "tracepoint", "key", &l.key)
+	var array *btf.Struct
+	if spec.TypeByName("smp_text_poke_array", &array) == nil { // since 6.16
+		for _, m := range array.Members {
+			if a, ok := m.Type.(*btf.Array); ok {
+				l.vector = uint64(a.Nelems)
+			}
+		}
+	}
 	for _, name := range []string{"smp_text_poke_loc", "text_poke_loc"} { // since 6.16, before
 		var s *btf.Struct
 		if spec.TypeByName(name, &s) == nil && s.Size > 0 {
@@ -69,17 +78,4 @@ func member(spec *btf.Spec, structure, name string, at *uint64) {
 			}
 		}
 	}
-}
-
-// pageBytes is a page of x86_64, which holds the vector of patches.
-const pageBytes = 4096
-
-// Slots is how many patches the vector of the text-poke machinery takes: a page of
-// struct text_poke_loc (TP_VEC_MAX, arch/x86/kernel/alternative.c). 0 where the image
-// does not say.
-func (k *Kernel) Slots() int {
-	if k.layouts.poke == 0 {
-		return 0
-	}
-	return int(pageBytes / k.layouts.poke)
 }

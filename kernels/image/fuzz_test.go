@@ -47,7 +47,7 @@ func FuzzTypes(f *testing.F) {
 		if !k.layouts.fromTypes && (k.layouts.class != 16 || k.layouts.event != 24 || k.layouts.key != 8) {
 			t.Errorf("%+v", k.layouts)
 		}
-		if n := k.Slots(); n < 0 {
+		if n, _ := k.room(); n < 0 {
 			t.Errorf("%d slots", n)
 		}
 	})

@@ -30,6 +30,9 @@ type Kernel struct {
 	tracepoints map[uint64]string // their names by address
 	called      map[string]map[string]int
 	unnamed     bool // no symbol of data is there
+	batch       Batch
+	batchErr    error
+	batchRan    bool
 }
 
 // Open reads an image from a file.

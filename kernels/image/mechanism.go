@@ -180,19 +180,23 @@ func (e *evidence) batches() {
 		e.none("no function of the text-poke machinery", BatchRounds, BatchSlots)
 		return
 	}
-	n := e.broadcastsIn(f)
-	if n < phases {
+	switch b, err := e.RunBatch(); {
+	case err == nil:
+		e.set(BatchRounds, b.Rounds, b.said())
+	case e.broadcastsIn(f) >= phases:
+		e.set(BatchRounds, phases, fmt.Sprintf("three phases, %d calls that reach every CPU in %s", e.broadcastsIn(f), f))
+	default:
 		e.reason = e.whatCalled(f)
 		return
 	}
-	e.set(BatchRounds, phases, fmt.Sprintf("three phases, %d calls that reach every CPU in %s", n, f))
-	switch slots := e.Slots(); {
-	case f == "text_poke_bp":
+	if f == "text_poke_bp" {
 		e.set(BatchSlots, 1, "text_poke_bp changes one place")
-	case slots > 0:
-		e.set(BatchSlots, slots, fmt.Sprintf("%d entries of %d bytes in a page, by its type", slots, pageBytes/slots))
-	default:
-		e.reason = "the size of text_poke_loc is not known"
+		return
+	}
+	if slots, how := e.Slots(); slots > 0 {
+		e.set(BatchSlots, slots, how)
+	} else {
+		e.reason = how
 	}
 }
 

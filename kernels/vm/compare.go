@@ -24,7 +24,7 @@ type Predictions map[Switched]map[string]Prediction
 
 // Why a difference is there.
 const (
-	Background = "background"          // also while nothing is switched, or where a single receiver takes all of it
+	Background = "background"          // no more than while nothing is switched
 	Pages      = "flushes of pages"    // more than the least: which pages are split or freed together, no image tells
 	Shared     = "shared an interrupt" // two calls that one interrupt carried: one fewer than predicted
 	Unknown    = "not explained"
@@ -68,7 +68,7 @@ func (s *Summary) Why() string {
 	switch d := s.Difference(); {
 	case !s.Compared || d == 0:
 		return ""
-	case d > 0 && (s.Receivers == 1 || d <= s.Idle):
+	case d > 0 && s.clean() <= s.Idle:
 		return Background
 	case d > 0 && d <= float64(s.moreFlushes()):
 		return Pages
@@ -76,6 +76,15 @@ func (s *Summary) Why() string {
 		return Shared
 	}
 	return Unknown
+}
+
+// clean is how much more than predicted the cleanest reading has: of several receivers the
+// quietest one's median, of a single one, which takes all that else happens, its least.
+func (s *Summary) clean() float64 {
+	if s.Receivers == 1 {
+		return float64(s.Least - s.Predicted)
+	}
+	return s.Difference()
 }
 
 // moduleFlushes is the most changes of protection that one module was seen to take.

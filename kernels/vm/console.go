@@ -12,6 +12,8 @@ import (
 	"strconv"
 	"strings"
 	"time"
+
+	"github.com/textpoke/textpoke/kernels/watch"
 )
 
 // The directions of a reading.
@@ -44,6 +46,7 @@ type Skip struct{ Action, Why string }
 // Told is all that a guest told.
 type Told struct {
 	Release  string
+	Online   string // CPUs, as the kernel lists them
 	Readings []Reading
 	Skips    []Skip
 	Watched  []Watched
@@ -77,11 +80,11 @@ func (e *LineError) Error() string {
 	return fmt.Sprintf("console, line %d: %q: %s", e.Line, e.Text, e.Wrong)
 }
 
-// listen reads a console to its end. hear, which may be nil, is called with every
+// listen reads the console of a machine of so many CPUs to its end. hear, which may be nil, is called with every
 // reading and skip as it comes. It fails on the guest's own complaint and on lines
 // of it that are damaged; what was told before is given beside the error.
-func listen(r io.Reader, hear func(*Told)) (*Told, error) {
-	l := listener{told: &Told{}}
+func listen(r io.Reader, cpus int, hear func(*Told)) (*Told, error) {
+	l := listener{told: &Told{}, want: cpus}
 	s := bufio.NewScanner(r)
 	s.Buffer(nil, 1<<20)
 	for n := 1; s.Scan(); n++ {
@@ -117,6 +120,7 @@ var fieldsOf = map[string]int{"boot": 2, "skip": 2, "watched": 2, "caller": 3, "
 
 type listener struct {
 	told    *Told
+	want    int // CPUs of the machine
 	cpus    int
 	reading *Reading // that has begun
 }
@@ -144,7 +148,8 @@ func (l *listener) line(text string) error {
 	}
 	switch kind {
 	case "boot":
-		l.told.Release = fields[0]
+		l.told.Release, l.told.Online = fields[0], fields[1]
+		err = l.brought()
 	case "skip":
 		l.told.Skips = append(l.told.Skips, Skip{fields[0], fields[1]})
 	case "watched":
@@ -168,6 +173,18 @@ func (l *listener) line(text string) error {
 		return errors.New("no such kind of line")
 	}
 	return err
+}
+
+// brought complains where the kernel has not brought up every CPU.
+func (l *listener) brought() error {
+	online, err := watch.ParseCPUs(l.told.Online)
+	if err != nil {
+		return err
+	}
+	if len(online) != l.want {
+		return guestError(fmt.Sprintf("%s brought up %d of %d CPUs: %s", l.told.Release, len(online), l.want, l.told.Online))
+	}
+	return nil
 }
 
 func readReading(fields []string) (*Reading, error) {

@@ -4,6 +4,7 @@ package vm
 
 import (
 	"bytes"
+	"debug/elf"
 	_ "embed"
 	"encoding/binary"
 	"encoding/csv"
@@ -12,10 +13,10 @@ import (
 	"io"
 	"os"
 	"path/filepath"
-	"strconv"
 	"strings"
 	"sync"
 
+	"github.com/textpoke/textpoke/records/unpack"
 	"github.com/textpoke/textpoke/records/vmlinux"
 )
 
@@ -23,7 +24,6 @@ import (
 type emulator struct {
 	arch, goarch  string
 	qemu, debian  string // the program, and Debian's package of it
-	pe            uint16 // the machine of its images as Windows numbers them
 	machine, line []string
 }
 
@@ -37,12 +37,8 @@ var emulators = sync.OnceValue(func() []emulator {
 	}
 	var out []emulator
 	for _, r := range rows[1:] {
-		pe, err := strconv.ParseUint(r[4], 16, 16)
-		if err != nil {
-			panic(err)
-		}
-		out = append(out, emulator{arch: r[0], goarch: r[1], qemu: r[2], debian: r[3], pe: uint16(pe),
-			machine: strings.Fields(r[5]), line: strings.Fields(r[6])})
+		out = append(out, emulator{arch: r[0], goarch: r[1], qemu: r[2], debian: r[3],
+			machine: strings.Fields(r[4]), line: strings.Fields(r[5])})
 	}
 	return out
 })
@@ -67,6 +63,9 @@ func bootable(kernel, dir string) (file string, e *emulator, err error) {
 		}
 	}
 	e, why := recognise(head)
+	if why == "" && bytes.HasPrefix(head, []byte(elf.ELFMAG)) {
+		why = noEntry(file)
+	}
 	if why != "" {
 		return "", nil, fmt.Errorf("%s: %w: %s", kernel, ErrNotBootable, why)
 	}
@@ -90,7 +89,7 @@ func headOf(file string) ([]byte, error) {
 
 // packed tells whether an image is to be unpacked before it is booted.
 func packed(head []byte) bool {
-	return bytes.HasPrefix(head, []byte("\x1f\x8b")) || bytes.HasPrefix(head, []byte("MZ\x00\x00zimg"))
+	return unpack.Of(head) != nil || bytes.HasPrefix(head, []byte("MZ\x00\x00zimg"))
 }
 
 // unpacked writes what is inside of a packed image into a folder.
@@ -109,27 +108,45 @@ func unpacked(file, dir string) (string, error) {
 	return inside, nil
 }
 
-// recognise reads from the head of an image what it is. What the kernel's EFI stub
-// makes of an image is the head of a Windows program, in which its machine stands
-// (arch/*/kernel/efi-header.S, arch/x86/boot/header.S).
+// recognise reads from the head of an image what it is.
 func recognise(head []byte) (*emulator, string) {
-	switch {
-	case bytes.HasPrefix(head, []byte("\x7fELF")):
-		return nil, "it is an ELF file; boot the vmlinuz or Image that was made of it"
-	case len(head) < 0x40 || !bytes.HasPrefix(head, []byte("MZ")):
-		return nil, "it does not begin as one"
+	arch := vmlinux.ArchOf(head)
+	if arch == nil {
+		return nil, "it does not begin as one of " + strings.Join(Archs(), ", ")
 	}
-	at := binary.LittleEndian.Uint32(head[0x3c:])
-	if at > uint32(len(head)-6) || string(head[at:at+4]) != "PE\x00\x00" {
-		return nil, "it begins as a program for EFI and has no header of one"
-	}
-	machine := binary.LittleEndian.Uint16(head[at+4:])
 	for _, e := range emulators() {
-		if e.pe == machine {
+		if e.arch == arch.Name {
 			return &e, ""
 		}
 	}
-	return nil, fmt.Sprintf("its machine %#04x is none of %s", machine, strings.Join(Archs(), ", "))
+	return nil, "no emulator is known for " + arch.Name
+}
+
+// entryNote is XEN_ELFNOTE_PHYS32_ENTRY (include/xen/interface/elfnote.h): where a machine
+// enters an ELF file that it boots by itself (PVH). QEMU wants it on x86.
+const entryNote = 18
+
+// noEntry says why an ELF file cannot be booted; "" if it can.
+func noEntry(file string) string {
+	f, err := elf.Open(file)
+	if err != nil {
+		return err.Error()
+	}
+	defer f.Close()
+	for _, p := range f.Progs {
+		if p.Type != elf.PT_NOTE {
+			continue
+		}
+		notes, err := io.ReadAll(io.LimitReader(p.Open(), 1<<16))
+		for le := binary.LittleEndian; err == nil && len(notes) >= 12; {
+			name, desc := (le.Uint32(notes)+3)&^3, (le.Uint32(notes[4:])+3)&^3
+			if le.Uint32(notes[8:]) == entryNote && bytes.HasPrefix(notes[12:], []byte("Xen\x00")) {
+				return ""
+			}
+			notes = notes[min(uint64(len(notes)), 12+uint64(name)+uint64(desc)):]
+		}
+	}
+	return "it is an ELF file without an entry for PVH (CONFIG_PVH); boot the vmlinuz or Image that was made of it"
 }
 
 // Archs are the architectures of which kernels can be booted.

@@ -191,7 +191,7 @@ func (c *Config) boot(ctx context.Context, e *emulator, kernel, disk string) (*T
 	if err := q.Start(); err != nil {
 		return nil, fmt.Errorf("boot %s: %w", c.Image, err)
 	}
-	told, heard := listen(io.TeeReader(out, log), c.hear(start))
+	told, heard := listen(io.TeeReader(out, log), len(c.CPUs), c.hear(start))
 	if heard != nil {
 		_ = q.Process.Kill()
 	}

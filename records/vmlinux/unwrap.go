@@ -22,14 +22,24 @@ const (
 
 const magicLZO = "\x89LZO\x00\x0d\x0a\x1a\x0a" // nobody keeps a reader
 
-// unwrap turns a boot file into the kernel's memory, form by form.
+// unwrap turns a boot file into the kernel's memory.
 func unwrap(b []byte) (*Memory, error) {
-	var form []string
+	b, form, err := peel(b)
+	if err != nil {
+		return nil, err
+	}
+	if bytes.HasPrefix(b, []byte(elf.ELFMAG)) {
+		return readELF(bytes.NewReader(b), form)
+	}
+	return rawImage(b, form)
+}
+
+// peel takes a boot file's forms off, up to the ELF file or raw image inside, and names them.
+func peel(b []byte) (inside []byte, form []string, err error) {
 	for range unpack.Layers {
-		var err error
-		switch {
+		switch p := unpack.Of(b); {
 		case bytes.HasPrefix(b, []byte(elf.ELFMAG)):
-			return readELF(bytes.NewReader(b), append(form, "ELF"))
+			return b, append(form, "ELF"), nil
 		case isBzImage(b):
 			form = append(form, "bzImage")
 			b, err = bzPayload(b)
@@ -37,21 +47,41 @@ func unwrap(b []byte) (*Memory, error) {
 			form = append(form, "zboot")
 			b, err = zbootPayload(b)
 		case rawArch(b) != nil:
-			return rawImage(b, append(form, "Image"))
+			return b, append(form, "Image"), nil
 		case bytes.HasPrefix(b, []byte(magicLZO)):
 			err = Fail("LZO data", "unpack it first (lzop -d)")
-		case unpack.Of(b) != nil:
-			p := unpack.Of(b)
+		case p != nil:
 			form = append(form, p.Name)
 			b, err = p.Bytes(b, MaxUnpacked)
 		default:
-			return nil, Fail(strings.Join(form, "/"), "not a kernel image: want vmlinuz, vmlinux, Image or zboot")
+			err = Fail(strings.Join(form, "/"), "not a kernel image: want vmlinuz, vmlinux, Image or zboot")
 		}
 		if err != nil {
-			return nil, err
+			return nil, nil, err
 		}
 	}
-	return nil, Fail(strings.Join(form, "/"), "packed more than %d times", unpack.Layers-1)
+	return nil, nil, Fail(strings.Join(form, "/"), "packed more than %d times", unpack.Layers-1)
+}
+
+// Inside is the ELF file or raw image that a boot file holds.
+func Inside(file string, b []byte) ([]byte, error) {
+	inside, _, err := peel(b)
+	if err != nil {
+		return nil, InFile(file, err)
+	}
+	return inside, nil
+}
+
+// ArchOf is the instruction set of a boot image or ELF file that begins like this; nil if it
+// is neither, or of none of ours.
+func ArchOf(head []byte) *Arch {
+	switch {
+	case isBzImage(head):
+		return OfMachine(elf.EM_X86_64)
+	case bytes.HasPrefix(head, []byte(elf.ELFMAG)) && len(head) >= 20:
+		return OfMachine(elf.Machine(le.Uint16(head[18:])))
+	}
+	return rawArch(head)
 }
 
 // Unpack takes off what a file is packed with, and EFI's zboot around it, until at most

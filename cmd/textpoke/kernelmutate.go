@@ -1,0 +1,88 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package main
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"github.com/textpoke/textpoke/internal/files"
+	"github.com/textpoke/textpoke/internal/inputs"
+	"github.com/textpoke/textpoke/kernels/image"
+	"github.com/textpoke/textpoke/records/vmlinux"
+)
+
+// mutateFlags choose what is changed; one of them does.
+type mutateFlags struct {
+	slots     int
+	drop, out string
+}
+
+func kernelMutate(c *common) *cobra.Command {
+	var f mutateFlags
+	cmd := &cobra.Command{
+		Use: "mutate IMAGE --out FILE", Short: "a kernel with one thing changed, made without building it", Args: cobra.ExactArgs(1),
+		Long: "mutate changes one immediate or one call in a kernel's code, and writes the kernel unpacked: an ELF file of x86-64\n" +
+			"(the emulator boots it by its entry for PVH), a raw image of other architectures. It tells what it changed." + imagesHelp,
+		Example: "  textpoke kernel mutate vmlinuz --slots 128 --out vmlinux-128\n" +
+			"  textpoke kernel mutate vmlinuz --drop smp_text_poke_batch_finish:on_each_cpu_cond_mask --out vmlinux-two-rounds",
+		RunE: func(cmd *cobra.Command, args []string) error { return c.mutate(cmd, args[0], f) },
+	}
+	cmd.Flags().IntVar(&f.slots, "slots", 0, "a batch takes so many patches, which the vector must have room for")
+	cmd.Flags().StringVar(&f.drop, "drop", "", "`CALLER:CALLEE`: the first direct call of one function in the other is left out")
+	cmd.Flags().StringVar(&f.out, "out", "", "`file` to write")
+	cmd.MarkFlagsMutuallyExclusive("slots", "drop")
+	cmd.MarkFlagsOneRequired("slots", "drop")
+	_ = cmd.MarkFlagRequired("out")
+	return cmd
+}
+
+func (c *common) mutate(cmd *cobra.Command, file string, f mutateFlags) error {
+	if err := refuseEmpty(cmd, "drop", "out"); err != nil {
+		return err
+	}
+	k, err := image.Open(file)
+	if err != nil {
+		return err
+	}
+	change, err := f.change(k)
+	if err != nil {
+		return err
+	}
+	b, err := os.ReadFile(inputs.Place(file))
+	if err == nil {
+		b, err = vmlinux.Inside(file, b)
+	}
+	if err == nil {
+		b, err = k.Apply(b, change)
+	}
+	if err != nil {
+		return err
+	}
+	err = files.Write(f.out, 0o644, func(w io.Writer) error {
+		_, err := w.Write(b)
+		return err
+	})
+	if err != nil {
+		return fmt.Errorf("--out: %w", err)
+	}
+	_, err = fmt.Fprintf(cmd.OutOrStdout(), "%s\n%#x: % x, was % x\n", change.What, change.At, change.New, change.Old)
+	return err
+}
+
+// change is what the flags ask for.
+func (f *mutateFlags) change(k *image.Kernel) (image.Change, error) {
+	if f.drop == "" {
+		return k.WithSlots(f.slots)
+	}
+	from, to, ok := strings.Cut(f.drop, ":")
+	if !ok || from == "" || to == "" {
+		return image.Change{}, errors.New("--drop: want CALLER:CALLEE")
+	}
+	return k.WithoutCall(from, to)
+}

@@ -1,0 +1,297 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package emulate
+
+import (
+	"errors"
+	"math/bits"
+
+	"golang.org/x/arch/x86/x86asm"
+)
+
+var errUnknown = errors.New("instruction is not known")
+
+// conditions are those of jumps, moves and sets, by their number. Parity is not kept.
+var conditions = [16]struct{ jump, move, set x86asm.Op }{
+	{x86asm.JO, x86asm.CMOVO, x86asm.SETO}, {x86asm.JNO, x86asm.CMOVNO, x86asm.SETNO},
+	{x86asm.JB, x86asm.CMOVB, x86asm.SETB}, {x86asm.JAE, x86asm.CMOVAE, x86asm.SETAE},
+	{x86asm.JE, x86asm.CMOVE, x86asm.SETE}, {x86asm.JNE, x86asm.CMOVNE, x86asm.SETNE},
+	{x86asm.JBE, x86asm.CMOVBE, x86asm.SETBE}, {x86asm.JA, x86asm.CMOVA, x86asm.SETA},
+	{x86asm.JS, x86asm.CMOVS, x86asm.SETS}, {x86asm.JNS, x86asm.CMOVNS, x86asm.SETNS},
+	{}, {},
+	{x86asm.JL, x86asm.CMOVL, x86asm.SETL}, {x86asm.JGE, x86asm.CMOVGE, x86asm.SETGE},
+	{x86asm.JLE, x86asm.CMOVLE, x86asm.SETLE}, {x86asm.JG, x86asm.CMOVG, x86asm.SETG},
+}
+
+// conditional is what an instruction does if a condition holds.
+type conditional struct {
+	condition int
+	do        func(m *Machine, to, from operand, yes bool)
+}
+
+var conditionals = func() map[x86asm.Op]conditional {
+	all := map[x86asm.Op]conditional{}
+	for i, c := range conditions {
+		if c.jump == 0 {
+			continue
+		}
+		all[c.move] = conditional{i, func(_ *Machine, to, from operand, yes bool) {
+			if !yes {
+				from = to // 32 bits clear the upper half all the same
+			}
+			to.store(from.load())
+		}}
+		all[c.set] = conditional{i, func(_ *Machine, to, _ operand, yes bool) {
+			if yes {
+				to.store(1)
+			} else {
+				to.store(0)
+			}
+		}}
+	}
+	return all
+}()
+
+var jumps = func() map[x86asm.Op]int {
+	all := map[x86asm.Op]int{}
+	for i, c := range conditions {
+		if c.jump != 0 {
+			all[c.jump] = i
+		}
+	}
+	return all
+}()
+
+// execute does what an instruction says, and tells which one comes next.
+func (m *Machine) execute(in *x86asm.Inst, next uint64) (to uint64, err error) {
+	switch in.Op {
+	case x86asm.NOP, x86asm.PAUSE, x86asm.LFENCE, x86asm.MFENCE, x86asm.SFENCE:
+		return next, nil
+	case x86asm.RET:
+		return m.pop(), nil
+	case x86asm.LEAVE:
+		m.regs[4] = m.regs[5]
+		m.regs[5] = m.pop()
+		return next, nil
+	}
+	if m.strings(in) {
+		return next, nil
+	}
+	width := max(in.DataSize/8, 1)
+	var args [3]operand
+	for i := range args {
+		if in.Args[i] == nil {
+			break
+		}
+		if i > 0 {
+			width = args[0].bytes
+		}
+		if args[i], err = m.operand(in, i, width, next); err != nil {
+			return 0, err
+		}
+	}
+	a, b := args[0], args[1]
+	if condition, ok := jumps[in.Op]; ok {
+		if m.holds(condition) {
+			return a.value, nil
+		}
+		return next, nil
+	}
+	if c, ok := conditionals[in.Op]; ok {
+		c.do(m, a, b, m.holds(c.condition))
+		return next, nil
+	}
+	switch in.Op {
+	case x86asm.JMP:
+		return a.load(), nil
+	case x86asm.CALL:
+		to := a.load()
+		m.push(next)
+		return to, nil
+	case x86asm.PUSH:
+		m.push(extend(a.load(), a.bytes))
+	case x86asm.POP:
+		a.store(m.pop())
+	default:
+		if !m.move(in, a, b) && !m.arithmetic(in, args) && !m.bits(in, a, b) {
+			return 0, errUnknown
+		}
+	}
+	return next, nil
+}
+
+// stringBytes is how many bytes a string instruction moves at a time.
+var stringBytes = map[x86asm.Op]uint64{x86asm.STOSB: 1, x86asm.STOSW: 2, x86asm.STOSD: 4, x86asm.STOSQ: 8,
+	x86asm.MOVSB: 1, x86asm.MOVSW: 2, x86asm.MOVSD: 4, x86asm.MOVSQ: 8}
+
+// strings does stos and movs, upwards, as often as a prefix says.
+func (m *Machine) strings(in *x86asm.Inst) bool {
+	n, ok := stringBytes[in.Op]
+	if !ok || in.Op == x86asm.MOVSD && in.Opcode>>24 != 0xa5 { // the other one moves a floating-point number
+		return false
+	}
+	rax, rcx, rsi, rdi := m.regs[0], &m.regs[1], &m.regs[6], &m.regs[7]
+	times := uint64(1)
+	for _, p := range in.Prefix {
+		if p&0xff == 0xf3 {
+			times, *rcx = min(*rcx, pageBytes), 0
+		}
+	}
+	for range times {
+		if what := le.AppendUint64(nil, rax)[:n]; in.Op >= x86asm.STOSB && in.Op <= x86asm.STOSW {
+			m.Store(*rdi, what)
+		} else {
+			m.Store(*rdi, m.Load(*rsi, int(n)))
+			*rsi += n
+		}
+		*rdi += n
+	}
+	return true
+}
+
+// move does what changes no flag.
+func (m *Machine) move(in *x86asm.Inst, a, b operand) bool {
+	rax, rdx := &m.regs[0], &m.regs[2]
+	switch in.Op {
+	case x86asm.MOV, x86asm.MOVZX:
+		a.store(b.load())
+	case x86asm.MOVSX, x86asm.MOVSXD:
+		a.store(extend(b.load(), b.bytes))
+	case x86asm.LEA:
+		a.store(b.addr)
+	case x86asm.NOT:
+		a.store(^a.load())
+	case x86asm.XCHG:
+		old := a.load()
+		a.store(b.load())
+		b.store(old)
+	case x86asm.CDQE:
+		*rax = extend(*rax, 4)
+	case x86asm.CWDE:
+		*rax = extend(*rax, 2) & mask(4)
+	case x86asm.CQO:
+		*rdx = uint64(int64(*rax) >> 63)
+	case x86asm.CDQ:
+		*rdx = uint64(int64(extend(*rax, 4))>>63) & mask(4)
+	default:
+		return false
+	}
+	return true
+}
+
+// arithmetic does what computes, and sets the flags.
+func (m *Machine) arithmetic(in *x86asm.Inst, args [3]operand) bool {
+	a, b := args[0], args[1]
+	n := a.bytes
+	switch in.Op {
+	case x86asm.ADD:
+		a.store(m.add(a.load(), b.load(), false, n))
+	case x86asm.ADC:
+		a.store(m.add(a.load(), b.load(), m.carry, n))
+	case x86asm.SUB:
+		a.store(m.sub(a.load(), b.load(), false, n))
+	case x86asm.SBB:
+		a.store(m.sub(a.load(), b.load(), m.carry, n))
+	case x86asm.CMP:
+		m.sub(a.load(), b.load(), false, n)
+	case x86asm.NEG:
+		a.store(m.sub(0, a.load(), false, n))
+	case x86asm.INC, x86asm.DEC:
+		carry, one := m.carry, uint64(1)
+		if in.Op == x86asm.DEC {
+			one = mask(n)
+		}
+		a.store(m.add(a.load(), one, false, n))
+		m.carry = carry
+	case x86asm.AND:
+		a.store(m.logic(a.load()&b.load(), n))
+	case x86asm.OR:
+		a.store(m.logic(a.load()|b.load(), n))
+	case x86asm.XOR:
+		a.store(m.logic(a.load()^b.load(), n))
+	case x86asm.TEST:
+		m.logic(a.load()&b.load(), n)
+	case x86asm.IMUL: // flags are of no use to a compiler
+		if args[2].bytes > 0 {
+			a.store(extend(b.load(), n) * extend(args[2].load(), n))
+		} else if b.bytes > 0 {
+			a.store(a.load() * b.load())
+		} else {
+			return false
+		}
+	case x86asm.XADD:
+		old := a.load()
+		sum := m.add(old, b.load(), false, n)
+		b.store(old)
+		a.store(sum)
+	case x86asm.CMPXCHG:
+		rax := operand{m: m, bytes: n}
+		if m.sub(rax.load(), a.load(), false, n); m.zero {
+			a.store(b.load())
+		} else {
+			rax.store(a.load())
+		}
+	default:
+		return false
+	}
+	return true
+}
+
+// bits does shifts and what looks for single bits.
+func (m *Machine) bits(in *x86asm.Inst, a, b operand) bool {
+	n := a.bytes
+	switch in.Op {
+	case x86asm.SHL, x86asm.SHR, x86asm.SAR:
+		by := b.load() & 31
+		if n == 8 {
+			by = b.load() & 63
+		}
+		if by == 0 {
+			break
+		}
+		v := a.load()
+		switch in.Op {
+		case x86asm.SHL:
+			m.carry = v>>(uint64(8*n)-by)&1 == 1
+			v <<= by
+		case x86asm.SHR:
+			m.carry = v>>(by-1)&1 == 1
+			v >>= by
+		default:
+			v = extend(v, n)
+			m.carry = v>>(by-1)&1 == 1
+			v = uint64(int64(v) >> by)
+		}
+		m.result(v, n)
+		a.store(v)
+	case x86asm.BT, x86asm.BTS, x86asm.BTR:
+		if a.reg < 0 {
+			return false // of memory, the bit may lie far from the address
+		}
+		bit := uint64(1) << (b.load() % uint64(8*n))
+		m.carry = a.load()&bit != 0
+		if in.Op == x86asm.BTS {
+			a.store(a.load() | bit)
+		} else if in.Op == x86asm.BTR {
+			a.store(a.load() &^ bit)
+		}
+	case x86asm.TZCNT, x86asm.BSF:
+		v := b.load()
+		m.zero, m.carry = v == 0, v == 0
+		if v != 0 {
+			a.store(uint64(bits.TrailingZeros64(v)))
+			m.zero = in.Op == x86asm.TZCNT && v&1 == 1
+		} else if in.Op == x86asm.TZCNT {
+			a.store(uint64(8 * n))
+			m.zero = false
+		}
+	case x86asm.BSR:
+		v := b.load()
+		if m.zero = v == 0; v != 0 {
+			a.store(uint64(bits.Len64(v) - 1))
+		}
+	default:
+		return false
+	}
+	return true
+}

@@ -1,0 +1,188 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package image
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+
+	"github.com/textpoke/textpoke/cpus/x86_64"
+	"github.com/textpoke/textpoke/kernels/emulate"
+)
+
+// Batch is what the kernel's own code did with patches of ascending addresses, and then with
+// one of a lower address.
+type Batch struct {
+	Slots     int // patches after which it changed text by itself; 0: never, of Queued
+	Queued    int
+	Rounds    int  // interrupts to every CPU that a batch of Slots took, or the last one
+	FromOrder bool // a lower address ended the batch
+}
+
+// ErrNoBatch is about a kernel that has no vector of patches.
+var ErrNoBatch = errors.New("no function that queues patches")
+
+// enough is how many patches are queued before a vector is taken for one without a limit.
+const enough = 5000
+
+// RunBatch executes the functions that queue patches (smp_text_poke_batch_add, before 6.16
+// text_poke_queue) and that end a batch, instruction by instruction.
+func (k *Kernel) RunBatch() (Batch, error) {
+	if !k.batchRan {
+		k.batchRan = true
+		k.batch, k.batchErr = k.runBatch()
+	}
+	return k.batch, k.batchErr
+}
+
+func (k *Kernel) runBatch() (Batch, error) {
+	add, finish := k.entry("smp_text_poke_batch_add", "text_poke_queue"), k.entry("smp_text_poke_batch_finish", "text_poke_finish")
+	if add == 0 || finish == 0 || k.Arch.Name != x86_64.Name {
+		return Batch{}, ErrNoBatch
+	}
+	sites := k.Records.Sites
+	if len(sites) < 3 {
+		return Batch{}, errors.New("too few records to queue")
+	}
+	q := &queue{Machine: emulate.New(k.At), add: add}
+	k.hook(q)
+	q.opcode = q.Alloc(8)
+	q.Store(q.opcode, []byte{0xe8, 0, 0, 0, 0}) // a call
+	var b Batch
+	for ; b.Queued < min(enough, len(sites)-1); b.Queued++ {
+		if err := q.queue(sites[b.Queued+1]); err != nil {
+			return Batch{}, err
+		}
+		if q.rounds > 0 {
+			b.Slots, b.Rounds = b.Queued, q.rounds
+			break
+		}
+	}
+	if err := q.queue(sites[0]); err != nil {
+		return Batch{}, err
+	}
+	b.FromOrder = q.rounds > 0
+	if b.Slots == 0 {
+		b.Rounds = q.rounds
+	}
+	q.rounds = 0
+	if _, err := q.Call(finish); err != nil {
+		return Batch{}, err
+	}
+	if b.Rounds == 0 {
+		b.Rounds = q.rounds
+	}
+	if b.Rounds == 0 {
+		return Batch{}, errors.New("no CPU was interrupted")
+	}
+	return b, nil
+}
+
+// entry is the start of the first of some functions that there is.
+func (k *Kernel) entry(names ...string) uint64 {
+	for _, name := range names {
+		if at, ok := k.Addr(name); ok {
+			return at
+		}
+	}
+	return 0
+}
+
+// queue is the machine on which patches are queued.
+type queue struct {
+	*emulate.Machine
+	add, opcode uint64
+	rounds      int // since the last patch was queued
+}
+
+func (q *queue) queue(site uint64) error {
+	q.rounds = 0
+	_, err := q.Call(q.add, site, q.opcode, 5, 0)
+	return err
+}
+
+// systemRunning is SYSTEM_RUNNING (include/linux/kernel.h): before, text_poke_queue stores at
+// once, in Linux 5.10 to 6.5.
+const systemRunning = 3
+
+// allocators give memory, of as many bytes as the argument says; those of a new one after
+// another take the old memory's contents along.
+var (
+	allocators = map[string]int{"__kmalloc": 0, "__kmalloc_noprof": 0, "__kmalloc_cache_noprof": 2, "__kmalloc_large_noprof": 0,
+		"kvmalloc_node": 0, "__kvmalloc_node_noprof": 0, "vmalloc": 0, "vmalloc_noprof": 0, "vzalloc": 0, "vzalloc_noprof": 0}
+	reallocators = []string{"krealloc", "krealloc_noprof", "krealloc_node_align_noprof", "kvrealloc", "kvrealloc_noprof",
+		"kvrealloc_node_align_noprof"}
+)
+
+// hook lets functions that reach beyond the code do no more than what counts here.
+func (k *Kernel) hook(q *queue) {
+	if at, ok := k.Addr("system_state"); ok {
+		q.Store(at, []byte{systemRunning, 0, 0, 0})
+	}
+	nothing := func(m *emulate.Machine) { m.Return(0) }
+	for _, name := range []string{"__fentry__", "perf_event_text_poke", "mutex_lock", "mutex_unlock", "__cond_resched", "kfree", "kvfree", "vfree"} {
+		k.standIn(q, name, nothing)
+	}
+	for _, name := range broadcasts {
+		k.standIn(q, name, func(m *emulate.Machine) { q.rounds++; m.Return(0) })
+	}
+	k.standIn(q, "__text_poke", func(m *emulate.Machine) { // function, address, bytes, length; to 5.18 without the function
+		first := 1
+		if m.Arg(2) <= longestPoke {
+			first = 0
+		}
+		m.Store(m.Arg(first), m.Load(m.Arg(first+1), int(min(m.Arg(first+2), longestPoke))))
+	})
+	k.standIn(q, "text_poke", func(m *emulate.Machine) {
+		m.Store(m.Arg(0), m.Load(m.Arg(1), int(min(m.Arg(2), longestPoke))))
+	})
+	k.hookMemory(q)
+}
+
+const longestPoke = 16 // bytes
+
+// hookMemory stands in for what is written with string instructions, and for the allocators.
+func (k *Kernel) hookMemory(q *queue) {
+	const most = 1 << 20 // bytes
+	for _, name := range []string{"memcpy", "__memcpy", "memmove", "__memmove"} {
+		k.standIn(q, name, func(m *emulate.Machine) {
+			m.Store(m.Arg(0), m.Load(m.Arg(1), int(min(m.Arg(2), most))))
+			m.Return(m.Arg(0))
+		})
+	}
+	for _, name := range []string{"memset", "__memset"} {
+		k.standIn(q, name, func(m *emulate.Machine) {
+			m.Store(m.Arg(0), bytes.Repeat([]byte{byte(m.Arg(1))}, int(min(m.Arg(2), most))))
+			m.Return(m.Arg(0))
+		})
+	}
+	for name, size := range allocators {
+		k.standIn(q, name, func(m *emulate.Machine) { m.Return(m.Alloc(min(m.Arg(size), most))) })
+	}
+	for _, name := range reallocators {
+		k.standIn(q, name, func(m *emulate.Machine) {
+			size := min(m.Arg(1), most)
+			at := m.Alloc(size)
+			if old := m.Arg(0); old != 0 {
+				m.Store(at, m.Load(old, int(size)))
+			}
+			m.Return(at)
+		})
+	}
+}
+
+func (k *Kernel) standIn(q *queue, name string, do func(*emulate.Machine)) {
+	for _, at := range k.Names[name] {
+		q.Hooks[at] = do
+	}
+}
+
+// said is what the code did, as evidence.
+func (b Batch) said() string {
+	s := fmt.Sprintf("executed: of patches with ascending addresses the one behind %d ends a batch", b.Slots)
+	if b.Slots == 0 {
+		s = fmt.Sprintf("executed: %d patches with ascending addresses go into one batch", b.Queued)
+	}
+	return fmt.Sprintf("%s, which interrupts every CPU %d times", s, b.Rounds)
+}

@@ -1,0 +1,178 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package image
+
+import (
+	"debug/elf"
+	"fmt"
+	"io"
+	"os/exec"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/textpoke/textpoke/records"
+	"github.com/textpoke/textpoke/records/vmlinux"
+)
+
+// vectorKernel compiles testdata/vector.c to where kernels lie.
+func vectorKernel(t *testing.T, options ...string) *Kernel {
+	t.Helper()
+	path := filepath.Join(t.TempDir(), "vector")
+	args := append([]string{"-O2", "-nostdlib", "-static", "-ffreestanding", "-fno-pic", "-no-pie", "-mcmodel=kernel",
+		"-mno-sse", "-fno-stack-protector", "-Wl,-Ttext-segment=0xffffffff81000000", "-o", path, "testdata/vector.c"}, options...)
+	if out, err := exec.Command("gcc", args...).CombinedOutput(); err != nil {
+		t.Skipf("skipped: gcc: %v: %s", err, out)
+	}
+	f, err := elf.Open(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer f.Close()
+	arch := vmlinux.OfMachine(f.Machine)
+	m := &vmlinux.Memory{Arch: arch}
+	for _, p := range f.Progs {
+		if p.Type == elf.PT_LOAD {
+			b := make([]byte, p.Memsz)
+			if _, err := io.ReadFull(p.Open(), b[:p.Filesz]); err != nil {
+				t.Fatal(err)
+			}
+			m.Segments = append(m.Segments, vmlinux.Segment{Addr: p.Vaddr, Data: b})
+		}
+	}
+	var all []vmlinux.Symbol
+	symbols, err := f.Symbols()
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, s := range symbols {
+		kind := byte('D')
+		if elf.ST_TYPE(s.Info) == elf.STT_FUNC {
+			kind = 'T'
+		}
+		if s.Name != "" && s.Value>>63 == 1 {
+			all = append(all, vmlinux.Symbol{Addr: s.Value, Type: kind, Name: s.Name})
+		}
+	}
+	k := &Kernel{Kernel: &vmlinux.Kernel{Memory: m, Symbols: vmlinux.NewSymbols("", all)}, decoder: decoders[arch.Name],
+		called: map[string]map[string]int{}, Records: &records.Kernel{}}
+	for i := range uint64(enough + 100) {
+		k.Records.Sites = append(k.Records.Sites, 0xffffffff90000000+16*i)
+	}
+	return k
+}
+
+// TestRunBatch: kernels that nobody has built tell the size of their vectors, how often a batch
+// interrupts, and whether a lower address ends one: what stands in the C source.
+func TestRunBatch(t *testing.T) {
+	for _, c := range []struct {
+		slots, rounds int
+		unordered     bool
+	}{{256, 3, false}, {1, 3, false}, {100, 2, true}, {1000, 5, false}, {0, 3, false}, {0, 3, true}} {
+		options := []string{fmt.Sprintf("-DSLOTS=%d", c.slots), fmt.Sprintf("-DROUNDS=%d", c.rounds)}
+		if c.unordered {
+			options = append(options, "-DUNORDERED")
+		}
+		k := vectorKernel(t, options...)
+		b, err := k.RunBatch()
+		want := Batch{Slots: c.slots, Queued: c.slots, Rounds: c.rounds, FromOrder: !c.unordered}
+		if c.slots == 0 {
+			want.Queued = enough
+		}
+		if err != nil || b != want {
+			t.Errorf("%s: %+v, %v, want %+v", options, b, err, want)
+		}
+		slots, how := k.Slots()
+		if c.slots > 0 && slots != c.slots || c.slots == 0 && slots != Unlimited {
+			t.Errorf("%s: %d slots, %s", options, slots, how)
+		}
+	}
+}
+
+// TestWitnesses: the code says how many slots there are; room for fewer is a contradiction, and
+// without code the room is what is told.
+func TestWitnesses(t *testing.T) {
+	k := vectorKernel(t, "-DSLOTS=256", "-DROUNDS=3")
+	k.layouts = layouts{poke: 12, vector: 300}
+	if n, how := k.Slots(); n != 256 || !strings.Contains(how, "has room for 300, by its type") {
+		t.Error(n, how)
+	}
+	k.layouts.vector = 255
+	if n, how := k.Slots(); n != 0 || !strings.Contains(how, "has room for 255") {
+		t.Error(n, how)
+	}
+	k.batchErr = ErrNoBatch
+	if n, how := k.Slots(); n != 255 || !strings.Contains(how, "cannot be executed") {
+		t.Error(n, how)
+	}
+	k.layouts.vector = 0
+	if n, how := k.Slots(); n != 0 || !strings.Contains(how, "is not known") {
+		t.Error(n, how)
+	}
+	at := k.reaches() + pageBytes // two variables a page and less apart
+	for _, c := range []struct{ distance, vector, want uint64 }{
+		{pageBytes, 0, pageBytes / 16}, {pageBytes - 16, 0, 0}, {pageBytes + 4, 256, 256}, {pageBytes + 64, 256, 0},
+		{pageBytes - 16, 256, 0},
+	} {
+		k.layouts = layouts{poke: 16, vector: c.vector}
+		all := append(slices.Clone(k.All), vmlinux.Symbol{Addr: at, Type: 'b', Name: "tp_vec"},
+			vmlinux.Symbol{Addr: at + c.distance, Type: 'b', Name: "bp_desc"})
+		other := *k
+		linked := *k.Kernel
+		other.Kernel, linked.Symbols = &linked, vmlinux.NewSymbols("", all)
+		if n, how := other.room(); n != int(c.want) {
+			t.Errorf("%+v: %d, %s", c, n, how)
+		}
+	}
+}
+
+// reaches is one past the highest address.
+func (k *Kernel) reaches() (end uint64) {
+	for _, s := range k.Segments {
+		end = max(end, s.Addr+uint64(len(s.Data)))
+	}
+	return end
+}
+
+// TestMutate: one immediate is changed so that the code does what was asked for, and one call
+// is left out.
+func TestMutate(t *testing.T) {
+	k := vectorKernel(t, "-DSLOTS=256", "-DROUNDS=3")
+	c, err := k.WithSlots(128)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if b, err := k.with(c).RunBatch(); err != nil || b.Slots != 128 || b.Rounds != 3 {
+		t.Errorf("%+v, %v", b, err)
+	}
+	if n, _ := k.Slots(); n != 256 {
+		t.Errorf("the kernel itself has %d slots now", n)
+	}
+	for _, n := range []int{0, 256, 257} {
+		if c, err := k.WithSlots(n); err == nil {
+			t.Errorf("%d: %+v", n, c)
+		}
+	}
+	if _, err := vectorKernel(t, "-DSLOTS=0", "-DROUNDS=3").WithSlots(128); err == nil {
+		t.Error("a vector that grows was limited")
+	}
+	drop, err := k.WithoutCall("flush", "on_each_cpu_cond_mask")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if b, err := k.with(drop).RunBatch(); err == nil {
+		t.Errorf("no CPU is interrupted, and %+v", b)
+	}
+	if c, err := k.WithoutCall("flush", "text_poke_queue"); err == nil {
+		t.Errorf("%+v", c)
+	}
+	raw := []byte("a raw image of a kernel")
+	changed, err := k.Apply(raw, Change{At: k.Segments[0].Addr + 8, Old: raw[8:10], New: []byte{1, 2}})
+	if err != nil || changed[8] != 1 || changed[9] != 2 || !slices.Equal(changed[10:], raw[10:]) {
+		t.Errorf("%v", err)
+	}
+	if _, err := k.Apply(raw, Change{At: k.Segments[0].Addr + 8, Old: []byte{raw[8] + 1}, New: []byte{1}}); err == nil {
+		t.Error("other bytes stood there")
+	}
+}
