@@ -112,7 +112,7 @@ func unpacked(file, dir string) (string, error) {
 func recognise(head []byte) (*emulator, string) {
 	arch := vmlinux.ArchOf(head)
 	if arch == nil {
-		return nil, "it does not begin as one of " + strings.Join(Archs(), ", ")
+		return nil, "it does not begin as one"
 	}
 	for _, e := range emulators() {
 		if e.arch == arch.Name {
