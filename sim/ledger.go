@@ -53,6 +53,10 @@ var LedgerColumns = results.Columns[LedgerRow]{
 		Cell: func(r LedgerRow) any { return results.OrEmpty(r.basis) }},
 	{Name: "source", Detail: true, Doc: "where it stands",
 		Cell: func(r LedgerRow) any { return results.OrEmpty(r.source) }},
+	{Name: "least", Kind: results.Integer, Detail: true, Doc: "lower end of the rounds: what was seen, or what the code allows",
+		Cell: func(r LedgerRow) any { return r.within.Least }},
+	{Name: "most", Kind: results.Integer, Detail: true, Doc: "upper end of the rounds; empty where they are a lower bound",
+		Cell: func(r LedgerRow) any { return results.If(!r.within.OrMore, r.within.Most) }},
 }
 
 // LedgerRow is one cause of interrupts of one [Switch], or a total.
@@ -62,6 +66,7 @@ type LedgerRow struct {
 	part, cause, row string
 	pokes            any // results.Empty in a total
 	sent
+	within        ledger.Range // of the rounds
 	basis, source string
 }
 
@@ -140,10 +145,12 @@ func (d *Switch) Ledger(ctx context.Context) ([]LedgerRow, error) {
 
 // entryRow is what the kernel sends besides the records' rounds, to so many CPUs.
 func entryRow(e ledger.Entry, others int) LedgerRow {
-	return LedgerRow{
+	r := LedgerRow{
 		part: e.Part, cause: e.Cause.String(), row: e.Row, pokes: e.Pokes, sent: sent{e.Rounds(), e.Rounds() * others},
 		basis: string(e.Basis), source: e.Source,
 	}
+	r.within.Add(&e)
+	return r
 }
 
 // records is what the plan sends for the records themselves. That it sends nothing is
@@ -153,7 +160,8 @@ func (d *Switch) records(count *PlanRow, cause cpus.Cause, n sent) []LedgerRow {
 	if n.rounds == 0 && (cause == cpus.Stop || count.Stops > 0) {
 		return nil
 	}
-	r := LedgerRow{part: "records", cause: cause.String(), pokes: count.Patches, sent: n, basis: "plan"}
+	r := LedgerRow{part: "records", cause: cause.String(), pokes: count.Patches, sent: n, basis: "plan",
+		within: ledger.Range{Least: n.rounds, Most: n.rounds}}
 	if n.rounds > 0 {
 		r.row = k.RowOf(cause)
 	}
@@ -170,6 +178,8 @@ func (d *Switch) totals(rows []LedgerRow) (totals []LedgerRow) {
 		for _, r := range rows {
 			if r.row == of.Name {
 				total.rounds, total.ipis, seen = total.rounds+r.rounds, total.ipis+r.ipis, true
+				total.within.Least, total.within.Most = total.within.Least+r.within.Least, total.within.Most+r.within.Most
+				total.within.OrMore = total.within.OrMore || r.within.OrMore
 			}
 		}
 		if seen {

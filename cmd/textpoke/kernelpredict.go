@@ -76,6 +76,7 @@ type predicted struct {
 	line              *ledger.Line // nil for a total
 	row, role         string
 	interrupts        int
+	within            ledger.Range // in which they lie
 }
 
 var predictColumns = results.Columns[predicted]{
@@ -96,14 +97,26 @@ var predictColumns = results.Columns[predicted]{
 		Cell: func(p predicted) any { return p.role }},
 	{Name: "interrupts", Kind: results.Integer,
 		Doc: "that each of them takes", Cell: func(p predicted) any { return p.interrupts }},
-	{Name: "basis", Doc: "how it is known: image (its tables), rule (its mechanism), assumed (no file tells)",
+	{Name: "least", Kind: results.Integer, Doc: "the lower end of what was seen, or what the code allows",
+		Cell: func(p predicted) any { return p.within.Least }},
+	{Name: "most", Kind: results.Integer, Doc: "and the upper end; empty for \"or more\": the number is a lower bound",
+		Cell: func(p predicted) any { return results.If(!p.within.OrMore, p.within.Most) }},
+	{Name: "basis", Doc: "how it is known: image (its tables), rule (its mechanism), assumed (no file tells); of a total: \"or more\" for a lower bound",
 		Cell: func(p predicted) any {
-			return p.cause(func(l *ledger.Line) any { return string(l.Basis) }, results.Empty)
+			return p.cause(func(l *ledger.Line) any { return string(l.Basis) }, results.OrEmpty(p.bound()))
 		}},
 	{Name: "source", Detail: true, Doc: "what of the kernel it follows from",
 		Cell: func(p predicted) any {
 			return p.cause(func(l *ledger.Line) any { return results.OrEmpty(l.Source) }, results.Empty)
 		}},
+}
+
+// bound says that a number is a lower bound.
+func (p predicted) bound() string {
+	if p.within.OrMore {
+		return "or more"
+	}
+	return ""
 }
 
 // cause is a cell of a line, or the one of a total.
@@ -206,6 +219,7 @@ func (p *predictFlags) both(
 			if lines[j].Rounds() > 0 {
 				line := of
 				line.line, line.row, line.role, line.interrupts = &lines[j], lines[j].Row, "receiver", lines[j].Rounds()
+				line.within.Add(&lines[j].Entry)
 				out = append(out, line)
 			}
 		}
@@ -218,10 +232,11 @@ func (p *predictFlags) both(
 func totals(of predicted, lines []ledger.Line, roles []cpus.Role) (out []predicted) {
 	patcher := cpus.Housekeeper(roles)
 	for _, row := range of.kernel.Rows() {
-		sum := 0
-		for _, l := range lines {
-			if l.Row == row.Name {
+		sum, within := 0, ledger.Range{}
+		for i := range lines {
+			if l := &lines[i]; l.Row == row.Name {
 				sum += l.Rounds()
+				within.Add(&l.Entry)
 			}
 		}
 		if sum == 0 && !row.Modelled {
@@ -234,12 +249,14 @@ func totals(of predicted, lines []ledger.Line, roles []cpus.Role) (out []predict
 			switch {
 			case i == patcher:
 				t.role = "patcher"
-				t.interrupts = ledger.OwnShare(row, sum)
+				if t.interrupts = ledger.OwnShare(row, sum); t.interrupts > 0 {
+					t.within = within
+				}
 			case seen[role] || role == cpus.Offline:
 				continue
 			default:
 				seen[role] = true
-				t.interrupts = sum
+				t.interrupts, t.within = sum, within
 			}
 			out = append(out, t)
 		}

@@ -19,6 +19,7 @@ import (
 type cell struct {
 	name                string
 	measured, predicted int
+	within              ledger.Range
 	asked               error  // why it cannot be predicted
 	why                 string // it differs
 }
@@ -74,6 +75,7 @@ func actionCells(t *testing.T) (cells []cell) {
 			for _, l := range lines {
 				if l.Row == row[3] {
 					c.predicted += l.Rounds()
+					c.within.Add(&l.Entry)
 				}
 			}
 			cells = append(cells, c)
@@ -100,6 +102,16 @@ func named(t *testing.T, action string) *records.Table {
 // differs has a reason, or stands in aside. What docs/kernels.md tells of it is what comes out.
 func TestEverythingMeasured(t *testing.T) {
 	cells := actionCells(t)
+	outside := 0
+	for _, c := range cells {
+		if c.asked == nil && (c.measured < c.within.Least || c.measured > c.within.Most && !c.within.OrMore) {
+			t.Logf("%s: measured %d, predicted %s", c.name, c.measured, c.within)
+			outside++
+		}
+	}
+	if outside > 1 {
+		t.Errorf("%d of %d cells lie outside of their ranges", outside, len(cells))
+	}
 	a := answer(t)
 	quiet := a.quiet()
 	for i := range a.Summaries {

@@ -113,7 +113,8 @@ func (r *Replay) breakpoint(inside, on bool) {
 			if !on {
 				n = 2 // breakpoint, round, tail, round: arch_unoptimize_kprobe, arch/x86/kernel/kprobes/opt.c
 			}
-			r.sent(cpus.EntryCall, r.k.callRow, 1, n, Assumed, "the probe is optimised, where its instructions allow it, or was")
+			r.note(Entry{Cause: cpus.EntryCall, Row: r.k.callRow, Pokes: 1, RoundsPerPoke: n, Fewer: n, Basis: Assumed,
+				Source: "the probe is optimised, where its instructions allow it, or was"})
 		}
 	}
 	r.in("breakpoint", func() {
@@ -220,7 +221,9 @@ func (r *Replay) multi(on bool, recs []int) {
 func (r *Replay) split() {
 	if flushes := r.mech(image.TrampFlushes); flushes > 0 && flushes < cachedFree {
 		r.in("tracer-trampoline", func() {
-			r.flush(1, "a large page of the direct map is split, where no page of it was changed before")
+			n := r.mech(image.PageFlushes)
+			r.note(Entry{Cause: cpus.PageAttributes, Row: r.k.callRow, Pokes: 1, RoundsPerPoke: n, Fewer: n, Basis: Assumed,
+				Source: "a large page of the direct map is split, where no page of it was changed before"})
 		})
 	}
 }

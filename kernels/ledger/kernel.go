@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"maps"
 	"slices"
+	"strconv"
 	"strings"
 	"sync"
 
@@ -107,12 +108,38 @@ type Entry struct {
 	RoundsPerPoke int
 	AfterRecords  bool // it follows the update of the records
 	Sent          int  // rounds, in place of the product of the two, where they differ
+	Fewer, More   int  // rounds that it may be less, and more: what was seen, or what the code allows
+	OrMore        bool // more than More too: nobody knows how many
 	Basis         Basis
 	Source        string
 }
 
 // Rounds is how many interrupts every other CPU takes for the entry.
 func (e Entry) Rounds() int { return e.Sent + e.Pokes*e.RoundsPerPoke }
+
+// Range is between what numbers of interrupts a prediction lies.
+type Range struct {
+	Least, Most int
+	OrMore      bool // Most is no bound
+}
+
+// Add adds what an entry may send.
+func (r *Range) Add(e *Entry) {
+	r.Least += e.Rounds() - e.Fewer
+	r.Most += e.Rounds() + e.More
+	r.OrMore = r.OrMore || e.OrMore
+}
+
+// String is 598, 598..612 or "598 or more".
+func (r Range) String() string {
+	switch {
+	case r.OrMore:
+		return fmt.Sprint(r.Least, " or more")
+	case r.Least == r.Most:
+		return strconv.Itoa(r.Least)
+	}
+	return fmt.Sprint(r.Least, "..", r.Most)
+}
 
 // Kernels are the built-in kernels. Shared: do not write.
 func Kernels() (all []*Kernel) {
@@ -240,6 +267,7 @@ func merge(entries []Entry, e Entry) []Entry {
 		if b.Part == e.Part && b.Cause == e.Cause && b.Row == e.Row && b.AfterRecords == e.AfterRecords &&
 			b.RoundsPerPoke == e.RoundsPerPoke && b.Sent == 0 && e.Sent == 0 && b.Basis == e.Basis {
 			b.Pokes += e.Pokes
+			b.Fewer, b.More, b.OrMore = b.Fewer+e.Fewer, b.More+e.More, b.OrMore || e.OrMore
 			b.Source += "; " + e.Source
 			return entries
 		}

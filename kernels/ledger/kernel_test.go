@@ -266,6 +266,24 @@ func TestTakes(t *testing.T) {
 	}
 }
 
+// TestRange: ranges add up, and one without a bound makes the sum a lower bound.
+func TestRange(t *testing.T) {
+	var r Range
+	for _, c := range []struct {
+		e    Entry
+		want string
+	}{
+		{Entry{Pokes: 2, RoundsPerPoke: 3}, "6"},
+		{Entry{Sent: 4, Fewer: 4, More: 1}, "6..11"},
+		{Entry{Pokes: 5, RoundsPerPoke: 1, Fewer: 1, OrMore: true}, "10 or more"},
+		{Entry{Sent: 1}, "11 or more"},
+	} {
+		if r.Add(&c.e); r.String() != c.want {
+			t.Errorf("%s, want %s", r, c.want)
+		}
+	}
+}
+
 // TestUnknown: one line that says which names there are.
 func TestUnknown(t *testing.T) {
 	_, err := Named("x86_64-6.13")

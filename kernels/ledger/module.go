@@ -53,14 +53,16 @@ func (r *Replay) load(m *image.Module) {
 	}
 	if r.tracesAll() && r.mech(image.UpdateStops) == 0 {
 		batches := r.batches(m.Records, sched.Ascending)
-		r.sent(cpus.Sync, r.k.SyncRow, batches, r.mech(image.BatchRounds), Assumed,
-			fmt.Sprintf("%d records of %s in %d batches: the tracer that is on may trace them all", m.Records, m.Name, batches))
+		each := r.mech(image.BatchRounds)
+		r.note(Entry{Cause: cpus.Sync, Row: r.k.SyncRow, Pokes: batches, RoundsPerPoke: each, Fewer: batches * each,
+			Basis: Assumed, Source: fmt.Sprintf("%d records of %s in %d batches: the tracer that is on may trace them all",
+				m.Records, m.Name, batches)})
 	}
 	texts, inits := has(m, image.Text, image.InitText), has(m, image.InitData, image.InitRodata)
 	switch {
 	case r.cached():
 		if texts > 0 {
-			r.flush(3*texts+2, "text is taken from the cache of executable memory, twice where some is for the start alone: "+
+			r.flushOrMore(3*texts+2, "text is taken from the cache of executable memory, twice where some is for the start alone: "+
 				"a large page is split, each part becomes nx, rw and rox, and the page is joined again")
 		}
 		r.flush(has(m, image.Rodata, image.InitRodata), "constants become read-only")
@@ -68,12 +70,12 @@ func (r *Replay) load(m *image.Module) {
 			"what is read-only after the start becomes so; the file's copy is unmapped before")
 		r.flush(cachedFree*has(m, image.InitText)+inits, "what was for the start is freed, after a grace period")
 	case r.areas():
-		r.flush(texts, "text becomes executable, that of the start too")
+		r.flushOrMore(texts, "text becomes executable, that of the start too")
 		r.flush(has(m, image.Rodata, image.InitRodata), "constants become read-only")
 		r.flush(1+has(m, image.AfterInit), "what is read-only after the start becomes so; the file's copy is unmapped before")
 		r.flush(has(m, image.InitText)+inits, "what was for the start is unmapped, after a grace period")
 	default:
-		r.flush(leastProtections,
+		r.flushOrMore(leastProtections,
 			"the protection of text, of read-only and of writable pages changes: together three to twenty were seen")
 	}
 }
@@ -88,7 +90,7 @@ func (r *Replay) unload(m *image.Module) {
 	case r.areas():
 		r.flush(has(m, image.Text, image.Data, image.Rodata, image.AfterInit), "areas are unmapped, one by one")
 	default:
-		r.flush(1, "the module's pages are freed: once or more; no text is changed")
+		r.flushOrMore(1, "the module's pages are freed: once or more; no text is changed")
 	}
 }
 

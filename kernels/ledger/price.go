@@ -30,7 +30,7 @@ func (r *Replay) price(s tracers.Step) {
 	switch s.Kind {
 	case tracers.StepTrampoline:
 		r.in("tracer-trampoline", func() {
-			r.flush(r.mech(image.TrampFlushes),
+			r.flushOrMore(r.mech(image.TrampFlushes),
 				"the trampoline of "+s.Ops.Name+" is made: so many changes of protection, or more")
 		})
 	case tracers.StepAim:
@@ -40,7 +40,7 @@ func (r *Replay) price(s tracers.Step) {
 		})
 	case tracers.StepFree:
 		r.in("tracer-trampoline", func() {
-			r.flush(r.mech(image.TrampFrees), "the trampoline of "+s.Ops.Name+" is freed")
+			r.flushOrMore(r.mech(image.TrampFrees), "the trampoline of "+s.Ops.Name+" is freed")
 		})
 	case tracers.StepImage:
 		r.in("bpf-image", r.image)
@@ -63,15 +63,26 @@ func (r *Replay) price(s tracers.Step) {
 		})
 	case tracers.StepRude:
 		r.in("rcu", func() {
-			r.sent(cpus.CoreSync, r.k.wakeRow(), 1, r.mech(image.DetachWakes), Assumed,
-				"each CPU is given work, and woken; a busy one counts that as rescheduling")
+			n := r.mech(image.DetachWakes)
+			r.note(Entry{Cause: cpus.CoreSync, Row: r.k.wakeRow(), Pokes: 1, RoundsPerPoke: n, Fewer: n, More: n, Basis: Assumed,
+				Source: "each CPU is given work, and woken, once or twice; a busy one counts that as rescheduling"})
 		})
 	}
 }
 
-// flush is a change of protection of pages. How many flushes it takes is not in an image.
+// flush is changes of protection of pages. How many flushes they take is not in an image:
+// up to seenMore above the least were seen where pages that were freed before are flushed too.
 func (r *Replay) flush(n int, source string) {
-	r.sent(cpus.PageAttributes, r.k.callRow, n, r.mech(image.PageFlushes), Assumed, source)
+	r.note(Entry{Cause: cpus.PageAttributes, Row: r.k.callRow, Pokes: n, RoundsPerPoke: r.mech(image.PageFlushes),
+		More: seenMore, Basis: Assumed, Source: source})
+}
+
+const seenMore = 2
+
+// flushOrMore is a flush where large pages may be split, nobody knows how many.
+func (r *Replay) flushOrMore(n int, source string) {
+	r.note(Entry{Cause: cpus.PageAttributes, Row: r.k.callRow, Pokes: n, RoundsPerPoke: r.mech(image.PageFlushes),
+		OrMore: true, Basis: Assumed, Source: source})
 }
 
 // entries lets the calls in the common entries go to a function (update_ftrace_func).

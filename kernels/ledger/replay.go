@@ -93,11 +93,16 @@ func (r *Replay) in(part string, f func()) {
 
 // sent notes pokes of so many rounds each; nothing is not noted.
 func (r *Replay) sent(cause cpus.Cause, row string, pokes, each int, basis Basis, source string) {
-	if pokes*each == 0 {
+	r.note(Entry{Cause: cause, Row: row, Pokes: pokes, RoundsPerPoke: each, Basis: basis, Source: source})
+}
+
+// note notes an entry, unless it sends nothing.
+func (r *Replay) note(e Entry) {
+	if e.Rounds() == 0 {
 		return
 	}
-	r.lines = append(r.lines, Line{Entry: Entry{Part: r.part, Cause: cause, Row: row, Pokes: pokes, RoundsPerPoke: each,
-		Basis: basis, Source: source}})
+	e.Part = r.part
+	r.lines = append(r.lines, Line{Entry: e})
 }
 
 // key changes a key's branches (jump_label_update, kernel/jump_label.c).

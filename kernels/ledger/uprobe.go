@@ -54,6 +54,9 @@ func (r *Replay) uprobes(b uprobes.Behaviour, insn uprobes.Insn, sites, processe
 		default:
 			r.sent(cpus.CoreSync, r.k.callRow, cost.Disable, 1, Assumed,
 				fmt.Sprintf("RCU, once for each of %d probes that go", sites))
+			woken := b.Woken(sites)
+			r.note(Entry{Cause: cpus.CoreSync, Row: r.k.callRow, Pokes: woken, RoundsPerPoke: 1, Fewer: woken, More: (sites + 3) / 4,
+				Basis: Assumed, Source: "grace periods of RCU tasks wake idle CPUs, for every other probe once more; an isolated one is let alone"})
 		}
 	})
 }
