@@ -54,14 +54,16 @@ func (s *Store) Compact(_ context.Context, now time.Time, keep Keep, between fun
 	}})
 }
 
-// oldest is the first segment that holds anything.
+// oldest is the first segment that holds anything. It may be that of any update: one that is open
+// for long is written again at the beginning of each segment, and those behind it are not.
 func (s *Store) oldest() uint64 {
+	first := s.log.last()
 	for i := range s.state.rows {
 		if r := &s.state.rows[i]; (r.accept != place{}) {
-			return r.accept.segment
+			first = min(first, r.accept.segment)
 		}
 	}
-	return s.log.last()
+	return first
 }
 
 // outdated is the last ID that goes, and how many go.

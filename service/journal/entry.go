@@ -105,9 +105,10 @@ func (w *which) UnmarshalJSON(text []byte) error {
 	return err
 }
 
-// below refuses numbers that a table of so many records does not have.
+// below refuses numbers that a table of so many records does not have; 0 for one that is not
+// known, where the beginning of an old segment is damaged.
 func (w which) below(count int) error {
-	if !w.IsEmpty() && int(w.Maximum()) >= count {
+	if count > 0 && !w.IsEmpty() && int(w.Maximum()) >= count {
 		return fmt.Errorf("record %d: there are %d", w.Maximum(), count)
 	}
 	return nil

@@ -80,6 +80,7 @@ func (s *Store) carryOut(group []*job) {
 			j.then()
 		}
 	}
+	s.grow()
 }
 
 // write puts entries on the disk, and shows them. After an error that will not pass nothing is
@@ -105,13 +106,16 @@ func (s *Store) append(entries []entry) error {
 	if f := s.written.Load(); f != nil && *f != nil {
 		(*f)(time.Since(start))
 	}
-	if err := s.take(entries, at); err != nil {
-		return err
+	return s.take(entries, at)
+}
+
+// grow begins a segment where the last one is long enough. That it cannot be begun now is nobody's
+// error: what was written is on the disk.
+func (s *Store) grow() {
+	broken := s.Trouble() != nil && !Passing(s.Trouble())
+	if !broken && s.log.end-s.log.fresh > max(s.segment, 2*s.log.fresh) {
+		_ = s.note(s.rotate(nil)) // Trouble says it
 	}
-	if s.log.end-s.log.fresh > max(s.segment, 2*s.log.fresh) {
-		return s.rotate(nil)
-	}
-	return nil
 }
 
 // OnCommit has f told how long each transaction takes to get on the disk; it must not

@@ -1,0 +1,99 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package journal
+
+import (
+	"context"
+	"fmt"
+	"maps"
+	"reflect"
+	"slices"
+)
+
+// look holds what the journal says against what clients know. What was unknown is known then.
+func (w *world) look(damaged map[int64]bool) error {
+	open := map[int64]Order{}
+	for _, o := range w.store.Unanswered() {
+		open[o.ID] = o
+	}
+	us, harmed, err := w.store.Updates(context.Background(), Query{Limit: 1 << 20})
+	if err != nil {
+		return err
+	}
+	if damaged == nil && len(harmed) > 0 {
+		return fmt.Errorf("updates %v cannot be read", harmed)
+	}
+	seen := map[int64]bool{}
+	for _, id := range harmed {
+		seen[id] = true
+	}
+	for _, u := range us {
+		seen[u.ID] = true
+		if err := w.lookAt(u, open[u.ID]); err != nil {
+			return err
+		}
+	}
+	for id, k := range w.known {
+		if !seen[id] && (id > w.gone || k.ended != done && len(k.ends) == 0) {
+			return fmt.Errorf("update %d is lost: %+v", id, k)
+		}
+	}
+	w.maybe = nil
+	return w.lookAtWants()
+}
+
+// lookAt holds one update against what its client knows of it.
+func (w *world) lookAt(u Update, o Order) error {
+	k := w.known[u.ID]
+	if k == nil {
+		i := slices.IndexFunc(w.maybe, func(o Order) bool {
+			o.ID = u.ID
+			return o.Update == u
+		})
+		if i < 0 {
+			return fmt.Errorf("nobody was told of update %+v", u)
+		}
+		k = &simUpdate{Order: w.maybe[i]}
+		k.ID = u.ID
+		w.known[u.ID] = k
+		w.maybe = slices.Delete(w.maybe, i, i+1)
+	}
+	switch {
+	case u == k.Update && k.ended != done:
+		k.ends = nil // it has not ended after all
+		if !reflect.DeepEqual(o, k.Order) {
+			return fmt.Errorf("update %d would be carried out as %+v, want %+v", u.ID, o, k.Order)
+		}
+	case len(k.ends) == 0 || u != k.ends[0]:
+		return fmt.Errorf("update %d is %+v, want %+v or %v", u.ID, u, k.Update, k.ends)
+	case k.ended != done:
+		w.ended(k)
+	}
+	return nil
+}
+
+// lookAtWants follows what is wanted from the updates that are live.
+func (w *world) lookAtWants() error {
+	want := map[string]map[int]bool{"a": {}, "b": {}}
+	slices.SortFunc(w.answered, func(a, b int64) int { return w.known[a].turn - w.known[b].turn })
+	for _, id := range w.answered {
+		k := w.known[id]
+		for _, rec := range k.Which {
+			if want[k.Client][rec] = true; !k.Enable {
+				delete(want[k.Client], rec)
+			}
+		}
+	}
+	for _, got := range w.store.Wants() {
+		if which := slices.Sorted(maps.Keys(want[got.Client])); !slices.Equal(which, got.Which) {
+			return fmt.Errorf("client %s wants %v, want %v", got.Client, got.Which, which)
+		}
+		delete(want, got.Client)
+	}
+	for client, which := range want {
+		if len(which) > 0 {
+			return fmt.Errorf("nothing is wanted of client %s, want %v", client, which)
+		}
+	}
+	return nil
+}

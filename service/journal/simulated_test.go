@@ -1,0 +1,361 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package journal
+
+import (
+	"context"
+	"errors"
+	"flag"
+	"fmt"
+	"maps"
+	"math/rand/v2"
+	"slices"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"time"
+)
+
+var (
+	histories = flag.Int("histories", 0, "how many histories TestSimulated goes through (default 1,000, a million with -long)")
+	seed      = flag.Uint64("seed", 0, "the one history that TestSimulated goes through")
+)
+
+// TestSimulated lets random clients use a journal on a disk that tears, loses and delays what is
+// not synced, whose syncs fail, that has no room, whose power is cut and whose process is killed
+// at any point, by a clock that jumps; and on one that lies. What was acknowledged is there
+// afterwards, what was refused is not, and nothing is served that was never written. A history
+// follows from its seed.
+func TestSimulated(t *testing.T) {
+	n := 1_000
+	if *long {
+		n = 1_000_000
+	}
+	if *histories > 0 {
+		n = *histories
+	}
+	if testing.Short() {
+		n = min(n, 200)
+	}
+	if *seed > 0 {
+		if err := history(*seed); err != nil {
+			t.Fatal(err)
+		}
+		return
+	}
+	var next, failed atomic.Uint64
+	var group sync.WaitGroup
+	for range 4 {
+		group.Go(func() {
+			for s := next.Add(1); s <= uint64(n) && failed.Load() == 0; s = next.Add(1) {
+				if err := history(s); err != nil {
+					failed.Add(1)
+					t.Errorf("-seed %d: %v", s, err)
+				}
+			}
+		})
+	}
+	group.Wait()
+}
+
+// outcome is what is known of something that was asked for.
+type outcome int
+
+const (
+	unknown outcome = iota // the process ended, or the disk failed, before there was an answer
+	done
+)
+
+// simUpdate is an update as its client knows it.
+type simUpdate struct {
+	Order
+	ends  []Update // that it may have: the last one asked for, and whether it is certain
+	ended outcome
+	turn  int // of its end among all ends
+}
+
+// world is clients, a clock and a disk.
+type world struct {
+	rng      *rand.Rand
+	disk     *simDisk
+	store    *Store
+	clock    time.Time
+	known    map[int64]*simUpdate
+	maybe    []Order // asked for, and no answer
+	answered []int64 // updates that are live, in the order of their ends
+	last     int64
+	gone     int64 // updates that have ended, up to this one, may be forgotten
+	digests  int
+	turns    int
+}
+
+// history goes through one. Its error is what was wrong.
+func history(seed uint64) (err error) {
+	rng := rand.New(rand.NewPCG(seed, 1))
+	w := &world{rng: rng, disk: newSimDisk(rng), clock: time.Unix(1_700_000_000, 0).UTC(), known: map[int64]*simUpdate{}}
+	for range 3 + rng.IntN(4) {
+		if err := w.life(); err != nil {
+			return err
+		}
+	}
+	if rng.IntN(2) == 0 {
+		return w.lied()
+	}
+	return nil
+}
+
+// life is one process, from its start to its end.
+func (w *world) life() error {
+	w.disk.flaky = false
+	if w.rng.IntN(3) == 0 {
+		w.disk.until = w.rng.IntN(12) // while it starts
+	}
+	err := w.guarded(w.start)
+	switch {
+	case errors.Is(err, errStopped):
+		w.end()
+		return nil
+	case err != nil:
+		return fmt.Errorf("refused: %w", err)
+	}
+	if err := w.look(nil); err != nil {
+		return err
+	}
+	w.disk.flaky = w.rng.IntN(2) == 0
+	w.disk.until = -1
+	if w.rng.IntN(4) > 0 {
+		w.disk.until = w.rng.IntN(150)
+	}
+	for range w.rng.IntN(40) {
+		if err := w.guarded(w.act); err != nil && !errors.Is(err, errStopped) {
+			return err
+		} else if err != nil || w.store.Trouble() != nil && !Passing(w.store.Trouble()) {
+			break
+		}
+	}
+	w.end()
+	return nil
+}
+
+var errStopped = errors.New("the process has ended")
+
+// guarded does something, in a process that may end in the middle of it.
+func (w *world) guarded(do func() error) (err error) {
+	defer func() {
+		switch r := recover(); r.(type) {
+		case nil:
+		case stopped:
+			err = errStopped
+		default:
+			panic(r)
+		}
+	}()
+	return do()
+}
+
+// end is how a process ends: killed, or with the power.
+func (w *world) end() {
+	if w.rng.IntN(2) == 0 {
+		w.disk.cut()
+	} else {
+		w.disk.kill()
+	}
+}
+
+func (w *world) start() error {
+	s, err := open(context.Background(), w.disk, someone, func() (older, error) { return nil, nil })
+	if err == nil {
+		s.segment = int64(w.rng.IntN(3000))
+		w.store = s
+	}
+	return err
+}
+
+// act is one transaction of some clients, or what a server does for itself.
+func (w *world) act() error {
+	w.clock = w.clock.Add(time.Duration(w.rng.IntN(1000)) * time.Millisecond)
+	switch w.rng.IntN(12) {
+	case 0:
+		w.clock = w.clock.Add(time.Duration(w.rng.Int64N(1e17)-5e16) * 2) // years, to and fro
+		return nil
+	case 1:
+		return w.compact()
+	case 2:
+		if _, err := open(context.Background(), w.disk, someone, nil); err == nil {
+			return errors.New("a second server has opened it")
+		}
+		return nil
+	}
+	var jobs []*job
+	var then []func(error)
+	for range 1 + w.rng.IntN(4) {
+		j, f := w.accept()
+		if open := w.unanswered(); len(open) > 0 && w.rng.IntN(2) == 0 {
+			j, f = w.answer(open[w.rng.IntN(len(open))])
+		}
+		jobs, then = append(jobs, j), append(then, f)
+	}
+	err := w.guarded(func() error {
+		w.store.carryOut(jobs)
+		return nil
+	})
+	for i, f := range then {
+		if err == nil {
+			f(jobs[i].err)
+		} else {
+			f(err)
+		}
+	}
+	return err
+}
+
+func (w *world) unanswered() (ids []int64) {
+	for _, id := range slices.Sorted(maps.Keys(w.known)) {
+		if len(w.known[id].ends) == 0 {
+			ids = append(ids, id)
+		}
+	}
+	return ids
+}
+
+// accept is a client that asks for an update.
+func (w *world) accept() (*job, func(error)) {
+	w.digests++
+	o := order([]string{"a", "b"}[w.rng.IntN(2)], "", w.rng.IntN(100))
+	o.Enable, o.Digest, o.Submitted = w.rng.IntN(3) > 0, fmt.Sprint(w.digests), w.clock
+	switch w.rng.IntN(3) {
+	case 0:
+		o.Deadline = time.Date(2262+w.rng.IntN(7737), 12, 31, 23, 59, 59, 999999999, time.UTC)
+	case 1:
+		o.Deadline = w.clock.Add(time.Second)
+	}
+	id := int64(0)
+	j := &job{do: func(tx *txn) error {
+		tx.update++
+		id = tx.update
+		u := o.Update
+		u.ID, u.State = id, Queued
+		tx.add(entry{Accept: &accepted{u, newWhich(o.Which), o.Digest}})
+		return nil
+	}}
+	return j, func(err error) {
+		switch {
+		case err == nil:
+			o.ID, o.State = id, Queued
+			w.known[id] = &simUpdate{Order: o}
+		case !Passing(err): // nobody knows; of no room, it is known that it was not accepted
+			o.State = Queued
+			w.maybe = append(w.maybe, o)
+		}
+	}
+}
+
+// answer is how an update ends.
+func (w *world) answer(id int64) (*job, func(error)) {
+	u := w.known[id].Update
+	u.State = []State{Live, Live, Failed, Cancelled, Expired}[w.rng.IntN(5)]
+	u.Batch, u.Began, u.Ended = 1, w.clock, w.clock.Add(time.Microsecond)
+	w.turns++
+	w.known[id].ends, w.known[id].turn = []Update{u}, w.turns // so that it is answered once
+	j := &job{do: func(tx *txn) error {
+		tx.add(entry{End: &ending{Update: Update{ID: id, State: u.State, Batch: 1, Began: u.Began, Ended: u.Ended}}})
+		return nil
+	}}
+	return j, func(err error) {
+		k := w.known[id]
+		switch {
+		case err == nil:
+			w.ended(k)
+		case Passing(err):
+			k.ends = nil
+		}
+	}
+}
+
+func (w *world) ended(k *simUpdate) {
+	k.ended = done
+	if k.ends[0].State == Live {
+		w.answered = append(w.answered, k.ID)
+	}
+}
+
+func (w *world) compact() error {
+	keep := Keep{Updates: w.rng.IntN(8), Age: time.Duration(w.rng.IntN(5)) * time.Second}
+	last, before := int64(0), w.haveEnded()
+	j := &job{do: func(tx *txn) error {
+		last, _ = tx.outdated(w.clock, keep)
+		if last > 0 {
+			tx.add(entry{Forget: &forgotten{Updates: last}})
+		}
+		return nil
+	}}
+	err := w.guarded(func() error {
+		w.store.carryOut([]*job{j})
+		if j.err == nil {
+			return w.store.log.removeBefore(w.store.oldest())
+		}
+		return nil
+	})
+	if after := w.haveEnded(); err == nil && j.err == nil && keep.Updates > 0 && keep.Age == 0 &&
+		after != min(before, keep.Updates) {
+		return fmt.Errorf("of %d that have ended %d are kept, want %d", before, after, keep.Updates)
+	}
+	if !Passing(j.err) {
+		w.gone = max(w.gone, last)
+	}
+	return err
+}
+
+// haveEnded is how many that have ended the journal lists.
+func (w *world) haveEnded() (n int) {
+	us, _, _ := w.store.Updates(context.Background(), Query{Limit: 1 << 20})
+	for _, u := range us {
+		if u.State.Final() {
+			n++
+		}
+	}
+	return n
+}
+
+// lied lets a disk that is at rest lie, once. The start is refused, and nothing is changed; or
+// what cannot be read is named, and all else is as it was.
+func (w *world) lied() error {
+	before := map[string][]byte{}
+	for name, f := range w.disk.names {
+		before[name] = slices.Clone(f.cache)
+	}
+	w.disk.flaky = false
+	if err := w.guarded(w.start); err != nil {
+		return fmt.Errorf("refused: %w", err)
+	}
+	if err := w.look(nil); err != nil {
+		return err
+	}
+	for range 5 {
+		if err := w.act(); err != nil {
+			return err
+		}
+	}
+	w.disk.kill()
+	what := w.disk.lie(before)
+	left := w.disk.content()
+	var damaged *DamagedError
+	switch err := w.guarded(w.start); {
+	case errors.As(err, &damaged):
+		if now := w.disk.content(); now != left {
+			return fmt.Errorf("%s: what was refused has changed", what)
+		}
+		return nil
+	case err != nil:
+		return fmt.Errorf("%s: %w", what, err)
+	}
+	if err := w.look(map[int64]bool{}); err != nil {
+		return fmt.Errorf("%s: %w", what, err)
+	}
+	_, ids, _ := w.store.Updates(context.Background(), Query{Limit: 1 << 20})
+	if said := fmt.Sprint(w.store.Damage()); len(ids) > 0 && !strings.Contains(said, ranges(ids)) {
+		return fmt.Errorf("%s: %v cannot be read, and the start said %s", what, ids, said)
+	}
+	return nil
+}
