@@ -145,7 +145,7 @@ func (e *evidence) users() {
 			e.set(DirectShared, 1, way)
 		}
 	}
-	if skip := "arch_bpf_trampoline_skip"; e.Has(skip) { // since 7.2.10 or 7.2.11: bpf_trampoline_skip_prog
+	if skip := "arch_bpf_trampoline_skip"; e.Has(skip) { // claim:bpf-detach-skips
 		e.set(DirectCuts, 1, skip+" is there: each image jumps over a program that goes")
 	}
 	if e.Has("direct_ops") && e.Calls("register_ftrace_direct")["register_ftrace_function"] > 0 &&

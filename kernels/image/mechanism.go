@@ -50,7 +50,7 @@ const (
 	DirectCalls   = "direct-calls"    // 1: functions can call a program directly
 	DirectCuts    = "direct-cuts"     // 1: the trampoline of any BPF program jumps over it when it goes
 	MultiProbes   = "multi-probes"    // 1: a BPF link can probe many functions
-	DirectShared  = "direct-shared"   // 1: one ops serves all direct calls
+	DirectShared  = "direct-shared"   // 1: one ops serves all direct calls, claim:direct-ops-shared
 	MultiStatic   = "multi-static"    // 1: the ops of fprobe is static
 	MultiGraph    = "multi-graph"     // 1: fprobe is a user of function_graph
 	DirectMulti   = "direct-multi"    // 1: many functions are attached to directly at once

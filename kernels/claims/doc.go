@@ -1,0 +1,17 @@
+// SPDX-License-Identifier: Apache-2.0
+
+// Package claims holds what this project says of the kernel's source, so that the source
+// can be asked. claims.txt is a table: a statement, the releases that it is about, a file
+// and a function, what must stand there and what must not. Documents, tables and cases
+// cite a claim as claim:NAME.
+//
+// There is no code but the test that reads the table against a source tree:
+//
+//	TEXTPOKE_SOURCE=/usr/src/linux-source-6.12 go test ./kernels/claims -run Source -v
+//
+// It says of each claim "holds", "absent" (the release is outside of the claim's, and what it
+// describes does not stand there), "fails" or "cannot tell" (the file or the function is not
+// in this tree, or nobody has looked at the releases next to the claim's). Several trees
+// are separated by colons. With -update the answers go to answers.csv and to the table in
+// docs/claims.md.
+package claims
