@@ -50,11 +50,11 @@ func (q *Question) Story(width int) string {
 	case b == nil:
 		return ""
 	}
-	return wrapped(width, fmt.Sprintf("%s (%s)", b.Title, b.Versions), "Source: "+b.Source, b.Story, "Fix: "+b.Fix)
+	return Wrapped(width, fmt.Sprintf("%s (%s)", b.Title, b.Versions), "Source: "+b.Source, b.Story, "Fix: "+b.Fix)
 }
 
-// wrapped is paragraphs in lines that people read.
-func wrapped(width int, paragraphs ...string) string {
+// Wrapped is paragraphs in lines that people read.
+func Wrapped(width int, paragraphs ...string) string {
 	width = cmp.Or(width, storyWidth)
 	var out strings.Builder
 	for _, p := range paragraphs {
@@ -152,7 +152,7 @@ func (r *VerdictRow) RestsOn(width int) string {
 	} else {
 		line += string(r.Verdict)
 	}
-	return wrapped(width, line+"; assumes: "+r.Model.Assumes())
+	return Wrapped(width, line+"; assumes: "+r.Model.Assumes())
 }
 
 // covered says what was looked at, of a safe verdict.

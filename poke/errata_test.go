@@ -14,7 +14,7 @@ func TestErrata(t *testing.T) {
 		"breakpoint": "Linux 5.6 to 6.15", "breakpoint-global": "Linux 3.5 to 5.5", "breakpoint-lazy": "v8 and v9 do " +
 			"otherwise",
 	} {
-		if p := builtin(name); !strings.Contains(p.Source, want) {
+		if p := shipped()[name]; !strings.Contains(p.Source, want) {
 			t.Errorf("%s: %q does not say %q", name, p.Source, want)
 		}
 	}

@@ -5,7 +5,6 @@ package poke
 import (
 	"cmp"
 	"fmt"
-	"slices"
 	"strings"
 
 	"github.com/textpoke/textpoke/cpus"
@@ -103,7 +102,7 @@ func ParseProtocol(name string, src []byte) (*Protocol, error) {
 
 // protocol is what the lines amount to.
 func (f *planFile) protocol() (*Protocol, error) {
-	p := &Protocol{File: f.file, Summary: f.headers["summary"].value, Source: f.headers["source"].value}
+	p := &Protocol{File: f.file, Summary: f.headers["summary"].value, Source: f.headers["source"].value, says: f}
 	name, ok := f.headers["name"]
 	if !ok {
 		return nil, f.wrong(1, "no name: the file needs a line such as %q", "name: my-protocol")
@@ -125,29 +124,6 @@ func (f *planFile) protocol() (*Protocol, error) {
 	}
 	p.Batching, p.Layout, p.Locks = Batching(batching), isa.Layout(layout), Locks(locks)
 	p.Traps, p.OneStore = f.writes()
-	p.open, p.batch, p.close = f.emitter(onceBefore), f.emitter(everyBatch), f.emitter(onceAfter)
-	p.statesPath = slices.ContainsFunc(f.paths[:], func(s pathSection) bool { return s.line > 0 })
-	p.path = func(s Shape) (cpus.Path, error) {
-		path, wrong := f.pathOn(s, p.Lazy(s))
-		if wrong != nil {
-			wrong.Arch = s.Traits.Name
-			return path, wrong
-		}
-		return path, nil
-	}
-	p.fits = func(s Shape) error {
-		wrong, deadlock := f.fits(s)
-		switch {
-		case wrong != nil:
-			wrong.Arch = s.Traits.Name
-			return wrong
-		case deadlock > 0 && !s.Traits.MaskedRounds:
-			e := p.deadlock(s)
-			e.At = fmt.Sprintf("%s:%d", f.file, deadlock)
-			return e
-		}
-		return nil
-	}
 	return p, nil
 }
 
@@ -189,41 +165,6 @@ func (f *planFile) writes() (traps, oneStore bool) {
 		look(s.lines)
 	}
 	return traps, oneStore
-}
-
-// emitter compiles a section.
-func (f *planFile) emitter(section int) func(Shape, Range, Emit) {
-	lines := f.sections[section].lines
-	return func(s Shape, r Range, emit Emit) {
-		emitLines(lines, s, r, func(_ int, st Step) { emit(st) })
-	}
-}
-
-// emitLines emits lines about a range of patches, each step with its line.
-func emitLines(lines []planLine, s Shape, r Range, emit func(line int, st Step)) {
-	for _, l := range lines {
-		switch {
-		case l.loop:
-			for i := r.From; i < r.To; i++ {
-				emitLines(l.each, s.of(Range{i, i + 1}), Range{i, i + 1}, emit)
-			}
-		case holdAll(l.when, s):
-			st := l.step
-			if st.Op.aboutPatches() {
-				st.From, st.To = int32(r.From), int32(r.To)
-			}
-			emit(l.line, st)
-		}
-	}
-}
-
-// aboutPatches tells whether steps of this kind carry the patches of their batch.
-func (o Op) aboutPatches() bool {
-	switch o {
-	case Verify, Publish, Write, Sync, Unpublish, WaitHandlers, Clear, Map:
-		return true
-	}
-	return false
 }
 
 // fitsSomewhere fails where there is no instruction set on which the plan can

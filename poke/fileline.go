@@ -30,8 +30,8 @@ const (
 // condition is a word behind "if" that the shape of sites or the instruction set
 // answers.
 type condition struct {
-	word string
-	not  bool
+	holds func(Shape) bool
+	not   bool
 }
 
 // conditions are the words, and what they ask.
@@ -59,14 +59,7 @@ func conditionWords() (words []string) {
 }
 
 func holdAll(when []condition, s Shape) bool {
-	for _, w := range when {
-		for _, c := range conditions {
-			if c.word == w.word && c.holds(s) == w.not {
-				return false
-			}
-		}
-	}
-	return true
+	return !slices.ContainsFunc(when, func(c condition) bool { return c.holds(s) == c.not })
 }
 
 // stepNames are the steps that a file may use; staged are those that it may not,
@@ -358,9 +351,11 @@ func (in *reader) when(words []string) (when []condition, err error) {
 			return nil, in.wrong(in.last, "%q: want a condition behind it: one of %s, each perhaps with %q before it",
 				ifWord, strings.Join(conditionWords(), ", "), notWord)
 		}
-		if c.word = words[0]; !slices.Contains(conditionWords(), c.word) {
-			return nil, in.wrong(in.last, "condition %q: %v", c.word, notOneOf(c.word, conditionWords()))
+		known := slices.Index(conditionWords(), words[0])
+		if known < 0 {
+			return nil, in.wrong(in.last, "condition %q: %v", words[0], notOneOf(words[0], conditionWords()))
 		}
+		c.holds = conditions[known].holds
 		when = append(when, c)
 		if words = words[1:]; len(words) == 0 {
 			return when, nil

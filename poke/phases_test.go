@@ -39,10 +39,6 @@ func TestRoundsOfPhases(t *testing.T) {
 	if r, _ := sum([]entry{{5, false}, {1, false}}, 2); r != 3 {
 		t.Fatalf("%d", r)
 	}
-	files := map[string]*Protocol{}
-	for _, name := range []string{"breakpoint", "breakpoint-global", "per-site", "breakpoint-lazy"} {
-		files[name] = shippedPlan(t, name)
-	}
 	longest, _ := x86_64.Sized(x86_64.JccLen)
 	rapid.Check(t, func(t *rapid.T) {
 		all := rapid.SliceOfN(rapid.Custom(func(t *rapid.T) entry {
@@ -62,11 +58,9 @@ func TestRoundsOfPhases(t *testing.T) {
 					}
 				}
 			}
-			for _, p := range []*Protocol{builtin(name), files[name]} {
-				var c Count
-				if err := p.Compile(s, batches, c.Add); err != nil || c.Rounds != want {
-					t.Errorf("%s, %d slots: %d rounds, %v; want %d for %v", name, slots, c.Rounds, err, want, all)
-				}
+			var c Count
+			if err := shipped()[name].Compile(s, batches, c.Add); err != nil || c.Rounds != want {
+				t.Errorf("%s, %d slots: %d rounds, %v; want %d for %v", name, slots, c.Rounds, err, want, all)
 			}
 		}
 	})
@@ -86,16 +80,16 @@ func TestPhasesWithoutEntries(t *testing.T) {
 		{Shape{Traits: x86_64.Arch.Traits(), Len: 5, Kept: true}, 2},
 	} {
 		var n Count
-		builtin("breakpoint").one(c.s, n.Add)
+		shipped()["breakpoint"].one(c.s, n.Add)
 		if n.Rounds != c.rounds {
 			t.Errorf("%d bytes, kept %v: %d rounds, want %d", c.s.Len, c.s.Kept, n.Rounds, c.rounds)
 		}
 		var dropped Count
-		m, err := builtin("breakpoint").Mutation("drop-sync-2", c.s)
+		m, err := shipped()["breakpoint"].Mutation("drop-sync-2", c.s)
 		if (err == nil) != (c.s.Len > 1) {
 			t.Errorf("%d bytes: drop-sync-2: %v", c.s.Len, err)
 		}
-		if builtin("breakpoint").one(c.s, m.Through(dropped.Add)); err == nil && dropped.Rounds != c.rounds-1 {
+		if shipped()["breakpoint"].one(c.s, m.Through(dropped.Add)); err == nil && dropped.Rounds != c.rounds-1 {
 			t.Errorf("%d bytes without round 2: %d rounds", c.s.Len, dropped.Rounds)
 		}
 	}

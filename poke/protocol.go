@@ -5,6 +5,7 @@ package poke
 import (
 	"fmt"
 	"iter"
+	"slices"
 
 	"github.com/textpoke/textpoke/cpus"
 	"github.com/textpoke/textpoke/cpus/isa"
@@ -32,10 +33,7 @@ type Protocol struct {
 	Locks    Locks      // who takes them, where there are several patchers
 	File     string     // that it was read from, "" for a built-in one
 
-	open, batch, close func(Shape, Range, Emit)
-	fits               func(Shape) error              // nil: it fits sites of every shape
-	path               func(Shape) (cpus.Path, error) // nil: the architecture's own
-	statesPath         bool
+	says *planFile // what its file says; nil for a protocol that was not read from one
 }
 
 // Locks says who keeps several patchers apart.
@@ -51,9 +49,9 @@ const (
 	LocksOfPlan
 )
 
-// Stated tells whether the protocol says anything: one that was neither built in nor
-// read from a file has no step.
-func (p *Protocol) Stated() bool { return p.open != nil || p.batch != nil || p.close != nil }
+// Stated tells whether the protocol says anything: one that was not read from a file, be
+// it one of those that are shipped, has no step.
+func (p *Protocol) Stated() bool { return p.says != nil }
 
 // Shape is what steps depend on besides the patches.
 type Shape struct {
@@ -123,12 +121,13 @@ func (p *Protocol) Compile(s Shape, batches iter.Seq[Range], emit Emit) error {
 // who want to see what becomes of it. A *PlanError of Compile is nothing to see.
 func (p *Protocol) Unfold(s Shape, batches iter.Seq[Range], emit Emit) {
 	all := Range{0, s.Patches}
+	sections := &p.says.sections
 	emit(Step{Op: Verify, To: int32(s.Patches)})
-	p.open(s, all, emit)
+	unroll(sections[onceBefore].lines, s, all, emit)
 	for b := range batches {
-		p.batch(s.of(b), b, emit)
+		unroll(sections[everyBatch].lines, s.of(b), b, emit)
 	}
-	p.close(s, all, emit)
+	unroll(sections[onceAfter].lines, s, all, emit)
 	if s.Detach {
 		emit(Step{Op: GracePeriod})
 	}
@@ -149,44 +148,31 @@ func (e *ImpossibleError) Error() string {
 	return fmt.Sprintf("protocol %s on %s: %s: %s", e.Protocol, e.Arch, e.Reason, e.Property)
 }
 
-// check finds rounds that nobody could answer: CPUs that stand still have
-// interrupts masked, so that only rounds that masking does not hold back reach
-// them. Linux 6.4 to 6.9 on riscv64 machines without firmware fences hung like
-// that (627922843235, fixed by c97bf629963e).
+// check finds what nobody could carry out on sites of a shape, and rounds that nobody
+// could answer: CPUs that stand still have interrupts masked, so that only rounds that
+// masking does not hold back reach them. Linux 6.4 to 6.9 on riscv64 machines without
+// firmware fences hung like that (627922843235, fixed by c97bf629963e).
 func (p *Protocol) check(s Shape) error {
-	if p.fits != nil {
-		if err := p.fits(s); err != nil {
-			return err
-		}
-	}
-	if s.Traits.MaskedRounds {
-		return nil
-	}
-	stopped, deadlock := false, false
-	watch := func(st Step) {
-		switch st.Op {
-		case StopMachine:
-			stopped = true
-		case Resume:
-			stopped = false
-		case Sync:
-			deadlock = deadlock || stopped
-		}
-	}
-	p.open(s, Range{0, 1}, watch)
-	p.batch(s, Range{0, 1}, watch)
-	p.close(s, Range{0, 1}, watch)
-	if deadlock {
-		return p.deadlock(s)
+	wrong, deadlock := p.says.fits(s)
+	switch {
+	case wrong != nil:
+		wrong.Arch = s.Traits.Name
+		return wrong
+	case deadlock > 0 && !s.Traits.MaskedRounds:
+		return p.deadlock(s, deadlock)
 	}
 	return nil
 }
 
-func (p *Protocol) deadlock(s Shape) *ImpossibleError {
-	return &ImpossibleError{
+func (p *Protocol) deadlock(s Shape, line int) *ImpossibleError {
+	e := &ImpossibleError{
 		Protocol: p.Name, Arch: s.Traits.Name, Property: cpus.Deadlock,
 		Reason: "it sends rounds inside stop_machine, and there they cannot reach CPUs that have interrupts masked",
 	}
+	if p.File != "" {
+		e.At = fmt.Sprintf("%s:%d", p.File, line)
+	}
+	return e
 }
 
 // has tells whether the plan of one patch has a step that which answers to.
@@ -208,14 +194,18 @@ func (p *Protocol) Lazy(s Shape) bool {
 
 // Path is what CPUs do at sites of a shape, and in the handler of their breakpoints.
 func (p *Protocol) Path(s Shape) (cpus.Path, error) {
-	if p.path != nil {
-		return p.path(s)
+	path, wrong := p.says.pathOn(s, p.Lazy(s))
+	if wrong != nil {
+		wrong.Arch = s.Traits.Name
+		return path, wrong
 	}
-	return cpus.NativePath(s.Traits, s.Len, p.Lazy(s)), nil
+	return path, nil
 }
 
-// StatesPath tells whether the protocol's file says what CPUs do, or some of it.
-func (p *Protocol) StatesPath() bool { return p.statesPath }
+// StatesPath tells whether a file of the user's says what CPUs do, or some of it.
+func (p *Protocol) StatesPath() bool {
+	return p.File != "" && slices.ContainsFunc(p.says.paths[:], func(s pathSection) bool { return s.line > 0 })
+}
 
 // Settles tells whether the protocol promises that, once it is through, no CPU
 // executes old text: whether every CPU synchronises after its last store.

@@ -189,3 +189,18 @@ func begun(plan []Step, at int, op Op) bool {
 	}
 	return false
 }
+
+// over emits steps about the whole range.
+func (r Range) over(emit Emit) Emit {
+	return func(s Step) {
+		s.From, s.To = int32(r.From), int32(r.To)
+		emit(s)
+	}
+}
+
+// fence emits one where stores can wait.
+func fence(s Shape, emit Emit) {
+	if s.Traits.StoresBuffered {
+		emit(Step{Op: Fence})
+	}
+}

@@ -34,3 +34,14 @@ func (r *Row) answer() string {
 	}
 	return strings.ToUpper(string(r.Verdict)) + ": " + r.Condition
 }
+
+// Assumes is what a proof takes for granted, in one line.
+func (r *Row) Assumes() string {
+	line := fmt.Sprintf("fetch %s; one patcher; every CPU online throughout; tasks are not preempted inside of a call; ",
+		r.Fetch)
+	if on := r.Model.RestsOn(); on != "" {
+		line += on + "; "
+	}
+	return line + "not modelled: cache maintenance, alias mappings, non-maskable interrupts, nested traps; " +
+		"not proved: that updates end"
+}

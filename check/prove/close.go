@@ -68,6 +68,25 @@ type LimitError struct{ What string }
 
 func (e *LimitError) Error() string { return e.What }
 
+// unreached is a step of the patcher's program that is made in no view; "" for none. What is
+// behind a step that is never made would be proved of any plan.
+func (c *closure) unreached() string {
+	var reached values
+	for _, v := range c.views {
+		reached = reached.union(only(v[place]))
+	}
+	at := map[uint16]bool{}
+	for _, p := range reached.list(len(c.places.list)) {
+		at[c.places.list[p].item] = true
+	}
+	for i := range c.program.items {
+		if !at[uint16(i)] {
+			return c.spell(spot{item: uint16(i)})
+		}
+	}
+	return ""
+}
+
 // patchersOwn is the patcher's part of a view.
 func patchersOwn(v *view) (p view) {
 	for a := range numAttrs {

@@ -63,9 +63,12 @@ type machine struct {
 // newMachine lays out one site of a protocol, and compiles what the patcher does for
 // ever.
 func newMachine(s *explore.Setup) (*machine, error) {
+	if err := one(s); err != nil {
+		return nil, err
+	}
 	two := *s
-	two.Sites, two.Lengths = 2, s.Lengths[:min(len(s.Lengths), 1)]
-	two.Preempt, two.Switch, two.Patchers = false, false, 1
+	two.Sites, two.Preempt = 2, false
+	two.Descending = false // a batch has any sites, in any order
 	if len(two.Roles) < 2 {
 		two.Roles = []cpus.Role{cpus.Busy, cpus.Busy}
 	}
@@ -80,8 +83,7 @@ func newMachine(s *explore.Setup) (*machine, error) {
 	code.Sites = code.Sites[:1]
 	m := &machine{
 		code: &code, patches: from.Programs[0].Patches, nopOps: from.NopOps, lookup: s.Lookup, refs: s.Refs,
-		overfull: s.Mutation.Overfull && s.Protocol.Batching == poke.Buffered,
-		roles:    []cpus.Role{cpus.Busy}, pad: cpus.NewScratchpad(),
+		roles: []cpus.Role{cpus.Busy}, pad: cpus.NewScratchpad(),
 	}
 	m.misplaced = s.Mutation.Filling == poke.AsQueued && m.misses()
 	m.shifted = s.Mutation.Filling == poke.Shifted && s.Protocol.Batching != poke.Single
@@ -95,11 +97,25 @@ func newMachine(s *explore.Setup) (*machine, error) {
 	if m.program, err = newProgram(s, &code, m.patches[:1]); err != nil {
 		return nil, err
 	}
+	m.overfull = (s.Mutation.Overfull || m.program.wide) && s.Protocol.Batching == poke.Buffered
 	if err := m.findValues(from); err != nil {
 		return nil, err
 	}
 	m.begin()
 	return m, nil
+}
+
+// one refuses what is not about one patcher and sites that are all alike.
+func one(s *explore.Setup) error {
+	switch {
+	case s.Patchers > 1 || s.Contend:
+		return &ShapeError{"several patchers: a view has one"}
+	case s.Switch:
+		return &ShapeError{"sites that go over from one ops to another: in a view they call it or they do not"}
+	case slices.ContainsFunc(s.Lengths, func(n int) bool { return n != s.Lengths[0] }):
+		return &ShapeError{"sites of several lengths: a view is about one site, and the others are as long"}
+	}
+	return nil
 }
 
 // misses tells whether an index misses an address that it holds, when it is built in some

@@ -4,7 +4,6 @@ package prove
 
 import (
 	"cmp"
-	"fmt"
 	"slices"
 
 	"github.com/textpoke/textpoke/check/explore"
@@ -68,8 +67,16 @@ type item struct {
 	kind  kind
 	at    int // of a step: in the plans
 	level level
-	back  int // of leaveBatch, leavePatch: where it began
+	back  int   // of leaveBatch, leavePatch: where it began
+	waits uint8 // of enterPatch, leavePatch: the role of the sites that the loop goes through
 	undo  bool
+}
+
+// start is where an update begins.
+type start struct {
+	at       int
+	undo     bool
+	attaches bool
 }
 
 // spot is where a patcher is: at an item, having made so many accesses of its step.
@@ -83,7 +90,8 @@ type spot struct {
 type program struct {
 	plans  struct{ own, other []poke.Step } // about the view's site, and about another one
 	items  []item
-	starts []int // of the updates
+	starts []start
+	wide   bool // what is published can hold the sites of several batches
 }
 
 // piece is a step of an update, or a border of what is repeated.
@@ -93,44 +101,34 @@ type piece struct {
 	step  poke.Step
 }
 
-// newProgram compiles the updates: to enable, to disable while others stay enabled, and
-// to disable the last.
+// newProgram compiles the updates: to enable the first sites, to enable more of them, and
+// to disable.
 func newProgram(s *explore.Setup, code *cpus.Code, patches []poke.Patch) (*program, error) {
 	p := &program{items: []item{{kind: atRest}, {kind: atChoice}}}
-	shape := poke.Shape{Traits: code.Traits, Len: code.Len}
-	life := poke.Life{Patches: 1, Settles: s.Protocol.Settles(poke.Shape{Traits: code.Traits, Len: code.Len, Patches: 1}),
-		Fenced: code.Traits.StoresBuffered}
-	var around [2][]poke.Step
-	for _, st := range life.Toggle(nil, nil) {
-		if st.Undo {
-			around[1] = append(around[1], st)
-		} else {
-			around[0] = append(around[0], st)
+	shape := poke.Shape{Traits: code.Traits, Len: code.Len, Patches: 1}
+	shape.Kept = patches[0].New.Slice(0, shape.Traits.BreakpointLen) == s.Arch.Breakpoint()
+	if err := s.Protocol.Compile(shape, func(func(poke.Range) bool) {}, func(poke.Step) {}); err != nil {
+		return nil, err
+	}
+	life := poke.Life{Patches: 1, Settles: s.Protocol.Settles(shape), Fenced: code.Traits.StoresBuffered}
+	enable := s.Protocol.Outline(shape, s.Mutation)
+	shape.Kept = patches[0].Old.Slice(0, shape.Traits.BreakpointLen) == s.Arch.Breakpoint()
+	disable := s.Protocol.Outline(shape, s.Mutation)
+	for _, o := range []*poke.Outline{&enable, &disable} {
+		if err := cmp.Or(tellable(o), fenced(o, shape.Traits)); err != nil {
+			return nil, err
 		}
 	}
-	enable, err := compile(s, shape, patches)
-	if err != nil {
-		return nil, err
-	}
-	attach := 1
-	if life.Fenced {
-		attach = 2
-	}
-	p.add(slices.Concat(steps(around[0][:attach]), enable, steps(around[0][attach:]), []piece{{kind: finish}}), false)
-	shape.Detach = true
-	disable, err := compile(s, shape, patches)
-	if err != nil {
-		return nil, err
-	}
-	for i := range disable {
-		disable[i].step = poke.Backwards([]poke.Step{disable[i].step})[0]
-	}
-	release := around[1]
-	keeps := slices.DeleteFunc(slices.Clone(release), func(st poke.Step) bool { return st.Op == poke.Release })
-	if !shape.Frees() {
-		release = keeps
-	}
-	p.addDisable(disable, steps(keeps), steps(release))
+	p.wide = slices.ContainsFunc(slices.Concat(enable.Before, enable.After), func(x poke.Stretch) bool {
+		return !x.Each && slices.ContainsFunc(x.Steps, func(st poke.Step) bool { return st.Op == poke.Publish })
+	})
+	attach := life.Update(nil, false, true, false)
+	settle := life.Update(nil, false, false, false)
+	attach = attach[:len(attach)-len(settle)]
+	p.addEnable(steps(attach), slices.Concat(pieces(&enable), steps(settle)))
+	release := life.Update(nil, true, false, shape.Frees())
+	keeps := life.Update(nil, true, false, false)
+	p.addDisable(backwards(pieces(&disable)), backwards(section(disable.Detach, ofUpdate)), steps(keeps), steps(release))
 	end := poke.Step{Op: poke.Raise} // so that no step is the last
 	p.plans.own, p.plans.other = append(p.plans.own, end), append(p.plans.other, end)
 	return p, nil
@@ -144,32 +142,75 @@ func steps(list []poke.Step) (out []piece) {
 	return out
 }
 
+// pieces are an outline's sections, up to what is only for the last tracer.
+func pieces(o *poke.Outline) []piece {
+	return slices.Concat(section(o.Before, ofUpdate), []piece{{kind: enterBatch}}, section(o.Batch, ofBatch),
+		[]piece{{kind: leaveBatch}}, section(o.After, ofUpdate))
+}
+
+// section is one of an outline's, about the sites of the whole update or of a batch.
+func section(list []poke.Stretch, about level) (out []piece) {
+	for _, x := range list {
+		of := about
+		if len(x.Steps) == 0 {
+			continue
+		}
+		if x.Each {
+			of = ofPatch
+			out = append(out, piece{kind: enterPatch})
+		}
+		for _, st := range x.Steps {
+			out = append(out, piece{step: st, level: of})
+		}
+		if x.Each {
+			out = append(out, piece{kind: leavePatch})
+		}
+	}
+	return out
+}
+
+// backwards leads to the old text.
+func backwards(list []piece) []piece {
+	for i := range list {
+		if list[i].kind == atStep {
+			list[i].step = poke.Backwards([]poke.Step{list[i].step})[0]
+		}
+	}
+	return list
+}
+
+// addEnable appends the update that enables sites. The ops is attached by the one that
+// finds none enabled: what comes with that, a fence above all, comes with no other.
+func (p *program) addEnable(attach, plan []piece) {
+	from := len(p.items)
+	p.starts = append(p.starts, start{at: from, attaches: true}, start{at: from + len(attach)})
+	p.add(slices.Concat(attach, plan, []piece{{kind: finish}}), false)
+}
+
 // addDisable appends the update that disables: a grace period and what goes with the
-// last tracer are only for the last. A plan whose other steps say so too is not told
-// apart here: it waits when it need not.
-func (p *program) addDisable(plan, keeps, release []piece) {
-	grace := len(plan)
-	for grace > 0 && plan[grace-1].kind == atStep && plan[grace-1].step.Op == poke.GracePeriod {
-		grace--
-	}
+// last tracer are only for the last.
+func (p *program) addDisable(plan, grace, keeps, release []piece) {
 	end := []piece{{kind: finish}}
-	tail := slices.Concat(keeps, end)
-	if grace < len(plan) || len(release) > len(keeps) {
-		tail = slices.Concat([]piece{{kind: ifLast}}, plan[grace:], release, end, keeps, end)
-	}
-	p.add(slices.Concat(plan[:grace], tail), true)
+	last := slices.Concat([]piece{{kind: ifLast}}, grace, release, end, keeps, end)
+	p.starts = append(p.starts, start{at: len(p.items), undo: true})
+	p.add(slices.Concat(plan, last), true)
 }
 
 // add appends an update.
 func (p *program) add(pieces []piece, undo bool) {
-	p.starts = append(p.starts, len(p.items))
 	var open []int
+	wait := later // how sites stand in this section that are in no loop
 	for _, x := range pieces {
 		it := item{kind: x.kind, level: x.level, at: -1, undo: undo}
 		switch x.kind {
-		case enterBatch, enterPatch:
+		case enterBatch:
+			wait, open = inBatch, append(open, len(p.items))
+		case enterPatch:
 			open = append(open, len(p.items))
-		case leaveBatch, leavePatch:
+		case leaveBatch:
+			wait = through
+			fallthrough
+		case leavePatch:
 			it.back = open[len(open)-1]
 			open = open[:len(open)-1]
 		case atStep:
@@ -180,9 +221,9 @@ func (p *program) add(pieces []piece, undo bool) {
 			}
 			p.plans.own, p.plans.other = append(p.plans.own, x.step), append(p.plans.other, other)
 		}
+		it.waits = wait
 		p.items = append(p.items, it)
 	}
-	p.items = append(p.items, item{kind: finish, at: -1, undo: undo})
 }
 
 // ShapeError is a plan or a path that no view can tell.
@@ -191,11 +232,13 @@ type ShapeError struct{ Reason string }
 func (e *ShapeError) Error() string { return e.Reason }
 
 // tellable refuses steps that are about other patchers.
-func tellable(plan []poke.Step) error {
-	for _, st := range plan {
-		switch {
-		case st.Op == poke.Map, st.Op == poke.Raise, st.Op == poke.Expect:
-			return &ShapeError{st.Name() + ": it is about other patchers, and in a view there is one"}
+func tellable(o *poke.Outline) error {
+	for _, x := range slices.Concat(o.Before, o.Batch, o.After, o.Detach) {
+		for _, st := range x.Steps {
+			switch st.Op {
+			case poke.Map, poke.Raise, poke.Expect:
+				return &ShapeError{st.Name() + ": it is about other patchers, and in a view there is one"}
+			}
 		}
 	}
 	return nil
@@ -207,143 +250,31 @@ func tellable(plan []poke.Step) error {
 //
 // The ops of a tracer is fenced when it is attached (poke.Life), and nobody attaches
 // another one before its release is over: that is to the same place.
-func fenced(plan []poke.Step, t isa.Traits) error {
-	for i, st := range plan {
-		if !t.StoresBuffered || st.Op != poke.Publish && st.Op != poke.Unpublish {
+func fenced(o *poke.Outline, t isa.Traits) error {
+	if !t.StoresBuffered {
+		return nil
+	}
+	list := append(pieces(o), section(o.Detach, ofUpdate)...)
+	for i, x := range list {
+		if x.kind != atStep || x.step.Op != poke.Publish && x.step.Op != poke.Unpublish {
 			continue
 		}
-		if i+1 < len(plan) {
-			switch plan[i+1].Op {
-			case poke.Fence, poke.WaitHandlers, poke.Clear, poke.GracePeriod, poke.SynchronizeRCU, poke.Unlock:
-				continue
-			}
+		next := i + 1
+		for next < len(list) && (list[next].kind == enterBatch || list[next].kind == enterPatch) {
+			next++ // there is a batch, and a patch in it
 		}
-		return &ShapeError{st.Name() + " without a fence behind it: no view tells that it waits in a store buffer"}
+		if next == len(list) || list[next].kind != atStep || !pushes(list[next].step.Op) {
+			return &ShapeError{x.step.Name() + " without a fence behind it: no view tells that it waits in a store buffer"}
+		}
 	}
 	return nil
 }
 
-// compile is one update as pieces: its steps are about site 0, and what is repeated
-// is marked.
-func compile(s *explore.Setup, shape poke.Shape, patches []poke.Patch) ([]piece, error) {
-	n := 3
-	if s.Protocol.Batching == poke.Single {
-		n = 1
+// pushes tells whether a step waits until tables are visible, before it does anything.
+func pushes(op poke.Op) bool {
+	switch op {
+	case poke.Fence, poke.WaitHandlers, poke.Clear, poke.GracePeriod, poke.SynchronizeRCU, poke.Unlock:
+		return true
 	}
-	shape.Patches = n
-	shape.Entry = func(int) (int, bool) {
-		bp := shape.Traits.BreakpointLen
-		return int(patches[0].Len), patches[0].New.Slice(0, bp) == s.Arch.Breakpoint()
-	}
-	if err := s.Protocol.Compile(shape, func(func(poke.Range) bool) {}, func(poke.Step) {}); err != nil {
-		return nil, err
-	}
-	var plan []poke.Step
-	var from, to int
-	s.Protocol.Unfold(shape, func(yield func(poke.Range) bool) {
-		from = len(plan)
-		yield(poke.Range{From: 0, To: n})
-		to = len(plan)
-	}, s.Mutation.Through(func(st poke.Step) { plan = append(plan, st) }))
-	if err := cmp.Or(tellable(plan), fenced(plan, shape.Traits)); err != nil {
-		return nil, err
-	}
-	var pieces []piece
-	for _, st := range plan[:from] {
-		pieces = append(pieces, piece{step: aboutFirst(st)})
-	}
-	pieces = append(pieces, piece{kind: enterBatch})
-	batch, err := fold(plan[from:to], int32(n))
-	if err != nil {
-		return nil, err
-	}
-	pieces = append(append(pieces, batch...), piece{kind: leaveBatch})
-	for _, st := range plan[to:] {
-		pieces = append(pieces, piece{step: aboutFirst(st)})
-	}
-	return pieces, nil
-}
-
-func aboutFirst(st poke.Step) poke.Step {
-	if st.To > st.From {
-		st.From, st.To = 0, 1
-	}
-	return st
-}
-
-// fold finds the loops over a batch's n patches in what they unroll to.
-func fold(plan []poke.Step, n int32) (out []piece, err error) {
-	if n == 1 {
-		for _, st := range plan {
-			out = append(out, piece{step: st, level: ofBatch})
-		}
-		return out, nil
-	}
-	single := func(i int) bool { return plan[i].To == plan[i].From+1 }
-	for i := 0; i < len(plan); {
-		first := i
-		for first < len(plan) && !single(first) {
-			first++
-		}
-		begin, length := -1, 0
-		if first < len(plan) {
-			begin, length = unrolled(plan, i, first, n)
-			if begin < 0 {
-				return nil, &ShapeError{fmt.Sprintf("%s: the plan of three sites is not that of one, repeated", plan[first])}
-			}
-			first = begin
-		}
-		for ; i < first; i++ {
-			out = append(out, piece{step: aboutFirst(plan[i]), level: ofBatch})
-		}
-		if begin < 0 {
-			break
-		}
-		out = append(out, piece{kind: enterPatch})
-		for _, st := range plan[begin : begin+length] {
-			out = append(out, piece{step: aboutFirst(st), level: ofPatch})
-		}
-		out = append(out, piece{kind: leavePatch})
-		i = begin + length*int(n)
-	}
-	return out, nil
-}
-
-// unrolled finds the loop whose first step about one patch is at first: it begins at
-// lo or later. -1 where there is none.
-func unrolled(plan []poke.Step, lo, first int, n int32) (begin, length int) {
-	second := first + 1
-	for second < len(plan) && (plan[second].Name() != plan[first].Name() || plan[second].From != plan[first].From+1) {
-		second++
-	}
-	length = second - first
-	for begin = first; begin >= lo && begin > first-length; begin-- {
-		if repeats(plan[begin:], length, n) {
-			return begin, length
-		}
-	}
-	return -1, 0
-}
-
-// repeats tells whether a plan begins with the same steps n times, each time about the
-// next patch.
-func repeats(plan []poke.Step, length int, n int32) bool {
-	if len(plan) < length*int(n) {
-		return false
-	}
-	for i := range length {
-		for k := range n {
-			want := plan[i]
-			if want.To > want.From {
-				if want.From != 0 || want.To != 1 {
-					return false
-				}
-				want.From, want.To = k, k+1
-			}
-			if plan[int(k)*length+i] != want {
-				return false
-			}
-		}
-	}
-	return true
+	return false
 }

@@ -106,6 +106,9 @@ func closeWith(ctx context.Context, s *explore.Setup) (*Proof, error) {
 	for _, b := range c.broken {
 		p.Broken = append(p.Broken, Break{b.property, b.step, c.story(b)})
 	}
+	if step := c.unreached(); step != "" && len(p.Broken) == 0 {
+		p.Condition = "no view gets to this step, so that nothing is known of it: " + step
+	}
 	return p, nil
 }
 

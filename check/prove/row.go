@@ -60,7 +60,8 @@ func Ask(ctx context.Context, q *check.Question, s *Solver, o explore.Options) (
 		return r, r.certify(ctx, s)
 	}
 	var cut string
-	if r.Found, cut, err = counterexample(ctx, q, o); err != nil {
+	overflows := slices.ContainsFunc(p.Broken, func(b Break) bool { return b.Property == cpus.Overflow })
+	if r.Found, cut, err = counterexample(ctx, q, o, overflows); err != nil {
 		return nil, err
 	}
 	switch {
@@ -97,13 +98,14 @@ func (r *Row) certify(ctx context.Context, s *Solver) error {
 }
 
 // counterexample looks for a machine that breaks something, the smallest first; nil where
-// there is none. cut says which limit ended the first search that did not get through.
-func counterexample(ctx context.Context, q *check.Question, o explore.Options) (found *check.VerdictRow, cut string,
+// there is none; overflows: with a vector of one slot. cut says which limit ended the first
+// search that did not get through.
+func counterexample(ctx context.Context, q *check.Question, o explore.Options, overflows bool) (found *check.VerdictRow, cut string,
 	err error) {
 	for _, size := range []struct{ sites, cpus int }{{1, 2}, {1, 3}, {2, 2}, {2, 3}} {
 		small := *q
 		small.Sites, small.Roles = size.sites, slices.Repeat([]cpus.Role{cpus.Busy}, size.cpus)
-		if q.Setup.Mutation.Overfull {
+		if overflows {
 			small.Buffer = sched.Buffer{Slots: 1}
 		}
 		if q.Setup.Mutation.Filling == poke.AsQueued {
@@ -155,6 +157,8 @@ var Columns = results.Columns[*Row]{
 	{Name: "obligations", Kind: results.Integer, Doc: "scripts that the solver has refuted, or that were written",
 		Cell: func(r *Row) any { return results.If(r.Obligations > 0, r.Obligations) }},
 	{Name: "solver", Doc: "who was asked", Cell: func(r *Row) any { return r.Solver }},
+	{Name: "assumes", Detail: true, Doc: "what the verdict takes for granted",
+		Cell: func(r *Row) any { return r.Assumes() }},
 	{
 		Name: "cutoff",
 		Doc: "where asked for (cutoff): verdict and CPUs of the machine of one site that stands for every one of more CPUs, and " +

@@ -57,16 +57,10 @@ func (m *machine) stepsOfPatcher(p uint8, of *view) []branch {
 		b.picks = true
 		return []branch{goOn(b, m.next(s), update{attr: role, to: inBatch, ofSites: every,
 			provided: []test{picked, {role, only(later)}}})}
-	case leaveBatch, leavePatch:
-		was, is, rest := only(inBatch, current, passed), through, later
-		if it.kind == leavePatch {
-			was, is, rest = only(current), passed, inBatch
-		}
-		then := update{attr: role, to: is, ofSites: every, provided: []test{{role, was}}}
-		again := goOn(b, m.places.index(spot{item: uint16(it.back)}), then)
-		on := goOn(b, m.next(s), then)
-		on.when = append(on.when, cond{every, []test{{role, without(only(rest), int(numRoles))}}})
-		return []branch{again, on}
+	case leaveBatch:
+		return m.repeated(s, goOn, only(inBatch), through, through, later)
+	case leavePatch:
+		return m.repeated(s, goOn, only(current, passed), passed, it.waits, it.waits)
 	case ifLast:
 		all := goOn(b, m.next(s))
 		all.when = append(all.when, cond{every, []test{{enabled, only(0)}}})
@@ -78,7 +72,7 @@ func (m *machine) stepsOfPatcher(p uint8, of *view) []branch {
 	case enterPatch:
 		b.onSite = true
 		b = goOn(b, m.next(s), update{attr: role, to: current})
-		b.when = append(b.when, cond{own, []test{{role, only(inBatch)}}})
+		b.when = append(b.when, cond{own, []test{{role, only(it.waits)}}})
 		return []branch{b}
 	case finish:
 		return append(m.left(b, it), goOn(b, m.places.index(spot{item: 1}), update{attr: role, to: out, ofSites: every}))
@@ -94,6 +88,21 @@ func (m *machine) stepsOfPatcher(p uint8, of *view) []branch {
 		return append(m.stepAtSite(b, it, of), on)
 	}
 	return m.stepForAll(b, s, it)
+}
+
+// repeated is the end of what is made again for other sites: once more, if there are any,
+// or on, if none is left. done are the roles of the sites that it has been made for; what
+// they become before the next turn, and behind the last; rest is the role of the others.
+func (m *machine) repeated(s spot, goOn func(branch, uint8, ...update) branch, done values,
+	next, behind, rest uint8) []branch {
+	b := m.atPlace(m.places.index(s))
+	becomes := func(is uint8) update {
+		return update{attr: role, to: is, ofSites: every, provided: []test{{role, done}}}
+	}
+	again := goOn(b, m.places.index(spot{item: uint16(m.program.items[s.item].back)}), becomes(next))
+	on := goOn(b, m.next(s), becomes(behind))
+	on.when = append(on.when, cond{every, []test{{role, without(only(rest), int(numRoles))}}})
+	return []branch{again, on}
 }
 
 // sit takes a CPU over that stands between two calls.
@@ -114,19 +123,35 @@ func (m *machine) sit(b branch, goOn func(branch, uint8, ...update) branch) []br
 func (m *machine) choose(b branch, goOn func(branch, uint8, ...update) branch) []branch {
 	all := []branch{goOn(b, m.places.index(spot{}), update{attr: home, to: 0, ofCPUs: every})}
 	for _, start := range m.program.starts {
-		it := m.program.items[start]
 		was, is := uint8(0), uint8(1)
-		if it.undo {
+		if start.undo {
 			was, is = 1, 0
 		}
 		who := []test{{chosen, only(1)}, {enabled, only(was)}}
-		u := goOn(b, m.places.index(spot{item: uint16(start)}),
+		u := goOn(b, m.places.index(spot{item: uint16(start.at)}),
 			update{attr: role, to: later, ofSites: every, provided: who},
 			update{attr: enabled, to: is, ofSites: every, provided: who})
 		u.picks = true
+		switch {
+		case start.attaches: // nothing is enabled: nobody is attached
+			u.when = append(u.when, cond{every, []test{{enabled, only(0)}}})
+		case !start.undo:
+			u.when = append(u.when, cond{own, []test{{opsStates, m.attached()}}})
+		}
 		all = append(all, u)
 	}
 	return all
+}
+
+// attached are the states in which calls through the ops that sites are to lead to reach a
+// tracer.
+func (m *machine) attached() (s values) {
+	for i, states := range m.ops.list {
+		if m.table.Call(states, m.site().NewOps) == cpus.CalledTracer {
+			s = s.union(only(uint8(i)))
+		}
+	}
+	return s
 }
 
 // left is what an update must not leave at its sites.

@@ -163,21 +163,32 @@ func (p *proveFlags) one(ctx context.Context, q *check.Question, s *prove.Solver
 	return row, nil
 }
 
-// printBroken prints, for people, how what is not proved breaks.
+// printBroken prints, for people, how what is not proved breaks, and what proofs assume.
 func (c *common) printBroken(rows []*prove.Row) {
 	if c.format != results.FormatTable {
 		return
 	}
+	assumed := map[string]bool{}
 	for _, r := range rows {
 		switch {
 		case r.Found != nil:
 			fmt.Fprintf(c.streams.out, "\n%s\n%s", check.Command(r.Found.Short()), r.Found.Trace.ExplainIn(c.width()))
-		case r.Verdict != prove.Proved:
+		case r.Verdict == prove.Proved:
+			c.printAssumed(r.Assumes(), assumed)
+		default:
 			for _, b := range r.Broken {
 				fmt.Fprintf(c.streams.out, "\nA way through views that no machine may have:\n%s", b.Story)
 			}
 		}
 	}
+}
+
+// printAssumed says once what proofs take for granted.
+func (c *common) printAssumed(what string, said map[string]bool) {
+	if !said[what] {
+		fmt.Fprintf(c.streams.out, "\n%s", check.Wrapped(c.width(), "assumes: "+what))
+	}
+	said[what] = true
 }
 
 // options are those of the search for a counterexample.

@@ -1,0 +1,189 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package prove
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+	"testing"
+
+	"pgregory.net/rapid"
+
+	"github.com/textpoke/textpoke/check/explore"
+	"github.com/textpoke/textpoke/cpus"
+	"github.com/textpoke/textpoke/int3"
+	"github.com/textpoke/textpoke/poke"
+	"github.com/textpoke/textpoke/sched"
+)
+
+// How many proofs of random plans are held against the explorer, and up to how many states
+// each of its machines is followed.
+const (
+	fewProofs  = 40
+	manyProofs = 5000
+	someStates = 20_000
+)
+
+// TestRandomPlans: no plan that is proved is found unsafe on a small machine: not of plans
+// that have loops, several of them, and steps in every section, with what CPUs do drawn as
+// well, on every architecture, with every fetch model and kind of references.
+func TestRandomPlans(t *testing.T) {
+	want := fewProofs
+	if *long {
+		want = manyProofs
+	}
+	counts := map[string]int{}
+	for counts["proved"] < want && !t.Failed() {
+		rapid.Check(t, func(rt *rapid.T) { oneRandomPlan(rt, counts) })
+	}
+	t.Logf("%v", counts)
+}
+
+// oneRandomPlan draws a plan and holds its proof, if there is one, against the explorer.
+func oneRandomPlan(rt *rapid.T, counts map[string]int) {
+	a, err := cpus.ParseArch(rapid.SampledFrom(cpus.ArchNames()).Draw(rt, "arch"))
+	if err != nil {
+		rt.Fatal(err)
+	}
+	s := explore.Setup{
+		Arch: a, Sites: 1, Roles: make([]cpus.Role, 2), Buffer: sched.Dynamic,
+		Fetch:  rapid.SampledFrom([]cpus.Fetch{cpus.Weak, cpus.Weak, cpus.Coherent, cpus.Atomic}).Draw(rt, "fetch"),
+		Refs:   rapid.SampledFrom([]int3.Refs{int3.PerCPU, int3.SharedRef, int3.NoRef}).Draw(rt, "refs"),
+		Lookup: rapid.SampledFrom([]int3.Lookup{int3.BTree, int3.Vector, int3.Hash}).Draw(rt, "lookup"),
+	}
+	text := randomPlan(rt, a.Traits().StoresBuffered)
+	if s.Protocol, err = poke.ParseProtocol("random.plan", []byte(text)); err != nil {
+		counts["refused"]++
+		return
+	}
+	p, err := Close(rt.Context(), &s)
+	switch {
+	case err != nil: // its path or its steps are none of this architecture's
+		counts["refused"]++
+		return
+	case !p.Closed():
+		counts["not proved"]++
+		return
+	}
+	counts["proved"]++
+	for _, n := range []size{{2, 1}, {2, 2}, {3, 1}} {
+		if found := breaksOn(rt, s, n); found != nil {
+			rt.Errorf("%s %s, fetch %s, refs %s, lookup %s, %v: proved, and the explorer finds %v\n%s", a.Traits().Name,
+				s.Protocol.Name, s.Fetch, s.Refs, s.Lookup, n, found, text)
+		}
+	}
+}
+
+// breaksOn is what a machine breaks that goes on for ever, as far as it is followed.
+func breaksOn(rt *rapid.T, s explore.Setup, n size) *cpus.Violation {
+	s.Workload, s.Sites, s.Roles = explore.Endless, n.sites, make([]cpus.Role, n.cpus)
+	m, err := s.Model()
+	if err == nil && m.Code.Path.Tells() {
+		s.Roles[n.cpus-1] = cpus.Isolated
+		m, err = s.Model()
+	}
+	if err != nil {
+		rt.Fatal(err)
+	}
+	all, _ := explore.ParseReductions("all")
+	r, err := explore.Explore(rt.Context(), m, explore.Options{Reduce: all, Workers: 1, LimitStates: someStates})
+	if err != nil {
+		rt.Fatal(err)
+	}
+	return r.Violation
+}
+
+// The steps that a plan is drawn from, by what it is like: none of them waits for ever
+// wherever it stands.
+var (
+	sections = []string{"once before", "every batch", "once after"}
+	kinds    = map[string][]string{
+		"traps": {"Publish", "Write breakpoint", "Sync", "Write tail if tail", "Write literal if literal", "Sync",
+			"Write head if head", "Sync", "Unpublish", "WaitHandlers"},
+		"word":  {"Write literal if literal", "Sync", "Write word", "Sync"},
+		"stops": {"StopMachine", "Write literal if literal", "Write word", "Resume"},
+	}
+	extras = []string{"Sync", "Sync", "Sync lazy", "GracePeriod", "SynchronizeRCU", "Fence", "Write literal if literal",
+		"Write word", "Write tail if tail", "Write head", "Publish", "Unpublish", "WaitHandlers", "Clear"}
+	paths = []string{
+		"", "", "", "",
+		"site:\n    load ops\n    fetch site\n    call\n",
+		"site:\n    fetch site\n    call\n",
+		"site:\n    mask interrupts\n    fetch site\n    load literal if literal\n    unmask interrupts\n    call\n",
+		"handler:\n    take reference\n    look up\n    give back\n    act\n",
+		"handler:\n    take reference\n    look up\n    give back\n    sync\n    go back\n",
+		"handler:\n    take reference\n    look up\n    give back\n    sync\n    skip\n",
+		"handler:\n    look up\n    act\n",
+		"miss:\n    fatal\n",
+		"miss:\n    skip\n",
+		"miss:\n    look again\n    skip\n",
+		"miss:\n    go back\n",
+		"entry:\n    enter\n    catch up\n",
+		"entry:\n    enter\n    await resume\n    catch up\n",
+		"entry:\n    catch up\n    enter\n",
+	}
+)
+
+// randomPlan draws a plan file: the steps of a protocol that may work, edited, cut into
+// sections and into loops.
+func randomPlan(rt *rapid.T, buffered bool) string {
+	steps := slices.Clone(kinds[rapid.SampledFrom([]string{"traps", "word", "word", "stops"}).Draw(rt, "kind")])
+	for range rapid.SampledFrom([]int{0, 0, 0, 1, 1, 2}).Draw(rt, "edits") {
+		at := rapid.IntRange(0, len(steps)-1).Draw(rt, "at")
+		extra := rapid.SampledFrom(extras).Draw(rt, "step")
+		switch rapid.IntRange(0, 2).Draw(rt, "edit") {
+		case 0:
+			steps = slices.Insert(steps, at, extra)
+		case 1:
+			steps[at] = extra
+		case 2:
+			if len(steps) > 1 {
+				steps = slices.Delete(steps, at, at+1)
+			}
+		}
+	}
+	fences := buffered && rapid.IntRange(0, 5).Draw(rt, "fences") > 0
+	var cut [2]int // where the second and the third section begin
+	for i := range cut {
+		cut[i] = rapid.IntRange(0, len(steps)).Draw(rt, "cut")
+	}
+	slices.Sort(cut[:])
+	var b strings.Builder
+	fmt.Fprintf(&b, "name: random\nbatching: %s\n",
+		rapid.SampledFrom([]string{"buffered", "whole", "single"}).Draw(rt, "batching"))
+	round := 0
+	for i, list := range [][]string{steps[:cut[0]], steps[cut[0]:cut[1]], steps[cut[1]:]} {
+		fmt.Fprintf(&b, "%s:\n", sections[i])
+		writeSection(rt, &b, list, fences, &round)
+	}
+	for range rapid.IntRange(0, 2).Draw(rt, "paths") {
+		b.WriteString(rapid.SampledFrom(paths).Draw(rt, "path"))
+	}
+	return b.String()
+}
+
+// writeSection writes a section's steps, some of them in loops.
+func writeSection(rt *rapid.T, b *strings.Builder, list []string, fences bool, round *int) {
+	for len(list) > 0 {
+		n := rapid.IntRange(1, len(list)).Draw(rt, "together")
+		loop := rapid.Bool().Draw(rt, "loop")
+		if loop {
+			fmt.Fprintln(b, "    for each patch")
+		}
+		for _, st := range list[:n] {
+			if rest, ok := strings.CutPrefix(st, "Sync"); ok {
+				*round++
+				st = fmt.Sprintf("Sync %d%s", *round, rest)
+			}
+			fmt.Fprintln(b, "    "+st)
+			if fences && (strings.HasPrefix(st, "Write") || st == "Publish" || st == "Unpublish") {
+				fmt.Fprintln(b, "    Fence")
+			}
+		}
+		if loop {
+			fmt.Fprintln(b, "    end")
+		}
+		list = list[n:]
+	}
+}
