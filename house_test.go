@@ -185,6 +185,33 @@ func TestImportsAreLight(t *testing.T) {
 	}
 }
 
+// cutting is a division by the size of a vector, rounded up.
+var cutting = regexp.MustCompile(`\+ ?(127|169|255)\) ?/ ?(128|170|256)|[sS]lots\)? ?- ?1\)* ?/`)
+
+// TestSchedAloneCuts: how many batches patches take is asked of package sched.
+func TestSchedAloneCuts(t *testing.T) {
+	for line, want := range map[string]bool{"(n + slots - 1) / slots": true, "3 * ((n + 255) / 256)": true,
+		"(n + max(1, b.Slots) - 1) / max(1, b.Slots)": true, "n / 256": false, "slots - 1": false} {
+		if cutting.MatchString(line) != want {
+			t.Errorf("%s: %v", line, !want)
+		}
+	}
+	eachGoFile(t, func(path string) {
+		if strings.HasSuffix(path, "_test.go") || strings.HasPrefix(filepath.ToSlash(path), "sched/") {
+			return
+		}
+		src, err := os.ReadFile(path)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for i, line := range strings.Split(string(src), "\n") {
+			if cutting.MatchString(line) {
+				t.Errorf("%s:%d cuts batches: %s", path, i+1, strings.TrimSpace(line))
+			}
+		}
+	})
+}
+
 // TestFilesAreShort: a file of over 400 lines asks to be split.
 func TestFilesAreShort(t *testing.T) {
 	eachGoFile(t, func(path string) {

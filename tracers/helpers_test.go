@@ -4,6 +4,8 @@ package tracers
 
 import (
 	"errors"
+	"fmt"
+	"regexp"
 	"testing"
 
 	"github.com/textpoke/textpoke/cpus"
@@ -67,13 +69,20 @@ func must(t testing.TB) func(Report, error) Report {
 	}
 }
 
-// errno is the number that an error carries, 0 for none.
+// source is how an error says where its rule stands: a function or a series, and when.
+var source = regexp.MustCompile(`^[a-zA-Z_0-9:. ]+,.*([0-9]+\.[0-9]|v[0-9]|aef4dfa790b2|20[0-9][0-9]).*$|^HAVE_.*7\.0`)
+
+// errno is the number that an error carries, 0 for none. It panics where an error names its
+// reason and its source the wrong way round.
 func errno(err error) Errno {
 	var e *Error
-	if errors.As(err, &e) {
-		return e.Errno
+	if !errors.As(err, &e) {
+		return 0
 	}
-	return 0
+	if !source.MatchString(e.Source) || source.MatchString(e.Why) || e.Why == "" {
+		panic(fmt.Sprintf("why %q, source %q", e.Why, e.Source))
+	}
+	return e.Errno
 }
 
 // names is who was called, in order.
