@@ -269,3 +269,25 @@ func BenchmarkCut(b *testing.B) {
 		})
 	}
 }
+
+// TestBatches: as many as there are runs of so many that ascend; each that descends is one.
+func TestBatches(t *testing.T) {
+	for n := range 700 {
+		for _, slots := range []int{1, 170, 256} {
+			want := 0
+			for left := n; left > 0; left -= slots {
+				want++
+			}
+			if got := Batches(n, Ascending, Buffer{slots}); got != want {
+				t.Fatalf("%d in %d slots: %d batches, want %d", n, slots, got, want)
+			}
+		}
+	}
+	down := func(i int) records.Addr { return records.Addr(1000 - i) }
+	if got := Batches(10, down, Buffer{256}); got != 10 {
+		t.Errorf("descending: %d batches", got)
+	}
+	if got := Batches(1000, Ascending, Dynamic); got != 1 {
+		t.Errorf("dynamic: %d batches", got)
+	}
+}

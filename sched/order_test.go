@@ -3,6 +3,7 @@
 package sched
 
 import (
+	"math/rand/v2"
 	"slices"
 	"testing"
 
@@ -121,5 +122,21 @@ func TestShuffledSeeds(t *testing.T) {
 			}
 		}
 		seen = append(seen, which)
+	}
+}
+
+// TestSeed: the seed is the generator's first word, so that orders of other versions stay.
+func TestSeed(t *testing.T) {
+	table, err := records.Open(t.Context(), "gen:n=20", records.Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	got, want := make([]int, 20), make([]int, 20)
+	for i := range got {
+		got[i], want[i] = i, i
+	}
+	rand.New(rand.NewPCG(7, 0)).Shuffle(len(want), func(i, j int) { want[i], want[j] = want[j], want[i] })
+	if Shuffled.Arrange(got, table, 7); !slices.Equal(got, want) {
+		t.Errorf("%v, want %v", got, want)
 	}
 }

@@ -70,4 +70,4 @@ const pageSize = 4096
 // crosses tells whether some bytes lie on two pages. Those are not replaced: "We can't
 // do cross page atomic writes yet" (arch/x86/kernel/uprobes.c, can_optimize, Linux
 // 6.18).
-func crosses(at uint64, n int) bool { return n > 0 && at%pageSize+uint64(n) > pageSize }
+func crosses(at uint64, n int) bool { return at%pageSize+uint64(n) > pageSize }

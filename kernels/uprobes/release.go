@@ -4,6 +4,7 @@ package uprobes
 
 import (
 	"fmt"
+	"slices"
 	"strconv"
 	"strings"
 )
@@ -33,14 +34,7 @@ type line struct {
 // release is a kernel's version: 7.1.9 is {7, 1, 9}.
 type release [3]int
 
-func (r release) before(o release) bool {
-	for i := range r {
-		if r[i] != o[i] {
-			return r[i] < o[i]
-		}
-	}
-	return false
-}
+func (r release) before(o release) bool { return slices.Compare(r[:], o[:]) < 0 }
 
 // last is above every patch level.
 const last = 1 << 30
