@@ -23,9 +23,9 @@ const (
 // microseconds that one takes, and short for whoever watches.
 const pace = time.Millisecond
 
-// aftermath is how many quanta a CPU runs on once it may rest, so that it can break
-// what the last update promised.
-const aftermath = 8
+// aftermath is how many steps a CPU makes on its own once it may rest, so that it can
+// break what the last update promised.
+const aftermath = 1024
 
 // SetGait says how much the CPUs do from now on: a machine that was built is Running.
 func (m *Machine) SetGait(g Gait) {
@@ -35,20 +35,21 @@ func (m *Machine) SetGait(g Gait) {
 	}
 }
 
-// stroll is what a goroutine knows of its gait.
-type stroll struct {
-	since int         // quanta since it last ran all the time
-	still atomic.Bool // it waits; for tests
+// pause is the goroutine's own state where the CPU does not run all the time: how far it
+// is on the way to its next stop.
+type pause struct {
+	since int         // steps since the CPU last ran all the time
+	still atomic.Bool // the goroutine waits; for tests
 }
 
-// mayStop counts a quantum, and tells whether the CPU may stop behind it.
-func (r *runner) mayStop() (g Gait, stop bool) {
+// mayStop counts the steps of a quantum, and tells whether the CPU may stop behind it.
+func (r *runner) mayStop(steps int) (g Gait, stop bool) {
 	if g = Gait(r.m.gait.Load()); g == Running {
-		r.stroll.since = 0
+		r.pause.since = 0
 		return g, false
 	}
-	r.stroll.since++
-	return g, r.stroll.since > aftermath && r.cpu.BetweenCalls()
+	r.pause.since += steps
+	return g, r.pause.since > aftermath && r.cpu.BetweenCalls()
 }
 
 // stop waits as the gait says, or until something waits for the CPU. What it may fetch
@@ -59,8 +60,8 @@ func (r *runner) stop(g Gait) {
 	if !r.lastLook() || Gait(r.m.gait.Load()) != g {
 		return
 	}
-	r.stroll.still.Store(true)
-	defer r.stroll.still.Store(false)
+	r.pause.still.Store(true)
+	defer r.pause.still.Store(false)
 	if g == Resting {
 		<-r.bell
 		return

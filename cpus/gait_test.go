@@ -11,11 +11,21 @@ import (
 // still tells whether every CPU waits.
 func (m *Machine) still() bool {
 	for _, r := range m.runners {
-		if !r.stroll.still.Load() && !r.asleep.Load() {
+		if !r.pause.still.Load() && !r.asleep.Load() {
 			return false
 		}
 	}
 	return true
+}
+
+// TestQuantum: all CPUs together make as many steps in their quanta as one CPU does, down
+// to the shortest quantum.
+func TestQuantum(t *testing.T) {
+	for cpus, want := range map[int]int{1: 256, 2: 128, 8: 32, 16: 16, 17: 16, 4096: 16} {
+		if got := quantumFor(cpus); got != want {
+			t.Errorf("%d CPUs: a quantum of %d steps, want %d", cpus, got, want)
+		}
+	}
 }
 
 // TestGaits: a machine that rests does nothing, answers all the same, and runs again.
@@ -49,7 +59,7 @@ func TestGaits(t *testing.T) {
 		wait("they rest", m.still)
 		rested := calls()
 		// Whoever counts takes each CPU over once, which wakes it for a quantum or two.
-		const most = 100 * quantum
+		const most = 100 * quantaSteps
 		for range 10 {
 			if n := calls() - rested; n > 10*most {
 				t.Fatalf("%d calls at rest", n)

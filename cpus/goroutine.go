@@ -51,23 +51,30 @@ type runner struct {
 	asleep atomic.Bool
 	seat   chan struct{} // holds a token: whoever takes it may lease the CPU
 	wanted atomic.Bool   // somebody waits for the lease
-	stroll stroll
+	pause  pause
 	leased chan struct{} // the goroutine hands the CPU over
 	back   chan bool     // and gets it back; false: ends
 }
 
-// quantum is the most steps that a CPU goroutine makes before it lets others
-// run: short, since a round takes as long as the quanta of the goroutines
-// queued before its targets, and of random length, so that CPUs lose the
-// processor anywhere, inside handlers too.
-const quantum = 256
+// quantumFor is the most steps that a CPU's goroutine makes before it lets others run.
+// A round takes as long as the quanta of the goroutines queued before its targets: the
+// more CPUs there are, the shorter a quantum. At 8 CPUs one of 32 steps takes a quarter of
+// the time of one of 256 for the same rounds, and as many runs with a defect show it
+// (docs/performance.md). Its length is random, so that CPUs lose the processor anywhere,
+// inside handlers too.
+func quantumFor(cpus int) int { return min(max(quantaSteps/cpus, shortest), quantaSteps) }
 
-// tickEvery is how many quanta pass between two timer ticks, on average.
-const tickEvery = 64
+const (
+	quantaSteps = 256 // of all CPUs together
+	shortest    = 16  // below that the change from one goroutine to another costs more than its steps
+)
 
-// nmiEvery is how many quanta pass between two non-maskable interrupts, on average,
-// where they come.
-const nmiEvery = 4
+// tickEvery is how many steps a CPU makes between two timer ticks, on average.
+const tickEvery = 8192
+
+// nmiEvery is how many steps a CPU makes between two non-maskable interrupts, on
+// average, where they come.
+const nmiEvery = 512
 
 func newRunner(m *Machine, cpu int, role Role, seed uint64) *runner {
 	if role == Offline { // busy, once it is plugged in
@@ -124,9 +131,11 @@ func (m *Machine) Stop() {
 func (r *runner) run() {
 	defer r.m.wait.Done()
 	rng := rand.New(rand.NewPCG(r.chooser.rng.Uint64(), 0))
+	quantum := quantumFor(len(r.m.runners))
 	for {
-		r.steps(rng.IntN(quantum) + 1)
-		if r.m.code.Disturbs(&r.cpu) && rng.IntN(nmiEvery) == 0 {
+		n := rng.IntN(quantum) + 1
+		r.steps(n)
+		if r.m.code.Disturbs(&r.cpu) && rng.IntN(nmiEvery) < n {
 			r.nmi()
 		}
 		switch {
@@ -139,11 +148,11 @@ func (r *runner) run() {
 		case r.cpu.Resting():
 			r.sleep()
 		default:
-			if rng.IntN(tickEvery) == 0 {
+			if rng.IntN(tickEvery) < n {
 				r.tick()
 				r.noteSynced()
 			}
-			if g, stop := r.mayStop(); stop {
+			if g, stop := r.mayStop(n); stop {
 				r.stop(g)
 			} else {
 				runtime.Gosched()
