@@ -29,7 +29,7 @@ var layoutText string
 var layout = template.Must(template.New("report").Funcs(form.Funcs()).Funcs(template.FuncMap{
 	"host": func() string { return runtime.GOOS + ", " + runtime.GOARCH },
 	"pair": func(a, b any) string { return fmt.Sprint(a) + ", " + fmt.Sprint(b) },
-	"size": choice.Size, "span": Span, "lacks": Lacks,
+	"size": choice.Size, "span": Span, "modelled": Modelled, "lacks": Lacks,
 }).Parse(layoutText))
 
 // report is what the layout is filled with.
@@ -107,6 +107,13 @@ func (c Comparison) here() string {
 // Ranged is a time in nanoseconds with its range, as people read it: likely (low to high).
 func Ranged(s calibration.Spread) string {
 	return fmt.Sprintf("%s (%s to %s)", results.Duration(s.Likely), results.Duration(s.Low), results.Duration(s.High))
+}
+
+// Modelled is a time in nanoseconds as a headline says it: two digits, its range, and how
+// much of it rests on quantities that are assumed.
+func Modelled(s calibration.Spread) string {
+	return fmt.Sprintf("%s (%s to %s, %.2g %% of it assumed)", results.About(s.Likely), results.About(s.Low),
+		results.About(s.High), 100*s.Assumed)
 }
 
 // Outside are those that lie outside of their ranges.

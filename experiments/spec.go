@@ -29,6 +29,8 @@ type Spec[C, R any] struct {
 	// headline.
 	Prose   string
 	Columns results.Columns[R]
+	// Cells are those of the form's columns that are no field and no method of a row.
+	Cells map[string]func(R) any
 	// Fields are those of a Config; nil where it has none.
 	Fields func(*C) []*Field
 	// Check tells what the fields of a complete Config do not tell of themselves; it
@@ -155,7 +157,7 @@ func (s *Spec[C, R]) form() *form.Form {
 		s.Parsed, err = form.New(s.Name, s.Short, s.Examples, s.Prose, layout)
 	}
 	if err == nil && s.Columns == nil {
-		s.Columns, err = form.Bind[R](s.Parsed.Columns)
+		s.Columns, err = form.Bind(s.Parsed.Columns, s.Cells)
 	}
 	if err != nil {
 		panic(fmt.Sprintf("experiments: %v", err))

@@ -16,7 +16,7 @@ var Say = map[string]func(float64) string{
 	"plain": Plain, "thousands": Thousands[float64], "percent": Percent, "duration": Duration, "seconds": Seconds, "four": Four,
 	"two": Two, "short": Short, "tenth": Tenth, "p": P,
 	"us": func(ns float64) string { return Four(ns / 1e3) }, "ms": func(ns float64) string { return Four(ns / 1e6) },
-	"bytes": Bytes, "ns": Nanoseconds,
+	"bytes": Bytes, "ns": Nanoseconds, "about": About,
 }
 
 // Plain prints a number with as few digits as read back as the same: 1234.5.
@@ -73,6 +73,19 @@ func Seconds(s float64) string {
 // Four prints a number with four significant digits, and Two with two.
 func Four(v float64) string { return strconv.FormatFloat(v, 'g', 4, 64) }
 func Two(v float64) string  { return strconv.FormatFloat(v, 'g', 2, 64) }
+
+// About prints nanoseconds with two digits, which is what a model is worth: 650 us, 1.4 ms,
+// 34 min.
+func About(ns float64) string {
+	text, unit, _ := strings.Cut(Nanoseconds(ns), " ")
+	v, err := strconv.ParseFloat(text, 64)
+	if err != nil || v == 0 {
+		return text + " " + unit
+	}
+	digits := 1 - int(math.Floor(math.Log10(math.Abs(v))))
+	ten := math.Pow(10, float64(-digits))
+	return strconv.FormatFloat(math.Round(v/ten)*ten, 'f', max(digits, 0), 64) + " " + unit
+}
 
 // Short prints a number with the digits that are worth reading: three, or all of the
 // whole ones.

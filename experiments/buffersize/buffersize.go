@@ -40,14 +40,6 @@ var spec = experiments.Spec[Config, *row]{
 // Experiment is the question.
 var Experiment = spec.Experiment()
 
-// Run answers the question.
-func Run(ctx context.Context, c Config, lab experiments.Lab) (*experiments.Answer, error) {
-	return spec.Run(ctx, c, lab)
-}
-
-// Validate tells which field Run would refuse.
-func (c Config) Validate() error { return spec.Validate(c) }
-
 func (c *Config) fields() []*experiments.Field {
 	return c.Fields("vm-2@8,jump-label-24,refcount-480", "1,16,64,128,170,256,512,1024,1700,4096,16384,dynamic")
 }

@@ -19,9 +19,9 @@ const (
 	margin = 6 * mm
 	head   = 15 * mm // title and what the matrix is
 	label  = 34 * mm // of those who are there
-	wide   = 17 * mm
+	wide   = 11.5 * mm
 	high   = 6 * mm
-	top    = 9 * mm // names of those who come
+	top    = 27 * mm // names of those who come, upwards
 	foot   = 12 * mm
 )
 
@@ -88,8 +88,7 @@ func (p *page) draw(c draw.Canvas) {
 	y -= head + top
 	for j, second := range p.a.Config.Second {
 		left := margin + label + vg.Length(j)*wide
-		style := plots.Style{Size: 7, Align: text.XCenter, Ink: color.Black}.Fit(second, wide-mm)
-		style.Write(p.c, left+wide/2, y+2*mm, second)
+		plots.Style{Size: 8, Ink: color.Black, Up: true}.Write(p.c, left+wide/2+1.8*mm, y+2*mm, second)
 	}
 	for _, first := range p.a.Config.First {
 		y -= high
@@ -110,7 +109,7 @@ func (p *page) cell(r *row, x, y vg.Length) {
 	box := plots.Box(x+rim, y+rim, x+wide-rim, y+high-rim)
 	p.c.FillPolygon(m.fill, box)
 	p.c.StrokeLines(draw.LineStyle{Color: color.Gray{Y: 0x9a}, Width: 0.3}, append(box, box[0]))
-	style := plots.Style{Size: 7, Align: text.XCenter, Ink: m.ink}.Fit(r.Cell(), wide-2*mm)
+	style := plots.Style{Size: 7, Align: text.XCenter, Ink: m.ink}.Fit(r.Cell(), wide-1.2*mm)
 	style.Write(p.c, x+wide/2, y+2*mm, r.Cell())
 	for _, arch := range p.a.Arches()[1:] {
 		if other := p.a.at(arch, r.First, r.Second); other != nil && other.Cell() != r.Cell() {

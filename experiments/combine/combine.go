@@ -48,14 +48,6 @@ var spec = experiments.Spec[Config, *row]{
 // Experiment is the question.
 var Experiment = spec.Experiment()
 
-// Run answers the question.
-func Run(ctx context.Context, c Config, lab experiments.Lab) (*experiments.Answer, error) {
-	return spec.Run(ctx, c, lab)
-}
-
-// Validate tells which field Run would refuse.
-func (c Config) Validate() error { return spec.Validate(c) }
-
 var shares = experiments.Number("numbers above 0 and up to 1", func(v float64) bool { return v > 0 && v <= 1 })
 
 func (c *Config) fields() []*experiments.Field {

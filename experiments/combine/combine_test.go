@@ -9,7 +9,6 @@ import (
 
 	"go.uber.org/goleak"
 
-	"github.com/textpoke/textpoke/experiments"
 	"github.com/textpoke/textpoke/experiments/internal/trial"
 )
 
@@ -103,13 +102,10 @@ func TestWrong(t *testing.T) {
 			t.Errorf("%s: %v, want %s", flag, r.Err, want)
 		}
 	}
-	m, err := experiments.ParseMachine("graviton2") // arm64 stores words, and sends nothing
-	if err != nil {
-		t.Fatal(err)
-	}
-	if _, err := Run(t.Context(), Config{Machines: []experiments.Machine{m}}, experiments.Lab{}); err == nil ||
-		!strings.Contains(err.Error(), "send no rounds that could be shared") {
-		t.Error(err)
+	// arm64 stores words, and sends nothing
+	if r := trial.Run(t, Experiment, "--calibration", "graviton2"); r.Err == nil ||
+		!strings.Contains(r.Err.Error(), "send no rounds that could be shared") {
+		t.Error(r.Err)
 	}
 }
 

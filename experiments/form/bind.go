@@ -14,18 +14,20 @@ import (
 // the method without parameters, whose name is that of the column but for underscores
 // and case: rounds_saved is RoundsSaved. A path such as Modelled.Update says otherwise.
 // Where a pointer on the way is nil, and where the text at the end is "", the cell is
-// empty.
-func Bind[R any](declared []Column) (results.Columns[R], error) {
+// empty. Other cells are own's, by the names of their columns.
+func Bind[R any](declared []Column, own map[string]func(R) any) (results.Columns[R], error) {
 	var out results.Columns[R]
 	cells := map[string]func(R) any{}
 	for _, c := range declared {
-		cell, err := source[R](c, cells)
+		cell, err := own[c.Name], error(nil)
+		if cell == nil {
+			cell, err = source[R](c, cells)
+		}
 		if err != nil {
 			return nil, fmt.Errorf("column %s: %w", c.Name, err)
 		}
 		if c.If != "" {
-			cell, err = onlyIf(c, cell, cells)
-			if err != nil {
+			if cell, err = onlyIf(c, cell, cells); err != nil {
 				return nil, fmt.Errorf("column %s: %w", c.Name, err)
 			}
 		}
@@ -45,7 +47,8 @@ func source[R any](c Column, before map[string]func(R) any) (func(R) any, error)
 		if path == "" {
 			path = strings.ReplaceAll(c.Name, "_", "")
 		}
-		return at[R](path, c.Kind)
+		to, err := at[R](path)
+		return func(r R) any { return plain(to(r), c.Kind) }, err
 	}
 	names := c.From.Names()
 	for _, name := range names {
@@ -87,25 +90,30 @@ func Cell(v any, kind results.Kind) any {
 // onlyIf leaves a cell empty where the condition's column is, or the path's value is
 // nil, false or 0.
 func onlyIf[R any](c Column, cell func(R) any, before map[string]func(R) any) (func(R) any, error) {
-	holds := before[c.If]
-	if holds == nil {
-		path, err := at[R](c.If, "")
+	holds := func(r R) bool {
+		v, err := results.ValueOf(before[c.If](r))
+		return err == nil && !v.IsEmpty() && v != results.Bool(false)
+	}
+	if before[c.If] == nil {
+		to, err := at[R](c.If)
 		if err != nil {
 			return nil, err
 		}
-		holds = path
+		holds = func(r R) bool {
+			v := to(r)
+			return v.IsValid() && !v.IsZero()
+		}
 	}
 	return func(r R) any {
-		if v, err := results.ValueOf(holds(r)); err == nil && (v.IsEmpty() || v == results.Bool(false) ||
-			v == results.Int(0) || v == results.Uint(0) || v == results.Float(0)) {
+		if !holds(r) {
 			return results.Empty
 		}
 		return cell(r)
 	}, nil
 }
 
-// at finds what a path leads to.
-func at[R any](path string, kind results.Kind) (func(R) any, error) {
+// at finds what a path leads to: no value where a pointer on the way is nil.
+func at[R any](path string) (func(R) reflect.Value, error) {
 	t := reflect.TypeFor[R]()
 	var steps []step
 	for name := range strings.SplitSeq(path, ".") {
@@ -115,14 +123,14 @@ func at[R any](path string, kind results.Kind) (func(R) any, error) {
 		}
 		steps, t = append(steps, s), next
 	}
-	return func(r R) any {
+	return func(r R) reflect.Value {
 		v := reflect.ValueOf(&r).Elem()
 		for _, s := range steps {
 			if v = s(v); !v.IsValid() {
-				return results.Empty
+				break
 			}
 		}
-		return plain(v, kind)
+		return v
 	}, nil
 }
 
@@ -158,7 +166,7 @@ func stepTo(t reflect.Type, name string) (step, reflect.Type, error) {
 		return nil, nil, fmt.Errorf("%v has no %s", t, name)
 	}
 	field, ok := st.FieldByNameFunc(func(s string) bool { return strings.EqualFold(s, name) })
-	if !ok || !field.IsExported() {
+	if !ok {
 		return nil, nil, fmt.Errorf("%v has no %s", t, name)
 	}
 	return func(v reflect.Value) reflect.Value {
@@ -179,16 +187,16 @@ func stepTo(t reflect.Type, name string) (step, reflect.Type, error) {
 // plain is a value as a cell holds it: numbers without their types, and texts of what
 // has a name.
 func plain(v reflect.Value, kind results.Kind) any {
-	for v.Kind() == reflect.Pointer || v.Kind() == reflect.Interface {
-		if v.IsNil() {
-			return results.Empty
-		}
-		if _, named := v.Interface().(fmt.Stringer); named {
-			break
+	for v.IsValid() && (v.Kind() == reflect.Pointer || v.Kind() == reflect.Interface) {
+		if s, named := stringer(v); named && !v.IsNil() && kind == results.Text {
+			return textCell(s.String())
 		}
 		v = v.Elem()
 	}
-	if s, named := v.Interface().(fmt.Stringer); named && kind == results.Text {
+	if !v.IsValid() {
+		return results.Empty
+	}
+	if s, named := stringer(v); named && kind == results.Text {
 		return textCell(s.String())
 	}
 	switch v.Kind() {
@@ -200,10 +208,21 @@ func plain(v reflect.Value, kind results.Kind) any {
 		return v.Uint()
 	case reflect.Float64:
 		return v.Float()
-	case reflect.Pointer:
-		return results.If(!v.IsNil(), true)
+	case reflect.Bool:
+		return v.Bool()
 	}
-	return v.Interface()
+	if v.CanInterface() {
+		return v.Interface()
+	}
+	return fmt.Errorf("a field of type %v that is not exported", v.Type()) // no cell
+}
+
+// stringer is what says its own name; a field that is not exported does not.
+func stringer(v reflect.Value) (s fmt.Stringer, is bool) {
+	if v.CanInterface() {
+		s, is = v.Interface().(fmt.Stringer)
+	}
+	return s, is
 }
 
 func textCell(s string) any {

@@ -82,7 +82,7 @@ func TestWrong(t *testing.T) {
 		"":                                      "f:0: no report",
 		good:                                    "f:5: no report",
 		"grid: count\n" + report:                "f:1: no name",
-		"name: a\n" + report:                    "f:1: no columns",
+		"name: a\ngrid: count\n" + report:       "f:1: no columns",
 		"name: A b\n" + report:                  `f:1: name "A b": want small letters`,
 		"name: a\nname: b\n" + report:           "f:2: a second name",
 		"name: a\n  b\n" + report:               "f:2: name has one value",
@@ -289,7 +289,7 @@ func TestBind(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	columns, err := Bind[*sample](f.Columns)
+	columns, err := Bind[*sample](f.Columns, nil)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -319,7 +319,7 @@ func TestBind(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if _, err := Bind[*sample]([]Column{c}); err == nil {
+		if _, err := Bind[*sample]([]Column{c}, nil); err == nil {
 			t.Errorf("%s is bound", wrong)
 		}
 	}

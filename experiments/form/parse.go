@@ -241,7 +241,7 @@ func (f *Form) points(b block) error {
 
 // check tells what is missing or does not fit together.
 func (f *Form) check() error {
-	if len(f.Columns) == 0 {
+	if len(f.Columns) == 0 && f.Grid != nil {
 		return f.wrong(1, "no columns: the file needs a block that begins with %q", "columns:")
 	}
 	seen := map[string]bool{}

@@ -59,14 +59,6 @@ var spec = experiments.Spec[Config, *row]{
 // Experiment is the question.
 var Experiment = spec.Experiment()
 
-// Run answers the question.
-func Run(ctx context.Context, c Config, lab experiments.Lab) (*experiments.Answer, error) {
-	return spec.Run(ctx, c, lab)
-}
-
-// Validate tells which field Run would refuse.
-func (c Config) Validate() error { return spec.Validate(c) }
-
 var anyText = experiments.FieldKind[string]{Type: "text", Format: strings.Clone, Parse: func(s string) (string,
 	error) {
 	return s, nil

@@ -57,14 +57,6 @@ var spec = experiments.Spec[Config, *row]{
 // Experiment is the question.
 var Experiment = spec.Experiment()
 
-// Run answers the question.
-func Run(ctx context.Context, c Config, lab experiments.Lab) (*experiments.Answer, error) {
-	return spec.Run(ctx, c, lab)
-}
-
-// Validate tells which field Run would refuse.
-func (c Config) Validate() error { return spec.Validate(c) }
-
 func (c *Config) fields() []*experiments.Field {
 	calls := experiments.Rate(&c.Calls, "calls", "calls a second of the key's sites on each CPU, all of them together")
 	calls.Default = "100000"
@@ -122,8 +114,8 @@ type row struct {
 	btree    int3.Cost
 }
 
-// UpdateMS is the mean time of switching, in milliseconds.
-func (r *row) UpdateMS() float64 { return r.update.Mean / 1e6 }
+// Time is that with its range, in nanoseconds.
+func (r *row) Time() calibration.Spread { return r.spread }
 
 // known is what was published of such a switch.
 func (r *row) known() published.KeyUpdate { return r.facts.of(r.Entries, r.Counted.Rounds) }

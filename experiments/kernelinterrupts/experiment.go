@@ -55,14 +55,6 @@ var spec = experiments.Spec[Config, *Row]{
 // Experiment is the question.
 var Experiment = spec.Experiment()
 
-// Run answers the question.
-func Run(ctx context.Context, c Config, lab experiments.Lab) (*experiments.Answer, error) {
-	return spec.Run(ctx, c, lab)
-}
-
-// Validate tells which field Run would refuse.
-func (c Config) Validate() error { return spec.Validate(c) }
-
 func measure(ctx context.Context, s *experiments.Study[Config, *Row]) (*experiments.Findings, error) {
 	a, err := compare(ctx, s.Config)
 	if err != nil {

@@ -10,6 +10,7 @@ import (
 	"slices"
 	"time"
 
+	"github.com/textpoke/textpoke/experiments"
 	"github.com/textpoke/textpoke/experiments/internal/clock"
 	"github.com/textpoke/textpoke/records"
 	"github.com/textpoke/textpoke/results/fit"
@@ -109,8 +110,10 @@ const (
 	// is where they are in a chain.
 	hotCalls, hotFunctions = 1 << 8, 64
 	// A measurement is the fastest of so many passes over all calls, or more, until
-	// leastTurn is over: whatever disturbs a pass makes it slower.
-	leastPasses, leastTurn = 2, time.Millisecond
+	// leastTurn is over: whatever disturbs a pass makes it slower. Where one takes
+	// longer than longPass, a tick of the scheduler is a small part of it: then one pass
+	// is enough, and as few measurements as bound a median.
+	leastPasses, leastTurn, longPass = 2, time.Millisecond, 20 * time.Millisecond
 )
 
 // look fills a table, counts and times.
@@ -137,14 +140,16 @@ func (c *Config) look(ctx context.Context, k tables.TableKind, f *functions) (*r
 	single := slices.Repeat(f.addrs[:1], hotCalls*hotFunctions)
 	hot, random := f.hot(), f.random()
 	for _, calls := range [][]records.Addr{hot, random} {
-		pass(tab, calls) // what comes first finds cold caches
+		if pass(tab, calls) > longPass { // what comes first finds cold caches
+			row.repeats = min(row.repeats, experiments.MinRepeats)
+		}
 	}
 	turns := []func() float64{
 		func() float64 { return turn(tab, hot) },
 		func() float64 { return turn(one, single) },
 		func() float64 { return turn(tab, random) },
 	}
-	each, err := clock.Turns(ctx, c.Repeats, len(turns), func(i int) float64 { return turns[i]() })
+	each, err := clock.Turns(ctx, row.repeats, len(turns), func(i int) float64 { return turns[i]() })
 	if err != nil {
 		return nil, err
 	}
@@ -182,8 +187,9 @@ func (f *functions) random() []records.Addr {
 
 // turn is the time of one lookup among calls.
 func turn(tab tables.Table, calls []records.Addr) float64 {
-	fastest, start := pass(tab, calls), time.Now()
-	for n := 1; n < leastPasses || time.Since(start) < leastTurn; n++ {
+	start := time.Now()
+	fastest := pass(tab, calls)
+	for n := 1; fastest < longPass && (n < leastPasses || time.Since(start) < leastTurn); n++ {
 		fastest = min(fastest, pass(tab, calls))
 	}
 	return float64(fastest.Nanoseconds()) / float64(len(calls))

@@ -73,15 +73,6 @@ var spec = experiments.Spec[Config, check.VerdictRow]{
 // Experiment is the question.
 var Experiment = spec.Experiment()
 
-// Run answers the question. Beside an answer in which limits left rows open the error
-// is experiments.ErrLimits.
-func Run(ctx context.Context, c Config, lab experiments.Lab) (*experiments.Answer, error) {
-	return spec.Run(ctx, c, lab)
-}
-
-// Validate tells which field Run would refuse.
-func (c Config) Validate() error { return spec.Validate(c) }
-
 // upTo is a number up to high; 0 is one of them.
 func upTo(high uint64, want string) experiments.FieldKind[uint64] {
 	return experiments.FieldKind[uint64]{

@@ -47,14 +47,6 @@ var spec = experiments.Spec[Config, *row]{
 // Experiment is the question.
 var Experiment = spec.Experiment()
 
-// Run answers the question.
-func Run(ctx context.Context, c Config, lab experiments.Lab) (*experiments.Answer, error) {
-	return spec.Run(ctx, c, lab)
-}
-
-// Validate tells which field Run would refuse.
-func (c Config) Validate() error { return spec.Validate(c) }
-
 func (c *Config) fields() []*experiments.Field {
 	return append(c.Fields("vm-2@8,jump-label-24,refcount-480,graviton2",
 		"64,128,170,256,512,1024,2048,4096,8192,16384,dynamic"),

@@ -9,6 +9,7 @@ import (
 	"github.com/textpoke/textpoke/experiments"
 	"github.com/textpoke/textpoke/experiments/form"
 	"github.com/textpoke/textpoke/int3"
+	"github.com/textpoke/textpoke/kernels/calibration"
 	"github.com/textpoke/textpoke/results"
 	"github.com/textpoke/textpoke/results/plots"
 )
@@ -63,6 +64,9 @@ func (r *row) Knew(fitted, predicted string) string {
 
 // PerRound is the update's time for each of its rounds, in nanoseconds.
 func (r *row) PerRound() float64 { return r.UpdateNS() / float64(max(r.Rounds, 1)) }
+
+// Time is the update's, with its range.
+func (r *row) Time() calibration.Spread { return r.spread }
 
 // like tells whether rows are of the same batch on the same machine.
 func (r *row) like(o *row) bool {
@@ -141,6 +145,7 @@ func (a answer) chart() *plots.Chart {
 		worst.Machine.Name,
 		results.Thousands(math.Floor(worst.Calls/float64(worst.Entries)+0.5)))
 	known := plots.Series{Name: "published", Kind: plots.Points}
+	least, most := math.Inf(1), 0.0                        // of those that are published with a counter for each CPU
 	shown := experiments.Where(a.Rows, func(r *row) bool { // other orders of waiting of the worst batch alone
 		return r.Machine.Name == worst.Machine.Name && (!r.shared() || r.Entries == worst.Entries ||
 			r.OutOfTurn == worst.OutOfTurn)
@@ -151,6 +156,9 @@ func (a answer) chart() *plots.Chart {
 			s.X, s.Y = append(s.X, float64(len(r.Roles))), append(s.Y, r.UpdateNS()/1000)
 			if r.Ratio() > 0 && (!r.shared() || r.OutOfTurn == worst.OutOfTurn) {
 				known.X, known.Y = append(known.X, float64(len(r.Roles))), append(known.Y, r.published.UpdateUS.Value)
+				if r != worst {
+					least, most = min(least, r.published.UpdateUS.Value), max(most, r.published.UpdateUS.Value)
+				}
 			}
 		}
 		c.Series = append(c.Series, s)
@@ -160,6 +168,10 @@ func (a answer) chart() *plots.Chart {
 		c.Notes = append(c.Notes, plots.Note{X: 0.93 * float64(len(worst.Roles)), Y: worst.published.UpdateUS.Value,
 			Right: true,
 			Text:  fmt.Sprintf("published: %s shared, on %d CPUs", results.Duration(worst.PublishedNS()), len(worst.Roles))})
+	}
+	if most > 0 {
+		c.Notes = append(c.Notes, plots.Note{X: 0.93 * float64(len(worst.Roles)), Y: least / 2.5, Right: true,
+			Text: fmt.Sprintf("published: %s to %s for the others", results.Duration(least*1e3), results.Duration(most*1e3))})
 	}
 	return c
 }

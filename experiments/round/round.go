@@ -41,14 +41,6 @@ var spec = experiments.Spec[Config, row]{
 // Experiment is the question.
 var Experiment = spec.Experiment()
 
-// Run answers the question.
-func Run(ctx context.Context, c Config, lab experiments.Lab) (*experiments.Answer, error) {
-	return spec.Run(ctx, c, lab)
-}
-
-// Validate tells which field Run would refuse.
-func (c Config) Validate() error { return spec.Validate(c) }
-
 func (c *Config) fields() []*experiments.Field {
 	return []*experiments.Field{
 		experiments.Count(&c.Updates, "updates", 400, "`number` of updates of each kind", 1, 10_000_000),
@@ -112,7 +104,7 @@ func measure(ctx context.Context, s *experiments.Study[Config, row]) (*experimen
 			r.Misses += u.Misses
 			r.Violations += u.Violations
 			r.Median = min(r.Median, float64(u.Executed.RoundMedian))
-		})
+		}, nil)
 		return r, err
 	})
 	a := &answer{s.Rows, hardware.Processor()}

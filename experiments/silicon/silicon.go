@@ -53,14 +53,6 @@ var spec = experiments.Spec[Config, row]{
 // Experiment is the question.
 var Experiment = spec.Experiment()
 
-// Run answers the question.
-func Run(ctx context.Context, c Config, lab experiments.Lab) (*experiments.Answer, error) {
-	return spec.Run(ctx, c, lab)
-}
-
-// Validate tells which field Run would refuse.
-func (c Config) Validate() error { return spec.Validate(c) }
-
 func (c *Config) fields() []*experiments.Field {
 	return []*experiments.Field{
 		experiments.Records(&c.Records, records.DefaultFor(live.Arch.Traits().Name), "`table` of records"),
@@ -228,7 +220,7 @@ func execute(ctx context.Context, c sim.Config, repeats int) (r row, err error) 
 			r.Measured = figures{float64(u.Elapsed), float64(x.RoundsAll), float64(x.RoundMedian), float64(u.Traps), x.Stolen}
 			r.Waited = x.Waited
 		}
-	})
+	}, nil)
 	if err == nil {
 		r.Median = median(times)
 	}

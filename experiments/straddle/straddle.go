@@ -29,6 +29,9 @@ type Config struct {
 	Mutations []string
 	// Updates is how many updates each is tried in. Default: 48.
 	Updates int
+	// Width is that of the interval of the share at which no more updates are tried. Default:
+	// 0.35, which nine updates have of which none is met, and 31 of which every other one is.
+	Width float64
 	// Sites is how many sites an update changes. Default: 32.
 	Sites int
 }
@@ -46,14 +49,6 @@ var spec = experiments.Spec[Config, row]{
 // Experiment is the question.
 var Experiment = spec.Experiment()
 
-// Run answers the question.
-func Run(ctx context.Context, c Config, lab experiments.Lab) (*experiments.Answer, error) {
-	return spec.Run(ctx, c, lab)
-}
-
-// Validate tells which field Run would refuse.
-func (c Config) Validate() error { return spec.Validate(c) }
-
 // sound stands for no defect: the control.
 const sound = "none"
 
@@ -62,7 +57,9 @@ func (c *Config) fields() []*experiments.Field {
 		experiments.List(&c.Mutations, "mutate",
 			sound+",no-breakpoint,drop-sync-1,drop-sync-2,drop-sync-3-no-recheck,late-publish,early-release",
 			"`list` of defects, "+sound+" for the plan as it is", experiments.OneOf(append(poke.MutationNames(), sound))),
-		experiments.Count(&c.Updates, "updates", 48, "`number` of updates that each is tried in", 1, 1_000_000),
+		experiments.Count(&c.Updates, "updates", 48, "`number` of updates that each is tried in, at most", 1, 1_000_000),
+		experiments.One(&c.Width, "width", "0.35", "no more updates are tried once the 95 % interval of the share is as narrow as `this`; "+
+			"0: all are", experiments.Number("a number from 0 to 1", func(v float64) bool { return v >= 0 && v <= 1 })),
 		experiments.Count(&c.Sites, "sites", 32, "`number` of sites that an update changes", 1, 10_000),
 	}
 }
@@ -138,7 +135,7 @@ func measure(ctx context.Context, s *experiments.Study[Config, row]) (*experimen
 		}
 	}
 	err := experiments.Each(ctx, s, points, func(p point) (row, error) { return try(ctx, s, p) })
-	a := &answer{s.Rows, hardware.Processor(), s.Config.Sites}
+	a := &answer{s.Rows, hardware.Processor(), s.Config}
 	return &experiments.Findings{
 		Report: a, Pictures: []experiments.Picture{{Picture: a.chart().Picture()}}, No: a.unsound(),
 	}, err
@@ -172,7 +169,7 @@ func try(ctx context.Context, s *experiments.Study[Config, row], p point) (row, 
 				r.Properties = append(r.Properties, v.Property)
 			}
 		}
-	})
+	}, func() bool { return r.met.High()-r.met.Low() <= s.Config.Width })
 	return r, err
 }
 
@@ -180,7 +177,7 @@ func try(ctx context.Context, s *experiments.Study[Config, row], p point) (row, 
 type answer struct {
 	Rows      []row
 	Processor string
-	Sites     int
+	Config
 }
 
 // Defect is a defect in all places.

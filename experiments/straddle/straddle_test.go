@@ -41,3 +41,17 @@ func TestStraddle(t *testing.T) {
 		t.Error("the report does not say what absence is")
 	}
 }
+
+// TestEnough: what is never met is tried until the interval is narrow, and no more often.
+// None of n gives an interval of 1 - 0.025^(1/n): 0.308 of ten, 0.285 of eleven.
+func TestEnough(t *testing.T) {
+	for width, want := range map[string]string{"0.3": "11", "0.31": "10", "0": "12"} {
+		r := trial.Run(t, Experiment, "--mutate", "none", "--updates", "12", "--sites", "4", "--width", width)
+		if errors.Is(r.Err, hardware.ErrNone) {
+			t.Skip(r.Err)
+		}
+		if r.Err != nil || r.Cell(t, 0, "updates") != want {
+			t.Errorf("%s: %v, %v, want %s updates", width, r.Err, r.Table.Rows[0], want)
+		}
+	}
+}

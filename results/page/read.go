@@ -6,10 +6,12 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"html"
 	"html/template"
 	"io/fs"
 	"maps"
 	"path"
+	"regexp"
 	"slices"
 	"strings"
 	"time"
@@ -33,8 +35,9 @@ type Section struct {
 	Manifest results.Manifest
 	Unknown  bool // no manifest: the run did not get to its end
 	Inputs   []Input
+	Answer   []template.HTML // what was asked, and the answer in a line
 	Pictures []Picture
-	Prose    []template.HTML // Markdown, rendered
+	Prose    []template.HTML // Markdown, rendered: all else that reports say
 	Tables   []Table
 	Texts    []Text
 	Lacks    []string // what is wrong with files that are named
@@ -45,9 +48,24 @@ type Input struct{ Name, Sum string }
 
 // Picture is a picture as an address that holds it all.
 type Picture struct {
-	Name   string
-	Source template.URL
+	Name    string
+	Caption string // what it shows
+	Source  template.URL
 }
+
+// firstText is the first line of text in a picture of ours: its title.
+var firstText = regexp.MustCompile(`<text [^>]*>([^<]+)</text>`)
+
+// caption is what a picture says of itself, or else its name.
+func caption(name string, text []byte) string {
+	if m := firstText.FindSubmatch(text); m != nil && path.Ext(name) == ".svg" {
+		return fmt.Sprintf("%s (%s)", html.UnescapeString(string(m[1])), name)
+	}
+	return name
+}
+
+// answered is what a report says first: the question, and the answer in a line.
+var answered = regexp.MustCompile(`(?s)^# [^\n]*\n.*?\n## Answer\n\n(?:\*\*Cut short:[^\n]*\n\n)?\*\*[^\n]*\*\*\n`)
 
 // Text is a document that is neither a picture nor Markdown.
 type Text struct {
@@ -159,19 +177,31 @@ func (s *Section) document(name string, text []byte) error {
 	case ".svg", ".png":
 		source, err := picture(name, text)
 		if err == nil {
-			s.Pictures = append(s.Pictures, Picture{name, source})
+			s.Pictures = append(s.Pictures, Picture{name, caption(name, text), source})
 		}
 		return err
 	case ".csv":
 		return s.table(name, nil, text)
 	case ".md":
-		html, err := prose(text)
-		if err == nil {
-			s.Prose = append(s.Prose, html)
-		}
-		return err
+		return s.report(text)
 	}
 	s.Texts = append(s.Texts, cutText(name, string(text)))
+	return nil
+}
+
+// report takes up a text in Markdown: what it answers comes before the pictures.
+func (s *Section) report(text []byte) error {
+	n := len(answered.Find(text))
+	for part, to := range map[string]*[]template.HTML{string(text[:n]): &s.Answer, string(text[n:]): &s.Prose} {
+		if part == "" {
+			continue
+		}
+		rendered, err := prose([]byte(part))
+		if err != nil {
+			return err
+		}
+		*to = append(*to, rendered)
+	}
 	return nil
 }
 

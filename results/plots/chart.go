@@ -132,6 +132,9 @@ func (c *Chart) draw(canvas draw.Canvas, p Picture) {
 		area.Min.X += axisRow
 	}
 	area.Max.X -= c.overhang()
+	if c.labelled() { // what stands at the highest point keeps off the legend
+		area.Max.Y -= 3 * vg.Millimeter
+	}
 	inside := c.plot()
 	inside.Draw(area)
 	// The library would place labels by values, which logarithmic axes displace.
@@ -152,6 +155,11 @@ func (c *Chart) overhang() (wide vg.Length) {
 		}
 	}
 	return wide
+}
+
+// labelled tells whether texts stand above points.
+func (c *Chart) labelled() bool {
+	return len(c.Notes) > 0 || slices.ContainsFunc(c.Series, func(s Series) bool { return s.Labels != nil && s.Kind != Lying })
 }
 
 // plot sets the axes up and hands the series over.

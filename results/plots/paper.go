@@ -8,6 +8,7 @@ import (
 	"html"
 	"image/color"
 	"io"
+	"math"
 	"regexp"
 	"strconv"
 
@@ -97,6 +98,7 @@ type Style struct {
 	Bold  bool
 	Align text.XAlignment
 	Ink   color.Color // black by default
+	Up    bool        // the line goes upwards
 }
 
 // text is the style as the library wants it.
@@ -115,6 +117,9 @@ func (s Style) text() draw.TextStyle {
 // Write puts one line of text with its baseline at y.
 func (s Style) Write(c draw.Canvas, x, y vg.Length, line string) {
 	t := s.text()
+	if s.Up {
+		t.Rotation = math.Pi / 2
+	}
 	c.FillText(t, vg.Point{X: x, Y: y - fonts.Extents(t.Font).Descent}, line)
 }
 

@@ -27,9 +27,10 @@ func Config(lab experiments.Lab, t *records.Table, b sched.Buffer) sim.Config {
 	}
 }
 
-// Flip enables and disables everything in turn, so many times, and hands each row
-// over, with the first violations so far.
-func Flip(ctx context.Context, c sim.Config, times int, each func(*sim.RunRow, []cpus.Violation)) error {
+// Flip enables and disables everything in turn, so many times at most, and hands each row
+// over, with the first violations so far. It ends early when enough says so; nil never does.
+func Flip(ctx context.Context, c sim.Config, times int, each func(*sim.RunRow, []cpus.Violation),
+	enough func() bool) error {
 	j, err := sim.NewJob(c)
 	if err != nil {
 		return err
@@ -45,6 +46,9 @@ func Flip(ctx context.Context, c sim.Config, times int, each func(*sim.RunRow, [
 			return err
 		}
 		each(&row, h.Violations())
+		if enough != nil && enough() {
+			return nil
+		}
 	}
 	return nil
 }
