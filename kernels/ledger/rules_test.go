@@ -1,0 +1,221 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package ledger
+
+import (
+	"maps"
+	"reflect"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/textpoke/textpoke/cpus"
+	"github.com/textpoke/textpoke/kernels/image"
+)
+
+// with is a kernel one of whose mechanisms has another value.
+func with(k *Kernel, name string, value int) *Kernel {
+	changed, facts := *k, *k.Facts
+	facts.Mechanisms = maps.Clone(facts.Mechanisms)
+	facts.Mechanisms[name] = image.Mechanism{Name: name, Value: value, Evidence: "a test"}
+	changed.Facts = &facts
+	return &changed
+}
+
+// both is what a receiver takes in all rows, on and off, and the lines.
+func both(t *testing.T, k *Kernel, action string) (sums [2]int, lines [2][]Line) {
+	t.Helper()
+	r, err := k.NewReplay(nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for i := range sums {
+		if lines[i], err = r.Switch(action, i == 0); err != nil {
+			t.Fatal(err)
+		}
+		for _, l := range lines[i] {
+			sums[i] += l.Rounds()
+		}
+	}
+	return sums, lines
+}
+
+// TestDetachBorder: both sides of the border between 7.2.9 and 7.2.11, as booted: an image
+// with arch_bpf_trampoline_skip pays three rounds for each program that goes.
+func TestDetachBorder(t *testing.T) {
+	now := mustKernel(t, "x86_64-7.2")
+	before := with(now, image.DirectCuts, 0)
+	for _, c := range []struct {
+		action      string
+		before, now [2]int
+	}{
+		{"tracing-multi:5", [2]int{5 + 3 + 13, 16}, [2]int{5 + 3 + 13, 31}},
+		{"fentry", [2]int{17, 16}, [2]int{17, 19}},
+		{"fexit", [2]int{17, 19}, [2]int{17, 19}}, // the trampoline is cut off, or the program skipped
+	} {
+		if got, _ := both(t, before, c.action); got != c.before {
+			t.Errorf("7.2.9, %s: %v, want %v", c.action, got, c.before)
+		}
+		if got, _ := both(t, now, c.action); got != c.now {
+			t.Errorf("7.2.11, %s: %v, want %v", c.action, got, c.now)
+		}
+	}
+}
+
+// TestOtherArches: what BPF trampolines cost on arm64 and riscv64, by row: measured.
+func TestOtherArches(t *testing.T) {
+	for _, c := range []struct {
+		kernel  string
+		on, off map[string]int
+	}{
+		{"arm64-6.12", map[string]int{"IPI1": 2}, map[string]int{"IPI1": 1 + 1}}, // the order, and a wakeup
+		{"arm64-7.2", map[string]int{"IPI1": 1}, map[string]int{"IPI1": 1}},
+		{"riscv64-7.2", map[string]int{"FW_FENCE_I_RECVD": 3}, map[string]int{"FW_FENCE_I_RECVD": 2, "IPI1": 1, "IPI0": 1}},
+	} {
+		_, lines := both(t, mustKernel(t, c.kernel), "fentry")
+		for i, want := range []map[string]int{c.on, c.off} {
+			got := map[string]int{}
+			for _, l := range lines[i] {
+				if l.Rounds() > 0 {
+					got[l.Row] += l.Rounds()
+				}
+			}
+			if !maps.Equal(got, want) {
+				t.Errorf("%s, on %v: %v, want %v", c.kernel, i == 0, got, want)
+			}
+		}
+	}
+}
+
+// TestLines: how a key, a record and a wakeup are told: pokes and rounds of each, the row,
+// and the basis.
+func TestLines(t *testing.T) {
+	_, lines := both(t, mustKernel(t, "x86_64-6.12"), "static-key:sched_schedstats")
+	if l := lines[0][0]; l.Pokes != 1 || l.RoundsPerPoke != 3 || l.Cause != cpus.StaticKey || l.Basis != FromTables {
+		t.Errorf("key %+v", l)
+	}
+	for kernel, row := range map[string]string{"x86_64-5.10": "RES", "x86_64-6.1": "CAL", "x86_64-6.12": "CAL"} {
+		_, lines := both(t, mustKernel(t, kernel), "instance")
+		i := slices.IndexFunc(lines[1], func(l Line) bool { return l.Part == "rcu" })
+		if i < 0 || lines[1][i].Row != row || lines[1][i].Basis != Assumed {
+			t.Errorf("%s: a wakeup is counted in %+v, want %s", kernel, lines[1], row)
+		}
+	}
+	for kernel, want := range map[string]string{"x86_64-6.12": "168 batches; ", "arm64-6.12": "", "riscv64-7.2": ""} {
+		_, lines := both(t, mustKernel(t, kernel), "function-tracer")
+		i := slices.IndexFunc(lines[0], func(l Line) bool { return l.Records > 0 })
+		l := lines[0][i]
+		rec := mustKernel(t, kernel).Records.Source
+		if l.Source != want+rec || l.Records != l.Pokes || l.Records != mustKernel(t, kernel).Facts.Records {
+			t.Errorf("%s: %+v, want %q in front of %q", kernel, l, want, rec)
+		}
+	}
+	one, _ := both(t, mustKernel(t, "x86_64-6.12"), "tracepoint:sched_switch")
+	two, _ := both(t, mustKernel(t, "x86_64-6.12"), "tracepoint:sched/sched_switch")
+	if one != two || one[0] == 0 {
+		t.Errorf("an event with its group: %v, without %v", two, one)
+	}
+	if names := WayNames(); !slices.Equal(names, []string{"fentry", "global-trampoline", "tracing-multi", "kprobe-multi"}) ||
+		len(Ways()) != len(names) || Ways()[2].Name != names[2] {
+		t.Errorf("ways %v", names)
+	}
+}
+
+// TestStates: no probe is no probe, one makes the next cheaper; what is no state is told.
+func TestStates(t *testing.T) {
+	k := mustKernel(t, "x86_64-6.12")
+	none, _ := both(t, k, "function-tracer")
+	for state, want := range map[string]int{"probe=sched_switch:0": 0, "probe=sched_switch": 3, "probe=sched_switch:1": 3,
+		"probe=sched_switch:2": 3 + 6, "recording=on": 33} {
+		if got, _ := both(t, k.In([]string{state}), "function-tracer"); none[0]-got[0] != want {
+			t.Errorf("%s: %d fewer, want %d", state, none[0]-got[0], want)
+		}
+	}
+	for state, want := range map[string]string{
+		"probe": "want KEY=on", "probe=": "want KEY=on", "probe=sched_switch:-1": `"-1": want a number of probes up to 1000`,
+		"probe=sched_switch:1001": `"1001": want a number`, "probe=sched_switch:x": `"x": want a number`,
+		"probe=nothing": `tracepoint "nothing" is not in the image`, "recording=off": `value "off": want on`,
+		"nokey=on": `static key "nokey" is not in the image`, "action=kprob": "did you mean kprobe?",
+	} {
+		_, err := k.In([]string{state}).NewReplay(nil)
+		if err == nil || !strings.HasPrefix(err.Error(), `kernel `+k.Name()+`: state "`+state+`": `) ||
+			!strings.Contains(err.Error(), want) {
+			t.Errorf("%s: %v, want %s", state, err, want)
+		}
+	}
+	if got := k.In([]string{"a=on"}).State(); !slices.Equal(got, []string{"a=on"}) {
+		t.Errorf("state %v", got)
+	}
+}
+
+// TestRefusals: what is refused, word by word.
+func TestRefusals(t *testing.T) {
+	for _, c := range []struct{ kernel, action, want string }{
+		{"x86_64-6.12", "function-tracer:", `action "function-tracer:": nothing stands behind the colon`},
+		{"x86_64-6.12", "tracing-multi:5", "tracing-multi: no rule holds: no bpf_trampoline_multi_attach"},
+		{"x86_64-6.12", "kprobe-multi:42758", "number 42758: there are 42757 records"},
+		{"x86_64-6.12", "kprobe-multi:0", `number "0": want 1 or more`},
+		{"x86_64-6.12", "kprobe:vfs_read+x", `offset "x": want a number`},
+		{"x86_64-6.12", "filter-change:vfs_read", `argument "vfs_read": want two filters, as vfs_read>vfs_*`},
+		{"x86_64-6.12", "uprobe:2xnop10", "program 2xnop10: release 6.12 refuses probes on 2 sites of a nop10"},
+		{"arm64-6.12", "uprobe:nop5", "kernel of arm64: only x86-64 replaces the breakpoints of probes"},
+		{"x86_64-6.12", "module-load:/nothing.ko", "/nothing.ko"},
+		{"arm64-5.10", "fexit", "direct calls: no rule holds: no register_ftrace_direct"},
+	} {
+		r, err := mustKernel(t, c.kernel).NewReplay(nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		_, err = r.Switch(c.action, true)
+		if err == nil || !strings.HasSuffix(err.Error(), c.want) && !strings.Contains(err.Error(), c.want+":") {
+			t.Errorf("%s, %s: %v\nwant %s", c.kernel, c.action, err, c.want)
+		}
+	}
+	if _, err := ParseWay("fenty"); err == nil || !strings.HasPrefix(err.Error(), `way "fenty": not one of fentry,`) {
+		t.Error(err)
+	}
+	r, err := mustKernel(t, "x86_64-6.12").NewReplay(nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, action := range []string{"fentry", "function-tracer", "kprobe-multi"} {
+		if _, err := r.Switch(action, false); err == nil {
+			t.Errorf("%s is detached and was not attached", action)
+		}
+	}
+	if _, err := r.Switch("function-graph", true); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := r.Switch("function-graph", true); err == nil || !strings.Contains(err.Error(), "second user") {
+		t.Error(err)
+	}
+}
+
+// TestBook: facts are written with all that they hold, and read again.
+func TestBook(t *testing.T) {
+	for _, k := range Kernels() {
+		var b strings.Builder
+		if err := WriteFacts(&b, k); err != nil {
+			t.Fatal(err)
+		}
+		for _, want := range []string{"\nimage," + k.Facts.Hash + ",0,sha256,\n", "\nrelease," + k.Release + ",0,,\n"} {
+			if k.Facts.Hash != "" && !strings.Contains(b.String(), want) {
+				t.Errorf("%s: no %q", k.Name(), want)
+			}
+		}
+		again, err := ReadFacts("f", strings.NewReader(b.String()))
+		if err != nil {
+			t.Fatal(err)
+		}
+		if !reflect.DeepEqual(again.Facts, k.Facts) {
+			t.Errorf("%s: facts are others once they were written", k.Name())
+		}
+	}
+	long := strings.Repeat("x", valueMax)
+	for value, want := range map[string]string{long: `"` + long + `"`, long + "y": `"` + long + `..."`} {
+		_, err := ReadFacts("f", strings.NewReader(factsHeader+"\n"+value+",a,1,,\n"))
+		if err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("%v, want %s", err, want)
+		}
+	}
+}
