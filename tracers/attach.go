@@ -38,7 +38,7 @@ func (c *Core) Attach(o *Ops) (Report, error) {
 
 // Detach unregisters an ops (unregister_ftrace_function): ENODEV when a failure has
 // ended all tracing (the ops must not be freed then), EBUSY when it is not
-// attached. It waits until nobody can call the ops any more if it may be freed.
+// attached. If the ops may be freed, it waits until no call can reach it any more.
 func (c *Core) Detach(o *Ops) (Report, error) {
 	return c.do(func(x *change) error {
 		if err := x.shutdown(o, 0); err != nil {

@@ -74,7 +74,7 @@ func (b *BPF) Image(rec int) records.Addr {
 // Link attaches a program to a function (bpf_trampoline_link_prog). E2BIG: there
 // are MaxTrampLinks. EBUSY: this one is attached already. Then what direct calls
 // are refused with. When a live patch asks for another kind of image the
-// trampoline is generated again, and nobody sees the EAGAIN.
+// trampoline is generated again, and no caller sees the EAGAIN.
 func (b *BPF) Link(rec int, p Prog) (Report, error) {
 	return b.c.do(func(x *change) error {
 		t, err := b.join(x, rec, p)

@@ -9,7 +9,7 @@ import (
 	"github.com/textpoke/textpoke/records"
 )
 
-// Called is somebody who was called: an ops' function, or a direct trampoline.
+// Called is one callee: an ops' function, or a direct trampoline.
 type Called struct {
 	Ops    *Ops         // whose function was called, and what it was given
 	Direct records.Addr // the direct trampoline, where it is one
@@ -132,7 +132,7 @@ func (c *Core) Call(rec int) ([]Called, error) {
 	return c.Enter(rec).Finish(new(Task))
 }
 
-// departure is an ops that was detached, until nobody can be on the way to it.
+// departure is a detached ops that a call may still be on its way to.
 type departure struct {
 	ops   *Ops
 	epoch int
@@ -159,7 +159,7 @@ func (x *change) depart(o *Ops) {
 	})
 }
 
-// release ends the grace periods that nobody holds up.
+// release ends the grace periods that no call holds up.
 func (c *Core) release() {
 	if c.change != nil {
 		return
@@ -185,7 +185,7 @@ func (c *Core) busy(epoch int) bool {
 	return slices.ContainsFunc(c.frames, func(f *Frame) bool { return f.epoch <= epoch })
 }
 
-// Free gives an ops' memory to somebody else. It fails while a call may still be
+// Free reuses an ops' memory. It fails while a call may still be
 // on its way to the ops; the kernel's Detach would not have returned yet.
 func (c *Core) Free(o *Ops) error {
 	if o.alive == attached || o.alive == leaving {

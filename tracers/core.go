@@ -11,7 +11,7 @@ import (
 	"github.com/textpoke/textpoke/records"
 )
 
-// Installed is what a site holds.
+// Installed is the text of a site and its literal.
 type Installed struct {
 	Decided records.Addr // what it was meant to call; 0 while it is a nop
 	Via     isa.Via      // how it gets there
@@ -19,8 +19,8 @@ type Installed struct {
 	Literal *Ops // what the literal before the function names; nil where there is none
 }
 
-// Calls is what the instruction itself calls: what was decided, or the entry where
-// that is out of reach. 0 for a nop.
+// Calls is the address in the instruction: the one that was decided, or the entry where
+// that one is out of reach. 0 for a nop.
 func (i Installed) Calls(entry records.Addr) records.Addr {
 	if i.Decided != 0 && i.Via != isa.Direct {
 		return entry
@@ -28,7 +28,7 @@ func (i Installed) Calls(entry records.Addr) records.Addr {
 	return i.Decided
 }
 
-// Policy is what happens when a site cannot be written.
+// Policy says what the core does when a site cannot be written.
 type Policy uint8
 
 const (
@@ -50,7 +50,7 @@ type Places struct {
 // page each (create_trampoline, arch/x86/kernel/ftrace.c).
 const trampolineStep = 4096
 
-// Arch is what a Core asks of an instruction set; every [isa.Arch] answers it.
+// Arch is the part of an instruction set that a Core needs; every [isa.Arch] has it.
 type Arch interface {
 	Traits() isa.Traits
 	Site(rec records.Addr, layout isa.Layout) (isa.Site, error)
@@ -72,8 +72,7 @@ type Stores struct {
 	Entry func(f *Func, o *Ops)
 }
 
-// Release is what kernels do in different ways. The zero value is Linux 7.1, some time
-// after it has booted.
+// Release says how a kernel differs from Linux 7.1, whose value is zero.
 type Release struct {
 	// EntryAgain patches the calls in the common entries though they are right
 	// (update_ftrace_func, to Linux 6.1).
@@ -208,7 +207,7 @@ func (c *Core) placesAround() Places {
 	return p
 }
 
-// nop is the text of a site that calls nobody.
+// nop is the text of a site without tracers.
 func (c *Core) nop(rec int) Installed {
 	i := Installed{Text: c.Arch.Disabled(c.sites[rec])}
 	if c.traits.CallOps {

@@ -19,7 +19,7 @@ func (d Decision) String() string { return decisionNames[d] }
 
 // Decide says what an update does to a record with these flags, and what they
 // are afterwards. enable is false where everything is switched off at once,
-// whoever wants it (kernel.ftrace_enabled=0). It is ftrace_check_record
+// for every ops (kernel.ftrace_enabled=0). It is ftrace_check_record
 // (kernel/trace/ftrace.c, Linux 7.1).
 func Decide(f Flags, enable bool) (Decision, Flags) {
 	if f.has(Disabled) && !f.has(Enabled) {

@@ -97,7 +97,7 @@ func (f Functions) without(g Functions) Functions {
 
 // Ops is one client of the function tracer (struct ftrace_ops). Its exported fields
 // are the client's to set before it attaches; while it is attached, only Core
-// changes them. The zero value traces all functions and calls nobody.
+// changes them. The zero value traces all functions and has no function to call.
 type Ops struct {
 	Name    string
 	Func    *Func // nil for a direct ops
@@ -146,7 +146,7 @@ func (o *Ops) Effective() *Func {
 	return o.Func
 }
 
-// Released tells whether the ops was attached once and nobody can call it any
+// Released tells whether the ops was attached once and no call can reach it any
 // more: it may be freed.
 func (o *Ops) Released() bool { return o.alive == released }
 

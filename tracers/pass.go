@@ -59,7 +59,7 @@ func (p *Pass) String() string {
 	return b.String()
 }
 
-// String is what a site holds: "nop", or whom it calls, with the literal's ops.
+// String is "nop" or the address that the site calls, with the literal's ops.
 func (i Installed) String() string {
 	s := "nop"
 	if i.Decided != 0 {
@@ -295,8 +295,8 @@ func (x *change) restore(done []Patch) error {
 	return errors.Join(failed...)
 }
 
-// failed is what follows from a site that could not be written: with the
-// kernel's policy the end of all tracing (ftrace_bug, ftrace_kill).
+// failed ends all tracing after a site could not be written, where the policy is the
+// kernel's (ftrace_bug, ftrace_kill).
 func (x *change) failed(err error) error {
 	if x.c.Policy == Kernel {
 		x.c.dead, x.c.off = true, true

@@ -23,7 +23,7 @@ func UsesArg(n int) Uses { return 1 << n }
 // sameFor refuses functions that differ from the first one in what a program looks
 // at: it was verified for that one's types (btf_check_func_part_match, "bpf: tracing:
 // add support to record and check the accessed args", RFC v2, July 2025). Functions
-// whose signatures nobody knows are taken as they are.
+// without a known signature are accepted.
 func (c *Core) sameFor(o *Ops, p Prog, recs []int, source string) error {
 	if c.Signature == nil || len(recs) == 0 {
 		return nil

@@ -1,10 +1,25 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Package ledger holds what real kernels send when a tracer is switched on or
-// off, cause by cause, and what such kernels were seen to take.
+// Package ledger says which interrupts a kernel sends when a tracer is switched on or off,
+// cause by cause, and holds measurements of such kernels.
 //
-// The rounds of the records are only a part of it. A tracer also hooks
-// tracepoints, aims calls in its trampolines elsewhere and orders what other CPUs
-// load. How many keys and static calls that touches differs from kernel to
-// kernel, so these numbers are data, each with how it is known.
+// The numbers follow from a kernel's image: the branches of its static keys, the sites of
+// its static calls, its tracepoints, and the mechanisms that its code shows (package
+// kernels/image). A Replay carries an action out: tracepoints, keys and static calls by
+// the rules of this package, ops by the core in package tracers, whose steps it prices.
+//
+//	action.go     the actions, by name
+//	replay.go     tracepoints, keys, static calls, command lines
+//	functions.go  the function tracer of a replay: its core and its records
+//	client.go     kprobes, BPF programs, function_graph: what each asks of the core
+//	price.go      a step of the core, priced by the image's mechanisms
+//	module.go     loading and unloading modules
+//	uprobe.go     probes in programs
+//	kernel.go     kernels, ledgers, and what a CPU takes
+//	attach.go     attaching to many functions: steps, interrupts and work
+//	time.go       the time that such work takes, by a calibration
+//	facts.go      what follows from an image; book.go writes and reads it
+//	measured.go   interrupts that booted kernels took
+//
+// Each number says how it is known (Basis) and between what bounds it lies (Range).
 package ledger

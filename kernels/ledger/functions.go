@@ -43,7 +43,7 @@ func (p paper) Enabled(isa.Site, isa.Destination) (isa.Text, isa.Via, error) {
 	return 0, isa.Direct, nil
 }
 
-// fewRecords is how many functions can be named of a kernel whose records nobody has.
+// fewRecords is how many functions can be named where the number of records is unknown.
 const fewRecords = 16
 
 // tracer is the core as the kernel's mechanisms make it, with the kernel's own program
@@ -94,7 +94,7 @@ func (r *Replay) tracer() *tracers.Core {
 	return r.core
 }
 
-// errNoTable is about a kernel whose records nobody has.
+// errNoTable is about a kernel whose records are unknown.
 var errNoTable = errors.New("no table of its records")
 
 // matched are the records that a filter matches; nil, which is all, without a filter.
@@ -116,8 +116,8 @@ func (r *Replay) matched(filter string) ([]int, error) {
 	return which, nil
 }
 
-// named is the record of a function: the first of that name. Where nobody has the
-// records, each name has one of its own, from the last one downwards.
+// named is the record of a function: the first of that name. Without a table each name
+// gets a record of its own, from the last one downwards.
 func (r *Replay) named(symbol string) (int, error) {
 	r.tracer()
 	if r.table != nil {

@@ -38,7 +38,7 @@ var builtin = sync.OnceValue(func() *catalogue {
 // catalogue is kernels on their way from files.
 type catalogue struct{ entries []*builtIn }
 
-// builtIn is a kernel that comes with the program. Its facts are read when somebody asks.
+// builtIn is a kernel that comes with the program. Its facts are read on the first use.
 type builtIn struct {
 	name, table, modules string
 	arch                 string

@@ -24,8 +24,8 @@ func (r *Replay) did(rep tracers.Report, err error) {
 	}
 }
 
-// price notes what a step sends. While every CPU is stopped for the records nobody is sent
-// anything else (ftrace_modify_all_code, kernel/trace/ftrace.c).
+// price notes the interrupts of a step. While every CPU is stopped for the records, the
+// kernel sends nothing else (ftrace_modify_all_code, kernel/trace/ftrace.c).
 func (r *Replay) price(s tracers.Step) {
 	switch s.Kind {
 	case tracers.StepTrampoline:
@@ -79,7 +79,7 @@ func (r *Replay) flush(n int, source string) {
 
 const seenMore = 2
 
-// flushOrMore is a flush where large pages may be split, nobody knows how many.
+// flushOrMore is a flush with an unknown number of large pages that are split, too.
 func (r *Replay) flushOrMore(n int, source string) {
 	r.note(Entry{Cause: cpus.PageAttributes, Row: r.k.callRow, Pokes: n, RoundsPerPoke: r.mech(image.PageFlushes),
 		OrMore: true, Basis: Assumed, Source: source})

@@ -11,8 +11,8 @@ import (
 )
 
 // doUprobes probes all sites of a program. Switched on, the program itself sends the
-// rounds, in each process when it first hits a site; switched off, whoever takes the
-// probes away. What a release does is looked up, and the image must not contradict it.
+// rounds, in each process when it first hits a site; switched off, the task that removes
+// the probes does. What a release does is looked up, and the image must not contradict it.
 func doUprobes(a *asked, on bool) error {
 	if a.mech(image.BatchRounds) == 0 {
 		return fmt.Errorf("kernel of %s: only x86-64 replaces the breakpoints of probes", a.k.Arch)

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Package published holds figures that others have measured and published, each
-// with its source. They are inputs: what is calibrated with them, or held against
-// them, says so. A file with the same columns may stand in for each table.
+// Package published holds figures that others measured and published, each with its
+// source. They are inputs: some calibrate a model, others are compared with its results,
+// and each use says which. A file with the same columns can replace any table.
 package published

@@ -1,27 +1,26 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Package dispatch is how a call gets from a patched site to the tracers of its
-// function, each way for real. The core (package tracers) says who is attached, what
-// the text holds and who must be called; a way is the core's call path: the words
-// that CPUs read between the site and its tracers, which the core's stores change
-// while they are read.
+// Package dispatch carries a call from a patched site to the tracers of its function, in
+// each way that kernels have or that was proposed. The core (package tracers) says which
+// ops are attached, what the text holds and which ops must be called. A way is a call path:
+// the words that CPUs read between the site and the tracers. The core's stores change these
+// words while CPUs read them.
 //
-// # What is counted
+// # Counts
 //
-// A way says what a call costs without making it ([Way.Cost]) and counts it while it
-// makes it (a [Task] with [Task.Count]); both are the same. Loads are objects
-// that are read on the way because another one, or the site's literal, gave their
-// address: fields of one object count as one load. What the site's own instruction
-// says, and what a trampoline has as an immediate, takes no load: it is fetched. Here
-// an instruction that can be patched is an atomic word, and reading that is not
-// counted. Registers saved, traps, and read-modify-writes of words that other CPUs
-// change too are counted beside.
+// [Way.Cost] says the cost of a call without making it; a [Task] with [Task.Count] counts
+// it during a call. Both numbers are the same. A load is an object that the call reads
+// because another object, or the site's literal, gave its address; all fields of one object
+// count as one load. Instructions are fetched and take no load, and neither do the
+// immediates in them. An instruction that can be patched is an atomic word here, and
+// reading it is not counted. Saved registers, traps, and read-modify-writes of words that
+// other CPUs change too have counts of their own.
 //
 // # Attaching
 //
-// [Way.Attach] and [Way.Detach] may be called while CPUs call. A detached ops may still
-// be on somebody's way: who wants to reuse it waits with [Synchronize] first. The rounds
-// that text needs are not sent here: package poke does that.
+// [Way.Attach] and [Way.Detach] may be called while CPUs call. A call may still be on its
+// way to an ops that was detached: wait with [Synchronize] before you use the ops again.
+// Package poke sends the rounds that text needs; this one sends none.
 //
 // Sources are the kernel's, by file and version. [Intermediate] and [OpsTrampoline] were
 // turned down in Mark Rutland's mail of 2025-07-29 in "ftrace,bpf: Use single direct ops

@@ -48,7 +48,7 @@ type probe struct {
 // arch/arm64/kernel/entry-ftrace.S.
 const ReturnRegisters = 9
 
-// NewFprobe has nobody attached. Each pool has so many nodes: rethook's is as large as
+// NewFprobe is an fprobe without users. Each pool has so many nodes: rethook's is as large as
 // twice the functions times the possible CPUs, fprobe_init_rethook. Returns that are
 // hooked keep their node or frame when an fprobe is detached.
 func NewFprobe(c Config, costs FprobeCosts, nodes int) (*Fprobe, error) {

@@ -31,7 +31,7 @@ type Global struct {
 // listEnd is ftrace_list_end: what function_trace_op names while the list is walked.
 var listEnd = tracers.NewOps("ftrace_list_end", tracers.FuncStub, tracers.OpsStub)
 
-// NewGlobal has nobody attached.
+// NewGlobal is an entry without ops.
 func NewGlobal(c Config) (*Global, error) {
 	b, err := newBase(c, words{}, false)
 	if err != nil {

@@ -9,7 +9,7 @@ import (
 	"github.com/textpoke/textpoke/tracers"
 )
 
-// entry is what CPUs read of an ops.
+// entry is the words of an ops that CPUs read.
 type entry struct {
 	ops             *tracers.Ops
 	run             func(ip records.Addr, t *Task) // calls ops->func
@@ -82,7 +82,7 @@ func (l *list) call(ip records.Addr, t *Task) {
 	}
 }
 
-// cost is what asking an ops takes, and what it answers.
+// cost is the loads of asking an ops, and its answer.
 func (e *entry) cost(ip records.Addr) (c Counts, traced bool) {
 	c, traced = Counts{Loads: 1, Walked: 1}, true
 	if h := e.filter.Load(); h != nil {
@@ -94,7 +94,7 @@ func (e *entry) cost(ip records.Addr) (c Counts, traced bool) {
 	return c, traced
 }
 
-// listCost is what a walk takes, from who is attached.
+// listCost is the cost of a walk over the attached ops.
 func (b *base) listCost(site int) Counts {
 	c := Counts{Loads: 1}
 	for o := range b.core.List() {
@@ -124,7 +124,7 @@ type List struct {
 	calls []atomic.Bool // the sites' instructions: calls, or nops
 }
 
-// NewList is a list function that nobody is attached to.
+// NewList is a list function without ops.
 func NewList(c Config) (*List, error) {
 	b, err := newBase(c, words{}, true)
 	if err != nil {

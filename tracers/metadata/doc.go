@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Package metadata keeps what a global trampoline must know of the function that
-// called it, and finds it by the function's address.
+// Package metadata holds the records that a global trampoline needs about the function
+// that called it, and finds them by the function's address.
 //
 // A BPF trampoline is made for one function and has that function's programs and
 // number of arguments in its instructions. A global trampoline is one piece of
@@ -17,14 +17,14 @@
 //	                       v2, and as rhltable in fprobe since 6.19
 //	padding                the number of a record stands in the bytes before the
 //	                       function, as in the series' v1; records lie in an array
-//	sync-map, rwmutex-map  what Go programs would take: rivals
+//	sync-map, rwmutex-map  the maps of Go programs, as rivals
 //
-// # What all of them promise
+// # Promises of all tables
 //
 // Any goroutine may call any method at any time. Changes wait for each other; a
 // lookup allocates nothing and, but in rwmutex-map, waits for nobody. Each
 // operation is as if it happened at one moment between its call and its return.
-// Records are not written once they are in a table: whoever changes one sets
-// another in its place, and the garbage collector is the grace period after which
-// the old one is freed.
+// A record is never written once it is in a table. To change one, set another in its
+// place; the garbage collector stands for the grace period after which the old one is
+// freed.
 package metadata
