@@ -12,14 +12,17 @@ import (
 	"github.com/textpoke/textpoke/cpus"
 )
 
-// TestPlanFilesDoc holds the page about plan files: its examples can be read and
-// do what they should, and every word of the format is explained.
+// TestPlanFilesDoc holds the pages about plan files: their examples can be read and
+// do what they should, and every word of the format is explained in the reference.
 func TestPlanFilesDoc(t *testing.T) {
-	b, err := os.ReadFile("../docs/plan-files.md")
-	if err != nil {
-		t.Fatal(err)
+	doc := ""
+	for _, page := range []string{"plan-files.md", "plan-file-reference.md"} {
+		b, err := os.ReadFile("../docs/" + page)
+		if err != nil {
+			t.Fatal(err)
+		}
+		doc += string(b)
 	}
-	doc := string(b)
 	examples := map[string]*Protocol{}
 	for _, m := range regexp.MustCompile("(?s)```plan\n(.*?)```").FindAllStringSubmatch(doc, -1) {
 		p := parse(t, "plan-files.md", []byte(m[1]))

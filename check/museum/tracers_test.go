@@ -156,10 +156,10 @@ func TestDirectModifyOfTwoSites(t *testing.T) {
 	}
 }
 
-// TestDocument: docs/checking.md has every case with its depth, and the numbers of
+// TestDocument: docs/checking-reference.md has every case with its depth, and the numbers of
 // bugs that are told and that are not.
 func TestDocument(t *testing.T) {
-	b, err := os.ReadFile("../../docs/checking.md")
+	b, err := os.ReadFile("../../docs/checking-reference.md")
 	if err != nil {
 		t.Fatal(err)
 	}

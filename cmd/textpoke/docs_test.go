@@ -15,7 +15,7 @@ import (
 // least is how many commands of each document must be carried out and compared
 // with what the document says of them, so that nothing is left out unnoticed.
 var least = map[string]int{
-	"README.md": 7, "checking.md": 10, "plan-files.md": 3, "interrupts.md": 6, "fetch-models.md": 1,
+	"README.md": 7, "checking.md": 6, "checking-reference.md": 3, "plan-files.md": 3, "interrupts.md": 6, "fetch-models.md": 1,
 	"findings.md": 19, "hardware.md": 2, "sweeps.md": 2, "tutorial.md": 8, "questions.md": 3,
 	"experiment-files.md": 1,
 }

@@ -99,7 +99,7 @@ func named(t *testing.T, action string) *records.Table {
 
 // TestEverythingMeasured keeps two shares over all that was measured, in rows that count
 // nothing while nothing is switched: what can be asked, and what is exact. Whatever else
-// differs has a reason, or stands in aside. What docs/kernels.md tells of it is what comes out.
+// differs has a reason, or stands in aside. What docs/lab-book.md tells of it is what comes out.
 func TestEverythingMeasured(t *testing.T) {
 	cells := actionCells(t)
 	outside := 0
@@ -141,8 +141,8 @@ func TestEverythingMeasured(t *testing.T) {
 	}
 	t.Logf("%d cells: %d asked, %d exact", len(cells), asked, exact)
 	told := fmt.Sprintf("%d of %d cells can be asked, %d are exact", asked, len(cells), exact)
-	if doc, err := os.ReadFile("../../docs/kernels.md"); err != nil || !strings.Contains(string(doc), told) {
-		t.Errorf("docs/kernels.md does not say %q (%v)", told, err)
+	if doc, err := os.ReadFile("../../docs/lab-book.md"); err != nil || !strings.Contains(string(doc), told) {
+		t.Errorf("docs/lab-book.md does not say %q (%v)", told, err)
 	}
 	if 100*asked < 95*len(cells) || 100*exact < 90*len(cells) {
 		t.Errorf("%d cells: %d can be asked (want 95 %%), %d are exact (want 90 %%)", len(cells), asked, exact)
