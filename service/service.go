@@ -216,9 +216,7 @@ func (s *Service) rest(patching bool) {
 // setGait is called with gait held.
 func (s *Service) setGait() {
 	switch {
-	case s.patching:
-		s.live.SetGait(cpus.Running)
-	case s.events.readers.Load() > 0:
+	case s.patching, s.events.readers.Load() > 0: // CPUs that ran all the time would keep the patcher from a core
 		s.live.SetGait(cpus.Paced)
 	default:
 		s.live.SetGait(cpus.Resting)
