@@ -80,6 +80,7 @@ var (
 	ErrNotFound        = journal.ErrNotFound
 	ErrTooLate         = errors.New("the update is being carried out, or has ended")
 	ErrKeyReused       = journal.ErrKeyReused
+	ErrChanged         = journal.ErrChanged
 	ErrClosed          = journal.ErrClosed
 	ErrBroken          = errors.New("the service has broken down and must be started again")
 )

@@ -9,6 +9,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"slices"
 	"time"
 
 	"go.uber.org/zap"
@@ -24,6 +25,8 @@ type Request struct {
 	Key     string // the same key and request again are the same update; "" for none
 	Ops     string
 	Enable  bool
+	Set     bool     // the client wants these records with the ops, and no others; goes with Enable
+	Match   string   // what Tag must be, with nothing of client and ops on its way; "" for whatever it is
 	Filter  []string // expressions of records.ParseFilter; what cannot be patched is left out
 	Records []string // or each by itself: symbol, or address with 0x
 	// Deadline is when the update expires unless it is being carried out; the zero
@@ -55,7 +58,7 @@ func (r *Request) check() error {
 	switch {
 	case len(r.Filter) > 0 && len(r.Records) > 0:
 		return &FieldError{"records", "goes without filter"}
-	case len(r.Filter) == 0 && len(r.Records) == 0:
+	case len(r.Filter) == 0 && len(r.Records) == 0 && !r.Set:
 		return &FieldError{"records", "is missing, and so is filter"}
 	case len(r.Filter)+len(r.Records) > maxSelected:
 		return &FieldError{"records", fmt.Sprintf("more than %d", maxSelected)}
@@ -66,7 +69,7 @@ func (r *Request) check() error {
 // digest is what a key stands for: the request without key and deadline.
 func (r *Request) digest() string {
 	c := *r
-	c.Key, c.Deadline = "", time.Time{}
+	c.Key, c.Match, c.Deadline = "", "", time.Time{}
 	text, err := json.Marshal(c)
 	if err != nil { // the types rule it out
 		panic(err)
@@ -107,8 +110,8 @@ func (s *Service) Submit(ctx context.Context, r Request) (Update, error) {
 		return Update{}, err
 	}
 	s.cfg.At(BeforeAccept)
-	order := journal.Order{Which: which, Digest: digest, Update: Update{
-		Client: r.Client, Key: r.Key, Ops: r.Ops, Enable: r.Enable, Records: len(which), Submitted: now.UTC(), Deadline: r.Deadline,
+	order := journal.Order{Which: which, Digest: digest, Match: r.Match, Update: Update{
+		Client: r.Client, Key: r.Key, Ops: r.Ops, Enable: r.Enable, Set: r.Set, Records: len(which), Submitted: now.UTC(), Deadline: r.Deadline,
 	}}
 	var p *pending
 	start := time.Now()
@@ -136,7 +139,7 @@ func observe[T any](tell func(T), v T) {
 // refused is what a client is told of an update that the journal has not accepted.
 // Nothing is lost with it. Unless what is wrong may pass, nobody has more luck.
 func (s *Service) refused(err error) error {
-	if err == nil || errors.Is(err, ErrKeyReused) || errors.Is(err, ErrClosed) {
+	if err == nil || errors.Is(err, ErrKeyReused) || errors.Is(err, ErrChanged) || errors.Is(err, ErrClosed) {
 		return err
 	}
 	s.log.Error("not accepted", zap.Error(err))
@@ -223,7 +226,7 @@ func (s *Service) handIn(ctx context.Context) {
 	rs := make([]coordinator.Request, len(ps))
 	for i, p := range ps {
 		u := p.update()
-		rs[i] = coordinator.Request{Client: owner(u.Client, u.Ops), Enable: u.Enable, Records: p.which, ID: u.ID,
+		rs[i] = coordinator.Request{Client: owner(u.Client, u.Ops), Enable: u.Enable, Set: u.Set, Records: p.which, ID: u.ID,
 			Deadline: u.Deadline}
 	}
 	ts, err := s.coord.SubmitEach(context.WithoutCancel(ctx), rs...)
@@ -329,11 +332,15 @@ func (s *Service) onTheirWay(q Query) (out []Update) {
 	}
 	for _, p := range s.pending() {
 		u := p.update()
-		if u.State == q.State && u.ID > q.After && (q.Client == "" || u.Client == q.Client) && len(out) < q.Limit {
+		if u.State == q.State && u.ID > q.After && (q.Before == 0 || u.ID < q.Before) && (q.Client == "" || u.Client == q.Client) &&
+			(q.Ops == "" || u.Ops == q.Ops) {
 			out = append(out, u)
 		}
 	}
-	return out
+	if q.Newest {
+		slices.Reverse(out)
+	}
+	return out[:min(len(out), q.Limit)]
 }
 
 // Cancel withdraws an update that no batch has taken up; ErrTooLate otherwise.

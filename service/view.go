@@ -39,12 +39,20 @@ func (s *Service) Records(ctx context.Context, q RecordQuery) ([]Record, error) 
 	if q.Limit == 0 {
 		q.Limit = 100
 	}
-	t := s.cfg.Sim.Table
-	var out []Record
+	var some []int
 	for _, i := range which {
-		if i > q.After && len(out) < q.Limit {
-			out = append(out, Record{Index: i, Addr: t.Addr(i), Symbol: t.Symbol(i), Module: t.Module(i)})
+		if i > q.After && len(some) < q.Limit {
+			some = append(some, i)
 		}
+	}
+	return s.records(some), nil
+}
+
+// records is records of the table as they are now.
+func (s *Service) records(which []int) (out []Record) {
+	t := s.cfg.Sim.Table
+	for _, i := range which {
+		out = append(out, Record{Index: i, Addr: t.Addr(i), Symbol: t.Symbol(i), Module: t.Module(i)})
 	}
 	now, group := s.coord.Snapshot(), 0
 	for i := range out {
@@ -55,7 +63,7 @@ func (s *Service) Records(ctx context.Context, q RecordQuery) ([]Record, error) 
 		out[i].Users = now.Users(out[i].Index)
 		out[i].Enabled = out[i].Users > 0
 	}
-	return out, nil
+	return out
 }
 
 // Unplug takes a CPU out, and Plug brings it back; one that is so already stays so. It is not remembered: after a

@@ -23,7 +23,7 @@ func ctlCommand(c *common) *cobra.Command {
 	f := &ctlFlags{common: c}
 	cmd := &cobra.Command{
 		Use:   "ctl",
-		Short: "asks a running textpoke serve: enable, disable, status, watch, cancel, interrupts, cpus",
+		Short: "asks a running textpoke serve: enable, disable, plan, wants, status, watch, cancel, interrupts, cpus",
 	}
 	p := cmd.PersistentFlags()
 	p.StringVar(&f.server, "server", "http://127.0.0.1:7070", "`URL` of the server")
@@ -31,7 +31,7 @@ func ctlCommand(c *common) *cobra.Command {
 	p.StringVar(&f.tlsCA, "tls-ca", "",
 		"`file` with the certificate that the server's must be signed by (default: the system's)")
 	cmd.AddCommand(ctlSwitch(f, true), ctlSwitch(f, false), ctlStatus(f), ctlWatch(f), ctlCancel(f), ctlInterrupts(f),
-		ctlCPUs(f))
+		ctlCPUs(f), ctlWants(f), ctlPlan(f))
 	return cmd
 }
 
@@ -161,6 +161,7 @@ func (f *ctlFlags) ended(ctx context.Context, s *server, u *api.Update) error {
 func ctlStatus(f *ctlFlags) *cobra.Command {
 	var client, state string
 	var limit int
+	var newest bool
 	cmd := &cobra.Command{
 		Use:   "status [ID]",
 		Short: "updates, or one of them, as they stand",
@@ -173,7 +174,8 @@ func ctlStatus(f *ctlFlags) *cobra.Command {
 			if limit < 1 {
 				return fmt.Errorf("--limit %d: want at least 1", limit)
 			}
-			updates, err := s.updates(ctx, url.Values{"client": {client}, "state": {state}}, limit)
+			updates, err := s.updates(ctx, url.Values{"client": {client}, "state": {state},
+				"newest": {strconv.FormatBool(newest)}}, limit)
 			if err != nil {
 				return err
 			}
@@ -185,6 +187,7 @@ func ctlStatus(f *ctlFlags) *cobra.Command {
 	p.StringVar(&client, "client", "", "only updates of the client of this `name`")
 	p.StringVar(&state, "state", "", "only those in this `state`: queued, running, live, failed, cancelled, expired")
 	p.IntVar(&limit, "limit", 1000, "at most so many, a `number`; the first ones are listed")
+	p.BoolVar(&newest, "newest", false, "the last ones, the youngest first")
 	return cmd
 }
 
@@ -203,7 +206,11 @@ func (s *server) updates(ctx context.Context, q url.Values, limit int) (all []ap
 		if page.Next == 0 {
 			break
 		}
-		q.Set("after", strconv.FormatInt(page.Next, 10))
+		next := "after"
+		if q.Get("newest") == "true" {
+			next = "before"
+		}
+		q.Set(next, strconv.FormatInt(page.Next, 10))
 	}
 	return all, nil
 }

@@ -21,7 +21,8 @@ type Change struct {
 type Request struct {
 	Client  string
 	Enable  bool
-	Records []int // numbers from 0; see Config.Records
+	Set     bool  // all others are disabled for the client; goes with Enable
+	Records []int // numbers from 0, ascending if Set; see Config.Records
 	// ID is the caller's own name for the request, for Config's functions.
 	ID int64
 	// Deadline is when the request ends with ErrExpired if no update has taken

@@ -109,17 +109,28 @@ type undo struct {
 // add notes what a request wants.
 func (w *wants) add(r Request) undo {
 	u := undo{client: r.Client}
+	if r.Set {
+		for _, rec := range w.of(r.Client) {
+			if _, stays := slices.BinarySearch(r.Records, rec); !stays {
+				w.note(&u, rec)
+			}
+		}
+	}
 	for _, rec := range r.Records {
-		if w.clients[r.Client].has(rec) == r.Enable {
-			continue
+		if w.clients[r.Client].has(rec) != r.Enable {
+			w.note(&u, rec)
 		}
-		if u.changed == nil {
-			u.changed = &set{}
-		}
-		w.flip(r.Client, rec)
-		w.flipIn(u.changed, rec)
 	}
 	return u
+}
+
+// note changes whether a client wants a record, in a way that can be taken back.
+func (w *wants) note(u *undo, rec int) {
+	if u.changed == nil {
+		u.changed = &set{}
+	}
+	w.flip(u.client, rec)
+	w.flipIn(u.changed, rec)
 }
 
 // flip notes that a client wants a record, or that it does no more.

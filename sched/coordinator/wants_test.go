@@ -12,11 +12,15 @@ import (
 
 // drawRequest draws a request about few records.
 func drawRequest(t *rapid.T) Request {
-	return Request{
+	r := Request{
 		Client:  rapid.SampledFrom([]string{"a", "b", "c"}).Draw(t, "client"),
 		Enable:  rapid.Bool().Draw(t, "enable"),
 		Records: rapid.SliceOfN(rapid.SampledFrom([]int{0, 1, 2, 63, 64, 65, 99}), 0, 6).Draw(t, "records"),
 	}
+	if r.Set = r.Enable && rapid.Bool().Draw(t, "set"); r.Set {
+		slices.Sort(r.Records)
+	}
+	return r
 }
 
 // wanted is all that wants remember, to be compared.
@@ -56,6 +60,9 @@ func TestWantsAreSets(t *testing.T) {
 		for range rapid.IntRange(1, 20).Draw(t, "requests") {
 			r := drawRequest(t)
 			w.add(r)
+			if r.Set {
+				model[r.Client] = nil
+			}
 			if model[r.Client] == nil {
 				model[r.Client] = map[int]bool{}
 			}

@@ -31,7 +31,7 @@ func TestTokens(t *testing.T) {
 		c.Tokens = tokens(t, "# ours\n\nfull "+fullToken+"\nread "+readToken+"\nown "+ownToken+" a b\n")
 	})
 	for _, r := range routes() {
-		path := strings.NewReplacer("{id}", "99", "{name}", "x").Replace(r.path)
+		path := strings.NewReplacer("{id}", "99", "{name}", "a", "{ops}", "o").Replace(r.path)
 		if path == "/v1/events" {
 			path += "?after=x" // which is answered at once
 		}

@@ -58,6 +58,8 @@ func problemOf(err error) *Problem {
 		return problem(http.StatusNotFound, "", "%v", err)
 	case is(service.ErrKeyReused):
 		return problem(http.StatusConflict, "key", "%v", err)
+	case is(service.ErrChanged):
+		return problem(http.StatusPreconditionFailed, "If-Match", "%v", err)
 	case is(service.ErrTooLate), is(cpus.ErrLastOne):
 		return problem(http.StatusConflict, "", "%v", err)
 	case is(journal.ErrFull):

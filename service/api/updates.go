@@ -5,7 +5,6 @@ package api
 import (
 	"context"
 	"errors"
-	"fmt"
 	"math"
 	"net/http"
 	"slices"
@@ -20,8 +19,13 @@ import (
 // defaultOps is the tracer of those who name none: the kernel's function tracer.
 const defaultOps = "function"
 
-// submit answers once the update is durable; with wait, once it has ended.
+// submit asks for an update, or with dry-run what it would cost.
 func (h *Handler) submit(w http.ResponseWriter, r *http.Request) error {
+	p := newParams(r)
+	dry := p.bool("dry-run")
+	if err := p.check(); err != nil {
+		return err
+	}
 	var q Request
 	if err := h.readBody(w, r, &q); err != nil {
 		return err
@@ -35,25 +39,16 @@ func (h *Handler) submit(w http.ResponseWriter, r *http.Request) error {
 	if err := mine(w, q.Client); err != nil {
 		return err
 	}
-	s := h.running.Load().service
-	u, err := s.Submit(r.Context(), service.Request{
-		Client: q.Client, Key: q.Key, Ops: q.Ops, Enable: *q.Enable,
-		Filter: q.Filter, Records: q.Records, Deadline: q.deadline(),
-	})
-	if err != nil {
-		return err
+	if dry {
+		return h.plan(w, r, &q)
 	}
-	if q.Wait {
-		if u, err = h.await(w, r, u.ID); err != nil {
-			return err
-		}
-	}
-	w.Header().Set("Location", fmt.Sprintf("/v1/updates/%d", u.ID))
-	answer := newUpdate(u)
-	if q.Wait && answer.HasEnded() {
-		return send(w, http.StatusOK, answer)
-	}
-	return send(w, http.StatusAccepted, answer)
+	return h.submitted(w, r, q.order(), q.Wait)
+}
+
+// order is what the service is asked for.
+func (q *Request) order() service.Request {
+	return service.Request{Client: q.Client, Key: q.Key, Ops: q.Ops, Enable: *q.Enable, Filter: q.Filter, Records: q.Records,
+		Deadline: q.deadline()}
 }
 
 // deadline is the zero time for none.
@@ -123,8 +118,8 @@ func keepOpen(w http.ResponseWriter) {
 
 func (h *Handler) updates(w http.ResponseWriter, r *http.Request) error {
 	p := newParams(r)
-	q := service.Query{State: service.State(p.string("state")), Client: p.string("client"), After: p.number("after", 0, 0,
-		math.MaxInt64)}
+	q := service.Query{State: service.State(p.string("state")), Client: p.string("client"), Ops: p.string("ops"),
+		After: p.number("after", 0, 0, math.MaxInt64), Before: p.number("before", 0, 0, math.MaxInt64), Newest: p.bool("newest")}
 	limit := p.number("limit", 100, 1, maxPage)
 	if q.State != "" && !slices.Contains(journal.States(), q.State) {
 		p.fail("state", "%v", spelling.NotOneOf(string(q.State), stateNames()))

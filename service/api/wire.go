@@ -29,6 +29,7 @@ type Update struct {
 	Key       string    `json:"key,omitempty"`
 	Ops       string    `json:"ops"`
 	Enable    bool      `json:"enable"`
+	Set       bool      `json:"set,omitempty"`
 	Records   int       `json:"records"`
 	State     string    `json:"state"`
 	Batch     int64     `json:"batch,omitempty"`
@@ -45,7 +46,7 @@ func (u *Update) HasEnded() bool { return !u.Ended.IsZero() }
 
 func newUpdate(u service.Update) Update {
 	return Update{
-		ID: u.ID, Client: u.Client, Key: u.Key, Ops: u.Ops, Enable: u.Enable, Records: u.Records,
+		ID: u.ID, Client: u.Client, Key: u.Key, Ops: u.Ops, Enable: u.Enable, Set: u.Set, Records: u.Records,
 		State: string(u.State), Batch: u.Batch, Phase: u.Phase, Error: u.Error,
 		Submitted: u.Submitted, Began: u.Began, Ended: u.Ended, Deadline: u.Deadline,
 	}

@@ -56,6 +56,7 @@ func (m *model) accept(r *rapid.T) {
 	o := order(rapid.SampledFrom([]string{"a", "b"}).Draw(r, "client"), rapid.SampledFrom([]string{"", "k", "l"}).Draw(r,
 		"key"), drawWhich(r)...)
 	o.Enable = rapid.Bool().Draw(r, "enable")
+	o.Set = o.Enable && rapid.Bool().Draw(r, "set")
 	o.Digest = rapid.SampledFrom([]string{"d", "e"}).Draw(r, "digest")
 	o.Submitted, o.State = m.tick(), Queued
 	var known *Order
@@ -124,6 +125,10 @@ func (m *model) answer(r *rapid.T) {
 // follow is what a client wants once an update of its is live.
 func (m *model) follow(o Order) {
 	who := [2]string{o.Client, o.Ops}
+	if o.Set {
+		m.wants[who] = o.Which
+		return
+	}
 	which := slices.DeleteFunc(slices.Clone(m.wants[who]), func(n int) bool { return slices.Contains(o.Which, n) })
 	if o.Enable {
 		which = append(which, o.Which...)
@@ -201,7 +206,7 @@ func (m *model) check(r *rapid.T) {
 	}
 	var wants []Want
 	for who, which := range m.wants {
-		wants = append(wants, Want{who[0], who[1], which})
+		wants = append(wants, Want{who[0], who[1], which, tagOf(newWhich(which).Bitmap)})
 	}
 	slices.SortFunc(wants, func(a, b Want) int { return strings.Compare(a.Client, b.Client) })
 	m.same(r, "updates", func() (any, error) { us, _, err := m.store.Updates(ctx, Query{Limit: 1000}); return us, err }, all)

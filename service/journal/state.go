@@ -149,9 +149,13 @@ func (s *state) end(e *ending, at place) error {
 		mine = roaring.New()
 		s.wants[who] = mine
 	}
-	if a.Enable {
+	switch {
+	case a.Set:
+		mine.Clear()
 		mine.Or(a.Which.Bitmap)
-	} else {
+	case a.Enable:
+		mine.Or(a.Which.Bitmap)
+	default:
 		mine.AndNot(a.Which.Bitmap)
 	}
 	if mine.IsEmpty() {

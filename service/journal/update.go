@@ -30,7 +30,8 @@ type Update struct {
 	Key     string `json:"key,omitempty"` // the client's own name for it, "" for none
 	Ops     string `json:"ops"`
 	Enable  bool   `json:"enable,omitempty"`
-	Records int    `json:"records"` // how many it is about
+	Set     bool   `json:"set,omitempty"` // its client wants these records with the ops and no others; goes with Enable
+	Records int    `json:"records"`       // how many it is about
 	State   State  `json:"state"`
 	Batch   int64  `json:"batch,omitempty"` // number of the text's update that carried it out, 0: none yet
 	Phase   string `json:"-"`               // step that this one is at, while it is running
@@ -49,12 +50,16 @@ type Order struct {
 	Update
 	Which  []int  // numbers of its records, ascending
 	Digest string // of the request, to tell whether a key is used for another one
+	// Match is what Tag must have been when the update is accepted, with nothing of the client's
+	// and ops' on its way; "" for whatever it was.
+	Match string
 }
 
 // Want is what a client wants with one ops of its own.
 type Want struct {
 	Client, Ops string
 	Which       []int
+	Tag         string // another one for each Which of a client and ops
 }
 
 // Query chooses updates, ascending by ID.

@@ -36,6 +36,10 @@ func (s *Store) Accept(o Order, entered func(Update)) (u Update, err error) {
 			if fresh = errors.Is(err, ErrNotFound); !fresh {
 				return err
 			}
+			if err := matches(tx, &o); err != nil {
+				fresh = false
+				return err
+			}
 			tx.update++
 			u = o.Update
 			u.ID, u.State = tx.update, Queued
@@ -47,6 +51,32 @@ func (s *Store) Accept(o Order, entered func(Update)) (u Update, err error) {
 		},
 	})
 	return u, err
+}
+
+// ErrChanged refuses an update whose Match is not what there is.
+var ErrChanged = errors.New("what this client wants with this ops is not what it was, or is being changed")
+
+// matches looks whether an order's Match holds, also behind those that it shares the transaction
+// with.
+func matches(tx *txn, o *Order) error {
+	if o.Match == "" {
+		return nil
+	}
+	who := owner{o.Client, o.Ops}
+	for _, a := range tx.open {
+		if a.Client == who.client && a.Ops == who.ops {
+			return ErrChanged
+		}
+	}
+	for _, e := range tx.entries {
+		if e.Accept != nil && e.Accept.Client == who.client && e.Accept.Ops == who.ops {
+			return ErrChanged
+		}
+	}
+	if tagOf(tx.wants[who]) != o.Match {
+		return ErrChanged
+	}
+	return nil
 }
 
 // known is the update for which a client has used its key, also within this transaction.
@@ -96,30 +126,13 @@ func (s *Store) LastBatch() int64 {
 	return s.state.Batch
 }
 
-// Wants is what every client wants, by client and ops.
-func (s *Store) Wants() (out []Want) {
-	s.mu.RLock()
-	defer s.mu.RUnlock()
-	for _, who := range slices.SortedFunc(maps.Keys(s.state.wants), compareOwners) {
-		out = append(out, Want{who.client, who.ops, which{s.state.wants[who]}.numbers()})
-	}
-	return out
-}
-
-// HasWants tells whether a client wants anything with one ops.
-func (s *Store) HasWants(client, ops string) bool {
-	s.mu.RLock()
-	defer s.mu.RUnlock()
-	return s.state.wants[owner{client, ops}] != nil
-}
-
 // Unanswered is what was accepted and has not ended, in that order.
 func (s *Store) Unanswered() (out []Order) {
 	s.mu.RLock()
 	defer s.mu.RUnlock()
 	for _, id := range slices.Sorted(maps.Keys(s.state.open)) {
 		a := s.state.open[id]
-		out = append(out, Order{a.Update, a.Which.numbers(), a.Digest})
+		out = append(out, Order{Update: a.Update, Which: a.Which.numbers(), Digest: a.Digest})
 	}
 	return out
 }

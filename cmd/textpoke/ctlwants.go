@@ -1,0 +1,95 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package main
+
+import (
+	"context"
+	"net/http"
+	"net/url"
+
+	"github.com/spf13/cobra"
+
+	"github.com/textpoke/textpoke/results"
+	"github.com/textpoke/textpoke/service/api"
+)
+
+// wantColumns are the columns of what is wanted.
+var wantColumns = results.Columns[api.Want]{
+	{Name: "client", Doc: "who wants it", Cell: func(w api.Want) any { return w.Client }},
+	{Name: "ops", Doc: "the tracer that the records are for", Cell: func(w api.Want) any { return w.Ops }},
+	{Name: "records", Kind: results.Integer, Doc: "how many", Cell: func(w api.Want) any { return w.Records }},
+	{Name: "etag", Doc: "another one for each set of records", Detail: true, Cell: func(w api.Want) any { return w.ETag }},
+}
+
+// ctlWants says who wants a record, or what a client wants.
+func ctlWants(f *ctlFlags) *cobra.Command {
+	var client string
+	cmd := &cobra.Command{
+		Use:     "wants [RECORD]",
+		Short:   "who wants a record, or what a client wants",
+		Long:    "wants lists the clients that want the records of a symbol or address, or what one client wants.",
+		Example: "  textpoke ctl wants vfs_read\n  textpoke ctl wants --client deploy",
+		Args:    cobra.MaximumNArgs(1),
+		RunE: f.asking(func(ctx context.Context, s *server, args []string) error {
+			var found struct{ Wants []api.Want }
+			path := "/v1/clients/" + url.PathEscape(client)
+			if len(args) == 1 {
+				path = "/v1/records/" + url.PathEscape(args[0]) + "/wants"
+			}
+			if err := s.ask(ctx, http.MethodGet, path, nil, &found); err != nil {
+				return err
+			}
+			return printRows(ctx, f.common, wantColumns, "wants", found.Wants)
+		}),
+	}
+	f.prints(cmd, "", wantColumns.Table("wants"))
+	cmd.Flags().StringVar(&client, "client", clientName(), "`name` of the client, where no record is given")
+	return cmd
+}
+
+// planColumns are the columns of what an update would cost.
+var updatePlanColumns = results.Columns[api.Plan]{
+	{Name: "records", Kind: results.Integer, Doc: "that it is about", Cell: func(p api.Plan) any { return p.Records }},
+	{Name: "changes", Kind: results.Integer, Doc: "records that would be switched", Cell: func(p api.Plan) any { return p.Changes }},
+	{Name: "others", Kind: results.Integer, Doc: "clients and ops, beside its own, that want any of the records",
+		Cell: func(p api.Plan) any { return p.Others }},
+	{Name: "waiting", Kind: results.Integer, Doc: "updates on their way, with which it may share an update of the text",
+		Cell: func(p api.Plan) any { return p.Waiting }},
+	{Name: "flushes", Kind: results.Integer, Doc: "of the vector", Cell: func(p api.Plan) any { return p.Flushes }},
+	{Name: "rounds", Kind: results.Integer, Doc: "of interrupts, if it came alone", Cell: func(p api.Plan) any { return p.Rounds }},
+	{Name: "ipis", Kind: results.Integer, Doc: "that all CPUs would take", Cell: func(p api.Plan) any { return p.IPIs }},
+	{Name: "ipis_per_cpu", Kind: results.Integer, Doc: "that each CPU but the patcher's would take",
+		Cell: func(p api.Plan) any { return p.IPIsPerCPU }},
+}
+
+// ctlPlan says what an update would cost.
+func ctlPlan(f *ctlFlags) *cobra.Command {
+	var disable bool
+	req := api.Request{}
+	cmd := &cobra.Command{
+		Use:     "plan",
+		Short:   "what an update would cost, without doing it",
+		Long:    "plan asks for the price of an update that enables records: rounds, interrupts, flushes, and who shares it.",
+		Example: "  textpoke ctl plan --filter 'vfs_*'\n  textpoke ctl plan --disable --record vfs_read --format json",
+		Args:    cobra.NoArgs,
+		RunE: f.asking(func(ctx context.Context, s *server, _ []string) error {
+			req.Enable = new(!disable)
+			if len(req.Filter)+len(req.Records) == 0 {
+				req.Filter = []string{"*"}
+			}
+			var p api.Plan
+			if err := s.ask(ctx, http.MethodPost, "/v1/updates?dry-run=true", req, &p); err != nil {
+				return err
+			}
+			return printRows(ctx, f.common, updatePlanColumns, "plan", []api.Plan{p})
+		}),
+	}
+	f.prints(cmd, "", updatePlanColumns.Table("plan"))
+	p := cmd.Flags()
+	p.BoolVar(&disable, "disable", false, "of an update that disables them")
+	p.StringVar(&req.Client, "client", clientName(), "`name` of who would ask")
+	p.StringVar(&req.Ops, "ops", "function", "the `tracer` that the records would be for")
+	p.StringArrayVar(&req.Filter, "filter", nil, "`pattern` of records; repeated, each adds to it")
+	p.StringArrayVar(&req.Records, "record", nil, "`record` by symbol or address, in place of --filter; repeatable")
+	return cmd
+}

@@ -1,0 +1,74 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package journal
+
+import (
+	"maps"
+	"slices"
+
+	"github.com/RoaringBitmap/roaring/v2"
+)
+
+// Wants is what every client wants, by client and ops.
+func (s *Store) Wants() []Want { return s.wanted(func(owner) bool { return true }, nil) }
+
+// WantedBy is which of some records are wanted, by client and ops.
+func (s *Store) WantedBy(records []int) []Want {
+	some := newWhich(records)
+	return s.wanted(func(owner) bool { return true }, &some)
+}
+
+// WantsOf is what a client wants, by ops.
+func (s *Store) WantsOf(client string) []Want {
+	return s.wanted(func(o owner) bool { return o.client == client }, nil)
+}
+
+// wanted is what some owners want, of some records where those are given.
+func (s *Store) wanted(whose func(owner) bool, some *which) (out []Want) {
+	s.mu.RLock()
+	defer s.mu.RUnlock()
+	var owners []owner
+	for who := range maps.Keys(s.state.wants) {
+		if whose(who) && (some == nil || s.state.wants[who].Intersects(some.Bitmap)) {
+			owners = append(owners, who)
+		}
+	}
+	slices.SortFunc(owners, compareOwners)
+	for _, who := range owners {
+		mine := s.state.wants[who]
+		tag := tagOf(mine)
+		if some != nil {
+			mine = roaring.And(mine, some.Bitmap)
+		}
+		out = append(out, Want{who.client, who.ops, which{mine}.numbers(), tag})
+	}
+	return out
+}
+
+// Tag is another text for each thing that a client may want with one ops.
+func (s *Store) Tag(client, ops string) string {
+	s.mu.RLock()
+	defer s.mu.RUnlock()
+	return tagOf(s.state.wants[owner{client, ops}])
+}
+
+// tagOf is a hash of a bitmap's shortest form; nil is one without records.
+func tagOf(b *roaring.Bitmap) string {
+	if b == nil {
+		b = roaring.New()
+	}
+	b = b.Clone()
+	b.RunOptimize()
+	text, err := b.ToBytes()
+	if err != nil { // it is written into memory
+		panic(err)
+	}
+	return sha(text)[:32]
+}
+
+// HasWants tells whether a client wants anything with one ops.
+func (s *Store) HasWants(client, ops string) bool {
+	s.mu.RLock()
+	defer s.mu.RUnlock()
+	return s.state.wants[owner{client, ops}] != nil
+}

@@ -1,0 +1,89 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package service
+
+import (
+	"context"
+	"slices"
+
+	"github.com/textpoke/textpoke/sched/coordinator"
+	"github.com/textpoke/textpoke/sim"
+)
+
+// Plan is what an update would cost if it came now and alone.
+type Plan struct {
+	Records int // that it is about
+	Changes int // records that would be switched
+	Others  int // clients and ops, beside its own, that want any of its records
+	Waiting int // updates on their way, with which it may share an update of the text
+	// Cost is that of an update of the text that switches the changes; the zero value where
+	// there are none.
+	Cost sim.PlanRow
+	// Roles is the interrupts that the CPUs of each role would take together, if the patcher
+	// sat on none of them.
+	Roles map[string]int
+}
+
+// Plan counts what a request would cost, and does nothing of it.
+func (s *Service) Plan(ctx context.Context, r Request) (p Plan, err error) {
+	if err := r.check(); err != nil {
+		return p, err
+	}
+	which, err := s.choose(ctx, &r)
+	if err != nil {
+		return p, err
+	}
+	var mine []int
+	for _, w := range s.store.WantsOf(r.Client) {
+		if w.Ops == r.Ops {
+			mine = w.Which
+		}
+	}
+	for _, w := range s.store.WantedBy(which) {
+		if w.Client != r.Client || w.Ops != r.Ops {
+			p.Others++
+		}
+	}
+	s.mu.Lock()
+	p.Waiting = s.total
+	s.mu.Unlock()
+	changes := switched(s.coord.Snapshot(), which, mine, &r)
+	p.Records, p.Changes, p.Roles = len(which), len(changes), map[string]int{}
+	if len(changes) == 0 {
+		return p, nil
+	}
+	job, err := sim.NewJob(s.cfg.Sim)
+	if err != nil {
+		return p, err
+	}
+	if p.Cost, err = job.Of(changes, s.cfg.Sim.Buffer).Count(ctx); err != nil {
+		return p, err
+	}
+	for i, role := range s.cfg.Sim.Roles {
+		if s.live.Online(i) {
+			p.Roles[role.String()] += p.Cost.IPIsPerCPU + p.Cost.OtherIPIsPerCPU
+		}
+	}
+	return p, nil
+}
+
+// switched is the records that a request switches: its client is their first user, or the last.
+func switched(now *coordinator.Snapshot, which, mine []int, r *Request) (changes []int) {
+	on := which
+	if !r.Enable {
+		on = nil
+	}
+	for _, rec := range on {
+		if now.Users(rec) == 0 {
+			changes = append(changes, rec)
+		}
+	}
+	for _, rec := range mine {
+		_, named := slices.BinarySearch(which, rec)
+		if off := r.Set && !named || !r.Enable && named; off && now.Users(rec) == 1 {
+			changes = append(changes, rec)
+		}
+	}
+	slices.Sort(changes)
+	return changes
+}

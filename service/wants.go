@@ -1,0 +1,47 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package service
+
+import (
+	"fmt"
+	"slices"
+
+	"github.com/textpoke/textpoke/service/journal"
+)
+
+// Want is what a client wants with one ops of its own.
+type Want = journal.Want
+
+// WantedBy is the records of a symbol or an address, and who wants which of them.
+func (s *Service) WantedBy(name string) (found []Record, wants []Want, err error) {
+	var which []int
+	for _, i := range s.names.find(name) {
+		which = append(which, int(i))
+	}
+	slices.Sort(which)
+	if which == nil {
+		return nil, nil, fmt.Errorf("%q: no such symbol or address: %w", clip(name), ErrNotFound)
+	}
+	return s.records(which), s.store.WantedBy(which), nil
+}
+
+// Client is what a client wants, by ops, and what of its is on its way. One that has never asked
+// for anything wants nothing.
+func (s *Service) Client(client string) (wants []Want, open []Update) {
+	for _, p := range s.pending() {
+		if u := p.update(); u.Client == client {
+			open = append(open, u)
+		}
+	}
+	return s.store.WantsOf(client), open
+}
+
+// Ops is what a client wants with one ops, and its tag.
+func (s *Service) Ops(client, ops string) (found []Record, tag string) {
+	for _, w := range s.store.WantsOf(client) {
+		if w.Ops == ops {
+			return s.records(w.Which), w.Tag
+		}
+	}
+	return nil, s.store.Tag(client, ops)
+}
