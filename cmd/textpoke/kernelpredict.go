@@ -4,6 +4,7 @@ package main
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"slices"
 	"strings"
@@ -211,6 +212,9 @@ func (p *predictFlags) both(
 	}
 	for i, direction := range []string{"enable", "disable"} {
 		lines, err := r.Switch(action, i == 0)
+		if errors.Is(err, ledger.ErrNoTable) {
+			return nil, fmt.Errorf("%w: name one (--records)", err)
+		}
 		if err != nil {
 			return nil, err
 		}

@@ -66,6 +66,10 @@ func WriteFacts(w io.Writer, k *Kernel) error {
 	return out.Error()
 }
 
+// maxRecords bounds the records that a file of facts may claim: distributions' kernels have
+// up to 60,000 (Linux 7.3).
+const maxRecords = 1 << 22
+
 // ReadFacts reads what WriteFacts writes. Errors are *records.ParseError: file, line and
 // value.
 func ReadFacts(file string, r io.Reader) (*Kernel, error) {
@@ -81,7 +85,9 @@ func ReadFacts(file string, r io.Reader) (*Kernel, error) {
 		case "release":
 			release = name
 		case "records":
-			f.Records = n
+			if f.Records = n; n > maxRecords {
+				s.fail(2, "count", s.cells[2], fmt.Sprintf("want %d records at the most", maxRecords))
+			}
 		case "image":
 			f.Hash = name
 		case "mechanism":

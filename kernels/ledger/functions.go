@@ -94,14 +94,14 @@ func (r *Replay) tracer() *tracers.Core {
 	return r.core
 }
 
-// errNoTable is about a kernel whose records are unknown.
-var errNoTable = errors.New("no table of its records")
+// ErrNoTable says that an action names functions of a kernel whose records are unknown.
+var ErrNoTable = errors.New("no table of its records")
 
 // matched are the records that a filter matches; nil, which is all, without a filter.
 func (r *Replay) matched(filter string) ([]int, error) {
 	switch {
 	case r.table == nil && (filter != "" || r.total == 0):
-		return nil, errNoTable
+		return nil, ErrNoTable
 	case filter == "":
 		return nil, nil
 	}
@@ -131,7 +131,7 @@ func (r *Replay) named(symbol string) (int, error) {
 	if !ok {
 		rec = len(r.core.Records) - 1 - len(r.names)
 		if rec < 0 {
-			return 0, errNoTable
+			return 0, ErrNoTable
 		}
 		r.names[symbol] = rec
 	}

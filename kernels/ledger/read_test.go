@@ -107,6 +107,7 @@ func TestWrongFacts(t *testing.T) {
 		good + "key,k,-1,,\n":                    `f.csv:4: count "-1": want a whole number`,
 		good + "key,,1,,\n":                      `f.csv:4: name "": want a name`,
 		good + "event,open,1,,\n":                `f.csv:4: event "open": want GROUP/NAME`,
+		good + "records,all,4194305,,\n":         `f.csv:4: count "4194305": want 4194304 records at the most`,
 		good + "guess,k,1,,\n":                   `f.csv:4: fact "guess": not one of arch`,
 		strings.Replace(good, "arm64", "vax", 1): `f.csv: arch "vax"`,
 	} {
@@ -146,6 +147,7 @@ func FuzzMeasured(f *testing.F) {
 func FuzzFacts(f *testing.F) {
 	f.Add(factsHeader + "\narch,arm64,0,,\nrelease,9.9,0,,\nmechanism,batch-rounds,3,,\nevent,a/b,0,c,\n")
 	f.Add(factsHeader + "\n")
+	f.Add(factsHeader + "\narch,x86_64,0,,\nrelease,7.2,0,,\nrecords,all,70000,,\nmechanism,batch-slots,256,,\n")
 	f.Fuzz(func(t *testing.T, text string) {
 		k, err := ReadFacts("f", strings.NewReader(text))
 		if err != nil {
