@@ -12,6 +12,7 @@ import (
 	"github.com/spf13/pflag"
 
 	"github.com/textpoke/textpoke/internal/choice"
+	"github.com/textpoke/textpoke/internal/choice/flags"
 	"github.com/textpoke/textpoke/internal/spelling"
 	"github.com/textpoke/textpoke/sim"
 )
@@ -107,6 +108,17 @@ func offerArgs(cmd *cobra.Command, names func() []string) *cobra.Command {
 		return completed(names(), typed), cobra.ShellCompDirectiveDefault
 	}
 	return cmd
+}
+
+// add adds a flag for each choice, with its default, its help and what shells complete.
+func add(cmd *cobra.Command, fields ...*choice.Field) {
+	if err := choice.Complete(fields); err != nil {
+		panic(err) // a default of ours
+	}
+	flags.Bind(cmd.Flags(), fields...)
+	for _, f := range fields {
+		complete(cmd, &f.Spec)
+	}
 }
 
 // complete lets the shell complete the values of a choice, beside files where it may name them.

@@ -153,7 +153,7 @@ func Time(to *time.Duration, name string, preset time.Duration, doc string, low 
 		text = ""
 	}
 	return One(to, name, text, doc, Kind[time.Duration]{
-		Type: "duration", Unit: "ns", Format: time.Duration.String,
+		Type: "time", Unit: "ns", Format: time.Duration.String,
 		Parse: func(s string) (time.Duration, error) {
 			d, err := time.ParseDuration(s)
 			switch {
