@@ -155,14 +155,6 @@ func writeTable(path string, t *records.Table) error {
 	return files.Write(path, 0o644, func(w io.Writer) error { return write(w, t) })
 }
 
-// slotsText is a number of slots for people and scripts.
-func slotsText(n int) any {
-	if n == image.Unlimited {
-		return "dynamic"
-	}
-	return n
-}
-
 // inspected is an image and its table of records.
 type inspected struct {
 	*image.Kernel
@@ -198,11 +190,11 @@ var imageColumns = slices.Concat(
 			Cell: func(i inspected) any { return results.OrEmpty(i.preempt()) }},
 		{Name: "protocol", Doc: "how records are changed; empty where that is not understood",
 			Cell: func(i inspected) any { return results.OrEmpty(i.Protocol()) }},
-		{Name: "slots", Doc: "of the vector of patches; dynamic where nothing but the order of addresses ends a batch; " +
-			"empty where there is none, or the image does not say",
+		{Name: "slots", Kind: results.Integer,
+			Doc: "of the vector of patches; empty where there is none, the image does not say, or it grows",
 			Cell: func(i inspected) any {
 				n, _ := i.Slots()
-				return results.If(n > 0, slotsText(n))
+				return results.If(n > 0 && n != image.Unlimited, n)
 			}},
 	},
 	results.Columns[inspected]{

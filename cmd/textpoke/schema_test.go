@@ -34,7 +34,7 @@ var wroteJSON = []string{
 // notTried are commands that want what a test does not have, and why.
 var notTried = map[string]string{
 	"experiment all": "minutes", "merge": "the tables of shards", "kernel inspect": "a kernel's image",
-	"kernel predict": "a kernel's image", "kernel measure": "a kernel's image", "ctl cancel": "an update that waits",
+	"kernel predict": "a kernel's image", "kernel measure": "a kernel's image", "kernel audit": "a kernel's image", "ctl cancel": "an update that waits",
 	"calibrate": "seconds, and the table of calibrate show",
 }
 

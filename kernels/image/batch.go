@@ -37,18 +37,18 @@ func (k *Kernel) RunBatch() (Batch, error) {
 }
 
 func (k *Kernel) runBatch() (Batch, error) {
-	add, finish := k.entry("smp_text_poke_batch_add", "text_poke_queue"), k.entry("smp_text_poke_batch_finish", "text_poke_finish")
-	if add == 0 || finish == 0 || k.Arch.Name != x86_64.Name {
+	finish := k.entry("smp_text_poke_batch_finish", "text_poke_finish")
+	if finish == 0 || k.Arch.Name != x86_64.Name {
 		return Batch{}, ErrNoBatch
 	}
 	sites := k.Records.Sites
 	if len(sites) < 3 {
 		return Batch{}, errors.New("too few records to queue")
 	}
-	q := &queue{Machine: emulate.New(k.At), add: add}
-	k.hook(q)
-	q.opcode = q.Alloc(8)
-	q.Store(q.opcode, []byte{0xe8, 0, 0, 0, 0}) // a call
+	q := k.newQueue()
+	if q.add == 0 {
+		return Batch{}, ErrNoBatch
+	}
 	var b Batch
 	for ; b.Queued < min(enough, len(sites)-1); b.Queued++ {
 		if err := q.queue(sites[b.Queued+1]); err != nil {
@@ -77,6 +77,36 @@ func (k *Kernel) runBatch() (Batch, error) {
 		return Batch{}, errors.New("no CPU was interrupted")
 	}
 	return b, nil
+}
+
+// RunSingle executes the poke of a single place (smp_text_poke_single, since 6.16) while a
+// higher address is queued, and tells whether that one's batch was ended first.
+func (k *Kernel) RunSingle() (alone bool, err error) {
+	b, err := k.RunBatch()
+	if err != nil {
+		return false, err
+	}
+	single := k.entry("smp_text_poke_single")
+	if single == 0 || len(k.Records.Sites) < 3 {
+		return false, ErrNoBatch
+	}
+	q := k.newQueue()
+	if err := q.queue(k.Records.Sites[2]); err != nil {
+		return false, err
+	}
+	if _, err := q.Call(single, k.Records.Sites[1], q.opcode, 5, 0); err != nil {
+		return false, err
+	}
+	return q.rounds == 2*b.Rounds, nil
+}
+
+// newQueue is a machine on which nothing is queued.
+func (k *Kernel) newQueue() *queue {
+	q := &queue{Machine: emulate.New(k.At), add: k.entry("smp_text_poke_batch_add", "text_poke_queue")}
+	k.hook(q)
+	q.opcode = q.Alloc(8)
+	q.Store(q.opcode, []byte{0xe8, 0, 0, 0, 0}) // a call
+	return q
 }
 
 // entry is the start of the first of some functions that there is.

@@ -37,6 +37,7 @@ func (k *Kernel) readLayouts() {
 		k.Note("type information: %v", err)
 		return
 	}
+	k.types = spec
 	l := &k.layouts
 	l.fromTypes = true
 	member(spec, "trace_event_call", "class", &l.class)
@@ -57,6 +58,20 @@ func (k *Kernel) readLayouts() {
 			l.poke = uint64(s.Size)
 		}
 	}
+}
+
+// Members are the names of a structure's members, as type information has them; none where
+// there is none.
+func (k *Kernel) Members(structure string) map[string]bool {
+	var s *btf.Struct
+	if k.types == nil || k.types.TypeByName(structure, &s) != nil {
+		return nil
+	}
+	out := map[string]bool{}
+	for _, m := range s.Members {
+		out[m.Name] = true
+	}
+	return out
 }
 
 // member reads where a member lies in a structure, also inside of a union without a

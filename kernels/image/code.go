@@ -176,3 +176,29 @@ func (k *Kernel) Path(from, to string, depth int) []string {
 	}
 	return nil
 }
+
+// Touches tells whether a function's code names a place relative to itself (x86-64's
+// instructions with %rip, which end with up to four more bytes behind the distance).
+func (k *Kernel) Touches(name string, addr uint64) bool {
+	for _, c := range k.bodies(name) {
+		for i := 0; i+4 <= len(c.bytes); i++ {
+			to := c.at + uint64(i+4) + signed(le.Uint32(c.bytes[i:]), 32)
+			if to == addr || to+1 == addr || to+4 == addr {
+				return true
+			}
+		}
+	}
+	return false
+}
+
+// HoldsWord tells whether a function's code has an instruction of four bytes.
+func (k *Kernel) HoldsWord(name string, insn uint32) bool {
+	for _, c := range k.bodies(name) {
+		for i := 0; i+4 <= len(c.bytes); i += 2 {
+			if le.Uint32(c.bytes[i:]) == insn {
+				return true
+			}
+		}
+	}
+	return false
+}

@@ -7,6 +7,8 @@ import (
 	"encoding/binary"
 	"strings"
 
+	"github.com/cilium/ebpf/btf"
+
 	"github.com/textpoke/textpoke/records"
 	"github.com/textpoke/textpoke/records/unpack"
 	"github.com/textpoke/textpoke/records/vmlinux"
@@ -27,6 +29,7 @@ type Kernel struct {
 
 	decoder
 	layouts     layouts
+	types       *btf.Spec         // nil where the image has none
 	tracepoints map[uint64]string // their names by address
 	called      map[string]map[string]int
 	unnamed     bool // no symbol of data is there

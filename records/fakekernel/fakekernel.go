@@ -164,7 +164,7 @@ func (s *Kernel) kallsyms() {
 	put(names, 8)
 	marks()
 	if strings.HasSuffix(s.Layout, "sequences-before-tokens") {
-		put(bytes.Repeat([]byte{9, 8, 7}, len(s.Names)), 8)
+		put(bytes.Repeat([]byte{9, 8, 7}, align(len(s.Names), 8)), 8) // no zero stands before the tokens
 	}
 	put(tokens, 8)
 	put(index, 8)

@@ -61,9 +61,11 @@ func ReadSymbols(m *Memory) (*Symbols, error) {
 }
 
 // readTokens reads the table around the token '0', and insists on the index behind it.
+// Where the first token begins only the index tells: what stands before it, such as
+// sequence numbers, need not end with a zero.
 func (n *names) readTokens(zero int) bool {
 	d, at := n.seg.Data, zero
-	for range '0' {
+	for range '0' - 1 {
 		if at < 2 {
 			return false
 		}
@@ -74,6 +76,20 @@ func (n *names) readTokens(zero int) bool {
 		}
 		at = lo + q + 1
 	}
+	for first := at - 1; first >= max(0, at-maxTokenText); first-- {
+		if n.tokensFrom(first) {
+			return true
+		}
+		if first == 0 || d[first-1] == 0 {
+			break
+		}
+	}
+	return false
+}
+
+// tokensFrom reads the tokens from where the first begins.
+func (n *names) tokensFrom(at int) bool {
+	d := n.seg.Data
 	n.table = at
 	var index []byte
 	for i := range n.tokens {

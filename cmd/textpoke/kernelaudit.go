@@ -1,0 +1,63 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package main
+
+import (
+	"slices"
+
+	"github.com/spf13/cobra"
+
+	"github.com/textpoke/textpoke/kernels/audit"
+	"github.com/textpoke/textpoke/kernels/image"
+)
+
+func kernelAudit(c *common) *cobra.Command {
+	var list bool
+	cmd := &cobra.Command{
+		Use: "audit IMAGE...", Short: "which known defects kernels have, by their code",
+		Long: "audit holds each image against the museum's cases and the findings that show in a kernel's code, and tells for each\n" +
+			"whether this kernel has it, with the code that shows it. Releases are not looked at: a fix that was carried over counts,\n" +
+			"and cannot-tell is an answer. Exit 1 where a kernel has a defect." + imagesHelp,
+		Example: "  textpoke kernel audit /boot/vmlinuz\n  textpoke kernel audit --format csv images/*/vmlinuz",
+		Args: func(cmd *cobra.Command, args []string) error {
+			if list {
+				return cobra.NoArgs(cmd, args)
+			}
+			return cobra.MinimumNArgs(1)(cmd, args)
+		},
+		RunE: func(cmd *cobra.Command, args []string) error {
+			if list {
+				return printRows(cmd.Context(), c, audit.RuleColumns, "rules", audit.Rules())
+			}
+			return c.audit(cmd, args)
+		},
+	}
+	cmd.Flags().BoolVar(&list, "list", false, "print the defects that are looked for instead")
+	c.prints(cmd, "", audit.Columns.Table("audit"))
+	c.prints(cmd, "with --list", audit.RuleColumns.Table("rules"))
+	return cmd
+}
+
+// audit holds every image against the rules; one that cannot be read ends it before anything is
+// printed.
+func (c *common) audit(cmd *cobra.Command, files []string) error {
+	var all []audit.Finding
+	for _, file := range files {
+		if err := cmd.Context().Err(); err != nil {
+			return err
+		}
+		k, err := image.Open(file)
+		if err != nil {
+			return err
+		}
+		c.note(file)
+		all = append(all, audit.Of(k)...)
+	}
+	if err := printRows(cmd.Context(), c, audit.Columns, "audit", all); err != nil {
+		return err
+	}
+	if slices.ContainsFunc(all, func(f audit.Finding) bool { return f.Verdict == audit.Has }) {
+		return errNo
+	}
+	return nil
+}
