@@ -80,7 +80,7 @@ func TestTextErrors(t *testing.T) {
 		{"long value", strings.Repeat("x", 100) + " a\n", `in:1: address "` + strings.Repeat("x", quotedMax) +
 			`...": not hexadecimal`},
 		{"empty", "", `in: empty`},
-		{"blank", "\n \n", `in: a list of functions without addresses; it needs the /proc/kallsyms of the same boot (--kallsyms FILE)`},
+		{"blank", "\n \n", `in: a list of functions without addresses; it needs the /proc/kallsyms of the same boot (kallsyms)`},
 		{"only weak", "1 __ftrace_invalid_address___1\n", `in: holds no records`},
 		{"junk", "\x00\x01\x02", `in: byte 0x00 at offset 0: neither text, ELF, a kernel image nor packed in a known way`},
 		{"zstd", "\x28\xb5\x2f\xfd\x00\x00", `in: zstd data: cut short`},

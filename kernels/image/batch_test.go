@@ -3,60 +3,19 @@
 package image
 
 import (
-	"debug/elf"
 	"fmt"
-	"io"
-	"os/exec"
-	"path/filepath"
 	"slices"
 	"strings"
 	"testing"
 
-	"github.com/textpoke/textpoke/records"
+	"github.com/textpoke/textpoke/records/fakekernel"
 	"github.com/textpoke/textpoke/records/vmlinux"
 )
 
 // vectorKernel compiles testdata/vector.c to where kernels lie.
 func vectorKernel(t *testing.T, options ...string) *Kernel {
 	t.Helper()
-	path := filepath.Join(t.TempDir(), "vector")
-	args := append([]string{"-O2", "-nostdlib", "-static", "-ffreestanding", "-fno-pic", "-no-pie", "-mcmodel=kernel",
-		"-mno-sse", "-fno-stack-protector", "-Wl,-Ttext-segment=0xffffffff81000000", "-o", path, "testdata/vector.c"}, options...)
-	if out, err := exec.Command("gcc", args...).CombinedOutput(); err != nil {
-		t.Skipf("skipped: gcc: %v: %s", err, out)
-	}
-	f, err := elf.Open(path)
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer f.Close()
-	arch := vmlinux.OfMachine(f.Machine)
-	m := &vmlinux.Memory{Arch: arch}
-	for _, p := range f.Progs {
-		if p.Type == elf.PT_LOAD {
-			b := make([]byte, p.Memsz)
-			if _, err := io.ReadFull(p.Open(), b[:p.Filesz]); err != nil {
-				t.Fatal(err)
-			}
-			m.Segments = append(m.Segments, vmlinux.Segment{Addr: p.Vaddr, Data: b})
-		}
-	}
-	var all []vmlinux.Symbol
-	symbols, err := f.Symbols()
-	if err != nil {
-		t.Fatal(err)
-	}
-	for _, s := range symbols {
-		kind := byte('D')
-		if elf.ST_TYPE(s.Info) == elf.STT_FUNC {
-			kind = 'T'
-		}
-		if s.Name != "" && s.Value>>63 == 1 {
-			all = append(all, vmlinux.Symbol{Addr: s.Value, Type: kind, Name: s.Name})
-		}
-	}
-	k := &Kernel{Kernel: &vmlinux.Kernel{Memory: m, Symbols: vmlinux.NewSymbols("", all)}, decoder: decoders[arch.Name],
-		called: map[string]map[string]int{}, Records: &records.Kernel{}}
+	k := Of(fakekernel.Compile(t, "testdata/vector.c", options...))
 	for i := range uint64(enough + 100) {
 		k.Records.Sites = append(k.Records.Sites, 0xffffffff90000000+16*i)
 	}
