@@ -58,4 +58,38 @@ func TestLockstepUserSpace(t *testing.T) {
 	}
 }
 
+// TestGraceAsksTasks: synchronize_rcu_tasks waits for tasks that are preempted, and each of
+// them once; synchronize_rcu waits for CPUs alone.
+func TestGraceAsksTasks(t *testing.T) {
+	for cause, tasks := range map[cpus.Cause]int{cpus.Quiesce: 1, cpus.QuiesceCPUs: 0} {
+		m := newRig(t, plain("x86_64", "breakpoint", 1, "busy=4,offline=1", plainCosts())).Machine
+		m.sit(0)
+		m.cpus[1].task = cpus.Task{Phase: cpus.Calling}
+		m.cpus[2].task = cpus.Task{Phase: cpus.Calling, Owes: true}
+		m.Send(cause, false)
+		if want := 3 + tasks; m.patch.left != want || m.cpus[1].task.Owes != (tasks > 0) {
+			t.Errorf("%v waits for %d answers, want %d", cause, m.patch.left, want)
+		}
+	}
+}
+
+// TestIdleWakeTakesTime: a round to a CPU that is idle takes longer by what it takes to
+// wake it; one to a CPU that runs does not.
+func TestIdleWakeTakesTime(t *testing.T) {
+	k := plainCosts()
+	k.Jitter, k.Calls = 0, 0
+	took := func(roles string, wake float64) Nanos {
+		c := plain("arm64", "", 1, roles, k)
+		c.plan = parsed(t, "    for each patch\n        Write word\n    end\n    Fence\n    Sync 1\n")
+		c.Costs.IdleWake = wake
+		return newRig(t, c).update(true).Update
+	}
+	const wake = 1e6
+	for roles, want := range map[string]Nanos{"busy=2": 0, "busy=1,idle=1": wake} {
+		if got := took(roles, wake) - took(roles, 0); got != want {
+			t.Errorf("%s: a round takes %d ns longer where waking takes %v ns, want %d", roles, got, wake, want)
+		}
+	}
+}
+
 var _ poke.Ground = (*Lockstep)(nil)
