@@ -32,9 +32,9 @@ type Job struct {
 	// sized is the instruction set by the length of a record's site, nil where all
 	// have the usual one.
 	sized map[int]isa.Arch
-	// unmatched is what of the filter matches no record at all.
+	// unmatched are the filter's patterns that match no record.
 	unmatched []string
-	found     string // about the layout of sites, where the table spoke for another than the usual one
+	found     string // a warning: the table's sites have another layout than the protocol's usual one
 }
 
 // NewJob checks a Config and works out what it asks for. Errors say in one line

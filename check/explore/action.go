@@ -123,7 +123,7 @@ func (w *world) enabled(list []action) []action {
 			list = append(list, action{kind: nmi, who: uint8(i)})
 		}
 		if w.m.among {
-			list = w.enabledAside(list, i)
+			list = w.enabledElsewhere(list, i)
 		}
 		if w.leased(i) {
 			if w.Pending(i, false) || !c.Preemptible() {

@@ -11,14 +11,14 @@ import (
 	"github.com/textpoke/textpoke/poke"
 )
 
-// Among is the model as some of its sites see it, which are among others: the patcher
-// changes the others too, and of that is left what is not about sites. It attaches an ops
-// because another site comes to call it, and keeps one because another site still does.
-// CPUs call the others, whose text never changes. The model is prepared.
+// Among is the model restricted to some of its sites. The patcher changes other sites too;
+// of what it does there this model keeps the steps that are not about a site: an ops is
+// attached because another site comes to call it, and kept because another site still calls
+// it. CPUs call the other sites, whose text never changes here. The model is prepared.
 //
-// Rounds, batches and waits for handlers that are about other sites alone are left out,
-// and so is what traps there do: it all makes CPUs fetch afresh, or come later, which
-// takes away what could go wrong.
+// Left out are rounds, batches and waits for handlers that are about other sites alone, and
+// traps at other sites. Each of them makes CPUs fetch afresh or delays them, so leaving them
+// out hides no violation.
 func (m *Model) Among(kept ...int) (*Model, error) {
 	n, err := m.narrow(kept)
 	if err != nil {
@@ -27,8 +27,8 @@ func (m *Model) Among(kept ...int) (*Model, error) {
 	return n.m, nil
 }
 
-// Differs says what an update of a model is that another one's patcher does not have, of
-// two models of the same sites among others; "" where there is none.
+// Differs names an update that this model's patcher has and another one's has not; "" where
+// there is none. Both models are restricted to the same sites; see Among.
 func (m *Model) Differs(o *Model) string {
 	p, q := &m.Programs[0], o.Programs[0]
 	known := len(q.Plan)
@@ -135,14 +135,14 @@ var idle = poke.Step{Op: poke.Verify}
 // update leaves out of an update what is about other sites, and the fences behind it: what
 // those push out becomes visible at any time by itself. at and same are as in narrowing.
 func (n *narrowing) update(plan []poke.Step) (steps []poke.Step, at []int, same []bool) {
-	aside := false
+	elsewhere := false
 	for _, st := range plan {
 		is, ok := n.step(st)
 		if st.Op != poke.Fence {
-			aside = !ok
+			elsewhere = !ok
 		}
-		at, same = append(at, len(steps)), append(same, !aside)
-		if !aside {
+		at, same = append(at, len(steps)), append(same, !elsewhere)
+		if !elsewhere {
 			steps = append(steps, is)
 		}
 	}
@@ -199,9 +199,9 @@ func (n *narrowing) guard(g poke.Guard) poke.Guard {
 	return poke.Guard{Old: n.sites(g.Old), New: n.sites(g.New)}
 }
 
-// enabledAside appends what may happen to a CPU for a site that is not in the model: it
+// enabledElsewhere appends what may happen to a CPU for a site that is not in the model: it
 // fetches afresh, or looks for interrupts once more, having been interrupted or called.
-func (w *world) enabledAside(list []action, i int) []action {
+func (w *world) enabledElsewhere(list []action, i int) []action {
 	c := &w.cpu[i]
 	if !c.AtBorder() && c.Phase != cpus.Stopped {
 		return list

@@ -11,12 +11,12 @@ import (
 )
 
 // ExamineSites makes every step of every state that the model can reach, up to a limit of
-// states (0: none), and looks at each as each of its sites in turn sees it that is among
-// others; see Among. What a step leads to must be what some steps of that machine lead to,
-// which are about none of the sites that it changes, unless it is the same step.
+// states (0: none), and repeats each step in the model restricted to one site, for each site
+// in turn (see Among). The restricted model must reach the same state: by the same step, or
+// by steps that are about none of the sites that it changes.
 //
-// A step that violates a property must do so there too, as some site sees it, and is
-// followed no further. The first step that cannot be followed ends it.
+// A step that violates a property must violate it in some restricted model too, and is
+// followed no further. ExamineSites ends at the first step that cannot be repeated.
 func ExamineSites(ctx context.Context, m *Model, limit uint64) (*Examination, error) {
 	x := &siteExaminer{e: newExpander(m, Reductions{}), equal: newExpander(m, Reductions{Symmetry: true}),
 		base: newWorld(m), canonical: make([]uint64, m.layout.words)}
@@ -181,8 +181,8 @@ func (f *follower) after(a action, answers []uint8, is func(words []uint64) bool
 // following is a step that may follow another one.
 type following struct {
 	action
-	given []uint8 // answers; nil: all there are
-	afar  bool    // of a CPU: a call is that of a site that is not changed
+	given  []uint8 // answers; nil: all there are
+	remote bool    // a CPU's step that begins a call calls a site that is not changed
 }
 
 // moves is what may follow a step at once: the same, unless a CPU makes it for a site that is
@@ -202,10 +202,10 @@ func (f *follower) moves(a action, answers []uint8) (list []following) {
 func (f *follower) search(from []uint64, list []following, a action, steps int, is func([]uint64) bool) bool {
 	w, room := f.w, &f.rooms[steps-1]
 	w.unpack(from)
-	list = f.aside(list, a)
+	list = f.others(list, a)
 	for _, m := range list {
 		room.script.restart(nil)
-		for more := true; more; more = m.given == nil && !m.afar && room.script.next() {
+		for more := true; more; more = m.given == nil && !m.remote && room.script.next() {
 			w.unpack(from)
 			w.waits, w.full = false, false
 			f.make(m, &room.script)
@@ -227,8 +227,8 @@ func (f *follower) search(from []uint64, list []following, a action, steps int, 
 // make makes a step.
 func (f *follower) make(m following, s *script) {
 	switch {
-	case m.afar:
-		f.w.perform(m.action, afar(f.gone[0]))
+	case m.remote:
+		f.w.perform(m.action, callsSite(f.gone[0]))
 	case m.given != nil:
 		f.w.perform(m.action, &recorded{given: m.given})
 	default:
@@ -236,21 +236,21 @@ func (f *follower) make(m following, s *script) {
 	}
 }
 
-// afar calls a site.
-type afar int
+// callsSite is a Chooser by which a CPU calls that site.
+type callsSite int
 
 // Choose implements cpus.Chooser.
-func (a afar) Choose(what cpus.Choice, _ int) int {
+func (a callsSite) Choose(what cpus.Choice, _ int) int {
 	if what == cpus.ChooseSite {
 		return int(a)
 	}
 	return 0
 }
 
-// aside appends what else may follow a step, which is about no site: a CPU looks for
-// interrupts, or fetches afresh, or calls a site that is not changed. A patcher's step may
-// be followed by its next ones, and by those of any CPU.
-func (f *follower) aside(list []following, a action) []following {
+// others appends the steps that may follow a step and are about no site: the CPU looks for
+// interrupts, fetches afresh, or calls a site that is not changed. After a patcher's step
+// come the patcher's next steps, and such steps of any CPU.
+func (f *follower) others(list []following, a action) []following {
 	for _, b := range f.w.enabled(nil) {
 		switch {
 		case a.ofPatcher() && b.ofPatcher():
@@ -262,7 +262,7 @@ func (f *follower) aside(list []following, a action) []following {
 			c := &f.w.cpu[b.who]
 			looks := c.AtBorder() && !c.Polled() || c.Phase == cpus.Interrupted || c.Phase == cpus.Stopped
 			if looks || c.Phase == cpus.Boundary {
-				list = append(list, following{action: b, afar: true})
+				list = append(list, following{action: b, remote: true})
 			}
 		}
 	}

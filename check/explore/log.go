@@ -186,18 +186,19 @@ func (w *world) history(site int) (h history) {
 	return h
 }
 
-// spare finds versions [from, to) of a history that nobody misses. A window that has any
-// of them has all that follow them, and the one before them too. What a fetch makes of
-// it is what it makes of it without them:
+// spare finds versions [from, to) of a history that can be removed. No window begins with
+// one of them: a window that has any of them has the version before them and all that follow.
+// A fetch gives the same texts without them:
 //
-//   - where a fetch is one version, or its grains come from any, as a set of texts: one
-//     that comes again is spare;
-//   - coherent, as the set of its subsequences no longer than there are grains: one is
-//     spare before so many runs through all texts that follow (Simon, "Piecewise testable
-//     events", LNCS 33, 1975). Across a border of quadwords the tail may be that of the
-//     version before: its text must be among those that follow, too;
-//   - atomic across a border of quadwords, as the set of neighbours: a way from
-//     one text back to it is spare before the same steps.
+//   - where a fetch is one version, or takes its grains from any version, only the set of
+//     texts counts: a text that comes again is spare;
+//   - coherent, the set of subsequences that are no longer than there are grains counts: a
+//     version is spare if all later texts come so many times, one run behind the other
+//     (Simon, "Piecewise testable events", LNCS 33, 1975). Across a border of quadwords the
+//     tail may be that of the version before, whose text must then be among the later ones;
+//   - atomic across a border of quadwords, the set of neighbouring versions counts: if the
+//     history returns to a text and makes the same steps again later, the versions in
+//     between are spare (circle).
 func (m *Model) spare(h *history, site int) (from, to int) {
 	grains := m.grains[site]
 	for i := 1; i < h.n-1; i++ {

@@ -16,18 +16,18 @@ import (
 func (n *narrowing) project(w, o *world) {
 	o.state = w.state
 	p := &w.patcher[0]
-	aside := !n.same[p.At] && p.At < len(p.Plan) && p.Plan[p.At].Op == poke.Sync // a round about other sites
+	elsewhere := !n.same[p.At] && p.At < len(p.Plan) && p.Plan[p.At].Op == poke.Sync // a round about other sites
 	o.patcher[0].Resume(n.progress(p))
-	if aside {
+	if elsewhere {
 		o.left[0] = 0
 	}
 	for i := range n.m.Roles {
-		if aside {
+		if elsewhere {
 			o.box[i] = [MaxPatchers]request{}
 		}
 		c := &o.cpu[i]
 		*c = w.cpu[i]
-		n.projectCPU(c, !o.Pending(i, c.Masked > 0 || c.Back == cpus.Stopped), aside)
+		n.projectCPU(c, !o.Pending(i, c.Masked > 0 || c.Back == cpus.Stopped), elsewhere)
 	}
 	n.projectBatch(w, o)
 	n.projectSites(w, o)
@@ -81,11 +81,11 @@ func (n *narrowing) progress(p *poke.Patcher) poke.Progress {
 
 // projectCPU: an interrupt in which there is nothing to take any more is over, and the
 // CPU may look again.
-func (n *narrowing) projectCPU(c *cpus.CPU, empty, aside bool) {
+func (n *narrowing) projectCPU(c *cpus.CPU, empty, elsewhere bool) {
 	asked := c.Phase == cpus.Syncing || c.Phase == cpus.Answering
 	_, quiet := c.Asked()
 	stop := c.Owes() && !quiet
-	if c.Phase == cpus.Interrupted && empty && !stop || aside && asked {
+	if c.Phase == cpus.Interrupted && empty && !stop || elsewhere && asked {
 		c.Phase = c.Back
 		c.Repoll()
 	}

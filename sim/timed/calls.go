@@ -57,10 +57,10 @@ type calls struct {
 	pending int32   // number of its event, 0 for none
 
 	busy      []int32 // CPUs that make calls
-	idle      []bool  // by CPU: has no time to; apart from all else, as every call that is drawn asks for it
-	available int     // of them, those that have time to
-	over      bool    // nobody makes calls, and the sums below stand still
-	since     Nanos   // when they were brought up to date
+	idle      []bool  // by CPU: has no time for calls now; an array of its own, read for every call that is drawn
+	available int     // busy CPUs that have time for calls now
+	over      bool    // no CPU makes calls any more, and the sums below do not change
+	since     Nanos   // when the sums below were last brought up to date
 	coldTime  float64 // weight of cold sites x CPUs available, over time
 	coldTrace float64 // of these, sites that call a tracer
 }
