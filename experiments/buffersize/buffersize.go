@@ -23,18 +23,11 @@ import (
 // 1700, 4096, 16384 and dynamic.
 type Config struct{ modelled.Setting }
 
-//go:embed report.md.tmpl
-var prose string
+//go:embed buffer-size.experiment
+var declared string
 
 var spec = experiments.Spec[Config, *row]{
-	Name:  "buffer-size",
-	Short: "is a bigger buffer better? every cost against the size of the vector, and which sizes are dominated",
-	Examples: []string{
-		"buffer-size --out buffer-size",
-		"buffer-size --calibration jump-label-24,jump-label-24@96 --buffer 170,1700 --format csv",
-		"buffer-size --calibration vm-2@8 --cpus busy=6,isolated=2 --calls 100000",
-	},
-	Prose: prose, Columns: columns, Fields: (*Config).fields, Measure: measure,
+	Form: declared, Columns: columns, Fields: (*Config).fields, Measure: measure,
 }
 
 // Experiment is the question.

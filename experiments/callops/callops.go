@@ -30,17 +30,11 @@ type Config struct {
 	Repeats int
 }
 
-//go:embed report.md.tmpl
-var prose string
+//go:embed call-ops.experiment
+var declared string
 
 var spec = experiments.Spec[Config, *row]{
-	Name:  "call-ops",
-	Short: "does an unrelated tracer slow my call? counted, measured, and predicted from published rows",
-	Examples: []string{
-		"call-ops --out call-ops",
-		"call-ops --published board.csv --hold 10 --no-time --format csv",
-	},
-	Prose: prose, Columns: columns, Fields: (*Config).fields, Measure: measure,
+	Form: declared, Columns: columns, Fields: (*Config).fields, Measure: measure,
 }
 
 // Experiment is the question.

@@ -35,18 +35,11 @@ type Config struct {
 	Repeats int
 }
 
-//go:embed report.md.tmpl
-var prose string
+//go:embed call-ops-alternatives.experiment
+var declared string
 
 var spec = experiments.Spec[Config, *row]{
-	Name: "call-ops-alternatives",
-	Short: "what would the designs cost that were turned down? loads, bytes, allocations, stores that belong " +
-		"together, time, verdict",
-	Examples: []string{
-		"call-ops-alternatives --out call-ops-alternatives",
-		"call-ops-alternatives --irrelevant 0,200 --functions 50000 --no-time --format csv",
-	},
-	Prose: prose, Columns: columns, Fields: (*Config).fields, Measure: measure,
+	Form: declared, Columns: columns, Fields: (*Config).fields, Measure: measure,
 }
 
 // Experiment is the question.

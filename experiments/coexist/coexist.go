@@ -10,7 +10,6 @@ import (
 	_ "embed"
 	"errors"
 	"fmt"
-	"slices"
 	"strings"
 
 	"github.com/textpoke/textpoke/cpus/isa"
@@ -29,18 +28,11 @@ type Config struct {
 	Second []string
 }
 
-//go:embed report.md.tmpl
-var prose string
+//go:embed coexist.experiment
+var declared string
 
 var spec = experiments.Spec[Config, *row]{
-	Name:  "coexist",
-	Short: "who may share a function with whom? every pair of clients in either order, with the error number",
-	Examples: []string{
-		"coexist --out coexist",
-		"coexist --arch x86_64 --first livepatch",
-		"coexist --second direct,fentry --format csv",
-	},
-	Prose: prose, Columns: columns, Fields: (*Config).fields, Measure: measure,
+	Form: declared, Cells: cells, Fields: (*Config).fields, Measure: measure,
 }
 
 // Experiment is the question.
@@ -85,38 +77,13 @@ type row struct {
 // agrees tells whether the row is as it is documented.
 func (r *row) agrees() bool { return r.Documented == nil || r.Documented.Errno == r.Errno }
 
-var columns = slices.Concat(results.Columns[*row]{
-	{Name: "arch", Doc: "instruction set", Cell: func(r *row) any { return r.Arch }},
-	{Name: "first", Doc: "the client that is there", Cell: func(r *row) any { return r.First }},
-	{Name: "second", Doc: "the client that comes", Cell: func(r *row) any { return r.Second }},
-	{
-		Name: "result",
-		Doc: "shared, silent (attached, but nobody is called), apart (not through the function tracer), refused, " +
-			"or unsupported (the first one was refused)",
-		Cell: func(r *row) any { return string(r.Result) },
-	},
-	{Name: "errno", Doc: "what the second one is told, 0 for success; of an unsupported pair, what the first one is told",
-		Cell: func(r *row) any { return r.Errno.String() }},
-	{Name: "why", Doc: "the rule", Cell: func(r *row) any { return results.OrEmpty(r.Why) }},
-	{Name: "rule", Detail: true, Doc: "where the rule stands: function and release",
-		Cell: func(r *row) any { return results.OrEmpty(r.Rule) }},
-	{Name: "site", Doc: "how the function's site calls them afterwards",
-		Cell: func(r *row) any { return results.OrEmpty(r.site) }},
-	{Name: "calls", Doc: "who a call reaches, in order",
-		Cell: func(r *row) any { return results.OrEmpty(strings.Join(r.calls, ", ")) }},
-	{Name: "passes", Kind: results.Integer, Detail: true, Doc: "update passes while the second one attached",
-		Cell: func(r *row) any { return len(r.report.Passes) }},
-	{Name: "patches", Kind: results.Integer, Detail: true, Doc: "sites changed meanwhile, each way counted",
-		Cell: func(r *row) any { return r.report.Patches() }},
-	{Name: "images", Kind: results.Integer, Detail: true, Doc: "BPF trampolines generated meanwhile",
-		Cell: func(r *row) any { return r.report.Count(tracers.StepImage) }},
-	{Name: "again", Kind: results.Integer, Detail: true, Doc: "of these, generated again for a live patch",
-		Cell: func(r *row) any { return r.report.Regenerations }},
-}, results.Columns[*row]{
-	{Name: "documented", Doc: "the error number that the kernel documents, where it does",
-		Cell: func(r *row) any { return r.Documented.Errno.String() }},
-	{Name: "documented_in", Detail: true, Doc: "and where", Cell: func(r *row) any { return r.Documented.Source }},
-}.When(func(r *row) bool { return r.Documented != nil }))
+// cells are those that no field and no method is.
+var cells = map[string]func(*row) any{
+	"calls":   func(r *row) any { return results.OrEmpty(strings.Join(r.calls, ", ")) },
+	"passes":  func(r *row) any { return len(r.report.Passes) },
+	"patches": func(r *row) any { return r.report.Patches() },
+	"images":  func(r *row) any { return r.report.Count(tracers.StepImage) },
+}
 
 func measure(ctx context.Context, s *experiments.Study[Config, *row]) (*experiments.Findings, error) {
 	type point struct {

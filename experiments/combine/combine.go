@@ -11,7 +11,6 @@ import (
 
 	"github.com/textpoke/textpoke/experiments"
 	"github.com/textpoke/textpoke/poke"
-	"github.com/textpoke/textpoke/results"
 )
 
 // Config says who asks for what how often.
@@ -32,17 +31,11 @@ type Config struct {
 	Updates int
 }
 
-//go:embed report.md.tmpl
-var prose string
+//go:embed combine.experiment
+var declared string
 
 var spec = experiments.Spec[Config, *row]{
-	Name:  "combine",
-	Short: "how many interrupts would tasks save that shared rounds where they wait for text_mutex?",
-	Examples: []string{
-		"combine --out combine",
-		"combine --clients 1,2,3,4 --load 0.2,1 --calibration vm-2@8 --format csv",
-	},
-	Prose: prose, Columns: columns, Fields: (*Config).fields, Measure: measure,
+	Form: declared, Fields: (*Config).fields, Measure: measure,
 }
 
 // Experiment is the question.
@@ -103,43 +96,6 @@ func (r *row) ContendedShare() float64 { return float64(r.Contended) / float64(r
 
 // Latency is the mean time from asking until done, in rounds that one client would wait for.
 func (r *row) Latency() float64 { return float64(r.latency) / float64(r.Updates) / float64(r.round) }
-
-var columns = results.Columns[*row]{
-	{Name: "calibration", Doc: "machine whose times order what happens",
-		Cell: func(r *row) any { return r.Machine.Name }},
-	{Name: "cpus", Kind: results.Integer,
-		Doc: "its CPUs, all busy", Cell: func(r *row) any { return r.Machine.Online }},
-	{Name: "clients", Kind: results.Integer,
-		Doc: "tasks that ask for updates", Cell: func(r *row) any { return r.Clients }},
-	{Name: "load", Kind: results.Number,
-		Doc:  "share of its time that a client would spend on updates if it were alone",
-		Cell: func(r *row) any { return r.Load }},
-	{Name: "scheme", Doc: "mutex: what the kernel does; combine: the holder carries out all that wait; " +
-		"linger: and waits for those just served; share: a round serves all that stored before it",
-		Cell: func(r *row) any { return r.scheme.Name }},
-	{Name: "updates", Kind: results.Integer,
-		Detail: true, Doc: "of all clients together", Cell: func(r *row) any { return r.Updates }},
-	{Name: "contended", Kind: results.Number, Doc: "share of updates that were asked for while another was under way",
-		Cell: func(r *row) any { return r.ContendedShare() }},
-	{Name: "rounds", Kind: results.Integer,
-		Doc: "requests to all other CPUs to synchronise", Cell: func(r *row) any { return r.Rounds }},
-	{Name: "rounds_per_update", Kind: results.Number,
-		Doc: "in the mean", Cell: func(r *row) any { return r.RoundsPerUpdate() }},
-	{Name: "ipis", Kind: results.Integer, Detail: true, Doc: "interrupts that all CPUs take together",
-		Cell: func(r *row) any { return r.IPIs() }},
-	{Name: "ipis_per_cpu", Kind: results.Number,
-		Doc:  "interrupts that a CPU takes for an update, in the mean over CPUs and updates",
-		Cell: func(r *row) any { return r.IPIsPerCPU() }},
-	{Name: "saved", Kind: results.Number,
-		Doc: "share of mutex's rounds that are not sent", Cell: func(r *row) any { return r.Saved() }},
-	{Name: "ideal", Kind: results.Number,
-		Detail: true, Doc: "rounds of an update if every batch carried out all clients",
-		Cell: func(r *row) any { return r.Ideal() }},
-	{Name: "times_ideal", Kind: results.Number,
-		Doc: "rounds_per_update over ideal", Cell: func(r *row) any { return r.TimesIdeal() }},
-	{Name: "latency", Kind: results.Number, Doc: "modelled time from asking until done, in rounds' times, mean",
-		Cell: func(r *row) any { return r.Latency() }},
-}
 
 func measure(ctx context.Context, s *experiments.Study[Config, *row]) (*experiments.Findings, error) {
 	c := &s.Config

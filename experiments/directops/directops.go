@@ -13,7 +13,6 @@ import (
 	"github.com/textpoke/textpoke/kernels/ledger"
 	"github.com/textpoke/textpoke/kernels/published"
 	"github.com/textpoke/textpoke/records"
-	"github.com/textpoke/textpoke/results"
 )
 
 // Config says which trampolines are called and attached.
@@ -27,17 +26,11 @@ type Config struct {
 	Published string
 }
 
-//go:embed report.md.tmpl
-var prose string
+//go:embed direct-ops.experiment
+var declared string
 
 var spec = experiments.Spec[Config, *row]{
-	Name:  "direct-ops",
-	Short: "what does one ops for all trampolines change? fast and slow path, attaching, and the field in the ops",
-	Examples: []string{
-		"direct-ops --out direct-ops",
-		"direct-ops --arch arm64 --trampolines 1,100,20000 --format csv",
-	},
-	Prose: prose, Columns: columns, Fields: (*Config).fields, Measure: measure,
+	Form: declared, Cells: cells, Fields: (*Config).fields, Measure: measure,
 }
 
 // Experiment is the question.
@@ -68,27 +61,9 @@ type row struct {
 // Arch is the instruction set's name.
 func (r *row) Arch() string { return r.arch.Traits().Name }
 
-var columns = results.Columns[*row]{
-	{Name: "arch", Doc: "instruction set", Cell: func(r *row) any { return r.Arch() }},
-	{Name: "ops", Doc: "each: every trampoline has one, with its address; one: all of them together",
-		Cell: func(r *row) any { return r.setup.ops() }},
-	{Name: "in_kernel", Kind: results.Boolean, Doc: "whether some kernel up to 7.2 does it so on that instruction set",
-		Cell: func(r *row) any { return r.InKernel }},
-	{Name: "trampolines", Kind: results.Integer, Doc: "attached, each to a function of its own",
-		Cell: func(r *row) any { return r.Trampolines }},
-	{Name: "range", Doc: "near: trampolines lie in branch range of the sites; far: they do not",
-		Cell: func(r *row) any { return r.Place() }},
-	{Name: "path", Doc: "fast: the trampoline is the only user; slow: somebody traces all functions too",
-		Cell: func(r *row) any { return r.Path() }},
-	{Name: "loads", Kind: results.Number,
-		Doc:  "objects that a call reads because another one gave their address, mean over functions",
-		Cell: func(r *row) any { return r.Loads }},
-	{Name: "hash_lookups", Kind: results.Number,
-		Doc: "of them, in hashes by address, mean", Cell: func(r *row) any { return r.Lookups }},
-	{Name: "list_entries", Kind: results.Number, Doc: "ops of the list that are gone over, mean",
-		Cell: func(r *row) any { return r.Entries }},
-	{Name: "saves_registers", Kind: results.Boolean, Doc: "whether the entry saves registers first",
-		Cell: func(r *row) any { return r.Saves }},
+// cells are those that no field and no method is.
+var cells = map[string]func(*row) any{
+	"ops": func(r *row) any { return r.setup.ops() },
 }
 
 func measure(ctx context.Context, s *experiments.Study[Config, *row]) (*experiments.Findings, error) {

@@ -42,18 +42,11 @@ type Config struct {
 	Repeats int
 }
 
-//go:embed report.md.tmpl
-var prose string
+//go:embed fprobe.experiment
+var declared string
 
 var spec = experiments.Spec[Config, *row]{
-	Name: "fprobe",
-	Short: "which of the four costs matters? each switched off, counted and timed; per cents turned into time before " +
-		"they are added",
-	Examples: []string{
-		"fprobe --out fprobe",
-		"fprobe --add bpf-on-direct-calls,bpf-on-fprobe-optimised --no-time",
-	},
-	Prose: prose, Columns: columns, Fields: (*Config).fields, Measure: measure,
+	Form: declared, Columns: columns, Fields: (*Config).fields, Measure: measure,
 }
 
 // Experiment is the question.

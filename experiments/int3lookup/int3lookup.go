@@ -36,17 +36,11 @@ type Config struct {
 	Repeats int
 }
 
-//go:embed report.md.tmpl
-var prose string
+//go:embed int3-lookup.experiment
+var declared string
 
 var spec = experiments.Spec[Config, *row]{
-	Name:  "int3-lookup",
-	Short: "which index? comparisons and nanoseconds of each, and where the walk over groups loses",
-	Examples: []string{
-		"int3-lookup --out int3-lookup",
-		"int3-lookup --patches 45000 --groups 1,2,3,4,5,6,7,8 --no-time --format csv",
-	},
-	Prose: prose, Columns: columns, Fields: (*Config).fields, Measure: measure,
+	Form: declared, Columns: columns, Fields: (*Config).fields, Measure: measure,
 }
 
 // Experiment is the question.

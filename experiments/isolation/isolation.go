@@ -41,17 +41,11 @@ type Config struct {
 	Published string
 }
 
-//go:embed report.md.tmpl
-var prose string
+//go:embed isolation.experiment
+var declared string
 
 var spec = experiments.Spec[Config, *row]{
-	Name:  "isolation",
-	Short: "what does deferral save and cost? interrupts of isolated CPUs over hours, against dearer entries",
-	Examples: []string{
-		"isolation --out isolation",
-		"isolation --calibration gold-6248 --isolated 60 --updates 600 --entries 10,1000 --hours 1",
-	},
-	Prose: prose, Columns: columns, Fields: (*Config).fields, Measure: measure,
+	Form: declared, Cells: cells, Fields: (*Config).fields, Measure: measure,
 }
 
 // Experiment is the question.
@@ -82,81 +76,17 @@ func (c *Config) fields() []*experiments.Field {
 // publishedHours is how long the published interrupts were counted.
 const publishedHours = 6
 
-var isLazy = func(r *row) bool { return r.lazy }
-
-var columns = slices.Concat(results.Columns[*row]{
-	{Name: "calibration", Doc: "machine that times are modelled of",
-		Cell: func(r *row) any { return r.Machine.Name }},
-	{Name: "seed", Kind: results.Integer,
-		Detail: true, Doc: "of every random choice", Cell: func(r *row) any { return r.seed }},
-	{Name: "revision", Detail: true, Doc: "of the program", Cell: func(r *row) any { return r.revision }},
-	{Name: "arch", Detail: true, Doc: "instruction set", Cell: func(r *row) any { return r.Machine.Arch }},
-	{Name: "cpus", Doc: "CPUs by role", Cell: func(r *row) any { return cpus.FormatRoles(r.roles) }},
-	{Name: "protocol", Doc: "breakpoint interrupts everybody, breakpoint-lazy leaves out who is in user space",
-		Cell: func(r *row) any { return r.protocol() }},
-	{Name: "hours", Kind: results.Number,
-		Detail: true, Doc: "virtual time", Cell: func(r *row) any { return r.hours }},
-	{Name: "updates_per_hour", Kind: results.Number, Doc: "times that somebody switches something",
-		Cell: func(r *row) any { return r.updates }},
-	{Name: "fitted", Kind: results.Boolean,
-		Detail: true, Doc: "that rate is fitted to the published number of interrupts",
-		Cell: func(r *row) any { return r.fitted }},
-	{Name: "entries_per_s", Kind: results.Number,
-		Doc:  "entries into the kernel of each isolated CPU; makes no difference where everybody is interrupted",
-		Cell: func(r *row) any { return results.If(r.lazy, r.entries) }},
-	{Name: "updates", Kind: results.Integer,
-		Detail: true, Doc: "in all that time", Cell: func(r *row) any { return r.count }},
-	{Name: "rounds", Kind: results.Integer,
-		Doc: "requests to all other CPUs to synchronise", Cell: func(r *row) any { return r.rounds }},
-	{Name: "ipis_isolated", Kind: results.Integer,
-		Doc: "interrupts that all isolated CPUs took", Cell: func(r *row) any { return r.IPIs }},
-	{Name: "ipis_isolated_max", Kind: results.Integer,
-		Doc: "most that one took", Cell: func(r *row) any { return r.ipisMax }},
-}, results.Columns[*row]{
-	{Name: "deferred", Kind: results.Integer,
-		Doc: "interrupts that were saved", Cell: func(r *row) any { return r.deferred }},
-	{Name: "catch_ups", Kind: results.Integer, Doc: "synchronisations at entry that made up for them",
-		Cell: func(r *row) any { return r.catchUps }},
-	{Name: "rounds_per_catch_up", Kind: results.Number, Doc: "rounds that one of them made up for, mean",
-		Cell: func(r *row) any { return results.If(r.catchUps > 0, r.coalesced()) }},
-	{Name: "found_in_kernel", Kind: results.Number,
-		Doc:  "share of rounds that found an isolated CPU in the kernel, and interrupted it",
-		Cell: func(r *row) any { return r.found() }},
-	{Name: "found_expected", Kind: results.Number,
-		Doc:  "share of its time that it is there: stays/(1+stays), with stays = entries a second x their length",
-		Cell: func(r *row) any { return r.expected() }},
-}.When(isLazy), results.Columns[*row]{
-	{Name: "burst_max", Kind: results.Integer,
-		Detail: true, Doc: "most interrupts that an isolated CPU took in one millisecond",
-		Cell: func(r *row) any { return r.burst }},
-	{Name: "quiet_ns", Kind: results.Integer,
-		Doc:  "longest time without an interrupt, of the isolated CPU where it is shortest",
-		Cell: func(r *row) any { return int64(r.quiet) }},
-	{Name: "stolen_ns_per_hour", Kind: results.Number,
-		Doc:  "time taken from an isolated CPU by interrupts, traps and catching up, mean, modelled",
-		Cell: func(r *row) any { return r.stolen }},
-	{Name: "stolen_range_low_ns_per_hour", Kind: results.Number, Detail: true,
-		Doc: "lower end of it: 95 % of draws of the calibration's quantities are within", Cell: func(r *row) any {
-			return r.spread.stolen.Low
-		}},
-	{Name: "stolen_range_high_ns_per_hour", Kind: results.Number, Detail: true, Doc: "and its upper end",
-		Cell: func(r *row) any { return r.spread.stolen.High }},
-}, results.Columns[*row]{
-	{Name: "saved_ns_per_hour", Kind: results.Number, Doc: "what deferral saves of it, modelled",
-		Cell: func(r *row) any { return r.saved }},
-	{Name: "saved_range_low_ns_per_hour", Kind: results.Number, Detail: true, Doc: "lower end of it",
-		Cell: func(r *row) any { return r.spread.saved.Low }},
-	{Name: "saved_range_high_ns_per_hour", Kind: results.Number, Detail: true, Doc: "and its upper end",
-		Cell: func(r *row) any { return r.spread.saved.High }},
-	{Name: "entries_ns_per_hour", Kind: results.Number, Doc: "what its dearer entries cost, modelled",
-		Cell: func(r *row) any { return r.dearer() }},
-	{Name: "entries_range_low_ns_per_hour", Kind: results.Number, Detail: true, Doc: "lower end of it",
-		Cell: func(r *row) any { return r.spread.dearer.Low }},
-	{Name: "entries_range_high_ns_per_hour", Kind: results.Number, Detail: true, Doc: "and its upper end",
-		Cell: func(r *row) any { return r.spread.dearer.High }},
-	{Name: "break_even_entries_per_s", Kind: results.Number, Doc: "entries at which both would be equal",
-		Cell: func(r *row) any { return r.even() }},
-}.When(isLazy))
+// cells are those that no field and no method is.
+var cells = map[string]func(*row) any{
+	"cpus":                     func(r *row) any { return cpus.FormatRoles(r.roles) },
+	"protocol":                 func(r *row) any { return r.protocol() },
+	"entries_per_s":            func(r *row) any { return results.If(r.lazy, r.entries) },
+	"rounds_per_catch_up":      func(r *row) any { return results.If(r.catchUps > 0, r.coalesced()) },
+	"found_in_kernel":          func(r *row) any { return r.found() },
+	"found_expected":           func(r *row) any { return r.expected() },
+	"entries_ns_per_hour":      func(r *row) any { return r.dearer() },
+	"break_even_entries_per_s": func(r *row) any { return r.even() },
+}
 
 // figures is what was published, as far as the experiment uses it.
 type figures struct {

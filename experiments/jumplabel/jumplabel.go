@@ -41,17 +41,11 @@ type Config struct {
 	Published string
 }
 
-//go:embed report.md.tmpl
-var prose string
+//go:embed jump-label.experiment
+var declared string
 
 var spec = experiments.Spec[Config, *row]{
-	Name:  "jump-label",
-	Short: "what did batching bring? a static key's rounds, time and handler, one by one and batched",
-	Examples: []string{
-		"jump-label --out jump-label",
-		"jump-label --entries 4,56 --calibration jump-label-24,refcount-480 --format csv",
-	},
-	Prose: prose, Columns: columns, Fields: (*Config).fields, Measure: measure,
+	Form: declared, Cells: cells, Fields: (*Config).fields, Measure: measure,
 }
 
 // Experiment is the question.
@@ -135,75 +129,20 @@ func sampleOf(values []float64) sample {
 	return sample{mean, mean - half, mean + half}
 }
 
-var columns = results.Columns[*row]{
-	{Name: "calibration", Doc: "machine that times are modelled of",
-		Cell: func(r *row) any { return r.Machine.Name }},
-	{Name: "cpus", Kind: results.Integer,
-		Detail: true, Doc: "its CPUs, all busy", Cell: func(r *row) any { return r.Machine.Online }},
-	{Name: "entries", Kind: results.Integer,
-		Doc: "sites of the static key", Cell: func(r *row) any { return r.Entries }},
-	{Name: "way", Doc: "how they are switched", Cell: func(r *row) any { return r.name }},
-	{Name: "protocol", Detail: true, Doc: "what is compiled", Cell: func(r *row) any { return r.protocol }},
-	{Name: "rounds", Kind: results.Integer, Doc: "requests to all other CPUs to synchronise",
-		Cell: func(r *row) any { return r.Counted.Rounds }},
-	{Name: "rounds_published", Kind: results.Integer, Doc: "what the series of 2019 says",
-		Cell: func(r *row) any { return results.If(r.known().Rounds > 0, r.known().Rounds) }},
-	{Name: "update_fit_ns", Kind: results.Number,
-		Detail: true, Doc: "rounds and entries as fitted to the two published times",
-		Cell: func(r *row) any { return r.facts.Fit.update(r.Entries, r.Counted.Rounds) }},
-	{Name: "update_ns", Kind: results.Number, Doc: "mean time of switching, modelled by the timed engine",
-		Cell: func(r *row) any { return r.update.Mean }},
-	{Name: "update_low_ns", Kind: results.Number, Detail: true, Doc: "lower end of the 95 % interval of that mean",
-		Cell: func(r *row) any { return r.update.Low }},
-	{Name: "update_high_ns", Kind: results.Number,
-		Detail: true, Doc: "and its upper end", Cell: func(r *row) any { return r.update.High }},
-	{Name: "update_range_low_ns", Kind: results.Number,
-		Doc:  "lower end of update_ns, over the intervals of the calibration's quantities",
-		Cell: func(r *row) any { return r.spread.Low }},
-	{Name: "update_range_high_ns", Kind: results.Number,
-		Doc: "and its upper end", Cell: func(r *row) any { return r.spread.High }},
-	{Name: "update_hangs_on", Doc: "quantity that moves update_ns most",
-		Cell: func(r *row) any { return results.OrEmpty(r.spread.On()) }},
-	{Name: "update_assumed_percent", Kind: results.Number,
-		Detail: true, Doc: "share of update_ns that rests on quantities which are assumed",
-		Cell: func(r *row) any { return 100 * r.spread.Assumed }},
-	{Name: "update_published_ns", Kind: results.Number, Doc: "what the series of 2019 says",
-		Cell: func(r *row) any { return results.If(r.known().UpdateMS.Known, r.known().UpdateMS.Value*1e6) }},
-	{Name: "error_percent", Kind: results.Number, Doc: "by how much the modelled time is off",
-		Cell: func(r *row) any { return results.If(r.known().UpdateMS.Known, r.off()) }},
-	{Name: "basis", Doc: "fitted: the calibration's costs come from that figure; prediction: they do not",
-		Cell: func(r *row) any { return r.basis() }},
-	{Name: "exposure_ns", Kind: results.Number, Detail: true, Doc: "mean time that a site held a breakpoint, modelled",
-		Cell: func(r *row) any { return r.Exposure.Mean }},
-	{
-		Name:   "exposure_range_low_ns",
-		Kind:   results.Number,
-		Detail: true,
-		Doc:    "lower end of it",
-		Cell:   func(r *row) any { return r.exposed.Low },
-	},
-	{Name: "exposure_range_high_ns", Kind: results.Number, Detail: true, Doc: "and its upper end",
-		Cell: func(r *row) any { return r.exposed.High }},
-	{Name: "traps", Kind: results.Number, Doc: "mean number of breakpoints run into while one key is switched",
-		Cell: func(r *row) any { return r.traps.Mean }},
-	{Name: "lookup_mean", Kind: results.Number,
-		Doc:  "comparisons until the handler finds an entry in the sorted vector, mean over all entries",
-		Cell: func(r *row) any { return r.Vector.Mean() }},
-	{Name: "lookup_max", Kind: results.Integer,
-		Detail: true, Doc: "and the most", Cell: func(r *row) any { return r.Vector.Max }},
-	{Name: "lookup_btree_mean", Kind: results.Number, Detail: true, Doc: "the same in a btree",
-		Cell: func(r *row) any { return r.btree.Mean() }},
-	{
-		Name: "handler_ns", Kind: results.Number,
-		Doc:  "handler with that mean: its references and comparisons as the calibration has them, modelled",
-		Cell: func(r *row) any { return r.handler() },
-	},
-	{Name: "handler_range_low_ns", Kind: results.Number, Detail: true, Doc: "lower end of it",
-		Cell: func(r *row) any { return r.handlerSpread().Low }},
-	{Name: "handler_range_high_ns", Kind: results.Number, Detail: true, Doc: "and its upper end",
-		Cell: func(r *row) any { return r.handlerSpread().High }},
-	{Name: "handler_published_ns", Kind: results.Number, Doc: "what the series of 2019 says",
-		Cell: func(r *row) any { return results.If(r.known().HandlerNS.Known, r.known().HandlerNS.Value) }},
+// cells are those that no field and no method is.
+var cells = map[string]func(*row) any{
+	"rounds_published":       func(r *row) any { return results.If(r.known().Rounds > 0, r.known().Rounds) },
+	"update_fit_ns":          func(r *row) any { return r.facts.Fit.update(r.Entries, r.Counted.Rounds) },
+	"update_hangs_on":        func(r *row) any { return results.OrEmpty(r.spread.On()) },
+	"update_assumed_percent": func(r *row) any { return 100 * r.spread.Assumed },
+	"update_published_ns":    func(r *row) any { return results.If(r.known().UpdateMS.Known, r.known().UpdateMS.Value*1e6) },
+	"error_percent":          func(r *row) any { return results.If(r.known().UpdateMS.Known, r.off()) },
+	"basis":                  func(r *row) any { return r.basis() },
+	"lookup_btree_mean":      func(r *row) any { return r.btree.Mean() },
+	"handler_ns":             func(r *row) any { return r.handler() },
+	"handler_range_low_ns":   func(r *row) any { return r.handlerSpread().Low },
+	"handler_range_high_ns":  func(r *row) any { return r.handlerSpread().High },
+	"handler_published_ns":   func(r *row) any { return results.If(r.known().HandlerNS.Known, r.known().HandlerNS.Value) },
 }
 
 // basis says whether the row's time is one that the calibration was fitted to.

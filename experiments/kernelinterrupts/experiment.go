@@ -41,15 +41,11 @@ func check(c *Config) error {
 	return nil
 }
 
-//go:embed report.md.tmpl
-var prose string
+//go:embed kernel-interrupts.experiment
+var declared string
 
 var spec = experiments.Spec[Config, *Row]{
-	Name:  "kernel-interrupts",
-	Short: "does the ledger of a tracer's interrupts predict what real kernels take? model against measured, row by row",
-	Examples: []string{"kernel-interrupts --out kernel-interrupts", "kernel-interrupts --format csv",
-		"kernel-interrupts --measured DIR/kernel-measure.csv --kernel vmlinuz"},
-	Prose: prose, Columns: columns, Measure: measure, Fields: (*Config).fields, Check: check,
+	Form: declared, Columns: columns, Measure: measure, Fields: (*Config).fields, Check: check,
 }
 
 // Experiment is the question.

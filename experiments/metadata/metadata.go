@@ -37,18 +37,11 @@ type Config struct {
 	Repeats int
 }
 
-//go:embed report.md.tmpl
-var prose string
+//go:embed metadata.experiment
+var declared string
 
 var spec = experiments.Spec[Config, *row]{
-	Name:  "metadata",
-	Short: "hash, resizable hash or padding? comparisons, cache lines, memory and time against functions hooked",
-	Examples: []string{
-		"metadata --out metadata",
-		"metadata --table fixed-256,resizable --functions 1,1000,43871 --no-time --format csv",
-		"metadata --published mine.csv --all 60000 --out mine",
-	},
-	Prose: prose, Columns: columns, Fields: (*Config).fields, Measure: measure,
+	Form: declared, Columns: columns, Fields: (*Config).fields, Measure: measure,
 }
 
 // Experiment is the question.

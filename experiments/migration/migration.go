@@ -11,7 +11,6 @@ import (
 
 	"github.com/textpoke/textpoke/experiments"
 	"github.com/textpoke/textpoke/kernels/published"
-	"github.com/textpoke/textpoke/results"
 )
 
 // Config says which counts are explained and repeated.
@@ -20,17 +19,11 @@ type Config struct {
 	Published string
 }
 
-//go:embed report.md.tmpl
-var prose string
+//go:embed migration.experiment
+var declared string
 
 var spec = experiments.Spec[Config, row]{
-	Name:  "migration",
-	Short: "the patcher moves to another CPU in the middle: the uneven row of 2019, explained and repeated",
-	Examples: []string{
-		"migration --out migration",
-		"migration --published counts.csv --format csv",
-	},
-	Prose: prose, Columns: columns, Fields: (*Config).fields, Measure: measure,
+	Form: declared, Cells: cells, Fields: (*Config).fields, Measure: measure,
 }
 
 // Experiment is the question.
@@ -51,22 +44,13 @@ type row struct {
 
 func (r row) count() published.InterruptCount { return r.m.Counts[r.cpu] }
 
-var columns = results.Columns[row]{
-	{Name: "patching", Doc: "which kernel was measured", Cell: func(r row) any { return r.m.Patching }},
-	{Name: "action", Doc: "the tracer is switched on (enable) or off", Cell: func(r row) any { return r.m.Action }},
-	{Name: "cpu", Kind: results.Integer, Doc: "number of the CPU", Cell: func(r row) any { return r.count().CPU }},
-	{Name: "delta_published", Kind: results.Integer, Doc: "interrupts that it took, as published",
-		Cell: func(r row) any { return r.count().Delta }},
-	{Name: "rounds", Kind: results.Integer, Doc: "rounds that explain all CPUs' interrupts",
-		Cell: func(r row) any { return r.m.Why.Rounds }},
-	{Name: "senders", Kind: results.Integer,
-		Doc: "CPUs that must have sent them", Cell: func(r row) any { return r.m.Why.Senders }},
-	{Name: "sent_rounds", Kind: results.Integer, Doc: "rounds that this CPU must have sent, and sends here",
-		Cell: func(r row) any { return r.m.Why.Sent[r.cpu] }},
-	{Name: "ipis", Kind: results.Integer, Doc: "interrupts that it takes on the live machine",
-		Cell: func(r row) any { return r.m.taken[r.cpu] }},
-	{Name: "error", Kind: results.Integer, Doc: "that less what was published",
-		Cell: func(r row) any { return r.m.taken[r.cpu] - r.count().Delta }},
+// cells are those that no field and no method is.
+var cells = map[string]func(row) any{
+	"cpu":             func(r row) any { return r.count().CPU },
+	"delta_published": func(r row) any { return r.count().Delta },
+	"sent_rounds":     func(r row) any { return r.m.Why.Sent[r.cpu] },
+	"ipis":            func(r row) any { return r.m.taken[r.cpu] },
+	"error":           func(r row) any { return r.m.taken[r.cpu] - r.count().Delta },
 }
 
 func measure(ctx context.Context, s *experiments.Study[Config, row]) (*experiments.Findings, error) {

@@ -7,13 +7,11 @@ package pareto
 import (
 	"context"
 	_ "embed"
-	"slices"
 
 	"github.com/textpoke/textpoke/cpus"
 	"github.com/textpoke/textpoke/experiments"
 	"github.com/textpoke/textpoke/experiments/internal/modelled"
 	"github.com/textpoke/textpoke/poke"
-	"github.com/textpoke/textpoke/results"
 	"github.com/textpoke/textpoke/sim"
 )
 
@@ -30,18 +28,11 @@ type Config struct {
 	Measure string
 }
 
-//go:embed report.md.tmpl
-var prose string
+//go:embed pareto.experiment
+var declared string
 
 var spec = experiments.Spec[Config, *row]{
-	Name:  "pareto",
-	Short: "which buffer should I choose? the cheapest under a budget of interrupts on isolated CPUs",
-	Examples: []string{
-		"pareto --out pareto",
-		"pareto --calibration jump-label-24 --budget 0,0.1,1 --format csv",
-		"pareto --calibration vm-2@8 --cpus busy=4,isolated=4 --measure burst --budget 1,5,20",
-	},
-	Prose: prose, Columns: columns, Fields: (*Config).fields, Measure: measure,
+	Form: declared, Cells: cells, Fields: (*Config).fields, Measure: measure,
 }
 
 // Experiment is the question.
@@ -73,67 +64,31 @@ type row struct {
 	nearest *choice // of those that are cheaper and do not, the one that takes least; nil if there is none
 }
 
-// columns are those of the table.
-var columns = slices.Concat(results.Columns[*row]{
-	{Name: "calibration", Doc: "machine that times are modelled of",
-		Cell: func(r *row) any { return r.Machine.Name }},
-	{Name: "cpus", Doc: "CPUs by role", Cell: func(r *row) any { return cpus.FormatRoles(r.roles) }},
-	{Name: "budget_per_ms", Kind: results.Number, Doc: "interrupts a millisecond that an isolated CPU may take",
-		Cell: func(r *row) any { return r.Budget }},
-	{Name: "measure", Detail: true, Doc: "mean over the update, or the most in one millisecond",
-		Cell: func(r *row) any { return r.measure }},
-}, results.Columns[*row]{
-	{Name: "protocol", Doc: "the choice; empty where none keeps to the budget",
-		Cell: func(r *row) any { return r.choice.Protocol }},
-	{Name: "buffer", Doc: "its slots; empty where nothing is queued",
-		Cell: func(r *row) any { return r.choice.slots() }},
-	{Name: "taken_per_ms", Kind: results.Number,
-		Doc:  "interrupts a millisecond that take an isolated CPU out of user space, modelled",
-		Cell: func(r *row) any { return r.choice.taken }},
-	{Name: "ipis_isolated_max", Kind: results.Integer, Detail: true,
-		Doc:  "most interrupts that an isolated CPU takes in the update, in the kernel too",
-		Cell: func(r *row) any { return r.choice.IsolatedMax }},
-	{Name: "rounds", Kind: results.Integer, Doc: "requests to all other CPUs to synchronise",
-		Cell: func(r *row) any { return r.choice.Rounds }},
-	{Name: "buffer_bytes", Kind: results.Integer, Detail: true, Doc: "size of the vector",
-		Cell: func(r *row) any { return r.choice.of(r.choice.BufferBytes) }},
-	{Name: "buffer_pages", Kind: results.Integer, Doc: "size of the vector in pages of 4096 bytes",
-		Cell: func(r *row) any { return r.choice.of(r.choice.BufferPages) }},
-	{Name: "update_ns", Kind: results.Integer, Doc: "from the first verification to the last answer, modelled",
-		Cell: func(r *row) any { return int64(r.choice.Modelled.Update) }},
-	{Name: "update_range_low_ns", Kind: results.Number,
-		Doc:  "lower end of it, over the intervals of the calibration's quantities",
-		Cell: func(r *row) any { return r.choice.end(func(s *sim.Ranges) float64 { return s.Update.Low }) }},
-	{Name: "update_range_high_ns", Kind: results.Number, Doc: "and its upper end",
-		Cell: func(r *row) any { return r.choice.end(func(s *sim.Ranges) float64 { return s.Update.High }) }},
-	{Name: "exposure_ns", Kind: results.Integer, Detail: true,
-		Doc:  "mean time that a site held a breakpoint, modelled; empty where there is none",
-		Cell: func(r *row) any { return r.choice.of(int64(r.choice.Modelled.Exposure)) }},
-	{Name: "exposure_range_low_ns", Kind: results.Number, Detail: true, Doc: "lower end of it", Cell: func(r *row) any {
+// cells are those that no field and no method is.
+var cells = map[string]func(*row) any{
+	"cpus":                 func(r *row) any { return cpus.FormatRoles(r.roles) },
+	"buffer":               func(r *row) any { return r.choice.slots() },
+	"buffer_bytes":         func(r *row) any { return r.choice.of(r.choice.BufferBytes) },
+	"buffer_pages":         func(r *row) any { return r.choice.of(r.choice.BufferPages) },
+	"update_range_low_ns":  func(r *row) any { return r.choice.end(func(s *sim.Ranges) float64 { return s.Update.Low }) },
+	"update_range_high_ns": func(r *row) any { return r.choice.end(func(s *sim.Ranges) float64 { return s.Update.High }) },
+	"exposure_ns":          func(r *row) any { return r.choice.of(int64(r.choice.Modelled.Exposure)) },
+	"exposure_range_low_ns": func(r *row) any {
 		return r.choice.of(r.choice.end(func(s *sim.Ranges) float64 { return s.Exposure.Low }))
-	}},
-	{Name: "exposure_range_high_ns", Kind: results.Number, Detail: true, Doc: "and its upper end", Cell: func(r *row) any {
+	},
+	"exposure_range_high_ns": func(r *row) any {
 		return r.choice.of(r.choice.end(func(s *sim.Ranges) float64 { return s.Exposure.High }))
-	}},
-	{Name: "entry_ns", Kind: results.Number,
-		Doc:  "what each entry of an isolated CPU into the kernel takes longer, for ever, modelled",
-		Cell: func(r *row) any { return r.choice.standing }},
-	{Name: "entry_range_low_ns", Kind: results.Number, Detail: true,
-		Doc: "lower end of it: the calibration's interval", Cell: func(r *row) any {
-			low, _ := r.choice.entry()
-			return low
-		}},
-	{Name: "entry_range_high_ns", Kind: results.Number, Detail: true, Doc: "and its upper end", Cell: func(r *row) any {
+	},
+	"entry_range_low_ns": func(r *row) any {
+		low, _ := r.choice.entry()
+		return low
+	},
+	"entry_range_high_ns": func(r *row) any {
 		_, high := r.choice.entry()
 		return high
-	}},
-}.When(func(r *row) bool { return r.choice != nil }), results.Columns[*row]{
-	{Name: "cheaper_protocol", Detail: true, Doc: "of all that are cheaper, the choice that takes least",
-		Cell: func(r *row) any { return r.nearest.Protocol }},
-	{Name: "cheaper_buffer", Doc: "its slots", Cell: func(r *row) any { return r.nearest.slots() }},
-	{Name: "cheaper_per_ms", Kind: results.Number, Doc: "what that would take: more than the budget",
-		Cell: func(r *row) any { return r.nearest.taken }},
-}.When(func(r *row) bool { return r.nearest != nil }))
+	},
+	"cheaper_buffer": func(r *row) any { return r.nearest.slots() },
+}
 
 func measure(ctx context.Context, s *experiments.Study[Config, *row]) (*experiments.Findings, error) {
 	c := &s.Config

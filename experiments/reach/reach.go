@@ -30,18 +30,11 @@ type Config struct {
 	Distances []uint64
 }
 
-//go:embed report.md.tmpl
-var prose string
+//go:embed reach.experiment
+var declared string
 
 var spec = experiments.Spec[Config, *row]{
-	Name:  "reach",
-	Short: "who can call a trampoline directly? the share of sites in branch range, by distance from the text",
-	Examples: []string{
-		"reach --out reach",
-		"reach --records /sys/kernel/tracing/available_filter_functions_addrs --distance 0,96M,2G",
-		"reach --arch riscv64 --distance 0,512,1K,2046,2048 --format csv",
-	},
-	Prose: prose, Columns: columns, Fields: (*Config).fields, Measure: measure,
+	Form: declared, Cells: cells, Fields: (*Config).fields, Measure: measure,
 }
 
 // Experiment is the question.
@@ -73,38 +66,9 @@ type row struct {
 	count
 }
 
-var columns = results.Columns[*row]{
-	{Name: "source", Doc: "table of records", Cell: func(r *row) any { return r.Source }},
-	{Name: "arch", Doc: "instruction set", Cell: func(r *row) any { return r.Arch }},
-	{Name: "layout", Doc: "word: one instruction toggles; pair: two together",
-		Cell: func(r *row) any { return r.Limit.Layout }},
-	{Name: "side", Doc: "the trampoline lies below the core kernel's text or above it",
-		Cell: func(r *row) any { return r.Side() }},
-	{Name: "distance_bytes", Kind: results.Integer,
-		Doc:  "of the trampoline from the page of the first record (below) or from the last record (above)",
-		Cell: func(r *row) any { return r.Distance }},
-	{Name: "sites", Kind: results.Integer,
-		Doc: "records that the kernel patches", Cell: func(r *row) any { return r.Sites }},
-	{Name: "refused", Kind: results.Integer, Doc: "records that are misaligned, so that it does not", Detail: true,
-		Cell: func(r *row) any { return r.refused }},
-	{Name: "direct", Kind: results.Integer, Doc: "sites whose own instruction calls the trampoline",
-		Cell: func(r *row) any { return r.Direct }},
-	{Name: "through_entry", Kind: results.Integer,
-		Doc:  "sites that call ftrace_caller, which finds the trampoline through the ops",
-		Cell: func(r *row) any { return r.throughEntry }},
-	{Name: "unreachable", Kind: results.Integer,
-		Doc:  "sites out of reach that have no literal, so that no way leads to the trampoline",
-		Cell: func(r *row) any { return r.unreachable }},
-	{Name: "stated", Kind: results.Integer, Doc: "sites in range by the reach that the manual or the kernel states",
-		Cell: func(r *row) any { return r.stated }},
-	{Name: "missed", Kind: results.Integer,
-		Doc:  "sites for which the kernel takes the direct way, whose branch would land elsewhere",
-		Cell: func(r *row) any { return r.Missed() }},
-	{Name: "direct_share", Kind: results.Number,
-		Doc: "of the sites, 0 to 1", Cell: func(r *row) any { return r.Share() }},
-	{Name: "contiguous_share", Kind: results.Number,
-		Doc:  "the same if sites lay evenly from the first to the last; empty where range does not count from sites",
-		Cell: func(r *row) any { return results.If(r.Limit.From == published.FromSite, r.Even) }},
+// cells are those that no field and no method is.
+var cells = map[string]func(*row) any{
+	"contiguous_share": func(r *row) any { return results.If(r.Limit.From == published.FromSite, r.Even) },
 }
 
 // Side is where the trampoline lies.

@@ -42,18 +42,11 @@ type Config struct {
 	Published string
 }
 
-//go:embed report.md.tmpl
-var prose string
+//go:embed refcount.experiment
+var declared string
 
 var spec = experiments.Spec[Config, *row]{
-	Name:  "refcount",
-	Short: "why did one shared counter cost seconds on 480 CPUs? a model of the cache line, against CPUs",
-	Examples: []string{
-		"refcount --out refcount",
-		"refcount --calibration refcount-480 --out-of-turn 0.0003,0.001,0.003 --refs shared --entries 164",
-		"refcount --calibration gold-6248@20,gold-6248 --calls 2000 --format csv",
-	},
-	Prose: prose, Columns: columns, Fields: (*Config).fields, Measure: measure,
+	Form: declared, Cells: cells, Fields: (*Config).fields, Measure: measure,
 }
 
 // Experiment is the question.
@@ -122,50 +115,13 @@ func (r *row) Range() string { return experiments.Ranged(r.spread) }
 // PublishedNS is the time that was published.
 func (r *row) PublishedNS() float64 { return r.published.UpdateUS.Value * 1000 }
 
-var columns = results.Columns[*row]{
-	{Name: "calibration", Doc: "machine that times are modelled of", Cell: func(r *row) any { return r.Machine.Name }},
-	{Name: "seed", Kind: results.Integer,
-		Detail: true, Doc: "of every random choice", Cell: func(r *row) any { return r.Seed }},
-	{Name: "revision", Detail: true, Doc: "of the program", Cell: func(r *row) any { return r.Revision }},
-	{Name: "arch", Detail: true, Doc: "instruction set", Cell: func(r *row) any { return r.Arch.Traits().Name }},
-	{Name: "cpus", Kind: results.Integer,
-		Doc: "CPUs, all of which call what is patched", Cell: func(r *row) any { return len(r.Roles) }},
-	{Name: "entries", Kind: results.Integer, Doc: "patches in the batch", Cell: func(r *row) any { return r.Entries }},
-	{Name: "refs", Doc: "how handlers are counted", Cell: func(r *row) any { return r.Refs.String() }},
-	{Name: "out_of_turn", Kind: results.Number,
-		Doc:  "share of visits of the shared line that break the order of waiting",
-		Cell: func(r *row) any { return results.If(r.shared(), r.OutOfTurn) }},
-	{Name: "calls_per_s", Kind: results.Number,
-		Doc: "calls of patched functions on each CPU", Cell: func(r *row) any { return r.Calls }},
-	{Name: "rounds", Kind: results.Integer,
-		Doc: "requests to all other CPUs to synchronise", Cell: func(r *row) any { return r.Rounds }},
-	{Name: "traps", Kind: results.Integer,
-		Doc: "breakpoints that CPUs ran into", Cell: func(r *row) any { return r.Traps }},
-	{Name: "update_ns", Kind: results.Integer, Doc: "from the first verification to the last answer, modelled",
-		Cell: func(r *row) any { return int64(r.Modelled.Update) }},
-	{Name: "update_range_low_ns", Kind: results.Number,
-		Doc: "lower end of it over the intervals of the calibration's quantities; with a " +
-			"shared counter, where a figure is published: with every quantity at its low end",
-		Cell: func(r *row) any { return r.spread.Low }},
-	{Name: "update_range_high_ns", Kind: results.Number, Doc: "and its upper end",
-		Cell: func(r *row) any { return r.spread.High }},
-	{Name: "update_hangs_on", Detail: true, Doc: "quantity that moves it most",
-		Cell: func(r *row) any { return results.OrEmpty(r.spread.On()) }},
-	{Name: "stolen_mean_ns", Kind: results.Number, Doc: "time taken from a CPU by interrupts and traps, modelled",
-		Cell: func(r *row) any { return r.Modelled.StolenMean }},
-	{Name: "stolen_range_low_ns", Kind: results.Number, Detail: true, Doc: "lower end of it",
-		Cell: func(r *row) any { return r.Modelled.Ranges().Stolen.Low }},
-	{Name: "stolen_range_high_ns", Kind: results.Number, Detail: true, Doc: "and its upper end",
-		Cell: func(r *row) any { return r.Modelled.Ranges().Stolen.High }},
-	{Name: "stolen_max_ns", Kind: results.Integer, Detail: true, Doc: "from the CPU that lost most, modelled",
-		Cell: func(r *row) any { return int64(r.Modelled.StolenMax) }},
-	{Name: "published_ns", Kind: results.Number,
-		Doc:  "what was published for an update of as many entries on as many CPUs",
-		Cell: func(r *row) any { return results.If(r.Ratio() > 0, r.PublishedNS()) }},
-	{Name: "ratio", Kind: results.Number, Doc: "the model's time over the published one",
-		Cell: func(r *row) any { return results.If(r.Ratio() > 0, r.Ratio()) }},
-	{Name: "events", Kind: results.Integer, Detail: true, Doc: "events of the timed engine",
-		Cell: func(r *row) any { return r.Modelled.Events }},
+// cells are those that no field and no method is.
+var cells = map[string]func(*row) any{
+	"cpus":            func(r *row) any { return len(r.Roles) },
+	"out_of_turn":     func(r *row) any { return results.If(r.shared(), r.OutOfTurn) },
+	"update_hangs_on": func(r *row) any { return results.OrEmpty(r.spread.On()) },
+	"published_ns":    func(r *row) any { return results.If(r.Ratio() > 0, r.PublishedNS()) },
+	"ratio":           func(r *row) any { return results.If(r.Ratio() > 0, r.Ratio()) },
 }
 
 func measure(ctx context.Context, s *experiments.Study[Config, *row]) (*experiments.Findings, error) {

@@ -14,7 +14,6 @@ import (
 	"github.com/textpoke/textpoke/experiments"
 	"github.com/textpoke/textpoke/experiments/internal/hardware"
 	"github.com/textpoke/textpoke/records"
-	"github.com/textpoke/textpoke/results"
 	"github.com/textpoke/textpoke/results/plots"
 	"github.com/textpoke/textpoke/sched"
 	"github.com/textpoke/textpoke/sim"
@@ -28,14 +27,11 @@ type Config struct {
 	Sites int
 }
 
-//go:embed report.md.tmpl
-var prose string
+//go:embed round.experiment
+var declared string
 
 var spec = experiments.Spec[Config, row]{
-	Name:     "round",
-	Short:    "is membarrier's sync-core command a round? with and without the wait at a border",
-	Examples: []string{"round --out round", "round --updates 20000 --format csv"},
-	Prose:    prose, Columns: columns, Fields: (*Config).fields, Measure: measure,
+	Form: declared, Fields: (*Config).fields, Measure: measure,
 }
 
 // Experiment is the question.
@@ -57,24 +53,6 @@ type row struct {
 	Traps      uint64
 	Misses     uint64
 	Violations uint64
-}
-
-var columns = results.Columns[row]{
-	{Name: "round", Doc: "membarrier alone, or until every thread has passed a border between two calls, too",
-		Cell: func(r row) any { return r.Kind() }},
-	{Name: "updates", Kind: results.Integer, Doc: "that were made", Cell: func(r row) any { return r.Updates }},
-	{Name: "rounds", Kind: results.Integer, Doc: "in all of them", Cell: func(r row) any { return r.Rounds }},
-	{Name: "traps", Kind: results.Integer,
-		Doc: "times that a CPU ran into a breakpoint", Cell: func(r row) any { return r.Traps }},
-	{Name: "trap_misses", Kind: results.Integer,
-		Doc: "traps that found no entry", Cell: func(r row) any { return r.Misses }},
-	{Name: "share_low", Kind: results.Number, Doc: "of the traps: lower end, with 95 % (Clopper and Pearson)",
-		Cell: func(r row) any { return r.Share().Low() }},
-	{Name: "share_high", Kind: results.Number, Doc: "upper end", Cell: func(r row) any { return r.Share().High() }},
-	{Name: "round_median_ns", Kind: results.Number,
-		Doc: "of the update whose median is least", Cell: func(r row) any { return r.Median }},
-	{Name: "violations", Kind: results.Integer,
-		Doc: "properties violated", Cell: func(r row) any { return r.Violations }},
 }
 
 // Kind is the round in words.

@@ -37,17 +37,11 @@ type Config struct {
 	Repeats int
 }
 
-//go:embed report.md.tmpl
-var prose string
+//go:embed silicon.experiment
+var declared string
 
 var spec = experiments.Spec[Config, row]{
-	Name:  "silicon",
-	Short: "rounds, traps and time against the vector's size, measured on this machine's own CPUs",
-	Examples: []string{
-		"silicon --out silicon",
-		"silicon --records gen:n=45000,order=sorted --buffer 256,dynamic --format csv",
-	},
-	Prose: prose, Columns: columns, Fields: (*Config).fields, Measure: measure,
+	Form: declared, Columns: columns, Fields: (*Config).fields, Measure: measure,
 }
 
 // Experiment is the question.

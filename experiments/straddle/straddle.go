@@ -36,14 +36,11 @@ type Config struct {
 	Sites int
 }
 
-//go:embed report.md.tmpl
-var prose string
+//go:embed straddle.experiment
+var declared string
 
 var spec = experiments.Spec[Config, row]{
-	Name:     "straddle",
-	Short:    "where in a line or page must a site lie for a broken plan to show on this machine's CPUs?",
-	Examples: []string{"straddle --out straddle", "straddle --mutate no-breakpoint --updates 400 --format csv"},
-	Prose:    prose, Columns: columns, Fields: (*Config).fields, Measure: measure,
+	Form: declared, Cells: cells, Fields: (*Config).fields, Measure: measure,
 }
 
 // Experiment is the question.
@@ -95,23 +92,11 @@ type row struct {
 	Properties []cpus.Property
 }
 
-var columns = results.Columns[row]{
-	{Name: "mutation", Doc: "defect of the plan; none: the plan as it is", Cell: func(r row) any { return r.Mutation }},
-	{Name: "place", Doc: "where the sites lie", Cell: func(r row) any { return r.name }},
-	{Name: "offset", Kind: results.Integer,
-		Doc: "of their first byte in its page", Cell: func(r row) any { return int(r.offset) }},
-	{Name: "updates", Kind: results.Integer, Doc: "that were made", Cell: func(r row) any { return r.met.N }},
-	{Name: "changes", Kind: results.Integer,
-		Doc: "of sites, in all of them", Cell: func(r row) any { return r.changes }},
-	{Name: "met", Kind: results.Integer,
-		Doc: "updates in which something was found", Cell: func(r row) any { return r.met.K }},
-	{Name: "share", Kind: results.Number, Doc: "of the updates", Cell: func(r row) any { return r.met.Value() }},
-	{Name: "share_low", Kind: results.Number,
-		Doc: "lower end of it, with 95 % (Clopper and Pearson)", Cell: func(r row) any { return r.met.Low() }},
-	{Name: "share_high", Kind: results.Number, Doc: "upper end", Cell: func(r row) any { return r.met.High() }},
-	{Name: "property", Doc: "that was violated first; empty where none was", Cell: func(r row) any { return r.Property() }},
-	{Name: "traps", Kind: results.Integer,
-		Detail: true, Doc: "times that a CPU ran into a breakpoint", Cell: func(r row) any { return r.Traps }},
+// cells are those that no field and no method is.
+var cells = map[string]func(row) any{
+	"share":      func(r row) any { return r.met.Value() },
+	"share_low":  func(r row) any { return r.met.Low() },
+	"share_high": func(r row) any { return r.met.High() },
 }
 
 // Property is the first one that was violated.

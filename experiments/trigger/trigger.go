@@ -26,18 +26,11 @@ type Config struct {
 	Margin float64
 }
 
-//go:embed report.md.tmpl
-var prose string
+//go:embed trigger.experiment
+var declared string
 
 var spec = experiments.Spec[Config, *row]{
-	Name: "trigger",
-	Short: "fentry, fexit, fmod_ret, kprobe and their multi forms: nanoseconds a call, and the claims of the series " +
-		"put to the test",
-	Examples: []string{
-		"trigger --out trigger",
-		"trigger --published mine.csv --published-runs my-runs.csv --margin 1 --format csv",
-	},
-	Prose: prose, Columns: columns, Fields: (*Config).fields, Measure: measure,
+	Form: declared, Columns: columns, Fields: (*Config).fields, Measure: measure,
 }
 
 // Experiment is the question.

@@ -30,17 +30,11 @@ type Config struct {
 	Published string
 }
 
-//go:embed report.md.tmpl
-var prose string
+//go:embed uprobes.experiment
+var declared string
 
 var spec = experiments.Spec[Config, *row]{
-	Name:  "uprobes",
-	Short: "what do USDT probes send? three rounds a site and process at the first hit, by release and instruction",
-	Examples: []string{
-		"uprobes --out uprobes",
-		"uprobes --releases 7.1.9,7.2 --program /usr/bin/python3 --processes 64 --format csv",
-	},
-	Prose: prose, Columns: columns, Fields: (*Config).fields, Check: (*Config).check, Measure: measure,
+	Form: declared, Cells: cells, Fields: (*Config).fields, Check: (*Config).check, Measure: measure,
 }
 
 // Experiment is the question.
@@ -119,34 +113,13 @@ func (r *row) read(phase string) any {
 	return results.If(ok, m.Interrupts)
 }
 
-var columns = results.Columns[*row]{
-	{Name: "release", Doc: "of an x86-64 kernel", Cell: func(r *row) any { return r.Release }},
-	{Name: "insn", Doc: "what stands at the sites: nop5 and nop10 may be replaced; other includes what lies on two pages",
-		Cell: func(r *row) any { return r.Insn.String() }},
-	{Name: "sites", Kind: results.Integer,
-		Doc: "places in the program with a probe", Cell: func(r *row) any { return r.Sites }},
-	{Name: "processes", Kind: results.Integer,
-		Doc: "that each hit every site", Cell: func(r *row) any { return r.Processes }},
-	{
-		Name: "becomes",
-		Doc:  "what the breakpoint becomes at the first hit; unknown where no release of the line was measured",
-		Cell: func(r *row) any { return r.what() },
-	},
-	{Name: "ipis_first_hit", Kind: results.Integer,
-		Doc:  "interrupts of every other CPU at the first hits, sent by the probed program",
-		Cell: func(r *row) any { return results.If(r.predicted(), r.FirstHit) }},
-	{Name: "ipis_disable", Kind: results.Integer, Doc: "interrupts of every other CPU when the last probe is removed",
-		Cell: func(r *row) any { return results.If(r.predicted(), r.Disable) }},
-	{
-		Name: "measured_first_hit", Kind: results.Integer,
-		Doc:  "what an idle CPU took, measured",
-		Cell: func(r *row) any { return r.read(published.FirstHit) },
-	},
-	{
-		Name: "measured_disable", Kind: results.Integer,
-		Doc:  "likewise, at the removal",
-		Cell: func(r *row) any { return r.read(published.Disable) },
-	},
+// cells are those that no field and no method is.
+var cells = map[string]func(*row) any{
+	"becomes":            func(r *row) any { return r.what() },
+	"ipis_first_hit":     func(r *row) any { return results.If(r.predicted(), r.FirstHit) },
+	"ipis_disable":       func(r *row) any { return results.If(r.predicted(), r.Disable) },
+	"measured_first_hit": func(r *row) any { return r.read(published.FirstHit) },
+	"measured_disable":   func(r *row) any { return r.read(published.Disable) },
 }
 
 func measure(ctx context.Context, s *experiments.Study[Config, *row]) (*experiments.Findings, error) {
