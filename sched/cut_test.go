@@ -287,6 +287,9 @@ func TestBatches(t *testing.T) {
 	if got := Batches(10, down, Buffer{256}); got != 10 {
 		t.Errorf("descending: %d batches", got)
 	}
+	if Ascending(3) <= Ascending(2) {
+		t.Error("3 does not come behind 2")
+	}
 	if got := Batches(1000, Ascending, Dynamic); got != 1 {
 		t.Errorf("dynamic: %d batches", got)
 	}

@@ -248,3 +248,40 @@ func TestPeerRefuses(t *testing.T) {
 		}
 	})
 }
+
+// TestSharing: a program on the entry alone needs no other trampoline for a live patch; one
+// that fails leaves the trampoline as it was.
+func TestSharing(t *testing.T) {
+	onArches(t, func(t *testing.T, a isa.Arch) {
+		c := newCore(t, a, 4, TakeBack)
+		b := NewBPF(c, images)
+		must(t)(b.Link(1, Prog{Kind: FEntry, Number: 1}))
+		patch := livepatch(1)
+		if r := must(t)(c.Attach(patch)); r.Regenerations != 0 || r.Count(StepImage) != 0 || !b.tramps[1].share {
+			t.Errorf("fentry: %d again, %d images, share %v", r.Regenerations, r.Count(StepImage), b.tramps[1].share)
+		}
+		if r := must(t)(c.Detach(patch)); r.Regenerations != 0 || b.tramps[1].share {
+			t.Errorf("fentry, gone: %d again, share %v", r.Regenerations, b.tramps[1].share)
+		}
+		failed := errors.New("no store")
+		c.Stores.Site = func(*Patch) error { return failed }
+		if _, err := c.Attach(livepatch(1)); !errors.Is(err, failed) || b.tramps[1].share || c.Len() != 1 {
+			t.Errorf("%v, share %v, %d ops", err, b.tramps[1].share, c.Len())
+		}
+	})
+}
+
+// TestGlobalTaken: a global trampoline takes no function that has a direct trampoline.
+func TestGlobalTaken(t *testing.T) {
+	onArches(t, func(t *testing.T, a isa.Arch) {
+		c := newCore(t, a, 4, TakeBack)
+		g := NewGlobalTramps(NewBPF(c, images), images+1<<24)
+		p := Prog{Kind: FEntry, Number: 9}
+		must(t)(g.Link(2, p, 1))
+		must(t)(c.RegisterDirect(NewOps("direct", nil, OpsDynamic, 2), images+1<<28))
+		if _, err := g.Link(2, p, 2, 3); errno(err) != EBUSY || c.DirectOf(3) != 0 || len(g.progs[3]) != 0 {
+			t.Errorf("%v, %s", err, c.DirectOf(3))
+		}
+		must(t)(g.Link(2, p, 3))
+	})
+}

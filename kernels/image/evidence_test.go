@@ -66,3 +66,31 @@ func TestDetaching(t *testing.T) {
 		}
 	}
 }
+
+// TestCopying: what a new BPF trampoline sends where it is copied to its place: arm64 6.12,
+// 7.2, riscv64 7.2, x86-64; and whether every CPU stops when one is changed there.
+func TestCopying(t *testing.T) {
+	const prepare, insert, kick = "arch_prepare_bpf_trampoline", "aarch64_insn_copy", "kick_all_cpus_sync"
+	for _, c := range []struct {
+		calls        map[string]string
+		also         string // what prepare calls besides
+		syncs, stops int
+	}{
+		{map[string]string{prepare: insert, insert: "__text_poke", "__text_poke": kick, kick: ""}, kick, 2, 0},
+		{map[string]string{prepare: insert, insert: kick, kick: ""}, "", 1, 0},
+		{map[string]string{prepare: "bpf_arch_text_copy", "bpf_arch_text_copy": "patch_text_nosync",
+			"patch_text_nosync": "flush_icache_all", "flush_icache_all": "", "bpf_arch_text_poke": "patch_text",
+			"patch_text": "stop_machine_cpuslocked", "stop_machine_cpuslocked": ""}, "", 1, 1},
+		{map[string]string{prepare: "kvmalloc", "bpf_arch_text_poke": "text_poke_bp"}, "", 0, 0},
+		{map[string]string{insert: kick, prepare: "", kick: ""}, "", 0, 0}, // others copy
+	} {
+		e := evidenceOf(nil, c.calls)
+		if c.also != "" {
+			e.called[prepare][c.also] = 1
+		}
+		e.copying()
+		if e.value(DirectSyncs) != c.syncs || e.value(SkipStops) != c.stops {
+			t.Errorf("%v: %d and %d, want %d and %d", c.calls, e.value(DirectSyncs), e.value(SkipStops), c.syncs, c.stops)
+		}
+	}
+}
