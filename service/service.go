@@ -196,6 +196,7 @@ func Start(ctx context.Context, cfg Config) (*Service, error) {
 	if cfg.Look > 0 {
 		s.beside.Go(func() { s.every(s.alive, cfg.Look, "journal", s.Look) })
 	}
+	s.beside.Go(func() { s.every(s.alive, leaseTick, "leases", s.EndLeases) })
 	s.tellLost()
 	for _, what := range s.store.Damage() {
 		s.log.Error("damaged, and all else is served", zap.String("what", what))
@@ -325,6 +326,9 @@ func (s *Service) Close() error {
 	}
 	return err
 }
+
+// leaseTick is the time between two looks for leases that are over.
+const leaseTick = time.Second
 
 // Compact removes from the journal what Config.Keep does not keep.
 func (s *Service) Compact(ctx context.Context) (removed int64, err error) {

@@ -27,17 +27,20 @@ type Request struct {
 	Enable  bool
 	Set     bool     // the client wants these records with the ops, and no others; goes with Enable
 	Match   string   // what Tag must be, with nothing of client and ops on its way; "" for whatever it is
+	Lease   int64    // seconds for which this is wanted unless the client renews it; 0: for ever
 	Filter  []string // expressions of records.ParseFilter; what cannot be patched is left out
 	Records []string // or each by itself: symbol, or address with 0x
 	// Deadline is when the update expires unless it is being carried out; the zero
 	// time for none. It is no part of what Key stands for.
 	Deadline time.Time
+	over     time.Time // see journal.Order.Over
 }
 
 // Bounds of what a request may say.
 const (
 	maxName     = 128    // bytes of a client, a key or ops
 	maxSelected = 100000 // filters or records
+	maxLease    = 366 * 24 * 3600
 )
 
 // check says what is impossible without looking at the records.
@@ -56,6 +59,10 @@ func (r *Request) check() error {
 		}
 	}
 	switch {
+	case r.Lease < 0 || r.Lease > maxLease:
+		return &FieldError{"lease", fmt.Sprintf("%d seconds, want 1 to %d", r.Lease, maxLease)}
+	case r.Lease > 0 && !r.Enable:
+		return &FieldError{"lease", "goes with enable alone"}
 	case len(r.Filter) > 0 && len(r.Records) > 0:
 		return &FieldError{"records", "goes without filter"}
 	case len(r.Filter) == 0 && len(r.Records) == 0 && !r.Set:
@@ -69,7 +76,7 @@ func (r *Request) check() error {
 // digest is what a key stands for: the request without key and deadline.
 func (r *Request) digest() string {
 	c := *r
-	c.Key, c.Match, c.Deadline = "", "", time.Time{}
+	c.Key, c.Match, c.Deadline, c.over = "", "", time.Time{}, time.Time{}
 	text, err := json.Marshal(c)
 	if err != nil { // the types rule it out
 		panic(err)
@@ -110,8 +117,8 @@ func (s *Service) Submit(ctx context.Context, r Request) (Update, error) {
 		return Update{}, err
 	}
 	s.cfg.At(BeforeAccept)
-	order := journal.Order{Which: which, Digest: digest, Match: r.Match, Update: Update{
-		Client: r.Client, Key: r.Key, Ops: r.Ops, Enable: r.Enable, Set: r.Set, Records: len(which), Submitted: now.UTC(), Deadline: r.Deadline,
+	order := journal.Order{Which: which, Digest: digest, Match: r.Match, Over: r.over, Update: Update{
+		Client: r.Client, Key: r.Key, Ops: r.Ops, Enable: r.Enable, Set: r.Set, Lease: r.Lease, Records: len(which), Submitted: now.UTC(), Deadline: r.Deadline,
 	}}
 	var p *pending
 	start := time.Now()

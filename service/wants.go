@@ -3,8 +3,12 @@
 package service
 
 import (
+	"context"
+	"errors"
 	"fmt"
 	"slices"
+
+	"go.uber.org/zap"
 
 	"github.com/textpoke/textpoke/service/journal"
 )
@@ -34,6 +38,26 @@ func (s *Service) Client(client string) (wants []Want, open []Update) {
 		}
 	}
 	return s.store.WantsOf(client), open
+}
+
+// Renew has the leases of a client begin again.
+func (s *Service) Renew(client string) error { return s.store.Renew(client, s.cfg.Now()) }
+
+// EndLeases takes away what clients want by leases that are over: an update of theirs, as if they
+// had asked for it. One that cannot be accepted now is tried again by the next call.
+func (s *Service) EndLeases(ctx context.Context) error {
+	now := s.cfg.Now()
+	var errs []error
+	for _, w := range s.store.Over(now) {
+		u, err := s.Submit(ctx, Request{Client: w.Client, Ops: w.Ops, Enable: true, Set: true, Match: w.Tag, over: now})
+		switch {
+		case err == nil:
+			s.log.Info("lease over", zap.String("client", w.Client), zap.String("ops", w.Ops), zap.Int64("update", u.ID))
+		case !errors.Is(err, ErrChanged): // it has been renewed, or is on its way
+			errs = append(errs, err)
+		}
+	}
+	return errors.Join(errs...)
 }
 
 // Ops is what a client wants with one ops, and its tag.

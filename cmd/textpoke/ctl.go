@@ -23,7 +23,7 @@ func ctlCommand(c *common) *cobra.Command {
 	f := &ctlFlags{common: c}
 	cmd := &cobra.Command{
 		Use:   "ctl",
-		Short: "asks a running textpoke serve: enable, disable, plan, wants, status, watch, cancel, interrupts, cpus",
+		Short: "asks a running textpoke serve: enable, disable, plan, wants, renew, status, watch, cancel, interrupts, cpus",
 	}
 	p := cmd.PersistentFlags()
 	p.StringVar(&f.server, "server", "http://127.0.0.1:7070", "`URL` of the server")
@@ -31,7 +31,7 @@ func ctlCommand(c *common) *cobra.Command {
 	p.StringVar(&f.tlsCA, "tls-ca", "",
 		"`file` with the certificate that the server's must be signed by (default: the system's)")
 	cmd.AddCommand(ctlSwitch(f, true), ctlSwitch(f, false), ctlStatus(f), ctlWatch(f), ctlCancel(f), ctlInterrupts(f),
-		ctlCPUs(f), ctlWants(f), ctlPlan(f))
+		ctlCPUs(f), ctlWants(f), ctlRenew(f), ctlPlan(f))
 	return cmd
 }
 
@@ -94,7 +94,7 @@ func (f *ctlFlags) report(ctx context.Context, u *api.Update) error {
 // ctlSwitch is enable and disable.
 func ctlSwitch(f *ctlFlags, enable bool) *cobra.Command {
 	req := api.Request{Enable: &enable}
-	var within time.Duration
+	var within, lease time.Duration
 	var noWait bool
 	name := directionName(enable)
 	cmd := &cobra.Command{
@@ -113,7 +113,10 @@ func ctlSwitch(f *ctlFlags, enable bool) *cobra.Command {
 			case within > 0:
 				req.Deadline = new(time.Now().Add(within))
 			}
-			req.Wait = !noWait
+			if lease < 0 || lease%time.Second != 0 {
+				return fmt.Errorf("--lease %v: want whole seconds, such as 30s", lease)
+			}
+			req.Wait, req.Lease = !noWait, int64(lease/time.Second)
 			if len(req.Filter)+len(req.Records) == 0 {
 				req.Filter = []string{"*"}
 			}
@@ -136,6 +139,9 @@ func ctlSwitch(f *ctlFlags, enable bool) *cobra.Command {
 		"`pattern` of records, in the kernel's filter syntax: vfs_*, :mod:ext4, !tcp_*; repeated, each adds to it")
 	p.StringArrayVar(&req.Records, "record", nil, "`record` by symbol or address, in place of --filter; repeatable")
 	p.DurationVar(&within, "within", 0, "give up when the update has not begun within this `time`, such as 10s")
+	if enable {
+		p.DurationVar(&lease, "lease", 0, "want it for this `time` unless ctl renew comes before (default: for ever)")
+	}
 	p.BoolVar(&noWait, "no-wait", false, "print the update as soon as it is accepted")
 	return cmd
 }

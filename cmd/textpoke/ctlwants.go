@@ -6,6 +6,7 @@ import (
 	"context"
 	"net/http"
 	"net/url"
+	"time"
 
 	"github.com/spf13/cobra"
 
@@ -18,6 +19,9 @@ var wantColumns = results.Columns[api.Want]{
 	{Name: "client", Doc: "who wants it", Cell: func(w api.Want) any { return w.Client }},
 	{Name: "ops", Doc: "the tracer that the records are for", Cell: func(w api.Want) any { return w.Ops }},
 	{Name: "records", Kind: results.Integer, Doc: "how many", Cell: func(w api.Want) any { return w.Records }},
+	{Name: "until", Doc: "when its lease is over (RFC 3339)", Cell: func(w api.Want) any {
+		return results.If(w.Lease > 0, w.Until.Format(time.RFC3339))
+	}},
 	{Name: "etag", Doc: "another one for each set of records", Detail: true, Cell: func(w api.Want) any { return w.ETag }},
 }
 
@@ -47,7 +51,29 @@ func ctlWants(f *ctlFlags) *cobra.Command {
 	return cmd
 }
 
-// planColumns are the columns of what an update would cost.
+// ctlRenew has the leases of a client begin again.
+func ctlRenew(f *ctlFlags) *cobra.Command {
+	var client string
+	cmd := &cobra.Command{
+		Use:     "renew",
+		Short:   "go on wanting what a client wants for a time",
+		Long:    "renew has the leases of a client, of enable --lease, begin again, and lists what it wants.",
+		Example: "  textpoke ctl renew --client deploy",
+		Args:    cobra.NoArgs,
+		RunE: f.asking(func(ctx context.Context, s *server, _ []string) error {
+			var found api.Client
+			if err := s.ask(ctx, http.MethodPost, "/v1/clients/"+url.PathEscape(client)+"/renew", nil, &found); err != nil {
+				return err
+			}
+			return printRows(ctx, f.common, wantColumns, "wants", found.Wants)
+		}),
+	}
+	f.prints(cmd, "", wantColumns.Table("wants"))
+	cmd.Flags().StringVar(&client, "client", clientName(), "`name` of the client")
+	return cmd
+}
+
+// updatePlanColumns are the columns of what an update would cost.
 var updatePlanColumns = results.Columns[api.Plan]{
 	{Name: "records", Kind: results.Integer, Doc: "that it is about", Cell: func(p api.Plan) any { return p.Records }},
 	{Name: "changes", Kind: results.Integer, Doc: "records that would be switched", Cell: func(p api.Plan) any { return p.Changes }},

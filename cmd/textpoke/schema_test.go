@@ -26,7 +26,7 @@ var wroteJSON = []string{
 	"calibrate list", "calibrate show m1", "records list", "records show gen:n=30",
 	"interrupts diff MAIL MAIL", "interrupts sample -- true", "kernel predict --action list",
 	"kernel measure --action list", "kernel watch BEFORE AFTER", "version",
-	"ctl --server URL enable --client a", "ctl --server URL wants --client a", "ctl --server URL plan",
+	"ctl --server URL enable --client a", "ctl --server URL wants --client a", "ctl --server URL renew --client a", "ctl --server URL plan",
 	"ctl --server URL status", "ctl --server URL watch 1", "ctl --server URL cpus",
 	"ctl --server URL disable --client a", "serve --verify DATA",
 }

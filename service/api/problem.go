@@ -33,9 +33,40 @@ func badField(field, format string, args ...any) *Problem {
 
 var errStreams = errors.New("too many streams of events are open")
 
+// kinds are the problems that programs tell apart, by what a type ends with.
+var kinds = []struct {
+	err  error
+	kind string
+}{
+	{service.ErrQueueFull, "queue-full"}, {service.ErrClientQueueFull, "client-queue-full"},
+	{service.ErrTooManyClients, "too-many-clients"}, {lab.ErrFull, "too-many-runs"}, {errStreams, "too-many-streams"},
+	{service.ErrNotFound, "not-found"}, {service.ErrKeyReused, "key-reused"}, {service.ErrChanged, "changed"},
+	{service.ErrTooLate, "too-late"}, {cpus.ErrLastOne, "last-cpu"}, {journal.ErrFull, "disk-full"},
+	{service.ErrBroken, "broken"}, {journal.ErrBroken, "broken"}, {service.ErrClosed, "stopping"}, {lab.ErrClosed, "stopping"},
+}
+
+// typePrefix is what types of problems begin with; one without a name of its own is about:blank, and
+// its status says all (RFC 9457, 4.2.1).
+const typePrefix = "urn:textpoke:problem:"
+
 // problemOf words an error for whoever asked. What went wrong inside stays in the
 // log.
 func problemOf(err error) *Problem {
+	p := worded(err)
+	for _, k := range kinds {
+		if errors.Is(err, k.err) {
+			p.Type = typePrefix + k.kind
+			break
+		}
+	}
+	if damaged := (*journal.DamagedError)(nil); errors.As(err, &damaged) {
+		p.Type, p.Detail = typePrefix+"damaged", "what was asked for is damaged in the journal; the server's log says where"
+	}
+	return p
+}
+
+// worded is an error in words.
+func worded(err error) *Problem {
 	var own *Problem
 	var field *service.FieldError
 	var size *http.MaxBytesError

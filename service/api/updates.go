@@ -47,7 +47,7 @@ func (h *Handler) submit(w http.ResponseWriter, r *http.Request) error {
 
 // order is what the service is asked for.
 func (q *Request) order() service.Request {
-	return service.Request{Client: q.Client, Key: q.Key, Ops: q.Ops, Enable: *q.Enable, Filter: q.Filter, Records: q.Records,
+	return service.Request{Client: q.Client, Key: q.Key, Ops: q.Ops, Enable: *q.Enable, Lease: q.Lease, Filter: q.Filter, Records: q.Records,
 		Deadline: q.deadline()}
 }
 

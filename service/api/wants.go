@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"net/http"
 	"strings"
+	"time"
 
 	"github.com/textpoke/textpoke/service"
 )
@@ -16,12 +17,15 @@ type Want struct {
 	Ops     string `json:"ops"`
 	Records int    `json:"records"` // how many
 	ETag    string `json:"etag"`
+	// Lease is the seconds that a renewal adds, and Until when it is over; none: for ever.
+	Lease int64     `json:"lease,omitempty"`
+	Until time.Time `json:"until,omitzero"`
 }
 
 func newWants(list []service.Want) []Want {
 	out := []Want{}
 	for _, w := range list {
-		out = append(out, Want{w.Client, w.Ops, len(w.Which), quoted(w.Tag)})
+		out = append(out, Want{w.Client, w.Ops, len(w.Which), quoted(w.Tag), w.Lease.Seconds, w.Lease.Until})
 	}
 	return out
 }
@@ -51,6 +55,7 @@ type Wish struct {
 	Key     string   `json:"key,omitempty"`
 	Filter  []string `json:"filter,omitempty"`
 	Records []string `json:"records,omitempty"`
+	Lease   int64    `json:"lease,omitempty"`
 	Wait    bool     `json:"wait,omitempty"`
 }
 
@@ -121,6 +126,24 @@ func (h *Handler) client(w http.ResponseWriter, r *http.Request) error {
 	return send(w, http.StatusOK, out)
 }
 
+// renew has a client's leases begin again.
+func (h *Handler) renew(w http.ResponseWriter, r *http.Request) error {
+	name := r.PathValue("name")
+	if err := text("name", name, maxText); err != nil {
+		return err
+	}
+	if err := mine(w, name); err != nil {
+		return err
+	}
+	if r.ContentLength != 0 {
+		return badField("", "nothing is read here: want no body")
+	}
+	if err := h.running.Load().service.Renew(name); err != nil {
+		return err
+	}
+	return h.client(w, r)
+}
+
 func (h *Handler) ops(w http.ResponseWriter, r *http.Request) error {
 	client, ops := r.PathValue("name"), r.PathValue("ops")
 	for field, s := range map[string]string{"name": client, "ops": ops} {
@@ -140,7 +163,7 @@ func (h *Handler) wish(w http.ResponseWriter, r *http.Request) error {
 		return err
 	}
 	req := Request{Client: r.PathValue("name"), Ops: r.PathValue("ops"), Key: q.Key, Filter: q.Filter, Records: q.Records,
-		Enable: new(true), Wait: q.Wait}
+		Enable: new(true), Lease: q.Lease, Wait: q.Wait}
 	tag, err := match(r)
 	if err == nil {
 		err = req.keyed(r)

@@ -2,7 +2,12 @@
 
 package api
 
-import "testing"
+import (
+	"testing"
+	"time"
+
+	"github.com/textpoke/textpoke/service"
+)
 
 // TestWhoWants: a record says who wants it, a client what it wants, and both are today's.
 func TestWhoWants(t *testing.T) {
@@ -96,4 +101,62 @@ func TestNewestFirst(t *testing.T) {
 	if o := is[Updates](w.do("GET", "/v1/updates?ops=o", nil), 200); len(o.Updates) != 1 || o.Updates[0].ID != 6 {
 		t.Errorf("%+v", o)
 	}
+}
+
+// TestRenew: a lease is told, and a renewal puts its end off.
+func TestRenew(t *testing.T) {
+	w := ready(t)
+	is[Update](w.do("POST", "/v1/updates", request("a", true, `,"records":["fn1"],"lease":1000,"wait":true`)), 200)
+	before := is[Client](w.do("GET", "/v1/clients/a", nil), 200).Wants[0]
+	if left := time.Until(before.Until); before.Lease != 1000 || left <= 0 || left > 1000*time.Second {
+		t.Errorf("%+v", before)
+	}
+	if after := is[Client](w.do("POST", "/v1/clients/a/renew", nil), 200).Wants[0]; !after.Until.After(before.Until) {
+		t.Errorf("%+v after %+v", after, before)
+	}
+	for _, wrong := range []string{request("a", false, `,"records":["fn1"],"lease":5`), request("a", true, `,"records":["fn1"],"lease":-1`)} {
+		if p := is[Problem](w.do("POST", "/v1/updates", wrong), 400); p.Field != "lease" {
+			t.Errorf("%+v", p)
+		}
+	}
+	is[Problem](w.do("POST", "/v1/clients/a/renew", `{}`), 400)
+}
+
+// TestProblemTypes: programs tell problems apart by their types.
+func TestProblemTypes(t *testing.T) {
+	w := ready(t)
+	is[Update](w.do("POST", "/v1/updates", request("a", true, `,"key":"k","records":["fn1"],"wait":true`)), 200)
+	for _, tt := range []struct {
+		got  reply
+		code int
+		kind string
+	}{
+		{w.do("POST", "/v1/updates", request("a", true, `,"key":"k","records":["fn2"]`)), 409, "key-reused"},
+		{w.do("DELETE", "/v1/updates/1", nil), 409, "too-late"},
+		{w.do("GET", "/v1/updates/99", nil), 404, "not-found"},
+		{w.do("PUT", "/v1/clients/a/ops/o", `{}`, "If-Match", `"00"`), 412, "changed"},
+	} {
+		if p := is[Problem](tt.got, tt.code); p.Type != typePrefix+tt.kind {
+			t.Errorf("%+v, want %s", p, tt.kind)
+		}
+	}
+	if p := is[Problem](w.do("POST", "/v1/updates", `{}`), 400); p.Type != "about:blank" {
+		t.Errorf("%+v", p)
+	}
+}
+
+// TestProfiles: who has a full token sees the inside of the process, and without tokens nobody.
+func TestProfiles(t *testing.T) {
+	open := ready(t)
+	is[Problem](open.do("GET", "/debug/pprof/heap", nil), 403)
+	w := ready(t, func(_ *service.Config, c *Config) { c.Tokens = tokens(t, "full "+fullToken+"\nread "+readToken+"\n") })
+	for token, code := range map[string]int{fullToken: 200, readToken: 403, "": 401} {
+		w.token = token
+		if r := w.do("GET", "/debug/pprof/goroutine?debug=1", nil); r.status != code {
+			t.Errorf("%d: %.100s, want %d", r.status, r.body, code)
+		}
+	}
+	w.token = fullToken
+	is[Problem](w.do("GET", "/debug/pprof/nothing", nil), 404)
+	is[Problem](w.do("GET", "/debug/pprof/profile?seconds=100", nil), 400)
 }

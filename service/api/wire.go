@@ -11,6 +11,8 @@ import (
 
 // Request is what a client sends for an update.
 type Request struct {
+	// Lease is for how many seconds it is wanted unless the client renews it; 0: for ever.
+	Lease   int64    `json:"lease,omitempty"`
 	Client  string   `json:"client"`
 	Key     string   `json:"key,omitempty"`
 	Ops     string   `json:"ops,omitempty"`
@@ -31,6 +33,7 @@ type Update struct {
 	Enable    bool      `json:"enable"`
 	Set       bool      `json:"set,omitempty"`
 	Records   int       `json:"records"`
+	Lease     int64     `json:"lease,omitempty"`
 	State     string    `json:"state"`
 	Batch     int64     `json:"batch,omitempty"`
 	Phase     string    `json:"phase,omitempty"`
@@ -46,7 +49,7 @@ func (u *Update) HasEnded() bool { return !u.Ended.IsZero() }
 
 func newUpdate(u service.Update) Update {
 	return Update{
-		ID: u.ID, Client: u.Client, Key: u.Key, Ops: u.Ops, Enable: u.Enable, Set: u.Set, Records: u.Records,
+		ID: u.ID, Client: u.Client, Key: u.Key, Ops: u.Ops, Enable: u.Enable, Set: u.Set, Records: u.Records, Lease: u.Lease,
 		State: string(u.State), Batch: u.Batch, Phase: u.Phase, Error: u.Error,
 		Submitted: u.Submitted, Began: u.Began, Ended: u.Ended, Deadline: u.Deadline,
 	}

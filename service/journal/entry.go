@@ -5,6 +5,7 @@ package journal
 import (
 	"errors"
 	"fmt"
+	"time"
 
 	"github.com/RoaringBitmap/roaring/v2"
 )
@@ -17,6 +18,7 @@ type entry struct {
 	Want   *wanted    `json:"want,omitempty"`
 	Run    *keptRun   `json:"run,omitempty"`
 	Forget *forgotten `json:"forget,omitempty"`
+	Renew  *renewed   `json:"renew,omitempty"`
 	File   *kept      `json:"file,omitempty"`
 }
 
@@ -55,6 +57,13 @@ type wanted struct {
 	Client string `json:"client"`
 	Ops    string `json:"ops"`
 	Which  which  `json:"which"`
+	Lease  Lease  `json:"lease,omitzero"`
+}
+
+// renewed says that a client still wants what it has leased.
+type renewed struct {
+	Client string    `json:"client"`
+	At     time.Time `json:"at"`
 }
 
 // forgotten says what is not kept any more.

@@ -206,7 +206,7 @@ func (m *model) check(r *rapid.T) {
 	}
 	var wants []Want
 	for who, which := range m.wants {
-		wants = append(wants, Want{who[0], who[1], which, tagOf(newWhich(which).Bitmap)})
+		wants = append(wants, Want{who[0], who[1], which, tagOf(newWhich(which).Bitmap), Lease{}})
 	}
 	slices.SortFunc(wants, func(a, b Want) int { return strings.Compare(a.Client, b.Client) })
 	m.same(r, "updates", func() (any, error) { us, _, err := m.store.Updates(ctx, Query{Limit: 1000}); return us, err }, all)

@@ -74,17 +74,29 @@ func (w *world) lookAt(u Update, o Order) error {
 
 // lookAtWants follows what is wanted from the updates that are live.
 func (w *world) lookAtWants() error {
-	want := map[string]map[int]bool{"a": {}, "b": {}}
+	want, leases := map[string]map[int]bool{"a": {}, "b": {}}, map[string]Lease{}
 	slices.SortFunc(w.answered, func(a, b int64) int { return w.known[a].turn - w.known[b].turn })
 	for _, id := range w.answered {
 		k := w.known[id]
+		if k.Set {
+			clear(want[k.Client])
+		}
+		if k.Enable {
+			leases[k.Client] = Lease{Seconds: k.Lease}.from(k.ends[0].Ended)
+		}
 		for _, rec := range k.Which {
 			if want[k.Client][rec] = true; !k.Enable {
 				delete(want[k.Client], rec)
 			}
 		}
+		if len(want[k.Client]) == 0 {
+			delete(leases, k.Client)
+		}
 	}
 	for _, got := range w.store.Wants() {
+		if got.Lease != leases[got.Client] {
+			return fmt.Errorf("client %s has lease %v, want %v", got.Client, got.Lease, leases[got.Client])
+		}
 		if which := slices.Sorted(maps.Keys(want[got.Client])); !slices.Equal(which, got.Which) {
 			return fmt.Errorf("client %s wants %v, want %v", got.Client, got.Which, which)
 		}

@@ -224,6 +224,9 @@ func (w *world) accept() (*job, func(error)) {
 	w.digests++
 	o := order([]string{"a", "b"}[w.rng.IntN(2)], "", w.rng.IntN(100))
 	o.Enable, o.Digest, o.Submitted = w.rng.IntN(3) > 0, fmt.Sprint(w.digests), w.clock
+	if o.Enable {
+		o.Set, o.Lease = w.rng.IntN(4) == 0, int64(w.rng.IntN(3))
+	}
 	switch w.rng.IntN(3) {
 	case 0:
 		o.Deadline = time.Date(2262+w.rng.IntN(7737), 12, 31, 23, 59, 59, 999999999, time.UTC)

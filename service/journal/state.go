@@ -9,6 +9,7 @@ import (
 	"maps"
 	"slices"
 	"strings"
+	"time"
 
 	"github.com/RoaringBitmap/roaring/v2"
 )
@@ -40,6 +41,7 @@ type state struct {
 	open  map[int64]*accepted
 	wants map[owner]*roaring.Bitmap
 	runs  map[int64]*keptRun
+	lease map[owner]Lease // of what is wanted and not for ever
 }
 
 var hashes = maphash.MakeSeed()
@@ -56,7 +58,7 @@ func hashOf(texts ...string) uint64 {
 
 func newState() *state {
 	return &state{first: 1, keys: map[uint64]int64{}, open: map[int64]*accepted{}, wants: map[owner]*roaring.Bitmap{},
-		runs: map[int64]*keptRun{}}
+		runs: map[int64]*keptRun{}, lease: map[owner]Lease{}}
 }
 
 // apply takes in an entry that is at a place of the log.
@@ -73,6 +75,13 @@ func (s *state) apply(e *entry, at place) error {
 			return fmt.Errorf("what client %q wants with ops %q: %w", e.Want.Client, e.Want.Ops, err)
 		}
 		s.wants[owner{e.Want.Client, e.Want.Ops}] = e.Want.Which.Bitmap
+		s.setLease(owner{e.Want.Client, e.Want.Ops}, e.Want.Lease)
+	case e.Renew != nil:
+		for who, l := range s.lease {
+			if who.client == e.Renew.Client {
+				s.lease[who] = l.from(e.Renew.At)
+			}
+		}
 	case e.Run != nil:
 		s.runs[e.Run.ID] = e.Run
 		s.LastRun = max(s.LastRun, e.Run.ID)
@@ -93,6 +102,7 @@ func (s *state) begin(b *beginning) error {
 	}
 	s.Gone = max(gone, b.Gone)
 	clear(s.wants)
+	clear(s.lease)
 	clear(s.runs)
 	clear(s.open)
 	s.trim()
@@ -158,10 +168,28 @@ func (s *state) end(e *ending, at place) error {
 	default:
 		mine.AndNot(a.Which.Bitmap)
 	}
+	if a.Enable {
+		s.setLease(who, Lease{Seconds: a.Lease}.from(e.Ended))
+	}
 	if mine.IsEmpty() {
 		delete(s.wants, who)
+		delete(s.lease, who)
 	}
 	return nil
+}
+
+// from is a lease that begins again.
+func (l Lease) from(at time.Time) Lease {
+	if l.Seconds == 0 {
+		return Lease{}
+	}
+	return Lease{l.Seconds, at.Add(time.Duration(l.Seconds) * time.Second)}
+}
+
+func (s *state) setLease(who owner, l Lease) {
+	if s.lease[who] = l; l.Seconds == 0 {
+		delete(s.lease, who)
+	}
 }
 
 func (s *state) forget(f *forgotten) {
@@ -221,7 +249,7 @@ func (s *state) snapshot(each func(*entry) error) error {
 		return err
 	}
 	for _, who := range slices.SortedFunc(maps.Keys(s.wants), compareOwners) {
-		if err := each(&entry{Want: &wanted{who.client, who.ops, which{s.wants[who]}}}); err != nil {
+		if err := each(&entry{Want: &wanted{who.client, who.ops, which{s.wants[who]}, s.lease[who]}}); err != nil {
 			return err
 		}
 	}

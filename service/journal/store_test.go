@@ -32,7 +32,7 @@ func TestAcceptedIsOnDisk(t *testing.T) {
 		for n := range i + 2 { // all so far
 			want = append(want, n)
 		}
-		w := Want{"a", "o", want, tagOf(newWhich(want).Bitmap)}
+		w := Want{"a", "o", want, tagOf(newWhich(want).Bitmap), Lease{}}
 		if err := s.Answer([]Update{u}); err != nil {
 			t.Fatal(err)
 		}

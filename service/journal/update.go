@@ -32,10 +32,13 @@ type Update struct {
 	Enable  bool   `json:"enable,omitempty"`
 	Set     bool   `json:"set,omitempty"` // its client wants these records with the ops and no others; goes with Enable
 	Records int    `json:"records"`       // how many it is about
-	State   State  `json:"state"`
-	Batch   int64  `json:"batch,omitempty"` // number of the text's update that carried it out, 0: none yet
-	Phase   string `json:"-"`               // step that this one is at, while it is running
-	Error   string `json:"error,omitempty"` // why it failed
+	// Lease is for how many seconds its client wants what it wants with the ops, unless it renews
+	// that; 0: for ever. Of an update that disables it says nothing.
+	Lease int64  `json:"lease,omitempty"`
+	State State  `json:"state"`
+	Batch int64  `json:"batch,omitempty"` // number of the text's update that carried it out, 0: none yet
+	Phase string `json:"-"`               // step that this one is at, while it is running
+	Error string `json:"error,omitempty"` // why it failed
 
 	// The zero time: not yet, or none.
 	Submitted time.Time `json:"submitted,omitzero"`
@@ -53,6 +56,8 @@ type Order struct {
 	// Match is what Tag must have been when the update is accepted, with nothing of the client's
 	// and ops' on its way; "" for whatever it was.
 	Match string
+	// Over, where set, has the update accepted only if the lease is over at that time.
+	Over time.Time
 }
 
 // Want is what a client wants with one ops of its own.
@@ -60,6 +65,13 @@ type Want struct {
 	Client, Ops string
 	Which       []int
 	Tag         string // another one for each Which of a client and ops
+	Lease       Lease
+}
+
+// Lease is how long something is wanted; the zero value is for ever.
+type Lease struct {
+	Seconds int64     `json:"seconds,omitempty"` // that each renewal adds
+	Until   time.Time `json:"until,omitzero"`
 }
 
 // Query chooses updates, ascending by ID.

@@ -63,6 +63,9 @@ func matches(tx *txn, o *Order) error {
 		return nil
 	}
 	who := owner{o.Client, o.Ops}
+	if l := tx.lease[who]; !o.Over.IsZero() && (l.Seconds == 0 || l.Until.After(o.Over)) {
+		return ErrChanged
+	}
 	for _, a := range tx.open {
 		if a.Client == who.client && a.Ops == who.ops {
 			return ErrChanged

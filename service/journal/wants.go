@@ -5,6 +5,7 @@ package journal
 import (
 	"maps"
 	"slices"
+	"time"
 
 	"github.com/RoaringBitmap/roaring/v2"
 )
@@ -40,9 +41,30 @@ func (s *Store) wanted(whose func(owner) bool, some *which) (out []Want) {
 		if some != nil {
 			mine = roaring.And(mine, some.Bitmap)
 		}
-		out = append(out, Want{who.client, who.ops, which{mine}.numbers(), tag})
+		out = append(out, Want{who.client, who.ops, which{mine}.numbers(), tag, s.state.lease[who]})
 	}
 	return out
+}
+
+// Renew has the leases of a client begin again.
+func (s *Store) Renew(client string, at time.Time) error {
+	return s.change(func(tx *txn) error {
+		for who := range tx.lease {
+			if who.client == client {
+				tx.add(entry{Renew: &renewed{client, at.UTC()}})
+				return nil
+			}
+		}
+		return nil
+	})
+}
+
+// Over is what is wanted by leases that are over.
+func (s *Store) Over(at time.Time) (out []Want) {
+	return s.wanted(func(o owner) bool {
+		l, leased := s.state.lease[o]
+		return leased && !l.Until.After(at)
+	}, nil)
 }
 
 // Tag is another text for each thing that a client may want with one ops.

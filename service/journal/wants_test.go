@@ -4,8 +4,66 @@ package journal
 
 import (
 	"errors"
+	"slices"
 	"testing"
+	"time"
 )
+
+// TestLeases: a lease is over at its time, also after a restart and in another segment; a renewal
+// is of all of a client's; one that is renewed meanwhile is not ended.
+func TestLeases(t *testing.T) {
+	dir := t.TempDir()
+	s := openIn(t, dir)
+	at := time.Unix(1000, 0).UTC()
+	for i, lease := range []int64{10, 20, 0} {
+		o := order("a", "", i)
+		o.Ops, o.Lease = []string{"x", "y", "z"}[i], lease
+		u := accept(t, s, o)
+		u.State, u.Ended = Live, at
+		if err := s.Answer([]Update{u}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	over := func(after time.Duration) (ops []string) {
+		for _, w := range s.Over(at.Add(after)) {
+			ops = append(ops, w.Ops)
+		}
+		return ops
+	}
+	look := func(when string, at10, at20 []string) {
+		t.Helper()
+		if a, b := over(10*time.Second), over(20*time.Second); !slices.Equal(a, at10) || !slices.Equal(b, at20) {
+			t.Errorf("%s: %q are over after 10 s, %q after 20 s", when, a, b)
+		}
+		if err := s.Close(); err != nil {
+			t.Fatal(err)
+		}
+		s = openIn(t, dir)
+	}
+	if got := over(10*time.Second - 1); got != nil {
+		t.Errorf("%q is over too early", got)
+	}
+	look("at first", []string{"x"}, []string{"x", "y"})
+	s.segment = 0
+	accept(t, s, order("b", "", 5)) // and another segment
+	look("in another segment", []string{"x"}, []string{"x", "y"})
+	if err := s.Renew("a", at.Add(5*time.Second)); err != nil {
+		t.Fatal(err)
+	}
+	look("renewed", nil, []string{"x"})
+	o := order("a", "")
+	o.Ops, o.Set, o.Match, o.Over = "x", true, s.Tag("a", "x"), at.Add(10*time.Second)
+	if _, err := s.Accept(o, func(Update) {}); !errors.Is(err, ErrChanged) {
+		t.Errorf("what is renewed is ended: %v", err)
+	}
+	o.Over = at.Add(20 * time.Second)
+	u := accept(t, s, o)
+	u.State, u.Ended = Live, at
+	if err := s.Answer([]Update{u}); err != nil {
+		t.Fatal(err)
+	}
+	look("ended", nil, nil)
+}
 
 // TestMatch: of two who have seen the same, one changes it; while a change is on its way nobody
 // can have seen what it will be.
