@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/spf13/cobra"
+	"go.uber.org/zap"
 
 	"github.com/textpoke/textpoke/internal/files"
 	"github.com/textpoke/textpoke/kernels/watch"
@@ -187,6 +188,11 @@ func (l *looker) machine(ctx context.Context) error {
 // take takes one reading.
 func (l *looker) take(s interrupts.Snapshot, at, interval time.Duration) error {
 	rows, err := l.Next(s, at, interval)
+	var lost *watch.Lost
+	if errors.As(err, &lost) {
+		l.c.logger().Warn("interval lost", zap.Duration("at", at), zap.String("why", lost.Error()))
+		return nil
+	}
 	if err != nil {
 		return err
 	}

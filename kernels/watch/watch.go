@@ -35,14 +35,45 @@ type Watcher struct {
 	last *interrupts.Snapshot
 }
 
+// Lost is an interval that tells nothing: its counters are not those of one set of CPUs. The
+// next interval begins anew.
+type Lost struct{ Came, Went []int }
+
+func (l *Lost) Error() string {
+	var what []string
+	for _, c := range []struct {
+		cpus []int
+		verb string
+	}{{l.Came, "came"}, {l.Went, "went"}} {
+		for _, cpu := range c.cpus {
+			what = append(what, fmt.Sprintf("CPU %d %s", cpu, c.verb))
+		}
+	}
+	if len(what) == 0 {
+		what = []string{"the CPUs stand in another order"}
+	}
+	return strings.Join(what, ", ") + ": this interval tells nothing"
+}
+
+// lost compares the CPUs of two readings.
+func lost(before, after []int) *Lost {
+	without := func(a, b []int) []int {
+		return slices.DeleteFunc(slices.Clone(a), func(cpu int) bool { return slices.Contains(b, cpu) })
+	}
+	return &Lost{Came: without(after, before), Went: without(before, after)}
+}
+
 // Next takes the next reading and gives what happened since the last one: the rows that
-// grew, none for the first reading. When a CPU came or went the interval is lost, and
-// begins anew.
+// grew, none for the first reading. When a CPU came or went in between it fails with a *Lost;
+// the next reading is compared with this one.
 func (w *Watcher) Next(s interrupts.Snapshot, at, interval time.Duration) ([]Row, error) {
 	last := w.last
 	w.last = &s
-	if last == nil || !slices.Equal(last.CPUs, s.CPUs) {
+	if last == nil {
 		return nil, nil
+	}
+	if !slices.Equal(last.CPUs, s.CPUs) {
+		return nil, lost(last.CPUs, s.CPUs)
 	}
 	found, err := interrupts.Find(interrupts.Pair{Before: *last, After: s}, w.Options)
 	if err != nil {

@@ -4,6 +4,7 @@ package watch
 
 import (
 	"bytes"
+	"errors"
 	"flag"
 	"fmt"
 	"os"
@@ -51,6 +52,11 @@ func TestNext(t *testing.T) {
 		reading(t, 672, 702, 45),
 	} {
 		rows, err := w.Next(s, time.Duration(i)*time.Second, time.Second)
+		var gone *Lost
+		if errors.As(err, &gone) {
+			said = append(said, err.Error())
+			continue
+		}
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -62,10 +68,26 @@ func TestNext(t *testing.T) {
 		"   1.000 s  CAL: about 657 rounds by CPU 2; 658 on CPU 3, 658 on an isolated one",
 		"   3.000 s  CAL: 30 rounds by CPU 0; 30 on CPU 1, 30 on an isolated one",
 		"   4.000 s  CAL: no rounds explain half of it; 1000 on CPU 3, 1000 on an isolated one",
+		"CPU 3 went: this interval tells nothing",
 		"   6.000 s  CAL: 15 rounds by CPU 0 (5), CPU 1 (5), CPU 2 (5); 10 on CPU 0",
 	}
 	if d := cmp.Diff(want, said); d != "" {
 		t.Error(d)
+	}
+}
+
+// TestLost: every CPU that came or went is named.
+func TestLost(t *testing.T) {
+	for _, c := range []struct {
+		before, after []int
+		want          string
+	}{
+		{[]int{0, 1, 2}, []int{0, 3}, "CPU 3 came, CPU 1 went, CPU 2 went: this interval tells nothing"},
+		{[]int{0, 1}, []int{1, 0}, "the CPUs stand in another order: this interval tells nothing"},
+	} {
+		if got := lost(c.before, c.after).Error(); got != c.want {
+			t.Errorf("%q, want %q", got, c.want)
+		}
 	}
 }
 

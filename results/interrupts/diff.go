@@ -52,7 +52,7 @@ func Diff(before, after Snapshot) ([]RowDelta, error) {
 			d.After = a.Counts
 			d.Delta = make([]int64, len(a.Counts))
 			for i := range a.Counts {
-				d.Delta[i] = a.Counts[i] - b.Counts[i]
+				d.Delta[i] = grown(b.Counts[i], a.Counts[i])
 			}
 			if d.Description == "" {
 				d.Description = a.Description
@@ -74,6 +74,17 @@ func Diff(before, after Snapshot) ([]RowDelta, error) {
 		deltas = append(deltas, d)
 	}
 	return deltas, nil
+}
+
+// grown is how much a counter grew. The kernel's have 32 bits (irq_cpustat_t,
+// arch/x86/include/asm/hardirq.h; struct irqstat, include/linux/irqdesc.h): one that fell by more
+// than half of their range began anew at 0.
+func grown(before, after int64) int64 {
+	const all = 1 << 32
+	if before < all && before-after > all/2 {
+		return after - before + all
+	}
+	return after - before
 }
 
 // cpuMismatch names the first CPU that only one of the snapshots has.
