@@ -120,6 +120,10 @@ func (b Budget) Check(t results.Table, c *Config) error {
 		if l.name == "burst" && c.Engine == HardwareEngine {
 			return fmt.Errorf("budget %s: the hardware engine does not know the %s", l, l.doc)
 		}
+		if l.name == "isolated" && c.Engine == TimedEngine && c.Calibration == nil && t.Name != "ledger" {
+			return fmt.Errorf("budget %s: cannot be judged: the timed engine counts no interrupts of single CPUs without a "+
+				"calibration: name one", l)
+		}
 		if l.name == "isolated" && c.Isolated() == 0 {
 			return fmt.Errorf("budget %s: no CPU is isolated in %s", l, c)
 		}
@@ -154,8 +158,8 @@ func (b Budget) ExceededIn(columns []results.Column, row []results.Value) (out [
 		got, ok := l.of(columns, row)
 		switch {
 		case !ok:
-			return nil, fmt.Errorf("budget %s: the row does not know the %s: %s is empty", l, l.doc,
-				strings.Join(l.columns, ", "))
+			return nil, fmt.Errorf("budget %s: cannot be judged: %s is empty, as this engine does not count the %s", l,
+				strings.Join(l.columns, ", "), l.doc)
 		case got > l.Max:
 			out = append(out, Excess{l, got})
 		}

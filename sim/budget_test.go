@@ -64,7 +64,8 @@ func TestBudgetOnWhatNobodyKnows(t *testing.T) {
 	row := budgetRow(t)
 	row.HasIsolated = false
 	if _, err := mustBudget(t, "isolated=5").Exceeded(row); err == nil || !strings.Contains(err.Error(),
-		"budget isolated=5: the row does not know the interrupts that an isolated CPU takes: ipis_isolated_max is empty") {
+		"budget isolated=5: cannot be judged: ipis_isolated_max is empty, as this engine does not count the interrupts that "+
+			"an isolated CPU takes") {
 		t.Errorf("without isolated CPUs: %v", err)
 	}
 	none := config(t, "x86_64", poke.Native, "gen:n=5", "2")

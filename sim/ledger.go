@@ -8,6 +8,7 @@ import (
 	"slices"
 
 	"github.com/textpoke/textpoke/cpus"
+	"github.com/textpoke/textpoke/internal/choice"
 	"github.com/textpoke/textpoke/kernels/ledger"
 	"github.com/textpoke/textpoke/poke"
 	"github.com/textpoke/textpoke/results"
@@ -70,6 +71,11 @@ type LedgerRow struct {
 	basis, source string
 }
 
+// Said is what a total comes to, in words.
+func (r LedgerRow) Said() string {
+	return fmt.Sprintf("%d to %s (%s)", r.rounds, r.Switch.name(), r.row)
+}
+
 // Total tells whether the row is the sum of a switch in one row of interrupts.
 func (r LedgerRow) Total() bool { return r.part == "total" }
 
@@ -105,7 +111,7 @@ func Switches(c *Config) (out []*Switch, err error) {
 	for _, enable := range []bool{true, false} {
 		entries, err := j.Scenario.Entries(j.Table, enable)
 		if err != nil && out == nil {
-			return nil, fmt.Errorf("--%w", err)
+			return nil, choice.Errorf("%s: %w", choice.Name("scenario"), err)
 		}
 		if err == nil {
 			out = append(out, &Switch{j, c.Scenario.Kernel, enable, entries})

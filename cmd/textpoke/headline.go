@@ -13,11 +13,14 @@ import (
 // and what stands in them.
 func (s *sweep) answer() string {
 	var parts []string
+	if s.cut {
+		parts = append(parts, "INCOMPLETE")
+	}
 	switch {
-	case len(s.over) > 0 && s.out.rows == 1:
+	case len(s.over) > 0 && s.held == 1:
 		parts = append(parts, "NO: over the budget")
 	case len(s.over) > 0:
-		parts = append(parts, fmt.Sprintf("NO: over the budget in %d of %d rows", len(s.over), s.out.rows))
+		parts = append(parts, fmt.Sprintf("NO: over the budget in %d of %d rows", len(s.over), s.held))
 	case s.flags.limits != nil && s.unknown == nil && !s.cut:
 		parts = append(parts, "YES: within the budget")
 	}

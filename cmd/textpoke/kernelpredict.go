@@ -154,7 +154,14 @@ func (p *predictFlags) predict(ctx context.Context, c *common, name string) erro
 		}
 		rows = append(rows, more...)
 	}
-	if err := printRows(ctx, c, predictColumns, "prediction", rows); err != nil {
+	t, err := predictColumns.Fill("prediction", rows)
+	if err != nil {
+		return err
+	}
+	cells := t.Rows
+	t.Rows = nil
+	out := &output{table: t, above: func() string { return c.painted(p.answer(rows)) }}
+	if err := c.each(ctx, out, len(cells), func(i int, o *output) error { return o.addRow(cells[i]) }); err != nil {
 		return err
 	}
 	if i := slices.IndexFunc(rows, func(r predicted) bool { return p.over(r) }); p.budget > 0 && i >= 0 {
@@ -164,6 +171,32 @@ func (p *predictFlags) predict(ctx context.Context, c *common, name string) erro
 		}
 	}
 	return nil
+}
+
+// answer is what the CPUs take that take most, and whether that is within the budget.
+func (p *predictFlags) answer(rows []predicted) string {
+	var said []string
+	most, over := map[string]int{}, false
+	for _, r := range rows {
+		if r.line == nil {
+			what := fmt.Sprintf("to %s %s (%s)", r.direction, r.action, r.row)
+			if _, known := most[what]; !known {
+				said = append(said, what)
+			}
+			most[what], over = max(most[what], r.interrupts), over || p.over(r)
+		}
+	}
+	for i, what := range said {
+		said[i] = fmt.Sprintf("%d %s", most[what], what)
+	}
+	line := "COST: interrupts of a CPU: " + fewOf(said)
+	switch {
+	case p.budget > 0 && over:
+		line = "NO: over the budget; " + line
+	case p.budget > 0:
+		line = "YES: within the budget; " + line
+	}
+	return line
 }
 
 func (p *predictFlags) over(r predicted) bool { return r.line == nil && r.interrupts > p.budget }

@@ -187,6 +187,15 @@ func (c *common) writeSteps(j *sim.Job, plan []poke.Step) error {
 	return nil
 }
 
+// fewOf are the first few of what there is to say.
+func fewOf(said []string) string {
+	const few = 4
+	if len(said) > few {
+		return fmt.Sprintf("%s, and %d more", strings.Join(said[:few], ", "), len(said)-few)
+	}
+	return strings.Join(said, ", ")
+}
+
 // printLedger prints what each combination sends, cause by cause in the order in which
 // it does, and what each receiver takes.
 func printLedger(ctx context.Context, c *common, configs []sim.Config, limits sim.Budget) error {
@@ -203,7 +212,10 @@ func printLedger(ctx context.Context, c *common, configs []sim.Config, limits si
 		all = append(all, both...)
 	}
 	s := sweep{common: c, flags: &sweepFlags{limits: limits}, table: table}
-	err := c.rows(ctx, table, len(all), func(i int, o *output) error {
+	var said []string
+	s.headline = func() string { return "COST: interrupts of every other CPU: " + fewOf(said) }
+	s.out = output{table: table, above: s.answer}
+	err := c.each(ctx, &s.out, len(all), func(i int, o *output) error {
 		rows, err := all[i].Ledger(ctx)
 		if err != nil {
 			return err
@@ -214,7 +226,8 @@ func printLedger(ctx context.Context, c *common, configs []sim.Config, limits si
 				return err
 			}
 			if r.Total() {
-				s.hold(o.rows, cells)
+				said = append(said, r.Said())
+				s.hold(r.Said(), cells)
 			}
 			if err := o.addRow(cells); err != nil {
 				return err

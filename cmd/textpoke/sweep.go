@@ -86,7 +86,8 @@ type sweep struct {
 	reused   map[int]journal.Entry
 	done     int      // rows, of those that are not reused
 	mine     []int    // the points of this shard
-	over     []string // rows that are over the budget
+	held     int      // rows that were held against the budget
+	over     []string // those that are over it
 	cost     span     // of what each CPU takes
 	isolated span     // of what the isolated CPU takes that takes most
 
@@ -263,7 +264,7 @@ func (s *sweep) take(it item) error {
 	if !it.reused && s.queue == "" { // which says how far its workers are
 		s.overwrite(fmt.Sprintf("%d of %d rows", s.done, (len(s.mine)-len(s.reused))*s.perPoint))
 	}
-	s.hold(it.number, it.Cells)
+	s.hold(fmt.Sprintf("row %d", it.number+1), it.Cells)
 	for name, sum := range map[string]*span{"ipis_per_cpu": &s.cost, "ipis_isolated_max": &s.isolated,
 		"violations": &s.violations, "lost_calls": &s.lost} {
 		sum.count(s.table.Columns, name, it.Cells)
@@ -303,18 +304,19 @@ func (r *span) String() string {
 	return fmt.Sprintf("%v to %v", r.least, r.most)
 }
 
-// hold holds a row against the budget.
-func (s *sweep) hold(number int, cells []results.Value) {
+// hold holds a row against the budget; name is what people call it.
+func (s *sweep) hold(name string, cells []results.Value) {
+	s.held++
 	excess, err := s.flags.limits.ExceededIn(s.table.Columns, cells)
 	if err != nil && s.unknown == nil {
-		s.unknown = fmt.Errorf("row %d: --%w", number+1, err)
+		s.unknown = fmt.Errorf("%s: --%w", name, err)
 	}
 	if len(excess) > 0 {
 		var what []string
 		for _, e := range excess {
 			what = append(what, e.String())
 		}
-		s.over = append(s.over, fmt.Sprintf("row %d: %s", number+1, strings.Join(what, "; ")))
+		s.over = append(s.over, fmt.Sprintf("%s: %s", name, strings.Join(what, "; ")))
 	}
 }
 
