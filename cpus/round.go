@@ -61,13 +61,8 @@ func (b *box) pop(kind int) *request {
 	return r
 }
 
-// kindOf tells which interrupts of a cause masking holds back.
-func (m *Machine) kindOf(c Cause) int {
-	if c.Syncs() && m.code.Traits.MaskedRounds {
-		return unmaskable
-	}
-	return maskable
-}
+// Maskable tells whether interrupts of a cause are held back by a CPU that masks them.
+func (c *Code) Maskable(cause Cause) bool { return !cause.Syncs() || !c.Traits.MaskedRounds }
 
 // Pending implements Shared.
 func (m *Machine) Pending(cpu int, masked bool) bool {
@@ -161,7 +156,10 @@ func (s *Sender) send(from int, cause Cause, lazy bool) int {
 		asked += s.askParked()
 	}
 	s.left.Store(int32(asked))
-	kind := m.kindOf(cause)
+	kind := unmaskable
+	if m.code.Maskable(cause) {
+		kind = maskable
+	}
 	for cpu := range m.online {
 		r := &s.requests[cpu]
 		if !r.sent {

@@ -121,16 +121,11 @@ func (w *world) Leave(cpu int) {
 	}
 }
 
-// maskable tells whether a request is held back by masking.
-func (w *world) maskable(r request) bool {
-	return !r.cause().Syncs() || !w.m.Code.Traits.MaskedRounds
-}
-
 // Pending implements cpus.Shared.
 func (w *world) Pending(cpu int, masked bool) bool {
 	w.read(Mail, cpu)
 	for _, r := range w.box[cpu] {
-		if r != 0 && !(masked && w.maskable(r)) {
+		if r != 0 && !(masked && w.m.Code.Maskable(r.cause())) {
 			return true
 		}
 	}
@@ -145,7 +140,7 @@ func (w *world) Take(cpu int, masked bool) (cpus.Taken, bool) {
 			break
 		}
 		for i, r := range w.box[cpu] {
-			if r != 0 && w.maskable(r) == maskable {
+			if r != 0 && w.m.Code.Maskable(r.cause()) == maskable {
 				w.removeRequest(cpu, i)
 				return cpus.Taken{Ticket: w.ticket(r.sender(), cpu), Cause: r.cause()}, true
 			}

@@ -158,7 +158,7 @@ func (m *Machine) interrupt(c cpus.Cause, lazy bool, extra Nanos) {
 		if s.cpu.Role == cpus.Idle && s.cpu.Phase == cpus.Asleep {
 			there += nanos(costs.IdleWake)
 		}
-		if m.maskable(c) {
+		if m.code.Maskable(c) {
 			there += m.masks(s, there)
 		}
 		m.ask(there, evArrive, i)

@@ -64,15 +64,10 @@ func (m *Machine) Leave(cpu int) {
 	}
 }
 
-// maskable tells whether an interrupt of a cause is held back by masking.
-func (m *Machine) maskable(c cpus.Cause) bool {
-	return !c.Syncs() || !m.code.Traits.MaskedRounds
-}
-
 // Pending implements cpus.Shared.
 func (m *Machine) Pending(cpu int, masked bool) bool {
 	s := &m.cpus[cpu]
-	return s.boxed && !(masked && m.maskable(s.box))
+	return s.boxed && !(masked && m.code.Maskable(s.box))
 }
 
 // Take implements cpus.Shared.
