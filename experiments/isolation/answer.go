@@ -126,15 +126,8 @@ func (a *answer) Interrupts() form.Table {
 		line := []string{"interrupt everybody", "any", fmt.Sprint(r.IPIs), fmt.Sprint(r.ipisMax), fmt.Sprint(r.burst),
 			span(float64(r.quiet)), "", "", "", ""}
 		if r.lazy {
-			line[0], line[1], line[6], line[7], line[8] = "lazy", results.Short(
-				r.entries,
-			), percent(
-				r.found(),
-			), percent(
-				r.expected(),
-			), fmt.Sprint(
-				r.catchUps,
-			)
+			line[0], line[1] = "leave out who is in user space", results.Short(r.entries)
+			line[6], line[7], line[8] = percent(r.found()), percent(r.expected()), fmt.Sprint(r.catchUps)
 			if r.catchUps > 0 {
 				line[9] = results.Short(r.coalesced())
 			}

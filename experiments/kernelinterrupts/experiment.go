@@ -45,7 +45,7 @@ func check(c *Config) error {
 var declared string
 
 var spec = experiments.Spec[Config, *Row]{
-	Form: declared, Columns: columns, Measure: measure, Fields: (*Config).fields, Check: check,
+	Form: declared, Cells: cells, Measure: measure, Fields: (*Config).fields, Check: check,
 }
 
 // Experiment is the question.

@@ -4,28 +4,10 @@ package kernelinterrupts
 
 import "github.com/textpoke/textpoke/results"
 
-// columns are those of every measurement.
-var columns = results.Columns[*Row]{
-	{Name: "arch", Doc: "instruction set", Cell: func(r *Row) any { return r.Kernel.Arch }},
-	{Name: "kernel", Doc: "Linux release", Cell: func(r *Row) any { return r.Kernel.Release }},
-	{Name: "cpus", Kind: results.Integer, Doc: "CPUs of the machine", Cell: func(r *Row) any { return r.CPUs }},
-	{Name: "scenario", Doc: "what was switched, and which way", Cell: func(r *Row) any { return r.Scenario }},
-	{Name: "functions", Kind: results.Integer,
-		Doc: "that were patched", Cell: func(r *Row) any { return r.Functions }},
-	{Name: "repetition", Kind: results.Integer, Doc: "from 0", Cell: func(r *Row) any { return r.Repetition }},
-	{Name: "cpu", Kind: results.Integer, Doc: "that took the interrupts", Cell: func(r *Row) any { return r.CPU }},
-	{Name: "role", Doc: "patcher or receiver", Cell: func(r *Row) any { return r.role() }},
-	{Name: "row", Doc: "of /proc/interrupts, or counter of the firmware",
-		Cell: func(r *Row) any { return r.Measured.Row }},
-	{Name: "batches", Kind: results.Integer, Doc: "in which the records were patched; empty where there are none",
-		Cell: func(r *Row) any { return results.If(r.Batches != noBatches, r.Batches) }},
-	{Name: "model", Kind: results.Integer, Doc: "interrupts by the ledger; empty where nothing models the row",
-		Cell: func(r *Row) any { return results.If(r.Modelled, r.Model) }},
-	{Name: "measured", Kind: results.Integer,
-		Doc: "interrupts on the real kernel", Cell: func(r *Row) any { return r.Delta }},
-	{Name: "difference", Kind: results.Integer, Doc: "measured beyond the model",
-		Cell: func(r *Row) any { return results.If(r.Modelled, r.Difference()) }},
-	{Name: "why", Doc: "it differs, or is not modelled", Cell: func(r *Row) any { return results.OrEmpty(r.Why) }},
+// cells are those that no field and no method is.
+var cells = map[string]func(*Row) any{
+	"role":    func(r *Row) any { return r.role() },
+	"batches": func(r *Row) any { return results.If(r.Batches != noBatches, r.Batches) },
 }
 
 func (r *Row) role() string {

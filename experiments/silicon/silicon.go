@@ -41,7 +41,7 @@ type Config struct {
 var declared string
 
 var spec = experiments.Spec[Config, row]{
-	Form: declared, Columns: columns, Fields: (*Config).fields, Measure: measure,
+	Form: declared, Cells: cells, Fields: (*Config).fields, Measure: measure,
 }
 
 // Experiment is the question.
@@ -89,65 +89,14 @@ func (r row) Held() float64 {
 // few rounds have a median that says little.
 const few = 10
 
-var columns = results.Columns[row]{
-	{Name: "records", Kind: results.Integer, Doc: "that are changed", Cell: func(r row) any { return r.Records }},
-	{Name: "buffer", Doc: "slots of the vector", Cell: func(r row) any { return r.Buffer.String() }},
-	{Name: "rounds", Kind: results.Integer,
-		Doc: "of an update: counted, and those of the plan", Cell: func(r row) any { return r.Rounds }},
-	{
-		Name: "update_ns", Kind: results.Number,
-		Doc:  "time of the fastest of the updates that enable everything, measured in user space",
-		Cell: func(r row) any { return r.Measured.Time },
+// cells are those that no field and no method is.
+var cells = map[string]func(row) any{
+	"waited_ns": func(r row) any {
+		if r.Waited == nil {
+			return results.Empty
+		}
+		return r.Waited.Nanoseconds()
 	},
-	{
-		Name: "update_median_ns", Kind: results.Number,
-		Detail: true,
-		Doc:    "median time of these updates",
-		Cell:   func(r row) any { return r.Median },
-	},
-	{
-		Name: "rounds_share", Kind: results.Number,
-		Doc:  "of the fastest one's time, what rounds take",
-		Cell: func(r row) any { return r.Measured.Share() },
-	},
-	{Name: "round_median_ns", Kind: results.Number,
-		Doc: "of its rounds", Cell: func(r row) any { return r.Measured.Round }},
-	{Name: "held_ns", Kind: results.Number, Detail: true, Cell: func(r row) any { return r.Held() },
-		Doc: "what all of them took beyond that: rounds that wait until a thread has its CPU again"},
-	{Name: "waited_ns", Kind: results.Integer,
-		Detail: true, Doc: "time in which the patcher could have run and its CPU had others; empty where the " +
-			"kernel does not say", Cell: func(r row) any {
-			if r.Waited == nil {
-				return results.Empty
-			}
-			return r.Waited.Nanoseconds()
-		}},
-	{Name: "traps", Kind: results.Number,
-		Doc: "of the fastest one, measured", Cell: func(r row) any { return r.Measured.Traps }},
-	{
-		Name: "lost_ns", Kind: results.Number,
-		Doc:  "time in which the other CPU did not call meanwhile, measured",
-		Cell: func(r row) any { return r.Measured.Lost },
-	},
-	{Name: "calls_per_s", Kind: results.Number,
-		Doc:  "that a CPU makes which nobody disturbs, measured before each update: the most",
-		Cell: func(r row) any { return r.Calls }},
-	{Name: "modelled_update_ns", Kind: results.Number, Doc: "by the timed engine, from a calibration of this machine",
-		Cell: func(r row) any { return r.Modelled.Time }},
-	{Name: "modelled_round_ns", Kind: results.Number,
-		Doc: "mean round, by the calibration", Cell: func(r row) any { return r.Modelled.Round }},
-	{Name: "modelled_traps", Kind: results.Number,
-		Doc: "by it, too", Cell: func(r row) any { return r.Modelled.Traps }},
-	{Name: "modelled_stolen_ns", Kind: results.Number,
-		Doc: "by it, too", Cell: func(r row) any { return r.Modelled.Lost }},
-	{
-		Name: "update_ratio", Kind: results.Number,
-		Doc:  "modelled by measured time",
-		Cell: func(r row) any { return r.Ratio() },
-	},
-	{Name: "present_ratio", Kind: results.Number,
-		Doc:  "and by the measured time less the greater of held_ns and waited_ns, in which threads had no CPU",
-		Cell: func(r row) any { return r.Present() }},
 }
 
 func measure(ctx context.Context, s *experiments.Study[Config, row]) (*experiments.Findings, error) {
