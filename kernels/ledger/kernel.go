@@ -243,7 +243,7 @@ func (k *Kernel) replayed(s Scenario, enable bool, t *records.Table) (lines []Li
 	}
 	free = arg == "" && action.Argument == "FILTER"
 	named := slices.ContainsFunc(k.state, func(fact string) bool { return strings.HasPrefix(fact, "action=") })
-	if free && (!named || t == nil) {
+	if free && (!named || t == nil && k.Facts != nil && k.Facts.Records == 0) {
 		if t, err = anyRecord(); err != nil {
 			return nil, false, err
 		}

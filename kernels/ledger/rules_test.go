@@ -4,6 +4,8 @@ package ledger
 
 import (
 	"maps"
+	"os"
+	"path/filepath"
 	"reflect"
 	"slices"
 	"strings"
@@ -216,6 +218,170 @@ func TestBook(t *testing.T) {
 		_, err := ReadFacts("f", strings.NewReader(factsHeader+"\n"+value+",a,1,,\n"))
 		if err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("%v, want %s", err, want)
+		}
+	}
+}
+
+// TestScenarios: the three, which grids and reports go through.
+func TestScenarios(t *testing.T) {
+	if got := Scenarios(); !slices.Equal(got, []Scenario{"function-tracer", "function-tracer-first", "function-graph"}) {
+		t.Errorf("%v", got)
+	}
+}
+
+// TestInside: a kprobe inside of a function takes one round for its breakpoint, three more
+// when it is optimised, and two and one when it goes (arch/x86/kernel/kprobes/opt.c).
+func TestInside(t *testing.T) {
+	k := mustKernel(t, "x86_64-6.12").In([]string{"recording=on"})
+	got, lines := both(t, k, "kprobe:vfs_read+0x8")
+	if got != [2]int{1 + 3, 2 + 1} || len(lines[0]) != 2 || lines[0][1].Fewer != 3 || lines[1][0].Fewer != 2 {
+		t.Errorf("%v\n%+v", got, lines)
+	}
+	if got, _ := both(t, k, "kprobe:vfs_read+0"); got != [2]int{19, 16} {
+		t.Errorf("at the entry: %v", got)
+	}
+}
+
+// TestBranches: before batches each branch of a key is poked by itself.
+func TestBranches(t *testing.T) {
+	k := mustKernel(t, "x86_64-5.0")
+	for name, branches := range k.Facts.Keys {
+		if branches < 4 {
+			continue
+		}
+		got, lines := both(t, k, "static-key:"+name)
+		if l := lines[0][0]; got[0] != 3*branches || l.Pokes != branches || l.RoundsPerPoke != 3 {
+			t.Errorf("%s, %d branches: %v, %+v", name, branches, got, l)
+		}
+		return
+	}
+	t.Error("no key has four branches")
+}
+
+// TestMerge: pokes of one kind are one entry; what was sent in sum stays by itself.
+func TestMerge(t *testing.T) {
+	a := Entry{Part: "p", Row: "r", Pokes: 1, RoundsPerPoke: 3, Source: "a", More: 1}
+	b := Entry{Part: "p", Row: "r", Pokes: 2, RoundsPerPoke: 3, Source: "b", Fewer: 2, OrMore: true}
+	got := merge(merge(nil, a), b)
+	if len(got) != 1 || got[0].Pokes != 3 || got[0].Source != "a; b" || got[0].Fewer != 2 || got[0].More != 1 || !got[0].OrMore {
+		t.Errorf("%+v", got)
+	}
+	for _, change := range []func(e *Entry){
+		func(e *Entry) { e.Sent = 1 }, func(e *Entry) { e.Part = "q" }, func(e *Entry) { e.Row = "s" },
+		func(e *Entry) { e.RoundsPerPoke = 1 }, func(e *Entry) { e.AfterRecords = true },
+		func(e *Entry) { e.Cause = cpus.Stop }, func(e *Entry) { e.Basis = Assumed },
+	} {
+		other := b
+		if change(&other); len(merge([]Entry{a}, other)) != 2 {
+			t.Errorf("%+v and %+v are one", a, other)
+		}
+		if len(merge([]Entry{other}, b)) != 2 {
+			t.Errorf("%+v and %+v are one", other, b)
+		}
+	}
+}
+
+// TestRows: rows that the rules model, of kernels that are read from facts: calls, fences by
+// firmware, and wakeups where every CPU stops for records.
+func TestRows(t *testing.T) {
+	for name, want := range map[string]map[string]bool{
+		"x86_64-6.12": {"CAL": true, "RES": false}, "arm64-6.12": {"IPI1": true, "IPI0": false},
+		"riscv64-6.12": {"IPI1": true, "IPI0": true, "FW_FENCE_I_RECVD": true},
+		"riscv64-7.2":  {"IPI1": true, "IPI0": false, "FW_FENCE_I_RECVD": true},
+	} {
+		var b strings.Builder
+		if err := WriteFacts(&b, mustKernel(t, name)); err != nil {
+			t.Fatal(err)
+		}
+		k, err := ReadFacts("f", strings.NewReader(b.String()))
+		if err != nil {
+			t.Fatal(err)
+		}
+		got := map[string]bool{}
+		for _, row := range k.Rows() {
+			got[row.Name] = row.Modelled
+		}
+		if !maps.Equal(got, want) {
+			t.Errorf("%s: %v, want %v", name, got, want)
+		}
+	}
+}
+
+// TestUnmeasured: where no release was measured that does what the image shows, nothing is
+// said of its uprobes.
+func TestUnmeasured(t *testing.T) {
+	k := with(mustKernel(t, "x86_64-7.2"), image.UprobeCalls, 5)
+	k.Release = "7.1.5"
+	r, err := k.NewReplay(nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, err = r.Switch("uprobe:nop5", true)
+	if err == nil || !strings.Contains(err.Error(), "mechanism uprobe-calls: no rule holds: nobody has measured what releases "+
+		"such as 7.1.5 do with probes where the image says: a test") {
+		t.Error(err)
+	}
+}
+
+// TestStatesAndScenarios: a state that names a function does not need a table, and a kernel
+// whose own program lies on none of the records has it all the same.
+func TestStatesAndScenarios(t *testing.T) {
+	k := mustKernel(t, "x86_64-6.12").In([]string{"action=fentry:b"})
+	entries, err := k.Ledger(FunctionTracer, true, nil)
+	if err != nil || rounds(entries) != 33+3 { // the entries call the list already
+		t.Errorf("%d, %v", rounds(entries), err)
+	}
+	table, err := anyRecord()
+	if err != nil {
+		t.Fatal(err)
+	}
+	r, err := with(mustKernel(t, "x86_64-6.12"), image.DirectAtBoot, 1).NewReplay(table)
+	if err != nil {
+		t.Fatal(err)
+	}
+	lines, err := r.Switch("kprobe:any", true)
+	sum := 0
+	for _, l := range lines {
+		sum += l.Rounds()
+	}
+	if err != nil || sum != 39 {
+		t.Errorf("%d, %v", sum, err)
+	}
+}
+
+// TestOpen: a file of facts is a kernel, read once; others are told from it.
+func TestOpen(t *testing.T) {
+	dir := t.TempDir()
+	file := filepath.Join(dir, "facts.csv")
+	var b strings.Builder
+	if err := WriteFacts(&b, mustKernel(t, "arm64-6.12")); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.WriteFile(file, []byte(b.String()), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	k, err := Open(file)
+	if err != nil || k.Name() != "arm64-"+k.Release || k.File != file || k.Facts.Records != 48048 {
+		t.Fatalf("%+v, %v", k, err)
+	}
+	if again, err := Open(file); err != nil || again != k {
+		t.Errorf("read twice: %v", err)
+	}
+	if named, err := Open("arm64-6.12"); err != nil || named.File != "" {
+		t.Errorf("%+v, %v", named, err)
+	}
+	large := filepath.Join(dir, "large")
+	if err := os.WriteFile(large, []byte("fact"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.Truncate(large, maxFacts+1); err != nil {
+		t.Fatal(err)
+	}
+	for path, want := range map[string]string{
+		filepath.Join(dir, "no"): "no file, and not one of", large: "neither a kernel image nor a kernel's facts", dir: "read " + dir,
+	} {
+		if _, err := Open(path); err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("%s: %v, want %s", path, err, want)
 		}
 	}
 }
