@@ -117,19 +117,26 @@ func (r *Kernel) read() {
 	}
 	slices.Sort(marks) // ftrace_process_locs
 	r.pick(marks)
+	if n := len(marks); r.Invalid > n/maxInvalid {
+		r.k.Note("%d of %d entries of the table of records name no function that is patched: the image may be damaged", r.Invalid, n)
+	}
 	r.Pages = Pages(r.Marks)
 }
+
+// maxInvalid is the share of records, one in so many, that may belong to weak functions that
+// lost: of distributions' kernels, one in 60.
+const maxInvalid = 8
 
 // pick keeps the marks that the kernel patches.
 func (r *Kernel) pick(marks []uint64) {
 	arch, behind := elfArches[r.k.Arch.Machine], r.behind(marks)
-	text := kernelText{r.k}
+	text, bounded := kernelText{r.k}, r.k.Has("_stext") && r.k.Has("_etext")
 	for i, mark := range marks {
 		_, offset, ok := r.k.Symbol(mark)
 		switch {
 		case r.k.Discarded(mark):
 			r.Init++
-		case !ok || offset > behind:
+		case !ok || offset > behind || bounded && !r.k.Stays(mark):
 			r.Invalid++
 		default:
 			at := arch.record(text, mark)

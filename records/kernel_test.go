@@ -5,11 +5,14 @@ package records
 import (
 	"bytes"
 	"context"
+	"encoding/binary"
+	"strings"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/textpoke/textpoke/records/fakekernel"
+	"github.com/textpoke/textpoke/records/vmlinux"
 )
 
 // TestKernelImage: a boot image gives the table that its kernel has after boot, from a file and
@@ -42,5 +45,26 @@ func TestKernelImage(t *testing.T) {
 	}
 	if _, err := Open(context.Background(), tempFile(t, "Image", image), Options{Arch: "arm64"}); err == nil {
 		t.Error("an image of riscv64 was taken for one of arm64")
+	}
+}
+
+// TestDamagedRecords: entries that name no place in text are no records, and a table with many of
+// them is noted.
+func TestDamagedRecords(t *testing.T) {
+	for _, mark := range []uint64{1, fakekernel.Base + fakekernel.Syms, ^uint64(0)} {
+		s := fakekernel.Make("offsets-last")
+		binary.LittleEndian.PutUint64(s.Data[fakekernel.Tables:], mark)
+		k, err := vmlinux.Read("f", bytes.NewReader(s.Data), int64(len(s.Data)))
+		if err != nil {
+			t.Fatal(err)
+		}
+		r := OfKernel(k)
+		if len(r.Sites) != 1 || r.Invalid != 1 || len(k.Notes) != 1 || !strings.Contains(k.Notes[0], "1 of 3 entries") {
+			t.Errorf("%#x: %d records, %d are none, %q", mark, len(r.Sites), r.Invalid, k.Notes)
+		}
+	}
+	k, err := vmlinux.Read("f", bytes.NewReader(fakekernel.Make("offsets-last").Data), fakekernel.Size)
+	if err != nil || len(OfKernel(k).Sites) != 2 || len(k.Notes) != 0 {
+		t.Errorf("whole: %v, %q", err, k.Notes)
 	}
 }
