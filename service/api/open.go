@@ -10,9 +10,6 @@ import (
 //go:embed openapi.json
 var document []byte
 
-// Document is the OpenAPI document.
-func Document() []byte { return document }
-
 func (h *Handler) page(w http.ResponseWriter, r *http.Request) error {
 	if h.cfg.Page == nil {
 		return problem(http.StatusNotFound, "", "this server has no page")

@@ -84,8 +84,7 @@ type world struct {
 	known    map[int64]*simUpdate
 	maybe    []Order // asked for, and no answer
 	answered []int64 // updates that are live, in the order of their ends
-	last     int64
-	gone     int64 // updates that have ended, up to this one, may be forgotten
+	gone     int64   // updates that have ended, up to this one, may be forgotten
 	digests  int
 	turns    int
 }
