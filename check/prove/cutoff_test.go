@@ -18,7 +18,7 @@ func TestTwoWays(t *testing.T) {
 	for _, c := range []struct {
 		mutation, cutoff string
 		verdict          Verdict
-	}{{"", "safe with --cpus 2 and any sites", Proved}, {"drop-sync-3", "unsafe with --cpus 2", Refuted}} {
+	}{{"", "safe with cpus 2 and any sites", Proved}, {"drop-sync-3", "unsafe with cpus 2", Refuted}} {
 		choices := axis.Choices{"arch": {"x86_64"}, "protocol": {"breakpoint"}}
 		if c.mutation != "" {
 			choices["mutate"] = []string{c.mutation}
