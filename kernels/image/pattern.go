@@ -21,8 +21,6 @@ const (
 // Unnamed tells whether the image names no data, so that keys cannot be told apart.
 func (k *Kernel) Unnamed() bool { return !k.Has("__start___jump_table") || k.unnamed }
 
-func (k *Kernel) isText(addr uint64) bool { return k.Stays(addr) || k.Discarded(addr) }
-
 // findJumps takes the longest run of entries whose code and target lie in text and near
 // each other, and whose key is an aligned place that is no text.
 func (k *Kernel) findJumps() {

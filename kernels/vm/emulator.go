@@ -148,11 +148,3 @@ func noEntry(file string) string {
 	}
 	return "it is an ELF file without an entry for PVH (CONFIG_PVH); boot the vmlinuz or Image that was made of it"
 }
-
-// Archs are the architectures of which kernels can be booted.
-func Archs() (names []string) {
-	for _, e := range emulators() {
-		names = append(names, e.arch)
-	}
-	return names
-}
