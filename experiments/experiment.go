@@ -4,11 +4,11 @@
 // together with all it takes to answer it again. Each experiment is a package
 // below this one; catalogue lists them all.
 //
-// A package has a Config, whose zero value stands for the defaults, and a function
-// Run, which answers the question. It declares itself with a [Spec]: the columns of
-// its rows, the fields of its Config, the function that measures, and its prose,
-// report.md.tmpl. The rest is here: flags and JSON are read by the fields, rows are
-// written by the columns, and the template makes the report of what was found.
+// An experiment is a file, NAME.experiment, that says examples, columns, charts,
+// published figures and the report (package form). Where counting or running
+// combinations is all, package grid does the rest. Where rows are computed in another
+// way, the package has a Config and a [Spec]: the fields of the Config and the function
+// that measures. Flags and JSON are read by the fields.
 //
 // CONTRIBUTING.md says step by step how one is added.
 package experiments
@@ -78,7 +78,7 @@ type Answer struct {
 
 // Findings are what a package makes of its rows.
 type Findings struct {
-	// Report is what report.md.tmpl is executed with.
+	// Report is what the report's template is executed with.
 	Report any
 	// Pictures are drawn into NAME.svg and NAME.png; those after the first have the
 	// end of a name.

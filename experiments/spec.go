@@ -24,7 +24,7 @@ type Spec[C, R any] struct {
 	Name     string
 	Short    string
 	Examples []string
-	// Prose is the text of report.md.tmpl. It defines the templates "question",
+	// Prose is the template of the report. It defines the templates "question",
 	// "about" and "headline"; what stands outside of them is the report below the
 	// headline.
 	Prose   string
