@@ -123,6 +123,7 @@ type Service struct {
 
 	gait     sync.Mutex // orders what the machine is told of its gait
 	patching bool       // an update of the text runs; gait guards it
+	pace     cpus.Gait  // of the machine; gait guards it
 
 	phase atomic.Pointer[atomic.Pointer[string]] // of the last batch; see present
 
@@ -217,11 +218,13 @@ func (s *Service) rest(patching bool) {
 
 // setGait is called with gait held.
 func (s *Service) setGait() {
-	switch {
-	case s.patching, s.events.readers.Load() > 0: // CPUs that ran all the time would keep the patcher from a core
-		s.live.SetGait(cpus.Paced)
-	default:
-		s.live.SetGait(cpus.Resting)
+	gait := cpus.Resting
+	if s.patching || s.events.readers.Load() > 0 {
+		gait = cpus.Paced // CPUs that ran all the time would keep the patcher from a core
+	}
+	if gait != s.pace { // each CPU is woken by it
+		s.pace = gait
+		s.live.SetGait(gait)
 	}
 }
 
