@@ -129,3 +129,29 @@ func TestEveryStepHasItsObligation(t *testing.T) {
 		}
 	}
 }
+
+// TestWhatIsLeft: an update that is over has left the new text at each of its sites, or the
+// old one when it leads back.
+func TestWhatIsLeft(t *testing.T) {
+	for text, want := range map[string]string{
+		"Write literal\n    Fence":                           "broken-site",
+		"Write literal\n    Fence\n    Write word\n    Fence": "",
+	} {
+		s := looped(t, "arm64", "batching: whole\nevery batch:\n    "+text+"\n")
+		if got := properties(closed(t, s)); got != want {
+			t.Errorf("%s: %q, want %q", text, got, want)
+		}
+	}
+}
+
+// TestUnsortedBatch: an index that searches by halves misses what is queued in any order; one
+// that sorts by itself does not.
+func TestUnsortedBatch(t *testing.T) {
+	for lookup, want := range map[int3.Lookup]string{int3.Vector: "unhandled-breakpoint", int3.BTree: ""} {
+		s := setup(t, "x86_64", "breakpoint", "unsorted-batch")
+		s.Lookup = lookup
+		if got := properties(closed(t, s)); got != want {
+			t.Errorf("lookup %s: %q, want %q", lookup, got, want)
+		}
+	}
+}

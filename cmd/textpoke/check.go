@@ -14,7 +14,6 @@ import (
 	"github.com/textpoke/textpoke/check"
 
 	"github.com/spf13/cobra"
-	"go.uber.org/zap"
 
 	"github.com/textpoke/textpoke/check/explore"
 	"github.com/textpoke/textpoke/check/litmus"
@@ -130,7 +129,7 @@ func (k *checkFlags) run(cmd *cobra.Command, c *common) error {
 		return fmt.Errorf("--trace and --checkpoint are for one question, and these are %d", len(questions))
 	}
 	questions = divided(c, questions)
-	a := &asked{common: c, questions: questions, options: o, swarm: k.swarm}
+	a := &asked{common: c, questions: questions, options: o, swarm: k.swarm, trace: k.trace}
 	if c.employ != nil {
 		c.employ(a.work())
 		return nil
@@ -144,8 +143,8 @@ func (k *checkFlags) run(cmd *cobra.Command, c *common) error {
 		c.printRests(rows)
 		c.printTraces(unsafe)
 	}
-	if e := k.saveTrace(c, unsafe); e != nil && err == errNo {
-		err = e
+	if a.unsaved != nil && err == errNo {
+		err = a.unsaved
 	}
 	return err
 }
@@ -257,16 +256,4 @@ func (c *common) printTraces(unsafe []check.VerdictRow) {
 			fmt.Fprintf(c.streams.out, "On the live engine these %d steps end in the same violation.\n", r.Depth)
 		}
 	}
-}
-
-// saveTrace writes the counterexample of the one question.
-func (k *checkFlags) saveTrace(c *common, unsafe []check.VerdictRow) error {
-	switch {
-	case k.trace == "":
-		return nil
-	case len(unsafe) == 0 || unsafe[0].Trace == nil:
-		c.logger().Warn("no counterexample, nothing is saved", zap.String("trace", k.trace))
-		return nil
-	}
-	return unsafe[0].Trace.Save(k.trace)
 }

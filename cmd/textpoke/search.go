@@ -11,10 +11,10 @@ import (
 	"strings"
 	"time"
 
-	"github.com/textpoke/textpoke/check"
-
 	"github.com/spf13/cobra"
+	"go.uber.org/zap"
 
+	"github.com/textpoke/textpoke/check"
 	"github.com/textpoke/textpoke/check/explore"
 	"github.com/textpoke/textpoke/sim"
 )
@@ -72,6 +72,8 @@ type asked struct {
 	questions []*check.Question
 	options   explore.Options
 	swarm     uint64 // searches for each question, in place of one of everything; 0 for none
+	trace     string // the file of the one question's counterexample, "" for none
+	unsaved   error  // why it is not there
 }
 
 // searches is how many there are for a question.
@@ -189,6 +191,7 @@ func (a *asked) answers(ctx context.Context, rate bool, out *output) (rows []che
 		rows = append(rows, row)
 		unsafe, cut = unsafe || row.Verdict == explore.Unsafe, cut || open
 		out.exit = exitOf(unsafe, cut)
+		a.unsaved = a.save(&row) // before anything is printed: whoever reads that may have gone
 		return errors.Join(out.add(check.Columns.Cells(&row)...), a.lostAtEnd(i))
 	})
 	err = errors.Join(err, end(err == nil))
@@ -201,4 +204,16 @@ func (a *asked) answers(ctx context.Context, rate bool, out *output) (rows []che
 		return rows, errCut
 	}
 	return rows, nil
+}
+
+// save writes the counterexample where one is asked for.
+func (a *asked) save(r *check.VerdictRow) error {
+	switch {
+	case a.trace == "":
+		return nil
+	case r.Verdict != explore.Unsafe || r.Trace == nil:
+		a.logger().Warn("no counterexample, nothing is saved", zap.String("trace", a.trace))
+		return nil
+	}
+	return r.Trace.Save(a.trace)
 }

@@ -3,6 +3,8 @@
 package main
 
 import (
+	"errors"
+	"io"
 	"os"
 	"path/filepath"
 	"strconv"
@@ -67,5 +69,30 @@ func TestTraceOfNothing(t *testing.T) {
 	}
 	if left, err := os.ReadDir(dir); err != nil || len(left) > 0 {
 		t.Errorf("%v is left behind, %v", left, err)
+	}
+}
+
+// firstWrite tells whether a file was there when the first line was printed.
+type firstWrite struct {
+	path  string
+	there *bool
+}
+
+func (w firstWrite) Write(p []byte) (int, error) {
+	if w.there != nil && !*w.there {
+		_, err := os.Stat(w.path)
+		*w.there = err == nil
+	}
+	return 0, errors.New("nobody reads")
+}
+
+// TestTraceComesFirst: the counterexample is saved though whoever reads the table goes after
+// its first line.
+func TestTraceComesFirst(t *testing.T) {
+	path, there := filepath.Join(t.TempDir(), "t.json"), false
+	run(t.Context(), []string{"check", "--arch", "x86_64", "--mutate", "drop-sync-1", "--trace", path},
+		streams{strings.NewReader(""), firstWrite{path, &there}, io.Discard})
+	if !there {
+		t.Error("nothing was saved before the first line")
 	}
 }
