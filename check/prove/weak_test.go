@@ -134,7 +134,7 @@ func TestEveryStepHasItsObligation(t *testing.T) {
 // old one when it leads back.
 func TestWhatIsLeft(t *testing.T) {
 	for text, want := range map[string]string{
-		"Write literal\n    Fence":                           "broken-site",
+		"Write literal\n    Fence":                            "broken-site",
 		"Write literal\n    Fence\n    Write word\n    Fence": "",
 	} {
 		s := looped(t, "arm64", "batching: whole\nevery batch:\n    "+text+"\n")
