@@ -155,3 +155,15 @@ func TestUnsortedBatch(t *testing.T) {
 		}
 	}
 }
+
+// TestUnreachedSteps: a step that no view makes is named, and keeps a plan from being proved.
+func TestUnreachedSteps(t *testing.T) {
+	c := closed(t, setup(t, "arm64", "native", "")).closure
+	if step := c.unreached(); step != "" {
+		t.Errorf("%s is made in no view", step)
+	}
+	c.program.items = append(c.program.items, item{kind: ifLast})
+	if step := c.unreached(); step != "patcher: is that all?" {
+		t.Errorf("%q", step)
+	}
+}
