@@ -103,12 +103,6 @@ func All() []Bug { return slices.Clone(all()) }
 // Bugs are all exhibits, in the catalogue's order.
 func Bugs() []Bug { return slices.DeleteFunc(All(), func(b Bug) bool { return b.Number == "" }) }
 
-// Cases are what tracers must keep to, each with what breaks where it is not kept:
-// told as bugs are, though no kernel was released with them.
-func Cases() []Bug {
-	return slices.DeleteFunc(All(), func(b Bug) bool { return b.Number != "" || b.About != aboutTracers })
-}
-
 // Kind is what the bug is listed as.
 func (b *Bug) Kind() string {
 	if b.Number == "" && b.About == aboutTracers {
