@@ -13,13 +13,17 @@ import (
 	"testing"
 
 	"github.com/rogpeppe/go-internal/testscript"
+	"go.uber.org/zap"
 
+	"github.com/textpoke/textpoke/experiments/catalogue"
 	"github.com/textpoke/textpoke/internal/sandbox"
+	"github.com/textpoke/textpoke/service/lab"
 )
 
 // TestMain lets scripts run this very program as textpoke, without what
 // TEXTPOKE_TEST_FORBIDDEN names, if it does.
 func TestMain(m *testing.M) {
+	lab.Serve(catalogue.All, zap.NewNop())
 	testscript.Main(m, map[string]func(){"textpoke": func() {
 		if what := os.Getenv("TEXTPOKE_TEST_FORBIDDEN"); what != "" {
 			if err := sandbox.Forbid(what); err != nil {

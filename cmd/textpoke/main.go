@@ -14,8 +14,12 @@ import (
 	"strings"
 	"syscall"
 
+	"go.uber.org/zap/zapcore"
+
+	"github.com/textpoke/textpoke/experiments/catalogue"
 	"github.com/textpoke/textpoke/internal/choice"
 	"github.com/textpoke/textpoke/internal/inputs"
+	"github.com/textpoke/textpoke/service/lab"
 	"github.com/textpoke/textpoke/sim"
 )
 
@@ -29,11 +33,13 @@ const (
 )
 
 func main() {
+	std := streams{os.Stdin, os.Stdout, os.Stderr}
+	lab.Serve(catalogue.All, (&common{streams: std, level: zapcore.WarnLevel}).serverLog())
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	defer stop()
 	context.AfterFunc(ctx, stop) // a second signal ends the process at once
 	inputs.Until(ctx)
-	os.Exit(run(ctx, os.Args[1:], streams{os.Stdin, os.Stdout, os.Stderr}))
+	os.Exit(run(ctx, os.Args[1:], std))
 }
 
 // errNo is the answer no, where what it is about has been printed.

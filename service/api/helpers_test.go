@@ -33,7 +33,10 @@ import (
 
 var long = flag.Bool("long", false, "run slow tests")
 
-func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+func TestMain(m *testing.M) {
+	lab.Serve(known, zap.NewNop())
+	goleak.VerifyTestMain(m)
+}
 
 // world is a real service behind a real server, and a client that holds every
 // answer against the document.
@@ -47,7 +50,6 @@ type world struct {
 	store   *journal.Store
 	log     bytes.Buffer
 	token   string
-	ask     chan struct{} // what the experiment "waits" waits for
 }
 
 // small is a small machine.
@@ -75,7 +77,7 @@ func small(t testing.TB) service.Config {
 // newWorld starts one; the functions change what it is made of.
 func newWorld(t testing.TB, change ...func(*service.Config, *Config)) *world {
 	t.Helper()
-	w := &world{t: t, ask: make(chan struct{})}
+	w := &world{t: t}
 	sc, hc := small(t), Config{Version: Version{Version: "0", Revision: "abc", Go: "go", Platform: "os/arch"}}
 	hc.Log = zap.New(zapcore.NewCore(zapcore.NewJSONEncoder(zap.NewProductionEncoderConfig()),
 		zapcore.Lock(zapcore.AddSync(&w.log)), zap.InfoLevel))
@@ -97,7 +99,7 @@ func newWorld(t testing.TB, change ...func(*service.Config, *Config)) *world {
 		t.Fatal(err)
 	}
 	if w.lab, err = lab.Start(t.Context(), lab.Config{Store: st, Log: zap.NewNop(), Queue: 2,
-		Experiments: w.experiments()}); err != nil {
+		Experiments: known()}); err != nil {
 		t.Fatal(err)
 	}
 	w.http = httptest.NewUnstartedServer(nil)
@@ -131,8 +133,8 @@ func ready(t testing.TB, change ...func(*service.Config, *Config)) *world {
 	return w
 }
 
-// experiments are one that answers, one that fails, and one that waits.
-func (w *world) experiments() []*experiments.Experiment {
+// known are experiments: one that answers, one that fails, one that panics, and one that waits.
+func known() []*experiments.Experiment {
 	make := func(name string, run func(context.Context, experiments.Lab) (*experiments.Answer,
 		error)) *experiments.Experiment {
 		return &experiments.Experiment{
@@ -160,10 +162,7 @@ func (w *world) experiments() []*experiments.Experiment {
 		make("fail", func(context.Context, experiments.Lab) (*experiments.Answer, error) { return nil, errors.New("no") }),
 		make("panic", func(context.Context, experiments.Lab) (*experiments.Answer, error) { panic("ouch") }),
 		make("wait", func(ctx context.Context, _ experiments.Lab) (*experiments.Answer, error) {
-			select {
-			case <-w.ask:
-			case <-ctx.Done():
-			}
+			<-ctx.Done()
 			return nil, ctx.Err()
 		}),
 	}

@@ -45,6 +45,7 @@ type Lab struct {
 	ended  chan struct{} // closed when nothing runs any more
 	mu     sync.Mutex
 	closed bool
+	coming int // runs that are being written down, each with a place in the queue
 	queue  []*run
 	active map[int64]*run // queue and what runs
 }
@@ -91,6 +92,7 @@ const summaryName = "summary.json"
 type run struct {
 	Result
 	withdrawn  bool // by somebody who asked for that
+	question   Question
 	experiment *experiments.Experiment
 	request    *experiments.Request
 	ctx        context.Context
@@ -130,7 +132,7 @@ func (l *Lab) again(kept journal.Run) error {
 	err := json.Unmarshal([]byte(kept.Request), &q)
 	var x *run
 	if err == nil {
-		x, err = l.prepare(q)
+		x, err = prepare(l.cfg.Experiments, q)
 	}
 	if err != nil {
 		return l.cfg.Store.EndRun(kept.ID, journal.Failed, err.Error(), time.Now(), nil)
@@ -164,7 +166,7 @@ type Question struct {
 // Submit puts an experiment at the end of the queue. The error is ErrName, a
 // *ConfigError, ErrFull or ErrClosed, or says why the queue could not be kept.
 func (l *Lab) Submit(q Question) (Result, error) {
-	x, err := l.prepare(q)
+	x, err := prepare(l.cfg.Experiments, q)
 	if err != nil {
 		return Result{}, err
 	}
@@ -172,29 +174,44 @@ func (l *Lab) Submit(q Question) (Result, error) {
 	if err != nil {
 		return Result{}, err
 	}
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	switch {
-	case l.closed:
-		return Result{}, ErrClosed
-	case len(l.queue) >= l.cfg.Queue:
-		return Result{}, ErrFull
+	if err := l.reserve(); err != nil {
+		return Result{}, err
 	}
 	kept, err := l.cfg.Store.AddRun(x.experiment.Name, string(request), time.Now())
-	if err != nil {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.coming--
+	switch {
+	case err != nil:
 		return Result{}, err
+	case l.closed: // the next start finds it
+		return l.result(kept), nil
 	}
 	l.enter(x, kept)
 	return x.Result, nil
 }
 
+// reserve takes a place in the queue for a run that is being written down.
+func (l *Lab) reserve() error {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	switch {
+	case l.closed:
+		return ErrClosed
+	case len(l.queue)+l.coming >= l.cfg.Queue:
+		return ErrFull
+	}
+	l.coming++
+	return nil
+}
+
 // prepare finds an experiment and configures it.
-func (l *Lab) prepare(q Question) (*run, error) {
-	for _, e := range l.Experiments() {
+func prepare(known []*experiments.Experiment, q Question) (*run, error) {
+	for _, e := range known {
 		if e.Name != q.Name {
 			continue
 		}
-		x := &run{experiment: e, request: e.New(), done: make(chan struct{})}
+		x := &run{question: q, experiment: e, request: e.New(), done: make(chan struct{})}
 		x.Seed = q.Seed
 		var err error
 		x.Config, err = configure(x.request, q.Config)
@@ -245,65 +262,54 @@ func (l *Lab) work() {
 
 // carryOut runs one and keeps what came out.
 func (l *Lab) carryOut(x *run) {
-	defer func() { x.cancel() }()
-	if l.ctx.Err() != nil { // it waits for the next start
-		close(x.done)
+	defer func() { x.cancel(); close(x.done) }()
+	if l.left(x) { // it waits for the next start
 		return
 	}
-	table := x.experiment.Table()
-	var answer *experiments.Answer
+	var r report
 	err := l.begin(x)
 	if err == nil {
-		answer, err = l.answer(x, &table)
+		r, err = l.ask(x)
 	}
-	if errors.Is(err, context.Canceled) && l.putBack(x) {
+	if errors.Is(err, context.Canceled) && l.left(x) {
+		if err := l.cfg.Store.PutBack(x.ID); err != nil {
+			l.cfg.Log.Error("left running", zap.Int64("result", x.ID), zap.Error(err))
+		}
 		return
 	}
-	end := Result{Summary: Summary{Seed: x.Seed, Config: x.Config, Rows: len(table.Rows)}}
-	if answer != nil {
-		end.Answer = answer.Headline
-		if answer.No != nil {
-			end.No = answer.No.Error()
-		}
+	if r.Files == nil { // it has not come so far
+		r.Files, _ = written(results.Table{}, nil, Summary{Seed: x.Seed, Config: x.Config})
 	}
-	files, ferr := written(table, answer, end.Summary)
-	if err == nil {
-		err = ferr
-	}
-	kept := journal.Failed
+	kept, state, why := journal.Failed, Failed, ""
 	switch {
 	case err == nil:
-		end.State, kept = Done, journal.Live
+		state, kept = Done, journal.Live
 	case errors.Is(err, context.DeadlineExceeded):
-		end.State, end.Error = Failed, fmt.Sprintf("it took longer than %v", l.cfg.Longest)
+		why = fmt.Sprintf("it took longer than %v", l.cfg.Longest)
 	case errors.Is(err, context.Canceled):
-		end.State, kept = Cancelled, journal.Cancelled
+		state, kept = Cancelled, journal.Cancelled
 	default:
-		end.State, end.Error = Failed, err.Error()
+		why = err.Error()
 	}
-	if err := l.cfg.Store.EndRun(x.ID, kept, end.Error, time.Now(), files); err != nil {
+	if err := l.cfg.Store.EndRun(x.ID, kept, why, time.Now(), r.Files); err != nil {
 		l.cfg.Log.Error("results not kept", zap.Int64("result", x.ID), zap.Error(err))
 	}
 	l.cfg.Log.Info("experiment ended", zap.Int64("result", x.ID), zap.String("name", x.Name),
-		zap.String("state", string(end.State)), zap.String("error", end.Error))
+		zap.String("state", string(state)), zap.String("error", why))
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	delete(l.active, x.ID)
-	close(x.done)
 }
 
-// putBack leaves a run that has begun to the next start, unless somebody has cancelled it.
-func (l *Lab) putBack(x *run) bool {
+// left tells whether a run is left to the next start: the lab is closed, and nobody has
+// cancelled the run. It cannot be cancelled from then on.
+func (l *Lab) left(x *run) bool {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	if x.withdrawn || l.ctx.Err() == nil {
 		return false
 	}
-	if err := l.cfg.Store.PutBack(x.ID); err != nil {
-		l.cfg.Log.Error("left running", zap.Int64("result", x.ID), zap.Error(err))
-	}
 	delete(l.active, x.ID)
-	close(x.done)
 	return true
 }
 
@@ -318,27 +324,4 @@ func (l *Lab) begin(x *run) error {
 	x.ctx, x.cancel = ctx, func() { cancel(); stop() }
 	l.mu.Unlock()
 	return l.cfg.Store.BeginRun(x.ID)
-}
-
-// answer asks the experiment. A panic in it is its
-// failure, and not the server's.
-func (l *Lab) answer(x *run, table *results.Table) (answer *experiments.Answer, err error) {
-	defer func() {
-		if broken := recover(); broken != nil {
-			answer, err = nil, fmt.Errorf("it panicked: %v", broken)
-		}
-	}()
-	if err := x.ctx.Err(); err != nil {
-		return nil, err
-	}
-	return x.request.Run(x.ctx, experiments.Lab{Seed: x.Seed, Revision: l.cfg.Revision, Log: l.cfg.Log,
-		Add: func(cells ...any) error {
-			if err := table.Add(cells...); err != nil {
-				return err
-			}
-			l.mu.Lock()
-			defer l.mu.Unlock()
-			x.Rows = len(table.Rows)
-			return nil
-		}})
 }

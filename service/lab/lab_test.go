@@ -6,6 +6,7 @@ import (
 	"context"
 	"errors"
 	"strings"
+	"sync"
 	"testing"
 	"time"
 
@@ -18,7 +19,25 @@ import (
 	"github.com/textpoke/textpoke/service/journal"
 )
 
-func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+func TestMain(m *testing.M) {
+	Serve(func() []*experiments.Experiment {
+		return append(catalogue.All(), endless, broken)
+	}, zap.NewNop())
+	goleak.VerifyTestMain(m)
+}
+
+// broken is an experiment that breaks in a goroutine of its own.
+var broken = &experiments.Experiment{
+	Name: "broken", Table: endless.Table,
+	New: func() *experiments.Request {
+		return &experiments.Request{Run: func(ctx context.Context, l experiments.Lab) (*experiments.Answer, error) {
+			var all sync.WaitGroup
+			all.Go(func() { panic("it broke") })
+			all.Wait()
+			return nil, nil
+		}}
+	},
+}
 
 // endless is an experiment that adds a row and goes on until it is stopped.
 var endless = &experiments.Experiment{
@@ -53,7 +72,7 @@ var endless = &experiments.Experiment{
 // start starts a lab on a store that outlives it.
 func start(t *testing.T, st *journal.Store, longest time.Duration) *Lab {
 	t.Helper()
-	l, err := Start(t.Context(), Config{Store: st, Log: zap.NewNop(), Experiments: []*experiments.Experiment{endless},
+	l, err := Start(t.Context(), Config{Store: st, Log: zap.NewNop(), Experiments: []*experiments.Experiment{endless, broken},
 		Longest: longest})
 	if err != nil {
 		t.Fatal(err)
@@ -131,6 +150,86 @@ func TestClose(t *testing.T) {
 			t.Errorf("%d: %+v %v", id, r, err)
 		}
 	}
+}
+
+// TestPanic: a panic of any goroutine of an experiment is the experiment's failure, and the
+// next one runs.
+func TestPanic(t *testing.T) {
+	l := start(t, open(t), 0)
+	for range 2 {
+		r, err := l.Submit(Question{Name: "broken"})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if r, err = l.Wait(t.Context(), r.ID); err != nil || r.State != Failed ||
+			!strings.HasPrefix(r.Error, "its process ended: exit status 2: panic: it broke") {
+			t.Errorf("%+v %v", r, err)
+		}
+	}
+}
+
+// TestCancelledWhileClosing: what was cancelled when the lab was closing does not come back
+// after a restart, be it that it waited or was about to begin.
+func TestCancelledWhileClosing(t *testing.T) {
+	for _, waits := range []bool{true, false} {
+		st := open(t)
+		kept, err := st.AddRun("endless", `{"Name":"endless"}`, time.Now())
+		if err != nil {
+			t.Fatal(err)
+		}
+		l := &Lab{cfg: Config{Store: st, Log: zap.NewNop(), Experiments: []*experiments.Experiment{endless}},
+			wake: make(chan struct{}, 1), active: map[int64]*run{}}
+		l.ctx, l.end = context.WithCancel(t.Context())
+		if err := l.again(kept); err != nil {
+			t.Fatal(err)
+		}
+		var x *run
+		if !waits {
+			x = l.next()
+		}
+		l.end()
+		if !l.Cancel(kept.ID) {
+			t.Error("it has ended")
+		}
+		if x != nil {
+			l.carryOut(x)
+		}
+		if r, err := start(t, st, 0).Result(t.Context(), kept.ID); err != nil || r.State != Cancelled {
+			t.Errorf("it waited %v: %+v %v", waits, r, err)
+		}
+	}
+}
+
+// TestSlowDisk: those who look at runs do not wait while the disk writes down that another
+// one waits, or is put back.
+func TestSlowDisk(t *testing.T) {
+	st := open(t)
+	writes, disk := make(chan struct{}), make(chan struct{})
+	st.Fault(func() error { writes <- struct{}{}; <-disk; return nil })
+	look := func(l *Lab) {
+		<-writes
+		if !l.mu.TryLock() {
+			t.Error("the lock is held through a transaction")
+		} else {
+			l.mu.Unlock()
+		}
+		disk <- struct{}{}
+	}
+	l := start(t, st, 0)
+	submitted := make(chan error, 1)
+	go func() { _, err := l.Submit(Question{Name: "endless"}); submitted <- err }()
+	look(l)
+	if err := <-submitted; err != nil {
+		t.Error(err)
+	}
+	look(l) // it begins
+	l.end()
+	look(l) // it is put back
+	l.Close()
+	if r, err := l.Result(t.Context(), 1); err != nil || r.State != Queued {
+		t.Errorf("%+v %v", r, err)
+	}
+	st.Fault(func() error { return nil })
 }
 
 // TestUnknownAfterRestart: what this program cannot run any more has failed.
