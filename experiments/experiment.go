@@ -21,6 +21,7 @@ import (
 
 	"go.uber.org/zap"
 
+	"github.com/textpoke/textpoke/experiments/form"
 	"github.com/textpoke/textpoke/results"
 	"github.com/textpoke/textpoke/results/plots"
 )
@@ -113,8 +114,20 @@ func CSV[R any](name string, columns results.Columns[R], rows []R) results.Docum
 	}}
 }
 
+// Declared is the document NAME.csv of rows, with the columns that the form declares for it.
+func Declared[R any](f *form.Form, name string, rows []R) results.Document {
+	return results.Document{Name: name + ".csv", Write: func(w io.Writer) error {
+		columns, err := form.Named[R](f, name)
+		if err != nil {
+			return err
+		}
+		return CSV(name, columns, rows).Write(w)
+	}}
+}
+
 // Study is an experiment under way.
 type Study[C, R any] struct {
+	Form   *form.Form
 	Config C
 	Lab
 	Asked int // how many rows there will be

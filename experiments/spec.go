@@ -28,7 +28,7 @@ type Spec[C, R any] struct {
 	// "about" and "headline"; what stands outside of them is the report below the
 	// headline.
 	Prose   string
-	Columns results.Columns[R]
+	Columns results.Columns[R] // behind the form's
 	// Cells are those of the form's columns that are no field and no method of a row.
 	Cells map[string]func(R) any
 	// Fields are those of a Config; nil where it has none.
@@ -92,7 +92,7 @@ func (s *Spec[C, R]) run(ctx context.Context, c *C, fields []*Field, lab Lab) (*
 		lab.Log = zap.NewNop()
 	}
 	f := s.form()
-	study := &Study[C, R]{Config: *c, Lab: lab, columns: s.Columns, table: s.Columns.Table(f.Name)}
+	study := &Study[C, R]{Form: f, Config: *c, Lab: lab, columns: s.Columns, table: s.Columns.Table(f.Name)}
 	found, err := s.Measure(ctx, study)
 	if found == nil {
 		return nil, err
@@ -156,8 +156,10 @@ func (s *Spec[C, R]) form() *form.Form {
 	} else {
 		s.Parsed, err = form.New(s.Name, s.Short, s.Examples, s.Prose, layout)
 	}
-	if err == nil && s.Columns == nil {
-		s.Columns, err = form.Bind(s.Parsed.Columns, s.Cells)
+	if err == nil {
+		var columns results.Columns[R]
+		columns, err = form.Bind(s.Parsed.Columns, s.Cells)
+		s.Columns = append(columns, s.Columns...)
 	}
 	if err != nil {
 		panic(fmt.Sprintf("experiments: %v", err))

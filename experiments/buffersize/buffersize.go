@@ -8,7 +8,6 @@ import (
 	"context"
 	_ "embed"
 	"fmt"
-	"slices"
 
 	"github.com/textpoke/textpoke/cpus"
 	"github.com/textpoke/textpoke/experiments"
@@ -27,7 +26,7 @@ type Config struct{ modelled.Setting }
 var declared string
 
 var spec = experiments.Spec[Config, *row]{
-	Form: declared, Columns: columns, Fields: (*Config).fields, Measure: measure,
+	Form: declared, Cells: cells, Columns: append(ranges, frontColumns()...), Fields: (*Config).fields, Measure: measure,
 }
 
 // Experiment is the question.
@@ -80,53 +79,15 @@ func within(s calibration.Spread) string {
 // TrapMS is the time of all traps, in milliseconds: it goes as what is stolen.
 func (r *row) TrapMS() string { return ms(r.TrapTime()) }
 
-// columns are those of the table. Rows that were only counted have no times.
-var columns = slices.Concat(results.Columns[*row]{
-	{Name: "calibration", Doc: "machine that times are modelled of",
-		Cell: func(r *row) any { return r.Machine.Name }},
-	{Name: "cpus", Doc: "CPUs by role", Cell: func(r *row) any { return r.CPUs() }},
-	{Name: "records", Detail: true, Doc: "table of records", Cell: func(r *row) any { return r.Table.Name() }},
-	{Name: "buffer", Doc: "slots of the vector", Cell: func(r *row) any { return r.Buffer.String() }},
-	{Name: "patches", Kind: results.Integer,
-		Detail: true, Doc: "records changed", Cell: func(r *row) any { return r.Patches }},
-	{Name: "flushes", Kind: results.Integer,
-		Detail: true, Doc: "batches", Cell: func(r *row) any { return r.Flushes }},
-	{Name: "rounds", Kind: results.Integer,
-		Doc: "requests to all other CPUs to synchronise", Cell: func(r *row) any { return r.Rounds }},
-	{Name: "ipis_per_cpu", Kind: results.Integer, Doc: "interrupts that each CPU but the sender takes",
-		Cell: func(r *row) any { return r.IPIsPerCPU }},
-	{Name: "buffer_bytes", Kind: results.Integer,
-		Doc: "size of the vector", Cell: func(r *row) any { return r.BufferBytes }},
-	{Name: "buffer_pages", Kind: results.Integer, Detail: true, Doc: "size of the vector in pages of 4096 bytes",
-		Cell: func(r *row) any { return r.BufferPages }},
-}, results.Columns[*row]{
-	{Name: "update_ns", Kind: results.Integer,
-		Doc:  "from the first verification to the last answer, modelled; empty where it was only counted",
-		Cell: func(r *row) any { return int64(r.Modelled.Update) }},
-}.When((*row).timed), results.Columns[*row]{
-	{Name: "update_formula_ns", Kind: results.Number,
-		Detail: true, Doc: "what the plan's parts add up to, with the mean round",
-		Cell: func(r *row) any { return r.split.update(r.Patches, r.Flushes) }},
-	{Name: "rounds_share", Kind: results.Number, Doc: "share of that which is rounds; the rest is stores",
-		Cell: func(r *row) any { return r.split.share(r.Patches, r.Flushes) }},
-}, results.Columns[*row]{
-	{Name: "exposure_ns", Kind: results.Integer, Doc: "mean time that a site held a breakpoint, modelled",
-		Cell: func(r *row) any { return int64(r.Modelled.Exposure) }},
-	{Name: "traps", Kind: results.Integer,
-		Doc: "times that a CPU ran into a breakpoint", Cell: func(r *row) any { return r.Traps }},
-	{Name: "trap_time_ns", Kind: results.Integer, Doc: "time that all CPUs together spent in traps, modelled",
-		Cell: func(r *row) any { return int64(r.TrapTime()) }},
-	{Name: "trap_mean_ns", Kind: results.Number, Detail: true, Doc: "and one trap on average",
-		Cell: func(r *row) any { return results.If(r.Traps > 0, r.trap()) }},
-	{Name: "stolen_mean_ns", Kind: results.Number, Doc: "time taken from a CPU by interrupts and traps, modelled",
-		Cell: func(r *row) any { return r.Modelled.StolenMean }},
-	{Name: "stolen_max_ns", Kind: results.Integer, Detail: true, Doc: "from the CPU that lost most, modelled",
-		Cell: func(r *row) any { return int64(r.Modelled.StolenMax) }},
-	{Name: "burst_isolated_max", Kind: results.Integer,
-		Doc:  "most interrupts that an isolated CPU took in one millisecond, modelled",
-		Cell: func(r *row) any { return results.If(r.HasIsolated, r.IsolatedBurst) }},
-}.When((*row).timed),
-	results.Of(sim.RangeColumns, func(r *row) *sim.Ranges { return r.Modelled.Ranges() }).When((*row).timed), frontColumns())
+// cells are those that no field and no method is.
+var cells = map[string]func(*row) any{
+	"update_formula_ns": func(r *row) any { return r.split.update(r.Patches, r.Flushes) },
+	"rounds_share":      func(r *row) any { return r.split.share(r.Patches, r.Flushes) },
+	"trap_mean_ns":      func(r *row) any { return results.If(r.Traps > 0, r.trap()) },
+}
+
+// ranges are how far modelled times may be off.
+var ranges = results.Of(sim.RangeColumns, func(r *row) *sim.Ranges { return r.Modelled.Ranges() }).When((*row).timed)
 
 // frontColumns name, for each front, the size that dominates.
 func frontColumns() (out results.Columns[*row]) {

@@ -24,7 +24,7 @@ type answer struct {
 func (a *answer) findings() *experiments.Findings {
 	f := &experiments.Findings{
 		Report: a, Pictures: []experiments.Picture{{Picture: a.chart().Picture()}},
-		Documents: []results.Document{experiments.CSV("fits", fitColumns, a.lines())},
+		Documents: []results.Document{experiments.Declared(a.Form, "fits", a.lines())},
 	}
 	if a.Config.Published != "" && len(a.Slips) > 0 { // those of the table that comes with the program are known
 		f.No = fmt.Errorf("%s: integers that do not follow from the others: %d; the first: %s", a.Config.Published,
@@ -111,7 +111,7 @@ func (a *answer) NotOff() int { return len(a.Held()) - len(a.Off()) }
 // Worst is the largest error, in per cent.
 func (a *answer) Worst() (worst float64) {
 	for _, r := range a.Held() {
-		off, _ := r.errorPercent().(float64)
+		off, _ := r.ErrorPercent().(float64)
 		worst = max(worst, math.Abs(off))
 	}
 	return worst

@@ -8,10 +8,8 @@ import (
 	"context"
 	_ "embed"
 	"fmt"
-	"slices"
 
 	"github.com/textpoke/textpoke/experiments"
-	"github.com/textpoke/textpoke/experiments/internal/clock"
 	"github.com/textpoke/textpoke/kernels/published"
 	"github.com/textpoke/textpoke/results"
 	"github.com/textpoke/textpoke/results/fit"
@@ -34,7 +32,7 @@ type Config struct {
 var declared string
 
 var spec = experiments.Spec[Config, *row]{
-	Form: declared, Columns: columns, Fields: (*Config).fields, Measure: measure,
+	Form: declared, Fields: (*Config).fields, Measure: measure,
 }
 
 // Experiment is the question.
@@ -94,54 +92,11 @@ type counts struct{ loads, walked, called int64 }
 // Walked is how many entries of the list a call walks.
 func (r *row) Walked() int64 { return r.counts.walked }
 
-// traced and predicted tell whether the row has a path, and whether that has a line.
-func (r *row) traced() bool    { return r.path != nil }
+// predicted tells whether the row has a path, and that a line.
 func (r *row) predicted() bool { return r.path != nil && r.path.line != nil }
 
-var columns = slices.Concat(results.Columns[*row]{
-	{Name: "kernel", Doc: "without_call_ops: the list function for every call; with_call_ops: a literal at the site",
-		Cell: func(r *row) any { return r.Kernel }},
-	{
-		Name: "block",
-		Doc:  "what varies: irrelevant0 and irrelevant1 the tracers of another function, relevant those of this one",
-		Cell: func(r *row) any { return r.Block },
-	},
-	{Name: "relevant_tracers", Kind: results.Integer, Doc: "tracers of the function that is called",
-		Cell: func(r *row) any { return r.Relevant }},
-	{Name: "irrelevant_tracers", Kind: results.Integer,
-		Doc: "tracers of another one", Cell: func(r *row) any { return r.Irrelevant }},
-	{Name: "loads", Kind: results.Integer, Doc: "objects that one call reads because their address was read: exact",
-		Cell: func(r *row) any { return r.counts.loads }},
-	{Name: "walked", Kind: results.Integer, Doc: "entries of the list that it walks: exact",
-		Cell: func(r *row) any { return r.counts.walked }},
-	{Name: "called", Kind: results.Integer,
-		Doc: "callbacks that it calls: exact", Cell: func(r *row) any { return r.counts.called }},
-}, clock.Columns("live", "time of one call on this machine, median of the "+
-	"measurements", func(r *row) *fit.Estimate { return r.live }),
-	results.Columns[*row]{
-		{Name: "published_ns", Kind: results.Number, Doc: "time of one call by the published total",
-			Cell: func(r *row) any { return r.PerCall }},
-	}, results.Columns[*row]{
-		{Name: "overhead_ns", Kind: results.Number, Doc: "that less the same of an untraced call",
-			Cell: func(r *row) any { return r.Overhead }},
-		{Name: "path", Doc: "which line predicts it: literal, skip or call; empty where nobody traces the function",
-			Cell: func(r *row) any { return r.path.name }},
-		{Name: "held_out", Kind: results.Boolean,
-			Doc: "whether the line does not know this row", Cell: func(r *row) any { return r.held }},
-	}.When((*row).traced), results.Columns[*row]{
-		{Name: "predicted_ns", Kind: results.Number, Doc: "what the line says; empty where there is none",
-			Cell: func(r *row) any { return r.Prediction.Value }},
-		{Name: "predicted_low_ns", Kind: results.Number,
-			Doc:  "lower end of the interval that one more measurement falls into with 95 % confidence",
-			Cell: func(r *row) any { return r.Prediction.Low }},
-		{Name: "predicted_high_ns", Kind: results.Number,
-			Doc: "and its upper end", Cell: func(r *row) any { return r.Prediction.High }},
-		{Name: "error_percent", Kind: results.Number, Doc: "predicted less published, of published",
-			Cell: func(r *row) any { return r.errorPercent() }},
-	}.When((*row).predicted))
-
-// errorPercent is how far the prediction is off.
-func (r *row) errorPercent() any {
+// ErrorPercent is how far the prediction is off.
+func (r *row) ErrorPercent() any {
 	if r.Overhead == 0 {
 		return results.Empty
 	}

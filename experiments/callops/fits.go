@@ -86,35 +86,8 @@ type named struct {
 	relative bool // errors are shares of the values
 }
 
-// fitColumns are those of fits.csv.
-var fitColumns = results.Columns[named]{
-	{
-		Name: "path",
-		Doc:  "how the call goes; with live, on this machine: time of a call against tracers of another function",
-		Cell: func(l named) any { return l.name },
-	},
-	{Name: "rows", Kind: results.Integer,
-		Doc: "rows that the line goes through", Cell: func(l named) any { return l.N }},
-	{Name: "intercept_ns", Kind: results.Number, Doc: "overhead, or time, with 0 of what varies",
-		Cell: func(l named) any { return l.Intercept.Value }},
-	{Name: "intercept_low_ns", Kind: results.Number, Doc: "lower end of its interval of 95 %",
-		Cell: func(l named) any { return l.Intercept.Low }},
-	{Name: "intercept_high_ns", Kind: results.Number,
-		Doc: "and the upper end", Cell: func(l named) any { return l.Intercept.High }},
-	{Name: "slope_ns", Kind: results.Number,
-		Doc: "what each tracer adds", Cell: func(l named) any { return l.Slope.Value }},
-	{Name: "slope_low_ns", Kind: results.Number,
-		Doc: "lower end of its interval of 95 %", Cell: func(l named) any { return l.Slope.Low }},
-	{Name: "slope_high_ns", Kind: results.Number,
-		Doc: "and the upper end", Cell: func(l named) any { return l.Slope.High }},
-	{Name: "slope_p", Kind: results.Number, Doc: "p-value of the hypothesis that it adds nothing",
-		Cell: func(l named) any { return l.SlopeP }},
-	{Name: "r2", Kind: results.Number, Doc: "share of the variation that the line explains, with weights",
-		Cell: func(l named) any { return l.R2 }},
-	{Name: "residual_sd_percent", Kind: results.Number,
-		Doc:  "how far rows are off the line, of its value, where errors are taken to be such shares",
-		Cell: func(l named) any { return results.If(l.relative, 100*l.ResidualSD) }},
-}
+// OffPercent is how far rows are off the line, of its value.
+func (l named) OffPercent() float64 { return 100 * l.ResidualSD }
 
 // judged is a claim of the mail put to the table.
 type judged struct {

@@ -53,7 +53,7 @@ func (a *answer) matrix(kernel string) form.Table {
 			if r.held {
 				line, interval = r.path.name+", held out", fmt.Sprintf("%.0f to %.0f", r.Prediction.Low, r.Prediction.High)
 			}
-			if e, ok := r.errorPercent().(float64); ok {
+			if e, ok := r.ErrorPercent().(float64); ok {
 				off = fmt.Sprintf("%+.1f %%", e)
 			}
 			cells = append(cells, fmt.Sprintf("%.1f", r.Overhead), line, fmt.Sprintf("%.1f", r.Prediction.Value), interval, off)

@@ -8,14 +8,12 @@ import (
 	"context"
 	_ "embed"
 	"fmt"
-	"slices"
 
 	"github.com/textpoke/textpoke/check/explore"
 	"github.com/textpoke/textpoke/check/museum"
 	"github.com/textpoke/textpoke/experiments"
 	"github.com/textpoke/textpoke/experiments/internal/clock"
 	"github.com/textpoke/textpoke/records"
-	"github.com/textpoke/textpoke/results"
 	"github.com/textpoke/textpoke/results/fit"
 	"github.com/textpoke/textpoke/tracers"
 	"github.com/textpoke/textpoke/tracers/dispatch"
@@ -39,7 +37,7 @@ type Config struct {
 var declared string
 
 var spec = experiments.Spec[Config, *row]{
-	Form: declared, Columns: columns, Fields: (*Config).fields, Measure: measure,
+	Form: declared, Fields: (*Config).fields, Measure: measure,
 }
 
 // Experiment is the question.
@@ -71,7 +69,10 @@ type row struct {
 // FunctionBytesText and AllocationsText are figures of direct trampolines; "" where
 // the design has none.
 func (r *row) FunctionBytesText() string { return r.ofDirect(r.FunctionBytes) }
-func (r *row) AllocationsText() string   { return r.ofDirect(r.allocations(r.functions)) }
+func (r *row) AllocationsText() string   { return r.ofDirect(r.AllocationsFor()) }
+
+// AllocationsFor are those of one more function.
+func (r *row) AllocationsFor() int { return r.allocations(r.functions) }
 
 func (r *row) ofDirect(n int) string {
 	if !r.Kind.Direct {
@@ -79,42 +80,6 @@ func (r *row) ofDirect(n int) string {
 	}
 	return fmt.Sprint(n)
 }
-
-var columns = slices.Concat(results.Columns[*row]{
-	{Name: "design", Doc: "what a site leads to", Cell: func(r *row) any { return r.Name }},
-	{
-		Name: "users",
-		Doc: "who is attached to the function: a callback, a direct trampoline out of branch range, or both; two " +
-			"callbacks where there are no trampolines",
-		Cell: func(r *row) any { return r.Users.String() },
-	},
-	{Name: "irrelevant", Kind: results.Integer,
-		Doc: "tracers of another function", Cell: func(r *row) any { return r.Irrelevant }},
-	{Name: "loads", Kind: results.Integer,
-		Doc: "objects that a call reads on its way", Cell: func(r *row) any { return r.Cost.Loads }},
-	{Name: "hashes", Kind: results.Integer, Doc: "of these ways, lookups of an address in a hash",
-		Cell: func(r *row) any { return r.Cost.Hashes }},
-	{Name: "walked", Kind: results.Integer,
-		Doc: "entries of lists that a call walks", Cell: func(r *row) any { return r.Cost.Walked }},
-	{Name: "bytes_per_site", Kind: results.Integer, Doc: "memory at each site, or in its record, attached or not",
-		Cell: func(r *row) any { return r.SiteBytes }},
-	{Name: "bytes_per_function", Kind: results.Integer, Doc: "memory for each function with a direct trampoline",
-		Cell: func(r *row) any { return results.If(r.Kind.Direct, r.FunctionBytes) }},
-	{Name: "bytes_per_ops", Kind: results.Integer,
-		Doc: "memory for each ops", Cell: func(r *row) any { return r.OpsBytes }},
-	{Name: "allocations", Kind: results.Integer,
-		Doc:  "allocations that can fail when one more function gets a direct trampoline, beside the trampoline and its ops",
-		Cell: func(r *row) any { return results.If(r.Kind.Direct, r.allocations(r.functions)) }},
-	{Name: "words", Kind: results.Integer,
-		Doc:  "words that change one after the other when another tracer takes a function over",
-		Cell: func(r *row) any { return r.Words }},
-	{Name: "asked", Doc: "what the checker was asked (textpoke check); empty where it cannot be",
-		Cell: func(r *row) any { return results.If(r.verdict != "", r.Checked.String()) }},
-	{Name: "verdict", Doc: "is it safe? the checker's",
-		Cell: func(r *row) any { return results.OrEmpty(string(r.verdict)) }},
-}, clock.Columns("call", "time of a call on this machine, median of the "+
-	"measurements", func(r *row) *fit.Estimate { return r.Time }),
-	results.Columns[*row]{clock.Repeats("thousands of calls", func(r *row) int { return r.repeats })})
 
 func measure(ctx context.Context, s *experiments.Study[Config, *row]) (*experiments.Findings, error) {
 	c := &s.Config

@@ -25,7 +25,7 @@ type answer struct {
 func (a *answer) findings() *experiments.Findings {
 	return &experiments.Findings{
 		Report: a, Pictures: []experiments.Picture{{Picture: chart(a.Pairs()).Picture()}},
-		Documents: []results.Document{experiments.CSV("attach", attachColumns, a.Attached)},
+		Documents: []results.Document{experiments.Declared(a.Form, "attach", a.Attached)},
 	}
 }
 

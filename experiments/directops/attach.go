@@ -7,7 +7,6 @@ import (
 
 	"github.com/textpoke/textpoke/kernels/calibration"
 	"github.com/textpoke/textpoke/kernels/ledger"
-	"github.com/textpoke/textpoke/results"
 )
 
 // nearTo is how many CPUs the machine should have that times are modelled for.
@@ -71,38 +70,4 @@ func (r *attachRow) OffS() string { return seconds(r.offNS) }
 func seconds(s calibration.Spread) string {
 	s = s.Scaled(1e-9)
 	return fmt.Sprintf("%.3g s (%.3g to %.3g)", s.Likely, s.Low, s.High)
-}
-
-// attachColumns are those of attach.csv.
-var attachColumns = results.Columns[*attachRow]{
-	{Name: "kernel", Doc: "instruction set and release", Cell: func(r *attachRow) any { return r.Kernel.Name() }},
-	{Name: "way", Doc: "fentry: one by one; tracing-multi: all in one update",
-		Cell: func(r *attachRow) any { return r.Way.Name }},
-	{Name: "functions", Kind: results.Integer, Doc: "that have a trampoline each, of a table of 50,000",
-		Cell: func(r *attachRow) any { return r.Functions }},
-	{Name: "ops", Kind: results.Integer,
-		Doc: "objects that they are attached through", Cell: func(r *attachRow) any { return r.On.Ops }},
-	{Name: "attach_rounds", Kind: results.Integer,
-		Doc: "of interrupts", Cell: func(r *attachRow) any { return r.On.AllRounds() }},
-	{Name: "detach_rounds", Kind: results.Integer,
-		Doc: "of interrupts", Cell: func(r *attachRow) any { return r.Off.AllRounds() }},
-	{Name: "entries_copied", Kind: results.Integer, Doc: "of hashes, attaching and detaching",
-		Cell: func(r *attachRow) any { return r.Copied() }},
-	{Name: "grace_periods", Kind: results.Integer, Doc: "that detaching waits for, one after the other",
-		Cell: func(r *attachRow) any { return r.Off.Waits }},
-	{Name: "calibration", Doc: "machine that times are modelled for",
-		Cell: func(r *attachRow) any { return r.Machine }},
-	{Name: "attach_ns", Kind: results.Number,
-		Doc: "modelled time", Cell: func(r *attachRow) any { return r.onNS.Likely }},
-	{Name: "attach_range_low_ns", Kind: results.Number,
-		Doc:  "lower end of it: 95 % of draws of the quantities are within",
-		Cell: func(r *attachRow) any { return r.onNS.Low }},
-	{Name: "attach_range_high_ns", Kind: results.Number,
-		Doc: "and its upper end", Cell: func(r *attachRow) any { return r.onNS.High }},
-	{Name: "detach_ns", Kind: results.Number,
-		Doc: "modelled time", Cell: func(r *attachRow) any { return r.offNS.Likely }},
-	{Name: "detach_range_low_ns", Kind: results.Number,
-		Doc: "lower end of it", Cell: func(r *attachRow) any { return r.offNS.Low }},
-	{Name: "detach_range_high_ns", Kind: results.Number,
-		Doc: "and its upper end", Cell: func(r *attachRow) any { return r.offNS.High }},
 }

@@ -40,6 +40,15 @@ func Bind[R any](declared []Column, own map[string]func(R) any) (results.Columns
 	return out, nil
 }
 
+// Named are the columns of a table beside the report.
+func Named[R any](f *Form, name string) (results.Columns[R], error) {
+	t := f.named(name)
+	if t == nil {
+		return nil, fmt.Errorf("%s declares no table %s", f.File, name)
+	}
+	return Bind[R](t.Columns, nil)
+}
+
 // source is where a column's cells come from.
 func source[R any](c Column, before map[string]func(R) any) (func(R) any, error) {
 	if c.From == nil {

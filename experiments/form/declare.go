@@ -17,14 +17,34 @@ import (
 // columns reads lines such as
 //
 //	rounds_saved integer detail if rounds = rounds - sorted.rounds : rounds that one sort would save
+//
+// A name behind the word makes them the columns of a table beside the report.
 func (f *Form) columns(b block) error {
+	to := &f.Columns
+	if b.value != "" {
+		if f.named(b.value) != nil {
+			return f.wrong(b.line, "columns: a second table %s", b.value)
+		}
+		f.Tables = append(f.Tables, Declared{Name: b.value})
+		to = &f.Tables[len(f.Tables)-1].Columns
+	}
 	for _, it := range b.items {
 		c, err := column(it.text)
 		if err != nil {
 			return f.wrong(it.line, "%v", err)
 		}
 		c.Line = it.line
-		f.Columns = append(f.Columns, c)
+		*to = append(*to, c)
+	}
+	return nil
+}
+
+// named is the table beside the report that has that name; nil if there is none.
+func (f *Form) named(name string) *Declared {
+	for i := range f.Tables {
+		if f.Tables[i].Name == name {
+			return &f.Tables[i]
+		}
 	}
 	return nil
 }

@@ -24,6 +24,7 @@ type Form struct {
 	Examples []string // what follows "textpoke experiment "
 	Grid     *Grid    // nil where rows are computed in Go
 	Columns  []Column
+	Tables   []Declared // beside the report
 	Charts   []Chart
 	Figures  []Figure
 	Must     []Must
@@ -75,6 +76,12 @@ type Column struct {
 	// Hidden columns are for expressions alone; the table does not have them.
 	Hidden bool
 	Line   int
+}
+
+// Declared is a table NAME.csv beside the report, whose rows are computed in Go.
+type Declared struct {
+	Name    string
+	Columns []Column
 }
 
 // Figure is a published figure, and what stands beside it in the rows that it is about.

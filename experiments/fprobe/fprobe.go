@@ -13,7 +13,6 @@ import (
 	"strings"
 
 	"github.com/textpoke/textpoke/experiments"
-	"github.com/textpoke/textpoke/experiments/internal/clock"
 	"github.com/textpoke/textpoke/kernels/published"
 	"github.com/textpoke/textpoke/results"
 	"github.com/textpoke/textpoke/results/fit"
@@ -46,7 +45,7 @@ type Config struct {
 var declared string
 
 var spec = experiments.Spec[Config, *row]{
-	Form: declared, Columns: columns, Fields: (*Config).fields, Measure: measure,
+	Form: declared, Fields: (*Config).fields, Measure: measure,
 }
 
 // Experiment is the question.
@@ -113,38 +112,11 @@ type row struct {
 	each        []float64 // measurements
 }
 
+// Costs are those of the combination.
+func (r *row) Costs() dispatch.FprobeCosts { return switches(r.combination) }
+
 // has tells whether a cost is in the combination.
 func (r *row) has(bit int) bool { return r.combination&bit != 0 }
-
-var columns = slices.Concat(results.Columns[*row]{
-	{Name: "all_registers", Kind: results.Boolean,
-		Doc:  "cost 1: all registers are saved, and not only those of arguments",
-		Cell: func(r *row) any { return r.has(allRegs) }},
-	{Name: "list_function", Kind: results.Boolean,
-		Doc:  "cost 2: the call goes over the list function, and not by the site's literal",
-		Cell: func(r *row) any { return r.has(listFunc) }},
-	{Name: "always_hook", Kind: results.Boolean, Doc: "cost 3: the return is hooked though nobody is called there",
-		Cell: func(r *row) any { return r.has(alwaysHook) }},
-	{Name: "pool", Kind: results.Boolean,
-		Doc:  "cost 4: what a hook needs is from a pool that all CPUs share, and not from the task's stack",
-		Cell: func(r *row) any { return r.has(freelist) }},
-	{Name: "exit_handler", Kind: results.Boolean,
-		Doc: "whether somebody is called on return", Cell: func(r *row) any { return r.exit }},
-	{Name: "loads", Kind: results.Integer,
-		Doc:  "objects that one call and its return read because their address was read: exact",
-		Cell: func(r *row) any { return r.counts.Loads }},
-	{Name: "walked", Kind: results.Integer, Doc: "entries of the list that are walked: exact",
-		Cell: func(r *row) any { return r.counts.Walked }},
-	{Name: "registers_saved", Kind: results.Integer, Doc: "registers saved, on entry and on return: exact",
-		Cell: func(r *row) any { return r.counts.Saved }},
-	{Name: "atomics", Kind: results.Integer, Doc: "read-modify-writes of words that other CPUs change too: exact",
-		Cell: func(r *row) any { return r.counts.Atomics }},
-}, results.Columns[*row]{
-	{Name: "threads", Kind: results.Integer, Doc: "threads that called at once; empty where nothing was timed",
-		Cell: func(r *row) any { return r.threads }},
-}.When(func(r *row) bool { return r.threads > 0 }),
-	clock.Columns("live", "time of one call and its return on this machine, median of the measurements",
-		func(r *row) *fit.Estimate { return r.live }))
 
 func measure(ctx context.Context, s *experiments.Study[Config, *row]) (*experiments.Findings, error) {
 	c := &s.Config

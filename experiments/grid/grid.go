@@ -50,7 +50,6 @@ type More struct {
 // Report is what the templates of a grid's report are filled with.
 type Report struct {
 	*experiments.Study[Config, form.Row]
-	Form      *form.Form
 	Figures   []experiments.Comparison // the form's; Compute may add some
 	More      any
 	Charts    map[string]func(*plots.Chart) // what Compute adds to pictures, by the ends of their names
@@ -345,7 +344,7 @@ func (g *grid) field(name, preset string, to *string) *experiments.Field {
 
 // measure makes the rows.
 func (g *grid) measure(ctx context.Context, s *experiments.Study[Config, form.Row]) (*experiments.Findings, error) {
-	r := &Report{Study: s, Form: g.form, Charts: map[string]func(*plots.Chart){}}
+	r := &Report{Study: s, Charts: map[string]func(*plots.Chart){}}
 	if g.more.Prepare != nil {
 		var err error
 		if r.More, err = g.more.Prepare(ctx, &s.Config); err != nil {

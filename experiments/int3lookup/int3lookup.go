@@ -9,14 +9,12 @@ import (
 	_ "embed"
 	"fmt"
 	"math/rand/v2"
-	"slices"
 
 	"github.com/textpoke/textpoke/cpus"
 	"github.com/textpoke/textpoke/experiments"
 	"github.com/textpoke/textpoke/experiments/internal/clock"
 	"github.com/textpoke/textpoke/int3"
 	"github.com/textpoke/textpoke/records"
-	"github.com/textpoke/textpoke/results"
 	"github.com/textpoke/textpoke/results/fit"
 )
 
@@ -40,7 +38,7 @@ type Config struct {
 var declared string
 
 var spec = experiments.Spec[Config, *row]{
-	Form: declared, Columns: columns, Fields: (*Config).fields, Measure: measure,
+	Form: declared, Fields: (*Config).fields, Measure: measure,
 }
 
 // Experiment is the question.
@@ -77,20 +75,6 @@ func (r *row) InGroups() string {
 	}
 	return fmt.Sprint(r.Groups)
 }
-
-var columns = slices.Concat(results.Columns[*row]{
-	{Name: "lookup", Doc: "index that is searched", Cell: func(r *row) any { return r.Kind.String() }},
-	{Name: "patches", Kind: results.Integer, Doc: "addresses in it", Cell: func(r *row) any { return r.Patches }},
-	{Name: "groups", Kind: results.Integer, Doc: "groups that they are in; empty where that makes no difference",
-		Cell: func(r *row) any { return results.If(r.Groups > 0, r.Groups) }},
-	{Name: "comparisons_mean", Kind: results.Number,
-		Doc:  "comparisons of addresses until one is found, mean over all of them",
-		Cell: func(r *row) any { return r.Cost.Mean() }},
-	{Name: "comparisons_max", Kind: results.Integer,
-		Doc: "and the most", Cell: func(r *row) any { return r.Cost.Max }},
-}, clock.Columns("find", "time of one lookup on this machine, median of the "+
-	"measurements", func(r *row) *fit.Estimate { return r.Time }),
-	results.Columns[*row]{clock.Repeats("thousands of lookups", func(r *row) int { return r.repeats })})
 
 func measure(ctx context.Context, s *experiments.Study[Config, *row]) (*experiments.Findings, error) {
 	c := &s.Config

@@ -50,7 +50,7 @@ func compute(r *grid.Report) error {
 	a := r.More.(*apart)
 	r.Documents = []results.Document{
 		{Name: "interrupts.txt", Write: func(w io.Writer) error { return writeInterrupts(w, a.Measured) }},
-		experiments.CSV("split", splitColumns, a.Measured),
+		experiments.Declared(r.Form, "split", a.Measured),
 	}
 	if r.Figures = append(a.comparisons(), r.Figures...); r.Config.Own != "" {
 		r.Figures = nil

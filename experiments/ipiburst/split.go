@@ -7,7 +7,6 @@ import (
 	"io"
 
 	"github.com/textpoke/textpoke/kernels/published"
-	"github.com/textpoke/textpoke/results"
 	"github.com/textpoke/textpoke/results/interrupts"
 )
 
@@ -112,31 +111,6 @@ func (m *measurement) settle(b interval) {
 	m.Records = interval{Lo: roundsPerBatch * b.Lo, Hi: roundsPerBatch * b.Hi}
 	m.Rest = interval{Lo: m.Rounds - m.Records.Hi, Hi: m.Rounds - m.Records.Lo}
 	m.Functions = interval{Lo: max(b.Lo-1, 0)*slots2019 + 1, Hi: b.Hi * slots2019}
-}
-
-// splitColumns are those of split.csv.
-var splitColumns = results.Columns[*measurement]{
-	{Name: "patching", Doc: "which kernel was measured", Cell: func(m *measurement) any { return m.Patching }},
-	{Name: "action", Doc: "the tracer is switched on (enable) or off",
-		Cell: func(m *measurement) any { return m.Action }},
-	{Name: "rounds", Kind: results.Integer,
-		Doc: "rounds that explain the interrupts", Cell: func(m *measurement) any { return m.Rounds }},
-	{Name: "records_min", Kind: results.Integer,
-		Doc: "rounds for records, at least", Cell: func(m *measurement) any { return m.Records.Lo }},
-	{Name: "records_max", Kind: results.Integer,
-		Doc: "and at most", Cell: func(m *measurement) any { return m.Records.Hi }},
-	{Name: "rest_min", Kind: results.Integer,
-		Doc: "rounds for anything else, at least", Cell: func(m *measurement) any { return m.Rest.Lo }},
-	{Name: "rest_max", Kind: results.Integer, Doc: "and at most", Cell: func(m *measurement) any { return m.Rest.Hi }},
-	{Name: "batches_min", Kind: results.Integer,
-		Doc: "batches, at least", Cell: func(m *measurement) any { return m.Batches.Lo }},
-	{Name: "batches_max", Kind: results.Integer,
-		Doc: "and at most", Cell: func(m *measurement) any { return m.Batches.Hi }},
-	{Name: "functions_min", Kind: results.Integer,
-		Doc:  "functions that need so many batches, at least; empty where the rounds say nothing about them",
-		Cell: func(m *measurement) any { return results.If(m.Functions.Hi > 0, m.Functions.Lo) }},
-	{Name: "functions_max", Kind: results.Integer, Doc: "and at most",
-		Cell: func(m *measurement) any { return results.If(m.Functions.Hi > 0, m.Functions.Hi) }},
 }
 
 // writeInterrupts prints the measurements as /proc/interrupts shows them.

@@ -72,7 +72,7 @@ func measure(ctx context.Context, s *experiments.Study[Config, *Row]) (*experime
 	return &experiments.Findings{
 		No:     report.disagrees(own),
 		Report: report, Pictures: []experiments.Picture{{Picture: a.chart(report).Picture()}},
-		Documents: []results.Document{experiments.CSV("summary", summaryColumns, a.Summaries)},
+		Documents: []results.Document{experiments.Declared(s.Form, "summary", a.Summaries)},
 	}, nil
 }
 

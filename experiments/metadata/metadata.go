@@ -8,15 +8,12 @@ package metadata
 import (
 	"context"
 	_ "embed"
-	"slices"
 
 	tables "github.com/textpoke/textpoke/tracers/metadata"
 
 	"github.com/textpoke/textpoke/experiments"
-	"github.com/textpoke/textpoke/experiments/internal/clock"
 	"github.com/textpoke/textpoke/kernels/published"
 	"github.com/textpoke/textpoke/results"
-	"github.com/textpoke/textpoke/results/fit"
 )
 
 // Config says which tables are filled, and with how many functions.
@@ -41,7 +38,7 @@ type Config struct {
 var declared string
 
 var spec = experiments.Spec[Config, *row]{
-	Form: declared, Columns: columns, Fields: (*Config).fields, Measure: measure,
+	Form: declared, Fields: (*Config).fields, Measure: measure,
 }
 
 // Experiment is the question.
@@ -86,50 +83,13 @@ type row struct {
 	repeats   int
 }
 
-func (r *row) timed() bool { return r.Times != nil }
-
-var columns = slices.Concat(results.Columns[*row]{
-	{Name: "table", Doc: "what is searched", Cell: func(r *row) any { return r.Kind.String() }},
-	{Name: "functions", Kind: results.Integer,
-		Doc: "functions that are hooked", Cell: func(r *row) any { return r.Functions }},
-}, results.Columns[*row]{
-	{Name: "comparisons_mean", Kind: results.Number,
-		Doc:  "comparisons of addresses until a function is found, mean over all of them; empty for Go's own maps",
-		Cell: func(r *row) any { return r.Counts.Comparisons }},
-	{Name: "comparisons_max", Kind: results.Integer,
-		Doc: "and the most", Cell: func(r *row) any { return r.Counts.Most }},
-	{Name: "loads_mean", Kind: results.Number,
-		Doc:  "loads that each wait for the one before, to the record's contents",
-		Cell: func(r *row) any { return r.Counts.Loads }},
-	{Name: "lines_mean", Kind: results.Number,
-		Doc:  "cache lines of 64 bytes that they touch and that other functions' lookups need not",
-		Cell: func(r *row) any { return r.Counts.Lines }},
-	{Name: "bytes_per_function", Kind: results.Number,
-		Doc:  "memory of the table, without the records, over the functions",
-		Cell: func(r *row) any { return r.Counts.Bytes }},
-}.When(func(r *row) bool { return r.Counts != nil }), results.Columns[*row]{
-	{Name: "heap_bytes_per_function", Kind: results.Number, Detail: true,
-		Doc: "memory that the allocator gave for table and records, and for padding the text; measured, from 1,000 " +
-			"functions on: what else is on the heap hides that of fewer",
-		Cell: func(r *row) any { return results.If(r.Functions >= 1000, r.Times.Heap) }},
-}.When((*row).timed), clock.Columns("hot",
-	"time of a lookup when one function is called again and again, median of the measurements on this machine",
-	func(r *row) *fit.Estimate { return &r.Times.Hot }).When((*row).timed), results.Columns[*row]{
-	{Name: "hot_of_one", Kind: results.Number,
-		Doc:  "that time over the time in a table of the same kind with one function, taken in turns",
-		Cell: func(r *row) any { return r.Times.OfOne.Value }},
-	{Name: "hot_of_one_low", Kind: results.Number, Detail: true, Doc: "lower end of its interval",
-		Cell: func(r *row) any { return r.Times.OfOne.Low }},
-	{Name: "hot_of_one_high", Kind: results.Number, Detail: true, Doc: "and its upper end",
-		Cell: func(r *row) any { return r.Times.OfOne.High }},
-	{Name: "random_ns", Kind: results.Number, Doc: "time of a lookup when all functions are called in random order",
-		Cell: func(r *row) any { return r.Times.Random.Value }},
-	{Name: "random_low_ns", Kind: results.Number,
-		Doc: "lower end of its interval", Cell: func(r *row) any { return r.Times.Random.Low }},
-	{Name: "random_high_ns", Kind: results.Number,
-		Doc: "and its upper end", Cell: func(r *row) any { return r.Times.Random.High }},
-	clock.Repeats("thousands of lookups", func(r *row) int { return r.repeats }),
-}.When((*row).timed))
+// Heap is the memory of a function; empty where others' hides it.
+func (r *row) Heap() any {
+	if r.Times == nil || r.Functions < 1000 {
+		return results.Empty
+	}
+	return r.Times.Heap
+}
 
 func measure(ctx context.Context, s *experiments.Study[Config, *row]) (*experiments.Findings, error) {
 	c := &s.Config

@@ -8,7 +8,6 @@ import (
 	"gonum.org/v1/gonum/stat"
 
 	"github.com/textpoke/textpoke/kernels/published"
-	"github.com/textpoke/textpoke/results"
 	"github.com/textpoke/textpoke/results/fit"
 )
 
@@ -127,31 +126,3 @@ func (c *Config) settle(x claim, table string, m fit.Mean) *judged {
 
 // ofRuns tells whether the claim was put to the runs.
 func (j *judged) ofRuns() bool { return j.Table == tableRuns }
-
-// claimColumns are those of claims.csv.
-var claimColumns = results.Columns[*judged]{
-	{Name: "claim", Doc: "what the cover letter says", Cell: func(j *judged) any { return j.Text }},
-	{
-		Name: "table",
-		Doc:  "runs: several runs, compared pair by pair; one run: that of everything, with the spread of the others",
-		Cell: func(j *judged) any { return j.Table },
-	},
-	{Name: "claimed_percent", Kind: results.Number, Doc: "throughput against the other mechanism's, claimed",
-		Cell: func(j *judged) any { return j.claimed }},
-	{Name: "percent", Kind: results.Number, Doc: "and found", Cell: func(j *judged) any { return j.Percent.Value }},
-	{Name: "low_percent", Kind: results.Number, Doc: "lower end of the interval of 95 %",
-		Cell: func(j *judged) any { return j.Percent.Low }},
-	{Name: "high_percent", Kind: results.Number,
-		Doc: "and its upper end", Cell: func(j *judged) any { return j.Percent.High }},
-	{Name: "p_no_difference", Kind: results.Number, Doc: "p-value of the hypothesis that there is no difference",
-		Cell: func(j *judged) any { return j.Nothing }},
-	{Name: "p_as_claimed", Kind: results.Number, Doc: "p-value of the hypothesis that it is exactly as claimed",
-		Cell: func(j *judged) any { return j.Exactly }},
-	{Name: "p_off", Kind: results.Number,
-		Doc:  "p-value of the hypothesis that it is off by the margin or more: small where the claim holds",
-		Cell: func(j *judged) any { return j.Outside }},
-	{Name: "call_percent", Kind: results.Number, Doc: "the same in time of a call, the loop taken off",
-		Cell: func(j *judged) any { return results.If(j.inCalls, j.CallPercent) }},
-	{Name: "verdict", Doc: "shown, contradicted, or open: the figures cannot tell",
-		Cell: func(j *judged) any { return string(j.Verdict) }},
-}

@@ -30,7 +30,7 @@ type Config struct {
 var declared string
 
 var spec = experiments.Spec[Config, *row]{
-	Form: declared, Columns: columns, Fields: (*Config).fields, Measure: measure,
+	Form: declared, Fields: (*Config).fields, Measure: measure,
 }
 
 // Experiment is the question.
@@ -72,32 +72,11 @@ func (r *row) Call() string {
 	return results.Fixed(2, r.CallNS)
 }
 
+// Attached tells whether it is no loop.
+func (r *row) Attached() bool { return !r.loop }
+
 // Apart is by how much the one run is off the others' mean, in per cent.
 func (r *row) Apart() float64 { return 100 * (r.MPS/r.Runs.Mean - 1) }
-
-var columns = append(results.Columns[*row]{
-	{Name: "mechanism", Doc: "how the program is attached; the -count rows are loops without one",
-		Cell: func(r *row) any { return r.Mechanism }},
-	{Name: "mps", Kind: results.Number,
-		Doc: "10^6 calls a second, published", Cell: func(r *row) any { return r.MPS }},
-	{Name: "plusminus_mps", Kind: results.Number, Doc: "its spread over the seconds of one run, published",
-		Cell: func(r *row) any { return r.PlusMinus }},
-	{Name: "iteration_ns", Kind: results.Number,
-		Doc: "time of one turn of the loop: 1000 / mps", Cell: func(r *row) any { return r.NS() }},
-	{Name: "call_ns", Kind: results.Number,
-		Doc:  "that less the loop with nobody attached (kernel-count); empty for loops",
-		Cell: func(r *row) any { return results.If(!r.loop, r.CallNS) }},
-}, results.Columns[*row]{
-	{Name: "runs_mps", Kind: results.Number, Doc: "geometric mean of the other table's runs; empty where it has none",
-		Cell: func(r *row) any { return r.Runs.Mean }},
-	{Name: "runs_sd_percent", Kind: results.Number, Doc: "how much these runs differ from each other",
-		Cell: func(r *row) any { return r.Runs.Percent }},
-	{Name: "apart_percent", Kind: results.Number, Doc: "throughput of the one run against the mean of the others",
-		Cell: func(r *row) any { return r.Apart() }},
-	{Name: "apart_p", Kind: results.Number,
-		Doc:  "p-value of the hypothesis that it is one more of these runs, Holm's correction included",
-		Cell: func(r *row) any { return r.ApartP }},
-}.When(func(r *row) bool { return r.known })...)
 
 func measure(ctx context.Context, s *experiments.Study[Config, *row]) (*experiments.Findings, error) {
 	c := &s.Config
@@ -124,7 +103,7 @@ func measure(ctx context.Context, s *experiments.Study[Config, *row]) (*experime
 	err = experiments.Each(ctx, s, rows, func(r *row) (*row, error) { return r, nil })
 	return &experiments.Findings{
 		Report: a, Pictures: []experiments.Picture{{Picture: a.chart().Picture()}},
-		Documents: []results.Document{experiments.CSV("claims", claimColumns, a.Claims)},
+		Documents: []results.Document{experiments.Declared(s.Form, "claims", a.Claims)},
 	}, err
 }
 

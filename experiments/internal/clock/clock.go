@@ -7,7 +7,6 @@ import (
 	"context"
 	"time"
 
-	"github.com/textpoke/textpoke/results"
 	"github.com/textpoke/textpoke/results/fit"
 )
 
@@ -51,24 +50,4 @@ func Time(ctx context.Context, repeats, n int, do func()) (*fit.Estimate, error)
 	}
 	m, err := fit.Median(each[0])
 	return &m, err
-}
-
-// Columns are those of a median, empty where it is nil; doc says what of.
-func Columns[R any](name, doc string, of func(R) *fit.Estimate) results.Columns[R] {
-	return results.Columns[R]{
-		{Name: name + "_ns", Kind: results.Number, Doc: doc, Cell: func(r R) any { return of(r).Value }},
-		{Name: name + "_low_ns", Kind: results.Number,
-			Doc:  "lower end of the interval that holds the median with 95 % confidence",
-			Cell: func(r R) any { return of(r).Low }},
-		{Name: name + "_high_ns", Kind: results.Number,
-			Doc: "and its upper end", Cell: func(r R) any { return of(r).High }},
-	}.When(func(r R) bool { return of(r) != nil })
-}
-
-// Repeats is the column of how many measurements a median is of, empty where there are
-// none; many says what each of them is of.
-func Repeats[R any](many string, of func(R) int) results.Col[R] {
-	return results.Col[R]{Name: "repeats", Kind: results.Integer,
-		Detail: true, Doc: "measurements; each is of " + many,
-		Cell: func(r R) any { return results.If(of(r) > 0, of(r)) }}
 }
