@@ -68,7 +68,7 @@ func (s *Store) oldest() uint64 {
 
 // outdated is the last ID that goes, and how many go.
 func (s *state) outdated(now time.Time, keep Keep) (last, n int64) {
-	ended := func(id int64) bool { r := s.row(id); return r.state != "" && r.state != Queued }
+	ended := func(id int64) bool { return s.row(id).state != "" && s.open[id] == nil } // its end may be damaged
 	to := s.first + int64(len(s.rows))
 	if keep.Updates > 0 {
 		young := 0

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"io/fs"
 	"os"
 	"path/filepath"
 	"syscall"
@@ -50,9 +51,20 @@ type directory struct {
 	locks []*os.File
 }
 
-// makeDirectory is a directory, which is made where it is missing.
+// makeDirectory is a directory, which is made where it is missing, with its names on the disk.
 func makeDirectory(path string) (*directory, error) {
-	return &directory{path: path}, os.MkdirAll(path, 0o700)
+	d := &directory{path: path}
+	if _, err := os.Stat(path); !errors.Is(err, fs.ErrNotExist) || path == "" {
+		return d, os.MkdirAll(path, 0o700)
+	}
+	above, err := makeDirectory(filepath.Dir(path))
+	if err == nil {
+		err = os.MkdirAll(path, 0o700)
+	}
+	if err == nil {
+		err = above.Sync()
+	}
+	return d, err
 }
 
 func (d *directory) at(name string) string { return filepath.Join(d.path, name) }

@@ -91,11 +91,11 @@ func parseFrame(b []byte) (f frame, ok bool) {
 	return f, true
 }
 
-// nextFrame finds the first whole frame with a greater number than a damaged one: where it
-// begins, or -1.
-func nextFrame(b []byte, damaged uint64) int {
+// nextFrame finds the first whole frame with a number behind that of a damaged one and before
+// another: where it begins, or -1.
+func nextFrame(b []byte, damaged, before uint64) int {
 	for at := 0; at+frameHeader <= len(b); at++ {
-		if n := binary.BigEndian.Uint64(b[at+8:]); n <= damaged || n > damaged+1<<32 {
+		if n := binary.BigEndian.Uint64(b[at+8:]); n <= damaged || n >= before {
 			continue
 		}
 		if _, ok := parseFrame(b[at:]); ok {

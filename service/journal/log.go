@@ -5,6 +5,7 @@ package journal
 import (
 	"errors"
 	"fmt"
+	"math"
 	"slices"
 	"strconv"
 	"strings"
@@ -65,9 +66,10 @@ type reading struct {
 	harms []harm // in all segments but the last, which hold only what has ended
 }
 
-// readSegment reads a segment up to its end, or to the first frame that is not whole.
-func (r *reading) readSegment(first uint64, last bool) (b []byte, at int64, err error) {
-	name := segmentName(first)
+// readSegment reads a segment up to its end, or the last one to the first frame that is not whole.
+// The next one begins with the frame of number before.
+func (r *reading) readSegment(first, before uint64) (b []byte, at int64, err error) {
+	name, last := segmentName(first), before == math.MaxUint64
 	f, err := r.disk.Open(name)
 	if err != nil {
 		return nil, 0, err
@@ -97,7 +99,7 @@ func (r *reading) readSegment(first uint64, last bool) (b []byte, at int64, err 
 			if last {
 				return b, at, nil
 			}
-			step := nextFrame(b[at:], max(r.next, first))
+			step := nextFrame(b[at:], max(r.next, first), before)
 			if step < 0 {
 				r.hurt(name, at, "the rest of it is damaged")
 				r.next, r.link = 0, link{}
@@ -139,12 +141,15 @@ func readLog(d Disk, apply func(e *entry, at place) error) (r *reading, err erro
 		return nil, err
 	}
 	for i, first := range r.segments {
-		last := i == len(r.segments)-1
-		b, at, err := r.readSegment(first, last)
+		before := uint64(math.MaxUint64)
+		if i < len(r.segments)-1 {
+			before = r.segments[i+1]
+		}
+		b, at, err := r.readSegment(first, before)
 		if err != nil {
 			return nil, err
 		}
-		if !last {
+		if before != math.MaxUint64 {
 			continue
 		}
 		name := segmentName(first)
@@ -164,7 +169,7 @@ func readLog(d Disk, apply func(e *entry, at place) error) (r *reading, err erro
 // were on the disk before it was written.
 func lacks(name string, rest []byte, at int64, next uint64) error {
 	for damaged := next - 1; ; {
-		step := nextFrame(rest, damaged)
+		step := nextFrame(rest, damaged, damaged+1<<32)
 		if step < 0 {
 			return nil
 		}

@@ -5,6 +5,7 @@ package journal
 import (
 	"encoding/json"
 	"errors"
+	"fmt"
 )
 
 // frames makes frames of entries, one behind the other.
@@ -19,6 +20,9 @@ type frames struct {
 // put appends the frame of an entry and says where it will be.
 func (f *frames) put(e *entry) (at place, err error) {
 	payload, err := json.Marshal(e)
+	if err == nil && len(payload) > maxPayload {
+		err = fmt.Errorf("%d bytes in one frame, at most %d can be read again", len(payload), maxPayload)
+	}
 	if err != nil {
 		return at, err
 	}
@@ -49,7 +53,7 @@ func (l *log) write(entries []entry) (at []place, err error) {
 		return nil, &TroubleError{name, ErrBroken, err}
 	}
 	if err := l.disk.Same(name, l.out); err != nil {
-		return nil, err
+		return nil, l.takeBack(err)
 	}
 	l.next, l.link, l.end = f.next, f.link, f.at.at
 	if err := l.head.put(l.next-1, l.link); err != nil {
@@ -58,8 +62,8 @@ func (l *log) write(entries []entry) (at []place, err error) {
 	return at, nil
 }
 
-// takeBack removes what was written by half: the next start must not find it, as those who
-// asked for it are told that it was not accepted.
+// takeBack removes what was written and is refused: the next start must not find it, as those
+// who asked for it are told that it was not accepted.
 func (l *log) takeBack(why error) error {
 	err := l.out.Truncate(l.end)
 	if err == nil {

@@ -3,9 +3,14 @@
 package journal
 
 import (
+	"bytes"
 	"errors"
 	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
 	"slices"
+	"strings"
 	"testing"
 	"time"
 )
@@ -59,5 +64,44 @@ func TestPruneRuns(t *testing.T) {
 				t.Errorf("%+v: file of run %d: %v", c.keep, id, err)
 			}
 		}
+	}
+}
+
+// TestDamagedIsForgotten: an update whose end is damaged is forgotten in its turn, and does not
+// keep its segment, and all behind it, for ever.
+func TestDamagedIsForgotten(t *testing.T) {
+	dir := t.TempDir()
+	s := openIn(t, dir)
+	s.segment = 0 // so that another begins soon
+	end := func(u Update) {
+		u.State, u.Ended = Failed, someTime
+		if err := s.Answer([]Update{u}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	n := int64(0)
+	for ; len(s.log.segments) < 3; n++ {
+		end(accept(t, s, order("a", "", 1)))
+	}
+	if err := s.Close(); err != nil {
+		t.Fatal(err)
+	}
+	file := filepath.Join(dir, segmentName(1))
+	change(t, file, func(b []byte) []byte { return bytes.Replace(b, []byte(`{"end"`), []byte(`{"and"`), 1) })
+	s = openIn(t, dir)
+	if said := fmt.Sprint(s.Damage()); !strings.Contains(said, "1 updates: 1 ") {
+		t.Fatalf("%s: want update 1", said)
+	}
+	if forgot, err := s.Compact(t.Context(), someTime, Keep{Updates: 1}, nil); err != nil || forgot != n-1 {
+		t.Errorf("%d forgotten, %v, want %d", forgot, err, n-1)
+	}
+	if _, err := os.Stat(file); !errors.Is(err, fs.ErrNotExist) {
+		t.Errorf("%s is left: %v", file, err)
+	}
+	if err := s.Close(); err != nil {
+		t.Fatal(err)
+	}
+	if s = openIn(t, dir); len(s.Damage()) > 0 {
+		t.Errorf("%q", s.Damage())
 	}
 }

@@ -191,6 +191,9 @@ func (d *simDisk) Same(name string, h Handle) error {
 	if d.names[name] != h.(*simHandle).f {
 		return ErrBroken
 	}
+	if d.fails() {
+		return syscall.EACCES
+	}
 	return nil
 }
 

@@ -61,8 +61,9 @@ func (w *world) lookAt(u Update, o Order) error {
 	switch {
 	case u == k.Update && k.ended != done:
 		k.ends = nil // it has not ended after all
-		if !reflect.DeepEqual(o, k.Order) {
-			return fmt.Errorf("update %d would be carried out as %+v, want %+v", u.ID, o, k.Order)
+		want := k.Order
+		if want.Which = w.places(k.Which); !reflect.DeepEqual(o, want) {
+			return fmt.Errorf("update %d would be carried out as %+v, want %+v", u.ID, o, want)
 		}
 	case len(k.ends) == 0 || u != k.ends[0]:
 		return fmt.Errorf("update %d is %+v, want %+v or %v", u.ID, u, k.Update, k.ends)
@@ -72,12 +73,28 @@ func (w *world) lookAt(u Update, o Order) error {
 	return nil
 }
 
-// lookAtWants follows what is wanted from the updates that are live.
+// lookAtWants follows what is wanted from the updates that are live, and the renewals. Of one that
+// had no answer it is known then whether it counts.
 func (w *world) lookAtWants() error {
+	unsure := w.unsure
+	w.unsure = nil
+	err := w.compareWants(w.acts)
+	if err == nil || unsure == nil {
+		return err
+	}
+	w.acts = append(w.acts, *unsure)
+	return w.compareWants(w.acts)
+}
+
+func (w *world) compareWants(acts []act) error {
 	want, leases := map[string]map[int]bool{"a": {}, "b": {}}, map[string]Lease{}
-	slices.SortFunc(w.answered, func(a, b int64) int { return w.known[a].turn - w.known[b].turn })
-	for _, id := range w.answered {
-		k := w.known[id]
+	slices.SortFunc(acts, func(a, b act) int { return a.turn - b.turn })
+	for _, a := range acts {
+		if a.id == 0 {
+			leases[a.client] = leases[a.client].from(a.at)
+			continue
+		}
+		k := w.known[a.id]
 		if k.Set {
 			clear(want[k.Client])
 		}
@@ -97,7 +114,7 @@ func (w *world) lookAtWants() error {
 		if got.Lease != leases[got.Client] {
 			return fmt.Errorf("client %s has lease %v, want %v", got.Client, got.Lease, leases[got.Client])
 		}
-		if which := slices.Sorted(maps.Keys(want[got.Client])); !slices.Equal(which, got.Which) {
+		if which := w.places(slices.Collect(maps.Keys(want[got.Client]))); !slices.Equal(which, got.Which) {
 			return fmt.Errorf("client %s wants %v, want %v", got.Client, got.Which, which)
 		}
 		delete(want, got.Client)

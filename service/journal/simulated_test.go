@@ -3,12 +3,14 @@
 package journal
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"flag"
 	"fmt"
 	"maps"
 	"math/rand/v2"
+	"runtime/debug"
 	"slices"
 	"strings"
 	"sync"
@@ -44,6 +46,7 @@ func TestSimulated(t *testing.T) {
 		}
 		return
 	}
+	defer debug.SetGCPercent(debug.SetGCPercent(1000)) // hardly anything is kept: half the time went there
 	var next, failed atomic.Uint64
 	var group sync.WaitGroup
 	for range 4 {
@@ -75,24 +78,38 @@ type simUpdate struct {
 	turn  int // of its end among all ends
 }
 
+// act is an update that became live, or a client's renewal of its lease.
+type act struct {
+	turn   int
+	id     int64 // 0: of a renewal
+	client string
+	at     time.Time
+}
+
 // world is clients, a clock and a disk.
 type world struct {
-	rng      *rand.Rand
-	disk     *simDisk
-	store    *Store
-	clock    time.Time
-	known    map[int64]*simUpdate
-	maybe    []Order // asked for, and no answer
-	answered []int64 // updates that are live, in the order of their ends
-	gone     int64   // updates that have ended, up to this one, may be forgotten
-	digests  int
-	turns    int
+	rng     *rand.Rand
+	disk    *simDisk
+	store   *Store
+	clock   time.Time
+	known   map[int64]*simUpdate
+	maybe   []Order  // asked for, and no answer
+	acts    []act    // that changed what is wanted
+	unsure  *act     // a renewal that had no answer
+	names   []string // of the records, in the order of the table; nil: they are not known
+	gone    int64    // updates that have ended, up to this one, may be forgotten
+	digests int
+	turns   int
+	wrong   error // an answer that no client may get
 }
 
 // history goes through one. Its error is what was wrong.
 func history(seed uint64) (err error) {
 	rng := rand.New(rand.NewPCG(seed, 1))
 	w := &world{rng: rng, disk: newSimDisk(rng), clock: time.Unix(1_700_000_000, 0).UTC(), known: map[int64]*simUpdate{}}
+	if rng.IntN(4) == 0 {
+		w.names = numbered(100)
+	}
 	for range 3 + rng.IntN(4) {
 		if err := w.life(); err != nil {
 			return err
@@ -109,6 +126,9 @@ func (w *world) life() error {
 	w.disk.flaky = false
 	if w.rng.IntN(3) == 0 {
 		w.disk.until = w.rng.IntN(12) // while it starts
+	}
+	if w.names != nil && w.rng.IntN(3) == 0 { // the same records elsewhere
+		slices.Reverse(w.names)
 	}
 	err := w.guarded(w.start)
 	switch {
@@ -163,7 +183,11 @@ func (w *world) end() {
 }
 
 func (w *world) start() error {
-	s, err := open(context.Background(), w.disk, someone, func() (older, error) { return nil, nil })
+	id := someone
+	if w.names != nil {
+		id.Names, id.Hash = w.names, w.names[0]
+	}
+	s, err := open(context.Background(), w.disk, id, func() (older, error) { return nil, nil })
 	if err == nil {
 		s.segment = int64(w.rng.IntN(3000))
 		w.store = s
@@ -186,27 +210,62 @@ func (w *world) act() error {
 		}
 		return nil
 	}
-	var jobs []*job
+	if w.rng.IntN(8) == 0 {
+		return w.renew([]string{"a", "b"}[w.rng.IntN(2)])
+	}
+	var asks []func() error
 	var then []func(error)
 	for range 1 + w.rng.IntN(4) {
-		j, f := w.accept()
+		ask, f := w.accept()
 		if open := w.unanswered(); len(open) > 0 && w.rng.IntN(2) == 0 {
-			j, f = w.answer(open[w.rng.IntN(len(open))])
+			ask, f = w.answer(open[w.rng.IntN(len(open))])
 		}
-		jobs, then = append(jobs, j), append(then, f)
+		asks, then = append(asks, ask), append(then, f)
 	}
-	err := w.guarded(func() error {
-		w.store.carryOut(jobs)
-		return nil
-	})
+	errs, err := w.serve(asks...)
 	for i, f := range then {
-		if err == nil {
-			f(jobs[i].err)
-		} else {
-			f(err)
+		f(errs[i])
+		if failed := w.wrong; failed != nil {
+			return failed
 		}
 	}
 	return err
+}
+
+// serve is the writer: what clients ask for at the same time shares a transaction. It returns
+// their answers, and errStopped where the process has ended.
+func (w *world) serve(asks ...func() error) (errs []error, err error) {
+	answers := make([]chan error, len(asks))
+	var group []*job
+	for i, ask := range asks {
+		answers[i] = make(chan error, 1)
+		go func() { answers[i] <- ask() }()
+		group = append(group, <-w.store.jobs)
+	}
+	write := func(group ...*job) {
+		if err == nil {
+			err = w.guarded(func() error {
+				w.store.carryOut(group)
+				return nil
+			})
+		}
+		for _, j := range group {
+			j.err = cmp.Or(j.err, err)
+			close(j.done)
+		}
+	}
+	write(group...)
+	for _, answer := range answers {
+		for more := true; more; {
+			select {
+			case e := <-answer:
+				errs, more = append(errs, e), false
+			case j := <-w.store.jobs: // the second step of one that has two
+				write(j)
+			}
+		}
+	}
+	return errs, err
 }
 
 func (w *world) unanswered() (ids []int64) {
@@ -218,102 +277,28 @@ func (w *world) unanswered() (ids []int64) {
 	return ids
 }
 
-// accept is a client that asks for an update.
-func (w *world) accept() (*job, func(error)) {
-	w.digests++
-	o := order([]string{"a", "b"}[w.rng.IntN(2)], "", w.rng.IntN(100))
-	o.Enable, o.Digest, o.Submitted = w.rng.IntN(3) > 0, fmt.Sprint(w.digests), w.clock
-	if o.Enable {
-		o.Set, o.Lease = w.rng.IntN(4) == 0, int64(w.rng.IntN(3))
-	}
-	switch w.rng.IntN(3) {
-	case 0:
-		o.Deadline = time.Date(2262+w.rng.IntN(7737), 12, 31, 23, 59, 59, 999999999, time.UTC)
-	case 1:
-		o.Deadline = w.clock.Add(time.Second)
-	}
-	id := int64(0)
-	j := &job{do: func(tx *txn) error {
-		tx.update++
-		id = tx.update
-		u := o.Update
-		u.ID, u.State = id, Queued
-		tx.add(entry{Accept: &accepted{u, newWhich(o.Which), o.Digest}})
-		return nil
-	}}
-	return j, func(err error) {
-		switch {
-		case err == nil:
-			o.ID, o.State = id, Queued
-			w.known[id] = &simUpdate{Order: o}
-		case !Passing(err): // nobody knows; of no room, it is known that it was not accepted
-			o.State = Queued
-			w.maybe = append(w.maybe, o)
-		}
-	}
-}
-
-// answer is how an update ends.
-func (w *world) answer(id int64) (*job, func(error)) {
-	u := w.known[id].Update
-	u.State = []State{Live, Live, Failed, Cancelled, Expired}[w.rng.IntN(5)]
-	u.Batch, u.Began, u.Ended = 1, w.clock, w.clock.Add(time.Microsecond)
-	w.turns++
-	w.known[id].ends, w.known[id].turn = []Update{u}, w.turns // so that it is answered once
-	j := &job{do: func(tx *txn) error {
-		tx.add(entry{End: &ending{Update: Update{ID: id, State: u.State, Batch: 1, Began: u.Began, Ended: u.Ended}}})
-		return nil
-	}}
-	return j, func(err error) {
-		k := w.known[id]
-		switch {
-		case err == nil:
-			w.ended(k)
-		case Passing(err):
-			k.ends = nil
-		}
-	}
-}
-
-func (w *world) ended(k *simUpdate) {
-	k.ended = done
-	if k.ends[0].State == Live {
-		w.answered = append(w.answered, k.ID)
-	}
-}
-
 func (w *world) compact() error {
 	keep := Keep{Updates: w.rng.IntN(8), Age: time.Duration(w.rng.IntN(5)) * time.Second}
-	last, before := int64(0), w.haveEnded()
-	j := &job{do: func(tx *txn) error {
-		last, _ = tx.outdated(w.clock, keep)
-		if last > 0 {
-			tx.add(entry{Forget: &forgotten{Updates: last}})
-		}
-		return nil
-	}}
-	err := w.guarded(func() error {
-		w.store.carryOut([]*job{j})
-		if j.err == nil {
-			return w.store.log.removeBefore(w.store.oldest())
-		}
-		return nil
+	last, _ := w.store.state.outdated(w.clock, keep)
+	before := w.haveEnded()
+	removed := int64(0)
+	errs, err := w.serve(func() (err error) {
+		removed, err = w.store.Compact(context.Background(), w.clock, keep, nil)
+		return err
 	})
-	if after := w.haveEnded(); err == nil && j.err == nil && keep.Updates > 0 && keep.Age == 0 &&
-		after != min(before, keep.Updates) {
+	if after := w.haveEnded(); errs[0] == nil && keep.Updates > 0 && keep.Age == 0 && after != min(before, keep.Updates) {
 		return fmt.Errorf("of %d that have ended %d are kept, want %d", before, after, keep.Updates)
 	}
-	if !Passing(j.err) {
+	if removed > 0 || !Passing(errs[0]) { // it may have been forgotten, and the segments not be removed
 		w.gone = max(w.gone, last)
 	}
 	return err
 }
 
-// haveEnded is how many that have ended the journal lists.
+// haveEnded is how many that have ended the journal keeps.
 func (w *world) haveEnded() (n int) {
-	us, _, _ := w.store.Updates(context.Background(), Query{Limit: 1 << 20})
-	for _, u := range us {
-		if u.State.Final() {
+	for _, r := range w.store.state.rows {
+		if r.state != "" && r.state.Final() {
 			n++
 		}
 	}

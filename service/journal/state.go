@@ -105,6 +105,9 @@ func (s *state) begin(b *beginning) error {
 	clear(s.lease)
 	clear(s.runs)
 	clear(s.open)
+	if s.Update >= s.first { // of the last ones nothing may be left
+		s.make(s.Update)
+	}
 	s.trim()
 	return nil
 }
@@ -195,8 +198,8 @@ func (s *state) setLease(who owner, l Lease) {
 func (s *state) forget(f *forgotten) {
 	s.Gone = max(s.Gone, f.Updates)
 	for id := s.first; id <= f.Updates && id < s.first+int64(len(s.rows)); id++ {
-		if r := s.row(id); r.state != Queued {
-			s.drop(r, id)
+		if s.open[id] == nil {
+			s.drop(s.row(id), id)
 		}
 	}
 	for _, id := range f.Runs {

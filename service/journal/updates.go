@@ -40,6 +40,10 @@ func (s *Store) Accept(o Order, entered func(Update)) (u Update, err error) {
 				fresh = false
 				return err
 			}
+			if err := records.below(tx.Count); err != nil { // the next start would refuse the log
+				fresh = false
+				return err
+			}
 			tx.update++
 			u = o.Update
 			u.ID, u.State = tx.update, Queued

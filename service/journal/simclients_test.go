@@ -1,0 +1,130 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package journal
+
+import (
+	"errors"
+	"fmt"
+	"slices"
+	"time"
+)
+
+// accept is a client that asks for an update, by a key of its own or without one.
+func (w *world) accept() (ask func() error, then func(error)) {
+	w.digests++
+	o := order([]string{"a", "b"}[w.rng.IntN(2)], []string{"", "", "k", "l"}[w.rng.IntN(4)], w.rng.IntN(100))
+	o.Enable, o.Digest, o.Submitted = w.rng.IntN(3) > 0, fmt.Sprint(w.digests), w.clock
+	if o.Key != "" {
+		o.Digest = []string{"d", "e"}[w.rng.IntN(2)]
+	}
+	if o.Enable {
+		o.Set, o.Lease = w.rng.IntN(4) == 0, int64(w.rng.IntN(3))
+	}
+	switch w.rng.IntN(3) {
+	case 0:
+		o.Deadline = time.Date(2262+w.rng.IntN(7737), 12, 31, 23, 59, 59, 999999999, time.UTC)
+	case 1:
+		o.Deadline = w.clock.Add(time.Second)
+	}
+	asked := o
+	asked.Which = w.places(o.Which)
+	var got Update
+	entered := false
+	ask = func() (err error) {
+		got, err = w.store.Accept(asked, func(Update) { entered = true })
+		return err
+	}
+	return ask, func(err error) {
+		switch before := w.byKey(&o); {
+		case errors.Is(err, ErrKeyReused):
+			if before != nil && before.Digest == o.Digest {
+				w.wrong = fmt.Errorf("the key of update %d is refused to the same request", before.ID)
+			}
+		case err == nil && !entered:
+			if k := w.known[got.ID]; k == nil || k.Client != o.Client || o.Key == "" || k.Key != o.Key || k.Digest != o.Digest {
+				w.wrong = fmt.Errorf("%+v is answered with %+v", o, got)
+			}
+		case err == nil:
+			if before != nil {
+				w.wrong = fmt.Errorf("update %d is done twice, as %d", before.ID, got.ID)
+			}
+			o.ID, o.State = got.ID, Queued
+			w.known[o.ID] = &simUpdate{Order: o}
+		case !Passing(err): // nobody knows; of no room, it is known that it was not accepted
+			o.State = Queued
+			w.maybe = append(w.maybe, o)
+		}
+	}
+}
+
+// byKey is the update that an order's client has used its key for, where that is kept for certain.
+func (w *world) byKey(o *Order) (found *simUpdate) {
+	for _, k := range w.known {
+		if o.Key != "" && k.Client == o.Client && k.Key == o.Key && (found == nil || found.ID < k.ID) {
+			found = k
+		}
+	}
+	if found != nil && found.ID <= w.gone && len(found.ends) > 0 {
+		return nil
+	}
+	return found
+}
+
+// places is where records are in the table, which knows them by number or, turned, by name.
+func (w *world) places(which []int) (out []int) {
+	for _, n := range which {
+		if w.names != nil {
+			n = slices.Index(w.names, fmt.Sprint(n))
+		}
+		out = append(out, n)
+	}
+	slices.Sort(out)
+	return out
+}
+
+// numbered is names of so many records: their numbers.
+func numbered(n int) (names []string) {
+	for i := range n {
+		names = append(names, fmt.Sprint(i))
+	}
+	return names
+}
+
+// answer is how an update ends.
+func (w *world) answer(id int64) (ask func() error, then func(error)) {
+	u := w.known[id].Update
+	u.State = []State{Live, Live, Failed, Cancelled, Expired}[w.rng.IntN(5)]
+	u.Batch, u.Began, u.Ended = 1, w.clock, w.clock.Add(time.Microsecond)
+	w.turns++
+	w.known[id].ends, w.known[id].turn = []Update{u}, w.turns // so that it is answered once
+	return func() error { return w.store.Answer([]Update{u}) }, func(err error) {
+		k := w.known[id]
+		switch {
+		case err == nil:
+			w.ended(k)
+		case Passing(err):
+			k.ends = nil
+		}
+	}
+}
+
+func (w *world) ended(k *simUpdate) {
+	k.ended = done
+	if k.ends[0].State == Live {
+		w.acts = append(w.acts, act{turn: k.turn, id: k.ID, client: k.Client})
+	}
+}
+
+// renew is a client that still wants what it has leased.
+func (w *world) renew(client string) error {
+	w.turns++
+	a := act{turn: w.turns, client: client, at: w.clock}
+	errs, err := w.serve(func() error { return w.store.Renew(client, w.clock) })
+	switch {
+	case errs[0] == nil:
+		w.acts = append(w.acts, a)
+	case !Passing(errs[0]):
+		w.unsure = &a
+	}
+	return err
+}
