@@ -157,7 +157,18 @@ func number(count string) (int, error) {
 	return n, nil
 }
 
-// tracingMulti is one link to so many functions by trampolines: the first that have a type.
+// attachable tells whether a program may be attached to a function's entry. The kernel refuses functions of a denylist and
+// those with arguments that a trampoline cannot pass, when a program is loaded for one, and a whole link with one of them
+// (bpf_check_attach_target, kernel/bpf/verifier.c).
+func attachable(function uint32) bool {
+	program, err := loadEmpty(progTracing, traceFentry, function)
+	if err == nil {
+		_ = syscall.Close(program)
+	}
+	return err == nil
+}
+
+// tracingMulti is one link to so many functions by trampolines: the first that have a type and are not refused.
 func tracingMulti(count string) (*action, error) {
 	n, err := number(count)
 	if err != nil {
@@ -177,12 +188,12 @@ func tracingMulti(count string) (*action, error) {
 	}
 	var ids []uint32
 	for _, name := range names {
-		if id := numbers[name]; id != 0 && len(ids) < n {
+		if id := numbers[name]; id != 0 && len(ids) < n && attachable(id) {
 			ids = append(ids, id)
 		}
 	}
 	if len(ids) < n {
-		return nil, fmt.Errorf("%d functions of the first %d have a type, want %d", len(ids), len(names), n)
+		return nil, fmt.Errorf("%d functions of the first %d have a type and are not refused, want %d", len(ids), len(names), n)
 	}
 	program, err := loadEmpty(progTracing, traceFentryMulti, 0)
 	if err != nil {
