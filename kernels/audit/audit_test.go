@@ -56,6 +56,7 @@ func TestX86(t *testing.T) {
 		"mismatched-ops":                 "has: (dynamic)",
 		"multi-attach-free":              "cannot-tell: bpf_trampoline_multi_detach",
 		"unsorted-array":                 "mended: no smp_text_poke_single",
+		"walk-of-freed-table":            "has: __text_poke calls vmalloc_to_page and no down_read; pages of text are joined",
 		"nop10-other-trampoline":         "mended: no arch_uprobe_optimize",
 	})
 	mended := fakekernel.Compile(t, "testdata/defects.c", "-DMENDED")
@@ -71,11 +72,19 @@ func TestX86(t *testing.T) {
 		"trampoline-freed-under-sleeper": "mended: bpf_tramp_image_put",
 		"mismatched-ops":                 "mended: not preempted",
 		"multi-attach-free":              "mended: no bpf_trampoline_multi_detach",
+		"walk-of-freed-table":            "mended: __text_poke calls down_read with init_mm's lock",
 	})
+	for option, want := range map[string]string{
+		"-DOTHER_LOCK": "cannot-tell: whose lock", "-DNO_WALK": "cannot-tell: does not call vmalloc_to_page",
+		"-DNO_JOIN": "mended: nothing joins pages",
+	} {
+		hold(t, option, verdicts(fakekernel.Compile(t, "testdata/defects.c", option)), map[string]string{"walk-of-freed-table": want})
+	}
 	var nothing vmlinux.Kernel
 	nothing.Memory, nothing.Symbols = &vmlinux.Memory{Arch: broken.Arch, Segments: broken.Segments}, vmlinux.NewSymbols("", nil)
 	hold(t, "without a symbol", verdicts(&nothing), map[string]string{
 		"try-get-desc": "cannot-tell: no bp_desc", "kprobe-disarm": "cannot-tell: arch_disarm_kprobe is not in the image",
+		"walk-of-freed-table":  "cannot-tell: __text_poke is not in the image",
 		"hit-while-brought-up": "cannot-tell: not in the image", "mismatched-ops": "cannot-tell: no label ftrace_call",
 	})
 }
@@ -162,7 +171,7 @@ func TestOthers(t *testing.T) {
 // TestRulesHaveCases: each rule goes by the name of a case of the museum, or of a finding that
 // has none.
 func TestRulesHaveCases(t *testing.T) {
-	findings := []string{"module-static-calls", "bpf-detach-pokes-each"}
+	findings := []string{"module-static-calls", "bpf-detach-pokes-each", "walk-of-freed-table"}
 	for _, r := range Rules() {
 		cases, err := filepath.Glob("../../check/museum/cases/*-" + r.Defect + ".case")
 		if err != nil || (len(cases) != 1) != slices.Contains(findings, r.Defect) {

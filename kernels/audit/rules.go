@@ -22,6 +22,7 @@ var rules = []Rule{
 	{"module-static-calls", x86_64.Name, "each static call of a module that is loaded is patched by itself, with rounds of its own",
 		moduleStaticCalls},
 	{"bpf-detach-pokes-each", x86_64.Name, "each BPF trampoline that goes is poked by itself, with rounds of its own", detachPokes},
+	{"walk-of-freed-table", x86_64.Name, "a module's page is looked up without init_mm's lock, while its table is freed", freedTable},
 	{"direct-functions-moved", "", "entries of direct_functions are moved to a larger table while they are looked up", directMoved},
 	{"trampoline-freed-under-sleeper", "", "a BPF trampoline is freed while a task sleeps on its way through it", freedUnderSleeper},
 	{"mismatched-ops", "", "one ops' function is called with another's data, by a task that is preempted in the common entry",

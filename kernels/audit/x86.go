@@ -3,6 +3,7 @@
 package audit
 
 import (
+	"slices"
 	"strings"
 
 	"github.com/textpoke/textpoke/kernels/image"
@@ -125,3 +126,27 @@ func detachPokes(k *image.Kernel) (Verdict, string) {
 	}
 	return cannotTell("%s pokes in an unknown way", skip)
 }
+
+// freedTable: __text_poke finds a module's page in init_mm's tables (vmalloc_to_page). A large page of text that was split
+// may be joined again, and its table is freed (cpa_collapse_large_pages, arch/x86/mm/pat/set_memory.c), which
+// direct_map_level2_collapses in /proc/vmstat counts. Debian's 7.2.6 takes no lock around the walk, 7.2.9 init_mm's.
+func freedTable(k *image.Kernel) (Verdict, string) {
+	const update, walk, lock, tables, counter = "__text_poke", "vmalloc_to_page", "down_read", "init_mm", "direct_map_level2_collapses"
+	at, ok := k.Addr(tables)
+	switch {
+	case first(k, update) == "":
+		return cannotTell("%s is not in the image", update)
+	case k.Calls(update)[walk] == 0:
+		return cannotTell("%s does not call %s", update, walk)
+	case !k.Contains(counter):
+		return mended("nothing joins pages of text (no %s)", counter)
+	case k.Calls(update)[lock] == 0:
+		return has("%s calls %s and no %s; pages of text are joined (%s)", update, walk, lock, counter)
+	case ok && slices.ContainsFunc(k.Refs(update), func(to uint64) bool { return at <= to && to < at+pageBytes }):
+		return mended("%s calls %s with %s's lock", update, lock, tables)
+	}
+	return cannotTell("%s calls %s, and whose lock it takes is not known", update, lock)
+}
+
+// pageBytes bounds struct mm_struct, as far as its lock lies in it.
+const pageBytes = 4096

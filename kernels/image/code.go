@@ -3,6 +3,7 @@
 package image
 
 import (
+	"bytes"
 	"maps"
 	"slices"
 
@@ -201,4 +202,9 @@ func (k *Kernel) HoldsWord(name string, insn uint32) bool {
 		}
 	}
 	return false
+}
+
+// Contains tells whether some bytes stand anywhere in the image.
+func (k *Kernel) Contains(s string) bool {
+	return slices.ContainsFunc(k.Segments, func(g vmlinux.Segment) bool { return bytes.Contains(g.Data, []byte(s)) })
 }

@@ -13,6 +13,24 @@ F text_poke_queue(void) EMPTY
 F bpf_arch_text_poke(void) EMPTY
 F ftrace_call(void) EMPTY
 
+char init_mm[1024];
+char another_mm[4096];
+F down_read(void *lock) { __asm__ volatile("" : : "r"(lock)); }
+F vmalloc_to_page(void) EMPTY
+#ifndef NO_JOIN
+const char vmstat_text[] __attribute__((used)) = "direct_map_level2_collapses";
+#endif
+
+#if defined(MENDED)
+F __text_poke(void) THEN(down_read(init_mm + 408); vmalloc_to_page())
+#elif defined(OTHER_LOCK)
+F __text_poke(void) THEN(down_read(another_mm + 3700); vmalloc_to_page())
+#elif defined(NO_WALK)
+F __text_poke(void) THEN(down_read(init_mm + 408))
+#else
+F __text_poke(void) THEN(vmalloc_to_page())
+#endif
+
 #ifdef MENDED
 struct { void *vec; int entries, refs; } bp_desc;
 F text_poke_bp_batch(void) THEN(bp_desc.refs = 1)
