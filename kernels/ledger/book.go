@@ -11,13 +11,15 @@ import (
 	"strings"
 
 	"github.com/textpoke/textpoke/kernels/image"
+	"github.com/textpoke/textpoke/records"
 )
 
 // factsHeader is the first line of a kernel's facts as CSV. What a line is about stands
 // in its first cell.
 const factsHeader = "fact,name,count,detail,source"
 
-// WriteFacts writes what the rules need of a kernel as CSV, which [Open] reads.
+// WriteFacts writes what the rules need of a kernel as CSV, which [Open] reads. Records are named
+// where the kernel has a table of its own.
 func WriteFacts(w io.Writer, k *Kernel) error {
 	f := k.Facts
 	if f == nil {
@@ -62,6 +64,11 @@ func WriteFacts(w io.Writer, k *Kernel) error {
 	for _, e := range f.Events {
 		put("event", e.Group+"/"+e.Name, 0, e.Tracepoint, "")
 	}
+	if t := k.Own; t != nil {
+		for i, at := range t.Addrs() {
+			put("record", t.Symbol(i), 0, at.String(), "")
+		}
+	}
 	out.Flush()
 	return out.Error()
 }
@@ -77,6 +84,7 @@ func ReadFacts(file string, r io.Reader) (*Kernel, error) {
 	f := &Facts{Mechanisms: map[string]image.Mechanism{}, Unknown: map[string]string{}, Keys: map[string]int{},
 		Calls: map[string]StaticCall{}, Tracepoints: map[string]TracepointFact{}}
 	var arch, release string
+	var named []records.Raw
 	for s.next() {
 		name, n := s.name(1), s.count(2)
 		switch kind := s.text(0); kind {
@@ -110,12 +118,18 @@ func ReadFacts(file string, r io.Reader) (*Kernel, error) {
 				s.fail(1, "event", name, "want GROUP/NAME")
 			}
 			f.Events = append(f.Events, image.Event{Group: group, Name: event, Tracepoint: s.text(3)})
+		case "record":
+			at, err := strconv.ParseUint(s.cells[3], 0, 64)
+			if err != nil {
+				s.fail(3, "address", s.cells[3], "want a number such as 0xffffffff81000010")
+			}
+			named = append(named, records.Raw{Addr: records.Addr(at), Symbol: name})
 		default:
 			s.fail(
 				0,
 				"fact",
 				kind,
-				"not one of arch, release, records, image, mechanism, unknown, unnamed, recorder, tracepoint, call, key, event",
+				"not one of arch, release, records, image, mechanism, unknown, unnamed, recorder, tracepoint, call, key, event, record",
 			)
 		}
 	}
@@ -125,7 +139,19 @@ func ReadFacts(file string, r io.Reader) (*Kernel, error) {
 	if s.err != nil {
 		return nil, s.err
 	}
-	k, err := fromFacts(arch, release, f, nil)
+	var own *records.Table
+	var err error
+	if len(named) > 0 {
+		if len(named) != f.Records {
+			return nil, &records.ParseError{File: file, Value: fmt.Sprint(len(named), " records are named"),
+				Reason: fmt.Sprintf("want %d, as many as the file says there are", f.Records)}
+		}
+		own, err = records.New(file, arch, named)
+	}
+	var k *Kernel
+	if err == nil {
+		k, err = fromFacts(arch, release, f, own)
+	}
 	if err != nil {
 		return nil, fmt.Errorf("%s: %w", file, err)
 	}

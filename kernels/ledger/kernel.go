@@ -26,7 +26,7 @@ type Kernel struct {
 	Records       Records
 
 	Facts *Facts         // that its ledgers follow from
-	Own   *records.Table // of its image; nil where only facts were read
+	Own   *records.Table // of its image; nil where only their number is known
 	File  string         // that it was read from; "" for a built-in kernel
 
 	preset  bool     // the one that its architecture stands for

@@ -135,11 +135,14 @@ func (r *Replay) records(p *tracers.Pass) {
 	r.lines = append(r.lines, l)
 }
 
-// batches cuts records as the kernel does that queues them; 0 where it queues none.
+// batches cuts records as the kernel does that queues them; 0 where it queues none. One needs no
+// vector whose size is known.
 func (r *Replay) batches(n int, at func(i int) records.Addr) int {
-	slots := r.k.Facts.value(image.BatchSlots)
-	if slots == 0 {
+	switch {
+	case r.mech(image.BatchRounds) == 0:
 		return 0
+	case n <= 1:
+		return n
 	}
-	return sched.Batches(n, at, sched.Buffer{Slots: slots})
+	return sched.Batches(n, at, sched.Buffer{Slots: max(1, r.mech(image.BatchSlots))})
 }

@@ -111,9 +111,14 @@ func (r *Replay) key(name string, branches int) {
 		return
 	}
 	source := fmt.Sprintf("%d branches of %s", branches, name)
-	if r.mech(image.KeyBatched) > 0 {
-		batches := sched.Batches(branches, sched.Ascending, sched.Buffer{Slots: max(1, r.mech(image.BatchSlots))})
-		r.sent(cpus.StaticKey, r.k.callRow, batches, r.mech(image.BatchRounds), r.k.Facts.numbers(), source+", in batches")
+	each := r.mech(image.BatchRounds)
+	switch err := r.k.Facts.needs(image.BatchSlots); {
+	case r.mech(image.KeyBatched) == 0:
+	case err != nil && branches > 1:
+		r.note(Entry{Cause: cpus.StaticKey, Row: r.k.callRow, Pokes: 1, RoundsPerPoke: each, More: (branches - 1) * each,
+			Basis: Assumed, Source: fmt.Sprintf("%s, in one batch up to as many: %v", source, err)})
+	default:
+		r.sent(cpus.StaticKey, r.k.callRow, r.batches(branches, sched.Ascending), each, r.k.Facts.numbers(), source+", in batches")
 	}
 	r.sent(cpus.StaticKey, r.k.callRow, branches, r.mech(image.BranchRounds), r.k.Facts.numbers(), source+", one by one")
 	r.sent(cpus.StaticKey, r.k.callRow, 1, r.mech(image.KeyRounds), r.k.Facts.numbers(), source)

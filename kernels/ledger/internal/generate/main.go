@@ -46,7 +46,9 @@ func generate(name, file string) error {
 	if err != nil {
 		return err
 	}
-	if err := ledger.WriteFacts(w, k); err != nil {
+	bare := *k
+	bare.Own = nil // the program has tables of records
+	if err := ledger.WriteFacts(w, &bare); err != nil {
 		return err
 	}
 	if err := w.Close(); err != nil {
