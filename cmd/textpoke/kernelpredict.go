@@ -20,7 +20,7 @@ import (
 // predictFlags are what a prediction is of.
 type predictFlags struct {
 	actions, state, filter []string
-	cpus, records          string
+	cpus, records, here    string
 	budget                 int
 }
 
@@ -39,6 +39,9 @@ func kernelPredict(c *common) *cobra.Command {
 			if listed(p.actions) {
 				return printRows(cmd.Context(), c, predictableColumns, "actions", ledger.Actions())
 			}
+			if err := refuseEmpty(cmd, "here"); err != nil {
+				return err
+			}
 			return withImage(cmd, args, func(image string) error { return p.predict(cmd.Context(), c, image) })
 		},
 	}
@@ -49,6 +52,10 @@ func kernelPredict(c *common) *cobra.Command {
 		"`list` of what is switched, NAME or NAME:ARGUMENT; \"list\" prints what there is")
 	f.StringVar(&p.cpus, "cpus", "8", "the machine's CPUs: a `number`, or a list of roles such as busy=6,isolated=2")
 	f.StringSliceVar(&p.state, "state", nil, "`list` of what is so already: "+ledger.StateHelp)
+	f.StringVar(&p.here, "here", "", "read what is so already from the running machine, in place of --state: keys, modules, and in\n"+
+		"tracefs options, tracers, probes and events; --here=`directory`: from a copy of its files")
+	f.Lookup("here").NoOptDefVal = "/"
+	cmd.MarkFlagsMutuallyExclusive("here", "state")
 	f.StringArrayVar(&p.filter, "filter", nil, "`functions` that may be traced, in the kernel's syntax; again for more")
 	f.StringVar(&p.records, "records", "", "`table` of records in place of the image's (textpoke records list)")
 	f.IntVar(
@@ -142,6 +149,11 @@ func (p *predictFlags) predict(ctx context.Context, c *common, name string) erro
 		return err
 	}
 	c.note(name)
+	if p.here != "" {
+		if p.state, err = k.Here(p.here); err != nil {
+			return fmt.Errorf("--here: %w", err)
+		}
+	}
 	table, err := p.table(ctx, c, k)
 	if err != nil {
 		return err

@@ -72,7 +72,7 @@ func doProbe(a *asked, on bool) error {
 	if err != nil {
 		return err
 	}
-	a.record(on)
+	a.recordEvent(on)
 	if where == 0 && a.mech(image.ProbeOnRecord) > 0 {
 		a.probe(rec, on)
 	} else {

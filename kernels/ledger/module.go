@@ -42,6 +42,7 @@ func (a *asked) module(load bool) error {
 // kernel/jump_label.c), and the records again if all functions are traced
 // (ftrace_module_enable).
 func (r *Replay) load(m *image.Module) {
+	r.loaded = append(r.loaded, m)
 	r.sent(cpus.StaticCall, r.k.callRow, m.Sites, r.mech(image.CallRounds), r.k.Facts.numbers(),
 		fmt.Sprintf("%d sites of static calls in %s, one by one", m.Sites, m.Name))
 	r.sent(cpus.Sync, r.k.SyncRow, m.Records, r.mech(image.RecordFences), r.k.Facts.code(),
@@ -82,6 +83,7 @@ func (r *Replay) load(m *image.Module) {
 
 // unload is free_module, which frees one area after the other.
 func (r *Replay) unload(m *image.Module) {
+	r.loaded = slices.DeleteFunc(r.loaded, func(other *image.Module) bool { return other.Name == m.Name })
 	switch {
 	case r.cached():
 		r.flush(cachedFree*has(m, image.Text), "text goes back to the cache of executable memory")

@@ -27,7 +27,9 @@ type Replay struct {
 	keys     map[string]int      // users of keys
 	shared   map[string]int      // users of what several events or probes share
 	command  int                 // users of recording of command lines
+	silent   bool                // trace events do not record command lines (option record-cmd)
 	firstUse bool                // trampolines of the kernel's own ops are yet to be made
+	loaded   []*image.Module
 	functions
 }
 
@@ -138,12 +140,21 @@ func (r *Replay) use(name string, on bool) {
 	}
 	if on {
 		if r.keys[name]++; r.keys[name] == 1 {
-			r.key(name, branches)
+			r.keyEverywhere(name, name, branches)
 		}
 		return
 	}
 	if r.keys[name]--; r.keys[name] == 0 {
-		r.key(name, branches)
+		r.keyEverywhere(name, name, branches)
+	}
+}
+
+// keyEverywhere changes a key's branches in the kernel, and then in each module that was loaded
+// (__jump_label_mod_update, kernel/jump_label.c): each has batches of its own.
+func (r *Replay) keyEverywhere(name, symbol string, branches int) {
+	r.key(name, branches)
+	for _, m := range r.loaded {
+		r.key(name+" in "+m.Name, m.Keys[symbol])
 	}
 }
 
@@ -154,12 +165,16 @@ func (r *Replay) call(name string) {
 	if !ok {
 		return // a kernel without static calls, or one without this
 	}
-	pokes := c.Sites
+	sites := c.Sites
+	for _, m := range r.loaded {
+		sites += m.Calls["__SCK__"+name]
+	}
+	pokes := sites
 	if c.Trampoline {
 		pokes++
 	}
 	r.sent(cpus.StaticCall, r.k.callRow, pokes, r.mech(image.CallRounds), r.k.Facts.numbers(),
-		fmt.Sprintf("trampoline and %d sites of %s, one by one", c.Sites, name))
+		fmt.Sprintf("trampoline and %d sites of %s, one by one", sites, name))
 }
 
 // hook gives a tracepoint a probe (tracepoint_add_func, kernel/tracepoint.c).
@@ -176,7 +191,7 @@ func (r *Replay) hook(tracepoint, probe string) {
 			r.use(key, true)
 		}
 		r.call(image.CallOf(tracepoint))
-		r.key(tracepoint, tp.Branches)
+		r.keyEverywhere(tracepoint, "__tracepoint_"+tracepoint, tp.Branches)
 	case 2:
 		r.call(image.CallOf(tracepoint))
 	}
@@ -195,7 +210,7 @@ func (r *Replay) unhook(tracepoint, probe string) {
 		for _, key := range tp.Switches {
 			r.use(key, false)
 		}
-		r.key(tracepoint, tp.Branches)
+		r.keyEverywhere(tracepoint, "__tracepoint_"+tracepoint, tp.Branches)
 		if r.mech(image.CallResets) > 0 {
 			r.call(image.CallOf(tracepoint))
 		}
@@ -228,6 +243,13 @@ func (r *Replay) record(on bool) {
 	})
 }
 
+// recordEvent is the same for a trace event, which the option record-cmd decides about.
+func (r *Replay) recordEvent(on bool) {
+	if !r.silent {
+		r.record(on)
+	}
+}
+
 // syscalls is the group of events that share a probe on all system calls' way in, and
 // one on their way out (reg_event_syscall_enter, kernel/trace/trace_syscalls.c).
 const syscalls = "syscalls"
@@ -258,7 +280,7 @@ func (r *Replay) event(e image.Event, on bool) {
 	if !on {
 		step = r.unhook
 	}
-	r.record(on)
+	r.recordEvent(on)
 	if tp != "" {
 		r.in("tracepoint", func() { step(tp, probe) })
 	}

@@ -10,7 +10,7 @@ import (
 
 // StateHelp says what [Kernel.In] reads.
 const StateHelp = "KEY=on (a static key), probe=TRACEPOINT[:N] (so many probes), recording=on (of command lines), " +
-	"action=ACTION (it is on)"
+	"record-cmd=off (that option), action=ACTION (it is on)"
 
 // In is the kernel in a state that no image tells: what is on or attached already. Each
 // fact is NAME=VALUE, see [StateHelp]; what is wrong with one is told when it is replayed.
@@ -57,6 +57,8 @@ func (r *Replay) tell(fact string) error {
 	case name == "action":
 		_, err := r.Switch(value, true)
 		return err
+	case name == "record-cmd" && value == "off":
+		r.silent = true
 	case value != "on":
 		return fmt.Errorf("value %q: want on", value)
 	case name == "recording":

@@ -28,8 +28,8 @@ func Predict(kernel string, actions []string, roles []cpus.Role) (p Predictions,
 
 // Predicted is the same for a kernel that was opened.
 func Predicted(k *ledger.Kernel, actions []string, roles []cpus.Role) (p Predictions, notes []string) {
-	if slices.Contains(roles, cpus.Isolated) && k.Facts.Keys[tracking] > 0 {
-		k = k.In([]string{tracking + "=on"})
+	if slices.Contains(roles, cpus.Isolated) && k.Facts.Keys[ledger.UserTracking] > 0 {
+		k = k.In([]string{ledger.UserTracking + "=on"})
 	}
 	p = Predictions{}
 	for _, action := range actions {
@@ -64,9 +64,6 @@ func Predicted(k *ledger.Kernel, actions []string, roles []cpus.Role) (p Predict
 	}
 	return p, notes
 }
-
-// tracking is a key that is on where CPUs are nohz_full (ct_cpu_track_user, kernel/context_tracking.c).
-const tracking = "context_tracking_key"
 
 // modelled is nothing, in every row that a kernel's rules model.
 func modelled(k *ledger.Kernel) map[string]Prediction {
