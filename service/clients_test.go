@@ -12,6 +12,8 @@ import (
 	"testing"
 	"time"
 
+	"golang.org/x/sync/errgroup"
+
 	"github.com/textpoke/textpoke/records"
 )
 
@@ -35,6 +37,46 @@ func TestClientsAreBounded(t *testing.T) {
 	}
 	do(t, s, disable("c", "fn1", "fn2"))
 	do(t, s, enable("d", "fn1"))
+}
+
+// TestOneClientTooMany: of clients that come at the same time, no more are let in than may be, and
+// each that is refused is told so.
+func TestOneClientTooMany(t *testing.T) {
+	for range 5 {
+		w := newWorld(t)
+		w.Clients = 3
+		s, kill := w.start(t)
+		for i, client := range []string{"a", "b", "c", "d"} { // none has got further yet
+			r := enable(client, "fn1")
+			if err := s.admit(&r); i < 3 && err != nil || i == 3 && !errors.Is(err, ErrTooManyClients) {
+				t.Errorf("%s: %v", client, err)
+			}
+		}
+		for _, client := range []string{"a", "b", "c"} {
+			s.dismiss(client)
+		}
+		var group errgroup.Group
+		begin := make(chan struct{})
+		for c := range 16 {
+			group.Go(func() error {
+				<-begin
+				_, err := s.Submit(t.Context(), enable(fmt.Sprint("c", c), "fn1"))
+				if errors.Is(err, ErrTooManyClients) {
+					err = nil
+				}
+				return err
+			})
+		}
+		close(begin)
+		if err := group.Wait(); err != nil {
+			t.Error(err)
+		}
+		do(t, s, disable("last", "fn1")) // behind all of them
+		if n := s.coord.Clients(); n < 1 || n > 3 {
+			t.Errorf("%d clients want something, want at most 3", n)
+		}
+		kill()
+	}
 }
 
 // TestAnotherTable: after a restart with another table, what clients want is where the names

@@ -110,10 +110,7 @@ func (s *Service) Submit(ctx context.Context, r Request) (Update, error) {
 	if err != nil {
 		return Update{}, err
 	}
-	if err := s.room(&r); err != nil {
-		return Update{}, err
-	}
-	if err := s.admit(r.Client); err != nil {
+	if err := s.admit(&r); err != nil {
 		return Update{}, err
 	}
 	s.cfg.At(BeforeAccept)
@@ -156,23 +153,10 @@ func (s *Service) refused(err error) error {
 	return err
 }
 
-// room refuses one more client where there are as many as may be: what each wants is
-// kept in memory. All that is on its way may be of a new one.
-func (s *Service) room(r *Request) error {
-	s.mu.Lock()
-	coming := s.total
-	s.mu.Unlock()
-	if !r.Enable || s.coord.Clients()+coming < s.cfg.Clients {
-		return nil
-	}
-	if !s.store.HasWants(r.Client, r.Ops) {
-		return ErrTooManyClients
-	}
-	return nil
-}
-
-// admit makes room for one more update of a client, and dismiss gives it back.
-func (s *Service) admit(client string) error {
+// admit makes room for one more update, and dismiss gives it back. One more client is refused where
+// there are as many as may be: what each wants is kept in memory. All that is on its way may be of
+// a new one.
+func (s *Service) admit(r *Request) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	switch {
@@ -182,10 +166,12 @@ func (s *Service) admit(client string) error {
 		return ErrClosed
 	case s.total >= s.cfg.Queue:
 		return ErrQueueFull
-	case s.clients[client] >= s.cfg.PerClient:
+	case s.clients[r.Client] >= s.cfg.PerClient:
 		return ErrClientQueueFull
+	case r.Enable && s.coord.Clients()+s.total >= s.cfg.Clients && !s.store.HasWants(r.Client, r.Ops):
+		return ErrTooManyClients
 	}
-	s.count(client, 1)
+	s.count(r.Client, 1)
 	return nil
 }
 

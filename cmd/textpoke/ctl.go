@@ -4,6 +4,7 @@ package main
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"io"
 	"net/http"
@@ -95,7 +96,8 @@ func (f *ctlFlags) report(ctx context.Context, u *api.Update) error {
 func ctlSwitch(f *ctlFlags, enable bool) *cobra.Command {
 	req := api.Request{Enable: &enable}
 	var within, lease time.Duration
-	var noWait bool
+	var noWait, only bool
+	var etag string
 	name := directionName(enable)
 	cmd := &cobra.Command{
 		Use:   name,
@@ -121,7 +123,19 @@ func ctlSwitch(f *ctlFlags, enable bool) *cobra.Command {
 				req.Filter = []string{"*"}
 			}
 			var u api.Update
-			if err := s.ask(ctx, http.MethodPost, "/v1/updates", req, &u); err != nil {
+			var err error
+			switch {
+			case only && within > 0, !only && etag != "":
+				return errors.New("--only goes without --within, and --etag with --only")
+			case only:
+				s.match = etag
+				path := "/v1/clients/" + url.PathEscape(req.Client) + "/ops/" + url.PathEscape(req.Ops)
+				err = s.ask(ctx, http.MethodPut, path, api.Wish{Key: req.Key, Filter: req.Filter, Records: req.Records,
+					Lease: req.Lease, Wait: req.Wait}, &u)
+			default:
+				err = s.ask(ctx, http.MethodPost, "/v1/updates", req, &u)
+			}
+			if err != nil {
 				return err
 			}
 			if noWait {
@@ -140,6 +154,8 @@ func ctlSwitch(f *ctlFlags, enable bool) *cobra.Command {
 	p.StringArrayVar(&req.Records, "record", nil, "`record` by symbol or address, in place of --filter; repeatable")
 	p.DurationVar(&within, "within", 0, "give up when the update has not begun within this `time`, such as 10s")
 	if enable {
+		p.BoolVar(&only, "only", false, "these records and no others of the client's for the ops, with one update")
+		p.StringVar(&etag, "etag", "", "with --only: refuse it unless this is the `etag` that ctl wants shows")
 		p.DurationVar(&lease, "lease", 0, "want it for this `time` unless ctl renew comes before (default: for ever)")
 	}
 	p.BoolVar(&noWait, "no-wait", false, "print the update as soon as it is accepted")

@@ -25,6 +25,7 @@ import (
 type server struct {
 	url   string // without a slash at its end
 	token string
+	match string // the ETag that what is changed must have, "" for any
 	http  *http.Client
 }
 
@@ -109,6 +110,9 @@ func (s *server) send(ctx context.Context, method, path string, body any) (*http
 	}
 	if body != nil {
 		req.Header.Set("Content-Type", "application/json")
+	}
+	if s.match != "" {
+		req.Header.Set("If-Match", s.match)
 	}
 	if s.token != "" {
 		req.Header.Set("Authorization", "Bearer "+s.token)

@@ -156,6 +156,9 @@ func TestServed(t *testing.T) {
 		t.Errorf("the last update took %v ms", got)
 	}
 
+	tab.Do(chromedp.Click(`#updates tbody td button`))
+	tab.Await(`/^page wants \d+ records with function\.$/.test($("wants").textContent)`)
+
 	watchFigures(tab)
 	together(t, server, 8)
 	tab.Await(`shown.batches.some(batch => batch.requests > 1)`)

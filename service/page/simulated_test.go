@@ -37,6 +37,7 @@ func simulated(t *testing.T, cpus, perSecond int) *httptest.Server {
 			"enable": i%3 != 0, "records": 42757 / (i + 1), "state": "live", "batch": 20, "submitted": now, "ended": now})
 	}
 	updates[1]["state"], updates[1]["error"] = "failed", "store into record 17: injected"
+	updates[2]["state"], updates[2]["client"], updates[2]["ops"] = "queued", "tracer-of-the-database-1", "kretprobe_multi"
 	answer("/v1/status", object{
 		"stats": object{"requests": 640, "merged": 640, "batches": 20, "updates": 20, "failed": 1, "changes": 42757,
 			"rounds": 504, "ipis": 504 * (cpus - 1), "violations": 0, "queued": 0, "enabled": 42757, "ready": true,
