@@ -52,7 +52,8 @@ func kernelMeasure(c *common) *cobra.Command {
 			"the processor, with a guest as its only program. CPU 0 switches each action on and off again; what\n" +
 			"every CPU takes meanwhile in every row of /proc/interrupts is counted, and what it takes when as\n" +
 			"long nothing is switched. For people, a row of interrupts is one line; for scripts, every count is.\n" +
-			"The Go tool builds the guest, once for each architecture. --compare predicts from the image, as predict\n" +
+			"Static keys are switched by files of /proc/sys, and a kprobe gets 0.2 s in which it is optimised. The\n" +
+			"Go tool builds the guest, once for each architecture. --compare predicts from the image, as predict\n" +
 			"does, and the exit code is 1 where a prediction is wrong and nothing explains it.",
 		Example: "  textpoke kernel measure /boot/vmlinuz-6.1.0-50-amd64 --action function-tracer --cpus 4\n" +
 			"  textpoke kernel measure Image --action tracepoint:sched_switch,kprobe:vfs_read --cpus idle=3,isolated=1\n" +
@@ -60,14 +61,14 @@ func kernelMeasure(c *common) *cobra.Command {
 		Args: cobra.MaximumNArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if listed(m.actions) {
-				return printRows(cmd.Context(), c, actionColumns, "actions", vm.Actions())
+				return printRows(cmd.Context(), c, predictableColumns, "actions", vm.Actions())
 			}
 			return withImage(cmd, args, func(image string) error { return m.measure(cmd.Context(), c, image) })
 		},
 	}
 	c.prints(cmd, "", vm.Columns.Table("interrupts"))
 	c.prints(cmd, forPeople, vm.SummaryColumns.Table("summary"))
-	c.prints(cmd, "with --action list", actionColumns.Table("actions"))
+	c.prints(cmd, "with --action list", predictableColumns.Table("actions"))
 	f := cmd.Flags()
 	f.StringSliceVar(&m.actions, "action", []string{"function-tracer"},
 		"`list` of what is switched, NAME or NAME:ARGUMENT; \"list\" prints what there is")
@@ -81,16 +82,6 @@ func kernelMeasure(c *common) *cobra.Command {
 		"name who interrupts others, by stacks of CPU 0, in place of counts, which probes change")
 	f.DurationVar(&m.limit, "limit-time", 10*time.Minute, "give the machine up after this `time`")
 	return cmd
-}
-
-// actionColumns are the columns of what can be measured.
-var actionColumns = results.Columns[vm.Action]{
-	{Name: "action", Doc: "the name", Cell: func(a vm.Action) any { return a.Name }},
-	{Name: "argument", Doc: "what stands behind a colon",
-		Cell: func(a vm.Action) any { return results.OrEmpty(a.Argument) }},
-	{Name: "required", Kind: results.Boolean, Doc: "whether it must stand there",
-		Cell: func(a vm.Action) any { return results.If(a.Argument != "", a.Must) }},
-	{Name: "meaning", Doc: "what is switched", Cell: func(a vm.Action) any { return a.Doc }},
 }
 
 // config checks the flags.

@@ -67,7 +67,7 @@ func kernelPredict(c *common) *cobra.Command {
 	return cmd
 }
 
-// predictableColumns are the columns of what can be predicted.
+// predictableColumns are the columns of what can be predicted, or measured.
 var predictableColumns = results.Columns[ledger.Action]{
 	{Name: "action", Doc: "the name", Cell: func(a ledger.Action) any { return a.Name }},
 	{Name: "argument", Doc: "what stands behind a colon",

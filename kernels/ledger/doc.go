@@ -9,6 +9,7 @@
 // the rules of this package, ops by the core in package tracers, whose steps it prices.
 //
 //	action.go     the actions, by name
+//	state.go      what is so already; here.go reads it from a running machine
 //	replay.go     tracepoints, keys, static calls, command lines
 //	functions.go  the function tracer of a replay: its core and its records
 //	client.go     kprobes, BPF programs, function_graph: what each asks of the core

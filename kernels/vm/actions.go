@@ -12,17 +12,10 @@ import (
 
 	"github.com/textpoke/textpoke/internal/spelling"
 	"github.com/textpoke/textpoke/kernels/image"
+	"github.com/textpoke/textpoke/kernels/ledger"
 	"github.com/textpoke/textpoke/kernels/uprobes"
 	"github.com/textpoke/textpoke/records/vmlinux"
 )
-
-// Action is something that can be switched on and off and counted around.
-type Action struct {
-	Name     string
-	Argument string // what may or must stand behind a colon; "" for nothing
-	Must     bool   // the argument must stand there
-	Doc      string
-}
 
 // The actions that take a file of the host along.
 const (
@@ -30,35 +23,19 @@ const (
 	uprobe     = "uprobe"
 )
 
-// actions are what the guest can do (guest/action.go).
-var actions = []Action{
-	{"function-tracer", "FILTER", false, "the function tracer, on all functions or on those of a filter"},
-	{"function-graph", "FILTER", false, "the function_graph tracer, likewise"},
-	{"instance", "FILTER", false, "the function tracer of another instance, likewise"},
-	{"filter-change", "FROM>TO", true, "the function tracer's filter is changed while it is on, and changed back"},
-	{"tracepoint", "[GROUP/]NAME", true, "one trace event"},
-	{"event-group", "NAME", true, "all trace events of a group; \"all\" is all of all"},
-	{"static-key", "NAME", true, "a static key that a file below /proc/sys switches, such as sched_schedstats"},
-	{"kprobe", "SYMBOL[+OFFSET]", false,
-		"an event of a kprobe, at vfs_read without a symbol; 0.2 s follow, in which it is optimised"},
-	{"kretprobe", "SYMBOL", false, "likewise, of a return probe"},
-	{"kprobe-multi", "NUMBER", false, "one BPF link to the first so many functions, without a number 1"},
-	{"tracing-multi", "NUMBER", false, "likewise, a link of fentry programs, since Linux 7.2"},
-	{"fentry", "SYMBOL", false, "a BPF program on a function's entry, vfs_read without a symbol"},
-	{"fexit", "SYMBOL", false, "likewise, on its entry and its end"},
-	{moduleLoad, "FILE", true, "a kernel module is loaded, and unloaded again"},
-	{uprobe, "PROGRAM[@PROCESSES]", true,
-		"USDT probes of a program, which hits them for each byte it reads; 3xnop5 is a sample"},
-	{"idle", "", false, "nothing, for a second"},
+// Actions are what can be measured: what can be predicted and the guest can do (guest/action.go), and idle.
+func Actions() []ledger.Action {
+	able := slices.DeleteFunc(ledger.Actions(), func(a ledger.Action) bool {
+		return a.Name == "function-tracer-first" || a.Name == "module-unload"
+	})
+	return append(able, ledger.Action{Name: "idle", Doc: "nothing, for a second"})
 }
-
-// Actions are what can be measured.
-func Actions() []Action { return slices.Clone(actions) }
 
 // CheckAction tells what is wrong with the name of an action.
 func CheckAction(action string) error {
 	name, arg, given := strings.Cut(action, ":")
-	i := slices.IndexFunc(actions, func(a Action) bool { return a.Name == name })
+	actions := Actions()
+	i := slices.IndexFunc(actions, func(a ledger.Action) bool { return a.Name == name })
 	if i < 0 {
 		var names []string
 		for _, a := range actions {

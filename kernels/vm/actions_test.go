@@ -4,26 +4,48 @@ package vm
 
 import (
 	"bytes"
-	"slices"
+	"os"
+	"regexp"
 	"strings"
 	"testing"
-
-	"github.com/textpoke/textpoke/kernels/ledger"
 )
 
-// TestActions: what can be measured can be predicted, by the same names and arguments, but for doing nothing.
+// TestActions: what can be measured is what the guest knows, but for bring-up, which a test boots.
 func TestActions(t *testing.T) {
-	for _, a := range actions {
-		i := slices.IndexFunc(ledger.Actions(), func(l ledger.Action) bool { return l.Name == a.Name })
-		if i < 0 {
-			if a.Name != "idle" {
-				t.Errorf("action %s cannot be predicted", a.Name)
-			}
-			continue
+	text, err := guestSource.ReadFile("guest/action.go")
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, kinds, _ := strings.Cut(string(text), "var kinds = ")
+	kinds, _, _ = strings.Cut(kinds, "\n}\n")
+	for _, a := range Actions() {
+		if !strings.Contains(kinds, "\t\""+a.Name+"\":") {
+			t.Errorf("the guest knows no action %s", a.Name)
 		}
-		if l := ledger.Actions()[i]; l.Argument != a.Argument || l.Must != a.Must {
-			t.Errorf("action %s: argument %q, and that of the prediction is %q", a.Name, a.Argument, l.Argument)
+	}
+	if n := strings.Count(kinds, "\n\t\""); n != len(Actions())+1 {
+		t.Errorf("the guest knows %d actions, %d can be measured", n, len(Actions()))
+	}
+}
+
+// TestKeyFiles: the guest switches keys by files that tell, on a running machine, whether they are on.
+func TestKeyFiles(t *testing.T) {
+	text, err := guestSource.ReadFile("guest/action.go")
+	if err != nil {
+		t.Fatal(err)
+	}
+	here, err := os.ReadFile("../ledger/here.go")
+	if err != nil {
+		t.Fatal(err)
+	}
+	keys := regexp.MustCompile(`(?m)^\t"(\w+)": +\{"([^"]+)", +"1"\}`).FindAllStringSubmatch(string(text), -1)
+	for _, k := range keys {
+		if want := `{"` + k[1] + `", "proc/sys/` + k[2] + `"},`; !strings.Contains(string(here), want) {
+			t.Errorf("no %s", want)
 		}
+	}
+	if len(keys) != 6 {
+		t.Errorf("%d keys", len(keys))
 	}
 }
 
