@@ -147,6 +147,7 @@ func FuzzMeasured(f *testing.F) {
 func FuzzFacts(f *testing.F) {
 	f.Add(factsHeader + "\narch,arm64,0,,\nrelease,9.9,0,,\nmechanism,batch-rounds,3,,\nevent,a/b,0,c,\n")
 	f.Add(factsHeader + "\n")
+	f.Add(factsHeader + "\narch,x86_64,0,,\nrelease,7.2,0,,\nrecords,all,2,,\nrecord,a,0,0x1000,\nrecord,b,0,0x2000,\n")
 	f.Add(factsHeader + "\narch,x86_64,0,,\nrelease,7.2,0,,\nrecords,all,70000,,\nmechanism,batch-slots,256,,\n")
 	f.Fuzz(func(t *testing.T, text string) {
 		k, err := ReadFacts("f", strings.NewReader(text))
