@@ -4,12 +4,15 @@ package check
 
 import (
 	"cmp"
+	"errors"
 	"fmt"
 	"slices"
 	"strconv"
 
 	"github.com/textpoke/textpoke/check/explore"
 	"github.com/textpoke/textpoke/cpus"
+	"github.com/textpoke/textpoke/cpus/isa"
+	"github.com/textpoke/textpoke/internal/choice"
 	"github.com/textpoke/textpoke/poke"
 	"github.com/textpoke/textpoke/sched"
 	"github.com/textpoke/textpoke/sim"
@@ -40,7 +43,7 @@ var Axes = func() axis.Table[Question] {
 		}
 		return named(name)
 	}
-	return inOrder(t, "arch", "layout", "plan", "protocol", "cpus", "sites", "buffer", "order", "lookup", "refs",
+	return inOrder(t, "arch", "layout", "plan", "protocol", "place", "cpus", "sites", "buffer", "order", "lookup", "refs",
 		"patchers", "contend", "switch", "mutate", "fetch", "preempt") // what mutations there are hangs on what is before them
 }()
 
@@ -80,7 +83,7 @@ func ownAxes() axis.Table[Question] {
 		})
 	patchers.Form, patchers.Default = axis.One, "1"
 	return axis.Table[Question]{
-		sites, workload,
+		sites, placeAxis(), workload,
 		axis.Bool("preempt", "tasks can be preempted between any two instructions, and go on later, anywhere",
 			func(q *Question) *bool { return &q.Preempt }),
 		axis.Bool(
@@ -97,6 +100,44 @@ func ownAxes() axis.Table[Question] {
 			func(q *Question) *bool { return &q.Switch },
 		),
 	}
+}
+
+// AllPlaces is every offset that sites can have.
+const AllPlaces = "all"
+
+// placeAxis is where sites lie. An offset at which an architecture has none in that layout is
+// left out where others are asked for, too.
+func placeAxis() axis.Axis[Question] {
+	a := axis.Axis[Question]{
+		Spec: choice.Spec{Name: "place", Names: append(explore.OffsetNames(), AllPlaces), Doc: "`list` of offsets of sites " +
+			"within an aligned quadword (default: where kernels have them: 4, or 0 for pairs of instructions)"},
+		Parse: func(value string) (axis.Set[Question], error) {
+			offset, err := explore.ParseOffset(value)
+			return func(q *Question) error {
+				q.Offset = offset
+				if err := q.build(); err != nil {
+					return err
+				}
+				var misaligned *isa.MisalignedError
+				if err := q.Setup.CanLie(); errors.As(err, &misaligned) {
+					return axis.Unfit(fmt.Sprintf("place %s: %v", value, err))
+				}
+				return nil
+			}, err
+		},
+		Print: func(q *Question) string { return q.Offset.String() },
+	}
+	a.Split = func(given []string) (out []string, err error) {
+		for _, v := range given {
+			if v == AllPlaces {
+				out = append(out, explore.OffsetNames()...)
+			} else {
+				out = append(out, v)
+			}
+		}
+		return out, nil
+	}
+	return a
 }
 
 // parseCount reads whole numbers from 1; the model knows how many are too many.

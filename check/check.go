@@ -22,6 +22,7 @@ import (
 type Question struct {
 	sim.Config // what of it the checker knows: see Axes
 	Sites      int
+	Offset     explore.Offset // where sites lie in an aligned quadword
 	Workload   explore.Workload
 	Early      bool // traced code runs on the way in from user space
 	Patchers   int
@@ -97,7 +98,7 @@ func (q *Question) build() error {
 		}
 	}
 	q.Setup = explore.Setup{
-		Arch: arch, Protocol: q.Definition(), Roles: q.Roles, Sites: q.Sites, Fetch: q.Fetch, Preempt: q.Preempt,
+		Arch: arch, Protocol: q.Definition(), Roles: q.Roles, Sites: q.Sites, Offset: q.Offset, Fetch: q.Fetch, Preempt: q.Preempt,
 		Buffer: q.Buffer, Descending: q.Order == sched.Descending, Lookup: q.Lookup, Refs: q.Refs,
 		Early: q.Early, Patchers: q.Patchers, Contend: q.Contend, Switch: q.Switch, Workload: q.Workload,
 	}

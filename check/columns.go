@@ -119,6 +119,8 @@ var Columns = slices.Concat(
 			Cell: func(r *VerdictRow) any { return r.Collision }},
 	}.When(func(r *VerdictRow) bool { return !r.Options.Exact }),
 	verdictColumns{
+		{Name: "place", Doc: "offset of sites within an aligned quadword, where it was asked for",
+			Cell: func(r *VerdictRow) any { return results.OrEmpty(r.Offset.String()) }},
 		{Name: "layout", Detail: true, Doc: "how the kernel lays sites out: with literals that name their ops, or without",
 			Cell: func(r *VerdictRow) any { return r.Model.Code.Traits.Layout }},
 	},

@@ -34,8 +34,8 @@ type Setup struct {
 	Refs       int3.Refs
 	Early      bool // traced code runs on the way in from user space
 
-	Lengths []int        // bytes of each site, again from the first when they are through; nil: as usual
-	Shift   records.Addr // how many bytes further on all sites lie than usual; see Crossings
+	Lengths []int  // bytes of each site, again from the first when they are through; nil: as usual
+	Offset  Offset // where all sites lie in an aligned quadword
 
 	Workload Workload
 	Patchers int  // that share the sites between them; 0 is one
@@ -245,25 +245,6 @@ func (s *Setup) longest() (longest isa.Arch, err error) {
 	return longest, nil
 }
 
-// Crossings are the shifts with which sites lie across a border of aligned quadwords, each
-// at another byte, behind 0, which is where they usually lie. A fetch within one quadword
-// can do no more than one across a border. With weak fetches, whose every byte may be of
-// any version, it makes no difference.
-func (s *Setup) Crossings() ([]records.Addr, error) {
-	list := []records.Addr{0}
-	longest, err := s.longest()
-	if err != nil || s.Fetch == cpus.Weak {
-		return list, err
-	}
-	for shift := records.Addr(1); shift < 8; shift++ {
-		site, err := longest.Site(firstSite+shift, s.Protocol.Layout)
-		if err == nil && site.Addr%8+records.Addr(site.Len) > 8 { // others are where no site can be
-			list = append(list, shift)
-		}
-	}
-	return list, nil
-}
-
 // layOut places the sites and makes each patcher's patches. Site i is that of patcher
 // i modulo their number, or of all.
 func (s *Setup) layOut(m *Model) ([][]poke.Patch, error) {
@@ -275,13 +256,17 @@ func (s *Setup) layOut(m *Model) ([][]poke.Patch, error) {
 	case s.patchers() > s.Sites && !s.Contend:
 		return nil, fmt.Errorf("%d patchers for %d sites: each wants one", s.patchers(), s.Sites)
 	}
+	first, err := s.firstRecord()
+	if err != nil {
+		return nil, err
+	}
 	patches := make([][]poke.Patch, s.patchers())
 	for i := range s.Sites {
 		arch, err := s.archOf(i)
 		if err != nil {
 			return nil, err
 		}
-		site, err := arch.Site(firstSite+s.Shift+records.Addr(siteStep*i), s.Protocol.Layout)
+		site, err := arch.Site(first+records.Addr(siteStep*i), s.Protocol.Layout)
 		if err != nil {
 			return nil, err
 		}

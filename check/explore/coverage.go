@@ -164,8 +164,13 @@ func (m *Model) RestsOn() string {
 // fetch may see, who keeps several patchers apart, whether the return from a trap fetches afresh, and what there is not.
 func (m *Model) Assumes() string {
 	line := fmt.Sprintf("workload %s; fetch %s; ", m.Workload(), m.Code.Fetch)
-	if at := m.Code.Sites[0]; m.Code.Fetch != cpus.Weak && m.Code.Arch.Grain(at) == 1 {
-		line += fmt.Sprintf("sites at %d mod 8; ", at%8) // see Crossings
+	switch at := m.Code.Sites[0]; m.Code.Arch.Grain(at) {
+	case 1: // with weak fetches every byte may be of any version, wherever it lies
+		if m.Code.Fetch != cpus.Weak {
+			line += fmt.Sprintf("sites at %d mod 8; ", at%8) // see Crossings
+		}
+	case 2: // a parcel of riscv64's, where kernels have no site
+		line += fmt.Sprintf("sites at %d mod 8; ", at%8)
 	}
 	switch {
 	case len(m.Programs) == 1:

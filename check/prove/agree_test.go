@@ -68,7 +68,7 @@ func agree(t *testing.T, q *check.Question) (proved bool) {
 	case err != nil:
 		t.Errorf("%s: %v", name, err)
 	case r.Verdict == Proved:
-		found, cut, err := counterexample(context.Background(), q, o, false)
+		found, cut, err := counterexample(context.Background(), q, r.Proof, o)
 		if err != nil || found != nil {
 			t.Errorf("%s is proved, and the search finds %v, error %v", name, found, err)
 		}

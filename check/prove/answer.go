@@ -39,6 +39,9 @@ func (r *Row) answer() string {
 func (r *Row) Assumes() string {
 	line := fmt.Sprintf("fetch %s; one patcher; every CPU online throughout; tasks are not preempted inside of a call; ",
 		r.Fetch)
+	if at := r.Model.Code.Sites[0]; r.Question.Offset != 0 || r.Model.FinerElsewhere() {
+		line += fmt.Sprintf("sites at %d mod 8; ", at%8)
+	}
 	if on := r.Model.RestsOn(); on != "" {
 		line += on + "; "
 	}

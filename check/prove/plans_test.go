@@ -156,8 +156,38 @@ every batch:
 			t.Errorf("%s: at 4 mod 8: %v, %v", fetch, usual.Why(), err)
 		}
 		proof, err := Close(t.Context(), s)
-		if err != nil || proof.Closed() || !strings.HasPrefix(proof.Why(), "where all sites lie further on by 1: torn-fetch") {
+		if err != nil || proof.Closed() || !strings.HasPrefix(proof.Why(), "where all sites lie at 5 mod 8: torn-fetch") {
 			t.Errorf("%s: %q, %v", fetch, proof.Why(), err)
+		}
+		for i, name := range explore.OffsetNames() { // asked for one by one
+			s.Offset = explore.Offset(i + 1)
+			proof, err := Close(t.Context(), s)
+			if err != nil {
+				t.Fatal(err)
+			}
+			r, err := explore.Explore(t.Context(), small(t, s, size{2, 1}), explore.Options{Workers: 1})
+			if err != nil || proof.Closed() != (r.Verdict == explore.Safe) || name == "4" && !proof.Closed() {
+				t.Errorf("%s at %s mod 8: %q; the explorer says %s, %v", fetch, name, proof.Why(), r.Verdict, err)
+			}
+		}
+	}
+}
+
+// TestWhereItFails: the search for a machine that breaks lays sites out where the proof fails,
+// and a verdict names the place that it is about.
+func TestWhereItFails(t *testing.T) {
+	for place, want := range map[string]Verdict{"2": Refuted, "4": Proved} {
+		list, _, err := check.Questions(axis.Choices{"arch": {"riscv64"}, "layout": {"plain"}, "protocol": {"word"},
+			"place": {place}})
+		if err != nil {
+			t.Fatal(err)
+		}
+		r, err := Ask(t.Context(), list[0], nil, explore.Options{Workers: 1})
+		if err != nil || r.Verdict != want || !strings.Contains(r.Assumes(), "sites at "+place+" mod 8") {
+			t.Errorf("at %s: %s, %q, %v; want %s", place, r.Verdict, r.Assumes(), err, want)
+		}
+		if r.Found != nil && r.Found.Offset.String() != place {
+			t.Errorf("found at %q, want %s", r.Found.Offset, place)
 		}
 	}
 }

@@ -25,6 +25,8 @@ type Proof struct {
 	// Cut is the limit that was hit before every view was found, with the fetch model that
 	// was asked for; "" for none.
 	Cut string
+	// Offset is where sites lie: where that was asked for, or where the proof fails.
+	Offset explore.Offset
 }
 
 // Break is a property that some view lets a step break, and the way there.
@@ -54,59 +56,62 @@ func Close(ctx context.Context, s *explore.Setup) (*Proof, error) {
 	return finer, err
 }
 
-// closeCrossings is Close with the fetch model as it is, wherever sites lie. The proof is
-// that of the usual place, where all others are proved, too.
+// closeCrossings is Close with the fetch model as it is, wherever sites lie unless that is
+// asked for. The proof is that of the usual place, where all others are proved, too.
 func closeCrossings(ctx context.Context, s *explore.Setup) (*Proof, error) {
-	shifts, err := s.Crossings()
+	offsets, err := s.Crossings()
 	if err != nil {
 		return nil, err
 	}
-	var usual *Proof
-	for _, shift := range shifts {
+	var first *Proof
+	for _, offset := range offsets {
 		at := *s
-		at.Shift = shift
+		at.Offset = offset
 		p, err := closeWith(ctx, &at)
 		switch {
 		case err != nil || p.Cut != "":
 			return p, err
-		case !p.Closed() && shift != 0:
-			p.Condition, p.Broken = fmt.Sprintf("where all sites lie further on by %d: %s", shift, p.Why()), nil
+		case !p.Closed() && offset != s.Offset:
+			p.Condition, p.Broken = fmt.Sprintf("where all sites lie at %s mod 8: %s", offset, p.Why()), nil
 			return p, nil
 		case !p.Closed():
 			return p, nil
-		case usual == nil:
-			usual = p
+		case first == nil:
+			first = p
 		}
 	}
-	return usual, nil
+	return first, nil
 }
 
 // closeWith is Close with the fetch model as it is.
 func closeWith(ctx context.Context, s *explore.Setup) (*Proof, error) {
+	p := &Proof{Offset: s.Offset}
 	m, err := newMachine(s)
 	var impossible *poke.ImpossibleError
 	var shape *ShapeError
 	switch {
 	case errors.As(err, &impossible):
-		return &Proof{Condition: fmt.Sprintf("%s: %s", impossible.Property, impossible.Reason)}, nil
+		p.Condition = fmt.Sprintf("%s: %s", impossible.Property, impossible.Reason)
+		return p, nil
 	case errors.As(err, &shape):
-		return &Proof{Condition: shape.Reason}, nil
+		p.Condition = shape.Reason
+		return p, nil
 	case err != nil:
 		return nil, err
 	}
-	c, err := m.closeViews(ctx)
+	p.closure, err = m.closeViews(ctx)
 	var limit *LimitError
 	switch {
 	case errors.As(err, &limit):
-		return &Proof{closure: c, Cut: limit.Error()}, nil
+		p.Cut = limit.Error()
+		return p, nil
 	case err != nil:
 		return nil, err
 	}
-	p := &Proof{closure: c}
-	for _, b := range c.broken {
-		p.Broken = append(p.Broken, Break{b.property, b.step, c.story(b)})
+	for _, b := range p.closure.broken {
+		p.Broken = append(p.Broken, Break{b.property, b.step, p.closure.story(b)})
 	}
-	if step := c.unreached(); step != "" && len(p.Broken) == 0 {
+	if step := p.closure.unreached(); step != "" && len(p.Broken) == 0 {
 		p.Condition = "no view gets to this step, so that nothing is known of it: " + step
 	}
 	return p, nil

@@ -60,8 +60,7 @@ func Ask(ctx context.Context, q *check.Question, s *Solver, o explore.Options) (
 		return r, r.certify(ctx, s)
 	}
 	var cut string
-	overflows := slices.ContainsFunc(p.Broken, func(b Break) bool { return b.Property == cpus.Overflow })
-	if r.Found, cut, err = counterexample(ctx, q, o, overflows); err != nil {
+	if r.Found, cut, err = counterexample(ctx, q, p, o); err != nil {
 		return nil, err
 	}
 	switch {
@@ -98,13 +97,15 @@ func (r *Row) certify(ctx context.Context, s *Solver) error {
 }
 
 // counterexample looks for a machine that breaks something, the smallest first; nil where
-// there is none; overflows: with a vector of one slot. cut says which limit ended the first
-// search that did not get through.
-func counterexample(ctx context.Context, q *check.Question, o explore.Options, overflows bool) (found *check.VerdictRow, cut string,
+// there is none: with sites where the proof fails, and with a vector of one slot where it
+// overflows. cut says which limit ended the first search that did not get through.
+func counterexample(ctx context.Context, q *check.Question, p *Proof, o explore.Options) (found *check.VerdictRow, cut string,
 	err error) {
+	overflows := slices.ContainsFunc(p.Broken, func(b Break) bool { return b.Property == cpus.Overflow })
 	for _, size := range []struct{ sites, cpus int }{{1, 2}, {1, 3}, {2, 2}, {2, 3}} {
 		small := *q
-		small.Sites, small.Roles = size.sites, slices.Repeat([]cpus.Role{cpus.Busy}, size.cpus)
+		small.Sites, small.Offset = size.sites, p.Offset
+		small.Roles = slices.Repeat([]cpus.Role{cpus.Busy}, size.cpus)
 		if overflows {
 			small.Buffer = sched.Buffer{Slots: 1}
 		}
@@ -136,6 +137,8 @@ var Columns = results.Columns[*Row]{
 	{Name: "protocol", Doc: "how text is changed", Cell: func(r *Row) any { return r.Protocol }},
 	{Name: "mutation", Doc: "defect put into the protocol", Cell: func(r *Row) any { return results.OrEmpty(r.Mutation) }},
 	{Name: "fetch", Doc: "how finely versions of text mix in a fetch", Cell: func(r *Row) any { return r.Fetch.String() }},
+	{Name: "place", Doc: "offset of sites within an aligned quadword, where it was asked for; else it holds of any",
+		Cell: func(r *Row) any { return results.OrEmpty(r.Question.Offset.String()) }},
 	{Name: "refs", Doc: "how handlers are counted", Cell: func(r *Row) any { return r.Refs.String() }},
 	{Name: "preempt", Kind: results.Boolean, Doc: "whether tasks can be preempted between any two instructions",
 		Cell: func(r *Row) any { return r.Preempt }},

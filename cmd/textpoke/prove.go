@@ -25,8 +25,8 @@ import (
 // proveAxes are those of check that a proof is not for any value of by itself.
 var proveAxes = func() (t axis.Table[check.Question]) {
 	for _, a := range check.Axes {
-		if slices.Contains([]string{"arch", "layout", "plan", "protocol", "refs", "lookup", "mutate", "fetch", "preempt"},
-			a.Name) {
+		if slices.Contains([]string{"arch", "layout", "plan", "protocol", "place", "refs", "lookup", "mutate", "fetch",
+			"preempt"}, a.Name) {
 			t = append(t, a)
 		}
 	}

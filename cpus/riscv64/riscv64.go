@@ -111,11 +111,11 @@ func (a arch) Site(rec records.Addr, layout isa.Layout) (isa.Site, error) {
 		}
 		return isa.Site{Addr: rec - InsnLen, Len: PairLen}, nil
 	}
+	if a.layout == isa.LayoutPlain && rec%2 == 0 {
+		return isa.Site{Addr: rec, Len: InsnLen}, nil
+	}
 	if rec%InsnLen != 0 {
 		return isa.Site{}, misaligned(rec, "site", InsnLen)
-	}
-	if a.layout == isa.LayoutPlain {
-		return isa.Site{Addr: rec, Len: InsnLen}, nil
 	}
 	if rec%8 != InsnLen {
 		return isa.Site{}, misaligned(rec, "literal", 8)

@@ -167,13 +167,13 @@ func TestAlignedParcelsAreAtomic(t *testing.T) {
 	}
 }
 
-// TestPlainSites: without CALL_OPS functions are aligned to 4 bytes, there is no
-// literal, and the jalr calls the entry alone.
+// TestPlainSites: without CALL_OPS there is no literal, the jalr calls the entry alone, and it
+// lies wherever a compressed instruction may end.
 func TestPlainSites(t *testing.T) {
 	if tr := riscv64.Plain.Traits(); tr.CallOps || tr.Layout != isa.LayoutPlain {
 		t.Errorf("%+v", tr)
 	}
-	for _, rec := range []records.Addr{base, base + 4} {
+	for _, rec := range []records.Addr{base, base + 2, base + 4} {
 		s, err := riscv64.Plain.Site(rec, isa.Word)
 		if err != nil || s != (isa.Site{Addr: rec, Len: 4}) {
 			t.Errorf("%s: %+v, %v", rec, s, err)
@@ -186,7 +186,7 @@ func TestPlainSites(t *testing.T) {
 			t.Error("a target that the entry cannot find is called through it")
 		}
 	}
-	if _, err := riscv64.Plain.Site(base+2, isa.Word); err == nil {
-		t.Error("a word between two words is taken")
+	if _, err := riscv64.Plain.Site(base+1, isa.Word); err == nil {
+		t.Error("a site inside of a parcel is taken")
 	}
 }
