@@ -154,7 +154,10 @@ func (m *machine) attached() (s values) {
 	return s
 }
 
-// left is what an update must not leave at its sites.
+// left is what an update must not leave at its sites. All of them are through by then, and a
+// literal that waits makes no difference, since it can become visible before anything else
+// happens: to say so here would change nothing. Nor does it make a difference that updates
+// that lead back are looked at: they write the same parts, and leave wrong what the others do.
 func (m *machine) left(b branch, it item) []branch {
 	want := m.site().New
 	if it.undo {

@@ -144,6 +144,41 @@ func TestWhatIsLeft(t *testing.T) {
 	}
 }
 
+// TestWhatIsLeftIsLeftOfAll: when an update is over its sites are through, and whatever text
+// there is while a literal waits is there when none does: so it is the same whether the sites
+// that must be right are those that are through, or those behind which nothing waits.
+func TestWhatIsLeftIsLeftOfAll(t *testing.T) {
+	waited := 0
+	for _, batching := range []string{"single", "whole", "buffered"} {
+		for _, steps := range []string{"Write literal\n    Fence\n    Write word\n", "Write word\n    Write literal\n"} {
+			c := closed(t, looped(t, "arm64", "batching: "+batching+"\nevery batch:\n    "+steps)).closure
+			over := func(v *view) bool { return c.program.items[c.places.list[v[place]].item].kind == finish }
+			type left struct{ place, text uint8 }
+			settled := map[left]bool{}
+			for _, v := range c.views {
+				if over(&v) && c.waits.list[v[waiting]] == (stores{}) && v[role] == through {
+					settled[left{v[place], v[text]}] = true
+				}
+			}
+			for _, v := range c.views {
+				switch w := c.waits.list[v[waiting]]; {
+				case !over(&v) || v[role] == out:
+				case v[role] != through:
+					t.Errorf("%s, %q: an update is over, and a site is %d", batching, steps, v[role])
+				case w.text == 0 && w.literal != 0:
+					waited++
+					if !settled[left{v[place], v[text]}] {
+						t.Errorf("%s, %q: text %d is there only while a literal waits", batching, steps, v[text])
+					}
+				}
+			}
+		}
+	}
+	if waited == 0 {
+		t.Error("no literal waits")
+	}
+}
+
 // TestUnsortedBatch: an index that searches by halves misses what is queued in any order; one
 // that sorts by itself does not.
 func TestUnsortedBatch(t *testing.T) {
