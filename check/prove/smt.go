@@ -4,7 +4,6 @@ package prove
 
 import (
 	"fmt"
-
 	"strings"
 )
 
@@ -95,13 +94,7 @@ func ite(when, then, otherwise string) string {
 }
 
 // isBool tells whether an attribute is true or false.
-func isBool(a attr) bool {
-	switch a {
-	case published, reference, enabled, chosen, home:
-		return true
-	}
-	return false
-}
+func isBool(a attr) bool { return attrs[a].size == 2 }
 
 // sort is an attribute's sort.
 func sortOf(a attr) string {

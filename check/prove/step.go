@@ -344,37 +344,10 @@ func (m *machine) drains(of *view) (all []branch) {
 
 // size is how many values an attribute has had so far.
 func (m *machine) size(a attr) int {
-	switch a {
-	case place:
-		return len(m.places.list)
-	case opsStates:
-		return len(m.ops.list)
-	case text:
-		return len(m.texts.list)
-	case literal:
-		return len(m.literals.list)
-	case waiting:
-		return len(m.waits.list)
-	case does:
-		return len(m.cpus.list)
-	case window:
-		return len(m.windows.list)
-	case role:
-		return int(numRoles)
-	case done:
-		return siteDone + 1
-	case settled:
-		return int(numSettled)
-	case entry:
-		return int(numEntries)
-	case asked:
-		return int(numAsked)
-	case stand:
-		return int(numStand)
-	case space:
-		return 4
-	}
-	return 2
+	return attrs[a].size + [numAttrs]int{
+		place: len(m.places.list), opsStates: len(m.ops.list), text: len(m.texts.list), literal: len(m.literals.list),
+		waiting: len(m.waits.list), does: len(m.cpus.list), window: len(m.windows.list),
+	}[a]
 }
 
 // slug is a name for a file.

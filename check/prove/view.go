@@ -51,15 +51,16 @@ const (
 var attrs = [numAttrs]struct {
 	name string
 	of   locus
+	size int // how many values it has; 0 for those of a domain
 }{
-	place: {"place", ofPatcher}, opsStates: {"ops", ofPatcher}, published: {"published", ofPatcher},
-	reference: {"reference", ofPatcher},
-	text:      {"text", ofSite}, literal: {"literal", ofSite}, role: {"role", ofSite}, done: {"done", ofSite},
-	enabled: {"enabled", ofSite}, settled: {"settled", ofSite}, entry: {"entry", ofSite}, waiting: {"waiting", ofSite},
-	chosen: {"chosen", ofSite},
-	does:   {"does", ofCPU}, asked: {"asked", ofCPU}, stand: {"stand", ofCPU},
-	home: {"home", ofCPU}, space: {"space", ofCPU},
-	window: {"window", ofPair},
+	place: {"place", ofPatcher, 0}, opsStates: {"ops", ofPatcher, 0}, published: {"published", ofPatcher, 2},
+	reference: {"reference", ofPatcher, 2},
+	text:      {"text", ofSite, 0}, literal: {"literal", ofSite, 0}, role: {"role", ofSite, int(numRoles)},
+	done: {"done", ofSite, siteDone + 1}, enabled: {"enabled", ofSite, 2}, settled: {"settled", ofSite, int(numSettled)},
+	entry: {"entry", ofSite, int(numEntries)}, waiting: {"waiting", ofSite, 0}, chosen: {"chosen", ofSite, 2},
+	does: {"does", ofCPU, 0}, asked: {"asked", ofCPU, int(numAsked)}, stand: {"stand", ofCPU, int(numStand)},
+	home: {"home", ofCPU, 2}, space: {"space", ofCPU, 4},
+	window: {"window", ofPair, 0},
 }
 
 func (a attr) String() string { return attrs[a].name }
