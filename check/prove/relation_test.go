@@ -244,7 +244,7 @@ func TestSecondRelation(t *testing.T) {
 	}{
 		{"x86_64", "native", true, 14}, {"arm64", "native", false, 13}, {"riscv64", "native", false, 11},
 		{"arm64", "breakpoint", false, 9}, {"riscv64", "breakpoint", false, 9}, {"riscv64", "word", false, 11},
-		{"x86_64", "stop-machine", false, 17},
+		{"x86_64", "stop-machine", false, 16},
 	} {
 		if !c.usual && !*long && !(*both && c.protocol == "native") {
 			continue
