@@ -119,8 +119,6 @@ var Columns = slices.Concat(
 			Cell: func(r *VerdictRow) any { return r.Collision }},
 	}.When(func(r *VerdictRow) bool { return !r.Options.Exact }),
 	verdictColumns{
-		{Name: "place", Doc: "offset of sites within an aligned quadword, where it was asked for",
-			Cell: func(r *VerdictRow) any { return results.OrEmpty(r.Offset.String()) }},
 		{Name: "layout", Detail: true, Doc: "how the kernel lays sites out: with literals that name their ops, or without",
 			Cell: func(r *VerdictRow) any { return r.Model.Code.Traits.Layout }},
 	},
@@ -144,6 +142,10 @@ var Columns = slices.Concat(
 			Doc:  "what holds once an update is over: new text, no CPU executes what was replaced; or nothing, any may for ever",
 			Cell: func(r *VerdictRow) any { return r.Model.Promises() }},
 	}.When(func(r *VerdictRow) bool { return r.Verdict == explore.Safe }),
+	verdictColumns{
+		{Name: "place", Doc: "offset of sites within an aligned quadword, where it was asked for",
+			Cell: func(r *VerdictRow) any { return results.OrEmpty(r.Offset.String()) }},
+	},
 )
 
 // ofProtocol tells whether a row is about a protocol, and not about a scenario of the

@@ -137,8 +137,6 @@ var Columns = results.Columns[*Row]{
 	{Name: "protocol", Doc: "how text is changed", Cell: func(r *Row) any { return r.Protocol }},
 	{Name: "mutation", Doc: "defect put into the protocol", Cell: func(r *Row) any { return results.OrEmpty(r.Mutation) }},
 	{Name: "fetch", Doc: "how finely versions of text mix in a fetch", Cell: func(r *Row) any { return r.Fetch.String() }},
-	{Name: "place", Doc: "offset of sites within an aligned quadword, where it was asked for; else it holds of any",
-		Cell: func(r *Row) any { return results.OrEmpty(r.Question.Offset.String()) }},
 	{Name: "refs", Doc: "how handlers are counted", Cell: func(r *Row) any { return r.Refs.String() }},
 	{Name: "preempt", Kind: results.Boolean, Doc: "whether tasks can be preempted between any two instructions",
 		Cell: func(r *Row) any { return r.Preempt }},
@@ -168,6 +166,8 @@ var Columns = results.Columns[*Row]{
 			"whether it does for any sites; none, and the conditions that fail, where there is no such machine",
 		Cell: func(r *Row) any { return results.OrEmpty(r.Cutoff) },
 	},
+	{Name: "place", Doc: "offset of sites within an aligned quadword, where it was asked for; else it holds of any",
+		Cell: func(r *Row) any { return results.OrEmpty(r.Question.Offset.String()) }},
 }
 
 // number is any where that is proved, and that of the counterexample where there is one.
