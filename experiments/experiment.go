@@ -4,10 +4,10 @@
 // together with all it takes to answer it again. Each experiment is a package
 // below this one; catalogue lists them all.
 //
-// An experiment is a file, NAME.experiment, that says examples, columns, charts,
+// An experiment is a file, NAME.experiment, that says examples, flags, columns, charts,
 // published figures and the report (package form). Where counting or running
 // combinations is all, package grid does the rest. Where rows are computed in another
-// way, the package has a Config and a [Spec]: the fields of the Config and the function
+// way, the package has a Config, which the flags of the file fill, and a [Spec] with the function
 // that measures. Flags and JSON are read by the fields.
 //
 // CONTRIBUTING.md says step by step how one is added.

@@ -32,8 +32,10 @@ type config struct{ Numbers []int }
 
 // squares squares numbers; what is published of 3 is wrong.
 var squares = Spec[config, pair]{
-	Name: "squares", Short: "how big is a square?",
-	Prose: `{{define "question"}}How big
+	Form: `name: squares
+short: how big is a square?
+---
+{{define "question"}}How big
 is a square?{{end}}
 {{define "about"}}
 squares multiplies.

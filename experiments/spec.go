@@ -18,20 +18,12 @@ import (
 
 // Spec declares an experiment: C is its Config, R one of its rows.
 type Spec[C, R any] struct {
-	// Form is the text of NAME.experiment: name, examples, columns, charts and report. Where it is "", the
-	// fields up to Columns say them.
-	Form     string
-	Name     string
-	Short    string
-	Examples []string
-	// Prose is the template of the report. It defines the templates "question",
-	// "about" and "headline"; what stands outside of them is the report below the
-	// headline.
-	Prose   string
+	// Form is the text of NAME.experiment: name, examples, flags, columns, charts and report.
+	Form    string
 	Columns results.Columns[R] // behind the form's
 	// Cells are those of the form's columns that are no field and no method of a row.
 	Cells map[string]func(R) any
-	// Fields are those of a Config; nil where it has none.
+	// Fields are those of a Config, besides the form's flags; nil where it has none.
 	Fields func(*C) []*Field
 	// Check tells what the fields of a complete Config do not tell of themselves; it
 	// may be nil.
@@ -77,10 +69,14 @@ func (s *Spec[C, R]) validate(c *C, fields []*Field) error {
 
 // complete are the fields, of which those that have the zero value get their defaults.
 func (s *Spec[C, R]) complete(c *C) ([]*Field, error) {
-	if s.Fields == nil {
-		return nil, nil
+	var own []*Field
+	if s.Fields != nil {
+		own = s.Fields(c)
 	}
-	fields := s.Fields(c)
+	fields, err := flagged(c, s.form().Flags, own)
+	if err != nil {
+		return nil, err
+	}
 	return fields, choice.Complete(fields)
 }
 
@@ -150,16 +146,11 @@ func (s *Spec[C, R]) form() *form.Form {
 	if s.Parsed != nil {
 		return s.Parsed
 	}
-	var err error
-	if s.Form != "" {
-		s.Parsed, err = ParseForm("form", []byte(s.Form))
-	} else {
-		s.Parsed, err = form.New(s.Name, s.Short, s.Examples, s.Prose, layout)
-	}
+	f, err := ParseForm("form", []byte(s.Form))
 	if err == nil {
 		var columns results.Columns[R]
-		columns, err = form.Bind(s.Parsed.Columns, s.Cells)
-		s.Columns = append(columns, s.Columns...)
+		columns, err = form.Bind(f.Columns, s.Cells)
+		s.Parsed, s.Columns = f, append(columns, s.Columns...)
 	}
 	if err != nil {
 		panic(fmt.Sprintf("experiments: %v", err))

@@ -25,8 +25,7 @@ func (a *answer) findings() *experiments.Findings {
 	return &experiments.Findings{
 		Report: a, Pictures: []experiments.Picture{{Picture: partChart(a.Dearest()).Picture()}},
 		Documents: append(growth.Documents("growth"),
-			experiments.CSV("measured", measuredColumns, a.Measured), experiments.CSV("predicted", predictedColumns,
-				a.Predicted)),
+			experiments.Declared(a.Form, "measured", a.Measured), experiments.Declared(a.Form, "predicted", a.Predicted)),
 	}
 }
 
@@ -80,7 +79,7 @@ func (a *answer) Comparisons() (out []experiments.Comparison) {
 	for _, c := range a.Measured {
 		if c.reading || c.Functions == 1000 {
 			out = append(out, experiments.Comparison{
-				What:      fmt.Sprintf("%s, %s, %s of %d: rounds by %s", c.kernel, c.Way, c.Direction, c.Functions, c.kind()),
+				What:      fmt.Sprintf("%s, %s, %s of %d: rounds by %s", c.kernel, c.Way, c.Direction, c.Functions, c.Kind()),
 				Published: float64(c.Measured), Ours: float64(c.Model), Exact: true, Source: c.source,
 			})
 		}
@@ -91,14 +90,14 @@ func (a *answer) Comparisons() (out []experiments.Comparison) {
 // Predictions are those of published times.
 func (a *answer) Predictions() (out []experiments.Comparison) {
 	for _, p := range a.Predicted {
-		out = append(out, p.pair())
+		out = append(out, p.Pair())
 	}
 	return out
 }
 
 // Different are the measurements that are not the model's.
 func (a *answer) Different() []comparison {
-	return experiments.Where(a.Measured, func(c comparison) bool { return c.difference() != 0 })
+	return experiments.Where(a.Measured, func(c comparison) bool { return c.Difference() != 0 })
 }
 
 // Same counts those that are.

@@ -20,33 +20,20 @@ import (
 )
 
 // Config says what is attached, how, and what its time is modelled of.
+// Its fields are the flags of attach.experiment.
 type Config struct {
-	// Functions are the numbers of functions, 1 to 50,000. Default: 1, 1000, 5000,
-	// 10000, 20000, 50000.
-	Functions []int
-	// Kernels are the kernels: built-in ones, images or files of facts. Default: four.
-	Kernels []string
-	// Ways are the ways to attach, by name. Default: all.
-	Ways []string
-	// Calibrations are the calibrations that times rest on, each of its instruction set:
-	// built-in ones or files. Default: for each the one whose CPUs are nearest to 64.
+	Functions    []int
+	Kernels      []string
+	Ways         []string
 	Calibrations []string
-	// Published is a file in place of the published times.
-	Published string
+	Published    string
 }
 
-//go:embed report.md.tmpl
-var prose string
+//go:embed attach.experiment
+var declared string
 
 var spec = experiments.Spec[Config, *row]{
-	Name:  "attach",
-	Short: "why does attaching take minutes? functions by number of ops, and where the time goes",
-	Examples: []string{
-		"attach --out attach",
-		"attach --functions 50000 --way fentry,kprobe-multi --calibration refcount-480",
-		"attach --published mine.csv --format csv",
-	},
-	Prose: prose, Columns: columns, Fields: (*Config).fields, Measure: measure,
+	Form: declared, Columns: columns, Fields: (*Config).fields, Measure: measure,
 }
 
 // Experiment is the question.
@@ -58,8 +45,6 @@ func (c Config) Validate() error { return spec.Validate(c) }
 func (c *Config) fields() []*experiments.Field {
 	ways := ledger.WayNames()
 	return []*experiments.Field{
-		experiments.Counts(&c.Functions, "functions", "1,1000,5000,10000,20000,50000",
-			"`list` of numbers of functions", 1, records),
 		experiments.List(&c.Kernels,
 			"kernel", strings.Join(usual, ","), "`list` of kernels: built-in ones, images or files of facts", kernels),
 		experiments.List(&c.Ways, "way", strings.Join(ways, ","), "`list` of ways to attach", experiments.OneOf(ways)),
@@ -67,8 +52,6 @@ func (c *Config) fields() []*experiments.Field {
 			"`calibration` that times rest on, of its instruction set: a built-in one or a file; "+
 				"repeatable (default: for each the one whose CPUs are nearest to "+
 				"64)", func(s string) bool { return !slices.Contains(calibration.Names(), s) }),
-		experiments.File(&c.Published, "published",
-			"`file` in place of the published times: CSV with case, functions, attach_s, detach_s, note, source"),
 	}
 }
 

@@ -106,7 +106,7 @@ func TestPairs(t *testing.T) {
 	}
 	var pairs []experiments.Comparison
 	for _, p := range predictions {
-		pairs = append(pairs, p.pair())
+		pairs = append(pairs, p.Pair())
 	}
 	for _, own := range []string{"kprobe_multi", "single direct ops", "bpftrace", "a detach"} {
 		trial.Pairs(t, own, pairs)

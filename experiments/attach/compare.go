@@ -5,7 +5,6 @@ package attach
 import (
 	"github.com/textpoke/textpoke/kernels/ledger"
 	"github.com/textpoke/textpoke/kernels/published"
-	"github.com/textpoke/textpoke/results"
 )
 
 // comparison is one measured number of interrupts beside the model's.
@@ -18,7 +17,7 @@ type comparison struct {
 	source                 string
 }
 
-func (c *comparison) difference() int { return c.Measured - c.Model }
+func (c *comparison) Difference() int { return c.Measured - c.Model }
 
 // at are the numbers of functions at which formulas are looked at: around the
 // borders of batches, and many.
@@ -65,30 +64,10 @@ func compare() (out []comparison, err error) {
 	return out, nil
 }
 
-// kind tells readings from formulas.
-func (c *comparison) kind() string {
+// Kind tells readings from formulas.
+func (c *comparison) Kind() string {
 	if c.reading {
 		return "reading"
 	}
 	return "formula"
-}
-
-// measuredColumns are those of measured.csv.
-var measuredColumns = results.Columns[comparison]{
-	{Name: "kernel", Doc: "instruction set and release", Cell: func(c comparison) any { return c.kernel }},
-	{Name: "way", Doc: "how functions are attached to", Cell: func(c comparison) any { return c.Way }},
-	{Name: "direction", Doc: "attach or detach", Cell: func(c comparison) any { return c.Direction }},
-	{Name: "functions", Kind: results.Integer,
-		Doc: "attached to", Cell: func(c comparison) any { return c.Functions }},
-	{Name: "kind", Doc: "reading: a single one; formula: what was found for any number",
-		Cell: func(c comparison) any { return c.kind() }},
-	{Name: "model", Kind: results.Integer,
-		Doc: "rounds counted here", Cell: func(c comparison) any { return c.Model }},
-	{Name: "measured", Kind: results.Integer, Doc: "interrupts of the quietest receiver",
-		Cell: func(c comparison) any { return c.Measured }},
-	{Name: "difference", Kind: results.Integer,
-		Doc: "measured beyond the model", Cell: func(c comparison) any { return c.difference() }},
-	{Name: "background", Kind: results.Boolean, Doc: "whether a few wakeups come on top of the formula",
-		Cell: func(c comparison) any { return c.background }},
-	{Name: "source", Doc: "of the measurement", Cell: func(c comparison) any { return c.source }},
 }

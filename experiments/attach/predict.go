@@ -10,7 +10,6 @@ import (
 	"github.com/textpoke/textpoke/kernels/calibration"
 	"github.com/textpoke/textpoke/kernels/ledger"
 	"github.com/textpoke/textpoke/kernels/published"
-	"github.com/textpoke/textpoke/results"
 )
 
 // prediction is a published time beside one that was worked out.
@@ -26,8 +25,8 @@ type prediction struct {
 	HangsOn   string  // the quantity that moves it most
 }
 
-// pair is the prediction as a published figure with ours beside it.
-func (p prediction) pair() experiments.Comparison {
+// Pair is the prediction as a published figure with ours beside it.
+func (p prediction) Pair() experiments.Comparison {
 	return experiments.Comparison{What: fmt.Sprintf("%s, %s of %d: %s", p.What, p.Direction, p.Functions, p.How),
 		Published: p.Published, Ours: p.Predicted, Low: p.Low, High: p.High}
 }
@@ -216,33 +215,4 @@ const predictSeed = 1
 // graceOf is what a machine's calibration says of a grace period.
 func graceOf(c *calibration.Calibration) calibration.Entry {
 	return experiments.First(c.Entries, func(e calibration.Entry) bool { return e.Quantity.Name == "grace_period" })
-}
-
-// predictedColumns are those of predicted.csv.
-var predictedColumns = results.Columns[prediction]{
-	{Name: "case", Doc: "that was published", Cell: func(p prediction) any { return p.What }},
-	{Name: "direction", Doc: "attach, detach, or both in one figure",
-		Cell: func(p prediction) any { return p.Direction }},
-	{Name: "functions", Kind: results.Integer,
-		Doc: "attached to", Cell: func(p prediction) any { return p.Functions }},
-	{Name: "model", Doc: "that predicts", Cell: func(p prediction) any { return p.How }},
-	{Name: "fitted_to", Doc: "cases that it was fitted to; empty for none",
-		Cell: func(p prediction) any { return results.OrEmpty(p.Fitted) }},
-	{Name: "published_s", Kind: results.Number,
-		Doc: "seconds that were published", Cell: func(p prediction) any { return p.Published }},
-	{Name: "predicted_s", Kind: results.Number,
-		Doc: "seconds by the model", Cell: func(p prediction) any { return p.Predicted }},
-	{Name: "error_percent", Kind: results.Number,
-		Doc: "of the published time", Cell: func(p prediction) any { return p.ErrorPercent() }},
-	{Name: "predicted_range_low_s", Kind: results.Number,
-		Doc:  "lower end of the prediction's range; of one that is fitted to a case, itself",
-		Cell: func(p prediction) any { return p.Low }},
-	{Name: "predicted_range_high_s", Kind: results.Number,
-		Doc: "and its upper end", Cell: func(p prediction) any { return p.High }},
-	{Name: "hangs_on", Doc: "quantity that moves the prediction most",
-		Cell: func(p prediction) any { return results.OrEmpty(p.HangsOn) }},
-	{Name: "inside", Kind: results.Boolean, Doc: "whether the published time lies in that range",
-		Cell: func(p prediction) any { return p.pair().Inside() }},
-	{Name: "missing", Doc: "mechanism that the model lacks where it does not",
-		Cell: func(p prediction) any { return results.OrEmpty(p.pair().Missing()) }},
 }

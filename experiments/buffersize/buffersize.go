@@ -25,12 +25,10 @@ type Config struct{ modelled.Setting }
 //go:embed buffer-size.experiment
 var declared string
 
-var spec = experiments.Spec[Config, *row]{
-	Form: declared, Cells: cells, Columns: append(ranges, frontColumns()...), Fields: (*Config).fields, Measure: measure,
-}
-
 // Experiment is the question.
-var Experiment = spec.Experiment()
+var Experiment = (&experiments.Spec[Config, *row]{
+	Form: declared, Cells: cells, Columns: append(ranges, frontColumns()...), Fields: (*Config).fields, Measure: measure,
+}).Experiment()
 
 func (c *Config) fields() []*experiments.Field {
 	return c.Fields("vm-2@8,jump-label-24,refcount-480", "1,16,64,128,170,256,512,1024,1700,4096,16384,dynamic")

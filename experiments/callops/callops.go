@@ -16,42 +16,21 @@ import (
 )
 
 // Config says which table is gone through, and what is held out.
+// Its fields are the flags of call-ops.experiment.
 type Config struct {
-	// Published is a file in place of the published table.
 	Published string
-	// Hold are the numbers of tracers, the ones that vary: rows that are held out of the
-	// fits and predicted. Default: 2, 100.
-	Hold []int
-	// NoTime leaves times out: the rows are the same bytes on every machine.
-	NoTime bool
-	// Repeats is the number of measurements of each row, 6 or more. Default: 15.
-	Repeats int
+	Hold      []int
+	NoTime    bool
+	Repeats   int
 }
 
 //go:embed call-ops.experiment
 var declared string
 
-var spec = experiments.Spec[Config, *row]{
-	Form: declared, Fields: (*Config).fields, Measure: measure,
-}
-
 // Experiment is the question.
-var Experiment = spec.Experiment()
-
-func (c *Config) fields() []*experiments.Field {
-	return []*experiments.Field{
-		experiments.File(
-			&c.Published,
-			"published",
-			"`file` in place of the published table: CSV with kernel, block, relevant_tracers, irrelevant_tracers, calls, "+
-				"total_ns, per_call_ns, overhead_ns",
-		),
-		experiments.Counts(&c.Hold, "hold", "2,100",
-			"`list` of numbers of tracers, the ones that vary: rows that are held out of the fits and predicted", 0, maxTracers),
-		experiments.Flag(&c.NoTime, "no-time", "time nothing: the same bytes on every machine"),
-		experiments.Repeats(&c.Repeats, 15, "`number` of measurements of each row, 6 or more"),
-	}
-}
+var Experiment = (&experiments.Spec[Config, *row]{
+	Form: declared, Measure: measure,
+}).Experiment()
 
 // maxTracers is as many as one row may have.
 const maxTracers = 10_000

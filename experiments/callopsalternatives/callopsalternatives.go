@@ -20,39 +20,21 @@ import (
 )
 
 // Config says what is called, and beside what.
+// Its fields are the flags of call-ops-alternatives.experiment.
 type Config struct {
-	// Irrelevant are the numbers of tracers of another function, 0 to 10,000. Default:
-	// 0, 100.
 	Irrelevant []int
-	// Functions is the number of functions that have a direct trampoline already when one
-	// more is attached, 0 to 10,000,000. Default: 20,000.
-	Functions int
-	// NoTime leaves times out: the rows are the same bytes on every machine.
-	NoTime bool
-	// Repeats is the number of measurements of each, 6 or more. Default: 15.
-	Repeats int
+	Functions  int
+	NoTime     bool
+	Repeats    int
 }
 
 //go:embed call-ops-alternatives.experiment
 var declared string
 
-var spec = experiments.Spec[Config, *row]{
-	Form: declared, Fields: (*Config).fields, Measure: measure,
-}
-
 // Experiment is the question.
-var Experiment = spec.Experiment()
-
-func (c *Config) fields() []*experiments.Field {
-	return []*experiments.Field{
-		experiments.Counts(&c.Irrelevant, "irrelevant", "0,100",
-			"`list` of numbers of tracers of another function", 0, 10_000),
-		experiments.Count(&c.Functions, "functions", 20_000,
-			"`number` of functions that have a direct trampoline already when one more is attached", 0, 10_000_000),
-		experiments.Flag(&c.NoTime, "no-time", "count only: the same bytes on every machine"),
-		experiments.Repeats(&c.Repeats, 15, "`number` of measurements of each, 6 or more"),
-	}
-}
+var Experiment = (&experiments.Spec[Config, *row]{
+	Form: declared, Measure: measure,
+}).Experiment()
 
 // row is one design with some tracers.
 type row struct {

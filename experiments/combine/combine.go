@@ -14,43 +14,29 @@ import (
 )
 
 // Config says who asks for what how often.
+// Its fields are the flags of combine.experiment.
 type Config struct {
-	// Machines are the calibrations whose times order what happens, and their CPUs.
-	// Default: jump-label-24.
-	Machines []experiments.Machine
-	// Clients are the numbers of tasks that ask for updates, 1 to 1,024. Default:
-	// 1, 2, 8, 64.
-	Clients []int
-	// Loads are the shares of its time, above 0 and up to 1, that a client would spend
-	// on updates if it were alone; the rest it pauses. Default: 0.01, 0.1, 0.5, 1.
-	Loads []float64
-	// Patches are what one update changes, 1 to 64 sites that no other client changes.
-	// Default: 4.
-	Patches int
-	// Updates is how often each client asks, 1 to 10,000. Default: 100.
-	Updates int
+	Machines []experiments.Machine // their times order what happens
+	Clients  []int
+	Loads    []float64
+	Patches  int
+	Updates  int
 }
 
 //go:embed combine.experiment
 var declared string
 
-var spec = experiments.Spec[Config, *row]{
-	Form: declared, Fields: (*Config).fields, Measure: measure,
-}
-
 // Experiment is the question.
-var Experiment = spec.Experiment()
+var Experiment = (&experiments.Spec[Config, *row]{
+	Form: declared, Fields: (*Config).fields, Measure: measure,
+}).Experiment()
 
 var shares = experiments.Number("numbers above 0 and up to 1", func(v float64) bool { return v > 0 && v <= 1 })
 
 func (c *Config) fields() []*experiments.Field {
 	return []*experiments.Field{
-		experiments.Machines(&c.Machines, "jump-label-24"),
-		experiments.Counts(&c.Clients, "clients", "1,2,8,64", "`list` of numbers of tasks that ask for updates", 1, 1024),
 		experiments.List(&c.Loads, "load", "0.01,0.1,0.5,1",
 			"`list` of shares of its time that a client would spend on updates if it were alone", shares),
-		experiments.Count(&c.Patches, "patches", 4, "`number` of sites that one update changes", 1, 64),
-		experiments.Count(&c.Updates, "updates", 100, "`number` of updates that each client asks for", 1, 10_000),
 	}
 }
 

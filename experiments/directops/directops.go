@@ -16,35 +16,20 @@ import (
 )
 
 // Config says which trampolines are called and attached.
+// Its fields are the flags of direct-ops.experiment.
 type Config struct {
-	// Arches are the instruction sets. Default: all.
-	Arches []isa.Arch
-	// Trampolines are the numbers of trampolines, each for a function of its own, 1 to
-	// 40,000. Default: 1, 27, 1000, 20000.
+	Arches      []isa.Arch
 	Trampolines []int
-	// Published is a file in place of the published times of attaching.
-	Published string
+	Published   string
 }
 
 //go:embed direct-ops.experiment
 var declared string
 
-var spec = experiments.Spec[Config, *row]{
-	Form: declared, Cells: cells, Fields: (*Config).fields, Measure: measure,
-}
-
 // Experiment is the question.
-var Experiment = spec.Experiment()
-
-func (c *Config) fields() []*experiments.Field {
-	return []*experiments.Field{
-		experiments.Arches(&c.Arches),
-		experiments.Counts(&c.Trampolines, "trampolines", "1,27,1000,20000",
-			"`list` of numbers of trampolines, each for a function of its own", 1, 40000),
-		experiments.File(&c.Published, "published",
-			"`file` in place of the published times: CSV with case, functions, attach_s, detach_s, note, source"),
-	}
-}
+var Experiment = (&experiments.Spec[Config, *row]{
+	Form: declared, Cells: cells, Measure: measure,
+}).Experiment()
 
 // counted are the kernels whose attaching is counted: both designs, and all instruction sets.
 var counted = []string{"x86_64-6.12", "x86_64-7.2", "arm64-6.12", "riscv64-7.2"}

@@ -5,6 +5,7 @@ package form
 import (
 	"fmt"
 	"maps"
+	"regexp"
 	"slices"
 	"strconv"
 	"strings"
@@ -13,6 +14,28 @@ import (
 	"github.com/textpoke/textpoke/results"
 	"github.com/textpoke/textpoke/results/plots"
 )
+
+// flagLine is "NAME for FIELD = DEFAULT from LOW to HIGH : DOC", of which all but the name may be missing.
+var flagLine = regexp.MustCompile(`^([a-z][a-z0-9-]*)(?: for (\w+))?(?: = (\S+))?(?: from (\d+) to (\d+))?(?: : (.*))?$`)
+
+// flags reads what can be chosen. Without a FIELD it is the one that is called as the flag
+// is, but for dashes.
+func (f *Form) flags(b block) error {
+	for _, it := range b.items {
+		m := flagLine.FindStringSubmatch(it.text)
+		if m == nil {
+			return f.wrong(it.line, "flag %q: want NAME for FIELD = DEFAULT from LOW to HIGH : WHAT IT MEANS", it.text)
+		}
+		flag := Flag{Name: m[1], Field: m[2], Default: m[3], Doc: m[6], Line: it.line}
+		if flag.Field == "" {
+			flag.Field = strings.ReplaceAll(flag.Name, "-", "")
+		}
+		flag.Low, _ = strconv.Atoi(m[4]) // digits, or none
+		flag.High, _ = strconv.Atoi(m[5])
+		f.Flags = append(f.Flags, flag)
+	}
+	return nil
+}
 
 // columns reads lines such as
 //
@@ -25,7 +48,7 @@ func (f *Form) columns(b block) error {
 		if f.named(b.value) != nil {
 			return f.wrong(b.line, "columns: a second table %s", b.value)
 		}
-		f.Tables = append(f.Tables, Declared{Name: b.value})
+		f.Tables = append(f.Tables, Declared{Name: b.value, Line: b.line})
 		to = &f.Tables[len(f.Tables)-1].Columns
 	}
 	for _, it := range b.items {

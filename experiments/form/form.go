@@ -23,6 +23,7 @@ type Form struct {
 	Short    string   // what it is about, in a line
 	Examples []string // what follows "textpoke experiment "
 	Grid     *Grid    // nil where rows are computed in Go
+	Flags    []Flag   // of experiments that are computed in Go
 	Columns  []Column
 	Tables   []Declared // beside the report
 	Charts   []Chart
@@ -78,10 +79,19 @@ type Column struct {
 	Line   int
 }
 
+// Flag is what can be chosen about an experiment that is computed in Go.
+type Flag struct {
+	Name, Default, Doc string
+	Field              string // of the Config, without regard to case
+	Low, High          int
+	Line               int
+}
+
 // Declared is a table NAME.csv beside the report, whose rows are computed in Go.
 type Declared struct {
 	Name    string
 	Columns []Column
+	Line    int
 }
 
 // Figure is a published figure, and what stands beside it in the rows that it is about.

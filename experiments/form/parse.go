@@ -26,7 +26,7 @@ const (
 const reportBegins = "---"
 
 // The keys at the beginning of a line, in the order in which docs have them.
-var keys = []string{"name", "short", "example", "grid", "beside", "points", "columns", "must", "chart", "figure"}
+var keys = []string{"name", "short", "example", "grid", "beside", "points", "flags", "columns", "must", "chart", "figure"}
 
 // block is a key with its value, and the indented lines below it.
 type block struct {
@@ -59,13 +59,6 @@ func Parse(name string, src []byte, base *template.Template) (*Form, error) {
 	if err := f.check(); err != nil {
 		return nil, err
 	}
-	return f, f.compile(base)
-}
-
-// New makes the form of an experiment whose columns are declared in Go: a name, a line
-// about it, examples, and the template of its report.
-func New(name, short string, examples []string, prose string, base *template.Template) (*Form, error) {
-	f := &Form{File: name, Name: name, Short: short, Examples: examples, Prose: prose, Line: 1}
 	return f, f.compile(base)
 }
 
@@ -144,6 +137,8 @@ func (f *Form) take(b block) error {
 		return f.beside(b)
 	case "points":
 		return f.points(b)
+	case "flags":
+		return f.flags(b)
 	case "columns":
 		return f.columns(b)
 	case "chart":
@@ -243,6 +238,9 @@ func (f *Form) points(b block) error {
 func (f *Form) check() error {
 	if len(f.Columns) == 0 && f.Grid != nil {
 		return f.wrong(1, "no columns: the file needs a block that begins with %q", "columns:")
+	}
+	if f.Grid != nil && len(f.Flags) > 0 {
+		return f.wrong(f.Flags[0].Line, "flags: those of a grid are its axes with a colon")
 	}
 	seen := map[string]bool{}
 	for _, c := range f.Columns {

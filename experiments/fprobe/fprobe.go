@@ -20,36 +20,24 @@ import (
 )
 
 // Config says what is called, and which published hits are added up.
+// Its fields are the flags of fprobe.experiment.
 type Config struct {
-	// Published is a file in place of the published hits.
 	Published string
-	// Add are mechanisms of that table whose costs are added up, as if all were attached.
-	// Default: none.
-	Add []string
-	// AddAs is what is added: "time"; "percent" is refused, with the reason. Default:
-	// time.
-	AddAs string
-	// Others is the number of tracers of other functions, which the list function walks
-	// too, 0 to 10,000. Default: 0.
-	Others int
-	// Threads are the numbers of threads that call at once, 1 to 1024; those beyond the
-	// CPUs of this machine are left out. Default: 1, 2.
-	Threads []int
-	// NoTime leaves times out: the rows are the same bytes on every machine.
-	NoTime bool
-	// Repeats is the number of measurements of each row, 6 or more. Default: 15.
-	Repeats int
+	Add       []string
+	AddAs     string
+	Others    int
+	Threads   []int
+	NoTime    bool
+	Repeats   int
 }
 
 //go:embed fprobe.experiment
 var declared string
 
-var spec = experiments.Spec[Config, *row]{
-	Form: declared, Fields: (*Config).fields, Measure: measure,
-}
-
 // Experiment is the question.
-var Experiment = spec.Experiment()
+var Experiment = (&experiments.Spec[Config, *row]{
+	Form: declared, Fields: (*Config).fields, Measure: measure,
+}).Experiment()
 
 var anyText = experiments.FieldKind[string]{Type: "text", Format: strings.Clone, Parse: func(s string) (string,
 	error) {
@@ -58,18 +46,10 @@ var anyText = experiments.FieldKind[string]{Type: "text", Format: strings.Clone,
 
 func (c *Config) fields() []*experiments.Field {
 	return []*experiments.Field{
-		experiments.File(&c.Published, "published",
-			"`file` in place of the published hits: CSV with mechanism, performance_hit_percent"),
 		experiments.List(&c.Add, "add", "",
 			"`list` of mechanisms of that table whose costs are added up, as if all were attached", anyText),
 		experiments.One(&c.AddAs, "add-as", asTime, "what is added: time; percent is refused",
 			experiments.OneOf([]string{asTime, asPercent})),
-		experiments.Count(&c.Others,
-			"others", 0, "`number` of tracers of other functions, which the list function walks too", 0, 10_000),
-		experiments.Counts(&c.Threads, "threads", "1,2",
-			"`list` of numbers of threads that call at once; those beyond the CPUs of this machine are left out", 1, 1024),
-		experiments.Flag(&c.NoTime, "no-time", "time nothing: the same bytes on every machine"),
-		experiments.Repeats(&c.Repeats, 15, "`number` of measurements of each row, 6 or more"),
 	}
 }
 

@@ -220,6 +220,9 @@ func (g *grid) check() error {
 	if d == nil {
 		return g.wrong(1, "no grid: the file needs a block that begins with %q or %q", "grid: count", "grid: run")
 	}
+	if len(g.form.Tables) > 0 && g.more.Compute == nil {
+		return g.wrong(g.form.Tables[0].Line, "columns: %s: only what is computed in Go has other tables", g.form.Tables[0].Name)
+	}
 	axes := slices.Clone(d.Axes)
 	for _, b := range d.Beside {
 		axes = append(axes, b.Axes...)

@@ -19,42 +19,22 @@ import (
 )
 
 // Config says which indexes are searched, over which batches.
+// Its fields are the flags of int3-lookup.experiment.
 type Config struct {
-	// Lookups are the indexes. Default: all.
 	Lookups []int3.Lookup
-	// Patches are the numbers of patches in a batch, 1 to 10,000,000. Default: 56, 256,
-	// 45000.
 	Patches []int
-	// Groups are the numbers of groups that they are in, 1 to 4096; more groups than
-	// patches are left out. Default: 1, 2, 3, 4, 8, 16, 32, 64.
-	Groups []int
-	// NoTime leaves times out: the rows are the same bytes on every machine.
-	NoTime bool
-	// Repeats is the number of measurements of each index, 6 or more. Default: 15.
+	Groups  []int
+	NoTime  bool
 	Repeats int
 }
 
 //go:embed int3-lookup.experiment
 var declared string
 
-var spec = experiments.Spec[Config, *row]{
-	Form: declared, Fields: (*Config).fields, Measure: measure,
-}
-
 // Experiment is the question.
-var Experiment = spec.Experiment()
-
-func (c *Config) fields() []*experiments.Field {
-	return []*experiments.Field{
-		experiments.Lookups(&c.Lookups),
-		experiments.Counts(&c.Patches, "patches", "56,256,45000",
-			"`list` of numbers of patches in a batch", 1, 10_000_000),
-		experiments.Counts(&c.Groups, "groups", "1,2,3,4,8,16,32,64",
-			"`list` of numbers of groups that they are in; more groups than patches are left out", 1, maxGroups),
-		experiments.Flag(&c.NoTime, "no-time", "count comparisons only: the same bytes on every machine"),
-		experiments.Repeats(&c.Repeats, 15, "`number` of measurements of each index, 6 or more"),
-	}
-}
+var Experiment = (&experiments.Spec[Config, *row]{
+	Form: declared, Measure: measure,
+}).Experiment()
 
 // maxGroups is as far as crossings are looked for.
 const maxGroups = 4096

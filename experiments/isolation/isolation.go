@@ -18,58 +18,29 @@ import (
 )
 
 // Config says which hours pass on which machines.
+// Its fields are the flags of isolation.experiment.
 type Config struct {
-	// Machines are the calibrations that times are modelled of. Default: e5-2699,
-	// e7-8890, gold-6248.
-	Machines []experiments.Machine
-	// Hours is how much virtual time passes, in hours, above 0 and up to a year. Default:
-	// 6, as long as the published interrupts were counted.
-	Hours float64
-	// Isolated is the number of isolated CPUs of each machine. Default: as many as the
-	// published interrupts are spread over.
-	Isolated int
-	// Sites is the number of sites that each update changes, 1 to 256, which is one batch.
-	// Default: 4.
-	Sites int
-	// Updates are rates, in updates an hour, beside the one that is fitted. Default: 1,
-	// 60.
-	Updates []float64
-	// Entries are rates of entries into the kernel of each isolated CPU, a second.
-	// Default: 0.01, 0.1, 1, 10, 100, 1000, 10000, 100000.
-	Entries []float64
-	// Published is a file in place of the published figures.
+	Machines  []experiments.Machine
+	Hours     float64
+	Isolated  int
+	Sites     int       // of an update, which is one batch
+	Updates   []float64 // an hour
+	Entries   []float64 // a second
 	Published string
 }
 
 //go:embed isolation.experiment
 var declared string
 
-var spec = experiments.Spec[Config, *row]{
-	Form: declared, Cells: cells, Fields: (*Config).fields, Measure: measure,
-}
-
 // Experiment is the question.
-var Experiment = spec.Experiment()
+var Experiment = (&experiments.Spec[Config, *row]{
+	Form: declared, Cells: cells, Fields: (*Config).fields, Measure: measure,
+}).Experiment()
 
 func (c *Config) fields() []*experiments.Field {
 	return []*experiments.Field{
-		experiments.Machines(&c.Machines, "e5-2699,e7-8890,gold-6248"),
 		experiments.One(&c.Hours, "hours", fmt.Sprint(publishedHours), "`hours` of virtual time",
 			experiments.Number("hours above 0, a year at most", func(v float64) bool { return v > 0 && v <= 24*365 })),
-		experiments.Count(
-			&c.Isolated,
-			"isolated",
-			0,
-			"`number` of isolated CPUs of each machine (default: as many as the published interrupts are spread over)",
-			0,
-			cpus.MaxCPUs,
-		),
-		experiments.Count(&c.Sites, "sites", 4, "`number` of sites that each update changes", 1, 256),
-		experiments.Rates(&c.Updates, "updates", "1,60", "`list` of updates an hour, beside the rate that is fitted"),
-		experiments.Rates(&c.Entries, "entries", "0.01,0.1,1,10,100,1000,10000,100000",
-			"`list` of entries into the kernel a second of each isolated CPU"),
-		experiments.File(&c.Published, "published",
-			"`file` in place of the published figures: CSV with measurement, value, unit, source"),
 	}
 }
 

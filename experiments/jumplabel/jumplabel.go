@@ -25,52 +25,22 @@ import (
 )
 
 // Config says which keys are switched, on which machines.
+// Its fields are the flags of jump-label.experiment.
 type Config struct {
-	// Entries are the numbers of entries that a key has, 1 to 65,536. Default: 1, 2, 4, 8,
-	// 16, 32, 56, 64, 128, 170, 256.
-	Entries []int
-	// Machines are the calibrations that times are modelled of, all CPUs busy. Default:
-	// jump-label-24.
-	Machines []experiments.Machine
-	// Calls is how often each CPU calls the key's sites, all of them together, a second.
-	// Default: 100,000.
-	Calls *float64
-	// Repeat is how many times each key is switched on the timed engine. Default: 400.
-	Repeat int
-	// Published is a file in place of the published times.
+	Entries   []int
+	Machines  []experiments.Machine // all CPUs busy
+	Calls     *float64
+	Repeat    int
 	Published string
 }
 
 //go:embed jump-label.experiment
 var declared string
 
-var spec = experiments.Spec[Config, *row]{
-	Form: declared, Cells: cells, Fields: (*Config).fields, Measure: measure,
-}
-
 // Experiment is the question.
-var Experiment = spec.Experiment()
-
-func (c *Config) fields() []*experiments.Field {
-	calls := experiments.Rate(&c.Calls, "calls", "calls a second of the key's sites on each CPU, all of them together")
-	calls.Default = "100000"
-	return []*experiments.Field{
-		experiments.Counts(&c.Entries, "entries", "1,2,4,8,16,32,56,64,128,170,256",
-			"`list` of numbers of entries that a key has", 1, 1<<16),
-		experiments.Machines(&c.Machines, fitted), calls,
-		experiments.Count(
-			&c.Repeat,
-			"repeat",
-			400,
-			"`times` that each key is switched on the timed engine: one takes what the slowest CPU of each round takes, "+
-				"which varies",
-			1,
-			1_000_000,
-		),
-		experiments.File(&c.Published, "published",
-			"`file` with published times in place of those that come with the program"),
-	}
-}
+var Experiment = (&experiments.Spec[Config, *row]{
+	Form: declared, Cells: cells, Measure: measure,
+}).Experiment()
 
 // fitted is the calibration whose round and store were fitted to the published pair:
 // for that machine those rows are no prediction.

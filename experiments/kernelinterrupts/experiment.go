@@ -28,12 +28,6 @@ type Config struct {
 	Kernel string
 }
 
-func (c *Config) fields() []*experiments.Field {
-	measured := experiments.File(&c.Measured, "measured", "what is compared: a `file` that kernel measure wrote")
-	kernel := experiments.File(&c.Kernel, "kernel", "the kernel that it was measured on: an `image`")
-	return []*experiments.Field{measured, kernel}
-}
-
 func check(c *Config) error {
 	if (c.Measured == "") != (c.Kernel == "") {
 		return errors.New("measured and kernel go together: what was counted, and the image that it was counted on")
@@ -44,12 +38,10 @@ func check(c *Config) error {
 //go:embed kernel-interrupts.experiment
 var declared string
 
-var spec = experiments.Spec[Config, *Row]{
-	Form: declared, Cells: cells, Measure: measure, Fields: (*Config).fields, Check: check,
-}
-
 // Experiment is the question.
-var Experiment = spec.Experiment()
+var Experiment = (&experiments.Spec[Config, *Row]{
+	Form: declared, Cells: cells, Measure: measure, Check: check,
+}).Experiment()
 
 func measure(ctx context.Context, s *experiments.Study[Config, *Row]) (*experiments.Findings, error) {
 	a, err := compare(ctx, s.Config)

@@ -17,62 +17,30 @@ import (
 )
 
 // Config says which tables are filled, and with how many functions.
+// Its fields are the flags of metadata.experiment.
 type Config struct {
-	// Tables are the tables of what is known of each function. Default: all.
-	Tables []tables.TableKind
-	// Functions are the numbers of functions that are hooked, 1 to 262,144. Default: 1,
-	// 16, 64, 256, 1024, 4096, 16384, 43871, 50000, 65536.
+	Tables    []tables.TableKind
 	Functions []int
-	// Published is a file in place of the published throughputs.
 	Published string
-	// All is the number of functions that were hooked when those were taken. Default:
-	// 43,871, which is from another run of the same bench in the same year.
-	All int
-	// NoTime leaves times out: the rows are the same bytes on every machine.
-	NoTime bool
-	// Repeats is the number of measurements of each table, 6 or more. Default: 11.
-	Repeats int
+	All       int
+	NoTime    bool
+	Repeats   int
 }
 
 //go:embed metadata.experiment
 var declared string
 
-var spec = experiments.Spec[Config, *row]{
-	Form: declared, Fields: (*Config).fields, Measure: measure,
-}
-
 // Experiment is the question.
-var Experiment = spec.Experiment()
+var Experiment = (&experiments.Spec[Config, *row]{
+	Form: declared, Fields: (*Config).fields, Measure: measure,
+}).Experiment()
 
 func (c *Config) fields() []*experiments.Field {
 	return []*experiments.Field{
 		experiments.NamedList(&c.Tables, "table", "`list` of tables of what is known of each function", tables.KindNames(),
 			tables.ParseKind, tables.TableKind.String),
-		experiments.Counts(&c.Functions, "functions", "1,16,64,256,1024,4096,16384,43871,50000,65536",
-			"`list` of numbers of functions that are hooked", 1, maxFunctions),
-		experiments.File(
-			&c.Published,
-			"published",
-			"`file` in place of the published throughputs: CSV with bench, table, mps; tables are \"N fixed buckets\" and "+
-				"resizable",
-		),
-		experiments.Count(
-			&c.All,
-			"all",
-			43871,
-			"`number` of functions that were hooked when those were taken; 43,871 is from another run of the same bench in "+
-				"the same year",
-			1,
-			maxFunctions,
-		),
-		experiments.Flag(&c.NoTime, "no-time", "count only: the same bytes on every machine"),
-		experiments.Repeats(&c.Repeats, 11, "`number` of measurements of each table, 6 or more"),
 	}
 }
-
-// maxFunctions is more than a kernel has, and little enough that their text fits
-// into memory.
-const maxFunctions = 1 << 18
 
 // row is one table with some functions in it.
 type row struct {

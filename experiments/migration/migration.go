@@ -22,19 +22,10 @@ type Config struct {
 //go:embed migration.experiment
 var declared string
 
-var spec = experiments.Spec[Config, row]{
-	Form: declared, Cells: cells, Fields: (*Config).fields, Measure: measure,
-}
-
 // Experiment is the question.
-var Experiment = spec.Experiment()
-
-func (c *Config) fields() []*experiments.Field {
-	return []*experiments.Field{
-		experiments.File(&c.Published, "published",
-			"`file` in place of the published counts: CSV with patching, action, cpu, before, after, delta, source"),
-	}
-}
+var Experiment = (&experiments.Spec[Config, row]{
+	Form: declared, Cells: cells, Measure: measure,
+}).Experiment()
 
 // row is one CPU of a measurement.
 type row struct {

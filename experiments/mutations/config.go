@@ -24,50 +24,27 @@ import (
 )
 
 // Config says which combinations are put to the checker, and what a search may cost.
+// Its fields are the flags of mutations.experiment.
 type Config struct {
-	// Arches are the instruction sets. Default: all.
-	Arches []isa.Arch
-	// Protocols are the protocols, by name. Default: all.
-	Protocols []string
-	// Fetches are the ways in which versions of text mix in a fetch. Default: all.
-	Fetches []cpus.Fetch
-	// Machines are the CPUs of a model, each as cpus.ParseRoles reads them; a text of
-	// several numbers with commas stands for as many machines. Default: 2.
-	Machines []string
-	// Sites are the numbers of sites, up to explore.MaxSites. Default: 2.
-	Sites []int
-	// Preempt lets tasks be preempted between any two instructions, and go on later,
-	// anywhere.
-	Preempt bool
-	// Reduce is what a search may leave out: "order", "symmetry", "all" or "none".
-	// Default: all.
-	Reduce string
-	// Exact keeps whole states, not fingerprints of 64 bits: slower and larger, but
-	// never wrong.
-	Exact bool
-	// Jobs is the number of cores to search on. Default: all.
-	Jobs int
-	// LimitStates ends a search at this number of states, at the end of a level.
-	// Default: no limit.
+	Arches      []isa.Arch
+	Protocols   []string
+	Fetches     []cpus.Fetch
+	Machines    []string // as the axis cpus has them
+	Sites       []int
+	Preempt     bool
+	Reduce      string
+	Exact       bool
+	Jobs        int
 	LimitStates uint64
-	// LimitMemory ends a search when states and queue take so many MiB. Default: 4096.
-	LimitMemory uint64
-	// LimitTime ends a search after this time. Default: no limit.
-	LimitTime time.Duration
+	LimitMemory uint64 // MiB
+	LimitTime   time.Duration
 }
 
-//go:embed report.md.tmpl
-var prose string
+//go:embed mutations.experiment
+var declared string
 
 var spec = experiments.Spec[Config, check.VerdictRow]{
-	Name:  "mutations",
-	Short: "which steps does the safety of a protocol rest on? every protocol, with every defect",
-	Examples: []string{
-		"mutations --out mutations",
-		"mutations --arch x86_64 --protocol native --format csv",
-		"mutations --protocol breakpoint-lazy --cpus busy=1,isolated=1",
-	},
-	Prose: prose, Columns: columns, Fields: (*Config).fields, Measure: measure,
+	Form: declared, Columns: columns, Fields: (*Config).fields, Measure: measure,
 }
 
 // Experiment is the question.
@@ -100,7 +77,6 @@ var atMost = experiments.FieldKind[time.Duration]{
 
 func (c *Config) fields() []*experiments.Field {
 	return []*experiments.Field{
-		experiments.Arches(&c.Arches),
 		experiments.List(&c.Protocols,
 			"protocol", strings.Join(poke.Names(), ","), "`list` of protocols", experiments.OneOf(poke.Names())),
 		experiments.NamedList(&c.Fetches, "fetch", "`list` of ways in which versions of text mix in a fetch",
@@ -111,12 +87,8 @@ func (c *Config) fields() []*experiments.Field {
 				"repeatable", explore.MaxCPUs), nil),
 		experiments.Counts(&c.Sites, "sites",
 			"2", fmt.Sprintf("`list` of numbers of sites, each up to %d", explore.MaxSites), 1, explore.MaxSites),
-		experiments.Flag(&c.Preempt, "preempt",
-			"tasks can be preempted between any two instructions, and go on later, anywhere"),
 		experiments.One(&c.Reduce, "reduce", "all",
 			"`parts` that the search may leave out", experiments.OneOf(explore.ReductionNames())),
-		experiments.Flag(&c.Exact, "exact",
-			"keep whole states, not fingerprints of 64 bits: slower and larger, but never wrong"),
 		experiments.Count(&c.Jobs, "jobs", runtime.GOMAXPROCS(0), "`number` of cores to search on", 1, 1<<16),
 		experiments.One(&c.LimitStates, "limit-states", "",
 			"stop at this `number` of states, at the end of a level; 0 for none",

@@ -31,12 +31,10 @@ type Config struct {
 //go:embed pareto.experiment
 var declared string
 
-var spec = experiments.Spec[Config, *row]{
-	Form: declared, Cells: cells, Fields: (*Config).fields, Measure: measure,
-}
-
 // Experiment is the question.
-var Experiment = spec.Experiment()
+var Experiment = (&experiments.Spec[Config, *row]{
+	Form: declared, Cells: cells, Fields: (*Config).fields, Measure: measure,
+}).Experiment()
 
 func (c *Config) fields() []*experiments.Field {
 	return append(c.Fields("vm-2@8,jump-label-24,refcount-480,graviton2",

@@ -17,44 +17,21 @@ import (
 )
 
 // Config says which sites are asked, and from where.
+// Its fields are the flags of reach.experiment.
 type Config struct {
-	// Arches are the instruction sets. Default: all.
-	Arches []isa.Arch
-	// Records are the tables of records. Default: that of a real kernel for each
-	// instruction set.
-	Records []string
-	// Kallsyms is the file with the addresses for a list of functions without.
-	Kallsyms string
-	// Distances are those of the trampoline from the text, in bytes, up to 2^46.
-	// Default: 40 of them, denser near the reach of branches.
-	Distances []uint64
+	Arches    []isa.Arch
+	Records   []string
+	Kallsyms  string
+	Distances []uint64 // of the trampoline from the text, in bytes
 }
 
 //go:embed reach.experiment
 var declared string
 
-var spec = experiments.Spec[Config, *row]{
-	Form: declared, Cells: cells, Fields: (*Config).fields, Measure: measure,
-}
-
 // Experiment is the question.
-var Experiment = spec.Experiment()
-
-func (c *Config) fields() []*experiments.Field {
-	return []*experiments.Field{
-		experiments.Arches(&c.Arches),
-		experiments.Tables(
-			&c.Records,
-			"`table` of records: a built-in one, a file or gen:...; repeatable (default: that of a real kernel for each "+
-				"instruction set)",
-		),
-		experiments.File(&c.Kallsyms, "kallsyms", "`file` with the addresses for a list of functions without"),
-		experiments.Sizes(&c.Distances, "distance",
-			"0,256,512,1K,1536,2046,2048,4K,64K,1M,16M,64M,96M,104M,108M,112M,114M,116M,118M,120M,122M,124M,126M,128M,130M,"+
-				"256M,512M,1G,1536M,2000M,2032M,2034M,2036M,2038M,2040M,2042M,2044M,2046M,2048M,2052M,4G", "`list` of "+
-				"distances of the trampoline from the text, in bytes", 1<<46),
-	}
-}
+var Experiment = (&experiments.Spec[Config, *row]{
+	Form: declared, Cells: cells, Measure: measure,
+}).Experiment()
 
 // row is one place of the trampoline.
 type row struct {

@@ -23,55 +23,32 @@ import (
 )
 
 // Config says which updates are carried out: every combination of its lists.
+// Its fields are the flags of refcount.experiment.
 type Config struct {
-	// Machines are the calibrations that times are modelled of, all CPUs busy.
-	// Default: refcount-480 with 2, 8, 30, 60, 120, 240 and all its CPUs.
-	Machines []experiments.Machine
-	// Entries are the numbers of patches in the batch, 1 to 10,000. Default: 2, 164.
-	Entries []int
-	// Refs are the ways in which handlers are counted. Default: per CPU, shared.
-	Refs []int3.Refs
-	// OutOfTurn are the shares of visits of the shared cache line, above 0 and up to 1,
-	// in which the handler that has waited longest changes places with any of those that
-	// wait: near 0 serves in turn, 1 draws lots. Default: 0.001, 0.01, 1.
+	Machines  []experiments.Machine // all CPUs busy
+	Entries   []int                 // patches in the batch
+	Refs      []int3.Refs
 	OutOfTurn []float64
-	// Calls is how often a CPU calls each patched function, a second, 0 to 1e9.
-	// Default: the calibration's calls, spread over 164 functions.
-	Calls *float64
-	// Published is a file in place of the published figures.
+	Calls     *float64
 	Published string
 }
 
 //go:embed refcount.experiment
 var declared string
 
-var spec = experiments.Spec[Config, *row]{
-	Form: declared, Cells: cells, Fields: (*Config).fields, Measure: measure,
-}
-
 // Experiment is the question.
-var Experiment = spec.Experiment()
+var Experiment = (&experiments.Spec[Config, *row]{
+	Form: declared, Cells: cells, Fields: (*Config).fields, Measure: measure,
+}).Experiment()
 
 var shares = experiments.Number("shares above 0, to 1: in strict order a few CPUs can keep the others out for minutes",
 	func(v float64) bool { return v > 0 && v <= 1 })
 
 func (c *Config) fields() []*experiments.Field {
 	return []*experiments.Field{
-		experiments.Machines(&c.Machines,
-			"refcount-480@2,refcount-480@8,refcount-480@30,refcount-480@60,refcount-480@120,refcount-480@240,refcount-480"),
-		experiments.Counts(&c.Entries, "entries", "2,164", "`list` of numbers of patches in the batch", 1, 10_000),
-		experiments.Refs(&c.Refs, "percpu,shared"),
 		experiments.List(&c.OutOfTurn, "out-of-turn", "0.001,0.01,1",
 			"`list` of shares of visits of the cache line in which the one "+
 				"that has waited longest changes places with any of those that wait: near 0 serves in turn, 1 draws lots", shares),
-		experiments.Rate(&c.Calls, "calls",
-			"calls of each patched function a second on each CPU (default: the calibration's calls, spread over 164)"),
-		experiments.File(
-			&c.Published,
-			"published",
-			"`file` in place of the published figures: CSV with measurement, entries, hardware_threads, update_us, "+
-				"program_ns, source",
-		),
 	}
 }
 

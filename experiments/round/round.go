@@ -20,29 +20,19 @@ import (
 )
 
 // Config says how often it is tried.
+// Its fields are the flags of round.experiment.
 type Config struct {
-	// Updates is how many updates there are of each kind. Default: 400.
 	Updates int
-	// Sites is how many sites an update changes. Default: 16.
-	Sites int
+	Sites   int
 }
 
 //go:embed round.experiment
 var declared string
 
-var spec = experiments.Spec[Config, row]{
-	Form: declared, Fields: (*Config).fields, Measure: measure,
-}
-
 // Experiment is the question.
-var Experiment = spec.Experiment()
-
-func (c *Config) fields() []*experiments.Field {
-	return []*experiments.Field{
-		experiments.Count(&c.Updates, "updates", 400, "`number` of updates of each kind", 1, 10_000_000),
-		experiments.Count(&c.Sites, "sites", 16, "`number` of sites that an update changes", 1, 10_000),
-	}
-}
+var Experiment = (&experiments.Spec[Config, row]{
+	Form: declared, Measure: measure,
+}).Experiment()
 
 // row is one kind of round.
 type row struct {

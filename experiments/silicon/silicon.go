@@ -40,12 +40,10 @@ type Config struct {
 //go:embed silicon.experiment
 var declared string
 
-var spec = experiments.Spec[Config, row]{
-	Form: declared, Cells: cells, Fields: (*Config).fields, Measure: measure,
-}
-
 // Experiment is the question.
-var Experiment = spec.Experiment()
+var Experiment = (&experiments.Spec[Config, row]{
+	Form: declared, Cells: cells, Fields: (*Config).fields, Measure: measure,
+}).Experiment()
 
 func (c *Config) fields() []*experiments.Field {
 	return []*experiments.Field{

@@ -39,12 +39,10 @@ type Config struct {
 //go:embed straddle.experiment
 var declared string
 
-var spec = experiments.Spec[Config, row]{
-	Form: declared, Cells: cells, Fields: (*Config).fields, Measure: measure,
-}
-
 // Experiment is the question.
-var Experiment = spec.Experiment()
+var Experiment = (&experiments.Spec[Config, row]{
+	Form: declared, Cells: cells, Fields: (*Config).fields, Measure: measure,
+}).Experiment()
 
 // sound stands for no defect: the control.
 const sound = "none"

@@ -16,33 +16,23 @@ import (
 )
 
 // Config says which tables are read, and what counts as about the same.
+// Its fields are the flags of trigger.experiment.
 type Config struct {
-	// Published is a file in place of the published throughputs.
-	Published string
-	// PublishedRuns is a file in place of the published runs.
+	Published     string
 	PublishedRuns string
-	// Margin is by how many points of throughput a claim in per cent may be off and still
-	// hold, above 0 and up to 50. Default: 2.5, since claims are multiples of 5.
-	Margin float64
+	Margin        float64 // points of throughput
 }
 
 //go:embed trigger.experiment
 var declared string
 
-var spec = experiments.Spec[Config, *row]{
-	Form: declared, Fields: (*Config).fields, Measure: measure,
-}
-
 // Experiment is the question.
-var Experiment = spec.Experiment()
+var Experiment = (&experiments.Spec[Config, *row]{
+	Form: declared, Fields: (*Config).fields, Measure: measure,
+}).Experiment()
 
 func (c *Config) fields() []*experiments.Field {
 	return []*experiments.Field{
-		experiments.File(&c.Published, "published",
-			"`file` in place of the published throughputs: CSV with mechanism, mps, plusminus"),
-		experiments.File(&c.PublishedRuns, "published-runs",
-			"`file` in place of the published runs: CSV with run, fentry_mps, fentry_multi_mps, "+
-				"fentry_multi_all_mps, fexit_mps, fexit_multi_mps, fmodret_mps, fmodret_multi_mps"),
 		experiments.One(&c.Margin, "margin", "2.5",
 			"`points` of throughput by which a claim in per cent may be off and still hold; "+
 				"claims are multiples of 5, so that 2.5 is nearest", experiments.Number("points above 0, up to 50",

@@ -16,35 +16,25 @@ import (
 )
 
 // Config says which kernels, sites and processes are asked about.
+// Its fields are the flags of uprobes.experiment.
 type Config struct {
-	// Releases are those of x86-64 kernels. Default: 6.12, 6.18, 7.1.3, 7.1.9, 7.2.
-	Releases []string
-	// Sites are numbers of sites, for each kind of instruction that is replaced.
-	// Default: 1, 10, 100. None where Program is given.
-	Sites []int
-	// Processes are numbers of processes that each hit every site. Default: 1, 2, 4.
+	Releases  []string // of x86-64 kernels
+	Sites     []int
 	Processes []int
-	// Program is an ELF file, whose USDT probes are the sites.
-	Program string
-	// Published is a file in place of the published readings.
+	Program   string // an ELF file
 	Published string
 }
 
 //go:embed uprobes.experiment
 var declared string
 
-var spec = experiments.Spec[Config, *row]{
-	Form: declared, Cells: cells, Fields: (*Config).fields, Check: (*Config).check, Measure: measure,
-}
-
 // Experiment is the question.
-var Experiment = spec.Experiment()
+var Experiment = (&experiments.Spec[Config, *row]{
+	Form: declared, Cells: cells, Fields: (*Config).fields, Check: (*Config).check, Measure: measure,
+}).Experiment()
 
-// The most that is asked about, so that sums fit.
-const (
-	maxSites     = 1_000_000
-	maxProcesses = 1_000_000
-)
+// maxSites is the most that is asked about, so that sums fit.
+const maxSites = 1_000_000
 
 func (c *Config) fields() []*experiments.Field {
 	release := experiments.FieldKind[string]{
@@ -55,19 +45,7 @@ func (c *Config) fields() []*experiments.Field {
 		},
 	}
 	return []*experiments.Field{
-		experiments.List(
-			&c.Releases,
-			"releases",
-			"6.12,6.18,7.1.3,7.1.9,7.2",
-			"`list` of releases of x86-64 kernels",
-			release,
-		),
-		experiments.Counts(&c.Sites, "sites", "1,10,100", "`list` of numbers of sites of each kind", 1, maxSites),
-		experiments.Counts(&c.Processes, "processes", "1,2,4",
-			"`list` of numbers of processes that each hit every site", 1, maxProcesses),
-		experiments.File(&c.Program, "program", "ELF `file` whose USDT probes are the sites, in place of --sites"),
-		experiments.File(&c.Published, "published",
-			"`file` in place of the published readings: CSV with release, insn, sites, processes, phase, interrupts"),
+		experiments.List(&c.Releases, "releases", "6.12,6.18,7.1.3,7.1.9,7.2", "`list` of releases of x86-64 kernels", release),
 	}
 }
 
