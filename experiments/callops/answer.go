@@ -10,7 +10,6 @@ import (
 	"github.com/textpoke/textpoke/kernels/published"
 	"github.com/textpoke/textpoke/results"
 	"github.com/textpoke/textpoke/results/fit"
-	"github.com/textpoke/textpoke/results/plots"
 )
 
 // answer is the rows that were finished, and what follows from them.
@@ -23,7 +22,7 @@ type answer struct {
 
 func (a *answer) findings() *experiments.Findings {
 	f := &experiments.Findings{
-		Report: a, Pictures: []experiments.Picture{{Picture: a.chart().Picture()}},
+		Report:    a,
 		Documents: []results.Document{experiments.Declared(a.Form, "fits", a.lines())},
 	}
 	if a.Config.Published != "" && len(a.Slips) > 0 { // those of the table that comes with the program are known
@@ -161,40 +160,4 @@ func (a *answer) find(kernel, block string, relevant, irrelevant int) *row {
 	return experiments.First(a.Rows, func(r *row) bool {
 		return r.Kernel == kernel && r.Block == block && r.Relevant == relevant && r.Irrelevant == irrelevant
 	})
-}
-
-// chart is the published overheads against tracers, and the predictions.
-func (a *answer) chart() *plots.Chart {
-	c := &plots.Chart{
-		Title:    "With a literal at the site, who traces other functions makes no difference",
-		Subtitle: "published overhead of a call; held out of the lines and predicted by them where there are whiskers (95 %)",
-		X:        plots.Axis{Label: "tracers, of others beside one of the function, or of the function", Log: true},
-		Y:        plots.Axis{Label: "overhead of a call (ns)", Log: true},
-	}
-	series, out := experiments.Curves{}, experiments.Curves{Kind: plots.Points}
-	lists := []struct {
-		name, kernel, block string
-	}{
-		{"list, tracers of others", published.WithoutCallOps, published.Irrelevant1},
-		{"literal, tracers of others", published.WithCallOps, published.Irrelevant1},
-		{"list, tracers of the function", published.WithoutCallOps, published.RelevantBlock},
-		{"literal, tracers of the function", published.WithCallOps, published.RelevantBlock},
-	}
-	for _, l := range lists {
-		for _, r := range a.Rows {
-			if r.Kernel != l.kernel || r.Block != l.block || r.Overhead <= 0 || r.path == nil {
-				continue
-			}
-			x := float64(r.Irrelevant)
-			if l.block == published.RelevantBlock {
-				x = float64(r.Relevant)
-			}
-			series.Add(l.name, x, r.Overhead)
-			if r.held && r.path.line != nil && r.Prediction.Low > 0 {
-				out.Between("predicted", x, r.Prediction.Value, r.Prediction.Low, r.Prediction.High)
-			}
-		}
-	}
-	c.Series = append(series.Series, out.Series...)
-	return c
 }

@@ -3,11 +3,9 @@
 package callopsalternatives
 
 import (
-	"fmt"
 	"slices"
 
 	"github.com/textpoke/textpoke/experiments"
-	"github.com/textpoke/textpoke/results/plots"
 )
 
 // answer is what the rows say that were finished.
@@ -46,26 +44,5 @@ func (a *answer) Verdict(design string) string {
 	return "cannot be asked"
 }
 
-// chart is the loads of every design.
-func (a *answer) chart() *plots.Chart {
-	c := &plots.Chart{
-		Title: "The ops at the site is two loads away, until somebody joins",
-		X:     plots.Axis{Label: "loads on the way to the tracers"}, Y: plots.Axis{Names: []string{}},
-	}
-	if len(a.Config.Irrelevant) > 0 {
-		c.Subtitle = fmt.Sprintf("with %d tracers of another function", a.Config.Irrelevant[len(a.Config.Irrelevant)-1])
-	}
-	for i := range designs {
-		c.Y.Names = append(c.Y.Names, designs[i].Name)
-	}
-	curves := experiments.Curves{Kind: plots.Lying}
-	for _, u := range []users{callback, direct, both} {
-		for i := range designs {
-			if r := a.find(designs[i].Name, u); r != nil {
-				curves.Add(u.String(), float64(r.Cost.Loads), float64(i), fmt.Sprint(r.Cost.Loads))
-			}
-		}
-	}
-	c.Series = curves.Series
-	return c
-}
+// Last is the number of tracers of another function that the picture is of.
+func (a *answer) Last() int { return a.Config.Irrelevant[len(a.Config.Irrelevant)-1] }

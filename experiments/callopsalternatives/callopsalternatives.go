@@ -82,7 +82,7 @@ func measure(ctx context.Context, s *experiments.Study[Config, *row]) (*experime
 		})
 	}
 	a := &answer{s}
-	return &experiments.Findings{Report: a, Pictures: []experiments.Picture{{Picture: a.chart().Picture()}}}, err
+	return &experiments.Findings{Report: a}, err
 }
 
 // Where the function is that is called, and that which nobody calls.
