@@ -60,6 +60,9 @@ func fieldOf(to any, f form.Flag) *Field {
 	case *[]float64:
 		return Rates(to, f.Name, f.Default, f.Doc)
 	case *string:
+		if f.Name == "records" {
+			return Records(to, f.Default, f.Doc)
+		}
 		return File(to, f.Name, f.Doc)
 	case *[]string:
 		return Tables(to, f.Doc)

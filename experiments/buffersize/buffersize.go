@@ -17,9 +17,7 @@ import (
 	"github.com/textpoke/textpoke/sim"
 )
 
-// Config says which sizes are tried on which machines. Default of Machines: vm-2 with
-// 8 CPUs, jump-label-24, refcount-480; of Buffers: 1, 16, 64, 128, 170, 256, 512, 1024,
-// 1700, 4096, 16384 and dynamic.
+// Config says which sizes are tried on which machines: the flags of buffer-size.experiment.
 type Config struct{ modelled.Setting }
 
 //go:embed buffer-size.experiment
@@ -27,12 +25,8 @@ var declared string
 
 // Experiment is the question.
 var Experiment = (&experiments.Spec[Config, *row]{
-	Form: declared, Cells: cells, Columns: append(ranges, frontColumns()...), Fields: (*Config).fields, Measure: measure,
+	Form: declared, Cells: cells, Columns: append(ranges, frontColumns()...), Measure: measure,
 }).Experiment()
-
-func (c *Config) fields() []*experiments.Field {
-	return c.Fields("vm-2@8,jump-label-24,refcount-480", "1,16,64,128,170,256,512,1024,1700,4096,16384,dynamic")
-}
 
 // protocol queues in a vector on every instruction set.
 const protocol = "breakpoint"

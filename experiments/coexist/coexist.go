@@ -19,13 +19,11 @@ import (
 )
 
 // Config says which pairs are tried: every combination of its lists.
+// Its fields are the flags of coexist.experiment.
 type Config struct {
-	// Arches are the instruction sets. Default: all.
 	Arches []isa.Arch
-	// First are the clients that are there, by name. Default: all that can be.
-	First []string
-	// Second are the clients that come, by name. Default: all.
-	Second []string
+	First  []string // clients that are there, by name
+	Second []string // that come
 }
 
 //go:embed coexist.experiment
@@ -39,7 +37,6 @@ var Experiment = (&experiments.Spec[Config, *row]{
 func (c *Config) fields() []*experiments.Field {
 	first, all := names(false), names(true)
 	return []*experiments.Field{
-		experiments.Arches(&c.Arches),
 		experiments.List(&c.First,
 			"first", strings.Join(first, ","), "`list` of clients that are there", experiments.OneOf(first)),
 		experiments.List(&c.Second,

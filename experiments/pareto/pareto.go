@@ -15,16 +15,11 @@ import (
 	"github.com/textpoke/textpoke/sim"
 )
 
-// Config says what can be chosen, on which machines, for which budgets. Default of
-// Machines: vm-2 with 8 CPUs, jump-label-24, refcount-480, graviton2; of Buffers: 64,
-// 128, 170, 256, 512, 1024, 2048, 4096, 8192, 16384 and dynamic.
+// Config says what can be chosen, on which machines, for which budgets: the flags of
+// pareto.experiment.
 type Config struct {
 	modelled.Setting
-	// Budgets are the interrupts a millisecond that an isolated CPU may take. Default:
-	// 0, 0.5, 1, 2, 5, 10.
 	Budgets []float64
-	// Measure is what budgets are about: "mean" over the update, or "burst", the most in
-	// one millisecond. Default: mean.
 	Measure string
 }
 
@@ -37,13 +32,11 @@ var Experiment = (&experiments.Spec[Config, *row]{
 }).Experiment()
 
 func (c *Config) fields() []*experiments.Field {
-	return append(c.Fields("vm-2@8,jump-label-24,refcount-480,graviton2",
-		"64,128,170,256,512,1024,2048,4096,8192,16384,dynamic"),
-		experiments.Rates(&c.Budgets, "budget", "0,0.5,1,2,5,10",
-			"`list` of budgets: interrupts a millisecond that an isolated CPU may take"),
+	return []*experiments.Field{
 		experiments.One(&c.Measure,
 			"measure", mean, "what budgets are about: `mean` over the update, or burst, the most in one millisecond",
-			experiments.OneOf([]string{mean, burst})))
+			experiments.OneOf([]string{mean, burst})),
+	}
 }
 
 // The protocols that queue in a vector.

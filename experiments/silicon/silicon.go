@@ -28,12 +28,10 @@ import (
 )
 
 // Config says what is measured.
+// Its fields are the flags of silicon.experiment.
 type Config struct {
-	// Records is the table. Default: the built-in kernel of x86_64.
 	Records string
-	// Buffers are the vectors. Default: 32 to 1,024 slots, and as many as patches.
 	Buffers []sched.Buffer
-	// Repeats is how often everything is enabled and disabled. Default: 6.
 	Repeats int
 }
 
@@ -48,8 +46,6 @@ var Experiment = (&experiments.Spec[Config, row]{
 func (c *Config) fields() []*experiments.Field {
 	return []*experiments.Field{
 		experiments.Records(&c.Records, records.DefaultFor(live.Arch.Traits().Name), "`table` of records"),
-		experiments.Buffers(&c.Buffers, "32,128,256,1024,dynamic"),
-		experiments.Repeats(&c.Repeats, 6, "`number` of times that everything is enabled and disabled"),
 	}
 }
 

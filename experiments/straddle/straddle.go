@@ -23,17 +23,12 @@ import (
 )
 
 // Config says what is tried, and how often.
+// Its fields are the flags of straddle.experiment.
 type Config struct {
-	// Mutations are the defects. Default: those of the breakpoint protocol that text can
-	// show, and none.
-	Mutations []string
-	// Updates is how many updates each is tried in. Default: 48.
-	Updates int
-	// Width is that of the interval of the share at which no more updates are tried. Default:
-	// 0.35, which nine updates have of which none is met, and 31 of which every other one is.
-	Width float64
-	// Sites is how many sites an update changes. Default: 32.
-	Sites int
+	Mutations []string // with sound for none
+	Updates   int      // of each
+	Width     float64  // of an interval
+	Sites     int      // of an update
 }
 
 //go:embed straddle.experiment
@@ -52,10 +47,8 @@ func (c *Config) fields() []*experiments.Field {
 		experiments.List(&c.Mutations, "mutate",
 			sound+",no-breakpoint,drop-sync-1,drop-sync-2,drop-sync-3-no-recheck,late-publish,early-release",
 			"`list` of defects, "+sound+" for the plan as it is", experiments.OneOf(append(poke.MutationNames(), sound))),
-		experiments.Count(&c.Updates, "updates", 48, "`number` of updates that each is tried in, at most", 1, 1_000_000),
 		experiments.One(&c.Width, "width", "0.35", "no more updates are tried once the 95 % interval of the share is as narrow as `this`; "+
 			"0: all are", experiments.Number("a number from 0 to 1", func(v float64) bool { return v >= 0 && v <= 1 })),
-		experiments.Count(&c.Sites, "sites", 32, "`number` of sites that an update changes", 1, 10_000),
 	}
 }
 

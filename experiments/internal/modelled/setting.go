@@ -4,7 +4,6 @@ package modelled
 
 import (
 	"context"
-	"math"
 
 	"github.com/textpoke/textpoke/cpus"
 	"github.com/textpoke/textpoke/experiments"
@@ -16,36 +15,12 @@ import (
 
 // Setting is what can be said of updates that try vectors out on some machines.
 type Setting struct {
-	// Machines are the calibrations that times are modelled of.
 	Machines []experiments.Machine
-	// Buffers are the sizes of the vector, in slots.
-	Buffers []sched.Buffer
-	// Limit is the number of interrupts, of all CPUs together, above which an update is
-	// counted and not timed. Default: 10,000,000.
-	Limit int
-	// Roles are the CPUs of each machine. Default: the calibration's number of CPUs, of
-	// which a quarter is isolated.
-	Roles []cpus.Role
-	// Records is the table of records. Default: the kernel of the calibration's
-	// instruction set.
-	Records string
-	// Calls is how often a busy CPU calls traced functions, a second. Default: what the
-	// calibration says.
-	Calls *float64
-}
-
-// Fields are the fields, with the default machines and sizes of an experiment.
-func (s *Setting) Fields(machines, buffers string) []*experiments.Field {
-	return []*experiments.Field{
-		experiments.Machines(&s.Machines, machines),
-		experiments.Buffers(&s.Buffers, buffers),
-		experiments.Roles(&s.Roles, "", "`machine` in place of the calibrations' own, of which a quarter is isolated"),
-		experiments.Records(&s.Records, "",
-			"`table` of records: a built-in one, a file or gen:... (default: the kernel of the calibration's instruction set)"),
-		experiments.Rate(&s.Calls, "calls", "calls of traced functions a second on a busy CPU (default: the calibration's)"),
-		experiments.Count(&s.Limit, "limit-ipis", 10_000_000,
-			"what takes more `interrupts` than that, of all CPUs together, is counted and not timed", 0, math.MaxInt),
-	}
+	Buffers  []sched.Buffer
+	Limit    int         // of interrupts, above which an update is counted and not timed
+	Roles    []cpus.Role // nil for those of the machine
+	Records  string      // "" for the kernel of the machine's instruction set
+	Calls    *float64    // nil for those of the calibration
 }
 
 // Engine is what all updates on one machine have in common.
