@@ -9,11 +9,12 @@ import (
 
 	"github.com/textpoke/textpoke/poke"
 	"github.com/textpoke/textpoke/results"
+	"github.com/textpoke/textpoke/results/budget"
 )
 
 func mustBudget(t *testing.T, text string) Budget {
 	t.Helper()
-	b, err := ParseBudget(strings.Split(text, ","))
+	b, err := Limits.Parse(strings.Split(text, ","))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -28,6 +29,15 @@ func budgetRow(t *testing.T) *RunRow {
 		PlanRow: PlanRow{Config: &c, IPIsPerCPU: 12}, Engine: "live", HasIsolated: true, IsolatedMax: 9,
 		Burst: 6, Traps: 1 << 40, Lost: 1, Elapsed: 10*time.Millisecond + 1,
 	}
+}
+
+func exceeded(t *testing.T, text string, row *RunRow) ([]budget.Excess, error) {
+	t.Helper()
+	table, err := RunColumns.Fill("run", []*RunRow{row})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return mustBudget(t, text).Exceeded(table.Columns, table.Rows[0])
 }
 
 // TestBudget holds a row against limits just below, at and above what it has.
@@ -49,12 +59,8 @@ func TestBudget(t *testing.T) {
 		"update=10000001ns":        "",
 		"ipis=1,lost=1,burst=5/ms": "ipis 12, 11 over the budget of 1; burst 6/ms, 1/ms over the budget of 5/ms",
 	} {
-		excess, err := mustBudget(t, text).Exceeded(row)
-		var got []string
-		for _, e := range excess {
-			got = append(got, e.String())
-		}
-		if strings.Join(got, "; ") != want || err != nil {
+		excess, err := exceeded(t, text, row)
+		if got := budget.Say(excess); got != want || err != nil {
 			t.Errorf("%s: %q, %v, want %q", text, got, err, want)
 		}
 	}
@@ -63,7 +69,7 @@ func TestBudget(t *testing.T) {
 func TestBudgetOnWhatNobodyKnows(t *testing.T) {
 	row := budgetRow(t)
 	row.HasIsolated = false
-	if _, err := mustBudget(t, "isolated=5").Exceeded(row); err == nil || !strings.Contains(err.Error(),
+	if _, err := exceeded(t, "isolated=5", row); err == nil || !strings.Contains(err.Error(),
 		"budget isolated=5: cannot be judged: ipis_isolated_max is empty, as this engine does not count the interrupts that "+
 			"an isolated CPU takes") {
 		t.Errorf("without isolated CPUs: %v", err)
@@ -95,13 +101,13 @@ func TestBudgetColumns(t *testing.T) {
 	for _, c := range RunColumns.Table("run").Columns {
 		columns[c.Name] = true
 	}
-	for _, m := range quantities {
-		for _, c := range m.columns {
+	for _, m := range Limits {
+		for _, c := range m.Columns {
 			if !columns[c] {
-				t.Errorf("%s is about %s, which is no column", m.name, c)
+				t.Errorf("%s is about %s, which is no column", m.Name, c)
 			}
-			if m.time != strings.HasSuffix(c, "_ns") {
-				t.Errorf("%s is a time, or %s is; not both", m.name, c)
+			if m.Time != strings.HasSuffix(c, "_ns") {
+				t.Errorf("%s is a time, or %s is; not both", m.Name, c)
 			}
 		}
 	}
@@ -115,7 +121,7 @@ func TestBudgetTakesTheFirst(t *testing.T) {
 		3:   {results.Int(3), results.Empty},
 		2.5: {results.Int(3), results.Float(2.5)},
 	} {
-		excess, err := mustBudget(t, "update=1ns").ExceededIn(columns, row)
+		excess, err := mustBudget(t, "update=1ns").Exceeded(columns, row)
 		if err != nil || len(excess) != 1 || excess[0].Got != want {
 			t.Errorf("%v: %v, %v", row, excess, err)
 		}
@@ -144,11 +150,11 @@ func TestParseBudget(t *testing.T) {
 			"update=2ms", "update=-5ms": "want a time", "update=NaN": "want a time",
 		"ipis=1,ipis=2": `budget "ipis=2": ipis is limited twice`,
 	} {
-		if b, err := ParseBudget(strings.Split(text, ",")); err == nil || !strings.Contains(err.Error(), want) {
+		if b, err := Limits.Parse(strings.Split(text, ",")); err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("%q: %v, %v, want %q", text, b, err, want)
 		}
 	}
-	if _, err := ParseBudget(nil); err == nil {
+	if _, err := Limits.Parse(nil); err == nil {
 		t.Error("a budget of nothing")
 	}
 }

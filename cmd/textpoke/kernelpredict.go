@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"strconv"
 	"strings"
 
 	"github.com/spf13/cobra"
@@ -15,13 +16,13 @@ import (
 	"github.com/textpoke/textpoke/kernels/ledger"
 	"github.com/textpoke/textpoke/records"
 	"github.com/textpoke/textpoke/results"
+	"github.com/textpoke/textpoke/sim"
 )
 
 // predictFlags are what a prediction is of.
 type predictFlags struct {
-	actions, state, filter []string
-	cpus, records, here    string
-	budget                 int
+	actions, state, filter, budget []string
+	cpus, records, here            string
 }
 
 func kernelPredict(c *common) *cobra.Command {
@@ -45,7 +46,7 @@ func kernelPredict(c *common) *cobra.Command {
 			return withImage(cmd, args, func(image string) error { return p.predict(cmd.Context(), c, image) })
 		},
 	}
-	c.prints(cmd, "", predictColumns.Table("prediction"))
+	c.prints(cmd, "", ledger.PredictColumns.Table("prediction"))
 	c.prints(cmd, "with --action list", predictableColumns.Table("actions"))
 	f := cmd.Flags()
 	f.StringSliceVar(&p.actions, "action", []string{string(ledger.FunctionTracer)},
@@ -58,12 +59,8 @@ func kernelPredict(c *common) *cobra.Command {
 	cmd.MarkFlagsMutuallyExclusive("here", "state")
 	f.StringArrayVar(&p.filter, "filter", nil, "`functions` that may be traced, in the kernel's syntax; again for more")
 	f.StringVar(&p.records, "records", "", "`table` of records in place of the image's (textpoke records list)")
-	f.IntVar(
-		&p.budget,
-		"budget",
-		0,
-		"interrupts that a CPU may take for one switch, a `number`; more, and the exit code is 1",
-	)
+	f.StringSliceVar(&p.budget, "budget", nil, "a `number` of interrupts that a CPU may take for one switch, or limits such as "+
+		"isolated=0,busy=20: more, and the exit code is 1. Limits: "+ledger.PredictLimits().Help())
 	return cmd
 }
 
@@ -77,72 +74,15 @@ var predictableColumns = results.Columns[ledger.Action]{
 	{Name: "meaning", Doc: "what is switched", Cell: func(a ledger.Action) any { return a.Doc }},
 }
 
-// predicted is one line of a prediction: a cause, or what a CPU of a role takes in all.
-type predicted struct {
-	kernel            *ledger.Kernel
-	action, direction string
-	line              *ledger.Line // nil for a total
-	row, role         string
-	interrupts        int
-	within            ledger.Range // in which they lie
-}
-
-var predictColumns = results.Columns[predicted]{
-	{Name: "arch", Doc: "instruction set", Detail: true, Cell: func(p predicted) any { return p.kernel.Arch }},
-	{Name: "release", Doc: "of the kernel", Detail: true, Cell: func(p predicted) any { return p.kernel.Release }},
-	{Name: "action", Doc: "what is switched", Cell: func(p predicted) any { return p.action }},
-	{Name: "direction", Doc: "enable or disable", Cell: func(p predicted) any { return p.direction }},
-	{Name: "part", Doc: "of the action's work; total: of all",
-		Cell: func(p predicted) any { return p.cause(func(l *ledger.Line) any { return l.Part }, "total") }},
-	{Name: "cause", Doc: "of the interrupts; empty for a total",
-		Cell: func(p predicted) any {
-			return p.cause(func(l *ledger.Line) any { return l.Cause.String() }, results.Empty)
-		}},
-	{Name: "pokes", Kind: results.Integer, Doc: "keys, sites, calls or records; empty for a total",
-		Cell: func(p predicted) any { return p.cause(func(l *ledger.Line) any { return l.Pokes }, results.Empty) }},
-	{Name: "row", Doc: "of /proc/interrupts, or counter of the firmware", Cell: func(p predicted) any { return p.row }},
-	{Name: "role", Doc: "receiver: every other online CPU; in a total, CPUs of a role, and the patcher's own share",
-		Cell: func(p predicted) any { return p.role }},
-	{Name: "interrupts", Kind: results.Integer,
-		Doc: "that each of them takes", Cell: func(p predicted) any { return p.interrupts }},
-	{Name: "least", Kind: results.Integer, Doc: "the lower end of what was seen, or what the code allows",
-		Cell: func(p predicted) any { return p.within.Least }},
-	{Name: "most", Kind: results.Integer, Doc: "and the upper end; empty for \"or more\": the number is a lower bound",
-		Cell: func(p predicted) any { return results.If(!p.within.OrMore, p.within.Most) }},
-	{Name: "basis", Doc: "how it is known: image (its tables), rule (its mechanism), assumed (no file tells); of a total: \"or more\" for a lower bound",
-		Cell: func(p predicted) any {
-			return p.cause(func(l *ledger.Line) any { return string(l.Basis) }, results.OrEmpty(p.bound()))
-		}},
-	{Name: "source", Detail: true, Doc: "what of the kernel it follows from",
-		Cell: func(p predicted) any {
-			return p.cause(func(l *ledger.Line) any { return results.OrEmpty(l.Source) }, results.Empty)
-		}},
-}
-
-// bound says that a number is a lower bound.
-func (p predicted) bound() string {
-	if p.within.OrMore {
-		return "or more"
-	}
-	return ""
-}
-
-// cause is a cell of a line, or the one of a total.
-func (p predicted) cause(of func(*ledger.Line) any, total any) any {
-	if p.line == nil {
-		return total
-	}
-	return of(p.line)
-}
-
 // predict prints what each action sends, and holds it against the budget.
 func (p *predictFlags) predict(ctx context.Context, c *common, name string) error {
 	roles, err := cpus.ParseRoles(p.cpus)
 	if err != nil {
 		return fmt.Errorf("--%w", err)
 	}
-	if p.budget < 0 {
-		return fmt.Errorf("--budget %d: want 0 or more", p.budget)
+	limits, err := p.limits()
+	if err != nil {
+		return fmt.Errorf("--%w", err)
 	}
 	k, err := ledger.Open(name)
 	if err != nil {
@@ -158,60 +98,44 @@ func (p *predictFlags) predict(ctx context.Context, c *common, name string) erro
 	if err != nil {
 		return err
 	}
-	var rows []predicted
+	var rows []ledger.Predicted
 	for _, action := range p.actions {
-		more, err := p.both(k, table, action, roles)
+		more, err := k.In(p.state).Predict(table, action, roles)
+		if errors.Is(err, ledger.ErrNoTable) {
+			return fmt.Errorf("%w: name one (--records)", err)
+		}
 		if err != nil {
 			return err
 		}
 		rows = append(rows, more...)
 	}
-	t, err := predictColumns.Fill("prediction", rows)
-	if err != nil {
-		return err
-	}
-	cells := t.Rows
-	t.Rows = nil
-	out := &output{table: t, above: func() string { return c.painted(p.answer(rows)) }}
-	if err := c.each(ctx, out, len(cells), func(i int, o *output) error { return o.addRow(cells[i]) }); err != nil {
-		return err
-	}
-	if i := slices.IndexFunc(rows, func(r predicted) bool { return p.over(r) }); p.budget > 0 && i >= 0 {
-		return noError{
-			fmt.Errorf("--budget %d: %s, %s: a CPU takes %d in row %s", p.budget, rows[i].action, rows[i].direction,
-				rows[i].interrupts, rows[i].row),
+	s := sweep{common: c, flags: &sweepFlags{limits: limits}, table: ledger.PredictColumns.Table("prediction")}
+	s.headline = func() string { return "COST: interrupts of a CPU: " + fewOf(ledger.Most(rows)) }
+	s.out = output{table: s.table, above: s.answer}
+	err = c.each(ctx, &s.out, len(rows), func(i int, o *output) error {
+		cells, err := ledger.PredictColumns.Row(rows[i])
+		if err != nil {
+			return err
 		}
-	}
-	return nil
+		if rows[i].Total() {
+			s.judged(rows[i].Name(), rows[i].Over(limits))
+		}
+		return o.addRow(cells)
+	})
+	return s.verdict(err)
 }
 
-// answer is what the CPUs take that take most, and whether that is within the budget.
-func (p *predictFlags) answer(rows []predicted) string {
-	var said []string
-	most, over := map[string]int{}, false
-	for _, r := range rows {
-		if r.line == nil {
-			what := fmt.Sprintf("to %s %s (%s)", r.direction, r.action, r.row)
-			if _, known := most[what]; !known {
-				said = append(said, what)
-			}
-			most[what], over = max(most[what], r.interrupts), over || p.over(r)
-		}
+// limits is the budget; a number alone is one for every CPU.
+func (p *predictFlags) limits() (sim.Budget, error) {
+	if len(p.budget) == 0 {
+		return nil, nil
 	}
-	for i, what := range said {
-		said[i] = fmt.Sprintf("%d %s", most[what], what)
+	items := slices.Clone(p.budget)
+	if _, err := strconv.Atoi(items[0]); err == nil {
+		items[0] = "ipis=" + items[0]
 	}
-	line := "COST: interrupts of a CPU: " + fewOf(said)
-	switch {
-	case p.budget > 0 && over:
-		line = "NO: over the budget; " + line
-	case p.budget > 0:
-		line = "YES: within the budget; " + line
-	}
-	return line
+	return ledger.PredictLimits().Parse(items)
 }
-
-func (p *predictFlags) over(r predicted) bool { return r.line == nil && r.interrupts > p.budget }
 
 // table is the records that actions choose of; nil where nobody has any.
 func (p *predictFlags) table(ctx context.Context, c *common, k *ledger.Kernel) (*records.Table, error) {
@@ -242,73 +166,4 @@ func (p *predictFlags) table(ctx context.Context, c *common, k *ledger.Kernel) (
 		return nil, fmt.Errorf("--filter %q: no record matches", strings.Join(p.filter, " "))
 	}
 	return records.New(t.Name(), k.Arch, raw)
-}
-
-// both switches an action on and off.
-func (p *predictFlags) both(
-	k *ledger.Kernel,
-	t *records.Table,
-	action string,
-	roles []cpus.Role,
-) (out []predicted, err error) {
-	r, err := k.In(p.state).NewReplay(t)
-	if err != nil {
-		return nil, err
-	}
-	for i, direction := range []string{"enable", "disable"} {
-		lines, err := r.Switch(action, i == 0)
-		if errors.Is(err, ledger.ErrNoTable) {
-			return nil, fmt.Errorf("%w: name one (--records)", err)
-		}
-		if err != nil {
-			return nil, err
-		}
-		of := predicted{kernel: k, action: action, direction: direction}
-		for j := range lines {
-			if lines[j].Rounds() > 0 {
-				line := of
-				line.line, line.row, line.role, line.interrupts = &lines[j], lines[j].Row, "receiver", lines[j].Rounds()
-				line.within.Add(&lines[j].Entry)
-				out = append(out, line)
-			}
-		}
-		out = append(out, totals(of, lines, roles)...)
-	}
-	return out, nil
-}
-
-// totals is what a CPU of each role takes in each row.
-func totals(of predicted, lines []ledger.Line, roles []cpus.Role) (out []predicted) {
-	patcher := cpus.Housekeeper(roles)
-	for _, row := range of.kernel.Rows() {
-		sum, within := 0, ledger.Range{}
-		for i := range lines {
-			if l := &lines[i]; l.Row == row.Name {
-				sum += l.Rounds()
-				within.Add(&l.Entry)
-			}
-		}
-		if sum == 0 && !row.Modelled {
-			continue // others count there too: nothing is not said of it
-		}
-		seen := map[cpus.Role]bool{}
-		for i, role := range roles {
-			t := of
-			t.row, t.role = row.Name, role.String()
-			switch {
-			case i == patcher:
-				t.role = "patcher"
-				if t.interrupts = ledger.OwnShare(row, sum); t.interrupts > 0 {
-					t.within = within
-				}
-			case seen[role] || role == cpus.Offline:
-				continue
-			default:
-				seen[role] = true
-				t.interrupts, t.within = sum, within
-			}
-			out = append(out, t)
-		}
-	}
-	return out
 }

@@ -14,6 +14,7 @@ import (
 	"github.com/textpoke/textpoke/internal/files"
 	"github.com/textpoke/textpoke/kernels/watch"
 	"github.com/textpoke/textpoke/results"
+	"github.com/textpoke/textpoke/results/budget"
 	"github.com/textpoke/textpoke/results/interrupts"
 )
 
@@ -47,7 +48,7 @@ func kernelWatch(c *common) *cobra.Command {
 	f.StringSliceVar(&w.rows, "row", nil, "`list` of rows, such as CAL or IPI1 (default: those of function calls)")
 	f.StringVar(&w.isolated, "isolated", "",
 		"CPUs that are to be left alone, a `list` such as 2,4-7 (default: those of isolcpus)")
-	f.StringSliceVar(&w.budget, "budget", nil, "`limits` for each row, such as isolated=0: "+watch.BudgetHelp)
+	f.StringSliceVar(&w.budget, "budget", nil, "`limits` for each row, such as isolated=0: "+watch.Limits.Help())
 	f.StringVar(&w.trace, "trace", "", "also write a timeline for ui.perfetto.dev into this `file`")
 	f.BoolVar(&w.names, "names", false,
 		"also name the functions that are called, from trace events (as root; switching these interrupts, too)")
@@ -56,9 +57,11 @@ func kernelWatch(c *common) *cobra.Command {
 
 // watch watches, and says at the end what was over the budget.
 func (w *watchFlags) watch(cmd *cobra.Command, c *common, saved []string) (err error) {
-	budget, err := watch.ParseBudget(w.budget)
-	if err != nil {
-		return fmt.Errorf("--%w", err)
+	var limits []budget.Limit
+	if cmd.Flags().Changed("budget") {
+		if limits, err = watch.Limits.Parse(w.budget); err != nil {
+			return fmt.Errorf("--%w", err)
+		}
 	}
 	watcher := watch.Watcher{Options: interrupts.Options{Rows: w.rows}, Isolated: watch.IsolatedCPUs(watch.IsolatedFile)}
 	if cmd.Flags().Changed("isolated") {
@@ -74,7 +77,7 @@ func (w *watchFlags) watch(cmd *cobra.Command, c *common, saved []string) (err e
 	case w.names && len(saved) > 0:
 		return errors.New("--names goes with this machine, and not with saved readings")
 	}
-	l := &looker{flags: w, c: c, Watcher: watcher, budget: budget, out: &output{table: watch.Columns.Table("watch")}}
+	l := &looker{flags: w, c: c, Watcher: watcher, budget: limits, out: &output{table: watch.Columns.Table("watch")}}
 	if w.trace != "" {
 		f, err := files.Create(w.trace, 0o666)
 		if err != nil {
@@ -98,7 +101,7 @@ type looker struct {
 	flags    *watchFlags
 	c        *common
 	out      *output
-	budget   []watch.Limit
+	budget   []budget.Limit
 	over     []string
 	timeline *watch.Timeline
 	names    *watch.Names
@@ -205,9 +208,6 @@ func (l *looker) take(s interrupts.Snapshot, at, interval time.Duration) error {
 	for i := range rows {
 		r := &rows[i]
 		r.Calls = calls
-		if over := watch.Exceeded(l.budget, r); over != "" {
-			l.over = append(l.over, fmt.Sprintf("%.3f s, %s: %s", at.Seconds(), r.Name, over))
-		}
 		if l.timeline != nil {
 			l.timeline.Add(r)
 		}
@@ -216,6 +216,9 @@ func (l *looker) take(s interrupts.Snapshot, at, interval time.Duration) error {
 		}
 		cells, err := watch.Columns.Row(r)
 		if err == nil {
+			if over, _ := budget.Exceeded(l.budget, l.out.table.Columns, cells); len(over) > 0 {
+				l.over = append(l.over, fmt.Sprintf("%.3f s, %s: %s", at.Seconds(), r.Name, budget.Say(over)))
+			}
 			err = l.out.addRow(cells)
 		}
 		if err != nil {

@@ -15,6 +15,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/textpoke/textpoke/results"
+	"github.com/textpoke/textpoke/results/budget"
 	"github.com/textpoke/textpoke/results/journal"
 	"github.com/textpoke/textpoke/sim"
 )
@@ -43,7 +44,7 @@ func (s *sweepFlags) register(cmd *cobra.Command) {
 	f.BoolVar(&s.yes, "yes", false, fmt.Sprintf("also do more than %d combinations", manyPoints))
 	f.StringSliceVar(&s.budget, "budget", nil,
 		"`limits` for each row, such as ipis=100 or isolated=0,burst=5/ms: the exit code is 1 when one is "+
-			"exceeded. Limits: "+sim.BudgetHelp())
+			"exceeded. Limits: "+sim.Limits.Help())
 }
 
 // read checks the flags and reads the budget.
@@ -57,7 +58,7 @@ func (s *sweepFlags) read(cmd *cobra.Command) (sim.Budget, error) {
 	case !changed("budget"):
 		return nil, nil
 	}
-	b, err := sim.ParseBudget(s.budget)
+	b, err := sim.Limits.Parse(s.budget)
 	if err != nil {
 		return nil, fmt.Errorf("--%w", err)
 	}
@@ -306,17 +307,17 @@ func (r *span) String() string {
 
 // hold holds a row against the budget; name is what people call it.
 func (s *sweep) hold(name string, cells []results.Value) {
-	s.held++
-	excess, err := s.flags.limits.ExceededIn(s.table.Columns, cells)
+	over, err := s.flags.limits.Exceeded(s.table.Columns, cells)
 	if err != nil && s.unknown == nil {
 		s.unknown = fmt.Errorf("%s: --%w", name, err)
 	}
-	if len(excess) > 0 {
-		var what []string
-		for _, e := range excess {
-			what = append(what, e.String())
-		}
-		s.over = append(s.over, fmt.Sprintf("%s: %s", name, strings.Join(what, "; ")))
+	s.judged(name, over)
+}
+
+// judged notes what a row has too much of.
+func (s *sweep) judged(name string, over []budget.Excess) {
+	if s.held++; len(over) > 0 {
+		s.over = append(s.over, fmt.Sprintf("%s: %s", name, budget.Say(over)))
 	}
 }
 

@@ -58,14 +58,6 @@ type Row struct {
 	About     string
 }
 
-// OwnShare is what of a row's rounds the CPU that asks for them takes itself.
-func OwnShare(r Row, rounds int) int {
-	if r.SenderToo {
-		return rounds
-	}
-	return 0
-}
-
 // Firmware tells whether a row is a counter of the firmware, which
 // /proc/interrupts does not show.
 func Firmware(row string) bool { return strings.HasPrefix(row, "FW_") }

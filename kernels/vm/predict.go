@@ -39,7 +39,7 @@ func Predicted(k *ledger.Kernel, actions []string, roles []cpus.Role) (p Predict
 			continue
 		}
 		if strings.HasPrefix(action, uprobe+":") { // a site that was hit is a call, or stays a breakpoint
-			p[Switched{asMeasured(action), Again}] = modelled(k)
+			p[Switched{asMeasured(action), Again}] = modelled(k, nil)
 		}
 		for i, direction := range []string{Enable, Disable} {
 			lines, err := r.Switch(action, i == 0)
@@ -47,30 +47,18 @@ func Predicted(k *ledger.Kernel, actions []string, roles []cpus.Role) (p Predict
 				notes = append(notes, fmt.Sprintf("not predicted: %s %s: %v", action, direction, err))
 				break
 			}
-			rows := modelled(k)
-			for _, l := range lines {
-				p, ok := rows[l.Row]
-				if !ok {
-					continue
-				}
-				p.Rounds += l.Rounds()
-				if l.Cause == cpus.PageAttributes {
-					p.Flushes += l.Rounds()
-				}
-				rows[l.Row] = p
-			}
-			p[Switched{asMeasured(action), direction}] = rows
+			p[Switched{asMeasured(action), direction}] = modelled(k, lines)
 		}
 	}
 	return p, notes
 }
 
-// modelled is nothing, in every row that a kernel's rules model.
-func modelled(k *ledger.Kernel) map[string]Prediction {
+// modelled is what lines send, in every row that a kernel's rules model.
+func modelled(k *ledger.Kernel, lines []ledger.Line) map[string]Prediction {
 	rows := map[string]Prediction{}
-	for _, row := range k.Rows() {
-		if row.Modelled {
-			rows[row.Name] = Prediction{}
+	for _, t := range k.Totals(len(lines), func(i int) *ledger.Entry { return &lines[i].Entry }) {
+		if t.Row.Modelled {
+			rows[t.Row.Name] = Prediction{t.Rounds, t.Flushes}
 		}
 	}
 	return rows

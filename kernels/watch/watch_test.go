@@ -17,6 +17,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/textpoke/textpoke/internal/readtrace"
+	"github.com/textpoke/textpoke/results/budget"
 	"github.com/textpoke/textpoke/results/interrupts"
 )
 
@@ -93,20 +94,28 @@ func TestLost(t *testing.T) {
 
 // TestBudget: a limit is kept up to its value, and what no row knows is not over it.
 func TestBudget(t *testing.T) {
-	b, err := ParseBudget([]string{"isolated=0", "burst=20", "rounds=5"})
+	b, err := Limits.Parse([]string{"isolated=0", "burst=20", "rounds=5"})
 	if err != nil {
 		t.Fatal(err)
 	}
-	r := Row{Burst: 20, Isolated: -1}
-	if over := Exceeded(b, &r); over != "" {
+	r := Row{Finding: interrupts.Finding{Follows: true}, Burst: 20, Isolated: -1}
+	exceeded := func() string {
+		cells, err := Columns.Row(&r)
+		if err != nil {
+			t.Fatal(err)
+		}
+		over, _ := budget.Exceeded(b, Columns.Table("watch").Columns, cells)
+		return budget.Say(over)
+	}
+	if over := exceeded(); over != "" {
 		t.Error(over)
 	}
 	r.Isolated, r.Rounds = 1, 7
-	if got, want := Exceeded(b, &r), "isolated 1, 1 over the budget of 0; rounds 7, 2 over the budget of 5"; got != want {
+	if got, want := exceeded(), "isolated 1, 1 over the budget of 0; rounds 7, 2 over the budget of 5"; got != want {
 		t.Errorf("%q, want %q", got, want)
 	}
 	for _, bad := range []string{"isolated", "isolated=-1", "isolatd=1", "burst=x", ""} {
-		if _, err := ParseBudget([]string{bad}); err == nil {
+		if _, err := Limits.Parse([]string{bad}); err == nil {
 			t.Errorf("%q is taken", bad)
 		}
 	}

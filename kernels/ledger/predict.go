@@ -1,0 +1,196 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package ledger
+
+import (
+	"fmt"
+
+	"github.com/textpoke/textpoke/cpus"
+	"github.com/textpoke/textpoke/records"
+	"github.com/textpoke/textpoke/results"
+	"github.com/textpoke/textpoke/results/budget"
+)
+
+// Total is what entries send a receiver in one row of /proc/interrupts.
+type Total struct {
+	Row     Row
+	Entries int   // that are counted there
+	Rounds  int   // interrupts
+	Flushes int   // of them, for pages whose protection changes
+	Within  Range // in which the rounds lie
+}
+
+// Totals sums n entries up, in each row of the kernel.
+func (k *Kernel) Totals(n int, entry func(i int) *Entry) []Total {
+	totals := make([]Total, len(k.Rows()))
+	for at, row := range k.Rows() {
+		t := &totals[at]
+		t.Row = row
+		for i := range n {
+			e := entry(i)
+			if e.Row != row.Name {
+				continue
+			}
+			t.Entries++
+			t.Rounds += e.Rounds()
+			t.Within.Add(e)
+			if e.Cause == cpus.PageAttributes {
+				t.Flushes += e.Rounds()
+			}
+		}
+	}
+	return totals
+}
+
+// Predicted is one line of a prediction: a cause, or what a CPU of a role takes in all.
+type Predicted struct {
+	kernel            *Kernel
+	action, direction string
+	line              *Line // nil for a total
+	row, role         string
+	interrupts        int
+	within            Range // in which they lie
+}
+
+// PredictColumns are the columns of predictions.
+var PredictColumns = results.Columns[Predicted]{
+	{Name: "arch", Doc: "instruction set", Detail: true, Cell: func(p Predicted) any { return p.kernel.Arch }},
+	{Name: "release", Doc: "of the kernel", Detail: true, Cell: func(p Predicted) any { return p.kernel.Release }},
+	{Name: "action", Doc: "what is switched", Cell: func(p Predicted) any { return p.action }},
+	{Name: "direction", Doc: "enable or disable", Cell: func(p Predicted) any { return p.direction }},
+	{Name: "part", Doc: "of the action's work; total: of all",
+		Cell: func(p Predicted) any { return p.ofCause(func(l *Line) any { return l.Part }, "total") }},
+	{Name: "cause", Doc: "of the interrupts; empty for a total",
+		Cell: func(p Predicted) any {
+			return p.ofCause(func(l *Line) any { return l.Cause.String() }, results.Empty)
+		}},
+	{Name: "pokes", Kind: results.Integer, Doc: "keys, sites, calls or records; empty for a total",
+		Cell: func(p Predicted) any { return p.ofCause(func(l *Line) any { return l.Pokes }, results.Empty) }},
+	{Name: "row", Doc: "of /proc/interrupts, or counter of the firmware", Cell: func(p Predicted) any { return p.row }},
+	{Name: "role", Doc: "receiver: every other online CPU; in a total, CPUs of a role, and the patcher's own share",
+		Cell: func(p Predicted) any { return p.role }},
+	{Name: "interrupts", Kind: results.Integer,
+		Doc: "that each of them takes", Cell: func(p Predicted) any { return p.interrupts }},
+	{Name: "least", Kind: results.Integer, Doc: "the lower end of what was seen, or what the code allows",
+		Cell: func(p Predicted) any { return p.within.Least }},
+	{Name: "most", Kind: results.Integer, Doc: "and the upper end; empty for \"or more\": the number is a lower bound",
+		Cell: func(p Predicted) any { return results.If(!p.within.OrMore, p.within.Most) }},
+	{Name: "basis", Doc: "how it is known: image (its tables), rule (its mechanism), assumed (no file tells); of a total: \"or more\" for a lower bound",
+		Cell: func(p Predicted) any {
+			return p.ofCause(func(l *Line) any { return string(l.Basis) }, results.OrEmpty(p.bound()))
+		}},
+	{Name: "source", Detail: true, Doc: "what of the kernel it follows from",
+		Cell: func(p Predicted) any {
+			return p.ofCause(func(l *Line) any { return results.OrEmpty(l.Source) }, results.Empty)
+		}},
+}
+
+// bound says that a number is a lower bound.
+func (p Predicted) bound() string {
+	if p.within.OrMore {
+		return "or more"
+	}
+	return ""
+}
+
+// ofCause is a cell of a line, or the one of a total.
+func (p Predicted) ofCause(of func(*Line) any, total any) any {
+	if p.line == nil {
+		return total
+	}
+	return of(p.line)
+}
+
+// Predict is what CPUs of these roles take when an action is switched on, and then off: cause
+// by cause, and in all.
+func (k *Kernel) Predict(t *records.Table, action string, roles []cpus.Role) (out []Predicted, err error) {
+	r, err := k.NewReplay(t)
+	if err != nil {
+		return nil, err
+	}
+	for i, direction := range []string{"enable", "disable"} {
+		lines, err := r.Switch(action, i == 0)
+		if err != nil {
+			return nil, err
+		}
+		of := Predicted{kernel: k, action: action, direction: direction}
+		for j := range lines {
+			if l := &lines[j]; l.Rounds() > 0 {
+				one := of
+				one.line, one.row, one.role, one.interrupts = l, l.Row, "receiver", l.Rounds()
+				one.within.Add(&l.Entry)
+				out = append(out, one)
+			}
+		}
+		for _, total := range k.Totals(len(lines), func(i int) *Entry { return &lines[i].Entry }) {
+			if total.Rounds > 0 || total.Row.Modelled { // elsewhere others count, too: nothing is not said of it
+				out = append(out, of.each(total, roles)...)
+			}
+		}
+	}
+	return out, nil
+}
+
+// each is what a CPU of each role takes of a total, and the patcher's own share.
+func (p Predicted) each(total Total, roles []cpus.Role) (out []Predicted) {
+	patcher, seen := cpus.Housekeeper(roles), map[cpus.Role]bool{cpus.Offline: true}
+	for i, role := range roles {
+		p.row, p.role, p.interrupts, p.within = total.Row.Name, role.String(), total.Rounds, total.Within
+		switch {
+		case i == patcher:
+			p.role = "patcher"
+			if !total.Row.SenderToo {
+				p.interrupts, p.within = 0, Range{}
+			}
+		case seen[role]:
+			continue
+		default:
+			seen[role] = true
+		}
+		out = append(out, p)
+	}
+	return out
+}
+
+// PredictLimits are what a switch may cost a CPU: any, or one of a role.
+func PredictLimits() (all budget.Quantities) {
+	all = budget.Quantities{{Name: "ipis", Columns: []string{"interrupts"}, Doc: "interrupts that a CPU takes for one switch"}}
+	for _, role := range []string{cpus.Busy.String(), cpus.Idle.String(), cpus.Isolated.String(), cpus.IrqsOff.String(), "patcher"} {
+		all = append(all, budget.Quantity{Name: role, Columns: all[0].Columns, Doc: "the same of such a CPU"})
+	}
+	return all
+}
+
+// Total tells whether the line is what a CPU takes in all.
+func (p Predicted) Total() bool { return p.line == nil }
+
+// Over is what a total has too much of.
+func (p Predicted) Over(limits []budget.Limit) (over []budget.Excess) {
+	for _, l := range limits {
+		if p.Total() && (l.Name == "ipis" || l.Name == p.role) && float64(p.interrupts) > l.Max {
+			over = append(over, budget.Excess{Limit: l, Got: float64(p.interrupts)})
+		}
+	}
+	return over
+}
+
+// Name says of what the line is.
+func (p Predicted) Name() string { return fmt.Sprintf("%s, %s, row %s", p.action, p.direction, p.row) }
+
+// Most is what the CPUs take that take most, in words, an item for each direction and row.
+func Most(rows []Predicted) (said []string) {
+	most := map[string]int{}
+	for _, r := range rows {
+		if r.Total() {
+			what := fmt.Sprintf("to %s %s (%s)", r.direction, r.action, r.row)
+			if _, known := most[what]; !known {
+				said = append(said, what)
+			}
+			most[what] = max(most[what], r.interrupts)
+		}
+	}
+	for i, what := range said {
+		said[i] = fmt.Sprintf("%d %s", most[what], what)
+	}
+	return said
+}

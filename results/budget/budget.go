@@ -1,0 +1,150 @@
+// SPDX-License-Identifier: Apache-2.0
+
+// Package budget holds rows of tables against limits, such as isolated=0 and burst=5/ms. What
+// can be limited is declared once, by the columns that hold it.
+package budget
+
+import (
+	"fmt"
+	"math"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/textpoke/textpoke/internal/spelling"
+	"github.com/textpoke/textpoke/results"
+)
+
+// Quantity is something that a budget can limit.
+type Quantity struct {
+	Name    string
+	Columns []string // hold it; the first that a row knows counts
+	Per     string   // behind a number: /ms
+	Time    bool     // a time in nanoseconds, and not a count
+	Doc     string
+}
+
+// Quantities are what the rows of a table can be limited in.
+type Quantities []Quantity
+
+// Limit is the most that a row may have of something.
+type Limit struct {
+	Quantity
+	Max float64 // interrupts, or whatever is counted; nanoseconds
+}
+
+// Excess is something of which a row has more than its limit.
+type Excess struct {
+	Limit
+	Got float64
+}
+
+// Names are the names of the quantities.
+func (all Quantities) Names() (names []string) {
+	for _, q := range all {
+		names = append(names, q.Name)
+	}
+	return names
+}
+
+// Help says what can be limited, for help texts.
+func (all Quantities) Help() string {
+	var parts []string
+	for _, q := range all {
+		parts = append(parts, q.Name+" ("+q.Doc+")")
+	}
+	return strings.Join(parts, ", ")
+}
+
+// Parse reads limits such as isolated=0, burst=5/ms and update=10ms.
+func (all Quantities) Parse(items []string) (limits []Limit, err error) {
+	for _, item := range items {
+		name, value, _ := strings.Cut(item, "=")
+		i := slices.IndexFunc(all, func(q Quantity) bool { return q.Name == name })
+		if i < 0 {
+			return nil, fmt.Errorf("budget %q: %w", item, spelling.NotOneOf(name, all.Names()))
+		}
+		if slices.ContainsFunc(limits, func(l Limit) bool { return l.Name == name }) {
+			return nil, fmt.Errorf("budget %q: %s is limited twice", item, name)
+		}
+		most, ok := all[i].parse(value)
+		if !ok {
+			return nil, fmt.Errorf("budget %q: want %s", item, all[i].example())
+		}
+		limits = append(limits, Limit{all[i], most})
+	}
+	if len(limits) == 0 {
+		return nil, fmt.Errorf("budget: no limit; want some of %s", strings.Join(all.Names(), ", "))
+	}
+	return limits, nil
+}
+
+func (q Quantity) parse(value string) (float64, bool) {
+	if q.Time {
+		d, err := time.ParseDuration(value)
+		return float64(d), err == nil && d >= 0
+	}
+	number, ok := strings.CutSuffix(value, q.Per)
+	n, err := strconv.ParseUint(number, 10, 64)
+	return float64(n), ok && err == nil && n <= 1<<53 // what a float64 counts to
+}
+
+func (q Quantity) example() string {
+	if q.Time {
+		return fmt.Sprintf("a time with its unit, such as %s=2ms", q.Name)
+	}
+	return fmt.Sprintf("a whole number from 0, such as %s=5%s", q.Name, q.Per)
+}
+
+// format writes a value as a budget does.
+func (q Quantity) format(v float64) string {
+	if q.Time {
+		return time.Duration(math.Ceil(v)).String()
+	}
+	return strconv.FormatFloat(v, 'f', -1, 64) + q.Per
+}
+
+// String is the limit as Parse reads it.
+func (l Limit) String() string { return l.Name + "=" + l.format(l.Max) }
+
+// String says what it is and by how much it exceeds the limit.
+func (e Excess) String() string {
+	return fmt.Sprintf("%s %s, %s over the budget of %s", e.Name, e.format(e.Got), e.format(e.Got-e.Max), e.format(e.Max))
+}
+
+// Exceeded is what a row of a table has too much of, and the limits on what it does not know.
+func Exceeded(limits []Limit, columns []results.Column, row []results.Value) (over []Excess, unknown []Limit) {
+	for _, l := range limits {
+		switch got, ok := l.of(columns, row); {
+		case !ok:
+			unknown = append(unknown, l)
+		case got > l.Max:
+			over = append(over, Excess{l, got})
+		}
+	}
+	return over, unknown
+}
+
+// Say is excesses in words; "" for none.
+func Say(over []Excess) string {
+	var said []string
+	for _, e := range over {
+		said = append(said, e.String())
+	}
+	return strings.Join(said, "; ")
+}
+
+// of finds what is measured in a row.
+func (q Quantity) of(columns []results.Column, row []results.Value) (float64, bool) {
+	for _, name := range q.Columns {
+		i := slices.IndexFunc(columns, func(c results.Column) bool { return c.Name == name })
+		if i < 0 {
+			continue
+		}
+		if v, ok := row[i].Number(); ok {
+			return v, true
+		}
+	}
+	return 0, false
+}
