@@ -95,9 +95,6 @@ type row struct {
 // Costs are those of the combination.
 func (r *row) Costs() dispatch.FprobeCosts { return switches(r.combination) }
 
-// has tells whether a cost is in the combination.
-func (r *row) has(bit int) bool { return r.combination&bit != 0 }
-
 func measure(ctx context.Context, s *experiments.Study[Config, *row]) (*experiments.Findings, error) {
 	c := &s.Config
 	a := &answer{Study: s}
