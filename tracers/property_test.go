@@ -340,8 +340,10 @@ func TestAnything(t *testing.T) {
 				}
 			})
 		}
-		if unseen := slices.DeleteFunc(want, func(what string) bool { return !never(what) }); len(unseen) > 0 && !testing.Short() {
-			t.Errorf("never seen: %q", unseen)
+		for _, what := range want {
+			if never(what) && !testing.Short() {
+				t.Errorf("never seen: %s", what)
+			}
 		}
 	})
 }
