@@ -15,6 +15,7 @@ const (
 	arm family = 1 << iota
 	x86
 	rv
+	windows // of any instruction set, as package cpus models it; see class.window
 )
 
 // class is a machine class: what its makers promise about fetches.
@@ -84,14 +85,14 @@ func (c *class) whole(s *site) bool {
 	return len(s.initial) == 1 || !c.tearsAcross
 }
 
-// windowWhole is whole for package cpus: bytes mix where the grain is a byte, but
-// not within an aligned quadword of amd, parcels in an unaligned word of rv, nothing
-// elsewhere (isa.Arch.Grain).
-func (c *class) windowWhole(s *site) bool {
-	if s.aligned {
-		return !c.windowTears
-	}
-	return len(s.initial) == 1 || !c.windowAcross
+// window is the window model of the class: package cpus in the words of a litmus test.
+// Every CPU goes through its program in order. A store stands for the store with all its
+// maintenance. A fetch returns any version since the CPU last synchronised. isb, fence.i,
+// serialise and an answered IPI synchronise; dc, ic, barriers and dependencies have no effect.
+// Bytes mix where the grain is a byte, but not within an aligned quadword of amd, parcels in
+// an unaligned word of rv, nothing elsewhere (isa.Arch.Grain).
+func (c *class) window() *class {
+	return &class{name: c.name + " by windows", family: windows, tears: c.windowTears, tearsAcross: c.windowAcross}
 }
 
 // Verdict says whether an outcome can happen.

@@ -5,7 +5,7 @@
 // file in tests/, format.go) has a writer, executors, an outcome and what is
 // expected of each class; Run searches all executions of an operational model
 // and says allowed or forbidden, and beside it what the coarser model of
-// package cpus says (window.go), on which the protocols are judged.
+// package cpus says (class.window), on which the protocols are judged.
 //
 // # The model
 //

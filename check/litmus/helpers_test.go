@@ -60,7 +60,7 @@ func outcomes(t *rapid.T, m *machine) map[string]bool {
 	return all
 }
 
-// windowOutcomes is the same in the window model.
+// windowOutcomes is the same in the slow twin of the window model.
 func windowOutcomes(t *rapid.T, test *Test, c *class) map[string]bool {
 	all := map[string]bool{}
 	err := test.windowExplore(context.Background(), c, func(s *windowState) bool {

@@ -43,9 +43,13 @@ func addressOf(insns []insn) bool {
 // performedBeforeFetch: what synchronises the context, and on x86 the own store
 // through the address that is executed from, which the hardware looks out for
 // (SDM vol. 3A, "Self-Modifying Code"). Behind a store through an alias the
-// fetch would not wait, but as that moves no bound, nobody can tell.
+// fetch would not wait, but as that moves no bound, nobody can tell. By windows
+// everything is in order.
 func (c *class) performedBeforeFetch(a, b *insn) bool {
-	if c.family == rv { // where a fetch is performed like anything else
+	switch c.family {
+	case windows:
+		return true
+	case rv: // where a fetch is performed like anything else
 		return false
 	}
 	self := c.family == x86 && a.op == opStore && b.op == opExec && a.site == b.site
@@ -55,6 +59,8 @@ func (c *class) performedBeforeFetch(a, b *insn) bool {
 // performedBefore tells whether b, later in program order, waits for a.
 func (c *class) performedBefore(a, b *insn) bool {
 	switch {
+	case c.family == windows:
+		return true
 	case c.family == rv && (a.op == opExec || b.op == opExec):
 		return c.fetches.before(a, b)
 	case a.op == opExec || b.op == opExec: // decided when fetched, in program order

@@ -52,10 +52,11 @@ func (t *Test) Run(ctx context.Context) ([]Row, error) {
 		if err != nil {
 			return nil, err
 		}
-		w, err := t.window(ctx, e.class)
+		byWindows, err := newMachine(t, e.class.window()).search(ctx)
 		if err != nil {
 			return nil, err
 		}
+		w := verdict(byWindows.reached)
 		r := Row{
 			Test: t.Name, Class: e.class.name, Outcome: t.Outcome(),
 			Verdict: verdict(f.reached), Expected: e.want, Differs: e.differs, States: f.states,

@@ -59,7 +59,7 @@ func (m *machine) threadMoves(s *state, th int, out []move) []move {
 		case ops[insns[i].op].quiet || !m.ready(s, th, i):
 		case insns[i].op == opExec:
 			out = m.fetchMoves(s, th, i, out)
-		case insns[i].op == opIC:
+		case insns[i].op == opIC && m.class.family == arm:
 			for target := range m.test.threads {
 				if s.reached[m.ics[th][i]]>>target&1 == 0 {
 					out = append(out, move{kind: reach, thread: uint8(th), insn: uint8(i), target: uint8(target)})
@@ -88,7 +88,7 @@ func (m *machine) apply(s state, v move) state {
 	th := int(v.thread)
 	switch v.kind {
 	case interrupt:
-		if m.class.family != arm { // rv: the handler's fence.i; x86: the interrupt itself
+		if m.class.family != arm { // rv: the handler's fence.i; x86 and windows: the interrupt itself
 			m.refresh(&s, th)
 		}
 		s.asked[th] = 0
@@ -134,6 +134,10 @@ func (m *machine) perform(s *state, th int, i *insn) {
 		}
 	case opDC:
 		s.clean[i.site] = s.newest[i.site]
+	case opISB:
+		if m.class.family == windows {
+			m.refresh(s, th)
+		}
 	case opFenceI, opSerialise:
 		m.refresh(s, th)
 	case opIPI:

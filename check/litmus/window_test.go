@@ -122,7 +122,7 @@ func TestMixIsThatOfStep(t *testing.T) {
 			m.Store(0, 0, code.Len, on)
 
 			var want []isa.Text
-			for _, text := range mix([]isa.Text{on, off}, 0, code.Len, called(c.class).windowWhole(s)) {
+			for _, text := range mix([]isa.Text{on, off}, 0, code.Len, called(c.class).window().whole(s)) {
 				want = appendNew(want, text)
 			}
 			got := stepTexts(t, m, code, off, on)
@@ -209,12 +209,26 @@ func TestWindowVerdicts(t *testing.T) {
 		{"ipi", "", "rv(ziccif)", Allowed},
 	} {
 		test := parse(t, fill(flag, c.writer, c.reader)+c.class+"\n")
-		got, err := test.window(t.Context(), called(c.class))
+		f, err := newMachine(test, called(c.class).window()).search(t.Context())
 		if err != nil {
 			t.Fatal(err)
 		}
-		if got != c.want {
+		if got := verdict(f.reached); got != c.want {
 			t.Errorf("%s, want %s of\n%s", got, c.want, test)
 		}
+	}
+}
+
+// TestWindowTwin: by windows, a program can come out as in the slow twin and no other way.
+func TestWindowTwin(t *testing.T) {
+	for _, c := range classes {
+		t.Run(c.name, func(t *testing.T) {
+			rapid.Check(t, func(t *rapid.T) {
+				test := random(t, c.family)
+				is, twin := outcomes(t, newMachine(test, c.window())), windowOutcomes(t, test, c)
+				within(t, test, is, "the window model", twin, "its twin")
+				within(t, test, twin, "the twin of the window model", is, "the model")
+			})
+		})
 	}
 }

@@ -9,12 +9,8 @@ import (
 	"github.com/textpoke/textpoke/cpus/isa"
 )
 
-// The window model is package cpus in the words of a litmus test. Every CPU goes
-// through its program in order, data is coherent, a store appends a version and
-// stands for the store with all its maintenance, and a fetch returns any version
-// since the CPU last synchronised, mixed as cpus.Weak mixes, on amd as
-// cpus.Quadword. isb, fence.i, serialise and an answered IPI synchronise; dc, ic,
-// barriers and dependencies have no effect.
+// The slow twin of class.window: the window model with the positions and versions of
+// package cpus, and a search of its own.
 
 // windowState is where an execution of the window model stands.
 type windowState struct {
@@ -78,7 +74,7 @@ func (t *Test) windowNext(c *class, s *windowState, visit func(windowState)) {
 		next.at[th]++
 		if i.op == opExec {
 			at, n := t.span(i)
-			for _, text := range mix(s.window(th, i.site), at, n, c.windowWhole(&t.sites[i.site])) {
+			for _, text := range mix(s.window(th, i.site), at, n, c.window().whole(&t.sites[i.site])) {
 				next.regs[i.reg] = text
 				visit(next)
 			}
@@ -120,16 +116,6 @@ func (t *Test) windowPerform(s *windowState, th int, i *insn) bool {
 		}
 	}
 	return true
-}
-
-// window tells whether the outcome can happen in the window model.
-func (t *Test) window(ctx context.Context, c *class) (Verdict, error) {
-	reached := false
-	err := t.windowExplore(ctx, c, func(s *windowState) bool {
-		reached = t.holds(s.regs[:], s.data[:], func(site int) isa.Text { return s.versions[site][s.n[site]-1].Text })
-		return !reached
-	})
-	return verdict(reached), err
 }
 
 // windowExplore calls end for every last state, until it returns false.
