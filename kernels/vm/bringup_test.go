@@ -9,11 +9,10 @@ import (
 	"fmt"
 	"os"
 	"os/exec"
-	"path/filepath"
-	"strings"
 	"testing"
 	"time"
 
+	"github.com/textpoke/textpoke/kernels/gdb"
 	"github.com/textpoke/textpoke/kernels/image"
 )
 
@@ -26,8 +25,7 @@ func TestHitWhileBroughtUp(t *testing.T) {
 	if !*long || kernel == "" {
 		t.Skip("skipped: boots the kernel that TEXTPOKE_KERNEL names, with -long")
 	}
-	dir := t.TempDir()
-	file, e, err := bootable(kernel, dir)
+	_, e, err := bootable(kernel, t.TempDir())
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -52,57 +50,33 @@ func TestHitWhileBroughtUp(t *testing.T) {
 	}
 	ctx, cancel := context.WithTimeout(t.Context(), 5*time.Minute)
 	defer cancel()
-	up := make(chan bool, 1)
-	c := Config{Image: kernel, CPUs: roles, Memory: 1024, Repetitions: 1, Actions: []string{"bring-up:240"},
-		debug: filepath.Join(dir, "gdb"), Progress: func(line string) {
-			t.Log(line)
-			if strings.HasSuffix(line, " is up") { // it goes up and down for as long as the kernel lives
-				select {
-				case up <- true:
-				default:
-				}
-			}
-		}}
-	disk := filepath.Join(dir, "initramfs")
-	if err := c.initramfs(ctx, e, disk); err != nil {
-		t.Fatal(err)
+	m, err := Measure(ctx, Config{Image: kernel, CPUs: roles, Repetitions: 1, Actions: []string{"bring-up:240"},
+		Debug: s.force, Progress: func(line string) { t.Log(line) }})
+	if m != nil && len(m.Skips) > 0 {
+		t.Fatal(m.Skips)
 	}
-	forced := make(chan error, 1)
-	go func() {
-		<-up
-		err := s.force(ctx, c.debug)
-		if forced <- err; err != nil {
-			cancel() // the machine stands still
-		}
-	}()
-	told, err := c.boot(ctx, e, file, disk)
-	if told != nil && len(told.Skips) > 0 {
-		t.Fatal(told.Skips)
-	}
-	if err := <-forced; err != nil {
-		t.Fatal(err)
-	}
-	var died *bootError
-	if !errors.As(err, &died) || !errors.Is(err, errDied) {
+	var died *BootError
+	if !errors.As(err, &died) || !errors.Is(err, ErrDied) {
 		t.Fatalf("%v: want a kernel that panicked", err)
 	}
-	console, err := os.ReadFile(died.log)
+	console, err := os.ReadFile(died.Console)
 	if err != nil {
 		t.Fatal(err)
 	}
 	for _, want := range []string{"int3: 0000", "CPU: 1 ", "Kernel panic"} {
 		if !bytes.Contains(console, []byte(want)) {
-			t.Errorf("the console does not say %q: %s", want, died.log)
+			t.Errorf("the console does not say %q: %s", want, died.Console)
 		}
 	}
 	if !t.Failed() {
-		_ = os.Remove(died.log)
+		_ = os.Remove(died.Console)
 	}
 }
 
 // stopper stops CPUs where they are to be.
 type stopper struct {
-	*debugger
+	*gdb.Client
+	err                        error // the first one; nothing is asked after it
 	t                          *testing.T
 	handler, round, mask, site uint64 // where they lie; the site is that of the function
 	function                   uint64 // that a CPU executes before it is online
@@ -132,44 +106,71 @@ const held = time.Second
 
 // force holds CPU 1 at the handler while it is online, which the kernel outlives, and then while it is not yet: stopped
 // in a function of the way up, it waits until CPU 0 has written a breakpoint there, runs into it, and is held.
-func (s *stopper) force(ctx context.Context, socket string) (err error) {
-	if s.debugger, err = attach(ctx, socket); err != nil {
+func (s *stopper) force(ctx context.Context, socket string, begin func() error) error {
+	client, _, err := gdb.Dial(ctx, "unix", socket, gdb.LayoutOf("x86_64"))
+	if err != nil {
 		return err
 	}
-	online := func() bool { return s.memory(s.mask, 1)[0]&2 != 0 }
-	s.until(s.handler, -1, func(cpu int) bool { return cpu == 1 && online() })
+	defer client.Close()
+	s.Client, s.err = client, begin()
+	online := func(cpu int) bool { return s.bytes(cpu, s.mask, 1)[0]&2 != 0 }
+	s.until(s.handler, -1, func(cpu int) bool { return cpu == 1 && online(cpu) })
 	s.t.Log("CPU 1 is online and runs into a breakpoint")
-	s.only(0)
-	s.pause(held)
-	s.until(s.function, -1, func(cpu int) bool { return cpu == 1 && !online() })
+	s.hold()
+	s.until(s.function, -1, func(cpu int) bool { return cpu == 1 && !online(cpu) })
 	s.t.Log("CPU 1 is on its way up")
-	s.until(s.round, 0, func(int) bool { return s.memory(s.site, 1)[0] == breakpoint })
+	s.until(s.round, 0, func(cpu int) bool { return s.bytes(cpu, s.site, 1)[0] == breakpoint })
 	s.until(s.handler, 1, func(int) bool { return true })
-	before, mask := s.memory(s.site, 5), s.memory(s.mask, 1)
-	s.only(0)
-	s.pause(held)
+	before, mask := s.bytes(1, s.site, 5), s.bytes(1, s.mask, 1)
+	s.hold()
 	s.t.Logf("with CPUs %#x online, CPU 1 has run into % x at %#x; after %v it is % x", mask, before, s.site, held,
-		s.memory(s.site, 5))
-	s.goOn()
-	return s.err
+		s.bytes(1, s.site, 5))
+	return errors.Join(s.err, s.Detach())
+}
+
+// bytes reads memory; the first error stays.
+func (s *stopper) bytes(cpu int, at uint64, n int) []byte {
+	var b []byte
+	if s.err == nil {
+		b, s.err = s.Read(cpu, at, n)
+	}
+	return append(b, make([]byte, n)...)[:n]
+}
+
+// hold lets CPU 0 alone go on for a while.
+func (s *stopper) hold() {
+	if s.err == nil {
+		s.err = s.Only(0)
+	}
+	if s.err == nil {
+		_, s.err = s.WaitFor(held)
+	}
 }
 
 // until lets one CPU go on, or all with -1, until one comes to an address and that is what was wanted.
 func (s *stopper) until(at uint64, who int, wanted func(cpu int) bool) {
 	for s.err == nil {
-		s.ask(fmt.Sprintf("Z1,%x,1", at))
-		if who < 0 {
-			s.goOn()
-		} else {
-			s.only(who)
-		}
-		cpu := s.stopped()
-		s.ask(fmt.Sprintf("z1,%x,1", at))
-		if s.err != nil || wanted(cpu) {
+		stop, err := s.next(at, who)
+		if s.err = err; err != nil || wanted(stop.CPU) {
 			return
 		}
-		s.step(cpu)
+		s.err = s.Step(stop.CPU)
 	}
+}
+
+// next lets CPUs go on until one comes to an address.
+func (s *stopper) next(at uint64, who int) (gdb.Stop, error) {
+	err := s.Insert(at)
+	if err == nil && who < 0 {
+		err = s.Continue()
+	} else if err == nil {
+		err = s.Only(who)
+	}
+	if err != nil {
+		return gdb.Stop{}, err
+	}
+	stop, err := s.Wait()
+	return stop, errors.Join(err, s.Remove(at))
 }
 
 const breakpoint = 0xcc

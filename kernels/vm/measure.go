@@ -15,7 +15,10 @@ import (
 	"strings"
 	"time"
 
+	"golang.org/x/sync/errgroup"
+
 	"github.com/textpoke/textpoke/cpus"
+	"github.com/textpoke/textpoke/kernels/gdb"
 )
 
 // Config is what is booted, and what is measured.
@@ -36,7 +39,10 @@ type Config struct {
 	Watcher string
 	// Memory of the machine in MiB; 0 for 1,024.
 	Memory int
-	debug  string // a socket on which QEMU's gdb server listens; "" for none
+	// Debug, where there is one, is called once the guest is up, with the socket on which QEMU's gdb server listens
+	// and with what lets the guest, which waits, begin. Its context ends with the machine, and the machine with its
+	// first error, which Measure gives. A machine with it is booted once, also if it dies.
+	Debug func(ctx context.Context, socket string, begin func() error) error
 	// Progress is told what has been done, one line at a time; nil for nobody.
 	Progress func(string)
 }
@@ -83,31 +89,31 @@ func Measure(ctx context.Context, c Config) (*Measurement, error) {
 		if told != nil {
 			m.Told = *told
 		}
-		var failed *bootError
-		if !errors.As(err, &failed) || !errors.Is(err, errDied) || boots == mostBoots {
+		var failed *BootError
+		if !errors.As(err, &failed) || !errors.Is(err, ErrDied) || boots == mostBoots || c.Debug != nil {
 			return m, err
 		}
 		c.Progress(err.Error() + ": once more")
-		_ = os.Remove(failed.log)
+		_ = os.Remove(failed.Console)
 	}
 }
 
-// bootError is a machine that did not come to its end.
-type bootError struct {
-	image, log string // files: what was booted, what its console said
-	err        error
+// BootError is a machine that did not come to its end.
+type BootError struct {
+	Image, Console string // files: what was booted, what its console said
+	Err            error
 }
 
-func (e *bootError) Unwrap() error { return e.err }
-func (e *bootError) Error() string {
-	return fmt.Sprintf("boot %s: %v (its console: %s)", e.image, e.err, e.log)
+func (e *BootError) Unwrap() error { return e.Err }
+func (e *BootError) Error() string {
+	return fmt.Sprintf("boot %s: %v (its console: %s)", e.Image, e.Err, e.Console)
 }
 
 // mostBoots is how often a machine is booted that dies.
 const mostBoots = 3
 
-// errDied is a machine that went off by itself.
-var errDied = errors.New("the kernel panicked")
+// ErrDied is a machine that went off by itself.
+var ErrDied = errors.New("the kernel panicked")
 
 // initramfs writes the machine's only disk: the guest, its job, and modules.
 func (c *Config) initramfs(ctx context.Context, e *emulator, file string) error {
@@ -126,6 +132,9 @@ func (c *Config) initramfs(ctx context.Context, e *emulator, file string) error 
 	}
 	var job strings.Builder
 	fmt.Fprintf(&job, "repetitions %d\n", c.Repetitions)
+	if c.Debug != nil {
+		job.WriteString("wait\n")
+	}
 	for _, m := range c.Modules {
 		f, err := moduleEntry(m)
 		if err != nil {
@@ -175,14 +184,21 @@ func (c *Config) boot(ctx context.Context, e *emulator, kernel, disk string) (*T
 		"-m", fmt.Sprintf("%dM", c.Memory), "-display", "none", "-no-reboot", "-nodefaults",
 		"-serial", "stdio", "-kernel", kernel, "-initrd", disk,
 		"-append", commandLine(e, c.CPUs)}, e.machine...)
-	if c.debug != "" {
-		args = append(args, "-gdb", "unix:path="+c.debug+",server=on,wait=off")
+	socket := filepath.Join(filepath.Dir(disk), "gdb")
+	if c.Debug != nil {
+		args = append(args, "-gdb", "unix:path="+socket+",server=on,wait=off")
 	}
-	q := exec.CommandContext(ctx, e.qemu, args...)
+	running, end := context.WithCancelCause(ctx)
+	defer end(nil)
+	q := exec.CommandContext(running, e.qemu, args...)
 	q.WaitDelay = 5 * time.Second
 	var complaint bytes.Buffer
 	q.Stderr = &complaint
 	out, err := q.StdoutPipe()
+	if err != nil {
+		return nil, fmt.Errorf("boot %s: %w", c.Image, err)
+	}
+	in, err := q.StdinPipe()
 	if err != nil {
 		return nil, fmt.Errorf("boot %s: %w", c.Image, err)
 	}
@@ -191,15 +207,45 @@ func (c *Config) boot(ctx context.Context, e *emulator, kernel, disk string) (*T
 	if err := q.Start(); err != nil {
 		return nil, fmt.Errorf("boot %s: %w", c.Image, err)
 	}
-	told, heard := listen(io.TeeReader(out, log), len(c.CPUs), c.hear(start))
+	hear, debugged := c.beside(running, end, socket, in, c.hear(start))
+	told, heard := listen(io.TeeReader(out, log), len(c.CPUs), hear)
 	if heard != nil {
 		_ = q.Process.Kill()
 	}
 	ended := q.Wait()
-	if err := c.failed(ctx, told, heard, ended, strings.TrimSpace(complaint.String())); err != nil {
-		return told, &bootError{c.Image, log.Name(), err}
+	end(gdb.ErrGone)
+	err = c.failed(ctx, told, heard, ended, strings.TrimSpace(complaint.String()))
+	if wrong := debugged(); wrong != nil {
+		err = wrong
+	}
+	if err != nil {
+		return told, &BootError{c.Image, log.Name(), err}
 	}
 	return told, os.Remove(log.Name())
+}
+
+// beside calls Debug, in a goroutine, when the guest is up. The second func waits until it is through.
+func (c *Config) beside(ctx context.Context, end context.CancelCauseFunc, socket string, guest io.Writer,
+	hear func(*Told)) (func(*Told), func() error) {
+	var debug errgroup.Group
+	begin := func() error {
+		_, err := io.WriteString(guest, "\n")
+		return err
+	}
+	started := c.Debug == nil
+	return func(t *Told) {
+		hear(t)
+		if !started && t.Release != "" {
+			started = true
+			debug.Go(func() error {
+				err := c.Debug(ctx, socket, begin)
+				if err != nil {
+					end(err)
+				}
+				return err
+			})
+		}
+	}, debug.Wait
 }
 
 // failed is why a machine did not come to its end; nil if it did.
@@ -218,9 +264,9 @@ func (c *Config) failed(ctx context.Context, told *Told, heard, ended error, com
 		return ended
 	case told.Release == "":
 		return fmt.Errorf("%w before the guest said anything: does it take an initial RAM disk and a serial console?",
-			errDied)
+			ErrDied)
 	}
-	return fmt.Errorf("%w before the guest was done", errDied)
+	return fmt.Errorf("%w before the guest was done", ErrDied)
 }
 
 // hear makes progress of what is told.

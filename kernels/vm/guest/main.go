@@ -26,6 +26,7 @@ type job struct {
 	modules     []string // loaded first, in this order
 	busy        []string // CPUs that are to execute kernel code all the time
 	repetitions int
+	wait        bool // for a line on the console, once the machine is up
 }
 
 func main() {
@@ -66,6 +67,11 @@ func work() error {
 		return err
 	}
 	say("boot", strconv.Quote(field("/proc/sys/kernel/osrelease")), field("/sys/devices/system/cpu/online"))
+	if j.wait {
+		if _, err := os.Stdin.Read(make([]byte, 1)); err != nil {
+			return fmt.Errorf("wait for the debugger: %w", err)
+		}
+	}
 	// What a queue of work or a device may do elsewhere, it does on CPU 0 too. A kernel that lacks these files
 	// has more background.
 	for _, file := range []string{"/sys/devices/virtual/workqueue/cpumask", "/proc/irq/default_smp_affinity"} {
@@ -114,6 +120,8 @@ func readJob(file string) (j job, err error) {
 			j.modules = append(j.modules, value)
 		case "busy":
 			j.busy = append(j.busy, value)
+		case "wait":
+			j.wait = true
 		case "repetitions":
 			if j.repetitions, err = strconv.Atoi(value); err != nil {
 				return j, fmt.Errorf("%s: repetitions: %w", file, err)
