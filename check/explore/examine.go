@@ -170,7 +170,7 @@ func (x *examiner) breaks(words []uint64, a action, answers []uint8, p cpus.Prop
 		x.base.unpack(words)
 		if own, others := a.follows(s.out); others {
 			x.base.without(s.out, s.w)
-			if s.w.perform(own, &recorded{given: answers}); s.w.found != nil && s.w.found.Property == p {
+			if s.w.perform(own, cpus.Repeat(answers)); s.w.found != nil && s.w.found.Property == p {
 				return ""
 			}
 		}
@@ -189,7 +189,7 @@ func (x *examiner) footprint(words []uint64, a action, answers []uint8) Footprin
 	x.base.unpack(words)
 	f := Footprint{Who: int(a.who), What: x.base.does(a), Patcher: a.ofPatcher()}
 	x.noted.unpack(words)
-	x.noted.once(a, &recorded{given: answers})
+	x.noted.once(a, cpus.Repeat(answers))
 	f.Reads, f.Writes, f.Adds = x.noted.reads, x.noted.writes, x.noted.adds
 	if !x.prints[f] {
 		x.prints[f] = true
@@ -219,10 +219,10 @@ func (x *examiner) unnoted(words []uint64, f Footprint, a action, answers []uint
 	x.apart.disturb(f.Reads, x.past)
 	var was [numThings]int
 	f.Adds.Each(func(t Thing) { was[t] = x.apart.count(t) })
-	ch := &recorded{given: answers}
+	ch := cpus.Repeat(answers)
 	x.apart.once(a, ch)
 	missed := ""
-	if ch.bad || len(ch.given) > 0 {
+	if !ch.Fits() {
 		missed = "it asks something else"
 	}
 	if a.kind == stepCPU && x.apart.breaks() != x.noted.breaks() {
@@ -319,11 +319,11 @@ func (s *smaller) look(from *world, words, next []uint64, a action, answers []ui
 	own, others := a.follows(s.out)
 	if others {
 		s.possibility = s.w.enabled(s.possibility[:0])
-		ch := &recorded{given: answers}
+		ch := cpus.Repeat(answers)
 		if !slices.Contains(s.possibility, own) {
 			return fmt.Sprintf("not without cpu %d", s.out)
 		}
-		if s.w.perform(own, ch); s.w.found != nil || ch.bad || len(ch.given) > 0 {
+		if s.w.perform(own, ch); s.w.found != nil || !ch.Fits() {
 			return fmt.Sprintf("something else without cpu %d", s.out)
 		}
 	}

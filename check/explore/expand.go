@@ -15,7 +15,7 @@ type expander struct {
 	m      *Model
 	w      *world
 	reduce Reductions
-	script script
+	script cpus.Script
 	list   []action
 	next   []uint64
 	order  [MaxCPUs]uint8 // where symmetry has moved the CPUs: order[new] is old
@@ -30,7 +30,7 @@ type expander struct {
 
 // answers are the chooser's answers that led to the successor that expand is at;
 // they are valid until the next one.
-func (e *expander) answers() []uint8 { return e.script.given[:e.script.at] }
+func (e *expander) answers() []uint8 { return e.script.Answers() }
 
 // saved is what an action can change, to go back to.
 type saved struct {
@@ -60,7 +60,7 @@ func (e *expander) expand(words []uint64, f func(found *cpus.Violation) bool) {
 		e.list = w.oneByOne(e.list)
 	}
 	for _, a := range e.list {
-		e.script.restart(nil)
+		e.script.Restart(nil)
 		for more := true; more; {
 			w.notes, w.full = notes{}, false
 			w.perform(a, &e.script)
@@ -77,7 +77,7 @@ func (e *expander) expand(words []uint64, f func(found *cpus.Violation) bool) {
 				return
 			}
 			e.restore(a)
-			more = e.script.next()
+			more = e.script.Next()
 		}
 	}
 	e.read = append(e.last[:0], words...)

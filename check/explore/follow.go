@@ -115,7 +115,7 @@ type follower struct {
 	rooms      [maxFollowing]struct { // by depth
 		words  []uint64
 		list   []following
-		script script
+		script cpus.Script
 	}
 }
 
@@ -204,8 +204,8 @@ func (f *follower) search(from []uint64, list []following, a action, steps int, 
 	w.unpack(from)
 	list = f.others(list, a)
 	for _, m := range list {
-		room.script.restart(nil)
-		for more := true; more; more = m.given == nil && !m.remote && room.script.next() {
+		room.script.Restart(m.given)
+		for more := true; more; more = m.given == nil && !m.remote && room.script.Next() {
 			w.unpack(from)
 			w.waits, w.full = false, false
 			f.make(m, &room.script)
@@ -225,15 +225,12 @@ func (f *follower) search(from []uint64, list []following, a action, steps int, 
 }
 
 // make makes a step.
-func (f *follower) make(m following, s *script) {
-	switch {
-	case m.remote:
+func (f *follower) make(m following, s *cpus.Script) {
+	if m.remote {
 		f.w.perform(m.action, callsSite(f.gone[0]))
-	case m.given != nil:
-		f.w.perform(m.action, &recorded{given: m.given})
-	default:
-		f.w.perform(m.action, s)
+		return
 	}
+	f.w.perform(m.action, s)
 }
 
 // callsSite is a Chooser by which a CPU calls that site.

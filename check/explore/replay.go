@@ -148,11 +148,11 @@ func (r *replay) step(s *Step) *DivergedError {
 	if err != nil {
 		return &DivergedError{What: err.Error()}
 	}
-	ch := &recorded{given: given}
+	ch := cpus.Repeat(given)
 	r.last, r.waits = a, false
 	event, after := r.act(a, ch)
 	switch {
-	case ch.bad || len(ch.given) > 0:
+	case !ch.Fits():
 		return &DivergedError{What: "the chooser was asked something else"}
 	case event.String() != s.Event:
 		return &DivergedError{What: "event", Want: s.Event, Got: event.String()}
@@ -304,11 +304,11 @@ func (r *replay) stuck() bool {
 
 // everybody makes a step, as far as they can, and tells whether that patcher has got on.
 func (r *replay) everybody(patcher int) (gotOn bool) {
-	zero := &script{}
+	zero := &cpus.Script{}
 	for cpu := range r.m.Roles {
 		if !r.leased(cpu) || r.on.Pending(cpu, false) {
 			r.act(action{kind: stepCPU, who: uint8(cpu)}, zero)
-			zero.restart(nil)
+			zero.Restart(nil)
 		}
 	}
 	for k := range r.patchers {
@@ -319,7 +319,7 @@ func (r *replay) everybody(patcher int) (gotOn bool) {
 			continue
 		}
 		r.actPatcher(action{kind: stepPatcher, who: uint8(k)}, zero)
-		zero.restart(nil)
+		zero.Restart(nil)
 		if k == patcher && !r.waits {
 			return true
 		}
@@ -347,10 +347,10 @@ func Conform(m *Model, t *Trace) (int, error) {
 			diverged.What = "this cannot happen now"
 			return n, diverged
 		}
-		ch := &recorded{given: given}
+		ch := cpus.Repeat(given)
 		w.perform(a, ch)
 		switch after := w.after(a); {
-		case ch.bad || len(ch.given) > 0:
+		case !ch.Fits():
 			diverged.What = "the chooser was asked something else"
 		case w.event.String() != s.Event:
 			diverged.What, diverged.Want, diverged.Got = "event", s.Event, w.event.String()

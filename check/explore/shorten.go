@@ -2,7 +2,11 @@
 
 package explore
 
-import "slices"
+import (
+	"slices"
+
+	"github.com/textpoke/textpoke/cpus"
+)
 
 // move is an action with its answers.
 type move struct {
@@ -59,11 +63,11 @@ func (m *Model) breaks(way []move) (taken []move, breaks bool) {
 		case mv.kind == afresh, !w.may(mv.action):
 			return nil, false
 		}
-		ch := &recorded{given: mv.answers}
+		ch := cpus.Repeat(mv.answers)
 		w.full = false
 		w.perform(mv.action, ch)
 		switch {
-		case ch.bad || len(ch.given) > 0 || w.full:
+		case !ch.Fits() || w.full:
 			return nil, false
 		case w.found != nil:
 			return way[:i+1], true

@@ -272,19 +272,17 @@ func (t *tracer) numbers(real *world, words []uint64, number *[MaxCPUs]uint8) bo
 // follow makes one action of the search on the real world: with reductions, the
 // steps that went with it too.
 func (t *tracer) follow(w *world, a action, answers []uint8) (steps []Step) {
-	var sc script
-	sc.restart(answers)
-	used := 0
+	sc, used := cpus.Repeat(answers), 0
 	before := *w
 	w.observe = func(a action) {
-		steps = append(steps, w.describe(&before, a, sc.given[used:sc.at]))
-		used = sc.at
+		steps = append(steps, w.describe(&before, a, sc.Answers()[used:]))
+		used = len(sc.Answers())
 		before = *w
 	}
 	defer func() { w.observe = nil }()
-	w.perform(a, &sc)
+	w.perform(a, sc)
 	if t.e.reduce.Order {
-		w.runOn(a, &sc)
+		w.runOn(a, sc)
 	}
 	return steps
 }

@@ -58,8 +58,8 @@ func outcomes(m *Model, stores ...func(*world)) map[string]bool {
 			w.pack(next)
 			try(next, left[1:], calls)
 		}
-		var sc script
-		for more := true; more; more = sc.next() {
+		var sc cpus.Script
+		for more := true; more; more = sc.Next() {
 			w.unpack(words)
 			was := w.cpu[1]
 			w.stepCPU(1, &sc)

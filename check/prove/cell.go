@@ -3,8 +3,6 @@
 package prove
 
 import (
-	"slices"
-
 	"github.com/textpoke/textpoke/cpus"
 	"github.com/textpoke/textpoke/cpus/isa"
 	"github.com/textpoke/textpoke/int3"
@@ -74,18 +72,17 @@ type cell struct {
 	m  *machine
 	of *view // nil: anything
 
-	script
-	know    view
-	known   [numAttrs]bool
-	written [numAttrs]bool
-	b       branch
-	level   level // of the patcher's step
+	cpus.Script // gives every answer in turn
+	know        view
+	known       [numAttrs]bool
+	written     [numAttrs]bool
+	b           branch
+	level       level // of the patcher's step
 }
 
 // begin forgets the last run; the answers stay.
 func (c *cell) begin(b branch) {
 	c.known, c.written, c.b = [numAttrs]bool{}, [numAttrs]bool{}, b
-	c.at = 0
 }
 
 // read is the value of an attribute of the actor, which the step depends on.
@@ -95,7 +92,7 @@ func (c *cell) read(a attr) uint8 {
 		if c.of != nil {
 			c.know[a] = c.of[a]
 		} else {
-			c.know[a] = uint8(c.ask(c.m.size(a)))
+			c.know[a] = uint8(c.Ask(c.m.size(a)))
 		}
 		c.b.when = append(c.b.when, cond{own, []test{{a, only(c.know[a])}}})
 	}
@@ -119,17 +116,6 @@ func (c *cell) end() branch {
 		}
 	}
 	return c.b
-}
-
-// Choose implements cpus.Chooser.
-func (c *cell) Choose(what cpus.Choice, n int) int {
-	switch what {
-	case cpus.ChooseLinger: // to linger is not to be scheduled
-		return 0
-	case cpus.ChooseDrain:
-		n = min(n, 2)
-	}
-	return c.ask(n)
 }
 
 // Window implements cpus.Shared.
@@ -191,7 +177,7 @@ func (c *cell) Enter(int) bool {
 	if c.m.refs != int3.SharedRef {
 		return false
 	}
-	if c.ask(2) == 0 {
+	if c.Ask(2) == 0 {
 		c.needs(every, test{does, c.m.holding(false)})
 		return false
 	}
@@ -208,10 +194,10 @@ func (c *cell) Find(at records.Addr, p *cpus.Probe) (isa.Insn, cpus.Found) {
 	if entry == noEntry {
 		return isa.Insn{}, cpus.NoEntry
 	}
-	if c.m.misplaced && c.ask(2) == 1 {
+	if c.m.misplaced && c.Ask(2) == 1 {
 		return isa.Insn{}, cpus.NoEntry
 	}
-	if c.m.shifted && c.ask(2) == 1 {
+	if c.m.shifted && c.Ask(2) == 1 {
 		return c.m.neighbours(entry == actsOld), cpus.Hit
 	}
 	index, acts := poke.Batch(c.m.code, c.m.lookup, poke.Sorted, c.m.patches[:1], entry == actsOld)
@@ -282,36 +268,3 @@ func (c *cell) Arrive(int) { c.write(stand, stands) }
 
 // Resumed is the other half.
 func (c *cell) Resumed(int) bool { return c.read(stand) != stands }
-
-// script gives every answer in turn, as the explorer's does: it repeats a prefix of
-// answers and goes on with zeros; next moves to the next answers.
-type script struct {
-	given, of []uint8
-	at        int
-}
-
-func (s *script) ask(n int) int {
-	if n <= 1 {
-		return 0
-	}
-	if s.at == len(s.given) {
-		s.given, s.of = append(s.given, 0), append(s.of, 0)
-	}
-	s.of[s.at] = uint8(n)
-	s.at++
-	return int(s.given[s.at-1])
-}
-
-// next moves on to answers that were not given yet; false when there are none.
-func (s *script) next() bool {
-	s.given, s.of = s.given[:s.at], s.of[:s.at]
-	for i, x := range slices.Backward(s.given) {
-		if x+1 < s.of[i] {
-			s.given[i]++
-			s.given, s.of = s.given[:i+1], s.of[:i+1]
-			return true
-		}
-		s.given, s.of = s.given[:i], s.of[:i]
-	}
-	return false
-}

@@ -18,7 +18,7 @@ func (m *machine) stepsOfCPU(d uint8, of *view) (out []branch) {
 		if look && was.AtBorder() {
 			name = "cpu looks for interrupts"
 		}
-		for more := true; more; more = c.next() {
+		for more := true; more; more = c.Next() {
 			c.begin(branch{name: name, onCPU: true, onSite: true, when: []cond{
 				{own, []test{{does, only(d)}}}, {own, []test{{home, only(0)}}}}})
 			is := was

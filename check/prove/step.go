@@ -187,7 +187,7 @@ func (m *machine) patcher(plan []poke.Step, at int, stage uint8, waits ...poke.S
 // stepAtSite is what a step that is made site by site does at one.
 func (m *machine) stepAtSite(b branch, it item, of *view) (all []branch) {
 	c := &cell{m: m, of: of, level: it.level}
-	for more := true; more; more = c.next() {
+	for more := true; more; more = c.Next() {
 		c.begin(b)
 		c.b.when = slices.Clone(b.when)
 		stage := c.read(done)
@@ -217,7 +217,7 @@ func (m *machine) stepAtSite(b branch, it item, of *view) (all []branch) {
 // stepForAll is what a step does that is about all sites at once.
 func (m *machine) stepForAll(b branch, s spot, it item) (all []branch) {
 	c := &cell{m: m, level: it.level}
-	for more := true; more; more = c.next() {
+	for more := true; more; more = c.Next() {
 		c.begin(b)
 		c.b.when = slices.Clone(b.when)
 		if m.orders(it, s.stage) {
@@ -327,7 +327,7 @@ func storeOf(p *poke.Patcher, id poke.StoreID) storeValue {
 // drains are the stores that become visible by themselves.
 func (m *machine) drains(of *view) (all []branch) {
 	c := &cell{m: m, of: of}
-	for more := true; more; more = c.next() {
+	for more := true; more; more = c.Next() {
 		c.begin(branch{name: "a store becomes visible", onSite: true})
 		waits := m.waits.list[c.read(waiting)]
 		ids := m.buffered(waits)
@@ -335,7 +335,7 @@ func (m *machine) drains(of *view) (all []branch) {
 			continue
 		}
 		p := m.patcher(m.program.plans.own, 0, 0, ids...)
-		p.Drain(c.ask(len(ids)), c)
+		p.Drain(c.Ask(len(ids)), c)
 		c.write(waiting, m.waits.index(m.waitsOf(p)))
 		all = append(all, c.end())
 	}
