@@ -29,6 +29,10 @@ func (c *Commons) Unlock(mu Mutex, patcher int) {
 // Map maps a site's page where stores go to, in the one slot that all patchers share.
 func (c *Commons) Map(site int) { c.Mapped = int32(site) + 1 }
 
+// Raise raises the flag, Raised tells whether anybody has.
+func (c *Commons) Raise()       { c.Told = true }
+func (c *Commons) Raised() bool { return c.Told }
+
 // Rules are what patchers of one machine are held to, whatever state it is in.
 type Rules struct {
 	Code *cpus.Code

@@ -14,10 +14,11 @@ import (
 // task, sitting on one CPU at a time.
 type Executor struct {
 	Driver
-	Machine *cpus.Machine
-	Table   *int3.Table
-	Lookup  int3.Lookup
-	Chooser cpus.Chooser
+	*cpus.Text  // the machine's
+	*int3.Table // what handlers find
+	Machine     *cpus.Machine
+	Lookup      int3.Lookup
+	Chooser     cpus.Chooser
 
 	// Home is the CPU that updates begin on; with Migrate the task may go on
 	// on any other that houses patchers, between two steps.
@@ -43,7 +44,7 @@ type Executor struct {
 // NewExecutor makes an executor that sends by the machine's id-th sender.
 func NewExecutor(m *cpus.Machine, t *int3.Table, k int3.Lookup, ch cpus.Chooser, sender int) *Executor {
 	return &Executor{
-		Driver: Driver{Code: m.Code()}, Machine: m, Table: t, Lookup: k, Chooser: ch,
+		Driver: Driver{Code: m.Code()}, Text: m.Text, Machine: m, Table: t, Lookup: k, Chooser: ch,
 		Shared: NewShared(NewRules(m.Code(), 0)), sender: m.Sender(sender),
 	}
 }
@@ -93,7 +94,7 @@ var errLost = errors.New("the batch's references were given back twice: its hand
 // nothing is held up by giving up, that somebody wants an end.
 func (x *Executor) hopeless(ctx context.Context, op Op) error {
 	switch {
-	case op == WaitHandlers && x.Table.Lost():
+	case op == WaitHandlers && x.Lost():
 		x.Machine.Report(cpus.Violation{Property: cpus.Deadlock, CPU: x.lease.CPU(), Why: errLost.Error()})
 		return errLost
 	case (op == Lock || op == Expect) && ctx.Err() != nil:

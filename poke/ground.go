@@ -35,19 +35,14 @@ func (s *Shared) change(f func(c *Commons)) {
 	}
 }
 
-// The Ground of the live machine.
-
-// Peek implements Ground.
-func (x *Executor) Peek(site int) isa.Text { return x.Machine.Peek(site) }
-
-// Literal implements Ground.
-func (x *Executor) Literal(site int) uint64 { return x.Machine.Literal(site) }
+// The Ground of the live machine: what follows, and what the machine's text and the
+// handlers' table do by themselves.
 
 // Store implements Ground.
 func (x *Executor) Store(site, off, n int, t isa.Text) {
 	site, broken := x.Shared.Lands(*x.Shared.commons.Load(), x.lease.CPU(), site, n, t)
 	x.report(broken)
-	x.Machine.Store(site, off, n, t)
+	x.Text.Store(site, off, n, t)
 }
 
 // report tells the machine of what is broken, if anything is.
@@ -56,18 +51,6 @@ func (x *Executor) report(broken *cpus.Violation) {
 		x.Machine.Report(*broken)
 	}
 }
-
-// StoreLiteral implements Ground.
-func (x *Executor) StoreLiteral(site int, ops uint64) { x.Machine.StoreLiteral(site, ops) }
-
-// Unsettle implements Ground.
-func (x *Executor) Unsettle(site int) { x.Machine.Unsettle(site) }
-
-// Begin implements Ground.
-func (x *Executor) Begin(site int, c cpus.Change) { x.Machine.Begin(site, c) }
-
-// Settle implements Ground.
-func (x *Executor) Settle(site int, want isa.Text) { x.Machine.Settle(site, want) }
 
 // Attach implements Ground.
 func (x *Executor) Attach(ops uint64) { x.Machine.SetOps(ops, cpus.CalledTracer) }
@@ -101,25 +84,16 @@ func (x *Executor) Unlock(mu Mutex) {
 func (x *Executor) Map(site int) { x.Shared.change(func(c *Commons) { c.Map(site) }) }
 
 // Raise implements Ground.
-func (x *Executor) Raise() { x.Shared.change(func(c *Commons) { c.Told = true }) }
+func (x *Executor) Raise() { x.Shared.change((*Commons).Raise) }
 
 // Raised implements Ground.
-func (x *Executor) Raised() bool { return x.Shared.commons.Load().Told }
+func (x *Executor) Raised() bool { return x.Shared.commons.Load().Raised() }
 
 // Publish implements Ground.
 func (x *Executor) Publish(_ int, patches []Patch, undo bool) {
 	x.report(x.Shared.Overflows(x.lease.CPU(), patches))
 	x.Table.Publish(Batch(x.Machine.Code(), x.Lookup, x.Filling, patches, undo))
 }
-
-// Unpublish implements Ground.
-func (x *Executor) Unpublish() { x.Table.Unpublish() }
-
-// Drained implements Ground.
-func (x *Executor) Drained() bool { return x.Table.Drained() }
-
-// Clear implements Ground.
-func (x *Executor) Clear() { x.Table.Clear() }
 
 // Send implements Ground.
 func (x *Executor) Send(c cpus.Cause, lazy bool) { x.sender.Send(x.lease.CPU(), c, lazy) }

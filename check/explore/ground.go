@@ -110,13 +110,13 @@ func (w *world) Map(site int) {
 // Raise and Raised implement poke.Ground.
 func (w *world) Raise() {
 	w.write(Flag, 0)
-	w.Told = true
+	w.Commons.Raise()
 }
 
 // Raised is the other half.
 func (w *world) Raised() bool {
 	w.read(Flag, 0)
-	return w.Told
+	return w.Commons.Raised()
 }
 
 // Publish implements poke.Ground.

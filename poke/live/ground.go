@@ -109,9 +109,9 @@ func (m *Machine) drained() bool {
 // Ground is the machine as a plan sees it, one patcher's: a poke.Workplace. The thread
 // of the patcher must call no site while it patches.
 type Ground struct {
-	m       *Machine
-	rules   poke.Rules
-	commons poke.Commons
+	m     *Machine
+	rules poke.Rules
+	poke.Commons
 	filling poke.Filling
 	self    int // the thread that patches, -1 where that is none of the machine's
 	round   round
@@ -197,7 +197,7 @@ func (g *Ground) Literal(int) uint64 { return 0 }
 // Store implements poke.Ground.
 func (g *Ground) Store(site, off, n int, t isa.Text) {
 	g.Stores++
-	site, broken := g.rules.Lands(g.commons, 0, site, n, t)
+	site, broken := g.rules.Lands(g.Commons, 0, site, n, t)
 	g.breaks(broken)
 	g.m.store(site, off, n, t)
 }
@@ -238,20 +238,13 @@ func (g *Ground) Release(uint64) {}
 
 // Lock implements poke.Ground: the only patcher finds every lock free.
 func (g *Ground) Lock(mu poke.Mutex) bool {
-	took, broken := g.rules.Lock(&g.commons, mu, 0, 0)
+	took, broken := g.rules.Lock(&g.Commons, mu, 0, 0)
 	g.breaks(broken)
 	return took
 }
 
 // Unlock implements poke.Ground.
-func (g *Ground) Unlock(mu poke.Mutex) { g.commons.Unlock(mu, 0) }
-
-// Map implements poke.Ground.
-func (g *Ground) Map(site int) { g.commons.Map(site) }
-
-// Raise and Raised implement poke.Ground.
-func (g *Ground) Raise()       { g.commons.Told = true }
-func (g *Ground) Raised() bool { return g.commons.Told }
+func (g *Ground) Unlock(mu poke.Mutex) { g.Commons.Unlock(mu, 0) }
 
 // Send implements poke.Ground. A grace period sends nothing: it ends when every thread
 // has passed a border between two calls, which every call does.

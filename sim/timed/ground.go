@@ -87,10 +87,6 @@ func (m *Machine) Lock(mu poke.Mutex) bool {
 // Unlock implements poke.Ground.
 func (m *Machine) Unlock(mu poke.Mutex) { m.Commons.Unlock(mu, 0) }
 
-// Raise and Raised implement poke.Ground; so does Commons.Map.
-func (m *Machine) Raise()       { m.Told = true }
-func (m *Machine) Raised() bool { return m.Told }
-
 // breaks reports what is broken, if anything is.
 func (m *Machine) breaks(broken *cpus.Violation) {
 	if broken != nil {
