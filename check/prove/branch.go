@@ -44,8 +44,8 @@ const (
 type update struct {
 	attr     attr
 	how      change
-	to       uint8 // the value, or the text that is pushed
-	ofCPUs   scope // own or every
+	to       number // the value, or the text that is pushed
+	ofCPUs   scope  // own or every
 	ofSites  scope
 	provided []test // of the CPU or site that it is about: all must hold
 }

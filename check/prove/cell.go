@@ -3,6 +3,9 @@
 package prove
 
 import (
+	"fmt"
+	"math"
+
 	"github.com/textpoke/textpoke/cpus"
 	"github.com/textpoke/textpoke/cpus/isa"
 	"github.com/textpoke/textpoke/int3"
@@ -12,8 +15,8 @@ import (
 
 // What a CPU was asked for.
 const (
-	askedNothing uint8 = iota
-	askedSync          // waits in its box
+	askedNothing number = iota
+	askedSync           // waits in its box
 	askedStop
 	askedQuiesce
 	askedQuiesceCPUs
@@ -21,13 +24,13 @@ const (
 	numAsked
 )
 
-var askedFor = map[cpus.Cause]uint8{
+var askedFor = map[cpus.Cause]number{
 	cpus.Sync: askedSync, cpus.Stop: askedStop, cpus.Quiesce: askedQuiesce, cpus.QuiesceCPUs: askedQuiesceCPUs,
 }
 
 // Whether a CPU is to stand still.
 const (
-	runs uint8 = iota
+	runs number = iota
 	toStand
 	stands
 	numStand
@@ -36,7 +39,7 @@ const (
 // What is promised of a site: nothing, that nobody executes what came before the
 // newest text, or what came before the text to come.
 const (
-	unsettled uint8 = iota
+	unsettled number = iota
 	settledNow
 	settledToCome
 	numSettled
@@ -44,7 +47,7 @@ const (
 
 // What a batch has about a site: nothing, or the instruction to act as.
 const (
-	noEntry uint8 = iota
+	noEntry number = iota
 	actsNew
 	actsOld
 	numEntries
@@ -86,13 +89,17 @@ func (c *cell) begin(b branch) {
 }
 
 // read is the value of an attribute of the actor, which the step depends on.
-func (c *cell) read(a attr) uint8 {
+func (c *cell) read(a attr) number {
 	if !c.known[a] {
 		c.known[a] = true
 		if c.of != nil {
 			c.know[a] = c.of[a]
 		} else {
-			c.know[a] = uint8(c.Ask(c.m.size(a)))
+			n := c.m.size(a)
+			if n > math.MaxUint8 { // more than a script can tell apart
+				panic(limit(fmt.Sprintf("%d values of %q, which a step reads", n, a)))
+			}
+			c.know[a] = number(c.Ask(n))
 		}
 		c.b.when = append(c.b.when, cond{own, []test{{a, only(c.know[a])}}})
 	}
@@ -100,7 +107,7 @@ func (c *cell) read(a attr) uint8 {
 }
 
 // write gives an attribute of the actor a value.
-func (c *cell) write(a attr, x uint8) { c.know[a], c.known[a], c.written[a] = x, true, true }
+func (c *cell) write(a attr, x number) { c.know[a], c.known[a], c.written[a] = x, true, true }
 
 // effect notes one that is not about the actor alone.
 func (c *cell) effect(u update) { c.b.then = append(c.b.then, u) }
@@ -122,7 +129,7 @@ func (c *cell) end() branch {
 func (c *cell) Window(_ int, _ cpus.Seq, buf []cpus.Version) ([]cpus.Version, cpus.Promise) {
 	w := c.m.windows.list[c.read(window)]
 	buf = buf[:0]
-	add := func(t uint8) {
+	add := func(t number) {
 		buf = append(buf, cpus.Version{Seq: newest - cpus.Seq(len(buf)), Text: c.m.texts.list[t]})
 	}
 	if !c.m.ordered {
@@ -251,7 +258,7 @@ func (c *cell) EnterKernel(int) cpus.Space {
 }
 
 // LeaveKernel is the other half.
-func (c *cell) LeaveKernel(int) { c.write(space, uint8(cpus.InUser)) }
+func (c *cell) LeaveKernel(int) { c.write(space, number(cpus.InUser)) }
 
 // BringUp, ComeOnline and CameUp implement cpus.Shared; newMachine refuses paths that have
 // them.

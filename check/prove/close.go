@@ -4,6 +4,7 @@ package prove
 
 import (
 	"context"
+	"fmt"
 
 	"github.com/textpoke/textpoke/cpus"
 )
@@ -27,18 +28,18 @@ type closure struct {
 	steps  int      // from one view to another
 
 	fired   map[string]bool // names of steps that some view makes
-	foreign map[uint8][]branch
+	foreign map[number][]branch
 	noted   map[string]bool
-	looks   map[uint8][]int // by what the CPU does: views
-	holders map[view]bool   // by what is the patcher's alone: some handler holds a reference
-	grew    bool            // holders did
+	looks   map[number][]int // by what the CPU does: views
+	holders map[view]bool    // by what is the patcher's alone: some handler holds a reference
+	grew    bool             // holders did
 }
 
 // closeViews goes from view to view until no step leads to another one. Steps that break
 // something lead nowhere. It ends early when ctx does, and with the limit that is hit.
 func (m *machine) closeViews(ctx context.Context) (c *closure, err error) {
-	c = &closure{machine: m, index: map[view]int{}, fired: map[string]bool{}, foreign: map[uint8][]branch{},
-		noted: map[string]bool{}, looks: map[uint8][]int{}, holders: map[view]bool{}}
+	c = &closure{machine: m, index: map[view]int{}, fired: map[string]bool{}, foreign: map[number][]branch{},
+		noted: map[string]bool{}, looks: map[number][]int{}, holders: map[view]bool{}}
 	defer func() {
 		switch l := recover().(type) {
 		case nil:
@@ -141,7 +142,7 @@ func (c *closure) expand(i int) {
 
 // fromAfar notes what a step of a CPU looks like from another site: its site's part of
 // it is unknown there.
-func (c *closure) fromAfar(d uint8, b branch) {
+func (c *closure) fromAfar(d number, b branch) {
 	if b.broken != "" {
 		return
 	}
@@ -162,7 +163,7 @@ func (c *closure) fromAfar(d uint8, b branch) {
 		}
 		far.then = append(far.then, u)
 	}
-	key := string(e) + far.key()
+	key := fmt.Sprint(e, far.key())
 	if !changes || c.noted[key] {
 		return
 	}
@@ -175,7 +176,7 @@ func (c *closure) fromAfar(d uint8, b branch) {
 
 // apply makes a step from a view, if it can be made there.
 func (c *closure) apply(i int, b *branch, p part) {
-	for pick := range uint8(2) {
+	for pick := range number(2) {
 		v := c.views[i]
 		if v[chosen] = pick; pick == 1 && !b.picks {
 			return

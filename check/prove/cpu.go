@@ -6,7 +6,7 @@ import "github.com/textpoke/textpoke/cpus"
 
 // stepsOfCPU are what the next step of a CPU that does d can amount to: in a view, or
 // in any state where there is none.
-func (m *machine) stepsOfCPU(d uint8, of *view) (out []branch) {
+func (m *machine) stepsOfCPU(d number, of *view) (out []branch) {
 	was := m.cpus.list[d]
 	c := &cell{m: m, of: of}
 	looks := []bool{false}
@@ -47,7 +47,7 @@ func (m *machine) stepsOfCPU(d uint8, of *view) (out []branch) {
 }
 
 // cpu is the number of what a CPU does: positions are left out, windows have them.
-func (m *machine) cpu(c cpus.CPU) uint8 {
+func (m *machine) cpu(c cpus.CPU) number {
 	c.Synced, c.Site = 1, 0
 	c.Repoll()
 	switch {
@@ -63,7 +63,7 @@ func (m *machine) cpu(c cpus.CPU) uint8 {
 }
 
 // about tells whether a CPU is in the middle of something about a site.
-func (m *machine) about(d uint8) bool {
+func (m *machine) about(d number) bool {
 	c := m.cpus.list[d]
 	_, about := m.codec.Site(m.codec.Pack(&c))
 	return about
@@ -71,7 +71,7 @@ func (m *machine) about(d uint8) bool {
 
 // elsewhere is what a CPU looks like from a site that it is not about: as if it stood
 // between two calls.
-func (m *machine) elsewhere(d uint8) uint8 {
+func (m *machine) elsewhere(d number) number {
 	if !m.about(d) {
 		return d
 	}
@@ -86,7 +86,7 @@ func (m *machine) elsewhere(d uint8) uint8 {
 }
 
 // older is what a CPU does when what was promised of its site is so no more.
-func (m *machine) older(d uint8) uint8 {
+func (m *machine) older(d number) number {
 	c := m.cpus.list[d]
 	if c.Promise == promisedNow {
 		c.Promise = promisedOnce
@@ -98,7 +98,7 @@ func (m *machine) older(d uint8) uint8 {
 func (m *machine) holding(is bool) (s values) {
 	for d, c := range m.cpus.list {
 		if m.code.Path.Holds(c.Phase) == is {
-			s = s.union(only(uint8(d)))
+			s = s.union(only(number(d)))
 		}
 	}
 	return s

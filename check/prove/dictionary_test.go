@@ -69,7 +69,7 @@ func (s *second) dictionary() {
 	for a := range numAttrs {
 		for x := range s.size[a] {
 			if list := words[a]; list != nil {
-				s.line("(define-fun %s () %s %s)", val(a, uint8(x)), sortOf(a), list[x])
+				s.line("(define-fun %s () %s %s)", val(a, number(x)), sortOf(a), list[x])
 			}
 		}
 	}
@@ -94,7 +94,7 @@ func (s *second) dictionary() {
 		set := make([]byte, n)
 		for i := range set {
 			set[n-1-i] = '0'
-			if slices.Contains(w.list[:w.n], uint8(i)) {
+			if slices.Contains(w.list[:w.n], number(i)) {
 				set[n-1-i] = '1'
 			}
 		}
@@ -156,7 +156,7 @@ func (s *second) cpu(c cpus.CPU) string {
 }
 
 // store is one of the machine's stores, 0 for none.
-func (s *second) store(n uint8) string {
+func (s *second) store(n number) string {
 	if n == 0 {
 		return "no-store"
 	}

@@ -139,10 +139,10 @@ func TestWeakHasEveryFetch(t *testing.T) {
 // fetches are what a call can come to where three texts were stored, the first one first.
 func fetches(m *machine, texts ...int) map[string]bool {
 	v := m.first
-	v[text], v[window] = uint8(texts[0]), m.onlyText(uint8(texts[0]))
+	v[text], v[window] = number(texts[0]), m.onlyText(number(texts[0]))
 	for _, x := range texts[1:] {
-		v[window] = m.pushed(v[window], uint8(x))
-		v[text] = uint8(x)
+		v[window] = m.pushed(v[window], number(x))
+		v[text] = number(x)
 	}
 	out := map[string]bool{"nothing": true}
 	for _, b := range m.stepsOfCPU(m.cpu(cpus.CPU{}), &v) {

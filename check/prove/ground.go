@@ -123,8 +123,8 @@ func (c *cell) send(lazy bool) (to, leftOut []test) {
 		return []test{away}, nil
 	}
 	owes, _ := cpus.InUser.LeaveOut()
-	leftOut = []test{away, {space, only(uint8(cpus.InUser), uint8(owes))}}
-	c.effect(update{attr: space, to: uint8(owes), ofCPUs: every, provided: leftOut})
+	leftOut = []test{away, {space, only(number(cpus.InUser), number(owes))}}
+	c.effect(update{attr: space, to: number(owes), ofCPUs: every, provided: leftOut})
 	return []test{away, {space, only(0)}}, leftOut
 }
 
@@ -164,8 +164,8 @@ func (c *cell) SyncSelf() {
 // without is the values below n that are not in s.
 func without(s values, n int) (t values) {
 	for x := range n {
-		if !s.has(uint8(x)) {
-			t = t.union(only(uint8(x)))
+		if !s.has(number(x)) {
+			t = t.union(only(number(x)))
 		}
 	}
 	return t

@@ -17,8 +17,8 @@ import (
 // versions is a window: numbers of texts. Where order matters, the newest is first and
 // neighbours differ; else they are in the order of their numbers.
 type versions struct {
-	n    uint8
-	list [maxVersions]uint8
+	n    number
+	list [maxVersions]number
 }
 
 // maxVersions is how many stores to one site a CPU can fetch between, in models in which
@@ -28,7 +28,7 @@ const maxVersions = 12
 // stores are those to one site that are not visible yet: one to the text and one to the
 // literal at most, since a younger one to the same place waits for the older. Each is a
 // number of machine.stores, plus 1.
-type stores struct{ text, literal uint8 }
+type stores struct{ text, literal number }
 
 // machine is what is to be proved, with the domains of all attributes.
 type machine struct {
@@ -242,7 +242,7 @@ func (m *machine) initial() (list []view) {
 }
 
 // pushed is a window when a store comes.
-func (m *machine) pushed(w, t uint8) uint8 {
+func (m *machine) pushed(w, t number) number {
 	is := m.windows.list[w]
 	list := slices.Clone(is.list[:is.n])
 	switch {
@@ -257,13 +257,13 @@ func (m *machine) pushed(w, t uint8) uint8 {
 	if len(list) > maxVersions {
 		panic(limit("a CPU can fetch between more than 12 stores to one site, whose order matters"))
 	}
-	is = versions{n: uint8(len(list))}
+	is = versions{n: number(len(list))}
 	copy(is.list[:], list)
 	return m.windows.index(is)
 }
 
 // onlyText is the window of a CPU that has just synchronised.
-func (m *machine) onlyText(t uint8) uint8 {
+func (m *machine) onlyText(t number) number {
 	w := versions{n: 1}
 	w.list[0] = t
 	return m.windows.index(w)

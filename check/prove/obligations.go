@@ -18,10 +18,18 @@ func (c *closure) obligations(f form) []Obligation {
 	for _, s := range steps {
 		out = append(out, w.step(s.name, s.branches))
 	}
-	for _, s := range broken {
-		out = append(out, w.never(cpus.Property(s.name), s.branches))
+	for _, p := range broken {
+		out = append(out, w.never(cpus.Property(p.name), p.branches))
 	}
 	return out
+}
+
+// everyProperty is what a certificate speaks of: each property that a step of a CPU or of the
+// patcher can break. Deadlock, lock-order and what is stuck are about runs; no step breaks them.
+var everyProperty = []cpus.Property{
+	cpus.TornFetch, cpus.UnhandledBreakpoint, cpus.WrongInstruction, cpus.StaleAfterCompletion, cpus.HalfPair,
+	cpus.TornLiteral, cpus.UseAfterFree, cpus.MismatchedOps, cpus.LostCall, cpus.Overflow, cpus.Conservation,
+	cpus.BrokenSite, countOverwritten,
 }
 
 // named is branches of one step, or that break one property.
@@ -46,6 +54,10 @@ func (c *closure) allSteps() (steps, broken []named) {
 		all = append(all, c.stepsOfPatcher(p, nil)...)
 	}
 	all = append(all, c.drains(nil)...)
+	all = append(all, c.outOfReach(all)...)
+	for _, p := range everyProperty {
+		broken = append(broken, named{name: string(p)})
+	}
 	note := func(list *[]named, name string, b branch) {
 		i := slices.IndexFunc(*list, func(n named) bool { return n.name == name })
 		if i < 0 {
@@ -63,6 +75,41 @@ func (c *closure) allSteps() (steps, broken []named) {
 		}
 	}
 	return steps, broken
+}
+
+// outOfReach are steps that break what none of these branches breaks. Only CPUs make them that
+// do what no view says: what a busy CPU that nobody asks for anything comes to do if it may read
+// anything of sites and of the patcher.
+func (c *closure) outOfReach(reached []branch) (out []branch) {
+	has := map[cpus.Property]bool{}
+	for _, b := range reached {
+		has[b.broken] = true
+	}
+	aside := *c.machine // whose numbers are not the certificate's
+	aside.cpus.list = []cpus.CPU{c.cpus.list[c.initial()[0][does]]}
+	come := []number{0}
+	for i := 0; i < len(come); i++ {
+		for _, b := range aside.stepsOfCPU(come[i], nil) {
+			if b.broken != "" && !has[b.broken] {
+				b.when[0] = cond{own, []test{{does, only(c.cpu(aside.cpus.list[come[i]]))}}}
+				out = append(out, b)
+			}
+			for _, u := range b.then {
+				if u.attr == does && c.first.lets(&b) && !slices.Contains(come, u.to) {
+					come = append(come, u.to)
+				}
+			}
+		}
+	}
+	return out
+}
+
+// lets tells whether a view has what a step reads of the CPU, whatever it does.
+func (v *view) lets(b *branch) bool {
+	return !slices.ContainsFunc(b.when, func(c cond) bool {
+		t := c.any[0]
+		return attrs[t.attr].of == ofCPU && t.attr != does && !t.holds(v)
+	})
 }
 
 // beginning is the obligation that all is in a view before anything has happened.
@@ -93,9 +140,13 @@ func (w *writer) never(p cpus.Property, branches []branch) Obligation {
 	for _, o := range w.outcomes(branches) {
 		ways = append(ways, w.guardOf(&o))
 	}
+	about := "no view allows a step that breaks this: "
+	if len(branches) == 0 {
+		about = "no step, whatever it reads, breaks this: "
+	}
 	return Obligation{
 		Name:  "never-" + slug(string(p)),
-		About: "no view allows a step that breaks this: " + string(p),
+		About: about + string(p),
 		Fires: true,
 		head:  w.head,
 		guard: fmt.Sprintf("(assert %s)\n", w.everyPair(func(c, s string) string { return inView("", c, s) })),

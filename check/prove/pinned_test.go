@@ -39,7 +39,11 @@ func TestCertificatesArePinned(t *testing.T) {
 					continue
 				}
 				for _, o := range p.Obligations(false) {
-					fmt.Fprintf(&b, "    %s, made %t\n", o.Name, o.Fires)
+					made := fmt.Sprintf("made %t", o.Fires)
+					if o.goal == "(assert false)\n" {
+						made = "of no step"
+					}
+					fmt.Fprintf(&b, "    %s, %s\n", o.Name, made)
 				}
 			}
 		}

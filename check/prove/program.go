@@ -42,12 +42,12 @@ const (
 
 // The parts that a site can have in an update.
 const (
-	out     uint8 = iota // none
-	later                // its batch is to come
-	inBatch              // in the batch under way
-	current              // which a loop over the batch has got to
-	passed               // which that loop has been through
-	through              // its batch is over
+	out     number = iota // none
+	later                 // its batch is to come
+	inBatch               // in the batch under way
+	current               // which a loop over the batch has got to
+	passed                // which that loop has been through
+	through               // its batch is over
 	numRoles
 )
 
@@ -67,8 +67,8 @@ type item struct {
 	kind  kind
 	at    int // of a step: in the plans
 	level level
-	back  int   // of leaveBatch, leavePatch: where it began
-	waits uint8 // of enterPatch, leavePatch: the role of the sites that the loop goes through
+	back  int    // of leaveBatch, leavePatch: where it began
+	waits number // of enterPatch, leavePatch: the role of the sites that the loop goes through
 	undo  bool
 }
 

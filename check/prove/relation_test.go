@@ -42,7 +42,7 @@ func (s *second) numbers() {
 		names, expr := fmt.Sprintf("(no-%s)", a), fmt.Sprintf("no-%s", a)
 		for x := range s.size[a] {
 			names += fmt.Sprintf(" (n-%s%d)", a, x)
-			expr = ite(fmt.Sprintf("(= x %s)", val(a, uint8(x))), fmt.Sprintf("n-%s%d", a, x), expr)
+			expr = ite(fmt.Sprintf("(= x %s)", val(a, number(x))), fmt.Sprintf("n-%s%d", a, x), expr)
 		}
 		s.line("(declare-datatypes ((N-%s 0)) ((%s)))", a, names)
 		s.line("(define-fun number-%s ((x %s)) N-%s %s)", a, secondSort(a), a, expr)

@@ -23,7 +23,7 @@ var seen = []attr{opsStates, published, reference, text, literal, settled, entry
 type eyes struct {
 	*rules
 	model *explore.Model
-	texts []map[isa.Text]uint8 // by site: numbers of what it can hold
+	texts []map[isa.Text]number // by site: numbers of what it can hold
 }
 
 // newEyes finds what stores make of each site: the view's site has the same stores, with
@@ -33,7 +33,7 @@ func newEyes(r *rules, model *explore.Model) *eyes {
 	for s := range r.sites {
 		here := &poke.Patcher{Code: model.Code, Patches: []poke.Patch{e.patch(s)}, Plan: r.program.plans.own}
 		view := &poke.Patcher{Code: r.code, Patches: r.patches, Plan: r.program.plans.own}
-		known := map[isa.Text]uint8{model.Initial[s]: 0}
+		known := map[isa.Text]number{model.Initial[s]: 0}
 		for again := true; again; {
 			again = false
 			for t, x := range known {
@@ -91,7 +91,7 @@ func (e *eyes) seePatcher(w *whole, is *explore.Moment, p *poke.Patcher) {
 	released := slices.ContainsFunc(p.Progress(nil).Buffered, func(id poke.StoreID) bool {
 		return p.Plan[id.At].Op == poke.Release
 	})
-	w.patcher[opsStates] = uint8(slices.IndexFunc(e.ops.list, func(states cpus.OpsStates) bool {
+	w.patcher[opsStates] = number(slices.IndexFunc(e.ops.list, func(states cpus.OpsStates) bool {
 		to := is.Shared().CallOps(e.site().NewOps)
 		if released {
 			to = cpus.CalledFreed
@@ -108,10 +108,10 @@ func (e *eyes) seePatcher(w *whole, is *explore.Moment, p *poke.Patcher) {
 			refs--
 		}
 	}
-	w.patcher[reference] = uint8(refs)
+	w.patcher[reference] = number(refs)
 }
 
-func (e *eyes) entryOf(is *explore.Moment, site int) uint8 {
+func (e *eyes) entryOf(is *explore.Moment, site int) number {
 	if !is.Published() {
 		return noEntry
 	}
@@ -140,9 +140,9 @@ func (e *eyes) waiting(p *poke.Patcher, site int) (w stores) {
 			panic("a store that the certificate does not have")
 		}
 		if is.code {
-			w.text = uint8(n)
+			w.text = number(n)
 		} else {
-			w.literal = uint8(n)
+			w.literal = number(n)
 		}
 	}
 	return w
@@ -171,7 +171,7 @@ func (e *eyes) seeCPU(w *whole, is *explore.Moment, c int) {
 	cpu.ID, cpu.Taken.Ticket, cpu.Quiesce = 0, 0, 0
 	v[does] = e.machine.cpu(cpu)
 	if e.about(v[does]) {
-		w.at[c] = uint8(s)
+		w.at[c] = number(s)
 	}
 	cause, waits, owed := is.Asked(c)
 	switch {
@@ -186,7 +186,7 @@ func (e *eyes) seeCPU(w *whole, is *explore.Moment, c int) {
 			v[stand] = stands
 		}
 	}
-	v[space] = uint8(is.Space(c))
+	v[space] = number(is.Space(c))
 	for s := range e.sites {
 		list, _ := is.Shared().Window(s, is.CPU(c).Synced, nil)
 		x := e.onlyText(e.texts[s][list[len(list)-1].Text])

@@ -282,12 +282,12 @@ func (s *simulation) fits(w *whole, state int) bool {
 	for i := st.From; i < st.To; i++ {
 		site := int(s.model.Programs[0].Patches[i].Site)
 		covered[site] = true
-		want := uint8(0)
+		want := number(0)
 		switch {
 		case i < st.From+at.done:
 			want = siteDone
 		case i == st.From+at.done:
-			want = at.stage
+			want = number(at.stage)
 		}
 		if w.site[site][done] != want {
 			return false

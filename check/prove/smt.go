@@ -106,7 +106,7 @@ func sortOf(a attr) string {
 }
 
 // val is a value of an attribute.
-func val(a attr, x uint8) string {
+func val(a attr, x number) string {
 	if isBool(a) {
 		return []string{"false", "true"}[x]
 	}

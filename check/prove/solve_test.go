@@ -116,3 +116,40 @@ func TestMutationsBreakOneObligation(t *testing.T) {
 		}
 	}
 }
+
+// TestOneViewTooManyBreaksItsObligation: a view from which a step breaks a property makes the
+// obligation of that name fail, be it one that CPUs of the protocol never come near.
+func TestOneViewTooManyBreaksItsObligation(t *testing.T) {
+	z3 := solver(t, "z3")
+	for arch, names := range map[string][]cpus.Property{
+		"x86_64": {cpus.UnhandledBreakpoint, cpus.TornFetch, cpus.StaleAfterCompletion, cpus.UseAfterFree, cpus.TornLiteral,
+			cpus.BrokenSite, cpus.Conservation, countOverwritten},
+		"arm64": {cpus.LostCall, cpus.StaleAfterCompletion, cpus.UseAfterFree, cpus.TornLiteral, cpus.BrokenSite,
+			cpus.Conservation},
+	} {
+		c := closed(t, setup(t, arch, poke.Native, "")).closure
+		_, broken := c.allSteps()
+		var stated []cpus.Property
+		for _, n := range broken {
+			if len(n.branches) == 0 {
+				continue
+			}
+			stated = append(stated, cpus.Property(n.name))
+			v := c.views[len(c.views)/2]
+			for _, w := range n.branches[0].when {
+				v[w.any[0].attr] = w.any[0].in.list(maxValues)[0]
+			}
+			more := *c
+			more.views = append(slices.Clone(c.views), v)
+			list := slices.DeleteFunc(more.obligations(ground), func(o Obligation) bool { return o.Name != "never-"+n.name })
+			open, err := z3.refute(t.Context(), list)
+			if err != nil || len(open) != 1 || open[0].Answer != "sat" {
+				t.Errorf("%s, with a view that breaks %s: open %v, error %v", arch, n.name, open, err)
+			}
+		}
+		slices.Sort(stated)
+		if slices.Sort(names); !slices.Equal(stated, names) {
+			t.Errorf("%s: some state breaks %v, want %v", arch, stated, names)
+		}
+	}
+}

@@ -17,10 +17,10 @@ import (
 const countOverwritten cpus.Property = "count-overwritten"
 
 // next is the place behind a spot.
-func (m *machine) next(s spot) uint8 { return m.places.index(spot{item: s.item + 1}) }
+func (m *machine) next(s spot) number { return m.places.index(spot{item: s.item + 1}) }
 
 // at begins a branch of the patcher's at a place.
-func (m *machine) atPlace(p uint8) branch {
+func (m *machine) atPlace(p number) branch {
 	s := m.places.list[p]
 	return branch{name: m.spell(s), when: []cond{{own, []test{{place, only(p)}}}}}
 }
@@ -39,11 +39,11 @@ func (m *machine) spell(s spot) string {
 }
 
 // stepsOfPatcher are what the patcher's next step at a place can amount to.
-func (m *machine) stepsOfPatcher(p uint8, of *view) []branch {
+func (m *machine) stepsOfPatcher(p number, of *view) []branch {
 	s := m.places.list[p]
 	it := m.program.items[s.item]
 	b := m.atPlace(p)
-	goOn := func(b branch, to uint8, then ...update) branch {
+	goOn := func(b branch, to number, then ...update) branch {
 		b.when, b.then = slices.Clone(b.when), append([]update{{attr: place, to: to}}, then...)
 		return b
 	}
@@ -93,10 +93,10 @@ func (m *machine) stepsOfPatcher(p uint8, of *view) []branch {
 // repeated is the end of what is made again for other sites: once more, if there are any,
 // or on, if none is left. done are the roles of the sites that it has been made for; what
 // they become before the next turn, and behind the last; rest is the role of the others.
-func (m *machine) repeated(s spot, goOn func(branch, uint8, ...update) branch, done values,
-	next, behind, rest uint8) []branch {
+func (m *machine) repeated(s spot, goOn func(branch, number, ...update) branch, done values,
+	next, behind, rest number) []branch {
 	b := m.atPlace(m.places.index(s))
-	becomes := func(is uint8) update {
+	becomes := func(is number) update {
 		return update{attr: role, to: is, ofSites: every, provided: []test{{role, done}}}
 	}
 	again := goOn(b, m.places.index(spot{item: uint16(m.program.items[s.item].back)}), becomes(next))
@@ -106,11 +106,11 @@ func (m *machine) repeated(s spot, goOn func(branch, uint8, ...update) branch, d
 }
 
 // sit takes a CPU over that stands between two calls.
-func (m *machine) sit(b branch, goOn func(branch, uint8, ...update) branch) []branch {
+func (m *machine) sit(b branch, goOn func(branch, number, ...update) branch) []branch {
 	var idle values
 	for d, c := range m.cpus.list {
 		if c.Preemptible() && c.Role.RunsPatcher() {
-			idle = idle.union(only(uint8(d)))
+			idle = idle.union(only(number(d)))
 		}
 	}
 	b.onCPU = true
@@ -120,10 +120,10 @@ func (m *machine) sit(b branch, goOn func(branch, uint8, ...update) branch) []br
 }
 
 // choose begins an update of any sites, or goes.
-func (m *machine) choose(b branch, goOn func(branch, uint8, ...update) branch) []branch {
+func (m *machine) choose(b branch, goOn func(branch, number, ...update) branch) []branch {
 	all := []branch{goOn(b, m.places.index(spot{}), update{attr: home, to: 0, ofCPUs: every})}
 	for _, start := range m.program.starts {
-		was, is := uint8(0), uint8(1)
+		was, is := number(0), number(1)
 		if start.undo {
 			was, is = 1, 0
 		}
@@ -148,7 +148,7 @@ func (m *machine) choose(b branch, goOn func(branch, uint8, ...update) branch) [
 func (m *machine) attached() (s values) {
 	for i, states := range m.ops.list {
 		if m.table.Call(states, m.site().NewOps) == cpus.CalledTracer {
-			s = s.union(only(uint8(i)))
+			s = s.union(only(number(i)))
 		}
 	}
 	return s
@@ -166,7 +166,7 @@ func (m *machine) left(b branch, it item) []branch {
 	wrong, arrived := without(only(m.texts.index(want)), len(m.texts.list)), values{}
 	for i, w := range m.waits.list {
 		if w.text == 0 {
-			arrived = arrived.union(only(uint8(i)))
+			arrived = arrived.union(only(number(i)))
 		}
 	}
 	b.onSite, b.broken, b.why = true, cpus.BrokenSite, "the update is over and left this instead of "+want.Format(
@@ -195,17 +195,17 @@ func (m *machine) stepAtSite(b branch, it item, of *view) (all []branch) {
 			continue
 		}
 		waits := c.m.waits.list[c.read(waiting)]
-		p := m.patcher(m.program.plans.own, it.at, stage, m.buffered(waits)...)
+		p := m.patcher(m.program.plans.own, it.at, uint8(stage), m.buffered(waits)...)
 		if _, err := p.Step(context.Background(), c, c); err != nil {
 			c.b.broken, c.b.why = cpus.BrokenSite, "the patcher does not find what it expects: "+err.Error()
 			all = append(all, c.b)
 			continue
 		}
-		at, _, stage := p.Place()
+		at, _, made := p.Place()
 		if at != it.at {
-			stage = siteDone
+			made = siteDone
 		}
-		c.write(done, stage)
+		c.write(done, number(made))
 		if now := m.waitsOf(p); now != waits {
 			c.write(waiting, m.waits.index(now))
 		}
@@ -291,7 +291,7 @@ func (m *machine) violations(b branch, it item, stage uint8) (all []branch) {
 
 // buffered are stores as a patcher has them.
 func (m *machine) buffered(w stores) (ids []poke.StoreID) {
-	for _, n := range []uint8{w.text, w.literal} {
+	for _, n := range []number{w.text, w.literal} {
 		if n > 0 {
 			ids = append(ids, m.stores[n-1])
 		}
@@ -303,7 +303,7 @@ func (m *machine) buffered(w stores) (ids []poke.StoreID) {
 func (m *machine) waitsOf(p *poke.Patcher) (w stores) {
 	for _, id := range p.Progress(nil).Buffered {
 		is := storeOf(p, id)
-		n := uint8(1 + slices.IndexFunc(m.stores, func(s poke.StoreID) bool { return storeOf(p, s) == is }))
+		n := number(1 + slices.IndexFunc(m.stores, func(s poke.StoreID) bool { return storeOf(p, s) == is }))
 		if is.code {
 			w.text = n
 		} else {

@@ -40,7 +40,7 @@ func (c *closure) story(b broken) string {
 }
 
 // value says what a value of an attribute means.
-func (m *machine) value(a attr, x uint8) string {
+func (m *machine) value(a attr, x number) string {
 	names := map[attr][]string{
 		role:    {"none", "later", "in the batch", "current", "passed", "through"},
 		settled: {"no", "newest", "to come"}, entry: {"none", "new", "old"}, done: {"no", "half", "yes"},
@@ -76,7 +76,7 @@ func (m *machine) value(a attr, x uint8) string {
 }
 
 // doing says what a CPU does.
-func (m *machine) doing(d uint8) string {
+func (m *machine) doing(d number) string {
 	c := m.cpus.list[d]
 	s := fmt.Sprintf("%s %s", c.Role, c.Phase)
 	if c.InInterrupt() {

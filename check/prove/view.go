@@ -65,21 +65,23 @@ var attrs = [numAttrs]struct {
 
 func (a attr) String() string { return attrs[a].name }
 
-// view is what one CPU and one site are to each other: a value of each attribute, by
-// its index in the attribute's domain.
-type view [numAttrs]uint8
+// number is a value's in its attribute's domain.
+type number uint16
+
+// view is what one CPU and one site are to each other: a value of each attribute.
+type view [numAttrs]number
 
 // values is a set of values of one attribute.
-type values [4]uint64
+type values [6]uint64
 
-func only(list ...uint8) (s values) {
+func only(list ...number) (s values) {
 	for _, x := range list {
 		s[x>>6] |= 1 << (x & 63)
 	}
 	return s
 }
 
-func (s values) has(x uint8) bool { return s[x>>6]>>(x&63)&1 != 0 }
+func (s values) has(x number) bool { return s[x>>6]>>(x&63)&1 != 0 }
 
 func (s values) union(t values) values {
 	for i := range s {
@@ -89,17 +91,17 @@ func (s values) union(t values) values {
 }
 
 // list is the members below n.
-func (s values) list(n int) (out []uint8) {
+func (s values) list(n int) (out []number) {
 	for x := range n {
-		if s.has(uint8(x)) {
-			out = append(out, uint8(x))
+		if s.has(number(x)) {
+			out = append(out, number(x))
 		}
 	}
 	return out
 }
 
 // maxValues is how many values an attribute can have: one is kept for none of them.
-const maxValues = 255
+const maxValues = len(values{})*64 - 1
 
 // domain numbers the values of an attribute as they are met.
 type domain[T comparable] struct {
@@ -109,15 +111,15 @@ type domain[T comparable] struct {
 
 // index is the number of a value; new ones get the next. It panics with a limit where
 // there is no room, which who closes the views recovers.
-func (d *domain[T]) index(v T) uint8 {
+func (d *domain[T]) index(v T) number {
 	if i := slices.Index(d.list, v); i >= 0 {
-		return uint8(i)
+		return number(i)
 	}
 	if len(d.list) == maxValues {
 		panic(limit(fmt.Sprintf("more than %d values of %q", maxValues, d.of)))
 	}
 	d.list = append(d.list, v)
-	return uint8(len(d.list) - 1)
+	return number(len(d.list) - 1)
 }
 
 // limit says what there was no room for.

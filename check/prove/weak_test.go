@@ -85,10 +85,10 @@ func TestWindowsForgetNothing(t *testing.T) {
 		t.Fatal(err)
 	}
 	rapid.Check(t, func(rt *rapid.T) {
-		first := uint8(rapid.IntRange(0, len(m.texts.list)-1).Draw(rt, "text"))
-		w, want := m.onlyText(first), []uint8{first}
+		first := number(rapid.IntRange(0, len(m.texts.list)-1).Draw(rt, "text"))
+		w, want := m.onlyText(first), []number{first}
 		for range rapid.IntRange(0, 12).Draw(rt, "stores") {
-			x := uint8(rapid.IntRange(0, len(m.texts.list)-1).Draw(rt, "store"))
+			x := number(rapid.IntRange(0, len(m.texts.list)-1).Draw(rt, "store"))
 			if w = m.pushed(w, x); !slices.Contains(want, x) {
 				want = append(want, x)
 			}
@@ -153,7 +153,7 @@ func TestWhatIsLeftIsLeftOfAll(t *testing.T) {
 		for _, steps := range []string{"Write literal\n    Fence\n    Write word\n", "Write word\n    Write literal\n"} {
 			c := closed(t, looped(t, "arm64", "batching: "+batching+"\nevery batch:\n    "+steps)).closure
 			over := func(v *view) bool { return c.program.items[c.places.list[v[place]].item].kind == finish }
-			type left struct{ place, text uint8 }
+			type left struct{ place, text number }
 			settled := map[left]bool{}
 			for _, v := range c.views {
 				if over(&v) && c.waits.list[v[waiting]] == (stores{}) && v[role] == through {

@@ -18,12 +18,12 @@ type whole struct {
 	patcher view
 	site    [mostSites]view
 	cpu     [mostCPUs]view
-	windows [mostCPUs][mostSites]uint8
-	at      [mostCPUs]uint8
+	windows [mostCPUs][mostSites]number
+	at      [mostCPUs]number
 }
 
 // place is where an attribute of a CPU and a site stands.
-func (w *whole) place(a attr, c, s int) *uint8 {
+func (w *whole) place(a attr, c, s int) *number {
 	switch attrs[a].of {
 	case ofSite:
 		return &w.site[s][a]
@@ -41,7 +41,7 @@ type rules struct {
 	*closure
 	cpus, sites int
 
-	ofCPUs, ofPatcher map[uint8][]branch
+	ofCPUs, ofPatcher map[number][]branch
 	drained           []branch
 	without           []string          // names of steps that are left out
 	made              map[string]bool   // names of steps that were made
@@ -49,7 +49,7 @@ type rules struct {
 }
 
 func newRules(c *closure, cpus, sites int) *rules {
-	return &rules{closure: c, cpus: cpus, sites: sites, ofCPUs: map[uint8][]branch{}, ofPatcher: map[uint8][]branch{},
+	return &rules{closure: c, cpus: cpus, sites: sites, ofCPUs: map[number][]branch{}, ofPatcher: map[number][]branch{},
 		drained: unbroken(c.drains(nil)), moves: map[whole][]whole{}, made: map[string]bool{}}
 }
 
@@ -110,7 +110,7 @@ func (r *rules) after(w *whole, b *branch, c0, s0 int) whole {
 		}
 	}
 	if b.onCPU && b.onSite {
-		to.at[c0] = uint8(s0)
+		to.at[c0] = number(s0)
 	}
 	for s := range r.sites {
 		to.site[s][chosen] = 0
@@ -186,7 +186,7 @@ func (r *rules) patcherMoves(w *whole) (out []whole) {
 				for picks := range r.subsets(b.picks) {
 					from := *w
 					for k := range r.sites {
-						from.site[k][chosen] = uint8(picks >> k & 1)
+						from.site[k][chosen] = number(picks >> k & 1)
 					}
 					if r.may(&from, b, c, s) {
 						out = append(out, r.after(&from, b, c, s))

@@ -18,10 +18,10 @@ type writer struct {
 
 // elsewhereCubes are the views of CPUs that are elsewhere, by what they do there.
 func (c *closure) elsewhereCubes(inv []cube) (out []cube) {
-	from := map[uint8]values{}
+	from := map[number]values{}
 	for d := range len(c.cpus.list) {
-		e := c.elsewhere(uint8(d))
-		from[e] = from[e].union(only(uint8(d)))
+		e := c.elsewhere(number(d))
+		from[e] = from[e].union(only(number(d)))
 	}
 	for _, x := range inv {
 		var ds values
@@ -39,8 +39,8 @@ func (c *closure) elsewhereCubes(inv []cube) (out []cube) {
 func newWriter(c *closure, f form, inv []cube) *writer {
 	w := &writer{closure: c, form: f}
 	for d := 0; d < len(c.cpus.list); d++ { // the sort has what these lead to, too
-		c.elsewhere(uint8(d))
-		c.older(uint8(d))
+		c.elsewhere(number(d))
+		c.older(number(d))
 	}
 	var b strings.Builder
 	line := func(format string, args ...any) { fmt.Fprintf(&b, format+"\n", args...) }
@@ -52,8 +52,8 @@ func newWriter(c *closure, f form, inv []cube) *writer {
 		}
 		var names []string
 		for x := range w.size[a] {
-			names = append(names, "("+val(a, uint8(x))+")")
-			line("; %s: %s", val(a, uint8(x)), c.value(a, uint8(x)))
+			names = append(names, "("+val(a, number(x))+")")
+			line("; %s: %s", val(a, number(x)), c.value(a, number(x)))
 		}
 		if a == window {
 			line("; noWindow: one that no view has")
@@ -104,27 +104,27 @@ func (w *writer) invariant(line func(string, ...any), name string, inv []cube) {
 func (w *writer) tables(line func(string, ...any)) {
 	old, just := "d", "noWindow"
 	for d := range w.size[does] {
-		d := uint8(d)
+		d := number(d)
 		if o := w.older(d); o != d {
 			old = ite(fmt.Sprintf("(= d %s)", val(does, d)), val(does, o), old)
 		}
 	}
 	line("(define-fun older ((d Does)) Does %s)", old)
 	have := len(w.windows.list)
-	name := func(x uint8) string {
+	name := func(x number) string {
 		if int(x) >= have || int(x) >= w.size[window] {
 			return "noWindow"
 		}
 		return val(window, x)
 	}
 	for t := range w.size[text] {
-		just = ite(fmt.Sprintf("(= t %s)", val(text, uint8(t))), name(w.onlyText(uint8(t))), just)
+		just = ite(fmt.Sprintf("(= t %s)", val(text, number(t))), name(w.onlyText(number(t))), just)
 	}
 	line("(define-fun just ((t Text)) Window %s)", just)
 	for t := range w.size[text] {
 		to := "noWindow"
 		for x := range w.size[window] {
-			to = ite(fmt.Sprintf("(= w %s)", val(window, uint8(x))), name(w.pushed(uint8(x), uint8(t))), to)
+			to = ite(fmt.Sprintf("(= w %s)", val(window, number(x))), name(w.pushed(number(x), number(t))), to)
 		}
 		line("(define-fun push%d ((w Window)) Window %s)", t, to)
 	}
