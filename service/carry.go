@@ -11,7 +11,6 @@ import (
 
 	"go.uber.org/zap"
 
-	"github.com/textpoke/textpoke/poke"
 	"github.com/textpoke/textpoke/sched/coordinator"
 	"github.com/textpoke/textpoke/service/journal"
 )
@@ -23,7 +22,7 @@ func (s *Service) recover(ctx context.Context) error {
 	s.batch = s.store.LastBatch()
 	var err error
 	s.coord, err = coordinator.New(context.WithoutCancel(ctx), coordinator.Config{
-		Records: s.cfg.Sim.Table.Len(), Apply: s.apply, Commit: s.commit,
+		Records: s.cfg.Table.Len(), Apply: s.apply, Commit: s.commit,
 		Queue: max(s.cfg.Queue, len(orders)+1), MaxWait: s.cfg.MaxWait, Gather: s.cfg.Gather,
 		Linger: max(s.cfg.Linger, 0), Now: s.cfg.Now,
 		Listener: coordinator.Listener{Began: s.began, Ended: s.tellEnd, Split: func(requests int, err error) {
@@ -36,7 +35,9 @@ func (s *Service) recover(ctx context.Context) error {
 	if err := s.restore(ctx, wants); err != nil {
 		return fmt.Errorf("make live what was live: %w", err)
 	}
-	s.live.Fault(s.cfg.Fault)
+	if err := s.live.Restored(ctx); err != nil {
+		return err
+	}
 	var again []*pending
 	for _, o := range orders {
 		if err := s.patchable(o.Which, fmt.Sprintf("update %d", o.ID)); err != nil {
@@ -85,8 +86,8 @@ func (s *Service) restore(ctx context.Context, wants []journal.Want) error {
 // patchable refuses records that the journal has and this machine cannot patch.
 func (s *Service) patchable(which []int, whose string) error {
 	for _, rec := range which {
-		if rec >= s.cfg.Sim.Table.Len() || !s.live.Patchable(rec) {
-			return fmt.Errorf("%s: record %d of the journal cannot be patched with %s", whose, rec, s.cfg.Sim.Protocol)
+		if rec >= s.cfg.Table.Len() || !s.live.Patchable(rec) {
+			return fmt.Errorf("%s: record %d of the journal cannot be patched on this machine", whose, rec)
 		}
 	}
 	return nil
@@ -102,8 +103,7 @@ func (s *Service) apply(ctx context.Context, changes []coordinator.Change) error
 	defer s.rest(false)
 	err := s.live.Apply(ctx, changes)
 	s.cfg.At(AfterApply)
-	var failed *poke.Error
-	if errors.As(err, &failed) && failed.State == poke.Stuck {
+	if errors.Is(err, ErrStuck) {
 		s.breakDown(err)
 	}
 	return err

@@ -13,13 +13,9 @@ import (
 // Compare counts what it would cost to switch all that is enabled now with one
 // update, vector by vector. Nothing is executed.
 func (s *Service) Compare(ctx context.Context, buffers []sched.Buffer) (rows []sim.PlanRow, err error) {
-	job, err := sim.NewJob(s.cfg.Sim)
-	if err != nil {
-		return nil, err
-	}
 	enabled := slices.Collect(s.coord.Snapshot().Records())
 	for _, b := range buffers {
-		row, err := job.Of(enabled, b).Count(ctx)
+		row, err := s.live.Cost(ctx, enabled, &b)
 		if err != nil {
 			return nil, err
 		}

@@ -75,7 +75,7 @@ func TestCrowd(t *testing.T) {
 			t.Errorf("record %d has %d users, want %d", r.Index, r.Users, users[r.Index])
 		}
 	}
-	s.live.CheckAll(func(rec int) bool { return users[rec] > 0 }) // looked at when it is closed
+	s.live.(*simulated).CheckAll(func(rec int) bool { return users[rec] > 0 }) // looked at when it is closed
 	t.Logf("%d stores, %d updates, enabled %v", stores.Load(), s.Stats().Requests, slices.Sorted(maps.Keys(users)))
 }
 

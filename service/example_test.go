@@ -35,8 +35,10 @@ func Example() {
 	check(err)
 	defer store.Close()
 	s, err := service.Start(ctx, service.Config{
-		Sim: sim.Config{Arch: arch, Protocol: "breakpoint", Table: table, Roles: roles, Buffer: sched.Buffer{Slots: 256}},
-		Log: zap.NewNop(), Store: store,
+		Table: table, Log: zap.NewNop(), Store: store,
+		Machine: service.Simulated(sim.Config{
+			Arch: arch, Protocol: "breakpoint", Table: table, Roles: roles, Buffer: sched.Buffer{Slots: 256},
+		}, nil),
 	})
 	check(err)
 	defer s.Close()

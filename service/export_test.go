@@ -7,7 +7,7 @@ import "github.com/textpoke/textpoke/cpus"
 // CheckText holds every site against what the journal says of its record, while no
 // update runs.
 func (s *Service) CheckText() []cpus.Violation {
-	s.live.CheckAll(s.coord.Snapshot().Live)
+	s.live.(*simulated).CheckAll(s.coord.Snapshot().Live)
 	return s.Violations()
 }
 

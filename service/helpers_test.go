@@ -11,6 +11,7 @@ import (
 	"go.uber.org/zap"
 
 	"github.com/textpoke/textpoke/cpus"
+	"github.com/textpoke/textpoke/poke"
 	"github.com/textpoke/textpoke/records"
 	"github.com/textpoke/textpoke/sched"
 	"github.com/textpoke/textpoke/service/journal"
@@ -21,8 +22,8 @@ var long = flag.Bool("long", false, "run slow tests")
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
-// config is a small machine without a journal.
-func config(t testing.TB) Config {
+// small is a small machine.
+func small(t testing.TB) sim.Config {
 	t.Helper()
 	arch, err := cpus.ParseArch("x86_64")
 	if err != nil {
@@ -36,20 +37,27 @@ func config(t testing.TB) Config {
 	if err != nil {
 		t.Fatal(err)
 	}
-	return Config{
-		Sim: sim.Config{Arch: arch, Protocol: "breakpoint", Table: table, Roles: roles, Buffer: sched.Buffer{Slots: 256},
-			Seed: 1},
-		Log: zap.NewNop(),
-	}
+	return sim.Config{Arch: arch, Protocol: "breakpoint", Table: table, Roles: roles, Buffer: sched.Buffer{Slots: 256}, Seed: 1}
 }
 
 // world is a directory that services are started in, one after the other.
 type world struct {
 	Config
-	dir string
+	Sim   sim.Config
+	Fault func(st poke.Step, patch int32) error // of the machine; see Simulated
+	dir   string
 }
 
-func newWorld(t testing.TB) *world { return &world{config(t), t.TempDir()} }
+func newWorld(t testing.TB) *world {
+	return &world{Config: Config{Log: zap.NewNop()}, Sim: small(t), dir: t.TempDir()}
+}
+
+// with is what a service is made of that stands on a journal.
+func (w *world) with(st *journal.Store) Config {
+	c := w.Config
+	c.Store, c.Table, c.Machine = st, w.Sim.Table, Simulated(w.Sim, w.Fault)
+	return c
+}
 
 // start starts a service; kill ends it as if the process had ended, but for its
 // goroutines.
@@ -59,9 +67,7 @@ func (w *world) start(t testing.TB) (s *Service, kill func()) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	c := w.Config
-	c.Store = st
-	s, err = Start(t.Context(), c)
+	s, err = Start(t.Context(), w.with(st))
 	if err != nil {
 		st.Close()
 		t.Fatal(err)

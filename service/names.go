@@ -57,7 +57,7 @@ func (s *Service) match(ctx context.Context, exprs []string) ([]int, error) {
 	case <-ctx.Done():
 		return nil, context.Cause(ctx)
 	}
-	return f.MatchContext(ctx, s.cfg.Sim.Table)
+	return f.MatchContext(ctx, s.cfg.Table)
 }
 
 // choose is the records that a request is about, ascending.

@@ -148,7 +148,7 @@ func TestKilledAtEveryPoint(t *testing.T) {
 	for _, point := range slices.Sorted(maps.Keys(images)) {
 		t.Run(point, func(t *testing.T) {
 			at := images[point]
-			again := &world{w.Config, at.dir}
+			again := &world{w.Config, w.Sim, nil, at.dir}
 			s, _ := again.start(t)
 			us, err := s.Updates(t.Context(), Query{})
 			if err != nil {
@@ -174,7 +174,7 @@ func TestKilledAtEveryPoint(t *testing.T) {
 			for _, rec := range texts[len(us)] {
 				want[rec] = true
 			}
-			s.live.CheckAll(func(rec int) bool { return want[rec] }) // start looks for violations in the end
+			s.live.(*simulated).CheckAll(func(rec int) bool { return want[rec] }) // start looks for violations in the end
 		})
 	}
 	if len(images) < 10 {

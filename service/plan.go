@@ -52,16 +52,12 @@ func (s *Service) Plan(ctx context.Context, r Request) (p Plan, err error) {
 	if len(changes) == 0 {
 		return p, nil
 	}
-	job, err := sim.NewJob(s.cfg.Sim)
-	if err != nil {
+	if p.Cost, err = s.live.Cost(ctx, changes, nil); err != nil {
 		return p, err
 	}
-	if p.Cost, err = job.Of(changes, s.cfg.Sim.Buffer).Count(ctx); err != nil {
-		return p, err
-	}
-	for i, role := range s.cfg.Sim.Roles {
-		if s.live.Online(i) {
-			p.Roles[role.String()] += p.Cost.IPIsPerCPU + p.Cost.OtherIPIsPerCPU
+	for _, c := range s.live.CPUs() {
+		if c.Online {
+			p.Roles[c.Role] += p.Cost.IPIsPerCPU + p.Cost.OtherIPIsPerCPU
 		}
 	}
 	return p, nil

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 
 // Package service is the machine that many clients share: it accepts updates so
-// that they survive a crash, lets a coordinator carry them out on sim's live
-// machine, and tells everybody what happens.
+// that they survive a crash, lets a coordinator carry them out on a Machine, and
+// tells everybody what happens.
 //
 // The order of what happens to an update is what the promise rests on: it is in the
 // journal before Submit returns, and its end is in the journal before anybody is
@@ -29,10 +29,9 @@ import (
 	"go.uber.org/zap"
 
 	"github.com/textpoke/textpoke/cpus"
-	"github.com/textpoke/textpoke/poke"
+	"github.com/textpoke/textpoke/records"
 	"github.com/textpoke/textpoke/sched/coordinator"
 	"github.com/textpoke/textpoke/service/journal"
-	"github.com/textpoke/textpoke/sim"
 )
 
 // What the journal keeps of an update is what everybody is told of it.
@@ -44,11 +43,10 @@ type (
 
 // Config is what a Service is made of.
 type Config struct {
-	// Sim is the machine, its text and its protocol. Which records may be
-	// changed is its filter's; CPUs call all of them.
-	Sim   sim.Config
-	Store *journal.Store // the caller closes it, after Close
-	Log   *zap.Logger
+	Table   *records.Table // what can be switched
+	Machine Maker
+	Store   *journal.Store // the caller closes it, after Close
+	Log     *zap.Logger
 
 	Queue     int           // updates on their way, 0: 1024
 	PerClient int           // of these one client's, 0: a quarter of Queue
@@ -67,9 +65,6 @@ type Config struct {
 	Now func() time.Time
 	// At, where set, is called at every point of Points, and may end the process.
 	At func(point string)
-	// Fault, where set, makes stores into the text fail (poke.Executor.Fault), but
-	// not while what was live is made live again.
-	Fault func(st poke.Step, patch int32) error
 }
 
 // The answers to requests that are not accepted, and to questions.
@@ -105,7 +100,7 @@ type Service struct {
 	cfg    Config
 	log    *zap.Logger
 	store  *journal.Store
-	live   *sim.Live
+	live   Machine
 	names  *names
 	events *ring
 	coord  *coordinator.Coordinator
@@ -172,20 +167,15 @@ func Start(ctx context.Context, cfg Config) (*Service, error) {
 	s := &Service{
 		cfg: cfg, log: cfg.Log, store: cfg.Store,
 		matching: make(chan struct{}, max(runtime.GOMAXPROCS(0)/2, 1)),
-		events:   newRing(cfg.Now()), names: newNames(cfg.Sim.Table),
+		events:   newRing(cfg.Now()), names: newNames(cfg.Table),
 		open: map[int64]*pending{}, clients: map[string]int{}, failed: make(chan struct{}),
 	}
 	s.patience, s.giveUp = context.WithCancel(context.WithoutCancel(ctx))
 	s.store.OnCommit(cfg.Observer.Written)
-	s.cfg.Sim.Listener, s.cfg.Sim.Log = s.listener(), s.log
-	job, err := sim.NewJob(s.cfg.Sim)
-	if err != nil {
+	var err error
+	if s.live, err = cfg.Machine(s.listener(), s.log); err != nil {
 		return nil, err
 	}
-	if s.live, err = sim.NewLive(job); err != nil {
-		return nil, err
-	}
-	s.live.Attach()
 	s.alive, s.stop = context.WithCancel(context.WithoutCancel(ctx))
 	if err := s.recover(ctx); err != nil {
 		_ = s.Close() // the first error is the one to tell

@@ -257,8 +257,7 @@ func TestJournalBreaks(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	w.Store = st
-	if s, err = Start(t.Context(), w.Config); err != nil {
+	if s, err = Start(t.Context(), w.with(st)); err != nil {
 		t.Fatal(err)
 	}
 	u, err := s.Submit(t.Context(), enable("a", "fn1"))

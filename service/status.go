@@ -79,11 +79,11 @@ func (s *Service) Stats() Stats {
 	ready, size := s.Ready() == nil, s.store.Size()
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	return s.stats(ready, size, s.live.Counts())
+	return s.stats(ready, size, s.live.CPUs())
 }
 
 // stats is called with mu held, and asks neither for that nor for the disk.
-func (s *Service) stats(ready bool, size int64, counts cpus.Counts) Stats {
+func (s *Service) stats(ready bool, size int64, each []CPU) Stats {
 	c := s.coord.Stats()
 	out := Stats{
 		Requests: s.progress.answered, Merged: s.progress.merged, Batches: s.progress.batches,
@@ -91,9 +91,11 @@ func (s *Service) stats(ready bool, size int64, counts cpus.Counts) Stats {
 		Queued: len(s.open), Enabled: s.coord.Snapshot().Enabled(), Ready: ready, Journal: size,
 		Lost: s.lost, Damaged: len(s.store.Damage()),
 	}
-	for k := range cpus.NumCauses {
-		out.Rounds += counts.TotalRounds(cpus.Cause(k))
-		out.IPIs += counts.TotalTaken(cpus.Cause(k))
+	for _, c := range each {
+		out.Rounds += c.RoundsSent
+		for _, n := range c.Taken {
+			out.IPIs += n
+		}
 	}
 	return out
 }
@@ -105,7 +107,7 @@ func (s *Service) CPUs(ctx context.Context) ([]CPU, error) {
 	if err != nil {
 		return nil, err
 	}
-	return s.cpus(tallies, s.live.Counts()), nil
+	return s.cpus(tallies), nil
 }
 
 // Status is everything that a screen shows at once, so that no number of it disagrees
@@ -118,9 +120,8 @@ func (s *Service) Status(ctx context.Context) (Status, error) {
 	ready, size := s.Ready() == nil, s.store.Size()
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	counts := s.live.Counts()
-	out := Status{Stats: s.stats(ready, size, counts), CPUs: s.cpus(tallies, counts), Batches: append([]Batch(nil),
-		s.progress.sizes...)}
+	each := s.cpus(tallies)
+	out := Status{Stats: s.stats(ready, size, each), CPUs: each, Batches: append([]Batch(nil), s.progress.sizes...)}
 	for i := range s.progress.updates {
 		out.Updates = append(out.Updates, s.progress.updates[len(s.progress.updates)-1-i].update())
 	}
@@ -152,22 +153,14 @@ func (s *Service) talliesSoon(ctx context.Context) ([]cpus.Tally, error) {
 	if last := s.tallied.Load(); last != nil {
 		return *last, nil
 	}
-	return make([]cpus.Tally, len(s.cfg.Sim.Roles)), nil
+	return make([]cpus.Tally, len(s.live.CPUs())), nil
 }
 
-func (s *Service) cpus(tallies []cpus.Tally, c cpus.Counts) []CPU {
-	out := make([]CPU, len(tallies))
+// cpus is every CPU, with its traps and calls.
+func (s *Service) cpus(tallies []cpus.Tally) []CPU {
+	out := s.live.CPUs()
 	for i := range out {
-		out[i] = CPU{
-			ID: i, Role: s.cfg.Sim.Roles[i].String(), Online: s.live.Online(i), Taken: map[string]uint64{},
-			Traps: tallies[i][cpus.Trap], Calls: tallies[i].Calls(),
-		}
-		for k := range cpus.NumCauses {
-			out[i].RoundsSent += c.Rounds[i][k]
-			if n := c.Taken[i][k]; n > 0 {
-				out[i].Taken[cpus.Cause(k).String()] = n
-			}
-		}
+		out[i].Traps, out[i].Calls = tallies[i][cpus.Trap], tallies[i].Calls()
 	}
 	return out
 }

@@ -83,9 +83,10 @@ func start(ctx context.Context, s setup) (*machine, error) {
 		return nil, err
 	}
 	served, err := service.Start(ctx, service.Config{
-		Sim: sim.Config{Arch: arch, Protocol: "breakpoint", Table: table, Roles: roles, Buffer: buffer, Seed: s.seed +
-			1}, Store: kept,
-		Log: zap.NewNop(), Keep: journal.Keep{Updates: cmp.Or(s.keep, keepUpdates)}, Compact: s.compact, At: s.at, Fault: s.fault,
+		Table: table, Store: kept, Machine: service.Simulated(sim.Config{
+			Arch: arch, Protocol: "breakpoint", Table: table, Roles: roles, Buffer: buffer, Seed: s.seed + 1,
+		}, s.fault),
+		Log: zap.NewNop(), Keep: journal.Keep{Updates: cmp.Or(s.keep, keepUpdates)}, Compact: s.compact, At: s.at,
 		Observer: s.observer, Linger: s.linger,
 	})
 	if err != nil {

@@ -50,7 +50,7 @@ func (s *Service) Records(ctx context.Context, q RecordQuery) ([]Record, error) 
 
 // records is records of the table as they are now.
 func (s *Service) records(which []int) (out []Record) {
-	t := s.cfg.Sim.Table
+	t := s.cfg.Table
 	for _, i := range which {
 		out = append(out, Record{Index: i, Addr: t.Addr(i), Symbol: t.Symbol(i), Module: t.Module(i)})
 	}
@@ -77,22 +77,18 @@ func (s *Service) Plug(ctx context.Context, cpu int) error { return s.plug(ctx, 
 
 // Interrupts prints the interrupts of the CPUs that are online, laid out as
 // /proc/interrupts.
-func (s *Service) Interrupts(w io.Writer) error { return s.live.WriteInterrupts(w) }
+func (s *Service) Interrupts(w io.Writer) error { return s.live.Interrupts(w) }
 
 // Violations are the first of the promises that the machine has seen broken.
 func (s *Service) Violations() []cpus.Violation { return s.live.Violations() }
 
 func (s *Service) plug(ctx context.Context, cpu int, in bool) error {
-	if cpu < 0 || cpu >= len(s.cfg.Sim.Roles) {
-		return &FieldError{"cpu", fmt.Sprintf("%d: there are %d", cpu, len(s.cfg.Sim.Roles))}
-	}
-	do := s.live.Unplug
-	if in {
-		do = s.live.Plug
+	if n := len(s.live.CPUs()); cpu < 0 || cpu >= n {
+		return &FieldError{"cpu", fmt.Sprintf("%d: there are %d", cpu, n)}
 	}
 	ctx, cancel := s.whileAlive(ctx)
 	defer cancel()
-	switch err := do(ctx, cpu); {
+	switch err := s.live.Plug(ctx, cpu, in); {
 	case errors.Is(err, cpus.ErrAlready): // whoever asked first has done it
 		return nil
 	case err != nil:

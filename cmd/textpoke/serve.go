@@ -18,7 +18,6 @@ import (
 	"go.uber.org/zap"
 	"go.uber.org/zap/zapcore"
 
-	"github.com/textpoke/textpoke/cpus"
 	"github.com/textpoke/textpoke/experiments/catalogue"
 	"github.com/textpoke/textpoke/service"
 	"github.com/textpoke/textpoke/service/api"
@@ -87,12 +86,12 @@ func (s *serveFlags) run(cmd *cobra.Command) error {
 	if err != nil {
 		return err
 	}
-	config, err := s.machine(cmd)
+	on, err := s.machine(cmd)
 	if err != nil {
 		return err
 	}
 	v.log = s.serverLog()
-	if v.store, err = journal.Open(ctx, s.data, service.Identity(config.Table)); err != nil {
+	if v.store, err = journal.Open(ctx, s.data, service.Identity(on.table)); err != nil {
 		return fmt.Errorf("--data %s: %w", s.data, err)
 	}
 	v.handler = api.New(api.Config{
@@ -105,7 +104,7 @@ func (s *serveFlags) run(cmd *cobra.Command) error {
 	hangup := make(chan os.Signal, 1)
 	signal.Notify(hangup, syscall.SIGHUP)
 	defer signal.Stop(hangup)
-	err = v.start(ctx, s, config)
+	err = v.start(ctx, s, on)
 	if err == nil {
 		err = v.serve(ctx, s, hangup)
 	}
@@ -184,10 +183,10 @@ func (v *serving) listen(s *serveFlags, secure *tls.Config) error {
 
 // start brings the machine up and lets requests in. Whoever stops it meanwhile has
 // not asked for anything wrong.
-func (v *serving) start(ctx context.Context, s *serveFlags, config sim.Config) (err error) {
+func (v *serving) start(ctx context.Context, s *serveFlags, on *ground) (err error) {
 	began := time.Now()
 	v.service, err = service.Start(ctx, service.Config{
-		Sim: config, Store: v.store, Log: v.log, Queue: s.queue, PerClient: s.perClient, Clients: s.clients,
+		Table: on.table, Machine: on.machine, Store: v.store, Log: v.log, Queue: s.queue, PerClient: s.perClient, Clients: s.clients,
 		MaxWait: s.maxWait, Gather: s.gather, Keep: s.keep(), Compact: s.compactEvery, Look: lookEvery,
 		Observer: v.handler.Observer(),
 	})
@@ -206,8 +205,8 @@ func (v *serving) start(ctx context.Context, s *serveFlags, config sim.Config) (
 	}
 	v.handler.Ready(v.service, v.lab)
 	v.tell("READY=1")
-	v.log.Info("ready", zap.Duration("after", time.Since(began)), zap.String("records", config.Table.Name()),
-		zap.Int("count", config.Table.Len()), zap.String("cpus", cpus.FormatRoles(config.Roles)), zap.String("data", s.data))
+	v.log.Info("ready", zap.Duration("after", time.Since(began)), zap.String("records", on.table.Name()),
+		zap.Int("count", on.table.Len()), zap.String("cpus", on.cpus), zap.String("data", s.data))
 	return nil
 }
 

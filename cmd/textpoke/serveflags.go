@@ -17,7 +17,6 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/textpoke/textpoke/internal/choice"
-	"github.com/textpoke/textpoke/records"
 	"github.com/textpoke/textpoke/service/api"
 	"github.com/textpoke/textpoke/service/journal"
 	"github.com/textpoke/textpoke/sim"
@@ -159,31 +158,6 @@ func (c *keyPair) load(s *serveFlags) (*tls.Config, error) {
 	c.Store(&cert)
 	return &tls.Config{MinVersion: tls.VersionTLS12, NextProtos: []string{"h2", "http/1.1"},
 		GetCertificate: func(*tls.ClientHelloInfo) (*tls.Certificate, error) { return c.Load(), nil }}, nil
-}
-
-// machine is what the service runs. A table says which architecture it is of; one
-// that does not is of the first.
-func (s *serveFlags) machine(cmd *cobra.Command) (sim.Config, error) {
-	choices := chosen(cmd, serveAxes)
-	choices["seed"] = []string{fmt.Sprint(s.seed)}
-	for _, a := range serveAxes {
-		if choices[a.Name] == nil && a.Default != "" && (a.Name != "arch" || choices["records"] == nil) {
-			choices[a.Name] = []string{a.Default}
-		}
-	}
-	grid, err := sim.NewGrid(sim.UseLive, choices, records.Options{})
-	if err != nil {
-		return sim.Config{}, err
-	}
-	if several := grid.Several(); several["cpus"] || several["table"] {
-		return sim.Config{}, errors.New("--records, --cpus: want one table and one machine")
-	}
-	s.note(grid.Files()...)
-	configs, err := s.combinations(cmd.Context(), grid)
-	if err != nil {
-		return sim.Config{}, err
-	}
-	return configs[0], nil
 }
 
 // keep is what compaction leaves.

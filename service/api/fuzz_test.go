@@ -8,15 +8,12 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/textpoke/textpoke/cpus"
 	"github.com/textpoke/textpoke/service"
 )
 
 // atRest leaves the cores to the fuzzer: no CPU of the machine is busy.
-func atRest(c *service.Config, _ *Config) {
-	for i := range c.Sim.Roles {
-		c.Sim.Roles[i] = cpus.Idle
-	}
+func atRest(t testing.TB) func(*service.Config, *Config) {
+	return func(c *service.Config, _ *Config) { c.Machine = small(t, "idle=3").Machine }
 }
 
 // answered has a request answered in this goroutine and holds the answer against
@@ -58,7 +55,7 @@ func FuzzBody(f *testing.F) {
 			f.Add(uint8(i), body)
 		}
 	}
-	w := ready(f, atRest)
+	w := ready(f, atRest(f))
 	f.Fuzz(func(t *testing.T, which uint8, body string) {
 		c := targets[int(which)%len(targets)]
 		rec := w.answered(t, c.method, c.path, "", body)
@@ -85,7 +82,7 @@ func FuzzQuery(f *testing.F) {
 	} {
 		f.Add(s[0], s[1])
 	}
-	w := ready(f, atRest)
+	w := ready(f, atRest(f))
 	f.Fuzz(func(t *testing.T, path, query string) {
 		if strings.HasPrefix(path, "/v1/events") || !strings.HasPrefix(path, "/") {
 			return // a stream does not end, and a path begins so in every request

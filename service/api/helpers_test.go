@@ -52,14 +52,14 @@ type world struct {
 	token   string
 }
 
-// small is a small machine.
-func small(t testing.TB) service.Config {
+// small is a small machine with CPUs of these roles.
+func small(t testing.TB, cpuRoles string) service.Config {
 	t.Helper()
 	arch, err := cpus.ParseArch("x86_64")
 	if err != nil {
 		t.Fatal(err)
 	}
-	roles, err := cpus.ParseRoles("busy=2,idle=1")
+	roles, err := cpus.ParseRoles(cpuRoles)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -68,9 +68,9 @@ func small(t testing.TB) service.Config {
 		t.Fatal(err)
 	}
 	return service.Config{
-		Sim: sim.Config{Arch: arch, Protocol: "breakpoint", Table: table, Roles: roles, Buffer: sched.Buffer{Slots: 16},
-			Seed: 1},
-		Log: zap.NewNop(),
+		Table: table, Log: zap.NewNop(), Machine: service.Simulated(sim.Config{
+			Arch: arch, Protocol: "breakpoint", Table: table, Roles: roles, Buffer: sched.Buffer{Slots: 16}, Seed: 1,
+		}, nil),
 	}
 }
 
@@ -78,7 +78,7 @@ func small(t testing.TB) service.Config {
 func newWorld(t testing.TB, change ...func(*service.Config, *Config)) *world {
 	t.Helper()
 	w := &world{t: t}
-	sc, hc := small(t), Config{Version: Version{Version: "0", Revision: "abc", Go: "go", Platform: "os/arch"}}
+	sc, hc := small(t, "busy=2,idle=1"), Config{Version: Version{Version: "0", Revision: "abc", Go: "go", Platform: "os/arch"}}
 	hc.Log = zap.New(zapcore.NewCore(zapcore.NewJSONEncoder(zap.NewProductionEncoderConfig()),
 		zapcore.Lock(zapcore.AddSync(&w.log)), zap.InfoLevel))
 	hc.Page = http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
@@ -88,7 +88,7 @@ func newWorld(t testing.TB, change ...func(*service.Config, *Config)) *world {
 	for _, f := range change {
 		f(&sc, &hc)
 	}
-	st, err := journal.Open(t.Context(), t.TempDir(), service.Identity(sc.Sim.Table))
+	st, err := journal.Open(t.Context(), t.TempDir(), service.Identity(sc.Table))
 	if err != nil {
 		t.Fatal(err)
 	}

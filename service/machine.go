@@ -1,0 +1,56 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package service
+
+import (
+	"context"
+	"errors"
+	"io"
+
+	"go.uber.org/zap"
+
+	"github.com/textpoke/textpoke/cpus"
+	"github.com/textpoke/textpoke/sched"
+	"github.com/textpoke/textpoke/sched/coordinator"
+	"github.com/textpoke/textpoke/sim"
+)
+
+// ErrStuck is an update that a machine could neither carry out nor take back: nobody may
+// switch anything any more.
+var ErrStuck = errors.New("the machine is stuck in the middle of an update")
+
+// ErrNoForecast is a machine that cannot tell what an update would cost.
+var ErrNoForecast = errors.New("no forecast of this machine's interrupts")
+
+// Machine is whose text is changed: one that is simulated (Simulated), or this machine's own
+// kernel (package service/host). Apply and Restored are called one at a time, all else at
+// any time.
+type Machine interface {
+	// Patchable tells whether a record of the table can be switched.
+	Patchable(record int) bool
+	// Apply brings changes into the text, all or none; see coordinator.Config. With ErrStuck
+	// neither has succeeded.
+	Apply(ctx context.Context, changes []coordinator.Change) error
+	// Restored is called once, when what was live before the start is live again: what the
+	// machine holds beyond that is nobody's.
+	Restored(ctx context.Context) error
+	// Cost counts what switching so many records would take, with a vector in place of the
+	// machine's own where one is given.
+	Cost(ctx context.Context, records []int, buffer *sched.Buffer) (sim.PlanRow, error)
+	// CPUs is what each has sent and taken since the machine was built; not their traps and
+	// calls, of which Tallies tells, and may wait.
+	CPUs() []CPU
+	Tallies(ctx context.Context) ([]cpus.Tally, error)
+	// Plug brings a CPU in, or takes it out.
+	Plug(ctx context.Context, cpu int, in bool) error
+	// Interrupts prints the interrupts of the CPUs that are online, laid out as /proc/interrupts.
+	Interrupts(w io.Writer) error
+	Violations() []cpus.Violation
+	// SetGait says how much CPUs do while no update runs, where that is ours to say.
+	SetGait(g cpus.Gait)
+	Now() int64 // nanoseconds by the machine's clock
+	Close()
+}
+
+// Maker builds a machine that tells a listener what happens.
+type Maker func(l *cpus.Listener, log *zap.Logger) (Machine, error)
