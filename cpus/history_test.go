@@ -35,12 +35,12 @@ func TestHistoryOfOfflineCPUs(t *testing.T) {
 				t.Fatal(err)
 			}
 		}
-		l := f.StartLockstep()
+		l := f.Lockstep()
 		store := func() {
 			f.Store(0, 0, f.code.Len, f.on[0])
-			l.Lease(0).Sync()
+			f.Lease(0).Sync()
 			f.Store(0, 0, f.code.Len, f.off[0])
-			l.Lease(0).Sync()
+			f.Lease(0).Sync()
 		}
 		store()
 		store()
@@ -65,7 +65,6 @@ func TestHistoryOfOfflineCPUs(t *testing.T) {
 				t.Errorf("CPU 1 comes up and may fetch %v, want the text before it did and 4 stores", window)
 			}
 		}
-		l.Stop()
 	}
 }
 

@@ -2,101 +2,107 @@
 
 package cpus
 
-// Lockstep runs a machine's CPUs one step at a time: each has its goroutine, which
-// waits to be told. What the machine does is then for a schedule to say.
+// Lockstep makes the steps of a machine's CPUs one by one: a schedule says which is next.
+// The machine may be that of any engine, which tells where it keeps its CPUs.
 type Lockstep struct {
-	m      *Machine
-	orders []chan func(r *runner)
-	done   chan struct{}
+	Code   *Code
+	On     Shared
+	Report func(Violation)
+	CPUs   []*CPU
+	Tasks  []*Task // by CPU: the one that was preempted there
+	// Unask takes the request of a grace period out of a CPU's box, if there is one, and
+	// tells which it was.
+	Unask func(cpu int) (which Ticket, waited bool)
+	// Moved, where set, is told which CPU's state may have changed.
+	Moved func(cpu int)
+
+	under []CPU // by CPU: what an NMI has interrupted
+	pad   *Scratchpad
 }
 
-// StartLockstep starts every CPU's goroutine, in place of Start.
-func (m *Machine) StartLockstep() *Lockstep {
-	l := &Lockstep{m: m, done: make(chan struct{})}
-	for _, r := range m.runners {
-		orders := make(chan func(r *runner))
-		l.orders = append(l.orders, orders)
-		m.wait.Go(func() {
-			for order := range orders {
-				order(r)
-				r.noteSynced()
-				l.done <- struct{}{}
-			}
-		})
+// NewLockstep completes a Lockstep.
+func NewLockstep(l Lockstep) *Lockstep {
+	l.under, l.pad = make([]CPU, len(l.CPUs)), NewScratchpad()
+	if l.Moved == nil {
+		l.Moved = func(int) {}
 	}
-	return l
-}
-
-// Stop ends the goroutines.
-func (l *Lockstep) Stop() {
-	for _, orders := range l.orders {
-		close(orders)
-	}
-	l.m.wait.Wait()
-}
-
-// do lets a CPU's goroutine do something, and waits for it.
-func (l *Lockstep) do(cpu int, order func(r *runner)) {
-	l.orders[cpu] <- order
-	<-l.done
+	return &l
 }
 
 // Step lets a CPU make one step.
-func (l *Lockstep) Step(cpu int, ch Chooser) (event Event) {
-	l.do(cpu, func(r *runner) {
-		event = Step(&r.cpu, l.m.code, l.m, ch, r.pad)
-		if r.pad.Found {
-			l.m.Report(r.pad.Violation)
-		}
-		if r.cpu.Over(l.m.code) {
-			r.cpu.Return(r.under)
-		}
-	})
+func (l *Lockstep) Step(cpu int, ch Chooser) Event {
+	defer l.Moved(cpu)
+	l.pad.Forget()
+	c := l.CPUs[cpu]
+	event := Step(c, l.Code, l.On, ch, l.pad)
+	if l.pad.Found {
+		l.Report(l.pad.Violation)
+	}
+	if c.Over(l.Code) {
+		c.Return(l.under[cpu])
+	}
 	return event
 }
 
 // CPU is what a CPU is about.
-func (l *Lockstep) CPU(cpu int) (c CPU) {
-	l.do(cpu, func(r *runner) { c = r.cpu })
-	return c
-}
+func (l *Lockstep) CPU(cpu int) CPU { return *l.CPUs[cpu] }
 
 // Change changes what only the CPU itself knows: see CPU.SkipPoll and CPU.Repoll.
 func (l *Lockstep) Change(cpu int, f func(c *CPU)) {
-	l.do(cpu, func(r *runner) { f(&r.cpu) })
+	defer l.Moved(cpu)
+	f(l.CPUs[cpu])
 }
 
 // Tick is CPU.Tick.
-func (l *Lockstep) Tick(cpu int) {
-	l.do(cpu, func(r *runner) { r.cpu.Tick(l.m.code, l.m) })
-}
+func (l *Lockstep) Tick(cpu int) { l.Change(cpu, func(c *CPU) { c.Tick(l.Code, l.On) }) }
 
-// Lease takes a CPU over, whatever it is in the middle of. Its interrupts are
-// answered by Step.
-func (l *Lockstep) Lease(cpu int) *Lease { return &Lease{l.m.runners[cpu]} }
+// NMI lets a non-maskable interrupt come, whatever the CPU is in the middle of. It goes
+// back by itself.
+func (l *Lockstep) NMI(cpu int) { l.Change(cpu, func(c *CPU) { l.under[cpu] = c.NMI() }) }
 
 // Park preempts a CPU's task. A grace period that had not asked the CPU yet asks
 // the task.
 func (l *Lockstep) Park(cpu int) {
-	l.do(cpu, func(r *runner) {
-		t := r.cpu.Park(l.m.code, l.m)
-		if q := l.m.boxes[cpu].remove(maskable, Quiesce); q != nil && !t.Owes {
-			t.Owes, t.Quiesce = true, q.tick
+	l.Change(cpu, func(c *CPU) {
+		t := c.Park(l.Code, l.On)
+		if !t.Owes {
+			t.Quiesce, t.Owes = l.Unask(cpu)
 		}
-		l.m.parked[cpu] = t
+		*l.Tasks[cpu] = t
 	})
 }
 
 // Unpark lets a CPU go on with the task that was preempted on another one, or on
 // itself.
 func (l *Lockstep) Unpark(cpu, from int) {
-	l.do(cpu, func(r *runner) {
-		r.cpu.Unpark(l.m.parked[from])
-		l.m.parked[from] = Task{}
+	l.Change(cpu, func(c *CPU) {
+		c.Unpark(*l.Tasks[from])
+		*l.Tasks[from] = Task{}
 	})
 }
 
-// remove takes the first request of a cause out of a box. Only in lockstep:
+// Lockstep is the machine's, in place of Start.
+func (m *Machine) Lockstep() *Lockstep {
+	l := Lockstep{Code: m.code, On: m, Report: m.Report}
+	for i, r := range m.runners {
+		l.CPUs, l.Tasks = append(l.CPUs, &r.cpu), append(l.Tasks, &m.parked[i])
+	}
+	l.Moved = func(cpu int) { m.runners[cpu].noteSynced() }
+	l.Unask = func(cpu int) (Ticket, bool) {
+		q := m.boxes[cpu].remove(maskable, Quiesce)
+		if q == nil {
+			return 0, false
+		}
+		return q.tick, true
+	}
+	return NewLockstep(l)
+}
+
+// Lease takes a CPU over in a Lockstep, whatever it is in the middle of. Its interrupts are
+// answered by Lockstep.Step.
+func (m *Machine) Lease(cpu int) *Lease { return &Lease{m.runners[cpu]} }
+
+// remove takes the first request of a cause out of a box. Only in a Lockstep:
 // nobody pushes meanwhile.
 func (b *box) remove(kind int, cause Cause) *request {
 	var found *request
@@ -125,10 +131,4 @@ func (s *Sender) askParked() (n int) {
 		}
 	}
 	return n
-}
-
-// NMI lets a non-maskable interrupt come, whatever the CPU is in the middle of. It goes
-// back by itself.
-func (l *Lockstep) NMI(cpu int) {
-	l.do(cpu, func(r *runner) { r.under = r.cpu.NMI() })
 }

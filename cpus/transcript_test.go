@@ -72,8 +72,7 @@ func newStage(t *testing.T, d *datadriven.TestData) *stage {
 		s.code.Entry))
 	s.SetOps(uint64(s.code.Entry), CalledTracer)
 	s.SetOps(testTracer, CalledTracer)
-	s.lock = s.StartLockstep()
-	t.Cleanup(s.lock.Stop)
+	s.lock = s.Lockstep()
 	return s
 }
 

@@ -31,15 +31,13 @@ func (e *DivergedError) Error() string {
 // Stepped is an engine whose CPUs and patchers make their steps one by one, as they are
 // told: what a trace can be forced on.
 type Stepped interface {
-	// CPU is what a CPU is about; Change changes what only the CPU itself knows.
+	// CPU is what a CPU is about; see cpus.Lockstep for this one and those that follow.
 	CPU(cpu int) cpus.CPU
 	Change(cpu int, f func(c *cpus.CPU))
-	// Step lets a CPU make a step; see cpus.Lockstep for the others.
 	Step(cpu int, ch cpus.Chooser) cpus.Event
 	Park(cpu int)
 	Unpark(cpu, from int)
 	Tick(cpu int)
-	// NMI lets a non-maskable interrupt come, from which the CPU goes back by itself.
 	NMI(cpu int)
 
 	// Sit lets a patcher take a CPU over; Ground is what it then works on, and Stopping
@@ -51,10 +49,9 @@ type Stepped interface {
 	Peek(site int) isa.Text
 	Pending(cpu int, masked bool) bool
 	Violations() (total uint64, first []cpus.Violation)
-	Stop()
 }
 
-// liveStepped is the live machine, goroutines and all.
+// liveStepped is the live machine: its atomics and tables, without its goroutines.
 type liveStepped struct {
 	*liveMachine
 	*cpus.Lockstep
@@ -65,7 +62,7 @@ func (l liveStepped) Sit(patcher, cpu int)           { l.executors[patcher].Sit(
 func (l liveStepped) Ground(patcher int) poke.Ground { return l.executors[patcher] }
 func (l liveStepped) Stopping(patcher int) bool      { return l.executors[patcher].Stopping() }
 
-// Replay forces a trace on the live machine: its goroutines, atomics and tables,
+// Replay forces a trace on the live machine: its atomics, boxes and tables,
 // one step at a time as the trace says. It must come to the same violation; where
 // it does not, or does something else on the way, the error is a *DivergedError.
 func Replay(m *Model, t *Trace) (*cpus.Violation, error) {
@@ -73,12 +70,11 @@ func Replay(m *Model, t *Trace) (*cpus.Violation, error) {
 	if err != nil {
 		return nil, err
 	}
-	return ReplayOn(m, t, liveStepped{l, l.StartLockstep()})
+	return ReplayOn(m, t, liveStepped{l, l.Lockstep()})
 }
 
 // ReplayOn is Replay on any engine that has the model's sites, ops and CPUs, at rest.
 func ReplayOn(m *Model, t *Trace, on Stepped) (*cpus.Violation, error) {
-	defer on.Stop()
 	if _, err := Conform(m, t); err != nil {
 		return nil, err
 	}

@@ -14,7 +14,7 @@ import (
 // end, and interrupts have arrived when they are sent.
 type Lockstep struct {
 	*Machine
-	under []cpus.CPU // what an NMI has interrupted
+	*cpus.Lockstep
 }
 
 // NewLockstep builds such a machine; what things take makes no difference. Every CPU is
@@ -25,15 +25,28 @@ func NewLockstep(cfg Config) (*Lockstep, error) {
 	if err != nil {
 		return nil, err
 	}
+	l := &Lockstep{Machine: m}
+	steps := cpus.Lockstep{Code: m.code, On: l, Report: m.Report, Unask: m.unask}
 	for i := range m.cpus {
 		s := &m.cpus[i]
+		steps.CPUs, steps.Tasks = append(steps.CPUs, &s.cpu), append(steps.Tasks, &s.task)
 		s.cpu, s.space = cpus.CPU{ID: int32(i), Role: s.cpu.Role, Synced: 1}, 0
 		if s.cpu.Role == cpus.Offline {
 			s.cpu.Role = cpus.Busy
 			s.cpu.PowerOff()
 		}
 	}
-	return &Lockstep{m, make([]cpus.CPU, len(m.cpus))}, nil
+	l.Lockstep = cpus.NewLockstep(steps)
+	return l, nil
+}
+
+// unask takes a request of a grace period back that a CPU has not taken yet.
+func (m *Machine) unask(cpu int) (which cpus.Ticket, waited bool) {
+	s := &m.cpus[cpu]
+	if waited = s.boxed && s.box == cpus.Quiesce; waited {
+		s.boxed = false
+	}
+	return 0, waited
 }
 
 // Window implements cpus.Shared.
@@ -86,43 +99,3 @@ func (l *Lockstep) Ground(int) poke.Ground { return l }
 
 // Stopping tells whether it has the machine stopped.
 func (l *Lockstep) Stopping(int) bool { return l.patch.stopped }
-
-// CPU is what a CPU is about, Change changes what only the CPU itself knows, and Tick is
-// cpus.CPU.Tick.
-func (l *Lockstep) CPU(cpu int) cpus.CPU                { return l.cpus[cpu].cpu }
-func (l *Lockstep) Change(cpu int, f func(c *cpus.CPU)) { f(&l.cpus[cpu].cpu) }
-func (l *Lockstep) Tick(cpu int)                        { l.cpus[cpu].cpu.Tick(l.code, l) }
-
-// Step lets a CPU make one step.
-func (l *Lockstep) Step(cpu int, ch cpus.Chooser) cpus.Event {
-	l.pad.Forget()
-	event := cpus.Step(&l.cpus[cpu].cpu, l.code, l, ch, l.pad)
-	if l.pad.Found {
-		l.Report(l.pad.Violation)
-	}
-	if c := &l.cpus[cpu].cpu; c.Over(l.code) {
-		c.Return(l.under[cpu])
-	}
-	return event
-}
-
-// NMI lets a non-maskable interrupt come, whatever the CPU is in the middle of.
-func (l *Lockstep) NMI(cpu int) { l.under[cpu] = l.cpus[cpu].cpu.NMI() }
-
-// Park preempts a CPU's task. A grace period that had not asked the CPU yet asks the task.
-func (l *Lockstep) Park(cpu int) {
-	s := &l.cpus[cpu]
-	if s.task = s.cpu.Park(l.code, l); s.boxed && s.box == cpus.Quiesce && !s.task.Owes {
-		s.task.Owes, s.boxed = true, false
-	}
-}
-
-// Unpark lets a CPU go on with the task that was preempted on another one, or on itself.
-func (l *Lockstep) Unpark(cpu, from int) {
-	t := &l.cpus[from].task
-	l.cpus[cpu].cpu.Unpark(*t)
-	*t = cpus.Task{}
-}
-
-// Stop ends nothing: nothing runs.
-func (l *Lockstep) Stop() {}
