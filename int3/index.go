@@ -57,10 +57,9 @@ type Batch struct {
 	Starts []int
 }
 
-// Build makes an Index. The addresses must be in the order that the kind needs:
-// ascending for Vector, ascending inside groups for Groups, any for the others.
-// Build does not check: what an unsorted vector does to its readers is a
-// question that people ask of this program.
+// Build makes an Index. The addresses must be in the order that the kind needs: ascending for
+// Vector, ascending inside groups for Groups, any for the others. Build does not check the order,
+// because people ask this program how an unsorted vector misleads its readers.
 func Build(k Lookup, b Batch) Index {
 	switch k {
 	case Vector:

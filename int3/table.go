@@ -46,9 +46,8 @@ func (t *Table) ref(cpu int) *atomic.Int32 {
 	return t.refs.at(cpu)
 }
 
-// Publish makes an index findable and takes the patcher's own references. All
-// of it happens before the first reference can be had. What was published before
-// must be drained.
+// Publish makes an index findable and takes the patcher's own references before any handler can
+// take one. The previous index must have been drained.
 func (t *Table) Publish(x Index, acts []isa.Insn) {
 	t.current.Store(&published{x, acts})
 	for i := range t.refs.len() {
@@ -56,7 +55,7 @@ func (t *Table) Publish(x Index, acts []isa.Insn) {
 	}
 }
 
-// Unpublish gives the patcher's references back: nobody can enter any more.
+// Unpublish gives the patcher's references back. From then on handlers cannot enter.
 func (t *Table) Unpublish() {
 	for i := range t.refs.len() {
 		t.refs.at(i).Add(-1)
@@ -77,8 +76,8 @@ func (t *Table) Drained() bool {
 // and one of each handler that looks.
 func (t *Table) References() int32 { return t.refs.at(0).Load() }
 
-// Lost tells whether references were given back that nobody had: then handlers can
-// never be waited for.
+// Lost tells whether more references were given back than taken: then a patcher cannot wait for
+// handlers any more.
 func (t *Table) Lost() bool {
 	for i := range t.refs.len() {
 		if t.refs.at(i).Load() < 0 {

@@ -112,7 +112,7 @@ func (s *Service) apply(ctx context.Context, changes []coordinator.Change) error
 // began is the coordinator's: these are about to be carried out.
 func (s *Service) began(at time.Time, ts []*coordinator.Ticket) {
 	ps := s.of(ts)
-	if len(ps) == 0 { // what was live is made live again: nobody asked for that
+	if len(ps) == 0 { // a start makes the text live again; no update asked for it
 		return
 	}
 	observe(s.cfg.Observer.Carried, len(ps))
@@ -137,7 +137,7 @@ func (s *Service) began(at time.Time, ts []*coordinator.Ticket) {
 	}
 }
 
-// of are the updates of tickets. What was live before has none.
+// of are the updates of tickets. Tickets of a start, which makes the text live again, have none.
 func (s *Service) of(ts []*coordinator.Ticket) (out []*pending) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -176,9 +176,9 @@ func (s *Service) commit(end coordinator.End) error {
 	return nil
 }
 
-// answer writes down how updates ended. Where there is no room for it, or whatever
-// else may pass, it tries until there is, or until nobody has patience any more:
-// meanwhile nobody is told, and the service is not ready.
+// answer writes down how updates ended. While the journal has no room, or another cause that may
+// pass keeps it from writing, answer tries again until it succeeds or the service loses patience.
+// Meanwhile no client gets an answer, and the service is not ready.
 func (s *Service) answer(us []Update) error {
 	for {
 		err := s.store.Answer(us)

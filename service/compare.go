@@ -10,8 +10,8 @@ import (
 	"github.com/textpoke/textpoke/sim"
 )
 
-// Compare counts what it would cost to switch all that is enabled now with one
-// update, vector by vector. Nothing is executed.
+// Compare counts the cost of one update that switches everything that is enabled now, vector by
+// vector. Nothing is executed.
 func (s *Service) Compare(ctx context.Context, buffers []sched.Buffer) (rows []sim.PlanRow, err error) {
 	enabled := slices.Collect(s.coord.Snapshot().Records())
 	for _, b := range buffers {

@@ -12,7 +12,7 @@ import (
 	"github.com/textpoke/textpoke/cpus"
 )
 
-// EventKind is what an event is about.
+// EventKind says what happened.
 type EventKind string
 
 // The kinds. Those of the machine may be a sample; see Event.Skipped.
@@ -26,8 +26,8 @@ const (
 	Plugged       EventKind = "plug"      // CPU has come (Hit) or gone
 )
 
-// Event is something that has happened. Times are nanoseconds since the machine was
-// built. All readers share one: nobody changes it.
+// Event is something that has happened. Times are nanoseconds since the machine was built. All
+// readers share one event and must not change it.
 type Event struct {
 	ID      int64 // ascending by one, from the microseconds since 1970 at which the server was started on
 	Kind    EventKind
@@ -84,7 +84,7 @@ type ring struct {
 	slots   [kept]atomic.Pointer[Event] // the event of ID i at i%kept
 	first   int64                       // of this start
 	next    atomic.Int64
-	more    atomic.Pointer[chan struct{}] // closed when there is another event; nil while nobody waits
+	more    atomic.Pointer[chan struct{}] // closed when there is another event; nil while no reader waits
 	readers atomic.Int64
 	ended   chan struct{}
 
@@ -170,7 +170,7 @@ func (r *ring) close() {
 type Reader struct {
 	ring  *ring
 	next  int64 // the ID of the event that it reads next
-	gap   bool  // what it asked for is of another start
+	gap   bool  // it asked for an event of another start
 	close func()
 }
 
@@ -197,9 +197,8 @@ func (r *ring) read(after int64) *Reader {
 	return &Reader{ring: r, next: after + 1}
 }
 
-// Gap is how many events before the reader's next one are not known any more, so that it
-// misses them; -1 for those of an earlier start, which nobody counts. 0 for none. It tells
-// of each gap once.
+// Gap is how many events before the reader's next one were dropped, so that it misses them: -1, not
+// counted, for events of an earlier start, and 0 for none. It tells of each gap once.
 func (r *Reader) Gap() (missed int64) {
 	if r.gap {
 		r.gap, missed = false, -1
@@ -242,8 +241,8 @@ func (s *Service) tell(u Update) {
 	s.events.add(&Event{Kind: UpdateChanged, CPU: -1, FromNS: now, UntilNS: now, Update: &u})
 }
 
-// tellLost tells what clients lost because the table is another than before. The journal
-// has it too, as updates of theirs.
+// tellLost names the wishes that clients lost because the table of records changed. The journal has
+// them too, as updates of these clients.
 func (s *Service) tellLost() {
 	for _, u := range s.store.Remapped() {
 		s.log.Warn("not in this table", zap.Int64("update", u.ID), zap.String("client", u.Client), zap.String("ops", u.Ops),

@@ -36,7 +36,7 @@ func newPending(u Update, which []int) *pending {
 	return p
 }
 
-// update is what everybody is told of it.
+// update is the update as clients see it.
 func (p *pending) update() Update {
 	now := p.now.Load()
 	u := now.Update

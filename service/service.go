@@ -4,11 +4,11 @@
 // that they survive a crash, lets a coordinator carry them out on a Machine, and
 // tells everybody what happens.
 //
-// The order of what happens to an update is what the promise rests on: it is in the
-// journal before Submit returns, and its end is in the journal before anybody is
-// told. After a crash what was live is made live again with one update, and what was
-// accepted and not answered is carried out as if it had come then; that it may have
-// been in the old machine's text already makes no difference to the new one's.
+// The promise rests on an order: an update is in the journal before Submit returns, and its end is
+// in the journal before its client is told. After a crash one update makes live again what the
+// journal calls live, and accepted updates without an end are carried out as if they had just come.
+// Some of them may have reached the old machine's text; the new machine begins with new text, so
+// that makes no difference.
 //
 // The order of locks: a goroutine that holds Service.handing may take Service.mu, and one
 // that holds any lock may take ring.telling, which is held for a moment to tell an event.
@@ -34,7 +34,7 @@ import (
 	"github.com/textpoke/textpoke/service/journal"
 )
 
-// What the journal keeps of an update is what everybody is told of it.
+// Clients see an update as the journal keeps it.
 type (
 	Update = journal.Update
 	State  = journal.State
@@ -116,13 +116,13 @@ type Service struct {
 	patience context.Context    // until no more tries to write the journal are worth while
 	giveUp   context.CancelFunc // of that
 
-	gait     sync.Mutex // orders what the machine is told of its gait
+	gait     sync.Mutex // orders the machine's changes of pace
 	patching bool       // an update of the text runs; gait guards it
 	pace     cpus.Gait  // of the machine; gait guards it
 
 	phase atomic.Pointer[atomic.Pointer[string]] // of the last batch; see present
 
-	handing sync.Mutex // orders what the coordinator is given
+	handing sync.Mutex // orders the requests that go to the coordinator
 
 	mu     sync.Mutex
 	closed bool
@@ -140,8 +140,8 @@ type Service struct {
 	tallied atomic.Pointer[[]cpus.Tally] // the last; see Status
 }
 
-// Start opens the service: what the journal calls live is live when it returns, and
-// what it has accepted and not answered has been carried out. Close must follow.
+// Start opens the service. When it returns, everything that the journal calls live is live, and
+// every accepted update has been carried out. Close must follow.
 func Start(ctx context.Context, cfg Config) (*Service, error) {
 	if cfg.Queue == 0 {
 		cfg.Queue = 1024
@@ -249,8 +249,8 @@ func (s *Service) Damage() []string { return s.store.Damage() }
 // it back but another Start.
 func (s *Service) Failed() <-chan struct{} { return s.failed }
 
-// Look looks whether the journal is still there, and after a transaction has failed
-// whether the next one can succeed. What will not pass breaks the service down.
+// Look looks whether the journal is still there, and after a failed transaction whether the next
+// one can succeed. A lasting error breaks the service down.
 func (s *Service) Look(ctx context.Context) error {
 	err := s.store.Check(ctx)
 	if err != nil && !journal.Passing(err) && ctx.Err() == nil {
@@ -259,9 +259,9 @@ func (s *Service) Look(ctx context.Context) error {
 	return err
 }
 
-// breakDown ends what can go on no more: the journal cannot be written, or the text
-// has breakpoints that nobody can take away. What is on its way is left to the next
-// start.
+// breakDown ends a service that cannot go on: the journal cannot be written, or the text has
+// breakpoints that cannot be taken away. The next start carries out the updates that are on their
+// way.
 func (s *Service) breakDown(why error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -300,8 +300,8 @@ func (s *Service) Drain(ctx context.Context) (left []Update, err error) {
 	return left, err
 }
 
-// Close stops at once: what is not answered is left in the journal. It ends the
-// machine and everybody who waits.
+// Close stops at once and leaves updates without an answer in the journal. It ends the machine and
+// all waiting calls.
 func (s *Service) Close() error {
 	now, cancel := context.WithCancel(context.Background())
 	cancel()

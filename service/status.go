@@ -57,8 +57,8 @@ const (
 	statusBatches = 40
 )
 
-// progress is what a service has done so far, of which Service.mu guards every part: whoever
-// reads all of it reads one moment.
+// progress counts what a service has done so far. Service.mu guards all of it, so that a reader
+// sees one moment.
 type progress struct {
 	answered, merged, batches uint64 // see Stats
 	updates                   []*pending

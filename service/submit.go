@@ -28,7 +28,7 @@ type Request struct {
 	Set     bool     // the client wants these records with the ops, and no others; goes with Enable
 	Match   string   // what Tag must be, with nothing of client and ops on its way; "" for whatever it is
 	Lease   int64    // seconds for which this is wanted unless the client renews it; 0: for ever
-	Filter  []string // expressions of records.ParseFilter; what cannot be patched is left out
+	Filter  []string // expressions of records.ParseFilter; records that cannot be patched are left out
 	Records []string // or each by itself: symbol, or address with 0x
 	// Deadline is when the update expires unless it is being carried out; the zero
 	// time for none. It is no part of what Key stands for.
@@ -140,8 +140,8 @@ func observe[T any](tell func(T), v T) {
 	}
 }
 
-// refused is what a client is told of an update that the journal has not accepted.
-// Nothing is lost with it. Unless what is wrong may pass, nobody has more luck.
+// refused words the error that a client gets for an update that the journal has not accepted.
+// Nothing is lost with it. Unless the cause may pass, a second try fails as well.
 func (s *Service) refused(err error) error {
 	if err == nil || errors.Is(err, ErrKeyReused) || errors.Is(err, ErrChanged) || errors.Is(err, ErrClosed) {
 		return err
@@ -153,9 +153,9 @@ func (s *Service) refused(err error) error {
 	return err
 }
 
-// admit makes room for one more update, and dismiss gives it back. One more client is refused where
-// there are as many as may be: what each wants is kept in memory. All that is on its way may be of
-// a new one.
+// admit makes room for one more update, and dismiss gives it back. Each client's wishes are kept in
+// memory, so admit refuses a new client when there are as many as allowed. It counts every update
+// on its way as if it came from a new client.
 func (s *Service) admit(r *Request) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -190,7 +190,7 @@ func (s *Service) count(client string, n int) {
 	}
 }
 
-// enter notes an update that the journal has and nobody has answered.
+// enter notes an update that the journal has and that has no answer yet.
 func (s *Service) enter(u Update, which []int) *pending {
 	p := newPending(u, which)
 	s.mu.Lock()
@@ -202,10 +202,10 @@ func (s *Service) enter(u Update, which []int) *pending {
 	return p
 }
 
-// handIn hands to the coordinator in one go what was accepted by now: whatever shared a
-// transaction of the journal shares an update of the text. Whoever comes first does it
-// for all, in the order of acceptance; the others wait until it is done. A coordinator that
-// is closed leaves it to the next start.
+// handIn hands all accepted updates to the coordinator in one go: those that shared a transaction
+// of the journal then share an update of the text. The first caller does it for all, in the order
+// of acceptance; the others wait until it is done. A closed coordinator leaves them to the next
+// start.
 func (s *Service) handIn(ctx context.Context) {
 	s.handing.Lock()
 	defer s.handing.Unlock()
@@ -232,9 +232,8 @@ func (s *Service) handIn(ctx context.Context) {
 	}
 }
 
-// find is an update that is on its way, or else as it has ended. One that the
-// journal has and nobody knows yet is being entered: whoever writes next comes after
-// that.
+// find is an update that is on its way, or else as it has ended. An update may be in the journal
+// and not entered yet; the next writer comes after its entry.
 func (s *Service) find(ctx context.Context, id int64) (*pending, Update, error) {
 	if p := s.pendingOf(id); p != nil {
 		return p, p.update(), nil

@@ -99,7 +99,7 @@ func (s *Service) plug(ctx context.Context, cpu int, in bool) error {
 	return nil
 }
 
-// whileAlive is ctx, ended by Close too: nobody waits for a machine that has gone.
+// whileAlive is ctx, ended by Close too, so that no caller waits for a machine that has gone.
 func (s *Service) whileAlive(ctx context.Context) (context.Context, context.CancelFunc) {
 	ctx, cancel := context.WithCancelCause(ctx)
 	stop := context.AfterFunc(s.alive, func() { cancel(ErrClosed) })

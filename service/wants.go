@@ -29,8 +29,8 @@ func (s *Service) WantedBy(name string) (found []Record, wants []Want, err error
 	return s.records(which), s.store.WantedBy(which), nil
 }
 
-// Client is what a client wants, by ops, and what of its is on its way. One that has never asked
-// for anything wants nothing.
+// Client lists a client's wishes, by ops, and its updates on their way. A client that has never
+// asked for anything wants nothing.
 func (s *Service) Client(client string) (wants []Want, open []Update) {
 	for _, p := range s.pending() {
 		if u := p.update(); u.Client == client {

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Package browser opens pages in chromium, for tests. A test that uses it has the flags
-// -browser, without which nobody looks, and -look DIR, which keeps pictures.
+// Package browser opens pages in chromium, for tests. Tests that use it get the flag -browser,
+// without which they skip, and -look DIR, which keeps pictures.
 package browser
 
 import (
@@ -33,16 +33,16 @@ type Tab struct {
 	Context context.Context // for chromedp
 }
 
-// Need skips a test where nobody is to look at pages, or chromium is not installed. It
-// returns the program.
+// Need skips a test without the flag -browser, or where chromium is not installed. It returns the
+// program.
 func Need(t testing.TB) (program string) {
 	t.Helper()
 	if !*with {
-		t.Skip("without -browser (see .ci/browser) nobody looks at the page")
+		t.Skip("pages are tested with -browser (see .ci/browser)")
 	}
 	program, err := exec.LookPath("chromium")
 	if err != nil {
-		t.Skip("chromium is not installed: nobody looks at the page")
+		t.Skip("chromium is not installed")
 	}
 	return program
 }

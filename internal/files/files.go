@@ -18,8 +18,8 @@ import (
 	"github.com/google/renameio/v2"
 )
 
-// File is a file that is being written. Nobody sees it under its name until Commit; Abort throws it away. What is
-// written to a device or a pipe has gone there at once.
+// File is a file that is being written. It gets its name at Commit; Abort throws it away. Bytes for a device or a
+// pipe go there at once.
 type File struct {
 	name    string
 	pending *renameio.PendingFile // nil where the file is written through

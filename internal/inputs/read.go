@@ -16,8 +16,8 @@ import (
 // ends is the context in which files are read: reading ends when it does.
 var ends atomic.Pointer[context.Context]
 
-// Until lets reading end when ctx does. Whoever reads is far below whoever knows how long: a pipe that nobody writes to
-// would be waited for otherwise.
+// Until lets reading end when ctx does. Readers of files lie far below the commands that hold the context, and would
+// otherwise wait for ever at a pipe without a writer.
 func Until(ctx context.Context) { ends.Store(&ctx) }
 
 func lifetime() context.Context {

@@ -80,7 +80,7 @@ func try(ctx context.Context, tree string, p *pkg, f fault, timeout time.Duratio
 		return false, err
 	}
 	defer func() {
-		// What rapid notes of a failure would be tried again with the next fault.
+		// rapid would try its notes of this failure again with the next fault.
 		err = errors.Join(err, os.WriteFile(file, p.src[f.file], 0o600),
 			os.RemoveAll(filepath.Join(tree, p.dir, "testdata", "rapid")))
 	}()

@@ -4,9 +4,8 @@
 // each wait for text_mutex and pay for its own rounds; here all that wait when an
 // update begins share it, so that k clients cost the rounds of one.
 //
-// It stands by itself: records are numbers, and what switching them means is the
-// caller's function. It owns who wants which records, and hands out snapshots of that
-// while it runs.
+// It stands by itself: records are numbers, and the caller's function switches them. The
+// coordinator owns the clients' wishes, and hands out snapshots of them while it runs.
 package coordinator
 
 import (
@@ -83,7 +82,7 @@ func (c *Config) validate() error {
 // End is how requests ended. It is good until the function that got it returns.
 type End struct {
 	Tickets []*Ticket
-	Err     error // nil: what they want is live
+	Err     error // nil: their wishes are live
 	wants   *wants
 }
 
@@ -102,8 +101,7 @@ type Stats struct {
 // Coordinator carries requests out. Requests of one client take effect in the order
 // in which they were submitted.
 //
-// A goroutine that holds submit may take shown.mu; nobody takes them the other way
-// round. Neither is held while Apply, Commit or a listener runs.
+// Lock order: submit before shown.mu. Neither is held while Apply, Commit or a listener runs.
 type Coordinator struct {
 	cfg   Config
 	queue chan *Ticket
@@ -258,7 +256,7 @@ func (c *Coordinator) Close(ctx context.Context) error {
 func (c *Coordinator) stop() {
 	c.once.Do(func() {
 		close(c.closing)
-		c.submit.Lock() // nobody is in Submit any more
+		c.submit.Lock() // no Submit runs any more
 		close(c.queue)
 		c.submit.Unlock()
 	})

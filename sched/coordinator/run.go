@@ -183,8 +183,8 @@ func (c *Coordinator) try(ctx context.Context, at time.Time, ts []*Ticket) ([]un
 	return us, nil
 }
 
-// lacking is what the text lacks of what is wanted, by record. Opposite wishes
-// about one record have met in their number and left nothing to do.
+// lacking lists the records whose text differs from the clients' wishes. Opposite wishes about one
+// record cancel each other and leave nothing to do.
 func (c *Coordinator) lacking(us []undo) (out []Change) {
 	for _, rec := range c.wants.changed(us) {
 		if want := c.wants.users[rec] > 0; want != c.shown.live(rec) {

@@ -52,7 +52,7 @@ type Ticket struct {
 	expiry   *time.Timer // at the deadline; nil for none
 }
 
-// The states of a ticket. Whoever takes it answers it.
+// The states of a ticket. The goroutine that takes it answers it.
 const (
 	queued uint32 = iota
 	taken

@@ -86,7 +86,7 @@ func (s *set) all() iter.Seq[int] {
 	}
 }
 
-// newWants is nobody's, of so many records.
+// newWants is empty, for so many records.
 func newWants(records int) *wants {
 	return &wants{clients: map[string]*set{}, users: make([]int32, records)}
 }

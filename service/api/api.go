@@ -173,7 +173,7 @@ func routes() []route {
 	}
 }
 
-// mux finds routes. What is no route, or another method of one, is a problem
+// mux finds routes. An unknown route, or another method of a known one, is answered by a problem
 // document too.
 func (h *Handler) mux() http.Handler {
 	m := http.NewServeMux()
@@ -233,9 +233,9 @@ func (h *Handler) guard(rt route) http.Handler {
 // takesBody tells whether a route reads what is sent.
 func takesBody(rt route) bool { return rt.method == http.MethodPost || rt.method == http.MethodPut }
 
-// refuse sends a problem. Where the body has not come yet nobody waits for it: the
-// server would, so that the connection could be used again, and whoever may do nothing
-// could hold all of them with requests that are sent by half.
+// refuse sends a problem without waiting for the rest of the body. The server would wait, to use
+// the connection again, and a client without a token could then hold every connection with half of
+// a request.
 func refuse(w http.ResponseWriter, r *http.Request, a *answer, p *Problem) {
 	if r.ContentLength == 0 || a.wholly {
 		p.write(w)
@@ -245,7 +245,7 @@ func refuse(w http.ResponseWriter, r *http.Request, a *answer, p *Problem) {
 	p.write(w)
 	out := http.NewResponseController(w)
 	_ = out.Flush()                          // who does not read it has gone
-	_ = out.SetReadDeadline(time.Unix(1, 0)) // what has no deadlines waits for nobody
+	_ = out.SetReadDeadline(time.Unix(1, 0)) // a writer without deadlines has no connection to wait for
 }
 
 // crossSite refuses what a browser sends on behalf of another site's page: whatever the

@@ -102,8 +102,7 @@ func texts(field string, list []string, most, longest int) error {
 	return nil
 }
 
-// params reads a request's parameters. The first that is wrong is remembered, and
-// so is one that nobody knows.
+// params reads a request's parameters. It remembers the first one that is wrong or unknown.
 type params struct {
 	r    *http.Request
 	seen map[string]bool
@@ -177,7 +176,7 @@ func (p *params) path(name string, high int64) int64 {
 	return p.parse(name, p.r.PathValue(name), 0, high)
 }
 
-// check ends the reading: a parameter that nobody asked for is wrong.
+// check ends the reading: an unknown parameter is wrong.
 func (p *params) check() error {
 	for name := range p.r.Form {
 		if !p.seen[name] {

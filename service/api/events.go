@@ -23,8 +23,8 @@ const beat = 15 * time.Second
 // the machine's cores for itself, however many there are and however often they are opened.
 const pace = 20 * time.Millisecond
 
-// events streams what happens, in pieces. A reader that falls behind is told how many events
-// it missed. One that does not take what is written by the deadline is cut off, and resumes
+// events streams the machine's events, in pieces. A reader that falls behind is told how many
+// events it missed. A reader that does not take its bytes by the deadline is cut off, and resumes
 // with Last-Event-ID.
 func (h *Handler) events(w http.ResponseWriter, r *http.Request) error {
 	p := newParams(r)

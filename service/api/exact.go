@@ -12,10 +12,10 @@ import (
 	"unicode/utf8"
 )
 
-// exact refuses what encoding/json mends in silence (https://pkg.go.dev/encoding/json,
-// Unmarshal): bytes that are not UTF-8 and halves of surrogate pairs, which would all
-// become U+FFFD; fields that are said twice, of which the last would count; and those
-// that are spelled with other capitals. What is no JSON at all it leaves to the decoder.
+// exact refuses bodies that encoding/json mends in silence (https://pkg.go.dev/encoding/json,
+// Unmarshal): bytes that are not UTF-8 and halves of surrogate pairs, which would all become
+// U+FFFD; fields that are said twice, of which the last would count; and fields that are spelled
+// with other capitals. It leaves bodies that are no JSON at all to the decoder.
 func exact(body []byte, fields []string) error {
 	if !utf8.Valid(body) {
 		return badField("", "the body is not UTF-8")

@@ -87,8 +87,8 @@ func methodName(m string) string {
 	return "other"
 }
 
-// local tells whether a Host header names this machine. What a page elsewhere
-// calls by a name of its own, which it lets point here, is refused by it.
+// local tells whether a Host header names this machine. It refuses a page elsewhere that lets a
+// name of its own point here (DNS rebinding).
 func local(host string) bool {
 	if h, _, err := net.SplitHostPort(host); err == nil {
 		host = h

@@ -108,8 +108,7 @@ func (h *Handler) stats(w http.ResponseWriter, _ *http.Request) error {
 // maxBuffers is how many vectors are compared at once.
 const maxBuffers = 16
 
-// compare counts what switching all that is enabled now would cost, vector by
-// vector.
+// compare counts the cost of switching everything that is enabled now, vector by vector.
 func (h *Handler) compare(w http.ResponseWriter, r *http.Request) error {
 	p := newParams(r)
 	list := p.string("buffers")

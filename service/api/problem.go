@@ -49,8 +49,7 @@ var kinds = []struct {
 // its status says all (RFC 9457, 4.2.1).
 const typePrefix = "urn:textpoke:problem:"
 
-// problemOf words an error for whoever asked. What went wrong inside stays in the
-// log.
+// problemOf words an error for the client. Internal causes stay in the log.
 func problemOf(err error) *Problem {
 	p := worded(err)
 	for _, k := range kinds {

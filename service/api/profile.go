@@ -11,8 +11,8 @@ import (
 // maxProfile is how many seconds a profile may take: less than an answer may.
 const maxProfile = 30
 
-// profile answers as /debug/pprof does (https://pkg.go.dev/net/http/pprof). Who may see the inside of
-// the process has a token for everything: without tokens nobody has.
+// profile answers as /debug/pprof does (https://pkg.go.dev/net/http/pprof), to full tokens only: a
+// server without tokens refuses it.
 func (h *Handler) profile(w http.ResponseWriter, r *http.Request) error {
 	p := newParams(r)
 	p.number("seconds", 0, 1, maxProfile)

@@ -14,8 +14,7 @@ import (
 	"go.uber.org/zap"
 )
 
-// What a connection may take. A browser's page sends its requests' heads at once,
-// in a kilobyte.
+// Limits of one connection. A browser's page sends its requests' heads at once, in a kilobyte.
 const (
 	headTime = 10 * time.Second
 	readTime = 30 * time.Second
@@ -23,9 +22,8 @@ const (
 	headSize = 16 << 10
 )
 
-// Server makes the HTTP server, for at most so many connections: when there is one
-// too many, the one that has been idle longest is closed, so that whoever only
-// holds connections keeps nobody out.
+// Server makes the HTTP server, for at most so many connections. At one connection too many the
+// longest idle one is closed: a client that only holds connections cannot keep others out.
 func (h *Handler) Server(connections int) *http.Server {
 	c := &connLimit{most: connections, open: map[net.Conn]*list.Element{}}
 	h.conns = c

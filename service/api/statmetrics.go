@@ -19,7 +19,7 @@ func newStat(name, help string, kind prometheus.ValueType, of func(*service.Stat
 	return stat{prometheus.NewDesc("textpoke_"+name, help, nil, nil), kind, of}
 }
 
-// stats are all of them. What cannot fall is a counter.
+// stats are all of them. A figure that cannot fall is a counter.
 var stats = []stat{
 	newStat("requests_total", "Updates that clients asked for and that were answered, in any way.",
 		prometheus.CounterValue, func(s *service.Stats) float64 { return float64(s.Requests) }),

@@ -45,7 +45,7 @@ func (h *Handler) submit(w http.ResponseWriter, r *http.Request) error {
 	return h.submitted(w, r, q.order(), q.Wait)
 }
 
-// order is what the service is asked for.
+// order is the service's form of the request.
 func (q *Request) order() service.Request {
 	return service.Request{Client: q.Client, Key: q.Key, Ops: q.Ops, Enable: *q.Enable, Lease: q.Lease, Filter: q.Filter, Records: q.Records,
 		Deadline: q.deadline()}
@@ -112,7 +112,7 @@ func (h *Handler) await(w http.ResponseWriter, r *http.Request, id int64) (servi
 // keepOpen takes the deadline for reading the request off: the request has been
 // read, and its connection is now watched for the client's going away.
 func keepOpen(w http.ResponseWriter) {
-	// What has no deadlines has none to take off.
+	// A writer without deadlines fails here, and has none to take off.
 	_ = http.NewResponseController(w).SetReadDeadline(time.Time{})
 }
 

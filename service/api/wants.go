@@ -36,7 +36,7 @@ type RecordWants struct {
 	Wants   []Want   `json:"wants"`
 }
 
-// Client is what a client wants, and what of its is on its way.
+// Client lists a client's wishes and its updates on their way.
 type Client struct {
 	Client  string   `json:"client"`
 	Wants   []Want   `json:"wants"`

@@ -39,7 +39,7 @@ type Start struct {
 	Config map[string]Value `json:"config,omitempty"`
 }
 
-// Value is what a field is set to: the texts of its values.
+// Value is one value of a field, or a list of them, each as a text.
 type Value []string
 
 // UnmarshalJSON reads a text, a number, true or false, or a list of these.

@@ -15,9 +15,9 @@ type Keep struct {
 	Bytes   int64         // of the results of the youngest runs; 0: however large
 }
 
-// Compact forgets what is not to be kept, and removes the segments that hold nothing else.
-// What has not ended is never forgotten. Of an age the oldest go, up to the first that is
-// younger. between is called when it is forgotten and not removed yet.
+// Compact forgets ended updates beyond keep, and removes the segments that hold nothing else. It
+// never forgets an update that has not ended. Of updates beyond an age it forgets the oldest, up to
+// the first that is younger. It calls between after forgetting and before removing.
 func (s *Store) Compact(_ context.Context, now time.Time, keep Keep, between func()) (removed int64, err error) {
 	var files []string // of runs that go
 	err = s.commit(&job{

@@ -14,9 +14,8 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// Disk is one directory and its files: all that the journal asks of the world. What is
-// written is there after a power cut only once Handle.Sync has returned, and a name is only
-// once Disk.Sync has.
+// Disk is one directory and its files: all that the journal asks of the world. Written bytes
+// survive a power cut once Handle.Sync has returned, a name once Disk.Sync has.
 type Disk interface {
 	Create(name string) (Handle, error) // empties one that exists
 	Open(name string) (Handle, error)
@@ -152,8 +151,8 @@ func (d *directory) Unlock() (err error) {
 	return err
 }
 
-// Same looks whether a server whose directory was removed would go on writing into what
-// nobody can open any more.
+// Same tells whether name still leads to the open file. If the directory was removed, a server
+// would go on writing into a file that no program can open any more.
 func (d *directory) Same(name string, f Handle) error {
 	now, err := os.Stat(d.at(name))
 	if errors.Is(err, os.ErrNotExist) {

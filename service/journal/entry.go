@@ -22,8 +22,8 @@ type entry struct {
 	File   *kept      `json:"file,omitempty"`
 }
 
-// beginning is the first entry of every segment. What was wanted, open and kept of runs by
-// then follows it, so that older segments hold nothing but updates that have ended.
+// beginning is the first entry of every segment. The wishes, open updates and runs of that moment
+// follow it, so that older segments hold only updates that have ended.
 type beginning struct {
 	Version  int    `json:"version"`
 	Records  string `json:"records"` // name of the table
@@ -49,7 +49,7 @@ type accepted struct {
 // ending is how an update ended. One that is live changes what its client wants.
 type ending struct {
 	Update
-	Past bool `json:"past,omitempty"` // what its client wanted behind it is told apart
+	Past bool `json:"past,omitempty"` // its client's wishes after it stand in entries of their own
 }
 
 // wanted is what a client wants, in whole.

@@ -9,15 +9,15 @@ import (
 	"io/fs"
 )
 
-// headName is the file that knows the last frame that was acknowledged. It is written behind
-// each sync of the log and not synced itself, which would cost as much as the log does: a
-// head that is older than the log, or missing, says nothing. One that knows of more than
-// the log has says that what was acknowledged is gone: of a log that lost its end, or of
-// which the last frame was damaged, nothing else can tell it from one that was cut off by the
-// power. It has two places, written in turn, so that one is whole at any time.
+// headName is the file that knows the last acknowledged frame. It is written after each sync of the
+// log and not synced itself, which would cost as much as the log's sync. A head that is older than
+// the log, or missing, says nothing. A head that knows more frames than the log proves that
+// acknowledged frames are gone: without it, a log that lost its end or has a damaged last frame
+// looks like one that a power cut left unfinished. The file has two places, written in turn, so
+// that one of them is always whole.
 const headName = "textpoke.last"
 
-const headPlace = 512 // a sector: what is written to it is written or not
+const headPlace = 512 // a sector, which a disk writes whole or not at all
 
 // head is the open file.
 type head struct {

@@ -133,8 +133,9 @@ func (r *reading) take(f frame, at place) error {
 	return nil
 }
 
-// readLog reads all of a log. What its last segment lacks at the end is refused where it was
-// acknowledged, and cut off where the power may have been cut while it was written.
+// readLog reads all of a log. If the end of the last segment is missing, readLog refuses the log
+// where the missing frames were acknowledged, and cuts it off where a power cut may have left it
+// unfinished.
 func readLog(d Disk, apply func(e *entry, at place) error) (r *reading, err error) {
 	r = &reading{log: &log{disk: d}, apply: apply}
 	if r.segments, err = listSegments(d); err != nil {
@@ -164,9 +165,9 @@ func readLog(d Disk, apply func(e *entry, at place) error) (r *reading, err erro
 	return r, nil
 }
 
-// lacks refuses what follows the last whole frame of a log unless it is what a cut of the
-// power leaves: of frames that were being written any may be there. Each says which frames
-// were on the disk before it was written.
+// lacks looks at the bytes that follow the last whole frame of a log, and refuses them unless a
+// power cut can leave them: of the frames that were being written, any may be there. Each frame
+// says which frames were on the disk before it was written.
 func lacks(name string, rest []byte, at int64, next uint64) error {
 	for damaged := next - 1; ; {
 		step := nextFrame(rest, damaged, damaged+1<<32)

@@ -62,8 +62,8 @@ func (l *log) write(entries []entry) (at []place, err error) {
 	return at, nil
 }
 
-// takeBack removes what was written and is refused: the next start must not find it, as those
-// who asked for it are told that it was not accepted.
+// takeBack removes a frame that was written and then refused: its client is told that it was not
+// accepted, so the next start must not find it.
 func (l *log) takeBack(why error) error {
 	err := l.out.Truncate(l.end)
 	if err == nil {

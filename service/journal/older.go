@@ -47,7 +47,7 @@ func openOlder(ctx context.Context, dir string) (older, error) {
 	return o, nil
 }
 
-// alone refuses a directory whose database is gone while what belongs to it is there.
+// alone refuses a directory that has an earlier version's files but no database.
 func alone(dir string) error {
 	for _, name := range []string{oldName + "-wal", oldHead} {
 		info, err := os.Stat(filepath.Join(dir, name))
@@ -198,8 +198,7 @@ func (o *oldDirectory) names() (list []byte, err error) {
 	return list, err
 }
 
-// emit is what the file holds, as a segment begins. What is open and what is wanted is in it as
-// in any; what has ended follows.
+// emit sends the file's entries in the order of a segment: its beginning, wishes, updates, runs.
 func (o *oldDirectory) emit(each func(*entry) error) error {
 	b := &beginning{Version: version}
 	if err := o.db.QueryRow(`SELECT records, hash, count, batch,

@@ -113,9 +113,9 @@ func (s *Store) keepCopy() error {
 	return backup(s.disk, s.log, s.state, to)
 }
 
-// remap renumbers what is wanted and what is open, and begins a segment with that. What clients
-// wanted and is not there any more becomes an update of theirs that took it away; what was
-// accepted and cannot be carried out as it was asked for any more has failed.
+// remap gives wishes and open updates the numbers of the new table, and begins a segment with them.
+// Wishes for records that the new table lacks become an update of that client that takes them away;
+// an accepted update that cannot be carried out as it was asked for has failed.
 func (s *Store) remap(r *renumbering, id Identity) error {
 	st, at := s.state, time.Now().UTC()
 	if err := s.about(id); err != nil {

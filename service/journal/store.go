@@ -1,17 +1,17 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Package journal keeps what a service has promised: updates as they were accepted and
-// answered, what every client wants, and the results of runs. What a method has returned from
-// is on the disk.
+// Package journal keeps what a service has promised: updates as they were accepted and answered,
+// what every client wants, and the results of runs. When a method returns, its change is on the
+// disk.
 //
-// It is a log and nothing else. Each update adds two frames of a few hundred bytes; what holds
-// now is in memory, and what has ended is read from the log where it lies. A log of segments
-// whose frames are chained finds every bit, frame and page that is not as it was written, and
-// is small enough to be put in front of a disk that lies (simulated_test.go).
+// It is a log and nothing else. Each update adds two frames of a few hundred bytes. The present
+// state is in memory; ended updates are read from the log where they lie. The frames of the
+// segments are chained, so a start finds every bit, frame and page that differs from what was
+// written. The log is small enough to be tested on a disk that lies (simulated_test.go).
 //
-// Whoever writes waits for the one writer, which takes up all that wait and puts them on the
-// disk with one sync (group commit, as in PostgreSQL's commit_delay and MySQL's binlog): k
-// clients pay for one sync.
+// Writers wait for one goroutine, which takes all waiting jobs and puts them on the disk with one
+// sync (group commit, as in PostgreSQL's commit_delay and MySQL's binlog): k clients pay for one
+// sync.
 package journal
 
 import (
@@ -27,8 +27,8 @@ import (
 // version is that of the log.
 const version = 4
 
-// Identity is what a directory is about. One about another table is brought to this one where
-// the names of both are known, and refused otherwise.
+// Identity says which table of records a directory is for. A directory of another table is converted
+// where the names of both tables are known, and refused otherwise.
 type Identity struct {
 	Records string   // name of the table
 	Hash    string   // of its records

@@ -9,15 +9,15 @@ import (
 	"syscall"
 )
 
-// What keeps a file from being read or written though nothing is wrong with what it
-// holds. After the first four it may go on; ErrBroken says that it may not.
+// Errors that keep a file from being read or written although its contents are sound. The first
+// four may pass; ErrBroken says that it cannot.
 var (
 	ErrFull       = errors.New("the disk is full: make room")
 	ErrReadOnly   = errors.New("the file system is read-only: mount it for writing")
 	ErrPermission = errors.New("its owner or its mode does not let this process write it: change them")
 	ErrHandles    = errors.New("no file handles are left: raise the limit (ulimit -n, LimitNOFILE)")
-	// ErrBroken is a device that fails, or a file that is not the one that was opened.
-	// What a failed sync has left on the disk nobody knows
+	// ErrBroken is a device that fails, or a file that is not the one that was opened. After a
+	// failed sync the contents of the disk are unknown
 	// (https://wiki.postgresql.org/wiki/Fsync_Errors): only a new start can tell.
 	ErrBroken = errors.New("it cannot be relied on any more: look at the disk, then start the server again")
 )
@@ -42,8 +42,8 @@ func Passing(err error) bool {
 	return errors.As(err, &t) && !errors.Is(t.Kind, ErrBroken)
 }
 
-// explain says what an error of the system means for a directory. One that is about neither
-// the directory nor what surrounds it is only given its name.
+// explain says what a system's error means for a directory. Any other error only gets the file's
+// name.
 func explain(file string, err error) error {
 	if err == nil || explained(err) {
 		return err

@@ -281,7 +281,7 @@ func (s *Store) choose(q Query, most int) (ids []int64) {
 			id = to - 1 - i
 		}
 		r := s.state.row(id)
-		if r.state == "" && id > s.state.Gone || q.chooses(r, client) { // of what is damaged nobody knows whose it is
+		if r.state == "" && id > s.state.Gone || q.chooses(r, client) { // a damaged update may be any client's
 			if ids = append(ids, id); len(ids) == most {
 				break
 			}

@@ -28,8 +28,8 @@ const maxGroup = 512
 // change has something written.
 func (s *Store) change(do func(tx *txn) error) error { return s.commit(&job{do: do}) }
 
-// commit hands a job to the writer, and returns when it is on the disk. It is
-// written even if nobody waits for it any more.
+// commit hands a job to the writer, and returns when it is on the disk. The writer writes it even
+// if the caller stops waiting.
 func (s *Store) commit(j *job) error {
 	j.done = make(chan struct{})
 	s.closing.RLock()
@@ -109,8 +109,8 @@ func (s *Store) append(entries []entry) error {
 	return s.take(entries, at)
 }
 
-// grow begins a segment where the last one is long enough. That it cannot be begun now is nobody's
-// error: what was written is on the disk.
+// grow begins a segment where the last one is long enough. If it cannot, no client hears of it:
+// their frames are on the disk, and the next job tries again.
 func (s *Store) grow() {
 	broken := s.Trouble() != nil && !Passing(s.Trouble())
 	if !broken && s.log.end-s.log.fresh > max(s.segment, 2*s.log.fresh) {

@@ -28,7 +28,7 @@ const childArg = "-run-experiment-for-server"
 // lastWords is how long a child may take to write what it has finished, once it is cancelled.
 const lastWords = 10 * time.Second
 
-// errand is what a child is sent. That its standard input ends cancels it.
+// errand is the request that a child reads. The end of its standard input cancels it.
 type errand struct {
 	Question Question
 	Revision string

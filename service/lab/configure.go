@@ -23,7 +23,7 @@ func (e *ConfigError) Error() string { return fmt.Sprintf("config.%s: %v", e.Fie
 // Unwrap is what is wrong.
 func (e *ConfigError) Unwrap() error { return e.Err }
 
-// What one request may ask for. The time that it may take is bounded besides.
+// Limits of one request. The time that it may take has a limit besides.
 const (
 	maxValues = 64        // in a list
 	maxText   = 4096      // bytes of a field

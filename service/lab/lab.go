@@ -125,8 +125,8 @@ func Start(ctx context.Context, cfg Config) (*Lab, error) {
 	return l, nil
 }
 
-// again puts a run that waited before a restart into the queue. What this program does
-// not know or not like any more has failed.
+// again puts a run that waited before a restart into the queue. A run has failed if this program
+// does not know its experiment or refuses its fields.
 func (l *Lab) again(kept journal.Run) error {
 	var q Question
 	err := json.Unmarshal([]byte(kept.Request), &q)
@@ -220,7 +220,7 @@ func prepare(known []*experiments.Experiment, q Question) (*run, error) {
 	return nil, fmt.Errorf("%w: %.40q", ErrName, q.Name)
 }
 
-// enter puts a run that is kept into the queue; mu is held, or nobody else is there.
+// enter puts a run of the journal into the queue. The caller holds mu, or runs alone.
 func (l *Lab) enter(x *run, kept journal.Run) {
 	x.ID, x.Name, x.State, x.Submitted, x.Error = kept.ID, kept.Name, Queued, kept.Began, kept.Error
 	x.ctx, x.cancel = context.WithCancel(l.ctx)
@@ -301,7 +301,7 @@ func (l *Lab) carryOut(x *run) {
 	delete(l.active, x.ID)
 }
 
-// left tells whether a run is left to the next start: the lab is closed, and nobody has
+// left tells whether a run is left to the next start: the lab is closed, and no client has
 // cancelled the run. It cannot be cancelled from then on.
 func (l *Lab) left(x *run) bool {
 	l.mu.Lock()

@@ -97,8 +97,8 @@ func (l *Lab) File(ctx context.Context, id int64, name string) (journal.File, er
 	return l.cfg.Store.File(ctx, id, name)
 }
 
-// Cancel ends a run that has not ended, and tells whether there was one. What it
-// has finished by then is kept.
+// Cancel ends a run that has not ended, and tells whether there was one. It keeps the finished
+// results.
 func (l *Lab) Cancel(id int64) bool {
 	l.mu.Lock()
 	x := l.active[id]

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Package page is what the service shows at /: one HTML file with its style and
-// its script inside, that asks nobody but the server it came from.
+// Package page holds the service's page at /: one HTML file with its style and its script inside,
+// which asks only the server that it came from.
 //
 // Every figure is of one answer of /v1/status, so that none disagrees with another. The
 // tracks follow /v1/events, a sample. /v1/compare and /v1/experiments have the rest.
