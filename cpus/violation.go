@@ -26,6 +26,8 @@ const (
 	LockOrder            Property = "lock-order"             // two locks are taken in both orders
 	Overflow             Property = "overflow"               // a batch holds more than its buffer
 	Conservation         Property = "conservation"           // interrupts received are not those sent
+	FreedTable           Property = "freed-table"            // a patcher finds a page by way of a page table that was freed
+	WrongPage            Property = "wrong-page"             // a store to text goes to a page that is not the site's
 	BrokenSite           Property = "broken-site"            // a site is neither old nor new when all is over
 	StuckUpdate          Property = "stuck-update"           // nothing that anybody can do lets an update end any more
 	StuckCPU             Property = "stuck-cpu"              // or a CPU, or a preempted task, come back between two calls

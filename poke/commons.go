@@ -17,6 +17,7 @@ type Commons struct {
 	Held   [NumMutexes]int8 // the patcher that has the lock, plus 1
 	Mapped int32            // the site whose page stores go to, plus 1; 0 where pages are not mapped
 	Told   bool             // somebody has raised the flag
+	Tables Tables
 }
 
 // Unlock gives a lock back, if it is the patcher's.
@@ -88,7 +89,7 @@ func (r *Rules) Lands(c Commons, cpu, site, n int, t isa.Text) (at int, broken *
 		return site, nil
 	}
 	return at, &cpus.Violation{
-		Property: cpus.BrokenSite, CPU: cpu, Site: at, Addr: r.Code.Sites[at], Bytes: t.Format(n),
+		Property: cpus.WrongPage, CPU: cpu, Site: at, Addr: r.Code.Sites[at], Bytes: t.Format(n),
 		Why: fmt.Sprintf("another patcher has mapped this site's page meanwhile: the store for site %d goes here", site),
 	}
 }

@@ -82,9 +82,9 @@ var refused = []struct {
 	{"a lasy round", steps("Sync 1 lasy"), 3, `Sync 1 lasy: "lasy": want "lazy" or nothing behind the number`},
 	{"words behind lazy", steps("Sync 1 lazy now"), 3, `"now": want nothing behind "lazy"`},
 	{"no lock", steps("Lock"), 3,
-		"Lock: want one of text_mutex, ftrace_lock, jump_label_mutex, cpu_hotplug_lock behind it"},
+		"Lock: want one of text_mutex, ftrace_lock, jump_label_mutex, cpu_hotplug_lock, init_mm behind it"},
 	{"unknown lock", steps("Lock textmutex"), 3,
-		`lock "textmutex": not one of text_mutex, ftrace_lock, jump_label_mutex, cpu_hotplug_lock; did you mean text_mutex?`},
+		`lock "textmutex": not one of text_mutex, ftrace_lock, jump_label_mutex, cpu_hotplug_lock, init_mm; did you mean text_mutex?`},
 	{"Map of a batch", steps("Map", "Write word"), 3,
 		`step Map: it maps the page of one site: want it inside "for each patch"`},
 

@@ -62,6 +62,8 @@ func holdAll(when []condition, s Shape) bool {
 	return !slices.ContainsFunc(when, func(c condition) bool { return c.holds(s) == c.not })
 }
 
+const walked = "page tables are the machine's, and others change them"
+
 // stepNames are the steps that a file may use; staged are those that it may not,
 // and why.
 var (
@@ -75,6 +77,11 @@ var (
 		Release: "the ops is released after the update",
 		Raise:   "a protocol has nobody to tell anything",
 		Expect:  "a protocol has nobody to wait for",
+
+		Walk:     walked,
+		Split:    walked,
+		Collapse: walked,
+		Free:     walked,
 	}
 )
 
@@ -292,6 +299,10 @@ func (st *Step) arguments(args []string) (reason string) {
 		st.Mutex = Mutex(name("lock", mutexNames[:]))
 	case Sync:
 		return st.round(args)
+	case Walk:
+		if st.Masked = len(args) == 1 && args[0] == maskedWord; !st.Masked && len(args) > 0 {
+			reason = fmt.Sprintf("%q: want %q or nothing behind %s", strings.Join(args, " "), maskedWord, st.Op)
+		}
 	case StopMachine:
 		if st.Lazy = len(args) == 1 && args[0] == lazyWord; !st.Lazy && len(args) > 0 {
 			reason = fmt.Sprintf("%q: want %q or nothing behind %s", strings.Join(args, " "), lazyWord, st.Op)

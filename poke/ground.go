@@ -89,6 +89,22 @@ func (x *Executor) Raise() { x.Shared.change((*Commons).Raise) }
 // Raised implements Ground.
 func (x *Executor) Raised() bool { return x.Shared.commons.Load().Raised() }
 
+// ReadEntry and ReadTable implement Ground.
+func (x *Executor) ReadEntry() (below bool) {
+	x.Shared.change(func(c *Commons) { below = c.Tables.ReadEntry(x.ID) })
+	return below
+}
+
+// ReadTable is the other half.
+func (x *Executor) ReadTable() {
+	var broken *cpus.Violation
+	x.Shared.change(func(c *Commons) { broken = x.Shared.Rules.ReadTable(c, x.ID, x.lease.CPU()) })
+	x.report(broken)
+}
+
+// Reshape implements Ground.
+func (x *Executor) Reshape(op Op) { x.Shared.change(func(c *Commons) { c.Tables.Reshape(op) }) }
+
 // Publish implements Ground.
 func (x *Executor) Publish(_ int, patches []Patch, undo bool) {
 	x.report(x.Shared.Overflows(x.lease.CPU(), patches))

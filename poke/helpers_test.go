@@ -96,6 +96,7 @@ type paper struct {
 	stops     int
 	graces    int
 	locks     [NumMutexes]bool
+	below     bool     // the large page is split
 	mapped    int      // site, plus 1
 	exposed   []string // what must not happen
 }
@@ -171,13 +172,16 @@ func (g *paper) Lock(m Mutex) bool {
 	g.locks[m] = true
 	return free
 }
-func (g *paper) Unlock(m Mutex) { g.locks[m] = false }
-func (g *paper) Map(site int)   { g.mapped = site + 1 }
-func (g *paper) Raise()         {}
-func (g *paper) Raised() bool   { return true }
-func (g *paper) Stopped() bool  { return true }
-func (g *paper) ResumeMachine() { g.stopped = false }
-func (g *paper) SyncSelf()      {}
+func (g *paper) Unlock(m Mutex)  { g.locks[m] = false }
+func (g *paper) Map(site int)    { g.mapped = site + 1 }
+func (g *paper) Raise()          {}
+func (g *paper) Raised() bool    { return true }
+func (g *paper) ReadEntry() bool { return g.below }
+func (g *paper) ReadTable()      {}
+func (g *paper) Reshape(Op)      {}
+func (g *paper) Stopped() bool   { return true }
+func (g *paper) ResumeMachine()  { g.stopped = false }
+func (g *paper) SyncSelf()       {}
 
 // world is a paper with patches for all its sites.
 func world(t testing.TB, p *Protocol, s Shape) (*paper, []Patch) {

@@ -51,6 +51,11 @@ type Ground interface {
 	Map(site int)
 	Raise()
 	Raised() bool
+	// ReadEntry and ReadTable are a walk through page tables: the large page's entry, which may lead to a table, and
+	// that table's. Reshape splits the large page, collapses it, or frees the table.
+	ReadEntry() bool
+	ReadTable()
+	Reshape(op Op)
 
 	// Send starts a round, Answered tells whether it is over; lazy leaves out
 	// CPUs in user space.
@@ -252,6 +257,16 @@ func (p *Patcher) around(st Step, g Ground) Status {
 		g.Clear()
 	case Map:
 		g.Map(int(p.Patches[st.From].Site))
+	case Walk:
+		if p.stage == asking && g.ReadEntry() {
+			p.stage = waiting
+			return Ran
+		}
+		if p.stage == waiting {
+			g.ReadTable()
+		}
+	case Split, Collapse, Free:
+		g.Reshape(st.Op)
 	case Raise:
 		g.Raise()
 	case Expect:

@@ -36,11 +36,16 @@ const (
 	Map            // map the page of a site where stores go to
 	Raise          // tell other patchers something
 	Expect         // until it was told
+	Walk           // find a site's page in init_mm's page tables: the large page's entry, then the table's
+	Split          // the large page becomes a table of small ones
+	Collapse       // and one entry again, in the table's place
+	Free           // that table is freed
 )
 
 var opNames = [...]string{"Verify", "Publish", "Write", "Fence", "Sync", "StopMachine", "Resume", "Unpublish",
 	"WaitHandlers", "GracePeriod",
-	"SynchronizeRCU", "Lock", "Unlock", "Attach", "Release", "Settle", "Clear", "Map", "Raise", "Expect"}
+	"SynchronizeRCU", "Lock", "Unlock", "Attach", "Release", "Settle", "Clear", "Map", "Raise", "Expect",
+	"Walk", "Split", "Collapse", "Free"}
 
 func (o Op) String() string { return opNames[o] }
 
@@ -86,11 +91,12 @@ const (
 	FtraceLock                  // ftrace_lock, kernel/trace/ftrace.c
 	JumpLabelMutex              // jump_label_mutex, kernel/jump_label.c
 	HotplugLock                 // cpus_read_lock, kernel/cpu.c
+	InitMM                      // init_mm's mmap_lock: patchers read, of whom text_mutex lets in one at a time; so it is a mutex here
 
-	NumMutexes = int(HotplugLock) + 1
+	NumMutexes = int(InitMM) + 1
 )
 
-var mutexNames = [NumMutexes]string{"text_mutex", "ftrace_lock", "jump_label_mutex", "cpu_hotplug_lock"}
+var mutexNames = [NumMutexes]string{"text_mutex", "ftrace_lock", "jump_label_mutex", "cpu_hotplug_lock", "init_mm"}
 
 func (m Mutex) String() string { return mutexNames[m] }
 
@@ -119,6 +125,7 @@ type Step struct {
 	Round    uint8 // of Sync: its number in the batch, from 1
 	Mutex    Mutex // of Lock, Unlock
 	Lazy     bool  // of Sync, StopMachine: leaves out CPUs in user space, which catch up when they enter the kernel
+	Masked   bool  // of Walk: its CPU takes no interrupt between the two entries
 	Undo     bool  // of Verify, Publish, Write, Attach, Release, Settle: towards the old text
 	From, To int32 // the patches [From, To) that the step is about
 }
@@ -138,6 +145,9 @@ func (s Step) Name() string {
 	}
 	if s.Lazy {
 		name += " " + lazyWord
+	}
+	if s.Masked {
+		name += " " + maskedWord
 	}
 	return name
 }

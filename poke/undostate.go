@@ -137,7 +137,7 @@ func regular(plan []Step) bool {
 // of its sites at most once: heads and tails behind breakpoints that are gone in
 // the end, or whole sites.
 func regularBatch(steps []Step) bool {
-	var ops [Expect + 1]int
+	var ops [len(opNames)]int
 	var parts [Bytes + 1]int
 	for _, st := range steps {
 		ops[st.Op]++

@@ -51,7 +51,7 @@ func (w *world) enabled(list []action) []action {
 			list = w.enabledElsewhere(list, i)
 		}
 		if w.leased(i) {
-			if w.Pending(i, false) || !c.Preemptible() {
+			if (w.Pending(i, false) || !c.Preemptible()) && !w.masked(i) {
 				list = append(list, action{kind: stepCPU, who: uint8(i)})
 			}
 			continue

@@ -186,6 +186,10 @@ func (w *world) didPatcher(was *poke.Patcher, i int) string {
 		}
 	case st.Op == poke.Map:
 		what = fmt.Sprintf("Map the page of site %d", was.Patches[st.From].Site)
+	case st.Op == poke.Walk && p.At == was.At:
+		what += ": the large page's entry leads to a table"
+	case st.Op == poke.Walk && was.Begun():
+		what += ": reads that table"
 	case st.Op == poke.Settle:
 		what = fmt.Sprintf("promises site %d", was.Patches[st.From+was.Done].Site)
 	case p.At == was.At && !was.Begun():

@@ -107,6 +107,24 @@ func (w *world) Map(site int) {
 	w.Commons.Map(site)
 }
 
+// ReadEntry, ReadTable and Reshape implement poke.Ground.
+func (w *world) ReadEntry() bool {
+	w.change(Window, 0)
+	return w.Tables.ReadEntry(w.actor)
+}
+
+// ReadTable reads the entry of a table.
+func (w *world) ReadTable() {
+	w.change(Window, 0)
+	w.violate(w.m.rules.ReadTable(&w.Commons, w.actor, w.m.homes[w.actor]))
+}
+
+// Reshape is what others do to the tables.
+func (w *world) Reshape(op poke.Op) {
+	w.change(Window, 0)
+	w.Tables.Reshape(op)
+}
+
 // Raise and Raised implement poke.Ground.
 func (w *world) Raise() {
 	w.write(Flag, 0)

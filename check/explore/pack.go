@@ -42,6 +42,7 @@ type layout struct {
 	change   uint // of an index of a site's changes
 	ops      uint // bits of an index of ops
 	locks    bool // some program takes one
+	walks    uint // bits of a set of patchers, where some walk through page tables
 	batch    uint
 	at       uint // of a place in a plan
 	store    uint // of a store that can wait in a buffer
@@ -74,6 +75,9 @@ func (m *Model) layOut() {
 	for _, p := range m.Programs {
 		l.at = max(l.at, width(len(p.Plan)+1))
 		l.locks = l.locks || slices.ContainsFunc(p.Plan, func(s poke.Step) bool { return s.Op == poke.Lock })
+		if slices.ContainsFunc(p.Plan, func(s poke.Step) bool { return s.Op == poke.Walk }) {
+			l.walks = uint(len(m.Programs))
+		}
 	}
 	if l.own = 1; m.Preempt {
 		l.own++
@@ -170,6 +174,21 @@ func (w *world) packCPU(i int) uint64 {
 	return v
 }
 
+func (w *world) packTables(p *packer) {
+	if n := w.m.layout.walks; n > 0 {
+		p.bool(w.Tables.Split, 1)
+		for _, set := range []uint8{w.Tables.Live, w.Tables.Gone, w.Tables.Freed} {
+			p.put(uint64(set), n)
+		}
+	}
+}
+
+func (w *world) unpackTables(p *packer) {
+	if n := w.m.layout.walks; n > 0 {
+		w.Tables = poke.Tables{Split: p.get(1) != 0, Live: uint8(p.get(n)), Gone: uint8(p.get(n)), Freed: uint8(p.get(n))}
+	}
+}
+
 func (w *world) packShared(p *packer) {
 	m, l := w.m, &w.m.layout
 	p.put(uint64(w.logged), 5)
@@ -188,6 +207,7 @@ func (w *world) packShared(p *packer) {
 	p.put(uint64(w.stopping), 2)
 	p.put(uint64(w.Mapped), 3)
 	p.bool(w.Told, 1)
+	w.packTables(p)
 	for i := range m.Programs {
 		w.packPatcher(p, i)
 	}
@@ -287,6 +307,7 @@ func (w *world) unpackShared(p *packer) {
 	w.published = uint8(p.get(l.batch))
 	w.arrived, w.arriving, w.stopping = int8(p.get(4)), int8(p.get(4)), int8(p.get(2))
 	w.Mapped, w.Told = int32(p.get(3)), p.get(1) != 0
+	w.unpackTables(p)
 	for i := range m.Programs {
 		w.unpackPatcher(p, i)
 	}

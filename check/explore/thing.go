@@ -31,7 +31,7 @@ const (
 	Arrived    = Operations + 3        // how many CPUs stand still, and how many are to
 	Stopping   = Operations + 4        // who has the machine stopped
 	Locks      = Operations + 5
-	Window     = Operations + 6 // where page tables point, in which patchers map text
+	Window     = Operations + 6 // page tables: where patchers map text, and where they find its pages
 	Flag       = Operations + 7 // what patchers tell each other
 	Stores     = Operations + 8 // how many stores to text there were
 	numThings  = Operations + 9

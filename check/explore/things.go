@@ -44,7 +44,7 @@ func (w *world) same(o *world, t Thing) bool {
 	case Locks:
 		return w.Held == o.Held
 	case Window:
-		return w.Mapped == o.Mapped
+		return w.Mapped == o.Mapped && w.Tables == o.Tables
 	case Flag:
 		return w.Told == o.Told
 	default: // Stores
@@ -130,7 +130,7 @@ func (w *world) take(o *world, t Thing) {
 	case Locks:
 		w.Held = o.Held
 	case Window:
-		w.Mapped = o.Mapped
+		w.Mapped, w.Tables = o.Mapped, o.Tables
 	case Flag:
 		w.Told = o.Told
 	}

@@ -138,6 +138,16 @@ func (w *world) leased(cpu int) bool {
 	return false
 }
 
+// masked tells whether a patcher on the CPU holds back its interrupts.
+func (w *world) masked(cpu int) bool {
+	for i := range w.m.Programs {
+		if w.m.homes[i] == cpu && w.sat[i] == sitting && w.patcher[i].Masks() {
+			return true
+		}
+	}
+	return false
+}
+
 // newest is the last text of a site, as an index.
 func (w *world) newest(site int) uint8 {
 	for i := w.logged - 1; i >= 0; i-- {

@@ -22,6 +22,11 @@ var plots = map[string][]string{
 	},
 	"unsorted-array": {"patcher 0: Publish 0..1", "cpu 1: fetches site 0: a breakpoint", "cpu 1: looks site 0 up"},
 	"overfull-array": {"patcher 0: Publish 0..1"},
+	"poke-walks-freed-table": {
+		"patcher 0: Walk: the large page's entry leads to a table", "patcher 1: Collapse", "patcher 1: Sync 2: done",
+		"patcher 1: Free", "patcher 0: Walk: reads that table",
+	},
+	"poke-sleeps-exposed": {"patcher 0: Write breakpoint", "patcher 1: Lock init_mm", "patcher 0: Lock init_mm: waits"},
 	"nop-while-patching": {"patcher 0: Write breakpoint", "cpu 1: fetches site 0: a breakpoint", "cpu 1: looks site 0 up",
 		"cpu 1: returns from the trap"},
 	"kprobe-disarm": {

@@ -101,7 +101,7 @@ func supported(m *explore.Model) error {
 	stopped, writes := false, 0
 	for _, st := range m.Programs[0].Plan {
 		switch st.Op {
-		case poke.Lock, poke.Unlock, poke.Map, poke.Raise, poke.Expect:
+		case poke.Lock, poke.Unlock, poke.Map, poke.Raise, poke.Expect, poke.Walk, poke.Split, poke.Collapse, poke.Free:
 			return no("a step %s", st)
 		case poke.StopMachine, poke.Resume:
 			if stopped == (st.Op == poke.StopMachine) {

@@ -110,6 +110,11 @@ func (c *cell) Raise() {}
 // Raised is for several patchers.
 func (c *cell) Raised() bool { return false }
 
+// ReadEntry, ReadTable and Reshape are for several patchers.
+func (c *cell) ReadEntry() bool { return false }
+func (c *cell) ReadTable()      {}
+func (c *cell) Reshape(poke.Op) {}
+
 // Send implements poke.Ground.
 func (c *cell) Send(cause cpus.Cause, lazy bool) {
 	to, _ := c.send(lazy)

@@ -236,7 +236,7 @@ func tellable(o *poke.Outline) error {
 	for _, x := range slices.Concat(o.Before, o.Batch, o.After, o.Detach) {
 		for _, st := range x.Steps {
 			switch st.Op {
-			case poke.Map, poke.Raise, poke.Expect:
+			case poke.Map, poke.Raise, poke.Expect, poke.Walk, poke.Split, poke.Collapse, poke.Free:
 				return &ShapeError{st.Name() + ": it is about other patchers, and in a view there is one"}
 			}
 		}

@@ -82,6 +82,8 @@ var broken = map[cpus.Property]string{
 	cpus.LockOrder:            "Two locks are taken in both orders: two patchers can wait for each other for ever.",
 	cpus.Overflow:             "The batch holds more patches than its vector has slots.",
 	cpus.Conservation:         "The interrupts that were taken are not those that were sent.",
+	cpus.FreedTable:           "A patcher found its page by way of a page table that had been freed.",
+	cpus.WrongPage:            "A store to the text of one site went to the page of another.",
 	cpus.BrokenSite:           "All is over, and a site is neither old nor new.",
 	cpus.StuckUpdate:          "Whatever anybody does from here on, the update cannot end.",
 	cpus.StuckCPU:             "Whatever anybody does from here on, the CPU cannot come back between two calls.",

@@ -246,6 +246,11 @@ func (g *Ground) Lock(mu poke.Mutex) bool {
 // Unlock implements poke.Ground.
 func (g *Ground) Unlock(mu poke.Mutex) { g.Commons.Unlock(mu, 0) }
 
+// ReadEntry, ReadTable and Reshape implement poke.Ground.
+func (g *Ground) ReadEntry() bool    { return g.Tables.ReadEntry(0) }
+func (g *Ground) ReadTable()         { g.breaks(g.rules.ReadTable(&g.Commons, 0, 0)) }
+func (g *Ground) Reshape(op poke.Op) { g.Tables.Reshape(op) }
+
 // Send implements poke.Ground. A grace period sends nothing: it ends when every thread
 // has passed a border between two calls, which every call does.
 func (g *Ground) Send(c cpus.Cause, _ bool) {

@@ -115,7 +115,7 @@ func TestStoresGoWhereThePageIsMapped(t *testing.T) {
 			r := newRig(t, c)
 			r.update(true)
 			left := r.Peek(0) == r.enable[0].Old
-			if n := r.found()[cpus.BrokenSite]; (n == 1) != plan.broken || left != plan.broken {
+			if n := r.found()[cpus.WrongPage]; (n == 1) != plan.broken || left != plan.broken {
 				t.Errorf("%s: %q: %v, site 0 was left as it was: %v", arch, plan.steps, r.found(), left)
 			}
 		}

@@ -87,6 +87,11 @@ func (m *Machine) Lock(mu poke.Mutex) bool {
 // Unlock implements poke.Ground.
 func (m *Machine) Unlock(mu poke.Mutex) { m.Commons.Unlock(mu, 0) }
 
+// ReadEntry, ReadTable and Reshape implement poke.Ground.
+func (m *Machine) ReadEntry() bool    { return m.Tables.ReadEntry(0) }
+func (m *Machine) ReadTable()         { m.breaks(m.rules.ReadTable(&m.Commons, 0, m.patch.home)) }
+func (m *Machine) Reshape(op poke.Op) { m.Tables.Reshape(op) }
+
 // breaks reports what is broken, if anything is.
 func (m *Machine) breaks(broken *cpus.Violation) {
 	if broken != nil {
