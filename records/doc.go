@@ -36,10 +36,9 @@
 // architecture. Spacing varies evenly between 16 bytes and twice the mean less
 // 16; a misaligned record has at least 24 behind it.
 //
-// What is read from a list of functions and /proc/kallsyms has the addresses of
-// the symbols, which differ from the records' own by a constant of the
-// architecture (see Options.Arch): counts, order and groups are right, addresses
-// approximate.
+// A table from a list of functions and /proc/kallsyms has the addresses of the symbols, which
+// differ from the records' own by a constant of the architecture (see Options.Arch): counts, order
+// and groups are right, addresses approximate.
 //
 // # Groups
 //

@@ -28,7 +28,7 @@ type elfArch struct {
 	absolute uint32                            // relocation of an 8-byte word to symbol + addend
 	relative uint32                            // and to load address + addend
 	modules  uint64                            // where modules are laid out here, see layout
-	record   func(t text, entry uint64) uint64 // from what the compiler marked to what is patched
+	record   func(t text, entry uint64) uint64 // from the compiler's mark to the patched address
 	pad      func(t text, at uint64) bool      // an indirect branch may land there
 	nop      func(t text, at uint64) bool      // what a compiler leaves for a tracer
 }

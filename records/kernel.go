@@ -149,7 +149,7 @@ func (r *Kernel) pick(marks []uint64) {
 	}
 }
 
-// anywhere is the distance of a record from its symbol where nobody looks at it.
+// anywhere is the distance of a record from its symbol where it does not matter.
 const anywhere = ^uint64(0)
 
 // behind is how far behind its function's symbol a record may lie: nothing, or the four

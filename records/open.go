@@ -50,8 +50,8 @@ func (o Options) validate() error {
 //   - gen:KEY=VALUE,... a generated table (see the package's documentation)
 //   - a file; its content tells the format, see Read
 //
-// What cannot be parsed fails with a *ParseError. A table that declares another
-// architecture than Options.Arch is refused.
+// A malformed source fails with a *ParseError. A table that declares another architecture than
+// Options.Arch is refused.
 func Open(ctx context.Context, src string, opt Options) (*Table, error) {
 	if err := opt.validate(); err != nil {
 		return nil, err
@@ -85,8 +85,8 @@ func open(ctx context.Context, src string, opt Options) (*Table, error) {
 	if st.IsDir() {
 		return nil, &ParseError{File: src, Reason: "a directory, not a file of records"}
 	}
-	// What is not packed is read in place: with its debug information a vmlinux
-	// is hundreds of megabytes.
+	// A file that is not packed is read in place: with its debug information a vmlinux is hundreds
+	// of megabytes.
 	head := make([]byte, vmlinux.HeadBytes)
 	if n, _ := f.ReadAt(head, 0); st.Mode().IsRegular() && vmlinux.Looks(head[:n]) {
 		return readLinked(ctx, src, f, st.Size(), opt)

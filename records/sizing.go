@@ -4,9 +4,9 @@ package records
 
 import "math/bits"
 
-// What a record and a block of records measure on 64-bit kernels with 4 KiB
-// pages: struct dyn_ftrace in include/linux/ftrace.h is an address and a word
-// of flags, ENTRIES_PER_PAGE in kernel/trace/ftrace.c the quotient.
+// Sizes of a record and of a block of records on 64-bit kernels with 4 KiB pages: struct dyn_ftrace
+// in include/linux/ftrace.h is an address and a word of flags, ENTRIES_PER_PAGE in
+// kernel/trace/ftrace.c the quotient.
 const (
 	RecordBytes    = 16
 	PageBytes      = 4096

@@ -13,7 +13,7 @@ import (
 	"golang.org/x/perf/benchfmt"
 )
 
-// benchWriter keeps the rows until it is closed: what they have in common is said once.
+// benchWriter keeps the rows until it is closed, to say once what they have in common.
 type benchWriter struct {
 	w     io.Writer
 	table Table
@@ -32,11 +32,10 @@ func (b *benchWriter) AddRow(row []Value) error {
 func (b *benchWriter) Close() error { return WriteBench(b.w, b.table) }
 
 // WriteBench writes the table as results of Go benchmarks
-// (https://golang.org/design/14313-benchmark-format), which benchstat compares: a line a
-// row, named by its axes, with a value for each other number. What all rows have in common
-// stands above them as key: value. Rows of one name, such as those of several seeds, are
-// samples of one benchmark. Columns that are details, and rows without a number, are left
-// out.
+// (https://golang.org/design/14313-benchmark-format), which benchstat compares: a line a row, named
+// by its axes, with a value for each other number. Cells that all rows share stand above them as
+// key: value. Rows of one name, such as those of several seeds, are samples of one benchmark.
+// Columns that are details, and rows without a number, are left out.
 func WriteBench(w io.Writer, t Table) error {
 	if err := t.Check(); err != nil {
 		return err

@@ -61,7 +61,7 @@ func cause(err error) error {
 // Path is the directory's path as it was given.
 func (d *Dir) Path() string { return d.path }
 
-// Create starts the file of that name, which nobody sees until it is committed.
+// Create starts the file of that name. The name appears when it is committed.
 func (d *Dir) Create(name string) (*files.File, error) {
 	if name == "" || name != filepath.Base(name) || strings.HasPrefix(name, ".") {
 		return nil, fmt.Errorf("create result file: %q is not a plain file name", name)

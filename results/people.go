@@ -11,7 +11,7 @@ import (
 // them.
 var people = map[string]func(float64) string{"_ns": Nanoseconds, "_bytes": Bytes}
 
-// scale is a unit, what it is worth, and from where on it is used.
+// scale is a unit, its factor, and the number from which on it is used.
 type scale struct {
 	unit        string
 	worth, from float64

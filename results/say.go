@@ -74,8 +74,7 @@ func Seconds(s float64) string {
 func Four(v float64) string { return strconv.FormatFloat(v, 'g', 4, 64) }
 func Two(v float64) string  { return strconv.FormatFloat(v, 'g', 2, 64) }
 
-// About prints nanoseconds with two digits, which is what a model is worth: 650 us, 1.4 ms,
-// 34 min.
+// About prints nanoseconds with two digits, as many as a model supports: 650 us, 1.4 ms, 34 min.
 func About(ns float64) string {
 	text, unit, _ := strings.Cut(Nanoseconds(ns), " ")
 	v, err := strconv.ParseFloat(text, 64)

@@ -97,8 +97,8 @@ func (c *Core) excluded(rec int, o *Ops) Flags {
 	}
 	others := c.users[rec]
 	if f.Count() > 0 && f.has(Regs) && o.has(OpsSaveRegs) {
-		// While a filter changes, the ops is still in the list with its old one and
-		// finds itself: the flag stays though nobody needs it any more.
+		// While a filter changes, the ops is still in the list with its old one and finds itself:
+		// the flag stays though no ops needs it any more.
 		f = f.with(Regs, o.alive == attached || slices.ContainsFunc(others,
 			func(u *Ops) bool { return u.has(OpsSaveRegs) }))
 	}

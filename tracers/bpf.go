@@ -28,7 +28,7 @@ const MaxTrampLinks = 38
 type Prog struct {
 	Kind   ProgKind
 	Number int
-	Uses   Uses // what it looks at of the functions it is attached to
+	Uses   Uses // parts of its functions' calls that it looks at
 }
 
 // BPF is the trampolines of BPF programs (kernel/bpf/trampoline.c, Linux 7.1): a

@@ -15,9 +15,8 @@ type Called struct {
 	Direct records.Addr // the direct trampoline, where it is one
 }
 
-// Frame is a CPU that has executed a site and goes on from there. What it has
-// loaded stays what it is, whatever changes meanwhile: as long as it is not
-// finished, no grace period ends.
+// Frame is a CPU that has executed a site and goes on from there. Values that it has loaded stay as
+// they are, and no grace period ends before it is finished.
 type Frame struct {
 	c     *Core
 	rec   int

@@ -22,7 +22,7 @@ type Report struct {
 	HashEntries   int // entries allocated
 	HashCopied    int // of these, copies of entries that were there
 	Regenerations int // BPF trampolines that are generated again because of a live patch
-	CallTasks     int // call_rcu_tasks: later, waits for nobody
+	CallTasks     int // call_rcu_tasks: later, the caller does not wait
 	CallRCU       int // call_rcu: later
 	Restored      int // sites written back after a failure
 }
@@ -60,8 +60,8 @@ type before struct {
 	users []*Ops
 }
 
-// do makes a change and takes it back when it fails. What a client does inside
-// another change belongs to that one, and is taken back by itself if it fails.
+// do makes a change and takes it back when it fails. A change inside another one belongs to that
+// one, and is taken back by itself if it fails.
 func (c *Core) do(f func(*change) error) (Report, error) {
 	x := c.change
 	if x != nil {

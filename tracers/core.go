@@ -103,8 +103,8 @@ type Config struct {
 	// it; nil where there are none.
 	PLT func(rec int) records.Addr
 
-	// Signature is what a record's function takes and gives back; nil where nobody
-	// knows.
+	// Signature is the arguments and the result of a record's function; nil where they are not
+	// known.
 	Signature func(rec int) Signature
 
 	// Jump runs the direct trampoline at an address for the function at ip; nil does

@@ -16,8 +16,7 @@ type global struct {
 // that it passes; nil is the list's end.
 func (c *Core) Global() (*Func, *Ops) { return c.global.patched, c.global.passed }
 
-// choose works out what the function is to be (update_ftrace_function), after
-// every change of the list.
+// choose works out the traced function (update_ftrace_function), after every change of the list.
 func (c *Core) choose() {
 	g, only := &c.global, c.list.first
 	f := FuncList

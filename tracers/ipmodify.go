@@ -2,8 +2,8 @@
 
 package tracers
 
-// Share is what a direct ops is asked when it is to live with one that may change
-// the instruction pointer (enum ftrace_ops_cmd, include/linux/ftrace.h).
+// Share is the command to a direct ops that is to live with one that may change the instruction
+// pointer (enum ftrace_ops_cmd, include/linux/ftrace.h).
 type Share uint8
 
 // The questions.

@@ -12,8 +12,8 @@ import (
 	"github.com/textpoke/textpoke/records"
 )
 
-// Command says what an update pass is to do (FTRACE_UPDATE_CALLS and its
-// neighbours, include/linux/ftrace.h).
+// Command is the work of an update pass (FTRACE_UPDATE_CALLS and its neighbours,
+// include/linux/ftrace.h).
 type Command uint8
 
 // The commands, at the kernel's bits.
@@ -204,7 +204,7 @@ func (x *change) execute(p *Pass) error {
 	done := 0
 	was := c.global
 	x.undo = append(x.undo, func() error {
-		err := x.restore(p.Patches[:done]) // first: the pair is for whoever is there afterwards
+		err := x.restore(p.Patches[:done]) // first: the pair below is made for the ops that remain
 		c.pair(was.patched, was.passed)
 		return err
 	})

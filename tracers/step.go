@@ -5,8 +5,7 @@ package tracers
 // StepKind is what a step of a change does.
 type StepKind uint8
 
-// The kinds of steps. What a step costs depends on the kernel; package ledger prices
-// them.
+// The kinds of steps. A step's cost depends on the kernel; package ledger prices them.
 const (
 	StepTrampoline StepKind = iota // an ops gets a trampoline of its own
 	StepAim                        // its trampoline is there already, and gets its function again

@@ -4,7 +4,7 @@ package tracers
 
 import "github.com/textpoke/textpoke/records"
 
-// Targets are what a site may be made to call. 0 is for what there is not.
+// Targets are the functions that a site may call; 0 for one that does not exist.
 type Targets struct {
 	Direct     records.Addr // what direct_functions says of the record
 	Trampoline records.Addr // of the ops that has the site for itself
@@ -12,10 +12,9 @@ type Targets struct {
 	Entry      records.Addr // ftrace_caller, FTRACE_ADDR
 }
 
-// New is what the site is to call (ftrace_get_addr_new): the direct trampoline of
-// an only user, else the only ops' own trampoline, else an entry. ok is false
-// where the flags promise what is not there; the kernel warns and takes what
-// comes next.
+// New is the function that the site is to call (ftrace_get_addr_new): the direct trampoline of an
+// only user, else the only ops' own trampoline, else an entry. ok is false where the flags promise
+// a target that does not exist; the kernel warns and takes the next.
 func (t Targets) New(f Flags) (to records.Addr, ok bool) {
 	return t.choose(f.has(Direct) && f.Count() == 1, f.has(Tramp), f.has(Regs))
 }

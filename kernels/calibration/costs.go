@@ -2,8 +2,8 @@
 
 package calibration
 
-// Costs is what things take on one machine. Times are in nanoseconds, rates in
-// events a second. Quantities (quantities.go) says what each is called in files.
+// Costs holds the cost of each mechanism on one machine. Times are in nanoseconds, rates in events
+// a second. Quantities (quantities.go) gives each its name in files.
 type Costs struct {
 	// A round: the sender prepares it (RoundSetup), sends to one target after the
 	// other (Send each), and looks at the answers. A target takes the interrupt

@@ -24,7 +24,7 @@ const (
 	Published Basis = "published" // stands in the source like this
 	Derived   Basis = "derived"   // computed from what stands in the source
 	Measured  Basis = "measured"  // by textpoke calibrate, on the machine itself
-	Assumed   Basis = "assumed"   // an order of magnitude; nobody is known to have measured it there
+	Assumed   Basis = "assumed"   // an order of magnitude; no measurement on that machine is known
 )
 
 // Entry is one number with where it comes from. Low and High are the ends of an

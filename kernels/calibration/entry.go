@@ -18,8 +18,8 @@ var scales = []struct {
 	ns   float64
 }{{"ns", 1}, {"us", 1e3}, {"ms", 1e6}, {"s", 1e9}}
 
-// The most that a quantity can be. What is longer than a day, or happens more
-// often than each nanosecond, is a slip of the pen.
+// The most that a quantity can be. A time longer than a day, or a rate of more than one a
+// nanosecond, is a slip of the pen.
 const (
 	maxTime   = 24 * 3600 * 1e9
 	maxRate   = 1e9
@@ -38,7 +38,7 @@ func (u Unit) units() []string {
 	return names
 }
 
-// scale is what a value in that unit is multiplied by.
+// scale is the factor from that unit to the quantity's own.
 func (u Unit) scale(unit string) (float64, error) {
 	if unit == "" {
 		return 0, fmt.Errorf("no unit: want %s", strings.Join(u.units(), ", "))

@@ -2,7 +2,7 @@
 
 package calibration
 
-// Unit is what a quantity is given in.
+// Unit is a quantity's unit.
 type Unit string
 
 // The units. Times may be given in any unit of time, and are kept in nanoseconds.

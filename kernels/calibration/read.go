@@ -49,8 +49,8 @@ func Open(nameOrPath string) (*Calibration, error) {
 	return c, nil
 }
 
-// Read reads a calibration. Errors begin with name, which is the file's, and the
-// line. What is missing or wrong in one place makes the whole file wrong.
+// Read reads a calibration. Errors begin with name, which is the file's, and the line. One missing
+// or wrong quantity makes the whole file wrong.
 func Read(name string, r io.Reader) (*Calibration, error) {
 	text, err := io.ReadAll(io.LimitReader(r, MaxBytes+1))
 	if err != nil {

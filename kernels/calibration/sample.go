@@ -28,7 +28,7 @@ func (e Entry) Interval() (low, high float64) {
 // End is one end of all intervals.
 type End uint8
 
-// The ends. What happens more often makes updates longer, as what takes longer does.
+// The ends. A higher rate makes updates longer, as a longer time does.
 const (
 	Short End = iota
 	Long
@@ -121,19 +121,18 @@ const Samples = 500
 // Within is the share of samples that a spread lets lie between its ends.
 const Within = 0.95
 
-// nudge is by how much a quantity is changed to see what part of a figure is its.
+// nudge is the relative change of a quantity by which its part of a figure is found.
 const nudge = 0.01
 
 // Spreads are the spreads of figures that follow from values of entries: figures
 // writes them, from values in the order of the entries. samples times all values are
 // drawn, each by itself; the same seed draws the same.
 //
-// What a figure hangs on is found one at a time: of all quantities, each moved from
-// its one end to the other while the others stay at their values, it is the one that
-// moves the figure most. What share is assumed: of what the figure changes when each
-// quantity grows by a hundredth, the share of those that are assumed. For times that
-// are sums of costs that is their share of the sum (Euler's theorem on homogeneous
-// functions).
+// Spreads moves each quantity alone from one end of its interval to the other, the others staying
+// at their values. A figure hangs on the quantity that moves it most. The assumed share is found by
+// letting each quantity grow by a hundredth: of the figure's changes, the share that assumed
+// quantities cause. For times that are sums of costs that is their share of the sum (Euler's
+// theorem on homogeneous functions).
 func Spreads(entries []Entry, seed uint64, samples, figures int, at func(values, figures []float64)) []Spread {
 	laws, values := make([]law, len(entries)), make([]float64, len(entries))
 	for i, e := range entries {
@@ -163,7 +162,7 @@ func Spreads(entries []Entry, seed uint64, samples, figures int, at func(values,
 	return out
 }
 
-// streamSamples keeps the samples apart from what else is drawn with a seed.
+// streamSamples keeps the samples apart from other draws with the same seed.
 const streamSamples = 0x72616e6765
 
 // ends are the order statistics between which Within of the samples lie; what is
@@ -177,7 +176,7 @@ func ends(drawn []float64, likely float64) (low, high float64) {
 	return min(likely, drawn[cut]), max(likely, drawn[len(drawn)-1-cut])
 }
 
-// oneAtATime finds what each figure hangs on, and what share of it is assumed.
+// oneAtATime finds the quantity that each figure hangs on, and the assumed share of it.
 func oneAtATime(entries []Entry, values []float64, out []Spread, at func(values, figures []float64)) {
 	n := len(out)
 	most, assumed, all := make([]float64, n), make([]float64, n), make([]float64, n)

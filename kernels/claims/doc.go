@@ -9,9 +9,9 @@
 //
 //	TEXTPOKE_SOURCE=/usr/src/linux-source-6.12 go test ./kernels/claims -run Source -v
 //
-// It says of each claim "holds", "absent" (the release is outside of the claim's, and what it
-// describes does not stand there), "fails" or "cannot tell" (the file or the function is not
-// in this tree, or nobody has looked at the releases next to the claim's). Several trees
+// It says of each claim "holds", "absent" (the release is outside of the claim's, and the described
+// text does not stand there), "fails" or "cannot tell" (the file or the function is not in this
+// tree, or the claim's bound is not known exactly and the release lies behind it). Several trees
 // are separated by colons. With -update the answers go to answers.csv and to the table in
 // docs/claims.md.
 package claims

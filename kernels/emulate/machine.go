@@ -48,7 +48,7 @@ func (m *Machine) Arg(i int) uint64 { return m.regs[[...]int{7, 6, 2, 1, 8, 9}[i
 // Return sets what the function returns that a hook stands in for.
 func (m *Machine) Return(v uint64) { m.regs[0] = v }
 
-// Alloc gives zeroed memory that nobody else has.
+// Alloc gives zeroed memory of its own.
 func (m *Machine) Alloc(bytes uint64) uint64 {
 	at := m.heap
 	m.heap += (bytes + 2*pageBytes) &^ (pageBytes - 1)

@@ -74,8 +74,8 @@ func (k *Kernel) Members(structure string) map[string]bool {
 	return out
 }
 
-// member reads where a member lies in a structure, also inside of a union without a
-// name. What is not there stays as it was.
+// member reads where a member lies in a structure, also inside of a union without a name. It leaves
+// *at as it was where there is no such member.
 func member(spec *btf.Spec, structure, name string, at *uint64) {
 	var s *btf.Struct
 	if spec.TypeByName(structure, &s) != nil {

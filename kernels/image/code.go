@@ -106,8 +106,8 @@ func sortedNames[V any](m map[string]V) []string { return slices.Sorted(maps.Key
 // maxBody bounds a function's code where no symbol follows it.
 const maxBody = 4096
 
-// bodies are a function's code: from each of its symbols to the next one behind it.
-// What a compiler split off a function, or made of it, belongs to it.
+// bodies are a function's code: from each of its symbols to the next one behind it. The parts that
+// a compiler split off a function, or cloned from it, belong to it.
 func (k *Kernel) bodies(name string) (out []code) {
 	for _, at := range k.Parts[name] {
 		b, end := k.At(at), uint64(maxBody)

@@ -7,6 +7,6 @@
 // static keys, the sites of static calls, tracepoints and trace events. It decodes
 // direct calls, so that a mechanism can be told from the code itself.
 //
-// A file may be anything: every read is bounded, and what is not understood is an
-// error in one line. Nothing is guessed.
+// A file may be anything: every read is bounded, and a structure that the package does not
+// understand is an error in one line. It guesses nothing.
 package image

@@ -65,8 +65,8 @@ func (k *Kernel) event(call uint64) (Event, bool) {
 	} else {
 		e.Name = k.Text(what)
 	}
-	// What the symbol says comes first: an event may be called otherwise than its
-	// tracepoint (DEFINE_EVENT_FN and its kind).
+	// The symbol's name comes first: an event may be called otherwise than its tracepoint
+	// (DEFINE_EVENT_FN and its kind).
 	for _, y := range k.Starting(call) {
 		if name, ok := strings.CutPrefix(y.Name, eventSymbol); ok && e.Tracepoint != "" {
 			e.Name = name
@@ -75,7 +75,7 @@ func (k *Kernel) event(call uint64) (Event, bool) {
 	return e, e.Group != "" && e.Name != ""
 }
 
-// Tracepoint is what a tracepoint is made of.
+// Tracepoint is a tracepoint's parts.
 type Tracepoint struct {
 	Name     string
 	Key      uint64 // its static key

@@ -56,8 +56,7 @@ func Read(file string, b []byte) (*Kernel, error) {
 	return Of(k), nil
 }
 
-// Of takes a kernel apart. What of its tables is not there, or not understood, is among
-// the notes.
+// Of takes a kernel apart. The notes name the tables that are missing or not understood.
 func Of(linked *vmlinux.Kernel) *Kernel {
 	k := &Kernel{Kernel: linked, decoder: decoders[linked.Arch.Name], called: map[string]map[string]int{}}
 	k.config()

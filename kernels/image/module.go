@@ -22,10 +22,9 @@ const MaxModule = 128 << 20
 // relaBytes is the size of Elf64_Rela: where, type, addend.
 const relaBytes = 24
 
-// Module is what a kernel module says of itself before it is linked: places in its tables
-// are named by relocations.
+// Module is a kernel module before it is linked: relocations name the places in its tables.
 type Module struct {
-	Name      string // the file's, without what it is packed with
+	Name      string // the file's, without the packing's suffix
 	Arch      string
 	Records   int
 	Sites     int            // of static calls

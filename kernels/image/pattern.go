@@ -57,8 +57,8 @@ func (k *Kernel) isJump(at uint64, b []byte) bool {
 
 var identifier = regexp.MustCompile(`^[a-z_][a-zA-Z0-9_]{2,60}$`)
 
-// findTracepoints takes keys with a pointer to a name right before them and functions
-// behind. What points to such a structure, with a class before it, is an event.
+// findTracepoints finds a key with a pointer to a name right before it and functions behind it: a
+// tracepoint. A structure that points to one, with a class before it, is an event.
 func (k *Kernel) findTracepoints() {
 	for key := range k.Keys.Branches {
 		at := key - k.layouts.key

@@ -235,7 +235,7 @@ func doEvent(a *asked, on bool) error {
 	return err
 }
 
-// notSwitched is the group of the tracer's own entries, which nobody switches
+// notSwitched is the group of the tracer's own entries, which have no switch
 // (TRACE_EVENT_FL_IGNORE_ENABLE).
 const notSwitched = "ftrace"
 

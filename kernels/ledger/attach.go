@@ -123,7 +123,7 @@ func globalTrampoline(r *Replay, recs []int, j int, on bool) {
 	}
 }
 
-// Kind is what a round of attaching is for.
+// Kind is the reason for a round of attaching.
 type Kind uint8
 
 // The kinds.
@@ -144,7 +144,7 @@ var kindNames = [...]string{"records", "entry-call", "order", "image", "old-imag
 
 func (k Kind) String() string { return kindNames[k] }
 
-// kind is what a line is for.
+// kind is the reason for a line.
 func (l *Line) kind() Kind {
 	switch l.Part {
 	case "records":

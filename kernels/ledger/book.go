@@ -14,8 +14,8 @@ import (
 	"github.com/textpoke/textpoke/records"
 )
 
-// factsHeader is the first line of a kernel's facts as CSV. What a line is about stands
-// in its first cell.
+// factsHeader is the first line of a kernel's facts as CSV. The first cell of a line names the kind
+// of fact.
 const factsHeader = "fact,name,count,detail,source"
 
 // WriteFacts writes what the rules need of a kernel as CSV, which [Open] reads. Records are named

@@ -14,7 +14,7 @@ import (
 	"github.com/textpoke/textpoke/tracers"
 )
 
-// defaultSymbol is what is probed where nothing else is said.
+// defaultSymbol is the function to probe unless the action names one.
 const defaultSymbol = "vfs_read"
 
 // can fails with the reason where a kernel cannot do something, whose mechanism is 0.

@@ -122,8 +122,8 @@ func callRow(t isa.Traits) string {
 	return t.InterruptRow
 }
 
-// since tells whether the release is this one or a later one. What a scheduler's inlined
-// function does is not in the call graph.
+// since tells whether the release is this one or a later one. The call graph does not show the body
+// of an inlined function of the scheduler, so the release decides.
 func (k *Kernel) since(major, minor int) bool {
 	var have [2]int
 	if _, err := fmt.Sscanf(k.Release, "%d.%d", &have[0], &have[1]); err != nil {

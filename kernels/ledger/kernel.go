@@ -101,7 +101,7 @@ type Entry struct {
 	AfterRecords  bool // it follows the update of the records
 	Sent          int  // rounds, in place of the product of the two, where they differ
 	Fewer, More   int  // rounds that it may be less, and more: what was seen, or what the code allows
-	OrMore        bool // more than More too: nobody knows how many
+	OrMore        bool // More is no upper end either: the number is unknown
 	Basis         Basis
 	Source        string
 }

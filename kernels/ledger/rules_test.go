@@ -317,8 +317,8 @@ func TestUnmeasured(t *testing.T) {
 		t.Fatal(err)
 	}
 	_, err = r.Switch("uprobe:nop5", true)
-	if err == nil || !strings.Contains(err.Error(), "mechanism uprobe-calls: no rule holds: nobody has measured what releases "+
-		"such as 7.1.5 do with probes where the image says: a test") {
+	if err == nil || !strings.Contains(err.Error(), "mechanism uprobe-calls: no rule holds: no measurement shows how releases "+
+		"such as 7.1.5 treat probes where the image says: a test") {
 		t.Error(err)
 	}
 }

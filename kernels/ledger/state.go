@@ -12,8 +12,8 @@ import (
 const StateHelp = "KEY=on (a static key), probe=TRACEPOINT[:N] (so many probes), recording=on (of command lines), " +
 	"record-cmd=off (that option), action=ACTION (it is on)"
 
-// In is the kernel in a state that no image tells: what is on or attached already. Each
-// fact is NAME=VALUE, see [StateHelp]; what is wrong with one is told when it is replayed.
+// In is the kernel in a state that no image tells: tracers, keys and probes that are on or attached
+// already. Each fact is NAME=VALUE, see [StateHelp]; a wrong one fails when it is replayed.
 func (k *Kernel) In(state []string) *Kernel {
 	in := *k
 	in.state = state
@@ -23,7 +23,8 @@ func (k *Kernel) In(state []string) *Kernel {
 // State is what was told with [Kernel.In].
 func (k *Kernel) State() []string { return k.state }
 
-// tellAll does what makes the state what it is. Nobody counts what that sends.
+// tellAll brings the kernel into the state that the facts describe, and drops the lines of the
+// rounds that this sends.
 func (r *Replay) tellAll(facts []string) error {
 	for _, fact := range facts {
 		err := r.tell(fact)

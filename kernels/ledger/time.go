@@ -8,8 +8,8 @@ import (
 	"github.com/textpoke/textpoke/kernels/calibration"
 )
 
-// Extra is what attaching takes beside what calibrations know, in nanoseconds.
-// Nobody is known to have published any of these: they are assumed orders.
+// Extra holds times of attaching, in nanoseconds, that calibrations do not have. No published
+// measurement of any is known: they are assumed orders of magnitude.
 type Extra struct {
 	Walk     float64 // one record looked at, with a lookup that mostly finds nothing
 	Entry    float64 // one entry put into a hash

@@ -10,9 +10,10 @@ import (
 	"github.com/textpoke/textpoke/kernels/uprobes"
 )
 
-// doUprobes probes all sites of a program. Switched on, the program itself sends the
-// rounds, in each process when it first hits a site; switched off, the task that removes
-// the probes does. What a release does is looked up, and the image must not contradict it.
+// doUprobes probes all sites of a program. When it is switched on, the program itself sends the
+// rounds, in each process at the first hit of a site; when it is switched off, the task that
+// removes the probes sends them. A table holds the behaviour of each release, and the image must
+// not contradict it.
 func doUprobes(a *asked, on bool) error {
 	if a.mech(image.BatchRounds) == 0 {
 		return fmt.Errorf("kernel of %s: only x86-64 replaces the breakpoints of probes", a.k.Arch)
@@ -29,7 +30,7 @@ func doUprobes(a *asked, on bool) error {
 		case err != nil:
 			return err
 		case !b.Known:
-			return fmt.Errorf("mechanism %s: no rule holds: nobody has measured what releases such as %s do with probes "+
+			return fmt.Errorf("mechanism %s: no rule holds: no measurement shows how releases such as %s treat probes "+
 				"where the image says: %s", image.UprobeCalls, a.k.Release, a.k.Facts.Mechanisms[image.UprobeCalls].Evidence)
 		case b.Refused && sites > 0:
 			return fmt.Errorf("program %s: release %s refuses probes on %d sites of a %v", p.File, a.k.Release, sites, insn)

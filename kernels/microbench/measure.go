@@ -1,10 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Package microbench measures on this machine, without special rights, what can be
-// measured of a calibration: a round to n CPUs through membarrier(2), which sends
-// the same interrupt to the same CPUs as a round of text patching does; what a
-// lookup's comparison, an atomic access, a line that another CPU has and a system
-// call take. What it cannot measure it takes from another calibration, and says so.
+// Package microbench measures a calibration on this machine, without special rights: a round to n
+// CPUs through membarrier(2), which sends the same interrupt to the same CPUs as a round of text
+// patching does; a lookup's comparison, an atomic access, a cache line that another CPU has, and a
+// system call. It takes the other quantities from another calibration, and says so.
 package microbench
 
 import (
@@ -25,7 +24,7 @@ import (
 
 // Config says what is wanted.
 type Config struct {
-	Name string // what the calibration is to be called
+	Name string // the calibration's name
 	Arch string // the instruction set of this machine
 	// Base is where quantities come from that are not measured.
 	Base *calibration.Calibration
@@ -60,10 +59,9 @@ type Result struct {
 // interval of 95% for a median takes (1 - 2*0.5^6 > 0.95).
 const minPasses = 6
 
-// Run measures. Everything is measured once in every pass; a quantity is the
-// median of its passes, and its interval the order statistics that hold the median
-// with a probability of 95%. When ctx ends, what is there is the result, beside
-// ctx's error.
+// Run measures. It measures everything once in every pass; a quantity is the median of its passes,
+// and its interval the order statistics that hold the median with a probability of 95%. When ctx
+// ends, it returns the result so far beside ctx's error.
 func Run(ctx context.Context, c Config) (*Result, error) {
 	if c.Time < 0 {
 		return nil, fmt.Errorf("time %v: negative", c.Time)
@@ -90,8 +88,8 @@ func Run(ctx context.Context, c Config) (*Result, error) {
 	return m.result(c, passes, ctx.Err() != nil), ctx.Err()
 }
 
-// quiet gives every measuring thread a processor of the Go runtime and keeps the
-// garbage collector away, until what it returns is called.
+// quiet gives every measuring thread a processor of the Go runtime and keeps the garbage collector
+// away, until restore is called.
 func quiet(cpus int) (restore func()) {
 	percent := debug.SetGCPercent(-1)
 	procs := runtime.GOMAXPROCS(max(runtime.GOMAXPROCS(0), cpus+2))
@@ -146,7 +144,7 @@ func (m *machine) result(c Config, passes map[string][]float64, cut bool) *Resul
 		case can:
 			why = "lost in the noise"
 		case slices.Contains(habits, q):
-			why = "depends on what the machine is used for"
+			why = "depends on how the machine is used"
 		default:
 			why = "only the kernel could"
 		}

@@ -25,7 +25,7 @@ type method struct {
 
 // methods are those of the quantities that can be.
 var methods = map[string]method{
-	"round_setup": {calibration.Measured, "membarrier with nobody to interrupt, less a getpid"},
+	"round_setup": {calibration.Measured, "membarrier with no CPU to interrupt, less a getpid"},
 	"send":        {calibration.Measured, "slope of membarrier over the number of CPUs interrupted"},
 	"delivery":    {calibration.Derived, "membarrier to one CPU, less the other parts of a round"},
 	"jitter": {calibration.Derived,
@@ -51,7 +51,8 @@ const (
 	mostCounts   = 8 // numbers of targets that are tried, beside none
 )
 
-// pass measures everything once. What it could not is missing, and m.why says why.
+// pass measures everything once. A quantity that it could not measure is missing, and m.why says
+// why.
 func (m *machine) pass(ctx context.Context) map[string]float64 {
 	found := map[string]float64{
 		"reference":  reference(),

@@ -31,7 +31,7 @@ type CallCost struct {
 	Calls                int64
 	TotalNS              int64
 	PerCallNS            Decimal
-	OverheadNS           Decimal // what a call takes more than one that nobody traces
+	OverheadNS           Decimal // time of a call beyond that of an untraced one
 	HasOverhead          bool    // OverheadNS is known
 }
 
@@ -141,7 +141,7 @@ type CallTime struct {
 	Kernel               string
 	Relevant, Irrelevant int
 	PerCallNS            Figure  // all of it, where it is known
-	OverheadNS           float64 // what it takes more than one that nobody traces
+	OverheadNS           float64 // time beyond that of an untraced call
 }
 
 // M1Calls is those of an Apple M1.

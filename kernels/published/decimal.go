@@ -43,8 +43,7 @@ func (d Decimal) String() string {
 	return new(big.Rat).SetFrac(big.NewInt(d.Units), power10(d.Places)).FloatString(d.Places)
 }
 
-// quotient is a/b with so many places, truncated. What no Decimal can hold is the
-// largest that there is.
+// quotient is a/b with so many places, truncated, or the largest Decimal where a/b is larger.
 func quotient(a, b int64, places int) Decimal {
 	n := new(big.Int).Mul(big.NewInt(a), power10(places))
 	if n.Quo(n, big.NewInt(b)); !n.IsInt64() {

@@ -26,7 +26,7 @@ type Set[T any] struct {
 	Source  string // of all its rows; "" where each row names its own
 	columns []string
 	parse   func(*cells) T
-	key     func(T) string // what a row is about; rows about the same contradict each other. nil: any may repeat
+	key     func(T) string // a row's subject; two rows with one subject contradict each other. nil: any may repeat
 }
 
 // maxFile is how long a table may be, in bytes.

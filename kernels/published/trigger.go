@@ -13,7 +13,7 @@ const trigger = "Menglong Dong, cover letter of bpf tracing multi-link support, 
 
 // Mechanisms of the trigger benchmark that others are held against.
 const (
-	KernelCount = "kernel-count" // the loop that calls the function, with nobody attached
+	KernelCount = "kernel-count" // the loop that calls the function, with no tracer attached
 	Fentry      = "fentry"
 )
 

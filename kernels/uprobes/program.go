@@ -155,8 +155,8 @@ func siteOf(e *elf.File, desc []byte) (s Site, err error) {
 	return s, fmt.Errorf("%s:%s at %#x lies in no text that is loaded", s.Provider, s.Name, s.Addr)
 }
 
-// Count is how many sites hold an instruction that lies on one page, by instruction.
-// What lies on two pages counts as Other: the breakpoint stays there.
+// Count is how many sites hold an instruction that lies on one page, by instruction. An instruction
+// across two pages counts as Other: the breakpoint stays there.
 func (p *Program) Count() (n [insns]int) {
 	for _, s := range p.Sites {
 		if s.Crosses {

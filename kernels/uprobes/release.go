@@ -55,10 +55,9 @@ var (
 	callBack = Behaviour{Known: true, Replaces: true, Restores: true, Source: measured}
 )
 
-// lines are in ascending order, and leave out what nobody has measured: between 7.1.3
-// and 7.1.7 removing a probe began to put the nop back. Since 7.2 a nop5 is left alone
-// and a nop10 takes its place: its lea leaves the program's red zone to it
-// (linux-next 554ba38456da).
+// lines are in ascending order, and leave out the releases between 7.1.3 and 7.1.7, in one of which
+// removing a probe began to put the nop back. Since 7.2 the kernel leaves a nop5 alone and
+// optimises a nop10 instead, whose lea steps over the program's red zone (linux-next 554ba38456da).
 var lines = []line{
 	{release{0}, release{6, 15, last}, [insns]Behaviour{old, old, old, refused}},
 	{release{6, 16}, release{6, 17, last}, [insns]Behaviour{oldWakes, oldWakes, oldWakes, refused}},
@@ -68,8 +67,8 @@ var lines = []line{
 	{release{7, 2}, release{7, 3, last}, [insns]Behaviour{stays, stays, stays, callBack}},
 }
 
-// Of is what an x86-64 kernel of some release, such as 7.2 or 6.12.48+deb13-amd64,
-// does with a probe on an instruction. Known is false where nobody has measured it.
+// Of tells how an x86-64 kernel of some release, such as 7.2 or 6.12.48+deb13-amd64, treats a probe
+// on an instruction. Known is false for a release that was not measured.
 func Of(name string, i Insn) (Behaviour, error) {
 	r, err := parseRelease(name)
 	if err != nil {

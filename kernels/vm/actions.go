@@ -95,7 +95,7 @@ func probedEntries(target string) ([]entry, error) {
 	return []entry{{name, executable, text}, {name + ".sites", plain, []byte(sites.String())}}, nil
 }
 
-// moduleName is a module's file without what it is packed with.
+// moduleName is a module's file without the packing's suffix.
 func moduleName(file string) string {
 	name, _, _ := strings.Cut(filepath.Base(file), ".ko")
 	return name + ".ko"

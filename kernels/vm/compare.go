@@ -18,8 +18,8 @@ type Prediction struct {
 	Flushes int // of them, for pages whose protection changes: so many or more
 }
 
-// Predictions are what receivers are predicted to take, by row. What is
-// not predicted is missing; a row that is, is there with 0.
+// Predictions are the predicted interrupts of receivers, by row. A row without a prediction is
+// missing; a predicted 0 is there.
 type Predictions map[Switched]map[string]Prediction
 
 // Why a difference is there.

@@ -19,7 +19,7 @@ import (
 // The directions of a reading.
 const (
 	Enable  = "enable"
-	Again   = "again" // what is probed is hit once more
+	Again   = "again" // the probed site is hit once more
 	Disable = "disable"
 	Control = "idle" // nothing was switched for as long as the longer of the two took
 )
@@ -80,9 +80,9 @@ func (e *LineError) Error() string {
 	return fmt.Sprintf("console, line %d: %q: %s", e.Line, e.Text, e.Wrong)
 }
 
-// listen reads the console of a machine of so many CPUs to its end. hear, which may be nil, is called with every
-// reading and skip as it comes. It fails on the guest's own complaint and on lines
-// of it that are damaged; what was told before is given beside the error.
+// listen reads the console of a machine of so many CPUs to its end. It calls hear, which may be nil, with every
+// reading and skip as it comes. It fails on the guest's own complaint and on damaged lines of the guest, and then
+// returns the readings so far beside the error.
 func listen(r io.Reader, cpus int, hear func(*Told)) (*Told, error) {
 	l := listener{told: &Told{}, want: cpus}
 	s := bufio.NewScanner(r)

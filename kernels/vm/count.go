@@ -211,7 +211,7 @@ var SummaryColumns = results.Columns[*Summary]{
 	{Name: "action", Doc: "what was switched", Cell: func(s *Summary) any { return s.Action }},
 	{
 		Name: "direction",
-		Doc:  "enable, disable, or again: what is probed is hit once more",
+		Doc:  "enable, disable, or again: the probed site is hit once more",
 		Cell: func(s *Summary) any { return s.Direction },
 	},
 	{Name: "row", Doc: "of /proc/interrupts; FW_ rows are counters of the firmware",

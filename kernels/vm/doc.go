@@ -10,12 +10,11 @@
 // counted on the serial console, in lines of its own with a checksum each; the
 // kernel may print between them.
 //
-// The guest is Go, and is built from the source that is embedded here, by the go
-// tool, for the architecture of the image; the program is kept in the user's
-// cache, by the hash of the source. A guest that was built beforehand would be
-// three programs in the repository that nobody can read. QEMU translates in one
-// thread: with several it may execute stale code, which is what the guest makes
-// the kernel patch. The processor of x86_64 is without cmpxchg16b, rdrand and
-// rdseed, behind which QEMU 7.2 was seen to leave a wrong word of flags: kernels
-// died there long before the guest. A machine that dies is booted again, twice.
+// The guest is Go. The go tool builds it from the source that is embedded here, for the
+// architecture of the image, and the program is kept in the user's cache, by the hash of the
+// source: a guest that was built beforehand would be three programs in the repository that cannot
+// be reviewed. QEMU translates in one thread: with several it may execute stale code, and the guest
+// makes the kernel patch code. The processor of x86_64 is without cmpxchg16b, rdrand and rdseed,
+// behind which QEMU 7.2 was seen to leave a wrong word of flags: kernels died there long before the
+// guest. A machine that dies is booted again, twice.
 package vm

@@ -40,8 +40,8 @@ func ParseCPUs(spec string) ([]cpus.Role, error) {
 	return roles, nil
 }
 
-// commandLine is what the kernel is told at boot. isolated CPUs are left alone as the kernel can be told to:
-// Documentation/admin-guide/kernel-parameters.txt.
+// commandLine is the kernel's command line. It isolates the isolated CPUs as
+// Documentation/admin-guide/kernel-parameters.txt says.
 func commandLine(e *emulator, roles []cpus.Role) string {
 	line := append([]string{"quiet", "loglevel=1", "oops=panic", "panic=-1", "nokaslr"}, e.line...)
 	if list := withRole(roles, cpus.Isolated); len(list) > 0 {

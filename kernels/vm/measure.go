@@ -37,7 +37,7 @@ type Config struct {
 	Callers bool
 	// Watcher is a textpoke program for the machine, which watches actions named watched:ACTION; "" for none.
 	Watcher string
-	// Memory of the machine in MiB; 0 for 1,024.
+	// Progress gets a line for each step that is done; nil for none.
 	Memory int
 	// Debug, where there is one, is called once the guest is up, with the socket on which QEMU's gdb server listens
 	// and with what lets the guest, which waits, begin. Its context ends with the machine, and the machine with its

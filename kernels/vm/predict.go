@@ -11,9 +11,10 @@ import (
 	"github.com/textpoke/textpoke/kernels/ledger"
 )
 
-// Predict works out from a kernel, an image or what else [ledger.Open] takes, what each
-// action sends a receiver: by the rows that the rules model. What cannot be predicted is
-// left out, and notes say why, a line each. The roles are those of the CPUs that are booted.
+// Predict works out from a kernel, an image or another form that [ledger.Open] takes, the
+// interrupts that each action sends a receiver: by the rows that the rules model. It leaves out
+// actions that it cannot predict, and notes say why, a line each. The roles are those of the CPUs
+// that are booted.
 func Predict(kernel string, actions []string, roles []cpus.Role) (p Predictions, notes []string, err error) {
 	k, err := ledger.Open(kernel)
 	if err == nil && k.Facts == nil {

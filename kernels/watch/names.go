@@ -107,8 +107,8 @@ func Calls(r io.Reader) (string, error) {
 	return strings.Join(parts, ", "), nil
 }
 
-// called is the function of one event: "func=" of csd_queue_cpu, "callback=" of ipi_send_cpu;
-// "" of any other line. What a queue is emptied by is not what was called.
+// called is the function of one event: "func=" of csd_queue_cpu, "callback=" of ipi_send_cpu; "" of
+// any other line. The function that empties a queue is not the called one.
 func called(line string) string {
 	field := "func="
 	if _, rest, ok := strings.Cut(line, ": csd_queue_cpu: "); ok {

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Package fakekernel makes raw images of kernels for tests. Every table of one is written
-// down here: what a parser must find in it is known without a parser.
+// Package fakekernel makes raw images of kernels for tests. It states every table here, so that
+// tests know a parser's answers without a parser.
 package fakekernel
 
 import (

@@ -11,9 +11,9 @@ import (
 // chunk is how many bytes are unpacked at a time behind the likely size.
 const chunk = 8 << 20
 
-// All reads r to its end, at most limit bytes, likely so many. A buffer that doubles would hold up to
-// three times what there is while it grows; chunks hold it once, and are put together at
-// the end if the first one, of the likely size, did not take it all.
+// All reads r to its end, at most limit bytes. It expects about likely bytes. A buffer that doubles
+// would hold up to three times the data while it grows; chunks hold it once, and are put together
+// at the end if the first one, of the likely size, did not take it all.
 func All(r io.Reader, likely, limit int) ([]byte, error) {
 	var done [][]byte
 	now, n := make([]byte, 0, max(likely, 512)+1), 0

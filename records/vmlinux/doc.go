@@ -6,5 +6,5 @@
 // packed in any way that package unpack knows.
 //
 // A file may be anything. Every read is bounded; an error is one line and names the file.
-// What was found otherwise than by its name, or was not found, is among [Kernel.Notes].
+// [Kernel.Notes] lists the tables that were found without their symbols, or not at all.
 package vmlinux

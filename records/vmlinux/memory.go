@@ -26,7 +26,7 @@ type Memory struct {
 	Segments []Segment
 }
 
-// raw tells whether the Segments lie where nobody has said yet.
+// raw tells whether the Segments have no addresses yet.
 func (m *Memory) raw() bool { return len(m.Segments) == 1 && m.Segments[0].Addr == 0 }
 
 // At is the memory from an address to the end of its segment, nil outside.

@@ -34,8 +34,8 @@ func NewSymbols(layout string, all []Symbol) *Symbols {
 	return s
 }
 
-// index sorts the symbols and finds them by name. What a compiler made of a function
-// goes by the function's name too.
+// index sorts the symbols and finds them by name. A compiler's clones of a function go by the
+// function's name too.
 func (s *Symbols) index() {
 	slices.SortStableFunc(s.All, func(a, b Symbol) int { return cmp.Compare(a.Addr, b.Addr) })
 	clear(s.Names)

@@ -20,7 +20,7 @@ const (
 	MaxUnpacked = 256 << 20 // bytes of a kernel in memory
 )
 
-const magicLZO = "\x89LZO\x00\x0d\x0a\x1a\x0a" // nobody keeps a reader
+const magicLZO = "\x89LZO\x00\x0d\x0a\x1a\x0a" // no kept library reads it
 
 // unwrap turns a boot file into the kernel's memory.
 func unwrap(b []byte) (*Memory, error) {
@@ -84,9 +84,8 @@ func ArchOf(head []byte) *Arch {
 	return rawArch(head)
 }
 
-// Unpack takes off what a file is packed with, and EFI's zboot around it, until at most
-// limit bytes are left that are neither: what a boot loader hands over, or what the kernel
-// loads as a module.
+// Unpack takes off a file's packing, and EFI's zboot around it, until at most limit bytes are left
+// that are neither: the image that a boot loader hands over, or the module that the kernel loads.
 func Unpack(b []byte, limit int) ([]byte, error) {
 	for range unpack.Layers {
 		var err error

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Package fit draws lines through measurements and tests what is claimed of them.
-// Everything comes with what it is worth: intervals, residuals, the error of what
-// was held out, p-values. Intervals hold with 95 % confidence.
+// Package fit draws lines through measurements and tests claims about them. Every result comes with
+// its quality: intervals, residuals, the error of held-out points, p-values. Intervals hold with 95
+// % confidence.
 package fit
 
 import (

@@ -144,8 +144,8 @@ func leftOver(left []int64, cpus []int) string {
 	return named(left, cpus, func(n int64, where string) string { return fmt.Sprintf("%d on %s", n, where) })
 }
 
-// Subtract takes an idle reading's growth off the deltas of rows that both have, CPU by
-// CPU, and never below 0: what a machine takes when nothing is switched.
+// Subtract takes an idle reading's growth off the deltas of rows that both have, CPU by CPU, and
+// never below 0.
 func Subtract(deltas, idle []RowDelta) []RowDelta {
 	out := slices.Clone(deltas)
 	for i, d := range out {

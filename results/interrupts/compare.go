@@ -22,11 +22,11 @@ type Options struct {
 	Slots int
 	// Other is how many of the rounds are known not to be those of patches.
 	Other Range
-	// Exact asks only for rounds that leave nothing over: what they are near to is left
-	// out, and two CPUs, of which every pair of counts fits, get their rounds.
+	// Exact asks only for rounds that leave nothing over. Near explanations are left out, and two
+	// CPUs, of which every pair of counts fits, get their rounds.
 	Exact bool
-	// Background, unless nil, is a reading as long before each pair as the pair is apart,
-	// with nothing switched in between: what grew by then is taken off.
+	// Background, unless nil, is an earlier reading: as long before each pair as the pair is
+	// apart, with nothing switched in between. Its growth is taken off.
 	Background *Snapshot
 }
 

@@ -60,15 +60,14 @@
 //
 //	R = (sum of d_c) / (N-1),    s_c = R - d_c
 //
-// Deltas for which R is no integer, or some s_c is below 0 or above R, come from
-// no sequence of broadcasts, whoever sent them. [Explain] says which of these
-// failed. The law does not mind a patcher that migrates between two rounds: the
-// rounds are then shared among several s_c.
+// Deltas for which R is no integer, or some s_c is below 0 or above R, come from no sequence of
+// broadcasts by any senders. [Explain] says which of these failed. The law also holds for a patcher
+// that migrates between two rounds: the rounds are then shared among several s_c.
 //
-// The test is sharp for three CPUs and more: a single stray interrupt changes
-// the sum by one, and it is no longer a multiple of N-1. With two CPUs any two
-// counts pass, since each CPU simply counts what the other one sent. One CPU has
-// nobody to interrupt: its delta must be 0, and the rounds stay unknown.
+// The test is sharp for three CPUs and more: a single stray interrupt changes the sum by one, and
+// it is no longer a multiple of N-1. With two CPUs any two counts pass, since each CPU simply
+// counts the other one's rounds. A single CPU has no other to interrupt: its delta must be 0, and
+// the rounds stay unknown.
 //
 // Real machines interrupt for other reasons too. [Near] says which rounds leave the
 // least over.

@@ -12,8 +12,8 @@ import (
 type Explanation struct {
 	// Consistent is true when some sequence of broadcasts gives these deltas.
 	Consistent bool
-	// Known is true when it also follows how many there were. It does not on a
-	// single CPU, which has nobody to interrupt.
+	// Known is true when it also follows how many there were. It does not on a single CPU, which
+	// has no other to interrupt.
 	Known bool
 	// Rounds is the number of broadcasts; 0 unless Known.
 	Rounds int64
@@ -24,8 +24,8 @@ type Explanation struct {
 	// Migrated is true when there was more than one sender: the patcher moved to
 	// another CPU in between, or several CPUs patched.
 	Migrated bool
-	// Reason says why the deltas are not consistent, or what a yes is worth where
-	// it is worth less than usual (one CPU, two CPUs).
+	// Reason says why the deltas are not consistent, or why a yes says less than usual (one CPU,
+	// two CPUs).
 	Reason string
 }
 
@@ -60,10 +60,10 @@ func explain(delta []int64, cpus []int) Explanation {
 	case len(delta) == 0:
 		return Explanation{Reason: "there are no CPUs"}
 	case len(delta) == 1 && delta[0] != 0:
-		return Explanation{Reason: fmt.Sprintf("a single CPU has nobody to interrupt it: the %d came from elsewhere",
+		return Explanation{Reason: fmt.Sprintf("a single CPU has no other that interrupts it: the %d came from elsewhere",
 			delta[0])}
 	case len(delta) == 1:
-		return Explanation{Consistent: true, Reason: "a single CPU shows nothing about rounds: it has nobody to interrupt"}
+		return Explanation{Consistent: true, Reason: "a single CPU shows nothing about rounds: it has no other to interrupt"}
 	}
 	receivers := uint64(len(delta) - 1)
 	// N deltas below 2^63 sum up to less than (N-1) times 2^64, so that the quotient

@@ -43,7 +43,7 @@ func TestExplainReasons(t *testing.T) {
 	}{
 		{nil, false, false, "there are no CPUs"},
 		{[]int64{0}, true, false, "a single CPU shows nothing"},
-		{[]int64{4}, false, false, "a single CPU has nobody to interrupt it: the 4 came"},
+		{[]int64{4}, false, false, "a single CPU has no other that interrupts it: the 4 came"},
 		{[]int64{-1}, false, false, "CPU 0 counted backwards: -1"},
 		{[]int64{0, 0}, true, true, ""},
 		{[]int64{5, 0}, true, true, "with two CPUs any two counts fit"},

@@ -55,12 +55,11 @@ func validDescription(s string) bool {
 		!number.MatchString(first)
 }
 
-// Write lays a snapshot out as Linux lays out /proc/interrupts: a header with the
-// online CPUs, labels at the right of a column as wide as the longest interrupt
-// number (three characters at least), counts in columns of ten, descriptions
-// three blanks behind them, except that the name of an interrupt chip, on the
-// rows of numbered interrupts, ends at the eighth place. What Write writes, Parse
-// reads back as the same snapshot, apart from Name and the line numbers.
+// Write lays a snapshot out as Linux lays out /proc/interrupts: a header with the online CPUs,
+// labels at the right of a column as wide as the longest interrupt number (three characters at
+// least), counts in columns of ten, descriptions three blanks behind them, except that the name of
+// an interrupt chip, on the rows of numbered interrupts, ends at the eighth place. Parse reads the
+// output back as the same snapshot, apart from Name and the line numbers.
 func Write(w io.Writer, s Snapshot) error {
 	if err := s.Validate(); err != nil {
 		return err

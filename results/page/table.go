@@ -38,8 +38,8 @@ func (t Table) Documented() bool {
 	return slices.ContainsFunc(t.Head, func(c results.Column) bool { return c.Doc != "" })
 }
 
-// readTable reads a table's CSV. What is empty in all rows is left out, and what is the
-// same in all rows is said once.
+// readTable reads a table's CSV. It leaves out columns that are empty in all rows, and says once
+// what all rows share.
 func readTable(name string, columns []results.Column, text []byte) (Table, error) {
 	t := Table{Name: name}
 	rows, err := csv.NewReader(bytes.NewReader(text)).ReadAll()

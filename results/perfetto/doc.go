@@ -4,11 +4,10 @@
 // ui.perfetto.dev and trace_processor open: tracks with slices, instants,
 // counters, and arrows from one event to others.
 //
-// A [Writer] streams: what has been written is complete, a file that is cut short
-// loses its end only. Event names are written once and referred to by number. The
-// file can be bounded: events beyond the limit are counted and left out, those
-// that belong to what is there already (the end of a slice, the head of an arrow)
-// never are.
+// A [Writer] streams: events are complete once they are written, and a file that is cut short loses
+// its end only. Event names are written once and referred to by number. The file can be bounded:
+// events beyond the limit are counted and left out, except those that complete an event in the file
+// (the end of a slice, the head of an arrow).
 //
 // The format is that of https://github.com/google/perfetto, directory
 // protos/perfetto/trace, read in 2026: trace_packet.proto (commit

@@ -17,12 +17,11 @@ import (
 //
 //	site -> trampoline: fentry ... fmod_ret ... function ... fexit
 //
-// No load: the site calls the trampoline, and that has each program's address as an
-// immediate. It saves the function's arguments, and for fexit and fmod_ret the result.
-// Every program that is attached or detached means another image:
-// kernel/bpf/trampoline.c. What entering a program takes itself (__bpf_prog_enter) is
-// left out. The function's body is the Context's, and is not run where a program of
-// fmod_ret answered otherwise than 0. A trampoline has tracers.MaxTrampLinks programs at
+// No load: the site calls the trampoline, and that has each program's address as an immediate. It
+// saves the function's arguments, and for fexit and fmod_ret the result. Attaching or detaching a
+// program means another image: kernel/bpf/trampoline.c. The cost of entering a program
+// (__bpf_prog_enter) is left out. The function's body is the Context's, and is not run where a
+// program of fmod_ret answered otherwise than 0. A trampoline has tracers.MaxTrampLinks programs at
 // most: E2BIG.
 type BPF struct {
 	*base

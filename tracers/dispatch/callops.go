@@ -100,9 +100,8 @@ func (c *CallOps) Cost(site int) Counts { return c.cost(site, 2) }
 //
 //	site -> ftrace_caller -> literal -> record -> ops -> func
 //
-// Three loads, one more than with the ops at the site. What else is in the record is
-// read apart from the pointer to the ops, so that both have to be synchronised whenever
-// they change.
+// Three loads, one more than with the ops at the site. The record's other fields are read apart
+// from the pointer to the ops, so that both have to be synchronised whenever they change.
 type Intermediate struct {
 	*base
 	at []intermediateSite
@@ -148,11 +147,11 @@ func (w *Intermediate) Cost(site int) Counts { return w.cost(site, 3) }
 //
 //	site -> ftrace_caller -> literal -> trampoline (ops) -> func
 //
-// One load, of the literal; what the trampoline has is fetched. Every ops needs one,
-// also those that call nothing directly, list_ops and nop_ops: memory, instruction
-// cache, and an allocation that can fail. x86_64 makes one for each ops that is not in
-// the kernel's image, and sites with one user call it without a literal:
-// create_trampoline, arch/x86/kernel/ftrace.c.
+// One load, of the literal; the trampoline's own constants are fetched with its code. Every ops
+// needs a trampoline, also those that call nothing directly, list_ops and nop_ops: memory,
+// instruction cache, and an allocation that can fail. x86_64 makes one for each ops that is not in
+// the kernel's image, and sites with one user call it without a literal: create_trampoline,
+// arch/x86/kernel/ftrace.c.
 type OpsTrampoline struct {
 	*base
 	at []opsTrampolineSite

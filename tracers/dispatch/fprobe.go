@@ -12,7 +12,7 @@ import (
 type FprobeCosts struct {
 	AllRegs    bool // save all registers, and not only those of arguments
 	ListFunc   bool // go over the list function, and not from the literal
-	AlwaysHook bool // hook the return though nobody is called there
+	AlwaysHook bool // hook the return though no exit handler is called
 	Freelist   bool // rethook's pool, and not the shadow stack of the task
 }
 

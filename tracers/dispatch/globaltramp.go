@@ -44,8 +44,7 @@ func NewGlobalTrampoline(c Config, args int, table metadata.Counted) (*GlobalTra
 	return g, nil
 }
 
-// function is what metadata is looked up by: the site's address, down to where a number
-// fits before it.
+// function is the key of the metadata: the site's address, down to where a number fits before it.
 func function(ip records.Addr) records.Addr { return ip &^ 3 }
 
 // publish puts the programs of sites into the table, before the sites call.

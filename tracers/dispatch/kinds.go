@@ -21,7 +21,7 @@ type Kind struct {
 }
 
 const (
-	// bpfArgs is how many arguments functions have where nobody says otherwise.
+	// bpfArgs is how many arguments functions have by default.
 	bpfArgs = 2
 	// poolNodes is what a pool has for a few CPUs.
 	poolNodes = 64
@@ -106,9 +106,9 @@ func Parse(name string) (Kind, error) {
 	return Kind{}, fmt.Errorf("dispatch %w", spelling.NotOneOf(name, Names()))
 }
 
-// Sample attaches so many tracers to a site, and as many others as irrelevant says to a
-// function elsewhere, that nobody calls: what samples/ftrace/ftrace-ops.c does. All
-// count their calls ([tracers.Task.Hits]).
+// Sample attaches so many tracers to a site, and as many others as irrelevant says to a function
+// elsewhere that is never called, as samples/ftrace/ftrace-ops.c does. All count their calls
+// ([tracers.Task.Hits]).
 func (k Kind) Sample(w Way, site, relevant, elsewhere, irrelevant int) error {
 	for i := range relevant + irrelevant {
 		o := tracers.NewOps(fmt.Sprintf("ops%d", i), tracers.CountHits, 0, site)

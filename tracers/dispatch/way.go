@@ -33,10 +33,10 @@ type Way interface {
 	Cost(site int) Counts
 }
 
-// Config is what a way is made of.
+// Config holds the parts of a way.
 type Config struct {
 	Sites     []records.Addr // functions that are called: one or more
-	Elsewhere []records.Addr // functions that can be traced too, and that nobody calls
+	Elsewhere []records.Addr // functions that can be traced too, and are never called
 }
 
 // words is an instruction set whose sites are one word each, what it calls.
@@ -85,7 +85,7 @@ type base struct {
 
 	single *tracers.Ops         // of all direct trampolines, where one ops has them
 	table  atomic.Pointer[hash] // direct_functions there
-	links  map[int]*trampoline  // what it is made of
+	links  map[int]*trampoline  // its parts
 
 	run func(o *tracers.Ops) func(ip records.Addr, t *Task) // how an ops' function is called
 
@@ -147,7 +147,7 @@ func (b *base) relist(o, behind *tracers.Ops, on bool) {
 	}
 	e := b.entries[o]
 	if !on {
-		at.Store(e.next.Load()) // whoever stands on it goes on
+		at.Store(e.next.Load()) // a walker that stands on it goes on
 		return
 	}
 	b.rehash(o)

@@ -21,10 +21,9 @@
 //
 // # Promises of all tables
 //
-// Any goroutine may call any method at any time. Changes wait for each other; a
-// lookup allocates nothing and, but in rwmutex-map, waits for nobody. Each
-// operation is as if it happened at one moment between its call and its return.
-// A record is never written once it is in a table. To change one, set another in its
-// place; the garbage collector stands for the grace period after which the old one is
-// freed.
+// Any goroutine may call any method at any time. Changes wait for each other; a lookup allocates
+// nothing and, but in rwmutex-map, never waits. Each operation is as if it happened at one moment
+// between its call and its return. A record is never written once it is in a table. To change one,
+// set another in its place; the garbage collector stands for the grace period after which the old
+// one is freed.
 package metadata

@@ -18,8 +18,8 @@ type Text struct{ Start, End records.Addr }
 // multiple of: a number is stored and loaded in one go.
 const word = 4
 
-// Padding keeps the number of each function's record in the four bytes before the
-// function, which belong to nobody (CONFIG_FUNCTION_PADDING_BYTES):
+// Padding keeps the number of each function's record in the four bytes before the function, which
+// the compiler leaves free (CONFIG_FUNCTION_PADDING_BYTES):
 //
 //	text ... |number| function ...
 //	             |

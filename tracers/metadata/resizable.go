@@ -189,9 +189,9 @@ func newSize(size, n int) int {
 	return to
 }
 
-// Settle ends a move that is on. Nobody has to: but a table that nobody changes any
-// more keeps two tables until then. The kernel's has a worker for it
-// (rht_deferred_worker, lib/rhashtable.c). Changes get in between.
+// Settle ends a move that is on. It is optional: but a table without further changes keeps two
+// tables until then. The kernel's has a worker for it (rht_deferred_worker, lib/rhashtable.c).
+// Changes get in between.
 func (t *Resizable) Settle() {
 	for more := true; more; {
 		t.change.Lock()

@@ -23,7 +23,7 @@ type action struct {
 	close   func()       // takes back what was prepared; nil for nothing
 }
 
-// kinds are the actions by the part of their name before the colon; what is behind it is the argument.
+// kinds are the actions by the part of their name before the colon; the argument stands behind it.
 var kinds = map[string]func(arg string) (*action, error){
 	"function-tracer": func(arg string) (*action, error) { return tracer("function", arg) },
 	"function-graph":  func(arg string) (*action, error) { return tracer("function_graph", arg) },
@@ -201,7 +201,8 @@ func kprobe(kind, where string) (*action, error) {
 	return a, nil
 }
 
-// later is when what the kernel has put off is over, such as freeing what a module only needs to start.
+// later waits until the kernel has done its deferred work, such as freeing the init text of a
+// module.
 func later() { time.Sleep(200 * time.Millisecond) }
 
 // module is a kernel module in the initramfs.

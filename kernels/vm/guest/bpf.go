@@ -18,7 +18,7 @@ import (
 	"unsafe"
 )
 
-// What of bpf(2) is used, from include/uapi/linux/bpf.h: a program that does nothing, attached to one function by
+// The part of bpf(2) in use, from include/uapi/linux/bpf.h: a program that does nothing, attached to one function by
 // a trampoline, or to many by one link. Fields of the argument are named by where they lie.
 const (
 	progLoad          = 5

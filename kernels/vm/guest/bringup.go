@@ -32,7 +32,8 @@ func bringUp(seconds string) (*action, error) {
 	if !some {
 		return nil, errors.New("no function of the way up can be traced")
 	}
-	// Whoever starts recording command lines takes cpus_read_lock, and waits until the CPU is up. This event has it on.
+	// A task that starts recording command lines takes cpus_read_lock, and waits until the CPU is up. This event has
+	// it on.
 	if err := write(tracing+"events/sched/sched_switch/enable", "1"); err != nil {
 		return nil, err
 	}

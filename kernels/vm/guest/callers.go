@@ -17,8 +17,8 @@ import (
 var senders = []string{"smp_call_function_many_cond", "smp_call_function_single", "smp_call_function_single_async",
 	"smp_call_function_any"}
 
-// called is another action, of which the stacks are told that CPU 0 had when it interrupted others. What is counted
-// meanwhile is not what the action sends alone: the probes are attached.
+// called is another action together with the stacks that CPU 0 had when it interrupted others. Its counts are not
+// those of the action alone, since the probes are attached.
 func called(name string) (*action, error) {
 	a, err := newAction(name)
 	if err != nil {

@@ -213,7 +213,7 @@ func (c *counter) measure(name string, repetitions int) error {
 			if d.do == nil {
 				continue
 			}
-			time.Sleep(20 * time.Millisecond) // what the last one left is over
+			time.Sleep(20 * time.Millisecond) // deferred work of the last one ends
 			rows, took, err := c.around(d.do)
 			if err != nil {
 				return fmt.Errorf("%s: %w", d.name, err)

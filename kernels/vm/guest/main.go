@@ -72,7 +72,7 @@ func work() error {
 			return fmt.Errorf("wait for the debugger: %w", err)
 		}
 	}
-	// What a queue of work or a device may do elsewhere, it does on CPU 0 too. A kernel that lacks these files
+	// Queues of work and devices may use CPU 0 only, which keeps the others quiet. A kernel that lacks these files
 	// has more background.
 	for _, file := range []string{"/sys/devices/virtual/workqueue/cpumask", "/proc/irq/default_smp_affinity"} {
 		_ = write(file, "1")
