@@ -17,6 +17,8 @@ import (
 type fault struct {
 	file, function, kind string
 	line                 int
+	nth                  int    // of those in its function that read alike, from 1
+	covered              int    // the line that coverage counts when the fault's is reached
 	start, end           int    // the bytes that it replaces
 	old, new             string // what stands there, and what then
 }
@@ -26,10 +28,15 @@ func (f fault) in(src []byte) []byte {
 	return slices.Concat(src[:f.start], []byte(f.new), src[f.end:])
 }
 
-// key names a fault without its line, which other changes move.
+// key names a fault without its line, which other changes move. The second of two that
+// read alike in a function has " #2" behind it.
 func (f fault) key(dir string) string {
-	return strings.Join(strings.Fields(fmt.Sprintf("%s/%s %s %s: %s -> %s", dir, f.file, f.function, f.kind,
+	key := strings.Join(strings.Fields(fmt.Sprintf("%s/%s %s %s: %s -> %s", dir, f.file, f.function, f.kind,
 		f.old, f.new)), " ")
+	if f.nth > 1 {
+		key += fmt.Sprintf(" #%d", f.nth)
+	}
+	return key
 }
 
 // others is what stands in place of an operator. Each has one: the nearest that differs.
@@ -43,13 +50,13 @@ func (p *pkg) faults() ([]fault, error) {
 	var all []fault
 	for _, name := range p.names {
 		for _, decl := range p.files[name].Decls {
-			fn, ok := decl.(*ast.FuncDecl)
-			if !ok || fn.Body == nil {
-				continue
+			s := scan{pkg: p, file: name}
+			switch decl := decl.(type) {
+			case *ast.FuncDecl:
+				s.declared(decl)
+			case *ast.GenDecl:
+				s.literals(decl)
 			}
-			s := scan{pkg: p, file: name, function: fn.Name.Name}
-			s.early(fn)
-			ast.Inspect(fn.Body, s.node)
 			all = append(all, s.found...)
 		}
 	}
@@ -59,6 +66,12 @@ func (p *pkg) faults() ([]fault, error) {
 	slices.SortStableFunc(all, func(a, b fault) int {
 		return cmp.Or(cmp.Compare(a.file, b.file), cmp.Compare(a.start, b.start))
 	})
+	seen := map[string]int{}
+	for i := range all {
+		key := all[i].key("")
+		seen[key]++
+		all[i].nth = seen[key]
+	}
 	return all, nil
 }
 
@@ -82,12 +95,54 @@ type scan struct {
 	*pkg
 	file, function string
 	found          []fault
+	cases          []choice
+}
+
+// choice is an expression behind case, which coverage counts where its switch begins.
+type choice struct {
+	from, to token.Pos
+	line     int
+}
+
+// declared puts faults into a function.
+func (s *scan) declared(fn *ast.FuncDecl) {
+	if fn.Body == nil {
+		return
+	}
+	s.function = fn.Name.Name
+	s.early(fn.Type, fn.Body)
+	ast.Inspect(fn.Body, s.node)
+}
+
+// literals puts faults into the functions that a table of the package holds, and nowhere
+// else in the table: coverage does not tell which of its values a test has asked for.
+func (s *scan) literals(decl *ast.GenDecl) {
+	for _, spec := range decl.Specs {
+		value, ok := spec.(*ast.ValueSpec)
+		if !ok {
+			continue
+		}
+		s.function = value.Names[0].Name
+		ast.Inspect(value, func(n ast.Node) bool {
+			literal, ok := n.(*ast.FuncLit)
+			if ok {
+				ast.Inspect(literal, s.node)
+			}
+			return !ok
+		})
+	}
 }
 
 func (s *scan) add(kind string, from, to token.Pos, text string) {
 	start, end := s.fset.Position(from), s.fset.Position(to)
-	s.found = append(s.found, fault{file: s.file, function: s.function, kind: kind, line: start.Line,
-		start: start.Offset, end: end.Offset, old: string(s.src[s.file][start.Offset:end.Offset]), new: text})
+	f := fault{file: s.file, function: s.function, kind: kind, line: start.Line, covered: start.Line,
+		start: start.Offset, end: end.Offset, old: string(s.src[s.file][start.Offset:end.Offset]), new: text}
+	for _, c := range s.cases {
+		if from >= c.from && to <= c.to {
+			f.covered = c.line
+		}
+	}
+	s.found = append(s.found, f)
 }
 
 func (s *scan) text(n ast.Node) string {
@@ -109,6 +164,14 @@ func (s *scan) node(n ast.Node) bool {
 		s.add("drop", n.Pos(), n.End(), "")
 	case *ast.GoStmt:
 		s.add("drop", n.Pos(), n.End(), "")
+	case *ast.SwitchStmt:
+		for _, clause := range n.Body.List {
+			for _, e := range clause.(*ast.CaseClause).List {
+				s.cases = append(s.cases, choice{e.Pos(), e.End(), s.fset.Position(n.Pos()).Line})
+			}
+		}
+	case *ast.FuncLit:
+		s.early(n.Type, n.Body)
 	case *ast.CallExpr:
 		s.swaps(n)
 	}
@@ -125,12 +188,20 @@ func (s *scan) logs(call *ast.CallExpr) bool {
 	return t != nil && strings.HasPrefix(t.String(), "*go.uber.org/zap.")
 }
 
-// swaps exchanges two neighbouring arguments of one type.
+// swaps exchanges two neighbouring arguments of one type. The least and the greatest of
+// some values are the same in any order, and so are options, which are functions, and the
+// fields of a line of the log.
 func (s *scan) swaps(call *ast.CallExpr) {
+	if fn := s.text(call.Fun); fn == "min" || fn == "max" || s.logs(call) {
+		return
+	}
 	for i := 1; i < len(call.Args); i++ {
 		a, b := call.Args[i-1], call.Args[i]
 		ta, tb := s.info.TypeOf(a), s.info.TypeOf(b)
 		if ta == nil || tb == nil || !types.Identical(ta, tb) || s.text(a) == s.text(b) {
+			continue
+		}
+		if _, option := ta.Underlying().(*types.Signature); option && call.Ellipsis == token.NoPos {
 			continue
 		}
 		s.add("swap", a.Pos(), b.End(), s.text(b)+", "+s.text(a))
@@ -138,12 +209,12 @@ func (s *scan) swaps(call *ast.CallExpr) {
 }
 
 // early lets the function return at once, with zeros.
-func (s *scan) early(fn *ast.FuncDecl) {
-	if len(fn.Body.List) == 0 || s.zero(fn.Body.List) {
+func (s *scan) early(fn *ast.FuncType, body *ast.BlockStmt) {
+	if len(body.List) == 0 || s.zero(body.List) {
 		return
 	}
 	var zeros []string
-	if results := fn.Type.Results; results != nil {
+	if results := fn.Results; results != nil {
 		for _, field := range results.List {
 			if len(field.Names) > 0 {
 				zeros = nil
@@ -152,7 +223,7 @@ func (s *scan) early(fn *ast.FuncDecl) {
 			zeros = append(zeros, "*new("+s.text(field.Type)+")")
 		}
 	}
-	after := fn.Body.Lbrace + 1
+	after := body.Lbrace + 1
 	s.add("return", after, after, "if true { return "+strings.Join(zeros, ", ")+" };")
 }
 

@@ -17,6 +17,8 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
+	"strings"
 )
 
 // pkg is a package whose source faults are put into.
@@ -24,6 +26,7 @@ type pkg struct {
 	path  string   // its import path
 	dir   string   // its directory, relative to the module's
 	names []string // its files, without tests
+	other []string // its files for other systems or build tags, which nothing here compiles
 	src   map[string][]byte
 	fset  *token.FileSet
 	files map[string]*ast.File
@@ -33,7 +36,8 @@ type pkg struct {
 
 // load reads the packages that patterns name, with the types of all that they import.
 func load(ctx context.Context, patterns []string) ([]*pkg, error) {
-	args := append([]string{"list", "-json=ImportPath,Dir,Export,GoFiles,DepOnly,Module", "-export", "-deps"}, patterns...)
+	args := append([]string{"list", "-export", "-deps",
+		"-json=ImportPath,Dir,Export,GoFiles,IgnoredGoFiles,DepOnly,Module"}, patterns...)
 	cmd := exec.CommandContext(ctx, "go", args...)
 	cmd.Stderr = os.Stderr
 	list, err := cmd.Output()
@@ -54,7 +58,7 @@ func load(ctx context.Context, patterns []string) ([]*pkg, error) {
 	for d := json.NewDecoder(bytes.NewReader(list)); ; {
 		var l struct {
 			ImportPath, Dir, Export string
-			GoFiles                 []string
+			GoFiles, IgnoredGoFiles []string
 			DepOnly                 bool
 			Module                  *struct{ Dir string }
 		}
@@ -71,8 +75,9 @@ func load(ctx context.Context, patterns []string) ([]*pkg, error) {
 		if err != nil {
 			return nil, err
 		}
-		packages = append(packages, &pkg{path: l.ImportPath, dir: dir, names: l.GoFiles, src: map[string][]byte{},
-			fset: fset, files: map[string]*ast.File{}, types: imports})
+		packages = append(packages, &pkg{path: l.ImportPath, dir: dir, names: l.GoFiles,
+			other: slices.DeleteFunc(l.IgnoredGoFiles, isTest), src: map[string][]byte{}, fset: fset,
+			files: map[string]*ast.File{}, types: imports})
 	}
 	for _, p := range packages {
 		if err := p.read(); err != nil {
@@ -81,6 +86,8 @@ func load(ctx context.Context, patterns []string) ([]*pkg, error) {
 	}
 	return packages, nil
 }
+
+func isTest(file string) bool { return strings.HasSuffix(file, "_test.go") }
 
 func (p *pkg) read() error {
 	for _, name := range p.names {

@@ -41,7 +41,7 @@ func copyTrees(ctx context.Context, n int) (trees []string, err error) {
 
 // measure tries each fault in one of the trees.
 func measure(ctx context.Context, p *pkg, faults []fault, trees []string, timeout time.Duration) (result, error) {
-	r := result{path: p.path, dir: p.dir, faults: faults, survived: make([]string, len(faults))}
+	r := result{dir: p.dir, other: p.other, faults: faults, outcomes: make([]outcome, len(faults))}
 	if out, err := runTests(ctx, trees[0], p.dir, timeout, "-coverprofile", filepath.Join(trees[0], "cover")); err != nil {
 		return r, fmt.Errorf("its tests fail without a fault: %w\n%s", err, out)
 	}
@@ -56,17 +56,15 @@ func measure(ctx context.Context, p *pkg, faults []fault, trees []string, timeou
 	var g errgroup.Group
 	g.SetLimit(len(trees))
 	for i, f := range faults {
-		if !run(p.path+"/"+f.file, f.line) {
-			r.survived[i] = "no test comes here"
+		if !run(p.path+"/"+f.file, f.covered) {
+			r.outcomes[i] = unreached
 			continue
 		}
 		g.Go(func() error {
 			tree := <-free
 			defer func() { free <- tree }()
-			found, err := try(ctx, tree, p, f, timeout)
-			if err == nil && !found {
-				r.survived[i] = "survived"
-			}
+			var err error
+			r.outcomes[i], err = try(ctx, tree, p, f, timeout)
 			return err
 		})
 	}
@@ -74,10 +72,10 @@ func measure(ctx context.Context, p *pkg, faults []fault, trees []string, timeou
 }
 
 // try puts f into the tree and says whether the package's tests notice.
-func try(ctx context.Context, tree string, p *pkg, f fault, timeout time.Duration) (found bool, err error) {
+func try(ctx context.Context, tree string, p *pkg, f fault, timeout time.Duration) (o outcome, err error) {
 	file := filepath.Join(tree, p.dir, f.file)
 	if err := os.WriteFile(file, f.in(p.src[f.file]), 0o600); err != nil {
-		return false, err
+		return "", err
 	}
 	defer func() {
 		// rapid would try its notes of this failure again with the next fault.
@@ -85,13 +83,17 @@ func try(ctx context.Context, tree string, p *pkg, f fault, timeout time.Duratio
 			os.RemoveAll(filepath.Join(tree, p.dir, "testdata", "rapid")))
 	}()
 	out, err := runTests(ctx, tree, p.dir, timeout)
-	if ctx.Err() != nil {
-		return false, ctx.Err()
+	switch {
+	case ctx.Err() != nil:
+		return "", ctx.Err()
+	case bytes.Contains(out, []byte("[build failed]")):
+		return "", fmt.Errorf("%s:%d: %s: does not compile: %s", f.file, f.line, f.new, out)
+	case err == nil:
+		return survived, nil
+	case bytes.Contains(out, []byte("panic: test timed out after ")), errors.Is(err, context.DeadlineExceeded):
+		return late, nil
 	}
-	if bytes.Contains(out, []byte("[build failed]")) {
-		return false, fmt.Errorf("%s:%d: %s: does not compile: %s", f.file, f.line, f.new, out)
-	}
-	return err != nil, nil
+	return found, nil
 }
 
 // runTests runs the tests of the package in dir, the short ones, up to the first that fails.
@@ -104,7 +106,11 @@ func runTests(ctx context.Context, tree, dir string, timeout time.Duration, flag
 	cmd.Dir = tree
 	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
 	cmd.Cancel = func() error { return syscall.Kill(-cmd.Process.Pid, syscall.SIGKILL) }
-	return cmd.CombinedOutput()
+	out, err := cmd.CombinedOutput()
+	if err != nil && ctx.Err() != nil {
+		err = ctx.Err()
+	}
+	return out, err
 }
 
 // readCover reads a profile of what tests run and answers for a file's line.

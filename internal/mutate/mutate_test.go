@@ -8,6 +8,7 @@ import (
 	"path/filepath"
 	"slices"
 	"testing"
+	"time"
 
 	"github.com/google/go-cmp/cmp"
 )
@@ -30,7 +31,22 @@ func Never(a, b int) (n int) {
 }
 
 func note(a, b int) {}
+
+func pick(a, b int) int {
+	switch {
+	case b == 1,
+		a == 1:
+		return 1
+	}
+	return 2
+}
+
+var table = map[string]func(int, int) bool{
+	"or":  func(a, b int) bool { return a == b || b == a || Less(min(a, b), max(b, a)) },
+	"and": func(a, b int) bool { return a == b && a == b },
+}
 `,
+		"m_plan9.go": "package m\n\nfunc never() bool { return 1 < 2 }\n",
 		"m_test.go": `package m
 
 import "testing"
@@ -66,6 +82,9 @@ func TestFaults(t *testing.T) {
 			t.Errorf("%s does not compile", f.key("."))
 		}
 		got = append(got, f.key("."))
+		if f.old == "a == 1" && f.covered != f.line-2 {
+			t.Errorf("coverage of line %d is asked for line %d, want that of the switch", f.line, f.covered)
+		}
 	}
 	want := []string{
 		"./m.go Less return: -> if true { return *new(bool) };",
@@ -73,9 +92,59 @@ func TestFaults(t *testing.T) {
 		"./m.go Never return: -> if true { return };",
 		"./m.go Never drop: note(a, b) ->",
 		"./m.go Never swap: a, b -> b, a",
+		"./m.go pick return: -> if true { return *new(int) };",
+		"./m.go pick compare: b == 1 -> b != 1",
+		"./m.go pick compare: a == 1 -> a != 1",
+		"./m.go table return: -> if true { return *new(bool) };",
+		"./m.go table compare: a == b || b == a || Less(min(a, b), max(b, a)) -> " +
+			"a == b || b == a && Less(min(a, b), max(b, a))",
+		"./m.go table compare: a == b || b == a -> a == b && b == a",
+		"./m.go table compare: a == b -> a != b",
+		"./m.go table compare: b == a -> b != a",
+		"./m.go table swap: min(a, b), max(b, a) -> max(b, a), min(a, b)",
+		"./m.go table return: -> if true { return *new(bool) }; #2",
+		"./m.go table compare: a == b && a == b -> a == b || a == b",
+		"./m.go table compare: a == b -> a != b #2",
+		"./m.go table compare: a == b -> a != b #3",
 	}
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Error(diff)
+	}
+}
+
+// TestMeasure: tests fail, pass, do not end, or are not there.
+func TestMeasure(t *testing.T) {
+	module(t)
+	packages, err := load(t.Context(), []string{"."})
+	if err != nil {
+		t.Fatal(err)
+	}
+	p, dir := packages[0], t.TempDir()
+	if diff := cmp.Diff([]string{"m_plan9.go"}, p.other); diff != "" {
+		t.Error(diff)
+	}
+	if err := os.CopyFS(dir, os.DirFS(".")); err != nil {
+		t.Fatal(err)
+	}
+	at := bytes.Index(p.src["m.go"], []byte("return a < b"))
+	puts := func(text string) fault {
+		return fault{file: "m.go", covered: 5, start: at, end: at + len("return a < b"), new: text}
+	}
+	faults := []fault{puts("return a > b"), puts("return b > a"), puts("for { }"), {file: "m.go", covered: 10}}
+	want := []outcome{found, survived, late, unreached}
+	r, err := measure(t.Context(), p, faults, []string{dir}, 5*time.Second)
+	if diff := cmp.Diff(want, r.outcomes); diff != "" || err != nil {
+		t.Error(diff, err)
+	}
+	if _, err := measure(t.Context(), p, []fault{puts("return no")}, []string{dir}, 5*time.Second); err == nil {
+		t.Error("what does not compile was found")
+	}
+	if err := os.Remove(filepath.Join(dir, "m_test.go")); err != nil {
+		t.Fatal(err)
+	}
+	r, err = measure(t.Context(), p, faults, []string{dir}, 5*time.Second)
+	if diff := cmp.Diff([]outcome{unreached, unreached, unreached, unreached}, r.outcomes); diff != "" || err != nil {
+		t.Error("without tests:", diff, err)
 	}
 }
 
@@ -96,13 +165,16 @@ func TestDraw(t *testing.T) {
 	}
 }
 
-// TestReport: a fault that changes nothing counts neither way.
+// TestReport: a fault that changes nothing counts neither way, tests that do not end find
+// what they do not end with, and a reason for one of two that read alike is none for the other.
 func TestReport(t *testing.T) {
-	r := result{dir: "p", all: 9, faults: []fault{
+	r := result{dir: "p", all: 9, other: []string{"a_plan9.go"}, faults: []fault{
 		{file: "a.go", line: 1, function: "F", kind: "compare", old: "a < b", new: "a <= b"},
-		{file: "a.go", line: 2, function: "F", kind: "drop", old: "f()"},
-		{file: "a.go", line: 3, function: "F", kind: "drop", old: "g()"},
-	}, survived: []string{"", "survived", "survived"}}
+		{file: "a.go", line: 2, function: "F", kind: "drop", old: "f()", nth: 1},
+		{file: "a.go", line: 3, function: "F", kind: "drop", old: "f()", nth: 2},
+		{file: "a.go", line: 4, function: "F", kind: "drop", old: "g()", nth: 1},
+		{file: "a.go", line: 5, function: "F", kind: "drop", old: "h()", nth: 1},
+	}, outcomes: []outcome{found, survived, survived, late, unreached}}
 	name := filepath.Join(t.TempDir(), "reasons")
 	text := "# a comment\np/a.go F drop: f() ->\n\tf is asked twice,\n\twhich is the same\n"
 	if err := os.WriteFile(name, []byte(text), 0o600); err != nil {
@@ -116,8 +188,10 @@ func TestReport(t *testing.T) {
 	if got := r.report(&out, reasons, false); got != 50 {
 		t.Errorf("%g %%, want 50", got)
 	}
-	want := "p                                 9      3      1      1     50.0\n" +
-		"  p/a.go:3: survived: p/a.go F drop: g() ->\n"
+	want := "p                                 9      5      1      2      1     50.0\n" +
+		"  p/a.go:3: survived: p/a.go F drop: f() -> #2\n" +
+		"  p/a.go:5: no test comes here: p/a.go F drop: h() ->\n" +
+		"  p/a_plan9.go: left out: it is for another system or build tag\n"
 	if diff := cmp.Diff(want, out.String()); diff != "" {
 		t.Error(diff)
 	}

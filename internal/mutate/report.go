@@ -11,49 +11,69 @@ import (
 	"strings"
 )
 
+// outcome is what became of a fault.
+type outcome string
+
+const (
+	found     outcome = "found"              // a test failed
+	late      outcome = "late"               // the tests did not end in time, which counts as found
+	survived  outcome = "survived"           // all tests passed
+	unreached outcome = "no test comes here" // and so none can fail
+)
+
 // result is what became of the faults of one package.
 type result struct {
-	path, dir string
-	all       int // the places for a fault that the package has
-	faults    []fault
-	survived  []string // for each fault, why it counts as not found; "" if it was found
+	dir      string
+	other    []string // files that were left out
+	all      int      // the places for a fault that the package has
+	faults   []fault
+	outcomes []outcome
 }
 
 func heading(out io.Writer, csv bool) {
 	if csv {
-		fmt.Fprintln(out, "package,places,tried,same,found,found_percent")
+		fmt.Fprintln(out, "package,places,tried,same,found,late,found_percent")
 		return
 	}
-	fmt.Fprintf(out, "%-28s %6s %6s %6s %6s %8s\n", "package", "places", "tried", "same", "found", "found %")
+	fmt.Fprintf(out, "%-28s %6s %6s %6s %6s %6s %8s\n", "package", "places", "tried", "same", "found", "late",
+		"found %")
 }
 
-// report prints the package's row, and below it each fault that survived. It answers the
-// percentage found of the faults that change anything.
+// report prints the package's row, and below it each fault that survived and each file
+// that was left out. Found counts the late ones too, since a loop may have become endless;
+// many of them speak for a time that is too short. It answers the percentage found of the
+// faults that change anything.
 func (r result) report(out io.Writer, reasons map[string]string, csv bool) float64 {
-	same, found := 0, 0
+	same, seen, slow := 0, 0, 0
 	var left []string
 	for i, f := range r.faults {
 		switch key := f.key(r.dir); {
-		case r.survived[i] == "":
-			found++
+		case r.outcomes[i] == late:
+			slow++
+			seen++
+		case r.outcomes[i] == found:
+			seen++
 		case reasons[key] != "":
 			same++
 		default:
-			left = append(left, fmt.Sprintf("  %s/%s:%d: %s: %s", r.dir, f.file, f.line, r.survived[i], key))
+			left = append(left, fmt.Sprintf("%s/%s:%d: %s: %s", r.dir, f.file, f.line, r.outcomes[i], key))
 		}
+	}
+	for _, name := range r.other {
+		left = append(left, fmt.Sprintf("%s/%s: left out: it is for another system or build tag", r.dir, name))
 	}
 	percent := 100.0
 	if tried := len(r.faults) - same; tried > 0 {
-		percent = 100 * float64(found) / float64(tried)
+		percent = 100 * float64(seen) / float64(tried)
 	}
-	row := "%-28s %6d %6d %6d %6d %8.1f\n"
+	row := "%-28s %6d %6d %6d %6d %6d %8.1f\n"
 	if csv {
-		row = "%s,%d,%d,%d,%d,%.1f\n"
+		row = "%s,%d,%d,%d,%d,%d,%.1f\n"
 	}
-	fmt.Fprintf(out, row, r.dir, r.all, len(r.faults), same, found, percent)
+	fmt.Fprintf(out, row, r.dir, r.all, len(r.faults), same, seen, slow, percent)
 	if !csv {
 		for _, line := range left {
-			fmt.Fprintln(out, line)
+			fmt.Fprintln(out, " ", line)
 		}
 	}
 	return percent
