@@ -47,8 +47,8 @@ func (s *Kernel) name(at int, kind byte, name string) {
 	s.Names = append(s.Names, vmlinux.Symbol{Addr: Base + uint64(at), Type: kind, Name: name})
 }
 
-// Make lays out an image: functions of which every second one has a record, a key
-// with two branches, one of them in init text, a static call with a site, a tracepoint
+// Make lays out an image: functions of which every second one has a record, three with
+// names of 127, 128 and 300 tokens, a key with two branches, one of them in init text, a static call with a site, a tracepoint
 // with its event.
 func Make(layout string) *Kernel {
 	s := &Kernel{Layout: layout, Data: make([]byte, Size)}
@@ -57,6 +57,9 @@ func Make(layout string) *Kernel {
 	s.name(Text, 'T', "_stext")
 	for i := range Funcs {
 		s.name(Text+32*i, 't', fmt.Sprintf("function_%05d", i))
+	}
+	for i, tokens := range []int{127, 128, 300} {
+		s.name(Text+32*(20+i), 't', strings.Repeat("l", tokens-1))
 	}
 	s.name(Init-0x1000, 'T', "_etext")
 	s.name(Init, 'T', "__init_begin")
@@ -116,11 +119,18 @@ func (s *Kernel) kallsyms() {
 			markers = append(markers, uint32(len(names)))
 		}
 		text := strings.Replace(string(y.Type)+y.Name, "function_", "\x01", 1)
-		names = append(append(names, byte(len(text))), text...)
+		if n := len(text); n > 127 { // two bytes for the number of tokens, since Linux 6.1
+			names = append(names, byte(n)|0x80, byte(n>>7))
+		} else {
+			names = append(names, byte(n))
+		}
+		names = append(names, text...)
 	}
 	for c := range 256 {
 		index = le.AppendUint16(index, uint16(len(tokens)))
 		switch {
+		case c == 0: // the longest that there may be
+			tokens = append(tokens, strings.Repeat("q", 63)...)
 		case c == 1:
 			tokens = append(tokens, "function_"...)
 		case c > ' ' && c < 127:
@@ -128,12 +138,13 @@ func (s *Kernel) kallsyms() {
 		}
 		tokens = append(tokens, 0)
 	}
-	at := Syms
-	put := func(b []byte, to int) int {
-		here := at
+	at, word := Syms, 8
+	if s.Layout == "offsets-last,place-relative" { // tables that start anywhere in a word, since Linux 7.2
+		word = 4
+	}
+	put := func(b []byte) {
 		copy(s.Data[at:], b)
-		at = align(at+len(b), to)
-		return here
+		at = align(at+len(b), word)
 	}
 	offsets := func(own bool) {
 		here := at
@@ -145,29 +156,29 @@ func (s *Kernel) kallsyms() {
 			}
 			b = le.AppendUint32(b, v)
 		}
-		put(b, 8)
+		put(b)
 	}
-	num := func() { put(le.AppendUint32(nil, uint32(len(s.Names))), 8) }
+	num := func() { put(le.AppendUint32(nil, uint32(len(s.Names)))) }
 	marks := func() {
 		var b []byte
 		for _, m := range markers {
 			b = le.AppendUint32(b, m)
 		}
-		put(b, 8)
+		put(b)
 	}
-	base := func() { put(le.AppendUint64(nil, Base), 8) }
+	base := func() { put(le.AppendUint64(nil, Base)) }
 	if s.Layout == "offsets-first" || s.Layout == "offsets-first,sequences-before-tokens" {
 		offsets(false)
 		base()
 	}
 	num()
-	put(names, 8)
+	put(names)
 	marks()
 	if strings.HasSuffix(s.Layout, "sequences-before-tokens") {
-		put(bytes.Repeat([]byte{9, 8, 7}, align(len(s.Names), 8)), 8) // no zero stands before the tokens
+		put(bytes.Repeat([]byte{9, 8, 7}, align(len(s.Names), 8))) // no zero stands before the tokens
 	}
-	put(tokens, 8)
-	put(index, 8)
+	put(tokens)
+	put(index)
 	switch s.Layout {
 	case "offsets-last":
 		offsets(false)

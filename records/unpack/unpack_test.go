@@ -4,7 +4,10 @@ package unpack
 
 import (
 	"bytes"
+	"compress/gzip"
 	"encoding/binary"
+	"errors"
+	"fmt"
 	"io"
 	"math/rand/v2"
 	"os/exec"
@@ -12,6 +15,7 @@ import (
 	"testing"
 
 	"github.com/pierrec/lz4/v4"
+	"github.com/therootcompany/xz"
 )
 
 // legacyFrame packs as lz4 -l does, by another's hand.
@@ -113,8 +117,12 @@ func TestPrograms(t *testing.T) {
 func TestAll(t *testing.T) {
 	text := texts()["words"][:8_400_000]
 	for _, likely := range []int{0, 1, 100, 8 << 20, len(text) - 1, len(text), len(text) + 1, 2 * len(text)} {
-		if got, err := All(bytes.NewReader(text), likely, len(text)); err != nil || !bytes.Equal(got, text) {
+		got, err := All(bytes.NewReader(text), likely, len(text))
+		if err != nil || !bytes.Equal(got, text) {
 			t.Errorf("likely %d: %d bytes, %v", likely, len(got), err)
+		}
+		if likely >= len(text) && cap(got) != likely+1 {
+			t.Errorf("likely %d: the bytes have been copied into %d", likely, cap(got))
 		}
 		if _, err := All(bytes.NewReader(text), likely, len(text)-1); err == nil {
 			t.Errorf("likely %d: over the limit", likely)
@@ -122,6 +130,83 @@ func TestAll(t *testing.T) {
 		if _, err := All(io.MultiReader(bytes.NewReader(text), broken{}), likely, len(text)); err != io.ErrClosedPipe {
 			t.Errorf("likely %d: %v", likely, err)
 		}
+	}
+}
+
+// TestLikelySize: the four bytes that the build appends count if nothing is packed to a
+// twentieth or grows by it; otherwise there are six bytes for one.
+func TestLikelySize(t *testing.T) {
+	for said, want := range map[uint32]int{99: 600, 100: 100, 101: 101, 2000: 2000, 2001: 600, 1 << 31: 600} {
+		b := binary.LittleEndian.AppendUint32(make([]byte, 96), said)
+		if got := likelySize(b); got != want {
+			t.Errorf("%d is appended to 96 bytes: %d, want %d", said, got, want)
+		}
+	}
+	for n, want := range map[int]int{3: 18, 4: 24} {
+		if got := likelySize(make([]byte, n)); got != want {
+			t.Errorf("%d bytes: %d, want %d", n, got, want)
+		}
+	}
+	if got := likelySize([]byte{4, 0, 0, 0}); got != 4 {
+		t.Errorf("a size and nothing else: %d, want 4", got)
+	}
+}
+
+// TestPaddedPayload: a reader that stumbles over what follows has read its stream, if the
+// stream's size stands within the last 64 bytes.
+func TestPaddedPayload(t *testing.T) {
+	text := texts()["noise"]
+	packed := binary.LittleEndian.AppendUint32(legacyFrame(t, text), uint32(len(text)))
+	for padding := range 80 {
+		b := append(packed, bytes.Repeat([]byte{0xaa}, padding)...)
+		if got := whole(b, len(text)); got != (padding <= 60) {
+			t.Errorf("%d bytes behind the size: %v", padding, got)
+		}
+	}
+	if whole(make([]byte, 8), 0) || whole(packed, len(text)-1) || whole([]byte{1, 0, 0}, 1) {
+		t.Error("a stream of no bytes, or of another size, was read to its end")
+	}
+}
+
+// TestReasons: errors of readers, in words, however they are wrapped.
+func TestReasons(t *testing.T) {
+	for err, want := range map[error]string{io.EOF: "cut short", io.ErrUnexpectedEOF: "cut short",
+		xz.ErrBuf: "cut short or corrupt", io.ErrClosedPipe: io.ErrClosedPipe.Error()} {
+		if got := Reason(err); got != want {
+			t.Errorf("%v: %s, want %s", err, got, want)
+		}
+		if got := Reason(fmt.Errorf("block 1: %w", err)); got != want && err != io.ErrClosedPipe {
+			t.Errorf("%v, wrapped: %s, want %s", err, got, want)
+		}
+	}
+}
+
+// TestOpen: a packing's reader gives what is packed, of all streams behind each other.
+func TestOpen(t *testing.T) {
+	var b bytes.Buffer
+	for _, text := range []string{"one and ", "another"} {
+		w := gzip.NewWriter(&b)
+		_, err := w.Write([]byte(text))
+		if err := errors.Join(err, w.Close()); err != nil {
+			t.Fatal(err)
+		}
+	}
+	p := Of(b.Bytes())
+	r, err := p.Open(bytes.NewReader(b.Bytes()))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if got, err := io.ReadAll(r); err != nil || string(got) != "one and another" {
+		t.Errorf("%q, %v", got, err)
+	}
+	if got, err := p.Bytes(b.Bytes(), 100); err != nil || string(got) != "one and " {
+		t.Errorf("the first stream is %q, %v", got, err)
+	}
+	if _, err := p.Open(strings.NewReader("\x1f")); err == nil {
+		t.Error("half of a magic was opened")
+	}
+	if _, err := p.Bytes([]byte("\x1f\x8b"), 100); err == nil || err.Error() != ": gzip data: cut short" {
+		t.Errorf("a magic alone: %v", err)
 	}
 }
 

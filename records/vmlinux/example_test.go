@@ -22,5 +22,5 @@ func ExampleRead() {
 	symbol, offset, _ := k.Symbol(at + 12)
 	fmt.Printf("%s: %s+%d of %d symbols\n", k.Release, symbol.Name, offset, len(k.All))
 	// Output:
-	// 9.9.9-synthetic: function_00007+12 of 20018 symbols
+	// 9.9.9-synthetic: function_00007+12 of 20021 symbols
 }

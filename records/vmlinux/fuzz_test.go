@@ -57,7 +57,7 @@ func FuzzUnwrap(f *testing.F) {
 // TestNotRead: what is no image is refused by its first page, however large it is, in one line.
 func TestNotRead(t *testing.T) {
 	for begin, want := range map[string]string{"": "not a kernel image", "MZ": "not a kernel image",
-		"\x7fELF": "ELF file: "} {
+		"\x7fELF": "ELF file: ", "\x1f\x8b": "4096 MiB, more than 256"} {
 		file := filepath.Join(t.TempDir(), "sparse")
 		if err := os.WriteFile(file, []byte(begin), 0o600); err != nil {
 			t.Fatal(err)

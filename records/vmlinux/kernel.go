@@ -104,10 +104,10 @@ func FromMemory(file string, m *Memory) (k *Kernel, err error) {
 	}
 	k.relocate()
 	if k.Symbols, err = ReadSymbols(m); err != nil {
-		return nil, fmt.Errorf("%s: %w", k.Release, err)
+		return nil, err
 	}
 	if err := k.settle(); err != nil {
-		return nil, fmt.Errorf("%s: %w", k.Release, err)
+		return nil, err
 	}
 	return k, nil
 }

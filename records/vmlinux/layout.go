@@ -15,15 +15,10 @@ type layout struct {
 // them, since 6.4; without a base, each relative to its own place, in 7.2.
 func (n *names) layouts() []layout {
 	offsets := 4 * n.count
-	last := align(n.end, 8)
 	return []layout{
 		{"offsets-first", n.num - 8 - align(offsets, 8), n.num - 8, false},
-		{"offsets-first", n.num - 8 - align(offsets, 8) - 4, n.num - 8, false},
-		{"offsets-last", last, last + align(offsets, 8), false},
-		// One word too far, and every symbol would get its successor's address: the nearer
-		// place comes first. Padding in its stead would not ascend.
-		{"offsets-last,place-relative", align(n.end, 4), 0, true},
-		{"offsets-last,place-relative", last, 0, true},
+		{"offsets-last", n.end, n.end + align(offsets, 8), false},
+		{"offsets-last,place-relative", n.end, 0, true},
 	}
 }
 

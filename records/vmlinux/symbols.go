@@ -103,10 +103,7 @@ func (s *Symbols) Symbol(addr uint64) (y Symbol, offset uint64, ok bool) {
 	if i < 0 {
 		return Symbol{}, 0, false
 	}
-	y = s.All[i]
-	if same := s.Starting(y.Addr); len(same) > 0 {
-		y = same[0]
-	}
+	y = s.Starting(s.All[i].Addr)[0]
 	return y, addr - y.Addr, true
 }
 

@@ -31,7 +31,7 @@ func unwrap(b []byte) (*Memory, error) {
 	if bytes.HasPrefix(b, []byte(elf.ELFMAG)) {
 		return readELF(bytes.NewReader(b), form)
 	}
-	return rawImage(b, form)
+	return &Memory{Arch: rawArch(b), Form: strings.Join(form, "/"), Segments: []Segment{{0, b}}}, nil
 }
 
 // peel takes a boot file's forms off, up to the ELF file or raw image inside, and names them.
@@ -141,14 +141,6 @@ func rawArch(b []byte) *Arch {
 		}
 	}
 	return nil
-}
-
-// rawImage is a kernel as it lies in memory.
-func rawImage(b []byte, form []string) (*Memory, error) {
-	if len(b) > MaxUnpacked {
-		return nil, Fail("Image", "%d MiB, more than %d", len(b)>>20, MaxUnpacked>>20)
-	}
-	return &Memory{Arch: rawArch(b), Form: strings.Join(form, "/"), Segments: []Segment{{0, b}}}, nil
 }
 
 // readELF reads the segments of an ELF file, and nothing else of it.
