@@ -21,8 +21,7 @@ const (
 	park                    // a CPU's task is preempted
 	unpark                  // a CPU goes on with a task that was
 	skip                    // a CPU goes on without looking for interrupts: only where that makes no difference
-	attend                  // a CPU looks again: likewise, or for what is about sites that are not in the model
-	afresh                  // a CPU fetches afresh, for such a site; see Among
+	attend                  // a CPU looks again: likewise
 	nmi                     // a non-maskable interrupt comes
 	tick                    // a CPU's timer: only on live machines, since it takes possibilities away and adds none
 )
@@ -46,9 +45,6 @@ func (w *world) enabled(list []action) []action {
 		c := &w.cpu[i]
 		if w.m.Code.Disturbs(c) {
 			list = append(list, action{kind: nmi, who: uint8(i)})
-		}
-		if w.m.among {
-			list = w.enabledElsewhere(list, i)
 		}
 		if w.leased(i) {
 			if (w.Pending(i, false) || !c.Preemptible()) && !w.masked(i) {
@@ -114,7 +110,7 @@ func (w *world) perform(a action, ch cpus.Chooser) {
 
 func (w *world) act(a action, ch cpus.Chooser) {
 	if a.kind == stepCPU { // most are
-		w.noteStep(int(a.who))
+		w.itself(int(a.who))
 	} else {
 		w.noteAction(a)
 	}
@@ -142,8 +138,6 @@ func (w *world) act(a action, ch cpus.Chooser) {
 		w.cpu[a.who].Repoll()
 	case nmi:
 		w.under[a.who] = w.cpu[a.who].NMI()
-	case afresh:
-		w.cpu[a.who].Synced = w.Seq()
 	case tick:
 		w.cpu[a.who].Tick(w.m.Code, w.shared)
 	}
@@ -185,7 +179,6 @@ func (w *world) stepPatcher(i int, ch cpus.Chooser) {
 	at2, done2, stage2 := p.Place()
 	w.waits = status == poke.Waits && at == at2 && done == done2 && stage == stage2
 	if w.chose = choosing; choosing {
-		w.waits = w.waits || w.m.among && w.leadsNowhere(i)
 		if w.waits && w.stuck(i) {
 			w.violate(w.deadlock(i))
 		}
@@ -239,7 +232,7 @@ func (w *world) finish(i, update int) {
 	}
 	home := w.m.homes[i]
 	w.cpu[home].Repoll()
-	w.change(Registers, home)
+	w.itself(home)
 	if w.stopping == int8(i+1) && w.arriving > 0 {
 		w.violate(&cpus.Violation{Property: cpus.Deadlock, CPU: home,
 			Why: "the program is over, and nobody lets the CPUs go on that it has stopped"})

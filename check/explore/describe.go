@@ -36,8 +36,6 @@ func (w *world) describe(before *world, a action, answers []uint8) Step {
 		s.What = "goes on without looking for interrupts"
 	case attend:
 		s.What = "will look for interrupts"
-	case afresh:
-		s.What = "fetches afresh, for a site that is not in the model"
 	case nmi:
 		s.What = "an NMI comes"
 	}
@@ -48,6 +46,30 @@ func (w *world) describe(before *world, a action, answers []uint8) Step {
 		s.Sites = append(s.Sites, w.siteState(i))
 	}
 	return s
+}
+
+// does says what an action is, in words that do not depend on who makes it.
+func (w *world) does(a action) string {
+	switch a.kind {
+	case stepPatcher:
+		p := &w.patcher[a.who]
+		if p.Between() {
+			return "chooses an update"
+		}
+		return fmt.Sprintf("is at step %d, %s", p.At+1, p.Plan[p.At])
+	case begin:
+		return "begins"
+	case drain:
+		return "has a store become visible"
+	case park:
+		return "is preempted"
+	case unpark:
+		return "goes on with a task that was preempted"
+	}
+	if c := &w.cpu[a.who]; !c.AtBorder() || c.Polled() {
+		return c.Phase.Does()
+	}
+	return "looks for interrupts"
 }
 
 // after is where an action has left whoever it was of: what two engines must agree

@@ -22,11 +22,8 @@ func (m *Model) plans() (plans [][]poke.Step) {
 
 // Store implements poke.Ground.
 func (w *world) Store(site, off, n int, t isa.Text) {
-	w.read(Window, 0)
 	site, broken := w.m.rules.Lands(w.Commons, w.m.homes[w.actor], site, n, t)
 	w.violate(broken)
-	w.change(Text, site)
-	w.change(Stores, 0)
 	text := w.m.textIndex(site, w.Peek(site).Splice(off, n, t))
 	if w.full = w.logged == w.m.layout.stores; w.full {
 		return
@@ -38,29 +35,23 @@ func (w *world) Store(site, off, n int, t isa.Text) {
 
 // StoreLiteral implements poke.Ground.
 func (w *world) StoreLiteral(site int, ops uint64) {
-	w.write(Literal, site)
 	w.literal[site] = ops
 }
 
 // Unsettle implements poke.Ground.
 func (w *world) Unsettle(site int) {
-	w.change(Promised, site)
 	w.settled[site] = w.settled[site].TakenBack()
 }
 
 // Begin implements poke.Ground.
 func (w *world) Begin(site int, c cpus.Change) {
 	if len(w.m.changes[site]) > 1 {
-		w.write(Changing, site)
 		w.begun[site] = uint8(w.m.changeIndex(site, c))
 	}
 }
 
 // Settle implements poke.Ground; see cpus.Text.Settle.
 func (w *world) Settle(site int, want isa.Text) {
-	w.read(Text, site)
-	w.read(Stores, 0)
-	w.change(Promised, site)
 	seq, text := cpus.Seq(1), w.m.texts[site][w.base[site]]
 	for i := w.logged - 1; i >= 0; i-- {
 		if int(w.log[i].site) == site {
@@ -69,7 +60,7 @@ func (w *world) Settle(site int, want isa.Text) {
 		}
 	}
 	if text != want {
-		seq = w.seq() + 1
+		seq = w.Seq() + 1
 	}
 	w.settled[site] = w.settled[site].With(seq)
 }
@@ -79,14 +70,11 @@ func (w *world) Attach(ops uint64)  { w.setOps(ops, cpus.CalledTracer) }
 func (w *world) Release(ops uint64) { w.setOps(ops, cpus.CalledFreed) }
 
 func (w *world) setOps(ops uint64, o cpus.Outcome) {
-	w.change(Operations, 0)
 	w.ops = w.m.table.Set(w.ops, ops, o)
 }
 
 // Lock implements poke.Ground.
 func (w *world) Lock(mu poke.Mutex) bool {
-	w.noteOnline()
-	w.change(Locks, 0)
 	if mu == poke.HotplugLock && w.comesUp() {
 		return false
 	}
@@ -97,50 +85,42 @@ func (w *world) Lock(mu poke.Mutex) bool {
 
 // Unlock implements poke.Ground.
 func (w *world) Unlock(mu poke.Mutex) {
-	w.change(Locks, 0)
 	w.Commons.Unlock(mu, w.actor)
 }
 
 // Map implements poke.Ground.
 func (w *world) Map(site int) {
-	w.write(Window, 0)
 	w.Commons.Map(site)
 }
 
 // ReadEntry, ReadTable and Reshape implement poke.Ground.
 func (w *world) ReadEntry() bool {
-	w.change(Window, 0)
 	return w.Tables.ReadEntry(w.actor)
 }
 
 // ReadTable reads the entry of a table.
 func (w *world) ReadTable() {
-	w.change(Window, 0)
 	w.violate(w.m.rules.ReadTable(&w.Commons, w.actor, w.m.homes[w.actor]))
 }
 
 // Reshape is what others do to the tables.
 func (w *world) Reshape(op poke.Op) {
-	w.change(Window, 0)
 	w.Tables.Reshape(op)
 }
 
 // Raise and Raised implement poke.Ground.
 func (w *world) Raise() {
-	w.write(Flag, 0)
 	w.Commons.Raise()
 }
 
 // Raised is the other half.
 func (w *world) Raised() bool {
-	w.read(Flag, 0)
 	return w.Commons.Raised()
 }
 
 // Publish implements poke.Ground.
 func (w *world) Publish(step int, patches []poke.Patch, _ bool) {
-	w.write(Batch, 0)
-	w.noteEachRef((*notes).write)
+	w.noteRefs()
 	w.violate(w.m.rules.Overflows(w.m.homes[w.actor], patches))
 	w.published = uint8(w.m.batches[w.actor][step].number)
 	w.eachRef(func(r *int8) { *r = 1 })
@@ -158,13 +138,12 @@ func (w *world) eachRef(f func(r *int8)) {
 
 // Unpublish implements poke.Ground.
 func (w *world) Unpublish() {
-	w.noteEachRef((*notes).add)
+	w.noteRefs()
 	w.eachRef(func(r *int8) { *r-- })
 }
 
 // Drained implements poke.Ground.
 func (w *world) Drained() bool {
-	w.noteEachRef((*notes).read)
 	drained := true
 	w.eachRef(func(r *int8) { drained = drained && *r == 0 })
 	return drained
@@ -172,21 +151,19 @@ func (w *world) Drained() bool {
 
 // Clear implements poke.Ground.
 func (w *world) Clear() {
-	w.write(Batch, 0)
 	w.published = 0
 }
 
 // Send implements poke.Ground. A grace period also waits for tasks that are
 // preempted.
 func (w *world) Send(c cpus.Cause, lazy bool) {
-	w.noteOnline()
 	w.noteSend()
 	w.left[w.actor] = w.send(c, lazy)
 	if c != cpus.Quiesce {
 		return
 	}
 	for i := range w.m.Roles {
-		w.change(Parked, i)
+		w.mail(i)
 		if t := &w.parked[i]; t.There() && !t.Owes {
 			t.Owes, t.Quiesce = true, w.ticket(w.actor, i)
 			w.left[w.actor]++
@@ -220,19 +197,15 @@ func (w *world) send(c cpus.Cause, lazy bool) (targets int8) {
 
 // Answered implements poke.Ground.
 func (w *world) Answered() bool {
-	w.read(Answers, w.actor)
 	return w.left[w.actor] == 0
 }
 
 // StopMachine implements poke.Ground.
 func (w *world) StopMachine(lazy bool) bool {
-	w.noteOnline()
-	w.change(Stopping, 0)
 	if w.stopping != 0 {
 		return false
 	}
 	w.noteSend()
-	w.write(Arrived, 0)
 	w.stopping, w.arrived = int8(w.actor+1), 0
 	w.left[w.actor] = w.send(cpus.Stop, lazy)
 	w.arriving = w.left[w.actor]
@@ -241,24 +214,21 @@ func (w *world) StopMachine(lazy bool) bool {
 
 // Stopped implements poke.Ground.
 func (w *world) Stopped() bool {
-	w.read(Arrived, 0)
 	return w.Answered() && w.arrived == w.arriving
 }
 
 // ResumeMachine implements poke.Ground.
 func (w *world) ResumeMachine() {
 	for i := range w.m.Roles {
-		w.change(Mail, i)
+		w.mail(i)
 		w.stopped[i] = false
 	}
-	w.write(Stopping, 0)
-	w.write(Arrived, 0)
 	w.stopping, w.arrived, w.arriving = 0, 0, 0
 }
 
 // SyncSelf implements poke.Ground.
 func (w *world) SyncSelf() {
 	home := w.m.homes[w.actor]
-	w.change(Registers, home)
+	w.itself(home)
 	w.cpu[home].Synced = w.Seq()
 }

@@ -51,19 +51,19 @@ func (w *world) outdate() {
 // eachMet exchanges what a site promised to those who are about it: CPUs, tasks that are
 // parked, and what NMIs have interrupted. Who has met no promise does not ask.
 func (w *world) eachMet(site int, f func(cpus.Promise) cpus.Promise) {
-	exchange := func(of int32, p *cpus.Promise, in Thing) {
+	exchange := func(of int32, p *cpus.Promise, note func(cpu int), i int) {
 		if int(of) != site || p.Seq() == 0 {
 			return
 		}
 		if was := *p; f(was) != was {
 			*p = f(was)
-			w.write(in, 0)
+			note(i)
 		}
 	}
 	for i := range w.m.Roles {
-		exchange(w.cpu[i].Site, &w.cpu[i].Promise, Registers+Thing(i))
-		exchange(w.parked[i].Site, &w.parked[i].Promise, Parked+Thing(i))
-		exchange(w.under[i].Site, &w.under[i].Promise, Registers+Thing(i))
+		exchange(w.cpu[i].Site, &w.cpu[i].Promise, w.itself, i)
+		exchange(w.parked[i].Site, &w.parked[i].Promise, w.mail, i)
+		exchange(w.under[i].Site, &w.under[i].Promise, w.itself, i)
 	}
 }
 
@@ -72,10 +72,10 @@ func (w *world) eachMet(site int, f func(cpus.Promise) cpus.Promise) {
 func (w *world) putOff(stored int) {
 	for site := range w.m.Code.Sites {
 		was := w.settled[site]
-		if site == stored || was.Seq() != w.seq() {
+		if site == stored || was.Seq() != w.Seq() {
 			continue
 		}
-		now := was.With(w.seq() + 1)
+		now := was.With(w.Seq() + 1)
 		w.settled[site] = now
 		w.eachMet(site, func(p cpus.Promise) cpus.Promise {
 			if p == was {
@@ -90,14 +90,14 @@ func (w *world) putOff(stored int) {
 // log than before: what nobody needed by then is forgotten already. Most steps do not.
 func (w *world) needsLess(cpu int) bool {
 	c := &w.cpu[cpu]
-	return (w.writes | w.adds).inShared() || c.Synced != w.was.Synced ||
+	return w.notes.shared || c.Synced != w.was.Synced ||
 		c.Phase != w.was.Phase && (c.Phase == cpus.Asleep || c.Phase == cpus.Down)
 }
 
 // forget drops the stores that every CPU has seen, and counts positions from there: how
 // long ago is all that matters. Then it drops those that make no difference.
 func (w *world) forget() {
-	oldest := w.seq()
+	oldest := w.Seq()
 	traits := &w.m.Code.Traits
 	for i := range w.m.Roles {
 		c := &w.cpu[i]
@@ -105,8 +105,8 @@ func (w *world) forget() {
 		if asleep && w.m.Code.Deaf>>i&1 == 0 || c.Phase == cpus.Down {
 			// Nothing but an interrupt, or being brought up, gets it to fetch anything,
 			// and that makes it fetch afresh.
-			c.Synced = w.seq()
-			w.write(Registers, i)
+			c.Synced = w.Seq()
+			w.itself(i)
 		}
 		oldest = min(oldest, c.Synced)
 	}
@@ -130,7 +130,7 @@ func (w *world) forget() {
 
 // cut takes n stores out of the log.
 func (w *world) cut(from, n int) {
-	w.writes = allThings
+	w.notes = allWritten
 	copy(w.log[from:], w.log[from+n:w.logged])
 	w.logged -= n
 	clear(w.log[w.logged : w.logged+n])

@@ -52,12 +52,9 @@ type Model struct {
 	anyEnd bool
 	// around says that text_mutex is taken around plans, which do not take it.
 	around bool
-	// among says that the patcher changes sites that are not in the model, too; see Among.
-	among bool
 
 	codec    cpus.Codec
 	homes    []int
-	seats    [MaxCPUs]Things // by CPU: the programs of patchers that sit there
 	ops      []uint64
 	table    cpus.OpsTable
 	attached cpus.OpsStates // of table, at first
@@ -176,14 +173,14 @@ func (m *Model) checkGraces() error {
 	return nil
 }
 
+// Homes are the CPUs that the patchers sit on, by patcher.
+func (m *Model) Homes() []int { return slices.Clone(m.homes[:len(m.Programs)]) }
+
 func (m *Model) findHomes() {
 	for cpu, r := range m.Roles {
 		if r.RunsPatcher() {
 			m.homes = append(m.homes, cpu)
 		}
-	}
-	for i, cpu := range m.homes[:min(len(m.homes), len(m.Programs))] {
-		m.seats[cpu] = m.seats[cpu].With(Place + Thing(i))
 	}
 }
 

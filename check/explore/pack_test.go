@@ -132,7 +132,7 @@ func writtenWrongly(w *world, a action, was state, before, after []uint64) strin
 			noted = false
 		}
 		if before[i] != after[i] && !noted {
-			return fmt.Sprintf("word %d changed, written are %s", i, w.writes|w.adds)
+			return fmt.Sprintf("word %d changed, written is %+v", i, w.notes)
 		}
 	}
 	return ""

@@ -14,17 +14,10 @@ import (
 // atomics.
 
 // Seq implements cpus.Shared.
-func (w *world) Seq() cpus.Seq {
-	w.read(Stores, 0)
-	return w.seq()
-}
-
-func (w *world) seq() cpus.Seq { return cpus.Seq(w.logged + 1) }
+func (w *world) Seq() cpus.Seq { return cpus.Seq(w.logged + 1) }
 
 // Window implements cpus.Shared.
 func (w *world) Window(site int, synced cpus.Seq, buf []cpus.Version) ([]cpus.Version, cpus.Promise) {
-	w.read(Text, site)
-	w.read(Promised, site)
 	buf = buf[:0]
 	texts := w.m.texts[site]
 	for i := w.logged - 1; i >= 0; i-- {
@@ -42,22 +35,17 @@ func (w *world) Window(site int, synced cpus.Seq, buf []cpus.Version) ([]cpus.Ve
 
 // Peek implements cpus.Shared and poke.Ground.
 func (w *world) Peek(site int) isa.Text {
-	w.read(Text, site)
 	return w.m.texts[site][w.newest(site)]
 }
 
 // Settled implements cpus.Shared.
 func (w *world) Settled(site int) cpus.Promise {
-	w.read(Promised, site)
 	return w.settled[site]
 }
 
-// Changing implements cpus.Shared. It reads nothing where there is one update that it can be.
+// Changing implements cpus.Shared.
 func (w *world) Changing(site int) (c cpus.Change) {
 	list := w.m.changes[site]
-	if len(list) > 1 {
-		w.read(Changing, site)
-	}
 	if len(list) > 0 {
 		c = list[w.begun[site]]
 	}
@@ -66,13 +54,11 @@ func (w *world) Changing(site int) (c cpus.Change) {
 
 // Literal implements cpus.Shared and poke.Ground.
 func (w *world) Literal(site int) uint64 {
-	w.read(Literal, site)
 	return w.literal[site]
 }
 
 // CallOps implements cpus.Shared.
 func (w *world) CallOps(addr uint64) cpus.Outcome {
-	w.read(Operations, 0)
 	return w.m.table.Call(w.ops, addr)
 }
 
@@ -87,13 +73,12 @@ func (w *world) ref(cpu int) *int8 {
 
 // Enter implements cpus.Handler.
 func (w *world) Enter(cpu int) bool {
-	w.noteRef((*notes).read, cpu)
 	r := w.ref(cpu)
 	if *r == 0 {
 		return false
 	}
 	if w.m.Refs != int3.NoRef {
-		w.noteRef((*notes).write, cpu)
+		w.noteRef(cpu)
 		*r++
 	}
 	return true
@@ -101,7 +86,6 @@ func (w *world) Enter(cpu int) bool {
 
 // Find implements cpus.Handler.
 func (w *world) Find(at records.Addr, p *cpus.Probe) (isa.Insn, cpus.Found) {
-	w.read(Batch, 0)
 	if w.published == 0 {
 		return isa.Insn{}, cpus.TornDown
 	}
@@ -116,14 +100,13 @@ func (w *world) Find(at records.Addr, p *cpus.Probe) (isa.Insn, cpus.Found) {
 // Leave implements cpus.Handler. It subtracts without looking.
 func (w *world) Leave(cpu int) {
 	if w.m.Refs != int3.NoRef {
-		w.noteRef((*notes).add, cpu)
+		w.noteRef(cpu)
 		*w.ref(cpu)--
 	}
 }
 
 // Pending implements cpus.Shared.
 func (w *world) Pending(cpu int, masked bool) bool {
-	w.read(Mail, cpu)
 	for _, r := range w.box[cpu] {
 		if r != 0 && !(masked && w.m.Code.Maskable(r.cause())) {
 			return true
@@ -134,7 +117,7 @@ func (w *world) Pending(cpu int, masked bool) bool {
 
 // Take implements cpus.Shared: what masking does not hold back comes first.
 func (w *world) Take(cpu int, masked bool) (cpus.Taken, bool) {
-	w.change(Mail, cpu)
+	w.mail(cpu)
 	for _, maskable := range []bool{false, true} {
 		if maskable && masked {
 			break
@@ -162,13 +145,13 @@ func (w *world) ticket(sender, cpu int) cpus.Ticket {
 // Answer implements cpus.Shared.
 func (w *world) Answer(t cpus.Ticket) {
 	sender := int(t) / len(w.m.Roles)
-	w.add(Answers, sender)
+	w.shares()
 	w.left[sender]--
 }
 
 // EnterKernel implements cpus.Shared.
 func (w *world) EnterKernel(cpu int) cpus.Space {
-	w.change(Mail, cpu)
+	w.mail(cpu)
 	was := w.space[cpu]
 	w.space[cpu] = 0
 	return was
@@ -176,7 +159,7 @@ func (w *world) EnterKernel(cpu int) cpus.Space {
 
 // LeaveKernel implements cpus.Shared.
 func (w *world) LeaveKernel(cpu int) {
-	w.change(Mail, cpu)
+	w.mail(cpu)
 	w.space[cpu] = cpus.InUser
 }
 
@@ -207,8 +190,6 @@ func (w *world) comesUp() bool {
 // BringUp implements cpus.Shared; so do the other two: where CPUs are on their way says
 // it all.
 func (w *world) BringUp(int) bool {
-	w.noteOnline()
-	w.read(Locks, 0)
 	return w.Held[poke.HotplugLock] == 0 && !w.comesUp()
 }
 func (w *world) ComeOnline(int) {}
@@ -216,14 +197,13 @@ func (w *world) CameUp(int)     {}
 
 // Arrive implements cpus.Shared.
 func (w *world) Arrive(cpu int) {
-	w.change(Mail, cpu)
-	w.add(Arrived, 0)
+	w.mail(cpu)
+	w.shares()
 	w.stopped[cpu] = true
 	w.arrived++
 }
 
 // Resumed implements cpus.Shared.
 func (w *world) Resumed(cpu int) bool {
-	w.read(Mail, cpu)
 	return !w.stopped[cpu]
 }

@@ -60,7 +60,7 @@ func (m *Model) breaks(way []move) (taken []move, breaks bool) {
 		switch {
 		case mv.kind == skip && w.Pending(int(mv.who), false): // there is something to look for
 			return nil, false
-		case mv.kind == afresh, !w.may(mv.action):
+		case !w.may(mv.action):
 			return nil, false
 		}
 		ch := cpus.Repeat(mv.answers)

@@ -54,7 +54,7 @@ func (t *Trace) Schedule() string {
 	return strings.Join(list, " ")
 }
 
-const kindLetters = "cpbdkusafnt"
+const kindLetters = "cpbdkusant"
 
 // spell writes an action as a schedule has it.
 func (a action) spell(answers []uint8) string {

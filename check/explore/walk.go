@@ -65,8 +65,7 @@ func Walk(ctx context.Context, m *Model, limit int, at func(state int, is *Momen
 				}
 			}
 			a := e.action
-			patcher := a.kind == stepPatcher || a.kind == begin || a.kind == drain
-			failed = move(Move{From: from, To: to, Patcher: patcher, Who: int(a.who), What: here.does(a)})
+			failed = move(Move{From: from, To: to, Patcher: a.ofPatcher(), Who: int(a.who), What: here.does(a)})
 			return failed == nil
 		})
 		switch {

@@ -65,13 +65,7 @@ func proveCommand(c *common) *cobra.Command {
 	f.StringVar(&p.smt, "smt", "", "write the obligations into this `directory`, one SMT-LIB file each")
 	f.StringVar(&p.solver, "solver", "z3", "who checks them: z3, cvc5, or none, which leaves it to the views")
 	offer(cmd, "solver", prove.Solvers)
-	f.BoolVar(
-		&p.cutoff,
-		"cutoff",
-		false,
-		"also search the machine that stands for every larger one (docs/cutoff.md); both "+
-			"ways must agree",
-	)
+	f.BoolVar(&p.cutoff, "cutoff", false, "also search machines of 1 and 2 sites and 2 and 3 CPUs; both ways must agree")
 	f.DurationVar(&p.limitTime, "limit-time", time.Minute, "look for one counterexample for this `time` at most, on each "+
 		"size of machine")
 	return cmd

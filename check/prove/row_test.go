@@ -12,13 +12,19 @@ import (
 	"github.com/textpoke/textpoke/sim/axis"
 )
 
-// TestTwoWays: views and cutoff say the same of a protocol and of what breaks it, and a
+// TestTwoWays: views and machines say the same of a protocol and of what breaks it, and a
 // proof of what breaks would be found out.
 func TestTwoWays(t *testing.T) {
+	all, _ := explore.ParseReductions("all")
 	for _, c := range []struct {
 		mutation, cutoff string
 		verdict          Verdict
-	}{{"", "safe with cpus 2 and any sites", Proved}, {"drop-sync-3", "unsafe with cpus 2", Refuted}} {
+		limit            uint64
+	}{
+		{"", "safe up to 2 sites, 3 CPUs", Proved, 0},
+		{"", "incomplete with 2 sites, 2 CPUs: the limit of 100 states is reached", Proved, 100},
+		{"drop-sync-3", "unsafe with sites 1, cpus 2", Refuted, 0},
+	} {
 		choices := axis.Choices{"arch": {"x86_64"}, "protocol": {"breakpoint"}}
 		if c.mutation != "" {
 			choices["mutate"] = []string{c.mutation}
@@ -27,7 +33,7 @@ func TestTwoWays(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		o := explore.Options{Workers: 1}
+		o := explore.Options{Reduce: all, Workers: 1, LimitStates: c.limit}
 		r, err := Ask(context.Background(), questions[0], nil, o)
 		if err != nil {
 			t.Fatal(err)
