@@ -27,33 +27,33 @@ var LedgerColumns = results.Columns[LedgerRow]{
 	{Name: "patches", Kind: results.Integer,
 		Doc: "records changed", Cell: func(r LedgerRow) any { return r.count.Patches }},
 	{Name: "part", Doc: "of the tracer's work; records: their own rounds; total: of the row",
-		Cell: func(r LedgerRow) any { return r.part }},
+		Cell: func(r LedgerRow) any { return r.entry.Part }},
 	{Name: "cause", Doc: "of the interrupts; empty for a total",
-		Cell: func(r LedgerRow) any { return results.OrEmpty(r.cause) }},
+		Cell: func(r LedgerRow) any { return results.If(!r.Total(), r.entry.Cause.String()) }},
 	{Name: "row", Doc: "of /proc/interrupts, or counter of the firmware, in which they are seen",
-		Cell: func(r LedgerRow) any { return results.OrEmpty(r.row) }},
+		Cell: func(r LedgerRow) any { return results.OrEmpty(r.entry.Row) }},
 	{Name: "pokes", Kind: results.Integer, Doc: "keys, sites or calls; empty where there are none to count",
-		Cell: func(r LedgerRow) any { return r.pokes }},
+		Cell: func(r LedgerRow) any { return results.If(!r.Total(), r.entry.Pokes) }},
 	{Name: "rounds", Kind: results.Integer,
 		Doc:  "that are sent for it, each an interrupt of every other CPU: what a receiver takes",
-		Cell: func(r LedgerRow) any { return r.rounds }},
+		Cell: func(r LedgerRow) any { return r.entry.Rounds() }},
 	{Name: "ipis", Kind: results.Integer,
 		Doc: "interrupts that all other CPUs take together", Cell: func(r LedgerRow) any { return r.ipis }},
 	{Name: "ipis_per_cpu", Kind: results.Integer,
 		Detail: true, Doc: "of a total: interrupts that each CPU but the sender takes",
-		Cell: func(r LedgerRow) any { return results.If(r.Total(), r.rounds) }},
+		Cell: func(r LedgerRow) any { return results.If(r.Total(), r.entry.Rounds()) }},
 	{
 		Name: "ipis_isolated_max", Kind: results.Integer,
 		Detail: true,
 		Doc:    "of a total: interrupts that an isolated CPU takes; empty where none is",
 		Cell: func(r LedgerRow) any {
-			return results.If(r.Total() && slices.Contains(r.count.Roles, cpus.Isolated), r.rounds)
+			return results.If(r.Total() && slices.Contains(r.count.Roles, cpus.Isolated), r.entry.Rounds())
 		},
 	},
 	{Name: "basis", Detail: true, Doc: "how the number is known: counted, source or assumed; plan: by counting the plan",
-		Cell: func(r LedgerRow) any { return results.OrEmpty(r.basis) }},
+		Cell: func(r LedgerRow) any { return results.OrEmpty(string(r.entry.Basis)) }},
 	{Name: "source", Detail: true, Doc: "where it stands",
-		Cell: func(r LedgerRow) any { return results.OrEmpty(r.source) }},
+		Cell: func(r LedgerRow) any { return results.OrEmpty(r.entry.Source) }},
 	{Name: "least", Kind: results.Integer, Detail: true, Doc: "lower end of the rounds: what was seen, or what the code allows",
 		Cell: func(r LedgerRow) any { return r.within.Least }},
 	{Name: "most", Kind: results.Integer, Detail: true, Doc: "upper end of the rounds; empty where they are a lower bound",
@@ -63,21 +63,26 @@ var LedgerColumns = results.Columns[LedgerRow]{
 // LedgerRow is one cause of interrupts of one [Switch], or a total.
 type LedgerRow struct {
 	*Switch
-	count            *PlanRow
-	part, cause, row string
-	pokes            any // results.Empty in a total
-	sent
-	within        ledger.Range // of the rounds
-	basis, source string
+	count  *PlanRow
+	entry  ledger.Entry
+	ipis   int
+	within ledger.Range // of the rounds
+}
+
+// rowOf is what is sent for an entry, in so many interrupts.
+func rowOf(e ledger.Entry, ipis int) LedgerRow {
+	r := LedgerRow{entry: e, ipis: ipis}
+	r.within.Add(&e)
+	return r
 }
 
 // Said is what a total comes to, in words.
 func (r LedgerRow) Said() string {
-	return fmt.Sprintf("%d to %s (%s)", r.rounds, r.Switch.name(), r.row)
+	return fmt.Sprintf("%d to %s (%s)", r.entry.Rounds(), r.Switch.name(), r.entry.Row)
 }
 
 // Total tells whether the row is the sum of a switch in one row of interrupts.
-func (r LedgerRow) Total() bool { return r.part == "total" }
+func (r LedgerRow) Total() bool { return r.entry.Part == "total" }
 
 func (r LedgerRow) buffer() any {
 	if !r.count.Buffered {
@@ -120,9 +125,6 @@ func Switches(c *Config) (out []*Switch, err error) {
 	return out, nil
 }
 
-// sent is rounds, and the interrupts that they come to.
-type sent struct{ rounds, ipis int }
-
 // Ledger is what is sent, in the order in which it is: what precedes the records, the
 // records, what follows them, and what each receiver takes in all.
 func (d *Switch) Ledger(ctx context.Context) ([]LedgerRow, error) {
@@ -134,13 +136,13 @@ func (d *Switch) Ledger(ctx context.Context) ([]LedgerRow, error) {
 	before, after := ledger.Split(d.entries)
 	var rows []LedgerRow
 	for _, e := range before {
-		rows = append(rows, entryRow(e, others))
+		rows = append(rows, rowOf(e, e.Rounds()*others))
 	}
 	// Lazy rounds leave out CPUs; wakeups never do.
-	rows = append(rows, d.records(&count, cpus.Sync, sent{count.Rounds, count.IPIs - count.Stops*others})...)
-	rows = append(rows, d.records(&count, cpus.Stop, sent{count.Stops, count.Stops * others})...)
+	rows = append(rows, d.records(&count, cpus.Sync, count.Rounds, count.IPIs-count.Stops*others)...)
+	rows = append(rows, d.records(&count, cpus.Stop, count.Stops, count.Stops*others)...)
 	for _, e := range after {
-		rows = append(rows, entryRow(e, others))
+		rows = append(rows, rowOf(e, e.Rounds()*others))
 	}
 	rows = append(rows, d.totals(rows)...)
 	for i := range rows {
@@ -149,48 +151,37 @@ func (d *Switch) Ledger(ctx context.Context) ([]LedgerRow, error) {
 	return rows, nil
 }
 
-// entryRow is what the kernel sends besides the records' rounds, to so many CPUs.
-func entryRow(e ledger.Entry, others int) LedgerRow {
-	r := LedgerRow{
-		part: e.Part, cause: e.Cause.String(), row: e.Row, pokes: e.Pokes, sent: sent{e.Rounds(), e.Rounds() * others},
-		basis: string(e.Basis), source: e.Source,
-	}
-	r.within.Add(&e)
-	return r
-}
-
 // records is what the plan sends for the records themselves. That it sends nothing is
 // said once.
-func (d *Switch) records(count *PlanRow, cause cpus.Cause, n sent) []LedgerRow {
+func (d *Switch) records(count *PlanRow, cause cpus.Cause, rounds, ipis int) []LedgerRow {
 	k := d.kernel
-	if n.rounds == 0 && (cause == cpus.Stop || count.Stops > 0) {
+	if rounds == 0 && (cause == cpus.Stop || count.Stops > 0) {
 		return nil
 	}
-	r := LedgerRow{part: "records", cause: cause.String(), pokes: count.Patches, sent: n, basis: "plan",
-		within: ledger.Range{Least: n.rounds, Most: n.rounds}}
-	if n.rounds > 0 {
-		r.row = k.RowOf(cause)
+	e := ledger.Entry{Part: "records", Cause: cause, Pokes: count.Patches, Sent: rounds, Basis: "plan"}
+	if rounds > 0 {
+		e.Row = k.RowOf(cause)
 	}
 	if count.Plan == nil && (count.Protocol == k.Protocol || count.Protocol == poke.Native) {
-		r.source = k.Records.Source
+		e.Source = k.Records.Source
 	}
-	return []LedgerRow{r}
+	return []LedgerRow{rowOf(e, ipis)}
 }
 
 // totals sums rows up, by row of /proc/interrupts.
 func (d *Switch) totals(rows []LedgerRow) (totals []LedgerRow) {
-	for _, of := range d.kernel.Rows() {
-		total, seen := LedgerRow{part: "total", row: of.Name, pokes: results.Empty, source: of.About}, false
+	for _, t := range d.kernel.Totals(len(rows), func(i int) *ledger.Entry { return &rows[i].entry }) {
+		if t.Entries == 0 {
+			continue
+		}
+		total := LedgerRow{within: t.Within,
+			entry: ledger.Entry{Part: "total", Row: t.Row.Name, Sent: t.Rounds, Source: t.Row.About}}
 		for _, r := range rows {
-			if r.row == of.Name {
-				total.rounds, total.ipis, seen = total.rounds+r.rounds, total.ipis+r.ipis, true
-				total.within.Least, total.within.Most = total.within.Least+r.within.Least, total.within.Most+r.within.Most
-				total.within.OrMore = total.within.OrMore || r.within.OrMore
+			if r.entry.Row == t.Row.Name {
+				total.ipis += r.ipis
 			}
 		}
-		if seen {
-			totals = append(totals, total)
-		}
+		totals = append(totals, total)
 	}
 	return totals
 }
