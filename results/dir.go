@@ -95,16 +95,6 @@ func (d *Dir) WriteCSV(t Table) (sum string, err error) {
 	return hex.EncodeToString(h.Sum(nil)), err
 }
 
-// ReadCSV reads the table that WriteCSV wrote under this name, if it has these columns.
-func (d *Dir) ReadCSV(name string, columns []Column) (Table, error) {
-	f, err := os.Open(filepath.Join(d.path, name+".csv"))
-	if err != nil {
-		return Table{}, fmt.Errorf("read table: %w", err)
-	}
-	defer f.Close()
-	return ReadCSV(f, name, columns)
-}
-
 // Document is a file that stands beside the tables, for people: a report, a plot.
 type Document struct {
 	Name  string // a plain file name

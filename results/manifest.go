@@ -11,6 +11,8 @@ import (
 	"os"
 	"path/filepath"
 	"time"
+
+	"github.com/textpoke/textpoke/internal/inputs"
 )
 
 // Manifest says how the files in a directory came to be, and how to make them
@@ -107,14 +109,18 @@ func (m *Manifest) AddTable(t Table, sum string) {
 // AddDocument names a file that was written with [Dir.WriteDocument].
 func (m *Manifest) AddDocument(d Document) { m.Documents = append(m.Documents, d.Name) }
 
-// ReadManifest reads the manifest. Where there is none the error is fs.ErrNotExist.
-func (d *Dir) ReadManifest() (m Manifest, err error) {
-	text, err := os.ReadFile(filepath.Join(d.path, ManifestName))
+// maxManifest is how long a manifest may be, in bytes.
+const maxManifest = 64 << 20
+
+// ReadManifest reads the manifest of a directory. Where there is none the error is fs.ErrNotExist.
+func ReadManifest(dir string) (m Manifest, err error) {
+	path := filepath.Join(dir, ManifestName)
+	text, err := inputs.Read(path, maxManifest)
 	if err == nil {
 		err = json.Unmarshal(text, &m)
 	}
 	if err != nil {
-		err = fmt.Errorf("read %s: %w", filepath.Join(d.path, ManifestName), err)
+		err = fmt.Errorf("read %s: %w", path, err)
 	}
 	return m, err
 }

@@ -4,8 +4,8 @@ package main
 
 import (
 	"github.com/spf13/cobra"
-	"github.com/spf13/pflag"
 
+	"github.com/textpoke/textpoke/internal/choice"
 	"github.com/textpoke/textpoke/sim/axis"
 )
 
@@ -33,17 +33,12 @@ func addAxes[C any](cmd *cobra.Command, axes axis.Table[C]) {
 	}
 }
 
-// chosen is what the flags of axes were given.
-func chosen[C any](cmd *cobra.Command, axes axis.Table[C]) axis.Choices {
+// chosen are the choices of a request that are of axes.
+func chosen[C any](asked choice.Request, axes axis.Table[C]) axis.Choices {
 	choices := axis.Choices{}
 	for _, a := range axes {
-		f := cmd.Flags().Lookup(a.Name)
-		if a.Form == axis.Elsewhere || f == nil || !f.Changed {
-			continue
-		}
-		choices[a.Name] = []string{f.Value.String()}
-		if list, ok := f.Value.(pflag.SliceValue); ok {
-			choices[a.Name] = append([]string{}, list.GetSlice()...)
+		if texts := asked.Config[a.Name]; texts != nil && a.Form != axis.Elsewhere {
+			choices[a.Name] = texts
 		}
 	}
 	return choices

@@ -4,6 +4,7 @@ package main
 
 import (
 	"cmp"
+	"context"
 	"errors"
 	"fmt"
 	"maps"
@@ -18,6 +19,7 @@ import (
 	"github.com/textpoke/textpoke/check/explore"
 	"github.com/textpoke/textpoke/check/litmus"
 	"github.com/textpoke/textpoke/cpus"
+	"github.com/textpoke/textpoke/internal/choice"
 	"github.com/textpoke/textpoke/sched"
 	"github.com/textpoke/textpoke/sim"
 	"github.com/textpoke/textpoke/sim/axis"
@@ -37,7 +39,7 @@ type checkFlags struct {
 }
 
 func checkCommand(c *common) *cobra.Command {
-	var k checkFlags
+	k := &checkFlags{}
 	cmd := &cobra.Command{
 		Use:   "check",
 		Short: "is it safe? every interleaving of a small machine",
@@ -53,7 +55,7 @@ func checkCommand(c *common) *cobra.Command {
 			"  textpoke check --arch x86_64 --mutate drop-sync-1 --trace t.json\n" +
 			"  textpoke check --replay t.json",
 		Args: cobra.NoArgs,
-		RunE: func(cmd *cobra.Command, _ []string) error { return k.run(cmd, c) },
+		RunE: func(cmd *cobra.Command, _ []string) error { return k.run(cmd.Context(), c, c.asked) },
 	}
 	c.prints(cmd, "", check.Columns.Table("check"))
 	c.prints(cmd, "with --list", check.ListColumns.Table("list"))
@@ -62,136 +64,120 @@ func checkCommand(c *common) *cobra.Command {
 	return cmd
 }
 
+// fields are the choices that are no axes.
+func (k *checkFlags) fields() []*choice.Field {
+	engine := choice.One(&k.engine, "engine", sim.LiveEngine.String(), "with --replay: `engine` that it is forced on",
+		choice.OneOf(sim.ReplayNames()))
+	return append(k.searchFlags.fields(),
+		choice.Flag(&k.fixed, "fixed", "with --bug: with the upstream fix"),
+		choice.Flag(&k.list, "list",
+			"list protocols, mutations, bugs and litmus tests, and the bugs that it cannot tell, with the reason"),
+		choice.One(&k.export, "export", "", "write the model in the `language` of another checker instead of exploring it",
+			choice.OneOf(exports)),
+		choice.File(&k.trace, "trace", "save the counterexample, if there is one, in this `file`, as JSON"),
+		choice.File(&k.html, "html",
+			"write a page to this `file`, on which counterexamples are stepped forwards and backwards; - is stdout"),
+		choice.File(&k.replay, "replay", "force the counterexample in this `file` on another engine"),
+		engine,
+		choice.File(&k.record, "record", "run it on the live engine, and save what every CPU did in this `file`"),
+		choice.File(&k.conform, "conform",
+			"take the run that is recorded in this `file` through the checker's semantics, step by step"),
+		choice.File(&k.checkpoint, "checkpoint", "save the search in this `file` when it is cut short, and every now and then"),
+		choice.Time(&k.every, "every", 10*time.Minute, "`time` between two checkpoints", 1),
+		choice.Flag(&k.liveness, "liveness",
+			"also ask whether every update can end and every CPU come back between two calls, from every state"),
+		choice.Flag(&k.resume, "resume", "go on from the file of --checkpoint"))
+}
+
 func (k *checkFlags) register(cmd *cobra.Command, c *common) {
 	addAxes(cmd, check.Axes)
-	k.searchFlags.register(cmd)
 	addShard(cmd, c)
 	addQueue(cmd, c, "let workers do it that take points from this queue (see worker)")
+	add(cmd, k.fields()...)
 	f := cmd.Flags()
 	f.StringArrayVar(&k.bug, "bug", nil,
 		"`name` of a scenario of the museum, a bug or a tracer case (--list), in place of a protocol; repeatable")
 	offer(cmd, "bug", check.BugNames())
-	f.BoolVar(&k.fixed, "fixed", false, "with --bug: with the upstream fix")
-	f.BoolVar(&k.list, "list", false,
-		"list protocols, mutations, bugs and litmus tests, and the bugs that it cannot tell, with the reason")
 	f.StringArrayVar(&k.litmus, "litmus", nil,
 		"`file` with a litmus test of the fetch model, or the name of a shipped one (--list): is its outcome "+
 			"allowed? repeatable")
 	offer(cmd, "litmus", append([]string{"all"}, litmus.ShippedNames()...))
-	f.StringVar(&k.export, "export", "",
-		"write the model in the `language` of another checker instead of exploring it: promela")
-	offer(cmd, "export", exports)
-	f.StringVar(&k.trace, "trace", "", "save the counterexample, if there is one, in this `file`, as JSON")
-	f.StringVar(&k.html, "html", "",
-		"write a page to this `file`, on which counterexamples are stepped forwards and backwards; - is stdout")
-	f.StringVar(&k.replay, "replay", "", "force the counterexample in this `file` on another engine")
-	f.StringVar(&k.engine, "engine", sim.LiveEngine.String(),
-		"with --replay: `engine` that it is forced on: "+strings.Join(sim.ReplayNames(), " or "))
-	offer(cmd, "engine", sim.ReplayNames())
-	f.StringVar(&k.record, "record", "", "run it on the live engine, and save what every CPU did in this `file`")
-	f.StringVar(&k.conform, "conform", "",
-		"take the run that is recorded in this `file` through the checker's semantics, step by step")
-	f.StringVar(&k.checkpoint, "checkpoint", "",
-		"save the search in this `file` when it is cut short, and every now and then")
-	f.DurationVar(&k.every, "every", 10*time.Minute, "`time` between two checkpoints")
-	f.BoolVar(&k.liveness, "liveness", false,
-		"also ask whether every update can end and every CPU come back between two calls, from every state")
-	f.BoolVar(&k.resume, "resume", false, "go on from the file of --checkpoint")
 }
 
-func (k *checkFlags) run(cmd *cobra.Command, c *common) error {
-	if err := c.refuseQueued(cmd, "jobs", "checkpoint", "rate", "list", "litmus", "export", "replay", "record",
-		"conform"); err != nil {
-		return err
-	}
-	instead, err := k.instead(cmd)
+func (k *checkFlags) run(ctx context.Context, c *common, asked choice.Request) error {
+	instead, err := k.instead(asked)
 	switch {
 	case err != nil:
 		return err
-	case instead != nil:
-		return instead(cmd, c)
+	case instead != nil && !c.queued():
+		return instead(ctx, c)
 	}
-	if err := k.refuseSwarm(cmd); err != nil {
-		return err
-	}
-	o, err := k.options()
+	s, err := k.search(c, asked)
 	if err != nil {
 		return err
 	}
-	if cmd.Flags().Changed("every") && k.checkpoint == "" {
-		return errors.New("--every goes with --checkpoint")
-	}
-	questions, err := k.questions(cmd, c)
-	if err != nil {
-		return err
-	}
-	if len(questions) > 1 && (k.trace != "" || k.checkpoint != "") {
-		return fmt.Errorf("--trace and --checkpoint are for one question, and these are %d", len(questions))
-	}
-	questions = divided(c, questions)
-	a := &asked{common: c, questions: questions, options: o, swarm: k.swarm, trace: k.trace}
-	if c.employ != nil {
-		c.employ(a.work())
-		return nil
-	}
-	rows, err := a.answers(cmd.Context(), k.rate, &output{table: check.Columns.Table("check"), hidden: k.html == "-"})
-	unsafe := slices.DeleteFunc(slices.Clone(rows), func(r check.VerdictRow) bool { return r.Verdict != explore.Unsafe })
-	if k.html != "" && len(rows) > 0 && (err == nil || err == errNo) {
-		err = cmp.Or(c.toPage(k.html, pageOf(rows).Write), err)
+	err = s.answers(ctx, &output{table: check.Columns.Table("check"), hidden: k.html == "-"})
+	unsafe := slices.DeleteFunc(slices.Clone(s.rows), func(r check.VerdictRow) bool { return r.Verdict != explore.Unsafe })
+	if k.html != "" && len(s.rows) > 0 && (err == nil || err == errNo) {
+		err = cmp.Or(c.toPage(k.html, pageOf(s.rows).Write), err)
 	}
 	if k.html != "-" {
-		c.printRests(rows)
+		c.printRests(s.rows)
 		c.printTraces(unsafe)
 	}
-	if a.unsaved != nil && err == errNo {
-		err = a.unsaved
+	if s.unsaved != nil && err == errNo {
+		err = s.unsaved
 	}
 	return err
 }
 
-// refuseSwarm refuses what a swarm does not know.
-func (k *checkFlags) refuseSwarm(cmd *cobra.Command) error {
-	changed := cmd.Flags().Changed
-	switch {
-	case !changed("swarm"):
-		return nil
-	case k.swarm < 1 || k.swarm > maxSwarm:
-		return fmt.Errorf("--swarm %d: want 1 to %d searches", k.swarm, maxSwarm)
+// search is what a request asks for.
+func (k *checkFlags) search(c *common, asked choice.Request) (*search, error) {
+	if err := c.refuseQueued(asked, "jobs", "checkpoint", "rate", "list", "litmus", "export", "replay", "record",
+		"conform"); err != nil {
+		return nil, err
 	}
+	if err := k.refuseSwarm(asked); err != nil {
+		return nil, err
+	}
+	switch {
+	case k.resume && k.checkpoint == "":
+		return nil, errors.New("--resume goes with --checkpoint")
+	case asked.Has("every") && k.checkpoint == "":
+		return nil, errors.New("--every goes with --checkpoint")
+	}
+	o, err := k.Options()
+	if err != nil {
+		return nil, err
+	}
+	o.Checkpoint, o.Every, o.Resume, o.Liveness = k.checkpoint, k.every, k.resume, k.liveness
+	questions, err := k.questions(c, asked.Config["bug"], chosen(asked, check.Axes))
+	if err != nil {
+		return nil, err
+	}
+	if len(questions) > 1 && (k.trace != "" || k.checkpoint != "") {
+		return nil, fmt.Errorf("--trace and --checkpoint are for one question, and these are %d", len(questions))
+	}
+	return &search{common: c, searchFlags: &k.searchFlags, questions: divided(c, questions), options: o, trace: k.trace}, nil
+}
+
+// refuseSwarm refuses what a swarm does not know.
+func (k *checkFlags) refuseSwarm(asked choice.Request) error {
 	for _, name := range []string{"exact", "liveness", "limit-time", "limit-memory", "checkpoint", "rate"} {
-		if changed(name) {
+		if k.swarm > 0 && asked.Has(name) {
 			return fmt.Errorf("--%s goes without --swarm, whose searches are bounded by --limit-states alone", name)
 		}
 	}
 	return nil
 }
 
-// maxSwarm is how many searches nobody asks for by mistake.
-const maxSwarm = 100_000
-
-// options reads the flags of the search.
-func (k *checkFlags) options() (explore.Options, error) {
-	o, err := k.searchFlags.options()
-	switch {
-	case err != nil:
-		return o, err
-	case k.every <= 0:
-		return o, fmt.Errorf("--every %v: want a time above 0", k.every)
-	case k.resume && k.checkpoint == "":
-		return o, errors.New("--resume goes with --checkpoint")
-	}
-	o.Checkpoint, o.Every, o.Resume, o.Liveness = k.checkpoint, k.every, k.resume, k.liveness
-	return o, nil
-}
-
-// questions reads the flags of what is to be checked.
-func (k *checkFlags) questions(cmd *cobra.Command, c *common) ([]*check.Question, error) {
-	choices := chosen(cmd, check.Axes)
-	if k.bug != nil {
-		for _, flag := range slices.Sorted(maps.Keys(choices)) {
-			return nil, fmt.Errorf("--%s does not go with --bug: a scenario says itself what it is about", flag)
+// questions are those about bugs of the museum, or about all combinations of the choices.
+func (k *checkFlags) questions(c *common, bugs []string, choices axis.Choices) ([]*check.Question, error) {
+	if bugs != nil {
+		for _, name := range slices.Sorted(maps.Keys(choices)) {
+			return nil, fmt.Errorf("--%s does not go with --bug: a scenario says itself what it is about", name)
 		}
-		return check.BugQuestions(k.bug, k.fixed)
+		return check.BugQuestions(bugs, k.fixed)
 	}
 	if k.fixed {
 		return nil, errors.New("--fixed goes with --bug")

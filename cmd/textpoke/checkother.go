@@ -5,6 +5,7 @@ package main
 import (
 	"bufio"
 	"cmp"
+	"context"
 	"errors"
 	"fmt"
 	"maps"
@@ -12,11 +13,9 @@ import (
 	"strings"
 
 	"github.com/textpoke/textpoke/check"
-
-	"github.com/spf13/cobra"
-
 	"github.com/textpoke/textpoke/check/explore"
 	"github.com/textpoke/textpoke/check/promela"
+	"github.com/textpoke/textpoke/internal/choice"
 	"github.com/textpoke/textpoke/results"
 	"github.com/textpoke/textpoke/sim"
 )
@@ -26,16 +25,16 @@ var exports = []string{"promela"}
 
 // instead finds what check is to do instead of exploring: nil for nothing. At most
 // one of these can be asked for.
-func (k *checkFlags) instead(cmd *cobra.Command) (do func(*cobra.Command, *common) error, err error) {
+func (k *checkFlags) instead(request choice.Request) (do func(context.Context, *common) error, err error) {
 	var asked []string
 	for _, other := range []struct {
 		flag string
-		do   func(*cobra.Command, *common) error
+		do   func(context.Context, *common) error
 	}{
 		{"list", k.printList}, {"litmus", k.runLitmus}, {"export", k.writeModel},
 		{"replay", k.runReplay}, {"record", k.runRecord}, {"conform", k.runConform},
 	} {
-		if cmd.Flags().Changed(other.flag) {
+		if request.Has(other.flag) {
 			asked = append(asked, "--"+other.flag)
 			do = other.do
 		}
@@ -43,20 +42,20 @@ func (k *checkFlags) instead(cmd *cobra.Command) (do func(*cobra.Command, *commo
 	if len(asked) > 1 {
 		return nil, fmt.Errorf("%s: want one of them", strings.Join(asked, " and "))
 	}
-	if cmd.Flags().Changed("engine") && k.replay == "" {
+	if request.Has("engine") && k.replay == "" {
 		return nil, errors.New("--engine goes with --replay")
 	}
-	return do, refuseEmpty(cmd, "export", "replay", "record", "conform", "trace", "checkpoint", "html")
+	return do, nil
 }
 
 // printList lists what can be checked.
-func (k *checkFlags) printList(cmd *cobra.Command, c *common) error {
+func (k *checkFlags) printList(ctx context.Context, c *common) error {
 	t, err := check.List()
 	if err != nil {
 		return err
 	}
 	if !c.people() || c.columns != nil {
-		return c.whole(cmd.Context(), t)
+		return c.whole(ctx, t)
 	}
 	var kinds []string
 	groups := map[string][]described{}
@@ -77,21 +76,21 @@ func (k *checkFlags) printList(cmd *cobra.Command, c *common) error {
 	for _, kind := range kinds {
 		list(c.streams.out, fmt.Sprintf("%s (%d)", kind, len(groups[kind])), width, groups[kind])
 	}
-	return c.written(cmd.Context(), t)
+	return c.written(ctx, t)
 }
 
 // runLitmus asks whether outcomes are allowed.
-func (k *checkFlags) runLitmus(cmd *cobra.Command, c *common) error {
-	rows, differ, err := check.Litmus(cmd.Context(), k.litmus)
+func (k *checkFlags) runLitmus(ctx context.Context, c *common) error {
+	rows, differ, err := check.Litmus(ctx, k.litmus)
 	if err != nil {
 		return err
 	}
 	c.note(k.litmus...)
-	if err := c.whole(cmd.Context(), rows); err != nil {
+	if err := c.whole(ctx, rows); err != nil {
 		return err
 	}
 	if c.format == results.FormatTable && len(k.litmus) == 1 && k.litmus[0] != "all" {
-		witness, err := check.LitmusWitness(cmd.Context(), k.litmus[0])
+		witness, err := check.LitmusWitness(ctx, k.litmus[0])
 		if err != nil {
 			return err
 		}
@@ -104,8 +103,8 @@ func (k *checkFlags) runLitmus(cmd *cobra.Command, c *common) error {
 }
 
 // one is the one question that the flags ask.
-func (k *checkFlags) one(cmd *cobra.Command, c *common, what string) (*check.Question, error) {
-	questions, err := k.questions(cmd, c)
+func (k *checkFlags) one(c *common, asked choice.Request, what string) (*check.Question, error) {
+	questions, err := k.questions(c, asked.Config["bug"], chosen(asked, check.Axes))
 	if err == nil && len(questions) != 1 {
 		err = fmt.Errorf("--%s is for one question, and these are %d; say --arch", what, len(questions))
 	}
@@ -116,11 +115,8 @@ func (k *checkFlags) one(cmd *cobra.Command, c *common, what string) (*check.Que
 }
 
 // writeModel writes the model for another checker.
-func (k *checkFlags) writeModel(cmd *cobra.Command, c *common) error {
-	if _, err := named("export", k.export, exports, identity); err != nil {
-		return err
-	}
-	q, err := k.one(cmd, c, "export")
+func (k *checkFlags) writeModel(ctx context.Context, c *common) error {
+	q, err := k.one(c, c.asked, "export")
 	if err != nil {
 		return err
 	}
@@ -132,11 +128,11 @@ func (k *checkFlags) writeModel(cmd *cobra.Command, c *common) error {
 }
 
 // traced reads a trace and the question that it is about.
-func (k *checkFlags) traced(cmd *cobra.Command, c *common, path string) (*check.Question, *explore.Trace, error) {
-	asked := slices.Sorted(maps.Keys(chosen(cmd, check.Axes)))
-	for _, flag := range append(asked, "bug", "fixed") {
-		if cmd.Flags().Changed(flag) {
-			return nil, nil, fmt.Errorf("--%s: the trace says itself what it is about", flag)
+func (k *checkFlags) traced(c *common, path string) (*check.Question, *explore.Trace, error) {
+	about := chosen(c.asked, check.Axes)
+	for _, name := range append(slices.Sorted(maps.Keys(about)), "bug", "fixed") {
+		if c.asked.Has(name) {
+			return nil, nil, fmt.Errorf("--%s: the trace says itself what it is about", name)
 		}
 	}
 	t, err := explore.LoadTrace(path)
@@ -144,20 +140,22 @@ func (k *checkFlags) traced(cmd *cobra.Command, c *common, path string) (*check.
 		return nil, nil, fmt.Errorf("%w (want a file that --trace or --record wrote)", err)
 	}
 	c.note(path)
+	asked := choice.ParseArgs(append([]string{"textpoke"}, t.Model...))
+	if !asked.Has("workload") && !asked.Has("bug") { // saved when there was no other one
+		asked.Config["workload"] = []string{explore.Once.String()}
+		t.Model = append(t.Model, "--workload", explore.Once.String())
+	}
 	var of checkFlags
-	other := &cobra.Command{SilenceErrors: true, SilenceUsage: true}
-	of.register(other, &common{})
-	if err := other.ParseFlags(t.Model); err != nil {
-		return nil, nil, fmt.Errorf("trace %s: model %q: %w", path, t.Model, err)
-	}
-	if f := other.Flags(); !f.Changed("workload") && !f.Changed("bug") { // saved when there was no other one
-		once := []string{"--workload", explore.Once.String()}
-		if err := other.ParseFlags(once); err != nil {
-			return nil, nil, fmt.Errorf("trace %s: %w", path, err)
+	rest, err := asked.Config.Fill(of.fields())
+	for name := range rest {
+		if err == nil && name != "bug" && check.Axes.Named(name) == nil {
+			err = fmt.Errorf("no flag --%s", name)
 		}
-		t.Model = append(t.Model, once...)
 	}
-	q, err := of.one(other, c, "replay")
+	var q *check.Question
+	if err == nil {
+		q, err = of.one(c, asked, "replay")
+	}
 	if err != nil {
 		return nil, nil, fmt.Errorf("trace %s: model %q: %w", path, t.Model, err)
 	}
@@ -165,12 +163,12 @@ func (k *checkFlags) traced(cmd *cobra.Command, c *common, path string) (*check.
 }
 
 // runReplay forces a counterexample on another engine.
-func (k *checkFlags) runReplay(cmd *cobra.Command, c *common) error {
-	engine, err := named("engine", k.engine, sim.ReplayNames(), sim.ParseEngine)
+func (k *checkFlags) runReplay(ctx context.Context, c *common) error {
+	engine, err := sim.ParseEngine(k.engine)
 	if err != nil {
 		return err
 	}
-	q, t, err := k.traced(cmd, c, k.replay)
+	q, t, err := k.traced(c, k.replay)
 	if err != nil {
 		return err
 	}
@@ -197,7 +195,7 @@ func (k *checkFlags) runReplay(cmd *cobra.Command, c *common) error {
 			check.Command(t.Model), t.ExplainIn(c.width()), engine, len(t.Steps), v)
 		return errNo
 	}
-	if err := c.rows(cmd.Context(), check.Columns.Table("check"), 1, func(_ int, o *output) error {
+	if err := c.rows(ctx, check.Columns.Table("check"), 1, func(_ int, o *output) error {
 		return o.add(check.Columns.Cells(&row)...)
 	}); err != nil {
 		return err
@@ -210,12 +208,12 @@ const recordedSteps = 200_000
 
 // runRecord runs the question's program on the live engine, and saves what
 // happened.
-func (k *checkFlags) runRecord(cmd *cobra.Command, c *common) error {
-	q, err := k.one(cmd, c, "record")
+func (k *checkFlags) runRecord(ctx context.Context, c *common) error {
+	q, err := k.one(c, c.asked, "record")
 	if err != nil {
 		return err
 	}
-	t, err := explore.Record(cmd.Context(), q.Model, c.seed, recordedSteps)
+	t, err := explore.Record(ctx, q.Model, c.seed, recordedSteps)
 	if err != nil {
 		return err
 	}
@@ -232,8 +230,8 @@ func (k *checkFlags) runRecord(cmd *cobra.Command, c *common) error {
 }
 
 // runConform takes a recorded run through the checker's semantics.
-func (k *checkFlags) runConform(cmd *cobra.Command, c *common) error {
-	q, t, err := k.traced(cmd, c, k.conform)
+func (k *checkFlags) runConform(ctx context.Context, c *common) error {
+	q, t, err := k.traced(c, k.conform)
 	if err != nil {
 		return err
 	}

@@ -4,91 +4,22 @@ package main
 
 import (
 	"context"
-	"encoding/json"
-	"errors"
 	"fmt"
 	"os"
 	"time"
 
-	"github.com/spf13/cobra"
-
+	"github.com/textpoke/textpoke/internal/choice"
+	"github.com/textpoke/textpoke/results/points"
 	"github.com/textpoke/textpoke/results/queue"
-	"github.com/textpoke/textpoke/sim"
 )
 
-// crew does the points of a command, each of which comes to a T: this process, or workers
-// that take them from a queue.
-type crew[T any] interface {
-	do(ctx context.Context, n int) (T, error)
-}
-
-// here is this process.
-type here[T any] func(ctx context.Context, n int) (T, error)
-
-func (h here[T]) do(ctx context.Context, n int) (T, error) { return h(ctx, n) }
-
-// away is workers.
-type away[T any] struct{ *submitted }
-
-func (a away[T]) do(ctx context.Context, n int) (made T, err error) {
-	data, err := a.rows.Await(ctx, n)
-	if err != nil {
-		return made, err
-	}
-	var p parcel[T]
-	if err := json.Unmarshal(data, &p); err != nil {
-		return made, fmt.Errorf("queue: point %d: %w", n, err)
-	}
-	switch {
-	case p.Error == "":
-	case p.No:
-		err = noError{errors.New(p.Error)}
-	default:
-		err = errors.New(p.Error)
-	}
-	return p.Made, err
-}
-
-// parcel is what a point came to, on its way through a queue.
-type parcel[T any] struct {
-	Made  T      `json:"made"`
-	Error string `json:"error,omitempty"` // why it came to nothing more
-	No    bool   `json:"no,omitempty"`    // the error is the answer no
-}
-
-// work is the points of a command, for whoever does them.
-type work struct {
-	keys  []string
-	alone bool // nothing may run beside a point
-	// do is what a point comes to, a parcel.
-	do func(ctx context.Context, n int) ([]byte, error)
-}
-
-// parcels makes parcels of what points come to. What was cut short is none.
-func parcels[T any](do func(ctx context.Context, n int) (T, error)) func(context.Context, int) ([]byte, error) {
-	return func(ctx context.Context, n int) ([]byte, error) {
-		made, err := do(ctx, n)
-		switch {
-		case sim.Stopped(err):
-			return nil, err
-		case ctx.Err() != nil:
-			return nil, ctx.Err()
-		}
-		p := parcel[T]{Made: made}
-		if err != nil {
-			p.Error, p.No = err.Error(), errors.Is(err, errNo)
-		}
-		return json.Marshal(p)
-	}
-}
-
 // queued tells whether workers do the points, or this is one of them.
-func (c *common) queued() bool { return c.queue != "" || c.employ != nil }
+func (c *common) queued() bool { return c.queue != "" || c.cores > 0 }
 
-// refuseQueued refuses flags that do not go with --queue.
-func (c *common) refuseQueued(cmd *cobra.Command, flags ...string) error {
-	for _, name := range flags {
-		if f := cmd.Flags().Lookup(name); c.queued() && f != nil && f.Changed {
+// refuseQueued refuses choices that do not go with --queue.
+func (c *common) refuseQueued(asked choice.Request, names ...string) error {
+	for _, name := range names {
+		if c.queued() && asked.Has(name) {
 			return fmt.Errorf("--%s goes without --queue", name)
 		}
 	}
@@ -103,13 +34,28 @@ type submitted struct {
 	stop func()
 }
 
-// submit puts points into the queue that are not done.
-func (c *common) submit(ctx context.Context, keys []string, done func(n int) bool) (*submitted, error) {
+// submit puts the points into the queue that nobody has; nil where there is no queue, or nothing to do.
+func submit[T any](ctx context.Context, c *common, all *points.Sweep[T], kept points.Keeper[T]) (*submitted, error) {
+	done := func(n int) (had bool) {
+		if kept != nil {
+			_, had = kept.Have(n)
+		}
+		return had
+	}
+	left := 0
+	for n := range all.Keys {
+		if !done(n) {
+			left++
+		}
+	}
+	if c.queue == "" || left == 0 {
+		return nil, nil
+	}
 	q, err := c.connect(ctx, queue.Options{})
 	if err != nil {
 		return nil, err
 	}
-	rows, err := q.Submit(ctx, queue.Submission{Args: rowArgs(c.args), Keys: keys, Inputs: c.inputs, Done: done})
+	rows, err := q.Submit(ctx, queue.Submission{Request: c.asked.Without(ofProcess...), Keys: all.Keys, Inputs: c.inputs, Done: done})
 	if err != nil {
 		q.Close()
 		return nil, err
@@ -125,6 +71,9 @@ const leaveTime = 20 * time.Second
 // end takes from the queue what nobody needs any more: all of the run where it is complete,
 // otherwise the jobs alone.
 func (s *submitted) end(ctx context.Context, complete bool) error {
+	if s == nil {
+		return nil
+	}
 	s.stop()
 	s.summary()
 	defer s.q.Close()

@@ -11,6 +11,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/textpoke/textpoke/internal/choice"
 	"github.com/textpoke/textpoke/records"
 	"github.com/textpoke/textpoke/results"
 	"github.com/textpoke/textpoke/sim"
@@ -29,21 +30,25 @@ func (g *gridFlags) register(cmd *cobra.Command, c *common) {
 	addShard(cmd, c)
 	addQueue(cmd, c, "let workers do it that take points from this queue (see worker)")
 	addAxes(cmd, sim.Axes.For(g.uses))
-	cmd.Flags().StringVar(&g.kallsyms, "kallsyms", "", "`file` with the addresses that a list of functions "+
-		"lacks, as /proc/kallsyms has them")
 	// The flag is one of the axes: it cannot be missing.
 	_ = cmd.MarkFlagFilename("plan", "plan")
 }
 
-// grid reads the flags.
-func (g *gridFlags) grid(cmd *cobra.Command, c *common) (grid *sim.Grid, err error) {
-	if err := c.refuseQueued(cmd, "jobs", "steps", "scenario", "trace"); err != nil {
+// fields are the choices that are no axes.
+func (g *gridFlags) fields() []*choice.Field {
+	return []*choice.Field{choice.File(&g.kallsyms, "kallsyms", "`file` with the addresses that a list of functions "+
+		"lacks, as /proc/kallsyms has them")}
+}
+
+// grid reads a request.
+func (g *gridFlags) grid(asked choice.Request, c *common) (grid *sim.Grid, err error) {
+	if err := c.refuseQueued(asked, "jobs", "steps", "scenario", "trace"); err != nil {
 		return nil, err
 	}
 	if err := c.kallsyms(g.kallsyms); err != nil {
 		return nil, err
 	}
-	choices := chosen(cmd, sim.Axes.For(g.uses))
+	choices := chosen(asked, sim.Axes.For(g.uses))
 	for _, seed := range c.seeds {
 		choices["seed"] = append(choices["seed"], fmt.Sprint(seed))
 	}
@@ -56,7 +61,7 @@ func (g *gridFlags) grid(cmd *cobra.Command, c *common) (grid *sim.Grid, err err
 			c.note(file)
 		}
 	}
-	if g.limits, err = g.sweepFlags.read(cmd); err == nil && !g.yes {
+	if g.limits, err = g.sweepFlags.read(asked); err == nil && !g.yes && c.cores == 0 {
 		err = refuseMany(grid.Points())
 	}
 	return grid, err

@@ -109,20 +109,19 @@ func (p *predictFlags) predict(ctx context.Context, c *common, name string) erro
 		}
 		rows = append(rows, more...)
 	}
-	s := sweep{common: c, flags: &sweepFlags{limits: limits}, table: ledger.PredictColumns.Table("prediction")}
-	s.headline = func() string { return "COST: interrupts of a CPU: " + fewOf(ledger.Most(rows)) }
-	s.out = output{table: s.table, above: s.answer}
-	err = c.each(ctx, &s.out, len(rows), func(i int, o *output) error {
+	j := newJudged(c, ledger.PredictColumns.Table("prediction"), limits)
+	j.headed(func() string { return "COST: interrupts of a CPU: " + fewOf(ledger.Most(rows)) })
+	err = c.each(ctx, &j.out, len(rows), func(i int, o *output) error {
 		cells, err := ledger.PredictColumns.Row(rows[i])
 		if err != nil {
 			return err
 		}
 		if rows[i].Total() {
-			s.judged(rows[i].Name(), rows[i].Over(limits))
+			j.Judge(rows[i].Name(), rows[i].Over(limits))
 		}
 		return o.addRow(cells)
 	})
-	return s.verdict(err)
+	return j.verdict(err)
 }
 
 // limits is the budget; a number alone is one for every CPU.

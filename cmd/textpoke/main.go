@@ -19,6 +19,7 @@ import (
 	"github.com/textpoke/textpoke/experiments/catalogue"
 	"github.com/textpoke/textpoke/internal/choice"
 	"github.com/textpoke/textpoke/internal/inputs"
+	"github.com/textpoke/textpoke/results/points"
 	"github.com/textpoke/textpoke/service/lab"
 	"github.com/textpoke/textpoke/sim"
 )
@@ -43,7 +44,7 @@ func main() {
 }
 
 // errNo is the answer no, where what it is about has been printed.
-var errNo = errors.New("the answer is no")
+var errNo = points.ErrNo
 
 // errCut is an answer that was cut short, where that has been printed.
 var errCut = errors.New("cut short")

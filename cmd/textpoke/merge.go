@@ -13,14 +13,14 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/textpoke/textpoke/results"
-	"github.com/textpoke/textpoke/results/shard"
+	"github.com/textpoke/textpoke/results/points"
 )
 
 // shardFlag reads which part of a sweep is asked for.
-type shardFlag struct{ *shard.Shard }
+type shardFlag struct{ *points.Shard }
 
 func (s shardFlag) Set(text string) (err error) {
-	*s.Shard, err = shard.Parse(text)
+	*s.Shard, err = points.ParseShard(text)
 	return err
 }
 
@@ -98,7 +98,7 @@ func mergeCommand(c *common) *cobra.Command {
 			if c.out == "" {
 				return errors.New("--out \"\": want the directory that the tables go to")
 			}
-			whole, err := shard.Merge(dirs, func(args []string) []string { return without(args, ofShard) })
+			whole, err := points.Merge(dirs, append(process, "shard")...)
 			if err != nil {
 				return err
 			}
@@ -112,9 +112,6 @@ func mergeCommand(c *common) *cobra.Command {
 	}, "", mergedColumns.Table("merged"))
 }
 
-// ofShard are the flags that may differ from shard to shard.
-var ofShard = append([]string{"shard", "out", "resume", "jobs", "log", "format", "yes"}, queueFlags...)
-
 // same tells whether two names are of one directory.
 func same(a, b string) bool {
 	x, err := os.Stat(a)
@@ -126,7 +123,7 @@ func same(a, b string) bool {
 }
 
 // write writes what shards make together, the manifest last, and answers as they did.
-func (c *common) write(cmd *cobra.Command, whole *shard.Whole) error {
+func (c *common) write(cmd *cobra.Command, whole *points.Whole) error {
 	dir, err := results.OpenDir(c.out)
 	if err != nil {
 		return err
@@ -164,10 +161,10 @@ func (c *common) write(cmd *cobra.Command, whole *shard.Whole) error {
 
 // gather copies the directories of experiments, which their rows name, and puts the index
 // together.
-func gather(out string, whole *shard.Whole) error {
+func gather(out string, whole *points.Whole) error {
 	n, index := len(whole.Dirs), ""
-	for i, row := range whole.Rows() {
-		from, name := whole.Dirs[i%n], row[0]
+	for i, row := range whole.Tables[0].Rows {
+		from, name := whole.Dirs[i%n], row[0].String()
 		if err := copyFiles(filepath.Join(from, name), filepath.Join(out, name)); err != nil {
 			return fmt.Errorf("merge: %w", err)
 		}

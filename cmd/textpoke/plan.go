@@ -13,16 +13,24 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/textpoke/textpoke/internal/choice"
 	"github.com/textpoke/textpoke/poke"
 	"github.com/textpoke/textpoke/results"
-	"github.com/textpoke/textpoke/results/journal"
+	"github.com/textpoke/textpoke/results/points"
 	"github.com/textpoke/textpoke/sim"
 )
 
+// planFlags is the flags of plan.
+type planFlags struct {
+	gridFlags
+	steps bool
+	show  string
+}
+
+func newPlan() *planFlags { return &planFlags{gridFlags: gridFlags{uses: sim.UsePlan}} }
+
 func planCommand(c *common) *cobra.Command {
-	g := gridFlags{uses: sim.UsePlan}
-	var steps bool
-	var show string
+	p := newPlan()
 	cmd := &cobra.Command{
 		Use:   "plan",
 		Short: "what an update would cost, by counting alone",
@@ -36,54 +44,62 @@ func planCommand(c *common) *cobra.Command {
 			"  textpoke plan --arch x86_64 --scenario function-tracer --cpus 4\n" +
 			"  textpoke plan --kernel x86_64-5.0 --scenario function-tracer --without-cause command-lines",
 		Args: cobra.NoArgs,
-		RunE: func(cmd *cobra.Command, _ []string) error {
-			if cmd.Flags().Changed("show") {
-				return showPlan(c, show)
-			}
-			grid, err := g.grid(cmd, c)
-			if err != nil {
-				return err
-			}
-			scenario := cmd.Flags().Changed("scenario")
-			switch {
-			case steps && scenario:
-				return errors.New("--steps does not go with --scenario")
-			case (steps || scenario) && cmd.Flags().Changed("shard"):
-				return errors.New("--shard goes without --steps and --scenario: points have different numbers of rows there")
-			case steps && (g.resume || g.limits != nil):
-				return errors.New("--steps goes without --resume and --budget: it prints plans, not rows")
-			}
-			configs, err := c.combinations(cmd.Context(), grid)
-			if err != nil {
-				return err
-			}
-			if steps {
-				return printSteps(cmd.Context(), c, configs)
-			}
-			if scenario {
-				return printLedger(cmd.Context(), c, configs, g.limits)
-			}
-			s := &sweep{
-				common: c, flags: &g.sweepFlags, configs: configs, perPoint: 1,
-				table: withChosen(sim.CountedColumns.Table("plan"), grid), point: count,
-			}
-			s.headline = s.costs
-			return s.run(cmd.Context())
-		},
+		RunE: func(cmd *cobra.Command, _ []string) error { return p.run(cmd.Context(), c, c.asked) },
 	}
 	c.prints(cmd, "", sim.CountedColumns.Table("plan"))
 	c.prints(cmd, "with --scenario", sim.LedgerColumns.Table("ledger"))
 	c.prints(cmd, "with --steps", stepColumns.Table("steps"))
-	g.register(cmd, c)
-	cmd.Flags().BoolVar(&steps, "steps", false, "print the plans themselves")
-	cmd.Flags().StringVar(&show, "show", "",
+	p.register(cmd, c)
+	add(cmd, p.fields()...)
+	cmd.Flags().BoolVar(&p.steps, "steps", false, "print the plans themselves")
+	cmd.Flags().StringVar(&p.show, "show", "",
 		"print a built-in `protocol` as a file for --plan, and nothing else: "+strings.Join(shippedPlans(), ", "))
 	offer(cmd, "show", shippedPlans())
 	return cmd
 }
 
+func (p *planFlags) run(ctx context.Context, c *common, asked choice.Request) error {
+	if asked.Has("show") {
+		return showPlan(c, p.show)
+	}
+	s, err := p.sweep(ctx, c, asked)
+	switch scenario := asked.Has("scenario"); {
+	case err != nil:
+		return err
+	case p.steps && scenario:
+		return errors.New("--steps does not go with --scenario")
+	case (p.steps || scenario) && asked.Has("shard"):
+		return errors.New("--shard goes without --steps and --scenario: points have different numbers of rows there")
+	case p.steps && (p.resume || p.limits != nil):
+		return errors.New("--steps goes without --resume and --budget: it prints plans, not rows")
+	case p.steps:
+		return printSteps(ctx, c, s.configs)
+	case scenario:
+		return printLedger(ctx, c, s.configs, p.limits)
+	}
+	return s.run(ctx)
+}
+
+// sweep is what a request asks for.
+func (p *planFlags) sweep(ctx context.Context, c *common, asked choice.Request) (*sweep, error) {
+	grid, err := p.grid(asked, c)
+	if err != nil {
+		return nil, err
+	}
+	configs, err := c.combinations(ctx, grid)
+	if err != nil {
+		return nil, err
+	}
+	s := &sweep{
+		judged: newJudged(c, withChosen(sim.CountedColumns.Table("plan"), grid), p.limits), flags: &p.sweepFlags, configs: configs,
+		perPoint: 1, point: count,
+	}
+	s.headed(s.Costs)
+	return s, nil
+}
+
 // count makes the row of one combination.
-func count(ctx context.Context, c *sim.Config, add func(journal.Row)) (wrong string, broken []string, err error) {
+func count(ctx context.Context, c *sim.Config, add func(points.Row)) (wrong string, broken []string, err error) {
 	job, err := sim.NewJob(*c)
 	if err != nil {
 		return "", nil, err
@@ -94,7 +110,7 @@ func count(ctx context.Context, c *sim.Config, add func(journal.Row)) (wrong str
 	}
 	cells, err := sim.CountedColumns.Row(&row)
 	if err == nil {
-		add(journal.Row{Cells: cells})
+		add(points.Row{Cells: cells})
 	}
 	return "", nil, err
 }
@@ -211,11 +227,10 @@ func printLedger(ctx context.Context, c *common, configs []sim.Config, limits si
 		}
 		all = append(all, both...)
 	}
-	s := sweep{common: c, flags: &sweepFlags{limits: limits}, table: table}
 	var said []string
-	s.headline = func() string { return "COST: interrupts of every other CPU: " + fewOf(said) }
-	s.out = output{table: table, above: s.answer}
-	err := c.each(ctx, &s.out, len(all), func(i int, o *output) error {
+	j := newJudged(c, table, limits)
+	j.headed(func() string { return "COST: interrupts of every other CPU: " + fewOf(said) })
+	err := c.each(ctx, &j.out, len(all), func(i int, o *output) error {
 		rows, err := all[i].Ledger(ctx)
 		if err != nil {
 			return err
@@ -227,7 +242,7 @@ func printLedger(ctx context.Context, c *common, configs []sim.Config, limits si
 			}
 			if r.Total() {
 				said = append(said, r.Said())
-				s.hold(r.Said(), cells)
+				j.Hold(r.Said(), table.Columns, cells)
 			}
 			if err := o.addRow(cells); err != nil {
 				return err
@@ -235,5 +250,5 @@ func printLedger(ctx context.Context, c *common, configs []sim.Config, limits si
 		}
 		return nil
 	})
-	return s.verdict(err)
+	return j.verdict(err)
 }

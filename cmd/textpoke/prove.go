@@ -79,7 +79,7 @@ func (p *proveFlags) run(cmd *cobra.Command, c *common) error {
 	if p.limitTime <= 0 {
 		return fmt.Errorf("--limit-time %v: want a time above 0", p.limitTime)
 	}
-	choices := chosen(cmd, proveAxes)
+	choices := chosen(c.asked, proveAxes)
 	c.note(choices["plan"]...)
 	questions, err := c.ofChoices(choices)
 	if err != nil {

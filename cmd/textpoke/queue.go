@@ -15,6 +15,7 @@ import (
 	"github.com/textpoke/textpoke/internal/choice"
 	"github.com/textpoke/textpoke/internal/choice/flags"
 	"github.com/textpoke/textpoke/internal/inputs"
+	"github.com/textpoke/textpoke/results/points"
 	"github.com/textpoke/textpoke/results/queue"
 )
 
@@ -97,23 +98,13 @@ func (c *common) connect(ctx context.Context, o queue.Options) (*queue.Queue, er
 	return q, nil
 }
 
-// lose notes a point that no worker came to an end with: the others go on.
-func (c *common) lose(err error) bool {
-	var l *queue.LostError
-	if !errors.As(err, &l) {
-		return false
-	}
-	c.lost = append(c.lost, l)
-	return true
-}
-
-// lostPoints is the answer no where points were lost, after a list of them.
-func (c *common) lostPoints(all int) error {
-	if len(c.lost) == 0 {
+// notDone is the answer no where points were lost, after a list of them.
+func (c *common) notDone(lost []*points.LostError, all int) error {
+	if len(lost) == 0 {
 		return nil
 	}
-	for _, l := range c.lost {
-		fmt.Fprintf(c.streams.err, "textpoke: not done: %s: %s\n", l.Key, l.Why)
+	for _, l := range lost {
+		fmt.Fprintf(c.streams.err, "textpoke: not done: %v\n", l)
 	}
-	return noError{fmt.Errorf("%d of %d points were not done", len(c.lost), all)}
+	return noError{fmt.Errorf("%d of %d points were not done", len(lost), all)}
 }

@@ -194,7 +194,7 @@ func TestQueueRefuses(t *testing.T) {
 		{"plan --queue nats://127.0.0.1:1 --jobs 2", exitWrong, "--jobs goes without --queue"},
 		{"run --queue nats://127.0.0.1:1 --trace x", exitWrong, "--trace goes without --queue"},
 		{"check --queue nats://127.0.0.1:1 --record x", exitWrong, "--record goes without --queue"},
-		{"check --swarm 0", exitWrong, "--swarm 0: want 1 to"},
+		{"check --swarm 0", exitWrong, `--swarm "0": want whole numbers from 1 to`},
 		{"check --swarm 2 --limit-time 1s", exitWrong, "--limit-time goes without --swarm"},
 		{"experiment pareto --shard 0/2", exitWrong, "its report is made of all of its rows"},
 		{"worker", exitWrong, `--queue "": want the address`},

@@ -16,11 +16,11 @@ import (
 	"github.com/spf13/pflag"
 	"go.uber.org/zap/zapcore"
 
+	"github.com/textpoke/textpoke/internal/choice"
 	"github.com/textpoke/textpoke/kernels/calibration"
 	"github.com/textpoke/textpoke/records"
 	"github.com/textpoke/textpoke/results"
-	"github.com/textpoke/textpoke/results/queue"
-	"github.com/textpoke/textpoke/results/shard"
+	"github.com/textpoke/textpoke/results/points"
 )
 
 // streams is where a command reads and writes.
@@ -41,10 +41,11 @@ type common struct {
 	seed   uint64 // the first of seeds
 	seeds  []uint64
 	level  zapcore.Level
-	args   []string // the command line, for the manifest
+	args   []string       // the command line, for the manifest
+	asked  choice.Request // the same, with stdin as a file
 	start  time.Time
 	inputs []string // files that were read
-	shard  shard.Shard
+	shard  points.Shard
 	part   *results.Part // what shard is of the sweep at hand, nil for all of it
 
 	progress *progress
@@ -57,9 +58,7 @@ type common struct {
 
 	queue  string // address of the queue that workers take points from, "" for none
 	access accessFlags
-	lost   []*queue.LostError // points that workers came to no end with
-	employ func(work)         // in a worker: takes the points in place of doing them
-	cores  int                // in a worker: for one point
+	cores  int // in a worker: for one point; 0 elsewhere
 }
 
 // live marks commands whose output is seen as it comes.
@@ -70,6 +69,8 @@ func newCommon(s streams) *common {
 		streams:  s,
 		kept:     "what was finished is written and marked incomplete",
 		format:   results.FormatTable,
+		seed:     1,
+		seeds:    []uint64{1},
 		level:    zapcore.WarnLevel,
 		start:    time.Now(),
 		progress: newProgress(s.err),
@@ -93,7 +94,6 @@ func (c *common) unpaged() {
 
 func rootCommand(c *common) *cobra.Command {
 	s := c.streams
-	c.seed, c.seeds = 1, []uint64{1}
 	root := &cobra.Command{
 		Use:   "textpoke",
 		Short: "a laboratory for live text patching",
@@ -130,6 +130,7 @@ func rootCommand(c *common) *cobra.Command {
 		if err := c.readStdin(cmd, args); err != nil {
 			return err
 		}
+		c.asked = request(cmd)
 		if _, ok := cmd.Annotations[sweeps]; !ok && len(c.seeds) > 1 {
 			return fmt.Errorf("--seed %q: %s takes one seed", seedFlag{c}, cmd.CommandPath())
 		}
@@ -336,17 +337,29 @@ func (c *common) kallsyms(path string) error {
 	return nil
 }
 
+// texts are those that a flag was given.
+func texts(f *pflag.Flag) []string {
+	if list, is := f.Value.(interface{ GetSlice() []string }); is {
+		return append([]string{}, list.GetSlice()...)
+	}
+	return []string{f.Value.String()}
+}
+
+// request is what the flags of a command ask for.
+func request(cmd *cobra.Command) choice.Request {
+	_, name, _ := strings.Cut(cmd.CommandPath(), " ")
+	r := choice.Request{Name: name, Config: choice.Choices{}}
+	cmd.Flags().Visit(func(f *pflag.Flag) { r.Config[f.Name] = texts(f) })
+	return r
+}
+
 // commandLine is the command and the flags that were set, in a stable order.
 func commandLine(cmd *cobra.Command, args []string) []string {
 	line := strings.Fields(cmd.CommandPath())
 	cmd.Flags().Visit(func(f *pflag.Flag) {
-		if v, ok := f.Value.(interface{ GetSlice() []string }); ok {
-			for _, s := range v.GetSlice() {
-				line = append(line, "--"+f.Name+"="+s)
-			}
-			return
+		for _, s := range texts(f) {
+			line = append(line, "--"+f.Name+"="+s)
 		}
-		line = append(line, "--"+f.Name+"="+f.Value.String())
 	})
 	if cmd.ArgsLenAtDash() >= 0 {
 		line = append(line, "--")

@@ -14,9 +14,10 @@ import (
 	"go.uber.org/zap"
 
 	"github.com/textpoke/textpoke/cpus"
+	"github.com/textpoke/textpoke/internal/choice"
 	"github.com/textpoke/textpoke/poke"
 	"github.com/textpoke/textpoke/results"
-	"github.com/textpoke/textpoke/results/journal"
+	"github.com/textpoke/textpoke/results/points"
 	"github.com/textpoke/textpoke/sim"
 )
 
@@ -30,8 +31,12 @@ type runFlags struct {
 	trace      string
 }
 
+func newRun() *runFlags {
+	return &runFlags{gridFlags: gridFlags{uses: sim.UseLive | sim.UseTimed | sim.UseHardware}}
+}
+
 func runCommand(c *common) *cobra.Command {
-	r := runFlags{gridFlags: gridFlags{uses: sim.UseLive | sim.UseTimed | sim.UseHardware}}
+	r := newRun()
 	cmd := &cobra.Command{
 		Use:   "run",
 		Short: "do it: change every record while CPUs execute them",
@@ -46,98 +51,105 @@ func runCommand(c *common) *cobra.Command {
 			"  textpoke run --arch x86_64 --engine timed --calibration e5-2699 --cpus busy=36,isolated=8\n" +
 			"  textpoke run --records gen:n=2000 --for 10s --without unplug",
 		Args: cobra.NoArgs,
-		RunE: func(cmd *cobra.Command, _ []string) error { return r.run(cmd, c) },
+		RunE: func(cmd *cobra.Command, _ []string) error { return r.run(cmd.Context(), c, c.asked) },
 	}
 	c.prints(cmd, "", sim.RunColumns.Table("run"))
-	r.gridFlags.register(cmd, c)
-	f := cmd.Flags()
-	f.DurationVar(&r.forTime, "for", 0,
-		"stress: for this `time`, such as 10s, clients enable and disable random sets, with trouble")
-	f.StringSliceVar(&r.without, "without", nil,
-		"`list` of trouble that a stress run leaves out: "+strings.Join(sim.TroubleNames(), ", "))
-	offer(cmd, "without", sim.TroubleNames())
-	f.BoolVar(&r.rate, "rate", false, "timed engine: fill in events_per_s, which is another number every time")
-	f.BoolVar(&r.interrupts, "interrupts", false,
-		"print the interrupts before, after and between, laid out as /proc/interrupts")
-	f.StringVar(&r.trace, "trace", "",
-		"write a timeline of the runs to this `file`, for ui.perfetto.dev (docs/timelines.md)")
+	r.register(cmd, c)
+	add(cmd, r.fields()...)
+	add(cmd, choice.File(&r.trace, "trace", "write a timeline of the runs to this `file`, for ui.perfetto.dev (docs/timelines.md)"))
 	return cmd
 }
 
-// check refuses flags that do not go together.
-func (r *runFlags) check(cmd *cobra.Command, format results.Format) error {
-	stress := cmd.Flags().Changed("for")
+// fields are the choices that are no axes.
+func (r *runFlags) fields() []*choice.Field {
+	return append(r.gridFlags.fields(),
+		choice.Time(&r.forTime, "for", 0,
+			"stress: for this `time`, such as 10s, clients enable and disable random sets, with trouble", 1),
+		choice.List(&r.without, "without", "", "trouble that a stress run leaves out", choice.OneOf(sim.TroubleNames())),
+		choice.Flag(&r.rate, "rate", "timed engine: fill in events_per_s, which is another number every time"),
+		choice.Flag(&r.interrupts, "interrupts",
+			"print the interrupts before, after and between, laid out as /proc/interrupts"))
+}
+
+// check refuses choices that do not go together.
+func (r *runFlags) check(asked choice.Request, format results.Format) error {
+	stress := asked.Has("for")
 	switch {
-	case stress && r.forTime <= 0:
-		return fmt.Errorf("--for %v: want a time above 0, such as 10s", r.forTime)
-	case !stress && cmd.Flags().Changed("without"):
-		return fmt.Errorf("--without goes with --for")
+	case !stress && asked.Has("without"):
+		return errors.New("--without goes with --for")
 	case r.interrupts && format != results.FormatTable:
-		return fmt.Errorf("--interrupts goes with --format table: it is text for people")
+		return errors.New("--interrupts goes with --format table: it is text for people")
 	case r.interrupts && stress:
-		return fmt.Errorf("--interrupts does not go with --for: CPUs come and go")
+		return errors.New("--interrupts does not go with --for: CPUs come and go")
 	case r.trace != "" && r.resume:
-		return fmt.Errorf("--trace goes without --resume: rows that are reused leave nothing to show")
-	case stress && cmd.Flags().Changed("engine"):
-		return fmt.Errorf("--for goes without --engine: it is for the live engine")
-	case stress && cmd.Flags().Changed("dispatch"):
-		return fmt.Errorf("--dispatch goes without --for: clients of a stress run are not told apart")
+		return errors.New("--trace goes without --resume: rows that are reused leave nothing to show")
+	case stress && asked.Has("engine"):
+		return errors.New("--for goes without --engine: it is for the live engine")
+	case stress && asked.Has("dispatch"):
+		return errors.New("--dispatch goes without --for: clients of a stress run are not told apart")
 	}
 	return nil
 }
 
-func (r *runFlags) run(cmd *cobra.Command, c *common) error {
-	if err := r.check(cmd, c.format); err != nil {
-		return err
-	}
-	trouble, err := r.trouble(cmd)
+func (r *runFlags) run(ctx context.Context, c *common, asked choice.Request) error {
+	s, err := r.sweep(ctx, c, asked)
 	if err != nil {
 		return err
 	}
-	grid, err := r.grid(cmd, c)
+	c.extrapolated(s.configs)
+	trace, err := c.openTrace(r.trace, s.configs)
 	if err != nil {
 		return err
 	}
-	configs, err := c.combinations(cmd.Context(), grid)
+	err = trace.close(s.run(ctx))
+	if c.format == results.FormatTable {
+		printRanges(c.streams.out, s.configs)
+	} else {
+		printRanges(c.streams.err, s.configs)
+	}
+	return err
+}
+
+// sweep is what a request asks for.
+func (r *runFlags) sweep(ctx context.Context, c *common, asked choice.Request) (*sweep, error) {
+	if err := r.check(asked, c.format); err != nil {
+		return nil, err
+	}
+	trouble, err := sim.AllTrouble.Without(r.without)
 	if err != nil {
-		return err
+		return nil, err
+	}
+	grid, err := r.grid(asked, c)
+	if err != nil {
+		return nil, err
+	}
+	configs, err := c.combinations(ctx, grid)
+	if err != nil {
+		return nil, err
 	}
 	if r.rate && !executedBy(configs, sim.TimedEngine) {
-		return errors.New("--rate goes with --engine timed")
+		return nil, errors.New("--rate goes with --engine timed")
 	}
 	if c.queued() && executedBy(configs, sim.HardwareEngine) {
-		return errors.New("--queue goes without --engine hardware: rows are of the machine that it runs on")
+		return nil, errors.New("--queue goes without --engine hardware: rows are of the machine that it runs on")
 	}
 	workers, err := r.workers(configs)
 	if err != nil {
-		return err
+		return nil, err
 	}
-	c.extrapolated(configs)
-	trace, err := c.openTrace(cmd, r.trace, configs)
-	if err != nil {
-		return err
-	}
-	perCPU := sim.CPUColumns.Table("cpus")
-	s := &runner{common: c, flags: r, log: c.logger(), trouble: trouble}
-	w := &sweep{
-		common: c, flags: &r.sweepFlags, configs: configs, perPoint: 2,
-		table: withChosen(sim.RunColumns.Table("run"), grid), beside: &perCPU, workers: workers, point: s.updates,
-		spoken: r.interrupts,
+	perCPU, one := sim.CPUColumns.Table("cpus"), &runner{common: c, flags: r, log: c.logger(), trouble: trouble}
+	s := &sweep{
+		judged: newJudged(c, withChosen(sim.RunColumns.Table("run"), grid), r.limits), flags: &r.sweepFlags, configs: configs,
+		perPoint: 2, beside: &perCPU, workers: workers, point: one.updates, spoken: r.interrupts,
 	}
 	if workers == 1 {
-		w.again = "their times, traps and calls are those of the run that was interrupted: another would have others"
+		s.again = "their times, traps and calls are those of the run that was interrupted: another would have others"
 	}
 	if r.forTime > 0 {
-		w.perPoint, w.point = 1, s.stress
+		s.perPoint, s.point = 1, one.stress
 	}
-	w.headline = w.outcome
-	err = trace.close(w.run(cmd.Context()))
-	if c.format == results.FormatTable {
-		printRanges(c.streams.out, configs)
-	} else {
-		printRanges(c.streams.err, configs)
-	}
-	return err
+	s.headed(s.Outcome)
+	return s, nil
 }
 
 // workers is how many combinations are worked on at a time, 0 for one a core. The
@@ -161,16 +173,6 @@ func executedBy(configs []sim.Config, engine sim.EngineKind) bool {
 	return slices.ContainsFunc(configs, func(c sim.Config) bool { return c.Engine == engine })
 }
 
-// trouble reads --without.
-func (r *runFlags) trouble(cmd *cobra.Command) (sim.Trouble, error) {
-	if cmd.Flags().Changed("without") {
-		if _, err := namedList("without", r.without, sim.TroubleNames(), identity); err != nil {
-			return sim.Trouble{}, err
-		}
-	}
-	return sim.AllTrouble.Without(r.without)
-}
-
 // runner carries the jobs of one run out.
 type runner struct {
 	*common
@@ -180,7 +182,7 @@ type runner struct {
 }
 
 // updates enables everything and disables it again.
-func (s *runner) updates(ctx context.Context, c *sim.Config, add func(journal.Row)) (wrong string, broken []string,
+func (s *runner) updates(ctx context.Context, c *sim.Config, add func(points.Row)) (wrong string, broken []string,
 	err error) {
 	c.Revision, c.Log = built.Revision, s.log
 	j, err := sim.NewJob(*c)
@@ -202,7 +204,7 @@ func (s *runner) updates(ctx context.Context, c *sim.Config, add func(journal.Ro
 }
 
 // update enables or disables everything.
-func (s *runner) update(ctx context.Context, engine sim.Engine, enable bool, add func(journal.Row)) error {
+func (s *runner) update(ctx context.Context, engine sim.Engine, enable bool, add func(points.Row)) error {
 	before := engine.Counts()
 	row, err := engine.Update(ctx, enable)
 	if err != nil {
@@ -221,7 +223,7 @@ func (s *runner) update(ctx context.Context, engine sim.Engine, enable bool, add
 }
 
 // stress lets many clients at it.
-func (s *runner) stress(ctx context.Context, c *sim.Config, add func(journal.Row)) (wrong string, broken []string,
+func (s *runner) stress(ctx context.Context, c *sim.Config, add func(points.Row)) (wrong string, broken []string,
 	err error) {
 	c.Revision, c.Log = built.Revision, s.log
 	row, first, err := sim.Stress(ctx, *c, s.flags.forTime, s.trouble)
@@ -236,12 +238,12 @@ func (s *runner) stress(ctx context.Context, c *sim.Config, add func(journal.Row
 }
 
 // add adds a row and those of its CPUs.
-func (s *runner) add(row sim.RunRow, text string, add func(journal.Row)) error {
+func (s *runner) add(row sim.RunRow, text string, add func(points.Row)) error {
 	cells, err := sim.RunColumns.Row(&row)
 	if err != nil {
 		return err
 	}
-	r := journal.Row{Cells: cells, Text: text}
+	r := points.Row{Cells: cells, Text: text}
 	for _, cpu := range row.CPUs(0) { // the sweep knows the number
 		cells, err := sim.CPUColumns.Row(cpu)
 		if err != nil {

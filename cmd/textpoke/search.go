@@ -7,213 +7,168 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"runtime"
 	"strings"
-	"time"
 
-	"github.com/spf13/cobra"
 	"go.uber.org/zap"
 
 	"github.com/textpoke/textpoke/check"
 	"github.com/textpoke/textpoke/check/explore"
+	"github.com/textpoke/textpoke/internal/choice"
+	"github.com/textpoke/textpoke/results/points"
 	"github.com/textpoke/textpoke/sim"
 )
 
-// searchFlags is the flags that say how a search is made: what it may cost, and leave
-// out.
+// searchFlags is the flags that say how a search is made.
 type searchFlags struct {
-	reduce                   string
-	exact, rate              bool
-	jobs                     int
-	limitStates, limitMemory uint64 // memory in MiB
-	limitTime                time.Duration
-	swarm                    uint64
+	check.Search
+	rate  bool
+	swarm int
 }
 
-func (s *searchFlags) register(cmd *cobra.Command) {
-	f := cmd.Flags()
-	f.StringVar(&s.reduce, "reduce", "all",
-		"`parts` that the search may leave out: "+strings.Join(explore.ReductionNames(), ", "))
-	offer(cmd, "reduce", explore.ReductionNames())
-	f.BoolVar(&s.exact, "exact", false,
-		"keep whole states, not fingerprints of 64 bits: slower and larger, but never wrong")
-	f.IntVar(&s.jobs, "jobs", runtime.GOMAXPROCS(0), "`number` of cores to search on")
-	f.Uint64Var(&s.limitStates, "limit-states", 0, "stop at this `number` of states, at the end of a level; 0 for none")
-	f.Uint64Var(&s.limitMemory, "limit-memory", 4096, "stop when states and queue take so many `MiB`; 0 for no limit")
-	f.DurationVar(&s.limitTime, "limit-time", 0, "stop after this `time`, such as 10m; 0 for none")
-	f.Uint64Var(&s.swarm, "swarm", 0,
-		"`number` of searches, each in an order of its own and of --limit-states (1000000 unless told), in place of one of "+
-			"everything: for finding where that does not fit, and not for proving")
-	f.BoolVar(&s.rate, "rate", false, "fill in states_per_s, which is another number every time")
+// maxSwarm is how many searches nobody asks for by mistake.
+const maxSwarm = 100_000
+
+func (s *searchFlags) fields() []*choice.Field {
+	return append(s.Search.Fields(),
+		choice.Count(&s.swarm, "swarm", 0, "`number` of searches, each in an order of its own and of --limit-states "+
+			"(1000000 unless told), in place of one of everything: for finding where that does not fit, and not for proving",
+			1, maxSwarm),
+		choice.Flag(&s.rate, "rate", "fill in states_per_s, which is another number every time"))
 }
 
-func (s *searchFlags) options() (explore.Options, error) {
-	reduce, err := named("reduce", s.reduce, explore.ReductionNames(), explore.ParseReductions)
-	switch {
-	case err != nil:
-		return explore.Options{}, err
-	case s.jobs < 1:
-		return explore.Options{}, fmt.Errorf("--jobs %d: want 1 or more", s.jobs)
-	case s.limitMemory > 1<<40:
-		return explore.Options{}, fmt.Errorf("--limit-memory %d: want at most %d MiB, or 0 for no limit", s.limitMemory,
-			1<<40)
-	case s.limitTime < 0:
-		return explore.Options{}, fmt.Errorf("--limit-time %v: want a time above 0, or 0 for none", s.limitTime)
-	}
-	return explore.Options{
-		Reduce: reduce, Exact: s.exact, Workers: s.jobs,
-		LimitStates: s.limitStates, LimitTime: s.limitTime, LimitMemory: s.limitMemory << 20,
-	}, nil
-}
-
-// asked are questions that are put to the checker.
-type asked struct {
+// search is questions that are put to the checker.
+type search struct {
 	*common
+	*searchFlags
 	questions []*check.Question
 	options   explore.Options
-	swarm     uint64 // searches for each question, in place of one of everything; 0 for none
 	trace     string // the file of the one question's counterexample, "" for none
-	unsaved   error  // why it is not there
+
+	rows    []check.VerdictRow
+	at      int               // the question of the last search
+	found   []*explore.Result // of the searches for it
+	unsaved error             // why the counterexample is not in its file
 }
 
 // searches is how many there are for a question.
-func (a *asked) searches() int { return max(int(a.swarm), 1) }
+func (s *search) searches() int { return max(s.swarm, 1) }
 
-// ask puts one question to the checker, watched by whoever sits at a terminal.
-func (a *asked) ask(ctx context.Context, n int) (*explore.Result, error) {
-	o, q := a.options, a.questions[n/a.searches()]
-	if a.swarm > 0 {
-		return q.Roam(ctx, explore.Member{Number: uint64(n % a.searches()), Reduce: o.Reduce,
-			States: cmp.Or(o.LimitStates, explore.SwarmStates)})
+// points are the searches for all questions.
+func (s *search) points() *points.Sweep[*explore.Result] {
+	all := &points.Sweep[*explore.Result]{
+		Point: func(ctx context.Context, n int, give func(*explore.Result)) (string, []string, error) {
+			r, err := s.search(ctx, s.questions[n/s.searches()], n%s.searches())
+			if err == nil {
+				give(r)
+			}
+			return "", nil, err
+		}}
+	for _, q := range s.questions {
+		key := strings.Join(q.Flags(), " ")
+		for n := range s.searches() {
+			if all.Keys = append(all.Keys, key); s.swarm > 0 {
+				all.Keys[len(all.Keys)-1] += fmt.Sprintf(", search %d", n)
+			}
+		}
+	}
+	return all
+}
+
+// search puts one question to the checker, watched by whoever sits at a terminal, or is one of a swarm.
+func (s *search) search(ctx context.Context, q *check.Question, n int) (*explore.Result, error) {
+	o := s.options
+	if s.swarm > 0 {
+		return q.Roam(ctx, explore.Member{Number: uint64(n), Reduce: o.Reduce, States: cmp.Or(o.LimitStates, explore.SwarmStates)})
 	}
 	switch {
-	case a.employ != nil:
-		o.Workers = a.cores
-	case a.stderrIsTerminal():
-		o.Watch = func(p explore.Progress) { a.overwrite(p.String()) }
+	case s.cores > 0:
+		o.Workers = s.cores
+	case s.stderrIsTerminal():
+		o.Watch = func(p explore.Progress) { s.overwrite(p.String()) }
 	}
 	row, err := q.Ask(ctx, o)
 	return row.Result, err
 }
 
-// work is the questions, as points.
-func (a *asked) work() work {
-	w := work{do: parcels(a.ask)}
-	for _, q := range a.questions {
-		key := strings.Join(q.Flags(), " ")
-		for n := range a.searches() {
-			if w.keys = append(w.keys, key); a.swarm > 0 {
-				w.keys[len(w.keys)-1] += fmt.Sprintf(", search %d", n)
-			}
-		}
-	}
-	return w
-}
-
-// hire finds who puts the questions. end is to be called when all is written, or never will be.
-func (a *asked) hire(ctx context.Context) (by crew[*explore.Result], end func(complete bool) error, err error) {
-	if a.queue == "" {
-		return here[*explore.Result](a.ask), func(bool) error { return nil }, nil
-	}
-	sent, err := a.submit(ctx, a.work().keys, nil)
+// answers writes a row for each question. The error says what they mean for the exit code.
+func (s *search) answers(ctx context.Context, out *output) error {
+	all := s.points()
+	sent, err := submit(ctx, s.common, all, nil)
 	if err != nil {
-		return nil, nil, err
+		return err
 	}
-	return away[*explore.Result]{sent}, func(complete bool) error { return sent.end(ctx, complete) }, nil
-}
-
-// result is what the searches for a question come to. The way that a swarm has found must break
-// the live machine, too.
-func (a *asked) result(ctx context.Context, by crew[*explore.Result], i int) (*explore.Result, error) {
-	if a.swarm == 0 {
-		return by.do(ctx, i)
+	way := points.Way[*explore.Result]{Workers: 1}
+	switch {
+	case sent != nil:
+		way.Await = sent.rows.Await
+	case s.swarm > 0:
+		way.Workers = s.options.Workers
 	}
-	var all []*explore.Result
-	workers := a.options.Workers
-	if a.queue != "" {
-		workers = 1 // that waits
-	}
-	err := inOrder(ctx, a.searches(), workers, func(ctx context.Context, n int, give func(*explore.Result)) error {
-		r, err := by.do(ctx, i*a.searches()+n)
+	out.above = func() string { return s.answerLine(s.rows) }
+	err = s.each(ctx, out, 1, func(_ int, out *output) error {
+		way.Take = func(n int, r *explore.Result, _ bool) error { return s.take(out, n, r) }
+		lost, err := all.Run(ctx, way)
 		if err == nil {
-			give(r)
+			err = s.notDone(lost, len(all.Keys))
 		}
 		return err
-	}, func(r *explore.Result) error {
-		if all = append(all, r); a.queue == "" {
-			a.overwrite(fmt.Sprintf("%d of %d searches", len(all), a.searches()))
-		}
-		return nil
 	})
-	if err != nil {
-		return nil, err
+	if err = errors.Join(err, sent.end(ctx, err == nil)); err != nil {
+		return err
 	}
-	best := explore.Best(all)
-	if best.Verdict == explore.Unsafe {
-		_, err = check.Replay(sim.LiveEngine, a.questions[i].Model, best.Trace)
+	switch out.exit {
+	case exitNo:
+		return errNo
+	case exitCut:
+		return errCut
 	}
-	return best, err
+	return nil
 }
 
-// lostAtEnd is what was lost, after the last question.
-func (a *asked) lostAtEnd(i int) error {
-	if i+1 < len(a.questions) {
+// take takes the result of a search. With the last of a question it writes the row. The way that a swarm has found must
+// break the live machine, too.
+func (s *search) take(out *output, n int, r *explore.Result) error {
+	q := s.questions[n/s.searches()]
+	if n/s.searches() != s.at {
+		s.at, s.found = n/s.searches(), nil // some of the question before were lost
+	}
+	if s.found = append(s.found, r); s.swarm > 0 && s.queue == "" {
+		s.overwrite(fmt.Sprintf("%d of %d searches", len(s.found), s.searches()))
+	}
+	if len(s.found) < s.searches() {
 		return nil
 	}
-	return a.lostPoints(len(a.questions))
-}
-
-// answers writes a row for each question. The error says what they mean for the exit code.
-func (a *asked) answers(ctx context.Context, rate bool, out *output) (rows []check.VerdictRow, err error) {
-	by, end, err := a.hire(ctx)
-	if err != nil {
-		return nil, err
-	}
-	unsafe, cut := false, false
-	out.above = func() string { return a.answerLine(rows) }
-	err = a.each(ctx, out, len(a.questions), func(i int, out *output) error {
-		result, err := a.result(ctx, by, i)
-		if a.lose(err) {
-			return a.lostAtEnd(i)
-		}
-		if err != nil {
+	best := explore.Best(s.found)
+	s.found = nil
+	if s.swarm > 0 && best.Verdict == explore.Unsafe {
+		if _, err := check.Replay(sim.LiveEngine, q.Model, best.Trace); err != nil {
 			return err
 		}
-		row := check.VerdictRow{Question: a.questions[i], Result: result, Options: a.options, Rate: rate,
-			Swarm: a.swarm}
-		open := row.Verdict == explore.Incomplete || row.Verdict == explore.NotFound
-		if open {
-			a.logger().Warn(row.CutShort())
-		}
-		if row.Verdict == explore.NotFound {
-			a.kept = "a swarm that finds nothing proves nothing"
-		}
-		rows = append(rows, row)
-		unsafe, cut = unsafe || row.Verdict == explore.Unsafe, cut || open
-		out.exit = exitOf(unsafe, cut)
-		a.unsaved = a.save(&row) // before anything is printed: whoever reads that may have gone
-		return errors.Join(out.add(check.Columns.Cells(&row)...), a.lostAtEnd(i))
-	})
-	err = errors.Join(err, end(err == nil))
-	switch {
-	case err != nil:
-		return rows, err
-	case unsafe:
-		return rows, errNo
-	case cut:
-		return rows, errCut
 	}
-	return rows, nil
+	row := check.VerdictRow{Question: q, Result: best, Options: s.options, Rate: s.rate, Swarm: uint64(s.swarm)}
+	s.rows = append(s.rows, row)
+	switch row.Verdict {
+	case explore.Unsafe:
+		out.exit = exitNo
+	case explore.NotFound:
+		s.kept = "a swarm that finds nothing proves nothing"
+		fallthrough
+	case explore.Incomplete:
+		s.logger().Warn(row.CutShort())
+		out.exit = cmp.Or(out.exit, exitCut)
+	}
+	s.unsaved = s.save(&row) // before anything is printed: whoever reads that may have gone
+	return out.add(check.Columns.Cells(&row)...)
 }
 
 // save writes the counterexample where one is asked for.
-func (a *asked) save(r *check.VerdictRow) error {
+func (s *search) save(r *check.VerdictRow) error {
 	switch {
-	case a.trace == "":
+	case s.trace == "":
 		return nil
 	case r.Verdict != explore.Unsafe || r.Trace == nil:
-		a.logger().Warn("no counterexample, nothing is saved", zap.String("trace", a.trace))
+		s.logger().Warn("no counterexample, nothing is saved", zap.String("trace", s.trace))
 		return nil
 	}
-	return r.Trace.Save(a.trace)
+	return r.Trace.Save(s.trace)
 }

@@ -24,7 +24,7 @@ type ground struct {
 // simulated is a machine of sim's. A table says which architecture it is of; one that
 // does not is of the first.
 func (s *serveFlags) simulated(cmd *cobra.Command) (*ground, error) {
-	choices := chosen(cmd, serveAxes)
+	choices := chosen(s.asked, serveAxes)
 	choices["seed"] = []string{fmt.Sprint(s.seed)}
 	for _, a := range serveAxes {
 		if choices[a.Name] == nil && a.Default != "" && (a.Name != "arch" || choices["records"] == nil) {

@@ -4,7 +4,6 @@ package main
 
 import (
 	"bytes"
-	"errors"
 	"flag"
 	"fmt"
 	"io"
@@ -18,11 +17,6 @@ import (
 	"time"
 
 	"go.uber.org/goleak"
-
-	"github.com/textpoke/textpoke/cpus"
-	"github.com/textpoke/textpoke/records"
-	"github.com/textpoke/textpoke/results/journal"
-	"github.com/textpoke/textpoke/sim"
 )
 
 var long = flag.Bool("long", false, "run slow tests")
@@ -142,43 +136,6 @@ func TestSweepSaysHowFar(t *testing.T) {
 	c.progress.unwatch()
 	if c.progress.line != "200 of 200 rows" {
 		t.Errorf("%q", c.progress.line)
-	}
-}
-
-// TestOtherCombinations: a journal whose combinations are in other places is no
-// use, whatever its header says.
-func TestOtherCombinations(t *testing.T) {
-	dir := t.TempDir()
-	table, err := records.Open(t.Context(), "gen:n=5", records.Options{})
-	if err != nil {
-		t.Fatal(err)
-	}
-	arch, err := cpus.ParseArch("x86_64")
-	if err != nil {
-		t.Fatal(err)
-	}
-	open := func(resume bool) (*sweep, error) {
-		s := &sweep{
-			common: &common{streams: streams{nil, io.Discard, io.Discard}, out: dir,
-				seeds: []uint64{1}}, flags: &sweepFlags{resume: resume},
-			configs: []sim.Config{{Arch: arch, Table: table}}, table: sim.PlanColumns.Table("plan"),
-		}
-		f, err := s.openFiles()
-		if err == nil {
-			err = s.openJournal(f)
-		}
-		return s, err
-	}
-	s, err := open(false)
-	if err == nil {
-		err = errors.Join(s.journal.Add(journal.Entry{Key: "another"}), s.journal.Close())
-	}
-	if err != nil {
-		t.Fatal(err)
-	}
-	if _, err := open(true); err == nil || !strings.Contains(err.Error(),
-		"--resume: combination 0 was another, and is --arch x86_64") {
-		t.Errorf("resumed: %v", err)
 	}
 }
 

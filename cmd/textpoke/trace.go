@@ -8,7 +8,6 @@ import (
 	"os"
 	"path/filepath"
 
-	"github.com/spf13/cobra"
 	"go.uber.org/zap"
 
 	"github.com/textpoke/textpoke/internal/files"
@@ -30,9 +29,9 @@ type traceFile struct {
 
 // openTrace begins the file before anything runs, and lets every combination tell it. It
 // has its name only when all is over.
-func (c *common) openTrace(cmd *cobra.Command, path string, configs []sim.Config) (*traceFile, error) {
-	if err := refuseEmpty(cmd, "trace"); err != nil || path == "" {
-		return nil, err
+func (c *common) openTrace(path string, configs []sim.Config) (*traceFile, error) {
+	if path == "" {
+		return nil, nil
 	}
 	t := &traceFile{path: path, log: c.logger()}
 	if _, err := os.Stat(filepath.Dir(path)); err != nil { // a wrong name makes no directory

@@ -9,6 +9,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"maps"
 	"os"
 	"runtime"
 	"slices"
@@ -16,6 +17,7 @@ import (
 	"time"
 
 	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
 
 	"github.com/textpoke/textpoke/internal/choice"
 	"github.com/textpoke/textpoke/internal/choice/flags"
@@ -86,53 +88,62 @@ func (c *common) work(ctx context.Context, w *workerFlags) error {
 	return q.Work(ctx, queue.Worker{
 		Jobs: w.jobs, Idle: w.idle, Time: w.pointTime, Memory: uint64(w.pointMemory) << 20, Log: func(line string) { fmt.Fprintf(c.streams.err, "textpoke: %s\n", line) },
 		Open: func(ctx context.Context, run queue.Run, files map[string]string) (queue.Points, error) {
-			return employed(ctx, run, files, max(1, runtime.GOMAXPROCS(0)/w.jobs))
+			return employ(ctx, run, files, max(1, runtime.GOMAXPROCS(0)/w.jobs))
 		},
 	})
 }
 
-// employers are the commands whose points workers do.
-var employers = []string{"plan", "run", "check"}
+// employers fill the choices of a command whose points workers do, and make the points ready.
+var employers = map[string]func(context.Context, *common, choice.Request) (queue.Points, error){
+	"plan": func(ctx context.Context, c *common, asked choice.Request) (queue.Points, error) {
+		p := newPlan()
+		return employed(p.fields(), asked, func() (*sweep, error) { return p.sweep(ctx, c, asked) }, (*sweep).points)
+	},
+	"run": func(ctx context.Context, c *common, asked choice.Request) (queue.Points, error) {
+		r := newRun()
+		return employed(r.fields(), asked, func() (*sweep, error) { return r.sweep(ctx, c, asked) }, (*sweep).points)
+	},
+	"check": func(_ context.Context, c *common, asked choice.Request) (queue.Points, error) {
+		k := &checkFlags{}
+		return employed(k.fields(), asked, func() (*search, error) { return k.search(c, asked) }, (*search).points)
+	},
+}
 
-// employed carries a command line out up to where its points would be done.
-func employed(ctx context.Context, run queue.Run, files map[string]string, cores int) (queue.Points, error) {
-	if len(run.Args) < 2 || !slices.Contains(employers, run.Args[1]) {
-		return nil, fmt.Errorf("%q: not one of %s", strings.Join(run.Args, " "), strings.Join(employers, ", "))
-	}
-	defer inputs.Elsewhere(files)()
-	own := newCommon(streams{strings.NewReader(""), io.Discard, io.Discard})
-	var points *employee
-	own.cores, own.employ = cores, func(w work) { points = &employee{w} }
-	root := rootCommand(own)
-	root.SetArgs(run.Args[1:])
-	if err := root.ExecuteContext(ctx); err != nil {
+// employed fills fields, and then makes points of what open makes of them.
+func employed[S any, P queue.Points](fields []*choice.Field, asked choice.Request, open func() (S, error), points func(S) P) (
+	queue.Points, error) {
+	if err := choice.Complete(fields); err != nil {
 		return nil, err
 	}
-	if points == nil {
-		return nil, fmt.Errorf("%q: it has no points", strings.Join(run.Args, " "))
+	if _, err := asked.Config.Fill(fields); err != nil {
+		return nil, err
 	}
-	if n := len(points.keys); n != run.Points {
-		return nil, fmt.Errorf("%d points, and %d here", run.Points, n)
+	s, err := open()
+	if err != nil {
+		return nil, err
 	}
-	return points, nil
+	return points(s), nil
 }
 
-// employee does the points of a command.
-type employee struct{ work }
-
-// Key implements queue.Points; so do the others.
-func (e *employee) Key(n int) (string, error) {
-	if n < 0 || n >= len(e.keys) {
-		return "", fmt.Errorf("point %d of %d", n, len(e.keys))
+// employ makes the points of a run ready.
+func employ(ctx context.Context, run queue.Run, files map[string]string, cores int) (queue.Points, error) {
+	open := employers[run.Request.Name]
+	if open == nil {
+		return nil, fmt.Errorf("%q: not one of %s", run.Request.Name,
+			strings.Join(slices.Sorted(maps.Keys(employers)), ", "))
 	}
-	return e.keys[n], nil
+	defer inputs.Elsewhere(files)()
+	c := newCommon(streams{strings.NewReader(""), io.Discard, io.Discard})
+	c.cores = cores
+	for name, flag := range map[string]pflag.Value{"seed": seedFlag{c}, "shard": shardFlag{&c.shard}} {
+		for _, text := range run.Request.Config[name] {
+			if err := flag.Set(text); err != nil {
+				return nil, fmt.Errorf("--%s %q: %w", name, text, err)
+			}
+		}
+	}
+	return open(ctx, c, run.Request)
 }
-
-func (e *employee) Alone() bool { return e.alone }
-
-func (e *employee) Do(ctx context.Context, n int) ([]byte, error) { return e.do(ctx, n) }
-
-func (e *employee) Close() {}
 
 // programOf names the programs whose rows are the same. Where the version does not say of
 // which source a program is, its contents do.

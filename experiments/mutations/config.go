@@ -5,13 +5,9 @@ package mutations
 import (
 	"context"
 	_ "embed"
-	"errors"
 	"fmt"
-	"math"
-	"runtime"
 	"strconv"
 	"strings"
-	"time"
 
 	"github.com/textpoke/textpoke/check"
 	"github.com/textpoke/textpoke/check/explore"
@@ -26,18 +22,13 @@ import (
 // Config says which combinations are put to the checker, and what a search may cost.
 // Its fields are the flags of mutations.experiment.
 type Config struct {
-	Arches      []isa.Arch
-	Protocols   []string
-	Fetches     []cpus.Fetch
-	Machines    []string // as the axis cpus has them
-	Sites       []int
-	Preempt     bool
-	Reduce      string
-	Exact       bool
-	Jobs        int
-	LimitStates uint64
-	LimitMemory uint64 // MiB
-	LimitTime   time.Duration
+	Arches    []isa.Arch
+	Protocols []string
+	Fetches   []cpus.Fetch
+	Machines  []string // as the axis cpus has them
+	Sites     []int
+	Preempt   bool
+	check.Search
 }
 
 //go:embed mutations.experiment
@@ -50,33 +41,8 @@ var spec = experiments.Spec[Config, check.VerdictRow]{
 // Experiment is the question.
 var Experiment = spec.Experiment()
 
-// upTo is a number up to high; 0 is one of them.
-func upTo(high uint64, want string) experiments.FieldKind[uint64] {
-	return experiments.FieldKind[uint64]{
-		Type: "count", Format: func(n uint64) string { return strconv.FormatUint(n, 10) },
-		Parse: func(s string) (uint64, error) {
-			n, err := strconv.ParseUint(s, 10, 64)
-			if err != nil || n > high {
-				return 0, errors.New("want " + want)
-			}
-			return n, nil
-		},
-	}
-}
-
-var atMost = experiments.FieldKind[time.Duration]{
-	Type: "time", Format: time.Duration.String,
-	Parse: func(s string) (time.Duration, error) {
-		d, err := time.ParseDuration(s)
-		if err != nil || d < 0 {
-			return 0, errors.New("want a time above 0, or 0 for none")
-		}
-		return d, nil
-	},
-}
-
 func (c *Config) fields() []*experiments.Field {
-	return []*experiments.Field{
+	return append([]*experiments.Field{
 		experiments.List(&c.Protocols,
 			"protocol", strings.Join(poke.Names(), ","), "`list` of protocols", experiments.OneOf(poke.Names())),
 		experiments.NamedList(&c.Fetches, "fetch", "`list` of ways in which versions of text mix in a fetch",
@@ -87,17 +53,7 @@ func (c *Config) fields() []*experiments.Field {
 				"repeatable", explore.MaxCPUs), nil),
 		experiments.Counts(&c.Sites, "sites",
 			"2", fmt.Sprintf("`list` of numbers of sites, each up to %d", explore.MaxSites), 1, explore.MaxSites),
-		experiments.One(&c.Reduce, "reduce", "all",
-			"`parts` that the search may leave out", experiments.OneOf(explore.ReductionNames())),
-		experiments.Count(&c.Jobs, "jobs", runtime.GOMAXPROCS(0), "`number` of cores to search on", 1, 1<<16),
-		experiments.One(&c.LimitStates, "limit-states", "",
-			"stop at this `number` of states, at the end of a level; 0 for none",
-			upTo(math.MaxUint64, "a number, or 0 for none")),
-		experiments.One(&c.LimitMemory, "limit-memory", "4096",
-			"stop when states and queue take so many `MiB`; 0 for no limit",
-			upTo(1<<40, fmt.Sprintf("at most %d MiB, or 0 for no limit", uint64(1)<<40))),
-		experiments.One(&c.LimitTime, "limit-time", "", "stop after this `time`, such as 10m; 0 for none", atMost),
-	}
+	}, c.Search.Fields()...)
 }
 
 // columns are those of the checker.
@@ -122,21 +78,12 @@ func (c *Config) choices() axis.Choices {
 	return choices
 }
 
-// options says how a search is made.
-func (c *Config) options() (explore.Options, error) {
-	reduce, err := explore.ParseReductions(c.Reduce)
-	return explore.Options{
-		Reduce: reduce, Exact: c.Exact, Workers: c.Jobs,
-		LimitStates: c.LimitStates, LimitTime: c.LimitTime, LimitMemory: c.LimitMemory << 20,
-	}, err
-}
-
 func measure(ctx context.Context, s *experiments.Study[Config, check.VerdictRow]) (*experiments.Findings, error) {
 	questions, err := Questions(s.Config.choices())
 	if err != nil {
 		return nil, err
 	}
-	o, err := s.Config.options()
+	o, err := s.Config.Options()
 	if err != nil {
 		return nil, err
 	}

@@ -85,6 +85,20 @@ func Whole(low, high int) Kind[int] {
 	}
 }
 
+// UpTo is the kind of whole numbers from 0 to high; want says which these are.
+func UpTo(high uint64, want string) Kind[uint64] {
+	return Kind[uint64]{
+		Type: "count", Format: func(n uint64) string { return strconv.FormatUint(n, 10) },
+		Parse: func(s string) (uint64, error) {
+			n, err := strconv.ParseUint(s, 10, 64)
+			if err != nil || n > high {
+				return 0, errors.New("want " + want)
+			}
+			return n, nil
+		},
+	}
+}
+
 // Count is a field of one whole number from low to high.
 func Count(to *int, name string, preset int, doc string, low, high int) *Field {
 	return One(to, name, orNothing(preset), doc, Whole(low, high))

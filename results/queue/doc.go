@@ -3,7 +3,7 @@
 // Package queue hands the points of a sweep to workers, on this machine or on others, and
 // collects what they come to. The queue is NATS JetStream: servers that keep messages.
 //
-// A [Run] is what all points have in common: the command's arguments, the files that it
+// A [Run] is what all points have in common: the request, the files that it
 // reads, by their contents, and which programs may do it. A point is known by its number
 // and its key. What is kept where, and what each name stands for:
 //

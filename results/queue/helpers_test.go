@@ -9,6 +9,7 @@ import (
 	"flag"
 	"fmt"
 	"os"
+	"path/filepath"
 	"strings"
 	"sync/atomic"
 	"testing"
@@ -62,12 +63,11 @@ func connect(t testing.TB, url string, o Options) *Queue {
 
 // squares are points that are made of their number, and of a file.
 type squares struct {
-	text   string        // the file's
-	takes  time.Duration // a point
-	bad    int           // whose key is another, -1 for none
-	done   *atomic.Int64 // how often a point was done
-	opened *atomic.Int64 // how often a run was made ready, and closed again
-	closed *atomic.Int64
+	text  string        // the file's
+	takes time.Duration // a point
+	bad   int           // whose key is another, -1 for none
+	done  *atomic.Int64 // how often a point was begun
+	off   *atomic.Int64 // how often one was called off
 }
 
 func (s squares) Key(n int) (string, error) {
@@ -79,12 +79,11 @@ func (s squares) Key(n int) (string, error) {
 
 func (s squares) Alone() bool { return false }
 
-func (s squares) Close() { s.closed.Add(1) }
-
 func (s squares) Do(ctx context.Context, n int) ([]byte, error) {
 	s.done.Add(1)
 	if s.takes > 0 {
 		if err := sleep(ctx, s.takes); err != nil {
+			s.off.Add(1)
 			return nil, err
 		}
 	}
@@ -116,7 +115,7 @@ type team struct {
 }
 
 func newTeam() *team {
-	c := &team{squares: squares{bad: -1, done: new(atomic.Int64), opened: new(atomic.Int64), closed: new(atomic.Int64)}}
+	c := &team{squares: squares{bad: -1, done: new(atomic.Int64), off: new(atomic.Int64)}}
 	c.Open = func(_ context.Context, _ Run, files map[string]string) (Points, error) {
 		s := c.squares
 		for _, path := range files {
@@ -126,7 +125,6 @@ func newTeam() *team {
 			}
 			s.text += string(text)
 		}
-		s.opened.Add(1)
 		return s, nil
 	}
 	return c
@@ -147,6 +145,15 @@ func collect(ctx context.Context, r *Rows) (string, error) {
 		b.WriteString(text + "\n")
 	}
 	return b.String(), nil
+}
+
+// forgotten waits until workers keep no files of a run. The test has a folder of its own for temporary files.
+func forgotten(t testing.TB) {
+	t.Helper()
+	eventually(t, "workers have forgotten the run", func() bool {
+		kept, err := filepath.Glob(filepath.Join(os.TempDir(), "textpoke-worker-*"))
+		return err == nil && len(kept) == 0
+	})
 }
 
 // left is how many messages the queue holds.

@@ -11,13 +11,15 @@ import (
 	"time"
 
 	"github.com/nats-io/nats-server/v2/server"
+
+	"github.com/textpoke/textpoke/results/points"
 )
 
 // lostOf is why a run's only point was lost.
 func lostOf(t *testing.T, r *Rows) string {
 	t.Helper()
 	_, err := r.Await(t.Context(), 0)
-	var lost *LostError
+	var lost *points.LostError
 	if !errors.As(err, &lost) || lost.Key != key(0) {
 		t.Fatalf("%v, want that the point was lost", err)
 	}

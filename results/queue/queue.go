@@ -15,6 +15,8 @@ import (
 
 	"github.com/nats-io/nats.go"
 	"github.com/nats-io/nats.go/jetstream"
+
+	"github.com/textpoke/textpoke/internal/choice"
 )
 
 const (
@@ -39,7 +41,7 @@ type Options struct {
 	// AckWait is how long a job stays with a worker that gives no notice. Default: 30 s.
 	AckWait time.Duration
 	// Tries is how often a point is begun, at most. One that no worker survives is lost: see
-	// [LostError]. Default: 5.
+	// [points.LostError]. Default: 5.
 	Tries int
 	// Access is what the servers ask for.
 	Access Access
@@ -242,7 +244,7 @@ func token(text string) string {
 // Run is what all points of a sweep have in common: what it takes to do any of them.
 type Run struct {
 	Program string            `json:"program"`
-	Args    []string          `json:"args"`   // that rows depend on, in a stable order
+	Request choice.Request    `json:"request"`
 	Inputs  map[string]string `json:"inputs"` // SHA-256 of each file that is read, by its name
 	Points  int               `json:"points"`
 	Keys    string            `json:"keys"` // SHA-256 of all points' keys

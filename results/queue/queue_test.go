@@ -18,6 +18,8 @@ import (
 	"go.uber.org/goleak"
 
 	"github.com/nats-io/nats.go/jetstream"
+
+	"github.com/textpoke/textpoke/internal/choice"
 )
 
 // employ lets a worker do points until the test ends, or it is dismissed.
@@ -38,7 +40,7 @@ func employ(t testing.TB, q *Queue, c *team) (dismiss func()) {
 // submit submits points that must be done.
 func submit(t testing.TB, q *Queue, n int, inputs ...string) *Rows {
 	t.Helper()
-	r, err := q.Submit(t.Context(), Submission{Args: []string{"square"}, Keys: keys(n), Inputs: inputs})
+	r, err := q.Submit(t.Context(), Submission{Request: choice.Request{Name: "square"}, Keys: keys(n), Inputs: inputs})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -82,6 +84,7 @@ func eventually(t testing.TB, what string, is func() bool) {
 // TestRun: rows are those of a loop, in their order, a point is done once, and nothing is
 // left behind.
 func TestRun(t *testing.T) {
+	t.Setenv("TMPDIR", t.TempDir())
 	t.Cleanup(func() {
 		// nats.go 1.55 leaves a goroutine that waits for ever where a file is in the store before
 		// it has begun: CleanupPublisher has taken its channel away by then.
@@ -106,7 +109,7 @@ func TestRun(t *testing.T) {
 	if s := r.State(); s.Done != n || s.Points != n || s.Found != 0 || s.Slowest.Took <= 0 || len(s.Refused) != 0 {
 		t.Errorf("state %+v", s)
 	}
-	eventually(t, "both have forgotten the run", func() bool { return c.closed.Load() == c.opened.Load() })
+	forgotten(t)
 	a()
 	b()
 }
@@ -215,7 +218,7 @@ func TestGoesOn(t *testing.T) {
 	if jobs, _ := left(t, q); jobs != 0 {
 		t.Errorf("%d jobs are left that nobody wants", jobs)
 	}
-	eventually(t, "it was called off", func() bool { return c.closed.Load() == c.opened.Load() })
+	eventually(t, "it was called off", func() bool { return c.off.Load() == 1 })
 	r = submit(t, q, 30) // which a queue that remembers the jobs for minutes would not have
 	eventually(t, "one has begun again", func() bool { return c.done.Load() == 2 })
 	if err := r.Leave(t.Context()); err != nil {

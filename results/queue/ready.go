@@ -14,8 +14,8 @@ import (
 	"github.com/nats-io/nats.go/jetstream"
 )
 
-// readyRuns is how many runs a worker keeps ready that it is not at.
-const readyRuns = 2
+// readyRuns is how many runs a worker keeps ready, the latest.
+const readyRuns = 3
 
 // ready is a run whose points a worker can do.
 type ready struct {
@@ -23,81 +23,67 @@ type ready struct {
 	opened chan struct{} // closed when the rest is valid
 	err    error
 	points Points
-	dir    string // of its files
-	ctx    context.Context
+	ctx    context.Context // until the run is over
 	cancel context.CancelFunc
-
-	s    *station
-	uses int // guarded by the station's lock
-	gone bool
 }
 
 // ready makes a run ready, once for all points of it.
 func (s *station) ready(ctx context.Context, id string) (*ready, error) {
 	s.mu.Lock()
-	var r *ready
-	if i := slices.IndexFunc(s.runs, func(r *ready) bool { return r.id == id && !r.gone }); i >= 0 {
-		r = s.runs[i]
-		s.runs = slices.Insert(slices.Delete(s.runs, i, i+1), 0, r)
-		r.uses++
+	i := slices.IndexFunc(s.runs, func(r *ready) bool { return r.id == id })
+	if i >= 0 {
+		r := s.runs[i]
 		s.mu.Unlock()
 		select {
 		case <-r.opened:
+			return r, r.err
 		case <-ctx.Done():
-			r.release()
 			return nil, ctx.Err()
 		}
-	} else {
-		r = &ready{id: id, opened: make(chan struct{}), s: s, uses: 1}
-		r.ctx, r.cancel = context.WithCancel(context.WithoutCancel(ctx))
-		s.runs = slices.Insert(s.runs, 0, r)
-		s.mu.Unlock()
-		if r.err = r.open(ctx); r.err != nil {
-			s.mu.Lock()
-			r.gone = true // the next one tries again
-			s.mu.Unlock()
-		}
-		close(r.opened)
 	}
-	if r.err != nil {
-		r.release()
-		return nil, r.err
+	r := &ready{id: id, opened: make(chan struct{})}
+	r.ctx, r.cancel = context.WithCancel(context.WithoutCancel(ctx))
+	s.runs = slices.Insert(s.runs, 0, r)
+	s.runs = s.runs[:min(len(s.runs), readyRuns)]
+	s.mu.Unlock()
+	if r.points, r.err = s.open(ctx, id); r.err != nil {
+		s.over(id) // the next one tries again
 	}
-	return r, nil
+	close(r.opened)
+	return r, r.err
 }
 
-// open fetches what a run needs.
-func (r *ready) open(ctx context.Context) error {
-	s := r.s
-	text, err := s.object(ctx, objectName(r.id, "about"))
+// open fetches what a run needs, and makes its points ready, which then need its files no more.
+func (s *station) open(ctx context.Context, id string) (Points, error) {
+	text, err := s.object(ctx, objectName(id, "about"))
 	if err != nil {
-		return err
+		return nil, err
 	}
 	var run Run
 	if err := json.Unmarshal(text, &run); err != nil {
-		return fmt.Errorf("its description: %w", err)
+		return nil, fmt.Errorf("its description: %w", err)
 	}
-	if run.id() != r.id || run.Program != s.Program {
-		return fmt.Errorf("its description is that of run %s of textpoke %s: this is textpoke %s", run.id(), run.Program,
+	if run.id() != id || run.Program != s.Program {
+		return nil, fmt.Errorf("its description is that of run %s of textpoke %s: this is textpoke %s", run.id(), run.Program,
 			s.Program)
 	}
-	if r.dir, err = os.MkdirTemp("", "textpoke-worker-*"); err != nil {
-		return err
+	dir, err := os.MkdirTemp("", "textpoke-worker-*")
+	if err != nil {
+		return nil, err
 	}
+	defer os.RemoveAll(dir)
 	files := map[string]string{}
 	for name, sum := range run.Inputs {
-		text, err := s.object(ctx, objectName(r.id, sum))
+		text, err := s.object(ctx, objectName(id, sum))
 		if err != nil {
-			return err
+			return nil, err
 		}
-		path := filepath.Join(r.dir, sum+filepath.Ext(name))
-		if err := os.WriteFile(path, text, 0o600); err != nil {
-			return err
+		files[name] = filepath.Join(dir, sum+filepath.Ext(name))
+		if err := os.WriteFile(files[name], text, 0o600); err != nil {
+			return nil, err
 		}
-		files[name] = path
 	}
-	r.points, err = s.Open(ctx, run, files)
-	return err
+	return s.Open(ctx, run, files)
 }
 
 // object is the contents of an object, whose checksum the client has verified. Without one,
@@ -117,61 +103,14 @@ func (s *station) object(ctx context.Context, name string) (text []byte, err err
 	return text, err
 }
 
-// release says that a point of the run is done. Runs that nothing is done of make room.
-func (r *ready) release() {
-	s := r.s
-	s.mu.Lock()
-	r.uses--
-	var close []*ready
-	idle := 0
-	s.runs = slices.DeleteFunc(s.runs, func(r *ready) bool {
-		if r.uses > 0 {
-			return false
-		}
-		idle++
-		if r.gone || idle > readyRuns {
-			close = append(close, r)
-			return true
-		}
-		return false
-	})
-	s.mu.Unlock()
-	for _, r := range close {
-		r.close()
-	}
-}
-
 // over ends what is done of a run, and forgets it.
 func (s *station) over(id string) {
 	s.mu.Lock()
-	var found *ready
-	for _, r := range s.runs {
-		if r.id == id && !r.gone {
-			r.gone = true
-			r.uses++
+	defer s.mu.Unlock()
+	s.runs = slices.DeleteFunc(s.runs, func(r *ready) bool {
+		if r.id == id {
 			r.cancel()
-			found = r
 		}
-	}
-	s.mu.Unlock()
-	if found != nil {
-		found.release()
-	}
-}
-
-func (s *station) closeRuns() {
-	for _, r := range s.runs {
-		r.close()
-	}
-	s.runs = nil
-}
-
-func (r *ready) close() {
-	r.cancel()
-	if r.points != nil {
-		r.points.Close()
-	}
-	if r.dir != "" {
-		_ = os.RemoveAll(r.dir) // it is among temporary files
-	}
+		return r.id == id
+	})
 }

@@ -20,6 +20,9 @@ import (
 	"github.com/nats-io/nats.go"
 	"github.com/nats-io/nats.go/jetstream"
 	"github.com/nats-io/nuid"
+
+	"github.com/textpoke/textpoke/internal/choice"
+	"github.com/textpoke/textpoke/results/points"
 )
 
 // Rows is a run under way, for whoever has submitted it.
@@ -49,10 +52,10 @@ type Rows struct {
 
 // Submission is a sweep.
 type Submission struct {
-	Args   []string         // that rows depend on, in a stable order
-	Keys   []string         // a point each
-	Inputs []string         // files that are read
-	Done   func(n int) bool // points whose rows are known already; nil for none
+	Request choice.Request
+	Keys    []string         // a point each
+	Inputs  []string         // files that are read
+	Done    func(n int) bool // points whose rows are known already; nil for none
 }
 
 // Submit publishes the points that have no row yet.
@@ -62,7 +65,7 @@ func (q *Queue) Submit(ctx context.Context, s Submission) (*Rows, error) {
 	for n := range s.Keys {
 		r.known[n] = s.Done != nil && s.Done(n)
 	}
-	r.run = Run{Program: q.Program, Args: s.Args, Inputs: map[string]string{}, Points: len(s.Keys)}
+	r.run = Run{Program: q.Program, Request: s.Request, Inputs: map[string]string{}, Points: len(s.Keys)}
 	sum := sha256.New()
 	for _, key := range s.Keys {
 		fmt.Fprintf(sum, "%q\n", key)
@@ -220,7 +223,7 @@ func (r *Rows) take(subject string, data []byte) {
 	r.changed = make(chan struct{})
 }
 
-// Await waits for what a point came to, once. The error is a *[LostError] where it came to nothing.
+// Await waits for what a point came to, once. The error is a *[points.LostError] where it came to nothing.
 func (r *Rows) Await(ctx context.Context, n int) ([]byte, error) {
 	for {
 		r.mu.Lock()
@@ -239,16 +242,11 @@ func (r *Rows) Await(ctx context.Context, n int) ([]byte, error) {
 	}
 }
 
-// LostError is that no worker came to an end with a point. It is done again when the run is submitted again.
-type LostError struct{ Key, Why string }
-
-func (e *LostError) Error() string { return fmt.Sprintf("queue: %s: %s", e.Key, e.Why) }
-
 // data is that of an outcome, wherever it is.
 func (r *Rows) data(ctx context.Context, o outcome) (data []byte, err error) {
 	switch {
 	case o.Lost != "":
-		return nil, &LostError{o.Key, o.Lost}
+		return nil, &points.LostError{Key: o.Key, Why: o.Lost}
 	case o.Object == "":
 		return o.Data, nil
 	}

@@ -26,7 +26,7 @@ type Worker struct {
 	// with one point at a time then. A point that takes more is lost. Default: no limit.
 	Time   time.Duration
 	Memory uint64
-	// Open makes a run's points ready to be done. files are where its inputs are, by name.
+	// Open makes a run's points ready to be done. files are where its inputs are, by name, until it returns.
 	Open func(ctx context.Context, run Run, files map[string]string) (Points, error)
 	// Log is told what people should know; may be nil.
 	Log func(line string)
@@ -41,8 +41,6 @@ type Points interface {
 	// Do is what a point comes to, as JSON. An error means that it did not come to anything:
 	// it goes to another worker, or this one, later.
 	Do(ctx context.Context, n int) ([]byte, error)
-	// Close is called when no more points of the run are done.
-	Close()
 }
 
 // station is a worker at work.
@@ -68,7 +66,6 @@ func (q *Queue) Work(ctx context.Context, w Worker) error {
 		w.Log = func(string) {}
 	}
 	s := &station{Queue: q, Worker: w, busy: map[*begun]time.Time{}, last: time.Now(), told: map[string]bool{}}
-	defer s.closeRuns()
 	for subject, hear := range map[string]nats.MsgHandler{
 		overSubject("*"):       func(m *nats.Msg) { s.over(runOf(m.Subject)) },
 		refusedSubject(q.Name): func(m *nats.Msg) { s.log(string(m.Data)) },
@@ -208,7 +205,6 @@ func (s *station) finish(ctx context.Context, m jetstream.Msg, j *job) error {
 		}
 		return err
 	}
-	defer r.release()
 	if key, err := r.points.Key(j.Point); err != nil || key != j.Key {
 		return s.row(ctx, j, outcome{Lost: fmt.Sprintf("worker %s has %q there, %v", s.Name, key, err)})
 	}

@@ -12,8 +12,8 @@ import (
 	"github.com/textpoke/textpoke/internal/choice"
 )
 
-// Choices are what was chosen, by name. What is not there was left open.
-type Choices map[string][]string
+// Choices are what was chosen.
+type Choices = choice.Choices
 
 // Grid is the values of each axis of a table, read and ready to be multiplied.
 type Grid[C any] struct {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-package shard
+package points
 
 import (
 	"bytes"
@@ -17,7 +17,7 @@ import (
 	"github.com/textpoke/textpoke/results"
 )
 
-func TestParse(t *testing.T) {
+func TestParseShard(t *testing.T) {
 	for _, test := range []struct{ text, env, want, err string }{
 		{text: "0/1", want: "0/1"},
 		{text: "3/8", want: "3/8"},
@@ -34,7 +34,7 @@ func TestParse(t *testing.T) {
 		{text: "1/2/3", err: "want i/n"},
 	} {
 		t.Setenv("JOB_COMPLETION_INDEX", test.env)
-		got, err := Parse(test.text)
+		got, err := ParseShard(test.text)
 		switch {
 		case test.err == "" && (err != nil || got.String() != test.want):
 			t.Errorf("%q: %v, %v, want %s", test.text, got, err, test.want)
@@ -45,7 +45,7 @@ func TestParse(t *testing.T) {
 }
 
 // TestPoints: every point is in one shard, and they are as large as they can be equal.
-func TestPoints(t *testing.T) {
+func TestShardPoints(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		n, of := rapid.IntRange(0, 100).Draw(t, "points"), rapid.IntRange(1, 20).Draw(t, "shards")
 		seen := make([]int, n)
@@ -67,14 +67,14 @@ func TestPoints(t *testing.T) {
 	}
 }
 
-// sweep is a made-up one, with a table and another one about its rows.
-type sweep struct {
+// madeUp is a sweep, with a table and another one about its rows.
+type madeUp struct {
 	points, rows int
 	beside       []int // rows of the other table, for each row of the first
 }
 
 // write writes the points of a shard as commands do.
-func (s sweep) write(dir string, part *results.Part, change func(*results.Manifest)) error {
+func (s madeUp) write(dir string, part *results.Part, change func(*results.Manifest)) error {
 	main := results.Table{Name: "main", Columns: []results.Column{{Name: "point", Kind: results.Integer}, {Name: "text"}}}
 	beside := results.Table{Name: "beside", Columns: []results.Column{{Name: "row", Kind: results.Integer},
 		{Name: "k", Kind: results.Integer}}}
@@ -115,18 +115,11 @@ func (s sweep) write(dir string, part *results.Part, change func(*results.Manife
 	return d.WriteManifest(m)
 }
 
-// plain is a command line without what differs from shard to shard.
-func plain(args []string) []string {
-	return slices.DeleteFunc(slices.Clone(args), func(arg string) bool {
-		return strings.HasPrefix(arg, "--out=") || strings.HasPrefix(arg, "--shard=")
-	})
-}
-
 // TestMergedIsWhole divides sweeps in every way: in any order, the shards make the bytes
 // that the whole makes.
 func TestMergedIsWhole(t *testing.T) {
 	rapid.Check(t, func(rt *rapid.T) {
-		s := sweep{points: rapid.IntRange(0, 12).Draw(rt, "points"), rows: rapid.IntRange(1, 3).Draw(rt, "rows")}
+		s := madeUp{points: rapid.IntRange(0, 12).Draw(rt, "points"), rows: rapid.IntRange(1, 3).Draw(rt, "rows")}
 		for range s.points * s.rows {
 			s.beside = append(s.beside, rapid.IntRange(0, 3).Draw(rt, "beside"))
 		}
@@ -149,7 +142,7 @@ func TestMergedIsWhole(t *testing.T) {
 			dirs = append(dirs, path(i))
 		}
 		rand.Shuffle(of, func(i, j int) { dirs[i], dirs[j] = dirs[j], dirs[i] })
-		w, err := Merge(dirs, plain)
+		w, err := Merge(dirs, "out", "shard")
 		if err != nil {
 			rt.Fatal(err)
 		}
@@ -180,7 +173,7 @@ func TestMergedIsWhole(t *testing.T) {
 
 // TestRefused are directories that one machine would not have written together.
 func TestRefused(t *testing.T) {
-	s := sweep{points: 4, rows: 1, beside: []int{1, 1, 1, 1}}
+	s := madeUp{points: 4, rows: 1, beside: []int{1, 1, 1, 1}}
 	dir := t.TempDir()
 	make := func(name string, index, of int, change func(*results.Manifest)) string {
 		path := filepath.Join(dir, name)
@@ -197,7 +190,7 @@ func TestRefused(t *testing.T) {
 		return path
 	}
 	a, b := make("a", 0, 2, nil), make("b", 1, 2, nil)
-	if _, err := Merge([]string{b, a}, plain); err != nil {
+	if _, err := Merge([]string{b, a}, "out", "shard"); err != nil {
 		t.Fatal(err)
 	}
 	whole := filepath.Join(dir, "whole")
@@ -228,21 +221,21 @@ func TestRefused(t *testing.T) {
 		{[]string{a, b, a}, "are both shard 0/2"},
 		{[]string{whole}, "was made without shard"},
 		{[]string{filepath.Join(dir, "none")}, "nothing was finished there"},
-		{[]string{a, make("three", 1, 3, nil)}, "3 shards of 4 points, and 2 of 4"},
+		{[]string{a, make("three", 1, 3, nil)}, "one of 3 shards, and of 2"},
 		{[]string{a, make("cut", 1, 2, func(m *results.Manifest) { m.Complete = false })}, "was cut short: go on with it"},
-		{[]string{a, make("args", 1, 2, func(m *results.Manifest) { m.Args[1] = "run" })}, "arguments"},
-		{[]string{a, make("old", 1, 2, func(m *results.Manifest) { m.Version = "0.1" })}, "version 0.1"},
-		{[]string{a, make("input", 1, 2, func(m *results.Manifest) { m.AddSum("x", "00") })}, "inputs"},
-		{[]string{a, make("less", 1, 2, func(m *results.Manifest) { m.Files = m.Files[:1] })}, "other columns"},
+		{[]string{a, make("args", 1, 2, func(m *results.Manifest) { m.Args[1] = "run" })}, "plan in " + a + ", run in "},
+		{[]string{a, make("old", 1, 2, func(m *results.Manifest) { m.Version = "0.1" })}, "version: none in " + a + ", 0.1 in "},
+		{[]string{a, make("input", 1, 2, func(m *results.Manifest) { m.AddSum("x", "00") })}, "SHA-256 of x: none in "},
+		{[]string{a, make("less", 1, 2, func(m *results.Manifest) { m.Files = m.Files[:1] })}, "columns: main.point"},
 		{[]string{a, make("index", 1, 2, func(m *results.Manifest) { m.Part.Index = 7 })}, "shard 7/2"},
 		{[]string{a, overwrite(make("rows", 1, 2, unsummed), "main.csv", "point,text\n1,x\n")}, "1 rows, where 2 points have 2"},
-		{[]string{a, overwrite(make("header", 1, 2, unsummed), "main.csv", "points,text\n")}, "its header is not"},
+		{[]string{a, overwrite(make("header", 1, 2, unsummed), "main.csv", "points,text\n")}, "it has other columns"},
 		{[]string{a, overwrite(make("quote", 1, 2, nil), "main.csv", "point,text\n\"1,x\n")}, "main.csv: "},
 		{[]string{a, overwrite(make("row", 1, 2, unsummed), "beside.csv", "row,k\n0,0\n")}, `row "0" is not of shard 1/2`},
 		{[]string{a, overwrite(make("far", 1, 2, unsummed), "beside.csv", "row,k\n5,0\n")}, `row "5" is not of shard 1/2`},
 		{[]string{a, overwrite(make("json", 1, 2, nil), results.ManifestName, "{")}, "manifest.json: "},
 	} {
-		if _, err := Merge(test.dirs, plain); err == nil || !strings.Contains(err.Error(), test.err) {
+		if _, err := Merge(test.dirs, "out", "shard"); err == nil || !strings.Contains(err.Error(), test.err) {
 			t.Errorf("%v: %v, want %s", test.dirs, err, test.err)
 		}
 	}

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-package main
+package points
 
 import (
 	"cmp"
@@ -9,8 +9,6 @@ import (
 	"sync/atomic"
 
 	"golang.org/x/sync/errgroup"
-
-	"github.com/textpoke/textpoke/sim"
 )
 
 const (
@@ -61,7 +59,7 @@ func inOrder[T any](ctx context.Context, n, workers int, point func(ctx context.
 			}
 		}
 		taken++
-		if sim.Stopped(t.err) {
+		if Stopped(t.err) {
 			cut = cmp.Or(cut, t.err)
 		} else {
 			failed = cmp.Or(failed, t.err)

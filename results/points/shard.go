@@ -1,12 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Package shard divides a sweep among machines that know nothing of each other, and puts
-// what they have written together again.
-//
-// A shard has every n-th point of the sweep. Its directory says so in the manifest, and
-// [Merge] makes of n such directories the tables that one machine would have written, byte
-// for byte.
-package shard
+package points
 
 import (
 	"errors"
@@ -24,8 +18,8 @@ type Shard struct{ Index, Of int }
 // Kubernetes' Indexed Jobs and Slurm's arrays, both from 0.
 var indexes = []string{"JOB_COMPLETION_INDEX", "SLURM_ARRAY_TASK_ID"}
 
-// Parse reads "i/n", i from 0. "/n" takes i from the environment.
-func Parse(text string) (Shard, error) {
+// ParseShard reads "i/n", i from 0. "/n" takes i from the environment.
+func ParseShard(text string) (Shard, error) {
 	index, of, ok := strings.Cut(text, "/")
 	from := ""
 	for _, name := range indexes {
@@ -47,7 +41,7 @@ func Parse(text string) (Shard, error) {
 	return Shard{i, n}, nil
 }
 
-// String is the shard as Parse reads it; of all of a sweep it is empty.
+// String is the shard as ParseShard reads it; of all of a sweep it is empty.
 func (s Shard) String() string {
 	if s == (Shard{}) {
 		return ""

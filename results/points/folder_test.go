@@ -1,12 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 
-package journal
+package points
 
 import (
 	"errors"
 	"fmt"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"sync"
 	"testing"
@@ -14,16 +15,25 @@ import (
 	"github.com/google/go-cmp/cmp"
 	"golang.org/x/sys/unix"
 
+	"github.com/textpoke/textpoke/internal/choice"
 	"github.com/textpoke/textpoke/results"
 )
 
-var header = Header{
-	Version: "v1", Revision: "abc", Args: []string{"textpoke", "plan", "--seed=1,2"},
+var header = Run{
+	Version: "v1", Revision: "abc", Request: choice.ParseArgs([]string{"textpoke", "plan", "--seed=1,2"}),
 	Inputs: map[string]string{"a.csv": "12", "b\xff.csv": "34"}, Columns: "plan.a plan.b", Points: 100,
 }
 
-func entry(i int) Entry {
-	return Entry{Point: i, Key: fmt.Sprintf("--seed %d", i), Wrong: strings.Repeat("!\n", i%2), Rows: []Row{{
+// headerKeys are the keys of its points.
+var headerKeys = func() (keys []string) {
+	for i := range header.Points {
+		keys = append(keys, fmt.Sprintf("--seed %d", i))
+	}
+	return keys
+}()
+
+func outcome(i int) Outcome[Row] {
+	return Outcome[Row]{Wrong: strings.Repeat("!\n", i%2), Items: []Row{{
 		Cells:  Cells{results.Int(int64(i)), results.Float(3), results.Empty, results.String("a,\"b\"\n\xff")},
 		Others: []Cells{{results.Uint(1 << 63)}, {results.Bool(true)}}, Text: "text\n",
 	}}}
@@ -31,13 +41,13 @@ func entry(i int) Entry {
 
 var values = cmp.Comparer(func(a, b results.Value) bool { return a == b })
 
-// journalOf makes a file with n entries, and returns its path and contents.
-func journalOf(t *testing.T, n int) (string, []byte) {
+// folderOf makes a file with n points, and returns its path and contents.
+func folderOf(t *testing.T, n int) (string, []byte) {
 	t.Helper()
 	path := filepath.Join(t.TempDir(), "plan.csv.part")
 	j := open(t, path, false, 0)
 	for i := range n {
-		if err := j.Add(entry(i)); err != nil {
+		if err := j.Put(i, outcome(i)); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -49,26 +59,28 @@ func journalOf(t *testing.T, n int) (string, []byte) {
 	return path, data
 }
 
-// open opens a journal that must have the first n entries.
-func open(t *testing.T, path string, resume bool, n int) *Journal {
+// open opens a folder that must have the first n points.
+func open(t *testing.T, path string, resume bool, n int) *Folder {
 	t.Helper()
-	j, entries, err := Open(path, header, resume)
+	f, err := OpenFolder(path, header, headerKeys, resume)
 	if err != nil {
 		t.Fatal(err)
 	}
-	var want []Entry
-	for i := range n {
-		want = append(want, entry(i))
+	for i := range header.Points {
+		got, is := f.Have(i)
+		if is != (i < n) {
+			t.Fatalf("of %d points, it has number %d: %v", n, i, is)
+		}
+		if diff := cmp.Diff(outcome(i), got, values); is && diff != "" {
+			t.Fatalf("point %d (-want +got):\n%s", i, diff)
+		}
 	}
-	if diff := cmp.Diff(want, entries, values); diff != "" {
-		t.Fatalf("entries (-want +got):\n%s", diff)
-	}
-	return j
+	return f
 }
 
-func closed(t *testing.T, j *Journal) {
+func closed(t *testing.T, f *Folder) {
 	t.Helper()
-	if err := j.Close(); err != nil {
+	if err := f.Close(false); err != nil {
 		t.Fatal(err)
 	}
 }
@@ -77,7 +89,7 @@ func closed(t *testing.T, j *Journal) {
 // a write does: whole lines are read, and the file goes on as if it had ended
 // with them.
 func TestTornAnywhere(t *testing.T) {
-	path, data := journalOf(t, 4)
+	path, data := folderOf(t, 4)
 	for size := range len(data) + 1 {
 		if err := os.WriteFile(path, data[:size], 0o666); err != nil {
 			t.Fatal(err)
@@ -85,7 +97,7 @@ func TestTornAnywhere(t *testing.T) {
 		whole := max(strings.Count(string(data[:size]), "\n")-1, 0)
 		j := open(t, path, true, whole)
 		for i := whole; i < 4; i++ {
-			if err := j.Add(entry(i)); err != nil {
+			if err := j.Put(i, outcome(i)); err != nil {
 				t.Fatal(err)
 			}
 		}
@@ -99,7 +111,7 @@ func TestTornAnywhere(t *testing.T) {
 // TestDamage changes every byte of the file: no entry comes back that was not
 // written, and only the last line may be given up.
 func TestDamage(t *testing.T) {
-	path, data := journalOf(t, 3)
+	path, data := folderOf(t, 3)
 	last := strings.LastIndex(strings.TrimSuffix(string(data), "\n"), "\n") // without it, the last two are one
 	for i := range data {
 		bad := append([]byte(nil), data...)
@@ -118,8 +130,8 @@ func TestDamage(t *testing.T) {
 }
 
 func TestNothingFinishedIsThrownAway(t *testing.T) {
-	path, data := journalOf(t, 3)
-	_, _, err := Open(path, header, false)
+	path, data := folderOf(t, 3)
+	_, err := OpenFolder(path, header, headerKeys, false)
 	if !errors.Is(err, ErrUnfinished) || !strings.Contains(err.Error(), "3 of 100 combinations: go on with resume") {
 		t.Errorf("opened without resume: %v", err)
 	}
@@ -129,28 +141,24 @@ func TestNothingFinishedIsThrownAway(t *testing.T) {
 }
 
 func TestAnotherRun(t *testing.T) {
-	path, data := journalOf(t, 1)
-	for want, change := range map[string]func(*Header){
-		"version: v1 there, v2 here":     func(h *Header) { h.Version = "v2" },
-		"revision: abc there, none here": func(h *Header) { h.Revision = "" },
-		"arguments: --seed=1,2 there, --seed=1,3 --buffer=2 here": func(h *Header) {
-			h.Args = []string{"textpoke",
-				"plan", "--seed=1,3", "--buffer=2"}
+	path, data := folderOf(t, 1)
+	for want, change := range map[string]func(*Run){
+		"version: v1 there, v2 here":     func(h *Run) { h.Version = "v2" },
+		"revision: abc there, none here": func(h *Run) { h.Revision = "" },
+		"buffer: none there, 2 here\nseed: 1,2 there, 1,3 here": func(h *Run) {
+			h.Request = choice.ParseArgs([]string{"textpoke", "plan", "--seed=1,3", "--buffer=2"})
 		},
-		"arguments: textpoke plan --seed=1,2 there": func(h *Header) {
-			h.Args = []string{"plan",
-				"textpoke", "--seed=1,2"}
-		},
+		"command: plan there, run here": func(h *Run) { h.Request.Name = "run" },
 		"SHA-256 of a.csv: 12 there, 13 " +
-			"here": func(h *Header) { h.Inputs = map[string]string{"a.csv": "13", "b\xff.csv": "34"} },
-		"SHA-256 of b\uFFFD.csv: 34 there, none here; SHA-256 of c: " +
-			"none t": func(h *Header) { h.Inputs = map[string]string{"a.csv": "12", "c": "1"} },
-		"columns: plan.a plan.b there, plan.a here": func(h *Header) { h.Columns = "plan.a" },
-		"combinations: 100 there, 5 here":           func(h *Header) { h.Points = 5 },
+			"here": func(h *Run) { h.Inputs = map[string]string{"a.csv": "13", "b\xff.csv": "34"} },
+		"SHA-256 of b\uFFFD.csv: 34 there, none here\nSHA-256 of c: " +
+			"none t": func(h *Run) { h.Inputs = map[string]string{"a.csv": "12", "c": "1"} },
+		"columns: plan.a plan.b there, plan.a here": func(h *Run) { h.Columns = "plan.a" },
+		"combinations: 100 there, 5 here":           func(h *Run) { h.Points = 5 },
 	} {
 		h := header
 		change(&h)
-		_, _, err := Open(path, h, true)
+		_, err := OpenFolder(path, h, headerKeys, true)
 		if err == nil || !strings.Contains(err.Error(), "is of another run: "+want) {
 			t.Errorf("%v, want %q", err, want)
 		}
@@ -165,24 +173,21 @@ func TestAnotherRun(t *testing.T) {
 func TestOneAtATime(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "plan.csv.part")
 	j := open(t, path, false, 0)
-	if _, _, err := Open(path, header, true); err == nil || !strings.Contains(err.Error(), "another run is writing it") {
+	if _, err := OpenFolder(path, header, headerKeys, true); err == nil || !strings.Contains(err.Error(), "another run is writing it") {
 		t.Errorf("opened twice: %v", err)
 	}
 	var all sync.WaitGroup
 	for i := range 20 {
 		all.Go(func() {
-			if err := j.Add(entry(i)); err != nil {
+			if err := j.Put(i, outcome(i)); err != nil {
 				t.Error(err)
 			}
 		})
 	}
 	all.Wait()
 	closed(t, j)
-	j, entries, err := Open(path, header, true)
-	if err != nil || len(entries) != 20 {
-		t.Fatalf("%d entries of 20, %v", len(entries), err)
-	}
-	if err := j.Remove(); err != nil {
+	j = open(t, path, true, 20)
+	if err := j.Close(true); err != nil {
 		t.Fatal(err)
 	}
 	if _, err := os.Stat(path); !os.IsNotExist(err) {
@@ -192,7 +197,7 @@ func TestOneAtATime(t *testing.T) {
 
 // TestHeaderAlone: nothing of another run is kept where it finished nothing.
 func TestHeaderAlone(t *testing.T) {
-	path, data := journalOf(t, 2)
+	path, data := folderOf(t, 2)
 	other := strings.SplitAfter(string(data), "\n")[0]
 	if err := os.WriteFile(path, []byte(other), 0o666); err != nil {
 		t.Fatal(err)
@@ -200,11 +205,11 @@ func TestHeaderAlone(t *testing.T) {
 	h := header
 	h.Version = "v2"
 	for want := range 2 {
-		j, entries, err := Open(path, h, want > 0)
-		if err != nil || len(entries) != want {
-			t.Fatalf("%d entries of %d, %v", len(entries), want, err)
+		j, err := OpenFolder(path, h, headerKeys, want > 0)
+		if err != nil || len(j.had) != want {
+			t.Fatalf("%d points of %d, %v", len(j.had), want, err)
 		}
-		if err := j.Add(entry(want)); err != nil {
+		if err := j.Put(want, outcome(want)); err != nil {
 			t.Fatal(err)
 		}
 		closed(t, j)
@@ -222,7 +227,7 @@ func TestNothingLeavesNothing(t *testing.T) {
 // TestFullDisk fills the disk, as far as the file can tell: what was finished
 // before stays, whole, and can be gone on with once there is room.
 func TestFullDisk(t *testing.T) {
-	path, data := journalOf(t, 3)
+	path, data := folderOf(t, 3)
 	one := (len(data) - strings.Index(string(data), "\n")) / 3
 	var before unix.Rlimit
 	if err := unix.Getrlimit(unix.RLIMIT_FSIZE, &before); err != nil {
@@ -234,8 +239,8 @@ func TestFullDisk(t *testing.T) {
 		if err := unix.Setrlimit(unix.RLIMIT_FSIZE, &limit); err != nil {
 			t.Fatal(err)
 		}
-		err := j.Add(entry(4))
-		again := j.Add(entry(5))
+		err := j.Put(4, outcome(4))
+		again := j.Put(5, outcome(5))
 		if err := unix.Setrlimit(unix.RLIMIT_FSIZE, &before); err != nil {
 			t.Fatal(err)
 		}
@@ -249,6 +254,17 @@ func TestFullDisk(t *testing.T) {
 		if got, _ := os.ReadFile(path); string(got) != string(data) {
 			t.Fatalf("with room for %d bytes the file is\n%s", room, got)
 		}
+	}
+}
+
+// TestOtherPoints: a file whose points are others is no use, whatever its first line says.
+func TestOtherPoints(t *testing.T) {
+	path, _ := folderOf(t, 1)
+	keys := slices.Clone(headerKeys)
+	keys[0] = "--seed 7"
+	if _, err := OpenFolder(path, header, keys, true); err == nil ||
+		err.Error() != "resume: combination 0 was --seed 0, and is --seed 7" {
+		t.Errorf("%v", err)
 	}
 }
 

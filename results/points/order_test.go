@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-package main
+package points
 
 import (
 	"context"
@@ -15,8 +15,8 @@ import (
 	"pgregory.net/rapid"
 )
 
-// points is n points that give some items each, after a while.
-type points struct {
+// busy is n points that give some items each, after a while.
+type busy struct {
 	items  []int           // of each point
 	pause  []time.Duration // before each item
 	fail   int             // point that fails, behind its items; -1 for none
@@ -38,7 +38,7 @@ func raise(to *atomic.Int64, n int64) {
 	}
 }
 
-func (p *points) point(_ context.Context, i int, give func(string)) error {
+func (p *busy) point(_ context.Context, i int, give func(string)) error {
 	raise(&p.most, p.atOnce.Add(1))
 	defer p.atOnce.Add(-1)
 	raise(&p.ahead, p.begun.Add(1)-p.taken.Load())
@@ -53,7 +53,7 @@ func (p *points) point(_ context.Context, i int, give func(string)) error {
 }
 
 // want is what a loop takes.
-func (p *points) want() (out []string) {
+func (p *busy) want() (out []string) {
 	for i, n := range p.items {
 		for k := range n {
 			out = append(out, fmt.Sprintf("%d.%d", i, k))
@@ -71,7 +71,7 @@ func TestInOrder(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		n := rapid.IntRange(0, 60).Draw(t, "n")
 		workers := rapid.IntRange(1, 8).Draw(t, "workers")
-		p := &points{
+		p := &busy{
 			items: rapid.SliceOfN(rapid.IntRange(0, 2*itemsPerTurn), n, n).Draw(t, "items"),
 			fail:  rapid.IntRange(-1, n-1).Draw(t, "fail"),
 		}

@@ -1,0 +1,173 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package sim
+
+import (
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+
+	"github.com/textpoke/textpoke/results"
+	"github.com/textpoke/textpoke/results/budget"
+)
+
+// Tally is what rows come to: whether they keep to a budget, what they cost a CPU, and what went wrong.
+type Tally struct {
+	Limits Budget
+	Rows   int  // that there are when none is missing
+	Cut    bool // some are missing
+	// Unknown is an error where a row does not know what the budget limits.
+	Unknown error
+
+	counted, held int // rows, and those that were held against the budget
+	over          []string
+	sums          map[string]*span
+	wrong         map[int]string // by point
+	broken        map[string]bool
+}
+
+// span is the least, the most and the sum of some numbers.
+type span struct {
+	least, most, sum float64
+	known            bool
+}
+
+func (r *span) count(n float64) {
+	if !r.known {
+		r.least, r.most, r.known = n, n, true
+	}
+	r.least, r.most, r.sum = min(r.least, n), max(r.most, n), r.sum+n
+}
+
+func (r *span) String() string {
+	if r.least == r.most {
+		return fmt.Sprint(r.least)
+	}
+	return fmt.Sprintf("%v to %v", r.least, r.most)
+}
+
+// sum is what is known of a column.
+func (t *Tally) sum(column string) *span {
+	if t.sums == nil {
+		t.sums = map[string]*span{}
+	}
+	if t.sums[column] == nil {
+		t.sums[column] = &span{}
+	}
+	return t.sums[column]
+}
+
+// Count counts a row.
+func (t *Tally) Count(columns []results.Column, cells []results.Value) {
+	t.counted++
+	for i, c := range columns {
+		if n, is := cells[i].Number(); is {
+			t.sum(c.Name).count(n)
+		}
+	}
+}
+
+// Hold holds a row against the budget; name is what people call it.
+func (t *Tally) Hold(name string, columns []results.Column, cells []results.Value) {
+	over, err := t.Limits.Exceeded(columns, cells)
+	if err != nil && t.Unknown == nil {
+		t.Unknown = fmt.Errorf("%s: --%w", name, err)
+	}
+	t.Judge(name, over)
+}
+
+// Judge notes what a row has too much of.
+func (t *Tally) Judge(name string, over []budget.Excess) {
+	if t.held++; len(over) > 0 {
+		t.over = append(t.over, fmt.Sprintf("%s: %s", name, budget.Say(over)))
+	}
+}
+
+// Complain notes what is wrong with a point, and the properties that this breaks.
+func (t *Tally) Complain(n int, wrong string, broken []string) {
+	if t.wrong == nil {
+		t.wrong, t.broken = map[int]string{}, map[string]bool{}
+	}
+	t.wrong[n] = wrong
+	for _, property := range broken {
+		t.broken[property] = true
+	}
+}
+
+// No tells whether the answer is no.
+func (t *Tally) No() bool { return len(t.wrong)+len(t.over) > 0 }
+
+// Faults are what is wrong, in the order of the points, and the rows that are over the budget.
+func (t *Tally) Faults() (all []string) {
+	for _, n := range slices.Sorted(maps.Keys(t.wrong)) {
+		all = append(all, t.wrong[n])
+	}
+	if len(t.over) > 0 {
+		all = append(all, fmt.Sprintf("\nover the budget\n  %s\n", strings.Join(t.over, "\n  ")))
+	}
+	return all
+}
+
+// Answer is what the rows come to, in a line: whether they keep to the budget, and what else there is to say.
+func (t *Tally) Answer(more string) string {
+	var parts []string
+	if t.Cut {
+		parts = append(parts, "INCOMPLETE")
+	}
+	switch {
+	case len(t.over) > 0 && t.held == 1:
+		parts = append(parts, "NO: over the budget")
+	case len(t.over) > 0:
+		parts = append(parts, fmt.Sprintf("NO: over the budget in %d of %d rows", len(t.over), t.held))
+	case t.Limits != nil && t.Unknown == nil && !t.Cut:
+		parts = append(parts, "YES: within the budget")
+	}
+	if more != "" {
+		parts = append(parts, more)
+	}
+	return strings.Join(parts, "; ")
+}
+
+// soFar is how much an answer rests on, where rows are missing.
+func (t *Tally) soFar() string {
+	if !t.Cut {
+		return ""
+	}
+	return fmt.Sprintf(" so far (%d of %d rows)", t.counted, t.Rows)
+}
+
+// Costs is what the rows cost a CPU; "" without a row.
+func (t *Tally) Costs() string {
+	if t.counted == 0 {
+		return ""
+	}
+	cost := fmt.Sprintf("COST%s: %s interrupts of each CPU", t.soFar(), t.sum("ipis_per_cpu"))
+	if most := t.sum("ipis_isolated_max"); most.known {
+		cost += ", " + most.String() + " of an isolated one"
+	}
+	return cost
+}
+
+// Outcome is what went wrong while rows were made; "" without a row.
+func (t *Tally) Outcome() string {
+	violations, lost := t.sum("violations").sum, t.sum("lost_calls").sum
+	switch {
+	case t.counted == 0:
+		return ""
+	case violations+lost > 0:
+		line := fmt.Sprintf("VIOLATIONS%s: %v", t.soFar(), violations)
+		if len(t.broken) > 0 {
+			line += ", " + strings.Join(slices.Sorted(maps.Keys(t.broken)), ", ")
+		}
+		if lost > 0 {
+			line += fmt.Sprintf(", %v lost calls", lost)
+		}
+		return line
+	case t.Cut:
+		return fmt.Sprintf("OK%s: 0 violations, 0 lost calls", t.soFar())
+	case t.counted == 1:
+		return "OK: 0 violations, 0 lost calls in 1 row"
+	}
+	return fmt.Sprintf("OK: 0 violations, 0 lost calls in %d rows", t.counted)
+}
