@@ -65,17 +65,6 @@ func divided[T any](c *common, all []T) (mine []T) {
 	return mine
 }
 
-// exitOf is the exit code of rows some of which say no, or were cut short.
-func exitOf(no, cut bool) int {
-	switch {
-	case no:
-		return exitNo
-	case cut:
-		return exitCut
-	}
-	return exitDone
-}
-
 // mergedColumns are the columns of what merge has written.
 var mergedColumns = results.Columns[results.ManifestFile]{
 	{Name: "file", Doc: "the table", Cell: func(f results.ManifestFile) any { return f.Name }},

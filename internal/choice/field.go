@@ -24,6 +24,19 @@ type Field struct {
 // Set reads the value. On an error the variable stays as it was.
 func (f *Field) Set(text string) error { return f.set(text) }
 
+// SetAll reads the texts that a request has for the field.
+func (f *Field) SetAll(texts []string) error {
+	if !f.Repeated {
+		texts = []string{strings.Join(texts, ",")}
+	}
+	for _, text := range texts {
+		if err := f.Set(text); err != nil {
+			return Errorf("%.100q: %w", text, err)
+		}
+	}
+	return nil
+}
+
 // String is the value as Set reads it; "" where it is the zero value.
 func (f *Field) String() string {
 	if f.text == nil || f.unset() {

@@ -62,13 +62,8 @@ func (c Choices) Fill(fields []*Field) (rest Choices, err error) {
 			if !chosen {
 				continue
 			}
-			if !f.Repeated {
-				texts = []string{strings.Join(texts, ",")}
-			}
-			for _, text := range texts {
-				if err := f.Set(text); err != nil {
-					return nil, Errorf("%s %q: %w", Name(f.Name), text, err)
-				}
+			if err := f.SetAll(texts); err != nil {
+				return nil, Errorf("%s %w", Name(f.Name), err)
 			}
 		}
 	}

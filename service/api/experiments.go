@@ -11,6 +11,7 @@ import (
 	"net/http"
 	"strings"
 
+	"github.com/textpoke/textpoke/internal/choice"
 	"github.com/textpoke/textpoke/service/lab"
 )
 
@@ -41,7 +42,7 @@ func (h *Handler) startExperiment(w http.ResponseWriter, r *http.Request) error 
 	if err := text("name", q.Name, maxText); err != nil {
 		return err
 	}
-	ask := lab.Question{Name: q.Name, Seed: q.Seed, Config: map[string][]string{}}
+	ask := lab.Question{Request: choice.Request{Name: q.Name, Config: choice.Choices{}}, Seed: q.Seed}
 	for key, v := range q.Config {
 		ask.Config[key] = v
 	}

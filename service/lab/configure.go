@@ -5,10 +5,12 @@ package lab
 import (
 	"errors"
 	"fmt"
+	"slices"
 	"strconv"
 	"strings"
 
 	"github.com/textpoke/textpoke/experiments"
+	"github.com/textpoke/textpoke/internal/choice"
 	"github.com/textpoke/textpoke/internal/spelling"
 )
 
@@ -32,19 +34,17 @@ const (
 
 // configure sets fields to texts, and returns those that were set, as they can be set
 // again. Fields that name files are refused: they would be files of the server.
-func configure(r *experiments.Request, config map[string][]string) (map[string]string, error) {
-	byKey := map[string]*experiments.Field{}
-	var keys []string
-	for _, f := range r.Fields {
-		byKey[f.Key()] = f
-		keys = append(keys, f.Key())
-	}
+func configure(r *experiments.Request, config choice.Choices) (map[string]string, error) {
 	set := map[string]string{}
 	for key, texts := range config {
-		f := byKey[key]
-		err := errNoField(key, keys)
-		if f != nil {
-			err = setField(f, texts)
+		i := slices.IndexFunc(r.Fields, func(f *experiments.Field) bool { return f.Key() == key })
+		if i < 0 {
+			return nil, &ConfigError{key, errNoField(r, key)}
+		}
+		f := r.Fields[i]
+		err := bounded(f, texts)
+		if err == nil {
+			err = f.SetAll(texts)
 		}
 		if err != nil {
 			return nil, &ConfigError{key, err}
@@ -54,50 +54,29 @@ func configure(r *experiments.Request, config map[string][]string) (map[string]s
 	return set, nil
 }
 
-func errNoField(key string, keys []string) error {
+func errNoField(r *experiments.Request, key string) error {
+	var keys []string
+	for _, f := range r.Fields {
+		keys = append(keys, f.Key())
+	}
 	return fmt.Errorf("the experiment has no such field%s", spelling.Hint(key, keys))
 }
 
-func setField(f *experiments.Field, texts []string) error {
-	whole := strings.Join(texts, ",")
-	switch {
-	case len(whole) > maxText:
-		return fmt.Errorf("%d characters: want %d at most", len(whole), maxText)
-	case strings.Count(whole, ",") >= maxValues:
-		return fmt.Errorf("want %d values at most", maxValues)
-	}
-	if !f.Repeated {
-		texts = []string{whole}
-	}
-	for _, text := range texts {
-		if err := bounded(f, text); err != nil {
-			return err
-		}
-		if err := f.Set(text); err != nil {
-			return fmt.Errorf("%.100q: %w", text, err)
-		}
-	}
-	return nil
-}
-
 // bounded refuses files of the server, and what would take all of its memory.
-func bounded(f *experiments.Field, text string) error {
-	if f.IsFile(text) {
+func bounded(f *experiments.Field, texts []string) error {
+	text := strings.Join(texts, ",")
+	switch {
+	case len(text) > maxText:
+		return fmt.Errorf("%d characters: want %d at most", len(text), maxText)
+	case strings.Count(text, ",") >= maxValues:
+		return fmt.Errorf("want %d values at most", maxValues)
+	case f.IsFile(text) || slices.ContainsFunc(texts, f.IsFile):
 		return errors.New("a file of the server cannot be named")
 	}
-	numbers := text
-	if spec, ok := strings.CutPrefix(text, "gen:"); ok {
-		numbers = ""
-		for part := range strings.SplitSeq(spec, ",") {
-			if n, ok := strings.CutPrefix(part, "n="); ok {
-				numbers = n
-			}
-		}
-	} else if f.Type != "list" {
-		return nil
-	}
-	for part := range strings.SplitSeq(numbers, ",") {
-		if n, err := strconv.ParseFloat(part, 64); err == nil && n > maxNumber {
+	generated := strings.Contains(text, "gen:")
+	for part := range strings.SplitSeq(text, ",") {
+		number := strings.TrimPrefix(strings.TrimPrefix(part, "gen:"), "n=")
+		if n, err := strconv.ParseFloat(number, 64); err == nil && n > maxNumber && (generated || f.Type == "list") {
 			return fmt.Errorf("%.100q: want %d at most", part, maxNumber)
 		}
 	}

@@ -15,6 +15,7 @@ import (
 	"go.uber.org/zap"
 
 	"github.com/textpoke/textpoke/experiments"
+	"github.com/textpoke/textpoke/internal/choice"
 	"github.com/textpoke/textpoke/results"
 	"github.com/textpoke/textpoke/service/journal"
 )
@@ -154,13 +155,11 @@ func (l *Lab) Close() {
 // Experiments are those that can be run.
 func (l *Lab) Experiments() []*experiments.Experiment { return l.cfg.Experiments }
 
-// Question is what is asked for, and kept until it is answered: an experiment by name, the seed of every random
-// choice, and texts for some fields of its Config, by their keys. A field that holds a
-// list may have several.
+// Question is the request that is kept until it is answered: an experiment by its name, texts for some fields of its
+// Config, by their keys, and the seed of every random choice.
 type Question struct {
-	Name   string
-	Seed   uint64
-	Config map[string][]string
+	choice.Request
+	Seed uint64
 }
 
 // Submit puts an experiment at the end of the queue. The error is ErrName, a

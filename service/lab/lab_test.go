@@ -16,6 +16,7 @@ import (
 
 	"github.com/textpoke/textpoke/experiments"
 	"github.com/textpoke/textpoke/experiments/catalogue"
+	"github.com/textpoke/textpoke/internal/choice"
 	"github.com/textpoke/textpoke/results"
 	"github.com/textpoke/textpoke/service/journal"
 )
@@ -97,9 +98,9 @@ func open(t *testing.T) *journal.Store {
 func TestLongest(t *testing.T) {
 	for longest := 50 * time.Millisecond; ; longest *= 2 {
 		l := start(t, open(t), longest)
-		r, err := l.Submit(Question{Name: "endless", Seed: 3, Config: map[string][]string{
+		r, err := l.Submit(Question{Seed: 3, Request: choice.Request{Name: "endless", Config: choice.Choices{
 			"some_numbers": {"5", "6"}, "records": {"gen:n=3,groups=2", "x86_64-6.12"},
-		}})
+		}}})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -127,7 +128,7 @@ func TestClose(t *testing.T) {
 	st := open(t)
 	l := start(t, st, 0)
 	for range 3 {
-		if _, err := l.Submit(Question{Name: "endless", Seed: 9, Config: map[string][]string{"some_numbers": {"4", "2"}}}); err != nil {
+		if _, err := l.Submit(Question{Seed: 9, Request: choice.Request{Name: "endless", Config: choice.Choices{"some_numbers": {"4", "2"}}}}); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -138,7 +139,7 @@ func TestClose(t *testing.T) {
 		time.Sleep(time.Millisecond)
 	}
 	l.Close()
-	if _, err := l.Submit(Question{Name: "endless"}); !errors.Is(err, ErrClosed) {
+	if _, err := l.Submit(Question{Request: choice.Request{Name: "endless"}}); !errors.Is(err, ErrClosed) {
 		t.Errorf("Submit after Close: %v", err)
 	}
 	if r, err := l.Result(t.Context(), 1); err != nil || r.State != Queued || r.Error == "" {
@@ -166,7 +167,7 @@ func TestClose(t *testing.T) {
 func TestPanic(t *testing.T) {
 	l := start(t, open(t), 0)
 	for range 2 {
-		r, err := l.Submit(Question{Name: "broken"})
+		r, err := l.Submit(Question{Request: choice.Request{Name: "broken"}})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -226,7 +227,7 @@ func TestSlowDisk(t *testing.T) {
 	}
 	l := start(t, st, 0)
 	submitted := make(chan error, 1)
-	go func() { _, err := l.Submit(Question{Name: "endless"}); submitted <- err }()
+	go func() { _, err := l.Submit(Question{Request: choice.Request{Name: "endless"}}); submitted <- err }()
 	look(l)
 	if err := <-submitted; err != nil {
 		t.Error(err)
@@ -315,11 +316,23 @@ func TestConfig(t *testing.T) {
 		{"some_number", "no such field; did you mean some_numbers", []string{"1"}},
 		{"some-numbers", "no such field", []string{"1"}},
 	} {
-		_, err := l.Submit(Question{Name: "endless", Config: map[string][]string{tt.key: tt.texts}})
+		_, err := l.Submit(Question{Request: choice.Request{Name: "endless", Config: map[string][]string{tt.key: tt.texts}}})
 		var wrong *ConfigError
 		if !errors.As(err, &wrong) || wrong.Field != tt.key || !strings.Contains(err.Error(), tt.want) {
 			t.Errorf("%s %.40q: %v, want %s", tt.key, tt.texts, err, tt.want)
 		}
+	}
+}
+
+// TestOlderQuestion: a question that an earlier version kept is read.
+func TestOlderQuestion(t *testing.T) {
+	st := open(t)
+	if _, err := st.AddRun("endless", `{"Name":"endless","Seed":7,"Config":{"some_numbers":["4"]}}`, time.Now()); err != nil {
+		t.Fatal(err)
+	}
+	all, err := start(t, st, 0).Results(t.Context(), 0, 10)
+	if err != nil || len(all) != 1 || all[0].State.Final() || all[0].Seed != 7 || all[0].Config["some_numbers"] != "4" {
+		t.Errorf("%+v, %v", all, err)
 	}
 }
 
@@ -331,9 +344,9 @@ func TestFields(t *testing.T) {
 		t.Fatal(err)
 	}
 	t.Cleanup(l.Close)
-	r, err := l.Submit(Question{Name: "flush-cause", Seed: 1, Config: map[string][]string{
+	r, err := l.Submit(Question{Seed: 1, Request: choice.Request{Name: "flush-cause", Config: choice.Choices{
 		"records": {"gen:n=600,groups=2,order=grouped"}, "buffer": {"256", "dynamic"},
-	}})
+	}}})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -347,7 +360,7 @@ func TestFields(t *testing.T) {
 				continue
 			}
 			files++
-			_, err := l.Submit(Question{Name: e.Name, Config: map[string][]string{f.Key(): {"/etc/passwd"}}})
+			_, err := l.Submit(Question{Request: choice.Request{Name: e.Name, Config: map[string][]string{f.Key(): {"/etc/passwd"}}}})
 			if err == nil || !strings.Contains(err.Error(), "config."+f.Key()+": a file of the server cannot be named") {
 				t.Errorf("%s: %v", e.Name, err)
 			}
