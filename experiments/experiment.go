@@ -91,38 +91,45 @@ type Findings struct {
 
 // Picture is one of an experiment's pictures.
 type Picture struct {
-	End     string // of its name: "" or such as -front
+	End     string // of its name: "" or such as -front; without a dash it is all of it
 	Picture plots.Picture
 }
 
 // Documents are its files.
 func (p Picture) Documents(name string) []results.Document {
+	if p.End != "" && p.End[0] != '-' {
+		name = ""
+	}
 	return []results.Document{
 		{Name: name + p.End + ".svg", Write: func(w io.Writer) error { return plots.WriteSVG(w, p.Picture) }},
 		{Name: name + p.End + ".png", Write: func(w io.Writer) error { return plots.WritePNG(w, p.Picture) }},
 	}
 }
 
-// CSV is the document NAME.csv of rows.
-func CSV[R any](name string, columns results.Columns[R], rows []R) results.Document {
-	return results.Document{Name: name + ".csv", Write: func(w io.Writer) error {
-		t, err := columns.Fill(name, rows)
-		if err != nil {
+// Beside writes rows to NAME.csv, with the columns that the form declares for it. Charts, figures
+// and templates of the study can ask about them, too.
+func Beside[C, R, T any](s *Study[C, R], name string, rows []T) error {
+	shown, hidden, err := form.Named[T](s.Form, name)
+	if err != nil {
+		return err
+	}
+	t, err := shown.Fill(name, rows)
+	if err != nil {
+		return err
+	}
+	if s.beside == nil {
+		s.beside = map[string]form.Rows{}
+	}
+	s.beside[name] = form.RowsOf(t)
+	for i, row := range rows {
+		if err := hidden.AddTo(s.beside[name][i], row); err != nil {
 			return err
 		}
+	}
+	s.documents = append(s.documents, results.Document{Name: name + ".csv", Write: func(w io.Writer) error {
 		return results.WriteCSV(w, t)
-	}}
-}
-
-// Declared is the document NAME.csv of rows, with the columns that the form declares for it.
-func Declared[R any](f *form.Form, name string, rows []R) results.Document {
-	return results.Document{Name: name + ".csv", Write: func(w io.Writer) error {
-		columns, err := form.Named[R](f, name)
-		if err != nil {
-			return err
-		}
-		return CSV(name, columns, rows).Write(w)
-	}}
+	}})
+	return nil
 }
 
 // Study is an experiment under way.
@@ -133,8 +140,12 @@ type Study[C, R any] struct {
 	Asked int // how many rows there will be
 	Rows  []R // that are finished
 
-	columns results.Columns[R]
-	table   results.Table
+	columns, hidden results.Columns[R]
+	table           results.Table
+	facts           form.Rows // the rows with what the table hides
+	beside          map[string]form.Rows
+	documents       []results.Document // of them
+	figures         []Comparison
 }
 
 // Add takes a finished row.
@@ -143,12 +154,33 @@ func (s *Study[C, R]) Add(row R) error {
 	if err := s.table.Add(cells...); err != nil {
 		return err
 	}
-	s.Rows = append(s.Rows, row)
+	facts, whole := any(row).(form.Row)
+	if !whole {
+		facts = form.RowOf(s.table.Columns, s.table.Rows[len(s.table.Rows)-1])
+		if err := s.hidden.AddTo(facts, row); err != nil {
+			return err
+		}
+	}
+	s.Rows, s.facts = append(s.Rows, row), append(s.facts, facts)
 	if s.Lab.Add == nil {
 		return nil
 	}
 	return s.Lab.Add(cells...)
 }
+
+// Table is the rows, as templates ask about them.
+func (s *Study[C, R]) Table() form.Rows { return s.facts }
+
+// Of is the rows of a table beside the report; "" is the main one.
+func (s *Study[C, R]) Of(table string) form.Rows {
+	if table == "" {
+		return s.facts
+	}
+	return s.beside[table]
+}
+
+// Comparisons are the published figures that the form declares, with what came out.
+func (s *Study[C, R]) Comparisons() []Comparison { return s.figures }
 
 // CutShort says what is missing; "" when nothing is.
 func (s *Study[C, R]) CutShort() string {

@@ -34,6 +34,9 @@ type config struct{ Numbers []int }
 var squares = Spec[config, pair]{
 	Form: `name: squares
 short: how big is a square?
+columns: again
+    n integer : number
+    square integer : its square
 ---
 {{define "question"}}How big
 is a square?{{end}}
@@ -76,8 +79,10 @@ More.
 			return pair{n, n * n}, nil
 		})
 		c := plots.Chart{Title: "T", Series: []plots.Series{{X: []float64{1, 2}, Y: []float64{3, 4}}}}
-		return &Findings{Report: s.Rows, Pictures: []Picture{{Picture: c.Picture()}},
-			Documents: []results.Document{CSV("again", s.columns, s.Rows)}}, err
+		if table := Beside(s, "again", s.Rows); err == nil {
+			err = table
+		}
+		return &Findings{Report: s.Rows, Pictures: []Picture{{Picture: c.Picture()}}}, err
 	},
 }
 

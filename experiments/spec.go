@@ -6,6 +6,7 @@ import (
 	"cmp"
 	"context"
 	"fmt"
+	"slices"
 	"strings"
 
 	"go.uber.org/zap"
@@ -13,7 +14,6 @@ import (
 	"github.com/textpoke/textpoke/experiments/form"
 	"github.com/textpoke/textpoke/internal/choice"
 	"github.com/textpoke/textpoke/results"
-	"github.com/textpoke/textpoke/results/plots"
 )
 
 // Spec declares an experiment: C is its Config, R one of its rows.
@@ -32,10 +32,10 @@ type Spec[C, R any] struct {
 	// short it returns what the rows show by then, beside the error.
 	Measure func(context.Context, *Study[C, R]) (*Findings, error)
 
-	// Parsed is the form, where somebody has read it already, and Charts changes what it
-	// draws, by the end of the file's name; both may be nil.
+	// Parsed is the form, where somebody has read it already; it may be nil.
 	Parsed *form.Form
-	Charts func(end string, c *plots.Chart, report any)
+
+	hidden results.Columns[R]
 }
 
 // ParseForm reads an experiment's form; name is what errors call it.
@@ -88,7 +88,8 @@ func (s *Spec[C, R]) run(ctx context.Context, c *C, fields []*Field, lab Lab) (*
 		lab.Log = zap.NewNop()
 	}
 	f := s.form()
-	study := &Study[C, R]{Form: f, Config: *c, Lab: lab, columns: s.Columns, table: s.Columns.Table(f.Name)}
+	study := &Study[C, R]{Form: f, Config: *c, Lab: lab, columns: s.Columns, hidden: s.hidden,
+		table: s.Columns.Table(f.Name)}
 	found, err := s.Measure(ctx, study)
 	if found == nil {
 		return nil, err
@@ -101,11 +102,16 @@ func (s *Spec[C, R]) run(ctx context.Context, c *C, fields []*Field, lab Lab) (*
 func (s *Spec[C, R]) Answer(study *Study[C, R], found *Findings) (*Answer, error) {
 	f := s.form()
 	a := &Answer{Table: study.table, No: found.No}
-	rows, whole := any(study.Rows).([]form.Row) // with more than the table has
-	if !whole {
-		rows = form.RowsOf(a.Table)
+	var err error
+	if study.figures, err = figures(f, study.Of); err != nil {
+		return nil, err
 	}
-	pictures, err := s.draw(rows, found.Report)
+	if a.No == nil {
+		if a.No, err = broken(f, study.facts); err != nil {
+			return nil, err
+		}
+	}
+	pictures, err := draw(study, found.Report)
 	if err != nil {
 		return nil, err
 	}
@@ -121,22 +127,20 @@ func (s *Spec[C, R]) Answer(study *Study[C, R], found *Findings) (*Answer, error
 		return nil, err
 	}
 	a.Headline, a.Opening, a.Basis = report.Headline, opening(body), basis(a.Table, found.Report)
-	a.Documents = append(append(a.Documents, report.document()), found.Documents...)
+	a.Documents = slices.Concat(a.Documents, []results.Document{report.document()}, study.documents, found.Documents)
 	return a, nil
 }
 
 // draw are the pictures that the form declares.
-func (s *Spec[C, R]) draw(rows form.Rows, report any) (out []Picture, err error) {
-	f := s.form()
+func draw[C, R any](study *Study[C, R], report any) (out []Picture, err error) {
+	f := study.Form
 	for i := range f.Charts {
-		c, err := f.Charts[i].Draw(rows, func(text *form.Text) (string, error) { return f.Fill(text, report) })
+		chart := &f.Charts[i]
+		c, err := chart.Draw(study.Of(chart.Of), func(text *form.Text) (string, error) { return f.Fill(text, report) })
 		if err != nil {
 			return nil, err
 		}
-		if s.Charts != nil {
-			s.Charts(f.Charts[i].End, c, report)
-		}
-		out = append(out, Picture{f.Charts[i].End, c.Picture()})
+		out = append(out, Picture{chart.End, c.Picture()})
 	}
 	return out, nil
 }
@@ -149,7 +153,7 @@ func (s *Spec[C, R]) form() *form.Form {
 	f, err := ParseForm("form", []byte(s.Form))
 	if err == nil {
 		var columns results.Columns[R]
-		columns, err = form.Bind(f.Columns, s.Cells)
+		columns, s.hidden, err = form.Bind(f.Columns, s.Cells)
 		s.Parsed, s.Columns = f, append(columns, s.Columns...)
 	}
 	if err != nil {

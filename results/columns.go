@@ -68,6 +68,18 @@ func (cs Columns[R]) Fill(name string, rows []R) (Table, error) {
 	return t, nil
 }
 
+// AddTo adds the values of a row to those that are known of it by name.
+func (cs Columns[R]) AddTo(facts map[string]any, row R) error {
+	for _, c := range cs {
+		v, err := ValueOf(c.Cell(row))
+		if err != nil {
+			return fmt.Errorf("%w: column %s: %w", ErrRow, c.Name, err)
+		}
+		facts[c.Name] = v.Any()
+	}
+	return nil
+}
+
 // When leaves the cells of these columns empty in rows where they do not apply.
 func (cs Columns[R]) When(applies func(R) bool) Columns[R] {
 	out := make(Columns[R], len(cs))

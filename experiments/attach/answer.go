@@ -8,8 +8,6 @@ import (
 	"github.com/textpoke/textpoke/experiments"
 	"github.com/textpoke/textpoke/kernels/ledger"
 	"github.com/textpoke/textpoke/kernels/published"
-	"github.com/textpoke/textpoke/results"
-	"github.com/textpoke/textpoke/results/plots"
 )
 
 // answer is what the rows say that were finished, and what they are held against.
@@ -20,19 +18,11 @@ type answer struct {
 	Unknown   []string // published cases of which it is not known how they were attached
 }
 
-func (a *answer) findings() *experiments.Findings {
-	growth := experiments.Picture{Picture: a.growth().Picture()}
-	return &experiments.Findings{
-		Report: a, Pictures: []experiments.Picture{{Picture: partChart(a.Dearest()).Picture()}},
-		Documents: append(growth.Documents("growth"),
-			experiments.Declared(a.Form, "measured", a.Measured), experiments.Declared(a.Form, "predicted", a.Predicted)),
-	}
-}
-
 // both is attaching and detaching of the same functions.
 type both struct{ On, Off *row }
 
-func (b both) seconds() float64 { return b.On.Seconds() + b.Off.Seconds() }
+// Seconds is the modelled time of both.
+func (b both) Seconds() float64 { return b.On.Seconds() + b.Off.Seconds() }
 
 // Pairs are those of the most functions that were counted, in the order of rows.
 func (a *answer) Pairs() (out []both) {
@@ -51,7 +41,7 @@ func (a *answer) Pairs() (out []both) {
 // Dearest is the pair that takes longest; nil if there is none.
 func (a *answer) Dearest() (most *both) {
 	for _, b := range a.Pairs() {
-		if most == nil || b.seconds() > most.seconds() {
+		if most == nil || b.Seconds() > most.Seconds() {
 			most = &b
 		}
 	}
@@ -110,63 +100,19 @@ func (a *answer) Quick() []prediction {
 	})
 }
 
-// partChart is the parts of the dearest.
-func partChart(b *both) *plots.Chart {
-	c := &plots.Chart{Title: "Nothing was counted", X: plots.Axis{Label: "modelled time (s)"},
-		Y: plots.Axis{Names: []string{}}}
-	if b == nil {
-		return c
-	}
-	c.Title = fmt.Sprintf(
-		"%s functions one ops at a time: %s of %s are waits",
-		results.Thousands(
-			b.On.Counts.Functions,
-		),
-		results.Seconds(b.Off.GracePeriods()),
-		results.Seconds(b.seconds()),
-	)
-	if b.On.Counts.Ops == 1 {
-		c.Title = fmt.Sprintf("%s functions take %s", results.Thousands(b.On.Counts.Functions),
-			results.Seconds(b.seconds()))
-	}
-	c.Subtitle = fmt.Sprintf("%s on %s, machine %s; counts are exact, times modelled.", b.On.Way.Name, b.On.Kernel.Name(),
-		b.On.Machine.Name)
-	on, off := plots.Series{Name: published.Attach, Kind: plots.Lying}, plots.Series{Name: published.Detach,
-		Kind: plots.Lying}
-	for i, p := range b.On.Parts {
-		q := b.Off.Parts[i]
-		c.Y.Names = append(c.Y.Names, p.Name)
-		for _, side := range []struct {
-			to *plots.Series
-			ns float64
-		}{{&on, p.NS}, {&off, q.NS}} {
-			if side.ns > 0 {
-				side.to.X, side.to.Y = append(side.to.X, side.ns/1e9), append(side.to.Y, float64(i))
-				side.to.Labels = append(side.to.Labels, results.Seconds(side.ns/1e9))
-			}
-		}
-	}
-	c.Series = []plots.Series{on, off}
-	return c
+// part is what a part of attaching, or of detaching, takes.
+type part struct {
+	both
+	ledger.Part
+	Direction string
 }
 
-// growth is time against functions, attaching and detaching, of each way of the
-// dearest's kernel.
-func (a *answer) growth() *plots.Chart {
-	c := &plots.Chart{Title: "Only ways with few ops grow slowly", X: plots.Axis{Label: "functions", Log: true},
-		Y: plots.Axis{Label: "modelled time to attach and detach (s)", Log: true}}
-	most := a.Dearest()
-	if most == nil {
-		return c
-	}
-	c.Subtitle = fmt.Sprintf("%s, machine %s; times modelled.", most.On.Kernel.Name(), most.On.Machine.Name)
-	var curves experiments.Curves
-	for i := 0; i+1 < len(a.Rows); i += 2 {
-		b := both{a.Rows[i], a.Rows[i+1]}
-		if b.On.Kernel == most.On.Kernel {
-			curves.Add(b.On.Way.Name, float64(b.On.Counts.Functions), b.seconds())
+// parts are those of the dearest.
+func (a *answer) parts() (out []part) {
+	if b := a.Dearest(); b != nil {
+		for i, p := range b.On.Parts {
+			out = append(out, part{*b, p, published.Attach}, part{*b, b.Off.Parts[i], published.Detach})
 		}
 	}
-	c.Series = curves.Series
-	return c
+	return out
 }

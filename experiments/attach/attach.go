@@ -5,6 +5,7 @@
 package attach
 
 import (
+	"cmp"
 	"context"
 	_ "embed"
 	"fmt"
@@ -33,7 +34,7 @@ type Config struct {
 var declared string
 
 var spec = experiments.Spec[Config, *row]{
-	Form: declared, Columns: columns, Fields: (*Config).fields, Measure: measure,
+	Form: declared, Cells: cells, Fields: (*Config).fields, Measure: measure,
 }
 
 // Experiment is the question.
@@ -91,7 +92,8 @@ func known(names []string) (out []*ledger.Kernel, err error) {
 type row struct {
 	Kernel    *ledger.Kernel
 	Way       ledger.Way
-	direction string
+	Direction string
+	attached  *row // the same functions being attached, where this row detaches them
 	tally     func() (on, off ledger.Tally, err error)
 	Counts    ledger.Tally
 	Machine   *ledger.Machine
@@ -119,77 +121,34 @@ func (r *row) GracePeriods() float64 {
 // Rounds are those of all causes.
 func (r *row) Rounds() int { return r.Counts.AllRounds() }
 
-var columns = slices.Concat(results.Columns[*row]{
-	{Name: "kernel", Doc: "instruction set and release", Cell: func(r *row) any { return r.Kernel.Name() }},
-	{Name: "way", Doc: "how functions are attached to", Cell: func(r *row) any { return r.Way.Name }},
-	{Name: "direction", Doc: "attach or detach", Cell: func(r *row) any { return r.direction }},
-	{Name: "functions", Kind: results.Integer, Doc: "attached to, of a table of 50,000",
-		Cell: func(r *row) any { return r.Counts.Functions }},
-	{Name: "ops", Kind: results.Integer,
-		Doc: "objects that they are attached through", Cell: func(r *row) any { return r.Counts.Ops }},
-	{Name: "calls", Kind: results.Integer, Doc: "of the kernel's interface, one after the other",
-		Cell: func(r *row) any { return r.Counts.Calls }},
-	{Name: "trampolines", Kind: results.Integer, Doc: "generated, or given up", Detail: true,
-		Cell: func(r *row) any { return r.Counts.Images }},
-	{Name: "rounds", Kind: results.Integer,
-		Doc: "of interrupts that each other CPU takes", Cell: func(r *row) any { return r.Rounds() }},
-}, causeColumns(), results.Columns[*row]{
-	{Name: "site_stores", Kind: results.Integer, Doc: "stores to sites and their literals", Detail: true,
-		Cell: func(r *row) any { return r.Counts.SiteStores }},
-	{Name: "records_walked", Kind: results.Integer, Doc: "records that the kernel's loops look at",
-		Cell: func(r *row) any { return r.Counts.Walked }},
-	{Name: "entries_copied", Kind: results.Integer,
-		Doc: "entries of hashes made", Cell: func(r *row) any { return r.Counts.Copied }},
-	{Name: "allocations", Kind: results.Integer, Doc: "of memory, entries included", Detail: true,
-		Cell: func(r *row) any { return r.Counts.Allocations }},
-	{Name: "list_changes", Kind: results.Integer, Doc: "of the list of ops", Detail: true,
-		Cell: func(r *row) any { return r.Counts.ListChanges }},
-	{Name: "grace_periods", Kind: results.Integer, Doc: "waits until every task has scheduled, one after the other",
-		Cell: func(r *row) any { return r.Counts.Waits }},
-	{Name: "calibration", Doc: "machine that times are modelled for",
-		Cell: func(r *row) any { return r.Machine.Name }},
-}, partColumns(), results.Columns[*row]{
-	{Name: "modelled_ns", Kind: results.Number, Doc: "modelled time of all of it",
-		Cell: func(r *row) any { return ledger.Whole(r.Parts) }},
-	{Name: "modelled_range_low_ns", Kind: results.Number,
-		Doc:  "lower end of it: 95 % of draws of the quantities are within",
-		Cell: func(r *row) any { return r.Spread.Low }},
-	{Name: "modelled_range_high_ns", Kind: results.Number,
-		Doc: "and its upper end", Cell: func(r *row) any { return r.Spread.High }},
-	{Name: "modelled_hangs_on", Doc: "quantity that moves it most",
-		Cell: func(r *row) any { return results.OrEmpty(r.Spread.On()) }},
-	{Name: "modelled_assumed_percent", Kind: results.Number,
-		Doc:  "share of it that rests on quantities which are assumed",
-		Cell: func(r *row) any { return 100 * r.Spread.Assumed }},
-	{Name: "extrapolated", Kind: results.Boolean, Doc: "more functions than in any published case of the way",
-		Cell: func(r *row) any { return r.Counts.Functions > r.largest }},
-})
-
-// causeColumns are the rounds by cause.
-func causeColumns() (out results.Columns[*row]) {
+// cells are those that no field and no method is: rounds by cause, and times by part.
+var cells = func() map[string]func(*row) any {
+	out := map[string]func(*row) any{}
 	for c := range ledger.NumKinds {
-		out = append(out, results.Col[*row]{Name: "rounds_" + column(ledger.Kind(c).String()), Kind: results.Integer,
-			Doc: "of these, for " +
-				roundDocs[c], Detail: true,
-			Cell: func(r *row) any { return r.Counts.Rounds[c] }})
+		out["rounds_"+column(ledger.Kind(c).String())] = func(r *row) any { return r.Counts.Rounds[c] }
 	}
-	return out
-}
-
-// partColumns are the modelled times by part.
-func partColumns() (out results.Columns[*row]) {
 	for i, p := range ledger.PartNames {
-		out = append(out, results.Col[*row]{Name: column(p) + "_ns", Kind: results.Number,
-			Doc: "modelled time of: " + p, Detail: true,
-			Cell: func(r *row) any { return r.Parts[i].NS }})
+		out[column(p)+"_ns"] = func(r *row) any { return r.Parts[i].NS }
 	}
 	return out
-}
+}()
 
-var roundDocs = [ledger.NumKinds]string{"the sites", "the calls in the common entries",
-	"the order of what entries load", "trampolines that are made",
-	"programs that are patched out of trampolines", "an ops' own trampoline", "CPUs that are woken for RCU",
-	"anything else, such as function_graph's own probe"}
+// Modelled is the modelled time of all of it, in nanoseconds.
+func (r *row) Modelled() float64 { return ledger.Whole(r.Parts) }
+
+// AssumedPercent is the share of that which rests on quantities that are assumed.
+func (r *row) AssumedPercent() float64 { return 100 * r.Spread.Assumed }
+
+// Extrapolated tells whether there are more functions than in any published case of the way.
+func (r *row) Extrapolated() bool { return r.Counts.Functions > r.largest }
+
+// Both is the time of attaching and of detaching, in seconds; of rows that detach.
+func (r *row) Both() float64 {
+	if r.attached == nil {
+		return 0
+	}
+	return both{r.attached, r}.Seconds()
+}
 
 // column makes a name fit a column.
 func column(s string) string {
@@ -226,7 +185,11 @@ func measure(ctx context.Context, s *experiments.Study[Config, *row]) (*experime
 		return nil, err
 	}
 	err = experiments.Each(ctx, s, rows, func(r *row) (*row, error) { return r, r.count() })
-	return a.findings(), err
+	for _, table := range []error{experiments.Beside(s, "measured", a.Measured), experiments.Beside(s, "predicted", a.Predicted),
+		experiments.Beside(s, "parts", a.parts())} {
+		err = cmp.Or(err, table)
+	}
+	return &experiments.Findings{Report: a}, err
 }
 
 // machines finds the machine for each instruction set.
@@ -263,12 +226,13 @@ func (c *Config) rows(all []*ledger.Kernel, machines map[string]*ledger.Machine,
 			}
 			for _, n := range c.Functions {
 				tally := counting(k, w, n, records)
-				for _, direction := range []string{published.Attach, published.Detach} {
-					out = append(out, &row{
-						Kernel: k, Way: w, direction: direction, tally: tally, Counts: ledger.Tally{Functions: n},
-						Machine: machines[k.Arch], seed: seed, largest: largest(times, w.Name),
-					})
+				on := &row{
+					Kernel: k, Way: w, Direction: published.Attach, tally: tally, Counts: ledger.Tally{Functions: n},
+					Machine: machines[k.Arch], seed: seed, largest: largest(times, w.Name),
 				}
+				off := *on
+				off.Direction, off.attached = published.Detach, on
+				out = append(out, on, &off)
 			}
 		}
 	}
@@ -291,12 +255,12 @@ func counting(k *ledger.Kernel, w ledger.Way, n, total int) func() (on, off ledg
 // count fills a row in.
 func (r *row) count() error {
 	on, off, err := r.tally()
-	if r.Counts = on; r.direction == published.Detach {
+	if r.Counts = on; r.Direction == published.Detach {
 		r.Counts = off
 	}
 	if err == nil {
-		r.Parts = r.Machine.Waterfall(&r.Counts, r.direction == published.Attach)
-		r.Spread = r.Machine.Spread(&r.Counts, r.direction == published.Attach, r.seed)
+		r.Parts = r.Machine.Waterfall(&r.Counts, r.Direction == published.Attach)
+		r.Spread = r.Machine.Spread(&r.Counts, r.Direction == published.Attach, r.seed)
 	}
 	return err
 }

@@ -8,7 +8,6 @@ import (
 
 	"github.com/textpoke/textpoke/experiments"
 	"github.com/textpoke/textpoke/kernels/published"
-	"github.com/textpoke/textpoke/results"
 	"github.com/textpoke/textpoke/results/fit"
 )
 
@@ -21,10 +20,7 @@ type answer struct {
 }
 
 func (a *answer) findings() *experiments.Findings {
-	f := &experiments.Findings{
-		Report:    a,
-		Documents: []results.Document{experiments.Declared(a.Form, "fits", a.lines())},
-	}
+	f := &experiments.Findings{Report: a}
 	if a.Config.Published != "" && len(a.Slips) > 0 { // those of the table that comes with the program are known
 		f.No = fmt.Errorf("%s: integers that do not follow from the others: %d; the first: %s", a.Config.Published,
 			len(a.Slips), a.Slips[0])

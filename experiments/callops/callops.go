@@ -7,6 +7,7 @@ package callops
 import (
 	"context"
 	_ "embed"
+	"errors"
 	"fmt"
 
 	"github.com/textpoke/textpoke/experiments"
@@ -115,5 +116,5 @@ func measure(ctx context.Context, s *experiments.Study[Config, *row]) (*experime
 	if err == nil {
 		err = experiments.Each(ctx, s, all, func(r *row) (*row, error) { return r, nil })
 	}
-	return a.findings(), err
+	return a.findings(), errors.Join(err, experiments.Beside(s, "fits", a.lines()))
 }

@@ -12,55 +12,13 @@ import (
 	"github.com/textpoke/textpoke/results/fit"
 )
 
-// Tables are the report's.
+// Tables are those of the report that are no rows.
 func (a *answer) Tables() (out []form.Table) {
-	for _, kernel := range []string{published.WithoutCallOps, published.WithCallOps} {
-		if s := a.matrix(kernel); len(s.Rows) > 0 {
-			out = append(out, s)
-		}
-	}
 	out = append(out, a.fitTable())
 	if s := a.claimTable(); len(s.Rows) > 0 {
 		out = append(out, s)
 	}
 	return append(out, a.shapeTable())
-}
-
-// matrix is one kernel's rows in the layout of the mails.
-func (a *answer) matrix(kernel string) form.Table {
-	s := form.Table{Title: kernel, Columns: []string{"relevant", "irrelevant", "loads", "walked", "called"}}
-	if !a.Config.NoTime {
-		s.Columns = append(s.Columns, "here, ns", "95 % interval")
-	}
-	s.Columns = append(s.Columns, "published, ns", "overhead, ns", "line", "predicted, ns", "95 % interval", "error")
-	for _, r := range a.Rows {
-		if r.Kernel != kernel {
-			continue
-		}
-		cells := []string{fmt.Sprint(r.Relevant), fmt.Sprint(r.Irrelevant), fmt.Sprint(r.counts.loads),
-			fmt.Sprint(r.counts.walked), fmt.Sprint(r.counts.called)}
-		if !a.Config.NoTime {
-			cells = append(cells, fmt.Sprintf("%.1f", r.live.Value), fmt.Sprintf("%.1f to %.1f", r.live.Low, r.live.High))
-		}
-		cells = append(cells, fmt.Sprintf("%.1f", r.PerCall))
-		switch {
-		case r.path == nil:
-			cells = append(cells, "", "", "", "", "")
-		case r.path.line == nil:
-			cells = append(cells, fmt.Sprintf("%.1f", r.Overhead), r.path.name, "", "", "")
-		default:
-			line, interval, off := r.path.name, "", ""
-			if r.held {
-				line, interval = r.path.name+", held out", fmt.Sprintf("%.0f to %.0f", r.Prediction.Low, r.Prediction.High)
-			}
-			if e, ok := r.ErrorPercent().(float64); ok {
-				off = fmt.Sprintf("%+.1f %%", e)
-			}
-			cells = append(cells, fmt.Sprintf("%.1f", r.Overhead), line, fmt.Sprintf("%.1f", r.Prediction.Value), interval, off)
-		}
-		s.Rows = append(s.Rows, cells)
-	}
-	return s
 }
 
 func (a *answer) fitTable() form.Table {

@@ -4,15 +4,10 @@ package directops
 
 import (
 	"fmt"
-	"math"
 	"strings"
-
-	"gonum.org/v1/plot/vg"
 
 	"github.com/textpoke/textpoke/experiments"
 	"github.com/textpoke/textpoke/kernels/published"
-	"github.com/textpoke/textpoke/results"
-	"github.com/textpoke/textpoke/results/plots"
 )
 
 // answer is what the rows say that were finished.
@@ -20,13 +15,6 @@ type answer struct {
 	*experiments.Study[Config, *row]
 	Attached []*attachRow
 	times    []published.AttachTime
-}
-
-func (a *answer) findings() *experiments.Findings {
-	return &experiments.Findings{
-		Report: a, Pictures: []experiments.Picture{{Picture: chart(a.Pairs()).Picture()}},
-		Documents: []results.Document{experiments.Declared(a.Form, "attach", a.Attached)},
-	}
 }
 
 // Slow is the first pair on the slow path, where the difference is largest; nil if
@@ -92,29 +80,4 @@ func (a *answer) Comparisons() (out []experiments.Comparison) {
 		}
 	}
 	return out
-}
-
-// chart is the loads of a call with the most trampolines.
-func chart(pairs []pair) *plots.Chart {
-	c := &plots.Chart{Title: "One ops makes the slow path short, and the far path long",
-		X: plots.Axis{Label: "loads of a call", Log: true}, Y: plots.Axis{Names: []string{}}}
-	curves := experiments.Curves{Kind: plots.Lying}
-	for i, p := range pairs {
-		c.Subtitle = fmt.Sprintf("%s trampolines.", results.Thousands(p.Each.Trampolines))
-		c.Y.Names = append(c.Y.Names, fmt.Sprintf("%s, %s, %s", p.Each.Arch(), p.Each.Place(), p.Each.Path()))
-		curves.Add("an ops for each trampoline", p.Each.Loads, float64(i), label(p.Each))
-		curves.Add("one ops for all", p.One.Loads, float64(i), label(p.One))
-	}
-	c.Series = curves.Series
-	c.Height = vg.Length(36+10*max(len(pairs), 4)) * vg.Millimeter
-	return c
-}
-
-// label is the loads, with a remark where no kernel does it so.
-func label(r *row) string {
-	text := results.Thousands(math.Round(10*r.Loads) / 10)
-	if !r.InKernel {
-		text += " (in no kernel)"
-	}
-	return text
 }

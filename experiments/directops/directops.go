@@ -69,6 +69,9 @@ func measure(ctx context.Context, s *experiments.Study[Config, *row]) (*experime
 	if a.Attached, err = c.attach(kernels); err != nil {
 		return nil, err
 	}
+	if err := experiments.Beside(s, "attach", a.Attached); err != nil {
+		return nil, err
+	}
 	for _, arch := range c.Arches {
 		s.Asked += 2 * len(setups(arch)) * len(c.Trampolines)
 	}
@@ -81,12 +84,12 @@ func measure(ctx context.Context, s *experiments.Study[Config, *row]) (*experime
 			for _, n := range c.Trampolines {
 				r := row{arch: arch, Trampolines: n, InKernel: has(kernels, arch, paths[0])}
 				if err := a.count(ctx, paths, t.Addrs()[:n], r); err != nil {
-					return a.findings(), err
+					return &experiments.Findings{Report: a}, err
 				}
 			}
 		}
 	}
-	return a.findings(), nil
+	return &experiments.Findings{Report: a}, nil
 }
 
 // count counts the fast path and then the slow one of trampolines of these functions.

@@ -15,36 +15,37 @@ import (
 // and case: rounds_saved is RoundsSaved. A path such as Modelled.Update says otherwise.
 // Where a pointer on the way is nil, and where the text at the end is "", the cell is
 // empty. Other cells are own's, by the names of their columns.
-func Bind[R any](declared []Column, own map[string]func(R) any) (results.Columns[R], error) {
-	var out results.Columns[R]
+// Hidden columns stand apart.
+func Bind[R any](declared []Column, own map[string]func(R) any) (shown, hidden results.Columns[R], err error) {
 	cells := map[string]func(R) any{}
 	for _, c := range declared {
-		cell, err := own[c.Name], error(nil)
+		cell := own[c.Name]
 		if cell == nil {
 			cell, err = source[R](c, cells)
 		}
 		if err != nil {
-			return nil, fmt.Errorf("column %s: %w", c.Name, err)
+			return nil, nil, fmt.Errorf("column %s: %w", c.Name, err)
 		}
 		if c.If != "" {
 			if cell, err = onlyIf(c, cell, cells); err != nil {
-				return nil, fmt.Errorf("column %s: %w", c.Name, err)
+				return nil, nil, fmt.Errorf("column %s: %w", c.Name, err)
 			}
 		}
 		cells[c.Name] = cell
+		to := &shown
 		if c.Hidden {
-			continue
+			to = &hidden
 		}
-		out = append(out, results.Col[R]{Name: c.Name, Doc: c.Doc, Kind: c.Kind, Detail: c.Detail, Lead: c.Lead, Cell: cell})
+		*to = append(*to, results.Col[R]{Name: c.Name, Doc: c.Doc, Kind: c.Kind, Detail: c.Detail, Lead: c.Lead, Cell: cell})
 	}
-	return out, nil
+	return shown, hidden, nil
 }
 
 // Named are the columns of a table beside the report.
-func Named[R any](f *Form, name string) (results.Columns[R], error) {
+func Named[R any](f *Form, name string) (shown, hidden results.Columns[R], err error) {
 	t := f.named(name)
 	if t == nil {
-		return nil, fmt.Errorf("%s declares no table %s", f.File, name)
+		return nil, nil, fmt.Errorf("%s declares no table %s", f.File, name)
 	}
 	return Bind[R](t.Columns, nil)
 }

@@ -152,11 +152,11 @@ func (f *Form) figure(b block) (err error) {
 	if b.value != "" {
 		return f.wrong(b.line, "figure: %q: want nothing behind it", b.value)
 	}
-	is, _, err := f.fields(b, []string{"what", "published", "ours", "low", "high", "where", "exact", "source"}, "")
+	is, _, err := f.fields(b, []string{"what", "of", "published", "ours", "low", "high", "where", "exact", "source"}, "")
 	if err != nil {
 		return err
 	}
-	fig := Figure{What: f.text(is["what"]), Source: f.text(is["source"]), Line: b.line}
+	fig := Figure{What: f.text(is["what"]), Of: is["of"].text, Source: f.text(is["source"]), Line: b.line}
 	for _, to := range []struct {
 		key string
 		to  **Expr
@@ -165,6 +165,9 @@ func (f *Form) figure(b block) (err error) {
 		if *to.to, err = f.expr(is[to.key]); err != nil {
 			return err
 		}
+	}
+	if fig.Of != "" && f.named(fig.Of) == nil {
+		return f.wrong(is["of"].line, "figure: of %s: no table above has that name", fig.Of)
 	}
 	switch exact := is["exact"]; exact.text {
 	case "yes":
@@ -198,18 +201,21 @@ var marks = map[string]plots.Mark{"line": plots.Line, "curve": plots.Curve, "poi
 
 // chart reads a picture.
 func (f *Form) chart(b block) (err error) {
-	is, layers, err := f.fields(b, []string{"title", "subtitle", "x", "y", "where", "only", "alone", "draw"}, "draw")
+	is, layers, err := f.fields(b, []string{"title", "subtitle", "of", "x", "y", "where", "only", "alone", "draw"}, "draw")
 	if err != nil {
 		return err
 	}
-	if b.value != "" && b.value[0] != '-' || strings.Trim(b.value, "abcdefghijklmnopqrstuvwxyz0123456789-") != "" {
-		return f.wrong(b.line, "chart: %q: want nothing, or the end of the file's name such as -front", b.value)
+	if strings.Trim(b.value, "abcdefghijklmnopqrstuvwxyz0123456789-") != "" {
+		return f.wrong(b.line, "chart: %q: want nothing, a file's name, or the end of one such as -front", b.value)
 	}
 	if slices.ContainsFunc(f.Charts, func(c Chart) bool { return c.End == b.value }) {
 		return f.wrong(b.line, "chart: a second one of this name")
 	}
-	c := Chart{End: b.value, Title: f.text(is["title"]), Subtitle: f.text(is["subtitle"]), Alone: is["alone"].text == "yes",
+	c := Chart{End: b.value, Of: is["of"].text, Title: f.text(is["title"]), Subtitle: f.text(is["subtitle"]), Alone: is["alone"].text == "yes",
 		Line: b.line}
+	if c.Of != "" && f.named(c.Of) == nil {
+		return f.wrong(is["of"].line, "chart: of %s: no table above has that name", c.Of)
+	}
 	if c.Where, err = f.expr(is["where"]); err != nil {
 		return err
 	}

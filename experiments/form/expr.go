@@ -12,6 +12,8 @@ import (
 	"math"
 	"strconv"
 	"strings"
+
+	"github.com/textpoke/textpoke/results"
 )
 
 // Expr is an expression over the columns of a row, as Go writes it: numbers, texts in
@@ -79,6 +81,12 @@ func known(node ast.Expr) error {
 		if ok && name.Name == either && len(n.Args) == 3 {
 			return errors.Join(known(n.Args[0]), known(n.Args[1]), known(n.Args[2]))
 		}
+		if ok && len(n.Args) == 1 && results.Say[name.Name] != nil {
+			return known(n.Args[0])
+		}
+		if ok && name.Name == fixed && len(n.Args) == 2 {
+			return errors.Join(known(n.Args[0]), known(n.Args[1]))
+		}
 		if ok && (name.Name == calc || name.Name == numberOf) && len(n.Args) == 1 {
 			return known(n.Args[0])
 		}
@@ -96,7 +104,7 @@ func known(node ast.Expr) error {
 		return nil
 	}
 	return errors.New("want names, numbers, texts in quotes, + - * /, comparisons, && || !, " +
-		"and ceil floor round log2 min max number calc either")
+		"ceil floor round log2 min max number calc either fixed, and formats of numbers")
 }
 
 // Names are the columns that the expression is about, each once.
@@ -219,12 +227,19 @@ func call(n *ast.CallExpr, row Row) (any, error) {
 		}
 		values = append(values, f)
 	}
+	if name == fixed {
+		return results.Fixed(int(values[0]), values[1]), nil
+	}
+	if say := results.Say[name]; say != nil {
+		return say(values[0]), nil
+	}
 	return functions[name](values...), nil
 }
 
 // calc is the value of an expression that stands in a cell, numberOf that of a number, and
-// either the second of its values where the first holds, else the third.
-const calc, numberOf, either = "calc", "number", "either"
+// either the second of its values where the first holds, else the third. fixed is the text of a
+// number with so many digits behind the point; formats of numbers make texts, too.
+const calc, numberOf, either, fixed = "calc", "number", "either", "fixed"
 
 func read(name string, from ast.Expr, row Row) (any, error) {
 	v, err := eval(from, row)

@@ -96,7 +96,8 @@ type Declared struct {
 
 // Figure is a published figure, and what stands beside it in the rows that it is about.
 type Figure struct {
-	What      *Text // a template of a row
+	What      *Text  // a template of a row
+	Of        string // the table beside the report that the rows are of; "" for the main one
 	Published *Expr
 	Ours      *Expr
 	Where     *Expr // nil for all rows
@@ -114,7 +115,8 @@ type Must struct {
 
 // Chart declares a picture of the rows.
 type Chart struct {
-	End             string // of its file's name, "" or such as -front
+	End             string // of its file's name, "" or such as -front; without a dash the name itself
+	Of              string // the table beside the report whose rows are drawn; "" for the main one
 	Title, Subtitle *Text  // templates of what the report is made of
 	X, Y            ChartAxis
 	Where           *Expr  // rows that are drawn; nil for all

@@ -117,7 +117,7 @@ func TestWrong(t *testing.T) {
 		"columns:\n  rounds = min(1)\n" + report:                             `f:2: expression "min(1)": min takes 2 values`,
 		"name: a\ncolumns:\n  rounds if x\n" + report:                        "f:3: column rounds: if x: there is no such column",
 		"must: a > 1\n" + report:                                             "f:1: must: want a condition",
-		"chart: x\n  title: t\n" + report:                                    `f:1: chart: "x": want nothing`,
+		"chart: X\n  title: t\n" + report:                                    `f:1: chart: "X": want nothing`,
 		"chart:\n  titel: t\n" + report:                                      `f:2: chart: "titel": not one of`,
 		"chart:\n  title: t\n  title: t\n" + report:                          "f:3: chart: a second title",
 		"chart:\n  title: t\n" + report:                                      "f:1: chart: want title and draw",
@@ -128,6 +128,8 @@ func TestWrong(t *testing.T) {
 		"chart:\n  title: t\n  draw: line x=`a\n" + report:                   "f:3: draw: x: a quote is open",
 		"chart:\n  title: t\n  draw: line x=a y=b low=c\n" + report:          "f:3: draw: low goes with high",
 		"chart:\n  title: t\n  only: x\n" + report:                           `f:3: only "x": want a column`,
+		"chart: x\n  title: t\n  of: y\n" + report:                           `f:3: chart: of y: no table above`,
+		"figure:\n  what: t\n  of: y\n" + report:                             `f:3: figure: of y: no table above`,
 		"figure: x\n" + report:                                               `f:1: figure: "x": want nothing`,
 		"figure:\n  what: x\n" + report:                                      "f:1: figure: want what, published and ours",
 		"figure:\n  exact: maybe\n" + report:                                 `f:2: figure: exact "maybe": want yes or no`,
@@ -292,7 +294,7 @@ func TestBind(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	columns, err := Bind[*sample](f.Columns, nil)
+	columns, _, err := Bind[*sample](f.Columns, nil)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -322,7 +324,7 @@ func TestBind(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if _, err := Bind[*sample]([]Column{c}, nil); err == nil {
+		if _, _, err := Bind[*sample]([]Column{c}, nil); err == nil {
 			t.Errorf("%s is bound", wrong)
 		}
 	}

@@ -120,6 +120,26 @@ func (rows Rows) extreme(of string, beats func(v, than float64) bool) (out Row, 
 	return out, nil
 }
 
+// Max is the greatest value of an expression; 0 if no row has one.
+func (rows Rows) Max(of string) (float64, error) { return rows.end(of, Rows.Most) }
+
+// Min is the least.
+func (rows Rows) Min(of string) (float64, error) { return rows.end(of, Rows.Least) }
+
+func (rows Rows) end(of string, find func(Rows, string) (Row, error)) (float64, error) {
+	row, err := find(rows, of)
+	if row == nil || err != nil {
+		return 0, err
+	}
+	e, err := ParseExpr(of)
+	if err != nil {
+		return 0, err
+	}
+	v, err := e.Eval(row)
+	f, _ := v.(float64)
+	return f, err
+}
+
 // Distinct are the values of an expression, each once, in the order in which they come.
 func (rows Rows) Distinct(of string) (out []any, err error) {
 	e, err := ParseExpr(of)

@@ -3,12 +3,9 @@
 package fprobe
 
 import (
-	"fmt"
-
 	"github.com/textpoke/textpoke/experiments"
 	"github.com/textpoke/textpoke/kernels/published"
 	"github.com/textpoke/textpoke/results/fit"
-	"github.com/textpoke/textpoke/results/plots"
 	"github.com/textpoke/textpoke/tracers/dispatch"
 )
 
@@ -54,9 +51,6 @@ func (a *answer) InTime() *inTime {
 	return t
 }
 
-// ExtraPercent is by how much a hit lengthens a turn, in per cent.
-func (a *answer) ExtraPercent(h published.Hit) float64 { return 100 * extra(h) }
-
 // ends are the counts with all four costs and with none.
 type ends struct{ Top, Bottom dispatch.Counts }
 
@@ -91,25 +85,4 @@ func (a *answer) Comparisons() (out []experiments.Comparison) {
 		})
 	}
 	return out
-}
-
-// chart is the ladder in counts.
-func (a *answer) chart() *plots.Chart {
-	c := &plots.Chart{
-		Title: "What is left of a call when the four costs of " +
-			"fprobe go", X: plots.Axis{Names: []string{}}, Y: plots.Axis{Label: "number, for one call and its return"},
-		Subtitle: "program on entry; counted: 1 all registers, 2 list function, 3 every return hooked, 4 pool",
-	}
-	bars := experiments.Curves{Kind: plots.Bars}
-	for _, g := range groups(a.Rows)[:min(1, len(groups(a.Rows)))] {
-		for i, rung := range rungs() {
-			c.X.Names = append(c.X.Names, label(rung))
-			n := g.by[rung].counts
-			bars.Add("registers saved", float64(i), float64(n.Saved), fmt.Sprint(n.Saved))
-			bars.Add("loads", float64(i), float64(n.Loads), fmt.Sprint(n.Loads))
-			bars.Add("contended words", float64(i), float64(n.Atomics), fmt.Sprint(n.Atomics))
-		}
-	}
-	c.Series = bars.Series
-	return c
 }

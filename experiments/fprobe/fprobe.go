@@ -14,7 +14,6 @@ import (
 
 	"github.com/textpoke/textpoke/experiments"
 	"github.com/textpoke/textpoke/kernels/published"
-	"github.com/textpoke/textpoke/results"
 	"github.com/textpoke/textpoke/results/fit"
 	"github.com/textpoke/textpoke/tracers/dispatch"
 )
@@ -90,6 +89,7 @@ type row struct {
 	threads     int // 0: it was not timed
 	live        *fit.Estimate
 	each        []float64 // measurements
+	first       bool      // it is a row of the first program and number of threads
 }
 
 // Costs are those of the combination.
@@ -100,6 +100,9 @@ func measure(ctx context.Context, s *experiments.Study[Config, *row]) (*experime
 	a := &answer{Study: s}
 	var err error
 	if a.Hits, err = published.Hits.Read(c.Published); err != nil {
+		return nil, err
+	}
+	if err := experiments.Beside(s, "hits", a.Hits); err != nil {
 		return nil, err
 	}
 	if a.Sum, err = c.addUp(a.Hits); err != nil {
@@ -116,11 +119,7 @@ func measure(ctx context.Context, s *experiments.Study[Config, *row]) (*experime
 	if err == nil {
 		err = experiments.Each(ctx, s, rows, func(r *row) (*row, error) { return r, nil })
 	}
-	return &experiments.Findings{
-		Report: a, Pictures: []experiments.Picture{{Picture: a.chart().Picture()},
-			{End: "-hits", Picture: hitsChart(a.Hits).Picture()}},
-		Documents: []results.Document{experiments.CSV("hits", hitColumns, a.Hits)},
-	}, err
+	return &experiments.Findings{Report: a}, err
 }
 
 // threadsHere are the numbers of threads that this machine has CPUs for; one 0 where
@@ -135,6 +134,13 @@ func (c *Config) threadsHere() []int {
 	}
 	return out
 }
+
+// Left names the combination by what is left of the four.
+func (r *row) Left() string { return label(r.combination) }
+
+// Rung tells whether it is one of the ladder of the first program and number of threads: a
+// combination with a cost has all those that were ended later.
+func (r *row) Rung() bool { return r.first && slices.Contains(rungs(), r.combination) }
 
 // label names a combination by what is left of the four.
 func label(combination int) string {

@@ -7,11 +7,8 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/textpoke/textpoke/experiments"
 	"github.com/textpoke/textpoke/internal/spelling"
 	"github.com/textpoke/textpoke/kernels/published"
-	"github.com/textpoke/textpoke/results"
-	"github.com/textpoke/textpoke/results/plots"
 )
 
 // What --add can be asked to add.
@@ -78,34 +75,4 @@ func refusal(chosen []published.Hit) error {
 	}
 	return fmt.Errorf("%s; %s would be %.1f %%, and times make it %.1f %% (time x %.3f)", why, strings.Join(terms, " + "),
 		total, s.Percent(), 1+s.extra)
-}
-
-// hitColumns are those of hits.csv.
-var hitColumns = results.Columns[published.Hit]{
-	{Name: "mechanism", Doc: "how the program is attached", Cell: func(h published.Hit) any { return h.Mechanism }},
-	{Name: "hit_percent", Kind: results.Number, Doc: "by how much the bench's throughput falls, published",
-		Cell: func(h published.Hit) any { return h.Percent }},
-	{Name: "slowdown", Kind: results.Number, Doc: "time of a turn over that without a program: 1/(1 - hit/100)",
-		Cell: func(h published.Hit) any { return h.Slowdown() }},
-	{Name: "extra_percent", Kind: results.Number, Doc: "by how much a turn is longer, of the turn without a program",
-		Cell: func(h published.Hit) any { return 100 * extra(h) }},
-}
-
-// hitsChart is the same.
-func hitsChart(hits []published.Hit) *plots.Chart {
-	c := &plots.Chart{
-		Title:    "Per cents of throughput hide how much time is lost",
-		Subtitle: "published hits of a bench, and the same as time of one turn",
-		X: plots.Axis{
-			Label: "per cent of the throughput, or of the time, without a program",
-		}, Y: plots.Axis{Names: []string{}},
-	}
-	bars := experiments.Curves{Kind: plots.Lying}
-	for i, h := range hits {
-		c.Y.Names = append(c.Y.Names, h.Mechanism)
-		bars.Add("throughput lost", h.Percent, float64(i), fmt.Sprintf("%.1f", h.Percent))
-		bars.Add("time added", 100*extra(h), float64(i), fmt.Sprintf("%.1f", 100*extra(h)))
-	}
-	c.Series = bars.Series
-	return c
 }

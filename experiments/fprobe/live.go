@@ -71,7 +71,8 @@ func (c *Config) prepare() (rows []*row, cells []*cell, err error) {
 				if err != nil {
 					return nil, nil, err
 				}
-				rows, cells = append(rows, &row{combination: combination, exit: exit, counts: n, threads: threads}), append(cells,
+				rows, cells = append(rows, &row{combination: combination, exit: exit, counts: n, threads: threads,
+					first: len(rows) < combinations}), append(cells,
 					cell)
 			}
 		}

@@ -21,7 +21,6 @@ import (
 	"github.com/textpoke/textpoke/internal/inputs"
 	"github.com/textpoke/textpoke/records"
 	"github.com/textpoke/textpoke/results"
-	"github.com/textpoke/textpoke/results/plots"
 	"github.com/textpoke/textpoke/sim"
 )
 
@@ -41,7 +40,7 @@ type More struct {
 	Fields func(*Config) []*experiments.Field
 	// Prepare is called before the first row; what it returns is what templates call More.
 	Prepare func(ctx context.Context, c *Config) (any, error)
-	// Compute finishes the report: comparisons, documents, what charts need.
+	// Compute finishes the report: comparisons and documents.
 	Compute func(*Report) error
 	// Open reads the files that the grid names; nil for those beside the experiment's.
 	Open func(name string) ([]byte, error)
@@ -50,15 +49,10 @@ type More struct {
 // Report is what the templates of a grid's report are filled with.
 type Report struct {
 	*experiments.Study[Config, form.Row]
-	Figures   []experiments.Comparison // the form's; Compute may add some
 	More      any
-	Charts    map[string]func(*plots.Chart) // what Compute adds to pictures, by the ends of their names
 	Documents []results.Document
 	No        error
 }
-
-// Table is the rows, as templates ask about them.
-func (r *Report) Table() form.Rows { return r.Rows }
 
 // Set is the value that an axis has.
 func (r *Report) Set(axis string) string {
@@ -69,75 +63,6 @@ func (r *Report) Set(axis string) string {
 		return *v
 	}
 	return ""
-}
-
-// Comparisons are the published figures, with what came out.
-func (r *Report) Comparisons() []experiments.Comparison { return r.Figures }
-
-// figures are the comparisons that the form declares.
-func (r *Report) figures() (out []experiments.Comparison, err error) {
-	for i := range r.Form.Figures {
-		some, err := r.compare(&r.Form.Figures[i])
-		if err != nil {
-			return nil, err
-		}
-		out = append(out, some...)
-	}
-	return out, nil
-}
-
-// compare holds a published figure against each of the rows that it is about.
-func (r *Report) compare(fig *form.Figure) (out []experiments.Comparison, err error) {
-	for _, row := range r.Rows {
-		if holds, err := fig.Where.Holds(row); err != nil || !holds {
-			if err != nil {
-				return nil, err
-			}
-			continue
-		}
-		c := experiments.Comparison{Exact: fig.Exact}
-		for _, n := range []struct {
-			from *form.Expr
-			to   *float64
-		}{{fig.Published, &c.Published}, {fig.Ours, &c.Ours}, {fig.Low, &c.Low}, {fig.High, &c.High}} {
-			if n.from == nil {
-				continue
-			}
-			v, err := n.from.Eval(row)
-			if err != nil {
-				return nil, err
-			}
-			*n.to, _ = v.(float64)
-		}
-		if c.What, err = r.Form.Fill(fig.What, row); err != nil {
-			return nil, err
-		}
-		if c.Source, err = r.Form.Fill(fig.Source, row); err != nil {
-			return nil, err
-		}
-		out = append(out, c)
-	}
-	return out, nil
-}
-
-// broken is the first row that is not as it must be.
-func (r *Report) broken() error {
-	for _, m := range r.Form.Must {
-		for _, row := range r.Rows {
-			ok, err := m.Holds.Holds(row)
-			if err != nil {
-				return err
-			}
-			if !ok {
-				says, err := r.Form.Fill(m.Says, row)
-				if err != nil {
-					return err
-				}
-				return fmt.Errorf("%s", says)
-			}
-		}
-	}
-	return nil
 }
 
 // Must is the experiment of a form that comes with the program.
@@ -187,12 +112,7 @@ func New(f *form.Form, more More) (*experiments.Experiment, error) {
 	if err != nil {
 		return nil, err
 	}
-	spec := &experiments.Spec[Config, form.Row]{Parsed: f, Columns: columns, Fields: g.fields, Measure: g.measure,
-		Charts: func(end string, c *plots.Chart, report any) {
-			if change := report.(*Report).Charts[end]; change != nil {
-				change(c)
-			}
-		}}
+	spec := &experiments.Spec[Config, form.Row]{Parsed: f, Columns: columns, Fields: g.fields, Measure: g.measure}
 	return spec.Experiment(), nil
 }
 
@@ -347,7 +267,7 @@ func (g *grid) field(name, preset string, to *string) *experiments.Field {
 
 // measure makes the rows.
 func (g *grid) measure(ctx context.Context, s *experiments.Study[Config, form.Row]) (*experiments.Findings, error) {
-	r := &Report{Study: s, Charts: map[string]func(*plots.Chart){}}
+	r := &Report{Study: s}
 	if g.more.Prepare != nil {
 		var err error
 		if r.More, err = g.more.Prepare(ctx, &s.Config); err != nil {
@@ -359,26 +279,12 @@ func (g *grid) measure(ctx context.Context, s *experiments.Study[Config, form.Ro
 		return nil, err
 	}
 	err = experiments.Each(ctx, s, points, func(p point) (form.Row, error) { return g.row(ctx, s, p) })
-	if rerr := g.report(r); rerr != nil {
-		return nil, cmp.Or(err, rerr)
-	}
-	return &experiments.Findings{Report: r, Documents: r.Documents, No: r.No}, err
-}
-
-// report works out what the rows say.
-func (g *grid) report(r *Report) (err error) {
-	if r.Figures, err = r.figures(); err != nil {
-		return err
-	}
 	if g.more.Compute != nil {
-		if err = g.more.Compute(r); err != nil {
-			return err
+		if cerr := g.more.Compute(r); cerr != nil {
+			return nil, cmp.Or(err, cerr)
 		}
 	}
-	if r.No == nil {
-		r.No = r.broken()
-	}
-	return nil
+	return &experiments.Findings{Report: r, Documents: r.Documents, No: r.No}, err
 }
 
 // breaks is how often an address of a table is lower than the one before it.

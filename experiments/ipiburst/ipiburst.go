@@ -45,17 +45,13 @@ func prepare(_ context.Context, c *grid.Config) (any, error) {
 	return a, err
 }
 
-// compute puts them beside what was counted. The mail says nothing of other counters than its own.
+// compute puts them beside what was counted.
 func compute(r *grid.Report) error {
 	a := r.More.(*apart)
 	r.Documents = []results.Document{
 		{Name: "interrupts.txt", Write: func(w io.Writer) error { return writeInterrupts(w, a.Measured) }},
-		experiments.Declared(r.Form, "split", a.Measured),
 	}
-	if r.Figures = append(a.comparisons(), r.Figures...); r.Config.Own != "" {
-		r.Figures = nil
-	}
-	return nil
+	return experiments.Beside(r.Study, "split", a.Measured)
 }
 
 // directions are the four measurements that say why enabling and disabling differ.
@@ -85,21 +81,4 @@ func (a *apart) Directions() *directions {
 		return nil
 	}
 	return d
-}
-
-// inTheMail is what the mail says of its own counters.
-var inTheMail = map[string]float64{
-	published.OwnBreakpoints + ", enable": 120, published.OwnBreakpoints + ", disable": 151,
-	published.Batched + ", enable": 657, published.Batched + ", disable": 661,
-}
-
-// comparisons are the rounds that the mail itself speaks of.
-func (a *apart) comparisons() (out []experiments.Comparison) {
-	for _, m := range a.Measured {
-		out = append(out, experiments.Comparison{
-			What:      m.Name() + ": interrupts per CPU, in the mail's words, and rounds by its counters",
-			Published: inTheMail[m.Name()], Ours: float64(m.Rounds), Exact: true, Source: m.Counts[0].Source,
-		})
-	}
-	return out
 }

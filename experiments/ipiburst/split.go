@@ -43,6 +43,9 @@ type measurement struct {
 	Functions     interval // 0 to 0 where the rounds say nothing about them
 }
 
+// Source is where it was published.
+func (m *measurement) Source() string { return m.Counts[0].Source }
+
 // split works out of the counts what they can be made of. The old scheme takes
 // three rounds for all records, so that the rest is known exactly. The batched
 // kernel does the same things beside the records but for what it needs no more:

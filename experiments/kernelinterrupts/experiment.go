@@ -13,8 +13,6 @@ import (
 
 	"github.com/textpoke/textpoke/experiments"
 	"github.com/textpoke/textpoke/kernels/ledger"
-	"github.com/textpoke/textpoke/results"
-	"github.com/textpoke/textpoke/results/plots"
 )
 
 // Config chooses what is compared. The zero value stands for the measurements that come with
@@ -63,9 +61,8 @@ func measure(ctx context.Context, s *experiments.Study[Config, *Row]) (*experime
 	}
 	return &experiments.Findings{
 		No:     report.disagrees(own),
-		Report: report, Pictures: []experiments.Picture{{Picture: a.chart(report).Picture()}},
-		Documents: []results.Document{experiments.Declared(s.Form, "summary", a.Summaries)},
-	}, nil
+		Report: report,
+	}, experiments.Beside(s, "summary", a.Summaries)
 }
 
 // disagrees is what speaks against the model in a measurement of one's own: cells that must
@@ -87,28 +84,4 @@ func compare(ctx context.Context, c Config) (*Answer, error) {
 		return nil, err
 	}
 	return Compare(ctx, measured)
-}
-
-// chart places every toggle by what the ledger says and what the quietest receiver
-// took.
-func (a *Answer) chart(r *report) *plots.Chart {
-	c := &plots.Chart{
-		Title:    fmt.Sprintf("The ledger is what quiet kernels take, exactly, in %d of %d cases", r.Exact, r.Comparable),
-		Subtitle: "Median over repetitions, of the receiver that took fewest; one mark a toggle and row of interrupts.",
-		X:        plots.Axis{Label: "interrupts by the ledger", Log: true},
-		Y:        plots.Axis{Label: "interrupts measured", Log: true},
-	}
-	curves := experiments.Curves{Kind: plots.Points}
-	high := 1.0
-	for i := range a.Summaries {
-		s := &a.Summaries[i]
-		if !s.Load.Switches() {
-			continue
-		}
-		name := fmt.Sprintf("%s, %d CPUs", s.Kernel.Name(), s.CPUs)
-		curves.Add(name, float64(s.Model), s.Quietest)
-		high = max(high, float64(s.Model), s.Quietest)
-	}
-	c.Series = append(curves.Series, plots.Series{Name: "the same", X: []float64{1, high}, Y: []float64{1, high}})
-	return c
 }

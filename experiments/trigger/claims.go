@@ -123,6 +123,3 @@ func (c *Config) settle(x claim, table string, m fit.Mean) *judged {
 	}
 	return j
 }
-
-// ofRuns tells whether the claim was put to the runs.
-func (j *judged) ofRuns() bool { return j.Table == tableRuns }

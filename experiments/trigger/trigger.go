@@ -12,7 +12,6 @@ import (
 
 	"github.com/textpoke/textpoke/experiments"
 	"github.com/textpoke/textpoke/kernels/published"
-	"github.com/textpoke/textpoke/results"
 )
 
 // Config says which tables are read, and what counts as about the same.
@@ -54,14 +53,6 @@ type row struct {
 	ApartP float64
 }
 
-// Call is the time of a call in nanoseconds; "" for the loops.
-func (r *row) Call() string {
-	if r.loop {
-		return ""
-	}
-	return results.Fixed(2, r.CallNS)
-}
-
 // Attached tells whether it is no loop.
 func (r *row) Attached() bool { return !r.loop }
 
@@ -87,14 +78,15 @@ func measure(ctx context.Context, s *experiments.Study[Config, *row]) (*experime
 	if err != nil {
 		return nil, err
 	}
-	if a.Claims, err = c.judge(triggers, runs); err != nil {
+	claims, err := c.judge(triggers, runs)
+	if err != nil {
+		return nil, err
+	}
+	if err := experiments.Beside(s, "claims", claims); err != nil {
 		return nil, err
 	}
 	err = experiments.Each(ctx, s, rows, func(r *row) (*row, error) { return r, nil })
-	return &experiments.Findings{
-		Report: a, Pictures: []experiments.Picture{{Picture: a.chart().Picture()}},
-		Documents: []results.Document{experiments.Declared(s.Form, "claims", a.Claims)},
-	}, err
+	return &experiments.Findings{Report: a}, err
 }
 
 // rows takes the loop off, and holds both tables against each other.
