@@ -136,11 +136,11 @@ func (p *Patcher) make(s store, g Ground) {
 			g.Unpublish()
 		}
 	default:
-		if st.Op == Attach {
-			g.Attach(s.ops)
-		} else {
-			g.Release(s.ops)
+		o := cpus.CalledTracer
+		if st.Op == Release {
+			o = cpus.CalledFreed
 		}
+		g.SetOps(s.ops, o)
 	}
 }
 

@@ -20,19 +20,19 @@ type Commons struct {
 	Tables Tables
 }
 
-// Unlock gives a lock back, if it is the patcher's.
-func (c *Commons) Unlock(mu Mutex, patcher int) {
-	if int(c.Held[mu]) == patcher+1 {
-		c.Held[mu] = 0
-	}
+// Access is one access to what patchers share: that of a step.
+type Access struct {
+	Op    Op    // Lock, Unlock, Map, Walk, Split, Collapse, Free, Raise or Expect
+	Mutex Mutex // to be taken or given back
+	Site  int32 // to be mapped
+	Below bool  // of a Walk: it reads the table's entry, and not the large page's, which may lead to a table
 }
 
-// Map maps a site's page where stores go to, in the one slot that all patchers share.
-func (c *Commons) Map(site int) { c.Mapped = int32(site) + 1 }
+// about tells whether a lock is to be taken, or given back.
+func (a Access) about(mu Mutex) bool { return (a.Op == Lock || a.Op == Unlock) && a.Mutex == mu }
 
-// Raise raises the flag, Raised tells whether anybody has.
-func (c *Commons) Raise()       { c.Told = true }
-func (c *Commons) Raised() bool { return c.Told }
+// Takes tells whether a lock is to be taken.
+func (a Access) Takes(mu Mutex) bool { return a.Op == Lock && a.Mutex == mu }
 
 // Rules are what patchers of one machine are held to, whatever state it is in.
 type Rules struct {
@@ -63,10 +63,37 @@ func NewRules(code *cpus.Code, slots int, plans ...[]Step) Rules {
 	return r
 }
 
-// Lock takes a lock for a patcher on a CPU if nobody has it, and tells whether it did.
+// Share makes an access for a patcher on a CPU. yes: the lock was free and is the patcher's, or was the
+// patcher's and is free; the entry leads to a table; the flag is raised.
+func (r *Rules) Share(c *Commons, a Access, patcher, cpu int) (yes bool, broken *cpus.Violation) {
+	switch a.Op {
+	case Lock:
+		return r.lock(c, a.Mutex, patcher, cpu)
+	case Unlock:
+		if yes = int(c.Held[a.Mutex]) == patcher+1; yes {
+			c.Held[a.Mutex] = 0
+		}
+	case Map: // where stores go to, in the one slot that all patchers share
+		c.Mapped = a.Site + 1
+	case Walk:
+		if a.Below {
+			return false, c.Tables.readTable(patcher, cpu)
+		}
+		return c.Tables.readEntry(patcher), nil
+	case Raise:
+		c.Told = true
+	case Expect:
+		return c.Told, nil
+	default:
+		c.Tables.reshape(a.Op)
+	}
+	return yes, nil
+}
+
+// lock takes a lock for a patcher on a CPU if nobody has it, and tells whether it did.
 // Taking two locks in an order in which another plan takes them the other way round is a
 // violation, whether or not anybody hangs this time.
-func (r *Rules) Lock(c *Commons, mu Mutex, patcher, cpu int) (took bool, broken *cpus.Violation) {
+func (r *Rules) lock(c *Commons, mu Mutex, patcher, cpu int) (took bool, broken *cpus.Violation) {
 	if c.Held[mu] != 0 {
 		return false, nil
 	}

@@ -22,10 +22,10 @@ func TestLockOrderIsOfAllPlans(t *testing.T) {
 	for held := range Mutex(NumMutexes) {
 		for mu := range Mutex(NumMutexes) {
 			var c Commons
-			if took, broken := r.Lock(&c, held, 1, 7); !took || broken != nil {
+			if took, broken := r.lock(&c, held, 1, 7); !took || broken != nil {
 				t.Fatalf("first lock: %v, %v", took, broken)
 			}
-			took, broken := r.Lock(&c, mu, 1, 7)
+			took, broken := r.lock(&c, mu, 1, 7)
 			if took != (mu != held) {
 				t.Errorf("%s while %s is held: %v", mu, held, took)
 			}
@@ -36,8 +36,8 @@ func TestLockOrderIsOfAllPlans(t *testing.T) {
 		}
 	}
 	var c Commons
-	r.Lock(&c, TextMutex, 1, 0)
-	if c.Unlock(TextMutex, 0); c.Held[TextMutex] != 2 {
+	r.lock(&c, TextMutex, 1, 0)
+	if r.Share(&c, Access{Op: Unlock, Mutex: TextMutex}, 0, 0); c.Held[TextMutex] != 2 {
 		t.Error("somebody else's lock was given back")
 	}
 }
@@ -49,7 +49,7 @@ func TestStoresGoToTheMappedPage(t *testing.T) {
 	var c Commons
 	for mapped := -1; mapped < 2; mapped++ {
 		if mapped >= 0 {
-			c.Map(mapped)
+			r.Share(&c, Access{Op: Map, Site: int32(mapped)}, 0, 0)
 		}
 		for site := range 2 {
 			want := site
@@ -79,11 +79,11 @@ func TestSharedLocksExclude(t *testing.T) {
 		all.Go(func() {
 			for n := 0; n < each; {
 				took := false
-				s.change(func(c *Commons) { took, _ = s.Lock(c, TextMutex, id, 0) })
+				s.change(func(c *Commons) { took, _ = s.lock(c, TextMutex, id, 0) })
 				if took {
 					count++
 					n++
-					s.change(func(c *Commons) { c.Unlock(TextMutex, id) })
+					s.change(func(c *Commons) { s.Share(c, Access{Op: Unlock, Mutex: TextMutex}, id, 0) })
 				}
 			}
 		})
@@ -91,5 +91,34 @@ func TestSharedLocksExclude(t *testing.T) {
 	all.Wait()
 	if count != 4*each {
 		t.Errorf("%d, want %d: two had the lock at once", count, 4*each)
+	}
+}
+
+// TestShareSays: an access says whether a lock was given back by who had it, and whether
+// somebody has raised the flag.
+func TestShareSays(t *testing.T) {
+	r := NewRules(&cpus.Code{}, 0)
+	var c Commons
+	for i, want := range []struct {
+		a   Access
+		who int
+		yes bool
+	}{
+		{Access{Op: Expect}, 0, false},
+		{Access{Op: Raise}, 1, false},
+		{Access{Op: Expect}, 0, true},
+		{Access{Op: Unlock, Mutex: TextMutex}, 0, false},
+		{Access{Op: Lock, Mutex: TextMutex}, 0, true},
+		{Access{Op: Unlock, Mutex: TextMutex}, 1, false},
+		{Access{Op: Lock, Mutex: TextMutex}, 1, false},
+		{Access{Op: Unlock, Mutex: TextMutex}, 0, true},
+		{Access{Op: Walk}, 0, false},
+		{Access{Op: Split}, 1, false},
+		{Access{Op: Walk}, 0, true},
+		{Access{Op: Walk, Below: true}, 0, false},
+	} {
+		if yes, broken := r.Share(&c, want.a, want.who, 0); yes != want.yes || broken != nil {
+			t.Errorf("access %d, %+v of patcher %d: %v, %v", i+1, want.a, want.who, yes, broken)
+		}
 	}
 }

@@ -29,7 +29,7 @@ func (s *Shared) change(f func(c *Commons)) {
 	for {
 		old := s.commons.Load()
 		c := *old
-		if f(&c); s.commons.CompareAndSwap(old, &c) {
+		if f(&c); c == *old || s.commons.CompareAndSwap(old, &c) {
 			return
 		}
 	}
@@ -52,58 +52,22 @@ func (x *Executor) report(broken *cpus.Violation) {
 	}
 }
 
-// Attach implements Ground.
-func (x *Executor) Attach(ops uint64) { x.Machine.SetOps(ops, cpus.CalledTracer) }
+// SetOps implements Ground.
+func (x *Executor) SetOps(ops uint64, o cpus.Outcome) { x.Machine.SetOps(ops, o) }
 
-// Release implements Ground.
-func (x *Executor) Release(ops uint64) { x.Machine.SetOps(ops, cpus.CalledFreed) }
-
-// Lock implements Ground.
-func (x *Executor) Lock(mu Mutex) (took bool) {
-	if mu == HotplugLock && !x.Machine.HoldHotplug() {
+// Share implements Ground. The lock of hotplug is the machine's too: it was not taken after all, or is given back.
+func (x *Executor) Share(a Access) (yes bool) {
+	if a.Takes(HotplugLock) && !x.Machine.HoldHotplug() {
 		return false
 	}
 	var broken *cpus.Violation
-	x.Shared.change(func(c *Commons) { took, broken = x.Shared.Lock(c, mu, x.ID, x.lease.CPU()) })
+	x.Shared.change(func(c *Commons) { yes, broken = x.Shared.Share(c, a, x.ID, x.lease.CPU()) })
 	x.report(broken)
-	if mu == HotplugLock && !took {
+	if a.about(HotplugLock) && yes == (a.Op == Unlock) {
 		x.Machine.LetHotplug()
 	}
-	return took
+	return yes
 }
-
-// Unlock implements Ground.
-func (x *Executor) Unlock(mu Mutex) {
-	had := int(x.Shared.commons.Load().Held[mu]) == x.ID+1
-	if x.Shared.change(func(c *Commons) { c.Unlock(mu, x.ID) }); mu == HotplugLock && had {
-		x.Machine.LetHotplug()
-	}
-}
-
-// Map implements Ground.
-func (x *Executor) Map(site int) { x.Shared.change(func(c *Commons) { c.Map(site) }) }
-
-// Raise implements Ground.
-func (x *Executor) Raise() { x.Shared.change((*Commons).Raise) }
-
-// Raised implements Ground.
-func (x *Executor) Raised() bool { return x.Shared.commons.Load().Raised() }
-
-// ReadEntry and ReadTable implement Ground.
-func (x *Executor) ReadEntry() (below bool) {
-	x.Shared.change(func(c *Commons) { below = c.Tables.ReadEntry(x.ID) })
-	return below
-}
-
-// ReadTable is the other half.
-func (x *Executor) ReadTable() {
-	var broken *cpus.Violation
-	x.Shared.change(func(c *Commons) { broken = x.Shared.Rules.ReadTable(c, x.ID, x.lease.CPU()) })
-	x.report(broken)
-}
-
-// Reshape implements Ground.
-func (x *Executor) Reshape(op Op) { x.Shared.change(func(c *Commons) { c.Tables.Reshape(op) }) }
 
 // Publish implements Ground.
 func (x *Executor) Publish(_ int, patches []Patch, undo bool) {

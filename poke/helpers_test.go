@@ -164,24 +164,24 @@ func (g *paper) StopMachine(bool) bool {
 	g.stopped, g.stops = true, g.stops+1
 	return true
 }
-func (g *paper) Attach(uint64)        {}
-func (g *paper) Release(uint64)       {}
-func (g *paper) Settle(int, isa.Text) {}
-func (g *paper) Lock(m Mutex) bool {
-	free := !g.locks[m]
-	g.locks[m] = true
-	return free
+func (g *paper) SetOps(uint64, cpus.Outcome) {}
+func (g *paper) Settle(int, isa.Text)        {}
+func (g *paper) Share(a Access) bool {
+	switch a.Op {
+	case Lock, Unlock:
+		free := !g.locks[a.Mutex]
+		g.locks[a.Mutex] = a.Op == Lock
+		return free
+	case Map:
+		g.mapped = int(a.Site) + 1
+	case Walk:
+		return g.below
+	}
+	return true
 }
-func (g *paper) Unlock(m Mutex)  { g.locks[m] = false }
-func (g *paper) Map(site int)    { g.mapped = site + 1 }
-func (g *paper) Raise()          {}
-func (g *paper) Raised() bool    { return true }
-func (g *paper) ReadEntry() bool { return g.below }
-func (g *paper) ReadTable()      {}
-func (g *paper) Reshape(Op)      {}
-func (g *paper) Stopped() bool   { return true }
-func (g *paper) ResumeMachine()  { g.stopped = false }
-func (g *paper) SyncSelf()       {}
+func (g *paper) Stopped() bool  { return true }
+func (g *paper) ResumeMachine() { g.stopped = false }
+func (g *paper) SyncSelf()      {}
 
 // world is a paper with patches for all its sites.
 func world(t testing.TB, p *Protocol, s Shape) (*paper, []Patch) {

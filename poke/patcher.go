@@ -37,25 +37,14 @@ type Ground interface {
 	Drained() bool
 	Clear()
 
-	// Attach lets CPUs call an ops, Release frees it. Settle promises that
-	// nobody executes what want has replaced; like Unsettle it is bookkeeping.
-	Attach(ops uint64)
-	Release(ops uint64)
+	// SetOps says what a call through an ops amounts to from now on: a tracer, or what was
+	// freed. Settle promises that nobody executes what want has replaced; like Unsettle it is
+	// bookkeeping.
+	SetOps(ops uint64, o cpus.Outcome)
 	Settle(site int, want isa.Text)
 
-	// Lock takes a lock if nobody else has it, and tells whether it did.
-	Lock(m Mutex) bool
-	Unlock(m Mutex)
-	// Map maps a site's page where stores go to, in a slot that all patchers
-	// share. Raise tells them something, Raised whether it was told.
-	Map(site int)
-	Raise()
-	Raised() bool
-	// ReadEntry and ReadTable are a walk through page tables: the large page's entry, which may lead to a table, and
-	// that table's. Reshape splits the large page, collapses it, or frees the table.
-	ReadEntry() bool
-	ReadTable()
-	Reshape(op Op)
+	// Share makes an access to what patchers share, as Rules.Share says.
+	Share(a Access) bool
 
 	// Send starts a round, Answered tells whether it is over; lazy leaves out
 	// CPUs in user space.
@@ -237,14 +226,14 @@ func (p *Patcher) advance(st Step) {
 func (p *Patcher) around(st Step, g Ground) Status {
 	switch st.Op {
 	case Lock:
-		if !g.Lock(st.Mutex) {
+		if !g.Share(Access{Op: Lock, Mutex: st.Mutex}) {
 			return Waits
 		}
 	case Unlock:
 		if p.drainOne(g) { // a release
 			return Ran
 		}
-		g.Unlock(st.Mutex)
+		g.Share(Access{Op: Unlock, Mutex: st.Mutex})
 	case Settle:
 		patch := &p.Patches[st.From+p.Done]
 		g.Settle(int(patch.Site), patch.text(st.Undo))
@@ -256,21 +245,19 @@ func (p *Patcher) around(st Step, g Ground) Status {
 		}
 		g.Clear()
 	case Map:
-		g.Map(int(p.Patches[st.From].Site))
+		g.Share(Access{Op: Map, Site: p.Patches[st.From].Site})
 	case Walk:
-		if p.stage == asking && g.ReadEntry() {
+		if p.stage == asking && g.Share(Access{Op: Walk}) {
 			p.stage = waiting
 			return Ran
 		}
 		if p.stage == waiting {
-			g.ReadTable()
+			g.Share(Access{Op: Walk, Below: true})
 		}
-	case Split, Collapse, Free:
-		g.Reshape(st.Op)
-	case Raise:
-		g.Raise()
+	case Split, Collapse, Free, Raise:
+		g.Share(Access{Op: st.Op})
 	case Expect:
-		if !g.Raised() {
+		if !g.Share(Access{Op: Expect}) {
 			return Waits
 		}
 	}

@@ -18,8 +18,8 @@ func TestUnlockGivesBack(t *testing.T) {
 	var c Commons
 	r := NewRules(&cpus.Code{}, 0)
 	for mu := range Mutex(NumMutexes) {
-		r.Lock(&c, mu, 1, 0)
-		if c.Unlock(mu, 1); c.Held[mu] != 0 {
+		r.lock(&c, mu, 1, 0)
+		if r.Share(&c, Access{Op: Unlock, Mutex: mu}, 1, 0); c.Held[mu] != 0 {
 			t.Errorf("%s: patcher %d has it still", mu, c.Held[mu]-1)
 		}
 	}
@@ -41,33 +41,33 @@ func TestUnlockGivesBack(t *testing.T) {
 		return up
 	}
 	for mu := range Mutex(NumMutexes) {
-		if !x.Lock(mu) || other.Lock(mu) {
+		if !x.Share(Access{Op: Lock, Mutex: mu}) || other.Share(Access{Op: Lock, Mutex: mu}) {
 			t.Errorf("%s: want it for one of two", mu)
 		}
 		if got, want := comesUp(), mu != HotplugLock; got != want {
 			t.Errorf("a CPU comes up while %s is held: %v, want %v", mu, got, want)
 		}
-		other.Unlock(mu) // not its own: nothing happens
-		if other.Lock(mu) {
+		other.Share(Access{Op: Unlock, Mutex: mu}) // not its own: nothing happens
+		if other.Share(Access{Op: Lock, Mutex: mu}) {
 			t.Errorf("%s: somebody who did not have it gave it back", mu)
 		}
-		x.Unlock(mu)
+		x.Share(Access{Op: Unlock, Mutex: mu})
 		if !comesUp() {
 			t.Errorf("no CPU comes up though %s was given back", mu)
 		}
-		if !other.Lock(mu) {
+		if !other.Share(Access{Op: Lock, Mutex: mu}) {
 			t.Errorf("%s was given back, and nobody can have it", mu)
 		}
-		other.Unlock(mu)
+		other.Share(Access{Op: Unlock, Mutex: mu})
 	}
-	if x.Machine.BringUp(1); x.Lock(HotplugLock) {
+	if x.Machine.BringUp(1); x.Share(Access{Op: Lock, Mutex: HotplugLock}) {
 		t.Error("the lock of hotplug is taken while a CPU comes up")
 	}
 	x.Machine.CameUp(1)
-	if !x.Lock(HotplugLock) {
+	if !x.Share(Access{Op: Lock, Mutex: HotplugLock}) {
 		t.Error("the CPU is up, and nobody can have the lock of hotplug")
 	}
-	x.Unlock(HotplugLock)
+	x.Share(Access{Op: Unlock, Mutex: HotplugLock})
 }
 
 // TestContendedPatches: what several patchers want a site to be, any of them takes for its

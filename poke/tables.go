@@ -32,16 +32,16 @@ func (p *Patcher) Masks() bool {
 	return p.At < len(p.Plan) && p.Plan[p.At].Op == Walk && p.Plan[p.At].Masked && p.stage == waiting
 }
 
-// ReadEntry reads the large page's entry for a patcher, and tells whether it leads to a table.
-func (t *Tables) ReadEntry(patcher int) bool {
+// readEntry reads the large page's entry for a patcher, and tells whether it leads to a table.
+func (t *Tables) readEntry(patcher int) bool {
 	if t.Split {
 		t.Live |= 1 << patcher
 	}
 	return t.Split
 }
 
-// Reshape splits the large page, collapses it, or frees the table that was collapsed.
-func (t *Tables) Reshape(op Op) {
+// reshape splits the large page, collapses it, or frees the table that was collapsed.
+func (t *Tables) reshape(op Op) {
 	switch {
 	case op == Split:
 		t.Split = true
@@ -52,9 +52,9 @@ func (t *Tables) Reshape(op Op) {
 	}
 }
 
-// ReadTable reads the table's entry for a patcher. In a table that was freed there is the entry of any page, or none.
-func (r *Rules) ReadTable(c *Commons, patcher, cpu int) (broken *cpus.Violation) {
-	t, me := &c.Tables, uint8(1)<<patcher
+// readTable reads the table's entry for a patcher. In a table that was freed there is the entry of any page, or none.
+func (t *Tables) readTable(patcher, cpu int) (broken *cpus.Violation) {
+	me := uint8(1) << patcher
 	if t.Freed&me != 0 {
 		broken = &cpus.Violation{Property: cpus.FreedTable, CPU: cpu,
 			Why: fmt.Sprintf("patcher %d reads the entry of its page in a page table that was freed", patcher)}

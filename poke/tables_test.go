@@ -15,7 +15,6 @@ import (
 func TestTables(t *testing.T) {
 	rapid.Check(t, func(rt *rapid.T) {
 		var c Commons
-		r := Rules{}
 		const patchers = 3
 		live, next := 0, 1        // the table's number, 0 for none
 		var gone []int            // tables with an entry in their place
@@ -26,13 +25,13 @@ func TestTables(t *testing.T) {
 			case Walk:
 				who := rapid.IntRange(0, patchers-1).Draw(rt, "patcher")
 				if inside[who] == 0 {
-					if below := c.Tables.ReadEntry(who); below != (live != 0) {
+					if below := c.Tables.readEntry(who); below != (live != 0) {
 						rt.Fatalf("leads to a table: %v, want %v", below, live != 0)
 					}
 					inside[who] = live
 					continue
 				}
-				broken := r.ReadTable(&c, who, 7)
+				broken := c.Tables.readTable(who, 7)
 				if want := freed[inside[who]]; (broken != nil) != want {
 					rt.Fatalf("patcher %d in table %d: %v, want broken %v", who, inside[who], broken, want)
 				} else if want && (broken.Property != cpus.FreedTable || broken.CPU != 7) {
@@ -40,15 +39,15 @@ func TestTables(t *testing.T) {
 				}
 				inside[who] = 0
 			case Split:
-				if c.Tables.Reshape(op); live == 0 {
+				if c.Tables.reshape(op); live == 0 {
 					live, next = next, next+1
 				}
 			case Collapse:
-				if c.Tables.Reshape(op); live != 0 {
+				if c.Tables.reshape(op); live != 0 {
 					gone, live = append(gone, live), 0
 				}
 			case Free:
-				c.Tables.Reshape(op)
+				c.Tables.reshape(op)
 				for _, table := range gone {
 					freed[table] = true
 				}

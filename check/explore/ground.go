@@ -65,57 +65,17 @@ func (w *world) Settle(site int, want isa.Text) {
 	w.settled[site] = w.settled[site].With(seq)
 }
 
-// Attach and Release implement poke.Ground.
-func (w *world) Attach(ops uint64)  { w.setOps(ops, cpus.CalledTracer) }
-func (w *world) Release(ops uint64) { w.setOps(ops, cpus.CalledFreed) }
+// SetOps implements poke.Ground.
+func (w *world) SetOps(ops uint64, o cpus.Outcome) { w.ops = w.m.table.Set(w.ops, ops, o) }
 
-func (w *world) setOps(ops uint64, o cpus.Outcome) {
-	w.ops = w.m.table.Set(w.ops, ops, o)
-}
-
-// Lock implements poke.Ground.
-func (w *world) Lock(mu poke.Mutex) bool {
-	if mu == poke.HotplugLock && w.comesUp() {
+// Share implements poke.Ground.
+func (w *world) Share(a poke.Access) bool {
+	if a.Takes(poke.HotplugLock) && w.comesUp() {
 		return false
 	}
-	took, broken := w.m.rules.Lock(&w.Commons, mu, w.actor, w.m.homes[w.actor])
+	yes, broken := w.m.rules.Share(&w.Commons, a, w.actor, w.m.homes[w.actor])
 	w.violate(broken)
-	return took
-}
-
-// Unlock implements poke.Ground.
-func (w *world) Unlock(mu poke.Mutex) {
-	w.Commons.Unlock(mu, w.actor)
-}
-
-// Map implements poke.Ground.
-func (w *world) Map(site int) {
-	w.Commons.Map(site)
-}
-
-// ReadEntry, ReadTable and Reshape implement poke.Ground.
-func (w *world) ReadEntry() bool {
-	return w.Tables.ReadEntry(w.actor)
-}
-
-// ReadTable reads the entry of a table.
-func (w *world) ReadTable() {
-	w.violate(w.m.rules.ReadTable(&w.Commons, w.actor, w.m.homes[w.actor]))
-}
-
-// Reshape is what others do to the tables.
-func (w *world) Reshape(op poke.Op) {
-	w.Tables.Reshape(op)
-}
-
-// Raise and Raised implement poke.Ground.
-func (w *world) Raise() {
-	w.Commons.Raise()
-}
-
-// Raised is the other half.
-func (w *world) Raised() bool {
-	return w.Commons.Raised()
+	return yes
 }
 
 // Publish implements poke.Ground.

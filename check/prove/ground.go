@@ -85,35 +85,14 @@ func (c *cell) Clear() {
 	c.effect(update{attr: entry, to: noEntry, ofSites: every})
 }
 
-// Attach and Release implement poke.Ground.
-func (c *cell) Attach(ops uint64) { c.setOps(ops, cpus.CalledTracer) }
-
-// Release is the other half.
-func (c *cell) Release(ops uint64) { c.setOps(ops, cpus.CalledFreed) }
-
-func (c *cell) setOps(ops uint64, o cpus.Outcome) {
+// SetOps implements poke.Ground.
+func (c *cell) SetOps(ops uint64, o cpus.Outcome) {
 	c.write(opsStates, c.m.ops.index(c.m.table.Set(c.m.ops.list[c.read(opsStates)], ops, o)))
 }
 
-// Lock and Unlock implement poke.Ground: there is one patcher.
-func (c *cell) Lock(poke.Mutex) bool { return true }
-
-// Unlock is the other half.
-func (c *cell) Unlock(poke.Mutex) {}
-
-// Map, Raise and Raised implement poke.Ground; newProgram refuses plans that have them.
-func (c *cell) Map(int) {}
-
-// Raise is for several patchers.
-func (c *cell) Raise() {}
-
-// Raised is for several patchers.
-func (c *cell) Raised() bool { return false }
-
-// ReadEntry, ReadTable and Reshape are for several patchers.
-func (c *cell) ReadEntry() bool { return false }
-func (c *cell) ReadTable()      {}
-func (c *cell) Reshape(poke.Op) {}
+// Share implements poke.Ground: the one patcher finds every lock free. newProgram refuses
+// plans that share anything else.
+func (c *cell) Share(a poke.Access) bool { return a.Op == poke.Lock }
 
 // Send implements poke.Ground.
 func (c *cell) Send(cause cpus.Cause, lazy bool) {

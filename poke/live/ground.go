@@ -109,9 +109,9 @@ func (m *Machine) drained() bool {
 // Ground is the machine as a plan sees it, one patcher's: a poke.Workplace. The thread
 // of the patcher must call no site while it patches.
 type Ground struct {
-	m     *Machine
-	rules poke.Rules
-	poke.Commons
+	m       *Machine
+	rules   poke.Rules
+	commons poke.Commons
 	filling poke.Filling
 	self    int // the thread that patches, -1 where that is none of the machine's
 	round   round
@@ -197,7 +197,7 @@ func (g *Ground) Literal(int) uint64 { return 0 }
 // Store implements poke.Ground.
 func (g *Ground) Store(site, off, n int, t isa.Text) {
 	g.Stores++
-	site, broken := g.rules.Lands(g.Commons, 0, site, n, t)
+	site, broken := g.rules.Lands(g.commons, 0, site, n, t)
 	g.breaks(broken)
 	g.m.store(site, off, n, t)
 }
@@ -232,24 +232,15 @@ func (g *Ground) Drained() bool { return g.m.drained() }
 // Clear implements poke.Ground.
 func (g *Ground) Clear() { storeWord(&published, 0) }
 
-// Attach and Release implement poke.Ground: tracers are code that is always there.
-func (g *Ground) Attach(uint64)  {}
-func (g *Ground) Release(uint64) {}
+// SetOps implements poke.Ground: tracers are code that is always there.
+func (g *Ground) SetOps(uint64, cpus.Outcome) {}
 
-// Lock implements poke.Ground: the only patcher finds every lock free.
-func (g *Ground) Lock(mu poke.Mutex) bool {
-	took, broken := g.rules.Lock(&g.Commons, mu, 0, 0)
+// Share implements poke.Ground: there is one patcher.
+func (g *Ground) Share(a poke.Access) bool {
+	yes, broken := g.rules.Share(&g.commons, a, 0, 0)
 	g.breaks(broken)
-	return took
+	return yes
 }
-
-// Unlock implements poke.Ground.
-func (g *Ground) Unlock(mu poke.Mutex) { g.Commons.Unlock(mu, 0) }
-
-// ReadEntry, ReadTable and Reshape implement poke.Ground.
-func (g *Ground) ReadEntry() bool    { return g.Tables.ReadEntry(0) }
-func (g *Ground) ReadTable()         { g.breaks(g.rules.ReadTable(&g.Commons, 0, 0)) }
-func (g *Ground) Reshape(op poke.Op) { g.Tables.Reshape(op) }
 
 // Send implements poke.Ground. A grace period sends nothing: it ends when every thread
 // has passed a border between two calls, which every call does.

@@ -70,27 +70,15 @@ func (m *Machine) Settle(site int, want isa.Text) {
 	}
 }
 
-// Attach and Release implement poke.Ground.
-func (m *Machine) Attach(ops uint64)  { m.SetOps(ops, cpus.CalledTracer) }
-func (m *Machine) Release(ops uint64) { m.SetOps(ops, cpus.CalledFreed) }
-
-// Lock implements poke.Ground.
-func (m *Machine) Lock(mu poke.Mutex) bool {
-	if mu == poke.HotplugLock && m.bringing {
+// Share implements poke.Ground.
+func (m *Machine) Share(a poke.Access) bool {
+	if a.Takes(poke.HotplugLock) && m.bringing {
 		return false
 	}
-	took, broken := m.rules.Lock(&m.Commons, mu, 0, m.patch.home)
+	yes, broken := m.rules.Share(&m.Commons, a, 0, m.patch.home)
 	m.breaks(broken)
-	return took
+	return yes
 }
-
-// Unlock implements poke.Ground.
-func (m *Machine) Unlock(mu poke.Mutex) { m.Commons.Unlock(mu, 0) }
-
-// ReadEntry, ReadTable and Reshape implement poke.Ground.
-func (m *Machine) ReadEntry() bool    { return m.Tables.ReadEntry(0) }
-func (m *Machine) ReadTable()         { m.breaks(m.rules.ReadTable(&m.Commons, 0, m.patch.home)) }
-func (m *Machine) Reshape(op poke.Op) { m.Tables.Reshape(op) }
 
 // breaks reports what is broken, if anything is.
 func (m *Machine) breaks(broken *cpus.Violation) {

@@ -127,7 +127,7 @@ func (m *Machine) carryOut(ctx context.Context, part Part) error {
 		return fmt.Errorf("nobody can move: the patcher waits at %s", p.Plan[p.At])
 	}
 	if part.Frees != 0 {
-		m.Release(part.Frees)
+		m.SetOps(part.Frees, cpus.CalledFreed)
 	}
 	part.Promise(m)
 	return nil
