@@ -66,15 +66,27 @@ func (r *Recorder) Listener() *cpus.Listener {
 	return &cpus.Listener{Round: r.Round, Interrupt: r.Interrupt, Trap: r.Trap, Step: r.Step, Batch: r.Batch}
 }
 
-// Machine says that the runs that follow are on a machine with other roles.
-func (r *Recorder) Machine(roles []cpus.Role) {
+// locked calls f while nobody else does anything to the recorder; not at all where there is none.
+func (r *Recorder) locked(f func()) {
 	if r == nil {
 		return
 	}
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	r.roles = roles
+	f()
 }
+
+// told is locked for an event, which is left out where there is no room.
+func (r *Recorder) told(f func()) {
+	r.locked(func() {
+		if r.open() {
+			f()
+		}
+	})
+}
+
+// Machine says that the runs that follow are on a machine with other roles.
+func (r *Recorder) Machine(roles []cpus.Role) { r.locked(func() { r.roles = roles }) }
 
 // runGap is what lies between two runs at least, in nanoseconds.
 const runGap = 1000
@@ -82,14 +94,7 @@ const runGap = 1000
 // Run begins a run: a group of tracks of that name. Its time 0 is at that
 // nanosecond of the file, or behind the last event of the runs before it, if that
 // is later. Nothing of an earlier run may be told after that.
-func (r *Recorder) Run(name string, at int64) {
-	if r == nil {
-		return
-	}
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	r.run(name, at)
-}
+func (r *Recorder) Run(name string, at int64) { r.locked(func() { r.run(name, at) }) }
 
 func (r *Recorder) run(name string, at int64) {
 	r.giveUp()
@@ -168,99 +173,71 @@ const (
 // Step records a step of the plan, which the patcher made on that CPU: a slice on
 // both tracks.
 func (r *Recorder) Step(cpu int, name string, from, until int64) {
-	if r == nil {
-		return
-	}
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	if !r.open() {
-		return
-	}
-	s := slice{name: name, from: r.base + from, until: r.base + until}
-	r.patcher.hold(s)
-	r.hold(cpu, s)
-	// No later step begins before this one has ended: what has begun by then
-	// can be part of none.
-	if r.held > holdAbout {
-		r.flush(s.until)
-	}
+	r.told(func() {
+		s := slice{name: name, from: r.base + from, until: r.base + until}
+		r.patcher.hold(s)
+		r.hold(cpu, s)
+		// No later step begins before this one has ended: what has begun by then
+		// can be part of none.
+		if r.held > holdAbout {
+			r.flush(s.until)
+		}
+	})
 }
 
 // Round records that the patcher sends a round; targets arrows leave there.
 func (r *Recorder) Round(id uint64, from int, cause cpus.Cause, targets int, at int64) {
-	if r == nil {
-		return
-	}
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	if !r.open() {
-		return
-	}
-	at = max(r.base+at, r.patcher.last) // its arrows must not arrive before it
-	s := slice{name: cause.String(), from: at, until: at, instant: true}
-	if targets > 0 {
-		first, ok := r.w.Flows(targets)
-		if !ok {
-			return
+	r.told(func() {
+		at := max(r.base+at, r.patcher.last) // its arrows must not arrive before it
+		s := slice{name: cause.String(), from: at, until: at, instant: true}
+		if targets > 0 {
+			first, ok := r.w.Flows(targets)
+			if !ok {
+				return
+			}
+			s.link = perfetto.Link{First: first, Count: targets}
+			r.rounds[id] = arrows{next: first, left: targets, at: s.from}
 		}
-		s.link = perfetto.Link{First: first, Count: targets}
-		r.rounds[id] = arrows{next: first, left: targets, at: s.from}
-	}
-	r.patcher.hold(s)
+		r.patcher.hold(s)
+	})
 }
 
 // Interrupt records the delivery of a round to one of its targets: an arrow of
 // that round arrives.
 func (r *Recorder) Interrupt(id uint64, cpu int, cause cpus.Cause, from, until int64) {
-	if r == nil {
-		return
-	}
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	s := slice{name: cause.String(), from: r.base + from, until: r.base + until}
-	a, ok := r.rounds[id]
-	switch {
-	case ok: // there is room for it: see Round
-		s.link.Arrives, s.from = a.next, max(s.from, a.at+1) // an arrow points forward
-		if a.next, a.left = a.next+1, a.left-1; a.left == 0 {
-			delete(r.rounds, id)
-		} else {
-			r.rounds[id] = a
+	r.locked(func() {
+		s := slice{name: cause.String(), from: r.base + from, until: r.base + until}
+		a, ok := r.rounds[id]
+		switch {
+		case ok: // there is room for it: see Round
+			s.link.Arrives, s.from = a.next, max(s.from, a.at+1) // an arrow points forward
+			if a.next, a.left = a.next+1, a.left-1; a.left == 0 {
+				delete(r.rounds, id)
+			} else {
+				r.rounds[id] = a
+			}
+		case !r.open():
+			return
 		}
-	case !r.open():
-		return
-	}
-	r.hold(cpu, s)
+		r.hold(cpu, s)
+	})
 }
 
 // Trap records that a CPU ran into a breakpoint; hit: its handler found the entry.
 func (r *Recorder) Trap(cpu int, from, until int64, hit bool) {
-	if r == nil {
-		return
-	}
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	if !r.open() {
-		return
-	}
-	s := slice{name: "trap", from: r.base + from, until: r.base + until}
-	if !hit {
-		s.name = "trap without entry"
-	}
-	r.hold(cpu, s)
-	r.trapTimes = append(r.trapTimes, s.from)
+	r.told(func() {
+		s := slice{name: "trap", from: r.base + from, until: r.base + until}
+		if !hit {
+			s.name = "trap without entry"
+		}
+		r.hold(cpu, s)
+		r.trapTimes = append(r.trapTimes, s.from)
+	})
 }
 
 // Batch records how many patches the published batch has, 0 for no batch.
 func (r *Recorder) Batch(at int64, fill int) {
-	if r == nil {
-		return
-	}
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	if r.open() {
-		r.fill.set(r.w, r.base+at, int64(fill))
-	}
+	r.told(func() { r.fill.set(r.w, r.base+at, int64(fill)) })
 }
 
 func (c *counter) set(w *perfetto.Writer, at, value int64) {
@@ -309,23 +286,17 @@ func (r *Recorder) giveUp() {
 }
 
 // Dropped is how many events were left out because the limit was reached.
-func (r *Recorder) Dropped() uint64 {
-	if r == nil {
-		return 0
-	}
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	return r.w.Dropped()
+func (r *Recorder) Dropped() (n uint64) {
+	r.locked(func() { n = r.w.Dropped() })
+	return n
 }
 
 // Close writes the rest. Nothing may be told after that.
-func (r *Recorder) Close() error {
-	if r == nil {
-		return nil
-	}
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	r.giveUp()
-	r.flush(math.MaxInt64)
-	return r.w.Close()
+func (r *Recorder) Close() (err error) {
+	r.locked(func() {
+		r.giveUp()
+		r.flush(math.MaxInt64)
+		err = r.w.Close()
+	})
+	return err
 }
