@@ -263,9 +263,9 @@ func bigEndian() []byte {
 // kernel is linked (arm64 with --no-apply-dynamic-relocs). A thousand in a row are a kernel's;
 // fewer, and those of another type, are not.
 func TestRelocations(t *testing.T) {
-	const at, few, relative, others = 0x400000, 0x480000, 1027, 1025
+	const at, relative, others = 0x400000, 1027, 1025
 	const shown, empty = 0x3f0000, 0x3e0000 // pointers that stand in the image, and that do not
-	make := func(n int) *fakekernel.Kernel {
+	make := func(n, end int) *fakekernel.Kernel {
 		s := fakekernel.Make("offsets-first")
 		copy(s.Data[0x38:], "ARM\x64")
 		rela := func(to, p int, kind uint64) {
@@ -285,12 +285,12 @@ func TestRelocations(t *testing.T) {
 			rela(at+24*(n-4+i), p, relative) // the last pointer of the image, and what lies outside
 		}
 		rela(at+24*n, 0x3d0000, others)
-		for i := range n { // as many again: the first row counts
-			rela(few+24*i, 0x3c0000+8*i, relative)
+		for i := range end { // another row at the end of the image
+			rela(fakekernel.Size-24*(end-i), 0x3c0000+8*i, relative)
 		}
 		return s
 	}
-	s := make(1000)
+	s := make(1000, 1000) // the first row counts
 	k, err := read(s.Data)
 	if err != nil {
 		t.Fatal(err)
@@ -313,11 +313,16 @@ func TestRelocations(t *testing.T) {
 	if k.Pointer(fakekernel.Base+0x3d0000) != 0 || k.Pointer(fakekernel.Base+0x3c0000) != 0 {
 		t.Error("a relocation of another type, or of another row, gave a pointer")
 	}
-	want := []string{"1000 relocations give pointers, 601 of them empty in the image; linked at 0xffffffff80000000"}
+	want := []string{"1000 relocations give pointers, 600 of them empty in the image; linked at 0xffffffff80000000"}
 	if !slices.Equal(k.Notes, want) {
 		t.Errorf("notes %q", k.Notes)
 	}
-	s = make(999)
+	s = make(999, 1000)
+	if k, err = read(s.Data); err != nil || k.Pointer(fakekernel.Base+empty) != 0 ||
+		k.Pointer(fakekernel.Base+0x3c0000+8*999) != fakekernel.Base+0x40+0x3c0000+8*999-empty {
+		t.Errorf("1000 relocations at the end: %v, notes %q", err, k.Notes)
+	}
+	s = make(999, 999)
 	if k, err = read(s.Data); err != nil || len(k.Notes) != 0 || k.Pointer(fakekernel.Base+empty) != 0 {
 		t.Errorf("999 relocations: %v, notes %q", err, k.Notes)
 	}

@@ -114,9 +114,8 @@ func (n *names) findMarkers() bool {
 	}
 	d := n.seg.Data
 	u := func(at int) uint32 { return le.Uint32(d[at:]) }
-	for end := (n.table - 3*minSymbols) &^ 3; end > n.table-3*maxSymbols && end >= 12; end -= 4 {
-		if u(end-12) < u(end-8) && u(end-8) < u(end-4) && u(end-4)-u(end-8) < markerEvery*MaxName &&
-			n.markersBefore(end) {
+	for end := (n.table - 3*minSymbols) &^ 3; end > n.table-3*maxSymbols && end >= 8; end -= 4 {
+		if u(end-8) < u(end-4) && u(end-4)-u(end-8) < markerEvery*MaxName && n.markersBefore(end) {
 			n.seqs = true
 			return true
 		}
@@ -137,7 +136,7 @@ func (n *names) markersBefore(end int) bool {
 	for at >= 8 && u(at-4) != 0 && (at == top || u(at-4) < u(at)) {
 		at -= 4
 	}
-	if at -= 4; at < 8 || u(at) != 0 || (top-at)/4 < minSymbols/markerEvery || (top-at)/4 > maxSymbols/markerEvery {
+	if at -= 4; at < 8 || (top-at)/4 < minSymbols/markerEvery {
 		return false
 	}
 	n.markers = n.markers[:0]
