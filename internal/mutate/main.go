@@ -4,7 +4,7 @@
 // small faults into the package, one by one, runs the package's own tests, and
 // lists the faults that these do not notice.
 //
-//	mutate [-n 100] [-seed 1] [-jobs 2] [-timeout 1m] [-floor 90] [-reasons FILE] [-csv] PACKAGE...
+//	mutate [-n 100] [-seed 1] [-jobs 2] [-timeout 1m] [-floor 90] [-reasons FILE] PACKAGE...
 //
 // It changes a copy of the module and never the module itself. It ends with 1
 // where a package finds fewer than -floor percent, with 2 where it cannot begin.
@@ -29,7 +29,6 @@ type options struct {
 	timeout time.Duration // of one package's tests
 	floor   float64       // percent of the faults that must be found
 	reasons string        // file of faults that change nothing
-	csv     bool
 }
 
 func main() {
@@ -40,7 +39,6 @@ func main() {
 	flag.DurationVar(&o.timeout, "timeout", time.Minute, "time for a package's tests; a fault that they do not end with is found")
 	flag.Float64Var(&o.floor, "floor", 90, "percent of the faults that must be found")
 	flag.StringVar(&o.reasons, "reasons", ".ci/mutate.reasons", "file that names faults which change nothing, and why")
-	flag.BoolVar(&o.csv, "csv", false, "print the table as CSV")
 	flag.Parse()
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt)
 	defer stop()
@@ -77,7 +75,7 @@ func run(ctx context.Context, out io.Writer, o options, patterns []string) (belo
 			os.RemoveAll(tree)
 		}
 	}()
-	heading(out, o.csv)
+	heading(out)
 	for _, p := range packages {
 		faults, err := p.faults()
 		if err != nil {
@@ -88,7 +86,7 @@ func run(ctx context.Context, out io.Writer, o options, patterns []string) (belo
 			return below, fmt.Errorf("%s: %w", p.path, err)
 		}
 		result.all = len(faults)
-		if result.report(out, reasons, o.csv) < o.floor {
+		if result.report(out, reasons) < o.floor {
 			below++
 		}
 	}

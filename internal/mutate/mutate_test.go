@@ -185,7 +185,7 @@ func TestReport(t *testing.T) {
 		t.Fatal(err)
 	}
 	var out bytes.Buffer
-	if got := r.report(&out, reasons, false); got != 50 {
+	if got := r.report(&out, reasons); got != 50 {
 		t.Errorf("%g %%, want 50", got)
 	}
 	want := "p                                 9      5      1      2      1     50.0\n" +

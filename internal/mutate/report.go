@@ -30,11 +30,7 @@ type result struct {
 	outcomes []outcome
 }
 
-func heading(out io.Writer, csv bool) {
-	if csv {
-		fmt.Fprintln(out, "package,places,tried,same,found,late,found_percent")
-		return
-	}
+func heading(out io.Writer) {
 	fmt.Fprintf(out, "%-28s %6s %6s %6s %6s %6s %8s\n", "package", "places", "tried", "same", "found", "late",
 		"found %")
 }
@@ -43,7 +39,7 @@ func heading(out io.Writer, csv bool) {
 // that was left out. Found counts the late ones too, since a loop may have become endless;
 // many of them speak for a time that is too short. It answers the percentage found of the
 // faults that change anything.
-func (r result) report(out io.Writer, reasons map[string]string, csv bool) float64 {
+func (r result) report(out io.Writer, reasons map[string]string) float64 {
 	same, seen, slow := 0, 0, 0
 	var left []string
 	for i, f := range r.faults {
@@ -66,15 +62,9 @@ func (r result) report(out io.Writer, reasons map[string]string, csv bool) float
 	if tried := len(r.faults) - same; tried > 0 {
 		percent = 100 * float64(seen) / float64(tried)
 	}
-	row := "%-28s %6d %6d %6d %6d %6d %8.1f\n"
-	if csv {
-		row = "%s,%d,%d,%d,%d,%d,%.1f\n"
-	}
-	fmt.Fprintf(out, row, r.dir, r.all, len(r.faults), same, seen, slow, percent)
-	if !csv {
-		for _, line := range left {
-			fmt.Fprintln(out, " ", line)
-		}
+	fmt.Fprintf(out, "%-28s %6d %6d %6d %6d %6d %8.1f\n", r.dir, r.all, len(r.faults), same, seen, slow, percent)
+	for _, line := range left {
+		fmt.Fprintln(out, " ", line)
 	}
 	return percent
 }

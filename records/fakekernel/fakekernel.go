@@ -129,8 +129,8 @@ func (s *Kernel) kallsyms() {
 	for c := range 256 {
 		index = le.AppendUint16(index, uint16(len(tokens)))
 		switch {
-		case c == 0: // the longest that there may be
-			tokens = append(tokens, strings.Repeat("q", 63)...)
+		case c == 0 || c == 2: // the longest that are read, the first and any other
+			tokens = append(tokens, strings.Repeat("q", 63-c/2)...)
 		case c == 1:
 			tokens = append(tokens, "function_"...)
 		case c > ' ' && c < 127:

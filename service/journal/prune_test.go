@@ -26,7 +26,8 @@ func TestPruneRuns(t *testing.T) {
 		want []int64 // of runs 1 to 6, of which 2 never ends and n ended at hour n
 	}{
 		{Keep{}, []int64{1, 2, 3, 4, 5, 6}},
-		{Keep{Age: 7 * time.Hour}, []int64{2, 3, 4, 5, 6}},
+		{Keep{Age: 7 * time.Hour}, []int64{2, 3, 4, 5, 6}}, // run 3 is as old as may be
+		{Keep{Age: 7*time.Hour - 1}, []int64{2, 4, 5, 6}},
 		{Keep{Bytes: 5 * size}, []int64{1, 2, 3, 4, 5, 6}},
 		{Keep{Bytes: 3*size + 1}, []int64{2, 4, 5, 6}},
 		{Keep{Bytes: size - 1}, []int64{2}},
@@ -43,7 +44,7 @@ func TestPruneRuns(t *testing.T) {
 				t.Fatal(err)
 			}
 		}
-		removed, err := s.Compact(t.Context(), hour(10).Add(-time.Minute), c.keep, func() {})
+		removed, err := s.Compact(t.Context(), hour(10), c.keep, func() {})
 		if err != nil || removed != int64(6-len(c.want)) {
 			t.Errorf("%+v: %d removed, %v", c.keep, removed, err)
 		}
@@ -62,6 +63,45 @@ func TestPruneRuns(t *testing.T) {
 			_, err := s.File(t.Context(), id, "a")
 			if there := slices.Contains(c.want, id) && id != 2; there != !errors.Is(err, ErrNotFound) {
 				t.Errorf("%+v: file of run %d: %v", c.keep, id, err)
+			}
+		}
+	}
+}
+
+// TestPruneUpdates: of updates that have ended, those go that are too old, up to the first that
+// is not, and those before the youngest that may stay. One that has not ended stays.
+func TestPruneUpdates(t *testing.T) {
+	hour := func(n int) time.Time { return time.Unix(int64(3600*n), 0).UTC() }
+	for _, c := range []struct {
+		keep Keep
+		want []int64 // of updates 1 to 6, of which 2 never ends and n ended at hour n
+	}{
+		{Keep{}, []int64{1, 2, 3, 4, 5, 6}},
+		{Keep{Age: 7 * time.Hour}, []int64{2, 3, 4, 5, 6}}, // update 3 is as old as may be
+		{Keep{Age: 7*time.Hour - 1}, []int64{2, 4, 5, 6}},
+		{Keep{Updates: 5}, []int64{1, 2, 3, 4, 5, 6}},
+		{Keep{Updates: 4}, []int64{2, 3, 4, 5, 6}},
+		{Keep{Updates: 1}, []int64{2, 6}},
+		{Keep{Age: 6 * time.Hour, Updates: 4}, []int64{2, 4, 5, 6}},
+		{Keep{Age: 8 * time.Hour, Updates: 2}, []int64{2, 5, 6}},
+	} {
+		s := openIn(t, t.TempDir())
+		for id := 1; id <= 6; id++ {
+			u := accept(t, s, order("a", "", 1))
+			if u.State, u.Ended = Live, hour(id); id == 2 {
+				continue
+			}
+			if err := s.Answer([]Update{u}); err != nil {
+				t.Fatal(err)
+			}
+		}
+		removed, err := s.Compact(t.Context(), hour(10), c.keep, func() {})
+		if err != nil || removed != int64(6-len(c.want)) {
+			t.Errorf("%+v: %d removed, %v", c.keep, removed, err)
+		}
+		for id := int64(1); id <= 6; id++ {
+			if _, err := s.Update(t.Context(), id); errors.Is(err, ErrNotFound) == slices.Contains(c.want, id) {
+				t.Errorf("%+v: update %d: %v", c.keep, id, err)
 			}
 		}
 	}
