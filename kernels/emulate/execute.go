@@ -247,6 +247,7 @@ func (m *Machine) bits(in *x86asm.Inst, a, b operand) bool {
 			by = b.load() & 63
 		}
 		if by == 0 {
+			a.store(a.load()) // 32 bits clear the upper half all the same
 			break
 		}
 		v := a.load()
