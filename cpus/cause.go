@@ -24,14 +24,14 @@ const (
 	// function to call (update_ftrace_func, arch/x86/kernel/ftrace.c).
 	Trampoline
 	EntryCall
-	// CoreSync orders the loads of what a tracer's function is called with
-	// (ftrace_sync_ipi, kernel/trace/ftrace.c): nobody fetches afresh for that.
+	// CoreSync orders the loads of a tracer's function and of its data (ftrace_sync_ipi,
+	// kernel/trace/ftrace.c). The CPU does not fetch afresh for that.
 	CoreSync
 	// PageAttributes flushes translations of pages whose protection changed
 	// (cpa_flush, arch/x86/mm/pat/set_memory.c).
 	PageAttributes
-	// Quiesce asks a CPU to say when it is in no trampoline. It models the
-	// waiting of RCU-tasks, which interrupts nobody, and is not counted.
+	// Quiesce asks a CPU to say when it is in no trampoline. It models the waiting of RCU-tasks,
+	// which sends no interrupt, and is not counted.
 	Quiesce
 	// QuiesceCPUs asks the same of a CPU, whatever tasks it has preempted
 	// (synchronize_rcu).

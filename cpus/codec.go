@@ -137,7 +137,7 @@ func (k *Codec) WithSite(w uint64, site int) uint64 {
 	return w&^(uint64(1<<bitsSite-1)<<atSite) | uint64(site)<<atSite
 }
 
-// packTask writes what the phase makes matter of the call that is being made.
+// packTask writes the parts of the present call that matter in this phase.
 func (k *Codec) packTask(ph Phase, c *CPU) (w uint64) {
 	switch ph {
 	case Inside:
@@ -183,7 +183,7 @@ func (k *Codec) found(ph Phase) bool { return k.Code.Path.found>>ph&1 != 0 }
 
 // packPromise keeps apart what a small machine can have promised.
 func packPromise(p Promise) uint64 {
-	if p.Seq() == 0 { // nobody asks which promise was not there
+	if p.Seq() == 0 { // a missing promise has no number that matters
 		return 0
 	}
 	return (uint64(p.Seq())&CodecSynced | p.Count()%promiseCounts<<bitsSynced) << atPromise
@@ -204,8 +204,7 @@ func index[T comparable](list []T, v T) uint64 {
 	panic("a value that no plan leads to") // callers list them all
 }
 
-// Unpack reads a word. What it does not tell is as in a new CPU, but ID and Role,
-// which stay.
+// Unpack reads a word. Fields that the word leaves out are those of a new CPU; ID and Role stay.
 func (k *Codec) Unpack(w uint64, c *CPU) {
 	field := func(at, bits int) uint64 { return w >> at & (1<<bits - 1) }
 	*c = CPU{ID: c.ID, Role: c.Role}

@@ -103,7 +103,7 @@ type Scratchpad struct {
 // NewScratchpad makes room for windows of the usual depth.
 func NewScratchpad() *Scratchpad { return &Scratchpad{window: make([]Version, 0, 16)} }
 
-// Forget makes room for another CPU: what was fetched last is not its own.
+// Forget makes room for another CPU: it drops the fetches of the last one.
 func (p *Scratchpad) Forget() { p.window = p.window[:0] }
 
 // AtBorder tells whether the CPU stands between two instructions.

@@ -27,14 +27,14 @@ const (
 	// version than the one before it, but where it lies in the next aligned quadword,
 	// which a store reaches by itself. The head is read before the tail.
 	Coherent
-	// Quadword: what lies in one aligned quadword is read at once; what lies in two
-	// is two reads, each of which may see any version (AMD APM vol. 2, 7.6.1).
+	// Quadword: a fetch reads an aligned quadword at once; an instruction in two quadwords takes
+	// two reads, each of which may see any version (AMD APM vol. 2, 7.6.1).
 	Quadword
-	// Atomic: a fetch reads all at once. What it sees is one whole version where the
-	// instruction lies in one aligned quadword; a store that does not may have reached one
-	// of two (AMD APM vol. 2, 7.3.2: accesses within an aligned quadword are atomic; Intel's
-	// SDM, "Guaranteed Atomic Operations", promises it within a cache line since P6), so that it
-	// is seen in flight there.
+	// Atomic: a fetch reads all at once. Where the instruction lies in one aligned quadword it
+	// sees one whole version. A store across two quadwords may have reached only one of them (AMD
+	// APM vol. 2, 7.3.2: accesses within an aligned quadword are atomic; Intel's SDM, "Guaranteed
+	// Atomic Operations", promises it within a cache line since P6), and then the fetch sees it in
+	// flight.
 	Atomic
 )
 
@@ -87,10 +87,9 @@ func (c *Code) Grains(at records.Addr) (parts int) {
 	return parts
 }
 
-// mix is one fetch of n bytes at off, which have the address at: window, newest
-// first, holds the versions that may be seen. What makes no difference is not
-// asked for: versions that agree count once, and a breakpoint is one whatever
-// follows.
+// mix is one fetch of n bytes at off, which have the address at: window, newest first, holds the
+// versions that may be seen. It asks only for choices that make a difference: versions that agree
+// count once, and a breakpoint is one whatever bytes follow.
 func (c *Code) mix(window []Version, at records.Addr, off, n int, ch Chooser) isa.Text {
 	w := c.part(at)
 	if w >= n {
@@ -130,8 +129,8 @@ func among(window []Version, off, w int, ch Chooser) int {
 	return oneOf(len(window), ch, func(i int) bool { return first(window, i, off, w) })
 }
 
-// amongPairs chooses one of the versions that differ in n bytes at off themselves, or in
-// those that the store after them leaves. A store that leaves what it found is none.
+// amongPairs chooses one of the versions that differ in n bytes at off themselves, or after the
+// next store. A store that changes nothing does not count.
 func amongPairs(window []Version, off, n int, ch Chooser) int {
 	text := func(i int) isa.Text { return window[max(i, 0)].Text.Slice(off, n) }
 	return oneOf(len(window), ch, func(i int) bool {

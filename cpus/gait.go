@@ -11,16 +11,16 @@ import (
 // in every gait.
 type Gait int32
 
-// The gaits. Where nobody patches, watches or counts, calls only take the host's cores
-// from others.
+// The gaits. While no patcher works and no reader watches or counts, calls only take the host's
+// cores from others.
 const (
 	Running Gait = iota // all the time: evidence under true parallelism
 	Paced               // a quantum in each pace
 	Resting             // until something waits for them
 )
 
-// pace is how long a CPU that is paced waits between two quanta: long beside the
-// microseconds that one takes, and short for whoever watches.
+// pace is how long a CPU that is paced waits between two quanta: long beside the microseconds that
+// one takes, and short for a human reader.
 const pace = time.Millisecond
 
 // aftermath is how many steps a CPU makes on its own once it may rest, so that it can
@@ -52,8 +52,8 @@ func (r *runner) mayStop(steps int) (g Gait, stop bool) {
 	return g, r.pause.since > aftermath && r.cpu.BetweenCalls()
 }
 
-// stop waits as the gait says, or until something waits for the CPU. What it may fetch
-// stays as it is: it has not synchronised.
+// stop waits as the gait says, or until a patcher or a clock waits for the CPU. The CPU may still
+// fetch the same versions afterwards: it has not synchronised.
 func (r *runner) stop(g Gait) {
 	defer r.asleep.Store(false)
 	r.raiseFlag()

@@ -49,7 +49,7 @@ type runner struct {
 
 	bell   chan struct{} // rung for a sleeping CPU when something waits
 	asleep atomic.Bool
-	seat   chan struct{} // holds a token: whoever takes it may lease the CPU
+	seat   chan struct{} // holds a token: the goroutine that takes it may lease the CPU
 	wanted atomic.Bool   // somebody waits for the lease
 	pause  pause
 	leased chan struct{} // the goroutine hands the CPU over
@@ -250,7 +250,7 @@ func (r *runner) lease() {
 	r.wanted.Store(true)
 	r.ring()
 	<-r.leased
-	r.asleep.Store(true) // whoever holds the lease listens to the bell
+	r.asleep.Store(true) // the holder of the lease listens to the bell
 }
 
 // Lease is a CPU taken over by a task of ours, a patcher: its own task waits

@@ -15,10 +15,10 @@ var ErrLastOne = errors.New("it is the last one that patchers may run on")
 // ErrAlready says that a CPU is as it was to become.
 var ErrAlready = errors.New("already")
 
-// Unplug takes a CPU out: it answers what still waits for it, and from then on
-// no round has it as a target. It waits for whoever occupies the CPU, and for a
-// round or a stop_machine that is being sent (cpu_down, kernel/cpu.c). One
-// CPU that patchers may run on must remain online.
+// Unplug takes a CPU out: it answers the requests that still wait for it, and from then on no round
+// has it as a target. It waits for a patcher that occupies the CPU, and for a round or a
+// stop_machine that is being sent (cpu_down, kernel/cpu.c). One CPU that patchers may run on must
+// remain online.
 func (m *Machine) Unplug(ctx context.Context, cpu int) error {
 	r := m.runners[cpu]
 	if err := r.sit(ctx); err != nil {
@@ -59,8 +59,9 @@ func (m *Machine) HoldHotplug() bool {
 // LetHotplug is the other half of HoldHotplug.
 func (m *Machine) LetHotplug() { m.readers.Add(-1) }
 
-// BringUp implements Shared: the lock is cpus_write_lock. Only where a path says how
-// CPUs come online; see Plug. What the CPU synchronises with next must be kept from now on.
+// BringUp implements Shared: the lock is cpus_write_lock. Only where a path says how CPUs come
+// online; see Plug. From now on the text keeps the versions that the CPU may fetch until it
+// synchronises.
 func (m *Machine) BringUp(cpu int) bool {
 	if !m.readers.CompareAndSwap(0, -1) {
 		return false

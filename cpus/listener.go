@@ -4,10 +4,10 @@ package cpus
 
 import "time"
 
-// Listener is told what a machine and its patchers do, by whoever does it and when
-// it is over; on a live machine many goroutines call at the same time. Times are
-// nanoseconds of the machine's clock, which stands at 0 when it is built. Every
-// function may be nil.
+// Listener is told the steps of a machine and its patchers. The goroutine that makes a step calls
+// it when the step is over; on a live machine many goroutines call at the same time. Times are
+// nanoseconds of the machine's clock, which stands at 0 when it is built. Every function may be
+// nil.
 type Listener struct {
 	// Round: a CPU sends a round to so many targets; none has taken it yet. Ids
 	// are unique.
@@ -22,8 +22,8 @@ type Listener struct {
 	Batch func(at int64, fill int)
 }
 
-// Tee tells all of these listeners, in this order. Those that are nil are left out;
-// it is nil where nobody listens, and has every function otherwise.
+// Tee tells all of these listeners, in this order. It leaves nil ones out, is nil where all are,
+// and has every function otherwise.
 func Tee(all ...*Listener) *Listener {
 	var out *Listener
 	for _, l := range all {
@@ -34,7 +34,7 @@ func Tee(all ...*Listener) *Listener {
 	return out
 }
 
-// and is Tee of a listener that has every function, or of nobody, and another one.
+// and is Tee of two listeners. l has every function, or none.
 func (l *Listener) and(m Listener) *Listener {
 	m.fill()
 	if l == nil {
@@ -86,8 +86,7 @@ func (l *Listener) fill() {
 // Now is the time by the machine's clock, in nanoseconds since it was built.
 func (m *Machine) Now() int64 { return int64(time.Since(m.built)) }
 
-// Listener is who is told what the machine does, with every function; nil for
-// nobody.
+// Listener is the machine's listener, with every function; nil for none.
 func (m *Machine) Listener() *Listener { return m.listener }
 
 // watch follows one CPU for the listener.

@@ -10,10 +10,10 @@ import (
 // maxOps is how many ops a machine can know; only their addresses are compared.
 const maxOps = 16
 
-// OpsTable names every ops that text or a literal can name. It stays as it is while
-// the machine runs; what calls amount to is an OpsStates beside it.
+// OpsTable names every ops that text or a literal can name. It stays as it is while the machine
+// runs; an OpsStates beside it says how calls end.
 type OpsTable struct {
-	nop   uint64 // calls nobody, always
+	nop   uint64 // calls no tracer, always
 	addrs []uint64
 }
 
@@ -23,7 +23,7 @@ type OpsStates uint32
 
 const opsBits = 2
 
-// NewOpsTable names the ops that calls nobody, and others; all can be called.
+// NewOpsTable names the ops that calls no tracer (nop_ops), and others; all can be called.
 func NewOpsTable(nop uint64, others ...uint64) (t OpsTable, s OpsStates, err error) {
 	t = OpsTable{nop: nop}
 	for _, addr := range append([]uint64{nop}, others...) {
@@ -59,9 +59,8 @@ func (t *OpsTable) Call(s OpsStates, addr uint64) Outcome {
 	return CalledWild
 }
 
-// Set is the states in which calls through an ops amount to something else:
-// CalledTracer when it is attached, CalledFreed when it has been released. The ops
-// that calls nobody goes on doing so.
+// Set changes how calls through an ops end: CalledTracer when it is attached, CalledFreed when it
+// has been released. The ops that calls no tracer stays as it is.
 func (t *OpsTable) Set(s OpsStates, addr uint64, o Outcome) OpsStates {
 	for i := range t.addrs {
 		if t.addrs[i] == addr && addr != t.nop {

@@ -46,7 +46,7 @@ func (s Section) String() string { return sectionNames[s] }
 // PathStep is one step of a path.
 type PathStep uint8
 
-// The steps. What DoMask holds back is taken before the call, or behind DoUnmask.
+// The steps. An interrupt that DoMask holds back is taken before the call, or behind DoUnmask.
 const (
 	noStep PathStep = iota
 	DoMask

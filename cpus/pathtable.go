@@ -4,8 +4,8 @@ package cpus
 
 import "fmt"
 
-// table is a path compiled into what Step asks: for each phase the one that follows,
-// and what a phase is to know beside that. A phase is a step that is under way.
+// table is a path compiled for Step: for each phase the next one, and the facts that Step needs in
+// it. A phase is a step that is under way.
 type table struct {
 	next [numPhases]Phase // of the handler's phases
 	trap Phase            // the handler's first
@@ -292,8 +292,8 @@ func (p *Path) GoesBack() bool { return p.goesBack }
 // Syncs tells whether the return from a trap makes the CPU fetch afresh.
 func (p *Path) Syncs() bool { return p.syncs }
 
-// Holds tells whether the handler holds a reference in a phase: whoever waits for
-// handlers waits for this CPU.
+// Holds tells whether the handler holds a reference in a phase, so that patchers that wait for
+// handlers wait for this CPU.
 func (p *Path) Holds(ph Phase) bool { return p.holds>>ph&1 != 0 }
 
 // reads tells whether some data names what a site calls.

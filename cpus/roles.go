@@ -8,7 +8,7 @@ import (
 	"strings"
 )
 
-// Role is what a CPU does when nobody interrupts it.
+// Role says how a CPU spends its time between interrupts.
 type Role uint8
 
 // The roles.

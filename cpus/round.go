@@ -92,7 +92,7 @@ func (m *Machine) Answer(t Ticket) {
 	if s.left.Add(-1) == 0 {
 		select {
 		case s.done <- struct{}{}:
-		default: // one that nobody waited for lies there still
+		default: // an answer that no sender has waited for lies there still
 		}
 	}
 }

@@ -23,9 +23,9 @@ type Code struct {
 	// Path is what CPUs do at sites and in handlers. The zero Path is the
 	// architecture's own, which Complete puts here.
 	Path Path
-	// Meant are the texts that patches lead from and to, of whichever site. A text that
-	// is none of them is half of a change: nobody may execute it to its end. Without any,
-	// whatever was stored is taken for meant.
+	// Meant are the texts that patches lead from and to, at any site. Another text is half of a
+	// change: a CPU must not execute it to its end. If there are none, every stored text counts as
+	// meant.
 	Meant []isa.Text
 	// Always says that every site leads to a tracer before, during and after
 	// every update: a call that reaches none is lost, whatever was promised.
@@ -42,9 +42,8 @@ type Code struct {
 	// Stretch is the order of length, in calls, of a stretch with interrupts
 	// masked. 0: maskStretch.
 	Stretch int
-	// Dispatch, where set, takes the calls that got to an attached ops from there to
-	// whoever traces the site, and says what became of it. It is called by all CPUs
-	// at once.
+	// Dispatch, where set, takes a call that has reached an attached ops to the site's tracers,
+	// and says how the call ended. All CPUs call it at once.
 	Dispatch func(cpu, site int) Outcome
 }
 
@@ -139,9 +138,8 @@ const (
 	TornDown              // nothing is published any more, though a handler had entered
 )
 
-// Probe is one CPU's scratch for lookups; it lets every index count its
-// comparisons without sharing a counter. Whoever counts over many lookups sets it
-// back to 0 in between.
+// Probe is one CPU's scratch for lookups; it lets every index count its comparisons without sharing
+// a counter. A caller that counts over many lookups sets it back to 0 in between.
 type Probe struct{ Comparisons int32 }
 
 // Ticket names one interrupt request that a CPU has taken and must answer.

@@ -122,7 +122,7 @@ func (c *CPU) guarded(code *Code, sh Shared) {
 	}
 }
 
-// armed tells whether the word that guards the site names nobody.
+// armed tells whether the word that guards the site names no tracer.
 func (c *CPU) armed(sh Shared) bool { return sh.CallOps(sh.Literal(int(c.Site))) == CalledNobody }
 
 // maskStretch is the usual stretch with interrupts masked, in calls. Long
@@ -141,8 +141,8 @@ func (c *CPU) enter(early bool, code *Code) {
 	}
 }
 
-// rest ends a stay in the kernel: back to sleep, or to user space. What was called on a
-// way is followed by the rest of that.
+// rest ends a stay in the kernel: the CPU goes back to sleep, or to user space, by way of the rest
+// of the path that called.
 func (c *CPU) rest(code *Code, sh Shared) {
 	switch {
 	case c.stop && code.Path.tells && c.Role == Isolated: // its stopper runs first, in the kernel

@@ -36,9 +36,8 @@ type version struct {
 	older atomic.Pointer[version]
 }
 
-// siteText is what a CPU reads of a site that nobody is changing: half a cache line,
-// so that it takes one miss. A version and its text are read as a whole where the
-// position is the same before and after.
+// siteText is a site between updates, as a CPU reads it: half a cache line, so that it takes one
+// miss. A version and its text are read as a whole where the position is the same before and after.
 type siteText struct {
 	seq     atomic.Uint64 // of the newest version; changing while a store is under way
 	text    atomic.Uint64 // of the newest version
@@ -49,9 +48,9 @@ type siteText struct {
 // changing is later than any position: who reads it looks at the history.
 const changing = math.MaxUint64
 
-// Text is the text of all sites with the versions that some CPU may still
-// fetch. Readers take no lock and wait for nobody; stores are serialised, as by
-// patch_lock (arch/arm64/kernel/patching.c) and text_mutex elsewhere.
+// Text is the text of all sites with the versions that some CPU may still fetch. Readers take no
+// lock and never wait; stores are serialised, as by patch_lock (arch/arm64/kernel/patching.c) and
+// text_mutex elsewhere.
 type Text struct {
 	sites   []siteText
 	history []atomic.Pointer[version] // of sites that were stored to: the newest version, and those before it
@@ -114,7 +113,7 @@ func (t *Text) Store(site, off, n int, text isa.Text) {
 	v := &version{Version: Version{Seq: Seq(t.newest.Load() + 1), Text: old.Text.Splice(off, n, text)}}
 	v.older.Store(old)
 	t.pause()
-	s.seq.Store(changing) // first, so that nobody who has seen v finds what was there before it
+	s.seq.Store(changing) // first, so that a reader that has seen v does not find the version before it
 	t.pause()
 	t.history[site].Store(v)
 	t.pause()
@@ -170,9 +169,9 @@ func (t *Text) pause() {
 	}
 }
 
-// Settle promises that no CPU executes a site's text as it was before want was
-// stored. When want has not arrived in memory yet the promise is about the
-// store to come, so that whoever relied on it is caught.
+// Settle promises that no CPU executes the text of a site from before the store of want. When want
+// has not arrived in memory yet the promise is about the store to come, so that a plan that relied
+// on it is caught.
 func (t *Text) Settle(site int, want isa.Text) {
 	s := &t.sites[site]
 	v := t.last(site)

@@ -8,7 +8,7 @@ import "sync"
 // recorded is made under a lock, so that their order is that of their accesses;
 // which CPU makes the next one is for the goroutines to find out.
 type Trail struct {
-	Max int // steps; what follows is not recorded
+	Max int // steps that are recorded
 
 	mu    sync.Mutex
 	steps []TrailStep
@@ -23,7 +23,7 @@ type TrailStep struct {
 	CPU     CPU   // what that left of the CPU
 }
 
-// Steps is what was recorded. Nobody may be recording any more.
+// Steps are the recorded steps. The recording must be over.
 func (t *Trail) Steps() []TrailStep { return t.steps }
 
 // Do makes a step and records it; it hands over a Chooser that takes notes. A full

@@ -85,7 +85,7 @@ func (c *CPU) act(code *Code, ch Chooser, pad *Scratchpad) Event {
 	return c.execute(code, ch, insn, false, pad)
 }
 
-// miss is what follows when nobody owns a breakpoint.
+// miss is a CPU's next step when no batch has an entry for its breakpoint.
 func (c *CPU) miss(code *Code, sh Shared, pad *Scratchpad) Event {
 	n := code.Traits.BreakpointLen
 	now := sh.Peek(int(c.Site)).Slice(int(c.Off), n)
@@ -106,7 +106,7 @@ func (c *CPU) miss(code *Code, sh Shared, pad *Scratchpad) Event {
 	return Nothing
 }
 
-// skip goes on behind a site whose breakpoint was nobody's.
+// skip goes on behind a site whose breakpoint had no entry.
 func (c *CPU) skip(code *Code, pad *Scratchpad) Event {
 	if c.Phase = Boundary; code.Always {
 		pad.window = pad.window[:0]

@@ -22,7 +22,7 @@ const (
 	UseAfterFree         Property = "use-after-free"         // called through a released ops
 	MismatchedOps        Property = "mismatched-ops"         // a function was called with another one's ops
 	LostCall             Property = "lost-call"              // a tracer missed a call it had been promised
-	Deadlock             Property = "deadlock"               // nobody can move
+	Deadlock             Property = "deadlock"               // no CPU and no patcher can move
 	LockOrder            Property = "lock-order"             // two locks are taken in both orders
 	Overflow             Property = "overflow"               // a batch holds more than its buffer
 	Conservation         Property = "conservation"           // interrupts received are not those sent

@@ -29,7 +29,7 @@ func (p *Path) ComesUp() bool { return p.comesUp }
 // earlyCall tells whether the way into the kernel begins with a call.
 func (p *Path) earlyCall() bool { return p.programs[OnEntry][0] == DoCallEarly }
 
-// What a CPU knows of its page tables and of what it has said, one bit each.
+// Facts about a CPU's page tables and about its own flags, one bit each.
 const (
 	userCR3   uint8 = 1 << iota // user space's are loaded
 	kernelNMI                   // the NMI has found the kernel's: it leaves the way in and out out

@@ -9,10 +9,10 @@ import (
 	"github.com/textpoke/textpoke/cpus/isa"
 )
 
-// Commons is what patchers share besides text, batches and interrupts. It is a small
-// value that can be compared: the live machine exchanges it as a whole, the timed engine
-// has one, the checker packs it into its states. What it means is in Rules. The zero
-// value has every lock free and nothing mapped.
+// Commons is the state that patchers share besides text, batches and interrupts. It is a small
+// value that can be compared: the live machine exchanges it as a whole, the timed engine has one,
+// the checker packs it into its states. Rules says what it means. The zero value has every lock
+// free and nothing mapped.
 type Commons struct {
 	Held   [NumMutexes]int8 // the patcher that has the lock, plus 1
 	Mapped int32            // the site whose page stores go to, plus 1; 0 where pages are not mapped

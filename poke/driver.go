@@ -10,8 +10,8 @@ import (
 	"github.com/textpoke/textpoke/cpus"
 )
 
-// Workplace is a Ground where a patcher waits for others by letting them run: the wall
-// clock's, in short. In virtual time whoever waits is called back instead (sim/timed).
+// Workplace is a Ground where a patcher waits for others by letting them run: the wall clock's, in
+// short. In virtual time the machine calls a waiting patcher back instead (sim/timed).
 type Workplace interface {
 	Ground
 	// Step makes one step of a patcher.
@@ -83,7 +83,7 @@ type Update struct {
 	Patches []Patch
 	Plan    []Step
 	Shape   Shape
-	Settles bool // what the protocol promises when it is through; see Protocol.Settles
+	Settles bool // see Protocol.Settles
 }
 
 // storeTries is how often a store is tried on the way back before the update is

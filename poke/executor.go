@@ -38,7 +38,7 @@ type Executor struct {
 	lease   *cpus.Lease
 	stopped bool // between StopMachine and ResumeMachine
 
-	watching *watch // nil where nobody listens
+	watching *watch // nil without a listener
 }
 
 // NewExecutor makes an executor that sends by the machine's id-th sender.
@@ -115,7 +115,7 @@ func (x *Executor) Step(ctx context.Context, p *Patcher) (status Status, err err
 	return status, err
 }
 
-// record does something that asks nobody anything.
+// record makes a step without choices, and notes it.
 func (x *Executor) record(kind byte, do func()) {
 	if x.Trail == nil {
 		do()

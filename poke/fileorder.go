@@ -6,10 +6,9 @@ import (
 	"fmt"
 )
 
-// order follows a plan and finds what nobody could carry out: what is given back
-// and was not taken, what is taken and never given back, what waits for ever.
-// Everything taken inside a batch, or inside a loop over its patches, must be
-// given back there: the next one takes it again.
+// order follows a plan and finds steps that cannot be carried out: giving back a reference that was
+// not taken, taking one that is never given back, waiting for ever. Everything taken inside a
+// batch, or inside a loop over its patches, must be given back there: the next one takes it again.
 type order struct {
 	shape  Shape
 	frames []int // lines that began what is being repeated; 0 for the plan itself

@@ -11,7 +11,7 @@ import (
 	"github.com/textpoke/textpoke/cpus"
 )
 
-// What a file says of the CPUs' side: sections of their path, a step a line.
+// Sections of a file about the CPUs' side: their path, a step a line.
 
 // pathSection is a section of the path as its file says it.
 type pathSection struct {

@@ -143,9 +143,9 @@ func traps(p *Protocol, _ Shape) bool { return p.Traps }
 
 func queues(p *Protocol, _ Shape) bool { return p.Traps && p.Batching == Buffered }
 
-// namesUnfenced tells whether sites that call something already can come to name another
-// ops before a fence of the plan's own has made that visible. Where they call nothing yet
-// nobody looks at what they name before the fence behind it.
+// namesUnfenced tells whether sites that call a tracer already can come to name another ops before
+// a fence of the plan's own has made that visible. While a site calls no tracer, CPUs do not read
+// its literal before the fence behind it.
 func namesUnfenced(p *Protocol, s Shape) bool {
 	names, over := false, !s.Traits.StoresBuffered || !s.Switch
 	p.one(s, func(st Step) {
@@ -255,7 +255,7 @@ func (n *NotOffered) Error() string {
 		n.Mutation, n.Protocol, n.Arch, strings.Join(n.Offered, ", "))
 }
 
-// Passed collects what does not offer the mutation that is asked for, where others do.
+// Passed collects the protocols without the mutation that is asked for, where others have it.
 type Passed struct {
 	fits  map[string]bool
 	first map[string]error

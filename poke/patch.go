@@ -25,7 +25,7 @@ type Patch struct {
 	Contended bool
 }
 
-// text is what the site is to hold.
+// text is the site's text after the update.
 func (p *Patch) text(undo bool) isa.Text {
 	if undo {
 		return p.Old

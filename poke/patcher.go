@@ -37,8 +37,8 @@ type Ground interface {
 	Drained() bool
 	Clear()
 
-	// SetOps says what a call through an ops amounts to from now on: a tracer, or what was
-	// freed. Settle promises that nobody executes what want has replaced; like Unsettle it is
+	// SetOps says how a call through an ops ends from now on: in a tracer, or in freed memory.
+	// Settle promises that no CPU executes the text that want has replaced; like Unsettle it is
 	// bookkeeping.
 	SetOps(ops uint64, o cpus.Outcome)
 	Settle(site int, want isa.Text)
@@ -176,7 +176,7 @@ func (p *Patcher) await(st Step, g Ground) Status {
 			if !g.StopMachine(st.Lazy) {
 				p.stage = asking
 			}
-		default: // WaitHandlers asks nobody
+		default: // WaitHandlers sends no request
 			return Ran
 		}
 		return Waits

@@ -7,7 +7,7 @@ import "slices"
 // Life is how a tracer's life is told as one program.
 type Life struct {
 	Patches int  // all that it changes
-	Settles bool // the protocol promises, when it is through, that nobody executes what was replaced; see Protocol.Settles
+	Settles bool // the protocol ends with the promise that no CPU executes replaced text; see Protocol.Settles
 	// text_mutex is held while text is changed, unless the plan takes it itself, and ftrace_lock while an ops is got rid
 	// of
 	Locked bool

@@ -148,10 +148,10 @@ func (e *ImpossibleError) Error() string {
 	return fmt.Sprintf("protocol %s on %s: %s: %s", e.Protocol, e.Arch, e.Reason, e.Property)
 }
 
-// check finds what nobody could carry out on sites of a shape, and rounds that nobody
-// could answer: CPUs that stand still have interrupts masked, so that only rounds that
-// masking does not hold back reach them. Linux 6.4 to 6.9 on riscv64 machines without
-// firmware fences hung like that (627922843235, fixed by c97bf629963e).
+// check finds steps that cannot be carried out on sites of a shape, and rounds that cannot be
+// answered: CPUs that stand still have interrupts masked, so that only rounds that masking does not
+// hold back reach them. Linux 6.4 to 6.9 on riscv64 machines without firmware fences hung like that
+// (627922843235, fixed by c97bf629963e).
 func (p *Protocol) check(s Shape) error {
 	wrong, deadlock := p.says.fits(s)
 	switch {

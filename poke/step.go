@@ -24,15 +24,15 @@ const (
 	WaitHandlers           // until the last handler has left; then forget the batch
 	GracePeriod            // until every task has been outside of all trampolines (synchronize_rcu_tasks)
 
-	// What surrounds the plans that protocols compile, in programs that say all
-	// there is to say (program.go), and in plans from files.
+	// Steps around the plans that protocols compile, in whole programs (program.go) and in plans
+	// from files.
 	SynchronizeRCU // until every CPU has been outside of all trampolines, preempted tasks or not
 	Lock           // take a lock, wait while another patcher has it
 	Unlock         // give it back
 	Attach         // the ops that the patches lead to may be called
 	Release        // the ops that the patches have led away from is freed
-	Settle         // promise that nobody executes what was replaced; the checks' bookkeeping
-	Clear          // forget the batch, whoever may still look at it
+	Settle         // promise that no CPU executes replaced text; the checks' bookkeeping
+	Clear          // forget the batch, even while handlers may still look at it
 	Map            // map the page of a site where stores go to
 	Raise          // tell other patchers something
 	Expect         // until it was told

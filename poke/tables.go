@@ -26,8 +26,8 @@ type Tables struct {
 // maskedWord is behind a Walk whose CPU takes no interrupt between the two entries.
 const maskedWord = "masked"
 
-// Masks tells whether the patcher holds back its CPU's interrupts. Whoever sends a round between Collapse and Free waits
-// for it then, as lockless walks of user space's page tables have it (gup_fast, mm/gup.c, Linux 7.2).
+// Masks tells whether the patcher holds back its CPU's interrupts. A sender of a round between Collapse and Free
+// waits for it then, as lockless walks of user space's page tables have it (gup_fast, mm/gup.c, Linux 7.2).
 func (p *Patcher) Masks() bool {
 	return p.At < len(p.Plan) && p.Plan[p.At].Op == Walk && p.Plan[p.At].Masked && p.stage == waiting
 }

@@ -27,7 +27,7 @@ import (
 	"github.com/textpoke/textpoke/records"
 )
 
-// Name is what this instruction set is called, here and in record tables.
+// Name is the name of this instruction set, here and in record tables.
 const Name = "arm64"
 
 // The words that do not depend on an address.
@@ -41,11 +41,10 @@ const (
 	// instructions that B2.2.5 allows to be replaced under a running CPU.
 	MovX9LR isa.Text = 0xAA1E03E9
 
-	// Brk is BRK #0. The kernel gives other numbers to its clients (4 kprobes,
-	// 5 uprobes, 0x100 fault, 0x400 and 0x401 kgdb, 0x800 BUG:
-	// arch/arm64/include/asm/brk-imm.h) and leaves 0 to nobody. Its ftrace
-	// never writes one: BRK is here for protocols that go through a
-	// breakpoint, which B2.2.5 allows for BRK as for NOP and BL.
+	// Brk is BRK #0. The kernel gives other numbers to its clients (4 kprobes, 5 uprobes, 0x100
+	// fault, 0x400 and 0x401 kgdb, 0x800 BUG: arch/arm64/include/asm/brk-imm.h) and leaves 0 free.
+	// Its ftrace never writes one: BRK is here for protocols that go through a breakpoint, which
+	// B2.2.5 allows for BRK as for NOP and BL.
 	Brk isa.Text = 0xD4200000
 )
 
@@ -222,9 +221,9 @@ func Listed(t isa.Text) bool {
 	return false
 }
 
-// Unlisted is arm64 where other instructions than those of the list are replaced. What a
-// CPU executes meanwhile is constrained unpredictable; bytes of the old one and of the new
-// one stand for that.
+// Unlisted is arm64 where plans replace other instructions than those of the list. Arm calls a
+// CPU's behaviour meanwhile constrained unpredictable; here the CPU may mix bytes of the old and of
+// the new instruction.
 func Unlisted(a isa.Arch) isa.Arch { return unlisted{a} }
 
 type unlisted struct{ isa.Arch }

@@ -68,7 +68,7 @@ const (
 	Jump                // jumps to Target
 	Breakpoint          // traps
 	Scratch             // computes Target into the scratch register (auipc t0)
-	Return              // returns to whoever called the function
+	Return              // returns to the function's caller
 	Plain               // the program's own: does what it does, and goes on behind itself
 )
 
@@ -76,7 +76,7 @@ var kindNames = [...]string{"unknown", "nop", "call", "jump", "breakpoint", "scr
 
 func (k InsnKind) String() string { return kindNames[k] }
 
-// LeadsAway tells whether what follows such an instruction is not the one behind it.
+// LeadsAway tells whether the CPU goes on elsewhere than behind such an instruction.
 func (k InsnKind) LeadsAway() bool {
 	switch k {
 	case Call, Jump, Breakpoint, Return:
@@ -128,8 +128,8 @@ const (
 	ThroughPLT              // the common entry is out of reach too: calls the module's PLT slot for it
 )
 
-// Destination is what an enabled site is to call, and the ways round when it is
-// out of reach.
+// Destination is the function that an enabled site is to call, and the ways round when it is out of
+// reach.
 type Destination struct {
 	Target records.Addr // the wanted trampoline
 	Entry  records.Addr // ftrace_caller, the entry common to all sites
@@ -157,7 +157,7 @@ type Traits struct {
 
 	CallOps bool // sites have a literal that names their ops (CALL_OPS)
 
-	// What the kernel's function tracer has there besides.
+	// The function tracer's further entries there.
 	RegsEntry       bool // a second entry that saves all registers (DYNAMIC_FTRACE_WITH_REGS)
 	OpsTrampolines  bool // an ops gets a trampoline of its own (arch_ftrace_update_trampoline)
 	SingleDirectOps bool // one ops for all direct trampolines (HAVE_SINGLE_FTRACE_DIRECT_OPS, Linux 7.0)
@@ -170,14 +170,14 @@ type Traits struct {
 	RoundSparesSelf bool // a round leaves the sender's own CPU as it is, which elsewhere fetches afresh too
 	StoresBuffered  bool // a store needs a fence before a round may rely on it
 
-	// What the current kernel's word-by-word update sends on top of the
-	// stores; meaningful where CallOps is set.
+	// Interrupts that the current kernel's word-by-word update sends on top of the stores;
+	// meaningful where CallOps is set.
 	RoundPerLiteral bool // one round after each literal
 	RoundAtEnd      bool // one round when all words are written
 
-	// RestsOn is what makes a fetch come before data that is read behind it, where the
-	// base model of the architecture does not; "" where it does. Verdicts on plans that
-	// change both rest on it.
+	// RestsOn is the rule that makes a fetch come before data that is read behind it, where the
+	// architecture's base model does not; "" where it does. Verdicts on plans that change both
+	// rest on it.
 	RestsOn string
 
 	InterruptRow  string // row of /proc/interrupts that a round shows up in
@@ -194,7 +194,7 @@ type Arch interface {
 	// *MisalignedError where the kernel would refuse the record.
 	Site(rec records.Addr, layout Layout) (Site, error)
 
-	// Disabled is the text of a site that calls nobody.
+	// Disabled is the text of a site that calls no tracer.
 	Disabled(s Site) Text
 
 	// Enabled is the text of a site that calls d, and the way it takes. It

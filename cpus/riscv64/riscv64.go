@@ -29,7 +29,7 @@ import (
 	"github.com/textpoke/textpoke/records"
 )
 
-// Name is what this instruction set is called, here and in record tables.
+// Name is the name of this instruction set, here and in record tables.
 const Name = "riscv64"
 
 // The row of the remote fences that a hart has received. Fences by firmware

@@ -17,7 +17,7 @@ import (
 	"github.com/textpoke/textpoke/records"
 )
 
-// Name is what this instruction set is called, here and in record tables.
+// Name is the name of this instruction set, here and in record tables.
 const Name = "x86_64"
 
 // The texts that do not depend on an address.
@@ -122,10 +122,9 @@ type arch struct{ len int }
 
 // Traits are those of the weakest promises of both vendors.
 //
-// Rounds are interrupts and reach nobody who masks them; interrupt return and
-// the handler's sync_core serialise the CPU (smp_text_poke_sync_each_cpu).
-// Stores need no fence before a round: memory is TSO, and the poker reloads
-// CR3, which is serialising, before it sends (__text_poke).
+// Rounds are interrupts and do not reach a CPU that masks them; interrupt return and the handler's
+// sync_core serialise the CPU (smp_text_poke_sync_each_cpu). Stores need no fence before a round:
+// memory is TSO, and the poker reloads CR3, which is serialising, before it sends (__text_poke).
 func (a arch) Traits() isa.Traits {
 	return isa.Traits{
 		Name:            Name,
@@ -168,9 +167,9 @@ func (arch) Disabled(s isa.Site) isa.Text {
 	return Nop5
 }
 
-// Enabled is a branch to the target by which sites of that length go, or a
-// *isa.ReachError; ret goes to nobody. There is no way round: without a literal at
-// the site the entry could not tell which of its callers wants which target.
+// Enabled is a branch to the target by which sites of that length go, or a *isa.ReachError; ret
+// goes to no target. There is no way round: without a literal at the site the entry could not tell
+// which of its callers wants which target.
 //
 // A site of five bytes jumps where the trampoline returns for it, which the kernel
 // marks by the lowest bit of its address (ftrace_is_jmp, include/linux/ftrace.h,

@@ -119,7 +119,7 @@ type Ground struct {
 	halted  bool
 	err     error // why a round could not be sent; the plan must not go on then
 
-	// What was done so far: Rounds and Stops that were sent, Stores that were made.
+	// Totals so far: Rounds and Stops that were sent, Stores that were made.
 	Rounds, Stops, Stores int
 	// Answers and Halts are, by thread, the rounds that it has answered and the times
 	// that it has stood still.
@@ -143,7 +143,7 @@ func (m *Machine) Ground(slots int, f poke.Filling, self int) *Ground {
 
 var _ poke.Workplace = (*Ground)(nil)
 
-// Begin implements poke.Ground: what threads act as is seen by what they promise.
+// Begin implements poke.Ground. It does nothing: threads' promises say which text they act as.
 func (g *Ground) Begin(int, cpus.Change) {}
 
 // Step implements poke.Workplace. Stores are made at once: the CPU has a buffer of its own.

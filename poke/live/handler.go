@@ -15,9 +15,8 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// What the handler and the call loop read. They are plain words because nothing else
-// can be read outside of Go's knowledge; those that change while threads run are
-// exchanged atomically.
+// Shared with the handler and the call loop. They are plain words because code outside of Go's
+// knowledge reads them; those that change while threads run are exchanged atomically.
 var (
 	textBase, textSize     uintptr
 	blocksBase, blocksSize uintptr

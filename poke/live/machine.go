@@ -17,7 +17,7 @@ import (
 	"github.com/textpoke/textpoke/records"
 )
 
-// Config is what a machine is made of.
+// Config describes a machine.
 type Config struct {
 	// Code is the instruction set of this machine and where the sites are.
 	Code *cpus.Code

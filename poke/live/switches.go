@@ -28,9 +28,9 @@ const (
 // Switches are call sites of this process that are switched on and off while threads call
 // them: a call of one that is off costs a nop. Methods are for any goroutine.
 //
-// Sites are changed by the protocol breakpoint of package poke, all of an update in one
-// batch. What it rests on is proved for CPUs that mix the bytes of old and new text as
-// they like, any number of them, of sites and of updates:
+// The protocol breakpoint of package poke changes sites, all of an update in one batch. It is
+// proved for CPUs that mix the bytes of old and new text as they like, any number of them, of sites
+// and of updates:
 //
 //	textpoke prove --arch x86_64 --protocol breakpoint --fetch weak
 //
@@ -39,10 +39,9 @@ const (
 // 4.16), that a store of one byte is seen whole, and that a CPU which executes the first
 // byte of a breakpoint does not look at what lies behind it.
 //
-// It is no way to change code that a compiler has made, or that of another process: only
-// sites that Define lays out are ever written. It is no boundary of security. Whoever
-// blocks or replaces SIGTRAP's handler while it is there (a debugger, a library for
-// crashes) takes the breakpoints' handler away.
+// It cannot change code that a compiler has made, or that of another process: it only writes sites
+// that Define lays out. It is no boundary of security. A debugger or a library for crashes that
+// blocks or replaces SIGTRAP's handler takes the breakpoints' handler away.
 type Switches struct {
 	machine *Machine
 	ground  *Ground
@@ -103,9 +102,9 @@ func (s *Switches) Close() error {
 	return s.machine.Close()
 }
 
-// Register makes the calling goroutine one that may call sites: what it gets is for one
-// goroutine at a time. A server whose goroutines come and go keeps as many as it has of them at
-// a time, and hands them on.
+// Register makes the calling goroutine one that may call sites. One goroutine at a time may use the
+// Caller. A server whose goroutines come and go keeps as many as it has of them at a time, and
+// hands them on.
 func (s *Switches) Register() (*Caller, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -127,7 +126,7 @@ type Caller struct {
 	s *Switches
 }
 
-// Unregister ends that, once: whoever calls a site afterwards panics.
+// Unregister ends that, once: a later call of a site panics.
 func (c *Caller) Unregister() {
 	c.s.mu.Lock()
 	defer c.s.mu.Unlock()

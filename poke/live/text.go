@@ -48,7 +48,7 @@ var (
 	padCode    = landing(unsafe.Offsetof(block{}.wrong), calledWrong)
 )
 
-// What BL says when a call comes back.
+// Values of BL when a call comes back.
 const (
 	calledNobody = iota
 	calledTracer
@@ -166,7 +166,7 @@ func (t *Text) peek(site int) isa.Text {
 // calls of it do.
 func (t *Text) promise(site int) *uint64 { return (*uint64)(pointer(t.promises.at + 8*uintptr(site))) }
 
-// What a site's word promises.
+// The promises of a site's word.
 const (
 	promisesNothing = iota
 	promisesNobody  // calls come back at once

@@ -44,8 +44,8 @@ func Allowed() (list []int, err error) {
 	return list, nil
 }
 
-// Pin locks the calling goroutine to its thread, and that to one CPU of the machine;
-// a negative number leaves it where it is. What undoes it is returned.
+// Pin locks the calling goroutine to its thread, and that to one CPU of the machine; a negative
+// number leaves it where it is. unpin undoes it.
 func Pin(cpu int) (unpin func(), err error) {
 	runtime.LockOSThread()
 	if cpu < 0 {
@@ -77,8 +77,8 @@ func (t *Thread) Stretch(calls int, list *List) {
 	runtime.UnlockOSThread()
 }
 
-// Practise is Stretch of a thread that is halted, by whoever halted it. What is called
-// counts as calls of the thread.
+// Practise is Stretch of a thread that is halted, run by the goroutine that halted it. The calls
+// count as the thread's.
 func (t *Thread) Practise(calls int, list *List) {
 	t.Continue()
 	t.Stretch(calls, list)
@@ -112,7 +112,7 @@ type Kind uint8
 const (
 	Fault  Kind = iota // executed what the CPU refuses
 	Landed             // called where nothing should ever go
-	Missed             // met a breakpoint that nobody knew
+	Missed             // met a breakpoint without an entry
 	Broken             // did not do what had been promised
 )
 
