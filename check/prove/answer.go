@@ -37,8 +37,11 @@ func (r *Row) answer() string {
 
 // Assumes is what a proof takes for granted, in one line.
 func (r *Row) Assumes() string {
-	line := fmt.Sprintf("fetch %s; one patcher; every CPU online throughout; tasks are not preempted inside of a call; ",
-		r.Fetch)
+	online := "every CPU online throughout"
+	if r.Model.Code.Path.ComesUp() {
+		online = "CPUs come online at any time, and stay"
+	}
+	line := fmt.Sprintf("fetch %s; one patcher; %s; tasks are not preempted inside of a call; ", r.Fetch, online)
 	if at := r.Model.Code.Sites[0]; r.Question.Offset != 0 || r.Model.FinerElsewhere() {
 		line += fmt.Sprintf("sites at %d mod 8; ", at%8)
 	}

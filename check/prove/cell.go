@@ -185,10 +185,10 @@ func (c *cell) Enter(int) bool {
 		return false
 	}
 	if c.Ask(2) == 0 {
-		c.needs(every, test{does, c.m.holding(false)})
+		c.needs(every, test{does, others(c.m.holding())})
 		return false
 	}
-	c.needs(some, test{does, c.m.holding(true)})
+	c.needs(some, test{does, c.m.holding()})
 	return true
 }
 
@@ -260,14 +260,19 @@ func (c *cell) EnterKernel(int) cpus.Space {
 // LeaveKernel is the other half.
 func (c *cell) LeaveKernel(int) { c.write(space, number(cpus.InUser)) }
 
-// BringUp, ComeOnline and CameUp implement cpus.Shared; newMachine refuses paths that have
-// them.
-func (c *cell) BringUp(int) bool { return false }
+// BringUp implements cpus.Shared; so do the other two: what CPUs do says who has the lock.
+func (c *cell) BringUp(int) bool {
+	if c.m.program.items[c.m.places.list[c.read(place)].item].hotplug {
+		return false
+	}
+	c.needs(every, test{does, others(c.m.comingUp())})
+	return true
+}
 
-// ComeOnline is for CPUs that come up.
+// ComeOnline changes what the CPU does, and nothing else.
 func (c *cell) ComeOnline(int) {}
 
-// CameUp is for CPUs that come up.
+// CameUp gives the lock back.
 func (c *cell) CameUp(int) {}
 
 // Arrive and Resumed implement cpus.Shared.

@@ -94,12 +94,28 @@ func (m *machine) older(d number) number {
 	return m.cpu(c)
 }
 
-// holding is what CPUs do whose handlers hold a reference, or all else.
-func (m *machine) holding(is bool) (s values) {
-	for d, c := range m.cpus.list {
-		if m.code.Path.Holds(c.Phase) == is {
+// doingWhat are the numbers of what CPUs do of which something is so. Of those that have no number
+// yet it is not.
+func (m *machine) doingWhat(is func(c *cpus.CPU) bool) (s values) {
+	for d := range m.cpus.list {
+		if is(&m.cpus.list[d]) {
 			s = s.union(only(number(d)))
 		}
 	}
 	return s
+}
+
+// holding is what CPUs do whose handlers hold a reference.
+func (m *machine) holding() values {
+	return m.doingWhat(func(c *cpus.CPU) bool { return m.code.Path.Holds(c.Phase) })
+}
+
+// offline is what CPUs do that rounds pass over.
+func (m *machine) offline() values {
+	return m.doingWhat(func(c *cpus.CPU) bool { return c.Offline(m.code) })
+}
+
+// comingUp is what a CPU does that is brought up: whoever brings it up has the lock of hotplug.
+func (m *machine) comingUp() values {
+	return m.doingWhat(func(c *cpus.CPU) bool { way, _ := c.OnWay(); return way == cpus.OnUp })
 }

@@ -3,6 +3,8 @@
 package prove
 
 import (
+	"slices"
+
 	"github.com/textpoke/textpoke/cpus"
 	"github.com/textpoke/textpoke/cpus/isa"
 	"github.com/textpoke/textpoke/int3"
@@ -74,7 +76,7 @@ func (c *cell) Unpublish() { c.write(reference, 0) }
 func (c *cell) Drained() bool {
 	c.b.when = append(c.b.when, cond{own, []test{{reference, only(0)}}})
 	if c.m.refs != int3.NoRef {
-		c.needs(every, test{does, c.m.holding(false)})
+		c.needs(every, test{does, others(c.m.holding())})
 	}
 	return true
 }
@@ -90,9 +92,15 @@ func (c *cell) SetOps(ops uint64, o cpus.Outcome) {
 	c.write(opsStates, c.m.ops.index(c.m.table.Set(c.m.ops.list[c.read(opsStates)], ops, o)))
 }
 
-// Share implements poke.Ground: the one patcher finds every lock free. newProgram refuses
-// plans that share anything else.
-func (c *cell) Share(a poke.Access) bool { return a.Op == poke.Lock }
+// Share implements poke.Ground: the one patcher finds every lock free, but that of hotplug while a
+// CPU is brought up. Its place tells whether it has that one. newProgram refuses plans that share
+// anything else.
+func (c *cell) Share(a poke.Access) bool {
+	if a.Takes(poke.HotplugLock) {
+		c.needs(every, test{does, others(c.m.comingUp())})
+	}
+	return a.Op == poke.Lock
+}
 
 // Send implements poke.Ground.
 func (c *cell) Send(cause cpus.Cause, lazy bool) {
@@ -102,14 +110,17 @@ func (c *cell) Send(cause cpus.Cause, lazy bool) {
 
 // send says whom a request goes to, and whom it leaves out.
 func (c *cell) send(lazy bool) (to, leftOut []test) {
-	away := test{home, only(0)}
+	to = []test{{home, only(0)}}
+	if c.m.code.Path.ComesUp() {
+		to = append(to, test{does, others(c.m.offline())})
+	}
 	if !lazy {
-		return []test{away}, nil
+		return to, nil
 	}
 	owes, _ := cpus.InUser.LeaveOut()
-	leftOut = []test{away, {space, only(number(cpus.InUser), number(owes))}}
+	leftOut = append(slices.Clone(to), test{space, only(number(cpus.InUser), number(owes))})
 	c.effect(update{attr: space, to: number(owes), ofCPUs: every, provided: leftOut})
-	return []test{away, {space, only(0)}}, leftOut
+	return append(to, test{space, only(0)}), leftOut
 }
 
 // Answered implements poke.Ground.
@@ -144,6 +155,9 @@ func (c *cell) ResumeMachine() { c.effect(update{attr: stand, to: runs, ofCPUs: 
 func (c *cell) SyncSelf() {
 	c.effect(update{attr: window, how: fresh, ofCPUs: every, ofSites: every, provided: []test{{home, only(1)}}})
 }
+
+// others are all values but these.
+func others(s values) values { return without(s, maxValues) }
 
 // without is the values below n that are not in s.
 func without(s values, n int) (t values) {

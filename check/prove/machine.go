@@ -77,8 +77,8 @@ func newMachine(s *explore.Setup) (*machine, error) {
 		return nil, err
 	}
 	code := *from.Code
-	if code.Path.NMIs() || code.Path.ComesUp() {
-		return nil, &ShapeError{"a path with a program for NMIs or for CPUs that come online: no view tells of these"}
+	if code.Path.NMIs() {
+		return nil, &ShapeError{"a path with a program for NMIs: what one has interrupted is a second CPU, and a view has one"}
 	}
 	code.Sites = code.Sites[:1]
 	m := &machine{
@@ -236,6 +236,12 @@ func (m *machine) initial() (list []view) {
 	for _, r := range m.roles {
 		v := m.first
 		v[does] = m.cpu(cpus.CPU{Role: r})
+		list = append(list, v)
+	}
+	if m.code.Path.ComesUp() {
+		v, c := m.first, cpus.CPU{Role: cpus.Busy} // busy, once it is online
+		c.PowerOff()
+		v[does] = m.cpu(c)
 		list = append(list, v)
 	}
 	return list

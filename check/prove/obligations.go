@@ -29,7 +29,7 @@ func (c *closure) obligations(f form) []Obligation {
 var everyProperty = []cpus.Property{
 	cpus.TornFetch, cpus.UnhandledBreakpoint, cpus.WrongInstruction, cpus.StaleAfterCompletion, cpus.HalfPair,
 	cpus.TornLiteral, cpus.UseAfterFree, cpus.MismatchedOps, cpus.LostCall, cpus.Overflow, cpus.Conservation,
-	cpus.BrokenSite, countOverwritten,
+	cpus.BrokenSite, countOverwritten, cpus.FreedTable, cpus.WrongPage,
 }
 
 // named is branches of one step, or that break one property.

@@ -64,12 +64,13 @@ func (l level) covers() values {
 
 // item is one place of a program, and what is there.
 type item struct {
-	kind  kind
-	at    int // of a step: in the plans
-	level level
-	back  int    // of leaveBatch, leavePatch: where it began
-	waits number // of enterPatch, leavePatch: the role of the sites that the loop goes through
-	undo  bool
+	kind    kind
+	at      int // of a step: in the plans
+	level   level
+	back    int    // of leaveBatch, leavePatch: where it began
+	waits   number // of enterPatch, leavePatch: the role of the sites that the loop goes through
+	undo    bool
+	hotplug bool // the patcher has the lock of hotplug, and no CPU is brought up
 }
 
 // start is where an update begins.
@@ -131,6 +132,7 @@ func newProgram(s *explore.Setup, code *cpus.Code, patches []poke.Patch) (*progr
 	p.addDisable(backwards(pieces(&disable)), backwards(section(disable.Detach, ofUpdate)), steps(keeps), steps(release))
 	end := poke.Step{Op: poke.Raise} // so that no step is the last
 	p.plans.own, p.plans.other = append(p.plans.own, end), append(p.plans.other, end)
+	p.markHotplug()
 	return p, nil
 }
 
@@ -223,6 +225,26 @@ func (p *program) add(pieces []piece, undo bool) {
 		}
 		it.waits = wait
 		p.items = append(p.items, it)
+	}
+}
+
+// markHotplug tells at each item whether the lock of hotplug is held there. Plans give a lock back
+// in the turn of a loop, or the update, in which they take it: others are no plans.
+func (p *program) markHotplug() {
+	held, last := false, false // here, and where the ways part for the last tracer and others
+	for i := range p.items {
+		it := &p.items[i]
+		it.hotplug = held
+		switch it.kind {
+		case ifLast:
+			last = held
+		case finish:
+			held, last = last, false
+		case atStep:
+			if st := &p.plans.own[it.at]; st.Mutex == poke.HotplugLock && (st.Op == poke.Lock || st.Op == poke.Unlock) {
+				held = st.Op == poke.Lock
+			}
+		}
 	}
 }
 

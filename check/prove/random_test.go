@@ -67,6 +67,9 @@ func oneRandomPlan(rt *rapid.T, counts map[string]int) {
 		return
 	}
 	counts["proved"]++
+	if strings.Contains(text, "online:") {
+		counts["proved, and CPUs come online"]++
+	}
 	for _, n := range []size{{2, 1}, {2, 2}, {3, 1}} {
 		if found := breaksOn(rt, s, n); found != nil {
 			rt.Errorf("%s %s, fetch %s, refs %s, lookup %s, %v: proved, and the explorer finds %v\n%s", a.Traits().Name,
@@ -81,6 +84,10 @@ func breaksOn(rt *rapid.T, s explore.Setup, n size) *cpus.Violation {
 	m, err := s.Model()
 	if err == nil && m.Code.Path.Tells() {
 		s.Roles[n.cpus-1] = cpus.Isolated
+		m, err = s.Model()
+	}
+	if err == nil && m.Code.Path.ComesUp() {
+		s.Roles = append(s.Roles, cpus.Offline)
 		m, err = s.Model()
 	}
 	if err != nil {
@@ -123,6 +130,12 @@ var (
 		"entry:\n    enter\n    await resume\n    catch up\n",
 		"entry:\n    catch up\n    enter\n",
 	}
+	online = []string{
+		"online:\n    call a site\n    come online\n",
+		"online:\n    come online\n    call a site\n",
+		"online:\n    come online\n    sync\n",
+		"online:\n    come online\n",
+	}
 )
 
 // randomPlan draws a plan file: the steps of a protocol that may work, edited, cut into
@@ -152,11 +165,22 @@ func randomPlan(rt *rapid.T, buffered bool) string {
 	var b strings.Builder
 	fmt.Fprintf(&b, "name: random\nbatching: %s\n",
 		rapid.SampledFrom([]string{"buffered", "whole", "single"}).Draw(rt, "batching"))
+	up, locks := "", false
+	if rapid.IntRange(0, 3).Draw(rt, "comes up") == 0 {
+		up, locks = rapid.SampledFrom(online).Draw(rt, "online"), rapid.Bool().Draw(rt, "locks")
+	}
 	round := 0
 	for i, list := range [][]string{steps[:cut[0]], steps[cut[0]:cut[1]], steps[cut[1]:]} {
 		fmt.Fprintf(&b, "%s:\n", sections[i])
+		if i == 0 && locks {
+			fmt.Fprintln(&b, "    Lock cpu_hotplug_lock")
+		}
 		writeSection(rt, &b, list, fences, &round)
+		if i == 2 && locks {
+			fmt.Fprintln(&b, "    Unlock cpu_hotplug_lock")
+		}
 	}
+	b.WriteString(up)
 	for range rapid.IntRange(0, 2).Draw(rt, "paths") {
 		b.WriteString(rapid.SampledFrom(paths).Draw(rt, "path"))
 	}

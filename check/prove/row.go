@@ -113,7 +113,10 @@ func counterexample(ctx context.Context, q *check.Question, p *Proof, o explore.
 		if q.Setup.Mutation.Filling == poke.AsQueued {
 			small.Order = sched.Descending
 		}
-		if q.Model.Code.Path.Tells() {
+		switch path := &q.Model.Code.Path; {
+		case path.ComesUp() && size.cpus == 3:
+			small.Roles[2] = cpus.Offline
+		case path.Tells():
 			small.Roles[size.cpus-1] = cpus.Isolated
 		}
 		if err := small.Build(); err != nil {

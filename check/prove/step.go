@@ -109,7 +109,7 @@ func (m *machine) repeated(s spot, goOn func(branch, number, ...update) branch, 
 func (m *machine) sit(b branch, goOn func(branch, number, ...update) branch) []branch {
 	var idle values
 	for d, c := range m.cpus.list {
-		if c.Preemptible() && c.Role.RunsPatcher() {
+		if c.Preemptible() && c.Role.RunsPatcher() && c.Phase != cpus.Down {
 			idle = idle.union(only(number(d)))
 		}
 	}
@@ -284,7 +284,7 @@ func (m *machine) violations(b branch, it item, stage uint8) (all []branch) {
 	}
 	if st.Op == poke.Publish && m.refs != int3.NoRef {
 		bad(countOverwritten, "a handler holds a reference, and publishing sets the count anew",
-			cond{some, []test{{does, m.holding(true)}}})
+			cond{some, []test{{does, m.holding()}}})
 	}
 	return all
 }

@@ -1,0 +1,105 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package prove
+
+import (
+	"context"
+	"strings"
+	"testing"
+
+	"github.com/textpoke/textpoke/check/explore"
+	"github.com/textpoke/textpoke/cpus"
+	"github.com/textpoke/textpoke/poke"
+)
+
+// Plans beside which CPUs come online.
+const (
+	trapsUp = `name: traps
+batching: buffered
+once before:
+    Lock cpu_hotplug_lock
+every batch:
+    Publish
+    Write breakpoint
+    Sync 1
+    Write tail if tail
+    Sync 2
+    Write head if head
+    Sync 3
+    Unpublish
+    WaitHandlers
+once after:
+    Unlock cpu_hotplug_lock
+miss:
+    fatal
+online:
+    call a site
+    come online
+`
+	wordUp = `name: word
+batching: whole
+every batch:
+    Write literal if literal
+    Fence
+    Sync 1
+    Write word
+    Fence
+    Sync 2
+online:
+    come online
+    sync
+`
+)
+
+// TestCPUsThatComeOnline: a CPU that calls a site before rounds reach it is let in at the wrong
+// time, unless the update has the lock of hotplug; one that has fetched ahead before they do
+// executes what was there, unless it fetches afresh. The explorer says the same.
+func TestCPUsThatComeOnline(t *testing.T) {
+	without := func(text string, lines ...string) string {
+		for _, line := range lines {
+			if !strings.Contains(text, line) {
+				t.Fatalf("no %q", line)
+			}
+			text = strings.ReplaceAll(text, line, "")
+		}
+		return text
+	}
+	lock, unlock := "once before:\n    Lock cpu_hotplug_lock\n", "once after:\n    Unlock cpu_hotplug_lock\n"
+	for _, c := range []struct {
+		name, arch, text string
+		found            cpus.Property // what the explorer finds first; "" where all is proved
+	}{
+		{"locked", "x86_64", trapsUp, ""},
+		{"not locked", "x86_64", without(trapsUp, lock, unlock), cpus.TornFetch},
+		{"online before the call", "x86_64", strings.Replace(without(trapsUp, lock, unlock),
+			"    call a site\n    come online\n", "    come online\n    sync\n    call a site\n", 1), ""},
+		{"fetches afresh", "riscv64", wordUp, ""},
+		{"keeps what it has fetched", "riscv64", without(wordUp, "    sync\n"), cpus.StaleAfterCompletion},
+	} {
+		protocol, err := poke.ParseProtocol("up.plan", []byte(c.text))
+		if err != nil {
+			t.Fatal(err)
+		}
+		s := setup(t, c.arch, "breakpoint", "")
+		s.Protocol, s.Workload = protocol, explore.Endless
+		p := closed(t, s)
+		if p.Closed() != (c.found == "") {
+			t.Errorf("%s: proved %t: %s", c.name, p.Closed(), p.Why())
+		}
+		s.Roles = []cpus.Role{cpus.Busy, cpus.Busy, cpus.Offline}
+		m, err := s.Model()
+		if err != nil {
+			t.Fatal(err)
+		}
+		all, _ := explore.ParseReductions("all")
+		r, err := explore.Explore(context.Background(), m, explore.Options{Reduce: all, Workers: 1})
+		if err != nil || (r.Violation == nil) != (c.found == "") || r.Violation != nil && r.Violation.Property != c.found {
+			t.Errorf("%s: the explorer finds %v, %v; want %q", c.name, r.Violation, err, c.found)
+		}
+		if p.Closed() && *long {
+			if n, open, err := p.Certify(t.Context(), solver(t, "z3")); err != nil || len(open) > 0 {
+				t.Errorf("%s: %d obligations, open %v, error %v", c.name, n, open, err)
+			}
+		}
+	}
+}
