@@ -26,7 +26,7 @@ const module = "github.com/textpoke/textpoke/"
 var below = map[string][]string{
 	"cmd": {"service", "experiments", "check", "sim", "kernels", "tracers", "sched", "poke", "int3", "cpus",
 		"records", "results", "internal"},
-	"service": {"experiments", "sim", "sched", "poke", "cpus", "records", "results", "internal"},
+	"service": {"experiments", "sim", "kernels", "sched", "poke", "cpus", "records", "results", "internal"},
 	"experiments": {"check", "sim", "kernels", "tracers", "sched", "poke", "int3", "cpus", "records", "results",
 		"internal"},
 	"check":    {"sim", "sched", "poke", "int3", "cpus", "records", "results", "internal"},

@@ -101,7 +101,10 @@ func (s *Service) apply(ctx context.Context, changes []coordinator.Change) error
 	s.cfg.At(BeforeApply)
 	s.rest(true)
 	defer s.rest(false)
-	err := s.live.Apply(ctx, changes)
+	receipt, err := s.live.Apply(ctx, changes)
+	for _, p := range s.carried {
+		p.receipt = receipt
+	}
 	s.cfg.At(AfterApply)
 	if errors.Is(err, ErrStuck) {
 		s.breakDown(err)
@@ -112,6 +115,7 @@ func (s *Service) apply(ctx context.Context, changes []coordinator.Change) error
 // began is the coordinator's: these are about to be carried out.
 func (s *Service) began(at time.Time, ts []*coordinator.Ticket) {
 	ps := s.of(ts)
+	s.carried = ps
 	if len(ps) == 0 { // a start makes the text live again; no update asked for it
 		return
 	}
@@ -163,7 +167,7 @@ func (s *Service) commit(end coordinator.End) error {
 	us := make([]Update, len(ps))
 	for i, p := range ps {
 		us[i] = p.update()
-		us[i].Ended, us[i].Phase = now, ""
+		us[i].Ended, us[i].Phase, us[i].Receipt = now, "", p.receipt
 		us[i].State, us[i].Error = stateOf(end.Err)
 		p.end = &us[i]
 	}

@@ -12,6 +12,7 @@ import (
 	"github.com/textpoke/textpoke/cpus"
 	"github.com/textpoke/textpoke/sched"
 	"github.com/textpoke/textpoke/sched/coordinator"
+	"github.com/textpoke/textpoke/service/journal"
 	"github.com/textpoke/textpoke/sim"
 )
 
@@ -29,11 +30,14 @@ type Machine interface {
 	// Patchable tells whether a record of the table can be switched.
 	Patchable(record int) bool
 	// Apply brings changes into the text, all or none; see coordinator.Config. With ErrStuck
-	// neither has succeeded.
-	Apply(ctx context.Context, changes []coordinator.Change) error
+	// neither has succeeded. The receipt is nil for a machine that writes none.
+	Apply(ctx context.Context, changes []coordinator.Change) (*journal.Receipt, error)
 	// Restored is called once, when what was live before the start is live again: what the
 	// machine holds beyond that is nobody's.
 	Restored(ctx context.Context) error
+	// Agree is called now and then: where somebody else changed what the machine holds, it is
+	// told and put right.
+	Agree(ctx context.Context) error
 	// Cost counts what switching so many records would take, with a vector in place of the
 	// machine's own where one is given.
 	Cost(ctx context.Context, records []int, buffer *sched.Buffer) (sim.PlanRow, error)

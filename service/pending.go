@@ -8,6 +8,7 @@ import (
 	"sync/atomic"
 
 	"github.com/textpoke/textpoke/sched/coordinator"
+	"github.com/textpoke/textpoke/service/journal"
 )
 
 // pending is an update on its way.
@@ -18,7 +19,8 @@ type pending struct {
 	done   chan struct{}            // closed when its end is in the journal
 	left   chan struct{}            // closed when it is left for the next start
 
-	end     *Update // how it ended, once that is in the journal; the coordinator's
+	receipt *journal.Receipt // what its update of the text took; the coordinator's
+	end     *Update          // how it ended, once that is in the journal; the coordinator's
 	leaving sync.Once
 }
 

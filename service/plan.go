@@ -26,7 +26,7 @@ type Plan struct {
 
 // Plan counts what a request would cost, and does nothing of it.
 func (s *Service) Plan(ctx context.Context, r Request) (p Plan, err error) {
-	if err := r.check(); err != nil {
+	if err := s.check(&r); err != nil {
 		return p, err
 	}
 	which, err := s.choose(ctx, &r)

@@ -45,6 +45,7 @@ type (
 type Config struct {
 	Table   *records.Table // what can be switched
 	Machine Maker
+	Ops     []string       // the ops that the machine has; nil for any
 	Store   *journal.Store // the caller closes it, after Close
 	Log     *zap.Logger
 
@@ -135,7 +136,8 @@ type Service struct {
 	batch    int64          // number of the last batch
 
 	progress progress
-	lost     int // see Stats; as of the start
+	lost     int        // see Stats; as of the start
+	carried  []*pending // what the coordinator's goroutine carries out; it alone uses this
 
 	tallied atomic.Pointer[[]cpus.Tally] // the last; see Status
 }
@@ -188,6 +190,7 @@ func Start(ctx context.Context, cfg Config) (*Service, error) {
 		s.beside.Go(func() { s.every(s.alive, cfg.Look, "journal", s.Look) })
 	}
 	s.beside.Go(func() { s.every(s.alive, leaseTick, "leases", s.EndLeases) })
+	s.beside.Go(func() { s.every(s.alive, leaseTick, "what the machine holds", s.live.Agree) })
 	s.tellLost()
 	for _, what := range s.store.Damage() {
 		s.log.Error("damaged, and all else is served", zap.String("what", what))

@@ -14,6 +14,7 @@ import (
 	"github.com/textpoke/textpoke/poke"
 	"github.com/textpoke/textpoke/sched"
 	"github.com/textpoke/textpoke/sched/coordinator"
+	"github.com/textpoke/textpoke/service/journal"
 	"github.com/textpoke/textpoke/sim"
 )
 
@@ -48,13 +49,16 @@ func (m *simulated) Restored(context.Context) error {
 	return nil
 }
 
-func (m *simulated) Apply(ctx context.Context, changes []coordinator.Change) error {
+// Agree has nothing to do: nobody else can reach the text.
+func (m *simulated) Agree(context.Context) error { return nil }
+
+func (m *simulated) Apply(ctx context.Context, changes []coordinator.Change) (*journal.Receipt, error) {
 	err := m.Live.Apply(ctx, changes)
 	var failed *poke.Error
 	if errors.As(err, &failed) && failed.State == poke.Stuck {
-		return fmt.Errorf("%w: %w", ErrStuck, err)
+		return nil, fmt.Errorf("%w: %w", ErrStuck, err)
 	}
-	return err
+	return nil, err
 }
 
 func (m *simulated) Cost(ctx context.Context, records []int, buffer *sched.Buffer) (sim.PlanRow, error) {

@@ -10,6 +10,7 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"strings"
 	"time"
 
 	"go.uber.org/zap"
@@ -44,7 +45,10 @@ const (
 )
 
 // check says what is impossible without looking at the records.
-func (r *Request) check() error {
+func (s *Service) check(r *Request) error {
+	if s.cfg.Ops != nil && !slices.Contains(s.cfg.Ops, r.Ops) {
+		return &FieldError{"ops", fmt.Sprintf("%q: this machine has %s", clip(r.Ops), strings.Join(s.cfg.Ops, ", "))}
+	}
 	for _, f := range []struct {
 		name, value string
 		empty       bool
@@ -89,7 +93,7 @@ func (r *Request) digest() string {
 // journal and will be carried out, whatever happens to this process. Where the
 // client has used its key before, for the same request, it returns that update.
 func (s *Service) Submit(ctx context.Context, r Request) (Update, error) {
-	if err := r.check(); err != nil {
+	if err := s.check(&r); err != nil {
 		return Update{}, err
 	}
 	digest := r.digest()

@@ -12,6 +12,7 @@ import (
 	"os"
 	"slices"
 	"strconv"
+	"strings"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -64,9 +65,28 @@ var updateColumns = slices.Concat(
 			Cell: func(u api.Update) any { return results.If(u.HasEnded(), u.Ended.Sub(u.Began).Nanoseconds()) }},
 	}.When(func(u api.Update) bool { return !u.Began.IsZero() }),
 	results.Columns[api.Update]{
+		{Name: "forecast", Kind: results.Integer, Doc: "function call interrupts that each CPU but the patcher's was to take, by the kernel's image",
+			Cell: func(u api.Update) any {
+				if u.Receipt == nil || u.Receipt.Forecast == nil {
+					return results.Empty
+				}
+				return u.Receipt.Forecast.Interrupts
+			}},
+		{Name: "taken", Doc: "those that each CPU took meanwhile, whoever sent them, by CPU from the first that is online", Cell: takenBy},
+	}.When(func(u api.Update) bool { return u.Receipt != nil }),
+	results.Columns[api.Update]{
 		{Name: "error", Doc: "why it failed", Cell: func(u api.Update) any { return results.OrEmpty(u.Error) }},
 	},
 )
+
+// takenBy is what CPUs took while an update was carried out.
+func takenBy(u api.Update) any {
+	var each []string
+	for _, t := range u.Receipt.Taken {
+		each = append(each, strconv.FormatInt(t.Interrupts, 10))
+	}
+	return strings.Join(each, " ")
+}
 
 // directionName is what users call a direction.
 func directionName(enable bool) string {

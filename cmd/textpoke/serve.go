@@ -38,10 +38,14 @@ func serveCommand(c *common) *cobra.Command {
 			"an interrupt carries out what was accepted, within --drain, and exits with 0; a second one\n" +
 			"stops at once: what is left is done at the next start. SIGHUP reads --token-file and the\n" +
 			"certificate again. Where NOTIFY_SOCKET is set it tells systemd when it is ready." +
+			"\n\nWith --machine kernel it is this machine's own kernel: all clients' functions are merged into the\n" +
+			"filter of one instance of tracefs, and nothing outside of it is written. What the instance traces stays\n" +
+			"when the server ends; the next one makes it agree with the journal, and --release takes it away." +
 			"\n\nWith --verify it says what a directory holds and what of it is sound.",
 		Example: "  textpoke serve --data /var/lib/textpoke\n" +
 			"  textpoke serve --data D --listen 0.0.0.0:7070 --token-file tokens --tls-cert cert.pem --tls-key key.pem\n" +
-			"  textpoke serve --data D --records gen:n=2000 --cpus busy=6,isolated=2 --buffer dynamic",
+			"  textpoke serve --data D --records gen:n=2000 --cpus busy=6,isolated=2 --buffer dynamic\n" +
+			"  textpoke serve --data /var/lib/textpoke --machine kernel",
 		Args: cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			if err := s.check(cmd); err != nil {
@@ -49,6 +53,9 @@ func serveCommand(c *common) *cobra.Command {
 			}
 			if s.verify != "" {
 				return s.verifyData(cmd.Context())
+			}
+			if s.release {
+				return s.releaseInstance()
 			}
 			if !cmd.Flags().Changed("log") {
 				c.level = zapcore.InfoLevel
@@ -186,7 +193,7 @@ func (v *serving) listen(s *serveFlags, secure *tls.Config) error {
 func (v *serving) start(ctx context.Context, s *serveFlags, on *ground) (err error) {
 	began := time.Now()
 	v.service, err = service.Start(ctx, service.Config{
-		Table: on.table, Machine: on.machine, Store: v.store, Log: v.log, Queue: s.queue, PerClient: s.perClient, Clients: s.clients,
+		Table: on.table, Machine: on.machine, Ops: on.ops, Store: v.store, Log: v.log, Queue: s.queue, PerClient: s.perClient, Clients: s.clients,
 		MaxWait: s.maxWait, Gather: s.gather, Keep: s.keep(), Compact: s.compactEvery, Look: lookEvery,
 		Observer: v.handler.Observer(),
 	})

@@ -35,6 +35,9 @@ type serveFlags struct {
 	connections, eventStreams int
 	keepAge, compactEvery     time.Duration
 	keepUpdates, keepMegabyte int
+
+	on, instance, kernel string // --machine and the flags of a kernel
+	release, dryRun      bool
 }
 
 // serveAxes are what can be chosen about the machine that is served: one of each.
@@ -58,6 +61,13 @@ func first(values []string) string {
 func (s *serveFlags) register(cmd *cobra.Command) {
 	addAxes(cmd, serveAxes)
 	add(cmd,
+		choice.One(&s.on, "machine", onSimulated, "whose text is changed: a `machine` that is simulated, or this machine's kernel",
+			choice.OneOf([]string{onSimulated, onKernel})),
+		choice.Text(&s.instance, "instance", "textpoke", "with --machine kernel: `name` of the instance of tracefs that is ours"),
+		choice.File(&s.kernel, "kernel", "with --machine kernel: this kernel's `image`, for forecasts "+
+			"(default: /boot/vmlinuz-RELEASE, where it can be read)"),
+		choice.Flag(&s.release, "release", "with --machine kernel: switch the instance's tracer off, remove the instance, and end"),
+		choice.Flag(&s.dryRun, "dry-run", "with --machine kernel: write nothing to tracefs, and print each write"),
 		choice.Text(&s.listen, "listen", "127.0.0.1:7070",
 			"`address` and port; port 0 takes a free one. Other than loopback needs --token-file, and TLS or --insecure"),
 		choice.Text(&s.data, "data", "", "`directory` for what must not be lost"),
@@ -92,13 +102,15 @@ func (s *serveFlags) check(cmd *cobra.Command) error {
 		return errors.New("--verify goes without --data")
 	case s.verify != "":
 		return nil
+	case s.release:
+		return s.checkMachine(cmd)
 	case s.data == "":
 		return errors.New("--data \"\": want the directory for what must not be lost")
 	}
 	if (s.tlsCert == "") != (s.tlsKey == "") {
 		return errors.New("--tls-cert goes with --tls-key")
 	}
-	return s.checkListen()
+	return errors.Join(s.checkMachine(cmd), s.checkListen())
 }
 
 // checkListen lets only those be reached from elsewhere who ask for a token and do

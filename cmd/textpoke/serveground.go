@@ -3,14 +3,21 @@
 package main
 
 import (
+	"context"
 	"errors"
 	"fmt"
+	"os"
+	"strings"
 
 	"github.com/spf13/cobra"
+	"go.uber.org/zap"
 
 	"github.com/textpoke/textpoke/cpus"
+	"github.com/textpoke/textpoke/kernels/ledger"
+	"github.com/textpoke/textpoke/kernels/tracefs"
 	"github.com/textpoke/textpoke/records"
 	"github.com/textpoke/textpoke/service"
+	"github.com/textpoke/textpoke/service/host"
 	"github.com/textpoke/textpoke/sim"
 )
 
@@ -18,6 +25,7 @@ import (
 type ground struct {
 	table   *records.Table
 	machine service.Maker
+	ops     []string // nil for any
 	cpus    string
 }
 
@@ -44,7 +52,111 @@ func (s *serveFlags) simulated(cmd *cobra.Command) (*ground, error) {
 		return nil, err
 	}
 	c := configs[0]
-	return &ground{c.Table, service.Simulated(c, nil), cpus.FormatRoles(c.Roles)}, nil
+	return &ground{c.Table, service.Simulated(c, nil), nil, cpus.FormatRoles(c.Roles)}, nil
 }
 
-func (s *serveFlags) machine(cmd *cobra.Command) (*ground, error) { return s.simulated(cmd) }
+// The machines that are served.
+const (
+	onSimulated = "simulated"
+	onKernel    = "kernel"
+)
+
+func (s *serveFlags) machine(cmd *cobra.Command) (*ground, error) {
+	if s.on == onKernel {
+		return s.host(cmd.Context())
+	}
+	return s.simulated(cmd)
+}
+
+// checkMachine refuses flags of another machine than the one that is served.
+func (s *serveFlags) checkMachine(cmd *cobra.Command) error {
+	ofKernel := []string{"instance", "kernel", "release", "dry-run"}
+	for _, name := range ofKernel {
+		if s.on != onKernel && cmd.Flags().Changed(name) {
+			return fmt.Errorf("--%s goes with --machine kernel", name)
+		}
+	}
+	for _, a := range serveAxes {
+		if s.on == onKernel && cmd.Flags().Changed(a.Name) {
+			return fmt.Errorf("--%s goes without --machine kernel: the kernel has its own", a.Name)
+		}
+	}
+	return nil
+}
+
+// files is this machine's tracefs, and where it is.
+func (s *serveFlags) files() (files tracefs.Files, mount string, err error) {
+	if mount, err = tracefs.Mount(); err != nil {
+		return nil, "", err
+	}
+	files = tracefs.At(mount)
+	if s.dryRun {
+		files = tracefs.Trial(files, s.streams.out)
+	}
+	return files, mount, nil
+}
+
+// host is this machine's kernel.
+func (s *serveFlags) host(ctx context.Context) (*ground, error) {
+	files, mount, err := s.files()
+	if err != nil {
+		return nil, err
+	}
+	table, err := host.Records(ctx, mount)
+	if err != nil {
+		return nil, err
+	}
+	c := host.Config{Files: files, Instance: s.instance, Table: table}
+	if c.Kernel, c.State, err = s.image(); err != nil {
+		return nil, err
+	}
+	return &ground{table, host.Machine(c), []string{"function"}, "this machine's"}, nil
+}
+
+// image is this kernel's image, and what is so in it already; nil where neither is named and
+// none is where distributions put it.
+func (s *serveFlags) image() (*ledger.Kernel, []string, error) {
+	name := s.kernel
+	if name == "" {
+		release, err := os.ReadFile("/proc/sys/kernel/osrelease")
+		if err != nil {
+			return nil, nil, err
+		}
+		name = "/boot/vmlinuz-" + strings.TrimSpace(string(release))
+		if f, err := os.Open(name); err != nil {
+			s.serverLog().Info("no forecasts: --kernel names no image", zap.Error(err))
+			return nil, nil, nil
+		} else if err := f.Close(); err != nil {
+			return nil, nil, err
+		}
+	}
+	k, err := ledger.Open(name)
+	if err != nil {
+		return nil, nil, fmt.Errorf("--kernel: %w", err)
+	}
+	state, err := k.Here("/")
+	if err != nil {
+		return nil, nil, fmt.Errorf("--kernel %s: %w", name, err)
+	}
+	return k, state, nil
+}
+
+// releaseInstance leaves the kernel without the instance.
+func (s *serveFlags) releaseInstance() error {
+	files, _, err := s.files()
+	if err != nil {
+		return err
+	}
+	i, err := tracefs.Open(files, s.instance)
+	if err != nil {
+		return err
+	}
+	held, err := files.Lock("instances/" + s.instance)
+	if err != nil {
+		return fmt.Errorf("instance %s: %w", s.instance, err)
+	}
+	if err := held.Close(); err != nil {
+		return err
+	}
+	return i.Release()
+}

@@ -179,4 +179,21 @@ func (r *Replay) attach(o *tracers.Ops, recs []int) {
 	r.did(r.core.Attach(o))
 }
 
+// Instance has the function tracer of an instance trace these records and no others, none of
+// them for switching it off, and tells what that sends.
+func (r *Replay) Instance(recs []int) ([]Line, error) {
+	o := r.ownOps(instance, tracers.OpsDynamic)
+	switch on := r.on(instance); {
+	case len(recs) > 0 && on:
+		r.did(r.core.SetFilter(o, recs...))
+	case len(recs) > 0:
+		r.record(true)
+		r.attach(o, recs)
+	case on:
+		r.detach(o)
+		r.record(false)
+	}
+	return r.Take()
+}
+
 func (r *Replay) detach(o *tracers.Ops) { r.did(r.core.Detach(o)) }

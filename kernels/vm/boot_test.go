@@ -6,7 +6,6 @@ import (
 	"encoding/csv"
 	"os"
 	"os/exec"
-	"path/filepath"
 	"slices"
 	"strconv"
 	"strings"
@@ -93,23 +92,7 @@ func TestBoot(t *testing.T) {
 // and off twice, at three rounds each, and CPU 0 sends all of them. The isolated CPU takes these, and hardly another;
 // the budget of two an interval is exceeded. Boots the kernel that TEXTPOKE_KERNEL names.
 func TestWatch(t *testing.T) {
-	kernel := os.Getenv("TEXTPOKE_KERNEL")
-	if !*long || kernel == "" {
-		t.Skip("skipped: boots the kernel that TEXTPOKE_KERNEL names, with -long; .ci/vm does so")
-	}
-	_, e, err := bootable(kernel, t.TempDir())
-	if err != nil {
-		t.Fatal(err)
-	}
-	if _, err := exec.LookPath(e.qemu); err != nil {
-		t.Skipf("skipped: %s is not installed: nothing is booted", e.qemu)
-	}
-	program := filepath.Join(t.TempDir(), "textpoke")
-	build := exec.Command("go", "build", "-ldflags", "-s -w", "-o", program, "github.com/textpoke/textpoke/cmd/textpoke")
-	build.Env = append(os.Environ(), "CGO_ENABLED=0", "GOOS=linux", "GOARCH="+e.goarch)
-	if out, err := build.CombinedOutput(); err != nil {
-		t.Fatalf("%v: %s", err, out)
-	}
+	kernel, program := textpoke(t)
 	roles, err := ParseCPUs("idle=3,isolated=1")
 	if err != nil {
 		t.Fatal(err)

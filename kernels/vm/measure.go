@@ -37,13 +37,13 @@ type Config struct {
 	Callers bool
 	// Watcher is a textpoke program for the machine, which watches actions named watched:ACTION; "" for none.
 	Watcher string
-	// Progress gets a line for each step that is done; nil for none.
+	// Memory of the machine in MiB; 0 for 1,024.
 	Memory int
 	// Debug, where there is one, is called once the guest is up, with the socket on which QEMU's gdb server listens
 	// and with what lets the guest, which waits, begin. Its context ends with the machine, and the machine with its
 	// first error, which Measure gives. A machine with it is booted once, also if it dies.
 	Debug func(ctx context.Context, socket string, begin func() error) error
-	// Progress is told what has been done, one line at a time; nil for nobody.
+	// Progress gets a line for each step that is done; nil for none.
 	Progress func(string)
 }
 

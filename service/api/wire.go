@@ -7,6 +7,7 @@ import (
 
 	"github.com/textpoke/textpoke/internal/version"
 	"github.com/textpoke/textpoke/service"
+	"github.com/textpoke/textpoke/service/journal"
 )
 
 // Request is what a client sends for an update.
@@ -42,7 +43,11 @@ type Update struct {
 	Began     time.Time `json:"began,omitzero"`
 	Ended     time.Time `json:"ended,omitzero"`
 	Deadline  time.Time `json:"deadline,omitzero"`
+	Receipt   *Receipt  `json:"receipt,omitempty"`
 }
+
+// Receipt is what an update of the text took.
+type Receipt = journal.Receipt
 
 // HasEnded tells whether nothing more will become of it.
 func (u *Update) HasEnded() bool { return !u.Ended.IsZero() }
@@ -51,7 +56,7 @@ func newUpdate(u service.Update) Update {
 	return Update{
 		ID: u.ID, Client: u.Client, Key: u.Key, Ops: u.Ops, Enable: u.Enable, Set: u.Set, Records: u.Records, Lease: u.Lease,
 		State: string(u.State), Batch: u.Batch, Phase: u.Phase, Error: u.Error,
-		Submitted: u.Submitted, Began: u.Began, Ended: u.Ended, Deadline: u.Deadline,
+		Submitted: u.Submitted, Began: u.Began, Ended: u.Ended, Deadline: u.Deadline, Receipt: u.Receipt,
 	}
 }
 

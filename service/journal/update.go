@@ -40,11 +40,35 @@ type Update struct {
 	Phase string `json:"-"`               // step that this one is at, while it is running
 	Error string `json:"error,omitempty"` // why it failed
 
+	// Receipt is of the text's update that carried it out; nil for none.
+	Receipt *Receipt `json:"receipt,omitempty"`
+
 	// The zero time: not yet, or none.
 	Submitted time.Time `json:"submitted,omitzero"`
 	Began     time.Time `json:"began,omitzero"`
 	Ended     time.Time `json:"ended,omitzero"`
 	Deadline  time.Time `json:"deadline,omitzero"`
+}
+
+// Receipt is what an update of the text was to take, and what was counted around it.
+type Receipt struct {
+	Row      string    `json:"row"` // of /proc/interrupts
+	Forecast *Forecast `json:"forecast,omitempty"`
+	Taken    []Taken   `json:"taken"` // by every CPU that was online, whoever sent them
+}
+
+// Forecast is the interrupts that each CPU but the patcher's was to take, and between what bounds.
+type Forecast struct {
+	Interrupts int  `json:"interrupts"`
+	Least      int  `json:"least"`
+	Most       int  `json:"most"`
+	OrMore     bool `json:"or_more,omitempty"` // there is no upper bound
+}
+
+// Taken is the interrupts that one CPU took.
+type Taken struct {
+	CPU        int   `json:"cpu"`
+	Interrupts int64 `json:"interrupts"`
 }
 
 // Order is an update as it is accepted: with everything that is needed to carry

@@ -41,6 +41,7 @@ var kinds = map[string]func(arg string) (*action, error){
 	"module-load":     module,
 	"uprobe":          uprobe,
 	"bring-up":        bringUp,
+	"script":          scripted,
 	"idle":            func(string) (*action, error) { return &action{on: second, off: second}, nil },
 }
 

@@ -1,0 +1,90 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package tracefs
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+	"strings"
+
+	"golang.org/x/sys/unix"
+)
+
+// Files are the files of a tracefs. Names are below its mount, such as
+// instances/textpoke/current_tracer.
+type Files interface {
+	Read(name string) ([]byte, error)
+	// Write opens a file, writes and closes it. It empties the file first only where trunc
+	// says so: what is written to a filter is added to it otherwise.
+	Write(name, text string, trunc bool) error
+	Mkdir(name string) error
+	Remove(name string) error
+	// Lock keeps a directory from others that lock it, until it is closed.
+	Lock(name string) (io.Closer, error)
+}
+
+// mounts are where a tracefs is found (Documentation/trace/ftrace.rst).
+var mounts = []string{"/sys/kernel/tracing", "/sys/kernel/debug/tracing"}
+
+// Mount is where this machine's tracefs is. It fails with what is missing.
+func Mount() (dir string, err error) {
+	for _, dir := range mounts {
+		if _, err := os.Stat(filepath.Join(dir, "instances")); err == nil {
+			return dir, nil
+		} else if errors.Is(err, os.ErrPermission) {
+			return "", fmt.Errorf("tracefs at %s: no permission: be root, or of the group that owns the mount "+
+				"(mount -o remount,gid=GROUP,mode=770 %s)", dir, dir)
+		}
+	}
+	return "", fmt.Errorf("no tracefs at %s: root can mount it (mount -t tracefs nodev %s), unless the kernel has none "+
+		"or is locked down", strings.Join(mounts, " or "), mounts[0])
+}
+
+// At is the tracefs that is mounted on a directory.
+func At(dir string) Files { return mount(dir) }
+
+type mount string
+
+func (m mount) path(name string) string { return filepath.Join(string(m), name) }
+
+func (m mount) Read(name string) ([]byte, error) { return os.ReadFile(m.path(name)) }
+
+func (m mount) Write(name, text string, trunc bool) error {
+	flag := os.O_WRONLY
+	if trunc {
+		flag |= os.O_TRUNC
+	}
+	f, err := os.OpenFile(m.path(name), flag, 0)
+	if err != nil {
+		return err
+	}
+	_, err = io.WriteString(f, text)
+	return errors.Join(err, f.Close()) // the kernel may refuse at either
+}
+
+func (m mount) Mkdir(name string) error {
+	if err := os.Mkdir(m.path(name), 0o700); !errors.Is(err, os.ErrExist) {
+		return err
+	}
+	return nil
+}
+
+func (m mount) Remove(name string) error { return os.Remove(m.path(name)) }
+
+func (m mount) Lock(name string) (io.Closer, error) {
+	f, err := os.Open(m.path(name))
+	if err != nil {
+		return nil, err
+	}
+	if err := unix.Flock(int(f.Fd()), unix.LOCK_EX|unix.LOCK_NB); err != nil {
+		f.Close()
+		if errors.Is(err, unix.EWOULDBLOCK) {
+			return nil, errors.New("another server holds it")
+		}
+		return nil, err
+	}
+	return f, nil
+}

@@ -1,0 +1,217 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package tracefs
+
+import (
+	"errors"
+	"io"
+	"io/fs"
+	"slices"
+	"strings"
+	"testing"
+
+	"pgregory.net/rapid"
+)
+
+// static is the files of a tracefs that was read once.
+type static map[string]string
+
+func (s static) Read(name string) ([]byte, error) {
+	if text, ok := s[name]; ok {
+		return []byte(text), nil
+	}
+	return nil, fs.ErrNotExist
+}
+func (s static) Write(string, string, bool) error { return errors.New("read only") }
+func (s static) Mkdir(string) error               { return errors.New("read only") }
+func (s static) Remove(string) error              { return errors.New("read only") }
+func (s static) Lock(string) (io.Closer, error)   { return nil, errors.New("read only") }
+
+// kernel has functions of one name, one of a module, and a weak one that lost.
+func kernel() static {
+	return static{
+		"available_tracers":          "function_graph function nop\n",
+		"available_filter_functions": "a\nb\n__ftrace_invalid_address___40\nb\nc [m]\nd\n",
+	}
+}
+
+var every = []Function{{"a", "", 0}, {"b", "", 0}, {"b", "", 1}, {"c", "m", 0}, {"d", "", 0}}
+
+// opened is an instance of a trial.
+func opened(t interface{ Fatal(...any) }, k static) (*Instance, *trial, *strings.Builder) {
+	var out strings.Builder
+	files := Trial(k, &out).(*trial)
+	i, err := Open(files, "x")
+	if err != nil {
+		t.Fatal(err)
+	}
+	return i, files, &out
+}
+
+// TestOneWrite: each change is written with one opening, by numbers of lines, while something
+// stays; a filter is never empty while the tracer is on.
+func TestOneWrite(t *testing.T) {
+	i, _, out := opened(t, kernel())
+	for _, step := range []struct {
+		want []int
+		says string
+	}{
+		{[]int{0, 2}, "mkdir instances/x\n" + `"1\n4\n" >> instances/x/set_ftrace_filter` + "\n" +
+			`"function" > instances/x/current_tracer` + "\n"},
+		{[]int{0}, `"!2\n!4\n" >> instances/x/set_ftrace_filter` + "\n"},
+		{[]int{0, 3}, `"5\n" >> instances/x/set_ftrace_filter` + "\n"},
+		{[]int{4}, `"6\n" >> instances/x/set_ftrace_filter` + "\n" + `"!1\n!5\n" >> instances/x/set_ftrace_filter` + "\n"},
+		{[]int{4}, ""},
+		{nil, `"nop" > instances/x/current_tracer` + "\n"},
+		{nil, ""},
+		{[]int{1, 2}, `"2\n4\n!6\n" >> instances/x/set_ftrace_filter` + "\n" + `"function" > instances/x/current_tracer` + "\n"},
+	} {
+		var want []Function
+		for _, n := range step.want {
+			want = append(want, every[n])
+		}
+		missing, err := i.Trace(want)
+		if err != nil || missing != nil {
+			t.Fatalf("%v: missing %v, %v", want, missing, err)
+		}
+		if out.String() != step.says {
+			t.Errorf("%v: writes\n%s, want\n%s", want, out, step.says)
+		}
+		out.Reset()
+	}
+}
+
+// watched fails where a filter is empty while its tracer is on.
+type watched struct {
+	*trial
+	t interface{ Errorf(string, ...any) }
+}
+
+func (w watched) Write(name, text string, trunc bool) error {
+	err := w.trial.Write(name, text, trunc)
+	for dir := range w.tracers {
+		if w.tracers[dir] == tracerOn && len(w.filters[dir]) == 0 {
+			w.t.Errorf("after %q to %s all functions are traced", text, name)
+		}
+	}
+	return err
+}
+
+// TestNeverAll: whatever is wanted after whatever, exactly that is traced in the end, and never
+// every function on the way. Functions go with their modules; the kernel does not take those.
+func TestNeverAll(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		k := kernel()
+		i, files, _ := opened(t, k)
+		i.files = watched{files, t}
+		for range 8 {
+			here := every
+			if rapid.Bool().Draw(t, "module is gone") {
+				here = slices.DeleteFunc(slices.Clone(every), func(f Function) bool { return f.Module != "" })
+				k["available_filter_functions"] = "a\nb\n__ftrace_invalid_address___40\nb\n"
+				here = here[:3]
+				files.filters["instances/x/"] = keepUpTo(files.filters["instances/x/"], 4)
+				if len(files.filters["instances/x/"]) == 0 {
+					files.tracers["instances/x/"] = tracerOff // as a client of the kernel would see it: nothing is left
+				}
+			} else {
+				k["available_filter_functions"] = kernel()["available_filter_functions"]
+			}
+			want := rapid.SliceOfDistinct(rapid.SampledFrom(every), func(f Function) Function { return f }).Draw(t, "want")
+			missing, err := i.Trace(want)
+			if err != nil {
+				t.Fatal(err)
+			}
+			var held []Function
+			for _, f := range want {
+				if slices.Contains(here, f) {
+					held = append(held, f)
+				} else if !slices.Contains(missing, f) {
+					t.Errorf("%v is not there, and not told", f)
+				}
+			}
+			on, err := i.On()
+			if err != nil || on != (len(held) > 0) {
+				t.Fatalf("on: %v, %v; want %v", on, err, held)
+			}
+			if !on {
+				continue
+			}
+			lines, err := i.lines()
+			if err != nil {
+				t.Fatal(err)
+			}
+			if len(files.filters["instances/x/"]) != len(held) {
+				t.Errorf("traces lines %v, want %v", files.filters["instances/x/"], held)
+			}
+			for _, f := range held {
+				if !files.filters["instances/x/"][lines[f]] {
+					t.Errorf("%v is not traced", f)
+				}
+			}
+		}
+	})
+}
+
+// keepUpTo forgets lines behind the last.
+func keepUpTo(lines map[int]bool, last int) map[int]bool {
+	kept := map[int]bool{}
+	for line := range lines {
+		if line <= last {
+			kept[line] = true
+		}
+	}
+	return kept
+}
+
+// TestRefused: what cannot be traced with is refused in one line.
+func TestRefused(t *testing.T) {
+	for _, c := range []struct {
+		files static
+		name  string
+		says  string
+	}{
+		{kernel(), "../events", `instance "../events": want at most 63 letters, digits, and ._-`},
+		{kernel(), "", `instance "": want at most 63 letters, digits, and ._-`},
+		{static{"available_tracers": "nop\n"}, "x", "the kernel has no function tracer, only nop (it needs " +
+			"CONFIG_FUNCTION_TRACER and CONFIG_DYNAMIC_FTRACE)"},
+		{static{}, "x", "read the tracers that the kernel has: file does not exist"},
+	} {
+		if _, err := Open(Trial(c.files, io.Discard), c.name); err == nil || err.Error() != c.says {
+			t.Errorf("%v, want %s", err, c.says)
+		}
+	}
+}
+
+// TestForeign: another tracer in our instance is not switched off, and others are named.
+func TestForeign(t *testing.T) {
+	k := kernel()
+	k["current_tracer"], k["instances/other/current_tracer"] = "nop\n", "function\n"
+	i, files, _ := opened(t, k)
+	files.tracers["instances/x/"] = "function_graph"
+	if _, err := i.Trace(nil); err == nil || !strings.Contains(err.Error(), "function_graph") {
+		t.Errorf("%v, want an error that names function_graph", err)
+	}
+	on, err := i.Foreign([]string{"other", "x"})
+	if err != nil || !slices.Equal(on, []string{"other"}) {
+		t.Errorf("%v, %v, want other", on, err)
+	}
+}
+
+// FuzzFilter: whatever a filter's file holds, reading it ends.
+func FuzzFilter(f *testing.F) {
+	f.Add("vfs_read\nvfs_write [ext4]\n#### all functions enabled ####\n")
+	f.Add("a:stacktrace:unlimited\n\n [x]\n")
+	f.Fuzz(func(t *testing.T, text string) {
+		i := &Instance{static{"f/set_ftrace_filter": text}, "f/"}
+		fs, all, err := i.Filter()
+		if err != nil || all != (len(fs) == 0) {
+			t.Errorf("%v %v %v", fs, all, err)
+		}
+		for _, fn := range fs {
+			if fn.Name == "" {
+				t.Errorf("%q: a function without a name", text)
+			}
+		}
+	})
+}

@@ -1,0 +1,140 @@
+// SPDX-License-Identifier: Apache-2.0
+
+//go:build linux
+
+package main
+
+import (
+	"errors"
+	"fmt"
+	"os"
+	"os/exec"
+	"strconv"
+	"strings"
+	"syscall"
+	"time"
+	"unsafe"
+)
+
+// script is a list of steps that the host's program is tried with, parted by semicolons:
+//
+//	start ARGUMENTS  starts the program, which goes on
+//	until ARGUMENTS  runs it again and again until it ends with 0
+//	run ARGUMENTS    runs it, and tells its exit code and what it said
+//	kill, stop       ends the one that was started, by SIGKILL or SIGTERM, and waits
+//	show FILE        tells what a file holds
+//	write FILE TEXT  writes a file that is there
+type script struct {
+	program *exec.Cmd
+	nothing *os.File // there is no /dev/null
+}
+
+func scripted(steps string) (*action, error) {
+	nothing, err := os.Open("/job")
+	if err != nil {
+		return nil, err
+	}
+	if err := loopback(); err != nil {
+		return nil, err
+	}
+	s := &script{nothing: nothing}
+	return &action{
+		prepare: func() error { // nothing of it is counted
+			for step := range strings.SplitSeq(steps, ";") {
+				if err := s.step(strings.TrimSpace(step)); err != nil {
+					return fmt.Errorf("%s: %w", step, err)
+				}
+			}
+			return nil
+		},
+		on:    func() error { return nil },
+		off:   func() error { return nil },
+		close: func() { _ = s.end(syscall.SIGKILL) },
+	}, nil
+}
+
+func (s *script) step(step string) error {
+	verb, rest, _ := strings.Cut(step, " ")
+	switch verb {
+	case "start":
+		s.program = s.command(rest)
+		s.program.Stdout, s.program.Stderr = os.Stdout, os.Stdout
+		return s.program.Start()
+	case "kill":
+		return s.end(syscall.SIGKILL)
+	case "stop":
+		return s.end(syscall.SIGTERM)
+	case "run":
+		said, err := s.command(rest).CombinedOutput()
+		return told(said, err)
+	case "until":
+		for range 600 { // an emulator is slow
+			said, err := s.command(rest).CombinedOutput()
+			if err == nil {
+				return told(said, nil)
+			}
+			time.Sleep(200 * time.Millisecond)
+		}
+		return errors.New("it never ended with 0")
+	case "show":
+		b, err := os.ReadFile(rest)
+		return told(b, err)
+	case "write":
+		file, text, _ := strings.Cut(rest, " ")
+		return write(file, text)
+	}
+	return errors.New("no such step")
+}
+
+func (s *script) command(arguments string) *exec.Cmd {
+	c := exec.Command("/textpoke", strings.Fields(arguments)...)
+	c.Stdin, c.Env = s.nothing, []string{"HOME=/", "PATH=/"}
+	return c
+}
+
+func (s *script) end(signal syscall.Signal) error {
+	if s.program == nil {
+		return nil
+	}
+	p := s.program
+	s.program = nil
+	_ = p.Process.Signal(signal)
+	err := p.Wait()
+	var code *exec.ExitError
+	if errors.As(err, &code) {
+		err = nil
+	}
+	return errors.Join(err, told([]byte(p.ProcessState.String()), nil))
+}
+
+// told tells what a step said, and its exit code.
+func told(said []byte, err error) error {
+	code := 0
+	var exit *exec.ExitError
+	if errors.As(err, &exit) {
+		code, err = exit.ExitCode(), nil
+	}
+	if err == nil {
+		say("watched", strconv.Itoa(code), strconv.Quote(string(said)))
+	}
+	return err
+}
+
+// loopback brings the interface lo up (netdevice(7), SIOCSIFFLAGS).
+func loopback() error {
+	fd, err := syscall.Socket(syscall.AF_INET, syscall.SOCK_DGRAM, 0)
+	if err != nil {
+		return err
+	}
+	defer syscall.Close(fd)
+	request := struct {
+		name  [syscall.IFNAMSIZ]byte
+		flags uint16
+		_     [22]byte
+	}{flags: syscall.IFF_UP}
+	copy(request.name[:], "lo")
+	if _, _, e := syscall.Syscall(syscall.SYS_IOCTL, uintptr(fd), syscall.SIOCSIFFLAGS, uintptr(unsafe.Pointer(&request))); e != 0 {
+		return fmt.Errorf("bring lo up: %w", e)
+	}
+	return nil
+}

@@ -1,0 +1,98 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package vm
+
+import (
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"testing"
+)
+
+// textpoke is the program, built for a machine; the test is skipped where none can be booted.
+func textpoke(t *testing.T) (kernel, file string) {
+	t.Helper()
+	kernel = os.Getenv("TEXTPOKE_KERNEL")
+	if !*long || kernel == "" {
+		t.Skip("skipped: boots the kernel that TEXTPOKE_KERNEL names, with -long; .ci/vm does so")
+	}
+	_, e, err := bootable(kernel, t.TempDir())
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := exec.LookPath(e.qemu); err != nil {
+		t.Skipf("skipped: %s is not installed: nothing is booted", e.qemu)
+	}
+	file = filepath.Join(t.TempDir(), "textpoke")
+	build := exec.Command("go", "build", "-ldflags", "-s -w", "-o", file, "github.com/textpoke/textpoke/cmd/textpoke")
+	build.Env = append(os.Environ(), "CGO_ENABLED=0", "GOOS=linux", "GOARCH="+e.goarch)
+	if out, err := build.CombinedOutput(); err != nil {
+		t.Fatalf("%v: %s", err, out)
+	}
+	return kernel, file
+}
+
+// TestServeKernel: textpoke serve in front of a kernel's own tracer, in a machine that has nothing
+// else. Two clients' functions are merged into one filter; a kill loses nothing and the next start
+// makes the kernel agree, though its filter was emptied meanwhile; what a client disables is off
+// though the other's stays; --release leaves nothing.
+func TestServeKernel(t *testing.T) {
+	kernel, program := textpoke(t)
+	roles, err := ParseCPUs("idle=3")
+	if err != nil {
+		t.Fatal(err)
+	}
+	const serve = "serve --machine kernel --data /data --log warn"
+	const filter = "/sys/kernel/tracing/instances/textpoke/set_ftrace_filter"
+	steps := []struct{ do, says string }{
+		{"start " + serve, ""},
+		{"until ctl enable --client a --record vfs_read --format csv", "live"},
+		{"run ctl enable --client b --filter vfs_* --format csv", "live"},
+		{"run ctl plan --disable --client b --filter vfs_*", "no forecast"},
+		{"show /sys/kernel/tracing/enabled_functions", "vfs_read"},
+		{"run ctl disable --client b --filter vfs_* --format csv", "live"},
+		{"show " + filter, "vfs_read"},
+		{"show /proc/interrupts", "CAL"},
+		{"run ctl enable --client c --ops kprobe --record vfs_open", "this machine has function"},
+		{"kill", "killed"},
+		{"show " + filter, "vfs_read"},
+		{"write " + filter + " vfs_open", ""},
+		{"start " + serve, ""},
+		{"until ctl enable --client a --record vfs_write --format csv", "live"},
+		{"show " + filter, "vfs_read\nvfs_write\n"},
+		{"run ctl disable --client a --filter * --format csv", "live"},
+		{"show /sys/kernel/tracing/instances/textpoke/current_tracer", "nop"},
+		{"show /sys/kernel/tracing/enabled_functions", ""},
+		{"stop", "exit status 0"},
+		{"run serve --machine kernel --release", ""},
+		{"run serve --verify /data", "sound"},
+	}
+	var script []string
+	for _, s := range steps {
+		script = append(script, s.do)
+	}
+	m, err := Measure(t.Context(), Config{Image: kernel, CPUs: roles, Watcher: program, Repetitions: 1, Memory: 2048,
+		Actions: []string{"script:" + strings.Join(script, ";")}, Progress: func(s string) { t.Log(s) }})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if len(m.Skips) > 0 {
+		t.Errorf("skipped: %v", m.Skips)
+	}
+	told := m.Watched
+	for _, s := range steps {
+		if verb, _, _ := strings.Cut(s.do, " "); verb == "start" || verb == "write" {
+			continue
+		}
+		if len(told) == 0 {
+			t.Fatalf("%s: nothing was told", s.do)
+		}
+		text := told[0].Text
+		t.Logf("%s: exit %d: %.300s", s.do, told[0].Code, text)
+		told = told[1:]
+		if !strings.Contains(text, s.says) || s.says == "" && text != "" {
+			t.Errorf("%s: says %.300q, want %q", s.do, text, s.says)
+		}
+	}
+}

@@ -1,0 +1,286 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package host
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+
+	"go.uber.org/goleak"
+	"go.uber.org/zap"
+	"go.uber.org/zap/zaptest/observer"
+
+	"github.com/textpoke/textpoke/kernels/tracefs"
+	"github.com/textpoke/textpoke/records"
+	"github.com/textpoke/textpoke/service"
+	"github.com/textpoke/textpoke/service/journal"
+)
+
+func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+
+// kernel is the files of a tracefs that are read alone.
+type kernel map[string]string
+
+func (k kernel) Read(name string) ([]byte, error) {
+	if text, ok := k[name]; ok {
+		return []byte(text), nil
+	}
+	return nil, fs.ErrNotExist
+}
+func (kernel) Write(string, string, bool) error { return errors.ErrUnsupported }
+func (kernel) Mkdir(string) error               { return errors.ErrUnsupported }
+func (kernel) Remove(string) error              { return errors.ErrUnsupported }
+func (kernel) Lock(string) (io.Closer, error)   { return nil, errors.ErrUnsupported }
+
+// failing refuses writes while it is told to.
+type failing struct {
+	tracefs.Files
+	writes int // that succeed before the next fails; below 0: all
+}
+
+func (f *failing) Write(name, text string, trunc bool) error {
+	if f.writes == 0 {
+		return errors.New("no space left on device")
+	}
+	f.writes--
+	return f.Files.Write(name, text, trunc)
+}
+
+// world is a kernel of four functions with a directory for the journal.
+type world struct {
+	t      *testing.T
+	kernel kernel
+	files  *failing
+	config Config
+	data   string
+	log    *observer.ObservedLogs
+}
+
+func newWorld(t *testing.T) *world {
+	dir := t.TempDir()
+	put := func(name, text string) string {
+		file := filepath.Join(dir, name)
+		if err := os.WriteFile(file, []byte(text), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		return file
+	}
+	k := kernel{"available_tracers": "function nop\n", "available_filter_functions": "a\nb\nc [m]\nd\n"}
+	table, err := records.Open(t.Context(), put("available_filter_functions_addrs", "ffffffff81000010 a\nffffffff81000020 b\n"+
+		"ffffffffc0000010 c [m]\nffffffff81000030 d\n"), records.Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	put("possible", "0-2\n")
+	put("isolated", "2\n")
+	w := &world{t: t, kernel: k, files: &failing{tracefs.Trial(k, io.Discard), -1}, data: t.TempDir()}
+	w.config = Config{Files: w.files, Instance: "x", Table: table, CPUs: dir, Interrupts: put("interrupts",
+		"      CPU0 CPU1 CPU2\nLOC: 7 7 7 Local timer interrupts\nCAL: 5 6 7 Function call interrupts\n")}
+	return w
+}
+
+// start starts a service on the kernel; the function ends it as a kill does.
+func (w *world) start() (*service.Service, func()) {
+	w.t.Helper()
+	st, err := journal.Open(w.t.Context(), w.data, service.Identity(w.config.Table))
+	if err != nil {
+		w.t.Fatal(err)
+	}
+	core, seen := observer.New(zap.InfoLevel)
+	w.log = seen
+	s, err := service.Start(w.t.Context(), service.Config{Table: w.config.Table, Machine: Machine(w.config), Ops: []string{"function"},
+		Store: st, Log: zap.New(core)})
+	if err != nil {
+		w.t.Fatal(errors.Join(err, st.Close()))
+	}
+	return s, func() {
+		if err := errors.Join(s.Close(), st.Close()); err != nil {
+			w.t.Error(err)
+		}
+	}
+}
+
+// traced is what the instance traces.
+func (w *world) traced() string {
+	w.t.Helper()
+	tracer, err := w.files.Read("instances/x/current_tracer")
+	if err != nil {
+		w.t.Fatal(err)
+	}
+	if string(tracer) == "nop\n" {
+		return ""
+	}
+	filter, err := w.files.Read("instances/x/set_ftrace_filter")
+	if err != nil {
+		w.t.Fatal(err)
+	}
+	return strings.Join(strings.Split(strings.TrimSpace(string(filter)), "\n"), " ")
+}
+
+func (w *world) do(s *service.Service, client string, enable bool, names ...string) service.Update {
+	w.t.Helper()
+	u, err := s.Submit(w.t.Context(), service.Request{Client: client, Ops: "function", Enable: enable, Records: names})
+	if err == nil {
+		u, err = s.Wait(w.t.Context(), u.ID)
+	}
+	if err != nil {
+		w.t.Fatal(err)
+	}
+	return u
+}
+
+// TestMerged: the instance traces what clients want together, nothing once none does, and a
+// later server takes over what an earlier one left.
+func TestMerged(t *testing.T) {
+	w := newWorld(t)
+	s, kill := w.start()
+	want := func(traced string) {
+		t.Helper()
+		if got := w.traced(); got != traced {
+			t.Errorf("traces %q, want %q", got, traced)
+		}
+	}
+	u := w.do(s, "one", true, "a", "d")
+	want("a d")
+	if r := u.Receipt; r == nil || r.Row != "CAL" || r.Forecast != nil || !slices.Equal(r.Taken, []journal.Taken{{CPU: 0}, {CPU: 1}, {CPU: 2}}) {
+		t.Errorf("receipt %+v, want CAL, 0 of each CPU and no forecast", r)
+	}
+	w.do(s, "two", true, "a", "c")
+	want("a c [m] d")
+	w.do(s, "one", false, "a", "d")
+	want("a c [m]")
+	kill()
+	want("a c [m]")
+	if err := w.files.Write("instances/x/set_ftrace_filter", "2\n!1\n", false); err != nil { // somebody else
+		t.Fatal(err)
+	}
+	s, kill = w.start()
+	want("a c [m]")
+	w.do(s, "two", false, "a", "c")
+	want("")
+	kill()
+	if err := errors.Join(w.files.Write("instances/x/set_ftrace_filter", "2\n", false),
+		w.files.Write("instances/x/current_tracer", "function", true)); err != nil {
+		t.Fatal(err)
+	}
+	_, kill = w.start()
+	want("") // nobody wants it
+	kill()
+}
+
+// TestNotTaken: a function that went with its module ends the update that wants it, and nothing
+// of that update stays; clients who wanted it before keep the others.
+func TestNotTaken(t *testing.T) {
+	w := newWorld(t)
+	s, kill := w.start()
+	defer kill()
+	w.kernel["available_filter_functions"] = "a\nb\n__ftrace_invalid_address___1\nd\n"
+	u := w.do(s, "one", true, "b", "c")
+	if want := "the kernel did not take 1 of 2 functions: c [m]"; u.State != journal.Failed || u.Error != want {
+		t.Errorf("%s, %q; want failed, %q", u.State, u.Error, want)
+	}
+	if got := w.traced(); got != "" {
+		t.Errorf("traces %q, want nothing", got)
+	}
+	if u := w.do(s, "one", true, "b"); u.State != journal.Live {
+		t.Errorf("%+v, want it live", u)
+	}
+}
+
+// TestTakenBack: a write that fails ends the update and leaves what was; where that fails as well
+// the service breaks down.
+func TestTakenBack(t *testing.T) {
+	w := newWorld(t)
+	s, kill := w.start()
+	defer kill()
+	w.do(s, "one", true, "a")
+	w.files.writes = 1
+	if u := w.do(s, "one", true, "b"); u.State != journal.Live {
+		t.Fatalf("%+v, want it live with a single write", u)
+	}
+	w.files.writes = 0
+	u, err := s.Submit(t.Context(), service.Request{Client: "one", Ops: "function", Enable: true, Records: []string{"d"}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	u, err = s.Wait(t.Context(), u.ID)
+	if err == nil && u.State != journal.Failed {
+		t.Errorf("%+v, %v, want it failed", u, err)
+	}
+	if got := w.traced(); got != "a b" {
+		t.Errorf("traces %q, want a b", got)
+	}
+	w.files.writes = -1
+}
+
+// TestAgree: what somebody else does to the instance is told and put right.
+func TestAgree(t *testing.T) {
+	w := newWorld(t)
+	core, seen := observer.New(zap.WarnLevel)
+	m, err := Machine(w.config)(nil, zap.New(core))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer m.Close()
+	h := m.(*Host)
+	h.want = map[int]bool{0: true, 3: true}
+	if err := h.Agree(t.Context()); err != nil || w.traced() != "a d" {
+		t.Errorf("%v: traces %q", err, w.traced())
+	}
+	if err := w.files.Write("instances/x/current_tracer", "nop", true); err != nil {
+		t.Fatal(err)
+	}
+	if err := h.Agree(t.Context()); err != nil || w.traced() != "a d" {
+		t.Errorf("%v: traces %q", err, w.traced())
+	}
+	if err := h.Agree(t.Context()); err != nil || seen.Len() != 2 {
+		t.Errorf("%v: %d warnings, want 2: of nothing traced, and of the tracer", err, seen.Len())
+	}
+}
+
+// TestRoles: CPUs are what sysfs says, and a list that is none is refused.
+func TestRoles(t *testing.T) {
+	w := newWorld(t)
+	m, err := Machine(w.config)(nil, zap.NewNop())
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer m.Close()
+	if err := os.WriteFile(w.config.Interrupts, []byte("      CPU0 CPU2\nCAL: 15 9 Function call interrupts\nLOC: 9 9 Local timer interrupts\n"),
+		0o600); err != nil {
+		t.Fatal(err)
+	}
+	var got bytes.Buffer
+	for _, c := range m.CPUs() {
+		fmt.Fprintln(&got, c.ID, c.Role, c.Online, c.Taken)
+	}
+	if want := "0 busy true map[CAL:10]\n1 busy false map[]\n2 isolated true map[CAL:2]\n"; got.String() != want {
+		t.Errorf("%s, want\n%s", &got, want)
+	}
+	for text, want := range map[string][]int{"": nil, "(null)": nil, "3": {3}, "0-2,5": {0, 1, 2, 5}} {
+		file := filepath.Join(t.TempDir(), "list")
+		if err := os.WriteFile(file, []byte(text+"\n"), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		if got, err := list(file); err != nil || !slices.Equal(got, want) {
+			t.Errorf("%q: %v, %v, want %v", text, got, err, want)
+		}
+	}
+	for _, text := range []string{"a", "3-1", "-1", "1-", "0-99999999", "1,,2"} {
+		file := filepath.Join(t.TempDir(), "list")
+		if err := os.WriteFile(file, []byte(text), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		if got, err := list(file); err == nil {
+			t.Errorf("%q: %v, want an error", text, got)
+		}
+	}
+}

@@ -1,0 +1,196 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package host
+
+import (
+	"errors"
+	"fmt"
+	"maps"
+	"os"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"strings"
+
+	"go.uber.org/zap"
+
+	"github.com/textpoke/textpoke/cpus"
+	"github.com/textpoke/textpoke/kernels/ledger"
+	"github.com/textpoke/textpoke/results/interrupts"
+	"github.com/textpoke/textpoke/service"
+	"github.com/textpoke/textpoke/service/journal"
+	"github.com/textpoke/textpoke/sim"
+)
+
+// calls is the description of the row that counts calls of functions on other CPUs
+// (arch/x86/kernel/irq.c, arch/arm64/kernel/smp.c, arch/riscv/kernel/smp.c).
+const calls = "Function call interrupts"
+
+// among tells whether a row counts what CPUs send each other.
+func among(description string) bool {
+	return description == calls || description == "Rescheduling interrupts" || description == "TLB shootdowns" ||
+		description == "IRQ work interrupts" || description == "CPU stop interrupts"
+}
+
+// since is how much the rows grew that count what CPUs send each other, by CPU.
+func since(before, after interrupts.Snapshot) map[string][]int64 {
+	grown := map[string][]int64{}
+	for _, a := range after.Rows {
+		if after.Global(a) || !among(a.Description) {
+			continue
+		}
+		b, _ := before.Row(a.Name)
+		counts := make([]int64, slices.Max(after.CPUs)+1)
+		for i, cpu := range after.CPUs {
+			counts[cpu] = a.Counts[i]
+			if at := slices.Index(before.CPUs, cpu); at >= 0 && at < len(b.Counts) {
+				counts[cpu] -= b.Counts[at]
+			}
+		}
+		grown[a.Name] = counts
+	}
+	return grown
+}
+
+// receipt is what was counted around an update, beside what was forecast. It is called with mu
+// held, once the instance traces what is wanted.
+func (h *Host) receipt(before interrupts.Snapshot) (*journal.Receipt, error) {
+	after, err := interrupts.Read(h.cfg.Interrupts)
+	if err != nil {
+		h.log.Error("an update's interrupts cannot be read", zap.Error(err))
+		return nil, nil
+	}
+	r := &journal.Receipt{}
+	for _, row := range after.Rows {
+		if row.Description == calls {
+			r.Row = row.Name
+		}
+	}
+	for cpu, n := range since(before, after)[r.Row] {
+		if slices.Contains(after.CPUs, cpu) {
+			r.Taken = append(r.Taken, journal.Taken{CPU: cpu, Interrupts: n})
+		}
+	}
+	if h.replay == nil {
+		return r, nil
+	}
+	lines, err := h.replay.Instance(slices.Sorted(maps.Keys(h.want)))
+	if err != nil {
+		h.log.Warn("no forecast any more", zap.Error(err))
+		h.replay = nil
+		return r, nil
+	}
+	total := h.total(lines, r.Row)
+	r.Forecast = &journal.Forecast{Interrupts: total.Rounds, Least: total.Within.Least, Most: total.Within.Most,
+		OrMore: total.Within.OrMore}
+	h.log.Info("receipt", zap.String("row", r.Row), zap.Int("forecast", total.Rounds), zap.Any("taken", r.Taken))
+	return r, nil
+}
+
+// total is what lines send a CPU in a row.
+func (h *Host) total(lines []ledger.Line, row string) (found ledger.Total) {
+	for _, t := range h.cfg.Kernel.Totals(len(lines), func(i int) *ledger.Entry { return &lines[i].Entry }) {
+		if t.Row.Name == row {
+			found = t
+		}
+	}
+	return found
+}
+
+// forecast is what switching records would send, from what the instance traces now.
+func (h *Host) forecast(recs []int) (row sim.PlanRow, err error) {
+	if h.cfg.Kernel == nil {
+		return row, service.ErrNoForecast
+	}
+	h.mu.Lock()
+	now, next := slices.Sorted(maps.Keys(h.want)), maps.Clone(h.want)
+	h.mu.Unlock()
+	for _, rec := range recs {
+		if next[rec] {
+			delete(next, rec)
+		} else {
+			next[rec] = true
+		}
+	}
+	r, err := h.cfg.Kernel.In(h.cfg.State).NewReplay(h.cfg.Table)
+	if err == nil {
+		_, err = r.Instance(now)
+	}
+	var lines []ledger.Line
+	if err == nil {
+		lines, err = r.Instance(slices.Sorted(maps.Keys(next)))
+	}
+	if err != nil {
+		return row, fmt.Errorf("%w: %w", service.ErrNoForecast, err)
+	}
+	for _, t := range h.cfg.Kernel.Totals(len(lines), func(i int) *ledger.Entry { return &lines[i].Entry }) {
+		row.Rounds += t.Rounds
+	}
+	row.Patches, row.IPIsPerCPU = len(recs), row.Rounds
+	for _, c := range h.CPUs() {
+		if c.Online {
+			row.IPIs += row.Rounds
+		}
+	}
+	row.IPIs -= row.Rounds // the patcher sends itself none
+	return row, nil
+}
+
+// roles are those of this machine's CPUs: isolated ones are named by the kernel, all others are
+// taken for busy.
+func roles(dir string) ([]cpus.Role, error) {
+	possible, err := list(filepath.Join(dir, "possible"))
+	if err != nil {
+		return nil, err
+	}
+	if len(possible) == 0 {
+		return nil, fmt.Errorf("%s: no CPU", filepath.Join(dir, "possible"))
+	}
+	out := make([]cpus.Role, slices.Max(possible)+1)
+	for i := range out {
+		out[i] = cpus.Busy
+	}
+	for _, name := range []string{"isolated", "nohz_full"} {
+		some, err := list(filepath.Join(dir, name))
+		if err != nil && !errors.Is(err, os.ErrNotExist) {
+			return nil, err
+		}
+		for _, cpu := range some {
+			if cpu < len(out) {
+				out[cpu] = cpus.Isolated
+			}
+		}
+	}
+	return out, nil
+}
+
+// mostCPUs bounds a list of CPUs: NR_CPUS of the largest kernels is 8,192.
+const mostCPUs = 1 << 16
+
+// list reads a list of CPUs such as 0-3,7 (Documentation/admin-guide/cputopology.rst). An empty
+// one reads "(null)" on some releases.
+func list(file string) (out []int, err error) {
+	b, err := os.ReadFile(file)
+	if err != nil {
+		return nil, err
+	}
+	text := strings.TrimSpace(string(b))
+	if text == "" || text == "(null)" {
+		return nil, nil
+	}
+	for part := range strings.SplitSeq(text, ",") {
+		from, to, isRange := strings.Cut(part, "-")
+		first, err := strconv.Atoi(from)
+		last := first
+		if err == nil && isRange {
+			last, err = strconv.Atoi(to)
+		}
+		if err != nil || first < 0 || last < first || last >= mostCPUs {
+			return nil, fmt.Errorf("%s: %q: want a list of CPUs such as 0-3,7", file, text)
+		}
+		for cpu := first; cpu <= last; cpu++ {
+			out = append(out, cpu)
+		}
+	}
+	return out, nil
+}
