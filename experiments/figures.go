@@ -8,16 +8,19 @@ import (
 	"github.com/textpoke/textpoke/experiments/form"
 )
 
-// figures holds the published figures that a form declares against the rows that each is about.
+// figures holds the published figures that a form declares against the rows that each is about:
+// those of one table row by row.
 func figures(f *form.Form, of func(table string) form.Rows) (out []Comparison, err error) {
-	for i := range f.Figures {
-		for _, row := range of(f.Figures[i].Of) {
-			c, about, err := compare(f, &f.Figures[i], row)
-			if err != nil {
-				return nil, err
-			}
-			if about {
-				out = append(out, c)
+	for _, table := range Distinct(f.Figures, func(fig form.Figure) string { return fig.Of }) {
+		for _, row := range of(table) {
+			for _, fig := range Where(f.Figures, func(fig form.Figure) bool { return fig.Of == table }) {
+				c, about, err := compare(f, &fig, row)
+				if err != nil {
+					return nil, err
+				}
+				if about {
+					out = append(out, c)
+				}
 			}
 		}
 	}

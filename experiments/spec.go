@@ -140,7 +140,9 @@ func draw[C, R any](study *Study[C, R], report any) (out []Picture, err error) {
 		if err != nil {
 			return nil, err
 		}
-		out = append(out, Picture{chart.End, c.Picture()})
+		if i == 0 || len(c.Series) > 0 { // of a second one with nothing in it there is no file
+			out = append(out, Picture{chart.End, c.Picture()})
+		}
 	}
 	return out, nil
 }

@@ -19,9 +19,7 @@ type answer struct {
 
 func (a *answer) findings() *experiments.Findings {
 	return &experiments.Findings{Report: a, No: a.broken(), Pictures: []experiments.Picture{
-		{Picture: a.speed().Picture()}, {End: "-front", Picture: a.tradeOff().Picture()}, {End: "-stolen",
-			Picture: a.stolen().Picture()},
-		{End: "-burst", Picture: a.bursts().Picture()}, {End: "-crossover", Picture: a.crossovers().Picture()},
+		{End: "-front", Picture: a.tradeOff().Picture()}, {End: "-crossover", Picture: a.crossovers().Picture()},
 	}}
 }
 

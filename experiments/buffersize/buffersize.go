@@ -8,6 +8,7 @@ import (
 	"context"
 	_ "embed"
 	"fmt"
+	"slices"
 
 	"github.com/textpoke/textpoke/cpus"
 	"github.com/textpoke/textpoke/experiments"
@@ -35,9 +36,21 @@ const protocol = "breakpoint"
 type row struct {
 	modelled.Update
 	Machine experiments.Machine
+	base    *row // the size of 2019 on that machine; nil if there is none, or no time
+	first   bool // machine that has one
 	split   split
 	// dominated names the size that is better, for each front; "" where none is.
 	dominated [numFronts]string
+}
+
+// RoundsShare and UpdateShare are rounds and time over those of the size of 2019; the time is
+// empty where there is none.
+func (r *row) RoundsShare() float64 { return float64(r.Rounds) / float64(r.base.Rounds) }
+func (r *row) UpdateShare() any {
+	if !r.timed() {
+		return results.Empty
+	}
+	return float64(r.Modelled.Update) / float64(r.base.Modelled.Update)
 }
 
 // timed tells whether the update was not only counted.
@@ -99,7 +112,9 @@ func measure(ctx context.Context, s *experiments.Study[Config, *row]) (*experime
 	for _, m := range c.Machines {
 		rows, err := c.sizes(ctx, s.Lab, m)
 		judge(rows)
+		first := len(rows) > 0 && rows[0].base != nil && !slices.ContainsFunc(s.Rows, func(r *row) bool { return r.first })
 		for _, r := range rows {
+			r.first = first
 			if err := s.Add(r); err != nil {
 				return a.findings(), err
 			}

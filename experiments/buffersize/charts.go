@@ -11,15 +11,13 @@ import (
 	"github.com/textpoke/textpoke/sched"
 )
 
-// slots is where a size stands on an axis.
-func (r *row) slots() float64 {
+// Slots is where a size stands on an axis.
+func (r *row) Slots() float64 {
 	if r.Buffer == sched.Dynamic {
 		return float64(r.Patches)
 	}
 	return float64(r.Buffer.Slots)
 }
-
-var slotsAxis = plots.Axis{Label: "slots of the vector (the last: as many as patches)", Log: true}
 
 // series is a line a machine, of those sizes that were timed.
 func (a *answer) series(x, y func(*row) float64) (out []plots.Series) {
@@ -31,38 +29,6 @@ func (a *answer) series(x, y func(*row) float64) (out []plots.Series) {
 		out = append(out, s)
 	}
 	return out
-}
-
-// speed is how rounds and updates shrink, both against the vector of 2019.
-func (a *answer) speed() *plots.Chart {
-	c := &plots.Chart{
-		Title:    "Rounds fall as slots grow; updates only while rounds dominate them",
-		Subtitle: a.Config.Says(),
-		X:        slotsAxis, Y: plots.Axis{Label: "share of what 170 slots take", Log: true},
-	}
-	rounds := plots.Series{Name: "rounds, all machines", Kind: plots.Line}
-	for _, m := range a.Config.Machines {
-		rows := a.of(m)
-		base := with(rows, 170)
-		if base == nil {
-			continue
-		}
-		s := plots.Series{Name: "update, " + m.String()}
-		first := len(rounds.X) == 0
-		for _, r := range rows {
-			if first {
-				rounds.X, rounds.Y = append(rounds.X, r.slots()), append(rounds.Y, float64(r.Rounds)/float64(base.Rounds))
-			}
-			if r.Modelled != nil {
-				s.X, s.Y = append(s.X, r.slots()), append(s.Y, float64(r.Modelled.Update)/float64(base.Modelled.Update))
-			}
-		}
-		c.Series = append(c.Series, s)
-	}
-	if len(rounds.X) > 0 {
-		c.Series = append([]plots.Series{rounds}, c.Series...)
-	}
-	return c
 }
 
 // tradeOff is the front: interrupts against exposure, a size a point.
@@ -91,31 +57,6 @@ func (a *answer) tradeOff() *plots.Chart {
 			label = "" // no room beside 170
 		}
 		c.Series[top].Labels = append(c.Series[top].Labels, label)
-	}
-	return c
-}
-
-// stolen is the time taken from CPUs.
-func (a *answer) stolen() *plots.Chart {
-	return &plots.Chart{
-		Title:    "A CPU loses least in between: to interrupts before, to traps behind",
-		Subtitle: a.Config.Says(),
-		X:        slotsAxis, Y: plots.Axis{Label: "time stolen from a CPU by one update, mean (ms)", Log: true},
-		Series: a.series((*row).slots, func(r *row) float64 { return stolen(r) / 1e6 }),
-	}
-}
-
-// bursts is what isolated CPUs take at once.
-func (a *answer) bursts() *plots.Chart {
-	c := &plots.Chart{
-		Title:    "Bursts on isolated CPUs thin out as slots grow; cheap rounds burst most",
-		Subtitle: a.Config.Says(),
-		X:        slotsAxis, Y: plots.Axis{Label: "most interrupts in one millisecond", Log: true},
-	}
-	for i, s := range a.series((*row).slots, func(r *row) float64 { return float64(r.IsolatedBurst) }) {
-		if rows := timed(a.of(a.Config.Machines[i])); len(rows) > 0 && rows[0].HasIsolated {
-			c.Series = append(c.Series, s)
-		}
 	}
 	return c
 }

@@ -42,9 +42,13 @@ func (f *front) dominates(a, b *row) bool {
 	return better
 }
 
-// judge says of each size of one machine which one dominates it, if any: the
+// judge holds each size against the one of 2019, and says of each size of one machine which one dominates it, if any: the
 // first of those that no other one dominates.
 func judge(rows []*row) {
+	base := with(rows, thread[0])
+	for _, r := range rows {
+		r.base = base
+	}
 	for i := range fronts {
 		f := &fronts[i]
 		for _, r := range rows {

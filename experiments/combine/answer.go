@@ -2,15 +2,7 @@
 
 package combine
 
-import (
-	"fmt"
-	"strconv"
-
-	"github.com/textpoke/textpoke/experiments"
-	"github.com/textpoke/textpoke/experiments/form"
-	"github.com/textpoke/textpoke/results"
-	"github.com/textpoke/textpoke/results/plots"
-)
+import "github.com/textpoke/textpoke/experiments"
 
 // answer is what the rows say that were finished.
 type answer struct {
@@ -58,55 +50,4 @@ func (a *answer) AloneSaves() (most float64) {
 		most = max(most, r.Saved())
 	}
 	return most
-}
-
-// table has a column a scheme.
-func (a *answer) table(cell func(*row) string) form.Table {
-	keys := []string{"calibration", "clients", "load", "contended today"}
-	return experiments.Pivot(a.Rows, keys, func(r *row) []string {
-		now := experiments.First(a.Rows, func(n *row) bool { return n.point == r.point })
-		return []string{r.Machine.String(), strconv.Itoa(r.Clients), fmt.Sprint(r.Load),
-			results.Fixed(1, 100*now.ContendedShare()) + " %"}
-	}, func(r *row) string { return r.scheme.Name }, cell)
-}
-
-// Rounds are those of an update.
-func (a *answer) Rounds() form.Table {
-	return a.table(func(r *row) string { return results.Fixed(3, r.RoundsPerUpdate()) })
-}
-
-// Interrupts are those of an update that a CPU takes.
-func (a *answer) Interrupts() form.Table {
-	return a.table(func(r *row) string { return results.Fixed(3, r.IPIsPerCPU()) })
-}
-
-// Latencies are what updates take, in rounds.
-func (a *answer) Latencies() form.Table {
-	return a.table(func(r *row) string { return results.Fixed(1, r.Latency()) })
-}
-
-// chart is the rounds of an update of clients that never pause, or pause least.
-func (a *answer) chart() *plots.Chart {
-	c := &plots.Chart{
-		Title: "Who asks alone saves nothing; who stands in line could share",
-		X:     plots.Axis{Label: "clients", Log: true}, Y: plots.Axis{Label: "rounds of an update, mean", Log: true},
-	}
-	peak := a.Peak(today)
-	if peak == nil {
-		return c
-	}
-	c.Subtitle = fmt.Sprintf("Load of each client: %g (1: it never pauses); %d sites an update; order of events: %s",
-		peak.Load, a.Config.Patches, peak.Machine)
-	curves, ideal := experiments.Curves{Kind: plots.Line}, experiments.Curves{Kind: plots.Curve}
-	for _, r := range a.Rows {
-		if r.Machine != peak.Machine || r.Load != peak.Load {
-			continue
-		}
-		curves.Add(r.scheme.Name, float64(r.Clients), r.RoundsPerUpdate())
-		if r.scheme.Name == today {
-			ideal.Add("ideal: all clients in every batch", float64(r.Clients), r.Ideal())
-		}
-	}
-	c.Series = append(curves.Series, ideal.Series...)
-	return c
 }

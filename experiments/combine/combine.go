@@ -54,7 +54,7 @@ type row struct {
 	*point
 	scheme
 	outcome
-	today int // rounds of today's kernel
+	today *row // what the kernel of today does of the same
 }
 
 // RoundsPerUpdate is the mean.
@@ -69,7 +69,7 @@ func (r *row) IPIsPerCPU() float64 {
 }
 
 // Saved is the share of today's rounds, and so of interrupts, that are not sent.
-func (r *row) Saved() float64 { return 1 - float64(r.Rounds)/float64(r.today) }
+func (r *row) Saved() float64 { return 1 - float64(r.Rounds)/float64(r.today.Rounds) }
 
 // Ideal is the rounds of an update if every batch carried out all clients.
 func (r *row) Ideal() float64 { return float64(len(r.batches[r.Clients])) / float64(r.Clients) }
@@ -79,6 +79,9 @@ func (r *row) TimesIdeal() float64 { return r.RoundsPerUpdate() / r.Ideal() }
 
 // ContendedShare is the share of updates that were asked for while another was under way.
 func (r *row) ContendedShare() float64 { return float64(r.Contended) / float64(r.Updates) }
+
+// ContendedToday is that share without any sharing.
+func (r *row) ContendedToday() float64 { return r.today.ContendedShare() }
 
 // Latency is the mean time from asking until done, in rounds that one client would wait for.
 func (r *row) Latency() float64 { return float64(r.latency) / float64(r.Updates) / float64(r.round) }
@@ -90,11 +93,11 @@ func measure(ctx context.Context, s *experiments.Study[Config, *row]) (*experime
 	err := c.each(ctx, func(p *point) error {
 		alone := p.batches[1].takes(p.round)
 		drawn := pauses(s.Seed, p.Clients, c.Updates, float64(alone)*(1-p.Load)/p.Load)
-		now := 0
+		var now *row
 		for _, way := range schemes {
 			r := &row{point: p, scheme: way, outcome: simulate(way, p.round, p.batches, drawn)}
 			if way.Name == today {
-				now = r.Rounds
+				now = r
 			}
 			r.today = now
 			if err := s.Add(r); err != nil {
@@ -103,7 +106,7 @@ func measure(ctx context.Context, s *experiments.Study[Config, *row]) (*experime
 		}
 		return nil
 	})
-	return &experiments.Findings{Report: a, Pictures: []experiments.Picture{{Picture: a.chart().Picture()}}}, err
+	return &experiments.Findings{Report: a}, err
 }
 
 // each goes over the points.

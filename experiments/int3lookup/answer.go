@@ -27,19 +27,6 @@ func (a *answer) Largest() []*crossing {
 // Keys is how many lookups a measurement has at least.
 func (a *answer) Keys() int { return keysPerRepeat }
 
-// Comparisons hold the depth of a search against what the jump-label series said.
-func (a *answer) Comparisons() (out []experiments.Comparison) {
-	for _, r := range a.Rows {
-		if r.Kind == int3.Vector && r.Patches == 56 {
-			out = append(out, experiments.Comparison{
-				What: "most steps of a search in a vector of 56 entries", Published: 5.8, Ours: float64(r.Cost.Max),
-				Source: "Bristot de Oliveira, \"x86/jump_label: Bound IPIs sent when updating a static key\", v6, 2019-06-12",
-			})
-		}
-	}
-	return out
-}
-
 // chart is the mean comparisons in the largest batch against groups.
 func (a *answer) chart() *plots.Chart {
 	n := slices.Max(a.Config.Patches)

@@ -12,7 +12,6 @@ import (
 	"github.com/textpoke/textpoke/kernels/calibration"
 	"github.com/textpoke/textpoke/kernels/published"
 	"github.com/textpoke/textpoke/results"
-	"github.com/textpoke/textpoke/results/plots"
 )
 
 // answer is what the rows say that were finished, and what is published.
@@ -63,8 +62,8 @@ func (a *answer) usual(machine string, updates float64) (everybody, lazy *row) {
 	return everybody, lazy
 }
 
-// machines are the machines that there are rows of.
-func (a *answer) machines() []string {
+// Machines are the machines that there are rows of.
+func (a *answer) Machines() []string {
 	return experiments.Distinct(a.Rows, func(r *row) string { return r.Machine.String() })
 }
 
@@ -77,7 +76,7 @@ func (a *answer) First() *both {
 		return nil
 	}
 	b := &both{}
-	if b.Everybody, b.Lazy = a.usual(a.machines()[0], a.Rate()); b.Everybody == nil || b.Lazy == nil {
+	if b.Everybody, b.Lazy = a.usual(a.Machines()[0], a.Rate()); b.Everybody == nil || b.Lazy == nil {
 		return nil
 	}
 	return b
@@ -85,7 +84,7 @@ func (a *answer) First() *both {
 
 // Limits are the lazy rows of the machines on which deferral can save time.
 func (a *answer) Limits() (out []*row) {
-	for _, m := range a.machines() {
+	for _, m := range a.Machines() {
 		if _, r := a.usual(m, a.Rate()); r != nil && r.EvenAt() > 0 {
 			out = append(out, r)
 		}
@@ -115,12 +114,12 @@ func (a *answer) PublishedHours() int { return publishedHours }
 func (a *answer) Interrupts() form.Table {
 	s := form.Table{
 		Title: fmt.Sprintf("Interrupts in %s h, %s updates an hour, calibration %s", results.Short(a.Config.Hours),
-			results.Short(a.Rate()), a.machines()[0]),
+			results.Short(a.Rate()), a.Machines()[0]),
 		Columns: []string{"rounds", "entries a second", "interrupts, all isolated", "most of one", "most in 1 ms",
 			"longest quiet", "found in the kernel", "expected", "catch-ups", "rounds a catch-up"},
 	}
 	for _, r := range a.Rows {
-		if r.Machine.String() != a.machines()[0] || !r.fitted {
+		if r.Machine.String() != a.Machines()[0] || !r.fitted {
 			continue
 		}
 		line := []string{"interrupt everybody", "any", fmt.Sprint(r.IPIs), fmt.Sprint(r.ipisMax), fmt.Sprint(r.burst),
@@ -140,12 +139,12 @@ func (a *answer) Interrupts() form.Table {
 // Rates is what other rates of updates give.
 func (a *answer) Rates() form.Table {
 	s := form.Table{
-		Title: fmt.Sprintf("Other rates of updates, calibration %s", a.machines()[0]),
+		Title: fmt.Sprintf("Other rates of updates, calibration %s", a.Machines()[0]),
 		Columns: []string{"updates an hour", "interrupts of one CPU", "longest quiet", "with deferral", "longest quiet",
 			"entries a second", "rounds a catch-up"},
 	}
 	for _, r := range a.Rows {
-		if r.Machine.String() != a.machines()[0] || r.lazy {
+		if r.Machine.String() != a.Machines()[0] || r.lazy {
 			continue
 		}
 		line := []string{results.Short(r.updates), fmt.Sprint(r.ipisMax), span(float64(r.quiet)), "", "", "", ""}
@@ -170,7 +169,7 @@ func (a *answer) Time() form.Table {
 		Columns: []string{"calibration", "system call before", "after", "saved in interrupts", "entries a second",
 			"dearer entries cost", "break-even, entries a second"},
 	}
-	for _, m := range a.machines() {
+	for _, m := range a.Machines() {
 		_, r := a.usual(m, a.Rate())
 		if r == nil {
 			continue
@@ -189,7 +188,7 @@ func (a *answer) Time() form.Table {
 // Comparisons holds what was published against the machines that it is of.
 func (a *answer) Comparisons() (out []experiments.Comparison) {
 	if len(a.Rows) > 0 && a.Config.Hours == publishedHours {
-		everybody, lazy := a.usual(a.machines()[0], a.Rate())
+		everybody, lazy := a.usual(a.Machines()[0], a.Rate())
 		if everybody != nil && everybody.isolated() == a.Isolated() {
 			out = append(out,
 				experiments.Comparison{What: a.total.Measurement, Published: a.total.Value, Ours: float64(everybody.IPIs),
@@ -207,7 +206,7 @@ func (a *answer) Comparisons() (out []experiments.Comparison) {
 			}
 		}
 	}
-	for _, name := range a.machines() {
+	for _, name := range a.Machines() {
 		_, r := a.usual(name, a.Rate())
 		for _, m := range a.all {
 			if r == nil || !strings.Contains(strings.ToLower(m.Measurement), " "+strings.ReplaceAll(r.Machine.Name, "gold-",
@@ -224,43 +223,4 @@ func (a *answer) Comparisons() (out []experiments.Comparison) {
 		}
 	}
 	return out
-}
-
-// busiest is how many entries a second the picture goes to: all that is beyond costs more
-// than it saves, too.
-const busiest = 100
-
-// chart is what an hour of dearer entries costs, against what is saved.
-func (a *answer) chart() *plots.Chart {
-	c := &plots.Chart{
-		Title: "Deferral buys quiet, not time: dearer entries soon cost more than it saves",
-		X:     plots.Axis{Label: "entries into the kernel of an isolated CPU (1/s)", Log: true},
-		Y:     plots.Axis{Label: "time of one CPU in an hour (ms)", Log: true},
-	}
-	if len(a.Rows) == 0 {
-		return c
-	}
-	c.Subtitle = fmt.Sprintf("modelled, calibrations %s; %s updates an hour, fitted", strings.Join(a.machines(), ", "),
-		results.Short(a.Rate()))
-	for i, m := range a.machines() {
-		saved := plots.Series{Name: "saved in interrupts"}
-		cost := plots.Series{Name: "dearer entries, " + m}
-		for _, r := range a.Rows {
-			if r.Machine.String() != m || !r.fitted || !r.lazy || r.entries == 0 {
-				continue
-			}
-			if r.entries > busiest {
-				continue
-			}
-			if r.saved > 0 {
-				saved.X, saved.Y = append(saved.X, r.entries), append(saved.Y, r.saved/1e6)
-			}
-			cost.X, cost.Y = append(cost.X, r.entries), append(cost.Y, r.dearer()/1e6)
-		}
-		if i == 0 {
-			c.Series = append(c.Series, saved)
-		}
-		c.Series = append(c.Series, cost)
-	}
-	return c
 }

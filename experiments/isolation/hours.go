@@ -22,6 +22,7 @@ import (
 // row is some hours of one machine.
 type row struct {
 	Machine  experiments.Machine
+	first    bool // machine
 	roles    []cpus.Role
 	lazy     bool
 	hours    float64

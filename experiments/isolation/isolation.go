@@ -121,7 +121,7 @@ func measure(ctx context.Context, s *experiments.Study[Config, *row]) (*experime
 		r.ranges(everybody)
 		return r, nil
 	})
-	return &experiments.Findings{Report: a, Pictures: []experiments.Picture{{Picture: a.chart().Picture()}}}, err
+	return &experiments.Findings{Report: a}, err
 }
 
 // maxUpdates is what a few seconds are enough for.
@@ -146,13 +146,13 @@ func (c *Config) check(fitted float64) error {
 func (c *Config) points(fitted float64) (out []*row) {
 	rates := append([]float64{fitted}, c.Updates...)
 	slices.Sort(rates)
-	for _, m := range c.Machines {
+	for i, m := range c.Machines {
 		roles := m.Busy()
-		for i := len(roles) - c.Isolated; i < len(roles); i++ {
-			roles[i] = cpus.Isolated
+		for cpu := len(roles) - c.Isolated; cpu < len(roles); cpu++ {
+			roles[cpu] = cpus.Isolated
 		}
 		for _, u := range slices.Compact(rates) {
-			p := row{Machine: m, roles: roles, hours: c.Hours, updates: u, fitted: u == fitted}
+			p := row{Machine: m, roles: roles, hours: c.Hours, updates: u, fitted: u == fitted, first: i == 0}
 			out = append(out, &p)
 			for _, e := range c.Entries {
 				q := p

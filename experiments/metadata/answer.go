@@ -3,12 +3,10 @@
 package metadata
 
 import (
-	"cmp"
 	"slices"
 
 	"github.com/textpoke/textpoke/experiments"
 	"github.com/textpoke/textpoke/kernels/published"
-	"github.com/textpoke/textpoke/results/plots"
 )
 
 // answer is what the rows say that were finished, and what is published.
@@ -17,14 +15,6 @@ type answer struct {
 	Pairs []*pair
 	calls []published.MultiCalls
 	grown *counts // of a resizable table with all functions
-}
-
-func (a *answer) findings() *experiments.Findings {
-	f := &experiments.Findings{Report: a, Pictures: []experiments.Picture{{Picture: a.chart().Picture()}}}
-	if !a.Config.NoTime {
-		f.Documents = experiments.Picture{Picture: a.timeChart().Picture()}.Documents("time")
-	}
-	return f
 }
 
 // row is the row of a table; nil if there is none.
@@ -73,46 +63,3 @@ func (a *answer) BelowOne() bool {
 
 // Spacing is the mean distance of functions, in bytes.
 func (a *answer) Spacing() int { return spacing }
-
-// chart is the cache lines of a lookup against functions.
-func (a *answer) chart() *plots.Chart {
-	c := &plots.Chart{
-		Title:    "A fixed number of buckets touches a line for every other function in the chain",
-		Subtitle: "Cache lines that one lookup touches and others need not, mean over all functions",
-		X:        plots.Axis{Label: "functions hooked", Log: true}, Y: plots.Axis{Label: "cache lines of 64 bytes",
-			Log: true},
-	}
-	var curves experiments.Curves
-	for _, r := range a.sorted() {
-		if r.Counts != nil {
-			curves.Add(r.Kind.String(), float64(r.Functions), r.Counts.Lines)
-		}
-	}
-	c.Series = curves.Series
-	return c
-}
-
-// timeChart is the time of a lookup of functions in random order.
-func (a *answer) timeChart() *plots.Chart {
-	c := &plots.Chart{
-		Title:    "What a lookup takes when functions are called in random order",
-		Subtitle: "All of them are hooked and called, on this machine; medians and 95 % intervals",
-		X:        plots.Axis{Label: "functions hooked", Log: true}, Y: plots.Axis{Label: "time of one lookup (ns)",
-			Log: true},
-	}
-	var curves experiments.Curves
-	for _, r := range a.sorted() {
-		t := r.Times.Random
-		curves.Between(r.Kind.String(), float64(r.Functions), t.Value, t.Low, t.High)
-	}
-	c.Series = curves.Series
-	return c
-}
-
-// sorted are the rows, table by table, and of each the fewest functions first.
-func (a *answer) sorted() []*row {
-	at := func(r *row) int { return slices.Index(a.Config.Tables, r.Kind) }
-	return slices.SortedStableFunc(slices.Values(a.Rows), func(x, y *row) int {
-		return cmp.Or(at(x)-at(y), x.Functions-y.Functions)
-	})
-}

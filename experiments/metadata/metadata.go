@@ -76,20 +76,20 @@ func measure(ctx context.Context, s *experiments.Study[Config, *row]) (*experime
 	for _, n := range c.Functions {
 		f, err := functionsOf(ctx, n, s.Seed)
 		if err != nil {
-			return a.findings(), err
+			return &experiments.Findings{Report: a}, err
 		}
 		for _, k := range c.Tables {
 			if err := ctx.Err(); err != nil {
-				return a.findings(), err
+				return &experiments.Findings{Report: a}, err
 			}
 			r, err := c.look(ctx, k, f)
 			if err == nil {
 				err = s.Add(r)
 			}
 			if err != nil {
-				return a.findings(), err
+				return &experiments.Findings{Report: a}, err
 			}
 		}
 	}
-	return a.findings(), nil
+	return &experiments.Findings{Report: a}, nil
 }

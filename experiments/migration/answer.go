@@ -7,15 +7,13 @@ import (
 	"strings"
 
 	"github.com/textpoke/textpoke/experiments"
-	"github.com/textpoke/textpoke/results/plots"
 )
 
 // answer is the measurements that were repeated.
 type answer struct{ Done []*measurement }
 
 func (a *answer) findings() *experiments.Findings {
-	return &experiments.Findings{Report: a, Pictures: []experiments.Picture{{Picture: a.chart().Picture()}},
-		No: a.differ()}
+	return &experiments.Findings{Report: a, No: a.differ()}
 }
 
 // Targets is how many interrupts all rounds are.
@@ -82,27 +80,11 @@ func (m *measurement) SentBy() string {
 	return strings.Join(parts, ", ")
 }
 
-// chart is the uneven measurement, or the last, CPU by CPU.
-func (a *answer) chart() *plots.Chart {
-	c := &plots.Chart{
-		Title: "Every CPU takes all rounds but those it sent itself",
-		X:     plots.Axis{Names: []string{}}, Y: plots.Axis{Label: "interrupts"},
-	}
+// Shown is the uneven measurement, or the last; nil if there is none.
+func (a *answer) Shown() *measurement {
 	m := a.Uneven()
-	if m == nil {
-		if len(a.Done) == 0 {
-			return c
-		}
+	if m == nil && len(a.Done) > 0 {
 		m = a.Done[len(a.Done)-1]
 	}
-	c.Subtitle = fmt.Sprintf("%s: %d rounds, %s", m.Name(), m.Why.Rounds, m.SentBy())
-	curves := experiments.Curves{Kind: plots.Bars}
-	for cpu, count := range m.Counts {
-		c.X.Names = append(c.X.Names, fmt.Sprintf("CPU %d", cpu))
-		curves.Add("published", float64(cpu), float64(count.Delta))
-		curves.Add("live machine, the patcher moved in the same place", float64(cpu), float64(m.taken[cpu]),
-			fmt.Sprint(m.taken[cpu]))
-	}
-	c.Series = curves.Series
-	return c
+	return m
 }

@@ -29,19 +29,19 @@ var Experiment = (&experiments.Spec[Config, row]{
 
 // row is one CPU of a measurement.
 type row struct {
-	m   *measurement
+	M   *measurement
 	cpu int
 }
 
-func (r row) count() published.InterruptCount { return r.m.Counts[r.cpu] }
+func (r row) count() published.InterruptCount { return r.M.Counts[r.cpu] }
 
 // cells are those that no field and no method is.
 var cells = map[string]func(row) any{
 	"cpu":             func(r row) any { return r.count().CPU },
 	"delta_published": func(r row) any { return r.count().Delta },
-	"sent_rounds":     func(r row) any { return r.m.Why.Sent[r.cpu] },
-	"ipis":            func(r row) any { return r.m.taken[r.cpu] },
-	"error":           func(r row) any { return r.m.taken[r.cpu] - r.count().Delta },
+	"sent_rounds":     func(r row) any { return r.M.Why.Sent[r.cpu] },
+	"ipis":            func(r row) any { return r.M.taken[r.cpu] },
+	"error":           func(r row) any { return r.M.taken[r.cpu] - r.count().Delta },
 }
 
 func measure(ctx context.Context, s *experiments.Study[Config, row]) (*experiments.Findings, error) {

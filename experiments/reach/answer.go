@@ -3,29 +3,14 @@
 package reach
 
 import (
-	"fmt"
 	"strings"
 
 	"github.com/textpoke/textpoke/experiments"
-	"github.com/textpoke/textpoke/kernels/published"
-	"github.com/textpoke/textpoke/results/plots"
 )
 
 // answer is what the rows say that were finished.
 type answer struct {
 	*experiments.Study[Config, *row]
-}
-
-// wrong is a row whose sites do not call as the stated reach says; nil if there is
-// none.
-func (a answer) wrong() error {
-	for _, r := range a.Rows {
-		if r.Limit.From == published.FromSite && r.Missed() != 0 {
-			return fmt.Errorf("%s, %s, %s %s: %d sites call directly, and by the stated reach %d",
-				r.Source, r.Limit.Layout, experiments.Size(r.Distance), r.Side(), r.Direct, r.stated)
-		}
-	}
-	return nil
 }
 
 // edge is where one table's sites cease to call directly, on one side.
@@ -64,35 +49,6 @@ func (e *edge) add(r *row) {
 	if r.Missed() > 0 && (e.Worst == nil || r.Missed() > e.Worst.Missed()) {
 		e.Worst = r
 	}
-}
-
-// chart is the share below the text, for the first table of each layout.
-func (a answer) chart() *plots.Chart {
-	c := &plots.Chart{
-		Title:    "Direct calls end abruptly where the range of their instruction does",
-		Subtitle: "Trampoline below the text of the first table of each instruction set.",
-		X:        plots.Axis{Label: "distance of the trampoline (KiB)", Log: true},
-		Y:        plots.Axis{Label: "sites that call it directly (%)", From: 0, To: 105},
-	}
-	place := map[string]int{}
-	source := map[string]string{}
-	for _, r := range a.Rows {
-		key := r.Arch + " " + r.Limit.Layout
-		if source[key] == "" {
-			source[key] = r.Source
-		}
-		if !r.Below || source[key] != r.Source {
-			continue
-		}
-		n, ok := place[key]
-		if !ok {
-			n = len(c.Series)
-			place[key] = n
-			c.Series = append(c.Series, plots.Series{Name: r.Arch + ": " + r.Limit.What})
-		}
-		c.Series[n].X, c.Series[n].Y = append(c.Series[n].X, float64(r.Distance)/1024), append(c.Series[n].Y, 100*r.Share())
-	}
-	return c
 }
 
 // AllTo is the farthest place that all sites call directly; "" if there is none.

@@ -21,6 +21,7 @@ type text struct {
 	// refused are records that the kernel skips for their alignment.
 	refused     int
 	first, last records.Addr // of the core kernel's records
+	firstTable  bool         // of its instruction set
 }
 
 // page is what the entry's place is rounded to.

@@ -41,6 +41,7 @@ type row struct {
 	Below    bool
 	Distance uint64
 	count
+	first bool // table of its instruction set
 }
 
 // cells are those that no field and no method is.
@@ -95,11 +96,10 @@ func measure(ctx context.Context, s *experiments.Study[Config, *row]) (*experime
 	err = experiments.Each(ctx, s, points, func(p point) (*row, error) {
 		n, err := p.text.count(p.at)
 		return &row{Source: p.Name(), Arch: p.text.Arch.Traits().Name, Limit: p.Limit, Below: p.Below, Distance: p.Distance,
-			count: n}, err
+			count: n, first: p.text.firstTable}, err
 	})
 	a := answer{s}
-	return &experiments.Findings{Report: a, Pictures: []experiments.Picture{{Picture: a.chart().Picture()}},
-		No: a.wrong()}, err
+	return &experiments.Findings{Report: a}, err
 }
 
 // texts are the tables that fit the architectures, each with every layout.
@@ -114,6 +114,7 @@ func (c *Config) texts(ctx context.Context, limits []published.Reach) (out []*te
 		if err != nil {
 			return nil, err
 		}
+		first := true
 		for _, src := range sources {
 			if a := src.Table.Arch(); a != "" && a != own {
 				continue
@@ -121,8 +122,10 @@ func (c *Config) texts(ctx context.Context, limits []published.Reach) (out []*te
 			for _, l := range limits {
 				if l.Arch == own {
 					out = append(out, newText(src.Table, arch, l))
+					out[len(out)-1].firstTable = first
 				}
 			}
+			first = false
 		}
 	}
 	if len(out) == 0 {

@@ -14,7 +14,6 @@ import (
 	"github.com/textpoke/textpoke/experiments"
 	"github.com/textpoke/textpoke/experiments/internal/hardware"
 	"github.com/textpoke/textpoke/records"
-	"github.com/textpoke/textpoke/results/plots"
 	"github.com/textpoke/textpoke/sched"
 	"github.com/textpoke/textpoke/sim"
 )
@@ -77,7 +76,7 @@ func measure(ctx context.Context, s *experiments.Study[Config, row]) (*experimen
 	})
 	a := &answer{s.Rows, hardware.Processor()}
 	return &experiments.Findings{
-		Report: a, Pictures: []experiments.Picture{{Picture: a.chart().Picture()}}, No: a.wrong(),
+		Report: a, No: a.wrong(),
 	}, err
 }
 
@@ -108,18 +107,4 @@ func (a *answer) Headline() string {
 		text += fmt.Sprintf("%s: %d of %d traps found no entry", r.Kind(), r.Misses, r.Traps)
 	}
 	return text
-}
-
-func (a *answer) chart() *plots.Chart {
-	c := &plots.Chart{
-		Title: "Traps that found no entry, with the correct plan", Subtitle: a.Processor,
-		X: plots.Axis{Names: []string{}}, Y: plots.Axis{Label: "share of traps"},
-	}
-	curves := experiments.Curves{Kind: plots.Points}
-	for i, r := range a.Rows {
-		c.X.Names = append(c.X.Names, r.Kind())
-		curves.Between("share, 95 %", float64(i), r.Share().Value(), r.Share().Low(), r.Share().High())
-	}
-	c.Series = curves.Series
-	return c
 }

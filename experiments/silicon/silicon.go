@@ -21,7 +21,6 @@ import (
 	"github.com/textpoke/textpoke/poke/live"
 	"github.com/textpoke/textpoke/records"
 	"github.com/textpoke/textpoke/results"
-	"github.com/textpoke/textpoke/results/plots"
 	"github.com/textpoke/textpoke/sched"
 	"github.com/textpoke/textpoke/sim"
 	engine "github.com/textpoke/textpoke/sim/hardware"
@@ -116,7 +115,7 @@ func measure(ctx context.Context, s *experiments.Study[Config, row]) (*experimen
 	})
 	a := &answer{s.Rows, hardware.Processor(), k}
 	return &experiments.Findings{
-		Report: a, Pictures: []experiments.Picture{{Picture: a.chart().Picture()}}, No: a.violated(),
+		Report: a, No: a.violated(),
 	}, err
 }
 
@@ -246,21 +245,6 @@ func (a *answer) violated() error {
 		}
 	}
 	return nil
-}
-
-func (a *answer) chart() *plots.Chart {
-	c := &plots.Chart{
-		Title: "An update on this machine's own CPUs, by the vector's size", Subtitle: a.Processor,
-		X: plots.Axis{Names: []string{}, Label: "slots"}, Y: plots.Axis{Label: "time of an update, ms"},
-	}
-	curves := experiments.Curves{Kind: plots.Bars}
-	for i, r := range a.Rows {
-		c.X.Names = append(c.X.Names, r.Buffer.String())
-		curves.Add("measured", float64(i), r.Measured.Time/1e6, fmt.Sprintf("%.3g", r.Measured.Time/1e6))
-		curves.Add("modelled, calibrated here", float64(i), r.Modelled.Time/1e6, fmt.Sprintf("%.3g", r.Modelled.Time/1e6))
-	}
-	c.Series = curves.Series
-	return c
 }
 
 // Ratio is the modelled time by the measured one.

@@ -66,7 +66,15 @@ type row struct {
 	Does      uprobes.Behaviour
 	uprobes.Cost
 	measured map[string]published.UprobeReading // by phase
+	first    bool                               // row of the release and instruction
 }
+
+// One is what one site and one process send.
+func (r *row) One() uprobes.Cost { return r.Does.Cost(1, 1) }
+
+// SourceFirst and SourceRemoved are those of the readings.
+func (r *row) SourceFirst() string   { return r.measured[published.FirstHit].Source }
+func (r *row) SourceRemoved() string { return r.measured[published.Disable].Source }
 
 // predicted tells whether anybody knows what the kernel does there.
 func (r *row) predicted() bool { return r.Does.Known && !r.Does.Refused }
@@ -109,9 +117,8 @@ func measure(ctx context.Context, s *experiments.Study[Config, *row]) (*experime
 	if err != nil {
 		return nil, err
 	}
-	a := &answer{Study: s}
 	err = experiments.Each(ctx, s, cells, func(r *row) (*row, error) { return r, r.predict(readings) })
-	return a.findings(), err
+	return &experiments.Findings{Report: s}, err
 }
 
 // cells are the rows to be, with nothing predicted.
@@ -134,9 +141,10 @@ func (c *Config) cells() (out []*row, err error) {
 	}
 	for _, release := range c.Releases {
 		for i := range uprobes.InsnNames() {
-			for _, sites := range kinds[uprobes.Insn(i)] {
-				for _, processes := range c.Processes {
-					out = append(out, &row{Release: release, Insn: uprobes.Insn(i), Sites: sites, Processes: processes})
+			for n, sites := range kinds[uprobes.Insn(i)] {
+				for m, processes := range c.Processes {
+					out = append(out, &row{Release: release, Insn: uprobes.Insn(i), Sites: sites, Processes: processes,
+						first: n == 0 && m == 0})
 				}
 			}
 		}
