@@ -109,7 +109,7 @@ func protocolAxes() axis.Table[Config] {
 			Spec: choice.Spec{Name: "plan", NamesFile: choice.AnyFile,
 				Doc: "`file` with a protocol (docs/plan-files.md), in place of a built-in one; repeatable"},
 			Parse: func(path string) (axis.Set[Config], error) {
-				p, err := openPlan(path)
+				p, err := OpenPlan(path)
 				return func(c *Config) error { c.Plan, c.Protocol = p, p.Name; return nil }, err
 			},
 			Print: func(c *Config) string {

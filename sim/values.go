@@ -74,8 +74,8 @@ func formatRate(rate *float64) string {
 	return fmt.Sprint(*rate)
 }
 
-// openPlan reads a protocol from a file.
-func openPlan(path string) (*poke.Protocol, error) {
+// OpenPlan reads a protocol from a file.
+func OpenPlan(path string) (*poke.Protocol, error) {
 	if path == "" {
 		return nil, fmt.Errorf("%q: want a name", path)
 	}

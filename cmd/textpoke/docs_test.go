@@ -17,14 +17,14 @@ import (
 var least = map[string]int{
 	"README.md": 7, "checking.md": 6, "checking-reference.md": 3, "plan-files.md": 3, "interrupts.md": 6, "fetch-models.md": 1,
 	"findings.md": 19, "hardware.md": 2, "sweeps.md": 2, "tutorial.md": 8, "questions.md": 3,
-	"experiment-files.md": 1,
+	"experiment-files.md": 1, "recordings.md": 2,
 }
 
 // TestDocs types the commands behind "$ " in the blocks of every document and compares
 // what they print. A line "..." stands for any lines, but not for the first, which is the
 // answer; a comment behind the command names words that are printed. What runs on real
 // CPUs is different each time: there the first line is compared, whatever its numbers are.
-// Each document has a folder of its own, in which "results" is the repository's, and which
+// Each document has a folder of its own, in which "results" and "kernels" are the repository's, and which
 // holds the files that the document shows.
 func TestDocs(t *testing.T) {
 	docs, err := filepath.Glob("../../docs/*.md")
@@ -43,8 +43,10 @@ func TestDocs(t *testing.T) {
 				t.Fatal(err)
 			}
 			dir := t.TempDir()
-			if err := os.Symlink(root+"/results", dir+"/results"); err != nil {
-				t.Fatal(err)
+			for _, folder := range []string{"/results", "/kernels"} {
+				if err := os.Symlink(root+folder, dir+folder); err != nil {
+					t.Fatal(err)
+				}
 			}
 			for _, m := range regexp.MustCompile("(?s)```experiment\n(name: (\\S+)\n.*?)```").FindAllStringSubmatch(string(b), -1) {
 				if err := os.WriteFile(filepath.Join(dir, m[2]+formEnding), []byte(m[1]), 0o666); err != nil {

@@ -18,7 +18,8 @@ import (
 func kernelCommand(c *common) *cobra.Command {
 	cmd := &cobra.Command{Use: "kernel", Short: "a kernel of yours: what its image holds, what follows from that, " +
 		"what booting it shows, what it does now"}
-	cmd.AddCommand(kernelInspect(c), kernelPredict(c), kernelMeasure(c), kernelWatch(c), kernelMutate(c), kernelAudit(c))
+	cmd.AddCommand(kernelInspect(c), kernelPredict(c), kernelMeasure(c), kernelWatch(c), kernelMutate(c), kernelAudit(c),
+		kernelRecord(c), kernelConform(c), kernelLearn(c))
 	return cmd
 }
 
@@ -70,18 +71,25 @@ func kernelMeasure(c *common) *cobra.Command {
 	c.prints(cmd, forPeople, vm.SummaryColumns.Table("summary"))
 	c.prints(cmd, "with --action list", predictableColumns.Table("actions"))
 	f := cmd.Flags()
-	f.StringSliceVar(&m.actions, "action", []string{"function-tracer"},
-		"`list` of what is switched, NAME or NAME:ARGUMENT; \"list\" prints what there is")
-	f.StringVar(&m.cpus, "cpus", "4",
-		"the machine's CPUs: a `number`, or a list of roles such as idle=2,busy=1,isolated=1; the first one switches")
-	f.IntVar(&m.repetitions, "repetitions", 3, "`number` of times that each action is switched on and off")
-	f.StringSliceVar(&m.modules, "modules", nil, "`files` of kernel modules that are loaded first, in this order")
-	f.IntVar(&m.memory, "memory", 1024, "of the machine, in `MiB`")
+	m.boots(cmd, "4", 3)
 	f.BoolVar(&m.compare, "compare", false, "hold what is measured against what is predicted of the image")
 	f.BoolVar(&m.callers, "callers", false,
 		"name who interrupts others, by stacks of CPU 0, in place of counts, which probes change")
-	f.DurationVar(&m.limit, "limit-time", 10*time.Minute, "give the machine up after this `time`")
 	return cmd
+}
+
+// boots adds the flags of commands that boot a kernel and switch something in it, with these numbers of CPUs and of
+// repetitions where none is given.
+func (m *measureFlags) boots(cmd *cobra.Command, cpus string, repetitions int) {
+	f := cmd.Flags()
+	f.StringSliceVar(&m.actions, "action", []string{"function-tracer"},
+		"`list` of what is switched, NAME or NAME:ARGUMENT; \"list\" prints what there is")
+	f.StringVar(&m.cpus, "cpus", cpus,
+		"the machine's CPUs: a `number`, or a list of roles such as idle=2,busy=1,isolated=1; the first one switches")
+	f.IntVar(&m.repetitions, "repetitions", repetitions, "`number` of times that each action is switched on and off")
+	f.StringSliceVar(&m.modules, "modules", nil, "`files` of kernel modules that are loaded first, in this order")
+	f.IntVar(&m.memory, "memory", 1024, "of the machine, in `MiB`")
+	f.DurationVar(&m.limit, "limit-time", 10*time.Minute, "give the machine up after this `time`")
 }
 
 // config checks the flags.

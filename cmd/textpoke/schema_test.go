@@ -22,6 +22,7 @@ var wroteJSON = []string{
 	"run --records gen:n=100 --arch arm64 --cpus busy=1,isolated=1",
 	"check --arch x86_64 --sites 1", "check --arch x86_64 --sites 1 --mutate drop-sync-1", "check --list",
 	"check --litmus 2SM.B+cachesync-isb", "prove --arch arm64 --solver none",
+	"kernel conform ../../kernels/record/testdata/riscv64-7.2-vfs.recording.gz",
 	"experiment list", "experiment refcount",
 	"calibrate list", "calibrate show m1", "records list", "records show gen:n=30",
 	"interrupts diff MAIL MAIL", "interrupts sample -- true", "kernel predict --action list",

@@ -32,8 +32,9 @@ type Client struct {
 
 // Stop tells where a machine stands still.
 type Stop struct {
-	CPU         int  // which caused it
-	Interrupted bool // by WaitFor, and not by a breakpoint or a step
+	CPU         int    // which caused it
+	Interrupted bool   // by WaitFor, and not by a breakpoint or a step
+	Watched     uint64 // the address that InsertWatch watches, and that it has stored to; 0 for none
 }
 
 // sigINT is gdb's number of the signal that a stop by request tells (include/gdb/signals.def); a breakpoint and a step
@@ -97,6 +98,9 @@ func (c *Client) Close() error {
 // it away.
 func (c *Client) Insert(at uint64) error { return c.tell(fmt.Sprintf("Z1,%x,1", at)) }
 func (c *Client) Remove(at uint64) error { return c.tell(fmt.Sprintf("z1,%x,1", at)) }
+
+// InsertWatch stops the CPU that stores to so many bytes, behind the instruction that does.
+func (c *Client) InsertWatch(at uint64, n int) error { return c.tell(fmt.Sprintf("Z2,%x,%x", at, n)) }
 
 // mostRead is what is read or written at a time; QEMU's packets have at most 4,096 bytes.
 const mostRead = 1024
@@ -241,17 +245,27 @@ func readStop(answer string) (Stop, error) {
 	if err != nil {
 		return Stop{}, bad
 	}
+	stop := Stop{CPU: -1, Interrupted: signal == sigINT}
 	for pair := range strings.SplitSeq(answer[3:], ";") {
-		if name, value, _ := strings.Cut(pair, ":"); name == "thread" {
+		name, value, _ := strings.Cut(pair, ":")
+		switch name {
+		case "thread":
 			value = value[strings.LastIndexByte(value, '.')+1:] // pPROCESS.THREAD
 			n, err := strconv.ParseInt(value, 16, 32)
 			if err != nil || n < 1 {
 				return Stop{}, bad
 			}
-			return Stop{CPU: int(n) - 1, Interrupted: signal == sigINT}, nil
+			stop.CPU = int(n) - 1
+		case "watch":
+			if stop.Watched, err = strconv.ParseUint(value, 16, 64); err != nil {
+				return Stop{}, bad
+			}
 		}
 	}
-	return Stop{}, bad
+	if stop.CPU < 0 {
+		return Stop{}, bad
+	}
+	return stop, nil
 }
 
 // run sends what lets CPUs go on, which is answered when they stop.

@@ -118,14 +118,14 @@ func TestClientSpeaks(t *testing.T) {
 	}
 	c, s, done := dial(t, t.Context(), map[string][]string{
 		"Z1,1000,1": {"OK"}, "z1,1000,1": {"OK"}, "Hg3": {"OK"}, "Hg1": {"OK"},
-		"g":                {hex.EncodeToString(raw) + "xxxxxxxx"},
-		"vCont;c":          {"T05thread:03;", "silence"},
-		"vCont;c:2":        {"T05core:1;thread:p1.02;"},
-		"vCont;s:3":        {"T05thread:03;"},
-		"m40,400":          {strings.Repeat("0* ", 512)}, // each a digit and three more
-		"m440,1":           {"cc"},
-		"M40,2:cc90":       {"OK"},
-		"D":                {"OK"},
+		"g":          {hex.EncodeToString(raw) + "xxxxxxxx"},
+		"vCont;c":    {"T05thread:03;", "T05thread:03;watch:80;", "silence"},
+		"vCont;c:2":  {"T05core:1;thread:p1.02;"},
+		"vCont;s:3":  {"T05thread:03;"},
+		"m40,400":    {strings.Repeat("0* ", 512)}, // each a digit and three more
+		"m440,1":     {"cc"},
+		"M40,2:cc90": {"OK"},
+		"Z2,80,4":    {"OK"}, "D": {"OK"},
 		"\x03":             {"T02thread:01;"},
 		"G" + withRIP(raw): {"OK"},
 	})
@@ -156,6 +156,11 @@ func TestClientSpeaks(t *testing.T) {
 		t.Errorf("% x", b)
 	}
 	check("write", c.Write(2, 0x40, []byte{0xcc, 0x90}))
+	check("watch", c.InsertWatch(0x80, 4))
+	check("continue", c.Continue())
+	if stop, err := c.Wait(); err != nil || stop != (Stop{CPU: 2, Watched: 0x80}) {
+		t.Errorf("%+v, %v", stop, err)
+	}
 	check("set", r.Set("rip", 0x99))
 	if r.Set("x30", 1) == nil {
 		t.Error("x86 has no x30")
@@ -176,7 +181,7 @@ func TestClientSpeaks(t *testing.T) {
 	}
 	check("detach", c.Detach())
 	<-done
-	const want = "? qC Z1,1000,1 vCont;c Hg3 g m40,400 m440,1 M40,2:cc90 G vCont;s:3 Hg1 g z1,1000,1 vCont;c:2 " +
+	const want = "? qC Z1,1000,1 vCont;c Hg3 g m40,400 m440,1 M40,2:cc90 Z2,80,4 vCont;c Hg3 G vCont;s:3 Hg1 g z1,1000,1 vCont;c:2 " +
 		"vCont;c \x03 D"
 	for i, a := range s.asked {
 		if a[0] == 'G' {

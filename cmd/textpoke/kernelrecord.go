@@ -1,0 +1,116 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+
+	"github.com/spf13/cobra"
+
+	"github.com/textpoke/textpoke/internal/files"
+	"github.com/textpoke/textpoke/internal/inputs"
+	"github.com/textpoke/textpoke/kernels/record"
+	"github.com/textpoke/textpoke/kernels/vm"
+)
+
+// recordFlags choose what a kernel is booted and recorded for.
+type recordFlags struct {
+	measureFlags
+	out, trace string
+}
+
+func kernelRecord(c *common) *cobra.Command {
+	var r recordFlags
+	cmd := &cobra.Command{
+		Use: "record IMAGE --out FILE", Short: "boot a kernel image and record, step by step, how it changes its own text",
+		Long: "record boots a kernel image as measure does, with a debugger that stops the machine at each step of patching:\n" +
+			"stores to text with the bytes before and after, rounds with every answer, breakpoints that CPUs ran into and\n" +
+			"where they went on, who stood still. Which functions are watched follows from the image; the recording\n" +
+			"says which, and why. At the end the kernel's text is compared with what the stores made of it. Recordings\n" +
+			"are text; conform and learn read them, also packed by gzip (docs/recordings.md)." + imagesHelp,
+		Example: "  textpoke kernel record vmlinuz --action function-tracer:vfs_* --cpus 3 --out vfs.recording\n" +
+			"  textpoke kernel record Image --action static-key:sched_schedstats --out key.recording --trace key.pftrace",
+		Args: cobra.ExactArgs(1),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			if err := refuseEmpty(cmd, "out", "trace"); err != nil {
+				return err
+			}
+			return r.record(cmd, c, args[0])
+		},
+	}
+	r.boots(cmd, "3", 1)
+	cmd.Flags().StringVar(&r.out, "out", "", "`file` to write")
+	cmd.Flags().StringVar(&r.trace, "trace", "", "also write a timeline for ui.perfetto.dev into this `file`")
+	_ = cmd.MarkFlagRequired("out")
+	return cmd
+}
+
+// record records into a file.
+func (r *recordFlags) record(cmd *cobra.Command, c *common, image string) error {
+	made, err := r.recorded(cmd.Context(), c, image)
+	if err != nil {
+		return err
+	}
+	if err := files.Write(r.out, 0o666, made.Write); err != nil {
+		return fmt.Errorf("--out: %w", err)
+	}
+	if r.trace != "" {
+		if err := files.Write(r.trace, 0o666, made.Timeline); err != nil {
+			return fmt.Errorf("--trace: %w", err)
+		}
+	}
+	_, err = fmt.Fprintf(cmd.OutOrStdout(), "%s %s: %d steps\n", made.Arch, made.Release, len(made.Steps))
+	return err
+}
+
+// recorded boots a kernel and records it. A machine that fails leaves no file behind.
+func (r *recordFlags) recorded(ctx context.Context, c *common, image string) (*record.Recording, error) {
+	config, err := r.config(c, image)
+	if err != nil {
+		return nil, err
+	}
+	limited, cancel := context.WithTimeout(ctx, r.limit)
+	defer cancel()
+	made, err := record.Record(limited, record.Config{Config: config})
+	var failed *vm.BootError
+	if errors.As(err, &failed) {
+		_ = os.Remove(failed.Console)
+		err = fmt.Errorf("record %s: %w", image, failed.Err)
+	}
+	if err != nil {
+		return nil, err
+	}
+	return made, nil
+}
+
+// recordings are the files of recordings, read, and the images, booted and recorded.
+func (r *recordFlags) recordings(ctx context.Context, c *common, args []string) (list []*record.Recording, err error) {
+	for _, file := range args {
+		one, err := readRecording(file)
+		if err == nil && one == nil {
+			one, err = r.recorded(ctx, c, file)
+		}
+		if err != nil {
+			return nil, err
+		}
+		list = append(list, one)
+	}
+	return list, nil
+}
+
+// readRecording reads a file that begins as a recording does; nil of any other.
+func readRecording(file string) (*record.Recording, error) {
+	f, err := inputs.Open(file)
+	if err != nil {
+		return nil, err
+	}
+	defer f.Close()
+	r, err := record.Read(file, f)
+	if errors.Is(err, record.ErrNoRecording) {
+		return nil, nil
+	}
+	return r, err
+}

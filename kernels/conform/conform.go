@@ -1,0 +1,229 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package conform
+
+import (
+	"bytes"
+	"cmp"
+	"fmt"
+	"slices"
+
+	"github.com/textpoke/textpoke/cpus"
+	"github.com/textpoke/textpoke/cpus/isa"
+	"github.com/textpoke/textpoke/kernels/record"
+	"github.com/textpoke/textpoke/poke"
+	"github.com/textpoke/textpoke/records"
+)
+
+// Misfit is a step that does not fit.
+type Misfit struct {
+	Step int    // of the recording, from 1; one more than there are: its end
+	What string // the step, and why it does not fit
+}
+
+func (m *Misfit) Error() string { return fmt.Sprintf("step %d: %s", m.Step, m.What) }
+
+// Result is what a recording shows.
+type Result struct {
+	Protocol                string
+	Batches, Sites, Stores  int
+	Rounds, Answers, Traps  int
+	Fresh                   int // stores of functions that nobody calls yet
+	ExtraRounds, ExtraHalts int // that the plan does not ask for
+	SkippedRounds           int // of the plan, before which nothing was stored
+	OthersBreakpoints       int // batches of breakpoints that another handler knows
+	Misfit                  *Misfit
+}
+
+// Arch is the instruction set of a recording, with the layout of sites that it shows.
+func Arch(r *record.Recording) (isa.Arch, error) {
+	a, err := cpus.ParseArch(r.Arch)
+	if err != nil {
+		return nil, fmt.Errorf("%s: %w", r.File, err)
+	}
+	literals := false
+	if words(a) {
+		literals = slices.ContainsFunc(r.Batches(true), func(b *record.Batch) bool {
+			return slices.ContainsFunc(b.Sites, func(s record.Site) bool { return s.Literal != nil })
+		})
+	}
+	for _, l := range cpus.Layouts(a) {
+		if l.Traits().CallOps == literals {
+			return l, nil
+		}
+	}
+	return a, nil
+}
+
+// words tells whether sites are words of the instruction set's own length.
+func words(a isa.Arch) bool { return a.Traits().FetchLen == a.Traits().BreakpointLen }
+
+// Check holds a recording against a protocol; nil for the one that the image names.
+func Check(r *record.Recording, p *poke.Protocol) (*Result, error) {
+	a, err := Arch(r)
+	if err != nil {
+		return nil, err
+	}
+	if p == nil {
+		if p = poke.Named(cmp.Or(r.Protocol, poke.Native), a.Traits()); p == nil {
+			return nil, fmt.Errorf("%s: protocol %q: there is none of that name", r.File, r.Protocol)
+		}
+	}
+	c := &checker{r: r, arch: a, plan: p, Result: Result{Protocol: p.Name}}
+	c.published = slices.ContainsFunc(r.Steps, func(s record.Step) bool { return s.Kind == record.Publish })
+	batches := r.Batches(words(a))
+	c.machine(batches)
+	for _, b := range batches {
+		if err := c.batch(b); err != nil {
+			return nil, err
+		}
+	}
+	return &c.Result, nil
+}
+
+// checker follows a recording.
+type checker struct {
+	Result
+	r         *record.Recording
+	arch      isa.Arch
+	plan      *poke.Protocol
+	published bool // what publishes batches is recorded
+}
+
+// misfit notes a step that does not fit, if it is the first one.
+func (c *checker) misfit(i int, format string, args ...any) {
+	what := fmt.Sprintf(format, args...)
+	if i < len(c.r.Steps) {
+		what = c.r.Steps[i].String() + ": " + what
+	}
+	if c.Misfit == nil || i+1 < c.Misfit.Step {
+		c.Misfit = &Misfit{i + 1, what}
+	}
+}
+
+// item is a step of the plan about one patch, or about none.
+type item struct {
+	poke.Step
+	site  *record.Site
+	at    uint64
+	bytes []byte // that it stores
+	moot  bool   // a round behind literals where the sites have none
+}
+
+func (t *item) String() string {
+	if len(t.bytes) == 0 {
+		return t.Name()
+	}
+	return fmt.Sprintf("%s % x at %#x", t.Name(), t.bytes, t.at)
+}
+
+// batch holds one batch against the plan of an update that is this batch.
+func (c *checker) batch(b *record.Batch) error {
+	c.Batches++
+	c.Sites += len(b.Sites)
+	items, err := c.items(b)
+	if err != nil {
+		return err
+	}
+	f := follower{checker: c, b: b, items: items, text: map[uint64]byte{}}
+	trapping := func(s record.Site) bool { return c.traps(s.Old) || c.traps(s.New) }
+	if f.others = b.By == "" && slices.ContainsFunc(b.Sites, trapping); f.others {
+		c.OthersBreakpoints++
+	}
+	for _, s := range b.Sites {
+		for _, part := range []*record.Site{&s, s.Literal} {
+			for i := range oldOf(part) {
+				if _, changed := f.text[part.Addr+uint64(i)]; !changed {
+					f.text[part.Addr+uint64(i)] = part.Old[i]
+				}
+			}
+		}
+	}
+	f.follow()
+	c.whole(b)
+	return nil
+}
+
+// whole finds a batch that leaves a part of an instruction behind.
+func (c *checker) whole(b *record.Batch) {
+	for i := range b.Sites {
+		s := &b.Sites[i]
+		if insn := c.decode(s); len(s.New) > 0 && int(insn.Len) > len(s.New) && b.By != "" {
+			c.misfit(b.Steps[len(b.Steps)-1], "at %#x % x is not a whole instruction", s.Addr, s.New)
+		}
+	}
+}
+
+// decode reads a site's new instruction.
+func (c *checker) decode(s *record.Site) isa.Insn {
+	return c.arch.Decode(records.Addr(s.Addr), isa.TextOf(s.New[:min(8, len(s.New))]...), 0)
+}
+
+// traps tells whether a text begins with a breakpoint.
+func (c *checker) traps(text []byte) bool {
+	return bytes.HasPrefix(text, c.arch.Breakpoint().Bytes(c.arch.Traits().BreakpointLen))
+}
+
+// items are the steps of the batch's plan.
+func (c *checker) items(b *record.Batch) (items []item, err error) {
+	s := poke.Shape{Traits: c.arch.Traits(), Patches: len(b.Sites), Kept: true, Entry: func(i int) (int, bool) {
+		n := len(b.Sites[i].New)
+		if n == 0 {
+			n = c.arch.Traits().FetchLen
+		}
+		return n, c.traps(b.Sites[i].New)
+	}}
+	for i := range b.Sites {
+		n, kept := s.Entry(i)
+		s.Len, s.Kept = max(s.Len, n), s.Kept && kept
+	}
+	whole := func(yield func(poke.Range) bool) { yield(poke.Range{To: len(b.Sites)}) }
+	moot := false
+	err = c.plan.Compile(s, whole, func(st poke.Step) {
+		if st.Op != poke.Write {
+			items = append(items, item{Step: st, moot: moot && st.Op == poke.Sync})
+			return
+		}
+		n := len(items)
+		for i := st.From; i < st.To; i++ {
+			if t, ok := c.write(st, &b.Sites[i]); ok {
+				items = append(items, t)
+			}
+		}
+		moot = st.WritesLiteral() && n == len(items)
+	})
+	return items, err
+}
+
+// write is a step that stores a part of one site; false where the site has no such part.
+func (c *checker) write(st poke.Step, s *record.Site) (t item, ok bool) {
+	n := min(c.arch.Traits().BreakpointLen, len(s.New))
+	t = item{Step: st, site: s, at: s.Addr}
+	switch st.Part {
+	case poke.Breakpoint:
+		t.bytes = c.arch.Breakpoint().Bytes(n)
+	case poke.Tail:
+		t.at, t.bytes = s.Addr+uint64(n), s.New[n:]
+	case poke.Head:
+		if t.bytes = s.New[:n]; c.traps(s.New) {
+			return t, false
+		}
+	case poke.Word:
+		t.bytes = s.New
+	case poke.Bytes:
+		from, to := min(int(st.Span.From), len(s.New)), min(int(st.Span.To), len(s.New))
+		t.at, t.bytes = s.Addr+uint64(from), s.New[from:to]
+	case poke.Literal, poke.LiteralLow, poke.LiteralHigh:
+		if s.Literal == nil {
+			return t, false
+		}
+		from, to := 0, len(s.Literal.New)
+		if st.Part == poke.LiteralLow {
+			to /= 2
+		} else if st.Part == poke.LiteralHigh {
+			from = to / 2
+		}
+		t.at, t.bytes = s.Literal.Addr+uint64(from), s.Literal.New[from:to]
+	}
+	return t, len(t.bytes) > 0
+}

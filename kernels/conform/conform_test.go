@@ -1,0 +1,227 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package conform
+
+import (
+	"fmt"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/textpoke/textpoke/cpus"
+	"github.com/textpoke/textpoke/kernels/record"
+	"github.com/textpoke/textpoke/poke"
+)
+
+func recorded(t *testing.T, name string) *record.Recording {
+	t.Helper()
+	f, err := os.Open(filepath.Join("..", "record", "testdata", name+".recording.gz"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer f.Close()
+	r, err := record.Read(name, f)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return r
+}
+
+const x86, riscv = "x86_64-6.1-vfs", "riscv64-7.2-vfs"
+
+// TestConforms: recorded kernels do what their protocols say. An x86 kernel stores three times to each site, sends
+// three rounds a batch, and all three CPUs answer each (text_poke_bp_batch, arch/x86/kernel/alternative.c, Linux 6.1); a
+// RISC-V kernel sends a round for each literal and one at the end of each update (ftrace_make_call and
+// arch_ftrace_update_code, arch/riscv/kernel/ftrace.c, Linux 7.2), and one behind static keys.
+func TestConforms(t *testing.T) {
+	got, err := Check(recorded(t, x86), nil)
+	if err != nil || got.Misfit != nil {
+		t.Fatalf("%v, %v", err, got.Misfit)
+	}
+	if got.Stores != 3*got.Sites || got.Rounds != 3*got.Batches || got.Answers != 3*got.Rounds || got.Sites < 146 ||
+		got.ExtraRounds+got.ExtraHalts+got.SkippedRounds+got.Fresh > 0 {
+		t.Errorf("%+v", got)
+	}
+	r := recorded(t, riscv)
+	if got, err = Check(r, nil); err != nil || got.Misfit != nil {
+		t.Fatalf("%v, %v", err, got.Misfit)
+	}
+	literals := 0
+	for i := range r.Steps {
+		if r.Steps[i].Kind == record.Store && len(r.Steps[i].New) == 8 {
+			literals++
+		}
+	}
+	if literals != 2*78 || got.Stores != got.Sites+literals || got.Rounds != literals+got.Batches {
+		t.Errorf("%+v, %d literals", got, literals)
+	}
+}
+
+// find is the n-th step of a kind, from 0.
+func find(t *testing.T, r *record.Recording, k record.Kind, n int) int {
+	t.Helper()
+	for i := range r.Steps {
+		if r.Steps[i].Kind == k {
+			if n--; n < 0 {
+				return i
+			}
+		}
+	}
+	t.Fatalf("too few steps %s", k)
+	return 0
+}
+
+// without is the recording without a step.
+func without(r *record.Recording, i int) { r.Steps = slices.Delete(r.Steps, i, i+1) }
+
+// TestRefuses: recordings with one thing changed, and which step does not fit then. In the first batch one site is
+// changed: publish, store, round, three answers, done, store, round, ...
+func TestRefuses(t *testing.T) {
+	for name, c := range map[string]struct {
+		of     string
+		change func(t *testing.T, r *record.Recording) (step int) // that is refused, from 0
+		want   string
+	}{
+		"no first round": {x86, func(t *testing.T, r *record.Recording) int {
+			i := find(t, r, record.Round, 0)
+			r.Steps = slices.Delete(r.Steps, i, i+5)
+			return find(t, r, record.Store, 1)
+		}, "the plan has Sync 1 here"},
+		"no last round": {x86, func(t *testing.T, r *record.Recording) int {
+			i := find(t, r, record.Round, 2)
+			r.Steps = slices.Delete(r.Steps, i, i+5)
+			return find(t, r, record.Unpublish, 0)
+		}, "the plan has Sync 3 here"},
+		"another byte": {x86, func(t *testing.T, r *record.Recording) int {
+			i := find(t, r, record.Store, 0)
+			r.Steps[i].New = []byte{0x90}
+			return i
+		}, "the plan has Write breakpoint cc at"},
+		"no tail": {x86, func(t *testing.T, r *record.Recording) int {
+			without(r, find(t, r, record.Store, 1))
+			return find(t, r, record.End, 0)
+		}, "is not a whole instruction"},
+		"no head": {x86, func(t *testing.T, r *record.Recording) int {
+			without(r, find(t, r, record.Store, 2))
+			return find(t, r, record.End, 0)
+		}, "a breakpoint stays at"},
+		"not published": {x86, func(t *testing.T, r *record.Recording) int {
+			without(r, find(t, r, record.Publish, 0))
+			return find(t, r, record.Store, 0)
+		}, "the plan has Publish here"},
+		"never given up": {x86, func(t *testing.T, r *record.Recording) int {
+			without(r, find(t, r, record.Unpublish, 0))
+			return find(t, r, record.End, 0)
+		}, "the plan's step Unpublish is missing before it"},
+		"no answer": {x86, func(t *testing.T, r *record.Recording) int {
+			i := find(t, r, record.Answer, 0)
+			for r.Steps[i].CPU == 0 {
+				i++
+			}
+			without(r, i)
+			return find(t, r, record.Done, 0)
+		}, "has not answered the round of step"},
+		"two answers": {x86, func(t *testing.T, r *record.Recording) int {
+			i := find(t, r, record.Answer, 0)
+			r.Steps = slices.Insert(r.Steps, i+1, r.Steps[i])
+			return i + 1
+		}, "it answers a round that nobody has sent, or twice"},
+		"acts as nothing": {x86, func(t *testing.T, r *record.Recording) int {
+			i := find(t, r, record.Act, 0)
+			r.Steps[i].At++
+			return i
+		}, "does not lead there"},
+		"does not know": {x86, func(t *testing.T, r *record.Recording) int {
+			i := find(t, r, record.Act, 0)
+			r.Steps[i].Kind = record.Pass
+			return i
+		}, "the handler does not know a breakpoint that stands there"},
+		"late": {x86, func(t *testing.T, r *record.Recording) int {
+			store := find(t, r, record.Store, 0)
+			trap := record.Step{CPU: 1, Kind: record.Trap, At: r.Steps[store].At}
+			i := find(t, r, record.End, 0)
+			r.Steps = slices.Insert(r.Steps, i+1, trap, record.Step{CPU: 1, Kind: record.Pass, At: trap.At})
+			return i + 1
+		}, "the breakpoint is gone, and the CPU has synchronised since"},
+		"unexplained": {x86, func(t *testing.T, r *record.Recording) int {
+			r.Steps = append(r.Steps, record.Step{Kind: record.Change, At: 8, Old: []byte{1}, New: []byte{2}})
+			return len(r.Steps) - 1
+		}, "no recorded store did it"},
+		"word first": {riscv, func(t *testing.T, r *record.Recording) int {
+			i := find(t, r, record.Begin, 0)
+			for len(r.Steps[i].New) != 8 {
+				i++
+			}
+			literal := r.Steps[i]
+			r.Steps = slices.Insert(slices.Delete(r.Steps, i, i+1), i+3, literal)
+			return i + 2
+		}, "the plan has Write literal"},
+		"no round at the end": {riscv, func(t *testing.T, r *record.Recording) int {
+			i := find(t, r, record.End, 0)
+			r.Steps = slices.Delete(r.Steps, i-2, i)
+			return i - 2
+		}, "the plan's step Sync 2 is missing before it"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			r := recorded(t, c.of)
+			want := c.change(t, r) + 1
+			got, err := Check(r, nil)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if got.Misfit == nil || got.Misfit.Step != want || !strings.Contains(got.Misfit.What, c.want) {
+				t.Errorf("%v: want step %d, %q", got.Misfit, want, c.want)
+			}
+		})
+	}
+}
+
+// TestStands: text changes in a stopped machine once every CPU stands still, and no earlier.
+func TestStands(t *testing.T) {
+	for late := range 3 {
+		r := &record.Recording{Arch: "x86_64", CPUs: 3, Protocol: "stop-machine"}
+		r.Steps = []record.Step{{Kind: record.Halt, Name: "f"}, {Kind: record.Stand}, {CPU: 1, Kind: record.Stand},
+			{CPU: 2, Kind: record.Stand}, {Kind: record.Leave}, {CPU: 1, Kind: record.Leave},
+			{CPU: 2, Kind: record.Leave}, {Kind: record.Resume, Name: "f"}}
+		store := record.Step{CPU: 1, Kind: record.Store, At: 64, Old: []byte{0x0f, 0x1f, 0x44, 0, 0}, New: []byte{0xe8, 1, 2, 3, 4}}
+		r.Steps = slices.Insert(r.Steps, 4-late, store)
+		got, err := Check(r, nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if want := fmt.Sprintf("%d of 3 CPUs stand still", 3-late); (got.Misfit == nil) != (late == 0) ||
+			late > 0 && !strings.Contains(got.Misfit.What, want) {
+			t.Errorf("%d late: %v", late, got.Misfit)
+		}
+	}
+}
+
+// TestOtherPlans: of the shipped protocols, each recording fits its own and those that ask for less.
+func TestOtherPlans(t *testing.T) {
+	fits := map[string][]string{x86: {"breakpoint", "breakpoint-global", "breakpoint-lazy", "per-site"}, riscv: {"native", "word"}}
+	for name, want := range fits {
+		r := recorded(t, name)
+		a, err := cpus.ParseArch(r.Arch)
+		if err != nil {
+			t.Fatal(err)
+		}
+		var got []string
+		for _, p := range append(poke.Protocols(), poke.Named(poke.Native, a.Traits())) {
+			if result, err := Check(r, p); err == nil && result.Misfit == nil {
+				got = append(got, p.Name)
+			}
+		}
+		for _, p := range want {
+			if !slices.Contains(got, p) {
+				t.Errorf("%s does not fit %s: %v", name, p, got)
+			}
+		}
+		for _, p := range []string{"stop-machine", "fence-per-write"} {
+			if slices.Contains(got, p) {
+				t.Errorf("%s fits %s", name, p)
+			}
+		}
+	}
+}

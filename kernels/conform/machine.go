@@ -1,0 +1,184 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package conform
+
+import (
+	"github.com/textpoke/textpoke/cpus/isa"
+	"github.com/textpoke/textpoke/kernels/record"
+)
+
+// machine is what CPUs may do meanwhile, by the rules of the model: a CPU answers each round once; the sender goes on
+// when all have; a CPU runs into a breakpoint that was there since it last fetched afresh, and goes on as the new
+// instruction; the machine's text changes while it is stopped only when everybody stands still.
+func (c *checker) machine(batches []*record.Batch) {
+	m := &machine{checker: c, synced: make([]int, c.r.CPUs), rounds: map[int]*round{}, stands: map[int]bool{},
+		breakpoints: map[uint64]*breakpoint{}, going: map[uint64]*breakpoint{}, of: map[uint64][]change{}}
+	for _, b := range batches {
+		for n := range b.Sites {
+			s := &b.Sites[n]
+			m.of[s.Addr] = append(m.of[s.Addr], change{b, s})
+		}
+	}
+	for i := range c.r.Steps {
+		m.step(i, &c.r.Steps[i])
+	}
+}
+
+type machine struct {
+	*checker
+	synced      []int          // by CPU: the step in which it last fetched afresh
+	rounds      map[int]*round // by sender
+	halted      bool
+	stands      map[int]bool // by CPU
+	breakpoints map[uint64]*breakpoint
+	going       map[uint64]*breakpoint // those that are being replaced
+	of          map[uint64][]change    // by site
+}
+
+// change is one batch's change of a site.
+type change struct {
+	b    *record.Batch
+	site *record.Site
+}
+
+// round is one that a CPU has sent.
+type round struct {
+	step     int
+	name     string
+	answered []bool
+}
+
+// breakpoint is one that was stored.
+type breakpoint struct {
+	stands   bool
+	by       int // the CPU that replaces it: a store is recorded when its function begins
+	replaced int // the step before which that was over; 0 for not yet
+}
+
+func (m *machine) step(i int, s *record.Step) {
+	switch s.Kind {
+	case record.Store, record.Round, record.End, record.Resume:
+		for at, b := range m.going {
+			if b.by == s.CPU {
+				b.replaced = i
+				delete(m.going, at)
+			}
+		}
+	}
+	switch s.Kind {
+	case record.Store:
+		m.store(i, s)
+	case record.Round:
+		m.Rounds++
+		m.rounds[s.CPU] = &round{i, s.Name, make([]bool, m.r.CPUs)}
+	case record.Answer:
+		m.answer(i, s)
+	case record.Done:
+		m.goesOn(i, s)
+	case record.Trap:
+		m.Traps++
+		b := m.breakpoints[s.At]
+		if b != nil && !b.stands && b.replaced > 0 && b.replaced <= m.synced[s.CPU] {
+			m.misfit(i, "the breakpoint is gone, and the CPU has synchronised since, in step %d", m.synced[s.CPU]+1)
+		}
+	case record.Act, record.Pass:
+		m.handled(i, s)
+		m.synced[s.CPU] = i
+	case record.Halt:
+		m.halted = true
+	case record.Resume:
+		m.halted = false
+	case record.Stand:
+		m.stands[s.CPU] = true
+	case record.Leave:
+		delete(m.stands, s.CPU)
+		m.synced[s.CPU] = i
+	case record.Change:
+		m.misfit(i, "no recorded store did it")
+	}
+}
+
+func (m *machine) store(i int, s *record.Step) {
+	if s.Fresh() {
+		m.Fresh++
+		return
+	}
+	m.Stores++
+	if r := m.rounds[s.CPU]; r != nil {
+		m.goesOn(i, s)
+	}
+	if n := len(m.stands); m.halted && n > 0 && n < m.r.CPUs {
+		m.misfit(i, "the machine is stopped, and %d of %d CPUs stand still", n, m.r.CPUs)
+	}
+	if m.traps(s.New) {
+		m.breakpoints[s.At] = &breakpoint{stands: true}
+	} else if b := m.breakpoints[s.At]; b != nil && b.stands {
+		b.stands, b.by = false, s.CPU
+		m.going[s.At] = b
+	}
+}
+
+// answer is a CPU that synchronises because somebody has asked for it.
+func (m *machine) answer(i int, s *record.Step) {
+	m.Answers++
+	m.synced[s.CPU] = i
+	for cpu := range m.r.CPUs {
+		if r := m.rounds[cpu]; r != nil && r.name == s.Name && !r.answered[s.CPU] {
+			r.answered[s.CPU] = true
+			return
+		}
+	}
+	m.misfit(i, "it answers a round that nobody has sent, or twice")
+}
+
+// goesOn is the sender of a round that waits no more.
+func (m *machine) goesOn(i int, s *record.Step) {
+	r := m.rounds[s.CPU]
+	delete(m.rounds, s.CPU)
+	if r == nil || r.name == record.Firmware {
+		return
+	}
+	for cpu, answered := range r.answered {
+		if !answered && cpu != s.CPU {
+			m.misfit(i, "CPU %d has not answered the round of step %d", cpu, r.step+1)
+			return
+		}
+	}
+}
+
+// handled is a CPU that a breakpoint's handler lets go on: as the new instruction where it knows the breakpoint.
+func (m *machine) handled(i int, s *record.Step) {
+	trap := i
+	for trap >= 0 && (m.r.Steps[trap].Kind != record.Trap || m.r.Steps[trap].CPU != s.CPU) {
+		trap--
+	}
+	if trap < 0 {
+		m.misfit(i, "the CPU has run into no breakpoint")
+		return
+	}
+	at := m.r.Steps[trap].At
+	for _, c := range m.of[at] {
+		steps := c.b.Steps
+		if trap < steps[0] || trap > steps[len(steps)-1] || c.b.By == "" {
+			continue
+		}
+		switch b := m.breakpoints[at]; {
+		case s.Kind == record.Pass && b != nil && b.stands:
+			m.misfit(i, "the handler does not know a breakpoint that stands there")
+		case s.Kind == record.Act && !m.acts(c.site, s.At):
+			m.misfit(i, "the instruction that is new at %#x, % x, does not lead there", at, c.site.New)
+		}
+		return
+	}
+}
+
+// acts tells whether an instruction leads to where a CPU goes on.
+func (m *machine) acts(s *record.Site, to uint64) bool {
+	switch insn := m.decode(s); insn.Kind {
+	case isa.Call, isa.Jump:
+		return uint64(insn.Target) == to
+	case isa.Nop:
+		return to == s.Addr+uint64(insn.Len)
+	}
+	return true // a branch that depends, a return: where it leads is not seen
+}

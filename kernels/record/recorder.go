@@ -1,0 +1,184 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package record
+
+import (
+	"context"
+	"errors"
+	"fmt"
+
+	"github.com/textpoke/textpoke/kernels/gdb"
+	"github.com/textpoke/textpoke/kernels/image"
+	"github.com/textpoke/textpoke/kernels/vm"
+)
+
+// Config is what is recorded.
+type Config struct {
+	vm.Config // its Debug is not to be set
+	// Mutate, where it is set, changes the machine before the first step.
+	Mutate func(*gdb.Client, *image.Kernel) error
+}
+
+// powerOff is where a machine's way ends (kernel/reboot.c).
+const powerOff = "kernel_power_off"
+
+// Record boots a kernel and records what it does for the actions. Where the machine fails, what was recorded by then is
+// given beside the error.
+func Record(ctx context.Context, c Config) (*Recording, error) {
+	k, err := image.Open(c.Image)
+	if err != nil {
+		return nil, err
+	}
+	watches, notes, err := Watches(k)
+	if err != nil {
+		return nil, err
+	}
+	r := &Recording{Image: k.Hash, Release: k.Release, Arch: k.Arch.Name, CPUs: len(c.CPUs), Actions: c.Actions,
+		Protocol: k.Protocol(), Fences: fences(k, watches)}
+	for _, w := range watches {
+		r.Watched = append(r.Watched, fmt.Sprintf("%s %s (%s)", w.Kind, w.Function, w.Evidence))
+	}
+	r.Watched = append(r.Watched, notes...)
+	x := &recorder{Recording: r, kernel: k, at: map[uint64]Watch{}, returns: map[uint64][]pending{}}
+	for _, w := range watches {
+		x.at[w.At] = w
+	}
+	var ok bool
+	if x.last, ok = k.Addr(powerOff); !ok {
+		return nil, fmt.Errorf("%s: no %s: nothing tells where the recording ends", c.Image, powerOff)
+	}
+	over := false
+	c.Debug = func(ctx context.Context, socket string, begin func() error) error {
+		err := x.run(ctx, socket, begin, c.Mutate)
+		over = err == nil
+		return err
+	}
+	m, err := vm.Measure(ctx, c.Config)
+	if err != nil {
+		return r, err
+	}
+	for _, s := range m.Skips {
+		r.Watched = append(r.Watched, fmt.Sprintf("%s was skipped: %s", s.Action, s.Why))
+	}
+	if len(m.Skips) == len(c.Actions) {
+		return nil, fmt.Errorf("%s: no action could be done: %s", c.Image, m.Skips[0].Why)
+	}
+	if !over {
+		return nil, fmt.Errorf("%s: the guest was over before it began", c.Image)
+	}
+	return r, nil
+}
+
+// recorder follows a machine.
+type recorder struct {
+	*Recording
+	*gdb.Client
+	kernel  *image.Kernel
+	at      map[uint64]Watch
+	returns map[uint64][]pending // by address: who is to return there
+	last    uint64               // where the machine's way ends
+	refs    map[uint64]*count    // words by which handlers find a batch
+	base    uint64               // where the kernel's text begins
+	text    []byte               // it, as it is after the steps so far
+}
+
+// count is what a word of references held.
+type count struct {
+	size  int
+	value uint64
+	name  string // a CPU, where each has one
+}
+
+// pending is a watched function that has not returned.
+type pending struct {
+	cpu   int
+	sp    uint64 // behind the return
+	kind  Kind   // the step that its return is
+	name  string
+	frame uint64 // of Trap: where the registers lie
+	site  uint64
+}
+
+// run records from where the guest begins to where the machine ends.
+func (x *recorder) run(ctx context.Context, socket string, begin func() error,
+	mutate func(*gdb.Client, *image.Kernel) error) error {
+	client, stop, err := gdb.Dial(ctx, "unix", socket, gdb.LayoutOf(x.Arch))
+	if err != nil {
+		return err
+	}
+	defer client.Close()
+	x.Client = client
+	if mutate != nil {
+		if err := mutate(client, x.kernel); err != nil {
+			return err
+		}
+	}
+	for at := range x.at {
+		if err := x.Insert(at); err != nil {
+			return err
+		}
+	}
+	if err := errors.Join(x.watchReferences(stop.CPU), x.Insert(x.last), begin()); err != nil {
+		return err
+	}
+	for {
+		if err := x.Continue(); err != nil {
+			return err
+		}
+		if stop, err = x.Wait(); err != nil {
+			return fmt.Errorf("after %d steps: %w", len(x.Steps), err)
+		}
+		if x.text == nil {
+			err = x.readText(stop.CPU)
+		}
+		if err != nil {
+			return err
+		}
+		over, err := x.stopped(stop)
+		if err != nil {
+			return fmt.Errorf("step %d, CPU %d: %w", len(x.Steps)+1, stop.CPU, err)
+		}
+		if over {
+			return x.finish(stop.CPU)
+		}
+		if stop.Watched == 0 {
+			err = x.Step(stop.CPU)
+		}
+		if err != nil {
+			return err
+		}
+	}
+}
+
+// readText reads the kernel's text before the first store, on a CPU that is in the kernel: others may not have it mapped.
+func (x *recorder) readText(cpu int) (err error) {
+	from, to, ok := x.kernel.Limits("_stext", "_etext")
+	if !ok {
+		return fmt.Errorf("%s: no _stext and _etext", x.kernel.File)
+	}
+	if x.text, err = x.Read(cpu, from, int(to-from)); err != nil {
+		return fmt.Errorf("read the kernel's text: %w", err)
+	}
+	x.base = from
+	return nil
+}
+
+// finish compares the kernel's text with what the stores made of it.
+func (x *recorder) finish(cpu int) error {
+	now, err := x.Read(cpu, x.base, len(x.text))
+	if err != nil {
+		return fmt.Errorf("read the kernel's text: %w", err)
+	}
+	for i := 0; i < len(now); i++ {
+		n := 0
+		for i+n < len(now) && now[i+n] != x.text[i+n] && n < 16 {
+			n++
+		}
+		if n > 0 {
+			x.Steps = append(x.Steps, Step{CPU: cpu, Kind: Change, At: x.base + uint64(i), Old: x.text[i : i+n],
+				New: now[i : i+n]})
+			i += n
+		}
+	}
+	return x.Detach()
+}

@@ -1,0 +1,280 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package record
+
+import (
+	"bufio"
+	"cmp"
+	"compress/gzip"
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"io"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/textpoke/textpoke/internal/inputs"
+)
+
+// Kind is what a step is.
+type Kind string
+
+// The kinds of steps.
+const (
+	Begin     Kind = "begin"     // a function begins that changes text for a batch, or for an update
+	End       Kind = "end"       // it returns
+	Store     Kind = "store"     // bytes are stored to text
+	Round     Kind = "round"     // every CPU is told to synchronise
+	Answer    Kind = "answer"    // a CPU does
+	Done      Kind = "done"      // the sender of a round goes on
+	Trap      Kind = "trap"      // a CPU has run into a breakpoint
+	Act       Kind = "act"       // its handler lets it go on elsewhere
+	Pass      Kind = "pass"      // the handler leaves the breakpoint to another one
+	Halt      Kind = "halt"      // a CPU stops the machine
+	Resume    Kind = "resume"    // that is over
+	Stand     Kind = "stand"     // a CPU stands still
+	Leave     Kind = "leave"     // it does so no more
+	Publish   Kind = "publish"   // handlers find the batch, those on the CPU of that name
+	Unpublish Kind = "unpublish" // they do so no more
+	Take      Kind = "take"      // a handler takes a reference
+	Give      Kind = "give"      // and gives it back
+	Change    Kind = "change"    // text is not what the stores made of it: found at the end
+)
+
+var kinds = []Kind{Begin, End, Store, Round, Answer, Done, Trap, Act, Pass, Halt, Resume, Stand, Leave, Publish, Unpublish,
+	Take, Give, Change}
+
+// Step is one step of a CPU.
+type Step struct {
+	CPU      int
+	Kind     Kind
+	At       uint64 // the text that it is about, and where Act goes on; 0 for none
+	Old, New []byte // of Store and Change
+	Name     string // a function: that begins, stores, answers, or is called while the machine stands still
+}
+
+func (s *Step) String() string {
+	text := fmt.Sprintf("CPU %d: %s", s.CPU, s.Kind)
+	if s.At != 0 {
+		text += fmt.Sprintf(" %#x", s.At)
+	}
+	if len(s.New) > 0 {
+		text += fmt.Sprintf(" % x <- % x", s.New, s.Old)
+	}
+	if s.Name != "" {
+		text += " " + s.Name
+	}
+	return text
+}
+
+// Recording is what a kernel was seen to do.
+type Recording struct {
+	File                 string // that it was read from; "" for none
+	Image, Release, Arch string // the image's hash is SHA-256, in hexadecimal
+	CPUs                 int
+	Protocol             string // by which the image says that it changes records; "" where that is not known
+	Actions              []string
+	Watched              []string // functions, and why these; what is not watched, and why not
+	Fences               []string // of each function that stores, what makes the store visible; none where one has nothing
+	Steps                []Step
+}
+
+// The first line of a recording, and the columns of its steps.
+const firstLine = "# textpoke recording 1"
+
+var columns = []string{"cpu", "step", "at", "old", "new", "name"}
+
+// Write writes a recording. Its last line says how many steps there are.
+func (r *Recording) Write(to io.Writer) error {
+	w := bufio.NewWriter(to)
+	fmt.Fprintf(w, "%s\n# image: %s\n# release: %s\n# arch: %s\n# cpus: %d\n# protocol: %s\n", firstLine, r.Image,
+		r.Release, r.Arch, r.CPUs, r.Protocol)
+	for _, a := range r.Actions {
+		fmt.Fprintf(w, "# action: %s\n", a)
+	}
+	for _, line := range r.Fences {
+		fmt.Fprintf(w, "# fence: %s\n", line)
+	}
+	for _, line := range r.Watched {
+		fmt.Fprintf(w, "# watched: %s\n", line)
+	}
+	fmt.Fprintln(w, strings.Join(columns, ","))
+	for _, s := range r.Steps {
+		at := ""
+		if s.At != 0 {
+			at = strconv.FormatUint(s.At, 16)
+		}
+		fmt.Fprintf(w, "%d,%s,%s,%x,%x,%s\n", s.CPU, s.Kind, at, s.Old, s.New, s.Name)
+	}
+	fmt.Fprintf(w, "# steps: %d\n", len(r.Steps))
+	return w.Flush()
+}
+
+// What a recording may hold at most.
+const (
+	maxSteps = 4 << 20
+	maxBytes = 512 << 20 // unpacked
+	maxCPUs  = 64
+)
+
+// Name is the file of a recording; the kernel's release where it has none.
+func (r *Recording) Name() string { return cmp.Or(r.File, r.Release) }
+
+// ErrNoRecording is a file that does not begin as a recording does.
+var ErrNoRecording = fmt.Errorf("no recording: want %q on its first line", firstLine)
+
+// Read reads a recording, which may be packed by gzip. Errors name the file and the line.
+func Read(file string, in io.Reader) (*Recording, error) {
+	b := bufio.NewReader(in)
+	if head, _ := b.Peek(2); string(head) == "\x1f\x8b" {
+		z, err := gzip.NewReader(b)
+		if err != nil {
+			return nil, fmt.Errorf("%s: %w", file, ErrNoRecording)
+		}
+		b = bufio.NewReader(z)
+	}
+	if head, _ := b.Peek(len(firstLine)); string(head) != firstLine {
+		return nil, fmt.Errorf("%s: %w", file, ErrNoRecording)
+	}
+	p := parser{r: &Recording{File: file}, in: bufio.NewScanner(io.LimitReader(b, maxBytes))}
+	p.in.Buffer(nil, 1<<16)
+	if err := p.read(); err != nil {
+		return nil, &inputs.ParseError{File: file, Line: p.line, Reason: err.Error()}
+	}
+	return p.r, nil
+}
+
+// parser is a recording that is being read.
+type parser struct {
+	r    *Recording
+	in   *bufio.Scanner
+	line int
+}
+
+// next is the next line; "" and an error where there is none.
+func (p *parser) next() (string, error) {
+	p.line++
+	if p.in.Scan() {
+		return p.in.Text(), nil
+	}
+	if err := p.in.Err(); err != nil {
+		return "", err
+	}
+	return "", errors.New("it ends without its last line, \"# steps: N\"")
+}
+
+func (p *parser) read() error {
+	if line, err := p.next(); err != nil || line != firstLine {
+		return ErrNoRecording
+	}
+	for {
+		line, err := p.next()
+		if err != nil {
+			return err
+		}
+		if line == strings.Join(columns, ",") {
+			break
+		}
+		if err := p.header(line); err != nil {
+			return err
+		}
+	}
+	if p.r.CPUs == 0 || p.r.Arch == "" {
+		return errors.New("want lines \"# arch:\" and \"# cpus:\" before the steps")
+	}
+	for {
+		line, err := p.next()
+		if err != nil {
+			return err
+		}
+		if text, last := strings.CutPrefix(line, "# steps: "); last {
+			return p.end(text)
+		}
+		if len(p.r.Steps) == maxSteps {
+			return fmt.Errorf("more than %d steps", maxSteps)
+		}
+		s, err := p.step(line)
+		if err != nil {
+			return fmt.Errorf("%.200q: %w", line, err)
+		}
+		p.r.Steps = append(p.r.Steps, s)
+	}
+}
+
+// end reads the last line.
+func (p *parser) end(text string) error {
+	if n, err := strconv.Atoi(text); err != nil || n != len(p.r.Steps) {
+		return fmt.Errorf("it says that it has %.20q steps, and has %d", text, len(p.r.Steps))
+	}
+	if p.in.Scan() {
+		return errors.New("something stands behind its last line")
+	}
+	return p.in.Err()
+}
+
+func (p *parser) header(line string) error {
+	key, value, ok := strings.Cut(strings.TrimPrefix(line, "# "), ": ")
+	r := p.r
+	switch {
+	case !ok || !strings.HasPrefix(line, "# "):
+		return fmt.Errorf("%.60q: want \"# KEY: VALUE\", or the names of the columns", line)
+	case key == "image":
+		r.Image = value
+	case key == "release":
+		r.Release = value
+	case key == "arch":
+		r.Arch = value
+	case key == "protocol":
+		r.Protocol = value
+	case key == "action":
+		r.Actions = append(r.Actions, value)
+	case key == "fence":
+		r.Fences = append(r.Fences, value)
+	case key == "watched":
+		r.Watched = append(r.Watched, value)
+	case key == "cpus":
+		n, err := strconv.Atoi(value)
+		if err != nil || n < 2 || n > maxCPUs {
+			return fmt.Errorf("cpus %q: want 2 to %d", value, maxCPUs)
+		}
+		r.CPUs = n
+	default:
+		return fmt.Errorf("%q: no such key", key)
+	}
+	return nil
+}
+
+// step reads a line of the table.
+func (p *parser) step(line string) (s Step, err error) {
+	f := strings.Split(line, ",")
+	if len(f) != len(columns) {
+		return s, fmt.Errorf("want %d fields", len(columns))
+	}
+	if s.CPU, err = strconv.Atoi(f[0]); err != nil || s.CPU < 0 || s.CPU >= p.r.CPUs {
+		return s, fmt.Errorf("CPU %q: want 0 to %d", f[0], p.r.CPUs-1)
+	}
+	if s.Kind = Kind(f[1]); !slices.Contains(kinds, s.Kind) {
+		return s, fmt.Errorf("step %q: want one of %v", f[1], kinds)
+	}
+	if f[2] != "" {
+		if s.At, err = strconv.ParseUint(f[2], 16, 64); err != nil {
+			return s, fmt.Errorf("address %q: want hexadecimal digits", f[2])
+		}
+	}
+	old, err1 := hex.DecodeString(f[3])
+	now, err2 := hex.DecodeString(f[4])
+	s.Old, s.New, s.Name = old, now, f[5]
+	stores := s.Kind == Store || s.Kind == Change
+	switch {
+	case err1 != nil || err2 != nil || len(old) != len(now):
+		return s, errors.New("want as many bytes before as after")
+	case stores != (len(now) > 0):
+		return s, fmt.Errorf("a step %q with %d bytes", s.Kind, len(now))
+	case s.At == 0 && (stores || s.Kind == Trap):
+		return s, fmt.Errorf("a step %q without an address", s.Kind)
+	case s.At > ^uint64(0)-uint64(len(now)):
+		return s, errors.New("it stores beyond the last address")
+	}
+	return s, nil
+}

@@ -1,0 +1,300 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package record
+
+import (
+	"bytes"
+	"encoding/binary"
+	"fmt"
+	"slices"
+
+	"github.com/textpoke/textpoke/kernels/gdb"
+)
+
+// stopped makes steps of where a CPU has stopped. It tells whether the machine is at its end.
+func (x *recorder) stopped(stop gdb.Stop) (over bool, err error) {
+	cpu := stop.CPU
+	if stop.Watched != 0 {
+		return false, x.referred(cpu, stop.Watched)
+	}
+	regs, err := x.Registers(cpu)
+	if err != nil {
+		return false, err
+	}
+	pc := regs.PC()
+	if err := x.returned(cpu, regs); err != nil {
+		return false, err
+	}
+	if w, ok := x.at[pc]; ok {
+		err = x.entered(cpu, w, regs)
+	}
+	if len(x.Steps) > maxSteps {
+		err = fmt.Errorf("more than %d steps", maxSteps)
+	}
+	return pc == x.last, err
+}
+
+// entered is a CPU at the first instruction of a watched function.
+func (x *recorder) entered(cpu int, w Watch, regs gdb.Registers) error {
+	s := Step{CPU: cpu, Kind: w.Kind, Name: w.Function}
+	back := pending{cpu: cpu}
+	behind, err := x.caller(cpu, regs, &back)
+	if err != nil {
+		return err
+	}
+	switch w.Kind {
+	case Begin:
+		back.kind, back.name = End, w.Function
+	case Store:
+		if y, _, ok := x.kernel.Symbol(behind); ok {
+			s.Name = y.Name
+		}
+		err = x.store(&s, w, regs)
+	case Round:
+		back.kind = Done
+		if s.Name, err = x.answers(w, regs); s.Name == "" {
+			return err // it is about something else
+		}
+	case Trap:
+		back.kind, back.frame = Act, regs.Arg(0)
+		var ip uint64
+		if ip, err = x.word(cpu, back.frame+trapIP); err == nil {
+			s.At, s.Name = ip-1, ""
+			back.site = s.At
+		}
+	case Halt:
+		back.kind = Resume
+		s.Name = x.nameOf(regs.Arg(0))
+		back.name = s.Name
+	case Stand:
+		back.kind, s.Name = Leave, ""
+	}
+	if err != nil {
+		return err
+	}
+	x.Steps = append(x.Steps, s)
+	if back.kind == "" {
+		return nil
+	}
+	if len(x.returns[behind]) == 0 && x.at[behind].Function == "" {
+		err = x.Insert(behind)
+	}
+	x.returns[behind] = append(x.returns[behind], back)
+	return err
+}
+
+// trapIP is where struct pt_regs of x86-64 has the instruction pointer (arch/x86/include/asm/ptrace.h). It lies behind
+// the breakpoint, which has one byte.
+const trapIP = 16 * 8
+
+// caller is where a function that has just been entered returns to.
+func (x *recorder) caller(cpu int, regs gdb.Registers, p *pending) (uint64, error) {
+	p.sp = regs.SP()
+	if link, ok := regs.Link(); ok {
+		return link, nil
+	}
+	p.sp += 8
+	return x.word(cpu, regs.SP())
+}
+
+// word reads eight bytes.
+func (x *recorder) word(cpu int, at uint64) (uint64, error) {
+	b, err := x.Read(cpu, at, 8)
+	if err != nil {
+		return 0, err
+	}
+	return binary.LittleEndian.Uint64(b), nil
+}
+
+// answers is the function by which CPUs answer a round; "" where it is no round of patchers, and firmware where no
+// code of the kernel answers.
+func (x *recorder) answers(w Watch, regs gdb.Registers) (string, error) {
+	for i, a := range w.args {
+		if a == called {
+			return x.at[regs.Arg(i)].Function, nil
+		}
+	}
+	if x.kernel.Calls(w.Function)["sbi_remote_fence_i"] > 0 {
+		return Firmware, nil
+	}
+	for _, of := range x.at {
+		if of.Kind == Answer {
+			return of.Function, nil
+		}
+	}
+	return Firmware, nil
+}
+
+// Firmware answers rounds without the kernel: its answers are not seen.
+const Firmware = "firmware"
+
+func (x *recorder) nameOf(addr uint64) string {
+	for _, y := range x.kernel.Starting(addr) {
+		return y.Name
+	}
+	return "?"
+}
+
+// store reads what is about to be stored.
+func (x *recorder) store(s *Step, w Watch, regs gdb.Registers) (err error) {
+	n, source, repeat := 0, uint64(0), 0
+	for i, a := range w.args {
+		v := regs.Arg(i)
+		switch a {
+		case at:
+			s.At = v
+		case from:
+			source = v
+		case length:
+			n = int(min(v, 1<<20))
+		case word:
+			n, s.New = 4, binary.LittleEndian.AppendUint32(nil, uint32(v))
+		case long:
+			n, s.New = 8, binary.LittleEndian.AppendUint64(nil, v)
+		case fill:
+			repeat, s.New = 1, []byte{byte(v)}
+		case copier:
+			if set, ok := x.kernel.Addr("text_poke_memset"); ok && set == v {
+				repeat = min(4, x.kernelUnit())
+			}
+		}
+	}
+	if repeat > 0 && s.New == nil {
+		s.New, err = x.Read(s.CPU, source, repeat)
+	}
+	if err == nil && repeat > 0 {
+		s.New = bytes.Repeat(s.New, n/repeat)
+	} else if err == nil && s.New == nil {
+		s.New, err = x.Read(s.CPU, source, n)
+	}
+	if err != nil {
+		return err
+	}
+	if s.Old, err = x.Read(s.CPU, s.At, len(s.New)); err != nil {
+		return err
+	}
+	if i, ok := x.offset(s.At, len(s.New)); ok {
+		copy(x.text[i:], s.New)
+	}
+	return nil
+}
+
+// kernelUnit is what text_poke_memset repeats: a byte where instructions begin anywhere, else a word
+// (arch/arm64/kernel/patching.c, Linux 6.12).
+func (x *recorder) kernelUnit() int {
+	if x.kernel.Has("aarch64_insn_patch_text_nosync") {
+		return 4
+	}
+	return 1
+}
+
+// offset is where an address lies in the kernel's text.
+func (x *recorder) offset(at uint64, n int) (int, bool) {
+	return int(at - x.base), at >= x.base && at+uint64(n) <= x.base+uint64(len(x.text))
+}
+
+// returned is a CPU that may have come back from watched functions.
+func (x *recorder) returned(cpu int, regs gdb.Registers) error {
+	pc := regs.PC()
+	list := x.returns[pc]
+	if list == nil {
+		return nil
+	}
+	i := slices.IndexFunc(list, func(p pending) bool { return p.cpu == cpu && p.sp == regs.SP() })
+	if i < 0 {
+		return nil
+	}
+	p := list[i]
+	s := Step{CPU: cpu, Kind: p.kind, Name: p.name}
+	if p.kind == Act {
+		if err := x.acted(&s, p, regs); err != nil {
+			return err
+		}
+	}
+	x.Steps = append(x.Steps, s)
+	if x.returns[pc] = slices.Delete(list, i, i+1); len(x.returns[pc]) > 0 {
+		return nil
+	}
+	delete(x.returns, pc)
+	if x.at[pc].Function != "" {
+		return nil
+	}
+	return x.Remove(pc)
+}
+
+// acted is what a breakpoint's handler has done: it returns 0 where the breakpoint is not its own.
+func (x *recorder) acted(s *Step, p pending, regs gdb.Registers) error {
+	result, _ := regs.Get("rax")
+	if s.At = p.site; uint32(result) == 0 {
+		s.Kind = Pass
+		return nil
+	}
+	var err error
+	s.At, err = x.word(s.CPU, p.frame+trapIP)
+	return err
+}
+
+// watchReferences has the machine stop at stores that publish a batch.
+func (x *recorder) watchReferences(cpu int) error {
+	of, perCPU := referencesOf(x.kernel)
+	x.refs = map[uint64]*count{}
+	if of.name == "" {
+		x.Watched = append(x.Watched, "no rule finds what publishes a batch: it is not recorded")
+		return nil
+	}
+	x.Watched = append(x.Watched, fmt.Sprintf("publish %s (%s is there)", of.name, of.name))
+	if perCPU == 0 {
+		x.refs[of.at] = &count{size: of.size}
+		return x.InsertWatch(of.at, of.size)
+	}
+	for n := range x.CPUs {
+		offset, err := x.word(cpu, perCPU+uint64(8*n))
+		if err != nil {
+			return err
+		}
+		x.refs[of.at+offset] = &count{size: of.size, name: fmt.Sprint(n)}
+		if err := x.InsertWatch(of.at+offset, of.size); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// referred is a CPU that has stored to a word of references.
+func (x *recorder) referred(cpu int, at uint64) error {
+	c := x.refs[at]
+	if c == nil {
+		return fmt.Errorf("the machine stopped for a store to %#x, which is not watched", at)
+	}
+	b, err := x.Read(cpu, at, c.size)
+	if err != nil {
+		return err
+	}
+	now := binary.LittleEndian.Uint64(append(b, 0, 0, 0, 0)[:8])
+	s := Step{CPU: cpu, Name: c.name}
+	switch more, handles := now > c.value, x.handles(cpu); {
+	case now == c.value:
+		return nil
+	case handles && more:
+		s.Kind = Take
+	case handles:
+		s.Kind = Give
+	case more:
+		s.Kind = Publish
+	default:
+		s.Kind = Unpublish
+	}
+	c.value = now
+	x.Steps = append(x.Steps, s)
+	return nil
+}
+
+// handles tells whether a CPU is in the handler of a breakpoint.
+func (x *recorder) handles(cpu int) bool {
+	for _, list := range x.returns {
+		if slices.ContainsFunc(list, func(p pending) bool { return p.cpu == cpu && p.kind == Act }) {
+			return true
+		}
+	}
+	return false
+}

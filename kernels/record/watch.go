@@ -1,0 +1,194 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package record
+
+import (
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/textpoke/textpoke/kernels/image"
+)
+
+// Watch is a function that is watched: a CPU that enters it makes a step.
+type Watch struct {
+	Kind     Kind
+	Function string
+	At       uint64
+	Evidence string // why it is this one
+	args     []arg
+}
+
+// arg is what an argument of a watched function says of its step.
+type arg uint8
+
+const (
+	unused   arg = iota
+	at           // the address that is stored to
+	from         // where the new bytes lie
+	length       // how many
+	word         // the new bytes themselves, of an instruction
+	long         // those of a literal
+	fill         // a byte that is repeated
+	copier       // the function that copies: text_poke_memset repeats one byte
+	called       // the function that every CPU is to call
+	callback     // the function that is called while the machine stands still
+	frame        // the registers of what trapped
+)
+
+// rule says that a function is watched where some others lead to it, or where it is there, if none is named.
+type rule struct {
+	kind     Kind
+	function string
+	args     []arg
+	from     []string
+	needs    string // another function that must be there
+}
+
+// rules are looked at in this order. Of rules for one function, the first that holds counts. The sources:
+// arch/x86/kernel/alternative.c, Linux 5.4 to 7.2; arch/arm64/kernel/patching.c and arch/riscv/kernel/patch.c, 6.1 to
+// 7.2; kernel/stop_machine.c and kernel/smp.c.
+var rules = []rule{
+	{Begin, "smp_text_poke_batch_finish", nil, batchers, ""},
+	{Begin, "text_poke_bp_batch", nil, batchers, ""},
+	{Begin, "text_poke_bp", nil, []string{"arch_jump_label_transform"}, ""},
+	{Begin, "arch_ftrace_update_code", nil, nil, "aarch64_insn_patch_text_nosync"},
+	{Begin, "arch_ftrace_update_code", nil, nil, "patch_text_nosync"},
+
+	{Store, "__text_poke", []arg{copier, at, from, length}, storers, "text_poke_memcpy"},
+	{Store, "__text_poke", []arg{at, from, length}, storers, ""},
+	{Store, "text_poke", []arg{at, from, length}, storers, ""},
+	{Store, "__aarch64_insn_write", []arg{at, word}, storers, ""},
+	{Store, "aarch64_insn_patch_text_nosync", []arg{at, word}, storers, ""},
+	{Store, "aarch64_insn_write_literal_u64", []arg{at, long}, storers, ""},
+	{Store, "__patch_insn_write", []arg{at, from, length}, storers, ""},
+	{Store, "patch_insn_write", []arg{at, from, length}, storers, ""},
+	{Store, "__patch_insn_set", []arg{at, fill, length}, []string{"patch_text_set_nosync"}, ""},
+
+	{Answer, "do_sync_core", nil, nil, ""},
+	{Answer, "do_nothing", nil, nil, "aarch64_insn_patch_text_nosync"},
+	{Answer, "ipi_remote_fence_i", nil, nil, ""},
+	{Round, "on_each_cpu_cond_mask", []arg{unused, called}, synchronisers, ""},
+	{Round, "on_each_cpu", []arg{called}, synchronisers, ""},
+	{Round, "kick_all_cpus_sync", nil, []string{"arch_jump_label_transform_apply", "arch_jump_label_transform"}, ""},
+	{Round, "flush_icache_all", nil, []string{"patch_text_nosync"}, ""},
+
+	{Trap, "smp_text_poke_int3_handler", []arg{frame}, nil, ""},
+	{Trap, "poke_int3_handler", []arg{frame}, nil, ""},
+	{Halt, "stop_machine_cpuslocked", []arg{callback}, nil, ""},
+	{Stand, "multi_cpu_stop", nil, nil, ""},
+}
+
+var (
+	batchers = []string{"arch_ftrace_update_code", "ftrace_replace_code", "text_poke_finish",
+		"arch_jump_label_transform_apply",
+		"text_poke_bp", "smp_text_poke_single"}
+	storers = []string{"text_poke_bp_batch", "smp_text_poke_batch_finish", "text_poke_bp", "ftrace_make_call",
+		"patch_text_nosync", "arch_jump_label_transform_queue", "arch_jump_label_transform", "ftrace_replace_code"}
+	synchronisers = []string{"smp_text_poke_batch_finish", "text_poke_bp_batch", "text_poke_bp", "text_poke_sync",
+		"ftrace_replace_code"}
+)
+
+// ErrNoRule is a kernel of which no rule says where it stores to text.
+var ErrNoRule = errors.New("no rule finds a function that stores to text")
+
+// depth is how many calls may lie between a function and the one that is watched.
+const depth = 4
+
+// Watches are the functions that are watched in a kernel. Of what no rule finds the notes tell.
+func Watches(k *image.Kernel) (list []Watch, notes []string, err error) {
+	for _, r := range rules {
+		addr, there := k.Addr(r.function)
+		same := func(w Watch) bool {
+			return w.Function == r.function || w.Kind == r.kind && r.kind != Answer && calls(k, w.Function, r.function)
+		}
+		if !there || r.needs != "" && !k.Has(r.needs) || slices.ContainsFunc(list, same) {
+			continue
+		}
+		w := Watch{r.kind, r.function, addr, r.function + " is there", r.args}
+		if r.needs != "" {
+			w.Evidence = r.needs + " is there"
+		}
+		if len(r.from) > 0 {
+			way := wayTo(k, r.from, r.function)
+			if way == nil {
+				continue
+			}
+			w.Evidence = strings.Join(way, " calls ")
+		}
+		list = append(list, w)
+	}
+	for _, of := range []struct {
+		kind Kind
+		what string
+	}{{Begin, "where a batch begins"}, {Round, "what synchronises every CPU"}, {Answer, "what a CPU answers a round with"},
+		{Trap, "who handles breakpoints"}, {Halt, "who stops the machine"}} {
+		if !slices.ContainsFunc(list, func(w Watch) bool { return w.Kind == of.kind }) {
+			notes = append(notes, "no rule finds "+of.what+": it is not recorded")
+		}
+	}
+	if !slices.ContainsFunc(list, func(w Watch) bool { return w.Kind == Store }) {
+		err = fmt.Errorf("%s: %w", k.File, ErrNoRule)
+	}
+	return list, notes, err
+}
+
+// references is a word that tells handlers whether a batch is there.
+type references struct {
+	at   uint64
+	size int
+	name string
+}
+
+// referencesOf are the words that patchers store to when they publish a batch: a count of references, of all CPUs
+// (bp_desc of Linux 5.14 to 6.15, arch/x86/kernel/alternative.c) or of each (text_poke_array_refs since 6.16); before,
+// a pointer to the batch (bp_desc). perCPU is where the offset of each CPU's variables lies.
+func referencesOf(k *image.Kernel) (r references, perCPU uint64) {
+	if at, ok := k.Addr("text_poke_array_refs"); ok {
+		offsets, there := k.Addr("__per_cpu_offset")
+		if there {
+			return references{at, 4, "text_poke_array_refs"}, offsets
+		}
+	}
+	at, ok := k.Addr("bp_desc")
+	switch {
+	case ok && k.Has("text_poke_memcpy"):
+		return references{at + 12, 4, "bp_desc.refs"}, 0
+	case ok:
+		return references{at, 8, "bp_desc"}, 0
+	}
+	return references{}, 0
+}
+
+// barriers are functions that end with a barrier behind stores: they unmap the page that was stored through
+// (clear_fixmap, arch/arm64/mm/fixmap.c; __set_fixmap, arch/riscv/mm/init.c), or clean caches.
+var barriers = []string{"__set_fixmap", "caches_clean_inval_pou"}
+
+// fences are the barriers of all functions that store; none where one of them leads to no barrier.
+func fences(k *image.Kernel, list []Watch) (lines []string) {
+	for _, w := range list {
+		if w.Kind != Store {
+			continue
+		}
+		i := slices.IndexFunc(barriers, func(b string) bool { return k.Path(w.Function, b, 2) != nil })
+		if i < 0 {
+			return nil
+		}
+		lines = append(lines, strings.Join(k.Path(w.Function, barriers[i], 2), " calls "))
+	}
+	return lines
+}
+
+// calls tells whether what a function does is recorded where another one does it already.
+func calls(k *image.Kernel, watched, outer string) bool { return k.Calls(outer)[watched] > 0 }
+
+// wayTo is the shortest way from the first of some functions that lead to another one.
+func wayTo(k *image.Kernel, from []string, to string) []string {
+	for _, f := range from {
+		if way := k.Path(f, to, depth); way != nil {
+			return way
+		}
+	}
+	return nil
+}
