@@ -17,6 +17,8 @@ import (
 // instances/textpoke/current_tracer.
 type Files interface {
 	Read(name string) ([]byte, error)
+	// List names what is in a folder.
+	List(name string) ([]string, error)
 	// Write opens a file, writes and closes it. It empties the file first only where trunc
 	// says so: what is written to a filter is added to it otherwise.
 	Write(name, text string, trunc bool) error
@@ -51,6 +53,14 @@ type mount string
 func (m mount) path(name string) string { return filepath.Join(string(m), name) }
 
 func (m mount) Read(name string) ([]byte, error) { return os.ReadFile(m.path(name)) }
+
+func (m mount) List(name string) (names []string, err error) {
+	entries, err := os.ReadDir(m.path(name))
+	for _, e := range entries {
+		names = append(names, e.Name())
+	}
+	return names, err
+}
 
 func (m mount) Write(name, text string, trunc bool) error {
 	flag := os.O_WRONLY

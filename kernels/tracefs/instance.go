@@ -3,9 +3,9 @@
 package tracefs
 
 import (
-	"errors"
 	"fmt"
 	"regexp"
+	"slices"
 	"strings"
 )
 
@@ -87,21 +87,25 @@ func (i *Instance) Release() error {
 	return nil
 }
 
-// Foreign are other instances that trace functions, the top one by the name "".
-func (i *Instance) Foreign(names []string) (on []string, err error) {
-	var errs []error
-	for _, name := range append([]string{""}, names...) {
-		dir := "instances/" + name + "/"
-		if name == "" {
-			dir = ""
-		}
+// Foreign names the other instances with a tracer that is on, the top one by "the top instance".
+func (i *Instance) Foreign() (on []string, err error) {
+	others, err := i.files.List("instances")
+	if err != nil {
+		return nil, fmt.Errorf("list the instances of tracefs: %w", err)
+	}
+	dirs := map[string]string{"the top instance": ""}
+	for _, name := range others {
+		dirs[name] = "instances/" + name + "/"
+	}
+	for name, dir := range dirs {
 		if dir == i.dir {
 			continue
 		}
 		b, err := i.files.Read(dir + "current_tracer")
-		if errs = append(errs, err); err == nil && strings.TrimSpace(string(b)) != tracerOff {
+		if err == nil && strings.TrimSpace(string(b)) != tracerOff { // one that cannot be read has gone
 			on = append(on, name)
 		}
 	}
-	return on, errors.Join(errs...)
+	slices.Sort(on)
+	return on, nil
 }

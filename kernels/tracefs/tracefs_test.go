@@ -22,6 +22,14 @@ func (s static) Read(name string) ([]byte, error) {
 	}
 	return nil, fs.ErrNotExist
 }
+func (s static) List(string) (names []string, err error) {
+	for name := range s {
+		if parts := strings.Split(name, "/"); parts[0] == "instances" {
+			names = append(names, parts[1])
+		}
+	}
+	return names, nil
+}
 func (s static) Write(string, string, bool) error { return errors.New("read only") }
 func (s static) Mkdir(string) error               { return errors.New("read only") }
 func (s static) Remove(string) error              { return errors.New("read only") }
@@ -186,15 +194,16 @@ func TestRefused(t *testing.T) {
 // TestForeign: another tracer in our instance is not switched off, and others are named.
 func TestForeign(t *testing.T) {
 	k := kernel()
-	k["current_tracer"], k["instances/other/current_tracer"] = "nop\n", "function\n"
+	k["current_tracer"], k["instances/other/current_tracer"] = "function_graph\n", "function\n"
+	k["instances/quiet/current_tracer"] = "nop\n"
 	i, files, _ := opened(t, k)
 	files.tracers["instances/x/"] = "function_graph"
 	if _, err := i.Trace(nil); err == nil || !strings.Contains(err.Error(), "function_graph") {
 		t.Errorf("%v, want an error that names function_graph", err)
 	}
-	on, err := i.Foreign([]string{"other", "x"})
-	if err != nil || !slices.Equal(on, []string{"other"}) {
-		t.Errorf("%v, %v, want other", on, err)
+	on, err := i.Foreign()
+	if err != nil || !slices.Equal(on, []string{"other", "the top instance"}) {
+		t.Errorf("%v, %v, want other and the top instance", on, err)
 	}
 }
 

@@ -98,8 +98,15 @@ func (h *Host) open() (err error) {
 	return err
 }
 
-// found tells what the instance holds that an earlier server left.
+// found tells which other tracers are on, and what the instance holds that an earlier server left.
 func (h *Host) found() error {
+	others, err := h.instance.Foreign()
+	if err != nil {
+		return err
+	}
+	if len(others) > 0 {
+		h.log.Info("other tracers are on: their interrupts are counted too", zap.Strings("instances", others))
+	}
 	on, err := h.instance.On()
 	if err != nil || !on {
 		return err

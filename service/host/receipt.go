@@ -9,13 +9,13 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
-	"strconv"
 	"strings"
 
 	"go.uber.org/zap"
 
 	"github.com/textpoke/textpoke/cpus"
 	"github.com/textpoke/textpoke/kernels/ledger"
+	"github.com/textpoke/textpoke/kernels/watch"
 	"github.com/textpoke/textpoke/results/interrupts"
 	"github.com/textpoke/textpoke/service"
 	"github.com/textpoke/textpoke/service/journal"
@@ -139,57 +139,27 @@ func (h *Host) forecast(recs []int) (row sim.PlanRow, err error) {
 // roles are those of this machine's CPUs: isolated ones are named by the kernel, all others are
 // taken for busy.
 func roles(dir string) ([]cpus.Role, error) {
-	possible, err := list(filepath.Join(dir, "possible"))
+	file := filepath.Join(dir, "possible")
+	b, err := os.ReadFile(file)
 	if err != nil {
 		return nil, err
 	}
-	if len(possible) == 0 {
-		return nil, fmt.Errorf("%s: no CPU", filepath.Join(dir, "possible"))
+	possible, err := watch.ParseCPUs(strings.TrimSpace(string(b)))
+	if err == nil && len(possible) == 0 {
+		err = errors.New("no CPU")
+	}
+	if err != nil {
+		return nil, fmt.Errorf("%s: %w", file, err)
 	}
 	out := make([]cpus.Role, slices.Max(possible)+1)
 	for i := range out {
 		out[i] = cpus.Busy
 	}
 	for _, name := range []string{"isolated", "nohz_full"} {
-		some, err := list(filepath.Join(dir, name))
-		if err != nil && !errors.Is(err, os.ErrNotExist) {
-			return nil, err
-		}
-		for _, cpu := range some {
+		for _, cpu := range watch.IsolatedCPUs(filepath.Join(dir, name)) {
 			if cpu < len(out) {
 				out[cpu] = cpus.Isolated
 			}
-		}
-	}
-	return out, nil
-}
-
-// mostCPUs bounds a list of CPUs: NR_CPUS of the largest kernels is 8,192.
-const mostCPUs = 1 << 16
-
-// list reads a list of CPUs such as 0-3,7 (Documentation/admin-guide/cputopology.rst). An empty
-// one reads "(null)" on some releases.
-func list(file string) (out []int, err error) {
-	b, err := os.ReadFile(file)
-	if err != nil {
-		return nil, err
-	}
-	text := strings.TrimSpace(string(b))
-	if text == "" || text == "(null)" {
-		return nil, nil
-	}
-	for part := range strings.SplitSeq(text, ",") {
-		from, to, isRange := strings.Cut(part, "-")
-		first, err := strconv.Atoi(from)
-		last := first
-		if err == nil && isRange {
-			last, err = strconv.Atoi(to)
-		}
-		if err != nil || first < 0 || last < first || last >= mostCPUs {
-			return nil, fmt.Errorf("%s: %q: want a list of CPUs such as 0-3,7", file, text)
-		}
-		for cpu := first; cpu <= last; cpu++ {
-			out = append(out, cpu)
 		}
 	}
 	return out, nil
