@@ -339,6 +339,16 @@ func (s Seq) shift(first, by Seq) Seq {
 // With is the promise that is made, about a position, after this one.
 func (p Promise) With(seq Seq) Promise { return p&^promiseSeq | Promise(seq) }
 
+// Of is the promise that nobody executes what want has replaced, of a site whose newest version is
+// given, where last is the position of the last store. When want has not arrived in memory yet
+// the promise is about the store to come, so that a plan that relied on it is caught.
+func (p Promise) Of(newest Version, want isa.Text, last Seq) Promise {
+	if newest.Text != want {
+		return p.With(last + 1)
+	}
+	return p.With(newest.Seq)
+}
+
 // Count is how often the promise was taken back; PromiseOf puts the two together.
 func (p Promise) Count() uint64 { return uint64(p) / (promiseSeq + 1) }
 

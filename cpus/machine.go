@@ -60,18 +60,26 @@ type Machine struct {
 	gait      atomic.Int32  // Gait
 }
 
+// For completes the code of a machine with CPUs of these roles; an error says why there is none.
+func (c *Code) For(roles []Role) error {
+	switch n := len(roles); {
+	case n == 0 || n > MaxCPUs:
+		return fmt.Errorf("%d CPUs: want 1 to %d", n, MaxCPUs)
+	case Housekeeper(roles) < 0:
+		return errors.New("no CPU that a patcher may run on")
+	case len(c.Sites) == 0:
+		return errors.New("no sites: nothing can be patched or called")
+	}
+	c.Complete()
+	return nil
+}
+
 // NewMachine builds a machine at rest.
 func NewMachine(cfg Config) (*Machine, error) {
 	n := len(cfg.Roles)
-	switch {
-	case n == 0 || n > MaxCPUs:
-		return nil, fmt.Errorf("%d CPUs: want 1 to %d", n, MaxCPUs)
-	case Housekeeper(cfg.Roles) < 0:
-		return nil, errors.New("no CPU that a patcher may run on")
-	case len(cfg.Code.Sites) == 0:
-		return nil, errors.New("no sites: nothing can be patched or called")
+	if err := cfg.Code.For(cfg.Roles); err != nil {
+		return nil, err
 	}
-	cfg.Code.Complete()
 	m := &Machine{
 		Handler: cfg.Handler,
 		Text:    newText(len(cfg.Code.Sites), cfg.Initial, cfg.NopOps),

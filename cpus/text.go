@@ -169,16 +169,10 @@ func (t *Text) pause() {
 	}
 }
 
-// Settle promises that no CPU executes the text of a site from before the store of want. When want
-// has not arrived in memory yet the promise is about the store to come, so that a plan that relied
-// on it is caught.
+// Settle promises that no CPU executes the text of a site from before the store of want.
 func (t *Text) Settle(site int, want isa.Text) {
-	s := &t.sites[site]
-	v := t.last(site)
-	if v.Text != want {
-		v.Seq = t.Seq() + 1
-	}
-	s.settled.Store(uint64(Promise(s.settled.Load()).With(v.Seq)))
+	s := &t.sites[site].settled
+	s.Store(uint64(Promise(s.Load()).Of(t.last(site), want, t.Seq())))
 }
 
 // Unsettle takes the promise back, before the next update's first store.

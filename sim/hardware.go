@@ -50,10 +50,7 @@ func NewHardware(j *Job) (*Hardware, error) {
 	}
 	cfg := hardware.Config{
 		Code: &s.code, Initial: s.initial, Roles: j.Roles, Filling: j.mutation.Filling, Seed: j.Seed, Broken: j.suspect(),
-		Borderless: j.Borderless, Even: j.Even,
-	}
-	if j.protocol.Batching == poke.Buffered {
-		cfg.Slots = j.Buffer.Slots
+		Borderless: j.Borderless, Even: j.Even, Slots: j.slots(),
 	}
 	h := &Hardware{cfg: cfg}
 	if h.machine, err = newExecuting(cfg, cfg.Broken && !j.InProcess); err != nil {

@@ -160,6 +160,14 @@ func (j *Job) nothing() error {
 	)
 }
 
+// slots is what the vector that patches are published in has room for, 0 for as many as there are.
+func (j *Job) slots() int {
+	if j.protocol.Batching != poke.Buffered {
+		return 0
+	}
+	return j.Buffer.Slots
+}
+
 // at is the address of the i-th record of the queue.
 func (j *Job) at(i int) records.Addr { return j.Table.Addr(j.queue[i]) }
 

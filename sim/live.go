@@ -48,9 +48,7 @@ func NewLive(j *Job) (*Live, error) {
 	l.patcher.Home = cpus.Housekeeper(j.Roles)
 	l.patcher.Migrate = j.Migrate
 	l.patcher.Filling = j.mutation.Filling
-	if j.protocol.Batching == poke.Buffered {
-		l.patcher.Shared.Slots = j.Buffer.Slots
-	}
+	l.patcher.Shared.Slots = j.slots()
 	m.Start()
 	return l, nil
 }

@@ -69,12 +69,9 @@ func newTimed(j *Job, calls timed.Thinning) (*Timed, error) {
 	t.config = timed.Config{
 		Called: called,
 		Code:   &sites.code, Roles: j.Roles, Costs: j.costs(), Lookup: j.Lookup, Refs: j.Refs,
-		NopOps: nopOps, Initial: sites.initial,
+		NopOps: nopOps, Initial: sites.initial, Slots: j.slots(),
 		Seed: j.Seed, Filling: j.mutation.Filling, Migrate: j.Migrate, Preempt: j.Preempt, Calls: calls,
 		Listener: listen(j), OutOfTurn: cmp.Or(j.OutOfTurn, timed.UsuallyOutOfTurn),
-	}
-	if j.protocol.Batching == poke.Buffered {
-		t.config.Slots = j.Buffer.Slots
 	}
 	if t.machine, err = timed.New(t.config); err != nil {
 		return nil, err

@@ -34,14 +34,10 @@ func (w *world) Store(site, off, n int, t isa.Text) {
 }
 
 // StoreLiteral implements poke.Ground.
-func (w *world) StoreLiteral(site int, ops uint64) {
-	w.literal[site] = ops
-}
+func (w *world) StoreLiteral(site int, ops uint64) { w.literal[site] = ops }
 
 // Unsettle implements poke.Ground.
-func (w *world) Unsettle(site int) {
-	w.settled[site] = w.settled[site].TakenBack()
-}
+func (w *world) Unsettle(site int) { w.settled[site] = w.settled[site].TakenBack() }
 
 // Begin implements poke.Ground.
 func (w *world) Begin(site int, c cpus.Change) {
@@ -50,19 +46,11 @@ func (w *world) Begin(site int, c cpus.Change) {
 	}
 }
 
-// Settle implements poke.Ground; see cpus.Text.Settle.
+// Settle implements poke.Ground.
 func (w *world) Settle(site int, want isa.Text) {
-	seq, text := cpus.Seq(1), w.m.texts[site][w.base[site]]
-	for i := w.logged - 1; i >= 0; i-- {
-		if int(w.log[i].site) == site {
-			seq, text = cpus.Seq(i+2), w.m.texts[site][w.log[i].text]
-			break
-		}
-	}
-	if text != want {
-		seq = w.Seq() + 1
-	}
-	w.settled[site] = w.settled[site].With(seq)
+	var room [1]cpus.Version
+	newest, _ := w.Window(site, w.Seq(), room[:0])
+	w.settled[site] = w.settled[site].Of(newest[0], want, w.Seq())
 }
 
 // SetOps implements poke.Ground.
@@ -110,9 +98,7 @@ func (w *world) Drained() bool {
 }
 
 // Clear implements poke.Ground.
-func (w *world) Clear() {
-	w.published = 0
-}
+func (w *world) Clear() { w.published = 0 }
 
 // Send implements poke.Ground. A grace period also waits for tasks that are
 // preempted.
@@ -156,9 +142,7 @@ func (w *world) send(c cpus.Cause, lazy bool) (targets int8) {
 }
 
 // Answered implements poke.Ground.
-func (w *world) Answered() bool {
-	return w.left[w.actor] == 0
-}
+func (w *world) Answered() bool { return w.left[w.actor] == 0 }
 
 // StopMachine implements poke.Ground.
 func (w *world) StopMachine(lazy bool) bool {
@@ -173,9 +157,7 @@ func (w *world) StopMachine(lazy bool) bool {
 }
 
 // Stopped implements poke.Ground.
-func (w *world) Stopped() bool {
-	return w.Answered() && w.arrived == w.arriving
-}
+func (w *world) Stopped() bool { return w.Answered() && w.arrived == w.arriving }
 
 // ResumeMachine implements poke.Ground.
 func (w *world) ResumeMachine() {

@@ -34,14 +34,10 @@ func (w *world) Window(site int, synced cpus.Seq, buf []cpus.Version) ([]cpus.Ve
 }
 
 // Peek implements cpus.Shared and poke.Ground.
-func (w *world) Peek(site int) isa.Text {
-	return w.m.texts[site][w.newest(site)]
-}
+func (w *world) Peek(site int) isa.Text { return w.m.texts[site][w.newest(site)] }
 
 // Settled implements cpus.Shared.
-func (w *world) Settled(site int) cpus.Promise {
-	return w.settled[site]
-}
+func (w *world) Settled(site int) cpus.Promise { return w.settled[site] }
 
 // Changing implements cpus.Shared.
 func (w *world) Changing(site int) (c cpus.Change) {
@@ -53,14 +49,10 @@ func (w *world) Changing(site int) (c cpus.Change) {
 }
 
 // Literal implements cpus.Shared and poke.Ground.
-func (w *world) Literal(site int) uint64 {
-	return w.literal[site]
-}
+func (w *world) Literal(site int) uint64 { return w.literal[site] }
 
 // CallOps implements cpus.Shared.
-func (w *world) CallOps(addr uint64) cpus.Outcome {
-	return w.m.table.Call(w.ops, addr)
-}
+func (w *world) CallOps(addr uint64) cpus.Outcome { return w.m.table.Call(w.ops, addr) }
 
 // ref is the counter that a CPU's handler changes. One that all share is kept with
 // a patcher's CPU, which symmetry never moves.
@@ -204,6 +196,4 @@ func (w *world) Arrive(cpu int) {
 }
 
 // Resumed implements cpus.Shared.
-func (w *world) Resumed(cpu int) bool {
-	return !w.stopped[cpu]
-}
+func (w *world) Resumed(cpu int) bool { return !w.stopped[cpu] }

@@ -4,7 +4,6 @@ package timed
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"math/rand/v2"
 
@@ -139,15 +138,9 @@ func New(cfg Config) (*Machine, error) {
 // build is New for whoever makes the CPUs' steps itself.
 func build(cfg Config) (*Machine, error) {
 	n := len(cfg.Roles)
-	switch {
-	case n == 0 || n > cpus.MaxCPUs:
-		return nil, fmt.Errorf("%d CPUs: want 1 to %d", n, cpus.MaxCPUs)
-	case cpus.Housekeeper(cfg.Roles) < 0:
-		return nil, errors.New("no CPU that a patcher may run on")
-	case len(cfg.Code.Sites) == 0:
-		return nil, errors.New("no sites: nothing can be patched or called")
+	if err := cfg.Code.For(cfg.Roles); err != nil {
+		return nil, err
 	}
-	cfg.Code.Complete()
 	if cfg.Called == 0 {
 		cfg.Called = len(cfg.Code.Sites)
 	}

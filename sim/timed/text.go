@@ -82,13 +82,10 @@ func (t *text) window(i int, synced cpus.Seq, since Nanos, buf []cpus.Version) [
 	return buf
 }
 
-// settle promises what is there; see cpus.Text.Settle.
+// settle promises what is there.
 func (t *text) settle(i int, want isa.Text) {
-	v := t.sites[i].is
-	if v.Text != want {
-		v.Seq = t.seq() + 1
-	}
-	t.sites[i].settled = t.sites[i].settled.With(v.Seq)
+	s := &t.sites[i]
+	s.settled = s.settled.Of(s.is, want, t.seq())
 }
 
 // forget makes what is there the text from before the next update: nobody can
