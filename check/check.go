@@ -13,6 +13,7 @@ import (
 	"github.com/textpoke/textpoke/check/explore"
 	"github.com/textpoke/textpoke/check/museum"
 	"github.com/textpoke/textpoke/cpus"
+	"github.com/textpoke/textpoke/cpus/isa"
 	"github.com/textpoke/textpoke/internal/choice"
 	"github.com/textpoke/textpoke/sched"
 	"github.com/textpoke/textpoke/sim"
@@ -102,11 +103,14 @@ func (q *Question) build() error {
 		Buffer: q.Buffer, Descending: q.Order == sched.Descending, Lookup: q.Lookup, Refs: q.Refs,
 		Early: q.Early, Patchers: q.Patchers, Contend: q.Contend, Switch: q.Switch, Workload: q.Workload,
 	}
-	if q.Mutation == "" {
-		return nil
-	}
 	shape, err := q.Setup.Shape()
-	if err == nil {
+	if err == nil && q.Layout == "" && q.Plan != nil && !q.Plan.StatesPath() && shape.Literals() && !q.Plan.ChangesLiterals(shape) {
+		// A plan that changes no literal is not about ftrace's sites: what they call would stay as it was.
+		if q.Setup.Arch, err = cpus.WithLayout(arch, isa.LayoutPlain); err == nil {
+			shape, err = q.Setup.Shape()
+		}
+	}
+	if err == nil && q.Mutation != "" {
 		q.Setup.Mutation, err = q.Setup.Protocol.Mutation(q.Mutation, shape)
 	}
 	return err

@@ -36,6 +36,9 @@ func TestVerdictsSayWhatTheyRestOn(t *testing.T) {
 	}{
 		{axis.Choices{"arch": {"arm64"}, "layout": {"plain"}, "plan": {plan}}, 0, explore.Safe, "nothing",
 			"promises: nothing; assumes: workload endless; fetch weak"},
+		// A plan of one's own that changes no literal is about sites without, unless a layout is asked for.
+		{axis.Choices{"arch": {"arm64"}, "plan": {plan}}, 0, explore.Safe, "nothing", "promises: nothing; assumes: "},
+		{axis.Choices{"arch": {"arm64"}, "layout": {"call-ops"}, "plan": {plan}}, 0, explore.Unsafe, "", ": unsafe; assumes: "},
 		{axis.Choices{"arch": {"x86_64"}}, 0, explore.Safe, "new text", "promises: new text; assumes: workload endless"},
 		{axis.Choices{"arch": {"x86_64"}, "mutate": {"drop-sync-1"}}, 0, explore.Unsafe, "",
 			": unsafe; assumes: workload endless; fetch weak; the return from a trap fetches afresh; not modelled: "},

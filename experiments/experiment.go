@@ -162,6 +162,9 @@ func (s *Study[C, R]) Add(row R) error {
 		}
 	}
 	s.Rows, s.facts = append(s.Rows, row), append(s.facts, facts)
+	if s.Progress != nil && s.Asked > 1 {
+		s.Progress(fmt.Sprintf("%d of %d rows", len(s.Rows), s.Asked))
+	}
 	if s.Lab.Add == nil {
 		return nil
 	}

@@ -187,6 +187,13 @@ func (p *Protocol) one(s Shape, emit Emit) {
 	_ = p.Compile(s, func(yield func(Range) bool) { yield(Range{0, 1}) }, emit)
 }
 
+// ChangesLiterals tells whether the plan changes the literals that name the sites' ops.
+func (p *Protocol) ChangesLiterals(s Shape) bool {
+	return p.has(s, func(st Step) bool {
+		return st.Op == Write && (st.Part == Literal || st.Part == LiteralLow || st.Part == LiteralHigh)
+	})
+}
+
 // Lazy tells whether the protocol has rounds that leave out CPUs in user space.
 func (p *Protocol) Lazy(s Shape) bool {
 	return p.has(s, func(st Step) bool { return st.Lazy })

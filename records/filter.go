@@ -4,6 +4,7 @@ package records
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"iter"
 	"strconv"
@@ -139,6 +140,25 @@ func (f Filter) MatchContext(ctx context.Context, t *Table) ([]int, error) {
 		}
 	}
 	return match, nil
+}
+
+// ErrNoMatch means that a filter chooses no record of a table.
+var ErrNoMatch = errors.New("no record matches")
+
+// Only is the table of the chosen records; the table itself for an empty filter. The error is [ErrNoMatch] where nothing
+// matches.
+func (f Filter) Only(t *Table) (*Table, error) {
+	if f.Empty() {
+		return t, nil
+	}
+	var chosen []Raw
+	for _, i := range f.Match(t) {
+		chosen = append(chosen, Raw{Addr: t.Addr(i), Symbol: t.Symbol(i), Module: t.Module(i)})
+	}
+	if len(chosen) == 0 {
+		return nil, fmt.Errorf("%s: %w %q", t.Name(), ErrNoMatch, f)
+	}
+	return New(t.Name(), t.Arch(), chosen)
 }
 
 // Len is how many expressions the filter has: what Match costs grows with it.

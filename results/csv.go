@@ -52,18 +52,6 @@ func (c *CSVWriter) AddRow(row []Value) error {
 // Close does nothing: a CSV text has no end mark, and all rows are written.
 func (c *CSVWriter) Close() error { return nil }
 
-// WriteRecords writes rows that are text already, the header first, as a [CSVWriter]
-// writes them.
-func WriteRecords(w io.Writer, rows [][]string) error {
-	c := &CSVWriter{w: w, csv: csv.NewWriter(w)}
-	for _, c.record = range rows {
-		if err := c.flush(); err != nil {
-			return err
-		}
-	}
-	return nil
-}
-
 func (c *CSVWriter) flush() error {
 	if len(c.record) == 1 && c.record[0] == "" {
 		// A blank line is no row to readers of CSV; a quoted nothing is.

@@ -153,9 +153,12 @@ func (c *common) printCalibration(cmd *cobra.Command, cal *calibration.Calibrati
 	if err != nil {
 		return err
 	}
-	if cmd.Flags().Changed("format") && c.format != results.FormatCSV {
+	switch chosen := cmd.Flags().Changed("format"); {
+	case c.format == results.FormatTable && (chosen || c.screen != nil) && c.width() > 0:
+		c.listQuantities(cal)
+	case chosen && c.format != results.FormatCSV:
 		err = c.printTable(t)
-	} else {
+	default:
 		err = write(c.streams.out)
 	}
 	if err != nil || f == nil {
@@ -167,6 +170,19 @@ func (c *common) printCalibration(cmd *cobra.Command, cal *calibration.Calibrati
 	f.manifest.Calibration = cal.Name
 	f.manifest.Documents = append(f.manifest.Documents, cal.Name+".csv")
 	return f.close(complete)
+}
+
+// listQuantities lists a calibration's quantities on a screen, in lines as wide as that is.
+func (c *common) listQuantities(cal *calibration.Calibration) {
+	var all []described
+	for _, e := range cal.Entries {
+		value := fmt.Sprintf("%g %s", e.Value, e.Quantity.Unit)
+		if e.Bounded() {
+			value += fmt.Sprintf(" (%g to %g)", e.Low, e.High)
+		}
+		all = append(all, described{e.Quantity.Name, fmt.Sprintf("%s, %s: %s", value, e.Basis, e.Quantity.Doc)})
+	}
+	list(c.streams.out, cal.Name, c.width(), all)
 }
 
 // quantityColumns are the columns of a calibration's quantities, each in the unit that

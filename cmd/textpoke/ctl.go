@@ -18,6 +18,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/textpoke/textpoke/results"
+	"github.com/textpoke/textpoke/results/interrupts"
 	"github.com/textpoke/textpoke/service/api"
 )
 
@@ -297,8 +298,23 @@ func ctlInterrupts(f *ctlFlags) *cobra.Command {
 				return err
 			}
 			defer resp.Body.Close()
-			_, err = io.Copy(f.streams.out, resp.Body)
-			return err
+			if f.width() == 0 {
+				_, err = io.Copy(f.streams.out, resp.Body)
+				return err
+			}
+			counters, err := interrupts.Parse("the server's counters", resp.Body)
+			if err != nil {
+				return err
+			}
+			for i, part := range interrupts.Narrow(counters, f.width()) {
+				if i > 0 {
+					fmt.Fprintln(f.streams.out)
+				}
+				if err := interrupts.Write(f.streams.out, part); err != nil {
+					return err
+				}
+			}
+			return nil
 		}),
 	}
 }

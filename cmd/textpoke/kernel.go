@@ -11,6 +11,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/textpoke/textpoke/kernels/ledger"
 	"github.com/textpoke/textpoke/kernels/vm"
 	"github.com/textpoke/textpoke/results"
 )
@@ -84,6 +85,7 @@ func (m *measureFlags) boots(cmd *cobra.Command, cpus string, repetitions int) {
 	f := cmd.Flags()
 	f.StringSliceVar(&m.actions, "action", []string{"function-tracer"},
 		"`list` of what is switched, NAME or NAME:ARGUMENT; \"list\" prints what there is")
+	offer(cmd, "action", append(ledger.ActionNames(), "list"))
 	f.StringVar(&m.cpus, "cpus", cpus,
 		"the machine's CPUs: a `number`, or a list of roles such as idle=2,busy=1,isolated=1; the first one switches")
 	f.IntVar(&m.repetitions, "repetitions", repetitions, "`number` of times that each action is switched on and off")

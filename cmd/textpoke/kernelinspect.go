@@ -3,8 +3,10 @@
 package main
 
 import (
+	"context"
 	"fmt"
 	"io"
+	"maps"
 	"os"
 	"slices"
 	"strings"
@@ -35,12 +37,17 @@ func kernelInspect(c *common) *cobra.Command {
 	var f inspectFlags
 	cmd := &cobra.Command{
 		Use: "inspect IMAGE", Short: "what a kernel's image is and holds", Args: cobra.ExactArgs(1),
-		Long: "inspect unpacks a kernel's image and tells what in it can be patched, and how." + imagesHelp,
+		Long: "inspect unpacks a kernel's image and tells what in it can be patched, and how. Of a built-in kernel, such as\n" +
+			"x86_64-6.12, it tells what is kept of its image." + imagesHelp,
 		Example: "  textpoke kernel inspect /boot/vmlinuz\n" +
+			"  textpoke kernel inspect x86_64-6.12\n" +
 			"  textpoke kernel inspect vmlinuz --records table.csv --evidence",
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if err := refuseEmpty(cmd, "records", "ledger", "config", "modules"); err != nil {
 				return err
+			}
+			if slices.Contains(ledger.Names(), args[0]) {
+				return c.inspectKnown(cmd.Context(), args[0], f)
 			}
 			k, err := image.Open(args[0])
 			if err != nil {
@@ -62,7 +69,7 @@ func kernelInspect(c *common) *cobra.Command {
 			"patched")
 	cmd.Flags().StringVar(&f.config, "config", "", "`file` with the kernel's configuration, where the image carries none")
 	cmd.Flags().BoolVar(&f.evidence, "evidence", false, "print the mechanisms instead, and what in the code shows each")
-	return cmd
+	return offerArgs(cmd, ledger.Names)
 }
 
 // inspect prints what an image holds, and writes what was asked for.
@@ -103,7 +110,7 @@ func (c *common) inspect(cmd *cobra.Command, k *image.Kernel, f inspectFlags) er
 	case f.evidence:
 		return printRows(cmd.Context(), c, evidenceColumns, "mechanisms", evidenceOf(k))
 	}
-	return printRows(cmd.Context(), c, imageColumns, "kernel", []inspected{{k, t}})
+	return printRows(cmd.Context(), c, imageColumns, "kernel", []inspected{ofImage(k, t)})
 }
 
 // modulesIn reads all modules below a directory.
@@ -155,21 +162,78 @@ func writeTable(path string, t *records.Table) error {
 	return files.Write(path, 0o644, func(w io.Writer) error { return write(w, t) })
 }
 
-// inspected is an image and its table of records.
+// inspected is a kernel and its table of records.
 type inspected struct {
-	*image.Kernel
-	table *records.Table
+	*image.Kernel        // nil where only what is kept of the image is there
+	table                *records.Table
+	arch, name, protocol string
+	slots                int // 0 where they are unknown or there are none
+}
+
+func ofImage(k *image.Kernel, t *records.Table) inspected {
+	n, _ := k.Slots()
+	if n == image.Unlimited {
+		n = 0
+	}
+	return inspected{k, t, k.Arch.Name, k.Release, k.Protocol(), n}
+}
+
+// inspectKnown prints what is kept of a built-in kernel's image, and writes what was asked for.
+func (c *common) inspectKnown(ctx context.Context, name string, f inspectFlags) error {
+	if f.modules != "" || f.config != "" {
+		return fmt.Errorf("--modules and --config go with an image: %s is built in", name)
+	}
+	k, err := ledger.Open(name)
+	if err != nil {
+		return err
+	}
+	row := inspected{arch: k.Arch, name: k.Release, protocol: k.Protocol}
+	if k.Table != "" {
+		if row.table, err = records.Open(ctx, k.Table, records.Options{}); err != nil {
+			return err
+		}
+	}
+	if f.records != "" {
+		if row.table == nil {
+			return fmt.Errorf("--records: there is no table of the records of %s", name)
+		}
+		if err := writeTable(f.records, row.table); err != nil {
+			return fmt.Errorf("--records: %w", err)
+		}
+	}
+	if f.ledger != "" {
+		if err := files.Write(f.ledger, 0o644, func(w io.Writer) error { return ledger.WriteFacts(w, k) }); err != nil {
+			return fmt.Errorf("--ledger: %w", err)
+		}
+	}
+	var evidence []mechanism
+	for _, name := range slices.Sorted(maps.Keys(k.Facts.Mechanisms)) {
+		m := k.Facts.Mechanisms[name]
+		evidence = append(evidence, mechanism{name, m.Value, m.Evidence})
+	}
+	for _, name := range slices.Sorted(maps.Keys(k.Facts.Unknown)) {
+		evidence = append(evidence, mechanism{name, results.Empty, k.Facts.Unknown[name]})
+	}
+	if f.evidence {
+		return printRows(ctx, c, evidenceColumns, "mechanisms", evidence)
+	}
+	row.slots = k.Facts.Mechanisms[image.BatchSlots].Value
+	return printRows(ctx, c, imageColumns, "kernel", []inspected{row})
 }
 
 // imageColumns are the columns of what an image holds.
 var imageColumns = slices.Concat(
 	results.Columns[inspected]{
-		{Name: "arch", Doc: "instruction set", Cell: func(i inspected) any { return i.Arch.Name }},
-		{Name: "release", Doc: "as uname -r has it", Cell: func(i inspected) any { return i.Release }},
+		{Name: "arch", Doc: "instruction set", Cell: func(i inspected) any { return i.arch }},
+		{Name: "release", Doc: "as uname -r has it", Cell: func(i inspected) any { return i.name }},
+	},
+	results.Columns[inspected]{
 		{Name: "records", Kind: results.Integer,
 			Doc: "patchable call sites, after boot", Cell: func(i inspected) any { return i.table.Len() }},
 		{Name: "groups", Kind: results.Integer, Doc: "runs of records that are sorted inside",
 			Cell: func(i inspected) any { return len(i.table.Groups()) }},
+	}.When(func(i inspected) bool { return i.table != nil }),
+	results.Columns[inspected]{
 		{Name: "init_records", Kind: results.Integer, Doc: "in text that is thrown away after boot",
 			Cell: func(i inspected) any { return i.Records.Init }},
 		{Name: "invalid_records", Kind: results.Integer, Doc: "of weak functions that lost: never patched",
@@ -188,14 +252,13 @@ var imageColumns = slices.Concat(
 			Doc: "most functions begin with a landing pad", Cell: func(i inspected) any { return i.Records.LandingPads() }},
 		{Name: "preempt", Doc: "model of preemption; empty where neither banner nor configuration say",
 			Cell: func(i inspected) any { return results.OrEmpty(i.preempt()) }},
+	}.When(func(i inspected) bool { return i.Kernel != nil }),
+	results.Columns[inspected]{
 		{Name: "protocol", Doc: "how records are changed; empty where that is not understood",
-			Cell: func(i inspected) any { return results.OrEmpty(i.Protocol()) }},
+			Cell: func(i inspected) any { return results.OrEmpty(i.protocol) }},
 		{Name: "slots", Kind: results.Integer,
-			Doc: "of the vector of patches; empty where there is none, the image does not say, or it grows",
-			Cell: func(i inspected) any {
-				n, _ := i.Slots()
-				return results.If(n > 0 && n != image.Unlimited, n)
-			}},
+			Doc:  "of the vector of patches; empty where there is none, the image does not say, or it grows",
+			Cell: func(i inspected) any { return results.If(i.slots > 0, i.slots) }},
 	},
 	results.Columns[inspected]{
 		{
@@ -210,7 +273,7 @@ var imageColumns = slices.Concat(
 		{Name: "sha256", Detail: true, Doc: "of the file", Cell: func(i inspected) any { return i.Hash }},
 		{Name: "notes", Detail: true, Doc: "what was found by what it holds, and what was not found",
 			Cell: func(i inspected) any { return results.OrEmpty(strings.Join(i.Notes, "; ")) }},
-	},
+	}.When(func(i inspected) bool { return i.Kernel != nil }),
 )
 
 // preempt is the model of preemption, by the banner or else by the configuration.

@@ -8,7 +8,6 @@ import (
 	"fmt"
 	"slices"
 	"strconv"
-	"strings"
 
 	"github.com/spf13/cobra"
 
@@ -51,6 +50,7 @@ func kernelPredict(c *common) *cobra.Command {
 	f := cmd.Flags()
 	f.StringSliceVar(&p.actions, "action", []string{string(ledger.FunctionTracer)},
 		"`list` of what is switched, NAME or NAME:ARGUMENT; \"list\" prints what there is")
+	offer(cmd, "action", append(ledger.ActionNames(), "list"))
 	f.StringVar(&p.cpus, "cpus", "8", "the machine's CPUs: a `number`, or a list of roles such as busy=6,isolated=2")
 	f.StringSliceVar(&p.state, "state", nil, "`list` of what is so already: "+ledger.StateHelp)
 	f.StringVar(&p.here, "here", "", "read what is so already from the running machine, in place of --state: keys, modules, and in\n"+
@@ -59,6 +59,7 @@ func kernelPredict(c *common) *cobra.Command {
 	cmd.MarkFlagsMutuallyExclusive("here", "state")
 	f.StringArrayVar(&p.filter, "filter", nil, "`functions` that may be traced, in the kernel's syntax; again for more")
 	f.StringVar(&p.records, "records", "", "`table` of records in place of the image's (textpoke records list)")
+	offerFiles(cmd, "records", builtinRecords())
 	f.StringSliceVar(&p.budget, "budget", nil, "a `number` of interrupts that a CPU may take for one switch, or limits such as "+
 		"isolated=0,busy=20: more, and the exit code is 1. Limits: "+ledger.PredictLimits().Help())
 	return cmd
@@ -157,12 +158,8 @@ func (p *predictFlags) table(ctx context.Context, c *common, k *ledger.Kernel) (
 	if err != nil {
 		return nil, fmt.Errorf("--filter: %w", err)
 	}
-	var raw []records.Raw
-	for _, i := range f.Match(t) {
-		raw = append(raw, records.Raw{Addr: t.Addr(i), Symbol: t.Symbol(i), Module: t.Module(i)})
+	if t, err = f.Only(t); err != nil {
+		return nil, fmt.Errorf("--filter: %w", err)
 	}
-	if len(raw) == 0 {
-		return nil, fmt.Errorf("--filter %q: no record matches", strings.Join(p.filter, " "))
-	}
-	return records.New(t.Name(), k.Arch, raw)
+	return t, nil
 }

@@ -48,9 +48,6 @@ func namedList[T any](flag string, values, valid []string, parse func(string) (T
 	return out, nil
 }
 
-// identity is the parse of flags whose values are their names.
-func identity(s string) (string, error) { return s, nil }
-
 // names adds a flag that is a list of names, of which the shell knows the valid ones.
 func names(cmd *cobra.Command, to *[]string, flag string, preset, valid []string, usage string) {
 	cmd.Flags().StringSliceVar(to, flag, preset, "`list` of "+usage+strings.Join(valid, ", "))
@@ -139,9 +136,26 @@ func complete(cmd *cobra.Command, s *choice.Spec) {
 
 // offer lets the shell complete a flag's values.
 func offer(cmd *cobra.Command, flag string, names []string) {
-	// The flag stands in the same function: it cannot be missing.
-	_ = cmd.RegisterFlagCompletionFunc(flag, func(_ *cobra.Command, _ []string, typed string) ([]string,
+	complete(cmd, &choice.Spec{Name: flag, Names: names})
+}
+
+// offerFiles lets the shell complete a flag's values, names or files.
+func offerFiles(cmd *cobra.Command, flag string, names []string) {
+	complete(cmd, &choice.Spec{Name: flag, Names: names, NamesFile: choice.AnyFile})
+}
+
+// offerColumns lets the shell complete --columns by the columns of the command at hand.
+func (c *common) offerColumns(root *cobra.Command) {
+	_ = root.RegisterFlagCompletionFunc("columns", func(cmd *cobra.Command, _ []string, typed string) ([]string,
 		cobra.ShellCompDirective) {
+		names := []string{"all"}
+		for _, t := range c.tables[cmd] {
+			for _, column := range t.Columns {
+				if !slices.Contains(names, column.Name) {
+					names = append(names, column.Name, "+"+column.Name)
+				}
+			}
+		}
 		return completed(names, typed), cobra.ShellCompDirectiveNoFileComp
 	})
 }

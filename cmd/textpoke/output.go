@@ -173,6 +173,9 @@ func (c *common) each(ctx context.Context, o *output, n int, row func(i int, o *
 	o.c, o.keep = c, f != nil
 	var failed error
 	for i := 0; i < n && failed == nil; i++ {
+		if n > 1 {
+			c.overwrite(fmt.Sprintf("%d of %d", i, n))
+		}
 		if failed = ctx.Err(); failed == nil {
 			failed = row(i, o)
 		}

@@ -4,6 +4,8 @@ package main
 
 import (
 	"bufio"
+	"context"
+	"errors"
 	"fmt"
 	"io"
 	"slices"
@@ -12,21 +14,30 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/textpoke/textpoke/cpus"
+	"github.com/textpoke/textpoke/internal/choice"
+	"github.com/textpoke/textpoke/internal/choice/flags"
 	"github.com/textpoke/textpoke/records"
 	"github.com/textpoke/textpoke/results"
 )
 
+// recordsFlags say which table a command is about, and which records of it.
+type recordsFlags struct {
+	records.Options
+	filter []string
+}
+
 func recordsCommand(c *common) *cobra.Command {
 	cmd := &cobra.Command{Use: "records", Short: "tables of patchable call sites: list, show, convert"}
-	var opt records.Options
+	var r recordsFlags
 	f := cmd.PersistentFlags()
-	f.StringVar(&opt.Kallsyms, "kallsyms", "", "`file` with the addresses that a list of functions lacks, "+
-		"as /proc/kallsyms has them")
-	f.StringVar(&opt.Arch, "arch", "", "instruction `set`, where the source does not tell: "+strings.Join(cpus.ArchNames(),
-		", "))
+	flags.Bind(f, choice.File(&r.Kallsyms, "kallsyms", "`file` with the addresses that a list of functions lacks, "+
+		"as /proc/kallsyms has them"),
+		choice.One(&r.Arch, "arch", "", "instruction `set`, where the source does not tell", choice.OneOf(cpus.ArchNames())))
+	f.StringArrayVar(&r.filter, "filter", nil, "only records that match this `pattern` of the kernel's filter syntax, such as "+
+		"vfs_*, :mod:ext4 or !tcp_*; again for more")
 	offer(cmd, "arch", cpus.ArchNames())
-	cmd.AddCommand(recordsList(c), offerArgs(recordsShow(c, &opt), builtinRecords),
-		offerArgs(recordsConvert(c, &opt), builtinRecords))
+	cmd.AddCommand(recordsList(c, &r), offerArgs(recordsShow(c, &r), builtinRecords),
+		offerArgs(recordsConvert(c, &r), builtinRecords))
 	return cmd
 }
 
@@ -38,18 +49,21 @@ func builtinRecords() (names []string) {
 	return names
 }
 
-// openRecords opens what a command is about.
-func (c *common) openRecords(cmd *cobra.Command, src string, opt *records.Options) (*records.Table, error) {
-	if cmd.Flags().Changed("arch") {
-		if _, err := named("arch", opt.Arch, cpus.ArchNames(), identity); err != nil {
-			return nil, err
-		}
-	}
-	if err := c.kallsyms(opt.Kallsyms); err != nil {
+// open opens the table that a command is about.
+func (r *recordsFlags) open(ctx context.Context, c *common, src string) (*records.Table, error) {
+	if err := c.kallsyms(r.Kallsyms); err != nil {
 		return nil, err
 	}
+	filter, err := records.ParseFilter(r.filter)
+	if err != nil {
+		return nil, fmt.Errorf("--%w", err)
+	}
 	c.note(src)
-	return records.Open(cmd.Context(), src, *opt)
+	t, err := records.Open(ctx, src, r.Options)
+	if err != nil {
+		return nil, err
+	}
+	return filter.Only(t)
 }
 
 // builtinColumns are the columns of the list of built-in tables.
@@ -63,13 +77,53 @@ var builtinColumns = results.Columns[records.Builtin]{
 	{Name: "about", Doc: "where it comes from", Cell: func(b records.Builtin) any { return b.About }},
 }
 
-func recordsList(c *common) *cobra.Command {
-	return c.prints(&cobra.Command{
-		Use: "list", Short: "the built-in tables", Args: cobra.NoArgs,
+// matched is a record that a filter chooses.
+type matched struct {
+	*records.Table
+	record int
+}
+
+// matchedColumns are the columns of the records that a filter chooses.
+var matchedColumns = results.Columns[matched]{
+	{Name: "name", Doc: "the table", Cell: func(m matched) any { return m.Name() }},
+	{Name: "address", Doc: "of the record", Cell: func(m matched) any { return fmt.Sprintf("%#x", uint64(m.Addr(m.record))) }},
+	{Name: "symbol", Doc: "that it lies in", Cell: func(m matched) any { return m.Symbol(m.record) }},
+	{Name: "module", Doc: "that it lives in; empty in the core kernel",
+		Cell: func(m matched) any { return results.OrEmpty(m.Module(m.record)) }},
+}
+
+func recordsList(c *common, r *recordsFlags) *cobra.Command {
+	cmd := c.prints(&cobra.Command{
+		Use: "list", Short: "the built-in tables, or with --filter the records of them that match", Args: cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
+			if r.filter != nil {
+				return r.listMatched(cmd.Context(), c)
+			}
 			return printRows(cmd.Context(), c, builtinColumns, "records", records.Builtins())
 		},
 	}, "", builtinColumns.Table("records"))
+	return c.prints(cmd, "with --filter", matchedColumns.Table("matched"))
+}
+
+// listMatched lists the records of the built-in tables that match. No match in any table is an error.
+func (r *recordsFlags) listMatched(ctx context.Context, c *common) error {
+	var all []matched
+	for _, b := range records.Builtins() {
+		if r.Arch != "" && r.Arch != b.Arch {
+			continue
+		}
+		t, err := r.open(ctx, c, b.Name)
+		if err != nil && !errors.Is(err, records.ErrNoMatch) {
+			return err
+		}
+		for i := 0; err == nil && i < t.Len(); i++ {
+			all = append(all, matched{t, i})
+		}
+	}
+	if len(all) == 0 {
+		return fmt.Errorf("--filter: %w %q in any built-in table", records.ErrNoMatch, strings.Join(r.filter, " "))
+	}
+	return printRows(ctx, c, matchedColumns, "matched", all)
 }
 
 // sourcesHelp says what SRC, and --records, can be.
@@ -89,14 +143,14 @@ SRC, as --records, is one of:
                seed        of all random choices (1)
                base        address where the core kernel starts (0xffffffff81000000)`
 
-func recordsShow(c *common, opt *records.Options) *cobra.Command {
+func recordsShow(c *common, r *recordsFlags) *cobra.Command {
 	return c.prints(&cobra.Command{
 		Use: "show SRC", Short: "what is in a table: counts, groups, spacing, modules, order breaks",
 		Args:    cobra.ExactArgs(1),
 		Long:    "show tells what is in a table: counts, groups, spacing, modules, order breaks." + sourcesHelp,
 		Example: "  textpoke records show x86_64-6.12\n  textpoke records show gen:n=45000,groups=7,order=grouped",
 		RunE: func(cmd *cobra.Command, args []string) error {
-			t, err := c.openRecords(cmd, args[0], opt)
+			t, err := r.open(cmd.Context(), c, args[0])
 			if err != nil {
 				return err
 			}
@@ -159,29 +213,25 @@ var sheets = map[string]struct {
 	"addrs": {"records.txt", []results.Column{}, records.WriteAddrs},
 }
 
-func recordsConvert(c *common, opt *records.Options) *cobra.Command {
+func recordsConvert(c *common, r *recordsFlags) *cobra.Command {
 	var to string
-	names := []string{"csv", "addrs"}
 	cmd := &cobra.Command{
 		Use: "convert SRC", Short: "write a table in another format to stdout", Args: cobra.ExactArgs(1),
 		Example: "  textpoke records convert x86_64-6.12 --to csv\n" +
 			"  textpoke records convert available_filter_functions --kallsyms kallsyms --arch arm64",
 		RunE: func(cmd *cobra.Command, args []string) error {
-			if _, err := named("to", to, names, identity); err != nil {
-				return err
-			}
 			if cmd.Flags().Changed("format") && c.format.String() != to {
 				return fmt.Errorf("--format %s: the format of convert is chosen by --to", c.format)
 			}
-			t, err := c.openRecords(cmd, args[0], opt)
+			t, err := r.open(cmd.Context(), c, args[0])
 			if err != nil {
 				return err
 			}
 			return c.convert(t, to)
 		},
 	}
-	cmd.Flags().StringVar(&to, "to", "csv", "`format`: csv, or addrs (as the kernel's available_filter_functions_addrs)")
-	offer(cmd, "to", names)
+	add(cmd, choice.One(&to, "to", "csv", "`format`, addrs as the kernel's available_filter_functions_addrs",
+		choice.OneOf([]string{"csv", "addrs"})))
 	return cmd
 }
 

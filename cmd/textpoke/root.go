@@ -119,6 +119,7 @@ func rootCommand(c *common) *cobra.Command {
 	offer(root, "color", colors)
 	offer(root, "format", formatNames())
 	offer(root, "log", levels)
+	c.offerColumns(root)
 	root.SetFlagErrorFunc(flagError)
 	root.PersistentPreRunE = func(cmd *cobra.Command, args []string) error {
 		if _, is := cmd.Annotations[live]; is {

@@ -24,7 +24,7 @@ var wroteJSON = []string{
 	"check --litmus 2SM.B+cachesync-isb", "prove --arch arm64 --solver none",
 	"kernel conform ../../kernels/record/testdata/riscv64-7.2-vfs.recording.gz",
 	"experiment list", "experiment refcount",
-	"calibrate list", "calibrate show m1", "records list", "records show gen:n=30",
+	"calibrate list", "calibrate show m1", "records list", "records list --filter vfs_read", "records show gen:n=30",
 	"interrupts diff MAIL MAIL", "interrupts sample -- true", "kernel predict --action list",
 	"kernel measure --action list", "kernel watch BEFORE AFTER", "version",
 	"ctl --server URL enable --client a", "ctl --server URL wants --client a", "ctl --server URL renew --client a", "ctl --server URL plan",

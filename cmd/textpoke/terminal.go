@@ -30,10 +30,10 @@ type progress struct {
 	stop  chan struct{} // nil while nothing is watched
 }
 
-// newProgress is the line of a terminal; nil for what is none.
+// newProgress is the line of a terminal; nil for what is none, or a dumb one.
 func newProgress(w io.Writer) *progress {
 	f, is := w.(*os.File)
-	if !is || !term.IsTerminal(int(f.Fd())) {
+	if !is || !term.IsTerminal(int(f.Fd())) || os.Getenv("TERM") == "dumb" { // which cannot take a line back
 		return nil
 	}
 	return &progress{screen: f, width: func() int {

@@ -94,3 +94,34 @@ func TestPager(t *testing.T) {
 		t.Errorf("colours in what is no terminal: %.80q", got)
 	}
 }
+
+// TestScreens: what is for people fits their screen, what is read by programs stays a file, and a dumb terminal is shown no
+// progress.
+func TestScreens(t *testing.T) {
+	t.Setenv("TERM", "xterm")
+	t.Setenv("PAGER", "")
+	screen, seen := terminal(t, 60)
+	if code := run(t.Context(), []string{"calibrate", "show", "e5-2699"}, streams{strings.NewReader(""), screen, io.Discard}); code != 0 {
+		t.Fatalf("exit code %d", code)
+	}
+	text := seen()
+	if !strings.Contains(text, "round_setup") || !strings.Contains(text, "500 ns (100 to 2000), assumed: ") {
+		t.Errorf("%.300s", text)
+	}
+	for line := range strings.Lines(text) {
+		if len(line) > 81 {
+			t.Errorf("%d characters: %s", len(line), line)
+		}
+	}
+	if got := done(t, "calibrate", "show", "e5-2699"); !strings.HasPrefix(got, "quantity,value,unit,") {
+		t.Errorf("%.100s", got)
+	}
+	for term, want := range map[string]bool{"xterm": true, "dumb": false} {
+		t.Setenv("TERM", term)
+		screen, seen := terminal(t, 24)
+		if p := newProgress(screen); (p != nil) != want {
+			t.Errorf("TERM=%s: progress %v", term, p)
+		}
+		seen()
+	}
+}

@@ -89,6 +89,14 @@ var actions = []Action{
 // Actions are all that can be predicted of a kernel with an image.
 func Actions() []Action { return slices.Clone(actions) }
 
+// ActionNames are the names of the actions.
+func ActionNames() (names []string) {
+	for _, a := range actions {
+		names = append(names, a.Name)
+	}
+	return names
+}
+
 // asked is an action with its argument, on a kernel in some state.
 type asked struct {
 	*Replay
@@ -100,7 +108,7 @@ func ParseAction(spec string) (a Action, arg string, err error) {
 	name, arg, given := strings.Cut(spec, ":")
 	i := slices.IndexFunc(actions, func(a Action) bool { return a.Name == name })
 	if i < 0 {
-		return Action{}, "", fmt.Errorf("action %q: %w", spec, spelling.NotOneOf(name, actionNames()))
+		return Action{}, "", fmt.Errorf("action %q: %w", spec, spelling.NotOneOf(name, ActionNames()))
 	}
 	switch a = actions[i]; {
 	case a.Must && arg == "":
@@ -109,13 +117,6 @@ func ParseAction(spec string) (a Action, arg string, err error) {
 		return Action{}, "", fmt.Errorf("action %q: nothing stands behind the colon", spec)
 	}
 	return a, arg, nil
-}
-
-func actionNames() (names []string) {
-	for _, a := range actions {
-		names = append(names, a.Name)
-	}
-	return names
 }
 
 // Switch does an action, or takes it back, and tells what that sends.

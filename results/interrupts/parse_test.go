@@ -7,6 +7,7 @@ import (
 	"errors"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 
@@ -297,6 +298,42 @@ func TestWriteRefuses(t *testing.T) {
 		var b bytes.Buffer
 		if err := Write(&b, s); err == nil || b.Len() > 0 {
 			t.Errorf("%s: wrote %q, %v", name, b.String(), err)
+		}
+	}
+}
+
+// TestNarrow: parts are lines that fit, and hold every count once, in order.
+func TestNarrow(t *testing.T) {
+	s := Snapshot{CPUs: []int{0, 1, 3, 4, 5}, Rows: []Row{
+		{Name: "CAL", Counts: []int64{1, 2, 3, 4, 5}, Description: "Function call interrupts"},
+		{Name: "ERR", Counts: []int64{7}}, {Name: "TLB", Counts: []int64{6, 7, 8, 9, 10}},
+	}}
+	for width, want := range map[int]int{0: 1, 200: 1, 60: 3, 50: 5, 1: 5} {
+		parts := Narrow(s, width)
+		var cpus []int
+		counts := map[string][]int64{}
+		for _, p := range parts {
+			var b strings.Builder
+			if err := Write(&b, p); err != nil {
+				t.Fatal(err)
+			}
+			for line := range strings.Lines(b.String()) {
+				if n := len(strings.TrimRight(line, " \n")); width >= 50 && n > width {
+					t.Errorf("%d characters on a screen of %d: %s", n, width, line)
+				}
+			}
+			cpus = append(cpus, p.CPUs...)
+			for _, r := range p.Rows {
+				counts[r.Name] = append(counts[r.Name], r.Counts...)
+			}
+		}
+		if len(parts) != want || !slices.Equal(cpus, s.CPUs) {
+			t.Errorf("width %d: %d parts with CPUs %v", width, len(parts), cpus)
+		}
+		for _, r := range s.Rows {
+			if !slices.Equal(counts[r.Name], r.Counts) {
+				t.Errorf("width %d: %s has %v", width, r.Name, counts[r.Name])
+			}
 		}
 	}
 }

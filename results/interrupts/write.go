@@ -85,6 +85,33 @@ func Write(w io.Writer, s Snapshot) error {
 	return nil
 }
 
+// Narrow divides a snapshot's CPUs among snapshots that [Write] lays out in lines of at most so many characters, as far as
+// descriptions and a CPU a snapshot allow. Rows that count for the whole machine are in the last one. A width of 0 is any.
+func Narrow(s Snapshot, width int) (parts []Snapshot) {
+	beside := 0
+	for _, r := range s.Rows {
+		beside = max(beside, len(r.Name)+len(": ")+len("  ")+utf8.RuneCountInString(r.Description))
+	}
+	each := len(s.CPUs)
+	if width > 0 {
+		each = min(each, max(1, (width-beside)/len("4294967295 ")))
+	}
+	for from := 0; from < len(s.CPUs); from += each {
+		to := min(from+each, len(s.CPUs))
+		part := Snapshot{Name: s.Name, CPUs: s.CPUs[from:to]}
+		for _, r := range s.Rows {
+			if !s.Global(r) {
+				r.Counts = r.Counts[from:to]
+				part.Rows = append(part.Rows, r)
+			} else if to == len(s.CPUs) {
+				part.Rows = append(part.Rows, r)
+			}
+		}
+		parts = append(parts, part)
+	}
+	return parts
+}
+
 func writeRow(b *bufio.Writer, label int, r Row, global bool) {
 	// Labels that are too wide push into the blank behind the colon: "IPI0:".
 	fmt.Fprintf(b, "%-*s", label+2, fmt.Sprintf("%*s:", label, r.Name))
