@@ -2,6 +2,11 @@
 
 package poke
 
+import (
+	"github.com/textpoke/textpoke/cpus/isa"
+	"github.com/textpoke/textpoke/cpus/x86_64"
+)
+
 // Count is what follows from a plan alone, before anything runs.
 type Count struct {
 	Steps  int
@@ -10,6 +15,20 @@ type Count struct {
 	Stops  int // StopMachine steps
 	Writes int // stores
 	Graces int // GracePeriod steps
+}
+
+// RoundsOfBatch is how many rounds a batch takes whose longest site has so many patchable bytes.
+func (p *Protocol) RoundsOfBatch(t isa.Traits, length int) int {
+	var n Count
+	one := func(yield func(Range) bool) { yield(Range{To: 1}) }
+	p.Unfold(Shape{Traits: t, Len: length, Patches: 1}, one, n.Add)
+	return n.Rounds
+}
+
+// RoundsPerBatch is what a batch takes that patches calls on x86_64, by the plan of the kernel's
+// protocol: one round each after the breakpoints, the tails and the first bytes.
+func RoundsPerBatch() int {
+	return shipped()["breakpoint"].RoundsOfBatch(x86_64.Arch.Traits(), x86_64.SiteLen)
 }
 
 // Add counts one step.

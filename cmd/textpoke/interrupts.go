@@ -12,6 +12,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/textpoke/textpoke/poke"
 	"github.com/textpoke/textpoke/results/interrupts"
 	"github.com/textpoke/textpoke/results/interrupts/report"
 )
@@ -47,7 +48,7 @@ func (e *explainFlags) register(cmd *cobra.Command) {
 }
 
 func (e *explainFlags) options(cmd *cobra.Command) (interrupts.Options, error) {
-	o := interrupts.Options{Rows: e.rows, All: e.all, Slots: e.slots, Exact: e.exact}
+	o := interrupts.Options{Rows: e.rows, All: e.all, Slots: e.slots, PerBatch: int64(poke.RoundsPerBatch()), Exact: e.exact}
 	if cmd.Flags().Changed("slots") && e.slots < 1 {
 		return o, fmt.Errorf("--slots %d: want at least 1", e.slots)
 	}

@@ -61,11 +61,8 @@ func store(costs *calibration.Costs, part poke.Part) float64 {
 // are online: only its rounds differ.
 func (r *row) splitAt(online int) split {
 	costs := &r.Machine.Costs
-	return split{r.split.site, r.split.batch + roundsPerBatch*(costs.Round(online-1)-costs.Round(r.Online()-1))}
+	return split{r.split.site, r.split.batch + float64(poke.RoundsPerBatch())*(costs.Round(online-1)-costs.Round(r.Online()-1))}
 }
-
-// roundsPerBatch is how many rounds a batch takes.
-const roundsPerBatch = 3
 
 // update is the time of an update of so many sites in so many batches.
 func (s split) update(sites, batches int) float64 {

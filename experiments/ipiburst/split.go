@@ -7,18 +7,18 @@ import (
 	"io"
 
 	"github.com/textpoke/textpoke/kernels/published"
+	"github.com/textpoke/textpoke/poke"
 	"github.com/textpoke/textpoke/results/interrupts"
 )
 
-const (
-	// roundsPerBatch is what the three phases take; with the old scheme, which has
-	// one batch for everything, what all records take (ftrace_replace_code and
-	// run_sync, arch/x86/kernel/ftrace.c, Linux 5.0).
-	roundsPerBatch = 3
-	// slots2019 is what a page held of the entries that the measured kernel had,
-	// of 24 bytes each: "Shrink text_poke_loc" came a month later.
-	slots2019 = 170
-)
+// slots2019 is what a page held of the entries that the measured kernel had, of 24 bytes each:
+// "Shrink text_poke_loc" came a month later.
+const slots2019 = 170
+
+// perBatch is what the three phases take; with the old scheme, which has one batch for
+// everything, what all records take (ftrace_replace_code and run_sync, arch/x86/kernel/ftrace.c,
+// Linux 5.0).
+func perBatch() int64 { return int64(poke.RoundsPerBatch()) }
 
 // interval is a range of counts.
 type interval interrupts.Range
@@ -72,7 +72,7 @@ func split(readings []*published.Reading) (out []*measurement, err error) {
 		if !known {
 			most = m.Rounds // nothing is known of the rest
 		}
-		i, err := interrupts.Patches(m.Rounds, slots2019, interrupts.Range{Lo: 0, Hi: most})
+		i, err := interrupts.Patches(m.Rounds, perBatch(), slots2019, interrupts.Range{Lo: 0, Hi: most})
 		if err != nil {
 			return nil, fmt.Errorf("%s: %w", m.Name(), err)
 		}
@@ -98,11 +98,11 @@ func (m *measurement) explain() error {
 	}
 	m.Rounds = why.Rounds
 	if m.Patching == published.OwnBreakpoints {
-		if m.Rounds < roundsPerBatch {
-			return fmt.Errorf("%s: %d rounds are fewer than the %d that records take", m.Name(), m.Rounds, roundsPerBatch)
+		if m.Rounds < perBatch() {
+			return fmt.Errorf("%s: %d rounds are fewer than the %d that records take", m.Name(), m.Rounds, perBatch())
 		}
-		m.Records = interval{Lo: roundsPerBatch, Hi: roundsPerBatch}
-		m.Rest = interval{Lo: m.Rounds - roundsPerBatch, Hi: m.Rounds - roundsPerBatch}
+		m.Records = interval{Lo: perBatch(), Hi: perBatch()}
+		m.Rest = interval{Lo: m.Rounds - perBatch(), Hi: m.Rounds - perBatch()}
 		m.Batches = interval{Lo: 1, Hi: 1}
 	}
 	return nil
@@ -111,7 +111,7 @@ func (m *measurement) explain() error {
 // settle fills in what so many batches mean.
 func (m *measurement) settle(b interval) {
 	m.Batches = b
-	m.Records = interval{Lo: roundsPerBatch * b.Lo, Hi: roundsPerBatch * b.Hi}
+	m.Records = interval{Lo: perBatch() * b.Lo, Hi: perBatch() * b.Hi}
 	m.Rest = interval{Lo: m.Rounds - m.Records.Hi, Hi: m.Rounds - m.Records.Lo}
 	m.Functions = interval{Lo: max(b.Lo-1, 0)*slots2019 + 1, Hi: b.Hi * slots2019}
 }

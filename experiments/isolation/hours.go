@@ -74,9 +74,6 @@ func (r *row) even() any {
 	return results.If(ok, e)
 }
 
-// roundsPerUpdate is what a batch takes with the breakpoint protocol.
-const roundsPerUpdate = 3
-
 // hour is an hour of the machine's clock.
 const hour = 3600 * 1e9
 

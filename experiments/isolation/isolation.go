@@ -14,6 +14,7 @@ import (
 	"github.com/textpoke/textpoke/cpus"
 	"github.com/textpoke/textpoke/experiments"
 	"github.com/textpoke/textpoke/kernels/published"
+	"github.com/textpoke/textpoke/poke"
 	"github.com/textpoke/textpoke/results"
 )
 
@@ -94,8 +95,10 @@ func (f *figures) read(file string) (err error) {
 // Isolated is how many isolated CPUs the interrupts were spread over.
 func (f *figures) Isolated() int { return int(f.total.Value/f.Each.Value + 0.5) }
 
-// Rate is how many updates an hour, of three rounds each, interrupt each CPU as often.
-func (f *figures) Rate() float64 { return f.Each.Value / roundsPerUpdate / publishedHours }
+// Rate is how many updates an hour, of one batch each, interrupt each CPU as often.
+func (f *figures) Rate() float64 {
+	return f.Each.Value / float64(poke.RoundsPerBatch()) / publishedHours
+}
 
 func measure(ctx context.Context, s *experiments.Study[Config, *row]) (*experiments.Findings, error) {
 	c := &s.Config

@@ -10,6 +10,7 @@ import (
 	"github.com/textpoke/textpoke/experiments"
 	"github.com/textpoke/textpoke/experiments/form"
 	"github.com/textpoke/textpoke/kernels/calibration"
+	"github.com/textpoke/textpoke/poke"
 	"github.com/textpoke/textpoke/results"
 	"github.com/textpoke/textpoke/sim/timeline"
 )
@@ -92,7 +93,7 @@ func (a *answer) High() fit { _, high := a.Facts.ends(); return high }
 func (a *answer) Fitted() string { return fitted }
 
 // PerBatch is the rounds of a batch.
-func (a *answer) PerBatch() int { return perBatch }
+func (a *answer) PerBatch() int { return poke.RoundsPerBatch() }
 
 // Calls is how often each CPU calls the key's sites, a second.
 func (a *answer) Calls() float64 { return *a.Config.Calls }
@@ -100,7 +101,7 @@ func (a *answer) Calls() float64 { return *a.Config.Calls }
 // differ is a count that is not the formula's, or not the published one.
 func (a *answer) differ() error {
 	for _, r := range a.Rows {
-		if want := perBatch * r.batches(r.Entries); r.Counted.Rounds != want {
+		if want := poke.RoundsPerBatch() * r.batches(r.Entries); r.Counted.Rounds != want {
 			return fmt.Errorf("%d entries %s: %d rounds, not %d", r.Entries, r.name, r.Counted.Rounds, want)
 		}
 	}

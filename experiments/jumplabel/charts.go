@@ -9,6 +9,7 @@ import (
 
 	"github.com/textpoke/textpoke/experiments"
 	"github.com/textpoke/textpoke/kernels/published"
+	"github.com/textpoke/textpoke/poke"
 	"github.com/textpoke/textpoke/results/plots"
 )
 
@@ -36,7 +37,7 @@ func (a *answer) times() *plots.Chart {
 	}
 	for _, w := range ways {
 		for _, n := range a.Config.Entries {
-			curves.Add("by the fit, "+w.name, float64(n), a.Facts.Fit.update(n, perBatch*w.batches(n))/1e6)
+			curves.Add("by the fit, "+w.name, float64(n), a.Facts.Fit.update(n, poke.RoundsPerBatch()*w.batches(n))/1e6)
 		}
 	}
 	c.Series = append(points.Series, curves.Series...)

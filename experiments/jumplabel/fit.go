@@ -8,6 +8,7 @@ import (
 
 	"github.com/textpoke/textpoke/int3"
 	"github.com/textpoke/textpoke/kernels/published"
+	"github.com/textpoke/textpoke/poke"
 	"github.com/textpoke/textpoke/records"
 )
 
@@ -30,12 +31,11 @@ func (f *facts) of(entries, rounds int) (out published.KeyUpdate) {
 	return out
 }
 
-// perBatch is the rounds of a batch, and of an entry that is switched by itself.
-const perBatch = 3
-
 // searched is how many entries a handler searches where a key of so many takes so
 // many rounds.
-func searched(k published.KeyUpdate) int { return int(perBatch * k.Entries / max(k.Rounds, 1)) }
+func searched(k published.KeyUpdate) int {
+	return int(int64(poke.RoundsPerBatch()) * k.Entries / max(k.Rounds, 1))
+}
 
 // read reads the published figures and fits to them.
 func read(file string) (*facts, error) {

@@ -36,7 +36,7 @@ func explain(readings []*published.Reading) (out []*measurement, err error) {
 			return nil, fmt.Errorf("%s: cpu %d is the last of %d: CPUs must be numbered from 0", m.Name(), last, len(r.Counts))
 		case !m.Why.Consistent:
 			return nil, fmt.Errorf("%s: no rounds explain these interrupts: %s", m.Name(), m.Why.Reason)
-		case !m.Why.Known || m.Why.Rounds < roundsPerBatch:
+		case !m.Why.Known || m.Why.Rounds < perBatch():
 			return nil, fmt.Errorf("%s: there are fewer rounds in it than one batch takes", m.Name())
 		case m.Why.Rounds > maxRounds:
 			return nil, fmt.Errorf("%s: %d rounds are more than are repeated here (%d)", m.Name(), m.Why.Rounds, maxRounds)
@@ -48,8 +48,8 @@ func explain(readings []*published.Reading) (out []*measurement, err error) {
 	return out, nil
 }
 
-// roundsPerBatch is what the three phases take.
-const roundsPerBatch = 3
+// perBatch is how many rounds a batch takes.
+func perBatch() int64 { return int64(poke.RoundsPerBatch()) }
 
 // What a few seconds are enough for.
 const (
@@ -86,11 +86,11 @@ func plan(rounds int64) (*poke.Protocol, error) {
 		return nil, fmt.Errorf("no plan of the breakpoint protocol")
 	}
 	text := string(shipped[i].Text)
-	if rounds%roundsPerBatch > 0 {
+	if rounds%perBatch() > 0 {
 		text += "\nonce after:\n"
 	}
-	for i := range rounds % roundsPerBatch {
-		text += fmt.Sprintf("    Sync %d\n", roundsPerBatch+1+i)
+	for i := range rounds % perBatch() {
+		text += fmt.Sprintf("    Sync %d\n", perBatch()+1+i)
 	}
 	return poke.ParseProtocol("migration.plan", []byte(text))
 }
@@ -107,7 +107,7 @@ func (m *measurement) repeat(ctx context.Context, lab experiments.Lab) error {
 		return err
 	}
 	// A vector of one slot makes a batch of every record.
-	t, err := records.Open(ctx, fmt.Sprintf("gen:n=%d,order=sorted", m.Why.Rounds/roundsPerBatch), records.Options{})
+	t, err := records.Open(ctx, fmt.Sprintf("gen:n=%d,order=sorted", m.Why.Rounds/perBatch()), records.Options{})
 	if err != nil {
 		return err
 	}

@@ -18,8 +18,10 @@ type Options struct {
 	// All keeps rows that did not change, which are left out otherwise unless they
 	// are explained.
 	All bool
-	// Slots, unless 0, asks for the interval of patches: see [Patches].
-	Slots int
+	// Slots, unless 0, asks for the interval of patches, of which a batch takes PerBatch rounds: see
+	// [Patches].
+	Slots    int
+	PerBatch int64
 	// Other is how many of the rounds are known not to be those of patches.
 	Other Range
 	// Exact asks only for rounds that leave nothing over. Near explanations are left out, and two
@@ -132,7 +134,7 @@ func (f *Comparison) explain(o Options) error {
 	if !f.Known || o.Slots == 0 {
 		return nil
 	}
-	patches, err := Patches(f.Rounds, o.Slots, o.Other)
+	patches, err := Patches(f.Rounds, o.PerBatch, o.Slots, o.Other)
 	if o.Other.Lo > f.Rounds { // what is known does not fit what was counted
 		f.Consistent = false
 	}

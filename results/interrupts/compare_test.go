@@ -179,14 +179,14 @@ func TestPatchesOfRows(t *testing.T) {
 		fits, ok bool
 	}{
 		{Options{}, nil, "", true, true},
-		{Options{Slots: 256, Other: Range{2, 2}}, &Interval{Min: 257, Max: 512, Batches: Range{2, 2}, Exact: true}, "", true,
+		{Options{Slots: 256, PerBatch: 3, Other: Range{2, 2}}, &Interval{Min: 257, Max: 512, Batches: Range{2, 2}, Exact: true}, "", true,
 			true},
-		{Options{Slots: 256}, &Interval{Min: 257, Max: 512, Batches: Range{2, 2}, Rest: 2},
+		{Options{Slots: 256, PerBatch: 3}, &Interval{Min: 257, Max: 512, Batches: Range{2, 2}, Rest: 2},
 			"no whole number of batches: at least 2 more rounds must come from elsewhere", true, true},
-		{Options{Slots: 256, Other: Range{8, 8}}, &Interval{Exact: true}, "", true, true},
-		{Options{Slots: 256, Other: Range{9, 9}}, &Interval{Rest: 8},
+		{Options{Slots: 256, PerBatch: 3, Other: Range{8, 8}}, &Interval{Exact: true}, "", true, true},
+		{Options{Slots: 256, PerBatch: 3, Other: Range{9, 9}}, &Interval{Rest: 8},
 			"there are fewer rounds than the 9 that are known not to patch", false, true},
-		{Options{Slots: -1}, nil, "", true, false},
+		{Options{Slots: -1, PerBatch: 3}, nil, "", true, false},
 	} {
 		rows, err := Compare(Pair{before, after}, c.options)
 		if (err == nil) != c.ok {

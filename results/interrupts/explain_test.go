@@ -124,7 +124,7 @@ func TestPatches(t *testing.T) {
 		{2, Range{2, 2}, 0, 0, true, 0},
 		{2, Range{3, 9}, 0, 0, false, 2},
 	} {
-		i, err := Patches(c.rounds, 256, c.other)
+		i, err := Patches(c.rounds, 3, 256, c.other)
 		if err != nil || i.Min != c.min || i.Max != c.max || i.Exact != c.exact || i.Rest != c.rest ||
 			i.Exact != (i.Reason == "") {
 			t.Errorf("Patches(%d, 256, %v) = %+v, %v; want %+v", c.rounds, c.other, i, err, c)
@@ -136,7 +136,7 @@ func TestPatches(t *testing.T) {
 		other  Range
 	}{{-1, 256, Range{}}, {3, 0, Range{}}, {3, -1, Range{}}, {3, 1, Range{2, 1}}, {3, 1, Range{-1, 1}}, {math.MaxInt64, 4,
 		Range{}}} {
-		if i, err := Patches(c.rounds, c.slots, c.other); err == nil {
+		if i, err := Patches(c.rounds, 3, c.slots, c.other); err == nil {
 			t.Errorf("Patches(%v) = %+v, want an error", c, i)
 		}
 	}
@@ -155,7 +155,7 @@ func TestPatchesHoldsTheTruth(t *testing.T) {
 		}
 		batches := (patches + int64(slots) - 1) / int64(slots)
 		rounds := 3*batches + others
-		got, err := Patches(rounds, slots, known)
+		got, err := Patches(rounds, 3, slots, known)
 		if err != nil || !got.Exact || patches < got.Min || patches > got.Max {
 			t.Fatalf("%d patches, %d rounds: %+v, %v", patches, rounds, got, err)
 		}

@@ -87,7 +87,7 @@ func FuzzParseDiff(f *testing.F) {
 			}
 		}
 		for _, p := range pairs {
-			if _, err := Compare(p, Options{All: true, Slots: 1}); err != nil {
+			if _, err := Compare(p, Options{All: true, Slots: 1, PerBatch: 3}); err != nil {
 				fuzzErr(t, err)
 			}
 		}

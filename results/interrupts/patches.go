@@ -7,11 +7,6 @@ import (
 	"math"
 )
 
-// roundsPerBatch is what the three-phase protocol costs: one round each after
-// placing the breakpoints, after writing the tails, after writing the first
-// bytes.
-const roundsPerBatch = 3
-
 // Range is the numbers from Lo to Hi, both included.
 type Range struct{ Lo, Hi int64 }
 
@@ -31,13 +26,13 @@ type Interval struct {
 	Reason string
 }
 
-// Patches turns rounds into an interval of patches, for the three-phase protocol
-// with a buffer of the given number of slots.
+// Patches turns rounds into an interval of patches, for a protocol whose batches take
+// perBatch rounds each, with a buffer of the given number of slots.
 //
-// Each batch costs three rounds and holds at most slots patches. other is how
+// A batch holds at most slots patches. other is how
 // many of the rounds are known not to belong to batches: a range, because such
 // knowledge often is one. Every number o in it for which rounds-o is a multiple
-// of 3 gives B = (rounds-o)/3 batches. If batches are closed only when they are
+// of perBatch gives B = (rounds-o)/perBatch batches. If batches are closed only when they are
 // full, or at the end, all but the last are full, so that there were between
 // (B-1)*slots+1 and B*slots patches. The result spans all B that are possible.
 //
@@ -48,15 +43,17 @@ type Interval struct {
 // is rounded down from the smallest of other, Exact is false, and Rest says how
 // many rounds are unexplained: the interval is then only as good as the guess
 // that nothing but those came from elsewhere.
-func Patches(rounds int64, slots int, other Range) (Interval, error) {
+func Patches(rounds, perBatch int64, slots int, other Range) (Interval, error) {
 	switch {
 	case rounds < 0:
 		return Interval{}, fmt.Errorf("patches from rounds: %d rounds", rounds)
+	case perBatch < 1:
+		return Interval{}, fmt.Errorf("patches from rounds: batches of %d rounds", perBatch)
 	case slots < 1:
 		return Interval{}, fmt.Errorf("patches from rounds: a buffer of %d slots holds nothing", slots)
 	case other.Lo < 0 || other.Hi < other.Lo:
 		return Interval{}, fmt.Errorf("patches from rounds: %d to %d other rounds is no range", other.Lo, other.Hi)
-	case rounds/roundsPerBatch > math.MaxInt64/int64(slots):
+	case rounds/perBatch > math.MaxInt64/int64(slots):
 		return Interval{}, fmt.Errorf("patches from rounds: %d rounds of %d slots are too many", rounds, slots)
 	}
 	if other.Lo > rounds {
@@ -65,15 +62,15 @@ func Patches(rounds int64, slots int, other Range) (Interval, error) {
 			other.Lo)}, nil
 	}
 	// The most batches leave the fewest other rounds, and the other way round.
-	most := (rounds - other.Lo) / roundsPerBatch
-	fewest := (max(rounds-other.Hi, 0) + roundsPerBatch - 1) / roundsPerBatch
+	most := (rounds - other.Lo) / perBatch
+	fewest := (max(rounds-other.Hi, 0) + perBatch - 1) / perBatch
 	if fewest <= most {
 		i := interval(fewest, most, slots)
 		i.Exact = true
 		return i, nil
 	}
 	i := interval(most, most, slots)
-	i.Rest = (rounds - other.Lo) % roundsPerBatch
+	i.Rest = (rounds - other.Lo) % perBatch
 	i.Reason = fmt.Sprintf("no whole number of batches: at least %s must come from elsewhere",
 		plural(int(i.Rest), "more round"))
 	return i, nil

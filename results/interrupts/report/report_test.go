@@ -54,9 +54,9 @@ func TestReport(t *testing.T) {
 		options    interrupts.Options
 		consistent bool
 	}{
-		"report-mail":     {mailPairs(t), interrupts.Options{Slots: 256}, true},
-		"report-one":      {mailPairs(t)[2:3], interrupts.Options{Slots: 256, Other: interrupts.Range{Lo: 40, Hi: 52}}, true},
-		"report-file":     {filePair(t), interrupts.Options{Slots: 256}, false},
+		"report-mail":     {mailPairs(t), interrupts.Options{Slots: 256, PerBatch: 3}, true},
+		"report-one":      {mailPairs(t)[2:3], interrupts.Options{Slots: 256, PerBatch: 3, Other: interrupts.Range{Lo: 40, Hi: 52}}, true},
+		"report-file":     {filePair(t), interrupts.Options{Slots: 256, PerBatch: 3}, false},
 		"report-file-loc": {filePair(t), interrupts.Options{Rows: []string{"LOC"}}, false},
 		"report-file-tlb": {filePair(t), interrupts.Options{Rows: []string{"TLB"}}, true},
 	} {
@@ -103,7 +103,7 @@ func TestReportExplainsTheOnlyRow(t *testing.T) {
 // TestReportContradicted: fewer rounds than are known to be others do not add up.
 func TestReportContradicted(t *testing.T) {
 	for lo, want := range map[int64]bool{657: true, 658: false} { // the third diff has 657 rounds
-		r, err := NewReport(mailPairs(t)[2:3], interrupts.Options{Slots: 170, Other: interrupts.Range{Lo: lo, Hi: lo}}, false)
+		r, err := NewReport(mailPairs(t)[2:3], interrupts.Options{Slots: 170, PerBatch: 3, Other: interrupts.Range{Lo: lo, Hi: lo}}, false)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -118,7 +118,7 @@ func TestReportErrors(t *testing.T) {
 		!strings.Contains(err.Error(), `"XYZ"`) {
 		t.Errorf("a row that is not there: %v", err)
 	}
-	if _, err := NewReport(mailPairs(t), interrupts.Options{Slots: -1}, false); err == nil {
+	if _, err := NewReport(mailPairs(t), interrupts.Options{Slots: -1, PerBatch: 3}, false); err == nil {
 		t.Error("took a buffer of -1 slots")
 	}
 	p := mailPairs(t)[0]
