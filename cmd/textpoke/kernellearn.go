@@ -16,7 +16,7 @@ func kernelLearn(c *common) *cobra.Command {
 			"check and prove then judge. Comments on top of it tell what was seen how often, what was seen once, what\n" +
 			"is assumed, and how it differs from the protocol that is shipped. An image is booted and recorded first." +
 			imagesHelp,
-		Example: "  textpoke kernel learn vfs.recording key.recording > k.plan\n" +
+		Example: "  textpoke kernel learn vfs.recording key.recording\n" +
 			"  textpoke check --plan k.plan --arch x86_64",
 		Args: cobra.MinimumNArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error {

@@ -140,7 +140,9 @@ func (c *checker) batch(b *record.Batch) error {
 		}
 	}
 	f.follow()
-	c.whole(b)
+	if c.ended(b) {
+		c.whole(b)
+	}
 	return nil
 }
 

@@ -37,6 +37,9 @@ func (f *follower) follow() {
 		}
 	}
 	at := f.b.Steps[len(f.b.Steps)-1]
+	if !f.ended(f.b) {
+		return
+	}
 	if f.b.By == "" {
 		at++ // what follows came too early
 	}
@@ -55,6 +58,12 @@ func (f *follower) follow() {
 			return
 		}
 	}
+}
+
+// ended tells whether the batch is over: a machine may have ended within one.
+func (c *checker) ended(b *record.Batch) bool {
+	kind := c.r.Steps[b.Steps[len(b.Steps)-1]].Kind
+	return b.By == "" || kind == record.End || kind == record.Resume
 }
 
 // halts tells whether the batch is of a stopped machine.

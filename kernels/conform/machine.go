@@ -159,7 +159,7 @@ func (m *machine) handled(i int, s *record.Step) {
 	at := m.r.Steps[trap].At
 	for _, c := range m.of[at] {
 		steps := c.b.Steps
-		if trap < steps[0] || trap > steps[len(steps)-1] || c.b.By == "" {
+		if trap < steps[0] || m.ended(c.b) && trap > steps[len(steps)-1] || c.b.By == "" {
 			continue
 		}
 		switch b := m.breakpoints[at]; {

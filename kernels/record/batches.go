@@ -28,10 +28,13 @@ type Site struct {
 // is copied to its place, and that nobody calls yet.
 const maxSite = 16
 
+// fresh are functions that store what nobody executes yet: programs, and the slots in which kprobes execute what they
+// have replaced (arch/x86/kernel/alternative.c and kprobes/core.c, Linux 6.1).
+var fresh = []string{"text_poke_copy", "text_poke_set", "arch_copy_kprobe", "arch_prepare_optimized_kprobe"}
+
 // Fresh tells whether a step stores what nobody executes yet.
 func (s *Step) Fresh() bool {
-	return len(s.New) > maxSite || strings.HasPrefix(s.Name, "text_poke_copy") ||
-		strings.HasPrefix(s.Name, "text_poke_set")
+	return len(s.New) > maxSite || slices.ContainsFunc(fresh, func(f string) bool { return strings.HasPrefix(s.Name, f) })
 }
 
 // literalLen is how long a literal is; no instruction is so long where there are literals.

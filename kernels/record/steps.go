@@ -69,7 +69,7 @@ func (x *recorder) entered(cpu int, w Watch, regs gdb.Registers) error {
 	case Stand:
 		back.kind, s.Name = Leave, ""
 	}
-	if err != nil {
+	if err != nil || w.Kind == Store && len(s.New) == 0 {
 		return err
 	}
 	x.Steps = append(x.Steps, s)
@@ -200,12 +200,15 @@ func (x *recorder) returned(cpu int, regs gdb.Registers) error {
 	if list == nil {
 		return nil
 	}
-	i := slices.IndexFunc(list, func(p pending) bool { return p.cpu == cpu && p.sp == regs.SP() })
+	// Who has stopped the machine slept, and may be on another CPU.
+	i := slices.IndexFunc(list, func(p pending) bool {
+		return p.sp == regs.SP() && (p.cpu == cpu || p.kind == Resume)
+	})
 	if i < 0 {
 		return nil
 	}
 	p := list[i]
-	s := Step{CPU: cpu, Kind: p.kind, Name: p.name}
+	s := Step{CPU: p.cpu, Kind: p.kind, Name: p.name}
 	if p.kind == Act {
 		if err := x.acted(&s, p, regs); err != nil {
 			return err
