@@ -119,7 +119,8 @@ func (s *Service) Submit(ctx context.Context, r Request) (Update, error) {
 	}
 	s.cfg.At(BeforeAccept)
 	order := journal.Order{Which: which, Digest: digest, Match: r.Match, Over: r.over, Update: Update{
-		Client: r.Client, Key: r.Key, Ops: r.Ops, Enable: r.Enable, Set: r.Set, Lease: r.Lease, Records: len(which), Submitted: now.UTC(), Deadline: r.Deadline,
+		Client: r.Client, Key: r.Key, Ops: r.Ops, Enable: r.Enable, Set: r.Set, Lease: r.Lease,
+		Records: len(which), Submitted: now.UTC(), Deadline: r.Deadline,
 	}}
 	var p *pending
 	start := time.Now()

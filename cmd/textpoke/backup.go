@@ -47,7 +47,7 @@ func restoreCommand(c *common) *cobra.Command {
 		Use:   "restore FILE",
 		Short: "make a directory for textpoke serve of a backup",
 		Long: "restore makes the directory --data of what textpoke backup wrote, once every sum in it was looked\n" +
-			"at. A directory that has a database is left as it is.",
+			"at. A directory that has a journal is left as it is.",
 		Example: "  textpoke restore --data tp-data monday.db",
 		Args:    cobra.ExactArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
@@ -74,7 +74,7 @@ func (c *common) copied(file string, err error, made string) error {
 var partColumns = results.Columns[journal.Part]{
 	{Name: "part", Doc: "of what the directory holds", Cell: func(p journal.Part) any { return p.Name }},
 	{Name: "rows", Kind: results.Integer,
-		Doc: "in it, or commits of the head", Cell: func(p journal.Part) any { return p.Rows }},
+		Doc: "in it, or frames that the head knows of", Cell: func(p journal.Part) any { return p.Rows }},
 	{Name: "sound", Kind: results.Boolean,
 		Doc: "whether all of it is as it was written", Cell: func(p journal.Part) any { return p.Wrong == "" }},
 	{Name: "wrong", Doc: "what is not", Cell: func(p journal.Part) any { return p.Wrong }},

@@ -53,15 +53,15 @@ func kernelPredict(c *common) *cobra.Command {
 	offer(cmd, "action", append(ledger.ActionNames(), "list"))
 	f.StringVar(&p.cpus, "cpus", "8", "the machine's CPUs: a `number`, or a list of roles such as busy=6,isolated=2")
 	f.StringSliceVar(&p.state, "state", nil, "`list` of what is so already: "+ledger.StateHelp)
-	f.StringVar(&p.here, "here", "", "read what is so already from the running machine, in place of --state: keys, modules, and in\n"+
-		"tracefs options, tracers, probes and events; --here=`directory`: from a copy of its files")
+	f.StringVar(&p.here, "here", "", "read what is so already from the running machine, in place of --state: "+
+		"keys, modules, and in tracefs options, tracers, probes and events; --here=`directory`: from a copy of its files")
 	f.Lookup("here").NoOptDefVal = "/"
 	cmd.MarkFlagsMutuallyExclusive("here", "state")
 	f.StringArrayVar(&p.filter, "filter", nil, "`functions` that may be traced, in the kernel's syntax; again for more")
 	f.StringVar(&p.records, "records", "", "`table` of records in place of the image's (textpoke records list)")
 	offerFiles(cmd, "records", builtinRecords())
-	f.StringSliceVar(&p.budget, "budget", nil, "a `number` of interrupts that a CPU may take for one switch, or limits such as "+
-		"isolated=0,busy=20: more, and the exit code is 1. Limits: "+ledger.PredictLimits().Help())
+	f.StringSliceVar(&p.budget, "budget", nil, "a `number` of interrupts that a CPU may take for one switch, or "+
+		"limits such as isolated=0,busy=20: more, and the exit code is 1. Limits: "+ledger.PredictLimits().Help())
 	return cmd
 }
 

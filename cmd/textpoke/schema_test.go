@@ -27,16 +27,16 @@ var wroteJSON = []string{
 	"calibrate list", "calibrate show m1", "records list", "records list --filter vfs_read", "records show gen:n=30",
 	"interrupts diff MAIL MAIL", "interrupts sample -- true", "kernel predict --action list",
 	"kernel measure --action list", "kernel watch BEFORE AFTER", "version",
-	"ctl --server URL enable --client a", "ctl --server URL wants --client a", "ctl --server URL renew --client a", "ctl --server URL plan",
-	"ctl --server URL status", "ctl --server URL watch 1", "ctl --server URL cpus",
+	"ctl --server URL enable --client a", "ctl --server URL wants --client a", "ctl --server URL renew --client a",
+	"ctl --server URL plan", "ctl --server URL status", "ctl --server URL watch 1", "ctl --server URL cpus",
 	"ctl --server URL disable --client a", "serve --verify DATA",
 }
 
 // notTried are commands that want what a test does not have, and why.
 var notTried = map[string]string{
 	"experiment all": "minutes", "merge": "the tables of shards", "kernel inspect": "a kernel's image",
-	"kernel predict": "a kernel's image", "kernel measure": "a kernel's image", "kernel audit": "a kernel's image", "ctl cancel": "an update that waits",
-	"calibrate": "seconds, and the table of calibrate show",
+	"kernel predict": "a kernel's image", "kernel measure": "a kernel's image", "kernel audit": "a kernel's image",
+	"ctl cancel": "an update that waits", "calibrate": "seconds, and the table of calibrate show",
 }
 
 // TestSchemas holds what commands write as JSON against the schema that they state, as

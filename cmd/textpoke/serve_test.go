@@ -158,7 +158,8 @@ func TestServeTLS(t *testing.T) {
 		{exitWrong, "may only read", []string{"--tls-ca", cert, "--token-file", reads, "enable"}},
 		{exitDone, "", []string{"--tls-ca", cert, "--token-file", reads, "status"}},
 		{exitDone, "", []string{"--tls-ca", cert, "--token-file", both, "enable"}},
-		{exitWrong, "If-Match", []string{"--tls-ca", cert, "--token-file", both, "enable", "--only", "--filter", "*", "--etag", `"other"`}},
+		{exitWrong, "If-Match", []string{"--tls-ca", cert, "--token-file", both, "enable", "--only", "--filter", "*",
+			"--etag", `"other"`}},
 		{exitDone, "", []string{"--tls-ca", cert, "--token-file", both, "enable", "--only", "--filter", "*"}},
 	} {
 		if r := ctl(c.args...); r.code != c.code || !strings.Contains(r.err, c.err) {

@@ -86,7 +86,8 @@ func (c *common) work(ctx context.Context, w *workerFlags) error {
 	defer q.Close()
 	fmt.Fprintf(c.streams.err, "textpoke: worker %s of textpoke %s, %d at a time\n", name, programOf(built), w.jobs)
 	return q.Work(ctx, queue.Worker{
-		Jobs: w.jobs, Idle: w.idle, Time: w.pointTime, Memory: uint64(w.pointMemory) << 20, Log: func(line string) { fmt.Fprintf(c.streams.err, "textpoke: %s\n", line) },
+		Jobs: w.jobs, Idle: w.idle, Time: w.pointTime, Memory: uint64(w.pointMemory) << 20,
+		Log: func(line string) { fmt.Fprintf(c.streams.err, "textpoke: %s\n", line) },
 		Open: func(ctx context.Context, run queue.Run, files map[string]string) (queue.Points, error) {
 			return employ(ctx, run, files, max(1, runtime.GOMAXPROCS(0)/w.jobs))
 		},

@@ -36,7 +36,8 @@ func main() {
 	flag.IntVar(&o.n, "n", 100, "faults to put into each package, drawn at random; 0 for all")
 	flag.Uint64Var(&o.seed, "seed", 1, "seed of the draw")
 	flag.IntVar(&o.jobs, "jobs", max(1, runtime.NumCPU()/2), "faults to try side by side")
-	flag.DurationVar(&o.timeout, "timeout", time.Minute, "time for a package's tests; a fault that they do not end with is found")
+	flag.DurationVar(&o.timeout, "timeout", time.Minute,
+		"time for a package's tests; a fault that they do not end with is found")
 	flag.Float64Var(&o.floor, "floor", 90, "percent of the faults that must be found")
 	flag.StringVar(&o.reasons, "reasons", ".ci/mutate.reasons", "file that names faults which change nothing, and why")
 	flag.Parse()

@@ -98,8 +98,8 @@ func try(ctx context.Context, tree string, p *pkg, f fault, timeout time.Duratio
 
 // runTests runs the tests of the package in dir, the short ones, up to the first that fails.
 func runTests(ctx context.Context, tree, dir string, timeout time.Duration, flags ...string) ([]byte, error) {
-	args := append([]string{"-c", fmt.Sprintf("ulimit -v %d; exec \"$@\"", memory), "sh", "go", "test", "-vet=off", "-failfast",
-		"-short", "-timeout", timeout.String()}, flags...)
+	args := append([]string{"-c", fmt.Sprintf("ulimit -v %d; exec \"$@\"", memory), "sh", "go", "test",
+		"-vet=off", "-failfast", "-short", "-timeout", timeout.String()}, flags...)
 	ctx, stop := context.WithTimeout(ctx, 3*timeout+time.Minute) // compiling, too
 	defer stop()
 	cmd := exec.CommandContext(ctx, "sh", append(args, "./"+dir)...)
