@@ -79,8 +79,8 @@ func (q *Question) Build() error {
 	return q.watched()
 }
 
-// watched refuses a machine in which nobody executes anything while text changes:
-// the patcher sits on the only CPU.
+// watched refuses a machine in which no CPU executes anything while text changes: the patcher sits
+// on the only CPU.
 func (q *Question) watched() error {
 	if len(q.Roles) > 1 {
 		return nil

@@ -102,8 +102,7 @@ func NewJob(c Config) (*Job, error) {
 	return j, nil
 }
 
-// Warnings say what a person should know before the protocol is let at these
-// records.
+// Warnings say what a person should know before the protocol runs on these records.
 func (j *Job) Warnings() (out []string) {
 	arch := j.shape.Traits.Name
 	if j.found != "" {
@@ -224,8 +223,8 @@ func (j *Job) groupOf(rec int) int {
 	return sort.Search(len(g), func(i int) bool { return g[i].Last > rec })
 }
 
-// lookupBatch is what an index is built from for a batch of the queue. Buffers
-// are reused: it is valid until the next call.
+// lookupBatch is the input of an index for a batch of the queue. Buffers are reused: it is valid
+// until the next call.
 func (j *Job) lookupBatch(r poke.Range, buf *int3.Batch) int3.Batch {
 	slots := j.queue[r.From:r.To]
 	place := func(rec int) (p int3.Place) {

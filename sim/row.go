@@ -43,9 +43,9 @@ func (r *PlanRow) flush(f sched.Flush) {
 	}
 }
 
-// perCPU notes what each CPU but the sender takes of rounds and of wakings of
-// stoppers. Where rounds are remote fences that the firmware counts, the two stand in
-// rows that nobody may add: one of the firmware's, one of /proc/interrupts.
+// perCPU notes the interrupts of each CPU but the sender, by rounds and by wakings of stoppers.
+// Where the firmware counts remote fences as rounds, the two stand in rows that must not be added:
+// one of the firmware's, one of /proc/interrupts.
 func (r *PlanRow) perCPU(rounds, stops int) {
 	switch {
 	case !r.Arch.Traits().FirmwareRounds:
@@ -164,8 +164,8 @@ func (r CPURow) stolen() any {
 	return int64(r.Stolen[r.cpu])
 }
 
-// CPUs are the rows of a run's CPUs. Causes besides rounds and stops are left out
-// where nobody was interrupted for them.
+// CPUs are the rows of a run's CPUs. Causes besides rounds and stops are left out where they
+// interrupted no CPU.
 func (r *RunRow) CPUs(run int) (rows []CPURow) {
 	if r.CountedOnly {
 		return nil

@@ -51,9 +51,9 @@ func (j *Job) pick() error {
 	return nil
 }
 
-// aux is sites of the kernel's own that no record names: branches of static keys,
-// calls that change with them, and those in the tracer's entry. No traced call gets
-// to them, so that what they cost is their rounds and stores.
+// aux is sites of the kernel's own that no record names: branches of static keys, calls that change
+// with them, and those in the tracer's entry. No traced call gets to them, so that their cost is
+// that of their rounds and stores.
 type aux struct {
 	first int32 // number of the first one
 	patch []poke.Patch

@@ -109,7 +109,7 @@ func (t *Tally) Faults() (all []string) {
 	return all
 }
 
-// Answer is what the rows come to, in a line: whether they keep to the budget, and what else there is to say.
+// Answer sums the rows up in a line: whether they keep to the budget, then more.
 func (t *Tally) Answer(more string) string {
 	var parts []string
 	if t.Cut {

@@ -136,9 +136,8 @@ func (r *RunRow) counts() cpus.Counts {
 	return c
 }
 
-// Pass lets virtual time pass, in which nobody patches, until a moment of the
-// machine's clock, which begins at 0: only what happens costs anything. Without a
-// calibration there is no time.
+// Pass lets virtual time pass between updates, until a moment of the machine's clock, which begins
+// at 0: only events cost anything. Without a calibration there is no time.
 func (t *Timed) Pass(ctx context.Context, until timed.Nanos) error {
 	if t.machine == nil {
 		return nil

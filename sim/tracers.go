@@ -16,8 +16,8 @@ import (
 	"github.com/textpoke/textpoke/tracers/dispatch"
 )
 
-// Tracers is who is called by an enabled site, and by which way: so many that trace
-// every function, and so many others that trace one that nobody calls.
+// Tracers says which tracers an enabled site calls, and by which way: so many that trace every
+// function, and so many others that trace one that is never called.
 type Tracers struct {
 	Dispatch             dispatch.Kind
 	Relevant, Irrelevant int
@@ -29,8 +29,8 @@ const (
 	maxIrrelevant = 10_000
 )
 
-// ParseTracers reads numbers of tracers, such as relevant=1,irrelevant=100. What is
-// left out is one that is relevant, and none that is not.
+// ParseTracers reads numbers of tracers, such as relevant=1,irrelevant=100. Without a number there
+// is one relevant tracer, and no irrelevant one.
 func ParseTracers(s string) (t Tracers, err error) {
 	t.Relevant = 1
 	for part := range strings.SplitSeq(s, ",") {

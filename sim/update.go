@@ -63,9 +63,8 @@ func (u *updater) Counts() cpus.Counts { return u.counts }
 // errDied says that an update ended with its machine: nothing is left to be looked at.
 var errDied = errors.New("the machine has died")
 
-// update enables or disables everything that the job is about: carryOut executes the
-// update and writes into the row what the machine has counted. Then what was left is held
-// against what was to be done.
+// update enables or disables all records of the job: carryOut executes the update and writes the
+// machine's counts into the row. Then update holds the text and the tracers against the update.
 func (u *updater) update(ctx context.Context, engine string, enable bool,
 	carryOut func(patches *poke.Update, row *RunRow) error) (RunRow, error) {
 	row, err := u.job.runRow(ctx, engine, enable)

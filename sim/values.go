@@ -110,8 +110,8 @@ func splitMachines(specs []string) (out []string, err error) {
 // maxFilters is what the filters of one request may multiply to.
 const maxFilters = 100_000
 
-// splitFilters makes filters of patterns. Each value may be several patterns,
-// separated by commas; what is repeated is combined with each of them.
+// splitFilters makes filters of patterns. Each value may be several patterns, separated by commas;
+// a filter has one pattern of each value.
 func splitFilters(values []string) ([]string, error) {
 	combined := []string{""}
 	for _, value := range values {
@@ -189,8 +189,8 @@ func alternatives(list string) (out []string) {
 	return append(out, list[from:])
 }
 
-// splitSources splits lists of tables of records. What is a file or a table is itself,
-// commas and all; the keys behind a gen: are its own.
+// splitSources splits lists of tables of records. A file or a table stands for itself, commas and
+// all; the keys behind a gen: are its own.
 func splitSources(values []string) (out []string, err error) {
 	for _, value := range values {
 		if isSource(value) {

@@ -93,7 +93,7 @@ func (w *world) enabledPatcher(list []action, i int) []action {
 	return list
 }
 
-// perform makes an action happen. What it violates is in found.
+// perform makes an action happen. found holds its violation.
 func (w *world) perform(a action, ch cpus.Chooser) {
 	w.found, w.event, w.waits, w.chose = nil, cpus.Nothing, false, false
 	w.act(a, ch)

@@ -202,8 +202,8 @@ func (s *Setup) bare(plan, program []poke.Step) []poke.Step {
 	})
 }
 
-// spared is a plan without what there is nothing of: an ops to be freed, or what the
-// mutation leaves out.
+// spared is a plan without the steps that have no object: the release of an ops that is not there,
+// or steps that the mutation leaves out.
 func (s *Setup) spared(shape poke.Shape, plan []poke.Step) []poke.Step {
 	return s.Mutation.OnProgram(slices.DeleteFunc(plan, func(st poke.Step) bool {
 		return st.Op == poke.Release && !shape.Frees()
@@ -297,8 +297,8 @@ func (s *Setup) layOut(m *Model) ([][]poke.Patch, error) {
 	return patches, nil
 }
 
-// patch is the change of one site: from nobody to the owner's ops, or from that to
-// another one of the owner's.
+// patch is the change of one site: from no tracer to the owner's ops, or from that to another one
+// of the owner's.
 func (s *Setup) patch(m *Model, arch isa.Arch, site isa.Site, owner int) (poke.Patch, error) {
 	calls := func(i int) (isa.Text, uint64, error) {
 		ops, entry := s.tracer(m, i)

@@ -160,8 +160,8 @@ func (m *Model) RestsOn() string {
 	return ""
 }
 
-// Assumes is what every verdict takes for granted, in one line: what patchers do, what a
-// fetch may see, who keeps several patchers apart, whether the return from a trap fetches afresh, and what there is not.
+// Assumes says in one line what every verdict takes for granted: what patchers do, what a fetch may see, which lock
+// keeps several patchers apart, whether the return from a trap fetches afresh, and what is not modelled.
 func (m *Model) Assumes() string {
 	line := fmt.Sprintf("workload %s; fetch %s; ", m.Workload(), m.Code.Fetch)
 	switch at := m.Code.Sites[0]; m.Code.Arch.Grain(at) {

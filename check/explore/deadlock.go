@@ -10,9 +10,9 @@ import (
 	"github.com/textpoke/textpoke/poke"
 )
 
-// stuck tells whether a patcher that waits will wait for ever: whether nobody
-// whom it waits for, directly or through others, can move. CPUs that can move get
-// to answer at last, which is fair to assume of hardware.
+// stuck tells whether a patcher that waits will wait for ever: whether none of the CPUs and
+// patchers that it waits for, directly or through others, can move. CPUs that can move get to
+// answer at last, which is fair to assume of hardware.
 func (w *world) stuck(patcher int) bool {
 	var able [MaxPatchers]bool
 	for changed := true; changed; {

@@ -72,8 +72,7 @@ func (w *world) does(a action) string {
 	return "looks for interrupts"
 }
 
-// after is where an action has left whoever it was of: what two engines must agree
-// about.
+// after is the state of the CPU or patcher after its action, on which two engines must agree.
 func (w *world) after(a action) string {
 	switch a.kind {
 	case stepPatcher, begin, drain:

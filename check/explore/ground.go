@@ -9,8 +9,7 @@ import (
 	"github.com/textpoke/textpoke/poke"
 )
 
-// What patchers work on: poke.Ground on plain words. poke.Executor says the same
-// for the live machine.
+// poke.Ground on plain words. poke.Executor is the live machine's.
 
 // plans are what the programs do.
 func (m *Model) plans() (plans [][]poke.Step) {

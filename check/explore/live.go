@@ -127,7 +127,7 @@ func Record(ctx context.Context, m *Model, seed uint64, max int) (*Trace, error)
 	return t, nil
 }
 
-// Ops are all that text or a literal can name, but for the one that calls nobody.
+// Ops are all that text or a literal can name, but for nop_ops.
 func (m *Model) Ops() []uint64 {
 	return slices.DeleteFunc(slices.Clone(m.ops), func(ops uint64) bool { return ops == m.NopOps })
 }

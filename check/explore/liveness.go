@@ -16,9 +16,8 @@ import (
 // with no task preempted in the middle of one. A state without such a way is
 // cpus.StuckUpdate or cpus.StuckCPU, and the trace leads to the first that there is.
 //
-// It says that there is a way, not that it is taken: of a machine whose steps are fair
-// the two are the same where the way is short of choices, and of a CPU that may fetch old
-// text for ever they are not. What it says is about the machine at hand.
+// It says that a way on exists, not that it is taken. A machine whose steps are fair takes it,
+// unless a CPU fetches old text for ever. The answer is about the machine at hand.
 //
 // It goes forward through all states, which no reduction but that by equal CPUs leaves
 // out, and keeps which leads to which; then backward from where all is well. Deadlocks

@@ -10,9 +10,9 @@ import (
 	"github.com/textpoke/textpoke/records"
 )
 
-// The log holds the stores that some CPU may not have seen. Positions in it are relative,
-// and what makes no difference to anybody is dropped: so the states of patchers that go
-// on for ever are finitely many, though some CPU may never fetch afresh.
+// The log holds the stores that some CPU may not have seen. Positions in it are relative, and
+// entries that no CPU needs are dropped: so patchers that go on for ever have finitely many states,
+// though some CPU may never fetch afresh.
 
 // logLength is how many stores there can be in the log, of so many that are made once.
 func (m *Model) logLength(once int) (n int) {
@@ -86,8 +86,8 @@ func (w *world) putOff(stored int) {
 	}
 }
 
-// needsLess tells whether a CPU's own step may have made it or others need less of the
-// log than before: what nobody needed by then is forgotten already. Most steps do not.
+// needsLess tells whether a CPU's own step may have made it or others need less of the log than
+// before: entries that were needless before are dropped already. Most steps do not.
 func (w *world) needsLess(cpu int) bool {
 	c := &w.cpu[cpu]
 	return w.notes.shared || c.Synced != w.was.Synced ||

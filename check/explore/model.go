@@ -283,8 +283,8 @@ func (m *Model) maps() bool {
 	return false
 }
 
-// addTargets lists what a site's texts call by themselves, be it what nobody ever
-// meant to call.
+// addTargets lists the functions that a site's texts call by themselves, also those that no patch
+// was meant to call.
 func (m *Model) addTargets(site int, texts []isa.Text) {
 	if path := &m.Code.Path; path.Apart() || path.After() == cpus.DoLoadLiteral {
 		return

@@ -229,14 +229,14 @@ func (w *world) keepsReference() bool {
 	return true
 }
 
-// leavesQuiet tells whether a handler that holds a reference can look up and give it back
-// at once: nobody gets in meanwhile who would not get in behind it.
+// leavesQuiet tells whether a handler that holds a reference can look up and give it back at once:
+// a CPU that could enter meanwhile can also enter behind it.
 func (w *world) leavesQuiet() bool {
 	return w.lookupsQuiet() && (w.m.Refs != int3.SharedRef || w.keepsReference())
 }
 
-// runOn goes on with whoever has just made a step for as long as the next one
-// need not be interleaved.
+// runOn goes on with the CPU or patcher that has just made a step for as long as its next one need
+// not be interleaved.
 func (w *world) runOn(a action, ch cpus.Chooser) {
 	switch a.kind {
 	case stepPatcher:
@@ -246,8 +246,8 @@ func (w *world) runOn(a action, ch cpus.Chooser) {
 	}
 }
 
-// runPatcherOn: what a patcher reads that only patchers write, and what it does to
-// itself, nobody else sees.
+// runPatcherOn: no CPU sees a patcher's reads of data that only patchers write, nor its steps on
+// itself.
 func (w *world) runPatcherOn(i int, ch cpus.Chooser) {
 	p := &w.patcher[i]
 	for w.found == nil && !w.waits && w.sat[i] == sitting && w.alone() {

@@ -10,8 +10,7 @@ import (
 	"github.com/textpoke/textpoke/records"
 )
 
-// What CPUs share: cpus.Shared on plain words. cpus.Machine says the same with
-// atomics.
+// cpus.Shared on plain words. cpus.Machine has it with atomics.
 
 // Seq implements cpus.Shared.
 func (w *world) Seq() cpus.Seq { return cpus.Seq(w.logged + 1) }

@@ -14,10 +14,10 @@ type move struct {
 	answers []uint8
 }
 
-// shorten leaves out of a way to a violation what it does not need: first many actions one
-// behind the other, then fewer, for as long as what is left can happen and something breaks
-// (Zeller and Hildebrandt, "Simplifying and Isolating Failure-Inducing Input", IEEE
-// Transactions on Software Engineering 28(2), 2002). What breaks may then be another property.
+// shorten leaves out steps that a violation does not need: first many actions one behind the other,
+// then fewer, for as long as the others can still happen and end in a violation (Zeller and
+// Hildebrandt, "Simplifying and Isolating Failure-Inducing Input", IEEE Transactions on Software
+// Engineering 28(2), 2002). The property may then be another one.
 func (m *Model) shorten(t *Trace) (*Trace, error) {
 	var way []move
 	for _, s := range t.Steps {

@@ -4,9 +4,8 @@ package explore
 
 import "github.com/textpoke/textpoke/poke"
 
-// canonical exchanges equal CPUs so that states that differ in nothing else have
-// the same words: a CPU's word holds all that there is about it, and nobody asks
-// which number it has.
+// canonical exchanges equal CPUs so that states that differ in nothing else have the same words: a
+// CPU's word holds all of its state, and no step asks for its number.
 func (e *expander) canonical(words []uint64) {
 	n := len(e.m.Roles)
 	for i := range n {
@@ -76,8 +75,8 @@ func (m *Model) findPast() {
 	}
 }
 
-// sitesAlike tells whether nothing tells one site from another any more but the
-// CPUs that are about it: every site is the same, and nobody will change that.
+// sitesAlike tells whether only CPUs at a site tell it from another one: every site is the same,
+// and no patcher will change that.
 func (w *world) sitesAlike() bool {
 	if w.logged > 0 || w.published != 0 || w.m.Preempt || w.m.Code.Path.NMIs() {
 		return false

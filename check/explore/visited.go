@@ -39,8 +39,8 @@ func collision(n uint64) float64 {
 	return float64(n) * float64(n-min(n, 1)) / 2 / (1 << 32) / (1 << 32)
 }
 
-// segments is how many parts a set has, each with a lock of its own: many, so that
-// growing one holds nobody up and takes little room beside the rest.
+// segments is how many parts a set has, each with a lock of its own: so many that growing one holds
+// up no other and takes little room beside the rest.
 const segments = 1 << segmentBits
 
 const segmentBits = 6

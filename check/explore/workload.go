@@ -42,10 +42,9 @@ func ParseWorkload(s string) (Workload, error) {
 	return 0, fmt.Errorf("workload %q: not one of %v", s, WorkloadNames())
 }
 
-// endless is what a patcher does with its patches for ever: every subset of them, each
-// way. In one update the sites come in the order in which the protocol queues them; in
-// which order they change beyond that is for the updates to say. What is released is
-// attached again by the next update that leads to it.
+// endless is a patcher's work for ever: every subset of its patches, each way. In one update the
+// sites come in the order in which the protocol queues them; the updates say in which order they
+// change beyond that. A released ops is attached again by the next update that leads to it.
 func (s *Setup) endless(shape poke.Shape, patches []poke.Patch) (Program, error) {
 	if n := len(patches); n > MaxEndless {
 		return Program{}, fmt.Errorf("%d sites of one patcher: it picks any subset of up to %d for ever; "+

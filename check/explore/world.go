@@ -10,8 +10,8 @@ import (
 	"github.com/textpoke/textpoke/poke"
 )
 
-// world is one state of a model, in plain words, and whoever acts in it. It
-// implements cpus.Shared and poke.Ground.
+// world is one state of a model, in plain words, together with the action under way. It implements
+// cpus.Shared and poke.Ground.
 type world struct {
 	m      *Model
 	cpu    [MaxCPUs]cpus.CPU
@@ -20,7 +20,7 @@ type world struct {
 	state
 	patcher [MaxPatchers]poke.Patcher
 
-	// Not state: room, and what the action that is under way amounts to.
+	// Not state: room, and the results of the action under way.
 	pad     *cpus.Scratchpad
 	actor   int      // the patcher that acts
 	was     cpus.CPU // the CPU that acts, before its step

@@ -25,8 +25,8 @@
 // order; there is no forwarding from a store buffer, which one of the tests
 // can tell (ifetch-SM+RW).
 //
-// A fetch returns any version of its site that is not older than the oldest
-// one that this CPU may still hold. What moves that bound differs:
+// A fetch returns any version of its site that is not older than the oldest one that this CPU may
+// still hold. These steps move that bound:
 //
 //   - arm, DIC=0: an ic moves it on every CPU, for each at its own time, up to
 //     the version at the point of unification. With IDC=1 that is the newest

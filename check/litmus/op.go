@@ -42,8 +42,8 @@ const (
 	fromAny          // r = read x
 )
 
-// ops is what there is to say about each op. quiet ones have no effect of their
-// own but to let later ones go on: the search performs them as soon as it can.
+// ops describes each op. Quiet ones have no effect of their own but to let later ones go on: the
+// search performs them as soon as it can.
 var ops = [...]struct {
 	name     string
 	families family
@@ -87,7 +87,7 @@ func parseOp(s string) (op, bool) {
 func (o op) writes() bool   { return o == opWrite || o == opStore }
 func (o op) accesses() bool { return o == opRead || o.writes() }
 
-// synchronises tells whether what follows is fetched only when this is done.
+// synchronises tells whether the instructions behind it are fetched only when this is done.
 func (o op) synchronises() bool { return o == opISB || o == opFenceI || o == opSerialise }
 
 // families tells where the instruction exists.

@@ -118,9 +118,9 @@ func acquireRelease(a, b *insn) bool {
 	return a.op.accesses() && b.op.accesses() && (a.marked("acquire") || b.marked("release"))
 }
 
-// x86Order is total store order: only a read may overtake an earlier write. An
-// IPI is a write to the interrupt controller behind whatever fences its way of
-// sending needs. What serialises drains buffered stores first, as fences do.
+// x86Order is total store order: only a read may overtake an earlier write. An IPI is a write to
+// the interrupt controller behind the fences of its way of sending. An instruction that serialises
+// drains buffered stores first, as fences do.
 func x86Order(a, b *insn) bool {
 	overtakes := (a.op.writes() || a.op == opIPI) && (b.op == opRead || b.op == opCtrl)
 	return !overtakes

@@ -54,7 +54,7 @@ func (p *parser) insn(f []string) error {
 	return nil
 }
 
-// operands reads what the instruction is about.
+// operands reads an instruction's operands.
 func (p *parser) operands(i *insn, want operand, f []string) error {
 	switch want {
 	case nothing:

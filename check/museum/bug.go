@@ -103,7 +103,7 @@ func All() []Bug { return slices.Clone(all()) }
 // Bugs are all exhibits, in the catalogue's order.
 func Bugs() []Bug { return slices.DeleteFunc(All(), func(b Bug) bool { return b.Number == "" }) }
 
-// Kind is what the bug is listed as.
+// Kind is the bug's kind in lists.
 func (b *Bug) Kind() string {
 	if b.Number == "" && b.About == aboutTracers {
 		return "tracer case"

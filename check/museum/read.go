@@ -76,8 +76,8 @@ func (r *reader) wrong(format string, args ...any) error {
 	return fmt.Errorf("%s:%d: %s", r.file, r.no, fmt.Sprintf(format, args...))
 }
 
-// read reads a case: headers, whose values go on on indented lines, then sections.
-// What follows a # is for people.
+// read reads a case: headers, whose values go on on indented lines, then sections. A # begins a
+// comment.
 func read(file, text string) (*Bug, error) {
 	r := &reader{file: file, headers: map[string]string{}}
 	for raw := range strings.SplitSeq(text, "\n") {

@@ -111,8 +111,8 @@ func (b *bench) verify() float64 {
 	return b.step(poke.Step{Op: poke.Verify, To: benchSites}, b.patches)
 }
 
-// store writes each site's first byte as it is, while another CPU calls the sites: their lines
-// are that one's each time, which takes thrice as long as where nobody executes them.
+// store writes each site's first byte as it is, while another CPU calls the sites: their lines are
+// that CPU's each time, which takes three times as long as stores to lines of its own.
 func (b *bench) store() (ns float64) {
 	same, all := slices.Clone(b.patches), make([]int32, benchSites)
 	for i := range same {

@@ -233,8 +233,8 @@ func (m *Machine) begun() (sum uint64) {
 // paces is how often the pace is looked at: whatever disturbs some of them, the best counts.
 const paces = 8
 
-// pace is what a thousand calls take that nobody disturbs, on the patcher's CPU, which is
-// leased and makes them itself: they are no thread's.
+// pace is the time of a thousand undisturbed calls on the patcher's CPU, which is leased and makes
+// them itself: they are no thread's.
 func (m *Machine) pace(home *cpu) (best time.Duration) {
 	for range paces {
 		start := time.Now()

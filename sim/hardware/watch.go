@@ -25,9 +25,8 @@ const (
 	patience = 20 * time.Second
 )
 
-// watch ends a child that does not end an update: some time after ctx is done, or when a
-// thread does not come back from a call. What it returns ends the watch, and tells whether
-// that had to be.
+// watch ends a child that does not end an update: some time after ctx is done, or when a thread
+// does not come back from a call. stop ends the watch, and tells whether the child was ended.
 func (c *Child) watch(ctx context.Context) (stop func() (stuck bool)) {
 	over, watched := make(chan struct{}), make(chan bool)
 	go func() {

@@ -18,11 +18,10 @@ import (
 // comes next, the other CPUs cannot tell a store that waits from one that they do not fetch
 // yet, and how long that takes is Costs.FetchLag: there is nothing to draw.
 //
-// How long a store waits where no fence follows is bounded by no architecture ("in finite
-// time", Arm ARM, B2.3; "eventually", RISC-V, RVWMO's progress axiom) and measured by no
-// calibration. What its CPU does between two ticks of the timer may push it out, and what
-// the kernel does there does: each waits for a time without memory, Costs.TickInterval on
-// average.
+// No architecture bounds how long a store waits where no fence follows ("in finite time", Arm ARM,
+// B2.3; "eventually", RISC-V, RVWMO's progress axiom), and no calibration measures it. The kernel's
+// work in a tick of the timer pushes the store out, and the CPU's work between two ticks may: each
+// store waits for a time without memory, Costs.TickInterval on average.
 type stores struct {
 	m       *Machine
 	rng     *rand.Rand

@@ -12,15 +12,13 @@ import (
 
 // Calls of traced functions.
 //
-// Each busy CPU makes calls at random, Costs.Calls a second of the time that it has
-// to itself, each of a site that is drawn from Zipf's law: a Poisson process on the
-// CPU's own clock, which stands still while it handles traps and interrupts, whose
-// events are marked with sites. Millions of these a second change nothing: a call of
-// a site that nobody is changing reads the one version that there is, takes none of
-// the time that is modelled here, and leaves no trace but a count. Only calls of
-// sites that are hot are events: of a batch that is published, that hold a
-// breakpoint or call an ops that nobody may call, or to which something was stored
-// less than Costs.FetchLag ago.
+// Each busy CPU makes calls at random, Costs.Calls a second of the time that it has to itself, each
+// of a site that is drawn from Zipf's law: a Poisson process on the CPU's own clock, which stands
+// still while it handles traps and interrupts, whose events are marked with sites. Almost all of
+// these calls, millions a second, meet a site between updates: they read its only version, take
+// none of the time that is modelled here, and are only counted. Calls of hot sites are events. A
+// site is hot if its batch is published, if it holds a breakpoint or calls an ops that may not be
+// called, or if a store reached it less than Costs.FetchLag ago.
 //
 // That this thinning is exact follows from three properties of Poisson processes
 // (Kingman, Poisson Processes, 1993, chapters 2 and 5; Lewis and Shedler, Naval
@@ -69,7 +67,7 @@ type calls struct {
 type heat struct {
 	recent    int32 // its last store among recent, plus 1; 0 for none
 	published bool
-	meets     bool // every call meets something: a breakpoint, or an ops that nobody may call
+	meets     bool // every call meets something: a breakpoint, or an ops that may not be called
 	enabled   bool
 }
 
@@ -126,7 +124,7 @@ func (c *calls) passed(now Nanos) {
 	c.since = now
 }
 
-// open begins to count anew, close lets nobody make any more calls.
+// open begins to count anew, close ends all calls.
 func (c *calls) open(now Nanos) {
 	c.over, c.since = false, now
 	c.coldTime, c.coldTrace = 0, 0
@@ -234,9 +232,9 @@ func (c *calls) recentWeight() float64 {
 // draws is the weight of all that calls are drawn from.
 func (c *calls) draws() float64 { return c.batchLaw.total() + c.recentWeight() + c.parks }
 
-// after draws when, after a time, the next call is that may be an event, when calls of
-// so much weight may be; false when there is none. The machine's clock has whole
-// nanoseconds, the process has not: what is cut off is kept for the call after it.
+// after draws the time of the next call that may be an event, when calls of so much weight may be;
+// false when there is none. The machine's clock has whole nanoseconds, the process has not: the
+// fraction is kept for the call after it.
 func (c *calls) after(now float64, bound float64) (at Nanos, ok bool) {
 	c.bound = bound
 	rate := bound * c.rate * float64(len(c.busy))

@@ -9,15 +9,14 @@ import (
 	"github.com/textpoke/textpoke/int3"
 )
 
-// cpuState is one CPU with what the machine knows of it. What traps and interrupts
-// change comes first, in three cache lines: 4,096 CPUs are to fit into a core's own
-// cache.
+// cpuState is one CPU as the machine sees it. Fields that traps and interrupts change come first,
+// in three cache lines: 4,096 CPUs are to fit into a core's own cache.
 type cpuState struct {
 	cpu    cpus.CPU
 	box    cpus.Cause // of the interrupt that has arrived
 	boxed  bool       // whether one has; a patcher sends the next when all have answered
 	online bool
-	active bool // what it is doing ends with an event
+	active bool // its present work ends with an event
 	leased bool // a patcher sits on it: its own task makes no calls
 	park   bool // its call will be preempted inside the tracer
 	due    bool // the task that was waits for the CPU

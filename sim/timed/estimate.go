@@ -35,15 +35,14 @@ func (u units) at(prices *units) (ns float64) {
 	return ns
 }
 
-// Estimate is what an update takes, as numbers of things times what each takes: on
-// other costs than those that it was executed with, without executing it again. A
-// patcher's steps are linear in the costs; a round has a mean in closed form
-// (calibration.Costs.RoundTo); and traps come as often as CPUs call what is exposed.
-// Where handlers share one counter, what CPUs and patcher waited for its line is visits,
-// and each of these takes what passing the line on takes: as many on other costs.
-// What is left out: that a target which handles a trap takes a round's interrupt
-// later, that a handler is waited for, migrations and preemption, and that a line which
-// gets faster may have fewer CPUs wait for it. TestEstimate holds it against the engine.
+// Estimate is the time of an update as a sum of numbers of things times their costs, so that other
+// costs need no second execution. A patcher's steps are linear in the costs; a round has a mean in
+// closed form (calibration.Costs.RoundTo); and traps come as often as CPUs call exposed sites.
+// Where handlers share one counter, the waiting for its line is counted in visits, each of which
+// costs a transfer of the line: as many visits on other costs. The estimate leaves out that a
+// target in a trap takes a round's interrupt later, that the patcher waits for a handler,
+// migrations and preemption, and that fewer CPUs may wait for a faster line. TestEstimate holds it
+// against the engine.
 type Estimate struct {
 	update, exposure units                // of the whole update; of one patch, on average
 	all, fewer       []calibration.Target // of rounds, and of rounds that leave out who is in user space

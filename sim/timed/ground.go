@@ -8,8 +8,7 @@ import (
 	"github.com/textpoke/textpoke/poke"
 )
 
-// What the patcher works on: poke.Ground in virtual time. It is the only one there
-// is, so that what it waits for and others would have to do never comes.
+// poke.Ground in virtual time, for the only patcher: a wait for another patcher never ends.
 
 // Store implements poke.Ground.
 func (m *Machine) Store(site, off, n int, t isa.Text) {
@@ -61,8 +60,8 @@ func (m *Machine) Unsettle(site int) {
 // Begin implements poke.Ground.
 func (m *Machine) Begin(site int, c cpus.Change) { m.text.changes[site] = c }
 
-// Settle implements poke.Ground. What is promised while a store for the site waits is
-// broken by every call until that arrives.
+// Settle implements poke.Ground. While a store for the site waits, every call breaks the promise
+// until the store arrives.
 func (m *Machine) Settle(site int, want isa.Text) {
 	m.text.settle(site, want)
 	if site < m.cfg.Called && (m.patch.Holds(int32(site), false) || m.patch.Holds(int32(site), true)) {

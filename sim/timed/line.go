@@ -12,14 +12,13 @@ import (
 // line is the cache line of the reference count that all handlers change: bp_desc.refs
 // of arch/x86/kernel/alternative.c, Linux 5.6 to 6.15 (1f676247f36a, 4334336e769b).
 //
-// One CPU at a time has it, the others wait for it. Each visit costs a transfer,
-// unless the line is here already. A handler that leaves is through after one visit:
-// an atomic decrement cannot fail. One that enters reads the count, and compares and
-// exchanges until the count is what it saw at its visit before, or 0
-// (atomic_inc_not_zero, raw_atomic_fetch_add_unless in
-// include/linux/atomic/atomic-arch-fallback.h). Whoever comes in or leaves between two
-// visits of another one spoils that one's attempt: with n CPUs that wait in turn, all
-// attempts of a lap fail but one. Interrupts are off meanwhile, so that rounds wait.
+// One CPU at a time has it, the others wait for it. Each visit costs a transfer, unless the line is
+// here already. A handler that leaves is through after one visit: an atomic decrement cannot fail.
+// One that enters reads the count, and compares and exchanges until the count is as at its visit
+// before, or 0 (atomic_inc_not_zero, raw_atomic_fetch_add_unless in
+// include/linux/atomic/atomic-arch-fallback.h). A handler that comes in or leaves between two
+// visits of another one spoils that one's attempt: with n CPUs that wait in turn, all attempts of a
+// lap fail but one. Interrupts are off meanwhile, so that rounds wait.
 //
 // Lines do not keep a strict order. Config.OutOfTurn is the share of visits in which
 // the one that has waited longest changes places with any of those that wait.
@@ -31,9 +30,9 @@ type line struct {
 	rng      *rand.Rand
 }
 
-// UsuallyOutOfTurn is an assumption: nobody is known to have measured it. In strict
-// order laps repeat themselves, and a few CPUs keep the others out for seconds, which
-// the jitter of any machine would end.
+// UsuallyOutOfTurn is an assumption: no measurement of it is known. In strict order laps repeat
+// themselves, and a few CPUs keep the others out for seconds, which the jitter of any machine would
+// end.
 const UsuallyOutOfTurn = 0.001
 
 // visitor is what a CPU knows that wants the line.
@@ -85,7 +84,7 @@ func (m *Machine) join(i int, s *cpuState) {
 	}
 }
 
-// pass sends the line to whoever is next.
+// pass sends the line to the next CPU.
 func (m *Machine) pass() {
 	l := &m.line
 	if l.moving = l.n > 0; !l.moving {

@@ -135,7 +135,7 @@ func New(cfg Config) (*Machine, error) {
 	return m, err
 }
 
-// build is New for whoever makes the CPUs' steps itself.
+// build is New for callers that make the CPUs' steps themselves.
 func build(cfg Config) (*Machine, error) {
 	n := len(cfg.Roles)
 	if err := cfg.Code.For(cfg.Roles); err != nil {

@@ -304,7 +304,7 @@ func (m *Machine) await(st poke.Step) {
 	}
 }
 
-// answered wakes the patcher if what it asked for is done.
+// answered wakes the patcher if its request is done.
 func (m *Machine) answered() {
 	p := &m.patch
 	if p.awaits == forAnswers && p.left == 0 && p.arrived == p.asked {

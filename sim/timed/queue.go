@@ -15,7 +15,7 @@ type event struct {
 	next int32  // the event that follows it in its slot, or among those that are free
 }
 
-// What an event is: whom it concerns, and in which way.
+// The kinds of events: which CPU or patcher an event is for, and why.
 const (
 	bitsKind  = 3
 	kindMask  = 1<<bitsKind - 1
@@ -60,8 +60,8 @@ const (
 
 func newQueue() queue { return queue{events: make([]event, 1, firstRoom)} }
 
-// push asks for an event, not before the last one that was taken. The number it returns
-// is nobody else's until the event has been taken, and never 0.
+// push asks for an event, not before the last one that was taken. It returns the event's number,
+// which is its own until the event has been taken, and never 0.
 func (q *queue) push(at Nanos, what uint32) (number int32) {
 	if number = q.free; number != 0 {
 		q.free = q.events[number].next

@@ -9,7 +9,7 @@ import (
 	"github.com/textpoke/textpoke/records"
 )
 
-// What CPUs share: cpus.Shared in virtual time.
+// cpus.Shared in virtual time.
 
 // Window implements cpus.Shared. A CPU that has not synchronised sees a store after
 // a while all the same: how long that takes is drawn for each fetch, any time up to

@@ -94,8 +94,8 @@ func (m *Machine) unpark(i int) {
 	m.run(i, true)
 }
 
-// vacant tells whether a preempted task can have its CPU: nobody runs there, nor does
-// the patcher sit on it, unless that sleeps until a grace period is over.
+// vacant tells whether a preempted task can have its CPU: no task runs there, and the patcher does
+// not sit on it, unless that sleeps until a grace period is over.
 func (m *Machine) vacant(s *cpuState) bool {
 	p := &m.patch
 	sleeps := p.awaits == forAnswers && int(p.sent) >= cpus.NumCauses

@@ -88,8 +88,7 @@ func (t *text) settle(i int, want isa.Text) {
 	s.settled = s.settled.Of(s.is, want, t.seq())
 }
 
-// forget makes what is there the text from before the next update: nobody can
-// fetch anything older any more.
+// forget makes the present text the oldest: no CPU can fetch an earlier version any more.
 func (t *text) forget() {
 	for _, st := range t.log {
 		t.sites[st.site].at, t.stored[st.site] = longAgo, 0

@@ -52,8 +52,8 @@ type arrows struct {
 	at   int64
 }
 
-// New begins a timeline of machines with these roles, of at most limit bytes; 0
-// for no limit. What comes beyond is counted; see Dropped.
+// New begins a timeline of machines with these roles, of at most limit bytes; 0 for no limit. Later
+// events are counted; see Dropped.
 func New(w io.Writer, roles []cpus.Role, limit int64) *Recorder {
 	return &Recorder{w: perfetto.NewWriter(w, limit), roles: roles, rounds: map[uint64]arrows{}}
 }
@@ -66,7 +66,7 @@ func (r *Recorder) Listener() *cpus.Listener {
 	return &cpus.Listener{Round: r.Round, Interrupt: r.Interrupt, Trap: r.Trap, Step: r.Step, Batch: r.Batch}
 }
 
-// locked calls f while nobody else does anything to the recorder; not at all where there is none.
+// locked calls f while no other goroutine uses the recorder; it does nothing without a recorder.
 func (r *Recorder) locked(f func()) {
 	if r == nil {
 		return
@@ -147,7 +147,7 @@ func (r *Recorder) open() bool {
 	return true
 }
 
-// hold keeps a slice on a CPU's line until it is known what it is part of.
+// hold keeps a slice on a CPU's line until the slice around it is known.
 func (r *Recorder) hold(cpu int, s slice) {
 	for cpu >= len(r.cpus) {
 		r.addCPU(len(r.cpus))
@@ -268,8 +268,8 @@ func (r *Recorder) flush(before int64) {
 	r.trapTimes = slices.Delete(r.trapTimes, 0, n)
 }
 
-// undelivered is where arrows arrive of rounds that nobody will take any more: of a
-// run that was cut short in the middle of one.
+// undelivered is the place of arrows of rounds that no CPU will take any more: of a run that was
+// cut short in the middle of one.
 const undelivered = "not delivered"
 
 // giveUp lets the arrows arrive that are still on their way.
