@@ -16,6 +16,7 @@ import (
 	"go.uber.org/zap"
 
 	"github.com/textpoke/textpoke/experiments"
+	"github.com/textpoke/textpoke/internal/choice"
 	"github.com/textpoke/textpoke/results"
 	"github.com/textpoke/textpoke/sim/hardware"
 )
@@ -55,29 +56,21 @@ func experimentAll(c *common, all []*experimentFlags) *cobra.Command {
 			if c.out == "" {
 				return errors.New("--out \"\": want the directory that the experiments' files go to")
 			}
-			chosen, err := choose(all, only)
-			if err != nil {
-				return err
+			chosen := all
+			if len(only) > 0 {
+				chosen = nil
+			}
+			for _, name := range only {
+				chosen = append(chosen, all[slices.Index(experimentNames(all), name)])
 			}
 			return runAll(cmd.Context(), c, divided(c, chosen), figures)
 		},
 	}
 	c.prints(cmd, "", triedColumns.Table("all"))
 	addShard(cmd, c)
-	names(cmd, &only, "only", nil, experimentNames(all), "experiments to run in place of all: ")
+	add(cmd, choice.List(&only, "only", "", "experiments to run in place of all", choice.OneOf(experimentNames(all))))
 	cmd.Flags().StringVar(&figures, "figures", "", "also put each experiment's SVG into this `directory`")
 	return cmd
-}
-
-// choose finds the experiments that are named; all, without names.
-func choose(all []*experimentFlags, only []string) (out []*experimentFlags, err error) {
-	if len(only) == 0 {
-		return all, nil
-	}
-	valid := experimentNames(all)
-	return namedList("only", only, valid, func(name string) (*experimentFlags, error) {
-		return all[slices.Index(valid, name)], nil
-	})
 }
 
 // runAll runs experiments, each into a directory of its own.

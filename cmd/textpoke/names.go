@@ -24,36 +24,6 @@ var (
 	quote    = sim.ShellQuote
 )
 
-// named checks a flag's value against the valid names before parse sees it.
-func named[T any](flag, value string, valid []string, parse func(string) (T, error)) (T, error) {
-	if !slices.Contains(valid, value) {
-		var zero T
-		return zero, fmt.Errorf("--%s %q: %w", flag, value, notOneOf(value, valid))
-	}
-	return parse(value)
-}
-
-// namedList does so for each value of a list.
-func namedList[T any](flag string, values, valid []string, parse func(string) (T, error)) (out []T, err error) {
-	if len(values) == 0 {
-		return nil, fmt.Errorf("--%s: empty list", flag)
-	}
-	for _, s := range values {
-		v, err := named(flag, s, valid, parse)
-		if err != nil {
-			return nil, err
-		}
-		out = append(out, v)
-	}
-	return out, nil
-}
-
-// names adds a flag that is a list of names, of which the shell knows the valid ones.
-func names(cmd *cobra.Command, to *[]string, flag string, preset, valid []string, usage string) {
-	cmd.Flags().StringSliceVar(to, flag, preset, "`list` of "+usage+strings.Join(valid, ", "))
-	offer(cmd, flag, valid)
-}
-
 // flagError words the flag parser's complaints as those about values are.
 func flagError(cmd *cobra.Command, err error) error {
 	var unknown *pflag.NotExistError

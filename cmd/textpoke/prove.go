@@ -17,6 +17,7 @@ import (
 	"github.com/textpoke/textpoke/check"
 	"github.com/textpoke/textpoke/check/explore"
 	"github.com/textpoke/textpoke/check/prove"
+	"github.com/textpoke/textpoke/internal/choice"
 	"github.com/textpoke/textpoke/internal/files"
 	"github.com/textpoke/textpoke/results"
 	"github.com/textpoke/textpoke/sim/axis"
@@ -61,23 +62,18 @@ func proveCommand(c *common) *cobra.Command {
 	}
 	addAxes(cmd, proveAxes)
 	c.prints(cmd, "", prove.Columns.Table("prove"))
-	f := cmd.Flags()
-	f.StringVar(&p.smt, "smt", "", "write the obligations into this `directory`, one SMT-LIB file each")
-	f.StringVar(&p.solver, "solver", "z3", "who checks them: z3, cvc5, or none, which leaves it to the views")
-	offer(cmd, "solver", prove.Solvers)
-	f.BoolVar(&p.cutoff, "cutoff", false, "also search machines of 1 and 2 sites and 2 and 3 CPUs; both ways must agree")
-	f.DurationVar(&p.limitTime, "limit-time", time.Minute, "look for one counterexample for this `time` at most, on each "+
-		"size of machine")
+	add(cmd, choice.Text(&p.smt, "smt", "", "write the obligations into this `directory`, one SMT-LIB file each"),
+		choice.One(&p.solver, "solver", "z3", "who checks them, or none, which leaves it to the views", choice.OneOf(prove.Solvers)),
+		choice.Flag(&p.cutoff, "cutoff", "also search machines of 1 and 2 sites and 2 and 3 CPUs; both ways must agree"),
+		choice.Time(&p.limitTime, "limit-time", time.Minute, "look for one counterexample for this `time` at most, on each "+
+			"size of machine", 1))
 	return cmd
 }
 
 func (p *proveFlags) run(cmd *cobra.Command, c *common) error {
-	solver, err := named("solver", p.solver, prove.Solvers, prove.NewSolver)
+	solver, err := prove.NewSolver(p.solver)
 	if err != nil {
 		return err
-	}
-	if p.limitTime <= 0 {
-		return fmt.Errorf("--limit-time %v: want a time above 0", p.limitTime)
 	}
 	choices := chosen(c.asked, proveAxes)
 	c.note(choices["plan"]...)

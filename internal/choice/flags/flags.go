@@ -12,7 +12,7 @@ import (
 // Bind adds a flag for each field.
 func Bind(to *pflag.FlagSet, fields ...*choice.Field) {
 	for _, f := range fields {
-		to.Var(value{f}, f.Name, f.Usage())
+		to.Var(&value{Field: f}, f.Name, f.Usage())
 		if f.Type == "bool" {
 			to.Lookup(f.Name).NoOptDefVal = "true"
 		}
@@ -20,12 +20,24 @@ func Bind(to *pflag.FlagSet, fields ...*choice.Field) {
 }
 
 // value is a field as the flag package knows values.
-type value struct{ *choice.Field }
+type value struct {
+	*choice.Field
+	given bool
+}
 
-func (v value) Type() string { return v.Field.Type }
+// Set reads the value. A list that is given again goes on.
+func (v *value) Set(text string) error {
+	if v.given && v.Field.Type == "list" {
+		text = v.Field.String() + "," + text
+	}
+	v.given = true
+	return v.Field.Set(text)
+}
+
+func (v *value) Type() string { return v.Field.Type }
 
 // String is the value; the flag package asks the zero value, too.
-func (v value) String() string {
+func (v *value) String() string {
 	if v.Field == nil {
 		return ""
 	}
