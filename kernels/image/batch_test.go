@@ -3,6 +3,7 @@
 package image
 
 import (
+	"errors"
 	"fmt"
 	"slices"
 	"strings"
@@ -45,6 +46,21 @@ func TestRunBatch(t *testing.T) {
 		slots, how := k.Slots()
 		if c.slots > 0 && slots != c.slots || c.slots == 0 && slots != Unlimited {
 			t.Errorf("%s: %d slots, %s", options, slots, how)
+		}
+	}
+}
+
+// TestRunSingle: a poke of one place ends the batch before it where a lower address does; where none
+// does, both are one batch.
+func TestRunSingle(t *testing.T) {
+	for order, want := range map[string]bool{"-DORDERED": true, "-DUNORDERED": false} {
+		k := vectorKernel(t, "-DSLOTS=256", "-DROUNDS=3", order)
+		if alone, err := k.RunSingle(); alone != want || err != nil {
+			t.Errorf("%s: the batch before is ended: %v, %v", order, alone, err)
+		}
+		k.Records.Sites = k.Records.Sites[:2]
+		if _, err := k.RunSingle(); !errors.Is(err, ErrNoBatch) {
+			t.Errorf("%s, two records: %v", order, err)
 		}
 	}
 }

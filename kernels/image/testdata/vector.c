@@ -53,4 +53,9 @@ OUT void text_poke_queue(void *addr, const void *opcode, u64 len, const void *em
 }
 
 OUT void text_poke_finish(void) { flush(); }
-void _start(void) { text_poke_queue(0, 0, 0, 0); text_poke_finish(); }
+OUT void smp_text_poke_single(void *addr, const void *opcode, u64 len, const void *emulate)
+{
+	text_poke_queue(addr, opcode, len, emulate);
+	flush();
+}
+void _start(void) { text_poke_queue(0, 0, 0, 0); text_poke_finish(); smp_text_poke_single(0, 0, 0, 0); }

@@ -1,0 +1,159 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package image
+
+import (
+	"bytes"
+	"compress/gzip"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+)
+
+// object assembles a file; the test is skipped where there is no assembler for x86-64.
+func object(t *testing.T, source string, options ...string) []byte {
+	t.Helper()
+	path := filepath.Join(t.TempDir(), "a.o")
+	out, err := exec.Command("gcc", append(options, "-c", "-m64", "-o", path, source)...).CombinedOutput()
+	if err != nil {
+		t.Skipf("skipped: gcc: %v: %s", err, out)
+	}
+	b, err := os.ReadFile(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return b
+}
+
+// TestModule: what a module has in its tables, and which memory it takes.
+func TestModule(t *testing.T) {
+	whole := object(t, "testdata/module.S")
+	var packed bytes.Buffer
+	w := gzip.NewWriter(&packed)
+	if _, err := w.Write(whole); err != nil {
+		t.Fatal(err)
+	}
+	if err := w.Close(); err != nil {
+		t.Fatal(err)
+	}
+	all := &Module{Name: "some_module", Arch: "x86_64", Records: 3, Sites: 3, SitesInit: 1,
+		Calls: map[string]int{"__SCK__outer": 2, "__SCK__another": 1}, Branches: 3, Keys: map[string]int{"outer_key": 2},
+		Areas: map[Area]bool{Text: true, Data: true, Rodata: true, AfterInit: true, CallTable: true, InitText: true,
+			InitData: true, InitRodata: true}}
+	small := &Module{Name: "some_module", Arch: "x86_64", Calls: map[string]int{}, Keys: map[string]int{},
+		Areas: map[Area]bool{Data: true, InitData: true}}
+	dir := t.TempDir()
+	for name, c := range map[string]struct {
+		b    []byte
+		want *Module
+	}{
+		"some_module.ko": {whole, all}, "some_module.ko.gz": {packed.Bytes(), all},
+		"sub/some_module.ko": {object(t, "testdata/module.S", "-DSMALL"), small},
+	} {
+		path := filepath.Join(dir, name)
+		if err := os.MkdirAll(filepath.Dir(path), 0o700); err != nil {
+			t.Fatal(err)
+		}
+		if err := os.WriteFile(path, c.b, 0o600); err != nil {
+			t.Fatal(err)
+		}
+		m, err := OpenModule(path)
+		if diff := cmp.Diff(c.want, m); diff != "" || err != nil {
+			t.Errorf("%s: %v\n%s", name, err, diff)
+		}
+	}
+	paths, err := Modules(dir)
+	want := []string{filepath.Join(dir, "some_module.ko"), filepath.Join(dir, "some_module.ko.gz"),
+		filepath.Join(dir, "sub/some_module.ko")}
+	if diff := cmp.Diff(want, paths); diff != "" || err != nil {
+		t.Errorf("modules: %v\n%s", err, diff)
+	}
+}
+
+// TestNoModule: what is no module is refused in words.
+func TestNoModule(t *testing.T) {
+	whole := object(t, "testdata/module.S")
+	other := bytes.Replace(whole, []byte(".modinfo\x00"), []byte(".madinfo\x00"), 1)
+	program := bytes.Clone(whole)
+	program[16] = 2 // ET_EXEC
+	for want, b := range map[string][]byte{
+		"not a kernel module: no ELF file":                         []byte("hello"),
+		"ELF file: not a kernel module of x86_64, arm64, riscv64":  other,
+		"ELF file: not a kernel module of x86_64, arm64, riscv64 ": program,
+		"gzip data: cut short":                                     {0x1f, 0x8b},
+	} {
+		_, err := ReadModule("f.ko", b)
+		if err == nil || err.Error() != "f.ko: "+strings.TrimSpace(want) {
+			t.Errorf("%v, want f.ko: %s", err, want)
+		}
+	}
+	dir := t.TempDir()
+	if _, err := OpenModule(dir); err == nil || err.Error() != dir+": not a kernel module" {
+		t.Error(err)
+	}
+	if _, err := Modules(filepath.Join(dir, "none")); err == nil {
+		t.Error("a directory that is not there has modules")
+	}
+}
+
+// TestOlderRules: kernels of releases between those of testdata/calls.txt, by the calls that their
+// sources have (arch/x86/kernel/ftrace.c and alternative.c of 5.0, arch/riscv/kernel/ftrace.c of
+// 6.12, kernel/bpf/trampoline.c of 6.6).
+func TestOlderRules(t *testing.T) {
+	for text, want := range map[string]map[string]int{
+		`kernel x86_64 5.0
+text text_poke_bp ftrace_replace_code arch_jump_label_transform arch_arm_kprobe unregister_ftrace_function
+calls text_poke_bp on_each_cpu*3
+calls ftrace_replace_code run_sync*3
+calls arch_jump_label_transform text_poke_bp*1
+calls arch_arm_kprobe text_poke*1
+calls unregister_ftrace_function ftrace_shutdown*1
+calls ftrace_shutdown schedule_on_each_cpu*1`: {BatchRounds: 3, BatchSlots: 1, UpdateRounds: 3, UpdateStops: 0, KeyBatched: 0,
+			BranchRounds: 3, CallRounds: 0, ProbeRounds: 0, ProbeStops: 0, DetachWakes: 1, ProbeOnRecord: 0},
+		`kernel x86_64 two-phases
+text text_poke_bp
+calls text_poke_bp on_each_cpu*2`: {BatchRounds: -1, BatchSlots: -1, UpdateRounds: -1},
+		`kernel riscv64 6.12
+text ftrace_make_call arch_ftrace_update_code arch_jump_label_transform arch_arm_kprobe
+calls ftrace_make_call patch_text_nosync*1
+calls patch_text_nosync flush_icache_all*1
+calls arch_ftrace_update_code stop_machine*1
+calls arch_jump_label_transform patch_text_nosync*1
+calls arch_arm_kprobe patch_text*1
+calls patch_text stop_machine_cpuslocked*1`: {UpdateStops: 1, UpdateRounds: 0, RecordFences: 1, BranchFences: 1, KeyFences: 0,
+			ProbeStops: 1, ProbeRounds: 0, BatchRounds: 0},
+		`kernel x86_64 6.6
+text bpf_trampoline_update
+calls bpf_trampoline_update set_memory_rox*1`: {DirectFlushes: 1},
+		`kernel x86_64 6.1
+text bpf_trampoline_update
+calls bpf_trampoline_update set_memory_ro*1 set_memory_x*1`: {DirectFlushes: 2},
+		`kernel x86_64 another
+text bpf_trampoline_update
+calls bpf_trampoline_update set_memory_x*1`: {DirectFlushes: 1},
+		"kernel x86_64 bare\ntext bpf_trampoline_update": {DirectFlushes: 1},
+		"kernel x86_64 none\ntext":                       {DirectFlushes: 0, ProbeRounds: 0, DetachWakes: 0, UpdateRounds: -1},
+		`kernel x86_64 6.4
+text hid_bpf_init
+calls hid_bpf_init hid_bpf_preload_skel*1`: {DirectAtBoot: 1},
+	} {
+		k, _ := kernelOf(t, text)
+		found, _ := k.Mechanisms()
+		got := map[string]int{}
+		for name := range want {
+			got[name] = -1 // not understood
+			for _, m := range found {
+				if m.Name == name {
+					got[name] = m.Value
+				}
+			}
+		}
+		if diff := cmp.Diff(want, got); diff != "" {
+			t.Errorf("%s\n%s", text, diff)
+		}
+	}
+}
