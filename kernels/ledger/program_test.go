@@ -114,8 +114,18 @@ func TestLoad(t *testing.T) {
 	if off := taken(t, r); on != 3+2+1+1+2 || off != 3 {
 		t.Errorf("dummy on 6.12: %d and %d, the least that were measured are 9 and 3", on, off)
 	}
+	r = mustReplay(t, "x86_64-6.1") // which does not keep memory by area
+	r.load(dummy)
+	on = taken(t, r)
+	r.unload(dummy)
+	if off := taken(t, r); on != 3+3 || off != 1 {
+		t.Errorf("dummy on 6.1: %d and %d, want a static call, three protections at the least, and one", on, off)
+	}
 	m := &image.Module{Records: 300, Keys: map[string]int{"sched_schedstats": 2}}
 	r = mustReplay(t, "x86_64-7.2")
+	if r.load(m); taken(t, r) != 1 {
+		t.Error("records and keys cost something though no key is on and nothing is traced")
+	}
 	if err := r.tellAll([]string{"sched_schedstats=on", "action=function-tracer"}); err != nil {
 		t.Fatal(err)
 	}

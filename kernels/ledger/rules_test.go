@@ -162,6 +162,7 @@ func TestRefusals(t *testing.T) {
 		{"x86_64-6.12", "uprobe:2xnop10", "program 2xnop10: release 6.12 refuses probes on 2 sites of a nop10"},
 		{"arm64-6.12", "uprobe:nop5", "kernel of arm64: only x86-64 replaces the breakpoints of probes"},
 		{"x86_64-6.12", "module-load:/nothing.ko", "/nothing.ko"},
+		{"x86_64-6.12", "event-group:nothing", `no event of group "nothing" is in the image`},
 		{"arm64-5.10", "fexit", "direct calls: no rule holds: no register_ftrace_direct"},
 	} {
 		r, err := mustKernel(t, c.kernel).NewReplay(nil)
@@ -190,6 +191,33 @@ func TestRefusals(t *testing.T) {
 	}
 	if _, err := r.Switch("function-graph", true); err == nil || !strings.Contains(err.Error(), "second user") {
 		t.Error(err)
+	}
+}
+
+// TestWaysThatAreNot: a way to attach that a kernel does not have is refused by what shows that, and
+// one that is not understood by the first mechanism that is missing.
+func TestWaysThatAreNot(t *testing.T) {
+	for _, name := range WayNames() {
+		way, err := ParseWay(name)
+		if err != nil {
+			t.Fatal(err)
+		}
+		k := with(with(mustKernel(t, "x86_64-7.2"), way.one, 1), way.needs, 0)
+		if err := way.In(k); err == nil || err.Error() != k.Name()+": a test" {
+			t.Errorf("%s: %v, want the evidence", name, err)
+		}
+		if err := way.In(with(k, way.needs, 1)); err != nil {
+			t.Errorf("%s: %v", name, err)
+		}
+		delete(k.Facts.Mechanisms, way.one)
+		if err := way.In(k); way.one != way.needs && (err == nil ||
+			err.Error() != "mechanism "+way.one+": the kernel's facts do not name it") {
+			t.Errorf("%s: %v, want that %s is missing", name, err, way.one)
+		}
+		delete(k.Facts.Mechanisms, way.needs)
+		if err := way.In(k); err == nil || err.Error() != "mechanism "+way.needs+": the kernel's facts do not name it" {
+			t.Errorf("%s: %v, want that %s is missing", name, err, way.needs)
+		}
 	}
 }
 

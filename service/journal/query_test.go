@@ -54,7 +54,8 @@ func walk(all []Update, q Query) (out []Update) {
 	}
 	for _, u := range all {
 		full := q.Limit > 0 && len(out) == q.Limit
-		of := (q.Client == "" || u.Client == q.Client) && (q.Ops == "" || u.Ops == q.Ops) && (q.State == "" || u.State == q.State)
+		of := (q.Client == "" || u.Client == q.Client) && (q.Ops == "" || u.Ops == q.Ops) &&
+			(q.State == "" || u.State == q.State)
 		if of && !full && u.ID > q.After && (q.Before == 0 || u.ID < q.Before) {
 			out = append(out, u)
 		}
