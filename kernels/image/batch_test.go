@@ -58,6 +58,10 @@ func TestRunSingle(t *testing.T) {
 		if alone, err := k.RunSingle(); alone != want || err != nil {
 			t.Errorf("%s: the batch before is ended: %v, %v", order, alone, err)
 		}
+		k.Records.Sites = k.Records.Sites[:3]
+		if alone, err := k.RunSingle(); alone != want || err != nil {
+			t.Errorf("%s, three records: the batch before is ended: %v, %v", order, alone, err)
+		}
 		k.Records.Sites = k.Records.Sites[:2]
 		if _, err := k.RunSingle(); !errors.Is(err, ErrNoBatch) {
 			t.Errorf("%s, two records: %v", order, err)

@@ -150,6 +150,10 @@ calls hid_bpf_init hid_bpf_preload_skel*1`: {DirectAtBoot: 1},
 				if m.Name == name {
 					got[name] = m.Value
 				}
+				const rox = "set_memory_rox"
+				if m.Name == DirectFlushes && strings.Contains(text, rox) != strings.Contains(m.Evidence, rox) {
+					t.Errorf("%s\nshown by: %s", text, m.Evidence)
+				}
 			}
 		}
 		if diff := cmp.Diff(want, got); diff != "" {
