@@ -11,13 +11,17 @@ import (
 // TestRowsMayBeReused: a stream in any format holds no row that it was given: the caller may write
 // the next one into it.
 func TestRowsMayBeReused(t *testing.T) {
-	tab := textTable([]string{"a", "b"}, []string{"one", "1"}, []string{"two", "2"}, []string{"three", "3"})
+	tab := textTable([]string{"a"}, []string{"one"}, []string{"two"}, []string{"three"})
+	tab.Columns = append(tab.Columns, Column{Name: "n", Kind: Integer})
+	for i := range tab.Rows {
+		tab.Rows[i] = append(tab.Rows[i], Int(int64(i)))
+	}
 	for _, f := range Formats() {
 		var whole, stream bytes.Buffer
 		if err := Write(&whole, f, tab); err != nil {
 			t.Fatal(err)
 		}
-		w, err := NewWriter(&stream, f, tab.Columns)
+		w, err := Look{Name: tab.Name}.NewWriter(&stream, f, tab.Columns)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -33,7 +37,7 @@ func TestRowsMayBeReused(t *testing.T) {
 			t.Errorf("%s: %v, want that a cell is missing", f, err)
 		}
 		if err := w.AddRow([]Value{Int(1), Int(2)}); err == nil {
-			t.Errorf("%s: numbers in columns of text", f)
+			t.Errorf("%s: a number in a column of text", f)
 		}
 		if err := w.Close(); err != nil || whole.String() != stream.String() {
 			t.Errorf("%s: %v: %q at once, %q in a stream", f, err, whole.String(), stream.String())
