@@ -80,7 +80,10 @@ func (r *recordFlags) recorded(ctx context.Context, c *common, image string) (*r
 		_ = os.Remove(failed.Console)
 		err = fmt.Errorf("record %s: %w", image, failed.Err)
 	}
-	if err != nil {
+	switch {
+	case err != nil && limited.Err() != nil && ctx.Err() == nil: // a machine that hangs: nothing is written
+		return nil, fmt.Errorf("record %s: the machine has not come to its end after %v", image, r.limit)
+	case err != nil:
 		return nil, err
 	}
 	return made, nil

@@ -200,10 +200,8 @@ func (x *recorder) returned(cpu int, regs gdb.Registers) error {
 	if list == nil {
 		return nil
 	}
-	// Who has stopped the machine slept, and may be on another CPU.
-	i := slices.IndexFunc(list, func(p pending) bool {
-		return p.sp == regs.SP() && (p.cpu == cpu || p.kind == Resume)
-	})
+	// A stack belongs to one task, which may be on another CPU by now: the step is that of the CPU that began.
+	i := slices.IndexFunc(list, func(p pending) bool { return p.sp == regs.SP() })
 	if i < 0 {
 		return nil
 	}
