@@ -34,7 +34,7 @@ type Client struct {
 type Stop struct {
 	CPU         int    // which caused it
 	Interrupted bool   // by WaitFor, and not by a breakpoint or a step
-	Watched     uint64 // the address that InsertWatch watches, and that it has stored to; 0 for none
+	Watched     uint64 // the address that is watched, and that it has stored to or loaded; 0 for none
 }
 
 // sigINT is gdb's number of the signal that a stop by request tells (include/gdb/signals.def); a breakpoint and a step
@@ -99,8 +99,17 @@ func (c *Client) Close() error {
 func (c *Client) Insert(at uint64) error { return c.tell(fmt.Sprintf("Z1,%x,1", at)) }
 func (c *Client) Remove(at uint64) error { return c.tell(fmt.Sprintf("z1,%x,1", at)) }
 
-// InsertWatch stops the CPU that stores to so many bytes, behind the instruction that does.
+// InsertWatch stops the CPU that stores to so many bytes, behind the instruction that does. RemoveWatch takes that away.
 func (c *Client) InsertWatch(at uint64, n int) error { return c.tell(fmt.Sprintf("Z2,%x,%x", at, n)) }
+func (c *Client) RemoveWatch(at uint64, n int) error { return c.tell(fmt.Sprintf("z2,%x,%x", at, n)) }
+
+// InsertReadWatch does so for loads. A CPU's own walks of page tables are none.
+func (c *Client) InsertReadWatch(at uint64, n int) error {
+	return c.tell(fmt.Sprintf("Z3,%x,%x", at, n))
+}
+func (c *Client) RemoveReadWatch(at uint64, n int) error {
+	return c.tell(fmt.Sprintf("z3,%x,%x", at, n))
+}
 
 // mostRead is what is read or written at a time; QEMU's packets have at most 4,096 bytes.
 const mostRead = 1024
@@ -256,7 +265,7 @@ func readStop(answer string) (Stop, error) {
 				return Stop{}, bad
 			}
 			stop.CPU = int(n) - 1
-		case "watch":
+		case "watch", "rwatch":
 			if stop.Watched, err = strconv.ParseUint(value, 16, 64); err != nil {
 				return Stop{}, bad
 			}

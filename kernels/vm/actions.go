@@ -21,6 +21,7 @@ import (
 const (
 	moduleLoad = "module-load"
 	uprobe     = "uprobe"
+	moduleRace = "module-race"
 )
 
 // Actions are what can be measured: what can be predicted and the guest can do (guest/action.go), and idle.
@@ -59,6 +60,12 @@ func asMeasured(action string) string {
 	switch name, file, _ := strings.Cut(action, ":"); name {
 	case moduleLoad:
 		return name + ":" + moduleName(file)
+	case moduleRace:
+		words := strings.Split(file, ":")
+		for i, f := range words[1:] {
+			words[i+1] = moduleName(f)
+		}
+		return name + ":" + strings.Join(words, ":")
 	case uprobe:
 		return name + ":" + filepath.Base(file)
 	}
@@ -71,6 +78,16 @@ func filesOf(action string) ([]entry, error) {
 	case moduleLoad:
 		f, err := moduleEntry(arg)
 		return []entry{f}, err
+	case moduleRace:
+		var out []entry
+		for _, file := range strings.Split(arg, ":")[1:] {
+			f, err := moduleEntry(file)
+			if err != nil {
+				return nil, err
+			}
+			out = append(out, f)
+		}
+		return out, nil
 	case uprobe:
 		return probedEntries(arg)
 	}

@@ -42,6 +42,7 @@ var kinds = map[string]func(arg string) (*action, error){
 	"uprobe":          uprobe,
 	"bring-up":        bringUp,
 	"script":          scripted,
+	moduleRace:        race,
 	"idle":            func(string) (*action, error) { return &action{on: second, off: second}, nil },
 }
 
@@ -220,16 +221,20 @@ func module(file string) (*action, error) {
 		},
 		off: func() error {
 			defer later()
-			p, err := syscall.BytePtrFromString(name)
-			if err != nil {
-				return err
-			}
-			if _, _, e := syscall.Syscall(syscall.SYS_DELETE_MODULE, uintptr(unsafe.Pointer(p)), 0, 0); e != 0 {
-				return fmt.Errorf("unload %s: %w", name, e)
-			}
-			return nil
+			return unload(name)
 		},
 	}, nil
+}
+
+func unload(name string) error {
+	p, err := syscall.BytePtrFromString(name)
+	if err != nil {
+		return err
+	}
+	if _, _, e := syscall.Syscall(syscall.SYS_DELETE_MODULE, uintptr(unsafe.Pointer(p)), 0, 0); e != 0 {
+		return fmt.Errorf("unload %s: %w", name, e)
+	}
+	return nil
 }
 
 // moduleName is what the kernel calls the module of a file.

@@ -11,6 +11,7 @@ import (
 	"errors"
 	"fmt"
 	"os"
+	"slices"
 	"strconv"
 	"strings"
 	"syscall"
@@ -31,7 +32,7 @@ type job struct {
 
 func main() {
 	if len(os.Args) == 3 {
-		map[string]func(string){"spin": spin, "hotplug": hotplug}[os.Args[1]](os.Args[2])
+		map[string]func(string){"spin": spin, "hotplug": hotplug, "load": load, "churn": churn}[os.Args[1]](os.Args[2])
 	}
 	if os.Getenv("PINNED") == "" {
 		start()
@@ -82,14 +83,8 @@ func work() error {
 			return err
 		}
 	}
-	if err := syscall.Mount("tracefs", tracing, "tracefs", 0, ""); err != nil {
-		return fmt.Errorf("mount %s: %w: the kernel has no tracing", tracing, err)
-	}
-	// Nothing is to be recorded, only patched.
-	for _, w := range [][2]string{{"tracing_on", "0"}, {"buffer_size_kb", "64"}} {
-		if err := write(tracing+w[0], w[1]); err != nil {
-			return err
-		}
+	if err := j.trace(); err != nil {
+		return err
 	}
 	for _, cpu := range j.busy {
 		if err := another("spin", cpu); err != nil {
@@ -103,6 +98,24 @@ func work() error {
 		}
 	}
 	say("done")
+	return nil
+}
+
+// trace makes the kernel's tracing ready. A job that only loads modules does without.
+func (j *job) trace() error {
+	traced := func(action string) bool { return !strings.HasPrefix(action, moduleRace+":") }
+	if !slices.ContainsFunc(j.actions, traced) {
+		return nil
+	}
+	if err := syscall.Mount("tracefs", tracing, "tracefs", 0, ""); err != nil {
+		return fmt.Errorf("mount %s: %w: the kernel has no tracing", tracing, err)
+	}
+	// Nothing is to be recorded, only patched.
+	for _, w := range [][2]string{{"tracing_on", "0"}, {"buffer_size_kb", "64"}} {
+		if err := write(tracing+w[0], w[1]); err != nil {
+			return err
+		}
+	}
 	return nil
 }
 

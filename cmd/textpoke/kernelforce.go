@@ -1,0 +1,129 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package main
+
+import (
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"github.com/textpoke/textpoke/check/explore"
+	"github.com/textpoke/textpoke/check/museum"
+	"github.com/textpoke/textpoke/kernels/force"
+)
+
+// forceFlags is the flags of force.
+type forceFlags struct {
+	bug, trace    string
+	modules       []string
+	runs          int
+	limit         time.Duration
+	fixed, dryRun bool
+}
+
+func kernelForce(c *common) *cobra.Command {
+	var f forceFlags
+	cmd := &cobra.Command{
+		Use: "force IMAGE --bug NAME", Short: "carry a counterexample out on a booted kernel", Args: cobra.MaximumNArgs(1),
+		Long: "force boots a kernel of x86_64 in QEMU, without help of the processor, and carries a case of the museum out on it:\n" +
+			"QEMU's gdb server holds virtual CPUs at functions of the kernel, as a host may, and lets them go on in the order\n" +
+			"that the case's schedule says. Exit 0 where the kernel did what the case says, 1 where it did not, 3 where a step\n" +
+			"could not be forced. --fixed is for a kernel that has the mend: 0 where it outlives the schedule or a step cannot\n" +
+			"be forced and it goes on, 1 where it breaks. --dry-run prints the steps and boots nothing." + imagesHelp,
+		Example: "  textpoke kernel force /boot/vmlinuz --bug hit-while-brought-up\n" +
+			"  textpoke kernel force vmlinuz-7.2.13 --fixed --bug poke-walks-freed-table --modules dm-mod.ko.xz,overlay.ko.xz\n" +
+			"  textpoke kernel force --dry-run --bug poke-walks-freed-table",
+		RunE: func(cmd *cobra.Command, args []string) error { return c.force(cmd, args, f) },
+	}
+	c.prints(cmd, "", force.Columns.Table("force"))
+	c.prints(cmd, "with --dry-run", force.StepColumns.Table("steps"))
+	l := cmd.Flags()
+	l.StringVar(&f.bug, "bug", "", "`name` of a case that can be forced: "+strings.Join(force.Names(), ", "))
+	l.StringVar(&f.trace, "trace", "", "a counterexample that check --bug NAME --trace has saved in this `file`, in place of --bug")
+	l.StringSliceVar(&f.modules, "modules", nil, "`files` of kernel modules, for cases that load some: for CPU 1 and for CPU 0")
+	l.IntVar(&f.runs, "runs", 1, "`number` of times that the kernel is booted")
+	l.DurationVar(&f.limit, "limit-time", force.Limit, "give a run up after this `time`")
+	l.BoolVar(&f.fixed, "fixed", false, "the kernel has the mend, and is to outlive it")
+	l.BoolVar(&f.dryRun, "dry-run", false, "print the steps, and boot nothing")
+	cmd.MarkFlagsMutuallyExclusive("bug", "trace")
+	cmd.MarkFlagsOneRequired("bug", "trace")
+	return cmd
+}
+
+// schedule is the case that the flags ask for.
+func (f *forceFlags) schedule() (*force.Case, error) {
+	name := f.bug
+	if f.trace != "" {
+		t, err := explore.LoadTrace(f.trace)
+		if err != nil {
+			return nil, err
+		}
+		at := slices.Index(t.Model, "--bug") + 1
+		if at == 0 || at == len(t.Model) {
+			return nil, fmt.Errorf("%s: no case of the museum: a schedule of a kernel is known for %s", f.trace,
+				strings.Join(force.Names(), ", "))
+		}
+		name = t.Model[at]
+	}
+	if _, err := museum.Named(name); err != nil {
+		return nil, err
+	}
+	return force.Named(name)
+}
+
+func (c *common) force(cmd *cobra.Command, args []string, f forceFlags) error {
+	if err := refuseEmpty(cmd, "bug", "trace"); err != nil {
+		return err
+	}
+	schedule, err := f.schedule()
+	switch {
+	case err != nil:
+		return err
+	case f.dryRun:
+		return printRows(cmd.Context(), c, force.StepColumns, "steps", schedule.Steps)
+	case len(args) == 0:
+		return fmt.Errorf("usage: %s IMAGE --bug NAME", cmd.CommandPath())
+	case f.runs < 1 || f.runs > 1000:
+		return fmt.Errorf("--runs %d: want 1 to 1000", f.runs)
+	case f.limit <= 0:
+		return fmt.Errorf("--limit-time %v: want a time", f.limit)
+	}
+	c.note(append(args, f.modules...)...)
+	var rows []force.Row
+	var failed error
+	for run := 1; run <= f.runs && failed == nil; run++ {
+		var row *force.Row
+		row, failed = force.Run(cmd.Context(), force.Config{Case: schedule, Image: args[0], Modules: f.modules,
+			Limit: f.limit, Tell: func(line string) { fmt.Fprintln(c.streams.err, line) }})
+		if failed == nil {
+			row.Run = run
+			rows = append(rows, *row)
+		}
+	}
+	if len(rows) == 0 {
+		return failed
+	}
+	if err := printRows(cmd.Context(), c, force.Columns, "force", rows); err != nil || failed != nil {
+		return errors.Join(failed, err)
+	}
+	return f.answer(rows)
+}
+
+// answer is yes where every run is as it was to be.
+func (f *forceFlags) answer(rows []force.Row) error {
+	for _, r := range rows {
+		switch {
+		case f.fixed && (r.Outcome == force.Outlived || r.Outcome == force.NotForced && r.Alive):
+		case !f.fixed && r.Outcome == force.Broke:
+		case r.Outcome == force.NotForced:
+			return errCut
+		default:
+			return errNo
+		}
+	}
+	return nil
+}

@@ -1,0 +1,79 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package force
+
+import (
+	"strings"
+	"testing"
+	"time"
+)
+
+// valid is a schedule to spoil.
+const valid = "name: a\naction: idle\ncpus: 2\n\nall to f|g when cpu 1 and online 1 # why\ngo\n"
+
+func TestRead(t *testing.T) {
+	c, err := Read("a.schedule", "# about it\nbreaks: CPU: 1\n"+valid)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if c.Name != "a" || c.CPUs != 2 || len(c.Breaks) != 1 || c.Breaks[0] != "CPU: 1" || len(c.Steps) != 2 {
+		t.Errorf("%+v", c)
+	}
+	if st := c.Steps[0]; st.Note != "why" || st.who != everybody || strings.Join(st.place, " ") != "f g" || len(st.when) != 2 {
+		t.Errorf("%+v", st)
+	}
+	st, err := ParseStep("cpu 0 while cpu 1 answers to write of slot when changed within 5s unless waited-for text_mutex or again")
+	if err != nil || st.who != 0 || st.answers != 1 || st.access != slotWrite || st.limit != 5*time.Second || !st.again ||
+		len(st.unless) != 1 || st.unless[0].arg != "text_mutex" {
+		t.Errorf("%+v, %v", st, err)
+	}
+}
+
+func TestReadRefuses(t *testing.T) {
+	for _, wrong := range []struct{ old, new, want string }{
+		{"name: a", "name:", "want a name"},
+		{"cpus: 2", "cpus: two", `a.schedule:3: "cpus: two"`},
+		{"cpus: 2", "cpus: 1", "2 CPUs or more"},
+		{"go\n", "", `the last is "go"`},
+		{"go\n", "go on\n", `"on": not understood`},
+		{"all to", "everyone to", `a.schedule:5: "everyone to`},
+		{"all to f|g", "cpu x to f", "want the number of a CPU"},
+		{"all to f|g", "cpu 0 while cpu 1 sleeps to f", `want "answers"`},
+		{"all to f|g", "all to", "not understood"},
+		{"all to f|g when", "cpu 0 at f when", `want "to" and a place`},
+		{"online 1", "onlin 1", "did you mean online?"},
+		{"online 1", "online", "want a cpu"},
+		{"online 1", "online one", "want a number"},
+		{"online 1", "online 1 within 5h", "up to a minute"},
+		{"all to f|g when cpu 1 and online 1", "cpu 0 for -1s", "up to a minute"},
+	} {
+		text := strings.Replace(valid, wrong.old, wrong.new, 1)
+		if _, err := Read("a.schedule", text); err == nil || !strings.Contains(err.Error(), wrong.want) ||
+			strings.Contains(err.Error(), "\n") {
+			t.Errorf("%q for %q: %v; want %q", wrong.new, wrong.old, err, wrong.want)
+		}
+	}
+}
+
+func FuzzRead(f *testing.F) {
+	f.Add(valid)
+	f.Fuzz(func(t *testing.T, text string) {
+		if c, err := Read("a.schedule", text); err == nil && c.Steps[len(c.Steps)-1].kind != letGo {
+			t.Errorf("%q has no end", text)
+		}
+	})
+}
+
+// TestOops: what a console says is wrong, without what came before and without the time.
+func TestOops(t *testing.T) {
+	const console = "[    1.0] hello\r\n[    2.0] Oops: int3: 0000 [#1]\r\n[    2.1] CPU: 1\r\n[    2.2] Kernel panic\r\n"
+	if got, want := firstLine(console), "Oops: int3: 0000 [#1]"; got != want {
+		t.Errorf("%q, want %q", got, want)
+	}
+	if got := oops(console); strings.Contains(got, "hello") || !strings.Contains(got, "CPU: 1\n") || !strings.HasPrefix(got, "[    2.0]") {
+		t.Errorf("%q", got)
+	}
+	if got := oops("nothing\n"); strings.Contains(got, "Oops") {
+		t.Errorf("%q", got)
+	}
+}

@@ -1,0 +1,162 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package force
+
+import (
+	"encoding/binary"
+	"fmt"
+	"maps"
+	"slices"
+	"strconv"
+
+	"github.com/textpoke/textpoke/internal/spelling"
+)
+
+// condition is what must be so of a machine that stands still.
+type condition struct {
+	name, takes, arg string
+}
+
+// symbols are the functions that a condition is about.
+func (c condition) symbols() []string {
+	if takes := c.takes; takes == "function" || takes == "mutex" {
+		return []string{c.arg}
+	}
+	return nil
+}
+
+// test is how a condition is asked; arg is a function, a mutex, or the number of a CPU or an argument, as takes says.
+type test struct {
+	takes string // "cpu", "number", "function", "mutex", or ""
+	holds func(m *machine, cpu int, arg string) (bool, error)
+}
+
+// tests are the conditions, by name.
+var tests = map[string]test{
+	// The CPU that has come to the place.
+	"cpu": {"cpu", func(_ *machine, cpu int, arg string) (bool, error) { return strconv.Itoa(cpu) == arg, nil }},
+	// A bit of cpu_online_mask.
+	"online":  {"cpu", func(m *machine, _ int, arg string) (bool, error) { return m.online(arg) }},
+	"offline": {"cpu", func(m *machine, _ int, arg string) (bool, error) { on, err := m.online(arg); return !on, err }},
+	// The function that called the one whose entry was reached.
+	"from": {"function", (*machine).calledFrom},
+	// The argument of this number, from 0, lies in a large page that is a table of small ones now: entry and slot are its.
+	"split": {"number", (*machine).split},
+	// Some page of that table can be written now.
+	"writable": {"", (*machine).writable},
+	// The large page's entry is one of a large page now.
+	"large": {"", func(m *machine, cpu int, _ string) (bool, error) {
+		e, err := m.word(cpu, m.entry)
+		return large(e), err
+	}},
+	// The table's entry is no longer what it was when the walk began.
+	"changed": {"", func(m *machine, cpu int, _ string) (bool, error) {
+		e, err := m.word(cpu, m.slot)
+		return e != m.was, err
+	}},
+	// Somebody waits for a mutex, in its list or spinning.
+	"waited-for": {"mutex", (*machine).waitedFor},
+	// The site holds no breakpoint.
+	"clear": {"", func(m *machine, cpu int, _ string) (bool, error) { b, err := m.breakpoint(cpu, m.site); return !b, err }},
+	// The site holds a breakpoint.
+	"breakpoint": {"", func(m *machine, cpu int, _ string) (bool, error) { return m.breakpoint(cpu, m.site) }},
+	// __text_poke(func, addr, ...) is about to write behind a breakpoint: that is the site.
+	"tail": {"", func(m *machine, cpu int, _ string) (bool, error) {
+		r, err := m.Registers(cpu)
+		if err != nil {
+			return false, err
+		}
+		m.site = r.Arg(1) - 1
+		return m.breakpoint(cpu, m.site)
+	}},
+}
+
+// conditions reads "NAME ARG and NAME".
+func (w *words) conditions() (list []condition, err error) {
+	for {
+		c := condition{name: w.next()}
+		t, ok := tests[c.name]
+		if !ok {
+			return nil, fmt.Errorf("condition %q: %w", c.name, spelling.NotOneOf(c.name, slices.Sorted(maps.Keys(tests))))
+		}
+		if t.takes != "" {
+			if c.arg = w.next(); c.arg == "" {
+				return nil, fmt.Errorf("condition %s: want a %s", c.name, t.takes)
+			}
+		}
+		if t.takes == "cpu" || t.takes == "number" {
+			if _, err := strconv.ParseUint(c.arg, 10, 3); err != nil {
+				return nil, fmt.Errorf("condition %s: %q: want a number", c.name, c.arg)
+			}
+		}
+		c.takes = t.takes
+		if list = append(list, c); !w.take("and") {
+			return list, nil
+		}
+	}
+}
+
+// all tells whether every condition holds for a CPU that stands at a place.
+func (m *machine) all(when []condition, cpu int) (bool, error) {
+	for _, c := range when {
+		if ok, err := tests[c.name].holds(m, cpu, c.arg); err != nil || !ok {
+			return false, err
+		}
+	}
+	return true, nil
+}
+
+const breakpoint = 0xcc
+
+func (m *machine) breakpoint(cpu int, at uint64) (bool, error) {
+	b, err := m.Read(cpu, at, 1)
+	return err == nil && b[0] == breakpoint, err
+}
+
+func (m *machine) online(arg string) (bool, error) {
+	at, err := symbol(m.image, []string{"__cpu_online_mask"})
+	if err != nil {
+		return false, err
+	}
+	mask, err := m.word(0, at)
+	n, _ := strconv.Atoi(arg)
+	return mask>>n&1 != 0, err
+}
+
+// word reads 8 bytes.
+func (m *machine) word(cpu int, at uint64) (uint64, error) {
+	b, err := m.Read(cpu, at, 8)
+	if err != nil {
+		return 0, err
+	}
+	return binary.LittleEndian.Uint64(b), nil
+}
+
+// calledFrom reads where the function that is being entered returns to.
+func (m *machine) calledFrom(cpu int, caller string) (bool, error) {
+	r, err := m.Registers(cpu)
+	if err != nil {
+		return false, err
+	}
+	back, err := m.word(cpu, r.SP())
+	if err != nil {
+		return false, err
+	}
+	f, _, ok := m.image.Symbol(back)
+	return ok && f.Name == caller, nil
+}
+
+// waitedFor reads struct mutex (include/linux/mutex_types.h, Linux 7.2): the owner, of which the lowest bit says that
+// somebody waits, and behind it a lock and the queue of those who spin.
+func (m *machine) waitedFor(cpu int, mutex string) (bool, error) {
+	at, err := symbol(m.image, []string{mutex})
+	if err != nil {
+		return false, err
+	}
+	owner, err := m.word(cpu, at)
+	if err != nil {
+		return false, err
+	}
+	queue, err := m.word(cpu, at+8)
+	return owner&1 != 0 || queue>>32 != 0, err
+}
