@@ -57,21 +57,41 @@ func (s *Solver) decide(ctx context.Context, script string) (string, error) {
 	if ok {
 		return answer, nil
 	}
+	out, err := s.run(ctx, script)
+	if err != nil {
+		return "", err
+	}
+	answer, _, _ = strings.Cut(out, "\n")
+	s.mu.Lock()
+	s.decided[script] = answer
+	s.mu.Unlock()
+	return answer, nil
+}
+
+// run is all that a solver says to a script.
+func (s *Solver) run(ctx context.Context, script string) (string, error) {
 	cmd := exec.CommandContext(ctx, s.path, s.args...)
 	cmd.Stdin = strings.NewReader(script)
 	out, err := cmd.CombinedOutput()
 	if ctx.Err() != nil {
 		return "", context.Cause(ctx)
 	}
-	answer, _, _ = strings.Cut(strings.TrimSpace(string(out)), "\n")
 	var failed *exec.ExitError
 	if err != nil && !errors.As(err, &failed) {
 		return "", fmt.Errorf("solver %s: %w", s.Name, err)
 	}
-	s.mu.Lock()
-	s.decided[script] = answer
-	s.mu.Unlock()
-	return answer, nil
+	return strings.TrimSpace(string(out)), nil
+}
+
+// core is which of a script's named assertions contradict each other; nil where the solver does
+// not find that they do.
+func (s *Solver) core(ctx context.Context, script string) ([]string, error) {
+	out, err := s.run(ctx, script)
+	names, found := strings.CutPrefix(out, "unsat")
+	if err != nil || !found {
+		return nil, err
+	}
+	return append([]string{}, strings.Fields(strings.Trim(strings.TrimSpace(names), "()"))...), nil
 }
 
 // Open is an obligation that a solver does not refute.

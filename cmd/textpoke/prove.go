@@ -39,6 +39,7 @@ type proveFlags struct {
 	smt, solver string
 	limitTime   time.Duration
 	cutoff      bool
+	explain     bool
 }
 
 func proveCommand(c *common) *cobra.Command {
@@ -64,6 +65,7 @@ func proveCommand(c *common) *cobra.Command {
 	c.prints(cmd, "", prove.Columns.Table("prove"))
 	add(cmd, choice.Text(&p.smt, "smt", "", "write the obligations into this `directory`, one SMT-LIB file each"),
 		choice.One(&p.solver, "solver", "z3", "who checks them, or none, which leaves it to the views", choice.OneOf(prove.Solvers)),
+		choice.Flag(&p.explain, "explain", "print the proof as an outline: the steps, and the invariant in sentences"),
 		choice.Flag(&p.cutoff, "cutoff", "also search machines of 1 and 2 sites and 2 and 3 CPUs; both ways must agree"),
 		choice.Time(&p.limitTime, "limit-time", time.Minute, "look for one counterexample for this `time` at most, on each "+
 			"size of machine", 1))
@@ -94,6 +96,11 @@ func (p *proveFlags) run(cmd *cobra.Command, c *common) error {
 	c.printBroken(rows)
 	if err != nil {
 		return err
+	}
+	if p.explain {
+		if err := c.explain(cmd.Context(), rows, solver); err != nil {
+			return err
+		}
 	}
 	return answer(rows)
 }
@@ -171,6 +178,21 @@ func (c *common) printBroken(rows []*prove.Row) {
 			}
 		}
 	}
+}
+
+// explain prints what is proved as an outline; only to people.
+func (c *common) explain(ctx context.Context, rows []*prove.Row, s *prove.Solver) error {
+	for _, r := range rows {
+		if r.Verdict != prove.Proved || c.format != results.FormatTable {
+			continue
+		}
+		o, err := r.Explain(ctx, s)
+		if err != nil {
+			return err
+		}
+		fmt.Fprintf(c.streams.out, "\n%s, %s\n%s", r.Arch.Traits().Name, r.Protocol, o)
+	}
+	return nil
 }
 
 // printAssumed says once what proofs take for granted.
