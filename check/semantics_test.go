@@ -185,7 +185,7 @@ func (s semantic) question() (*Question, error) {
 		sites = 2
 	}
 	q := &Question{Sites: sites, Config: sim.Config{
-		Arch: s.arch, Plan: s.protocol, Protocol: s.protocol.Name, Mutation: s.mutation,
+		Arch: s.arch, Layout: s.arch.Traits().Layout, Plan: s.protocol, Protocol: s.protocol.Name, Mutation: s.mutation,
 		Buffer: sched.Buffer{Slots: s.slots()}, Order: s.order(), Fetch: cpus.Weak, Roles: make([]cpus.Role, 2),
 	}}
 	return q, q.Build()

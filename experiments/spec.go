@@ -111,7 +111,7 @@ func (s *Spec[C, R]) Answer(study *Study[C, R], found *Findings) (*Answer, error
 			return nil, err
 		}
 	}
-	pictures, err := draw(study, found.Report)
+	pictures, err := draw(f, study, found.Report)
 	if err != nil {
 		return nil, err
 	}
@@ -132,8 +132,7 @@ func (s *Spec[C, R]) Answer(study *Study[C, R], found *Findings) (*Answer, error
 }
 
 // draw are the pictures that the form declares.
-func draw[C, R any](study *Study[C, R], report any) (out []Picture, err error) {
-	f := study.Form
+func draw[C, R any](f *form.Form, study *Study[C, R], report any) (out []Picture, err error) {
 	for i := range f.Charts {
 		chart := &f.Charts[i]
 		c, err := chart.Draw(study.Of(chart.Of), func(text *form.Text) (string, error) { return f.Fill(text, report) })
