@@ -54,7 +54,8 @@ type Host struct {
 	replay   *ledger.Replay // of what the instance traces; nil without forecasts
 
 	mu   sync.Mutex
-	want map[int]bool // what the instance traces, but for what the kernel lost
+	want map[int]bool       // what the instance traces, but for what the kernel lost
+	gone []tracefs.Function // of it, what the kernel lost, as of the last change
 }
 
 // Machine makes a service's machine of the kernel. The instance is made where it is not there.
@@ -142,6 +143,9 @@ func (h *Host) Apply(_ context.Context, changes []coordinator.Change) (*journal.
 		}
 	}
 	before, err := interrupts.Read(h.cfg.Interrupts)
+	if err == nil {
+		_, err = h.instance.On() // with another tracer nothing can be changed, or taken back
+	}
 	if err != nil {
 		return nil, err
 	}
@@ -165,12 +169,14 @@ func (h *Host) Restored(context.Context) error {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	missing, err := h.instance.Trace(h.functions(h.want))
-	h.lost(missing)
+	if err == nil {
+		h.lost(missing)
+	}
 	return err
 }
 
 // Agree looks whether the instance still traces what is wanted, tells where somebody else
-// changed it, and makes it agree again.
+// changed it, and makes it agree again. Functions that the kernel lost are asked for again: their module may be back.
 func (h *Host) Agree(ctx context.Context) error {
 	h.mu.Lock()
 	on, err := h.instance.On()
@@ -178,13 +184,37 @@ func (h *Host) Agree(ctx context.Context) error {
 	if err == nil && on {
 		held, _, err = h.instance.Filter()
 	}
-	agrees := on == (len(h.want) > 0) && (!on || len(held) == len(h.want))
+	agrees, gone := h.holds(on, held), len(h.gone)
 	h.mu.Unlock()
-	if err != nil || agrees {
+	switch {
+	case err != nil || agrees && gone == 0:
 		return err
+	case agrees:
+		return h.Restored(ctx)
 	}
 	h.log.Warn("the instance was changed by somebody else", zap.Bool("on", on), zap.Int("functions", len(held)))
 	return h.Restored(ctx)
+}
+
+// holds tells whether the instance traces what is wanted and not gone, and nothing else. Its filter does not tell
+// functions of one name apart.
+func (h *Host) holds(on bool, held []tracefs.Function) bool {
+	counts := map[tracefs.Function]int{}
+	add := func(fs []tracefs.Function, n int) {
+		for _, f := range fs {
+			f.Nth = 0
+			counts[f] += n
+		}
+	}
+	add(held, 1)
+	add(h.functions(h.want), -1)
+	add(h.gone, 1)
+	for _, n := range counts {
+		if n != 0 {
+			return false
+		}
+	}
+	return on == (len(h.want) > len(h.gone))
 }
 
 func (h *Host) functions(which map[int]bool) []tracefs.Function {
@@ -195,9 +225,10 @@ func (h *Host) functions(which map[int]bool) []tracefs.Function {
 	return fs
 }
 
-// lost tells of functions that went with their module and are still wanted.
+// lost tells of functions that went with their module and are still wanted, once.
 func (h *Host) lost(missing []tracefs.Function) {
-	if len(missing) > 0 {
+	told := slices.Equal(missing, h.gone)
+	if h.gone = missing; len(missing) > 0 && !told {
 		h.log.Warn("wanted, and not in the kernel any more", zap.Int("functions", len(missing)), zap.String("such as", few(missing)))
 	}
 }

@@ -247,6 +247,66 @@ func TestAgree(t *testing.T) {
 	}
 }
 
+// TestAgreeOnOthers: one function in another's place is put right, too; of a module's function that went the
+// log tells once, and it is traced again when the module is back.
+func TestAgreeOnOthers(t *testing.T) {
+	w := newWorld(t)
+	core, seen := observer.New(zap.WarnLevel)
+	m, err := Machine(w.config)(nil, zap.New(core))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer m.Close()
+	h := m.(*Host)
+	agree := func(want string, warnings int) {
+		t.Helper()
+		if err := h.Agree(t.Context()); err != nil || w.traced() != want || seen.Len() != warnings {
+			t.Errorf("%v: traces %q and warns %d times, want %q and %d", err, w.traced(), seen.Len(), want, warnings)
+		}
+	}
+	h.want = map[int]bool{0: true, 3: true}
+	agree("a d", 1)
+	if err := w.files.Write("instances/x/set_ftrace_filter", "2\n!4\n", false); err != nil {
+		t.Fatal(err)
+	}
+	agree("a d", 2)
+	h.want[2] = true
+	agree("a c [m] d", 3)
+	functions := w.kernel["available_filter_functions"]
+	w.kernel["available_filter_functions"] = "a\nb\n__ftrace_invalid_address___1\nd\n"
+	if err := w.files.Write("instances/x/set_ftrace_filter", "!3\n", false); err != nil {
+		t.Fatal(err)
+	}
+	agree("a d", 5) // changed, and what is lost
+	agree("a d", 5)
+	w.kernel["available_filter_functions"] = functions
+	agree("a c [m] d", 5)
+	agree("a c [m] d", 5)
+}
+
+// TestOtherTracer: while somebody else's tracer is on in the instance updates fail. Nothing was changed: the service does
+// not break down, and the next update is carried out when that tracer is off.
+func TestOtherTracer(t *testing.T) {
+	w := newWorld(t)
+	s, kill := w.start()
+	defer kill()
+	w.do(s, "one", true, "a")
+	for _, c := range []struct {
+		tracer string
+		state  journal.State
+	}{{"function_graph", journal.Failed}, {"function", journal.Live}} {
+		if err := w.files.Write("instances/x/current_tracer", c.tracer, true); err != nil {
+			t.Fatal(err)
+		}
+		if u := w.do(s, "one", true, "d"); u.State != c.state {
+			t.Errorf("%s: %+v, want it %s", c.tracer, u, c.state)
+		}
+	}
+	if got := w.traced(); got != "a d" {
+		t.Errorf("traces %q, want a d", got)
+	}
+}
+
 // TestRoles: CPUs are what sysfs says, and a list that is none is refused.
 func TestRoles(t *testing.T) {
 	w := newWorld(t)
