@@ -70,8 +70,11 @@ func Check(r *record.Recording, p *poke.Protocol) (*Result, error) {
 		}
 	}
 	c := &checker{r: r, arch: a, plan: p, Result: Result{Protocol: p.Name}}
-	c.published = slices.ContainsFunc(r.Steps, func(s record.Step) bool { return s.Kind == record.Publish })
+	c.published = r.Watches(record.Publish)
 	batches := r.Batches(words(a))
+	if len(batches) == 0 {
+		c.misfit(len(r.Steps), "nothing was changed that CPUs may execute: there is nothing to hold against the plan")
+	}
 	c.machine(batches)
 	for _, b := range batches {
 		if err := c.batch(b); err != nil {

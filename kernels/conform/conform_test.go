@@ -149,6 +149,85 @@ func TestRefuses(t *testing.T) {
 			r.Steps = append(r.Steps, record.Step{Kind: record.Change, At: 8, Old: []byte{1}, New: []byte{2}})
 			return len(r.Steps) - 1
 		}, "no recorded store did it"},
+		"nothing": {x86, func(t *testing.T, r *record.Recording) int {
+			r.Steps = nil
+			return 0
+		}, "nothing was changed that CPUs may execute"},
+		"never published": {x86, func(t *testing.T, r *record.Recording) int {
+			r.Steps = slices.DeleteFunc(r.Steps, func(s record.Step) bool {
+				return s.Kind == record.Publish || s.Kind == record.Unpublish
+			})
+			return find(t, r, record.Store, 0)
+		}, "the plan has Publish here"},
+		"published for one CPU": {x86, func(t *testing.T, r *record.Recording) int {
+			for i := range r.Steps {
+				if s := &r.Steps[i]; s.Kind == record.Publish || s.Kind == record.Unpublish {
+					s.Name = "0"
+				}
+			}
+			return find(t, r, record.Store, 0)
+		}, "the plan's step Publish is done for 1 of 3 CPUs"},
+		"given up for two CPUs": {x86, func(t *testing.T, r *record.Recording) int {
+			var steps []record.Step
+			for _, s := range r.Steps {
+				for cpu := range 3 {
+					s.Name = fmt.Sprint(cpu)
+					if s.Kind == record.Publish || s.Kind == record.Unpublish && cpu < 2 {
+						steps = append(steps, s)
+					}
+				}
+				if s.Kind != record.Publish && s.Kind != record.Unpublish {
+					steps = append(steps, s)
+				}
+			}
+			r.Steps = steps
+			return find(t, r, record.End, 0)
+		}, "the plan's step Unpublish is done for 2 of 3 CPUs"},
+		"no end": {x86, func(t *testing.T, r *record.Recording) int {
+			i, end := find(t, r, record.Round, 2), find(t, r, record.End, 0)
+			r.Steps = slices.Delete(r.Steps, i, end+1)
+			return find(t, r, record.Begin, 1)
+		}, "it has begun before on this CPU, and its end is not recorded"},
+		"nobody begins": {x86, func(t *testing.T, r *record.Recording) int {
+			r.Steps = slices.DeleteFunc(r.Steps[:find(t, r, record.End, 0)+1], func(s record.Step) bool {
+				return s.Kind == record.Begin || s.Kind == record.End
+			})
+			return find(t, r, record.Store, 0)
+		}, "the plan has Publish here"},
+		"early": {x86, func(t *testing.T, r *record.Recording) int {
+			i := find(t, r, record.Store, 0)
+			r.Steps = slices.Insert(r.Steps, i, record.Step{CPU: 1, Kind: record.Trap, At: r.Steps[i].At})
+			return i
+		}, "no breakpoint was stored there"},
+		"acts elsewhere": {x86, func(t *testing.T, r *record.Recording) int {
+			i := find(t, r, record.Store, 0)
+			r.Steps = slices.Insert(r.Steps, i, record.Step{CPU: 1, Kind: record.Trap, At: 0x1234},
+				record.Step{CPU: 1, Kind: record.Act, At: 0x1239})
+			return i + 1
+		}, "no batch that changes 0x1234 is under way"},
+		"acts twice": {x86, func(t *testing.T, r *record.Recording) int {
+			i := find(t, r, record.Act, 0)
+			r.Steps = slices.Insert(r.Steps, i, r.Steps[i])
+			return i + 1
+		}, "the CPU has run into no breakpoint"},
+		"answers in a handler": {x86, func(t *testing.T, r *record.Recording) int {
+			i := find(t, r, record.Act, 0)
+			cpu := r.Steps[i].CPU
+			without(r, i)
+			for r.Steps[i].Kind != record.Answer || r.Steps[i].CPU != cpu {
+				i++
+			}
+			return i
+		}, "the CPU is in the handler of a breakpoint"},
+		"rounds of firmware": {x86, func(t *testing.T, r *record.Recording) int {
+			r.Steps = slices.DeleteFunc(r.Steps, func(s record.Step) bool { return s.Kind == record.Answer })
+			for i := range r.Steps {
+				if r.Steps[i].Kind == record.Round {
+					r.Steps[i].Name = record.Firmware
+				}
+			}
+			return find(t, r, record.Round, 0)
+		}, "no firmware answers rounds of x86_64"},
 		"word first": {riscv, func(t *testing.T, r *record.Recording) int {
 			i := find(t, r, record.Begin, 0)
 			for len(r.Steps[i].New) != 8 {
@@ -180,7 +259,7 @@ func TestRefuses(t *testing.T) {
 
 // TestStands: text changes in a stopped machine once every CPU stands still, and no earlier.
 func TestStands(t *testing.T) {
-	for late := range 3 {
+	for late := range 4 {
 		r := &record.Recording{Arch: "x86_64", CPUs: 3, Protocol: "stop-machine"}
 		r.Steps = []record.Step{{Kind: record.Halt, Name: "f"}, {Kind: record.Stand}, {CPU: 1, Kind: record.Stand},
 			{CPU: 2, Kind: record.Stand}, {Kind: record.Leave}, {CPU: 1, Kind: record.Leave},

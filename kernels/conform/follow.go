@@ -16,6 +16,7 @@ type follower struct {
 	text   map[uint64]byte // what the batch's places hold
 	stored bool            // since the last round
 	others bool            // another handler knows the breakpoints: kprobes'
+	told   map[string]bool // CPUs whose references were stored to, while the plan's Publish or Unpublish goes on
 }
 
 func oldOf(s *record.Site) []byte {
@@ -32,12 +33,12 @@ func (f *follower) follow() {
 		if s.Kind == record.End {
 			break
 		}
-		if !f.step(i, s) {
+		if !f.tells(i, s.Kind) || !f.step(i, s) {
 			return
 		}
 	}
 	at := f.b.Steps[len(f.b.Steps)-1]
-	if !f.ended(f.b) {
+	if !f.ended(f.b) || !f.tells(at, "") {
 		return
 	}
 	if f.b.By == "" {
@@ -80,6 +81,7 @@ func (f *follower) step(i int, s *record.Step) bool {
 				}
 			}
 			f.next = n + 1
+			f.told = nil
 			f.took(t, s)
 			return true
 		}
@@ -99,6 +101,7 @@ func (f *follower) step(i int, s *record.Step) bool {
 		return true
 	case record.Publish, record.Unpublish: // of one CPU after the other
 		if f.next > 0 && f.does(&f.items[f.next-1], s) {
+			f.told[s.Name] = true
 			return true
 		}
 	}
@@ -142,7 +145,20 @@ func (f *follower) took(t *item, s *record.Step) {
 		}
 	case record.Round, record.Resume:
 		f.stored = false
+	case record.Publish, record.Unpublish:
+		f.told = map[string]bool{s.Name: true}
 	}
+}
+
+// tells looks, before a step of another kind, whether a batch was published, or given up, on every CPU where each has
+// references of its own.
+func (f *follower) tells(i int, next record.Kind) bool {
+	n := len(f.told)
+	if next == record.Publish || next == record.Unpublish || n == 0 || f.told[""] || n == f.r.CPUs {
+		return true
+	}
+	f.misfit(i, "the plan's step %s is done for %d of %d CPUs", f.items[f.next-1].Name(), n, f.r.CPUs)
+	return false
 }
 
 // mayMiss tells whether a step of the plan may be missing: it cannot be seen, or nothing would come of it.
@@ -160,7 +176,7 @@ func (f *follower) mayMiss(t *item) bool {
 	case poke.StopMachine, poke.Resume:
 		return false
 	case poke.Publish, poke.Unpublish:
-		return !f.published || f.others || f.b.By == ""
+		return !f.published || f.others
 	}
 	return true
 }

@@ -3,6 +3,8 @@
 package conform
 
 import (
+	"fmt"
+
 	"github.com/textpoke/textpoke/cpus/isa"
 	"github.com/textpoke/textpoke/kernels/record"
 )
@@ -12,6 +14,7 @@ import (
 // instruction; the machine's text changes while it is stopped only when everybody stands still.
 func (c *checker) machine(batches []*record.Batch) {
 	m := &machine{checker: c, synced: make([]int, c.r.CPUs), rounds: map[int]*round{}, stands: map[int]bool{},
+		trapped: map[int][]int{}, begun: map[string]bool{}, standsSeen: c.r.Watches(record.Stand),
 		breakpoints: map[uint64]*breakpoint{}, going: map[uint64]*breakpoint{}, of: map[uint64][]change{}}
 	for _, b := range batches {
 		for n := range b.Sites {
@@ -29,7 +32,10 @@ type machine struct {
 	synced      []int          // by CPU: the step in which it last fetched afresh
 	rounds      map[int]*round // by sender
 	halted      bool
-	stands      map[int]bool // by CPU
+	stands      map[int]bool    // by CPU
+	standsSeen  bool            // who stands still is recorded
+	trapped     map[int][]int   // by CPU: the traps whose handlers have not returned
+	begun       map[string]bool // by CPU and function: it has not returned
 	breakpoints map[uint64]*breakpoint
 	going       map[uint64]*breakpoint // those that are being replaced
 	of          map[uint64][]change    // by site
@@ -68,19 +74,20 @@ func (m *machine) step(i int, s *record.Step) {
 	switch s.Kind {
 	case record.Store:
 		m.store(i, s)
+	case record.Begin, record.End:
+		m.encloses(i, s)
 	case record.Round:
 		m.Rounds++
+		if s.Name == record.Firmware && m.r.Arch != "riscv64" {
+			m.misfit(i, "no firmware answers rounds of %s", m.r.Arch)
+		}
 		m.rounds[s.CPU] = &round{i, s.Name, make([]bool, m.r.CPUs)}
 	case record.Answer:
 		m.answer(i, s)
 	case record.Done:
 		m.goesOn(i, s)
 	case record.Trap:
-		m.Traps++
-		b := m.breakpoints[s.At]
-		if b != nil && !b.stands && b.replaced > 0 && b.replaced <= m.synced[s.CPU] {
-			m.misfit(i, "the breakpoint is gone, and the CPU has synchronised since, in step %d", m.synced[s.CPU]+1)
-		}
+		m.trap(i, s)
 	case record.Act, record.Pass:
 		m.handled(i, s)
 		m.synced[s.CPU] = i
@@ -98,6 +105,33 @@ func (m *machine) step(i int, s *record.Step) {
 	}
 }
 
+// encloses is a function that begins or returns. One that begins again on its CPU has lost its end, and with it what
+// its batch should have done.
+func (m *machine) encloses(i int, s *record.Step) {
+	key := fmt.Sprint(s.CPU, " ", s.Name)
+	if s.Kind == record.End {
+		delete(m.begun, key)
+		return
+	}
+	if m.begun[key] {
+		m.misfit(i, "it has begun before on this CPU, and its end is not recorded")
+	}
+	m.begun[key] = true
+}
+
+// trap is a CPU that has run into a breakpoint. Of a place that no batch changes nothing is known.
+func (m *machine) trap(i int, s *record.Step) {
+	m.Traps++
+	m.trapped[s.CPU] = append(m.trapped[s.CPU], i)
+	b, of := m.breakpoints[s.At], m.of[s.At]
+	switch {
+	case b == nil && len(of) > 0 && !m.traps(of[0].site.Old):
+		m.misfit(i, "no breakpoint was stored there")
+	case b != nil && !b.stands && b.replaced > 0 && b.replaced <= m.synced[s.CPU]:
+		m.misfit(i, "the breakpoint is gone, and the CPU has synchronised since, in step %d", m.synced[s.CPU]+1)
+	}
+}
+
 func (m *machine) store(i int, s *record.Step) {
 	if s.Fresh() {
 		m.Fresh++
@@ -107,7 +141,7 @@ func (m *machine) store(i int, s *record.Step) {
 	if r := m.rounds[s.CPU]; r != nil {
 		m.goesOn(i, s)
 	}
-	if n := len(m.stands); m.halted && n > 0 && n < m.r.CPUs {
+	if n := len(m.stands); m.halted && m.standsSeen && n < m.r.CPUs {
 		m.misfit(i, "the machine is stopped, and %d of %d CPUs stand still", n, m.r.CPUs)
 	}
 	if m.traps(s.New) {
@@ -122,6 +156,9 @@ func (m *machine) store(i int, s *record.Step) {
 func (m *machine) answer(i int, s *record.Step) {
 	m.Answers++
 	m.synced[s.CPU] = i
+	if len(m.trapped[s.CPU]) > 0 { // it holds interrupts back
+		m.misfit(i, "the CPU is in the handler of a breakpoint")
+	}
 	for cpu := range m.r.CPUs {
 		if r := m.rounds[cpu]; r != nil && r.name == s.Name && !r.answered[s.CPU] {
 			r.answered[s.CPU] = true
@@ -148,18 +185,18 @@ func (m *machine) goesOn(i int, s *record.Step) {
 
 // handled is a CPU that a breakpoint's handler lets go on: as the new instruction where it knows the breakpoint.
 func (m *machine) handled(i int, s *record.Step) {
-	trap := i
-	for trap >= 0 && (m.r.Steps[trap].Kind != record.Trap || m.r.Steps[trap].CPU != s.CPU) {
-		trap--
-	}
-	if trap < 0 {
+	n := len(m.trapped[s.CPU]) - 1
+	if n < 0 {
 		m.misfit(i, "the CPU has run into no breakpoint")
 		return
 	}
-	at := m.r.Steps[trap].At
+	trap := m.trapped[s.CPU][n]
+	m.trapped[s.CPU] = m.trapped[s.CPU][:n]
+	at, loose := m.r.Steps[trap].At, false
 	for _, c := range m.of[at] {
 		steps := c.b.Steps
 		if trap < steps[0] || m.ended(c.b) && trap > steps[len(steps)-1] || c.b.By == "" {
+			loose = loose || c.b.By == ""
 			continue
 		}
 		switch b := m.breakpoints[at]; {
@@ -169,6 +206,9 @@ func (m *machine) handled(i int, s *record.Step) {
 			m.misfit(i, "the instruction that is new at %#x, % x, does not lead there", at, c.site.New)
 		}
 		return
+	}
+	if s.Kind == record.Act && !loose {
+		m.misfit(i, "no batch that changes %#x is under way", at)
 	}
 }
 

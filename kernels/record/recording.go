@@ -80,6 +80,12 @@ type Recording struct {
 	Steps                []Step
 }
 
+// Watches tells whether steps of a kind are recorded when they happen.
+func (r *Recording) Watches(k Kind) bool {
+	return slices.ContainsFunc(r.Watched, func(w string) bool { return strings.HasPrefix(w, string(k)+" ") }) ||
+		slices.ContainsFunc(r.Steps, func(s Step) bool { return s.Kind == k })
+}
+
 // The first line of a recording, and the columns of its steps.
 const firstLine = "# textpoke recording 1"
 
@@ -273,6 +279,8 @@ func (p *parser) step(line string) (s Step, err error) {
 		return s, fmt.Errorf("a step %q with %d bytes", s.Kind, len(now))
 	case s.At == 0 && (stores || s.Kind == Trap):
 		return s, fmt.Errorf("a step %q without an address", s.Kind)
+	case s.Name == "" && (s.Kind == Begin || s.Kind == Halt):
+		return s, fmt.Errorf("a step %q without a name", s.Kind)
 	case s.At > ^uint64(0)-uint64(len(now)):
 		return s, errors.New("it stores beyond the last address")
 	}

@@ -86,6 +86,7 @@ func TestReadRefuses(t *testing.T) {
 		{"1,trap", "1,tarp", `step "tarp"`},
 		{"trap,10", "trap,1g", `address "1g"`},
 		{"trap,10", "trap,", "without an address"},
+		{"0,store,10,00,cc,f", "0,begin,,,,", "without a name"},
 		{"00,cc", "00,", "as many bytes before as after"},
 		{"00,cc", "0,cc", "as many bytes before as after"},
 		{"00,cc", ",", `a step "store" with 0 bytes`},

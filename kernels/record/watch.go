@@ -142,8 +142,9 @@ type references struct {
 }
 
 // referencesOf are the words that patchers store to when they publish a batch: a count of references, of all CPUs
-// (bp_desc of Linux 5.14 to 6.15, arch/x86/kernel/alternative.c) or of each (text_poke_array_refs since 6.16); before,
-// a pointer to the batch (bp_desc). perCPU is where the offset of each CPU's variables lies.
+// (in bp_desc since efd608fa7403, Linux 6.1, which stable releases have from 5.10 on; arch/x86/kernel/alternative.c) or
+// of each (text_poke_array_refs since 6.16); before, a pointer to the batch (bp_desc). perCPU is where the offset of
+// each CPU's variables lies.
 func referencesOf(k *image.Kernel) (r references, perCPU uint64) {
 	if at, ok := k.Addr("text_poke_array_refs"); ok {
 		offsets, there := k.Addr("__per_cpu_offset")
@@ -153,13 +154,16 @@ func referencesOf(k *image.Kernel) (r references, perCPU uint64) {
 	}
 	at, ok := k.Addr("bp_desc")
 	switch {
-	case ok && k.Has("text_poke_memcpy"):
-		return references{at + 12, 4, "bp_desc.refs"}, 0
+	case ok && k.Touches("text_poke_bp_batch", at+refsIn):
+		return references{at + refsIn, 4, "bp_desc.refs"}, 0
 	case ok:
 		return references{at, 8, "bp_desc"}, 0
 	}
 	return references{}, 0
 }
+
+// refsIn is where struct bp_patching_desc has its count, behind a pointer and a number.
+const refsIn = 12
 
 // barriers are functions that end with a barrier behind stores: they unmap the page that was stored through
 // (clear_fixmap, arch/arm64/mm/fixmap.c; __set_fixmap, arch/riscv/mm/init.c), or clean caches.
