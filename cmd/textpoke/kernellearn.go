@@ -3,6 +3,8 @@
 package main
 
 import (
+	"fmt"
+
 	"github.com/spf13/cobra"
 
 	"github.com/textpoke/textpoke/kernels/learn"
@@ -14,7 +16,8 @@ func kernelLearn(c *common) *cobra.Command {
 		Use: "learn IMAGE|RECORDING...", Short: "write the plan file of what a kernel was seen to do",
 		Long: "learn folds recordings of one kernel (kernel record) into a plan file, loops and conditions included, which\n" +
 			"check and prove then judge. Comments on top of it tell what was seen how often, what was seen once, what\n" +
-			"is assumed, and how it differs from the protocol that is shipped. An image is booted and recorded first." +
+			"is assumed, and how it differs from the protocol that is shipped. Where a recording does not conform to the\n" +
+			"plan that was learned of it, the exit code is 1. An image is booted and recorded first." +
 			imagesHelp,
 		Example: "  textpoke kernel learn vfs.recording key.recording\n" +
 			"  textpoke check --plan k.plan --arch x86_64",
@@ -28,7 +31,13 @@ func kernelLearn(c *common) *cobra.Command {
 			if err != nil {
 				return err
 			}
-			_, err = c.streams.out.Write(learned.Text)
+			if _, err := c.streams.out.Write(learned.Text); err != nil {
+				return err
+			}
+			for _, misfit := range learned.Misfits {
+				fmt.Fprintf(c.streams.err, "textpoke: %v\n", misfit)
+				err = errNo
+			}
 			return err
 		},
 	}

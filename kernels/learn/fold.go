@@ -32,8 +32,9 @@ const (
 var others = map[record.Kind]string{record.Round: sync, record.Publish: publish, record.Unpublish: unpublish,
 	record.Halt: stop, record.Resume: resume}
 
-// tokens are a batch's steps. trap is a breakpoint's bytes.
-func tokens(r *record.Recording, b *record.Batch, trap []byte) (out []token) {
+// tokens are a batch's steps. trap is a breakpoint's bytes. ok is false where a store is about no site: a later one took
+// its place.
+func tokens(r *record.Recording, b *record.Batch, trap []byte) (out []token, ok bool) {
 	trapped := map[int]bool{}
 	for _, i := range b.Steps {
 		s := &r.Steps[i]
@@ -46,6 +47,9 @@ func tokens(r *record.Recording, b *record.Batch, trap []byte) (out []token) {
 			continue
 		}
 		site := slices.IndexFunc(b.Sites, func(t record.Site) bool { return within(&t, s.At) || within(t.Literal, s.At) })
+		if site < 0 {
+			return nil, false
+		}
 		t := token{word, site}
 		switch of := &b.Sites[site]; {
 		case within(of.Literal, s.At):
@@ -59,7 +63,7 @@ func tokens(r *record.Recording, b *record.Batch, trap []byte) (out []token) {
 		}
 		out = append(out, t)
 	}
-	return out
+	return out, true
 }
 
 func within(s *record.Site, at uint64) bool {

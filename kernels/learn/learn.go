@@ -19,6 +19,7 @@ type Learned struct {
 	Text     []byte // a plan file
 	Protocol *poke.Protocol
 	Notes    []string // what was seen how often, what was not seen, what is assumed
+	Misfits  []error  // recordings among those it was learned from that do not conform to it
 }
 
 // learner folds batches.
@@ -68,17 +69,19 @@ func Plan(recordings []*record.Recording) (*Learned, error) {
 		return nil, fmt.Errorf("%s: the plan that was learned: %w", first.Name(), err)
 	}
 	l.compare(p, first.Protocol)
+	var misfits []error
 	for _, r := range recordings {
 		result, err := conform.Check(r, p)
 		if err != nil {
 			return nil, err
 		}
 		if result.Misfit != nil {
-			l.note("%s does not conform to the plan: %v", r.Name(), result.Misfit)
+			misfits = append(misfits, fmt.Errorf("%s does not conform to the plan: %w", r.Name(), result.Misfit))
+			l.note("%v", misfits[len(misfits)-1])
 		}
 	}
 	text = l.header(first, text)
-	return &Learned{text, p, l.notes}, nil
+	return &Learned{text, p, l.notes, misfits}, nil
 }
 
 func (l *learner) note(format string, args ...any) {
@@ -96,7 +99,10 @@ func (l *learner) take(r *record.Recording, b *record.Batch) error {
 			l.sizes = append(l.sizes, len(t.New))
 		}
 	}
-	list := tokens(r, b, l.trap)
+	list, ok := tokens(r, b, l.trap)
+	if !ok {
+		return errors.New("its stores overlap, and are about no sites")
+	}
 	s, ok := phases(list)
 	if !ok {
 		if s, ok = loop(list, len(b.Sites)); !ok {

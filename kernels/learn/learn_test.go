@@ -3,6 +3,7 @@
 package learn
 
 import (
+	"math/rand/v2"
 	"os"
 	"path/filepath"
 	"slices"
@@ -72,6 +73,50 @@ func TestLearnsDefects(t *testing.T) {
 	}
 	if strings.Contains(string(l.Text), "\n    Sync 3") || !has(l.Notes, `step 8 is "Unpublish", there "Sync 3"`) {
 		t.Errorf("%s", l.Text)
+	}
+}
+
+// TestOneDefect: a kernel that leaves out a round in one batch of many has no plan that all of its batches conform to, and
+// that is told as more than a comment.
+func TestOneDefect(t *testing.T) {
+	r := recorded(t, "x86_64-6.1-vfs")
+	rounds := 0
+	for i := range r.Steps {
+		if r.Steps[i].Kind != record.Round {
+			continue
+		}
+		if rounds++; rounds == 12 {
+			n := slices.IndexFunc(r.Steps[i:], func(s record.Step) bool { return s.Kind == record.Done })
+			r.Steps = slices.Delete(r.Steps, i, i+n+1)
+			break
+		}
+	}
+	l, err := Plan([]*record.Recording{r})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if len(l.Misfits) != 1 || !strings.Contains(l.Misfits[0].Error(), "does not conform to the plan: step 85: CPU 0: unpublish") {
+		t.Errorf("%v", l.Misfits)
+	}
+}
+
+// TestAnyStores: whatever is stored where, it is learned or refused, and held against a protocol.
+func TestAnyStores(t *testing.T) {
+	rng := rand.New(rand.NewPCG(1, 2))
+	kinds := []record.Kind{record.Begin, record.End, record.Round, record.Halt, record.Resume, record.Publish, record.Trap, record.Act}
+	for range 5000 {
+		r := &record.Recording{Arch: []string{"x86_64", "riscv64", "arm64"}[rng.IntN(3)], CPUs: 2, Release: "x"}
+		for range 16 {
+			s := record.Step{CPU: rng.IntN(2), Kind: kinds[rng.IntN(len(kinds))], Name: "f"}
+			if rng.IntN(2) == 0 {
+				s.Kind, s.At = record.Store, uint64(64+rng.IntN(24))
+				s.New = []byte{0xcc, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15}[rng.IntN(2):][:[]int{1, 4, 5, 8, 15}[rng.IntN(5)]]
+				s.Old = make([]byte, len(s.New))
+			}
+			r.Steps = append(r.Steps, s)
+		}
+		_, _ = conform.Check(r, nil) // that they return is the test
+		_, _ = Plan([]*record.Recording{r})
 	}
 }
 
