@@ -219,6 +219,11 @@ func TestRefuses(t *testing.T) {
 			}
 			return i
 		}, "the CPU is in the handler of a breakpoint"},
+		"last round unanswered": {x86, func(t *testing.T, r *record.Recording) int {
+			i := find(t, r, record.Round, 89)
+			r.Steps = slices.Delete(r.Steps, i+1, find(t, r, record.Unpublish, 29))
+			return i + 1
+		}, "has not answered the round of step"},
 		"rounds of firmware": {x86, func(t *testing.T, r *record.Recording) int {
 			r.Steps = slices.DeleteFunc(r.Steps, func(s record.Step) bool { return s.Kind == record.Answer })
 			for i := range r.Steps {

@@ -63,6 +63,12 @@ type breakpoint struct {
 
 func (m *machine) step(i int, s *record.Step) {
 	switch s.Kind {
+	case record.Round, record.Unpublish, record.End:
+		if m.rounds[s.CPU] != nil {
+			m.goesOn(i, s)
+		}
+	}
+	switch s.Kind {
 	case record.Store, record.Round, record.End, record.Resume:
 		for at, b := range m.going {
 			if b.by == s.CPU {

@@ -14,6 +14,8 @@ type Batch struct {
 	CPU   int
 	Steps []int // of the recording: stores, rounds, what publishes, where the machine stops and goes on, and the end
 	Sites []Site
+
+	rounds int // among Steps
 }
 
 // Site is a place that a batch changes.
@@ -89,12 +91,14 @@ func (c *cutter) step(i int, s *Step) {
 		if !s.Fresh() {
 			b := c.of(s)
 			b.Steps = append(b.Steps, i)
-			b.store(c.r, s, c.words)
+			b.store(s, c.words)
 		}
 	case Round, Publish, Unpublish:
 		if n := len(c.open[s.CPU]); n > 0 {
 			b := c.open[s.CPU][n-1]
-			b.Steps = append(b.Steps, i)
+			if b.Steps = append(b.Steps, i); s.Kind == Round {
+				b.rounds++
+			}
 		}
 	}
 }
@@ -147,19 +151,13 @@ func (b *Batch) near(s *Step) bool {
 }
 
 // store takes a store to one of the batch's sites, or to another one.
-func (b *Batch) store(r *Recording, s *Step, words bool) {
-	rounds := 0
-	for _, i := range b.Steps {
-		if r.Steps[i].Kind == Round {
-			rounds++
-		}
-	}
+func (b *Batch) store(s *Step, words bool) {
 	last := len(b.Sites) - 1
 	for i := last; i >= 0; i-- {
 		t := &b.Sites[i]
 		end := t.Addr + uint64(len(t.New))
 		// A breakpoint right behind another one is a site of its own.
-		behind := s.At == end && s.At < t.Addr+maxSite && (rounds > t.first || len(s.New) > 1)
+		behind := s.At == end && s.At < t.Addr+maxSite && (b.rounds > t.first || len(s.New) > 1)
 		switch {
 		case !words && (s.At >= t.Addr && s.At < end || behind):
 			t.put(s)
@@ -169,7 +167,7 @@ func (b *Batch) store(r *Recording, s *Step, words bool) {
 			return
 		}
 	}
-	site := Site{Addr: s.At, Old: bytes.Clone(s.Old), New: bytes.Clone(s.New), first: rounds}
+	site := Site{Addr: s.At, Old: bytes.Clone(s.Old), New: bytes.Clone(s.New), first: b.rounds}
 	if last >= 0 && words && len(b.Sites[last].New) == literalLen && b.Sites[last].Addr+2*literalLen >= s.At &&
 		b.Sites[last].Addr < s.At && !literal(s, words) {
 		l := b.Sites[last]
