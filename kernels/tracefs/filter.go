@@ -118,9 +118,11 @@ func (i *Instance) Trace(want []Function) (missing []Function, err error) {
 		}
 		return d.gone, err
 	}
-	missing, err = i.holds(d, want)
+	missing, err = i.holds(want)
 	if err == nil && !on {
-		err = i.turn(tracerOn)
+		if err = i.turn(tracerOn); err == nil { // a module may have gone in between
+			missing, err = i.holds(want)
+		}
 	}
 	return missing, err
 }
@@ -205,7 +207,7 @@ func (i *Instance) change(d difference, on bool) error {
 
 // holds reads the filter back. One that has become empty, because a module went in between,
 // must not be traced with.
-func (i *Instance) holds(d difference, want []Function) (missing []Function, err error) {
+func (i *Instance) holds(want []Function) (missing []Function, err error) {
 	now, all, err := i.Filter()
 	if err != nil {
 		return nil, err

@@ -161,6 +161,29 @@ func TestNeverAll(t *testing.T) {
 	})
 }
 
+// unloading is a module that goes just before the tracer is switched on.
+type unloading struct{ *trial }
+
+func (u unloading) Write(name, text string, trunc bool) error {
+	if text == tracerOn {
+		clear(u.filters["instances/x/"])
+	}
+	return u.trial.Write(name, text, trunc)
+}
+
+// TestEmptiedBeforeOn: a filter that becomes empty between its reading and the tracer's start is not traced with.
+func TestEmptiedBeforeOn(t *testing.T) {
+	i, files, _ := opened(t, kernel())
+	i.files = unloading{files}
+	missing, err := i.Trace(every[3:4])
+	if err != nil || !slices.Equal(missing, every[3:4]) {
+		t.Errorf("missing %v, %v, want %v", missing, err, every[3:4])
+	}
+	if on, err := i.On(); on || err != nil {
+		t.Errorf("on: %v, %v, with an empty filter", on, err)
+	}
+}
+
 // keepUpTo forgets lines behind the last.
 func keepUpTo(lines map[int]bool, last int) map[int]bool {
 	kept := map[int]bool{}
