@@ -105,6 +105,7 @@ func (s *Service) apply(ctx context.Context, changes []coordinator.Change) error
 	for _, p := range s.carried {
 		p.receipt = receipt
 	}
+	s.carried = nil // the next update may be long in coming
 	s.cfg.At(AfterApply)
 	if errors.Is(err, ErrStuck) {
 		s.breakDown(err)

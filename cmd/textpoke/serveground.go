@@ -155,8 +155,5 @@ func (s *serveFlags) releaseInstance() error {
 	if err != nil {
 		return fmt.Errorf("instance %s: %w", s.instance, err)
 	}
-	if err := held.Close(); err != nil {
-		return err
-	}
-	return i.Release()
+	return errors.Join(i.Release(), held.Close())
 }

@@ -88,43 +88,57 @@ func (i *Instance) lines() (map[Function]int, error) {
 
 // Trace has the instance trace these functions and no others, none of them for switching the
 // tracer off. It tells those that the kernel did not take: they may have gone with their
-// module. The text is updated once, or twice where no function stays.
+// module. The text is updated once, or twice where no function stays. A module that goes between
+// the reading of lines and the writing has other functions traced: then all is done again.
 func (i *Instance) Trace(want []Function) (missing []Function, err error) {
+	for range tries {
+		others := false
+		if missing, others, err = i.trace(want); err != nil || !others {
+			return missing, err
+		}
+	}
+	return missing, fmt.Errorf("the filter holds other functions than were written, %d times: modules come and go", tries)
+}
+
+// tries is how often modules may go while a filter is written.
+const tries = 5
+
+func (i *Instance) trace(want []Function) (missing []Function, others bool, err error) {
 	on, err := i.On()
 	if err != nil {
-		return nil, err
+		return nil, false, err
 	}
 	if len(want) == 0 {
 		if on {
 			err = i.turn(tracerOff)
 		}
-		return nil, err
+		return nil, false, err
 	}
 	at, err := i.lines()
 	if err != nil {
-		return nil, err
+		return nil, false, err
 	}
 	now, _, err := i.Filter()
 	if err != nil {
-		return nil, err
+		return nil, false, err
 	}
 	d := differ(now, want, at)
 	if err := i.change(d, on); err != nil {
-		return nil, err
+		return nil, false, err
 	}
 	if d.kept+len(d.add) == 0 { // every one of them has gone
 		if on {
 			err = i.turn(tracerOff)
 		}
-		return d.gone, err
+		return d.gone, false, err
 	}
-	missing, err = i.holds(want)
-	if err == nil && !on {
+	missing, others, err = i.holds(want)
+	if err == nil && !on && !others {
 		if err = i.turn(tracerOn); err == nil { // a module may have gone in between
-			missing, err = i.holds(want)
+			missing, others, err = i.holds(want)
 		}
 	}
-	return missing, err
+	return missing, others, err
 }
 
 // difference is how a filter becomes another one.
@@ -205,15 +219,15 @@ func (i *Instance) change(d difference, on bool) error {
 	return nil
 }
 
-// holds reads the filter back. One that has become empty, because a module went in between,
-// must not be traced with.
-func (i *Instance) holds(want []Function) (missing []Function, err error) {
+// holds reads the filter back: what it lacks, and whether it holds others. One that has become
+// empty, because a module went in between, must not be traced with.
+func (i *Instance) holds(want []Function) (missing []Function, others bool, err error) {
 	now, all, err := i.Filter()
 	if err != nil {
-		return nil, err
+		return nil, false, err
 	}
 	if all {
-		return want, i.turn(tracerOff)
+		return want, false, i.turn(tracerOff)
 	}
 	has := map[Function]int{}
 	for _, f := range now {
@@ -225,5 +239,8 @@ func (i *Instance) holds(want []Function) (missing []Function, err error) {
 			missing = append(missing, f)
 		}
 	}
-	return missing, nil
+	for _, n := range has {
+		others = others || n > 0
+	}
+	return missing, others, nil
 }

@@ -214,6 +214,36 @@ func TestRefused(t *testing.T) {
 	}
 }
 
+// shifting is a kernel of which a module goes just before a filter is written.
+type shifting struct {
+	*trial
+	goes func()
+}
+
+func (s *shifting) Write(name, text string, trunc bool) error {
+	if goes := s.goes; goes != nil {
+		s.goes = nil
+		goes()
+	}
+	return s.trial.Write(name, text, trunc)
+}
+
+// TestLinesShift: lines that were read before a module went name other functions, and none of
+// those is traced in the end.
+func TestLinesShift(t *testing.T) {
+	k := kernel()
+	k["available_filter_functions"] = "a\nc [m]\nd\n"
+	i, files, _ := opened(t, k)
+	i.files = &shifting{files, func() { k["available_filter_functions"] = "a\nd\n" }}
+	missing, err := i.Trace([]Function{{"a", "", 0}, {"c", "m", 0}})
+	if err != nil || !slices.Equal(missing, []Function{{"c", "m", 0}}) {
+		t.Errorf("missing %v, %v; want c", missing, err)
+	}
+	if held, _, err := i.Filter(); err != nil || !slices.Equal(held, []Function{{"a", "", 0}}) {
+		t.Errorf("traces %v, %v; want a", held, err)
+	}
+}
+
 // TestForeign: another tracer in our instance is not switched off, and others are named.
 func TestForeign(t *testing.T) {
 	k := kernel()

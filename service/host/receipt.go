@@ -42,9 +42,9 @@ func since(before, after interrupts.Snapshot) map[string][]int64 {
 		b, _ := before.Row(a.Name)
 		counts := make([]int64, slices.Max(after.CPUs)+1)
 		for i, cpu := range after.CPUs {
-			counts[cpu] = a.Counts[i]
+			// A CPU that came meanwhile counts from its first boot on: how much of that is new is not known.
 			if at := slices.Index(before.CPUs, cpu); at >= 0 && at < len(b.Counts) {
-				counts[cpu] -= b.Counts[at]
+				counts[cpu] = a.Counts[i] - b.Counts[at]
 			}
 		}
 		grown[a.Name] = counts
@@ -67,7 +67,7 @@ func (h *Host) receipt(before interrupts.Snapshot) (*journal.Receipt, error) {
 		}
 	}
 	for cpu, n := range since(before, after)[r.Row] {
-		if slices.Contains(after.CPUs, cpu) {
+		if slices.Contains(after.CPUs, cpu) && slices.Contains(before.CPUs, cpu) {
 			r.Taken = append(r.Taken, journal.Taken{CPU: cpu, Interrupts: n})
 		}
 	}
