@@ -196,8 +196,7 @@ func TestNotTaken(t *testing.T) {
 	}
 }
 
-// TestTakenBack: a write that fails ends the update and leaves what was; where that fails as well
-// the service breaks down.
+// TestTakenBack: a write that fails ends the update and leaves what was.
 func TestTakenBack(t *testing.T) {
 	w := newWorld(t)
 	s, kill := w.start()
