@@ -18,6 +18,7 @@ import (
 type Case struct {
 	Name     string   // of the museum's case
 	Releases string   // that have it
+	Since    release  // the first that shows it; the zero value for any
 	CPUs     int      // of the machine
 	Action   string   // of the guest; MODULE stands for a file that somebody gives
 	Site     string   // a function whose call site the steps are about; "" for none
@@ -74,7 +75,8 @@ func Read(file, text string) (*Case, error) {
 	c := &Case{}
 	headers := map[string]func(string) error{
 		"name": keep(&c.Name), "releases": keep(&c.Releases), "action": keep(&c.Action), "site": keep(&c.Site),
-		"cpus": func(s string) (err error) { c.CPUs, err = strconv.Atoi(s); return err },
+		"since": func(s string) (err error) { c.Since, err = parseRelease(s); return err },
+		"cpus":  func(s string) (err error) { c.CPUs, err = strconv.Atoi(s); return err },
 		"breaks": func(s string) error {
 			c.Breaks = append(c.Breaks, s)
 			return nil
@@ -125,8 +127,30 @@ func symbol(k *image.Kernel, names []string) (uint64, error) {
 	return 0, fmt.Errorf("the image has no %s", strings.Join(names, " nor "))
 }
 
+// release is the first two numbers of a kernel's release.
+type release [2]int
+
+func parseRelease(s string) (r release, err error) {
+	if _, err = fmt.Sscanf(s, "%d.%d", &r[0], &r[1]); err != nil {
+		return r, fmt.Errorf("release %q: want one such as 6.3", s)
+	}
+	return r, nil
+}
+
+// shows tells why a case would show nothing on a release.
+func (c *Case) shows(name string) error {
+	has, err := parseRelease(name)
+	if c.Since != (release{}) && err == nil && slices.Compare(has[:], c.Since[:]) < 0 {
+		err = fmt.Errorf("%s shows on releases since %d.%d, and not on %s", c.Name, c.Since[0], c.Since[1], name)
+	}
+	return err
+}
+
 // Fits tells why a case cannot be forced on a kernel.
 func (c *Case) Fits(k *image.Kernel) error {
+	if err := c.shows(k.Release); err != nil {
+		return err
+	}
 	for i, st := range c.Steps {
 		names := [][]string{st.place}
 		for _, cond := range slices.Concat(st.when, st.unless) {

@@ -34,6 +34,7 @@ func TestReadRefuses(t *testing.T) {
 		{"name: a", "name:", "want a name"},
 		{"cpus: 2", "cpus: two", `a.schedule:3: "cpus: two"`},
 		{"cpus: 2", "cpus: 1", "2 CPUs or more"},
+		{"cpus: 2", "cpus: 2\nsince: new", `release "new": want one such as 6.3`},
 		{"go\n", "", `the last is "go"`},
 		{"go\n", "go on\n", `"on": not understood`},
 		{"all to", "everyone to", `a.schedule:5: "everyone to`},
@@ -51,6 +52,19 @@ func TestReadRefuses(t *testing.T) {
 		if _, err := Read("a.schedule", text); err == nil || !strings.Contains(err.Error(), wrong.want) ||
 			strings.Contains(err.Error(), "\n") {
 			t.Errorf("%q for %q: %v; want %q", wrong.new, wrong.old, err, wrong.want)
+		}
+	}
+}
+
+// TestSince: a case that shows since a release is refused for older ones.
+func TestSince(t *testing.T) {
+	c, err := Read("a.schedule", strings.Replace(valid, "cpus: 2", "cpus: 2\nsince: 6.3", 1))
+	if err != nil {
+		t.Fatal(err)
+	}
+	for release, older := range map[string]bool{"6.1.0-56-cloud-amd64": true, "5.10.0": true, "6.3.0": false, "6.12.107": false, "7.2": false} {
+		if err := c.shows(release); (err != nil) != older {
+			t.Errorf("%s: %v", release, err)
 		}
 	}
 }
