@@ -94,6 +94,13 @@ func TestRefuses(t *testing.T) {
 			r.Steps = slices.Delete(r.Steps, i, i+5)
 			return find(t, r, record.Unpublish, 0)
 		}, "the plan has Sync 3 here"},
+		"copied over text": {x86, func(t *testing.T, r *record.Recording) int {
+			i := find(t, r, record.Publish, 0)
+			site := r.Steps[find(t, r, record.Store, 0)]
+			r.Steps = slices.Insert(r.Steps, i, record.Step{Kind: record.Store, At: site.At - 16, Old: make([]byte, 17),
+				New: make([]byte, 17), Name: "text_poke_copy"})
+			return i
+		}, "text_poke_copy stores over the kernel's own text"},
 		"another byte": {x86, func(t *testing.T, r *record.Recording) int {
 			i := find(t, r, record.Store, 0)
 			r.Steps[i].New = []byte{0x90}

@@ -141,6 +141,9 @@ func (m *machine) trap(i int, s *record.Step) {
 func (m *machine) store(i int, s *record.Step) {
 	if s.Fresh() {
 		m.Fresh++
+		if m.r.Text.Has(s.At, len(s.New)) {
+			m.misfit(i, "%s stores over the kernel's own text", s.Name)
+		}
 		return
 	}
 	m.Stores++

@@ -35,6 +35,7 @@ func Record(ctx context.Context, c Config) (*Recording, error) {
 	}
 	r := &Recording{Image: k.Hash, Release: k.Release, Arch: k.Arch.Name, CPUs: len(c.CPUs), Actions: c.Actions,
 		Protocol: k.Protocol(), Fences: fences(k, watches)}
+	r.Text.From, r.Text.To, _ = k.Limits("_stext", "_etext")
 	for _, w := range watches {
 		r.Watched = append(r.Watched, fmt.Sprintf("%s %s (%s)", w.Kind, w.Function, w.Evidence))
 	}

@@ -73,12 +73,19 @@ type Recording struct {
 	File                 string // that it was read from; "" for none
 	Image, Release, Arch string // the image's hash is SHA-256, in hexadecimal
 	CPUs                 int
+	Text                 Text   // of the kernel itself, without modules
 	Protocol             string // by which the image says that it changes records; "" where that is not known
 	Actions              []string
 	Watched              []string // functions, and why these; what is not watched, and why not
 	Fences               []string // of each function that stores, what makes the store visible; none where one has nothing
 	Steps                []Step
 }
+
+// Text is a range of addresses, of which the last is not in it; the zero value where it is not known.
+type Text struct{ From, To uint64 }
+
+// Has tells whether some bytes from an address on reach into the text.
+func (t Text) Has(at uint64, n int) bool { return at < t.To && at+uint64(n) > t.From }
 
 // Watches tells whether steps of a kind are recorded when they happen.
 func (r *Recording) Watches(k Kind) bool {
@@ -96,6 +103,9 @@ func (r *Recording) Write(to io.Writer) error {
 	w := bufio.NewWriter(to)
 	fmt.Fprintf(w, "%s\n# image: %s\n# release: %s\n# arch: %s\n# cpus: %d\n# protocol: %s\n", firstLine, r.Image,
 		r.Release, r.Arch, r.CPUs, r.Protocol)
+	if r.Text != (Text{}) {
+		fmt.Fprintf(w, "# text: %x-%x\n", r.Text.From, r.Text.To)
+	}
 	for _, a := range r.Actions {
 		fmt.Fprintf(w, "# action: %s\n", a)
 	}
@@ -239,6 +249,10 @@ func (p *parser) header(line string) error {
 		r.Fences = append(r.Fences, value)
 	case key == "watched":
 		r.Watched = append(r.Watched, value)
+	case key == "text":
+		if n, err := fmt.Sscanf(value, "%x-%x", &r.Text.From, &r.Text.To); n != 2 || err != nil || r.Text.To <= r.Text.From {
+			return fmt.Errorf("text %q: want two addresses such as ffffffff81000000-ffffffff82000000", value)
+		}
 	case key == "cpus":
 		n, err := strconv.Atoi(value)
 		if err != nil || n < 2 || n > maxCPUs {

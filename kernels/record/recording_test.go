@@ -78,6 +78,7 @@ func TestReadRefuses(t *testing.T) {
 		{"# steps: 2\n", "# steps: 2\n0,done,,,,\n", "x:7: something stands behind"},
 		{"# cpus: 2", "# cpus: 1", `x:3: cpus "1": want 2 to 64`},
 		{"# cpus: 2", "# cpus: 65", "want 2 to 64"},
+		{"# cpus: 2", "# cpus: 2\n# text: 20-10", `x:4: text "20-10": want two addresses`},
 		{"# cpus: 2\n", "", `want lines "# arch:" and "# cpus:"`},
 		{"# arch:", "# bird:", `x:2: "bird": no such key`},
 		{"# arch:", "arch:", `want "# KEY: VALUE"`},
