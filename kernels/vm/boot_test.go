@@ -129,8 +129,9 @@ func TestWatch(t *testing.T) {
 		}
 	}
 	// A scheduler may send the isolated CPU a call of its own now and then.
-	if want := 2 * repetitions * rounds; sent != want || taken < want || taken > want+rounds {
-		t.Errorf("CPU 0 sent %d rounds, the isolated one took %d interrupts, want %d", sent, taken, want)
+	// Where others call too, or an interval ends within a switch, the watcher does not say who sent.
+	if want := 2 * repetitions * rounds; sent == 0 || sent > want || taken < want || taken > want+rounds {
+		t.Errorf("CPU 0 sent %d rounds, want 1 to %d; the isolated one took %d interrupts, want %d", sent, want, taken, want)
 	}
 	if m.Watched[0].Code != 1 {
 		t.Errorf("exit code %d: want 1, over the budget", m.Watched[0].Code)
