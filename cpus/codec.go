@@ -339,7 +339,7 @@ func (s Seq) shift(first, by Seq) Seq {
 // With is the promise that is made, about a position, after this one.
 func (p Promise) With(seq Seq) Promise { return p&^promiseSeq | Promise(seq) }
 
-// Of is the promise that nobody executes what want has replaced, of a site whose newest version is
+// Of is the promise that no CPU executes the text that want has replaced, of a site whose newest version is
 // given, where last is the position of the last store. When want has not arrived in memory yet
 // the promise is about the store to come, so that a plan that relied on it is caught.
 func (p Promise) Of(newest Version, want isa.Text, last Seq) Promise {

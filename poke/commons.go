@@ -90,7 +90,7 @@ func (r *Rules) Share(c *Commons, a Access, patcher, cpu int) (yes bool, broken 
 	return yes, nil
 }
 
-// lock takes a lock for a patcher on a CPU if nobody has it, and tells whether it did.
+// lock takes a lock for a patcher on a CPU if it is free, and tells whether it did.
 // Taking two locks in an order in which another plan takes them the other way round is a
 // violation, whether or not anybody hangs this time.
 func (r *Rules) lock(c *Commons, mu Mutex, patcher, cpu int) (took bool, broken *cpus.Violation) {

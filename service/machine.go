@@ -16,8 +16,8 @@ import (
 	"github.com/textpoke/textpoke/sim"
 )
 
-// ErrStuck is an update that a machine could neither carry out nor take back: nobody may
-// switch anything any more.
+// ErrStuck is an update that a machine could neither carry out nor take back: the service
+// switches nothing any more.
 var ErrStuck = errors.New("the machine is stuck in the middle of an update")
 
 // ErrNoForecast is a machine that cannot tell what an update would cost.
@@ -32,8 +32,8 @@ type Machine interface {
 	// Apply brings changes into the text, all or none; see coordinator.Config. With ErrStuck
 	// neither has succeeded. The receipt is nil for a machine that writes none.
 	Apply(ctx context.Context, changes []coordinator.Change) (*journal.Receipt, error)
-	// Restored is called once, when what was live before the start is live again: what the
-	// machine holds beyond that is nobody's.
+	// Restored is called once, when all records that were live before the start are live again.
+	// No client wants any others that the machine holds.
 	Restored(ctx context.Context) error
 	// Agree is called now and then: where somebody else changed what the machine holds, it is
 	// told and put right.

@@ -27,7 +27,7 @@ type simulated struct {
 
 // Simulated is a live machine of sim's, all CPUs of which call all functions that c's filter
 // chooses. A fault, where there is one, makes stores into the text fail (poke.Executor.Fault),
-// but not while what was live is made live again.
+// but not while the records of before the start are made live again.
 func Simulated(c sim.Config, fault func(st poke.Step, patch int32) error) Maker {
 	return func(l *cpus.Listener, log *zap.Logger) (Machine, error) {
 		c.Listener, c.Log = l, log
@@ -49,7 +49,7 @@ func (m *simulated) Restored(context.Context) error {
 	return nil
 }
 
-// Agree has nothing to do: nobody else can reach the text.
+// Agree has nothing to do: no other program can reach the text.
 func (m *simulated) Agree(context.Context) error { return nil }
 
 func (m *simulated) Apply(ctx context.Context, changes []coordinator.Change) (*journal.Receipt, error) {

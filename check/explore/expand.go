@@ -43,7 +43,7 @@ type saved struct {
 }
 
 func newExpander(m *Model, r Reductions) *expander {
-	r.Order = r.Order && !m.Code.Path.NMIs() && !m.Code.Path.ComesUp() // what commutes there nobody has shown
+	r.Order = r.Order && !m.Code.Path.NMIs() && !m.Code.Path.ComesUp() // no proof says which steps commute there
 	return &expander{m: m, w: newWorld(m), reduce: r, next: make([]uint64, m.layout.words)}
 }
 

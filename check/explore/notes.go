@@ -8,7 +8,7 @@ import "github.com/textpoke/textpoke/int3"
 // to what CPUs and patchers share notes itself: the search packs no more than that.
 type notes struct {
 	cpus    uint // what only a CPU itself knows
-	mailed  uint // what others write of a CPU: what it is asked for, where it stands, its parked task
+	mailed  uint // others write these of a CPU: requests, its place, its parked task
 	counter bool // the counter of references that all CPUs share
 	shared  bool // anything else
 }

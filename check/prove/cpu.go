@@ -115,7 +115,7 @@ func (m *machine) offline() values {
 	return m.doingWhat(func(c *cpus.CPU) bool { return c.Offline(m.code) })
 }
 
-// comingUp is what a CPU does that is brought up: whoever brings it up has the lock of hotplug.
+// comingUp are the steps of a CPU that is brought up, by a task that holds the lock of hotplug.
 func (m *machine) comingUp() values {
 	return m.doingWhat(func(c *cpus.CPU) bool { way, _ := c.OnWay(); return way == cpus.OnUp })
 }

@@ -240,7 +240,7 @@ func (c *closure) parts() Sentence {
 	return x
 }
 
-// fetchedAside says what can be fetched of sites whose turn it is not.
+// fetchedAside tells the texts that CPUs can fetch of sites whose turn it is not.
 func (c *closure) fetchedAside() Sentence {
 	var can []string
 	x := Sentence{Name: "fetch-aside"}

@@ -34,7 +34,7 @@ type submitted struct {
 	stop func()
 }
 
-// submit puts the points into the queue that nobody has; nil where there is no queue, or nothing to do.
+// submit puts the points that are not done into the queue; nil where there is no queue, or nothing to do.
 func submit[T any](ctx context.Context, c *common, all *points.Sweep[T], kept points.Keeper[T]) (*submitted, error) {
 	done := func(n int) (had bool) {
 		if kept != nil {

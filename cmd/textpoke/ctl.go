@@ -66,14 +66,16 @@ var updateColumns = slices.Concat(
 			Cell: func(u api.Update) any { return results.If(u.HasEnded(), u.Ended.Sub(u.Began).Nanoseconds()) }},
 	}.When(func(u api.Update) bool { return !u.Began.IsZero() }),
 	results.Columns[api.Update]{
-		{Name: "forecast", Kind: results.Integer, Doc: "function call interrupts that each CPU but the patcher's was to take, by the kernel's image",
+		{Name: "forecast", Kind: results.Integer,
+			Doc: "function call interrupts that each CPU but the patcher's was to take, by the kernel's image",
 			Cell: func(u api.Update) any {
 				if u.Receipt == nil || u.Receipt.Forecast == nil {
 					return results.Empty
 				}
 				return u.Receipt.Forecast.Interrupts
 			}},
-		{Name: "taken", Doc: "those that each CPU took meanwhile, whoever sent them, by CPU from the first that is online", Cell: takenBy},
+		{Name: "taken", Doc: "those that each CPU took meanwhile, from any sender, by CPU from the first that is online",
+			Cell: takenBy},
 	}.When(func(u api.Update) bool { return u.Receipt != nil }),
 	results.Columns[api.Update]{
 		{Name: "error", Doc: "why it failed", Cell: func(u api.Update) any { return results.OrEmpty(u.Error) }},

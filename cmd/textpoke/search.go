@@ -25,7 +25,7 @@ type searchFlags struct {
 	swarm int
 }
 
-// maxSwarm is how many searches nobody asks for by mistake.
+// maxSwarm bounds a swarm: more searches are asked for by mistake.
 const maxSwarm = 100_000
 
 func (s *searchFlags) fields() []*choice.Field {
@@ -74,7 +74,7 @@ func (s *search) points() *points.Sweep[*explore.Result] {
 	return all
 }
 
-// search puts one question to the checker, watched by whoever sits at a terminal, or is one of a swarm.
+// search puts one question to the checker, watched on a terminal, or is one of a swarm.
 func (s *search) search(ctx context.Context, q *check.Question, n int) (*explore.Result, error) {
 	o := s.options
 	if s.swarm > 0 {
@@ -157,7 +157,7 @@ func (s *search) take(out *output, n int, r *explore.Result) error {
 		s.logger().Warn(row.CutShort())
 		out.exit = cmp.Or(out.exit, exitCut)
 	}
-	s.unsaved = s.save(&row) // before anything is printed: whoever reads that may have gone
+	s.unsaved = s.save(&row) // before anything is printed: its reader may have gone
 	return out.add(check.Columns.Cells(&row)...)
 }
 

@@ -193,7 +193,8 @@ func (v *serving) listen(s *serveFlags, secure *tls.Config) error {
 func (v *serving) start(ctx context.Context, s *serveFlags, on *ground) (err error) {
 	began := time.Now()
 	v.service, err = service.Start(ctx, service.Config{
-		Table: on.table, Machine: on.machine, Ops: on.ops, Store: v.store, Log: v.log, Queue: s.queue, PerClient: s.perClient, Clients: s.clients,
+		Table: on.table, Machine: on.machine, Ops: on.ops, Store: v.store, Log: v.log,
+		Queue: s.queue, PerClient: s.perClient, Clients: s.clients,
 		MaxWait: s.maxWait, Gather: s.gather, Keep: s.keep(), Compact: s.compactEvery, Look: lookEvery,
 		Observer: v.handler.Observer(),
 	})

@@ -28,7 +28,7 @@ type Result struct {
 	Protocol                string
 	Batches, Sites, Stores  int
 	Rounds, Answers, Traps  int
-	Fresh                   int // stores of functions that nobody calls yet
+	Fresh                   int // stores of functions that are not called yet
 	ExtraRounds, ExtraHalts int // that the plan does not ask for
 	SkippedRounds           int // of the plan, before which nothing was stored
 	OthersBreakpoints       int // batches of breakpoints that another handler knows

@@ -3,7 +3,7 @@
 // Package force carries a counterexample out on a booted kernel. A case of the museum says how a machine of the
 // checker breaks; a [Case] here says the same of a real kernel, as a schedule: which virtual CPU runs up to which place,
 // which stands still, which only answers interrupts. QEMU's gdb server does it, as a host may that takes a processor
-// away from its guest. What the kernel then does is read from its console.
+// away from its guest. The console then shows how the kernel fares.
 //
 //   - A schedule is a text, cases/NAME.schedule: headers, then one step a line (case.go, step.go). It names functions
 //     of the kernel and no addresses.

@@ -23,7 +23,7 @@ type Config struct {
 	Image   string        // file of a kernel
 	Modules []string      // files, as many as the case takes
 	Limit   time.Duration // of a run; 0 for [Limit]
-	Tell    func(string)  // what happens, one line at a time; nil for nobody
+	Tell    func(string)  // what happens, one line at a time; nil for none
 }
 
 // Outcome is how a run went.

@@ -23,7 +23,7 @@ type machine struct {
 	was         uint64 // what slot held then
 }
 
-// notReached is a place to which nobody came.
+// notReached is a place to which no CPU came.
 type notReached struct{ why string }
 
 func (e *notReached) Error() string { return e.why }

@@ -5,5 +5,5 @@
 //
 // A batch of several sites shows whether the kernel goes through all of them in
 // phases, or from site to site. Batches that lack a phase show what it depends on.
-// What was never seen is said, and so is what had to be assumed.
+// It says which steps were never seen, and which had to be assumed.
 package learn

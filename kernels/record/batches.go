@@ -27,14 +27,14 @@ type Site struct {
 }
 
 // maxSite is the longest place that is changed while CPUs may execute it, in bytes. What is longer is a function that
-// is copied to its place, and that nobody calls yet.
+// is copied to its place, and is not called yet.
 const maxSite = 16
 
-// fresh are functions that store what nobody executes yet: programs, and the slots in which kprobes execute what they
+// fresh are functions that store code which is not executed yet: programs, and the slots in which kprobes execute what they
 // have replaced (arch/x86/kernel/alternative.c and kprobes/core.c, Linux 6.1).
 var fresh = []string{"text_poke_copy", "text_poke_set", "arch_copy_kprobe", "arch_prepare_optimized_kprobe"}
 
-// Fresh tells whether a step stores what nobody executes yet.
+// Fresh tells whether a step stores code that is not executed yet.
 func (s *Step) Fresh() bool {
 	return len(s.New) > maxSite || slices.ContainsFunc(fresh, func(f string) bool { return strings.HasPrefix(s.Name, f) })
 }

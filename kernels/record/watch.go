@@ -184,7 +184,7 @@ func fences(k *image.Kernel, list []Watch) (lines []string) {
 	return lines
 }
 
-// calls tells whether what a function does is recorded where another one does it already.
+// calls tells whether another function, which is watched already, does the work of this one.
 func calls(k *image.Kernel, watched, outer string) bool { return k.Calls(outer)[watched] > 0 }
 
 // wayTo is the shortest way from the first of some functions that lead to another one.

@@ -20,7 +20,7 @@ type Files interface {
 	// List names what is in a folder.
 	List(name string) ([]string, error)
 	// Write opens a file, writes and closes it. It empties the file first only where trunc
-	// says so: what is written to a filter is added to it otherwise.
+	// says so: a filter keeps its functions otherwise, and gets those that are written.
 	Write(name, text string, trunc bool) error
 	Mkdir(name string) error
 	Remove(name string) error

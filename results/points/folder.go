@@ -17,7 +17,7 @@ import (
 	"github.com/textpoke/textpoke/internal/choice"
 )
 
-// ErrUnfinished means that the file holds points of a run that nobody resumed.
+// ErrUnfinished means that the file holds points of a run that was cut short.
 var ErrUnfinished = errors.New("a run was interrupted")
 
 // syncEvery is how often the file is synced to disk, at most, while entries come.

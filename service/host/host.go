@@ -28,7 +28,7 @@ import (
 	"github.com/textpoke/textpoke/sim"
 )
 
-// Config is what a kernel is served by.
+// Config names the parts by which a kernel is served.
 type Config struct {
 	Files    tracefs.Files
 	Instance string // its name
@@ -321,7 +321,7 @@ func (h *Host) SetGait(cpus.Gait) {}
 // Now is the time since the start.
 func (h *Host) Now() int64 { return time.Since(h.started).Nanoseconds() }
 
-// Close leaves the instance as it is: what it traces is wanted until its clients say otherwise.
+// Close leaves the instance as it is: clients want its functions until they say otherwise.
 func (h *Host) Close() {
 	if h.lock != nil {
 		if err := h.lock.Close(); err != nil && !errors.Is(err, os.ErrClosed) {
