@@ -138,6 +138,9 @@ func TestKilledIsNoFinding(t *testing.T) {
 			_ = c.in.Close()
 		}
 		out, err := c.Update(t.Context(), u)
+		for err != nil && strings.Contains(err.Error(), "every site is all old") { // the process answered before the signal reached it
+			out, err = c.Update(t.Context(), u)
+		}
 		if err == nil || out.Died || len(out.Findings) > 0 || !strings.Contains(err.Error(), "killed from outside") {
 			t.Errorf("%v: %+v, %v", sig, out, err)
 		}
