@@ -22,7 +22,7 @@ func (s *Service) recover(ctx context.Context) error {
 	s.batch = s.store.LastBatch()
 	var err error
 	s.coord, err = coordinator.New(context.WithoutCancel(ctx), coordinator.Config{
-		Records: s.cfg.Table.Len(), Apply: s.apply, Commit: s.commit,
+		Records: s.layers() * s.cfg.Table.Len(), Apply: s.apply, Commit: s.commit,
 		Queue: max(s.cfg.Queue, len(orders)+1), MaxWait: s.cfg.MaxWait, Gather: s.cfg.Gather,
 		Linger: max(s.cfg.Linger, 0), Now: s.cfg.Now,
 		Listener: coordinator.Listener{Began: s.began, Ended: s.tellEnd, Split: func(requests int, err error) {
@@ -40,7 +40,7 @@ func (s *Service) recover(ctx context.Context) error {
 	}
 	var again []*pending
 	for _, o := range orders {
-		if err := s.patchable(o.Which, fmt.Sprintf("update %d", o.ID)); err != nil {
+		if err := s.patchable(o.Ops, o.Which, fmt.Sprintf("update %d", o.ID)); err != nil {
 			return err
 		}
 		s.mu.Lock()
@@ -67,10 +67,10 @@ const linger = 4
 func (s *Service) restore(ctx context.Context, wants []journal.Want) error {
 	var rs []coordinator.Request
 	for _, w := range wants {
-		if err := s.patchable(w.Which, fmt.Sprintf("client %s, ops %s", w.Client, w.Ops)); err != nil {
+		if err := s.patchable(w.Ops, w.Which, fmt.Sprintf("client %s, ops %s", w.Client, w.Ops)); err != nil {
 			return err
 		}
-		rs = append(rs, coordinator.Request{Client: owner(w.Client, w.Ops), Enable: true, Records: w.Which})
+		rs = append(rs, coordinator.Request{Client: owner(w.Client, w.Ops), Enable: true, Records: s.numbers(w.Ops, w.Which)})
 	}
 	if rs == nil {
 		return nil
@@ -83,10 +83,13 @@ func (s *Service) restore(ctx context.Context, wants []journal.Want) error {
 	return t.Err()
 }
 
-// patchable refuses records that the journal has and this machine cannot patch.
-func (s *Service) patchable(which []int, whose string) error {
+// patchable refuses ops and records that the journal has and this machine cannot patch.
+func (s *Service) patchable(ops string, which []int, whose string) error {
+	if !s.served(ops) {
+		return fmt.Errorf("%s of the journal: this machine has no such ops", whose)
+	}
 	for _, rec := range which {
-		if rec >= s.cfg.Table.Len() || !s.live.Patchable(rec) {
+		if rec >= s.cfg.Table.Len() || s.live.Patchable(ops, rec) != nil {
 			return fmt.Errorf("%s: record %d of the journal cannot be patched on this machine", whose, rec)
 		}
 	}

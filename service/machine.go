@@ -27,9 +27,9 @@ var ErrNoForecast = errors.New("no forecast of this machine's interrupts")
 // kernel (package service/host). Apply and Restored are called one at a time, all else at
 // any time.
 type Machine interface {
-	// Patchable tells whether a record of the table can be switched.
-	Patchable(record int) bool
-	// Apply brings changes into the text, all or none; see coordinator.Config. With ErrStuck
+	// Patchable tells why a record of the table cannot be switched for some ops; nil where it can.
+	Patchable(ops string, record int) error
+	// Apply brings changes into the text, all or none; see coordinator.Config, and Number. With ErrStuck
 	// neither has succeeded. The receipt is nil for a machine that writes none.
 	Apply(ctx context.Context, changes []coordinator.Change) (*journal.Receipt, error)
 	// Restored is called once, when all records that were live before the start are live again.
@@ -38,7 +38,7 @@ type Machine interface {
 	// Agree is called now and then: where somebody else changed what the machine holds, it is
 	// told and put right.
 	Agree(ctx context.Context) error
-	// Cost counts what switching so many records would take, with a vector in place of the
+	// Cost counts what switching so many records, by their Number, would take, with a vector in place of the
 	// machine's own where one is given.
 	Cost(ctx context.Context, records []int, buffer *sched.Buffer) (sim.PlanRow, error)
 	// CPUs is what each has sent and taken since the machine was built; not their traps and

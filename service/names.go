@@ -62,13 +62,14 @@ func (s *Service) match(ctx context.Context, exprs []string) ([]int, error) {
 
 // choose is the records that a request is about, ascending.
 func (s *Service) choose(ctx context.Context, r *Request) (which []int, err error) {
+	able := func(rec int) error { return s.live.Patchable(r.Ops, rec) }
 	if len(r.Filter) == 0 {
-		return s.names.named(r.Records, s.live.Patchable)
+		return s.names.named(r.Records, able)
 	}
 	if which, err = s.match(ctx, r.Filter); err != nil {
 		return nil, err
 	}
-	which = slices.DeleteFunc(which, func(rec int) bool { return !s.live.Patchable(rec) })
+	which = slices.DeleteFunc(which, func(rec int) bool { return able(rec) != nil })
 	if len(which) == 0 {
 		return nil, &FieldError{"filter", "leaves no record that can be patched"}
 	}
@@ -76,16 +77,15 @@ func (s *Service) choose(ctx context.Context, r *Request) (which []int, err erro
 }
 
 // named is the records of that symbol or address, ascending.
-func (n *names) named(list []string, patchable func(int) bool) (which []int, err error) {
+func (n *names) named(list []string, able func(int) error) (which []int, err error) {
 	for _, name := range list {
 		found := n.find(name)
 		if len(found) == 0 {
 			return nil, &FieldError{"records", fmt.Sprintf("%q: no such symbol or address", clip(name))}
 		}
 		for _, rec := range found {
-			if !patchable(int(rec)) {
-				return nil, &FieldError{"records", fmt.Sprintf("%q: cannot be patched: its alignment does not allow it",
-					clip(name))}
+			if err := able(int(rec)); err != nil {
+				return nil, &FieldError{"records", fmt.Sprintf("%q: cannot be patched: %v", clip(name), err)}
 			}
 			which = append(which, int(rec))
 		}

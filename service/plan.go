@@ -47,7 +47,7 @@ func (s *Service) Plan(ctx context.Context, r Request) (p Plan, err error) {
 	s.mu.Lock()
 	p.Waiting = s.total
 	s.mu.Unlock()
-	changes := switched(s.coord.Snapshot(), which, mine, &r)
+	changes := switched(s.coord.Snapshot(), s.numbers(r.Ops, which), s.numbers(r.Ops, mine), &r)
 	p.Records, p.Changes, p.Roles = len(which), len(changes), map[string]int{}
 	if len(changes) == 0 {
 		return p, nil

@@ -44,6 +44,15 @@ func Simulated(c sim.Config, fault func(st poke.Step, patch int32) error) Maker 
 	}
 }
 
+var errAlignment = errors.New("its alignment does not allow it")
+
+func (m *simulated) Patchable(_ string, record int) error {
+	if m.Live.Patchable(record) {
+		return nil
+	}
+	return errAlignment
+}
+
 func (m *simulated) Restored(context.Context) error {
 	m.Fault(m.fault)
 	return nil

@@ -46,7 +46,7 @@ const (
 
 // check says what is impossible without looking at the records.
 func (s *Service) check(r *Request) error {
-	if s.cfg.Ops != nil && !slices.Contains(s.cfg.Ops, r.Ops) {
+	if !s.served(r.Ops) {
 		return &FieldError{"ops", fmt.Sprintf("%q: this machine has %s", clip(r.Ops), strings.Join(s.cfg.Ops, ", "))}
 	}
 	for _, f := range []struct {
@@ -224,7 +224,7 @@ func (s *Service) handIn(ctx context.Context) {
 	rs := make([]coordinator.Request, len(ps))
 	for i, p := range ps {
 		u := p.update()
-		rs[i] = coordinator.Request{Client: owner(u.Client, u.Ops), Enable: u.Enable, Set: u.Set, Records: p.which, ID: u.ID,
+		rs[i] = coordinator.Request{Client: owner(u.Client, u.Ops), Enable: u.Enable, Set: u.Set, Records: s.numbers(u.Ops, p.which), ID: u.ID,
 			Deadline: u.Deadline}
 	}
 	ts, err := s.coord.SubmitEach(context.WithoutCancel(ctx), rs...)

@@ -60,7 +60,7 @@ func (s *Service) records(which []int) (out []Record) {
 			group++
 		}
 		out[i].Group = group
-		out[i].Users = now.Users(out[i].Index)
+		out[i].Users = s.users(now, out[i].Index)
 		out[i].Enabled = out[i].Users > 0
 	}
 	return out

@@ -102,15 +102,15 @@ func (s *serveFlags) host(ctx context.Context) (*ground, error) {
 	if err != nil {
 		return nil, err
 	}
-	table, err := host.Records(ctx, mount)
+	r, err := host.Read(ctx, mount, files)
 	if err != nil {
 		return nil, err
 	}
-	c := host.Config{Files: files, Instance: s.instance, Table: table}
+	c := host.Config{Files: files, Instance: s.instance, Records: r}
 	if c.Kernel, c.State, err = s.image(); err != nil {
 		return nil, err
 	}
-	return &ground{table, host.Machine(c), []string{"function"}, "this machine's"}, nil
+	return &ground{r.All, host.Machine(c), host.Ops(), "this machine's"}, nil
 }
 
 // image is this kernel's image, and what is so in it already; nil where neither is named and
@@ -155,5 +155,9 @@ func (s *serveFlags) releaseInstance() error {
 	if err != nil {
 		return fmt.Errorf("instance %s: %w", s.instance, err)
 	}
-	return errors.Join(i.Release(), held.Close())
+	graph, _, err := i.Graph()
+	if err == nil {
+		err = graph.Release()
+	}
+	return errors.Join(err, i.Release(), held.Close())
 }

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Package tracefs switches the function tracer of a running kernel, in an instance of its own.
+// Package tracefs switches the function tracer, function_graph and the trace events of a running kernel, in instances of
+// its own.
 //
 // An instance has a filter, a tracer and a buffer that no other user of tracefs sees
 // (Documentation/trace/ftrace.rst, "Instances"). The package writes below its instance only.
@@ -15,4 +16,5 @@
 //	trial.go     a tracefs that writes nothing, and says what it would
 //	instance.go  an instance: made, held, given up
 //	filter.go    the functions that it traces
+//	events.go    its trace events
 package tracefs

@@ -22,7 +22,8 @@ type Files interface {
 	// Write opens a file, writes and closes it. It empties the file first only where trunc
 	// says so: a filter keeps its functions otherwise, and gets those that are written.
 	Write(name, text string, trunc bool) error
-	Mkdir(name string) error
+	// Mkdir makes a folder, unless it is there.
+	Mkdir(name string) (made bool, err error)
 	Remove(name string) error
 	// Lock keeps a directory from others that lock it, until it is closed.
 	Lock(name string) (io.Closer, error)
@@ -75,11 +76,12 @@ func (m mount) Write(name, text string, trunc bool) error {
 	return errors.Join(err, f.Close()) // the kernel may refuse at either
 }
 
-func (m mount) Mkdir(name string) error {
-	if err := os.Mkdir(m.path(name), 0o700); !errors.Is(err, os.ErrExist) {
-		return err
+func (m mount) Mkdir(name string) (made bool, err error) {
+	err = os.Mkdir(m.path(name), 0o700)
+	if errors.Is(err, os.ErrExist) {
+		return false, nil
 	}
-	return nil
+	return err == nil, err
 }
 
 func (m mount) Remove(name string) error { return os.Remove(m.path(name)) }

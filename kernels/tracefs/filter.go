@@ -8,8 +8,8 @@ import (
 	"strings"
 )
 
-// Function is a function that can be traced. Several may have one name: Nth counts them from 0,
-// in the kernel's order.
+// Function is a function that can be traced, or a trace event, whose name is GROUP/NAME. Several functions may have one
+// name: Nth counts them from 0, in the kernel's order.
 type Function struct {
 	Name, Module string
 	Nth          int
@@ -58,6 +58,15 @@ func (i *Instance) Filter() (fs []Function, all bool, err error) {
 		}
 	}
 	return fs, len(fs) == 0, nil
+}
+
+// Held is what the instance traces; all is true where that is every function.
+func (i *Instance) Held() (fs []Function, all bool, err error) {
+	on, err := i.On()
+	if err != nil || !on {
+		return nil, false, err
+	}
+	return i.Filter()
 }
 
 const filterFile = "set_ftrace_filter"
@@ -114,6 +123,11 @@ func (i *Instance) trace(want []Function) (missing []Function, others bool, err 
 		}
 		return nil, false, err
 	}
+	if !on {
+		if _, err := i.make(); err != nil {
+			return nil, false, err
+		}
+	}
 	at, err := i.lines()
 	if err != nil {
 		return nil, false, err
@@ -134,7 +148,7 @@ func (i *Instance) trace(want []Function) (missing []Function, others bool, err 
 	}
 	missing, others, err = i.holds(want)
 	if err == nil && !on && !others {
-		if err = i.turn(tracerOn); err == nil { // a module may have gone in between
+		if err = i.turn(i.tracer); err == nil { // a module may have gone in between
 			missing, others, err = i.holds(want)
 		}
 	}

@@ -3,68 +3,100 @@
 package tracefs
 
 import (
+	"errors"
 	"fmt"
+	"io/fs"
 	"regexp"
 	"slices"
 	"strings"
 )
 
-// Instance is an instance of tracefs with the function tracer.
+// Instance is an instance of tracefs with a tracer of functions.
 type Instance struct {
-	files Files
-	dir   string
+	files       Files
+	dir, tracer string
+	made        bool // by Open
 }
 
 var instanceName = regexp.MustCompile(`^[A-Za-z0-9_][A-Za-z0-9_.-]{0,62}$`)
 
-// Open makes the instance of that name, unless it is there.
+// Open makes the instance of that name for the function tracer, unless it is there.
 func Open(files Files, name string) (*Instance, error) {
 	if !instanceName.MatchString(name) {
 		return nil, fmt.Errorf("instance %q: want at most 63 letters, digits, and ._-", name)
 	}
-	have, err := files.Read("available_tracers")
+	have, err := files.Read(tracersFile)
 	if err != nil {
 		return nil, fmt.Errorf("read the tracers that the kernel has: %w", err)
 	}
-	if !containsWord(string(have), tracerOn) {
+	if !containsWord(string(have), functionTracer) {
 		return nil, fmt.Errorf("the kernel has no function tracer, only %s (it needs CONFIG_FUNCTION_TRACER and "+
 			"CONFIG_DYNAMIC_FTRACE)", strings.TrimSpace(string(have)))
 	}
-	i := &Instance{files, "instances/" + name + "/"}
-	if err := files.Mkdir("instances/" + name); err != nil {
-		return nil, fmt.Errorf("make instance %s: %w", name, err)
-	}
-	return i, nil
+	i := &Instance{files: files, dir: "instances/" + name + "/", tracer: functionTracer}
+	i.made, err = i.make()
+	return i, err
 }
+
+// make makes the instance where it is not there.
+func (i *Instance) make() (made bool, err error) {
+	if made, err = i.files.Mkdir(i.path()); err != nil {
+		return false, fmt.Errorf("make instance %s: %w", i.Name(), err)
+	}
+	return made, nil
+}
+
+// Abandon removes the instance if Open has made it: nothing was done with it.
+func (i *Instance) Abandon() error {
+	if !i.made {
+		return nil
+	}
+	return i.files.Remove(i.path())
+}
+
+// Graph is the instance NAME.graph, for the function_graph tracer. It is made when it traces first. ok is false where
+// the kernel lets the top instance alone have that tracer, as it does before Linux 6.11 (trace_ok_for_array,
+// kernel/trace/trace.c).
+func (i *Instance) Graph() (g *Instance, ok bool, err error) {
+	have, err := i.files.Read(i.dir + tracersFile)
+	if err != nil {
+		return nil, false, fmt.Errorf("read the tracers that an instance can have: %w", err)
+	}
+	return &Instance{files: i.files, dir: i.path() + ".graph/", tracer: graphTracer}, containsWord(string(have), graphTracer), nil
+}
+
+const tracersFile = "available_tracers"
 
 // The texts of current_tracer.
 const (
-	tracerOn  = "function"
-	tracerOff = "nop"
+	functionTracer = "function"
+	graphTracer    = "function_graph"
+	tracerOff      = "nop"
 )
 
-func containsWord(text, word string) bool {
-	for f := range strings.FieldsSeq(text) {
-		if f == word {
-			return true
-		}
-	}
-	return false
-}
+// Name is the instance's name.
+func (i *Instance) Name() string { return strings.TrimPrefix(i.path(), "instances/") }
 
-// On tells whether the instance traces, and with the tracer that is ours.
+func (i *Instance) path() string { return strings.TrimSuffix(i.dir, "/") }
+
+func containsWord(text, word string) bool { return slices.Contains(strings.Fields(text), word) }
+
+// On tells whether the instance traces, and with the tracer that is ours. One that is not there does not.
 func (i *Instance) On() (bool, error) {
 	b, err := i.files.Read(i.dir + "current_tracer")
-	if err != nil {
+	switch {
+	case errors.Is(err, fs.ErrNotExist):
+		return false, nil
+	case err != nil:
 		return false, fmt.Errorf("read the instance's tracer: %w", err)
 	}
 	switch name := strings.TrimSpace(string(b)); name {
-	case tracerOn:
+	case i.tracer:
 		return true, nil
 	case tracerOff:
 		return false, nil
 	default:
-		return false, fmt.Errorf("%scurrent_tracer: %q, which somebody else switched on: want %s or %s", i.dir, name, tracerOn, tracerOff)
+		return false, fmt.Errorf("%scurrent_tracer: %q, which somebody else switched on: want %s or %s", i.dir, name, i.tracer, tracerOff)
 	}
 }
 
@@ -75,14 +107,17 @@ func (i *Instance) turn(tracer string) error {
 	return nil
 }
 
-// Release switches the tracer off and removes the instance.
+// Release switches the tracer off and removes the instance, with its events. One that is not there is released.
 func (i *Instance) Release() error {
+	if _, err := i.files.Read(i.dir + "current_tracer"); errors.Is(err, fs.ErrNotExist) {
+		return nil
+	}
 	err := i.turn(tracerOff)
 	if err == nil {
-		err = i.files.Remove(strings.TrimSuffix(i.dir, "/"))
+		err = i.files.Remove(i.path())
 	}
 	if err != nil {
-		return fmt.Errorf("release %s: %w", strings.TrimSuffix(i.dir, "/"), err)
+		return fmt.Errorf("release %s: %w", i.path(), err)
 	}
 	return nil
 }
@@ -98,7 +133,7 @@ func (i *Instance) Foreign() (on []string, err error) {
 		dirs[name] = "instances/" + name + "/"
 	}
 	for name, dir := range dirs {
-		if dir == i.dir {
+		if dir == i.dir || dir == i.path()+".graph/" {
 			continue
 		}
 		b, err := i.files.Read(dir + "current_tracer")

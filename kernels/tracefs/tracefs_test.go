@@ -31,7 +31,7 @@ func (s static) List(string) (names []string, err error) {
 	return names, nil
 }
 func (s static) Write(string, string, bool) error { return errors.New("read only") }
-func (s static) Mkdir(string) error               { return errors.New("read only") }
+func (s static) Mkdir(string) (bool, error)       { return false, errors.New("read only") }
 func (s static) Remove(string) error              { return errors.New("read only") }
 func (s static) Lock(string) (io.Closer, error)   { return nil, errors.New("read only") }
 
@@ -40,6 +40,7 @@ func kernel() static {
 	return static{
 		"available_tracers":          "function_graph function nop\n",
 		"available_filter_functions": "a\nb\n__ftrace_invalid_address___40\nb\nc [m]\nd\n",
+		"available_events":           "sched:sched_switch\nirq:softirq_entry\n*:mod:later\n",
 	}
 }
 
@@ -97,8 +98,8 @@ type watched struct {
 
 func (w watched) Write(name, text string, trunc bool) error {
 	err := w.trial.Write(name, text, trunc)
-	for dir := range w.tracers {
-		if w.tracers[dir] == tracerOn && len(w.filters[dir]) == 0 {
+	for _, in := range w.instances {
+		if in.tracer == functionTracer && len(in.filter) == 0 {
 			w.t.Errorf("after %q to %s all functions are traced", text, name)
 		}
 	}
@@ -118,9 +119,10 @@ func TestNeverAll(t *testing.T) {
 				here = slices.DeleteFunc(slices.Clone(every), func(f Function) bool { return f.Module != "" })
 				k["available_filter_functions"] = "a\nb\n__ftrace_invalid_address___40\nb\n"
 				here = here[:3]
-				files.filters["instances/x/"] = keepUpTo(files.filters["instances/x/"], 4)
-				if len(files.filters["instances/x/"]) == 0 {
-					files.tracers["instances/x/"] = tracerOff // as a client of the kernel would see it: nothing is left
+				in := files.instances["instances/x/"]
+				in.filter = keepUpTo(in.filter, 4)
+				if len(in.filter) == 0 {
+					in.tracer = tracerOff // as a client of the kernel would see it: nothing is left
 				}
 			} else {
 				k["available_filter_functions"] = kernel()["available_filter_functions"]
@@ -149,11 +151,11 @@ func TestNeverAll(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			if len(files.filters["instances/x/"]) != len(held) {
-				t.Errorf("traces lines %v, want %v", files.filters["instances/x/"], held)
+			if len(files.instances["instances/x/"].filter) != len(held) {
+				t.Errorf("traces lines %v, want %v", files.instances["instances/x/"].filter, held)
 			}
 			for _, f := range held {
-				if !files.filters["instances/x/"][lines[f]] {
+				if !files.instances["instances/x/"].filter[lines[f]] {
 					t.Errorf("%v is not traced", f)
 				}
 			}
@@ -165,8 +167,8 @@ func TestNeverAll(t *testing.T) {
 type unloading struct{ *trial }
 
 func (u unloading) Write(name, text string, trunc bool) error {
-	if text == tracerOn {
-		clear(u.filters["instances/x/"])
+	if text == functionTracer {
+		clear(u.instances["instances/x/"].filter)
 	}
 	return u.trial.Write(name, text, trunc)
 }
@@ -250,7 +252,7 @@ func TestForeign(t *testing.T) {
 	k["current_tracer"], k["instances/other/current_tracer"] = "function_graph\n", "function\n"
 	k["instances/quiet/current_tracer"] = "nop\n"
 	i, files, _ := opened(t, k)
-	files.tracers["instances/x/"] = "function_graph"
+	files.instances["instances/x/"].tracer = "function_graph"
 	if _, err := i.Trace(nil); err == nil || !strings.Contains(err.Error(), "function_graph") {
 		t.Errorf("%v, want an error that names function_graph", err)
 	}
@@ -265,7 +267,7 @@ func FuzzFilter(f *testing.F) {
 	f.Add("vfs_read\nvfs_write [ext4]\n#### all functions enabled ####\n")
 	f.Add("a:stacktrace:unlimited\n\n [x]\n")
 	f.Fuzz(func(t *testing.T, text string) {
-		i := &Instance{static{"f/set_ftrace_filter": text}, "f/"}
+		i := &Instance{files: static{"f/set_ftrace_filter": text}, dir: "f/"}
 		fs, all, err := i.Filter()
 		if err != nil || all != (len(fs) == 0) {
 			t.Errorf("%v %v %v", fs, all, err)
@@ -276,4 +278,73 @@ func FuzzFilter(f *testing.F) {
 			}
 		}
 	})
+}
+
+// TestEvents: each event that changes is one write; one that the kernel does not have is told; what somebody else
+// switched is seen.
+func TestEvents(t *testing.T) {
+	k := kernel()
+	if names, err := EventNames(k); err != nil || !slices.Equal(names, []string{"irq/softirq_entry", "sched/sched_switch"}) {
+		t.Errorf("%v, %v", names, err)
+	}
+	i, _, out := opened(t, k)
+	e := i.Events()
+	event := func(names ...string) (fs []Function) {
+		for _, n := range names {
+			fs = append(fs, Function{Name: n})
+		}
+		return fs
+	}
+	for _, step := range []struct {
+		want, missing, held []Function
+		says                string
+	}{
+		{event("sched/sched_switch", "no/such"), event("no/such"), event("sched/sched_switch"),
+			"mkdir instances/x\n" + `"1" > instances/x/events/sched/sched_switch/enable` + "\n"},
+		{event("irq/softirq_entry"), nil, event("irq/softirq_entry"), `"1" > instances/x/events/irq/softirq_entry/enable` + "\n" +
+			`"0" > instances/x/events/sched/sched_switch/enable` + "\n"},
+		{event("irq/softirq_entry"), nil, event("irq/softirq_entry"), ""},
+		{nil, nil, nil, `"0" > instances/x/events/irq/softirq_entry/enable` + "\n"},
+	} {
+		missing, err := e.Trace(step.want)
+		held, all, bad := e.Held()
+		if err != nil || bad != nil || all || !slices.Equal(missing, step.missing) || !slices.Equal(held, step.held) {
+			t.Errorf("%v: missing %v, holds %v, %v %v", step.want, missing, held, err, bad)
+		}
+		if out.String() != step.says {
+			t.Errorf("%v: writes\n%s, want\n%s", step.want, out, step.says)
+		}
+		out.Reset()
+	}
+}
+
+// TestGraph: the function_graph tracer has an instance of its own, made when it traces first, where the kernel lets
+// instances have it.
+func TestGraph(t *testing.T) {
+	k := kernel()
+	i, _, out := opened(t, k)
+	out.Reset()
+	g, ok, err := i.Graph()
+	if err != nil || !ok || out.String() != "" {
+		t.Fatalf("%v %v %q", ok, err, out)
+	}
+	if _, err := g.Trace(every[:1]); err != nil {
+		t.Fatal(err)
+	}
+	if want := "mkdir instances/x.graph\n" + `"1\n" >> instances/x.graph/set_ftrace_filter` + "\n" +
+		`"function_graph" > instances/x.graph/current_tracer` + "\n"; out.String() != want {
+		t.Errorf("writes\n%s, want\n%s", out, want)
+	}
+	if held, all, err := g.Held(); err != nil || all || !slices.Equal(held, every[:1]) {
+		t.Errorf("holds %v %v %v", held, all, err)
+	}
+	k["instances/y/current_tracer"], k["instances/y/"+tracersFile] = "nop\n", "function nop\n"
+	k["instances/y/"+filterFile] = "#### all functions enabled ####\n"
+	older, err := Open(Trial(k, io.Discard), "y")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, ok, err := older.Graph(); ok || err != nil {
+		t.Errorf("%v %v, though its instances cannot have function_graph", ok, err)
+	}
 }

@@ -3,8 +3,10 @@
 package tracefs
 
 import (
+	"errors"
 	"fmt"
 	"io"
+	"io/fs"
 	"maps"
 	"slices"
 	"strconv"
@@ -14,26 +16,33 @@ import (
 // Trial is a tracefs that writes nothing: it prints each write, one line a file, and shows in
 // its own instances what a kernel would make of it. All else is read from files.
 func Trial(files Files, to io.Writer) Files {
-	return &trial{Files: files, to: to, filters: map[string]map[int]bool{}, tracers: map[string]string{}}
+	return &trial{Files: files, to: to, instances: map[string]*tried{}}
 }
 
 type trial struct {
 	Files
-	to      io.Writer
-	filters map[string]map[int]bool // by the instance's folder, the lines that its filter holds
-	tracers map[string]string
+	to        io.Writer
+	instances map[string]*tried // by the folder
 }
 
-func (t *trial) Mkdir(name string) error {
+// tried is an instance of a trial.
+type tried struct {
+	filter map[int]bool // the lines that it holds
+	tracer string
+	events map[string]bool
+}
+
+func (t *trial) Mkdir(name string) (made bool, err error) {
 	dir := name + "/"
-	if t.filters[dir] == nil {
-		t.filters[dir], t.tracers[dir] = map[int]bool{}, tracerOff
+	if t.instances[dir] != nil {
+		return false, nil
 	}
+	t.instances[dir] = &tried{map[int]bool{}, tracerOff, map[string]bool{}}
 	if _, err := t.Files.Read(dir + "current_tracer"); err == nil {
-		return t.adopt(dir)
+		return false, t.adopt(dir)
 	}
-	_, err := fmt.Fprintf(t.to, "mkdir %s\n", name)
-	return err
+	_, err = fmt.Fprintf(t.to, "mkdir %s\n", name)
+	return true, err
 }
 
 // adopt begins with what an instance of the kernel's holds.
@@ -43,7 +52,8 @@ func (t *trial) adopt(dir string) error {
 	if err != nil {
 		return err
 	}
-	t.tracers[dir] = strings.TrimSpace(string(tracer))
+	in := t.instances[dir]
+	in.tracer = strings.TrimSpace(string(tracer))
 	at, err := i.lines()
 	if err != nil {
 		return err
@@ -54,37 +64,52 @@ func (t *trial) adopt(dir string) error {
 	}
 	Number(now)
 	for _, f := range now {
-		t.filters[dir][at[f]] = true
+		in.filter[at[f]] = true
 	}
-	return nil
+	held, _, err := i.Events().Held()
+	for _, f := range held {
+		in.events[f.Name] = true
+	}
+	return err
 }
 
 func (t *trial) Remove(name string) error {
-	delete(t.filters, name+"/")
-	delete(t.tracers, name+"/")
+	delete(t.instances, name+"/")
 	_, err := fmt.Fprintf(t.to, "rmdir %s\n", name)
 	return err
 }
 
 func (t *trial) Lock(string) (io.Closer, error) { return io.NopCloser(nil), nil }
 
-// split parts a name into an instance's folder and a file of it.
-func (t *trial) split(name string) (dir, file string, ours bool) {
-	at := strings.LastIndexByte(name, '/') + 1
-	dir, file = name[:at], name[at:]
-	_, ours = t.filters[dir]
-	return dir, file, ours
+// split parts a name into an instance and a file of it; the instance is nil where it is not ours.
+func (t *trial) split(name string) (in *tried, file string) {
+	for dir, in := range t.instances {
+		if file, ok := strings.CutPrefix(name, dir); ok {
+			return in, file
+		}
+	}
+	return nil, name
 }
 
 func (t *trial) Write(name, text string, trunc bool) error {
-	dir, file, ours := t.split(name)
+	in, file := t.split(name)
+	event, isEvent := strings.CutPrefix(strings.TrimSuffix(file, "/enable"), "events/")
 	switch {
-	case ours && file == "current_tracer":
-		t.tracers[dir] = text
-	case ours && file == filterFile:
-		if err := t.filter(dir, text, trunc); err != nil {
+	case in != nil && file == "current_tracer":
+		in.tracer = text
+	case in != nil && file == filterFile:
+		if err := t.filter(in, text, trunc); err != nil {
 			return err
 		}
+	case in != nil && isEvent:
+		names, err := EventNames(t.Files)
+		if err == nil && !slices.Contains(names, event) {
+			err = fs.ErrNotExist
+		}
+		if err != nil {
+			return err
+		}
+		in.events[event] = text == "1"
 	default:
 		return fmt.Errorf("write %s: it is not the instance's", name)
 	}
@@ -97,13 +122,13 @@ func (t *trial) Write(name, text string, trunc bool) error {
 }
 
 // filter does what the kernel does with lines of numbers; it refuses one that no function has.
-func (t *trial) filter(dir, text string, trunc bool) error {
+func (t *trial) filter(in *tried, text string, trunc bool) error {
 	functions, err := t.functions()
 	if err != nil {
 		return err
 	}
 	if trunc {
-		clear(t.filters[dir])
+		clear(in.filter)
 	}
 	for word := range strings.FieldsSeq(text) {
 		number, off := strings.CutPrefix(word, "!")
@@ -112,9 +137,9 @@ func (t *trial) filter(dir, text string, trunc bool) error {
 			return fmt.Errorf("write %q to a filter: no function has that line", word)
 		}
 		if off {
-			delete(t.filters[dir], line)
+			delete(in.filter, line)
 		} else {
-			t.filters[dir][line] = true
+			in.filter[line] = true
 		}
 	}
 	return nil
@@ -126,24 +151,38 @@ func (t *trial) functions() ([]string, error) {
 }
 
 func (t *trial) Read(name string) ([]byte, error) {
-	dir, file, ours := t.split(name)
+	in, file := t.split(name)
 	switch {
-	case ours && file == "current_tracer":
-		return []byte(t.tracers[dir] + "\n"), nil
-	case ours && file == filterFile && len(t.filters[dir]) == 0:
+	case in == nil:
+		return t.Files.Read(name)
+	case file == "current_tracer":
+		return []byte(in.tracer + "\n"), nil
+	case file == eventsFile:
+		var b strings.Builder
+		for _, event := range slices.Sorted(maps.Keys(in.events)) {
+			if in.events[event] {
+				b.WriteString(strings.Replace(event, "/", ":", 1) + "\n")
+			}
+		}
+		return []byte(b.String()), nil
+	case file == filterFile && len(in.filter) == 0:
 		return []byte("#### all functions enabled ####\n"), nil
-	case ours && file == filterFile:
+	case file == filterFile:
 		functions, err := t.functions()
 		if err != nil {
 			return nil, err
 		}
 		var b strings.Builder
-		for _, line := range slices.Sorted(maps.Keys(t.filters[dir])) {
+		for _, line := range slices.Sorted(maps.Keys(in.filter)) {
 			if line <= len(functions) {
 				b.WriteString(functions[line-1] + "\n")
 			}
 		}
 		return []byte(b.String()), nil
 	}
-	return t.Files.Read(name)
+	b, err := t.Files.Read(name)
+	if errors.Is(err, fs.ErrNotExist) { // an instance that is to be made has what the top one has
+		b, err = t.Files.Read(file)
+	}
+	return b, err
 }

@@ -34,8 +34,8 @@ func textpoke(t *testing.T) (kernel, file string) {
 }
 
 // TestServeKernel: textpoke serve in front of a kernel's own tracer, in a machine that has nothing
-// else. Two clients' functions are merged into one filter; a kill loses nothing and the next start
-// makes the kernel agree, though its filter was emptied meanwhile; what a client disables is off
+// else. Two clients' functions are merged into one filter, trace events and function graph are beside it; a kill loses
+// nothing and the next start makes the kernel agree, though its filter was changed meanwhile; what a client disables is off
 // though the other's stays; --release leaves nothing.
 func TestServeKernel(t *testing.T) {
 	kernel, program := textpoke(t)
@@ -54,13 +54,19 @@ func TestServeKernel(t *testing.T) {
 		{"run ctl disable --client b --filter vfs_* --format csv", "live"},
 		{"show " + filter, "vfs_read"},
 		{"show /proc/interrupts", "CAL"},
-		{"run ctl enable --client c --ops kprobe --record vfs_open", "this machine has function"},
+		{"run ctl enable --client c --ops kprobe --record vfs_open", "this machine has function, graph, event"},
+		{"run ctl enable --client e --ops event --filter sched/sched_process_* --format csv", "live"},
+		{"run ctl enable --client g --ops graph --record vfs_open --format csv", "graph"},
 		{"kill", "killed"},
 		{"show " + filter, "vfs_read"},
 		{"write " + filter + " vfs_open", ""},
 		{"start " + serve, ""},
 		{"until ctl enable --client a --record vfs_write --format csv", "live"},
 		{"show " + filter, "vfs_read\nvfs_write\n"},
+		{"show /sys/kernel/tracing/instances/textpoke/set_event", "sched:sched_process_fork\n"},
+		{"run ctl disable --client e --ops event --filter * --format csv", "live"},
+		{"show /sys/kernel/tracing/instances/textpoke/set_event", ""},
+		{"run ctl disable --client g --ops graph --filter * --format csv", "live"},
 		{"run ctl disable --client a --filter * --format csv", "live"},
 		{"show /sys/kernel/tracing/instances/textpoke/current_tracer", "nop"},
 		{"show /sys/kernel/tracing/enabled_functions", ""},

@@ -10,7 +10,6 @@ import (
 	"maps"
 	"os"
 	"slices"
-	"strings"
 	"sync"
 	"time"
 
@@ -19,7 +18,6 @@ import (
 	"github.com/textpoke/textpoke/cpus"
 	"github.com/textpoke/textpoke/kernels/ledger"
 	"github.com/textpoke/textpoke/kernels/tracefs"
-	"github.com/textpoke/textpoke/records"
 	"github.com/textpoke/textpoke/results/interrupts"
 	"github.com/textpoke/textpoke/sched"
 	"github.com/textpoke/textpoke/sched/coordinator"
@@ -32,7 +30,7 @@ import (
 type Config struct {
 	Files    tracefs.Files
 	Instance string // its name
-	Table    *records.Table
+	Records  *Records
 	// Kernel is this kernel's image, for forecasts; nil for none. State is what is so already (ledger.Kernel.Here).
 	Kernel *ledger.Kernel
 	State  []string
@@ -47,15 +45,14 @@ type Host struct {
 	log      *zap.Logger
 	instance *tracefs.Instance
 	lock     io.Closer
-	all      []tracefs.Function // by record
 	roles    []cpus.Role
 	first    interrupts.Snapshot // as of the start
 	started  time.Time
-	replay   *ledger.Replay // of what the instance traces; nil without forecasts
+	replay   *replay // of what is traced; nil without forecasts
 
-	mu   sync.Mutex
-	want map[int]bool       // what the instance traces, but for what the kernel lost
-	gone []tracefs.Function // of it, what the kernel lost, as of the last change
+	mu       sync.Mutex
+	parts    []*part // by the places of Ops
+	restored bool    // see Restored
 }
 
 // Machine makes a service's machine of the kernel. The instance is made where it is not there.
@@ -67,9 +64,11 @@ func Machine(cfg Config) service.Maker {
 		cfg.CPUs = "/sys/devices/system/cpu"
 	}
 	return func(_ *cpus.Listener, log *zap.Logger) (service.Machine, error) {
-		h := &Host{cfg: cfg, log: log, all: functions(cfg.Table), want: map[int]bool{}, started: time.Now()}
-		err := h.open()
-		if err != nil {
+		h := &Host{cfg: cfg, log: log, started: time.Now()}
+		if err := h.open(); err != nil {
+			if h.instance != nil {
+				err = errors.Join(err, h.instance.Abandon())
+			}
 			h.Close()
 			return nil, fmt.Errorf("this machine's kernel: %w", err)
 		}
@@ -90,11 +89,23 @@ func (h *Host) open() (err error) {
 	if h.roles, err = roles(h.cfg.CPUs); err != nil {
 		return err
 	}
+	graph, ok, err := h.instance.Graph()
+	if err != nil {
+		return err
+	}
+	tracers := []tracer{h.instance, graph, h.instance.Events()}
+	if !ok {
+		tracers[graphOps] = absent{}
+	}
+	all := functions(h.cfg.Records.All)
+	for i, ops := range Ops() {
+		h.parts = append(h.parts, &part{ops: ops, tracer: tracers[i], all: all, log: h.log, want: map[int]bool{}})
+	}
 	if err := h.found(); err != nil {
 		return err
 	}
 	if h.cfg.Kernel != nil {
-		h.replay, err = h.cfg.Kernel.In(h.cfg.State).NewReplay(h.cfg.Table)
+		h.replay, err = h.newReplay()
 	}
 	return err
 }
@@ -108,155 +119,135 @@ func (h *Host) found() error {
 	if len(others) > 0 {
 		h.log.Info("other tracers are on: their interrupts are counted too", zap.Strings("instances", others))
 	}
-	on, err := h.instance.On()
-	if err != nil || !on {
-		return err
+	for _, p := range h.parts {
+		held, all, err := p.tracer.Held()
+		switch {
+		case err != nil:
+			return err
+		case all:
+			h.log.Warn("the instance traces every function: somebody else emptied its filter", zap.String("ops", p.ops))
+		case len(held) > 0:
+			h.log.Info("the instance traces already", zap.String("ops", p.ops), zap.Int("functions", len(held)))
+		}
 	}
-	held, all, err := h.instance.Filter()
-	if err != nil {
-		return err
-	}
-	if all {
-		h.log.Warn("the instance traces every function: somebody else emptied its filter", zap.String("instance", h.cfg.Instance))
-		return nil
-	}
-	h.log.Info("the instance traces already", zap.String("instance", h.cfg.Instance), zap.Int("functions", len(held)))
 	return nil
 }
 
-// Patchable tells that every function which the kernel lists can be traced.
-func (h *Host) Patchable(int) bool { return true }
+// The ops that a record is not for.
+var (
+	errEvent    = errors.New("it is a trace event: want the ops event")
+	errFunction = errors.New("it is a function: want the ops function or graph")
+)
+
+// Patchable tells that functions are for tracers of functions, and events for themselves.
+func (h *Host) Patchable(ops string, record int) error {
+	switch isEvent := record >= h.cfg.Records.Functions.Len(); {
+	case isEvent && ops != Ops()[eventOps]:
+		return errEvent
+	case !isEvent && ops == Ops()[eventOps]:
+		return errFunction
+	}
+	return nil
+}
+
+// wants is what is wanted, by the places of Ops.
+type wants []map[int]bool
+
+// wants is called with mu held.
+func (h *Host) wants() (w wants) {
+	for _, p := range h.parts {
+		w = append(w, p.want)
+	}
+	return w
+}
+
+// with is what is wanted after some numbers were switched (service.Number), and what came new of each ops.
+func (h *Host) with(now wants, numbers []int, enable func(i int) bool) (next wants, fresh [][]tracefs.Function) {
+	next, fresh = slices.Clone(now), make([][]tracefs.Function, len(now))
+	cloned := make([]bool, len(now))
+	for i, n := range numbers {
+		ops, record := service.Split(h.cfg.Records.All.Len(), n)
+		if !cloned[ops] {
+			next[ops], cloned[ops] = maps.Clone(now[ops]), true
+		}
+		if enable(i) {
+			next[ops][record] = true
+			fresh[ops] = append(fresh[ops], h.parts[ops].all[record])
+		} else {
+			delete(next[ops], record)
+		}
+	}
+	return next, fresh
+}
 
 // Apply has the instance trace what is wanted after some changes. Functions that the kernel
 // did not take end the update, and all is as it was before; so does a failed write.
 func (h *Host) Apply(_ context.Context, changes []coordinator.Change) (*journal.Receipt, error) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
-	next := maps.Clone(h.want)
-	var on []tracefs.Function
-	for _, c := range changes {
-		if c.Enable {
-			next[c.Record] = true
-			on = append(on, h.all[c.Record])
-		} else {
-			delete(next, c.Record)
-		}
+	numbers := make([]int, len(changes))
+	for i, c := range changes {
+		numbers[i] = c.Record
 	}
+	next, fresh := h.with(h.wants(), numbers, func(i int) bool { return changes[i].Enable })
 	before, err := interrupts.Read(h.cfg.Interrupts)
-	if err == nil {
-		_, err = h.instance.On() // with another tracer nothing can be changed, or taken back
-	}
-	if err != nil {
-		return nil, err
-	}
-	missing, err := h.instance.Trace(h.functions(next))
-	if refused := both(missing, on); err == nil && len(refused) > 0 {
-		err = fmt.Errorf("the kernel did not take %d of %d functions: %s", len(refused), len(on), few(refused))
-	}
-	if err != nil {
-		if _, undo := h.instance.Trace(h.functions(h.want)); undo != nil {
-			return nil, fmt.Errorf("%w: %w, and what was before could not be brought back: %w", service.ErrStuck, err, undo)
+	for _, p := range h.parts {
+		if err == nil {
+			_, _, err = p.tracer.Held() // with another tracer nothing can be changed, or taken back
 		}
+	}
+	if err != nil {
 		return nil, err
 	}
-	h.want = next
-	h.lost(missing)
+	missing := make([][]tracefs.Function, len(h.parts))
+	for i, p := range h.parts {
+		if maps.Equal(next[i], p.want) {
+			missing[i] = p.gone
+			continue
+		}
+		if missing[i], err = p.bring(next[i], fresh[i], h.restored); err != nil {
+			return nil, h.undo(h.parts[:i+1], err)
+		}
+	}
+	for i, p := range h.parts {
+		p.want = next[i]
+		p.lost(missing[i])
+	}
 	return h.receipt(before)
 }
 
-// Restored takes away what the instance traces and no client wants.
+// undo has the kernel trace again what was wanted before an update that failed.
+func (h *Host) undo(parts []*part, why error) error {
+	for _, p := range parts {
+		if _, err := p.tracer.Trace(p.functions(p.want)); err != nil {
+			return fmt.Errorf("%w: %w, and what was before could not be brought back: %w", service.ErrStuck, why, err)
+		}
+	}
+	return why
+}
+
+// Restored takes away what the instance traces and no client wants. From now on an update fails if the kernel does not
+// take what it is about; what was wanted before the start and went meanwhile has been told.
 func (h *Host) Restored(context.Context) error {
 	h.mu.Lock()
 	defer h.mu.Unlock()
-	missing, err := h.instance.Trace(h.functions(h.want))
-	if err == nil {
-		h.lost(missing)
-	}
-	return err
+	h.restored = true
+	return h.each((*part).now)
 }
 
-// Agree looks whether the instance still traces what is wanted, tells where somebody else
-// changed it, and makes it agree again. Functions that the kernel lost are asked for again: their module may be back.
-func (h *Host) Agree(ctx context.Context) error {
+// Agree makes the kernel agree with what is wanted.
+func (h *Host) Agree(context.Context) error {
 	h.mu.Lock()
-	on, err := h.instance.On()
-	var held []tracefs.Function
-	if err == nil && on {
-		held, _, err = h.instance.Filter()
-	}
-	agrees, gone := h.holds(on, held), len(h.gone)
-	h.mu.Unlock()
-	switch {
-	case err != nil || agrees && gone == 0:
-		return err
-	case agrees:
-		return h.Restored(ctx)
-	}
-	h.log.Warn("the instance was changed by somebody else", zap.Bool("on", on), zap.Int("functions", len(held)))
-	return h.Restored(ctx)
+	defer h.mu.Unlock()
+	return h.each((*part).agree)
 }
 
-// holds tells whether the instance traces what is wanted and not gone, and nothing else. Its filter does not tell
-// functions of one name apart.
-func (h *Host) holds(on bool, held []tracefs.Function) bool {
-	counts := map[tracefs.Function]int{}
-	add := func(fs []tracefs.Function, n int) {
-		for _, f := range fs {
-			f.Nth = 0
-			counts[f] += n
-		}
+func (h *Host) each(do func(*part) error) error {
+	var errs []error
+	for _, p := range h.parts {
+		errs = append(errs, do(p))
 	}
-	add(held, 1)
-	add(h.functions(h.want), -1)
-	add(h.gone, 1)
-	for _, n := range counts {
-		if n != 0 {
-			return false
-		}
-	}
-	return on == (len(h.want) > len(h.gone))
-}
-
-func (h *Host) functions(which map[int]bool) []tracefs.Function {
-	fs := make([]tracefs.Function, 0, len(which))
-	for _, rec := range slices.Sorted(maps.Keys(which)) {
-		fs = append(fs, h.all[rec])
-	}
-	return fs
-}
-
-// lost tells of functions that went with their module and are still wanted, once.
-func (h *Host) lost(missing []tracefs.Function) {
-	told := slices.Equal(missing, h.gone)
-	if h.gone = missing; len(missing) > 0 && !told {
-		h.log.Warn("wanted, and not in the kernel any more", zap.Int("functions", len(missing)), zap.String("such as", few(missing)))
-	}
-}
-
-func both(a, b []tracefs.Function) (out []tracefs.Function) {
-	in := map[tracefs.Function]bool{}
-	for _, f := range b {
-		in[f] = true
-	}
-	for _, f := range a {
-		if in[f] {
-			out = append(out, f)
-		}
-	}
-	return out
-}
-
-// few names the first of some functions.
-func few(fs []tracefs.Function) string {
-	const most = 3
-	var names []string
-	for _, f := range fs[:min(len(fs), most)] {
-		names = append(names, f.String())
-	}
-	if len(fs) > most {
-		names = append(names, fmt.Sprintf("and %d more", len(fs)-most))
-	}
-	return strings.Join(names, ", ")
+	return errors.Join(errs...)
 }
 
 // Cost is what switching records would send, by the kernel's image.

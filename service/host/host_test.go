@@ -37,7 +37,7 @@ func (k kernel) Read(name string) ([]byte, error) {
 }
 func (kernel) List(string) ([]string, error)    { return nil, nil }
 func (kernel) Write(string, string, bool) error { return errors.ErrUnsupported }
-func (kernel) Mkdir(string) error               { return errors.ErrUnsupported }
+func (kernel) Mkdir(string) (bool, error)       { return false, errors.ErrUnsupported }
 func (kernel) Remove(string) error              { return errors.ErrUnsupported }
 func (kernel) Lock(string) (io.Closer, error)   { return nil, errors.ErrUnsupported }
 
@@ -74,16 +74,21 @@ func newWorld(t *testing.T) *world {
 		}
 		return file
 	}
-	k := kernel{"available_tracers": "function nop\n", "available_filter_functions": "a\nb\nc [m]\nd\n"}
+	k := kernel{"available_tracers": "function_graph function nop\n", "available_filter_functions": "a\nb\nc [m]\nd\n",
+		"available_events": "sched:sched_switch\nirq:softirq_entry\n"}
 	table, err := records.Open(t.Context(), put("available_filter_functions_addrs", "ffffffff81000010 a\nffffffff81000020 b\n"+
 		"ffffffffc0000010 c [m]\nffffffff81000030 d\n"), records.Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	all, err := join(table, []string{"irq/softirq_entry", "sched/sched_switch"})
 	if err != nil {
 		t.Fatal(err)
 	}
 	put("possible", "0-2\n")
 	put("isolated", "2\n")
 	w := &world{t: t, kernel: k, files: &failing{tracefs.Trial(k, io.Discard), -1}, data: t.TempDir()}
-	w.config = Config{Files: w.files, Instance: "x", Table: table, CPUs: dir, Interrupts: put("interrupts",
+	w.config = Config{Files: w.files, Instance: "x", Records: all, CPUs: dir, Interrupts: put("interrupts",
 		"      CPU0 CPU1 CPU2\nLOC: 7 7 7 Local timer interrupts\nCAL: 5 6 7 Function call interrupts\n")}
 	return w
 }
@@ -91,13 +96,13 @@ func newWorld(t *testing.T) *world {
 // start starts a service on the kernel; the function ends it as a kill does.
 func (w *world) start() (*service.Service, func()) {
 	w.t.Helper()
-	st, err := journal.Open(w.t.Context(), w.data, service.Identity(w.config.Table))
+	st, err := journal.Open(w.t.Context(), w.data, service.Identity(w.config.Records.All))
 	if err != nil {
 		w.t.Fatal(err)
 	}
 	core, seen := observer.New(zap.InfoLevel)
 	w.log = seen
-	s, err := service.Start(w.t.Context(), service.Config{Table: w.config.Table, Machine: Machine(w.config), Ops: []string{"function"},
+	s, err := service.Start(w.t.Context(), service.Config{Table: w.config.Records.All, Machine: Machine(w.config), Ops: Ops(),
 		Store: st, Log: zap.New(core)})
 	if err != nil {
 		w.t.Fatal(errors.Join(err, st.Close()))
@@ -128,7 +133,12 @@ func (w *world) traced() string {
 
 func (w *world) do(s *service.Service, client string, enable bool, names ...string) service.Update {
 	w.t.Helper()
-	u, err := s.Submit(w.t.Context(), service.Request{Client: client, Ops: "function", Enable: enable, Records: names})
+	return w.with(s, client, "function", enable, names...)
+}
+
+func (w *world) with(s *service.Service, client, ops string, enable bool, names ...string) service.Update {
+	w.t.Helper()
+	u, err := s.Submit(w.t.Context(), service.Request{Client: client, Ops: ops, Enable: enable, Records: names})
 	if err == nil {
 		u, err = s.Wait(w.t.Context(), u.ID)
 	}
@@ -231,7 +241,7 @@ func TestAgree(t *testing.T) {
 	}
 	defer m.Close()
 	h := m.(*Host)
-	h.want = map[int]bool{0: true, 3: true}
+	h.parts[functionOps].want = map[int]bool{0: true, 3: true}
 	if err := h.Agree(t.Context()); err != nil || w.traced() != "a d" {
 		t.Errorf("%v: traces %q", err, w.traced())
 	}
@@ -263,13 +273,13 @@ func TestAgreeOnOthers(t *testing.T) {
 			t.Errorf("%v: traces %q and warns %d times, want %q and %d", err, w.traced(), seen.Len(), want, warnings)
 		}
 	}
-	h.want = map[int]bool{0: true, 3: true}
+	h.parts[functionOps].want = map[int]bool{0: true, 3: true}
 	agree("a d", 1)
 	if err := w.files.Write("instances/x/set_ftrace_filter", "2\n!4\n", false); err != nil {
 		t.Fatal(err)
 	}
 	agree("a d", 2)
-	h.want[2] = true
+	h.parts[functionOps].want[2] = true
 	agree("a c [m] d", 3)
 	functions := w.kernel["available_filter_functions"]
 	w.kernel["available_filter_functions"] = "a\nb\n__ftrace_invalid_address___1\nd\n"

@@ -15,6 +15,7 @@ import (
 
 	"github.com/textpoke/textpoke/cpus"
 	"github.com/textpoke/textpoke/kernels/ledger"
+	"github.com/textpoke/textpoke/kernels/tracefs"
 	"github.com/textpoke/textpoke/kernels/watch"
 	"github.com/textpoke/textpoke/results/interrupts"
 	"github.com/textpoke/textpoke/service"
@@ -74,8 +75,12 @@ func (h *Host) receipt(before interrupts.Snapshot) (*journal.Receipt, error) {
 	if h.replay == nil {
 		return r, nil
 	}
-	lines, err := h.replay.Instance(slices.Sorted(maps.Keys(h.want)))
-	if err != nil {
+	lines, err := h.replay.to(h.wants())
+	switch {
+	case errors.Is(err, errGraph):
+		h.log.Info("no forecast", zap.Error(err))
+		return r, nil
+	case err != nil:
 		h.log.Warn("no forecast any more", zap.Error(err))
 		h.replay = nil
 		return r, nil
@@ -85,6 +90,43 @@ func (h *Host) receipt(before interrupts.Snapshot) (*journal.Receipt, error) {
 		OrMore: total.Within.OrMore}
 	h.log.Info("receipt", zap.String("row", r.Row), zap.Int("forecast", total.Rounds), zap.Any("taken", r.Taken))
 	return r, nil
+}
+
+// replay is the kernel's image, brought along with what is wanted.
+type replay struct {
+	*ledger.Replay
+	events []tracefs.Function // by record
+	on     map[int]bool       // of them
+}
+
+func (h *Host) newReplay() (*replay, error) {
+	r, err := h.cfg.Kernel.In(h.cfg.State).NewReplay(h.cfg.Records.Functions)
+	return &replay{r, h.parts[eventOps].all, map[int]bool{}}, err
+}
+
+// errGraph is the part of the ledger that lacks rules: a graph tracer beside another tracer.
+var errGraph = errors.New("the ledger has no rule for function_graph in an instance")
+
+// to brings the replay to what is wanted, in the order in which the kernel is written, and tells what that sends.
+func (r *replay) to(next wants) ([]ledger.Line, error) {
+	if len(next[graphOps]) > 0 {
+		return nil, errGraph
+	}
+	lines, err := r.Instance(slices.Sorted(maps.Keys(next[functionOps])))
+	turn := func(which map[int]bool, unless map[int]bool, on bool) {
+		for _, rec := range slices.Sorted(maps.Keys(which)) {
+			if err != nil || unless[rec] {
+				continue
+			}
+			var more []ledger.Line
+			more, err = r.Switch("tracepoint:"+r.events[rec].Name, on)
+			lines = append(lines, more...)
+		}
+	}
+	turn(next[eventOps], r.on, true)
+	turn(r.on, next[eventOps], false)
+	r.on = maps.Clone(next[eventOps])
+	return lines, err
 }
 
 // total is what lines send a CPU in a row.
@@ -103,22 +145,19 @@ func (h *Host) forecast(recs []int) (row sim.PlanRow, err error) {
 		return row, service.ErrNoForecast
 	}
 	h.mu.Lock()
-	now, next := slices.Sorted(maps.Keys(h.want)), maps.Clone(h.want)
+	now := h.wants()
 	h.mu.Unlock()
-	for _, rec := range recs {
-		if next[rec] {
-			delete(next, rec)
-		} else {
-			next[rec] = true
-		}
-	}
-	r, err := h.cfg.Kernel.In(h.cfg.State).NewReplay(h.cfg.Table)
+	next, _ := h.with(now, recs, func(i int) bool {
+		ops, record := service.Split(h.cfg.Records.All.Len(), recs[i])
+		return !now[ops][record]
+	})
+	r, err := h.newReplay()
 	if err == nil {
-		_, err = r.Instance(now)
+		_, err = r.to(now)
 	}
 	var lines []ledger.Line
 	if err == nil {
-		lines, err = r.Instance(slices.Sorted(maps.Keys(next)))
+		lines, err = r.to(next)
 	}
 	if err != nil {
 		return row, fmt.Errorf("%w: %w", service.ErrNoForecast, err)

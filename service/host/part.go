@@ -1,0 +1,157 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package host
+
+import (
+	"errors"
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+
+	"go.uber.org/zap"
+
+	"github.com/textpoke/textpoke/kernels/tracefs"
+)
+
+// The ops that a kernel is served with, and their places in Ops.
+const (
+	functionOps = iota
+	graphOps
+	eventOps
+)
+
+// Ops are the ops that clients may ask for, in the order of their numbers (service.Number).
+func Ops() []string { return []string{"function", "graph", "event"} }
+
+// tracer is what an ops switches in the kernel: a tracer with a filter, or trace events.
+type tracer interface {
+	// Held is what is on; all is true for every function.
+	Held() (fs []tracefs.Function, all bool, err error)
+	// Trace has these on and no others, and tells those that the kernel does not have.
+	Trace(want []tracefs.Function) (missing []tracefs.Function, err error)
+}
+
+// part is what one ops has in the kernel.
+type part struct {
+	ops    string
+	tracer tracer
+	all    []tracefs.Function // by record
+	log    *zap.Logger
+
+	want map[int]bool       // what is traced, but for what the kernel lost; never changed, but replaced
+	gone []tracefs.Function // of it, what the kernel lost, as of the last change
+}
+
+// absent is a tracer that the kernel lacks: it takes nothing.
+type absent struct{}
+
+func (absent) Held() ([]tracefs.Function, bool, error) { return nil, false, nil }
+
+func (absent) Trace(want []tracefs.Function) ([]tracefs.Function, error) { return want, nil }
+
+// errAbsent is why absent takes nothing.
+var errAbsent = errors.New("instances of this kernel's tracefs cannot have function_graph: they can since Linux 6.11")
+
+// bring has the kernel trace what is wanted next, of which some comes new. With strict, what is new and not taken is an
+// error.
+func (p *part) bring(next map[int]bool, fresh []tracefs.Function, strict bool) (missing []tracefs.Function, err error) {
+	missing, err = p.tracer.Trace(p.functions(next))
+	refused := both(missing, fresh)
+	switch {
+	case err != nil || len(refused) == 0 || !strict:
+		return missing, err
+	case p.tracer == absent{}:
+		return missing, errAbsent
+	}
+	return missing, fmt.Errorf("the kernel did not take %d of %d functions: %s", len(refused), len(fresh), few(refused))
+}
+
+// now is bring for what is wanted already.
+func (p *part) now() error {
+	missing, err := p.tracer.Trace(p.functions(p.want))
+	if err == nil {
+		p.lost(missing)
+	}
+	return err
+}
+
+// agree looks whether the kernel still traces what is wanted, tells where somebody else changed it, and makes it agree
+// again. Functions that the kernel lost are asked for again: their module may be back.
+func (p *part) agree() error {
+	held, all, err := p.tracer.Held()
+	if err != nil {
+		return err
+	}
+	if !p.holds(held, all) {
+		p.log.Warn("the instance was changed by somebody else", zap.String("ops", p.ops), zap.Int("functions", len(held)),
+			zap.Bool("all", all))
+	} else if len(p.gone) == 0 {
+		return nil
+	}
+	return p.now()
+}
+
+// holds tells whether the kernel traces what is wanted and not gone, and nothing else. A filter does not tell functions of
+// one name apart.
+func (p *part) holds(held []tracefs.Function, all bool) bool {
+	counts := map[tracefs.Function]int{}
+	add := func(fs []tracefs.Function, n int) {
+		for _, f := range fs {
+			f.Nth = 0
+			counts[f] += n
+		}
+	}
+	add(held, 1)
+	add(p.functions(p.want), -1)
+	add(p.gone, 1)
+	for _, n := range counts {
+		if n != 0 {
+			return false
+		}
+	}
+	return !all
+}
+
+func (p *part) functions(which map[int]bool) []tracefs.Function {
+	fs := make([]tracefs.Function, 0, len(which))
+	for _, rec := range slices.Sorted(maps.Keys(which)) {
+		fs = append(fs, p.all[rec])
+	}
+	return fs
+}
+
+// lost tells of functions that went with their module and are still wanted, once.
+func (p *part) lost(missing []tracefs.Function) {
+	told := slices.Equal(missing, p.gone)
+	if p.gone = missing; len(missing) > 0 && !told {
+		p.log.Warn("wanted, and not in the kernel any more", zap.String("ops", p.ops), zap.Int("functions", len(missing)),
+			zap.String("such as", few(missing)))
+	}
+}
+
+func both(a, b []tracefs.Function) (out []tracefs.Function) {
+	in := map[tracefs.Function]bool{}
+	for _, f := range b {
+		in[f] = true
+	}
+	for _, f := range a {
+		if in[f] {
+			out = append(out, f)
+		}
+	}
+	return out
+}
+
+// few names the first of some functions.
+func few(fs []tracefs.Function) string {
+	const most = 3
+	var names []string
+	for _, f := range fs[:min(len(fs), most)] {
+		names = append(names, f.String())
+	}
+	if len(fs) > most {
+		names = append(names, fmt.Sprintf("and %d more", len(fs)-most))
+	}
+	return strings.Join(names, ", ")
+}
