@@ -20,7 +20,7 @@ func kernelCommand(c *common) *cobra.Command {
 	cmd := &cobra.Command{Use: "kernel", Short: "a kernel of yours: what its image holds, what follows from that, " +
 		"what booting it shows, what it does now"}
 	cmd.AddCommand(kernelInspect(c), kernelPredict(c), kernelMeasure(c), kernelWatch(c), kernelMutate(c), kernelAudit(c),
-		kernelRecord(c), kernelConform(c), kernelLearn(c), kernelForce(c))
+		kernelRecord(c), kernelConform(c), kernelLearn(c), kernelForce(c), kernelBuild(c))
 	return cmd
 }
 

@@ -1,0 +1,60 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package main
+
+import (
+	"fmt"
+	"runtime"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"github.com/textpoke/textpoke/kernels/build"
+)
+
+func kernelBuild(c *common) *cobra.Command {
+	b := build.Config{}
+	cmd := &cobra.Command{
+		Use: "build --source SOURCE --out DIR", Short: "build a kernel of a distribution's source, with patches", Args: cobra.NoArgs,
+		Long: "build unpacks the source of a kernel, applies patches, chooses a small configuration that has what textpoke\n" +
+			"looks at (tracing, static keys and calls, modules, BPF), and compiles it, arm64 and riscv64 by Debian's cross\n" +
+			"compilers. DIR then has vmlinuz, config, modules, build.log, and manifest.json with the hashes. Source and\n" +
+			"objects stay there: the next build, with other patches, compiles only what they change.",
+		Example: "  textpoke kernel build --source linux-source-7.2 --out base\n" +
+			"  textpoke kernel build --source linux-source-7.2 --patch findings/vector/vector.patch --out base\n" +
+			"  textpoke kernel build --source linux-7.3.tar.xz --config lockdep --arch arm64 --out debug",
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			if err := refuseEmpty(cmd, "source", "out"); err != nil {
+				return err
+			}
+			b.Progress = c.stage()
+			built, err := build.Build(cmd.Context(), b)
+			if err != nil {
+				return err
+			}
+			if len(built.Left) > 0 {
+				fmt.Fprintf(c.streams.err, "textpoke: %s has not: %s\n", built.Source, strings.Join(built.Left, ", "))
+			}
+			return printRows(cmd.Context(), c, build.FileColumns, "files", built.Files)
+		},
+	}
+	c.prints(cmd, "", build.FileColumns.Table("files"))
+	var names []string
+	for _, a := range build.Architectures() {
+		names = append(names, a.Name)
+	}
+	f := cmd.Flags()
+	f.StringVar(&b.Source, "source", "", "`name` of a Debian package such as linux-source-7.2 (in /usr/src, or downloaded), "+
+		"its file, an archive, or a tree, which is copied")
+	f.StringArrayVar(&b.Patches, "patch", nil, "`file` to apply, as patch -p1 does; again for more")
+	f.StringArrayVar(&b.Fragments, "config", nil, "`file` with lines such as CONFIG_KASAN=y, or one of "+
+		strings.Join(build.Fragments(), ", ")+"; again for more")
+	f.StringVar(&b.Arch, "arch", names[0], "`instruction set`: "+strings.Join(names, ", "))
+	f.StringVar(&b.Out, "out", "", "`folder` of everything")
+	f.IntVar(&b.Jobs, "jobs", runtime.NumCPU(), "`number` of compilers at a time")
+	offer(cmd, "arch", names)
+	offerFiles(cmd, "config", build.Fragments())
+	_ = cmd.MarkFlagRequired("source")
+	_ = cmd.MarkFlagRequired("out")
+	return cmd
+}
