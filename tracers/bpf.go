@@ -28,7 +28,6 @@ const MaxTrampLinks = 38
 type Prog struct {
 	Kind   ProgKind
 	Number int
-	Uses   Uses // parts of its functions' calls that it looks at
 }
 
 // BPF is the trampolines of BPF programs (kernel/bpf/trampoline.c, Linux 7.1): a
@@ -62,14 +61,6 @@ func NewBPF(c *Core, images records.Addr) *BPF {
 
 // Has tells whether a function has a trampoline.
 func (b *BPF) Has(rec int) bool { return b.tramps[rec] != nil }
-
-// Image is what a function's site calls when it calls the trampoline directly.
-func (b *BPF) Image(rec int) records.Addr {
-	if t := b.tramps[rec]; t != nil {
-		return t.image
-	}
-	return 0
-}
 
 // Link attaches a program to a function (bpf_trampoline_link_prog). E2BIG: there
 // are MaxTrampLinks. EBUSY: this one is attached already. Then what direct calls

@@ -3,7 +3,6 @@
 package tracers
 
 import (
-	"fmt"
 	"slices"
 
 	"github.com/textpoke/textpoke/records"
@@ -182,22 +181,4 @@ func (c *Core) release() {
 // busy tells whether a call is under way that began before an ops left.
 func (c *Core) busy(epoch int) bool {
 	return slices.ContainsFunc(c.frames, func(f *Frame) bool { return f.epoch <= epoch })
-}
-
-// Free reuses an ops' memory. It fails while a call may still be
-// on its way to the ops; the kernel's Detach would not have returned yet.
-func (c *Core) Free(o *Ops) error {
-	if o.alive == attached || o.alive == leaving {
-		return fmt.Errorf("ops %s: a call may be on its way to it", o.Name)
-	}
-	o.alive = freed
-	return nil
-}
-
-// FreeAtOnce is the defect: an ops and its trampoline are freed without waiting.
-func (c *Core) FreeAtOnce(o *Ops) {
-	o.alive = freed
-	if t := c.tramps[o.Trampoline]; t != nil {
-		t.gone = true
-	}
 }

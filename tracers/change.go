@@ -6,8 +6,6 @@ import (
 	"errors"
 	"fmt"
 	"slices"
-
-	"github.com/textpoke/textpoke/records"
 )
 
 // Report is what a change did: its steps, and how much work it was.
@@ -33,16 +31,6 @@ func (r *Report) Patches() (n int) {
 		n += len(p.Patches)
 	}
 	return n
-}
-
-// Addrs are the addresses of the patches, in the order in which they are made.
-func (r *Report) Addrs() (out []records.Addr) {
-	for _, p := range r.Passes {
-		for i := range p.Patches {
-			out = append(out, p.Patches[i].Addr)
-		}
-	}
-	return out
 }
 
 // change is one change on its way: what it did, and how to take it back.

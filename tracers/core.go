@@ -99,14 +99,6 @@ type Config struct {
 	// (FTRACE_FORCE_LIST_FUNC, include/linux/ftrace.h).
 	ForceList bool
 
-	// PLT is a record's module's slot for the entry, where a branch may not reach
-	// it; nil where there are none.
-	PLT func(rec int) records.Addr
-
-	// Signature is the arguments and the result of a record's function; nil where they are not
-	// known.
-	Signature func(rec int) Signature
-
 	// Jump runs the direct trampoline at an address for the function at ip; nil does
 	// nothing.
 	Jump func(to, ip records.Addr, t *Task)
@@ -229,17 +221,8 @@ func (c *Core) Users(rec int) []*Ops { return c.users[rec] }
 // Text is what a record's site holds.
 func (c *Core) Text(rec int) Installed { return c.text[rec] }
 
-// Site is where a record's patchable bytes are.
-func (c *Core) Site(rec int) isa.Site { return c.sites[rec] }
-
-// Refused are the records that the architecture refuses.
-func (c *Core) Refused() []int { return c.refused }
-
 // Dead tells whether a failure has ended all tracing (Kernel only).
 func (c *Core) Dead() bool { return c.dead }
-
-// Len is how many ops are attached.
-func (c *Core) Len() int { return c.list.n }
 
 // List goes through the attached ops, newest first, as the list function does.
 func (c *Core) List() iter.Seq[*Ops] {

@@ -165,9 +165,6 @@ func (x *change) modifyDirect(o *Ops, recs Functions, addr func(rec int) records
 	return x.shutdown(c.tmp, 0)
 }
 
-// DirectOf is a record's entry in direct_functions, 0 if there is none.
-func (c *Core) DirectOf(rec int) records.Addr { return c.direct[rec] }
-
 // LateTarget is the trampoline that a direct ops hands to the entry for a function
 // with several users: looked up by address where one ops has all trampolines, the
 // ops' own elsewhere (call_direct_funcs).

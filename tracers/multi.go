@@ -11,16 +11,12 @@ import (
 // LinkMulti attaches a program to many functions at once: one update for those
 // without a trampoline and one for the others (bpf_trampoline_multi_attach,
 // aef4dfa790b2, 7.2 cycle). All functions get it or none. Errors are those of
-// Link; EINVAL where the functions differ in what the program looks at, EOPNOTSUPP
-// where each trampoline needs an ops of its own.
+// Link; EOPNOTSUPP where each trampoline needs an ops of its own.
 func (b *BPF) LinkMulti(recs []int, p Prog) (Report, error) {
 	return b.c.do(func(x *change) error {
 		if !b.c.traits.SingleDirectOps {
 			return refuse(EOPNOTSUPP, b.single, "each trampoline needs an ops of its own",
 				"bpf_trampoline_multi_attach, aef4dfa790b2")
-		}
-		if err := b.c.sameFor(b.single, p, recs, "bpf: tracing_multi link, c1d32dea5d46, 7.2 cycle"); err != nil {
-			return err
 		}
 		var all []*bpfTramp
 		for _, rec := range FunctionsOf(recs...) {
@@ -137,9 +133,6 @@ func (g *GlobalTramps) Link(args int, p Prog, recs ...int) (Report, error) {
 		o := g.ops[args]
 		if o == nil {
 			o = NewOps("bpf_global_caller", nil, 0)
-		}
-		if err := g.b.c.sameFor(o, p, recs, source); err != nil {
-			return err
 		}
 		var fresh Functions
 		for _, rec := range FunctionsOf(recs...) {

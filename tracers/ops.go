@@ -146,10 +146,6 @@ func (o *Ops) Effective() *Func {
 	return o.Func
 }
 
-// Released tells whether the ops was attached once and no call can reach it any
-// more: it may be freed.
-func (o *Ops) Released() bool { return o.alive == released }
-
 // state is how far an ops is on its way.
 type state uint8
 

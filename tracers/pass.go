@@ -174,11 +174,7 @@ func (c *Core) ends(rec int, d Decision, to Flags) (from, then Installed, err er
 
 // call is the text of a site that calls a target.
 func (c *Core) call(rec int, target records.Addr) (Installed, error) {
-	d := isa.Destination{Target: target, Entry: c.Places.Entry}
-	if c.PLT != nil {
-		d.PLT = c.PLT(rec)
-	}
-	text, via, err := c.Arch.Enabled(c.sites[rec], d)
+	text, via, err := c.Arch.Enabled(c.sites[rec], isa.Destination{Target: target, Entry: c.Places.Entry})
 	if err != nil {
 		return Installed{}, &Error{Errno: EINVAL, Record: c.Records[rec], Why: "no call reaches the target",
 			Source: "ftrace_find_callable_addr, arch/arm64/kernel/ftrace.c, 7.1", Err: err}
