@@ -21,7 +21,7 @@ type spread struct {
 }
 
 func has(runs []published.TriggerRun, mechanism string) bool {
-	_, ok := runs[0].MPS[mechanism]
+	_, ok := runs[0].Of(mechanism)
 	return ok
 }
 
@@ -29,9 +29,10 @@ func has(runs []published.TriggerRun, mechanism string) bool {
 // for none.
 func logs(runs []published.TriggerRun, mechanism, over string) (out []float64) {
 	for _, r := range runs {
-		v := math.Log(r.MPS[mechanism])
-		if over != "" {
-			v -= math.Log(r.MPS[over])
+		mps, _ := r.Of(mechanism)
+		v := math.Log(mps)
+		if beside, ok := r.Of(over); ok {
+			v -= math.Log(beside)
 		}
 		out = append(out, v)
 	}

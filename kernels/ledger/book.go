@@ -6,17 +6,28 @@ import (
 	"encoding/csv"
 	"fmt"
 	"io"
+	"maps"
 	"slices"
 	"strconv"
 	"strings"
 
+	"github.com/textpoke/textpoke/internal/sheet"
 	"github.com/textpoke/textpoke/kernels/image"
 	"github.com/textpoke/textpoke/records"
 )
 
-// factsHeader is the first line of a kernel's facts as CSV. The first cell of a line names the kind
-// of fact.
+// factsHeader is the first line of a kernel's facts as CSV.
 const factsHeader = "fact,name,count,detail,source"
+
+// fact is a line of it.
+type fact struct {
+	Line   int    `col:"#"`
+	Kind   string `col:"fact,arch|release|records|image|mechanism|unknown|unnamed|recorder|tracepoint|call|key|event|record"`
+	Name   string `col:"name"`
+	Count  int    `col:"count"`
+	Detail string `col:"detail,maybe"`
+	Source string `col:"source,maybe"`
+}
 
 // WriteFacts writes what the rules need of a kernel as CSV, which [Open] reads. Records are named
 // where the kernel has a table of its own.
@@ -36,10 +47,10 @@ func WriteFacts(w io.Writer, k *Kernel) error {
 		put("image", f.Hash, 0, "sha256", "")
 	}
 	put("records", "all", f.Records, "", "")
-	for _, name := range sortedBy(f.Mechanisms) {
+	for _, name := range slices.Sorted(maps.Keys(f.Mechanisms)) {
 		put("mechanism", name, f.Mechanisms[name].Value, "", f.Mechanisms[name].Evidence)
 	}
-	for _, name := range sortedBy(f.Unknown) {
+	for _, name := range slices.Sorted(maps.Keys(f.Unknown)) {
 		put("unknown", name, 0, "", f.Unknown[name])
 	}
 	if f.Unnamed {
@@ -48,17 +59,17 @@ func WriteFacts(w io.Writer, k *Kernel) error {
 	for _, tp := range f.Recorder {
 		put("recorder", tp, 0, "", "")
 	}
-	for _, name := range sortedBy(f.Tracepoints) {
+	for _, name := range slices.Sorted(maps.Keys(f.Tracepoints)) {
 		put("tracepoint", name, f.Tracepoints[name].Branches, strings.Join(f.Tracepoints[name].Switches, " "), "")
 	}
-	for _, name := range sortedBy(f.Calls) {
+	for _, name := range slices.Sorted(maps.Keys(f.Calls)) {
 		detail := ""
 		if f.Calls[name].Trampoline {
 			detail = "trampoline"
 		}
 		put("call", name, f.Calls[name].Sites, detail, "")
 	}
-	for _, name := range sortedBy(f.Keys) {
+	for _, name := range slices.Sorted(maps.Keys(f.Keys)) {
 		put("key", name, f.Keys[name], "", "")
 	}
 	for _, e := range f.Events {
@@ -80,75 +91,68 @@ const maxRecords = 1 << 22
 // ReadFacts reads what WriteFacts writes. Errors are *records.ParseError: file, line and
 // value.
 func ReadFacts(file string, r io.Reader) (*Kernel, error) {
-	s := newSheet(file, r, factsHeader)
+	lines, err := sheet.Read[fact](file, r)
+	if err != nil {
+		return nil, err
+	}
 	f := &Facts{Mechanisms: map[string]image.Mechanism{}, Unknown: map[string]string{}, Keys: map[string]int{},
 		Calls: map[string]StaticCall{}, Tracepoints: map[string]TracepointFact{}}
-	var arch, release string
+	about := map[string]string{}
 	var named []records.Raw
-	for s.next() {
-		name, n := s.name(1), s.count(2)
-		switch kind := s.text(0); kind {
-		case "arch":
-			arch = name
-		case "release":
-			release = name
+	for _, l := range lines {
+		switch l.Kind {
+		case "arch", "release", "image":
+			about[l.Kind] = l.Name
 		case "records":
-			if f.Records = n; n > maxRecords {
-				s.fail(2, "count", s.cells[2], fmt.Sprintf("want %d records at the most", maxRecords))
+			if f.Records = l.Count; f.Records > maxRecords {
+				return nil, sheet.Wrong(file, l.Line, "count", strconv.Itoa(l.Count),
+					fmt.Sprintf("want %d records at the most", maxRecords))
 			}
-		case "image":
-			f.Hash = name
 		case "mechanism":
-			f.Mechanisms[name] = image.Mechanism{Name: name, Value: n, Evidence: s.text(4)}
+			f.Mechanisms[l.Name] = image.Mechanism{Name: l.Name, Value: l.Count, Evidence: l.Source}
 		case "unknown":
-			f.Unknown[name] = s.text(4)
+			f.Unknown[l.Name] = l.Source
 		case "unnamed":
 			f.Unnamed = true
 		case "recorder":
-			f.Recorder = append(f.Recorder, name)
+			f.Recorder = append(f.Recorder, l.Name)
 		case "tracepoint":
-			f.Tracepoints[name] = TracepointFact{n, strings.Fields(s.text(3))}
+			f.Tracepoints[l.Name] = TracepointFact{l.Count, strings.Fields(l.Detail)}
 		case "call":
-			f.Calls[name] = StaticCall{s.text(3) != "", n}
+			f.Calls[l.Name] = StaticCall{l.Detail != "", l.Count}
 		case "key":
-			f.Keys[name] = n
+			f.Keys[l.Name] = l.Count
 		case "event":
-			group, event, ok := strings.Cut(name, "/")
+			group, event, ok := strings.Cut(l.Name, "/")
 			if !ok {
-				s.fail(1, "event", name, "want GROUP/NAME")
+				return nil, sheet.Wrong(file, l.Line, "name", l.Name, "want GROUP/NAME")
 			}
-			f.Events = append(f.Events, image.Event{Group: group, Name: event, Tracepoint: s.text(3)})
+			f.Events = append(f.Events, image.Event{Group: group, Name: event, Tracepoint: l.Detail})
 		case "record":
-			at, err := strconv.ParseUint(s.cells[3], 0, 64)
+			at, err := strconv.ParseUint(l.Detail, 0, 64)
 			if err != nil {
-				s.fail(3, "address", s.cells[3], "want a number such as 0xffffffff81000010")
+				return nil, sheet.Wrong(file, l.Line, "detail", l.Detail, "want a number such as 0xffffffff81000010")
 			}
-			named = append(named, records.Raw{Addr: records.Addr(at), Symbol: name})
-		default:
-			s.fail(
-				0,
-				"fact",
-				kind,
-				"not one of arch, release, records, image, mechanism, unknown, unnamed, recorder, tracepoint, call, key, event, record",
-			)
+			named = append(named, records.Raw{Addr: records.Addr(at), Symbol: l.Name})
 		}
 	}
-	if s.err == nil && (arch == "" || release == "") {
-		s.fail(0, "fact", "", "the file names no arch, or no release")
-	}
-	if s.err != nil {
-		return nil, s.err
+	f.Hash = about["image"]
+	return madeOf(file, about["arch"], about["release"], f, named)
+}
+
+// madeOf is the kernel of a file of facts, with its own table where that names records.
+func madeOf(file, arch, release string, f *Facts, named []records.Raw) (k *Kernel, err error) {
+	switch {
+	case arch == "" || release == "":
+		return nil, &records.ParseError{File: file, Line: 1, Reason: "the file names no arch, or no release"}
+	case len(named) > 0 && len(named) != f.Records:
+		return nil, &records.ParseError{File: file, Value: fmt.Sprint(len(named), " records are named"),
+			Reason: fmt.Sprintf("want %d, as many as the file says there are", f.Records)}
 	}
 	var own *records.Table
-	var err error
 	if len(named) > 0 {
-		if len(named) != f.Records {
-			return nil, &records.ParseError{File: file, Value: fmt.Sprint(len(named), " records are named"),
-				Reason: fmt.Sprintf("want %d, as many as the file says there are", f.Records)}
-		}
 		own, err = records.New(file, arch, named)
 	}
-	var k *Kernel
 	if err == nil {
 		k, err = fromFacts(arch, release, f, own)
 	}
@@ -156,13 +160,4 @@ func ReadFacts(file string, r io.Reader) (*Kernel, error) {
 		return nil, fmt.Errorf("%s: %w", file, err)
 	}
 	return k, nil
-}
-
-func sortedBy[V any](m map[string]V) []string {
-	out := make([]string, 0, len(m))
-	for name := range m {
-		out = append(out, name)
-	}
-	slices.Sort(out)
-	return out
 }

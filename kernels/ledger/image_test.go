@@ -139,7 +139,7 @@ func TestWrittenAnswers(t *testing.T) {
 	}
 	const good = factsHeader + "\narch,arm64,0,,\nrelease,9.9,0,,\nrecords,all,1,,\nrecord,vfs_read,0,0x1000,\n"
 	for text, want := range map[string]string{
-		strings.Replace(good, "0x1000", "there", 1):         `f:5: address "there": want a number`,
+		strings.Replace(good, "0x1000", "there", 1):         `f:5: detail "there": want a number`,
 		strings.Replace(good, "all,1", "all,2", 1):          "f: 1 records are named: want 2",
 		strings.Replace(good, "0x1000", "0", 1):             "f: ",
 		strings.Replace(good, "vfs_read", "a b", 1):         "f: ",

@@ -11,6 +11,8 @@ import (
 	"slices"
 	"strings"
 	"sync"
+
+	"github.com/textpoke/textpoke/internal/sheet"
 )
 
 //go:embed data/*.csv data/*.gz
@@ -100,40 +102,47 @@ func (c *catalogue) named(name string) *Kernel {
 	return k
 }
 
-const kernelsHeader = "kernel,default,table,modules_table"
+// listed is a line of kernels.csv.
+type listed struct {
+	Line    int    `col:"#"`
+	Kernel  string `col:"kernel,key"`
+	Default bool   `col:"default"`
+	Table   string `col:"table,maybe"`
+	Modules string `col:"modules_table,maybe"`
+}
 
 func (c *catalogue) readKernels(file string, r io.Reader) error {
-	s := newSheet(file, r, kernelsHeader)
-	for s.next() {
-		b := &builtIn{name: s.name(0), preset: s.yes(1), table: s.text(2), modules: s.text(3)}
+	lines, err := sheet.Read[listed](file, r)
+	for _, l := range lines {
+		b := &builtIn{name: l.Kernel, preset: l.Default, table: l.Table, modules: l.Modules}
 		b.open = sync.OnceValues(b.load)
 		var release bool
 		if b.arch, _, release = strings.Cut(b.name, "-"); !release {
-			s.fail(0, "kernel", b.name, "want its architecture and release, joined by -")
-		}
-		if c.entry(b.name) != nil {
-			s.fail(0, "kernel", b.name, "stands there already")
+			return sheet.Wrong(file, l.Line, "kernel", b.name, "want its architecture and release, joined by -")
 		}
 		c.entries = append(c.entries, b)
 	}
-	return s.err
+	return err
 }
 
-const rowsHeader = "kernel,row,modelled,sender_too,about"
+// listedRow is a line of rows.csv.
+type listedRow struct {
+	Line      int    `col:"#"`
+	Kernel    string `col:"kernel,key"`
+	Row       string `col:"row,key"`
+	Modelled  bool   `col:"modelled"`
+	SenderToo bool   `col:"sender_too"`
+	About     string `col:"about"`
+}
 
 func (c *catalogue) readRows(file string, r io.Reader) error {
-	s := newSheet(file, r, rowsHeader)
-	for s.next() {
-		b := c.entry(s.cells[0])
+	lines, err := sheet.Read[listedRow](file, r)
+	for _, l := range lines {
+		b := c.entry(l.Kernel)
 		if b == nil {
-			s.fail(0, "kernel", s.cells[0], "no kernel of that name stands in kernels.csv")
-			break
+			return sheet.Wrong(file, l.Line, "kernel", l.Kernel, "no kernel of that name stands in kernels.csv")
 		}
-		row := Row{Name: s.name(1), Modelled: s.yes(2), SenderToo: s.yes(3), About: s.name(4)}
-		if slices.ContainsFunc(b.rows, func(r Row) bool { return r.Name == row.Name }) {
-			s.fail(1, "row", row.Name, "stands there already")
-		}
-		b.rows = append(b.rows, row)
+		b.rows = append(b.rows, Row{l.Row, l.Modelled, l.SenderToo, l.About})
 	}
-	return s.err
+	return err
 }

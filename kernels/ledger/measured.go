@@ -6,25 +6,52 @@ import (
 	"bytes"
 	"compress/gzip"
 	"fmt"
-	"io"
+	"slices"
 	"strings"
+
+	"github.com/textpoke/textpoke/internal/sheet"
 )
 
 // Measured is what one CPU of a real kernel took in one row while a tracer was
 // switched, or while nothing was.
 type Measured struct {
 	Kernel      *Kernel
-	CPUs        int    // of the machine
+	Line        int    `col:"#"`
+	Arch        string `col:"arch"`
+	Release     string `col:"kernel"`
+	CPUs        int    `col:"cpus"`     // of the machine
+	Scenario    string `col:"scenario"` // Load and Enable as the file spells them
 	Load        Load   // what was switched
 	Enable      bool   // on or off; false of a second of nothing
-	Scenario    string // Load and Enable as the file spells them
-	Functions   int    // that were patched
-	Repetition  int    // from 0
-	CPU         int
+	Functions   int    `col:"functions"`  // that were patched
+	Repetition  int    `col:"repetition"` // from 0
+	CPU         int    `col:"cpu"`
+	Role        string `col:"role,patcher|receiver"`
 	Patcher     bool
-	Row         string
-	Description string // of the row, as the kernel words it
-	Delta       int    // interrupts
+	Row         string `col:"row"`
+	Description string `col:"description,maybe"` // of the row, as the kernel words it
+	Delta       int    `col:"delta"`             // interrupts
+}
+
+// Check finds the kernel, and holds the row against it.
+func (m *Measured) Check() (column, reason string) {
+	m.Kernel = builtin().named(m.Arch + "-" + m.Release)
+	m.Patcher, m.Enable = m.Role == "patcher", strings.HasSuffix(m.Scenario, "_enable")
+	m.Load = Load(strings.TrimSuffix(strings.TrimSuffix(m.Scenario, "_enable"), "_disable"))
+	switch {
+	case m.Kernel == nil:
+		return "kernel", "no kernel of that name"
+	case !slices.Contains(measuredScenarios(), m.Scenario):
+		return "scenario", "want one of " + strings.Join(measuredScenarios(), ", ")
+	case m.CPU >= m.CPUs:
+		return "cpu", fmt.Sprintf("the machine has %d, from 0", m.CPUs)
+	case m.Load.Switches() != (m.Functions > 0):
+		return "functions", "scenario " + m.Scenario + " switches none, or there are some"
+	}
+	if _, ok := m.Kernel.Row(m.Row); !ok {
+		return "row", "no row of " + m.Kernel.Name()
+	}
+	return "", ""
 }
 
 // Load is what was switched, and which functions.
@@ -77,43 +104,5 @@ func Measurements() ([]Measured, error) {
 	if err != nil {
 		return nil, fmt.Errorf("%s: %w", file, err)
 	}
-	return ReadMeasured(file, r)
-}
-
-const measuredHeader = "arch,kernel,cpus,scenario,functions,repetition,cpu,role,row,description,delta"
-
-// ReadMeasured reads measurements as CSV. Errors are *records.ParseError: file,
-// line and value.
-func ReadMeasured(file string, r io.Reader) ([]Measured, error) {
-	s := newSheet(file, r, measuredHeader)
-	var out []Measured
-	names := measuredScenarios()
-	for s.next() {
-		m := Measured{
-			Kernel: builtin().named(s.cells[0] + "-" + s.cells[1]), CPUs: s.count(2),
-			Scenario: s.one(3, names...), Functions: s.count(4), Repetition: s.count(5), CPU: s.count(6),
-			Patcher: s.one(7, "patcher", "receiver") == "patcher",
-			Row:     s.name(8), Description: s.text(9), Delta: s.count(10),
-		}
-		m.Enable = strings.HasSuffix(m.Scenario, "_enable")
-		m.Load = Load(strings.TrimSuffix(strings.TrimSuffix(m.Scenario, "_enable"), "_disable"))
-		switch {
-		case s.err != nil:
-		case m.Kernel == nil:
-			s.fail(1, "kernel", s.cells[0]+"-"+s.cells[1], "no kernel of that name")
-		case m.CPU >= m.CPUs:
-			s.fail(6, "cpu", s.cells[6], fmt.Sprintf("the machine has %d, from 0", m.CPUs))
-		case m.Load.Switches() != (m.Functions > 0):
-			s.fail(4, "functions", s.cells[4], "scenario "+m.Scenario+" switches none, or there are some")
-		default:
-			if _, ok := m.Kernel.Row(m.Row); !ok {
-				s.fail(8, "row", m.Row, "no row of "+m.Kernel.Name())
-			}
-		}
-		out = append(out, m)
-	}
-	if s.err != nil {
-		return nil, s.err
-	}
-	return out, nil
+	return sheet.Read[Measured](file, r)
 }

@@ -8,6 +8,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/textpoke/textpoke/internal/sheet"
 	"github.com/textpoke/textpoke/records"
 )
 
@@ -39,6 +40,8 @@ func TestMeasurements(t *testing.T) {
 	}
 }
 
+const measuredHeader = "arch,kernel,cpus,scenario,functions,repetition,cpu,role,row,description,delta"
+
 const goodRow = "x86_64,6.12,4,k_first_enable,10,0,1,receiver,CAL,Function call interrupts,52\n"
 
 // TestWrongMeasurements: file, line and value, in one line.
@@ -50,22 +53,22 @@ func TestWrongMeasurements(t *testing.T) {
 		return measuredHeader + "\n" + goodRow + strings.Replace(goodRow, old, new, 1)
 	}
 	for text, want := range map[string]string{
-		"":                                  "f.csv: no header " + measuredHeader,
-		"a,b\n":                             `f.csv:1: header "a,b": not ` + measuredHeader,
+		"":                                  "f.csv:1: the file is empty",
+		"a,b\n":                             `f.csv:1: "a,b": want the columns ` + measuredHeader,
 		change(",52", ",-1"):                `f.csv:3: delta "-1": want a whole number`,
 		change(",52", ",1e3"):               `f.csv:3: delta "1e3": want a whole number`,
 		change(",52", ",99999999999"):       `f.csv:3: delta "99999999999": want a whole number`,
-		change(",52", ""):                   `f.csv:3: row "x86_64,6.12,4`,
-		change("6.12", "6.13"):              `f.csv:3: kernel "x86_64-6.13": no kernel`,
-		change("k_first_enable", "k_first"): `f.csv:3: scenario "k_first": not one of`,
+		change(",52", ""):                   `f.csv:3: wrong number of fields`,
+		change("6.12", "6.13"):              `f.csv:3: kernel "6.13": no kernel`,
+		change("k_first_enable", "k_first"): `f.csv:3: scenario "k_first": want one of`,
 		change("CAL", "LOC"):                `f.csv:3: row "LOC": no row of x86_64-6.12`,
-		change("CAL", ""):                   `f.csv:3: row "": want a name`,
-		change("receiver", "bystander"):     `f.csv:3: role "bystander": not one of patcher, receiver`,
+		change("CAL", ""):                   `f.csv:3: row "": is missing`,
+		change("receiver", "bystander"):     `f.csv:3: role "bystander": want one of patcher, receiver`,
 		change(",0,1,", ",0,4,"):            `f.csv:3: cpu "4": the machine has 4`,
 		change(",10,", ",0,"):               `f.csv:3: functions "0": scenario k_first_enable`,
 		change("Function", `"Function`):     `f.csv:`,
 	} {
-		_, err := ReadMeasured("f.csv", strings.NewReader(text))
+		_, err := sheet.Read[Measured]("f.csv", strings.NewReader(text))
 		var bad *records.ParseError
 		if !errors.As(err, &bad) || !strings.HasPrefix(err.Error(), want) || strings.Contains(err.Error(), "\n") {
 			t.Errorf("%v\nwant %s", err, want)
@@ -78,16 +81,16 @@ func TestWrongLists(t *testing.T) {
 	const kernel, row = "a-1,no,,\n", "a-1,CAL,yes,no,calls\n"
 	for _, tt := range []struct{ kernels, rows, want string }{
 		{"a,no,,\n", "", `kernels.csv:2: kernel "a": want its architecture and release`},
-		{kernel + kernel, "", `kernels.csv:3: kernel "a-1": stands there already`},
-		{strings.Replace(kernel, "no", "maybe", 1), "", `kernels.csv:2: default "maybe": not one of no, yes`},
+		{kernel + kernel, "", `kernels.csv:3: "a-1": line 2 is about the same`},
+		{strings.Replace(kernel, "no", "maybe", 1), "", `kernels.csv:2: default "maybe": want one of no, yes`},
 		{kernel, "b" + row, `rows.csv:2: kernel "ba-1"`},
-		{kernel, row + row, `rows.csv:3: row "CAL": stands there already`},
-		{kernel, strings.Replace(row, "yes", "maybe", 1), `rows.csv:2: modelled "maybe": not one of no, yes`},
+		{kernel, row + row, `rows.csv:3: "a-1 CAL": line 2 is about the same`},
+		{kernel, strings.Replace(row, "yes", "maybe", 1), `rows.csv:2: modelled "maybe": want one of no, yes`},
 	} {
 		var c catalogue
-		err := c.readKernels("kernels.csv", strings.NewReader(kernelsHeader+"\n"+tt.kernels))
+		err := c.readKernels("kernels.csv", strings.NewReader("kernel,default,table,modules_table\n"+tt.kernels))
 		if err == nil {
-			err = c.readRows("rows.csv", strings.NewReader(rowsHeader+"\n"+tt.rows))
+			err = c.readRows("rows.csv", strings.NewReader("kernel,row,modelled,sender_too,about\n"+tt.rows))
 		}
 		if err == nil || !strings.HasPrefix(err.Error(), tt.want) {
 			t.Errorf("%v, want %s", err, tt.want)
@@ -102,13 +105,14 @@ func TestWrongFacts(t *testing.T) {
 		t.Fatal(k, err)
 	}
 	for text, want := range map[string]string{
-		"":                                       "f.csv: no header",
-		factsHeader + "\n":                       `f.csv:1: fact "": the file names no arch`,
+		"":                                       "f.csv:1: the file is empty",
+		factsHeader + "\n":                       `f.csv:1: there are no rows`,
+		factsHeader + "\narch,arm64,0,,\n":       `f.csv:1: the file names no arch, or no release`,
 		good + "key,k,-1,,\n":                    `f.csv:4: count "-1": want a whole number`,
-		good + "key,,1,,\n":                      `f.csv:4: name "": want a name`,
-		good + "event,open,1,,\n":                `f.csv:4: event "open": want GROUP/NAME`,
+		good + "key,,1,,\n":                      `f.csv:4: name "": is missing`,
+		good + "event,open,1,,\n":                `f.csv:4: name "open": want GROUP/NAME`,
 		good + "records,all,4194305,,\n":         `f.csv:4: count "4194305": want 4194304 records at the most`,
-		good + "guess,k,1,,\n":                   `f.csv:4: fact "guess": not one of arch`,
+		good + "guess,k,1,,\n":                   `f.csv:4: fact "guess": want one of arch`,
 		strings.Replace(good, "arm64", "vax", 1): `f.csv: arch "vax"`,
 	} {
 		if _, err := ReadFacts("f.csv", strings.NewReader(text)); err == nil || !strings.HasPrefix(err.Error(), want) {
@@ -124,7 +128,7 @@ func FuzzMeasured(f *testing.F) {
 	f.Add("arch\n")
 	f.Add("")
 	f.Fuzz(func(t *testing.T, text string) {
-		all, err := ReadMeasured("f", strings.NewReader(text))
+		all, err := sheet.Read[Measured]("f", strings.NewReader(text))
 		if err != nil {
 			var bad *records.ParseError
 			if !errors.As(err, &bad) || strings.Contains(err.Error(), "\n") || all != nil {

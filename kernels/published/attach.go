@@ -2,11 +2,7 @@
 
 package published
 
-import (
-	"fmt"
-
-	"github.com/textpoke/textpoke/sched"
-)
+import "github.com/textpoke/textpoke/sched"
 
 // The directions of what is attached.
 const (
@@ -16,31 +12,27 @@ const (
 
 // AttachWait is what a detach took in a loop of them.
 type AttachWait struct {
-	Kernel string
-	WaitMS int64
-	Tasks  bool // it waits until every task has scheduled
-	Source string
+	Kernel string `col:"kernel,key"`
+	WaitMS int64  `col:"wait_ms"`
+	Tasks  bool   `col:"tasks"` // it waits until every task has scheduled
+	Source string `col:"source,optional"`
 }
 
 // AttachWaits is the table of those.
-var AttachWaits = &Set[AttachWait]{
-	Name:    "attach-waits",
-	columns: []string{"kernel", "wait_ms", "tasks", sourceColumn},
-	parse: func(c *cells) AttachWait {
-		return AttachWait{Kernel: c.words("kernel"), WaitMS: c.count("wait_ms"),
-			Tasks: c.oneOf("tasks", "yes", "no") == "yes", Source: c.source()}
-	},
-	key: func(w AttachWait) string { return w.Kernel },
-}
+var AttachWaits = &Set[AttachWait]{Name: "attach-waits"}
 
 // AttachInterrupts is how many interrupts the quietest receiver of a real kernel
 // took: PerFunction times the functions, PerBatch times their batches of 256, and
 // Fixed.
 type AttachInterrupts struct {
-	Kernel, Way, Direction       string
-	PerFunction, PerBatch, Fixed int64
-	Background                   bool // and a few wakeups of RCU and worker threads
-	Source                       string
+	Kernel      string `col:"kernel,key"`
+	Way         string `col:"way,key"`
+	Direction   string `col:"direction,key,attach|detach"`
+	PerFunction int64  `col:"per_function"`
+	PerBatch    int64  `col:"per_batch"`
+	Fixed       int64  `col:"fixed"`
+	Background  bool   `col:"background"` // and a few wakeups of RCU and worker threads
+	Source      string `col:"source,optional"`
 }
 
 // At is what a receiver takes for n functions.
@@ -54,37 +46,17 @@ func (a *AttachInterrupts) At(n int) int {
 const pageOfPatches = 256
 
 // AttachFormulas is the table of those.
-var AttachFormulas = &Set[AttachInterrupts]{
-	Name:    "attach-interrupts",
-	columns: []string{"kernel", "way", "direction", "per_function", "per_batch", "fixed", "background", sourceColumn},
-	parse: func(c *cells) AttachInterrupts {
-		return AttachInterrupts{
-			Kernel: c.words("kernel"), Way: c.words("way"), Direction: c.oneOf("direction", Attach, Detach),
-			PerFunction: c.count("per_function"), PerBatch: c.count("per_batch"), Fixed: c.count("fixed"),
-			Background: c.oneOf("background", "yes", "no") == "yes", Source: c.source(),
-		}
-	},
-	key: func(a AttachInterrupts) string { return a.Kernel + " " + a.Way + " " + a.Direction },
-}
+var AttachFormulas = &Set[AttachInterrupts]{Name: "attach-interrupts"}
 
 // AttachReading is a single reading of that.
 type AttachReading struct {
-	Kernel, Way, Direction string
-	Functions, Interrupts  int64
-	Source                 string
+	Kernel     string `col:"kernel,key"`
+	Way        string `col:"way,key"`
+	Direction  string `col:"direction,key,attach|detach"`
+	Functions  int64  `col:"functions,key,positive"`
+	Interrupts int64  `col:"interrupts"`
+	Source     string `col:"source,optional"`
 }
 
 // AttachReadings is the table of those.
-var AttachReadings = &Set[AttachReading]{
-	Name:    "attach-readings",
-	columns: []string{"kernel", "way", "direction", "functions", "interrupts", sourceColumn},
-	parse: func(c *cells) AttachReading {
-		return AttachReading{
-			Kernel: c.words("kernel"), Way: c.words("way"), Direction: c.oneOf("direction", Attach, Detach),
-			Functions: c.positive("functions"), Interrupts: c.count("interrupts"), Source: c.source(),
-		}
-	},
-	key: func(a AttachReading) string {
-		return fmt.Sprintf("%s %s %s %d", a.Kernel, a.Way, a.Direction, a.Functions)
-	},
-}
+var AttachReadings = &Set[AttachReading]{Name: "attach-readings"}

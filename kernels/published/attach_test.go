@@ -58,10 +58,10 @@ func TestAttachWrong(t *testing.T) {
 	const waits, formulas, readings = "kernel,wait_ms,tasks,source\n", "kernel,way,direction,per_function,per_batch,fixed,background,source\n", "kernel,way,direction,functions,interrupts,source\n"
 	for _, tt := range []struct{ text, want string }{
 		{waits + "k,-1,yes,s", `f:2: wait_ms "-1": want a whole number, 0 or more`},
-		{waits + "k,1,maybe,s", `f:2: tasks "maybe": want one of yes, no`},
+		{waits + "k,1,maybe,s", `f:2: tasks "maybe": want one of no, yes`},
 		{waits + "k,1,yes,s\nk,2,yes,s", `f:3: "k": line 2 is about the same`},
 		{formulas + "k,w,on,1,2,3,no,s", `f:2: direction "on": want one of attach, detach`},
-		{formulas + "k,w,attach,1,2,3,maybe,s", `f:2: background "maybe": want one of yes, no`},
+		{formulas + "k,w,attach,1,2,3,maybe,s", `f:2: background "maybe": want one of no, yes`},
 		{readings + "k,w,attach,0,3,s", `f:2: functions "0": want a whole number, 1 or more`},
 		{readings + "k,w,attach,4,3,s\nk,w,attach,4,5,s", `f:3: "k w attach 4": line 2 is about the same`},
 	} {

@@ -5,7 +5,8 @@ package published
 import (
 	"fmt"
 	"slices"
-	"strconv"
+
+	"github.com/textpoke/textpoke/internal/sheet"
 )
 
 // The kernels of the tables about call_ops.
@@ -25,14 +26,16 @@ const (
 // it (samples/ftrace/ftrace-ops.c, 6.3). Relevant tracers trace the function that
 // is called, irrelevant ones another.
 type CallCost struct {
-	Line                 int // in the file
-	Kernel, Block        string
-	Relevant, Irrelevant int
-	Calls                int64
-	TotalNS              int64
-	PerCallNS            Decimal
-	OverheadNS           Decimal // time of a call beyond that of an untraced one
-	HasOverhead          bool    // OverheadNS is known
+	Line        int     `col:"#"` // in the file
+	Kernel      string  `col:"kernel,key,without_call_ops|with_call_ops"`
+	Block       string  `col:"block,key,irrelevant0|irrelevant1|relevant"`
+	Relevant    int     `col:"relevant_tracers,key"`
+	Irrelevant  int     `col:"irrelevant_tracers,key"`
+	Calls       int64   `col:"calls,positive"`
+	TotalNS     int64   `col:"total_ns"`
+	PerCallNS   Decimal `col:"per_call_ns"`
+	OverheadNS  Decimal `col:"overhead_ns,maybe"` // time of a call beyond that of an untraced one
+	HasOverhead bool    `col:"overhead_ns,known"`
 }
 
 // CallCosts is the table of those. It is of an emulator; the patch's fourth version
@@ -43,33 +46,21 @@ var CallCosts = &Set[CallCost]{
 	Name: "riscv-call-ops",
 	Source: "Puranjay Mohan, \"[RFC PATCH] riscv: Implement HAVE_DYNAMIC_FTRACE_WITH_CALL_OPS\", 2024-03-06; sample " +
 		"module ftrace-ops on QEMU",
-	columns: []string{"kernel", "block", "relevant_tracers", "irrelevant_tracers", "calls", "total_ns", "per_call_ns",
-		"overhead_ns"},
-	parse: func(c *cells) CallCost {
-		r := CallCost{
-			Line: c.line, Kernel: c.oneOf("kernel", WithoutCallOps, WithCallOps), Block: c.oneOf("block", Irrelevant0,
-				Irrelevant1, RelevantBlock),
-			Relevant: int(c.count("relevant_tracers")), Irrelevant: int(c.count("irrelevant_tracers")),
-			Calls: c.positive("calls"), TotalNS: c.count("total_ns"), PerCallNS: c.decimal("per_call_ns"),
-		}
-		if r.HasOverhead = c.text("overhead_ns") != ""; r.HasOverhead {
-			r.OverheadNS = c.decimal("overhead_ns")
-		}
-		switch {
-		case r.PerCallNS.Units < 0:
-			c.fail("per_call_ns", "want a number, 0 or more")
-		case r.Block == Irrelevant0 && r.Relevant != 0:
-			c.fail("relevant_tracers", "block irrelevant0 has none")
-		case r.Block == Irrelevant1 && r.Relevant != 1:
-			c.fail("relevant_tracers", "block irrelevant1 has one")
-		case r.Block == RelevantBlock && r.Irrelevant != 0:
-			c.fail("irrelevant_tracers", "block relevant has none")
-		}
-		return r
-	},
-	key: func(r CallCost) string {
-		return fmt.Sprintf("%s %s %d %d", r.Kernel, r.Block, r.Relevant, r.Irrelevant)
-	},
+}
+
+// Check holds the numbers of tracers against the block.
+func (r *CallCost) Check() (column, reason string) {
+	switch {
+	case r.PerCallNS.Units < 0:
+		return "per_call_ns", "want a number, 0 or more"
+	case r.Block == Irrelevant0 && r.Relevant != 0:
+		return "relevant_tracers", "block irrelevant0 has none"
+	case r.Block == Irrelevant1 && r.Relevant != 1:
+		return "relevant_tracers", "block irrelevant1 has one"
+	case r.Block == RelevantBlock && r.Irrelevant != 0:
+		return "irrelevant_tracers", "block relevant has none"
+	}
+	return "", ""
 }
 
 // PerCall is what a call takes by the row's own total, truncated as the module's
@@ -106,8 +97,8 @@ func CallSlips(name string, rows []CallCost) (out []Slip, err error) {
 		}
 		base, ok := Untraced(rows, r.Kernel)
 		if !ok {
-			return nil, &ParseError{name, r.Line, "kernel " + strconv.Quote(r.Kernel),
-				"has no row with 0 relevant and 0 irrelevant tracers, which overhead_ns is relative to"}
+			return nil, sheet.Wrong(name, r.Line, "kernel", r.Kernel,
+				"has no row with 0 relevant and 0 irrelevant tracers, which overhead_ns is relative to")
 		}
 		if !r.HasOverhead {
 			continue
@@ -138,24 +129,15 @@ func Untraced(rows []CallCost, kernel string) (CallCost, bool) {
 
 // CallTime is what a call of a traced function takes, as it was summed up.
 type CallTime struct {
-	Kernel               string
-	Relevant, Irrelevant int
-	PerCallNS            Figure  // all of it, where it is known
-	OverheadNS           float64 // time beyond that of an untraced call
+	Kernel     string  `col:"kernel,key,without_call_ops|with_call_ops"`
+	Relevant   int     `col:"relevant_tracers,key"`
+	Irrelevant int     `col:"irrelevant_tracers,key"`
+	PerCallNS  Figure  `col:"per_call_ns"` // all of it, where it is known
+	OverheadNS float64 `col:"overhead_ns"` // time beyond that of an untraced call
 }
 
 // M1Calls is those of an Apple M1.
 var M1Calls = &Set[CallTime]{
-	Name:    "arm64-call-ops",
-	Source:  "Mark Rutland, \"arm64: Implement HAVE_DYNAMIC_FTRACE_WITH_CALL_OPS\", baaf553d3bc3, Linux 6.3; Apple M1",
-	columns: []string{"kernel", "relevant_tracers", "irrelevant_tracers", "per_call_ns", "overhead_ns"},
-	parse: func(c *cells) CallTime {
-		return CallTime{
-			Kernel: c.oneOf("kernel", WithoutCallOps, WithCallOps), Relevant: int(c.count("relevant_tracers")),
-			Irrelevant: int(
-				c.count("irrelevant_tracers"),
-			), PerCallNS: c.figure("per_call_ns"), OverheadNS: c.above0("overhead_ns"),
-		}
-	},
-	key: func(r CallTime) string { return fmt.Sprintf("%s %d %d", r.Kernel, r.Relevant, r.Irrelevant) },
+	Name:   "arm64-call-ops",
+	Source: "Mark Rutland, \"arm64: Implement HAVE_DYNAMIC_FTRACE_WITH_CALL_OPS\", baaf553d3bc3, Linux 6.3; Apple M1",
 }

@@ -3,6 +3,7 @@
 package published
 
 import (
+	"fmt"
 	"math"
 	"math/big"
 	"strconv"
@@ -21,15 +22,15 @@ const maxPlaces = 9
 // Whole is a Decimal without digits behind the point.
 func Whole(n int64) Decimal { return Decimal{Units: n} }
 
-// parseDecimal reads digits, with a sign in front or not, and with a point among
-// them or not.
-func parseDecimal(s string) (Decimal, bool) {
-	whole, part, point := strings.Cut(s, ".")
-	if point && (part == "" || part[0] < '0' || part[0] > '9') || len(part) > maxPlaces {
-		return Decimal{}, false
+// UnmarshalText reads digits, with a sign in front or not, and with a point among them or not.
+func (d *Decimal) UnmarshalText(text []byte) (err error) {
+	whole, part, point := strings.Cut(string(text), ".")
+	d.Places = len(part)
+	if d.Units, err = strconv.ParseInt(whole+part, 10, 64); err != nil || strings.TrimLeft(whole, "+-") == "" ||
+		point && (part == "" || part[0] < '0' || part[0] > '9') || len(part) > maxPlaces {
+		return fmt.Errorf("want a decimal number, with up to %d digits behind the point", maxPlaces)
 	}
-	n, err := strconv.ParseInt(whole+part, 10, 64)
-	return Decimal{n, len(part)}, err == nil && strings.TrimLeft(whole, "+-") != ""
+	return nil
 }
 
 // Float is the nearest float64.

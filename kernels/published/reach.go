@@ -12,24 +12,16 @@ const (
 
 // Reach is how far from what a site may call its target directly.
 type Reach struct {
-	Arch, Layout string
-	From         string // FromSite or FromEntry
-	Behind       int64  // bytes behind the site's first byte at which counting begins
-	Down, Up     int64  // bytes below that, and above, the ends included
-	Releases     string // of Linux that have such sites
-	What         string // instructions
-	Source       string
+	Arch     string `col:"arch"`
+	Layout   string `col:"layout,word|pair"`
+	From     string `col:"from,site|entry"`
+	Behind   int64  `col:"behind_bytes"` // bytes behind the site's first byte at which counting begins
+	Down     int64  `col:"down_bytes"`   // bytes below that, the end included
+	Up       int64  `col:"up_bytes"`     // and above
+	Releases string `col:"releases"`     // of Linux that have such sites
+	What     string `col:"what"`         // instructions
+	Source   string `col:"source"`
 }
 
 // Reaches is the table of those.
-var Reaches = &Set[Reach]{
-	Name:    "branch-reach",
-	columns: []string{"arch", "layout", "from", "behind_bytes", "down_bytes", "up_bytes", "releases", "what", "source"},
-	parse: func(c *cells) Reach {
-		return Reach{
-			Arch: c.words("arch"), Layout: c.oneOf("layout", WordSite, PairSite), From: c.oneOf("from", FromSite, FromEntry),
-			Behind: c.count("behind_bytes"), Down: c.count("down_bytes"), Up: c.count("up_bytes"),
-			Releases: c.words("releases"), What: c.words("what"), Source: c.words("source"),
-		}
-	},
-}
+var Reaches = &Set[Reach]{Name: "branch-reach"}

@@ -7,6 +7,8 @@ import (
 	"os"
 	"strings"
 	"testing"
+
+	"github.com/textpoke/textpoke/internal/inputs"
 )
 
 // TestEmbedded: the tables are there, and what they say agrees with the mails.
@@ -59,17 +61,17 @@ func TestWrong(t *testing.T) {
 		head:                        "f.csv:1: there are no rows",
 		"a,b\n":                     `f.csv:1: "a,b": want the columns measurement,value,unit,source`,
 		head + "x,1,ns,s\nx,1,ms,s": `f.csv:3: unit "ms": want one of count, ns`,
-		head + "x,-1,ns,s":          `f.csv:2: value "-1": want a number, 0 or more, or nothing`,
-		head + "x,NaN,ns,s":         `f.csv:2: value "NaN": want a number, 0 or more, or nothing`,
-		head + "x,,ns,s":            `f.csv:2: value "": is missing`,
+		head + "x,-1,ns,s":          `f.csv:2: value "-1": want a number, 0 or more`,
+		head + "x,NaN,ns,s":         `f.csv:2: value "NaN": want a number, 0 or more`,
+		head + "x,,ns,s":            `f.csv:2: value "": want a number, 0 or more`,
 		head + "x,1,ns, ":           `f.csv:2: source " ": is missing`,
 		head + "x,1,ns":             "f.csv:2: wrong number of fields",
 		head + "x,\"1,ns,s":         `f.csv:2: extraneous or missing " in quoted-field`,
 		head + "x," + strings.Repeat("9", 400) + ",ns,s": `f.csv:2: value "` + strings.Repeat("9", 60) +
-			`": want a number, 0 or more, or nothing`,
+			`...": want a number, 0 or more`,
 	} {
 		_, err := Isolation.read("f.csv", strings.NewReader(text))
-		var p *ParseError
+		var p *inputs.ParseError
 		if !errors.As(err, &p) || err.Error() != want {
 			t.Errorf("%q: %v, want %s", text, err, want)
 		}

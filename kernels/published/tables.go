@@ -16,27 +16,24 @@ const (
 // InterruptCount is what one CPU's function call interrupts were before and after
 // the function tracer was switched, October 2019.
 type InterruptCount struct {
-	Patching, Action     string // Action is enable or disable
-	CPU                  int
-	Before, After, Delta int64
-	Source               string
+	Patching string `col:"patching,ftrace-own-breakpoints|text-poke-batched"`
+	Action   string `col:"action,enable|disable"`
+	CPU      int    `col:"cpu"`
+	Before   int64  `col:"before"`
+	After    int64  `col:"after"`
+	Delta    int64  `col:"delta"`
+	Source   string `col:"source,optional"`
 }
 
 // Interrupts is the table of those, with a row a CPU.
-var Interrupts = &Set[InterruptCount]{
-	Name:    "function-call-interrupts-2019",
-	columns: []string{"patching", "action", "cpu", "before", "after", "delta", "source"},
-	parse: func(c *cells) InterruptCount {
-		r := InterruptCount{
-			Patching: c.oneOf("patching", OwnBreakpoints, Batched), Action: c.oneOf("action", "enable", "disable"),
-			CPU: int(c.count("cpu")), Before: c.count("before"), After: c.count("after"), Delta: c.count("delta"),
-			Source: c.source(),
-		}
-		if r.After-r.Before != r.Delta {
-			c.fail("delta", "is not after less before")
-		}
-		return r
-	},
+var Interrupts = &Set[InterruptCount]{Name: "function-call-interrupts-2019"}
+
+// Check tells whether the delta follows.
+func (c *InterruptCount) Check() (column, reason string) {
+	if c.After-c.Before != c.Delta {
+		return "delta", "is not after less before"
+	}
+	return "", ""
 }
 
 // Reading is the counts of all CPUs around one switch of the tracer.
@@ -76,64 +73,39 @@ func Readings(counts []InterruptCount) (out []*Reading, err error) {
 
 // KeyUpdate is what switching a static key cost, June 2019.
 type KeyUpdate struct {
-	Measurement         string
-	Entries, Rounds     int64
-	UpdateMS, HandlerNS Figure // one update; one trap's handler
-	Machine, Source     string
+	Measurement string `col:"measurement"`
+	Entries     int64  `col:"entries"`
+	Rounds      int64  `col:"rounds"`
+	UpdateMS    Figure `col:"update_ms"`       // one update
+	HandlerNS   Figure `col:"int3_handler_ns"` // one trap's handler
+	Machine     string `col:"machine,maybe"`
+	Source      string `col:"source,optional"`
 }
 
 // JumpLabels is the table of those.
-var JumpLabels = &Set[KeyUpdate]{
-	Name:    "jump-label-2019",
-	columns: []string{"measurement", "entries", "rounds", "update_ms", "int3_handler_ns", "machine", "source"},
-	parse: func(c *cells) KeyUpdate {
-		return KeyUpdate{
-			Measurement: c.words("measurement"), Entries: c.count("entries"), Rounds: c.count("rounds"),
-			UpdateMS: c.figure("update_ms"), HandlerNS: c.figure("int3_handler_ns"),
-			Machine: c.text("machine"), Source: c.source(),
-		}
-	},
-}
+var JumpLabels = &Set[KeyUpdate]{Name: "jump-label-2019"}
 
 // Refcount is what an update cost with handlers that count themselves in one
 // counter, or in one a CPU, 2025.
 type Refcount struct {
-	Measurement         string
-	Entries, Threads    int64
-	UpdateUS, ProgramNS Figure
-	Source              string
+	Measurement string `col:"measurement"`
+	Entries     int64  `col:"entries"`
+	Threads     int64  `col:"hardware_threads"`
+	UpdateUS    Figure `col:"update_us"`
+	ProgramNS   Figure `col:"program_ns"`
+	Source      string `col:"source,optional"`
 }
 
 // Refcounts is the table of those.
-var Refcounts = &Set[Refcount]{
-	Name:    "refcount-2025",
-	columns: []string{"measurement", "entries", "hardware_threads", "update_us", "program_ns", "source"},
-	parse: func(c *cells) Refcount {
-		return Refcount{
-			Measurement: c.words("measurement"), Entries: c.count("entries"), Threads: c.count("hardware_threads"),
-			UpdateUS: c.figure("update_us"), ProgramNS: c.figure("program_ns"), Source: c.source(),
-		}
-	},
-}
+var Refcounts = &Set[Refcount]{Name: "refcount-2025"}
 
 // Isolated is one figure of the deferral of interrupts to isolated CPUs, 2025.
 type Isolated struct {
-	Measurement string
-	Value       float64
-	Unit        string // count or ns
-	Source      string
+	Measurement string  `col:"measurement"`
+	Value       float64 `col:"value,zero"`
+	Unit        string  `col:"unit,count|ns"`
+	Source      string  `col:"source,optional"`
 }
 
 // Isolation is the table of those.
-var Isolation = &Set[Isolated]{
-	Name:    "isolation-2025",
-	columns: []string{"measurement", "value", "unit", "source"},
-	parse: func(c *cells) Isolated {
-		v := c.figure("value")
-		if !v.Known {
-			c.fail("value", "is missing")
-		}
-		return Isolated{Measurement: c.words("measurement"), Value: v.Value, Unit: c.oneOf("unit", "count", "ns"),
-			Source: c.source()}
-	},
-}
+var Isolation = &Set[Isolated]{Name: "isolation-2025"}

@@ -2,8 +2,6 @@
 
 package published
 
-import "fmt"
-
 // The phases of a uprobe's life in which interrupts were counted.
 const (
 	FirstHit = "first-hit"
@@ -13,23 +11,14 @@ const (
 // UprobeReading is what one idle CPU took while probes in programs were hit for the
 // first time, or removed.
 type UprobeReading struct {
-	Release, Insn, Phase         string
-	Sites, Processes, Interrupts int64
-	Source                       string
+	Release    string `col:"release,key"`
+	Insn       string `col:"insn,key"`
+	Phase      string `col:"phase,key,first-hit|disable"`
+	Sites      int64  `col:"sites,key,positive"`
+	Processes  int64  `col:"processes,key,positive"`
+	Interrupts int64  `col:"interrupts"`
+	Source     string `col:"source,optional"`
 }
 
 // UprobeReadings is the table of those.
-var UprobeReadings = &Set[UprobeReading]{
-	Name:    "uprobe-interrupts",
-	columns: []string{"release", "insn", "sites", "processes", "phase", "interrupts", sourceColumn},
-	parse: func(c *cells) UprobeReading {
-		return UprobeReading{
-			Release: c.words("release"), Insn: c.words("insn"), Phase: c.oneOf("phase", FirstHit, Disable),
-			Sites: c.positive("sites"), Processes: c.positive("processes"), Interrupts: c.count("interrupts"),
-			Source: c.source(),
-		}
-	},
-	key: func(r UprobeReading) string {
-		return fmt.Sprintf("%s %s %d %d %s", r.Release, r.Insn, r.Sites, r.Processes, r.Phase)
-	},
-}
+var UprobeReadings = &Set[UprobeReading]{Name: "uprobe-interrupts"}
