@@ -9,6 +9,7 @@ import (
 	"fmt"
 	"io"
 	"slices"
+	"strconv"
 )
 
 // Sections that list patchable entries: one address each, as gcc's
@@ -57,14 +58,13 @@ var elfArches = map[elf.Machine]*elfArch{
 
 // elfFile is an ELF file being read.
 type elfFile struct {
-	ctx  context.Context
-	file string
-	f    *elf.File
-	size int64 // of the file, which bounds what headers may claim
-	arch *elfArch
-	base []uint64 // section addresses: the file's own, or laid out
-	syms elfSymbols
-	code codeReader
+	file    string
+	f       *elf.File
+	size    int64 // of the file, which bounds what headers may claim
+	arch    *elfArch
+	base    []uint64   // section addresses: the file's own, or laid out
+	syms    elfSymbols // of the symbol table, or the dynamic one where that was stripped
+	dynamic elfSymbols // of that one, once a relocation needs it
 }
 
 // fail makes an error about a section, or the whole file with sec nil.
@@ -88,7 +88,7 @@ func readELF(ctx context.Context, file string, r io.ReaderAt, size int64, opt Op
 			t, err = nil, &ParseError{File: file, Reason: fmt.Sprintf("malformed ELF file: %v", p)}
 		}
 	}()
-	e := &elfFile{ctx: ctx, file: file, size: size}
+	e := &elfFile{file: file, size: size}
 	if err := e.open(r, opt); err != nil {
 		return nil, err
 	}
@@ -104,21 +104,24 @@ func readELF(ctx context.Context, file string, r io.ReaderAt, size int64, opt Op
 	if err != nil {
 		return nil, err
 	}
-	if err := e.codeSections(); err != nil {
+	code, err := e.code()
+	if err != nil {
 		return nil, err
 	}
 	for i, a := range entries {
 		if i%4096 == 0 && ctx.Err() != nil {
 			return nil, fmt.Errorf("read %s: %w", file, ctx.Err())
 		}
-		entries[i] = e.arch.record(e, a)
+		entries[i] = e.arch.record(code, a)
 	}
 	slices.Sort(entries)
 	b := newBuilder(file)
-	var name []byte
 	for _, a := range slices.Compact(entries) {
-		name = e.syms.appendName(name[:0], a)
-		if err := b.add(Addr(a), name, []byte(module)); err != nil {
+		y, _, ok := code.Symbol(a)
+		if !ok { // a stripped file
+			y.Name = "sub_" + strconv.FormatUint(a, 16)
+		}
+		if err := b.add(Addr(a), []byte(y.Name), []byte(module)); err != nil {
 			return nil, err
 		}
 	}

@@ -3,11 +3,10 @@
 package records
 
 import (
-	"cmp"
-	"debug/elf"
-	"encoding/binary"
 	"fmt"
 	"slices"
+
+	"github.com/textpoke/textpoke/records/vmlinux"
 )
 
 // Instructions that tell how an entry is laid out.
@@ -25,12 +24,19 @@ const (
 	riscvCNop = 0x0001
 )
 
-// text is code with the functions in it: a kernel's or an ELF file's.
-type text interface {
-	functionAt(addr uint64) bool // one starts there
-	functionAfter(addr uint64) (at uint64, ok bool)
-	word(addr uint64) (insn uint32, ok bool) // four bytes, zeros where the code ends
-	release() string                         // of the kernel that it is or belongs to; "" where that is not told
+// text is code with the functions in it: a kernel's, or an ELF file's as if it were a kernel's.
+type text struct{ *vmlinux.Kernel }
+
+// functionAt tells whether a function starts there.
+func (t text) functionAt(addr uint64) bool {
+	return slices.ContainsFunc(t.Starting(addr), func(s vmlinux.Symbol) bool { return s.IsText() })
+}
+
+// word is the four bytes at an address, zeros where the code ends. ok is false where there is none.
+func (t text) word(addr uint64) (insn uint32, ok bool) {
+	var b [4]byte
+	n := copy(b[:], t.At(addr))
+	return le.Uint32(b[:]), n > 0
 }
 
 // prefixBytes is what an architecture with per-site ops (CALL_OPS) reserves in
@@ -43,8 +49,8 @@ const prefixBytes = 8
 // behind those, where the function starts.
 func recordX86(t text, entry uint64) uint64 {
 	at := entry
-	if fn, ok := t.functionAfter(entry); ok && !t.functionAt(entry) && !t.functionAt(entry-4) && filled(t, entry, fn, x86Nop) {
-		at = fn
+	if fn := t.After(entry); fn != nil && !t.functionAt(entry) && !t.functionAt(entry-4) && filled(t, entry, fn.Addr, x86Nop) {
+		at = fn.Addr
 	}
 	if padX86(t, at) {
 		return at + 4
@@ -114,7 +120,7 @@ func recordRISCV(t text, entry uint64) uint64 {
 	switch {
 	case prefixed(t, entry, riscvPrefix):
 		return entry + prefixBytes + 4
-	case before616(t.release()):
+	case before616(t.Release):
 		return entry
 	}
 	return entry + 4
@@ -187,67 +193,4 @@ func nopARM64(t text, at uint64) bool {
 func nopRISCV(t text, at uint64) bool {
 	insn, ok := t.word(at)
 	return ok && (insn == riscvNop || insn == riscvCNop<<16|riscvCNop)
-}
-
-// codeReader reads instructions. It keeps one window of the file, for entries
-// that are asked for in ascending order.
-type codeReader struct {
-	secs []codeSection // ascending
-	addr uint64        // of window[0]
-	win  []byte
-}
-
-type codeSection struct {
-	addr, size uint64
-	sec        *elf.Section
-}
-
-// codeSections finds the sections that hold instructions.
-func (e *elfFile) codeSections() error {
-	for i, sec := range e.f.Sections {
-		const code = elf.SHF_ALLOC | elf.SHF_EXECINSTR
-		if sec.Type == elf.SHT_NOBITS || sec.Flags&(code|elf.SHF_COMPRESSED) != code {
-			continue
-		}
-		if sec.Offset > uint64(e.size) || sec.FileSize > uint64(e.size)-sec.Offset {
-			return e.fail(sec, "ends behind the end of the file: cut short")
-		}
-		e.code.secs = append(e.code.secs, codeSection{e.base[i], sec.FileSize, sec})
-	}
-	slices.SortFunc(e.code.secs, func(a, b codeSection) int { return cmp.Compare(a.addr, b.addr) })
-	return nil
-}
-
-// codeWindow is how much code is read at once, in bytes.
-const codeWindow = 64 << 10
-
-// word is the four bytes at addr, of which those behind the end of the section
-// are zero. ok is false where there is no code.
-func (c *codeReader) word(addr uint64) (insn uint32, ok bool) {
-	if off := addr - c.addr; off >= uint64(len(c.win)) || uint64(len(c.win))-off < 4 {
-		if !c.load(addr) {
-			return 0, false
-		}
-	}
-	var b [4]byte
-	copy(b[:], c.win[addr-c.addr:])
-	return binary.LittleEndian.Uint32(b[:]), true
-}
-
-// load moves the window to start at addr.
-func (c *codeReader) load(addr uint64) bool {
-	i, found := slices.BinarySearchFunc(c.secs, addr, func(s codeSection, a uint64) int { return cmp.Compare(s.addr, a) })
-	if !found {
-		i--
-	}
-	if i < 0 || addr-c.secs[i].addr >= c.secs[i].size {
-		return false
-	}
-	s := c.secs[i]
-	if c.win == nil {
-		c.win = make([]byte, codeWindow)
-	}
-	n, _ := s.sec.ReadAt(c.win[:min(codeWindow, s.size-(addr-s.addr))], int64(addr-s.addr))
-	c.addr, c.win = addr, c.win[:n]
-	return n > 0
 }

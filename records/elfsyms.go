@@ -6,207 +6,107 @@ import (
 	"bytes"
 	"cmp"
 	"debug/elf"
-	"encoding/binary"
+	"errors"
 	"path/filepath"
 	"slices"
-	"sort"
-	"strconv"
 	"strings"
+
+	"github.com/textpoke/textpoke/records/vmlinux"
 )
 
-const symBytes = 24 // of Elf64_Sym: name, info, other, section, value, size
-
-// elfSymbols are a file's symbols. Names stay where they are in the file until
-// a record needs one.
+// elfSymbols are the symbols of one of a file's tables, without the first one, which is none.
 type elfSymbols struct {
-	section int    // that they come from; -1: there are none
-	raw     []byte // Elf64_Sym after Elf64_Sym
-	names   []byte
-	base    []uint64 // of each section, in unlinked files; else nil
-	funcs   []elfFunc
-}
-
-// elfFunc is a function: addresses ascend, the preferred name of each is kept.
-type elfFunc struct {
-	addr uint64
-	sym  uint32
+	all  []elf.Symbol
+	base []uint64 // of each section, in unlinked files; else nil
 }
 
 // readSymbols reads the symbol table, or the dynamic one of a stripped file.
-func (e *elfFile) readSymbols() error {
-	e.syms.section = -1
-	for _, kind := range []elf.SectionType{elf.SHT_SYMTAB, elf.SHT_DYNSYM} {
-		i := slices.IndexFunc(e.f.Sections, func(s *elf.Section) bool { return s.Type == kind })
-		if i < 0 {
-			continue
-		}
-		syms, err := e.symbolsOf(i)
-		if err != nil {
-			return err
-		}
-		e.syms = *syms
-		e.syms.collect()
-		return nil
+func (e *elfFile) readSymbols() (err error) {
+	if e.syms, err = e.symbolsOf(elf.SHT_SYMTAB); err == nil && e.f.SectionByType(elf.SHT_SYMTAB) == nil {
+		e.syms, err = e.symbolsOf(elf.SHT_DYNSYM)
 	}
-	return nil
+	return err
 }
 
-// symbolsOf reads the symbols of one section, without gathering functions.
-func (e *elfFile) symbolsOf(section int) (*elfSymbols, error) {
-	if section == e.syms.section {
-		return &e.syms, nil
+// symbolsOf reads one of the two tables. The file may have none.
+func (e *elfFile) symbolsOf(table elf.SectionType) (s elfSymbols, err error) {
+	if s.all, err = e.f.Symbols(); table == elf.SHT_DYNSYM {
+		s.all, err = e.f.DynamicSymbols()
 	}
-	if section >= len(e.f.Sections) {
-		return nil, e.fail(nil, "symbols in section %d of %d", section, len(e.f.Sections))
+	if err != nil && !errors.Is(err, elf.ErrNoSymbols) {
+		return s, e.fail(nil, "symbols: %v", err)
 	}
-	sec := e.f.Sections[section]
-	raw, err := e.bytes(sec)
-	if err != nil {
-		return nil, err
-	}
-	if len(raw)%symBytes != 0 {
-		return nil, e.fail(sec, "%d bytes, not a multiple of %d", len(raw), symBytes)
-	}
-	if int(sec.Link) >= len(e.f.Sections) {
-		return nil, e.fail(sec, "its names are in section %d of %d", sec.Link, len(e.f.Sections))
-	}
-	names, err := e.bytes(e.f.Sections[sec.Link])
-	if err != nil {
-		return nil, err
-	}
-	syms := &elfSymbols{section: section, raw: raw, names: names}
 	if e.f.Type == elf.ET_REL {
-		syms.base = e.base
+		s.base = e.base
 	}
-	return syms, nil
+	return s, nil
 }
 
-func (s *elfSymbols) len() int { return len(s.raw) / symBytes }
-
-// name is symbol i's name, a part of the file.
-func (s *elfSymbols) name(i uint32) []byte {
-	off := binary.LittleEndian.Uint32(s.raw[symBytes*int(i):])
-	if uint64(off) >= uint64(len(s.names)) {
-		return nil
-	}
-	name := s.names[off:]
-	name = name[:min(len(name), MaxLine)]
-	if end := bytes.IndexByte(name, 0); end >= 0 {
-		name = name[:end]
-	}
-	return name
-}
-
-// value is symbol i's address.
+// value is the address of a symbol by its number, which counts the first one.
 func (s *elfSymbols) value(i uint32) (addr uint64, ok bool) {
-	if uint64(i) >= uint64(s.len()) {
+	if i == 0 || uint64(i) > uint64(len(s.all)) {
 		return 0, false
 	}
-	sym := s.raw[symBytes*int(i):]
-	shndx := elf.SectionIndex(binary.LittleEndian.Uint16(sym[6:]))
-	addr = binary.LittleEndian.Uint64(sym[8:])
+	y := &s.all[i-1]
 	switch {
-	case shndx == elf.SHN_ABS:
-		return addr, true
-	case shndx == elf.SHN_UNDEF || shndx >= elf.SHN_LORESERVE:
+	case y.Section == elf.SHN_ABS:
+		return y.Value, true
+	case y.Section == elf.SHN_UNDEF || y.Section >= elf.SHN_LORESERVE:
 		return 0, false
 	case s.base == nil:
-		return addr, true
-	case int(shndx) >= len(s.base):
+		return y.Value, true
+	case int(y.Section) >= len(s.base):
 		return 0, false
 	}
-	return s.base[shndx] + addr, true
+	return s.base[y.Section] + y.Value, true
 }
 
 // find is the address of the symbol of that name.
 func (s *elfSymbols) find(name string) (uint64, bool) {
-	for i := range uint32(s.len()) {
-		if string(s.name(i)) == name {
-			return s.value(i)
-		}
-	}
-	return 0, false
+	i := slices.IndexFunc(s.all, func(y elf.Symbol) bool { return y.Name == name })
+	return s.value(uint32(i + 1))
 }
 
-// collect gathers the functions. Of several names of one address it keeps the
-// one that scripts/kallsyms.c prefers: not a weak one, then fewest leading
-// underscores, then the first in the file.
-func (s *elfSymbols) collect() {
-	type ranked struct {
-		elfFunc
-		weak  bool
-		lines int // leading underscores
-	}
-	var all []ranked
-	for i := range uint32(s.len()) {
-		info := s.raw[symBytes*int(i)+4]
-		kind := elf.ST_TYPE(info)
-		if kind != elf.STT_FUNC && kind != elf.STT_GNU_IFUNC {
+// functions are the functions, those first that scripts/kallsyms.c prefers of several names of
+// one address: not a weak one, then fewest leading underscores, then the first in the file.
+func (s *elfSymbols) functions() *vmlinux.Symbols {
+	var all []vmlinux.Symbol
+	for i := range s.all {
+		y := &s.all[i]
+		kind := elf.ST_TYPE(y.Info)
+		addr, ok := s.value(uint32(i + 1))
+		if !ok || y.Name == "" || kind != elf.STT_FUNC && kind != elf.STT_GNU_IFUNC {
 			continue
 		}
-		addr, ok := s.value(i)
-		name := s.name(i)
-		if !ok || len(name) == 0 {
-			continue
+		nm := byte('T')
+		if elf.ST_BIND(y.Info) == elf.STB_WEAK {
+			nm = 'W'
 		}
-		all = append(all, ranked{
-			elfFunc: elfFunc{addr, i},
-			weak:    elf.ST_BIND(info) == elf.STB_WEAK,
-			lines:   len(name) - len(bytes.TrimLeft(name, "_")),
-		})
+		all = append(all, vmlinux.Symbol{Addr: addr, Type: nm, Name: y.Name})
 	}
-	slices.SortStableFunc(all, func(a, b ranked) int {
-		if a.weak != b.weak && a.addr == b.addr {
-			if a.weak {
-				return 1
-			}
-			return -1
-		}
-		return cmp.Or(cmp.Compare(a.addr, b.addr), cmp.Compare(a.lines, b.lines))
+	slices.SortStableFunc(all, func(a, b vmlinux.Symbol) int {
+		lines := func(name string) int { return len(name) - len(strings.TrimLeft(name, "_")) }
+		return cmp.Or(cmp.Compare(a.Type, b.Type), cmp.Compare(lines(a.Name), lines(b.Name)))
 	})
-	for _, f := range all {
-		if n := len(s.funcs); n == 0 || s.funcs[n-1].addr != f.addr {
-			s.funcs = append(s.funcs, f.elfFunc)
+	return vmlinux.NewSymbols("", all)
+}
+
+// code is the file's text, as if it were a kernel's.
+func (e *elfFile) code() (text, error) {
+	release, _, _ := strings.Cut(e.modinfo("vermagic"), " ") // that a module was built for
+	k := &vmlinux.Kernel{Memory: &vmlinux.Memory{}, Symbols: e.syms.functions(), Release: release}
+	for i, sec := range e.f.Sections {
+		const code = elf.SHF_ALLOC | elf.SHF_EXECINSTR
+		if sec.Type == elf.SHT_NOBITS || sec.Flags&(code|elf.SHF_COMPRESSED) != code {
+			continue
 		}
+		b, err := e.bytes(sec)
+		if err != nil {
+			return text{}, err
+		}
+		k.Segments = append(k.Segments, vmlinux.Segment{Addr: e.base[i], Data: b})
 	}
-}
-
-// functionAt tells whether a function starts there.
-func (s *elfSymbols) functionAt(addr uint64) bool {
-	i := s.after(addr)
-	return i > 0 && s.funcs[i-1].addr == addr
-}
-
-// after is the index of the first function behind addr.
-func (s *elfSymbols) after(addr uint64) int {
-	return sort.Search(len(s.funcs), func(i int) bool { return s.funcs[i].addr > addr })
-}
-
-// appendName appends the name of the function that addr lies in: the nearest
-// one at or before it. In stripped files it is sub_ADDRESS.
-func (s *elfSymbols) appendName(buf []byte, addr uint64) []byte {
-	if i := s.after(addr); i > 0 {
-		return append(buf, s.name(s.funcs[i-1].sym)...)
-	}
-	return strconv.AppendUint(append(buf, "sub_"...), addr, 16)
-}
-
-func (e *elfFile) functionAt(addr uint64) bool { return e.syms.functionAt(addr) }
-
-func (e *elfFile) functionAfter(addr uint64) (uint64, bool) {
-	i := e.syms.after(addr)
-	if i == len(e.syms.funcs) {
-		return 0, false
-	}
-	return e.syms.funcs[i].addr, true
-}
-
-func (e *elfFile) word(addr uint64) (uint32, bool) { return e.code.word(addr) }
-
-// release is the one that a module was built for.
-func (e *elfFile) release() string {
-	release, _, _ := strings.Cut(e.modinfo("vermagic"), " ")
-	return release
+	return text{k}, nil
 }
 
 // modinfo is what a module says of itself, "" where it says nothing.

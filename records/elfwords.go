@@ -199,7 +199,7 @@ func (e *elfFile) imageValue(rel *elf.Section, offset uint64, kind, sym uint32) 
 	case e.arch.relative:
 		return 0, nil
 	case e.arch.absolute:
-		syms, err := e.symbolsOf(int(rel.Link))
+		syms, err := e.linked(rel)
 		if err != nil {
 			return 0, err
 		}
@@ -211,6 +211,20 @@ func (e *elfFile) imageValue(rel *elf.Section, offset uint64, kind, sym uint32) 
 	}
 	return 0, e.fail(rel, "address %#x: relocation type %d, neither relative (%d) nor a 64-bit address (%d)",
 		offset, kind, e.arch.relative, e.arch.absolute)
+}
+
+// linked are the symbols that a section of relocations names.
+func (e *elfFile) linked(rel *elf.Section) (*elfSymbols, error) {
+	if i := int(rel.Link); i >= len(e.f.Sections) || e.f.Sections[i].Type != elf.SHT_DYNSYM {
+		return &e.syms, nil
+	}
+	if e.dynamic.all == nil {
+		var err error
+		if e.dynamic, err = e.symbolsOf(elf.SHT_DYNSYM); err != nil {
+			return nil, err
+		}
+	}
+	return &e.dynamic, nil
 }
 
 // dropped are sections that the kernel does not keep (setup_load_info,

@@ -41,29 +41,6 @@ func OfKernel(k *vmlinux.Kernel) *Kernel {
 // LandingPads tells whether most functions begin with one: their records lie behind it.
 func (r *Kernel) LandingPads() bool { return 2*r.Pads > len(r.Sites) }
 
-// kernelText is the code of a kernel that is linked.
-type kernelText struct{ *vmlinux.Kernel }
-
-func (t kernelText) functionAt(addr uint64) bool {
-	return slices.ContainsFunc(t.Starting(addr), func(s vmlinux.Symbol) bool { return s.IsText() })
-}
-
-func (t kernelText) functionAfter(addr uint64) (uint64, bool) {
-	s := t.After(addr)
-	if s == nil {
-		return 0, false
-	}
-	return s.Addr, true
-}
-
-func (t kernelText) word(addr uint64) (insn uint32, ok bool) {
-	var b [4]byte
-	n := copy(b[:], t.At(addr))
-	return le.Uint32(b[:]), n > 0
-}
-
-func (t kernelText) release() string { return t.Release }
-
 // readLinked reads a kernel's image, or the sections of another ELF file. A linked ELF file
 // with a segment where kernels lie is a kernel, unless it has no symbol table of its own.
 func readLinked(ctx context.Context, file string, r io.ReaderAt, size int64, opt Options) (*Table, error) {
@@ -130,7 +107,7 @@ const maxInvalid = 8
 // pick keeps the marks that the kernel patches.
 func (r *Kernel) pick(marks []uint64) {
 	arch, behind := elfArches[r.k.Arch.Machine], r.behind(marks)
-	text, bounded := kernelText{r.k}, r.k.Has("_stext") && r.k.Has("_etext")
+	code, bounded := text{r.k}, r.k.Has("_stext") && r.k.Has("_etext")
 	for i, mark := range marks {
 		_, offset, ok := r.k.Symbol(mark)
 		switch {
@@ -139,8 +116,8 @@ func (r *Kernel) pick(marks []uint64) {
 		case !ok || offset > behind || bounded && !r.k.Stays(mark):
 			r.Invalid++
 		default:
-			at := arch.record(text, mark)
-			if arch.pad(text, at-4) {
+			at := arch.record(code, mark)
+			if arch.pad(code, at-4) {
 				r.Pads++
 			}
 			r.Sites = append(r.Sites, at)
@@ -216,13 +193,13 @@ const minMarks = 1000
 // a compiler leaves for a tracer; some lost theirs, those of weak functions.
 func (r *Kernel) findMarks() {
 	var best uint64
-	most, arch, text := 0, elfArches[r.k.Arch.Machine], kernelText{r.k}
+	most, arch, code := 0, elfArches[r.k.Arch.Machine], text{r.k}
 	for _, s := range r.k.Segments {
 		for o := 0; o+markBytes <= len(s.Data); {
 			n, good, last := 0, 0, 0
 			for p := o; p+markBytes <= len(s.Data) && r.k.IsText(le.Uint64(s.Data[p:])); p += markBytes {
 				n++
-				if arch.nop(text, le.Uint64(s.Data[p:])) {
+				if arch.nop(code, le.Uint64(s.Data[p:])) {
 					good, last = good+1, n
 				} else if n-last > 4 || good == 0 {
 					break

@@ -167,7 +167,7 @@ func TestWrong(t *testing.T) {
 		{file("x,256 fixed buckets,1\nx,512 fixed buckets,1\n"),
 			`mine.csv:3: table "512 fixed buckets": x has 256 fixed buckets already`},
 		{file("x,256 fixed buckets,1\n"), "mine.csv:2: x: want it with a fixed number of buckets and resizable"},
-		{file("x,resizable,1\nx,resizable,2\n"), "mine.csv:3: \"x, resizable\": line 2 is about the same"},
+		{file("x,resizable,1\nx,resizable,2\n"), "mine.csv:3: \"x resizable\": line 2 is about the same"},
 	} {
 		if r := trial.Run(t, Experiment, tt[0]); r.Err == nil || !strings.Contains(r.Err.Error(), tt[1]) {
 			t.Errorf("%s: %v, want %s", tt[0], r.Err, tt[1])
