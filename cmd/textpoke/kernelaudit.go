@@ -27,7 +27,7 @@ func kernelAudit(c *common) *cobra.Command {
 		},
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if list {
-				return printRows(cmd.Context(), c, audit.RuleColumns, "rules", audit.Rules())
+				return printRows(cmd.Context(), c, audit.RuleColumns, "rules", audit.Rules)
 			}
 			return c.audit(cmd, args)
 		},

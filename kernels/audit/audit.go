@@ -3,7 +3,7 @@
 package audit
 
 import (
-	"slices"
+	_ "embed"
 
 	"github.com/textpoke/textpoke/kernels/image"
 	"github.com/textpoke/textpoke/results"
@@ -19,14 +19,6 @@ const (
 	CannotTell Verdict = "cannot-tell"
 )
 
-// Rule is how one defect shows in a kernel's code.
-type Rule struct {
-	Defect string // the name of its case in the museum, or of its finding
-	Arch   string // whose kernels may have it; "" for all
-	Doc    string // what goes wrong
-	judge  func(k *image.Kernel) (Verdict, string)
-}
-
 // Finding is what a rule says of a kernel.
 type Finding struct {
 	Release, Arch, Defect string
@@ -34,17 +26,22 @@ type Finding struct {
 	Evidence              string // the code that shows it
 }
 
-// Rules are all rules.
-func Rules() []Rule { return slices.Clone(rules) }
+//go:embed defects.rules
+var text string
+
+// Rules are all rules, by the names of cases in the museum, or of findings.
+var Rules = image.MustRules(text)
 
 // Of holds a kernel against every rule for its architecture.
 func Of(k *image.Kernel) (out []Finding) {
-	for _, r := range rules {
+	mechanisms := k.Answers()
+	for i := range Rules {
+		r := &Rules[i]
 		if r.Arch != "" && r.Arch != k.Arch.Name {
 			continue
 		}
-		verdict, evidence := r.judge(k)
-		out = append(out, Finding{k.Release, k.Arch.Name, r.Defect, verdict, evidence})
+		a, _ := k.Judge(r, mechanisms)
+		out = append(out, Finding{k.Release, k.Arch.Name, r.Name, Verdict(a.Value), a.Evidence})
 	}
 	return out
 }
@@ -59,8 +56,8 @@ var Columns = results.Columns[Finding]{
 }
 
 // RuleColumns are those of rules.
-var RuleColumns = results.Columns[Rule]{
-	{Name: "defect", Doc: "its name", Cell: func(r Rule) any { return r.Defect }},
-	{Name: "arch", Doc: "whose kernels may have it; empty for all", Cell: func(r Rule) any { return results.OrEmpty(r.Arch) }},
-	{Name: "doc", Doc: "what goes wrong", Cell: func(r Rule) any { return r.Doc }},
+var RuleColumns = results.Columns[image.Rule]{
+	{Name: "defect", Doc: "its name", Cell: func(r image.Rule) any { return r.Name }},
+	{Name: "arch", Doc: "whose kernels may have it; empty for all", Cell: func(r image.Rule) any { return results.OrEmpty(r.Arch) }},
+	{Name: "doc", Doc: "what goes wrong", Cell: func(r image.Rule) any { return r.Doc }},
 }

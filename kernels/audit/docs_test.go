@@ -51,7 +51,7 @@ func run(releases []string) string {
 func table(rows [][]string) string {
 	var b strings.Builder
 	b.WriteString("| defect | architecture | has | mended | cannot-tell |\n|---|---|---|---|---|\n")
-	for _, r := range Rules() {
+	for _, r := range Rules {
 		for _, arch := range []string{"x86_64", "arm64", "riscv64"} {
 			cells := map[string][]string{}
 			var releases []string
@@ -63,7 +63,7 @@ func table(rows [][]string) string {
 				releases = nil
 			}
 			for _, row := range rows {
-				if row[1] != arch || row[2] != r.Defect {
+				if row[1] != arch || row[2] != r.Name {
 					continue
 				}
 				if row[3] != last {
@@ -74,7 +74,7 @@ func table(rows [][]string) string {
 			}
 			if flush(); last != "" {
 				cell := func(v Verdict) string { return strings.Join(cells[string(v)], ", ") }
-				fmt.Fprintf(&b, "| %s | %s | %s | %s | %s |\n", r.Defect, arch, cell(Has), cell(Mended), cell(CannotTell))
+				fmt.Fprintf(&b, "| %s | %s | %s | %s | %s |\n", r.Name, arch, cell(Has), cell(Mended), cell(CannotTell))
 			}
 		}
 	}

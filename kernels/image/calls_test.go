@@ -20,18 +20,21 @@ import (
 
 var update = flag.Bool("update", false, "write testdata/calls.txt anew, of the images in TEXTPOKE_IMAGES")
 
+// overRedZone is the constant that mechanisms.rules names.
+const overRedZone = "488d642480"
+
 const callsFile = "testdata/calls.txt"
 
 // looksFor are the names that the rules look for, as their source quotes them.
 func looksFor(t *testing.T) map[string]bool {
 	t.Helper()
 	names := map[string]bool{}
-	for _, file := range []string{"mechanism.go", "evidence.go", "kernel.go", "protocol.go"} {
+	for file, name := range map[string]string{"mechanisms.rules": `\b([a-z_][a-z0-9_]+)`, "kernel.go": `"([a-z_][a-z0-9_]+)"`} {
 		b, err := os.ReadFile(file)
 		if err != nil {
 			t.Fatal(err)
 		}
-		for _, m := range regexp.MustCompile(`"([a-z_][a-z0-9_]+)"`).FindAllStringSubmatch(string(b), -1) {
+		for _, m := range regexp.MustCompile(name).FindAllStringSubmatch(string(b), -1) {
 			names[m[1]] = true
 		}
 	}
@@ -70,8 +73,8 @@ func callsOf(k *Kernel, names map[string]bool) string {
 		}
 		fmt.Fprintln(&b)
 	}
-	if (&evidence{Kernel: k}).constant(overRedZone) {
-		fmt.Fprintf(&b, "constant %x\n", overRedZone)
+	if (&examiner{Kernel: k}).constant([]string{overRedZone}) {
+		fmt.Fprintf(&b, "constant %s\n", overRedZone)
 	}
 	for _, f := range sortedNames(k.called) {
 		var to []string
