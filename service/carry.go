@@ -229,6 +229,7 @@ func (s *Service) tellEnd(end coordinator.End) {
 	}
 	s.progress.answered += uint64(len(ps))
 	s.mu.Unlock()
+	s.ends.Add(1)
 	for _, p := range ps {
 		observe(s.cfg.Observer.Ended, p.end.Ended.Sub(p.end.Submitted))
 		s.tell(*p.end)

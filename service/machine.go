@@ -23,6 +23,9 @@ var ErrStuck = errors.New("the machine is stuck in the middle of an update")
 // ErrNoForecast is a machine that cannot tell what an update would cost.
 var ErrNoForecast = errors.New("no forecast of this machine's interrupts")
 
+// ErrNoTrace is a machine that has no lines of a trace, or none with some ops.
+var ErrNoTrace = errors.New("there is no trace to read")
+
 // Machine is whose text is changed: one that is simulated (Simulated), or this machine's own
 // kernel (package service/host). Apply and Restored are called one at a time, all else at
 // any time.
@@ -41,6 +44,9 @@ type Machine interface {
 	// Cost counts what switching so many records, by their Number, would take, with a vector in place of the
 	// machine's own where one is given.
 	Cost(ctx context.Context, records []int, buffer *sched.Buffer) (sim.PlanRow, error)
+	// Trace hands on those lines of the trace with some ops that keep keeps, as they come, until ctx ends or tell
+	// fails; without lines it is told once that the reading has begun. missed is how many more were kept than the reader took.
+	Trace(ctx context.Context, ops string, keep func(*Line) bool, tell func(lines []Line, missed int) error) error
 	// CPUs is what each has sent and taken since the machine was built; not their traps and
 	// calls, of which Tallies tells, and may wait.
 	CPUs() []CPU

@@ -135,6 +135,7 @@ type Service struct {
 	total    int            // of all clients
 	batch    int64          // number of the last batch
 
+	ends     atomic.Int64 // updates that have ended: what clients want may be another then
 	progress progress
 	lost     int        // see Stats; as of the start
 	carried  []*pending // what the coordinator's goroutine carries out; it alone uses this

@@ -58,6 +58,11 @@ func (m *simulated) Restored(context.Context) error {
 	return nil
 }
 
+// Trace has nothing to tell: calls are counted, and not written down.
+func (m *simulated) Trace(context.Context, string, func(*Line) bool, func([]Line, int) error) error {
+	return fmt.Errorf("%w: this machine counts calls, and writes none down", ErrNoTrace)
+}
+
 // Agree has nothing to do: no other program can reach the text.
 func (m *simulated) Agree(context.Context) error { return nil }
 

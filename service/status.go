@@ -11,44 +11,46 @@ import (
 
 // Stats counts what the service has done since it was started.
 type Stats struct {
-	Requests   uint64 // answered, in any way
-	Merged     uint64 // taken up by batches; a batch that failed is tried again one by one
-	Batches    uint64 // taken up together
-	Updates    uint64 // of the text
-	Failed     uint64 // of these
-	Changes    uint64 // records switched
-	Rounds     uint64 // of interrupts
-	IPIs       uint64 // taken
-	Violations int    // seen, at most as many as are kept
-	Queued     int    // updates that were accepted and have not ended
-	Enabled    int    // records
-	Ready      bool   // see Service.Ready
-	Journal    int64  // bytes of the log
-	Lost       int    // records that were wanted, at the start, and are not in the table any more
-	Damaged    int    // parts of the journal's past that could not be read at the start; see Service.Damage
+	Requests   uint64 `json:"requests"`   // answered, in any way
+	Merged     uint64 `json:"merged"`     // taken up by batches; a batch that failed is tried again one by one
+	Batches    uint64 `json:"batches"`    // taken up together
+	Updates    uint64 `json:"updates"`    // of the text
+	Failed     uint64 `json:"failed"`     // of these
+	Changes    uint64 `json:"changes"`    // records switched
+	Rounds     uint64 `json:"rounds"`     // of interrupts
+	IPIs       uint64 `json:"ipis"`       // taken
+	Violations int    `json:"violations"` // seen, at most as many as are kept
+	Queued     int    `json:"queued"`     // updates that were accepted and have not ended
+	Enabled    int    `json:"enabled"`    // records
+	Ready      bool   `json:"ready"`      // see Service.Ready
+	Journal    int64  `json:"journal"`    // bytes of the log
+	Lost       int    `json:"lost"`       // records that were wanted, at the start, and are not in the table any more
+	Damaged    int    `json:"damaged"`    // parts of the journal's past that could not be read at the start; see Service.Damage
 }
 
 // CPU is one CPU and what it has done since the machine was built.
 type CPU struct {
-	ID                       int
-	Role                     string
-	Online                   bool
-	Taken                    map[string]uint64 // interrupts by cause; causes without any are left out
-	RoundsSent, Traps, Calls uint64
+	ID         int               `json:"id"`
+	Role       string            `json:"role"`
+	Online     bool              `json:"online"`
+	Taken      map[string]uint64 `json:"taken"` // interrupts by cause; causes without any are left out
+	RoundsSent uint64            `json:"rounds_sent"`
+	Traps      uint64            `json:"traps"`
+	Calls      uint64            `json:"calls"`
 }
 
 // Batch is updates that were taken up together.
 type Batch struct {
-	ID       int64
-	Requests int
+	ID       int64 `json:"id"`
+	Requests int   `json:"requests"`
 }
 
 // Status is what a screen shows of a service, all as of one moment.
 type Status struct {
-	Stats   Stats
-	CPUs    []CPU    // their traps and calls are of the last moment when all CPUs could be stopped
-	Updates []Update // the last since the start, the youngest first
-	Batches []Batch  // likewise, the oldest first
+	Stats   Stats    `json:"stats"`
+	CPUs    []CPU    `json:"cpus"`    // their traps and calls are of the last moment when all CPUs could be stopped
+	Updates []Update `json:"updates"` // the last since the start, the youngest first
+	Batches []Batch  `json:"batches"` // likewise, the oldest first
 }
 
 // How much of the past a Status has.
@@ -121,7 +123,7 @@ func (s *Service) Status(ctx context.Context) (Status, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	each := s.cpus(tallies)
-	out := Status{Stats: s.stats(ready, size, each), CPUs: each, Batches: append([]Batch(nil), s.progress.sizes...)}
+	out := Status{Stats: s.stats(ready, size, each), CPUs: each, Updates: []Update{}, Batches: append([]Batch{}, s.progress.sizes...)}
 	for i := range s.progress.updates {
 		out.Updates = append(out.Updates, s.progress.updates[len(s.progress.updates)-1-i].update())
 	}

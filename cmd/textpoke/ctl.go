@@ -26,7 +26,7 @@ func ctlCommand(c *common) *cobra.Command {
 	f := &ctlFlags{common: c}
 	cmd := &cobra.Command{
 		Use:   "ctl",
-		Short: "asks a running textpoke serve: enable, disable, plan, wants, renew, status, watch, cancel, interrupts, cpus",
+		Short: "asks a running textpoke serve: enable, disable, plan, wants, renew, status, watch, cancel, interrupts, cpus, trace, count",
 	}
 	p := cmd.PersistentFlags()
 	p.StringVar(&f.server, "server", "http://127.0.0.1:7070", "`URL` of the server")
@@ -34,7 +34,7 @@ func ctlCommand(c *common) *cobra.Command {
 	p.StringVar(&f.tlsCA, "tls-ca", "",
 		"`file` with the certificate that the server's must be signed by (default: the system's)")
 	cmd.AddCommand(ctlSwitch(f, true), ctlSwitch(f, false), ctlStatus(f), ctlWatch(f), ctlCancel(f), ctlInterrupts(f),
-		ctlCPUs(f), ctlWants(f), ctlRenew(f), ctlPlan(f))
+		ctlCPUs(f), ctlWants(f), ctlRenew(f), ctlPlan(f), ctlTrace(f), ctlCount(f))
 	return cmd
 }
 

@@ -36,7 +36,8 @@ var wroteJSON = []string{
 var notTried = map[string]string{
 	"experiment all": "minutes", "merge": "the tables of shards", "kernel inspect": "a kernel's image",
 	"kernel predict": "a kernel's image", "kernel measure": "a kernel's image", "kernel audit": "a kernel's image",
-	"kernel force": "a kernel's image", "kernel build": "a kernel's source", "ctl cancel": "an update that waits", "calibrate": "seconds, and the table of calibrate show",
+	"kernel force": "a kernel's image", "kernel build": "a kernel's source", "ctl cancel": "an update that waits",
+	"ctl count": "a kernel", "calibrate": "seconds, and the table of calibrate show",
 }
 
 // TestSchemas holds what commands write as JSON against the schema that they state, as

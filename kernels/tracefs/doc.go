@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Package tracefs switches the function tracer, function_graph and the trace events of a running kernel, in instances of
-// its own.
+// Package tracefs switches the function tracer, function_graph and the trace events of a running kernel, in instances
+// of its own, and reads what they write.
 //
 // An instance has a filter, a tracer and a buffer that no other user of tracefs sees
 // (Documentation/trace/ftrace.rst, "Instances"). The package writes below its instance only.
@@ -17,4 +17,5 @@
 //	instance.go  an instance: made, held, given up
 //	filter.go    the functions that it traces
 //	events.go    its trace events
+//	line.go      lines of trace_pipe
 package tracefs

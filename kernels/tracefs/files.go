@@ -22,12 +22,17 @@ type Files interface {
 	// Write opens a file, writes and closes it. It empties the file first only where trunc
 	// says so: a filter keeps its functions otherwise, and gets those that are written.
 	Write(name, text string, trunc bool) error
+	// Open opens a file whose reader gets ErrNothing while there is nothing to read.
+	Open(name string) (io.ReadCloser, error)
 	// Mkdir makes a folder, unless it is there.
 	Mkdir(name string) (made bool, err error)
 	Remove(name string) error
 	// Lock keeps a directory from others that lock it, until it is closed.
 	Lock(name string) (io.Closer, error)
 }
+
+// ErrNothing is a pipe in which nothing has come yet.
+var ErrNothing = errors.New("nothing to read yet")
 
 // mounts are where a tracefs is found (Documentation/trace/ftrace.rst).
 var mounts = []string{"/sys/kernel/tracing", "/sys/kernel/debug/tracing"}
@@ -75,6 +80,31 @@ func (m mount) Write(name, text string, trunc bool) error {
 	_, err = io.WriteString(f, text)
 	return errors.Join(err, f.Close()) // the kernel may refuse at either
 }
+
+// Open does not use os.File: a poll of trace_pipe waits until half of the buffer is full (buffer_percent), and a read
+// that waits is not ended by closing.
+func (m mount) Open(name string) (io.ReadCloser, error) {
+	fd, err := unix.Open(m.path(name), unix.O_RDONLY|unix.O_NONBLOCK|unix.O_CLOEXEC, 0)
+	if err != nil {
+		return nil, fmt.Errorf("open %s: %w", m.path(name), err)
+	}
+	return pipe(fd), nil
+}
+
+type pipe int
+
+func (p pipe) Read(b []byte) (int, error) {
+	n, err := unix.Read(int(p), b)
+	switch {
+	case n > 0:
+		return n, nil
+	case err == nil || errors.Is(err, unix.EAGAIN) || errors.Is(err, unix.EINTR):
+		return 0, ErrNothing
+	}
+	return 0, err
+}
+
+func (p pipe) Close() error { return unix.Close(int(p)) }
 
 func (m mount) Mkdir(name string) (made bool, err error) {
 	err = os.Mkdir(m.path(name), 0o700)

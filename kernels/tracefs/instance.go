@@ -5,6 +5,7 @@ package tracefs
 import (
 	"errors"
 	"fmt"
+	"io"
 	"io/fs"
 	"regexp"
 	"slices"
@@ -62,7 +63,8 @@ func (i *Instance) Graph() (g *Instance, ok bool, err error) {
 	if err != nil {
 		return nil, false, fmt.Errorf("read the tracers that an instance can have: %w", err)
 	}
-	return &Instance{files: i.files, dir: i.path() + ".graph/", tracer: graphTracer}, containsWord(string(have), graphTracer), nil
+	g = &Instance{files: i.files, dir: i.path() + ".graph/", tracer: graphTracer}
+	return g, containsWord(string(have), graphTracer), nil
 }
 
 const tracersFile = "available_tracers"
@@ -96,7 +98,8 @@ func (i *Instance) On() (bool, error) {
 	case tracerOff:
 		return false, nil
 	default:
-		return false, fmt.Errorf("%scurrent_tracer: %q, which somebody else switched on: want %s or %s", i.dir, name, i.tracer, tracerOff)
+		return false, fmt.Errorf("%scurrent_tracer: %q, which somebody else switched on: want %s or %s", i.dir, name,
+			i.tracer, tracerOff)
 	}
 }
 
@@ -106,6 +109,9 @@ func (i *Instance) turn(tracer string) error {
 	}
 	return nil
 }
+
+// Pipe opens what the instance traces: reading takes it away. It has one reader at a time.
+func (i *Instance) Pipe() (io.ReadCloser, error) { return i.files.Open(i.dir + "trace_pipe") }
 
 // Release switches the tracer off and removes the instance, with its events. One that is not there is released.
 func (i *Instance) Release() error {

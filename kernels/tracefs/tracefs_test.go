@@ -32,8 +32,11 @@ func (s static) List(string) (names []string, err error) {
 }
 func (s static) Write(string, string, bool) error { return errors.New("read only") }
 func (s static) Mkdir(string) (bool, error)       { return false, errors.New("read only") }
-func (s static) Remove(string) error              { return errors.New("read only") }
-func (s static) Lock(string) (io.Closer, error)   { return nil, errors.New("read only") }
+func (s static) Open(string) (io.ReadCloser, error) {
+	return nil, errors.New("read only")
+}
+func (s static) Remove(string) error            { return errors.New("read only") }
+func (s static) Lock(string) (io.Closer, error) { return nil, errors.New("read only") }
 
 // kernel has functions of one name, one of a module, and a weak one that lost.
 func kernel() static {

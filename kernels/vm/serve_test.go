@@ -45,34 +45,38 @@ func TestServeKernel(t *testing.T) {
 	}
 	const serve = "serve --machine kernel --data /data --log warn"
 	const filter = "/sys/kernel/tracing/instances/textpoke/set_ftrace_filter"
-	steps := []struct{ do, says string }{
-		{"start " + serve, ""},
-		{"until ctl enable --client a --record vfs_read --format csv", "live"},
-		{"run ctl enable --client b --filter vfs_* --format csv", "live"},
-		{"run ctl plan --disable --client b --filter vfs_*", "no forecast"},
-		{"show /sys/kernel/tracing/enabled_functions", "vfs_read"},
-		{"run ctl disable --client b --filter vfs_* --format csv", "live"},
-		{"show " + filter, "vfs_read"},
-		{"show /proc/interrupts", "CAL"},
-		{"run ctl enable --client c --ops kprobe --record vfs_open", "this machine has function, graph, event"},
-		{"run ctl enable --client e --ops event --filter sched/sched_process_* --format csv", "live"},
-		{"run ctl enable --client g --ops graph --record vfs_open --format csv", "graph"},
-		{"kill", "killed"},
-		{"show " + filter, "vfs_read"},
-		{"write " + filter + " vfs_open", ""},
-		{"start " + serve, ""},
-		{"until ctl enable --client a --record vfs_write --format csv", "live"},
-		{"show " + filter, "vfs_read\nvfs_write\n"},
-		{"show /sys/kernel/tracing/instances/textpoke/set_event", "sched:sched_process_fork\n"},
-		{"run ctl disable --client e --ops event --filter * --format csv", "live"},
-		{"show /sys/kernel/tracing/instances/textpoke/set_event", ""},
-		{"run ctl disable --client g --ops graph --filter * --format csv", "live"},
-		{"run ctl disable --client a --filter * --format csv", "live"},
-		{"show /sys/kernel/tracing/instances/textpoke/current_tracer", "nop"},
-		{"show /sys/kernel/tracing/enabled_functions", ""},
-		{"stop", "exit status 0"},
-		{"run serve --machine kernel --release", ""},
-		{"run serve --verify /data", "sound"},
+	steps := []struct{ do, says, not string }{
+		{do: "start " + serve},
+		{do: "until ctl enable --client a --record vfs_read --format csv", says: "live"},
+		{do: "run ctl enable --client b --filter vfs_* --format csv", says: "live"},
+		{do: "run ctl plan --disable --client b --filter vfs_*", says: "no forecast"},
+		{do: "show /sys/kernel/tracing/enabled_functions", says: "vfs_read"},
+		{do: "run ctl count --client a --for 2s --format csv", says: "function,vfs_read", not: "vfs_open"},
+		{do: "run ctl trace --client b --for 1s", says: ": vfs_", not: "do_filp_open <-"},
+		{do: "run ctl disable --client b --filter vfs_* --format csv", says: "live"},
+		{do: "show " + filter, says: "vfs_read"},
+		{do: "show /proc/interrupts", says: "CAL"},
+		{do: "run ctl enable --client c --ops kprobe --record vfs_open", says: "this machine has function, graph, event"},
+		{do: "run ctl enable --client e --ops event --filter sched/sched_process_* --format csv", says: "live"},
+		{do: "run ctl enable --client g --ops graph --record vfs_open --format csv", says: "graph"},
+		{do: "run ctl count --client e --for 2s --format csv", says: "event,sched_process_fork", not: "function,"},
+		{do: "run ctl trace --client g --ops graph --for 1s", says: "", not: "vfs_read"},
+		{do: "kill", says: "killed"},
+		{do: "show " + filter, says: "vfs_read"},
+		{do: "write " + filter + " vfs_open"},
+		{do: "start " + serve},
+		{do: "until ctl enable --client a --record vfs_write --format csv", says: "live"},
+		{do: "show " + filter, says: "vfs_read\nvfs_write\n"},
+		{do: "show /sys/kernel/tracing/instances/textpoke/set_event", says: "sched:sched_process_fork\n"},
+		{do: "run ctl disable --client e --ops event --filter * --format csv", says: "live"},
+		{do: "show /sys/kernel/tracing/instances/textpoke/set_event"},
+		{do: "run ctl disable --client g --ops graph --filter * --format csv", says: "live"},
+		{do: "run ctl disable --client a --filter * --format csv", says: "live"},
+		{do: "show /sys/kernel/tracing/instances/textpoke/current_tracer", says: "nop"},
+		{do: "show /sys/kernel/tracing/enabled_functions"},
+		{do: "stop", says: "exit status 0"},
+		{do: "run serve --machine kernel --release"},
+		{do: "run serve --verify /data", says: "sound"},
 	}
 	var script []string
 	for _, s := range steps {
@@ -97,8 +101,11 @@ func TestServeKernel(t *testing.T) {
 		text := told[0].Text
 		t.Logf("%s: exit %d: %.300s", s.do, told[0].Code, text)
 		told = told[1:]
-		if !strings.Contains(text, s.says) || s.says == "" && text != "" {
+		if !strings.Contains(text, s.says) || s.says == "" && s.not == "" && text != "" {
 			t.Errorf("%s: says %.300q, want %q", s.do, text, s.says)
+		}
+		if s.not != "" && strings.Contains(text, s.not) {
+			t.Errorf("%s: says %.300q, want no %q", s.do, text, s.not)
 		}
 	}
 }

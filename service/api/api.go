@@ -164,6 +164,7 @@ func routes() []route {
 		{"GET", "/v1/status", Read, (*Handler).status},
 		{"GET", "/v1/compare", Read, (*Handler).compare},
 		{"GET", "/v1/events", Read, (*Handler).events},
+		{"GET", "/v1/trace", Own, (*Handler).trace},
 		{"GET", "/v1/experiments", Read, (*Handler).experiments},
 		{"POST", "/v1/experiments", Full, (*Handler).startExperiment},
 		{"GET", "/v1/results", Read, (*Handler).results},

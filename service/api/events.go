@@ -7,7 +7,6 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"io"
 	"math"
 	"net/http"
 	"time"
@@ -35,36 +34,47 @@ func (h *Handler) events(w http.ResponseWriter, r *http.Request) error {
 	if err := p.check(); err != nil {
 		return err
 	}
+	return h.streamed(w, r, "text/event-stream", func(out *pieces) error {
+		s := &stream{pieces: out, from: h.running.Load().service.Events(after), gone: r.Context().Done(), stopped: h.stopped}
+		defer s.from.Close()
+		for s.piece() == nil && s.wait() == nil {
+		}
+		return nil // the client has gone, or is too slow, or is cut off: none of it is a failure here
+	})
+}
+
+// streamed answers with a stream, of which there are only so many at a time.
+func (h *Handler) streamed(w http.ResponseWriter, r *http.Request, kind string, run func(*pieces) error) error {
 	if h.streams.Add(1) > int64(h.cfg.Limits.Streams) {
 		h.streams.Add(-1)
 		return errStreams
 	}
 	defer h.streams.Add(-1)
 	keepOpen(w)
-	w.Header().Set("Content-Type", "text/event-stream")
-	w.WriteHeader(http.StatusOK)
+	w.Header().Set("Content-Type", kind)
 	if r.Method == http.MethodHead {
+		w.WriteHeader(http.StatusOK)
 		return nil
 	}
-	s := &stream{w: w, out: http.NewResponseController(w), patience: h.cfg.Limits.Write,
-		from: h.running.Load().service.Events(after), gone: r.Context().Done(), stopped: h.stopped}
-	defer s.from.Close()
-	for s.piece() == nil && s.wait() == nil {
-	}
-	return nil // the client has gone, or is too slow, or is cut off: none of it is a failure here
+	return run(&pieces{w: w, out: http.NewResponseController(w), patience: h.cfg.Limits.Write})
 }
 
 var errEnded = errors.New("the stream has ended")
 
+// pieces are what a stream sends, one after the other.
+type pieces struct {
+	w        http.ResponseWriter
+	out      *http.ResponseController
+	patience time.Duration
+	text     bytes.Buffer // the next
+}
+
 // stream writes events to one reader.
 type stream struct {
-	w             io.Writer
-	out           *http.ResponseController
-	patience      time.Duration
+	*pieces
 	from          *service.Reader
 	gone, stopped <-chan struct{}
 	events        []*service.Event
-	text          bytes.Buffer
 }
 
 // piece sends what there is, as much as a reader gets at a time.
@@ -126,7 +136,7 @@ func (s *stream) wait() error {
 }
 
 // send gives the reader its time for what is written.
-func (s *stream) send() error {
+func (s *pieces) send() error {
 	if err := s.deadline(time.Now().Add(s.patience)); err != nil {
 		return err
 	}
@@ -139,7 +149,7 @@ func (s *stream) send() error {
 	return s.deadline(time.Time{}) // HTTP/2 ends a stream whose deadline passes, though nothing is written
 }
 
-func (s *stream) deadline(at time.Time) error {
+func (s *pieces) deadline(at time.Time) error {
 	if err := s.out.SetWriteDeadline(at); !errors.Is(err, http.ErrNotSupported) {
 		return err
 	}

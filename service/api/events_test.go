@@ -105,7 +105,7 @@ func TestEventsResume(t *testing.T) {
 			t.Fatalf("event %s %s, want %d", id, kind, want)
 		}
 		if e.Update != nil && e.Update.Phase == "" && e.Update.ID == 2 {
-			states += e.Update.State + " "
+			states += string(e.Update.State) + " "
 		}
 		if len(states) > 100 {
 			t.Fatal(states)

@@ -43,7 +43,7 @@ func (h *Handler) cpus(w http.ResponseWriter, r *http.Request) error {
 	if err != nil {
 		return err
 	}
-	return send(w, http.StatusOK, CPUs{newCPUs(found)})
+	return send(w, http.StatusOK, CPUs{found})
 }
 
 // status is all that a screen shows, as of one moment.
@@ -52,14 +52,7 @@ func (h *Handler) status(w http.ResponseWriter, r *http.Request) error {
 	if err != nil {
 		return err
 	}
-	out := Status{Stats: Stats(now.Stats), CPUs: newCPUs(now.CPUs), Updates: []Update{}, Batches: []Batch{}}
-	for _, u := range now.Updates {
-		out.Updates = append(out.Updates, newUpdate(u))
-	}
-	for _, b := range now.Batches {
-		out.Batches = append(out.Batches, Batch(b))
-	}
-	return send(w, http.StatusOK, out)
+	return send(w, http.StatusOK, now)
 }
 
 // plug unplugs a CPU or plugs it in; asked for twice, it is done once.
@@ -88,7 +81,7 @@ func (h *Handler) plug(w http.ResponseWriter, r *http.Request) error {
 	if err != nil {
 		return err
 	}
-	return send(w, http.StatusOK, newCPU(all[id]))
+	return send(w, http.StatusOK, all[id])
 }
 
 func (h *Handler) interrupts(w http.ResponseWriter, _ *http.Request) error {
@@ -102,7 +95,7 @@ func (h *Handler) interrupts(w http.ResponseWriter, _ *http.Request) error {
 }
 
 func (h *Handler) stats(w http.ResponseWriter, _ *http.Request) error {
-	return send(w, http.StatusOK, Stats(h.running.Load().service.Stats()))
+	return send(w, http.StatusOK, h.running.Load().service.Stats())
 }
 
 // maxBuffers is how many vectors are compared at once.

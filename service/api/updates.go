@@ -132,10 +132,7 @@ func (h *Handler) updates(w http.ResponseWriter, r *http.Request) error {
 	if err != nil {
 		return err
 	}
-	page := Updates{Updates: []Update{}}
-	for _, u := range found[:min(len(found), int(limit))] {
-		page.Updates = append(page.Updates, newUpdate(u))
-	}
+	page := Updates{Updates: append([]Update{}, found[:min(len(found), int(limit))]...)}
 	if len(found) > int(limit) {
 		page.Next = page.Updates[limit-1].ID
 	}
@@ -155,7 +152,7 @@ func (h *Handler) update(w http.ResponseWriter, r *http.Request) error {
 	if err != nil {
 		return err
 	}
-	return send(w, http.StatusOK, newUpdate(u))
+	return send(w, http.StatusOK, u)
 }
 
 func (h *Handler) cancel(w http.ResponseWriter, r *http.Request) error {
@@ -175,7 +172,7 @@ func (h *Handler) cancel(w http.ResponseWriter, r *http.Request) error {
 	if u, err = s.Cancel(r.Context(), id); err != nil {
 		return err
 	}
-	return send(w, http.StatusOK, newUpdate(u))
+	return send(w, http.StatusOK, u)
 }
 
 func stateNames() (names []string) {

@@ -119,11 +119,7 @@ func (h *Handler) client(w http.ResponseWriter, r *http.Request) error {
 		return err
 	}
 	wants, open := h.running.Load().service.Client(name)
-	out := Client{Client: name, Wants: newWants(wants), Updates: []Update{}}
-	for _, u := range open {
-		out.Updates = append(out.Updates, newUpdate(u))
-	}
-	return send(w, http.StatusOK, out)
+	return send(w, http.StatusOK, Client{name, newWants(wants), append([]Update{}, open...)})
 }
 
 // renew has a client's leases begin again.
@@ -204,13 +200,12 @@ func (h *Handler) submitted(w http.ResponseWriter, r *http.Request, order servic
 		}
 	}
 	w.Header().Set("Location", fmt.Sprintf("/v1/updates/%d", u.ID))
-	answer := newUpdate(u)
-	if !wait || !answer.HasEnded() {
-		return send(w, http.StatusAccepted, answer)
+	if !wait || !u.HasEnded() {
+		return send(w, http.StatusAccepted, u)
 	}
 	if order.Set {
 		_, tag := s.Ops(u.Client, u.Ops)
 		w.Header().Set("ETag", quoted(tag))
 	}
-	return send(w, http.StatusOK, answer)
+	return send(w, http.StatusOK, u)
 }

@@ -13,4 +13,5 @@
 //	part.go     what one ops has in the kernel
 //	records.go  the functions and events that can be traced, as tables
 //	receipt.go  forecasts, and what was counted
+//	trace.go    what clients' functions and events write, for all who read it
 package host

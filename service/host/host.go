@@ -52,6 +52,8 @@ type Host struct {
 
 	mu       sync.Mutex
 	parts    []*part // by the places of Ops
+	pipe     *pipe   // of the instance: functions and events
+	graphs   *pipe   // of its graph instance
 	restored bool    // see Restored
 }
 
@@ -101,6 +103,8 @@ func (h *Host) open() (err error) {
 	for i, ops := range Ops() {
 		h.parts = append(h.parts, &part{ops: ops, tracer: tracers[i], all: all, log: h.log, want: map[int]bool{}})
 	}
+	h.pipe = &pipe{open: h.instance.Pipe, parser: func() parser { return tracefs.ParseLine }, log: h.log}
+	h.graphs = &pipe{open: graph.Pipe, parser: func() parser { return new(tracefs.Graph).Parse }, log: h.log}
 	if err := h.found(); err != nil {
 		return err
 	}

@@ -39,7 +39,10 @@ func (kernel) List(string) ([]string, error)    { return nil, nil }
 func (kernel) Write(string, string, bool) error { return errors.ErrUnsupported }
 func (kernel) Mkdir(string) (bool, error)       { return false, errors.ErrUnsupported }
 func (kernel) Remove(string) error              { return errors.ErrUnsupported }
-func (kernel) Lock(string) (io.Closer, error)   { return nil, errors.ErrUnsupported }
+func (kernel) Open(string) (io.ReadCloser, error) {
+	return nil, errors.ErrUnsupported
+}
+func (kernel) Lock(string) (io.Closer, error) { return nil, errors.ErrUnsupported }
 
 // failing refuses writes while it is told to.
 type failing struct {

@@ -92,8 +92,8 @@ func (p *part) agree() error {
 	return p.now()
 }
 
-// holds tells whether the kernel traces what is wanted and not gone, and nothing else. A filter does not tell functions of
-// one name apart.
+// holds tells whether the kernel traces what is wanted and not gone, and nothing else. A filter does not tell functions
+// of one name apart.
 func (p *part) holds(held []tracefs.Function, all bool) bool {
 	counts := map[tracefs.Function]int{}
 	add := func(fs []tracefs.Function, n int) {

@@ -22,7 +22,8 @@ type Records struct {
 
 // Read reads them. mount is where tracefs is, with these files.
 func Read(ctx context.Context, mount string, files tracefs.Files) (*Records, error) {
-	t, err := records.Open(ctx, filepath.Join(mount, "available_filter_functions_addrs"), records.Options{}) // since Linux 6.5
+	// The list with addresses is there since Linux 6.5.
+	t, err := records.Open(ctx, filepath.Join(mount, "available_filter_functions_addrs"), records.Options{})
 	if err != nil {
 		t, err = records.Open(ctx, filepath.Join(mount, "available_filter_functions"),
 			records.Options{Kallsyms: "/proc/kallsyms"})

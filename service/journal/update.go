@@ -29,7 +29,7 @@ type Update struct {
 	Client  string `json:"client"`
 	Key     string `json:"key,omitempty"` // the client's own name for it, "" for none
 	Ops     string `json:"ops"`
-	Enable  bool   `json:"enable,omitempty"`
+	Enable  bool   `json:"enable"`
 	Set     bool   `json:"set,omitempty"` // its client wants these records with the ops and no others; goes with Enable
 	Records int    `json:"records"`       // how many it is about
 	// Lease is for how many seconds its client wants what it wants with the ops, unless it renews
@@ -37,7 +37,7 @@ type Update struct {
 	Lease int64  `json:"lease,omitempty"`
 	State State  `json:"state"`
 	Batch int64  `json:"batch,omitempty"` // number of the text's update that carried it out, 0: none yet
-	Phase string `json:"-"`               // step that this one is at, while it is running
+	Phase string `json:"phase,omitempty"` // step that this one is at, while it is running; never in the file
 	Error string `json:"error,omitempty"` // why it failed
 
 	// Receipt is of the text's update that carried it out; nil for none.
@@ -49,6 +49,9 @@ type Update struct {
 	Ended     time.Time `json:"ended,omitzero"`
 	Deadline  time.Time `json:"deadline,omitzero"`
 }
+
+// HasEnded tells whether nothing more will become of it.
+func (u *Update) HasEnded() bool { return !u.Ended.IsZero() }
 
 // Receipt is what an update of the text was to take, and what was counted around it.
 type Receipt struct {
