@@ -86,14 +86,6 @@ var variants = [numVariants]struct {
 	},
 }
 
-// Variants lists all of them.
-func Variants() (list []Variant) {
-	for v := range numVariants {
-		list = append(list, v)
-	}
-	return list
-}
-
 func (v Variant) String() string { return variants[v].name }
 
 // Source is who does so.

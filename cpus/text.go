@@ -197,12 +197,3 @@ func (t *Text) Settled(site int) Promise { return Promise(t.sites[site].settled.
 // data: coherent, and atomic when aligned.
 func (t *Text) Literal(site int) uint64           { return t.sites[site].literal.Load() }
 func (t *Text) StoreLiteral(site int, ops uint64) { t.sites[site].literal.Store(ops) }
-
-// versions counts the versions held for a site, for tests of forgetting.
-func (t *Text) versions(site int) int {
-	n := 0
-	for v := t.history[site].Load(); v != nil; v = v.older.Load() {
-		n++
-	}
-	return max(n, 1)
-}

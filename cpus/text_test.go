@@ -314,3 +314,12 @@ func FuzzParseRoles(f *testing.F) {
 		}
 	})
 }
+
+// versions counts the versions held for a site, for tests of forgetting.
+func (t *Text) versions(site int) int {
+	n := 0
+	for v := t.history[site].Load(); v != nil; v = v.older.Load() {
+		n++
+	}
+	return max(n, 1)
+}

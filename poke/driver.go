@@ -33,10 +33,6 @@ type Driver struct {
 	// Fault, where set, may make a store fail.
 	Fault func(st Step, patch int32) error
 
-	// Standing lets updates that fail be taken back while every CPU stands still
-	// (UndoStanding), and not by their own protocol.
-	Standing bool
-
 	stuck bool // an update is, and needs what it has published
 }
 
@@ -161,11 +157,8 @@ func (d *Driver) checkOld(g Ground, patches []Patch) error {
 // takeBack executes the plan that undoes what p has done. Nothing cancels it.
 func (d *Driver) takeBack(w Workplace, u *Update, p *Patcher) error {
 	p.drain(w)
-	tries, undo := 0, Undo
-	if d.Standing {
-		undo = UndoStanding
-	}
-	back := &Patcher{Code: p.Code, Patches: p.Patches, Plan: undo(p.Plan, p.At, p.Done, u.Shape), Fault: d.Fault}
+	tries := 0
+	back := &Patcher{Code: p.Code, Patches: p.Patches, Plan: Undo(p.Plan, p.At, p.Done, u.Shape), Fault: d.Fault}
 	for {
 		err := carryOut(context.Background(), w, back)
 		if err == nil {

@@ -12,27 +12,8 @@ import (
 	"github.com/textpoke/textpoke/cpus"
 )
 
-// TestBuiltinPlansAreRegular, with any defect in them too: they go back by the
-// protocol that brought them there.
-func TestBuiltinPlansAreRegular(t *testing.T) {
-	everyProtocol(t, func(t *testing.T, p *Protocol, s Shape) {
-		s.Patches, s.Detach = 7, true
-		if !regular(compile(t, p, s, 3)) {
-			t.Error("the plan is not regular")
-		}
-		for _, m := range p.Mutations(s) {
-			var plan []Step
-			compileInto(t, p, s, 3, m.Through(func(st Step) { plan = append(plan, st) }))
-			if !regular(plan) {
-				t.Errorf("%s: the plan is not regular", m.Name)
-			}
-		}
-	})
-}
-
-// TestRegular: what the way back of the built-in protocols is made for, and what
-// it is not.
-func TestRegular(t *testing.T) {
+// TestUndoOfForms lets every store of plans of many forms fail: the built-in ones', and others.
+func TestUndoOfForms(t *testing.T) {
 	around := func(begin, end string, batch ...string) string {
 		return lines(append(append([]string{"name: x", "once before:", begin, "every batch:"}, batch...), "once after:",
 			end)...)
@@ -40,54 +21,43 @@ func TestRegular(t *testing.T) {
 	phases := func(l ...string) []string {
 		return append(append([]string{"Publish", "Write breakpoint"}, l...), "Write head", "Unpublish", "WaitHandlers")
 	}
-	for what, tt := range map[string]struct {
-		src  string
-		want bool
-	}{
-		"three phases":           {steps(phases("Sync 1", "Write tail if tail", "Sync 2")...), true},
-		"under a lock":           {around("Lock text_mutex", "Unlock text_mutex", phases()...), true},
-		"a stopped machine":      {around("StopMachine", "Resume", "Write word"), true},
-		"whole sites":            {steps("for each patch", "Write literal if literal", "Write word", "end"), true},
-		"whole sites, published": {steps("Publish", "Write word", "Unpublish", "WaitHandlers"), true},
-		"a lock for each batch":  {steps("Lock text_mutex", "Write word", "Unlock text_mutex"), false},
-		"a stop for each batch":  {steps("StopMachine", "Write word", "Resume"), false},
-		"written behind the stop": {lines("name: x", "once before:", "StopMachine", "Resume", "every batch:",
-			"Write word"), false},
-		"phases inside stop_machine": {around("StopMachine", "Resume", phases()...), false},
-		"published for everything": {lines("name: x", "once before:", "Publish", "every batch:", "Write breakpoint",
-			"Write head", "once after:", "Unpublish", "WaitHandlers"), false},
-		"published twice":           {steps(append(phases(), phases()...)...), false},
-		"forgotten, not waited for": {steps("Publish", "Write breakpoint", "Write head", "Unpublish", "Clear"), false},
-		"handlers waited for late": {steps("Publish", "Write breakpoint", "Unpublish", "Write head", "WaitHandlers"),
-			false},
-		"two breakpoints": {steps(phases("Write breakpoint")...), false},
-		"two tails":       {steps(phases("Write tail if tail", "Write tail if tail")...), false},
-		"a tail before it": {steps("Publish", "Write tail if tail", "Write breakpoint", "Write head", "Unpublish",
-			"WaitHandlers"), false},
-		"a breakpoint that stays":   {steps("Publish", "Write breakpoint", "Unpublish", "WaitHandlers"), false},
-		"a word under a breakpoint": {steps(phases("Write word")...), false},
-		"half a literal": {steps("Publish", "Write literal-low if literal", "Write word", "Unpublish",
-			"WaitHandlers"), false},
-		"breakpoints site by site": {steps("Publish", "for each patch", "Write breakpoint", "Write head", "end",
-			"Unpublish", "WaitHandlers"), false},
-		"mapped pages": {steps("for each patch", "Map", "Write word", "end"), false},
+	for what, src := range map[string]string{
+		"three phases":           steps(phases("Sync 1", "Write tail if tail", "Sync 2")...),
+		"under a lock":           around("Lock text_mutex", "Unlock text_mutex", phases()...),
+		"a stopped machine":      around("StopMachine", "Resume", "Write word"),
+		"whole sites":            steps("for each patch", "Write literal if literal", "Write word", "end"),
+		"whole sites, published": steps("Publish", "Write word", "Unpublish", "WaitHandlers"),
+		"a lock for each batch":  steps("Lock text_mutex", "Write word", "Unlock text_mutex"),
+		"a stop for each batch":  steps("StopMachine", "Write word", "Resume"),
+		"written behind the stop": lines("name: x", "once before:", "StopMachine", "Resume", "every batch:",
+			"Write word"),
+		"phases inside stop_machine": around("StopMachine", "Resume", phases()...),
+		"published for everything": lines("name: x", "once before:", "Publish", "every batch:", "Write breakpoint",
+			"Write head", "once after:", "Unpublish", "WaitHandlers"),
+		"published twice":           steps(append(phases(), phases()...)...),
+		"forgotten, not waited for": steps("Publish", "Write breakpoint", "Write head", "Unpublish", "Clear"),
+		"handlers waited for late":  steps("Publish", "Write breakpoint", "Unpublish", "Write head", "WaitHandlers"),
+		"two breakpoints":           steps(phases("Write breakpoint")...),
+		"two tails":                 steps(phases("Write tail if tail", "Write tail if tail")...),
+		"a tail before it": steps("Publish", "Write tail if tail", "Write breakpoint", "Write head", "Unpublish",
+			"WaitHandlers"),
+		"a breakpoint that stays":   steps("Publish", "Write breakpoint", "Unpublish", "WaitHandlers"),
+		"a word under a breakpoint": steps(phases("Write word")...),
+		"half a literal": steps("Publish", "Write literal-low if literal", "Write word", "Unpublish",
+			"WaitHandlers"),
+		"breakpoints site by site": steps("Publish", "for each patch", "Write breakpoint", "Write head", "end",
+			"Unpublish", "WaitHandlers"),
+		"mapped pages": steps("for each patch", "Map", "Write word", "end"),
 	} {
-		p := parse(t, "x.plan", []byte(tt.src))
+		p := parse(t, "x.plan", []byte(src))
 		for _, arch := range cpus.ArchNames() {
 			if what == "half a literal" && arch == "x86_64" || strings.Contains(what, "tail") && arch != "x86_64" {
 				continue // nothing is left of that
 			}
 			plan := compile(t, p, shapeOf(t, arch, p, 7, false), 3)
-			if got := regular(plan); got != tt.want {
-				t.Errorf("%s, %s: regular %v: %v", arch, what, got, plan)
-			}
 			for k := 0; undoneAt(t, t, p, shapeOf(t, arch, p, 7, false), plan, k); k++ {
 			}
 		}
-	}
-	unpublished := []Step{{Op: Verify, To: 1}, {Op: Write, Part: Breakpoint, To: 1}, {Op: Write, Part: Head, To: 1}}
-	if regular(unpublished) {
-		t.Error("a breakpoint that nothing publishes is regular")
 	}
 }
 

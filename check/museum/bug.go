@@ -40,33 +40,12 @@ type Bug struct {
 	sections []section // its machine, before and after the fix
 }
 
-// Option changes the machine that a bug is shown on, not the bug.
-type Option func(*explore.Model)
-
-// WithCPUs adds busy CPUs until there are n. A bug that is shown on one CPU is about
-// that CPU alone, and stays there.
-func WithCPUs(n int) Option {
-	return func(m *explore.Model) {
-		for alone := len(m.Roles) == 1; !alone && len(m.Roles) < n; {
-			m.Roles = append(m.Roles, cpus.Busy)
-		}
-	}
-}
-
-// WithFetch chooses how finely versions mix in a fetch.
-func WithFetch(f cpus.Fetch) Option {
-	return func(m *explore.Model) { m.Code.Fetch = f }
-}
-
 // Model is the machine that the bug is shown on, ready to be explored; fixed:
 // with the upstream fix, and nothing else changed.
-func (b *Bug) Model(fixed bool, options ...Option) (*explore.Model, error) {
+func (b *Bug) Model(fixed bool) (*explore.Model, error) {
 	m, err := b.laidOut(fixed)
 	if err != nil {
 		return nil, err
-	}
-	for _, o := range options {
-		o(m)
 	}
 	if err := m.Prepare(); err != nil {
 		return nil, fmt.Errorf("bug %s: %w", b.Name, err)
@@ -99,9 +78,6 @@ var all = sync.OnceValue(func() (bugs []Bug) {
 
 // All are the bugs, in the catalogue's order, and behind them the cases.
 func All() []Bug { return slices.Clone(all()) }
-
-// Bugs are all exhibits, in the catalogue's order.
-func Bugs() []Bug { return slices.DeleteFunc(All(), func(b Bug) bool { return b.Number == "" }) }
 
 // Kind is the bug's kind in lists.
 func (b *Bug) Kind() string {

@@ -19,5 +19,4 @@
 //     the ops that they name, direct calls.
 //   - What cannot be told in this machine's words is listed with the reason
 //     (omitted.go). Exhibits and omissions share one catalogue.
-//   - difference.go says what the fix has changed.
 package museum

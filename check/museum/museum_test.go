@@ -26,9 +26,9 @@ func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 // everyReduction is what a search may leave out, from nothing to all.
 var everyReduction = []explore.Reductions{{}, {Symmetry: true}, {Order: true}, {Symmetry: true, Order: true}}
 
-func search(t *testing.T, b *Bug, fixed bool, o explore.Options, options ...Option) (*explore.Model, *explore.Result) {
+func search(t *testing.T, b *Bug, fixed bool, o explore.Options, options ...option) (*explore.Model, *explore.Result) {
 	t.Helper()
-	m, err := b.Model(fixed, options...)
+	m, err := b.with(fixed, options)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -44,7 +44,7 @@ func search(t *testing.T, b *Bug, fixed bool, o explore.Options, options ...Opti
 }
 
 // expect explores one side of a bug and tells whether it is as it must be.
-func expect(t *testing.T, b *Bug, fixed bool, o explore.Options, options ...Option) (*explore.Model, *explore.Result) {
+func expect(t *testing.T, b *Bug, fixed bool, o explore.Options, options ...option) (*explore.Model, *explore.Result) {
 	t.Helper()
 	m, r := search(t, b, fixed, o, options...)
 	switch {
@@ -90,7 +90,7 @@ func TestBugsOnLargerMachines(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			more := WithCPUs(len(m.Roles) + 1)
+			more := withCPUs(len(m.Roles) + 1)
 			if n := len(m.Roles); n > 2 && testing.Short() {
 				t.Skip("the slow ones")
 			}
@@ -116,12 +116,12 @@ func TestFetchModels(t *testing.T) {
 	for _, b := range All() {
 		for _, f := range cpus.Fetches() {
 			reduce := explore.Options{Reduce: explore.Reductions{Symmetry: true, Order: true}}
-			if _, r := search(t, &b, true, reduce, WithFetch(f)); (r.Verdict == explore.Safe) !=
+			if _, r := search(t, &b, true, reduce, withFetch(f)); (r.Verdict == explore.Safe) !=
 				(b.Rests == nil || slices.Contains(b.Rests, f)) {
 				t.Errorf("%s, fixed, %s: %s %v", b.Name, f, r.Verdict, r.Violation)
 			}
 			want := cmp.Or(b.Otherwise[f], b.Want)
-			_, r := search(t, &b, false, reduce, WithFetch(f))
+			_, r := search(t, &b, false, reduce, withFetch(f))
 			switch {
 			case (f == cpus.Atomic && !halves[b.Name] || f == cpus.Quadword && words[b.Name]) && want == cpus.TornFetch:
 				if r.Verdict == explore.Unsafe && strings.HasPrefix(r.Violation.Why, "mixes versions") {
@@ -252,7 +252,7 @@ func TestCatalogueIsComplete(t *testing.T) {
 		t.Fatalf("%d entries", len(all))
 	}
 	told, left := map[string]bool{}, map[string]bool{}
-	for _, b := range Bugs() {
+	for _, b := range exhibits() {
 		told[b.Number] = true
 	}
 	for _, o := range OmittedBugs() {

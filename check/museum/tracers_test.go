@@ -176,7 +176,7 @@ func TestDocument(t *testing.T) {
 		}
 	}
 	kinds := map[string]int{}
-	for _, b := range Bugs() {
+	for _, b := range exhibits() {
 		kinds[b.Kind()]++
 	}
 	text := strings.Join(strings.Fields(string(b)), " ")

@@ -131,7 +131,7 @@ round:
 
 // func callOnce(b *block, at uintptr) (called uint64)
 //
-// Calls one site, and tells what BL says when it comes back. Nobody reads the calls that
+// Calls one site, unless b.stop, and tells what BL says when it comes back. Nobody reads the calls that
 // reached nobody: they are those begun that reached no tracer.
 TEXT ·callOnce(SB), NOSPLIT, $32-24
 	MOVQ b+0(FP), R13
@@ -140,12 +140,18 @@ TEXT ·callOnce(SB), NOSPLIT, $32-24
 	JNE  twice
 	MOVQ SP, block_sp(R13)
 	MOVQ $1, block_in(R13)
+	CMPQ block_stop(R13), $0
+	JNE  halted
 	INCQ block_begun(R13)
 	XORL BX, BX
 	CALL R9
 	MOVQ $0, block_in(R13)
 	MOVBQZX BX, AX
 	MOVQ AX, called+16(FP)
+	RET
+halted:
+	MOVQ $0, block_in(R13)
+	MOVQ $const_calledNever, called+16(FP)
 	RET
 twice:
 	MOVQ $const_calledTwice, called+16(FP)

@@ -8,6 +8,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"runtime"
 	"slices"
 	"sync"
 
@@ -142,11 +143,16 @@ func (c *Caller) Unregister() {
 // the same Caller.
 func (c *Caller) Call(site int) bool {
 	text := c.t.m.text
-	called := callOnce(c.t.b, text.rx.at+uintptr(text.offsets[site]))
-	if called == calledTwice {
-		panic("live: two goroutines call as one Caller")
+	for {
+		switch called := callOnce(c.t.b, text.rx.at+uintptr(text.offsets[site])); called {
+		case calledTwice:
+			panic("live: two goroutines call as one Caller")
+		case calledNever: // an update is being taken back
+			runtime.Gosched()
+		default:
+			return called == calledTracer
+		}
 	}
-	return called == calledTracer
 }
 
 // Enable switches sites on, all or none, and Disable off: when they return, every call that

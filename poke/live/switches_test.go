@@ -167,6 +167,24 @@ func TestCallerOfTwo(t *testing.T) {
 	c.Call(0)
 }
 
+// TestNoCallWhileThreadsStand: what is taken back is written while no call can begin.
+func TestNoCallWhileThreadsStand(t *testing.T) {
+	s := define(t, 1, 1)
+	c, err := s.Register()
+	if err != nil {
+		t.Fatal(err)
+	}
+	at := s.machine.text.rx.at + uintptr(s.machine.text.offsets[0])
+	c.t.Halt()
+	if called := callOnce(c.t.b, at); called != calledNever || c.t.Counts().Begun != 0 || !c.t.Between() {
+		t.Errorf("called %d, %+v", called, c.t.Counts())
+	}
+	c.t.Continue()
+	if called := callOnce(c.t.b, at); called != calledNobody || c.t.Counts().Begun != 1 {
+		t.Errorf("called %d, %+v", called, c.t.Counts())
+	}
+}
+
 // BenchmarkSwitches flips one site of a hundred that two threads call all the time.
 func BenchmarkSwitches(b *testing.B) {
 	s := define(b, 100, 2)

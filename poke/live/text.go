@@ -55,6 +55,7 @@ const (
 	calledWrong
 	calledFault
 	calledTwice // it was not called: its block is another one's at the moment
+	calledNever // it was not called: threads are to stand still
 )
 
 // newText lays sites and tracers out. pads fills what lies between them, on the pages

@@ -164,10 +164,6 @@ func (m *Machine) Close() error {
 // Peek is what stands at a site.
 func (m *Machine) Peek(site int) isa.Text { return m.live.Peek(site) }
 
-// manyRounds is what a plan may have to be taken back by its own protocol. Of more, an end
-// that is asked for would be long in coming.
-const manyRounds = 1000
-
 // aftermath is how many calls every busy CPU makes after an update, so that it can break
 // what the update promised.
 const aftermath = 8 * stretch
@@ -193,11 +189,6 @@ func (m *Machine) Update(ctx context.Context, u *poke.Update) (out Outcome, err 
 	}
 	out.Pace = m.pace(home)
 	begun := m.begun()
-	var planned poke.Count
-	for _, st := range u.Plan {
-		planned.Add(st)
-	}
-	m.driver.Standing = planned.Rounds > manyRounds
 	g := m.live.Ground(m.cfg.Slots, m.cfg.Filling, m.home)
 	g.Aim = !m.cfg.Even
 	waited, told := queued()
