@@ -48,6 +48,13 @@ func (r *Row) Assumes() string {
 	if on := r.Model.RestsOn(); on != "" {
 		line += on + "; "
 	}
-	return line + "not modelled: cache maintenance, alias mappings, non-maskable interrupts, nested traps; " +
-		"not proved: that updates end"
+	line += "not modelled: cache maintenance, alias mappings, "
+	if !r.Model.Code.Path.NMIs() {
+		line += "non-maskable interrupts, "
+	}
+	line += "nested traps"
+	if r.Verdict == Proved && r.Stuck == "" {
+		return line
+	}
+	return line + "; not proved: that updates end"
 }

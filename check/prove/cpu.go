@@ -2,13 +2,27 @@
 
 package prove
 
-import "github.com/textpoke/textpoke/cpus"
+import (
+	"slices"
+
+	"github.com/textpoke/textpoke/cpus"
+)
+
+// looksForInterrupts is the step of a CPU at a border.
+const looksForInterrupts = "cpu looks for interrupts"
 
 // stepsOfCPU are what the next step of a CPU that does d can amount to: in a view, or
 // in any state where there is none.
-func (m *machine) stepsOfCPU(d number, of *view) (out []branch) {
+func (m *machine) stepsOfCPU(d number, of *view) []branch {
 	was := m.cpus.list[d]
-	c := &cell{m: m, of: of}
+	if was.Over(m.code) {
+		return nil
+	}
+	out, c := m.nmis(d), &cell{m: m, of: of}
+	here := []cond{{own, []test{{does, only(d)}}}}
+	if !was.InNMI() { // it comes to a CPU that a patcher sits on, too
+		here = append(here, cond{own, []test{{home, only(0)}}})
+	}
 	looks := []bool{false}
 	if was.AtBorder() || was.Phase == cpus.Stopped {
 		looks = []bool{true, false}
@@ -16,11 +30,10 @@ func (m *machine) stepsOfCPU(d number, of *view) (out []branch) {
 	for _, look := range looks {
 		name := "cpu " + was.Phase.Does()
 		if look && was.AtBorder() {
-			name = "cpu looks for interrupts"
+			name = looksForInterrupts
 		}
 		for more := true; more; more = c.Next() {
-			c.begin(branch{name: name, onCPU: true, onSite: true, when: []cond{
-				{own, []test{{does, only(d)}}}, {own, []test{{home, only(0)}}}}})
+			c.begin(branch{name: name, onCPU: true, onSite: true, when: slices.Clone(here)})
 			is := was
 			if is.SkipPoll(); look {
 				is.Repoll()

@@ -77,8 +77,8 @@ func newMachine(s *explore.Setup) (*machine, error) {
 		return nil, err
 	}
 	code := *from.Code
-	if code.Path.NMIs() {
-		return nil, &ShapeError{"a path with a program for NMIs: what one has interrupted is a second CPU, and a view has one"}
+	if err := nmisTold(&code.Path); err != nil {
+		return nil, err
 	}
 	code.Sites = code.Sites[:1]
 	m := &machine{

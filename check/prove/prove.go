@@ -25,6 +25,9 @@ type Proof struct {
 	// Cut is the limit that was hit before every view was found, with the fetch model that
 	// was asked for; "" for none.
 	Cut string
+	// Stuck is a step behind which an update may never come, of a protocol that is proved; "" where
+	// every update ends.
+	Stuck string
 	// Offset is where sites lie: where that was asked for, or where the proof fails.
 	Offset explore.Offset
 }
@@ -113,6 +116,9 @@ func closeWith(ctx context.Context, s *explore.Setup) (*Proof, error) {
 	}
 	if step := p.closure.unreached(); step != "" && len(p.Broken) == 0 {
 		p.Condition = "no view gets to this step, so that nothing is known of it: " + step
+	}
+	if p.Closed() {
+		p.Stuck = p.closure.stuck()
 	}
 	return p, nil
 }

@@ -20,9 +20,10 @@ import (
 // How many proofs of random plans are held against the explorer, and up to how many states
 // each of its machines is followed.
 const (
-	fewProofs  = 40
+	fewProofs  = 15
 	manyProofs = 5000
 	someStates = 20_000
+	fewStates  = 5000 // in which an update that never ends is looked for
 )
 
 // TestRandomPlans: no plan that is proved is found unsafe on a small machine: not of plans
@@ -67,8 +68,14 @@ func oneRandomPlan(rt *rapid.T, counts map[string]int) {
 		return
 	}
 	counts["proved"]++
-	if strings.Contains(text, "online:") {
-		counts["proved, and CPUs come online"]++
+	for section, what := range map[string]string{"online:": "CPUs come online", "nmi:": "NMIs come"} {
+		if strings.Contains(text, section) {
+			counts["proved, and "+what]++
+		}
+	}
+	if p.Stuck == "" {
+		counts["proved, and updates end"]++
+		neverStuck(rt, s, text)
 	}
 	for _, n := range []size{{2, 1}, {2, 2}, {3, 1}} {
 		if found := breaksOn(rt, s, n); found != nil {
@@ -78,9 +85,33 @@ func oneRandomPlan(rt *rapid.T, counts map[string]int) {
 	}
 }
 
+// neverStuck holds a proof that updates end against the explorer.
+func neverStuck(rt *rapid.T, s explore.Setup, text string) {
+	m := endless(rt, s, size{2, 1})
+	r, err := explore.Liveness(rt.Context(), m, explore.Options{LimitStates: fewStates})
+	if err != nil {
+		rt.Fatal(err)
+	}
+	if v := r.Violation; v != nil && v.Property != cpus.StuckCPU {
+		rt.Errorf("%s, refs %s: updates end, and the explorer finds %v\n%s", s.Arch.Traits().Name, s.Refs, v, text)
+	}
+}
+
 // breaksOn is what a machine breaks that goes on for ever, as far as it is followed.
 func breaksOn(rt *rapid.T, s explore.Setup, n size) *cpus.Violation {
+	all, _ := explore.ParseReductions("all")
+	r, err := explore.Explore(rt.Context(), endless(rt, s, n), explore.Options{Reduce: all, Workers: 1,
+		LimitStates: someStates})
+	if err != nil {
+		rt.Fatal(err)
+	}
+	return r.Violation
+}
+
+// endless is a machine of a setup that goes on for ever.
+func endless(rt *rapid.T, s explore.Setup, n size) *explore.Model {
 	s.Workload, s.Sites, s.Roles = explore.Endless, n.sites, make([]cpus.Role, n.cpus)
+	s.Roles[n.cpus-1] = rapid.SampledFrom([]cpus.Role{cpus.Busy, cpus.Busy, cpus.IrqsOff, cpus.Idle}).Draw(rt, "role")
 	m, err := s.Model()
 	if err == nil && m.Code.Path.Tells() {
 		s.Roles[n.cpus-1] = cpus.Isolated
@@ -93,12 +124,7 @@ func breaksOn(rt *rapid.T, s explore.Setup, n size) *cpus.Violation {
 	if err != nil {
 		rt.Fatal(err)
 	}
-	all, _ := explore.ParseReductions("all")
-	r, err := explore.Explore(rt.Context(), m, explore.Options{Reduce: all, Workers: 1, LimitStates: someStates})
-	if err != nil {
-		rt.Fatal(err)
-	}
-	return r.Violation
+	return m
 }
 
 // The steps that a plan is drawn from, by what it is like: none of them waits for ever
@@ -112,11 +138,12 @@ var (
 		"stops": {"StopMachine", "Write literal if literal", "Write word", "Resume"},
 	}
 	extras = []string{"Sync", "Sync", "Sync lazy", "GracePeriod", "SynchronizeRCU", "Fence", "Write literal if literal",
-		"Write word", "Write tail if tail", "Write head", "Publish", "Unpublish", "WaitHandlers", "Clear"}
+		"Write literal-low if literal", "Write literal-high if literal", "StopMachine lazy", "Resume", "Write word", "Write tail if tail", "Write head", "Publish", "Unpublish", "WaitHandlers", "Clear"}
 	paths = []string{
 		"", "", "", "",
 		"site:\n    load ops\n    fetch site\n    call\n",
 		"site:\n    fetch site\n    call\n",
+		"site:\n    await guard\n    sync\n    fetch site\n    load literal if literal\n    call\n",
 		"site:\n    mask interrupts\n    fetch site\n    load literal if literal\n    unmask interrupts\n    call\n",
 		"handler:\n    take reference\n    look up\n    give back\n    act\n",
 		"handler:\n    take reference\n    look up\n    give back\n    sync\n    go back\n",
@@ -129,6 +156,13 @@ var (
 		"entry:\n    enter\n    catch up\n",
 		"entry:\n    enter\n    await resume\n    catch up\n",
 		"entry:\n    catch up\n    enter\n",
+	}
+	nmis = []string{
+		"nmi:\n    call a site\n",
+		"nmi:\n    sync\n    call a site\n",
+		"nmi:\n    catch up\n    call a site\n    load user cr3\n",
+		"nmi:\n    look at cr3\n    load kernel cr3\n    sync\n    call a site\n    load user cr3\n",
+		"nmi:\n    await resume\n    call a site\n",
 	}
 	online = []string{
 		"online:\n    call a site\n    come online\n",
@@ -166,8 +200,11 @@ func randomPlan(rt *rapid.T, buffered bool) string {
 	fmt.Fprintf(&b, "name: random\nbatching: %s\n",
 		rapid.SampledFrom([]string{"buffered", "whole", "single"}).Draw(rt, "batching"))
 	up, locks := "", false
-	if rapid.IntRange(0, 3).Draw(rt, "comes up") == 0 {
+	switch rapid.IntRange(0, 7).Draw(rt, "comes up") {
+	case 0, 1:
 		up, locks = rapid.SampledFrom(online).Draw(rt, "online"), rapid.Bool().Draw(rt, "locks")
+	case 2, 3:
+		up = rapid.SampledFrom(nmis).Draw(rt, "nmi")
 	}
 	round := 0
 	for i, list := range [][]string{steps[:cut[0]], steps[cut[0]:cut[1]], steps[cut[1]:]} {

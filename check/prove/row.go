@@ -3,6 +3,7 @@
 package prove
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -194,6 +195,14 @@ var Columns = results.Columns[*Row]{
 		Doc:  "where asked for (cutoff): what the explorer finds in machines of 1 and 2 sites and 2 and 3 CPUs",
 		Cell: func(r *Row) any { return results.OrEmpty(r.Cutoff) },
 	},
+	{Name: "ends",
+		Doc: "whether every update of what is proved has a way to its end: yes, or the step at which one may stay",
+		Cell: func(r *Row) any {
+			if r.Verdict == Proved {
+				return cmp.Or(r.Stuck, "yes")
+			}
+			return results.Empty
+		}},
 	{Name: "place", Doc: "offset of sites within an aligned quadword, where it was asked for; else it holds of any",
 		Cell: func(r *Row) any { return results.OrEmpty(r.Question.Offset.String()) }},
 }

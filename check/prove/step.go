@@ -22,7 +22,11 @@ func (m *machine) next(s spot) number { return m.places.index(spot{item: s.item 
 // at begins a branch of the patcher's at a place.
 func (m *machine) atPlace(p number) branch {
 	s := m.places.list[p]
-	return branch{name: m.spell(s), when: []cond{{own, []test{{place, only(p)}}}}}
+	b := branch{name: m.spell(s), when: []cond{{own, []test{{place, only(p)}}}}}
+	if m.code.Path.NMIs() {
+		b.when = append(b.when, m.noneAtHome())
+	}
+	return b
 }
 
 // spell names what is done at a spot.
