@@ -43,7 +43,7 @@ func printRanges(w io.Writer, configs []sim.Config) {
 	for _, r := range calibration.Ranges() {
 		fmt.Fprintf(w, "  %-36s %s  (%s)\n", r.Name, between(r.Low, r.High), strings.Join(r.Sources, "; "))
 	}
-	low, high := calibration.RoundRange()
+	low, high := calibration.Ranges()[0].Low, calibration.Ranges()[0].High // of a round
 	for i := range asked {
 		if j, err := sim.NewJob(asked[i]); err == nil {
 			if rounds := j.Rounds(); rounds > 0 {

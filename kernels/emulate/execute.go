@@ -5,62 +5,31 @@ package emulate
 import (
 	"errors"
 	"math/bits"
+	"slices"
 
 	"golang.org/x/arch/x86/x86asm"
 )
 
 var errUnknown = errors.New("instruction is not known")
 
-// conditions are those of jumps, moves and sets, by their number. Parity is not kept.
-var conditions = [16]struct{ jump, move, set x86asm.Op }{
-	{x86asm.JO, x86asm.CMOVO, x86asm.SETO}, {x86asm.JNO, x86asm.CMOVNO, x86asm.SETNO},
-	{x86asm.JB, x86asm.CMOVB, x86asm.SETB}, {x86asm.JAE, x86asm.CMOVAE, x86asm.SETAE},
-	{x86asm.JE, x86asm.CMOVE, x86asm.SETE}, {x86asm.JNE, x86asm.CMOVNE, x86asm.SETNE},
-	{x86asm.JBE, x86asm.CMOVBE, x86asm.SETBE}, {x86asm.JA, x86asm.CMOVA, x86asm.SETA},
-	{x86asm.JS, x86asm.CMOVS, x86asm.SETS}, {x86asm.JNS, x86asm.CMOVNS, x86asm.SETNS},
-	{}, {},
-	{x86asm.JL, x86asm.CMOVL, x86asm.SETL}, {x86asm.JGE, x86asm.CMOVGE, x86asm.SETGE},
-	{x86asm.JLE, x86asm.CMOVLE, x86asm.SETLE}, {x86asm.JG, x86asm.CMOVG, x86asm.SETG},
-}
+// The kinds of instructions that do something if a condition holds: the upper half of the byte that
+// has the condition's number (Intel SDM vol. 2, appendix B.1.4.7).
+const (
+	shortJump = 0x7 // without 0f before it
+	move      = 0x4 // with it
+	nearJump  = 0x8
+	set       = 0x9
+)
 
-// conditional is what an instruction does if a condition holds.
-type conditional struct {
-	condition int
-	do        func(m *Machine, to, from operand, yes bool)
-}
-
-var conditionals = func() map[x86asm.Op]conditional {
-	all := map[x86asm.Op]conditional{}
-	for i, c := range conditions {
-		if c.jump == 0 {
-			continue
-		}
-		all[c.move] = conditional{i, func(_ *Machine, to, from operand, yes bool) {
-			if !yes {
-				from = to // 32 bits clear the upper half all the same
-			}
-			to.store(from.load())
-		}}
-		all[c.set] = conditional{i, func(_ *Machine, to, _ operand, yes bool) {
-			if yes {
-				to.store(1)
-			} else {
-				to.store(0)
-			}
-		}}
+// conditional is an instruction's kind and condition; ok is false for others, and for those that
+// ask for parity, which is not kept.
+func conditional(in *x86asm.Inst) (kind, condition int, ok bool) {
+	code, kinds := int(in.Opcode>>24), []int{shortJump}
+	if code == 0x0f {
+		code, kinds = int(in.Opcode>>16&0xff), []int{move, nearJump, set}
 	}
-	return all
-}()
-
-var jumps = func() map[x86asm.Op]int {
-	all := map[x86asm.Op]int{}
-	for i, c := range conditions {
-		if c.jump != 0 {
-			all[c.jump] = i
-		}
-	}
-	return all
-}()
+	return code >> 4, code & 15, slices.Contains(kinds, code>>4) && code&14 != 10
+}
 
 // execute does what an instruction says, and tells which one comes next.
 func (m *Machine) execute(in *x86asm.Inst, next uint64) (to uint64, err error) {
@@ -91,14 +60,18 @@ func (m *Machine) execute(in *x86asm.Inst, next uint64) (to uint64, err error) {
 		}
 	}
 	a, b := args[0], args[1]
-	if condition, ok := jumps[in.Op]; ok {
-		if m.holds(condition) {
+	if kind, condition, ok := conditional(in); ok {
+		yes := m.holds(condition)
+		switch {
+		case kind == move && !yes:
+			a.store(a.load()) // 32 bits clear the upper half all the same
+		case kind == move:
+			a.store(b.load())
+		case kind == set:
+			a.store(map[bool]uint64{true: 1}[yes])
+		case yes:
 			return a.value, nil
 		}
-		return next, nil
-	}
-	if c, ok := conditionals[in.Op]; ok {
-		c.do(m, a, b, m.holds(c.condition))
 		return next, nil
 	}
 	switch in.Op {

@@ -3,7 +3,6 @@
 package image
 
 import (
-	"bytes"
 	"maps"
 	"slices"
 
@@ -202,9 +201,4 @@ func (k *Kernel) HoldsWord(name string, insn uint32) bool {
 		}
 	}
 	return false
-}
-
-// Contains tells whether some bytes stand anywhere in the image.
-func (k *Kernel) Contains(s string) bool {
-	return slices.ContainsFunc(k.Segments, func(g vmlinux.Segment) bool { return bytes.Contains(g.Data, []byte(s)) })
 }

@@ -13,7 +13,6 @@ import (
 // Limits below which a run is no kernel's table.
 const (
 	minJumps = 100
-	minMarks = 1000
 	farJump  = 1 << 18 // bytes between a branch and its target, at the most
 	farData  = 1 << 27 // bytes between the start of a kernel and its last data
 )
@@ -24,20 +23,7 @@ func (k *Kernel) Unnamed() bool { return !k.Has("__start___jump_table") || k.unn
 // findJumps takes the longest run of entries whose code and target lie in text and near
 // each other, and whose key is an aligned place that is no text.
 func (k *Kernel) findJumps() {
-	var best uint64
-	most := 0
-	for _, s := range k.Segments {
-		for o := 0; o+jumpBytes <= len(s.Data); {
-			n := 0
-			for p := o; p+jumpBytes <= len(s.Data) && k.isJump(s.Addr+uint64(p), s.Data[p:]); p += jumpBytes {
-				n++
-			}
-			if n > most {
-				best, most = s.Addr+uint64(o), n
-			}
-			o += max(8, jumpBytes*n)
-		}
-	}
+	best, most := k.Longest(jumpBytes, k.isJump)
 	k.unnamed = true
 	if most >= minJumps {
 		k.Add("__start___jump_table", best)

@@ -12,15 +12,20 @@ func (k *Kernel) Protocol() string {
 	for _, m := range found {
 		of[m.Name] = m.Value
 	}
-	_, known := of[UpdateRounds]
-	switch {
-	case !known:
+	if _, known := of[UpdateRounds]; !known {
 		return ""
-	case of[UpdateStops] > 0:
+	}
+	return ProtocolOf(func(name string) int { return of[name] })
+}
+
+// ProtocolOf is the protocol that the values of mechanisms make.
+func ProtocolOf(value func(mechanism string) int) string {
+	switch {
+	case value(UpdateStops) > 0:
 		return "stop-machine"
-	case of[UpdateRounds] > 0:
+	case value(UpdateRounds) > 0:
 		return "breakpoint-global"
-	case of[BatchRounds] > 0:
+	case value(BatchRounds) > 0:
 		return "breakpoint"
 	}
 	return "native"

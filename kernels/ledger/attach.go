@@ -16,7 +16,6 @@ import (
 // Way is a means of attaching to many functions.
 type Way struct {
 	Name  string
-	About string
 	Calls int // of the kernel's interface; 0 for one a function
 
 	needs string // the mechanism that it needs
@@ -29,17 +28,14 @@ type Way struct {
 const GlobalOps = 12
 
 var ways = []Way{
-	{"fentry", "a trampoline a function, attached one by one", 0, image.DirectCalls, image.DirectShared, linkOne},
-	{"global-trampoline", "one trampoline, and ops, for each of 12 numbers of arguments", GlobalOps, image.DirectCalls,
+	{"fentry", 0, image.DirectCalls, image.DirectShared, linkOne},
+	{"global-trampoline", GlobalOps, image.DirectCalls,
 		image.DirectShared, globalTrampoline},
-	{"tracing-multi", "a trampoline a function, attached in one update of one ops", 1, image.DirectMulti, image.DirectMulti,
+	{"tracing-multi", 1, image.DirectMulti, image.DirectMulti,
 		func(r *Replay, recs []int, _ int, on bool) { r.tracingMulti(on, recs) }},
-	{"kprobe-multi", "one ops for all functions, no trampolines of their own", 1, image.MultiProbes, image.MultiStatic,
+	{"kprobe-multi", 1, image.MultiProbes, image.MultiStatic,
 		func(r *Replay, recs []int, _ int, on bool) { r.multi(on, recs) }},
 }
-
-// Ways are all of them.
-func Ways() []Way { return ways }
 
 // WayNames lists them.
 func WayNames() (out []string) {

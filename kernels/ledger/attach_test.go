@@ -74,7 +74,7 @@ func TestReadings(t *testing.T) {
 // TestOneByOne: what is worked out from few calls is what many of them take.
 func TestOneByOne(t *testing.T) {
 	for _, k := range Kernels() {
-		for _, w := range Ways() {
+		for _, w := range ways {
 			if w.Calls > 0 || w.In(k) != nil {
 				continue
 			}

@@ -95,7 +95,7 @@ func fromFacts(arch, release string, f *Facts, table *records.Table) (*Kernel, e
 	traits := a.Traits()
 	k := &Kernel{
 		Arch: arch, Release: release, Facts: f, Own: table, callRow: callRow(traits),
-		Protocol: f.protocol(),
+		Protocol: image.ProtocolOf(f.value),
 	}
 	k.SyncRow, k.StopRow = k.callRow, k.stopRow(traits)
 	if traits.FirmwareRounds {
@@ -167,19 +167,6 @@ func (f *Facts) code() Basis {
 		return Sourced
 	}
 	return FromCode
-}
-
-// protocol is how records are changed, as package poke names it.
-func (f *Facts) protocol() string {
-	switch {
-	case f.value(image.UpdateStops) > 0:
-		return "stop-machine"
-	case f.value(image.UpdateRounds) > 0:
-		return "breakpoint-global"
-	case f.value(image.BatchRounds) > 0:
-		return "breakpoint"
-	}
-	return "native"
 }
 
 // records is what the update of the records sends.

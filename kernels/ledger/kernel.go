@@ -83,7 +83,6 @@ type Basis string
 
 // The ways.
 const (
-	Counted Basis = "counted" // by call stacks, on the kernel itself
 	Sourced Basis = "source"  // read in that release's source
 	Assumed Basis = "assumed" // as on another kernel, which the entry names; or where an image does not say
 

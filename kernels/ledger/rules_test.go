@@ -118,7 +118,7 @@ func TestLines(t *testing.T) {
 		t.Errorf("an event with its group: %v, without %v", two, one)
 	}
 	if names := WayNames(); !slices.Equal(names, []string{"fentry", "global-trampoline", "tracing-multi", "kprobe-multi"}) ||
-		len(Ways()) != len(names) || Ways()[2].Name != names[2] {
+		len(ways) != len(names) || ways[2].Name != names[2] {
 		t.Errorf("ways %v", names)
 	}
 }

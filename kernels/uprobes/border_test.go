@@ -40,12 +40,9 @@ func TestTargets(t *testing.T) {
 	}
 }
 
-// TestCosts: costs add up, and idle CPUs are woken from 6.16 to 6.19 as was counted: 3 in
+// TestCosts: idle CPUs are woken from 6.16 to 6.19 as was counted: 3 in
 // all for 2 probes, 8 for 5.
 func TestCosts(t *testing.T) {
-	if c := (Cost{1, 2}).Add(Cost{30, 40}); c != (Cost{31, 42}) {
-		t.Error(c)
-	}
 	for _, c := range []struct {
 		release   string
 		two, five int

@@ -5,7 +5,6 @@ package uprobes
 import (
 	"bytes"
 	"fmt"
-	"strings"
 )
 
 // Insn is what stands at a probe's site, as far as it matters to what a probe costs.
@@ -31,16 +30,6 @@ func (i Insn) String() string {
 
 // InsnNames lists the names of all instructions.
 func InsnNames() []string { return insnNames[:] }
-
-// ParseInsn reads an instruction's name.
-func ParseInsn(s string) (Insn, error) {
-	for i, name := range insnNames {
-		if s == name {
-			return Insn(i), nil
-		}
-	}
-	return 0, fmt.Errorf("instruction %q: want one of %s", s, strings.Join(insnNames[:], ", "))
-}
 
 // bytesOf is how the instructions are written; Nop5 is x86_nops[5] and Nop10 is the
 // successor's (arch/x86/include/asm/nops.h; tip ba2bfc97b462, linux-next

@@ -142,9 +142,6 @@ func parseRelease(name string) (r release, err error) {
 // at the first hit, and who removes the probe at the end.
 type Cost struct{ FirstHit, Disable int }
 
-// Add sums costs up.
-func (c Cost) Add(o Cost) Cost { return Cost{c.FirstHit + o.FirstHit, c.Disable + o.Disable} }
-
 // Cost is what probes on some sites cost that some processes have each hit. Processes
 // that were forked after the hit have the call already, and count once more when it
 // is taken back.

@@ -3,6 +3,7 @@
 package uprobes
 
 import (
+	"slices"
 	"testing"
 
 	"github.com/textpoke/textpoke/kernels/published"
@@ -15,11 +16,7 @@ func TestReadings(t *testing.T) {
 		t.Fatal(err)
 	}
 	for _, r := range readings {
-		insn, err := ParseInsn(r.Insn)
-		if err != nil {
-			t.Fatal(err)
-		}
-		b, err := Of(r.Release, insn)
+		b, err := Of(r.Release, Insn(slices.Index(InsnNames(), r.Insn)))
 		if err != nil {
 			t.Fatal(err)
 		}

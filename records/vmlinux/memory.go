@@ -73,6 +73,24 @@ func (m *Memory) Contains(s string) bool {
 	return slices.ContainsFunc(m.Segments, func(g Segment) bool { return bytes.Contains(g.Data, []byte(s)) })
 }
 
+// Longest is the longest run of entries of so many bytes that all are what is looked for: where it
+// begins, and how many.
+func (m *Memory) Longest(size int, is func(at uint64, entry []byte) bool) (best uint64, most int) {
+	for _, s := range m.Segments {
+		for o := 0; o+size <= len(s.Data); {
+			n := 0
+			for p := o; p+size <= len(s.Data) && is(s.Addr+uint64(p), s.Data[p:]); p += size {
+				n++
+			}
+			if n > most {
+				best, most = s.Addr+uint64(o), n
+			}
+			o += max(8, size*n)
+		}
+	}
+	return best, most
+}
+
 // reaches is one past the highest address.
 func (m *Memory) reaches() (end uint64) {
 	for _, s := range m.Segments {

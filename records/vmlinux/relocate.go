@@ -22,21 +22,12 @@ func (k *Kernel) relocate() {
 		return
 	}
 	d := k.Segments[0].Data
-	best, count := 0, 0
-	for p := 0; p+relaBytes <= len(d); {
-		n := 0
-		for q := p; q+relaBytes <= len(d) && le.Uint64(d[q+8:]) == k.Arch.relative && inKernelHalf(le.Uint64(d[q:])); q += relaBytes {
-			n++
-		}
-		if n > count {
-			best, count = p, n
-		}
-		p += max(8, relaBytes*n)
+	best, count := k.Longest(relaBytes, func(_ uint64, rela []byte) bool {
+		return le.Uint64(rela[8:]) == k.Arch.relative && inKernelHalf(le.Uint64(rela))
+	})
+	if count >= minRelocations {
+		k.apply(d, d[best:int(best)+relaBytes*count])
 	}
-	if count < minRelocations {
-		return
-	}
-	k.apply(d, d[best:best+relaBytes*count])
 }
 
 // apply fills in pointers. The base is the least of the addends rounded down to the

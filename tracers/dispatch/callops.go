@@ -95,55 +95,63 @@ func (c *CallOps) Call(site int, t *Task) {
 // Cost implements Way.
 func (c *CallOps) Cost(site int) Counts { return c.cost(site, 2) }
 
-// Intermediate is turned down: the literal names a structure of the site, such as its
-// record, and that names the ops.
-//
-//	site -> ftrace_caller -> literal -> record -> ops -> func
-//
-// Three loads, one more than with the ops at the site. The record's other fields are read apart
-// from the pointer to the ops, so that both have to be synchronised whenever they change.
-type Intermediate struct {
+// literals are designs that were turned down: what a site's literal leads to is found in another way.
+type literals struct {
 	*base
-	at []intermediateSite
+	calls  []atomic.Bool // the sites' instructions: calls, or nops
+	loads  int64         // to the ops
+	direct int64         // to a direct trampoline
+	call   func(site int, t *Task)
 }
 
-type intermediateSite struct {
-	branch  atomic.Bool
-	literal atomic.Pointer[record]
-}
-
-// record is struct dyn_ftrace with a pointer to the ops.
-type record struct{ ops atomic.Pointer[entry] }
-
-// NewIntermediate is sites that all lead to nop_ops.
-func NewIntermediate(c Config) (*Intermediate, error) {
+// newLiterals is sites that all lead to nop_ops. publish stores what a site's literal leads to.
+func newLiterals(c Config, loads, direct int64, publish func(w *literals, site int, e *entry)) (*literals, error) {
 	b, err := newBase(c, words{callOps: true, direct: true}, false)
 	if err != nil {
 		return nil, err
 	}
-	w := &Intermediate{b, make([]intermediateSite, b.sites)}
-	for i := range w.at {
-		w.at[i].literal.Store(&record{})
-	}
+	w := &literals{base: b, calls: make([]atomic.Bool, b.sites), loads: loads, direct: direct}
 	b.start(func(site int, to tracers.Installed) {
-		w.at[site].literal.Load().ops.Store(b.readable(to))
-		w.at[site].branch.Store(to.Decided != 0)
+		publish(w, site, b.readable(to))
+		w.calls[site].Store(to.Decided != 0)
 	})
 	return w, nil
 }
 
 // Call implements Way.
-func (w *Intermediate) Call(site int, t *Task) {
-	if s := &w.at[site]; s.branch.Load() {
-		w.through(w.ips[site], s.literal.Load().ops.Load(), t, 3)
+func (w *literals) Call(site int, t *Task) {
+	if w.calls[site].Load() {
+		w.call(site, t)
 	}
 }
 
 // Cost implements Way.
-func (w *Intermediate) Cost(site int) Counts { return w.cost(site, 3) }
+func (w *literals) Cost(site int) Counts {
+	c := w.cost(site, w.loads)
+	if c.Called == 1 && c.Saved == 0 {
+		c.Loads = w.direct
+	}
+	return c
+}
 
-// OpsTrampoline is turned down where there is CALL_OPS: the literal names a trampoline
-// that has the ops as an immediate.
+// newIntermediate: the literal names a structure of the site, such as its record, and that names
+// the ops.
+//
+//	site -> ftrace_caller -> literal -> record -> ops -> func
+//
+// Three loads, one more than with the ops at the site. The record's other fields are read apart
+// from the pointer to the ops, so that both have to be synchronised whenever they change.
+func newIntermediate(c Config) (*literals, error) {
+	records := make([]struct{ ops atomic.Pointer[entry] }, len(c.Sites)) // struct dyn_ftrace with a pointer to the ops
+	w, err := newLiterals(c, 3, 3, func(_ *literals, site int, e *entry) { records[site].ops.Store(e) })
+	if err == nil {
+		w.call = func(site int, t *Task) { w.through(w.ips[site], records[site].ops.Load(), t, 3) }
+	}
+	return w, err
+}
+
+// newOpsTrampoline: where there is CALL_OPS, the literal names a trampoline that has the ops as an
+// immediate.
 //
 //	site -> ftrace_caller -> literal -> trampoline (ops) -> func
 //
@@ -152,33 +160,18 @@ func (w *Intermediate) Cost(site int) Counts { return w.cost(site, 3) }
 // instruction cache, and an allocation that can fail. x86_64 makes one for each ops that is not in
 // the kernel's image, and sites with one user call it without a literal: create_trampoline,
 // arch/x86/kernel/ftrace.c.
-type OpsTrampoline struct {
-	*base
-	at []opsTrampolineSite
-}
-
-type opsTrampolineSite struct {
-	branch  atomic.Bool
-	literal atomic.Pointer[opsTrampoline]
+func newOpsTrampoline(c Config) (*literals, error) {
+	at := make([]atomic.Pointer[opsTrampoline], len(c.Sites))
+	w, err := newLiterals(c, 1, 1, func(w *literals, site int, e *entry) { at[site].Store(e.trampoline(w.base)) })
+	if err == nil {
+		w.call = func(site int, t *Task) { at[site].Load().run(w.ips[site], t) }
+	}
+	return w, err
 }
 
 // opsTrampoline is code: run has its ops as an immediate.
 type opsTrampoline struct {
 	run func(ip records.Addr, t *Task)
-}
-
-// NewOpsTrampoline is sites that all lead to the trampoline of nop_ops.
-func NewOpsTrampoline(c Config) (*OpsTrampoline, error) {
-	b, err := newBase(c, words{callOps: true, direct: true}, false)
-	if err != nil {
-		return nil, err
-	}
-	w := &OpsTrampoline{b, make([]opsTrampolineSite, b.sites)}
-	b.start(func(site int, to tracers.Installed) {
-		w.at[site].literal.Store(b.readable(to).trampoline(b))
-		w.at[site].branch.Store(to.Decided != 0)
-	})
-	return w, nil
 }
 
 // trampoline generates the code for an ops, once.
@@ -189,18 +182,8 @@ func (e *entry) trampoline(b *base) *opsTrampoline {
 	return e.code
 }
 
-// Call implements Way.
-func (w *OpsTrampoline) Call(site int, t *Task) {
-	if s := &w.at[site]; s.branch.Load() {
-		s.literal.Load().run(w.ips[site], t)
-	}
-}
-
-// Cost implements Way.
-func (w *OpsTrampoline) Cost(site int) Counts { return w.cost(site, 1) }
-
-// SiteTrampoline is turned down: beside the literal that names the ops, the site has
-// another one for the direct trampoline.
+// newSiteTrampoline: beside the literal that names the ops, the site has another one for the direct
+// trampoline.
 //
 //	site -> ftrace_caller -> literals: trampoline
 //	                                   \-> ops -> func
@@ -208,54 +191,24 @@ func (w *OpsTrampoline) Cost(site int) Counts { return w.cost(site, 1) }
 // One load to a trampoline, two to a func, as both literals are the site's. They take
 // sixteen bytes, and two stores to change: between them a call finds the trampoline of
 // one and the ops of another.
-type SiteTrampoline struct {
-	*base
-	at []siteTrampolineSite
-}
-
-type siteTrampolineSite struct {
-	branch atomic.Bool
-	direct atomic.Pointer[trampoline]
-	ops    atomic.Pointer[entry]
-}
-
-// NewSiteTrampoline is sites that all name nop_ops and no trampoline.
-func NewSiteTrampoline(c Config) (*SiteTrampoline, error) {
-	b, err := newBase(c, words{callOps: true, direct: true}, false)
-	if err != nil {
-		return nil, err
-	}
-	w := &SiteTrampoline{b, make([]siteTrampolineSite, b.sites)}
-	b.start(func(site int, to tracers.Installed) {
-		s, e := &w.at[site], b.readable(to)
-		s.ops.Store(e)
-		s.direct.Store(e.direct)
-		s.branch.Store(to.Decided != 0)
+func newSiteTrampoline(c Config) (*literals, error) {
+	at := make([]struct {
+		direct atomic.Pointer[trampoline]
+		ops    atomic.Pointer[entry]
+	}, len(c.Sites))
+	w, err := newLiterals(c, 2, 1, func(_ *literals, site int, e *entry) {
+		at[site].ops.Store(e)
+		at[site].direct.Store(e.direct)
 	})
-	return w, nil
-}
-
-// Call implements Way.
-func (w *SiteTrampoline) Call(site int, t *Task) {
-	s := &w.at[site]
-	if !s.branch.Load() {
-		return
-	}
-	if tr := s.direct.Load(); tr != nil {
-		if c := t.counts; c != nil {
-			c.Loads++
+	if err == nil {
+		w.call = func(site int, t *Task) {
+			if tr := at[site].direct.Load(); tr != nil {
+				t.count(Counts{Loads: 1})
+				tr.jump(w.ips[site], t)
+				return
+			}
+			w.through(w.ips[site], at[site].ops.Load(), t, 2)
 		}
-		tr.jump(w.ips[site], t)
-		return
 	}
-	w.through(w.ips[site], s.ops.Load(), t, 2)
-}
-
-// Cost implements Way.
-func (w *SiteTrampoline) Cost(site int) Counts {
-	c := w.cost(site, 2)
-	if c.Called == 1 && c.Saved == 0 {
-		c.Loads = 1 // the trampoline's own literal
-	}
-	return c
+	return w, err
 }

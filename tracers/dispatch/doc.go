@@ -22,7 +22,7 @@
 // way to an ops that was detached: wait with [Synchronize] before you use the ops again.
 // Package poke sends the rounds that text needs; this one sends none.
 //
-// Sources are the kernel's, by file and version. [Intermediate] and [OpsTrampoline] were
+// Sources are the kernel's, by file and version. The kinds "intermediate" and "ops-trampoline" were
 // turned down in Mark Rutland's mail of 2025-07-29 in "ftrace,bpf: Use single direct ops
 // for bpf trampolines".
 package dispatch
