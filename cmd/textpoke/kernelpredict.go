@@ -20,8 +20,8 @@ import (
 
 // predictFlags are what a prediction is of.
 type predictFlags struct {
-	actions, state, filter, budget []string
-	cpus, records, here            string
+	actions, state, filter, budget, whatIf []string
+	cpus, records, here                    string
 }
 
 func kernelPredict(c *common) *cobra.Command {
@@ -57,6 +57,7 @@ func kernelPredict(c *common) *cobra.Command {
 		"keys, modules, and in tracefs options, tracers, probes and events; --here=`directory`: from a copy of its files")
 	f.Lookup("here").NoOptDefVal = "/"
 	cmd.MarkFlagsMutuallyExclusive("here", "state")
+	f.StringSliceVar(&p.whatIf, "what-if", nil, "`list` of mechanisms in place of the kernel's own: "+ledger.WhatIfHelp())
 	f.StringArrayVar(&p.filter, "filter", nil, "`functions` that may be traced, in the kernel's syntax; again for more")
 	f.StringVar(&p.records, "records", "", "`table` of records in place of the image's (textpoke records list)")
 	offerFiles(cmd, "records", builtinRecords())
@@ -90,6 +91,9 @@ func (p *predictFlags) predict(ctx context.Context, c *common, name string) erro
 		return err
 	}
 	c.note(name)
+	if k, err = k.WhatIf(p.whatIf); err != nil {
+		return fmt.Errorf("--what-if: %w", err)
+	}
 	if p.here != "" {
 		if p.state, err = k.Here(p.here); err != nil {
 			return fmt.Errorf("--here: %w", err)

@@ -10,6 +10,7 @@ import (
 	"os/exec"
 	"path/filepath"
 	"strconv"
+	"syscall"
 	"time"
 )
 
@@ -33,7 +34,7 @@ func (b *builder) run(ctx context.Context, dir, program string, args ...string) 
 	cmd := exec.CommandContext(ctx, program, args...)
 	cmd.Dir = dir
 	cmd.Env = append(os.Environ(), fixed...)
-	cmd.Cancel = func() error { return cmd.Process.Signal(os.Interrupt) }
+	cmd.Cancel = func() error { return cmd.Process.Signal(syscall.SIGTERM) } // make passes it on
 	cmd.WaitDelay = killDelay
 	var said bytes.Buffer
 	log, err := os.OpenFile(b.path(logName), os.O_CREATE|os.O_WRONLY|os.O_APPEND, 0o644)

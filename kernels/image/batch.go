@@ -151,7 +151,8 @@ func (k *Kernel) hook(q *queue) {
 		q.Store(at, []byte{systemRunning, 0, 0, 0})
 	}
 	nothing := func(m *emulate.Machine) { m.Return(0) }
-	for _, name := range []string{"__fentry__", "perf_event_text_poke", "mutex_lock", "mutex_unlock", "__cond_resched", "kfree", "kvfree", "vfree"} {
+	for _, name := range []string{"__fentry__", "perf_event_text_poke", "mutex_lock", "mutex_unlock", "__cond_resched", "kfree", "kvfree", "vfree",
+		"sort", "sort_nonatomic", "sort_r", "sort_r_nonatomic"} {
 		k.standIn(q, name, nothing)
 	}
 	for _, name := range broadcasts {

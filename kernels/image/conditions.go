@@ -36,9 +36,10 @@ var conditions = map[string]func(x *examiner, args []string) bool{
 	// Another rule's answer is above 0, or one of some numbers; or it has none.
 	"value":   (*examiner).value,
 	"unknown": func(x *examiner, args []string) bool { return x.answers[args[0]].Value == "" },
-	// The functions that queue patches were executed: {rounds}, {said}; the vector's slots are
-	// known: {slots}, {how}. A single poke, executed, goes alone, or is queued, or cannot be.
+	// The functions that queue patches were executed: {rounds}, {said}, and a lower address did not
+	// end a batch; the vector's slots are known: {slots}, {how}. A single poke, executed, goes alone, or is queued, or cannot be.
 	"batch":  (*examiner).batch,
+	"sorted": func(x *examiner, _ []string) bool { b, err := x.RunBatch(); return err == nil && !b.FromOrder },
 	"slots":  (*examiner).slotsKnown,
 	"single": (*examiner).single,
 	// Each record has a literal that names an ops; tasks are preempted: {preempt}.

@@ -19,6 +19,7 @@ type Mechanism struct {
 const (
 	BatchRounds  = "batch-rounds"  // rounds of a batch of patches
 	BatchSlots   = "batch-slots"   // patches of a batch
+	BatchSorted  = "batch-sorted"  // 1: a batch is sorted, and a lower address does not end it
 	UpdateRounds = "update-rounds" // rounds of an update of records, however many
 	UpdateStops  = "update-stops"  // times that every CPU is stopped for an update of records
 	UpdateFences = "update-fences" // remote fences of an update of records, however many
@@ -31,6 +32,7 @@ const (
 	BranchFences = "branch-fences" // remote fences of a branch
 
 	CallRounds     = "call-rounds"     // rounds of a site of a static call
+	CallBatched    = "call-batched"    // 1: the sites of a static call, or of a module, go into batches
 	CallResets     = "call-resets"     // 1: a tracepoint that loses its last probe gets its first static call back
 	EntryCalls     = "entry-calls"     // calls in the common entries that are patched
 	EntryRounds    = "entry-rounds"    // rounds of each
@@ -56,6 +58,7 @@ const (
 	PageFlushes   = "page-flushes"    // rounds, at the least, of a change of protection of pages
 	DirectFlushes = "direct-flushes"  // such changes that a new BPF trampoline takes
 	DirectSyncs   = "direct-syncs"    // times that other CPUs synchronise when it is copied to its place
+	SkipBatched   = "skip-batched"    // 1: a program that goes is patched out of all BPF trampolines in batches
 	SkipStops     = "skip-stops"      // times that every CPU is stopped when a BPF trampoline is changed in place
 	DetachWakes   = "detach-wakes"    // times that every CPU is woken when an ops of somebody's own goes
 	DirectAtBoot  = "direct-at-boot"  // 1: the kernel attaches a BPF program of its own while it boots
@@ -87,7 +90,7 @@ func (k *Kernel) Mechanisms() (found []Mechanism, unknown []string) {
 		r := &mechanismRules[i]
 		a, ok := answers[r.Name]
 		switch {
-		case r.Name[0] == '.': // it serves others
+		case r.Name[0] == '.', ok && a.Evidence == "": // it serves others; no release has it
 		case ok:
 			found = append(found, Mechanism{r.Name, whole(a.Value), a.Evidence})
 		default:

@@ -16,6 +16,7 @@
 //	price.go      a step of the core, priced by the image's mechanisms
 //	module.go     loading and unloading modules
 //	uprobe.go     probes in programs
+//	whatif.go     mechanisms that a kernel does not have
 //	kernel.go     kernels, ledgers, and what a CPU takes
 //	attach.go     attaching to many functions: steps, interrupts and work
 //	time.go       the time that such work takes, by a calibration

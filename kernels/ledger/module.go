@@ -43,8 +43,7 @@ func (a *asked) module(load bool) error {
 // (ftrace_module_enable).
 func (r *Replay) load(m *image.Module) {
 	r.loaded = append(r.loaded, m)
-	r.sent(cpus.StaticCall, r.k.callRow, m.Sites, r.mech(image.CallRounds), r.k.Facts.numbers(),
-		fmt.Sprintf("%d sites of static calls in %s, one by one", m.Sites, m.Name))
+	r.staticCalls(m.Sites, fmt.Sprintf("%d sites of static calls in %s", m.Sites, m.Name))
 	r.sent(cpus.Sync, r.k.SyncRow, m.Records, r.mech(image.RecordFences), r.k.Facts.code(),
 		fmt.Sprintf("%d records of %s are disabled, one by one", m.Records, m.Name))
 	for _, key := range slices.Sorted(maps.Keys(m.Keys)) {

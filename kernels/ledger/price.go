@@ -19,9 +19,33 @@ func (r *Replay) did(rep tracers.Report, err error) {
 		return
 	}
 	r.work.add(&rep)
+	skips := 0
 	for _, s := range rep.Steps {
+		if s.Kind == tracers.StepSkip {
+			skips++
+		}
+	}
+	for _, s := range rep.Steps {
+		if s.Kind == tracers.StepSkip && r.k.Facts.value(image.SkipBatched) > 0 {
+			r.in("bpf-image", func() {
+				r.batched(cpus.Trampoline, skips, "BPF trampolines from which a program that goes is patched out")
+			})
+			skips = 0 // the first stands for all
+			continue
+		}
 		r.price(s)
 	}
+}
+
+// batched notes pokes that are queued and finished together. Where batches are not sorted, their
+// order may end some early, and no image tells it.
+func (r *Replay) batched(cause cpus.Cause, pokes int, of string) {
+	n, each, more := r.batches(pokes, sched.Ascending), r.mech(image.BatchRounds), 0
+	if r.k.Facts.value(image.BatchSorted) == 0 && pokes > 0 {
+		more = (pokes - n) * each
+	}
+	r.note(Entry{Cause: cause, Row: r.k.callRow, Pokes: n, RoundsPerPoke: each, More: more, Basis: r.k.Facts.code(),
+		Source: fmt.Sprintf("%d %s, in %d batches", pokes, of, n)})
 }
 
 // price notes the interrupts of a step. While every CPU is stopped for the records, the
@@ -143,6 +167,9 @@ func (r *Replay) batches(n int, at func(i int) records.Addr) int {
 		return 0
 	case n <= 1:
 		return n
+	}
+	if r.k.Facts.value(image.BatchSorted) > 0 {
+		at = sched.Ascending
 	}
 	return sched.Batches(n, at, sched.Buffer{Slots: max(1, r.mech(image.BatchSlots))})
 }

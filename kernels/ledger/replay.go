@@ -173,8 +173,16 @@ func (r *Replay) call(name string) {
 	if c.Trampoline {
 		pokes++
 	}
-	r.sent(cpus.StaticCall, r.k.callRow, pokes, r.mech(image.CallRounds), r.k.Facts.numbers(),
-		fmt.Sprintf("trampoline and %d sites of %s, one by one", sites, name))
+	r.staticCalls(pokes, fmt.Sprintf("trampoline and %d sites of %s", sites, name))
+}
+
+// staticCalls notes the pokes of a static call's sites, or of a module's.
+func (r *Replay) staticCalls(pokes int, of string) {
+	if each := r.mech(image.CallRounds); r.k.Facts.value(image.CallBatched) == 0 {
+		r.sent(cpus.StaticCall, r.k.callRow, pokes, each, r.k.Facts.numbers(), of+", one by one")
+		return
+	}
+	r.batched(cpus.StaticCall, pokes, "pokes: "+of)
 }
 
 // hook gives a tracepoint a probe (tracepoint_add_func, kernel/tracepoint.c).
