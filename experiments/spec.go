@@ -87,15 +87,19 @@ func (s *Spec[C, R]) run(ctx context.Context, c *C, fields []*Field, lab Lab) (*
 	if lab.Log == nil {
 		lab.Log = zap.NewNop()
 	}
-	f := s.form()
-	study := &Study[C, R]{Form: f, Config: *c, Lab: lab, columns: s.Columns, hidden: s.hidden,
-		table: s.Columns.Table(f.Name)}
+	study := s.Study(*c, lab)
 	found, err := s.Measure(ctx, study)
 	if found == nil {
 		return nil, err
 	}
 	a, aerr := s.Answer(study, found)
 	return a, cmp.Or(err, aerr)
+}
+
+// Study is one with no rows yet.
+func (s *Spec[C, R]) Study(c C, lab Lab) *Study[C, R] {
+	f := s.form()
+	return &Study[C, R]{Form: f, Config: c, Lab: lab, columns: s.Columns, hidden: s.hidden, table: s.Columns.Table(f.Name)}
 }
 
 // Answer is the answer of what a study has found.

@@ -14,6 +14,7 @@ import (
 
 	"github.com/textpoke/textpoke/cpus/isa"
 	"github.com/textpoke/textpoke/experiments"
+	"github.com/textpoke/textpoke/internal/sheet"
 	"github.com/textpoke/textpoke/results"
 	"github.com/textpoke/textpoke/tracers"
 )
@@ -29,10 +30,12 @@ type Config struct {
 //go:embed coexist.experiment
 var declared string
 
-// Experiment is the question.
-var Experiment = (&experiments.Spec[Config, *row]{
+var spec = experiments.Spec[Config, *row]{
 	Form: declared, Cells: cells, Fields: (*Config).fields, Measure: measure,
-}).Experiment()
+}
+
+// Experiment is the question.
+var Experiment = spec.Experiment()
 
 func (c *Config) fields() []*experiments.Field {
 	first, all := names(false), names(true)
@@ -56,6 +59,18 @@ const (
 	unsupported result = "unsupported" // the first one gets an error
 )
 
+// documented is a case that the kernel, or a proposal, documents.
+type documented struct {
+	Arch   string `col:"arch,maybe"` // "" for all
+	First  string `col:"first"`
+	Second string `col:"second"`
+	Errno  string `col:"errno"` // 0 for success
+	Source string `col:"source"`
+}
+
+//go:embed cases.csv
+var casesText string
+
 // row is one pair.
 type row struct {
 	Arch          string
@@ -67,10 +82,29 @@ type row struct {
 	calls         []string
 	report        tracers.Report
 	Documented    *documented // nil where nothing is
+	Back          *row        // the same pair in the other order; nil where it was not tried
+	Other         string      // a dot where another instruction set answers otherwise
 }
 
-// agrees tells whether the row is as it is documented.
-func (r *row) agrees() bool { return r.Documented == nil || r.Documented.Errno == r.Errno }
+// Agrees tells whether the row is as it is documented.
+func (r *row) Agrees() bool { return r.Documented == nil || r.Documented.Errno == r.Errno.String() }
+
+// Cell is the row in a word.
+func (r *row) Cell() string {
+	switch r.Result {
+	case shared:
+		return "ok"
+	case refused, unsupported:
+		return r.Errno.String()
+	}
+	return string(r.Result)
+}
+
+// OrderMatters tells whether it matters who was first; of both orders one says so.
+func (r *row) OrderMatters() bool {
+	return r.Back != nil && r.First < r.Second && r.Cell() != r.Back.Cell() && r.Result != unsupported &&
+		r.Back.Result != unsupported
+}
 
 // cells are those that no field and no method is.
 var cells = map[string]func(*row) any{
@@ -78,30 +112,48 @@ var cells = map[string]func(*row) any{
 	"passes":  func(r *row) any { return len(r.report.Passes) },
 	"patches": func(r *row) any { return r.report.Patches() },
 	"images":  func(r *row) any { return r.report.Count(tracers.StepImage) },
+	"other":   func(r *row) any { return r.Other },
 }
 
 func measure(ctx context.Context, s *experiments.Study[Config, *row]) (*experiments.Findings, error) {
-	type point struct {
-		arch          isa.Arch
-		first, second string
+	cases, err := sheet.Read[documented]("cases.csv", strings.NewReader(casesText))
+	if err != nil {
+		return nil, err
 	}
-	var points []point
-	for _, arch := range s.Config.Arches {
-		for _, first := range s.Config.First {
-			for _, second := range s.Config.Second {
-				points = append(points, point{arch, first, second})
+	rows, err := s.Config.pairs(cases)
+	if err == nil {
+		err = experiments.Each(ctx, s, rows, func(r *row) (*row, error) { return r, nil })
+	}
+	return &experiments.Findings{Report: s}, err
+}
+
+// pairs tries all combinations, and compares each with the other order and the other instruction sets.
+func (c *Config) pairs(cases []documented) (rows []*row, err error) {
+	for _, arch := range c.Arches {
+		for _, first := range c.First {
+			for _, second := range c.Second {
+				r, err := pair(arch, kindNamed(first), kindNamed(second))
+				if err != nil {
+					return nil, fmt.Errorf("%s, then %s: %w", first, second, err)
+				}
+				r.Documented = experiments.Find(cases, func(d *documented) bool {
+					return d.First == first && d.Second == second && (d.Arch == "" || d.Arch == r.Arch)
+				})
+				rows = append(rows, r)
 			}
 		}
 	}
-	err := experiments.Each(ctx, s, points, func(p point) (*row, error) {
-		r, err := pair(p.arch, kindNamed(p.first), kindNamed(p.second))
-		if err != nil {
-			err = fmt.Errorf("%s, then %s: %w", p.first, p.second, err)
+	for _, r := range rows {
+		r.Back = experiments.First(rows, func(o *row) bool {
+			return o.Arch == r.Arch && o.First == r.Second && o.Second == r.First
+		})
+		if experiments.First(rows, func(o *row) bool {
+			return o.First == r.First && o.Second == r.Second && o.Cell() != r.Cell()
+		}) != nil {
+			r.Other = " •"
 		}
-		return r, err
-	})
-	a := answer{s}
-	return &experiments.Findings{Report: a, Pictures: []experiments.Picture{{Picture: a.picture()}}, No: a.wrong()}, err
+	}
+	return rows, nil
 }
 
 // pair lets two clients have the function, one after the other.
@@ -111,7 +163,6 @@ func pair(arch isa.Arch, first, second kind) (*row, error) {
 	if err != nil {
 		return r, err
 	}
-	r.Documented = lookUp(r.Arch, r.First, r.Second)
 	if _, err := first.attach(w); err != nil {
 		if !errors.Is(err, errApart) {
 			return r, r.end(err, unsupported)

@@ -10,7 +10,7 @@ import (
 
 	"github.com/textpoke/textpoke/experiments"
 	"github.com/textpoke/textpoke/experiments/internal/trial"
-	"github.com/textpoke/textpoke/tracers"
+	"github.com/textpoke/textpoke/internal/sheet"
 )
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
@@ -27,6 +27,10 @@ func TestDocumented(t *testing.T) {
 				t.Errorf("%s, then %s: %s, documented %s", r.Cell(t, i, "first"), r.Cell(t, i, "second"), got, doc)
 			}
 		}
+	}
+	cases, err := sheet.Read[documented]("cases.csv", strings.NewReader(casesText))
+	if err != nil {
+		t.Fatal(err)
 	}
 	for _, c := range cases {
 		if !seen[c.Source+c.First+c.Second] {
@@ -128,10 +132,14 @@ func TestWrong(t *testing.T) {
 			t.Errorf("%s: %v, want %s", tt[0], r.Err, tt[1])
 		}
 	}
-	odd := &row{Arch: "any", First: "one", Second: "other", Documented: &documented{Errno: tracers.EBUSY}}
-	a := answer{&experiments.Study[Config, *row]{Rows: []*row{odd}}}
-	if err := a.wrong(); err == nil || !strings.Contains(err.Error(), "one then other: 0, documented EBUSY") {
-		t.Error(err)
+	study := spec.Study(Config{}, experiments.Lab{})
+	odd := &row{Arch: "any", First: "one", Second: "other", Documented: &documented{Errno: "EBUSY"}}
+	if err := study.Add(odd); err != nil {
+		t.Fatal(err)
+	}
+	a, err := spec.Answer(study, &experiments.Findings{Report: study})
+	if err != nil || a.No == nil || !strings.Contains(a.No.Error(), "one then other: 0, documented EBUSY") {
+		t.Error(a, err)
 	}
 }
 

@@ -35,6 +35,9 @@ func (c *Chart) Draw(rows Rows, say func(*Text) (string, error)) (*plots.Chart, 
 		}
 		rows = slices.DeleteFunc(rows, func(r Row) bool { return Said("", r[c.Only]) != is })
 	}
+	if rows, err = rows.sorted(c.Sort); err != nil {
+		return nil, err
+	}
 	d := drawing{chart: c, out: out, index: map[string]int{}}
 	for _, r := range rows { // texts stand in the order of the rows, whatever is drawn first
 		v, err := cells(r, c.X.From, c.Y.From)
@@ -68,7 +71,7 @@ type drawing struct {
 func (d *drawing) layer(n int, rows Rows) error {
 	l := &d.chart.Layers[n]
 	d.bars = d.bars || l.Mark == plots.Lying
-	if l.Mark == plots.Lying && d.out.Y.Names == nil {
+	if (l.Mark == plots.Lying || l.Mark == plots.Cells) && d.out.Y.Names == nil {
 		d.out.Y.Names = []string{}
 	}
 	rows, err := rows.where(l.Where)

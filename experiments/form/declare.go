@@ -197,11 +197,11 @@ func (f *Form) must(b block) (err error) {
 
 // marks are the words for what a layer draws.
 var marks = map[string]plots.Mark{"line": plots.Line, "curve": plots.Curve, "points": plots.Points, "steps": plots.Steps,
-	"bars": plots.Bars, "lying": plots.Lying}
+	"bars": plots.Bars, "lying": plots.Lying, "cells": plots.Cells}
 
 // chart reads a picture.
 func (f *Form) chart(b block) (err error) {
-	is, layers, err := f.fields(b, []string{"title", "subtitle", "of", "x", "y", "where", "only", "alone", "draw"}, "draw")
+	is, layers, err := f.fields(b, []string{"title", "subtitle", "of", "x", "y", "where", "only", "sort", "alone", "draw"}, "draw")
 	if err != nil {
 		return err
 	}
@@ -217,6 +217,9 @@ func (f *Form) chart(b block) (err error) {
 		return f.wrong(is["of"].line, "chart: of %s: no table above has that name", c.Of)
 	}
 	if c.Where, err = f.expr(is["where"]); err != nil {
+		return err
+	}
+	if c.Sort, err = f.expr(is["sort"]); err != nil {
 		return err
 	}
 	if only := is["only"]; only.text != "" {

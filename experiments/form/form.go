@@ -122,6 +122,7 @@ type Chart struct {
 	Where           *Expr  // rows that are drawn; nil for all
 	Only            string // of these, those in which this column has the value Is; "" for all
 	Is              *Text
+	Sort            *Expr // rows with a lesser value come first; nil: as they are
 	Layers          []Layer
 	Alone           bool // no two series have a bar at the same place
 	Line            int

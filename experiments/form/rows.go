@@ -3,8 +3,10 @@
 package form
 
 import (
+	"cmp"
 	"fmt"
 	"slices"
+	"strings"
 
 	"github.com/textpoke/textpoke/results"
 )
@@ -80,6 +82,55 @@ func (rows Rows) where(e *Expr) (out Rows, err error) {
 		if ok {
 			out = append(out, r)
 		}
+	}
+	return out, nil
+}
+
+// sorted are the rows by the number that an expression is; nil leaves their order.
+func (rows Rows) sorted(by *Expr) (Rows, error) {
+	if by == nil {
+		return rows, nil
+	}
+	type keyed struct {
+		row Row
+		key float64
+	}
+	all := make([]keyed, len(rows))
+	for i, r := range rows {
+		v, err := by.Eval(r)
+		if err != nil {
+			return nil, err
+		}
+		key, _ := v.(float64)
+		all[i] = keyed{r, key}
+	}
+	slices.SortStableFunc(all, func(a, b keyed) int { return cmp.Compare(a.key, b.key) })
+	out := make(Rows, len(all))
+	for i := range all {
+		out[i] = all[i].row
+	}
+	return out, nil
+}
+
+// Group are the rows in groups that agree in some expressions, separated by semicolons; groups come in
+// the order of their first rows.
+func (rows Rows) Group(by string) (out []Rows, err error) {
+	keys, err := parseHeadings(strings.Split(by, ";"))
+	if err != nil {
+		return nil, err
+	}
+	at := map[string]int{}
+	for _, r := range rows {
+		cells, err := lineOf(keys, r)
+		if err != nil {
+			return nil, err
+		}
+		id := strings.Join(cells, "\x00")
+		if _, ok := at[id]; !ok {
+			at[id] = len(out)
+			out = append(out, nil)
+		}
+		out[at[id]] = append(out[at[id]], r)
 	}
 	return out, nil
 }

@@ -80,6 +80,17 @@ func parseHeadings(texts []string) (out []heading, err error) {
 	return out, nil
 }
 
+// lineOf are the cells of a row.
+func lineOf(all []heading, r Row) (cells []string, err error) {
+	cells = make([]string, len(all))
+	for i, h := range all {
+		if cells[i], err = h.cell(r); err != nil {
+			return nil, err
+		}
+	}
+	return cells, nil
+}
+
 // Table is a line for each row, with a cell for each of the columns, such as "rounds" or
 // "update (ms) = update_ns | ms".
 func (rows Rows) Table(columns ...string) (t Table, err error) {
@@ -91,11 +102,9 @@ func (rows Rows) Table(columns ...string) (t Table, err error) {
 		t.Columns = append(t.Columns, h.name)
 	}
 	for _, r := range rows {
-		line := make([]string, len(all))
-		for i, h := range all {
-			if line[i], err = h.cell(r); err != nil {
-				return t, err
-			}
+		line, err := lineOf(all, r)
+		if err != nil {
+			return t, err
 		}
 		t.Rows = append(t.Rows, line)
 	}
@@ -130,31 +139,28 @@ func (rows Rows) Pivot(keys, by, others string) (t Table, err error) {
 	if err != nil {
 		return t, err
 	}
-	lines := map[string]int{}
-	for _, r := range rows {
-		var names []string
-		for _, h := range key {
-			s, err := h.cell(r)
-			if err != nil {
-				return t, err
-			}
-			names = append(names, s)
-		}
-		id := strings.Join(names, "\x00")
-		if _, ok := lines[id]; !ok {
-			lines[id] = len(t.Rows)
-			t.Rows = append(t.Rows, append(names, make([]string, len(t.Columns)-len(names))...))
-		}
-		v, err := value.Eval(r)
+	groups, err := rows.Group(keys)
+	if err != nil {
+		return t, err
+	}
+	for _, group := range groups {
+		line, err := lineOf(key, group[0])
 		if err != nil {
 			return t, err
 		}
-		at := len(key) + slices.Index(values, v)*len(other)
-		for i, h := range other {
-			if t.Rows[lines[id]][at+i], err = h.cell(r); err != nil {
+		line = append(line, make([]string, len(t.Columns)-len(line))...)
+		for _, r := range group {
+			v, err := value.Eval(r)
+			if err != nil {
 				return t, err
 			}
+			cells, err := lineOf(other, r)
+			if err != nil {
+				return t, err
+			}
+			copy(line[len(key)+slices.Index(values, v)*len(other):], cells)
 		}
+		t.Rows = append(t.Rows, line)
 	}
 	return t, nil
 }

@@ -6,6 +6,7 @@ import (
 	"context"
 	_ "embed"
 	"fmt"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -35,7 +36,7 @@ type Config struct {
 var declared string
 
 var spec = experiments.Spec[Config, check.VerdictRow]{
-	Form: declared, Columns: columns, Fields: (*Config).fields, Measure: measure,
+	Form: declared, Cells: cells, Columns: columns, Fields: (*Config).fields, Measure: measure,
 }
 
 // Experiment is the question.
@@ -107,7 +108,40 @@ func measure(ctx context.Context, s *experiments.Study[Config, check.VerdictRow]
 
 // findings are what the rows say.
 func (a *Answer) findings() *experiments.Findings {
-	return &experiments.Findings{
-		Report: a.report(), Pictures: []experiments.Picture{{Picture: a.Matrix().Picture()}}, No: a.Unexpected(),
+	return &experiments.Findings{Report: a.report(), No: a.Unexpected()}
+}
+
+// cells are where a row stands in the picture and how it looks there: lines are those of the protocols,
+// each as it is and with the mutations as they are listed; properties have their initials.
+var cells = map[string]func(check.VerdictRow) any{
+	"line": func(r check.VerdictRow) any { return r.Protocol + ", " + mutationName(&r) },
+	"place": func(r check.VerdictRow) any {
+		return 100*slices.Index(poke.Names(), r.Protocol) + slices.Index(poke.MutationNames(), r.Mutation)
+	},
+	"code": func(r check.VerdictRow) any { return code(&r) },
+	"mark": func(r check.VerdictRow) any {
+		if r.Verdict == explore.Incomplete {
+			return "cut short: nothing is known"
+		}
+		return outcome(&r) + " (" + code(&r) + ")"
+	},
+}
+
+// code is the initials of what breaks.
+func code(r *check.VerdictRow) (letters string) {
+	if r.Verdict == explore.Incomplete {
+		return "?"
 	}
+	for word := range strings.SplitSeq(outcome(r), "-") {
+		letters += strings.ToUpper(word[:1])
+	}
+	return letters
+}
+
+// outcome is what breaks, or else the verdict.
+func outcome(r *check.VerdictRow) string {
+	if r.Violation != nil {
+		return string(r.Violation.Property)
+	}
+	return string(r.Verdict)
 }

@@ -52,7 +52,14 @@ var search = func() explore.Options {
 
 // answerOf is an answer with some rows of those that were asked for.
 func answerOf(asked int, rows ...check.VerdictRow) *Answer {
-	return &Answer{&experiments.Study[Config, check.VerdictRow]{Asked: asked, Rows: rows}}
+	a := &Answer{spec.Study(Config{}, experiments.Lab{})}
+	a.Asked = asked
+	for _, r := range rows {
+		if err := a.Add(r); err != nil {
+			panic(err)
+		}
+	}
+	return a
 }
 
 // table is the rows as the command prints them.
@@ -78,7 +85,9 @@ func ask(t *testing.T, g axis.Choices, o explore.Options) *Answer {
 		if err != nil {
 			t.Fatalf("%s: %v", check.Command(q.Flags()), err)
 		}
-		a.Rows = append(a.Rows, row)
+		if err := a.Add(row); err != nil {
+			t.Fatal(err)
+		}
 	}
 	return a
 }
@@ -116,14 +125,6 @@ func one(t *testing.T, spec string, sites int, preempt bool) *check.VerdictRow {
 	return nil
 }
 
-// outcome is what breaks, or else the verdict.
-func outcome(r *check.VerdictRow) string {
-	if r.Violation != nil {
-		return string(r.Violation.Property)
-	}
-	return string(r.Verdict)
-}
-
 // golden compares with testdata/NAME.
 func golden(t *testing.T, name, got string) {
 	t.Helper()
@@ -154,7 +155,9 @@ func known(a *Answer) *Answer {
 			result.Depth = 0
 		}
 		r.Result = &result
-		out.Rows = append(out.Rows, r)
+		if err := out.Add(r); err != nil {
+			panic(err)
+		}
 	}
 	return out
 }

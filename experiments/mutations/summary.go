@@ -11,6 +11,7 @@ import (
 	"github.com/textpoke/textpoke/experiments"
 
 	"github.com/textpoke/textpoke/check/explore"
+	"github.com/textpoke/textpoke/cpus"
 	"github.com/textpoke/textpoke/poke"
 )
 
@@ -120,6 +121,28 @@ func (a *Answer) protocolsOf(rs rows) string {
 		parts = append(parts, strings.Join(protocols[m], ", ")+m)
 	}
 	return strings.Join(parts, "; ")
+}
+
+// asMeant labels the rows of a protocol without any defect.
+const asMeant = "(no mutation)"
+
+func mutationName(r *check.VerdictRow) string {
+	if r.Mutation == "" {
+		return asMeant
+	}
+	return r.Mutation
+}
+
+// machineOf says what a row was asked about, beside the protocol.
+func machineOf(r *check.VerdictRow) string {
+	return fmt.Sprintf("%s and %s", plural(cpus.FormatRoles(r.Roles), "CPU"), plural(fmt.Sprint(r.Sites), "site"))
+}
+
+func plural(n, what string) string {
+	if n == "1" {
+		return n + " " + what
+	}
+	return n + " " + what + "s"
 }
 
 // sortByMutation sorts as mutations are listed, what has none first.

@@ -44,6 +44,7 @@ const (
 	Steps              // a value holds until the next one
 	Bars               // upright bars, those of several series side by side
 	Lying              // bars from the left, names on the Y axis, the first on top
+	Cells              // filled boxes of a matrix with names on both axes, the first on top, each with its label inside
 )
 
 // Series is values that belong together. Low and High, where they are given, are
@@ -105,6 +106,9 @@ var (
 // axes cannot be drawn.
 func (c *Chart) Picture() Picture {
 	p := Picture{Width: c.Width, Height: c.Height, Err: c.check()}
+	if c.has(Cells) {
+		p.Width, p.Height = c.matrix()
+	}
 	if p.Width == 0 {
 		p.Width = width
 	}
@@ -159,7 +163,14 @@ func (c *Chart) overhang() (wide vg.Length) {
 
 // labelled tells whether texts stand above points.
 func (c *Chart) labelled() bool {
-	return len(c.Notes) > 0 || slices.ContainsFunc(c.Series, func(s Series) bool { return s.Labels != nil && s.Kind != Lying })
+	return len(c.Notes) > 0 || slices.ContainsFunc(c.Series, func(s Series) bool {
+		return s.Labels != nil && s.Kind != Lying && s.Kind != Cells
+	})
+}
+
+// has tells whether some series is drawn like that.
+func (c *Chart) has(k Mark) bool {
+	return slices.ContainsFunc(c.Series, func(s Series) bool { return s.Kind == k })
 }
 
 // plot sets the axes up and hands the series over.
@@ -176,13 +187,18 @@ func (c *Chart) plot() *plot.Plot {
 		return s.Y[i : i+1]
 	}))
 	p.Add(gridLines{c.X.Names == nil, c.Y.Names == nil})
+	if c.has(Cells) { // names across go upwards, and cells need no axes
+		p.X.LineStyle.Width, p.Y.LineStyle.Width = 0, 0
+		p.X.Tick.LineStyle.Width, p.X.Tick.Length = 0, 2.5*vg.Millimeter
+		p.X.Tick.Label.Rotation, p.X.Tick.Label.XAlign, p.X.Tick.Label.YAlign = math.Pi/2, draw.XRight, draw.YCenter
+	}
 	bars := 0
 	for i := range c.Series {
 		if k := c.Series[i].Kind; (k == Bars || k == Lying) && (bars == 0 || !c.Alone) {
 			bars++
 		}
 	}
-	if slices.ContainsFunc(c.Series, func(s Series) bool { return s.Kind == Lying }) {
+	if c.has(Lying) || c.has(Cells) {
 		p.Y.Scale = plot.InvertedScale{Normalizer: p.Y.Scale}
 	}
 	bar := 0

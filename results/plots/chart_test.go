@@ -45,6 +45,13 @@ func samples() map[string]*Chart {
 				{Name: "fourth", Kind: Bars, X: []float64{0, 1, 2}, Y: []float64{150, 160, 170}},
 			},
 		},
+		"cells": {
+			Title: "Cells of a matrix", X: Axis{Names: []string{"one", "another one"}}, Y: Axis{Names: []string{"first", "second"}},
+			Series: []Series{
+				{Name: "both", Kind: Cells, X: []float64{0, 1}, Y: []float64{0, 1}, Labels: []string{"ok", "ok"}},
+				{Name: "refused", Kind: Cells, X: []float64{1}, Y: []float64{0}, Labels: []string{"EBUSY"}},
+			},
+		},
 		"lying": {
 			Title: "Lying bars with a zero on a logarithmic axis", Y: Axis{Names: []string{"powerpc", "riscv64 6.16",
 				"x86_64 5.5"}},

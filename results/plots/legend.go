@@ -24,7 +24,7 @@ func (c *Chart) legend(canvas draw.Canvas, left, y, right vg.Length) vg.Length {
 			x, y = left, y-smallRow
 		}
 		any = true
-		sampleOf(canvas, s.Kind, lookOf(i), x, y+1*vg.Millimeter, sample)
+		sampleOf(canvas, s.Kind, i, x, y+1*vg.Millimeter, sample)
 		smallStyle.Write(canvas, x+sample+1.5*vg.Millimeter, y, s.Name)
 		x += wide + between
 	}
@@ -35,8 +35,12 @@ func (c *Chart) legend(canvas draw.Canvas, left, y, right vg.Length) vg.Length {
 }
 
 // sampleOf shows how a series looks.
-func sampleOf(c draw.Canvas, k Mark, l look, x, y, wide vg.Length) {
+func sampleOf(c draw.Canvas, k Mark, i int, x, y, wide vg.Length) {
+	l := lookOf(i)
 	switch k {
+	case Cells:
+		c.FillPolygon(fillOf(i), Box(x+2*vg.Millimeter, y-1.2*vg.Millimeter, x+wide, y+1.2*vg.Millimeter))
+		return
 	case Bars, Lying:
 		swatch(c, l, Box(x+2*vg.Millimeter, y-1.2*vg.Millimeter, x+wide, y+1.2*vg.Millimeter))
 		return

@@ -85,6 +85,9 @@ func (d drawn) Plot(c draw.Canvas, p *plot.Plot) {
 	switch d.Kind {
 	case Bars, Lying:
 		d.drawBars(c, p, l, at)
+	case Cells:
+		d.drawCells(c, p, fillOf(d.n), at)
+		return
 	case Line, Curve:
 		c.StrokeLines(l.line(), c.ClipLinesXY(at)...)
 	case Steps:
