@@ -11,7 +11,6 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/textpoke/textpoke/internal/files"
-	"github.com/textpoke/textpoke/internal/inputs"
 	"github.com/textpoke/textpoke/kernels/record"
 	"github.com/textpoke/textpoke/kernels/vm"
 )
@@ -92,8 +91,8 @@ func (r *recordFlags) recorded(ctx context.Context, c *common, image string) (*r
 // recordings are the files of recordings, read, and the images, booted and recorded.
 func (r *recordFlags) recordings(ctx context.Context, c *common, args []string) (list []*record.Recording, err error) {
 	for _, file := range args {
-		one, err := readRecording(file)
-		if err == nil && one == nil {
+		one, err := record.Open(file)
+		if errors.Is(err, record.ErrNoRecording) {
 			one, err = r.recorded(ctx, c, file)
 		}
 		if err != nil {
@@ -102,18 +101,4 @@ func (r *recordFlags) recordings(ctx context.Context, c *common, args []string) 
 		list = append(list, one)
 	}
 	return list, nil
-}
-
-// readRecording reads a file that begins as a recording does; nil of any other.
-func readRecording(file string) (*record.Recording, error) {
-	f, err := inputs.Open(file)
-	if err != nil {
-		return nil, err
-	}
-	defer f.Close()
-	r, err := record.Read(file, f)
-	if errors.Is(err, record.ErrNoRecording) {
-		return nil, nil
-	}
-	return r, err
 }

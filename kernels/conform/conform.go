@@ -41,12 +41,9 @@ func Arch(r *record.Recording) (isa.Arch, error) {
 	if err != nil {
 		return nil, fmt.Errorf("%s: %w", r.File, err)
 	}
-	literals := false
-	if words(a) {
-		literals = slices.ContainsFunc(r.Batches(true), func(b *record.Batch) bool {
-			return slices.ContainsFunc(b.Sites, func(s record.Site) bool { return s.Literal != nil })
-		})
-	}
+	literals := slices.ContainsFunc(r.Batches(), func(b *record.Batch) bool {
+		return slices.ContainsFunc(b.Sites, func(s record.Site) bool { return s.Literal != nil })
+	})
 	for _, l := range cpus.Layouts(a) {
 		if l.Traits().CallOps == literals {
 			return l, nil
@@ -54,9 +51,6 @@ func Arch(r *record.Recording) (isa.Arch, error) {
 	}
 	return a, nil
 }
-
-// words tells whether sites are words of the instruction set's own length.
-func words(a isa.Arch) bool { return a.Traits().FetchLen == a.Traits().BreakpointLen }
 
 // Check holds a recording against a protocol; nil for the one that the image names.
 func Check(r *record.Recording, p *poke.Protocol) (*Result, error) {
@@ -71,11 +65,13 @@ func Check(r *record.Recording, p *poke.Protocol) (*Result, error) {
 	}
 	c := &checker{r: r, arch: a, plan: p, Result: Result{Protocol: p.Name}}
 	c.published = r.Watches(record.Publish)
-	batches := r.Batches(words(a))
+	batches := r.Batches()
 	if len(batches) == 0 {
 		c.misfit(len(r.Steps), "nothing was changed that CPUs may execute: there is nothing to hold against the plan")
 	}
-	c.machine(batches)
+	if err := c.machine(batches); err != nil {
+		return nil, err
+	}
 	for _, b := range batches {
 		if err := c.batch(b); err != nil {
 			return nil, err
@@ -135,7 +131,7 @@ func (c *checker) batch(b *record.Batch) error {
 	}
 	for _, s := range b.Sites {
 		for _, part := range []*record.Site{&s, s.Literal} {
-			for i := range oldOf(part) {
+			for i := 0; part != nil && i < len(part.Old); i++ {
 				if _, changed := f.text[part.Addr+uint64(i)]; !changed {
 					f.text[part.Addr+uint64(i)] = part.Old[i]
 				}

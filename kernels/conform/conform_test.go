@@ -4,7 +4,6 @@ package conform
 
 import (
 	"fmt"
-	"os"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -17,12 +16,7 @@ import (
 
 func recorded(t *testing.T, name string) *record.Recording {
 	t.Helper()
-	f, err := os.Open(filepath.Join("..", "record", "testdata", name+".recording.gz"))
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer f.Close()
-	r, err := record.Read(name, f)
+	r, err := record.Open(filepath.Join("..", "record", "testdata", name+".recording.gz"))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -286,6 +280,43 @@ func TestStands(t *testing.T) {
 			late > 0 && !strings.Contains(got.Misfit.What, want) {
 			t.Errorf("%d late: %v", late, got.Misfit)
 		}
+	}
+}
+
+// TestMoves: a task that changes CPU anywhere within a batch goes on with what it has begun, and its recording fits.
+func TestMoves(t *testing.T) {
+	patcher := []record.Kind{record.Begin, record.End, record.Store, record.Round, record.Done, record.Publish, record.Unpublish}
+	at := recorded(t, x86)
+	for i := find(t, at, record.Publish, 0); i <= find(t, at, record.End, 0); i++ {
+		r := recorded(t, x86)
+		if !slices.Contains(patcher, r.Steps[i].Kind) {
+			continue
+		}
+		from := r.Steps[i].CPU
+		to := (from + 1) % r.CPUs
+		for n := i; n < len(r.Steps); n++ {
+			if s := &r.Steps[n]; s.CPU == from && slices.Contains(patcher, s.Kind) {
+				s.CPU = to
+			}
+		}
+		r.Steps = slices.Insert(r.Steps, i, record.Step{CPU: to, Kind: record.Move, Name: fmt.Sprint(from)})
+		if got, err := Check(r, nil); err != nil || got.Misfit != nil {
+			t.Errorf("moved before step %d: %v, %v", i+1, err, got.Misfit)
+		}
+	}
+}
+
+// TestTwoStops: where a second CPU stops the machine before the first stop is over, nothing is said.
+func TestTwoStops(t *testing.T) {
+	r := &record.Recording{Arch: "x86_64", CPUs: 2, Protocol: "stop-machine", Release: "6.1"}
+	r.Steps = []record.Step{{Kind: record.Halt, Name: "f"}, {CPU: 1, Kind: record.Halt, Name: "g"}}
+	if _, err := Check(r, nil); err == nil || err.Error() !=
+		"6.1: step 2: CPU 1: halt g: another stop of the machine is not over: whose stores follow cannot be told" {
+		t.Errorf("%v", err)
+	}
+	r.Steps = slices.Insert(r.Steps, 1, record.Step{Kind: record.Resume, Name: "f"})
+	if _, err := Check(r, nil); err != nil {
+		t.Error(err)
 	}
 }
 

@@ -19,13 +19,6 @@ type follower struct {
 	told   map[string]bool // CPUs whose references were stored to, while the plan's Publish or Unpublish goes on
 }
 
-func oldOf(s *record.Site) []byte {
-	if s == nil {
-		return nil
-	}
-	return s.Old
-}
-
 // follow takes all steps of the batch, and says which one does not fit.
 func (f *follower) follow() {
 	for _, i := range f.b.Steps {

@@ -4,6 +4,7 @@ package conform
 
 import (
 	"fmt"
+	"slices"
 
 	"github.com/textpoke/textpoke/cpus/isa"
 	"github.com/textpoke/textpoke/kernels/record"
@@ -12,9 +13,9 @@ import (
 // machine is what CPUs may do meanwhile, by the rules of the model: a CPU answers each round once; the sender goes on
 // when all have; a CPU runs into a breakpoint that was there since it last fetched afresh, and goes on as the new
 // instruction; the machine's text changes while it is stopped only when everybody stands still.
-func (c *checker) machine(batches []*record.Batch) {
+func (c *checker) machine(batches []*record.Batch) error {
 	m := &machine{checker: c, synced: make([]int, c.r.CPUs), rounds: map[int]*round{}, stands: map[int]bool{},
-		trapped: map[int][]int{}, begun: map[string]bool{}, standsSeen: c.r.Watches(record.Stand),
+		trapped: map[int][]int{}, begun: map[int][]string{}, standsSeen: c.r.Watches(record.Stand),
 		breakpoints: map[uint64]*breakpoint{}, going: map[uint64]*breakpoint{}, of: map[uint64][]change{}}
 	for _, b := range batches {
 		for n := range b.Sites {
@@ -23,8 +24,14 @@ func (c *checker) machine(batches []*record.Batch) {
 		}
 	}
 	for i := range c.r.Steps {
-		m.step(i, &c.r.Steps[i])
+		s := &c.r.Steps[i]
+		if s.Kind == record.Halt && m.halted {
+			return fmt.Errorf("%s: step %d: %s: another stop of the machine is not over: whose stores follow cannot be told",
+				c.r.Name(), i+1, s)
+		}
+		m.step(i, s)
 	}
+	return nil
 }
 
 type machine struct {
@@ -32,10 +39,10 @@ type machine struct {
 	synced      []int          // by CPU: the step in which it last fetched afresh
 	rounds      map[int]*round // by sender
 	halted      bool
-	stands      map[int]bool    // by CPU
-	standsSeen  bool            // who stands still is recorded
-	trapped     map[int][]int   // by CPU: the traps whose handlers have not returned
-	begun       map[string]bool // by CPU and function: it has not returned
+	stands      map[int]bool     // by CPU
+	standsSeen  bool             // who stands still is recorded
+	trapped     map[int][]int    // by CPU: the traps whose handlers have not returned
+	begun       map[int][]string // by CPU: the functions that have begun and not returned
 	breakpoints map[uint64]*breakpoint
 	going       map[uint64]*breakpoint // those that are being replaced
 	of          map[uint64][]change    // by site
@@ -47,9 +54,10 @@ type change struct {
 	site *record.Site
 }
 
-// round is one that a CPU has sent.
+// round is one that a CPU has sent. Its task may be on another one by now.
 type round struct {
 	step     int
+	sender   int
 	name     string
 	answered []bool
 }
@@ -84,10 +92,10 @@ func (m *machine) step(i int, s *record.Step) {
 		m.encloses(i, s)
 	case record.Round:
 		m.Rounds++
-		if s.Name == record.Firmware && !words(m.arch) {
+		if s.Name == record.Firmware && !m.r.Words() {
 			m.misfit(i, "no firmware answers rounds of %s", m.r.Arch)
 		}
-		m.rounds[s.CPU] = &round{i, s.Name, make([]bool, m.r.CPUs)}
+		m.rounds[s.CPU] = &round{i, s.CPU, s.Name, make([]bool, m.r.CPUs)}
 	case record.Answer:
 		m.answer(i, s)
 	case record.Done:
@@ -97,6 +105,8 @@ func (m *machine) step(i int, s *record.Step) {
 	case record.Act, record.Pass:
 		m.handled(i, s)
 		m.synced[s.CPU] = i
+	case record.Move:
+		m.move(s)
 	case record.Halt:
 		m.halted = true
 	case record.Resume:
@@ -111,18 +121,33 @@ func (m *machine) step(i int, s *record.Step) {
 	}
 }
 
+// move is a task that goes on on another CPU with what it has begun.
+func (m *machine) move(s *record.Step) {
+	from := s.From()
+	if r := m.rounds[from]; r != nil {
+		delete(m.rounds, from)
+		m.rounds[s.CPU] = r
+	}
+	for _, b := range m.going {
+		if b.by == from {
+			b.by = s.CPU
+		}
+	}
+	m.begun[s.CPU], m.begun[from] = append(m.begun[s.CPU], m.begun[from]...), nil
+}
+
 // encloses is a function that begins or returns. One that begins again on its CPU has lost its end, and with it what
 // its batch should have done.
 func (m *machine) encloses(i int, s *record.Step) {
-	key := fmt.Sprint(s.CPU, " ", s.Name)
-	if s.Kind == record.End {
-		delete(m.begun, key)
-		return
-	}
-	if m.begun[key] {
+	n := slices.Index(m.begun[s.CPU], s.Name)
+	switch {
+	case s.Kind == record.Begin && n >= 0:
 		m.misfit(i, "it has begun before on this CPU, and its end is not recorded")
+	case s.Kind == record.Begin:
+		m.begun[s.CPU] = append(m.begun[s.CPU], s.Name)
+	case n >= 0:
+		m.begun[s.CPU] = slices.Delete(m.begun[s.CPU], n, n+1)
 	}
-	m.begun[key] = true
 }
 
 // trap is a CPU that has run into a breakpoint. Of a place that no batch changes nothing is known.
@@ -185,7 +210,7 @@ func (m *machine) goesOn(i int, s *record.Step) {
 		return
 	}
 	for cpu, answered := range r.answered {
-		if !answered && cpu != s.CPU {
+		if !answered && cpu != r.sender {
 			m.misfit(i, "CPU %d has not answered the round of step %d", cpu, r.step+1)
 			return
 		}

@@ -3,7 +3,6 @@
 package force
 
 import (
-	"encoding/binary"
 	"fmt"
 	"maps"
 	"slices"
@@ -46,12 +45,12 @@ var tests = map[string]test{
 	"writable": {"", (*machine).writable},
 	// The large page's entry is one of a large page now.
 	"large": {"", func(m *machine, cpu int, _ string) (bool, error) {
-		e, err := m.word(cpu, m.entry)
+		e, err := m.Word(cpu, m.entry)
 		return large(e), err
 	}},
 	// The table's entry is no longer what it was when the walk began.
 	"changed": {"", func(m *machine, cpu int, _ string) (bool, error) {
-		e, err := m.word(cpu, m.slot)
+		e, err := m.Word(cpu, m.slot)
 		return e != m.was, err
 	}},
 	// Somebody waits for a mutex, in its list or spinning.
@@ -118,18 +117,9 @@ func (m *machine) online(arg string) (bool, error) {
 	if err != nil {
 		return false, err
 	}
-	mask, err := m.word(0, at)
+	mask, err := m.Word(0, at)
 	n, _ := strconv.Atoi(arg)
 	return mask>>n&1 != 0, err
-}
-
-// word reads 8 bytes.
-func (m *machine) word(cpu int, at uint64) (uint64, error) {
-	b, err := m.Read(cpu, at, 8)
-	if err != nil {
-		return 0, err
-	}
-	return binary.LittleEndian.Uint64(b), nil
 }
 
 // calledFrom reads where the function that is being entered returns to.
@@ -138,7 +128,7 @@ func (m *machine) calledFrom(cpu int, caller string) (bool, error) {
 	if err != nil {
 		return false, err
 	}
-	back, err := m.word(cpu, r.SP())
+	back, err := m.Word(cpu, r.SP())
 	if err != nil {
 		return false, err
 	}
@@ -153,10 +143,10 @@ func (m *machine) waitedFor(cpu int, mutex string) (bool, error) {
 	if err != nil {
 		return false, err
 	}
-	owner, err := m.word(cpu, at)
+	owner, err := m.Word(cpu, at)
 	if err != nil {
 		return false, err
 	}
-	queue, err := m.word(cpu, at+8)
+	queue, err := m.Word(cpu, at+8)
 	return owner&1 != 0 || queue>>32 != 0, err
 }

@@ -45,7 +45,7 @@ func (m *machine) split(cpu int, arg string) (bool, error) {
 	if err != nil {
 		return false, err
 	}
-	direct, err := m.word(cpu, base)
+	direct, err := m.Word(cpu, base)
 	if err != nil {
 		return false, err
 	}
@@ -56,7 +56,7 @@ func (m *machine) split(cpu int, arg string) (bool, error) {
 	const largePage = 1 // the level of its entry, where 0 is a page's
 	for level := levels - 1; ; level-- {
 		place := table + at>>(pageShift+levelBits*level)&(1<<levelBits-1)*entrySize
-		entry, err := m.word(cpu, place)
+		entry, err := m.Word(cpu, place)
 		if err != nil {
 			return false, fmt.Errorf("page tables of %#x: %w", at, err)
 		}

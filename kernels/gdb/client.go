@@ -4,7 +4,9 @@ package gdb
 
 import (
 	"bufio"
+	"bytes"
 	"context"
+	"encoding/binary"
 	"encoding/hex"
 	"errors"
 	"fmt"
@@ -136,6 +138,15 @@ func (c *Client) Read(cpu int, at uint64, n int) ([]byte, error) {
 	return out, nil
 }
 
+// Word reads eight bytes.
+func (c *Client) Word(cpu int, at uint64) (uint64, error) {
+	b, err := c.Read(cpu, at, 8)
+	if err != nil {
+		return 0, err
+	}
+	return binary.LittleEndian.Uint64(b), nil
+}
+
 // Write writes bytes where a CPU sees them, also to what the CPU itself may not write.
 func (c *Client) Write(cpu int, at uint64, b []byte) error {
 	if err := c.look(cpu); err != nil {
@@ -168,12 +179,21 @@ func (c *Client) Registers(cpu int) (Registers, error) {
 	return Registers{c.layout, raw}, nil
 }
 
-// SetRegisters gives a CPU registers that were read of it before.
+// SetRegisters gives a CPU registers that were read of it before: those of the layout, for a server leaves alone what it is
+// not sent.
 func (c *Client) SetRegisters(cpu int, r Registers) error {
 	if err := c.look(cpu); err != nil {
 		return err
 	}
-	return c.tell("G" + hex.EncodeToString(r.raw))
+	return c.tell("G" + hex.EncodeToString(r.raw[:8*len(r.layout.names)]))
+}
+
+// Skip has a CPU go on behind an instruction that does nothing. Unlike Step it does not run the machine: QEMU forgets all
+// code that it has translated at every stop that is no watch's (gdb_vm_state_change, gdbstub.c, 7.2).
+func (c *Client) Skip(cpu int, r Registers, insn int) error {
+	r.raw = bytes.Clone(r.raw)
+	binary.LittleEndian.PutUint64(r.raw[8*r.layout.pc:], r.PC()+uint64(insn))
+	return c.SetRegisters(cpu, r)
 }
 
 // look has the server read for a CPU. A CPU's thread is its number and one.
@@ -238,14 +258,15 @@ func (c *Client) stopped() (Stop, error) {
 	if err != nil {
 		return Stop{}, err
 	}
-	return readStop(answer)
+	stop, err := readStop(answer)
+	if err == nil && !stop.Interrupted { // the server reads for the CPU that has stopped it (gdb_set_stop_cpu)
+		c.selected = stop.CPU
+	}
+	return stop, err
 }
 
 // readStop reads T, a signal, and pairs of which one names the thread.
 func readStop(answer string) (Stop, error) {
-	if strings.HasPrefix(answer, "W") || strings.HasPrefix(answer, "X") {
-		return Stop{}, fmt.Errorf("gdb server: %s: %w", answer, ErrGone)
-	}
 	bad := fmt.Errorf("gdb server: %q: no CPU has stopped", answer)
 	if len(answer) < 3 || answer[0] != 'T' {
 		return Stop{}, bad
@@ -315,6 +336,9 @@ func (c *Client) receive(asked string) (string, error) {
 	text, err := readPacket(c.in)
 	if err == nil {
 		_, err = c.conn.Write([]byte("+"))
+	}
+	if strings.HasPrefix(text, "W") || strings.HasPrefix(text, "X") { // it has ended, whatever was asked
+		err = fmt.Errorf("%s: %w", text, ErrGone)
 	}
 	return text, c.failed(asked, err)
 }

@@ -6,7 +6,6 @@ import (
 	_ "embed"
 	"encoding/binary"
 	"encoding/csv"
-	"fmt"
 	"slices"
 	"strings"
 	"sync"
@@ -75,16 +74,3 @@ func (r Registers) Get(name string) (uint64, bool) {
 	}
 	return r.at(i), true
 }
-
-// Set changes one register here; [Client.SetRegisters] gives all of them to a CPU.
-func (r Registers) Set(name string, value uint64) error {
-	i := slices.Index(r.layout.names, name)
-	if i < 0 {
-		return fmt.Errorf("register %q: want one of %s", name, strings.Join(r.layout.names, ", "))
-	}
-	binary.LittleEndian.PutUint64(r.raw[8*i:], value)
-	return nil
-}
-
-// SetPC changes where a CPU goes on, here, as Set does.
-func (r Registers) SetPC(pc uint64) { binary.LittleEndian.PutUint64(r.raw[8*r.layout.pc:], pc) }

@@ -48,12 +48,11 @@ func Plan(recordings []*record.Recording) (*Learned, error) {
 		return nil, err
 	}
 	l := &learner{arch: a, trap: a.Breakpoint().Bytes(a.Traits().BreakpointLen)}
-	words := a.Traits().FetchLen == a.Traits().BreakpointLen
 	for _, r := range recordings {
 		if r.Arch != first.Arch || r.Image != first.Image {
 			return nil, fmt.Errorf("%s: a recording of another kernel than %s", r.Name(), first.Name())
 		}
-		for _, b := range r.Batches(words) {
+		for _, b := range r.Batches() {
 			if err := l.take(r, b); err != nil {
 				return nil, fmt.Errorf("%s: step %d: %w", r.Name(), b.Steps[0]+1, err)
 			}

@@ -4,7 +4,6 @@ package learn
 
 import (
 	"math/rand/v2"
-	"os"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -16,12 +15,7 @@ import (
 
 func recorded(t *testing.T, name string) *record.Recording {
 	t.Helper()
-	f, err := os.Open(filepath.Join("..", "record", "testdata", name+".recording.gz"))
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer f.Close()
-	r, err := record.Read(name, f)
+	r, err := record.Open(filepath.Join("..", "record", "testdata", name+".recording.gz"))
 	if err != nil {
 		t.Fatal(err)
 	}

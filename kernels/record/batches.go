@@ -6,13 +6,14 @@ import (
 	"bytes"
 	"slices"
 	"strings"
+
+	"github.com/textpoke/textpoke/cpus"
 )
 
 // Batch is what a patcher did about some places at a time.
 type Batch struct {
 	By    string // the function that did it all; "" where some steps that belong together follow each other
-	CPU   int
-	Steps []int // of the recording: stores, rounds, what publishes, where the machine stops and goes on, and the end
+	Steps []int  // of the recording: stores, rounds, what publishes, where the machine stops and goes on, and the end
 	Sites []Site
 
 	rounds int // among Steps
@@ -54,10 +55,15 @@ type cutter struct {
 	done   []*Batch
 }
 
-// Batches are the batches of a recording, in the order in which they end. words: sites are words that may have
-// literals.
-func (r *Recording) Batches(words bool) []*Batch {
-	c := cutter{r: r, words: words, open: map[int][]*Batch{}}
+// Words tells whether sites are words of the instruction set's own length, which may have literals.
+func (r *Recording) Words() bool {
+	a, err := cpus.ParseArch(r.Arch)
+	return err == nil && a.Traits().FetchLen == a.Traits().BreakpointLen
+}
+
+// Batches are the batches of a recording, in the order in which they end.
+func (r *Recording) Batches() []*Batch {
+	c := cutter{r: r, words: r.Words(), open: map[int][]*Batch{}}
 	for i := range r.Steps {
 		c.step(i, &r.Steps[i])
 	}
@@ -74,11 +80,14 @@ func (c *cutter) step(i int, s *Step) {
 	switch s.Kind {
 	case Begin, Halt:
 		c.endLoose(s.CPU)
-		b := &Batch{By: s.Name, CPU: s.CPU}
+		b := &Batch{By: s.Name}
 		if s.Kind == Halt {
 			c.halted, b.Steps = b, []int{i}
 		}
 		c.open[s.CPU] = append(c.open[s.CPU], b)
+	case Move:
+		from := s.From()
+		c.open[s.CPU], c.open[from] = append(c.open[s.CPU], c.open[from]...), nil
 	case End, Resume:
 		if n := len(c.open[s.CPU]); n > 0 {
 			b := c.open[s.CPU][n-1]
@@ -120,7 +129,7 @@ func (c *cutter) of(s *Step) *Batch {
 		}
 		c.end(s.CPU)
 	}
-	c.open[s.CPU] = append(c.open[s.CPU], &Batch{CPU: s.CPU})
+	c.open[s.CPU] = append(c.open[s.CPU], &Batch{})
 	return c.open[s.CPU][len(c.open[s.CPU])-1]
 }
 

@@ -7,9 +7,12 @@ import (
 	"errors"
 	"fmt"
 
+	"github.com/textpoke/textpoke/cpus"
+	"github.com/textpoke/textpoke/cpus/isa"
 	"github.com/textpoke/textpoke/kernels/gdb"
 	"github.com/textpoke/textpoke/kernels/image"
 	"github.com/textpoke/textpoke/kernels/vm"
+	"github.com/textpoke/textpoke/records"
 )
 
 // Config is what is recorded.
@@ -29,6 +32,10 @@ func Record(ctx context.Context, c Config) (*Recording, error) {
 	if err != nil {
 		return nil, err
 	}
+	arch, err := cpus.ParseArch(k.Arch.Name)
+	if err != nil {
+		return nil, fmt.Errorf("%s: %w", c.Image, err)
+	}
 	watches, notes, err := Watches(k)
 	if err != nil {
 		return nil, err
@@ -40,7 +47,7 @@ func Record(ctx context.Context, c Config) (*Recording, error) {
 		r.Watched = append(r.Watched, fmt.Sprintf("%s %s (%s)", w.Kind, w.Function, w.Evidence))
 	}
 	r.Watched = append(r.Watched, notes...)
-	x := &recorder{Recording: r, kernel: k, at: map[uint64]Watch{}, returns: map[uint64][]pending{}}
+	x := &recorder{Recording: r, kernel: k, arch: arch, at: map[uint64]Watch{}, returns: map[uint64][]pending{}}
 	for _, w := range watches {
 		x.at[w.At] = w
 	}
@@ -75,6 +82,7 @@ type recorder struct {
 	*Recording
 	*gdb.Client
 	kernel  *image.Kernel
+	arch    isa.Arch
 	at      map[uint64]Watch
 	returns map[uint64][]pending // by address: who is to return there
 	last    uint64               // where the machine's way ends
@@ -99,6 +107,11 @@ type pending struct {
 	frame uint64 // of Trap: where the registers lie
 	site  uint64
 }
+
+// stackBits are those of an address within a task's stack of 16 KiB, which is aligned so (THREAD_SIZE, 5.10 to 7.3).
+const stackBits = 14
+
+func (p *pending) sameStack(sp uint64) bool { return p.sp>>stackBits == sp>>stackBits }
 
 // run records from where the guest begins to where the machine ends.
 func (x *recorder) run(ctx context.Context, socket string, begin func() error,
@@ -130,25 +143,38 @@ func (x *recorder) run(ctx context.Context, socket string, begin func() error,
 			return fmt.Errorf("after %d steps: %w", len(x.Steps), err)
 		}
 		if x.text == nil {
-			err = x.readText(stop.CPU)
+			if err := x.readText(stop.CPU); err != nil {
+				return err
+			}
 		}
-		if err != nil {
-			return err
+		regs, err := x.Registers(stop.CPU)
+		if err == nil {
+			err = x.stopped(stop, regs)
 		}
-		over, err := x.stopped(stop)
-		if err != nil {
+		switch {
+		case err != nil:
 			return fmt.Errorf("step %d, CPU %d: %w", len(x.Steps)+1, stop.CPU, err)
-		}
-		if over {
+		case stop.Watched != 0:
+		case regs.PC() == x.last:
 			return x.finish(stop.CPU)
-		}
-		if stop.Watched == 0 {
-			err = x.Step(stop.CPU)
+		default:
+			err = x.pass(stop.CPU, regs)
 		}
 		if err != nil {
 			return err
 		}
 	}
+}
+
+// pass takes a CPU over the instruction at which a breakpoint has stopped it: many functions begin with a nop.
+func (x *recorder) pass(cpu int, regs gdb.Registers) error {
+	if i, ok := x.offset(regs.PC(), maxSite); ok {
+		insn := x.arch.Decode(records.Addr(regs.PC()), isa.TextOf(x.text[i:][:8]...), 0)
+		if insn.Kind == isa.Nop {
+			return x.Skip(cpu, regs, int(insn.Len))
+		}
+	}
+	return x.Step(cpu)
 }
 
 // readText reads the kernel's text before the first store, on a CPU that is in the kernel: others may not have it mapped.

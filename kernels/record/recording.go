@@ -37,13 +37,16 @@ const (
 	Leave     Kind = "leave"     // it does so no more
 	Publish   Kind = "publish"   // handlers find the batch, those on the CPU of that name
 	Unpublish Kind = "unpublish" // they do so no more
+	Grace     Kind = "grace"     // a task begins to wait for a grace period of RCU
+	Elapsed   Kind = "elapsed"   // that is over
 	Take      Kind = "take"      // a handler takes a reference
 	Give      Kind = "give"      // and gives it back
+	Move      Kind = "move"      // a task that has begun something goes on on this CPU; Name is the number of the one before
 	Change    Kind = "change"    // text is not what the stores made of it: found at the end
 )
 
 var kinds = []Kind{Begin, End, Store, Round, Answer, Done, Trap, Act, Pass, Halt, Resume, Stand, Leave, Publish, Unpublish,
-	Take, Give, Change}
+	Grace, Elapsed, Take, Give, Move, Change}
 
 // Step is one step of a CPU.
 type Step struct {
@@ -52,6 +55,15 @@ type Step struct {
 	At       uint64 // the text that it is about, and where Act goes on; 0 for none
 	Old, New []byte // of Store and Change
 	Name     string // a function: that begins, stores, answers, or is called while the machine stands still
+}
+
+// From is the CPU that the task of a Move was on; -1 for any other step.
+func (s *Step) From() int {
+	n, err := strconv.Atoi(s.Name)
+	if s.Kind != Move || err != nil {
+		return -1
+	}
+	return n
 }
 
 func (s *Step) String() string {
@@ -106,14 +118,10 @@ func (r *Recording) Write(to io.Writer) error {
 	if r.Text != (Text{}) {
 		fmt.Fprintf(w, "# text: %x-%x\n", r.Text.From, r.Text.To)
 	}
-	for _, a := range r.Actions {
-		fmt.Fprintf(w, "# action: %s\n", a)
-	}
-	for _, line := range r.Fences {
-		fmt.Fprintf(w, "# fence: %s\n", line)
-	}
-	for _, line := range r.Watched {
-		fmt.Fprintf(w, "# watched: %s\n", line)
+	for i, lines := range [][]string{r.Actions, r.Fences, r.Watched} {
+		for _, line := range lines {
+			fmt.Fprintf(w, "# %s: %s\n", []string{"action", "fence", "watched"}[i], line)
+		}
 	}
 	fmt.Fprintln(w, strings.Join(columns, ","))
 	for _, s := range r.Steps {
@@ -139,6 +147,16 @@ func (r *Recording) Name() string { return cmp.Or(r.File, r.Release) }
 
 // ErrNoRecording is a file that does not begin as a recording does.
 var ErrNoRecording = fmt.Errorf("no recording: want %q on its first line", firstLine)
+
+// Open reads the recording of a file, as Read does.
+func Open(file string) (*Recording, error) {
+	f, err := inputs.Open(file)
+	if err != nil {
+		return nil, err
+	}
+	defer f.Close()
+	return Read(file, f)
+}
 
 // Read reads a recording, which may be packed by gzip. Errors name the file and the line.
 func Read(file string, in io.Reader) (*Recording, error) {
@@ -232,23 +250,15 @@ func (p *parser) end(text string) error {
 func (p *parser) header(line string) error {
 	key, value, ok := strings.Cut(strings.TrimPrefix(line, "# "), ": ")
 	r := p.r
+	text := map[string]*string{"image": &r.Image, "release": &r.Release, "arch": &r.Arch, "protocol": &r.Protocol}[key]
+	list := map[string]*[]string{"action": &r.Actions, "fence": &r.Fences, "watched": &r.Watched}[key]
 	switch {
 	case !ok || !strings.HasPrefix(line, "# "):
 		return fmt.Errorf("%.60q: want \"# KEY: VALUE\", or the names of the columns", line)
-	case key == "image":
-		r.Image = value
-	case key == "release":
-		r.Release = value
-	case key == "arch":
-		r.Arch = value
-	case key == "protocol":
-		r.Protocol = value
-	case key == "action":
-		r.Actions = append(r.Actions, value)
-	case key == "fence":
-		r.Fences = append(r.Fences, value)
-	case key == "watched":
-		r.Watched = append(r.Watched, value)
+	case text != nil:
+		*text = value
+	case list != nil:
+		*list = append(*list, value)
 	case key == "text":
 		if n, err := fmt.Sscanf(value, "%x-%x", &r.Text.From, &r.Text.To); n != 2 || err != nil || r.Text.To <= r.Text.From {
 			return fmt.Errorf("text %q: want two addresses such as ffffffff81000000-ffffffff82000000", value)
@@ -293,6 +303,8 @@ func (p *parser) step(line string) (s Step, err error) {
 		return s, fmt.Errorf("a step %q with %d bytes", s.Kind, len(now))
 	case s.At == 0 && (stores || s.Kind == Trap):
 		return s, fmt.Errorf("a step %q without an address", s.Kind)
+	case s.Kind == Move && (s.From() < 0 || s.From() >= p.r.CPUs || s.From() == s.CPU):
+		return s, fmt.Errorf("a step %q from CPU %q: want another one, 0 to %d", s.Kind, s.Name, p.r.CPUs-1)
 	case s.Name == "" && (s.Kind == Begin || s.Kind == Halt):
 		return s, fmt.Errorf("a step %q without a name", s.Kind)
 	case s.At > ^uint64(0)-uint64(len(now)):

@@ -94,6 +94,9 @@ func TestReadRefuses(t *testing.T) {
 		{"10,,,", "10,00,00,", `a step "trap" with 1 bytes`},
 		{"store,10", "store,ffffffffffffffff", "beyond the last address"},
 		{"0,store,10,00,cc,f", "0,store", "want 6 fields"},
+		{"0,store,10,00,cc,f", "0,move,,,,0", `a step "move" from CPU "0": want another one`},
+		{"0,store,10,00,cc,f", "0,move,,,,2", `from CPU "2"`},
+		{"0,store,10,00,cc,f", "0,move,,,,", `from CPU ""`},
 	} {
 		text := strings.Replace(small, c.old, c.new, 1)
 		_, err := Read("x", strings.NewReader(text))
@@ -118,11 +121,9 @@ func FuzzRead(f *testing.F) {
 			}
 			return
 		}
-		for _, words := range []bool{true, false} {
-			for _, batch := range r.Batches(words) {
-				if len(batch.Sites) == 0 || len(batch.Steps) == 0 {
-					t.Errorf("an empty batch: %+v", batch)
-				}
+		for _, batch := range r.Batches() {
+			if len(batch.Sites) == 0 || len(batch.Steps) == 0 {
+				t.Errorf("an empty batch: %+v", batch)
 			}
 		}
 		var again bytes.Buffer
@@ -150,7 +151,7 @@ func TestBatches(t *testing.T) {
 			t.Fatal(err)
 		}
 		var out []string
-		for _, b := range r.Batches(false) {
+		for _, b := range r.Batches() {
 			text := b.By + ":"
 			for _, s := range b.Sites {
 				text += fmt.Sprintf(" %x=%x", s.Addr, s.New)

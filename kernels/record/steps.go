@@ -11,27 +11,37 @@ import (
 	"github.com/textpoke/textpoke/kernels/gdb"
 )
 
-// stopped makes steps of where a CPU has stopped. It tells whether the machine is at its end.
-func (x *recorder) stopped(stop gdb.Stop) (over bool, err error) {
-	cpu := stop.CPU
-	if stop.Watched != 0 {
-		return false, x.referred(cpu, stop.Watched)
-	}
-	regs, err := x.Registers(cpu)
-	if err != nil {
-		return false, err
-	}
-	pc := regs.PC()
-	if err := x.returned(cpu, regs); err != nil {
-		return false, err
-	}
-	if w, ok := x.at[pc]; ok {
-		err = x.entered(cpu, w, regs)
-	}
+// stopped makes steps of where a CPU has stopped.
+func (x *recorder) stopped(stop gdb.Stop, regs gdb.Registers) error {
+	x.moved(stop.CPU, regs.SP())
 	if len(x.Steps) > maxSteps {
-		err = fmt.Errorf("more than %d steps", maxSteps)
+		return fmt.Errorf("more than %d steps", maxSteps)
 	}
-	return pc == x.last, err
+	if stop.Watched != 0 {
+		return x.referred(stop.CPU, stop.Watched)
+	}
+	if err := x.returned(regs); err != nil {
+		return err
+	}
+	if w, ok := x.at[regs.PC()]; ok {
+		return x.entered(stop.CPU, w, regs)
+	}
+	return nil
+}
+
+// moved tells of a task that goes on on another CPU with what it has begun. A stack belongs to one task.
+func (x *recorder) moved(cpu int, sp uint64) {
+	from := cpu
+	for _, list := range x.returns {
+		for i := range list {
+			if p := &list[i]; p.sameStack(sp) {
+				from, p.cpu = p.cpu, cpu
+			}
+		}
+	}
+	if from != cpu {
+		x.Steps = append(x.Steps, Step{CPU: cpu, Kind: Move, Name: fmt.Sprint(from)})
+	}
 }
 
 // entered is a CPU at the first instruction of a watched function.
@@ -52,13 +62,13 @@ func (x *recorder) entered(cpu int, w Watch, regs gdb.Registers) error {
 		err = x.store(&s, w, regs)
 	case Round:
 		back.kind = Done
-		if s.Name, err = x.answers(w, regs); s.Name == "" {
+		if s.Name, err = x.answers(cpu, w, regs); s.Name == "" {
 			return err // it is about something else
 		}
 	case Trap:
 		back.kind, back.frame = Act, regs.Arg(0)
 		var ip uint64
-		if ip, err = x.word(cpu, back.frame+trapIP); err == nil {
+		if ip, err = x.Word(cpu, back.frame+trapIP); err == nil {
 			s.At, s.Name = ip-1, ""
 			back.site = s.At
 		}
@@ -66,6 +76,8 @@ func (x *recorder) entered(cpu int, w Watch, regs gdb.Registers) error {
 		back.kind = Resume
 		s.Name = x.nameOf(regs.Arg(0))
 		back.name = s.Name
+	case Grace:
+		back.kind, back.name = Elapsed, w.Function
 	case Stand:
 		back.kind, s.Name = Leave, ""
 	}
@@ -94,28 +106,27 @@ func (x *recorder) caller(cpu int, regs gdb.Registers, p *pending) (uint64, erro
 		return link, nil
 	}
 	p.sp += 8
-	return x.word(cpu, regs.SP())
-}
-
-// word reads eight bytes.
-func (x *recorder) word(cpu int, at uint64) (uint64, error) {
-	b, err := x.Read(cpu, at, 8)
-	if err != nil {
-		return 0, err
-	}
-	return binary.LittleEndian.Uint64(b), nil
+	return x.Word(cpu, regs.SP())
 }
 
 // answers is the function by which CPUs answer a round; "" where it is no round of patchers, and firmware where no
 // code of the kernel answers.
-func (x *recorder) answers(w Watch, regs gdb.Registers) (string, error) {
+func (x *recorder) answers(cpu int, w Watch, regs gdb.Registers) (string, error) {
 	for i, a := range w.args {
 		if a == called {
 			return x.at[regs.Arg(i)].Function, nil
 		}
 	}
 	if x.kernel.Calls(w.Function)["sbi_remote_fence_i"] > 0 {
-		return Firmware, nil
+		// CPUs that interrupt each other without the firmware, as with an IMSIC, leave a static key off
+		// (riscv_use_sbi_for_rfence, arch/riscv/include/asm/sbi.h, Linux 6.12 and 7.2).
+		key, ok := x.kernel.Addr("riscv_sbi_for_rfence")
+		if !ok {
+			return Firmware, nil
+		}
+		if enabled, err := x.Word(cpu, key); err != nil || uint32(enabled) != 0 {
+			return Firmware, err
+		}
 	}
 	for _, of := range x.at {
 		if of.Kind == Answer {
@@ -194,13 +205,12 @@ func (x *recorder) offset(at uint64, n int) (int, bool) {
 }
 
 // returned is a CPU that may have come back from watched functions.
-func (x *recorder) returned(cpu int, regs gdb.Registers) error {
+func (x *recorder) returned(regs gdb.Registers) error {
 	pc := regs.PC()
 	list := x.returns[pc]
 	if list == nil {
 		return nil
 	}
-	// A stack belongs to one task, which may be on another CPU by now: the step is that of the CPU that began.
 	i := slices.IndexFunc(list, func(p pending) bool { return p.sp == regs.SP() })
 	if i < 0 {
 		return nil
@@ -231,7 +241,7 @@ func (x *recorder) acted(s *Step, p pending, regs gdb.Registers) error {
 		return nil
 	}
 	var err error
-	s.At, err = x.word(s.CPU, p.frame+trapIP)
+	s.At, err = x.Word(s.CPU, p.frame+trapIP)
 	return err
 }
 
@@ -249,7 +259,7 @@ func (x *recorder) watchReferences(cpu int) error {
 		return x.InsertWatch(of.at, of.size)
 	}
 	for n := range x.CPUs {
-		offset, err := x.word(cpu, perCPU+uint64(8*n))
+		offset, err := x.Word(cpu, perCPU+uint64(8*n))
 		if err != nil {
 			return err
 		}

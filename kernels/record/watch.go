@@ -48,7 +48,7 @@ type rule struct {
 
 // rules are looked at in this order. Of rules for one function, the first that holds counts. The sources:
 // arch/x86/kernel/alternative.c, Linux 5.4 to 7.2; arch/arm64/kernel/patching.c and arch/riscv/kernel/patch.c, 6.1 to
-// 7.2; kernel/stop_machine.c and kernel/smp.c.
+// 7.2; kernel/stop_machine.c, kernel/smp.c, kernel/trace/ftrace.c and kernel/kprobes.c.
 var rules = []rule{
 	{Begin, "smp_text_poke_batch_finish", nil, batchers, ""},
 	{Begin, "text_poke_bp_batch", nil, batchers, ""},
@@ -78,6 +78,8 @@ var rules = []rule{
 	{Trap, "poke_int3_handler", []arg{frame}, nil, ""},
 	{Halt, "stop_machine_cpuslocked", []arg{callback}, nil, ""},
 	{Stand, "multi_cpu_stop", nil, nil, ""},
+	{Grace, "synchronize_rcu_tasks", nil, waiters, ""},
+	{Grace, "synchronize_rcu_tasks_rude", nil, waiters, ""},
 }
 
 var (
@@ -88,6 +90,7 @@ var (
 		"patch_text_nosync", "arch_jump_label_transform_queue", "arch_jump_label_transform", "ftrace_replace_code"}
 	synchronisers = []string{"smp_text_poke_batch_finish", "text_poke_bp_batch", "text_poke_bp", "text_poke_sync",
 		"ftrace_replace_code"}
+	waiters = []string{"ftrace_shutdown", "unregister_ftrace_function", "kprobe_optimizer"}
 )
 
 // ErrNoRule is a kernel of which no rule says where it stores to text.
@@ -101,7 +104,7 @@ func Watches(k *image.Kernel) (list []Watch, notes []string, err error) {
 	for _, r := range rules {
 		addr, there := k.Addr(r.function)
 		same := func(w Watch) bool {
-			return w.Function == r.function || w.Kind == r.kind && r.kind != Answer && calls(k, w.Function, r.function)
+			return w.Function == r.function || w.Kind == r.kind && r.kind != Answer && r.kind != Grace && calls(k, w.Function, r.function)
 		}
 		if !there || r.needs != "" && !k.Has(r.needs) || slices.ContainsFunc(list, same) {
 			continue

@@ -4,6 +4,7 @@ package vm
 
 import (
 	"bufio"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"hash/crc32"
@@ -135,9 +136,9 @@ func (l *listener) line(text string) error {
 	if got := crc32.ChecksumIEEE([]byte(text)); got != uint32(want) {
 		return fmt.Errorf("damaged: its checksum is %08x", got)
 	}
-	fields, err := cutFields(text)
-	if err != nil {
-		return err
+	var fields []string
+	if err := json.Unmarshal([]byte(text), &fields); err != nil || len(fields) == 0 {
+		return errors.New("no list of texts in JSON")
 	}
 	kind, fields := fields[0], fields[1:]
 	if n, ok := fieldsOf[kind]; ok && n != len(fields) {
@@ -217,34 +218,4 @@ func (l *listener) row(fields []string) error {
 	}
 	l.reading.Rows = append(l.reading.Rows, row)
 	return nil
-}
-
-// cutFields cuts at blanks; a field may be a quoted text.
-func cutFields(text string) ([]string, error) {
-	var out []string
-	for {
-		if strings.HasPrefix(text, `"`) {
-			q, err := strconv.QuotedPrefix(text)
-			if err != nil {
-				return nil, errors.New("a quote that does not end")
-			}
-			s, err := strconv.Unquote(q)
-			if err != nil {
-				return nil, err
-			}
-			out, text = append(out, s), text[len(q):]
-			if text == "" {
-				return out, nil
-			}
-			if text[0] != ' ' {
-				return nil, errors.New("a quote that ends within a field")
-			}
-			text = text[1:]
-			continue
-		}
-		field, rest, more := strings.Cut(text, " ")
-		if out, text = append(out, field), rest; !more {
-			return out, nil
-		}
-	}
 }

@@ -35,8 +35,8 @@ type Config struct {
 	Modules []string
 	// Callers has the guest tell who interrupts others, in place of clean counts.
 	Callers bool
-	// Watcher is a textpoke program for the machine, which watches actions named watched:ACTION; "" for none.
-	Watcher string
+	// Program is a textpoke program for the machine, which actions named script:STEPS run (guest/script.go); "" for none.
+	Program string
 	// Memory of the machine in MiB; 0 for 1,024.
 	Memory int
 	// Debug, where there is one, is called once the guest is up, with the socket on which QEMU's gdb server listens
@@ -123,10 +123,10 @@ func (c *Config) initramfs(ctx context.Context, e *emulator, file string) error 
 		return err
 	}
 	files := []entry{{"proc", folder, nil}, {"sys", folder, nil}, {"dev", folder, nil}, {"init", executable, program}}
-	if c.Watcher != "" {
-		text, err := os.ReadFile(c.Watcher)
+	if c.Program != "" {
+		text, err := os.ReadFile(c.Program)
 		if err != nil {
-			return fmt.Errorf("watcher: %w", err)
+			return fmt.Errorf("program: %w", err)
 		}
 		files = append(files, entry{"textpoke", executable, text})
 	}

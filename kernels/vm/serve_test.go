@@ -82,7 +82,7 @@ func TestServeKernel(t *testing.T) {
 	for _, s := range steps {
 		script = append(script, s.do)
 	}
-	m, err := Measure(t.Context(), Config{Image: kernel, CPUs: roles, Watcher: program, Repetitions: 1, Memory: 2048,
+	m, err := Measure(t.Context(), Config{Image: kernel, CPUs: roles, Program: program, Repetitions: 1, Memory: 2048,
 		Actions: []string{"script:" + strings.Join(script, ";")}, Progress: func(s string) { t.Log(s) }})
 	if err != nil {
 		t.Fatal(err)

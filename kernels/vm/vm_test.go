@@ -6,6 +6,7 @@ import (
 	"bytes"
 	"compress/gzip"
 	"encoding/binary"
+	"encoding/json"
 	"errors"
 	"flag"
 	"fmt"
@@ -26,17 +27,22 @@ import (
 var long = flag.Bool("long", false, "run slow tests")
 
 // said is a line of the guest.
-func said(text string) string {
+func said(fields ...string) string {
+	text, _ := json.Marshal(fields)
+	return summed(string(text))
+}
+
+func summed(text string) string {
 	return fmt.Sprintf("\n@vm %08x %s\r\n", crc32.ChecksumIEEE([]byte(text)), text)
 }
 
 // TestListen: what the guest says is read between what the kernel prints.
 func TestListen(t *testing.T) {
-	console := "[    0.1] Booting\r\n" + said(`boot "6.1.0 \"x\"" 0-2`) +
-		"[    3.2] something" + said(`reading "kprobe:vfs read" enable 1 2500`) +
-		said(`row CAL "Function call interrupts" 0 19 20`) + "[ 4.0] noise\n" + said(`row 4 "" 1 0 0`) + said("end") +
-		said(`skip "fentry" "no BTF"`) + said(`watched 1 "at_s\n1"`) +
-		said(`caller a enable "f < g"`) + said(`caller a enable "f < g"`) + said("done")
+	console := "[    0.1] Booting\r\n" + said("boot", "6.1.0 \"x\"", "0-2") +
+		"[    3.2] something" + said("reading", "kprobe:vfs read", "enable", "1", "2500") +
+		said("row", "CAL", "Function call interrupts", "0", "19", "20") + "[ 4.0] noise\n" + said("row", "4", "", "1", "0", "0") + said("end") +
+		said("skip", "fentry", "no BTF") + said("watched", "1", "at_s\n1") +
+		said("caller", "a", "enable", "f < g") + said("caller", "a", "enable", "f < g") + said("done")
 	heard := 0
 	told, err := listen(strings.NewReader(console), 3, func(*Told) { heard++ })
 	if err != nil {
@@ -64,23 +70,24 @@ func TestListen(t *testing.T) {
 
 // TestListenRefuses: a line of the guest that is damaged is never skipped.
 func TestListenRefuses(t *testing.T) {
-	reading := said("reading a enable 0 1")
+	reading := said("reading", "a", "enable", "0", "1")
 	for name, c := range map[string]struct{ console, want string }{
 		"checksum":  {strings.Replace(said("done"), "done", "dome", 1), "damaged"},
 		"short sum": {"@vm 12 done\n", "no checksum"},
 		"kind":      {said("hello"), "no such kind"},
-		"quote":     {said(`skip "a b`), "quote"},
-		"fields":    {said("skip a"), "1 fields, want 2"},
-		"direction": {said("reading a up 0 1"), "direction"},
-		"negative":  {said("reading a enable -1 1"), "repetition"},
-		"code":      {said(`watched x ""`), "x"},
-		"row":       {said("row CAL x 1"), "out of place"},
-		"count":     {reading + said("row CAL x 1 -2"), "no count"},
-		"few":       {reading + said("row CAL x"), "a count for each CPU"},
-		"uneven":    {reading + said("row CAL x 1 2") + said("row RES x 1"), "1 counts"},
+		"list":      {summed(`["skip","a","b"`), "no list of texts"},
+		"empty":     {summed("[]"), "no list of texts"},
+		"fields":    {said("skip", "a"), "1 fields, want 2"},
+		"direction": {said("reading", "a", "up", "0", "1"), "direction"},
+		"negative":  {said("reading", "a", "enable", "-1", "1"), "repetition"},
+		"code":      {said("watched", "x", ""), "x"},
+		"row":       {said("row", "CAL", "x", "1"), "out of place"},
+		"count":     {reading + said("row", "CAL", "x", "1", "-2"), "no count"},
+		"few":       {reading + said("row", "CAL", "x"), "a count for each CPU"},
+		"uneven":    {reading + said("row", "CAL", "x", "1", "2") + said("row", "RES", "x", "1"), "1 counts"},
 		"nested":    {reading + reading, "out of place"},
-		"CPUs":      {said(`boot "6.1" 0`), "6.1 brought up 1 of 4 CPUs: 0"},
-		"fail":      {said(`fail "mount /sys: no"`), "the guest: mount /sys: no"},
+		"CPUs":      {said("boot", "6.1", "0"), "6.1 brought up 1 of 4 CPUs: 0"},
+		"fail":      {said("fail", "mount /sys: no"), "the guest: mount /sys: no"},
 	} {
 		told, err := listen(strings.NewReader(c.console), 4, nil)
 		if err == nil || !strings.Contains(err.Error(), c.want) || strings.Contains(err.Error(), "\n") {
@@ -98,15 +105,15 @@ func TestListenRefuses(t *testing.T) {
 
 // FuzzListen: whatever a console says, what is read of it is in order.
 func FuzzListen(f *testing.F) {
-	f.Add("boot 6.1 0-3\nreading a enable 0 5\nrow CAL x 1 2\nend\ndone", true)
-	f.Add("skip \"a\" \"b\"\nfail x", true)
+	f.Add(`["boot","6.1","0-3"]`+"\n"+`["reading","a","enable","0","5"]`+"\n"+`["row","CAL","x","1","2"]`+"\n"+`["end"]`, true)
+	f.Add(`["skip","a","b"]`+"\n"+`["fail","x"]`, true)
 	f.Add("@vm 00000000 done", false)
 	f.Fuzz(func(t *testing.T, text string, sums bool) {
 		console := text
 		if sums {
 			console = ""
 			for line := range strings.SplitSeq(text, "\n") {
-				console += said(line)
+				console += summed(line)
 			}
 		}
 		told, err := listen(strings.NewReader(console), 4, nil)

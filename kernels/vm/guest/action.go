@@ -48,10 +48,7 @@ var kinds = map[string]func(arg string) (*action, error){
 
 func newAction(name string) (*action, error) {
 	kind, arg, _ := strings.Cut(name, ":")
-	switch kind {
-	case "watched":
-		return watched(arg)
-	case "callers":
+	if kind == "callers" {
 		return called(arg)
 	}
 	f, ok := kinds[kind]

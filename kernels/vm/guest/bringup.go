@@ -61,6 +61,6 @@ func hotplug(cpu string) {
 			err = errors.Join(err, write("/sys/devices/system/cpu/cpu"+cpu+"/online", online))
 		}
 	}
-	say("fail", strconv.Quote(err.Error()))
+	say("fail", err.Error())
 	os.Exit(1)
 }

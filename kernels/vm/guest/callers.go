@@ -9,7 +9,6 @@ import (
 	"fmt"
 	"os"
 	"slices"
-	"strconv"
 	"strings"
 )
 
@@ -47,7 +46,7 @@ func called(name string) (*action, error) {
 				write(tracing+"tracing_on", "0"))
 			stacks, read := readStacks()
 			for _, s := range stacks {
-				say("caller", strconv.Quote(name), direction, strconv.Quote(s))
+				say("caller", name, direction, s)
 			}
 			return errors.Join(err, read)
 		}

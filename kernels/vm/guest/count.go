@@ -6,6 +6,7 @@ package main
 
 import (
 	"encoding/binary"
+	"encoding/json"
 	"fmt"
 	"hash/crc32"
 	"os"
@@ -17,11 +18,11 @@ import (
 	"unsafe"
 )
 
-// say sends one line to the host: a mark, a checksum of what follows, a kind and its fields. The blank line
+// say sends one line to the host: a mark, a checksum of what follows, and in JSON a kind and its fields. The blank line
 // before it ends what the kernel may be printing.
 func say(kind string, fields ...string) {
-	text := strings.Join(append([]string{kind}, fields...), " ")
-	fmt.Printf("\n@vm %08x %s\n", crc32.ChecksumIEEE([]byte(text)), text)
+	text, _ := json.Marshal(append([]string{kind}, fields...)) // strings always can be
+	fmt.Printf("\n@vm %08x %s\n", crc32.ChecksumIEEE(text), text)
 }
 
 // row is one row of /proc/interrupts, or a counter of the firmware.
@@ -175,9 +176,9 @@ func growth(before, after []row) []row {
 
 // tell sends one reading: what a CPU took in each row that grew.
 func tell(name, direction string, repetition int, took time.Duration, rows []row) {
-	say("reading", strconv.Quote(name), direction, strconv.Itoa(repetition), strconv.FormatInt(took.Microseconds(), 10))
+	say("reading", name, direction, strconv.Itoa(repetition), strconv.FormatInt(took.Microseconds(), 10))
 	for _, r := range rows {
-		fields := []string{r.name, strconv.Quote(r.about)}
+		fields := []string{r.name, r.about}
 		for _, n := range r.counts {
 			fields = append(fields, strconv.FormatUint(n, 10))
 		}

@@ -38,7 +38,7 @@ func main() {
 		start()
 	}
 	if err := work(); err != nil {
-		say("fail", strconv.Quote(err.Error()))
+		say("fail", err.Error())
 	}
 	end()
 }
@@ -48,16 +48,16 @@ func main() {
 func start() {
 	for _, m := range [][2]string{{"proc", "/proc"}, {"sysfs", "/sys"}} {
 		if err := syscall.Mount(m[0], m[1], m[0], 0, ""); err != nil {
-			say("fail", strconv.Quote(fmt.Sprintf("mount %s: %v", m[1], err)))
+			say("fail", fmt.Sprintf("mount %s: %v", m[1], err))
 			end()
 		}
 	}
 	if err := pin(0); err != nil {
-		say("fail", strconv.Quote(err.Error()))
+		say("fail", err.Error())
 		end()
 	}
 	err := syscall.Exec("/init", []string{"init"}, []string{"PINNED=1", "GOMAXPROCS=1", "GOGC=off"})
-	say("fail", strconv.Quote(fmt.Sprintf("exec /init: %v", err)))
+	say("fail", fmt.Sprintf("exec /init: %v", err))
 	end()
 }
 
@@ -67,7 +67,7 @@ func work() error {
 	if err != nil {
 		return err
 	}
-	say("boot", strconv.Quote(field("/proc/sys/kernel/osrelease")), field("/sys/devices/system/cpu/online"))
+	say("boot", field("/proc/sys/kernel/osrelease"), field("/sys/devices/system/cpu/online"))
 	if j.wait {
 		if _, err := os.Stdin.Read(make([]byte, 1)); err != nil {
 			return fmt.Errorf("wait for the debugger: %w", err)
@@ -94,7 +94,7 @@ func work() error {
 	c := newCounter()
 	for _, name := range j.actions {
 		if err := c.measure(name, j.repetitions); err != nil {
-			say("skip", strconv.Quote(name), strconv.Quote(err.Error()))
+			say("skip", name, err.Error())
 		}
 	}
 	say("done")

@@ -48,7 +48,7 @@ func load(file string) {
 	for err == nil {
 		err = again()
 	}
-	say("fail", strconv.Quote(err.Error()))
+	say("fail", err.Error())
 	os.Exit(1)
 }
 
@@ -67,7 +67,7 @@ func churn(cpu string) {
 			err = syscall.Munmap(b)
 		}
 	}
-	say("fail", strconv.Quote(err.Error()))
+	say("fail", err.Error())
 	os.Exit(1)
 }
 

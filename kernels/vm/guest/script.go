@@ -19,9 +19,10 @@ import (
 // script is a list of steps that the host's program is tried with, parted by semicolons:
 //
 //	start ARGUMENTS  starts the program, which goes on
+//	await TEXT       waits until it has said that, and two seconds more
 //	until ARGUMENTS  runs it again and again until it ends with 0
 //	run ARGUMENTS    runs it, and tells its exit code and what it said
-//	kill, stop       ends the one that was started, by SIGKILL or SIGTERM, and waits
+//	kill, stop       ends the one that was started, by SIGKILL or SIGTERM, and tells how it ended and what it said
 //	show FILE        tells what a file holds
 //	write FILE TEXT  writes a file that is there
 type script struct {
@@ -58,24 +59,37 @@ func (s *script) step(step string) error {
 	switch verb {
 	case "start":
 		s.program = s.command(rest)
-		s.program.Stdout, s.program.Stderr = os.Stdout, os.Stdout
+		out, err := os.Create(said)
+		if err != nil {
+			return err
+		}
+		defer out.Close()
+		s.program.Stdout, s.program.Stderr = out, os.Stdout
 		return s.program.Start()
+	case "await":
+		return s.until(func() (bool, error) {
+			b, err := os.ReadFile(said)
+			if err == nil && strings.Contains(string(b), rest) {
+				time.Sleep(2 * time.Second)
+				return true, nil
+			}
+			return false, err
+		})
 	case "kill":
 		return s.end(syscall.SIGKILL)
 	case "stop":
 		return s.end(syscall.SIGTERM)
 	case "run":
-		said, err := s.command(rest).CombinedOutput()
-		return told(said, err)
+		b, err := s.command(rest).CombinedOutput()
+		return told(b, err)
 	case "until":
-		for range 600 { // an emulator is slow
-			said, err := s.command(rest).CombinedOutput()
-			if err == nil {
-				return told(said, nil)
+		return s.until(func() (bool, error) {
+			b, err := s.command(rest).CombinedOutput()
+			if err != nil {
+				return false, nil
 			}
-			time.Sleep(200 * time.Millisecond)
-		}
-		return errors.New("it never ended with 0")
+			return true, told(b, nil)
+		})
 	case "show":
 		b, err := os.ReadFile(rest)
 		return told(b, err)
@@ -84,6 +98,20 @@ func (s *script) step(step string) error {
 		return write(file, text)
 	}
 	return errors.New("no such step")
+}
+
+// said is what the program that was started has said.
+const said = "/said"
+
+// until does something again and again until it is so: an emulator is slow.
+func (s *script) until(so func() (bool, error)) error {
+	for range 600 {
+		if ok, err := so(); ok || err != nil {
+			return err
+		}
+		time.Sleep(200 * time.Millisecond)
+	}
+	return errors.New("it never was so")
 }
 
 func (s *script) command(arguments string) *exec.Cmd {
@@ -104,18 +132,19 @@ func (s *script) end(signal syscall.Signal) error {
 	if errors.As(err, &code) {
 		err = nil
 	}
-	return errors.Join(err, told([]byte(p.ProcessState.String()), nil))
+	b, read := os.ReadFile(said)
+	return errors.Join(err, read, told(append([]byte(p.ProcessState.String()+"\n"), b...), nil))
 }
 
 // told tells what a step said, and its exit code.
-func told(said []byte, err error) error {
+func told(text []byte, err error) error {
 	code := 0
 	var exit *exec.ExitError
 	if errors.As(err, &exit) {
 		code, err = exit.ExitCode(), nil
 	}
 	if err == nil {
-		say("watched", strconv.Itoa(code), strconv.Quote(string(said)))
+		say("watched", strconv.Itoa(code), string(text))
 	}
 	return err
 }
