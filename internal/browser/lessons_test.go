@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-package lessons
+package browser_test
 
 import (
 	"fmt"
@@ -14,7 +14,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/textpoke/textpoke/check/explore"
-	"github.com/textpoke/textpoke/internal/browser"
+	"github.com/textpoke/textpoke/check/lessons"
 )
 
 // shown is what a stepper shows, read from the page.
@@ -55,8 +55,8 @@ func must(t *explore.Trace, n int) (m shown) {
 // TestStepping steps every counterexample of the lessons forwards and backwards by keys,
 // and compares what is shown with the trace.
 func TestStepping(t *testing.T) {
-	browser.Need(t)
-	p, err := Page(t.Context())
+	Need(t)
+	p, err := lessons.Page(t.Context())
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -71,7 +71,7 @@ func TestStepping(t *testing.T) {
 	if err := f.Close(); err != nil {
 		t.Fatal(err)
 	}
-	tab := browser.Open(t, "file://"+file, "file:")
+	tab := Open(t, "file://"+file, "file:")
 	at := 0
 	for _, c := range p.Chapters {
 		for _, c := range c.Cases {
@@ -87,10 +87,10 @@ func TestStepping(t *testing.T) {
 	tab.Picture("wide-light")
 	for _, width := range []int64{390, 320} {
 		tab.Do(chromedp.EmulateViewport(width, 844))
-		if over := browser.Ask[int](tab, `document.documentElement.scrollWidth - innerWidth`); over > 0 {
+		if over := Ask[int](tab, `document.documentElement.scrollWidth - innerWidth`); over > 0 {
 			t.Errorf("on a screen of %d pixels the page is %d too wide", width, over)
 		}
-		if small := browser.Ask[int](tab, `[...document.querySelectorAll("button")].filter(b => b.getBoundingClientRect().height < 40 ||
+		if small := Ask[int](tab, `[...document.querySelectorAll("button")].filter(b => b.getBoundingClientRect().height < 40 ||
 			b.getBoundingClientRect().width < 40).length`); small > 0 {
 			t.Errorf("on a screen of %d pixels %d buttons are too small for a finger", width, small)
 		}
@@ -98,23 +98,23 @@ func TestStepping(t *testing.T) {
 	}
 	tab.Scheme("dark")
 	tab.Do(chromedp.EmulateViewport(1280, 900))
-	if paper := browser.Ask[string](tab, `getComputedStyle(document.body).backgroundColor`); paper != "rgb(20, 22, 26)" {
+	if paper := Ask[string](tab, `getComputedStyle(document.body).backgroundColor`); paper != "rgb(20, 22, 26)" {
 		t.Errorf("in the dark the page is %s", paper)
 	}
 	tab.Picture("wide-dark")
 }
 
 // step steps one counterexample there and back.
-func step(tab *browser.Tab, at int, trace *explore.Trace) {
+func step(tab *Tab, at int, trace *explore.Trace) {
 	tab.Helper()
 	compare := func(n int) {
 		tab.Helper()
-		got, want := browser.Ask[shown](tab, fmt.Sprintf(read, at)), must(trace, n)
+		got, want := Ask[shown](tab, fmt.Sprintf(read, at)), must(trace, n)
 		if diff := cmp.Diff(want, got); diff != "" {
 			tab.Fatalf("counterexample %d (-want +got): %s", at, diff)
 		}
 	}
-	browser.Ask[bool](tab, fmt.Sprintf(`(document.querySelectorAll(".stepper")[%d].closest(".case").focus(), true)`, at))
+	Ask[bool](tab, fmt.Sprintf(`(document.querySelectorAll(".stepper")[%d].closest(".case").focus(), true)`, at))
 	compare(0)
 	last := len(trace.Steps) - 1
 	for n := 1; n <= last; n++ {

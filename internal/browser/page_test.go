@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-package page_test
+package browser_test
 
 import (
 	"fmt"
@@ -11,12 +11,10 @@ import (
 	"github.com/chromedp/cdproto/accessibility"
 	"github.com/chromedp/chromedp"
 	"github.com/chromedp/chromedp/kb"
-
-	"github.com/textpoke/textpoke/internal/browser"
 )
 
 // browse opens a server's page and waits until it has something to show.
-func browse(t *testing.T, server string) *browser.Tab {
+func browse(t *testing.T, server string) *Tab {
 	t.Helper()
 	tab := open(t, server)
 	tab.Do(chromedp.WaitVisible("#interrupts tbody tr"))
@@ -24,9 +22,9 @@ func browse(t *testing.T, server string) *browser.Tab {
 }
 
 // open opens a server's page, which may ask nobody but that server.
-func open(t *testing.T, server string) *browser.Tab {
+func open(t *testing.T, server string) *Tab {
 	t.Helper()
-	return browser.Open(t, server, server+"/", "blob:"+server)
+	return Open(t, server, server+"/", "blob:"+server)
 }
 
 // TestManyEvents: with 256 CPUs and 10,000 events a second the picture goes on
@@ -35,7 +33,7 @@ func TestManyEvents(t *testing.T) {
 	const events, frames = 20_000, 20
 	tab := browse(t, simulated(t, 256, 10000).URL)
 	type measured struct{ Frames, Events, Left, Longest, Seconds, CPUs float64 }
-	seen := browser.Ask[measured](tab, fmt.Sprintf(`new Promise(done => {
+	seen := Ask[measured](tab, fmt.Sprintf(`new Promise(done => {
 		const begun = performance.now(), events = tracks.seen, left = tracks.left;
 		let last = begun, frames = 0, longest = 0;
 		requestAnimationFrame(function frame(now) {
@@ -88,7 +86,7 @@ func TestNamed(t *testing.T) {
 		}
 	}
 	tab.Do(chromedp.Focus("#canvas"), chromedp.KeyEvent(kb.End), chromedp.KeyEvent(kb.ArrowUp))
-	if got := browser.Ask[string](tab,
+	if got := Ask[string](tab,
 		`$("canvas").getAttribute("aria-valuetext")`); got != "CPU 6, idle, online: interrupts: 6 static_key, 504 sync; "+
 		"72 rounds sent, 17 traps." {
 		t.Errorf("chosen: %q", got)
@@ -105,17 +103,17 @@ func TestNarrow(t *testing.T) {
 	for _, width := range []int64{1280, 390, 320} {
 		tab.Do(chromedp.EmulateViewport(width, 844))
 		tab.Await(`tracks.width <= innerWidth && tracks.drawn.length > 50`)
-		if over := browser.Ask[int](tab, `document.documentElement.scrollWidth - innerWidth`); over > 0 {
+		if over := Ask[int](tab, `document.documentElement.scrollWidth - innerWidth`); over > 0 {
 			t.Errorf("on a screen of %d pixels the page is %d pixels too wide", width, over)
 		}
 		if cut := tab.TooWide(); len(cut) > 0 {
 			t.Errorf("on a screen of %d pixels these are cut: %q", width, cut)
 		}
-		ticks := browser.Ask[[]string](tab, `[...$("axis").children].map(tick => tick.textContent)`)
+		ticks := Ask[[]string](tab, `[...$("axis").children].map(tick => tick.textContent)`)
 		if len(ticks) < 4 || ticks[0] != "now" || ticks[len(ticks)-1] != "s before now" {
 			t.Errorf("on a screen of %d pixels the axis has %q", width, ticks)
 		}
-		if on := browser.Ask[int](tab, `(() => {
+		if on := Ask[int](tab, `(() => {
 			const boxes = [...$("axis").querySelectorAll("span")].map(tick => tick.getBoundingClientRect()).sort((a, b) => a.left - b.left);
 			return boxes.filter((box, i) => i && box.left < boxes[i - 1].right).length;
 		})()`); on > 0 {
@@ -130,7 +128,7 @@ func TestNarrow(t *testing.T) {
 func TestTips(t *testing.T) {
 	tab := browse(t, simulated(t, 8, 100).URL)
 	tab.Await(`tracks.drawn.length > 100`)
-	said := browser.Ask[[]string](tab, `(() => {
+	said := Ask[[]string](tab, `(() => {
 		const said = new Set();
 		$("pause").click();
 		for (let x = 105; x < tracks.width; x++) for (let y = 4; y < tracks.height; y += tracks.row / 2) {
@@ -149,7 +147,7 @@ func TestTips(t *testing.T) {
 	if !slices.Equal(said, want) {
 		t.Errorf("the tracks say %q, want %q", said, want)
 	}
-	if mute := browser.Ask[int](tab, `[...$("figures").querySelectorAll("dt")].filter(name => !name.title).length`); mute > 0 {
+	if mute := Ask[int](tab, `[...$("figures").querySelectorAll("dt")].filter(name => !name.title).length`); mute > 0 {
 		t.Errorf("%d figures do not say what they count", mute)
 	}
 }

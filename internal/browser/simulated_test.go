@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-package page_test
+package browser_test
 
 import (
 	"encoding/json"

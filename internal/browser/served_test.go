@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-package page_test
+package browser_test
 
 import (
 	"bufio"
@@ -18,14 +18,12 @@ import (
 	"github.com/chromedp/chromedp"
 	"github.com/chromedp/chromedp/kb"
 	"golang.org/x/sync/errgroup"
-
-	"github.com/textpoke/textpoke/internal/browser"
 )
 
 // served is a real server, started as people start it, and its address.
 func served(t *testing.T, more ...string) string {
 	t.Helper()
-	browser.Need(t)
+	Need(t)
 	program := filepath.Join(t.TempDir(), "textpoke")
 	if out, err := exec.Command("go", "build", "-o", program, "../../cmd/textpoke").CombinedOutput(); err != nil {
 		t.Fatalf("%v: %s", err, out)
@@ -110,8 +108,8 @@ func together(t *testing.T, server string, clients int) {
 
 // watchFigures notes whenever what the page shows of a server that has had fewer than
 // twenty updates does not add up.
-func watchFigures(tab *browser.Tab) {
-	browser.Ask[bool](tab, `(() => {
+func watchFigures(tab *Tab) {
+	Ask[bool](tab, `(() => {
 		globalThis.disagreements = [];
 		globalThis.looked = 0;
 		const figure = name => +[...$("figures").children].find(f => f.firstChild.textContent === name).lastChild.textContent.replaceAll(",", "");
@@ -151,8 +149,8 @@ func TestServed(t *testing.T) {
 
 	tab.Await(`new Set(tracks.drawn.filter(event => event.kind === "step").map(event => event.name)).size >= 9`)
 	tab.Do(chromedp.SetValue("#span", "update"))
-	browser.Ask[bool](tab, `$("span").dispatchEvent(new Event("change"))`)
-	if got := browser.Ask[float64](tab, "tracks.span()"); got <= 0.1 || got > 10_000 {
+	Ask[bool](tab, `$("span").dispatchEvent(new Event("change"))`)
+	if got := Ask[float64](tab, "tracks.span()"); got <= 0.1 || got > 10_000 {
 		t.Errorf("the last update took %v ms", got)
 	}
 
@@ -163,10 +161,10 @@ func TestServed(t *testing.T) {
 	together(t, server, 8)
 	tab.Await(`shown.batches.some(batch => batch.requests > 1)`)
 	tab.Await(`$("state").textContent === "idle" && $("phase").textContent === "patcher: idle"`)
-	if seen := browser.Ask[[]string](tab, `[...new Set(disagreements)]`); len(seen) > 0 {
+	if seen := Ask[[]string](tab, `[...new Set(disagreements)]`); len(seen) > 0 {
 		t.Errorf("figures disagree: %q", seen)
 	}
-	if looked := browser.Ask[int](tab, "looked"); looked == 0 {
+	if looked := Ask[int](tab, "looked"); looked == 0 {
 		t.Error("nobody has looked at the figures")
 	}
 
@@ -177,7 +175,7 @@ func TestServed(t *testing.T) {
 		chromedp.KeyEvent(kb.Enter))
 	tab.Await(`!$("plot").hidden && $("plot").complete && $("plot").naturalWidth > 100`)
 	tab.Await(`$("files").children.length >= 3`)
-	if said := browser.Ask[string](tab, `$("progress").textContent`); !strings.HasPrefix(said, "ipi-burst: done") {
+	if said := Ask[string](tab, `$("progress").textContent`); !strings.HasPrefix(said, "ipi-burst: done") {
 		t.Errorf("the experiment ended so: %q", said)
 	}
 	tab.Picture("served-light")

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Package browser opens pages in chromium, for tests. Tests that use it get the flag -browser,
+// Package browser looks at the pages of the service and of the lessons in chromium. Its tests take the flag -browser,
 // without which they skip, and -look DIR, which keeps pictures.
-package browser
+package browser_test
 
 import (
 	"context"
