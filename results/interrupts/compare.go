@@ -92,7 +92,7 @@ func Compare(p Pair, o Options) (shown []Comparison, err error) {
 	}
 	for _, name := range o.Rows {
 		if !slices.ContainsFunc(deltas, func(d RowDelta) bool { return d.Name == name }) {
-			return nil, &ParseError{p.Before.Name, 0, name, "there is no such row"}
+			return nil, wrong(p.Before.Name, 0, name, "there is no such row")
 		}
 	}
 	if o.Background != nil {

@@ -46,8 +46,8 @@ func Diff(before, after Snapshot) ([]RowDelta, error) {
 		a, both := after.Row(b.Name)
 		if both {
 			if len(a.Counts) != len(b.Counts) {
-				return nil, &ParseError{after.Name, a.Line, a.Name,
-					fmt.Sprintf("the row has %s, before it has %d", plural(len(a.Counts), "count"), len(b.Counts))}
+				return nil, wrong(after.Name, a.Line, a.Name,
+					fmt.Sprintf("the row has %s, before it has %d", plural(len(a.Counts), "count"), len(b.Counts)))
 			}
 			d.After = a.Counts
 			d.Delta = make([]int64, len(a.Counts))
@@ -91,15 +91,15 @@ func grown(before, after int64) int64 {
 func cpuMismatch(before, after Snapshot) error {
 	for _, c := range after.CPUs {
 		if !slices.Contains(before.CPUs, c) {
-			return &ParseError{after.Name, 0, fmt.Sprintf("CPU%d", c), "this CPU is not in " + before.Name +
-				": both must be of the same CPUs"}
+			return wrong(after.Name, 0, fmt.Sprintf("CPU%d", c), "this CPU is not in "+before.Name+
+				": both must be of the same CPUs")
 		}
 	}
 	for _, c := range before.CPUs {
 		if !slices.Contains(after.CPUs, c) {
-			return &ParseError{before.Name, 0, fmt.Sprintf("CPU%d", c), "this CPU is not in " + after.Name +
-				": both must be of the same CPUs"}
+			return wrong(before.Name, 0, fmt.Sprintf("CPU%d", c), "this CPU is not in "+after.Name+
+				": both must be of the same CPUs")
 		}
 	}
-	return &ParseError{after.Name, 0, "", "the CPUs stand in another order than in " + before.Name}
+	return wrong(after.Name, 0, "", "the CPUs stand in another order than in "+before.Name)
 }

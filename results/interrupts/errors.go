@@ -3,33 +3,21 @@
 package interrupts
 
 import (
-	"fmt"
-	"strings"
+	"strconv"
 	"unicode/utf8"
+
+	"github.com/textpoke/textpoke/internal/inputs"
 )
 
-// ParseError says what is wrong with a text, and where. Its message is one line.
-type ParseError struct {
-	File   string // the name that was given to Parse
-	Line   int    // counted from 1; 0 when it is about the whole text
-	Value  string // the offending piece of the text, if there is one
-	Reason string // what is wrong with it
-}
+// ParseError says where a text stops making sense: file, line, value, reason.
+type ParseError = inputs.ParseError
 
-func (e *ParseError) Error() string {
-	var b strings.Builder
-	b.WriteString(e.File)
-	if e.Line > 0 {
-		fmt.Fprintf(&b, ":%d", e.Line)
+// wrong is what is wrong with a text: in a line, counted from 1, or 0 for all of it; with a value, or "" for none.
+func wrong(file string, line int, value, reason string) error {
+	if value != "" {
+		value = strconv.Quote(clip(value))
 	}
-	if b.Len() > 0 {
-		b.WriteString(": ")
-	}
-	if e.Value != "" {
-		fmt.Fprintf(&b, "%q: ", clip(e.Value))
-	}
-	b.WriteString(e.Reason)
-	return b.String()
+	return &ParseError{File: file, Line: line, Value: value, Reason: reason}
 }
 
 // clip keeps a value short enough for one line of a terminal.

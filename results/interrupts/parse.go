@@ -53,8 +53,8 @@ func Parse(name string, r io.Reader) (Snapshot, error) {
 	sides := sidesOf(rows)
 	if slices.Contains(sides, sideBefore) {
 		if i := slices.Index(sides, sideAfter); i >= 0 {
-			return Snapshot{}, &ParseError{name, rows[i].row.Line, rows[i].row.Name,
-				"the text holds both sides of a diff: name the same file as before and as after"}
+			return Snapshot{}, wrong(name, rows[i].row.Line, rows[i].row.Name,
+				"the text holds both sides of a diff: name the same file as before and as after")
 		}
 	}
 	return assemble(name, rows)
@@ -100,7 +100,7 @@ func ParseDiff(name string, r io.Reader) ([]Pair, error) {
 		return nil, err
 	}
 	if len(pairs) == 0 {
-		return nil, &ParseError{File: name, Reason: `there is no diff: no rows marked "<" (before) and ">" (after)`}
+		return nil, wrong(name, 0, "", `there is no diff: no rows marked "<" (before) and ">" (after)`)
 	}
 	return pairs, nil
 }
@@ -165,8 +165,8 @@ func makePair(file string, before, after []*scanned) (Pair, error) {
 	}{{before, after, "before (<)"}, {after, before, "after (>)"}} {
 		if len(s.rows) == 0 {
 			row := s.other[0].row
-			return Pair{}, &ParseError{file, row.Line, row.Name, "the diff that begins here has no rows of the side " +
-				s.missing}
+			return Pair{}, wrong(file, row.Line, row.Name, "the diff that begins here has no rows of the side "+
+				s.missing)
 		}
 	}
 	b, err := assemble(file, before)
@@ -180,7 +180,7 @@ func makePair(file string, before, after []*scanned) (Pair, error) {
 // assemble makes a snapshot of rows, which must agree about the CPUs.
 func assemble(file string, rows []*scanned) (Snapshot, error) {
 	fail := func(r *scanned, reason string) (Snapshot, error) {
-		return Snapshot{}, &ParseError{file, r.row.Line, r.row.Name, reason}
+		return Snapshot{}, wrong(file, r.row.Line, r.row.Name, reason)
 	}
 	for _, r := range rows {
 		if !slices.Equal(r.cpus, rows[0].cpus) {

@@ -87,7 +87,7 @@ func readLine(in *bufio.Reader) (string, error) {
 }
 
 func (s *scanner) fail(line int, value, reason string) error {
-	return &ParseError{File: s.file, Line: line, Value: value, Reason: reason}
+	return wrong(s.file, line, value, reason)
 }
 
 // end checks what only the end of the text shows.

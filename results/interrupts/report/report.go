@@ -173,7 +173,7 @@ func (r *Report) Write(w io.Writer, f results.Format) error {
 				return fmt.Errorf("write interrupts: %w", err)
 			}
 		}
-		if err := results.WriteTable(w, t); err != nil {
+		if err := results.Write(w, f, t); err != nil {
 			return err
 		}
 	}
