@@ -108,9 +108,6 @@ type Held struct {
 	Predicted Estimate
 }
 
-// Error is by how much the prediction is off, as a share of the value.
-func (h Held) Error() float64 { return (h.Predicted.Value - h.Y) / h.Y }
-
 // Hold fits the points that are not held out, and predicts the others. With
 // relative, the errors are taken to be in proportion to the values: the weight of
 // a prediction is that of what is predicted.

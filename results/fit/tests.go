@@ -7,7 +7,6 @@ import (
 	"math"
 	"slices"
 
-	"github.com/aclements/go-moremath/stats"
 	"gonum.org/v1/gonum/stat"
 )
 
@@ -48,20 +47,6 @@ func Welch(a, b []float64) (Test, error) {
 	df := (va + vb) * (va + vb) / (va*va/float64(len(a)-1) + vb*vb/float64(len(b)-1))
 	t := (ma - mb) / math.Sqrt(va+vb)
 	return Test{"Welch's t-test", t, df, twoSided(t, df), around(ma-mb, math.Sqrt(va+vb), df)}, nil
-}
-
-// MannWhitney tests whether values of one sample tend to be larger than those of
-// another; nothing is assumed about how they spread: H. B. Mann and D. R. Whitney,
-// Annals of Mathematical Statistics 18, 1947. P is exact for small samples.
-func MannWhitney(a, b []float64) (Test, error) {
-	if err := two(a, b); err != nil {
-		return Test{}, err
-	}
-	r, err := stats.MannWhitneyUTest(a, b, stats.LocationDiffers)
-	if err != nil {
-		return Test{}, fmt.Errorf("fit: Mann-Whitney: %w", err)
-	}
-	return Test{Name: "Mann-Whitney U test", Statistic: r.U, P: r.P}, nil
 }
 
 // Mean is an estimate of the mean behind some values, which are taken to spread

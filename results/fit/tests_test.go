@@ -36,21 +36,6 @@ func TestSleep(t *testing.T) {
 	}
 }
 
-// TestMannWhitney: permeability of the chorioamnion, M. Hollander and D. A. Wolfe,
-// Nonparametric Statistical Methods, 1973, page 69: W = 35, p = 0.1272 one-sided.
-func TestMannWhitney(t *testing.T) {
-	m, err := MannWhitney([]float64{0.80, 0.83, 1.89, 1.04, 1.45, 1.38, 1.91, 1.64, 0.73, 1.46},
-		[]float64{1.15, 0.88, 0.90, 0.74, 1.21})
-	if err != nil || m.Statistic != 35 || !near(m.P, 2*0.1272, 3) {
-		t.Errorf("%+v, %v", m, err)
-	}
-	// Five against five that do not overlap: 2 of the 252 ways to mix them.
-	m, err = MannWhitney([]float64{1, 2, 3, 4, 5}, []float64{6, 7, 8, 9, 10})
-	if err != nil || !near(m.P, 2.0/252, 9) {
-		t.Errorf("%+v, %v", m, err)
-	}
-}
-
 // TestWithin: p is below 0.05 where, and only where, the interval of 90 % lies
 // between the bounds. The quantile of the t distribution with 4 degrees of freedom
 // is that of tables.

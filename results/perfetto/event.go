@@ -2,11 +2,7 @@
 
 package perfetto
 
-import (
-	"strings"
-
-	"google.golang.org/protobuf/encoding/protowire"
-)
+import "strings"
 
 // event is one TrackEvent.
 type event struct {
@@ -34,12 +30,15 @@ func (w *Writer) event(at int64, e event, name string, follows int64) bool {
 			e.name, fresh = uint64(len(w.names))+1, strings.ToValidUTF8(name, "?")
 		}
 	}
-	inner := e.size()
-	body := sizeUint(packetTimestamp, uint64(at)) + sizeMessage(packetEvent, inner) + len(trailer)
-	if fresh != "" {
-		body += sizeMessage(packetInterned, sizeInterned(e.name, fresh))
+	body := appendUint(w.body[:0], packetTimestamp, uint64(at))
+	w.aside = e.append(w.aside[:0])
+	body = appendMessage(body, packetEvent, w.aside)
+	if fresh != "" { // the new name travels with the event that first has it
+		w.aside = appendText(appendUint(w.aside[:0], nameNumber, e.name), nameText, fresh)
+		body = appendMessage(body, packetInterned, appendMessage(nil, internedEventName, w.aside))
 	}
-	if e.track == 0 || !w.room(sizeMessage(tracePacket, body)+int(follows)) {
+	w.body = append(body, trailer...)
+	if e.track == 0 || !w.room(sizeMessage(len(w.body))+int(follows)) {
 		w.dropped++
 		return false
 	}
@@ -48,15 +47,7 @@ func (w *Writer) event(at int64, e event, name string, follows int64) bool {
 	}
 	w.reserved += follows
 	w.last = max(w.last, at)
-	before := len(w.buf)
-	b := appendHead(w.buf, tracePacket, body)
-	b = appendUint(b, packetTimestamp, uint64(at))
-	b = e.append(appendHead(b, packetEvent, inner))
-	if fresh != "" {
-		b = appendInterned(b, e.name, fresh)
-	}
-	w.buf = append(b, trailer...)
-	w.wrote(before)
+	w.packet(w.body)
 	return true
 }
 
@@ -66,24 +57,6 @@ var trailer = string(appendUint(appendUint(nil, packetSequence, sequence), packe
 
 // cut makes a name short enough for the room that is kept for it.
 func cut(name string) string { return name[:min(len(name), maxName)] }
-
-func (e *event) size() int {
-	n := sizeUint(eventType, e.kind)
-	if e.track != leftOut {
-		n += sizeUint(eventTrack, uint64(e.track))
-	}
-	if e.name != 0 {
-		n += sizeUint(eventName, e.name)
-	}
-	if e.kind == typeCounter {
-		n += sizeUint(eventCounter, uint64(e.value))
-	}
-	n += e.link.Count * (protowire.SizeTag(eventFlow) + protowire.SizeFixed64())
-	if e.link.Arrives != 0 {
-		n += protowire.SizeTag(eventFlowEnd) + protowire.SizeFixed64()
-	}
-	return n
-}
 
 func (e *event) append(b []byte) []byte {
 	b = appendUint(b, eventType, e.kind)
@@ -103,21 +76,4 @@ func (e *event) append(b []byte) []byte {
 		b = appendFixed(b, eventFlowEnd, uint64(e.link.Arrives))
 	}
 	return b
-}
-
-// The new name travels with the event that first has it.
-
-func sizeEventName(number uint64, name string) int {
-	return sizeUint(nameNumber, number) + sizeMessage(nameText, len(name))
-}
-
-func sizeInterned(number uint64, name string) int {
-	return sizeMessage(internedEventName, sizeEventName(number, name))
-}
-
-func appendInterned(b []byte, number uint64, name string) []byte {
-	b = appendHead(b, packetInterned, sizeInterned(number, name))
-	b = appendHead(b, internedEventName, sizeEventName(number, name))
-	b = appendUint(b, nameNumber, number)
-	return appendText(b, nameText, name)
 }

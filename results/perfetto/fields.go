@@ -80,15 +80,5 @@ func appendMessage(b []byte, field protowire.Number, m []byte) []byte {
 	return protowire.AppendBytes(protowire.AppendTag(b, field, protowire.BytesType), m)
 }
 
-// appendHead begins a message of a length that is known.
-func appendHead(b []byte, field protowire.Number, n int) []byte {
-	return protowire.AppendVarint(protowire.AppendTag(b, field, protowire.BytesType), uint64(n))
-}
-
-func sizeUint(field protowire.Number, v uint64) int {
-	return protowire.SizeTag(field) + protowire.SizeVarint(v)
-}
-
-func sizeMessage(field protowire.Number, n int) int {
-	return protowire.SizeTag(field) + protowire.SizeBytes(n)
-}
+// sizeMessage is the size of a packet of n bytes in the file.
+func sizeMessage(n int) int { return protowire.SizeTag(tracePacket) + protowire.SizeBytes(n) }

@@ -25,6 +25,7 @@ type Writer struct {
 	written  int64 // bytes, those in buf too
 	reserved int64 // bytes that what is there already may still need
 	dropped  uint64
+	body     []byte // of the packet that is being made
 	aside    []byte // a message on its way into another one
 }
 
@@ -98,7 +99,7 @@ func (w *Writer) Track(a About) Track {
 	}
 	w.aside = d
 	packet := appendUint(appendMessage(nil, packetTrack, d), packetSequence, sequence)
-	if !w.room(sizeMessage(tracePacket, len(packet))) {
+	if !w.room(sizeMessage(len(packet))) {
 		w.dropped++
 		return 0
 	}
@@ -190,11 +191,6 @@ func (w *Writer) room(n int) bool { return w.limit-w.written-w.reserved >= int64
 func (w *Writer) packet(body []byte) {
 	before := len(w.buf)
 	w.buf = appendMessage(w.buf, tracePacket, body)
-	w.wrote(before)
-}
-
-// wrote counts what was appended to the buffer.
-func (w *Writer) wrote(before int) {
 	w.written += int64(len(w.buf) - before)
 	if len(w.buf) >= flushAt {
 		w.flush()
