@@ -13,33 +13,12 @@ import (
 	"golang.org/x/perf/benchfmt"
 )
 
-// benchWriter keeps the rows until it is closed, to say once what they have in common.
-type benchWriter struct {
-	w     io.Writer
-	table Table
-}
-
-func (b *benchWriter) Add(cells ...any) error { return b.table.Add(cells...) }
-
-func (b *benchWriter) AddRow(row []Value) error {
-	if err := checkRow(b.table.Columns, row); err != nil {
-		return err
-	}
-	b.table.Rows = append(b.table.Rows, append([]Value(nil), row...))
-	return nil
-}
-
-func (b *benchWriter) Close() error { return WriteBench(b.w, b.table) }
-
-// WriteBench writes the table as results of Go benchmarks
+// writeBench writes the table as results of Go benchmarks
 // (https://golang.org/design/14313-benchmark-format), which benchstat compares: a line a row, named
 // by its axes, with a value for each other number. Cells that all rows share stand above them as
 // key: value. Rows of one name, such as those of several seeds, are samples of one benchmark.
 // Columns that are details, and rows without a number, are left out.
-func WriteBench(w io.Writer, t Table) error {
-	if err := t.Check(); err != nil {
-		return err
-	}
+func writeBench(w io.Writer, t Table) error {
 	var text bytes.Buffer
 	out := benchfmt.NewWriter(&text)
 	for _, row := range t.Rows {

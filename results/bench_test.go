@@ -45,7 +45,7 @@ func TestWriteBench(t *testing.T) {
 		}
 	}
 	var b bytes.Buffer
-	if err := WriteBench(&b, tab); err != nil {
+	if err := Write(&b, FormatBench, tab); err != nil {
 		t.Fatal(err)
 	}
 	const want = `arch: x86_64
@@ -72,7 +72,7 @@ func TestBenchOfAnyTable(t *testing.T) {
 		tab := drawTable(t)
 		tab.Name = "any"
 		var b bytes.Buffer
-		if err := WriteBench(&b, tab); err != nil {
+		if err := Write(&b, FormatBench, tab); err != nil {
 			t.Fatal(err)
 		}
 		all := benchmarks(t, b.Bytes())

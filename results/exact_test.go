@@ -19,7 +19,7 @@ func TestExactReadsBack(t *testing.T) {
 			rapid.Map(rapid.Float64().Filter(func(f float64) bool { return !math.IsNaN(f) && !math.IsInf(f, 0) }), Float),
 		).Draw(t, "cell")
 		if got, err := ParseExact(v.Exact()); err != nil || got != v {
-			t.Errorf("%q reads back as %q (kind %d, was %d): %v", v.Exact(), got.Exact(), got.Kind(), v.Kind(), err)
+			t.Errorf("%q reads back as %q (%T, was %T): %v", v.Exact(), got.Exact(), got.Any(), v.Any(), err)
 		}
 	})
 }

@@ -3,9 +3,10 @@
 package results
 
 import (
-	"fmt"
 	"io"
-	"strings"
+	"slices"
+
+	"github.com/textpoke/textpoke/internal/spelling"
 )
 
 // Format is how a table looks on standard output. It implements the interface
@@ -20,19 +21,9 @@ const (
 	FormatBench Format = "benchfmt"
 )
 
-// Formats lists the valid formats, the default first.
-func Formats() []Format { return []Format{FormatTable, FormatCSV, FormatJSON, FormatBench} }
-
-// ParseFormat reads the name of a format, as Formats spells it.
-func ParseFormat(s string) (Format, error) {
-	var names []string
-	for _, f := range Formats() {
-		if s == string(f) {
-			return f, nil
-		}
-		names = append(names, string(f))
-	}
-	return "", fmt.Errorf("format %q is none of %s", s, strings.Join(names, ", "))
+// Formats names the valid formats, the default first.
+func Formats() []string {
+	return []string{string(FormatTable), string(FormatCSV), string(FormatJSON), string(FormatBench)}
 }
 
 // String is the format's name.
@@ -43,99 +34,82 @@ func (f Format) String() string {
 	return string(f)
 }
 
-// Set reads the format from a flag's value.
+// Set reads the format from a flag's value, as Formats spells it.
 func (f *Format) Set(s string) error {
-	p, err := ParseFormat(s)
-	if err == nil {
-		*f = p
+	if !slices.Contains(Formats(), s) {
+		return spelling.NotOneOf(s, Formats())
 	}
-	return err
+	*f = Format(s)
+	return nil
 }
 
 // Type names the flag's kind of value in help texts.
 func (*Format) Type() string { return "format" }
 
-// Write writes the whole table in the given format.
-func Write(w io.Writer, f Format, t Table) error {
-	switch f.String() {
-	case string(FormatTable):
-		return WriteTable(w, t)
-	case string(FormatCSV):
-		return WriteCSV(w, t)
-	case string(FormatJSON):
-		return WriteJSON(w, t)
-	case string(FormatBench):
-		return WriteBench(w, t)
-	}
-	_, err := ParseFormat(string(f))
-	return err
-}
-
 // RowWriter takes rows as they finish. Close must be called once, also for a
 // run that was cut short: it ends the JSON array, or prints the table. It does
-// not close what is written to.
-type RowWriter interface {
-	// Add writes one row, one argument a column, as [Table.Add] does.
-	Add(cells ...any) error
-	// AddRow writes one row of cells.
-	AddRow(row []Value) error
-	Close() error
+// not close the writer below.
+type RowWriter struct {
+	columns []Column
+	row     func([]Value) error
+	end     func() error
 }
 
-// NewWriter starts a stream of rows in the given format. CSV and JSON rows are
-// written when they are added; a table needs all rows to know its widths, benchmarks to
-// know what they have in common, and both appear when the writer is closed.
-func NewWriter(w io.Writer, f Format, columns []Column) (RowWriter, error) {
-	return Look{}.NewWriter(w, f, columns)
+// Add writes one row.
+func (r *RowWriter) Add(row []Value) error {
+	if err := checkRow(r.columns, row); err != nil {
+		return err
+	}
+	return r.row(row)
 }
 
-// NewWriter starts a stream of rows, with this look where it is a table for people.
-func (l Look) NewWriter(w io.Writer, f Format, columns []Column) (RowWriter, error) {
+// Close writes what only the end of the rows allows.
+func (r *RowWriter) Close() error { return r.end() }
+
+// NewWriter starts a stream of rows in the given format, with this look where it is a table for people. CSV and JSON
+// rows are written when they are added; a table needs all rows to know its widths, benchmarks to know what they have
+// in common, and both appear when the writer is closed.
+func (l Look) NewWriter(w io.Writer, f Format, columns []Column) (*RowWriter, error) {
+	if err := checkColumns(columns); err != nil {
+		return nil, err
+	}
+	kept := Table{Name: l.Name, Columns: columns}
+	r := &RowWriter{columns: columns, row: func(row []Value) error {
+		kept.Rows = append(kept.Rows, slices.Clone(row))
+		return nil
+	}}
 	switch f.String() {
 	case string(FormatTable):
-		if err := checkColumns(columns); err != nil {
-			return nil, err
-		}
-		return &tableWriter{w: w, look: l, table: Table{Columns: columns}}, nil
-	case string(FormatCSV):
-		return NewCSVWriter(w, columns)
-	case string(FormatJSON):
-		return newJSONWriter(w, columns)
+		r.end = func() error { return l.writeTable(w, kept) }
 	case string(FormatBench):
-		if err := checkColumns(columns); err != nil {
-			return nil, err
-		}
-		return &benchWriter{w, Table{Name: l.Name, Columns: columns}}, nil
+		r.end = func() error { return writeBench(w, kept) }
+	case string(FormatCSV):
+		return r, r.csv(w)
+	case string(FormatJSON):
+		return r, r.json(w)
+	default:
+		return nil, f.Set(string(f))
 	}
-	_, err := ParseFormat(string(f))
-	return nil, err
+	return r, nil
 }
 
-// writeAll sends a table through a stream.
-func writeAll(w RowWriter, t Table) error {
+// Write writes the whole table in the given format.
+func Write(w io.Writer, f Format, t Table) error { return Look{Name: t.Name}.Write(w, f, t) }
+
+// Write writes the whole table in the given format, with this look where it is for people. Nothing of a table that is
+// not well formed is written.
+func (l Look) Write(w io.Writer, f Format, t Table) error {
+	if err := t.Check(); err != nil {
+		return err
+	}
+	r, err := l.NewWriter(w, f, t.Columns)
+	if err != nil {
+		return err
+	}
 	for _, row := range t.Rows {
-		if err := w.AddRow(row); err != nil {
+		if err := r.row(row); err != nil {
 			return err
 		}
 	}
-	return w.Close()
+	return r.Close()
 }
-
-// tableWriter keeps the rows until it is closed.
-type tableWriter struct {
-	w     io.Writer
-	look  Look
-	table Table
-}
-
-func (t *tableWriter) Add(cells ...any) error { return t.table.Add(cells...) }
-
-func (t *tableWriter) AddRow(row []Value) error {
-	if err := checkRow(t.table.Columns, row); err != nil {
-		return err
-	}
-	t.table.Rows = append(t.table.Rows, append([]Value(nil), row...))
-	return nil
-}
-
-func (t *tableWriter) Close() error { return t.look.WriteTable(t.w, t.table) }

@@ -16,7 +16,7 @@ func TestRowsMayBeReused(t *testing.T) {
 	for i := range tab.Rows {
 		tab.Rows[i] = append(tab.Rows[i], Int(int64(i)))
 	}
-	for _, f := range Formats() {
+	for _, f := range formats {
 		var whole, stream bytes.Buffer
 		if err := Write(&whole, f, tab); err != nil {
 			t.Fatal(err)
@@ -28,15 +28,15 @@ func TestRowsMayBeReused(t *testing.T) {
 		row := make([]Value, 2)
 		for _, r := range tab.Rows {
 			copy(row, r)
-			if err := w.AddRow(row); err != nil {
+			if err := w.Add(row); err != nil {
 				t.Fatal(err)
 			}
 		}
 		clear(row)
-		if err := w.AddRow(row[:1]); err == nil || err.Error() != ErrRow.Error()+": 1 cells for 2 columns" {
+		if err := w.Add(row[:1]); err == nil || err.Error() != ErrRow.Error()+": 1 cells for 2 columns" {
 			t.Errorf("%s: %v, want that a cell is missing", f, err)
 		}
-		if err := w.AddRow([]Value{Int(1), Int(2)}); err == nil {
+		if err := w.Add([]Value{Int(1), Int(2)}); err == nil {
 			t.Errorf("%s: a number in a column of text", f)
 		}
 		if err := w.Close(); err != nil || whole.String() != stream.String() {
@@ -65,7 +65,7 @@ func TestDocuments(t *testing.T) {
 	if m.AddDocument(Document{Name: "report.md"}); !slices.Equal(m.Documents, []string{"plot.svg", "report.md"}) {
 		t.Errorf("%q", m.Documents)
 	}
-	if _, err := ParseFormat("xml"); err == nil || err.Error() != `format "xml" is none of table, csv, json, benchfmt` {
+	if err := new(Format).Set("xml"); err == nil || err.Error() != "not one of table, csv, json, benchfmt" {
 		t.Error(err)
 	}
 }

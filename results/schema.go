@@ -10,7 +10,7 @@ import (
 // SchemaDialect is the JSON Schema that schemas are written in.
 const SchemaDialect = "https://json-schema.org/draft/2020-12/schema"
 
-// Schema is a JSON Schema of what [WriteJSON] writes.
+// Schema is a JSON Schema of a table in [FormatJSON].
 type Schema struct {
 	Dialect     string     `json:"$schema,omitempty"`
 	Title       string     `json:"title,omitempty"`

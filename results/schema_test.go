@@ -53,7 +53,7 @@ func TestSchemaOfAnyTable(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		tab := drawRows(t, Table{Columns: columns})
 		var b bytes.Buffer
-		if err := WriteJSON(&b, tab); err != nil {
+		if err := Write(&b, FormatJSON, tab); err != nil {
 			t.Fatal(err)
 		}
 		if !valid(t, s, b.String()) {

@@ -12,7 +12,7 @@ import (
 func screen(t *testing.T, tab Table, width int) string {
 	t.Helper()
 	var b strings.Builder
-	if err := (Look{Width: width}).WriteTable(&b, tab); err != nil {
+	if err := (Look{Width: width}).Write(&b, FormatTable, tab); err != nil {
 		t.Fatal(err)
 	}
 	return b.String()

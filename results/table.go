@@ -31,14 +31,14 @@ const (
 
 // holds tells whether a cell is of this kind, or empty.
 func (k Kind) holds(v Value) bool {
-	switch v.kind {
-	case KindEmpty:
+	switch v.v.(type) {
+	case nil:
 		return true
-	case KindString:
+	case string:
 		return k == Text
-	case KindInt, KindUint:
+	case int64, uint64:
 		return k == Integer || k == Number
-	case KindFloat:
+	case float64:
 		return k == Number
 	}
 	return k == Boolean

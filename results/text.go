@@ -33,15 +33,9 @@ type Look struct {
 	Paint func(column, cell string) string
 }
 
-// WriteTable writes the table for people; the package comment says what is
+// writeTable writes the table for people with this look; the package comment says what is
 // left out and why.
-func WriteTable(w io.Writer, t Table) error { return Look{}.WriteTable(w, t) }
-
-// WriteTable writes the table for people with this look.
-func (l Look) WriteTable(w io.Writer, t Table) error {
-	if err := t.Check(); err != nil {
-		return err
-	}
+func (l Look) writeTable(w io.Writer, t Table) error {
 	if _, err := io.WriteString(w, l.render(t)); err != nil {
 		return fmt.Errorf("write table: %w", err)
 	}
@@ -209,7 +203,7 @@ func (l Look) grid(t Table, columns []int, wrapped map[int]int) string {
 // numeric tells whether a column holds numbers and nothing else.
 func numeric(t Table, c int) bool {
 	for _, row := range t.Rows {
-		if !row[c].IsEmpty() && !row[c].IsNumber() {
+		if _, number := row[c].Number(); !number && !row[c].IsEmpty() {
 			return false
 		}
 	}
@@ -258,12 +252,12 @@ func (l Look) paint(t Table, c int, s string) string {
 
 // cell is a value of a column without a unit as people read it.
 func cell(v Value) string {
-	switch v.kind {
-	case KindFloat:
-		return formatFloat(v.float(), tableDigits)
-	case KindString:
-		if !printable(v.text) {
-			return strconv.Quote(v.text)
+	switch x := v.v.(type) {
+	case float64:
+		return formatFloat(x, tableDigits)
+	case string:
+		if !printable(x) {
+			return strconv.Quote(x)
 		}
 	}
 	return v.String()

@@ -23,7 +23,7 @@ func TestDetailColumns(t *testing.T) {
 		if err := table.Add(i, 10+i, 7, 5); err != nil {
 			t.Fatal(err)
 		}
-		if err := WriteTable(&b, table); err != nil {
+		if err := Write(&b, FormatTable, table); err != nil {
 			t.Fatal(err)
 		}
 		if s := b.String(); strings.Contains(s, "fine") || strings.Contains(s, "same") ||
@@ -75,7 +75,7 @@ func showcase(t *testing.T, rows int) Table {
 func tableText(t *testing.T, tab Table) string {
 	t.Helper()
 	var b bytes.Buffer
-	if err := WriteTable(&b, tab); err != nil {
+	if err := Write(&b, FormatTable, tab); err != nil {
 		t.Fatal(err)
 	}
 	return b.String()
@@ -103,7 +103,7 @@ func TestTableViewStaysInLine(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		tab := drawTable(t)
 		var b bytes.Buffer
-		if err := WriteTable(&b, tab); err != nil {
+		if err := Write(&b, FormatTable, tab); err != nil {
 			t.Fatal(err)
 		}
 		if most := len(tab.Rows) + len(tab.Columns) + 3; strings.Count(b.String(), "\n") > most {
@@ -138,7 +138,7 @@ func TestScreens(t *testing.T) {
 				)
 			}
 			for _, tab := range []Table{showcase(t, 3), showcase(t, 1), said} {
-				if err := look.WriteTable(&b, tab); err != nil {
+				if err := look.Write(&b, FormatTable, tab); err != nil {
 					t.Fatal(err)
 				}
 				b.WriteString("\n")

@@ -12,51 +12,29 @@ import (
 	"time"
 )
 
-// ValueKind says which sort of value a [Value] holds.
-type ValueKind uint8
-
-// The kinds of values. The zero Value is of KindEmpty.
-const (
-	KindEmpty ValueKind = iota
-	KindString
-	KindInt
-	KindUint
-	KindFloat
-	KindBool
-)
-
-// Value is one cell. Values are comparable with ==; the zero Value is [Empty].
-type Value struct {
-	text string
-	bits uint64
-	kind ValueKind
-}
+// Value is one cell: a string, bool, int64, uint64 or float64, or nothing. Values are comparable with ==; the zero Value
+// is [Empty].
+type Value struct{ v any }
 
 // Empty is the cell of a column that does not apply to a row.
 var Empty = Value{}
 
 // String makes a text cell.
-func String(s string) Value { return Value{kind: KindString, text: s} }
+func String(s string) Value { return Value{s} }
 
 // Int makes a cell of a signed integer.
-func Int(i int64) Value { return Value{kind: KindInt, bits: uint64(i)} }
+func Int(i int64) Value { return Value{i} }
 
 // Uint makes a cell of an unsigned integer.
-func Uint(u uint64) Value { return Value{kind: KindUint, bits: u} }
+func Uint(u uint64) Value { return Value{u} }
 
 // Float makes a cell of a floating-point number. NaN and the infinities can be
 // held, but no row that has one is accepted: JSON cannot say them, and a number
 // that does not exist is [Empty].
-func Float(f float64) Value { return Value{kind: KindFloat, bits: math.Float64bits(f)} }
+func Float(f float64) Value { return Value{f} }
 
 // Bool makes a cell that is true or false.
-func Bool(b bool) Value {
-	v := Value{kind: KindBool}
-	if b {
-		v.bits = 1
-	}
-	return v
-}
+func Bool(b bool) Value { return Value{b} }
 
 // ValueOf turns a Go value into a cell: a Value itself, and strings, bools,
 // integers and float64, also of named types. It refuses what has more than one
@@ -96,41 +74,42 @@ func refuseStringer(x any) error {
 
 // check refuses the floats that are not numbers.
 func (v Value) check() error {
-	if f := v.float(); v.kind == KindFloat && (math.IsNaN(f) || math.IsInf(f, 0)) {
+	if f, is := v.v.(float64); is && (math.IsNaN(f) || math.IsInf(f, 0)) {
 		return fmt.Errorf("%v is not a number: use Empty for what does not apply", f)
 	}
 	return nil
 }
 
-// Kind tells what the cell holds.
-func (v Value) Kind() ValueKind { return v.kind }
+// Any is the cell as a Go value: a string, bool, int64, uint64 or float64; nil for
+// [Empty].
+func (v Value) Any() any { return v.v }
 
 // IsEmpty tells whether the cell does not apply.
-func (v Value) IsEmpty() bool { return v.kind == KindEmpty }
+func (v Value) IsEmpty() bool { return v.v == nil }
 
-// IsNumber tells whether the cell is an integer or a float.
-func (v Value) IsNumber() bool {
-	return v.kind == KindInt || v.kind == KindUint || v.kind == KindFloat
+// Number is the cell as a float64, exact up to 2^53; false for what is no number.
+func (v Value) Number() (float64, bool) {
+	switch n := v.v.(type) {
+	case int64:
+		return float64(n), true
+	case uint64:
+		return float64(n), true
+	case float64:
+		return n, true
+	}
+	return 0, false
 }
-
-func (v Value) float() float64 { return math.Float64frombits(v.bits) }
 
 // String is the cell as CSV writes it, before any quoting: exact, and empty for
 // [Empty].
 func (v Value) String() string {
-	switch v.kind {
-	case KindString:
-		return v.text
-	case KindInt:
-		return strconv.FormatInt(int64(v.bits), 10)
-	case KindUint:
-		return strconv.FormatUint(v.bits, 10)
-	case KindFloat:
-		return formatFloat(v.float(), -1)
-	case KindBool:
-		return strconv.FormatBool(v.bits != 0)
+	switch x := v.v.(type) {
+	case nil:
+		return ""
+	case float64:
+		return formatFloat(x, -1)
 	}
-	return ""
+	return fmt.Sprint(v.v)
 }
 
 // formatFloat prints f with digits significant digits, or with as few as read
@@ -153,11 +132,11 @@ func (v Value) MarshalJSON() ([]byte, error) {
 	if err := v.check(); err != nil {
 		return nil, err
 	}
-	switch v.kind {
-	case KindEmpty:
+	switch x := v.v.(type) {
+	case nil:
 		return []byte("null"), nil
-	case KindString:
-		return quoteJSON(v.text)
+	case string:
+		return quoteJSON(x)
 	}
 	return []byte(v.String()), nil
 }
@@ -172,22 +151,4 @@ func quoteJSON(s string) ([]byte, error) {
 		return nil, err
 	}
 	return bytes.TrimSuffix(b.Bytes(), []byte("\n")), nil
-}
-
-// Any is the cell as a Go value: a string, bool, int64, uint64 or float64; nil for
-// [Empty].
-func (v Value) Any() any {
-	switch v.kind {
-	case KindString:
-		return v.text
-	case KindInt:
-		return int64(v.bits)
-	case KindUint:
-		return v.bits
-	case KindFloat:
-		return v.float()
-	case KindBool:
-		return v.bits != 0
-	}
-	return nil
 }

@@ -134,7 +134,7 @@ func (c *common) printTable(t results.Table) error {
 		return err
 	}
 	for _, row := range t.Rows {
-		if err := w.AddRow(picked(row, shown)); err != nil {
+		if err := w.Add(picked(row, shown)); err != nil {
 			return err
 		}
 	}

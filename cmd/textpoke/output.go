@@ -96,7 +96,7 @@ type output struct {
 	hidden bool          // stdout shows something else
 	above  func() string // what people read above the table, when all rows are there; nil for nothing
 	shown  []int         // columns on stdout
-	w      results.RowWriter
+	w      *results.RowWriter
 	rows   int
 	exit   int // what the rows so far make of the exit code
 
@@ -137,7 +137,7 @@ func (o *output) addRow(row []results.Value) error {
 	if o.hidden {
 		return nil
 	}
-	return o.w.AddRow(picked(row, o.shown))
+	return o.w.Add(picked(row, o.shown))
 }
 
 // end ends stdout.

@@ -108,7 +108,7 @@ func rootCommand(c *common) *cobra.Command {
 	root.SetOut(s.out)
 	root.SetErr(s.err)
 	f := root.PersistentFlags()
-	f.VarP(formatFlag{&c.format}, "format", "f", "how stdout looks: table, csv, json or benchfmt")
+	f.VarP(&c.format, "format", "f", "how stdout looks: table, csv, json or benchfmt")
 	f.StringVarP(&c.out, "out", "o", "", "also write files into this `directory`")
 	f.Var(seedFlag{c}, "seed",
 		"`number` that fixes random choices, but not which CPU runs when; plan and run also take a list")
@@ -117,7 +117,7 @@ func rootCommand(c *common) *cobra.Command {
 		"`names` of the columns that stdout shows, in this order; +NAME: beside the usual ones; all: every one")
 	f.StringVar(&c.color, "color", colors[0], "`when` answers are coloured: "+strings.Join(colors, ", "))
 	offer(root, "color", colors)
-	offer(root, "format", formatNames())
+	offer(root, "format", results.Formats())
 	offer(root, "log", levels)
 	c.offerColumns(root)
 	root.SetFlagErrorFunc(flagError)
@@ -246,23 +246,6 @@ func refuseEmpty(cmd *cobra.Command, flags ...string) error {
 		if f := cmd.Flags().Lookup(name); f != nil && f.Changed && f.Value.String() == "" {
 			return fmt.Errorf("--%s %q: want a name", name, "")
 		}
-	}
-	return nil
-}
-
-// formatFlag reads a format.
-type formatFlag struct{ *results.Format }
-
-func formatNames() (names []string) {
-	for _, f := range results.Formats() {
-		names = append(names, f.String())
-	}
-	return names
-}
-
-func (f formatFlag) Set(s string) error {
-	if f.Format.Set(s) != nil {
-		return notOneOf(s, formatNames())
 	}
 	return nil
 }
