@@ -173,7 +173,7 @@ func TestEveryCombinationIsAsked(t *testing.T) {
 // mutation does not show elsewhere.
 func TestPlacements(t *testing.T) {
 	for _, name := range poke.MutationNames() {
-		if placements[name].needs == "" {
+		if placed(name) == nil {
 			t.Errorf("%s: nobody says what it needs", name)
 		}
 	}
@@ -183,21 +183,21 @@ func TestPlacements(t *testing.T) {
 	plain := wholeGrid()
 	plain["protocol"], plain["fetch"] = []string{"breakpoint"}, plain["fetch"][:1]
 	special := 0
-	for _, placed := range ask(t, plain, search).Rows {
-		if placed.Mutation == "" || placements[placed.Mutation].put == nil {
+	for _, row := range ask(t, plain, search).Rows {
+		if put[row.Mutation] == nil {
 			continue
 		}
 		special++
-		if placed.Verdict != explore.Unsafe {
-			t.Errorf("%s does not show where it is put", describe(&placed))
+		if row.Verdict != explore.Unsafe {
+			t.Errorf("%s does not show where it is put", describe(&row))
 		}
-		q := *placed.Question
+		q := *row.Question
 		q.Buffer, q.Lookup, q.Order = sched.Dynamic, int3.BTree, sched.Table
 		if err := q.Build(); err != nil {
 			t.Fatal(err)
 		}
 		if r, err := q.Ask(t.Context(), search); err != nil || r.Verdict != explore.Safe {
-			t.Errorf("%s shows anywhere: %v %v", describe(&placed), outcome(&r), err)
+			t.Errorf("%s shows anywhere: %v %v", describe(&row), outcome(&r), err)
 		}
 	}
 	if special != 2*3 {

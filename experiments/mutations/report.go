@@ -30,7 +30,7 @@ type mutationReport struct {
 	Machines      string
 	SameAs        string
 	States        uint64
-	Places        []reportPlace
+	Places        []placement
 	Lazy, Preempt bool
 
 	Facts         []reportFact
@@ -45,8 +45,7 @@ type (
 		Name, Why string
 		Where     []string
 	}
-	reportPlace struct{ Mutation, Needs string }
-	reportFact  struct {
+	reportFact struct {
 		Claim, Source, Should string
 		Agree, Rows           int
 	}
@@ -72,7 +71,7 @@ func (a *Answer) report() *mutationReport {
 	a.breaks(r)
 	a.explain(r)
 	for _, m := range a.mutations(all) {
-		r.Places = append(r.Places, reportPlace{m, placements[m].needs})
+		r.Places = append(r.Places, *placed(m))
 	}
 	a.compare(r)
 	return r
@@ -167,7 +166,7 @@ func (a *Answer) compare(r *mutationReport) {
 		f := &facts[i]
 		about := a.all().where(func(row *check.VerdictRow) bool {
 			return row.Verdict != explore.Incomplete &&
-				f.about(row.Question)
+				f.About.holds(row.Question)
 		})
 		if len(about) == 0 {
 			continue

@@ -89,7 +89,7 @@ func TestFacts(t *testing.T) {
 	preempted["protocol"], preempted["preempt"] = []string{"stop-machine"}, []string{"true"}
 	all := append(wholeAnswer(t).all(), ask(t, preempted, search).all()...)
 	for _, f := range facts {
-		about := all.where(func(r *check.VerdictRow) bool { return f.about(r.Question) })
+		about := all.where(func(r *check.VerdictRow) bool { return f.About.holds(r.Question) })
 		differ := about.where(func(r *check.VerdictRow) bool { return !f.says(r) })
 		if len(about) == 0 || f.Source == "" || (f.Differs != "") != (len(differ) > 0) {
 			t.Errorf("%q: %d rows, %d of them differ, because %q", f.Claim, len(about), len(differ), f.Differs)
