@@ -50,14 +50,15 @@ func Compare(ctx context.Context, measured []ledger.Measured) (*Answer, error) {
 // explain summarizes the rows, and says why any differs.
 func (a *Answer) explain() {
 	a.summarize()
-	idle := a.idle()
+	idle, quiet := a.idle(), a.quiet()
 	for i := range a.Rows {
 		r := &a.Rows[i]
 		r.Why = r.why(idle[rowKey{r.Kernel, r.CPUs, r.Measured.Row}])
 	}
 	for i := range a.Summaries {
 		s := &a.Summaries[i]
-		s.Why = s.why(idle[rowKey{s.Kernel, s.CPUs, s.Row}])
+		key := rowKey{s.Kernel, s.CPUs, s.Row}
+		s.Why, s.Quiet = s.why(idle[key]), quiet[key]
 	}
 }
 
@@ -152,10 +153,16 @@ type Summary struct {
 	ExactShare  float64 // of the receivers' readings that are the model's
 	Background  float64 // median of what readings exceed the model by
 	Why         string  // the clean value differs; "" where it agrees
+	Quiet       bool    // some receiver takes none while nothing is switched
 }
 
 // Difference is what the clean value exceeds the model by.
 func (s *Summary) Difference() float64 { return s.Quietest - float64(s.Model) }
+
+// Unexplained tells whether it must agree, does not, and nothing explains it.
+func (s Summary) Unexplained() bool {
+	return s.Load.Switches() && (s.Why == everyReceiver || s.Why == unexplained)
+}
 
 func (s *Summary) why(idle float64) string {
 	switch d := s.Difference(); {
@@ -246,14 +253,4 @@ func mode(of []int) int {
 		}
 	}
 	return best
-}
-
-// statistics are ways to say in one number what receivers took.
-var statistics = []struct {
-	name string
-	of   func(*Summary) float64
-}{
-	{"quietest receiver: the smallest of the medians over repetitions", func(s *Summary) float64 { return s.Quietest }},
-	{"median of all receivers' readings", func(s *Summary) float64 { return s.Median }},
-	{"mode of all receivers' readings", func(s *Summary) float64 { return float64(s.Mode) }},
 }

@@ -52,26 +52,18 @@ func measure(ctx context.Context, s *experiments.Study[Config, *Row]) (*experime
 			return nil, err
 		}
 	}
-	report := a.report()
-	own := s.Config.Measured != ""
-	if !own {
-		if err := a.ledgers(report); err != nil {
+	f := &experiments.Findings{}
+	report := &report{Study: s}
+	f.Report = report
+	if s.Config.Measured == "" {
+		if err := report.ledgers(); err != nil {
 			return nil, err
 		}
+	} else if n := len(experiments.Where(a.Summaries, Summary.Unexplained)); n > 0 {
+		// What came with the program has such a case, which is known.
+		f.No = fmt.Errorf("%d cells do not agree, and nothing explains it", n)
 	}
-	return &experiments.Findings{
-		No:     report.disagrees(own),
-		Report: report,
-	}, experiments.Beside(s, "summary", a.Summaries)
-}
-
-// disagrees is what speaks against the model in a measurement of one's own: cells that must
-// agree and do not. What came with the program has such a case, which is known.
-func (r *report) disagrees(own bool) error {
-	if n := len(r.Unexplained); own && n > 0 {
-		return fmt.Errorf("%d cells do not agree, and nothing explains it", n)
-	}
-	return nil
+	return f, experiments.Beside(s, "summary", a.Summaries)
 }
 
 // compare compares what the Config chooses.
