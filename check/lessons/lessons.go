@@ -121,11 +121,19 @@ func proved(ctx context.Context, choices axis.Choices) (stepper.Case, error) {
 	if err != nil {
 		return stepper.Case{}, err
 	}
-	words := append([]string{"prove"}, q.Short()...)
-	c := stepper.Case{Command: sim.Command(append(words, "--solver", "none")...), Answer: prove.Answers([]*prove.Row{r})}
+	words := append(append([]string{"prove"}, q.Short()...), "--solver", "none")
+	c := stepper.Case{Answer: prove.Answers([]*prove.Row{r})}
 	if r.Found != nil {
 		c.Trace = r.Found.Trace
 	}
+	if r.Verdict == prove.Proved {
+		o, err := r.Explain(ctx, nil)
+		if err != nil {
+			return stepper.Case{}, err
+		}
+		words, c.Outline = append(words, "--explain"), o.String()
+	}
+	c.Command = sim.Command(words...)
 	return c, nil
 }
 

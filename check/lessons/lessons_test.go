@@ -37,6 +37,10 @@ func TestAnswers(t *testing.T) {
 			if !strings.HasPrefix(c.Answer, want[i][n]) || broke != (c.Trace != nil) {
 				t.Errorf("%s: %s, want %s", c.Command, c.Answer, want[i][n])
 			}
+			proved := strings.HasPrefix(c.Answer, "PROVED")
+			if proved != strings.Contains(c.Outline, "\nno-handler-left: ") || proved != strings.HasSuffix(c.Command, "--explain") {
+				t.Errorf("%s: %s, with the outline %q", c.Command, c.Answer, c.Outline)
+			}
 		}
 	}
 }

@@ -39,6 +39,7 @@ type Chapter struct {
 type Case struct {
 	Command string
 	Answer  string         // in a line
+	Outline string         // of a proof, as lines; "" for none
 	Trace   *explore.Trace // nil: there is none to step
 }
 
