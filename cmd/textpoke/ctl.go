@@ -29,7 +29,7 @@ func ctlCommand(c *common) *cobra.Command {
 		Short: "asks a running textpoke serve: enable, disable, plan, wants, renew, status, watch, cancel, interrupts, cpus, trace, count",
 	}
 	p := cmd.PersistentFlags()
-	p.StringVar(&f.server, "server", "http://127.0.0.1:7070", "`URL` of the server")
+	p.StringVar(&f.server, "server", defaultServer(), "`URL` of the server, or "+unixPrefix+"PATH")
 	p.StringVar(&f.tokenFile, "token-file", "", "`file` with the token to show")
 	p.StringVar(&f.tlsCA, "tls-ca", "",
 		"`file` with the certificate that the server's must be signed by (default: the system's)")

@@ -11,6 +11,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"net"
 	"net/http"
 	"net/url"
 	"os"
@@ -24,6 +25,7 @@ import (
 // server is a textpoke serve that ctl talks to.
 type server struct {
 	url   string // without a slash at its end
+	name  string // as the user wrote it
 	token string
 	match string // the ETag that what is changed must have, "" for any
 	http  *http.Client
@@ -48,17 +50,35 @@ func (f *ctlFlags) asking(
 	}
 }
 
+// defaultServer is a kernel's, where one is served.
+func defaultServer() string {
+	if _, err := os.Stat(kernelSocket); err == nil {
+		return unixPrefix + kernelSocket
+	}
+	return "http://127.0.0.1:7070"
+}
+
 // open checks the flags. Nothing is sent yet.
 func (f *ctlFlags) open() (*server, error) {
-	u, err := url.Parse(f.server)
-	if err != nil || u.Scheme != "http" && u.Scheme != "https" || u.Host == "" || u.User != nil {
-		return nil, fmt.Errorf("--server %q: want a URL such as http://127.0.0.1:7070", f.server)
+	address := f.server
+	path, local := strings.CutPrefix(f.server, unixPrefix)
+	if local {
+		address = "http://localhost"
 	}
-	s := &server{url: strings.TrimSuffix(u.String(), "/")}
+	u, err := url.Parse(address)
+	if err != nil || u.Scheme != "http" && u.Scheme != "https" || u.Host == "" || u.User != nil {
+		return nil, fmt.Errorf("--server %q: want a URL such as http://127.0.0.1:7070, or unix: and a path", f.server)
+	}
+	s := &server{url: strings.TrimSuffix(u.String(), "/"), name: f.server}
 	if s.token, err = f.token(); err != nil {
 		return nil, err
 	}
 	transport := http.DefaultTransport.(*http.Transport).Clone()
+	if local {
+		transport.DialContext = func(ctx context.Context, _, _ string) (net.Conn, error) {
+			return new(net.Dialer).DialContext(ctx, "unix", path)
+		}
+	}
 	if f.tlsCA != "" {
 		pem, err := os.ReadFile(f.tlsCA)
 		if err != nil {
@@ -121,7 +141,7 @@ func (s *server) send(ctx context.Context, method, path string, body any) (*http
 	if err != nil {
 		var about *url.Error
 		if ctx.Err() == nil && errors.As(err, &about) { // it says the method and the whole path
-			err = fmt.Errorf("--server %s: %w", s.url, about.Err)
+			err = fmt.Errorf("--server %s: %w", s.name, about.Err)
 			if untrusted := (*tls.CertificateVerificationError)(nil); !errors.As(err, &untrusted) {
 				err = noServer{fmt.Errorf("%w; textpoke serve --data DIR starts one", err)}
 			}
@@ -132,7 +152,7 @@ func (s *server) send(ctx context.Context, method, path string, body any) (*http
 		return resp, nil
 	}
 	defer resp.Body.Close()
-	return nil, fmt.Errorf("%s: %w", s.url, refusal(resp))
+	return nil, fmt.Errorf("%s: %w", s.name, refusal(resp))
 }
 
 // refusal reads a problem, or makes one of what something in between has sent.
@@ -151,7 +171,7 @@ func (s *server) ask(ctx context.Context, method, path string, body, into any) e
 	}
 	defer resp.Body.Close()
 	if err := json.NewDecoder(resp.Body).Decode(into); err != nil {
-		return fmt.Errorf("%s: answer to %s %s: %w", s.url, method, path, err)
+		return fmt.Errorf("%s: answer to %s %s: %w", s.name, method, path, err)
 	}
 	return nil
 }

@@ -184,7 +184,7 @@ func (t *traceFlags) follow(ctx context.Context, s *server, tell func(text []byt
 		if err := json.Unmarshal(lines.Bytes(), &l); err != nil && during.Err() != nil {
 			break // in the middle of a line
 		} else if err != nil {
-			return fmt.Errorf("%s: a line of the trace: %w", s.url, err)
+			return fmt.Errorf("%s: a line of the trace: %w", s.name, err)
 		}
 		if err := tell(lines.Bytes(), &l); err != nil {
 			return err

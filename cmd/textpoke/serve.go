@@ -7,7 +7,6 @@ import (
 	"crypto/tls"
 	"errors"
 	"fmt"
-	"net"
 	"net/http"
 	"os"
 	"os/signal"
@@ -168,12 +167,17 @@ func (v *serving) gone() <-chan struct{} {
 
 // listen opens the port: until the machine runs, requests are told so.
 func (v *serving) listen(s *serveFlags, secure *tls.Config) error {
-	l, err := net.Listen("tcp", s.listen)
+	l, err := s.listener()
 	if err != nil {
 		return fmt.Errorf("--listen: %w", err)
 	}
 	v.http = v.handler.Server(s.connections)
 	scheme := "http"
+	if l.Addr().Network() == "unix" {
+		go func() { v.failed <- v.http.Serve(l) }()
+		_, err = fmt.Fprintln(s.streams.out, s.listen)
+		return err
+	}
 	if secure != nil {
 		scheme, v.http.TLSConfig = "https", secure
 	}

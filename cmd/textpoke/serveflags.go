@@ -10,8 +10,11 @@ import (
 	"net"
 	"net/netip"
 	"os"
+	"path/filepath"
 	"slices"
+	"strings"
 	"sync/atomic"
+	"syscall"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -69,7 +72,8 @@ func (s *serveFlags) register(cmd *cobra.Command) {
 		choice.Flag(&s.release, "release", "with --machine kernel: switch the instance's tracer off, remove the instance, and end"),
 		choice.Flag(&s.dryRun, "dry-run", "with --machine kernel: write nothing to tracefs, and print each write"),
 		choice.Text(&s.listen, "listen", "127.0.0.1:7070",
-			"`address` and port; port 0 takes a free one. Other than loopback needs --token-file, and TLS or --insecure"),
+			"`address` and port; port 0 takes a free one. Other than loopback needs --token-file, and TLS or --insecure. "+
+				unixPrefix+"PATH is a socket, and the default with --machine kernel: "+unixPrefix+kernelSocket),
 		choice.Text(&s.data, "data", "", "`directory` for what must not be lost"),
 		choice.Text(&s.verify, "verify", "", "say what is sound in a server's `directory`, and change nothing; "+
 			"what is not, and the exit code is 1"),
@@ -110,12 +114,55 @@ func (s *serveFlags) check(cmd *cobra.Command) error {
 	if (s.tlsCert == "") != (s.tlsKey == "") {
 		return errors.New("--tls-cert goes with --tls-key")
 	}
+	if s.on == onKernel && !cmd.Flags().Changed("listen") {
+		s.listen = unixPrefix + kernelSocket
+	}
 	return errors.Join(s.checkMachine(cmd), s.checkListen())
+}
+
+// unixPrefix begins the address of a unix socket.
+const unixPrefix = "unix:"
+
+// kernelSocket is where a kernel is served, and where ctl looks for a server first.
+const kernelSocket = "/run/textpoke/socket"
+
+// listener opens the port, or the socket, which root and the group of the process may use. A socket that no server
+// answers at is taken over.
+func (s *serveFlags) listener() (net.Listener, error) {
+	path, ok := strings.CutPrefix(s.listen, unixPrefix)
+	if !ok {
+		return net.Listen("tcp", s.listen)
+	}
+	if c, err := net.Dial("unix", path); err == nil {
+		return nil, errors.Join(fmt.Errorf("%s: another server answers there", s.listen), c.Close())
+	} else if errors.Is(err, syscall.ECONNREFUSED) {
+		if err := os.Remove(path); err != nil {
+			return nil, err
+		}
+	}
+	err := os.MkdirAll(filepath.Dir(path), 0o755)
+	if err != nil {
+		return nil, err
+	}
+	l, err := net.Listen("unix", path)
+	if err != nil {
+		return nil, err
+	}
+	if err := os.Chmod(path, 0o660); err != nil {
+		return nil, errors.Join(err, l.Close())
+	}
+	return l, nil
 }
 
 // checkListen lets only those be reached from elsewhere who ask for a token and do
 // not show it to everybody on the way.
 func (s *serveFlags) checkListen() error {
+	if path, ok := strings.CutPrefix(s.listen, unixPrefix); ok {
+		if path == "" || s.tlsCert != "" {
+			return fmt.Errorf("--listen %q: want unix: and a path, without --tls-cert", s.listen)
+		}
+		return nil
+	}
 	host, _, err := net.SplitHostPort(s.listen)
 	if err != nil {
 		return fmt.Errorf("--listen %q: want an address and a port, such as 127.0.0.1:7070", s.listen)

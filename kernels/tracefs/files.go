@@ -37,12 +37,26 @@ var ErrNothing = errors.New("nothing to read yet")
 // mounts are where a tracefs is found (Documentation/trace/ftrace.rst).
 var mounts = []string{"/sys/kernel/tracing", "/sys/kernel/debug/tracing"}
 
+const lockdownFile = "/sys/kernel/security/lockdown"
+
+// lockedDown tells whether the mode that is chosen, which stands in brackets, closes tracefs (LOCKDOWN_TRACEFS,
+// include/linux/security.h).
+func lockedDown(file string) bool {
+	b, err := os.ReadFile(file)
+	return err == nil && strings.Contains(string(b), "[confidentiality]")
+}
+
 // Mount is where this machine's tracefs is. It fails with what is missing.
 func Mount() (dir string, err error) {
 	for _, dir := range mounts {
-		if _, err := os.Stat(filepath.Join(dir, "instances")); err == nil {
-			return dir, nil
-		} else if errors.Is(err, os.ErrPermission) {
+		f, err := os.Open(filepath.Join(dir, tracersFile))
+		switch locked := lockedDown(lockdownFile); {
+		case err == nil:
+			return dir, f.Close()
+		case errors.Is(err, os.ErrPermission) && locked:
+			return "", fmt.Errorf("tracefs at %s: the kernel is locked down for confidentiality, and lets nobody use it "+
+				"(kernel_lockdown(7))", dir)
+		case errors.Is(err, os.ErrPermission):
 			return "", fmt.Errorf("tracefs at %s: no permission: be root, or of the group that owns the mount "+
 				"(mount -o remount,gid=GROUP,mode=770 %s)", dir, dir)
 		}

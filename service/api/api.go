@@ -273,14 +273,20 @@ func crossSite(rt route, r *http.Request) error {
 
 // allowed tells why a request is not to be answered.
 func (h *Handler) allowed(rt route, r *http.Request, a *answer) error {
-	if h.tokens.Load().None() && !local(r.Host) {
+	name, all, known := peerOf(r)
+	if !known && h.tokens.Load().None() && !local(r.Host) {
 		return problem(http.StatusForbidden, "Host", "%.100q: without tokens, only localhost is answered", r.Host)
 	}
 	if err := crossSite(rt, r); err != nil {
 		return err
 	}
 	var err error
-	if a.clients, err = h.tokens.Load().check(r, rt.access); err != nil {
+	if known && h.tokens.Load().None() {
+		a.clients, err = ofPeer(name, all, rt.access)
+	} else {
+		a.clients, err = h.tokens.Load().check(r, rt.access)
+	}
+	if err != nil {
 		return err
 	}
 	switch {

@@ -8,6 +8,7 @@ import (
 	"crypto/subtle"
 	"fmt"
 	"io"
+	"net"
 	"net/http"
 	"slices"
 	"strings"
@@ -109,10 +110,31 @@ func (t Tokens) check(r *http.Request, need Access) (clients []string, err error
 	return clients, nil
 }
 
+// peerOf is who asks, where it is known (see peer).
+func peerOf(r *http.Request) (name string, all, known bool) {
+	conn, ok := r.Context().Value(connKey{}).(net.Conn)
+	if !ok {
+		return "", false, false
+	}
+	return peer(conn)
+}
+
+// ofPeer is what somebody at a unix socket may do: root and the server's user everything, another user what a token of a
+// line "own TOKEN USER" allows.
+func ofPeer(name string, all bool, need Access) (clients []string, err error) {
+	switch {
+	case all || need == Open:
+		return nil, nil
+	case name == "" || need > Own:
+		return nil, problem(http.StatusForbidden, "", "%q may read, and ask for updates of the client %q", name, name)
+	}
+	return []string{name}, nil
+}
+
 // mine refuses what is about a client that the request's token does not name.
 func mine(w http.ResponseWriter, client string) error {
 	if a, ok := w.(*answer); ok && a.clients != nil && !slices.Contains(a.clients, client) {
-		return problem(http.StatusForbidden, "client", "%.40q: this token is for %s", client, strings.Join(a.clients, ", "))
+		return problem(http.StatusForbidden, "client", "%.40q: who asks may do so for %s", client, strings.Join(a.clients, ", "))
 	}
 	return nil
 }

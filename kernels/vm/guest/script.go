@@ -9,8 +9,10 @@ import (
 	"fmt"
 	"os"
 	"os/exec"
+	"runtime"
 	"strconv"
 	"strings"
+	"sync"
 	"syscall"
 	"time"
 	"unsafe"
@@ -23,6 +25,11 @@ import (
 //	until ARGUMENTS  runs it again and again until it ends with 0
 //	run ARGUMENTS    runs it, and tells its exit code and what it said
 //	kill, stop       ends the one that was started, by SIGKILL or SIGTERM, and tells how it ended and what it said
+//	together A & B   does steps at the same time; what they tell comes in the order in which they end
+//	sleep DURATION   does nothing
+//	after DURATION   does nothing, and kills it
+//	mkdir FOLDER     makes a folder
+//	drop             leaves the programs that follow the capability CAP_SYSLOG alone (capabilities(7))
 //	show FILE        tells what a file holds
 //	write FILE TEXT  writes a file that is there
 type script struct {
@@ -93,6 +100,31 @@ func (s *script) step(step string) error {
 	case "show":
 		b, err := os.ReadFile(rest)
 		return told(b, err)
+	case "together":
+		var all sync.WaitGroup
+		var errs [64]error
+		for i, one := range strings.Split(rest, " & ") {
+			all.Go(func() { errs[i%len(errs)] = s.step(one) })
+		}
+		all.Wait()
+		return errors.Join(errs[:]...)
+	case "after", "sleep":
+		d, err := time.ParseDuration(rest)
+		if time.Sleep(d); verb == "sleep" || err != nil {
+			return err
+		}
+		return s.end(syscall.SIGKILL)
+	case "drop":
+		runtime.LockOSThread() // the bounding set is a thread's
+		const prCapbsetDrop, capSyslog = 24, 34
+		for c := range uintptr(64) {
+			if c != capSyslog { // capabilities that the kernel does not have fail
+				_, _, _ = syscall.RawSyscall(syscall.SYS_PRCTL, prCapbsetDrop, c, 0)
+			}
+		}
+		return nil
+	case "mkdir":
+		return os.Mkdir(rest, 0o700)
 	case "write":
 		file, text, _ := strings.Cut(rest, " ")
 		return write(file, text)

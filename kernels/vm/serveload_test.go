@@ -1,0 +1,259 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package vm
+
+import (
+	"encoding/csv"
+	"flag"
+	"fmt"
+	"math/rand/v2"
+	"slices"
+	"strconv"
+	"strings"
+	"testing"
+
+	"github.com/textpoke/textpoke/results/interrupts"
+)
+
+var kills = flag.Int("kills", 0, "how often TestServeKilled ends the server in the middle")
+
+// scripted does steps in a machine, and tells what those said that say anything.
+func scripted(t *testing.T, cpus string, steps []string) []Watched {
+	t.Helper()
+	kernel, program := textpoke(t)
+	roles, err := ParseCPUs(cpus)
+	if err != nil {
+		t.Fatal(err)
+	}
+	m, err := Measure(t.Context(), Config{Image: kernel, CPUs: roles, Program: program, Repetitions: 1, Memory: 2048,
+		Actions: []string{"script:" + strings.Join(steps, ";")}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if len(m.Skips) > 0 {
+		t.Errorf("skipped: %.300v", m.Skips)
+	}
+	return m.Watched
+}
+
+const tracefsMount = "/sys/kernel/tracing/"
+
+// calls is what CPUs took of function calls between two texts of /proc/interrupts, the least and the most of any but CPU 0.
+func calls(t *testing.T, before, after string) (least, most int64) {
+	t.Helper()
+	var counts [2][]int64
+	for i, text := range []string{before, after} {
+		s, err := interrupts.Parse("interrupts", strings.NewReader(text))
+		if err != nil {
+			t.Fatal(err)
+		}
+		row, ok := s.Row("CAL")
+		if !ok {
+			t.Fatal("no row CAL")
+		}
+		counts[i] = row.Counts
+	}
+	for cpu := range counts[1] {
+		counts[1][cpu] -= counts[0][cpu]
+	}
+	return slices.Min(counts[1][1:]), slices.Max(counts[1][1:])
+}
+
+// taken is what updates' receipts say: the least that a CPU but 0 took, each update of the text once.
+func taken(t *testing.T, said []Watched) (least int64, batches int) {
+	t.Helper()
+	seen := map[string]int64{}
+	for _, w := range said {
+		rows, err := csv.NewReader(strings.NewReader(w.Text)).ReadAll()
+		if err != nil || len(rows) < 2 {
+			t.Fatalf("%q: %v", w.Text, err)
+		}
+		state, batch, each := slices.Index(rows[0], "state"), slices.Index(rows[0], "batch"), slices.Index(rows[0], "taken")
+		for _, row := range rows[1:] {
+			if row[state] != "live" {
+				t.Errorf("%v", row)
+			}
+			var counts []int64
+			for f := range strings.FieldsSeq(row[each]) {
+				n, err := strconv.ParseInt(f, 10, 64)
+				if err != nil {
+					t.Fatal(err)
+				}
+				counts = append(counts, n)
+			}
+			seen[row[batch]] = slices.Min(counts[1:])
+		}
+	}
+	for _, n := range seen {
+		least += n
+	}
+	return least, len(seen)
+}
+
+// TestServeShares measures what eight tools take of an isolated CPU, with an instance of tracefs for each and with the
+// service, whose tracer is on: small wishes together and one after the other, and large ones (docs/service.md). At the
+// same time the service takes a twentieth at most; large wishes take the rounds of their batches, and a tenth more.
+func TestServeShares(t *testing.T) {
+	const clients = 8
+	small := []string{"vfs_open", "vfs_write", "vfs_fstat", "vfs_statx", "vfs_mkdir", "vfs_rename", "vfs_fsync", "vfs_readlink"}
+	large := []string{"vfs_*", "tcp_*", "sched_*", "kmem*", "dev_*", "ip_*", "do_sys*", "xfrm*"}
+	show := "show /proc/interrupts"
+	var steps []string
+	// Instances: together on and off, one after the other.
+	each := func(step func(i int) string) (all []string) {
+		for i := range clients {
+			all = append(all, step(i))
+		}
+		return all
+	}
+	tracer := func(to string) func(i int) string {
+		return func(i int) string { return fmt.Sprintf("write %sinstances/i%d/current_tracer %s", tracefsMount, i, to) }
+	}
+	instances := func(filters []string) {
+		steps = append(steps, each(func(i int) string {
+			return fmt.Sprintf("write %sinstances/i%d/set_ftrace_filter %s", tracefsMount, i, filters[i])
+		})...)
+		steps = append(steps, show, "together "+strings.Join(each(tracer("function")), " & "), show,
+			"together "+strings.Join(each(tracer("nop")), " & "), show)
+		for i := range clients {
+			steps = append(steps, tracer("function")(i), tracer("nop")(i))
+		}
+		steps = append(steps, show)
+	}
+	steps = append(steps, each(func(i int) string { return fmt.Sprintf("mkdir %sinstances/i%d", tracefsMount, i) })...)
+	instances(small)
+	instances(large)
+	// The service.
+	ask := func(verb string, chosen []string, flag string) []string {
+		return each(func(i int) string {
+			return fmt.Sprintf("run ctl %s --client c%d --%s %s --format csv", verb, i, flag, chosen[i])
+		})
+	}
+	const serve = "start serve --machine kernel --data /data --log warn"
+	const base = "until ctl enable --client base --record vfs_read --format csv"
+	steps = append(steps, serve, base)
+	for i := range clients {
+		steps = append(steps, ask("enable", small, "record")[i], ask("disable", small, "record")[i])
+	}
+	// All have asked and gone when the update begins: what their programs send is none of it.
+	steps = append(steps, "kill", serve+" --gather 15s", base)
+	together := func(verb string, chosen []string, flag string) {
+		all := strings.Join(ask(verb, chosen, flag), " & ")
+		steps = append(steps, "together "+strings.ReplaceAll(all, "--format csv", "--no-wait"), "sleep 25s",
+			"run ctl status --newest --limit 8 --columns all --format csv")
+	}
+	together("enable", small, "record")
+	together("disable", small, "record")
+	together("enable", large, "filter")
+	steps = append(steps, "show "+tracefsMount+"instances/textpoke/set_ftrace_filter")
+	together("disable", large, "filter")
+	steps = append(steps, "kill")
+	told := scripted(t, "idle=3,isolated=1", steps)
+	if want := 8 + 1 + 2*clients + 1 + 1 + 4*(clients+1) + 1 + 1; len(told) != want {
+		t.Fatalf("%d answers, want %d", len(told), want)
+	}
+	next := func(n int) (some []Watched) {
+		some, told = told[:n], told[n:]
+		return some
+	}
+	type took struct{ on, off, after int64 }
+	var apart [2]took
+	for i := range apart {
+		s := next(4)
+		apart[i].on, _ = calls(t, s[0].Text, s[1].Text)
+		apart[i].off, _ = calls(t, s[1].Text, s[2].Text)
+		apart[i].after, _ = calls(t, s[2].Text, s[3].Text)
+	}
+	next(1)
+	var shared [2]took
+	var batches [4]int
+	shared[0].after, _ = taken(t, next(2*clients))
+	next(2)
+	shared[0].on, batches[0] = taken(t, next(clients + 1)[clients:])
+	shared[0].off, batches[1] = taken(t, next(clients + 1)[clients:])
+	shared[1].on, batches[2] = taken(t, next(clients + 1)[clients:])
+	functions := strings.Count(next(1)[0].Text, "\n") - 1
+	shared[1].off, batches[3] = taken(t, next(clients + 1)[clients:])
+	t.Logf("small: instances %+v, service %+v in %v updates", apart[0], shared[0], batches[:2])
+	t.Logf("large, %d functions: instances %+v, service %+v in %v updates", functions, apart[1], shared[1], batches[2:])
+	if batches != [4]int{1, 1, 1, 1} {
+		t.Errorf("clients at the same time made %v updates, want one each", batches)
+	}
+	if a, s := apart[0].on+apart[0].off, shared[0].on+shared[0].off; a < 20*s {
+		t.Errorf("small wishes at the same time: %d with instances, %d with the service: want 20 times fewer", a, s)
+	}
+	ideal := int64(3 * ((functions + 255) / 256))
+	for _, n := range []int64{shared[1].on, shared[1].off} {
+		if n < ideal || 10*n > 11*ideal {
+			t.Errorf("%d functions took %d interrupts, want %d to a tenth more", functions, n, ideal)
+		}
+	}
+}
+
+// TestServeKilled ends the server by SIGKILL at random points while clients change what they want: the next one makes the
+// kernel agree with what the journal says, and what was acknowledged is in it.
+func TestServeKilled(t *testing.T) {
+	if *kills == 0 {
+		t.Skip("skipped: wants -kills NUMBER, some 10 s each")
+	}
+	rng := rand.New(rand.NewPCG(26, uint64(*kills)))
+	functions := []string{"vfs_open", "vfs_write", "vfs_fsync", "vfs_mkdir"}
+	start := "start serve --machine kernel --data /data --log warn"
+	steps := []string{start, "until ctl enable --client base --record vfs_read --format csv"}
+	type ask struct {
+		client string
+		enable bool
+	}
+	var asked []ask
+	for range *kills {
+		a := ask{fmt.Sprintf("c%d", rng.IntN(len(functions))), rng.IntN(2) == 0}
+		asked = append(asked, a)
+		verb := map[bool]string{true: "enable", false: "disable"}[a.enable]
+		// What ctl says comes before what the kill says, or behind it: their texts differ.
+		steps = append(steps, fmt.Sprintf("together run ctl %s --client %s --record %s --format csv & after %dms", verb, a.client,
+			functions[a.client[1]-'0'], rng.IntN(1500)))
+		steps = append(steps, start, "until ctl wants --client base --format csv")
+		for c := range functions {
+			steps = append(steps, fmt.Sprintf("run ctl wants --client c%d --format csv", c))
+		}
+		steps = append(steps, "show "+tracefsMount+"enabled_functions")
+	}
+	told := scripted(t, "idle=2", append(steps, "kill"))[1:]
+	acknowledged := map[string]bool{}
+	for i, a := range asked {
+		first, second := told[0], told[1]
+		if strings.HasPrefix(first.Text, "signal") {
+			first, second = second, first
+		}
+		if !strings.Contains(second.Text, "killed") {
+			t.Fatalf("kill %d: %q, %q", i, first.Text, second.Text)
+		}
+		acked := first.Code == 0
+		if acked {
+			acknowledged[a.client] = a.enable
+		} else {
+			delete(acknowledged, a.client) // it may have happened
+		}
+		var want []string
+		want = append(want, "vfs_read")
+		for c, f := range functions {
+			client := fmt.Sprintf("c%d", c)
+			wants := strings.Contains(told[3+c].Text, "function")
+			if is, known := acknowledged[client]; known && is != wants {
+				t.Errorf("kill %d: %s: acknowledged %v, and after the start %v", i, client, is, wants)
+			}
+			if acknowledged[client] = wants; wants {
+				want = append(want, f)
+			}
+		}
+		var got []string
+		for line := range strings.Lines(told[3+len(functions)].Text) {
+			got = append(got, strings.Fields(line)[0])
+		}
+		slices.Sort(got)
+		if slices.Sort(want); !slices.Equal(got, want) {
+			t.Errorf("kill %d: the kernel traces %v, the journal says %v", i, got, want)
+		}
+		told = told[4+len(functions):]
+	}
+}
