@@ -57,7 +57,7 @@ func (r *row) AllocationsText() string   { return r.ofDirect(r.AllocationsFor())
 func (r *row) AllocationsFor() int { return r.allocations(r.functions) }
 
 func (r *row) ofDirect(n int) string {
-	if !r.Kind.Direct {
+	if !r.Direct {
 		return ""
 	}
 	return fmt.Sprint(n)
@@ -77,7 +77,7 @@ func measure(ctx context.Context, s *experiments.Study[Config, *row]) (*experime
 	verdicts, err := askChecker(ctx)
 	if err == nil {
 		err = experiments.Each(ctx, s, rows, func(r *row) (*row, error) {
-			r.verdict = verdicts[r.Checked]
+			r.verdict = verdicts[r.Checked()]
 			return r, c.measure(ctx, r)
 		})
 	}
@@ -93,14 +93,18 @@ const (
 
 // measure attaches, counts one call, and times many.
 func (c *Config) measure(ctx context.Context, row *row) error {
-	w, err := row.Kind.New(dispatch.Config{Sites: []records.Addr{called}, Elsewhere: []records.Addr{elsewhere}})
+	kind, err := row.kind()
+	if err != nil {
+		return err
+	}
+	w, err := kind.New(dispatch.Config{Sites: []records.Addr{called}, Elsewhere: []records.Addr{elsewhere}})
 	if err != nil {
 		return err
 	}
 	var ops []*tracers.Ops
 	if row.Users != callback {
 		o := tracers.NewOps("first", tracers.CountHits, 0, 0)
-		if row.Kind.Direct {
+		if row.Direct {
 			o.Func, o.Direct = nil, tracers.CountHits
 		}
 		ops = append(ops, o)
@@ -137,7 +141,7 @@ const callsAtOnce = 1 << 10
 func askChecker(ctx context.Context) (map[checked]explore.Verdict, error) {
 	out := map[checked]explore.Verdict{}
 	for i := range designs {
-		which := designs[i].Checked
+		which := designs[i].Checked()
 		if which.bug == "" || out[which] != "" {
 			continue
 		}

@@ -71,6 +71,8 @@ type documented struct {
 //go:embed cases.csv
 var casesText string
 
+var cases = sheet.Must[documented]("cases.csv", casesText)
+
 // row is one pair.
 type row struct {
 	Arch          string
@@ -116,11 +118,7 @@ var cells = map[string]func(*row) any{
 }
 
 func measure(ctx context.Context, s *experiments.Study[Config, *row]) (*experiments.Findings, error) {
-	cases, err := sheet.Read[documented]("cases.csv", strings.NewReader(casesText))
-	if err != nil {
-		return nil, err
-	}
-	rows, err := s.Config.pairs(cases)
+	rows, err := s.Config.pairs()
 	if err == nil {
 		err = experiments.Each(ctx, s, rows, func(r *row) (*row, error) { return r, nil })
 	}
@@ -128,7 +126,7 @@ func measure(ctx context.Context, s *experiments.Study[Config, *row]) (*experime
 }
 
 // pairs tries all combinations, and compares each with the other order and the other instruction sets.
-func (c *Config) pairs(cases []documented) (rows []*row, err error) {
+func (c *Config) pairs() (rows []*row, err error) {
 	for _, arch := range c.Arches {
 		for _, first := range c.First {
 			for _, second := range c.Second {

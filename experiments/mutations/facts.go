@@ -4,8 +4,6 @@ package mutations
 
 import (
 	_ "embed"
-	"fmt"
-	"strings"
 
 	"github.com/textpoke/textpoke/check"
 	"github.com/textpoke/textpoke/check/explore"
@@ -64,18 +62,9 @@ var (
 	//go:embed harmless.csv
 	harmlessText string
 
-	facts        = mustRead[fact]("facts.csv", factsText)
-	harmlessOnes = mustRead[harmless]("harmless.csv", harmlessText)
+	facts        = sheet.Must[fact]("facts.csv", factsText)
+	harmlessOnes = sheet.Must[harmless]("harmless.csv", harmlessText)
 )
-
-// mustRead reads a table that comes with the program.
-func mustRead[T any](name, text string) []T {
-	rows, err := sheet.Read[T](name, strings.NewReader(text))
-	if err != nil {
-		panic(fmt.Sprintf("mutations: %v", err)) // a mistake of ours
-	}
-	return rows
-}
 
 // attributes are what facts and explanations know of a question. A tail is what is behind a breakpoint,
 // a pair is a site of two instructions.

@@ -9,6 +9,7 @@ import (
 	"github.com/textpoke/textpoke/check"
 	"github.com/textpoke/textpoke/experiments"
 	"github.com/textpoke/textpoke/int3"
+	"github.com/textpoke/textpoke/internal/sheet"
 	"github.com/textpoke/textpoke/sched"
 )
 
@@ -23,7 +24,7 @@ type placement struct {
 var placementsText string
 
 // placements has an entry for each mutation.
-var placements = mustRead[placement]("placements.csv", placementsText)
+var placements = sheet.Must[placement]("placements.csv", placementsText)
 
 // placed is that of a mutation; nil where it is not said.
 func placed(mutation string) *placement {
