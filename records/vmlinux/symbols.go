@@ -29,7 +29,8 @@ type Symbols struct {
 
 // NewSymbols makes a table of symbols.
 func NewSymbols(layout string, all []Symbol) *Symbols {
-	s := &Symbols{Layout: layout, All: all, Names: make(map[string][]uint64, len(all)), Parts: map[string][]uint64{}}
+	s := &Symbols{Layout: layout, All: all, Names: make(map[string][]uint64, len(all)),
+		Parts: make(map[string][]uint64, len(all)/2)}
 	s.index()
 	return s
 }
@@ -40,11 +41,20 @@ func (s *Symbols) index() {
 	slices.SortStableFunc(s.All, func(a, b Symbol) int { return cmp.Compare(a.Addr, b.Addr) })
 	clear(s.Names)
 	clear(s.Parts)
+	single := make([]uint64, len(s.All)) // what most names have, and made at once
+	add := func(to map[string][]uint64, name string, i int) {
+		if addrs, several := to[name]; several {
+			to[name] = append(addrs, single[i])
+		} else {
+			to[name] = single[i : i+1 : i+1]
+		}
+	}
 	for i := range s.All {
 		y := &s.All[i]
-		s.Names[y.Name] = append(s.Names[y.Name], y.Addr)
+		single[i] = y.Addr
+		add(s.Names, y.Name, i)
 		if y.IsText() {
-			s.Parts[Plain(y.Name)] = append(s.Parts[Plain(y.Name)], y.Addr)
+			add(s.Parts, Plain(y.Name), i)
 		}
 	}
 }

@@ -29,7 +29,7 @@ func unwrap(b []byte) (*Memory, error) {
 		return nil, err
 	}
 	if bytes.HasPrefix(b, []byte(elf.ELFMAG)) {
-		return readELF(bytes.NewReader(b), form)
+		return readELF(unpacked{bytes.NewReader(b), b}, form)
 	}
 	return &Memory{Arch: rawArch(b), Form: strings.Join(form, "/"), Segments: []Segment{{0, b}}}, nil
 }
@@ -143,6 +143,12 @@ func rawArch(b []byte) *Arch {
 	return nil
 }
 
+// unpacked is a file in memory, of which segments are parts.
+type unpacked struct {
+	*bytes.Reader
+	all []byte
+}
+
 // readELF reads the segments of an ELF file, and nothing else of it.
 func readELF(r io.ReaderAt, form []string) (*Memory, error) {
 	f, err := elf.NewFile(r)
@@ -166,8 +172,14 @@ func readELF(r io.ReaderAt, form []string) (*Memory, error) {
 		if sum += p.Filesz; p.Filesz > MaxUnpacked || sum > MaxUnpacked || p.Vaddr+p.Filesz < p.Vaddr {
 			return nil, Fail("ELF file", "its segments take more than %d MiB", MaxUnpacked>>20)
 		}
-		data, err := io.ReadAll(p.Open()) // a size that the file does not have is not believed
-		if err != nil || uint64(len(data)) != p.Filesz {
+		var data []byte
+		if u, ok := r.(unpacked); ok && p.Off <= uint64(len(u.all)) {
+			data = u.all[p.Off:]
+			data = data[:min(uint64(len(data)), p.Filesz)]
+		} else {
+			data, _ = io.ReadAll(p.Open()) // a size that the file does not have is not believed
+		}
+		if uint64(len(data)) != p.Filesz {
 			return nil, Fail("ELF file", "segment at %#x is cut short", p.Vaddr)
 		}
 		m.Segments = append(m.Segments, Segment{p.Vaddr, data})
