@@ -20,7 +20,7 @@ import (
 // where there may be many. Modules and programs are files that nobody ships.
 var asked = map[string][]string{
 	"function-tracer": {"", ":vfs_*"}, "function-tracer-first": {""}, "function-graph": {"", ":vfs_read"},
-	"instance": {":vfs_read"}, "filter-change": {":vfs_read>vfs_*"}, "tracepoint": {":sched_switch"},
+	"instance": {":vfs_read"}, "filter-change": {":vfs_read>vfs_*"}, "setfilter": {":vfs_*"}, "record-cmd=0": {"", ":sched_wakeup"}, "tracepoint": {":sched_switch"},
 	"event-group": {":sched"}, "static-key": {":sched_schedstats"}, "kprobe": {"", ":vfs_read+0x8"}, "kretprobe": {""},
 	"fentry": {""}, "fexit": {""}, "kprobe-multi": {"", ":257", ":300"}, "tracing-multi": {"", ":257", ":300"},
 	"uprobe": {":2xnop10@2", ":5xother"}, "module-load": nil, "module-unload": nil,

@@ -3,6 +3,7 @@
 package ledger
 
 import (
+	"cmp"
 	"fmt"
 	"slices"
 	"strings"
@@ -53,7 +54,11 @@ var actions = []Action{
 		"the function tracer's filter is changed while it is on, and changed back",
 		doFilter,
 	},
+	{"setfilter", "FILTER", true, "the function tracer's filter is written while it traces all functions, and emptied again",
+		func(a *asked, on bool) error { return a.changeFilter("", a.arg, on) }},
 	{"tracepoint", "[GROUP/]NAME", true, "one trace event", doEvent},
+	{"record-cmd=0", "[GROUP/]NAME", false, "the option record-cmd is cleared while a trace event is on, sched/sched_switch " +
+		"without a name, and set again", doOption},
 	{"event-group", "NAME", true, "all trace events of a group; \"all\" is all of all", doGroup},
 	{"static-key", "NAME", true, "a static key, by the symbol of it: sched_schedstats", doKey},
 	{"kprobe", "SYMBOL[+OFFSET]", false, "an event of a kprobe, at vfs_read without a symbol", doProbe},
@@ -182,13 +187,17 @@ func doGraph(a *asked, on bool) error {
 	return nil
 }
 
-// doFilter is ftrace_hash_move_and_update_ops: one pass over the records that only one
-// of the filters chooses.
 func doFilter(a *asked, on bool) error {
 	from, to, ok := strings.Cut(a.arg, ">")
 	if !ok {
 		return fmt.Errorf("argument %q: want two filters, as vfs_read>vfs_*", a.arg)
 	}
+	return a.changeFilter(from, to, on)
+}
+
+// changeFilter is ftrace_hash_move_and_update_ops: one pass over the records that only one
+// of the filters chooses.
+func (a *asked) changeFilter(from, to string, on bool) error {
 	old, err := a.matched(from)
 	if err != nil {
 		return err
@@ -234,6 +243,29 @@ func doEvent(a *asked, on bool) error {
 		a.event(e, on)
 	}
 	return err
+}
+
+// doOption is the option record-cmd, and back again: a trace event that is on stops recording
+// command lines (trace_event_enable_cmd_record, kernel/trace/trace_events.c, Linux 6.12).
+func doOption(a *asked, clear bool) error {
+	a.arg = cmp.Or(a.arg, "sched/sched_switch")
+	e, err := a.find()
+	if err != nil {
+		return err
+	}
+	if !a.silent && clear && a.recorded == 0 {
+		a.event(e, true)
+		if _, err := a.Take(); err != nil {
+			return err
+		}
+	}
+	if a.silent != clear {
+		a.silent = clear
+		for range a.recorded {
+			a.record(!clear)
+		}
+	}
+	return nil
 }
 
 // notSwitched is the group of the tracer's own entries, which have no switch

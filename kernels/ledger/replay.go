@@ -28,6 +28,7 @@ type Replay struct {
 	shared   map[string]int      // users of what several events or probes share
 	command  int                 // users of recording of command lines
 	silent   bool                // trace events do not record command lines (option record-cmd)
+	recorded int                 // trace events that are on, and record them unless that is so
 	firstUse bool                // trampolines of the kernel's own ops are yet to be made
 	loaded   []*image.Module
 	functions
@@ -253,6 +254,9 @@ func (r *Replay) record(on bool) {
 
 // recordEvent is the same for a trace event, which the option record-cmd decides about.
 func (r *Replay) recordEvent(on bool) {
+	if r.recorded--; on {
+		r.recorded += 2
+	}
 	if !r.silent {
 		r.record(on)
 	}

@@ -34,6 +34,8 @@ var kinds = map[string]func(arg string) (*action, error){
 	"kretprobe":       func(arg string) (*action, error) { return kprobe("r", arg) },
 	"instance":        instance,
 	"filter-change":   filterChange,
+	"setfilter":       func(arg string) (*action, error) { return filterChange(">" + arg) },
+	"record-cmd=0":    recordCmd,
 	"kprobe-multi":    kprobeMulti,
 	"tracing-multi":   tracingMulti,
 	"fentry":          func(arg string) (*action, error) { return trampoline(traceFentry, arg) },
@@ -149,6 +151,26 @@ func tracepoint(name string) (*action, error) {
 		return nil, fmt.Errorf("%d trace events of the name %s", len(found), name)
 	}
 	return writes(found[0], "1", "0")
+}
+
+// recordCmd clears the option record-cmd while a trace event is on, and sets it again.
+func recordCmd(name string) (*action, error) {
+	if name == "" {
+		name = "sched/sched_switch"
+	}
+	event, err := tracepoint(name)
+	if err != nil {
+		return nil, err
+	}
+	a, err := writes(tracing+"options/record-cmd", "0", "1")
+	if err == nil {
+		err = event.on()
+	}
+	if err != nil {
+		return nil, err
+	}
+	a.close = func() { _ = event.off() }
+	return a, nil
 }
 
 // eventGroup is all trace events of a group, or all of all with the name "all".
