@@ -4,7 +4,6 @@ package cpus
 
 import (
 	"errors"
-	"fmt"
 
 	"github.com/textpoke/textpoke/cpus/isa"
 	"github.com/textpoke/textpoke/internal/spelling"
@@ -50,16 +49,11 @@ func (f Fetch) String() string { return fetchNames[f] }
 
 // ParseFetch reads a model's name.
 func ParseFetch(s string) (Fetch, error) {
-	for i, n := range fetchNames {
-		if n == s {
-			return Fetch(i), nil
-		}
-	}
 	if s == "ordered" { // two versions with one store between them, in any mixture
 		return 0, errors.New(`fetch "ordered": retired, since no manual states it; the nearest is coherent, ` +
 			`which keeps the order of stores, too`)
 	}
-	return 0, fmt.Errorf("fetch %q: %w", s, spelling.NotOneOf(s, fetchNames))
+	return spelling.Number[Fetch]("fetch", s, fetchNames)
 }
 
 // InOrder tells whether it matters in which order the versions of a window came: to Weak and

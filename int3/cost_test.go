@@ -28,8 +28,7 @@ func lookedIn(x Index, b Batch) Cost {
 }
 
 // TestCostEveryN goes through every number of addresses up to two levels of btree nodes
-// and a bit. A Coster that has measured a btree of as many other addresses says the
-// same.
+// and a bit, once a btree of as many other addresses was measured.
 func TestCostEveryN(t *testing.T) {
 	to, step := 2100, 7
 	if *long {
@@ -37,27 +36,25 @@ func TestCostEveryN(t *testing.T) {
 	}
 	rng := rand.New(rand.NewPCG(1, 0))
 	measured, b := ascending(rng, to), ascending(rng, to)
-	btrees, vectors := NewCoster(BTree), NewCoster(Vector)
 	for n := range to + 1 {
 		part := Batch{Addrs: b.Addrs[:n]}
-		if got, want := vectors.Of(part), looked(Vector, part); got != want {
+		if got, want := CostOf(Vector, part), looked(Vector, part); got != want {
 			t.Fatalf("vector of %d: %+v, measured %+v", n, got, want)
 		}
 		if n%step != 0 {
 			continue
 		}
-		btrees.Of(Batch{Addrs: measured.Addrs[:n]})
-		if got, want := btrees.Of(part), looked(BTree, part); got != want {
+		CostOf(BTree, Batch{Addrs: measured.Addrs[:n]})
+		if got, want := CostOf(BTree, part), looked(BTree, part); got != want {
 			t.Fatalf("btree of %d: %+v, measured %+v", n, got, want)
 		}
 	}
 }
 
-// TestCostRandom asks fresh and used Costers about batches that are in order,
+// TestCostRandom asks, twice, about batches that are in order,
 // partly, or not at all.
 func TestCostRandom(t *testing.T) {
 	for _, k := range kinds() {
-		used := NewCoster(k)
 		t.Run(k.String(), func(t *testing.T) {
 			rapid.Check(t, func(t *rapid.T) {
 				rng := drawRand(t)
@@ -69,8 +66,8 @@ func TestCostRandom(t *testing.T) {
 					b = shuffled(rng, b)
 				}
 				want := looked(k, b)
-				for _, c := range []*Coster{used, NewCoster(k)} {
-					if got := c.Of(b); got != want {
+				for range 2 {
+					if got := CostOf(k, b); got != want {
 						t.Fatalf("%d addresses, groups at %v: %+v, measured %+v", len(b.Addrs), b.Starts, got, want)
 					}
 				}
@@ -87,7 +84,7 @@ func TestCostOfMany(t *testing.T) {
 	for _, n := range ns {
 		b := kernelLike(n)
 		for _, k := range kinds() {
-			if got, want := NewCoster(k).Of(b), looked(k, b); got != want {
+			if got, want := CostOf(k, b), looked(k, b); got != want {
 				t.Errorf("%v of %d: %+v, measured %+v", k, n, got, want)
 			}
 		}
@@ -102,13 +99,13 @@ func TestCostOfFullTree(t *testing.T) {
 		n := 1<<k - 1
 		want := Cost{Hits: n, Total: uint64((k-1)<<k + 1), Max: k}
 		b := ascending(rng, n)
-		if got := NewCoster(Vector).Of(b); got != want {
+		if got := CostOf(Vector, b); got != want {
 			t.Errorf("vector of %d: %+v, want %+v", n, got, want)
 		}
 		// As one group: two comparisons more find that it is the one.
 		want.Total += uint64(2 * n)
 		want.Max += 2
-		if got := NewCoster(Groups).Of(Batch{Addrs: b.Addrs}); got != want {
+		if got := CostOf(Groups, Batch{Addrs: b.Addrs}); got != want {
 			t.Errorf("one group of %d: %+v, want %+v", n, got, want)
 		}
 	}
@@ -119,14 +116,14 @@ func TestCostOfFullTree(t *testing.T) {
 func TestCostBounds(t *testing.T) {
 	for n := 1; n < 3000; n += 7 {
 		b := kernelLike(n)
-		vector, btree := NewCoster(Vector).Of(b), NewCoster(BTree).Of(b)
+		vector, btree := CostOf(Vector, b), CostOf(BTree, b)
 		if want := bits.Len(uint(n)); vector.Max != want {
 			t.Errorf("vector of %d: at most %d, want %d", n, vector.Max, want)
 		}
 		if btree.Total < vector.Total {
 			t.Errorf("btree of %d: %d comparisons, fewer than the %d of a vector", n, btree.Total, vector.Total)
 		}
-		if hash := NewCoster(Hash).Of(b); hash.Total < uint64(n) {
+		if hash := CostOf(Hash, b); hash.Total < uint64(n) {
 			t.Errorf("hash of %d: %d comparisons", n, hash.Total)
 		}
 	}
@@ -143,12 +140,6 @@ func TestCostAddsUp(t *testing.T) {
 	if sum.Mean() != 21.0/8 {
 		t.Errorf("mean %v, want %v", sum.Mean(), 21.0/8)
 	}
-	if got := sum.shift(3); got != (Cost{8, 21 + 3*8, 9 + 3}) {
-		t.Errorf("shifted by 3: %+v", got)
-	}
-	if got := (Cost{}).shift(3); got != (Cost{}) {
-		t.Errorf("nothing shifted by 3: %+v", got)
-	}
 }
 
 // TestCostLeavesTheBatch: what is asked about is the caller's buffer.
@@ -157,7 +148,7 @@ func TestCostLeavesTheBatch(t *testing.T) {
 	for _, k := range kinds() {
 		b := shuffledGroups(rng, ascending(rng, 500))
 		same := slices.Clone(b.Addrs)
-		NewCoster(k).Of(b)
+		CostOf(k, b)
 		if !slices.Equal(b.Addrs, same) {
 			t.Errorf("%v: the batch was written", k)
 		}

@@ -4,10 +4,9 @@ package int3
 
 import (
 	"cmp"
-	"fmt"
-	"strings"
 
 	"github.com/textpoke/textpoke/cpus"
+	"github.com/textpoke/textpoke/internal/spelling"
 	"github.com/textpoke/textpoke/records"
 )
 
@@ -39,14 +38,7 @@ func LookupNames() []string { return kindNames }
 func (k Lookup) String() string { return kindNames[k] }
 
 // ParseLookup reads a kind's name.
-func ParseLookup(s string) (Lookup, error) {
-	for i, n := range kindNames {
-		if n == s {
-			return Lookup(i), nil
-		}
-	}
-	return 0, fmt.Errorf("lookup %q: not one of %s", s, strings.Join(kindNames, ", "))
-}
+func ParseLookup(s string) (Lookup, error) { return spelling.Number[Lookup]("lookup", s, kindNames) }
 
 // Batch is what an Index is built from: addresses in slot order, none of them 0
 // and none twice. Starts holds the slots at which a new group of records begins,

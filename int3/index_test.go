@@ -41,7 +41,7 @@ func TestParseErrorsListTheNames(t *testing.T) {
 		err  error
 		want string
 	}{
-		{kind, `lookup "tree": not one of btree, vector, groups, hash`},
+		{kind, `lookup "tree": not one of btree, vector, groups, hash; did you mean btree?`},
 		{refs, `refs "BTREE": not one of percpu, shared, none`},
 	} {
 		if c.err == nil || c.err.Error() != c.want {

@@ -3,9 +3,9 @@
 package int3
 
 import (
-	"fmt"
-	"strings"
 	"sync/atomic"
+
+	"github.com/textpoke/textpoke/internal/spelling"
 )
 
 // Refs counts the handlers that look at what is published.
@@ -30,14 +30,7 @@ func RefsNames() []string { return refsNames }
 func (r Refs) String() string { return refsNames[r] }
 
 // ParseRefs reads a variant's name.
-func ParseRefs(s string) (Refs, error) {
-	for i, n := range refsNames {
-		if n == s {
-			return Refs(i), nil
-		}
-	}
-	return 0, fmt.Errorf("refs %q: not one of %s", s, strings.Join(refsNames, ", "))
-}
+func ParseRefs(s string) (Refs, error) { return spelling.Number[Refs]("refs", s, refsNames) }
 
 // counters are reference counts, stride apart.
 type counters struct {

@@ -4,11 +4,10 @@ package sched
 
 import (
 	"cmp"
-	"fmt"
 	"math/rand/v2"
 	"slices"
-	"strings"
 
+	"github.com/textpoke/textpoke/internal/spelling"
 	"github.com/textpoke/textpoke/records"
 )
 
@@ -31,14 +30,7 @@ func OrderNames() []string { return orderNames }
 func (o Ordering) String() string { return orderNames[o] }
 
 // ParseOrder reads an ordering's name.
-func ParseOrder(s string) (Ordering, error) {
-	for i, n := range orderNames {
-		if n == s {
-			return Ordering(i), nil
-		}
-	}
-	return 0, fmt.Errorf("order %q: not one of %s", s, strings.Join(orderNames, ", "))
-}
+func ParseOrder(s string) (Ordering, error) { return spelling.Number[Ordering]("order", s, orderNames) }
 
 // Arrange puts records, given by their numbers in the table, in order. It sorts
 // in place; equal addresses keep the order they came in.

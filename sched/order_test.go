@@ -24,7 +24,7 @@ func TestOrderNames(t *testing.T) {
 		}
 	}
 	_, err := ParseOrder("Sorted")
-	if want := `order "Sorted": not one of table, sorted, random, descending`; err == nil || err.Error() != want {
+	if want := `order "Sorted": not one of table, sorted, random, descending; did you mean sorted?`; err == nil || err.Error() != want {
 		t.Errorf("%v, want %s", err, want)
 	}
 }

@@ -15,10 +15,9 @@ import (
 func (j *Job) Count(ctx context.Context) (PlanRow, error) {
 	row := j.planRow()
 	var (
-		count  poke.Count
-		cost   int3.Cost
-		coster = int3.NewCoster(j.Lookup)
-		buf    int3.Batch
+		count poke.Count
+		cost  int3.Cost
+		buf   int3.Batch
 	)
 	batches := func(yield func(sched.Batch) bool) {
 		for b := range j.batches(len(j.queue), j.at) {
@@ -27,7 +26,7 @@ func (j *Job) Count(ctx context.Context) (PlanRow, error) {
 			}
 			row.flush(b.Flush)
 			if j.protocol.Traps {
-				cost.Add(coster.Of(j.lookupBatch(b.Range, &buf)))
+				cost.Add(int3.CostOf(j.Lookup, j.lookupBatch(b.Range, &buf)))
 			}
 			if !yield(b) {
 				return

@@ -4,9 +4,9 @@ package sim
 
 import (
 	"context"
-	"fmt"
 
 	"github.com/textpoke/textpoke/cpus"
+	"github.com/textpoke/textpoke/internal/spelling"
 )
 
 // Engine executes the updates of one job.
@@ -43,12 +43,7 @@ func ReplayNames() []string { return engineNames[:HardwareEngine] }
 
 // ParseEngine reads an engine's name.
 func ParseEngine(s string) (EngineKind, error) {
-	for i, n := range engineNames {
-		if n == s {
-			return EngineKind(i), nil
-		}
-	}
-	return 0, fmt.Errorf("engine %q: not one of %v", s, engineNames)
+	return spelling.Number[EngineKind]("engine", s, engineNames)
 }
 
 // NewEngine builds the engine that a job is for.

@@ -5,8 +5,8 @@ package explore
 import (
 	"fmt"
 	"math/bits"
-	"slices"
 
+	"github.com/textpoke/textpoke/internal/spelling"
 	"github.com/textpoke/textpoke/poke"
 )
 
@@ -36,10 +36,7 @@ func (w Workload) String() string { return workloadNames[w] }
 
 // ParseWorkload reads a workload's name.
 func ParseWorkload(s string) (Workload, error) {
-	if i := slices.Index(workloadNames[:], s); i >= 0 {
-		return Workload(i), nil
-	}
-	return 0, fmt.Errorf("workload %q: not one of %v", s, WorkloadNames())
+	return spelling.Number[Workload]("workload", s, workloadNames[:])
 }
 
 // endless is a patcher's work for ever: every subset of its patches, each way. In one update the

@@ -54,7 +54,7 @@ func (a *answer) cross(ctx context.Context, n int, seed uint64) error {
 		if err != nil {
 			return err
 		}
-		c := &crossing{Patches: n, Rival: k, Rivals: int3.NewCoster(k).Of(b).Mean()}
+		c := &crossing{Patches: n, Rival: k, Rivals: int3.CostOf(k, b).Mean()}
 		a.Crossings = append(a.Crossings, c)
 		open = append(open, c)
 	}
@@ -67,7 +67,7 @@ func (a *answer) cross(ctx context.Context, n int, seed uint64) error {
 		if err != nil {
 			return err
 		}
-		walk := int3.NewCoster(int3.Groups).Of(b).Mean()
+		walk := int3.CostOf(int3.Groups, b).Mean()
 		open = slices.DeleteFunc(open, func(c *crossing) bool {
 			if walk <= c.Rivals {
 				return false

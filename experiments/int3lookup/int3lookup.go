@@ -104,7 +104,7 @@ func (c *Config) measure(ctx context.Context, k int3.Lookup, n, groups int, seed
 	if err != nil {
 		return nil, err
 	}
-	r := &row{Kind: k, Patches: n, Groups: groups, Cost: int3.NewCoster(k).Of(batch)}
+	r := &row{Kind: k, Patches: n, Groups: groups, Cost: int3.CostOf(k, batch)}
 	if !c.NoTime {
 		r.repeats = c.Repeats
 		r.Time, err = timeFinds(ctx, int3.Build(k, batch), batch.Addrs, c.Repeats, seed)

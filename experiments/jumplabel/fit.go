@@ -128,8 +128,8 @@ func stepsOf(n int) steps {
 	for i := range b.Addrs {
 		b.Addrs[i] = records.Addr(16 * (i + 1))
 	}
-	v := int3.NewCoster(int3.Vector).Of(b)
-	return steps{math.Log2(float64(n)), v.Mean(), float64(v.Max), int3.NewCoster(int3.BTree).Of(b).Mean()}
+	v := int3.CostOf(int3.Vector, b)
+	return steps{math.Log2(float64(n)), v.Mean(), float64(v.Max), int3.CostOf(int3.BTree, b).Mean()}
 }
 
 // more is what a search among n entries takes more than one of a single entry.

@@ -214,6 +214,6 @@ func (a *answer) try(ctx context.Context, lab experiments.Lab, m experiments.Mac
 		out.exposed = out.exposed.Scaled(out.Exposure.Mean / of)
 	}
 	searched := int3.Batch{Addrs: c.Table.Addrs()[:n/w.batches(n)]}
-	out.Vector, out.btree = int3.NewCoster(int3.Vector).Of(searched), int3.NewCoster(int3.BTree).Of(searched)
+	out.Vector, out.btree = int3.CostOf(int3.Vector, searched), int3.CostOf(int3.BTree, searched)
 	return out, nil
 }

@@ -6,6 +6,7 @@ package spelling
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 )
 
@@ -71,4 +72,12 @@ func NotOneOf(name string, valid []string) error {
 		return fmt.Errorf("not one of %d names; did you mean %s?", len(valid), meant)
 	}
 	return fmt.Errorf("not one of %s%s", all, Hint(name, valid))
+}
+
+// Number is the number of a name among the valid ones; what is what they are names of.
+func Number[T ~uint8](what, name string, valid []string) (T, error) {
+	if i := slices.Index(valid, name); i >= 0 {
+		return T(i), nil
+	}
+	return 0, fmt.Errorf("%s %q: %w", what, name, NotOneOf(name, valid))
 }

@@ -32,3 +32,14 @@ func TestNotOneOf(t *testing.T) {
 		t.Errorf("%q, want %q", got, want)
 	}
 }
+
+func TestNumber(t *testing.T) {
+	names := []string{"table", "sorted"}
+	if n, err := Number[uint8]("order", "sorted", names); n != 1 || err != nil {
+		t.Errorf("%d, %v", n, err)
+	}
+	want := `order "Sorted": not one of table, sorted; did you mean sorted?`
+	if n, err := Number[uint8]("order", "Sorted", names); n != 0 || err == nil || err.Error() != want {
+		t.Errorf("%d, %v, want %s", n, err, want)
+	}
+}

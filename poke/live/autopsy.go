@@ -35,7 +35,7 @@ type Executing struct {
 // Autopsy tells of the files of a machine whose process is dead which sites its threads
 // were executing.
 func Autopsy(blocks, text *os.File, code *cpus.Code) (list []Executing) {
-	low, _ := bounds(code, []records.Addr{code.Entry})
+	low, _ := bounds(code)
 	b := make([]byte, blockBytes)
 	for i := 0; ; i++ {
 		if n, _ := blocks.ReadAt(b, int64(i*blockBytes)); n < len(b) {

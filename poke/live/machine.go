@@ -14,15 +14,12 @@ import (
 
 	"github.com/textpoke/textpoke/cpus"
 	"github.com/textpoke/textpoke/cpus/isa"
-	"github.com/textpoke/textpoke/records"
 )
 
 // Config describes a machine.
 type Config struct {
-	// Code is the instruction set of this machine and where the sites are.
+	// Code is the instruction set of this machine, where the sites are, and the entry that they may call.
 	Code *cpus.Code
-	// Tracers are the addresses that sites may call. Default: Code.Entry.
-	Tracers []records.Addr
 	// Initial is what stands at a site at first.
 	Initial func(site int) isa.Text
 	// Threads is how many threads may call sites, at least one.
@@ -79,7 +76,7 @@ func (m *Machine) open(c *Config) (err error) {
 	if err := register(); err != nil {
 		return err
 	}
-	if m.text, err = newText(c.Code, c.Tracers, c.Pads, c.Text); err != nil {
+	if m.text, err = newText(c.Code, c.Pads, c.Text); err != nil {
 		return err
 	}
 	for i := range c.Code.Sites {
@@ -132,9 +129,6 @@ func (c *Config) validate() error {
 		return errors.New("nothing says what stands at the sites")
 	case c.Threads < 1 || c.Threads > maxThreads:
 		return fmt.Errorf("%d threads: want 1 to %d", c.Threads, maxThreads)
-	}
-	if len(c.Tracers) == 0 {
-		c.Tracers = []records.Addr{c.Code.Entry}
 	}
 	return nil
 }

@@ -58,13 +58,13 @@ const (
 	calledNever // it was not called: threads are to stand still
 )
 
-// newText lays sites and tracers out. pads fills what lies between them, on the pages
+// newText lays the sites and the entry out, which is a tracer. pads fills what lies between them, on the pages
 // that they lie on, with landing pads, for plans that may call anywhere.
-func newText(code *cpus.Code, tracers []records.Addr, pads bool, file *os.File) (*Text, error) {
-	low, high := bounds(code, tracers)
+func newText(code *cpus.Code, pads bool, file *os.File) (*Text, error) {
+	low, high := bounds(code)
 	span := uint64(high-low) + 3*pageSize
 	if span >= reach {
-		return nil, fmt.Errorf("sites and tracers span %d bytes: a call reaches %d", span, reach)
+		return nil, fmt.Errorf("sites and their entry span %d bytes: a call reaches %d", span, reach)
 	}
 	size := int(span &^ (pageSize - 1))
 	t := &Text{code: code, low: low, offsets: make([]uint32, len(code.Sites))}
@@ -78,11 +78,9 @@ func newText(code *cpus.Code, tracers []records.Addr, pads bool, file *os.File) 
 		return nil, err
 	}
 	if pads {
-		t.fill(slices.Concat(code.Sites, tracers))
+		t.fill(append(slices.Clone(code.Sites), code.Entry))
 	}
-	for _, a := range tracers {
-		copy(t.rw.bytes(t.offset(a), len(tracerCode)), tracerCode)
-	}
+	copy(t.rw.bytes(t.offset(code.Entry), len(tracerCode)), tracerCode)
 	for i, a := range code.Sites {
 		t.offsets[i] = uint32(t.offset(a))
 		t.rw.bytes(t.offset(a)+code.Len, 1)[0] = 0xc3
@@ -91,13 +89,8 @@ func newText(code *cpus.Code, tracers []records.Addr, pads bool, file *os.File) 
 }
 
 // bounds are the first page of a text and its last address.
-func bounds(code *cpus.Code, tracers []records.Addr) (low, high records.Addr) {
-	low, high = code.Sites[0], code.Sites[0]
-	for _, list := range [][]records.Addr{code.Sites, tracers} {
-		for _, a := range list {
-			low, high = min(low, a), max(high, a)
-		}
-	}
+func bounds(code *cpus.Code) (low, high records.Addr) {
+	low, high = min(code.Entry, slices.Min(code.Sites)), max(code.Entry, slices.Max(code.Sites))
 	return low &^ (pageSize - 1), high
 }
 
