@@ -8,7 +8,6 @@ import (
 	"io"
 
 	"github.com/textpoke/textpoke/experiments"
-	"github.com/textpoke/textpoke/experiments/form"
 	"github.com/textpoke/textpoke/kernels/calibration"
 	"github.com/textpoke/textpoke/poke"
 	"github.com/textpoke/textpoke/results"
@@ -25,9 +24,7 @@ type answer struct {
 }
 
 func (a *answer) findings() *experiments.Findings {
-	f := &experiments.Findings{Report: a, No: a.differ(), Pictures: []experiments.Picture{
-		{Picture: a.times().Picture()}, {End: "-handler", Picture: a.search().Picture()},
-	}}
+	f := &experiments.Findings{Report: a}
 	if len(a.Rows) > 0 && a.pair(a.Rows[0].Machine) != nil {
 		f.Documents = []results.Document{{Name: "jump-label.pftrace", Write: func(w io.Writer) error {
 			_, err := w.Write(a.events.Bytes())
@@ -98,94 +95,37 @@ func (a *answer) PerBatch() int { return poke.RoundsPerBatch() }
 // Calls is how often each CPU calls the key's sites, a second.
 func (a *answer) Calls() float64 { return *a.Config.Calls }
 
-// differ is a count that is not the formula's, or not the published one.
-func (a *answer) differ() error {
-	for _, r := range a.Rows {
-		if want := poke.RoundsPerBatch() * r.batches(r.Entries); r.Counted.Rounds != want {
-			return fmt.Errorf("%d entries %s: %d rounds, not %d", r.Entries, r.name, r.Counted.Rounds, want)
-		}
-	}
-	return nil
-}
-
-// Switches is rounds and times.
-func (a *answer) Switches() form.Table {
-	s := form.Table{Columns: []string{
-		"machine", "entries", "way", "rounds", "by the fit (ms)",
-		"modelled, likely (low to high) (ms)", "95 % interval", "published " +
-			"(ms)", "error", "basis", "traps",
-	}}
-	for _, r := range a.Rows {
-		known := r.known()
-		was, off := "-", "-"
-		if known.UpdateMS.Known {
-			was, off = results.Four(known.UpdateMS.Value), fmt.Sprintf("%+.1f %%", r.off())
-		}
-		s.Rows = append(s.Rows, []string{
-			r.Machine.String(), fmt.Sprint(r.Entries), r.name, fmt.Sprint(r.Counted.Rounds),
-			results.Four(a.Facts.Fit.update(r.Entries, r.Counted.Rounds) / 1e6),
-			fmt.Sprintf("%s (%s to %s)", results.Four(r.update.Mean/1e6), results.Four(r.spread.Low/1e6),
-				results.Four(r.spread.High/1e6)),
-			results.Four(r.update.Low/1e6) + " to " +
-				results.Four(r.update.High/1e6), was, off, r.basis(), results.Four(r.traps.Mean),
-		})
-	}
-	return s
-}
-
-// Handlers is what a search costs, by each reading of the two published points.
-func (a *answer) Handlers() form.Table {
-	s := form.Table{Columns: []string{
-		"entries", "comparisons, mean", "most", "btree, mean", "by levels", "by the mean", "by the most", "by a btree's " +
-			"mean", "published",
-	}}
+// searches are what a search costs, by each reading of the two published points.
+func (a *answer) searches() (out []searched) {
 	for _, n := range a.Config.Entries {
-		x, at := a.Facts.Search.handlers(n), stepsOf(n)
-		was := "-"
+		s := searched{Entries: n, Steps: stepsOf(n), By: a.Facts.Search.handlers(n)}
 		for _, k := range a.Facts.rows {
-			if k.HandlerNS.Known && searched(k) == n {
-				was = results.Four(k.HandlerNS.Value)
+			if k.HandlerNS.Known && searchedIn(k) == n {
+				s.PublishedNS = &k.HandlerNS.Value
 			}
 		}
-		s.Rows = append(s.Rows, []string{
-			fmt.Sprint(n), fmt.Sprintf("%.3f", at.mean), fmt.Sprint(at.deepest), fmt.Sprintf("%.3f", at.tree),
-			results.Four(x.level), results.Four(x.mean), results.Four(x.deepest), results.Four(x.tree), was,
-		})
+		out = append(out, s)
 	}
-	return s
+	return out
 }
 
-// Comparisons is the published figures.
-func (a *answer) Comparisons() (out []experiments.Comparison) {
-	for i, m := range a.Config.Machines {
-		for _, k := range a.Facts.rows {
-			for _, w := range ways {
-				r := a.find(m, int(k.Entries), w)
-				if r == nil || k.Rounds != int64(r.Counted.Rounds) {
-					continue
-				}
-				if i == 0 { // counts are the same everywhere
-					out = append(out, experiments.Comparison{What: k.Measurement + ", rounds", Published: float64(k.Rounds),
-						Ours: float64(r.Counted.Rounds), Exact: true, Source: k.Source})
-				}
-				on := fmt.Sprintf("%s (%s)", m, r.basis())
-				if k.UpdateMS.Known {
-					out = append(out, experiments.Comparison{What: k.Measurement + ", time (ms), " + on, Published: k.UpdateMS.Value,
-						Ours: r.update.Mean / 1e6, Source: k.Source, Low: r.spread.Low / 1e6, High: r.spread.High / 1e6})
-				}
-				if k.HandlerNS.Known {
-					h := r.handlerSpread()
-					out = append(out, experiments.Comparison{What: k.Measurement + ", handler (ns), " + on,
-						Published: k.HandlerNS.Value, Ours: r.handler(), Source: k.Source, Low: h.Low, High: h.High})
-				}
-			}
-		}
-		if p := a.pair(m); p != nil && p.Slow.traps.Mean > 0 {
+// searched is a handler's search among some entries.
+type searched struct {
+	Entries     int
+	Steps, By   steps // By in nanoseconds
+	PublishedNS *float64
+}
+
+// Comparisons are the published figures, and traps, which the form does not know.
+func (a *answer) Comparisons() []experiments.Comparison {
+	out := a.Study.Comparisons()
+	for _, p := range a.Pairs() {
+		if p.Slow.traps.Mean > 0 {
 			ours := p.Fast.traps.Mean / p.Slow.traps.Mean
 			s := p.traps().Scaled(ours)
 			out = append(out, experiments.Comparison{
-				What: fmt.Sprintf("breakpoints run into, batched over one by one, %s (prediction)",
-					m), Published: trapsBatched, Ours: ours, Source: a.Facts.fast.Source, Low: s.Low, High: s.High,
+				What:      fmt.Sprintf("breakpoints run into, batched over one by one, %s (prediction)", p.Fast.Machine),
+				Published: trapsBatched, Ours: ours, Source: a.Facts.fast.Source, Low: s.Low, High: s.High,
 			})
 		}
 	}

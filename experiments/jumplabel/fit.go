@@ -31,9 +31,9 @@ func (f *facts) of(entries, rounds int) (out published.KeyUpdate) {
 	return out
 }
 
-// searched is how many entries a handler searches where a key of so many takes so
+// searchedIn is how many entries a handler searches where a key of so many takes so
 // many rounds.
-func searched(k published.KeyUpdate) int {
+func searchedIn(k published.KeyUpdate) int {
 	return int(int64(poke.RoundsPerBatch()) * k.Entries / max(k.Rounds, 1))
 }
 
@@ -55,14 +55,14 @@ func read(file string) (*facts, error) {
 			f.fast = r
 		}
 	}
-	if f.slow.Rounds == f.fast.Rounds || f.slow.Entries != f.fast.Entries || searched(f.slow) != 1 ||
-		searched(f.fast) < 2 {
+	if f.slow.Rounds == f.fast.Rounds || f.slow.Entries != f.fast.Entries || searchedIn(f.slow) != 1 ||
+		searchedIn(f.fast) < 2 {
 		return nil, errors.New(
 			"published figures: want update_ms and int3_handler_ns of one key, switched one entry by one and in one batch",
 		)
 	}
 	f.Fit = solve(f.slow, f.fast, f.slow.UpdateMS.Value, f.fast.UpdateMS.Value)
-	f.Search = searches(f.slow.HandlerNS.Value, f.fast.HandlerNS.Value, searched(f.fast))
+	f.Search = searches(f.slow.HandlerNS.Value, f.fast.HandlerNS.Value, searchedIn(f.fast))
 	return f, nil
 }
 
@@ -116,11 +116,11 @@ func lastDigit(v float64) float64 {
 // (log2 n), its comparisons on average, or the most of them; in a btree too.
 type search struct {
 	One                        float64
-	Level, Mean, deepest, tree float64
+	Level, Mean, Deepest, Tree float64
 }
 
 // steps are numbers of steps of a search among n entries.
-type steps struct{ level, mean, deepest, tree float64 }
+type steps struct{ Level, Mean, Deepest, Tree float64 }
 
 // stepsOf counts them.
 func stepsOf(n int) steps {
@@ -135,18 +135,18 @@ func stepsOf(n int) steps {
 // more is what a search among n entries takes more than one of a single entry.
 func more(n int) steps {
 	s, one := stepsOf(n), stepsOf(1)
-	return steps{s.level - one.level, s.mean - one.mean, s.deepest - one.deepest, s.tree - one.tree}
+	return steps{s.Level - one.Level, s.Mean - one.Mean, s.Deepest - one.Deepest, s.Tree - one.Tree}
 }
 
 // searches divides what a handler takes more with n entries by the steps.
 func searches(one, many float64, n int) search {
 	s := more(n)
 	d := many - one
-	return search{one, d / s.level, d / s.mean, d / s.deepest, d / s.tree}
+	return search{one, d / s.Level, d / s.Mean, d / s.Deepest, d / s.Tree}
 }
 
 // handlers are the handler's times with n entries, by each reading.
 func (s search) handlers(n int) steps {
 	x := more(n)
-	return steps{s.One + s.Level*x.level, s.One + s.Mean*x.mean, s.One + s.deepest*x.deepest, s.One + s.tree*x.tree}
+	return steps{s.One + s.Level*x.Level, s.One + s.Mean*x.Mean, s.One + s.Deepest*x.Deepest, s.One + s.Tree*x.Tree}
 }

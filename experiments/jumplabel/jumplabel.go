@@ -5,6 +5,7 @@
 package jumplabel
 
 import (
+	"cmp"
 	"context"
 	_ "embed"
 	"fmt"
@@ -17,6 +18,7 @@ import (
 	"github.com/textpoke/textpoke/int3"
 	"github.com/textpoke/textpoke/kernels/calibration"
 	"github.com/textpoke/textpoke/kernels/published"
+	"github.com/textpoke/textpoke/poke"
 	"github.com/textpoke/textpoke/records"
 	"github.com/textpoke/textpoke/results"
 	"github.com/textpoke/textpoke/sched"
@@ -37,10 +39,10 @@ type Config struct {
 //go:embed jump-label.experiment
 var declared string
 
+var spec = experiments.Spec[Config, *row]{Form: declared, Cells: cells, Measure: measure}
+
 // Experiment is the question.
-var Experiment = (&experiments.Spec[Config, *row]{
-	Form: declared, Cells: cells, Measure: measure,
-}).Experiment()
+var Experiment = spec.Experiment()
 
 // fitted is the calibration whose round and store were fitted to the published pair:
 // for that machine those rows are no prediction.
@@ -67,6 +69,7 @@ type row struct {
 	way
 	Machine  experiments.Machine
 	Entries  int
+	First    bool // machine
 	Counted  sim.PlanRow
 	update   sample             // in nanoseconds
 	spread   calibration.Spread // of that mean
@@ -81,11 +84,14 @@ type row struct {
 // Time is that with its range, in nanoseconds.
 func (r *row) Time() calibration.Spread { return r.spread }
 
-// known is what was published of such a switch.
-func (r *row) known() published.KeyUpdate { return r.facts.of(r.Entries, r.Counted.Rounds) }
+// Known is what was published of such a switch.
+func (r *row) Known() published.KeyUpdate { return r.facts.of(r.Entries, r.Counted.Rounds) }
+
+// WantRounds is what the formula says.
+func (r *row) WantRounds() int { return poke.RoundsPerBatch() * r.batches(r.Entries) }
 
 // off is by how many per cent the modelled time is off.
-func (r *row) off() float64 { return 100 * (r.update.Mean/(r.known().UpdateMS.Value*1e6) - 1) }
+func (r *row) off() float64 { return 100 * (r.update.Mean/(r.Known().UpdateMS.Value*1e6) - 1) }
 
 // sample is a mean with its 95 % interval: 1.96 standard errors.
 type sample struct{ Mean, Low, High float64 }
@@ -101,23 +107,23 @@ func sampleOf(values []float64) sample {
 
 // cells are those that no field and no method is.
 var cells = map[string]func(*row) any{
-	"rounds_published":       func(r *row) any { return results.If(r.known().Rounds > 0, r.known().Rounds) },
+	"rounds_published":       func(r *row) any { return results.If(r.Known().Rounds > 0, r.Known().Rounds) },
 	"update_fit_ns":          func(r *row) any { return r.facts.Fit.update(r.Entries, r.Counted.Rounds) },
 	"update_hangs_on":        func(r *row) any { return results.OrEmpty(r.spread.On()) },
 	"update_assumed_percent": func(r *row) any { return 100 * r.spread.Assumed },
-	"update_published_ns":    func(r *row) any { return results.If(r.known().UpdateMS.Known, r.known().UpdateMS.Value*1e6) },
-	"error_percent":          func(r *row) any { return results.If(r.known().UpdateMS.Known, r.off()) },
+	"update_published_ns":    func(r *row) any { return results.If(r.Known().UpdateMS.Known, r.Known().UpdateMS.Value*1e6) },
+	"error_percent":          func(r *row) any { return results.If(r.Known().UpdateMS.Known, r.off()) },
 	"basis":                  func(r *row) any { return r.basis() },
 	"lookup_btree_mean":      func(r *row) any { return r.btree.Mean() },
 	"handler_ns":             func(r *row) any { return r.handler() },
 	"handler_range_low_ns":   func(r *row) any { return r.handlerSpread().Low },
 	"handler_range_high_ns":  func(r *row) any { return r.handlerSpread().High },
-	"handler_published_ns":   func(r *row) any { return results.If(r.known().HandlerNS.Known, r.known().HandlerNS.Value) },
+	"handler_published_ns":   func(r *row) any { return results.If(r.Known().HandlerNS.Known, r.Known().HandlerNS.Value) },
 }
 
 // basis says whether the row's time is one that the calibration was fitted to.
 func (r *row) basis() string {
-	if r.Machine.String() == fitted && r.known().UpdateMS.Known {
+	if r.Machine.String() == fitted && r.Known().UpdateMS.Known {
 		return "fitted"
 	}
 	return "prediction"
@@ -166,7 +172,7 @@ func measure(ctx context.Context, s *experiments.Study[Config, *row]) (*experime
 		return a.try(ctx, s.Lab, p.machine, p.entries,
 			p.way)
 	})
-	return a.findings(), err
+	return a.findings(), cmp.Or(err, experiments.Beside(s, "handlers", a.searches()))
 }
 
 // timelineLimit bounds the timeline, in bytes: for the published key it takes half a megabyte.
@@ -175,7 +181,7 @@ const timelineLimit = 16 << 20
 // try switches a key over and over, each time with another seed. The published key's
 // first time on the first machine is recorded.
 func (a *answer) try(ctx context.Context, lab experiments.Lab, m experiments.Machine, n int, w way) (*row, error) {
-	out := &row{way: w, Machine: m, Entries: n, facts: a.Facts}
+	out := &row{way: w, Machine: m, Entries: n, First: m == a.Config.Machines[0], facts: a.Facts}
 	c := sim.Config{
 		Protocol: w.protocol, Buffer: w.buffer(n), Lookup: int3.Vector, Roles: m.Busy(),
 		Calibration: m.Calibration, Calls: a.Config.Calls,

@@ -16,6 +16,7 @@ import (
 	"pgregory.net/rapid"
 
 	"github.com/textpoke/textpoke/experiments"
+	"github.com/textpoke/textpoke/experiments/form"
 	"github.com/textpoke/textpoke/experiments/internal/trial"
 	"github.com/textpoke/textpoke/internal/readtrace"
 	"github.com/textpoke/textpoke/kernels/published"
@@ -78,11 +79,13 @@ func TestPairs(t *testing.T) {
 		t.Fatal(err)
 	}
 	calls := 1e5
-	f, err := measure(t.Context(), &experiments.Study[Config, *row]{
-		Config: Config{Entries: []int{56}, Machines: []experiments.Machine{m}, Calls: &calls, Repeat: 20},
-		Lab:    experiments.Lab{Seed: 1, Log: zap.NewNop()},
-	})
+	study := spec.Study(Config{Entries: []int{56}, Machines: []experiments.Machine{m}, Calls: &calls, Repeat: 20},
+		experiments.Lab{Seed: 1, Log: zap.NewNop()})
+	f, err := measure(t.Context(), study)
 	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := spec.Answer(study, f); err != nil { // which compares
 		t.Fatal(err)
 	}
 	a := f.Report.(*answer)
@@ -140,11 +143,11 @@ func TestFit(t *testing.T) {
 	// A binary search among 56 finds one entry at the first comparison, two at the
 	// second, and so on; the last 25 at the sixth.
 	mean := float64(1*1+2*2+4*3+8*4+16*5+25*6) / 56
-	near("comparisons", stepsOf(56).mean, mean, 1e-12)
+	near("comparisons", stepsOf(56).Mean, mean, 1e-12)
 	near("comparison", f.Search.Mean, 135/(mean-1), 1e-9)
 	for _, n := range []int{1, 56} {
 		x := f.Search.handlers(n)
-		for _, got := range []float64{x.level, x.mean, x.deepest, x.tree} {
+		for _, got := range []float64{x.Level, x.Mean, x.Deepest, x.Tree} {
 			near("handler", got, map[int]float64{1: 45, 56: 180}[n], 1e-9)
 		}
 	}
@@ -180,15 +183,17 @@ func TestMachines(t *testing.T) {
 	}
 }
 
+// TestDiffer: a row whose rounds are not the formula's makes the answer no.
 func TestDiffer(t *testing.T) {
-	r := &row{way: ways[0], Entries: 4}
-	r.Counted.Rounds = 11
-	a := &answer{Study: &experiments.Study[Config, *row]{Rows: []*row{r}}}
-	if err := a.differ(); err == nil || err.Error() != "4 entries one by one: 11 rounds, not 12" {
-		t.Errorf("%v", err)
+	f, err := experiments.ParseForm("jump-label.experiment", []byte(declared))
+	if err != nil || len(f.Must) != 1 {
+		t.Fatal(err)
 	}
-	if r.Counted.Rounds = 12; a.differ() != nil {
-		t.Error(a.differ())
+	want := (&row{way: ways[0], Entries: 4}).WantRounds()
+	for rounds, right := range map[int]bool{11: false, 12: true} {
+		if ok, err := f.Must[0].Holds.Holds(form.Row{"rounds": rounds, "want_rounds": want}); ok != right || err != nil {
+			t.Errorf("%d rounds, want %d: %v, %v", rounds, want, ok, err)
+		}
 	}
 }
 
