@@ -16,7 +16,21 @@ var Say = map[string]func(float64) string{
 	"plain": Plain, "thousands": Thousands[float64], "percent": Percent, "duration": Duration, "seconds": Seconds, "four": Four,
 	"two": Two, "short": Short, "tenth": Tenth, "p": P,
 	"us": func(ns float64) string { return Four(ns / 1e3) }, "ms": func(ns float64) string { return Four(ns / 1e6) },
-	"bytes": Bytes, "ns": Nanoseconds, "about": About,
+	"bytes": Bytes, "ns": Nanoseconds, "about": About, "length": Length,
+}
+
+// Length prints nanoseconds in the largest unit that they fill, up to hours: 2.92 h, 57 min, 31.8 us.
+func Length(ns float64) string {
+	const second = 1e9
+	for _, u := range []struct {
+		name string
+		ns   float64
+	}{{"h", 3600 * second}, {"min", 60 * second}, {"s", second}, {"ms", 1e6}, {"us", 1e3}} {
+		if math.Abs(ns) >= u.ns {
+			return Short(ns/u.ns) + " " + u.name
+		}
+	}
+	return Short(ns) + " ns"
 }
 
 // Plain prints a number with as few digits as read back as the same: 1234.5.

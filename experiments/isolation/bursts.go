@@ -46,6 +46,8 @@ func (a *answer) Kinds() form.Table {
 	return s
 }
 
+func percent(share float64) string { return results.Short(100*share) + " %" }
+
 // purposes are what functions are called for: arch/x86/mm/tlb.c, arch/x86/kernel/alternative.c,
 // kernel/time/tick-sched.c.
 var purposes = map[string]string{

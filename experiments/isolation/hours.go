@@ -24,7 +24,8 @@ type row struct {
 	Machine  experiments.Machine
 	first    bool // machine
 	roles    []cpus.Role
-	lazy     bool
+	Lazy     bool
+	Usual    bool // lazy, and its entries are those nearest to the calibration's
 	hours    float64
 	updates  float64 // an hour
 	fitted   bool    // to the published interrupts
@@ -62,13 +63,11 @@ func (r *row) ranges(everybody *row) {
 	r.spread = spreads{s[0], s[1], s[2]}
 }
 
-// EvenAt is the entries a second at which saving and cost are equal; 0 where nothing is.
-func (r *row) EvenAt() float64 {
-	e, _ := r.breakEven()
-	return e
-}
+// Before and After are what a system call's way in and out take, without deferral and with it.
+func (r *row) Before() float64 { return r.Machine.Costs.UserEntry + r.Machine.Costs.UserExit }
+func (r *row) After() float64  { return r.Before() + r.Machine.Costs.DeferralEntry }
 
-// even is the same as a cell.
+// even is the entries a second at which saving and cost are equal; empty where nothing is.
 func (r *row) even() any {
 	e, ok := r.breakEven()
 	return results.If(ok, e)
@@ -78,7 +77,7 @@ func (r *row) even() any {
 const hour = 3600 * 1e9
 
 func (r *row) protocol() string {
-	if r.lazy {
+	if r.Lazy {
 		return "breakpoint-lazy"
 	}
 	return "breakpoint"

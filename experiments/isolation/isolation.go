@@ -5,9 +5,11 @@
 package isolation
 
 import (
+	"cmp"
 	"context"
 	_ "embed"
 	"fmt"
+	"math"
 	"slices"
 	"strings"
 
@@ -52,7 +54,7 @@ const publishedHours = 6
 var cells = map[string]func(*row) any{
 	"cpus":                     func(r *row) any { return cpus.FormatRoles(r.roles) },
 	"protocol":                 func(r *row) any { return r.protocol() },
-	"entries_per_s":            func(r *row) any { return results.If(r.lazy, r.entries) },
+	"entries_per_s":            func(r *row) any { return results.If(r.Lazy, r.entries) },
 	"rounds_per_catch_up":      func(r *row) any { return results.If(r.catchUps > 0, r.coalesced()) },
 	"found_in_kernel":          func(r *row) any { return r.found() },
 	"found_expected":           func(r *row) any { return r.expected() },
@@ -117,7 +119,7 @@ func measure(ctx context.Context, s *experiments.Study[Config, *row]) (*experime
 		if err := r.pass(ctx, s.Lab, c.Sites); err != nil {
 			return nil, err
 		}
-		if !r.lazy {
+		if !r.Lazy {
 			everybody = r
 		}
 		r.saved = everybody.stolen - r.stolen
@@ -145,6 +147,11 @@ func (c *Config) check(fitted float64) error {
 	return nil
 }
 
+// away is how far a rate of entries is from the calibration's, in orders of magnitude.
+func away(m experiments.Machine, entries float64) float64 {
+	return math.Abs(math.Log((entries + 1e-9) / (m.Costs.Entries + 1e-9)))
+}
+
 // points are all combinations; each rate begins with rounds that interrupt everybody.
 func (c *Config) points(fitted float64) (out []*row) {
 	rates := append([]float64{fitted}, c.Updates...)
@@ -157,9 +164,10 @@ func (c *Config) points(fitted float64) (out []*row) {
 		for _, u := range slices.Compact(rates) {
 			p := row{Machine: m, roles: roles, hours: c.Hours, updates: u, fitted: u == fitted, first: i == 0}
 			out = append(out, &p)
+			usual := slices.MinFunc(c.Entries, func(a, b float64) int { return cmp.Compare(away(m, a), away(m, b)) })
 			for _, e := range c.Entries {
 				q := p
-				q.lazy, q.entries = true, e
+				q.Lazy, q.entries, q.Usual = true, e, e == usual
 				out = append(out, &q)
 			}
 		}
