@@ -63,16 +63,16 @@ const (
 	sample   = 33 // in sampleNS at most, of the patcher, of interrupts and of traps each: 9,900 events a second together
 )
 
-// budget bounds how many events are told in a window of time, so that CPUs that trap
+// allowance bounds how many events are told in a window of time, so that CPUs that trap
 // all the time do not keep the patcher's from being seen, nor interrupts.
-type budget struct {
+type allowance struct {
 	window int64 // of sampleNS
 	inside int   // events in it
 }
 
-func (b *budget) spend(at int64) bool {
+func (b *allowance) spend(at int64) bool {
 	if w := at / sampleNS; w > b.window {
-		*b = budget{window: w}
+		*b = allowance{window: w}
 	}
 	b.inside++
 	return b.inside <= sample
@@ -90,7 +90,7 @@ type ring struct {
 
 	telling                    sync.Mutex // guards what follows
 	closed                     bool
-	patcher, interrupts, traps budget
+	patcher, interrupts, traps allowance
 	skipped                    uint64
 }
 

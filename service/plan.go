@@ -33,6 +33,10 @@ func (s *Service) Plan(ctx context.Context, r Request) (p Plan, err error) {
 	if err != nil {
 		return p, err
 	}
+	return s.plan(ctx, &r, which)
+}
+
+func (s *Service) plan(ctx context.Context, r *Request, which []int) (p Plan, err error) {
 	var mine []int
 	for _, w := range s.store.WantsOf(r.Client) {
 		if w.Ops == r.Ops {
@@ -47,7 +51,7 @@ func (s *Service) Plan(ctx context.Context, r Request) (p Plan, err error) {
 	s.mu.Lock()
 	p.Waiting = s.total
 	s.mu.Unlock()
-	changes := switched(s.coord.Snapshot(), s.numbers(r.Ops, which), s.numbers(r.Ops, mine), &r)
+	changes := switched(s.coord.Snapshot(), s.numbers(r.Ops, which), s.numbers(r.Ops, mine), r)
 	p.Records, p.Changes, p.Roles = len(which), len(changes), map[string]int{}
 	if len(changes) == 0 {
 		return p, nil

@@ -30,6 +30,7 @@ import (
 
 	"github.com/textpoke/textpoke/cpus"
 	"github.com/textpoke/textpoke/records"
+	"github.com/textpoke/textpoke/results/budget"
 	"github.com/textpoke/textpoke/sched/coordinator"
 	"github.com/textpoke/textpoke/service/journal"
 )
@@ -46,6 +47,8 @@ type Config struct {
 	Table   *records.Table // what can be switched
 	Machine Maker
 	Ops     []string       // the ops that the machine has; nil for any
+	Budget  []budget.Limit // what an update may cost, by itself, a CPU of a role, or any (ipis); nil: anything
+	Quiet   []Window       // when nothing is switched
 	Store   *journal.Store // the caller closes it, after Close
 	Log     *zap.Logger
 
@@ -78,6 +81,7 @@ var (
 	ErrKeyReused       = journal.ErrKeyReused
 	ErrChanged         = journal.ErrChanged
 	ErrClosed          = journal.ErrClosed
+	ErrBudget          = errors.New("over the budget")
 	ErrBroken          = errors.New("the service has broken down and must be started again")
 )
 

@@ -114,6 +114,9 @@ func (s *Service) Submit(ctx context.Context, r Request) (Update, error) {
 	if err != nil {
 		return Update{}, err
 	}
+	if err := s.afford(ctx, &r, which); err != nil {
+		return Update{}, err
+	}
 	if err := s.admit(&r); err != nil {
 		return Update{}, err
 	}

@@ -198,6 +198,7 @@ func (v *serving) start(ctx context.Context, s *serveFlags, on *ground) (err err
 	began := time.Now()
 	v.service, err = service.Start(ctx, service.Config{
 		Table: on.table, Machine: on.machine, Ops: on.ops, Store: v.store, Log: v.log,
+		Budget: s.budget, Quiet: s.quiet,
 		Queue: s.queue, PerClient: s.perClient, Clients: s.clients,
 		MaxWait: s.maxWait, Gather: s.gather, Keep: s.keep(), Compact: s.compactEvery, Look: lookEvery,
 		Observer: v.handler.Observer(),

@@ -20,6 +20,9 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/textpoke/textpoke/internal/choice"
+	"github.com/textpoke/textpoke/kernels/ledger"
+	"github.com/textpoke/textpoke/results/budget"
+	"github.com/textpoke/textpoke/service"
 	"github.com/textpoke/textpoke/service/api"
 	"github.com/textpoke/textpoke/service/journal"
 	"github.com/textpoke/textpoke/sim"
@@ -41,6 +44,9 @@ type serveFlags struct {
 
 	on, instance, kernel string // --machine and the flags of a kernel
 	release, dryRun      bool
+
+	budget []budget.Limit
+	quiet  []service.Window
 }
 
 // serveAxes are what can be chosen about the machine that is served: one of each.
@@ -69,6 +75,10 @@ func (s *serveFlags) register(cmd *cobra.Command) {
 		choice.Text(&s.instance, "instance", "textpoke", "with --machine kernel: `name` of the instance of tracefs that is ours"),
 		choice.File(&s.kernel, "kernel", "with --machine kernel: this kernel's `image`, for forecasts "+
 			"(default: /boot/vmlinuz-RELEASE, where it can be read)"),
+		choice.List(&s.budget, "budget", "", "`limits` of what one update may cost a CPU, such as isolated=3: one that "+
+			"costs more is refused. Limits: "+ledger.PredictLimits().Help(), limitKind),
+		choice.List(&s.quiet, "quiet", "", "`times` of the day at which updates are refused, such as 08:00-18:00",
+			choice.Kind[service.Window]{Type: "times", Parse: service.ParseWindow, Format: service.Window.String}),
 		choice.Flag(&s.release, "release", "with --machine kernel: switch the instance's tracer off, remove the instance, and end"),
 		choice.Flag(&s.dryRun, "dry-run", "with --machine kernel: write nothing to tracefs, and print each write"),
 		choice.Text(&s.listen, "listen", "127.0.0.1:7070",
@@ -118,6 +128,19 @@ func (s *serveFlags) check(cmd *cobra.Command) error {
 		s.listen = unixPrefix + kernelSocket
 	}
 	return errors.Join(s.checkMachine(cmd), s.checkListen())
+}
+
+// limitKind is a limit of what an update may cost.
+var limitKind = choice.Kind[budget.Limit]{
+	Type: "limit",
+	Parse: func(item string) (l budget.Limit, err error) {
+		limits, err := ledger.PredictLimits().Parse([]string{item})
+		if err == nil {
+			l = limits[0]
+		}
+		return l, err
+	},
+	Format: func(l budget.Limit) string { return fmt.Sprintf("%s=%.0f", l.Name, l.Max) },
 }
 
 // unixPrefix begins the address of a unix socket.

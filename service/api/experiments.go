@@ -57,7 +57,7 @@ func (h *Handler) startExperiment(w http.ResponseWriter, r *http.Request) error 
 		return err
 	}
 	w.Header().Set("Location", fmt.Sprintf("/v1/results/%d", run.ID))
-	return send(w, http.StatusAccepted, newResult(run))
+	return send(w, http.StatusAccepted, run)
 }
 
 func (h *Handler) results(w http.ResponseWriter, r *http.Request) error {
@@ -71,10 +71,7 @@ func (h *Handler) results(w http.ResponseWriter, r *http.Request) error {
 	if err != nil {
 		return err
 	}
-	page := Results{Results: []Result{}}
-	for _, run := range found[:min(len(found), limit)] {
-		page.Results = append(page.Results, newResult(run))
-	}
+	page := Results{Results: append([]Result{}, found[:min(len(found), limit)]...)}
 	if len(found) > limit {
 		page.Next = page.Results[limit-1].ID
 	}
@@ -99,7 +96,7 @@ func (h *Handler) result(w http.ResponseWriter, r *http.Request) error {
 	if err != nil {
 		return err
 	}
-	return send(w, http.StatusOK, newResult(run))
+	return send(w, http.StatusOK, run)
 }
 
 // cancelResult cancels what has not ended.
@@ -118,7 +115,7 @@ func (h *Handler) cancelResult(w http.ResponseWriter, r *http.Request) error {
 	case !cancelled:
 		return problem(http.StatusConflict, "", "result %d has ended: %s", id, run.State)
 	}
-	return send(w, http.StatusOK, newResult(run))
+	return send(w, http.StatusOK, run)
 }
 
 // file sends a file of a result. Its name is looked up among those of the result,
@@ -142,15 +139,4 @@ func (h *Handler) file(w http.ResponseWriter, r *http.Request) error {
 	header.Set("Content-Disposition", mime.FormatMediaType("attachment", map[string]string{"filename": name}))
 	_, _ = w.Write(f.Data)
 	return nil
-}
-
-func newResult(r lab.Result) Result {
-	out := Result{
-		ID: r.ID, Name: r.Name, State: string(r.State), Seed: r.Seed, Config: r.Config, Rows: r.Rows, Answer: r.Answer, Error: r.Error, No: r.No,
-		Submitted: r.Submitted, Ended: r.Ended,
-	}
-	for _, f := range r.Files {
-		out.Files = append(out.Files, File{f.Name, f.Type})
-	}
-	return out
 }

@@ -42,7 +42,7 @@ var kinds = []struct {
 	{service.ErrTooManyClients, "too-many-clients"}, {lab.ErrFull, "too-many-runs"}, {errStreams, "too-many-streams"},
 	{service.ErrNotFound, "not-found"}, {service.ErrKeyReused, "key-reused"}, {service.ErrChanged, "changed"},
 	{service.ErrTooLate, "too-late"}, {cpus.ErrLastOne, "last-cpu"}, {service.ErrNoForecast, "no-forecast"},
-	{service.ErrNoTrace, "no-trace"}, {journal.ErrFull, "disk-full"},
+	{service.ErrNoTrace, "no-trace"}, {service.ErrBudget, "over-budget"}, {journal.ErrFull, "disk-full"},
 	{service.ErrBroken, "broken"}, {journal.ErrBroken, "broken"}, {service.ErrClosed, "stopping"}, {lab.ErrClosed, "stopping"},
 }
 
@@ -91,7 +91,7 @@ func worded(err error) *Problem {
 		return problem(http.StatusConflict, "key", "%v", err)
 	case is(service.ErrChanged):
 		return problem(http.StatusPreconditionFailed, "If-Match", "%v", err)
-	case is(service.ErrTooLate), is(cpus.ErrLastOne), is(service.ErrNoForecast), is(service.ErrNoTrace):
+	case is(service.ErrTooLate), is(cpus.ErrLastOne), is(service.ErrNoForecast), is(service.ErrNoTrace), is(service.ErrBudget):
 		return problem(http.StatusConflict, "", "%v", err)
 	case is(journal.ErrFull):
 		return problem(

@@ -5,7 +5,8 @@ package api
 import (
 	"encoding/json"
 	"errors"
-	"time"
+
+	"github.com/textpoke/textpoke/service/lab"
 )
 
 // Experiment is a question that can be asked.
@@ -63,27 +64,8 @@ func (v *Value) UnmarshalJSON(b []byte) error {
 	return nil
 }
 
-// File is one file of a result.
-type File struct {
-	Name string `json:"name"`
-	Type string `json:"type"`
-}
-
 // Result is one run of an experiment.
-type Result struct {
-	ID        int64             `json:"id"`
-	Name      string            `json:"name"`
-	State     string            `json:"state"`
-	Seed      uint64            `json:"seed,omitempty"`
-	Config    map[string]string `json:"config,omitempty"`
-	Rows      int               `json:"rows,omitempty"`
-	Answer    string            `json:"answer,omitempty"`
-	Error     string            `json:"error,omitempty"`
-	No        string            `json:"no,omitempty"`
-	Submitted time.Time         `json:"submitted"`
-	Ended     time.Time         `json:"ended,omitzero"`
-	Files     []File            `json:"files,omitempty"`
-}
+type Result = lab.Result
 
 // Results is a page of results.
 type Results struct {

@@ -45,8 +45,9 @@ type stored struct {
 
 // File is one of a run's results.
 type File struct {
-	Name, Type string // Type is a media type
-	Data       []byte
+	Name string `json:"name"`
+	Type string `json:"type"` // a media type
+	Data []byte `json:"-"`
 }
 
 // runPrefix is what the names of runs' files begin with.

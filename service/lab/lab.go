@@ -68,21 +68,22 @@ func (s State) Final() bool { return s != Queued && s != Running }
 
 // Result is one run of an experiment.
 type Result struct {
-	ID    int64
-	Name  string
-	State State
-	Error string // why it failed, or begins again
+	ID    int64  `json:"id"`
+	Name  string `json:"name"`
+	State State  `json:"state"`
+	Error string `json:"error,omitempty"` // why it failed, or begins again
 	Summary
-	Submitted, Ended time.Time
-	Files            []journal.File // without what they hold
+	Submitted time.Time      `json:"submitted"`
+	Ended     time.Time      `json:"ended,omitzero"`
+	Files     []journal.File `json:"files,omitempty"` // without what they hold
 }
 
 // Summary is what is kept of a run beside its files, as one more of them.
 type Summary struct {
-	Seed   uint64            `json:"seed"`
+	Seed   uint64            `json:"seed,omitempty"`
 	Config map[string]string `json:"config,omitempty"` // the fields that were set
-	Rows   int               `json:"rows"`             // that are finished
-	Answer string            `json:"answer"`           // in a line
+	Rows   int               `json:"rows,omitempty"`   // that are finished
+	Answer string            `json:"answer,omitempty"` // in a line
 	No     string            `json:"no,omitempty"`     // what is not as it must be
 }
 

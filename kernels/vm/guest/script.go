@@ -26,7 +26,6 @@ import (
 //	run ARGUMENTS    runs it, and tells its exit code and what it said
 //	kill, stop       ends the one that was started, by SIGKILL or SIGTERM, and tells how it ended and what it said
 //	together A & B   does steps at the same time; what they tell comes in the order in which they end
-//	sleep DURATION   does nothing
 //	after DURATION   does nothing, and kills it
 //	mkdir FOLDER     makes a folder
 //	drop             leaves the programs that follow the capability CAP_SYSLOG alone (capabilities(7))
@@ -108,11 +107,12 @@ func (s *script) step(step string) error {
 		}
 		all.Wait()
 		return errors.Join(errs[:]...)
-	case "after", "sleep":
+	case "after":
 		d, err := time.ParseDuration(rest)
-		if time.Sleep(d); verb == "sleep" || err != nil {
+		if err != nil {
 			return err
 		}
+		time.Sleep(d)
 		return s.end(syscall.SIGKILL)
 	case "drop":
 		runtime.LockOSThread() // the bounding set is a thread's
