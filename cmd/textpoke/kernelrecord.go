@@ -19,6 +19,7 @@ import (
 type recordFlags struct {
 	measureFlags
 	out, trace string
+	steps      int
 }
 
 func kernelRecord(c *common) *cobra.Command {
@@ -37,11 +38,15 @@ func kernelRecord(c *common) *cobra.Command {
 			if err := refuseEmpty(cmd, "out", "trace"); err != nil {
 				return err
 			}
+			if r.steps < 0 {
+				return fmt.Errorf("--steps %d: want 0 or more", r.steps)
+			}
 			return r.record(cmd, c, args[0])
 		},
 	}
 	r.boots(cmd, "3", 1)
 	cmd.Flags().StringVar(&r.out, "out", "", "`file` to write")
+	cmd.Flags().IntVar(&r.steps, "steps", 0, "end with the first batch that ends after so `many` steps; 0 for all")
 	cmd.Flags().StringVar(&r.trace, "trace", "", "also write a timeline for ui.perfetto.dev into this `file`")
 	_ = cmd.MarkFlagRequired("out")
 	return cmd
@@ -73,7 +78,7 @@ func (r *recordFlags) recorded(ctx context.Context, c *common, image string) (*r
 	}
 	limited, cancel := context.WithTimeout(ctx, r.limit)
 	defer cancel()
-	made, err := record.Record(limited, record.Config{Config: config})
+	made, err := record.Record(limited, record.Config{Config: config, Steps: r.steps})
 	var failed *vm.BootError
 	if errors.As(err, &failed) {
 		_ = os.Remove(failed.Console)

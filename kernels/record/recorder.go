@@ -18,6 +18,8 @@ import (
 // Config is what is recorded.
 type Config struct {
 	vm.Config // its Debug is not to be set
+	// Steps, where it is set, ends the recording with the first batch that ends after so many: the machine goes on without.
+	Steps int
 	// Mutate, where it is set, changes the machine before the first step.
 	Mutate func(*gdb.Client, *image.Kernel) error
 }
@@ -57,7 +59,7 @@ func Record(ctx context.Context, c Config) (*Recording, error) {
 	}
 	over := false
 	c.Debug = func(ctx context.Context, socket string, begin func() error) error {
-		err := x.run(ctx, socket, begin, c.Mutate)
+		err := x.run(ctx, socket, begin, &c)
 		over = err == nil
 		return err
 	}
@@ -114,16 +116,15 @@ const stackBits = 14
 func (p *pending) sameStack(sp uint64) bool { return p.sp>>stackBits == sp>>stackBits }
 
 // run records from where the guest begins to where the machine ends.
-func (x *recorder) run(ctx context.Context, socket string, begin func() error,
-	mutate func(*gdb.Client, *image.Kernel) error) error {
+func (x *recorder) run(ctx context.Context, socket string, begin func() error, c *Config) error {
 	client, stop, err := gdb.Dial(ctx, "unix", socket, gdb.LayoutOf(x.Arch))
 	if err != nil {
 		return err
 	}
 	defer client.Close()
 	x.Client = client
-	if mutate != nil {
-		if err := mutate(client, x.kernel); err != nil {
+	if c.Mutate != nil {
+		if err := c.Mutate(client, x.kernel); err != nil {
 			return err
 		}
 	}
@@ -156,6 +157,9 @@ func (x *recorder) run(ctx context.Context, socket string, begin func() error,
 			return fmt.Errorf("step %d, CPU %d: %w", len(x.Steps)+1, stop.CPU, err)
 		case stop.Watched != 0:
 		case regs.PC() == x.last:
+			return x.finish(stop.CPU)
+		case c.Steps > 0 && len(x.Steps) >= c.Steps && x.Steps[len(x.Steps)-1].Kind == End:
+			x.Watched = append(x.Watched, fmt.Sprintf("nothing after step %d: no more were asked for", len(x.Steps)))
 			return x.finish(stop.CPU)
 		default:
 			err = x.pass(stop.CPU, regs)

@@ -74,7 +74,7 @@ func (x *recorder) entered(cpu int, w Watch, regs gdb.Registers) error {
 		}
 	case Halt:
 		back.kind = Resume
-		s.Name = x.nameOf(regs.Arg(0))
+		s.Name = x.kernel.Name(regs.Arg(0))
 		back.name = s.Name
 	case Grace:
 		back.kind, back.name = Elapsed, w.Function
@@ -139,13 +139,6 @@ func (x *recorder) answers(cpu int, w Watch, regs gdb.Registers) (string, error)
 // Firmware answers rounds without the kernel: its answers are not seen.
 const Firmware = "firmware"
 
-func (x *recorder) nameOf(addr uint64) string {
-	for _, y := range x.kernel.Starting(addr) {
-		return y.Name
-	}
-	return "?"
-}
-
 // store reads what is about to be stored.
 func (x *recorder) store(s *Step, w Watch, regs gdb.Registers) (err error) {
 	n, source, repeat := 0, uint64(0), 0
@@ -165,8 +158,9 @@ func (x *recorder) store(s *Step, w Watch, regs gdb.Registers) (err error) {
 		case fill:
 			repeat, s.New = 1, []byte{byte(v)}
 		case copier:
+			// It repeats a byte where instructions begin anywhere, else a word (arch/arm64/kernel/patching.c, Linux 6.12).
 			if set, ok := x.kernel.Addr("text_poke_memset"); ok && set == v {
-				repeat = min(4, x.kernelUnit())
+				repeat = map[bool]int{false: 1, true: 4}[x.Words()]
 			}
 		}
 	}
@@ -188,15 +182,6 @@ func (x *recorder) store(s *Step, w Watch, regs gdb.Registers) (err error) {
 		copy(x.text[i:], s.New)
 	}
 	return nil
-}
-
-// kernelUnit is what text_poke_memset repeats: a byte where instructions begin anywhere, else a word
-// (arch/arm64/kernel/patching.c, Linux 6.12).
-func (x *recorder) kernelUnit() int {
-	if x.kernel.Has("aarch64_insn_patch_text_nosync") {
-		return 4
-	}
-	return 1
 }
 
 // offset is where an address lies in the kernel's text.

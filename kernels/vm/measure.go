@@ -41,7 +41,7 @@ type Config struct {
 	Memory int
 	// Debug, where there is one, is called once the guest is up, with the socket on which QEMU's gdb server listens
 	// and with what lets the guest, which waits, begin. Its context ends with the machine, and the machine with its
-	// first error, which Measure gives. A machine with it is booted once, also if it dies.
+	// first error, which Measure gives. A machine that dies after that is not booted again.
 	Debug func(ctx context.Context, socket string, begin func() error) error
 	// Progress gets a line for each step that is done; nil for none.
 	Progress func(string)
@@ -90,7 +90,7 @@ func Measure(ctx context.Context, c Config) (*Measurement, error) {
 			m.Told = *told
 		}
 		var failed *BootError
-		if !errors.As(err, &failed) || !errors.Is(err, ErrDied) || boots == mostBoots || c.Debug != nil {
+		if !errors.As(err, &failed) || !errors.Is(err, ErrDied) || boots == mostBoots || c.Debug != nil && m.Release != "" {
 			return m, err
 		}
 		c.Progress(err.Error() + ": once more")
@@ -261,7 +261,7 @@ func (c *Config) failed(ctx context.Context, told *Told, heard, ended error, com
 		first, _, _ := strings.Cut(complaint, "\n")
 		return errors.New(first)
 	case ended != nil:
-		return ended
+		return fmt.Errorf("the emulator: %w", ended)
 	case told.Release == "":
 		return fmt.Errorf("%w before the guest said anything: does it take an initial RAM disk and a serial console?",
 			ErrDied)
