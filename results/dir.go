@@ -58,9 +58,6 @@ func cause(err error) error {
 	return err
 }
 
-// Path is the directory's path as it was given.
-func (d *Dir) Path() string { return d.path }
-
 // Create starts the file of that name. The name appears when it is committed.
 func (d *Dir) Create(name string) (*files.File, error) {
 	if name == "" || name != filepath.Base(name) || strings.HasPrefix(name, ".") {

@@ -27,13 +27,13 @@ func openDir(t *testing.T) *Dir {
 // contents lists the directory, hidden files too.
 func contents(t *testing.T, d *Dir) map[string]string {
 	t.Helper()
-	entries, err := os.ReadDir(d.Path())
+	entries, err := os.ReadDir(d.path)
 	if err != nil {
 		t.Fatal(err)
 	}
 	got := map[string]string{}
 	for _, e := range entries {
-		b, err := os.ReadFile(filepath.Join(d.Path(), e.Name()))
+		b, err := os.ReadFile(filepath.Join(d.path, e.Name()))
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -92,7 +92,7 @@ func TestFileAppearsOnCommit(t *testing.T) {
 	if _, err := io.WriteString(f, "row\n"); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := os.Stat(filepath.Join(d.Path(), "runs.csv")); !os.IsNotExist(err) {
+	if _, err := os.Stat(filepath.Join(d.path, "runs.csv")); !os.IsNotExist(err) {
 		t.Errorf("the file is visible before Commit: %v", err)
 	}
 	// Elsewhere it could be on another disk, where a rename cannot bring it back.
@@ -121,13 +121,13 @@ func TestCommitFailureLeavesNothing(t *testing.T) {
 		t.Fatal(err)
 	}
 	// A directory in the file's place makes the rename fail.
-	if err := os.Mkdir(filepath.Join(d.Path(), "x.csv"), 0o777); err != nil {
+	if err := os.Mkdir(filepath.Join(d.path, "x.csv"), 0o777); err != nil {
 		t.Fatal(err)
 	}
 	if err := f.Commit(); err == nil {
 		t.Fatal("Commit replaced a directory")
 	}
-	entries, _ := os.ReadDir(d.Path())
+	entries, _ := os.ReadDir(d.path)
 	if len(entries) != 1 {
 		t.Errorf("the temporary file stayed: %v", entries)
 	}

@@ -207,16 +207,16 @@ func (o *flags) carryOut(ctx context.Context, args []string, address string) err
 	if o.tokenFile != "" {
 		queue = append(queue, "--token-file", o.tokenFile)
 	}
-	employed, dismiss := context.WithCancel(ctx)
+	working, stop := context.WithCancel(ctx)
 	var workers []*exec.Cmd
 	defer func() {
-		dismiss()
+		stop()
 		for _, w := range workers {
 			_ = w.Wait() // they end because they were told so
 		}
 	}()
 	for range o.workers {
-		w := exec.CommandContext(employed, args[0], append([]string{"worker", "--jobs", "1"}, queue...)...)
+		w := exec.CommandContext(working, args[0], append([]string{"worker", "--jobs", "1"}, queue...)...)
 		w.Cancel = func() error { return w.Process.Signal(syscall.SIGTERM) }
 		w.WaitDelay = 10 * time.Second
 		w.Stderr = quiet{}

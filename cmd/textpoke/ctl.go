@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"math"
 	"net/http"
 	"net/url"
 	"os"
@@ -17,6 +18,8 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/textpoke/textpoke/internal/choice"
+	"github.com/textpoke/textpoke/internal/choice/flags"
 	"github.com/textpoke/textpoke/results"
 	"github.com/textpoke/textpoke/results/interrupts"
 	"github.com/textpoke/textpoke/service/api"
@@ -28,11 +31,11 @@ func ctlCommand(c *common) *cobra.Command {
 		Use:   "ctl",
 		Short: "asks a running textpoke serve: enable, disable, plan, wants, renew, status, watch, cancel, interrupts, cpus, trace, count",
 	}
-	p := cmd.PersistentFlags()
-	p.StringVar(&f.server, "server", defaultServer(), "`URL` of the server, or "+unixPrefix+"PATH")
-	p.StringVar(&f.tokenFile, "token-file", "", "`file` with the token to show")
-	p.StringVar(&f.tlsCA, "tls-ca", "",
-		"`file` with the certificate that the server's must be signed by (default: the system's)")
+	f.server = defaultServer()
+	flags.Bind(cmd.PersistentFlags(), choice.Text(&f.server, "server", "", "`URL` of the server, or "+unixPrefix+"PATH"),
+		choice.File(&f.tokenFile, "token-file", "`file` with the token to show"),
+		choice.File(&f.tlsCA, "tls-ca",
+			"`file` with the certificate that the server's must be signed by (default: the system's)"))
 	cmd.AddCommand(ctlSwitch(f, true), ctlSwitch(f, false), ctlStatus(f), ctlWatch(f), ctlCancel(f), ctlInterrupts(f),
 		ctlCPUs(f), ctlWants(f), ctlRenew(f), ctlPlan(f), ctlTrace(f), ctlCount(f))
 	return cmd
@@ -132,19 +135,14 @@ func ctlSwitch(f *ctlFlags, enable bool) *cobra.Command {
 			"  textpoke ctl " + name + " --client deploy --ops kprobe --record vfs_read --key 2f1c --format json",
 		Args: cobra.NoArgs,
 		RunE: f.asking(func(ctx context.Context, s *server, _ []string) error {
-			switch {
-			case within < 0:
-				return fmt.Errorf("--within %v: want a time above 0, such as 10s", within)
-			case within > 0:
+			if within > 0 {
 				req.Deadline = new(time.Now().Add(within))
 			}
-			if lease < 0 || lease%time.Second != 0 {
+			if lease%time.Second != 0 {
 				return fmt.Errorf("--lease %v: want whole seconds, such as 30s", lease)
 			}
 			req.Wait, req.Lease = !noWait, int64(lease/time.Second)
-			if len(req.Filter)+len(req.Records) == 0 {
-				req.Filter = []string{"*"}
-			}
+			allUnlessNamed(&req)
 			var u api.Update
 			var err error
 			switch {
@@ -168,21 +166,33 @@ func ctlSwitch(f *ctlFlags, enable bool) *cobra.Command {
 		}),
 	}
 	f.prints(cmd, "", updateColumns.Table("updates"))
-	p := cmd.Flags()
-	p.StringVar(&req.Client, "client", clientName(), "`name` of who asks")
-	p.StringVar(&req.Key, "key", "", "idempotency `key`: asked again with the same one, it is the same update")
-	p.StringVar(&req.Ops, "ops", "function", "the `tracer` that the records are "+name+"d for")
-	p.StringArrayVar(&req.Filter, "filter", nil,
-		"`pattern` of records, in the kernel's filter syntax: vfs_*, :mod:ext4, !tcp_*; repeated, each adds to it")
-	p.StringArrayVar(&req.Records, "record", nil, "`record` by symbol or address, in place of --filter; repeatable")
-	p.DurationVar(&within, "within", 0, "give up when the update has not begun within this `time`, such as 10s")
+	registerRequest(cmd, &req)
+	add(cmd, choice.Text(&req.Key, "key", "", "idempotency `key`: asked again with the same one, it is the same update"),
+		choice.Time(&within, "within", 0, "give up when the update has not begun within this `time`, such as 10s", 1),
+		choice.Flag(&noWait, "no-wait", "print the update as soon as it is accepted"))
 	if enable {
-		p.BoolVar(&only, "only", false, "these records and no others of the client's for the ops, with one update")
-		p.StringVar(&etag, "etag", "", "with --only: refuse it unless this is the `etag` that ctl wants shows")
-		p.DurationVar(&lease, "lease", 0, "want it for this `time` unless ctl renew comes before (default: for ever)")
+		add(cmd, choice.Flag(&only, "only", "these records and no others of the client's for the ops, with one update"),
+			choice.Text(&etag, "etag", "", "with --only: refuse it unless this is the `etag` that ctl wants shows"),
+			choice.Time(&lease, "lease", 0, "want it for this `time` unless ctl renew comes before (default: for ever)", 0))
 	}
-	p.BoolVar(&noWait, "no-wait", false, "print the update as soon as it is accepted")
 	return cmd
+}
+
+// registerRequest adds the flags of what an update is about, and for whom.
+func registerRequest(cmd *cobra.Command, req *api.Request) {
+	add(cmd, choice.Text(&req.Client, "client", clientName(), "`name` of the client that asks"),
+		choice.Text(&req.Ops, "ops", "function", "the `tracer` that wants the records"))
+	f := cmd.Flags()
+	f.StringArrayVar(&req.Filter, "filter", nil,
+		"`pattern` of records, in the kernel's filter syntax: vfs_*, :mod:ext4, !tcp_*; repeated, each adds to it")
+	f.StringArrayVar(&req.Records, "record", nil, "`record` by symbol or address, in place of --filter; repeatable")
+}
+
+// allUnlessNamed makes a request one about all records where it names none.
+func allUnlessNamed(req *api.Request) {
+	if len(req.Filter)+len(req.Records) == 0 {
+		req.Filter = []string{"*"}
+	}
 }
 
 // clientName is who asks unless that is said: the user.
@@ -216,9 +226,6 @@ func ctlStatus(f *ctlFlags) *cobra.Command {
 			if len(args) == 1 {
 				return f.one(ctx, s, http.MethodGet, args[0])
 			}
-			if limit < 1 {
-				return fmt.Errorf("--limit %d: want at least 1", limit)
-			}
 			updates, err := s.updates(ctx, url.Values{"client": {client}, "state": {state},
 				"newest": {strconv.FormatBool(newest)}}, limit)
 			if err != nil {
@@ -228,11 +235,10 @@ func ctlStatus(f *ctlFlags) *cobra.Command {
 		}),
 	}
 	f.prints(cmd, "", updateColumns.Table("updates"))
-	p := cmd.Flags()
-	p.StringVar(&client, "client", "", "only updates of the client of this `name`")
-	p.StringVar(&state, "state", "", "only those in this `state`: queued, running, live, failed, cancelled, expired")
-	p.IntVar(&limit, "limit", 1000, "at most so many, a `number`; the first ones are listed")
-	p.BoolVar(&newest, "newest", false, "the last ones, the youngest first")
+	add(cmd, choice.Text(&client, "client", "", "only updates of the client of this `name`"),
+		choice.Text(&state, "state", "", "only those in this `state`: queued, running, live, failed, cancelled, expired"),
+		choice.Count(&limit, "limit", 1000, "at most so many, a `number`; the first ones are listed", 1, math.MaxInt),
+		choice.Flag(&newest, "newest", "the last ones, the youngest first"))
 	return cmd
 }
 

@@ -8,6 +8,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"math"
 	"net/http"
 	"slices"
 	"strings"
@@ -15,6 +16,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/textpoke/textpoke/cpus"
+	"github.com/textpoke/textpoke/internal/choice"
 	"github.com/textpoke/textpoke/results"
 	"github.com/textpoke/textpoke/service/api"
 )
@@ -41,7 +43,6 @@ func takenColumns() (cs results.Columns[api.CPU]) {
 	for i := range cpus.NumCauses {
 		cause := cpus.Cause(i).String()
 		cs = append(cs, results.Col[api.CPU]{Name: "taken_" + strings.ReplaceAll(cause, "-", "_"), Kind: results.Integer,
-
 			Doc: "interrupts taken: " + cause, Cell: func(c api.CPU) any { return c.Taken[cause] }})
 	}
 	return cs
@@ -73,8 +74,8 @@ func ctlCPUs(f *ctlFlags) *cobra.Command {
 		}),
 	}
 	f.prints(cmd, "", ctlCPUColumns.Table("cpus"))
-	cmd.Flags().IntSliceVar(&unplug, "unplug", nil, "`list` of CPUs to unplug first")
-	cmd.Flags().IntSliceVar(&plug, "plug", nil, "`list` of CPUs to plug in, after that")
+	add(cmd, choice.Counts(&unplug, "unplug", "", "`list` of CPUs to unplug first", 0, math.MaxInt),
+		choice.Counts(&plug, "plug", "", "`list` of CPUs to plug in, after that", 0, math.MaxInt))
 	return cmd
 }
 

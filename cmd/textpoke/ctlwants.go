@@ -10,6 +10,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/textpoke/textpoke/internal/choice"
 	"github.com/textpoke/textpoke/results"
 	"github.com/textpoke/textpoke/service/api"
 )
@@ -47,7 +48,7 @@ func ctlWants(f *ctlFlags) *cobra.Command {
 		}),
 	}
 	f.prints(cmd, "", wantColumns.Table("wants"))
-	cmd.Flags().StringVar(&client, "client", clientName(), "`name` of the client, where no record is given")
+	add(cmd, choice.Text(&client, "client", clientName(), "`name` of the client, where no record is given"))
 	return cmd
 }
 
@@ -69,7 +70,7 @@ func ctlRenew(f *ctlFlags) *cobra.Command {
 		}),
 	}
 	f.prints(cmd, "", wantColumns.Table("wants"))
-	cmd.Flags().StringVar(&client, "client", clientName(), "`name` of the client")
+	add(cmd, choice.Text(&client, "client", clientName(), "`name` of the client"))
 	return cmd
 }
 
@@ -100,9 +101,7 @@ func ctlPlan(f *ctlFlags) *cobra.Command {
 		Args:    cobra.NoArgs,
 		RunE: f.asking(func(ctx context.Context, s *server, _ []string) error {
 			req.Enable = new(!disable)
-			if len(req.Filter)+len(req.Records) == 0 {
-				req.Filter = []string{"*"}
-			}
+			allUnlessNamed(&req)
 			var p api.Plan
 			if err := s.ask(ctx, http.MethodPost, "/v1/updates?dry-run=true", req, &p); err != nil {
 				return err
@@ -111,11 +110,7 @@ func ctlPlan(f *ctlFlags) *cobra.Command {
 		}),
 	}
 	f.prints(cmd, "", updatePlanColumns.Table("plan"))
-	p := cmd.Flags()
-	p.BoolVar(&disable, "disable", false, "of an update that disables them")
-	p.StringVar(&req.Client, "client", clientName(), "`name` of who would ask")
-	p.StringVar(&req.Ops, "ops", "function", "the `tracer` that the records would be for")
-	p.StringArrayVar(&req.Filter, "filter", nil, "`pattern` of records; repeated, each adds to it")
-	p.StringArrayVar(&req.Records, "record", nil, "`record` by symbol or address, in place of --filter; repeatable")
+	registerRequest(cmd, &req)
+	add(cmd, choice.Flag(&disable, "disable", "of an update that disables them"))
 	return cmd
 }

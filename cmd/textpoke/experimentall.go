@@ -75,10 +75,10 @@ func experimentAll(c *common, all []*experimentFlags) *cobra.Command {
 
 // runAll runs experiments, each into a directory of its own.
 func runAll(ctx context.Context, c *common, all []*experimentFlags, figures string) error {
-	var shelf *results.Dir
+	var pictures *results.Dir
 	if figures != "" {
 		var err error
-		if shelf, err = results.OpenDir(figures); err != nil {
+		if pictures, err = results.OpenDir(figures); err != nil {
 			return fmt.Errorf("--figures: %w", err)
 		}
 	}
@@ -102,7 +102,7 @@ func runAll(ctx context.Context, c *common, all []*experimentFlags, figures stri
 			out.exit = exitNo
 		}
 		if err == nil {
-			t.err = shelve(shelf, answer)
+			t.err = copyPictures(pictures, answer)
 		}
 		return errors.Join(out.add(triedColumns.Cells(t)...), t.err)
 	})
@@ -117,13 +117,13 @@ func runAll(ctx context.Context, c *common, all []*experimentFlags, figures stri
 	return err
 }
 
-// shelve puts the pictures that can be scaled on a shelf, if there is one.
-func shelve(shelf *results.Dir, a *experiments.Answer) error {
+// copyPictures copies the pictures that can be scaled into a directory, if there is one.
+func copyPictures(pictures *results.Dir, a *experiments.Answer) error {
 	for _, d := range a.Documents {
-		if shelf == nil || filepath.Ext(d.Name) != ".svg" {
+		if pictures == nil || filepath.Ext(d.Name) != ".svg" {
 			continue
 		}
-		if err := shelf.WriteDocument(d); err != nil {
+		if err := pictures.WriteDocument(d); err != nil {
 			return err
 		}
 	}

@@ -13,6 +13,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/textpoke/textpoke/internal/choice"
 	"github.com/textpoke/textpoke/internal/files"
 	"github.com/textpoke/textpoke/kernels/image"
 	"github.com/textpoke/textpoke/kernels/ledger"
@@ -42,59 +43,39 @@ func kernelInspect(c *common) *cobra.Command {
 		Example: "  textpoke kernel inspect /boot/vmlinuz\n" +
 			"  textpoke kernel inspect x86_64-6.12\n" +
 			"  textpoke kernel inspect vmlinuz --records table.csv --evidence",
-		RunE: func(cmd *cobra.Command, args []string) error {
-			if err := refuseEmpty(cmd, "records", "ledger", "config", "modules"); err != nil {
-				return err
-			}
-			if slices.Contains(ledger.Names(), args[0]) {
-				return c.inspectKnown(cmd.Context(), args[0], f)
-			}
-			k, err := image.Open(args[0])
-			if err != nil {
-				return err
-			}
-			c.note(args[0])
-			return c.inspect(cmd, k, f)
-		},
+		RunE: func(cmd *cobra.Command, args []string) error { return c.inspect(cmd.Context(), args[0], &f) },
 	}
 	c.prints(cmd, "", imageColumns.Table("kernel"))
 	c.prints(cmd, "with --modules", moduleColumns.Table("modules"))
 	c.prints(cmd, "with --evidence", evidenceColumns.Table("mechanisms"))
-	cmd.Flags().StringVar(&f.records, "records", "",
-		"write the table of records into this `file`: CSV where its name ends in .csv, else as the kernel lists it")
-	cmd.Flags().
-		StringVar(&f.ledger, "ledger", "", "write what predictions need into this `file`, which --kernel and predict read")
-	cmd.Flags().
-		StringVar(&f.modules, "modules", "", "print the modules below this `directory` instead, and what of each can be "+
-			"patched")
-	cmd.Flags().StringVar(&f.config, "config", "", "`file` with the kernel's configuration, where the image carries none")
-	cmd.Flags().BoolVar(&f.evidence, "evidence", false, "print the mechanisms instead, and what in the code shows each")
+	add(cmd, choice.Text(&f.records, "records", "",
+		"write the table of records into this `file`: CSV where its name ends in .csv, else as the kernel lists it"),
+		choice.Text(&f.ledger, "ledger", "", "write what predictions need into this `file`, which --kernel and predict read"),
+		choice.Text(&f.modules, "modules", "",
+			"print the modules below this `directory` instead, and what of each can be patched"),
+		choice.File(&f.config, "config", "`file` with the kernel's configuration, where the image carries none"),
+		choice.Flag(&f.evidence, "evidence", "print the mechanisms instead, and what in the code shows each"))
 	return offerArgs(cmd, ledger.Names)
 }
 
-// inspect prints what an image holds, and writes what was asked for.
-func (c *common) inspect(cmd *cobra.Command, k *image.Kernel, f inspectFlags) error {
-	if f.config != "" {
-		b, err := os.ReadFile(f.config)
-		if err != nil {
-			return fmt.Errorf("--config: %w", err)
-		}
-		k.Config = string(b)
-		c.note(f.config)
-	}
-	t, err := k.Table()
+// inspect prints what an image holds, or what is kept of a built-in kernel's, and writes what was asked for.
+func (c *common) inspect(ctx context.Context, name string, f *inspectFlags) error {
+	i, err := c.inspected(ctx, name, f)
 	if err != nil {
 		return err
 	}
 	if f.records != "" {
-		if err := writeTable(f.records, t); err != nil {
+		if i.table == nil {
+			return fmt.Errorf("--records: there is no table of the records of %s", name)
+		}
+		if err := writeTable(f.records, i.table); err != nil {
 			return fmt.Errorf("--records: %w", err)
 		}
 	}
 	if f.ledger != "" {
-		own, err := ledger.FromImage(k)
+		facts, err := i.facts()
 		if err == nil {
-			err = files.Write(f.ledger, 0o644, func(w io.Writer) error { return ledger.WriteFacts(w, own) })
+			err = files.Write(f.ledger, 0o644, func(w io.Writer) error { return ledger.WriteFacts(w, facts) })
 		}
 		if err != nil {
 			return fmt.Errorf("--ledger: %w", err)
@@ -102,15 +83,15 @@ func (c *common) inspect(cmd *cobra.Command, k *image.Kernel, f inspectFlags) er
 	}
 	switch {
 	case f.modules != "":
-		modules, err := modulesIn(f.modules, k.Arch.Name)
+		modules, err := modulesIn(f.modules, i.arch)
 		if err != nil {
 			return fmt.Errorf("--modules: %w", err)
 		}
-		return printRows(cmd.Context(), c, moduleColumns, "modules", modules)
+		return printRows(ctx, c, moduleColumns, "modules", modules)
 	case f.evidence:
-		return printRows(cmd.Context(), c, evidenceColumns, "mechanisms", evidenceOf(k))
+		return printRows(ctx, c, evidenceColumns, "mechanisms", i.evidence())
 	}
-	return printRows(cmd.Context(), c, imageColumns, "kernel", []inspected{ofImage(k, t)})
+	return printRows(ctx, c, imageColumns, "kernel", []*inspected{i})
 }
 
 // modulesIn reads all modules below a directory.
@@ -168,116 +149,123 @@ type inspected struct {
 	table                *records.Table
 	arch, name, protocol string
 	slots                int // 0 where they are unknown or there are none
+	facts                func() (*ledger.Kernel, error)
+	evidence             func() []mechanism
 }
 
-func ofImage(k *image.Kernel, t *records.Table) inspected {
+// inspected opens an image, or a built-in kernel.
+func (c *common) inspected(ctx context.Context, name string, f *inspectFlags) (*inspected, error) {
+	if slices.Contains(ledger.Names(), name) {
+		if f.modules != "" || f.config != "" {
+			return nil, fmt.Errorf("--modules and --config go with an image: %s is built in", name)
+		}
+		return inspectedKnown(ctx, name)
+	}
+	k, err := image.Open(name)
+	if err != nil {
+		return nil, err
+	}
+	c.note(name)
+	if f.config != "" {
+		b, err := os.ReadFile(f.config)
+		if err != nil {
+			return nil, fmt.Errorf("--config: %w", err)
+		}
+		k.Config = string(b)
+		c.note(f.config)
+	}
 	n, _ := k.Slots()
 	if n == image.Unlimited {
 		n = 0
 	}
-	return inspected{k, t, k.Arch.Name, k.Release, k.Protocol(), n}
+	i := &inspected{Kernel: k, arch: k.Arch.Name, name: k.Release, protocol: k.Protocol(), slots: n,
+		facts:    func() (*ledger.Kernel, error) { return ledger.FromImage(k) },
+		evidence: func() []mechanism { return evidenceOf(k) }}
+	i.table, err = k.Table()
+	return i, err
 }
 
-// inspectKnown prints what is kept of a built-in kernel's image, and writes what was asked for.
-func (c *common) inspectKnown(ctx context.Context, name string, f inspectFlags) error {
-	if f.modules != "" || f.config != "" {
-		return fmt.Errorf("--modules and --config go with an image: %s is built in", name)
-	}
+// inspectedKnown is what is kept of a built-in kernel's image.
+func inspectedKnown(ctx context.Context, name string) (*inspected, error) {
 	k, err := ledger.Open(name)
 	if err != nil {
-		return err
+		return nil, err
 	}
-	row := inspected{arch: k.Arch, name: k.Release, protocol: k.Protocol}
+	i := &inspected{arch: k.Arch, name: k.Release, protocol: k.Protocol, slots: k.Facts.Mechanisms[image.BatchSlots].Value,
+		facts: func() (*ledger.Kernel, error) { return k, nil },
+		evidence: func() (all []mechanism) {
+			for _, name := range slices.Sorted(maps.Keys(k.Facts.Mechanisms)) {
+				m := k.Facts.Mechanisms[name]
+				all = append(all, mechanism{name, m.Value, m.Evidence})
+			}
+			for _, name := range slices.Sorted(maps.Keys(k.Facts.Unknown)) {
+				all = append(all, mechanism{name, results.Empty, k.Facts.Unknown[name]})
+			}
+			return all
+		}}
 	if k.Table != "" {
-		if row.table, err = records.Open(ctx, k.Table, records.Options{}); err != nil {
-			return err
-		}
+		i.table, err = records.Open(ctx, k.Table, records.Options{})
 	}
-	if f.records != "" {
-		if row.table == nil {
-			return fmt.Errorf("--records: there is no table of the records of %s", name)
-		}
-		if err := writeTable(f.records, row.table); err != nil {
-			return fmt.Errorf("--records: %w", err)
-		}
-	}
-	if f.ledger != "" {
-		if err := files.Write(f.ledger, 0o644, func(w io.Writer) error { return ledger.WriteFacts(w, k) }); err != nil {
-			return fmt.Errorf("--ledger: %w", err)
-		}
-	}
-	var evidence []mechanism
-	for _, name := range slices.Sorted(maps.Keys(k.Facts.Mechanisms)) {
-		m := k.Facts.Mechanisms[name]
-		evidence = append(evidence, mechanism{name, m.Value, m.Evidence})
-	}
-	for _, name := range slices.Sorted(maps.Keys(k.Facts.Unknown)) {
-		evidence = append(evidence, mechanism{name, results.Empty, k.Facts.Unknown[name]})
-	}
-	if f.evidence {
-		return printRows(ctx, c, evidenceColumns, "mechanisms", evidence)
-	}
-	row.slots = k.Facts.Mechanisms[image.BatchSlots].Value
-	return printRows(ctx, c, imageColumns, "kernel", []inspected{row})
+	return i, err
 }
 
 // imageColumns are the columns of what an image holds.
 var imageColumns = slices.Concat(
-	results.Columns[inspected]{
-		{Name: "arch", Doc: "instruction set", Cell: func(i inspected) any { return i.arch }},
-		{Name: "release", Doc: "as uname -r has it", Cell: func(i inspected) any { return i.name }},
+	results.Columns[*inspected]{
+		{Name: "arch", Doc: "instruction set", Cell: func(i *inspected) any { return i.arch }},
+		{Name: "release", Doc: "as uname -r has it", Cell: func(i *inspected) any { return i.name }},
 	},
-	results.Columns[inspected]{
+	results.Columns[*inspected]{
 		{Name: "records", Kind: results.Integer,
-			Doc: "patchable call sites, after boot", Cell: func(i inspected) any { return i.table.Len() }},
+			Doc: "patchable call sites, after boot", Cell: func(i *inspected) any { return i.table.Len() }},
 		{Name: "groups", Kind: results.Integer, Doc: "runs of records that are sorted inside",
-			Cell: func(i inspected) any { return len(i.table.Groups()) }},
-	}.When(func(i inspected) bool { return i.table != nil }),
-	results.Columns[inspected]{
+			Cell: func(i *inspected) any { return len(i.table.Groups()) }},
+	}.When(func(i *inspected) bool { return i.table != nil }),
+	results.Columns[*inspected]{
 		{Name: "init_records", Kind: results.Integer, Doc: "in text that is thrown away after boot",
-			Cell: func(i inspected) any { return i.Records.Init }},
+			Cell: func(i *inspected) any { return i.Records.Init }},
 		{Name: "invalid_records", Kind: results.Integer, Doc: "of weak functions that lost: never patched",
-			Cell: func(i inspected) any { return i.Records.Invalid + i.Records.Empty }},
+			Cell: func(i *inspected) any { return i.Records.Invalid + i.Records.Empty }},
 		{Name: "static_keys", Kind: results.Integer, Doc: "with branches in text that stays",
-			Cell: func(i inspected) any { return len(i.Keys.Branches) }},
+			Cell: func(i *inspected) any { return len(i.Keys.Branches) }},
 		{Name: "static_call_sites", Kind: results.Integer, Doc: "in text that stays",
-			Cell: func(i inspected) any { return i.Sites.Entries - i.Sites.Init }},
+			Cell: func(i *inspected) any { return i.Sites.Entries - i.Sites.Init }},
 		{Name: "trace_events", Kind: results.Integer,
-			Doc: "in the core kernel", Cell: func(i inspected) any { return len(i.Events) }},
+			Doc: "in the core kernel", Cell: func(i *inspected) any { return len(i.Events) }},
 		{Name: "call_ops", Kind: results.Boolean, Doc: "each record has a literal that names its ops",
-			Cell: func(i inspected) any { return i.CallOps() }},
+			Cell: func(i *inspected) any { return i.CallOps() }},
 		{Name: "direct_calls", Kind: results.Boolean, Doc: "functions can be attached to without the common entry",
-			Cell: func(i inspected) any { return i.Direct() }},
+			Cell: func(i *inspected) any { return i.Direct() }},
 		{Name: "bti", Kind: results.Boolean,
-			Doc: "most functions begin with a landing pad", Cell: func(i inspected) any { return i.Records.LandingPads() }},
+			Doc: "most functions begin with a landing pad", Cell: func(i *inspected) any { return i.Records.LandingPads() }},
 		{Name: "preempt", Doc: "model of preemption; empty where neither banner nor configuration say",
-			Cell: func(i inspected) any { return results.OrEmpty(i.preempt()) }},
-	}.When(func(i inspected) bool { return i.Kernel != nil }),
-	results.Columns[inspected]{
+			Cell: func(i *inspected) any { return results.OrEmpty(i.preempt()) }},
+	}.When(func(i *inspected) bool { return i.Kernel != nil }),
+	results.Columns[*inspected]{
 		{Name: "protocol", Doc: "how records are changed; empty where that is not understood",
-			Cell: func(i inspected) any { return results.OrEmpty(i.protocol) }},
+			Cell: func(i *inspected) any { return results.OrEmpty(i.protocol) }},
 		{Name: "slots", Kind: results.Integer,
 			Doc:  "of the vector of patches; empty where there is none, the image does not say, or it grows",
-			Cell: func(i inspected) any { return results.If(i.slots > 0, i.slots) }},
+			Cell: func(i *inspected) any { return results.If(i.slots > 0, i.slots) }},
 	},
-	results.Columns[inspected]{
+	results.Columns[*inspected]{
 		{
 			Name:   "form",
 			Detail: true,
 			Doc:    "how it was packed, from the outside in",
-			Cell:   func(i inspected) any { return i.Form },
+			Cell:   func(i *inspected) any { return i.Form },
 		},
 		{Name: "symbols", Kind: results.Integer,
-			Detail: true, Doc: "that the image names", Cell: func(i inspected) any { return len(i.All) }},
-		{Name: "layout", Detail: true, Doc: "of its symbol table", Cell: func(i inspected) any { return i.Layout }},
-		{Name: "sha256", Detail: true, Doc: "of the file", Cell: func(i inspected) any { return i.Hash }},
+			Detail: true, Doc: "that the image names", Cell: func(i *inspected) any { return len(i.All) }},
+		{Name: "layout", Detail: true, Doc: "of its symbol table", Cell: func(i *inspected) any { return i.Layout }},
+		{Name: "sha256", Detail: true, Doc: "of the file", Cell: func(i *inspected) any { return i.Hash }},
 		{Name: "notes", Detail: true, Doc: "what was found by what it holds, and what was not found",
-			Cell: func(i inspected) any { return results.OrEmpty(strings.Join(i.Notes, "; ")) }},
-	}.When(func(i inspected) bool { return i.Kernel != nil }),
+			Cell: func(i *inspected) any { return results.OrEmpty(strings.Join(i.Notes, "; ")) }},
+	}.When(func(i *inspected) bool { return i.Kernel != nil }),
 )
 
 // preempt is the model of preemption, by the banner or else by the configuration.
-func (i inspected) preempt() string {
+func (i *inspected) preempt() string {
 	if p := i.Preempt(); p != "" {
 		return p
 	}

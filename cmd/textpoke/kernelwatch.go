@@ -77,7 +77,7 @@ func (w *watchFlags) watch(cmd *cobra.Command, c *common, saved []string) (err e
 	case w.names && len(saved) > 0:
 		return errors.New("--names goes with this machine, and not with saved readings")
 	}
-	l := &looker{flags: w, c: c, Watcher: watcher, budget: limits, out: &output{table: watch.Columns.Table("watch")}}
+	l := &watching{flags: w, c: c, Watcher: watcher, budget: limits, out: &output{table: watch.Columns.Table("watch")}}
 	if w.trace != "" {
 		f, err := files.Create(w.trace, 0o666)
 		if err != nil {
@@ -95,8 +95,8 @@ func (w *watchFlags) watch(cmd *cobra.Command, c *common, saved []string) (err e
 	return l.look(cmd.Context(), saved)
 }
 
-// looker is one watch in progress.
-type looker struct {
+// watching is one watch in progress.
+type watching struct {
 	watch.Watcher
 	flags    *watchFlags
 	c        *common
@@ -108,7 +108,7 @@ type looker struct {
 }
 
 // look takes all readings and writes their rows.
-func (l *looker) look(ctx context.Context, saved []string) error {
+func (l *watching) look(ctx context.Context, saved []string) error {
 	l.c.note(saved...)
 	f, err := l.c.openFiles()
 	if err != nil {
@@ -146,7 +146,7 @@ func (l *looker) look(ctx context.Context, saved []string) error {
 func (c *common) people() bool { return c.format == results.FormatTable }
 
 // replay takes saved readings, one an interval.
-func (l *looker) replay(saved []string) error {
+func (l *watching) replay(saved []string) error {
 	for i, file := range saved {
 		s, err := interrupts.Read(file)
 		if err == nil {
@@ -160,7 +160,7 @@ func (l *looker) replay(saved []string) error {
 }
 
 // machine reads this one until its time is over. That is how a watch ends, and nothing is cut short by it.
-func (l *looker) machine(ctx context.Context) error {
+func (l *watching) machine(ctx context.Context) error {
 	if l.flags.length > 0 {
 		var cancel context.CancelFunc
 		ctx, cancel = context.WithTimeout(ctx, l.flags.length+l.flags.interval/2)
@@ -189,7 +189,7 @@ func (l *looker) machine(ctx context.Context) error {
 }
 
 // take takes one reading.
-func (l *looker) take(s interrupts.Snapshot, at, interval time.Duration) error {
+func (l *watching) take(s interrupts.Snapshot, at, interval time.Duration) error {
 	rows, err := l.Next(s, at, interval)
 	var lost *watch.Lost
 	if errors.As(err, &lost) {

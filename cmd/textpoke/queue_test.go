@@ -32,8 +32,8 @@ func queueServer(t *testing.T, token ...string) (address string) {
 	return s.ClientURL()
 }
 
-// hireWorker lets a worker take points until the test ends.
-func hireWorker(t *testing.T, address string, flags ...string) {
+// startWorker lets a worker take points until the test ends.
+func startWorker(t *testing.T, address string, flags ...string) {
 	t.Helper()
 	ctx, dismiss := context.WithCancel(t.Context())
 	var working sync.WaitGroup
@@ -50,7 +50,7 @@ func hireWorker(t *testing.T, address string, flags ...string) {
 // TestQueue: what workers do is what this process does, byte for byte, whatever it comes to.
 func TestQueue(t *testing.T) {
 	address := queueServer(t)
-	hireWorker(t, address)
+	startWorker(t, address)
 	dir := t.TempDir()
 	table, plan, filter := filepath.Join(dir, "my table.csv"), filepath.Join(dir, "my.plan"), filepath.Join(dir, "list")
 	for name, text := range map[string]string{
@@ -111,7 +111,7 @@ func TestQueue(t *testing.T) {
 // TestQueueLive: counts of the live engine are those of this process, too.
 func TestQueueLive(t *testing.T) {
 	address := queueServer(t)
-	hireWorker(t, address)
+	startWorker(t, address)
 	args := []string{"run", "--engine", "live", "--arch", "x86_64", "--records", "gen:n=20", "--cpus", "2", "--buffer",
 		"8", "--format", "csv", "--columns", "records,rounds,ipis"}
 	want := done(t, args...)
@@ -125,7 +125,7 @@ func TestQueueGoesOn(t *testing.T) {
 	address := queueServer(t)
 	args := []string{"plan", "--records", "gen:n=500", "--arch", "x86_64", "--format", "csv", "--seed", manySeeds(60)}
 	want := done(t, args...)
-	hireWorker(t, address)
+	startWorker(t, address)
 	args = append(args, "--queue", address)
 	ctx, out := cancelled(t, 40)
 	if code := run(ctx, args, streams{nil, out, io.Discard}); code != exitCut {
@@ -145,7 +145,7 @@ func TestQueueSecret(t *testing.T) {
 	if err := os.WriteFile(file, []byte(word+"\n"), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	hireWorker(t, address, "--token-file", file)
+	startWorker(t, address, "--token-file", file)
 	for _, how := range [][]string{{"--queue", strings.Replace(address, "//", "//"+word+"@", 1)},
 		{"--queue", address, "--token-file", file}} {
 		out := t.TempDir()
@@ -171,7 +171,7 @@ func TestQueueSecret(t *testing.T) {
 // TestQueueMarks: points that take too long are marked and listed, and the answer is no.
 func TestQueueMarks(t *testing.T) {
 	address := queueServer(t)
-	hireWorker(t, address, "--point-time", "1ns")
+	startWorker(t, address, "--point-time", "1ns")
 	out := t.TempDir()
 	r := textpoke(t, "check", "--arch", "x86_64", "--sites", "2", "--cpus", "3", "--fetch", "weak,coherent", "--reduce", "none",
 		"--queue", address, "--out", out)

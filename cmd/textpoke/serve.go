@@ -194,7 +194,7 @@ func (v *serving) listen(s *serveFlags, secure *tls.Config) error {
 
 // start brings the machine up and lets requests in. Whoever stops it meanwhile has
 // not asked for anything wrong.
-func (v *serving) start(ctx context.Context, s *serveFlags, on *ground) (err error) {
+func (v *serving) start(ctx context.Context, s *serveFlags, on *servedMachine) (err error) {
 	began := time.Now()
 	v.service, err = service.Start(ctx, service.Config{
 		Table: on.table, Machine: on.machine, Ops: on.ops, Store: v.store, Log: v.log,

@@ -89,29 +89,29 @@ func (c *common) work(ctx context.Context, w *workerFlags) error {
 		Jobs: w.jobs, Idle: w.idle, Time: w.pointTime, Memory: uint64(w.pointMemory) << 20,
 		Log: func(line string) { fmt.Fprintf(c.streams.err, "textpoke: %s\n", line) },
 		Open: func(ctx context.Context, run queue.Run, files map[string]string) (queue.Points, error) {
-			return employ(ctx, run, files, max(1, runtime.GOMAXPROCS(0)/w.jobs))
+			return openRun(ctx, run, files, max(1, runtime.GOMAXPROCS(0)/w.jobs))
 		},
 	})
 }
 
-// employers fill the choices of a command whose points workers do, and make the points ready.
-var employers = map[string]func(context.Context, *common, choice.Request) (queue.Points, error){
+// openers fill the choices of a command whose points workers do, and make the points ready.
+var openers = map[string]func(context.Context, *common, choice.Request) (queue.Points, error){
 	"plan": func(ctx context.Context, c *common, asked choice.Request) (queue.Points, error) {
 		p := newPlan()
-		return employed(p.fields(), asked, func() (*sweep, error) { return p.sweep(ctx, c, asked) }, (*sweep).points)
+		return opened(p.fields(), asked, func() (*sweep, error) { return p.sweep(ctx, c, asked) }, (*sweep).points)
 	},
 	"run": func(ctx context.Context, c *common, asked choice.Request) (queue.Points, error) {
 		r := newRun()
-		return employed(r.fields(), asked, func() (*sweep, error) { return r.sweep(ctx, c, asked) }, (*sweep).points)
+		return opened(r.fields(), asked, func() (*sweep, error) { return r.sweep(ctx, c, asked) }, (*sweep).points)
 	},
 	"check": func(_ context.Context, c *common, asked choice.Request) (queue.Points, error) {
 		k := &checkFlags{}
-		return employed(k.fields(), asked, func() (*search, error) { return k.search(c, asked) }, (*search).points)
+		return opened(k.fields(), asked, func() (*search, error) { return k.search(c, asked) }, (*search).points)
 	},
 }
 
-// employed fills fields, and then makes points of what open makes of them.
-func employed[S any, P queue.Points](fields []*choice.Field, asked choice.Request, open func() (S, error), points func(S) P) (
+// opened fills fields, and then makes points of what open makes of them.
+func opened[S any, P queue.Points](fields []*choice.Field, asked choice.Request, open func() (S, error), points func(S) P) (
 	queue.Points, error) {
 	if err := choice.Complete(fields); err != nil {
 		return nil, err
@@ -126,12 +126,12 @@ func employed[S any, P queue.Points](fields []*choice.Field, asked choice.Reques
 	return points(s), nil
 }
 
-// employ makes the points of a run ready.
-func employ(ctx context.Context, run queue.Run, files map[string]string, cores int) (queue.Points, error) {
-	open := employers[run.Request.Name]
+// openRun makes the points of a run ready.
+func openRun(ctx context.Context, run queue.Run, files map[string]string, cores int) (queue.Points, error) {
+	open := openers[run.Request.Name]
 	if open == nil {
 		return nil, fmt.Errorf("%q: not one of %s", run.Request.Name,
-			strings.Join(slices.Sorted(maps.Keys(employers)), ", "))
+			strings.Join(slices.Sorted(maps.Keys(openers)), ", "))
 	}
 	defer inputs.Elsewhere(files)()
 	c := newCommon(streams{strings.NewReader(""), io.Discard, io.Discard})

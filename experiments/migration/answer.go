@@ -48,7 +48,7 @@ func (m *measurement) Total() experiments.Comparison {
 // Uneven is the measurement with the most senders, of more than one.
 func (a *answer) Uneven() (out *measurement) {
 	for _, m := range a.Done {
-		if m.Why.Migrated && (out == nil || m.Why.Senders > out.Why.Senders) {
+		if m.Why.Senders > 1 && (out == nil || m.Why.Senders > out.Why.Senders) {
 			out = m
 		}
 	}

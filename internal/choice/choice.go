@@ -32,8 +32,6 @@ type Spec struct {
 
 	// Repeated tells whether each text adds a value to those before it.
 	Repeated bool
-	// Secret tells whether the value must not be shown outside of the program.
-	Secret bool
 	// NamesFile tells whether a text is looked for among the files of this machine; nil where none is.
 	NamesFile func(text string) bool
 }

@@ -9,19 +9,19 @@ package inputs
 import "sync"
 
 var (
-	mu   sync.RWMutex
-	away map[string]string // by name; nil: every file is where its name says
-	busy sync.Mutex        // held while files are elsewhere
+	mu     sync.RWMutex
+	copies map[string]string // where each file is, by its name; nil: every file is where its name says
+	busy   sync.Mutex        // held while files are elsewhere
 )
 
 // Place is where a file is.
 func Place(name string) string {
 	mu.RLock()
 	defer mu.RUnlock()
-	if away == nil {
+	if copies == nil {
 		return name
 	}
-	return away[name] // "" is nowhere: a worker reads nothing else
+	return copies[name] // "" is nowhere: a worker reads nothing else
 }
 
 // Elsewhere says where the files of a request are, by name, until back is called. Others who
@@ -38,5 +38,5 @@ func Elsewhere(files map[string]string) (back func()) {
 func set(files map[string]string) {
 	mu.Lock()
 	defer mu.Unlock()
-	away = files
+	copies = files
 }

@@ -39,8 +39,8 @@ func (t *Timeline) Add(r *Row) {
 		t.rows[r.Name] = l
 	}
 	start := (r.At - r.Interval).Nanoseconds()
-	if r.Rounds > 0 {
-		name := fmt.Sprintf("%d by %s", r.Rounds, r.SentBy)
+	if rounds, _ := r.About(); rounds > 0 {
+		name := fmt.Sprintf("%d by %s", rounds, r.SentBy())
 		if r.Calls != "" {
 			name += ": " + r.Calls
 		}

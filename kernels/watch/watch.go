@@ -16,7 +16,7 @@ import (
 
 // Row is what one row of function calls did in one interval.
 type Row struct {
-	interrupts.Finding
+	interrupts.Comparison
 	At       time.Duration // the interval's end, since watching began
 	Interval time.Duration
 	Burst    int64 // the most that one CPU took
@@ -75,16 +75,16 @@ func (w *Watcher) Next(s interrupts.Snapshot, at, interval time.Duration) ([]Row
 	if !slices.Equal(last.CPUs, s.CPUs) {
 		return nil, lost(last.CPUs, s.CPUs)
 	}
-	found, err := interrupts.Find(interrupts.Pair{Before: *last, After: s}, w.Options)
+	found, err := interrupts.Compare(interrupts.Pair{Before: *last, After: s}, w.Options)
 	if err != nil {
 		return nil, err
 	}
 	var rows []Row
 	for _, f := range found {
-		if f.Missing() != "" || !f.Changed() || f.CPUs == nil {
+		if !f.Explained || f.Missing() != "" || !f.Changed() || f.CPUs == nil {
 			continue
 		}
-		r := Row{Finding: f, At: at, Interval: interval, Isolated: -1}
+		r := Row{Comparison: f, At: at, Interval: interval, Isolated: -1}
 		for i, n := range f.Delta {
 			if n > r.Burst {
 				r.Burst, r.BurstCPU = n, f.CPUs[i]
@@ -102,18 +102,18 @@ func (w *Watcher) Next(s interrupts.Snapshot, at, interval time.Duration) ([]Row
 func (r *Row) Sentence() string {
 	var b strings.Builder
 	fmt.Fprintf(&b, "%8.3f s  %s: ", r.At.Seconds(), r.Name)
-	switch {
-	case !r.Follows && len(r.CPUs) == 2:
+	switch rounds, follows := r.About(); {
+	case !follows && len(r.CPUs) == 2:
 		b.WriteString("of two CPUs nothing follows")
-	case !r.Follows:
+	case !follows:
 		b.WriteString("no rounds explain half of it")
-	case r.Rounds == 0:
+	case rounds == 0:
 		b.WriteString("no rounds")
 	default:
-		if !r.Exact {
+		if !r.Known {
 			b.WriteString("about ")
 		}
-		fmt.Fprintf(&b, "%d rounds by %s", r.Rounds, r.SentBy)
+		fmt.Fprintf(&b, "%d rounds by %s", rounds, r.SentBy())
 	}
 	fmt.Fprintf(&b, "; %d on CPU %d", r.Burst, r.BurstCPU)
 	if r.Isolated >= 0 {
@@ -174,14 +174,17 @@ var Columns = results.Columns[*Row]{
 		Cell: func(r *Row) any { return float64(r.Interval.Microseconds()) / 1000 }},
 	{Name: "row", Doc: "of /proc/interrupts", Cell: func(r *Row) any { return r.Name }},
 	{Name: "rounds", Kind: results.Integer,
-		Doc:  "that the counts are nearest to; empty where nothing follows, as on two CPUs",
-		Cell: func(r *Row) any { return results.If(r.Follows, r.Rounds) }},
+		Doc: "that the counts are nearest to; empty where nothing follows, as on two CPUs",
+		Cell: func(r *Row) any {
+			rounds, follows := r.About()
+			return results.If(follows, rounds)
+		}},
 	{Name: "exact", Kind: results.Boolean,
-		Doc: "whether nothing is left over", Cell: func(r *Row) any { return results.If(r.Follows, r.Exact) }},
+		Doc: "whether nothing is left over", Cell: func(r *Row) any { return results.If(r.Known || r.Near != nil, r.Known) }},
 	{Name: "sent_by", Doc: "the CPUs that sent them, those with the most first",
-		Cell: func(r *Row) any { return results.OrEmpty(r.SentBy) }},
+		Cell: func(r *Row) any { return results.OrEmpty(r.SentBy()) }},
 	{Name: "left_over", Doc: "interrupts that no round explains, and where",
-		Cell: func(r *Row) any { return results.OrEmpty(r.LeftOver) }},
+		Cell: func(r *Row) any { return results.OrEmpty(r.LeftOver()) }},
 	{Name: "burst", Kind: results.Integer, Doc: "the most interrupts that one CPU took in the interval",
 		Cell: func(r *Row) any { return r.Burst }},
 	{Name: "burst_cpu", Kind: results.Integer, Doc: "that CPU", Cell: func(r *Row) any { return r.BurstCPU }},

@@ -98,7 +98,8 @@ func TestBudget(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	r := Row{Finding: interrupts.Finding{Follows: true}, Burst: 20, Isolated: -1}
+	r := Row{Burst: 20, Isolated: -1}
+	r.Known = true
 	exceeded := func() string {
 		cells, err := Columns.Row(&r)
 		if err != nil {

@@ -97,8 +97,8 @@ func (l *Line) At(x float64) float64 { return l.Intercept.Value + l.Slope.Value*
 // Predict is what one more measurement of that weight comes to at x, and the
 // interval that it falls into.
 func (l *Line) Predict(x, weight float64) Estimate {
-	away := x - l.centre
-	se := l.ResidualSD * math.Sqrt(1/weight+1/l.weight+away*away/l.spread)
+	off := x - l.centre
+	se := l.ResidualSD * math.Sqrt(1/weight+1/l.weight+off*off/l.spread)
 	return around(l.At(x), se, l.df())
 }
 

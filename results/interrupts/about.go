@@ -160,37 +160,3 @@ func Subtract(deltas, idle []RowDelta) []RowDelta {
 	}
 	return out
 }
-
-// Finding is what the growth of one row of function calls says.
-type Finding struct {
-	RowDelta
-	Rounds   int64 // exactly, or what the counts are nearest to; 0 where nothing follows
-	Exact    bool  // nothing is left over
-	Follows  bool  // the counts say something about rounds
-	SentBy   string
-	LeftOver string
-}
-
-// Find says what a pair of readings says of every row that rounds should account for.
-func Find(p Pair, o Options) ([]Finding, error) {
-	rows, err := Compare(p, o)
-	if err != nil {
-		return nil, err
-	}
-	var out []Finding
-	for i := range rows {
-		r := &rows[i]
-		if !r.Explained {
-			continue
-		}
-		f := Finding{RowDelta: r.RowDelta, SentBy: r.SentBy(), LeftOver: r.LeftOver()}
-		switch {
-		case r.Known:
-			f.Rounds, f.Exact, f.Follows = r.Rounds, true, true
-		case r.Near != nil:
-			f.Rounds, f.Follows = r.Near.Rounds, true
-		}
-		out = append(out, f)
-	}
-	return out, nil
-}

@@ -41,13 +41,21 @@ type Comparison struct {
 	Patches *Interval // nil where it was not asked for, or does not follow
 }
 
+// About is the rounds that explain the counts, or that these are nearest to; false where nothing follows.
+func (r *Comparison) About() (rounds int64, follows bool) {
+	if !r.Known && r.Near != nil {
+		return r.Near.Rounds, true
+	}
+	return r.Rounds, r.Known
+}
+
 // SentBy names the CPUs that sent the rounds, those with the most first; "" where nothing follows.
 func (r *Comparison) SentBy() string {
 	switch {
 	case r.Known && r.Rounds > 0:
-		return senders(r.Sent, r.Rounds, r.RowDelta.CPUs)
+		return senders(r.Sent, r.Rounds, r.CPUs)
 	case !r.Known && r.Near != nil:
-		return senders(r.Near.Sent, r.Near.Rounds, r.RowDelta.CPUs)
+		return senders(r.Near.Sent, r.Near.Rounds, r.CPUs)
 	}
 	return ""
 }
@@ -57,7 +65,7 @@ func (r *Comparison) LeftOver() string {
 	if r.Known || r.Near == nil {
 		return ""
 	}
-	return leftOver(r.Near.Left, r.RowDelta.CPUs)
+	return leftOver(r.Near.Left, r.CPUs)
 }
 
 // Interrupts is the sum of a row's growth.

@@ -19,11 +19,9 @@ type Explanation struct {
 	Rounds int64
 	// Sent is how many of them each CPU sent; nil unless Known.
 	Sent []int64
-	// Senders is how many CPUs sent at least one.
-	Senders int
-	// Migrated is true when there was more than one sender: the patcher moved to
+	// Senders is how many CPUs sent at least one. With more than one the patcher moved to
 	// another CPU in between, or several CPUs patched.
-	Migrated bool
+	Senders int
 	// Reason says why the deltas are not consistent, or why a yes says less than usual (one CPU,
 	// two CPUs).
 	Reason string
@@ -88,7 +86,6 @@ func explain(delta []int64, cpus []int) Explanation {
 			e.Senders++
 		}
 	}
-	e.Migrated = e.Senders > 1
 	if len(delta) == 2 && rounds > 0 {
 		e.Reason = "with two CPUs any two counts fit: each counts what the other sent"
 	}

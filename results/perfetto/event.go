@@ -14,7 +14,7 @@ type event struct {
 }
 
 // event writes an event if there is room for it and for what must follow it. What
-// was set aside for its arrows is used up, so that one with arrows always fits.
+// was reserved for its arrows is used up, so that one with arrows always fits.
 func (w *Writer) event(at int64, e event, name string, follows int64) bool {
 	if e.link.Count > 0 {
 		w.reserved -= int64(eventRoom + e.link.Count*flowRoom)
@@ -31,11 +31,11 @@ func (w *Writer) event(at int64, e event, name string, follows int64) bool {
 		}
 	}
 	body := appendUint(w.body[:0], packetTimestamp, uint64(at))
-	w.aside = e.append(w.aside[:0])
-	body = appendMessage(body, packetEvent, w.aside)
+	w.inner = e.append(w.inner[:0])
+	body = appendMessage(body, packetEvent, w.inner)
 	if fresh != "" { // the new name travels with the event that first has it
-		w.aside = appendText(appendUint(w.aside[:0], nameNumber, e.name), nameText, fresh)
-		body = appendMessage(body, packetInterned, appendMessage(nil, internedEventName, w.aside))
+		w.inner = appendText(appendUint(w.inner[:0], nameNumber, e.name), nameText, fresh)
+		body = appendMessage(body, packetInterned, appendMessage(nil, internedEventName, w.inner))
 	}
 	w.body = append(body, trailer...)
 	if e.track == 0 || !w.room(sizeMessage(len(w.body))+int(follows)) {

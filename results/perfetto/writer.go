@@ -26,7 +26,7 @@ type Writer struct {
 	reserved int64 // bytes that what is there already may still need
 	dropped  uint64
 	body     []byte // of the packet that is being made
-	aside    []byte // a message on its way into another one
+	inner    []byte // a message on its way into another one
 }
 
 // NewWriter begins a timeline of at most limit bytes; 0 for no limit. A timeline
@@ -39,8 +39,8 @@ func NewWriter(w io.Writer, limit int64) *Writer {
 	// The first packet says that nothing came before it, and which track events
 	// are on that name none: the one of what was left out.
 	p.tracks = uint64(leftOut)
-	p.aside = appendUint(p.aside[:0], eventTrack, uint64(leftOut))
-	defaults := appendMessage(nil, defaultsEvent, p.aside)
+	p.inner = appendUint(p.inner[:0], eventTrack, uint64(leftOut))
+	defaults := appendMessage(nil, defaultsEvent, p.inner)
 	packet := appendUint(nil, packetSequence, sequence)
 	packet = appendUint(packet, packetFlags, stateCleared|stateNeeded)
 	packet = appendUint(packet, packetFirst, 1)
@@ -82,7 +82,7 @@ type About struct {
 
 // Track makes a track; the zero Track when there is no room for one.
 func (w *Writer) Track(a About) Track {
-	d := appendUint(w.aside[:0], trackID, w.tracks+1)
+	d := appendUint(w.inner[:0], trackID, w.tracks+1)
 	d = appendText(d, trackName, strings.ToValidUTF8(a.Name, "?"))
 	if a.Parent != 0 {
 		d = appendUint(d, trackParent, uint64(a.Parent))
@@ -97,7 +97,7 @@ func (w *Writer) Track(a About) Track {
 	default:
 		d = appendMessage(d, trackCounter, appendText(nil, counterUnitName, a.Unit))
 	}
-	w.aside = d
+	w.inner = d
 	packet := appendUint(appendMessage(nil, packetTrack, d), packetSequence, sequence)
 	if !w.room(sizeMessage(len(packet))) {
 		w.dropped++
@@ -111,7 +111,7 @@ func (w *Writer) Track(a About) Track {
 // Flow is one arrow.
 type Flow uint64
 
-// Flows sets n arrows aside, numbered from first on, with the room for the event
+// Flows reserves n arrows, numbered from first on, with the room for the event
 // that they leave from and the slices that they lead to. It tells whether there
 // is that room; if not, one event counts as left out.
 func (w *Writer) Flows(n int) (first Flow, ok bool) {

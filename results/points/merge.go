@@ -29,10 +29,10 @@ type part struct {
 
 // Merge reads the directories of all shards of one sweep, in any order. It refuses what
 // one machine would not have written: shards of different sweeps, one that is missing, that
-// is there twice or was cut short, and tables that do not have the rows that they must. The choices aside may differ
+// is there twice or was cut short, and tables that do not have the rows that they must. The ignored choices may differ
 // from shard to shard.
-func Merge(dirs []string, aside ...string) (*Whole, error) {
-	parts, err := readParts(dirs, aside)
+func Merge(dirs []string, ignored ...string) (*Whole, error) {
+	parts, err := readParts(dirs, ignored)
 	if err != nil {
 		return nil, err
 	}
@@ -41,7 +41,7 @@ func Merge(dirs []string, aside ...string) (*Whole, error) {
 	w.Manifest.Part, w.Manifest.Files = nil, nil
 	w.Manifest.Args = slices.DeleteFunc(w.Manifest.Args, func(arg string) bool {
 		name, _, _ := strings.Cut(strings.TrimPrefix(arg, "--"), "=")
-		return strings.HasPrefix(arg, "--") && slices.Contains(aside, name)
+		return strings.HasPrefix(arg, "--") && slices.Contains(ignored, name)
 	})
 	byPoint := make([][]Row, of.Points)
 	for _, p := range parts {
@@ -84,7 +84,7 @@ func worse(a, b int) int {
 }
 
 // readParts reads the manifests and holds them against each other.
-func readParts(dirs, aside []string) (parts []part, err error) {
+func readParts(dirs, ignored []string) (parts []part, err error) {
 	for _, dir := range dirs {
 		p, err := readPart(dir)
 		if err != nil {
@@ -92,7 +92,7 @@ func readParts(dirs, aside []string) (parts []part, err error) {
 		}
 		parts = append(parts, p)
 		first := &parts[0]
-		if err := written(&p.Manifest, aside...).differs(written(&first.Manifest, aside...), "in "+first.path,
+		if err := written(&p.Manifest, ignored...).differs(written(&first.Manifest, ignored...), "in "+first.path,
 			"in "+p.path); err != nil {
 			return nil, choice.Errorf("%s is of another sweep than %s: %w", p.path, first.path, err)
 		}

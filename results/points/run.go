@@ -26,10 +26,10 @@ type Run struct {
 	Points   int               `json:"points"`
 }
 
-// NewRun is the run whose tables are to be written with a manifest. The choices aside are of how points are done, and
+// NewRun is the run whose tables are to be written with a manifest. The ignored choices say how points are done, and
 // rows do not depend on them.
-func NewRun(m *results.Manifest, tables []results.Table, n int, aside ...string) Run {
-	r := Run{Version: m.Version, Revision: m.Revision, Request: choice.ParseArgs(m.Args).Without(aside...), Points: n,
+func NewRun(m *results.Manifest, tables []results.Table, n int, ignored ...string) Run {
+	r := Run{Version: m.Version, Revision: m.Revision, Request: choice.ParseArgs(m.Args).Without(ignored...), Points: n,
 		Inputs: maps.Clone(m.Inputs)}
 	if r.Inputs == nil {
 		r.Inputs = map[string]string{}
@@ -43,7 +43,7 @@ func NewRun(m *results.Manifest, tables []results.Table, n int, aside ...string)
 }
 
 // written is the run whose tables a manifest describes.
-func written(m *results.Manifest, aside ...string) Run {
+func written(m *results.Manifest, ignored ...string) Run {
 	var tables []results.Table
 	for _, f := range m.Files {
 		tables = append(tables, results.Table{Name: strings.TrimSuffix(f.Name, ".csv"), Columns: f.Columns})
@@ -52,7 +52,7 @@ func written(m *results.Manifest, aside ...string) Run {
 	if m.Part != nil {
 		n = m.Part.Points
 	}
-	return NewRun(m, tables, n, aside...)
+	return NewRun(m, tables, n, ignored...)
 }
 
 // plain is the run as it is read back: names of files need not be text.

@@ -25,8 +25,8 @@ func (f Finished) Have(n int) (Outcome[Row], bool) { return Outcome[Row]{Items: 
 func (f Finished) Put(int, Outcome[Row]) error { return nil }
 
 // ReadFinished is the points of a run that was carried through before, whose tables are in the directory; nil where
-// another run's or none is there, one that was cut short, or one with the answer no. The choices aside may differ.
-func ReadFinished(dir string, run Run, part results.Part, aside ...string) (Finished, error) {
+// another run's or none is there, one that was cut short, or one with the answer no. The ignored choices may differ.
+func ReadFinished(dir string, run Run, part results.Part, ignored ...string) (Finished, error) {
 	m, err := results.ReadManifest(dir)
 	if errors.Is(err, os.ErrNotExist) {
 		return nil, nil
@@ -34,7 +34,7 @@ func ReadFinished(dir string, run Run, part results.Part, aside ...string) (Fini
 	if err != nil || !m.Complete || m.Exit != 0 {
 		return nil, err
 	}
-	there := written(&m, aside...)
+	there := written(&m, ignored...)
 	there.Points = run.Points // the tables tell
 	if run.differs(there, "", "") != nil {
 		return nil, nil

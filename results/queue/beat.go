@@ -60,16 +60,16 @@ type State struct {
 	Longest      Slow     // of those that workers are at
 }
 
-// crew is the workers that have been heard of.
-type crew struct {
+// workers are the workers that have been heard of.
+type workers struct {
 	all     map[string]beat // by name
 	seen    map[string]bool // of this program, ever
 	refused map[string]bool
 	trouble map[string]bool
 }
 
-func newCrew() crew {
-	return crew{map[string]beat{}, map[string]bool{}, map[string]bool{}, map[string]bool{}}
+func newWorkers() workers {
+	return workers{map[string]beat{}, map[string]bool{}, map[string]bool{}, map[string]bool{}}
 }
 
 // hear takes what a worker says.
@@ -86,19 +86,19 @@ func (r *Rows) hear(m *nats.Msg) {
 		r.refuse(&b)
 		return
 	case b.Trouble.Run == r.id:
-		r.crew.trouble[b.Worker+": "+b.Trouble.Why] = true
+		r.workers.trouble[b.Worker+": "+b.Trouble.Why] = true
 	}
-	r.crew.seen[b.Worker] = true
-	if r.crew.all[b.Worker] = b; b.Ends {
-		delete(r.crew.all, b.Worker)
+	r.workers.seen[b.Worker] = true
+	if r.workers.all[b.Worker] = b; b.Ends {
+		delete(r.workers.all, b.Worker)
 	}
 }
 
 // refuse notes a worker that takes nothing of this run, and tells it so, once.
 func (r *Rows) refuse(b *beat) {
 	if line := fmt.Sprintf("worker %s is textpoke %s, and takes nothing of what textpoke %s submits", b.Worker, b.Program,
-		r.run.Program); !r.crew.refused[line] {
-		r.crew.refused[line] = true
+		r.run.Program); !r.workers.refused[line] {
+		r.workers.refused[line] = true
 		_ = r.q.nc.Publish(refusedSubject(b.Worker), []byte(line)) // for people
 	}
 }
@@ -107,14 +107,14 @@ func (r *Rows) refuse(b *beat) {
 func (r *Rows) State() State {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	s := State{Points: len(r.keys), Found: r.found, Slowest: r.slowest, Refused: slices.Sorted(maps.Keys(r.crew.refused)),
-		Trouble: slices.Sorted(maps.Keys(r.crew.trouble))}
+	s := State{Points: len(r.keys), Found: r.found, Slowest: r.slowest, Refused: slices.Sorted(maps.Keys(r.workers.refused)),
+		Trouble: slices.Sorted(maps.Keys(r.workers.trouble))}
 	for _, known := range r.known {
 		if known {
 			s.Done++
 		}
 	}
-	for name, b := range r.crew.all {
+	for name, b := range r.workers.all {
 		if time.Since(b.at) > r.q.silent() {
 			continue
 		}
@@ -133,7 +133,7 @@ func (r *Rows) State() State {
 func (r *Rows) Seen() int {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	return len(r.crew.seen)
+	return len(r.workers.seen)
 }
 
 // beatSubject is where a worker is heard.

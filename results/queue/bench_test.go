@@ -13,7 +13,7 @@ func BenchmarkQueue(b *testing.B) {
 	c := newTeam()
 	c.Jobs = 2
 	q := connect(b, s.ClientURL(), Options{})
-	dismiss := employ(b, connect(b, s.ClientURL(), Options{Name: "w"}), c)
+	dismiss := startWorker(b, connect(b, s.ClientURL(), Options{Name: "w"}), c)
 	b.ResetTimer()
 	r := submit(b, q, b.N)
 	if _, err := collect(b.Context(), r); err != nil {

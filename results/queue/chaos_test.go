@@ -154,7 +154,7 @@ type hand struct {
 	ended  sync.WaitGroup
 }
 
-func (c *cluster) hire(name string, o Options, w Worker) *hand {
+func (c *cluster) startWorker(name string, o Options, w Worker) *hand {
 	o.Name = name
 	h := &hand{cancel: func() {}}
 	q, err := c.connect(o)
@@ -192,11 +192,11 @@ func chaos(t *testing.T, servers, points, kills int, seed uint64) {
 	rng, lifetimes := rand.New(rand.NewPCG(seed, 0)), rand.New(rand.NewPCG(seed, 1))
 	c := newCluster(t, servers)
 	o := Options{AckWait: 300 * time.Millisecond, Tries: 1000}
-	crew := newTeam()
-	crew.Jobs, crew.takes = 2, 2*time.Millisecond
+	group := newTeam()
+	group.Jobs, group.takes = 2, 2*time.Millisecond
 	var hands []*hand
 	for i := range 3 {
-		hands = append(hands, c.hire(fmt.Sprint("w", i), o, crew.Worker))
+		hands = append(hands, c.startWorker(fmt.Sprint("w", i), o, group.Worker))
 	}
 	defer func() {
 		for _, h := range hands {
@@ -216,7 +216,7 @@ func chaos(t *testing.T, servers, points, kills int, seed uint64) {
 			if i%2 == 0 {
 				k := rng.IntN(len(hands))
 				hands[k].kill()
-				hands[k] = c.hire(fmt.Sprint("w", k, "-", i), o, crew.Worker)
+				hands[k] = c.startWorker(fmt.Sprint("w", k, "-", i), o, group.Worker)
 				continue
 			}
 			k := rng.IntN(servers)
@@ -241,7 +241,7 @@ func chaos(t *testing.T, servers, points, kills int, seed uint64) {
 	if got.String() != want(points, "") {
 		t.Errorf("other rows:\n%.1000s", got.String())
 	}
-	t.Logf("%d points were done %d times", points, crew.done.Load())
+	t.Logf("%d points were done %d times", points, group.done.Load())
 }
 
 // life submits a run and waits for its rows for as long as it lives.

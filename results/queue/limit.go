@@ -19,7 +19,7 @@ func (e overError) Error() string { return string(e) }
 const lookEvery = 50 * time.Millisecond
 
 // limit ends a point that takes more time or memory than it may, until stop is called.
-func (s *station) limit(ctx context.Context, end context.CancelCauseFunc) (stop func()) {
+func (s *session) limit(ctx context.Context, end context.CancelCauseFunc) (stop func()) {
 	ctx, cancel := context.WithCancel(ctx)
 	var watching sync.WaitGroup
 	if s.Time > 0 {

@@ -41,7 +41,7 @@ func TestDeadly(t *testing.T) {
 			<-ctx.Done()
 			return nil, ctx.Err()
 		}
-		dismiss := employ(t, q, c)
+		dismiss := startWorker(t, q, c)
 		<-died
 		dismiss()
 	}
@@ -49,7 +49,7 @@ func TestDeadly(t *testing.T) {
 		t.Error("it was opened once more")
 		return nil, errors.New("opened")
 	}
-	employ(t, connect(t, s.ClientURL(), o), c)
+	startWorker(t, connect(t, s.ClientURL(), o), c)
 	if got, want := lostOf(t, r), "no worker came to an end with it: it was begun 2 times"; got != want {
 		t.Errorf("%s, want %s", got, want)
 	}
@@ -66,7 +66,7 @@ func TestLimits(t *testing.T) {
 		c := newTeam()
 		c.takes = time.Hour
 		limit(&c.Worker)
-		employ(t, connect(t, s.ClientURL(), Options{}), c)
+		startWorker(t, connect(t, s.ClientURL(), Options{}), c)
 		if got := lostOf(t, submit(t, connect(t, s.ClientURL(), Options{}), 1)); got != want {
 			t.Errorf("%s, want %s", got, want)
 		}

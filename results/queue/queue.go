@@ -108,11 +108,11 @@ func (o *Options) dial(ctx context.Context, url string) (*nats.Conn, error) {
 		nats.RetryOnFailedConnect(false), nats.ErrorHandler(func(*nats.Conn, *nats.Subscription, error) {}))
 	for told := false; ; told = true {
 		nc, err := nats.Connect(url, options...)
-		away := errors.Is(err, nats.ErrNoServers) || errors.As(err, new(net.Error))
+		unreachable := errors.Is(err, nats.ErrNoServers) || errors.As(err, new(net.Error))
 		switch {
 		case err == nil:
 			return nc, nil
-		case !away:
+		case !unreachable:
 			return nil, err
 		case o.Waiting == nil:
 			return nil, fmt.Errorf("%w: %w", ErrNoServer, err)

@@ -22,8 +22,8 @@ import (
 	"github.com/textpoke/textpoke/internal/choice"
 )
 
-// employ lets a worker do points until the test ends, or it is dismissed.
-func employ(t testing.TB, q *Queue, c *team) (dismiss func()) {
+// startWorker lets a worker do points until the test ends, or stop is called.
+func startWorker(t testing.TB, q *Queue, c *team) (stop func()) {
 	t.Helper()
 	ctx, cancel := context.WithCancel(t.Context())
 	var working sync.WaitGroup
@@ -32,9 +32,9 @@ func employ(t testing.TB, q *Queue, c *team) (dismiss func()) {
 			t.Error(err)
 		}
 	})
-	dismiss = func() { cancel(); working.Wait() }
-	t.Cleanup(dismiss)
-	return dismiss
+	stop = func() { cancel(); working.Wait() }
+	t.Cleanup(stop)
+	return stop
 }
 
 // submit submits points that must be done.
@@ -99,8 +99,8 @@ func TestRun(t *testing.T) {
 	const n = 100
 	c := newTeam()
 	c.Jobs = 3
-	a := employ(t, connect(t, s.ClientURL(), Options{Name: "a"}), c)
-	b := employ(t, connect(t, s.ClientURL(), Options{Name: "b"}), c)
+	a := startWorker(t, connect(t, s.ClientURL(), Options{Name: "a"}), c)
+	b := startWorker(t, connect(t, s.ClientURL(), Options{Name: "b"}), c)
 	r := submit(t, connect(t, s.ClientURL(), Options{}), n, file)
 	complete(t, r, "x")
 	if done := c.done.Load(); done != n {
@@ -122,14 +122,14 @@ func TestKilledWorker(t *testing.T) {
 	c.Jobs, c.takes = 2, 5*time.Millisecond
 	r := submit(t, connect(t, s.ClientURL(), o), 40)
 	victim := connect(t, s.ClientURL(), Options{Name: "victim", AckWait: o.AckWait})
-	employ(t, victim, c)
+	startWorker(t, victim, c)
 	eventually(t, "it is at work", func() bool { return r.State().Done > 3 })
 	victim.nc.Close() // nobody hears of it again
 	begun := c.done.Load()
 	if begun >= 40 {
 		t.Fatalf("%d points were done: nothing is left", begun)
 	}
-	employ(t, connect(t, s.ClientURL(), Options{Name: "heir", AckWait: o.AckWait}), c)
+	startWorker(t, connect(t, s.ClientURL(), Options{Name: "heir", AckWait: o.AckWait}), c)
 	complete(t, r, "")
 }
 
@@ -140,7 +140,7 @@ func TestNotice(t *testing.T) {
 	c := newTeam()
 	c.takes = 400 * time.Millisecond
 	for _, o.Name = range []string{"a", "b"} {
-		employ(t, connect(t, s.ClientURL(), o), c)
+		startWorker(t, connect(t, s.ClientURL(), o), c)
 	}
 	r := submit(t, connect(t, s.ClientURL(), o), 2)
 	eventually(t, "it is seen at work", func() bool { return r.State().Longest.Key != "" })
@@ -156,7 +156,7 @@ func TestRowIsThere(t *testing.T) {
 	s := alone(t)
 	o := Options{Name: "dead", AckWait: 200 * time.Millisecond}
 	r := submit(t, connect(t, s.ClientURL(), o), 3)
-	dead := &station{Queue: connect(t, s.ClientURL(), o)}
+	dead := &session{Queue: connect(t, s.ClientURL(), o)}
 	if err := dead.consume(t.Context()); err != nil {
 		t.Fatal(err)
 	}
@@ -174,7 +174,7 @@ func TestRowIsThere(t *testing.T) {
 		}
 	}
 	c := newTeam()
-	employ(t, connect(t, s.ClientURL(), o), c)
+	startWorker(t, connect(t, s.ClientURL(), o), c)
 	complete(t, r, "")
 	if done := c.done.Load(); done != 2 {
 		t.Errorf("2 points were left to do, and %d were done", done)
@@ -192,7 +192,7 @@ func TestGoesOn(t *testing.T) {
 			t.Errorf("%d jobs of 30 points", jobs)
 		}
 	}
-	dismiss := employ(t, connect(t, s.ClientURL(), Options{}), c)
+	dismiss := startWorker(t, connect(t, s.ClientURL(), Options{}), c)
 	eventually(t, "all are done", func() bool { return c.done.Load() == 30 })
 	dismiss()
 	r := submit(t, q, 30)
@@ -209,7 +209,7 @@ func TestGoesOn(t *testing.T) {
 
 	c.done.Store(0)
 	c.takes = time.Hour
-	employ(t, connect(t, s.ClientURL(), Options{Name: "b"}), c)
+	startWorker(t, connect(t, s.ClientURL(), Options{Name: "b"}), c)
 	r = submit(t, q, 30)
 	eventually(t, "one has begun", func() bool { return c.done.Load() == 1 })
 	if err := r.Leave(t.Context()); err != nil {
@@ -234,13 +234,13 @@ func TestRefused(t *testing.T) {
 	other := newTeam()
 	other.Log = c.Log
 	r := submit(t, connect(t, s.ClientURL(), Options{}), 3)
-	employ(t, connect(t, s.ClientURL(), Options{Name: "old", Program: "0.9"}), other)
+	startWorker(t, connect(t, s.ClientURL(), Options{Name: "old", Program: "0.9"}), other)
 	line := "worker old is textpoke 0.9, and takes nothing of what textpoke 1.0 submits"
 	if got := <-told; got != line {
 		t.Errorf("told %q", got)
 	}
 	eventually(t, "who submits is told", func() bool { return slices.Equal(r.State().Refused, []string{line}) })
-	employ(t, connect(t, s.ClientURL(), Options{Name: "new"}), c)
+	startWorker(t, connect(t, s.ClientURL(), Options{Name: "new"}), c)
 	complete(t, r, "")
 	if n := other.done.Load(); n != 0 {
 		t.Errorf("the other one has done %d", n)
@@ -255,7 +255,7 @@ func TestLarge(t *testing.T) {
 	if err := os.WriteFile(file, []byte(text), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	employ(t, connect(t, s.ClientURL(), Options{}), newTeam())
+	startWorker(t, connect(t, s.ClientURL(), Options{}), newTeam())
 	complete(t, submit(t, connect(t, s.ClientURL(), Options{}), 2, file), text)
 }
 
@@ -277,7 +277,7 @@ func TestLost(t *testing.T) {
 		}
 		return open(ctx, r, files)
 	}
-	employ(t, connect(t, s.ClientURL(), o), c)
+	startWorker(t, connect(t, s.ClientURL(), o), c)
 	q := connect(t, s.ClientURL(), o)
 	lost := func(want string) {
 		t.Helper()

@@ -28,7 +28,7 @@ type ready struct {
 }
 
 // ready makes a run ready, once for all points of it.
-func (s *station) ready(ctx context.Context, id string) (*ready, error) {
+func (s *session) ready(ctx context.Context, id string) (*ready, error) {
 	s.mu.Lock()
 	i := slices.IndexFunc(s.runs, func(r *ready) bool { return r.id == id })
 	if i >= 0 {
@@ -54,7 +54,7 @@ func (s *station) ready(ctx context.Context, id string) (*ready, error) {
 }
 
 // open fetches what a run needs, and makes its points ready, which then need its files no more.
-func (s *station) open(ctx context.Context, id string) (Points, error) {
+func (s *session) open(ctx context.Context, id string) (Points, error) {
 	text, err := s.object(ctx, objectName(id, "about"))
 	if err != nil {
 		return nil, err
@@ -88,7 +88,7 @@ func (s *station) open(ctx context.Context, id string) (Points, error) {
 
 // object is the contents of an object, whose checksum the client has verified. Without one,
 // who has submitted the run has removed it.
-func (s *station) object(ctx context.Context, name string) (text []byte, err error) {
+func (s *session) object(ctx context.Context, name string) (text []byte, err error) {
 	gone := false
 	err = s.persist(ctx, func(ctx context.Context) error {
 		text, err = s.files.GetBytes(ctx, name)
@@ -104,7 +104,7 @@ func (s *station) object(ctx context.Context, name string) (text []byte, err err
 }
 
 // over ends what is done of a run, and forgets it.
-func (s *station) over(id string) {
+func (s *session) over(id string) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.runs = slices.DeleteFunc(s.runs, func(r *ready) bool {

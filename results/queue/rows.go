@@ -46,7 +46,7 @@ type Rows struct {
 	last    time.Time       // when one came
 	found   int             // that were there from before
 	slowest Slow
-	crew    crew
+	workers workers
 	failed  []int // points without a row
 }
 
@@ -61,7 +61,7 @@ type Submission struct {
 // Submit publishes the points that have no row yet.
 func (q *Queue) Submit(ctx context.Context, s Submission) (*Rows, error) {
 	r := &Rows{q: q, keys: s.Keys, mark: nuid.Next(), known: make([]bool, len(s.Keys)), waiting: map[int]outcome{},
-		changed: make(chan struct{}), last: time.Now(), crew: newCrew()}
+		changed: make(chan struct{}), last: time.Now(), workers: newWorkers()}
 	for n := range s.Keys {
 		r.known[n] = s.Done != nil && s.Done(n)
 	}
@@ -214,7 +214,7 @@ func (r *Rows) take(subject string, data []byte) {
 		r.failed = append(r.failed, n)
 	}
 	if o.Worker != "" {
-		r.crew.seen[o.Worker] = true
+		r.workers.seen[o.Worker] = true
 	}
 	if took := time.Duration(o.Nanos); took > r.slowest.Took {
 		r.slowest = Slow{Key: o.Key, Worker: o.Worker, Took: took}

@@ -38,7 +38,7 @@ func (r *Rows) tend() {
 		}
 		there, err := r.there(ctx)
 		if err != nil {
-			continue // the servers are away
+			continue // the servers cannot be reached
 		}
 		var lost []int
 		for _, n := range missing {

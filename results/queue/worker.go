@@ -43,8 +43,8 @@ type Points interface {
 	Do(ctx context.Context, n int) ([]byte, error)
 }
 
-// station is a worker at work.
-type station struct {
+// session is a worker while it works.
+type session struct {
 	*Queue
 	Worker
 	consumer jetstream.Consumer
@@ -65,7 +65,7 @@ func (q *Queue) Work(ctx context.Context, w Worker) error {
 	if w.Log == nil {
 		w.Log = func(string) {}
 	}
-	s := &station{Queue: q, Worker: w, busy: map[*begun]time.Time{}, last: time.Now(), told: map[string]bool{}}
+	s := &session{Queue: q, Worker: w, busy: map[*begun]time.Time{}, last: time.Now(), told: map[string]bool{}}
 	for subject, hear := range map[string]nats.MsgHandler{
 		overSubject("*"):       func(m *nats.Msg) { s.over(runOf(m.Subject)) },
 		refusedSubject(q.Name): func(m *nats.Msg) { s.log(string(m.Data)) },
@@ -93,7 +93,7 @@ func (q *Queue) Work(ctx context.Context, w Worker) error {
 }
 
 // consume finds the consumer that all workers of this program share, or makes it.
-func (s *station) consume(ctx context.Context) error {
+func (s *session) consume(ctx context.Context) error {
 	return s.persist(ctx, func(ctx context.Context) (err error) {
 		s.consumer, err = s.jobs.CreateOrUpdateConsumer(ctx, jetstream.ConsumerConfig{
 			Durable: "program-" + token(s.Program), Description: "textpoke " + s.Program,
@@ -105,7 +105,7 @@ func (s *station) consume(ctx context.Context) error {
 }
 
 // slot does one point after the other.
-func (s *station) slot(ctx context.Context) {
+func (s *session) slot(ctx context.Context) {
 	for ctx.Err() == nil && !s.idle() {
 		wait, cancel := context.WithTimeout(ctx, min(cmp.Or(s.Idle, 5*time.Second), 5*time.Second))
 		m, err := s.consumer.Next(jetstream.FetchContext(wait))
@@ -120,7 +120,7 @@ func (s *station) slot(ctx context.Context) {
 		case ctx.Err() != nil || waited || errors.Is(err, nats.ErrTimeout) || errors.Is(err, jetstream.ErrNoMessages):
 		case errors.Is(err, jetstream.ErrConsumerDeleted) || errors.Is(err, jetstream.ErrConsumerNotFound) ||
 			errors.Is(err, nats.ErrNoResponders):
-			// A server has lost it, or is away.
+			// A server has lost it, or cannot be reached.
 			if s.consume(ctx) != nil {
 				_ = sleep(ctx, pause)
 			}
@@ -131,14 +131,14 @@ func (s *station) slot(ctx context.Context) {
 }
 
 // idle tells whether there was nothing to do for too long.
-func (s *station) idle() bool {
+func (s *session) idle() bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return s.Idle > 0 && len(s.busy) == 0 && time.Since(s.last) >= s.Idle
 }
 
 // job does what a message asks for. It is not acknowledged before its row is there.
-func (s *station) job(ctx context.Context, m jetstream.Msg) {
+func (s *session) job(ctx context.Context, m jetstream.Msg) {
 	var j job
 	if err := json.Unmarshal(m.Data(), &j); err != nil {
 		_ = m.TermWithReason(err.Error()) // nobody can read it
@@ -185,7 +185,7 @@ var (
 )
 
 // finish does a point, and sees to it that its row is in the queue.
-func (s *station) finish(ctx context.Context, m jetstream.Msg, j *job) error {
+func (s *session) finish(ctx context.Context, m jetstream.Msg, j *job) error {
 	tries := uint64(1)
 	if info, err := m.Metadata(); err == nil {
 		tries = info.NumDelivered
@@ -223,7 +223,7 @@ func (s *station) finish(ctx context.Context, m jetstream.Msg, j *job) error {
 }
 
 // do does a point, beside others or alone.
-func (s *station) do(ctx context.Context, r *ready, n int) ([]byte, error) {
+func (s *session) do(ctx context.Context, r *ready, n int) ([]byte, error) {
 	if r.points.Alone() || s.Memory > 0 {
 		s.alone.Lock()
 		defer s.alone.Unlock()
@@ -243,7 +243,7 @@ func (s *station) do(ctx context.Context, r *ready, n int) ([]byte, error) {
 }
 
 // row publishes what a point came to, until a server has it.
-func (s *station) row(ctx context.Context, j *job, o outcome) error {
+func (s *session) row(ctx context.Context, j *job, o outcome) error {
 	o.Key, o.Mark, o.Worker = j.Key, j.Mark, s.Name
 	if int64(len(o.Data)) > s.nc.MaxPayload()/2 {
 		name := objectName(j.Run, fmt.Sprintf("row-%d", j.Point))
@@ -271,7 +271,7 @@ func (s *station) row(ctx context.Context, j *job, o outcome) error {
 }
 
 // say tells people of trouble with a run, each kind once.
-func (s *station) say(run string, err error) {
+func (s *session) say(run string, err error) {
 	s.mu.Lock()
 	s.trouble = trouble{run, err.Error()}
 	s.mu.Unlock()
@@ -279,7 +279,7 @@ func (s *station) say(run string, err error) {
 }
 
 // log tells people a line, once.
-func (s *station) log(line string) {
+func (s *session) log(line string) {
 	s.mu.Lock()
 	isNew := !s.told[line]
 	s.told[line] = true
@@ -290,7 +290,7 @@ func (s *station) log(line string) {
 }
 
 // beat tells who listens that this worker is there.
-func (s *station) beat(ctx context.Context) {
+func (s *session) beat(ctx context.Context) {
 	for {
 		s.tell(false)
 		if sleep(ctx, s.beatEvery()) != nil {
@@ -300,7 +300,7 @@ func (s *station) beat(ctx context.Context) {
 	}
 }
 
-func (s *station) tell(ends bool) {
+func (s *session) tell(ends bool) {
 	b := beat{Worker: s.Name, Program: s.Program, Ends: ends}
 	s.mu.Lock()
 	b.Trouble = s.trouble

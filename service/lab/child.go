@@ -28,8 +28,8 @@ const childArg = "-run-experiment-for-server"
 // lastWords is how long a child may take to write what it has finished, once it is cancelled.
 const lastWords = 10 * time.Second
 
-// errand is the request that a child reads. The end of its standard input cancels it.
-type errand struct {
+// childRequest is the request that a child reads. The end of its standard input cancels it.
+type childRequest struct {
 	Question Question
 	Revision string
 }
@@ -52,7 +52,7 @@ func Serve(known func() []*experiments.Experiment, log *zap.Logger) {
 		return
 	}
 	signal.Ignore(os.Interrupt, syscall.SIGTERM) // the server is sent them, too
-	var e errand
+	var e childRequest
 	receive, send := gob.NewDecoder(os.Stdin), gob.NewEncoder(os.Stdout)
 	if err := receive.Decode(&e); err != nil {
 		fmt.Fprintln(os.Stderr, "read an experiment:", err)
@@ -70,7 +70,7 @@ func Serve(known func() []*experiments.Experiment, log *zap.Logger) {
 }
 
 // run runs the experiment that was asked for.
-func (e *errand) run(ctx context.Context, known []*experiments.Experiment, log *zap.Logger, send *gob.Encoder) (r report) {
+func (e *childRequest) run(ctx context.Context, known []*experiments.Experiment, log *zap.Logger, send *gob.Encoder) (r report) {
 	x, err := prepare(known, e.Question)
 	if err != nil {
 		return report{Over: true, Error: err.Error()}
@@ -122,7 +122,7 @@ func (l *Lab) ask(x *run) (last report, err error) {
 	if err := cmd.Start(); err != nil {
 		return last, fmt.Errorf("start a process for it: %w", err)
 	}
-	_ = gob.NewEncoder(in).Encode(errand{x.question, l.cfg.Revision}) // it says if it could not read that
+	_ = gob.NewEncoder(in).Encode(childRequest{x.question, l.cfg.Revision}) // it says if it could not read that
 	for receive := gob.NewDecoder(out); ; {
 		var r report
 		if receive.Decode(&r) != nil {

@@ -21,8 +21,8 @@ import (
 	"github.com/textpoke/textpoke/sim"
 )
 
-// ground is the machine that is served.
-type ground struct {
+// servedMachine is the machine that is served.
+type servedMachine struct {
 	table   *records.Table
 	machine service.Maker
 	ops     []string // nil for any
@@ -31,7 +31,7 @@ type ground struct {
 
 // simulated is a machine of sim's. A table says which architecture it is of; one that
 // does not is of the first.
-func (s *serveFlags) simulated(cmd *cobra.Command) (*ground, error) {
+func (s *serveFlags) simulated(cmd *cobra.Command) (*servedMachine, error) {
 	choices := chosen(s.asked, serveAxes)
 	choices["seed"] = []string{fmt.Sprint(s.seed)}
 	for _, a := range serveAxes {
@@ -52,7 +52,7 @@ func (s *serveFlags) simulated(cmd *cobra.Command) (*ground, error) {
 		return nil, err
 	}
 	c := configs[0]
-	return &ground{c.Table, service.Simulated(c, nil), nil, cpus.FormatRoles(c.Roles)}, nil
+	return &servedMachine{c.Table, service.Simulated(c, nil), nil, cpus.FormatRoles(c.Roles)}, nil
 }
 
 // The machines that are served.
@@ -61,7 +61,7 @@ const (
 	onKernel    = "kernel"
 )
 
-func (s *serveFlags) machine(cmd *cobra.Command) (*ground, error) {
+func (s *serveFlags) machine(cmd *cobra.Command) (*servedMachine, error) {
 	if s.on == onKernel {
 		return s.host(cmd.Context())
 	}
@@ -97,7 +97,7 @@ func (s *serveFlags) files() (files tracefs.Files, mount string, err error) {
 }
 
 // host is this machine's kernel.
-func (s *serveFlags) host(ctx context.Context) (*ground, error) {
+func (s *serveFlags) host(ctx context.Context) (*servedMachine, error) {
 	files, mount, err := s.files()
 	if err != nil {
 		return nil, err
@@ -110,7 +110,7 @@ func (s *serveFlags) host(ctx context.Context) (*ground, error) {
 	if c.Kernel, c.State, err = s.image(); err != nil {
 		return nil, err
 	}
-	return &ground{r.All, host.Machine(c), host.Ops(), "this machine's"}, nil
+	return &servedMachine{r.All, host.Machine(c), host.Ops(), "this machine's"}, nil
 }
 
 // image is this kernel's image, and what is so in it already; nil where neither is named and

@@ -92,7 +92,7 @@ func (s *submitted) watch(ctx context.Context) (stop func()) {
 	ended := make(chan struct{})
 	go func() {
 		defer close(ended)
-		w := crewWatch{submitted: s, since: time.Now(), told: map[string]bool{}}
+		w := workerWatch{submitted: s, since: time.Now(), told: map[string]bool{}}
 		tick := time.NewTicker(time.Second)
 		defer tick.Stop()
 		for {
@@ -107,8 +107,8 @@ func (s *submitted) watch(ctx context.Context) (stop func()) {
 	return func() { cancel(); <-ended }
 }
 
-// crewWatch is what people are told of workers.
-type crewWatch struct {
+// workerWatch is what people are told of workers.
+type workerWatch struct {
 	*submitted
 	since time.Time // when workers were last there
 	told  map[string]bool
@@ -117,7 +117,7 @@ type crewWatch struct {
 // noWorkers is how long nobody is told that there are no workers.
 const noWorkers = 10 * time.Second
 
-func (w *crewWatch) look() {
+func (w *workerWatch) look() {
 	s := w.rows.State()
 	for _, line := range append(s.Refused, s.Trouble...) {
 		w.tell(line)
@@ -138,7 +138,7 @@ func (w *crewWatch) look() {
 }
 
 // tell tells a line, once.
-func (w *crewWatch) tell(line string) {
+func (w *workerWatch) tell(line string) {
 	if !w.told[line] {
 		w.told[line] = true
 		fmt.Fprintf(w.c.streams.err, "textpoke: queue: %s\n", line)
