@@ -120,7 +120,7 @@ func (o *flags) run(ctx context.Context, args []string, counted bool) error {
 		if o.workers < 1 {
 			return fmt.Errorf("--workers %d: want 1 or more", o.workers)
 		}
-		options.Port, options.TLSConfig = server.RANDOM_PORT, nil // it is for nobody else
+		options.Port, options.TLSConfig = server.RANDOM_PORT, nil // only its own workers connect
 	}
 	s, err := server.NewServer(options)
 	if err != nil {
@@ -161,7 +161,7 @@ func (o *flags) options() (*server.Options, error) {
 			return nil, fmt.Errorf("--token-file %s: it is empty", o.tokenFile)
 		}
 	} else if ip := net.ParseIP(host); host != "localhost" && (ip == nil || !ip.IsLoopback()) {
-		fmt.Fprintf(o.errs, "textpoke-queue: --listen %s without --token-file: whoever reaches it can give workers work\n",
+		fmt.Fprintf(o.errs, "textpoke-queue: --listen %s without --token-file: everybody who reaches it can give workers work\n",
 			o.listen)
 	}
 	if o.tlsCert != "" || o.tlsKey != "" || o.tlsCA != "" {
@@ -232,7 +232,7 @@ func (o *flags) carryOut(ctx context.Context, args []string, address string) err
 	return cmd.Run()
 }
 
-// quiet takes what workers say: whoever submits is told what matters.
+// quiet drops the output of workers: the command that submits prints what matters.
 type quiet struct{}
 
 func (quiet) Write(b []byte) (int, error) { return len(b), nil }

@@ -65,7 +65,7 @@ func calibrateCommand(c *common) *cobra.Command {
 	return cmd
 }
 
-// longestCalibration is more than anybody waits for medians.
+// longestCalibration bounds --time: medians need no more.
 const longestCalibration = time.Hour
 
 // hostArch is this machine's instruction set as --arch spells it; Go calls one of

@@ -28,8 +28,8 @@ func (c *common) extrapolated(configs []sim.Config) {
 	}
 }
 
-// printRanges says what is published about costs, where nobody has said which
-// machine is meant.
+// printRanges prints the published ranges of costs for runs on the timed engine that
+// name no calibration.
 func printRanges(w io.Writer, configs []sim.Config) {
 	asked := slices.DeleteFunc(slices.Clone(configs), func(c sim.Config) bool {
 		return c.Engine != sim.TimedEngine ||

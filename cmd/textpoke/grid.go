@@ -67,7 +67,7 @@ func (g *gridFlags) grid(asked choice.Request, c *common) (grid *sim.Grid, err e
 	return grid, err
 }
 
-// manyPoints is how many combinations nobody asks for by mistake.
+// manyPoints is how many combinations a command does without --yes: more are probably a slip.
 const manyPoints = 10_000
 
 // refuseMany refuses cross products that are probably a slip, before anything is

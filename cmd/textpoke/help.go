@@ -15,7 +15,7 @@ import (
 )
 
 const (
-	// unknownWidth is how wide help is where nobody says how wide the screen is.
+	// unknownWidth is how wide help is where the width of the screen is unknown.
 	unknownWidth = 80
 	// readable is how wide text may be: longer lines are hard to follow.
 	readable = 100

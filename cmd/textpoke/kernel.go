@@ -121,7 +121,7 @@ func (m *measureFlags) config(c *common, image string) (vm.Config, error) {
 		Memory: m.memory, Callers: m.callers, Progress: c.stage()}, nil
 }
 
-// stage shows somebody who watches what has been done.
+// stage shows on a terminal what has been done.
 func (c *common) stage() func(string) {
 	if !c.stderrIsTerminal() {
 		return nil

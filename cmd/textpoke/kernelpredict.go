@@ -141,7 +141,7 @@ func (p *predictFlags) limits() (sim.Budget, error) {
 	return ledger.PredictLimits().Parse(items)
 }
 
-// table is the records that actions choose of; nil where nobody has any.
+// table is the records that actions choose from; nil where there are none.
 func (p *predictFlags) table(ctx context.Context, c *common, k *ledger.Kernel) (*records.Table, error) {
 	t := k.Own
 	name := p.records

@@ -78,7 +78,7 @@ func (c *common) isFlag(column string) bool {
 }
 
 // pick chooses the columns that stdout shows, by their numbers, and says how they look:
-// all where nobody has chosen any.
+// all without --columns.
 func (c *common) pick(columns []results.Column) (shown []int, looks []results.Column, err error) {
 	looks = slices.Clone(columns)
 	names := make([]string, len(columns))

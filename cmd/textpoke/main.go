@@ -55,7 +55,7 @@ type noError struct{ error }
 func (noError) Is(target error) bool { return target == errNo }
 func (n noError) Unwrap() error      { return n.error }
 
-// noServer is that nobody answers at the address that was asked.
+// noServer says that no server answers at the address.
 type noServer struct{ error }
 
 func (n noServer) Unwrap() error { return n.error }

@@ -7,8 +7,8 @@ import (
 	"os"
 )
 
-// notify tells who started this process how far it is (sd_notify(3)): nobody, unless
-// NOTIFY_SOCKET names a socket; a name that begins with @ is an abstract one.
+// notify tells the service manager how far this process is (sd_notify(3)), if NOTIFY_SOCKET
+// names a socket; a name that begins with @ is an abstract one.
 func notify(state string) error {
 	name := os.Getenv("NOTIFY_SOCKET")
 	if name == "" {

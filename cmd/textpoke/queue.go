@@ -19,7 +19,7 @@ import (
 	"github.com/textpoke/textpoke/results/queue"
 )
 
-// addressFlag is addresses of a queue. What is shown of it names nobody.
+// addressFlag is addresses of a queue. Its text leaves out names and tokens.
 type addressFlag struct{ url *string }
 
 func (a addressFlag) Set(text string) error {

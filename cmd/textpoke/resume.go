@@ -20,9 +20,9 @@ var process = append([]string{"out", "resume", "jobs", "yes", "format", "log", "
 // ofProcess are the flags that rows do not depend on: a sweep that goes on may have others.
 var ofProcess = append([]string{"budget"}, process...)
 
-// keeper is what has the rows that were finished before, and keeps others: the tables that stand in the directory, where
-// this very sweep was carried through, otherwise a file beside them. closed is to be called at the end, and told
-// whether the tables have all of it.
+// keeper keeps rows, and has those that were finished before: in the tables of the directory, where this very sweep was
+// carried through, otherwise in a file beside them. The caller calls closed at the end, and tells it whether the
+// tables hold all rows.
 func (s *sweep) keeper(f *folder, keys []string) (k points.Keeper[points.Row], closed func(complete bool) error, err error) {
 	tables := []results.Table{s.out.table}
 	if s.beside != nil {

@@ -87,7 +87,7 @@ func (c *common) spool() (string, error) {
 	return c.stdin, nil
 }
 
-// asTyped names stdin in a text as whoever typed the command did.
+// asTyped names stdin in a text as the command line does.
 func (c *common) asTyped(text string) string {
 	if c.stdin == "" {
 		return text

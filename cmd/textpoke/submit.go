@@ -68,8 +68,7 @@ func submit[T any](ctx context.Context, c *common, all *points.Sweep[T], kept po
 // leaveTime is how long it may take to take points back from a queue.
 const leaveTime = 20 * time.Second
 
-// end takes from the queue what nobody needs any more: all of the run where it is complete,
-// otherwise the jobs alone.
+// end clears the queue: of all of the run where it is complete, otherwise of the jobs alone.
 func (s *submitted) end(ctx context.Context, complete bool) error {
 	if s == nil {
 		return nil
@@ -107,14 +106,14 @@ func (s *submitted) watch(ctx context.Context) (stop func()) {
 	return func() { cancel(); <-ended }
 }
 
-// workerWatch is what people are told of workers.
+// workerWatch tells people about workers, each line once.
 type workerWatch struct {
 	*submitted
 	since time.Time // when workers were last there
 	told  map[string]bool
 }
 
-// noWorkers is how long nobody is told that there are no workers.
+// noWorkers is how long a run waits for workers before it says that there are none.
 const noWorkers = 10 * time.Second
 
 func (w *workerWatch) look() {
@@ -145,7 +144,7 @@ func (w *workerWatch) tell(line string) {
 	}
 }
 
-// summary says who has done it, where somebody has.
+// summary says how many workers did how many points.
 func (s *submitted) summary() {
 	state := s.rows.State()
 	line := fmt.Sprintf("textpoke: queue: %d of %d points by %d workers", state.Done, state.Points, s.rows.Seen())

@@ -12,16 +12,15 @@ import (
 	"golang.org/x/term"
 )
 
-// patience is how long a command takes until somebody who watches is told that it is
-// still at it.
+// patience is how long a command takes until a terminal shows that it still works.
 const patience = 2 * time.Second
 
-// progress is the one line that says how far a command has got, or that it is still at
-// it. Whatever else is written to stderr takes its place until it is drawn again. A nil
-// one shows nothing: nobody watches.
+// progress is the one line that says how far a command has got, or that it still works.
+// Other text on stderr takes its place until it is drawn again. A nil one shows nothing:
+// stderr is no terminal.
 type progress struct {
 	screen io.Writer
-	width  func() int // of the screen; 0 where nobody knows
+	width  func() int // of the screen; 0 where it is unknown
 
 	mu    sync.Mutex
 	line  string
@@ -42,11 +41,10 @@ func newProgress(w io.Writer) *progress {
 	}}
 }
 
-// stderrIsTerminal tells whether somebody watches.
+// stderrIsTerminal tells whether stderr is a terminal.
 func (c *common) stderrIsTerminal() bool { return c.progress != nil }
 
-// watch shows the line of a command that takes longer than anybody waits without a word,
-// until unwatch.
+// watch shows the line of a command that takes longer than patience, until unwatch.
 func (p *progress) watch(name string) {
 	if p == nil {
 		return

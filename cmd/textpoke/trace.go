@@ -16,7 +16,7 @@ import (
 )
 
 // traceLimit is the size of a timeline at most, in bytes: room for some four
-// million traps, 60 bytes each. Whoever opens it holds it in a browser's memory.
+// million traps, 60 bytes each. A browser that opens it holds it in memory.
 const traceLimit = 256 << 20
 
 // traceFile is where --trace writes. A nil one is none.

@@ -66,7 +66,7 @@ func workerCommand(c *common) *cobra.Command {
 	return cmd
 }
 
-// work does points until somebody wants an end, or there are none.
+// work does points until ctx ends, or there are none.
 func (c *common) work(ctx context.Context, w *workerFlags) error {
 	name := processName()
 	reach, cancel := ctx, func() {}
@@ -94,7 +94,7 @@ func (c *common) work(ctx context.Context, w *workerFlags) error {
 	})
 }
 
-// openers fill the choices of a command whose points workers do, and make the points ready.
+// openers, by command, fill the choices of a request and make its points ready.
 var openers = map[string]func(context.Context, *common, choice.Request) (queue.Points, error){
 	"plan": func(ctx context.Context, c *common, asked choice.Request) (queue.Points, error) {
 		p := newPlan()
@@ -110,7 +110,7 @@ var openers = map[string]func(context.Context, *common, choice.Request) (queue.P
 	},
 }
 
-// opened fills fields, and then makes points of what open makes of them.
+// opened fills the fields from a request, opens the sweep that they describe, and returns its points.
 func opened[S any, P queue.Points](fields []*choice.Field, asked choice.Request, open func() (S, error), points func(S) P) (
 	queue.Points, error) {
 	if err := choice.Complete(fields); err != nil {

@@ -8,7 +8,7 @@
 // [Field] is a choice with the variable that holds what was chosen. Package axis binds choices to combinations,
 // of which there are as many as lists multiply to.
 //
-// Nothing here spells flags. An [Error] names choices, and whoever prints it says how names look.
+// Nothing here spells flags. An [Error] names choices, and its printer says how names look.
 package choice
 
 import (
@@ -21,7 +21,7 @@ import (
 // Spec declares a choice, whatever the type of its values is.
 type Spec struct {
 	Name    string   // in lower case, words with dashes between them
-	Doc     string   // what it means; what to call a value stands in backquotes
+	Doc     string   // its meaning; the word for a value stands in backquotes
 	Type    string   // what kind of value it is, such as list, machine or file
 	Unit    string   // of numbers, as columns have it: ns, bytes, per_s; "" for none
 	Default string   // as text; "" where the zero value says it

@@ -48,7 +48,7 @@ func (e *Error) spelled(spell func(name string) string) string {
 	return fmt.Sprintf(strings.ReplaceAll(e.format, "%w", "%v"), args...)
 }
 
-// Spell is the text of an error in which names of choices are spelled as somebody wants.
+// Spell is the text of an error, with the names of choices spelled by a function.
 func Spell(err error, spell func(name string) string) string {
 	if own, is := err.(*Error); is {
 		return own.spelled(spell)

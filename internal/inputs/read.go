@@ -34,7 +34,7 @@ type File struct {
 	stop func() bool
 }
 
-// Open opens the file that a request names. A pipe is waited for until somebody writes to it.
+// Open opens the file that a request names. Of a pipe it waits for the first writer.
 func Open(name string) (*File, error) {
 	place, ctx := Place(name), lifetime()
 	info, err := os.Stat(place)

@@ -61,7 +61,7 @@ func Hint(name string, valid []string) string {
 	return ""
 }
 
-// enough is how many characters of names somebody reads who has only mistyped one.
+// enough is how many characters of names an error lists: it is about a slip.
 const enough = 100
 
 // NotOneOf says that a name is none of the valid ones, and which was meant. Of many names,

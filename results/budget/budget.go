@@ -31,7 +31,7 @@ type Quantities []Quantity
 // Limit is the most that a row may have of something.
 type Limit struct {
 	Quantity
-	Max float64 // interrupts, or whatever is counted; nanoseconds
+	Max float64 // a count, or nanoseconds
 }
 
 // Excess is something of which a row has more than its limit.

@@ -2,8 +2,8 @@
 
 // Package points goes through the points of a sweep, and keeps what they came to.
 //
-// A [Sweep] knows its points by key and does them. [Sweep.Run] takes their items in the order of the points, whoever does
-// them: this process on several cores, or workers that take them from a queue (package queue). A [Keeper] keeps what
+// A [Sweep] knows its points by key and does them. [Sweep.Run] takes their items in the order of the points. This
+// process does them on several cores, or workers do that take them from a queue (package queue). A [Keeper] keeps what
 // points came to, so that no point is done twice: a [Folder] is one, in a file beside the tables. A [Shard] is every
 // n-th point, for machines that know nothing of each other; [Merge] puts what they have written together again.
 //

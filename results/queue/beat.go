@@ -13,8 +13,8 @@ import (
 	"github.com/nats-io/nats.go"
 )
 
-// beatEvery is how often a worker says that it is there, and what it is at: every second,
-// where nobody has chosen otherwise.
+// beatEvery is the time between two messages of a worker that say that it is there, and which points it does:
+// a second by default.
 func (o *Options) beatEvery() time.Duration { return o.AckWait / 30 }
 
 // silent is how long after its last word a worker counts as gone.

@@ -21,7 +21,7 @@
 // that it has it, takes the job from the queue. Killed before that, it leaves a job that goes
 // to another one; killed in between, it leaves a job whose row is there.
 //
-// Who has submitted a run keeps looking for what is missing: a job that was lost with a
+// The submitter of a run keeps looking for missing rows: a job that was lost with a
 // server's disk is published again. When it has all rows, everything about the run is removed.
-// What nobody comes back for, the servers remove after thirty days.
+// The servers remove the rest after thirty days.
 package queue

@@ -24,7 +24,7 @@ const (
 	rowsStream  = "textpoke-rows"
 	filesBucket = "textpoke-files"
 
-	// keep is how long servers keep what nobody has removed.
+	// keep is how long servers keep messages.
 	keep = 30 * 24 * time.Hour
 	// patience is how long servers may take to agree who of them leads.
 	patience = 20 * time.Second
@@ -84,7 +84,7 @@ type Queue struct {
 	files jetstream.ObjectStore
 }
 
-// ErrNoServer means that nobody answers at the address.
+// ErrNoServer means that no server answers at the address.
 var ErrNoServer = errors.New("no server of a queue answers")
 
 // Connect connects to servers, nats://HOST:PORT or several of these with commas between them.
@@ -167,7 +167,7 @@ func (q *Queue) stream(ctx context.Context, c jetstream.StreamConfig) (jetstream
 	if errors.Is(err, jetstream.ErrStreamNotFound) {
 		s, err = q.js.CreateStream(ctx, c)
 	}
-	if errors.Is(err, jetstream.ErrStreamNameAlreadyInUse) { // somebody else was as quick
+	if errors.Is(err, jetstream.ErrStreamNameAlreadyInUse) { // another process was as quick
 		s, err = q.js.Stream(ctx, c.Name)
 	}
 	return s, err

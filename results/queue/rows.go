@@ -25,7 +25,7 @@ import (
 	"github.com/textpoke/textpoke/results/points"
 )
 
-// Rows is a run under way, for whoever has submitted it.
+// Rows is a run under way, as its submitter has it.
 type Rows struct {
 	q    *Queue
 	run  Run
@@ -41,7 +41,7 @@ type Rows struct {
 
 	mu      sync.Mutex
 	known   []bool          // by point: it has come
-	waiting map[int]outcome // that nobody has taken yet
+	waiting map[int]outcome // for Await, which takes each once
 	changed chan struct{}   // closed when one comes
 	last    time.Time       // when one came
 	found   int             // that were there from before
@@ -262,7 +262,7 @@ func (r *Rows) Finish(ctx context.Context) error {
 	return r.end(ctx, rowSubjects(r.id), true)
 }
 
-// Leave takes the jobs back that nobody has begun. The rows stay: the same sweep finds them
+// Leave takes the jobs back that no worker has begun. The rows stay: the same sweep finds them
 // when it is submitted again, those of points that failed excepted.
 func (r *Rows) Leave(ctx context.Context) error {
 	var err error

@@ -43,7 +43,7 @@ type Points interface {
 	Do(ctx context.Context, n int) ([]byte, error)
 }
 
-// session is a worker while it works.
+// session is a worker while it works: its runs, and the points that it does.
 type session struct {
 	*Queue
 	Worker
@@ -141,7 +141,7 @@ func (s *session) idle() bool {
 func (s *session) job(ctx context.Context, m jetstream.Msg) {
 	var j job
 	if err := json.Unmarshal(m.Data(), &j); err != nil {
-		_ = m.TermWithReason(err.Error()) // nobody can read it
+		_ = m.TermWithReason(err.Error()) // it cannot be read
 		return
 	}
 	about := &begun{Run: j.Run, Key: j.Key}
@@ -177,8 +177,8 @@ func (s *session) job(ctx context.Context, m jetstream.Msg) {
 	}
 }
 
-// errOver means that nobody wants a run's rows any more, errCalledOff that nobody wanted them
-// a moment ago.
+// errOver means that a run is over, errCalledOff that it was over a moment ago and may have
+// been submitted again.
 var (
 	errOver      = errors.New("the run is over")
 	errCalledOff = errors.New("the run was called off")

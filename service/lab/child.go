@@ -45,7 +45,7 @@ type report struct {
 }
 
 // Serve runs one experiment and ends the process, where a Lab has started it for that:
-// whatever an experiment breaks, in any of its goroutines, ends its own process alone. A
+// a panic in any goroutine of an experiment ends its own process alone. A
 // program that starts a Lab calls Serve first.
 func Serve(known func() []*experiments.Experiment, log *zap.Logger) {
 	if len(os.Args) != 2 || os.Args[1] != childArg {

@@ -29,7 +29,7 @@ func (e *ConfigError) Unwrap() error { return e.Err }
 const (
 	maxValues = 64        // in a list
 	maxText   = 4096      // bytes of a field
-	maxNumber = 1_000_000 // of functions, records and whatever else takes memory each
+	maxNumber = 1_000_000 // of functions, records and other things that take memory each
 )
 
 // configure sets fields to texts, and returns those that were set, as they can be set

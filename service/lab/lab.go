@@ -93,7 +93,7 @@ const summaryName = "summary.json"
 // run is one that has not ended.
 type run struct {
 	Result
-	withdrawn  bool // by somebody who asked for that
+	withdrawn  bool // by a client
 	question   Question
 	experiment *experiments.Experiment
 	request    *experiments.Request

@@ -24,7 +24,7 @@ const (
 	Repeat                // one value each time; Split may find several in it
 	One                   // one value
 	Switch                // there or not: the values are true and false
-	Elsewhere             // by somebody else, who knows of them
+	Elsewhere             // by the caller, who adds them to the choices
 )
 
 // Set puts one value into a combination.
