@@ -27,6 +27,7 @@ func kernelCommand(c *common) *cobra.Command {
 // measureFlags is the flags of measure.
 type measureFlags struct {
 	actions, modules []string
+	whatIf           []string
 	cpus             string
 	repetitions      int
 	memory           int
@@ -48,7 +49,7 @@ func withImage(cmd *cobra.Command, args []string, do func(image string) error) e
 func kernelMeasure(c *common) *cobra.Command {
 	var m measureFlags
 	cmd := &cobra.Command{
-		Use:   "measure IMAGE",
+		Use:   "measure IMAGE [PATCHED]",
 		Short: "boot a kernel image in an emulator, and count what an action interrupts",
 		Long: "measure boots a kernel image (a bzImage, or an Image of arm64 or riscv64) in QEMU, without help of\n" +
 			"the processor, with a guest as its only program. CPU 0 switches each action on and off again; what\n" +
@@ -56,23 +57,33 @@ func kernelMeasure(c *common) *cobra.Command {
 			"long nothing is switched. For people, a row of interrupts is one line; for scripts, every count is.\n" +
 			"Static keys are switched by files of /proc/sys, and a kprobe gets 0.2 s in which it is optimised. The\n" +
 			"Go tool builds the guest, once for each architecture. --compare predicts from the image, as predict\n" +
-			"does, and the exit code is 1 where a prediction is wrong and nothing explains it.",
+			"does, and the exit code is 1 where a prediction is wrong and nothing explains it. Of two images, one\n" +
+			"before a patch and one with it, the counts and predictions are put side by side, and with --what-if also\n" +
+			"what was forecast of the first.",
 		Example: "  textpoke kernel measure /boot/vmlinuz-6.1.0-50-amd64 --action function-tracer --cpus 4\n" +
 			"  textpoke kernel measure Image --action tracepoint:sched_switch,kprobe:vfs_read --cpus idle=3,isolated=1\n" +
 			"  textpoke kernel measure --action list",
-		Args: cobra.MaximumNArgs(1),
+		Args: cobra.MaximumNArgs(2),
 		RunE: func(cmd *cobra.Command, args []string) error {
-			if listed(m.actions) {
+			switch {
+			case listed(m.actions):
 				return printRows(cmd.Context(), c, predictableColumns, "actions", vm.Actions())
+			case len(args) == 2:
+				return m.measurePair(cmd.Context(), c, args[0], args[1])
+			case len(m.whatIf) > 0:
+				return errors.New("--what-if: want two images, without the patch and with it")
 			}
 			return withImage(cmd, args, func(image string) error { return m.measure(cmd.Context(), c, image) })
 		},
 	}
 	c.prints(cmd, "", vm.Columns.Table("interrupts"))
 	c.prints(cmd, forPeople, vm.SummaryColumns.Table("summary"))
+	c.prints(cmd, "of two images", vm.PairColumns.Table("pairs"))
 	c.prints(cmd, "with --action list", predictableColumns.Table("actions"))
 	f := cmd.Flags()
 	m.boots(cmd, "4", 3)
+	f.StringSliceVar(&m.whatIf, "what-if", nil, "of two images: also forecast the second of the first, with this `list` of "+
+		"mechanisms in place of its own: "+ledger.WhatIfHelp())
 	f.BoolVar(&m.compare, "compare", false, "hold what is measured against what is predicted of the image")
 	f.BoolVar(&m.callers, "callers", false,
 		"name who interrupts others, by stacks of CPU 0, in place of counts, which probes change")
@@ -138,29 +149,17 @@ func (m *measureFlags) measure(ctx context.Context, c *common, image string) err
 	c.note(append([]string{image}, m.modules...)...)
 	var predicted vm.Predictions
 	if m.compare {
-		var notes []string
-		if predicted, notes, err = vm.Predict(image, m.actions, config.CPUs); err != nil {
+		if predicted, err = m.predicted(c, config); err != nil {
 			return err
-		}
-		for _, note := range notes {
-			fmt.Fprintln(c.streams.err, "textpoke:", note)
 		}
 	}
 	f, err := c.openFiles()
 	if err != nil {
 		return err
 	}
-	limited, cancel := context.WithTimeout(ctx, m.limit)
-	defer cancel()
-	measured, failed := vm.Measure(limited, config)
-	if measured == nil || len(measured.Readings) == 0 && failed != nil {
+	measured, failed := m.booted(ctx, c, config)
+	if measured == nil {
 		return failed
-	}
-	for _, s := range measured.Skips {
-		fmt.Fprintf(c.streams.err, "textpoke: skipped %s: %s\n", s.Action, s.Why)
-	}
-	if len(measured.Readings) == 0 {
-		return fmt.Errorf("%s: no action could be done", image)
 	}
 	if m.callers {
 		return errors.Join(failed, printRows(ctx, c, vm.CallerColumns, "callers", measured.Stacks()))
@@ -168,6 +167,70 @@ func (m *measureFlags) measure(ctx context.Context, c *common, image string) err
 	all := measured.Compare(predicted)
 	if err := printMeasured(c, f, measured, all, failed == nil); err != nil || failed != nil || !m.compare {
 		return errors.Join(failed, err)
+	}
+	return printVerdict(c, all)
+}
+
+// predicted is what each action sends, by an image.
+func (m *measureFlags) predicted(c *common, config vm.Config, whatIf ...string) (vm.Predictions, error) {
+	predicted, notes, err := vm.Predict(config.Image, m.actions, config.CPUs, whatIf...)
+	for _, note := range notes {
+		fmt.Fprintln(c.streams.err, "textpoke:", note)
+	}
+	return predicted, err
+}
+
+// booted counts on one kernel. What was finished when it is cut short comes with the error, nil
+// where nothing was.
+func (m *measureFlags) booted(ctx context.Context, c *common, config vm.Config) (*vm.Measurement, error) {
+	limited, cancel := context.WithTimeout(ctx, m.limit)
+	defer cancel()
+	measured, failed := vm.Measure(limited, config)
+	if measured == nil || len(measured.Readings) == 0 && failed != nil {
+		return nil, failed
+	}
+	for _, s := range measured.Skips {
+		fmt.Fprintf(c.streams.err, "textpoke: skipped %s: %s\n", s.Action, s.Why)
+	}
+	if len(measured.Readings) == 0 {
+		return nil, fmt.Errorf("%s: no action could be done", config.Image)
+	}
+	return measured, failed
+}
+
+// measurePair boots two kernels, one after the other, and prints them side by side.
+func (m *measureFlags) measurePair(ctx context.Context, c *common, images ...string) error {
+	if m.callers {
+		return errors.New("--callers: want one image")
+	}
+	var sides [2][]vm.Summary
+	var forecast vm.Predictions
+	for i, image := range images {
+		config, err := m.config(c, image)
+		if err != nil {
+			return err
+		}
+		predicted, err := m.predicted(c, config)
+		if err == nil && i == 0 && len(m.whatIf) > 0 {
+			forecast, err = m.predicted(c, config, m.whatIf...)
+		}
+		if err != nil {
+			return err
+		}
+		c.note(image)
+		measured, err := m.booted(ctx, c, config)
+		if err != nil {
+			return err
+		}
+		sides[i] = measured.Compare(predicted)
+	}
+	pairs := vm.Pairs(sides[0], sides[1], forecast)
+	if err := printRows(ctx, c, vm.PairColumns, "pairs", pairs); err != nil {
+		return err
+	}
+	var all []vm.Summary
+	for _, p := range pairs {
+		all = append(all, p.Judged()...)
 	}
 	return printVerdict(c, all)
 }

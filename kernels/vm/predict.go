@@ -14,11 +14,14 @@ import (
 // Predict works out from a kernel, an image or another form that [ledger.Open] takes, the
 // interrupts that each action sends a receiver: by the rows that the rules model. It leaves out
 // actions that it cannot predict, and notes say why, a line each. The roles are those of the CPUs
-// that are booted.
-func Predict(kernel string, actions []string, roles []cpus.Role) (p Predictions, notes []string, err error) {
+// that are booted. What-ifs change the kernel's mechanisms, see [ledger.Kernel.WhatIf].
+func Predict(kernel string, actions []string, roles []cpus.Role, whatIf ...string) (p Predictions, notes []string, err error) {
 	k, err := ledger.Open(kernel)
 	if err == nil && k.Facts == nil {
 		_, err = k.NewReplay(nil) // says what is missing
+	}
+	if err == nil {
+		k, err = k.WhatIf(whatIf)
 	}
 	if err != nil {
 		return nil, nil, fmt.Errorf("predict: %w", err)
