@@ -43,6 +43,9 @@ func TestHistoryOfOfflineCPUs(t *testing.T) {
 			f.Lease(0).Sync()
 		}
 		store()
+		if up {
+			l.Tick(1) // a CPU that is down makes steps, which fetch nothing
+		}
 		store()
 		if n := f.versions(0); n > 2 {
 			t.Errorf("comes up %v: %d versions are kept while CPU 1 is offline, want 2 at most", up, n)

@@ -57,7 +57,7 @@ func Step(c *CPU, code *Code, sh Shared, ch Chooser, pad *Scratchpad) Event {
 	case Down:
 		if code.Path.ComesUp() && ch.Choose(ChooseEnter, 2) == 1 && sh.BringUp(int(c.ID)) {
 			c.Synced = sh.Seq() // whatever it had fetched ahead is gone
-			c.begin(OnUp, 0)
+			c.begin(OnUp)
 		}
 		return Nothing
 	case Trapped, Searching, Leaving, Returning, Missed, Retrying:
@@ -132,7 +132,7 @@ const maskStretch = 64
 // enter begins the way from user space into the kernel; early: with the call, if any,
 // that is made before anything else.
 func (c *CPU) enter(early bool, code *Code) {
-	c.begin(OnEntry, 0)
+	c.begin(OnEntry)
 	if code.Path.earlyCall() {
 		c.at = 1
 		if early {
@@ -151,7 +151,7 @@ func (c *CPU) rest(code *Code, sh Shared) {
 	case !code.Path.tells || c.Role != Isolated:
 		c.Phase = Asleep
 	case len(code.Path.WaySteps(OnExit)) > 0:
-		c.begin(OnExit, 0)
+		c.begin(OnExit)
 	default:
 		c.Phase = Asleep
 		sh.LeaveKernel(int(c.ID))

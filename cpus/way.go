@@ -37,10 +37,8 @@ const (
 	leftOut                     // and rounds had left it out
 )
 
-// begin begins a way at one of its steps.
-func (c *CPU) begin(way Section, at uint8) {
-	c.Phase, c.way, c.at = Crossing, way, at
-}
+// begin begins a way.
+func (c *CPU) begin(way Section) { c.Phase, c.way, c.at = Crossing, way, 0 }
 
 // cross makes a step of the way that the CPU is on.
 func (c *CPU) cross(code *Code, sh Shared) {
@@ -125,7 +123,7 @@ func (c *CPU) leavesOut(steps []PathStep) bool {
 func (c *CPU) NMI() (under CPU) {
 	under = *c
 	*c = CPU{ID: c.ID, Role: c.Role, Synced: c.Synced, cr3: c.cr3 & userCR3}
-	c.begin(OnNMI, 0)
+	c.begin(OnNMI)
 	under.Synced = 0
 	return under
 }

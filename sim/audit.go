@@ -50,14 +50,12 @@ func (a audit) checkSites(patches []poke.Patch) {
 // as found them in user space, which nobody knows beforehand.
 func (a audit) checkRounds(j *Job, row *RunRow) {
 	c := row.Counts
-	if cause, ok := c.Conserved(); !ok {
-		a.report(cpus.Conservation, "cause %s: %d interrupts taken, %d sent", cause, c.TotalTaken(cause), c.Sent[cause])
-	}
+	a.checkConserved(c)
 	want, lazy := row.planned()
 	for k, rounds := range want {
 		cause := cpus.Cause(k)
 		if got := c.TotalRounds(cause); got != uint64(rounds) {
-			a.report(cpus.Conservation, "cause %s: %d rounds were sent, the plan has %d", cause, got, rounds)
+			a.unconserved("cause %s: %d rounds were sent, the plan has %d", cause, got, rounds)
 		}
 		for cpu, role := range j.Roles {
 			least := rounds
@@ -69,8 +67,7 @@ func (a audit) checkRounds(j *Job, row *RunRow) {
 			}
 			taken, sent := c.Taken[cpu][k], c.Rounds[cpu][k]
 			if n := int(taken + sent); n < least || n > rounds {
-				a.report(cpus.Conservation,
-					"cause %s: %s cpu %d took %d interrupts and sent %d rounds of %d, of which at most %d may leave it out",
+				a.unconserved("cause %s: %s cpu %d took %d interrupts and sent %d rounds of %d, of which at most %d may leave it out",
 					cause, role, cpu, taken, sent, rounds, rounds-least)
 			}
 		}
@@ -92,7 +89,7 @@ func (a audit) checkDeferred(j *Job, row *RunRow) {
 		sent += row.Counts.Sent[k]
 	}
 	if want := rounds * uint64(j.Online()-1); sent+row.Modelled.Deferred != want {
-		a.report(cpus.Conservation, "%d targets and %d left out of %d rounds to %d CPUs: want %d", sent,
+		a.unconserved("%d targets and %d left out of %d rounds to %d CPUs: want %d", sent,
 			row.Modelled.Deferred, rounds, j.Online()-1, want)
 	}
 }
@@ -104,11 +101,18 @@ func (a audit) checkCalls(row *RunRow) {
 		sum = sum.Add(t)
 	}
 	if begun := sum[cpus.Begun]; begun != row.Calls+sum[cpus.Broken] {
-		a.report(cpus.Conservation, "%d calls were begun, %d ended", begun, row.Calls+sum[cpus.Broken])
+		a.unconserved("%d calls were begun, %d ended", begun, row.Calls+sum[cpus.Broken])
 	}
 }
 
-// report records a violation that is no single CPU's.
-func (a audit) report(p cpus.Property, format string, args ...any) {
-	a.machine.Report(cpus.Violation{Property: p, CPU: -1, Site: -1, Why: fmt.Sprintf(format, args...)})
+// unconserved records counts that differ and must not: a violation that is no single CPU's.
+func (a audit) unconserved(format string, args ...any) {
+	a.machine.Report(cpus.Violation{Property: cpus.Conservation, CPU: -1, Site: -1, Why: fmt.Sprintf(format, args...)})
+}
+
+// checkConserved holds the interrupts taken against those sent.
+func (a audit) checkConserved(c cpus.Counts) {
+	if cause, ok := c.Conserved(); !ok {
+		a.unconserved("cause %s: %d interrupts taken, %d sent", cause, c.TotalTaken(cause), c.Sent[cause])
+	}
 }

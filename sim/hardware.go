@@ -149,7 +149,7 @@ func (a audit) checkStores(u *poke.Update, stores int) {
 		planned.Add(st)
 	}
 	if stores != planned.Writes {
-		a.report(cpus.Conservation, "%d stores were made, the plan has %d", stores, planned.Writes)
+		a.unconserved("%d stores were made, the plan has %d", stores, planned.Writes)
 	}
 }
 

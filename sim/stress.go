@@ -156,9 +156,7 @@ func (s *stress) run(ctx context.Context, d time.Duration) (RunRow, error) {
 func (s *stress) settleUp(row *RunRow, coord *coordinator.Coordinator) {
 	s.CheckAll(coord.Snapshot().Live)
 	c := row.Counts
-	if cause, ok := c.Conserved(); !ok {
-		s.report(cpus.Conservation, "cause %s: %d interrupts taken, %d sent", cause, c.TotalTaken(cause), c.Sent[cause])
-	}
+	s.checkConserved(c)
 	row.Rounds, row.Stops = int(c.TotalRounds(cpus.Sync)), int(c.TotalRounds(cpus.Stop))
 	row.IPIs = int(c.TotalTaken(cpus.Sync) + c.TotalTaken(cpus.Stop))
 	most := PlanRow{Config: row.Config}

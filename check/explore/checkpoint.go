@@ -108,36 +108,23 @@ func (s *search) write(w *bufio.Writer) error {
 	if _, err := w.Write(append(header, '\n')); err != nil {
 		return err
 	}
-	word := func(v uint64) error {
-		var b [8]byte
-		binary.LittleEndian.PutUint64(b[:], v)
-		_, err := w.Write(b[:])
-		return err
-	}
-	if err := word(p.States); err != nil {
-		return err
-	}
-	err = s.seen.each(func(fp uint64, words []uint64) error {
-		if words == nil {
-			return word(fp)
+	words := func(list ...uint64) {
+		if err == nil {
+			err = binary.Write(w, binary.LittleEndian, list)
 		}
-		for _, v := range words {
-			if err := word(v); err != nil {
-				return err
-			}
+	}
+	words(p.States)
+	_ = s.seen.each(func(fp uint64, whole []uint64) error {
+		if whole == nil {
+			whole = []uint64{fp}
 		}
-		return nil
+		words(whole...)
+		return err // and words has it
 	})
 	for _, list := range [][]slab{s.queue, s.next} {
-		if err == nil {
-			err = word(uint64(s.count(list)))
-		}
+		words(uint64(s.count(list)))
 		for _, b := range list {
-			for _, v := range b {
-				if err == nil {
-					err = word(v)
-				}
-			}
+			words(b...)
 		}
 	}
 	if err != nil {
@@ -226,21 +213,14 @@ func (s *search) read(file io.Reader, size int64) error {
 // readList reads a list of entries of so many words each, from a file that has room
 // for so many words at most.
 func readList(r io.Reader, words, most uint64, each func(words []uint64)) error {
-	var b [8]byte
-	if _, err := io.ReadFull(r, b[:]); err != nil {
-		return errDamaged
-	}
-	entries := binary.LittleEndian.Uint64(b[:])
-	if entries > most/words {
+	var entries uint64
+	if binary.Read(r, binary.LittleEndian, &entries) != nil || entries > most/words {
 		return errDamaged
 	}
 	entry := make([]uint64, words)
 	for range entries {
-		for i := range entry {
-			if _, err := io.ReadFull(r, b[:]); err != nil {
-				return errDamaged
-			}
-			entry[i] = binary.LittleEndian.Uint64(b[:])
+		if binary.Read(r, binary.LittleEndian, entry) != nil {
+			return errDamaged
 		}
 		each(entry)
 	}

@@ -146,7 +146,7 @@ func (m *Machine) step(i int, s *cpuState) Nanos {
 	if m.pad.Found {
 		m.Report(m.pad.Violation)
 	}
-	cost, stolen := m.cost(i, s, before, event)
+	cost, stolen := m.cost(s, before, event)
 	if before == cpus.Crossing {
 		cost, stolen = m.crossing(at)
 	}
@@ -158,7 +158,7 @@ func (m *Machine) step(i int, s *cpuState) Nanos {
 }
 
 // cost is what a step takes, and whether the patcher has stolen that time.
-func (m *Machine) cost(i int, s *cpuState, before cpus.Phase, event cpus.Event) (Nanos, bool) {
+func (m *Machine) cost(s *cpuState, before cpus.Phase, event cpus.Event) (Nanos, bool) {
 	c := m.costs
 	switch before {
 	case cpus.Boundary, cpus.Again, cpus.Inside:
