@@ -167,6 +167,9 @@ func TestMerged(t *testing.T) {
 	if r := u.Receipt; r == nil || r.Row != "CAL" || r.Forecast != nil || !slices.Equal(r.Taken, []journal.Taken{{CPU: 0}, {CPU: 1}, {CPU: 2}}) {
 		t.Errorf("receipt %+v, want CAL, 0 of each CPU and no forecast", r)
 	}
+	if kept, err := s.Update(t.Context(), u.ID); err != nil || kept.Receipt == nil || !slices.Equal(kept.Receipt.Taken, u.Receipt.Taken) {
+		t.Errorf("%+v, %v: the journal has another receipt", kept.Receipt, err)
+	}
 	w.do(s, "two", true, "a", "c")
 	want("a c [m] d")
 	w.do(s, "one", false, "a", "d")

@@ -102,7 +102,7 @@ func contents(d Disk, l *log, st *state, each func(*entry) error) error {
 			return err
 		}
 		end := a.Update
-		a.State, a.Batch, a.Error = Queued, 0, ""
+		a.State, a.Batch, a.Error, a.Receipt = Queued, 0, "", nil
 		if err := each(&entry{Accept: a}); err != nil {
 			return err
 		}

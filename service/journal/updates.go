@@ -120,7 +120,7 @@ func (s *Store) Answer(us []Update) error {
 				return fmt.Errorf("update %d is answered already", u.ID)
 			}
 			tx.add(entry{End: &ending{Update: Update{ID: u.ID, State: u.State, Batch: u.Batch, Error: u.Error, Began: u.Began,
-				Ended: u.Ended}}})
+				Ended: u.Ended, Receipt: u.Receipt}}})
 		}
 		return nil
 	})
@@ -189,7 +189,7 @@ func (s *Store) readRow(id int64, at row) (a *accepted, err error) {
 		return nil, &DamagedError{s.file, fmt.Sprintf("update %d: another frame is where its own was", id)}
 	}
 	a, e := first.Accept, last.End
-	a.State, a.Batch, a.Error, a.Began, a.Ended = e.State, e.Batch, e.Error, e.Began, e.Ended
+	a.State, a.Batch, a.Error, a.Began, a.Ended, a.Receipt = e.State, e.Batch, e.Error, e.Began, e.Ended, e.Receipt
 	return a, nil
 }
 
