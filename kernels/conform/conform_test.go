@@ -320,6 +320,23 @@ func TestTwoStops(t *testing.T) {
 	}
 }
 
+// TestStopIsOver: once every CPU has left a stop of the machine others store as they do, though its task has not gone on.
+func TestStopIsOver(t *testing.T) {
+	r := recorded(t, x86)
+	i := find(t, r, record.End, 0) + 1
+	stop := []record.Step{{CPU: 1, Kind: record.Halt, Name: "f"}}
+	for _, kind := range []record.Kind{record.Stand, record.Leave} {
+		for cpu := range r.CPUs {
+			stop = append(stop, record.Step{CPU: cpu, Kind: kind})
+		}
+	}
+	r.Steps = slices.Insert(r.Steps, i, stop...)
+	r.Steps = slices.Insert(r.Steps, find(t, r, record.End, 1), record.Step{CPU: 1, Kind: record.Resume, Name: "f"})
+	if got, err := Check(r, nil); err != nil || got.Misfit != nil {
+		t.Errorf("%v, %v", err, got.Misfit)
+	}
+}
+
 // TestOtherPlans: of the shipped protocols, each recording fits its own and those that ask for less.
 func TestOtherPlans(t *testing.T) {
 	fits := map[string][]string{x86: {"breakpoint", "breakpoint-global", "breakpoint-lazy", "per-site"}, riscv: {"native", "word"}}

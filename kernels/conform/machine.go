@@ -115,6 +115,7 @@ func (m *machine) step(i int, s *record.Step) {
 		m.stands[s.CPU] = true
 	case record.Leave:
 		delete(m.stands, s.CPU)
+		m.halted = m.halted && len(m.stands) > 0 // once all have left the stop is over, whenever its task goes on
 		m.synced[s.CPU] = i
 	case record.Change:
 		m.misfit(i, "no recorded store did it")

@@ -52,6 +52,7 @@ type cutter struct {
 	words  bool             // sites are words, whose literals have eight bytes
 	open   map[int][]*Batch // by CPU: the innermost is last
 	halted *Batch
+	stand  int // CPUs that stand still
 	done   []*Batch
 }
 
@@ -88,6 +89,12 @@ func (c *cutter) step(i int, s *Step) {
 	case Move:
 		from := s.From()
 		c.open[s.CPU], c.open[from] = append(c.open[s.CPU], c.open[from]...), nil
+	case Stand:
+		c.stand++
+	case Leave:
+		if c.stand--; c.stand == 0 { // the stop is over, whenever its task goes on
+			c.halted = nil
+		}
 	case End, Resume:
 		if n := len(c.open[s.CPU]); n > 0 {
 			b := c.open[s.CPU][n-1]

@@ -92,6 +92,7 @@ func work() error {
 		}
 	}
 	c := newCounter()
+	c.debugged = j.wait
 	for _, name := range j.actions {
 		if err := c.measure(name, j.repetitions); err != nil {
 			say("skip", name, err.Error())
