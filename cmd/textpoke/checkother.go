@@ -76,7 +76,7 @@ func (k *checkFlags) printList(ctx context.Context, c *common) error {
 	for _, kind := range kinds {
 		list(c.streams.out, fmt.Sprintf("%s (%d)", kind, len(groups[kind])), width, groups[kind])
 	}
-	return c.written(ctx, t)
+	return c.written(ctx, &output{table: t, hidden: true})
 }
 
 // runLitmus asks whether outcomes are allowed.
@@ -89,7 +89,7 @@ func (k *checkFlags) runLitmus(ctx context.Context, c *common) error {
 	if err := c.whole(ctx, rows); err != nil {
 		return err
 	}
-	if c.format == results.FormatTable && len(k.litmus) == 1 && k.litmus[0] != "all" {
+	if c.people() && len(k.litmus) == 1 && k.litmus[0] != "all" {
 		witness, err := check.LitmusWitness(ctx, k.litmus[0])
 		if err != nil {
 			return err
@@ -195,12 +195,7 @@ func (k *checkFlags) runReplay(ctx context.Context, c *common) error {
 			check.Command(t.Model), t.ExplainIn(c.width()), engine, len(t.Steps), v)
 		return errNo
 	}
-	if err := c.rows(ctx, check.Columns.Table("check"), 1, func(_ int, o *output) error {
-		return o.add(check.Columns.Cells(&row)...)
-	}); err != nil {
-		return err
-	}
-	return errNo
+	return cmp.Or(printRows(ctx, c, check.Columns, "check", []*check.VerdictRow{&row}), errNo)
 }
 
 // recordedSteps is how many steps of a live run are recorded at most.

@@ -30,12 +30,8 @@ func (j *judged) headed(headline func() string) {
 // verdict prints what is wrong where people look, below the table, or on stderr
 // when stdout is for scripts; and says what that makes of the answer.
 func (j *judged) verdict(err error) error {
-	w := j.streams.out
-	if j.format != results.FormatTable {
-		w = j.streams.err
-	}
 	for _, fault := range j.Faults() {
-		fmt.Fprint(w, j.narrowed(j.asTyped(fault)))
+		fmt.Fprint(j.beside(), j.narrowed(j.asTyped(fault)))
 	}
 	err = errors.Join(err, j.Unknown)
 	switch {

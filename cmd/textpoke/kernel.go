@@ -238,10 +238,7 @@ func (m *measureFlags) measurePair(ctx context.Context, c *common, images ...str
 // printVerdict says how predictions did. One that is wrong is the answer no.
 func printVerdict(c *common, all []vm.Summary) error {
 	exact, explained, wrong := vm.Verdict(all)
-	w := c.streams.out
-	if !c.people() {
-		w = c.streams.err
-	}
+	w := c.beside()
 	fmt.Fprintf(w, "\npredicted exactly: %d; background or shared interrupts: %d; not explained: %d\n", exact, explained,
 		len(wrong))
 	for _, line := range wrong {

@@ -13,7 +13,6 @@ import (
 
 	"github.com/textpoke/textpoke/internal/files"
 	"github.com/textpoke/textpoke/kernels/watch"
-	"github.com/textpoke/textpoke/results"
 	"github.com/textpoke/textpoke/results/budget"
 	"github.com/textpoke/textpoke/results/interrupts"
 )
@@ -131,19 +130,13 @@ func (l *watching) look(ctx context.Context, saved []string) error {
 	if len(l.over) == 0 {
 		return nil
 	}
-	w := l.c.streams.out
-	if !l.c.people() {
-		w = l.c.streams.err
-	}
+	w := l.c.beside()
 	fmt.Fprintln(w, "over the budget")
 	for _, line := range l.over {
 		fmt.Fprintln(w, " ", line)
 	}
 	return errNo
 }
-
-// people tells whether stdout is for people.
-func (c *common) people() bool { return c.format == results.FormatTable }
 
 // replay takes saved readings, one an interval.
 func (l *watching) replay(saved []string) error {

@@ -6,6 +6,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	"time"
 
 	"github.com/textpoke/textpoke/results"
@@ -153,16 +154,20 @@ func (o *output) end() error {
 	return o.w.Close()
 }
 
-// rows makes the rows of n runs and writes them; more tables may be filled
-// meanwhile and are written beside. When it is cut short, what was finished is
-// written, and the manifest says that it is incomplete.
-func (c *common) rows(ctx context.Context, t results.Table, n int, row func(i int, o *output) error,
-	more ...*results.Table) error {
-	return c.each(ctx, &output{table: t}, n, row, more...)
+// people tells whether stdout is for people.
+func (c *common) people() bool { return c.format == results.FormatTable }
+
+// beside is where people read what a table does not hold: stdout, or stderr where stdout is for scripts.
+func (c *common) beside() io.Writer {
+	if c.people() {
+		return c.streams.out
+	}
+	return c.streams.err
 }
 
-func (c *common) each(ctx context.Context, o *output, n int, row func(i int, o *output) error,
-	more ...*results.Table) error {
+// each makes the rows of n runs and writes them. When it is cut short, the finished rows are
+// written, and the manifest says that it is incomplete.
+func (c *common) each(ctx context.Context, o *output, n int, row func(i int, o *output) error) error {
 	if _, _, err := c.pick(o.table.Columns); err != nil {
 		return err
 	}
@@ -180,7 +185,7 @@ func (c *common) each(ctx context.Context, o *output, n int, row func(i int, o *
 			failed = row(i, o)
 		}
 	}
-	return o.finish(f, failed, more...)
+	return o.finish(f, failed)
 }
 
 // finish ends stdout, and writes the files with what was finished before failed,
@@ -211,16 +216,14 @@ func (o *output) finish(f *folder, failed error, more ...*results.Table) error {
 
 // whole writes a table that is there already.
 func (c *common) whole(ctx context.Context, t results.Table) error {
-	rows := t.Rows
-	t.Rows = nil
-	return c.rows(ctx, t, len(rows), func(i int, o *output) error { return o.addRow(rows[i]) })
+	return c.written(ctx, &output{table: t})
 }
 
-// written writes a table under --out whose rows stdout shows in another way.
-func (c *common) written(ctx context.Context, t results.Table) error {
-	rows := t.Rows
-	t.Rows = nil
-	return c.each(ctx, &output{table: t, hidden: true}, len(rows), func(i int, o *output) error { return o.addRow(rows[i]) })
+// written writes the rows that stand in an output's table.
+func (c *common) written(ctx context.Context, o *output) error {
+	rows := o.table.Rows
+	o.table.Rows = nil
+	return c.each(ctx, o, len(rows), func(i int, o *output) error { return o.addRow(rows[i]) })
 }
 
 // printRows writes a table of rows that are there already.

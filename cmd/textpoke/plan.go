@@ -160,7 +160,7 @@ var stepColumns = slices.Concat(
 // printSteps prints plans step by step: numbered lines for people, a row a step
 // for scripts and for the files.
 func printSteps(ctx context.Context, c *common, configs []sim.Config) error {
-	people := c.format == results.FormatTable
+	people := c.people()
 	out := &output{table: stepColumns.Table("steps"), hidden: people}
 	return c.each(ctx, out, len(configs), func(i int, o *output) error {
 		job, err := sim.NewJob(configs[i])

@@ -19,7 +19,6 @@ import (
 	"github.com/textpoke/textpoke/check/prove"
 	"github.com/textpoke/textpoke/internal/choice"
 	"github.com/textpoke/textpoke/internal/files"
-	"github.com/textpoke/textpoke/results"
 	"github.com/textpoke/textpoke/sim/axis"
 )
 
@@ -162,7 +161,7 @@ func (p *proveFlags) one(ctx context.Context, q *check.Question, s *prove.Solver
 
 // printBroken prints, for people, how what is not proved breaks, and what proofs assume.
 func (c *common) printBroken(rows []*prove.Row) {
-	if c.format != results.FormatTable {
+	if !c.people() {
 		return
 	}
 	assumed := map[string]bool{}
@@ -183,7 +182,7 @@ func (c *common) printBroken(rows []*prove.Row) {
 // explain prints what is proved as an outline; only to people.
 func (c *common) explain(ctx context.Context, rows []*prove.Row, s *prove.Solver) error {
 	for _, r := range rows {
-		if r.Verdict != prove.Proved || c.format != results.FormatTable {
+		if r.Verdict != prove.Proved || !c.people() {
 			continue
 		}
 		o, err := r.Explain(ctx, s)

@@ -102,11 +102,7 @@ func (r *runFlags) run(ctx context.Context, c *common, asked choice.Request) err
 		return err
 	}
 	err = trace.close(s.run(ctx))
-	if c.format == results.FormatTable {
-		printRanges(c.streams.out, s.configs)
-	} else {
-		printRanges(c.streams.err, s.configs)
-	}
+	printRanges(c.beside(), s.configs)
 	return err
 }
 
