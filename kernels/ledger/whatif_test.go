@@ -7,6 +7,7 @@ import (
 	"testing"
 
 	"github.com/textpoke/textpoke/kernels/ledger"
+	"github.com/textpoke/textpoke/records"
 )
 
 // causes sums up what an action sends, by part of its work and cause.
@@ -66,6 +67,37 @@ func TestWhatIf(t *testing.T) {
 			tracepoint := strings.Contains(c.whatIf, "static-calls") && strings.HasSuffix(cause, "static-call")
 			if cause != c.cause && !batched && !tracepoint && after[cause] != n {
 				t.Errorf("%s, %s: %s %d and then %d", c.whatIf, c.action, cause, n, after[cause])
+			}
+		}
+	}
+}
+
+// TestWhatIfSorted: records whose addresses fall are one batch each, and one in all where they are sorted.
+func TestWhatIfSorted(t *testing.T) {
+	k, err := ledger.Named("x86_64-7.2")
+	if err != nil {
+		t.Fatal(err)
+	}
+	sorted, err := k.WhatIf([]string{"vector=dynamic"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	table, err := records.Open(t.Context(), "gen:n=100,order=descending", records.Options{Arch: k.Arch})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for of, want := range map[*ledger.Kernel]int{k: 100, sorted: 1} {
+		r, err := of.NewReplay(table)
+		if err != nil {
+			t.Fatal(err)
+		}
+		lines, err := r.Switch("function-tracer", true)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, l := range lines {
+			if l.Records > 0 && l.Batches != want {
+				t.Errorf("%d records in %d batches, want %d", l.Records, l.Batches, want)
 			}
 		}
 	}

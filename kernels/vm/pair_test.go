@@ -10,8 +10,8 @@ func TestPairs(t *testing.T) {
 		return Summary{Action: action, Direction: Enable, Row: row, Receivers: 2, Quietest: float64(took), Least: took, Most: took,
 			Predicted: predicted, Compared: compared}
 	}
-	before := []Summary{of("a", "CAL", 301, 301, true), of("a", "LOC", 5, 0, false), of("b", "CAL", 39, 39, true), of("c", "CAL", 1, 1, true)}
-	after := []Summary{of("b", "CAL", 21, 21, true), of("a", "CAL", 52, 53, true), of("a", "LOC", 5, 0, false)}
+	before := []Summary{of("a", "CAL", 301, 301, true), of("a", "LOC", 5, 0, false), of("b", "CAL", 39, 39, true), of("c", "CAL", 1, 1, true), of("d", "CAL", 1, 0, false)}
+	after := []Summary{of("b", "CAL", 21, 21, true), of("a", "CAL", 52, 53, true), of("a", "LOC", 5, 0, false), of("d", "CAL", 1, 1, true)}
 	forecast := Predictions{Switched{"a", Enable}: {"CAL": {Rounds: 52}}, Switched{"b", Enable}: {"CAL": {Rounds: 9}}}
 	pairs := Pairs(before, after, forecast)
 	if len(pairs) != 2 || pairs[0].Before.Action != "a" || pairs[1].Before.Action != "b" {
