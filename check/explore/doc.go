@@ -15,4 +15,8 @@
 //     reduce.go says which steps need not be interleaved, and why.
 //   - A Trace (trace.go) is the shortest way to a violation, for people
 //     (explain.go), for files, and for other engines (replay.go).
+//
+// A world shares its steps and rules with the other engines, and not its memory: a search copies and compares states and
+// packs them into words, so that texts are indexes, positions count from what every CPU has seen, and each access notes
+// what it writes.
 package explore

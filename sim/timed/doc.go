@@ -22,6 +22,10 @@
 //     the CPUs share, text.go the versions of text, ledger.go the interrupts.
 //   - estimate.go says what an update would take on other costs, without executing it.
 //
+// The machine shares its steps and rules with the other engines, and not its memory: here an access also keeps the books
+// of time. A store makes its site hot and begins or ends its exposure, a round has its interrupts arrive one by one, and
+// a fetch sees a store after a lag.
+//
 // Times are as good as the calibration. A CPU that handles a trap or an interrupt
 // does nothing else meanwhile; caches, pipelines and memory are in the calibration
 // or nowhere.
