@@ -5,6 +5,7 @@ package audit
 import (
 	"encoding/binary"
 	"flag"
+	"fmt"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -180,5 +181,20 @@ func TestRulesHaveCases(t *testing.T) {
 		if err != nil || (len(cases) != 1) != slices.Contains(findings, r.Name) {
 			t.Errorf("%s: %v, %v", r.Name, cases, err)
 		}
+	}
+}
+
+// TestColumns: findings and rules as rows.
+func TestColumns(t *testing.T) {
+	row, err := Columns.Row(Finding{"6.12", "arm64", "late-store", Has, "flush_icache_all"})
+	if want := []string{"6.12", "arm64", "late-store", "has", "flush_icache_all"}; err != nil || fmt.Sprint(row) != fmt.Sprint(want) {
+		t.Errorf("%v, %v", row, err)
+	}
+	row, err = RuleColumns.Row(image.Rule{Name: "late-store", Arch: "riscv64", Doc: "overtaken"})
+	if want := []string{"late-store", "riscv64", "overtaken"}; err != nil || fmt.Sprint(row) != fmt.Sprint(want) {
+		t.Errorf("%v, %v", row, err)
+	}
+	if row, err = RuleColumns.Row(image.Rule{Name: "x", Doc: "y"}); err != nil || fmt.Sprint(row) != "[x  y]" {
+		t.Errorf("%v, %v", row, err)
 	}
 }

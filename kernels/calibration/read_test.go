@@ -302,3 +302,15 @@ func FuzzRead(f *testing.F) {
 		}
 	})
 }
+
+// TestReadLongest: a file may have MaxBytes, comments included.
+func TestReadLongest(t *testing.T) {
+	var b strings.Builder
+	if err := Builtins()[0].Write(&b); err != nil {
+		t.Fatal(err)
+	}
+	b.WriteString(strings.Repeat("#", MaxBytes-b.Len()))
+	if c, err := Read("x", strings.NewReader(b.String())); err != nil || c.Hash() != Builtins()[0].Hash() {
+		t.Error(err)
+	}
+}

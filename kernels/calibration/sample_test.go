@@ -132,3 +132,36 @@ func TestRoundTo(t *testing.T) {
 		}
 	}
 }
+
+// TestOwnSpreads: a calibration's spreads are those of its entries.
+func TestOwnSpreads(t *testing.T) {
+	c := Builtins()[0]
+	at := func(c *Costs, out []float64) { out[0] = c.Send + 2*c.Handler }
+	got := c.Spreads(3, 100, 1, at)
+	want := Spreads(c.Entries, 3, 100, 1, func(values, out []float64) {
+		out[0] = 0
+		for i, e := range c.Entries {
+			switch e.Quantity.Name {
+			case "send":
+				out[0] += values[i]
+			case "handler":
+				out[0] += 2 * values[i]
+			}
+		}
+	})
+	if len(got) != 1 || got[0].Likely != c.Costs.Send+2*c.Costs.Handler || got[0] != want[0] {
+		t.Errorf("%+v, want %+v", got, want)
+	}
+}
+
+// TestBelowSum: at 0 nothing is below, whichever delay has no mean.
+func TestBelowSum(t *testing.T) {
+	for _, ab := range [][2]float64{{0, 5}, {5, 0}, {5, 5}, {5, 7}} {
+		if p := belowSum(0, ab[0], ab[1]); p != 0 {
+			t.Errorf("%v: %v at 0", ab, p)
+		}
+		if p := belowSum(1e6, ab[0], ab[1]); p < 0.999 || p > 1 {
+			t.Errorf("%v: %v far away", ab, p)
+		}
+	}
+}

@@ -63,6 +63,7 @@ const (
 	DetachWakes   = "detach-wakes"    // times that every CPU is woken when an ops of somebody's own goes
 	DirectAtBoot  = "direct-at-boot"  // 1: the kernel attaches a BPF program of its own while it boots
 	UprobeCalls   = "uprobe-calls"    // so many bytes of nop below a uprobe may become a call
+	ModuleSyncs   = "module-syncs"    // rounds, or remote fences, for each area of a module that is loaded
 )
 
 //go:embed mechanisms.rules

@@ -53,6 +53,10 @@ const (
 // afterInit are the sections that become read-only (module_mark_ro_after_init, kernel/module/main.c, Linux 6.12).
 var afterInit = []string{".data..ro_after_init", "__jump_table"}
 
+// initCode are sections that arm64's kernel makes code (module_frob_arch_sections, arch/arm64/kernel/module-plts.c, Linux
+// 6.12).
+var initCode = []string{".init.plt", ".init.text.ftrace_trampoline"}
+
 // area is where a section goes (__layout_sections and module_init_layout_section).
 func area(s *elf.Section) (a Area, ok bool) {
 	switch {
@@ -63,7 +67,7 @@ func area(s *elf.Section) (a Area, ok bool) {
 		return AfterInit, true
 	case s.Name == ".static_call_sites":
 		return CallTable, true
-	case s.Flags&elf.SHF_EXECINSTR != 0:
+	case s.Flags&elf.SHF_EXECINSTR != 0 || slices.Contains(initCode, s.Name):
 		a = Text
 	case s.Flags&elf.SHF_WRITE != 0:
 		a = Data

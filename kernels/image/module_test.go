@@ -5,6 +5,8 @@ package image
 import (
 	"bytes"
 	"compress/gzip"
+	"debug/elf"
+	"maps"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -159,5 +161,23 @@ calls hid_bpf_init hid_bpf_preload_skel*1`: {DirectAtBoot: 1},
 		if diff := cmp.Diff(want, got); diff != "" {
 			t.Errorf("%s\n%s", text, diff)
 		}
+	}
+}
+
+// TestArea: sections go by flags and names; arm64's kernel makes code of two that a file has as data,
+// as the crc7 of Debian's 6.12.117 shows, whose five areas took five rounds.
+func TestArea(t *testing.T) {
+	const alloc, code, data = elf.SHF_ALLOC, elf.SHF_ALLOC | elf.SHF_EXECINSTR, elf.SHF_ALLOC | elf.SHF_WRITE
+	got := map[Area]bool{Data: true, InitData: true}
+	for _, s := range []elf.SectionHeader{{Name: ".text", Flags: code, Size: 48}, {Name: "__ksymtab", Flags: alloc, Size: 24},
+		{Name: ".data", Flags: data}, {Name: ".plt", Flags: code, Size: 1}, {Name: ".init.plt", Flags: alloc, Size: 1},
+		{Name: ".modinfo", Flags: alloc, Size: 141}, {Name: "__versions", Flags: alloc, Size: 64},
+		{Name: ".init.text.ftrace_trampoline", Flags: alloc, Size: 1}, {Name: ".rodata", Flags: alloc, Size: 256}} {
+		if a, ok := area(&elf.Section{SectionHeader: s}); ok {
+			got[a] = true
+		}
+	}
+	if want := map[Area]bool{Text: true, Data: true, Rodata: true, InitText: true, InitData: true}; !maps.Equal(got, want) {
+		t.Errorf("%v, want %v", got, want)
 	}
 }

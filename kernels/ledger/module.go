@@ -58,6 +58,15 @@ func (r *Replay) load(m *image.Module) {
 			Basis: Assumed, Source: fmt.Sprintf("%d records of %s in %d batches: the tracer that is on may trace them all",
 				m.Records, m.Name, batches)})
 	}
+	if each := r.k.Facts.value(image.ModuleSyncs); each > 0 {
+		areas := 2 // the module, and what is for its start alone
+		if r.k.since(6, 4) {
+			areas = has(m, image.Text, image.Data, image.Rodata, image.AfterInit, image.InitText, image.InitData, image.InitRodata)
+		}
+		r.sent(cpus.CoreSync, r.k.SyncRow, areas, each, r.k.Facts.code(),
+			fmt.Sprintf("instruction caches are flushed for %d areas of %s: %s", areas, m.Name,
+				r.k.Facts.Mechanisms[image.ModuleSyncs].Evidence))
+	}
 	texts, inits := has(m, image.Text, image.InitText), has(m, image.InitData, image.InitRodata)
 	switch {
 	case r.cached():

@@ -121,6 +121,17 @@ func TestLoad(t *testing.T) {
 	if off := taken(t, r); on != 3+3 || off != 1 {
 		t.Errorf("dummy on 6.1: %d and %d, want a static call, three protections at the least, and one", on, off)
 	}
+	// Of arm64, crc7, dummy, ifb, nlmon and brd have five areas, and the quietest receiver took 5, on 6.12.117.
+	delete(areas, image.CallTable)
+	for name, want := range map[string]int{"arm64-6.12": 5, "arm64-7.2": 5, "arm64-6.1": 2, "riscv64-7.2": 5} {
+		r = mustReplay(t, name)
+		r.load(&image.Module{Areas: areas})
+		on = taken(t, r)
+		r.unload(&image.Module{Areas: areas})
+		if off := taken(t, r); on != want || off != 0 {
+			t.Errorf("a module on %s: %d and %d, want %d and 0", name, on, off, want)
+		}
+	}
 	m := &image.Module{Records: 300, Keys: map[string]int{"sched_schedstats": 2}}
 	r = mustReplay(t, "x86_64-7.2")
 	if r.load(m); taken(t, r) != 1 {

@@ -240,3 +240,26 @@ func FuzzReadCalls(f *testing.F) {
 		}
 	})
 }
+
+// TestDecimals: digits, a sign, a point; and no sign behind the point.
+func TestDecimals(t *testing.T) {
+	for text, want := range map[string]Decimal{"1.05": {105, 2}, "1.90": {190, 2}, "-3": {-3, 0}, "+0.5": {5, 1}} {
+		var d Decimal
+		if err := d.UnmarshalText([]byte(text)); err != nil || d != want {
+			t.Errorf("%s: %+v, %v", text, d, err)
+		}
+	}
+	for _, text := range []string{"", "-", "1.", ".5", "1.-5", "1.+5", "1.:", "1e3", "1.0123456789"} {
+		var d Decimal
+		if err := d.UnmarshalText([]byte(text)); err == nil {
+			t.Errorf("%q is read as %+v", text, d)
+		}
+	}
+}
+
+// TestNS: a throughput in millions a second, and the time of one.
+func TestNS(t *testing.T) {
+	if a, b := (&Trigger{MPS: 250}).NS(), (&HashLookup{MPS: 40}).NS(); a != 4 || b != 25 {
+		t.Errorf("%v and %v ns", a, b)
+	}
+}
