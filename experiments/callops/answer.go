@@ -15,7 +15,7 @@ import (
 type answer struct {
 	*experiments.Study[Config, *row]
 	Slips []published.Slip
-	paths []*path
+	Paths []*path
 	m1    []published.CallTime
 }
 
@@ -38,7 +38,7 @@ func (a *answer) Skip() *fit.Estimate {
 	if skip == nil || a.Constant() == nil {
 		return nil
 	}
-	return &skip.line.Slope
+	return &skip.Line.Slope
 }
 
 // Constant is the claim that with a literal it adds nothing.
@@ -119,7 +119,7 @@ func (a *answer) Comparisons() (out []experiments.Comparison) {
 		source = a.Config.Published
 	}
 	for _, r := range a.Rows {
-		if r.held && r.path.line != nil {
+		if r.held && r.path.Line != nil {
 			out = append(out, experiments.Comparison{
 				What: fmt.Sprintf("%s, %d relevant, %d irrelevant: overhead, ns; here predicted", r.Kernel, r.Relevant,
 					r.Irrelevant),
@@ -132,9 +132,9 @@ func (a *answer) Comparisons() (out []experiments.Comparison) {
 
 // lines are all lines: through published rows, and through this machine's times.
 func (a *answer) lines() (out []named) {
-	for _, p := range a.paths {
-		if p.line != nil {
-			out = append(out, named{p.line, p.name, true})
+	for _, p := range a.Paths {
+		if p.Line != nil {
+			out = append(out, named{p.Line, p.Name, true})
 		}
 	}
 	if l := a.liveLine(published.WithoutCallOps, true); l != nil {
@@ -148,7 +148,7 @@ func (a *answer) lines() (out []named) {
 
 // line is the path of a name, if it has a line.
 func (a *answer) line(name string) *path {
-	return experiments.First(a.paths, func(p *path) bool { return p.name == name && p.line != nil })
+	return experiments.First(a.Paths, func(p *path) bool { return p.Name == name && p.Line != nil })
 }
 
 // find is a row of the matrix; nil if there is none.

@@ -73,7 +73,7 @@ type counts struct{ loads, walked, called int64 }
 func (r *row) Walked() int64 { return r.counts.walked }
 
 // predicted tells whether the row has a path, and that a line.
-func (r *row) predicted() bool { return r.path != nil && r.path.line != nil }
+func (r *row) predicted() bool { return r.path != nil && r.path.Line != nil }
 
 // ErrorPercent is how far the prediction is off.
 func (r *row) ErrorPercent() any {
@@ -109,7 +109,7 @@ func measure(ctx context.Context, s *experiments.Study[Config, *row]) (*experime
 		return nil, err
 	}
 	s.Asked = len(all)
-	a.paths = c.predict(all)
+	a.Paths = c.predict(all)
 	if !c.NoTime {
 		err = c.time(ctx, all, cells)
 	}

@@ -16,13 +16,16 @@ import (
 
 // path is what calls have in common that one line predicts.
 type path struct {
-	name, doc string
+	Name, Doc string
 	of        func(published.CallCost) bool
 	x         func(published.CallCost) int // what varies
-	line      *fit.Line                    // nil: too few rows are left
-	why       string                       // it is nil
+	Line      *fit.Line                    // nil: too few rows are left
+	Why       string                       // it is nil
 	fitted    []*row
 }
+
+// OffPercent is how far rows are off the line, of its value.
+func (p *path) OffPercent() float64 { return 100 * p.Line.ResidualSD }
 
 // paths are the ways that a call of a traced function goes. All overheads are taken
 // to be off by the same share of themselves.
@@ -30,19 +33,19 @@ func newPaths() []*path {
 	irrelevant := func(c published.CallCost) int { return c.Irrelevant }
 	relevant := func(c published.CallCost) int { return c.Relevant }
 	return []*path{
-		{name: "literal", doc: "one tracer, named at the site; against tracers of another function", x: irrelevant,
+		{Name: "literal", Doc: "one tracer, named at the site; against tracers of another function", x: irrelevant,
 			of: func(c published.CallCost) bool {
 				return c.Kernel == published.WithCallOps && c.Relevant == 1
 			}},
 		{
-			name: "skip",
-			doc:  "the list function, which skips what does not trace the function; against tracers of another function",
+			Name: "skip",
+			Doc:  "the list function, which skips what does not trace the function; against tracers of another function",
 			x:    irrelevant,
 			of: func(c published.CallCost) bool {
 				return c.Kernel == published.WithoutCallOps && c.Block == published.Irrelevant1
 			},
 		},
-		{name: "call", doc: "the list function of both kernels, which calls each of them; against tracers of the function",
+		{Name: "call", Doc: "the list function of both kernels, which calls each of them; against tracers of the function",
 			x: relevant, of: func(c published.CallCost) bool {
 				return c.Block == published.RelevantBlock && c.Relevant > 0
 			}},
@@ -64,10 +67,10 @@ func (c *Config) predict(rows []*row) []*path {
 		}
 		line, _, err := fit.Hold(x, y, true, func(i int) bool { return mine[i].held })
 		if err != nil {
-			p.why = err.Error()
+			p.Why = err.Error()
 			continue
 		}
-		p.line = line
+		p.Line = line
 		for i, row := range mine {
 			at := line.At(x[i])
 			row.Prediction = line.Predict(x[i], 1/(at*at))
@@ -91,8 +94,8 @@ func (l named) OffPercent() float64 { return 100 * l.ResidualSD }
 
 // judged is a claim of the mail put to the table.
 type judged struct {
-	claim, found, test string
-	p                  float64
+	Claim, Found, Test string
+	P                  float64
 	Verdict            fit.Verdict
 }
 
@@ -117,12 +120,12 @@ func judgeConstant(rows []*row) *judged {
 	limit := constant * l.Intercept.Value / most
 	slope := fit.Mean{Value: l.Slope.Value, SE: l.Slope.SE, DF: float64(l.N - 2)}
 	return &judged{
-		claim: "(a) one tracer: constant, whatever traces other functions",
-		found: fmt.Sprintf("%+.4f ns for each of them, %+.4f to %+.4f (95 %%); %+.1f %% to %+.1f %% with %.0f of them",
+		Claim: "(a) one tracer: constant, whatever traces other functions",
+		Found: fmt.Sprintf("%+.4f ns for each of them, %+.4f to %+.4f (95 %%); %+.1f %% to %+.1f %% with %.0f of them",
 			l.Slope.Value, l.Slope.Low, l.Slope.High,
 			100*l.Slope.Low*most/l.Intercept.Value, 100*l.Slope.High*most/l.Intercept.Value, most),
-		test: fmt.Sprintf("slope 0: p %s; changes by %.0f %% or more", results.P(l.SlopeP), 100*constant),
-		p:    slope.Within(-limit, limit).P, Verdict: slope.Claim(-limit, limit),
+		Test: fmt.Sprintf("slope 0: p %s; changes by %.0f %% or more", results.P(l.SlopeP), 100*constant),
+		P:    slope.Within(-limit, limit).P, Verdict: slope.Claim(-limit, limit),
 	}
 }
 
@@ -149,11 +152,11 @@ func judgeThird(rows []*row) *judged {
 	m := fit.Mean{Value: w.Estimate.Value, SE: w.Estimate.SE, DF: w.DF}
 	ratio := w.Estimate.Apply(math.Exp)
 	return &judged{
-		claim: "(b) one tracer: dropped to about 1/3",
-		found: fmt.Sprintf("to %.4f, %.4f to %.4f (95 %%); %.1f ns of %.1f ns, geometric means of %d and %d rows",
+		Claim: "(b) one tracer: dropped to about 1/3",
+		Found: fmt.Sprintf("to %.4f, %.4f to %.4f (95 %%); %.1f ns of %.1f ns, geometric means of %d and %d rows",
 			ratio.Value, ratio.Low, ratio.High,
 			math.Exp(stat.Mean(with, nil)), math.Exp(stat.Mean(without, nil)), len(with), len(without)),
-		test: fmt.Sprintf("exactly 1/3: p %s; not nearest to 1/3", results.P(m.Differs(math.Log(1.0/3)).P)),
-		p:    m.Within(math.Log(thirdLow), math.Log(thirdHigh)).P, Verdict: m.Claim(math.Log(thirdLow), math.Log(thirdHigh)),
+		Test: fmt.Sprintf("exactly 1/3: p %s; not nearest to 1/3", results.P(m.Differs(math.Log(1.0/3)).P)),
+		P:    m.Within(math.Log(thirdLow), math.Log(thirdHigh)).P, Verdict: m.Claim(math.Log(thirdLow), math.Log(thirdHigh)),
 	}
 }

@@ -3,52 +3,15 @@
 package callops
 
 import (
-	"fmt"
-
 	"github.com/textpoke/textpoke/experiments"
-	"github.com/textpoke/textpoke/experiments/form"
 	"github.com/textpoke/textpoke/kernels/published"
-	"github.com/textpoke/textpoke/results"
 	"github.com/textpoke/textpoke/results/fit"
 )
 
-// Tables are those of the report that are no rows.
-func (a *answer) Tables() (out []form.Table) {
-	out = append(out, a.fitTable())
-	if s := a.claimTable(); len(s.Rows) > 0 {
-		out = append(out, s)
-	}
-	return append(out, a.shapeTable())
-}
-
-func (a *answer) fitTable() form.Table {
-	s := form.Table{Title: "Lines through the published rows that are not held out",
-		Columns: []string{"line", "rows", "intercept, ns", "95 % interval", "each tracer adds, ns", "95 % interval",
-			"p: nothing", "R2", "rows off by, sd", "what it is"}}
-	for _, p := range a.paths {
-		if p.line == nil {
-			s.Rows = append(s.Rows, []string{p.name, "", "", "", "", "", "", "", "", p.why})
-			continue
-		}
-		l := p.line
-		s.Rows = append(s.Rows, []string{
-			p.name, fmt.Sprint(l.N), fmt.Sprintf("%.1f", l.Intercept.Value), experiments.Span(1,
-				l.Intercept), fmt.Sprintf("%.2f", l.Slope.Value), experiments.Span(2, l.Slope),
-			results.P(l.SlopeP), fmt.Sprintf("%.5f", l.R2), fmt.Sprintf("%.1f %%", 100*l.ResidualSD), p.doc,
-		})
-	}
-	return s
-}
-
-func (a *answer) claimTable() form.Table {
-	s := form.Table{Title: "The claims of the mail", Columns: []string{"claim", "found", "hypothesis", "p",
-		"verdict"}}
-	for _, j := range []*judged{judgeConstant(a.Rows), judgeThird(a.Rows)} {
-		if j != nil {
-			s.Rows = append(s.Rows, []string{j.claim, j.found, j.test, results.P(j.p), string(j.Verdict)})
-		}
-	}
-	return s
+// Claims are those of the mail that can be put to the table.
+func (a *answer) Claims() []*judged {
+	all := []*judged{judgeConstant(a.Rows), judgeThird(a.Rows)}
+	return experiments.Where(all, func(j *judged) bool { return j != nil })
 }
 
 // liveLine is the line through this machine's times of one kernel against tracers
@@ -87,13 +50,16 @@ func (a *answer) LiveLines() *liveLines {
 // of them add.
 type shape struct {
 	Machine            string
-	list, literal      float64 // one tracer, in ns
-	unrelated, related float64 // another one over the list adds, in ns
-	beside             float64 // an unrelated one with a literal adds
+	List, Literal      float64 // one tracer, in ns
+	Unrelated, Related float64 // another one over the list adds, in ns
+	Beside             float64 // an unrelated one with a literal adds
 }
 
+// OfList is a time over that of one tracer over the list.
+func (s shape) OfList(ns float64) float64 { return ns / s.List }
+
 // Hundred is how many times larger a hundred unrelated tracers make the overhead.
-func (s shape) Hundred() float64 { return 1 + 100*s.unrelated/s.list }
+func (s shape) Hundred() float64 { return 1 + 100*s.Unrelated/s.List }
 
 // Shapes are the shapes of the published table, of the M1 and of this machine.
 func (a *answer) Shapes() (out []shape) {
@@ -105,8 +71,8 @@ func (a *answer) Shapes() (out []shape) {
 		if a.Config.Published == "" {
 			machine = "RISC-V on QEMU"
 		}
-		out = append(out, shape{machine, list.Overhead, literal.Overhead, skip.line.Slope.Value, call.line.Slope.Value,
-			flat.line.Slope.Value})
+		out = append(out, shape{machine, list.Overhead, literal.Overhead, skip.Line.Slope.Value, call.Line.Slope.Value,
+			flat.Line.Slope.Value})
 	}
 	m1 := func(kernel string, relevant, irrelevant int) float64 {
 		for _, t := range a.m1 {
@@ -129,19 +95,4 @@ func (a *answer) Shapes() (out []shape) {
 			(many.live.Value - list.live.Value) / 99, flat.Slope.Value})
 	}
 	return out
-}
-
-// shapeTable is the shapes.
-func (a *answer) shapeTable() form.Table {
-	s := form.Table{Title: "How shapes differ", Columns: []string{"machine", "one tracer, list, ns",
-		"with a literal, ns", "of the list",
-		"an unrelated tracer adds, list, ns", "of one tracer", "a relevant one adds, ns", "of one tracer", "an unrelated " +
-			"one adds, literal, ns"}}
-	for _, m := range a.Shapes() {
-		s.Rows = append(s.Rows, []string{m.Machine, fmt.Sprintf("%.2f", m.list), fmt.Sprintf("%.2f", m.literal),
-			fmt.Sprintf("%.3f", m.literal/m.list),
-			fmt.Sprintf("%.2f", m.unrelated), fmt.Sprintf("%.3f", m.unrelated/m.list), fmt.Sprintf("%.2f",
-				m.related), fmt.Sprintf("%.3f", m.related/m.list), fmt.Sprintf("%+.4f", m.beside)})
-	}
-	return s
 }
