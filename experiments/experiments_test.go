@@ -6,7 +6,6 @@ import (
 	"bytes"
 	"context"
 	"errors"
-	"reflect"
 	"strings"
 	"testing"
 
@@ -14,7 +13,6 @@ import (
 
 	"github.com/textpoke/textpoke/cpus"
 	"github.com/textpoke/textpoke/cpus/isa"
-	"github.com/textpoke/textpoke/experiments/form"
 	"github.com/textpoke/textpoke/int3"
 	"github.com/textpoke/textpoke/internal/choice"
 	"github.com/textpoke/textpoke/internal/choice/flags"
@@ -195,18 +193,6 @@ func TestRun(t *testing.T) {
 	}
 	if a, err := r.Run(t.Context(), Lab{}); err != nil || len(a.Table.Rows) != 1 || a.Table.Rows[0][1].String() != "25" {
 		t.Errorf("%+v, %v", a, err)
-	}
-}
-
-// TestPivot: a line a key, a column a name, whatever comes first.
-func TestPivot(t *testing.T) {
-	rows := []string{"a1", "a2", "b2", "b3", "a1"}
-	got := Pivot(rows, []string{"letter"}, func(s string) []string { return []string{s[:1]} },
-		func(s string) string { return s[1:] }, strings.ToUpper)
-	want := form.Table{Columns: []string{"letter", "1", "2", "3"}, Rows: [][]string{{"a", "A1", "A2", ""},
-		{"b", "", "B2", "B3"}}}
-	if !reflect.DeepEqual(got, want) {
-		t.Errorf("%v, want %v", got, want)
 	}
 }
 

@@ -9,7 +9,6 @@ import (
 	"math"
 	"regexp"
 	"runtime"
-	"slices"
 	"strconv"
 	"strings"
 	"text/template"
@@ -145,30 +144,6 @@ func figure(f float64) string {
 		return strconv.FormatFloat(f, 'f', -1, 64)
 	}
 	return strconv.FormatFloat(f, 'g', 4, 64)
-}
-
-// Pivot makes a table with a line for each key of rows and, behind the key, a column
-// for each name, in the order in which they come.
-func Pivot[R any](rows []R, keys []string, key func(R) []string, name, cell func(R) string) (t form.Table) {
-	t.Columns = slices.Clone(keys)
-	line := map[string]int{}
-	for _, r := range rows {
-		column := name(r)
-		if !slices.Contains(t.Columns[len(keys):], column) {
-			t.Columns = append(t.Columns, column)
-		}
-	}
-	for _, r := range rows {
-		k := key(r)
-		id := strings.Join(k, "\x00")
-		i, ok := line[id]
-		if !ok {
-			i, line[id] = len(t.Rows), len(t.Rows)
-			t.Rows = append(t.Rows, append(slices.Clone(k), make([]string, len(t.Columns)-len(keys))...))
-		}
-		t.Rows[i][len(keys)+slices.Index(t.Columns[len(keys):], name(r))] = cell(r)
-	}
-	return t
 }
 
 // Span prints the interval of an estimate with so many digits behind the point.

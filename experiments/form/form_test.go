@@ -241,6 +241,21 @@ func TestTables(t *testing.T) {
 	if err != nil || !reflect.DeepEqual(got, want) {
 		t.Errorf("%v, %v", got, err)
 	}
+	groups, err := rows.Group("key;by")
+	if err != nil || len(groups) != 4 || groups[3].First()["key"] != "b" {
+		t.Errorf("%v, %v", groups, err)
+	}
+	if groups, err = rows.Group("key"); err != nil || len(groups) != 2 || len(groups[0]) != 2 {
+		t.Errorf("%v, %v", groups, err)
+	}
+	by, err := ParseExpr("n")
+	if err != nil {
+		t.Fatal(err)
+	}
+	sorted, err := rows.sorted(by)
+	if err != nil || sorted[0]["n"] != rows[2]["n"] || len(sorted) != len(rows) {
+		t.Errorf("%v, %v", sorted, err)
+	}
 	if _, err := rows.Table("n | nosuch"); err == nil {
 		t.Error("a format that is none is taken")
 	}
@@ -340,7 +355,7 @@ func TestDoc(t *testing.T) {
 	words := slices.Concat(keys, slices.Collect(maps.Keys(marks)), slices.Collect(maps.Keys(kinds)), parts,
 		slices.Collect(maps.Keys(functions)), slices.Collect(maps.Keys(results.Say)), []string{calc, numberOf, either, "hidden", "if", "detail", "lead",
 			"title", "subtitle", "where", "only", "alone", "draw", "format", "by", "low", "high", "label", "what", "published", "ours",
-			"exact", "source", ".Table.Where", ".Table.Most", ".Least", ".First", ".Table.Distinct", ".Set"})
+			"exact", "source", ".Table.Where", ".Table.Most", ".Least", ".First", ".Table.Distinct", ".Table.Group", "sort", ".Set"})
 	for _, w := range words {
 		if !regexp.MustCompile("`([^`\n]* )?"+regexp.QuoteMeta(w)+"[: `,]").MatchString(doc) && !strings.Contains(doc, "`"+w) {
 			t.Errorf("%s is not explained", w)

@@ -7,7 +7,6 @@ import (
 	"fmt"
 	"slices"
 
-	"github.com/textpoke/textpoke/experiments/form"
 	"github.com/textpoke/textpoke/results/fit"
 	"github.com/textpoke/textpoke/tracers/dispatch"
 )
@@ -45,16 +44,7 @@ func groups(rows []*row) (out []*group) {
 }
 
 // name says what the program is.
-func (g *group) name() string {
-	name := "program on entry"
-	if g.exit {
-		name = "program on entry and return"
-	}
-	if g.threads > 1 {
-		name += fmt.Sprintf(", %d threads", g.threads)
-	}
-	return name
-}
+func (g *group) name() string { return g.by[0].Program() }
 
 // effect is what one cost adds, on average over all combinations of the other three:
 // its main effect in a full factorial design. For each measurement of all combinations
@@ -83,53 +73,32 @@ func (g *group) counted(bit int) (n dispatch.Counts) {
 	return n
 }
 
+// added is what one cost adds to a program, on average over the combinations of the others.
+type added struct {
+	Program, Cost         string
+	Loads, Saved, Atomics float64
+	Time                  *fit.Estimate // nil with NoTime
+}
+
 // Effects is what each cost adds.
-func (a *answer) Effects() form.Table {
-	s := form.Table{Columns: []string{"program", "cost", "loads", "registers saved", "atomics"}}
-	if !a.Config.NoTime {
-		s.Columns = append(s.Columns, "ns", "95 % interval")
-	}
-	mean := func(n int64) string { return fmt.Sprintf("%+.1f", float64(n)/(combinations/2)) }
+func (a *answer) Effects() (out []added) {
+	mean := func(n int64) float64 { return float64(n) / (combinations / 2) }
 	for _, g := range groups(a.Rows) {
 		for i, c := range costs {
 			n := g.counted(c.bit)
-			cells := []string{g.name(), fmt.Sprintf("%d %s", i+1, c.name), mean(n.Loads), mean(n.Saved), mean(n.Atomics)}
+			one := added{Program: g.name(), Cost: fmt.Sprintf("%d %s", i+1, c.name), Loads: mean(n.Loads), Saved: mean(n.Saved),
+				Atomics: mean(n.Atomics)}
 			if !a.Config.NoTime {
 				e, err := g.effect(c.bit)
 				if err != nil {
 					continue
 				}
-				cells = append(cells, fmt.Sprintf("%+.1f", e.Value), fmt.Sprintf("%+.1f to %+.1f", e.Low, e.High))
+				one.Time = &e
 			}
-			s.Rows = append(s.Rows, cells)
+			out = append(out, one)
 		}
 	}
-	return s
-}
-
-// Ladder goes down from all four costs to none.
-func (a *answer) Ladder() form.Table {
-	s := form.Table{Columns: []string{"program", "left of the four", "what ended the last one", "loads", "walked",
-		"registers saved", "atomics"}}
-	if !a.Config.NoTime {
-		s.Columns = append(s.Columns, "ns", "95 % interval")
-	}
-	for _, g := range groups(a.Rows) {
-		for i, c := range rungs() {
-			ended := ""
-			if i > 0 {
-				ended = costs[i-1].ended
-			}
-			r := g.by[c]
-			cells := []string{g.name(), label(c), ended, fmt.Sprint(r.counts.Loads), fmt.Sprint(r.counts.Walked),
-				fmt.Sprint(r.counts.Saved), fmt.Sprint(r.counts.Atomics)}
-			if !a.Config.NoTime {
-				cells = append(cells, fmt.Sprintf("%.1f", r.live.Value), fmt.Sprintf("%.1f to %.1f", r.live.Low, r.live.High))
-			}
-			s.Rows = append(s.Rows, cells)
-		}
-	}
-	return s
+	return out
 }
 
 // effect is what one cost adds, and which.

@@ -138,9 +138,30 @@ func (c *Config) threadsHere() []int {
 // Left names the combination by what is left of the four.
 func (r *row) Left() string { return label(r.combination) }
 
-// Rung tells whether it is one of the ladder of the first program and number of threads: a
-// combination with a cost has all those that were ended later.
-func (r *row) Rung() bool { return r.first && slices.Contains(rungs(), r.combination) }
+// RungOfGroup tells whether it is one of the ladder: a combination with a cost has all those
+// that were ended later. Rung is the same of the first program and number of threads.
+func (r *row) RungOfGroup() bool { return slices.Contains(rungs(), r.combination) }
+func (r *row) Rung() bool        { return r.first && r.RungOfGroup() }
+
+// Ended is what ended the cost that the rung before still had; "" on the first.
+func (r *row) Ended() string {
+	if i := slices.Index(rungs(), r.combination); i > 0 {
+		return costs[i-1].ended
+	}
+	return ""
+}
+
+// Program says what the program is.
+func (r *row) Program() string {
+	name := "program on entry"
+	if r.exit {
+		name = "program on entry and return"
+	}
+	if r.threads > 1 {
+		name += fmt.Sprintf(", %d threads", r.threads)
+	}
+	return name
+}
 
 // label names a combination by what is left of the four.
 func label(combination int) string {

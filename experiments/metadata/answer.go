@@ -14,7 +14,7 @@ type answer struct {
 	*experiments.Study[Config, *row]
 	Pairs []*pair
 	calls []published.MultiCalls
-	grown *counts // of a resizable table with all functions
+	Grown *counts // of a resizable table with all functions
 }
 
 // row is the row of a table; nil if there is none.
@@ -58,7 +58,7 @@ func (a *answer) Agree() bool {
 
 // BelowOne tells whether a pair puts a comparison at less than a nanosecond.
 func (a *answer) BelowOne() bool {
-	return slices.ContainsFunc(a.Pairs, func(p *pair) bool { return a.each(p) < 1 })
+	return slices.ContainsFunc(a.Pairs, func(p *pair) bool { return a.Each(p) < 1 })
 }
 
 // Spacing is the mean distance of functions, in bytes.

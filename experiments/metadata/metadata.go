@@ -69,7 +69,7 @@ func measure(ctx context.Context, s *experiments.Study[Config, *row]) (*experime
 	if a.calls, err = published.MultiCallTimes.Read(""); err != nil {
 		return nil, err
 	}
-	if a.grown, err = countAll(ctx, c.All, s.Seed); err != nil {
+	if a.Grown, err = countAll(ctx, c.All, s.Seed); err != nil {
 		return nil, err
 	}
 	s.Asked = len(c.Functions) * len(c.Tables)

@@ -7,7 +7,6 @@ import (
 	"math/bits"
 
 	"github.com/textpoke/textpoke/experiments"
-	"github.com/textpoke/textpoke/experiments/form"
 	"github.com/textpoke/textpoke/kernels/published"
 )
 
@@ -15,16 +14,16 @@ import (
 // resizable table, all else being the same, in nanoseconds.
 type pair struct {
 	Bench            string
-	buckets          int
-	fixed, resizable float64
+	Buckets          int
+	Fixed, Resizable float64
 	source           string
 }
 
 // Saves is what a resizable table saves, in nanoseconds.
-func (p *pair) Saves() float64 { return p.fixed - p.resizable }
+func (p *pair) Saves() float64 { return p.Fixed - p.Resizable }
 
-// ratio is how many times as fast it became.
-func (p *pair) ratio() float64 { return p.fixed / p.resizable }
+// Ratio is how many times as fast it became.
+func (p *pair) Ratio() float64 { return p.Fixed / p.Resizable }
 
 const resizable = "resizable"
 
@@ -48,7 +47,7 @@ func readPairs(file string) (out []*pair, err error) {
 		}
 		lines[h.Bench], p.source = h.Line, h.Source
 		if h.Table == resizable {
-			p.resizable = h.NS()
+			p.Resizable = h.NS()
 			continue
 		}
 		n := 0
@@ -57,13 +56,13 @@ func readPairs(file string) (out []*pair, err error) {
 			return nil, fmt.Errorf("%s:%d: table %q: want %s, or \"N fixed buckets\" with a power of two", file, h.Line, h.Table,
 				resizable)
 		}
-		if p.buckets != 0 {
-			return nil, fmt.Errorf("%s:%d: table %q: %s has %d fixed buckets already", file, h.Line, h.Table, h.Bench, p.buckets)
+		if p.Buckets != 0 {
+			return nil, fmt.Errorf("%s:%d: table %q: %s has %d fixed buckets already", file, h.Line, h.Table, h.Bench, p.Buckets)
 		}
-		p.buckets, p.fixed = n, h.NS()
+		p.Buckets, p.Fixed = n, h.NS()
 	}
 	for _, p := range out {
-		if p.buckets == 0 || p.resizable == 0 {
+		if p.Buckets == 0 || p.Resizable == 0 {
 			return nil, fmt.Errorf("%s:%d: %s: want it with a fixed number of buckets and resizable, to compare", file,
 				lines[p.Bench], p.Bench)
 		}
@@ -76,42 +75,30 @@ func readPairs(file string) (out []*pair, err error) {
 func chain(n, buckets int) float64 { return 1 + float64(n-1)/(2*float64(buckets)) }
 
 // more is how many comparisons the fixed table needs above the resizable one.
-func (a *answer) more(p *pair) float64 { return chain(a.Config.All, p.buckets) - a.grown.Comparisons }
+func (a *answer) more(p *pair) float64 { return chain(a.Config.All, p.Buckets) - a.Grown.Comparisons }
 
-// each is what a comparison takes, if all of the pair's difference is comparisons.
-func (a *answer) each(p *pair) float64 { return (p.fixed - p.resizable) / a.more(p) }
+// Each is what a comparison takes, if all of the pair's difference is comparisons.
+func (a *answer) Each(p *pair) float64 { return (p.Fixed - p.Resizable) / a.more(p) }
 
-// TakenApart is what the published pairs say.
-func (a *answer) TakenApart() form.Table {
-	s := form.Table{
-		Columns: []string{"bench", "buckets", "ns, fixed", "ns, resizable", "times as fast", "difference, ns",
-			"functions in a bucket", "comparisons, fixed", "comparisons, resizable", "ns a comparison"},
-	}
-	for _, p := range a.Pairs {
-		s.Rows = append(s.Rows, []string{p.Bench, fmt.Sprint(p.buckets), fmt.Sprintf("%.2f", p.fixed),
-			fmt.Sprintf("%.2f", p.resizable), fmt.Sprintf("%.3f", p.ratio()),
-			fmt.Sprintf("%.2f", p.fixed-p.resizable), fmt.Sprintf("%.1f",
-				float64(a.Config.All)/float64(p.buckets)), fmt.Sprintf("%.1f", chain(a.Config.All, p.buckets)),
-			fmt.Sprintf("%.2f", a.grown.Comparisons), fmt.Sprintf("%.3f", a.each(p))})
-	}
-	return s
-}
+// PerBucket is how many functions are in a bucket of the fixed table, Chain how many comparisons find one there.
+func (a *answer) PerBucket(p *pair) float64 { return float64(a.Config.All) / float64(p.Buckets) }
+func (a *answer) Chain(p *pair) float64     { return chain(a.Config.All, p.Buckets) }
 
 // Comparisons holds what is predicted against what was published.
 func (a *answer) Comparisons() (out []experiments.Comparison) {
 	add := func(p *pair, how string, fixed float64) {
 		out = append(out, experiments.Comparison{What: fmt.Sprintf("%s: times as fast with a resizable table, %s", p.Bench,
-			how), Published: p.ratio(), Ours: fixed / p.resizable, Source: p.source})
+			how), Published: p.Ratio(), Ours: fixed / p.Resizable, Source: p.source})
 	}
 	for _, p := range a.Pairs {
-		add(p, "if a call were nothing but comparisons", p.resizable*chain(a.Config.All, p.buckets)/a.grown.Comparisons)
+		add(p, "if a call were nothing but comparisons", p.Resizable*chain(a.Config.All, p.Buckets)/a.Grown.Comparisons)
 		for _, other := range a.Pairs {
 			if other != p {
-				add(p, "with a comparison as in "+other.Bench, p.resizable+a.each(other)*a.more(p))
+				add(p, "with a comparison as in "+other.Bench, p.Resizable+a.Each(other)*a.more(p))
 			}
 		}
-		if d, ok := a.measuredMore(p.buckets); ok {
-			add(p, "with the difference measured here", p.resizable+d)
+		if d, ok := a.measuredMore(p.Buckets); ok {
+			add(p, "with the difference measured here", p.Resizable+d)
 		}
 	}
 	return append(out, a.compareCalls()...)

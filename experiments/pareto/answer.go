@@ -8,7 +8,6 @@ import (
 	"strings"
 
 	"github.com/textpoke/textpoke/experiments"
-	"github.com/textpoke/textpoke/experiments/form"
 	"github.com/textpoke/textpoke/results"
 	"github.com/textpoke/textpoke/results/plots"
 )
@@ -34,7 +33,7 @@ func (a *answer) Middle() []*row {
 
 // Named is the choice with the unit of its size.
 func (r *row) Named() string {
-	c := r.choice
+	c := r.Choice
 	switch {
 	case c == nil:
 		return "nothing"
@@ -44,57 +43,9 @@ func (r *row) Named() string {
 	return strings.Replace(c.Buffer.String()+" slots"+strings.TrimPrefix(c.String(), c.Buffer.String()), "  ", " ", 1)
 }
 
-// Choices is the answer for each budget.
-func (a *answer) Choices() form.Table {
-	s := form.Table{Columns: []string{
-		"machine", "budget (1/ms)", "choice", "takes (1/ms)", "rounds", "pages",
-		"update, likely (low to high) (ms)", "an entry into the " +
-			"kernel (ns)", "nearest of the cheaper", "would take (1/ms)",
-	}}
-	for _, r := range a.Rows {
-		cells := []string{r.Machine.String(), fmt.Sprintf("%g", r.Budget), "none", "", "", "", "", ""}
-		if c := r.choice; c != nil {
-			copy(cells[2:], []string{
-				c.String(), fmt.Sprintf("%.3g", c.taken), fmt.Sprint(c.Rounds), fmt.Sprint(c.BufferPages),
-				c.milliseconds(), fmt.Sprintf("+%.3g", c.standing),
-			})
-		}
-		if c := r.nearest; c != nil {
-			cells = append(cells, c.String(), fmt.Sprintf("%.3g", c.taken))
-		} else {
-			cells = append(cells, "there is none", "")
-		}
-		s.Rows = append(s.Rows, cells)
-	}
-	return s
-}
-
-// Ladders are all choices of all machines, cheapest first.
-func (a *answer) Ladders() form.Table {
-	s := form.Table{Columns: []string{
-		"machine", "choice", "takes (1/ms)", "most in a millisecond", "pages",
-		"update, likely (low to high) (ms)", "exposure " +
-			"(ms)", "right for budgets",
-	}}
-	for _, l := range a.Done {
-		right := l.thresholds()
-		for _, c := range l.timed() {
-			exposure := "-"
-			if c.Buffered {
-				exposure = fmt.Sprintf("%.3g", float64(c.Modelled.Exposure)/1e6)
-			}
-			s.Rows = append(s.Rows, []string{
-				l.Machine.String(), c.String(), fmt.Sprintf("%.3g",
-					c.taken), fmt.Sprint(c.IsolatedBurst), fmt.Sprint(c.BufferPages),
-				c.milliseconds(), exposure, between(right, c),
-			})
-		}
-	}
-	return s
-}
-
-// between says for which budgets a choice is right.
-func between(right []*choice, c *choice) string {
+// Right says for which budgets a choice is.
+func (l *ladder) Right(c *choice) string {
+	right := l.thresholds()
 	switch i := slices.Index(right, c); {
 	case i < 0:
 		return "none"

@@ -70,8 +70,12 @@ func (c *choice) entry() (low, high float64) {
 	return 0, 0
 }
 
-// milliseconds is the update's time with its range, as people read it.
-func (c *choice) milliseconds() string {
+// Taken is what it takes, ExposureMS how long a site holds a breakpoint, in milliseconds.
+func (c *choice) Taken() float64      { return c.taken }
+func (c *choice) ExposureMS() float64 { return float64(c.Modelled.Exposure) / 1e6 }
+
+// Milliseconds is the update's time with its range, as people read it.
+func (c *choice) Milliseconds() string {
 	s := c.Modelled.Ranges().Update.Scaled(1e-6)
 	return fmt.Sprintf("%.4g (%.3g to %.3g)", s.Likely, s.Low, s.High)
 }
@@ -164,10 +168,10 @@ type ladder struct {
 func (c *choice) CPUs() string { return cpus.FormatRoles(c.Roles) }
 
 // Untimed are those that were only counted.
-func (l *ladder) Untimed() []*choice { return l.All[len(l.timed()):] }
+func (l *ladder) Untimed() []*choice { return l.All[len(l.Timed()):] }
 
-// timed are those that can be chosen.
-func (l *ladder) timed() []*choice {
+// Timed are those that can be chosen.
+func (l *ladder) Timed() []*choice {
 	n := slices.IndexFunc(l.All, func(c *choice) bool { return c.Modelled == nil })
 	if n < 0 {
 		n = len(l.All)
@@ -179,13 +183,13 @@ func (l *ladder) timed() []*choice {
 func (l *ladder) rows(budgets []float64) (out []*row) {
 	for _, budget := range budgets {
 		r := &row{Machine: l.Machine, roles: l.All[0].Roles, Budget: budget}
-		for _, c := range l.timed() {
+		for _, c := range l.Timed() {
 			if c.taken <= budget {
-				r.choice = c
+				r.Choice = c
 				break
 			}
-			if r.nearest == nil || c.taken < r.nearest.taken {
-				r.nearest = c
+			if r.Nearest == nil || c.taken < r.Nearest.taken {
+				r.Nearest = c
 			}
 		}
 		out = append(out, r)
@@ -196,7 +200,7 @@ func (l *ladder) rows(budgets []float64) (out []*row) {
 // thresholds are the choices that some budget makes the cheapest: each takes less
 // than all that are cheaper.
 func (l *ladder) thresholds() (out []*choice) {
-	for _, c := range l.timed() {
+	for _, c := range l.Timed() {
 		if len(out) == 0 || c.taken < out[len(out)-1].taken {
 			out = append(out, c)
 		}

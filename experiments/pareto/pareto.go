@@ -51,34 +51,34 @@ type row struct {
 	roles   []cpus.Role
 	Budget  float64
 	measure string
-	choice  *choice // nil: none keeps to it
-	nearest *choice // of those that are cheaper and do not, the one that takes least; nil if there is none
+	Choice  *choice // nil: none keeps to it
+	Nearest *choice // of those that are cheaper and do not, the one that takes least; nil if there is none
 }
 
 // cells are those that no field and no method is.
 var cells = map[string]func(*row) any{
 	"cpus":                 func(r *row) any { return cpus.FormatRoles(r.roles) },
-	"buffer":               func(r *row) any { return r.choice.slots() },
-	"buffer_bytes":         func(r *row) any { return r.choice.of(r.choice.BufferBytes) },
-	"buffer_pages":         func(r *row) any { return r.choice.of(r.choice.BufferPages) },
-	"update_range_low_ns":  func(r *row) any { return r.choice.end(func(s *sim.Ranges) float64 { return s.Update.Low }) },
-	"update_range_high_ns": func(r *row) any { return r.choice.end(func(s *sim.Ranges) float64 { return s.Update.High }) },
-	"exposure_ns":          func(r *row) any { return r.choice.of(int64(r.choice.Modelled.Exposure)) },
+	"buffer":               func(r *row) any { return r.Choice.slots() },
+	"buffer_bytes":         func(r *row) any { return r.Choice.of(r.Choice.BufferBytes) },
+	"buffer_pages":         func(r *row) any { return r.Choice.of(r.Choice.BufferPages) },
+	"update_range_low_ns":  func(r *row) any { return r.Choice.end(func(s *sim.Ranges) float64 { return s.Update.Low }) },
+	"update_range_high_ns": func(r *row) any { return r.Choice.end(func(s *sim.Ranges) float64 { return s.Update.High }) },
+	"exposure_ns":          func(r *row) any { return r.Choice.of(int64(r.Choice.Modelled.Exposure)) },
 	"exposure_range_low_ns": func(r *row) any {
-		return r.choice.of(r.choice.end(func(s *sim.Ranges) float64 { return s.Exposure.Low }))
+		return r.Choice.of(r.Choice.end(func(s *sim.Ranges) float64 { return s.Exposure.Low }))
 	},
 	"exposure_range_high_ns": func(r *row) any {
-		return r.choice.of(r.choice.end(func(s *sim.Ranges) float64 { return s.Exposure.High }))
+		return r.Choice.of(r.Choice.end(func(s *sim.Ranges) float64 { return s.Exposure.High }))
 	},
 	"entry_range_low_ns": func(r *row) any {
-		low, _ := r.choice.entry()
+		low, _ := r.Choice.entry()
 		return low
 	},
 	"entry_range_high_ns": func(r *row) any {
-		_, high := r.choice.entry()
+		_, high := r.Choice.entry()
 		return high
 	},
-	"cheaper_buffer": func(r *row) any { return r.nearest.slots() },
+	"cheaper_buffer": func(r *row) any { return r.Nearest.slots() },
 }
 
 func measure(ctx context.Context, s *experiments.Study[Config, *row]) (*experiments.Findings, error) {

@@ -129,21 +129,21 @@ func TestLadder(t *testing.T) {
 		right := l.thresholds()
 		for _, r := range l.rows([]float64{0, 0.5, 1, 2, 3}) {
 			var want, nearest *choice
-			for _, c := range l.timed() {
+			for _, c := range l.Timed() {
 				if c.taken <= r.Budget && (want == nil || compare(c, want) < 0) {
 					want = c
 				}
 			}
-			for _, c := range l.timed() {
+			for _, c := range l.Timed() {
 				if (want == nil || compare(c, want) < 0) && (nearest == nil || c.taken < nearest.taken) {
 					nearest = c
 				}
 			}
-			if r.choice != want || want != nil && nearest != nil && (r.nearest == nil || r.nearest.taken > nearest.taken) {
-				t.Fatalf("budget %v: %v, want %v", r.Budget, r.choice, want)
+			if r.Choice != want || want != nil && nearest != nil && (r.Nearest == nil || r.Nearest.taken > nearest.taken) {
+				t.Fatalf("budget %v: %v, want %v", r.Budget, r.Choice, want)
 			}
-			if r.choice != nil && !slices.Contains(right, r.choice) {
-				t.Fatalf("budget %v: %v is right for none", r.Budget, r.choice)
+			if r.Choice != nil && !slices.Contains(right, r.Choice) {
+				t.Fatalf("budget %v: %v is right for none", r.Budget, r.Choice)
 			}
 		}
 	})

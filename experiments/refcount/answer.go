@@ -7,7 +7,6 @@ import (
 	"math"
 
 	"github.com/textpoke/textpoke/experiments"
-	"github.com/textpoke/textpoke/experiments/form"
 	"github.com/textpoke/textpoke/int3"
 	"github.com/textpoke/textpoke/kernels/calibration"
 	"github.com/textpoke/textpoke/results"
@@ -96,13 +95,6 @@ func (a answer) single() []*row {
 	return experiments.Where(a.Rows, func(r *row) bool { return !r.shared() || r.OutOfTurn == worst.OutOfTurn })
 }
 
-// Growth is an update's time against CPUs, a machine a line.
-func (a answer) Growth() form.Table {
-	return experiments.Pivot(a.single(), []string{"calibration", "CPUs"},
-		func(r *row) []string { return []string{r.Machine.Name, fmt.Sprint(len(r.Roles))} },
-		(*row).series, (*row).Range)
-}
-
 // Pairs are the updates of which a figure is published.
 func (a answer) Pairs() []*row {
 	return experiments.Where(a.single(), func(r *row) bool { return r.Ratio() > 0 })
@@ -150,9 +142,9 @@ func (a answer) chart() *plots.Chart {
 		return r.Machine.Name == worst.Machine.Name && (!r.shared() || r.Entries == worst.Entries ||
 			r.OutOfTurn == worst.OutOfTurn)
 	})
-	for _, name := range experiments.Distinct(shown, (*row).series) {
+	for _, name := range experiments.Distinct(shown, (*row).Series) {
 		s := plots.Series{Name: name}
-		for _, r := range experiments.Where(shown, func(r *row) bool { return r.series() == name }) {
+		for _, r := range experiments.Where(shown, func(r *row) bool { return r.Series() == name }) {
 			s.X, s.Y = append(s.X, float64(len(r.Roles))), append(s.Y, r.UpdateNS()/1000)
 			if r.Ratio() > 0 && (!r.shared() || r.OutOfTurn == worst.OutOfTurn) {
 				known.X, known.Y = append(known.X, float64(len(r.Roles))), append(known.Y, r.published.UpdateUS.Value)
@@ -176,8 +168,8 @@ func (a answer) chart() *plots.Chart {
 	return c
 }
 
-// series is what the row's line is called.
-func (r *row) series() string {
+// Series is what the row's line is called.
+func (r *row) Series() string {
 	if r.shared() {
 		return fmt.Sprintf("shared, %d, %s out of turn", r.Entries, results.Percent(r.OutOfTurn))
 	}
