@@ -18,7 +18,7 @@ type answer struct {
 }
 
 func (a *answer) findings() *experiments.Findings {
-	return &experiments.Findings{Report: a, No: a.broken(), Pictures: []experiments.Picture{
+	return &experiments.Findings{Report: a, Pictures: []experiments.Picture{
 		{End: "-front", Picture: a.tradeOff().Picture()}, {End: "-crossover", Picture: a.crossovers().Picture()},
 	}}
 }
@@ -42,16 +42,6 @@ const visible = 1.1
 
 // Visible is the least speed-up, in words.
 func (a *answer) Visible() string { return fmt.Sprintf("%.0f %%", (visible-1)*100) }
-
-// broken is a run that broke what it must keep.
-func (a *answer) broken() error {
-	for _, r := range a.Rows {
-		if r.Violations > 0 {
-			return fmt.Errorf("%s, %s slots: %d properties violated", r.Machine, r.Buffer, r.Violations)
-		}
-	}
-	return nil
-}
 
 // faster is what ten times the slots of 2019 do, machine by machine.
 type faster struct {
@@ -108,71 +98,57 @@ func (a *answer) pair(m experiments.Machine, slots [2]int) (before, after *row) 
 	return before, after
 }
 
-// Claims is where each claim of the thread holds.
-func (a *answer) Claims() form.Table {
-	s := form.Table{Columns: []string{
-		"machine", "slots", "rounds", "update, modelled (ms)", "faster", "by the formula", "rounds' share before",
-		"fewer interrupts", "no visible speed-up", "not visible beside other work of (ms)",
-	}}
+// claim is two sizes, one of which is about ten times the other.
+type claim struct{ Before, After *row }
+
+// Faster is how many times faster the bigger one is, ByFormula what the formula says.
+func (c claim) Faster() float64 { return c.Before.Millis() / c.After.Millis() }
+func (c claim) ByFormula() float64 {
+	return c.Before.split.update(c.Before.Patches, c.Before.Flushes) / c.After.split.update(c.After.Patches, c.After.Flushes)
+}
+
+// Invisible tells whether that is not noticed, HidesMS beside how much other work it would not be.
+func (c claim) Invisible() bool  { return c.Faster() < visible }
+func (c claim) HidesMS() float64 { return max(0, hides(c.Before.Millis(), c.After.Millis())) }
+
+// Claims are those pairs, machine by machine.
+func (a *answer) Claims() (out []claim) {
 	for _, m := range a.Config.Machines {
 		for _, slots := range tenths {
-			before, after := a.pair(m, slots)
-			if before == nil {
-				continue
+			if before, after := a.pair(m, slots); before != nil {
+				out = append(out, claim{before, after})
 			}
-			was, is := float64(before.Modelled.Update), float64(after.Modelled.Update)
-			formula := before.split.update(before.Patches, before.Flushes) / after.split.update(after.Patches, after.Flushes)
-			s.Rows = append(s.Rows, []string{
-				m.String(), fmt.Sprintf("%s to %s", before.Buffer, after.Buffer), fmt.Sprintf("%d to %d", before.Rounds,
-					after.Rounds),
-				fmt.Sprintf("%s to %s", ms(before.Modelled.Update), ms(after.Modelled.Update)),
-				fmt.Sprintf("%.2f times", was/is), fmt.Sprintf("%.2f times", formula),
-				fmt.Sprintf("%.0f %%", 100*before.split.share(before.Patches, before.Flushes)),
-				yes(after.Rounds < before.Rounds), yes(was/is < visible), fmt.Sprintf("%.0f", max(0, hides(was, is))/1e6),
-			})
 		}
 	}
-	return s
+	return out
 }
 
 // hides is how much other work beside an update, of which nothing gets faster, makes
 // the whole less than visible times faster.
 func hides(was, is float64) float64 { return (was - visible*is) / (visible - 1) }
 
-// Regions is where rounds dominate and where stores do, by the formula and as the
-// engine has it.
-func (a *answer) Regions() form.Table {
-	s := form.Table{Columns: []string{
-		"machine", "a site's stores (ns)", "a batch's rounds (ns)", "crossover (slots)", "the engine's own crossover (slots)",
-		"ten times more is not visible from (slots)", "rounds dominate 170 slots from (CPUs)",
-	}}
-	for _, m := range a.Config.Machines {
-		rows := a.of(m)
-		if len(rows) == 0 {
-			continue
-		}
-		x, own := rows[0].split, "-"
-		if f, ok := fit(rows); ok {
-			own = fmt.Sprintf("%.1f", f.crossover())
-		}
-		from := sort.Search(mostCPUs, func(n int) bool {
-			return n >= 2 &&
-				rows[0].splitAt(n).crossover() >= float64(thread[0])
-		})
-		s.Rows = append(s.Rows, []string{
-			m.String(), fmt.Sprintf("%.0f", x.site), fmt.Sprintf("%.0f", x.batch), fmt.Sprintf("%.1f", x.crossover()), own,
-			fmt.Sprintf("%.0f", math.Ceil(x.enough())), fmt.Sprint(from),
-		})
+// OwnCrossover is a machine's crossover as the engine has it; "-" where too few sizes were timed.
+func (a *answer) OwnCrossover(m experiments.Machine) string {
+	if f, ok := fit(a.of(m)); ok {
+		return fmt.Sprintf("%.1f", f.crossover())
 	}
-	return s
+	return "-"
 }
 
-func yes(b bool) string {
-	if b {
-		return "yes"
-	}
-	return "no"
+// DominateFrom is from how many CPUs on rounds dominate the size of 2019.
+func (r *row) DominateFrom() int {
+	return sort.Search(mostCPUs, func(n int) bool { return n >= 2 && r.splitAt(n).crossover() >= float64(thread[0]) })
 }
+
+// SiteNS, BatchNS, Crossover and Enough are those of the row's machine, by the formula.
+func (r *row) SiteNS() float64    { return r.split.site }
+func (r *row) BatchNS() float64   { return r.split.batch }
+func (r *row) Crossover() float64 { return r.split.crossover() }
+func (r *row) Enough() float64    { return math.Ceil(r.split.enough()) }
+
+// Millis is the update's time in milliseconds, RoundsPercent what rounds take of it by the formula.
+func (r *row) Millis() float64        { return float64(r.Modelled.Update) / 1e6 }
+func (r *row) RoundsPercent() float64 { return 100 * r.split.share(r.Patches, r.Flushes) }
 
 // Fronts is which sizes are on which front.
 func (a *answer) Fronts() form.Table {
