@@ -16,7 +16,6 @@ import (
 	"github.com/textpoke/textpoke/int3"
 	"github.com/textpoke/textpoke/internal/choice"
 	"github.com/textpoke/textpoke/internal/choice/flags"
-	"github.com/textpoke/textpoke/records"
 	"github.com/textpoke/textpoke/results"
 	"github.com/textpoke/textpoke/results/plots"
 	"github.com/textpoke/textpoke/sched"
@@ -324,15 +323,5 @@ func TestMachines(t *testing.T) {
 		if err := f.Parse([]string{flag}); err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("%s: %v, want %s", flag, err, want)
 		}
-	}
-}
-
-func TestOpen(t *testing.T) {
-	s, err := Open(t.Context(), []string{"arm64-6.12", "gen:n=3"}, records.Options{})
-	if err != nil || len(s) != 2 || s[0].Arch.Traits().Name != "arm64" || s[1].Arch.Traits().Name != "x86_64" {
-		t.Errorf("%v, %v", s, err)
-	}
-	if _, err := Open(t.Context(), []string{"gen:n=3", "nosuchtable"}, records.Options{}); err == nil {
-		t.Error("a table that is not there was opened")
 	}
 }

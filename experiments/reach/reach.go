@@ -110,18 +110,18 @@ func (c *Config) texts(ctx context.Context, limits []published.Reach) (out []*te
 		if len(names) == 0 {
 			names = []string{records.DefaultFor(own)}
 		}
-		sources, err := experiments.Open(ctx, names, records.Options{Kallsyms: c.Kallsyms})
-		if err != nil {
-			return nil, err
-		}
 		first := true
-		for _, src := range sources {
-			if a := src.Table.Arch(); a != "" && a != own {
+		for _, name := range names {
+			t, err := records.Open(ctx, name, records.Options{Kallsyms: c.Kallsyms})
+			if err != nil {
+				return nil, err
+			}
+			if a := t.Arch(); a != "" && a != own {
 				continue
 			}
 			for _, l := range limits {
 				if l.Arch == own {
-					out = append(out, newText(src.Table, arch, l))
+					out = append(out, newText(t, arch, l))
 					out[len(out)-1].firstTable = first
 				}
 			}

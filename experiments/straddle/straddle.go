@@ -224,12 +224,13 @@ func (a *answer) chart() *plots.Chart {
 	for _, p := range places() {
 		c.X.Names = append(c.X.Names, fmt.Sprint(int(p.offset)))
 	}
-	curves := experiments.Curves{Kind: plots.Points}
-	for _, r := range a.Rows {
-		beside := float64(slices.Index(mutations, r.Mutation)) - float64(len(mutations)-1)/2
-		x := float64(slices.Index(places(), r.place)) + beside/float64(len(mutations)+2)
-		curves.Between(r.Mutation, x, r.met.Value(), r.met.Low(), r.met.High())
+	for i, m := range mutations { // beside each other at a place
+		s, beside := plots.Series{Name: m, Kind: plots.Points}, float64(i)-float64(len(mutations)-1)/2
+		for _, r := range experiments.Where(a.Rows, func(r row) bool { return r.Mutation == m }) {
+			s.X = append(s.X, float64(slices.Index(places(), r.place))+beside/float64(len(mutations)+2))
+			s.Y, s.Low, s.High = append(s.Y, r.met.Value()), append(s.Low, r.met.Low()), append(s.High, r.met.High())
+		}
+		c.Series = append(c.Series, s)
 	}
-	c.Series = curves.Series
 	return c
 }
