@@ -108,7 +108,7 @@ func measure(ctx context.Context, s *experiments.Study[Config, check.VerdictRow]
 
 // findings are what the rows say.
 func (a *Answer) findings() *experiments.Findings {
-	return &experiments.Findings{Report: a.report(), No: a.Unexpected()}
+	return &experiments.Findings{Report: a, No: a.Unexpected()}
 }
 
 // cells are where a row stands in the picture and how it looks there: lines are those of the protocols,

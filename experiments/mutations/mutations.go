@@ -46,11 +46,22 @@ type Answer struct {
 // Unexpected is the protocols that break without any mutation and are not among
 // those that cannot be safe there in the first place; nil if there are none.
 func (a *Answer) Unexpected() error {
-	_, unexpected := a.brokenAsMeant()
+	unexpected := a.BrokenOtherwise()
 	if len(unexpected) == 0 {
 		return nil
 	}
 	return fmt.Errorf("protocols break without any mutation: %s", strings.Join(unexpected, "; "))
+}
+
+// KnownUnsafe is what cannot be safe in the first place and is not, BrokenOtherwise the rest.
+func (a *Answer) KnownUnsafe() []string {
+	known, _ := a.brokenAsMeant()
+	return known
+}
+
+func (a *Answer) BrokenOtherwise() []string {
+	_, unexpected := a.brokenAsMeant()
+	return unexpected
 }
 
 // brokenAsMeant says what breaks without any mutation, and where: what cannot be

@@ -14,67 +14,55 @@ import (
 	"github.com/textpoke/textpoke/poke"
 )
 
-// mutationReport is what the report's template is filled with.
-type mutationReport struct {
-	Answered, Incomplete int
-
-	Sound, SoundSafe        int
-	KnownUnsafe, Unexpected []string
-	Headline                string
-	Telling, Harmless       int
-	Silent                  int
-	Breaks                  []reportBreak
-	Safe                    []reportSafe
-	Unexplained             []string
-
-	Machines      string
-	SameAs        string
-	States        uint64
-	Places        []placement
-	Lazy, Preempt bool
-
-	Facts         []reportFact
-	Disagreements []reportDisagreement
-}
-
 type (
 	// reportBreak is one way in which a mutation breaks protocols.
 	reportBreak struct{ Mutation, Summary, Property, Steps, Where string }
 	// reportSafe is one reason why mutations do not.
 	reportSafe struct {
-		Name, Why string
-		Where     []string
+		*harmless
+		Where []string
 	}
+	// reportFact is a fact, and the rows that are about it.
 	reportFact struct {
-		Claim, Source, Should string
-		Agree, Rows           int
+		*fact
+		about, differ rows
 	}
-	reportDisagreement struct{ Claim, Says, Why string }
 )
 
-// report is made of the rows: what they do not say it does not say either.
-func (a *Answer) report() *mutationReport {
-	all, telling := a.all(), a.telling()
-	r := &mutationReport{
-		Answered: len(a.Rows), Incomplete: len(all.where(incomplete)),
-		Sound: len(all.where(unmutated)), SoundSafe: len(all.where(unmutated, isSafe)),
-		Headline: a.headline(), Telling: len(telling), Harmless: len(telling.where(isSafe)),
-		Silent:   len(all.where(mutated)) - len(telling),
-		Machines: strings.Join(all.names(machineOf), ", of "),
-		Preempt:  len(all.where(func(r *check.VerdictRow) bool { return r.Preempt })) > 0,
-		Lazy:     a.lazyInVain(), SameAs: strings.Join(a.sameAs(), ", "),
+// Rows are how many rows are about the fact, Agree those that say the same.
+func (f reportFact) Rows() int    { return len(f.about) }
+func (f reportFact) Agree() int   { return len(f.about) - len(f.differ) }
+func (f reportFact) Differ() bool { return len(f.differ) > 0 }
+
+// Should is what the checker would have to say.
+func (f *fact) Should() string {
+	if f.Property == "" {
+		return string(f.Verdict)
 	}
-	for _, row := range all {
-		r.States += row.States
+	return string(f.Verdict) + ": " + string(f.Property)
+}
+
+// Telling, Harmless and Silent count the rows with a mutation: those that say something of it, the safe ones of
+// them, and those that say nothing.
+func (a *Answer) Telling() int  { return len(a.telling()) }
+func (a *Answer) Harmless() int { return len(a.telling().where(isSafe)) }
+func (a *Answer) Silent() int   { return len(a.all().where(mutated)) - a.Telling() }
+
+// Machines are what the rows are asked about, States what all searches reached together.
+func (a *Answer) Machines() string { return strings.Join(a.all().names(machineOf), ", of ") }
+func (a *Answer) States() (sum uint64) {
+	for _, row := range a.all() {
+		sum += row.States
 	}
-	r.KnownUnsafe, r.Unexpected = a.brokenAsMeant()
-	a.breaks(r)
-	a.explain(r)
-	for _, m := range a.mutations(all) {
-		r.Places = append(r.Places, *placed(m))
+	return sum
+}
+
+// Places is what the mutations need to show.
+func (a *Answer) Places() (out []*placement) {
+	for _, m := range a.mutations(a.all()) {
+		out = append(out, placed(m))
 	}
-	a.compare(r)
-	return r
+	return out
 }
 
 // mutations are those among the rows, as they are listed.
@@ -84,16 +72,17 @@ func (a *Answer) mutations(rs rows) []string {
 	return names
 }
 
-// lazyInVain tells whether rounds that may leave out CPUs had none to leave out.
-func (a *Answer) lazyInVain() bool {
+// Lazy tells whether rounds that may leave out CPUs had none to leave out.
+func (a *Answer) Lazy() bool {
 	lazy := a.all().where(func(r *check.VerdictRow) bool { return r.Setup.Protocol.Lazy(shapeOf(r.Question)) })
 	return len(lazy) > 0 && !slices.ContainsFunc(lazy, func(r *check.VerdictRow) bool {
 		return slices.Contains(r.Roles, cpus.Isolated)
 	})
 }
 
-// sameAs says where native is another of the protocols that were asked about.
-func (a *Answer) sameAs() (out []string) {
+// SameAs says where native is another of the protocols that were asked about.
+func (a *Answer) SameAs() string {
+	var out []string
 	all := a.all()
 	for _, r := range all.where(unmutated, having(protocolName, poke.Native)) {
 		for _, p := range poke.Protocols() {
@@ -104,11 +93,11 @@ func (a *Answer) sameAs() (out []string) {
 			}
 		}
 	}
-	return out
+	return strings.Join(out, ", ")
 }
 
-// breaks says what mutations do.
-func (a *Answer) breaks(r *mutationReport) {
+// Breaks is what mutations do.
+func (a *Answer) Breaks() (out []reportBreak) {
 	broken := a.telling().where(isUnsafe)
 	for _, m := range a.mutations(broken) {
 		of := broken.where(having(mutationName, m))
@@ -118,9 +107,10 @@ func (a *Answer) breaks(r *mutationReport) {
 			if i > 0 {
 				b.Mutation, b.Summary = "", ""
 			}
-			r.Breaks = append(r.Breaks, b)
+			out = append(out, b)
 		}
 	}
+	return out
 }
 
 func summaryOf(mutation string) string {
@@ -139,52 +129,48 @@ func steps(rs rows) string {
 	return fmt.Sprintf("%d to %d", lo, hi)
 }
 
-// explain says why mutations do nothing.
-func (a *Answer) explain(r *mutationReport) {
-	safe := a.telling().where(isSafe)
-	list := func(rs rows) (out []string) {
-		for _, m := range a.mutations(rs) {
-			out = append(out, m+": "+a.places(rs.where(having(mutationName, m))))
-		}
-		return out
-	}
-	because := func(h *harmless) func(*check.VerdictRow) bool {
-		return func(row *check.VerdictRow) bool { return whyHarmless(row.Question) == h }
-	}
-	for i := range harmlessOnes {
-		h := &harmlessOnes[i]
-		if of := safe.where(because(h)); len(of) > 0 {
-			r.Safe = append(r.Safe, reportSafe{h.Name, h.Why, list(of)})
-		}
-	}
-	r.Unexplained = list(safe.where(because(nil)))
+// because are the rows that are safe for a reason; nil for none that is known.
+func (a *Answer) because(h *harmless) rows {
+	return a.telling().where(isSafe, func(row *check.VerdictRow) bool { return whyHarmless(row.Question) == h })
 }
 
-// compare holds the rows against what is known.
-func (a *Answer) compare(r *mutationReport) {
+// list says of each mutation of some rows where they are.
+func (a *Answer) list(rs rows) (out []string) {
+	for _, m := range a.mutations(rs) {
+		out = append(out, m+": "+a.places(rs.where(having(mutationName, m))))
+	}
+	return out
+}
+
+// Safe is why mutations do nothing, Unexplained those of which it is not known.
+func (a *Answer) Safe() (out []reportSafe) {
+	for i := range harmlessOnes {
+		if of := a.because(&harmlessOnes[i]); len(of) > 0 {
+			out = append(out, reportSafe{&harmlessOnes[i], a.list(of)})
+		}
+	}
+	return out
+}
+
+func (a *Answer) Unexplained() []string { return a.list(a.because(nil)) }
+
+// Facts holds the rows against what is known.
+func (a *Answer) Facts() (out []reportFact) {
 	for i := range facts {
 		f := &facts[i]
 		about := a.all().where(func(row *check.VerdictRow) bool {
-			return row.Verdict != explore.Incomplete &&
-				f.About.holds(row.Question)
+			return row.Verdict != explore.Incomplete && f.About.holds(row.Question)
 		})
-		if len(about) == 0 {
-			continue
-		}
-		should := string(f.Verdict)
-		if f.Property != "" {
-			should += ": " + string(f.Property)
-		}
-		differ := about.where(func(row *check.VerdictRow) bool { return !f.says(row) })
-		r.Facts = append(r.Facts, reportFact{f.Claim, f.Source, should, len(about) - len(differ), len(about)})
-		if len(differ) > 0 {
-			r.Disagreements = append(r.Disagreements, reportDisagreement{f.Claim, a.says(differ), f.Differs})
+		if len(about) > 0 {
+			out = append(out, reportFact{f, about, about.where(func(row *check.VerdictRow) bool { return !f.says(row) })})
 		}
 	}
+	return out
 }
 
-// says are the verdicts of rows, with where they are.
-func (a *Answer) says(rs rows) string {
+// Says are the verdicts of those that differ, with where they are.
+func (a *Answer) Says(f reportFact) string {
+	rs := f.differ
 	var parts []string
 	if safe := rs.where(isSafe); len(safe) > 0 {
 		parts = append(parts, "safe: "+a.places(safe))

@@ -53,8 +53,8 @@ func (a *Answer) telling() rows {
 	return a.all().where(mutated, func(r *check.VerdictRow) bool { return sound[base(r)] })
 }
 
-// headline is the answer in one line.
-func (a *Answer) headline() string {
+// Headline is the answer in one line.
+func (a *Answer) Headline() string {
 	t := a.telling()
 	if len(t) == 0 {
 		all := a.all()
