@@ -11,7 +11,6 @@ import (
 	"fmt"
 	"slices"
 	"strings"
-	"sync"
 
 	"github.com/textpoke/textpoke/experiments"
 	"github.com/textpoke/textpoke/kernels/calibration"
@@ -94,8 +93,8 @@ type row struct {
 	Way       ledger.Way
 	Direction string
 	attached  *row // the same functions being attached, where this row detaches them
-	tally     func() (on, off ledger.Tally, err error)
 	Counts    ledger.Tally
+	off       ledger.Tally // of rows that attach: what detaching the same takes
 	Machine   *ledger.Machine
 	Parts     []ledger.Part
 	Spread    calibration.Spread // of all of it, in nanoseconds
@@ -225,9 +224,8 @@ func (c *Config) rows(all []*ledger.Kernel, machines map[string]*ledger.Machine,
 				continue
 			}
 			for _, n := range c.Functions {
-				tally := counting(k, w, n, records)
 				on := &row{
-					Kernel: k, Way: w, Direction: published.Attach, tally: tally, Counts: ledger.Tally{Functions: n},
+					Kernel: k, Way: w, Direction: published.Attach, Counts: ledger.Tally{Functions: n},
 					Machine: machines[k.Arch], seed: seed, largest: largest(times, w.Name),
 				}
 				off := *on
@@ -239,30 +237,16 @@ func (c *Config) rows(all []*ledger.Kernel, machines map[string]*ledger.Machine,
 	return out, nil
 }
 
-// counting counts both directions when one of them is asked for, once.
-func counting(k *ledger.Kernel, w ledger.Way, n, total int) func() (on, off ledger.Tally, err error) {
-	var on, off ledger.Tally
-	once := sync.OnceValue(func() (err error) {
-		on, off, err = k.Attach(w, n, total)
+// count fills a row in: both directions are counted when functions are attached.
+func (r *row) count() (err error) {
+	if r.attached != nil {
+		r.Counts = r.attached.off
+	} else if r.Counts, r.off, err = r.Kernel.Attach(r.Way, r.Counts.Functions, records); err != nil {
 		return err
-	})
-	return func() (ledger.Tally, ledger.Tally, error) {
-		err := once()
-		return on, off, err
 	}
-}
-
-// count fills a row in.
-func (r *row) count() error {
-	on, off, err := r.tally()
-	if r.Counts = on; r.Direction == published.Detach {
-		r.Counts = off
-	}
-	if err == nil {
-		r.Parts = r.Machine.Waterfall(&r.Counts, r.Direction == published.Attach)
-		r.Spread = r.Machine.Spread(&r.Counts, r.Direction == published.Attach, r.seed)
-	}
-	return err
+	r.Parts = r.Machine.Waterfall(&r.Counts, r.attached == nil)
+	r.Spread = r.Machine.Spread(&r.Counts, r.attached == nil, r.seed)
+	return nil
 }
 
 // counted is one direction of attaching to n functions.
