@@ -86,12 +86,13 @@ func (e *Error) at(a records.Addr) *Error {
 // Error makes an Errno an error by itself: what a store into text may fail with.
 func (e Errno) Error() string { return "-" + e.String() }
 
-// ParseErrno finds an error number by its name; "0" is success.
-func ParseErrno(s string) (Errno, bool) {
-	for e, name := range errnoNames {
-		if name == s {
-			return e, true
+// UnmarshalText finds an error number by its name; "0" is success.
+func (e *Errno) UnmarshalText(text []byte) error {
+	for known, name := range errnoNames {
+		if name == string(text) {
+			*e = known
+			return nil
 		}
 	}
-	return 0, false
+	return fmt.Errorf("tracers: %q is the name of no error number", text)
 }

@@ -61,11 +61,11 @@ const (
 
 // documented is a case that the kernel, or a proposal, documents.
 type documented struct {
-	Arch   string `col:"arch,maybe"` // "" for all
-	First  string `col:"first"`
-	Second string `col:"second"`
-	Errno  string `col:"errno"` // 0 for success
-	Source string `col:"source"`
+	Arch   string        `col:"arch,maybe"` // "" for all
+	First  string        `col:"first"`
+	Second string        `col:"second"`
+	Errno  tracers.Errno `col:"errno"`
+	Source string        `col:"source"`
 }
 
 //go:embed cases.csv
@@ -89,7 +89,7 @@ type row struct {
 }
 
 // Agrees tells whether the row is as it is documented.
-func (r *row) Agrees() bool { return r.Documented == nil || r.Documented.Errno == r.Errno.String() }
+func (r *row) Agrees() bool { return r.Documented == nil || r.Documented.Errno == r.Errno }
 
 // Cell is the row in a word.
 func (r *row) Cell() string {

@@ -10,6 +10,7 @@ import (
 
 	"github.com/textpoke/textpoke/experiments"
 	"github.com/textpoke/textpoke/experiments/internal/trial"
+	"github.com/textpoke/textpoke/tracers"
 )
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
@@ -128,7 +129,7 @@ func TestWrong(t *testing.T) {
 		}
 	}
 	study := spec.Study(Config{}, experiments.Lab{})
-	odd := &row{Arch: "any", First: "one", Second: "other", Documented: &documented{Errno: "EBUSY"}}
+	odd := &row{Arch: "any", First: "one", Second: "other", Documented: &documented{Errno: tracers.EBUSY}}
 	if err := study.Add(odd); err != nil {
 		t.Fatal(err)
 	}
