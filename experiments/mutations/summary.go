@@ -23,11 +23,10 @@ func (rs rows) where(conditions ...func(*check.VerdictRow) bool) rows {
 	return experiments.Where(rs, conditions...)
 }
 
-func mutated(r *check.VerdictRow) bool    { return r.Mutation != "" }
-func unmutated(r *check.VerdictRow) bool  { return r.Mutation == "" }
-func isSafe(r *check.VerdictRow) bool     { return r.Verdict == explore.Safe }
-func isUnsafe(r *check.VerdictRow) bool   { return r.Verdict == explore.Unsafe }
-func incomplete(r *check.VerdictRow) bool { return r.Verdict == explore.Incomplete }
+func mutated(r *check.VerdictRow) bool   { return r.Mutation != "" }
+func unmutated(r *check.VerdictRow) bool { return r.Mutation == "" }
+func isSafe(r *check.VerdictRow) bool    { return r.Verdict == explore.Safe }
+func isUnsafe(r *check.VerdictRow) bool  { return r.Verdict == explore.Unsafe }
 
 // all are all rows.
 func (a *Answer) all() (out rows) {
