@@ -224,9 +224,6 @@ func (c *Client) Step(cpu int) error {
 	return err
 }
 
-// Wait waits until the machine stops by itself.
-func (c *Client) Wait() (Stop, error) { return c.stopped() }
-
 // WaitFor waits, and stops the machine when it has run for so long.
 func (c *Client) WaitFor(limit time.Duration) (Stop, error) {
 	_ = c.conn.SetReadDeadline(time.Now().Add(limit))
@@ -239,7 +236,7 @@ func (c *Client) WaitFor(limit time.Duration) (Stop, error) {
 	if err != nil {
 		return Stop{}, c.failed("wait", err)
 	}
-	return c.stopped()
+	return c.Wait()
 }
 
 // silence reads acknowledgements until something else comes.
@@ -253,7 +250,8 @@ func (c *Client) silence() error {
 	}
 }
 
-func (c *Client) stopped() (Stop, error) {
+// Wait waits until the machine stops by itself.
+func (c *Client) Wait() (Stop, error) {
 	answer, err := c.receive("wait")
 	if err != nil {
 		return Stop{}, err

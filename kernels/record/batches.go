@@ -80,7 +80,9 @@ func (r *Recording) Batches() []*Batch {
 func (c *cutter) step(i int, s *Step) {
 	switch s.Kind {
 	case Begin, Halt:
-		c.endLoose(s.CPU)
+		if n := len(c.open[s.CPU]); n > 0 && c.open[s.CPU][n-1].By == "" { // steps that merely follow each other
+			c.end(s.CPU)
+		}
 		b := &Batch{By: s.Name}
 		if s.Kind == Halt {
 			c.halted, b.Steps = b, []int{i}
@@ -138,13 +140,6 @@ func (c *cutter) of(s *Step) *Batch {
 	}
 	c.open[s.CPU] = append(c.open[s.CPU], &Batch{})
 	return c.open[s.CPU][len(c.open[s.CPU])-1]
-}
-
-// endLoose ends steps that merely follow each other.
-func (c *cutter) endLoose(cpu int) {
-	if n := len(c.open[cpu]); n > 0 && c.open[cpu][n-1].By == "" {
-		c.end(cpu)
-	}
 }
 
 // end ends the innermost batch of a CPU. One that stores nothing is none.
