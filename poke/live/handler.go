@@ -9,6 +9,8 @@ package live
 import (
 	"errors"
 	"fmt"
+	"os"
+	"strings"
 	"sync/atomic"
 	"unsafe"
 
@@ -37,6 +39,22 @@ var open atomic.Bool
 
 // ErrOpen refuses a second machine.
 var ErrOpen = errors.New("a machine is open in this process: there can be one at a time")
+
+// ErrTraced refuses what needs breakpoints in a process whose debugger would get them.
+var ErrTraced = errors.New("a debugger or tracer is attached, and would get the breakpoints")
+
+// traced tells whether a process traces this one (proc(5), status). Where /proc is missing it is taken for untraced.
+func traced() error {
+	status, err := os.ReadFile("/proc/self/status")
+	if err != nil {
+		return nil
+	}
+	_, rest, _ := strings.Cut(string(status), "\nTracerPid:\t")
+	if pid, _, _ := strings.Cut(rest, "\n"); pid != "0" {
+		return fmt.Errorf("%w: process %s", ErrTraced, pid)
+	}
+	return nil
+}
 
 // sigaction is the kernel's struct (arch/x86/include/uapi/asm/signal.h).
 type sigaction struct{ handler, flags, restorer, mask uintptr }

@@ -19,10 +19,17 @@
 
 #define SIGTRAP 5
 
-// handler is called by the kernel on the thread's signal stack: DI signal, DX context.
+// Why there is a signal: si_code of siginfo (include/uapi/asm-generic/siginfo.h, Linux 6.12). What another
+// thread or process has sent has none above 0; a breakpoint's is SI_KERNEL, a single step's is not.
+#define SIGINFO_CODE 8(SI)
+#define SI_KERNEL 0x80
+
+// handler is called by the kernel on the thread's signal stack: DI signal, SI siginfo, DX context.
 // It does what poke_int3_handler does (arch/x86/kernel/alternative.c), and knows
-// nothing of Go. Whatever does not come from a thread in foreign code is Go's.
+// nothing of Go. Go gets what somebody has sent, and what does not come from a thread in foreign code.
 TEXT ·handler(SB), NOSPLIT|NOFRAME|TOPFRAME, $0
+	CMPL SIGINFO_CODE, $0
+	JLE  chain
 	MOVQ CONTEXT_R13, R13
 	MOVQ R13, R8
 	SUBQ ·blocksBase(SB), R8
@@ -33,6 +40,8 @@ TEXT ·handler(SB), NOSPLIT|NOFRAME|TOPFRAME, $0
 	CMPQ block_in(R13), $0
 	JEQ  chain
 	CMPL DI, $SIGTRAP
+	JNE  fault
+	CMPL SIGINFO_CODE, $SI_KERNEL
 	JNE  fault
 	MOVQ CONTEXT_RIP, R9
 	DECQ R9 // the breakpoint

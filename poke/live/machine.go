@@ -55,9 +55,12 @@ type Machine struct {
 
 // Open makes the machine, and puts its trap handler in front of Go's. Close must
 // follow, when no thread calls a site any more. Errors say what this system or the
-// request lacks; ErrOpen is one of them.
+// request lacks; ErrOpen and ErrTraced are two of them.
 func Open(c Config) (*Machine, error) {
 	if err := c.validate(); err != nil {
+		return nil, err
+	}
+	if err := traced(); err != nil {
 		return nil, err
 	}
 	if !open.CompareAndSwap(false, true) {

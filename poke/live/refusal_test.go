@@ -7,10 +7,15 @@ package live
 import (
 	"errors"
 	"fmt"
+	"io"
 	"os"
 	"os/exec"
+	"runtime"
 	"strings"
+	"syscall"
 	"testing"
+
+	"golang.org/x/sys/unix"
 
 	"github.com/textpoke/textpoke/internal/sandbox"
 )
@@ -49,6 +54,48 @@ func TestRefusals(t *testing.T) {
 	}
 }
 
+// TestTraced: under a debugger, which would get the breakpoints, there is no machine.
+func TestTraced(t *testing.T) {
+	if os.Getenv(forbidden) == "untraced" {
+		_, err := Define(1, 1)
+		fmt.Printf("%v\n", err)
+		return
+	}
+	define(t, 1, 1)
+	runtime.LockOSThread() // ptrace answers the thread that traces
+	defer runtime.UnlockOSThread()
+	var out strings.Builder
+	cmd := exec.Command(os.Args[0], "-test.run=^TestTraced$")
+	cmd.Env = append(os.Environ(), forbidden+"=untraced")
+	cmd.SysProcAttr = &syscall.SysProcAttr{Ptrace: true}
+	read, write, err := os.Pipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer read.Close()
+	cmd.Stdout = write
+	if err := cmd.Start(); err != nil {
+		t.Skip(err)
+	}
+	write.Close()
+	for {
+		var status unix.WaitStatus
+		if _, err := unix.Wait4(cmd.Process.Pid, &status, 0, nil); err != nil || !status.Stopped() {
+			break
+		}
+		sig := status.StopSignal()
+		if sig == unix.SIGTRAP { // the stop at its start
+			sig = 0
+		}
+		if err := unix.PtraceCont(cmd.Process.Pid, int(sig)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if _, err := io.Copy(&out, read); err != nil || !strings.Contains(out.String(), ErrTraced.Error()) {
+		t.Errorf("%q, %v", out.String(), err)
+	}
+}
+
 // TestTooMuch: what cannot be laid out is an error before anything is mapped.
 func TestTooMuch(t *testing.T) {
 	for _, c := range [][2]int{{0, 1}, {1, 0}, {-1, 1}, {1 << 62, 1}, {1, 1 << 50}} {
@@ -75,8 +122,15 @@ func TestClosed(t *testing.T) {
 	if _, err := a.Register(); err == nil {
 		t.Error("there was room for one, and two are registered")
 	}
+	late := &Caller{a.machine.Threads()[0], a}
+	if err := a.Enable(t.Context(), 1); err != nil || !late.Call(1) {
+		t.Fatalf("site 1 is not on: %v", err)
+	}
 	if err := a.Close(); err != nil {
 		t.Fatal(err)
+	}
+	if late.Call(1) {
+		t.Error("a site of what is closed is on")
 	}
 	b := define(t, 2, 1)
 	if err := a.Close(); err != nil {

@@ -10,6 +10,7 @@ import (
 	"os/signal"
 	"runtime"
 	"runtime/pprof"
+	"strconv"
 	"testing"
 
 	"golang.org/x/sys/unix"
@@ -62,6 +63,31 @@ func TestGoGoesOn(t *testing.T) {
 		c := th.Counts()
 		if c.Traps != c.Hits || c.Wrong+c.Unhandled+c.Faults != 0 {
 			t.Errorf("%+v", c)
+		}
+	}
+}
+
+// TestSentSignals: a SIGTRAP that is sent to a thread is nobody's breakpoint, wherever the thread is.
+func TestSentSignals(t *testing.T) {
+	s := define(t, 4, 2)
+	// Not stopped: a thread may take its signal after the test, and Go would end the process.
+	signal.Notify(make(chan os.Signal, 1), unix.SIGTRAP)
+	stop := callers(t, s, 2, func(c *Caller, i int) { c.t.Call(i&3, 1000) })
+	for i := range 400 {
+		threads, err := os.ReadDir("/proc/self/task")
+		if err != nil {
+			t.Skip(err)
+		}
+		tid, err := strconv.Atoi(threads[i%len(threads)].Name())
+		if err != nil {
+			t.Fatal(err)
+		}
+		_ = unix.Tgkill(os.Getpid(), tid, unix.SIGTRAP) // a thread may have ended
+	}
+	stop()
+	for _, th := range s.machine.Threads() {
+		if c := th.Counts(); c.Traps+c.Faults+c.Unhandled != 0 {
+			t.Errorf("a signal that was sent was taken for a breakpoint: %+v", c)
 		}
 	}
 }

@@ -185,6 +185,27 @@ func TestNoCallWhileThreadsStand(t *testing.T) {
 	}
 }
 
+// TestBrokenSite: a call that ends in a fault is no answer, and says what stands there.
+func TestBrokenSite(t *testing.T) {
+	s := define(t, 2, 1)
+	c, err := s.Register()
+	if err != nil {
+		t.Fatal(err)
+	}
+	text := s.machine.text
+	copy(text.rw.bytes(int(text.offsets[1]), 2), []byte{0x0f, 0x0b}) // ud2
+	defer func() {
+		got := fmt.Sprint(recover())
+		if !strings.Contains(got, "site 1, which holds 0f 0b") {
+			t.Error(got)
+		}
+		if err := s.Check(); err == nil || c.Call(0) {
+			t.Errorf("check says %v, or site 0 is on", err)
+		}
+	}()
+	c.Call(1)
+}
+
 // BenchmarkSwitches flips one site of a hundred that two threads call all the time.
 func BenchmarkSwitches(b *testing.B) {
 	s := define(b, 100, 2)
@@ -205,6 +226,65 @@ func BenchmarkSwitches(b *testing.B) {
 		}
 		on = !on
 	}
+}
+
+// What BenchmarkCosts asks, where the compiler cannot know it.
+var (
+	costBool     bool
+	costAtomic   atomic.Bool
+	costFunction = func() bool { return false }
+	costSum      int
+)
+
+// BenchmarkCosts is what the documentation of Switches compares: how a program asks whether something is on.
+func BenchmarkCosts(b *testing.B) {
+	s := define(b, 1, 1)
+	c, err := s.Register()
+	if err != nil {
+		b.Fatal(err)
+	}
+	for _, name := range []string{"off", "on"} {
+		if name == "on" {
+			costBool, costFunction = true, func() bool { return true }
+			costAtomic.Store(true)
+			if err := s.Enable(b.Context(), 0); err != nil {
+				b.Fatal(err)
+			}
+		}
+		b.Run("bool/"+name, func(b *testing.B) {
+			for range b.N {
+				if costBool {
+					costSum++
+				}
+			}
+		})
+		b.Run("atomic/"+name, func(b *testing.B) {
+			for range b.N {
+				if costAtomic.Load() {
+					costSum++
+				}
+			}
+		})
+		b.Run("function/"+name, func(b *testing.B) {
+			for range b.N {
+				if costFunction() {
+					costSum++
+				}
+			}
+		})
+		b.Run("switches/"+name, func(b *testing.B) {
+			for range b.N {
+				if c.Call(0) {
+					costSum++
+				}
+			}
+		})
+	}
+	b.Run("atomic/switched", func(b *testing.B) {
+		for i := range b.N {
+			costAtomic.Store(i&1 == 0)
+		}
+	})
 }
 
 // BenchmarkCall is a call of a site that is off.
