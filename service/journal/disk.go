@@ -10,8 +10,6 @@ import (
 	"os"
 	"path/filepath"
 	"syscall"
-
-	"golang.org/x/sys/unix"
 )
 
 // Disk is one directory and its files: all that the journal asks of the world. Written bytes
@@ -77,15 +75,6 @@ func (f osFile) Size() (int64, error) {
 		return 0, err
 	}
 	return info.Size(), nil
-}
-
-// Sync is fdatasync(2): the length is on the disk with it, and times do not matter.
-func (f osFile) Sync() error {
-	for {
-		if err := unix.Fdatasync(int(f.Fd())); !errors.Is(err, unix.EINTR) {
-			return err
-		}
-	}
 }
 
 func openFile(path string, flags int) (Handle, error) {
