@@ -19,7 +19,7 @@ func TestCtlTrace(t *testing.T) {
 	const lines = `{"kind":"function","name":"vfs_read","cpu":1,"time_ns":5000,"text":"cat vfs_read"}
 {"kind":"function","name":"vfs_read","cpu":0,"time_ns":6000,"text":"sh vfs_read"}
 %s{"cpu":1,"text":"CPU:1 [LOST 9 EVENTS]","lost":9}
-{"kind":"event","name":"sched_sw`
+`
 	const graph = `{"kind":"graph","name":"vfs_open","cpu":1,"text":"vfs_open() {"}
 {"kind":"graph","name":"vfs_open","cpu":1,"end":true,"text":"}"}
 `
@@ -31,17 +31,21 @@ func TestCtlTrace(t *testing.T) {
 			more = graph
 		}
 		fmt.Fprintf(w, lines, more)
-		http.NewResponseController(w).Flush()
-		<-r.Context().Done()
+		if strings.Contains(asked, "client=cut") {
+			fmt.Fprint(w, `{"kind":"event","name":"sched_sw`)
+			http.NewResponseController(w).Flush()
+			<-r.Context().Done()
+		}
 	}))
 	defer s.Close()
 	file := filepath.Join(t.TempDir(), "x.pftrace")
 	for _, c := range []struct{ args, want string }{
 		{"trace --client a b", ""},
-		{"trace --client a --for 300ms", "cat vfs_read\nsh vfs_read\nCPU:1 [LOST 9 EVENTS]\n"},
-		{"count --client a --ops graph --for 500ms --format csv",
-			"kind,name,calls,calls_per_s\n,lost,9,18\nfunction,vfs_read,2,4\ngraph,vfs_open,1,2\n"},
-		{"trace --client a --for 300ms --trace " + file, ""},
+		{"trace --client a", "cat vfs_read\nsh vfs_read\nCPU:1 [LOST 9 EVENTS]\n"},
+		{"trace --client cut --for 2s", "cat vfs_read\nsh vfs_read\nCPU:1 [LOST 9 EVENTS]\n"},
+		{"count --client a --ops graph --for 4s --format csv",
+			"kind,name,calls,calls_per_s\n,lost,9,2.25\nfunction,vfs_read,2,0.5\ngraph,vfs_open,1,0.25\n"},
+		{"trace --client a --trace " + file, ""},
 	} {
 		r := textpoke(t, append([]string{"ctl", "--server", s.URL}, strings.Fields(c.args)...)...)
 		if ok := !strings.Contains(c.args, "a b"); r.out != c.want || ok != (r.code == exitDone) {
