@@ -52,6 +52,19 @@ func Arch(r *record.Recording) (isa.Arch, error) {
 	return a, nil
 }
 
+// Shipped is the protocol that a recording's image names; native where it names none.
+func Shipped(r *record.Recording) (*poke.Protocol, error) {
+	a, err := Arch(r)
+	if err != nil {
+		return nil, err
+	}
+	p := poke.Named(cmp.Or(r.Protocol, poke.Native), a.Traits())
+	if p == nil {
+		return nil, fmt.Errorf("%s: protocol %q: there is none of that name", r.File, r.Protocol)
+	}
+	return p, nil
+}
+
 // Check holds a recording against a protocol; nil for the one that the image names.
 func Check(r *record.Recording, p *poke.Protocol) (*Result, error) {
 	a, err := Arch(r)
@@ -59,8 +72,8 @@ func Check(r *record.Recording, p *poke.Protocol) (*Result, error) {
 		return nil, err
 	}
 	if p == nil {
-		if p = poke.Named(cmp.Or(r.Protocol, poke.Native), a.Traits()); p == nil {
-			return nil, fmt.Errorf("%s: protocol %q: there is none of that name", r.File, r.Protocol)
+		if p, err = Shipped(r); err != nil {
+			return nil, err
 		}
 	}
 	c := &checker{r: r, arch: a, plan: p, Result: Result{Protocol: p.Name}}

@@ -47,6 +47,10 @@ func Plan(recordings []*record.Recording) (*Learned, error) {
 	if err != nil {
 		return nil, err
 	}
+	shipped, err := conform.Shipped(first)
+	if err != nil {
+		return nil, err
+	}
 	l := &learner{arch: a, trap: a.Breakpoint().Bytes(a.Traits().BreakpointLen)}
 	for _, r := range recordings {
 		if r.Arch != first.Arch || r.Image != first.Image {
@@ -67,7 +71,7 @@ func Plan(recordings []*record.Recording) (*Learned, error) {
 	if err != nil {
 		return nil, fmt.Errorf("%s: the plan that was learned: %w", first.Name(), err)
 	}
-	l.compare(p, first.Protocol)
+	l.compare(p, shipped)
 	var misfits []error
 	for _, r := range recordings {
 		result, err := conform.Check(r, p)
@@ -241,15 +245,8 @@ func (w *writer) lines(steps []string) {
 	}
 }
 
-// compare says whether the plan makes the steps of the shipped one.
-func (l *learner) compare(p *poke.Protocol, name string) {
-	if name == "" {
-		name = poke.Native
-	}
-	shipped := poke.Named(name, l.arch.Traits())
-	if shipped == nil {
-		return
-	}
+// compare says whether the plan makes the steps of a shipped one.
+func (l *learner) compare(p, shipped *poke.Protocol) {
 	slices.Sort(l.sizes)
 	for _, n := range l.sizes {
 		for patches := 1; patches <= 3; patches++ {

@@ -161,8 +161,13 @@ func TestConditions(t *testing.T) {
 	}
 }
 
-// TestCannotLearn: nothing of several sites, or two kernels.
+// TestCannotLearn: nothing of several sites, two kernels, or a protocol that is none.
 func TestCannotLearn(t *testing.T) {
+	foreign := batch(true)
+	foreign.Protocol = "by-magic"
+	if _, err := Plan([]*record.Recording{foreign}); err == nil || !strings.Contains(err.Error(), `protocol "by-magic"`) {
+		t.Errorf("%v", err)
+	}
 	r := batch(true)
 	for i := 0; i < len(r.Steps); i++ {
 		if r.Steps[i].At >= 128 {
