@@ -191,7 +191,7 @@ func TestCited(t *testing.T) {
 			}
 			return err
 		}
-		if !slices.Contains([]string{".md", ".csv", ".case", ".plan", ".experiment", ".go"}, filepath.Ext(path)) ||
+		if !slices.Contains([]string{".md", ".csv", ".case", ".plan", ".experiment", ".rules", ".go"}, filepath.Ext(path)) ||
 			filepath.Base(path) == "claims.md" {
 			return nil
 		}
