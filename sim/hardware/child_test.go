@@ -125,7 +125,7 @@ func TestDeathIsAFinding(t *testing.T) {
 // TestKilledIsNoFinding: somebody who kills the process has found nothing about the plan,
 // be it that the next update still gets to it or that it does not.
 func TestKilledIsNoFinding(t *testing.T) {
-	for i, sig := range []unix.Signal{unix.SIGKILL, unix.SIGHUP, unix.SIGKILL} {
+	for i, sig := range []unix.Signal{unix.SIGKILL, unix.SIGTERM, unix.SIGKILL} {
 		cfg, u := machineOf(t, 2)
 		c := child(t, cfg)
 		if _, err := c.Update(t.Context(), u); err != nil {
