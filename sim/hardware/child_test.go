@@ -7,6 +7,7 @@ package hardware
 import (
 	"context"
 	"errors"
+	"os/signal"
 	"strings"
 	"testing"
 	"time"
@@ -125,7 +126,11 @@ func TestDeathIsAFinding(t *testing.T) {
 // TestKilledIsNoFinding: somebody who kills the process has found nothing about the plan,
 // be it that the next update still gets to it or that it does not.
 func TestKilledIsNoFinding(t *testing.T) {
-	for i, sig := range []unix.Signal{unix.SIGKILL, unix.SIGTERM, unix.SIGKILL} {
+	signals := []unix.Signal{unix.SIGKILL, unix.SIGHUP, unix.SIGKILL}
+	if signal.Ignored(unix.SIGHUP) { // under nohup, and a process that it starts keeps it so
+		signals[1] = unix.SIGKILL
+	}
+	for i, sig := range signals {
 		cfg, u := machineOf(t, 2)
 		c := child(t, cfg)
 		if _, err := c.Update(t.Context(), u); err != nil {
