@@ -9,6 +9,7 @@ import (
 	"go/token"
 	"go/types"
 	"math/rand/v2"
+	"path/filepath"
 	"slices"
 	"strings"
 )
@@ -21,6 +22,7 @@ type fault struct {
 	covered              int    // the line that coverage counts when the fault's is reached
 	start, end           int    // the bytes that it replaces
 	old, new             string // what stands there, and what then
+	outcome              outcome
 }
 
 // in is src with the fault in it.
@@ -45,23 +47,28 @@ var others = map[token.Token]string{
 	token.LAND: "||", token.LOR: "&&",
 }
 
-// faults lists all that can be put into the package, in the order of its text.
-func (p *pkg) faults() ([]fault, error) {
-	var all []fault
-	for _, name := range p.names {
-		for _, decl := range p.files[name].Decls {
-			s := scan{pkg: p, file: name}
-			switch decl := decl.(type) {
-			case *ast.FuncDecl:
-				s.declared(decl)
-			case *ast.GenDecl:
-				s.literals(decl)
-			}
+// faults lists all that can be put into the package, in the order of its text: into its functions, and of its
+// tables into the functions that these hold. Coverage does not tell which other value of a table a test has asked for.
+func (p *pkg) faults() (all []fault) {
+	for i, file := range p.Syntax {
+		for _, decl := range file.Decls {
+			s := scan{pkg: p, file: filepath.Base(p.GoFiles[i])}
+			ast.Inspect(decl, func(n ast.Node) bool {
+				switch n := n.(type) {
+				case *ast.ValueSpec:
+					s.function = n.Names[0].Name
+				case *ast.FuncDecl:
+					s.function = n.Name.Name
+				}
+				switch n.(type) {
+				case *ast.FuncDecl, *ast.FuncLit:
+					ast.Inspect(n, s.node)
+					return false
+				}
+				return true
+			})
 			all = append(all, s.found...)
 		}
-	}
-	if len(all) == 0 {
-		return nil, fmt.Errorf("no place for a fault")
 	}
 	slices.SortStableFunc(all, func(a, b fault) int {
 		return cmp.Or(cmp.Compare(a.file, b.file), cmp.Compare(a.start, b.start))
@@ -72,14 +79,12 @@ func (p *pkg) faults() ([]fault, error) {
 		seen[key]++
 		all[i].nth = seen[key]
 	}
-	return all, nil
+	return all
 }
 
 // draw takes n of the faults that compile, chosen by seed; all of them if n is 0.
-func draw(all []fault, n int, seed uint64, compiles func(fault) bool) []fault {
-	r := rand.New(rand.NewPCG(seed, 0))
-	var drawn []fault
-	for _, i := range r.Perm(len(all)) {
+func draw(all []fault, n int, seed uint64, compiles func(fault) bool) (drawn []fault) {
+	for _, i := range rand.New(rand.NewPCG(seed, 0)).Perm(len(all)) {
 		if n > 0 && len(drawn) == n {
 			break
 		}
@@ -90,7 +95,7 @@ func draw(all []fault, n int, seed uint64, compiles func(fault) bool) []fault {
 	return drawn
 }
 
-// scan collects the faults of one function.
+// scan collects the faults of one declaration.
 type scan struct {
 	*pkg
 	file, function string
@@ -104,37 +109,8 @@ type choice struct {
 	line     int
 }
 
-// declared puts faults into a function.
-func (s *scan) declared(fn *ast.FuncDecl) {
-	if fn.Body == nil {
-		return
-	}
-	s.function = fn.Name.Name
-	s.early(fn.Type, fn.Body)
-	ast.Inspect(fn.Body, s.node)
-}
-
-// literals puts faults into the functions that a table of the package holds, and nowhere
-// else in the table: coverage does not tell which of its values a test has asked for.
-func (s *scan) literals(decl *ast.GenDecl) {
-	for _, spec := range decl.Specs {
-		value, ok := spec.(*ast.ValueSpec)
-		if !ok {
-			continue
-		}
-		s.function = value.Names[0].Name
-		ast.Inspect(value, func(n ast.Node) bool {
-			literal, ok := n.(*ast.FuncLit)
-			if ok {
-				ast.Inspect(literal, s.node)
-			}
-			return !ok
-		})
-	}
-}
-
 func (s *scan) add(kind string, from, to token.Pos, text string) {
-	start, end := s.fset.Position(from), s.fset.Position(to)
+	start, end := s.Fset.Position(from), s.Fset.Position(to)
 	f := fault{file: s.file, function: s.function, kind: kind, line: start.Line, covered: start.Line,
 		start: start.Offset, end: end.Offset, old: string(s.src[s.file][start.Offset:end.Offset]), new: text}
 	for _, c := range s.cases {
@@ -146,7 +122,7 @@ func (s *scan) add(kind string, from, to token.Pos, text string) {
 }
 
 func (s *scan) text(n ast.Node) string {
-	return string(s.src[s.file][s.fset.Position(n.Pos()).Offset:s.fset.Position(n.End()).Offset])
+	return string(s.src[s.file][s.Fset.Position(n.Pos()).Offset:s.Fset.Position(n.End()).Offset])
 }
 
 func (s *scan) node(n ast.Node) bool {
@@ -160,16 +136,16 @@ func (s *scan) node(n ast.Node) bool {
 		if call, ok := n.X.(*ast.CallExpr); ok && !s.logs(call) {
 			s.add("drop", n.Pos(), n.End(), "")
 		}
-	case *ast.DeferStmt:
-		s.add("drop", n.Pos(), n.End(), "")
-	case *ast.GoStmt:
+	case *ast.DeferStmt, *ast.GoStmt:
 		s.add("drop", n.Pos(), n.End(), "")
 	case *ast.SwitchStmt:
 		for _, clause := range n.Body.List {
 			for _, e := range clause.(*ast.CaseClause).List {
-				s.cases = append(s.cases, choice{e.Pos(), e.End(), s.fset.Position(n.Pos()).Line})
+				s.cases = append(s.cases, choice{e.Pos(), e.End(), s.Fset.Position(n.Pos()).Line})
 			}
 		}
+	case *ast.FuncDecl:
+		s.early(n.Type, n.Body)
 	case *ast.FuncLit:
 		s.early(n.Type, n.Body)
 	case *ast.CallExpr:
@@ -184,7 +160,7 @@ func (s *scan) logs(call *ast.CallExpr) bool {
 	if !ok {
 		return false
 	}
-	t := s.info.TypeOf(method.X)
+	t := s.TypesInfo.TypeOf(method.X)
 	return t != nil && strings.HasPrefix(t.String(), "*go.uber.org/zap.")
 }
 
@@ -197,7 +173,7 @@ func (s *scan) swaps(call *ast.CallExpr) {
 	}
 	for i := 1; i < len(call.Args); i++ {
 		a, b := call.Args[i-1], call.Args[i]
-		ta, tb := s.info.TypeOf(a), s.info.TypeOf(b)
+		ta, tb := s.TypesInfo.TypeOf(a), s.TypesInfo.TypeOf(b)
 		if ta == nil || tb == nil || !types.Identical(ta, tb) || s.text(a) == s.text(b) {
 			continue
 		}
@@ -208,32 +184,22 @@ func (s *scan) swaps(call *ast.CallExpr) {
 	}
 }
 
-// early lets the function return at once, with zeros.
+// early lets the function return at once, with zeros, unless it does nothing else.
 func (s *scan) early(fn *ast.FuncType, body *ast.BlockStmt) {
-	if len(body.List) == 0 || s.zero(body.List) {
+	if body == nil || len(body.List) == 0 {
+		return
+	}
+	if ret, ok := body.List[0].(*ast.ReturnStmt); ok && !slices.ContainsFunc(ret.Results, func(e ast.Expr) bool {
+		return !slices.Contains([]string{"nil", "0", "false", `""`}, s.text(e))
+	}) {
 		return
 	}
 	var zeros []string
-	if results := fn.Results; results != nil {
+	if results := fn.Results; results != nil && len(results.List[0].Names) == 0 {
 		for _, field := range results.List {
-			if len(field.Names) > 0 {
-				zeros = nil
-				break
-			}
 			zeros = append(zeros, "*new("+s.text(field.Type)+")")
 		}
 	}
 	after := body.Lbrace + 1
 	s.add("return", after, after, "if true { return "+strings.Join(zeros, ", ")+" };")
-}
-
-// zero says whether a body does nothing but return zeros.
-func (s *scan) zero(body []ast.Stmt) bool {
-	ret, ok := body[0].(*ast.ReturnStmt)
-	if !ok {
-		return false
-	}
-	return !slices.ContainsFunc(ret.Results, func(e ast.Expr) bool {
-		return !slices.Contains([]string{"nil", "0", "false", `""`}, s.text(e))
-	})
 }

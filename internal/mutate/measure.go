@@ -7,15 +7,96 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"go/parser"
+	"go/types"
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
+	"strings"
 	"syscall"
 	"time"
 
 	"golang.org/x/sync/errgroup"
 	"golang.org/x/tools/cover"
+	"golang.org/x/tools/go/packages"
 )
+
+// outcome is what became of a fault.
+type outcome string
+
+const (
+	found     outcome = "found"              // a test failed
+	late      outcome = "late"               // the tests did not end in time, which counts as found
+	survived  outcome = "survived"           // all tests passed
+	unreached outcome = "no test comes here" // and so none can fail
+)
+
+// pkg is a package whose source faults are put into.
+type pkg struct {
+	*packages.Package
+	dir string            // relative to the module's
+	src map[string][]byte // its files, without tests
+}
+
+// load reads the packages that patterns name, with the types of all that they import.
+func load(ctx context.Context, patterns []string) (all []*pkg, err error) {
+	loaded, err := packages.Load(&packages.Config{Context: ctx, Mode: packages.NeedName | packages.NeedFiles |
+		packages.NeedCompiledGoFiles | packages.NeedModule | packages.NeedImports | packages.NeedSyntax |
+		packages.NeedTypes | packages.NeedTypesInfo}, patterns...)
+	if err != nil {
+		return nil, err
+	}
+	for _, l := range loaded {
+		switch {
+		case len(l.Errors) > 0:
+			return nil, l.Errors[0]
+		case len(l.GoFiles) == 0:
+			continue
+		}
+		p := &pkg{l, "", map[string][]byte{}}
+		if p.dir, err = filepath.Rel(l.Module.Dir, filepath.Dir(l.GoFiles[0])); err != nil {
+			return nil, err
+		}
+		for _, file := range l.GoFiles {
+			if p.src[filepath.Base(file)], err = os.ReadFile(file); err != nil {
+				return nil, err
+			}
+		}
+		all = append(all, p)
+	}
+	return all, nil
+}
+
+// other are the package's files for other systems or build tags, which nothing here compiles.
+func (p *pkg) other() (names []string) {
+	for _, file := range p.IgnoredFiles {
+		if strings.HasSuffix(file, ".go") && !strings.HasSuffix(file, "_test.go") {
+			names = append(names, filepath.Base(file))
+		}
+	}
+	return names
+}
+
+// Import is a package that this one imports. It implements types.Importer.
+func (p *pkg) Import(path string) (*types.Package, error) {
+	if path == "unsafe" {
+		return types.Unsafe, nil
+	}
+	return p.Imports[path].Types, nil
+}
+
+// compiles says whether the package with f in it is a program at all.
+func (p *pkg) compiles(f fault) bool {
+	file, err := parser.ParseFile(p.Fset, f.file, f.in(p.src[f.file]), parser.SkipObjectResolution)
+	if err != nil {
+		return false
+	}
+	files := slices.Clone(p.Syntax)
+	files[slices.IndexFunc(p.GoFiles, func(name string) bool { return filepath.Base(name) == f.file })] = file
+	_, err = (&types.Config{Importer: p}).Check(p.PkgPath, p.Fset, files, nil)
+	return err == nil
+}
 
 // memory bounds what a run of tests may take, since a fault may make a loop endless: 12 GiB
 // of addresses, in KiB as ulimit wants them.
@@ -40,14 +121,14 @@ func copyTrees(ctx context.Context, n int) (trees []string, err error) {
 }
 
 // measure tries each fault in one of the trees.
-func measure(ctx context.Context, p *pkg, faults []fault, trees []string, timeout time.Duration) (result, error) {
-	r := result{dir: p.dir, other: p.other, faults: faults, outcomes: make([]outcome, len(faults))}
-	if out, err := runTests(ctx, trees[0], p.dir, timeout, "-coverprofile", filepath.Join(trees[0], "cover")); err != nil {
-		return r, fmt.Errorf("its tests fail without a fault: %w\n%s", err, out)
+func (p *pkg) measure(ctx context.Context, faults []fault, trees []string, timeout time.Duration) error {
+	profile := filepath.Join(trees[0], "cover")
+	if out, err := p.test(ctx, trees[0], timeout, "-coverprofile", profile); err != nil {
+		return fmt.Errorf("its tests fail without a fault: %w\n%s", err, out)
 	}
-	run, err := readCover(filepath.Join(trees[0], "cover"))
+	profiles, err := cover.ParseProfiles(profile)
 	if err != nil {
-		return r, err
+		return err
 	}
 	free := make(chan string, len(trees))
 	for _, tree := range trees {
@@ -55,24 +136,24 @@ func measure(ctx context.Context, p *pkg, faults []fault, trees []string, timeou
 	}
 	var g errgroup.Group
 	g.SetLimit(len(trees))
-	for i, f := range faults {
-		if !run(p.path+"/"+f.file, f.covered) {
-			r.outcomes[i] = unreached
+	for i := range faults {
+		f := &faults[i]
+		if !runs(profiles, p.PkgPath+"/"+f.file, f.covered) {
+			f.outcome = unreached
 			continue
 		}
-		g.Go(func() error {
+		g.Go(func() (err error) {
 			tree := <-free
 			defer func() { free <- tree }()
-			var err error
-			r.outcomes[i], err = try(ctx, tree, p, f, timeout)
+			f.outcome, err = p.try(ctx, tree, *f, timeout)
 			return err
 		})
 	}
-	return r, g.Wait()
+	return g.Wait()
 }
 
 // try puts f into the tree and says whether the package's tests notice.
-func try(ctx context.Context, tree string, p *pkg, f fault, timeout time.Duration) (o outcome, err error) {
+func (p *pkg) try(ctx context.Context, tree string, f fault, timeout time.Duration) (o outcome, err error) {
 	file := filepath.Join(tree, p.dir, f.file)
 	if err := os.WriteFile(file, f.in(p.src[f.file]), 0o600); err != nil {
 		return "", err
@@ -82,7 +163,7 @@ func try(ctx context.Context, tree string, p *pkg, f fault, timeout time.Duratio
 		err = errors.Join(err, os.WriteFile(file, p.src[f.file], 0o600),
 			os.RemoveAll(filepath.Join(tree, p.dir, "testdata", "rapid")))
 	}()
-	out, err := runTests(ctx, tree, p.dir, timeout)
+	out, err := p.test(ctx, tree, timeout)
 	switch {
 	case ctx.Err() != nil:
 		return "", ctx.Err()
@@ -96,13 +177,13 @@ func try(ctx context.Context, tree string, p *pkg, f fault, timeout time.Duratio
 	return found, nil
 }
 
-// runTests runs the tests of the package in dir, the short ones, up to the first that fails.
-func runTests(ctx context.Context, tree, dir string, timeout time.Duration, flags ...string) ([]byte, error) {
+// test runs the tests of the package in a tree, the short ones, up to the first that fails.
+func (p *pkg) test(ctx context.Context, tree string, timeout time.Duration, flags ...string) ([]byte, error) {
 	args := append([]string{"-c", fmt.Sprintf("ulimit -v %d; exec \"$@\"", memory), "sh", "go", "test",
 		"-vet=off", "-failfast", "-short", "-timeout", timeout.String()}, flags...)
 	ctx, stop := context.WithTimeout(ctx, 3*timeout+time.Minute) // compiling, too
 	defer stop()
-	cmd := exec.CommandContext(ctx, "sh", append(args, "./"+dir)...)
+	cmd := exec.CommandContext(ctx, "sh", append(args, "./"+p.dir)...)
 	cmd.Dir = tree
 	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
 	cmd.Cancel = func() error { return syscall.Kill(-cmd.Process.Pid, syscall.SIGKILL) }
@@ -113,19 +194,11 @@ func runTests(ctx context.Context, tree, dir string, timeout time.Duration, flag
 	return out, err
 }
 
-// readCover reads a profile of what tests run and answers for a file's line.
-func readCover(name string) (func(file string, line int) bool, error) {
-	profiles, err := cover.ParseProfiles(name)
-	if err != nil {
-		return nil, err
-	}
-	lines := map[string]bool{}
-	for _, p := range profiles {
-		for _, b := range p.Blocks {
-			for line := b.StartLine; line <= b.EndLine && b.Count > 0; line++ {
-				lines[fmt.Sprint(p.FileName, ":", line)] = true
-			}
-		}
-	}
-	return func(file string, line int) bool { return lines[fmt.Sprint(file, ":", line)] }, nil
+// runs says whether a line of a file ran, by profiles of coverage.
+func runs(profiles []*cover.Profile, file string, line int) bool {
+	return slices.ContainsFunc(profiles, func(p *cover.Profile) bool {
+		return p.FileName == file && slices.ContainsFunc(p.Blocks, func(b cover.ProfileBlock) bool {
+			return b.Count > 0 && b.StartLine <= line && line <= b.EndLine
+		})
+	})
 }

@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/google/go-cmp/cmp"
+	"golang.org/x/tools/go/packages"
 )
 
 // module makes a module of one package, with a test that runs only half of it, and goes there.
@@ -72,10 +73,7 @@ func TestFaults(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	faults, err := packages[0].faults()
-	if err != nil {
-		t.Fatal(err)
-	}
+	faults := packages[0].faults()
 	var got []string
 	for _, f := range faults {
 		if !packages[0].compiles(f) {
@@ -120,7 +118,7 @@ func TestMeasure(t *testing.T) {
 		t.Fatal(err)
 	}
 	p, dir := packages[0], t.TempDir()
-	if diff := cmp.Diff([]string{"m_plan9.go"}, p.other); diff != "" {
+	if diff := cmp.Diff([]string{"m_plan9.go"}, p.other()); diff != "" {
 		t.Error(diff)
 	}
 	if err := os.CopyFS(dir, os.DirFS(".")); err != nil {
@@ -132,20 +130,27 @@ func TestMeasure(t *testing.T) {
 	}
 	faults := []fault{puts("return a > b"), puts("return b > a"), puts("for { }"), {file: "m.go", covered: 10}}
 	want := []outcome{found, survived, late, unreached}
-	r, err := measure(t.Context(), p, faults, []string{dir}, 5*time.Second)
-	if diff := cmp.Diff(want, r.outcomes); diff != "" || err != nil {
+	err = p.measure(t.Context(), faults, []string{dir}, 5*time.Second)
+	if diff := cmp.Diff(want, outcomes(faults)); diff != "" || err != nil {
 		t.Error(diff, err)
 	}
-	if _, err := measure(t.Context(), p, []fault{puts("return no")}, []string{dir}, 5*time.Second); err == nil {
+	if err := p.measure(t.Context(), []fault{puts("return no")}, []string{dir}, 5*time.Second); err == nil {
 		t.Error("what does not compile was found")
 	}
 	if err := os.Remove(filepath.Join(dir, "m_test.go")); err != nil {
 		t.Fatal(err)
 	}
-	r, err = measure(t.Context(), p, faults, []string{dir}, 5*time.Second)
-	if diff := cmp.Diff([]outcome{unreached, unreached, unreached, unreached}, r.outcomes); diff != "" || err != nil {
+	err = p.measure(t.Context(), faults, []string{dir}, 5*time.Second)
+	if diff := cmp.Diff([]outcome{unreached, unreached, unreached, unreached}, outcomes(faults)); diff != "" || err != nil {
 		t.Error("without tests:", diff, err)
 	}
+}
+
+func outcomes(faults []fault) (all []outcome) {
+	for _, f := range faults {
+		all = append(all, f.outcome)
+	}
+	return all
 }
 
 // TestDraw: a draw takes what was asked for, the same for the same seed, none that does not compile.
@@ -168,13 +173,14 @@ func TestDraw(t *testing.T) {
 // TestReport: a fault that changes nothing counts neither way, tests that do not end find
 // what they do not end with, and a reason for one of two that read alike is none for the other.
 func TestReport(t *testing.T) {
-	r := result{dir: "p", all: 9, other: []string{"a_plan9.go"}, faults: []fault{
-		{file: "a.go", line: 1, function: "F", kind: "compare", old: "a < b", new: "a <= b"},
-		{file: "a.go", line: 2, function: "F", kind: "drop", old: "f()", nth: 1},
-		{file: "a.go", line: 3, function: "F", kind: "drop", old: "f()", nth: 2},
-		{file: "a.go", line: 4, function: "F", kind: "drop", old: "g()", nth: 1},
-		{file: "a.go", line: 5, function: "F", kind: "drop", old: "h()", nth: 1},
-	}, outcomes: []outcome{found, survived, survived, late, unreached}}
+	p := pkg{&packages.Package{IgnoredFiles: []string{"p/a_plan9.go", "p/a_plan9_test.go"}}, "p", nil}
+	tried := []fault{
+		{file: "a.go", line: 1, function: "F", kind: "compare", old: "a < b", new: "a <= b", outcome: found},
+		{file: "a.go", line: 2, function: "F", kind: "drop", old: "f()", nth: 1, outcome: survived},
+		{file: "a.go", line: 3, function: "F", kind: "drop", old: "f()", nth: 2, outcome: survived},
+		{file: "a.go", line: 4, function: "F", kind: "drop", old: "g()", nth: 1, outcome: late},
+		{file: "a.go", line: 5, function: "F", kind: "drop", old: "h()", nth: 1, outcome: unreached},
+	}
 	name := filepath.Join(t.TempDir(), "reasons")
 	text := "# a comment\np/a.go F drop: f() ->\n\tf is asked twice,\n\twhich is the same\n"
 	if err := os.WriteFile(name, []byte(text), 0o600); err != nil {
@@ -185,7 +191,7 @@ func TestReport(t *testing.T) {
 		t.Fatal(err)
 	}
 	var out bytes.Buffer
-	if got := r.report(&out, reasons); got != 50 {
+	if got := p.report(&out, 9, tried, reasons); got != 50 {
 		t.Errorf("%g %%, want 50", got)
 	}
 	want := "p                                 9      5      1      2      1     50.0\n" +
