@@ -3,8 +3,12 @@
 package results
 
 import (
+	"bytes"
+	"encoding/csv"
+	"fmt"
 	"io"
 	"slices"
+	"strconv"
 
 	"github.com/textpoke/textpoke/internal/spelling"
 )
@@ -112,4 +116,120 @@ func (l Look) Write(w io.Writer, f Format, t Table) error {
 		}
 	}
 	return r.Close()
+}
+
+// csv writes the header. Each row is complete in the underlying writer when it was added.
+func (r *RowWriter) csv(w io.Writer) error {
+	out, record := csv.NewWriter(w), make([]string, len(r.columns))
+	flush := func() (err error) {
+		if len(record) == 1 && record[0] == "" {
+			// A blank line is no row to readers of CSV; a quoted nothing is.
+			_, err = io.WriteString(w, "\"\"\n")
+		} else if err = out.Write(record); err == nil {
+			out.Flush()
+			err = out.Error()
+		}
+		if err != nil {
+			return fmt.Errorf("write CSV: %w", err)
+		}
+		return nil
+	}
+	r.row = func(row []Value) error {
+		for i, v := range row {
+			record[i] = v.String()
+		}
+		return flush()
+	}
+	r.end = func() error { return nil }
+	for i, column := range r.columns {
+		record[i] = column.Name
+	}
+	return flush()
+}
+
+// WriteCSV writes the whole table as CSV, the header first.
+func WriteCSV(w io.Writer, t Table) error { return Write(w, FormatCSV, t) }
+
+// json begins an array of objects, one object a line, whose members are in the order of the columns; an empty cell is
+// null.
+func (r *RowWriter) json(w io.Writer) error {
+	put := func(b []byte) error {
+		if _, err := w.Write(b); err != nil {
+			return fmt.Errorf("write JSON: %w", err)
+		}
+		return nil
+	}
+	between, end := "\n{", "]\n"
+	r.row = func(row []Value) error {
+		// One write for a row, so that a reader never sees half an object.
+		b := bytes.NewBufferString(between)
+		for i, v := range row {
+			if i > 0 {
+				b.WriteByte(',')
+			}
+			cell, err := v.MarshalJSON()
+			if err != nil {
+				return fmt.Errorf("%w: column %s: %w", ErrRow, r.columns[i].Name, err)
+			}
+			fmt.Fprintf(b, "%q:%s", r.columns[i].Name, cell)
+		}
+		b.WriteByte('}')
+		between, end = ",\n{", "\n]\n"
+		return put(b.Bytes())
+	}
+	r.end = func() error { return put([]byte(end)) }
+	return put([]byte("["))
+}
+
+// ReadCSV reads what [WriteCSV] wrote of a table with these columns. A text that is empty
+// comes back as [Empty].
+func ReadCSV(r io.Reader, name string, columns []Column) (Table, error) {
+	t := Table{Name: name, Columns: columns}
+	records, err := csv.NewReader(r).ReadAll()
+	if err != nil {
+		return t, fmt.Errorf("read %s: %w", name, err)
+	}
+	var header []string
+	for _, c := range columns {
+		header = append(header, c.Name)
+	}
+	if len(records) == 0 || !slices.Equal(records[0], header) {
+		return t, fmt.Errorf("read %s: it has other columns", name)
+	}
+	for i, record := range records[1:] {
+		row := make([]Value, len(columns))
+		for k, text := range record {
+			if row[k], err = columns[k].Kind.parse(text); err != nil {
+				return t, fmt.Errorf("read %s: row %d: column %s: %w", name, i+1, columns[k].Name, err)
+			}
+		}
+		t.Rows = append(t.Rows, row)
+	}
+	return t, nil
+}
+
+// parse reads a cell.
+func (k Kind) parse(text string) (Value, error) {
+	if text == "" {
+		return Empty, nil
+	}
+	if k == Text {
+		return String(text), nil
+	}
+	if k == Boolean {
+		b, err := strconv.ParseBool(text)
+		return Bool(b), err
+	}
+	if i, err := strconv.ParseInt(text, 10, 64); err == nil && Int(i).String() == text {
+		return Int(i), nil
+	}
+	u, err := strconv.ParseUint(text, 10, 64)
+	if err == nil || k == Integer {
+		return Uint(u), err
+	}
+	f, err := strconv.ParseFloat(text, 64)
+	if err == nil {
+		err = Float(f).check()
+	}
+	return Float(f), err
 }

@@ -7,8 +7,10 @@ import (
 	"errors"
 	"fmt"
 	"net/url"
+	"os"
 	"slices"
 	"strings"
+	"time"
 
 	"github.com/spf13/cobra"
 
@@ -107,4 +109,158 @@ func (c *common) notDone(lost []*points.LostError, all int) error {
 		fmt.Fprintf(c.streams.err, "textpoke: not done: %v\n", l)
 	}
 	return noError{fmt.Errorf("%d of %d points were not done", len(lost), all)}
+}
+
+// queued tells whether workers do the points, or this is one of them.
+func (c *common) queued() bool { return c.queue != "" || c.cores > 0 }
+
+// refuseQueued refuses choices that do not go with --queue.
+func (c *common) refuseQueued(asked choice.Request, names ...string) error {
+	for _, name := range names {
+		if c.queued() && asked.Has(name) {
+			return fmt.Errorf("--%s goes without --queue", name)
+		}
+	}
+	return nil
+}
+
+// submitted is a command's points, on their way through a queue.
+type submitted struct {
+	c    *common
+	q    *queue.Queue
+	rows *queue.Rows
+	stop func()
+}
+
+// submit puts the points that are not done into the queue; nil where there is no queue, or nothing to do.
+func submit[T any](ctx context.Context, c *common, all *points.Sweep[T], kept points.Keeper[T]) (*submitted, error) {
+	done := func(n int) (had bool) {
+		if kept != nil {
+			_, had = kept.Have(n)
+		}
+		return had
+	}
+	left := 0
+	for n := range all.Keys {
+		if !done(n) {
+			left++
+		}
+	}
+	if c.queue == "" || left == 0 {
+		return nil, nil
+	}
+	q, err := c.connect(ctx, queue.Options{})
+	if err != nil {
+		return nil, err
+	}
+	rows, err := q.Submit(ctx, queue.Submission{Request: c.asked.Without(ofProcess...), Keys: all.Keys, Inputs: c.inputs, Done: done})
+	if err != nil {
+		q.Close()
+		return nil, err
+	}
+	s := &submitted{c: c, q: q, rows: rows}
+	s.stop = s.watch(ctx)
+	return s, nil
+}
+
+// leaveTime is how long it may take to take points back from a queue.
+const leaveTime = 20 * time.Second
+
+// end clears the queue: of all of the run where it is complete, otherwise of the jobs alone.
+func (s *submitted) end(ctx context.Context, complete bool) error {
+	if s == nil {
+		return nil
+	}
+	s.stop()
+	s.summary()
+	defer s.q.Close()
+	defer s.rows.Close()
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), leaveTime)
+	defer cancel()
+	if complete {
+		return s.rows.Finish(ctx)
+	}
+	return s.rows.Leave(ctx)
+}
+
+// watch tells people how far the workers are, until it is stopped.
+func (s *submitted) watch(ctx context.Context) (stop func()) {
+	ctx, cancel := context.WithCancel(ctx)
+	ended := make(chan struct{})
+	go func() {
+		defer close(ended)
+		w := workerWatch{submitted: s, since: time.Now(), told: map[string]bool{}}
+		tick := time.NewTicker(time.Second)
+		defer tick.Stop()
+		for {
+			w.look()
+			select {
+			case <-ctx.Done():
+				return
+			case <-tick.C:
+			}
+		}
+	}()
+	return func() { cancel(); <-ended }
+}
+
+// workerWatch tells people about workers, each line once.
+type workerWatch struct {
+	*submitted
+	since time.Time // when workers were last there
+	told  map[string]bool
+}
+
+// noWorkers is how long a run waits for workers before it says that there are none.
+const noWorkers = 10 * time.Second
+
+func (w *workerWatch) look() {
+	s := w.rows.State()
+	for _, line := range append(s.Refused, s.Trouble...) {
+		w.tell(line)
+	}
+	if len(s.Workers) > 0 || s.Done == s.Points {
+		w.since = time.Now()
+	} else if time.Since(w.since) >= noWorkers {
+		w.tell("no worker: start some with textpoke worker --queue " + addressFlag{&w.c.queue}.String())
+	}
+	if !w.c.stderrIsTerminal() {
+		return
+	}
+	line := fmt.Sprintf("%d of %d points, %d workers", s.Done, s.Points, len(s.Workers))
+	if s.Longest.Took >= time.Second {
+		line += fmt.Sprintf(", %v at %s on %s", s.Longest.Took.Truncate(time.Second), s.Longest.Key, s.Longest.Worker)
+	}
+	w.c.overwrite(line)
+}
+
+// tell tells a line, once.
+func (w *workerWatch) tell(line string) {
+	if !w.told[line] {
+		w.told[line] = true
+		fmt.Fprintf(w.c.streams.err, "textpoke: queue: %s\n", line)
+	}
+}
+
+// summary says how many workers did how many points.
+func (s *submitted) summary() {
+	state := s.rows.State()
+	line := fmt.Sprintf("textpoke: queue: %d of %d points by %d workers", state.Done, state.Points, s.rows.Seen())
+	if state.Found > 0 {
+		line += fmt.Sprintf(", %d of them from before", state.Found)
+	}
+	if state.Slowest.Took > 0 {
+		line += fmt.Sprintf("; the slowest took %v on %s: %s", state.Slowest.Took.Round(time.Millisecond),
+			state.Slowest.Worker, state.Slowest.Key)
+	}
+	fmt.Fprintln(s.c.streams.err, line)
+}
+
+// processName is this process, for people.
+func processName() string {
+	host, err := os.Hostname()
+	if err != nil {
+		host = "unknown"
+	}
+	return fmt.Sprintf("%s/%d", host, os.Getpid())
 }

@@ -12,6 +12,8 @@
 package choice
 
 import (
+	"fmt"
+	"maps"
 	"slices"
 	"strings"
 
@@ -72,3 +74,131 @@ func (s *Spec) Known(value string) error {
 
 // AnyFile is the NamesFile of choices whose values are all names of files.
 func AnyFile(string) bool { return true }
+
+// Choices are texts for some choices, by name. A choice that is not there was left open.
+type Choices map[string][]string
+
+// Request is what is to be done: a command or an experiment, and what was chosen. Flags, JSON, the description of a
+// run in a queue and the manifest of a directory all hold the same value.
+type Request struct {
+	Name   string  `json:"name"`
+	Config Choices `json:"config,omitempty"`
+}
+
+// ParseArgs reads the words of a command line of which the first is the program's name: --NAME=TEXT, or --NAME and TEXT,
+// for each text of each choice. A choice without a text is on.
+func ParseArgs(args []string) Request {
+	var words []string
+	config := Choices{}
+	for i := 1; i < len(args); i++ {
+		name, is := strings.CutPrefix(args[i], "--")
+		if !is || name == "" {
+			words = append(words, args[i])
+			continue
+		}
+		name, text, whole := strings.Cut(name, "=")
+		if !whole && (i+1 == len(args) || strings.HasPrefix(args[i+1], "--")) {
+			text = "true"
+		} else if !whole {
+			i++
+			text = args[i]
+		}
+		config[name] = append(config[name], text)
+	}
+	return Request{strings.Join(words, " "), config}
+}
+
+// Without is the request without some choices.
+func (r Request) Without(names ...string) Request {
+	r.Config = maps.Clone(r.Config)
+	for _, name := range names {
+		delete(r.Config, name)
+	}
+	return r
+}
+
+// Has tells whether a choice was made.
+func (r Request) Has(name string) bool { return r.Config[name] != nil }
+
+// Fill sets fields to what was chosen, and returns the choices that are of no field. A name may be spelled as in JSON.
+func (c Choices) Fill(fields []*Field) (rest Choices, err error) {
+	rest = maps.Clone(c)
+	for _, f := range fields {
+		for _, name := range []string{f.Name, f.Key()} {
+			texts, chosen := rest[name]
+			delete(rest, name)
+			if !chosen {
+				continue
+			}
+			if err := f.SetAll(texts); err != nil {
+				return nil, Errorf("%s %w", Name(f.Name), err)
+			}
+		}
+	}
+	return rest, nil
+}
+
+// Name is the name of a choice in an error.
+type Name string
+
+// Error is what is wrong with choices. Its text names them as they are declared; [Spell] names them as those know
+// them who have made the choices.
+type Error struct {
+	format string
+	args   []any
+}
+
+// Errorf makes an error as fmt.Errorf does. The arguments that are a [Name] can be spelled.
+func Errorf(format string, args ...any) error { return &Error{format, args} }
+
+// Error is the text with names as they are declared.
+func (e *Error) Error() string { return e.spelled(func(name string) string { return name }) }
+
+// Unwrap are the errors among the arguments.
+func (e *Error) Unwrap() (all []error) {
+	for _, a := range e.args {
+		if err, is := a.(error); is {
+			all = append(all, err)
+		}
+	}
+	return all
+}
+
+func (e *Error) spelled(spell func(name string) string) string {
+	args := make([]any, len(e.args))
+	for i, a := range e.args {
+		switch a := a.(type) {
+		case Name:
+			args[i] = spell(string(a))
+		case error:
+			args[i] = Spell(a, spell)
+		default:
+			args[i] = a
+		}
+	}
+	return fmt.Sprintf(strings.ReplaceAll(e.format, "%w", "%v"), args...)
+}
+
+// Spell is the text of an error, with the names of choices spelled by a function.
+func Spell(err error, spell func(name string) string) string {
+	if own, is := err.(*Error); is {
+		return own.spelled(spell)
+	}
+	var inside []error
+	switch w := err.(type) {
+	case interface{ Unwrap() []error }:
+		inside = w.Unwrap()
+	case interface{ Unwrap() error }:
+		inside = []error{w.Unwrap()}
+	}
+	text := err.Error()
+	for _, inner := range inside {
+		if inner == nil {
+			continue
+		}
+		if at := strings.LastIndex(text, inner.Error()); at >= 0 { // what wraps an error stands before it
+			text = text[:at] + Spell(inner, spell) + text[at+len(inner.Error()):]
+		}
+	}
+	return text
+}

@@ -6,7 +6,19 @@
 // came by another way.
 package inputs
 
-import "sync"
+import (
+	"bytes"
+	"context"
+	"fmt"
+	"io"
+	"io/fs"
+	"os"
+	"strconv"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"syscall"
+)
 
 var (
 	mu     sync.RWMutex
@@ -39,4 +51,143 @@ func set(files map[string]string) {
 	mu.Lock()
 	defer mu.Unlock()
 	copies = files
+}
+
+// ends is the context in which files are read: reading ends when it does.
+var ends atomic.Pointer[context.Context]
+
+// Until lets reading end when ctx does. Readers of files lie far below the commands that hold the context, and would
+// otherwise wait for ever at a pipe without a writer.
+func Until(ctx context.Context) { ends.Store(&ctx) }
+
+func lifetime() context.Context {
+	if ctx := ends.Load(); ctx != nil {
+		return *ctx
+	}
+	return context.Background()
+}
+
+// File is an open file whose reading ends with the context of [Until].
+type File struct {
+	*os.File
+	ctx  context.Context
+	stop func() bool
+}
+
+// Open opens the file that a request names. Of a pipe it waits for the first writer.
+func Open(name string) (*File, error) {
+	place, ctx := Place(name), lifetime()
+	info, err := os.Stat(place)
+	if err == nil && info.Mode()&fs.ModeNamedPipe != 0 {
+		return openPipe(ctx, place)
+	}
+	f, err := os.Open(place)
+	return follow(ctx, f, err)
+}
+
+// openPipe opens a pipe, which waits for a writer. When ctx ends first, it is one itself.
+func openPipe(ctx context.Context, place string) (*File, error) {
+	type opened struct {
+		f   *os.File
+		err error
+	}
+	done := make(chan opened, 1)
+	go func() {
+		f, err := os.Open(place)
+		done <- opened{f, err}
+	}()
+	select {
+	case o := <-done:
+		return follow(ctx, o.f, o.err)
+	case <-ctx.Done():
+	}
+	if w, err := os.OpenFile(place, os.O_RDWR|syscall.O_NONBLOCK, 0); err == nil {
+		if o := <-done; o.err == nil {
+			o.f.Close()
+		}
+		w.Close()
+	}
+	return nil, context.Cause(ctx)
+}
+
+// follow lets the reading of an open file end with ctx.
+func follow(ctx context.Context, f *os.File, err error) (*File, error) {
+	if err != nil {
+		return nil, err
+	}
+	o := &File{File: f, ctx: ctx}
+	o.stop = context.AfterFunc(ctx, func() { f.Close() })
+	return o, nil
+}
+
+// Read implements io.Reader.
+func (f *File) Read(b []byte) (int, error) {
+	n, err := f.File.Read(b)
+	if err != nil && f.ctx.Err() != nil {
+		err = context.Cause(f.ctx)
+	}
+	return n, err
+}
+
+// Close implements io.Closer.
+func (f *File) Close() error {
+	f.stop()
+	return f.File.Close()
+}
+
+// Read is the contents of a file that a request names, and an error where they are longer than limit.
+func Read(name string, limit int64) ([]byte, error) {
+	f, err := Open(name)
+	if err != nil {
+		return nil, err
+	}
+	defer f.Close()
+	return All(f, name, limit)
+}
+
+// All is what a reader holds, and an error that names it where that is longer than limit.
+func All(r io.Reader, name string, limit int64) ([]byte, error) {
+	var b bytes.Buffer
+	n, err := io.Copy(&b, io.LimitReader(r, limit+1))
+	if err == nil && n > limit {
+		err = fmt.Errorf("%s: larger than %d bytes", name, limit)
+	}
+	if err != nil {
+		return nil, err
+	}
+	return b.Bytes(), nil
+}
+
+// ParseError says where an input stops making sense. It prints as one line:
+//
+//	foo.txt:17: address "zz": not hexadecimal
+type ParseError struct {
+	File   string // as it was asked for
+	Line   int    // counted from 1; 0 where the input has no lines
+	Value  string // what was looked at, named and quoted: address "zz"; may be ""
+	Reason string // what is wrong with it
+}
+
+func (e *ParseError) Error() string {
+	var b strings.Builder
+	b.WriteString(oneLine(e.File))
+	if e.Line > 0 {
+		b.WriteByte(':')
+		b.WriteString(strconv.Itoa(e.Line))
+	}
+	b.WriteString(": ")
+	if e.Value != "" {
+		b.WriteString(e.Value)
+		b.WriteString(": ")
+	}
+	b.WriteString(e.Reason)
+	return b.String()
+}
+
+// oneLine keeps a file's name from breaking the line that it is printed in.
+func oneLine(name string) string {
+	if strings.ContainsFunc(name, func(r rune) bool { return r < ' ' || r == 0x7f }) {
+		return strconv.Quote(name)
+	}
+	return name
 }

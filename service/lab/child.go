@@ -3,14 +3,17 @@
 package lab
 
 import (
+	"bytes"
 	"context"
 	"encoding/gob"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
 	"os"
 	"os/exec"
 	"os/signal"
+	"path"
 	"strings"
 	"syscall"
 	"time"
@@ -18,6 +21,7 @@ import (
 	"go.uber.org/zap"
 
 	"github.com/textpoke/textpoke/experiments"
+	"github.com/textpoke/textpoke/results"
 	"github.com/textpoke/textpoke/service/journal"
 )
 
@@ -160,4 +164,45 @@ func (f *firstWords) line() string {
 	text = text[max(0, strings.Index(text, "panic: ")):]
 	first, _, _ := strings.Cut(text, "\n")
 	return first
+}
+
+// written is a run's files: the summary, the table, and the documents beside it.
+func written(table results.Table, answer *experiments.Answer, about Summary) (files []journal.File, err error) {
+	docs := []results.Document{{Name: summaryName,
+		Write: func(w io.Writer) error { return json.NewEncoder(w).Encode(about) }}}
+	if len(table.Rows) > 0 {
+		docs = append(docs, results.Document{Name: table.Name + ".csv",
+			Write: func(w io.Writer) error { return results.WriteCSV(w, table) }})
+	}
+	if answer != nil {
+		docs = append(docs, answer.Documents...)
+	}
+	for _, d := range docs {
+		var b bytes.Buffer
+		if err := d.Write(&b); err != nil {
+			return files, fmt.Errorf("%s: %w", d.Name, err)
+		}
+		files = append(files, journal.File{Name: d.Name, Type: mediaType(d.Name), Data: b.Bytes()})
+	}
+	return files, nil
+}
+
+// mediaType is a file's, by the end of its name; the host's own list of types
+// makes no difference.
+func mediaType(name string) string {
+	switch path.Ext(name) {
+	case ".csv":
+		return "text/csv; charset=utf-8"
+	case ".svg":
+		return "image/svg+xml"
+	case ".png":
+		return "image/png"
+	case ".md":
+		return "text/markdown; charset=utf-8"
+	case ".txt":
+		return "text/plain; charset=utf-8"
+	case ".json":
+		return "application/json"
+	}
+	return "application/octet-stream"
 }

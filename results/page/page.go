@@ -1,13 +1,22 @@
 // SPDX-License-Identifier: Apache-2.0
 
+// Package page makes one HTML file of a directory of results, which a person can
+// attach to a mail: what was asked and of what, the answer, pictures, and the first
+// rows of every table. The file needs nothing beside it and runs no script.
+//
+// All files of the directory are foreign: text is escaped, Markdown loses its raw
+// HTML and all links but those of the web, and pictures stand in img elements, in
+// which a browser runs nothing. The page's policy forbids scripts and requests.
 package page
 
 import (
+	_ "embed"
 	"encoding/json"
 	"errors"
 	"fmt"
 	"html"
 	"html/template"
+	"io"
 	"io/fs"
 	"maps"
 	"path"
@@ -219,3 +228,17 @@ func (s *Section) Seeds() string {
 
 // Calibrations are the names of those that times rest on.
 func (s *Section) Calibrations() string { return strings.ReplaceAll(s.Manifest.Calibration, ",", ", ") }
+
+//go:embed page.css
+var style string
+
+//go:embed page.html.tmpl
+var source string
+
+var page = template.Must(template.New("page").Funcs(template.FuncMap{
+	"style": func() template.CSS { return template.CSS(style) },
+	"utc":   func(t time.Time) string { return t.UTC().Format("2 January 2006 15:04:05 UTC") },
+}).Parse(source))
+
+// Write writes the page.
+func (p *Page) Write(w io.Writer) error { return page.Execute(w, p) }
