@@ -189,7 +189,7 @@ func (s *Service) commit(end coordinator.End) error {
 // Meanwhile no client gets an answer, and the service is not ready.
 func (s *Service) answer(us []Update) error {
 	for {
-		err := s.store.Answer(us)
+		err := s.store.Answer(us, nil)
 		if err == nil || !journal.Passing(err) {
 			return err
 		}

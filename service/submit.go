@@ -34,7 +34,10 @@ type Request struct {
 	// Deadline is when the update expires unless it is being carried out; the zero
 	// time for none. It is no part of what Key stands for.
 	Deadline time.Time
-	over     time.Time // see journal.Order.Over
+	// Waits is for a client that is told nothing before Wait has returned. Its update is carried out
+	// while it gets on the disk, and one sync does for both its acceptance and its end.
+	Waits bool      `json:"-"`
+	over  time.Time // see journal.Order.Over
 }
 
 // Bounds of what a request may say.
@@ -100,7 +103,7 @@ func (s *Service) Submit(ctx context.Context, r Request) (Update, error) {
 	if r.Key != "" { // a client that asks again is never refused, for a full queue or its deadline
 		u, err := s.store.ByKey(ctx, r.Client, r.Key, digest)
 		if err == nil {
-			return s.now(ctx, u)
+			return s.again(ctx, &r, u)
 		}
 		if !errors.Is(err, ErrNotFound) {
 			return u, err
@@ -121,7 +124,7 @@ func (s *Service) Submit(ctx context.Context, r Request) (Update, error) {
 		return Update{}, err
 	}
 	s.cfg.At(BeforeAccept)
-	order := journal.Order{Which: which, Digest: digest, Match: r.Match, Over: r.over, Update: Update{
+	order := journal.Order{Which: which, Digest: digest, Match: r.Match, Over: r.over, Unsynced: r.Waits, Update: Update{
 		Client: r.Client, Key: r.Key, Ops: r.Ops, Enable: r.Enable, Set: r.Set, Lease: r.Lease,
 		Records: len(which), Submitted: now.UTC(), Deadline: r.Deadline,
 	}}
@@ -133,12 +136,22 @@ func (s *Service) Submit(ctx context.Context, r Request) (Update, error) {
 		if err != nil {
 			return u, s.refused(err)
 		}
-		return s.now(ctx, u)
+		return s.again(ctx, &r, u)
 	}
 	observe(s.cfg.Observer.Accepted, time.Since(start))
 	s.cfg.At(AfterAccept)
 	s.handIn(ctx)
 	return p.update(), nil
+}
+
+// again is the update that a client asks for once more, and that may not be on the disk yet.
+func (s *Service) again(ctx context.Context, r *Request, u Update) (Update, error) {
+	if !r.Waits {
+		if err := s.store.Sync(); err != nil {
+			return u, err
+		}
+	}
+	return s.now(ctx, u)
 }
 
 // observe tells an observer, where there is one.
@@ -250,7 +263,7 @@ func (s *Service) find(ctx context.Context, id int64) (*pending, Update, error) 
 	if err != nil || u.State.Final() {
 		return nil, u, err
 	}
-	if err := s.store.Pass(); err != nil {
+	if err := s.store.Sync(); err != nil {
 		return nil, u, err
 	}
 	if p := s.pendingOf(id); p != nil {
@@ -270,7 +283,7 @@ func (s *Service) pendingOf(id int64) *pending {
 }
 
 // Wait waits until an update has ended, and that is in the journal. When ctx ends
-// first, or the service is closed, the update comes with an error.
+// first, or the service is closed, the update comes with an error, and is on the disk unless that is another one.
 func (s *Service) Wait(ctx context.Context, id int64) (Update, error) {
 	p, u, err := s.find(ctx, id)
 	if p == nil {
@@ -280,10 +293,14 @@ func (s *Service) Wait(ctx context.Context, id int64) (Update, error) {
 	case <-p.done:
 		return p.update(), nil
 	case <-p.left:
-		return p.update(), s.gone()
+		err = s.gone()
 	case <-ctx.Done():
-		return p.update(), context.Cause(ctx)
+		err = context.Cause(ctx)
 	}
+	if failed := s.store.Sync(); failed != nil && !errors.Is(err, ErrBroken) {
+		err = failed
+	}
+	return p.update(), err
 }
 
 // Update is the update of that ID, as it is now. Who is on their way is looked up

@@ -100,11 +100,8 @@ func (h *Handler) await(w http.ResponseWriter, r *http.Request, id int64) (servi
 	ctx, cancel := context.WithTimeout(r.Context(), h.cfg.Limits.Wait)
 	defer cancel()
 	u, err := h.running.Load().service.Wait(ctx, id)
-	switch {
-	case ctx.Err() != nil:
+	if errors.Is(err, context.DeadlineExceeded) || errors.Is(err, service.ErrClosed) { // it is left in the journal for the next start
 		err = r.Context().Err()
-	case errors.Is(err, service.ErrClosed): // left in the journal for the next start
-		err = nil
 	}
 	return u, err
 }

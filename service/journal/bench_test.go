@@ -27,7 +27,7 @@ func BenchmarkCommit(b *testing.B) {
 						u, err := s.Accept(order(fmt.Sprint(c), "", c%100), func(Update) {})
 						u.State, u.Ended = Live, time.Unix(1, 0)
 						if err == nil {
-							err = s.Answer([]Update{u})
+							err = s.Answer([]Update{u}, nil)
 						}
 						if err != nil {
 							done <- err

@@ -106,7 +106,7 @@ func contents(d Disk, l *log, st *state, each func(*entry) error) error {
 		if err := each(&entry{Accept: a}); err != nil {
 			return err
 		}
-		if err := each(&entry{End: &ending{end, true}}); err != nil {
+		if err := each(&entry{End: &ending{Update: end, Past: true}}); err != nil {
 			return err
 		}
 	}

@@ -37,6 +37,14 @@ type beginning struct {
 	LastRun  int64  `json:"run"`            // and of a run
 	Gone     int64  `json:"gone,omitempty"` // updates up to this ID that have ended are not kept
 	Backup   bool   `json:"backup,omitempty"`
+	// Spent is until when each allowance has been spent.
+	Spent map[string]time.Time `json:"spent,omitempty"`
+}
+
+// Spent says, as of a time, until when allowances are spent; those until before it are not any more.
+type Spent struct {
+	At    time.Time            `json:"at"`
+	Until map[string]time.Time `json:"until"`
 }
 
 // accepted is an Order.
@@ -49,7 +57,8 @@ type accepted struct {
 // ending is how an update ended. One that is live changes what its client wants.
 type ending struct {
 	Update
-	Past bool `json:"past,omitempty"` // its client's wishes after it stand in entries of their own
+	Past  bool   `json:"past,omitempty"`  // its client's wishes after it stand in entries of their own
+	Spent *Spent `json:"spent,omitempty"` // on it and those that ended with it; nil: nothing, or the first of them says it
 }
 
 // wanted is what a client wants, in whole.

@@ -21,6 +21,7 @@ type log struct {
 	head     *head
 	end      int64  // bytes of it
 	next     uint64 // number of the frame that comes
+	synced   uint64 // all frames before this number are on the disk
 	link     link   // of the last frame
 	fresh    int64  // bytes of what the last segment began with
 }
@@ -210,7 +211,7 @@ func (l *log) resume() (err error) {
 	if err := l.disk.Sync(); err != nil { // its name, too, may not be there yet
 		return err
 	}
-	return l.head.put(l.next-1, l.link)
+	return l.acknowledge()
 }
 
 // last is the segment that is written to.

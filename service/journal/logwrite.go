@@ -35,9 +35,10 @@ func (f *frames) put(e *entry) (at place, err error) {
 	return at, nil
 }
 
-// write puts entries on the disk, all or none, and says where they are.
-func (l *log) write(entries []entry) (at []place, err error) {
-	f := frames{next: l.next, link: l.link, synced: l.next, at: place{l.last(), l.end}}
+// write puts entries into the log, all or none, and says where they are. Without sync they survive a
+// kill, and a power cut only once a later write or flush has synced them.
+func (l *log) write(entries []entry, sync bool) (at []place, err error) {
+	f := frames{next: l.next, link: l.link, synced: l.synced, at: place{l.last(), l.end}}
 	for i := range entries {
 		where, err := f.put(&entries[i])
 		if err != nil {
@@ -49,17 +50,39 @@ func (l *log) write(entries []entry) (at []place, err error) {
 	if _, err := l.out.WriteAt(f.text, l.end); err != nil {
 		return nil, l.takeBack(err)
 	}
-	if err := l.out.Sync(); err != nil {
-		return nil, &TroubleError{name, ErrBroken, err}
+	if sync {
+		if err := l.out.Sync(); err != nil {
+			return nil, &TroubleError{name, ErrBroken, err}
+		}
 	}
 	if err := l.disk.Same(name, l.out); err != nil {
 		return nil, l.takeBack(err)
 	}
 	l.next, l.link, l.end = f.next, f.link, f.at.at
-	if err := l.head.put(l.next-1, l.link); err != nil {
-		return nil, &TroubleError{headName, ErrBroken, err}
+	if sync {
+		err = l.acknowledge()
 	}
-	return at, nil
+	return at, err
+}
+
+// flush has on the disk what was written without a sync.
+func (l *log) flush() error {
+	if l.synced == l.next {
+		return nil
+	}
+	if err := l.out.Sync(); err != nil {
+		return &TroubleError{segmentName(l.last()), ErrBroken, err}
+	}
+	return l.acknowledge()
+}
+
+// acknowledge notes that all frames are on the disk.
+func (l *log) acknowledge() error {
+	l.synced = l.next
+	if err := l.head.put(l.next-1, l.link); err != nil {
+		return &TroubleError{headName, ErrBroken, err}
+	}
+	return nil
 }
 
 // takeBack removes a frame that was written and then refused: its client is told that it was not
@@ -112,6 +135,9 @@ func (f *frames) fill(out Handle, emit emitter, placed func(*entry, place) error
 // rotate begins a segment with entries, which say all that holds by now, and says where each
 // is. It has its name once it is on the disk.
 func (l *log) rotate(emit emitter, placed func(*entry, place) error) error {
+	if err := l.flush(); err != nil { // the next segment's frames say that it is on the disk
+		return err
+	}
 	name := segmentName(l.next)
 	out, err := l.disk.Create(name + unfinished)
 	if err != nil {
@@ -133,7 +159,7 @@ func (l *log) rotate(emit emitter, placed func(*entry, place) error) error {
 	}
 	l.segments, l.out = append(l.segments, l.next), out
 	l.next, l.link, l.end, l.fresh = f.next, f.link, f.at.at, f.at.at
-	return errors.Join(err, l.head.put(l.next-1, l.link))
+	return errors.Join(err, l.acknowledge())
 }
 
 // removeBefore removes the segments before one that is kept.

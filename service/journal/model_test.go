@@ -117,7 +117,7 @@ func (m *model) answer(r *rapid.T) {
 			m.follow(o)
 		}
 	}
-	if err := m.store.Answer(us); err != nil {
+	if err := m.store.Answer(us, nil); err != nil {
 		r.Fatal(err)
 	}
 }

@@ -282,8 +282,8 @@ func (o *oldDirectory) updates(count int, each func(*entry) error) error {
 			deadline = 0
 		}
 		u.Submitted, u.Deadline = fromNanos(submitted), fromNanos(deadline)
-		end := &ending{Update{ID: u.ID, State: u.State, Batch: u.Batch, Error: u.Error, Began: fromNanos(began),
-			Ended: fromNanos(ended)}, true}
+		end := &ending{Past: true, Update: Update{ID: u.ID, State: u.State, Batch: u.Batch, Error: u.Error, Began: fromNanos(began),
+			Ended: fromNanos(ended)}}
 		u.State, u.Batch, u.Error = Queued, 0, ""
 		if err := each(&entry{Accept: a}); err != nil || !end.State.Final() {
 			return err

@@ -91,7 +91,7 @@ func TestPruneUpdates(t *testing.T) {
 			if u.State, u.Ended = Live, hour(id); id == 2 {
 				continue
 			}
-			if err := s.Answer([]Update{u}); err != nil {
+			if err := s.Answer([]Update{u}, nil); err != nil {
 				t.Fatal(err)
 			}
 		}
@@ -115,7 +115,7 @@ func TestDamagedIsForgotten(t *testing.T) {
 	s.segment = 0 // so that another begins soon
 	end := func(u Update) {
 		u.State, u.Ended = Failed, someTime
-		if err := s.Answer([]Update{u}); err != nil {
+		if err := s.Answer([]Update{u}, nil); err != nil {
 			t.Fatal(err)
 		}
 	}

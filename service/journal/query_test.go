@@ -18,7 +18,7 @@ func TestQueries(t *testing.T) {
 		u := accept(t, s, o)
 		if i%5 != 4 { // the others are on their way
 			u.State, u.Ended = []State{Live, Failed, Cancelled, Expired}[i%4], someTime
-			if err := s.Answer([]Update{u}); err != nil {
+			if err := s.Answer([]Update{u}, nil); err != nil {
 				t.Fatal(err)
 			}
 		}

@@ -46,7 +46,7 @@ func TestRemap(t *testing.T) {
 		u.State, u.Batch = Live, 1
 		us = append(us, u)
 	}
-	if err := s.Answer(us); err != nil {
+	if err := s.Answer(us, nil); err != nil {
 		t.Fatal(err)
 	}
 	accept(t, s, order("all", "k", 1, 2, 4))
@@ -111,7 +111,7 @@ func TestRemapTells(t *testing.T) {
 	s := openAs(t, dir, table("old", "a", "b"))
 	u := accept(t, s, order("c", "", 0, 1))
 	u.State = Live
-	if err := s.Answer([]Update{u}); err != nil {
+	if err := s.Answer([]Update{u}, nil); err != nil {
 		t.Fatal(err)
 	}
 	for i, names := range [][]string{{"a", "b"}, {"b"}, {"b"}, {"x"}} {

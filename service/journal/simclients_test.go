@@ -14,6 +14,7 @@ func (w *world) accept() (ask func() error, then func(error)) {
 	w.digests++
 	o := order([]string{"a", "b"}[w.rng.IntN(2)], []string{"", "", "k", "l"}[w.rng.IntN(4)], w.rng.IntN(100))
 	o.Enable, o.Digest, o.Submitted = w.rng.IntN(3) > 0, fmt.Sprint(w.digests), w.clock
+	soft := w.rng.IntN(2) == 0
 	if o.Key != "" {
 		o.Digest = []string{"d", "e"}[w.rng.IntN(2)]
 	}
@@ -27,7 +28,7 @@ func (w *world) accept() (ask func() error, then func(error)) {
 		o.Deadline = w.clock.Add(time.Second)
 	}
 	asked := o
-	asked.Which = w.places(o.Which)
+	asked.Which, asked.Unsynced = w.places(o.Which), soft
 	var got Update
 	entered := false
 	ask = func() (err error) {
@@ -49,7 +50,8 @@ func (w *world) accept() (ask func() error, then func(error)) {
 				w.wrong = fmt.Errorf("update %d is done twice, as %d", before.ID, got.ID)
 			}
 			o.ID, o.State = got.ID, Queued
-			w.known[o.ID] = &simUpdate{Order: o}
+			w.known[o.ID] = &simUpdate{Order: o, soft: soft}
+			w.synced = w.synced || !soft
 		case !Passing(err): // nobody knows; of no room, it is known that it was not accepted
 			o.State = Queued
 			w.maybe = append(w.maybe, o)
@@ -97,7 +99,12 @@ func (w *world) answer(id int64) (ask func() error, then func(error)) {
 	u.Batch, u.Began, u.Ended = 1, w.clock, w.clock.Add(time.Microsecond)
 	w.turns++
 	w.known[id].ends, w.known[id].turn = []Update{u}, w.turns // so that it is answered once
-	return func() error { return w.store.Answer([]Update{u}) }, func(err error) {
+	if w.known[id].spent = nil; w.rng.IntN(3) == 0 {
+		until := w.clock.Add(time.Duration(1+w.rng.IntN(1e9)) * 5)
+		w.known[id].spent = &Spent{w.clock, map[string]time.Time{[]string{"x", "y"}[w.rng.IntN(2)]: until}}
+	}
+	spent := w.known[id].spent
+	return func() error { return w.store.Answer([]Update{u}, spent) }, func(err error) {
 		k := w.known[id]
 		switch {
 		case err == nil:
@@ -109,10 +116,8 @@ func (w *world) answer(id int64) (ask func() error, then func(error)) {
 }
 
 func (w *world) ended(k *simUpdate) {
-	k.ended = done
-	if k.ends[0].State == Live {
-		w.acts = append(w.acts, act{turn: k.turn, id: k.ID, client: k.Client})
-	}
+	k.ended, w.synced = done, true
+	w.acts = append(w.acts, act{turn: k.turn, id: k.ID, client: k.Client})
 }
 
 // renew is a client that still wants what it has leased.

@@ -8,6 +8,7 @@ import (
 	"maps"
 	"reflect"
 	"slices"
+	"time"
 )
 
 // look holds what the journal says against what clients know. What was unknown is known then.
@@ -20,8 +21,8 @@ func (w *world) look(damaged map[int64]bool) error {
 	if err != nil {
 		return err
 	}
-	if damaged == nil && len(harmed) > 0 {
-		return fmt.Errorf("updates %v cannot be read", harmed)
+	if said := w.store.Damage(); damaged == nil && len(harmed)+len(said) > 0 {
+		return fmt.Errorf("updates %v cannot be read: %v", harmed, said)
 	}
 	seen := map[int64]bool{}
 	for _, id := range harmed {
@@ -34,11 +35,17 @@ func (w *world) look(damaged map[int64]bool) error {
 		}
 	}
 	for id, k := range w.known {
+		if !seen[id] && k.soft && (w.cut || damaged != nil) { // nothing says that the last frames were there
+			delete(w.known, id)
+			continue
+		}
 		if !seen[id] && (id > w.gone || k.ended != done && len(k.ends) == 0) {
 			return fmt.Errorf("update %d is lost: %+v", id, k)
 		}
 	}
 	w.maybe = nil
+	w.cut, w.synced = false, true
+	w.harden()
 	return w.lookAtWants()
 }
 
@@ -88,6 +95,7 @@ func (w *world) lookAtWants() error {
 
 func (w *world) compareWants(acts []act) error {
 	want, leases := map[string]map[int]bool{"a": {}, "b": {}}, map[string]Lease{}
+	spent := map[string]time.Time{}
 	slices.SortFunc(acts, func(a, b act) int { return a.turn - b.turn })
 	for _, a := range acts {
 		if a.id == 0 {
@@ -95,6 +103,13 @@ func (w *world) compareWants(acts []act) error {
 			continue
 		}
 		k := w.known[a.id]
+		if k.spent != nil {
+			maps.Copy(spent, k.spent.Until)
+			maps.DeleteFunc(spent, func(_ string, until time.Time) bool { return until.Before(k.spent.At) })
+		}
+		if k.ends[0].State != Live {
+			continue
+		}
 		if k.Set {
 			clear(want[k.Client])
 		}
@@ -109,6 +124,9 @@ func (w *world) compareWants(acts []act) error {
 		if len(want[k.Client]) == 0 {
 			delete(leases, k.Client)
 		}
+	}
+	if got := w.store.Spent(); !maps.EqualFunc(got, spent, time.Time.Equal) {
+		return fmt.Errorf("spent is %v, want %v", got, spent)
 	}
 	for _, got := range w.store.Wants() {
 		if got.Lease != leases[got.Client] {

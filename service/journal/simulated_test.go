@@ -21,6 +21,7 @@ import (
 
 var (
 	histories = flag.Int("histories", 0, "how many histories TestSimulated goes through (default 1,000, a million with -long)")
+	from      = flag.Uint64("from", 1, "the first history that TestSimulated goes through")
 	seed      = flag.Uint64("seed", 0, "the one history that TestSimulated goes through")
 )
 
@@ -48,10 +49,11 @@ func TestSimulated(t *testing.T) {
 	}
 	defer debug.SetGCPercent(debug.SetGCPercent(1000)) // hardly anything is kept: half the time went there
 	var next, failed atomic.Uint64
+	next.Store(*from - 1)
 	var group sync.WaitGroup
 	for range 4 {
 		group.Go(func() {
-			for s := next.Add(1); s <= uint64(n) && failed.Load() == 0; s = next.Add(1) {
+			for s := next.Add(1); s < *from+uint64(n) && failed.Load() == 0; s = next.Add(1) {
 				if err := history(s); err != nil {
 					failed.Add(1)
 					t.Errorf("-seed %d: %v", s, err)
@@ -75,10 +77,12 @@ type simUpdate struct {
 	Order
 	ends  []Update // that it may have: the last one asked for, and whether it is certain
 	ended outcome
-	turn  int // of its end among all ends
+	turn  int  // of its end among all ends
+	soft  bool // a cut of the power may take it
+	spent *Spent
 }
 
-// act is an update that became live, or a client's renewal of its lease.
+// act is an update that has ended, or a client's renewal of its lease.
 type act struct {
 	turn   int
 	id     int64 // 0: of a renewal
@@ -100,6 +104,8 @@ type world struct {
 	gone    int64    // updates that have ended, up to this one, may be forgotten
 	digests int
 	turns   int
+	cut     bool  // the power was cut since the last look
+	synced  bool  // all that was written is on the disk
 	wrong   error // an answer that no client may get
 }
 
@@ -176,6 +182,7 @@ func (w *world) guarded(do func() error) (err error) {
 // end is how a process ends: killed, or with the power.
 func (w *world) end() {
 	if w.rng.IntN(2) == 0 {
+		w.cut = true
 		w.disk.cut()
 	} else {
 		w.disk.kill()
@@ -222,6 +229,9 @@ func (w *world) act() error {
 		}
 		asks, then = append(asks, ask), append(then, f)
 	}
+	if w.rng.IntN(8) == 0 {
+		asks, then = append(asks, w.store.Sync), append(then, func(err error) { w.synced = w.synced || err == nil })
+	}
 	errs, err := w.serve(asks...)
 	for i, f := range then {
 		f(errs[i])
@@ -229,7 +239,16 @@ func (w *world) act() error {
 			return failed
 		}
 	}
+	w.harden()
 	return err
+}
+
+// harden notes that all that was written is on the disk, if it is.
+func (w *world) harden() {
+	for _, k := range w.known {
+		k.soft = k.soft && !w.synced
+	}
+	w.synced = false
 }
 
 // serve is the writer: what clients ask for at the same time shares a transaction. It returns

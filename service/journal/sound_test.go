@@ -81,7 +81,7 @@ func furnish(t *testing.T, s *Store) {
 		if u.State == Failed {
 			u.Error = "store of 1 byte failed"
 		}
-		if err := s.Answer([]Update{u}); err != nil {
+		if err := s.Answer([]Update{u}, nil); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -161,7 +161,7 @@ func TestDamagedRow(t *testing.T) {
 	for i := range 6 {
 		u := accept(t, s, order("a", fmt.Sprint(i), i))
 		u.State = Live
-		if err := s.Answer([]Update{u}); err != nil {
+		if err := s.Answer([]Update{u}, nil); err != nil {
 			t.Fatal(err)
 		}
 	}

@@ -133,7 +133,7 @@ func (s *Store) load(before func() (older, error)) error {
 		s.measure()
 		return nil
 	}
-	s.log.next = 1
+	s.log.next, s.log.synced = 1, 1
 	if err := s.log.openHead(); err != nil {
 		return err
 	}
@@ -252,7 +252,7 @@ func (s *Store) Close() error {
 		return ErrClosed
 	}
 	<-s.ended
-	return errors.Join(s.same(), s.release())
+	return errors.Join(s.same(), s.log.flush(), s.release())
 }
 
 // release closes whatever is open, the lock last.

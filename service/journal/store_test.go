@@ -33,7 +33,7 @@ func TestAcceptedIsOnDisk(t *testing.T) {
 			want = append(want, n)
 		}
 		w := Want{"a", "o", want, tagOf(newWhich(want).Bitmap), Lease{}}
-		if err := s.Answer([]Update{u}); err != nil {
+		if err := s.Answer([]Update{u}, nil); err != nil {
 			t.Fatal(err)
 		}
 		left = openIn(t, image(t, dir))
@@ -67,7 +67,7 @@ func TestGroup(t *testing.T) {
 				if err != nil || !known {
 					t.Errorf("%+v, %v, entered %t", u, err, known)
 				}
-				if err := s.Answer([]Update{{ID: 1 << 40, State: Live}}); err == nil {
+				if err := s.Answer([]Update{{ID: 1 << 40, State: Live}}, nil); err == nil {
 					t.Error("an update that is not there was answered")
 				}
 			}
@@ -109,11 +109,11 @@ func TestAnsweredOnce(t *testing.T) {
 	s := openIn(t, t.TempDir())
 	u := accept(t, s, order("a", "", 1))
 	u.State = Cancelled
-	if err := s.Answer([]Update{u}); err != nil {
+	if err := s.Answer([]Update{u}, nil); err != nil {
 		t.Fatal(err)
 	}
 	u.State = Live
-	if err := s.Answer([]Update{u}); err == nil {
+	if err := s.Answer([]Update{u}, nil); err == nil {
 		t.Error("answered twice")
 	}
 	if ws := s.Wants(); len(ws) != 0 {

@@ -41,7 +41,7 @@ func TestFull(t *testing.T) {
 	}
 	accept(t, s, order("b", "", 2))
 	u.State = Live
-	if err := s.Answer([]Update{u}); err != nil {
+	if err := s.Answer([]Update{u}, nil); err != nil {
 		t.Error(err)
 	}
 }

@@ -85,6 +85,10 @@ type Order struct {
 	Match string
 	// Over, where set, has the update accepted only if the lease is over at that time.
 	Over time.Time
+	// Unsynced is for an update of which its client is told nothing before its end: it is not waited
+	// for until the update is on the disk. A kill leaves it there, a power cut may not, until Store.Sync
+	// has returned, or anything else is written that does not say so.
+	Unsynced bool
 }
 
 // Want is what a client wants with one ops of its own.

@@ -19,13 +19,14 @@ var ErrKeyReused = errors.New("the key is used for another request of this clien
 // ErrNotFound says that there is no such thing, or no more.
 var ErrNotFound = errors.New("not found")
 
-// Accept writes an update down, which is given its ID. Once it is on the disk, and
+// Accept writes an update down, which is given its ID. Once it is on the disk (but see Order.Unsynced), and
 // before anything else is written, entered is called with it. Where the client has
 // used its key before, for the same request, entered is not called, and that update
 // is returned.
 func (s *Store) Accept(o Order, entered func(Update)) (u Update, err error) {
 	fresh, records := false, newWhich(o.Which)
 	err = s.commit(&job{
+		soft: o.Unsynced,
 		then: func() {
 			if fresh {
 				entered(u)
@@ -108,22 +109,30 @@ func sameRequest(a *accepted, client, key, digest string) (Update, error) {
 	return a.Update, nil
 }
 
-// Pass returns when all that was written before has been entered.
-func (s *Store) Pass() error { return s.commit(&job{do: func(*txn) error { return nil }}) }
+// Sync returns when all that was written before has been entered, and is on the disk.
+func (s *Store) Sync() error { return s.commit(&job{do: func(*txn) error { return nil }}) }
 
-// Answer writes down how updates ended, in final states. Of those that are live it follows
-// what their clients want now.
-func (s *Store) Answer(us []Update) error {
+// Answer writes down how updates ended, in final states, and what was spent on them; nil for
+// nothing. Of those that are live it follows what their clients want now.
+func (s *Store) Answer(us []Update, spent *Spent) error {
 	return s.change(func(tx *txn) error {
 		for _, u := range us {
 			if tx.open[u.ID] == nil {
 				return fmt.Errorf("update %d is answered already", u.ID)
 			}
-			tx.add(entry{End: &ending{Update: Update{ID: u.ID, State: u.State, Batch: u.Batch, Error: u.Error, Began: u.Began,
-				Ended: u.Ended, Receipt: u.Receipt}}})
+			tx.add(entry{End: &ending{Spent: spent, Update: Update{ID: u.ID, State: u.State, Batch: u.Batch, Error: u.Error,
+				Began: u.Began, Ended: u.Ended, Receipt: u.Receipt}}})
+			spent = nil
 		}
 		return nil
 	})
+}
+
+// Spent is until when each allowance is spent.
+func (s *Store) Spent() map[string]time.Time {
+	s.mu.RLock()
+	defer s.mu.RUnlock()
+	return maps.Clone(s.state.Spent)
 }
 
 // LastBatch is the greatest number of a batch that was ever answered.

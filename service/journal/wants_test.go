@@ -20,7 +20,7 @@ func TestLeases(t *testing.T) {
 		o.Ops, o.Lease = []string{"x", "y", "z"}[i], lease
 		u := accept(t, s, o)
 		u.State, u.Ended = Live, at
-		if err := s.Answer([]Update{u}); err != nil {
+		if err := s.Answer([]Update{u}, nil); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -59,7 +59,7 @@ func TestLeases(t *testing.T) {
 	o.Over = at.Add(20 * time.Second)
 	u := accept(t, s, o)
 	u.State, u.Ended = Live, at
-	if err := s.Answer([]Update{u}); err != nil {
+	if err := s.Answer([]Update{u}, nil); err != nil {
 		t.Fatal(err)
 	}
 	look("ended", nil, nil)
@@ -83,7 +83,7 @@ func TestMatch(t *testing.T) {
 		t.Errorf("while another is on its way: %v", err)
 	}
 	u.State = Live
-	if err := s.Answer([]Update{u}); err != nil {
+	if err := s.Answer([]Update{u}, nil); err != nil {
 		t.Fatal(err)
 	}
 	if _, err := set(nothing, 3); !errors.Is(err, ErrChanged) {
@@ -94,7 +94,7 @@ func TestMatch(t *testing.T) {
 		t.Fatal(err)
 	}
 	u.State = Live
-	if err := s.Answer([]Update{u}); err != nil {
+	if err := s.Answer([]Update{u}, nil); err != nil {
 		t.Fatal(err)
 	}
 	if w := s.WantsOf("a"); len(w) != 1 || len(w[0].Which) != 2 || w[0].Which[0] != 2 || w[0].Tag == tag {

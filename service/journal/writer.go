@@ -2,12 +2,16 @@
 
 package journal
 
-import "time"
+import (
+	"slices"
+	"time"
+)
 
 // job is what somebody wants written: entries that come together.
 type job struct {
 	do   func(tx *txn) error // an error refuses this job, and none of the others
-	then func()              // the writer calls it when it is on the disk; nil for nothing
+	soft bool                // no sync is waited for: see Order.Unsynced
+	then func()              // the writer calls it when it is written; nil for nothing
 	err  error
 	done chan struct{} // closed when it is on the disk, or err says why not
 }
@@ -67,7 +71,8 @@ func (s *Store) carryOut(group []*job) {
 			tx.entries, tx.update, tx.run = tx.entries[:entries], update, run
 		}
 	}
-	if err := s.write(tx.entries); err != nil {
+	hard := slices.ContainsFunc(group, func(j *job) bool { return !j.soft })
+	if err := s.write(tx.entries, hard); err != nil {
 		for _, j := range group {
 			if j.err == nil {
 				j.err = err
@@ -85,25 +90,26 @@ func (s *Store) carryOut(group []*job) {
 
 // write puts entries on the disk, and shows them. After an error that will not pass nothing is
 // written any more: what is on the disk by then, only the next start can tell.
-func (s *Store) write(entries []entry) error {
-	if err := s.Trouble(); len(entries) == 0 || err != nil && !Passing(err) {
+func (s *Store) write(entries []entry, sync bool) error {
+	clean := len(entries) == 0 && (!sync || s.log.synced == s.log.next)
+	if err := s.Trouble(); clean || err != nil && !Passing(err) {
 		return err
 	}
-	return s.note(s.append(entries))
+	return s.note(s.append(entries, sync))
 }
 
-func (s *Store) append(entries []entry) error {
+func (s *Store) append(entries []entry, sync bool) error {
 	if f := s.fault.Load(); f != nil && *f != nil {
 		if err := (*f)(); err != nil {
 			return err
 		}
 	}
 	start := time.Now()
-	at, err := s.log.write(entries)
+	at, err := s.log.write(entries, sync)
 	if err != nil {
 		return err
 	}
-	if f := s.written.Load(); f != nil && *f != nil {
+	if f := s.written.Load(); sync && f != nil && *f != nil {
 		(*f)(time.Since(start))
 	}
 	return s.take(entries, at)
