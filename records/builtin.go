@@ -3,13 +3,12 @@
 package records
 
 import (
+	"context"
 	"embed"
 	"fmt"
-
-	"github.com/textpoke/textpoke/records/internal/packed"
 )
 
-//go:embed data/*.tpr
+//go:embed data/*.zst
 var builtinData embed.FS
 
 // Builtin is a table that comes with the program: the records of a real kernel
@@ -65,21 +64,20 @@ func findBuiltin(name string) (Builtin, bool) {
 	return Builtin{}, false
 }
 
-// load unpacks the table. The records fill the core kernel's groups in order;
+// load reads the kernel's list. The records fill the core kernel's groups in order;
 // where exactly removing the init records left the borders between groups is not
 // recorded.
-func (b Builtin) load() (*Table, error) {
-	data, err := builtinData.ReadFile("data/" + b.Name + ".tpr")
+func (b Builtin) load(ctx context.Context) (*Table, error) {
+	f, err := builtinData.Open("data/" + b.Name + ".zst")
 	if err != nil {
 		return nil, fmt.Errorf("built-in table %s: %w", b.Name, err)
+	}
+	defer f.Close()
+	in, err := unpacked(ctx, b.Name, f)
+	if err != nil {
+		return nil, err
 	}
 	build := newBuilder(b.Name)
 	build.corePages = b.CorePages
-	err = packed.Decode(data, func(addr uint64, symbol, module []byte) error {
-		return build.add(Addr(addr), symbol, module)
-	})
-	if err != nil {
-		return nil, fmt.Errorf("built-in table %s: %w", b.Name, err)
-	}
-	return build.finish(b.Arch)
+	return build.readAddrs(&lines{ctx: ctx, file: b.Name, r: in}, b.Arch)
 }

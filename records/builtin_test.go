@@ -3,15 +3,11 @@
 package records
 
 import (
-	"bytes"
 	"crypto/sha256"
 	"fmt"
-	"slices"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
-
-	"github.com/textpoke/textpoke/records/internal/packed"
 )
 
 // builtinSums are the SHA-256 sums of the lists as the kernels printed them,
@@ -83,34 +79,6 @@ func TestDefaultFor(t *testing.T) {
 	Builtins()[0].Name = "changed"
 	if builtins[0].Name == "changed" {
 		t.Error("Builtins hands out the list itself")
-	}
-}
-
-// packTable shows a table the way packing wants it.
-type packTable struct{ *Table }
-
-func (t packTable) Record(i int) (addr uint64, symbol, module string) {
-	return uint64(t.Addr(i)), t.Symbol(i), t.Module(i)
-}
-
-// TestBuiltinFilesClean packs each table anew: the file is what the command
-// would write.
-func TestBuiltinFilesClean(t *testing.T) {
-	if !*long {
-		t.Skip("slow; -long runs it")
-	}
-	for _, b := range Builtins() {
-		file, err := builtinData.ReadFile("data/" + b.Name + ".tpr")
-		if err != nil {
-			t.Fatal(err)
-		}
-		var buf bytes.Buffer
-		if err := packed.Encode(&buf, packTable{mustOpen(t, b.Name, Options{})}); err != nil {
-			t.Fatal(err)
-		}
-		if !slices.Equal(buf.Bytes(), file) {
-			t.Errorf("%s: packing gives %d other bytes than the file's %d", b.Name, buf.Len(), len(file))
-		}
 	}
 }
 

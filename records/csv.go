@@ -29,24 +29,11 @@ func readCSV(l *lines) (*Table, error) {
 		return nil, err
 	}
 	c := csvRows{b: b, n: n}
-	for {
-		line, err := l.next()
-		if err == io.EOF {
-			c.endGroup()
-			return b.finish("")
-		}
-		if err != nil {
-			return nil, err
-		}
-		b.line = l.n
-		if len(bytes.TrimSpace(line)) == 0 {
-			b.skip()
-			continue
-		}
-		if err := c.row(line); err != nil {
-			return nil, err
-		}
+	if err := b.each(l, c.row); err != nil {
+		return nil, err
 	}
+	c.endGroup()
+	return b.finish("")
 }
 
 // readCSVHeader tells how many columns there are.

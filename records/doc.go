@@ -62,8 +62,7 @@
 //	csv.go       CSV, both ways
 //	elf*.go      ELF: words and their relocations, symbols, sites
 //	gen*.go      generated tables
-//	builtin.go   built-in tables; internal/packed is their format,
-//	             internal/pack the command that made them
+//	builtin.go   built-in tables: lists of kernels, packed
 //	filter.go    filters; glob.go for patterns
 //	stats.go     counts, and a check that sites do not overlap
 package records

@@ -4,16 +4,11 @@ package records
 
 import (
 	"bytes"
-	"compress/flate"
 	"context"
 	"debug/elf"
-	"errors"
-	"io"
 	"os"
 	"strings"
 	"testing"
-
-	"github.com/textpoke/textpoke/records/internal/packed"
 )
 
 // fuzzText runs a text, as it is and packed, through Read.
@@ -139,48 +134,6 @@ func FuzzFilter(f *testing.F) {
 				t.Fatalf("index %d behind %d", i, last)
 			}
 			last = i
-		}
-	})
-}
-
-// FuzzPacked damages what is inside the compression, which is the part that has
-// to be checked.
-func FuzzPacked(f *testing.F) {
-	var buf bytes.Buffer
-	tab, err := New("x", "", []Raw{{4, "abc", ""}, {8, "abd", ""}, {4096, "x", "m"}, {2044, "xy", "m"}})
-	if err != nil {
-		f.Fatal(err)
-	}
-	if err := packed.Encode(&buf, packTable{tab}); err != nil {
-		f.Fatal(err)
-	}
-	front := bytes.IndexByte(buf.Bytes(), '\n') + 1
-	body, err := io.ReadAll(flate.NewReader(bytes.NewReader(buf.Bytes()[front:])))
-	if err != nil {
-		f.Fatal(err)
-	}
-	f.Add(body)
-	f.Add([]byte{})
-	f.Add(bytes.Replace(body, []byte("abc"), []byte("\n\n\n"), 1))
-	f.Fuzz(func(t *testing.T, body []byte) {
-		data := bytes.NewBuffer(bytes.Clone(buf.Bytes()[:front]))
-		z, err := flate.NewWriter(data, flate.HuffmanOnly)
-		if err != nil {
-			t.Fatal(err)
-		}
-		if _, err := z.Write(body); err != nil {
-			t.Fatal(err)
-		}
-		if err := z.Close(); err != nil {
-			t.Fatal(err)
-		}
-		b := newBuilder("packed")
-		err = packed.Decode(data.Bytes(), func(addr uint64, symbol, module []byte) error {
-			return b.add(Addr(addr), symbol, module)
-		})
-		var parse *ParseError
-		if err != nil && !errors.Is(err, packed.ErrFormat) && !errors.As(err, &parse) {
-			t.Fatalf("%T %v", err, err)
 		}
 	})
 }

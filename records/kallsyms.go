@@ -64,21 +64,15 @@ func readKallsyms(ctx context.Context, file string, r io.Reader) (*kallsyms, err
 	k := &kallsyms{file: file, texts: map[symbolKey]*candidates{}}
 	l := &lines{ctx: ctx, file: file, r: in}
 	zeros := 0
-	for {
-		line, err := l.next()
-		if err == io.EOF {
-			break
-		}
-		if err != nil {
-			return nil, readError(file, "", err)
-		}
+	err = l.each(func(line []byte) error {
 		zero, err := k.addLine(l.n, line)
-		if err != nil {
-			return nil, err
-		}
 		if zero {
 			zeros++
 		}
+		return err
+	})
+	if err != nil {
+		return nil, readError(file, "", err)
 	}
 	switch {
 	case len(k.texts) == 0 && zeros > 0:

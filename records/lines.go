@@ -43,6 +43,34 @@ func (l *lines) next() ([]byte, error) {
 	return bytes.TrimSuffix(line, []byte("\r")), nil
 }
 
+// each gives all lines to take, until it fails.
+func (l *lines) each(take func(line []byte) error) error {
+	for {
+		line, err := l.next()
+		if err == io.EOF {
+			return nil
+		}
+		if err == nil {
+			err = take(line)
+		}
+		if err != nil {
+			return err
+		}
+	}
+}
+
+// each gives all lines but blank ones to add, which adds a record or passes over the line.
+func (b *builder) each(l *lines, add func(line []byte) error) error {
+	return l.each(func(line []byte) error {
+		b.line = l.n
+		if len(bytes.TrimSpace(line)) == 0 {
+			b.skip()
+			return nil
+		}
+		return add(line)
+	})
+}
+
 // fail makes an error at the line after the last one handed out.
 func (l *lines) fail(value, reason string) error {
 	return &ParseError{File: l.file, Line: l.n + 1, Value: value, Reason: reason}

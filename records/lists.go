@@ -18,39 +18,28 @@ var invalidPrefix = []byte("__ftrace_invalid_address__")
 // readAddrs reads the kernel's available_filter_functions_addrs (Linux 6.5 and
 // later): address, symbol, module in brackets. Records of overridden weak
 // functions are left out.
-func readAddrs(l *lines) (*Table, error) {
-	b := newBuilder(l.file)
-	for {
-		line, err := l.next()
-		if err == io.EOF {
-			return b.finishSome("")
-		}
-		if err != nil {
-			return nil, err
-		}
-		b.line = l.n
+func (b *builder) readAddrs(l *lines, arch string) (*Table, error) {
+	err := b.each(l, func(line []byte) error {
 		addr, rest := field(line)
-		if len(addr) == 0 {
-			b.skip()
-			continue
-		}
 		a, reason := parseHex(addr)
 		if reason != "" {
-			return nil, b.fail(quoted("address", addr), reason)
+			return b.fail(quoted("address", addr), reason)
 		}
 		symbol, rest := field(rest)
 		module, err := b.moduleField(symbol, rest)
-		if err != nil {
-			return nil, err
-		}
-		if bytes.HasPrefix(symbol, invalidPrefix) {
+		switch {
+		case err != nil:
+			return err
+		case bytes.HasPrefix(symbol, invalidPrefix):
 			b.skip()
-			continue
+			return nil
 		}
-		if err := b.add(a, symbol, module); err != nil {
-			return nil, err
-		}
+		return b.add(a, symbol, module)
+	})
+	if err != nil {
+		return nil, err
 	}
+	return b.finishSome(arch)
 }
 
 // moduleField reads the end of a line behind the symbol: nothing, or a module
@@ -88,34 +77,28 @@ func readFunctions(l *lines, opt Options) (*Table, error) {
 	}
 	syms.offset = entryOffset(opt.Arch)
 	b := newBuilder(l.file)
-	for {
-		line, err := l.next()
-		if err == io.EOF {
-			if err := syms.resolve(b); err != nil {
-				return nil, err
-			}
-			return b.finishSome("")
-		}
-		if err != nil {
-			return nil, err
-		}
-		b.line = l.n
+	err = b.each(l, func(line []byte) error {
 		symbol, rest := field(line)
-		if len(symbol) == 0 || bytes.HasPrefix(symbol, invalidPrefix) {
+		if bytes.HasPrefix(symbol, invalidPrefix) {
 			b.skip()
-			continue
+			return nil
 		}
 		module, err := b.moduleField(nil, rest)
 		if err != nil {
-			return nil, err
+			return err
 		}
 		if reason := syms.list(symbol, module); reason != "" {
-			return nil, b.fail(quoted("symbol", symbol), reason)
+			return b.fail(quoted("symbol", symbol), reason)
 		}
-		if err := b.add(unresolved, symbol, module); err != nil {
-			return nil, err
-		}
+		return b.add(unresolved, symbol, module)
+	})
+	if err == nil {
+		err = syms.resolve(b)
 	}
+	if err != nil {
+		return nil, err
+	}
+	return b.finishSome("")
 }
 
 // unresolved stands for an address that only the whole list tells.

@@ -65,7 +65,7 @@ func Open(ctx context.Context, src string, opt Options) (*Table, error) {
 
 func open(ctx context.Context, src string, opt Options) (*Table, error) {
 	if b, ok := findBuiltin(src); ok {
-		return b.load()
+		return b.load(ctx)
 	}
 	if spec, ok := strings.CutPrefix(src, genPrefix); ok {
 		return generate(ctx, src, spec)
@@ -154,7 +154,7 @@ func Read(ctx context.Context, file string, r io.Reader, opt Options) (*Table, e
 	case formatCSV:
 		return readCSV(l)
 	case formatAddrs:
-		return readAddrs(l)
+		return newBuilder(file).readAddrs(l, "")
 	default:
 		return readFunctions(l, opt)
 	}
