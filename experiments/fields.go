@@ -4,15 +4,18 @@ package experiments
 
 import (
 	"fmt"
+	"reflect"
 	"slices"
 	"strconv"
 	"strings"
 
 	"github.com/textpoke/textpoke/cpus"
 	"github.com/textpoke/textpoke/cpus/isa"
+	"github.com/textpoke/textpoke/experiments/form"
 	"github.com/textpoke/textpoke/int3"
 	"github.com/textpoke/textpoke/internal/choice"
 	"github.com/textpoke/textpoke/internal/spelling"
+	"github.com/textpoke/textpoke/kernels/calibration"
 	"github.com/textpoke/textpoke/records"
 	"github.com/textpoke/textpoke/sched"
 )
@@ -127,4 +130,150 @@ func Tables(to *[]string, doc string) *Field {
 func recordsFile(src string) bool {
 	return !strings.HasPrefix(src, "gen:") && !slices.ContainsFunc(records.Builtins(),
 		func(b records.Builtin) bool { return b.Name == src })
+}
+
+// flagged are the fields of a Config that a form declares, in its order; then those of own
+// that it does not name. The type of the Config's field says what kind of field it is.
+func flagged[C any](c *C, flags []form.Flag, own []*Field) (out []*Field, err error) {
+	own = slices.Clone(own)
+	for _, flag := range flags {
+		if i := slices.IndexFunc(own, func(f *Field) bool { return f.Name == flag.Name }); i >= 0 {
+			out, own = append(out, own[i]), slices.Delete(own, i, i+1)
+			continue
+		}
+		v := reflect.ValueOf(c).Elem().FieldByNameFunc(func(s string) bool { return strings.EqualFold(s, flag.Field) })
+		if !v.IsValid() {
+			return nil, fmt.Errorf("line %d: flag %s: %T has no field %s", flag.Line, flag.Name, c, flag.Field)
+		}
+		f := fieldOf(v.Addr().Interface(), flag)
+		if f == nil {
+			return nil, fmt.Errorf("line %d: flag %s: %v is of no kind that can be declared", flag.Line, flag.Name, v.Type())
+		}
+		out = append(out, f)
+	}
+	return append(out, own...), nil
+}
+
+// fieldOf is the field of a variable; nil for types that have none of their own.
+func fieldOf(to any, f form.Flag) *Field {
+	number, _ := strconv.Atoi(f.Default) // "" is 0
+	switch to := to.(type) {
+	case *bool:
+		return Flag(to, f.Name, f.Doc)
+	case *int:
+		if f.Name == "repeats" {
+			return Repeats(to, number, f.Doc)
+		}
+		return Count(to, f.Name, number, f.Doc, f.Low, f.High)
+	case *[]int:
+		return Counts(to, f.Name, f.Default, f.Doc, f.Low, f.High)
+	case *[]uint64:
+		return Sizes(to, f.Name, f.Default, f.Doc, uint64(f.High))
+	case **float64:
+		out := Rate(to, f.Name, f.Doc)
+		out.Default = f.Default
+		return out
+	case *[]float64:
+		return Rates(to, f.Name, f.Default, f.Doc)
+	case *string:
+		if f.Name == "records" {
+			return Records(to, f.Default, f.Doc)
+		}
+		return File(to, f.Name, f.Doc)
+	case *[]string:
+		return Tables(to, f.Doc)
+	case *[]isa.Arch:
+		return Arches(to)
+	case *[]Machine:
+		return Machines(to, f.Default)
+	case *[]cpus.Role:
+		return Roles(to, f.Default, f.Doc)
+	case *[]sched.Buffer:
+		return Buffers(to, f.Default)
+	case *[]int3.Lookup:
+		return Lookups(to)
+	case *[]int3.Refs:
+		return Refs(to, f.Default)
+	}
+	return nil
+}
+
+// Machine is a calibration, and how many CPUs it is asked about.
+type Machine struct {
+	*calibration.Calibration
+	Online int
+}
+
+// String is how the field calibration spells it.
+func (m Machine) String() string {
+	if m.Online == m.CPUs {
+		return m.Name
+	}
+	return fmt.Sprintf("%s@%d", m.Name, m.Online)
+}
+
+// ISA is its instruction set.
+func (m Machine) ISA() (isa.Arch, error) { return cpus.ParseArch(m.Arch) }
+
+// Busy are its CPUs, all of them busy.
+func (m Machine) Busy() []cpus.Role { return make([]cpus.Role, m.Online) }
+
+// Shielded are its CPUs, a quarter of which are isolated, as where some are kept for
+// latency-critical work: one at least, if there is another.
+func (m Machine) Shielded() []cpus.Role {
+	roles := m.Busy()
+	isolated := min(max(m.Online/4, 1), m.Online-1)
+	for i := m.Online - isolated; i < m.Online; i++ {
+		roles[i] = cpus.Isolated
+	}
+	return roles
+}
+
+// ParseMachine reads a machine: a built-in calibration or a file, with @CPUS behind it
+// where it is to have another number of CPUs than its own.
+func ParseMachine(s string) (m Machine, err error) {
+	name, number, sized := machineName(s)
+	if m.Calibration, err = calibration.Open(name); err != nil {
+		return m, err
+	}
+	m.Online = m.CPUs
+	if sized {
+		if m.Online, err = strconv.Atoi(number); err != nil {
+			m.Online = 0
+		}
+	}
+	if err := m.check(); err != nil {
+		return m, fmt.Errorf("%s: %w", s, err)
+	}
+	return m, nil
+}
+
+func machineName(s string) (name, number string, sized bool) {
+	if i := strings.LastIndexByte(s, '@'); i >= 0 && !slices.Contains(calibration.Names(), s) {
+		return s[:i], s[i+1:], true
+	}
+	return s, "", false
+}
+
+func (m Machine) check() error {
+	switch {
+	case m.Calibration == nil:
+		return fmt.Errorf("a machine without a calibration")
+	case m.Online < 1 || m.Online > cpus.MaxCPUs:
+		return fmt.Errorf("want 1 to %d CPUs behind the @", cpus.MaxCPUs)
+	}
+	return nil
+}
+
+// Machines is the field calibration.
+func Machines(to *[]Machine, preset string) *Field {
+	const doc = "`list` of machines that times are modelled of: files, or names, each with @CPUS where it is to have " +
+		"another number of CPUs"
+	return List(to, "calibration", preset, doc, FieldKind[Machine]{
+		Names: calibration.Names(), Parse: ParseMachine, Format: Machine.String, Check: Machine.check,
+		NamesFile: func(s string) bool {
+			name, _, _ := machineName(s)
+			return !slices.Contains(calibration.Names(), name)
+		},
+	})
 }

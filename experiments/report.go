@@ -4,17 +4,20 @@ package experiments
 
 import (
 	_ "embed"
+	"errors"
 	"fmt"
 	"io"
 	"math"
 	"regexp"
 	"runtime"
+	"slices"
 	"strconv"
 	"strings"
 	"text/template"
 
 	"github.com/textpoke/textpoke/experiments/form"
 	"github.com/textpoke/textpoke/internal/choice"
+	"github.com/textpoke/textpoke/internal/sheet"
 	"github.com/textpoke/textpoke/kernels/calibration"
 	"github.com/textpoke/textpoke/results"
 	"github.com/textpoke/textpoke/results/fit"
@@ -149,4 +152,153 @@ func figure(f float64) string {
 // Span prints the interval of an estimate with so many digits behind the point.
 func Span(digits int, e fit.Estimate) string {
 	return fmt.Sprintf("%.*f to %.*f", digits, e.Low, digits, e.High)
+}
+
+// figures holds the published figures that a form declares against the rows that each is about:
+// those of one table row by row.
+func figures(f *form.Form, of func(table string) form.Rows) (out []Comparison, err error) {
+	for _, table := range Distinct(f.Figures, func(fig form.Figure) string { return fig.Of }) {
+		for _, row := range of(table) {
+			for _, fig := range Where(f.Figures, func(fig form.Figure) bool { return fig.Of == table }) {
+				c, about, err := compare(f, &fig, row)
+				if err != nil {
+					return nil, err
+				}
+				if about {
+					out = append(out, c)
+				}
+			}
+		}
+	}
+	return out, nil
+}
+
+// compare holds one figure against a row; false where it is not about it.
+func compare(f *form.Form, fig *form.Figure, row form.Row) (c Comparison, about bool, err error) {
+	if about, err = fig.Where.Holds(row); err != nil || !about {
+		return c, false, err
+	}
+	c.Exact = fig.Exact
+	for _, n := range []struct {
+		from *form.Expr
+		to   *float64
+	}{{fig.Published, &c.Published}, {fig.Ours, &c.Ours}, {fig.Low, &c.Low}, {fig.High, &c.High}} {
+		if n.from == nil {
+			continue
+		}
+		v, err := n.from.Eval(row)
+		if err != nil {
+			return c, false, err
+		}
+		*n.to, _ = v.(float64)
+	}
+	if c.What, err = f.Fill(fig.What, row); err != nil {
+		return c, false, err
+	}
+	c.Source, err = f.Fill(fig.Source, row)
+	return c, true, err
+}
+
+// broken says of the first row that is not as the form says it must be what is wrong.
+func broken(f *form.Form, rows form.Rows) (no, err error) {
+	for _, m := range f.Must {
+		for _, row := range rows {
+			ok, err := m.Holds.Holds(row)
+			if err != nil {
+				return nil, err
+			}
+			if !ok {
+				says, err := f.Fill(m.Says, row)
+				return errors.New(says), err
+			}
+		}
+	}
+	return nil, nil
+}
+
+// opening is what a report says below its headline, up to its first table or heading.
+func opening(body string) string {
+	var lines []string
+	for line := range strings.SplitSeq(strings.TrimSpace(gaps.ReplaceAllString(body, "\n\n")), "\n") {
+		if strings.HasPrefix(line, "#") || strings.HasPrefix(line, "|") || strings.HasPrefix(line, "![") {
+			break
+		}
+		lines = append(lines, line)
+	}
+	return strings.TrimSpace(strings.Join(lines, "\n"))
+}
+
+// basis says in a sentence what modelled times rest on: the machines that rows name, how
+// much of what is said of them is assumed, and how far published figures are off. It is
+// "" where no row names a machine.
+func basis(t results.Table, found any) string {
+	var names []string
+	at := slices.IndexFunc(t.Columns, func(c results.Column) bool { return c.Name == "calibration" })
+	for _, row := range t.Rows {
+		if at >= 0 && !row[at].IsEmpty() && !slices.Contains(names, row[at].String()) {
+			names = append(names, row[at].String())
+		}
+	}
+	if len(names) == 0 {
+		return ""
+	}
+	for i, name := range names {
+		if c, err := calibration.Open(name); err == nil {
+			assumed := len(Where(c.Entries, func(e calibration.Entry) bool { return e.Basis == calibration.Assumed }))
+			names[i] = fmt.Sprintf("%s (%d of %d quantities assumed)", name, assumed, len(c.Entries))
+		}
+	}
+	line := "Times are modelled on " + strings.Join(names, ", ")
+	if low, high, ok := off(found); ok {
+		line += fmt.Sprintf("; published cases are off by %+.0f to %+.0f %%", low, high)
+	}
+	return line + "."
+}
+
+// off is how far modelled times are from the published ones, at both ends, in per cent:
+// of what an experiment predicts, or else of its comparisons that are no counts.
+func off(found any) (low, high float64, ok bool) {
+	var pairs []Comparison
+	switch f := found.(type) {
+	case interface{ Predictions() []Comparison }:
+		pairs = f.Predictions()
+	case interface{ Comparisons() []Comparison }:
+		pairs = f.Comparisons()
+	}
+	var all []float64
+	for _, c := range pairs {
+		if !c.Exact && c.Published != 0 {
+			all = append(all, 100*(c.Ours-c.Published)/math.Abs(c.Published))
+		}
+	}
+	if len(all) == 0 {
+		return 0, 0, false
+	}
+	return slices.Min(all), slices.Max(all), true
+}
+
+// missing.csv has the mechanisms that models are known to lack. trial.Pairs holds it against what comes out, both
+// ways: a figure that lies inside may not stand there.
+//
+//go:embed missing.csv
+var missingText string
+
+// missing is the mechanism by figure.
+var missing = func() map[string]string {
+	out := map[string]string{}
+	for _, l := range sheet.Must[struct {
+		Mechanism string `col:"mechanism"`
+		Figure    string `col:"figure,key"`
+	}]("missing.csv", missingText) {
+		out[l.Figure] = l.Mechanism
+	}
+	return out
+}()
+
+// Listed are the figures of which a mechanism is known to be missing.
+func Listed() (out []string) {
+	for what := range missing {
+		out = append(out, what)
+	}
+	return out
 }

@@ -9,11 +9,15 @@ import (
 	_ "embed"
 	"errors"
 	"fmt"
+	"time"
 
 	"github.com/textpoke/textpoke/experiments"
+	"github.com/textpoke/textpoke/experiments/internal/clock"
 	"github.com/textpoke/textpoke/kernels/published"
+	"github.com/textpoke/textpoke/records"
 	"github.com/textpoke/textpoke/results"
 	"github.com/textpoke/textpoke/results/fit"
+	"github.com/textpoke/textpoke/tracers/dispatch"
 )
 
 // Config says which table is gone through, and what is held out.
@@ -117,4 +121,109 @@ func measure(ctx context.Context, s *experiments.Study[Config, *row]) (*experime
 		err = experiments.Each(ctx, s, all, func(r *row) (*row, error) { return r, nil })
 	}
 	return a.findings(), errors.Join(err, experiments.Beside(s, "fits", a.lines()))
+}
+
+// The function that is called, and the one that unrelated tracers trace.
+const (
+	mine      records.Addr = 0xffffffff81000010
+	elsewhere records.Addr = 0xffffffff81000050
+)
+
+// cell is a way with tracers attached, ready to be called.
+type cell struct {
+	way dispatch.Way
+	ctx *dispatch.Task
+}
+
+// wayOf is the way of a kernel. The tracers are those of the sample module, which no
+// global function may lead to: without call_ops all calls go over the list.
+func wayOf(kernel string) (dispatch.Kind, error) {
+	if kernel == published.WithCallOps {
+		return dispatch.Parse("call-ops")
+	}
+	return dispatch.Parse("list")
+}
+
+// newCell attaches tracers and counts one call.
+func newCell(kernel string, relevant, irrelevant int) (*cell, counts, error) {
+	kind, err := wayOf(kernel)
+	if err != nil {
+		return nil, counts{}, err
+	}
+	way, err := kind.New(dispatch.Config{Sites: []records.Addr{mine}, Elsewhere: []records.Addr{elsewhere}})
+	if err != nil {
+		return nil, counts{}, err
+	}
+	c := &cell{way: way, ctx: &dispatch.Task{}}
+	if err := kind.Sample(c.way, 0, relevant, 1, irrelevant); err != nil {
+		return nil, counts{}, err
+	}
+	var n dispatch.Counts
+	c.ctx.Count(&n)
+	c.way.Call(0, c.ctx)
+	c.ctx.Count(nil)
+	if cost := c.way.Cost(0); cost != n || c.ctx.Hits != uint64(relevant) {
+		return nil, counts{}, fmt.Errorf(
+			"%s, %d relevant and %d irrelevant tracers: a call takes %+v and calls %d, and is said to take %+v",
+			kernel,
+			relevant,
+			irrelevant,
+			n,
+			c.ctx.Hits,
+			cost,
+		)
+	}
+	return c, counts{n.Loads, n.Walked, n.Called}, nil
+}
+
+// prepare makes a cell for each published row, and counts.
+func (c *Config) prepare(costs []published.CallCost) (rows []*row, cells []*cell, err error) {
+	for _, cost := range costs {
+		base, _ := published.Untraced(costs, cost.Kernel)
+		row := &row{CallCost: cost, PerCall: perCall(cost)}
+		row.Overhead = row.PerCall - perCall(base)
+		if cost.Calls == base.Calls { // one division is rounded less
+			row.Overhead = float64(cost.TotalNS-base.TotalNS) / float64(cost.Calls)
+		}
+		cell, n, err := newCell(cost.Kernel, cost.Relevant, cost.Irrelevant)
+		if err != nil {
+			return nil, nil, fmt.Errorf("%s:%d: %w", c.from(), cost.Line, err)
+		}
+		row.counts = n
+		rows, cells = append(rows, row), append(cells, cell)
+	}
+	return rows, cells, nil
+}
+
+// perCall is what a call takes by the row's total, not truncated.
+func perCall(c published.CallCost) float64 { return float64(c.TotalNS) / float64(c.Calls) }
+
+const (
+	// leastRepeat is how long one measurement takes at least: long against a tick
+	// of the clock.
+	leastRepeat = time.Millisecond / 2
+	// chunk is how many calls lie between two looks at the clock.
+	chunk = 128
+)
+
+// time times all cells in turns.
+func (c *Config) time(ctx context.Context, rows []*row, cells []*cell) error {
+	each, err := clock.Turns(ctx, c.Repeats, len(cells), func(i int) float64 {
+		return clock.Once(leastRepeat, chunk, func() {
+			for range chunk {
+				cells[i].way.Call(0, cells[i].ctx)
+			}
+		})
+	})
+	if err != nil {
+		return err
+	}
+	for i, row := range rows {
+		m, err := fit.Median(each[i])
+		if err != nil {
+			return err
+		}
+		row.live = &m
+	}
+	return nil
 }

@@ -7,12 +7,17 @@ package directops
 import (
 	"context"
 	_ "embed"
+	"fmt"
+	"strings"
 
 	"github.com/textpoke/textpoke/cpus/isa"
 	"github.com/textpoke/textpoke/experiments"
+	"github.com/textpoke/textpoke/kernels/calibration"
 	"github.com/textpoke/textpoke/kernels/ledger"
 	"github.com/textpoke/textpoke/kernels/published"
 	"github.com/textpoke/textpoke/records"
+	"github.com/textpoke/textpoke/tracers"
+	"github.com/textpoke/textpoke/tracers/dispatch"
 )
 
 // Config says which trampolines are called and attached.
@@ -124,4 +129,242 @@ func has(kernels []*ledger.Kernel, arch isa.Arch, s setup) bool {
 		}
 	}
 	return false
+}
+
+// setup is who is attached, and where trampolines lie.
+type setup struct {
+	one  bool // ops for all trampolines; otherwise each has one
+	far  bool // trampolines are out of branch range
+	slow bool // somebody traces all functions too
+}
+
+func choose(b bool, yes, no string) string {
+	if b {
+		return yes
+	}
+	return no
+}
+
+func (s setup) ops() string   { return choose(s.one, "one", "each") }
+func (s setup) Place() string { return choose(s.far, "far", "near") }
+func (s setup) Path() string  { return choose(s.slow, "slow", "fast") }
+
+// setups are those that an instruction set can have, those of the slow path after
+// the same of the fast one: where sites do not name their ops, a trampoline out of
+// range cannot be called at all.
+func setups(arch isa.Arch) (out [][2]setup) {
+	for _, one := range []bool{false, true} {
+		for _, far := range []bool{false, true} {
+			if !far || arch.Traits().CallOps {
+				out = append(out, [2]setup{{one, far, false}, {one, far, true}})
+			}
+		}
+	}
+	return out
+}
+
+// mean is what a call takes, in the mean over functions.
+type mean struct {
+	Loads, Lookups, Entries float64
+	Saves                   bool
+}
+
+// sampled is how many functions the mean is over, at most; they lie evenly among
+// those that have a trampoline.
+const sampled = 16
+
+// crowd is the functions that have a trampoline each.
+type crowd struct {
+	arch isa.Arch
+	way  dispatch.Way
+	at   []int // sites of the way that are looked at
+}
+
+// gather attaches a trampoline to each of these functions.
+func gather(arch isa.Arch, s setup, ips []records.Addr) (c *crowd, err error) {
+	c = &crowd{arch: arch}
+	n := len(ips)
+	take := min(n, sampled)
+	for i := range take {
+		c.at = append(c.at, i*n/take)
+	}
+	if s.one {
+		if c.way, err = dispatch.NewSingleDirect(dispatch.Config{Sites: ips}, !s.far); err != nil {
+			return nil, err
+		}
+		o := direct()
+		for i := range ips {
+			o.Filter = append(o.Filter, i)
+		}
+		return c, c.way.Attach(o)
+	}
+	if c.way, err = dispatch.NewCallOps(dispatch.Config{Sites: ips}, !s.far); err != nil {
+		return nil, err
+	}
+	for i := range ips {
+		if err := c.way.Attach(direct(i)); err != nil {
+			return nil, err
+		}
+	}
+	return c, nil
+}
+
+// direct is an ops with a direct trampoline.
+func direct(functions ...int) *tracers.Ops {
+	o := tracers.NewOps("direct", nil, 0, functions...)
+	o.Direct = tracers.CountHits
+	return o
+}
+
+// traceAll lets somebody trace all functions too.
+func (c *crowd) traceAll() error { return c.way.Attach(tracers.NewOps("all", tracers.CountHits, 0)) }
+
+// calls counts what a call takes.
+func (c *crowd) calls(slow bool) mean {
+	var sum dispatch.Counts
+	for _, site := range c.at {
+		sum = sum.Add(c.way.Cost(site))
+	}
+	if slow && !c.arch.Traits().CallOps {
+		// The ways here load the site's literal and the ops that it names; a
+		// kernel without literals loads function_trace_op instead.
+		sum.Loads -= int64(len(c.at))
+	}
+	k := float64(len(c.at))
+	return mean{float64(sum.Loads) / k, float64(sum.Hashes) / k, float64(sum.Walked) / k, sum.Saved > 0}
+}
+
+// nearTo is how many CPUs the machine should have that times are modelled for.
+const nearTo = 64
+
+// attachRow is attaching a trampoline to each of some functions, and detaching
+// them.
+type attachRow struct {
+	Kernel      *ledger.Kernel
+	Way         ledger.Way
+	Functions   int
+	On, Off     ledger.Tally
+	onNS, offNS calibration.Spread
+	Machine     string
+}
+
+// seed is of the draws that ranges are made of.
+const seed = 1
+
+// attach counts it for every kernel of the instruction sets that are asked for.
+func (c *Config) attach(kernels []*ledger.Kernel) (out []*attachRow, err error) {
+	for _, arch := range c.Arches {
+		own := arch.Traits().Name
+		m := ledger.NewMachine(calibration.Nearest(own, nearTo), ledger.AssumedExtra)
+		for _, k := range kernels {
+			if k.Arch != own {
+				continue
+			}
+			for _, name := range []string{"fentry", "tracing-multi"} {
+				w, err := ledger.ParseWay(name)
+				if err != nil {
+					return nil, err
+				}
+				if w.In(k) != nil {
+					continue
+				}
+				for _, n := range c.Trampolines {
+					row := &attachRow{Kernel: k, Way: w, Functions: n, Machine: m.Name}
+					if row.On, row.Off, err = k.Attach(w, n, tableRecords); err != nil {
+						return nil, err
+					}
+					row.onNS, row.offNS = m.Spread(&row.On, true, seed), m.Spread(&row.Off, false, seed)
+					out = append(out, row)
+				}
+			}
+		}
+	}
+	return out, nil
+}
+
+// tableRecords is how many functions the table has.
+const tableRecords = 50000
+
+// Copied is the entries of hashes that attaching and detaching copy.
+func (r *attachRow) Copied() int { return r.On.Copied + r.Off.Copied }
+
+// OnS and OffS are the modelled times of attaching and detaching, with their ranges.
+func (r *attachRow) OnS() string  { return seconds(r.onNS) }
+func (r *attachRow) OffS() string { return seconds(r.offNS) }
+
+func seconds(s calibration.Spread) string {
+	s = s.Scaled(1e-9)
+	return fmt.Sprintf("%.3g s (%.3g to %.3g)", s.Likely, s.Low, s.High)
+}
+
+// answer is what the rows say that were finished.
+type answer struct {
+	*experiments.Study[Config, *row]
+	Attached []*attachRow
+	times    []published.AttachTime
+}
+
+// Slow is the first pair on the slow path, where the difference is largest; nil if
+// there is none.
+func (a *answer) Slow() *pair {
+	return a.first(func(p *pair) bool { return p.Each.slow })
+}
+
+func (a *answer) first(holds func(*pair) bool) *pair { return experiments.Find(a.Pairs(), holds) }
+
+// Fast is the fast path in branch range of the same instruction set.
+func (a *answer) Fast(like *pair) *pair {
+	return a.first(func(p *pair) bool { return p.Each.arch == like.Each.arch && p.Each.setup == setup{} })
+}
+
+// Far are the pairs on the fast path out of branch range.
+func (a *answer) Far() []pair {
+	return experiments.Where(a.Pairs(), func(p pair) bool { return p.Each.far && !p.Each.slow })
+}
+
+// pair is the same calls with an ops each and with one for all.
+type pair struct{ Each, One *row }
+
+// Pairs are those with the most trampolines, in the order of rows.
+func (a *answer) Pairs() (out []pair) {
+	most := 0
+	for _, r := range a.Rows {
+		most = max(most, r.Trampolines)
+	}
+	for _, each := range a.Rows {
+		if each.setup.one || each.Trampolines != most {
+			continue
+		}
+		for _, one := range a.Rows {
+			want := each.setup
+			want.one = true
+			if one.arch == each.arch && one.setup == want && one.Trampolines == most {
+				out = append(out, pair{each, one})
+			}
+		}
+	}
+	return out
+}
+
+// statedWait is what a wait for all tasks takes, as the author of the
+// measurements says: about 100 ms (bpf-next, 2026-01).
+const statedWait = 0.1
+
+// Comparisons are what one ops saves when a program is attached to some functions and
+// detached again: a wait each.
+func (a *answer) Comparisons() (out []experiments.Comparison) {
+	for _, with := range a.times {
+		for _, without := range a.times {
+			if with.Functions != without.Functions || !strings.HasSuffix(with.Case, "per-trampoline ops") ||
+				!strings.HasSuffix(without.Case, "single direct ops") {
+				continue
+			}
+			out = append(out, experiments.Comparison{
+				What: fmt.Sprintf("seconds that one ops saves for %d functions, and a wait of %g ms for each", with.Functions,
+					1e3*statedWait),
+				Published: with.AttachS - without.AttachS, Ours: float64(with.Functions) * statedWait, Source: with.Source,
+			})
+		}
+	}
+	return out
 }

@@ -8,12 +8,15 @@ package ipiburst
 import (
 	"context"
 	_ "embed"
+	"fmt"
 	"io"
 
 	"github.com/textpoke/textpoke/experiments"
 	"github.com/textpoke/textpoke/experiments/grid"
 	"github.com/textpoke/textpoke/kernels/published"
+	"github.com/textpoke/textpoke/poke"
 	"github.com/textpoke/textpoke/results"
+	"github.com/textpoke/textpoke/results/interrupts"
 )
 
 //go:embed ipi-burst.experiment
@@ -81,4 +84,139 @@ func (a *apart) Directions() *directions {
 		return nil
 	}
 	return d
+}
+
+// slots2019 is what a page held of the entries that the measured kernel had, of 24 bytes each:
+// "Shrink text_poke_loc" came a month later.
+const slots2019 = 170
+
+// perBatch is what the three phases take; with the old scheme, which has one batch for
+// everything, what all records take (ftrace_replace_code and run_sync, arch/x86/kernel/ftrace.c,
+// Linux 5.0).
+func perBatch() int64 { return int64(poke.RoundsPerBatch()) }
+
+// interval is a range of counts.
+type interval interrupts.Range
+
+// String is the range, the one number that it is, or nothing.
+func (r interval) String() string {
+	switch {
+	case r == interval{}:
+		return ""
+	case r.Lo == r.Hi:
+		return fmt.Sprint(r.Lo)
+	}
+	return fmt.Sprintf("%d to %d", r.Lo, r.Hi)
+}
+
+// measurement is one reading before and one after, and what its rounds were for.
+type measurement struct {
+	*published.Reading
+	Rounds        int64 // of all kinds
+	Records, Rest interval
+	Batches       interval // 1 in the old scheme
+	Functions     interval // 0 to 0 where the rounds say nothing about them
+}
+
+// Source is where it was published.
+func (m *measurement) Source() string { return m.Counts[0].Source }
+
+// split works out of the counts what they can be made of. The old scheme takes
+// three rounds for all records, so that the rest is known exactly. The batched
+// kernel does the same things beside the records but for what it needs no more:
+// its rest is taken for at most the old one. Enabling and disabling change the
+// same functions, so that they have the same batches.
+func split(readings []*published.Reading) (out []*measurement, err error) {
+	old := map[string]int64{}
+	for _, r := range readings {
+		m := &measurement{Reading: r}
+		if err := m.explain(); err != nil {
+			return nil, err
+		}
+		if m.Patching == published.OwnBreakpoints {
+			old[m.Action] = m.Rest.Hi
+		}
+		out = append(out, m)
+	}
+	same := interrupts.Range{Lo: 0, Hi: 1 << 62}
+	for _, m := range out {
+		if m.Patching != published.Batched {
+			continue
+		}
+		most, known := old[m.Action]
+		if !known {
+			most = m.Rounds // nothing is known of the rest
+		}
+		i, err := interrupts.Patches(m.Rounds, perBatch(), slots2019, interrupts.Range{Lo: 0, Hi: most})
+		if err != nil {
+			return nil, fmt.Errorf("%s: %w", m.Name(), err)
+		}
+		same.Lo, same.Hi = max(same.Lo, i.Batches.Lo), min(same.Hi, i.Batches.Hi)
+	}
+	if same.Lo > same.Hi {
+		return nil, fmt.Errorf("the batched measurements have no number of batches in common: %d at least, %d at most",
+			same.Lo, same.Hi)
+	}
+	for _, m := range out {
+		if m.Patching == published.Batched {
+			m.settle(interval(same))
+		}
+	}
+	return out, nil
+}
+
+// explain finds the rounds, and in the old scheme what they were for.
+func (m *measurement) explain() error {
+	why := interrupts.Explain(m.Deltas())
+	if !why.Consistent || !why.Known {
+		return fmt.Errorf("%s: no rounds explain these interrupts: %s", m.Name(), why.Reason)
+	}
+	m.Rounds = why.Rounds
+	if m.Patching == published.OwnBreakpoints {
+		if m.Rounds < perBatch() {
+			return fmt.Errorf("%s: %d rounds are fewer than the %d that records take", m.Name(), m.Rounds, perBatch())
+		}
+		m.Records = interval{Lo: perBatch(), Hi: perBatch()}
+		m.Rest = interval{Lo: m.Rounds - perBatch(), Hi: m.Rounds - perBatch()}
+		m.Batches = interval{Lo: 1, Hi: 1}
+	}
+	return nil
+}
+
+// settle fills in what so many batches mean.
+func (m *measurement) settle(b interval) {
+	m.Batches = b
+	m.Records = interval{Lo: perBatch() * b.Lo, Hi: perBatch() * b.Hi}
+	m.Rest = interval{Lo: m.Rounds - m.Records.Hi, Hi: m.Rounds - m.Records.Lo}
+	m.Functions = interval{Lo: max(b.Lo-1, 0)*slots2019 + 1, Hi: b.Hi * slots2019}
+}
+
+// writeInterrupts prints the measurements as /proc/interrupts shows them.
+func writeInterrupts(w io.Writer, all []*measurement) error {
+	for i, m := range all {
+		for _, side := range []struct {
+			name string
+			of   func(published.InterruptCount) int64
+		}{
+			{"before", func(c published.InterruptCount) int64 { return c.Before }},
+			{"after", func(c published.InterruptCount) int64 { return c.After }},
+		} {
+			s := interrupts.Snapshot{Rows: []interrupts.Row{{Name: "CAL", Description: "Function call interrupts"}}}
+			for _, c := range m.Counts {
+				s.CPUs = append(s.CPUs, c.CPU)
+				s.Rows[0].Counts = append(s.Rows[0].Counts, side.of(c))
+			}
+			gap := "\n"
+			if i == 0 && side.name == "before" {
+				gap = ""
+			}
+			if _, err := fmt.Fprintf(w, "%s%s: %s\n", gap, m.Name(), side.name); err != nil {
+				return err
+			}
+			if err := interrupts.Write(w, s); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
 }

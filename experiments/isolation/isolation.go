@@ -10,14 +10,21 @@ import (
 	_ "embed"
 	"fmt"
 	"math"
+	"math/rand/v2"
 	"slices"
 	"strings"
 
 	"github.com/textpoke/textpoke/cpus"
 	"github.com/textpoke/textpoke/experiments"
+	"github.com/textpoke/textpoke/int3"
+	"github.com/textpoke/textpoke/kernels/calibration"
 	"github.com/textpoke/textpoke/kernels/published"
 	"github.com/textpoke/textpoke/poke"
+	"github.com/textpoke/textpoke/records"
 	"github.com/textpoke/textpoke/results"
+	"github.com/textpoke/textpoke/sched"
+	"github.com/textpoke/textpoke/sim"
+	"github.com/textpoke/textpoke/sim/timed"
 )
 
 // Config says which hours pass on which machines.
@@ -173,4 +180,189 @@ func (c *Config) points(fitted float64) (out []*row) {
 		}
 	}
 	return out
+}
+
+// row is some hours of one machine.
+type row struct {
+	Machine  experiments.Machine
+	first    bool // machine
+	roles    []cpus.Role
+	Lazy     bool
+	Usual    bool // lazy, and its entries are those nearest to the calibration's
+	hours    float64
+	updates  float64 // an hour
+	fitted   bool    // to the published interrupts
+	entries  float64 // a second, of each isolated CPU; only where rounds are lazy
+	seed     uint64
+	revision string
+
+	count, rounds            int // of updates; of rounds
+	IPIs, ipisMax            uint64
+	deferred, owed, catchUps uint64
+	burst                    int64
+	quiet                    timed.Nanos
+	stolen                   float64 // from an isolated CPU in an hour, in nanoseconds
+	saved                    float64 // of that
+	spread                   spreads
+}
+
+// spreads are how far a row's times may be off.
+type spreads struct{ stolen, saved, dearer calibration.Spread }
+
+// taken is what is stolen on some costs, from an isolated CPU in an hour: what interrupts and
+// catching up take, as often as they were counted. Traps are next to none.
+func (r *row) taken(c *calibration.Costs) float64 {
+	all := float64(r.IPIs)*c.Handler + float64(r.catchUps)*c.CatchUp
+	return all / float64(r.isolated()) / r.hours
+}
+
+// ranges works out how far a row's times may be off, of which everybody is what it is held against.
+func (r *row) ranges(everybody *row) {
+	s := r.Machine.Spreads(r.seed, calibration.Samples, 3, func(c *calibration.Costs, out []float64) {
+		out[0] = r.taken(c)
+		out[1] = everybody.taken(c) - out[0]
+		out[2] = r.entries * 3600 * c.DeferralEntry
+	})
+	r.spread = spreads{s[0], s[1], s[2]}
+}
+
+// Before and After are what a system call's way in and out take, without deferral and with it.
+func (r *row) Before() float64 { return r.Machine.Costs.UserEntry + r.Machine.Costs.UserExit }
+func (r *row) After() float64  { return r.Before() + r.Machine.Costs.DeferralEntry }
+
+// even is the entries a second at which saving and cost are equal; empty where nothing is.
+func (r *row) even() any {
+	e, ok := r.breakEven()
+	return results.If(ok, e)
+}
+
+// hour is an hour of the machine's clock.
+const hour = 3600 * 1e9
+
+func (r *row) protocol() string {
+	if r.Lazy {
+		return "breakpoint-lazy"
+	}
+	return "breakpoint"
+}
+
+// isolated is how many isolated CPUs there are.
+func (r *row) isolated() (n int) {
+	for _, role := range r.roles {
+		if role == cpus.Isolated {
+			n++
+		}
+	}
+	return n
+}
+
+// functions is how many there are besides those that are switched: an isolated CPU
+// that was taken into the kernel calls some of them.
+const functions = 10_000
+
+// pass lets the hours pass: so many updates, to and fro, at times that are drawn.
+func (r *row) pass(ctx context.Context, lab experiments.Lab, sites int) error {
+	arch, err := r.Machine.ISA()
+	if err != nil {
+		return err
+	}
+	t, err := records.Open(ctx, fmt.Sprintf("gen:n=%d,order=sorted", functions), records.Options{})
+	if err != nil {
+		return err
+	}
+	var switched []string
+	for i := range sites {
+		switched = append(switched, fmt.Sprintf("fn%d", functions/2+i))
+	}
+	filter, err := records.ParseFilter(switched)
+	if err != nil {
+		return err
+	}
+	j, err := sim.NewJob(sim.Config{
+		Arch: arch, Protocol: r.protocol(), Buffer: sched.Dynamic, Lookup: int3.Vector, Table: t, Filter: filter, Roles: r.roles, Seed: lab.Seed,
+		Revision: lab.Revision, Log: lab.Log,
+		Engine: sim.TimedEngine, Calibration: r.Machine.Calibration, Calls: new(float64), Entries: &r.entries,
+	})
+	if err != nil {
+		return err
+	}
+	m, err := sim.NewTimed(j)
+	if err != nil {
+		return err
+	}
+	defer m.Close()
+	end := timed.Nanos(r.hours * hour)
+	for i, at := range moments(int(r.updates*r.hours+0.5), end, lab.Seed) {
+		if err := m.Pass(ctx, at); err != nil {
+			return err
+		}
+		row, err := m.Update(ctx, i%2 == 0)
+		if err != nil {
+			return err
+		}
+		r.count++
+		r.rounds += row.Rounds
+	}
+	if err := m.Pass(ctx, end); err != nil {
+		return err
+	}
+	r.seed, r.revision = lab.Seed, lab.Revision
+	r.read(m)
+	return nil
+}
+
+// moments are n times, any being as likely as any other, one after the other: what is
+// known of a Poisson process when its number is.
+func moments(n int, end timed.Nanos, seed uint64) []timed.Nanos {
+	rng := rand.New(rand.NewPCG(seed, 0))
+	out := make([]timed.Nanos, n)
+	for i := range out {
+		out[i] = timed.Nanos(rng.Int64N(int64(end)))
+	}
+	slices.Sort(out)
+	return out
+}
+
+// read sums up the isolated CPUs' lives.
+func (r *row) read(m *sim.Timed) {
+	first := true
+	for cpu, role := range r.roles {
+		if role != cpus.Isolated {
+			continue
+		}
+		l := m.Life(cpu)
+		r.IPIs += l.Taken
+		r.ipisMax = max(r.ipisMax, l.Taken)
+		r.deferred += l.LeftOut
+		r.owed += l.Owed
+		r.catchUps += l.CaughtUp
+		r.burst = max(r.burst, l.Burst)
+		r.stolen += float64(l.Stolen) / float64(r.isolated()) / r.hours
+		if first || l.Quiet < r.quiet {
+			r.quiet, first = l.Quiet, false
+		}
+	}
+}
+
+// found is the share of rounds that found an isolated CPU in the kernel.
+func (r *row) found() float64 { return float64(r.IPIs) / float64(r.rounds*r.isolated()) }
+
+// expected is the share of its time that an isolated CPU is there: entries are a
+// Poisson process on the time outside, stays have a mean length.
+func (r *row) expected() float64 {
+	stays := r.entries * r.Machine.Costs.KernelStretch / 1e9
+	return stays / (1 + stays)
+}
+
+// coalesced is how many rounds one synchronisation made up for.
+func (r *row) coalesced() float64 { return float64(r.deferred-r.owed) / float64(r.catchUps) }
+
+// dearer is what the entries of an hour cost more than without deferral.
+func (r *row) dearer() float64 { return r.entries * 3600 * r.Machine.Costs.DeferralEntry }
+
+// breakEven is how many entries a second cost what is saved; false where nothing is,
+// or where entries cost nothing more.
+func (r *row) breakEven() (float64, bool) {
+	each := 3600 * r.Machine.Costs.DeferralEntry
+	return r.saved / each, r.saved > 0 && each > 0
 }

@@ -6,11 +6,21 @@
 package migration
 
 import (
+	"cmp"
 	"context"
 	_ "embed"
+	"fmt"
+	"slices"
+	"strings"
 
+	"github.com/textpoke/textpoke/cpus"
 	"github.com/textpoke/textpoke/experiments"
 	"github.com/textpoke/textpoke/kernels/published"
+	"github.com/textpoke/textpoke/poke"
+	"github.com/textpoke/textpoke/records"
+	"github.com/textpoke/textpoke/results/interrupts"
+	"github.com/textpoke/textpoke/sched"
+	"github.com/textpoke/textpoke/sim"
 )
 
 // Config says which counts are explained and repeated.
@@ -71,4 +81,209 @@ func measure(ctx context.Context, s *experiments.Study[Config, row]) (*experimen
 		}
 	}
 	return a.findings(), nil
+}
+
+// measurement is one reading with what explains it, and what comes out here.
+type measurement struct {
+	*published.Reading
+	Why        interrupts.Explanation
+	taken      []int64 // on the live machine
+	violations uint64
+}
+
+// explain explains each reading.
+func explain(readings []*published.Reading) (out []*measurement, err error) {
+	for _, r := range readings {
+		m := &measurement{Reading: r, Why: interrupts.Explain(r.Deltas())}
+		last := r.Counts[len(r.Counts)-1].CPU
+		switch {
+		case last != len(r.Counts)-1:
+			return nil, fmt.Errorf("%s: cpu %d is the last of %d: CPUs must be numbered from 0", m.Name(), last, len(r.Counts))
+		case !m.Why.Consistent:
+			return nil, fmt.Errorf("%s: no rounds explain these interrupts: %s", m.Name(), m.Why.Reason)
+		case !m.Why.Known || m.Why.Rounds < perBatch():
+			return nil, fmt.Errorf("%s: there are fewer rounds in it than one batch takes", m.Name())
+		case m.Why.Rounds > maxRounds:
+			return nil, fmt.Errorf("%s: %d rounds are more than are repeated here (%d)", m.Name(), m.Why.Rounds, maxRounds)
+		case len(m.Counts) > maxCPUs:
+			return nil, fmt.Errorf("%s: %d CPUs are more than are repeated here (%d)", m.Name(), len(m.Counts), maxCPUs)
+		}
+		out = append(out, m)
+	}
+	return out, nil
+}
+
+// perBatch is how many rounds a batch takes.
+func perBatch() int64 { return int64(poke.RoundsPerBatch()) }
+
+// What a few seconds are enough for.
+const (
+	maxRounds = 100_000
+	maxCPUs   = 512
+)
+
+// senders is the CPUs that sent, in the order in which they are let send here: the
+// counts do not tell it. The one that sent most comes first.
+func (m *measurement) senders() (home int, moves []sim.Move) {
+	var from []int
+	for cpu, n := range m.Why.Sent {
+		if n > 0 {
+			from = append(from, cpu)
+		}
+	}
+	slices.SortStableFunc(from, func(a, b int) int { return cmp.Compare(m.Why.Sent[b], m.Why.Sent[a]) })
+	after := 0
+	for i, cpu := range from[:len(from)-1] {
+		after += int(m.Why.Sent[cpu])
+		moves = append(moves, sim.Move{After: after, To: from[i+1]})
+	}
+	return from[0], moves
+}
+
+// plan is a protocol whose update of so many batches takes all the rounds: three
+// a batch, and what is left over at the end, as the synchronisation is that a
+// kernel sends when the function to call changes (ftrace_sync_ipi,
+// kernel/trace/ftrace.c).
+func plan(rounds int64) (*poke.Protocol, error) {
+	shipped := poke.ShippedPlans()
+	i := slices.IndexFunc(shipped, func(p poke.ShippedPlan) bool { return p.Name == "breakpoint" })
+	if i < 0 {
+		return nil, fmt.Errorf("no plan of the breakpoint protocol")
+	}
+	text := string(shipped[i].Text)
+	if rounds%perBatch() > 0 {
+		text += "\nonce after:\n"
+	}
+	for i := range rounds % perBatch() {
+		text += fmt.Sprintf("    Sync %d\n", perBatch()+1+i)
+	}
+	return poke.ParseProtocol("migration.plan", []byte(text))
+}
+
+// repeat carries an update of as many rounds out on the live machine, with the
+// patcher where it must have been.
+func (m *measurement) repeat(ctx context.Context, lab experiments.Lab) error {
+	p, err := plan(m.Why.Rounds)
+	if err != nil {
+		return err
+	}
+	arch, err := cpus.ParseArch(cpus.ArchNames()[0])
+	if err != nil {
+		return err
+	}
+	// A vector of one slot makes a batch of every record.
+	t, err := records.Open(ctx, fmt.Sprintf("gen:n=%d,order=sorted", m.Why.Rounds/perBatch()), records.Options{})
+	if err != nil {
+		return err
+	}
+	roles := make([]cpus.Role, len(m.Counts)) // all busy
+	j, err := sim.NewJob(sim.Config{Revision: lab.Revision, Log: lab.Log, Arch: arch, Plan: p, Table: t, Roles: roles,
+		Buffer: sched.Buffer{Slots: 1}, Seed: lab.Seed})
+	if err != nil {
+		return err
+	}
+	l, err := sim.NewLive(j)
+	if err != nil {
+		return err
+	}
+	defer l.Close()
+	enable := m.Action == "enable"
+	if !enable {
+		if _, err := l.Update(ctx, true); err != nil {
+			return err
+		}
+	}
+	home, moves := m.senders()
+	if err := l.Itinerary(home, moves...); err != nil {
+		return err
+	}
+	row, err := l.Update(ctx, enable)
+	if err != nil {
+		return err
+	}
+	m.violations = row.Violations
+	for cpu := range m.Counts {
+		m.taken = append(m.taken, int64(row.Counts.Taken[cpu][cpus.Sync]))
+	}
+	return nil
+}
+
+// answer is the measurements that were repeated.
+type answer struct{ Done []*measurement }
+
+func (a *answer) findings() *experiments.Findings {
+	return &experiments.Findings{Report: a, No: a.differ()}
+}
+
+// Targets is how many interrupts all rounds are.
+func (m *measurement) Targets() int64 { return m.Why.Rounds * int64(len(m.Counts)-1) }
+
+// Comparisons are the uneven measurement CPU by CPU, and the sums of the others.
+func (a *answer) Comparisons() (out []experiments.Comparison) {
+	uneven := a.Uneven()
+	for _, m := range a.Done {
+		if m != uneven && uneven != nil {
+			out = append(out, m.Total())
+			continue
+		}
+		for cpu, c := range m.Counts {
+			out = append(out, experiments.Comparison{What: fmt.Sprintf("%s: interrupts of CPU %d", m.Name(), c.CPU),
+				Published: float64(c.Delta), Ours: float64(m.taken[cpu]), Exact: true, Source: c.Source})
+		}
+	}
+	return out
+}
+
+// Total is the sum over all CPUs beside ours.
+func (m *measurement) Total() experiments.Comparison {
+	b := experiments.Comparison{What: m.Name() + ": interrupts of all CPUs", Exact: true, Source: m.Counts[0].Source}
+	for cpu, c := range m.Counts {
+		b.Published += float64(c.Delta)
+		b.Ours += float64(m.taken[cpu])
+	}
+	return b
+}
+
+// Uneven is the measurement with the most senders, of more than one.
+func (a *answer) Uneven() (out *measurement) {
+	for _, m := range a.Done {
+		if m.Why.Senders > 1 && (out == nil || m.Why.Senders > out.Why.Senders) {
+			out = m
+		}
+	}
+	return out
+}
+
+// differ is what does not agree.
+func (a *answer) differ() error {
+	for _, m := range a.Done {
+		if m.violations > 0 {
+			return fmt.Errorf("%s: %d violations while it was repeated", m.Name(), m.violations)
+		}
+		for cpu, c := range m.Counts {
+			if m.taken[cpu] != c.Delta {
+				return fmt.Errorf("%s: CPU %d takes %d interrupts, published are %d", m.Name(), cpu, m.taken[cpu], c.Delta)
+			}
+		}
+	}
+	return nil
+}
+
+// SentBy says who sent how many rounds.
+func (m *measurement) SentBy() string {
+	home, moves := m.senders()
+	parts := []string{fmt.Sprintf("%d from CPU %d", m.Why.Sent[home], home)}
+	for _, move := range moves {
+		parts = append(parts, fmt.Sprintf("%d from CPU %d", m.Why.Sent[move.To], move.To))
+	}
+	return strings.Join(parts, ", ")
+}
+
+// Shown is the uneven measurement, or the last; nil if there is none.
+func (a *answer) Shown() *measurement {
+	m := a.Uneven()
+	if m == nil && len(a.Done) > 0 {
+		m = a.Done[len(a.Done)-1]
+	}
+	return m
 }

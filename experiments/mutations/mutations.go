@@ -6,16 +6,153 @@
 package mutations
 
 import (
+	"context"
+	_ "embed"
 	"errors"
 	"fmt"
+	"slices"
+	"strconv"
 	"strings"
 
 	"github.com/textpoke/textpoke/check"
+	"github.com/textpoke/textpoke/check/explore"
 	"github.com/textpoke/textpoke/cpus"
+	"github.com/textpoke/textpoke/cpus/isa"
 	"github.com/textpoke/textpoke/experiments"
+	"github.com/textpoke/textpoke/experiments/form"
+	"github.com/textpoke/textpoke/int3"
+	"github.com/textpoke/textpoke/internal/sheet"
 	"github.com/textpoke/textpoke/poke"
+	"github.com/textpoke/textpoke/results"
+	"github.com/textpoke/textpoke/sched"
 	"github.com/textpoke/textpoke/sim/axis"
 )
+
+// Config says which combinations are put to the checker, and what a search may cost.
+// Its fields are the flags of mutations.experiment.
+type Config struct {
+	Arches    []isa.Arch
+	Protocols []string
+	Fetches   []cpus.Fetch
+	Machines  []string // as the axis cpus has them
+	Sites     []int
+	Preempt   bool
+	check.Search
+}
+
+//go:embed mutations.experiment
+var declared string
+
+var spec = experiments.Spec[Config, check.VerdictRow]{
+	Form: declared, Cells: cells, Columns: columns, Fields: (*Config).fields, Measure: measure,
+}
+
+// Experiment is the question.
+var Experiment = spec.Experiment()
+
+func (c *Config) fields() []*experiments.Field {
+	return append([]*experiments.Field{
+		experiments.List(&c.Protocols,
+			"protocol", strings.Join(poke.Names(), ","), "`list` of protocols", experiments.OneOf(poke.Names())),
+		experiments.NamedList(&c.Fetches, "fetch", "`list` of ways in which versions of text mix in a fetch",
+			cpus.FetchNames(), cpus.ParseFetch, cpus.Fetch.String),
+		experiments.Strings(&c.Machines, "cpus", "machine",
+			"2", fmt.Sprintf("`machine`: a number of CPUs up to %d, several numbers, or roles "+
+				"(busy, idle, isolated, irqsoff, offline) such as busy=2,isolated=1; "+
+				"repeatable", explore.MaxCPUs), nil),
+		experiments.Counts(&c.Sites, "sites",
+			"2", fmt.Sprintf("`list` of numbers of sites, each up to %d", explore.MaxSites), 1, explore.MaxSites),
+	}, c.Search.Fields()...)
+}
+
+// columns are those of the checker.
+var columns = results.Of(check.Columns, func(r check.VerdictRow) *check.VerdictRow { return &r })
+
+// choices are what the Config asks about, with every mutation. Buffers, orders, indexes
+// and counts are left to the experiment.
+func (c *Config) choices() axis.Choices {
+	choices := axis.Choices{
+		"protocol": c.Protocols, "cpus": c.Machines, "preempt": {strconv.FormatBool(c.Preempt)}, "mutate": {check.AllMutations},
+	}
+	add := func(flag, value string) { choices[flag] = append(choices[flag], value) }
+	for _, a := range c.Arches {
+		add("arch", a.Traits().Name)
+	}
+	for _, f := range c.Fetches {
+		add("fetch", f.String())
+	}
+	for _, n := range c.Sites {
+		add("sites", strconv.Itoa(n))
+	}
+	return choices
+}
+
+func measure(ctx context.Context, s *experiments.Study[Config, check.VerdictRow]) (*experiments.Findings, error) {
+	questions, err := Questions(s.Config.choices())
+	if err != nil {
+		return nil, err
+	}
+	o, err := s.Config.Options()
+	if err != nil {
+		return nil, err
+	}
+	if s.Progress != nil {
+		o.Watch = func(p explore.Progress) { s.Progress(p.String()) }
+	}
+	cut := false
+	err = experiments.Each(ctx, s, questions, func(q *check.Question) (check.VerdictRow, error) {
+		r, err := q.Ask(ctx, o)
+		if err == nil && r.Verdict == explore.Incomplete {
+			cut = true
+			s.Log.Warn(r.CutShort())
+		}
+		return r, err
+	})
+	if err == nil && cut {
+		err = experiments.ErrLimits
+	}
+	return (&Answer{s}).findings(), err
+}
+
+// findings are what the rows say.
+func (a *Answer) findings() *experiments.Findings {
+	return &experiments.Findings{Report: a, No: a.Unexpected()}
+}
+
+// cells are where a row stands in the picture and how it looks there: lines are those of the protocols,
+// each as it is and with the mutations as they are listed; properties have their initials.
+var cells = map[string]func(check.VerdictRow) any{
+	"line": func(r check.VerdictRow) any { return r.Protocol + ", " + mutationName(&r) },
+	"place": func(r check.VerdictRow) any {
+		return 100*slices.Index(poke.Names(), r.Protocol) + slices.Index(poke.MutationNames(), r.Mutation)
+	},
+	"code": func(r check.VerdictRow) any { return code(&r) },
+	"mark": func(r check.VerdictRow) any {
+		if r.Verdict == explore.Incomplete {
+			return "cut short: nothing is known"
+		}
+		return outcome(&r) + " (" + code(&r) + ")"
+	},
+}
+
+// code is the initials of what breaks.
+func code(r *check.VerdictRow) (letters string) {
+	if r.Verdict == explore.Incomplete {
+		return "?"
+	}
+	for word := range strings.SplitSeq(outcome(r), "-") {
+		letters += strings.ToUpper(word[:1])
+	}
+	return letters
+}
+
+// outcome is what breaks, or else the verdict.
+func outcome(r *check.VerdictRow) string {
+	if r.Violation != nil {
+		return string(r.Violation.Property)
+	}
+	return string(r.Verdict)
+}
 
 // Questions are the questions of the matrix: every protocol that was chosen as it is and
 // with every mutation that it offers, put where it can show.
@@ -116,4 +253,125 @@ func sends(q *check.Question, op poke.Op) (found bool) {
 	s.Patches = 1
 	q.Setup.Protocol.Unfold(s, one, func(st poke.Step) { found = found || st.Op == op })
 	return found
+}
+
+// placement says what a mutation needs to show, beyond sites that are enabled and
+// disabled again while another CPU executes them.
+type placement struct {
+	Mutation string `col:"mutation,key"`
+	Needs    string `col:"needs"` // for the report
+}
+
+//go:embed placements.csv
+var placementsText string
+
+// placements has an entry for each mutation.
+var placements = sheet.Must[placement]("placements.csv", placementsText)
+
+// placed is that of a mutation; nil where it is not said.
+func placed(mutation string) *placement {
+	return experiments.Find(placements, func(p *placement) bool { return p.Mutation == mutation })
+}
+
+// put changes the questions of mutations that show only then.
+var put = map[string]func(*check.Question){
+	"unsorted-batch": func(q *check.Question) { q.Order, q.Lookup = sched.Descending, int3.Vector },
+	"overfull-batch": func(q *check.Question) { q.Buffer = sched.Buffer{Slots: 1} },
+}
+
+// place puts a question's mutation where it can show.
+func place(q *check.Question) error {
+	if q.Mutation == "" {
+		return nil
+	}
+	if placed(q.Mutation) == nil {
+		return fmt.Errorf("placements.csv does not say what mutation %s needs to show", q.Mutation)
+	}
+	if put[q.Mutation] == nil {
+		return nil
+	}
+	put[q.Mutation](q)
+	return q.Build()
+}
+
+// condition is an expression over what attributes says of a question.
+type condition struct{ form.Expr }
+
+// UnmarshalText reads an expression.
+func (c *condition) UnmarshalText(text []byte) error {
+	e, err := form.ParseExpr(string(text))
+	if err == nil {
+		c.Expr = *e
+	}
+	return err
+}
+
+func (c *condition) holds(q *check.Question) bool {
+	ok, err := c.Holds(attributes(q))
+	if err != nil {
+		panic(err) // a mistake of ours
+	}
+	return ok
+}
+
+// fact is something that is known about real kernels or processors, and what the
+// checker would have to answer to say the same.
+type fact struct {
+	Claim    string          `col:"claim"`
+	Source   string          `col:"source"`
+	About    condition       `col:"about"`
+	Verdict  explore.Verdict `col:"verdict"`
+	Property cpus.Property   `col:"property,maybe"` // when unsafe
+	// Differs says why rows may differ; for the report, where some do.
+	Differs string `col:"differs,maybe"`
+}
+
+// harmless says why a protocol stays safe with a defect in it. The first one that
+// holds is the explanation; each rests on something that can be taken away, and
+// the test of this table takes it away and sees the protocol break.
+type harmless struct {
+	Name string    `col:"name"`
+	Why  string    `col:"why"`
+	Of   condition `col:"holds"`
+}
+
+var (
+	//go:embed facts.csv
+	factsText string
+	//go:embed harmless.csv
+	harmlessText string
+
+	facts        = sheet.Must[fact]("facts.csv", factsText)
+	harmlessOnes = sheet.Must[harmless]("harmless.csv", harmlessText)
+)
+
+// attributes are what facts and explanations know of a question. A tail is what is behind a breakpoint,
+// a pair is a site of two instructions.
+func attributes(q *check.Question) form.Row {
+	s, c, p := shapeOf(q), q.Model.Code, q.Setup.Protocol
+	return form.Row{
+		"mutation": q.Mutation, "fetch": q.Fetch.String(), "preempt": q.Preempt, "sites": len(c.Sites),
+		"traps": p.Traps, "one_store": p.OneStore, "settles": p.Settles(s), "literals": s.Literals(), "tail": s.Tail(),
+		"one_word": !s.Tail() && c.Len == c.Traits.FetchLen, "pair": pair(q),
+		"stops": sends(q, poke.StopMachine), "syncs": sends(q, poke.Sync),
+		"masked_rounds": c.Traits.MaskedRounds, "round_at_end": c.Traits.RoundAtEnd, "known_unsafe": knownUnsafe(q) != "",
+	}
+}
+
+// pair tells whether a site is two instructions.
+func pair(q *check.Question) bool {
+	return q.Setup.Protocol.Layout == isa.Pair && q.Model.Code.Several()
+}
+
+// pairPreempted tells whether tasks can be preempted between the two.
+func pairPreempted(q *check.Question) bool { return q.Preempt && pair(q) }
+
+// says tells whether a row says the same as the fact.
+func (f *fact) says(r *check.VerdictRow) bool {
+	return r.Verdict == f.Verdict && (r.Verdict != explore.Unsafe || r.Violation.Property == f.Property)
+}
+
+// whyHarmless is the explanation of a safe row that is mutated; nil if there is none.
+func whyHarmless(q *check.Question) *harmless {
+	return experiments.Find(harmlessOnes, func(h *harmless) bool { return h.Of.holds(q) })
 }

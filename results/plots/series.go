@@ -180,3 +180,137 @@ func (n noted) Plot(c draw.Canvas, p *plot.Plot) {
 	}
 	style.Write(c, c.X(p.X.Norm(n.X)), c.Y(p.Y.Norm(n.Y)), n.Text)
 }
+
+// fills are the colours of cells: the first, which most cells have, is pale. The others are those of
+// Okabe and Ito, and three more where these run out.
+var fills = []color.Color{
+	rgb(0xf0f0f0), rgb(0xd55e00), rgb(0x0072b2), rgb(0xe69f00), rgb(0x009e73), rgb(0xcc79a7), rgb(0x56b4e9), rgb(0xf0e442),
+	rgb(0x606060), rgb(0x5e3c99), rgb(0xb8a07a), rgb(0x6b4423), rgb(0xc8c8c8),
+}
+
+func fillOf(i int) color.Color { return fills[i%len(fills)] }
+
+// Sizes of a matrix: the height of a line, and what is above and below its cells besides names.
+const (
+	cellHeight  = 4.6 * vg.Millimeter
+	aroundCells = 34 * vg.Millimeter
+)
+
+// matrix is how large a chart of cells is: every label fits its cell, every name its place.
+func (c *Chart) matrix() (wide, high vg.Length) {
+	cell, left, below := 7*vg.Millimeter, vg.Length(0), vg.Length(0)
+	for _, s := range c.Series {
+		for _, line := range s.Labels {
+			cell = max(cell, pointStyle.Wide(line)+1.6*vg.Millimeter)
+		}
+	}
+	for _, name := range c.Y.Names {
+		left = max(left, smallStyle.Wide(name))
+	}
+	for _, name := range c.X.Names {
+		below = max(below, smallStyle.Wide(name))
+	}
+	wide = 2*margin + 2*axisRow + left + vg.Length(len(c.X.Names))*cell
+	return max(wide, width), aroundCells + below + vg.Length(len(c.Y.Names))*cellHeight
+}
+
+// drawCells fills the boxes around points, and writes labels into them.
+func (d drawn) drawCells(c draw.Canvas, p *plot.Plot, fill color.Color, at []vg.Point) {
+	const rim = 0.25 * vg.Millimeter
+	w := (c.X(p.X.Norm(1))-c.X(p.X.Norm(0)))/2 - rim
+	h := (c.Y(p.Y.Norm(0))-c.Y(p.Y.Norm(1)))/2 - rim
+	style := pointStyle
+	style.Align = text.XCenter
+	if r, g, b, _ := fill.RGBA(); 3*r+6*g+b < 10*0x8000 { // light ink on dark cells
+		style.Ink = color.White
+	}
+	for i, pt := range at {
+		box := Box(pt.X-w, pt.Y-h, pt.X+w, pt.Y+h)
+		c.FillPolygon(fill, box)
+		c.StrokeLines(draw.LineStyle{Color: grey, Width: 0.3}, append(box, box[0]))
+		if d.Labels != nil {
+			style.Write(c, pt.X, pt.Y-0.95*vg.Millimeter, d.Labels[i])
+		}
+	}
+}
+
+// legend explains the series in rows between left and right, the first one at y,
+// and returns how far down that comes.
+func (c *Chart) legend(canvas draw.Canvas, left, y, right vg.Length) vg.Length {
+	const sample, between = 9 * vg.Millimeter, 5 * vg.Millimeter
+	x, any := left, false
+	for i := range c.Series {
+		s := &c.Series[i]
+		if s.Name == "" {
+			continue
+		}
+		wide := sample + 1.5*vg.Millimeter + smallStyle.Wide(s.Name)
+		if any && x+wide > right {
+			x, y = left, y-smallRow
+		}
+		any = true
+		sampleOf(canvas, s.Kind, i, x, y+1*vg.Millimeter, sample)
+		smallStyle.Write(canvas, x+sample+1.5*vg.Millimeter, y, s.Name)
+		x += wide + between
+	}
+	if any {
+		y -= smallRow
+	}
+	return y + 2*vg.Millimeter
+}
+
+// sampleOf shows how a series looks.
+func sampleOf(c draw.Canvas, k Mark, i int, x, y, wide vg.Length) {
+	l := lookOf(i)
+	switch k {
+	case Cells:
+		c.FillPolygon(fillOf(i), Box(x+2*vg.Millimeter, y-1.2*vg.Millimeter, x+wide, y+1.2*vg.Millimeter))
+		return
+	case Bars, Lying:
+		swatch(c, l, Box(x+2*vg.Millimeter, y-1.2*vg.Millimeter, x+wide, y+1.2*vg.Millimeter))
+		return
+	case Line, Curve, Steps:
+		c.StrokeLine2(l.line(), x, y, x+wide, y)
+	}
+	if k == Line || k == Points {
+		c.DrawGlyph(l.glyph(), vg.Point{X: x + wide/2, Y: y})
+	}
+}
+
+// hatching is lines that fill a bar.
+type hatching uint8
+
+const (
+	rising hatching = 1 << iota
+	falling
+	level
+)
+
+// swatch fills a box: its colour, pale, with lines of the full colour over it.
+func swatch(c draw.Canvas, l look, box []vg.Point) {
+	r, g, b, _ := l.ink.RGBA()
+	pale := func(v uint32) uint8 { return uint8(0xff - (0xff-v>>8)*6/10) }
+	fill := color.Color(color.RGBA{pale(r), pale(g), pale(b), 0xff})
+	if l.hatch == 0 {
+		fill = l.ink
+	}
+	c.FillPolygon(fill, box)
+	inside := draw.Canvas{Canvas: c.Canvas, Rectangle: vg.Rectangle{Min: box[0], Max: box[2]}}
+	style := draw.LineStyle{Color: l.ink, Width: 0.5}
+	w, h := box[2].X-box[0].X, box[2].Y-box[0].Y
+	const every = 2.2 * vg.Millimeter
+	for off := -h; l.hatch&(rising|falling) != 0 && off < w; off += every {
+		if l.hatch&rising != 0 {
+			c.StrokeLines(style, inside.ClipLinesXY([]vg.Point{{X: box[0].X + off, Y: box[0].Y},
+				{X: box[0].X + off + h, Y: box[2].Y}})...)
+		}
+		if l.hatch&falling != 0 {
+			c.StrokeLines(style, inside.ClipLinesXY([]vg.Point{{X: box[0].X + off, Y: box[2].Y},
+				{X: box[0].X + off + h, Y: box[0].Y}})...)
+		}
+	}
+	for y := every / 3; l.hatch&level != 0 && y < h; y += every / 3 {
+		c.StrokeLine2(style, box[0].X, box[0].Y+y, box[2].X, box[0].Y+y)
+	}
+	c.StrokeLines(draw.LineStyle{Color: l.ink, Width: 0.5}, append(box, box[0]))
+}

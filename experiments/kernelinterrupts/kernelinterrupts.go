@@ -1,0 +1,203 @@
+// SPDX-License-Identifier: Apache-2.0
+
+// Package kernelinterrupts asks whether what a tracer sends, counted cause by
+// cause, is what real kernels were seen to take. It holds the ledgers of package
+// kernels against its measurements, row by row, and hides no difference.
+package kernelinterrupts
+
+import (
+	"context"
+	_ "embed"
+	"errors"
+	"fmt"
+	"slices"
+
+	"github.com/textpoke/textpoke/experiments"
+	"github.com/textpoke/textpoke/internal/inputs"
+	"github.com/textpoke/textpoke/kernels/ledger"
+	"github.com/textpoke/textpoke/kernels/vm"
+	"github.com/textpoke/textpoke/results"
+)
+
+// Config chooses what is compared. The zero value stands for the measurements that come with
+// the program, and the kernels that they are of.
+type Config struct {
+	// Measured is a file of one's own: what textpoke kernel measure writes with --out, or with
+	// --format csv.
+	Measured string
+	// Kernel is what Measured was measured on: an image, or what else ledger.Open takes. The two go
+	// together.
+	Kernel string
+}
+
+func check(c *Config) error {
+	if (c.Measured == "") != (c.Kernel == "") {
+		return errors.New("measured and kernel go together: what was counted, and the image that it was counted on")
+	}
+	return nil
+}
+
+//go:embed kernel-interrupts.experiment
+var declared string
+
+// Experiment is the question.
+var Experiment = (&experiments.Spec[Config, *Row]{
+	Form: declared, Cells: cells, Measure: measure, Check: check,
+}).Experiment()
+
+func measure(ctx context.Context, s *experiments.Study[Config, *Row]) (*experiments.Findings, error) {
+	a, err := compare(ctx, s.Config)
+	if err != nil {
+		return nil, err
+	}
+	s.Asked = len(a.Rows)
+	for i := range a.Rows {
+		if err := s.Add(&a.Rows[i]); err != nil {
+			return nil, err
+		}
+	}
+	f := &experiments.Findings{}
+	report := &report{Study: s}
+	f.Report = report
+	if s.Config.Measured == "" {
+		if err := report.ledgers(); err != nil {
+			return nil, err
+		}
+	} else if n := len(experiments.Where(a.Summaries, Summary.Unexplained)); n > 0 {
+		// What came with the program has such a case, which is known.
+		f.No = fmt.Errorf("%d cells do not agree, and nothing explains it", n)
+	}
+	return f, experiments.Beside(s, "summary", a.Summaries)
+}
+
+// compare compares what the Config chooses.
+func compare(ctx context.Context, c Config) (*Answer, error) {
+	if c.Measured != "" {
+		return compareOwn(c.Measured, c.Kernel)
+	}
+	measured, err := ledger.Measurements()
+	if err != nil {
+		return nil, err
+	}
+	return Compare(ctx, measured)
+}
+
+// compareOwn holds a measurement of one's own, as kernel measure writes it, against what is
+// predicted of the kernel's image. What cannot be predicted has no model.
+func compareOwn(file, kernel string) (*Answer, error) {
+	f, err := inputs.Open(file)
+	if err != nil {
+		return nil, fmt.Errorf("measured: %w", err)
+	}
+	defer f.Close()
+	m, err := vm.ReadCounts(file, f)
+	if err != nil {
+		return nil, fmt.Errorf("measured: %w", err)
+	}
+	k, err := ledger.Open(kernel)
+	if err != nil {
+		return nil, err
+	}
+	if k.Arch != m.Arch {
+		return nil, fmt.Errorf("kernel %s is of %s, and %s of %s", kernel, k.Arch, file, m.Arch)
+	}
+	var actions []string
+	for _, r := range m.Readings {
+		if !slices.Contains(actions, r.Action) {
+			actions = append(actions, r.Action)
+		}
+	}
+	predicted, _, err := vm.Predict(kernel, actions, m.CPUs)
+	if err != nil {
+		return nil, err
+	}
+	a := &Answer{}
+	for _, c := range m.Counts() {
+		load, scenario := ledger.Function, c.Action+"_"+c.Direction
+		if c.Direction == vm.Control {
+			load, scenario = ledger.Idle, "idle"
+		}
+		row := Row{Batches: noBatches, Measured: ledger.Measured{Kernel: k, CPUs: len(m.CPUs), Load: load,
+			Enable: c.Direction == vm.Enable, Scenario: scenario, Repetition: c.Repetition, CPU: c.CPU,
+			Patcher: c.CPU == 0, Row: c.Row, Description: c.About, Delta: c.Interrupts}}
+		known, ok := k.Row(c.Row)
+		model, modelled := predicted[vm.Switched{Action: c.Action, Direction: c.Direction}][c.Row]
+		if row.Modelled = ok && known.Modelled && (modelled || load == ledger.Idle); modelled {
+			row.Model = model.Rounds
+			if row.Patcher && !known.SenderToo {
+				row.Model = 0
+			}
+		}
+		a.Rows = append(a.Rows, row)
+	}
+	a.explain()
+	return a, nil
+}
+
+// report is what the template is filled with.
+type report struct {
+	*experiments.Study[Config, *Row]
+	Ledgers []reportEntry
+}
+
+// reportEntry is a line of a kernel's ledger.
+type reportEntry struct {
+	Kernel, Scenario, Direction, Part, Cause, Row string
+	Pokes, Rounds                                 int
+}
+
+// quiet tells of which rows some receiver takes none while nothing is switched. Only there a row counts
+// nothing else, and clean values can be held against the model exactly.
+func (a *Answer) quiet() map[rowKey]bool {
+	out := map[rowKey]bool{}
+	for i := range a.Summaries {
+		s := &a.Summaries[i]
+		if key := (rowKey{s.Kernel, s.CPUs, s.Row}); !s.Load.Switches() {
+			before, ok := out[key]
+			out[key] = (before || !ok) && s.Quietest == 0
+		}
+	}
+	return out
+}
+
+// ledgers lists those of the kernels that were measured.
+func (r *report) ledgers() error {
+	measured := map[*ledger.Kernel]bool{}
+	for _, row := range r.Rows {
+		measured[row.Kernel] = true
+	}
+	for _, k := range ledger.Kernels() {
+		if !measured[k] {
+			continue
+		}
+		for _, s := range ledger.Scenarios() {
+			for _, direction := range []string{"enable", "disable"} {
+				entries, err := k.Ledger(s, direction == "enable", nil)
+				if err != nil {
+					return err
+				}
+				for _, e := range entries {
+					r.Ledgers = append(r.Ledgers, reportEntry{k.Name(), string(s), direction, e.Part, e.Cause.String(), e.Row, e.Pokes,
+						e.Rounds()})
+				}
+			}
+		}
+	}
+	return nil
+}
+
+// cells are those that no field and no method is.
+var cells = map[string]func(*Row) any{
+	"role":    func(r *Row) any { return r.role() },
+	"batches": func(r *Row) any { return results.If(r.Batches != noBatches, r.Batches) },
+}
+
+// Batched is the number of batches; empty where there are none.
+func (s Summary) Batched() any { return results.If(s.Batches != noBatches, s.Batches) }
+
+func (r *Row) role() string {
+	if r.Patcher {
+		return "patcher"
+	}
+	return "receiver"
+}
