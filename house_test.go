@@ -126,7 +126,7 @@ func TestNothingAboveAsksForAnArchitecture(t *testing.T) {
 var spellers = map[string]string{
 	"check/check.go":            "the words that repeat a question",
 	"check/lessons/lessons.go":  "the words that repeat a lesson",
-	"check/prove/solve.go":      "solvers' own flags",
+	"check/prove/smt.go":        "solvers' own flags",
 	"kernels/build":             "the flags of cp and patch",
 	"kernels/vm/guest/watch.go": "the arguments of a watcher that is started",
 	"sim/axis/axis.go":          "the words that repeat a combination",

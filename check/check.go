@@ -6,7 +6,10 @@ import (
 	"cmp"
 	"context"
 	"fmt"
+	"math"
+	"runtime"
 	"strings"
+	"time"
 
 	"github.com/jedib0t/go-pretty/v6/text"
 
@@ -17,6 +20,7 @@ import (
 	"github.com/textpoke/textpoke/internal/choice"
 	"github.com/textpoke/textpoke/sched"
 	"github.com/textpoke/textpoke/sim"
+	"github.com/textpoke/textpoke/sim/timed"
 )
 
 // Question is one model to be explored, and how it came about.
@@ -198,3 +202,135 @@ func (q *Question) String() string { return Command(q.Flags()) }
 
 // Command is the command that asks about a model again.
 func Command(flags []string) string { return sim.Command(append([]string{"check"}, flags...)...) }
+
+// Answer is the verdict in a line, for people.
+func (r *VerdictRow) Answer() string {
+	switch r.Verdict {
+	case explore.Unsafe:
+		return fmt.Sprintf("UNSAFE: %s in %s", r.Violation.Property, several(r.Depth, "step"))
+	case explore.Safe:
+		return fmt.Sprintf("SAFE for %s, %s (%s)", machineOf(r.Model.Roles), several(len(r.Model.Code.Sites), "site"),
+			several(int(r.States), "state"))
+	}
+	if r.Verdict == explore.NotFound {
+		return fmt.Sprintf("NOT FOUND: %s of %s in all have met nothing, which proves nothing",
+			several(int(r.Swarm), "search"), several(int(r.States), "state"))
+	}
+	return fmt.Sprintf("INCOMPLETE: nothing breaks in the first %s; %s", several(int(r.States), "state"), r.Cut)
+}
+
+// swarmed says what a swarm that has met nothing was about.
+func (r *VerdictRow) swarmed() string {
+	return fmt.Sprintf("%s went as deep as %s and met nothing: that proves nothing: %s",
+		several(int(r.Swarm), "search"), several(r.Depth, "step"), Command(r.Short()))
+}
+
+// CutShort says how far an incomplete search has got, and what it was about.
+func (r *VerdictRow) CutShort() string {
+	if r.Verdict == explore.NotFound {
+		return r.swarmed()
+	}
+	return fmt.Sprintf("nothing is known beyond %s and %s: %s: %s", several(r.Depth-1, "step"),
+		several(int(r.States), "state"), r.Cut, Command(r.Short()))
+}
+
+// Answers is what several verdicts come to, in a line.
+func Answers(rows []VerdictRow) string {
+	count := map[explore.Verdict]int{}
+	for i := range rows {
+		count[rows[i].Verdict]++
+	}
+	var parts []string
+	for _, v := range []explore.Verdict{explore.Unsafe, explore.Safe, explore.NotFound, explore.Incomplete} {
+		if n := count[v]; n > 0 {
+			parts = append(parts, fmt.Sprintf("%d %s", n, strings.ToUpper(string(v))))
+		}
+	}
+	return strings.Join(parts, ", ") + fmt.Sprintf(" of %s", several(len(rows), "question"))
+}
+
+// machineOf is a machine in words: how many CPUs, and which, unless all are busy.
+func machineOf(roles []cpus.Role) string {
+	text := cpus.FormatRoles(roles)
+	if strings.Contains(text, "=") {
+		return several(len(roles), "CPU") + " (" + text + ")"
+	}
+	return several(len(roles), "CPU")
+}
+
+func several(n int, what string) string {
+	if n != 1 && strings.HasSuffix(what, "ch") {
+		what += "es"
+	} else if n != 1 {
+		what += "s"
+	}
+	return fmt.Sprintf("%d %s", n, what)
+}
+
+// Search says how questions are searched: what a search may cost, and leave out. Commands and experiments declare these
+// choices by its fields.
+type Search struct {
+	Reduce      string
+	Exact       bool
+	Jobs        int
+	LimitStates uint64
+	LimitMemory uint64 // MiB
+	LimitTime   time.Duration
+}
+
+// maxMemory is the highest limit on memory, in MiB.
+const maxMemory = 1 << 40
+
+// Fields are the choices, with their defaults.
+func (s *Search) Fields() []*choice.Field {
+	return []*choice.Field{
+		choice.One(&s.Reduce, "reduce", "all", "`parts` that the search may leave out", choice.OneOf(explore.ReductionNames())),
+		choice.Flag(&s.Exact, "exact", "keep whole states, not fingerprints of 64 bits: slower and larger, but never wrong"),
+		choice.Count(&s.Jobs, "jobs", runtime.GOMAXPROCS(0), "`number` of cores to search on", 1, 1<<16),
+		choice.One(&s.LimitStates, "limit-states", "",
+			"stop at this `number` of states, at the end of a level; 0 for none",
+			choice.UpTo(math.MaxUint64, "a number, or 0 for none")),
+		choice.One(&s.LimitMemory, "limit-memory", "4096",
+			"stop when states and queue take so many `MiB`; 0 for no limit",
+			choice.UpTo(maxMemory, fmt.Sprintf("at most %d MiB, or 0 for no limit", maxMemory))),
+		choice.Time(&s.LimitTime, "limit-time", 0, "stop after this `time`, such as 10m; 0 for none", 0),
+	}
+}
+
+// Options are those of the checker.
+func (s *Search) Options() (explore.Options, error) {
+	reduce, err := explore.ParseReductions(s.Reduce)
+	return explore.Options{
+		Reduce: reduce, Exact: s.Exact, Workers: s.Jobs,
+		LimitStates: s.LimitStates, LimitTime: s.LimitTime, LimitMemory: s.LimitMemory << 20,
+	}, err
+}
+
+// Replay forces a trace on an engine; see explore.Replay and ReplayTimed.
+func Replay(engine sim.EngineKind, m *explore.Model, t *explore.Trace) (*cpus.Violation, error) {
+	if engine == sim.TimedEngine {
+		return ReplayTimed(m, t)
+	}
+	return explore.Replay(m, t)
+}
+
+// ReplayTimed forces a trace on the timed engine, one step at a time as the trace says,
+// and comes to the same violation; see explore.Replay. Errors also say what the timed
+// engine cannot express.
+func ReplayTimed(m *explore.Model, t *explore.Trace) (*cpus.Violation, error) {
+	if n := len(m.Programs); n > 1 {
+		return nil, fmt.Errorf("the timed engine has one patcher, the trace has %d", n)
+	}
+	machine, err := timed.NewLockstep(timed.Config{
+		Code: m.Code, Roles: m.Roles, Lookup: m.Lookup, Refs: m.Refs,
+		NopOps: m.NopOps, Initial: func(site int) isa.Text { return m.Initial[site] },
+		Slots: m.Slots, Filling: m.Filling,
+	})
+	if err != nil {
+		return nil, err
+	}
+	if err := m.Furnish(machine); err != nil {
+		return nil, err
+	}
+	return explore.ReplayOn(m, t, machine)
+}

@@ -13,7 +13,7 @@
 //     Chooser (chooser.go).
 //   - Machine (machine.go) is the Shared of real concurrency, made of atomics,
 //     with one goroutine a CPU (goroutine.go), rounds of interrupts (round.go),
-//     stop_machine (stop.go), hot-unplug (hotplug.go) and the Ledger that counts
+//     stop_machine, hot-unplug (hotplug.go) and the Ledger that counts
 //     interrupts by CPU and cause.
 //
 // Lock order, outermost first: a CPU's seat, Machine.stopping, Machine.hotplug,

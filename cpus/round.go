@@ -2,9 +2,7 @@
 
 package cpus
 
-import (
-	"sync/atomic"
-)
+import "sync/atomic"
 
 // request is one interrupt on its way to one CPU: the node of a lock-free list,
 // as the kernel's call_single_data (kernel/smp.c).
@@ -217,3 +215,88 @@ func (m *Machine) refresh() {
 	}
 	m.Text.oldest.Store(uint64(oldest))
 }
+
+// StopMachine asks every other CPU to stand still with interrupts off
+// (stop_machine_cpuslocked, kernel/stop_machine.c); Stopped tells whether all do.
+// It is false while somebody else's machine stands still: arrive there first. No
+// CPU can be plugged or unplugged until ResumeMachine. lazy: those in user space are left
+// out, and Resumed is false for them too until then.
+func (s *Sender) StopMachine(from int, lazy bool) bool {
+	m := s.m
+	if !m.stopping.CompareAndSwap(false, true) {
+		return false
+	}
+	m.hotplug.RLock()
+	s.stopped = true
+	m.arrived.Store(0)
+	s.arriving = int32(s.send(from, Stop, lazy))
+	return true
+}
+
+// Stopped tells whether everybody whom the last StopMachine asked stands still.
+func (s *Sender) Stopped() bool {
+	return s.Answered() && s.m.arrived.Load() == s.arriving
+}
+
+// ResumeMachine lets the CPUs go on; each fetches afresh first.
+func (s *Sender) ResumeMachine() {
+	for cpu := range s.m.stopped {
+		s.m.stopped[cpu].Store(false)
+	}
+	s.stopped = false
+	s.m.hotplug.RUnlock()
+	s.m.stopping.Store(false)
+}
+
+// Arrive implements Shared.
+func (m *Machine) Arrive(cpu int) {
+	m.stopped[cpu].Store(true)
+	m.arrived.Add(1)
+}
+
+// Resumed implements Shared.
+func (m *Machine) Resumed(cpu int) bool { return !m.stopped[cpu].Load() }
+
+// Space is where an isolated CPU is, for rounds that leave out those in user space
+// (context_tracking's state and work bits, include/linux/context_tracking_state.h;
+// deferring by them was proposed by Schneider, "context_tracking,x86: Defer some
+// IPIs until a user->kernel transition", linux-kernel, 2022 to 2025). The zero value
+// is in the kernel.
+type Space uint8
+
+// The places, and what is noted there.
+const (
+	InUser Space = 1 << iota
+	owes         // rounds have left the CPU out
+)
+
+// LeaveOut marks a CPU in user space as owing a synchronisation, and tells whether it
+// is there.
+func (s Space) LeaveOut() (Space, bool) {
+	if s&InUser == 0 {
+		return s, false
+	}
+	return s | owes, true
+}
+
+// Owes tells whether rounds have left the CPU out, which it makes up for when it enters
+// the kernel.
+func (s Space) Owes() bool { return s&owes != 0 }
+
+// leaveOut leaves a CPU out: in one access, so that a CPU that comes in meanwhile is
+// either interrupted or sees the mark.
+func (m *Machine) leaveOut(cpu int) bool {
+	for at := &m.space[cpu]; ; {
+		was := at.Load()
+		is, out := Space(was).LeaveOut()
+		if at.CompareAndSwap(was, uint32(is)) {
+			return out
+		}
+	}
+}
+
+// EnterKernel implements Shared.
+func (m *Machine) EnterKernel(cpu int) Space { return Space(m.space[cpu].Swap(0)) }
+
+// LeaveKernel implements Shared.
+func (m *Machine) LeaveKernel(cpu int) { m.space[cpu].Store(uint32(InUser)) }

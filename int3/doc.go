@@ -5,10 +5,10 @@
 // replaces what can be found from batch to batch.
 //
 //   - Index (index.go) is what is searched: a btree (btree.go), or its rivals, a
-//     sorted vector (vector.go), the old walk over groups (groups.go) and a hash
-//     (hash.go). An Index is immutable once built, so that reading takes no lock.
+//     sorted vector, the old walk over groups and a hash. An Index is immutable
+//     once built, so that reading takes no lock.
 //   - Table (table.go) publishes one Index at a time to all CPUs, atomically, and
-//     counts the handlers that hold a reference (refs.go), for which the patcher
+//     counts the handlers that hold a reference, for which the patcher
 //     waits before it takes the Index away.
 //   - Cost (cost.go) says what lookups cost in comparisons without building
 //     anything, exactly.

@@ -4,6 +4,7 @@ package int3
 
 import (
 	"cmp"
+	"math/bits"
 
 	"github.com/textpoke/textpoke/cpus"
 	"github.com/textpoke/textpoke/internal/spelling"
@@ -78,4 +79,112 @@ func (k Lookup) Compare(a, b Place) int {
 		return cmp.Compare(a.Group, b.Group)
 	}
 	return cmp.Compare(a.Addr, b.Addr)
+}
+
+// hash is open addressing with linear probing, at most half full. It answers
+// exact addresses only: which site an address lies in, a sorted index can tell
+// and a hash cannot.
+type hash struct {
+	cells []cell
+	shift uint
+	n     int
+}
+
+type cell struct {
+	at   records.Addr // 0: empty; no site is at 0
+	slot int32
+}
+
+func newHash(b Batch) *hash {
+	size := uint(max(bits.Len(uint(2*len(b.Addrs))), 1))
+	h := &hash{cells: make([]cell, 1<<size), shift: 64 - size, n: len(b.Addrs)}
+	for slot, at := range b.Addrs {
+		i := h.home(at)
+		for h.cells[i].at != 0 {
+			i = (i + 1) & (len(h.cells) - 1)
+		}
+		h.cells[i] = cell{at, int32(slot)}
+	}
+	return h
+}
+
+// home is Fibonacci hashing (Knuth, TAOCP vol. 3, 6.4), as the kernel's hash_64.
+func (h *hash) home(at records.Addr) int {
+	return int(uint64(at) * 0x9e3779b97f4a7c15 >> h.shift)
+}
+
+func (h *hash) Find(at records.Addr, p *cpus.Probe) (int, bool) {
+	for i := h.home(at); h.cells[i].at != 0; i = (i + 1) & (len(h.cells) - 1) {
+		p.Comparisons++
+		if h.cells[i].at == at {
+			return int(h.cells[i].slot), true
+		}
+	}
+	return 0, false
+}
+
+func (h *hash) Len() int { return h.n }
+
+// groups walks over the groups of records, and searches in the one whose range
+// holds the address: lookup_rec in kernel/trace/ftrace.c, which ftrace's own
+// breakpoint handler used until Linux 5.5.
+type groups struct {
+	addrs []records.Addr
+	ends  []int // one past the last slot of each group
+}
+
+func newGroups(b Batch) *groups {
+	if len(b.Addrs) == 0 {
+		return &groups{}
+	}
+	return &groups{b.Addrs, append(append([]int(nil), b.Starts...), len(b.Addrs))}
+}
+
+func (x *groups) Find(at records.Addr, p *cpus.Probe) (int, bool) {
+	first := 0
+	for _, end := range x.ends {
+		p.Comparisons++
+		if at >= x.addrs[first] {
+			p.Comparisons++
+			if at <= x.addrs[end-1] {
+				if slot, ok := search(x.addrs[first:end], at, p); ok {
+					return first + slot, true
+				}
+			}
+		}
+		first = end
+	}
+	return 0, false
+}
+
+func (x *groups) Len() int { return len(x.addrs) }
+
+// vector is one sorted run of addresses, searched as the kernel's __inline_bsearch
+// does (include/linux/bsearch.h): one three-way comparison a probe.
+type vector []records.Addr
+
+func newVector(b Batch) vector { return vector(b.Addrs) }
+
+func (v vector) Find(at records.Addr, p *cpus.Probe) (int, bool) {
+	return search(v, at, p)
+}
+
+func (v vector) Len() int { return len(v) }
+
+// search is a binary search over ascending addresses.
+func search(v []records.Addr, at records.Addr, p *cpus.Probe) (int, bool) {
+	lo, hi := 0, len(v)
+	for lo < hi {
+		mid := int(uint(lo+hi) >> 1)
+		p.Comparisons++
+		switch {
+		case v[mid] == at:
+			return mid, true
+		case v[mid] < at:
+			lo = mid + 1
+		default:
+			hi = mid
+		}
+	}
+	return 0, false
 }

@@ -2,7 +2,7 @@
 
 // Package poke is the protocols by which text is changed under running CPUs.
 //
-// A plan is data. A Protocol (protocols.go) does not run: it compiles a batch of
+// A plan is data. A Protocol (protocol.go) does not run: it compiles a batch of
 // patches (patch.go) into a flat list of steps (step.go), which can be printed,
 // counted (count.go), mutated (mutation.go), taken back (undo.go) and executed.
 // A Patcher (patcher.go) is the state of one execution; it advances by one access

@@ -6,5 +6,5 @@
 // update costs by counting alone, Live (live.go) does it on the live machine,
 // and Stress (stress.go) lets many clients, failures and unplugged CPUs at it.
 // The rows that come out are in row.go; a Grid (grid.go) is the cross product of
-// many choices, and a Budget (budget.go) is what rows are held against.
+// many choices, and a Budget (tally.go) is what rows are held against.
 package sim

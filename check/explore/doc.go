@@ -5,7 +5,7 @@
 // Chooser.
 //
 //   - Model (model.go) is what is explored: code, CPUs, patchers with their
-//     programs. world (world.go, shared.go, ground.go) is one state of it, the
+//     programs. world (world.go, ground.go) is one state of it, the
 //     plain-word counterpart of cpus.Machine and poke.Executor. pack.go writes a
 //     world as a few words.
 //   - An action (action.go) is one step of somebody, with the answers that its

@@ -2,7 +2,7 @@
 
 // Package litmus answers one question: can this outcome of a small program
 // that patches running code happen on that class of machine? A litmus test (a
-// file in tests/, format.go) has a writer, executors, an outcome and what is
+// file in tests/, parse.go) has a writer, executors, an outcome and what is
 // expected of each class; Run searches all executions of an operational model
 // and says allowed or forbidden, and beside it what the coarser model of
 // package cpus says (class.window), on which the protocols are judged.

@@ -3,6 +3,12 @@
 package litmus
 
 import (
+	"embed"
+	"fmt"
+	"io/fs"
+	"slices"
+	"strings"
+
 	"github.com/textpoke/textpoke/cpus/isa"
 )
 
@@ -124,4 +130,77 @@ func (t *Test) span(i *insn) (at, n int) {
 	default:
 		return 0, len(t.sites[i.site].initial)
 	}
+}
+
+// Outcome is what is asked, as the file says it.
+func (t *Test) Outcome() string {
+	parts := make([]string, len(t.outcome))
+	for i, e := range t.outcome {
+		switch {
+		case e.reg >= 0:
+			r := t.regs[e.reg]
+			parts[i] = t.threads[r.thread].name + ":" + r.name
+		case e.site >= 0:
+			parts[i] = t.sites[e.site].name
+		default:
+			parts[i] = t.data[e.data].name
+		}
+		parts[i] += "=" + e.value
+	}
+	return strings.Join(parts, " ")
+}
+
+// line prints one instruction.
+func (t *Test) line(i *insn) string {
+	f := []string{ops[i.op].name}
+	if i.reg >= 0 {
+		f = []string{t.regs[i.reg].name, "=", ops[i.op].name}
+	}
+	switch {
+	case i.site >= 0 && i.at >= 0:
+		f = append(f, fmt.Sprintf("%s[%d]", t.sites[i.site].name, i.at))
+	case i.site >= 0:
+		f = append(f, t.sites[i.site].name)
+	case i.data >= 0:
+		f = append(f, t.data[i.data].name)
+	case i.on >= 0:
+		f = append(f, t.regs[i.on].name)
+	}
+	if i.text != "" {
+		f = append(f, i.text)
+	}
+	f = append(f, i.marks...)
+	if i.addr >= 0 {
+		f = append(f, "addr", t.regs[i.addr].name)
+	}
+	if i.from >= 0 {
+		f = append(f, "data", t.regs[i.from].name)
+	}
+	return strings.Join(f, " ")
+}
+
+//go:embed tests/*.litmus
+var files embed.FS
+
+// Shipped holds the shipped tests, files NAME.litmus without folders.
+func Shipped() fs.FS {
+	sub, err := fs.Sub(files, "tests")
+	if err != nil { // only for an invalid name
+		panic(err)
+	}
+	return sub
+}
+
+// ShippedNames lists the shipped tests by name, in alphabetical order.
+func ShippedNames() []string {
+	entries, err := fs.ReadDir(Shipped(), ".")
+	if err != nil { // what is embedded can be read
+		panic(err)
+	}
+	names := make([]string, len(entries))
+	for i, e := range entries {
+		names[i] = strings.TrimSuffix(e.Name(), ".litmus")
+	}
+	slices.Sort(names)
+	return names
 }

@@ -15,7 +15,7 @@
 // makes them.
 //
 // What handlers act as is not asked there: a model in which that can be wrong, which a
-// plan of one patcher tells by itself (acts.go), is refused.
+// plan of one patcher tells by itself (plan.go), is refused.
 //
 //	spin -a model.pml && gcc -O2 -DSAFETY -o pan pan.c && ./pan -m1000000
 //
