@@ -67,7 +67,8 @@ func findBuiltin(name string) (Builtin, bool) {
 // load reads the kernel's list. The records fill the core kernel's groups in order;
 // where exactly removing the init records left the borders between groups is not
 // recorded.
-func (b Builtin) load(ctx context.Context) (*Table, error) {
+func (b Builtin) load() (*Table, error) {
+	ctx := context.Background() // it takes milliseconds, and nothing is cut short by it
 	f, err := builtinData.Open("data/" + b.Name + ".zst")
 	if err != nil {
 		return nil, fmt.Errorf("built-in table %s: %w", b.Name, err)

@@ -55,7 +55,7 @@ func ParseTracers(s string) (t Tracers, err error) {
 // tracing is tracers on one engine: each CPU's task and what its calls have taken.
 type tracing struct {
 	*Tracers
-	way      dispatch.Way
+	way      *dispatch.Way
 	tasks    []*task
 	relevant []*tracers.Ops
 }

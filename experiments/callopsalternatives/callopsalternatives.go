@@ -122,11 +122,13 @@ func (c *Config) measure(ctx context.Context, row *row) error {
 			return fmt.Errorf("%s: %w", row.Name, err)
 		}
 	}
-	row.Cost = w.Cost(0)
+	task := &dispatch.Task{}
+	task.Count(&row.Cost)
+	w.Call(0, task)
+	task.Count(nil)
 	if c.NoTime {
 		return ctx.Err()
 	}
-	task := &dispatch.Task{}
 	row.repeats = c.Repeats
 	row.Time, err = clock.Time(ctx, c.Repeats, callsAtOnce, func() {
 		for range callsAtOnce {

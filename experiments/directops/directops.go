@@ -176,7 +176,7 @@ const sampled = 16
 // crowd is the functions that have a trampoline each.
 type crowd struct {
 	arch isa.Arch
-	way  dispatch.Way
+	way  *dispatch.Way
 	at   []int // sites of the way that are looked at
 }
 
@@ -188,18 +188,21 @@ func gather(arch isa.Arch, s setup, ips []records.Addr) (c *crowd, err error) {
 	for i := range take {
 		c.at = append(c.at, i*n/take)
 	}
+	names := map[setup]string{{}: "direct", {far: true}: "direct-ops", {one: true}: "single-direct",
+		{far: true, one: true}: "single-direct-far"}
+	kind, err := dispatch.Parse(names[setup{far: s.far, one: s.one}])
+	if err == nil {
+		c.way, err = kind.New(dispatch.Config{Sites: ips})
+	}
+	if err != nil {
+		return nil, err
+	}
 	if s.one {
-		if c.way, err = dispatch.NewSingleDirect(dispatch.Config{Sites: ips}, !s.far); err != nil {
-			return nil, err
-		}
 		o := direct()
 		for i := range ips {
 			o.Filter = append(o.Filter, i)
 		}
 		return c, c.way.Attach(o)
-	}
-	if c.way, err = dispatch.NewCallOps(dispatch.Config{Sites: ips}, !s.far); err != nil {
-		return nil, err
 	}
 	for i := range ips {
 		if err := c.way.Attach(direct(i)); err != nil {
@@ -222,8 +225,10 @@ func (c *crowd) traceAll() error { return c.way.Attach(tracers.NewOps("all", tra
 // calls counts what a call takes.
 func (c *crowd) calls(slow bool) mean {
 	var sum dispatch.Counts
+	task := &dispatch.Task{}
+	task.Count(&sum)
 	for _, site := range c.at {
-		sum = sum.Add(c.way.Cost(site))
+		c.way.Call(site, task)
 	}
 	if slow && !c.arch.Traits().CallOps {
 		// The ways here load the site's literal and the ops that it names; a

@@ -26,7 +26,7 @@ func BenchmarkDispatch(b *testing.B) {
 				for b.Loop() {
 					w.Call(0, ctx)
 				}
-				c := w.Cost(0)
+				c, _ := counted(w, 0, 1)
 				b.ReportMetric(float64(c.Loads), "loads/op")
 				b.ReportMetric(float64(c.Walked), "walked/op")
 			})
@@ -65,7 +65,7 @@ func slope(t testing.TB, name string) line {
 	}
 	x := []float64{0, 1, 2, 10, 25, 50, 75, 100, 125, 150, 175, 200}
 	y := make([]float64, len(x))
-	var ways []Way
+	var ways []*Way
 	for i, n := range x {
 		ways, y[i] = append(ways, sample(t, k, 1, int(n))), math.Inf(1)
 	}

@@ -3,7 +3,6 @@
 package dispatch
 
 import (
-	"errors"
 	"fmt"
 	"slices"
 	"sync/atomic"
@@ -13,29 +12,16 @@ import (
 	"github.com/textpoke/textpoke/tracers/metadata"
 )
 
-// BPF is a trampoline generated for each function, with the programs in it:
-//
-//	site -> trampoline: fentry ... fmod_ret ... function ... fexit
-//
-// No load: the site calls the trampoline, and that has each program's address as an immediate. It
-// saves the function's arguments, and for fexit and fmod_ret the result. Attaching or detaching a
-// program means another image: kernel/bpf/trampoline.c. The cost of entering a program
-// (__bpf_prog_enter) is left out. The function's body is the Context's, and is not run where a
-// program of fmod_ret answered otherwise than 0. A trampoline has tracers.MaxTrampLinks programs at
-// most: E2BIG.
-type BPF struct {
-	*base
-	args   int
-	images []atomic.Pointer[image] // what the sites' instructions call
-}
+// bpfArgs is how many arguments functions have.
+const bpfArgs = 2
 
 // image is the code of a trampoline.
 type image struct{ entry, modify, exit []*tracers.Ops }
 
 // imageOf is an image of a function's programs, nil for none: the newest is the first,
 // hlist_add_head in __bpf_trampoline_link_prog.
-func (b *base) imageOf(site int) *image {
-	users := b.core.Users(site)
+func (w *Way) imageOf(site int) *image {
+	users := w.core.Users(site)
 	if len(users) == 0 {
 		return nil
 	}
@@ -56,61 +42,6 @@ func (b *base) imageOf(site int) *image {
 		}
 	}
 	return m
-}
-
-// callable are the users of a site that are called on entry, the newest first.
-func (b *base) callable(site int) (out []*entry) {
-	for _, o := range slices.Backward(b.core.Users(site)) {
-		if e := b.entries[o]; e.run != nil {
-			out = append(out, e)
-		}
-	}
-	return out
-}
-
-// NewBPF has no programs. All functions have so many arguments.
-func NewBPF(c Config, args int) (*BPF, error) {
-	b, err := newBase(c, words{}, false)
-	if err = errors.Join(err, checkArgs(args)); err != nil {
-		return nil, err
-	}
-	w := &BPF{b, args, make([]atomic.Pointer[image], b.sites)}
-	b.users = w.generate
-	return w, nil
-}
-
-func checkArgs(args int) error {
-	if args < 0 || args > metadata.MaxArgs {
-		return fmt.Errorf("dispatch: %d arguments: a trampoline saves 0 to %d", args, metadata.MaxArgs)
-	}
-	return nil
-}
-
-// generate makes the images of some sites anew.
-func (b *BPF) generate(sites []int) error {
-	for _, site := range sites {
-		m := b.imageOf(site)
-		if m != nil && len(m.entry)+len(m.modify)+len(m.exit) > tracers.MaxTrampLinks {
-			return &tracers.Error{
-				Errno: tracers.E2BIG, Record: b.ips[site],
-				Why:    fmt.Sprintf("a trampoline has %d programs at most", tracers.MaxTrampLinks),
-				Source: "__bpf_trampoline_link_prog, 7.1",
-			}
-		}
-		b.images[site].Store(m)
-	}
-	return nil
-}
-
-// Call implements Way.
-func (b *BPF) Call(site int, t *Task) {
-	m := b.images[site].Load()
-	if m == nil {
-		t.body()
-		return
-	}
-	t.save(b.args)
-	m.run(b.ips[site], t)
 }
 
 // run calls the programs and the function, and says how many programs that were.
@@ -134,23 +65,116 @@ func (m *image) run(ip records.Addr, t *Task) int64 {
 	for _, o := range m.exit {
 		o.Func.Exit(ip, o, &t.Task)
 	}
-	if c := t.counts; c != nil {
-		c.Called += called
-	}
+	t.count(Counts{Called: called})
 	return called
 }
 
-// Cost implements Way, for programs that let the function go on.
-func (b *BPF) Cost(site int) Counts {
-	b.mu.Lock()
-	defer b.mu.Unlock()
-	return b.imageOf(site).cost(b.args)
+// newPrograms is a way of BPF programs, at first without any. publish stores a function's, nil for
+// none, before its site calls; call finds them, and runs them or the function alone.
+func newPrograms(c Config, publish func(site int, ip records.Addr, m *image) error,
+	call func(site int, ip records.Addr, t *Task)) (*Way, error) {
+	w, err := newWay(c, words{}, false)
+	if err != nil {
+		return nil, err
+	}
+	w.returns, w.path = true, func(site int, t *Task) { call(site, w.ips[site], t) }
+	w.users = func(sites []int) error {
+		for _, site := range sites {
+			m := w.imageOf(site)
+			if m == nil {
+				w.calls[site].Store(false)
+			}
+			if err := publish(site, w.ips[site], m); err != nil {
+				return err
+			}
+			w.calls[site].Store(m != nil)
+		}
+		return nil
+	}
+	return w, nil
 }
 
-func (m *image) cost(args int) Counts {
-	if m == nil {
-		return Counts{}
+// newBPF is a trampoline generated for each function, with the programs in it:
+//
+//	site -> trampoline: fentry ... fmod_ret ... function ... fexit
+//
+// No load: the site calls the trampoline, and that has each program's address as an immediate. It
+// saves the function's arguments, and for fexit and fmod_ret the result. Attaching or detaching a
+// program means another image: kernel/bpf/trampoline.c. The cost of entering a program
+// (__bpf_prog_enter) is left out. The function's body is the Task's, and is not run where a
+// program of fmod_ret answered otherwise than 0. A trampoline has tracers.MaxTrampLinks programs at
+// most: E2BIG.
+func newBPF(c Config) (*Way, error) {
+	images := make([]atomic.Pointer[image], len(c.Sites)) // what the sites' instructions call
+	return newPrograms(c, func(site int, ip records.Addr, m *image) error {
+		if m != nil && len(m.entry)+len(m.modify)+len(m.exit) > tracers.MaxTrampLinks {
+			return &tracers.Error{
+				Errno: tracers.E2BIG, Record: ip,
+				Why:    fmt.Sprintf("a trampoline has %d programs at most", tracers.MaxTrampLinks),
+				Source: "__bpf_trampoline_link_prog, 7.1",
+			}
+		}
+		images[site].Store(m)
+		return nil
+	}, func(site int, ip records.Addr, t *Task) {
+		m := images[site].Load()
+		if m == nil { // it went meanwhile
+			t.body()
+			return
+		}
+		t.save(bpfArgs)
+		m.run(ip, t)
+	})
+}
+
+// newGlobalTrampoline is one trampoline for all functions with the same number of
+// arguments, that looks the function's programs up: Menglong Dong, "bpf: tracing multi-link
+// support", v1 2025-05-28.
+//
+//	site -> trampoline[arguments] -> table ... -> record -> link -> program
+//	                                                         \-> next link ...
+//
+// The table's loads, that of the record among them (metadata.Cost), and one for every
+// program of its three lists. No image is generated for a function: attaching changes the
+// table and a site.
+func newGlobalTrampoline(c Config, table metadata.Counted) (*Way, error) {
+	return newPrograms(c, func(_ int, ip records.Addr, m *image) error {
+		if m == nil {
+			table.Remove(function(ip))
+			return nil
+		}
+		return table.Set(&metadata.Record{Func: function(ip), Args: bpfArgs, Image: m})
+	}, func(_ int, ip records.Addr, t *Task) {
+		t.save(bpfArgs)
+		record := table.Lookup(function(ip))
+		if record == nil { // it went meanwhile
+			t.body()
+			return
+		}
+		programs := record.Image.(*image).run(ip, t)
+		if t.counts != nil {
+			t.count(Counts{Loads: int64(table.Cost(function(ip)).Loads) + programs, Hashes: 1, Walked: programs})
+		}
+	})
+}
+
+// function is the key of the metadata: the site's address, down to where a number fits before it.
+func function(ip records.Addr) records.Addr { return ip &^ 3 }
+
+// maxPadded is how long a text may be whose padding is to hold numbers: four bytes a
+// word of it are taken here.
+const maxPadded = 256 << 20
+
+// padding is the table in the functions' padding, for functions at these sites.
+func padding(c Config) (metadata.Counted, error) {
+	sites := c.Sites
+	if len(sites) == 0 {
+		return nil, nil // the way says so
 	}
-	results := len(m.modify) + len(m.exit)
-	return Counts{Called: int64(len(m.entry) + results), Saved: int64(args + min(results, 1))}
+	text := metadata.Text{Start: function(slices.Min(sites)) - 64, End: function(slices.Max(sites)) + 64}
+	if n := text.End - text.Start; n > maxPadded {
+		return nil, fmt.Errorf("padding: the sites lie %d MiB apart, and no more than %d can be held",
+			n>>20, maxPadded>>20)
+	}
+	return metadata.NewPadding(text)
 }

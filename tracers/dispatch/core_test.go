@@ -18,12 +18,6 @@ import (
 // sites are functions at uneven distances, so that some share a bucket.
 var sites = []records.Addr{tracee, tracee + 0x40, tracee + 0x90, tracee + 0x200}
 
-func (b *base) self() *base   { return b }
-func (f *Fprobe) self() *base { return f.base }
-
-// baseOf is what all ways have.
-func baseOf(w Way) *base { return w.(interface{ self() *base }).self() }
-
 // client is a tracer that calls traced functions itself, and what of it is known
 // without the core.
 type client struct {
@@ -45,8 +39,7 @@ func (c *client) traces(site int) bool {
 type play struct {
 	*rapid.T
 	kind     Kind
-	way      Way
-	b        *base
+	way      *Way
 	clients  []*client
 	made     int
 	writes   int // stores until one fails; -1: none does
@@ -64,20 +57,19 @@ func newPlay(t *rapid.T, k Kind, did map[string]int) *play {
 	if p.way, err = k.New(Config{Sites: sites, Elsewhere: []records.Addr{elsewhere}}); err != nil {
 		t.Fatal(err)
 	}
-	p.b = baseOf(p.way)
-	stored := p.b.core.Stores.Site
-	p.b.core.Stores.Site = func(q *tracers.Patch) error {
+	stored := p.way.core.Stores.Site
+	p.way.core.Stores.Site = func(q *tracers.Patch) error {
 		if p.writes--; p.writes == -1 {
 			return tracers.EPERM
 		}
-		if p.updating && p.b.text != nil {
+		if p.updating && p.way.users == nil {
 			p.compare(fmt.Sprintf("before record %d is stored", q.Record)) // others are, or are not yet
 			p.did["window"]++
 		}
 		return stored(q)
 	}
-	p.b.core.Jump = func(to, ip records.Addr, t *tracers.Task) {
-		tr := p.b.direct[to]
+	p.way.core.Jump = func(to, ip records.Addr, t *tracers.Task) {
+		tr := p.way.direct[to]
 		tr.code.Entry(ip, tr.of, t)
 	}
 	return p
@@ -123,13 +115,13 @@ func (p *play) byCore(site, budget int) ([]string, uint64) {
 	t, probing := &tracers.Task{}, false
 	p.log, p.budget, p.asCore = nil, budget, true
 	p.enter = func(site int) {
-		if p.b.text != nil {
-			if _, err := p.b.core.Enter(site).Finish(t); err != nil {
+		if p.way.users == nil {
+			if _, err := p.way.core.Enter(site).Finish(t); err != nil {
 				p.Fatal(err)
 			}
 			return
 		}
-		users := p.b.core.Users(site)
+		users := p.way.core.Users(site)
 		if kprobe := strings.HasPrefix(p.kind.Name, "kprobe"); kprobe && len(users) > 0 {
 			if probing { // kprobe_running
 				t.Missed++
@@ -139,7 +131,7 @@ func (p *play) byCore(site, budget int) ([]string, uint64) {
 			defer func() { probing = false }()
 		}
 		for _, o := range slices.Backward(users) {
-			o.Func.Entry(p.b.ips[site], o, t)
+			o.Func.Entry(p.way.ips[site], o, t)
 		}
 	}
 	p.enter(site)
@@ -210,7 +202,7 @@ func (p *play) step() {
 		}
 	}
 	p.did[what]++
-	if p.b.core.Dead() {
+	if p.way.core.Dead() {
 		return
 	}
 	p.compare(what)
@@ -234,8 +226,8 @@ func (p *play) check(what string) {
 		}
 		p.budget = 0
 		p.enter, p.asCore = nil, false
-		if got, _ := counted(p.way, site, 1); got != p.way.Cost(site) {
-			p.Fatalf("%s: site %d: counted %+v, computed %+v", what, site, got, p.way.Cost(site))
+		if got, _ := counted(p.way, site, 1); got != p.kind.cost(p.way, site) {
+			p.Fatalf("%s: site %d: counted %+v, computed %+v", what, site, got, p.kind.cost(p.way, site))
 		}
 	}
 }
@@ -284,13 +276,13 @@ func TestWaysFollowTheCore(t *testing.T) {
 			rapid.Check(t, func(t *rapid.T) {
 				p := newPlay(t, k, did)
 				for range rapid.IntRange(1, 20).Draw(t, "steps") {
-					if p.step(); p.b.core.Dead() {
+					if p.step(); p.way.core.Dead() {
 						return
 					}
 				}
 			})
 			want := []string{"attach", "attach fails", "detach", "filter", "notrace"}
-			if baseOf(newWay(t, k)).text != nil {
+			if sole(t, k).users == nil {
 				want = append(want, "window", "missed")
 			}
 			for _, what := range want {
@@ -302,7 +294,8 @@ func TestWaysFollowTheCore(t *testing.T) {
 	}
 }
 
-func newWay(t testing.TB, k Kind) Way {
+// sole is a way with one site.
+func sole(t testing.TB, k Kind) *Way {
 	t.Helper()
 	w, err := k.New(Config{Sites: []records.Addr{tracee}, Elsewhere: []records.Addr{elsewhere}})
 	if err != nil {

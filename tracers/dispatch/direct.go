@@ -29,80 +29,80 @@ func (tr *trampoline) jump(ip records.Addr, t *Task) {
 
 // registerDirect gives an ops' functions its trampoline. One that names none has all
 // sites: nothing is looked up for it, as for other ops that trace everything.
-func (b *base) registerDirect(o *tracers.Ops, e *entry) error {
-	tr := &trampoline{at: b.next, code: o.Direct, of: o, all: len(o.Filter) == 0}
+func (w *Way) registerDirect(o *tracers.Ops, e *entry) error {
+	tr := &trampoline{at: w.next, code: o.Direct, of: o, all: len(o.Filter) == 0}
 	if tr.all {
-		o.Filter = b.named(o)
+		o.Filter = w.named(o)
 	}
-	b.next++
-	b.direct[tr.at] = tr
+	w.next++
+	w.direct[tr.at] = tr
 	e.direct, e.run = tr, func(_ records.Addr, t *Task) { t.late = tr } // call_direct_funcs
-	err := b.addDirect(o, tr)
+	err := w.addDirect(o, tr)
 	if err != nil {
-		b.forget(o, tr)
+		w.forget(o, tr)
 	}
 	return err
 }
 
-func (b *base) addDirect(o *tracers.Ops, tr *trampoline) error {
-	if b.single == nil {
-		_, err := b.core.RegisterDirect(o, tr.at)
+func (w *Way) addDirect(o *tracers.Ops, tr *trampoline) error {
+	if w.single == nil {
+		_, err := w.core.RegisterDirect(o, tr.at)
 		return err
 	}
-	was, to := maps.Clone(b.links), map[int]records.Addr{}
+	was, to := maps.Clone(w.links), map[int]records.Addr{}
 	for _, rec := range o.Filter {
-		b.links[rec], to[rec] = tr, tr.at
+		w.links[rec], to[rec] = tr, tr.at
 	}
-	b.publishTable() // before any site leads there
-	_, err := b.core.DirectAdd(b.single, to)
+	w.publishTable() // before any site leads there
+	_, err := w.core.DirectAdd(w.single, to)
 	if err != nil {
-		b.links = was
-		b.publishTable()
+		w.links = was
+		w.publishTable()
 	}
 	return err
 }
 
 // unregisterDirect takes it away: the table is replaced once the sites are.
-func (b *base) unregisterDirect(o *tracers.Ops, e *entry) (err error) {
-	if b.single == nil {
-		_, err = b.core.UnregisterDirect(o)
+func (w *Way) unregisterDirect(o *tracers.Ops, e *entry) (err error) {
+	if w.single == nil {
+		_, err = w.core.UnregisterDirect(o)
 	} else {
 		of := map[int]records.Addr{}
 		for _, rec := range o.Filter {
 			of[rec] = e.direct.at
 		}
-		if _, err = b.core.DirectDel(b.single, of); err == nil {
-			maps.DeleteFunc(b.links, func(_ int, tr *trampoline) bool { return tr == e.direct })
-			b.publishTable()
+		if _, err = w.core.DirectDel(w.single, of); err == nil {
+			maps.DeleteFunc(w.links, func(_ int, tr *trampoline) bool { return tr == e.direct })
+			w.publishTable()
 		}
 	}
 	if err == nil {
-		b.forget(o, e.direct)
+		w.forget(o, e.direct)
 	}
 	return err
 }
 
 // forget ends a trampoline.
-func (b *base) forget(o *tracers.Ops, tr *trampoline) {
-	delete(b.direct, tr.at)
+func (w *Way) forget(o *tracers.Ops, tr *trampoline) {
+	delete(w.direct, tr.at)
 	if tr.all {
 		o.Filter = nil
 	}
 }
 
 // publishTable publishes direct_functions anew. It is complete before the old one goes.
-func (b *base) publishTable() {
-	recs := slices.Sorted(maps.Keys(b.links))
+func (w *Way) publishTable() {
+	recs := slices.Sorted(maps.Keys(w.links))
 	ips, to := make([]records.Addr, len(recs)), make([]*trampoline, len(recs))
 	for i, rec := range recs {
-		ips[i], to[i] = b.ips[rec], b.links[rec]
+		ips[i], to[i] = w.ips[rec], w.links[rec]
 	}
-	b.table.Store(hashTo(ips, to))
+	w.table.Store(hashTo(ips, to))
 }
 
 // lookup is call_direct_funcs where one ops has all trampolines.
-func (b *base) lookup(ip records.Addr, t *Task) {
-	e, loads := b.table.Load().find(ip)
+func (w *Way) lookup(ip records.Addr, t *Task) {
+	e, loads := w.table.Load().find(ip)
 	if c := t.counts; c != nil {
 		c.Hashes++
 		c.Loads += loads
@@ -112,13 +112,11 @@ func (b *base) lookup(ip records.Addr, t *Task) {
 	}
 }
 
-func (b *base) lookupCost(site int) Counts { return b.table.Load().cost(b.ips[site]) }
-
 // readable is what CPUs read of a literal's ops.
-func (b *base) readable(to tracers.Installed) *entry { return b.entries[to.Literal] }
+func (w *Way) readable(to tracers.Installed) *entry { return w.entries[to.Literal] }
 
 // through goes on from the ops that a site has led to; loads are those so far.
-func (b *base) through(ip records.Addr, e *entry, t *Task, loads int64) {
+func (w *Way) through(ip records.Addr, e *entry, t *Task, loads int64) {
 	if c := t.counts; c != nil {
 		c.Loads += loads
 	}
@@ -126,7 +124,7 @@ func (b *base) through(ip records.Addr, e *entry, t *Task, loads int64) {
 		e.direct.jump(ip, t)
 		return
 	}
-	t.save(b.saves)
+	t.save(w.saves)
 	if e.run == nil {
 		return // ftrace_stub: the site was disabled on the way here
 	}
@@ -138,29 +136,4 @@ func (b *base) through(ip records.Addr, e *entry, t *Task, loads int64) {
 	if late != nil {
 		late.jump(ip, t)
 	}
-}
-
-// cost is what a call takes with so many loads on the way to the ops.
-func (b *base) cost(site int, loads int64) Counts {
-	b.mu.Lock()
-	defer b.mu.Unlock()
-	to := b.core.Text(site)
-	if to.Decided == 0 {
-		return Counts{}
-	}
-	if b.words.near && b.direct[to.Decided] != nil {
-		return Counts{Called: 1}
-	}
-	c := Counts{Loads: loads, Saved: int64(b.saves)}
-	switch e := b.readable(to); {
-	case to.Literal == b.core.ListOps:
-		return c.Add(b.listCost(site))
-	case to.Literal == b.single:
-		return c.Add(b.lookupCost(site)).Add(Counts{Called: 1})
-	case e.direct != nil:
-		return Counts{Loads: loads, Called: 1}
-	case e.run != nil:
-		c.Called = 1
-	}
-	return c
 }

@@ -36,9 +36,9 @@ func (k Kind) layout() [][2]int {
 }
 
 // sample attaches tracers to a new way with one site.
-func sample(t testing.TB, k Kind, relevant, irrelevant int) Way {
+func sample(t testing.TB, k Kind, relevant, irrelevant int) *Way {
 	t.Helper()
-	w := newWay(t, k)
+	w := sole(t, k)
 	if err := k.Sample(w, 0, relevant, 1, irrelevant); err != nil {
 		t.Fatal(err)
 	}
@@ -46,7 +46,7 @@ func sample(t testing.TB, k Kind, relevant, irrelevant int) Way {
 }
 
 // counted makes calls and counts what each took.
-func counted(w Way, site, calls int) (Counts, *Task) {
+func counted(w *Way, site, calls int) (Counts, *Task) {
 	ctx := &Task{}
 	var c Counts
 	ctx.Count(&c)
@@ -64,7 +64,7 @@ func TestCostIsCount(t *testing.T) {
 		for _, l := range k.layout() {
 			w := sample(t, k, l[0], l[1])
 			got, ctx := counted(w, 0, calls)
-			if want := w.Cost(0).Times(calls); got != want {
+			if want := k.cost(w, 0).Times(calls); got != want {
 				t.Errorf("%s with %d and %d: counted %+v, computed %+v", k.Name, l[0], l[1], got, want)
 			}
 			if want := calls * int64(l[0]); int64(ctx.Hits) != want || got.Called != want || ctx.Missed != 0 {

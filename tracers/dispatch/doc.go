@@ -8,8 +8,7 @@
 //
 // # Counts
 //
-// [Way.Cost] says the cost of a call without making it; a [Task] with [Task.Count] counts
-// it during a call. Both numbers are the same. A load is an object that the call reads
+// A [Task] with [Task.Count] counts what its calls take. A load is an object that the call reads
 // because another object, or the site's literal, gave its address; all fields of one object
 // count as one load. Instructions are fetched and take no load, and neither do the
 // immediates in them. An instruction that can be patched is an atomic word here, and
@@ -19,7 +18,7 @@
 // # Attaching
 //
 // [Way.Attach] and [Way.Detach] may be called while CPUs call. A call may still be on its
-// way to an ops that was detached: wait with [Synchronize] before you use the ops again.
+// way to an ops that was detached: wait until no task is inside of a call before you use the ops again.
 // Package poke sends the rounds that text needs; this one sends none.
 //
 // Sources are the kernel's, by file and version. The kinds "intermediate" and "ops-trampoline" were

@@ -3,6 +3,8 @@
 package dispatch
 
 import (
+	"sync/atomic"
+
 	"github.com/textpoke/textpoke/records"
 	"github.com/textpoke/textpoke/tracers"
 )
@@ -16,31 +18,10 @@ type FprobeCosts struct {
 	Freelist   bool // rethook's pool, and not the shadow stack of the task
 }
 
-// Fprobe is callbacks on entry and on return, over ordinary ops:
-//
-//	site -> ftrace_caller -> list or literal -> ops -> fprobe_handler -> entry handler
-//	                                                    \-> pool or shadow stack
-//	return -> trampoline -> node or frame -> exit handler
-//
-// On entry what List or [CallOps] takes and a load for the fprobe. Where the return is
-// hooked a node of a pool takes two loads (the head and the node) and a
-// compare-and-swap to get, and one load more and another one to give back; a frame on
-// the shadow stack takes a load each way, of the task's own memory. The return saves
-// the registers that may hold results, x0 to x7 and fp.
-//
-// Each fprobe takes a frame of its own; since Linux 6.14 those of one function share one.
-// Where no node or frame is left the call is missed, which Cost does not know.
-type Fprobe struct {
-	Way // of the fprobes' ops, each with fprobe_handler for its function
-	FprobeCosts
-	base  *base
-	nodes int
-}
-
 // probe is struct fprobe.
 type probe struct {
 	*tracers.Ops
-	pool *Pool
+	pool *pool
 	hook bool
 }
 
@@ -48,56 +29,70 @@ type probe struct {
 // arch/arm64/kernel/entry-ftrace.S.
 const ReturnRegisters = 9
 
-// NewFprobe is an fprobe without users. Each pool has so many nodes: rethook's is as large as
-// twice the functions times the possible CPUs, fprobe_init_rethook. Returns that are
-// hooked keep their node or frame when an fprobe is detached.
-func NewFprobe(c Config, costs FprobeCosts, nodes int) (*Fprobe, error) {
-	f := &Fprobe{FprobeCosts: costs, nodes: nodes}
+// NewFprobe is callbacks on entry and on return, over ordinary ops:
+//
+//	site -> ftrace_caller -> list or literal -> ops -> fprobe_handler -> entry handler
+//	                                                    \-> pool or shadow stack
+//	return -> trampoline -> node or frame -> exit handler
+//
+// On entry what the list or call-ops takes and a load for the fprobe. Where the return is
+// hooked a node of a pool takes two loads (the head and the node) and a
+// compare-and-swap to get, and one load more and another one to give back; a frame on
+// the shadow stack takes a load each way, of the task's own memory. The return saves
+// the registers that may hold results, x0 to x7 and fp.
+//
+// Each fprobe takes a frame of its own; since Linux 6.14 those of one function share one.
+// Where no node or frame is left the call is missed.
+//
+// Each pool has so many nodes: rethook's is as large as twice the functions times the possible CPUs,
+// fprobe_init_rethook. Returns that are hooked keep their node or frame when an fprobe is detached.
+func NewFprobe(c Config, costs FprobeCosts, nodes int) (w *Way, err error) {
 	if costs.ListFunc {
-		l, err := NewList(c)
-		if err != nil {
-			return nil, err
-		}
-		f.Way, f.base = l, l.base
+		w, err = newList(c)
 	} else {
-		w, err := NewCallOps(c, false)
-		if err != nil {
-			return nil, err
+		w, err = newCallOps(c, false, false)
+	}
+	if err != nil {
+		return nil, err
+	}
+	if w.words.direct = false; costs.AllRegs {
+		w.saves = AllRegisters
+	}
+	w.run = func(o *tracers.Ops) func(ip records.Addr, t *Task) {
+		p := &probe{Ops: o, hook: costs.hooks(o)}
+		if costs.Freelist {
+			p.pool = newPool(nodes)
 		}
-		f.Way, f.base = w, w.base
-		f.base.words.direct = false
+		return p.handle
 	}
-	if costs.AllRegs {
-		f.base.saves = AllRegisters
+	enter := w.path
+	w.returns, w.path = true, func(site int, t *Task) {
+		frames, hooks := t.frames, t.hooks
+		enter(site, t)
+		t.body()
+		t.unwind(w.ips[site], frames, hooks)
 	}
-	f.base.run = f.handler
-	return f, nil
+	return w, nil
 }
 
 // hooks tells whether the return is hooked for a tracer.
-func (f *Fprobe) hooks(o *tracers.Ops) bool { return f.AlwaysHook || o.Func.Exit != nil }
+func (f FprobeCosts) hooks(o *tracers.Ops) bool { return f.AlwaysHook || o.Func.Exit != nil }
 
-// handler is fprobe_handler, kernel/trace/fprobe.c, for one fprobe.
-func (f *Fprobe) handler(o *tracers.Ops) func(ip records.Addr, t *Task) {
-	p := &probe{Ops: o, hook: f.hooks(o)}
-	if f.Freelist {
-		p.pool = NewPool(f.nodes)
+// handle is fprobe_handler, kernel/trace/fprobe.c.
+func (p *probe) handle(ip records.Addr, t *Task) {
+	bit, ok := t.Enter(tracers.FtraceGuard)
+	if !ok {
+		return
 	}
-	return func(ip records.Addr, t *Task) {
-		bit, ok := t.Enter(tracers.FtraceGuard)
-		if !ok {
-			return
-		}
-		t.count(Counts{Loads: 1})
-		switch {
-		case p.hook && !p.push(t):
-			t.Missed++
-		case p.Func.Entry != nil:
-			t.count(Counts{Called: 1})
-			p.Func.Entry(ip, o, &t.Task)
-		}
-		t.Leave(bit)
+	t.count(Counts{Loads: 1})
+	switch {
+	case p.hook && !p.push(t):
+		t.Missed++
+	case p.Func.Entry != nil:
+		t.count(Counts{Called: 1})
+		p.Func.Entry(ip, p.Ops, &t.Task)
 	}
+	t.Leave(bit)
 }
 
 // push hooks the return; false when there is no room for it.
@@ -120,16 +115,12 @@ func (p *probe) push(t *Task) bool {
 	return true
 }
 
-// Call implements Way: entry, function, return.
-func (f *Fprobe) Call(site int, t *Task) {
-	frames, hooks := t.frames, t.hooks
-	f.Way.Call(site, t)
-	t.body()
+// unwind returns through what was hooked since.
+func (t *Task) unwind(ip records.Addr, frames int, hooks *node) {
 	if t.frames == frames && t.hooks == hooks {
 		return
 	}
 	t.save(ReturnRegisters)
-	ip := f.base.ips[site]
 	for t.frames > frames {
 		t.frames--
 		p := t.shadow[t.frames].of
@@ -154,30 +145,64 @@ func (p *probe) exit(ip records.Addr, t *Task) {
 	}
 }
 
-// Cost implements Way.
-func (f *Fprobe) Cost(site int) Counts {
-	c := f.Way.Cost(site)
-	f.base.mu.Lock()
-	defer f.base.mu.Unlock()
-	saved := int64(0)
-	for _, o := range f.base.core.Users(site) {
-		c.Loads++
-		if o.Func.Entry == nil {
-			c.Called--
-		}
-		if o.Func.Exit != nil {
-			c.Called++
-		}
-		switch {
-		case !f.hooks(o):
-			continue
-		case f.Freelist:
-			c.Loads, c.Atomics = c.Loads+3, c.Atomics+2
-		default:
-			c.Loads += 2
-		}
-		saved = ReturnRegisters
-	}
-	c.Saved += saved
-	return c
+// node is struct rethook_node: what a hooked return needs.
+type node struct {
+	index uint32
+	next  atomic.Uint32 // in the pool: index of the next free node plus 1
+	below *node         // in the task: the return that was hooked before
+	frame
 }
+
+// pool is rethook's: nodes that are taken at a function's entry and given back at its
+// return, by whichever CPU, from one list without a lock. include/linux/freelist.h
+// (Linux 5.18 to 6.6) keeps a count in each node so that one that comes back is not
+// taken for the one that left; here a running number goes with the head.
+type pool struct {
+	nodes []node
+	head  atomic.Uint64 // running number and index of the first free node plus 1
+}
+
+// newPool has so many nodes.
+func newPool(n int) *pool {
+	p := &pool{nodes: make([]node, n)}
+	for i := range p.nodes {
+		p.nodes[i].index = uint32(i)
+		p.put(&p.nodes[i])
+	}
+	return p
+}
+
+// get takes a node, nil if none is left.
+func (p *pool) get() *node {
+	for {
+		was := p.head.Load()
+		if uint32(was) == 0 {
+			return nil
+		}
+		n := &p.nodes[uint32(was)-1]
+		if p.head.CompareAndSwap(was, (was>>32+1)<<32|uint64(n.next.Load())) {
+			return n
+		}
+	}
+}
+
+// put gives a node back.
+func (p *pool) put(n *node) {
+	for {
+		was := p.head.Load()
+		n.next.Store(uint32(was))
+		if p.head.CompareAndSwap(was, (was>>32+1)<<32|uint64(n.index+1)) {
+			return
+		}
+	}
+}
+
+// frame is one hooked return on a task's shadow stack.
+type frame struct{ of *probe }
+
+// shadowFrames is how many returns a task can have hooked on x86_64 where users reserve no
+// data (ftrace_push_return_trace and SHADOW_STACK_MAX_OFFSET, kernel/trace/fgraph.c, Linux
+// 7.2.13): of the 512 words of a stack a frame takes 4, three of struct ftrace_ret_stack and
+// one that leads back to it, and the last frame leaves 16 words and a frame free. arm64 and
+// riscv64, whose frames have 5 words, have room for 98.
+const shadowFrames = (512-(3+1+16)-(3+1)-1)/4 + 1

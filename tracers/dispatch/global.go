@@ -8,7 +8,7 @@ import (
 	"github.com/textpoke/textpoke/tracers"
 )
 
-// Global has one function for all sites, and one ops beside it: architectures without
+// global is one function for all sites, and one ops beside it: architectures without
 // CALL_OPS.
 //
 //	site -> ftrace_caller -> function_trace_op
@@ -21,24 +21,23 @@ import (
 // The two words change one after the other. Between, everybody is led over the list; but
 // a task that is preempted between the two reads may have one ops and call another one's
 // function all the same ([Task.Mismatched]); open since March 2024.
-type Global struct {
-	*base
-	calls []atomic.Bool
-	ops   atomic.Pointer[tracers.Ops]  // function_trace_op
-	fn    atomic.Pointer[tracers.Func] // what ftrace_call calls
+type global struct {
+	*Way
+	ops atomic.Pointer[tracers.Ops]  // function_trace_op
+	fn  atomic.Pointer[tracers.Func] // what ftrace_call calls
 }
 
 // listEnd is ftrace_list_end: what function_trace_op names while the list is walked.
 var listEnd = tracers.NewOps("ftrace_list_end", tracers.FuncStub, tracers.OpsStub)
 
-// NewGlobal is an entry without ops.
-func NewGlobal(c Config) (*Global, error) {
-	b, err := newBase(c, words{}, false)
+// newGlobal is an entry without ops.
+func newGlobal(c Config) (*global, error) {
+	w, err := newWay(c, words{}, false)
 	if err != nil {
 		return nil, err
 	}
-	g := &Global{base: b, calls: make([]atomic.Bool, b.sites)}
-	b.text = func(site int, to tracers.Installed) { g.calls[site].Store(to.Decided != 0) }
+	g := &global{Way: w}
+	w.path = g.call
 	entry := func(f *tracers.Func, o *tracers.Ops) {
 		if o == nil {
 			o = listEnd
@@ -46,27 +45,22 @@ func NewGlobal(c Config) (*Global, error) {
 		g.fn.Store(f)
 		g.ops.Store(o)
 	}
-	entry(b.core.Global())
-	b.core.Stores.Entry = entry
+	entry(w.core.Global())
+	w.core.Stores.Entry = entry
 	return g, nil
 }
 
-// Call implements Way.
-func (g *Global) Call(site int, t *Task) {
-	if !g.calls[site].Load() {
-		return
-	}
+func (g *global) call(site int, t *Task) {
 	t.save(g.saves)
 	if c := t.counts; c != nil {
 		c.Loads++
 	}
-	ip := g.ips[site]
 	switch o, fn := g.ops.Load(), g.fn.Load(); fn {
 	case o.Func:
 		g.callback(fn, o, site, t)
 	case tracers.FuncStub:
 	case tracers.FuncList:
-		g.list.call(ip, t)
+		g.list.call(g.ips[site], t)
 	case tracers.FuncAssist:
 		if bit, ok := t.Enter(tracers.ListGuard); ok {
 			g.callback(o.Func, o, site, t)
@@ -79,7 +73,7 @@ func (g *Global) Call(site int, t *Task) {
 }
 
 // callback calls a tracer's function.
-func (g *Global) callback(fn *tracers.Func, o *tracers.Ops, site int, t *Task) {
+func (g *global) callback(fn *tracers.Func, o *tracers.Ops, site int, t *Task) {
 	if fn == nil || fn.Entry == nil {
 		return
 	}
@@ -87,21 +81,4 @@ func (g *Global) callback(fn *tracers.Func, o *tracers.Ops, site int, t *Task) {
 		c.Called++
 	}
 	fn.Entry(g.ips[site], o, &t.Task)
-}
-
-// Cost implements Way.
-func (g *Global) Cost(site int) Counts {
-	g.mu.Lock()
-	defer g.mu.Unlock()
-	c := Counts{Loads: 1, Saved: int64(g.saves)}
-	fn, o := g.core.Global()
-	switch {
-	case g.core.Text(site).Decided == 0:
-		return Counts{}
-	case fn == tracers.FuncList:
-		return c.Add(g.listCost(site))
-	case g.entries[o].run != nil:
-		c.Called = 1
-	}
-	return c
 }

@@ -62,24 +62,3 @@ func (h *hash) find(ip records.Addr) (e *funcEntry, loads int64) {
 	}
 	return e, loads
 }
-
-// contains tells whether an address is in the hash.
-func (h *hash) contains(ip records.Addr) bool {
-	e, _ := h.find(ip)
-	return e != nil
-}
-
-// cost is what find takes, from the addresses alone.
-func (h *hash) cost(ip records.Addr) Counts {
-	chain, at := int64(0), int64(-1)
-	for e := h.buckets[h.key(ip)]; e != nil; e = e.next {
-		chain++
-		if e.ip == ip && at < 0 {
-			at = chain
-		}
-	}
-	if at < 0 {
-		at = chain
-	}
-	return Counts{Hashes: 1, Loads: 2 + at}
-}

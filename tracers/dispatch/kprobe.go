@@ -3,12 +3,13 @@
 package dispatch
 
 import (
+	"slices"
 	"sync/atomic"
 
 	"github.com/textpoke/textpoke/records"
 )
 
-// Kprobe is a breakpoint at the site, and a table of probes by address:
+// kprobes is a breakpoint at the site, and a table of probes by address:
 //
 //	site -> breakpoint -> exception -> bucket -> kprobe ... -> handlers
 //	  then the copied instruction: jumped to (boosted), or stepped -> exception
@@ -20,10 +21,9 @@ import (
 // saves all registers. kernel/kprobes.c; kprobe_table has 64 buckets.
 //
 // Exceptions are counted here and not taken: the time of a call is that of the rest.
-type Kprobe struct {
-	*base
+type kprobes struct {
+	*Way
 	boosted bool
-	traps   []atomic.Bool // the sites' instructions: breakpoints
 	table   [kprobeBuckets]atomic.Pointer[kprobe]
 }
 
@@ -40,49 +40,56 @@ const (
 	kprobeBuckets = 1 << kprobeBits
 )
 
-// NewKprobe has no probes.
-func NewKprobe(c Config, boosted bool) (*Kprobe, error) {
-	b, err := newBase(c, words{}, false)
+// newKprobe has no probes.
+func newKprobe(c Config, boosted bool) (*Way, error) {
+	w, err := newWay(c, words{}, false)
 	if err != nil {
 		return nil, err
 	}
-	k := &Kprobe{base: b, boosted: boosted, traps: make([]atomic.Bool, b.sites)}
-	b.users = k.publish
-	return k, nil
+	k := &kprobes{Way: w, boosted: boosted}
+	w.users, w.path = k.publish, k.call
+	return w, nil
 }
 
 // kprobeKey is hash_ptr, include/linux/hash.h.
 func kprobeKey(ip records.Addr) uint64 { return uint64(ip) * goldenRatio >> (64 - kprobeBits) }
 
+// handlers are what the users of a site call, the newest first.
+func (k *kprobes) handlers(site int) (out []*entry) {
+	for _, o := range slices.Backward(k.core.Users(site)) {
+		if e := k.entries[o]; e.run != nil {
+			out = append(out, e)
+		}
+	}
+	return out
+}
+
 // publish builds the buckets of some sites anew. A probe is in the table while there is
 // a breakpoint.
-func (k *Kprobe) publish(sites []int) error {
+func (k *kprobes) publish(sites []int) error {
 	dirty, heads := map[uint64]bool{}, map[uint64]*kprobe{}
 	for _, site := range sites {
 		dirty[kprobeKey(k.ips[site])] = true
 		if len(k.core.Users(site)) == 0 {
-			k.traps[site].Store(false)
+			k.calls[site].Store(false)
 		}
 	}
 	for site, ip := range k.ips[:k.sites] {
 		if key := kprobeKey(ip); dirty[key] && len(k.core.Users(site)) > 0 {
-			heads[key] = &kprobe{ip, k.callable(site), heads[key]}
+			heads[key] = &kprobe{ip, k.handlers(site), heads[key]}
 		}
 	}
 	for key := range dirty {
 		k.table[key].Store(heads[key])
 	}
 	for _, site := range sites {
-		k.traps[site].Store(len(k.core.Users(site)) > 0)
+		k.calls[site].Store(len(k.core.Users(site)) > 0)
 	}
 	return nil
 }
 
-// Call implements Way. A probe that is hit while one is handled is missed: kprobe_running.
-func (k *Kprobe) Call(site int, t *Task) {
-	if !k.traps[site].Load() {
-		return
-	}
+// call is missed where the probe is hit while one is handled: kprobe_running.
+func (k *kprobes) call(site int, t *Task) {
 	t.save(AllRegisters)
 	ip := k.ips[site]
 	loads := int64(1)
@@ -110,7 +117,7 @@ func (k *Kprobe) Call(site int, t *Task) {
 }
 
 // handle calls the handlers of a probe.
-func (k *Kprobe) handle(p *kprobe, t *Task) {
+func (k *kprobes) handle(p *kprobe, t *Task) {
 	if t.probing {
 		t.Missed++
 		return
@@ -122,25 +129,4 @@ func (k *Kprobe) handle(p *kprobe, t *Task) {
 	t.probing = false
 	n := int64(len(p.handlers))
 	t.count(Counts{Loads: n, Walked: n})
-}
-
-// Cost implements Way.
-func (k *Kprobe) Cost(site int) Counts {
-	k.mu.Lock()
-	defer k.mu.Unlock()
-	n := int64(len(k.core.Users(site)))
-	if n == 0 {
-		return Counts{}
-	}
-	// A bucket has its later sites first.
-	c := Counts{Loads: 1 + n, Hashes: 1, Walked: n, Called: n, Saved: AllRegisters, Traps: 1}
-	for i := site; i < k.sites; i++ {
-		if len(k.core.Users(i)) > 0 && kprobeKey(k.ips[i]) == kprobeKey(k.ips[site]) {
-			c.Loads++
-		}
-	}
-	if !k.boosted {
-		c.Traps, c.Saved = 2, 2*AllRegisters
-	}
-	return c
 }

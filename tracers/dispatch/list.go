@@ -20,12 +20,12 @@ type entry struct {
 }
 
 // entry makes an ops readable.
-func (b *base) entry(o *tracers.Ops) *entry {
+func (w *Way) entry(o *tracers.Ops) *entry {
 	e := &entry{ops: o}
 	if o.Func != nil && o.Flags&tracers.OpsStub == 0 {
-		e.run = b.run(o)
+		e.run = w.run(o)
 	}
-	b.entries[o] = e
+	w.entries[o] = e
 	return e
 }
 
@@ -82,35 +82,7 @@ func (l *list) call(ip records.Addr, t *Task) {
 	}
 }
 
-// cost is the loads of asking an ops, and its answer.
-func (e *entry) cost(ip records.Addr) (c Counts, traced bool) {
-	c, traced = Counts{Loads: 1, Walked: 1}, true
-	if h := e.filter.Load(); h != nil {
-		c, traced = c.Add(h.cost(ip)), h.contains(ip)
-	}
-	if h := e.notrace.Load(); h != nil && traced {
-		c, traced = c.Add(h.cost(ip)), !h.contains(ip)
-	}
-	return c, traced
-}
-
-// listCost is the cost of a walk over the attached ops.
-func (b *base) listCost(site int) Counts {
-	c := Counts{Loads: 1}
-	for o := range b.core.List() {
-		e := b.entries[o]
-		one, traced := e.cost(b.ips[site])
-		if c = c.Add(one); traced && e.run != nil {
-			c.Called++
-			if o == b.single {
-				c = c.Add(b.lookupCost(site))
-			}
-		}
-	}
-	return c
-}
-
-// List is the list function for every call:
+// newList is the list function for every call:
 //
 //	site -> ftrace_caller -> ftrace_ops_list_func -> head -> ops -> hash -> bucket -> entry
 //	                                                          |                        -> func
@@ -119,36 +91,14 @@ func (b *base) listCost(site int) Counts {
 // One load for the head, and for every ops that is attached anywhere: itself, and where
 // it has a filter the hash, the bucket and what is in it. So it is before CALL_OPS
 // wherever an ops is not in the kernel's image, or more than one is attached.
-type List struct {
-	*base
-	calls []atomic.Bool // the sites' instructions: calls, or nops
-}
-
-// NewList is a list function without ops.
-func NewList(c Config) (*List, error) {
-	b, err := newBase(c, words{}, true)
+func newList(c Config) (*Way, error) {
+	w, err := newWay(c, words{}, true)
 	if err != nil {
 		return nil, err
 	}
-	l := &List{b, make([]atomic.Bool, b.sites)}
-	b.text = func(site int, to tracers.Installed) { l.calls[site].Store(to.Decided != 0) }
-	return l, nil
-}
-
-// Call implements Way.
-func (l *List) Call(site int, t *Task) {
-	if l.calls[site].Load() {
-		t.save(l.saves)
-		l.list.call(l.ips[site], t)
+	w.path = func(site int, t *Task) {
+		t.save(w.saves)
+		w.list.call(w.ips[site], t)
 	}
-}
-
-// Cost implements Way.
-func (l *List) Cost(site int) Counts {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	if l.core.Text(site).Decided == 0 {
-		return Counts{}
-	}
-	return l.listCost(site).Add(Counts{Saved: int64(l.saves)})
+	return w, nil
 }

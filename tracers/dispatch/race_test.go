@@ -12,6 +12,22 @@ import (
 	"github.com/textpoke/textpoke/tracers"
 )
 
+// quiet is how often a task has been between two calls: a voluntary switch, to RCU-tasks.
+type quiet struct {
+	Task
+	times atomic.Uint64
+}
+
+// synchronize waits until each task has been so since: synchronize_rcu_tasks, which
+// unregister_ftrace_function waits for where an ops may be freed.
+func synchronize(tasks []*quiet) {
+	for _, t := range tasks {
+		for was := t.times.Load(); t.times.Load() == was; {
+			runtime.Gosched()
+		}
+	}
+}
+
 // TestAttachWhileCalling attaches and detaches tracers while others call: who is attached
 // throughout is called exactly once for every call, and who is detached and waited for is
 // called no more.
@@ -23,7 +39,7 @@ func TestAttachWhileCalling(t *testing.T) {
 
 func attachWhileCalling(t *testing.T, k Kind) {
 	const callers, rounds = 3, 60
-	w := newWay(t, k)
+	w := sole(t, k)
 	keep := tracers.NewOps("keep", tracers.CountHits, 0, 0)
 	if k.Direct {
 		keep.Func, keep.Direct = nil, tracers.CountHits
@@ -36,14 +52,14 @@ func attachWhileCalling(t *testing.T, k Kind) {
 		late atomic.Int64 // calls of tracers that had been released
 		wait sync.WaitGroup
 	)
-	tasks, calls := make([]*Task, callers), make([]uint64, callers)
+	tasks, calls := make([]*quiet, callers), make([]uint64, callers)
 	for i := range tasks {
-		tasks[i] = &Task{}
+		tasks[i] = &quiet{}
 		wait.Go(func() {
 			for !stop.Load() {
-				w.Call(0, tasks[i])
+				w.Call(0, &tasks[i].Task)
 				calls[i]++
-				tasks[i].Quiescent()
+				tasks[i].times.Add(1)
 				if calls[i]%8 == 0 {
 					runtime.Gosched() // there may be fewer CPUs than tasks
 				}
@@ -61,11 +77,11 @@ func attachWhileCalling(t *testing.T, k Kind) {
 		if err := w.Attach(o); err != nil {
 			t.Fatal(err)
 		}
-		Synchronize(tasks, runtime.Gosched)
+		synchronize(tasks)
 		if err := w.Detach(o); err != nil {
 			t.Fatal(err)
 		}
-		Synchronize(tasks, runtime.Gosched)
+		synchronize(tasks)
 		released.Store(true)
 	}
 	stop.Store(true)
@@ -83,7 +99,7 @@ func attachWhileCalling(t *testing.T, k Kind) {
 // TestPool: nodes that are taken by several CPUs at once are each with one of them.
 func TestPool(t *testing.T) {
 	const nodes, cpus, times = 4, 3, 5000
-	p := NewPool(nodes)
+	p := newPool(nodes)
 	var held [nodes]atomic.Int32
 	var wait sync.WaitGroup
 	for range cpus {

@@ -24,7 +24,7 @@ func told(log *[]string, name string) *tracers.Ops {
 var one = Config{Sites: []records.Addr{tracee}}
 
 // must is a way that can be made.
-func must[W Way](w W, err error) Way {
+func must(w *Way, err error) *Way {
 	if err != nil {
 		panic(err)
 	}
@@ -34,15 +34,21 @@ func must[W Way](w W, err error) Way {
 // TestReturns: handlers run before and after the function, and those of one that was not
 // to run did not.
 func TestReturns(t *testing.T) {
-	for _, w := range []Way{
-		must(NewFprobe(one, FprobeCosts{}, 4)),
-		must(NewFprobe(one, FprobeCosts{ListFunc: true, Freelist: true}, 4)),
-		must(NewBPF(one, 3)),
-		must(NewGlobalTrampoline(one, 3, nil)),
+	listed := FprobeCosts{ListFunc: true, Freelist: true}
+	pooled := func(w *Way, site int) Counts { return fprobeCost(w, site, listed) }
+	for _, tt := range []struct {
+		name string
+		way  *Way
+		cost func(w *Way, site int) Counts
+	}{
+		{"fprobe", sole(t, kindOf(t, "fprobe")), kindOf(t, "fprobe").cost},
+		{"fprobe of a list", must(NewFprobe(one, listed, 4)), pooled},
+		{"bpf", sole(t, kindOf(t, "bpf")), kindOf(t, "bpf").cost},
+		{"global-trampoline", sole(t, kindOf(t, "global-trampoline")), kindOf(t, "global-trampoline").cost},
 	} {
 		var log []string
 		for _, name := range []string{"a", "b"} {
-			if err := w.Attach(told(&log, name)); err != nil {
+			if err := tt.way.Attach(told(&log, name)); err != nil {
 				t.Fatal(err)
 			}
 		}
@@ -50,29 +56,40 @@ func TestReturns(t *testing.T) {
 		var c Counts
 		ctx.Count(&c)
 		ctx.Body = func() { log = append(log, "body") }
-		w.Call(0, ctx)
+		tt.way.Call(0, ctx)
 		exits := []string{"exit b", "exit a"} // a program's image has them in its own order
-		if _, frames := w.(*Fprobe); frames {
+		if strings.HasPrefix(tt.name, "fprobe") {
 			slices.Reverse(exits) // what was hooked last is left first
 		}
 		want := strings.Join(append([]string{"enter b", "enter a", "body"}, exits...), ", ")
 		if got := strings.Join(log, ", "); got != want {
-			t.Errorf("%T: %s, want %s", w, got, want)
+			t.Errorf("%s: %s, want %s", tt.name, got, want)
 		}
-		if c != w.Cost(0) || c.Called != 4 {
-			t.Errorf("%T: counted %+v, computed %+v", w, c, w.Cost(0))
+		if want := tt.cost(tt.way, 0); c != want || c.Called != 4 {
+			t.Errorf("%s: counted %+v, computed %+v", tt.name, c, want)
 		}
 		if ctx.frames != 0 || ctx.hooks != nil {
-			t.Errorf("%T: hooks are left", w)
+			t.Errorf("%s: hooks are left", tt.name)
+		}
+	}
+}
+
+// TestBody: the function runs once on each way, whether a tracer is attached or not.
+func TestBody(t *testing.T) {
+	for _, k := range Kinds() {
+		for _, relevant := range []int{0, 1, 3} {
+			ran, w := 0, sample(t, k, relevant, 0)
+			if w.Call(0, &Task{Body: func() { ran++ }}); ran != 1 {
+				t.Errorf("%s with %d: the function ran %d times", k.Name, relevant, ran)
+			}
 		}
 	}
 }
 
 func TestModifyReturn(t *testing.T) {
-	for _, w := range []Way{
-		must(NewBPF(one, 3)),
-		must(NewGlobalTrampoline(one, 3, nil)),
-	} {
+	for _, name := range []string{"bpf", "global-trampoline"} {
+		k := kindOf(t, name)
+		w := sole(t, k)
 		answer, ran := uint64(0), 0
 		o := tracers.NewOps("program", &tracers.Func{Entry: tracers.Hit, Exit: tracers.Hit, Modify: func(records.Addr,
 			*tracers.Ops, *tracers.Task) uint64 {
@@ -86,12 +103,12 @@ func TestModifyReturn(t *testing.T) {
 		var c Counts
 		ctx.Count(&c)
 		w.Call(0, ctx)
-		if ran != 1 || ctx.Hits != 2 || c != w.Cost(0) || c.Called != 3 || c.Saved != 3+1 {
-			t.Errorf("%T: the body ran %d times, %d hits, counted %+v", w, ran, ctx.Hits, c)
+		if ran != 1 || ctx.Hits != 2 || c != k.cost(w, 0) || c.Called != 3 || c.Saved != bpfArgs+1 {
+			t.Errorf("%s: the body ran %d times, %d hits, counted %+v", name, ran, ctx.Hits, c)
 		}
 		answer = 22
 		if w.Call(0, ctx); ran != 1 || ctx.Hits != 4 {
-			t.Errorf("%T: the body ran though fmod_ret answered", w)
+			t.Errorf("%s: the body ran though fmod_ret answered", name)
 		}
 	}
 }
@@ -105,8 +122,8 @@ func TestFprobeCosts(t *testing.T) {
 			t.Fatal(err)
 		}
 		c, _ := counted(w, 0, 1)
-		if c != w.Cost(0) {
-			t.Errorf("%+v: counted %+v, computed %+v", costs, c, w.Cost(0))
+		if want := fprobeCost(w, 0, costs); c != want {
+			t.Errorf("%+v: counted %+v, computed %+v", costs, c, want)
 		}
 		return c
 	}
@@ -160,7 +177,7 @@ func TestNoRoom(t *testing.T) {
 // TestKprobe: exceptions, and a probe that is hit while one is handled.
 func TestKprobe(t *testing.T) {
 	for boosted, traps := range map[bool]int64{true: 1, false: 2} {
-		k := must(NewKprobe(one, boosted))
+		k := must(newKprobe(one, boosted))
 		var c Counts
 		task := &Task{}
 		task.Count(&c)
@@ -191,16 +208,16 @@ func TestRefused(t *testing.T) {
 		if strings.HasPrefix(k.Name, "single") {
 			busy = tracers.EINVAL // update_ftrace_direct_add
 		}
-		before := w.Cost(0)
+		before := k.cost(w, 0)
 		err := w.Attach(direct)
-		if words := baseOf(w).words; words.direct && !k.Direct { // beside a callback, which is there
+		if w.words.direct && !k.Direct { // beside a callback, which is there
 			if err != nil {
 				t.Errorf("%s: %v", k.Name, err)
 			}
-		} else if !errors.Is(err, busy) || w.Cost(0) != before {
-			t.Errorf("%s: %v, cost %+v", k.Name, err, w.Cost(0))
+		} else if !errors.Is(err, busy) || k.cost(w, 0) != before {
+			t.Errorf("%s: %v, cost %+v", k.Name, err, k.cost(w, 0))
 		}
-		w = newWay(t, k)
+		w = sole(t, k)
 		o := tracers.NewOps("o", tracers.CountHits, 0)
 		if err := w.Detach(o); !errors.Is(err, tracers.EBUSY) {
 			t.Errorf("%s: %v", k.Name, err)
@@ -217,23 +234,17 @@ func TestRefused(t *testing.T) {
 		if _, err := k.New(Config{}); err == nil || !strings.Contains(err.Error(), "Config.Sites is empty") {
 			t.Errorf("%s: %v", k.Name, err)
 		}
-		if err := newWay(t, k).Attach(&tracers.Ops{}); err != nil { // calls nobody
+		if err := sole(t, k).Attach(&tracers.Ops{}); err != nil { // calls nobody
 			t.Errorf("%s: %v", k.Name, err)
 		}
 	}
-	w := newWay(t, kindOf(t, "bpf"))
+	bpf := kindOf(t, "bpf")
+	w := sole(t, bpf)
 	for i := range tracers.MaxTrampLinks + 1 {
 		full := i == tracers.MaxTrampLinks
 		if err := w.Attach(tracers.NewOps("program", tracers.CountHits, 0, 0)); errors.Is(err,
-			tracers.E2BIG) != full || w.Cost(0).Called != int64(min(i+1, tracers.MaxTrampLinks)) {
-			t.Errorf("program %d: %v, %d called", i+1, err, w.Cost(0).Called)
-		}
-	}
-	for _, args := range []int{-1, 13, 1000} {
-		_, err := NewBPF(one, args)
-		_, other := NewGlobalTrampoline(one, args, nil)
-		if err == nil || other == nil {
-			t.Errorf("%d arguments: %v, %v", args, err, other)
+			tracers.E2BIG) != full || bpf.cost(w, 0).Called != int64(min(i+1, tracers.MaxTrampLinks)) {
+			t.Errorf("program %d: %v, %d called", i+1, err, bpf.cost(w, 0).Called)
 		}
 	}
 	if _, err := kindOf(t, "global-trampoline-padding").New(Config{Sites: []records.Addr{1 << 20,
@@ -254,7 +265,7 @@ func kindOf(t testing.TB, name string) Kind {
 // TestMismatch: a task that has read the ops and goes on once another tracer is the only
 // one calls that one's function with the first one's ops, and counts it.
 func TestMismatch(t *testing.T) {
-	g, err := NewGlobal(one)
+	g, err := newGlobal(one)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -281,29 +292,12 @@ func TestMismatch(t *testing.T) {
 	}
 }
 
-// afterBranch goes on from a site whose call was fetched before.
-func afterBranch(w Way, t *Task) { w.(*literals).call(0, t) }
-
 // TestLateCaller: who was on its way to a site's literal when the last tracer was
 // detached, and goes on after that, calls nobody.
 func TestLateCaller(t *testing.T) {
-	for name, late := range map[string]func(w Way, t *Task){
-		"call-ops": func(w Way, t *Task) {
-			c := w.(*CallOps)
-			c.through(tracee, c.at[0].literal.Load(), t,
-				2)
-		},
-		"single-direct-far": func(w Way, t *Task) {
-			c := w.(*CallOps)
-			c.through(tracee, c.at[0].literal.Load(), t,
-				2)
-		},
-		"intermediate":    afterBranch,
-		"ops-trampoline":  afterBranch,
-		"site-trampoline": afterBranch,
-	} {
+	for _, name := range []string{"call-ops", "single-direct-far", "intermediate", "ops-trampoline", "site-trampoline"} {
 		for _, direct := range []bool{true, false} {
-			w, o := newWay(t, kindOf(t, name)), tracers.NewOps("o", tracers.CountHits, 0)
+			w, o := sole(t, kindOf(t, name)), tracers.NewOps("o", tracers.CountHits, 0)
 			if direct {
 				o.Func, o.Direct = nil, tracers.CountHits
 			}
@@ -311,7 +305,7 @@ func TestLateCaller(t *testing.T) {
 				t.Fatal(err)
 			}
 			task := &Task{}
-			if late(w, task); task.Hits != 0 || task.late != nil {
+			if w.path(0, task); task.Hits != 0 || task.late != nil { // the call was fetched before
 				t.Errorf("%s, direct %v: %d hits", name, direct, task.Hits)
 			}
 		}

@@ -2,11 +2,7 @@
 
 package dispatch
 
-import (
-	"sync/atomic"
-
-	"github.com/textpoke/textpoke/tracers"
-)
+import "github.com/textpoke/textpoke/tracers"
 
 // AllRegisters and ArgRegisters are how many are saved: pt_regs of arm64 has x0 to
 // x30, sp, pc and pstate; its ftrace_regs, since Linux 6.2, x0 to x8, fp, lr, sp and
@@ -22,19 +18,18 @@ type Task struct {
 	tracers.Task
 	// Regs are the registers as the traced function finds them.
 	Regs [AllRegisters]uint64
-	// Body is the traced function, for ways that hook its return; nil does nothing.
+	// Body is the traced function; nil does nothing.
 	Body func()
 	// Mismatched are calls of one ops' function with another ops.
 	Mismatched uint64
 
-	counts    *Counts
-	saved     [AllRegisters]uint64
-	late      *trampoline // ftrace_regs.direct_tramp: where to go on the way out
-	shadow    [shadowFrames]frame
-	frames    int
-	hooks     *node // returns that are hooked, the latest first
-	probing   bool  // a kprobe is being handled: current_kprobe
-	quiescent atomic.Uint64
+	counts  *Counts
+	saved   [AllRegisters]uint64
+	late    *trampoline // ftrace_regs.direct_tramp: where to go on the way out
+	shadow  [shadowFrames]frame
+	frames  int
+	hooks   *node // returns that are hooked, the latest first
+	probing bool  // a kprobe is being handled: current_kprobe
 }
 
 // Count makes the task count what its calls take, from now on; nil ends that.
@@ -62,18 +57,26 @@ func (t *Task) body() {
 	}
 }
 
-// Quiescent says that the task is on no way to a tracer now: a voluntary switch, to
-// RCU-tasks.
-func (t *Task) Quiescent() { t.quiescent.Add(1) }
+// Counts is what calls take; all are exact.
+type Counts struct {
+	Loads   int64 // objects read because their address was
+	Hashes  int64 // lookups of an address in a hash
+	Walked  int64 // entries of lists that were walked
+	Called  int64 // callbacks called
+	Saved   int64 // registers saved
+	Atomics int64 // read-modify-writes of words that other CPUs change too
+	Traps   int64 // exceptions taken
+}
 
-// Synchronize waits until each task has said so since: then none of them is on a way
-// that it had begun before. It is synchronize_rcu_tasks, which unregister_ftrace_function
-// waits for where an ops may be freed; yield lets others run meanwhile. Tasks that have
-// ended are not waited for: leave them out.
-func Synchronize(tasks []*Task, yield func()) {
-	for _, t := range tasks {
-		for was := t.quiescent.Load(); t.quiescent.Load() == was; {
-			yield()
-		}
+// Add adds up two counts.
+func (c Counts) Add(d Counts) Counts {
+	return Counts{
+		c.Loads + d.Loads, c.Hashes + d.Hashes, c.Walked + d.Walked, c.Called + d.Called,
+		c.Saved + d.Saved, c.Atomics + d.Atomics, c.Traps + d.Traps,
 	}
+}
+
+// Times is so many times the same.
+func (c Counts) Times(n int64) Counts {
+	return Counts{c.Loads * n, c.Hashes * n, c.Walked * n, c.Called * n, c.Saved * n, c.Atomics * n, c.Traps * n}
 }

@@ -16,10 +16,9 @@ const MaxArgs = 12
 
 // Record is what the global trampoline knows of a function.
 type Record struct {
-	Func   records.Addr
-	Args   uint8 // arguments to save
-	Origin bool  // the trampoline calls the function itself, between its programs
-	Image  any   // what the trampoline calls; tables do not look at it
+	Func  records.Addr
+	Args  uint8 // arguments to save
+	Image any   // what the trampoline calls; tables do not look at it
 }
 
 func (r *Record) check() error {
