@@ -107,10 +107,14 @@ func (p Picture) Documents(name string) []results.Document {
 	}
 }
 
-// Beside writes rows to NAME.csv, with the columns that the form declares for it. Charts, figures
-// and templates of the study can ask about them, too.
+// Beside writes rows to NAME.csv, with the columns that the form declares for it, unless it hides them. Charts,
+// figures and templates of the study can ask about them, too.
 func Beside[C, R, T any](s *Study[C, R], name string, rows []T) error {
-	shown, hidden, err := form.Named[T](s.Form, name)
+	declared := s.Form.Named(name)
+	if declared == nil {
+		return fmt.Errorf("%s declares no table %s", s.Form.File, name)
+	}
+	shown, hidden, err := form.Bind[T](declared.Columns, nil)
 	if err != nil {
 		return err
 	}
@@ -126,6 +130,9 @@ func Beside[C, R, T any](s *Study[C, R], name string, rows []T) error {
 		if err := hidden.AddTo(s.beside[name][i], row); err != nil {
 			return err
 		}
+	}
+	if declared.Hidden {
+		return nil
 	}
 	s.documents = append(s.documents, results.Document{Name: name + ".csv", Write: func(w io.Writer) error {
 		return results.WriteCSV(w, t)

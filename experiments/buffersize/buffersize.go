@@ -5,10 +5,11 @@
 package buffersize
 
 import (
+	"cmp"
 	"context"
 	_ "embed"
-	"fmt"
 	"slices"
+	"sort"
 
 	"gonum.org/v1/gonum/stat"
 
@@ -18,6 +19,7 @@ import (
 	"github.com/textpoke/textpoke/kernels/calibration"
 	"github.com/textpoke/textpoke/poke"
 	"github.com/textpoke/textpoke/results"
+	"github.com/textpoke/textpoke/sched"
 	"github.com/textpoke/textpoke/sim"
 )
 
@@ -29,7 +31,7 @@ var declared string
 
 // Experiment is the question.
 var Experiment = (&experiments.Spec[Config, *row]{
-	Form: declared, Cells: cells, Columns: append(ranges, frontColumns()...), Measure: measure,
+	Form: declared, Columns: append(ranges, frontColumns()...), Measure: measure,
 }).Experiment()
 
 // protocol queues in a vector on every instruction set.
@@ -39,21 +41,14 @@ const protocol = "breakpoint"
 type row struct {
 	modelled.Update
 	Machine experiments.Machine
-	base    *row // the size of 2019 on that machine; nil if there is none, or no time
-	first   bool // machine that has one
-	split   split
+	Base    *row // the size of 2019 on that machine; nil if there is none, or no time
+	First   bool // machine that has one
+	Bigger  *row // about ten times the size; nil if it is none of interest, or one of both was not timed
+	Labels  bool // the machine's points say which size they are
+	Split   split
+	Own     *split // as the machine's updates have it, without looking at costs; nil of too few sizes
 	// dominated names the size that is better, for each front; "" where none is.
 	dominated [numFronts]string
-}
-
-// RoundsShare and UpdateShare are rounds and time over those of the size of 2019; the time is
-// empty where there is none.
-func (r *row) RoundsShare() float64 { return float64(r.Rounds) / float64(r.base.Rounds) }
-func (r *row) UpdateShare() any {
-	if !r.timed() {
-		return results.Empty
-	}
-	return float64(r.Modelled.Update) / float64(r.base.Modelled.Update)
 }
 
 // timed tells whether the update was not only counted.
@@ -62,36 +57,20 @@ func (r *row) timed() bool { return r.Modelled != nil }
 // CPUs are the machine's, by role.
 func (r *row) CPUs() string { return cpus.FormatRoles(r.Roles) }
 
-// trap is the mean time of a trap, in nanoseconds.
-func (r *row) trap() float64 { return float64(r.TrapTime()) / float64(r.Traps) }
-
-// ATrap is that for people; "-" where there was none.
-func (r *row) ATrap() string {
-	if r.Traps == 0 {
-		return "-"
+// Slots is where a size stands on an axis.
+func (r *row) Slots() float64 {
+	if r.Buffer == sched.Dynamic {
+		return float64(r.Patches)
 	}
-	return results.Fixed(0, r.trap())
+	return float64(r.Buffer.Slots)
 }
 
-// UpdateMS, ExposureMS and StolenMS, the mean of a CPU, are modelled times in milliseconds,
-// with their ranges.
-func (r *row) UpdateMS() string   { return within(r.Modelled.Ranges().Update) }
-func (r *row) ExposureMS() string { return within(r.Modelled.Ranges().Exposure) }
-func (r *row) StolenMS() string   { return within(r.Modelled.Ranges().Stolen) }
+// mostCPUs is how far the lines of crossovers go.
+const mostCPUs = 4096
 
-func within(s calibration.Spread) string {
-	s = s.Scaled(1e-6)
-	return fmt.Sprintf("%.4g (%.3g to %.3g)", s.Likely, s.Low, s.High)
-}
-
-// TrapMS is the time of all traps, in milliseconds: it goes as what is stolen.
-func (r *row) TrapMS() string { return ms(r.TrapTime()) }
-
-// cells are those that no field and no method is.
-var cells = map[string]func(*row) any{
-	"update_formula_ns": func(r *row) any { return r.split.update(r.Patches, r.Flushes) },
-	"rounds_share":      func(r *row) any { return r.split.share(r.Patches, r.Flushes) },
-	"trap_mean_ns":      func(r *row) any { return results.If(r.Traps > 0, r.trap()) },
+// DominateFrom is from how many CPUs on rounds dominate the size of 2019.
+func (r *row) DominateFrom() int {
+	return sort.Search(mostCPUs, func(n int) bool { return n >= 2 && r.splitAt(n).Crossover() >= thread })
 }
 
 // ranges are how far modelled times may be off.
@@ -111,22 +90,29 @@ func frontColumns() (out results.Columns[*row]) {
 func measure(ctx context.Context, s *experiments.Study[Config, *row]) (*experiments.Findings, error) {
 	c := &s.Config
 	s.Asked = len(c.Machines) * len(c.Buffers)
-	a := &answer{s}
-	for _, m := range c.Machines {
-		rows, err := c.sizes(ctx, s.Lab, m)
-		judge(rows)
-		first := len(rows) > 0 && rows[0].base != nil && !slices.ContainsFunc(s.Rows, func(r *row) bool { return r.first })
-		for _, r := range rows {
-			r.first = first
-			if err := s.Add(r); err != nil {
-				return a.findings(), err
+	dearest := slices.MaxFunc(c.Machines, func(a, b experiments.Machine) int { return cmp.Compare(a.Costs.Store, b.Costs.Store) })
+	var points []point
+	err := func() error {
+		for _, m := range c.Machines {
+			rows, err := c.sizes(ctx, s.Lab, m)
+			judge(rows)
+			first := len(rows) > 0 && rows[0].Base != nil && !slices.ContainsFunc(s.Rows, func(r *row) bool { return r.First })
+			for _, r := range rows {
+				r.First, r.Labels = first, m == dearest
+				if err := s.Add(r); err != nil {
+					return err
+				}
+			}
+			if len(rows) > 0 {
+				points = append(points, rows[0].crossovers()...)
+			}
+			if err != nil {
+				return err
 			}
 		}
-		if err != nil {
-			return a.findings(), err
-		}
-	}
-	return a.findings(), nil
+		return nil
+	}()
+	return &experiments.Findings{Report: s}, cmp.Or(err, experiments.Beside(s, "crossovers", points))
 }
 
 // sizes goes through the sizes on one machine, and returns those that were finished.
@@ -138,7 +124,7 @@ func (s *Config) sizes(ctx context.Context, lab experiments.Lab, m experiments.M
 	c.Protocol = protocol
 	for _, c.Buffer = range s.Buffers {
 		out := &row{Machine: m}
-		if out.split, err = splitOf(c); err != nil {
+		if out.Split, err = splitOf(c); err != nil {
 			return rows, err
 		}
 		if out.Update, err = modelled.Enable(ctx, lab, c, s.Limit); err != nil {
@@ -189,17 +175,26 @@ func (f *front) dominates(a, b *row) bool {
 	return better
 }
 
-// judge holds each size against the one of 2019, and says of each size of one machine which one dominates it, if any: the
-// first of those that no other one dominates.
+// thread is what the claims are about: the vector of 2019, and ten times as many.
+const thread = 170
+
+// tenfold are sizes that are about ten times apart.
+var tenfold = map[int]int{16: thread, thread: 1700, 1700: 16384}
+
+// judge holds each size of one machine against the one of 2019 and against a bigger one, and says which one dominates it,
+// if any: the first of those that no other one dominates.
 func judge(rows []*row) {
-	base := with(rows, thread[0])
-	for _, r := range rows {
-		r.base = base
+	with := func(slots int) *row {
+		return experiments.First(rows, func(r *row) bool { return r.timed() && slots > 0 && r.Buffer.Slots == slots })
 	}
-	for i := range fronts {
-		f := &fronts[i]
-		for _, r := range rows {
-			if by := f.best(rows, r); by != nil {
+	base, own := with(thread), fit(rows)
+	for _, r := range rows {
+		r.Base, r.Own = base, own
+		if r.timed() {
+			r.Bigger = with(tenfold[r.Buffer.Slots])
+		}
+		for i := range fronts {
+			if by := fronts[i].best(rows, r); by != nil {
 				r.dominated[i] = by.Buffer.String()
 			}
 		}
@@ -222,7 +217,7 @@ func (f *front) best(rows []*row, of *row) (by *row) {
 // split is an update in two parts that grow with different things: what is done for
 // each site, whatever batch it is in, and what is done for each batch, however many
 // sites are in it. Both in nanoseconds, on average.
-type split struct{ site, batch float64 }
+type split struct{ Site, Batch float64 }
 
 // splitOf adds up what the steps of a plan take. A round takes Costs.Round, on
 // average; that handlers have to be waited for now and then is left out.
@@ -241,22 +236,22 @@ func splitOf(c sim.Config) (s split, err error) {
 		n := float64(st.To - st.From)
 		switch st.Op {
 		case poke.Verify:
-			s.site += n * costs.Verify
+			s.Site += n * costs.Verify
 		case poke.Write:
-			s.site += n * store(costs, st.Part)
+			s.Site += n * store(costs, st.Part)
 		case poke.Publish:
 			batches++
 			sites += int(st.To - st.From)
-			s.site += n * costs.Publish
+			s.Site += n * costs.Publish
 		case poke.Fence:
-			s.batch += costs.Fence
+			s.Batch += costs.Fence
 		case poke.Sync:
-			s.batch += round + costs.Fence
+			s.Batch += round + costs.Fence
 		case poke.Unpublish:
-			s.batch += costs.Reference
+			s.Batch += costs.Reference
 		}
 	}
-	return split{s.site / float64(sites), s.batch / float64(batches)}, nil
+	return split{s.Site / float64(sites), s.Batch / float64(batches)}, nil
 }
 
 func store(costs *calibration.Costs, part poke.Part) float64 {
@@ -270,39 +265,39 @@ func store(costs *calibration.Costs, part poke.Part) float64 {
 // are online: only its rounds differ.
 func (r *row) splitAt(online int) split {
 	costs := &r.Machine.Costs
-	return split{r.split.site, r.split.batch + float64(poke.RoundsPerBatch())*(costs.Round(online-1)-costs.Round(r.Online()-1))}
+	return split{r.Split.Site, r.Split.Batch + float64(poke.RoundsPerBatch())*(costs.Round(online-1)-costs.Round(r.Online()-1))}
 }
 
-// update is the time of an update of so many sites in so many batches.
-func (s split) update(sites, batches int) float64 {
-	return s.site*float64(sites) + s.batch*float64(batches)
-}
-
-// share is the share of the rounds in it.
-func (s split) share(sites, batches int) float64 {
-	return s.batch * float64(batches) / s.update(sites, batches)
-}
-
-// crossover is the size at which rounds take as long as stores: with smaller vectors
+// Crossover is the size at which rounds take as long as stores: with smaller vectors
 // rounds dominate the update, with bigger ones stores do.
-func (s split) crossover() float64 { return s.batch / s.site }
+func (s split) Crossover() float64 { return s.Batch / s.Site }
 
-// faster is how many times faster the update of many sites is with vectors of to
-// slots than with vectors of from.
-func (s split) faster(from, to float64) float64 {
-	x := s.crossover()
-	return (1 + x/from) / (1 + x/to)
+// point is where stores begin to dominate on a machine of so many CPUs.
+type point struct {
+	Name  string
+	CPUs  int
+	Slots float64
+	Own   bool // as the row's updates have it
 }
 
-// enough is the size from which ten times the slots are not visible: where faster
-// is as much as visible.
-func (s split) enough() float64 { return s.crossover() * (1 - visible/10) / (visible - 1) }
+// crossovers are a line over all numbers of CPUs, and the machine's own.
+func (r *row) crossovers() (out []point) {
+	for n, last := 2.0, 0; n <= mostCPUs; n *= 1.25 {
+		if whole := int(n); whole > last {
+			out, last = append(out, point{r.Machine.Name, whole, r.splitAt(whole).Crossover(), false}), whole
+		}
+	}
+	if r.Own != nil {
+		out = append(out, point{r.Machine.Name, r.Online(), r.Own.Crossover(), true})
+	}
+	return out
+}
 
-// fit finds both parts from updates of one machine, as the timed engine timed them,
+// fit finds both parts from updates of one machine, nil of too few, as the timed engine timed them,
 // without looking at the costs: a line through time against batches. The rounds'
 // times add up, so that the variance grows with the batches, and weights are 1 over
 // them. It needs two sizes.
-func fit(rows []*row) (s split, ok bool) {
+func fit(rows []*row) *split {
 	var x, y, w []float64
 	for _, r := range rows {
 		if r.Modelled == nil {
@@ -313,8 +308,10 @@ func fit(rows []*row) (s split, ok bool) {
 		w = append(w, 1/float64(r.Flushes))
 	}
 	if len(x) < 2 || x[0] == x[len(x)-1] {
-		return s, false
+		return nil
 	}
-	s.site, s.batch = stat.LinearRegression(x, y, w, false)
-	return s, s.site > 0
+	if site, batch := stat.LinearRegression(x, y, w, false); site > 0 {
+		return &split{site, batch}
+	}
+	return nil
 }

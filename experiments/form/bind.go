@@ -41,15 +41,6 @@ func Bind[R any](declared []Column, own map[string]func(R) any) (shown, hidden r
 	return shown, hidden, nil
 }
 
-// Named are the columns of a table beside the report.
-func Named[R any](f *Form, name string) (shown, hidden results.Columns[R], err error) {
-	t := f.named(name)
-	if t == nil {
-		return nil, nil, fmt.Errorf("%s declares no table %s", f.File, name)
-	}
-	return Bind[R](t.Columns, nil)
-}
-
 // source is where a column's cells come from.
 func source[R any](c Column, before map[string]func(R) any) (func(R) any, error) {
 	if c.From == nil {

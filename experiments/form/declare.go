@@ -41,14 +41,15 @@ func (f *Form) flags(b block) error {
 //
 //	rounds_saved integer detail if rounds = rounds - sorted.rounds : rounds that one sort would save
 //
-// A name behind the word makes them the columns of a table beside the report.
+// A name behind the word makes them the columns of a table beside the report, "NAME hidden" of one without a file.
 func (f *Form) columns(b block) error {
 	to := &f.Columns
 	if b.value != "" {
-		if f.named(b.value) != nil {
-			return f.wrong(b.line, "columns: a second table %s", b.value)
+		name, hidden := strings.CutSuffix(b.value, " hidden")
+		if f.Named(name) != nil {
+			return f.wrong(b.line, "columns: a second table %s", name)
 		}
-		f.Tables = append(f.Tables, Declared{Name: b.value, Line: b.line})
+		f.Tables = append(f.Tables, Declared{Name: name, Hidden: hidden, Line: b.line})
 		to = &f.Tables[len(f.Tables)-1].Columns
 	}
 	for _, it := range b.items {
@@ -62,8 +63,8 @@ func (f *Form) columns(b block) error {
 	return nil
 }
 
-// named is the table beside the report that has that name; nil if there is none.
-func (f *Form) named(name string) *Declared {
+// Named is the table beside the report that has that name; nil if there is none.
+func (f *Form) Named(name string) *Declared {
 	for i := range f.Tables {
 		if f.Tables[i].Name == name {
 			return &f.Tables[i]
@@ -166,7 +167,7 @@ func (f *Form) figure(b block) (err error) {
 			return err
 		}
 	}
-	if fig.Of != "" && f.named(fig.Of) == nil {
+	if fig.Of != "" && f.Named(fig.Of) == nil {
 		return f.wrong(is["of"].line, "figure: of %s: no table above has that name", fig.Of)
 	}
 	switch exact := is["exact"]; exact.text {
@@ -213,7 +214,7 @@ func (f *Form) chart(b block) (err error) {
 	}
 	c := Chart{End: b.value, Of: is["of"].text, Title: f.text(is["title"]), Subtitle: f.text(is["subtitle"]), Alone: is["alone"].text == "yes",
 		Line: b.line}
-	if c.Of != "" && f.named(c.Of) == nil {
+	if c.Of != "" && f.Named(c.Of) == nil {
 		return f.wrong(is["of"].line, "chart: of %s: no table above has that name", c.Of)
 	}
 	if c.Where, err = f.expr(is["where"]); err != nil {

@@ -90,6 +90,7 @@ type Flag struct {
 // Declared is a table NAME.csv beside the report, whose rows are computed in Go.
 type Declared struct {
 	Name    string
+	Hidden  bool // it is for charts, figures and templates alone, and no file
 	Columns []Column
 	Line    int
 }

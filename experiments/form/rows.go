@@ -135,6 +135,15 @@ func (rows Rows) Group(by string) (out []Rows, err error) {
 	return out, nil
 }
 
+// Each is the first row of each of these groups.
+func (rows Rows) Each(by string) (out Rows, err error) {
+	groups, err := rows.Group(by)
+	for _, g := range groups {
+		out = append(out, g[0])
+	}
+	return out, err
+}
+
 // First is the first row; nil if there is none.
 func (rows Rows) First() Row {
 	if len(rows) == 0 {
@@ -189,6 +198,23 @@ func (rows Rows) end(of string, find func(Rows, string) (Row, error)) (float64, 
 	v, err := e.Eval(row)
 	f, _ := v.(float64)
 	return f, err
+}
+
+// List is the value of an expression in each row, with commas between them.
+func (rows Rows) List(of string) (string, error) {
+	e, err := ParseExpr(of)
+	if err != nil {
+		return "", err
+	}
+	all := make([]string, len(rows))
+	for i, r := range rows {
+		v, err := e.Eval(r)
+		if err != nil {
+			return "", err
+		}
+		all[i] = Said("", v)
+	}
+	return strings.Join(all, ", "), nil
 }
 
 // Distinct are the values of an expression, each once, in the order in which they come.

@@ -10,14 +10,14 @@ import (
 	_ "embed"
 	"errors"
 	"fmt"
-	"math"
 	"slices"
+	"strings"
 
 	"github.com/textpoke/textpoke/cpus"
 	"github.com/textpoke/textpoke/experiments"
 	"github.com/textpoke/textpoke/experiments/internal/modelled"
+	"github.com/textpoke/textpoke/kernels/calibration"
 	"github.com/textpoke/textpoke/poke"
-	"github.com/textpoke/textpoke/results"
 	"github.com/textpoke/textpoke/sched"
 	"github.com/textpoke/textpoke/sim"
 )
@@ -35,7 +35,7 @@ var declared string
 
 // Experiment is the question.
 var Experiment = (&experiments.Spec[Config, *row]{
-	Form: declared, Cells: cells, Fields: (*Config).fields, Measure: measure,
+	Form: declared, Fields: (*Config).fields, Measure: measure,
 }).Experiment()
 
 func (c *Config) fields() []*experiments.Field {
@@ -55,58 +55,35 @@ const (
 // row is a budget on one machine.
 type row struct {
 	Machine experiments.Machine
-	roles   []cpus.Role
+	CPUs    string // by role
 	Budget  float64
 	measure string
+	Middle  bool    // of the budgets
 	Choice  *choice // nil: none keeps to it
 	Nearest *choice // of those that are cheaper and do not, the one that takes least; nil if there is none
-}
-
-// cells are those that no field and no method is.
-var cells = map[string]func(*row) any{
-	"cpus":                 func(r *row) any { return cpus.FormatRoles(r.roles) },
-	"buffer":               func(r *row) any { return r.Choice.slots() },
-	"buffer_bytes":         func(r *row) any { return r.Choice.of(r.Choice.BufferBytes) },
-	"buffer_pages":         func(r *row) any { return r.Choice.of(r.Choice.BufferPages) },
-	"update_range_low_ns":  func(r *row) any { return r.Choice.end(func(s *sim.Ranges) float64 { return s.Update.Low }) },
-	"update_range_high_ns": func(r *row) any { return r.Choice.end(func(s *sim.Ranges) float64 { return s.Update.High }) },
-	"exposure_ns":          func(r *row) any { return r.Choice.of(int64(r.Choice.Modelled.Exposure)) },
-	"exposure_range_low_ns": func(r *row) any {
-		return r.Choice.of(r.Choice.end(func(s *sim.Ranges) float64 { return s.Exposure.Low }))
-	},
-	"exposure_range_high_ns": func(r *row) any {
-		return r.Choice.of(r.Choice.end(func(s *sim.Ranges) float64 { return s.Exposure.High }))
-	},
-	"entry_range_low_ns": func(r *row) any {
-		low, _ := r.Choice.entry()
-		return low
-	},
-	"entry_range_high_ns": func(r *row) any {
-		_, high := r.Choice.entry()
-		return high
-	},
-	"cheaper_buffer": func(r *row) any { return r.Nearest.slots() },
 }
 
 func measure(ctx context.Context, s *experiments.Study[Config, *row]) (*experiments.Findings, error) {
 	c := &s.Config
 	s.Asked = len(c.Machines) * len(c.Budgets)
-	a := &answer{Study: s}
-	for _, m := range c.Machines {
-		choices, err := c.choices(ctx, s.Lab, m)
-		if err != nil { // the cheapest is not known before all are
-			return a.findings(), err
-		}
-		l := &ladder{m, choices}
-		a.Done = append(a.Done, l)
-		for _, r := range l.rows(c.Budgets) {
-			r.measure = c.Measure
-			if err := s.Add(r); err != nil {
-				return a.findings(), err
+	var all []*choice
+	err := func() error {
+		for _, m := range c.Machines {
+			choices, err := c.choices(ctx, s.Lab, m)
+			if err != nil { // the cheapest is not known before all are
+				return err
+			}
+			all = append(all, choices...)
+			for i, r := range rows(choices, c.Budgets) {
+				r.measure, r.Middle = c.Measure, i == len(c.Budgets)/2
+				if err := s.Add(r); err != nil {
+					return err
+				}
 			}
 		}
-	}
-	return a.findings(), nil
+		return nil
+	}()
+	return &experiments.Findings{Report: s}, cmp.Or(err, experiments.Beside(s, "choices", withEnds(all)))
 }
 
 // protocols are what there is to choose from on an instruction set: what it does by
@@ -127,8 +104,13 @@ const (
 // choice is one thing to choose, with what came of it.
 type choice struct {
 	modelled.Update
-	taken    float64 // see takes
-	standing float64 // what each entry into the kernel takes longer, in nanoseconds
+	Machine   experiments.Machine
+	Taken     float64 // see takes
+	Standing  float64 // what each entry into the kernel takes longer, in nanoseconds
+	Low, High float64 // how far that may be off
+	Right     bool    // for some budget, from what it takes on
+	Upto      float64 // to what the next cheaper right one takes; 0 where there is none
+	End       bool    // it is the cheapest right one once more, right of all others
 }
 
 // takes is how many interrupts a millisecond take an isolated CPU out of user space,
@@ -144,47 +126,29 @@ func (c *choice) takes(measure string) float64 {
 	return float64(c.IsolatedMax) / max(float64(c.Modelled.Update)/1e6, 1)
 }
 
-// slots is its vector's size; of is something of the vector, where there is one.
-func (c *choice) slots() any { return c.of(c.Buffer.String()) }
-
-func (c *choice) of(what any) any {
-	if !c.Buffered {
-		return results.Empty
-	}
-	return what
-}
-
-// end is an end of a range of the update's.
-func (c *choice) end(of func(*sim.Ranges) float64) float64 {
-	return math.Round(of(c.Modelled.Ranges()))
-}
-
-// entry is how far what each entry takes longer may be off.
-func (c *choice) entry() (low, high float64) {
-	for _, e := range c.Calibration.Entries {
-		if e.Quantity.Name == "deferral_entry" && c.standing > 0 {
-			return e.Interval()
-		}
-	}
-	return 0, 0
-}
-
-// Taken is what it takes, ExposureMS how long a site holds a breakpoint, in milliseconds.
-func (c *choice) Taken() float64      { return c.taken }
-func (c *choice) ExposureMS() float64 { return float64(c.Modelled.Exposure) / 1e6 }
-
 // Milliseconds is the update's time with its range, as people read it.
 func (c *choice) Milliseconds() string {
 	s := c.Modelled.Ranges().Update.Scaled(1e-6)
 	return fmt.Sprintf("%.4g (%.3g to %.3g)", s.Likely, s.Low, s.High)
 }
 
+// Named is the choice with the unit of its size.
+func (c *choice) Named() string {
+	if !c.Buffered {
+		return c.String()
+	}
+	return c.Buffer.String() + " slots" + strings.TrimPrefix(c.String(), c.Buffer.String())
+}
+
+// CPUs are the machine's, by role.
+func (c *choice) CPUs() string { return cpus.FormatRoles(c.Roles) }
+
 // String names it for people.
 func (c *choice) String() string {
 	switch {
 	case !c.Buffered:
 		return "native, no vector"
-	case c.standing > 0 || c.Protocol == withDeferral:
+	case c.Standing > 0 || c.Protocol == withDeferral:
 		return c.Buffer.String() + " with deferral"
 	}
 	return c.Buffer.String()
@@ -203,13 +167,12 @@ func compare(a, b *choice) int {
 		return 0
 	}
 	return cmp.Or(
-		cmp.Compare(a.standing, b.standing), cmp.Compare(lazy(a), lazy(b)),
+		cmp.Compare(a.Standing, b.Standing), cmp.Compare(lazy(a), lazy(b)),
 		cmp.Compare(a.BufferPages, b.BufferPages), cmp.Compare(a.Modelled.Update, b.Modelled.Update),
 	)
 }
 
-// choices goes through all there is to choose on one machine; those that were only
-// counted are at the end.
+// choices goes through all there is to choose on one machine.
 func (s *Config) choices(ctx context.Context, lab experiments.Lab, m experiments.Machine) (out []*choice, err error) {
 	c, err := s.Engine(ctx, lab, m)
 	if err != nil {
@@ -218,7 +181,6 @@ func (s *Config) choices(ctx context.Context, lab experiments.Lab, m experiments
 	if c.Isolated() == 0 {
 		return nil, fmt.Errorf("cpus %s: none is isolated: no budget can be exceeded", cpus.FormatRoles(c.Roles))
 	}
-	var untimed []*choice
 	for _, c.Protocol = range protocols(poke.Named(poke.Native, c.Arch.Traits())) {
 		buffers := s.Buffers
 		if c.Protocol == poke.Native {
@@ -229,15 +191,27 @@ func (s *Config) choices(ctx context.Context, lab experiments.Lab, m experiments
 			if err != nil {
 				return nil, err
 			}
-			if one.Modelled == nil {
-				untimed = append(untimed, one)
-				continue
-			}
+			one.Machine = m
 			out = append(out, one)
 		}
 	}
+	return rank(out), nil
+}
+
+// rank orders choices of one machine, and says which are right for some budget: those that take less than all that are
+// cheaper. Those that were only counted are at the end.
+func rank(all []*choice) []*choice {
+	out := experiments.Where(all, func(c *choice) bool { return c.Modelled != nil })
 	slices.SortStableFunc(out, compare)
-	return append(out, untimed...), nil
+	for i, c := range out {
+		c.Right = true
+		for _, cheaper := range out[:i] {
+			if cheaper.Right {
+				c.Right, c.Upto = c.Taken < cheaper.Taken, cheaper.Taken
+			}
+		}
+	}
+	return append(out, experiments.Where(all, func(c *choice) bool { return c.Modelled == nil })...)
 }
 
 // try runs one of them.
@@ -250,44 +224,28 @@ func (s *Config) try(ctx context.Context, lab experiments.Lab, c sim.Config) (*c
 	if one.Violations > 0 {
 		return one, errors.New(c.String() + ": properties were violated")
 	}
-	one.taken = one.takes(s.Measure)
+	one.Taken = one.takes(s.Measure)
 	if one.Lazy > 0 {
-		one.standing = c.Calibration.Costs.DeferralEntry
+		one.Standing = c.Calibration.Costs.DeferralEntry
+		entry := experiments.First(c.Calibration.Entries, func(e calibration.Entry) bool { return e.Quantity.Name == "deferral_entry" })
+		one.Low, one.High = entry.Interval()
 	}
 	return one, nil
 }
 
-// ladder is the choices of one machine, cheapest first.
-type ladder struct {
-	Machine experiments.Machine
-	All     []*choice
-}
-
-// CPUs are the machine's, by role.
-func (c *choice) CPUs() string { return cpus.FormatRoles(c.Roles) }
-
-// Untimed are those that were only counted.
-func (l *ladder) Untimed() []*choice { return l.All[len(l.Timed()):] }
-
-// Timed are those that can be chosen.
-func (l *ladder) Timed() []*choice {
-	n := slices.IndexFunc(l.All, func(c *choice) bool { return c.Modelled == nil })
-	if n < 0 {
-		n = len(l.All)
-	}
-	return l.All[:n]
-}
-
-// rows picks for each budget.
-func (l *ladder) rows(budgets []float64) (out []*row) {
+// rows picks for each budget, of the choices of one machine.
+func rows(choices []*choice, budgets []float64) (out []*row) {
 	for _, budget := range budgets {
-		r := &row{Machine: l.Machine, roles: l.All[0].Roles, Budget: budget}
-		for _, c := range l.Timed() {
-			if c.taken <= budget {
+		r := &row{Machine: choices[0].Machine, CPUs: choices[0].CPUs(), Budget: budget}
+		for _, c := range choices {
+			if c.Modelled == nil {
+				continue
+			}
+			if c.Taken <= budget {
 				r.Choice = c
 				break
 			}
-			if r.Nearest == nil || c.taken < r.Nearest.taken {
+			if r.Nearest == nil || c.Taken < r.Nearest.Taken {
 				r.Nearest = c
 			}
 		}
@@ -296,12 +254,20 @@ func (l *ladder) rows(budgets []float64) (out []*row) {
 	return out
 }
 
-// thresholds are the choices that some budget makes the cheapest: each takes less
-// than all that are cheaper.
-func (l *ladder) thresholds() (out []*choice) {
-	for _, c := range l.Timed() {
-		if len(out) == 0 || c.taken < out[len(out)-1].taken {
-			out = append(out, c)
+// withEnds adds what the cheapest choice of each machine is right for beyond all others.
+func withEnds(all []*choice) (out []*choice) {
+	most := 1.0
+	for _, c := range all {
+		if c.Right {
+			most = max(most, c.Taken)
+		}
+	}
+	for _, c := range all {
+		out = append(out, c)
+		if c.Right && c.Upto == 0 {
+			end := *c
+			end.Taken, end.End = 1.5*most, true
+			out = append(out, &end)
 		}
 	}
 	return out

@@ -12,6 +12,7 @@ import (
 	"go.uber.org/goleak"
 	"pgregory.net/rapid"
 
+	"github.com/textpoke/textpoke/experiments/internal/modelled"
 	"github.com/textpoke/textpoke/experiments/internal/trial"
 	"github.com/textpoke/textpoke/sched"
 	"github.com/textpoke/textpoke/sim"
@@ -112,38 +113,38 @@ func TestShort(t *testing.T) {
 	}
 }
 
-// TestLadder holds picks against going through all choices.
-func TestLadder(t *testing.T) {
+// TestRows holds picks against going through all choices.
+func TestRows(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		small := rapid.IntRange(0, 3)
-		l := &ladder{}
+		var all []*choice
 		for i := range rapid.IntRange(1, 7).Draw(t, "choices") {
-			c := &choice{taken: float64(small.Draw(t, "taken")), standing: float64(small.Draw(t, "standing"))}
+			c := &choice{Taken: float64(small.Draw(t, "taken")), Standing: float64(small.Draw(t, "standing"))}
 			c.PlanRow = sim.PlanRow{Config: &sim.Config{Protocol: withInterrupts, Buffer: sched.Buffer{Slots: i + 1}},
 				Buffered: true, BufferPages: small.Draw(t, "pages")}
 			c.Modelled = &sim.Modelled{Update: timed.Nanos(small.Draw(t, "update"))}
-			l.All = append(l.All, c)
+			all = append(all, c)
 		}
-		slices.SortStableFunc(l.All, compare)
-		l.All = append(l.All, &choice{}) // one that was only counted: it can never be chosen
-		right := l.thresholds()
-		for _, r := range l.rows([]float64{0, 0.5, 1, 2, 3}) {
+		timed := slices.Clone(all)
+		all = append(all, &choice{Update: modelled.Update{RunRow: sim.RunRow{PlanRow: all[0].PlanRow}}}) // only counted: never chosen
+		ranked := rank(all)
+		for _, r := range rows(ranked, []float64{0, 0.5, 1, 2, 3}) {
 			var want, nearest *choice
-			for _, c := range l.Timed() {
-				if c.taken <= r.Budget && (want == nil || compare(c, want) < 0) {
+			for _, c := range timed {
+				if c.Taken <= r.Budget && (want == nil || compare(c, want) < 0) {
 					want = c
 				}
 			}
-			for _, c := range l.Timed() {
-				if (want == nil || compare(c, want) < 0) && (nearest == nil || c.taken < nearest.taken) {
+			for _, c := range timed {
+				if (want == nil || compare(c, want) < 0) && (nearest == nil || c.Taken < nearest.Taken) {
 					nearest = c
 				}
 			}
-			if r.Choice != want || want != nil && nearest != nil && (r.Nearest == nil || r.Nearest.taken > nearest.taken) {
+			if r.Choice != want || want != nil && nearest != nil && (r.Nearest == nil || r.Nearest.Taken > nearest.Taken) {
 				t.Fatalf("budget %v: %v, want %v", r.Budget, r.Choice, want)
 			}
-			if r.Choice != nil && !slices.Contains(right, r.Choice) {
-				t.Fatalf("budget %v: %v is right for none", r.Budget, r.Choice)
+			if c := r.Choice; c != nil && (!c.Right || c.Upto != 0 && r.Budget >= c.Upto) {
+				t.Fatalf("budget %v: %v is right up to %v", r.Budget, c, c.Upto)
 			}
 		}
 	})
