@@ -4,6 +4,7 @@ package museum
 
 import (
 	"embed"
+	"encoding/json"
 	"fmt"
 	"path"
 	"slices"
@@ -98,4 +99,23 @@ func Named(name string) (*Bug, error) {
 		names[i] = bugs[i].Name
 	}
 	return nil, fmt.Errorf("bug %q: not one of %s", name, strings.Join(names, ", "))
+}
+
+// Omitted is a bug that cannot be told in this machine's words.
+type Omitted struct {
+	Name   string
+	Number string // in the catalogue
+	Title  string // what it was, with its source
+	Reason string // what the machine does not have
+}
+
+//go:embed omitted.json
+var omittedText []byte
+
+// OmittedBugs are those of the catalogue that are no exhibits.
+func OmittedBugs() (list []Omitted) {
+	if err := json.Unmarshal(omittedText, &list); err != nil {
+		panic(fmt.Sprintf("embedded omitted.json: %v", err)) // it is part of the program
+	}
+	return list
 }

@@ -18,5 +18,5 @@
 //     T are the cases of tracers: the global pair of ops and function, literals and
 //     the ops that they name, direct calls.
 //   - What cannot be told in this machine's words is listed with the reason
-//     (omitted.go). Exhibits and omissions share one catalogue.
+//     (omitted.json). Exhibits and omissions share one catalogue.
 package museum
