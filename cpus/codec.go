@@ -37,7 +37,7 @@ func (c *Code) Halfway(site int, texts []isa.Text) (list []Executed) {
 	for _, t := range texts {
 		for off := range c.Insns(site, t) {
 			add(Executed{t, uint8(off)})
-			if c.Path.goesBack {
+			if c.Path.GoesBack {
 				add(Executed{garbled, uint8(off)})
 			}
 		}
@@ -175,7 +175,7 @@ const atTrapped = atPromise + bitsValue
 // carries tells whether a CPU in this phase has loaded the ops that it will call a
 // function with.
 func (k *Codec) carries(ph Phase) bool {
-	return k.Code.Path.apart && (ph == Again || ph == Inside || inHandler(ph))
+	return k.Code.Path.Apart && (ph == Again || ph == Inside || inHandler(ph))
 }
 
 // found tells whether the handler has looked the address up before this phase.

@@ -93,7 +93,7 @@ func newRunner(m *Machine, cpu int, role Role, seed uint64) *runner {
 	r.synced.Store(1)
 	if !m.online[cpu].Load() {
 		r.synced.Store(fetchesNothing)
-		if m.code.Path.ComesUp() {
+		if m.code.Path.ComesUp {
 			r.cpu.PowerOff()
 		}
 	}
@@ -109,7 +109,7 @@ func (m *Machine) Start() {
 		go r.run()
 	}
 	for cpu, r := range m.runners {
-		if !m.online[cpu].Load() && !m.code.Path.ComesUp() { // rests until it is plugged in
+		if !m.online[cpu].Load() && !m.code.Path.ComesUp { // rests until it is plugged in
 			r.lease()
 		}
 	}
@@ -120,7 +120,7 @@ func (m *Machine) Start() {
 func (m *Machine) Stop() {
 	for cpu, r := range m.runners {
 		<-r.seat
-		if m.online[cpu].Load() || m.code.Path.ComesUp() {
+		if m.online[cpu].Load() || m.code.Path.ComesUp {
 			r.lease()
 		}
 		r.back <- false
@@ -210,7 +210,7 @@ func (r *runner) step() {
 // sleep blocks until the bell rings. Where interrupts synchronise a sleeper cannot
 // fetch anything that is old already: nothing is held for it.
 func (r *runner) sleep() {
-	if r.m.code.Traits.InterruptSyncs && !r.m.code.Path.tells {
+	if r.m.code.Traits.InterruptSyncs && !r.m.code.Path.Tells {
 		r.synced.Store(fetchesNothing)
 		defer r.noteSynced()
 	}

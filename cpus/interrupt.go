@@ -17,7 +17,7 @@ func (c *CPU) poll(code *Code, sh Shared) {
 		c.Phase = Arriving
 	case masked && !code.Traits.MaskedRounds:
 	case !sh.Pending(int(c.ID), masked):
-	case c.Phase == Asleep && code.Path.tells && c.Role == Isolated: // comes in first
+	case c.Phase == Asleep && code.Path.Tells && c.Role == Isolated: // comes in first
 		c.enter(false, code)
 		c.polled = false
 	default:

@@ -5,28 +5,28 @@ package cpus
 import "fmt"
 
 // table is a path compiled for Step: for each phase the next one, and the facts that Step needs in
-// it. A phase is a step that is under way.
+// it. A phase is a step that is under way. Other packages read the exported facts and write none.
 type table struct {
 	next [numPhases]Phase // of the handler's phases
 	trap Phase            // the handler's first
 
-	after  PathStep // what follows the fetch: DoLoadLiteral, DoLookUpDirect or DoCall
+	After  PathStep // what follows the fetch: DoLoadLiteral, DoLookUpDirect or DoCall
 	missed PathStep // how a miss ends: DoGoBack, DoSkip or DoFatal
 
-	guards       bool // a word guards the site
+	Guards       bool // a word guards the site
 	fetchesGuard bool // which is fetched first, among the instructions
 	guardSyncs   bool // and a CPU that has found it armed fetches afresh behind it
-	signals      bool // the handler is a signal's: interrupts are on until it begins
+	Signals      bool // the handler is a signal's: interrupts are on until it begins
 
-	apart    bool // the ops is loaded before the site is fetched
-	syncs    bool // the handler makes the CPU fetch afresh at its end
+	Apart    bool // the ops is loaded before the site is fetched: ops and function are read in two places
+	Syncs    bool // the handler makes the CPU fetch afresh at its end
 	skips    bool // and goes on behind the site
-	goesBack bool // and goes back to the site's first instruction
+	GoesBack bool // and goes back to the site's first instruction
 	again    bool // a miss looks at the text again
-	tells    bool // the CPU says where it is: in the kernel or in user space
+	Tells    bool // the CPU says where it is, in the kernel or in user space, so that rounds can leave it out
 	refers   bool // the handler takes a reference
-	nmis     bool // there is a program for NMIs
-	comesUp  bool // and one for CPUs that come online
+	NMIs     bool // there is a program for NMIs
+	ComesUp  bool // and one for CPUs that come online
 
 	masked uint32 // phases, one bit each, at whose border interrupts are held back
 	holds  uint32 // phases in which the handler holds a reference
@@ -52,7 +52,7 @@ func (p *Path) PhaseOf(in Section, s PathStep) (Phase, bool) {
 	case DoMask, DoUnmask, DoSync, DoCallEarly:
 		return 0, false
 	case DoFetch:
-		if !p.apart && !p.guards {
+		if !p.Apart && !p.Guards {
 			return Boundary, true
 		}
 	case DoLookAgain, DoFatal:
@@ -86,7 +86,7 @@ func (p *Path) compile() error {
 			return err
 		}
 	}
-	p.nmis, p.comesUp = p.programs[OnNMI] != Program{}, p.programs[OnUp] != Program{}
+	p.NMIs, p.ComesUp = p.programs[OnNMI] != Program{}, p.programs[OnUp] != Program{}
 	return nil
 }
 
@@ -116,7 +116,7 @@ func (p *Path) compileSite(steps []PathStep) *PathError {
 		switch {
 		case at == DoCall:
 			return wrong(i, "%s: the call is over", s)
-		case siteOrder[s] == 5 && p.apart && at == DoFetch:
+		case siteOrder[s] == 5 && p.Apart && at == DoFetch:
 			return wrong(i, "%s: the ops is loaded already", s)
 		case (s == DoFetchGuard || s == DoAwaitGuard) && steps[0] == DoMask:
 			return wrong(i, "%s: whoever disarms it could wait for this CPU for ever: interrupts are masked", s)
@@ -127,15 +127,15 @@ func (p *Path) compileSite(steps []PathStep) *PathError {
 		}
 		switch at = s; s {
 		case DoLoadOps:
-			p.apart = true
+			p.Apart = true
 		case DoFetchGuard:
 			p.fetchesGuard = true
 		case DoAwaitGuard:
-			p.guards = true
+			p.Guards = true
 		case DoSync:
 			p.guardSyncs = true
 		case DoLoadLiteral, DoLookUpDirect:
-			p.after = s
+			p.After = s
 		}
 		if mask >= 0 {
 			p.masked |= 1 << phaseOf[s]
@@ -145,8 +145,8 @@ func (p *Path) compileSite(steps []PathStep) *PathError {
 		}
 	}
 	p.masked &^= 1 << Boundary // before the first step they are not masked yet
-	if p.after == noStep {
-		p.after = DoCall
+	if p.After == noStep {
+		p.After = DoCall
 	}
 	switch {
 	case at != DoCall:
@@ -182,7 +182,7 @@ func (p *Path) compileHandler(steps []PathStep) *PathError {
 	var phase Phase
 	for i, s := range steps {
 		if s == DoUnmask && i == 0 {
-			p.signals = true
+			p.Signals = true
 			continue
 		}
 		switch {
@@ -203,7 +203,7 @@ func (p *Path) compileHandler(steps []PathStep) *PathError {
 		}
 		seen[s], before = i+1, s
 		if s == DoSync {
-			p.syncs = true
+			p.Syncs = true
 			continue
 		}
 		to := phaseOf[s]
@@ -220,7 +220,7 @@ func (p *Path) compileHandler(steps []PathStep) *PathError {
 		}
 	}
 	p.next[Boundary] = 0
-	p.refers, p.skips, p.goesBack = seen[DoTakeReference] > 0, before == DoSkip, before == DoGoBack
+	p.refers, p.skips, p.GoesBack = seen[DoTakeReference] > 0, before == DoSkip, before == DoGoBack
 	switch {
 	case !before.endsHandler():
 		return wrong(len(steps)-1, "want it to end with %q, %q or %q", DoAct, DoSkip, DoGoBack)
@@ -265,32 +265,8 @@ func (p *Path) compileMiss(steps []PathStep) *PathError {
 	return nil
 }
 
-// Apart tells whether the ops and the function to call with it are read in two
-// places: the ops first.
-func (p *Path) Apart() bool { return p.apart }
-
-// After is what follows the fetch of a call: DoLoadLiteral, DoLookUpDirect, or
-// DoCall where the site itself says whom.
-func (p *Path) After() PathStep { return p.after }
-
 // Masks tells whether interrupts are held back at some border within a call.
 func (p *Path) Masks() bool { return p.masked != 0 }
-
-// Tells tells whether CPUs say when they leave the kernel and when they enter it, so
-// that rounds can leave them out.
-func (p *Path) Tells() bool { return p.tells }
-
-// Guards tells whether a word guards the sites.
-func (p *Path) Guards() bool { return p.guards }
-
-// Signals tells whether a trap's handler is that of a signal.
-func (p *Path) Signals() bool { return p.signals }
-
-// GoesBack tells whether the handler ends with going back to the site.
-func (p *Path) GoesBack() bool { return p.goesBack }
-
-// Syncs tells whether the return from a trap makes the CPU fetch afresh.
-func (p *Path) Syncs() bool { return p.syncs }
 
 // Holds tells whether the handler holds a reference in a phase, so that patchers that wait for
 // handlers wait for this CPU.
@@ -298,5 +274,5 @@ func (p *Path) Holds(ph Phase) bool { return p.holds>>ph&1 != 0 }
 
 // reads tells whether some data names what a site calls.
 func (p *Path) reads() bool {
-	return p.apart || p.guards || p.after == DoLoadLiteral || p.after == DoLookUpDirect
+	return p.Apart || p.Guards || p.After == DoLoadLiteral || p.After == DoLookUpDirect
 }

@@ -285,13 +285,13 @@ func TestPathTwin(t *testing.T) {
 // stays are what a path lets a CPU do.
 func stays(p *Path) []stay {
 	list := []stay{aCall}
-	if p.Tells() {
+	if p.Tells {
 		list = append(list, aKernel)
 	}
-	if p.NMIs() {
+	if p.NMIs {
 		list = append(list, anNMI, anNMIFromUser)
 	}
-	if p.ComesUp() {
+	if p.ComesUp {
 		list = append(list, upwards)
 	}
 	return list

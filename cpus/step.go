@@ -26,7 +26,7 @@ func Step(c *CPU, code *Code, sh Shared, ch Chooser, pad *Scratchpad) Event {
 	case Boundary:
 		return c.call(code, sh, ch, pad)
 	case Asleep:
-		if code.Path.tells && c.Role == Isolated && ch.Choose(ChooseEnter, 2) == 1 { // a system call
+		if code.Path.Tells && c.Role == Isolated && ch.Choose(ChooseEnter, 2) == 1 { // a system call
 			c.enter(true, code)
 		}
 		return Nothing
@@ -55,7 +55,7 @@ func Step(c *CPU, code *Code, sh Shared, ch Chooser, pad *Scratchpad) Event {
 		c.cross(code, sh)
 		return Nothing
 	case Down:
-		if code.Path.ComesUp() && ch.Choose(ChooseEnter, 2) == 1 && sh.BringUp(int(c.ID)) {
+		if code.Path.ComesUp && ch.Choose(ChooseEnter, 2) == 1 && sh.BringUp(int(c.ID)) {
 			c.Synced = sh.Seq() // whatever it had fetched ahead is gone
 			c.begin(OnUp)
 		}
@@ -88,11 +88,11 @@ func (c *CPU) call(code *Code, sh Shared, ch Chooser, pad *Scratchpad) Event {
 	}
 	pad.begun++
 	c.Site = int32(ch.Choose(ChooseSite, len(code.Sites)))
-	if code.Path.apart {
+	if code.Path.Apart {
 		c.Ops, c.Phase = sh.Literal(int(c.Site)), Again
 		return Nothing
 	}
-	if code.Path.guards {
+	if code.Path.Guards {
 		c.guard(code, sh)
 		return Nothing
 	}
@@ -145,10 +145,10 @@ func (c *CPU) enter(early bool, code *Code) {
 // of the path that called.
 func (c *CPU) rest(code *Code, sh Shared) {
 	switch {
-	case c.stop && code.Path.tells && c.Role == Isolated: // its stopper runs first, in the kernel
+	case c.stop && code.Path.Tells && c.Role == Isolated: // its stopper runs first, in the kernel
 	case c.way != AtSite:
 		c.goOn(code, sh)
-	case !code.Path.tells || c.Role != Isolated:
+	case !code.Path.Tells || c.Role != Isolated:
 		c.Phase = Asleep
 	case len(code.Path.WaySteps(OnExit)) > 0:
 		c.begin(OnExit)
@@ -185,14 +185,14 @@ func (c *CPU) fetch(code *Code, sh Shared, ch Chooser, pad *Scratchpad) Event {
 	inside := off+n < code.Length(site) && !insn.Kind.LeadsAway()
 	torn := mixed && insn.Kind != isa.Breakpoint && !seen(window, 0, off, n, text)
 	switch {
-	case c.Text == garbled && (insn.Kind != isa.Breakpoint || !code.Path.goesBack):
+	case c.Text == garbled && (insn.Kind != isa.Breakpoint || !code.Path.GoesBack):
 		return c.broken(code, pad, TornFetch, text, n, "behind an instruction that mixes versions: %v")
 	case insn.Kind == isa.Breakpoint:
-		if c.Phase = code.Path.trap; code.Path.signals {
+		if c.Phase = code.Path.trap; code.Path.Signals {
 			c.Phase = Signalled
 		}
 		return Trap
-	case torn && inside && insn.Kind == isa.Plain && code.Path.goesBack:
+	case torn && inside && insn.Kind == isa.Plain && code.Path.GoesBack:
 		c.Off, c.Text, c.Phase = uint8(off+n), garbled, Inside
 		return Nothing
 	case torn:
@@ -273,12 +273,12 @@ func (c *CPU) execute(code *Code, ch Chooser, insn isa.Insn, stale bool, pad *Sc
 		return Untraced
 	}
 	switch c.Phase = Calling; {
-	case code.Path.apart:
+	case code.Path.Apart:
 		if insn.Target != code.Entry && uint64(insn.Target) != c.Ops {
 			return c.broken(code, pad, MismatchedOps, isa.Text(c.Ops), 8, "this ops was loaded before the site came to "+
 				"call another one's function: %v")
 		}
-	case code.Path.after == DoLoadLiteral, code.Path.after == DoLookUpDirect && insn.Target == code.Entry:
+	case code.Path.After == DoLoadLiteral, code.Path.After == DoLookUpDirect && insn.Target == code.Entry:
 		c.Phase = Entered
 	default:
 		c.Ops = uint64(insn.Target)

@@ -36,7 +36,7 @@ func (c *CPU) trap(code *Code, sh Shared, ch Chooser, pad *Scratchpad) Event {
 	case Leaving:
 		sh.Leave(int(c.ID))
 	case Returning:
-		if code.Path.syncs {
+		if code.Path.Syncs {
 			c.Synced = sh.Seq()
 		}
 		c.Promise = 0 // nothing is promised while a site is being patched

@@ -18,13 +18,7 @@ func (p *Path) WaySteps(in Section) []PathStep {
 
 // Ways tells whether a CPU has more to remember than where it is in a call: the ways
 // that it goes.
-func (p *Path) Ways() bool { return p.tells || p.nmis || p.comesUp }
-
-// NMIs tells whether non-maskable interrupts come, at any step of any CPU.
-func (p *Path) NMIs() bool { return p.nmis }
-
-// ComesUp tells whether CPUs that are offline come online, at any time.
-func (p *Path) ComesUp() bool { return p.comesUp }
+func (p *Path) Ways() bool { return p.Tells || p.NMIs || p.ComesUp }
 
 // earlyCall tells whether the way into the kernel begins with a call.
 func (p *Path) earlyCall() bool { return p.programs[OnEntry][0] == DoCallEarly }
@@ -147,7 +141,7 @@ func (c *CPU) Return(under CPU) {
 // that is not in another one and not offline.
 func (c *Code) Disturbs(cpu *CPU) bool {
 	here := c.Disturbed == 0 || c.Disturbed>>uint(cpu.ID)&1 != 0
-	return here && c.Path.NMIs() && !cpu.InNMI() && cpu.Phase != Down
+	return here && c.Path.NMIs && !cpu.InNMI() && cpu.Phase != Down
 }
 
 // OnWay tells which way the CPU is on, and at which of its steps; AtSite where it is on
@@ -181,8 +175,8 @@ func once(steps []PathStep, callFirst bool) *PathError {
 // compileEntry takes an early call, or none, and the others in any order: one of them at
 // least says where the CPU is or makes it fetch afresh.
 func (p *Path) compileEntry(steps []PathStep) *PathError {
-	p.tells = len(steps) > 0
-	if err := once(steps, true); err != nil || !p.tells {
+	p.Tells = len(steps) > 0
+	if err := once(steps, true); err != nil || !p.Tells {
 		return err
 	}
 	for _, s := range []PathStep{DoEnter, DoCatchUp, DoSync} {

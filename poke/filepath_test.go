@@ -36,7 +36,7 @@ func TestDefaultPath(t *testing.T) {
 	lazy := shippedPlan(t, "breakpoint-lazy")
 	s := shapeOf(t, "x86_64", lazy, 1, false)
 	want := cpus.NativePath(s.Traits, s.Len, true)
-	if got, err := lazy.Path(s); err != nil || got != want || !got.Tells() {
+	if got, err := lazy.Path(s); err != nil || got != want || !got.Tells {
 		t.Errorf("lazy: %v\n%s\nwant\n%s", err, got, want)
 	}
 }

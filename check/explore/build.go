@@ -149,7 +149,7 @@ func (s *Setup) path(shape poke.Shape) (cpus.Path, error) {
 	if p = s.Mutation.OnPath(p); !s.Early {
 		return p, nil
 	}
-	if !p.Tells() {
+	if !p.Tells {
 		return p, fmt.Errorf("protocol %s leaves no CPU out: there is nothing to be early for", s.Protocol.Name)
 	}
 	return p.With(cpus.EntryEarly), nil

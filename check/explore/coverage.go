@@ -106,7 +106,7 @@ func (m *Model) eachPlace(f func(ph cpus.Phase, name string)) {
 			}
 		}
 	}
-	if path.ComesUp() && slices.Contains(m.Roles, cpus.Offline) {
+	if path.ComesUp && slices.Contains(m.Roles, cpus.Offline) {
 		f(cpus.Down, "CPU "+cpus.Down.Does())
 	}
 	rounds, stops := m.executes(poke.Sync), m.executes(poke.StopMachine)
@@ -120,7 +120,7 @@ func (m *Model) eachPlace(f func(ph cpus.Phase, name string)) {
 		{cpus.Syncing, rounds || stops && m.Code.Traits.InterruptSyncs},
 		{cpus.Answering, rounds || stops}, // grace periods are answered between two calls
 		{cpus.Arriving, stops}, {cpus.Stopped, stops}, {cpus.Resuming, stops},
-		{cpus.Inside, m.several()}, {cpus.Signalled, traps && path.Signals()},
+		{cpus.Inside, m.several()}, {cpus.Signalled, traps && path.Signals},
 		{cpus.Doubting, m.Code.Named() && m.executes(poke.Settle)},
 	} {
 		if c.here {
@@ -183,12 +183,12 @@ func (m *Model) Assumes() string {
 	}
 	switch {
 	case !m.traps():
-	case m.Code.Path.Syncs():
+	case m.Code.Path.Syncs:
 		line += "the return from a trap fetches afresh; "
 	default:
 		line += "the return from a trap does not fetch afresh; "
 	}
-	if m.Code.Path.NMIs() {
+	if m.Code.Path.NMIs {
 		return line + "not modelled: cache maintenance, alias mappings, nested traps"
 	}
 	return line + "not modelled: cache maintenance, alias mappings, non-maskable interrupts, nested traps"

@@ -145,7 +145,7 @@ func (w *world) siteState(site int) Site {
 
 // opsName names an ops for people.
 func (w *world) opsName(addr uint64) string {
-	direct := w.m.Code.Path.After() == cpus.DoLookUpDirect
+	direct := w.m.Code.Path.After == cpus.DoLookUpDirect
 	switch {
 	case addr == w.m.NopOps && direct:
 		return "nobody"
@@ -165,7 +165,7 @@ func (w *world) partName(st poke.Step) string {
 	p := st.Part
 	names := [...]string{poke.Literal: "direct call", poke.LiteralLow: "lower half of the direct call",
 		poke.LiteralHigh: "upper half of the direct call"}
-	if w.m.Code.Path.After() == cpus.DoLookUpDirect && p >= poke.Literal && p <= poke.LiteralHigh {
+	if w.m.Code.Path.After == cpus.DoLookUpDirect && p >= poke.Literal && p <= poke.LiteralHigh {
 		return names[p]
 	}
 	return strings.TrimPrefix(st.Name(), "Write ")
@@ -260,10 +260,10 @@ func (w *world) didCPU(was *cpus.CPU, i int) string {
 	case cpus.Guarded:
 		return w.didGuard(c, "loads", site)
 	case cpus.Boundary, cpus.Again, cpus.Inside:
-		if w.m.Code.Path.Guards() && was.Phase == cpus.Boundary {
+		if w.m.Code.Path.Guards && was.Phase == cpus.Boundary {
 			return w.didGuard(c, "comes to", site)
 		}
-		if w.m.Code.Path.Apart() && c.Phase == cpus.Again && was.Phase == cpus.Boundary {
+		if w.m.Code.Path.Apart && c.Phase == cpus.Again && was.Phase == cpus.Boundary {
 			return "loads the ops before " + site + ": " + w.opsName(c.Ops)
 		}
 		return w.didFetch(was, c, site)
@@ -276,7 +276,7 @@ func (w *world) didCPU(was *cpus.CPU, i int) string {
 		}
 		return "enters the kernel from user space"
 	case cpus.Entered:
-		if w.m.Code.Path.After() == cpus.DoLookUpDirect {
+		if w.m.Code.Path.After == cpus.DoLookUpDirect {
 			return "looks up whom to call directly for " + site + ": " + w.opsName(c.Ops)
 		}
 		return "loads the ops of " + site + ": " + w.opsName(c.Ops)

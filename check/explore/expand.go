@@ -43,7 +43,7 @@ type saved struct {
 }
 
 func newExpander(m *Model, r Reductions) *expander {
-	r.Order = r.Order && !m.Code.Path.NMIs() && !m.Code.Path.ComesUp() // no proof says which steps commute there
+	r.Order = r.Order && !m.Code.Path.NMIs && !m.Code.Path.ComesUp // no proof says which steps commute there
 	return &expander{m: m, w: newWorld(m), reduce: r, next: make([]uint64, m.layout.words)}
 }
 
@@ -125,7 +125,7 @@ func (e *expander) save(changed uint, shared bool) {
 	if e.m.Preempt {
 		copy(e.saved.parked[:n], w.parked[:n])
 	}
-	if e.m.Code.Path.NMIs() {
+	if e.m.Code.Path.NMIs {
 		copy(e.saved.under[:n], w.under[:n])
 	}
 	e.saved.state = w.state // holds the CPUs' boxes too
@@ -139,7 +139,7 @@ func (e *expander) save(changed uint, shared bool) {
 
 func (e *expander) restore(a action) {
 	w, n := e.w, len(e.m.Roles)
-	if e.m.Code.Path.NMIs() {
+	if e.m.Code.Path.NMIs {
 		copy(w.under[:n], e.saved.under[:n])
 	}
 	if a.kind == stepCPU && w.onlyItself(int(a.who)) {

@@ -101,7 +101,7 @@ func (w *world) forget() {
 	traits := &w.m.Code.Traits
 	for i := range w.m.Roles {
 		c := &w.cpu[i]
-		asleep := c.Phase == cpus.Asleep && traits.InterruptSyncs && !w.m.Code.Path.Tells() && !w.m.Code.Path.NMIs()
+		asleep := c.Phase == cpus.Asleep && traits.InterruptSyncs && !w.m.Code.Path.Tells && !w.m.Code.Path.NMIs
 		if asleep && w.m.Code.Deaf>>i&1 == 0 || c.Phase == cpus.Down {
 			// Nothing but an interrupt, or being brought up, gets it to fetch anything,
 			// and that makes it fetch afresh.

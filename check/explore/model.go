@@ -120,7 +120,7 @@ func (m *Model) checkSizes() error {
 	switch n := len(m.Roles); {
 	case n < 1 || n > MaxCPUs:
 		return fmt.Errorf("%d CPUs: every interleaving can be explored of 1 to %d", n, MaxCPUs)
-	case slices.Contains(m.Roles, cpus.Offline) && !m.Code.Path.ComesUp():
+	case slices.Contains(m.Roles, cpus.Offline) && !m.Code.Path.ComesUp:
 		return fmt.Errorf(
 			"an offline CPU takes no part: leave it out, or say how it comes online (section %q of the path)",
 			cpus.OnUp,
@@ -286,7 +286,7 @@ func (m *Model) maps() bool {
 // addTargets lists the functions that a site's texts call by themselves, also those that no patch
 // was meant to call.
 func (m *Model) addTargets(site int, texts []isa.Text) {
-	if path := &m.Code.Path; path.Apart() || path.After() == cpus.DoLoadLiteral {
+	if path := &m.Code.Path; path.Apart || path.After == cpus.DoLoadLiteral {
 		return
 	}
 	for _, t := range texts {

@@ -105,7 +105,7 @@ func goWays(t *rapid.T, m *Model) {
 			t.Fatal(err)
 		}
 	}
-	if last := len(m.Roles) - 1; m.Code.Path.ComesUp() && last > 0 {
+	if last := len(m.Roles) - 1; m.Code.Path.ComesUp && last > 0 {
 		m.Roles = slices.Clone(m.Roles)
 		m.Roles[last] = cpus.Offline
 	}

@@ -78,7 +78,7 @@ func (m *Model) findPast() {
 // sitesAlike tells whether only CPUs at a site tell it from another one: every site is the same,
 // and no patcher will change that.
 func (w *world) sitesAlike() bool {
-	if w.logged > 0 || w.published != 0 || w.m.Preempt || w.m.Code.Path.NMIs() {
+	if w.logged > 0 || w.published != 0 || w.m.Preempt || w.m.Code.Path.NMIs {
 		return false
 	}
 	for i := range w.m.Programs {

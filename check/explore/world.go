@@ -314,7 +314,7 @@ func (w *world) own(cpu int) *cpus.CPU {
 
 // offline tells whether rounds pass over a CPU.
 func (w *world) offline(cpu int) bool {
-	return w.m.Code.Path.ComesUp() && w.own(cpu).Offline(w.m.Code)
+	return w.m.Code.Path.ComesUp && w.own(cpu).Offline(w.m.Code)
 }
 
 // comesUp tells whether some CPU is on its way to be online: who brings it up has the

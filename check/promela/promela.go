@@ -61,21 +61,21 @@ func supported(m *explore.Model) error {
 		return no("%d patchers", len(m.Programs))
 	case m.Preempt:
 		return no("tasks that are preempted")
-	case m.Code.Path.After() == cpus.DoLookUpDirect:
+	case m.Code.Path.After == cpus.DoLookUpDirect:
 		return no("calls that are looked up by the address of their site")
-	case m.Code.Path.NMIs():
+	case m.Code.Path.NMIs:
 		return no("non-maskable interrupts")
-	case m.Code.Path.Guards():
+	case m.Code.Path.Guards:
 		return no("a word that guards a site")
-	case m.Code.Path.Signals():
+	case m.Code.Path.Signals:
 		return no("a handler that is a signal's")
-	case m.Code.Path.GoesBack():
+	case m.Code.Path.GoesBack:
 		return no("a handler that goes back to the site")
 	case m.Code.Path.Masks():
 		return no("an entry that masks interrupts")
-	case m.Code.Path.Apart():
+	case m.Code.Path.Apart:
 		return no("an ops that is loaded apart from the function that is called with it")
-	case m.Code.Literals() && m.Code.Path.After() != cpus.DoLoadLiteral:
+	case m.Code.Literals() && m.Code.Path.After != cpus.DoLoadLiteral:
 		return no("a site's literal that nobody loads")
 	}
 	for site, list := range m.Texts() {

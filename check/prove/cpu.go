@@ -179,9 +179,9 @@ func (m *machine) noneAtHome() cond {
 // nmisTold refuses paths whose NMIs are more than a copy can tell.
 func nmisTold(p *cpus.Path) error {
 	switch steps := p.WaySteps(cpus.OnNMI); {
-	case !p.NMIs():
+	case !p.NMIs:
 		return nil
-	case p.ComesUp():
+	case p.ComesUp:
 		return &ShapeError{"NMIs beside CPUs that come online: no view tells whether rounds pass over the CPU below"}
 	case slices.ContainsFunc([]cpus.PathStep{cpus.DoEnter, cpus.DoLeave, cpus.DoLeaveAgain}, func(s cpus.PathStep) bool {
 		return slices.Contains(steps, s)

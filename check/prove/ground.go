@@ -111,7 +111,7 @@ func (c *cell) Send(cause cpus.Cause, lazy bool) {
 // send says whom a request goes to, and whom it leaves out.
 func (c *cell) send(lazy bool) (to, leftOut []test) {
 	to = []test{{home, only(0)}}
-	if c.m.code.Path.ComesUp() {
+	if c.m.code.Path.ComesUp {
 		to = append(to, test{does, others(c.m.offline())})
 	}
 	if !lazy {

@@ -22,7 +22,7 @@ func small(t *testing.T, s *explore.Setup, n size) *explore.Model {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if m.Code.Path.Tells() {
+	if m.Code.Path.Tells {
 		s.Roles[n.cpus-1] = cpus.Isolated
 		if m, err = s.Model(); err != nil {
 			t.Fatal(err)

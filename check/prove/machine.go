@@ -87,7 +87,7 @@ func newMachine(s *explore.Setup) (*machine, error) {
 	}
 	m.misplaced = s.Mutation.Filling == poke.AsQueued && m.misses()
 	m.shifted = s.Mutation.Filling == poke.Shifted && s.Protocol.Batching != poke.Single
-	if code.Path.Tells() {
+	if code.Path.Tells {
 		m.roles = append(m.roles, cpus.Isolated)
 	}
 	m.rules = poke.NewRules(m.code, max(from.Slots, 1))
@@ -238,7 +238,7 @@ func (m *machine) initial() (list []view) {
 		v[does] = m.cpu(cpus.CPU{Role: r})
 		list = append(list, v)
 	}
-	if m.code.Path.ComesUp() {
+	if m.code.Path.ComesUp {
 		v, c := m.first, cpus.CPU{Role: cpus.Busy} // busy, once it is online
 		c.PowerOff()
 		v[does] = m.cpu(c)

@@ -113,11 +113,11 @@ func endless(rt *rapid.T, s explore.Setup, n size) *explore.Model {
 	s.Workload, s.Sites, s.Roles = explore.Endless, n.sites, make([]cpus.Role, n.cpus)
 	s.Roles[n.cpus-1] = rapid.SampledFrom([]cpus.Role{cpus.Busy, cpus.Busy, cpus.IrqsOff, cpus.Idle}).Draw(rt, "role")
 	m, err := s.Model()
-	if err == nil && m.Code.Path.Tells() {
+	if err == nil && m.Code.Path.Tells {
 		s.Roles[n.cpus-1] = cpus.Isolated
 		m, err = s.Model()
 	}
-	if err == nil && m.Code.Path.ComesUp() {
+	if err == nil && m.Code.Path.ComesUp {
 		s.Roles = append(s.Roles, cpus.Offline)
 		m, err = s.Model()
 	}

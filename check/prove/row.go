@@ -115,9 +115,9 @@ func counterexample(ctx context.Context, q *check.Question, p *Proof, o explore.
 			small.Order = sched.Descending
 		}
 		switch path := &q.Model.Code.Path; {
-		case path.ComesUp() && size.cpus == 3:
+		case path.ComesUp && size.cpus == 3:
 			small.Roles[2] = cpus.Offline
-		case path.Tells():
+		case path.Tells:
 			small.Roles[size.cpus-1] = cpus.Isolated
 		}
 		if err := small.Build(); err != nil {
@@ -249,7 +249,7 @@ func (r *Row) answer() string {
 // Assumes is what a proof takes for granted, in one line.
 func (r *Row) Assumes() string {
 	online := "every CPU online throughout"
-	if r.Model.Code.Path.ComesUp() {
+	if r.Model.Code.Path.ComesUp {
 		online = "CPUs come online at any time, and stay"
 	}
 	line := fmt.Sprintf("fetch %s; one patcher; %s; tasks are not preempted inside of a call; ", r.Fetch, online)
@@ -260,7 +260,7 @@ func (r *Row) Assumes() string {
 		line += on + "; "
 	}
 	line += "not modelled: cache maintenance, alias mappings, "
-	if !r.Model.Code.Path.NMIs() {
+	if !r.Model.Code.Path.NMIs {
 		line += "non-maskable interrupts, "
 	}
 	line += "nested traps"

@@ -23,7 +23,7 @@ func (m *machine) next(s spot) number { return m.places.index(spot{item: s.item 
 func (m *machine) atPlace(p number) branch {
 	s := m.places.list[p]
 	b := branch{name: m.spell(s), when: []cond{{own, []test{{place, only(p)}}}}}
-	if m.code.Path.NMIs() {
+	if m.code.Path.NMIs {
 		b.when = append(b.when, m.noneAtHome())
 	}
 	return b

@@ -198,10 +198,10 @@ func expressible(c *cpus.Code) error {
 		}
 	}
 	switch {
-	case c.Path.Tells() && entry != caught:
+	case c.Path.Tells && entry != caught:
 		return fmt.Errorf("the timed engine has no rule for the path \"%s: %s\": want %q (the live engine and check take it)",
 			cpus.OnEntry, entry, caught)
-	case c.Literals() && !c.Path.Apart() && c.Path.After() == cpus.DoCall:
+	case c.Literals() && !c.Path.Apart && c.Path.After == cpus.DoCall:
 		return fmt.Errorf("the timed engine has no rule for the path \"%s: %s\": nothing reads the site's literal "+
 			"(the live engine and check take it)", cpus.AtSite, c.Path.Program(cpus.AtSite))
 	}
