@@ -50,12 +50,9 @@
 //
 // # Finding your way
 //
-//	table.go     Table, what everybody uses
-//	open.go      Open and Read: from a name to the right reader
+//	table.go     Table, what everybody uses: its groups, its names and modules
+//	open.go      Open and Read: from a name, through packings, to the right reader
 //	build.go     New, and the builder that every reader feeds
-//	store.go     how names and modules are kept
-//	sizing.go    the kernel's groups
-//	packed.go    packings, peeled off (package unpack)
 //	kernel.go    kernels' images (package vmlinux)
 //	lines.go     text, line by line
 //	lists.go     the kernel's lists; kallsyms.go for addresses of names

@@ -9,6 +9,9 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"strconv"
+
+	"github.com/textpoke/textpoke/internal/inputs"
 )
 
 // MaxLine bounds a line of text in bytes, the end of the line included.
@@ -124,4 +127,21 @@ func parseHex(s []byte) (a Addr, reason string) {
 		a = a<<4 | Addr(d)
 	}
 	return a, ""
+}
+
+// ParseError says where an input stops making sense: file, line, value, reason.
+type ParseError = inputs.ParseError
+
+// quotedMax is how many bytes of a wrong value an error message shows.
+const quotedMax = 60
+
+// quoted names a value in an error: address "zz". Long values are cut, and
+// bytes that would upset a terminal are escaped.
+func quoted[T string | []byte](what string, v T) string {
+	s := string(v[:min(len(v), quotedMax)])
+	q := strconv.Quote(s)
+	if len(v) > quotedMax {
+		q = q[:len(q)-1] + `..."`
+	}
+	return what + " " + q
 }

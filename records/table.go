@@ -4,7 +4,10 @@ package records
 
 import (
 	"fmt"
+	"math/bits"
+	"sort"
 	"strconv"
+	"unsafe"
 )
 
 // Addr is a virtual address of kernel text.
@@ -78,4 +81,144 @@ func (t *Table) Describe(i int) string {
 		return fmt.Sprintf("%s %s [%s]", t.Addr(i), t.Symbol(i), m)
 	}
 	return fmt.Sprintf("%s %s", t.Addr(i), t.Symbol(i))
+}
+
+// symbols tells each record's function.
+type symbols interface {
+	at(i int) string
+}
+
+// modules tells each record's module, by number and by name. Number 0 is the
+// core kernel, whose name is "".
+type modules interface {
+	at(i int) string
+	id(i int) int
+	list() []string // names by number; a number may be unused
+}
+
+// blobSymbols keeps all names in one piece, so that ten million of them are two
+// allocations: name i ends at ends[i] and starts where its predecessor ends.
+type blobSymbols struct {
+	blob []byte // not written to once the table is built
+	ends []uint32
+}
+
+func (s *blobSymbols) at(i int) string {
+	var start uint32
+	if i > 0 {
+		start = s.ends[i-1]
+	}
+	name := s.blob[start:s.ends[i]]
+	return unsafe.String(unsafe.SliceData(name), len(name))
+}
+
+// indexSymbols are the names of generated tables, made up when asked for.
+type indexSymbols struct{}
+
+func (indexSymbols) at(i int) string { return "fn" + strconv.Itoa(i) }
+
+// runModules stores modules as runs of records: real tables have a few dozen.
+type runModules struct {
+	names []string
+	ends  []uint32 // run r covers records up to ends[r]
+	ids   []uint32 // and belongs to module ids[r]
+}
+
+func (m *runModules) id(i int) int {
+	r := sort.Search(len(m.ends), func(r int) bool { return int(m.ends[r]) > i })
+	return int(m.ids[r])
+}
+
+func (m *runModules) at(i int) string { return m.names[m.id(i)] }
+func (m *runModules) list() []string  { return m.names }
+
+// rangeModules are the modules of generated tables: everything from starts[k]
+// on, up to the next start, is module k+1. Whatever the order of the records,
+// their addresses tell their modules.
+type rangeModules struct {
+	addrs  []Addr
+	starts []Addr // ascending
+	names  []string
+}
+
+func (m *rangeModules) id(i int) int {
+	a := m.addrs[i]
+	return sort.Search(len(m.starts), func(k int) bool { return m.starts[k] > a })
+}
+
+func (m *rangeModules) at(i int) string { return m.names[m.id(i)] }
+func (m *rangeModules) list() []string  { return m.names }
+
+// Sizes of a record and of a block of records on 64-bit kernels with 4 KiB pages: struct dyn_ftrace
+// in include/linux/ftrace.h is an address and a word of flags, ENTRIES_PER_PAGE in
+// kernel/trace/ftrace.c the quotient.
+const (
+	RecordBytes    = 16
+	PageBytes      = 4096
+	RecordsPerPage = PageBytes / RecordBytes
+)
+
+// MaxGroupPages is the largest block of pages that the page allocator hands
+// out: 1 << MAX_PAGE_ORDER, include/linux/mmzone.h. A request for more fails,
+// and ftrace_allocate_records halves it until it succeeds.
+const MaxGroupPages = 1 << 10
+
+// Pages is how many pages the kernel takes for a load unit of that many
+// records: the core kernel, or one module.
+func Pages(records int) int {
+	return (records + RecordsPerPage - 1) / RecordsPerPage
+}
+
+// GroupPages cuts a load unit's pages into groups the way the kernel does:
+// each group takes the largest power of two that is left, 134 = 128 + 4 + 2
+// (ftrace_allocate_pages and ftrace_allocate_records, kernel/trace/ftrace.c,
+// Linux 5.12 and later).
+func GroupPages(pages int) []int {
+	var groups []int
+	for pages > 0 {
+		g := min(1<<(bits.Len(uint(pages))-1), MaxGroupPages)
+		groups = append(groups, g)
+		pages -= g
+	}
+	return groups
+}
+
+// GroupSizes says how many records each group of a load unit holds, when
+// groups of that many pages in total are filled in order. Groups that stay
+// empty are left out. Fewer pages than the records need count as Pages(records).
+func GroupSizes(records, pages int) []int {
+	var sizes []int
+	for _, p := range GroupPages(max(pages, Pages(records))) {
+		if records == 0 {
+			break
+		}
+		n := min(p*RecordsPerPage, records)
+		sizes = append(sizes, n)
+		records -= n
+	}
+	return sizes
+}
+
+// kernelGroups cuts a whole table into groups. A load unit is a maximal run of
+// ascending records of one module: the kernel sorts a unit when it loads it, so
+// a descent tells that the next one starts. The first unit of the core kernel
+// gets corePages where that is known; 0 means as many as it needs.
+func kernelGroups(addrs []Addr, mods modules, corePages int) []Group {
+	var groups []Group
+	for first := 0; first < len(addrs); {
+		mod := mods.id(first)
+		last := first + 1
+		for last < len(addrs) && addrs[last] > addrs[last-1] && mods.id(last) == mod {
+			last++
+		}
+		pages := 0
+		if first == 0 && mod == 0 {
+			pages = corePages
+		}
+		for _, n := range GroupSizes(last-first, pages) {
+			groups = append(groups, Group{first, first + n})
+			first += n
+		}
+	}
+	return groups
 }

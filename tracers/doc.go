@@ -6,24 +6,19 @@
 // its decisions in its order, and its errors. Release holds how other releases differ.
 //
 //	errno.go     errors, with the kernel's numbers and the rule behind each
-//	flags.go     a record's flags and reference count
+//	record.go    a record's flags and count; call, nop or modify (ftrace_check_record)?
+//	             The address that a site is to call, and the one that it calls now
 //	ops.go       ops: the function that a tracer has called, and for which functions
-//	decide.go    call, nop or modify? (ftrace_check_record)
-//	target.go    the address that a site is to call, and the one that it calls now
-//	core.go      Core: the list of ops, the records, their text
-//	account.go   counting references, before anything is patched
-//	global.go    the one function that sites without a literal share
-//	step.go      the steps of a change, in the kernel's order
+//	core.go      Core: the list of ops, the records, their text, and the one function that
+//	             sites without a literal share
+//	change.go    one change: its report, its steps in the kernel's order, the references that it
+//	             counts, and how it is taken back
 //	pass.go      an update pass: planned as steps, then executed
-//	change.go    one change: its report, and how it is taken back
 //	attach.go    attach, detach, change a filter
 //	ipmodify.go  which ops may change the instruction pointer, and who shares with it
-//	direct.go    direct calls: an ops for each trampoline
-//	single.go    direct calls: one ops for all trampolines
-//	call.go      a call of a function; frames and freed ops
-//	task.go      the task that calls, and its guards against recursion
+//	direct.go    direct calls: an ops for each trampoline, or one for all
+//	call.go      a call of a function: the task and its guards, frames and freed ops
 //	bpf.go       BPF trampolines on top: programs of one function share one
-//	signature.go whether a program may be attached to functions of other types
 //	multi.go     one program on many functions: merged, and proposed
 //
 // An attach is a plan. The core plans a change as data, executes it and reports its steps

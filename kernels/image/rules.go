@@ -3,9 +3,14 @@
 package image
 
 import (
+	"bytes"
+	"encoding/hex"
 	"fmt"
 	"slices"
+	"strconv"
 	"strings"
+
+	"github.com/textpoke/textpoke/records/vmlinux"
 )
 
 // Rules say what a kernel's code shows, in the order of their file: a line with a rule's name and,
@@ -190,4 +195,152 @@ func (k *Kernel) whatCalled(name string) string {
 		calls = append(calls[:8:8], "...")
 	}
 	return name + " calls " + strings.Join(calls, ", ")
+}
+
+// broadcasts are functions that interrupt every other CPU, over the releases, as mechanisms.rules
+// has them.
+var broadcasts = []string{"on_each_cpu_cond_mask", "on_each_cpu", "text_poke_sync", "smp_text_poke_sync_each_cpu", "run_sync"}
+
+// conditions are what the cases of rules ask, by the words that stand there. FROM may be several
+// functions, as f|g; the first that leads anywhere counts. Those that find something say what in
+// braces, for the evidence.
+var conditions = map[string]func(x *examiner, args []string) bool{
+	// One of some functions is there, or none of them; one of some symbols is, or a function's
+	// variable of a name, which compilers number.
+	"there":    func(x *examiner, args []string) bool { return x.first(args...) != "" },
+	"absent":   func(x *examiner, args []string) bool { return x.first(args...) == "" },
+	"named":    func(x *examiner, args []string) bool { return slices.ContainsFunc(args, x.Has) },
+	"variable": (*examiner).variable,
+	// FROM leads by at most N direct calls to the first of some others: {way}. through A N B M C
+	// is the way from A to B and on to C.
+	"leads":   func(x *examiner, args []string) bool { return x.leads(args[0], args[1], args[2:]) },
+	"through": (*examiner).through,
+	// A function's code names functions that interrupt every other CPU, at least N times: {n}.
+	"broadcasts": (*examiner).broadcasts,
+	// Another rule's answer is above 0, or one of some numbers; or it has none.
+	"value":   (*examiner).value,
+	"unknown": func(x *examiner, args []string) bool { return x.answers[args[0]].Value == "" },
+	// The functions that queue patches were executed: {rounds}, {said}, and a lower address did not
+	// end a batch; the vector's slots are known: {slots}, {how}. A single poke, executed, goes alone, or is queued, or cannot be.
+	"batch":  (*examiner).batch,
+	"sorted": func(x *examiner, _ []string) bool { b, err := x.RunBatch(); return err == nil && !b.FromOrder },
+	"slots":  (*examiner).slotsKnown,
+	"single": (*examiner).single,
+	// Each record has a literal that names an ops; tasks are preempted: {preempt}.
+	"call-ops":  func(x *examiner, _ []string) bool { return x.CallOps() },
+	"preempted": func(x *examiner, _ []string) bool { x.found("preempt", x.Preempt()); return x.Preempt() != "" },
+	// Bytes are in the text, words anywhere; a function of riscv64 or arm64 has an instruction; one
+	// of some functions touches SYMBOL+N: {f}; a function's code names a place in N bytes of SYMBOL.
+	"constant": (*examiner).constant,
+	"contains": func(x *examiner, args []string) bool { return x.Contains(args[0]) },
+	"executes": (*examiner).executes,
+	"touches":  (*examiner).touches,
+	"refers":   (*examiner).refers,
+	// Type information knows a structure, or its member.
+	"member": func(x *examiner, args []string) bool {
+		members := x.Members(args[0])
+		return len(members) > 0 && (len(args) == 1 || members[args[1]])
+	},
+}
+
+// whole is a number of a rule.
+func whole(s string) int {
+	n, err := strconv.ParseInt(s, 0, 64)
+	if err != nil {
+		panic(fmt.Sprintf("rules: %v", err)) // a mistake of ours
+	}
+	return int(n)
+}
+
+func (x *examiner) variable(args []string) bool {
+	return slices.ContainsFunc(x.All, func(s vmlinux.Symbol) bool { return s.Name == args[0] || strings.HasPrefix(s.Name, args[0]+".") })
+}
+
+func (x *examiner) leads(from, depth string, to []string) bool {
+	for f := range strings.SplitSeq(from, "|") {
+		for _, name := range to {
+			if way := x.Path(f, name, whole(depth)); way != nil {
+				x.found("way", strings.Join(way, " calls "))
+				return true
+			}
+		}
+	}
+	return false
+}
+
+func (x *examiner) through(args []string) bool {
+	way := x.Path(args[0], args[2], whole(args[1]))
+	on := x.Path(args[2], args[4], whole(args[3]))
+	if way == nil || on == nil {
+		return false
+	}
+	x.found("way", strings.Join(append(way, on[1:]...), " calls "))
+	return true
+}
+
+func (x *examiner) broadcasts(args []string) bool {
+	n, calls := 0, x.Calls(args[0])
+	for _, b := range broadcasts {
+		n += calls[b]
+	}
+	x.found("n", strconv.Itoa(n))
+	return n >= whole(args[1])
+}
+
+func (x *examiner) value(args []string) bool {
+	v := x.answers[args[0]].Value
+	return slices.Contains(args[1:], v) || len(args) == 1 && v != "" && v != "0"
+}
+
+func (x *examiner) batch([]string) bool {
+	b, err := x.RunBatch()
+	x.found("rounds", strconv.Itoa(b.Rounds))
+	x.found("said", b.said())
+	return err == nil
+}
+
+func (x *examiner) slotsKnown([]string) bool {
+	n, how := x.Slots()
+	x.found("slots", strconv.Itoa(n))
+	x.found("how", how)
+	return n > 0
+}
+
+func (x *examiner) single(args []string) bool {
+	alone, err := x.RunSingle()
+	x.found("error", fmt.Sprint(err))
+	switch args[0] {
+	case "alone":
+		return err == nil && alone
+	case "queued":
+		return err == nil && !alone
+	}
+	return err != nil
+}
+
+func (x *examiner) constant(args []string) bool {
+	b, err := hex.DecodeString(args[0])
+	if err != nil {
+		panic(fmt.Sprintf("rules: %v", err)) // a mistake of ours
+	}
+	_, text, ok := x.Limits("_stext", "_etext")
+	return ok && bytes.Contains(x.At(text), b)
+}
+
+func (x *examiner) executes(args []string) bool { return x.HoldsWord(args[0], uint32(whole(args[1]))) }
+
+func (x *examiner) touches(args []string) bool {
+	at, ok := x.Addr(args[0])
+	for _, f := range args[2:] {
+		if ok && x.Touches(f, at+uint64(whole(args[1]))) {
+			x.found("f", f)
+			return true
+		}
+	}
+	return false
+}
+
+func (x *examiner) refers(args []string) bool {
+	at, ok := x.Addr(args[1])
+	return ok && slices.ContainsFunc(x.Refs(args[0]), func(to uint64) bool { return at <= to && to < at+uint64(whole(args[2])) })
 }

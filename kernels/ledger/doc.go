@@ -9,18 +9,18 @@
 // the rules of this package, ops by the core in package tracers, whose steps it prices.
 //
 //	action.go     the actions, by name
-//	state.go      what is so already; here.go reads it from a running machine
+//	state.go      what is so already, told or read from a running machine
 //	replay.go     tracepoints, keys, static calls, command lines
 //	functions.go  the function tracer of a replay: its core and its records
-//	client.go     kprobes, BPF programs, function_graph: what each asks of the core
+//	client.go     kprobes, BPF programs, function_graph: what each asks of the core; probes in programs
 //	price.go      a step of the core, priced by the image's mechanisms
 //	module.go     loading and unloading modules
-//	uprobe.go     probes in programs
 //	whatif.go     mechanisms that a kernel does not have
 //	kernel.go     kernels, ledgers, and what a CPU takes
 //	attach.go     attaching to many functions: steps, interrupts and work
 //	time.go       the time that such work takes, by a calibration
-//	facts.go      what follows from an image; book.go writes and reads it
+//	facts.go      what follows from an image; files of it
+//	open.go       the kernel of a name or a file
 //	measured.go   interrupts that booted kernels took
 //
 // Each number says how it is known (Basis) and between what bounds it lies (Range).

@@ -35,7 +35,7 @@ func TestKeyFiles(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	here, err := os.ReadFile("../ledger/here.go")
+	here, err := os.ReadFile("../ledger/state.go")
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -1,5 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 
+// Package vmlinux reads a Linux kernel as it is linked: its memory, and the symbol table
+// that it carries for itself (kallsyms). [Open] takes every form in which kernels are
+// kept: bzImage (vmlinuz of x86), Image (arm64, riscv64), EFI zboot, ELF (vmlinux), each
+// packed in any way that package unpack knows.
+//
+// A file may be anything. Every read is bounded; an error is one line and names the file.
+// [Kernel.Notes] lists the tables that were found without their symbols, or not at all.
 package vmlinux
 
 import (
@@ -172,3 +179,44 @@ func (k *Kernel) Between(first, last string, size uint64) (from uint64, b []byte
 // IsText tells whether an address is code, of the kernel's that stays or of that which is
 // thrown away.
 func (k *Kernel) IsText(addr uint64) bool { return k.Stays(addr) || k.Discarded(addr) }
+
+// Arch is an instruction set whose kernels are read.
+type Arch struct {
+	Name     string
+	Machine  elf.Machine
+	Magic    string // at 0x38 of a raw image (Documentation/arch/arm64/booting.rst, riscv/boot-image-header.rst); "" for none
+	relative uint64 // type of a relocation that adds the base alone
+}
+
+var arches = []*Arch{
+	{Name: "x86_64", Machine: elf.EM_X86_64},
+	{Name: "arm64", Machine: elf.EM_AARCH64, Magic: "ARM\x64", relative: uint64(elf.R_AARCH64_RELATIVE)},
+	{Name: "riscv64", Machine: elf.EM_RISCV, Magic: "RSC\x05", relative: uint64(elf.R_RISCV_RELATIVE)},
+}
+
+// OfMachine is the instruction set of an ELF file, nil if it is none of ours.
+func OfMachine(m elf.Machine) *Arch {
+	for _, a := range arches {
+		if a.Machine == m {
+			return a
+		}
+	}
+	return nil
+}
+
+// Fail is what is wrong with an image. [InFile] puts the file's name in front of it where
+// that is known.
+func Fail(what, reason string, args ...any) error {
+	return &inputs.ParseError{Value: what, Reason: fmt.Sprintf(reason, args...)}
+}
+
+// InFile names the file that an error is about.
+func InFile(file string, err error) error {
+	var bad *inputs.ParseError
+	if !errors.As(err, &bad) {
+		return fmt.Errorf("%s: %w", file, err)
+	}
+	in := *bad
+	in.File = file
+	return &in
+}

@@ -1,10 +1,38 @@
 // SPDX-License-Identifier: Apache-2.0
 
+// Package metadata holds the records that a global trampoline needs about the function
+// that called it, and finds them by the function's address.
+//
+// A BPF trampoline is made for one function and has that function's programs and
+// number of arguments in its instructions. A global trampoline is one piece of
+// code for all functions; it has to look them up at each call (Menglong Dong, "bpf:
+// tracing multi-link support", RFC v1 28 May 2025, v2 3 July 2025). The tables:
+//
+//	fixed-256, fixed-1024  chains behind a fixed number of buckets. 256 is what
+//	                       fprobe's table of addresses had (FPROBE_IP_HASH_BITS = 8,
+//	                       kernel/trace/fprobe.c, Linux 6.14 to 6.18), 1024 what BPF
+//	                       trampolines' has (TRAMPOLINE_HASH_BITS = 10,
+//	                       kernel/bpf/trampoline.c)
+//	resizable              grows and shrinks with the functions in it, as the series'
+//	                       v2, and as rhltable in fprobe since 6.19
+//	padding                the number of a record stands in the bytes before the
+//	                       function, as in the series' v1; records lie in an array
+//	sync-map, rwmutex-map  the maps of Go programs, as rivals
+//
+// # Promises of all tables
+//
+// Any goroutine may call any method at any time. Changes wait for each other; a lookup allocates
+// nothing and, but in rwmutex-map, never waits. Each operation is as if it happened at one moment
+// between its call and its return. A record is never written once it is in a table. To change one,
+// set another in its place; the garbage collector stands for the grace period after which the old
+// one is freed.
 package metadata
 
 import (
 	"errors"
 	"fmt"
+	"sync"
+	"sync/atomic"
 
 	"github.com/textpoke/textpoke/internal/spelling"
 	"github.com/textpoke/textpoke/records"
@@ -125,4 +153,79 @@ func New(k TableKind, text Text) (Table, error) {
 // (include/linux/hash.h). shift is 64 less the bits wanted.
 func home(at records.Addr, shift uint8) uint64 {
 	return uint64(at) * 0x61C8864680B583EB >> shift
+}
+
+// syncMap is the standard library's map for readers that do not wait.
+type syncMap struct {
+	m      sync.Map
+	change sync.Mutex // n goes with m
+	n      atomic.Int64
+}
+
+func (s *syncMap) Lookup(at records.Addr) *Record {
+	if r, ok := s.m.Load(at); ok {
+		return r.(*Record)
+	}
+	return nil
+}
+
+func (s *syncMap) Set(r *Record) error {
+	if err := r.check(); err != nil {
+		return err
+	}
+	s.change.Lock()
+	defer s.change.Unlock()
+	if _, had := s.m.Swap(r.Func, r); !had {
+		s.n.Add(1)
+	}
+	return nil
+}
+
+func (s *syncMap) Remove(at records.Addr) bool {
+	s.change.Lock()
+	defer s.change.Unlock()
+	_, had := s.m.LoadAndDelete(at)
+	if had {
+		s.n.Add(-1)
+	}
+	return had
+}
+
+func (s *syncMap) Len() int { return int(s.n.Load()) }
+
+// lockedMap is a plain map behind a lock that readers share.
+type lockedMap struct {
+	mu sync.RWMutex
+	m  map[records.Addr]*Record
+}
+
+func (l *lockedMap) Lookup(at records.Addr) *Record {
+	l.mu.RLock()
+	r := l.m[at]
+	l.mu.RUnlock()
+	return r
+}
+
+func (l *lockedMap) Set(r *Record) error {
+	if err := r.check(); err != nil {
+		return err
+	}
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.m[r.Func] = r
+	return nil
+}
+
+func (l *lockedMap) Remove(at records.Addr) bool {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	_, had := l.m[at]
+	delete(l.m, at)
+	return had
+}
+
+func (l *lockedMap) Len() int {
+	l.mu.RLock()
+	defer l.mu.RUnlock()
+	return len(l.m)
 }

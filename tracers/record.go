@@ -1,0 +1,237 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package tracers
+
+import (
+	"strconv"
+	"strings"
+
+	"github.com/textpoke/textpoke/records"
+)
+
+// Flags are a record's state and, in the low bits, how many ops want it called
+// (struct dyn_ftrace.flags, include/linux/ftrace.h, Linux 6.6 and later). Pairs
+// are what is wanted and, with En, what the text has.
+type Flags uint64
+
+// The flags of a record.
+const (
+	Enabled   Flags = 1 << 31 // the text holds a call
+	Regs      Flags = 1 << 30 // the entry that saves all registers
+	RegsEn    Flags = 1 << 29
+	Tramp     Flags = 1 << 28 // the only ops' own trampoline
+	TrampEn   Flags = 1 << 27
+	IPModify  Flags = 1 << 26 // an ops that may change the instruction pointer is attached; at most one
+	Disabled  Flags = 1 << 25 // not to be touched: module not ready, weak function
+	Direct    Flags = 1 << 24 // a direct ops is attached
+	DirectEn  Flags = 1 << 23
+	CallOps   Flags = 1 << 22 // the site's literal names the only ops
+	CallOpsEn Flags = 1 << 21
+	Touched   Flags = 1 << 20 // was enabled once (6.5)
+	Modified  Flags = 1 << 19 // was direct or ipmodify once
+)
+
+// RefMax is the most references that a record can count, FTRACE_REF_MAX: 2^19-1
+// since Linux 6.6 (2^23-1 in 5.15 to 6.1, 2^25-1 in 5.0).
+const RefMax = 1<<19 - 1
+
+// noClear are the flags that outlive the last reference
+// (FTRACE_NOCLEAR_FLAGS).
+const noClear = Disabled | Touched | Modified
+
+var flagNames = []struct {
+	flag Flags
+	name string
+}{
+	{Enabled, "ENABLED"}, {Regs, "REGS"}, {RegsEn, "REGS_EN"}, {Tramp, "TRAMP"}, {TrampEn, "TRAMP_EN"},
+	{IPModify, "IPMODIFY"}, {Disabled, "DISABLED"}, {Direct, "DIRECT"}, {DirectEn, "DIRECT_EN"},
+	{CallOps, "CALL_OPS"}, {CallOpsEn, "CALL_OPS_EN"}, {Touched, "TOUCHED"}, {Modified, "MODIFIED"},
+}
+
+// Count is how many ops want the record called.
+func (f Flags) Count() int { return int(f & RefMax) }
+
+// has tells whether any of the bits is set.
+func (f Flags) has(bits Flags) bool { return f&bits != 0 }
+
+// with sets or clears bits.
+func (f Flags) with(bits Flags, on bool) Flags {
+	if on {
+		return f | bits
+	}
+	return f &^ bits
+}
+
+// String is the count and the flags that are set: "2 ENABLED REGS REGS_EN".
+func (f Flags) String() string {
+	words := []string{strconv.Itoa(f.Count())}
+	for _, n := range flagNames {
+		if f.has(n.flag) {
+			words = append(words, n.name)
+		}
+	}
+	return strings.Join(words, " ")
+}
+
+// Decision is what an update does to a record (FTRACE_UPDATE_*).
+type Decision uint8
+
+// The decisions.
+const (
+	Ignore Decision = iota
+	MakeCall
+	ModifyCall
+	MakeNop
+)
+
+var decisionNames = [...]string{"ignore", "make call", "modify call", "make nop"}
+
+func (d Decision) String() string { return decisionNames[d] }
+
+// Decide says what an update does to a record with these flags, and what they
+// are afterwards. enable is false where everything is switched off at once,
+// for every ops (kernel.ftrace_enabled=0). It is ftrace_check_record
+// (kernel/trace/ftrace.c, Linux 7.1).
+func Decide(f Flags, enable bool) (Decision, Flags) {
+	if f.has(Disabled) && !f.has(Enabled) {
+		return Ignore, f // skip_record
+	}
+	if !enable || f.Count() == 0 {
+		if !f.has(Enabled) {
+			return Ignore, f
+		}
+		if f.Count() == 0 {
+			return MakeNop, f & noClear
+		}
+		return MakeNop, f &^ (Enabled | TrampEn | RegsEn | DirectEn | CallOpsEn)
+	}
+	differs := differing(f)
+	if f.has(Enabled) && differs == 0 {
+		return Ignore, f
+	}
+	to := f | Enabled | Touched
+	if f.has(Direct | IPModify) {
+		to |= Modified
+	}
+	for _, p := range pairs {
+		if differs.has(p.want) {
+			to = to.with(p.have, p.wanted(f))
+		}
+	}
+	if f.has(Enabled) {
+		return ModifyCall, to
+	}
+	return MakeCall, to
+}
+
+// pairs are the ways that a site can be called in other than the plain one.
+// Direct and CallOps go for an only user.
+var pairs = []pair{
+	{Regs, RegsEn, false}, {Tramp, TrampEn, false}, {Direct, DirectEn, true}, {CallOps, CallOpsEn, true},
+}
+
+type pair struct {
+	want, have Flags
+	only       bool
+}
+
+// wanted tells whether the text is to have it.
+func (p pair) wanted(f Flags) bool { return f.has(p.want) && (!p.only || f.Count() == 1) }
+
+// differing are the flags whose wish and text differ.
+func differing(f Flags) (d Flags) {
+	for _, p := range pairs {
+		if p.wanted(f) != f.has(p.have) {
+			d |= p.want
+		}
+	}
+	return d
+}
+
+// Targets are the functions that a site may call; 0 for one that does not exist.
+type Targets struct {
+	Direct     records.Addr // what direct_functions says of the record
+	Trampoline records.Addr // of the ops that has the site for itself
+	RegsEntry  records.Addr // ftrace_regs_caller, FTRACE_REGS_ADDR
+	Entry      records.Addr // ftrace_caller, FTRACE_ADDR
+}
+
+// New is the function that the site is to call (ftrace_get_addr_new): the direct trampoline of an
+// only user, else the only ops' own trampoline, else an entry. ok is false where the flags promise
+// a target that does not exist; the kernel warns and takes the next.
+func (t Targets) New(f Flags) (to records.Addr, ok bool) {
+	return t.choose(f.has(Direct) && f.Count() == 1, f.has(Tramp), f.has(Regs))
+}
+
+// Current is what the site calls now (ftrace_get_addr_curr), by what the flags say
+// the text has.
+func (t Targets) Current(f Flags) (to records.Addr, ok bool) {
+	return t.choose(f.has(DirectEn), f.has(TrampEn), f.has(RegsEn))
+}
+
+func (t Targets) choose(direct, tramp, regs bool) (records.Addr, bool) {
+	ok := true
+	if direct {
+		if t.Direct != 0 {
+			return t.Direct, true
+		}
+		ok = false
+	}
+	switch {
+	case tramp && t.Trampoline != 0:
+		return t.Trampoline, ok
+	case tramp:
+		return t.Entry, false
+	case regs:
+		return t.RegsEntry, ok
+	}
+	return t.Entry, ok
+}
+
+// TrampolineNow is the ops whose trampoline an enabled site calls
+// (ftrace_find_tramp_ops_curr), nil if there is none. An ops that is being removed
+// comes first, by what it traced; one that is being added has not got to its sites
+// yet; one that is being modified is judged by what it traced before.
+func TrampolineNow(rec int, removed *Ops, list []*Ops) *Ops {
+	if removed != nil && removed.old != nil && removed.old.has(rec) {
+		return removed
+	}
+	for _, o := range list {
+		switch {
+		case o.Trampoline == 0 || o.has(OpsAdding):
+		case o.has(OpsModifying):
+			if o.old.has(rec) {
+				return o
+			}
+		case o.hashes().has(rec):
+			return o
+		}
+	}
+	return nil
+}
+
+// TrampolineThen is the ops whose trampoline a site is to call
+// (ftrace_find_tramp_ops_new), nil if there is none.
+func TrampolineThen(rec int, list []*Ops) *Ops {
+	for _, o := range list {
+		if o.hashes().has(rec) {
+			return o
+		}
+	}
+	return nil
+}
+
+// Unique is the only ops that traces a record (ftrace_find_unique_ops), nil if
+// there are none or several.
+func Unique(rec int, list []*Ops) (only *Ops) {
+	for _, o := range list {
+		if !o.hashes().has(rec) {
+			continue
+		}
+		if only != nil {
+			return nil
+		}
+		only = o
+	}
+	return only
+}
