@@ -18,7 +18,7 @@ import (
 // TestStress lets clients, failures, cancels, migration, masks and hotplug at
 // every sound protocol.
 func TestStress(t *testing.T) {
-	d := 150 * time.Millisecond
+	d := 100 * time.Millisecond
 	if *long {
 		d = 20 * time.Second
 	}
