@@ -73,6 +73,7 @@ type Answer struct {
 	Opening   string        // what it rests on: paragraphs in Markdown
 	Basis     string        // what modelled times rest on, a sentence; "" where there are none
 	Table     results.Table // the rows
+	Figures   []Comparison  // the published ones, with what came out
 	Documents []results.Document
 	// No is set when the answer is that something is not as it must be.
 	No error
@@ -190,8 +191,11 @@ func (s *Study[C, R]) Of(table string) form.Rows {
 	return s.beside[table]
 }
 
-// Comparisons are the published figures that the form declares, with what came out.
+// Comparisons are the published figures with what came out: those that the form declares, and then those of Compare.
 func (s *Study[C, R]) Comparisons() []Comparison { return s.figures }
+
+// Compare adds published figures that the form does not declare.
+func (s *Study[C, R]) Compare(figures ...Comparison) { s.figures = append(s.figures, figures...) }
 
 // CutShort says what is missing; "" when nothing is.
 func (s *Study[C, R]) CutShort() string {

@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"io"
 	"math"
+	"os"
 	"regexp"
 	"runtime"
 	"slices"
@@ -29,7 +30,7 @@ var layoutText string
 // layout is what all reports have: the question, the headline, what is missing, and
 // how published figures are shown.
 var layout = template.Must(template.New("report").Funcs(form.Funcs()).Funcs(template.FuncMap{
-	"host": func() string { return runtime.GOOS + ", " + runtime.GOARCH },
+	"host": func() string { return runtime.GOOS + ", " + runtime.GOARCH }, "processor": processor,
 	"pair": func(a, b any) string { return fmt.Sprint(a) + ", " + fmt.Sprint(b) },
 	"size": choice.Size, "span": Span, "modelled": Modelled, "lacks": Lacks,
 }).Parse(layoutText))
@@ -244,8 +245,7 @@ func basis(t results.Table, found any) string {
 	}
 	for i, name := range names {
 		if c, err := calibration.Open(name); err == nil {
-			assumed := len(Where(c.Entries, func(e calibration.Entry) bool { return e.Basis == calibration.Assumed }))
-			names[i] = fmt.Sprintf("%s (%d of %d quantities assumed)", name, assumed, len(c.Entries))
+			names[i] = fmt.Sprintf("%s (%d of %d quantities assumed)", name, Assumed(c), len(c.Entries))
 		}
 	}
 	line := "Times are modelled on " + strings.Join(names, ", ")
@@ -253,6 +253,11 @@ func basis(t results.Table, found any) string {
 		line += fmt.Sprintf("; published cases are off by %+.0f to %+.0f %%", low, high)
 	}
 	return line + "."
+}
+
+// Assumed is how many quantities of a calibration are assumed.
+func Assumed(c *calibration.Calibration) int {
+	return len(Where(c.Entries, func(e calibration.Entry) bool { return e.Basis == calibration.Assumed }))
 }
 
 // off is how far modelled times are from the published ones, at both ends, in per cent:
@@ -301,4 +306,18 @@ func Listed() (out []string) {
 		out = append(out, what)
 	}
 	return out
+}
+
+// processor is what this machine calls its CPUs.
+func processor() string {
+	text, err := os.ReadFile("/proc/cpuinfo")
+	if err != nil {
+		return "unknown"
+	}
+	for line := range strings.Lines(string(text)) {
+		if key, value, ok := strings.Cut(line, ":"); ok && strings.TrimSpace(key) == "model name" {
+			return strings.TrimSpace(value)
+		}
+	}
+	return "unknown"
 }

@@ -105,11 +105,12 @@ func (s *Spec[C, R]) Study(c C, lab Lab) *Study[C, R] {
 // Answer is the answer of what a study has found.
 func (s *Spec[C, R]) Answer(study *Study[C, R], found *Findings) (*Answer, error) {
 	f := s.form()
-	a := &Answer{Table: study.table, No: found.No}
-	var err error
-	if study.figures, err = figures(f, study.Of); err != nil {
+	declared, err := figures(f, study.Of)
+	if err != nil {
 		return nil, err
 	}
+	study.figures = append(declared, study.figures...)
+	a := &Answer{Table: study.table, No: found.No, Figures: study.figures}
 	if a.No == nil {
 		if a.No, err = broken(f, study.facts); err != nil {
 			return nil, err

@@ -5,6 +5,7 @@
 package int3lookup
 
 import (
+	"cmp"
 	"context"
 	_ "embed"
 	"fmt"
@@ -16,9 +17,7 @@ import (
 	"github.com/textpoke/textpoke/experiments/internal/clock"
 	"github.com/textpoke/textpoke/int3"
 	"github.com/textpoke/textpoke/records"
-	"github.com/textpoke/textpoke/results"
 	"github.com/textpoke/textpoke/results/fit"
-	"github.com/textpoke/textpoke/results/plots"
 )
 
 // Config says which indexes are searched, over which batches.
@@ -51,14 +50,6 @@ type row struct {
 	repeats         int
 }
 
-// InGroups is the number of groups; "" where it makes no difference.
-func (r *row) InGroups() string {
-	if r.Groups == 0 {
-		return ""
-	}
-	return fmt.Sprint(r.Groups)
-}
-
 func measure(ctx context.Context, s *experiments.Study[Config, *row]) (*experiments.Findings, error) {
 	c := &s.Config
 	type point struct {
@@ -73,18 +64,48 @@ func measure(ctx context.Context, s *experiments.Study[Config, *row]) (*experime
 			}
 		}
 	}
-	a := &answer{Study: s}
+	most := slices.Max(c.Patches)
+	var crossings []*crossing
+	var means []shown
 	err := experiments.Each(ctx, s, points, func(p point) (*row, error) {
-		return c.measure(ctx, p.kind, p.patches,
-			p.groups, s.Seed)
+		r, err := c.measure(ctx, p.kind, p.patches, p.groups, s.Seed)
+		if err == nil && p.patches == most {
+			means = append(means, c.means(r)...)
+		}
+		return r, err
 	})
 	for _, n := range c.Patches {
 		if err != nil {
 			break
 		}
-		err = a.cross(ctx, n, s.Seed)
+		var some []*crossing
+		some, err = c.cross(ctx, n, s.Seed)
+		crossings = append(crossings, some...)
 	}
-	return &experiments.Findings{Report: a, Pictures: []experiments.Picture{{Picture: a.chart().Picture()}}}, err
+	for _, c := range crossings {
+		c.Largest = c.Patches == most
+	}
+	return &experiments.Findings{Report: s},
+		cmp.Or(err, experiments.Beside(s, "crossings", crossings), experiments.Beside(s, "means", means))
+}
+
+// shown is the mean of the comparisons that an index makes among so many groups.
+type shown struct {
+	Kind   int3.Lookup
+	Groups int
+	Mean   float64
+}
+
+// means are those of a row: where groups make no difference, the same for all of them.
+func (c *Config) means(r *row) (out []shown) {
+	groups := []int{r.Groups}
+	if r.Groups == 0 {
+		groups = c.groupsOf(int3.Groups, r.Patches)
+	}
+	for _, g := range groups {
+		out = append(out, shown{r.Kind, g, r.Cost.Mean()})
+	}
+	return out
 }
 
 // groupsOf are the numbers of groups that make a difference to an index of n
@@ -163,34 +184,30 @@ type crossing struct {
 	Rivals  float64 // its mean
 	Groups  int     // the fewest groups; 0 if none up to maxGroups
 	Walk    float64 // the walk's mean there
+	UpTo    int     // groups to which it was looked for
+	Largest bool    // batch
 }
 
-// UpTo is as far as the crossing was looked for.
-func (c *crossing) UpTo() int { return min(c.Patches, maxGroups) }
-
 // cross finds the crossings for n patches.
-func (a *answer) cross(ctx context.Context, n int, seed uint64) error {
-	var open []*crossing
-	for _, k := range a.Config.Lookups {
+func (c *Config) cross(ctx context.Context, n int, seed uint64) (out []*crossing, err error) {
+	if !slices.Contains(c.Lookups, int3.Groups) {
+		return nil, nil
+	}
+	for _, k := range c.Lookups {
 		if k == int3.Groups {
 			continue
 		}
 		b, err := batchOf(ctx, k, n, 0, seed)
 		if err != nil {
-			return err
+			return nil, err
 		}
-		c := &crossing{Patches: n, Rival: k, Rivals: int3.CostOf(k, b).Mean()}
-		a.Crossings = append(a.Crossings, c)
-		open = append(open, c)
+		out = append(out, &crossing{Patches: n, Rival: k, Rivals: int3.CostOf(k, b).Mean(), UpTo: min(n, maxGroups)})
 	}
-	if !slices.Contains(a.Config.Lookups, int3.Groups) {
-		a.Crossings = nil
-		return nil
-	}
+	open := slices.Clone(out)
 	for g := 1; g <= min(n, maxGroups) && len(open) > 0; g++ {
 		b, err := batchOf(ctx, int3.Groups, n, g, seed)
 		if err != nil {
-			return err
+			return nil, err
 		}
 		walk := int3.CostOf(int3.Groups, b).Mean()
 		open = slices.DeleteFunc(open, func(c *crossing) bool {
@@ -201,48 +218,5 @@ func (a *answer) cross(ctx context.Context, n int, seed uint64) error {
 			return true
 		})
 	}
-	return nil
-}
-
-// answer is what the rows and crossings say that were finished.
-type answer struct {
-	*experiments.Study[Config, *row]
-	Crossings []*crossing
-}
-
-// Largest are the crossings of the largest batch.
-func (a *answer) Largest() []*crossing {
-	n := slices.Max(a.Config.Patches)
-	return experiments.Where(a.Crossings, func(c *crossing) bool { return c.Patches == n })
-}
-
-// Keys is how many lookups a measurement has at least.
-func (a *answer) Keys() int { return keysPerRepeat }
-
-// chart is the mean comparisons in the largest batch against groups.
-func (a *answer) chart() *plots.Chart {
-	n := slices.Max(a.Config.Patches)
-	c := &plots.Chart{
-		Title:    "A walk over groups loses to one index over everything",
-		Subtitle: fmt.Sprintf("%s patches, in groups that are shuffled among themselves", results.Thousands(n)),
-		X: plots.Axis{Label: "groups",
-			Log: true}, Y: plots.Axis{Label: "comparisons until an address is found (mean)"},
-	}
-	for _, k := range a.Config.Lookups {
-		s := plots.Series{Name: k.String()}
-		for _, r := range a.Rows {
-			if r.Kind != k || r.Patches != n {
-				continue
-			}
-			if r.Groups == 0 { // the same for all
-				for _, g := range a.Config.groupsOf(int3.Groups, n) {
-					s.X, s.Y = append(s.X, float64(g)), append(s.Y, r.Cost.Mean())
-				}
-				continue
-			}
-			s.X, s.Y = append(s.X, float64(r.Groups)), append(s.Y, r.Cost.Mean())
-		}
-		c.Series = append(c.Series, s)
-	}
-	return c
+	return out, nil
 }

@@ -12,7 +12,6 @@ import (
 
 	"go.uber.org/goleak"
 
-	"github.com/textpoke/textpoke/experiments"
 	"github.com/textpoke/textpoke/experiments/internal/trial"
 	"github.com/textpoke/textpoke/int3"
 	"github.com/textpoke/textpoke/records"
@@ -120,9 +119,9 @@ func TestComparisons(t *testing.T) {
 
 // TestCrossings: with one group less the walk does not lose yet.
 func TestCrossings(t *testing.T) {
-	a := &answer{Study: &experiments.Study[Config, *row]{Config: Config{Lookups: []int3.Lookup{int3.BTree, int3.Vector,
-		int3.Groups, int3.Hash}}}}
-	if err := a.cross(t.Context(), 2000, 1); err != nil {
+	c := &Config{Lookups: []int3.Lookup{int3.BTree, int3.Vector, int3.Groups, int3.Hash}}
+	crossings, err := c.cross(t.Context(), 2000, 1)
+	if err != nil {
 		t.Fatal(err)
 	}
 	walk := func(g int) float64 {
@@ -133,7 +132,7 @@ func TestCrossings(t *testing.T) {
 		total, _ := walkCost(b)
 		return float64(total) / 2000
 	}
-	for _, c := range a.Crossings {
+	for _, c := range crossings {
 		if c.Groups == 0 || walk(c.Groups) <= c.Rivals || walk(c.Groups) != c.Walk {
 			t.Errorf("%s: crossing at %d groups, where the walk takes %v", c.Rival, c.Groups, walk(c.Groups))
 		}
@@ -147,8 +146,8 @@ func TestCrossings(t *testing.T) {
 			t.Errorf("vector: crossing at %d groups with %v against %v", c.Groups, c.Walk, c.Rivals)
 		}
 	}
-	if len(a.Crossings) != 3 {
-		t.Errorf("%d crossings", len(a.Crossings))
+	if len(crossings) != 3 {
+		t.Errorf("%d crossings", len(crossings))
 	}
 }
 

@@ -5,6 +5,7 @@
 package refcount
 
 import (
+	"cmp"
 	"context"
 	_ "embed"
 	"fmt"
@@ -18,7 +19,6 @@ import (
 	"github.com/textpoke/textpoke/kernels/published"
 	"github.com/textpoke/textpoke/records"
 	"github.com/textpoke/textpoke/results"
-	"github.com/textpoke/textpoke/results/plots"
 	"github.com/textpoke/textpoke/sched"
 	"github.com/textpoke/textpoke/sim"
 )
@@ -39,7 +39,7 @@ var declared string
 
 // Experiment is the question.
 var Experiment = (&experiments.Spec[Config, *row]{
-	Form: declared, Cells: cells, Fields: (*Config).fields, Measure: measure,
+	Form: declared, Fields: (*Config).fields, Measure: measure,
 }).Experiment()
 
 var shares = experiments.Number("shares above 0, to 1: in strict order a few CPUs can keep the others out for minutes",
@@ -65,42 +65,25 @@ type point struct {
 	OutOfTurn float64 // 0 but for a shared counter
 }
 
-func (p *point) shared() bool { return p.Refs == int3.SharedRef }
+func (p *point) Shared() bool { return p.Refs == int3.SharedRef }
 
 // row is one update.
 type row struct {
 	point
 	modelled.Update
 	Calls     float64            // of what is patched, a second and CPU
-	spread    calibration.Spread // of its time
-	published published.Refcount // Entries is 0 where there is none
+	Spread    calibration.Spread // of its time
+	Published published.Refcount // Entries is 0 where there is none
 }
-
-// Ratio is how many times the published figure the model's is; 0 where there is none.
-func (r *row) Ratio() float64 {
-	if r.published.Entries == 0 {
-		return 0
-	}
-	return r.UpdateNS() / r.PublishedNS()
-}
-
-// UpdateNS is the time of the update, modelled.
-func (r *row) UpdateNS() float64 { return float64(r.Modelled.Update) }
 
 // Range is the time with its range, as people read it.
-func (r *row) Range() string { return experiments.Ranged(r.spread) }
+func (r *row) Range() string { return experiments.Ranged(r.Spread) }
 
 // PublishedNS is the time that was published.
-func (r *row) PublishedNS() float64 { return r.published.UpdateUS.Value * 1000 }
+func (r *row) PublishedNS() float64 { return r.Published.UpdateUS.Value * 1000 }
 
-// cells are those that no field and no method is.
-var cells = map[string]func(*row) any{
-	"cpus":            func(r *row) any { return len(r.Roles) },
-	"out_of_turn":     func(r *row) any { return results.If(r.shared(), r.OutOfTurn) },
-	"update_hangs_on": func(r *row) any { return results.OrEmpty(r.spread.On()) },
-	"published_ns":    func(r *row) any { return results.If(r.Ratio() > 0, r.PublishedNS()) },
-	"ratio":           func(r *row) any { return results.If(r.Ratio() > 0, r.Ratio()) },
-}
+// CPUs is how many there are.
+func (r *row) CPUs() int { return len(r.Roles) }
 
 func measure(ctx context.Context, s *experiments.Study[Config, *row]) (*experiments.Findings, error) {
 	figures, err := published.Refcounts.Read(s.Config.Published)
@@ -112,8 +95,7 @@ func measure(ctx context.Context, s *experiments.Study[Config, *row]) (*experime
 		r.find(figures)
 		return r, r.measure(ctx, &s.Config, s.Lab)
 	})
-	a := &answer{s}
-	return &experiments.Findings{Report: a, Pictures: []experiments.Picture{{Picture: a.chart().Picture()}}}, err
+	return &experiments.Findings{Report: s}, cmp.Or(err, experiments.Beside(s, "shown", besides(s.Rows)))
 }
 
 // points are all combinations, machine by machine.
@@ -150,12 +132,12 @@ func (r *row) measure(ctx context.Context, c *Config, lab experiments.Lab) (err 
 	if r.Update, err = r.enable(ctx, lab, r.Machine.Calibration, r.Calls); err != nil {
 		return err
 	}
-	r.spread = r.Modelled.Ranges().Update
-	if r.published.Entries == 0 || !r.shared() {
+	r.Spread = r.Modelled.Ranges().Update
+	if r.Published.Entries == 0 || !r.Shared() {
 		return nil
 	}
 	// Handlers wait for one line, and another run says best how long.
-	for end, to := range map[calibration.End]*float64{calibration.Short: &r.spread.Low, calibration.Long: &r.spread.High} {
+	for end, to := range map[calibration.End]*float64{calibration.Short: &r.Spread.Low, calibration.Long: &r.Spread.High} {
 		k := r.Machine.At(end)
 		u, err := r.enable(ctx, lab, k, each(k)*float64(r.Entries))
 		if err != nil {
@@ -186,16 +168,11 @@ func (r *row) enable(ctx context.Context, lab experiments.Lab, k *calibration.Ca
 // find finds what was published of such an update.
 func (r *row) find(figures []published.Refcount) {
 	for _, f := range figures {
-		if strings.HasPrefix(f.Measurement, "shared") == r.shared() && int(f.Entries) == r.Entries && f.UpdateUS.Known &&
+		if strings.HasPrefix(f.Measurement, "shared") == r.Shared() && int(f.Entries) == r.Entries && f.UpdateUS.Known &&
 			int(f.Threads) == r.Machine.CPUs && r.Machine.CPUs == r.Machine.Online {
-			r.published = f
+			r.Published = f
 		}
 	}
-}
-
-// answer is what the report says of the updates that were carried out.
-type answer struct {
-	*experiments.Study[Config, *row]
 }
 
 // What says which update it is.
@@ -205,153 +182,48 @@ func (r *row) What() string {
 		counter = "no counter"
 	}
 	s := fmt.Sprintf("%s, %d entries, %d CPUs", counter, r.Entries, len(r.Roles))
-	if r.shared() {
+	if r.Shared() {
 		s += ", " + results.Percent(r.OutOfTurn) + " out of turn"
 	}
 	return s
 }
 
-// Visit is the time of one visit of the counter's line, in nanoseconds.
-func (r *row) Visit() float64 {
-	return math.Floor(r.Machine.Costs.LineTransfer + r.Machine.Costs.Reference + 0.5)
-}
-
-// CallsRounded is the calls a second and CPU, without decimals.
-func (r *row) CallsRounded() float64 { return math.Floor(r.Calls + 0.5) }
-
-// Onset is from how many CPUs on handlers come faster than the line serves them.
-func (r *row) Onset() float64 {
-	c := r.Machine.Costs
-	return 1e9 / (2 * (c.LineTransfer + c.Reference) * r.Calls)
-}
-
-// TransferThatFits is how long a transfer of the line would have to take for the
-// published figure, in nanoseconds.
-func (r *row) TransferThatFits() float64 {
-	c := r.Machine.Costs
-	return (c.LineTransfer+c.Reference)/r.Ratio() - c.Reference
-}
-
-// Knew is one text of an update that the calibration was fitted to, another of one
-// that it was not.
-func (r *row) Knew(fitted, predicted string) string {
-	if r.shared() {
-		return predicted
-	}
-	return fitted
-}
-
-// PerRound is the update's time for each of its rounds, in nanoseconds.
-func (r *row) PerRound() float64 { return r.UpdateNS() / float64(max(r.Rounds, 1)) }
-
-// Time is the update's, with its range.
-func (r *row) Time() calibration.Spread { return r.spread }
-
-// like tells whether rows are of the same batch on the same machine.
-func (r *row) like(o *row) bool {
-	return r.Machine.String() == o.Machine.String() && r.Entries == o.Entries
-}
-
-// Worst is the row with a shared counter that takes longest; nil if there is none.
-func (a answer) Worst() (worst *row) {
-	for _, r := range a.Rows {
-		if r.shared() && (worst == nil || r.Modelled.Update > worst.Modelled.Update) {
-			worst = r
-		}
-	}
-	return worst
-}
-
-// Other is the row that differs from the worst by its counter alone.
-func (a answer) Other() *row {
-	worst := a.Worst()
-	return experiments.First(a.Rows, func(r *row) bool { return worst != nil && r.Refs == int3.PerCPU && r.like(worst) })
-}
-
-// single are the rows that are shown one by one: with a shared counter those in the
-// order of waiting that makes most of it, which Orders compares with the others.
-func (a answer) single() []*row {
-	worst := a.Worst()
-	return experiments.Where(a.Rows, func(r *row) bool { return !r.shared() || r.OutOfTurn == worst.OutOfTurn })
-}
-
-// Pairs are the updates of which a figure is published.
-func (a answer) Pairs() []*row {
-	return experiments.Where(a.single(), func(r *row) bool { return r.Ratio() > 0 })
-}
-
-// Comparisons are the published figures.
-func (a answer) Comparisons() (out []experiments.Comparison) {
-	for _, r := range a.Pairs() {
-		out = append(out, experiments.Comparison{
-			What: r.What() + ", us", Published: r.published.UpdateUS.Value, Ours: r.UpdateNS() / 1000,
-			Source: r.published.Source,
-			Low:    r.spread.Low / 1000, High: r.spread.High / 1000,
-		})
-	}
-	return out
-}
-
-// Orders is what the order of waiting makes of the worst update; nothing where only
-// one was tried.
-func (a answer) Orders() []*row {
-	worst := a.Worst()
-	out := experiments.Where(a.Rows, func(r *row) bool { return worst != nil && r.shared() && r.like(worst) })
-	if len(out) < 2 {
-		return nil
-	}
-	return out
-}
-
-// chart is update time against CPUs.
-func (a answer) chart() *plots.Chart {
-	c := &plots.Chart{
-		Title: "One counter for all CPUs turns microseconds into a second",
-		X:     plots.Axis{Label: "CPUs", Log: true}, Y: plots.Axis{Label: "time of one update (us)", Log: true},
-	}
-	worst := a.Worst()
-	if worst == nil {
-		return c
-	}
-	c.Subtitle = fmt.Sprintf("modelled, calibration %s; %s calls of each patched function a second and CPU",
-		worst.Machine.Name,
-		results.Thousands(math.Floor(worst.Calls/float64(worst.Entries)+0.5)))
-	known := plots.Series{Name: "published", Kind: plots.Points}
-	least, most := math.Inf(1), 0.0                        // of those that are published with a counter for each CPU
-	shown := experiments.Where(a.Rows, func(r *row) bool { // other orders of waiting of the worst batch alone
-		return r.Machine.Name == worst.Machine.Name && (!r.shared() || r.Entries == worst.Entries ||
-			r.OutOfTurn == worst.OutOfTurn)
-	})
-	for _, name := range experiments.Distinct(shown, (*row).Series) {
-		s := plots.Series{Name: name}
-		for _, r := range experiments.Where(shown, func(r *row) bool { return r.Series() == name }) {
-			s.X, s.Y = append(s.X, float64(len(r.Roles))), append(s.Y, r.UpdateNS()/1000)
-			if r.Ratio() > 0 && (!r.shared() || r.OutOfTurn == worst.OutOfTurn) {
-				known.X, known.Y = append(known.X, float64(len(r.Roles))), append(known.Y, r.published.UpdateUS.Value)
-				if r != worst {
-					least, most = min(least, r.published.UpdateUS.Value), max(most, r.published.UpdateUS.Value)
-				}
-			}
-		}
-		c.Series = append(c.Series, s)
-	}
-	c.Series = append([]plots.Series{known}, c.Series...)
-	if worst.Ratio() > 0 {
-		c.Notes = append(c.Notes, plots.Note{X: 0.93 * float64(len(worst.Roles)), Y: worst.published.UpdateUS.Value,
-			Right: true,
-			Text:  fmt.Sprintf("published: %s shared, on %d CPUs", results.Duration(worst.PublishedNS()), len(worst.Roles))})
-	}
-	if most > 0 {
-		c.Notes = append(c.Notes, plots.Note{X: 0.93 * float64(len(worst.Roles)), Y: least / 2.5, Right: true,
-			Text: fmt.Sprintf("published: %s to %s for the others", results.Duration(least*1e3), results.Duration(most*1e3))})
-	}
-	return c
-}
-
 // Series is what the row's line is called.
 func (r *row) Series() string {
-	if r.shared() {
+	if r.Shared() {
 		return fmt.Sprintf("shared, %d, %s out of turn", r.Entries, results.Percent(r.OutOfTurn))
 	}
 	return fmt.Sprintf("per CPU, %d entries", r.Entries)
+}
+
+// Time is the update's, with its range, as a headline says it.
+func (r *row) Time() string { return experiments.Modelled(r.Spread) }
+
+// shown is a row with what the longest update with a shared counter, the worst, says of it.
+type shown struct {
+	*row
+	Drawn  bool // it is on the same machine, and in the same order of waiting or of the same batch
+	Single bool // it is shown by itself: with a shared counter those in the order of waiting that makes most of it
+	Order  bool // it differs by the order of waiting alone
+	Other  bool // by the counter alone
+}
+
+func besides(rows []*row) (out []shown) {
+	var worst *row
+	for _, r := range rows {
+		if r.Shared() && (worst == nil || r.Modelled.Update > worst.Modelled.Update) {
+			worst = r
+		}
+	}
+	for _, r := range rows {
+		o := shown{row: r, Single: !r.Shared()}
+		if worst != nil {
+			like := r.Machine == worst.Machine && r.Entries == worst.Entries
+			o.Order, o.Other = r.Shared() && like, r.Refs == int3.PerCPU && like
+			o.Single = o.Single || r.OutOfTurn == worst.OutOfTurn
+			o.Drawn = r.Machine.Name == worst.Machine.Name && (o.Single || r.Entries == worst.Entries)
+		}
+		out = append(out, o)
+	}
+	return out
 }

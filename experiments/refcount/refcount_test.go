@@ -10,11 +10,8 @@ import (
 	"testing"
 
 	"go.uber.org/goleak"
-	"go.uber.org/zap"
 
-	"github.com/textpoke/textpoke/experiments"
 	"github.com/textpoke/textpoke/experiments/internal/trial"
-	"github.com/textpoke/textpoke/int3"
 )
 
 var long = flag.Bool("long", false, "run slow tests")
@@ -101,19 +98,7 @@ func TestPairs(t *testing.T) {
 	if testing.Short() {
 		t.Skip("eight seconds: not with -short")
 	}
-	m, err := experiments.ParseMachine("refcount-480")
-	if err != nil {
-		t.Fatal(err)
-	}
-	f, err := measure(t.Context(), &experiments.Study[Config, *row]{
-		Config: Config{Machines: []experiments.Machine{m}, Entries: []int{2, 164}, OutOfTurn: []float64{0.001},
-			Refs: []int3.Refs{int3.PerCPU, int3.SharedRef}},
-		Lab: experiments.Lab{Seed: 1, Log: zap.NewNop()},
-	})
-	if err != nil {
-		t.Fatal(err)
-	}
-	pairs := f.Report.(*answer).Comparisons()
+	pairs := trial.Must(t, Experiment, "--calibration=refcount-480", "--out-of-turn=0.001").Figures
 	if len(pairs) != 4 {
 		t.Errorf("%d figures, want 4", len(pairs))
 	}

@@ -8,9 +8,7 @@ package silicon
 import (
 	"context"
 	_ "embed"
-	"fmt"
 	"slices"
-	"strings"
 	"time"
 
 	"github.com/textpoke/textpoke/cpus"
@@ -20,7 +18,6 @@ import (
 	"github.com/textpoke/textpoke/kernels/microbench"
 	"github.com/textpoke/textpoke/poke/live"
 	"github.com/textpoke/textpoke/records"
-	"github.com/textpoke/textpoke/results"
 	"github.com/textpoke/textpoke/sched"
 	"github.com/textpoke/textpoke/sim"
 	engine "github.com/textpoke/textpoke/sim/hardware"
@@ -39,7 +36,7 @@ var declared string
 
 // Experiment is the question.
 var Experiment = (&experiments.Spec[Config, row]{
-	Form: declared, Cells: cells, Fields: (*Config).fields, Measure: measure,
+	Form: declared, Fields: (*Config).fields, Measure: measure,
 }).Experiment()
 
 func (c *Config) fields() []*experiments.Field {
@@ -63,35 +60,6 @@ type row struct {
 // figures are those of one update that enables everything; times are in nanoseconds.
 type figures struct{ Time, InRounds, Round, Traps, Lost float64 }
 
-// Share is what rounds take of the time.
-func (f figures) Share() float64 { return f.InRounds / f.Time }
-
-// Steps is the time outside of rounds, in which the patcher does what the plan says at sites.
-func (f figures) Steps() float64 { return f.Time - f.InRounds }
-
-// Held is what rounds took beyond their median, or beyond a modelled one where that is less:
-// of few rounds the median is held up itself.
-func (r row) Held() float64 {
-	usual := r.Measured.Round
-	if r.Rounds < few {
-		usual = min(usual, r.Modelled.Round)
-	}
-	return max(0, r.Measured.InRounds-float64(r.Rounds)*usual)
-}
-
-// few rounds have a median that says little.
-const few = 10
-
-// cells are those that no field and no method is.
-var cells = map[string]func(row) any{
-	"waited_ns": func(r row) any {
-		if r.Waited == nil {
-			return results.Empty
-		}
-		return r.Waited.Nanoseconds()
-	},
-}
-
 func measure(ctx context.Context, s *experiments.Study[Config, row]) (*experiments.Findings, error) {
 	if _, err := engine.Allowed(); err != nil {
 		return nil, err
@@ -113,10 +81,7 @@ func measure(ctx context.Context, s *experiments.Study[Config, row]) (*experimen
 		}
 		return r, err
 	})
-	a := &answer{s.Rows, hardware.Processor(), k}
-	return &experiments.Findings{
-		Report: a, No: a.violated(),
-	}, err
+	return &experiments.Findings{Report: &answer{s, experiments.Assumed(k)}}, err
 }
 
 // calibrationTime is how long a calibration is taken for.
@@ -195,70 +160,6 @@ func (r *row) model(ctx context.Context, c sim.Config, k *calibration.Calibratio
 
 // answer is what was measured.
 type answer struct {
-	Rows        []row
-	Processor   string
-	Calibration *calibration.Calibration
+	*experiments.Study[Config, row]
+	Assumed int // quantities of the calibration that nobody has measured
 }
-
-// Headline is the answer in one line.
-func (a *answer) Headline() string {
-	var parts []string
-	for _, r := range a.Rows {
-		parts = append(parts, fmt.Sprintf("%s slots: %d rounds, %.3g ms, %.0f traps", r.Buffer, r.Rounds, r.Measured.Time/1e6,
-			r.Measured.Traps))
-	}
-	return strings.Join(parts, "; ")
-}
-
-// Millis is a time of the report.
-func (a *answer) Millis(ns float64) string { return fmt.Sprintf("%.3g", ns/1e6) }
-
-// Micros is a time of the report.
-func (a *answer) Micros(ns float64) string { return fmt.Sprintf("%.3g", ns/1e3) }
-
-// Wait is how long a patcher waited.
-func (a *answer) Wait(d *time.Duration) string { return a.Millis(float64(*d)) }
-
-// Calls are the most and the least calls a second, in millions.
-func (a *answer) Calls() string {
-	least, most := a.Rows[0].Calls, a.Rows[0].Calls
-	for _, r := range a.Rows {
-		least, most = min(least, r.Calls), max(most, r.Calls)
-	}
-	return fmt.Sprintf("%.3g to %.3g", least/1e6, most/1e6)
-}
-
-// Assumed is how many quantities of the calibration nobody has measured.
-func (a *answer) Assumed() (n int) {
-	for _, e := range a.Calibration.Entries {
-		if e.Basis == calibration.Assumed {
-			n++
-		}
-	}
-	return n
-}
-
-func (a *answer) violated() error {
-	for _, r := range a.Rows {
-		if r.Violations > 0 {
-			return fmt.Errorf("%s slots: %d violations of the plan as it is", r.Buffer, r.Violations)
-		}
-	}
-	return nil
-}
-
-// Ratio is the modelled time by the measured one.
-func (r row) Ratio() float64 { return r.Modelled.Time / r.Measured.Time }
-
-// Away is the time in which a thread that the update needed had no CPU, at the least: a
-// patcher that waits for its own does so in rounds, too.
-func (r row) Away() (ns float64) {
-	ns = r.Held()
-	if r.Waited != nil {
-		ns = max(ns, float64(*r.Waited))
-	}
-	return min(ns, r.Measured.Time)
-}
-
-// Present is the modelled time by the measured one less what threads were away.
-func (r row) Present() float64 { return r.Modelled.Time / max(1, r.Measured.Time-r.Away()) }

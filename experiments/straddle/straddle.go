@@ -5,6 +5,7 @@
 package straddle
 
 import (
+	"cmp"
 	"context"
 	_ "embed"
 	"fmt"
@@ -16,8 +17,6 @@ import (
 	"github.com/textpoke/textpoke/poke"
 	"github.com/textpoke/textpoke/poke/live"
 	"github.com/textpoke/textpoke/records"
-	"github.com/textpoke/textpoke/results"
-	"github.com/textpoke/textpoke/results/plots"
 	"github.com/textpoke/textpoke/sched"
 	"github.com/textpoke/textpoke/sim"
 )
@@ -36,7 +35,7 @@ var declared string
 
 // Experiment is the question.
 var Experiment = (&experiments.Spec[Config, row]{
-	Form: declared, Cells: cells, Fields: (*Config).fields, Measure: measure,
+	Form: declared, Fields: (*Config).fields, Measure: measure,
 }).Experiment()
 
 // sound stands for no defect: the control.
@@ -77,23 +76,16 @@ func places() []place {
 type row struct {
 	place
 	Mutation   string
-	met        hardware.Share // updates in which something was found
+	Met        hardware.Share // updates in which something was found
 	changes    int            // of sites
 	Traps      uint64
 	Properties []cpus.Property
 }
 
-// cells are those that no field and no method is.
-var cells = map[string]func(row) any{
-	"share":      func(r row) any { return r.met.Value() },
-	"share_low":  func(r row) any { return r.met.Low() },
-	"share_high": func(r row) any { return r.met.High() },
-}
-
-// Property is the first one that was violated.
-func (r row) Property() any {
+// Property is the first one that was violated; "" where none was.
+func (r row) Property() string {
 	if len(r.Properties) == 0 {
-		return results.Empty
+		return ""
 	}
 	return string(r.Properties[0])
 }
@@ -111,10 +103,7 @@ func measure(ctx context.Context, s *experiments.Study[Config, row]) (*experimen
 		}
 	}
 	err := experiments.Each(ctx, s, points, func(p point) (row, error) { return try(ctx, s, p) })
-	a := &answer{s.Rows, hardware.Processor(), s.Config}
-	return &experiments.Findings{
-		Report: a, Pictures: []experiments.Picture{{Picture: a.chart().Picture()}}, No: a.unsound(),
-	}, err
+	return &experiments.Findings{Report: s}, cmp.Or(err, experiments.Beside(s, "defects", defects(s.Rows)))
 }
 
 // try tries one point.
@@ -134,43 +123,36 @@ func try(ctx context.Context, s *experiments.Study[Config, row], p point) (row, 
 	}
 	r := row{place: p.place, Mutation: p.mutation}
 	err = hardware.Flip(ctx, c, s.Config.Updates, func(u *sim.RunRow, found []cpus.Violation) {
-		r.met.N++
+		r.Met.N++
 		r.changes += u.Patches
 		r.Traps += u.Traps
 		if u.Violations > 0 {
-			r.met.K++
+			r.Met.K++
 		}
 		for _, v := range found {
 			if !slices.Contains(r.Properties, v.Property) {
 				r.Properties = append(r.Properties, v.Property)
 			}
 		}
-	}, func() bool { return r.met.High()-r.met.Low() <= s.Config.Width })
+	}, func() bool { return r.Met.High()-r.Met.Low() <= s.Config.Width })
 	return r, err
 }
 
-// answer is what was found.
-type answer struct {
-	Rows      []row
-	Processor string
-	Config
-}
-
-// Defect is a defect in all places.
-type Defect struct {
+// defect is a defect in all places.
+type defect struct {
 	Mutation, Where, Properties string
 	Met                         hardware.Share
 }
 
-// Defects are the defects, each over all places.
-func (a *answer) Defects() (list []Defect) {
-	for _, m := range experiments.Distinct(a.Rows, func(r row) string { return r.Mutation }) {
-		d := Defect{Mutation: m}
+// defects are the defects, each over all places.
+func defects(rows []row) (list []defect) {
+	for _, m := range experiments.Distinct(rows, func(r row) string { return r.Mutation }) {
+		d := defect{Mutation: m}
 		var properties []cpus.Property
-		for _, r := range experiments.Where(a.Rows, func(r row) bool { return r.Mutation == m }) {
-			d.Met.K, d.Met.N = d.Met.K+r.met.K, d.Met.N+r.met.N
-			if r.met.K > 0 {
-				d.Where += fmt.Sprintf("%s (%d of %d); ", r.name, r.met.K, r.met.N)
+		for _, r := range experiments.Where(rows, func(r row) bool { return r.Mutation == m }) {
+			d.Met.K, d.Met.N = d.Met.K+r.Met.K, d.Met.N+r.Met.N
+			if r.Met.K > 0 {
+				d.Where += fmt.Sprintf("%s (%d of %d); ", r.name, r.Met.K, r.Met.N)
 			}
 			for _, p := range r.Properties {
 				if !slices.Contains(properties, p) {
@@ -182,55 +164,4 @@ func (a *answer) Defects() (list []Defect) {
 		list = append(list, d)
 	}
 	return list
-}
-
-// Met are the defects that were met.
-func (a *answer) Met() (n int) {
-	for _, d := range a.Defects() {
-		if d.Met.K > 0 && d.Mutation != sound {
-			n++
-		}
-	}
-	return n
-}
-
-// Tried are all defects.
-func (a *answer) Tried() (n int) {
-	for _, d := range a.Defects() {
-		if d.Mutation != sound {
-			n++
-		}
-	}
-	return n
-}
-
-// unsound is set when the plan as it is breaks.
-func (a *answer) unsound() error {
-	for _, r := range a.Rows {
-		if r.Mutation == sound && r.met.K > 0 {
-			return fmt.Errorf("the plan as it is broke %v in %d of %d updates, %s", r.Properties, r.met.K, r.met.N, r.name)
-		}
-	}
-	return nil
-}
-
-func (a *answer) chart() *plots.Chart {
-	c := &plots.Chart{
-		Title: "What broken plans show, by where their sites lie", Subtitle: a.Processor,
-		X: plots.Axis{Names: []string{}, Label: "first byte in its page: inside of a line, across a line, across a page"},
-		Y: plots.Axis{Label: "share of updates in which something was found"},
-	}
-	mutations := experiments.Distinct(a.Rows, func(r row) string { return r.Mutation })
-	for _, p := range places() {
-		c.X.Names = append(c.X.Names, fmt.Sprint(int(p.offset)))
-	}
-	for i, m := range mutations { // beside each other at a place
-		s, beside := plots.Series{Name: m, Kind: plots.Points}, float64(i)-float64(len(mutations)-1)/2
-		for _, r := range experiments.Where(a.Rows, func(r row) bool { return r.Mutation == m }) {
-			s.X = append(s.X, float64(slices.Index(places(), r.place))+beside/float64(len(mutations)+2))
-			s.Y, s.Low, s.High = append(s.Y, r.met.Value()), append(s.Low, r.met.Low()), append(s.High, r.met.High())
-		}
-		c.Series = append(c.Series, s)
-	}
-	return c
 }

@@ -105,7 +105,11 @@ func (d drawn) Plot(c draw.Canvas, p *plot.Plot) {
 			c.DrawGlyph(l.glyph(), pt)
 		}
 		if d.Low != nil {
-			whisker(c, l, pt.X, c.Y(p.Y.Norm(d.Low[i])), c.Y(p.Y.Norm(d.High[i])))
+			x := pt.X
+			if d.Kind == Bars {
+				x += d.shift(c, p)
+			}
+			whisker(c, l, x, c.Y(p.Y.Norm(d.Low[i])), c.Y(p.Y.Norm(d.High[i])))
 		}
 		if d.Labels != nil {
 			d.label(c, p, pt, d.Labels[i])

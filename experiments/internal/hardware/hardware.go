@@ -6,8 +6,6 @@ package hardware
 import (
 	"context"
 	"math"
-	"os"
-	"strings"
 
 	"gonum.org/v1/gonum/mathext"
 
@@ -78,17 +76,3 @@ func (s Share) High() float64 {
 
 // Value is the share that was seen.
 func (s Share) Value() float64 { return float64(s.K) / math.Max(1, float64(s.N)) }
-
-// Processor is what this machine calls its CPUs.
-func Processor() string {
-	text, err := os.ReadFile("/proc/cpuinfo")
-	if err != nil {
-		return "unknown"
-	}
-	for line := range strings.Lines(string(text)) {
-		if key, value, ok := strings.Cut(line, ":"); ok && strings.TrimSpace(key) == "model name" {
-			return strings.TrimSpace(value)
-		}
-	}
-	return "unknown"
-}
