@@ -4,7 +4,6 @@ package form
 
 import (
 	"fmt"
-	"reflect"
 	"strings"
 
 	"github.com/textpoke/textpoke/results"
@@ -48,8 +47,8 @@ func source[R any](c Column, before map[string]func(R) any) (func(R) any, error)
 		if path == "" {
 			path = strings.ReplaceAll(c.Name, "_", "")
 		}
-		to, err := at[R](path)
-		return func(r R) any { return plain(to(r), c.Kind) }, err
+		to, _, err := results.At[R](path)
+		return func(r R) any { return results.CellAt(to(r), c.Kind) }, err
 	}
 	names := c.From.Names()
 	for _, name := range names {
@@ -96,7 +95,7 @@ func onlyIf[R any](c Column, cell func(R) any, before map[string]func(R) any) (f
 		return err == nil && !v.IsEmpty() && v != results.Bool(false)
 	}
 	if before[c.If] == nil {
-		to, err := at[R](c.If)
+		to, _, err := results.At[R](c.If)
 		if err != nil {
 			return nil, err
 		}
@@ -111,124 +110,4 @@ func onlyIf[R any](c Column, cell func(R) any, before map[string]func(R) any) (f
 		}
 		return cell(r)
 	}, nil
-}
-
-// at finds what a path leads to: no value where a pointer on the way is nil.
-func at[R any](path string) (func(R) reflect.Value, error) {
-	t := reflect.TypeFor[R]()
-	var steps []step
-	for name := range strings.SplitSeq(path, ".") {
-		s, next, err := stepTo(t, name)
-		if err != nil {
-			return nil, err
-		}
-		steps, t = append(steps, s), next
-	}
-	return func(r R) reflect.Value {
-		v := reflect.ValueOf(&r).Elem()
-		for _, s := range steps {
-			if v = s(v); !v.IsValid() {
-				break
-			}
-		}
-		return v
-	}, nil
-}
-
-// step goes from a value to what is inside of it; to no value where a pointer is nil.
-type step func(reflect.Value) reflect.Value
-
-func stepTo(t reflect.Type, name string) (step, reflect.Type, error) {
-	for _, of := range []reflect.Type{t, reflect.PointerTo(t)} {
-		for i := range of.NumMethod() {
-			m := of.Method(i)
-			in := 1
-			if of.Kind() == reflect.Interface {
-				in = 0
-			}
-			if strings.EqualFold(m.Name, name) && m.Type.NumIn() == in && m.Type.NumOut() == 1 {
-				return func(v reflect.Value) reflect.Value {
-					if of != t && v.CanAddr() {
-						v = v.Addr()
-					}
-					if k := v.Kind(); (k == reflect.Pointer || k == reflect.Interface) && v.IsNil() {
-						return reflect.Value{}
-					}
-					return v.MethodByName(m.Name).Call(nil)[0]
-				}, m.Type.Out(0), nil
-			}
-		}
-	}
-	st, pointer := t, t.Kind() == reflect.Pointer
-	if pointer {
-		st = t.Elem()
-	}
-	if st.Kind() != reflect.Struct {
-		return nil, nil, fmt.Errorf("%v has no %s", t, name)
-	}
-	field, ok := st.FieldByNameFunc(func(s string) bool { return strings.EqualFold(s, name) })
-	if !ok {
-		return nil, nil, fmt.Errorf("%v has no %s", t, name)
-	}
-	return func(v reflect.Value) reflect.Value {
-		if pointer {
-			if v.IsNil() {
-				return reflect.Value{}
-			}
-			v = v.Elem()
-		}
-		inner, err := v.FieldByIndexErr(field.Index)
-		if err != nil {
-			return reflect.Value{} // an embedded pointer is nil
-		}
-		return inner
-	}, field.Type, nil
-}
-
-// plain is a value as a cell holds it: numbers without their types, and texts of what
-// has a name.
-func plain(v reflect.Value, kind results.Kind) any {
-	for v.IsValid() && (v.Kind() == reflect.Pointer || v.Kind() == reflect.Interface) {
-		if s, named := stringer(v); named && !v.IsNil() && kind == results.Text {
-			return textCell(s.String())
-		}
-		v = v.Elem()
-	}
-	if !v.IsValid() {
-		return results.Empty
-	}
-	if s, named := stringer(v); named && kind == results.Text {
-		return textCell(s.String())
-	}
-	switch v.Kind() {
-	case reflect.String:
-		return textCell(v.String())
-	case reflect.Int, reflect.Int8, reflect.Int16, reflect.Int32, reflect.Int64:
-		return v.Int()
-	case reflect.Uint, reflect.Uint8, reflect.Uint16, reflect.Uint32, reflect.Uint64:
-		return v.Uint()
-	case reflect.Float64:
-		return v.Float()
-	case reflect.Bool:
-		return v.Bool()
-	}
-	if v.CanInterface() {
-		return v.Interface()
-	}
-	return fmt.Errorf("a field of type %v that is not exported", v.Type()) // no cell
-}
-
-// stringer is what says its own name; a field that is not exported does not.
-func stringer(v reflect.Value) (s fmt.Stringer, is bool) {
-	if v.CanInterface() {
-		s, is = v.Interface().(fmt.Stringer)
-	}
-	return s, is
-}
-
-func textCell(s string) any {
-	if s == "" {
-		return results.Empty
-	}
-	return s
 }

@@ -3,7 +3,6 @@
 package form
 
 import (
-	"fmt"
 	"maps"
 	"regexp"
 	"slices"
@@ -73,46 +72,11 @@ func (f *Form) Named(name string) *Declared {
 	return nil
 }
 
-// kinds are the words for the kinds of cells.
-var kinds = map[string]results.Kind{"text": results.Text, "integer": results.Integer, "number": results.Number,
-	"boolean": results.Boolean}
-
 func column(text string) (c Column, err error) {
-	head, doc, _ := strings.Cut(text, " : ")
-	c.Doc = strings.TrimSpace(doc)
-	head, from, computed := strings.Cut(head, " = ")
-	if from = strings.TrimSpace(from); computed && pathLike(from) {
-		c.Path = from
-	} else if computed {
-		if c.From, err = ParseExpr(from); err != nil {
-			return c, err
-		}
+	if c.Declared, err = results.ParseColumn(text); err == nil && c.Expr != "" {
+		c.From, err = ParseExpr(c.Expr)
 	}
-	words := strings.Fields(head)
-	if len(words) == 0 || strings.Trim(words[0], "abcdefghijklmnopqrstuvwxyz0123456789_") != "" {
-		return c, fmt.Errorf("column %q: want a name of small letters, digits and _", text)
-	}
-	c.Name = words[0]
-	for i := 1; i < len(words); i++ {
-		kind, isKind := kinds[words[i]]
-		switch {
-		case isKind:
-			c.Kind = kind
-		case words[i] == "hidden":
-			c.Hidden = true
-		case words[i] == "detail":
-			c.Detail = true
-		case words[i] == "lead":
-			c.Lead = true
-		case words[i] == "if" && i+1 < len(words):
-			i++
-			c.If = words[i]
-		default:
-			return c, fmt.Errorf("column %s: %q: want text, integer, number, boolean, detail, lead, hidden, if COLUMN, "+
-				"= EXPRESSION or : WHAT IT MEANS", c.Name, words[i])
-		}
-	}
-	return c, nil
+	return c, err
 }
 
 // fields reads "key: value" lines, of which each key but those in several comes once.

@@ -70,13 +70,9 @@ type Point struct {
 
 // Column declares a column of the table.
 type Column struct {
-	results.Column
-	From *Expr  // what its cells are; nil: the column of that name
-	Path string // of a row that is computed in Go: where its cells come from, "" for its name
-	If   string // the cell is empty where this one is; "" for never
-	// Hidden columns are for expressions alone; the table does not have them.
-	Hidden bool
-	Line   int
+	results.Declared
+	From *Expr // what its cells are; nil: the column of that name
+	Line int
 }
 
 // Flag is what can be chosen about an experiment that is computed in Go.

@@ -352,7 +352,7 @@ func TestDoc(t *testing.T) {
 		t.Fatal(err)
 	}
 	_, doc, _ := strings.Cut(string(b), "## What a file says")
-	words := slices.Concat(keys, slices.Collect(maps.Keys(marks)), slices.Collect(maps.Keys(kinds)), parts,
+	words := slices.Concat(keys, slices.Collect(maps.Keys(marks)), []string{"text", "integer", "number", "boolean"}, parts,
 		slices.Collect(maps.Keys(functions)), slices.Collect(maps.Keys(results.Say)), []string{calc, numberOf, either, "hidden", "if", "detail", "lead",
 			"title", "subtitle", "where", "only", "alone", "draw", "format", "by", "low", "high", "label", "what", "published", "ours",
 			"exact", "source", ".Table.Where", ".Table.Most", ".Least", ".First", ".Table.Distinct", ".Table.Group", "sort", ".Set"})

@@ -253,14 +253,12 @@ func (f *Form) check() error {
 		seen[c.Name] = true
 	}
 	for _, c := range f.Columns {
-		if c.If != "" && f.Grid == nil && !seen[c.If] && !pathLike(c.If) {
+		if c.If != "" && f.Grid == nil && !seen[c.If] && !results.IsPath(c.If) {
 			return f.wrong(c.Line, "column %s: if %s: there is no such column", c.Name, c.If)
 		}
 	}
 	return nil
 }
-
-func pathLike(s string) bool { return s != "" && s[0] >= 'A' && s[0] <= 'Z' }
 
 // Text is a template of a line.
 type Text struct {
