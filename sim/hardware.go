@@ -203,42 +203,7 @@ func executed(out *hardware.Outcome) *Executed {
 }
 
 // executedColumns are what the hardware engine adds.
-var executedColumns = results.Of(results.Columns[*Executed]{
-	{Name: "stores", Kind: results.Integer, Doc: "stores to text", Cell: func(e *Executed) any { return e.Stores }},
-	{Name: "answers", Kind: results.Integer, Doc: "threads that passed a border between two calls, over all rounds",
-		Cell: func(e *Executed) any { return e.Answers }},
-	{Name: "round_median_ns", Kind: results.Integer,
-		Doc:  "from a request until the last thread has passed a border, in user space",
-		Cell: func(e *Executed) any { return e.RoundMedian.Nanoseconds() }},
-	{
-		Name: "round_max_ns", Kind: results.Integer,
-		Detail: true,
-		Doc:    "and the longest",
-		Cell:   func(e *Executed) any { return e.RoundMax.Nanoseconds() },
-	},
-	{Name: "rounds_ns", Kind: results.Integer, Detail: true, Doc: "and all together, of elapsed_ns",
-		Cell: func(e *Executed) any { return e.RoundsAll.Nanoseconds() }},
-	{Name: "waited_ns", Kind: results.Integer,
-		Detail: true, Doc: "time of elapsed_ns in which the patcher could have run and its CPU had others " +
-			"(/proc/thread-self/schedstat); empty where the kernel does not say", Cell: func(e *Executed) any {
-			if e.Waited == nil {
-				return results.Empty
-			}
-			return e.Waited.Nanoseconds()
-		}},
-	{Name: "lost_ns", Kind: results.Number,
-		Detail: true, Doc: "time that a CPU which went on calling did not call, mean: rounds, traps, and " +
-			"whatever else ran there", Cell: func(e *Executed) any { return e.Stolen }},
-	{
-		Name: "seen_ipis", Kind: results.Integer,
-		Detail: true,
-		Doc: "function-call interrupts that this machine counted meanwhile (/proc/interrupts), " +
-			"whoever sent them: they reach only threads that run; empty where it counts none",
-		Cell: func(e *Executed) any { return emptyUnless(e.HasSeen, e.Seen) },
-	},
-	{Name: "comparisons", Kind: results.Integer, Detail: true, Doc: "of addresses that handlers made",
-		Cell: func(e *Executed) any { return e.Compared }},
-}, func(r *RunRow) *Executed { return r.Executed }).When(func(r *RunRow) bool { return r.Executed != nil })
+var executedColumns = results.Of(results.Declare[*Executed](declared, "executed", nil), func(r *RunRow) *Executed { return r.Executed })
 
 // completeHardware settles what the hardware engine leaves no choice about.
 func (c *Config) completeHardware() error {

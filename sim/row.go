@@ -153,15 +153,15 @@ func (r *RunRow) sum(roles []cpus.Role) {
 // CPURow is what one cause of interrupts did to one CPU in one run.
 type CPURow struct {
 	*RunRow
-	run, cpu int
-	cause    cpus.Cause
+	Run, CPU int
+	Cause    cpus.Cause
 }
 
 func (r CPURow) stolen() any {
 	if r.Stolen == nil {
 		return results.Empty
 	}
-	return int64(r.Stolen[r.cpu])
+	return int64(r.Stolen[r.CPU])
 }
 
 // CPUs are the rows of a run's CPUs. Causes besides rounds and stops are left out where they

@@ -100,7 +100,7 @@ func totals(t *testing.T, c Config) (sums [2]int) {
 		}
 		for _, r := range rows {
 			if r.Total() {
-				sums[i] += r.entry.Rounds()
+				sums[i] += r.Entry.Rounds()
 			}
 		}
 	}

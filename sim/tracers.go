@@ -4,7 +4,6 @@ package sim
 
 import (
 	"fmt"
-	"slices"
 	"strconv"
 	"strings"
 
@@ -170,32 +169,12 @@ func (d DispatchCounts) add(e DispatchCounts, times int64) DispatchCounts {
 }
 
 // tracerColumns are what a row says of tracers that are told apart.
-var tracerColumns = slices.Concat(
-	results.Columns[*RunRow]{
-		{Name: "dispatch", Cell: func(r *RunRow) any { return r.Tracers.Dispatch.Name },
-			Doc: "way from a site to its tracers; empty where there is only one to be met"},
-		{Name: "tracers_relevant", Kind: results.Integer, Doc: "tracers of the functions that are called",
-			Cell: func(r *RunRow) any { return r.Tracers.Relevant }},
-		{Name: "tracers_irrelevant", Kind: results.Integer, Doc: "tracers of a function that nobody calls",
-			Cell: func(r *RunRow) any { return r.Tracers.Irrelevant }},
-	},
-	results.Columns[*RunRow]{
-		{Name: "loads_per_call", Kind: results.Number,
-			Cell: func(r *RunRow) any { return r.Dispatched.perCall(r.Dispatched.Loads) },
-			Doc: "objects that a call reads on the way to its tracers, " +
-				"mean over the calls that were executed one by one"},
-		{Name: "walked_per_call", Kind: results.Number,
-			Cell: func(r *RunRow) any { return r.Dispatched.perCall(r.Dispatched.Walked) },
-			Doc:  "entries of lists that it walks"},
-	}.When(func(r *RunRow) bool { return r.Dispatched != nil && r.Dispatched.Calls > 0 }),
-	results.Columns[*RunRow]{
-		{Name: "callbacks", Kind: results.Integer,
-			Doc: "tracers called, by all traced calls together", Cell: (*RunRow).callbacks},
-		{Name: "callbacks_ns", Kind: results.Number, Cell: (*RunRow).callbackTime,
-			Doc: "time of a traced call in its tracers, modelled: " +
-				"their number times the calibration's tracer, without the way there"},
-	}.When(func(r *RunRow) bool { return r.Dispatched != nil }),
-)
+var tracerColumns = results.Declare(declared, "tracer", map[string]func(*RunRow) any{
+	"loads_per_call":  func(r *RunRow) any { return r.Dispatched.perCall(r.Dispatched.Loads) },
+	"walked_per_call": func(r *RunRow) any { return r.Dispatched.perCall(r.Dispatched.Walked) },
+	"callbacks":       (*RunRow).callbacks,
+	"callbacks_ns":    (*RunRow).callbackTime,
+})
 
 // perCall is the mean of a count over the calls that were dispatched.
 func (d *DispatchCounts) perCall(n int64) float64 { return float64(n) / float64(d.Calls) }
