@@ -99,7 +99,7 @@ func (e *expander) pack(words []uint64, a action) {
 		if shared {
 			shared := e.next[e.m.layout.own*len(e.m.Roles):]
 			clear(shared)
-			w.packShared(&packer{w: shared})
+			w.sharedFields(&packer{w: shared})
 		}
 	}
 	e.normalise()

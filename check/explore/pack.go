@@ -15,8 +15,9 @@ import (
 // tasks can be preempted, then what all share. The upper bits of a CPU's word are
 // what the machine knows of that CPU.
 const (
-	bitsRequest = 2 + 2 // sender, cause
-	bitsRefs    = 5     // signed: who entered an earlier batch may leave this one
+	bitsRequest = bitsFrom + 2 // sender, cause
+	bitsFrom    = 2
+	bitsRefs    = 5 // signed: who entered an earlier batch may leave this one
 	atBox       = cpus.CodecBits
 	atRefs      = atBox + bitsRequest*MaxPatchers
 	atStopped   = atRefs + bitsRefs
@@ -90,17 +91,36 @@ func (m *Model) layOut() {
 	p.w = make([]uint64, 64)
 	w := newWorld(m)
 	w.logged = l.stores
-	w.packShared(&p)
+	w.sharedFields(&p)
 	// The rest of the log and of the buffers may be longer than in that world.
 	total := p.i*64 + int(p.off) + l.buffered*int(l.store)
 	l.words += (total + 63) / 64
 }
 
-// packer writes fields one behind the other.
+// packer goes over fields one behind the other: it writes their values, or where it reads, it has them from the words.
 type packer struct {
-	w   []uint64
-	i   int
-	off uint
+	w     []uint64
+	i     int
+	off   uint
+	reads bool
+}
+
+// field is the value of a field of n bits: v, which it writes; or the one that it reads in v's place.
+func field[T ~int | ~int8 | ~int32 | ~uint8 | ~uint32 | ~uint64](p *packer, v T, n uint) T {
+	if p.reads {
+		return T(p.get(n))
+	}
+	p.put(uint64(v), n)
+	return v
+}
+
+// boolean is a field of one bit.
+func boolean(p *packer, v bool) bool {
+	bit := uint8(0)
+	if v {
+		bit = 1
+	}
+	return field(p, bit, 1) != 0
 }
 
 func (p *packer) put(v uint64, n uint) {
@@ -130,22 +150,13 @@ func (p *packer) get(n uint) uint64 {
 	return v & (1<<n - 1)
 }
 
-func (p *packer) bool(b bool, n uint) {
-	if b {
-		p.put(1, n)
-	} else {
-		p.put(0, n)
-	}
-}
-
 // pack writes the world into words.
 func (w *world) pack(words []uint64) {
 	clear(words)
 	for i := range w.m.Roles {
 		w.packOwn(words, i)
 	}
-	p := packer{w: words[w.m.layout.own*len(w.m.Roles):]}
-	w.packShared(&p)
+	w.sharedFields(&packer{w: words[w.m.layout.own*len(w.m.Roles):]})
 }
 
 // packOwn writes the words of one CPU: its own, its preempted task's, and its ways'.
@@ -160,12 +171,11 @@ func (w *world) packOwn(words []uint64, i int) {
 	}
 }
 
+// packCPU writes the word of a CPU, unpackCPU reads it: most steps write no other word.
 func (w *world) packCPU(i int) uint64 {
 	v := w.m.codec.Pack(&w.cpu[i])
 	for k, r := range w.box[i][:len(w.m.Programs)] {
-		if r != 0 {
-			v |= uint64(r&7|r>>3<<2) << (atBox + bitsRequest*k)
-		}
+		v |= uint64(r) << (atBox + bitsRequest*k)
 	}
 	v |= uint64(w.refs[i])&(1<<bitsRefs-1)<<atRefs | uint64(w.space[i])<<atSpace
 	if w.stopped[i] {
@@ -174,69 +184,65 @@ func (w *world) packCPU(i int) uint64 {
 	return v
 }
 
-func (w *world) packTables(p *packer) {
-	if n := w.m.layout.walks; n > 0 {
-		p.bool(w.Tables.Split, 1)
-		for _, set := range []uint8{w.Tables.Live, w.Tables.Gone, w.Tables.Freed} {
-			p.put(uint64(set), n)
-		}
+func (w *world) unpackCPU(i int, v uint64) {
+	w.m.codec.Unpack(v, &w.cpu[i])
+	for k := range w.m.Programs {
+		w.box[i][k] = request(v >> (atBox + bitsRequest*k) & (1<<bitsRequest - 1))
 	}
+	w.refs[i] = int8(v>>atRefs<<(8-bitsRefs)) >> (8 - bitsRefs)
+	w.stopped[i] = v>>atStopped&1 != 0
+	w.space[i] = cpus.Space(v >> atSpace & 3)
 }
 
-func (w *world) unpackTables(p *packer) {
-	if n := w.m.layout.walks; n > 0 {
-		w.Tables = poke.Tables{Split: p.get(1) != 0, Live: uint8(p.get(n)), Gone: uint8(p.get(n)), Freed: uint8(p.get(n))}
-	}
-}
-
-func (w *world) packShared(p *packer) {
+// sharedFields goes over what all share.
+func (w *world) sharedFields(p *packer) {
 	m, l := w.m, &w.m.layout
-	p.put(uint64(w.logged), 5)
+	w.logged = field(p, w.logged, 5)
 	for i := range m.Code.Sites {
-		p.put(uint64(w.base[i]), l.text)
-		p.put(uint64(w.settled[i].Seq()), 5)
-		p.put(uint64(w.begun[i]), l.change)
+		w.base[i] = field(p, w.base[i], l.text)
+		w.settled[i] = cpus.PromiseOf(field(p, w.settled[i].Seq(), 5), 1) // of no other count: see outdate
+		w.begun[i] = field(p, w.begun[i], l.change)
 		if m.Code.Named() {
-			p.put(m.opsIndex(w.literal[i]), l.ops)
+			w.literal[i] = m.codec.Ops[field(p, m.opsIndex(w.literal[i]), l.ops)]
 		}
 	}
-	p.put(uint64(w.ops), m.table.Bits())
-	p.put(uint64(w.published), l.batch)
-	p.put(uint64(w.arrived), 4)
-	p.put(uint64(w.arriving), 4)
-	p.put(uint64(w.stopping), 2)
-	p.put(uint64(w.Mapped), 3)
-	p.bool(w.Told, 1)
-	w.packTables(p)
+	w.ops = field(p, w.ops, m.table.Bits())
+	w.published = field(p, w.published, l.batch)
+	w.arrived, w.arriving, w.stopping = field(p, w.arrived, 4), field(p, w.arriving, 4), field(p, w.stopping, 2)
+	w.Mapped, w.Told = field(p, w.Mapped, 3), boolean(p, w.Told)
+	if t := &w.Tables; l.walks > 0 {
+		t.Split = boolean(p, t.Split)
+		t.Live, t.Gone, t.Freed = field(p, t.Live, l.walks), field(p, t.Gone, l.walks), field(p, t.Freed, l.walks)
+	}
 	for i := range m.Programs {
-		w.packPatcher(p, i)
+		w.patcherFields(p, i)
 	}
 	if l.locks {
-		for _, h := range w.Held {
-			p.put(uint64(h), 2)
+		for i := range w.Held {
+			w.Held[i] = field(p, w.Held[i], 2)
 		}
 	}
-	for _, s := range w.log[:w.logged] {
-		p.put(uint64(s.site), l.site)
-		p.put(uint64(s.text), l.text)
+	for i := range w.logged {
+		s := &w.log[i]
+		s.site, s.text = field(p, s.site, l.site), field(p, s.text, l.text)
 	}
 }
 
-func (w *world) packPatcher(p *packer, i int) {
+// patcherFields goes over how far a patcher has got.
+func (w *world) patcherFields(p *packer, i int) {
 	var room [maxBuffered]poke.StoreID
 	g := w.patcher[i].Progress(room[:0])
-	p.put(uint64(w.sat[i]), 2)
-	p.put(uint64(g.At), w.m.layout.at)
-	p.put(uint64(g.Done), bitsDone)
-	p.put(uint64(g.Stage), bitsStage)
-	p.put(uint64(w.left[i]), 4)
-	stores := &w.m.stores[i]
-	if stores.all == nil {
-		return
+	w.sat[i] = field(p, w.sat[i], 2)
+	g.At, g.Done, g.Stage = field(p, g.At, w.m.layout.at), field(p, g.Done, bitsDone), field(p, g.Stage, bitsStage)
+	w.left[i] = field(p, w.left[i], 4)
+	if stores := &w.m.stores[i]; stores.all != nil {
+		g.Buffered = room[:field(p, len(g.Buffered), bitsCount)]
+		for k, b := range g.Buffered {
+			g.Buffered[k] = stores.all[field(p, stores.index(&w.m.Programs[i], b), w.m.layout.store)]
+		}
 	}
-	p.put(uint64(len(g.Buffered)), bitsCount)
-	for _, b := range g.Buffered {
-		p.put(stores.index(&w.m.Programs[i], b), w.m.layout.store)
+	if p.reads {
+		w.patcher[i].Resume(g)
 	}
 }
 
@@ -274,64 +280,8 @@ func (w *world) unpackOver(is, words []uint64) (changed uint, shared bool) {
 	}
 	n *= w.m.layout.own
 	if is == nil || !slices.Equal(is[n:], words[n:]) {
-		p := packer{w: words[n:]}
-		w.unpackShared(&p)
+		w.sharedFields(&packer{w: words[n:], reads: true})
 		shared = true
 	}
 	return changed, shared
-}
-
-func (w *world) unpackCPU(i int, v uint64) {
-	w.m.codec.Unpack(v, &w.cpu[i])
-	for k := range w.m.Programs {
-		r := request(v >> (atBox + bitsRequest*k) & (1<<bitsRequest - 1))
-		w.box[i][k] = r&3 | r>>2<<3
-	}
-	w.refs[i] = int8(v>>atRefs<<(8-bitsRefs)) >> (8 - bitsRefs)
-	w.stopped[i] = v>>atStopped&1 != 0
-	w.space[i] = cpus.Space(v >> atSpace & 3)
-}
-
-func (w *world) unpackShared(p *packer) {
-	m, l := w.m, &w.m.layout
-	w.logged = int(p.get(5))
-	for i := range m.Code.Sites {
-		w.base[i] = uint8(p.get(l.text))
-		w.settled[i] = cpus.PromiseOf(cpus.Seq(p.get(5)), 1)
-		w.begun[i] = uint8(p.get(l.change))
-		if m.Code.Named() {
-			w.literal[i] = m.codec.Ops[p.get(l.ops)]
-		}
-	}
-	w.ops = cpus.OpsStates(p.get(m.table.Bits()))
-	w.published = uint8(p.get(l.batch))
-	w.arrived, w.arriving, w.stopping = int8(p.get(4)), int8(p.get(4)), int8(p.get(2))
-	w.Mapped, w.Told = int32(p.get(3)), p.get(1) != 0
-	w.unpackTables(p)
-	for i := range m.Programs {
-		w.unpackPatcher(p, i)
-	}
-	if l.locks {
-		for i := range w.Held {
-			w.Held[i] = int8(p.get(2))
-		}
-	}
-	for i := range w.logged {
-		site := uint8(p.get(l.site))
-		w.log[i] = store{site, uint8(p.get(l.text))}
-	}
-}
-
-func (w *world) unpackPatcher(p *packer, i int) {
-	var room [maxBuffered]poke.StoreID
-	w.sat[i] = seat(p.get(2))
-	g := poke.Progress{At: int(p.get(w.m.layout.at)), Done: int32(p.get(bitsDone)), Stage: uint8(p.get(bitsStage)),
-		Buffered: room[:0]}
-	w.left[i] = int8(p.get(4))
-	if stores := w.m.stores[i].all; stores != nil {
-		for range p.get(bitsCount) {
-			g.Buffered = append(g.Buffered, stores[p.get(w.m.layout.store)])
-		}
-	}
-	w.patcher[i].Resume(g)
 }

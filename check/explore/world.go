@@ -69,17 +69,17 @@ type state struct {
 type store struct{ site, text uint8 }
 
 // request is one interrupt in a box: 1 + sender, and above that which of
-// requestCauses it is for, in two bits.
+// requestCauses it is for, in two bits each.
 type request uint8
 
 // requestCauses are the causes of what patchers send here.
 var requestCauses = [4]cpus.Cause{cpus.Sync, cpus.Stop, cpus.Quiesce, cpus.QuiesceCPUs}
 
 func requestOf(sender int, c cpus.Cause) request {
-	return request(1+sender) | request(slices.Index(requestCauses[:], c))<<3
+	return request(1+sender) | request(slices.Index(requestCauses[:], c))<<bitsFrom
 }
-func (r request) sender() int       { return int(r&7) - 1 }
-func (r request) cause() cpus.Cause { return requestCauses[r>>3] }
+func (r request) sender() int       { return int(r&(1<<bitsFrom-1)) - 1 }
+func (r request) cause() cpus.Cause { return requestCauses[r>>bitsFrom] }
 
 // seat is what a patcher does to the CPU that it sits on.
 type seat uint8
