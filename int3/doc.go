@@ -10,6 +10,6 @@
 //   - Table (table.go) publishes one Index at a time to all CPUs, atomically, and
 //     counts the handlers that hold a reference, for which the patcher
 //     waits before it takes the Index away.
-//   - Cost (cost.go) says what lookups cost in comparisons without building
+//   - Cost says what lookups cost in comparisons without building
 //     anything, exactly.
 package int3

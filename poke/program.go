@@ -2,7 +2,13 @@
 
 package poke
 
-import "slices"
+import (
+	"math/bits"
+	"slices"
+
+	"github.com/textpoke/textpoke/cpus"
+	"github.com/textpoke/textpoke/cpus/isa"
+)
 
 // Life is how a tracer's life is told as one program.
 type Life struct {
@@ -103,4 +109,113 @@ func Backwards(plan []Step) []Step {
 		out[i] = s
 	}
 	return out
+}
+
+// Menu is what a patcher chooses from that goes on for ever: the updates whose steps lie
+// one behind the other in its plan. Between two of them the patcher stands at the plan's
+// end. The first of its patches are one for each of its sites, whatever the updates are
+// about.
+type Menu []Choice
+
+// Choice is one update of a Menu: steps [From, To) of the plan, and what there must be at
+// the patcher's sites.
+type Choice struct {
+	From, To int
+	Sites    uint64 // the patches, one bit each, whose sites it changes
+	Undo     bool   // towards the old text
+	When     Guard
+}
+
+// Guard is what a patcher's sites must hold, where the i-th bit stands for its i-th patch.
+type Guard struct {
+	Old, New         uint64 // these hold their old text, their new one
+	SomeOld, SomeNew uint64 // of these at least one does, if there are any
+}
+
+// sites are all that the guard looks at.
+func (w Guard) sites() uint64 { return w.Old | w.New | w.SomeOld | w.SomeNew }
+
+// met tells whether sites are as they must be.
+func (w Guard) met(old, new uint64) bool {
+	return w.Old&^old == 0 && w.New&^new == 0 &&
+		(w.SomeOld == 0 || w.SomeOld&old != 0) && (w.SomeNew == 0 || w.SomeNew&new != 0)
+}
+
+// Starts is where a patcher stands at first.
+func (m Menu) Starts(plan []Step) int {
+	if m == nil {
+		return 0
+	}
+	return len(plan)
+}
+
+// Between tells whether the patcher is between two updates, or behind the only one.
+func (p *Patcher) Between() bool { return p.At == len(p.Plan) }
+
+// Endless tells whether the patcher goes on for ever.
+func (p *Patcher) Endless() bool { return p.Menu != nil }
+
+// Ready calls f with every update of the menu that can come next.
+func (p *Patcher) Ready(g Ground, f func(c *Choice)) {
+	var looked, old, new uint64
+	for i := range p.Menu {
+		looked |= p.Menu[i].When.sites()
+	}
+	for i := range bits.Len64(looked) {
+		if p.finds(g, i, true) {
+			old |= 1 << i
+		}
+		if p.finds(g, i, false) {
+			new |= 1 << i
+		}
+	}
+	for i := range p.Menu {
+		if c := &p.Menu[i]; c.When.met(old, new) {
+			f(c)
+		}
+	}
+}
+
+// finds tells whether a patch's site holds what it leads from (old) or to, as the patcher
+// itself sees it. Where sites have literals these tell texts apart that are equal.
+func (p *Patcher) finds(g Ground, patch int, old bool) bool {
+	is := &p.Patches[patch]
+	text := place{kind: siteText, site: is.Site}
+	if p.buffer.over(text, g.Peek(int(is.Site))) != is.text(old) {
+		return false
+	}
+	literal := place{kind: siteLiteral, site: is.Site}
+	return !p.Code.Literals() || uint64(p.buffer.over(literal, isa.Text(g.Literal(int(is.Site))))) == is.Ops(old)
+}
+
+// choose begins one of the updates that can come next. A patcher knows what its sites
+// hold: its looking is no access.
+func (p *Patcher) choose(g Ground, ch cpus.Chooser) Status {
+	n := 0
+	p.Ready(g, func(*Choice) { n++ })
+	if n == 0 {
+		return Waits
+	}
+	k := ch.Choose(cpus.ChooseUpdate, n)
+	p.Ready(g, func(c *Choice) {
+		if k == 0 {
+			p.At = c.From
+		}
+		k--
+	})
+	return Ran
+}
+
+// Follows tells whether an update can come right after another one that has left its
+// sites as it says.
+func (c *Choice) Follows(u *Choice) bool {
+	old, new := u.When.Old&^u.Sites, u.When.New&^u.Sites
+	if u.Undo {
+		old |= u.Sites
+	} else {
+		new |= u.Sites
+	}
+	w := &c.When
+	return w.Old&new == 0 && w.New&old == 0 &&
+		(w.SomeOld == 0 || w.SomeOld&^new != 0) && (w.SomeNew == 0 || w.SomeNew&^old != 0)
 }

@@ -20,19 +20,7 @@ const (
 )
 
 var (
-	caseHeaders = []string{
-		"name",
-		"number",
-		"title",
-		"versions",
-		"source",
-		"story",
-		"fix",
-		"breaks",
-		"otherwise",
-		"rests",
-		"about",
-	}
+	caseHeaders  = strings.Fields("name number title versions source story fix breaks otherwise rests about")
 	caseSections = append([]string{machineSection, textSection, patchSection, patcherSection}, cpus.SectionNames()...)
 )
 

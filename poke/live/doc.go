@@ -8,7 +8,7 @@
 //   - Text (text.go) is the sites, mapped twice: executable for threads, writable for
 //     the patcher.
 //   - Thread (thread.go) is a thread of the operating system that calls sites. Its
-//     block (block.go) is all that the trap handler knows of it.
+//     block is all that the trap handler knows of it.
 //   - The handler (handler_amd64.s) looks breakpoints up in what Ground (ground.go),
 //     a poke.Ground, has published.
 //   - Switches (switches.go) are call sites of one's own that other goroutines call: all

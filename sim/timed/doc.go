@@ -16,9 +16,9 @@
 //     reference count.
 //   - calls.go draws the calls of traced functions, of which only those that can
 //     meet something are events.
-//   - buffer.go says which stores of the patcher wait in its store buffer, and how long.
-//   - patcher.go executes an update; ground.go is what it works on, shared.go what
-//     the CPUs share, with the versions of text, ledger.go the interrupts.
+//   - patcher.go executes an update, and says which stores wait in the patcher's store buffer, and how long;
+//     ground.go is what it works on, shared.go what the CPUs share, with the versions of text, ledger.go the
+//     interrupts.
 //   - estimate.go says what an update would take on other costs, without executing it.
 //
 // The machine shares its steps and rules with the other engines, and not its memory: here an access also keeps the books
