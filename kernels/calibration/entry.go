@@ -3,7 +3,12 @@
 package calibration
 
 import (
+	"crypto/sha256"
+	"encoding/csv"
+	"encoding/hex"
+	"errors"
 	"fmt"
+	"io"
 	"math"
 	"slices"
 	"strconv"
@@ -113,11 +118,51 @@ func number(q *Quantity, s string, scale float64) (float64, error) {
 	v, err := strconv.ParseFloat(s, 64)
 	switch v *= scale; {
 	case err != nil, math.IsNaN(v), math.IsInf(v, 0):
-		return 0, fmt.Errorf("not a number")
+		return 0, errors.New("not a number")
 	case v < 0:
-		return 0, fmt.Errorf("negative")
+		return 0, errors.New("negative")
 	case v > q.Unit.most():
 		return 0, fmt.Errorf("more than %g %s", q.Unit.most(), q.Unit)
 	}
 	return math.Abs(v), nil // not -0
+}
+
+// Write writes the calibration as a file that Read understands: times in
+// nanoseconds, with all the digits it takes to read the same again.
+func (c *Calibration) Write(w io.Writer) error {
+	out := csv.NewWriter(w)
+	rows := [][]string{columns}
+	for _, f := range facts {
+		rows = append(rows, []string{f.name, f.get(c)})
+	}
+	for _, e := range c.Entries {
+		rows = append(rows, e.cells())
+	}
+	if err := out.WriteAll(rows); err != nil {
+		return fmt.Errorf("write calibration %s: %w", c.Name, err)
+	}
+	return nil
+}
+
+// cells are the entry's in a file.
+func (e Entry) cells() []string {
+	low, high := "", ""
+	if e.Bounded() {
+		low, high = decimal(e.Low), decimal(e.High)
+	}
+	return []string{e.Quantity.Name, decimal(e.Value), string(e.Quantity.Unit), low, high, string(e.Basis), e.Source}
+}
+
+// Bounded tells whether the source says how sure the value is.
+func (e Entry) Bounded() bool { return e.Low != 0 || e.High != 0 }
+
+func decimal(v float64) string { return strconv.FormatFloat(v, 'f', -1, 64) }
+
+// Hash is the SHA-256, in hexadecimal, of what Write writes: two files that say
+// the same in other units or another order have the same.
+func (c *Calibration) Hash() string {
+	h := sha256.New()
+	// Nothing can fail: a hash takes whatever is written to it.
+	_ = c.Write(h)
+	return hex.EncodeToString(h.Sum(nil))
 }

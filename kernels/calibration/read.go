@@ -8,10 +8,13 @@ import (
 	"fmt"
 	"io"
 	"os"
+	"regexp"
 	"slices"
+	"strconv"
 	"strings"
 	"unicode"
 
+	"github.com/textpoke/textpoke/cpus"
 	"github.com/textpoke/textpoke/internal/inputs"
 	"github.com/textpoke/textpoke/internal/spelling"
 )
@@ -59,7 +62,7 @@ func Read(name string, r io.Reader) (*Calibration, error) {
 	if len(text) > MaxBytes {
 		return nil, fmt.Errorf("%s: longer than %d bytes: no calibration", name, MaxBytes)
 	}
-	p := &parser{file: name, facts: map[string]bool{}, entries: map[string]Entry{}}
+	p := &parser{file: name, seen: map[string]bool{}, entries: map[string]Entry{}}
 	p.csv = csv.NewReader(strings.NewReader(strings.TrimPrefix(string(text), "\ufeff")))
 	p.csv.Comment = '#'
 	p.csv.FieldsPerRecord = -1
@@ -67,12 +70,54 @@ func Read(name string, r io.Reader) (*Calibration, error) {
 	return p.read()
 }
 
+// fact is one fact about the machine: how it is read, and written.
+type fact struct {
+	name string
+	set  func(*Calibration, string) error
+	get  func(*Calibration) string
+}
+
+var facts = []fact{
+	{"name", func(c *Calibration, s string) error { c.Name = s; return CheckName(s) },
+		func(c *Calibration) string { return c.Name }},
+	{"machine", func(c *Calibration, s string) error {
+		if c.Machine = s; s == "" {
+			return errors.New("machine: empty")
+		}
+		return nil
+	}, func(c *Calibration) string { return c.Machine }},
+	{"arch", func(c *Calibration, s string) error {
+		if c.Arch = s; !slices.Contains(cpus.ArchNames(), s) {
+			return fmt.Errorf("arch %q: %w", s, spelling.NotOneOf(s, cpus.ArchNames()))
+		}
+		return nil
+	}, func(c *Calibration) string { return c.Arch }},
+	{"cpus", func(c *Calibration, s string) (err error) {
+		if c.CPUs, err = strconv.Atoi(s); err != nil || c.CPUs < 1 || c.CPUs > cpus.MaxCPUs {
+			return fmt.Errorf("cpus %q: want a whole number from 1 to %d", s, cpus.MaxCPUs)
+		}
+		return nil
+	}, func(c *Calibration) string { return strconv.Itoa(c.CPUs) }},
+}
+
+// names are what a calibration can be called: results carry it in cells and in
+// names of files.
+var names = regexp.MustCompile(`^[A-Za-z0-9][A-Za-z0-9._-]{0,63}$`)
+
+// CheckName tells whether a calibration can be called so.
+func CheckName(s string) error {
+	if !names.MatchString(s) {
+		return fmt.Errorf("name %q: want up to 64 letters, digits, dots, hyphens, and a letter or digit first", s)
+	}
+	return nil
+}
+
 // parser reads one file.
 type parser struct {
 	file    string
 	csv     *csv.Reader
 	c       Calibration
-	facts   map[string]bool
+	seen    map[string]bool  // facts and quantities
 	entries map[string]Entry // by quantity
 }
 
@@ -114,59 +159,55 @@ func (p *parser) errorf(format string, args ...any) error {
 
 // line reads a fact or a quantity.
 func (p *parser) line(cells []string) error {
-	if f, ok := facts[cells[0]]; ok {
-		return p.fact(f, cells)
+	name := cells[0]
+	f := slices.IndexFunc(facts, func(f fact) bool { return f.name == name })
+	q := ByName(name)
+	switch {
+	case f < 0 && q == nil:
+		return p.errorf("%q: no such quantity%s", name, spelling.Hint(name, words()))
+	case p.seen[name]:
+		return p.errorf("%s: stands there twice", name)
+	case f >= 0 && len(cells) != 2:
+		return p.errorf("%s: %d cells, want 2: %s and its value (in quotes if there is a comma in it)", name, len(cells), name)
+	case f < 0 && len(cells) != len(columns):
+		return p.errorf("%s: %d cells, want %d: %s", name, len(cells), len(columns), strings.Join(columns, ","))
 	}
-	q := ByName(cells[0])
-	if q == nil {
-		return p.errorf("%q: no such quantity%s", cells[0], spelling.Hint(cells[0], words()))
+	p.seen[name] = true
+	var err error
+	if f >= 0 {
+		err = facts[f].set(&p.c, cells[1])
+	} else {
+		p.entries[name], err = readEntry(q, cells)
 	}
-	if _, ok := p.entries[q.Name]; ok {
-		return p.errorf("%s: stands there twice", q.Name)
-	}
-	if len(cells) != len(columns) {
-		return p.errorf("%s: %d cells, want %d: %s", q.Name, len(cells), len(columns), strings.Join(columns, ","))
-	}
-	e, err := readEntry(q, cells)
 	if err != nil {
 		return p.errorf("%w", err)
 	}
-	p.entries[q.Name] = e
 	return nil
 }
 
 // finish puts what was read in order.
 func (p *parser) finish() (*Calibration, error) {
-	var missing []string
-	for _, f := range factNames {
-		if !p.facts[f] {
-			missing = append(missing, f)
-		}
-	}
-	for i := range Quantities {
-		q := &Quantities[i]
-		e, ok := p.entries[q.Name]
-		if !ok {
-			missing = append(missing, q.Name)
-			continue
-		}
-		p.c.set(e)
-	}
+	missing := slices.DeleteFunc(words(), func(name string) bool { return p.seen[name] })
 	if len(missing) > 0 {
 		return nil, fmt.Errorf("%s: missing: %s", p.file, strings.Join(missing, ", "))
+	}
+	for i := range Quantities {
+		p.c.Set(p.entries[Quantities[i].Name])
 	}
 	return &p.c, nil
 }
 
-// set adds the entry of a quantity that comes after those there.
-func (c *Calibration) set(e Entry) {
+// Set adds the entry of a quantity that comes after those there.
+func (c *Calibration) Set(e Entry) {
 	*e.Quantity.Of(&c.Costs) = e.Value
 	c.Entries = append(c.Entries, e)
 }
 
-// words are what a line can begin with.
-func words() []string {
-	names := slices.Clone(factNames)
+// words are what a line can begin with, in the order of a file.
+func words() (names []string) {
+	for _, f := range facts {
+		names = append(names, f.name)
+	}
 	for _, q := range Quantities {
 		names = append(names, q.Name)
 	}

@@ -248,7 +248,7 @@ func TestWriteReadsBack(t *testing.T) {
 				e.Low = rapid.Float64Range(0, e.Value).Draw(t, "low")
 				e.High = rapid.Float64Range(e.Value, q.Unit.most()).Draw(t, "high")
 			}
-			c.set(e)
+			c.Set(e)
 		}
 		var text bytes.Buffer
 		if err := c.Write(&text); err != nil {

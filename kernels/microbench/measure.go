@@ -132,7 +132,7 @@ func (m *machine) result(c Config, passes map[string][]float64, cut bool) *Resul
 		q := base.Quantity.Name
 		how, can := c.method(q)
 		if value, low, high, ok := summarize(passes[q]); ok {
-			r.add(calibration.Entry{Quantity: base.Quantity, Value: value, Low: low, High: high,
+			r.Calibration.Set(calibration.Entry{Quantity: base.Quantity, Value: value, Low: low, High: high,
 				Basis: how.basis, Source: fmt.Sprintf("%s; %d passes of textpoke calibrate", how.text, len(passes[q]))})
 			continue
 		}
@@ -152,14 +152,9 @@ func (m *machine) result(c Config, passes map[string][]float64, cut bool) *Resul
 		if !strings.HasPrefix(base.Source, takenOver) {
 			base.Source = fmt.Sprintf("%s %s, which says: %s: %s", takenOver, c.Base.Name, base.Basis, base.Source)
 		}
-		r.add(base.Elsewhere())
+		r.Calibration.Set(base.Elsewhere())
 	}
 	return r
-}
-
-func (r *Result) add(e calibration.Entry) {
-	*e.Quantity.Of(&r.Calibration.Costs) = e.Value
-	r.Calibration.Entries = append(r.Calibration.Entries, e)
 }
 
 // summarize is the median of the passes with its interval, rounded to hundredths
