@@ -25,35 +25,13 @@ type Action struct {
 
 // actions are all that the rules know.
 var actions = []Action{
-	{
-		"function-tracer",
-		"FILTER",
-		false,
-		"the function tracer, on all functions or on those of a filter",
-		doFunction,
-	},
-	{
-		"function-tracer-first",
-		"FILTER",
-		false,
-		"likewise, the first time since boot: its trampoline is made",
-		doFirst,
-	},
+	{"function-tracer", "FILTER", false, "the function tracer, on all functions or on those of a filter",
+		func(a *asked, on bool) error { return a.traceWith(globalOps, 0, on) }},
+	{"function-tracer-first", "FILTER", false, "likewise, the first time since boot: its trampoline is made", doFirst},
 	{"function-graph", "FILTER", false, "the function_graph tracer", doGraph},
-	{
-		"instance",
-		"FILTER",
-		false,
-		"the function tracer of another instance, while nothing else is traced",
-		doInstance,
-	},
-	{
-		"filter-change",
-		"FROM>TO",
-		true,
-		"the function tracer's filter is changed while it is on, and changed back",
-		doFilter,
-	},
+	{"instance", "FILTER", false, "the function tracer of another instance, while nothing else is traced",
+		func(a *asked, on bool) error { return a.traceWith(instance, tracers.OpsDynamic, on) }},
+	{"filter-change", "FROM>TO", true, "the function tracer's filter is changed while it is on, and changed back", doFilter},
 	{"setfilter", "FILTER", true, "the function tracer's filter is written while it traces all functions, and emptied again",
 		func(a *asked, on bool) error { return a.changeFilter("", a.arg, on) }},
 	{"tracepoint", "[GROUP/]NAME", true, "one trace event", doEvent},
@@ -63,32 +41,20 @@ var actions = []Action{
 	{"static-key", "NAME", true, "a static key, by the symbol of it: sched_schedstats", doKey},
 	{"kprobe", "SYMBOL[+OFFSET]", false, "an event of a kprobe, at vfs_read without a symbol", doProbe},
 	{"kretprobe", "SYMBOL", false, "an event of a return probe, at vfs_read without a symbol", doProbe},
-	{"fentry", "SYMBOL", false, "a BPF program on a function's entry, vfs_read without a symbol", doFentry},
-	{"fexit", "SYMBOL", false, "a BPF program on a function's entry and end", doFexit},
-	{
-		"kprobe-multi",
-		"NUMBER",
-		false,
-		"one BPF link to the first so many functions, without a number 1",
-		doMulti,
-	},
-	{
-		"tracing-multi",
-		"NUMBER",
-		false,
-		"one BPF link of fentry programs to the first so many functions",
-		doTracingMulti,
-	},
-	{"module-load", "FILE", true, "a kernel module is loaded, and unloaded again", doModule},
-	{"module-unload", "FILE", true, "a kernel module that is there is unloaded, and loaded again", doUnload},
-	{
-		"uprobe",
-		"PROGRAM[@PROCESSES]",
-		true,
-		"probes on all USDT sites of a program, or on those of a sample such as 3xnop5 (nop1, nop5, nop10, other), " +
-			"hit in so many processes, one unless given",
-		doUprobes,
-	},
+	{"fentry", "SYMBOL", false, "a BPF program on a function's entry, vfs_read without a symbol",
+		func(a *asked, on bool) error { return a.program(on, tracers.FEntry) }},
+	{"fexit", "SYMBOL", false, "a BPF program on a function's entry and end",
+		func(a *asked, on bool) error { return a.program(on, tracers.FExit) }},
+	{"kprobe-multi", "NUMBER", false, "one BPF link to the first so many functions, without a number 1",
+		func(a *asked, on bool) error { return a.first(on, (*Replay).multi) }},
+	{"tracing-multi", "NUMBER", false, "one BPF link of fentry programs to the first so many functions",
+		func(a *asked, on bool) error { return a.first(on, (*Replay).tracingMulti) }},
+	{"module-load", "FILE", true, "a kernel module is loaded, and unloaded again",
+		func(a *asked, on bool) error { return a.module(on) }},
+	{"module-unload", "FILE", true, "a kernel module that is there is unloaded, and loaded again",
+		func(a *asked, on bool) error { return a.module(!on) }},
+	{"uprobe", "PROGRAM[@PROCESSES]", true, "probes on all USDT sites of a program, or on those of a sample such as 3xnop5 " +
+		"(nop1, nop5, nop10, other), hit in so many processes, one unless given", doUprobes},
 }
 
 // Actions are all that can be predicted of a kernel with an image.
@@ -140,13 +106,9 @@ func (r *Replay) Switch(spec string, on bool) ([]Line, error) {
 	return lines, nil
 }
 
-func doFunction(a *asked, on bool) error { return a.traceWith(globalOps, 0, on) }
-
-func doInstance(a *asked, on bool) error { return a.traceWith(instance, tracers.OpsDynamic, on) }
-
 func doFirst(a *asked, on bool) error {
 	a.firstUse = on
-	err := doFunction(a, on)
+	err := a.traceWith(globalOps, 0, on)
 	a.firstUse = false
 	return err
 }

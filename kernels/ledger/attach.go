@@ -29,8 +29,7 @@ const GlobalOps = 12
 
 var ways = []Way{
 	{"fentry", 0, image.DirectCalls, image.DirectShared, linkOne},
-	{"global-trampoline", GlobalOps, image.DirectCalls,
-		image.DirectShared, globalTrampoline},
+	{"global-trampoline", GlobalOps, image.DirectCalls, image.DirectShared, globalTrampoline},
 	{"tracing-multi", 1, image.DirectMulti, image.DirectMulti,
 		func(r *Replay, recs []int, _ int, on bool) { r.tracingMulti(on, recs) }},
 	{"kprobe-multi", 1, image.MultiProbes, image.MultiStatic,

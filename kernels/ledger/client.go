@@ -132,10 +132,6 @@ func (r *Replay) breakpoint(inside, on bool) {
 	})
 }
 
-func doFentry(a *asked, on bool) error { return a.program(on, tracers.FEntry) }
-
-func doFexit(a *asked, on bool) error { return a.program(on, tracers.FExit) }
-
 // program attaches a BPF program to one function, or detaches the last one.
 func (a *asked) program(on bool, kind tracers.ProgKind) error {
 	symbol := cmp.Or(a.arg, defaultSymbol)
@@ -163,17 +159,18 @@ func (a *asked) program(on bool, kind tracers.ProgKind) error {
 	return nil
 }
 
-// first is the first so many records.
-func (a *asked) first() ([]int, error) {
+// first links to the first so many records, or ends the link.
+func (a *asked) first(on bool, link func(r *Replay, on bool, recs []int)) error {
 	n, err := strconv.Atoi(cmp.Or(a.arg, "1"))
 	if err != nil || n < 1 {
-		return nil, fmt.Errorf("number %q: want 1 or more", a.arg)
+		return fmt.Errorf("number %q: want 1 or more", a.arg)
 	}
 	all := len(a.tracer().Records)
 	if n > all {
-		return nil, fmt.Errorf("number %d: there are %d records", n, all)
+		return fmt.Errorf("number %d: there are %d records", n, all)
 	}
-	return span(0, n), nil
+	link(a.Replay, on, span(0, n))
+	return nil
 }
 
 // span is the numbers from one to below another.
@@ -183,14 +180,6 @@ func span(from, to int) []int {
 		out[i] = from + i
 	}
 	return out
-}
-
-func doMulti(a *asked, on bool) error {
-	recs, err := a.first()
-	if err == nil {
-		a.multi(on, recs)
-	}
-	return err
 }
 
 // multi is kprobe_multi on functions: an fprobe (kernel/trace/fprobe.c).
@@ -227,14 +216,6 @@ func (r *Replay) split() {
 				Source: "a large page of the direct map is split, where no page of it was changed before"})
 		})
 	}
-}
-
-func doTracingMulti(a *asked, on bool) error {
-	recs, err := a.first()
-	if err == nil {
-		a.tracingMulti(on, recs)
-	}
-	return err
 }
 
 // tracingMulti is one BPF link to many functions (bpf_trampoline_multi_attach): only the

@@ -29,7 +29,6 @@ type Kernel struct {
 	Own   *records.Table // of its image; nil where only their number is known
 	File  string         // that it was read from; "" for a built-in kernel
 
-	preset  bool     // the one that its architecture stands for
 	state   []string // what is so already, see [Kernel.In]
 	callRow string   // where smp_call_function is counted
 	rows    []Row
@@ -134,30 +133,33 @@ func (r Range) String() string {
 
 // Kernels are the built-in kernels. Shared: do not write.
 func Kernels() (all []*Kernel) {
-	for _, name := range Names() {
-		all = append(all, builtin().named(name))
+	for _, b := range builtins() {
+		all = append(all, b.open())
 	}
 	return all
 }
 
 // Names are their names.
-func Names() []string { return builtin().names() }
+func Names() (names []string) {
+	for _, b := range builtins() {
+		names = append(names, b.Name)
+	}
+	return names
+}
 
 // Named finds a kernel by a name such as Arch-6.12.
 func Named(name string) (*Kernel, error) {
-	all := builtin()
-	if k := all.named(name); k != nil {
+	if k := builtin(name); k != nil {
 		return k, nil
 	}
-	return nil, fmt.Errorf("kernel %q: %w", name, spelling.NotOneOf(name, all.names()))
+	return nil, fmt.Errorf("kernel %q: %w", name, spelling.NotOneOf(name, Names()))
 }
 
 // For is the kernel that an architecture stands for, nil if there is none.
 func For(arch string) *Kernel {
-	all := builtin()
-	for _, b := range all.entries {
-		if b.arch == arch && b.preset {
-			return all.named(b.name)
+	for _, b := range builtins() {
+		if b.Default && strings.HasPrefix(b.Name, arch+"-") {
+			return b.open()
 		}
 	}
 	return nil

@@ -165,7 +165,9 @@ func TestDefaults(t *testing.T) {
 				t.Errorf("%s: no row %s", k.Name(), row)
 			}
 		}
-		if k.preset {
+	}
+	for _, b := range builtins() {
+		if b.Default {
 			presets++
 		}
 	}

@@ -3,8 +3,6 @@
 package ledger
 
 import (
-	"bytes"
-	"compress/gzip"
 	"fmt"
 	"slices"
 	"strings"
@@ -35,7 +33,7 @@ type Measured struct {
 
 // Check finds the kernel, and holds the row against it.
 func (m *Measured) Check() (column, reason string) {
-	m.Kernel = builtin().named(m.Arch + "-" + m.Release)
+	m.Kernel = builtin(m.Arch + "-" + m.Release)
 	m.Patcher, m.Enable = m.Role == "patcher", strings.HasSuffix(m.Scenario, "_enable")
 	m.Load = Load(strings.TrimSuffix(strings.TrimSuffix(m.Scenario, "_enable"), "_disable"))
 	switch {
@@ -94,15 +92,4 @@ func measuredScenarios() []string {
 
 // Measurements are those that come with the program; data/README.md says where
 // they are from.
-func Measurements() ([]Measured, error) {
-	const file = "measured.csv.gz"
-	b, err := data.ReadFile("data/" + file)
-	if err != nil {
-		return nil, fmt.Errorf("%s: %w", file, err)
-	}
-	r, err := gzip.NewReader(bytes.NewReader(b))
-	if err != nil {
-		return nil, fmt.Errorf("%s: %w", file, err)
-	}
-	return sheet.Read[Measured](file, r)
-}
+func Measurements() ([]Measured, error) { return readPacked("measured.csv.gz", sheet.Read[Measured]) }

@@ -12,10 +12,6 @@ import (
 	"github.com/textpoke/textpoke/sched"
 )
 
-func doModule(a *asked, on bool) error { return a.module(on) }
-
-func doUnload(a *asked, on bool) error { return a.module(!on) }
-
 // module reads a module's file, and loads or unloads it.
 func (a *asked) module(load bool) error {
 	m, err := image.OpenModule(a.arg)

@@ -3,14 +3,12 @@
 package ledger
 
 import (
-	"bytes"
 	"compress/gzip"
 	"embed"
 	"errors"
 	"fmt"
 	"io"
 	"io/fs"
-	"slices"
 	"strings"
 	"sync"
 
@@ -23,6 +21,15 @@ import (
 	"github.com/textpoke/textpoke/records/vmlinux"
 )
 
+//go:embed data/*.gz
+var data embed.FS
+
+//go:embed data/kernels.csv
+var kernelsText string
+
+//go:embed data/rows.csv
+var rowsText string
+
 // opened are the kernels of files, each read once.
 var opened struct {
 	sync.Mutex
@@ -32,7 +39,7 @@ var opened struct {
 // Open finds a kernel: a built-in one by its name, or a file, which is an image or what
 // [WriteFacts] wrote. A file of a built-in kernel's name needs ./ in front.
 func Open(name string) (*Kernel, error) {
-	if k := builtin().named(name); k != nil {
+	if k := builtin(name); k != nil {
 		return k, nil
 	}
 	opened.Lock()
@@ -86,119 +93,19 @@ func read(path string) (*Kernel, error) {
 // maxFacts bounds a file of facts, in bytes: distributions' kernels have 300 kB of them.
 const maxFacts = 64 << 20
 
-//go:embed data/*.csv data/*.gz
-var data embed.FS
-
-// builtin is the kernels that come with the program. That their files can be read
-// is tested: if they cannot, the program is broken.
-var builtin = sync.OnceValue(func() *catalogue {
-	var c catalogue
-	for _, f := range []struct {
-		name string
-		read func(file string, r io.Reader) error
-	}{{"kernels.csv", c.readKernels}, {"rows.csv", c.readRows}} {
-		b, err := data.ReadFile("data/" + f.name)
-		if err == nil {
-			err = f.read(f.name, bytes.NewReader(b))
-		}
-		if err != nil {
-			panic(err)
-		}
-	}
-	return &c
-})
-
-// catalogue is kernels on their way from files.
-type catalogue struct{ entries []*builtIn }
-
-// builtIn is a kernel that comes with the program. Its facts are read on the first use.
+// builtIn is a kernel that comes with the program, a line of kernels.csv. Its facts are read on the
+// first use. That they can be is tested: if not, the program is broken.
 type builtIn struct {
-	name, table, modules string
-	arch                 string
-	preset               bool
-	rows                 []Row
-	open                 func() (*Kernel, error)
-}
-
-// load reads the facts of a kernel, and adds what its image does not hold.
-func (b *builtIn) load() (*Kernel, error) {
-	file := "data/" + b.name + ".csv.gz"
-	packed, err := data.ReadFile(file)
-	if err != nil {
-		return nil, fmt.Errorf("%s: %w", file, err)
-	}
-	r, err := gzip.NewReader(bytes.NewReader(packed))
-	if err != nil {
-		return nil, fmt.Errorf("%s: %w", file, err)
-	}
-	k, err := ReadFacts(file, r)
-	if err != nil {
-		return nil, err
-	}
-	_, k.Release, _ = strings.Cut(b.name, "-")
-	k.Table, k.ModulesTable, k.preset = b.table, b.modules, b.preset
-	if b.rows != nil {
-		k.rows = b.rows
-	}
-	return k, nil
-}
-
-func (c *catalogue) names() []string {
-	out := make([]string, len(c.entries))
-	for i, b := range c.entries {
-		out[i] = b.name
-	}
-	return out
-}
-
-// entry finds a kernel by its name, nil if there is none.
-func (c *catalogue) entry(name string) *builtIn {
-	i := slices.Index(c.names(), name)
-	if i < 0 {
-		return nil
-	}
-	return c.entries[i]
-}
-
-// named is a kernel by its name, nil if there is none.
-func (c *catalogue) named(name string) *Kernel {
-	b := c.entry(name)
-	if b == nil {
-		return nil
-	}
-	k, err := b.open()
-	if err != nil {
-		panic(err)
-	}
-	return k
-}
-
-// listed is a line of kernels.csv.
-type listed struct {
-	Line    int    `col:"#"`
-	Kernel  string `col:"kernel,key"`
+	Name    string `col:"kernel,key"` // its architecture and release
 	Default bool   `col:"default"`
 	Table   string `col:"table,maybe"`
 	Modules string `col:"modules_table,maybe"`
+
+	open func() *Kernel
 }
 
-func (c *catalogue) readKernels(file string, r io.Reader) error {
-	lines, err := sheet.Read[listed](file, r)
-	for _, l := range lines {
-		b := &builtIn{name: l.Kernel, preset: l.Default, table: l.Table, modules: l.Modules}
-		b.open = sync.OnceValues(b.load)
-		var release bool
-		if b.arch, _, release = strings.Cut(b.name, "-"); !release {
-			return sheet.Wrong(file, l.Line, "kernel", b.name, "want its architecture and release, joined by -")
-		}
-		c.entries = append(c.entries, b)
-	}
-	return err
-}
-
-// listedRow is a line of rows.csv.
+// listedRow is a row of such a kernel, a line of rows.csv.
 type listedRow struct {
-	Line      int    `col:"#"`
 	Kernel    string `col:"kernel,key"`
 	Row       string `col:"row,key"`
 	Modelled  bool   `col:"modelled"`
@@ -206,14 +113,55 @@ type listedRow struct {
 	About     string `col:"about"`
 }
 
-func (c *catalogue) readRows(file string, r io.Reader) error {
-	lines, err := sheet.Read[listedRow](file, r)
-	for _, l := range lines {
-		b := c.entry(l.Kernel)
-		if b == nil {
-			return sheet.Wrong(file, l.Line, "kernel", l.Kernel, "no kernel of that name stands in kernels.csv")
-		}
-		b.rows = append(b.rows, Row{l.Row, l.Modelled, l.SenderToo, l.About})
+// builtins are those kernels.
+var builtins = sync.OnceValue(func() []builtIn {
+	all := sheet.Must[builtIn]("kernels.csv", kernelsText)
+	for i := range all {
+		all[i].open = sync.OnceValue(all[i].load)
 	}
-	return err
+	return all
+})
+
+// load reads the facts of a kernel, and adds what its image does not hold.
+func (b *builtIn) load() *Kernel {
+	k, err := readPacked(b.Name+".csv.gz", ReadFacts)
+	if err != nil {
+		panic(err)
+	}
+	_, k.Release, _ = strings.Cut(b.Name, "-")
+	k.Table, k.ModulesTable = b.Table, b.Modules
+	var rows []Row
+	for _, r := range sheet.Must[listedRow]("rows.csv", rowsText) {
+		if r.Kernel == b.Name {
+			rows = append(rows, Row{r.Row, r.Modelled, r.SenderToo, r.About})
+		}
+	}
+	if rows != nil {
+		k.rows = rows
+	}
+	return k
+}
+
+// readPacked reads a file of this package.
+func readPacked[T any](file string, read func(file string, r io.Reader) (T, error)) (out T, err error) {
+	f, err := data.Open("data/" + file)
+	if err != nil {
+		return out, err
+	}
+	defer f.Close()
+	r, err := gzip.NewReader(f)
+	if err != nil {
+		return out, fmt.Errorf("%s: %w", file, err)
+	}
+	return read(file, r)
+}
+
+// builtin is such a kernel by its name, nil if there is none.
+func builtin(name string) *Kernel {
+	for _, b := range builtins() {
+		if b.Name == name {
+			return b.open()
+		}
+	}
+	return nil
 }

@@ -76,24 +76,16 @@ func TestWrongMeasurements(t *testing.T) {
 	}
 }
 
-// TestWrongLists: so do the lists of kernels and of rows.
-func TestWrongLists(t *testing.T) {
-	const kernel, row = "a-1,no,,\n", "a-1,CAL,yes,no,calls\n"
-	for _, tt := range []struct{ kernels, rows, want string }{
-		{"a,no,,\n", "", `kernels.csv:2: kernel "a": want its architecture and release`},
-		{kernel + kernel, "", `kernels.csv:3: "a-1": line 2 is about the same`},
-		{strings.Replace(kernel, "no", "maybe", 1), "", `kernels.csv:2: default "maybe": want one of no, yes`},
-		{kernel, "b" + row, `rows.csv:2: kernel "ba-1"`},
-		{kernel, row + row, `rows.csv:3: "a-1 CAL": line 2 is about the same`},
-		{kernel, strings.Replace(row, "yes", "maybe", 1), `rows.csv:2: modelled "maybe": want one of no, yes`},
-	} {
-		var c catalogue
-		err := c.readKernels("kernels.csv", strings.NewReader("kernel,default,table,modules_table\n"+tt.kernels))
-		if err == nil {
-			err = c.readRows("rows.csv", strings.NewReader("kernel,row,modelled,sender_too,about\n"+tt.rows))
+// TestLists: the lists of kernels and of rows agree, and each kernel has a file of its name.
+func TestLists(t *testing.T) {
+	for _, r := range sheet.Must[listedRow]("rows.csv", rowsText) {
+		if !slices.Contains(Names(), r.Kernel) {
+			t.Errorf("row %s of %s, which no list of kernels has", r.Row, r.Kernel)
 		}
-		if err == nil || !strings.HasPrefix(err.Error(), tt.want) {
-			t.Errorf("%v, want %s", err, tt.want)
+	}
+	for _, b := range builtins() {
+		if k := b.open(); k.Name() != b.Name {
+			t.Errorf("%s is in the file of %s", k.Name(), b.Name)
 		}
 	}
 }
