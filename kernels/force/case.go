@@ -117,11 +117,13 @@ func keep(to *string) func(string) error {
 	return func(s string) error { *to = s; return nil }
 }
 
-// symbol finds the first of some functions that an image has.
+// symbol finds the first of some functions or variables that an image has, each with an offset where it is NAME+OFFSET.
 func symbol(k *image.Kernel, names []string) (uint64, error) {
-	for _, name := range names {
-		if at, ok := k.Addr(name); ok {
-			return at, nil
+	for _, place := range names {
+		name, offset, _ := strings.Cut(place, "+")
+		n, err := strconv.ParseUint("0"+offset, 10, 16)
+		if at, ok := k.Addr(name); ok && err == nil {
+			return at + n, nil
 		}
 	}
 	return 0, fmt.Errorf("the image has no %s", strings.Join(names, " nor "))

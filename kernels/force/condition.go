@@ -18,7 +18,7 @@ type condition struct {
 
 // symbols are the functions that a condition is about.
 func (c condition) symbols() []string {
-	if takes := c.takes; takes == "function" || takes == "mutex" {
+	if takes := c.takes; takes == "function" || takes == "mutex" || takes == "variable" {
 		return []string{c.arg}
 	}
 	return nil
@@ -37,6 +37,8 @@ var tests = map[string]test{
 	// A bit of cpu_online_mask.
 	"online":  {"cpu", func(m *machine, _ int, arg string) (bool, error) { return m.online(arg) }},
 	"offline": {"cpu", func(m *machine, _ int, arg string) (bool, error) { on, err := m.online(arg); return !on, err }},
+	// A CPU takes interrupts.
+	"interruptible": {"cpu", (*machine).interruptible},
 	// The function that called the one whose entry was reached.
 	"from": {"function", (*machine).calledFrom},
 	// The argument of this number, from 0, lies in a large page that is a table of small ones now: entry and slot are its.
@@ -53,6 +55,26 @@ var tests = map[string]test{
 		e, err := m.Word(cpu, m.slot)
 		return e != m.was, err
 	}},
+	// A variable of eight bytes is 0, or is not.
+	"zero": {"variable", func(m *machine, cpu int, name string) (bool, error) {
+		w, err := m.variable(cpu, name)
+		return w == 0, err
+	}},
+	"set": {"variable", func(m *machine, cpu int, name string) (bool, error) {
+		w, err := m.variable(cpu, name)
+		return w != 0, err
+	}},
+	// The upper half of slot is not 0: of a descriptor's second word, its count of references (struct bp_patching_desc).
+	"used": {"", func(m *machine, cpu int, _ string) (bool, error) {
+		w, err := m.Word(cpu, m.slot)
+		return w>>32 != 0, err
+	}},
+	// A pointer is not NULL; the second word of what it points to is slot from here on.
+	"points": {"variable", func(m *machine, cpu int, name string) (bool, error) {
+		w, err := m.variable(cpu, name)
+		m.slot = w + entrySize
+		return w != 0, err
+	}},
 	// Somebody waits for a mutex, in its list or spinning.
 	"waited-for": {"mutex", (*machine).waitedFor},
 	// The site holds no breakpoint.
@@ -66,7 +88,8 @@ var tests = map[string]test{
 			return false, err
 		}
 		m.site = r.Arg(1) - 1
-		return m.breakpoint(cpu, m.site)
+		was, err := m.breakpoint(cpu, m.site)
+		return was && err == nil, nil // no page lies in front of a module's first
 	}},
 }
 
@@ -120,6 +143,26 @@ func (m *machine) online(arg string) (bool, error) {
 	mask, err := m.Word(0, at)
 	n, _ := strconv.Atoi(arg)
 	return mask>>n&1 != 0, err
+}
+
+// variable reads one.
+func (m *machine) variable(cpu int, name string) (uint64, error) {
+	at, err := symbol(m.image, []string{name})
+	if err != nil {
+		return 0, err
+	}
+	return m.Word(cpu, at)
+}
+
+// interruptible looks at a CPU's flag IF (Intel SDM, volume 1, 3.4.3).
+func (m *machine) interruptible(_ int, arg string) (bool, error) {
+	const enabled = 1 << 9
+	cpu, err := strconv.Atoi(arg)
+	if err != nil {
+		return false, err
+	}
+	r, err := m.Registers(cpu)
+	return err == nil && r.Flags()&enabled != 0, err
 }
 
 // calledFrom reads where the function that is being entered returns to.

@@ -195,7 +195,11 @@ func (c *Config) judge(row *Row, err error) error {
 		return fmt.Errorf("%s: its console: %w", c.Image, err)
 	}
 	c.Tell(oops(string(console)))
-	row.Outcome, row.Why = Died, firstLine(string(console))
+	row.Why = firstLine(string(console))
+	if row.Outcome == Broke { // the steps have seen it
+		return nil
+	}
+	row.Outcome = Died
 	if len(c.Case.Breaks) == 0 {
 		return nil
 	}

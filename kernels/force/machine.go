@@ -103,8 +103,11 @@ func (m *machine) arm(st *Step) (disarm func() error, err error) {
 		return watched(m.slot)
 	}
 	at, err := symbol(m.image, st.place)
-	if err != nil {
+	switch {
+	case err != nil:
 		return nil, err
+	case st.access == variable:
+		return func() error { return m.RemoveReadWatch(at, entrySize) }, m.InsertReadWatch(at, entrySize)
 	}
 	return func() error { return m.Remove(at) }, m.Insert(at)
 }

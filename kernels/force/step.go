@@ -32,7 +32,7 @@ type Step struct {
 	who     int      // the CPU that runs, or everybody
 	answers int      // the CPU that stands still but for its interrupts; everybody for none
 	place   []string // functions of which the kernel has one: the one's entry
-	access  string   // or an access to a page table: read of entry, write of entry, write of slot
+	access  string   // or an access: to a page table, or to a variable, which the place names then
 	when    []condition
 	unless  []condition // where these hold meanwhile, the place will not be reached
 	limit   time.Duration
@@ -134,6 +134,7 @@ const (
 	lastRead   = "last read of entry"
 	entryWrite = "write of entry"
 	slotWrite  = "write of slot"
+	variable   = "read of"
 )
 
 // target reads a place.
@@ -143,6 +144,9 @@ func (st *Step) target(w *words) error {
 			st.access = a
 			return nil
 		}
+	}
+	if w.take(variable) {
+		st.access = variable
 	}
 	st.place = strings.Split(w.next(), "|")
 	if st.place[0] == "" {

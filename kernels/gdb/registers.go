@@ -66,6 +66,14 @@ func (r Registers) Link() (uint64, bool) {
 	return r.at(r.layout.ret), true
 }
 
+// Flags is what the server tells in 32 bits behind these registers, on x86_64 eflags; 0 where it tells nothing.
+func (r Registers) Flags() (flags uint32) {
+	if behind := r.raw[8*len(r.layout.names):]; len(behind) >= 4 {
+		flags = binary.LittleEndian.Uint32(behind)
+	}
+	return flags
+}
+
 // Get is the value of a register, by gdb's name for it; false if the architecture has none of that name.
 func (r Registers) Get(name string) (uint64, bool) {
 	i := slices.Index(r.layout.names, name)

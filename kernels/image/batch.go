@@ -152,9 +152,11 @@ func (k *Kernel) hook(q *queue) {
 	}
 	nothing := func(m *emulate.Machine) { m.Return(0) }
 	for _, name := range []string{"__fentry__", "perf_event_text_poke", "mutex_lock", "mutex_unlock", "__cond_resched", "kfree", "kvfree", "vfree",
-		"sort", "sort_nonatomic", "sort_r", "sort_r_nonatomic"} {
+		"sort", "sort_nonatomic", "sort_r", "sort_r_nonatomic", "mutex_lock_nested", "lock_acquire", "lock_release",
+		"__might_sleep", "__might_resched"} {
 		k.standIn(q, name, nothing)
 	}
+	k.standIn(q, "lock_is_held_type", func(m *emulate.Machine) { m.Return(1) }) // lockdep asks whether the caller has a lock
 	for _, name := range broadcasts {
 		k.standIn(q, name, func(m *emulate.Machine) { q.rounds++; m.Return(0) })
 	}

@@ -21,7 +21,8 @@ import (
 const (
 	moduleLoad = "module-load"
 	uprobe     = "uprobe"
-	moduleRace = "module-race"
+	together   = "together"
+	reload     = "reload:" // one of those that are done together
 )
 
 // Actions are what can be measured: what can be predicted and the guest can do (guest/action.go), and idle.
@@ -60,12 +61,14 @@ func asMeasured(action string) string {
 	switch name, file, _ := strings.Cut(action, ":"); name {
 	case moduleLoad:
 		return name + ":" + moduleName(file)
-	case moduleRace:
-		words := strings.Split(file, ":")
-		for i, f := range words[1:] {
-			words[i+1] = moduleName(f)
+	case together:
+		parts := strings.Split(file, "&")
+		for i, part := range parts {
+			if before, module, ok := strings.Cut(part, reload); ok {
+				parts[i] = before + reload + moduleName(module)
+			}
 		}
-		return name + ":" + strings.Join(words, ":")
+		return name + ":" + strings.Join(parts, "&")
 	case uprobe:
 		return name + ":" + filepath.Base(file)
 	}
@@ -78,9 +81,13 @@ func filesOf(action string) ([]entry, error) {
 	case moduleLoad:
 		f, err := moduleEntry(arg)
 		return []entry{f}, err
-	case moduleRace:
+	case together:
 		var out []entry
-		for _, file := range strings.Split(arg, ":")[1:] {
+		for part := range strings.SplitSeq(arg, "&") {
+			_, file, ok := strings.Cut(part, reload)
+			if !ok {
+				continue
+			}
 			f, err := moduleEntry(file)
 			if err != nil {
 				return nil, err

@@ -6,6 +6,7 @@ import (
 	"encoding/csv"
 	"os"
 	"os/exec"
+	"regexp"
 	"slices"
 	"strconv"
 	"strings"
@@ -143,5 +144,47 @@ func TestWatch(t *testing.T) {
 	}
 	if how != "exit status 1" {
 		t.Errorf("%s: want 1, over the budget", how)
+	}
+}
+
+// TestStress boots the kernel that TEXTPOKE_KERNEL names, has tracers come and go 200 times beside a CPU that goes down and
+// up and a module (TEXTPOKE_MODULES names one) that comes and goes, and sees the kernel warn of nothing. What lockdep finds
+// is a warning: a kernel that was built with it must still have it on at the end.
+func TestStress(t *testing.T) {
+	kernel, file := os.Getenv("TEXTPOKE_KERNEL"), os.Getenv("TEXTPOKE_MODULES")
+	if !*long || kernel == "" || file == "" || strings.Contains(file, ",") {
+		t.Skip("skipped: boots the kernel that TEXTPOKE_KERNEL names, with the module of TEXTPOKE_MODULES, with -long")
+	}
+	times := os.Getenv("TEXTPOKE_TOGGLES")
+	if times == "" {
+		times = "200"
+	}
+	roles, err := ParseCPUs("3")
+	if err != nil {
+		t.Fatal(err)
+	}
+	m, err := Measure(t.Context(), Config{Image: kernel, CPUs: roles, Repetitions: 1, Memory: 2048,
+		Actions: []string{"together:0:stress:" + times + "&reload:" + file + "&hotplug", "script:show /proc/lockdep_stats"}, Progress: func(s string) { t.Log(s) }})
+	if m != nil {
+		for _, s := range m.Splats {
+			t.Errorf("the kernel warns: %s", s)
+		}
+		for _, w := range m.Watched {
+			t.Log(w.Text)
+		}
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, s := range m.Skips {
+		if strings.HasPrefix(s.Action, "together") {
+			t.Errorf("%s: %s", s.Action, s.Why)
+		}
+		t.Log(s)
+	}
+	for _, w := range m.Watched {
+		if strings.Contains(w.Text, "debug_locks:") && !regexp.MustCompile(`debug_locks: +1`).MatchString(w.Text) {
+			t.Error("lockdep was switched off")
+		}
 	}
 }

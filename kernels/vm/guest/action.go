@@ -42,16 +42,25 @@ var kinds = map[string]func(arg string) (*action, error){
 	"fexit":           func(arg string) (*action, error) { return trampoline(traceFexit, arg) },
 	"module-load":     module,
 	"uprobe":          uprobe,
-	"bring-up":        bringUp,
 	"script":          scripted,
-	moduleRace:        race,
+	"trap":            trap,
+	"encapsulation":   encapsulation,
+	"reload":          reload,
+	"churn":           churn,
+	"hotplug":         hotplug,
+	"on-the-way-up":   traceWayUp,
 	"idle":            func(string) (*action, error) { return &action{on: second, off: second}, nil },
 }
 
 func newAction(name string) (*action, error) {
 	kind, arg, _ := strings.Cut(name, ":")
-	if kind == "callers" {
+	switch kind {
+	case "callers":
 		return called(arg)
+	case "stress":
+		return stress(arg)
+	case "together":
+		return together(arg)
 	}
 	f, ok := kinds[kind]
 	if !ok {

@@ -32,7 +32,7 @@ type job struct {
 
 func main() {
 	if len(os.Args) == 3 {
-		map[string]func(string){"spin": spin, "hotplug": hotplug, "load": load, "churn": churn}[os.Args[1]](os.Args[2])
+		map[string]func(string){"spin": spin, "switch": switched}[os.Args[1]](os.Args[2])
 	}
 	if os.Getenv("PINNED") == "" {
 		start()
@@ -87,7 +87,7 @@ func work() error {
 		return err
 	}
 	for _, cpu := range j.busy {
-		if err := another("spin", cpu); err != nil {
+		if _, err := another("spin", cpu); err != nil {
 			return fmt.Errorf("busy CPU %s: %w", cpu, err)
 		}
 	}
@@ -98,13 +98,14 @@ func work() error {
 			say("skip", name, err.Error())
 		}
 	}
+	splats()
 	say("done")
 	return nil
 }
 
-// trace makes the kernel's tracing ready. A job that only loads modules does without.
+// trace makes the kernel's tracing ready. Actions that only load modules do without.
 func (j *job) trace() error {
-	traced := func(action string) bool { return !strings.HasPrefix(action, moduleRace+":") }
+	traced := func(action string) bool { return !strings.Contains(action, ":idle&reload:") }
 	if !slices.ContainsFunc(j.actions, traced) {
 		return nil
 	}
@@ -160,9 +161,8 @@ func pin(cpu int) error {
 
 // another starts a process of the guest that does something else. It has this one's files: without any, it would open
 // /dev/null, which there is not, and end.
-func another(task, arg string) error {
-	_, err := syscall.ForkExec("/init", []string{"init", task, arg}, &syscall.ProcAttr{Files: []uintptr{0, 1, 2}})
-	return err
+func another(task, arg string) (pid int, err error) {
+	return syscall.ForkExec("/init", []string{"init", task, arg}, &syscall.ProcAttr{Files: []uintptr{0, 1, 2}})
 }
 
 // spin is a task that keeps its CPU in the kernel.
